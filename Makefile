@@ -1,0 +1,73 @@
+# make help lists the targets. "make demo" and "make test" need Go, make and gcc, nothing else.
+SHELL := /usr/bin/env bash -o pipefail
+.SHELLFLAGS := -ec
+.DEFAULT_GOAL := help
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+IMAGE ?= ghcr.io/idalloc/idalloc:$(VERSION)
+GOLANGCI_LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
+LDFLAGS := -s -w -X main.version=$(VERSION)
+# Packages with suites on the local control plane; each starts one of its own.
+ENVTEST := ./test/envtest/...
+UNIT = $$(go list ./... | grep -v /test/envtest)
+
+##@ General
+
+.PHONY: help
+help: ## List the targets.
+	@awk 'BEGIN {FS = ":.*##"; printf "Usage: make <target>\n"} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*##/ {printf "  %-14s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+##@ Use
+
+.PHONY: build
+build: ## Build bin/idalloc, static and stripped.
+	CGO_ENABLED=0 go build -trimpath -ldflags "$(LDFLAGS)" -o bin/idalloc ./cmd/idalloc
+
+.PHONY: demo
+demo: ## Watch five pods get their ids on a local control plane; no cluster needed.
+	KUBEBUILDER_ASSETS=$$(hack/controlplane/build) go run ./hack/demo
+
+.PHONY: image
+image: ## Build the container image $(IMAGE) (needs docker).
+	docker build --build-arg VERSION=$(VERSION) -t $(IMAGE) .
+
+##@ Test
+
+.PHONY: test
+test: test-unit test-envtest ## Run all tests that need no cluster, with the race detector.
+
+.PHONY: test-unit
+test-unit: ## Run the unit, property and fuzz-seed tests.
+	assets=$$(hack/controlplane/build); PATH="$$assets:$$PATH" go test -race -timeout 10m $(UNIT)
+
+.PHONY: test-envtest
+test-envtest: ## Run the suites on the local control plane.
+	KUBEBUILDER_ASSETS=$$(hack/controlplane/build) go test -race -count=1 -timeout 40m -p 1 $(ENVTEST)
+
+.PHONY: e2e
+e2e: ## Run the suite on the cluster of KUBECONFIG (see hack/e2e).
+	hack/e2e
+
+.PHONY: fuzz
+fuzz: ## Fuzz the codecs for a minute each.
+	go test -fuzz=FuzzParseSlots -fuzztime=60s ./pkg/allocator/assignment
+	go test -fuzz=FuzzParseReceipt -fuzztime=60s ./pkg/allocator/assignment
+
+.PHONY: bench
+bench: ## Print the benchmarks: plan and codec, and claims at once beside CDAP's protocol.
+	go test -run '^$$' -bench . ./pkg/...
+	KUBEBUILDER_ASSETS=$$(hack/controlplane/build) go run ./test/bench
+
+##@ Check
+
+.PHONY: lint
+lint: ## Check formatting, vet, golangci-lint and tidiness.
+	test -z "$$(gofmt -l $$(git ls-files '*.go'))"
+	go vet ./... && go vet -tags e2e ./test/e2e
+	$$(hack/tool $(GOLANGCI_LINT)) run ./...
+	go mod tidy -diff
+
+.PHONY: vulncheck
+vulncheck: ## Look for known vulnerabilities (needs the Go vulnerability database).
+	$$(hack/tool $(GOVULNCHECK)) ./...
