@@ -1,0 +1,111 @@
+package identity_test
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/idalloc/idalloc/pkg/identity"
+)
+
+func assigned(id, count int) identity.Identity {
+	return identity.Identity{
+		State: identity.StateAssigned, ID: id, Count: count, Epoch: 1795219200123, Pod: "worker-1", Namespace: "shop",
+		Owner: identity.Owner{APIVersion: "apps/v1", Kind: "Deployment", Name: "worker"},
+	}
+}
+
+func pending(count int) identity.Identity {
+	id := assigned(0, count)
+	id.State, id.ID, id.Epoch = identity.StatePending, identity.None, 0
+	return id
+}
+
+func TestJSONRoundTrip(t *testing.T) {
+	for _, want := range []identity.Identity{assigned(0, 1), assigned(3, 5), pending(5)} {
+		b, err := json.Marshal(want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got identity.Identity
+		if err := json.Unmarshal(b, &got); err != nil || got != want {
+			t.Errorf("%s came back as %+v, %v", b, got, err)
+		}
+	}
+}
+
+func TestAnAssignedIdentityWithoutAUsableIDIsRefused(t *testing.T) {
+	for _, text := range []string{
+		`{"state":"assigned","id":null,"count":5}`, `{"state":"assigned","count":5}`,
+		`{"state":"assigned","id":5,"count":5}`, `{"state":"assigned","id":-1,"count":5}`, `[]`, `{"id":"3"}`,
+	} {
+		var id identity.Identity
+		if err := json.Unmarshal([]byte(text), &id); err == nil {
+			t.Errorf("%s was read as %+v", text, id)
+		}
+	}
+}
+
+func TestEveryKeyHasOneOwner(t *testing.T) {
+	for _, count := range []int{1, 2, 5, 100} {
+		for _, key := range []string{"", "a", "order-4711", "\x00\xff", strings.Repeat("k", 1000)} {
+			owners := 0
+			for id := range count {
+				if assigned(id, count).Owns([]byte(key)) {
+					owners++
+				}
+			}
+			if owners != 1 {
+				t.Errorf("%d of %d ids own %q", owners, count, key)
+			}
+		}
+	}
+	if pending(1).Owns([]byte("a")) {
+		t.Error("an instance without an id owns a key")
+	}
+}
+
+// The hash is part of the contract: other languages must get the same result. These are published
+// test vectors of FNV-1a 64.
+func TestTheHashIsFNV1a(t *testing.T) {
+	for key, hash := range map[string]uint64{"": 0xcbf29ce484222325, "a": 0xaf63dc4c8601ec8c, "foobar": 0x85944171f73967e8} {
+		const count = 1000
+		if !assigned(int(hash%count), count).Owns([]byte(key)) {
+			t.Errorf("id %d of %d does not own %q", hash%count, count, key)
+		}
+	}
+}
+
+func TestSequencesOfDifferentIDsNeverMeet(t *testing.T) {
+	seen := map[int64]int{}
+	for id := range 5 {
+		start, increment, ok := assigned(id, 5).SequenceStartIncrement()
+		if !ok || start < 1 {
+			t.Fatalf("id %d: %d, %d, %v", id, start, increment, ok)
+		}
+		for n := range int64(100) {
+			v := start + n*increment
+			if other, taken := seen[v]; taken {
+				t.Fatalf("%d is drawn by id %d and id %d", v, other, id)
+			}
+			seen[v] = id
+		}
+	}
+	if _, _, ok := pending(5).SequenceStartIncrement(); ok {
+		t.Error("an instance without an id has a sequence")
+	}
+}
+
+func TestMachineID16(t *testing.T) {
+	if got, err := assigned(math.MaxUint16, math.MaxUint16+1).MachineID16(); err != nil || got != math.MaxUint16 {
+		t.Errorf("the highest number is %d, %v", got, err)
+	}
+	if _, err := assigned(math.MaxUint16+1, math.MaxUint16+2).MachineID16(); err == nil || !strings.Contains(err.Error(), "run at most 65536 replicas") {
+		t.Errorf("error is %v", err)
+	}
+	if _, err := pending(5).MachineID16(); !errors.Is(err, identity.ErrNotAssigned) || !strings.Contains(err.Error(), "pending") {
+		t.Errorf("error is %v", err)
+	}
+}
