@@ -1,0 +1,97 @@
+package assignment
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Receipt is what a pod writes about its slot on itself: a lock on that slot, or, with GaveUp, the
+// note that it began to give its slot away.
+type Receipt struct {
+	// UID is the pod's own. A receipt with another UID came with a copied pod and is none.
+	UID string
+	// Owner is "Kind/name": receipts outlive a re-created owner.
+	Owner string
+	// ID and Epoch are the slot and the owner's epoch when it was taken. Zero with GaveUp.
+	ID    int
+	Epoch int64
+	// HandsOver says that the pod can know that its work has stopped, so it may be asked for its slot.
+	HandsOver bool
+	// GaveUp says that the slot is being given away. Such a receipt locks nothing.
+	GaveUp bool
+}
+
+type receiptWire struct {
+	UID       string `json:"uid"`
+	Owner     string `json:"owner"`
+	ID        *int   `json:"id,omitempty"`
+	Epoch     int64  `json:"epoch,omitempty"`
+	HandsOver bool   `json:"handsOver,omitempty"`
+	GaveUp    bool   `json:"gaveUp,omitempty"`
+}
+
+// Encode returns the canonical form of the annotation.
+func (r Receipt) Encode() string {
+	w := receiptWire{UID: r.UID, Owner: r.Owner, GaveUp: r.GaveUp}
+	if !r.GaveUp {
+		w.ID, w.Epoch, w.HandsOver = &r.ID, r.Epoch, r.HandsOver
+	}
+	b, err := json.Marshal(w)
+	if err != nil {
+		panic(fmt.Sprintf("idalloc: a receipt of strings and numbers does not encode: %v", err))
+	}
+	return string(b)
+}
+
+// ErrBadEpoch means that the receipt names its slot, but its epoch cannot be one of ours.
+var ErrBadEpoch = errors.New("idalloc: bad epoch")
+
+// ParseReceipt reads a receipt. Fields that it does not know are left to a newer idalloc. With
+// ErrBadEpoch the receipt is returned all the same, with epoch 0: it still locks its slot, because a
+// clock that is wrong, here or there, must not free a slot that is in use.
+func ParseReceipt(text string, now time.Time) (Receipt, error) {
+	var w receiptWire
+	if err := json.Unmarshal([]byte(text), &w); err != nil {
+		return Receipt{}, fmt.Errorf("not a receipt: %s", quote(text))
+	}
+	if w.UID == "" || w.Owner == "" {
+		return Receipt{}, fmt.Errorf("a receipt without uid or owner: %s", quote(text))
+	}
+	if w.GaveUp {
+		return Receipt{UID: w.UID, Owner: w.Owner, GaveUp: true}, nil
+	}
+	if w.ID == nil {
+		return Receipt{}, fmt.Errorf("a receipt without id: %s", quote(text))
+	}
+	if *w.ID < 0 || *w.ID > MaxID {
+		return Receipt{}, fmt.Errorf("a receipt for id %d", *w.ID)
+	}
+	r := Receipt{UID: w.UID, Owner: w.Owner, ID: *w.ID, Epoch: w.Epoch, HandsOver: w.HandsOver}
+	if err := CheckEpoch(w.Epoch, now); err != nil {
+		r.Epoch = 0
+		return r, fmt.Errorf("%w: a receipt whose %w", ErrBadEpoch, err)
+	}
+	return r, nil
+}
+
+// ErrForeignReceipt means that the receipt is readable but not this pod's for this owner.
+var ErrForeignReceipt = errors.New("idalloc: the receipt is another pod's or another owner's")
+
+// ReceiptOf reads the receipt that a pod with this UID holds for owner ("Kind/name") from its
+// annotations. It returns nil without an error when there is none, and a receipt with ErrBadEpoch.
+func ReceiptOf(annotations map[string]string, uid, owner string, now time.Time) (*Receipt, error) {
+	text, ok := annotations[ReceiptKey]
+	if !ok {
+		return nil, nil //nolint:nilnil // no receipt is an ordinary answer
+	}
+	r, err := ParseReceipt(text, now)
+	switch {
+	case err != nil && !errors.Is(err, ErrBadEpoch):
+		return nil, err
+	case r.UID != uid || r.Owner != owner:
+		return nil, ErrForeignReceipt
+	}
+	return &r, err
+}

@@ -1,0 +1,159 @@
+package assignment
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"strconv"
+	"time"
+)
+
+// MaxEpoch is the largest integer that every JSON reader keeps exact (2^53 - 1, RFC 8259 section 6).
+const MaxEpoch = int64(1)<<53 - 1
+
+// MaxAhead is how far an epoch, which follows the clock in milliseconds, may be ahead of it.
+const MaxAhead = 24 * time.Hour
+
+// State is what the owner's annotations hold: the assignment and what goes with it.
+type State struct {
+	// Slots names the holder of each assigned slot.
+	Slots Slots
+	// Handover names the requester of each slot that is asked for.
+	Handover Slots
+	// UIDs holds the holders' UIDs where pod names are used again; nil elsewhere.
+	UIDs Slots
+	// Epoch grows with every change.
+	Epoch int64
+}
+
+// Clone returns a copy that shares nothing with s.
+func (s State) Clone() State {
+	return State{Slots: maps.Clone(s.Slots), Handover: maps.Clone(s.Handover), UIDs: maps.Clone(s.UIDs), Epoch: s.Epoch}
+}
+
+// SameContent reports whether s and o differ in nothing but the epoch.
+func (s State) SameContent(o State) bool {
+	return maps.Equal(s.Slots, o.Slots) && maps.Equal(s.Handover, o.Handover) && maps.Equal(s.UIDs, o.UIDs)
+}
+
+// Encode returns the annotations that store s under the assignment key, the seal included. A key
+// of ours that is not in the result must not be on the owner.
+func (s State) Encode(key string) map[string]string {
+	out := map[string]string{key: s.Slots.Encode(), EpochKey: strconv.FormatInt(s.Epoch, 10)}
+	if len(s.Handover) > 0 {
+		out[HandoverKey] = s.Handover.Encode()
+	}
+	if len(s.UIDs) > 0 {
+		out[UIDsKey] = s.UIDs.Encode()
+	}
+	out[SealKey] = Seal(out, key)
+	return out
+}
+
+// Keys returns the owner's annotation keys that idalloc owns.
+func Keys(key string) []string {
+	return append(sealedKeys(key), SealKey)
+}
+
+func sealedKeys(key string) []string {
+	return []string{key, EpochKey, HandoverKey, UIDsKey, FenceAfterKey, QuarantineKey}
+}
+
+// Seal binds the values of an owner's annotations together. It starts with the epoch, which no two writes share, so it
+// changes at every write and metadata.managedFields always names its last writer.
+func Seal(annotations map[string]string, key string) string {
+	h := sha256.New()
+	for _, k := range sealedKeys(key) {
+		if v, ok := annotations[k]; ok {
+			_, _ = fmt.Fprintf(h, "%d:%s=%d:%s\n", len(k), k, len(v), v) // a hash never fails to take bytes
+		}
+	}
+	return annotations[EpochKey] + ":" + hex.EncodeToString(h.Sum(nil)[:12])
+}
+
+// ProblemError is a part of an annotation that cannot be read.
+type ProblemError struct {
+	// Key is the annotation's key.
+	Key string
+	// Detail says what is wrong and quotes the offending part.
+	Detail string
+}
+
+// Error returns "annotation KEY: DETAIL".
+func (p ProblemError) Error() string { return "annotation " + p.Key + ": " + p.Detail }
+
+// Record is an owner's annotations as read.
+type Record struct {
+	// State holds what could be read; a damaged part is empty.
+	State State
+	// Present says that at least one key of ours is there.
+	Present bool
+	// Sealed says that the seal fits what it seals. Whose seal it is, managedFields says.
+	Sealed bool
+	// Problems lists what could not be read.
+	Problems []ProblemError
+}
+
+// Decode reads an owner's annotations. It never fails: what cannot be read is a ProblemError. The
+// epoch is checked against now.
+func Decode(annotations map[string]string, key string, now time.Time) Record {
+	var r Record
+	slots := func(k string) Slots {
+		text, ok := annotations[k]
+		if !ok {
+			return nil
+		}
+		s, err := ParseSlots(text)
+		if err != nil {
+			r.Problems = append(r.Problems, ProblemError{Key: k, Detail: err.Error()})
+			return nil
+		}
+		return s
+	}
+	for _, k := range Keys(key) {
+		if _, ok := annotations[k]; ok {
+			r.Present = true
+		}
+	}
+	r.State.Slots = slots(key)
+	r.State.Handover = slots(HandoverKey)
+	r.State.UIDs = slots(UIDsKey)
+	if text, ok := annotations[EpochKey]; ok {
+		epoch, err := parseEpoch(text, now)
+		if err != nil {
+			r.Problems = append(r.Problems, ProblemError{Key: EpochKey, Detail: err.Error()})
+		}
+		r.State.Epoch = epoch
+	}
+	for _, k := range []string{FenceAfterKey, QuarantineKey} {
+		if text, ok := annotations[k]; ok {
+			r.Problems = append(r.Problems, ProblemError{Key: k, Detail: "strict mode is not known to this version: " + quote(text)})
+		}
+	}
+	r.Sealed = annotations[SealKey] != "" && annotations[key] != "" && annotations[SealKey] == Seal(annotations, key)
+	return r
+}
+
+func parseEpoch(text string, now time.Time) (int64, error) {
+	epoch, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || strconv.FormatInt(epoch, 10) != text {
+		return 0, fmt.Errorf("not an epoch: %s", quote(text))
+	}
+	if err := CheckEpoch(epoch, now); err != nil {
+		return 0, err
+	}
+	return epoch, nil
+}
+
+// CheckEpoch says whether an epoch can be one of ours: positive, at most MaxEpoch, and at most
+// MaxAhead ahead of now.
+func CheckEpoch(epoch int64, now time.Time) error {
+	switch {
+	case epoch <= 0 || epoch > MaxEpoch:
+		return fmt.Errorf("epoch %d is not in [1, 2^53 - 1]", epoch)
+	case epoch > now.Add(MaxAhead).UnixMilli():
+		return fmt.Errorf("epoch %d is more than %s ahead of the clock", epoch, MaxAhead)
+	}
+	return nil
+}

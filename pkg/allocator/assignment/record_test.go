@@ -1,0 +1,190 @@
+package assignment
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+var now = time.UnixMilli(1795219200123) //nolint:gochecknoglobals // the time of all tests
+
+func TestRecordRoundTrip(t *testing.T) {
+	want := State{Slots: Slots{0: "a", 1: "b"}, Handover: Slots{1: "c"}, UIDs: Slots{0: "u-1", 1: "u-2"}, Epoch: now.UnixMilli()}
+	r := Decode(want.Encode(DefaultKey), DefaultKey, now)
+	if !r.Present || !r.Sealed || len(r.Problems) > 0 || r.State.Epoch != want.Epoch || !r.State.SameContent(want) {
+		t.Errorf("Decode(Encode(%+v)) = %+v", want, r)
+	}
+}
+
+// Whatever changes a value that the seal covers breaks the seal.
+func TestSealCoversEveryKey(t *testing.T) {
+	s := State{Slots: Slots{0: "a", 1: "b"}, Handover: Slots{1: "c"}, UIDs: Slots{0: "u-1", 1: "u-2"}, Epoch: now.UnixMilli()}
+	for _, key := range Keys(DefaultKey) {
+		for name, change := range map[string]func(map[string]string){
+			"removed": func(m map[string]string) { delete(m, key) },
+			"edited":  func(m map[string]string) { m[key] += "1" },
+		} {
+			annotations := s.Encode(DefaultKey)
+			before := maps.Clone(annotations)
+			change(annotations)
+			if !maps.Equal(before, annotations) && Decode(annotations, DefaultKey, now).Sealed {
+				t.Errorf("the seal still fits with %s %s", key, name)
+			}
+		}
+	}
+}
+
+func TestSealDiffersAtEveryWrite(t *testing.T) {
+	s := State{Slots: Slots{0: "a"}, Epoch: 5}
+	first := s.Encode(DefaultKey)[SealKey]
+	s.Epoch++
+	if second := s.Encode(DefaultKey)[SealKey]; first == second {
+		t.Error("two writes with one content have one seal, so managedFields would not name the second writer")
+	}
+}
+
+func TestOtherAnnotationKey(t *testing.T) {
+	const key = "cdap.instances.assignment"
+	annotations := State{Slots: Slots{0: "a"}, Epoch: 7}.Encode(key)
+	if annotations[key] != `{"0":"a"}` {
+		t.Errorf("the assignment is not under %s: %v", key, annotations)
+	}
+	if !Decode(annotations, key, now).Sealed || Decode(annotations, DefaultKey, now).Sealed {
+		t.Error("a seal is for one key")
+	}
+}
+
+func TestDecodeNothing(t *testing.T) {
+	r := Decode(map[string]string{"other": "x"}, DefaultKey, now)
+	if r.Present || r.Sealed || len(r.Problems) > 0 {
+		t.Errorf("an owner without our annotations reads as %+v", r)
+	}
+}
+
+func TestDecodeNamesEachProblem(t *testing.T) {
+	for key, value := range map[string]string{
+		DefaultKey:  `{"01":"a"}`,
+		HandoverKey: `{"0":`,
+		UIDsKey:     `[]`,
+		EpochKey:    `12x`,
+	} {
+		r := Decode(map[string]string{key: value}, DefaultKey, now)
+		if len(r.Problems) != 1 || r.Problems[0].Key != key || !strings.Contains(r.Problems[0].Error(), key) {
+			t.Errorf("%s=%s: problems %v", key, value, r.Problems)
+		}
+	}
+}
+
+func TestEpochBounds(t *testing.T) {
+	ahead := now.Add(MaxAhead).UnixMilli()
+	for text, good := range map[string]bool{
+		"1": true, strconv.FormatInt(ahead, 10): true,
+		"0": false, "-1": false, "": false, "01": false, "1.5": false, "1e3": false,
+		strconv.FormatInt(ahead+1, 10): false, strconv.FormatInt(MaxEpoch+1, 10): false, "99999999999999999999": false,
+	} {
+		r := Decode(map[string]string{EpochKey: text}, DefaultKey, now)
+		if good != (len(r.Problems) == 0) {
+			t.Errorf("epoch %q: problems %v", text, r.Problems)
+		}
+	}
+}
+
+func TestReceipts(t *testing.T) {
+	holds := Receipt{UID: "u-1", Owner: "Deployment/worker", ID: 3, Epoch: 1795219200123, HandsOver: true}
+	if got, want := holds.Encode(), `{"uid":"u-1","owner":"Deployment/worker","id":3,"epoch":1795219200123,"handsOver":true}`; got != want {
+		t.Errorf("a receipt is %s, want %s", got, want)
+	}
+	gave := Receipt{UID: "u-1", Owner: "Deployment/worker", GaveUp: true}
+	if got, want := gave.Encode(), `{"uid":"u-1","owner":"Deployment/worker","gaveUp":true}`; got != want {
+		t.Errorf("a receipt that gave up is %s, want %s", got, want)
+	}
+	zero := Receipt{UID: "u-1", Owner: "Deployment/worker", Epoch: 1}
+	for _, want := range []Receipt{holds, gave, zero} {
+		got, err := ReceiptOf(map[string]string{ReceiptKey: want.Encode()}, "u-1", "Deployment/worker", now)
+		if err != nil || *got != want {
+			t.Errorf("ReceiptOf(%s) = %+v, %v", want.Encode(), got, err)
+		}
+	}
+	for name, args := range map[string][2]string{"a copied pod": {"u-2", "Deployment/worker"}, "another owner": {"u-1", "Deployment/other"}} {
+		got, err := ReceiptOf(map[string]string{ReceiptKey: holds.Encode()}, args[0], args[1], now)
+		if got != nil || !errors.Is(err, ErrForeignReceipt) {
+			t.Errorf("%s has a receipt: %+v, %v", name, got, err)
+		}
+	}
+	if got, err := ReceiptOf(nil, "u-1", "Deployment/worker", now); got != nil || err != nil {
+		t.Errorf("no annotations: %+v, %v", got, err)
+	}
+}
+
+func TestBrokenReceipts(t *testing.T) {
+	for _, text := range []string{
+		``, `x`, `[]`, `{}`, `{"uid":"u"}`, `{"uid":"u","owner":"o"}`, `{"uid":"u","owner":"o","id":-1,"epoch":1}`,
+		`{"uid":"u","owner":"o","id":1}`, `{"uid":"u","owner":"o","id":"1","epoch":1}`, `{"uid":"u","owner":"o","id":1,"epoch":9007199254740992}`,
+		fmt.Sprintf(`{"uid":"u","owner":"o","id":1,"epoch":%d}`, now.Add(MaxAhead+time.Minute).UnixMilli()),
+	} {
+		if r, err := ParseReceipt(text, now); err == nil {
+			t.Errorf("ParseReceipt(%s) = %+v, want an error", text, r)
+		}
+	}
+}
+
+func TestAReceiptWithABadEpochStillNamesItsSlot(t *testing.T) {
+	for _, epoch := range []int64{0, -1, MaxEpoch + 1, now.Add(MaxAhead + time.Minute).UnixMilli()} {
+		text := fmt.Sprintf(`{"uid":"u","owner":"o","id":7,"epoch":%d}`, epoch)
+		r, err := ReceiptOf(map[string]string{ReceiptKey: text}, "u", "o", now)
+		if !errors.Is(err, ErrBadEpoch) || r == nil || r.ID != 7 || r.Epoch != 0 {
+			t.Errorf("ReceiptOf(%s) = %+v, %v: a wrong clock must not free a slot", text, r, err)
+		}
+	}
+}
+
+func FuzzParseReceipt(f *testing.F) {
+	f.Add(`{"uid":"u-1","owner":"Deployment/worker","id":3,"epoch":1795219200123,"handsOver":true}`)
+	f.Add(`{"uid":"u-1","owner":"Deployment/worker","gaveUp":true}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		r, err := ParseReceipt(text, now)
+		if err != nil {
+			return
+		}
+		again, err := ParseReceipt(r.Encode(), now)
+		if err != nil || again != r {
+			t.Fatalf("%q reads as %+v, which does not survive a round trip: %+v, %v", text, r, again, err)
+		}
+	})
+}
+
+func TestSizeIsCheckedBeforeWriting(t *testing.T) {
+	s := State{Slots: Slots{}, Epoch: now.UnixMilli()}
+	other := map[string]string{"team": "a"}
+	fits := 0
+	for id := 0; ; id++ {
+		s.Slots[id] = fmt.Sprintf("worker-%053d", id) // 60 characters
+		if len(s.Slots)*60 < SizeLimit*8/10 {
+			continue // far from full
+		}
+		if Size(s.Encode(DefaultKey))+Size(other) > SizeLimit {
+			break
+		}
+		if err := CheckSize(other, DefaultKey, s); err != nil {
+			t.Fatalf("%d slots fit, but: %v", len(s.Slots), err)
+		}
+		fits = len(s.Slots)
+	}
+	err := CheckSize(other, DefaultKey, s)
+	var large *TooLargeError
+	if !errors.As(err, &large) {
+		t.Fatalf("%d slots do not fit, but: %v", len(s.Slots), err)
+	}
+	if large.Fits != fits || large.Size <= large.Limit || large.Limit != SizeLimit {
+		t.Errorf("got %+v, want Fits %d", large, fits)
+	}
+	for _, part := range []string{strconv.Itoa(large.Size), strconv.Itoa(large.Limit), strconv.Itoa(fits)} {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("the error does not say %s: %v", part, err)
+		}
+	}
+}

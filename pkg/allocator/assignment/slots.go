@@ -1,0 +1,157 @@
+package assignment
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// MaxID is the largest id that is read: Kubernetes counts replicas in an int32.
+const MaxID = math.MaxInt32 - 1
+
+// Slots maps ids to names: of pods (assignment, hand-over) or of pod UIDs.
+type Slots map[int]string
+
+// IDs returns the ids in ascending order.
+func (s Slots) IDs() []int {
+	ids := make([]int, 0, len(s))
+	for id := range s {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// Of returns the lowest id that names name.
+func (s Slots) Of(name string) (id int, ok bool) {
+	for i, n := range s {
+		if n == name && (!ok || i < id) {
+			id, ok = i, true
+		}
+	}
+	return id, ok
+}
+
+// Encode returns the canonical form: {"0":"a","1":"b"}, keys in numeric order, no spaces.
+func (s Slots) Encode() string {
+	size := 2
+	for _, name := range s {
+		size += entryOverhead + 3 + len(name)
+	}
+	b := make([]byte, 0, size)
+	b = append(b, '{')
+	for i, id := range s.IDs() {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, '"')
+		b = strconv.AppendInt(b, int64(id), 10)
+		b = append(b, `":"`...)
+		b = append(b, s[id]...) // names are checked to need no escaping
+		b = append(b, '"')
+	}
+	return string(append(b, '}'))
+}
+
+// entryOverhead is what an entry costs beside its id and its name: four quotes, colon, comma.
+const entryOverhead = 6
+
+// ParseSlots reads a flat JSON object from ids to names. White space and key order are free; all
+// else is strict: ids are canonical decimals in [0, MaxID], names are DNS names, no id and no name
+// stands twice. The error quotes the offending part.
+func ParseSlots(text string) (Slots, error) {
+	dec := json.NewDecoder(strings.NewReader(text))
+	first, err := dec.Token()
+	if err != nil {
+		return nil, fmt.Errorf("not JSON: %s", quote(text))
+	}
+	if first != json.Delim('{') {
+		return nil, fmt.Errorf("not a JSON object: %s", quote(text))
+	}
+	slots := Slots{}
+	seen := map[string]int{}
+	for dec.More() {
+		id, name, err := parseEntry(dec)
+		if err != nil {
+			return nil, err
+		}
+		if _, twice := slots[id]; twice {
+			return nil, fmt.Errorf("id %d stands twice", id)
+		}
+		if other, twice := seen[name]; twice {
+			return nil, fmt.Errorf("%s stands twice, for id %d and for id %d", quote(name), other, id)
+		}
+		slots[id], seen[name] = name, id
+	}
+	if _, err := dec.Token(); err != nil {
+		return nil, fmt.Errorf("the JSON object does not end: %s", quote(text))
+	}
+	end := int(dec.InputOffset())
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("something follows the JSON object: %s", quote(text[end:]))
+	}
+	return slots, nil
+}
+
+func parseEntry(dec *json.Decoder) (id int, name string, err error) {
+	key, err := dec.Token()
+	if err != nil {
+		return 0, "", fmt.Errorf("not JSON at byte %d: %w", dec.InputOffset(), err)
+	}
+	text, ok := key.(string)
+	if !ok {
+		return 0, "", fmt.Errorf("not an id: %s", quote(fmt.Sprint(key)))
+	}
+	if id, err = parseID(text); err != nil {
+		return 0, "", err
+	}
+	value, err := dec.Token()
+	if err != nil {
+		return 0, "", fmt.Errorf("id %d: not JSON at byte %d: %w", id, dec.InputOffset(), err)
+	}
+	name, ok = value.(string)
+	if !ok {
+		return 0, "", fmt.Errorf("id %d: its value is not a string: %s", id, quote(fmt.Sprint(value)))
+	}
+	if !validName(name) {
+		return 0, "", fmt.Errorf("id %d: not a name: %s", id, quote(name))
+	}
+	return id, name, nil
+}
+
+// parseID accepts canonical decimals only: "01", "-1", "+1", "1e3" and " 1" are somebody else's.
+func parseID(text string) (int, error) {
+	id, err := strconv.Atoi(text)
+	if err != nil || id < 0 || id > MaxID || strconv.Itoa(id) != text {
+		return 0, fmt.Errorf("not an id: %s", quote(text))
+	}
+	return id, nil
+}
+
+// validName accepts what Kubernetes accepts as the name of a pod (a DNS subdomain, RFC 1123) or as a UID.
+func validName(name string) bool {
+	if name == "" || len(name) > 253 {
+		return false
+	}
+	for _, c := range []byte(name) {
+		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' && c != '.' {
+			return false
+		}
+	}
+	return true
+}
+
+// quote shortens what somebody else wrote, so that a log line or an Event can carry it.
+func quote(text string) string {
+	const most = 80
+	if len(text) > most {
+		text = string(bytes.ToValidUTF8([]byte(text[:most]), nil)) + "…"
+	}
+	return strconv.Quote(text)
+}

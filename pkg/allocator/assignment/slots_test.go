@@ -1,0 +1,125 @@
+package assignment
+
+import (
+	"encoding/json"
+	"maps"
+	"strconv"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func TestEncodeIsCanonical(t *testing.T) {
+	got := Slots{10: "c", 0: "worker-5d9-x2", 2: "b"}.Encode()
+	if want := `{"0":"worker-5d9-x2","2":"b","10":"c"}`; got != want {
+		t.Errorf("Encode() = %s, want %s: numeric key order, no spaces", got, want)
+	}
+	if got := (Slots)(nil).Encode(); got != "{}" {
+		t.Errorf("an empty assignment encodes as %s, want {}", got)
+	}
+}
+
+func TestParseSlotsAcceptsForeignLayout(t *testing.T) {
+	got, err := ParseSlots(" { \"1\" : \"b\" ,\n\"0\":\"a\" } ")
+	if err != nil || !maps.Equal(got, Slots{0: "a", 1: "b"}) {
+		t.Errorf("ParseSlots = %v, %v", got, err)
+	}
+}
+
+func TestParseSlotsRefuses(t *testing.T) {
+	for name, tc := range map[string]struct{ text, quotes string }{
+		"nothing":             {``, `""`},
+		"not JSON":            {`worker`, `worker`},
+		"null":                {`null`, `null`},
+		"a list":              {`["a"]`, `[\"a\"]`},
+		"a number":            {`7`, `7`},
+		"a negative id":       {`{"-1":"a"}`, `-1`},
+		"a leading zero":      {`{"01":"a"}`, `01`},
+		"an exponent":         {`{"1e3":"a"}`, `1e3`},
+		"a word for an id":    {`{"x":"a"}`, `x`},
+		"a sign":              {`{"+1":"a"}`, `+1`},
+		"an empty id":         {`{"":"a"}`, `""`},
+		"an id beyond int32":  {`{"2147483647":"a"}`, `2147483647`},
+		"an id beyond int64":  {`{"99999999999999999999":"a"}`, `9999`},
+		"an id twice":         {`{"0":"a","0":"b"}`, `id 0`},
+		"a pod twice":         {`{"0":"a","1":"a"}`, `"a"`},
+		"a number for a pod":  {`{"0":5}`, `5`},
+		"null for a pod":      {`{"0":null}`, `id 0`},
+		"an object for a pod": {`{"0":{}}`, `id 0`},
+		"an empty pod":        {`{"0":""}`, `""`},
+		"a pod with a space":  {`{"0":"a b"}`, `a b`},
+		"a pod in capitals":   {`{"0":"A"}`, `A`},
+		"a pod with a quote":  {`{"0":"a\"b"}`, `a`},
+		"no end":              {`{"0":"a"`, `"a`},
+		"something behind":    {`{"0":"a"}{}`, `{}`},
+		"a broken tail":       {`{"0":"a"},`, `,`},
+		"a missing comma":     {`{"0":"a" "1":"b"}`, `byte`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := ParseSlots(tc.text)
+			if err == nil {
+				t.Fatalf("ParseSlots(%s) = %v, want an error", tc.text, got)
+			}
+			if !strings.Contains(err.Error(), tc.quotes) {
+				t.Errorf("the error does not quote the offending part %s: %v", tc.quotes, err)
+			}
+		})
+	}
+}
+
+func TestQuoteIsShort(t *testing.T) {
+	if _, err := ParseSlots(strings.Repeat("é", 100000)); err == nil || len(err.Error()) > 400 {
+		t.Errorf("an error must fit into an Event, got %d bytes", len(err.Error()))
+	}
+}
+
+func genSlots() *rapid.Generator[Slots] {
+	return rapid.Custom(func(t *rapid.T) Slots {
+		ids := rapid.SliceOfDistinct(rapid.IntRange(0, MaxID), rapid.ID[int]).Draw(t, "ids")
+		s := make(Slots, len(ids))
+		for i, id := range ids {
+			s[id] = "worker-" + strconv.Itoa(i)
+		}
+		return s
+	})
+}
+
+func TestSlotsRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		want := genSlots().Draw(t, "slots")
+		got, err := ParseSlots(want.Encode())
+		if err != nil || !maps.Equal(got, want) {
+			t.Fatalf("ParseSlots(Encode(%v)) = %v, %v", want, got, err)
+		}
+	})
+}
+
+// What ParseSlots accepts, encoding/json accepts and reads alike, and it survives a round trip.
+func FuzzParseSlots(f *testing.F) {
+	for _, seed := range []string{`{}`, `{"0":"a"}`, `{"0":"a","1":"b"}`, `{"0":"a","0":"b"}`, `[]`, `{"01":"a"}`, `{"0":"a"} x`, "{\"0\":\"\u0000\"}"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		slots, err := ParseSlots(text)
+		if err != nil {
+			return
+		}
+		var plain map[string]string
+		if err := json.Unmarshal([]byte(text), &plain); err != nil {
+			t.Fatalf("ParseSlots accepts %q, encoding/json does not: %v", text, err)
+		}
+		if len(plain) != len(slots) {
+			t.Fatalf("ParseSlots(%q) = %v, encoding/json reads %v", text, slots, plain)
+		}
+		for id, name := range slots {
+			if plain[strconv.Itoa(id)] != name {
+				t.Fatalf("ParseSlots(%q) = %v, encoding/json reads %v", text, slots, plain)
+			}
+		}
+		again, err := ParseSlots(slots.Encode())
+		if err != nil || !maps.Equal(again, slots) {
+			t.Fatalf("%q does not survive a round trip: %v, %v", text, again, err)
+		}
+	})
+}
