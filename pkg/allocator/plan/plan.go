@@ -1,0 +1,237 @@
+package plan
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+)
+
+// Plan returns the owner's next state. It never fails and never blocks; its cost is
+// O((N + pods) log(N + pods)).
+func Plan(in Input) Decision {
+	p := newPlanner(in)
+	if in.Clean {
+		p.keepLiveEntries() // rules 2 and 5
+	}
+	p.restoreReceipts() // rule 1
+	if in.Intent != Claim {
+		p.give()
+	}
+	p.keepRequests()    // rule 2
+	p.serveRequests()   // rule 3
+	p.serveWaiters()    // rule 4
+	p.dropMet()         // rule 2
+	return p.decision() // rule 6 will ask here for the slot of an older revision's pod
+}
+
+type planner struct {
+	in    Input
+	pods  map[string]*Pod
+	next  assignment.State
+	holds map[string]int // pod name to id, the inverse of next.Slots
+	locks map[int]string // slots that a live pod's receipt names
+	freed []Change
+	live  int
+	wait  int
+}
+
+func newPlanner(in Input) *planner {
+	p := &planner{
+		in:    in,
+		pods:  make(map[string]*Pod, len(in.Pods)),
+		holds: make(map[string]int, len(in.Pods)),
+		locks: make(map[int]string, len(in.Pods)),
+		next:  assignment.State{Slots: make(assignment.Slots, min(in.Count, len(in.Pods)))},
+	}
+	if in.ReusesNames {
+		p.next.UIDs = make(assignment.Slots, min(in.Count, len(in.Pods)))
+	}
+	for i := range in.Pods {
+		pod := &in.Pods[i]
+		p.pods[pod.Name] = pod
+		if pod.Owned {
+			p.live++
+		}
+	}
+	return p
+}
+
+func (p *planner) assign(id int, pod *Pod) {
+	p.next.Slots[id] = pod.Name
+	p.holds[pod.Name] = id
+	if p.in.ReusesNames {
+		p.next.UIDs[id] = pod.UID
+	}
+}
+
+// keepLiveEntries carries over every entry of a live pod and frees the others.
+func (p *planner) keepLiveEntries() {
+	for _, id := range p.in.State.Slots.IDs() {
+		name := p.in.State.Slots[id]
+		pod, alive := p.pods[name]
+		switch {
+		case !alive:
+			p.freed = append(p.freed, Change{ID: id, Pod: name, Cause: CauseDead})
+		case p.in.ReusesNames && p.in.State.UIDs[id] != "" && p.in.State.UIDs[id] != pod.UID:
+			p.freed = append(p.freed, Change{ID: id, Pod: name, Cause: CauseReplaced})
+		default:
+			p.assign(id, pod)
+		}
+	}
+}
+
+// restoreReceipts locks every slot that a live receipt names, and writes its pod in where neither
+// the slot nor the pod has an entry. In a map that is not clean this is the whole assignment.
+func (p *planner) restoreReceipts() {
+	holders := make([]*Pod, 0, len(p.in.Pods))
+	for i := range p.in.Pods {
+		if p.in.Pods[i].locks() {
+			holders = append(holders, &p.in.Pods[i])
+		}
+	}
+	// Two receipts for one slot: the higher epoch has it, then the older pod.
+	slices.SortFunc(holders, func(a, b *Pod) int {
+		return cmp.Or(cmp.Compare(b.Receipt.Epoch, a.Receipt.Epoch), older(a, b))
+	})
+	for _, pod := range holders {
+		id := pod.Receipt.ID
+		if _, locked := p.locks[id]; locked {
+			continue
+		}
+		p.locks[id] = pod.Name
+		_, taken := p.next.Slots[id]
+		_, has := p.holds[pod.Name]
+		if !taken && !has {
+			p.assign(id, pod)
+		}
+	}
+	if !p.in.Clean {
+		p.noteUnbacked()
+	}
+}
+
+func (p *planner) noteUnbacked() {
+	for _, id := range p.in.State.Slots.IDs() {
+		name := p.in.State.Slots[id]
+		if p.next.Slots[id] == name {
+			continue
+		}
+		cause := CauseUnsealed
+		if _, alive := p.pods[name]; !alive {
+			cause = CauseDead
+		}
+		p.freed = append(p.freed, Change{ID: id, Pod: name, Cause: cause})
+	}
+}
+
+func (p *planner) give() {
+	id, ok := p.holds[p.in.Me]
+	if !ok {
+		return
+	}
+	delete(p.next.Slots, id)
+	delete(p.next.UIDs, id)
+	delete(p.holds, p.in.Me)
+	if p.locks[id] == p.in.Me {
+		delete(p.locks, id)
+	}
+	p.freed = append(p.freed, Change{ID: id, Pod: p.in.Me, Cause: CauseGiven})
+}
+
+// serveWaiters gives the free slots below N to me and my siblings. Another revision's pods may not
+// run idalloc at all; they plan for themselves.
+func (p *planner) serveWaiters() {
+	waiters := p.waiters()
+	rest := waiters[:0:0]
+	for _, pod := range waiters {
+		switch {
+		case pod.Ordinal < 0 || pod.Ordinal >= p.in.Count:
+			rest = append(rest, pod)
+		case p.free(pod.Ordinal, pod):
+			p.assign(pod.Ordinal, pod)
+		default:
+			p.wait++
+		}
+	}
+	id := 0
+	for _, pod := range rest {
+		for id < p.in.Count && !p.free(id, pod) {
+			id++
+		}
+		if id >= p.in.Count {
+			p.wait++
+			continue
+		}
+		p.assign(id, pod)
+	}
+}
+
+func (p *planner) free(id int, pod *Pod) bool {
+	if _, taken := p.next.Slots[id]; taken {
+		return false
+	}
+	by, locked := p.locks[id]
+	return !locked || by == pod.Name
+}
+
+// waiters returns me and my siblings without an entry, oldest first. A pod that was relabelled is not
+// the owner's any more: it keeps a slot, but another pod runs in its place and gets the next one.
+func (p *planner) waiters() []*Pod {
+	me, ok := p.pods[p.in.Me]
+	if !ok {
+		return nil
+	}
+	waiters := make([]*Pod, 0, len(p.in.Pods))
+	for i := range p.in.Pods {
+		pod := &p.in.Pods[i]
+		_, has := p.holds[pod.Name]
+		if has || !pod.Owned || pod.Terminating || (pod == me && p.in.Intent == Release) || (pod != me && (pod.Controller == "" || pod.Controller != me.Controller)) {
+			continue
+		}
+		if pod.gaveUp() && p.live > p.in.Count {
+			p.wait++ // it made room for another pod; it comes back when there is room for all
+			continue
+		}
+		waiters = append(waiters, pod)
+	}
+	slices.SortFunc(waiters, older)
+	return waiters
+}
+
+func older(a, b *Pod) int {
+	return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.Name, b.Name))
+}
+
+func (p *planner) decision() Decision {
+	d := Decision{Freed: p.freed, Waiting: p.wait, Live: p.live}
+	slices.SortFunc(d.Freed, func(a, b Change) int { return cmp.Compare(a.ID, b.ID) })
+	for _, id := range p.next.Slots.IDs() {
+		if name := p.next.Slots[id]; p.in.State.Slots[id] != name || p.givenAnew(id) {
+			d.Given = append(d.Given, Change{ID: id, Pod: name})
+		}
+	}
+	if p.in.Clean && !p.in.Commit && p.next.SameContent(p.in.State) {
+		return d
+	}
+	p.next.Epoch = p.epoch()
+	d.Next = &p.next
+	return d
+}
+
+// givenAnew reports a slot that goes to a new pod with the old one's name.
+func (p *planner) givenAnew(id int) bool {
+	return slices.ContainsFunc(p.freed, func(c Change) bool { return c.ID == id })
+}
+
+// epoch follows the clock, and exceeds the owner's old epoch and every receipt's, so that it grows
+// also when the owner lost its annotations or a clock stepped back.
+func (p *planner) epoch() int64 {
+	epoch := max(p.in.State.Epoch+1, p.in.Now.UnixMilli())
+	for i := range p.in.Pods {
+		if r := p.in.Pods[i].Receipt; r != nil {
+			epoch = max(epoch, r.Epoch+1)
+		}
+	}
+	return epoch
+}

@@ -1,0 +1,225 @@
+package plan
+
+import (
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+)
+
+var t0 = time.UnixMilli(1795219200123).UTC() //nolint:gochecknoglobals // the time of all tests
+
+type slots = assignment.Slots
+
+// pod returns a live sibling, made age seconds before t0.
+func pod(name string, age int, more ...func(*Pod)) Pod {
+	p := Pod{
+		Name: name, UID: "uid-" + name, Created: t0.Add(-time.Duration(age) * time.Second), Controller: "rs-1",
+		Owned: true, Ordinal: NoOrdinal,
+	}
+	for _, m := range more {
+		m(&p)
+	}
+	return p
+}
+
+func holds(id int) func(*Pod) { return holdsSince(id, 100) }
+
+func holdsSince(id int, epoch int64) func(*Pod) {
+	return func(p *Pod) { p.Receipt = &assignment.Receipt{UID: p.UID, Owner: "o", ID: id, Epoch: epoch} }
+}
+func gaveUp(p *Pod)            { p.Receipt = &assignment.Receipt{UID: p.UID, Owner: "o", GaveUp: true} }
+func terminating(p *Pod)       { p.Terminating = true }
+func relabelled(p *Pod)        { p.Owned = false }
+func otherRevision(p *Pod)     { p.Controller = "rs-2" }
+func ordinal(n int) func(*Pod) { return func(p *Pod) { p.Ordinal = n } }
+
+func TestPlan(t *testing.T) {
+	for name, tc := range map[string]struct {
+		in   Input
+		want slots // nil: nothing to do
+	}{
+		"a first pod assigns all its siblings, oldest first": {
+			in:   Input{Count: 3, Me: "b", Pods: []Pod{pod("a", 1), pod("b", 3), pod("c", 2)}},
+			want: slots{0: "b", 1: "c", 2: "a"},
+		},
+		"pods of one age are ordered by name": {
+			in:   Input{Count: 2, Me: "b", Pods: []Pod{pod("b", 1), pod("a", 1)}},
+			want: slots{0: "a", 1: "b"},
+		},
+		"another revision's pods plan for themselves": {
+			in:   Input{Count: 3, Me: "a", Pods: []Pod{pod("a", 1), pod("b", 2, otherRevision)}},
+			want: slots{0: "a"},
+		},
+		"nothing to do when everybody has a slot": {
+			in: Input{Count: 2, Me: "a", Clean: true, State: assignment.State{Slots: slots{0: "a", 1: "b"}, Epoch: 5},
+				Pods: []Pod{pod("a", 1, holds(0)), pod("b", 1, holds(1))}},
+		},
+		"a dead holder's slot goes to the waiter": {
+			in: Input{Count: 2, Me: "c", Clean: true, State: assignment.State{Slots: slots{0: "a", 1: "b"}},
+				Pods: []Pod{pod("b", 9, holds(1)), pod("c", 1)}},
+			want: slots{0: "c", 1: "b"},
+		},
+		"a Terminating pod keeps its slot": {
+			in: Input{Count: 1, Me: "c", Clean: true, State: assignment.State{Slots: slots{0: "a"}},
+				Pods: []Pod{pod("a", 9, holds(0), terminating), pod("c", 1)}},
+		},
+		"a Terminating pod gets none": {
+			in: Input{Count: 2, Me: "c", Pods: []Pod{pod("a", 9, terminating), pod("c", 1)}}, want: slots{0: "c"},
+		},
+		"a relabelled pod keeps its slot": {
+			in: Input{Count: 1, Me: "c", Clean: true, State: assignment.State{Slots: slots{0: "a"}},
+				Pods: []Pod{pod("a", 9, relabelled), pod("c", 1)}},
+		},
+		"entries at or above the count stay while their pod lives": {
+			in: Input{Count: 1, Me: "c", Clean: true, State: assignment.State{Slots: slots{0: "a", 5: "b"}},
+				Pods: []Pod{pod("a", 9, holds(0)), pod("b", 9, holds(5)), pod("c", 1)}},
+		},
+		"free entries at or above the count go": {
+			in: Input{Count: 1, Me: "a", Clean: true, State: assignment.State{Slots: slots{0: "a", 5: "b"}},
+				Pods: []Pod{pod("a", 9, holds(0))}},
+			want: slots{0: "a"},
+		},
+		"a receipt locks its slot in a clean map": {
+			in: Input{Count: 2, Me: "c", Clean: true, State: assignment.State{Slots: slots{1: "b"}},
+				Pods: []Pod{pod("a", 9, holds(0), otherRevision), pod("b", 9, holds(1)), pod("c", 1)}},
+			want: slots{0: "a", 1: "b"},
+		},
+		"in a map that is not clean the receipts are the assignment": {
+			in: Input{Count: 3, Me: "c", State: assignment.State{Slots: slots{0: "b", 1: "a", 2: "x"}},
+				Pods: []Pod{pod("a", 9, holds(0)), pod("b", 9, holds(1)), pod("c", 1)}},
+			want: slots{0: "a", 1: "b", 2: "c"},
+		},
+		"what a map that is not clean says of pods without a receipt is ignored": {
+			in: Input{Count: 2, Me: "c", State: assignment.State{Slots: slots{0: "b", 1: "c"}},
+				Pods: []Pod{pod("b", 1), pod("c", 5)}},
+			want: slots{0: "c", 1: "b"},
+		},
+		"of two receipts the higher epoch has the slot": {
+			in: Input{Count: 2, Me: "c", Pods: []Pod{pod("a", 9, holdsSince(0, 7)), pod("b", 1, holdsSince(0, 8)), pod("c", 1, holds(1))}},
+			// a waits: the slot that its own receipt names is b's, the other is c's
+			want: slots{0: "b", 1: "c"},
+		},
+		"of two receipts of one epoch the older pod has the slot": {
+			in:   Input{Count: 1, Me: "b", Pods: []Pod{pod("b", 1, holds(0)), pod("a", 9, holds(0))}},
+			want: slots{0: "a"},
+		},
+		"a receipt whose epoch cannot be read locks its slot": {
+			in:   Input{Count: 2, Me: "b", Pods: []Pod{pod("a", 1, holdsSince(0, 0)), pod("b", 9)}},
+			want: slots{0: "a", 1: "b"},
+		},
+		"a relabelled pod without a slot gets none": {
+			in: Input{Count: 2, Me: "a", Clean: true, Pods: []Pod{pod("a", 9, relabelled)}},
+		},
+		"who gave up waits while live pods outnumber the count": {
+			in: Input{Count: 1, Me: "a", Clean: true, Pods: []Pod{pod("a", 9, gaveUp), pod("b", 1, otherRevision)}},
+		},
+		"who gave up gets a slot when there is room for all": {
+			in: Input{Count: 2, Me: "a", Clean: true, State: assignment.State{Slots: slots{0: "b"}},
+				Pods: []Pod{pod("a", 9, gaveUp), pod("b", 1, holds(0))}},
+			want: slots{0: "b", 1: "a"},
+		},
+		"a mover gives and takes in one write": {
+			in: Input{Count: 1, Me: "a", Intent: Move, Clean: true, State: assignment.State{Slots: slots{4: "a"}},
+				Pods: []Pod{pod("a", 9, gaveUp)}},
+			want: slots{0: "a"},
+		},
+		"a released slot goes to a waiting sibling in the same write": {
+			in: Input{Count: 1, Me: "a", Intent: Release, Clean: true, State: assignment.State{Slots: slots{0: "a"}},
+				Pods: []Pod{pod("a", 9, gaveUp), pod("b", 1)}},
+			want: slots{0: "b"},
+		},
+		"who releases wants no slot back": {
+			in: Input{Count: 1, Me: "a", Intent: Release, Clean: true, State: assignment.State{Slots: slots{0: "a"}},
+				Pods: []Pod{pod("a", 9, gaveUp)}},
+			want: slots{},
+		},
+		"an ordinal waits for its slot, the others get the lowest": {
+			in:   Input{Count: 4, Me: "w-2", Pods: []Pod{pod("w-2", 9, ordinal(2)), pod("w-9", 9, ordinal(9)), pod("w-0", 1, ordinal(0))}},
+			want: slots{0: "w-0", 1: "w-9", 2: "w-2"},
+		},
+		"an ordinal whose slot is taken waits although others are free": {
+			in: Input{Count: 2, Me: "w-1", Clean: true, State: assignment.State{Slots: slots{1: "x"}},
+				Pods: []Pod{pod("x", 9, holds(1)), pod("w-1", 1, ordinal(1))}},
+		},
+		"a pod with a dead pod's name is another pod": {
+			in: Input{Count: 1, Me: "w-0", Clean: true, ReusesNames: true,
+				State: assignment.State{Slots: slots{0: "w-0"}, UIDs: slots{0: "old"}}, Pods: []Pod{pod("w-0", 1, ordinal(0))}},
+			want: slots{0: "w-0"},
+		},
+		"a sweep gives nothing out": {
+			in:   Input{Count: 2, Clean: true, State: assignment.State{Slots: slots{0: "dead"}}, Pods: []Pod{pod("b", 1)}},
+			want: slots{},
+		},
+		"a count of zero has no slots": {
+			in: Input{Count: 0, Me: "a", Clean: true, Pods: []Pod{pod("a", 1)}},
+		},
+		"a free slot that is asked for goes to its requester": {
+			in: Input{Count: 2, Me: "a", Clean: true, State: assignment.State{Slots: slots{0: "a"}, Handover: slots{1: "n"}},
+				Pods: []Pod{pod("a", 9, holds(0)), pod("b", 8), pod("n", 1, otherRevision)}},
+			want: slots{0: "a", 1: "n"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tc.in.Now = t0
+			got := Plan(tc.in)
+			switch {
+			case tc.want == nil && got.Next != nil:
+				t.Errorf("Plan writes %v, want nothing to do", got.Next.Slots)
+			case tc.want != nil && got.Next == nil:
+				t.Errorf("Plan has nothing to do, want %v", tc.want)
+			case tc.want != nil && !maps.Equal(got.Next.Slots, tc.want):
+				t.Errorf("Plan writes %v, want %v", got.Next.Slots, tc.want)
+			}
+		})
+	}
+}
+
+func TestRequestsThatCannotBeMetGo(t *testing.T) {
+	d := Plan(Input{
+		Count: 3, Me: "a", Clean: true, Now: t0,
+		State: assignment.State{Slots: slots{0: "a", 1: "b", 2: "c"}, Handover: slots{0: "gone", 1: "a", 2: "n", 7: "n2"}},
+		Pods:  []Pod{pod("a", 9, holds(0)), pod("b", 9, holds(1)), pod("c", 9, holds(2)), pod("n", 1), pod("n2", 1)},
+	})
+	if d.Next == nil || !maps.Equal(d.Next.Handover, slots{2: "n"}) {
+		t.Errorf("got %+v, want only n's request for slot 2: the others' requester is gone, holds a slot, or asks beyond the count", d.Next)
+	}
+}
+
+func TestEpochOutgrowsEverything(t *testing.T) {
+	for name, tc := range map[string]struct {
+		old, receipt int64
+		want         int64
+	}{
+		"the clock": {1, 1, t0.UnixMilli()},
+		"the owner": {t0.UnixMilli() + 5, 1, t0.UnixMilli() + 6},
+		"a receipt": {1, t0.UnixMilli() + 9, t0.UnixMilli() + 10},
+	} {
+		d := Plan(Input{Count: 2, Me: "b", Now: t0, State: assignment.State{Epoch: tc.old}, Pods: []Pod{pod("a", 1, holdsSince(0, tc.receipt)), pod("b", 1)}})
+		if d.Next.Epoch != tc.want {
+			t.Errorf("%s is ahead: epoch %d, want %d", name, d.Next.Epoch, tc.want)
+		}
+	}
+}
+
+func TestCommitWritesOnlyTheEpoch(t *testing.T) {
+	state := assignment.State{Slots: slots{0: "a"}, Epoch: 5}
+	d := Plan(Input{Count: 1, Me: "a", Clean: true, Commit: true, Now: t0, State: state, Pods: []Pod{pod("a", 1, gaveUp)}})
+	if d.Next == nil || !d.Next.SameContent(state) || d.Next.Epoch <= 5 {
+		t.Errorf("got %+v, want the same map with a new epoch", d.Next)
+	}
+}
+
+func TestUIDsGoWithTheirSlots(t *testing.T) {
+	d := Plan(Input{Count: 2, Me: "w-0", ReusesNames: true, Clean: true, Now: t0,
+		State: assignment.State{Slots: slots{0: "w-0", 1: "w-1"}, UIDs: slots{0: "old", 1: "uid-w-1"}},
+		Pods:  []Pod{pod("w-0", 1, ordinal(0)), pod("w-1", 1, ordinal(1))}})
+	if d.Next == nil || !maps.Equal(d.Next.UIDs, slots{0: "uid-w-0", 1: "uid-w-1"}) {
+		t.Errorf("got %+v", d.Next)
+	}
+	if len(d.Freed) != 1 || d.Freed[0].Cause != CauseReplaced || !slices.Equal(d.Given, []Change{{ID: 0, Pod: "w-0"}}) {
+		t.Errorf("freed %v, given %v", d.Freed, d.Given)
+	}
+}

@@ -1,0 +1,276 @@
+package plan
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+)
+
+// genInput draws an owner that may be in any state, and pods that may be in any state, with the
+// one thing that always holds: me is alive.
+func genInput() *rapid.Generator[Input] {
+	return rapid.Custom(func(t *rapid.T) Input {
+		in := Input{
+			Count:       rapid.IntRange(0, 8).Draw(t, "count"),
+			Clean:       rapid.Bool().Draw(t, "clean"),
+			ReusesNames: rapid.Bool().Draw(t, "reusesNames"),
+			Commit:      rapid.Bool().Draw(t, "commit"),
+			Intent:      rapid.SampledFrom([]Intent{Claim, Move, Release}).Draw(t, "intent"),
+			Now:         t0,
+		}
+		in.State = assignment.State{Slots: slots{}, UIDs: slots{}, Handover: slots{}, Epoch: rapid.Int64Range(0, 200).Draw(t, "epoch")}
+		names := rapid.Permutation([]string{"p0", "p1", "p2", "p3", "p4", "p5", "p6", "p7", "p8", "p9"}).Draw(t, "holders")
+		for i, id := range rapid.SliceOfNDistinct(rapid.IntRange(0, 10), 0, 8, rapid.ID[int]).Draw(t, "ids") {
+			in.State.Slots[id] = names[i]
+			if in.ReusesNames {
+				in.State.UIDs[id] = rapid.SampledFrom([]string{"uid-" + names[i], "old"}).Draw(t, "uid")
+			}
+		}
+		for i, id := range rapid.SliceOfNDistinct(rapid.IntRange(0, 10), 0, 3, rapid.ID[int]).Draw(t, "asked") {
+			in.State.Handover[id] = names[i+3]
+		}
+		for i := range 10 {
+			if i > 0 && !rapid.Bool().Draw(t, "lives") {
+				continue
+			}
+			in.Pods = append(in.Pods, genPod(t, fmt.Sprintf("p%d", i)))
+		}
+		in.Me = "p0"
+		if in.Intent != Claim {
+			gaveUp(&in.Pods[0]) // who gives has said so on its receipt first
+		}
+		return in
+	})
+}
+
+func genPod(t *rapid.T, name string) Pod {
+	p := pod(name, rapid.IntRange(0, 3).Draw(t, "age"))
+	p.Controller = rapid.SampledFrom([]string{"rs-1", "rs-2"}).Draw(t, "revision")
+	p.Terminating = rapid.IntRange(0, 4).Draw(t, "terminating") == 0
+	p.Owned = rapid.IntRange(0, 4).Draw(t, "owned") > 0
+	p.Ordinal = rapid.IntRange(NoOrdinal, 6).Draw(t, "ordinal")
+	switch rapid.IntRange(0, 3).Draw(t, "receipt") {
+	case 0:
+		holdsSince(rapid.IntRange(0, 9).Draw(t, "slot"), rapid.Int64Range(1, 300).Draw(t, "receiptEpoch"))(&p)
+	case 1:
+		gaveUp(&p)
+	}
+	return p
+}
+
+// after returns the state that the plan leaves.
+func after(in Input, d Decision) assignment.State {
+	if d.Next == nil {
+		return in.State
+	}
+	return *d.Next
+}
+
+func property(t *testing.T, check func(t *rapid.T, in Input, d Decision)) {
+	t.Helper()
+	rapid.Check(t, func(t *rapid.T) {
+		in := genInput().Draw(t, "in")
+		check(t, in, Plan(in))
+	})
+}
+
+func TestNeverTwoIDsForAPod(t *testing.T) {
+	property(t, func(t *rapid.T, in Input, d Decision) {
+		seen := map[string]int{}
+		for id, name := range after(in, d).Slots {
+			if other, twice := seen[name]; twice {
+				t.Fatalf("%s has %d and %d", name, other, id)
+			}
+			seen[name] = id
+		}
+	})
+}
+
+// A map has one pod for an id by its type; what could go wrong is a second pod that acts: one whose
+// receipt is a lock on a slot that is given to somebody new.
+func TestALockedSlotIsGivenToNobodyElse(t *testing.T) {
+	property(t, func(t *rapid.T, in Input, d Decision) {
+		for _, p := range in.Pods {
+			if !p.locks() {
+				continue
+			}
+			for _, given := range d.Given {
+				if given.ID != p.Receipt.ID || given.Pod == p.Name {
+					continue
+				}
+				if winner := podNamed(in, given.Pod); !winner.locks() || winner.Receipt.ID != p.Receipt.ID || winner.Receipt.Epoch < p.Receipt.Epoch {
+					t.Fatalf("slot %d, locked by %s, is given to %s", given.ID, p.Name, given.Pod)
+				}
+			}
+		}
+	})
+}
+
+func podNamed(in Input, name string) Pod {
+	for _, p := range in.Pods {
+		if p.Name == name {
+			return p
+		}
+	}
+	return Pod{}
+}
+
+func TestALivePodsEntryIsNeverTaken(t *testing.T) {
+	property(t, func(t *rapid.T, in Input, d Decision) {
+		if !in.Clean {
+			return
+		}
+		next := after(in, d)
+		for id, name := range in.State.Slots {
+			p := podNamed(in, name)
+			if p.Name == "" || (in.ReusesNames && in.State.UIDs[id] != p.UID) || (name == in.Me && in.Intent != Claim) {
+				continue
+			}
+			if next.Slots[id] != name {
+				t.Fatalf("slot %d of the live pod %s is now %q", id, name, next.Slots[id])
+			}
+		}
+	})
+}
+
+func TestReceiptsAreTheAssignmentOfAMapThatIsNotClean(t *testing.T) {
+	property(t, func(t *rapid.T, in Input, d Decision) {
+		if in.Clean {
+			return
+		}
+		next := after(in, d)
+		for _, p := range in.Pods {
+			if !p.locks() {
+				continue
+			}
+			winner := p
+			for _, o := range in.Pods {
+				if o.locks() && o.Receipt.ID == p.Receipt.ID && (o.Receipt.Epoch > winner.Receipt.Epoch ||
+					(o.Receipt.Epoch == winner.Receipt.Epoch && older(&o, &winner) < 0)) {
+					winner = o
+				}
+			}
+			if next.Slots[p.Receipt.ID] != winner.Name {
+				t.Fatalf("slot %d is %q, but the receipts say %s", p.Receipt.ID, next.Slots[p.Receipt.ID], winner.Name)
+			}
+		}
+	})
+}
+
+func TestDeterministicAndIndependentOfListOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		in := genInput().Draw(t, "in")
+		shuffled := in
+		shuffled.Pods = rapid.Permutation(in.Pods).Draw(t, "shuffled")
+		before := in.State.Clone()
+		if a, b := Plan(in), Plan(shuffled); !reflect.DeepEqual(a, b) {
+			t.Fatalf("one input, two plans: %+v and %+v", a, b)
+		}
+		if !in.State.SameContent(before) {
+			t.Fatal("Plan changed its input")
+		}
+	})
+}
+
+func TestPlanningAgainChangesNothing(t *testing.T) {
+	property(t, func(t *rapid.T, in Input, d Decision) {
+		again := in
+		again.State, again.Clean, again.Commit = after(in, d), true, false
+		if d.Next == nil && !in.Clean {
+			return
+		}
+		// A pod that gives is told to give once; it has nothing to give then.
+		if next := Plan(again).Next; next != nil && in.Intent == Claim {
+			t.Fatalf("planned %v, and again %v", again.State, *next)
+		}
+	})
+}
+
+func TestEveryFreeSlotIsGivenWhileASiblingWaits(t *testing.T) {
+	property(t, func(t *rapid.T, in Input, d Decision) {
+		next := after(in, d)
+		locked, requested := map[int]bool{}, maps.Clone(next.Handover)
+		live := 0
+		for _, p := range in.Pods {
+			if p.locks() {
+				locked[p.Receipt.ID] = true
+			}
+			if p.Owned {
+				live++
+			}
+		}
+		free := 0
+		for id := range in.Count {
+			if _, taken := next.Slots[id]; !taken && !locked[id] && requested[id] == "" {
+				free++
+			}
+		}
+		if free == 0 {
+			return
+		}
+		me := podNamed(in, in.Me)
+		for _, p := range in.Pods {
+			_, has := next.Slots.Of(p.Name)
+			sibling := p.Controller == me.Controller
+			barred := p.Terminating || !p.Owned || (p.gaveUp() && live > in.Count) || (p.Name == in.Me && in.Intent == Release)
+			bound := p.Ordinal >= 0 && p.Ordinal < in.Count // waits for one slot only
+			if sibling && !has && !barred && !bound {
+				t.Fatalf("%s waits while %d slots are free: %v", p.Name, free, next.Slots)
+			}
+		}
+	})
+}
+
+func TestOnlyDeadOrOwnEntriesMove(t *testing.T) {
+	property(t, func(t *rapid.T, in Input, d Decision) {
+		if !in.Clean || d.Next == nil {
+			return
+		}
+		for id, name := range in.State.Slots {
+			changed := d.Next.Slots[id] != name || (in.ReusesNames && d.Next.UIDs[id] != in.State.UIDs[id] && in.State.UIDs[id] != "")
+			freed := slices.ContainsFunc(d.Freed, func(c Change) bool { return c.ID == id })
+			if changed && !freed {
+				t.Fatalf("slot %d of %s moved without a cause: %v", id, name, d.Next.Slots)
+			}
+		}
+	})
+}
+
+func TestEpochGrows(t *testing.T) {
+	property(t, func(t *rapid.T, in Input, d Decision) {
+		if d.Next == nil {
+			return
+		}
+		for _, p := range in.Pods {
+			if p.locks() && d.Next.Epoch <= p.Receipt.Epoch {
+				t.Fatalf("epoch %d does not exceed %s's receipt %d", d.Next.Epoch, p.Name, p.Receipt.Epoch)
+			}
+		}
+		if d.Next.Epoch <= in.State.Epoch || d.Next.Epoch < in.Now.UnixMilli() {
+			t.Fatalf("epoch %d after %d at %d", d.Next.Epoch, in.State.Epoch, in.Now.UnixMilli())
+		}
+	})
+}
+
+func BenchmarkPlan(b *testing.B) {
+	for _, n := range []int{10, 100, 1000, 4000} {
+		in := Input{Count: n, Me: "worker-00000", Now: t0}
+		for i := range n {
+			in.Pods = append(in.Pods, pod(fmt.Sprintf("worker-%05d", i), i))
+		}
+		b.Run(fmt.Sprintf("pods=%d", n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				Plan(in)
+			}
+			b.ReportMetric(float64(b.Elapsed()/time.Nanosecond)/float64(b.N)/float64(n), "ns/pod")
+		})
+	}
+}

@@ -1,0 +1,103 @@
+package plan
+
+import (
+	"time"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+)
+
+// NoOrdinal is Pod.Ordinal of a pod that has none.
+const NoOrdinal = -1
+
+// Pod is a live pod: it exists and is neither Succeeded nor Failed.
+type Pod struct {
+	Name string
+	UID  string
+	// Created is the pod's creationTimestamp.
+	Created time.Time
+	// Controller is the UID of the pod's direct controller; pods that share it are siblings.
+	Controller string
+	// Owned says that the owner's selector matches the pod. A pod that was relabelled is not, but
+	// keeps its slot.
+	Owned bool
+	// Terminating says that the pod is being deleted. It is alive until it is gone.
+	Terminating bool
+	// Ordinal is the pod's index (StatefulSet, Indexed Job) counted from 0, or NoOrdinal.
+	Ordinal int
+	// Receipt is the pod's own receipt for this owner, nil without one.
+	Receipt *assignment.Receipt
+}
+
+func (p Pod) locks() bool  { return p.Receipt != nil && !p.Receipt.GaveUp }
+func (p Pod) gaveUp() bool { return p.Receipt != nil && p.Receipt.GaveUp }
+
+// Intent is what the planner wants for itself.
+type Intent int
+
+const (
+	// Claim asks for a slot, if I have none.
+	Claim Intent = iota
+	// Move gives my slot, and asks for another one like any waiter. The work has
+	// stopped and my receipt says that I gave up.
+	Move
+	// Release gives my slot and asks for no other.
+	Release
+)
+
+// Input is all that Plan looks at.
+type Input struct {
+	// Count is the owner's desired number, N.
+	Count int
+	// State is the owner's state as read, before the pods were listed.
+	State assignment.State
+	// Clean says that State is sealed and that idalloc wrote the seal last.
+	Clean bool
+	// ReusesNames says that pod names are used again (StatefulSet), so that entries carry UIDs.
+	ReusesNames bool
+	// Pods are all live pods that matter: the owner's, those with a receipt, and every holder that
+	// was not confirmed dead.
+	Pods []Pod
+	// Me is the planner's pod name; empty for a sweep, which gives out nothing.
+	Me     string
+	Intent Intent
+	// Commit asks for a write even if only the epoch changes: a pod that gave up before may take
+	// only from a write of its own.
+	Commit bool
+	// Now dates the epoch.
+	Now time.Time
+}
+
+// Cause says why a slot was freed.
+type Cause string
+
+// Causes.
+const (
+	// CauseDead: the holder is gone, Succeeded or Failed.
+	CauseDead Cause = "dead"
+	// CauseReplaced: a pod with the holder's name lives, but it is another pod.
+	CauseReplaced Cause = "replaced"
+	// CauseGiven: the planner gave its own slot.
+	CauseGiven Cause = "given"
+	// CauseUnsealed: the map was changed by somebody else and no receipt backs the entry.
+	CauseUnsealed Cause = "unsealed"
+)
+
+// Change is one slot that differs between the state that was read and the next one.
+type Change struct {
+	ID  int
+	Pod string
+	// Cause is set on freed slots.
+	Cause Cause
+}
+
+// Decision is the result of Plan.
+type Decision struct {
+	// Next is the state to commit, nil if there is nothing to do.
+	Next *assignment.State
+	// Freed and Given list the differences, in slot order.
+	Freed, Given []Change
+	// Waiting is the number of waiters among me and my siblings that got no slot.
+	Waiting int
+	// Live is the number of live pods of the owner.
+	Live int
+}
