@@ -1,0 +1,153 @@
+package store
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+)
+
+// Owner is one moment of an owner: count and assignment were read together.
+type Owner struct {
+	Ref
+	UID             types.UID
+	Generation      int64
+	ResourceVersion string
+	// Count is the desired number of replicas, N.
+	Count int
+	// OrdinalStart is a StatefulSet's .spec.ordinals.start.
+	OrdinalStart int
+	// Selector selects the owner's pods, in the form that list requests take.
+	Selector string
+	// Annotations are all of the owner's annotations; nil if it has none.
+	Annotations map[string]string
+	// Record is what our annotations say.
+	Record assignment.Record
+	// Tracked says that managedFields name idalloc as the last writer of the seal.
+	Tracked bool
+	// Untrackable says that managedFields name nobody at all as the writer of the seal that is
+	// there: somebody cleared them, and the server does not start again by itself.
+	Untrackable bool
+	// Terminating says that the owner is being deleted.
+	Terminating bool
+}
+
+// Clean reports whether the map can be trusted: the seal fits and idalloc wrote it last.
+func (o Owner) Clean() bool { return o.Record.Sealed && o.Tracked }
+
+// Names reports whether the assignment gives slot id to this pod.
+func (o Owner) Names(id int, pod string, uid types.UID) bool {
+	if o.Record.State.Slots[id] != pod {
+		return false
+	}
+	want := o.Record.State.UIDs[id]
+	return want == "" || want == string(uid)
+}
+
+// SlotOf returns the slot that the assignment gives to this pod.
+func (o Owner) SlotOf(pod string, uid types.UID) (id int, ok bool) {
+	id, ok = o.Record.State.Slots.Of(pod)
+	return id, ok && o.Names(id, pod, uid)
+}
+
+// ReusesNames reports whether the owner's pods get names that earlier pods had.
+func (o Owner) ReusesNames() bool { return o.Kind == StatefulSet }
+
+// Unreadable returns the error of a clean map that cannot be read: a newer idalloc wrote it.
+func (o Owner) Unreadable() error {
+	if !o.Clean() || len(o.Record.Problems) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: %s in namespace %s: %w: upgrade this idalloc; nothing was changed",
+		ErrNewer, o.Ref, o.Namespace, o.Record.Problems[0])
+}
+
+// DecodeOwner reads an owner from the API's form. now checks the epoch.
+func DecodeOwner(ref Ref, u *unstructured.Unstructured, key string, now time.Time) (Owner, error) {
+	o := Owner{
+		Ref:             ref,
+		UID:             u.GetUID(),
+		Generation:      u.GetGeneration(),
+		ResourceVersion: u.GetResourceVersion(),
+		Annotations:     u.GetAnnotations(),
+		Terminating:     u.GetDeletionTimestamp() != nil,
+		Count:           1, // Kubernetes' own default for replicas and parallelism
+	}
+	count, found, err := unstructured.NestedInt64(u.Object, "spec", kinds[ref.Kind].countField)
+	if err != nil {
+		return Owner{}, fmt.Errorf("idalloc: %s: spec.%s: %w", ref, kinds[ref.Kind].countField, err)
+	}
+	if found {
+		o.Count = int(count)
+	}
+	start, _, err := unstructured.NestedInt64(u.Object, "spec", "ordinals", "start")
+	if err != nil {
+		return Owner{}, fmt.Errorf("idalloc: %s: spec.ordinals.start: %w", ref, err)
+	}
+	o.OrdinalStart = int(start)
+	if o.Selector, err = selector(u); err != nil {
+		return Owner{}, fmt.Errorf("idalloc: %s: spec.selector: %w", ref, err)
+	}
+	o.Record = assignment.Decode(o.Annotations, key, now)
+	o.Tracked, o.Untrackable = tracked(u)
+	return o, nil
+}
+
+func selector(u *unstructured.Unstructured) (string, error) {
+	raw, found, err := unstructured.NestedMap(u.Object, "spec", "selector")
+	if err != nil {
+		return "", err
+	}
+	if !found || len(raw) == 0 {
+		return "", errors.New("it is empty and would select every pod of the namespace")
+	}
+	b, err := json.Marshal(raw)
+	if err != nil {
+		return "", err
+	}
+	var ls metav1.LabelSelector
+	if err := json.Unmarshal(b, &ls); err != nil {
+		return "", err
+	}
+	s, err := metav1.LabelSelectorAsSelector(&ls)
+	if err != nil {
+		return "", err
+	}
+	return s.String(), nil
+}
+
+// tracked reads from managedFields who wrote the seal last. An update takes a field away from the
+// other managers when it changes its value, and the seal's value differs at every write of ours, so
+// our manager owning it means that nobody else wrote it since.
+func tracked(u *unstructured.Unstructured) (ours, nobody bool) {
+	nobody = true
+	for _, entry := range u.GetManagedFields() {
+		if entry.FieldsV1 == nil || !ownsSeal(entry.FieldsV1.GetRawBytes()) {
+			continue
+		}
+		nobody = false
+		if entry.Manager == assignment.FieldManager && entry.Operation == metav1.ManagedFieldsOperationUpdate && entry.Subresource == "" {
+			ours = true
+		}
+	}
+	return ours, nobody
+}
+
+func ownsSeal(fields []byte) bool {
+	var f struct {
+		Metadata struct {
+			Annotations map[string]json.RawMessage `json:"f:annotations"`
+		} `json:"f:metadata"`
+	}
+	if err := json.Unmarshal(fields, &f); err != nil {
+		return false
+	}
+	_, ok := f.Metadata.Annotations["f:"+assignment.SealKey]
+	return ok
+}

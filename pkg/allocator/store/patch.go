@@ -1,0 +1,130 @@
+package store
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+)
+
+// operation is one step of a JSON Patch (RFC 6902).
+type operation struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value any    `json:"value,omitempty"`
+}
+
+// The operations that patches are made of.
+const (
+	opTest   = "test"
+	opAdd    = "add"
+	opRemove = "remove"
+)
+
+// testNull is apart because its value, null, must be there.
+type testNull struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value *int   `json:"value"`
+}
+
+func absent(path string) testNull { return testNull{Op: opTest, Path: path} }
+
+// pointer builds a JSON Pointer (RFC 6901); the keys of annotations have slashes.
+func pointer(parts ...string) string {
+	var b strings.Builder
+	for _, p := range parts {
+		b.WriteByte('/')
+		b.WriteString(strings.NewReplacer("~", "~0", "/", "~1").Replace(p))
+	}
+	return b.String()
+}
+
+// ownerPatch sets all annotations of next in one request, guarded by tests that the owner is the
+// one that was read and that nothing but its status changed. Every change of a Deployment's spec or
+// annotations raises its generation while status updates, frequent in a rollout, do not; the other
+// kinds' generation ignores annotations, so there only the resourceVersion will do. Testing the old
+// epoch or the old map is not enough: an undo brings old values back. A map that is there but not
+// clean is compared by resourceVersion on a Deployment too, because a change of managedFields, which
+// the generation does not show, may make it trackable again.
+func ownerPatch(from Owner, key string, next assignment.State) ([]byte, error) {
+	ops := []any{operation{Op: opTest, Path: "/metadata/uid", Value: from.UID}}
+	if from.comparesGeneration() {
+		ops = append(ops, operation{Op: opTest, Path: "/metadata/generation", Value: from.Generation})
+	} else {
+		ops = append(ops, operation{Op: opTest, Path: "/metadata/resourceVersion", Value: from.ResourceVersion})
+	}
+	set := next.Encode(key)
+	if from.Annotations == nil {
+		ops = append(ops, absent("/metadata/annotations"), operation{Op: opAdd, Path: "/metadata/annotations", Value: set})
+		return encode(ops)
+	}
+	for _, k := range assignment.Keys(key) {
+		value, wanted := set[k]
+		_, there := from.Annotations[k]
+		switch {
+		case wanted:
+			ops = append(ops, operation{Op: opAdd, Path: pointer("metadata", "annotations", k), Value: value})
+		case there:
+			ops = append(ops, operation{Op: opRemove, Path: pointer("metadata", "annotations", k)})
+		}
+	}
+	return encode(ops)
+}
+
+// change is one key of a pod's labels or annotations: from old to new, nil meaning absent.
+type change struct {
+	field    string // "labels" or "annotations"
+	key      string
+	old, new *string
+	// tested changes are part of the compare-and-swap.
+	tested bool
+}
+
+// podPatch changes a pod's labels and annotations if it is still the pod with this UID and the
+// tested keys still have their old values. present lists the maps that the pod has at all.
+func podPatch(uid string, present []string, changes []change) ([]byte, error) {
+	ops := []any{operation{Op: opTest, Path: "/metadata/uid", Value: uid}}
+	whole := map[string]map[string]string{}
+	for _, c := range changes {
+		path := pointer("metadata", c.field, c.key)
+		if !slices.Contains(present, c.field) {
+			if c.new != nil {
+				if whole[c.field] == nil {
+					whole[c.field] = map[string]string{}
+				}
+				whole[c.field][c.key] = *c.new
+			}
+			continue
+		}
+		switch {
+		case c.tested && c.old == nil:
+			ops = append(ops, absent(path))
+		case c.tested:
+			ops = append(ops, operation{Op: opTest, Path: path, Value: *c.old})
+		}
+		switch {
+		case c.new != nil:
+			ops = append(ops, operation{Op: opAdd, Path: path, Value: *c.new})
+		case c.old != nil:
+			ops = append(ops, operation{Op: opRemove, Path: path})
+		}
+	}
+	for _, field := range []string{"labels", "annotations"} {
+		if values, ok := whole[field]; ok {
+			path := pointer("metadata", field)
+			ops = append(ops, absent(path), operation{Op: opAdd, Path: path, Value: values})
+		}
+	}
+	return encode(ops)
+}
+
+func encode(ops []any) ([]byte, error) {
+	b, err := json.Marshal(ops)
+	if err != nil {
+		return nil, fmt.Errorf("idalloc: patch: %w", err)
+	}
+	return b, nil
+}

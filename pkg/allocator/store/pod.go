@@ -1,0 +1,182 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"strconv"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+)
+
+// GetPod reads a pod's metadata. Errors: ErrGone, *ForbiddenError, or another that Temporary judges.
+func (s *Store) GetPod(ctx context.Context, namespace, name string) (*metav1.PartialObjectMetadata, error) {
+	ctx, cancel := requestContext(ctx)
+	defer cancel()
+	pod, err := s.Metadata.Resource(Pods).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return nil, target{Pods, namespace, name}.wrap("get", err)
+	}
+	return pod, nil
+}
+
+// SwapReceipt replaces the receipt on pod, as last read, with next (nil removes it) and returns the
+// pod as written. The receipt that was read is part of the compare-and-swap, so that a late write
+// cannot undo a newer one. Label and annotation change together. With renew, a receipt that is there
+// already is written in other bytes of the same meaning: a late write of an earlier process of this
+// pod then fails its test. Errors: as of Commit.
+func (s *Store) SwapReceipt(ctx context.Context, pod *metav1.PartialObjectMetadata, next *assignment.Receipt, renew bool) (*metav1.PartialObjectMetadata, error) {
+	label, receipt, cost := receiptValues(next)
+	oldReceipt, oldLabel := lookup(pod.Annotations, assignment.ReceiptKey), lookup(pod.Labels, assignment.InstanceIDLabel)
+	oldCost := lookup(pod.Annotations, assignment.DeletionCostKey)
+	if cost == nil && oldCost != nil && !same(oldCost, costOf(oldLabel)) {
+		cost = oldCost // somebody else's
+	}
+	if renew && receipt != nil && same(receipt, oldReceipt) {
+		*receipt += " " // white space is free in JSON
+	}
+	if same(label, oldLabel) && same(receipt, oldReceipt) && same(cost, oldCost) {
+		return pod, nil
+	}
+	var present []string
+	if pod.Labels != nil {
+		present = append(present, "labels")
+	}
+	if pod.Annotations != nil {
+		present = append(present, "annotations")
+	}
+	body, err := podPatch(string(pod.UID), present, []change{
+		{field: "annotations", key: assignment.ReceiptKey, old: oldReceipt, new: receipt, tested: true},
+		// Label and cost are set to what belongs to the receipt whatever they were.
+		{field: "annotations", key: assignment.DeletionCostKey, old: oldCost, new: cost},
+		{field: "labels", key: assignment.InstanceIDLabel, old: oldLabel, new: label},
+	})
+	if err != nil {
+		return nil, err
+	}
+	rctx, cancel := requestContext(ctx)
+	defer cancel()
+	written, err := s.Metadata.Resource(Pods).Namespace(pod.Namespace).Patch(rctx, pod.Name, types.JSONPatchType, body,
+		metav1.PatchOptions{FieldManager: assignment.FieldManager})
+	t := target{Pods, pod.Namespace, pod.Name}
+	switch {
+	case err == nil:
+		return written, nil
+	case unanswered(err):
+		return nil, fmt.Errorf("%w: %w", ErrAmbiguous, t.wrap("patch", err))
+	case apierrors.IsConflict(err):
+		return nil, fmt.Errorf("%w: %w", ErrConflict, t.wrap("patch", err))
+	case apierrors.IsInvalid(err):
+		return nil, s.judgePod(ctx, pod, t.wrap("patch", err))
+	}
+	return nil, t.wrap("patch", err)
+}
+
+func (s *Store) judgePod(ctx context.Context, pod *metav1.PartialObjectMetadata, refused error) error {
+	now, err := s.GetPod(ctx, pod.Namespace, pod.Name)
+	switch {
+	case errors.Is(err, ErrGone):
+		return fmt.Errorf("%w: %w", ErrGone, refused)
+	case err != nil:
+		return fmt.Errorf("%w: %w", ErrConflict, err)
+	case now.UID != pod.UID:
+		return fmt.Errorf("%w: %w", ErrGone, refused)
+	case !maps.Equal(now.Labels, pod.Labels) || !maps.Equal(now.Annotations, pod.Annotations):
+		return ErrConflict
+	}
+	return refused
+}
+
+// receiptValues returns the label, the receipt and the deletion cost that belong together. The cost
+// makes a scale-down remove the highest ids first, so that the survivors need not move, and pods
+// without an id, which have none, before all others.
+func receiptValues(r *assignment.Receipt) (label, receipt, cost *string) {
+	if r == nil {
+		return nil, nil, nil
+	}
+	text := r.Encode()
+	if r.GaveUp {
+		return nil, &text, nil
+	}
+	id := strconv.Itoa(r.ID)
+	return &id, &text, costOf(&id)
+}
+
+// costOf returns the deletion cost that goes with an id, nil with none.
+func costOf(id *string) *string {
+	if id == nil {
+		return nil
+	}
+	n, err := strconv.Atoi(*id)
+	if err != nil {
+		return nil
+	}
+	cost := strconv.Itoa(math.MaxInt32 - n)
+	return &cost
+}
+
+func lookup(m map[string]string, key string) *string {
+	if v, ok := m[key]; ok {
+		return &v
+	}
+	return nil
+}
+
+func same(a, b *string) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return *a == *b
+}
+
+// ListPods lists pods' metadata with a consistent read. Errors: *ForbiddenError, or another that
+// Temporary judges.
+func (s *Store) ListPods(ctx context.Context, namespace string, o metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
+	ctx, cancel := requestContext(ctx)
+	defer cancel()
+	list, err := s.Metadata.Resource(Pods).Namespace(namespace).List(ctx, o)
+	if err != nil {
+		return nil, target{gvr: Pods, namespace: namespace}.wrap("list", err)
+	}
+	return list, nil
+}
+
+// GetFullPod reads a pod with its status. Errors: as of GetPod.
+func (s *Store) GetFullPod(ctx context.Context, namespace, name string) (*unstructured.Unstructured, error) {
+	ctx, cancel := requestContext(ctx)
+	defer cancel()
+	pod, err := s.Dynamic.Resource(Pods).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return nil, target{Pods, namespace, name}.wrap("get", err)
+	}
+	return pod, nil
+}
+
+// GetMetadata reads an object's metadata. Errors: as of Get.
+func (s *Store) GetMetadata(ctx context.Context, ref Ref) (*metav1.PartialObjectMetadata, error) {
+	ctx, cancel := requestContext(ctx)
+	defer cancel()
+	object, err := s.Metadata.Resource(ref.GVR()).Namespace(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
+	if err != nil {
+		return nil, target{ref.GVR(), ref.Namespace, ref.Name}.wrap("get", err)
+	}
+	return object, nil
+}
+
+// ListFullPods lists pods with their status by a consistent read. Errors: as of ListPods.
+func (s *Store) ListFullPods(ctx context.Context, namespace string, o metav1.ListOptions) (*unstructured.UnstructuredList, error) {
+	ctx, cancel := requestContext(ctx)
+	defer cancel()
+	list, err := s.Dynamic.Resource(Pods).Namespace(namespace).List(ctx, o)
+	if err != nil {
+		return nil, target{gvr: Pods, namespace: namespace}.wrap("list", err)
+	}
+	return list, nil
+}

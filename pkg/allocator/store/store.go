@@ -1,0 +1,136 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+)
+
+// RequestTimeout bounds every single request. It is shorter than the API server's own limit of a
+// minute, so that a lost answer costs seconds.
+const RequestTimeout = 15 * time.Second
+
+var rbacMessage = regexp.MustCompile(`cannot \w+ resource`)
+
+// Pods is the resource of pods.
+var Pods = schema.GroupVersionResource{Version: "v1", Resource: "pods"} //nolint:gochecknoglobals // a constant that Go cannot express
+
+// LivePods is the field selector of pods that are not dead; evicted pods stay as Failed.
+const LivePods = "status.phase!=Succeeded,status.phase!=Failed"
+
+// Store reads and writes owners and receipts. It is safe for concurrent use.
+type Store struct {
+	// Dynamic and Metadata are the clients of one API server.
+	Dynamic  dynamic.Interface
+	Metadata metadata.Interface
+	// Key is the assignment's annotation key.
+	Key string
+	// Clock dates epochs and checks them.
+	Clock clock.Clock
+}
+
+// New returns a Store on the API server of config. key is the assignment's annotation key, the
+// default one if empty.
+func New(config *rest.Config, key string, clk clock.Clock) (*Store, error) {
+	dyn, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("idalloc: client: %w", err)
+	}
+	meta, err := metadata.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("idalloc: client: %w", err)
+	}
+	if key == "" {
+		key = assignment.DefaultKey
+	}
+	return &Store{Dynamic: dyn, Metadata: meta, Key: key, Clock: clk}, nil
+}
+
+// target is what a request is about, for its error.
+type target struct {
+	gvr             schema.GroupVersionResource
+	namespace, name string
+}
+
+// Get reads the owner. Errors: ErrGone, *ForbiddenError, or another that Temporary judges.
+func (s *Store) Get(ctx context.Context, ref Ref) (Owner, error) {
+	ctx, cancel := requestContext(ctx)
+	defer cancel()
+	u, err := s.Dynamic.Resource(ref.GVR()).Namespace(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
+	if err != nil {
+		return Owner{}, target{ref.GVR(), ref.Namespace, ref.Name}.wrap("get", err)
+	}
+	return DecodeOwner(ref, u, s.Key, s.Clock.Now())
+}
+
+// Commit makes next the owner's state if nothing but the owner's status changed since from was
+// read, and returns the owner as written. Errors: ErrConflict, ErrAmbiguous, ErrGone,
+// *ForbiddenError, *assignment.TooLargeError (nothing was sent), or the server's own.
+func (s *Store) Commit(ctx context.Context, from Owner, next assignment.State) (Owner, error) {
+	if err := assignment.CheckSize(from.Annotations, s.Key, next); err != nil {
+		return Owner{}, err
+	}
+	body, err := ownerPatch(from, s.Key, next)
+	if err != nil {
+		return Owner{}, err
+	}
+	rctx, cancel := requestContext(ctx)
+	defer cancel()
+	u, err := s.Dynamic.Resource(from.GVR()).Namespace(from.Namespace).Patch(rctx, from.Name, types.JSONPatchType, body,
+		metav1.PatchOptions{FieldManager: assignment.FieldManager})
+	if err == nil {
+		return DecodeOwner(from.Ref, u, s.Key, s.Clock.Now())
+	}
+	t := target{from.GVR(), from.Namespace, from.Name}
+	if unanswered(err) {
+		return Owner{}, fmt.Errorf("%w: %w", ErrAmbiguous, t.wrap("patch", err))
+	}
+	if apierrors.IsConflict(err) {
+		return Owner{}, fmt.Errorf("%w: %w", ErrConflict, t.wrap("patch", err))
+	}
+	if !apierrors.IsInvalid(err) {
+		return Owner{}, t.wrap("patch", err)
+	}
+	return Owner{}, s.judge(ctx, from, t.wrap("patch", err))
+}
+
+// judge tells a conflict from a refusal by evaluating the patch's tests on the owner as it is now: a
+// failed test of a JSON Patch comes as 422, like an object that is not valid.
+func (s *Store) judge(ctx context.Context, from Owner, refused error) error {
+	now, err := s.Get(ctx, from.Ref)
+	switch {
+	case errors.Is(err, ErrGone):
+		return fmt.Errorf("%w: %w", ErrGone, refused)
+	case err != nil:
+		return fmt.Errorf("%w: %w", ErrConflict, err) // unknown: reading again is what comes next anyway
+	case now.UID != from.UID || version(now, from.comparesGeneration()) != version(from, from.comparesGeneration()) || (now.Annotations == nil) != (from.Annotations == nil):
+		return ErrConflict
+	}
+	return refused
+}
+
+// version is what the compare-and-swap compares: see ownerPatch.
+func version(o Owner, generation bool) string {
+	if generation {
+		return strconv.FormatInt(o.Generation, 10)
+	}
+	return o.ResourceVersion
+}
+
+func (o Owner) comparesGeneration() bool {
+	return o.Kind == Deployment && (o.Clean() || !o.Record.Present)
+}
