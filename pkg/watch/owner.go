@@ -1,0 +1,76 @@
+package watch
+
+import (
+	"context"
+
+	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
+
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+)
+
+// OwnerStream follows one owner.
+type OwnerStream struct {
+	*Stream[*unstructured.Unstructured]
+	s   *store.Store
+	ref store.Ref
+}
+
+// Owner starts to follow ref until ctx ends.
+func Owner(ctx context.Context, s *store.Store, ref store.Ref, log logr.Logger) *OwnerStream {
+	client := s.Dynamic.Resource(ref.GVR()).Namespace(ref.Namespace)
+	api := API{
+		List: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return client.List(ctx, o) },
+		Watch: func(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error) {
+			return client.Watch(ctx, o)
+		},
+		Type: &unstructured.Unstructured{},
+	}
+	return &OwnerStream{
+		Stream: Follow[*unstructured.Unstructured](ctx, "owner", api, ByName(ref.Name), s.Clock.Now, log),
+		s:      s, ref: ref,
+	}
+}
+
+// Latest returns the newest moment of the owner. ok is false while none is known: it was deleted,
+// or not heard of yet (Synced tells).
+func (o *OwnerStream) Latest() (owner store.Owner, ok bool, err error) {
+	u, ok := o.Get(o.ref.Name)
+	if !ok {
+		return store.Owner{}, false, nil
+	}
+	owner, err = store.DecodeOwner(o.ref, u, o.s.Key, o.s.Clock.Now())
+	return owner, err == nil, err
+}
+
+// PodStream follows pods' metadata.
+type PodStream = Stream[*metav1.PartialObjectMetadata]
+
+// Pod starts to follow one pod until ctx ends.
+func Pod(ctx context.Context, s *store.Store, namespace, name string, log logr.Logger) *PodStream {
+	return pods(ctx, "pod", s, namespace, ByName(name), log)
+}
+
+// Selected starts to follow the live pods that a label selector matches until ctx ends. A pod that
+// dies in any way leaves the stream.
+func Selected(ctx context.Context, s *store.Store, namespace, selector string, log logr.Logger) *PodStream {
+	return pods(ctx, selector, s, namespace, func(o *metav1.ListOptions) {
+		o.LabelSelector = selector
+		o.FieldSelector = store.LivePods
+	}, log)
+}
+
+func pods(ctx context.Context, name string, s *store.Store, namespace string, restrict func(*metav1.ListOptions), log logr.Logger) *PodStream {
+	client := s.Metadata.Resource(store.Pods).Namespace(namespace)
+	api := API{
+		List: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return client.List(ctx, o) },
+		Watch: func(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error) {
+			return client.Watch(ctx, o)
+		},
+		Type: &metav1.PartialObjectMetadata{},
+	}
+	return Follow[*metav1.PartialObjectMetadata](ctx, name, api, restrict, s.Clock.Now, log)
+}

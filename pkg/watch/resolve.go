@@ -1,0 +1,73 @@
+package watch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+)
+
+var (
+	// ErrNoController means that the pod belongs to no workload.
+	ErrNoController = errors.New("idalloc: the pod has no controller")
+	// ErrUnknownOwner means that the pod's workload is of a kind that cannot carry an assignment.
+	ErrUnknownOwner = errors.New("idalloc: unknown owner kind")
+)
+
+// Resolve climbs controller ownerReferences from the pod to the topmost object that has a replica
+// count: Deployment, StatefulSet, bare ReplicaSet or Job. It reads a ReplicaSet to see whether a
+// Deployment is above it; one that cannot be read is an error and never taken for the top. A pod
+// without a controller that holds a slot belongs to the owner in its receipt. Errors:
+// ErrNoController, ErrUnknownOwner, store.ErrGone, *store.ForbiddenError, or another that
+// store.Temporary judges.
+func Resolve(ctx context.Context, s *store.Store, pod *metav1.PartialObjectMetadata) (store.Ref, error) {
+	controller := metav1.GetControllerOfNoCopy(pod)
+	if controller == nil {
+		if ref, ok := byReceipt(s, pod); ok {
+			return ref, nil
+		}
+		return store.Ref{}, fmt.Errorf("%w: pod %s in namespace %s stands alone: run it from a Deployment, StatefulSet, ReplicaSet or Job",
+			ErrNoController, pod.Name, pod.Namespace)
+	}
+	ref, ok := store.NewRef(controller.APIVersion, controller.Kind, pod.Namespace, controller.Name)
+	if !ok {
+		return store.Ref{}, unknown(pod, "pod "+pod.Name, controller)
+	}
+	if ref.Kind != store.ReplicaSet {
+		return ref, nil // above a Job a CronJob makes many, each with ids of its own; above the others are other people's operators
+	}
+	rs, err := s.GetMetadata(ctx, ref)
+	if err != nil {
+		return store.Ref{}, fmt.Errorf("idalloc: cannot tell what owns pod %s in namespace %s: %w", pod.Name, pod.Namespace, err)
+	}
+	above := metav1.GetControllerOfNoCopy(rs)
+	if above == nil {
+		return ref, nil
+	}
+	top, ok := store.NewRef(above.APIVersion, above.Kind, pod.Namespace, above.Name)
+	if !ok || top.Kind != store.Deployment {
+		// Its ReplicaSets come and go with its revisions: ids in each of them would collide.
+		return store.Ref{}, unknown(pod, ref.String(), above)
+	}
+	return top, nil
+}
+
+// byReceipt finds the owner of a pod that its controller let go of, because somebody relabelled it to
+// debug it: it still holds its slot, and its receipt says of whom.
+func byReceipt(s *store.Store, pod *metav1.PartialObjectMetadata) (store.Ref, bool) {
+	r, err := assignment.ParseReceipt(pod.Annotations[assignment.ReceiptKey], s.Clock.Now())
+	if (err != nil && !errors.Is(err, assignment.ErrBadEpoch)) || r.GaveUp || r.UID != string(pod.UID) {
+		return store.Ref{}, false
+	}
+	ref, err := store.ParseRef(r.Owner, pod.Namespace)
+	return ref, err == nil
+}
+
+func unknown(pod *metav1.PartialObjectMetadata, of string, controller *metav1.OwnerReference) error {
+	return fmt.Errorf("%w: %s in namespace %s is controlled by %s %s/%s, which idalloc cannot count: run the pods from a Deployment, StatefulSet, ReplicaSet or Job",
+		ErrUnknownOwner, of, pod.Namespace, controller.APIVersion, controller.Kind, controller.Name)
+}
