@@ -1,0 +1,217 @@
+package gc
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/plan"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+)
+
+// fewVictims is how many victims are confirmed one by one; more are confirmed by one list of the
+// namespace, which costs the API server less.
+const fewVictims = 8
+
+// Pod labels and annotations that give a pod an ordinal.
+const (
+	podIndexLabel        = "apps.kubernetes.io/pod-index"
+	completionIndexLabel = "batch.kubernetes.io/job-completion-index"
+)
+
+// Victim is a holder that is dead.
+type Victim struct {
+	ID     int
+	Pod    string
+	Reason string
+}
+
+// BadReceipt is a live pod's receipt that cannot be read.
+type BadReceipt struct {
+	Pod    string
+	Detail string
+}
+
+// Census is who lives, as seen after the owner was read.
+type Census struct {
+	// Live are the owner's live pods, the live pods with a receipt, and every live holder, by name.
+	Live []plan.Pod
+	// Dead are the holders that were confirmed dead, by id.
+	Dead []Victim
+	// BadReceipts are receipts that somebody damaged.
+	BadReceipts []BadReceipt
+}
+
+// Survey lists the owner's pods and confirms each holder that is not among them. Call it after the
+// owner was read, never before. It blocks for two lists and the confirmations.
+func Survey(ctx context.Context, s *store.Store, owner store.Owner) (Census, error) {
+	c := counter{s: s, owner: owner, seen: map[string]plan.Pod{}}
+	for _, selector := range []string{owner.Selector, assignment.InstanceIDLabel} {
+		if err := c.list(ctx, selector, selector == owner.Selector); err != nil {
+			return Census{}, err
+		}
+	}
+	if err := c.confirm(ctx); err != nil {
+		return Census{}, err
+	}
+	return c.census(), nil
+}
+
+type counter struct {
+	s     *store.Store
+	owner store.Owner
+	seen  map[string]plan.Pod
+	dead  []Victim
+	bad   []BadReceipt
+}
+
+func (c *counter) list(ctx context.Context, selector string, owned bool) error {
+	list, err := c.s.ListPods(ctx, c.owner.Namespace, metav1.ListOptions{LabelSelector: selector, FieldSelector: store.LivePods})
+	if err != nil {
+		return err
+	}
+	for i := range list.Items {
+		c.add(&list.Items[i], owned)
+	}
+	return nil
+}
+
+func (c *counter) add(meta *metav1.PartialObjectMetadata, owned bool) {
+	if known, ok := c.seen[meta.Name]; ok && known.UID == string(meta.UID) {
+		return
+	}
+	receipt, err := assignment.ReceiptOf(meta.Annotations, string(meta.UID), c.owner.String(), c.s.Clock.Now())
+	if err != nil && !errors.Is(err, assignment.ErrForeignReceipt) { // with a bad epoch it still locks
+		c.bad = append(c.bad, BadReceipt{Pod: meta.Name, Detail: err.Error()})
+	}
+	pod := plan.Pod{
+		Name:        meta.Name,
+		UID:         string(meta.UID),
+		Created:     meta.CreationTimestamp.Time,
+		Owned:       owned,
+		Terminating: meta.DeletionTimestamp != nil,
+		Ordinal:     ordinal(c.owner, meta),
+		Receipt:     receipt,
+	}
+	if controller := metav1.GetControllerOfNoCopy(meta); controller != nil {
+		pod.Controller = string(controller.UID)
+	}
+	c.seen[meta.Name] = pod
+}
+
+// ordinal counts from 0: a StatefulSet's index less its start, or a Job's completion index.
+func ordinal(owner store.Owner, meta *metav1.PartialObjectMetadata) int {
+	var text string
+	start := 0
+	switch owner.Kind {
+	case store.StatefulSet:
+		start = owner.OrdinalStart
+		// The name ends with the same number; the label exists since Kubernetes 1.28.
+		text = cmp.Or(meta.Labels[podIndexLabel], meta.Name[strings.LastIndexByte(meta.Name, '-')+1:])
+	case store.Job:
+		text = cmp.Or(meta.Labels[completionIndexLabel], meta.Annotations[completionIndexLabel])
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < start {
+		return plan.NoOrdinal
+	}
+	return n - start
+}
+
+// confirm reads each holder that the lists did not show.
+func (c *counter) confirm(ctx context.Context) error {
+	var missing []int
+	for _, id := range c.owner.Record.State.Slots.IDs() {
+		if !c.alive(id) {
+			missing = append(missing, id)
+		}
+	}
+	if len(missing) > fewVictims {
+		// The whole namespace, whatever the labels; who is not in it is dead.
+		list, err := c.s.ListPods(ctx, c.owner.Namespace, metav1.ListOptions{FieldSelector: store.LivePods})
+		if err != nil {
+			return err
+		}
+		here := make(map[string]*metav1.PartialObjectMetadata, len(list.Items))
+		for i := range list.Items {
+			here[list.Items[i].Name] = &list.Items[i]
+		}
+		for _, id := range missing {
+			c.judge(id, here[c.owner.Record.State.Slots[id]], "its pod is gone, Succeeded or Failed")
+		}
+		return nil
+	}
+	for _, id := range missing {
+		pod, reason, err := c.look(ctx, c.owner.Record.State.Slots[id])
+		if err != nil {
+			return err
+		}
+		c.judge(id, pod, reason)
+	}
+	return nil
+}
+
+// alive reports whether the lists showed the holder of id.
+func (c *counter) alive(id int) bool {
+	pod, ok := c.seen[c.owner.Record.State.Slots[id]]
+	return ok && c.owner.Names(id, pod.Name, types.UID(pod.UID))
+}
+
+// judge counts the holder of id as live or dead; pod is nil if there is no live pod of that name.
+func (c *counter) judge(id int, pod *metav1.PartialObjectMetadata, reason string) {
+	name := c.owner.Record.State.Slots[id]
+	switch {
+	case pod == nil:
+		c.dead = append(c.dead, Victim{ID: id, Pod: name, Reason: reason})
+	case !c.owner.Names(id, pod.Name, pod.UID):
+		c.add(pod, false)
+		c.dead = append(c.dead, Victim{ID: id, Pod: name, Reason: fmt.Sprintf("another pod has its name now (UID %s)", pod.UID)})
+	default:
+		c.add(pod, false)
+	}
+}
+
+// look reads one pod. It returns nil and the reason if the pod is dead.
+func (c *counter) look(ctx context.Context, name string) (*metav1.PartialObjectMetadata, string, error) {
+	u, err := c.s.GetFullPod(ctx, c.owner.Namespace, name)
+	if errors.Is(err, store.ErrGone) {
+		return nil, "its pod is gone", nil
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	status := func(field string) string {
+		text, _, _ := unstructured.NestedString(u.Object, "status", field)
+		return text
+	}
+	if phase := status("phase"); phase == "Succeeded" || phase == "Failed" {
+		if reason := status("reason"); reason != "" {
+			phase += " (" + reason + ")"
+		}
+		return nil, "its pod is " + phase, nil
+	}
+	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+		Name: u.GetName(), Namespace: u.GetNamespace(), UID: u.GetUID(), CreationTimestamp: u.GetCreationTimestamp(),
+		DeletionTimestamp: u.GetDeletionTimestamp(), Labels: u.GetLabels(), Annotations: u.GetAnnotations(),
+		OwnerReferences: u.GetOwnerReferences(),
+	}}, "", nil
+}
+
+func (c *counter) census() Census {
+	out := Census{Live: make([]plan.Pod, 0, len(c.seen)), Dead: c.dead, BadReceipts: c.bad}
+	for _, pod := range c.seen {
+		out.Live = append(out.Live, pod)
+	}
+	slices.SortFunc(out.Live, func(a, b plan.Pod) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(out.Dead, func(a, b Victim) int { return cmp.Compare(a.ID, b.ID) })
+	return out
+}

@@ -1,0 +1,89 @@
+package gc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/idalloc/idalloc/pkg/allocator/plan"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+)
+
+// Result is what a sweep found and did.
+type Result struct {
+	// Victims are the dead holders, by id.
+	Victims []Victim
+	// Restored says that the map was not clean and that the receipts of the live pods were put back.
+	Restored bool
+	// Wrote says that the owner was changed.
+	Wrote bool
+}
+
+// Sweep frees the slots of dead holders, and gives none out: that is for the pods, which know
+// their own revision. With dryRun it only looks. A conflict is tried again until backoff's steps are
+// used up or ctx ends; a server that does not answer is an error at once.
+func Sweep(ctx context.Context, s *store.Store, ref store.Ref, backoff wait.Backoff, dryRun bool) (Result, error) {
+	var lost Result // what a write without an answer was about
+	for {
+		result, err := sweepOnce(ctx, s, ref, dryRun)
+		if err == nil {
+			if !result.Wrote && lost.Wrote {
+				return lost, nil // it had happened
+			}
+			return result, nil
+		}
+		ambiguous := errors.Is(err, store.ErrAmbiguous)
+		if (!ambiguous && !errors.Is(err, store.ErrConflict)) || backoff.Steps == 0 {
+			return Result{}, err
+		}
+		if ambiguous {
+			lost = result
+		}
+		t := s.Clock.NewTimer(backoff.Step())
+		select {
+		case <-ctx.Done():
+			t.Stop()
+			return Result{}, fmt.Errorf("%w: the last try: %w", context.Cause(ctx), err)
+		case <-t.C():
+		}
+	}
+}
+
+func sweepOnce(ctx context.Context, s *store.Store, ref store.Ref, dryRun bool) (Result, error) {
+	owner, err := s.Get(ctx, ref)
+	if err != nil {
+		return Result{}, err
+	}
+	if err := owner.Unreadable(); err != nil {
+		return Result{}, err
+	}
+	if !owner.Record.Present {
+		return Result{}, nil // nothing was ever assigned here
+	}
+	census, err := Survey(ctx, s, owner)
+	if err != nil {
+		return Result{}, err
+	}
+	decision := plan.Plan(plan.Input{
+		Count: owner.Count, State: owner.Record.State, Clean: owner.Clean(), ReusesNames: owner.ReusesNames(),
+		Pods: census.Live, Now: s.Clock.Now(),
+	})
+	result := Result{Victims: census.Dead, Restored: !owner.Clean()}
+	if owner.Untrackable && owner.Record.Sealed && decision.Next.SameContent(owner.Record.State) {
+		return Result{Victims: census.Dead}, nil // nobody can make it clean; a write would change nothing
+	}
+	if decision.Next == nil || dryRun {
+		return result, nil
+	}
+	if _, err := s.Commit(ctx, owner, *decision.Next); err != nil {
+		if errors.Is(err, store.ErrGone) {
+			return Result{}, fmt.Errorf("%w: it was deleted meanwhile: nothing is left to free", err)
+		}
+		result.Wrote = errors.Is(err, store.ErrAmbiguous)
+		return result, err
+	}
+	result.Wrote = true
+	return result, nil
+}
