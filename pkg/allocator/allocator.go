@@ -1,0 +1,256 @@
+package allocator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/identity"
+	"github.com/idalloc/idalloc/pkg/watch"
+)
+
+var (
+	// ErrNoSlot means that the context ended before there was a slot.
+	ErrNoSlot = errors.New("idalloc: no slot")
+	// ErrPodGone means that this process's pod object does not exist (any more), so it must not hold an id.
+	ErrPodGone = errors.New("idalloc: the pod of this process does not exist")
+)
+
+// Options configure an Allocator. Store, Pod and Namespace are required.
+type Options struct {
+	Store          *store.Store
+	Pod, Namespace string
+	Log            logr.Logger
+	// Publish is told every new identity, from the goroutine of Run or Claim; it must not block for
+	// long. An identity that is not assigned must be in force when it returns.
+	Publish func(identity.Identity)
+	// Stale is told when contact with the API server is lost (true) and found again. The identity
+	// stays what it was.
+	Stale func(bool)
+	// Stopped blocks until the work under the id has stopped. It is called after a draining
+	// identity was published and before the slot is given away; when its context ends first, the
+	// cause went away, the slot is kept, and it must return. After an error it is called again.
+	Stopped func(context.Context) error
+}
+
+// Allocator holds at most one slot for one pod. One goroutine may use it at a time, except for
+// Healthy and Waiting.
+type Allocator struct {
+	store   *store.Store
+	clock   clock.Clock
+	log     logr.Logger
+	o       Options
+	ref     store.Ref
+	pod     *metav1.PartialObjectMetadata // as last read or written by this process
+	owner   *watch.OwnerStream
+	self    *watch.PodStream
+	current identity.Identity
+	// published says that current was told to Options.Publish. Before the first look it was not: a
+	// restarted process leaves in force what its predecessor published.
+	published bool
+	// wrote says that the receipt on the pod was written by this process.
+	wrote   bool
+	held    *held
+	stale   bool
+	latency time.Duration // of a recent request
+	working atomic.Int64  // Unix milliseconds since when the loop is not waiting; 0 while it waits
+	waiting atomic.Pointer[string]
+	random  func() float64
+	refused refusal
+	failing string // the error that is being repeated, as last logged
+}
+
+// held is the slot that this process holds.
+type held struct {
+	id    int
+	token int64
+	// view is the newest moment of the owner that this process knows.
+	view store.Owner
+	// after is the resourceVersion that the owner's stream must reach before it counts: until then
+	// it lags behind what take read.
+	after string
+}
+
+// New reads the pod and finds its owner. It blocks until the API server answers or ctx ends.
+// The errors are those of watch.Resolve, and ErrPodGone for a pod that does not exist.
+func New(ctx context.Context, o Options) (*Allocator, error) {
+	a := &Allocator{store: o.Store, clock: o.Store.Clock, log: o.Log, o: o, random: rand.Float64}
+	if a.o.Publish == nil {
+		a.o.Publish = func(identity.Identity) {}
+	}
+	if a.o.Stale == nil {
+		a.o.Stale = func(bool) {}
+	}
+	if a.o.Stopped == nil {
+		a.o.Stopped = func(context.Context) error { return nil }
+	}
+	a.setWaiting("the API server's answer about this pod and its owner")
+	err := a.persist(ctx, "find the owner", func() error {
+		pod, err := a.store.GetPod(ctx, o.Namespace, o.Pod)
+		if errors.Is(err, store.ErrGone) {
+			return fmt.Errorf("%w: %w: set POD_NAME and POD_NAMESPACE from the downward API (metadata.name, metadata.namespace)", ErrPodGone, err)
+		}
+		if err != nil {
+			return err
+		}
+		ref, err := watch.Resolve(ctx, a.store, pod)
+		if err != nil {
+			return err
+		}
+		a.pod, a.ref = pod, ref
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	a.log = a.log.WithValues("owner", a.ref.String(), "namespace", o.Namespace, "pod", o.Pod)
+	a.current = identity.Identity{State: identity.StatePending, ID: identity.None, Pod: o.Pod, Namespace: o.Namespace, Owner: a.ref.Owner()}
+	return a, nil
+}
+
+// PodUID returns the UID of this pod, by which a successor of the same name is told apart.
+func (a *Allocator) PodUID() string { return string(a.pod.UID) }
+
+// Owner returns the owner that New found.
+func (a *Allocator) Owner() store.Ref { return a.ref }
+
+// Run claims a slot and keeps it until ctx ends; a slot that is lost or given away is followed by
+// another. It returns context.Cause(ctx), an error that wraps ErrNoSlot too if there was no slot at
+// that moment, or at once an error that repeating does not cure. It does not release: call Release
+// after it, when the work has stopped.
+func (a *Allocator) Run(ctx context.Context) error {
+	stop := a.follow(ctx)
+	defer stop()
+	for {
+		if a.held == nil {
+			if err := a.claim(ctx); err != nil {
+				return a.loseIfGone(err)
+			}
+		}
+		if err := a.hold(ctx); err != nil {
+			return a.loseIfGone(err)
+		}
+	}
+}
+
+// loseIfGone publishes that there is no id when this pod does not exist any more.
+func (a *Allocator) loseIfGone(err error) error {
+	if errors.Is(err, ErrPodGone) {
+		a.held = nil
+		a.show(identity.StateLost)
+	}
+	return err
+}
+
+// Claim claims a slot and returns. The pod keeps the slot. Errors: as of Run.
+func (a *Allocator) Claim(ctx context.Context) (identity.Identity, error) {
+	stop := a.follow(ctx)
+	defer stop()
+	for {
+		if a.held == nil {
+			if err := a.claim(ctx); err != nil {
+				return a.current, a.loseIfGone(err)
+			}
+		}
+		if a.held.id < a.held.view.Count {
+			a.show(identity.StateAssigned)
+			return a.current, nil
+		}
+		if err := a.leave(ctx); err != nil {
+			return a.current, a.loseIfGone(err)
+		}
+	}
+}
+
+// follow starts the streams; the returned function ends them.
+func (a *Allocator) follow(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	a.owner = watch.Owner(ctx, a.store, a.ref, a.log)
+	a.self = watch.Pod(ctx, a.store, a.o.Namespace, a.o.Pod, a.log)
+	return func() {
+		cancel()
+		<-a.owner.Done()
+		<-a.self.Done()
+		a.idle()
+	}
+}
+
+// receipt returns this pod's receipt for its owner, nil without a readable one.
+func (a *Allocator) receipt() *assignment.Receipt {
+	r, err := assignment.ReceiptOf(a.pod.Annotations, string(a.pod.UID), a.ref.String(), a.clock.Now())
+	if err != nil && !errors.Is(err, assignment.ErrBadEpoch) {
+		return nil
+	}
+	return r
+}
+
+// gaveUp reports that this pod began to give a slot away: it may take only from a write of its own.
+func (a *Allocator) gaveUp() bool {
+	r := a.receipt()
+	return r != nil && r.GaveUp
+}
+
+// show publishes state with what is known now.
+func (a *Allocator) show(state identity.State) {
+	next := a.current
+	next.State, next.ID, next.Epoch = state, identity.None, 0
+	if a.held != nil {
+		next.Count = a.held.view.Count
+		if state == identity.StateAssigned {
+			next.ID, next.Epoch = a.held.id, a.held.token
+		}
+	}
+	a.publish(next)
+}
+
+func (a *Allocator) publish(next identity.Identity) {
+	if next == a.current && a.published {
+		return
+	}
+	a.published = true
+	if next.State != a.current.State || next.ID != a.current.ID {
+		a.log.Info("state changed", "state", next.State, "id", next.ID, "count", next.Count, "epoch", next.Epoch)
+	}
+	a.current = next
+	a.o.Publish(next)
+}
+
+// pending publishes that there is no id, and the count of owner.
+func (a *Allocator) pending(owner store.Owner) {
+	next := a.current
+	next.State, next.ID, next.Epoch, next.Count = identity.StatePending, identity.None, 0, owner.Count
+	a.publish(next)
+}
+
+// Healthy returns an error if the loop is stuck. Waiting, also for an API server that is away, is not.
+func (a *Allocator) Healthy() error {
+	const most = 2 * time.Minute // several requests in a row, each bounded by store.RequestTimeout
+	since := a.working.Load()
+	if busy := time.Duration(a.clock.Now().UnixMilli()-since) * time.Millisecond; since != 0 && busy > most {
+		return fmt.Errorf("idalloc: the loop has not come back for %s", busy.Round(time.Second))
+	}
+	return nil
+}
+
+func (a *Allocator) busy() { a.working.Store(a.clock.Now().UnixMilli()) }
+func (a *Allocator) idle() { a.working.Store(0) }
+
+// Waiting says what the allocator waits for, empty if for nothing.
+func (a *Allocator) Waiting() string {
+	if s := a.waiting.Load(); s != nil {
+		return *s
+	}
+	return ""
+}
+
+// setWaiting notes what is waited for.
+func (a *Allocator) setWaiting(what string) { a.waiting.Store(&what) }

@@ -1,0 +1,73 @@
+package allocator
+
+import (
+	"context"
+	"errors"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/plan"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/identity"
+)
+
+// Release gives the slot back, if there is one, and publishes the state released. Call it after Run
+// or Claim returned, and only when the work under the id has stopped. It blocks until the owner is
+// written or ctx ends; then the slot is freed when the pod is gone.
+func (a *Allocator) Release(ctx context.Context) error {
+	idle := a.held == nil && a.receipt() == nil
+	a.held = nil
+	a.show(identity.StateReleased)
+	if idle {
+		// A sibling may have written this pod in meanwhile.
+		if owner, err := a.look(ctx); err != nil || !named(owner, a) {
+			return nil //nolint:nilerr // nothing is held
+		}
+	}
+	_, err := a.give(ctx, plan.Release)
+	if errors.Is(err, ErrPodGone) || errors.Is(err, store.ErrGone) {
+		return nil // whose pod or owner is gone holds nothing
+	}
+	a.idle()
+	return err
+}
+
+// leave gives a slot at or above the count away after the work has stopped, and takes another one
+// if there is one at once.
+func (a *Allocator) leave(ctx context.Context) error {
+	a.held = nil
+	written, err := a.give(ctx, plan.Move)
+	if err != nil || written == nil {
+		return err
+	}
+	if id, named := written.SlotOf(a.o.Pod, a.pod.UID); named && id < written.Count {
+		err = a.take(ctx, *written, id, true)
+	}
+	if errors.Is(err, store.ErrGone) && !errors.Is(err, ErrPodGone) {
+		return nil // the owner was deleted meanwhile; claim waits for it
+	}
+	return err
+}
+
+// give writes the two steps of giving in their order: first the receipt says that the slot is being
+// given away, then the map lets go of it. written is nil if the map did not have to be changed.
+func (a *Allocator) give(ctx context.Context, intent plan.Intent) (written *store.Owner, err error) {
+	gaveUp := assignment.Receipt{UID: string(a.pod.UID), Owner: a.ref.String(), GaveUp: true}
+	if err := a.writeReceipt(ctx, &gaveUp); err != nil {
+		return nil, err
+	}
+	err = a.persist(ctx, "give the slot", func() error {
+		owner, err := a.look(ctx)
+		if err != nil {
+			return err
+		}
+		if owner.Clean() && !named(owner, a) {
+			return nil // it is out already: an earlier write without an answer did it
+		}
+		written, _, err = a.commit(ctx, owner, intent)
+		return err
+	})
+	if errors.Is(err, store.ErrGone) && intent == plan.Move {
+		return nil, nil //nolint:nilnil // an owner that is gone has no map to let go of
+	}
+	return written, err
+}

@@ -1,0 +1,262 @@
+package allocator
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/plan"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/identity"
+)
+
+// hold keeps the slot and publishes what becomes of it. It returns nil when the slot was lost or
+// given away, an error when ctx ends (the slot is kept) or the pod is gone (it is not).
+func (a *Allocator) hold(ctx context.Context) error {
+	h := &holding{Allocator: a, retry: newBackoff(a.random), drainRetry: newBackoff(a.random)}
+	defer h.stopDraining()
+	defer func() { h.leavers.close() }()
+	for {
+		if done, err := h.step(ctx); done || err != nil {
+			return err
+		}
+		if err := h.await(ctx); err != nil {
+			return err
+		}
+		if a.held == nil {
+			return nil
+		}
+	}
+}
+
+type holding struct {
+	*Allocator
+	retry *backoff
+	// drainRetry is for a workload that could not be stopped.
+	drainRetry *backoff
+	// drained is non-nil while the work is being stopped; it gets what Options.Stopped returned.
+	drained chan error
+	resume  context.CancelFunc
+	// drainAgain fires when a workload that could not be stopped is asked again.
+	drainAgain <-chan time.Time
+	// recheck fires when this pod is to be read again after a read that failed.
+	recheck <-chan time.Time
+	// restore fires when it is this pod's turn to restore a map that is not clean.
+	restore <-chan time.Time
+	// leavers follows the pods while this pod has entries at or above the count to tidy; tidy fires
+	// when some may be free.
+	leavers *holders
+	tidy    <-chan time.Time
+}
+
+// step brings the published state in line with the newest view. done means that the slot is gone.
+func (h *holding) step(ctx context.Context) (done bool, err error) {
+	view := h.held.view
+	switch {
+	case h.isLost(view):
+		return true, h.lose(ctx, "the slot is another pod's")
+	case view.Count > h.held.id:
+		h.stopDraining()
+		h.show(identity.StateAssigned)
+	default:
+		h.show(identity.StateDraining)
+		if h.drained == nil && h.drainAgain == nil {
+			h.drain(ctx)
+		}
+	}
+	if h.intact(view) {
+		h.restore = nil
+	} else if h.restore == nil {
+		h.restore = h.clock.After(window(view.Count, h.latency, h.random) + h.retry.current())
+	}
+	h.watchLeavers(ctx, view)
+	return false, nil
+}
+
+// await waits for the next thing that matters and takes it in.
+func (h *holding) await(ctx context.Context) error {
+	h.idle()
+	defer h.busy()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-h.owner.Changed():
+		h.hear()
+		return h.deaf()
+	case <-h.self.Changed():
+		return errors.Join(h.deaf(), h.checkSelf(ctx))
+	case <-h.recheck:
+		return h.checkSelf(ctx)
+	case <-h.drainAgain:
+		h.drainAgain = nil
+	case err := <-h.drained:
+		return h.finishDraining(ctx, err)
+	case <-h.restore:
+		h.restore = nil
+		return h.restoreMap(ctx)
+	case <-h.leavers.changed(0):
+		h.heardLeavers()
+	case <-h.leavers.changed(1):
+		h.heardLeavers()
+	case <-h.tidy:
+		h.tidy = nil
+		return h.tidyMap(ctx)
+	}
+	return nil
+}
+
+// hear takes in what the owner's stream says.
+func (h *holding) hear() {
+	h.noteStale()
+	owner, known, err := h.owner.Latest()
+	if err != nil {
+		h.log.Error(err, "the owner cannot be read; the id is kept")
+		return
+	}
+	if !known {
+		return // deleted: the id is kept until the process stops
+	}
+	if h.held.after != "" {
+		order, err := resourceversion.CompareResourceVersion(owner.ResourceVersion, h.held.after)
+		if err == nil && order < 0 && owner.UID == h.held.view.UID {
+			return
+		}
+		h.held.after = ""
+	}
+	h.held.view = owner
+}
+
+// isLost: a map of ours, newer than what this process took from, has the slot with another pod. A
+// view is never older than that (see held.after); where nobody tracks who wrote it, an old map may
+// have been brought back, and only its epoch tells.
+func (h *holding) isLost(view store.Owner) bool {
+	newer := view.Record.Sealed && view.Untrackable && view.Record.State.Epoch > h.held.token
+	if !view.Clean() && !newer {
+		return false
+	}
+	_, taken := view.Record.State.Slots[h.held.id]
+	return taken && !view.Names(h.held.id, h.o.Pod, h.pod.UID)
+}
+
+// intact: the map has this pod's entry and can be trusted as far as it can ever be.
+func (h *holding) intact(view store.Owner) bool {
+	trusted := view.Clean() || (view.Record.Sealed && view.Untrackable && view.Record.State.Epoch >= h.held.token)
+	return trusted && view.Names(h.held.id, h.o.Pod, h.pod.UID)
+}
+
+func (h *holding) lose(ctx context.Context, reason string) error {
+	h.log.Info("id lost", "id", h.held.id, "epoch", h.held.token, "reason", reason)
+	h.held = nil
+	h.show(identity.StateLost)
+	return h.writeReceipt(ctx, nil)
+}
+
+// checkSelf looks whether this pod and its receipt are still there. The stream only says when to
+// look: it lags behind this process's own writes.
+func (h *holding) checkSelf(ctx context.Context) error {
+	h.recheck = nil
+	want := h.pod.Annotations[assignment.ReceiptKey]
+	label := h.pod.Labels[assignment.InstanceIDLabel]
+	if pod, ok := h.self.Get(h.o.Pod); ok && pod.UID == h.pod.UID && pod.Annotations[assignment.ReceiptKey] == want &&
+		pod.Labels[assignment.InstanceIDLabel] == label {
+		return nil
+	}
+	if !h.self.Synced() {
+		return nil
+	}
+	err := h.readPod(ctx)
+	switch {
+	case errors.Is(err, ErrPodGone):
+		return err
+	case err != nil:
+		h.unreachable(err)
+		h.recheck = h.clock.After(h.retry.next())
+		return nil
+	case h.pod.Annotations[assignment.ReceiptKey] == want && h.pod.Labels[assignment.InstanceIDLabel] == label:
+		h.seen()
+		return nil
+	case h.pod.Annotations[assignment.ReceiptKey] == want:
+		h.seen()
+		return h.writeReceipt(ctx, h.receipt()) // the label alone: the lock was there all the time
+	}
+	h.warn(ctx, "ReceiptDamaged", "somebody else changed or removed annotation "+assignment.ReceiptKey+" of pod "+h.o.Pod+": the id is taken again")
+	return h.lose(ctx, "the receipt was changed or removed")
+}
+
+// seen notes that the API server answered.
+func (h *holding) seen() {
+	h.retry.reset()
+	h.noteStale()
+}
+
+// drain waits for the work to stop, in a goroutine that ends with its context. It is not waited
+// for when the cause goes away: nobody listens to its result then.
+func (h *holding) drain(ctx context.Context) {
+	ctx, h.resume = context.WithCancel(ctx)
+	h.drained = make(chan error, 1)
+	go func(done chan<- error) { done <- h.o.Stopped(ctx) }(h.drained)
+}
+
+func (h *holding) stopDraining() {
+	if h.drained != nil {
+		h.resume()
+	}
+	h.drained, h.drainAgain = nil, nil
+}
+
+// finishDraining gives the slot away if the reason to is still there.
+func (h *holding) finishDraining(ctx context.Context, err error) error {
+	h.stopDraining()
+	if err != nil {
+		h.log.Error(err, "the work has not stopped; the slot is kept and the workload asked again")
+		h.drainAgain = h.clock.After(h.drainRetry.next())
+		return nil
+	}
+	h.hear()
+	if h.held.view.Count > h.held.id {
+		return nil
+	}
+	h.log.Info("slot given away", "id", h.held.id, "count", h.held.view.Count)
+	err = h.leave(ctx)
+	if h.held == nil && err == nil {
+		h.pending(h.latest())
+	}
+	return err
+}
+
+// restoreMap repairs a map that somebody else changed. Nobody's work is touched by it.
+func (h *holding) restoreMap(ctx context.Context) error {
+	owner, err := h.look(ctx)
+	if err == nil && h.intact(owner) {
+		h.held.view, h.held.after = owner, owner.ResourceVersion
+		h.retry.reset()
+		return nil
+	}
+	var written *store.Owner
+	if err == nil {
+		h.held.view, h.held.after = owner, owner.ResourceVersion
+		written, _, err = h.commit(ctx, owner, plan.Claim)
+	}
+	switch {
+	case err == nil && written != nil:
+		h.log.Info("assignment restored", "epoch", written.Record.State.Epoch)
+		h.held.view, h.held.after = *written, written.ResourceVersion
+		h.retry.reset()
+		return nil
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.Is(err, ErrPodGone):
+		return err
+	case errors.Is(err, store.ErrNewer):
+		h.log.Error(err, "the assignment is left as it is; the id is kept")
+		h.retry.most()
+	case err != nil && !store.Temporary(err):
+		h.log.Error(err, "the assignment cannot be restored; the id is kept")
+		h.retry.most()
+	}
+	h.retry.next()
+	return nil
+}

@@ -1,0 +1,123 @@
+package allocator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/gc"
+	"github.com/idalloc/idalloc/pkg/identity"
+)
+
+// take makes slot id this process's own, if nothing came in between. from is the owner as it names
+// this pod: read, and then clean, or written by this process (own). Not to get the slot is not an
+// error; held says.
+//
+//  1. from names me.
+//  2. My receipt locks the slot: every planner that reads the owner from here on lists pods later
+//     and sees it.
+//  3. Where my own write did not make the map clean, nothing is tracked, and two pods may each have
+//     written a map with themselves in it: look for another receipt.
+//  4. The owner still names me, so no planner that did not see my receipt changed it in between.
+func (a *Allocator) take(ctx context.Context, from store.Owner, id int, own bool) error {
+	a.busy()
+	epoch := from.Record.State.Epoch
+	if err := a.writeReceipt(ctx, &assignment.Receipt{UID: string(a.pod.UID), Owner: a.ref.String(), ID: id, Epoch: epoch}); err != nil {
+		return err
+	}
+	untracked := own && !from.Clean()
+	if untracked {
+		contested, err := a.contested(ctx, from, id)
+		if err != nil || contested {
+			return errors.Join(err, a.withdraw(ctx, "another pod has a receipt for this slot"))
+		}
+	}
+	var now store.Owner
+	err := a.persist(ctx, "read the owner again", func() (err error) {
+		now, err = a.look(ctx)
+		return err
+	})
+	if errors.Is(err, store.ErrGone) {
+		return err // no owner, no other holder: the lock stays for the one that comes back under its name
+	}
+	if err != nil {
+		return errors.Join(err, a.withdraw(ctx, "the owner could not be read again"))
+	}
+	steady := now.Clean()
+	if untracked {
+		steady = now.Record.State.Epoch == epoch && now.Record.Sealed && now.Untrackable
+	}
+	if !steady || now.UID != from.UID || !now.Names(id, a.o.Pod, a.pod.UID) {
+		return a.withdraw(ctx, "the owner changed meanwhile")
+	}
+	a.held = &held{id: id, token: now.Record.State.Epoch, view: now, after: now.ResourceVersion}
+	return nil
+}
+
+// contested reports whether another live pod has a receipt for the slot.
+func (a *Allocator) contested(ctx context.Context, owner store.Owner, id int) (bool, error) {
+	var census gc.Census
+	err := a.persist(ctx, "look for other receipts", func() (err error) {
+		a.busy()
+		census, err = gc.Survey(ctx, a.store, owner)
+		return err
+	})
+	if err != nil {
+		return false, err
+	}
+	for _, pod := range census.Live {
+		if r := pod.Receipt; pod.Name != a.o.Pod && r != nil && !r.GaveUp && r.ID == id {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// withdraw removes a receipt under which nobody acts, not even a workload that reads what an earlier
+// process of this pod published.
+func (a *Allocator) withdraw(ctx context.Context, reason string) error {
+	a.show(identity.StatePending)
+	a.log.V(1).Info("slot not taken", "reason", reason)
+	return a.writeReceipt(ctx, nil)
+}
+
+// writeReceipt brings the receipt on this pod to next, whatever it is now, and repeats until that
+// is known to be so. Errors: ErrPodGone, *store.ForbiddenError, or ctx's.
+func (a *Allocator) writeReceipt(ctx context.Context, next *assignment.Receipt) error {
+	return a.persist(ctx, "write the receipt", func() error {
+		a.busy()
+		written, err := a.store.SwapReceipt(ctx, a.pod, next, !a.wrote)
+		if err == nil {
+			a.pod, a.wrote = written, true
+			return nil
+		}
+		if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrAmbiguous) {
+			if err := a.readPod(ctx); err != nil {
+				return err
+			}
+		}
+		return a.gone(err)
+	})
+}
+
+// readPod reads this pod again. Errors: ErrPodGone, or as of store.GetPod.
+func (a *Allocator) readPod(ctx context.Context) error {
+	pod, err := a.store.GetPod(ctx, a.o.Namespace, a.o.Pod)
+	if err != nil {
+		return a.gone(err)
+	}
+	if pod.UID != a.pod.UID {
+		return a.gone(store.ErrGone)
+	}
+	a.pod = pod
+	return nil
+}
+
+func (a *Allocator) gone(err error) error {
+	if errors.Is(err, store.ErrGone) {
+		return fmt.Errorf("%w (%s, UID %s): this process must not act under an id any more and should end", ErrPodGone, a.o.Pod, a.pod.UID)
+	}
+	return err
+}

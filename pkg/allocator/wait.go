@@ -1,0 +1,337 @@
+package allocator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"time"
+
+	"github.com/idalloc/idalloc/pkg/allocator/plan"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+)
+
+const (
+	// maxWindow bounds how long a pod waits for its turn to plan.
+	maxWindow = 10 * time.Second
+	// planCost is how many of its own request latencies a planner needs until the others hear of its
+	// write: one read, two lists, one write, one watch event.
+	planCost = 5
+	// lookAgain is how long a waiter trusts its watches, give or take a third at random.
+	lookAgain = 30 * time.Second
+)
+
+// window draws how long to wait before planning, when about n pods want to plan at once. The
+// distribution is the truncated exponential of J. Nonnenmacher and E. W. Biersack, "Scalable
+// feedback for large groups", IEEE/ACM Transactions on Networking 7(3), 1999: with parameter
+// lambda = ln(n) + 1 few timers fire before the first one's result is heard, however many there
+// are. Its length is lambda times what a plan takes, so that about e others plan in vain.
+func window(n int, latency time.Duration, random func() float64) time.Duration {
+	if n <= 1 {
+		return 0
+	}
+	lambda := math.Log(float64(n)) + 1
+	length := min(float64(planCost*latency)*lambda, float64(maxWindow))
+	return time.Duration(length / lambda * math.Log1p(random()*math.Expm1(lambda)))
+}
+
+// waitTurn waits this pod's random time; it returns early when somebody else's write names this pod.
+func (a *Allocator) waitTurn(ctx context.Context, contenders int) error {
+	delay := window(contenders, a.latency, a.random)
+	if delay == 0 {
+		return nil
+	}
+	timer := a.clock.NewTimer(delay)
+	defer timer.Stop()
+	a.idle()
+	defer a.busy()
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-timer.C():
+			return nil
+		case <-a.owner.Changed():
+			a.noteStale()
+			owner, known, err := a.owner.Latest()
+			if err != nil || !known {
+				continue
+			}
+			if _, named := owner.SlotOf(a.o.Pod, a.pod.UID); named && owner.Clean() {
+				return nil
+			}
+		}
+	}
+}
+
+// waitForSlot waits until a plan may come out differently: the count, the assignment, a hand-over,
+// or one of the pods changed; or, in case a watch was silent, about half a minute. planned is the
+// owner that the last plan was made from.
+func (c *claimer) waitForSlot(ctx context.Context, planned store.Owner, d plan.Decision) error {
+	c.explain(planned, d)
+	if c.holders == nil {
+		// What happened between the plan's lists and the watches' start would be missed: plan once
+		// more when they are up.
+		c.holders = c.followHolders(ctx, planned)
+		return c.untilSynced(ctx)
+	}
+	timer := c.clock.NewTimer(lookAgain + time.Duration((c.random()-0.5)*2/3*float64(lookAgain)))
+	defer timer.Stop()
+	c.idle()
+	defer c.busy()
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-timer.C():
+			return nil
+		case <-c.owner.Changed():
+			if err := c.deaf(); err != nil {
+				return err
+			}
+			if c.ownerDiffers(planned) {
+				return nil
+			}
+		case <-c.holders.owned.Changed():
+			if err := c.deaf(); err != nil || c.holders.freed() {
+				return err
+			}
+		case <-c.holders.labelled.Changed():
+			if err := c.deaf(); err != nil || c.holders.freed() {
+				return err
+			}
+		case <-c.self.Changed():
+			if err := errors.Join(c.deaf(), c.stillHere(ctx)); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// waitForOwner waits for a deleted owner to come back under its name, or a while.
+func (c *claimer) waitForOwner(ctx context.Context) error {
+	if what := fmt.Sprintf("%s in namespace %s to exist", c.ref, c.ref.Namespace); what != c.Waiting() {
+		c.setWaiting(what)
+		c.log.Info("waiting for the owner, which does not exist", "reason", what)
+	}
+	timer := c.clock.NewTimer(c.retry.next())
+	defer timer.Stop()
+	c.idle()
+	defer c.busy()
+	select {
+	case <-ctx.Done():
+		return c.noSlot(ctx)
+	case <-timer.C():
+	case <-c.owner.Changed():
+		c.noteStale()
+	case <-c.self.Changed():
+		return c.stillHere(ctx)
+	}
+	return nil
+}
+
+func (c *claimer) untilSynced(ctx context.Context) error {
+	c.idle()
+	defer c.busy()
+	for !c.holders.synced() {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-c.holders.owned.Changed():
+		case <-c.holders.labelled.Changed():
+		case <-c.owner.Changed():
+		case <-c.self.Changed():
+		}
+		if err := c.deaf(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ownerDiffers reports whether the stream has something that the plan did not know.
+func (c *claimer) ownerDiffers(planned store.Owner) bool {
+	c.noteStale()
+	owner, known, err := c.owner.Latest()
+	if err != nil || !known {
+		return false
+	}
+	if owner.Count != c.current.Count {
+		c.pending(owner)
+	}
+	return owner.UID != planned.UID || owner.Count != planned.Count || owner.Clean() != planned.Clean() ||
+		!maps.Equal(owner.Record.State.Slots, planned.Record.State.Slots) ||
+		!maps.Equal(owner.Record.State.Handover, planned.Record.State.Handover)
+}
+
+// stillHere ends a claim whose pod was deleted.
+func (c *claimer) stillHere(ctx context.Context) error {
+	if pod, ok := c.self.Get(c.o.Pod); !c.self.Synced() || (ok && pod.UID == c.pod.UID) {
+		return nil
+	}
+	return c.readPod(ctx)
+}
+
+// deaf returns the error of a watch that was never permitted: without it a waiter would sleep, and a
+// holder would miss that its id is gone.
+func (a *Allocator) deaf() error {
+	if d := a.owner.Denied(); d.Err != nil && d.Lasted() >= forbiddenGrace {
+		return store.Forbidden(d.Verb, a.ref.GVR(), a.ref.Namespace, a.ref.Name, d.Err)
+	}
+	if d := a.self.Denied(); d.Err != nil && d.Lasted() >= forbiddenGrace {
+		return store.Forbidden(d.Verb, store.Pods, a.ref.Namespace, "", d.Err)
+	}
+	return nil
+}
+
+// explain says what a waiter waits for, once for every answer.
+func (c *claimer) explain(owner store.Owner, d plan.Decision) {
+	what := fmt.Sprintf("a free slot: %s has count %d and all %d slots belong to live pods; %d pods live, %d wait; "+
+		"a slot comes free when a pod that holds one is gone, or when the count grows", owner.Ref, owner.Count, owner.Count, d.Live, d.Waiting)
+	if owner.Kind == store.Deployment && d.Live > owner.Count {
+		what += "; a rolling update that starts new pods before old ones end needs maxSurge: 0, since old pods do not hand over their slots"
+	}
+	if c.gaveUp() && d.Live > owner.Count {
+		what = fmt.Sprintf("room: this pod gave its slot up and gets another one when at most %d pods of %s live; %d do, %d wait",
+			owner.Count, owner.Ref, d.Live, d.Waiting)
+	}
+	if owner.Count == 0 {
+		what = fmt.Sprintf("the count to grow: %s is scaled to 0", owner.Ref)
+	}
+	if what == c.Waiting() {
+		return
+	}
+	c.setWaiting(what)
+	c.log.Info("waiting for a slot", "count", owner.Count, "live", d.Live, "waiting", d.Waiting, "reason", what)
+}
+
+// noteStale tells when contact is lost and found.
+func (a *Allocator) noteStale() {
+	since, why := a.owner.Stale()
+	if (why != nil) == a.stale {
+		return
+	}
+	a.setStale(why != nil)
+	if a.stale {
+		a.log.Info("the API server is away; the last state stays in force", "since", since, "reason", why.Error())
+	} else {
+		a.log.Info("the API server is back")
+	}
+}
+
+// unreachable notes an error that is being repeated.
+func (a *Allocator) unreachable(err error) {
+	if err.Error() == a.failing {
+		a.log.V(1).Info("a request failed again", "reason", err.Error())
+	} else {
+		a.failing = err.Error()
+		a.log.Info("a request failed and will be repeated", "reason", err.Error())
+	}
+	if errors.Is(err, store.ErrNoAnswer) {
+		a.setStale(true)
+	}
+}
+
+func (a *Allocator) setStale(stale bool) {
+	if stale != a.stale {
+		a.stale = stale
+		a.o.Stale(stale)
+	}
+}
+
+// forbiddenGrace is how long a missing permission is doubted: an API server that has just started
+// refuses everything until it has read its roles.
+const forbiddenGrace = 5 * time.Second
+
+// refusal is one episode of a missing permission.
+type refusal struct {
+	what        string
+	since, last time.Time
+	times       int
+}
+
+// temporary reports whether repeating may help.
+func (a *Allocator) temporary(err error) bool {
+	var forbidden *store.ForbiddenError
+	if !errors.As(err, &forbidden) {
+		return store.Temporary(err)
+	}
+	now, what := a.clock.Now(), forbidden.Verb+" "+forbidden.Resource
+	if a.refused.what != what || now.Sub(a.refused.last) > maxDelay+forbiddenGrace {
+		a.refused = refusal{what: what, since: now}
+	}
+	a.refused.last = now
+	a.refused.times++
+	return a.refused.times < 3 || now.Sub(a.refused.since) < forbiddenGrace
+}
+
+// latest is the newest moment of the owner that the stream has, with the current count if it has none.
+func (a *Allocator) latest() store.Owner {
+	owner, known, err := a.owner.Latest()
+	if err != nil || !known {
+		return store.Owner{Count: a.current.Count}
+	}
+	return owner
+}
+
+// backoff grows from 50 ms to 10 s, doubled each time, each drawn from the upper half.
+type backoff struct {
+	random func() float64
+	delay  time.Duration
+}
+
+const (
+	minDelay = 50 * time.Millisecond
+	maxDelay = 10 * time.Second
+)
+
+func newBackoff(random func() float64) *backoff { return &backoff{random: random} }
+
+func (b *backoff) next() time.Duration {
+	b.delay = min(max(2*b.delay, minDelay), maxDelay)
+	return b.current()
+}
+
+func (b *backoff) current() time.Duration {
+	return time.Duration((0.5 + b.random()/2) * float64(b.delay))
+}
+
+func (b *backoff) reset() { b.delay = 0 }
+func (b *backoff) most()  { b.delay = maxDelay }
+
+// sleep waits for d or until ctx ends.
+func (a *Allocator) sleep(ctx context.Context, d time.Duration) error {
+	timer := a.clock.NewTimer(d)
+	defer timer.Stop()
+	a.idle()
+	defer a.busy()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-timer.C():
+		return nil
+	}
+}
+
+// persist repeats do until it succeeds, fails for good, or ctx ends.
+func (a *Allocator) persist(ctx context.Context, what string, do func() error) error {
+	b := newBackoff(a.random)
+	for {
+		err := do()
+		if err == nil || !a.temporary(err) {
+			return err
+		}
+		if ctx.Err() == nil {
+			if errors.Is(err, store.ErrConflict) {
+				a.log.V(1).Info("conflict: trying again", "what", what)
+			} else {
+				a.unreachable(err)
+			}
+			if a.sleep(ctx, b.next()) == nil {
+				continue
+			}
+		}
+		return fmt.Errorf("idalloc: could not %s: %w: the last try: %w", what, context.Cause(ctx), err)
+	}
+}
