@@ -1,0 +1,125 @@
+package context
+
+import (
+	"context"
+	"errors"
+)
+
+var (
+	// ErrRevoked is the cause of the end of a function's context when its id is revoked.
+	ErrRevoked = errors.New("idalloc: the id was revoked")
+	// ErrCountChanged is the cause of its end when the id stays but the count changed.
+	ErrCountChanged = errors.New("idalloc: the count changed")
+)
+
+// Run calls fn while this pod holds an id, one call at a time. The context of fn ends when the id is
+// revoked or, unless Options.KeepOnCountChange, when the count changed; context.Cause says which.
+// Run then waits for fn to return, without a limit, because the slot may go to another pod only
+// after that, and calls it again with the next identity.
+//
+// Run blocks until ctx ends, fn returns by itself, or there can be no id any more. It gives the slot
+// back before it returns. It returns fn's error; nil when fn returned nil, or when ctx ended and fn
+// returned nil or the context's error.
+func Run(ctx context.Context, o Options, fn func(ctx context.Context, id Identity) error) error {
+	i, err := start(ctx, o, (*Instance).stopped)
+	if err != nil {
+		return ended(ctx, err)
+	}
+	defer func() {
+		release, cancel := context.WithTimeout(context.WithoutCancel(ctx), i.options.ReleaseTimeout)
+		defer cancel()
+		if failed := i.Close(release); failed != nil {
+			i.options.Log.Info("the slot was not released; it comes free when the pod is gone", "reason", failed.Error())
+		}
+	}()
+	for {
+		id, err := i.Wait(ctx)
+		if err != nil || ctx.Err() != nil {
+			return ended(ctx, err)
+		}
+		if !i.begin(id) {
+			continue
+		}
+		revoked, err := i.call(ctx, id, fn)
+		if err != nil || !revoked || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+// ended drops an error that only says that ctx ended, which is how Run is told to stop.
+func ended(ctx context.Context, err error) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	default:
+		return err
+	}
+}
+
+// call runs fn once. revoked says that its context was ended by a change of identity.
+func (i *Instance) call(ctx context.Context, id Identity, fn func(context.Context, Identity) error) (revoked bool, err error) {
+	fctx, cancel := context.WithCancelCause(ctx)
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		now, err := i.await(fctx, func(now Identity) bool { return !i.goesOn(id, now) })
+		switch {
+		case fctx.Err() != nil:
+		case err == nil && now.Assigned() && now.ID == id.ID && now.Epoch == id.Epoch:
+			cancel(ErrCountChanged)
+		default:
+			cancel(ErrRevoked)
+		}
+	}()
+	defer func() {
+		cancel(context.Canceled)
+		<-watched
+		i.finish()
+	}()
+	err = fn(fctx, id)
+	cause := context.Cause(fctx)
+	if cause != nil && (errors.Is(err, cause) || errors.Is(err, fctx.Err())) {
+		err = nil
+	}
+	return errors.Is(cause, ErrRevoked) || errors.Is(cause, ErrCountChanged), err
+}
+
+// goesOn reports whether a function that was called with id may run on at now.
+func (i *Instance) goesOn(id, now Identity) bool {
+	if i.options.KeepOnCountChange {
+		now.Count = id.Count
+	}
+	return now == id
+}
+
+// begin marks the work as running, unless the identity changed since id was read.
+func (i *Instance) begin(id Identity) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.current != id {
+		return false
+	}
+	i.idle = make(chan struct{})
+	return true
+}
+
+func (i *Instance) finish() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	close(i.idle)
+}
+
+// stopped blocks until fn does not run. The draining identity is in force when it is called, so
+// begin lets no new call start.
+func (i *Instance) stopped(ctx context.Context) error {
+	i.mu.Lock()
+	idle := i.idle
+	i.mu.Unlock()
+	select {
+	case <-idle:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
