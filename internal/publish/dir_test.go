@@ -1,0 +1,316 @@
+package publish
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/idalloc/idalloc/pkg/identity"
+)
+
+func assigned(id, count int, epoch int64) identity.Identity {
+	return identity.Identity{
+		State: identity.StateAssigned, ID: id, Count: count, Epoch: epoch, Pod: "worker-1", Namespace: "shop",
+		Owner: identity.Owner{APIVersion: "apps/v1", Kind: "Deployment", Name: "worker"},
+	}
+}
+
+func without(state identity.State, count int) identity.Identity {
+	id := assigned(0, count, 0)
+	id.State, id.ID = state, identity.None
+	return id
+}
+
+func mustPublish(t *testing.T, d *Dir, id identity.Identity) {
+	t.Helper()
+	if err := d.Publish(id); err != nil {
+		t.Fatalf("Publish(%s): %v", id, err)
+	}
+}
+
+func content(t *testing.T, parts ...string) string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(parts...)) //nolint:gosec // a directory of the test
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// generations counts what is on disk beside the published names.
+func generations(t *testing.T, dir string) int {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(dir, generationPrefix+"*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(found)
+}
+
+func TestAllFilesSayTheSameIdentity(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "not", "there", "yet")
+	mustPublish(t, New(dir), assigned(3, 5, 1795219200123))
+	want := map[string]string{
+		"id": "3\n", "count": "5\n", "epoch": "1795219200123\n", "state": "assigned\n",
+		"env": "IDALLOC_ID=3\nIDALLOC_COUNT=5\nIDALLOC_EPOCH=1795219200123\nIDALLOC_STATE=assigned\n",
+		"identity.json": `{"state":"assigned","id":3,"count":5,"epoch":1795219200123,"pod":"worker-1","namespace":"shop",` +
+			`"owner":{"apiVersion":"apps/v1","kind":"Deployment","name":"worker"}}` + "\n",
+	}
+	for name, data := range want {
+		if got := content(t, dir, name); got != data {
+			t.Errorf("%s is %q, want %q", name, got, data)
+		}
+	}
+}
+
+func TestWithoutAnIDTheIDFileCannotBeOpened(t *testing.T) {
+	for _, state := range []identity.State{identity.StatePending, identity.StateDraining, identity.StateLost, identity.StateReleased, identity.StateFenced} {
+		t.Run(string(state), func(t *testing.T) {
+			dir := t.TempDir()
+			d := New(dir)
+			mustPublish(t, d, assigned(3, 5, 7))
+			mustPublish(t, d, without(state, 5))
+			if _, err := os.Open(filepath.Join(dir, "id")); !errors.Is(err, fs.ErrNotExist) { //nolint:gosec // a directory of the test
+				t.Errorf("open id: %v, want ENOENT", err)
+			}
+			if _, err := os.Stat(filepath.Join(dir, "id")); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("test -e id: %v, want ENOENT", err)
+			}
+			if got := content(t, dir, "epoch"); got != "0\n" {
+				t.Errorf("epoch is %q, want 0 while there is no id", got)
+			}
+			if got, want := content(t, dir, "env"), "IDALLOC_COUNT=5\nIDALLOC_STATE="+string(state)+"\n"; got != want {
+				t.Errorf("env is %q, want %q", got, want)
+			}
+			if got := content(t, dir, "identity.json"); !strings.Contains(got, `"id":null`) {
+				t.Errorf("identity.json has an id: %s", got)
+			}
+			mustPublish(t, d, assigned(3, 5, 8))
+			if got := content(t, dir, "id"); got != "3\n" {
+				t.Errorf("id is %q after it came back, want 3", got)
+			}
+		})
+	}
+}
+
+func TestNothingIsWrittenWhenNothingChanged(t *testing.T) {
+	dir := t.TempDir()
+	mustPublish(t, New(dir), assigned(1, 5, 7))
+	before, err := os.Readlink(filepath.Join(dir, dataLink))
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := New(dir) // a restarted container
+	for range 3 {
+		mustPublish(t, again, assigned(1, 5, 7))
+	}
+	after, err := os.Readlink(filepath.Join(dir, dataLink))
+	if err != nil || after != before {
+		t.Errorf("the files were swapped without a change: %s, %s, %v", before, after, err)
+	}
+}
+
+func TestTheGenerationBeforeStaysReadableUntilTheNextSwap(t *testing.T) {
+	dir := t.TempDir()
+	d := New(dir)
+	mustPublish(t, d, assigned(1, 5, 7))
+	held, err := filepath.EvalSymlinks(filepath.Join(dir, dataLink))
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustPublish(t, d, assigned(2, 8, 9))
+	if got := content(t, held, "id") + content(t, held, "count"); got != "1\n5\n" {
+		t.Errorf("a reader that resolved %s before the swap reads %q", dataLink, got)
+	}
+	mustPublish(t, d, assigned(3, 8, 10))
+	if _, err := os.Stat(held); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the generation before the last is still there: %v", err)
+	}
+	if n := generations(t, dir); n != 2 {
+		t.Errorf("%d generations are kept, want 2", n)
+	}
+}
+
+func TestLeftoversOfACrashedProcessAreRemoved(t *testing.T) {
+	dir := t.TempDir()
+	mustPublish(t, New(dir), assigned(1, 5, 7))
+	for _, name := range []string{generationPrefix + "half", generationPrefix + "older"} {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{swapPrefix + dataLink, swapPrefix + "id"} {
+		if err := os.Symlink("nowhere", filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Remove(filepath.Join(dir, "count")); err != nil {
+		t.Fatal(err)
+	}
+	d := New(dir)
+	got, ok, err := d.Current()
+	if err != nil || !ok || got != assigned(1, 5, 7) {
+		t.Fatalf("Current is %v, %v, %v", got, ok, err)
+	}
+	mustPublish(t, d, assigned(1, 5, 7))
+	if n := generations(t, dir); n != 1 {
+		t.Errorf("%d generations after a restart without a change, want 1", n)
+	}
+	mustPublish(t, d, assigned(1, 6, 7))
+	if n := generations(t, dir); n != 2 {
+		t.Errorf("%d generations, want 2", n)
+	}
+	if found, _ := filepath.Glob(filepath.Join(dir, swapPrefix+"*")); len(found) > 0 {
+		t.Errorf("left over: %v", found)
+	}
+	if got := content(t, dir, "count"); got != "6\n" {
+		t.Errorf("count is %q, want 6", got)
+	}
+}
+
+func TestCurrentOfAnEmptyDirectoryIsNothing(t *testing.T) {
+	for _, dir := range []string{t.TempDir(), filepath.Join(t.TempDir(), "absent")} {
+		if _, ok, err := New(dir).Current(); ok || err != nil {
+			t.Errorf("Current of %s: %v, %v", dir, ok, err)
+		}
+	}
+}
+
+func TestOtherUsersCanReadWhateverTheUmask(t *testing.T) {
+	old := syscall.Umask(0o077)
+	defer syscall.Umask(old)
+	dir := filepath.Join(t.TempDir(), "a", "b")
+	mustPublish(t, New(dir), assigned(1, 5, 7))
+	for path, want := range map[string]fs.FileMode{
+		filepath.Dir(dir): 0o755, dir: 0o755, filepath.Join(dir, dataLink) + "/.": 0o755,
+		filepath.Join(dir, "id"): 0o644, filepath.Join(dir, "identity.json"): 0o644, filepath.Join(dir, "env"): 0o644,
+	} {
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := info.Mode().Perm(); got != want {
+			t.Errorf("mode of %s is %o, want %o", path, got, want)
+		}
+	}
+}
+
+func TestErrorsSayWhatToDo(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	occupied := t.TempDir()
+	if err := os.WriteFile(filepath.Join(occupied, "id"), []byte("7\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct{ dir, want string }{
+		"a file":            {file, "is not a directory: choose another one with --dir"},
+		"somebody's file":   {occupied, "exists and is not a link made by idalloc: remove it"},
+		"not a place to be": {"/proc/idalloc", "publishing to /proc/idalloc"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := New(c.dir).Publish(assigned(1, 5, 7))
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error is %v, want one with %q", err, c.want)
+			}
+		})
+	}
+	for _, cause := range []error{fs.ErrPermission, syscall.EROFS} {
+		if err := New("/d").explain(fmt.Errorf("mkdir: %w", cause)); !strings.Contains(err.Error(), "mount an emptyDir volume there") || !errors.Is(err, cause) {
+			t.Errorf("%v is explained as %v", cause, err)
+		}
+	}
+	if err := New("/d").explain(syscall.ENOSPC); !strings.Contains(err.Error(), "sizeLimit") {
+		t.Errorf("ENOSPC is explained as %v", err)
+	}
+}
+
+// Generations are made such that id, count and epoch can be computed from each other, so that a reader
+// can tell a torn one.
+func TestNoReaderSeesPartsOfTwoIdentities(t *testing.T) {
+	dir := t.TempDir()
+	d := New(dir)
+	publish := func(i int) {
+		id := assigned(i%50, i%50+1000, int64(i%50+5000))
+		if i%7 == 0 {
+			id = without(identity.StatePending, i%50+1000)
+		}
+		mustPublish(t, d, id)
+	}
+	publish(1)
+	done := make(chan struct{})
+	var readers sync.WaitGroup
+	for range 8 {
+		readers.Go(func() {
+			whole := 0
+			for {
+				select {
+				case <-done:
+					if whole == 0 {
+						t.Error("a reader never read a whole generation")
+					}
+					return
+				default:
+				}
+				if id, err := identity.Read(dir); err != nil {
+					t.Errorf("Read: %v", err)
+				} else if id.Assigned() && id.Count != id.ID+1000 {
+					t.Errorf("Read is torn: %+v", id)
+				}
+				ok, err := readWhole(dir)
+				if err != nil {
+					t.Error(err)
+				}
+				if ok {
+					whole++
+				}
+			}
+		})
+	}
+	for i := range 300 {
+		publish(i)
+	}
+	close(done)
+	readers.Wait()
+}
+
+// readWhole resolves dataLink once, as a careful reader does, and reads file by file. It is false
+// when the generation was removed meanwhile, which needs two swaps and happens in one step.
+func readWhole(dir string) (bool, error) {
+	gen, err := os.Readlink(filepath.Join(dir, dataLink))
+	if err != nil {
+		return false, err
+	}
+	read := func(name string) string {
+		b, err := os.ReadFile(filepath.Join(dir, gen, name)) //nolint:gosec // a directory of the test
+		if err != nil {
+			return ""
+		}
+		return string(b)
+	}
+	state, id, count, epoch := read("state"), read("id"), read("count"), read("epoch")
+	if _, err := os.Stat(filepath.Join(dir, gen)); err != nil {
+		return false, nil //nolint:nilerr // removed: not torn, but too late
+	}
+	if state == "pending\n" {
+		if id != "" || epoch != "0\n" {
+			return false, fmt.Errorf("pending with id %q and epoch %q", id, epoch)
+		}
+		return true, nil
+	}
+	var i, n, e int
+	if _, err := fmt.Sscan(id+count+epoch, &i, &n, &e); err != nil {
+		return false, fmt.Errorf("a generation reads %q %q %q: %w", id, count, epoch, err)
+	}
+	if n != i+1000 || e != i+5000 {
+		return false, fmt.Errorf("torn: id %d, count %d, epoch %d", i, n, e)
+	}
+	return true, nil
+}

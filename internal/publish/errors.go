@@ -1,0 +1,21 @@
+package publish
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"syscall"
+)
+
+// explain adds the way out to an error of the file system.
+func (d *Dir) explain(err error) error {
+	switch {
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+		return fmt.Errorf("idalloc: cannot write to %s: mount an emptyDir volume there that all containers of the pod share, "+
+			"or choose a writable directory with --dir: %w", d.path, err)
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return fmt.Errorf("idalloc: no space left in %s: give its emptyDir volume a sizeLimit of at least 1Mi: %w", d.path, err)
+	default:
+		return fmt.Errorf("idalloc: publishing to %s: %w", d.path, err)
+	}
+}

@@ -1,0 +1,164 @@
+package publish
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+)
+
+const (
+	// MaxWait caps ?wait of GET /v1/identity, so that no connection is held for ever.
+	MaxWait = 5 * time.Minute
+	// StaleHeader is "true" in answers of GET /v1/identity while the API server cannot be reached.
+	// It is a header, because neither the body nor the ETag change with it.
+	StaleHeader = "Idalloc-Stale"
+	// writeTimeout is what one answer may take once it is known.
+	writeTimeout = 10 * time.Second
+)
+
+// HealthFunc returns nil while the program does its work, and otherwise the reason why it should be
+// restarted.
+type HealthFunc func(context.Context) error
+
+type handler struct {
+	hub    *Hub
+	health HealthFunc
+	// closing ends the long polls.
+	closing <-chan struct{}
+}
+
+// newHandler returns the routes. The mux answers HEAD like GET, other methods with 405 and Allow,
+// and other paths with 404.
+func newHandler(hub *Hub, health HealthFunc, closing <-chan struct{}) http.Handler {
+	h := &handler{hub: hub, health: health, closing: closing}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /v1/identity", h.identity)
+	mux.HandleFunc("GET /readyz", h.readyz)
+	mux.HandleFunc("GET /healthz", h.healthz)
+	return mux
+}
+
+func (h *handler) identity(w http.ResponseWriter, r *http.Request) {
+	wait, err := parseWait(r)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	known := r.Header.Get("If-None-Match")
+	now := h.hub.Get()
+	body, etag, err := encode(now)
+	if err == nil && wait > 0 && matches(known, etag) {
+		// The server's own write timeout counts from the start of the request. Not every writer has
+		// deadlines; one that has none needs none moved.
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(wait + writeTimeout))
+		now = h.await(r.Context(), now, known, wait)
+		body, etag, err = encode(now)
+	}
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("ETag", etag)
+	w.Header().Set("Cache-Control", "no-cache")
+	if now.Stale {
+		w.Header().Set(StaleHeader, "true")
+	}
+	if matches(known, etag) {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	write(w, body)
+}
+
+// await blocks until the identity differs from the one that the client knows, and returns it; after
+// wait, when the client went away, or at shutdown it returns the newest all the same.
+func (h *handler) await(ctx context.Context, now Snapshot, known string, wait time.Duration) Snapshot {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	for {
+		select {
+		case <-h.hub.Changed(now.Version):
+		case <-timer.C:
+			return h.hub.Get()
+		case <-ctx.Done():
+			return h.hub.Get()
+		case <-h.closing:
+			return h.hub.Get()
+		}
+		now = h.hub.Get()
+		if _, etag, err := encode(now); err != nil || !matches(known, etag) {
+			return now
+		}
+	}
+}
+
+func (h *handler) readyz(w http.ResponseWriter, _ *http.Request) {
+	now := h.hub.Get()
+	if !now.Assigned() {
+		http.Error(w, fmt.Sprintf("not ready: no id is assigned, the state is %s", now.State), http.StatusServiceUnavailable)
+		return
+	}
+	writeText(w, fmt.Sprintf("ok: %s\n", now.Identity))
+}
+
+func (h *handler) healthz(w http.ResponseWriter, r *http.Request) {
+	if h.health != nil {
+		if err := h.health(r.Context()); err != nil {
+			http.Error(w, "not healthy: "+err.Error(), http.StatusServiceUnavailable)
+			return
+		}
+	}
+	writeText(w, "ok\n")
+}
+
+func parseWait(r *http.Request) (time.Duration, error) {
+	text := r.URL.Query().Get("wait")
+	if text == "" {
+		return 0, nil
+	}
+	wait, err := time.ParseDuration(text)
+	if err != nil || wait < 0 {
+		return 0, fmt.Errorf("wait=%q is not a duration: give a number with a unit such as wait=30s, at most %s", text, MaxWait)
+	}
+	return min(wait, MaxWait), nil
+}
+
+// encode returns the body and its strong ETag. The tag is made from the body, so it is the same
+// after a restart and clients do not see a change that is none.
+func encode(now Snapshot) (body []byte, etag string, err error) {
+	body, err = json.Marshal(now.Identity)
+	if err != nil {
+		return nil, "", fmt.Errorf("idalloc: identity: %w", err)
+	}
+	body = append(body, '\n')
+	sum := sha256.Sum256(body)
+	return body, `"` + hex.EncodeToString(sum[:12]) + `"`, nil
+}
+
+// matches reports whether an If-None-Match header names the tag. RFC 9110 compares weakly here, so a
+// W/ that a proxy put in front does not count. Our tags contain no comma.
+func matches(ifNoneMatch, etag string) bool {
+	for tag := range strings.SplitSeq(ifNoneMatch, ",") {
+		tag = strings.TrimSpace(tag)
+		if tag == "*" || strings.TrimPrefix(tag, "W/") == etag {
+			return true
+		}
+	}
+	return false
+}
+
+func writeText(w http.ResponseWriter, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	write(w, []byte(text))
+}
+
+// write ends an answer. Its only error is a client that went away: there is nobody left to tell.
+func write(w http.ResponseWriter, body []byte) {
+	_, _ = w.Write(body)
+}

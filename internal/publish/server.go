@@ -1,0 +1,161 @@
+package publish
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"syscall"
+	"time"
+)
+
+const (
+	readHeaderTimeout = 5 * time.Second
+	idleTimeout       = 2 * time.Minute
+	// shutdownTimeout is for answers under way; long polls end at once.
+	shutdownTimeout = 3 * time.Second
+	maxHeaderBytes  = 16 << 10
+)
+
+// Server answers GET /v1/identity, /readyz and /healthz from a Hub.
+type Server struct {
+	address string
+	closing chan struct{}
+	once    sync.Once
+	http    *http.Server
+
+	mu       sync.Mutex
+	listener net.Listener
+	conns    map[net.Conn]http.ConnState // those that are open
+	stopping bool
+	forced   bool // the shutdown had to cut answers off
+}
+
+// NewServer returns a server for address (":8089"); health may be nil, which is always healthy.
+func NewServer(address string, hub *Hub, health HealthFunc) *Server {
+	closing := make(chan struct{})
+	s := &Server{
+		address: address,
+		closing: closing,
+		conns:   map[net.Conn]http.ConnState{},
+		http: &http.Server{
+			Handler:           newHandler(hub, health, closing),
+			ReadHeaderTimeout: readHeaderTimeout,
+			// No ReadTimeout: its expiry would end the context of a long poll.
+			WriteTimeout:   writeTimeout,
+			IdleTimeout:    idleTimeout,
+			MaxHeaderBytes: maxHeaderBytes,
+		},
+	}
+	s.http.ConnState = s.track
+	return s
+}
+
+// track notes the state of a connection. One on which no request has begun would hold up the shutdown
+// for seconds: http.Server gives it time for its first request, and clients open some that they never use.
+func (s *Server) track(c net.Conn, state http.ConnState) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch state {
+	case http.StateClosed, http.StateHijacked:
+		delete(s.conns, c)
+	case http.StateNew, http.StateActive, http.StateIdle:
+		s.conns[c] = state
+		if s.stopping && state == http.StateNew {
+			_ = c.Close() // as if the port had been closed a moment earlier
+		}
+	}
+}
+
+// refuse closes the connections without a request, and those that still come.
+func (s *Server) refuse() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stopping = true
+	for c, state := range s.conns {
+		if state == http.StateNew {
+			_ = c.Close()
+		}
+	}
+}
+
+// in counts the connections in a state.
+func (s *Server) in(state http.ConnState) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := 0
+	for _, st := range s.conns {
+		if st == state {
+			n++
+		}
+	}
+	return n
+}
+
+// Handler returns the routes, to be mounted into a server of the caller's.
+func (s *Server) Handler() http.Handler { return s.http.Handler }
+
+// Listen binds the address. Call it before Run to learn about an address in use before anything else
+// is started; Run calls it otherwise. A second call does nothing.
+func (s *Server) Listen(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.listener != nil {
+		return nil
+	}
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", s.address)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("idalloc: cannot serve HTTP on %q, another process of the pod uses that port: "+
+			"choose another one with --http-address, for example --http-address=:18089, and change the probes with it: %w", s.address, err)
+	}
+	if err != nil {
+		return fmt.Errorf("idalloc: cannot serve HTTP on %q: give --http-address a host and port such as :8089, or \"\" to turn HTTP off: %w", s.address, err)
+	}
+	s.listener = l
+	return nil
+}
+
+// Addr returns the address that Listen bound, nil before that.
+func (s *Server) Addr() net.Addr {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.listener == nil {
+		return nil
+	}
+	return s.listener.Addr()
+}
+
+// Run serves until ctx ends, then ends the long polls, lets answers under way finish and returns nil.
+// A server runs once.
+func (s *Server) Run(ctx context.Context) error {
+	if err := s.Listen(ctx); err != nil {
+		return err
+	}
+	served := make(chan error, 1)
+	go func() { served <- s.http.Serve(s.listener) }()
+	select {
+	case err := <-served:
+		return fmt.Errorf("idalloc: serving HTTP on %q: %w", s.address, err)
+	case <-ctx.Done():
+	}
+	s.once.Do(func() { close(s.closing) })
+	s.refuse()
+	// ctx is over, but the shutdown may take its time.
+	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
+	defer cancel()
+	if err := s.http.Shutdown(stop); err != nil {
+		// A client that does not read its answer; the process is about to end anyway.
+		s.forced = true
+		return errors.Join(s.http.Close(), ignoreDeadline(err))
+	}
+	return nil
+}
+
+func ignoreDeadline(err error) error {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return nil
+	}
+	return err
+}
