@@ -1,0 +1,73 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/idalloc/idalloc/pkg/allocator"
+	"github.com/idalloc/idalloc/pkg/identity"
+)
+
+func newInit(g *global) *cobra.Command {
+	p := &inPod{global: g}
+	cmd := &cobra.Command{
+		Use:   "init",
+		Short: "Claim an id for this pod, publish it once, and exit",
+		Long: `Claims a slot for this pod, publishes id and count as files in --dir, and exits. The pod keeps
+the slot until it is gone. Run it as an init container, with "idalloc watch" beside the workload
+to keep the files true: a scale-down may take the id away.`,
+		Example: "  POD_NAME=worker-5d9-x2 POD_NAMESPACE=default idalloc init --dir /tmp/idalloc --timeout 30s",
+		Args:    noArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return p.init(cmd.Context()) },
+	}
+	p.bind(cmd)
+	return cmd
+}
+
+func (p *inPod) init(ctx context.Context) error {
+	log, err := p.logger()
+	if err != nil {
+		return err
+	}
+	o, err := p.options(log)
+	if err != nil {
+		return err
+	}
+	dir, _, err := p.open(o)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := p.bounded(ctx)
+	defer cancel()
+	var failed error
+	o.Publish = func(id identity.Identity) {
+		if err := dir.Publish(id); err != nil {
+			failed = err
+			cancel()
+		}
+	}
+	a, err := dir.newAllocator(ctx, o)
+	if err != nil {
+		return err
+	}
+	id, err := a.Claim(ctx)
+	if failed != nil {
+		return failed
+	}
+	if err != nil {
+		return noSlotIfLate(err)
+	}
+	log.Info("claimed", "owner", id.Owner.String(), "pod", id.Pod, "id", id.ID, "count", id.Count, "epoch", id.Epoch)
+	return nil
+}
+
+// noSlotIfLate: a timeout is no slot in time, whatever it interrupted.
+func noSlotIfLate(err error) error {
+	if errors.Is(err, errTimeout) && !errors.Is(err, allocator.ErrNoSlot) {
+		return fmt.Errorf("%w: %w", allocator.ErrNoSlot, err)
+	}
+	return err
+}

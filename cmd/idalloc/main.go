@@ -1,0 +1,67 @@
+// Command idalloc gives every replica of a workload an id of its own. See idalloc --help.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/idalloc/idalloc/pkg/allocator"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+)
+
+// Exit codes; the README documents them.
+const (
+	exitDone      = 0
+	exitError     = 1
+	exitUsage     = 2
+	exitNoSlot    = 3
+	exitForbidden = 4
+)
+
+// version is set by the linker.
+var version = "dev"
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := run(ctx, os.Args[1:])
+	stop()
+	os.Exit(code)
+}
+
+func run(ctx context.Context, args []string) int {
+	root := newRoot() //nolint:contextcheck // cobra gives each command the context of ExecuteContext
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "error:", err)
+	}
+	return exitCode(err)
+}
+
+// usageError is an error in how the command was called.
+type usageError struct{ error }
+
+// Unwrap returns what is wrong.
+func (e usageError) Unwrap() error { return e.error }
+
+func exitCode(err error) int {
+	var (
+		usage     usageError
+		forbidden *store.ForbiddenError
+	)
+	switch {
+	case err == nil:
+		return exitDone
+	case errors.As(err, &usage):
+		return exitUsage
+	case errors.As(err, &forbidden):
+		return exitForbidden
+	case errors.Is(err, allocator.ErrNoSlot) && errors.Is(err, errTimeout):
+		return exitNoSlot
+	}
+	return exitError
+}

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
+
+	"github.com/idalloc/idalloc/internal/publish"
+	"github.com/idalloc/idalloc/pkg/allocator"
+	"github.com/idalloc/idalloc/pkg/identity"
+)
+
+// errTimeout is the cause of a context that --timeout ended.
+var errTimeout = errors.New("--timeout is over")
+
+// inPod are the flags of the commands that act for a pod.
+type inPod struct {
+	*global
+	podName, podNamespace, podUID string
+	dir                           string
+	timeout                       time.Duration
+}
+
+func (p *inPod) bind(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&p.podName, "pod-name", "", "name of this pod [POD_NAME, from the downward API's metadata.name, or IDALLOC_POD_NAME]")
+	f.StringVar(&p.podNamespace, "pod-namespace", "", "namespace of this pod [POD_NAMESPACE, from metadata.namespace, or IDALLOC_POD_NAMESPACE]")
+	f.StringVar(&p.podUID, "pod-uid", "", "UID of this pod, to tell at once what an earlier pod of the same name left in --dir [POD_UID, from metadata.uid, or IDALLOC_POD_UID]; without it that is found out from the API server")
+	f.StringVar(&p.dir, "dir", "/var/run/idalloc", "directory to publish id, count, epoch, state, env and identity.json in")
+	f.DurationVar(&p.timeout, "timeout", 0, "give up with exit code 3 when there is no slot within this time; 0 waits for ever")
+}
+
+// allocator returns the options of this pod's allocator, without what publishes.
+func (p *inPod) options(log logr.Logger) (allocator.Options, error) {
+	pod := cmp.Or(p.podName, os.Getenv("POD_NAME"))
+	if pod == "" {
+		return allocator.Options{}, usageError{errors.New("this pod's name is not known: set POD_NAME and POD_NAMESPACE from the downward API (metadata.name, metadata.namespace)")}
+	}
+	s, namespace, err := p.connect()
+	if err != nil {
+		return allocator.Options{}, err
+	}
+	return allocator.Options{
+		Store: s, Pod: pod, Namespace: cmp.Or(p.podNamespace, os.Getenv("POD_NAMESPACE"), namespace), Log: log,
+	}, nil
+}
+
+// shelf is the directory that identities are published in, and whose it is.
+type shelf struct {
+	*publish.Dir
+	none identity.Identity // what is published while there is no id
+	uid  string            // of this pod, empty while it is not known
+}
+
+// open makes the directory ready. What another pod left in it, an id above all, is not in force.
+// After a restart in place what this pod published stays in force until the first look says
+// otherwise; then current is that.
+func (p *inPod) open(o allocator.Options) (s *shelf, current identity.Identity, err error) {
+	s = &shelf{
+		Dir: publish.New(p.dir), uid: cmp.Or(p.podUID, os.Getenv("POD_UID")),
+		none: identity.Identity{State: identity.StatePending, ID: identity.None, Pod: o.Pod, Namespace: o.Namespace},
+	}
+	there, found, err := s.Current()
+	if err != nil || !found || there.Pod != o.Pod || there.Namespace != o.Namespace || (s.uid != "" && s.owner() != s.uid) {
+		err = s.Publish(s.none)
+		return s, s.none, err
+	}
+	if s.uid == "" {
+		return s, s.none, nil // may be a predecessor's of the same name: not announced until claim tells
+	}
+	return s, there, nil
+}
+
+// claim makes the directory this pod's, whose UID is known now.
+func (s *shelf) claim(uid string) error {
+	if s.owner() == uid {
+		return nil
+	}
+	if err := s.Publish(s.none); err != nil {
+		return err
+	}
+	if err := os.WriteFile(s.marker(), []byte(uid+"\n"), 0o644); err != nil { //nolint:gosec // a UID is no secret, and other users' containers read here
+		return fmt.Errorf("idalloc: %w: mount a writable emptyDir at --dir", err)
+	}
+	return nil
+}
+
+// empty publishes that a pod that does not exist any more has no id.
+func (s *shelf) empty() error {
+	lost := s.none
+	lost.State = identity.StateLost
+	return s.Publish(lost)
+}
+
+func (s *shelf) marker() string { return filepath.Join(s.Path(), ".pod-uid") }
+
+func (s *shelf) owner() string {
+	uid, err := os.ReadFile(s.marker())
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(uid))
+}
+
+// newAllocator finds the owner, and makes the directory this pod's.
+func (s *shelf) newAllocator(ctx context.Context, o allocator.Options) (*allocator.Allocator, error) {
+	a, err := allocator.New(ctx, o)
+	if errors.Is(err, allocator.ErrPodGone) {
+		return nil, errors.Join(err, s.empty())
+	}
+	if err != nil {
+		return nil, noSlotIfLate(err)
+	}
+	return a, s.claim(a.PodUID())
+}
+
+// bounded ends with errTimeout after --timeout.
+func (p *inPod) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	if p.timeout <= 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeoutCause(ctx, p.timeout, fmt.Errorf("%w (%s)", errTimeout, p.timeout))
+}

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/clock"
+
+	"github.com/idalloc/idalloc/internal/connect"
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+)
+
+const longHelp = `idalloc gives every replica of a Deployment, StatefulSet, ReplicaSet or Job a small integer
+id of its own, 0 <= id < count, and keeps telling it both. The ids live in one annotation of
+the workload; there is no server and no custom resource.
+
+In a pod, run "idalloc init" as an init container and "idalloc watch" beside the workload, or
+"idalloc watch" alone as a native sidecar. From a shell, "idalloc get deployment/worker" shows
+who holds what.
+
+Every flag has an environment twin: --http-address is IDALLOC_HTTP_ADDRESS. A flag on the
+command line wins.
+
+Exit codes: 0 done; 1 error; 2 usage; 3 no slot within --timeout; 4 forbidden by RBAC (the
+message names the missing verb and resource).`
+
+// global are the flags of every command.
+type global struct {
+	kubeconfig    string
+	overrides     clientcmd.ConfigOverrides
+	annotationKey string
+	logFormat     string
+	verbosity     int
+}
+
+func newRoot() *cobra.Command {
+	g := &global{}
+	root := &cobra.Command{
+		Use:           "idalloc",
+		Short:         "A small integer id for every replica of a Kubernetes workload",
+		Long:          longHelp,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usageError{fmt.Errorf("unknown command %q: see idalloc --help", args[0])}
+			}
+			return cmd.Help()
+		},
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			return errors.Join(fromEnvironment(cmd.Flags()), g.checkKey())
+		},
+	}
+	// Installed as kubectl-idalloc it is a kubectl plugin and should say so in its help.
+	if strings.HasPrefix(baseName(os.Args[0]), "kubectl-") {
+		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl idalloc"}
+	}
+	f := root.PersistentFlags()
+	f.StringVar(&g.kubeconfig, "kubeconfig", "", "path of the kubeconfig file; empty: KUBECONFIG, ~/.kube/config, then the pod's service account")
+	connection := clientcmd.RecommendedConfigOverrideFlags("")
+	connection.ClusterOverrideFlags.APIServer.ShortName = "s" // as kubectl has it
+	clientcmd.BindOverrideFlags(&g.overrides, f, connection)
+	f.StringVar(&g.annotationKey, "annotation-key", assignment.DefaultKey, "annotation of the owner that carries the assignment")
+	f.StringVar(&g.logFormat, "log-format", "json", "format of the log on standard error: json or console")
+	f.IntVarP(&g.verbosity, "v", "v", 0, "verbosity of the log: 0 what an operator acts on, 1 steps, 4 requests' details")
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usageError{fmt.Errorf("%w: see %s --help", err, cmd.CommandPath())}
+	})
+	root.AddCommand(newInit(g), newWatch(g), newGet(g), newGC(g), newVersion())
+	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
+	describeEnvironment(root)
+	return root
+}
+
+func baseName(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
+
+// checkKey refuses an annotation key that Kubernetes or idalloc itself would not have.
+func (g *global) checkKey() error {
+	if problems := validation.IsQualifiedName(g.annotationKey); len(problems) > 0 {
+		return usageError{fmt.Errorf("--annotation-key %q: %s", g.annotationKey, strings.Join(problems, "; "))}
+	}
+	if g.annotationKey != assignment.DefaultKey && strings.HasPrefix(g.annotationKey, "idalloc.dev/") {
+		return usageError{fmt.Errorf("--annotation-key %q: idalloc.dev/ is kept for idalloc's other annotations", g.annotationKey)}
+	}
+	return nil
+}
+
+// connect returns a Store, and the namespace that the flags or the kubeconfig name.
+func (g *global) connect() (s *store.Store, namespace string, err error) {
+	config, namespace, err := connect.Config(g.kubeconfig, &g.overrides)
+	if err != nil {
+		return nil, "", err
+	}
+	config.UserAgent = "idalloc/" + version
+	s, err = store.New(config, g.annotationKey, clock.RealClock{})
+	return s, namespace, err
+}
+
+// connectTo connects for the command that is about the owner KIND/NAME in args.
+func (g *global) connectTo(args []string) (*store.Store, store.Ref, error) {
+	ref, err := parseOwner(args)
+	if err != nil {
+		return nil, ref, err
+	}
+	s, namespace, err := g.connect()
+	ref.Namespace = namespace
+	return s, ref, err
+}
+
+func parseOwner(args []string) (store.Ref, error) {
+	if len(args) == 2 { // kubectl also takes KIND NAME
+		args = []string{args[0] + "/" + args[1]}
+	}
+	if len(args) != 1 {
+		return store.Ref{}, usageError{errors.New("name one owner: KIND/NAME, for example deployment/worker")}
+	}
+	ref, err := store.ParseRef(args[0], "")
+	if err != nil {
+		return ref, usageError{err}
+	}
+	return ref, nil
+}
+
+// twin is a flag's environment variable.
+func twin(f *pflag.Flag) string {
+	return "IDALLOC_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
+}
+
+// fromEnvironment sets the flags that are not on the command line from their twins.
+func fromEnvironment(flags *pflag.FlagSet) error {
+	var errs []error
+	flags.VisitAll(func(f *pflag.Flag) {
+		value, ok := os.LookupEnv(twin(f))
+		if !ok || f.Changed || f.Name == "help" {
+			return
+		}
+		if err := flags.Set(f.Name, value); err != nil {
+			errs = append(errs, usageError{fmt.Errorf("environment variable %s: %w", twin(f), err)})
+		}
+	})
+	return errors.Join(errs...)
+}
+
+// describeEnvironment adds each flag's twin to its help.
+func describeEnvironment(cmd *cobra.Command) {
+	describe := func(f *pflag.Flag) {
+		if f.Name != "help" && !strings.Contains(f.Usage, "IDALLOC_") {
+			f.Usage += " [" + twin(f) + "]"
+		}
+	}
+	cmd.PersistentFlags().VisitAll(describe)
+	cmd.LocalNonPersistentFlags().VisitAll(describe)
+	for _, sub := range cmd.Commands() {
+		describeEnvironment(sub)
+	}
+}

@@ -1,0 +1,203 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
+
+	"github.com/idalloc/idalloc/internal/publish"
+	"github.com/idalloc/idalloc/internal/workload"
+	"github.com/idalloc/idalloc/pkg/allocator"
+	"github.com/idalloc/idalloc/pkg/identity"
+)
+
+// releaseTimeout bounds the release at the end; it is below Kubernetes' default grace of 30 s.
+const releaseTimeout = 10 * time.Second
+
+type watcher struct {
+	inPod
+	httpAddress string
+	moveDelay   time.Duration
+}
+
+func newWatch(g *global) *cobra.Command {
+	w := &watcher{inPod: inPod{global: g}}
+	cmd := &cobra.Command{
+		Use:   "watch",
+		Short: "Claim an id for this pod and keep publishing it until told to stop",
+		Long: `Claims a slot for this pod, or takes the one that "idalloc init" claimed, and keeps the files in
+--dir and the answers on --http-address true until SIGTERM. The file "id" exists only while the
+pod may act under its id. Run it beside the workload, or alone as a native sidecar with a startup
+probe on /readyz.
+
+When a scale-down leaves this pod with an id at or above the count, the id is withdrawn from the
+files, and after --move-delay its slot is given away and a free one below the count is taken.`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return w.run(cmd.Context()) },
+	}
+	w.bind(cmd)
+	f := cmd.Flags()
+	f.StringVar(&w.httpAddress, "http-address", ":8089", "address of GET /v1/identity, /readyz and /healthz; empty: off")
+	f.DurationVar(&w.moveDelay, "move-delay", time.Second,
+		"time between withdrawing an id from the files and giving its slot away; longer than the workload takes to notice")
+	return cmd
+}
+
+func (w *watcher) run(ctx context.Context) error {
+	log, err := w.logger()
+	if err != nil {
+		return err
+	}
+	o, err := w.options(log)
+	if err != nil {
+		return err
+	}
+	dir, first, err := w.open(o)
+	if err != nil {
+		return err
+	}
+	signalled := ctx
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	hub := publish.NewHub(first)
+	o.Publish = func(id identity.Identity) {
+		err := dir.Publish(id)
+		if err == nil || !id.Assigned() {
+			hub.Set(id)
+		}
+		if err != nil {
+			cancel(err) // files that say an old identity are worse than a restart
+		}
+	}
+	o.Stale = hub.SetStale
+	o.Stopped = w.waitMoveDelay
+
+	loop := &loop{watcher: w, o: o, shelf: dir, signalled: signalled, log: log}
+	if w.httpAddress == "" {
+		return loop.run(ctx)
+	}
+	server := publish.NewServer(w.httpAddress, hub, func(context.Context) error { return loop.healthy() })
+	if err := server.Listen(ctx); err != nil {
+		return err
+	}
+	served := make(chan error, 1)
+	go func() {
+		err := server.Run(ctx)
+		cancel(err)
+		served <- err
+	}()
+	err = loop.run(ctx)
+	cancel(err)
+	return errors.Join(err, <-served)
+}
+
+// waitMoveDelay is what a watcher can do for "the work has stopped": the id is out of the files,
+// and the workload had time to notice.
+func (w *watcher) waitMoveDelay(ctx context.Context) error {
+	t := time.NewTimer(w.moveDelay)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-t.C:
+		return nil
+	}
+}
+
+// loop runs the allocator of a watcher from start to release.
+type loop struct {
+	*watcher
+	o     allocator.Options
+	shelf *shelf
+	// signalled ends when this process is told to stop.
+	signalled context.Context //nolint:containedctx // to tell a signal from a failure
+	log       logr.Logger
+	alloc     atomic.Pointer[allocator.Allocator]
+}
+
+func (l *loop) healthy() error {
+	if a := l.alloc.Load(); a != nil {
+		return a.Healthy()
+	}
+	return nil // still looking for the API server
+}
+
+func (l *loop) run(ctx context.Context) error {
+	first, stop := l.untilFirst(ctx)
+	defer stop()
+	a, err := l.shelf.newAllocator(first, l.o)
+	if err != nil {
+		return l.end(ctx, err)
+	}
+	l.alloc.Store(a)
+	if err := a.Run(first); err != nil {
+		err = l.end(ctx, noSlotIfLate(err))
+		if err != nil {
+			return err
+		}
+	}
+	return l.release(ctx, a)
+}
+
+// untilFirst returns a context that --timeout ends if there was no id until then.
+func (l *loop) untilFirst(ctx context.Context) (context.Context, func()) {
+	first, cancel := context.WithCancelCause(ctx)
+	if l.timeout <= 0 {
+		return first, func() { cancel(nil) }
+	}
+	assigned := make(chan struct{})
+	publishTo := l.o.Publish
+	done := false
+	l.o.Publish = func(id identity.Identity) {
+		publishTo(id)
+		if id.Assigned() && !done {
+			done = true
+			close(assigned)
+		}
+	}
+	timer := time.NewTimer(l.timeout)
+	go func() {
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+			cancel(fmt.Errorf("%w (%s)", errTimeout, l.timeout))
+		case <-assigned:
+		case <-first.Done():
+		}
+	}()
+	return first, func() { cancel(nil) }
+}
+
+// end drops the error of a loop that was told to stop.
+func (l *loop) end(ctx context.Context, err error) error {
+	select {
+	case <-l.signalled.Done():
+		return nil
+	default:
+		return cmp.Or(context.Cause(ctx), err)
+	}
+}
+
+// release gives the slot back if this is a native sidecar whose workload has ended. Anybody else
+// cannot know: a failing probe sends SIGTERM too, and a restarted container takes the id again.
+func (l *loop) release(ctx context.Context, a *allocator.Allocator) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
+	defer cancel()
+	ended, err := workload.Ended(ctx, l.o.Store, l.o.Namespace, l.o.Pod)
+	if err != nil || !ended {
+		l.log.Info("stopped; the pod keeps its slot until it is gone", "pod", l.o.Pod)
+		return nil
+	}
+	if err := a.Release(ctx); err != nil {
+		l.log.Info("the slot was not released; it comes free when the pod is gone", "reason", err.Error())
+		return nil
+	}
+	l.log.Info("slot released", "pod", l.o.Pod)
+	return nil
+}
