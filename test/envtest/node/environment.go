@@ -1,0 +1,129 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// environment holds a container's variables twice: as its spec declares them,
+// for $(VAR) in other fields, and with volumes' real directories, for the
+// process. Replacing paths twice could hit a part of a real directory's name.
+type environment struct {
+	declared, real map[string]string
+}
+
+func (e environment) list() []string {
+	list := make([]string, 0, len(e.real))
+	for _, name := range slices.Sorted(maps.Keys(e.real)) {
+		list = append(list, name+"="+e.real[name])
+	}
+	return list
+}
+
+func (c *container) environment() (environment, error) {
+	p := c.pod
+	base := map[string]string{"PATH": p.node.options.Path, "HOME": p.home(), "TMPDIR": p.tmp()}
+	if p.kubeconfig != "" {
+		base["KUBECONFIG"] = p.kubeconfig
+	}
+	e := environment{declared: base, real: maps.Clone(base)}
+	mounts := c.mounts()
+	for _, variable := range c.spec.Env {
+		if source := variable.ValueFrom; source != nil {
+			value, err := p.valueFrom(source)
+			if err != nil {
+				return e, fmt.Errorf("container %s, variable %s: %w", c.spec.Name, variable.Name, err)
+			}
+			e.declared[variable.Name], e.real[variable.Name] = value, value
+			continue
+		}
+		value := expand(variable.Value, e.declared)
+		e.declared[variable.Name], e.real[variable.Name] = value, mounts.replace(value)
+	}
+	return e, nil
+}
+
+func (p *pod) valueFrom(source *corev1.EnvVarSource) (string, error) {
+	if source.FieldRef == nil {
+		return "", errors.New("the process node knows only fieldRef in valueFrom")
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	object := p.latest
+	if object == nil {
+		object = p.object
+	}
+	return field(object, p.address, source.FieldRef.FieldPath)
+}
+
+// field returns what a fieldRef names.
+func field(object *corev1.Pod, address, path string) (string, error) {
+	if key, ok := subscript(path, "metadata.labels"); ok {
+		return object.Labels[key], nil
+	}
+	if key, ok := subscript(path, "metadata.annotations"); ok {
+		return object.Annotations[key], nil
+	}
+	switch path {
+	case "metadata.name":
+		return object.Name, nil
+	case "metadata.namespace":
+		return object.Namespace, nil
+	case "metadata.uid":
+		return string(object.UID), nil
+	case "spec.nodeName":
+		return object.Spec.NodeName, nil
+	case "spec.serviceAccountName":
+		return object.Spec.ServiceAccountName, nil
+	case "status.podIP", "status.podIPs":
+		return address, nil
+	case "status.hostIP", "status.hostIPs":
+		return hostIP, nil
+	default:
+		return "", fmt.Errorf("the process node does not know fieldPath %q", path)
+	}
+}
+
+// subscript takes key out of prefix['key'].
+func subscript(path, prefix string) (key string, ok bool) {
+	key, ok = strings.CutPrefix(path, prefix+"['")
+	if !ok {
+		return "", false
+	}
+	return strings.CutSuffix(key, "']")
+}
+
+// expand replaces $(VAR) by its value, as a kubelet does: an unknown variable
+// stays as it is, and $$ is a dollar sign that starts no variable.
+func expand(text string, variables map[string]string) string {
+	var out strings.Builder
+	for {
+		i := strings.IndexByte(text, '$')
+		if i < 0 || i == len(text)-1 {
+			out.WriteString(text)
+			return out.String()
+		}
+		out.WriteString(text[:i])
+		text = text[i:]
+		consumed := 1
+		replacement := "$"
+		switch text[1] {
+		case '$':
+			consumed = 2
+		case '(':
+			if end := strings.IndexByte(text, ')'); end > 0 {
+				consumed, replacement = end+1, text[:end+1]
+				if value, ok := variables[text[2:end]]; ok {
+					replacement = value
+				}
+			}
+		}
+		out.WriteString(replacement)
+		text = text[consumed:]
+	}
+}

@@ -1,0 +1,116 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"syscall"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Process is a running container's first process, which leads a process group
+// of the same number.
+type Process struct {
+	Namespace, Pod, Container string
+	UID                       types.UID
+	PID                       int
+}
+
+// Processes returns what runs now, also of pods whose object is gone.
+func (n *Node) Processes() []Process {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	var processes []Process
+	for uid, p := range n.pods {
+		for container, pid := range p.pids() {
+			processes = append(processes, Process{
+				Namespace: p.object.Namespace, Pod: p.object.Name, Container: container, UID: uid, PID: pid,
+			})
+		}
+	}
+	return processes
+}
+
+// Pids returns the processes of a pod by container, without those that do not
+// run now. It is empty for a pod that is not here.
+func (n *Node) Pids(namespace, pod string) map[string]int {
+	p, err := n.find(namespace, pod)
+	if err != nil {
+		return nil
+	}
+	return p.pids()
+}
+
+// Signal sends a signal to the first process of a container. A container that
+// SIGKILL hits is restarted in place, as its pod's restartPolicy says.
+func (n *Node) Signal(namespace, pod, container string, signal syscall.Signal) error {
+	p, err := n.find(namespace, pod)
+	if err != nil {
+		return err
+	}
+	for _, c := range p.all() {
+		if c.spec.Name != container {
+			continue
+		}
+		if child := c.running(); child != nil {
+			child.Signal(signal)
+			return nil
+		}
+	}
+	return fmt.Errorf("%w: %s/%s %s", ErrNoPod, namespace, pod, container)
+}
+
+// Logs returns the file with a container's output. It stays until Stop, or for
+// good if Options.Dir was set; pods of the same name share it.
+func (n *Node) Logs(namespace, pod, container string) string {
+	return n.logPath(namespace, pod, container)
+}
+
+// Evict does what a kubelet does under pressure: it kills the pod's processes
+// with the least grace, sets its phase to Failed with reason Evicted, and leaves
+// the object. It returns when the API server knows.
+func (n *Node) Evict(ctx context.Context, namespace, pod string) error {
+	p, err := n.find(namespace, pod)
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	p.evicted = "The node was low on resource: memory."
+	p.mu.Unlock()
+	p.stop(0)
+	select {
+	case <-p.reported:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("node: evict %s/%s: %w", namespace, pod, ctx.Err())
+	}
+}
+
+// find prefers a pod whose object is there to one that was deleted by force.
+func (n *Node) find(namespace, name string) (*pod, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	var found *pod
+	for uid, p := range n.pods {
+		if p.object.Namespace != namespace || p.object.Name != name {
+			continue
+		}
+		if _, present := n.objects[uid]; present || found == nil {
+			found = p
+		}
+	}
+	if found == nil {
+		return nil, fmt.Errorf("%w: %s/%s", ErrNoPod, namespace, name)
+	}
+	return found, nil
+}
+
+func (p *pod) pids() map[string]int {
+	pids := map[string]int{}
+	for _, c := range p.all() {
+		if child := c.running(); child != nil {
+			pids[c.spec.Name] = child.Pid()
+		}
+	}
+	return pids
+}

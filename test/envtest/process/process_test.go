@@ -1,0 +1,183 @@
+package process_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/idalloc/idalloc/test/envtest/process"
+)
+
+// childEnv makes this test binary play the program that is killed.
+const childEnv = "IDALLOC_TEST_PROCESS_PARENT"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(childEnv) != "" {
+		parent()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// parent starts a shell with a grandchild, prints both PIDs and waits to be killed.
+func parent() {
+	group, err := process.NewGroup()
+	if err != nil {
+		panic(err)
+	}
+	cmd := exec.CommandContext(context.Background(), "/bin/sh", "-c", "sleep 1000 & echo $$ $!; wait")
+	cmd.Stdout = os.Stdout
+	if _, err := group.Start(cmd); err != nil {
+		panic(err)
+	}
+	select {}
+}
+
+func TestNothingOutlivesAKilledParent(t *testing.T) {
+	cmd := exec.CommandContext(t.Context(), os.Args[0]) //nolint:gosec // this test
+	cmd.Env = append(os.Environ(), childEnv+"=1")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // it was killed
+
+	for field := range strings.FieldsSeq(line) {
+		pid, err := strconv.Atoi(field)
+		if err != nil {
+			t.Fatal(err)
+		}
+		eventuallyGone(t, pid)
+	}
+}
+
+func TestGroupEndsWithItsLeader(t *testing.T) {
+	group, err := process.NewGroup()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer group.Close()
+	p, err := group.Start(exec.CommandContext(t.Context(), "/bin/sh", "-c", "sleep 1000 & exit 7"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-p.Done()
+	if got := p.ExitCode(); got != 7 {
+		t.Errorf("exit code %d, want 7", got)
+	}
+	eventuallyGone(t, -p.Pid())
+}
+
+func TestSignalReachesTheLeader(t *testing.T) {
+	group, err := process.NewGroup()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer group.Close()
+	p, err := group.Start(exec.CommandContext(t.Context(), "sleep", "1000"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Signal(syscall.SIGTERM)
+	<-p.Done()
+	if got := p.ExitCode(); got != 128+int(syscall.SIGTERM) {
+		t.Errorf("exit code %d, want 143", got)
+	}
+	p.Signal(syscall.SIGTERM) // no effect, no panic
+}
+
+func TestCloseKillsEverything(t *testing.T) {
+	group, err := process.NewGroup()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const children = 20
+	pids := make([]int, 0, children)
+	for range children {
+		p, err := group.Start(exec.CommandContext(t.Context(), "/bin/sh", "-c", "trap '' TERM; sleep 1000 & wait"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		pids = append(pids, p.Pid())
+	}
+	if got := len(group.Pids()); got != len(pids) {
+		t.Errorf("%d processes, want %d", got, len(pids))
+	}
+	group.Close()
+	for _, pid := range pids {
+		eventuallyGone(t, -pid)
+	}
+	if _, err := group.Start(exec.CommandContext(t.Context(), "true")); !errors.Is(err, process.ErrClosed) {
+		t.Errorf("Start after Close: %v, want ErrClosed", err)
+	}
+}
+
+// eventuallyGone polls, because orphans are reaped by another process.
+func eventuallyGone(t *testing.T, pid int) {
+	t.Helper()
+	deadline := time.After(5 * time.Second)
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for alive(pid) {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("process %d is still there", pid)
+		}
+	}
+}
+
+// alive is false for a zombie: nobody may have reaped an orphan yet.
+func alive(pid int) bool {
+	if errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
+		return false
+	}
+	if pid < 0 {
+		return groupRuns(-pid)
+	}
+	return state(strconv.Itoa(pid)) != "Z"
+}
+
+func groupRuns(group int) bool {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return false
+	}
+	for _, entry := range entries {
+		pid, err := strconv.Atoi(entry.Name())
+		if err != nil {
+			continue
+		}
+		pgid, err := syscall.Getpgid(pid)
+		if err == nil && pgid == group && state(entry.Name()) != "Z" {
+			return true
+		}
+	}
+	return false
+}
+
+func state(pid string) string {
+	stat, err := os.ReadFile("/proc/" + pid + "/stat") //nolint:gosec // a number
+	if err != nil {
+		return "Z"
+	}
+	_, after, _ := strings.Cut(string(stat), ") ")
+	return after[:1]
+}

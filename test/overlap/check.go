@@ -1,0 +1,185 @@
+package overlap
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// ErrNoSamples is returned when there is nothing to check, which proves nothing.
+var ErrNoSamples = errors.New("overlap: the logs show no id at all")
+
+// maxListed is how many violations an error spells out.
+const maxListed = 10
+
+// Report is what the logs say.
+type Report struct {
+	Samples int
+	// Violations are sentences; it is empty when all is well.
+	Violations []string
+	// Slots is by id, Pods by name.
+	Slots map[int]Slot
+	Pods  map[string]Pod
+}
+
+// Slot is the history of one id.
+type Slot struct {
+	// Holders are the pods that showed the id, in order, one after a change of the holder.
+	Holders []string
+	// MedianGap and MaxGap are the times in which nobody showed the id between two holders.
+	MedianGap, MaxGap time.Duration
+}
+
+// Pod says how good the log of a pod is.
+type Pod struct {
+	Samples int
+	// LongestGap is the longest time between two samples: what is shorter may have escaped.
+	LongestGap time.Duration
+}
+
+// run is a series of samples of one pod with the same id and epoch. It showed the id for sure from
+// start to end. A single sample has end before start; it is inside another run only as a whole, which
+// is what intersects then asks.
+type run struct {
+	pod        string
+	id         int
+	epoch      int64
+	start, end int64
+}
+
+func (a run) intersects(b run) bool { return a.start <= b.end && b.start <= a.end }
+
+// Check compares the records of all pods. The records of one pod must be in their order. The error
+// says that the records cannot be used or lists violations; the report is complete in the second case.
+func Check(records []Record) (Report, error) {
+	report := Report{Samples: len(records), Slots: map[int]Slot{}, Pods: map[string]Pod{}}
+	byPod := map[string][]Record{}
+	for _, r := range records {
+		byPod[r.Pod] = append(byPod[r.Pod], r)
+	}
+	byID := map[int][]run{}
+	for name, own := range byPod {
+		pod, err := quality(own)
+		if err != nil {
+			return report, err
+		}
+		report.Pods[name] = pod
+		report.Violations = append(report.Violations, outOfRange(own)...)
+		for _, r := range runs(own) {
+			byID[r.id] = append(byID[r.id], r)
+		}
+	}
+	if len(byID) == 0 {
+		return report, ErrNoSamples
+	}
+	for id, history := range byID {
+		slices.SortFunc(history, func(a, b run) int { return cmp.Or(cmp.Compare(a.start, b.start), strings.Compare(a.pod, b.pod)) })
+		report.Slots[id] = slot(history)
+		report.Violations = append(report.Violations, compare(history)...)
+	}
+	slices.Sort(report.Violations)
+	return report, report.err()
+}
+
+func (r Report) err() error {
+	if len(r.Violations) == 0 {
+		return nil
+	}
+	return fmt.Errorf("overlap: %d violations in %d samples:\n%s", len(r.Violations), r.Samples,
+		strings.Join(r.Violations[:min(maxListed, len(r.Violations))], "\n"))
+}
+
+func quality(own []Record) (Pod, error) {
+	pod := Pod{Samples: len(own)}
+	for i, r := range own {
+		if r.After < r.Before || i > 0 && r.Before < own[i-1].Before {
+			return pod, fmt.Errorf("overlap: the clock of %s runs backwards at %q: were the logs of two hosts or two boots mixed?", r.Pod, r)
+		}
+		if i > 0 {
+			pod.LongestGap = max(pod.LongestGap, time.Duration(r.Before-own[i-1].Before))
+		}
+	}
+	return pod, nil
+}
+
+// outOfRange reports each series of samples whose id is not in [0, count) once.
+func outOfRange(own []Record) []string {
+	var bad []string
+	was := false
+	for _, r := range own {
+		is := r.ID != None && (r.ID < 0 || r.ID >= r.Count)
+		if is && !was {
+			bad = append(bad, fmt.Sprintf("id %d of %s is not in [0, %d) at %d ns", r.ID, r.Pod, r.Count, r.Before))
+		}
+		was = is
+	}
+	return bad
+}
+
+// runs cuts the records of one pod into series. A change of the epoch ends one, because the pod may
+// have lost the id and got it back between two samples.
+func runs(own []Record) []run {
+	var all []run
+	open := false
+	for _, r := range own {
+		if r.ID == None {
+			open = false
+			continue
+		}
+		if last := len(all) - 1; open && all[last].id == r.ID && all[last].epoch == r.Epoch {
+			all[last].end = r.Before
+			continue
+		}
+		open = true
+		all = append(all, run{pod: r.Pod, id: r.ID, epoch: r.Epoch, start: r.After, end: r.Before})
+	}
+	return all
+}
+
+// compare looks for two pods that showed the id at once, and for tokens that do not grow. history is
+// sorted by start.
+func compare(history []run) []string {
+	var bad []string
+	for i, later := range history {
+		for _, earlier := range history[:i] {
+			if earlier.pod == later.pod {
+				if later.epoch < earlier.epoch {
+					bad = append(bad, fmt.Sprintf("id %d: the epoch of %s fell from %d to %d", later.id, later.pod, earlier.epoch, later.epoch))
+				}
+				continue
+			}
+			if earlier.intersects(later) {
+				from, to := max(earlier.start, later.start), min(earlier.end, later.end)
+				bad = append(bad, fmt.Sprintf("id %d: %s (epoch %d) and %s (epoch %d) both showed it for at least %s from %d ns on",
+					later.id, earlier.pod, earlier.epoch, later.pod, later.epoch, time.Duration(max(0, to-from)), from))
+			}
+			if later.epoch <= earlier.epoch {
+				bad = append(bad, fmt.Sprintf("id %d: %s has epoch %d after %s had %d; a later holder needs a higher one",
+					later.id, later.pod, later.epoch, earlier.pod, earlier.epoch))
+			}
+		}
+	}
+	return bad
+}
+
+func slot(history []run) Slot {
+	var s Slot
+	var gaps []time.Duration
+	for i, r := range history {
+		if i > 0 && history[i-1].pod == r.pod {
+			continue
+		}
+		s.Holders = append(s.Holders, r.pod)
+		if i > 0 {
+			gaps = append(gaps, time.Duration(max(0, r.start-history[i-1].end)))
+		}
+	}
+	if len(gaps) > 0 {
+		slices.Sort(gaps)
+		s.MedianGap, s.MaxGap = gaps[len(gaps)/2], gaps[len(gaps)-1]
+	}
+	return s
+}

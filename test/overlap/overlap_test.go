@@ -1,0 +1,142 @@
+package overlap_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/idalloc/idalloc/test/overlap"
+)
+
+// twice is part of what Check says about two pods with one id.
+const twice = "both showed it"
+
+// shows returns samples of a pod every 10 ns from from to to, each of which takes 1 ns.
+func shows(pod string, from, to int64, id int, epoch int64) []overlap.Record {
+	var all []overlap.Record
+	for t := from; t <= to; t += 10 {
+		all = append(all, overlap.Record{Before: t, After: t + 1, Pod: pod, ID: id, Count: 5, Epoch: epoch})
+	}
+	return all
+}
+
+func TestCheck(t *testing.T) {
+	for name, c := range map[string]struct {
+		records []overlap.Record
+		// want is part of the error; empty: no violation.
+		want string
+	}{
+		"one after the other": {slices.Concat(shows("a", 0, 100, 3, 1), shows("b", 110, 200, 3, 2)), ""},
+		"two at once":         {slices.Concat(shows("a", 0, 100, 3, 1), shows("b", 50, 200, 3, 2)), "id 3: a (epoch 1) and b (epoch 2) both showed it for at least 49ns"},
+		"one inside the other": {slices.Concat(shows("a", 0, 100, 3, 1), shows("b", 40, 60, 3, 2)),
+			twice},
+		"a single sample inside a run":          {slices.Concat(shows("a", 0, 100, 3, 1), shows("b", 50, 50, 3, 2)), twice},
+		"different ids":                         {slices.Concat(shows("a", 0, 100, 3, 1), shows("b", 50, 200, 4, 2)), ""},
+		"a came back while b held":              {slices.Concat(shows("a", 0, 100, 3, 1), shows("b", 110, 200, 3, 2), shows("a", 150, 180, 3, 3)), twice},
+		"a came back afterwards":                {slices.Concat(shows("a", 0, 100, 3, 1), shows("b", 110, 200, 3, 2), shows("a", 210, 300, 3, 3)), ""},
+		"a lost it unseen, b held it meanwhile": {slices.Concat(shows("a", 0, 100, 3, 1), shows("a", 200, 300, 3, 3), shows("b", 120, 180, 3, 2)), ""},
+		"a did not sample, but it kept its id":  {slices.Concat(shows("a", 0, 100, 3, 1), shows("a", 200, 300, 3, 1), shows("b", 120, 180, 3, 2)), twice},
+		"a showed none meanwhile":               {slices.Concat(shows("a", 0, 100, 3, 1), shows("a", 110, 110, overlap.None, 0), shows("b", 120, 180, 3, 2), shows("a", 190, 200, 3, 3)), ""},
+		"the token stays":                       {slices.Concat(shows("a", 0, 100, 3, 1), shows("b", 110, 200, 3, 1)), "b has epoch 1 after a had 1; a later holder needs a higher one"},
+		"the token falls":                       {slices.Concat(shows("a", 0, 100, 3, 9), shows("b", 110, 200, 3, 8)), "a later holder needs a higher one"},
+		"the token falls two holders later":     {slices.Concat(shows("a", 0, 100, 3, 9), shows("b", 110, 200, 3, 10), shows("c", 210, 300, 3, 9)), "c has epoch 9 after a had 9"},
+		"the token falls after a restart":       {slices.Concat(shows("a", 0, 100, 3, 9), shows("a", 110, 200, 3, 8)), "the epoch of a fell from 9 to 8"},
+		"the token rises after a restart":       {slices.Concat(shows("a", 0, 100, 3, 9), shows("a", 110, 200, 3, 10)), ""},
+		"out of range":                          {shows("a", 0, 100, 5, 1), "id 5 of a is not in [0, 5)"},
+		"nobody ever had an id":                 {shows("a", 0, 100, overlap.None, 0), overlap.ErrNoSamples.Error()},
+		"two boots mixed":                       {slices.Concat(shows("a", 100, 200, 3, 1), shows("a", 0, 50, 3, 1)), "runs backwards"},
+		"slow clock reading hides no overlap that was none": {[]overlap.Record{
+			// b was suspended between reading the clock and the id: it may have got the id at any time up to 120.
+			{Before: 50, After: 120, Pod: "b", ID: 3, Count: 5, Epoch: 2},
+			{Before: 0, After: 1, Pod: "a", ID: 3, Count: 5, Epoch: 1}, {Before: 100, After: 101, Pod: "a", ID: 3, Count: 5, Epoch: 1},
+		}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			report, err := overlap.Check(c.records)
+			switch {
+			case c.want == "" && (err != nil || len(report.Violations) > 0):
+				t.Errorf("reports %v", err)
+			case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
+				t.Errorf("error is %v, want one with %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestTheReportCountsGaps(t *testing.T) {
+	report, err := overlap.Check(slices.Concat(
+		shows("a", 0, 100, 3, 1), shows("b", 200, 300, 3, 2), shows("c", 600, 700, 3, 3), shows("d", 710, 800, 3, 4)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	slot := report.Slots[3]
+	if !slices.Equal(slot.Holders, []string{"a", "b", "c", "d"}) || slot.MedianGap != 101*time.Nanosecond || slot.MaxGap != 301*time.Nanosecond {
+		t.Errorf("slot 3 is %+v", slot)
+	}
+	if pod := report.Pods["a"]; pod.Samples != 11 || pod.LongestGap != 10*time.Nanosecond || report.Samples != 43 {
+		t.Errorf("pod a is %+v of %d samples", pod, report.Samples)
+	}
+	if text := report.String(); !strings.Contains(text, "43 samples of 4 pods") || !strings.Contains(text, "id 3: 4 holders") {
+		t.Errorf("as text: %s", text)
+	}
+}
+
+func TestWhatIsWrittenIsRead(t *testing.T) {
+	dir := t.TempDir()
+	for range 2 { // the second is a restarted container
+		w, err := overlap.NewWriter(dir, "worker-1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, id := range []int{overlap.None, 3} {
+			if err := w.Sample(func() (int, int, int64) { return id, 5, 7 }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f, err := os.OpenFile(filepath.Join(dir, "worker-1.log"), os.O_APPEND|os.O_WRONLY, 0) //nolint:gosec // a directory of the test
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteString("12 34 work"); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	records, err := overlap.Read(dir)
+	if err != nil || len(records) != 4 {
+		t.Fatalf("%d records, %v", len(records), err)
+	}
+	for i, r := range records {
+		want := []int{overlap.None, 3}[i%2]
+		if r.Pod != "worker-1" || r.ID != want || r.Count != 5 || r.Epoch != 7 || r.Before <= 0 || r.After < r.Before {
+			t.Errorf("record %d is %+v", i, r)
+		}
+		if i > 0 && r.Before < records[i-1].After {
+			t.Errorf("record %d is older than the one before", i)
+		}
+	}
+}
+
+func TestADamagedLogIsAnError(t *testing.T) {
+	for _, line := range []string{"1 2 a 3 5\n", "1 2 a x 5 7\n", "1 2 a 3 5 7 8\n", "x 2 a - 5 7\n", "\n"} {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "a.log"), []byte(line), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := overlap.Read(dir); err == nil || !strings.Contains(err.Error(), "a.log:1") {
+			t.Errorf("%q: error is %v", line, err)
+		}
+	}
+	if _, err := overlap.Read(filepath.Join(t.TempDir(), "absent")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("error is %v", err)
+	}
+}
