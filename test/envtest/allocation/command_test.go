@@ -1,0 +1,227 @@
+package allocation
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/identity"
+	"github.com/idalloc/idalloc/test/envtest/controlplane"
+	"github.com/idalloc/idalloc/test/envtest/suite"
+)
+
+// result is what a run of the command left.
+type result struct {
+	Code           int
+	Stdout, Stderr string
+}
+
+// idalloc runs the command as somebody would from a shell, with the service account's permissions
+// for a pod, or the administrator's.
+func (w *workload) idalloc(ctx context.Context, pod string, args ...string) result {
+	GinkgoHelper()
+	cmd := exec.CommandContext(ctx, env.Binary, args...) //nolint:gosec // the command under test
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + GinkgoT().TempDir()}
+	var kubeconfig string
+	var err error
+	if pod == "" {
+		kubeconfig, err = env.ControlPlane.Kubeconfig(controlplane.Admin)
+	} else {
+		cmd.Env = append(cmd.Env, "POD_NAME="+pod, "POD_NAMESPACE="+w.Name)
+		config, cerr := w.Config(ctx)
+		Expect(cerr).NotTo(HaveOccurred())
+		kubeconfig, err = env.ControlPlane.WriteKubeconfig(w.Name, config)
+	}
+	Expect(err).NotTo(HaveOccurred())
+	cmd.Env = append(cmd.Env, "KUBECONFIG="+kubeconfig)
+	err = cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		Fail(err.Error())
+	}
+	return result{Code: cmd.ProcessState.ExitCode(), Stdout: stdout.String(), Stderr: stderr.String()}
+}
+
+var _ = Describe("the command", func() {
+	var w *workload
+	BeforeEach(func(ctx SpecContext) { w = newWorkload(ctx, store.Deployment) })
+
+	It("claims from a shell and publishes files", func(ctx SpecContext) {
+		pod := w.idle(ctx, 1)[0].Name
+		dir := filepath.Join(GinkgoT().TempDir(), "ids")
+		Expect(w.idalloc(ctx, pod, "init", "--dir", dir, "--timeout", "1m")).To(HaveField("Code", 0))
+		id, err := identity.Read(dir)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(id).To(HaveField("ID", 0))
+		Expect(id.Owner).To(Equal(identity.Owner{APIVersion: "apps/v1", Kind: "Deployment", Name: "worker"}))
+		for file, want := range map[string]string{"id": "0\n", "count": "1\n", "state": "assigned\n", "epoch": fmt.Sprintf("%d\n", id.Epoch)} {
+			Expect(os.ReadFile(filepath.Join(dir, file))).To(BeEquivalentTo(want)) //nolint:gosec // a directory of the test
+		}
+		out, err := env.Client.AppsV1().Deployments(w.Name).Get(ctx, "worker", metav1.GetOptions{})
+		Expect(err).NotTo(HaveOccurred())
+		Expect(out.Annotations).To(HaveKeyWithValue(assignment.DefaultKey, fmt.Sprintf(`{"0":%q}`, pod)))
+	})
+
+	It("exits 3 when there is no slot in time, and says why", func(ctx SpecContext) {
+		pod := w.idle(ctx, 1)[0].Name
+		Expect(w.idalloc(ctx, pod, "init", "--dir", GinkgoT().TempDir())).To(HaveField("Code", 0))
+		w.patchPod(ctx, pod, `{"metadata":{"labels":{"app":"kept"}}}`) // keeps the only slot
+		Eventually(func() []metav1.OwnerReference { return w.pod(ctx, pod).OwnerReferences }).WithContext(ctx).Should(BeEmpty())
+		Expect(w.idalloc(ctx, pod, "init", "--dir", GinkgoT().TempDir())).To(HaveField("Code", 0), "its ReplicaSet let go of it, its receipt still names the owner")
+		other := w.somePods(ctx, 1)[0].Name
+		got := w.idalloc(ctx, other, "init", "--dir", GinkgoT().TempDir(), "--timeout", "2s")
+		Expect(got.Code).To(Equal(3), got.Stderr)
+		Expect(got.Stderr).To(ContainSubstring("Deployment/worker has count 1"))
+	})
+
+	It("exits 2 for what it does not understand", func(ctx SpecContext) {
+		for _, args := range [][]string{
+			{"frobnicate"}, {"init", "--no-such-flag"}, {"init", "extra"}, {"init", "--timeout", "soon"}, {"get"}, {"get", "worker"},
+			{"get", "pod/worker"}, {"get", "deploy/worker", "-o", "xml"}, {"gc"}, {"init", "--log-format", "xml"}, {"version", "x"},
+		} {
+			got := w.idalloc(ctx, "", args...)
+			Expect(got.Code).To(Equal(2), "%v: %s", args, got.Stderr)
+			Expect(got.Stderr).To(HavePrefix("error: "))
+		}
+	})
+
+	It("exits 1 with a sentence that helps", func(ctx SpecContext) {
+		Expect(w.Create(ctx, suite.Pod("alone", suite.PodSpec(suite.Container("main", "/bin/sleep", "1000"))))).To(Succeed())
+		for _, tc := range []struct{ pod, says string }{
+			{"alone", "run it from a Deployment"},
+			{"no-such-pod", "set POD_NAME and POD_NAMESPACE"},
+		} {
+			got := w.idalloc(ctx, tc.pod, "init", "--dir", GinkgoT().TempDir())
+			Expect(got.Code).To(Equal(1), got.Stderr)
+			Expect(got.Stderr).To(ContainSubstring(tc.says))
+		}
+		got := w.idalloc(ctx, "", "get", "deployment/none", "-n", w.Name)
+		Expect(got.Code).To(Equal(1))
+		Expect(got.Stderr).To(ContainSubstring(`"none"`))
+	})
+
+	It("refuses an owner of an unknown kind", func(ctx SpecContext) {
+		pod := suite.Pod("odd", suite.PodSpec(suite.Container("main", "/bin/sleep", "1000")))
+		yes := true
+		pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "argoproj.io/v1alpha1", Kind: "Rollout", Name: "r", UID: "1", Controller: &yes}}
+		Expect(w.Create(ctx, pod)).To(Succeed())
+		got := w.idalloc(ctx, "odd", "init", "--dir", GinkgoT().TempDir())
+		Expect(got.Code).To(Equal(1), got.Stderr)
+		Expect(got.Stderr).To(And(ContainSubstring("Rollout"), ContainSubstring("Deployment, StatefulSet, ReplicaSet or Job")))
+	})
+
+	It("shows the slots, and frees those of the dead", func(ctx SpecContext) {
+		Expect(w.Create(ctx, suite.Deployment("worker", 3, w.podSpec()))).To(Succeed())
+		held := w.settled(ctx, 3)
+		var view struct {
+			Slots []struct {
+				ID    int    `json:"id"`
+				Pod   string `json:"pod"`
+				State string `json:"state"`
+			} `json:"slots"`
+		}
+		got := w.idalloc(ctx, "", "get", "deploy/worker", "-n", w.Name, "-o", "json")
+		Expect(got.Code).To(BeZero(), got.Stderr)
+		Expect(json.Unmarshal([]byte(got.Stdout), &view)).To(Succeed())
+		Expect(view.Slots).To(HaveLen(3))
+		for _, slot := range view.Slots {
+			Expect(slot.State).To(Equal("held"))
+			Expect(held).To(HaveKeyWithValue(slot.ID, slot.Pod))
+		}
+		got = w.idalloc(ctx, "", "get", "deployment.apps/worker", "-n", w.Name)
+		Expect(strings.Split(strings.TrimSpace(got.Stdout), "\n")).To(HaveLen(4))
+		Expect(got.Stdout).To(HavePrefix("ID "))
+		Expect(w.idalloc(ctx, "", "gc", "deploy/worker", "-n", w.Name).Stdout).To(ContainSubstring("no dead holders"))
+
+		By("taking the permissions away, so that nobody but gc can free the slots")
+		Expect(env.Client.RbacV1().RoleBindings(w.Name).Delete(ctx, suite.Account, metav1.DeleteOptions{})).To(Succeed())
+		Expect(env.Client.CoreV1().Pods(w.Name).Delete(ctx, held[1], metav1.DeleteOptions{})).To(Succeed())
+		Expect(env.Node.Evict(ctx, w.Name, held[2])).To(Succeed())
+		Eventually(func(g Gomega) {
+			got := w.idalloc(ctx, "", "gc", "deploy/worker", "-n", w.Name, "--dry-run")
+			g.Expect(got.Code).To(BeZero())
+			g.Expect(got.Stdout).To(ContainSubstring("would free slot 1 of " + held[1] + ": Deployment/worker: its pod is gone"))
+			g.Expect(got.Stdout).To(ContainSubstring("would free slot 2 of " + held[2] + ": Deployment/worker: its pod is Failed (Evicted)"))
+		}).WithContext(ctx).Should(Succeed())
+		Expect(w.assignment(ctx)).To(HaveLen(3), "a dry run changes nothing")
+		Expect(w.idalloc(ctx, "", "get", "deploy/worker", "-n", w.Name).Stdout).To(ContainSubstring("dead"))
+		Expect(w.idalloc(ctx, "", "gc", "deploy/worker", "-n", w.Name).Stdout).To(ContainSubstring("freed slot 1 of " + held[1]))
+		Expect(w.assignment(ctx)).To(Equal(assignment.Slots{0: held[0]}))
+	})
+
+	It("refuses an assignment that does not fit, says what would, and writes nothing", func(ctx SpecContext) {
+		pod := w.idle(ctx, 2)[0].Name
+		w.annotate(ctx, map[string]any{"example.com/filler": strings.Repeat("x", assignment.SizeLimit-150)})
+		before := w.owner(ctx)
+		got := w.idalloc(ctx, pod, "init", "--dir", GinkgoT().TempDir())
+		Expect(got.Code).To(Equal(1), got.Stderr)
+		Expect(got.Stderr).To(And(ContainSubstring("258048 are allowed"), ContainSubstring("at most"), ContainSubstring("replicas fit")))
+		Expect(w.owner(ctx).Annotations).To(Equal(before.Annotations))
+	})
+})
+
+var _ = Describe("a missing permission", func() {
+	DescribeTable("ends with exit code 4, the verb and the resource", func(ctx SpecContext, group, resource, verb string) {
+		var rules []rbacv1.PolicyRule
+		for _, rule := range suite.Rules() {
+			for _, r := range rule.Resources {
+				for _, v := range rule.Verbs {
+					if r != resource || v != verb {
+						rules = append(rules, rbacv1.PolicyRule{APIGroups: rule.APIGroups, Resources: []string{r}, Verbs: []string{v}})
+					}
+				}
+			}
+		}
+		ns, err := env.NewNamespace(ctx, rules...)
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(ns.Delete)
+		w := &workload{Namespace: ns, ref: store.Ref{APIVersion: "apps/v1", Kind: store.Deployment, Namespace: ns.Name, Name: "worker"}}
+		pods := w.idle(ctx, 1)
+		// A slot is taken by a pod that was relabelled, so that this one has to wait and watch.
+		if verb == "watch" {
+			admin := &workload{Namespace: ns, ref: w.ref}
+			admin.fill(ctx, pods[0])
+			pods = w.somePods(ctx, 1)
+		}
+		got := w.idalloc(ctx, pods[0].Name, "init", "--dir", GinkgoT().TempDir(), "--timeout", "60s")
+		Expect(got.Code).To(Equal(4), got.Stderr)
+		Expect(got.Stderr).To(And(ContainSubstring(fmt.Sprintf("add verb %q on resource %q of API group %q", verb, resource, group))))
+	},
+		Entry("to read pods", "", "pods", "get"),
+		Entry("to list pods", "", "pods", "list"),
+		Entry("to watch pods", "", "pods", "watch"),
+		Entry("to write receipts", "", "pods", "patch"),
+		Entry("to read the ReplicaSet", "apps", "replicasets", "get"),
+		Entry("to read the owner", "apps", "deployments", "get"),
+		Entry("to watch the owner", "apps", "deployments", "watch"),
+		Entry("to write the owner", "apps", "deployments", "patch"),
+	)
+})
+
+// fill lets a pod keep the only slot under other labels.
+func (w *workload) fill(ctx context.Context, pod corev1.Pod) {
+	GinkgoHelper()
+	state := assignment.State{Slots: assignment.Slots{0: pod.Name}, Epoch: metav1.Now().UnixMilli()}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": state.Encode(assignment.DefaultKey)}})
+	Expect(err).NotTo(HaveOccurred())
+	_, err = env.Client.AppsV1().Deployments(w.Name).Patch(ctx, "worker", types.MergePatchType, patch, metav1.PatchOptions{FieldManager: assignment.FieldManager})
+	Expect(err).NotTo(HaveOccurred())
+	w.patchPod(ctx, pod.Name, `{"metadata":{"labels":{"app":"kept"}}}`)
+}

@@ -1,0 +1,87 @@
+package allocation
+
+import (
+	"context"
+	"maps"
+	"os"
+	"slices"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	idcontext "github.com/idalloc/idalloc/pkg/context"
+	"github.com/idalloc/idalloc/test/envtest/suite"
+)
+
+// restart begins a new revision, as kubectl rollout restart does.
+func (w *workload) restart(ctx context.Context) {
+	GinkgoHelper()
+	_, err := env.Client.AppsV1().Deployments(w.Name).Patch(ctx, w.ref.Name, types.StrategicMergePatchType,
+		[]byte(`{"spec":{"template":{"metadata":{"annotations":{"test.idalloc.dev/restarted":"yes"}}}}}`), metav1.PatchOptions{FieldManager: "kubectl-rollout"})
+	Expect(err).NotTo(HaveOccurred())
+}
+
+// log returns what the init container wrote.
+func (w *workload) log(pod string) string {
+	log, err := os.ReadFile(env.Node.Logs(w.Name, pod, "init"))
+	if err != nil {
+		return ""
+	}
+	return string(log)
+}
+
+// idle makes a Deployment whose pods do nothing: the test process claims for them.
+func (w *workload) idle(ctx context.Context, replicas int32) []corev1.Pod {
+	GinkgoHelper()
+	spec := suite.PodSpec(suite.Container("main", "/bin/sleep", "1000"))
+	Expect(w.Create(ctx, suite.Deployment("worker", replicas, spec))).To(Succeed())
+	return w.somePods(ctx, int(replicas))
+}
+
+func (w *workload) somePods(ctx context.Context, n int) []corev1.Pod {
+	GinkgoHelper()
+	var pods []corev1.Pod
+	Eventually(func(g Gomega) {
+		var err error
+		pods, err = w.Pods(ctx, w.ref.Name)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(pods).To(HaveLen(n))
+	}).WithContext(ctx).Should(Succeed())
+	return pods
+}
+
+// instance starts pkg/context for a pod in the test process and closes it when the spec ends.
+func (w *workload) instance(ctx context.Context, pod string, change ...func(*rest.Config)) *idcontext.Instance {
+	GinkgoHelper()
+	config, err := w.Config(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	for _, c := range change {
+		c(config)
+	}
+	i, err := idcontext.Start(ctx, idcontext.Options{PodName: pod, PodNamespace: w.Name, Config: config, Log: GinkgoLogr.WithValues("pod", pod)})
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(i.Close)
+	return i
+}
+
+// newInstance starts pkg/context for the only pod.
+func newInstance(ctx context.Context, w *workload) *idcontext.Instance {
+	GinkgoHelper()
+	return w.instance(ctx, w.somePods(ctx, 1)[0].Name)
+}
+
+// newcomer returns the pod that did not hold an id before, when there are n pods.
+func (w *workload) newcomer(ctx context.Context, g Gomega, before map[int]string, n int) string {
+	GinkgoHelper()
+	pods, err := w.Pods(ctx, w.ref.Name)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(pods).To(HaveLen(n))
+	known := slices.Collect(maps.Values(before))
+	at := slices.IndexFunc(pods, func(p corev1.Pod) bool { return !slices.Contains(known, p.Name) })
+	g.Expect(at).To(BeNumerically(">=", 0), "there is no new pod")
+	return pods[at].Name
+}

@@ -1,0 +1,35 @@
+package allocation
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/idalloc/idalloc/test/envtest/suite"
+)
+
+//nolint:gochecknoglobals // Ginkgo's specs share what BeforeSuite made
+var (
+	env *suite.Suite
+	// fileworker is the built example that reads the files and logs what it saw.
+	fileworker string
+)
+
+func TestAllocation(t *testing.T) {
+	RegisterFailHandler(Fail)
+	EnforceDefaultTimeoutsWhenUsingContexts()
+	SetDefaultEventuallyTimeout(90 * time.Second)
+	SetDefaultEventuallyPollingInterval(100 * time.Millisecond)
+	RunSpecs(t, "allocation")
+}
+
+var _ = BeforeSuite(func(ctx SpecContext) {
+	var err error
+	env, err = suite.Start(ctx, suite.Options{Log: GinkgoLogr})
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(env.Stop)
+	fileworker, err = suite.Build(ctx, GinkgoT().TempDir(), "./examples/fileworker")
+	Expect(err).NotTo(HaveOccurred())
+})
