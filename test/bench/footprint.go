@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/idalloc/idalloc/pkg/identity"
+	"github.com/idalloc/idalloc/test/envtest/controlplane"
+	"github.com/idalloc/idalloc/test/envtest/process"
+	"github.com/idalloc/idalloc/test/envtest/suite"
+)
+
+const (
+	footprintReplicas = 100
+	footprintTimeout  = 3 * time.Minute
+	watcherKubeconfig = "watcher"
+)
+
+// footprint prints the size of the command as it is released, and the memory of one real watcher of a
+// Deployment with a hundred replicas.
+func footprint(ctx context.Context, env *suite.Suite, out io.Writer) (err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, footprintTimeout, fmt.Errorf("not done after %s", footprintTimeout))
+	defer cancel()
+	dir, err := os.MkdirTemp("", "idalloc-bench-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	binary, err := buildRelease(ctx, dir)
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(binary)
+	if err != nil {
+		return err
+	}
+	memory, err := watcherMemory(ctx, env, binary, dir)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(out, "idalloc, static and stripped: %.1f MB (%d bytes)\nidalloc watch, one of %d replicas: %s\n",
+		float64(info.Size())/1e6, info.Size(), footprintReplicas, memory)
+	return err
+}
+
+func buildRelease(ctx context.Context, dir string) (string, error) {
+	root, err := controlplane.ModuleRoot()
+	if err != nil {
+		return "", err
+	}
+	binary := filepath.Join(dir, "idalloc")
+	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", binary, "./cmd/idalloc") //nolint:gosec // the project's own command
+	build.Dir, build.Env = root, append(os.Environ(), "CGO_ENABLED=0")
+	if output, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("go build ./cmd/idalloc: %w\n%s", err, output)
+	}
+	return binary, nil
+}
+
+// watcherMemory lets all pods but one claim in this process and runs the command for the last one.
+func watcherMemory(ctx context.Context, env *suite.Suite, binary, dir string) (m memory, err error) {
+	w, err := newWorkload(ctx, env, footprintReplicas)
+	if err != nil {
+		return m, err
+	}
+	defer func() { err = errors.Join(err, w.remove(ctx)) }()
+	watched, others := w.pods[0], w.pods[1:]
+	group, err := process.NewGroup()
+	if err != nil {
+		return m, err
+	}
+	defer group.Close()
+	config, err := w.Config(ctx)
+	if err != nil {
+		return m, err
+	}
+	kubeconfig, err := env.ControlPlane.WriteKubeconfig(watcherKubeconfig, config)
+	if err != nil {
+		return m, err
+	}
+	address, err := freeAddress(ctx)
+	if err != nil {
+		return m, err
+	}
+	ids := filepath.Join(dir, "ids")
+	watch := exec.Command(binary, "watch", "--dir", ids, "--http-address", address) //nolint:gosec,noctx // the project's own command; the group ends it
+	watch.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "POD_NAME="+watched, "POD_NAMESPACE="+w.Name)
+	child, err := group.Start(watch)
+	if err != nil {
+		return m, err
+	}
+	claimants := make([]claimant, len(others))
+	count := &requests{verbs: map[string]int{}}
+	for i, pod := range others {
+		if claimants[i], err = w.claimant(ctx, pod, count); err != nil {
+			return m, err
+		}
+	}
+	all, _ := claimAll(ctx, idalloc{}, claimants)
+	defer leaveAll(all)
+	for _, c := range all {
+		err = errors.Join(err, c.err)
+	}
+	if err != nil {
+		return m, err
+	}
+	if err := published(ctx, ids, child); err != nil {
+		return m, err
+	}
+	return settledMemory(ctx, child.Pid())
+}
+
+// published blocks until the watcher has published an id.
+func published(ctx context.Context, dir string, watcher *process.Process) error {
+	return wait.PollUntilContextCancel(ctx, poll, true, func(context.Context) (bool, error) {
+		select {
+		case <-watcher.Done():
+			return false, fmt.Errorf("idalloc watch ended with code %d", watcher.ExitCode())
+		default:
+		}
+		id, err := identity.Read(dir)
+		if errors.Is(err, os.ErrNotExist) {
+			return false, nil
+		}
+		return id.Assigned() && id.Count == footprintReplicas, err
+	})
+}
+
+func freeAddress(ctx context.Context) (string, error) {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	return l.Addr().String(), l.Close()
+}
