@@ -1,0 +1,50 @@
+# The image of the idalloc command; the last stage is the default target.
+#
+#   docker buildx build --platform linux/amd64,linux/arm64 --build-arg VERSION=v0.1.0 -t ghcr.io/idalloc/idalloc:v0.1.0 .
+#   docker build --target fileworker   -t ghcr.io/idalloc/fileworker .
+#   docker build --target linkedworker -t ghcr.io/idalloc/linkedworker .
+
+# The compiler runs on the builder's own platform and cross-compiles: no emulation.
+FROM --platform=$BUILDPLATFORM golang:1.26 AS build
+WORKDIR /src
+# The modules have a layer of their own, so a change of the source does not download them again.
+COPY go.mod go.sum ./
+RUN go mod download
+COPY cmd/ cmd/
+COPY examples/ examples/
+COPY internal/ internal/
+COPY pkg/ pkg/
+COPY test/overlap/ test/overlap/
+ARG TARGETOS TARGETARCH VERSION=dev
+ENV CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH
+
+FROM build AS build-examples
+RUN go build -trimpath -ldflags "-s -w" -o /out/ ./examples/fileworker ./examples/linkedworker
+
+FROM build AS build-idalloc
+RUN go build -trimpath -ldflags "-s -w -X main.version=$VERSION" -o /out/idalloc ./cmd/idalloc
+
+FROM gcr.io/distroless/static:nonroot AS fileworker
+COPY --from=build-examples /out/fileworker /fileworker
+USER 65532:65532
+ENTRYPOINT ["/fileworker"]
+
+FROM gcr.io/distroless/static:nonroot AS linkedworker
+COPY --from=build-examples /out/linkedworker /linkedworker
+USER 65532:65532
+ENTRYPOINT ["/linkedworker"]
+
+# distroless/static has the CA certificates that a kubeconfig outside a cluster may need, and no shell.
+FROM gcr.io/distroless/static:nonroot AS idalloc
+ARG VERSION=dev
+ARG REVISION=unknown
+LABEL org.opencontainers.image.title="idalloc" \
+      org.opencontainers.image.description="A small integer id of its own for every replica of a Kubernetes workload" \
+      org.opencontainers.image.source="https://github.com/idalloc/idalloc" \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.version="$VERSION" \
+      org.opencontainers.image.revision="$REVISION"
+COPY --from=build-idalloc /out/idalloc /idalloc
+# Numeric, because runAsNonRoot cannot check a name.
+USER 65532:65532
+ENTRYPOINT ["/idalloc"]

@@ -1,0 +1,18 @@
+// Fileworker is a workload that knows nothing about Kubernetes: it reads which id it has out of how
+// many from the files that an idalloc container publishes in a shared directory. config/examples/files
+// and config/examples/sidecar run it.
+//
+// What to copy from it is follow in main.go: identity.Follow calls a function with each new identity,
+// and the function starts and stops the work. A program in another language does the same with the
+// files themselves: open "id", treat "no such file" as "no id now", and look again when the link
+// "..data" was replaced.
+//
+//	IDALLOC_DIR   where the files are; default /var/run/idalloc
+//	PROBE_DIR     when set: append what is seen every few milliseconds to PROBE_DIR/<pod>.log
+//	POD_NAME      the name of that log; default the host name, which in a pod is the pod's name
+//
+// The flags are for trying things in an image that has no shell:
+//
+//	kubectl exec POD -c worker -- /fileworker -print   # the files, as they are now
+//	kubectl exec POD -c worker -- /fileworker -crash   # make the container's process crash
+package main

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/go-logr/logr"
+
+	idcontext "github.com/idalloc/idalloc/pkg/context"
+)
+
+// stopTime stands for what a real workload needs to finish a request or flush a buffer. The id is
+// still in use during it.
+const stopTime = 50 * time.Millisecond
+
+func main() {
+	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
+	if err := run(log); err != nil {
+		log.Error("ended", "error", err)
+		os.Exit(1)
+	}
+}
+
+func run(log *slog.Logger) error {
+	// Kubernetes asks with SIGTERM. Run returns after the function has returned and the slot was given back.
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	defer stop()
+	probes, err := newProbe(os.Getenv("PROBE_DIR"), os.Getenv("POD_NAME"))
+	if err != nil {
+		return err
+	}
+	var ready readiness
+	shutdown, err := ready.serve(ctx, os.Getenv("HTTP_ADDRESS"))
+	if err != nil {
+		return err
+	}
+	defer shutdown()
+
+	options := idcontext.Options{Log: logr.FromSlogHandler(log.Handler())}
+	err = idcontext.Run(ctx, options, func(ctx context.Context, id idcontext.Identity) error {
+		ready.set(true)
+		defer ready.set(false)
+		log.Info("working", "id", id.ID, "count", id.Count, "epoch", id.Epoch)
+		defer log.Info("stopped working", "id", id.ID, "count", id.Count)
+		return errors.Join(work(ctx, probes, id), probes.none())
+	})
+	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
+		err = nil
+	}
+	return errors.Join(err, probes.close())
+}
+
+// work stands for the workload: it uses the id until ctx ends, and then for as long as it needs to stop.
+func work(ctx context.Context, p probe, id idcontext.Identity) error {
+	ticker := time.NewTicker(probeInterval)
+	defer ticker.Stop()
+	var stopped <-chan time.Time
+	ended := ctx.Done()
+	for {
+		if err := p.sample(id); err != nil {
+			return err
+		}
+		select {
+		case <-ended:
+			ended, stopped = nil, time.After(stopTime)
+		case <-stopped:
+			return nil
+		case <-ticker.C:
+		}
+	}
+}
