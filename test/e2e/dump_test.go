@@ -1,0 +1,39 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+
+	. "github.com/onsi/ginkgo/v2"
+)
+
+// ownerState is what idalloc wrote on the Deployment, and who wrote last.
+const ownerState = `generation {.metadata.generation}{"\n"}assignment {.metadata.annotations.idalloc\.dev/assignment}{"\n"}` +
+	`epoch {.metadata.annotations.idalloc\.dev/epoch}{"\n"}seal {.metadata.annotations.idalloc\.dev/seal}{"\n"}` +
+	`{range .metadata.managedFields[*]}{.manager} {.operation} {.subresource} {.time}{"\n"}{end}`
+
+// dump writes what is needed to understand a failure.
+func (w *workload) dump(ctx context.Context) {
+	for _, args := range [][]string{
+		{"deployment", name, "--show-managed-fields", "-o", "jsonpath=" + ownerState},
+		{"replicasets,pods", "-o", "wide", "-L", idLabel},
+		{"pods", "-o", `jsonpath={range .items[*]}{.metadata.name} {.metadata.annotations}{"\n"}{end}`},
+		{"events", "--sort-by=.lastTimestamp"},
+	} {
+		w.show(ctx, append([]string{"get"}, args...))
+	}
+	for _, which := range []string{"--previous=false", "--previous=true"} {
+		w.show(ctx, []string{
+			"logs", "-l", "app.kubernetes.io/name=" + name, "--all-containers", "--prefix", "--tail=40", "--max-log-requests=30", "--ignore-errors", which,
+		})
+	}
+}
+
+func (w *workload) show(ctx context.Context, args []string) {
+	out, err := w.kubectl(ctx, args...)
+	GinkgoWriter.Printf("\n$ kubectl %v\n%s\n", args, out)
+	if err != nil {
+		GinkgoWriter.Println(err)
+	}
+}
