@@ -38,8 +38,22 @@ type Options struct {
 	Stale func(bool)
 	// Stopped blocks until the work under the id has stopped. It is called after a draining
 	// identity was published and before the slot is given away; when its context ends first, the
-	// cause went away, the slot is kept, and it must return. After an error it is called again.
+	// cause went away, the slot is kept, and it must return. After an error it is called again; a
+	// slot below the count is in use again until then.
 	Stopped func(context.Context) error
+	// HandsOver says that the work has stopped when Stopped returned nil, and not only had time to:
+	// then a waiter of a newer revision may ask for the slot.
+	HandsOver bool
+	// FenceAfter turns strict mode on: without contact to the API server for that long the id is
+	// gone by itself. Zero is off.
+	FenceAfter time.Duration
+	// FenceLead is how long before FenceAfter the id is given up, so that Fenced has time to stop
+	// the work. It is less than FenceAfter.
+	FenceLead time.Duration
+	// Fenced is told that the id is given up for lack of contact, before Publish is told. It is called
+	// from a goroutine of its own, at most once for each id that was held. The work must have
+	// stopped FenceLead later.
+	Fenced func()
 }
 
 // Allocator holds at most one slot for one pod. One goroutine may use it at a time, except for
