@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 
+	"github.com/idalloc/idalloc/internal/boottime"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/identity"
@@ -80,7 +81,10 @@ type Allocator struct {
 	waiting atomic.Pointer[string]
 	random  func() float64
 	refused refusal
-	failing string // the error that is being repeated, as last logged
+	// lease is that of the slot held last, nil without strict mode.
+	lease       atomic.Pointer[lease]
+	quarantined quarantines
+	failing     string // the error that is being repeated, as last logged
 }
 
 // held is the slot that this process holds.
@@ -95,9 +99,12 @@ type held struct {
 }
 
 // New reads the pod and finds its owner. It blocks until the API server answers or ctx ends.
-// The errors are those of watch.Resolve, and ErrPodGone for a pod that does not exist.
+// The errors are a strict mode that cannot work, those of watch.Resolve, and ErrPodGone for a pod that does not exist.
 func New(ctx context.Context, o Options) (*Allocator, error) {
-	a := &Allocator{store: o.Store, clock: o.Store.Clock, log: o.Log, o: o, random: rand.Float64}
+	if err := o.checkFence(); err != nil {
+		return nil, err
+	}
+	a := &Allocator{store: o.Store, clock: o.Store.Clock, log: o.Log, o: o, random: rand.Float64, quarantined: quarantines{now: boottime.Now}}
 	if a.o.Publish == nil {
 		a.o.Publish = func(identity.Identity) {}
 	}
@@ -106,6 +113,9 @@ func New(ctx context.Context, o Options) (*Allocator, error) {
 	}
 	if a.o.Stopped == nil {
 		a.o.Stopped = func(context.Context) error { return nil }
+	}
+	if a.o.Fenced == nil {
+		a.o.Fenced = func() {}
 	}
 	a.setWaiting("the API server's answer about this pod and its owner")
 	err := a.persist(ctx, "find the owner", func() error {
@@ -215,6 +225,9 @@ func (a *Allocator) gaveUp() bool {
 
 // show publishes state with what is known now.
 func (a *Allocator) show(state identity.State) {
+	if state == identity.StateAssigned && a.Fenced() {
+		state = identity.StateFenced
+	}
 	next := a.current
 	next.State, next.ID, next.Epoch = state, identity.None, 0
 	if a.held != nil {

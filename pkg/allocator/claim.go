@@ -56,6 +56,8 @@ type claimer struct {
 	// contenders is an estimate of how many pods want to plan now.
 	contenders int
 	holders    *holders
+	// barred is since when a slot has been free that this pod must not have.
+	barred time.Time
 }
 
 // try goes once through look, wait, look again, plan, commit. It returns nil to be called again.
@@ -94,6 +96,7 @@ func (a *Allocator) look(ctx context.Context) (store.Owner, error) {
 		return store.Owner{}, err
 	}
 	a.latency, a.failing = a.clock.Since(start), ""
+	a.quarantined.note(owner.Record.State)
 	if a.owner != nil {
 		a.noteStale()
 	}
@@ -104,7 +107,7 @@ func (a *Allocator) look(ctx context.Context) (store.Owner, error) {
 // a write of its own can tell it that no late give of its own is still to come.
 func (c *claimer) takeIfNamed(ctx context.Context, owner store.Owner) (done bool, err error) {
 	id, named := owner.SlotOf(c.o.Pod, c.pod.UID)
-	if !named || !owner.Clean() || c.gaveUp() {
+	if !named || !owner.Clean() || c.gaveUp() || !c.obeyed(owner) {
 		return false, nil
 	}
 	return true, c.takeOrWait(ctx, owner, id, false)
@@ -136,9 +139,16 @@ func (c *claimer) withdrawLost(ctx context.Context, owner store.Owner) error {
 
 // plan lists the pods, decides and commits.
 func (c *claimer) plan(ctx context.Context, owner store.Owner) error {
-	written, decision, err := c.commit(ctx, owner, plan.Claim)
+	insist := !c.barred.IsZero() && c.clock.Since(c.barred) >= insistAfter
+	written, decision, err := c.commit(ctx, owner, plan.Claim, insist)
 	if err != nil {
 		return err
+	}
+	switch {
+	case decision.Barred == 0:
+		c.barred = time.Time{}
+	case c.barred.IsZero():
+		c.barred = c.clock.Now()
 	}
 	if written == nil {
 		c.retry.reset()
@@ -153,7 +163,7 @@ func (c *claimer) plan(ctx context.Context, owner store.Owner) error {
 }
 
 // commit surveys, plans and commits. written is nil when there is nothing to do.
-func (a *Allocator) commit(ctx context.Context, owner store.Owner, intent plan.Intent) (written *store.Owner, decision plan.Decision, err error) {
+func (a *Allocator) commit(ctx context.Context, owner store.Owner, intent plan.Intent, insist bool) (written *store.Owner, decision plan.Decision, err error) {
 	a.busy()
 	census, err := gc.Survey(ctx, a.store, owner)
 	if err != nil {
@@ -165,12 +175,15 @@ func (a *Allocator) commit(ctx context.Context, owner store.Owner, intent plan.I
 		}
 	}
 	a.busy()
-	decision = plan.Plan(plan.Input{
-		Count: owner.Count, State: owner.Record.State, Clean: owner.Clean(), ReusesNames: owner.ReusesNames(),
-		Pods: census.Live, Me: a.o.Pod, Intent: intent, Now: a.clock.Now(),
+	in := plan.Input{
+		Count: owner.Count, State: owner.Record.State, Clean: owner.Clean(), Untracked: owner.Untracked(), ReusesNames: owner.ReusesNames(),
+		Pods: census.Live, Ended: census.Ended(), Me: a.o.Pod, Intent: intent, Insist: insist, FenceAfter: a.o.FenceAfter, Now: a.clock.Now(),
 		// Who gave up needs a write of its own, but not one for every look while there is no slot for it.
 		Commit: a.gaveUp() && (intent != plan.Claim || named(owner, a)),
-	})
+	}
+	if decision, err = a.decide(ctx, owner, in); err != nil {
+		return nil, decision, err
+	}
 	if decision.Next == nil || pointless(owner, decision, a.o.Pod) {
 		return nil, decision, nil
 	}
@@ -178,9 +191,42 @@ func (a *Allocator) commit(ctx context.Context, owner store.Owner, intent plan.I
 	if err != nil {
 		return nil, decision, err
 	}
-	a.log.V(1).Info("assignment written", "epoch", o.Record.State.Epoch, "given", len(decision.Given), "freed", len(decision.Freed), "clean", owner.Clean())
+	a.quarantined.note(o.Record.State)
+	a.log.V(1).Info("assignment written", "epoch", o.Record.State.Epoch, "given", len(decision.Given), "freed", len(decision.Freed),
+		"asked", len(decision.HandOver.Asked), "clean", owner.Clean())
 	a.tellDamage(ctx, owner, census)
 	return &o, decision, nil
+}
+
+// decide plans, with what is known only by asking for it: whose quarantine is over, and, if a Deployment
+// has no slot for this pod or a hand-over is under way, where the pod stands in a rolling update.
+func (a *Allocator) decide(ctx context.Context, owner store.Owner, in plan.Input) (plan.Decision, error) {
+	d := plan.Plan(in)
+	if d.FenceAfter > 0 {
+		in.Served = a.quarantined.served(assignment.QuarantineTime(d.FenceAfter))
+		d = plan.Plan(in)
+	}
+	_, has := next(in.State, d).Slots.Of(in.Me)
+	if owner.Kind != store.Deployment || in.Intent == plan.Release || (has && len(in.State.Handover) == 0) {
+		return d, nil
+	}
+	own, err := a.store.RevisionOf(ctx, a.pod)
+	if errors.Is(err, store.ErrGone) {
+		return d, nil // no revision of the owner's any more
+	}
+	if err != nil {
+		return d, err
+	}
+	in.Rollout = plan.Rollout{Current: own.Current(owner), MaxUnavailable: owner.Rollout.MaxUnavailable, Available: own.Available}
+	return plan.Plan(in), nil
+}
+
+// next is the state that the decision leaves.
+func next(state assignment.State, d plan.Decision) assignment.State {
+	if d.Next != nil {
+		return *d.Next
+	}
+	return state
 }
 
 func named(owner store.Owner, a *Allocator) bool {

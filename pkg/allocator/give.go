@@ -63,7 +63,7 @@ func (a *Allocator) give(ctx context.Context, intent plan.Intent) (written *stor
 		if owner.Clean() && !named(owner, a) {
 			return nil // it is out already: an earlier write without an answer did it
 		}
-		written, _, err = a.commit(ctx, owner, intent)
+		written, _, err = a.commit(ctx, owner, intent, false)
 		return err
 	})
 	if errors.Is(err, store.ErrGone) && intent == plan.Move {

@@ -19,6 +19,9 @@ func (a *Allocator) hold(ctx context.Context) error {
 	h := &holding{Allocator: a, retry: newBackoff(a.random), drainRetry: newBackoff(a.random)}
 	defer h.stopDraining()
 	defer func() { h.leavers.close() }()
+	fenced, unguard := a.guard(ctx)
+	defer unguard()
+	h.fenced = fenced
 	for {
 		if done, err := h.step(ctx); done || err != nil {
 			return err
@@ -42,6 +45,10 @@ type holding struct {
 	resume  context.CancelFunc
 	// drainAgain fires when a workload that could not be stopped is asked again.
 	drainAgain <-chan time.Time
+	// fenced is closed when the id is given up for lack of contact (strict mode).
+	fenced <-chan struct{}
+	// request is who asks for the slot.
+	request request
 	// recheck fires when this pod is to be read again after a read that failed.
 	recheck <-chan time.Time
 	// restore fires when it is this pod's turn to restore a map that is not clean.
@@ -54,11 +61,16 @@ type holding struct {
 
 // step brings the published state in line with the newest view. done means that the slot is gone.
 func (h *holding) step(ctx context.Context) (done bool, err error) {
+	if h.Fenced() {
+		h.fence()
+		return true, nil
+	}
 	view := h.held.view
+	h.judgeRequest(ctx, view)
 	switch {
 	case h.isLost(view):
 		return true, h.lose(ctx, "the slot is another pod's")
-	case view.Count > h.held.id:
+	case view.Count > h.held.id && !h.asked():
 		h.stopDraining()
 		h.show(identity.StateAssigned)
 	default:
@@ -90,6 +102,9 @@ func (h *holding) await(ctx context.Context) error {
 		return errors.Join(h.deaf(), h.checkSelf(ctx))
 	case <-h.recheck:
 		return h.checkSelf(ctx)
+	case <-h.fenced:
+	case <-h.request.again:
+		h.request = request{tries: h.request.tries}
 	case <-h.drainAgain:
 		h.drainAgain = nil
 	case err := <-h.drained:
@@ -212,14 +227,22 @@ func (h *holding) finishDraining(ctx context.Context, err error) error {
 	h.stopDraining()
 	if err != nil {
 		h.log.Error(err, "the work has not stopped; the slot is kept and the workload asked again")
-		h.drainAgain = h.clock.After(h.drainRetry.next())
+		h.refuse()
+		if h.held.view.Count <= h.held.id {
+			h.drainAgain = h.clock.After(h.drainRetry.next())
+		}
 		return nil
 	}
 	h.hear()
 	if h.held.view.Count > h.held.id {
-		return nil
+		if met, err := h.confirmRequest(ctx); !met || err != nil {
+			return err
+		}
 	}
-	h.log.Info("slot given away", "id", h.held.id, "count", h.held.view.Count)
+	if h.Fenced() {
+		return nil // the slot stays with this pod, and step says so
+	}
+	h.log.Info("slot given away", "id", h.held.id, "count", h.held.view.Count, "requester", h.request.by)
 	err = h.leave(ctx)
 	if h.held == nil && err == nil {
 		h.pending(h.latest())
@@ -238,7 +261,7 @@ func (h *holding) restoreMap(ctx context.Context) error {
 	var written *store.Owner
 	if err == nil {
 		h.held.view, h.held.after = owner, owner.ResourceVersion
-		written, _, err = h.commit(ctx, owner, plan.Claim)
+		written, _, err = h.commit(ctx, owner, plan.Claim, false)
 	}
 	switch {
 	case err == nil && written != nil:

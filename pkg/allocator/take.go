@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
+	"github.com/idalloc/idalloc/internal/boottime"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/gc"
@@ -24,7 +26,9 @@ import (
 func (a *Allocator) take(ctx context.Context, from store.Owner, id int, own bool) error {
 	a.busy()
 	epoch := from.Record.State.Epoch
-	if err := a.writeReceipt(ctx, &assignment.Receipt{UID: string(a.pod.UID), Owner: a.ref.String(), ID: id, Epoch: epoch}); err != nil {
+	if err := a.writeReceipt(ctx, &assignment.Receipt{
+		UID: string(a.pod.UID), Owner: a.ref.String(), ID: id, Epoch: epoch, HandsOver: a.o.HandsOver, FenceAfter: a.o.FenceAfter,
+	}); err != nil {
 		return err
 	}
 	untracked := own && !from.Clean()
@@ -35,7 +39,9 @@ func (a *Allocator) take(ctx context.Context, from store.Owner, id int, own bool
 		}
 	}
 	var now store.Owner
+	var sent time.Duration
 	err := a.persist(ctx, "read the owner again", func() (err error) {
+		sent = boottime.Now()
 		now, err = a.look(ctx)
 		return err
 	})
@@ -49,8 +55,16 @@ func (a *Allocator) take(ctx context.Context, from store.Owner, id int, own bool
 	if untracked {
 		steady = now.Record.State.Epoch == epoch && now.Record.Sealed && now.Untrackable
 	}
+	steady = steady && a.obeyed(now)
 	if !steady || now.UID != from.UID || !now.Names(id, a.o.Pod, a.pod.UID) {
 		return a.withdraw(ctx, "the owner changed meanwhile")
+	}
+	if a.strict() {
+		l := newLease(a.o.FenceAfter-a.o.FenceLead, sent, boottime.Now)
+		if l.expired() {
+			return a.withdraw(ctx, "the API server took too long to confirm it")
+		}
+		a.lease.Store(l)
 	}
 	a.held = &held{id: id, token: now.Record.State.Epoch, view: now, after: now.ResourceVersion}
 	return nil

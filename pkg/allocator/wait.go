@@ -8,6 +8,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/plan"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
@@ -20,6 +21,8 @@ const (
 	planCost = 5
 	// lookAgain is how long a waiter trusts its watches, give or take a third at random.
 	lookAgain = 30 * time.Second
+	// insistAfter is how long a free slot that nobody takes is left to pods that did not give one up.
+	insistAfter = time.Minute
 )
 
 // window draws how long to wait before planning, when about n pods want to plan at once. The
@@ -76,7 +79,11 @@ func (c *claimer) waitForSlot(ctx context.Context, planned store.Owner, d plan.D
 		c.holders = c.followHolders(ctx, planned)
 		return c.untilSynced(ctx)
 	}
-	timer := c.clock.NewTimer(lookAgain + time.Duration((c.random()-0.5)*2/3*float64(lookAgain)))
+	again := lookAgain + time.Duration((c.random()-0.5)*2/3*float64(lookAgain))
+	if in, ok := c.quarantined.next(assignment.QuarantineTime(d.FenceAfter)); ok {
+		again = min(again, in)
+	}
+	timer := c.clock.NewTimer(again)
 	defer timer.Stop()
 	c.idle()
 	defer c.busy()
@@ -90,7 +97,7 @@ func (c *claimer) waitForSlot(ctx context.Context, planned store.Owner, d plan.D
 			if err := c.deaf(); err != nil {
 				return err
 			}
-			if c.ownerDiffers(planned) {
+			if c.ownerDiffers(planned, d) {
 				return nil
 			}
 		case <-c.holders.owned.Changed():
@@ -150,8 +157,9 @@ func (c *claimer) untilSynced(ctx context.Context) error {
 	return nil
 }
 
-// ownerDiffers reports whether the stream has something that the plan did not know.
-func (c *claimer) ownerDiffers(planned store.Owner) bool {
+// ownerDiffers reports whether the stream has something that the plan did not know. The progress of a
+// rollout matters to it only when the number of hand-overs under way kept it from asking.
+func (c *claimer) ownerDiffers(planned store.Owner, d plan.Decision) bool {
 	c.noteStale()
 	owner, known, err := c.owner.Latest()
 	if err != nil || !known {
@@ -160,7 +168,11 @@ func (c *claimer) ownerDiffers(planned store.Owner) bool {
 	if owner.Count != c.current.Count {
 		c.pending(owner)
 	}
-	return owner.UID != planned.UID || owner.Count != planned.Count || owner.Clean() != planned.Clean() ||
+	rollout := owner.Rollout
+	if !d.HandOver.Full() {
+		rollout.Progress = planned.Rollout.Progress
+	}
+	return owner.UID != planned.UID || rollout != planned.Rollout || owner.Count != planned.Count || owner.Clean() != planned.Clean() ||
 		!maps.Equal(owner.Record.State.Slots, planned.Record.State.Slots) ||
 		!maps.Equal(owner.Record.State.Handover, planned.Record.State.Handover)
 }
@@ -183,27 +195,6 @@ func (a *Allocator) deaf() error {
 		return store.Forbidden(d.Verb, store.Pods, a.ref.Namespace, "", d.Err)
 	}
 	return nil
-}
-
-// explain says what a waiter waits for, once for every answer.
-func (c *claimer) explain(owner store.Owner, d plan.Decision) {
-	what := fmt.Sprintf("a free slot: %s has count %d and all %d slots belong to live pods; %d pods live, %d wait; "+
-		"a slot comes free when a pod that holds one is gone, or when the count grows", owner.Ref, owner.Count, owner.Count, d.Live, d.Waiting)
-	if owner.Kind == store.Deployment && d.Live > owner.Count {
-		what += "; a rolling update that starts new pods before old ones end needs maxSurge: 0, since old pods do not hand over their slots"
-	}
-	if c.gaveUp() && d.Live > owner.Count {
-		what = fmt.Sprintf("room: this pod gave its slot up and gets another one when at most %d pods of %s live; %d do, %d wait",
-			owner.Count, owner.Ref, d.Live, d.Waiting)
-	}
-	if owner.Count == 0 {
-		what = fmt.Sprintf("the count to grow: %s is scaled to 0", owner.Ref)
-	}
-	if what == c.Waiting() {
-		return
-	}
-	c.setWaiting(what)
-	c.log.Info("waiting for a slot", "count", owner.Count, "live", d.Live, "waiting", d.Waiting, "reason", what)
 }
 
 // noteStale tells when contact is lost and found.

@@ -55,7 +55,10 @@ func start(ctx context.Context, o Options, stopped func(*Instance, context.Conte
 		options: o, changed: make(chan struct{}), changes: make(chan Identity, 1), ended: make(chan struct{}), idle: idle, released: make(chan struct{}),
 		current: Identity{State: identity.StatePending, ID: identity.None, Pod: o.PodName, Namespace: o.PodNamespace},
 	}
-	ao := allocator.Options{Store: st, Pod: o.PodName, Namespace: o.PodNamespace, Log: o.Log, Publish: i.set, Stopped: o.Stopped}
+	ao := allocator.Options{
+		Store: st, Pod: o.PodName, Namespace: o.PodNamespace, Log: o.Log, Publish: i.set, Stopped: o.Stopped,
+		HandsOver: stopped != nil || o.Stopped != nil, FenceAfter: o.FenceAfter, Fenced: i.fence,
+	}
 	if stopped != nil {
 		ao.Stopped = func(ctx context.Context) error { return stopped(i, ctx) }
 	}
@@ -79,7 +82,7 @@ func (i *Instance) loop(ctx context.Context) {
 	defer i.mu.Unlock()
 	i.err = err
 	if i.current.Assigned() && !errors.Is(err, ErrClosed) {
-		i.current.State, i.current.ID, i.current.Epoch = identity.StateLost, identity.None, 0
+		i.current = without(i.current, identity.StateLost)
 	}
 	i.announce()
 }
@@ -88,8 +91,31 @@ func (i *Instance) loop(ctx context.Context) {
 func (i *Instance) set(id Identity) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.current = id
+	i.current = i.checked(id)
 	i.announce()
+}
+
+// fence takes in that the id was given up for lack of contact.
+func (i *Instance) fence() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.current.Assigned() {
+		i.current = without(i.current, identity.StateFenced)
+		i.announce()
+	}
+}
+
+// checked returns id as it is by the clock: strict mode may have ended it since it was published.
+func (i *Instance) checked(id Identity) Identity {
+	if id.Assigned() && i.alloc.Fenced() {
+		return without(id, identity.StateFenced)
+	}
+	return id
+}
+
+func without(id Identity, state identity.State) Identity {
+	id.State, id.ID, id.Epoch = state, identity.None, 0
+	return id
 }
 
 // announce wakes everybody who waits. The caller has the lock.
@@ -105,15 +131,17 @@ func (i *Instance) announce() {
 	}
 }
 
-// Current returns the identity at this moment, without blocking. Only an assigned one has an id.
+// Current returns the identity at this moment, without blocking. Only an assigned one has an id. In
+// strict mode it looks at the clock, so that a process that was suspended finds itself fenced.
 func (i *Instance) Current() Identity {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	return i.current
+	return i.checked(i.current)
 }
 
 // Changes returns a channel that has the newest identity whenever it changed since it was last
-// received; what came in between is left out. It is closed by Close. All callers share it.
+// received; what came in between is left out. It is closed by Close. All callers share it. It is news:
+// in strict mode ask Current before acting on it.
 func (i *Instance) Changes() <-chan Identity { return i.changes }
 
 // Healthy returns an error if the loop is stuck or has ended. An API server that is away is no error.
@@ -136,7 +164,7 @@ func (i *Instance) Wait(ctx context.Context) (Identity, error) {
 func (i *Instance) await(ctx context.Context, until func(Identity) bool) (Identity, error) {
 	for {
 		i.mu.Lock()
-		current, changed, err := i.current, i.changed, i.err
+		current, changed, err := i.checked(i.current), i.changed, i.err
 		i.mu.Unlock()
 		if until(current) {
 			return current, nil

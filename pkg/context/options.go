@@ -37,8 +37,14 @@ type Options struct {
 	// Stopped is for Start: it blocks until the work under the id has stopped, after Current no
 	// longer says assigned, and delays the giving away of the slot until then. Nil means that the
 	// work looks at Current before every step, so that it has stopped at once. It must return when its context ends; after an error it
-	// is called again. Run has its own.
+	// is called again. With it the pod hands its slot over to a pod of a newer revision that
+	// waits for one. Run has its own.
 	Stopped func(context.Context) error
+	// FenceAfter turns strict mode on: an id without contact to the API server for that long is gone by
+	// itself, on a clock that goes on in suspend, and its slot is given to nobody before that.
+	// Current looks at the clock at each call. The context of Run's function ends then; the function must
+	// return within ten seconds (assignment.StopGrace). At least 3 s, at most 1 h; zero is off.
+	FenceAfter time.Duration
 	// ReleaseTimeout bounds the release when Run ends; 10 s if zero.
 	ReleaseTimeout time.Duration
 	// Clock is time itself if nil.

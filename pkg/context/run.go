@@ -3,6 +3,8 @@ package context
 import (
 	"context"
 	"errors"
+
+	"github.com/idalloc/idalloc/pkg/identity"
 )
 
 var (
@@ -10,10 +12,14 @@ var (
 	ErrRevoked = errors.New("idalloc: the id was revoked")
 	// ErrCountChanged is the cause of its end when the id stays but the count changed.
 	ErrCountChanged = errors.New("idalloc: the count changed")
+	// ErrFenced is the cause of its end when there was no contact with the API server for
+	// Options.FenceAfter (strict mode).
+	ErrFenced = errors.New("idalloc: the id was given up: no contact with the API server")
 )
 
 // Run calls fn while this pod holds an id, one call at a time. The context of fn ends when the id is
-// revoked or, unless Options.KeepOnCountChange, when the count changed; context.Cause says which.
+// revoked, given up for lack of contact (strict mode) or, unless Options.KeepOnCountChange, when the count
+// changed; context.Cause says which.
 // Run then waits for fn to return, without a limit, because the slot may go to another pod only
 // after that, and calls it again with the next identity.
 //
@@ -60,6 +66,9 @@ func ended(ctx context.Context, err error) error {
 // call runs fn once. revoked says that its context was ended by a change of identity.
 func (i *Instance) call(ctx context.Context, id Identity, fn func(context.Context, Identity) error) (revoked bool, err error) {
 	fctx, cancel := context.WithCancelCause(ctx)
+	if i.options.FenceAfter > 0 {
+		fctx = &strictContext{Context: fctx, fenced: i.alloc.Fenced, cancel: cancel}
+	}
 	watched := make(chan struct{})
 	go func() {
 		defer close(watched)
@@ -68,6 +77,8 @@ func (i *Instance) call(ctx context.Context, id Identity, fn func(context.Contex
 		case fctx.Err() != nil:
 		case err == nil && now.Assigned() && now.ID == id.ID && now.Epoch == id.Epoch:
 			cancel(ErrCountChanged)
+		case now.State == identity.StateFenced:
+			cancel(ErrFenced)
 		default:
 			cancel(ErrRevoked)
 		}
@@ -82,7 +93,23 @@ func (i *Instance) call(ctx context.Context, id Identity, fn func(context.Contex
 	if cause != nil && (errors.Is(err, cause) || errors.Is(err, fctx.Err())) {
 		err = nil
 	}
-	return errors.Is(cause, ErrRevoked) || errors.Is(cause, ErrCountChanged), err
+	return errors.Is(cause, ErrRevoked) || errors.Is(cause, ErrCountChanged) || errors.Is(cause, ErrFenced), err
+}
+
+// strictContext looks at the clock whenever it is asked for its error, so that a function that was
+// suspended with its process does not see a context that is still good.
+type strictContext struct {
+	context.Context
+	fenced func() bool
+	cancel context.CancelCauseFunc
+}
+
+// Err implements context.Context.
+func (c *strictContext) Err() error {
+	if c.fenced() {
+		c.cancel(ErrFenced)
+	}
+	return c.Context.Err()
 }
 
 // goesOn reports whether a function that was called with id may run on at now.

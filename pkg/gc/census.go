@@ -33,6 +33,9 @@ type Victim struct {
 	ID     int
 	Pod    string
 	Reason string
+	// Ended says that its process is known to have ended. A pod that is gone may have been deleted
+	// by force.
+	Ended bool
 }
 
 // BadReceipt is a live pod's receipt that cannot be read.
@@ -146,16 +149,16 @@ func (c *counter) confirm(ctx context.Context) error {
 			here[list.Items[i].Name] = &list.Items[i]
 		}
 		for _, id := range missing {
-			c.judge(id, here[c.owner.Record.State.Slots[id]], "its pod is gone, Succeeded or Failed")
+			c.judge(id, here[c.owner.Record.State.Slots[id]], Victim{Reason: "its pod is gone, Succeeded or Failed"})
 		}
 		return nil
 	}
 	for _, id := range missing {
-		pod, reason, err := c.look(ctx, c.owner.Record.State.Slots[id])
+		pod, why, err := c.look(ctx, c.owner.Record.State.Slots[id])
 		if err != nil {
 			return err
 		}
-		c.judge(id, pod, reason)
+		c.judge(id, pod, why)
 	}
 	return nil
 }
@@ -166,12 +169,13 @@ func (c *counter) alive(id int) bool {
 	return ok && c.owner.Names(id, pod.Name, types.UID(pod.UID))
 }
 
-// judge counts the holder of id as live or dead; pod is nil if there is no live pod of that name.
-func (c *counter) judge(id int, pod *metav1.PartialObjectMetadata, reason string) {
+// judge counts the holder of id as live or dead; pod is nil if there is no live pod of that name, and
+// why says so then.
+func (c *counter) judge(id int, pod *metav1.PartialObjectMetadata, why Victim) {
 	name := c.owner.Record.State.Slots[id]
 	switch {
 	case pod == nil:
-		c.dead = append(c.dead, Victim{ID: id, Pod: name, Reason: reason})
+		c.dead = append(c.dead, Victim{ID: id, Pod: name, Reason: why.Reason, Ended: why.Ended})
 	case !c.owner.Names(id, pod.Name, pod.UID):
 		c.add(pod, false)
 		c.dead = append(c.dead, Victim{ID: id, Pod: name, Reason: fmt.Sprintf("another pod has its name now (UID %s)", pod.UID)})
@@ -181,13 +185,13 @@ func (c *counter) judge(id int, pod *metav1.PartialObjectMetadata, reason string
 }
 
 // look reads one pod. It returns nil and the reason if the pod is dead.
-func (c *counter) look(ctx context.Context, name string) (*metav1.PartialObjectMetadata, string, error) {
+func (c *counter) look(ctx context.Context, name string) (*metav1.PartialObjectMetadata, Victim, error) {
 	u, err := c.s.GetFullPod(ctx, c.owner.Namespace, name)
 	if errors.Is(err, store.ErrGone) {
-		return nil, "its pod is gone", nil
+		return nil, Victim{Reason: "its pod is gone"}, nil
 	}
 	if err != nil {
-		return nil, "", err
+		return nil, Victim{}, err
 	}
 	status := func(field string) string {
 		text, _, _ := unstructured.NestedString(u.Object, "status", field)
@@ -197,13 +201,36 @@ func (c *counter) look(ctx context.Context, name string) (*metav1.PartialObjectM
 		if reason := status("reason"); reason != "" {
 			phase += " (" + reason + ")"
 		}
-		return nil, "its pod is " + phase, nil
+		return nil, Victim{Reason: "its pod is " + phase, Ended: !byPodGC(u)}, nil
 	}
 	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 		Name: u.GetName(), Namespace: u.GetNamespace(), UID: u.GetUID(), CreationTimestamp: u.GetCreationTimestamp(),
 		DeletionTimestamp: u.GetDeletionTimestamp(), Labels: u.GetLabels(), Annotations: u.GetAnnotations(),
 		OwnerReferences: u.GetOwnerReferences(),
-	}}, "", nil
+	}}, Victim{}, nil
+}
+
+// byPodGC reports whether the pod was declared Failed because its node is gone, without a word of a
+// kubelet: its processes may run on.
+func byPodGC(pod *unstructured.Unstructured) bool {
+	conditions, _, _ := unstructured.NestedSlice(pod.Object, "status", "conditions")
+	for _, c := range conditions {
+		if m, ok := c.(map[string]any); ok && m["type"] == "DisruptionTarget" && m["reason"] == "DeletionByPodGC" && m["status"] == "True" {
+			return true
+		}
+	}
+	return false
+}
+
+// Ended returns the slots whose dead holders' processes are known to have ended.
+func (c Census) Ended() map[int]bool {
+	ended := make(map[int]bool, len(c.Dead))
+	for _, v := range c.Dead {
+		if v.Ended {
+			ended[v.ID] = true
+		}
+	}
+	return ended
 }
 
 func (c *counter) census() Census {

@@ -19,17 +19,21 @@ type Receipt struct {
 	Epoch int64
 	// HandsOver says that the pod can know that its work has stopped, so it may be asked for its slot.
 	HandsOver bool
+	// FenceAfter is the pod's own fence-after, zero without strict mode. It tells a planner that strict
+	// mode is in use even when somebody removed the owner's annotations.
+	FenceAfter time.Duration
 	// GaveUp says that the slot is being given away. Such a receipt locks nothing.
 	GaveUp bool
 }
 
 type receiptWire struct {
-	UID       string `json:"uid"`
-	Owner     string `json:"owner"`
-	ID        *int   `json:"id,omitempty"`
-	Epoch     int64  `json:"epoch,omitempty"`
-	HandsOver bool   `json:"handsOver,omitempty"`
-	GaveUp    bool   `json:"gaveUp,omitempty"`
+	UID        string `json:"uid"`
+	Owner      string `json:"owner"`
+	ID         *int   `json:"id,omitempty"`
+	Epoch      int64  `json:"epoch,omitempty"`
+	HandsOver  bool   `json:"handsOver,omitempty"`
+	FenceAfter string `json:"fenceAfter,omitempty"`
+	GaveUp     bool   `json:"gaveUp,omitempty"`
 }
 
 // Encode returns the canonical form of the annotation.
@@ -37,6 +41,9 @@ func (r Receipt) Encode() string {
 	w := receiptWire{UID: r.UID, Owner: r.Owner, GaveUp: r.GaveUp}
 	if !r.GaveUp {
 		w.ID, w.Epoch, w.HandsOver = &r.ID, r.Epoch, r.HandsOver
+		if r.FenceAfter > 0 {
+			w.FenceAfter = r.FenceAfter.String()
+		}
 	}
 	b, err := json.Marshal(w)
 	if err != nil {
@@ -69,6 +76,10 @@ func ParseReceipt(text string, now time.Time) (Receipt, error) {
 		return Receipt{}, fmt.Errorf("a receipt for id %d", *w.ID)
 	}
 	r := Receipt{UID: w.UID, Owner: w.Owner, ID: *w.ID, Epoch: w.Epoch, HandsOver: w.HandsOver}
+	if w.FenceAfter != "" {
+		// Where somebody changed it, the owner's annotation still has it, and the pod takes again.
+		r.FenceAfter, _ = ParseFenceAfter(w.FenceAfter)
+	}
 	if err := CheckEpoch(w.Epoch, now); err != nil {
 		r.Epoch = 0
 		return r, fmt.Errorf("%w: a receipt whose %w", ErrBadEpoch, err)

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -23,18 +24,26 @@ type State struct {
 	Handover Slots
 	// UIDs holds the holders' UIDs where pod names are used again; nil elsewhere.
 	UIDs Slots
+	// FenceAfter is the largest fence-after in use, zero where nobody uses strict mode.
+	FenceAfter time.Duration
+	// Quarantine lists the slots that are free but may still be in use (strict mode).
+	Quarantine Quarantine
 	// Epoch grows with every change.
 	Epoch int64
 }
 
 // Clone returns a copy that shares nothing with s.
 func (s State) Clone() State {
-	return State{Slots: maps.Clone(s.Slots), Handover: maps.Clone(s.Handover), UIDs: maps.Clone(s.UIDs), Epoch: s.Epoch}
+	c := s
+	c.Slots, c.Handover, c.UIDs = maps.Clone(s.Slots), maps.Clone(s.Handover), maps.Clone(s.UIDs)
+	c.Quarantine = slices.Clone(s.Quarantine)
+	return c
 }
 
 // SameContent reports whether s and o differ in nothing but the epoch.
 func (s State) SameContent(o State) bool {
-	return maps.Equal(s.Slots, o.Slots) && maps.Equal(s.Handover, o.Handover) && maps.Equal(s.UIDs, o.UIDs)
+	return maps.Equal(s.Slots, o.Slots) && maps.Equal(s.Handover, o.Handover) && maps.Equal(s.UIDs, o.UIDs) &&
+		s.FenceAfter == o.FenceAfter && slices.Equal(s.Quarantine, o.Quarantine)
 }
 
 // Encode returns the annotations that store s under the assignment key, the seal included. A key
@@ -46,6 +55,12 @@ func (s State) Encode(key string) map[string]string {
 	}
 	if len(s.UIDs) > 0 {
 		out[UIDsKey] = s.UIDs.Encode()
+	}
+	if s.FenceAfter > 0 {
+		out[FenceAfterKey] = s.FenceAfter.String()
+	}
+	if len(s.Quarantine) > 0 {
+		out[QuarantineKey] = s.Quarantine.Encode()
 	}
 	out[SealKey] = Seal(out, key)
 	return out
@@ -126,13 +141,23 @@ func Decode(annotations map[string]string, key string, now time.Time) Record {
 		}
 		r.State.Epoch = epoch
 	}
-	for _, k := range []string{FenceAfterKey, QuarantineKey} {
-		if text, ok := annotations[k]; ok {
-			r.Problems = append(r.Problems, ProblemError{Key: k, Detail: "strict mode is not known to this version: " + quote(text)})
-		}
-	}
+	r.decodeStrict(annotations, now)
 	r.Sealed = annotations[SealKey] != "" && annotations[key] != "" && annotations[SealKey] == Seal(annotations, key)
 	return r
+}
+
+func (r *Record) decodeStrict(annotations map[string]string, now time.Time) {
+	var err error
+	if text, ok := annotations[FenceAfterKey]; ok {
+		if r.State.FenceAfter, err = ParseFenceAfter(text); err != nil {
+			r.Problems = append(r.Problems, ProblemError{Key: FenceAfterKey, Detail: err.Error()})
+		}
+	}
+	if text, ok := annotations[QuarantineKey]; ok {
+		if r.State.Quarantine, err = ParseQuarantine(text, now); err != nil {
+			r.Problems = append(r.Problems, ProblemError{Key: QuarantineKey, Detail: err.Error()})
+		}
+	}
 }
 
 func parseEpoch(text string, now time.Time) (int64, error) {

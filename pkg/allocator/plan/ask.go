@@ -1,9 +1,14 @@
 package plan
 
-import "github.com/idalloc/idalloc/pkg/allocator/assignment"
+import (
+	"slices"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+)
 
 // keepRequests carries over the hand-over requests that can still be met: of a clean map, below N,
-// by a live waiter (rule 2).
+// by a live waiter (rule 2). A pod of the current revision knows better than another one's requests:
+// after a rollback they would move slots in the wrong direction.
 func (p *planner) keepRequests() {
 	if !p.in.Clean {
 		return
@@ -11,7 +16,7 @@ func (p *planner) keepRequests() {
 	for id, name := range p.in.State.Handover {
 		pod, alive := p.pods[name]
 		_, has := p.holds[name]
-		if !alive || pod.Terminating || has || id >= p.in.Count {
+		if !alive || pod.Terminating || has || id >= p.in.Count || p.outdated(pod) {
 			continue
 		}
 		if p.next.Handover == nil {
@@ -21,8 +26,12 @@ func (p *planner) keepRequests() {
 	}
 }
 
-// serveRequests gives each free slot that is asked for to its requester (rule 3). Making requests
-// (rule 6) is not in this version; this serves those that a newer one makes.
+func (p *planner) outdated(requester *Pod) bool {
+	me, ok := p.pods[p.in.Me]
+	return ok && p.in.Rollout.Current && requester.Controller != me.Controller
+}
+
+// serveRequests gives each free slot that is asked for to its requester (rule 3).
 func (p *planner) serveRequests() {
 	for _, id := range p.next.Handover.IDs() {
 		if pod := p.pods[p.next.Handover[id]]; p.free(id, pod) {
@@ -39,4 +48,70 @@ func (p *planner) dropMet() {
 			delete(p.next.Handover, id)
 		}
 	}
+}
+
+// ask asks older revisions' pods for their slots, for me and my siblings (rule 6). Hand-overs under way
+// are the requests, and siblings that hold a slot but are not available yet: a revision that does not
+// get to work does not collect every id.
+func (p *planner) ask() {
+	me, ok := p.pods[p.in.Me]
+	if !ok || !p.in.Clean || !p.in.Rollout.Current || p.in.Intent == Release {
+		return
+	}
+	if _, has := p.holds[me.Name]; has {
+		return
+	}
+	able := p.able(me)
+	p.asking.Able, p.asking.Limit = len(able), max(1, p.in.Rollout.MaxUnavailable)
+	p.asking.UnderWay = len(p.next.Handover) + max(0, p.siblingsWithSlot(me)-p.in.Rollout.Available)
+	for _, pod := range p.waiters() {
+		if pod.Ordinal != NoOrdinal || p.asks(pod.Name) {
+			continue
+		}
+		if len(able) == 0 || p.asking.UnderWay >= p.asking.Limit {
+			return
+		}
+		if p.next.Handover == nil {
+			p.next.Handover = assignment.Slots{}
+		}
+		id := able[0]
+		able = able[1:]
+		p.next.Handover[id] = pod.Name
+		p.asking.UnderWay++
+		p.asking.Asked = append(p.asking.Asked, Change{ID: id, Pod: pod.Name})
+	}
+}
+
+// able returns the slots that can be asked for, the highest first: Kubernetes ends those pods first.
+func (p *planner) able(me *Pod) []int {
+	var ids []int
+	for id, name := range p.next.Slots {
+		pod := p.pods[name]
+		if pod.Controller == me.Controller || id >= p.in.Count {
+			continue
+		}
+		p.asking.Older++
+		_, asked := p.next.Handover[id]
+		if !pod.Terminating && !asked && pod.locks() && pod.Receipt.ID == id && pod.Receipt.HandsOver {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	slices.Reverse(ids)
+	return ids
+}
+
+func (p *planner) siblingsWithSlot(me *Pod) int {
+	n := 0
+	for _, name := range p.next.Slots {
+		if pod := p.pods[name]; pod.Controller == me.Controller && !pod.Terminating {
+			n++
+		}
+	}
+	return n
+}
+
+func (p *planner) asks(name string) bool {
+	_, ok := p.next.Handover.Of(name)
+	return ok
 }

@@ -3,6 +3,7 @@ package plan
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 )
@@ -18,11 +19,14 @@ func Plan(in Input) Decision {
 	if in.Intent != Claim {
 		p.give()
 	}
-	p.keepRequests()    // rule 2
-	p.serveRequests()   // rule 3
-	p.serveWaiters()    // rule 4
-	p.dropMet()         // rule 2
-	return p.decision() // rule 6 will ask here for the slot of an older revision's pod
+	p.quarantine()    // strict mode
+	p.keepRequests()  // rule 2
+	p.serveRequests() // rule 3
+	p.serveWaiters()  // rule 4
+	p.dropMet()       // rule 2
+	p.ask()           // rule 6
+	p.dismiss()       // strict mode
+	return p.decision()
 }
 
 type planner struct {
@@ -34,6 +38,10 @@ type planner struct {
 	freed []Change
 	live  int
 	wait  int
+	// barred are waiters that gave up and must not have a free slot.
+	barred int
+	fence  time.Duration
+	asking HandOver
 }
 
 func newPlanner(in Input) *planner {
@@ -54,6 +62,7 @@ func newPlanner(in Input) *planner {
 			p.live++
 		}
 	}
+	p.fence = fence(in)
 	return p
 }
 
@@ -168,7 +177,7 @@ func (p *planner) serveWaiters() {
 }
 
 func (p *planner) free(id int, pod *Pod) bool {
-	if _, taken := p.next.Slots[id]; taken {
+	if _, taken := p.next.Slots[id]; taken || p.quarantined(id) {
 		return false
 	}
 	by, locked := p.locks[id]
@@ -189,8 +198,9 @@ func (p *planner) waiters() []*Pod {
 		if has || !pod.Owned || pod.Terminating || (pod == me && p.in.Intent == Release) || (pod != me && (pod.Controller == "" || pod.Controller != me.Controller)) {
 			continue
 		}
-		if pod.gaveUp() && p.live > p.in.Count {
-			p.wait++ // it made room for another pod; it comes back when there is room for all
+		if p.isBarred(pod) {
+			p.wait++
+			p.barred++
 			continue
 		}
 		waiters = append(waiters, pod)
@@ -199,12 +209,22 @@ func (p *planner) waiters() []*Pod {
 	return waiters
 }
 
+// isBarred: a pod that made room for another one comes back when there is room for all. One of the
+// current revision made room for nobody that should have it instead.
+func (p *planner) isBarred(pod *Pod) bool {
+	if !pod.gaveUp() || p.live <= p.in.Count || p.in.Rollout.Current {
+		return false
+	}
+	return !p.in.Insist || pod.Name != p.in.Me
+}
+
 func older(a, b *Pod) int {
 	return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.Name, b.Name))
 }
 
 func (p *planner) decision() Decision {
-	d := Decision{Freed: p.freed, Waiting: p.wait, Live: p.live}
+	d := Decision{Freed: p.freed, Waiting: p.wait, Live: p.live, FenceAfter: p.fence, HandOver: p.asking}
+	d.Barred, d.Quarantined = p.idle()
 	slices.SortFunc(d.Freed, func(a, b Change) int { return cmp.Compare(a.ID, b.ID) })
 	for _, id := range p.next.Slots.IDs() {
 		if name := p.next.Slots[id]; p.in.State.Slots[id] != name || p.givenAnew(id) {
@@ -217,6 +237,22 @@ func (p *planner) decision() Decision {
 	p.next.Epoch = p.epoch()
 	d.Next = &p.next
 	return d
+}
+
+// idle counts the slots below N that have no holder although somebody waits.
+func (p *planner) idle() (barred, quarantined int) {
+	for id := range p.in.Count {
+		_, taken := p.next.Slots[id]
+		_, locked := p.locks[id]
+		switch {
+		case taken || locked:
+		case p.quarantined(id):
+			quarantined++
+		default:
+			barred++
+		}
+	}
+	return min(barred, p.barred), quarantined
 }
 
 // givenAnew reports a slot that goes to a new pod with the old one's name.

@@ -52,6 +52,8 @@ type Input struct {
 	State assignment.State
 	// Clean says that State is sealed and that idalloc wrote the seal last.
 	Clean bool
+	// Untracked says that State is sealed but that nobody tracks any more who wrote it.
+	Untracked bool
 	// ReusesNames says that pod names are used again (StatefulSet), so that entries carry UIDs.
 	ReusesNames bool
 	// Pods are all live pods that matter: the owner's, those with a receipt, and every holder that
@@ -60,11 +62,33 @@ type Input struct {
 	// Me is the planner's pod name; empty for a sweep, which gives out nothing.
 	Me     string
 	Intent Intent
+	// Rollout says where me stands in a rolling update; the zero value asks nobody for a slot.
+	Rollout Rollout
+	// Insist lets me, although it gave up, have a slot that nobody else has taken for long.
+	Insist bool
+	// FenceAfter is me's own, zero without strict mode.
+	FenceAfter time.Duration
+	// Ended are the slots of dead holders whose processes are known to have ended. In strict mode the
+	// slots of the others go into quarantine.
+	Ended map[int]bool
+	// Served are the epochs whose quarantine is over, by me's own clock.
+	Served map[int64]bool
 	// Commit asks for a write even if only the epoch changes: a pod that gave up before may take
 	// only from a write of its own.
 	Commit bool
 	// Now dates the epoch.
 	Now time.Time
+}
+
+// Rollout is what a pod of a Deployment knows of a rolling update.
+type Rollout struct {
+	// Current says that me belongs to the owner's current revision. Pods of other controllers are of
+	// an older one then.
+	Current bool
+	// MaxUnavailable is the Deployment's, resolved to a number of pods.
+	MaxUnavailable int
+	// Available is how many of me's siblings are available, me included.
+	Available int
 }
 
 // Cause says why a slot was freed.
@@ -100,4 +124,25 @@ type Decision struct {
 	Waiting int
 	// Live is the number of live pods of the owner.
 	Live int
+	// Barred is the number of free slots that stay free because those who wait gave up before.
+	Barred int
+	// Quarantined is the number of slots below the count that are free but in quarantine.
+	Quarantined int
+	// FenceAfter is the largest fence-after that the planner knows of.
+	FenceAfter time.Duration
+	// HandOver says how asking for slots went.
+	HandOver HandOver
 }
+
+// HandOver says how asking for slots went (rule 6).
+type HandOver struct {
+	// Asked are the new requests, in slot order.
+	Asked []Change
+	// UnderWay and Limit are the hand-overs under way, the new ones included, and how many may be.
+	UnderWay, Limit int
+	// Older is the number of older revisions' pods that hold a slot, Able that of those which hand it over.
+	Older, Able int
+}
+
+// Full reports whether only the limit kept a pod from asking for one more slot.
+func (h HandOver) Full() bool { return h.Able > len(h.Asked) && h.UnderWay >= h.Limit }

@@ -23,6 +23,8 @@ type Owner struct {
 	Count int
 	// OrdinalStart is a StatefulSet's .spec.ordinals.start.
 	OrdinalStart int
+	// Rollout is a Deployment's way to roll; the zero value for other kinds.
+	Rollout Rollout
 	// Selector selects the owner's pods, in the form that list requests take.
 	Selector string
 	// Annotations are all of the owner's annotations; nil if it has none.
@@ -40,6 +42,9 @@ type Owner struct {
 
 // Clean reports whether the map can be trusted: the seal fits and idalloc wrote it last.
 func (o Owner) Clean() bool { return o.Record.Sealed && o.Tracked }
+
+// Untracked reports whether the seal fits but nobody can tell who wrote it.
+func (o Owner) Untracked() bool { return o.Untrackable && o.Record.Sealed }
 
 // Names reports whether the assignment gives slot id to this pod.
 func (o Owner) Names(id int, pod string, uid types.UID) bool {
@@ -91,6 +96,11 @@ func DecodeOwner(ref Ref, u *unstructured.Unstructured, key string, now time.Tim
 		return Owner{}, fmt.Errorf("idalloc: %s: spec.ordinals.start: %w", ref, err)
 	}
 	o.OrdinalStart = int(start)
+	if ref.Kind == Deployment {
+		if o.Rollout, err = decodeRollout(u, o.Count); err != nil {
+			return Owner{}, fmt.Errorf("idalloc: %s: spec.strategy: %w", ref, err)
+		}
+	}
 	if o.Selector, err = selector(u); err != nil {
 		return Owner{}, fmt.Errorf("idalloc: %s: spec.selector: %w", ref, err)
 	}

@@ -1,0 +1,53 @@
+package allocator
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/plan"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+)
+
+// WayOut says how a rolling update goes on whose old pods do not hand over.
+const WayOut = "set maxSurge: 0 with maxUnavailable: 1 or more, or let the pods hand over: idalloc run, pkg/context, " +
+	"or idalloc watch with --drain-exec or --drain=http"
+
+// explain says what a waiter waits for, once for every answer.
+func (c *claimer) explain(owner store.Owner, d plan.Decision) {
+	what := c.reason(owner, d)
+	if what == c.Waiting() {
+		return
+	}
+	c.setWaiting(what)
+	c.log.Info("waiting for a slot", "count", owner.Count, "live", d.Live, "waiting", d.Waiting, "reason", what)
+}
+
+func (c *claimer) reason(owner store.Owner, d plan.Decision) string {
+	if owner.Count == 0 {
+		return fmt.Sprintf("the count to grow: %s is scaled to 0", owner.Ref)
+	}
+	if d.Quarantined > 0 {
+		return fmt.Sprintf("the quarantine of %d slots of %s, which may still be in use by pods that vanished: "+
+			"it takes %s from when this pod first saw it (strict mode, fence-after %s)",
+			d.Quarantined, owner.Ref, assignment.QuarantineTime(d.FenceAfter).Round(time.Second), d.FenceAfter)
+	}
+	if id, asked := next(owner.Record.State, d).Handover.Of(c.o.Pod); asked {
+		return fmt.Sprintf("the hand-over of slot %d: %s, of an older revision, was asked for it and gives it when its work has stopped",
+			id, owner.Record.State.Slots[id])
+	}
+	if c.gaveUp() && d.Live > owner.Count && d.HandOver.Limit == 0 {
+		return fmt.Sprintf("room: this pod gave its slot up and gets another one when at most %d pods of %s live; %d do, %d wait",
+			owner.Count, owner.Ref, d.Live, d.Waiting)
+	}
+	what := fmt.Sprintf("a free slot: %s has count %d and all %d slots belong to live pods; %d pods live, %d wait; "+
+		"a slot comes free when a pod that holds one is gone, or when the count grows", owner.Ref, owner.Count, owner.Count, d.Live, d.Waiting)
+	switch h := d.HandOver; {
+	case h.Full():
+		what = fmt.Sprintf("other hand-overs of %s: %d of at most %d are under way, that is requests and new pods that are not available yet",
+			owner.Ref, h.UnderWay, h.Limit)
+	case h.Older > 0 && h.Able == 0 && owner.Rollout.Blocks():
+		what += "; this rolling update does not go on by itself, since no old pod hands over its slot: " + WayOut
+	}
+	return what
+}

@@ -1,0 +1,197 @@
+package allocator
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/idalloc/idalloc/internal/boottime"
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/identity"
+)
+
+// MinFenceAfter is the shortest fence-after: below it an API server that is merely slow would take ids away.
+const MinFenceAfter = 3 * time.Second
+
+// contacts is how many times contact is sought in one fence-after.
+const contacts = 4
+
+// lease bounds how long an id may be acted on without contact (strict mode). Once it expired it stays
+// so: the work under the id was told to stop.
+type lease struct {
+	length time.Duration
+	now    func() time.Duration // a clock that goes on in suspend
+
+	mu    sync.Mutex
+	until time.Duration
+	gone  bool
+}
+
+func newLease(length, sent time.Duration, now func() time.Duration) *lease {
+	return &lease{length: length, now: now, until: sent + length}
+}
+
+// renew counts from when a request was sent whose answer confirmed the id.
+func (l *lease) renew(sent time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.expire() {
+		return
+	}
+	l.until = max(l.until, sent+l.length)
+}
+
+// expired looks at the clock.
+func (l *lease) expired() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.expire()
+}
+
+func (l *lease) expire() bool {
+	l.gone = l.gone || l.now() >= l.until
+	return l.gone
+}
+
+func (l *lease) deadline() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.until
+}
+
+// checkFence refuses options that strict mode cannot work with.
+func (o Options) checkFence() error {
+	switch {
+	case o.FenceAfter == 0:
+		return nil
+	case o.FenceAfter < MinFenceAfter || o.FenceAfter > assignment.MaxFenceAfter:
+		return fmt.Errorf("idalloc: fence-after %s: use %s to %s", o.FenceAfter, MinFenceAfter, assignment.MaxFenceAfter)
+	case o.FenceLead < 0 || o.FenceLead > o.FenceAfter/2:
+		return fmt.Errorf("idalloc: the time to stop the work in, %s, is not in [0, half of fence-after %s]", o.FenceLead, o.FenceAfter)
+	}
+	return nil
+}
+
+func (a *Allocator) strict() bool { return a.o.FenceAfter > 0 }
+
+// Fenced reports, by the clock at the call, whether the id that was published last was given up for lack
+// of contact (strict mode). It is for whoever may have been suspended since. It does not block and may
+// be called from any goroutine.
+func (a *Allocator) Fenced() bool {
+	l := a.lease.Load()
+	return l != nil && l.expired()
+}
+
+// obeyed reports whether the owner tells every planner to wait for this pod's own deadline.
+func (a *Allocator) obeyed(owner store.Owner) bool {
+	return owner.Record.State.FenceAfter >= a.o.FenceAfter
+}
+
+// guard keeps contact and watches the deadline of what is held, in two goroutines that stop ends and
+// waits for. fenced is closed when the id is given up; it is nil without strict mode.
+func (a *Allocator) guard(ctx context.Context) (fenced <-chan struct{}, stop func()) {
+	l := a.lease.Load()
+	if l == nil {
+		return nil, func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	gone := make(chan struct{})
+	var running sync.WaitGroup
+	held := *a.held
+	running.Go(func() { a.keepContact(ctx, held, l) })
+	running.Go(func() {
+		for ctx.Err() == nil {
+			boottime.Wait(l.deadline(), ctx.Done())
+			if ctx.Err() == nil && l.expired() {
+				a.o.Fenced()
+				close(gone)
+				return
+			}
+		}
+	})
+	return gone, func() {
+		cancel()
+		running.Wait()
+	}
+}
+
+// keepContact renews the lease with reads of the owner that confirm the slot.
+func (a *Allocator) keepContact(ctx context.Context, held held, l *lease) {
+	retry := newBackoff(a.random)
+	for {
+		sent := boottime.Now()
+		request, cancel := context.WithTimeout(ctx, a.o.FenceAfter/2)
+		owner, err := a.store.Get(request, a.ref)
+		cancel()
+		next := a.o.FenceAfter / contacts
+		if err == nil && a.confirms(owner, held) {
+			l.renew(sent)
+			retry.reset()
+		} else {
+			next = min(next, retry.next())
+		}
+		next = time.Duration((1 - a.random()/8) * float64(next)) // so that a thousand do not ask at once
+		boottime.Wait(sent+next, ctx.Done())
+		if ctx.Err() != nil || l.expired() {
+			return
+		}
+	}
+}
+
+// confirms reports whether the owner still gives the slot to this process. Only a map of ours counts:
+// a foreign write may bring back a map from before the slot was taken away.
+func (a *Allocator) confirms(owner store.Owner, held held) bool {
+	trusted := owner.Clean() || (owner.Untracked() && owner.Record.State.Epoch >= held.token)
+	return trusted && owner.Names(held.id, a.o.Pod, a.pod.UID) && a.obeyed(owner)
+}
+
+// fence gives the id up: the receipt stays, so that the slot is kept for this pod.
+func (h *holding) fence() {
+	h.log.Info("no contact with the API server for too long: the id is given up until it is back", "id", h.held.id, "epoch", h.held.token, "fenceAfter", h.o.FenceAfter)
+	h.held = nil
+	h.show(identity.StateFenced)
+}
+
+// quarantines counts by this process's own clock how long it has known of each quarantine, by epoch.
+type quarantines struct {
+	now   func() time.Duration
+	first map[int64]time.Duration
+}
+
+// note takes in what the owner says. An epoch that is not there any more is forgotten: if it comes
+// back, somebody brought an old state back.
+func (q *quarantines) note(state assignment.State) {
+	first := make(map[int64]time.Duration, len(q.first))
+	for _, epoch := range state.Quarantine.Epochs() {
+		since, known := q.first[epoch]
+		if !known {
+			since = q.now()
+		}
+		first[epoch] = since
+	}
+	q.first = first
+}
+
+// served returns the epochs whose quarantine is over when it takes this long.
+func (q *quarantines) served(length time.Duration) map[int64]bool {
+	served := map[int64]bool{}
+	for epoch, since := range q.first {
+		if q.now()-since >= length {
+			served[epoch] = true
+		}
+	}
+	return served
+}
+
+// next returns when the next quarantine is over; ok is false if none is under way.
+func (q *quarantines) next(length time.Duration) (in time.Duration, ok bool) {
+	for _, since := range q.first {
+		left := since + length - q.now()
+		if left > 0 && (!ok || left < in) {
+			in, ok = left, true
+		}
+	}
+	return in, ok
+}

@@ -1,0 +1,125 @@
+package allocator
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/idalloc/idalloc/pkg/allocator/plan"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+)
+
+// request is a pod's request for the slot that this process holds.
+type request struct {
+	// by is the requester as the owner names it, empty without a request.
+	by string
+	// granted says that the requester lives and should have the slot.
+	granted bool
+	// again fires when a request that was not granted, for an error or because the work did not stop,
+	// is looked at again.
+	again <-chan time.Time
+	// tries counts how often the work was asked in vain.
+	tries int
+}
+
+const (
+	// minRefusal and maxRefusal bound for how long the work goes on under its id after it did not stop
+	// for a hand-over; it doubles each time.
+	minRefusal = 30 * time.Second
+	maxRefusal = 10 * time.Minute
+)
+
+// asked reports whether the slot is to be handed over.
+func (h *holding) asked() bool { return h.request.granted && h.request.again == nil }
+
+// judgeRequest looks whether somebody asks for the slot, and at a new request whether it should be met:
+// the work would be stopped in vain for a requester that is dead, or for one of an older revision.
+func (h *holding) judgeRequest(ctx context.Context, view store.Owner) {
+	by := ""
+	if h.o.HandsOver && view.Clean() && view.Names(h.held.id, h.o.Pod, h.pod.UID) {
+		by = view.Record.State.Handover[h.held.id]
+	}
+	switch {
+	case by == "":
+		h.request = request{}
+		return
+	case by == h.request.by:
+		return
+	}
+	tries := h.request.tries
+	h.request = request{by: by, tries: tries}
+	h.busy()
+	wanted, err := h.wanted(ctx, view, by)
+	if err == nil && !wanted {
+		err = h.dropRequest(ctx)
+	}
+	if err != nil {
+		h.log.V(1).Info("a request for the slot is looked at again later", "requester", by, "reason", err.Error())
+		h.request.again = h.clock.After(h.retry.next())
+		return
+	}
+	h.request.granted = wanted
+	if wanted {
+		h.log.Info("the slot is asked for", "id", h.held.id, "requester", by)
+	}
+}
+
+// wanted reports whether the requester lives, and this pod is not of the current revision itself, as
+// after a rollback.
+func (h *holding) wanted(ctx context.Context, view store.Owner, by string) (bool, error) {
+	pod, err := h.store.GetPod(ctx, h.o.Namespace, by)
+	if errors.Is(err, store.ErrGone) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if pod.DeletionTimestamp != nil {
+		return false, nil
+	}
+	own, err := h.store.RevisionOf(ctx, h.pod)
+	if errors.Is(err, store.ErrGone) {
+		return true, nil
+	}
+	return err == nil && !own.Current(view), err
+}
+
+// dropRequest plans, which drops the requests that cannot be met.
+func (h *holding) dropRequest(ctx context.Context) error {
+	owner, err := h.look(ctx)
+	if err != nil || !h.intact(owner) {
+		return err
+	}
+	h.held.view, h.held.after = owner, owner.ResourceVersion
+	written, _, err := h.commit(ctx, owner, plan.Claim, false)
+	if err == nil && written != nil {
+		h.held.view, h.held.after = *written, written.ResourceVersion
+	}
+	return err
+}
+
+// confirmRequest looks, after the work has stopped and before anything is given, whether the slot is
+// still asked for. met is false when the work can go on.
+func (h *holding) confirmRequest(ctx context.Context) (met bool, err error) {
+	owner, err := h.look(ctx)
+	switch {
+	case ctx.Err() != nil:
+		return false, context.Cause(ctx)
+	case err != nil:
+		h.unreachable(err)
+		h.request.again = h.clock.After(h.retry.next())
+		return false, nil
+	}
+	h.held.view, h.held.after = owner, owner.ResourceVersion
+	h.judgeRequest(ctx, owner)
+	return h.asked(), nil
+}
+
+// refuse keeps the slot for a while from a requester for whom the work did not stop.
+func (h *holding) refuse() {
+	if h.request.by == "" {
+		return
+	}
+	h.request.again = h.clock.After(min(minRefusal<<min(h.request.tries, 8), maxRefusal))
+	h.request.tries++
+}

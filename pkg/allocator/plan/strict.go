@@ -1,0 +1,75 @@
+package plan
+
+import (
+	"time"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+)
+
+// fence is the largest fence-after in use: me's, that of a live pod, or what stands on the owner. What
+// stands there is kept in mind also when somebody else wrote it: too long a quarantine harms nobody.
+func fence(in Input) time.Duration {
+	return max(in.State.FenceAfter, inUse(in))
+}
+
+func inUse(in Input) time.Duration {
+	most := in.FenceAfter
+	for i := range in.Pods {
+		if r := in.Pods[i].Receipt; r != nil {
+			most = max(most, r.FenceAfter)
+		}
+	}
+	return most
+}
+
+// quarantine keeps free what may still be in use by a process that was cut off: the slot of a holder
+// that vanished without giving it; and where the map is not clean, so that nobody knows who vanished,
+// every slot without a receipt.
+func (p *planner) quarantine() {
+	if p.fence == 0 {
+		return
+	}
+	if !p.in.Clean {
+		// What stands there may be an old state that somebody brought back, so it begins anew. Where
+		// nothing is tracked, no map is ever clean: what is served is kept with its epoch.
+		if p.in.Untracked {
+			p.next.Quarantine = p.in.State.Quarantine
+		}
+		p.next.Quarantine = p.next.Quarantine.With(0, assignment.MaxID, p.epoch())
+		return
+	}
+	p.next.Quarantine = p.in.State.Quarantine.Without(nil, func(s assignment.Span) bool { return p.in.Served[s.Epoch] })
+	for _, f := range p.freed {
+		if (f.Cause == CauseDead || f.Cause == CauseReplaced) && !p.in.Ended[f.ID] {
+			p.next.Quarantine = p.next.Quarantine.With(f.ID, f.ID, p.epoch())
+		}
+	}
+}
+
+// quarantined reports whether a slot may not be given yet.
+func (p *planner) quarantined(id int) bool {
+	epoch, ok := p.next.Quarantine.Since(id)
+	return ok && !p.in.Served[epoch]
+}
+
+// dismiss takes the slots that have a holder out of quarantine, and notes what the others must obey.
+// The owner's fence-after comes down only when nothing is left that it was written for.
+func (p *planner) dismiss() {
+	p.next.Quarantine = p.next.Quarantine.Without(p.held(), nil)
+	p.next.FenceAfter = inUse(p.in)
+	if len(p.next.Quarantine) > 0 {
+		p.next.FenceAfter = p.fence
+	}
+}
+
+// held returns the slots with an entry or a live pod's receipt, in ascending order.
+func (p *planner) held() []int {
+	all := make(assignment.Slots, len(p.next.Slots))
+	for id := range p.next.Slots {
+		all[id] = ""
+	}
+	for id := range p.locks {
+		all[id] = ""
+	}
+	return all.IDs()
+}
