@@ -15,6 +15,8 @@ var (
 	env *suite.Suite
 	// fileworker is the built example that reads the files and logs what it saw.
 	fileworker string
+	// linkedworker is the built example that links pkg/context.
+	linkedworker string
 )
 
 func TestAllocation(t *testing.T) {
@@ -31,5 +33,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(env.Stop)
 	fileworker, err = suite.Build(ctx, GinkgoT().TempDir(), "./examples/fileworker")
+	Expect(err).NotTo(HaveOccurred())
+	linkedworker, err = suite.Build(ctx, GinkgoT().TempDir(), "./examples/linkedworker")
 	Expect(err).NotTo(HaveOccurred())
 })

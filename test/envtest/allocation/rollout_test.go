@@ -1,0 +1,163 @@
+package allocation
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/test/envtest/suite"
+)
+
+// linkedSpec is the layout of config/examples/linked: one container, Ready while it works under an id.
+func (w *workload) linkedSpec() *corev1.PodSpec {
+	worker := suite.Container("worker", linkedworker)
+	worker.Env = append(worker.Env, corev1.EnvVar{Name: "PROBE_DIR", Value: w.probe}, corev1.EnvVar{Name: "HTTP_ADDRESS", Value: "$(POD_IP):8080"})
+	worker.ReadinessProbe = &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/readyz", Port: intstr.FromInt32(8080)}}, FailureThreshold: 1}
+	return suite.PodSpec(worker)
+}
+
+// strategy is a Deployment's way to roll.
+type strategy func(*appsv1.DeploymentSpec)
+
+func rolling(surge, unavailable string) strategy {
+	return func(s *appsv1.DeploymentSpec) {
+		a, b := intstr.Parse(surge), intstr.Parse(unavailable)
+		s.Strategy.RollingUpdate = &appsv1.RollingUpdateDeployment{MaxSurge: &a, MaxUnavailable: &b}
+	}
+}
+
+func recreate(s *appsv1.DeploymentSpec) { s.Strategy.Type = appsv1.RecreateDeploymentStrategyType }
+
+// roll starts n pods with this strategy.
+func (w *workload) roll(ctx context.Context, n int, s strategy) {
+	GinkgoHelper()
+	d := suite.Deployment("worker", int32(n), w.linkedSpec()) //nolint:gosec // small
+	s(&d.Spec)
+	Expect(w.Create(ctx, d)).To(Succeed())
+	w.rolled(ctx, n)
+}
+
+// rolled waits until the controller says that the rollout is complete and every id is held by a Ready pod.
+func (w *workload) rolled(ctx context.Context, n int) {
+	GinkgoHelper()
+	Eventually(func(g Gomega) {
+		d, err := env.Client.AppsV1().Deployments(w.Name).Get(ctx, "worker", metav1.GetOptions{})
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(d.Status.ObservedGeneration).To(Equal(d.Generation))
+		s := d.Status
+		g.Expect([]int32{s.Replicas, s.UpdatedReplicas, s.ReadyReplicas}).To(HaveEach(BeEquivalentTo(n)), "replicas, updated, ready")
+		owner := w.owner(ctx)
+		g.Expect(owner.Clean()).To(BeTrue(), "the map is clean")
+		g.Expect(owner.Record.State.Handover).To(BeEmpty())
+		pods, err := w.ReadyPods(ctx, "worker")
+		g.Expect(err).NotTo(HaveOccurred())
+		var names []string
+		for _, p := range pods {
+			names = append(names, p.Name)
+		}
+		holders := owner.Record.State.Slots
+		g.Expect(holders).To(HaveLen(n))
+		for id := range n {
+			g.Expect(names).To(ContainElement(holders[id]), fmt.Sprintf("the holder of %d", id))
+		}
+	}).WithContext(ctx).Should(Succeed())
+}
+
+// breakImage begins a revision whose program does not exist.
+func (w *workload) breakImage(ctx context.Context) {
+	GinkgoHelper()
+	_, err := env.Client.AppsV1().Deployments(w.Name).Patch(ctx, "worker", types.JSONPatchType,
+		[]byte(`[{"op":"add","path":"/spec/template/spec/containers/0/command","value":["/bin/false"]}]`), metav1.PatchOptions{FieldManager: "kubectl-edit"})
+	Expect(err).NotTo(HaveOccurred())
+}
+
+// undo does what kubectl rollout undo does: the template and the annotations of the ReplicaSet of that
+// revision are put onto the Deployment.
+func (w *workload) undo(ctx context.Context, revision string) {
+	GinkgoHelper()
+	sets, err := env.Client.AppsV1().ReplicaSets(w.Name).List(ctx, metav1.ListOptions{})
+	Expect(err).NotTo(HaveOccurred())
+	for _, rs := range sets.Items {
+		if rs.Annotations["deployment.kubernetes.io/revision"] != revision {
+			continue
+		}
+		d, err := env.Client.AppsV1().Deployments(w.Name).Get(ctx, "worker", metav1.GetOptions{})
+		Expect(err).NotTo(HaveOccurred())
+		template := rs.Spec.Template.DeepCopy()
+		delete(template.Labels, appsv1.DefaultDeploymentUniqueLabelKey)
+		annotations := map[string]string{"deployment.kubernetes.io/revision": d.Annotations["deployment.kubernetes.io/revision"]}
+		for k, v := range rs.Annotations {
+			if _, own := annotations[k]; !own && k != "deployment.kubernetes.io/desired-replicas" && k != "deployment.kubernetes.io/max-replicas" && k != "deployment.kubernetes.io/revision-history" {
+				annotations[k] = v
+			}
+		}
+		patch := []map[string]any{
+			{"op": "replace", "path": "/spec/template", "value": template},
+			{"op": "replace", "path": "/metadata/annotations", "value": annotations},
+		}
+		_, err = env.Client.AppsV1().Deployments(w.Name).Patch(ctx, "worker", types.JSONPatchType, mustJSON(patch), metav1.PatchOptions{FieldManager: "kubectl-rollout"})
+		Expect(err).NotTo(HaveOccurred())
+		return
+	}
+	Fail("there is no revision " + revision)
+}
+
+var _ = Describe("a rollout", func() {
+	var w *workload
+	BeforeEach(func(ctx SpecContext) { w = newWorkload(ctx, store.Deployment) })
+
+	DescribeTable("completes by itself", func(ctx SpecContext, n int, s strategy) {
+		w.roll(ctx, n, s)
+		w.restart(ctx)
+		w.rolled(ctx, n)
+	},
+		Entry("1, default strategy", 1, rolling("25%", "25%")),
+		Entry("2, default strategy", 2, rolling("25%", "25%")),
+		Entry("3, default strategy", 3, rolling("25%", "25%")),
+		Entry("4, default strategy", 4, rolling("25%", "25%")),
+		Entry("10, default strategy", 10, rolling("25%", "25%")),
+		Entry("1, maxUnavailable 0", 1, rolling("1", "0")),
+		Entry("4, maxUnavailable 0", 4, rolling("1", "0")),
+		Entry("10, maxUnavailable 0", 10, rolling("3", "0")),
+		Entry("4, maxSurge 100%", 4, rolling("100%", "0")),
+		Entry("1, maxSurge 0", 1, rolling("0", "1")),
+		Entry("3, maxSurge 0", 3, rolling("0", "1")),
+		Entry("3, Recreate", 3, recreate),
+	)
+
+	DescribeTable("that is broken can be rolled back half-way", func(ctx SpecContext, n int, s strategy) {
+		w.roll(ctx, n, s)
+		w.breakImage(ctx)
+		Eventually(func(g Gomega) {
+			pods, err := w.Pods(ctx, "worker")
+			g.Expect(err).NotTo(HaveOccurred())
+			crashes := int32(0)
+			for _, p := range pods {
+				crashes += restarts(&p, "worker")
+			}
+			g.Expect(crashes).To(BeNumerically(">", 0), "a pod of the broken revision crashes")
+		}).WithContext(ctx).Should(Succeed())
+		w.undo(ctx, "1")
+		w.rolled(ctx, n)
+	},
+		Entry("1, default strategy", 1, rolling("25%", "25%")),
+		Entry("2, default strategy", 2, rolling("25%", "25%")),
+		Entry("4, maxUnavailable 1", 4, rolling("1", "1")),
+	)
+})
+
+func mustJSON(v any) []byte {
+	GinkgoHelper()
+	b, err := json.Marshal(v)
+	Expect(err).NotTo(HaveOccurred())
+	return b
+}
