@@ -159,7 +159,7 @@ func (h *holding) isLost(view store.Owner) bool {
 // intact: the map has this pod's entry and can be trusted as far as it can ever be.
 func (h *holding) intact(view store.Owner) bool {
 	trusted := view.Clean() || (view.Record.Sealed && view.Untrackable && view.Record.State.Epoch >= h.held.token)
-	return trusted && view.Names(h.held.id, h.o.Pod, h.pod.UID)
+	return trusted && view.Names(h.held.id, h.o.Pod, h.pod.UID) && h.obeyed(view)
 }
 
 func (h *holding) lose(ctx context.Context, reason string) error {

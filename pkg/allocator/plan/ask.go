@@ -64,7 +64,12 @@ func (p *planner) ask() {
 	able := p.able(me)
 	p.asking.Able, p.asking.Limit = len(able), max(1, p.in.Rollout.MaxUnavailable)
 	p.asking.UnderWay = len(p.next.Handover) + max(0, p.siblingsWithSlot(me)-p.in.Rollout.Available)
-	for _, pod := range p.waiters() {
+	waiters := p.waiters()
+	if at := slices.Index(waiters, me); at > 0 {
+		// Me first: whether the siblings' programs run nobody knows.
+		waiters = slices.Insert(slices.Delete(waiters, at, at+1), 0, me)
+	}
+	for _, pod := range waiters {
 		if pod.Ordinal != NoOrdinal || p.asks(pod.Name) {
 			continue
 		}

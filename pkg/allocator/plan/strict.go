@@ -9,11 +9,11 @@ import (
 // fence is the largest fence-after in use: me's, that of a live pod, or what stands on the owner. What
 // stands there is kept in mind also when somebody else wrote it: too long a quarantine harms nobody.
 func fence(in Input) time.Duration {
-	return max(in.State.FenceAfter, inUse(in))
+	return max(in.State.FenceAfter, in.FenceAfter, receipts(in))
 }
 
-func inUse(in Input) time.Duration {
-	most := in.FenceAfter
+func receipts(in Input) time.Duration {
+	most := time.Duration(0)
 	for i := range in.Pods {
 		if r := in.Pods[i].Receipt; r != nil {
 			most = max(most, r.FenceAfter)
@@ -56,9 +56,14 @@ func (p *planner) quarantined(id int) bool {
 // The owner's fence-after comes down only when nothing is left that it was written for.
 func (p *planner) dismiss() {
 	p.next.Quarantine = p.next.Quarantine.Without(p.held(), nil)
-	p.next.FenceAfter = inUse(p.in)
-	if len(p.next.Quarantine) > 0 {
+	_, has := p.holds[p.in.Me]
+	switch {
+	case len(p.next.Quarantine) > 0:
 		p.next.FenceAfter = p.fence
+	case has:
+		p.next.FenceAfter = max(p.in.FenceAfter, receipts(p.in))
+	default:
+		p.next.FenceAfter = receipts(p.in) // a pod without a slot has nothing to be fenced
 	}
 }
 

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"math/rand/v2"
 	"strconv"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,8 +41,11 @@ func (s *Store) SwapReceipt(ctx context.Context, pod *metav1.PartialObjectMetada
 	if cost == nil && oldCost != nil && !same(oldCost, costOf(oldLabel)) {
 		cost = oldCost // somebody else's
 	}
-	if renew && receipt != nil && same(receipt, oldReceipt) {
-		*receipt += " " // white space is free in JSON
+	if receipt != nil && oldReceipt != nil && strings.TrimRight(*oldReceipt, blanks) == *receipt {
+		*receipt = *oldReceipt
+		if renew {
+			*receipt = strings.TrimRight(*oldReceipt, blanks) + nonce()
+		}
 	}
 	if same(label, oldLabel) && same(receipt, oldReceipt) && same(cost, oldCost) {
 		return pod, nil
@@ -92,6 +97,19 @@ func (s *Store) judgePod(ctx context.Context, pod *metav1.PartialObjectMetadata,
 		return ErrConflict
 	}
 	return refused
+}
+
+// blanks are white space, which is free in JSON.
+const blanks = " \t"
+
+// nonce returns 24 random blanks: bytes that a receipt of the same meaning never had before.
+func nonce() string {
+	b := make([]byte, 24)
+	bits := rand.Uint32() //nolint:gosec // it has to differ, not to be secret
+	for i := range b {
+		b[i] = blanks[bits>>i&1]
+	}
+	return string(b)
 }
 
 // receiptValues returns the label, the receipt and the deletion cost that belong together. The cost
