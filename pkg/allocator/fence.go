@@ -151,6 +151,7 @@ func (a *Allocator) confirms(owner store.Owner, held held) bool {
 func (h *holding) fence() {
 	h.log.Info("no contact with the API server for too long: the id is given up until it is back", "id", h.held.id, "epoch", h.held.token, "fenceAfter", h.o.FenceAfter)
 	h.held = nil
+	h.wrote = false // somebody may have removed the receipt meanwhile: the next take writes it again
 	h.show(identity.StateFenced)
 }
 
