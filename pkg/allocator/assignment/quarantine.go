@@ -186,7 +186,10 @@ func ParseQuarantine(text string, now time.Time) (Quarantine, error) {
 			return nil, fmt.Errorf("id %d stands twice", q[i].From)
 		}
 	}
-	return q.sorted(), nil
+	if q = q.sorted(); q.Encode() != text {
+		return nil, fmt.Errorf("not in canonical form: %s", quote(text))
+	}
+	return q, nil
 }
 
 func parseSpan(text string) (Span, error) {

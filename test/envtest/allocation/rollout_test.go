@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -13,7 +14,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	clocktesting "k8s.io/utils/clock/testing"
+
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	idcontext "github.com/idalloc/idalloc/pkg/context"
+	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/test/envtest/suite"
 )
 
@@ -153,6 +158,49 @@ var _ = Describe("a rollout", func() {
 		Entry("2, default strategy", 2, rolling("25%", "25%")),
 		Entry("4, maxUnavailable 1", 4, rolling("1", "1")),
 	)
+})
+
+var _ = Describe("a rollout that is stuck on a broken revision", func() {
+	It("does not keep a pod that had to move from a free slot for ever", func(ctx SpecContext) {
+		w := newWorkload(ctx, store.Deployment)
+		d := suite.Deployment("worker", 4, suite.PodSpec(suite.Container("main", "/bin/sleep", "1000")))
+		rolling("1", "0")(&d.Spec)
+		Expect(w.Create(ctx, d)).To(Succeed())
+		clk := clocktesting.NewFakeClock(time.Now())
+		instances := map[string]*idcontext.Instance{}
+		for _, pod := range w.somePods(ctx, 4) {
+			config, err := w.Config(ctx)
+			Expect(err).NotTo(HaveOccurred())
+			i, err := idcontext.Start(ctx, idcontext.Options{PodName: pod.Name, PodNamespace: w.Name, Config: config, Clock: clk})
+			Expect(err).NotTo(HaveOccurred())
+			DeferCleanup(i.Close)
+			instances[pod.Name] = i
+		}
+		for _, i := range instances {
+			current := func() identity.Identity {
+				clk.Step(time.Second)
+				return i.Current()
+			}
+			Eventually(current).WithContext(ctx).Should(HaveField("State", identity.StateAssigned))
+		}
+		before := w.assignment(ctx)
+
+		By("starting a revision that never gets Ready and does not claim")
+		_, err := env.Client.AppsV1().Deployments(w.Name).Patch(ctx, "worker", types.JSONPatchType,
+			[]byte(`[{"op":"add","path":"/spec/template/spec/containers/0/readinessProbe","value":{"httpGet":{"path":"/","port":1}}}]`), metav1.PatchOptions{})
+		Expect(err).NotTo(HaveOccurred())
+		w.somePods(ctx, 5)
+		By("scaling down so that the holder of 2 goes and that of 3 has to move")
+		w.patchPod(ctx, before[2], `{"metadata":{"annotations":{"controller.kubernetes.io/pod-deletion-cost":"0"}}}`)
+		Expect(w.Scale(ctx, store.Deployment, "worker", 3)).To(Succeed())
+		Eventually(func(g Gomega) {
+			clk.Step(5 * time.Second)
+			g.Expect(instances[before[3]].Current()).To(HaveField("ID", 2))
+		}).WithContext(ctx).Should(Succeed())
+		pods, err := w.Pods(ctx, "worker")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(pods).To(HaveLen(4), "three old pods and a broken one")
+	})
 })
 
 func mustJSON(v any) []byte {

@@ -1,0 +1,190 @@
+package allocator
+
+import (
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+)
+
+// handClock is moved by hand.
+type handClock struct{ at time.Duration }
+
+func (c *handClock) now() time.Duration { return c.at }
+
+func TestLease(t *testing.T) {
+	const length = 4 * time.Second
+	start := func() (*handClock, *lease) {
+		c := &handClock{at: time.Hour}
+		return c, newLease(length, c.at, c.now)
+	}
+	t.Run("lasts from the sending of the request", func(t *testing.T) {
+		c := &handClock{at: time.Hour}
+		sent := c.at - time.Second
+		l := newLease(length, sent, c.now)
+		if l.deadline() != sent+length {
+			t.Errorf("the deadline is %s, want %s", l.deadline(), sent+length)
+		}
+		c.at = sent + length - 1
+		if l.expired() {
+			t.Error("it expired before its time")
+		}
+		c.at = sent + length
+		if !l.expired() {
+			t.Error("it did not expire in time")
+		}
+	})
+	t.Run("is over at once when the answer took longer than it lasts", func(t *testing.T) {
+		c := &handClock{at: time.Hour}
+		if l := newLease(length, c.at-length, c.now); !l.expired() {
+			t.Error("it did not expire")
+		}
+	})
+	t.Run("is renewed from the sending, not from the answer", func(t *testing.T) {
+		c, l := start()
+		c.at += 3 * time.Second
+		sent := c.at - time.Second
+		l.renew(sent)
+		if l.deadline() != sent+length {
+			t.Errorf("the deadline is %s, want %s", l.deadline(), sent+length)
+		}
+	})
+	t.Run("is never shortened by a late answer to an early request", func(t *testing.T) {
+		c, l := start()
+		c.at += 2 * time.Second
+		l.renew(c.at)
+		until := l.deadline()
+		l.renew(c.at - time.Second)
+		if l.deadline() != until {
+			t.Errorf("the deadline moved from %s to %s", until, l.deadline())
+		}
+	})
+	t.Run("stays over although nobody looked when it ended", func(t *testing.T) {
+		c, l := start()
+		c.at += length
+		l.renew(c.at) // an answer that came at the deadline
+		if !l.expired() {
+			t.Error("it was renewed after its end")
+		}
+		c.at -= time.Second
+		if !l.expired() {
+			t.Error("a clock that stepped back brought it back")
+		}
+	})
+}
+
+// Whatever is asked in whatever order: once over, over; never over before the last renewed deadline;
+// always over at it.
+func TestLeaseIsSticky(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		length := time.Duration(rapid.IntRange(1, 20).Draw(t, "length"))
+		c := &handClock{}
+		l := newLease(length, 0, c.now)
+		until, over := length, false
+		for range rapid.IntRange(0, 30).Draw(t, "steps") {
+			c.at += time.Duration(rapid.IntRange(0, 8).Draw(t, "passes"))
+			over = over || c.at >= until
+			if rapid.Bool().Draw(t, "renew") {
+				sent := c.at - time.Duration(rapid.IntRange(0, 8).Draw(t, "ago"))
+				l.renew(sent)
+				if !over {
+					until = max(until, sent+length)
+					over = c.at >= until
+				}
+			}
+			if got := l.expired(); got != over {
+				t.Fatalf("at %d, deadline %d: expired() = %t, want %t", c.at, until, got, over)
+			}
+		}
+	})
+}
+
+func quarantined(epochs ...int64) assignment.State {
+	var s assignment.State
+	for i, epoch := range epochs {
+		s.Quarantine = s.Quarantine.With(2*i, 2*i, epoch)
+	}
+	return s
+}
+
+func servedEpochs(q *quarantines, length time.Duration) []int64 {
+	return slices.Sorted(maps.Keys(q.served(length)))
+}
+
+func TestQuarantinesCountFromTheFirstSight(t *testing.T) {
+	const length = 10 * time.Second
+	c := &handClock{at: time.Hour}
+	q := &quarantines{now: c.now}
+	if _, ok := q.next(length); ok || len(q.served(length)) > 0 {
+		t.Error("there is a quarantine before one was seen")
+	}
+	// The epoch is a wall clock's; however old it is, nothing is served before it was watched long enough.
+	q.note(quarantined(1))
+	if got := servedEpochs(q, length); len(got) > 0 {
+		t.Errorf("%v served at first sight", got)
+	}
+	c.at += 4 * time.Second
+	q.note(quarantined(1, 5))
+	if in, ok := q.next(length); !ok || in != 6*time.Second {
+		t.Errorf("the next ends in %s, %t, want 6s", in, ok)
+	}
+	c.at += 6*time.Second - 1
+	if got := servedEpochs(q, length); len(got) > 0 {
+		t.Errorf("%v served before the time", got)
+	}
+	c.at++
+	if got := servedEpochs(q, length); !slices.Equal(got, []int64{1}) {
+		t.Errorf("served: %v, want 1 alone", got)
+	}
+	if in, ok := q.next(length); !ok || in != 4*time.Second {
+		t.Errorf("the next ends in %s, %t, want 4s", in, ok)
+	}
+	if got := servedEpochs(q, 2*length); len(got) > 0 {
+		t.Errorf("%v served although somebody has a longer fence-after now", got)
+	}
+}
+
+func TestQuarantinesThatComeBackBeginAnew(t *testing.T) {
+	const length = 10 * time.Second
+	c := &handClock{}
+	q := &quarantines{now: c.now}
+	q.note(quarantined(1))
+	c.at += length
+	q.note(assignment.State{})
+	q.note(quarantined(1))
+	if got := servedEpochs(q, length); len(got) > 0 {
+		t.Errorf("%v served: an old state that was brought back must not end a new quarantine", got)
+	}
+	c.at += length
+	q.note(quarantined(1))
+	if got := servedEpochs(q, length); !slices.Equal(got, []int64{1}) {
+		t.Errorf("served: %v, want 1", got)
+	}
+}
+
+func TestFenceOptions(t *testing.T) {
+	for name, tc := range map[string]struct {
+		o    Options
+		good bool
+	}{
+		"off":                        {Options{}, true},
+		"the shortest":               {Options{FenceAfter: MinFenceAfter}, true},
+		"below it":                   {Options{FenceAfter: MinFenceAfter - 1}, false},
+		"negative":                   {Options{FenceAfter: -time.Second}, false},
+		"the longest":                {Options{FenceAfter: assignment.MaxFenceAfter}, true},
+		"beyond it":                  {Options{FenceAfter: assignment.MaxFenceAfter + 1}, false},
+		"half of it to stop in":      {Options{FenceAfter: 10 * time.Second, FenceLead: 5 * time.Second}, true},
+		"more than half to stop in":  {Options{FenceAfter: 10 * time.Second, FenceLead: 5*time.Second + 1}, false},
+		"a negative time to stop in": {Options{FenceAfter: 10 * time.Second, FenceLead: -1}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := tc.o.checkFence(); (err == nil) != tc.good {
+				t.Errorf("checkFence() = %v", err)
+			}
+		})
+	}
+}
