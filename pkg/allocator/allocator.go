@@ -52,8 +52,8 @@ type Options struct {
 	// the work. It is less than FenceAfter.
 	FenceLead time.Duration
 	// Fenced is told that the id is given up for lack of contact, before Publish is told. It is called
-	// from a goroutine of its own, at most once for each id that was held. The work must have
-	// stopped FenceLead later.
+	// from a goroutine of its own, at most once for each id that was held, and may block until the work has
+	// stopped, which must be so FenceLead later.
 	Fenced func()
 }
 

@@ -102,13 +102,12 @@ func (a *Allocator) guard(ctx context.Context) (fenced <-chan struct{}, stop fun
 	held := *a.held
 	running.Go(func() { a.keepContact(ctx, held, l) })
 	running.Go(func() {
-		for ctx.Err() == nil {
+		for ctx.Err() == nil && !l.expired() {
 			boottime.Wait(l.deadline(), ctx.Done())
-			if ctx.Err() == nil && l.expired() {
-				a.o.Fenced()
-				close(gone)
-				return
-			}
+		}
+		if l.expired() { // also when the loop noticed it first and stops this
+			a.o.Fenced()
+			close(gone)
 		}
 	})
 	return gone, func() {
