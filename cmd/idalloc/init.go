@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -11,19 +12,31 @@ import (
 	"github.com/idalloc/idalloc/pkg/identity"
 )
 
+// errInitFence: strict mode is refused and not ignored, because the user counts on it.
+var errInitFence = usageError{errors.New("--fence-after: init exits and the files that it leaves cannot expire, so it has no strict mode: use idalloc run, the linked package pkg/context, or idalloc watch with --fence-exec as a native sidecar without init")}
+
 func newInit(g *global) *cobra.Command {
 	p := &inPod{global: g}
+	var fenceAfter time.Duration
 	cmd := &cobra.Command{
 		Use:   "init",
 		Short: "Claim an id for this pod, publish it once, and exit",
 		Long: `Claims a slot for this pod, publishes id and count as files in --dir, and exits. The pod keeps
 the slot until it is gone. Run it as an init container, with "idalloc watch" beside the workload
-to keep the files true: a scale-down may take the id away.`,
+to keep the files true: a scale-down may take the id away.
+
+` + rolloutHelp,
 		Example: "  POD_NAME=worker-5d9-x2 POD_NAMESPACE=default idalloc init --dir /tmp/idalloc --timeout 30s",
 		Args:    noArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return p.init(cmd.Context()) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if fenceAfter != 0 {
+				return errInitFence
+			}
+			return p.init(cmd.Context())
+		},
 	}
 	p.bind(cmd)
+	cmd.Flags().DurationVar(&fenceAfter, "fence-after", 0, "refused unless 0: there is no strict mode for files that nobody takes back")
 	return cmd
 }
 

@@ -3,8 +3,10 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -99,6 +101,44 @@ func (s *shelf) empty() error {
 	lost.State = identity.StateLost
 	return s.Publish(lost)
 }
+
+// note keeps the id that the workload is about to lose for noted: the files do not show it any more,
+// but a process that restarts meanwhile has to ask the workload about it. An id that is not assigned
+// is none.
+func (s *shelf) note(id identity.Identity) error {
+	err := os.Remove(s.lastID())
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	if err == nil && id.Assigned() {
+		var b []byte
+		b, err = json.Marshal(id)
+		if err == nil {
+			err = os.WriteFile(s.lastID(), append(b, '\n'), 0o644) //nolint:gosec // no secret, and other users' containers read here
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("idalloc: the id that is given up cannot be kept: %w: mount a writable emptyDir at --dir", err)
+	}
+	return nil
+}
+
+// noted returns what note kept, which is not assigned if that was none.
+func (s *shelf) noted() (id identity.Identity, err error) {
+	b, err := os.ReadFile(s.lastID())
+	if errors.Is(err, fs.ErrNotExist) {
+		return id, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(b, &id)
+	}
+	if err != nil {
+		return identity.Identity{}, fmt.Errorf("idalloc: which id is being given up is not known: delete the pod: %w", err)
+	}
+	return id, nil
+}
+
+func (s *shelf) lastID() string { return filepath.Join(s.Path(), ".last-id") }
 
 func (s *shelf) marker() string { return filepath.Join(s.Path(), ".pod-uid") }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 
+	"github.com/idalloc/idalloc/internal/hook"
 	"github.com/idalloc/idalloc/internal/publish"
 	"github.com/idalloc/idalloc/internal/workload"
 	"github.com/idalloc/idalloc/pkg/allocator"
@@ -24,6 +25,8 @@ type watcher struct {
 	inPod
 	httpAddress string
 	moveDelay   time.Duration
+	drain       drainFlags
+	fence       fenceFlags
 }
 
 func newWatch(g *global) *cobra.Command {
@@ -37,19 +40,33 @@ pod may act under its id. Run it beside the workload, or alone as a native sidec
 probe on /readyz.
 
 When a scale-down leaves this pod with an id at or above the count, the id is withdrawn from the
-files, and after --move-delay its slot is given away and a free one below the count is taken.`,
+files, and after --move-delay its slot is given away and a free one below the count is taken. With a
+drain hook, --drain-exec or --drain=http, the slot is given away when the hook says that the work
+has stopped.
+
+` + rolloutHelp,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return w.run(cmd.Context()) },
 	}
 	w.bind(cmd)
 	f := cmd.Flags()
-	f.StringVar(&w.httpAddress, "http-address", ":8089", "address of GET /v1/identity, /readyz and /healthz; empty: off")
+	f.StringVar(&w.httpAddress, "http-address", ":8089", "address of GET /v1/identity, /readyz and /healthz, and of POST /v1/drained; empty: off")
 	f.DurationVar(&w.moveDelay, "move-delay", time.Second,
-		"time between withdrawing an id from the files and giving its slot away; longer than the workload takes to notice")
+		"without a drain hook: time between withdrawing an id from the files and giving its slot away; longer than the workload takes to notice")
+	w.drain.bind(f)
+	w.fence.bind(f)
 	return cmd
 }
 
 func (w *watcher) run(ctx context.Context) error {
+	drain, err := w.drain.check(w.httpAddress)
+	if err != nil {
+		return err
+	}
+	kill, err := w.fence.check()
+	if err != nil {
+		return err
+	}
 	log, err := w.logger()
 	if err != nil {
 		return err
@@ -66,23 +83,36 @@ func (w *watcher) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	hub := publish.NewHub(first)
-	o.Publish = func(id identity.Identity) {
-		err := dir.Publish(id)
-		if err == nil || !id.Assigned() {
-			hub.Set(id)
-		}
-		if err != nil {
-			cancel(err) // files that say an old identity are worse than a restart
+	loop := &loop{watcher: w, shelf: dir, signalled: signalled, log: log}
+	tell := &announcer{shelf: dir, hub: hub, fenced: loop.fenced, fail: cancel}
+	hub.CheckFenced(loop.fenced)
+	left, err := tell.recall()
+	if err != nil {
+		return err
+	}
+	o.Publish, o.Stale = tell.publish, hub.SetStale
+	w.setStopped(&o, tell, drain)
+	if kill != nil {
+		f := &fencer{log: log, lead: w.fence.lead(), withdraw: tell.withdraw, kill: kill.Run}
+		o.FenceAfter, o.FenceLead = w.fence.after, f.lead
+		o.Fenced = func() { f.fence(ctx) }
+		if left {
+			f.fence(ctx) // nobody watched the time since the process before this one ended
 		}
 	}
-	o.Stale = hub.SetStale
-	o.Stopped = w.waitMoveDelay
-
-	loop := &loop{watcher: w, o: o, shelf: dir, signalled: signalled, log: log}
+	loop.o = o
 	if w.httpAddress == "" {
 		return loop.run(ctx)
 	}
 	server := publish.NewServer(w.httpAddress, hub, func(context.Context) error { return loop.healthy() })
+	if w.drain.mode == drainHTTP {
+		server.OnDrained(tell.gate.Drained)
+	}
+	return w.serve(ctx, cancel, server, loop)
+}
+
+// serve runs the loop and the server until one of them ends, and then the other.
+func (w *watcher) serve(ctx context.Context, cancel context.CancelCauseFunc, server *publish.Server, loop *loop) error {
 	if err := server.Listen(ctx); err != nil {
 		return err
 	}
@@ -92,9 +122,24 @@ func (w *watcher) run(ctx context.Context) error {
 		cancel(err)
 		served <- err
 	}()
-	err = loop.run(ctx)
+	err := loop.run(ctx)
 	cancel(err)
 	return errors.Join(err, <-served)
+}
+
+// setStopped says what "the work has stopped" means here. Only a drain hook knows, so only with one
+// this pod's slot may be asked for.
+func (w *watcher) setStopped(o *allocator.Options, tell *announcer, command *hook.Command) {
+	if !w.drain.hooked() {
+		o.Stopped = w.waitMoveDelay
+		return
+	}
+	d := &drainer{drainFlags: w.drain, log: o.Log, givenUp: tell.givenUp}
+	d.ask = func(ctx context.Context, _ identity.Identity) error { return tell.gate.Wait(ctx) }
+	if command != nil {
+		d.ask = command.Run
+	}
+	o.HandsOver, o.Stopped = true, d.stopped
 }
 
 // waitMoveDelay is what a watcher can do for "the work has stopped": the id is out of the files,
@@ -126,6 +171,12 @@ func (l *loop) healthy() error {
 		return a.Healthy()
 	}
 	return nil // still looking for the API server
+}
+
+// fenced reports by the clock whether the id that was published last is given up for lack of contact.
+func (l *loop) fenced() bool {
+	a := l.alloc.Load()
+	return a != nil && a.Fenced()
 }
 
 func (l *loop) run(ctx context.Context) error {

@@ -7,8 +7,11 @@
 // files themselves: open "id", treat "no such file" as "no id now", and look again when the link
 // "..data" was replaced.
 //
+// With DRAIN_URL it also takes part in a hand-over ("idalloc watch --drain=http"): drain.go.
+//
 //	IDALLOC_DIR   where the files are; default /var/run/idalloc
 //	PROBE_DIR     when set: append what is seen every few milliseconds to PROBE_DIR/<pod>.log
+//	DRAIN_URL     when set: where to say that the work has stopped, http://127.0.0.1:8089/v1/drained
 //	POD_NAME      the name of that log; default the host name, which in a pod is the pod's name
 //
 // The flags are for trying things in an image that has no shell:

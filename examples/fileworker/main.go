@@ -67,26 +67,39 @@ func work(dir string) error {
 // the work of the next one begins.
 func follow(ctx context.Context, dir string) error {
 	cancel, done := func() {}, closed()
+	var last identity.Identity // the one that was worked under last
 	err := identity.Follow(ctx, dir, func(id identity.Identity) {
 		cancel()
 		<-done
-		cancel, done = func() {}, closed()
-		if !id.Assigned() {
-			log.Printf("no id now, the state is %s", id.State)
-			return
-		}
 		var own context.Context
 		own, cancel = context.WithCancel(ctx)
 		finished := make(chan struct{})
 		done = finished
+		if id.Assigned() {
+			last = id
+		}
+		epoch := last.Epoch
 		go func() {
 			defer close(finished)
-			serve(own, id)
+			act(own, id, epoch)
 		}()
 	})
 	cancel()
 	<-done
 	return err
+}
+
+// act does what is to be done about an identity until ctx ends. When it begins, the work under the
+// identity before, whose epoch it is told, has stopped.
+func act(ctx context.Context, id identity.Identity, epoch int64) {
+	if id.Assigned() {
+		serve(ctx, id)
+		return
+	}
+	log.Printf("no id now, the state is %s", id.State)
+	if url := os.Getenv("DRAIN_URL"); url != "" && id.State == identity.StateDraining {
+		sayDrained(ctx, url, epoch)
+	}
 }
 
 // serve stands for the work: it does what belongs to this id until ctx ends.

@@ -25,22 +25,41 @@ const (
 // restarted.
 type HealthFunc func(context.Context) error
 
+// DrainedFunc takes in the workload's word that it has stopped using the id of this epoch; 0 is
+// whatever id it had. The error is a sentence that says why that is of no use now.
+type DrainedFunc func(epoch int64) error
+
 type handler struct {
 	hub    *Hub
 	health HealthFunc
+	// drained is nil where nobody waits for the workload's word.
+	drained DrainedFunc
 	// closing ends the long polls.
 	closing <-chan struct{}
 }
 
-// newHandler returns the routes. The mux answers HEAD like GET, other methods with 405 and Allow,
-// and other paths with 404.
-func newHandler(hub *Hub, health HealthFunc, closing <-chan struct{}) http.Handler {
-	h := &handler{hub: hub, health: health, closing: closing}
+// routes returns the routes. The mux answers HEAD like GET, other methods with 405 and Allow, and
+// other paths with 404.
+func (h *handler) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/identity", h.identity)
 	mux.HandleFunc("GET /readyz", h.readyz)
 	mux.HandleFunc("GET /healthz", h.healthz)
-	return mux
+	mux.HandleFunc("POST /v1/drained", h.postDrained)
+	return withoutBody(mux)
+}
+
+// withoutBody refuses requests with a body, none of which is ever read: nothing here takes one, and
+// waiting for one that does not come would hold a connection.
+func withoutBody(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ContentLength == 0 {
+			next.ServeHTTP(w, r)
+			return
+		}
+		w.Header().Set("Connection", "close") // or the server would read what it can of the body
+		http.Error(w, "send no body: nothing here takes one", http.StatusRequestEntityTooLarge)
+	})
 }
 
 func (h *handler) identity(w http.ResponseWriter, r *http.Request) {

@@ -197,6 +197,7 @@ func TestMethodsAndPaths(t *testing.T) {
 func TestShutdownEndsLongPolls(t *testing.T) {
 	s := start(t, assigned(3, 5, 7), nil)
 	etag := s.do(t, "GET", "/v1/identity", "").header.Get("ETag")
+	s.until(t, http.StateIdle, 1) // or that connection could be taken for a long poll's
 	codes := make(chan int, 3)
 	for range cap(codes) {
 		go func() { codes <- s.do(t, "GET", "/v1/identity?wait=5m", etag).code }()

@@ -21,6 +21,7 @@ type Hub struct {
 	mu      sync.Mutex
 	now     Snapshot
 	changed chan struct{}
+	fenced  func() bool
 }
 
 // NewHub returns a Hub that holds initial, usually a pending identity that names the pod.
@@ -48,11 +49,26 @@ func (h *Hub) SetStale(stale bool) {
 	h.now.Stale = stale
 }
 
+// CheckFenced makes every Get ask whether the id that was set last is given up for lack of contact,
+// whatever Set was told: a process that was suspended has to find out by a clock at the moment it
+// answers. fenced must not block and not call the Hub. Call it before the Hub has readers.
+func (h *Hub) CheckFenced(fenced func() bool) { h.fenced = fenced }
+
 // Get returns what the Hub holds.
 func (h *Hub) Get() Snapshot {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.now
+	now := h.now
+	if now.Assigned() && h.fenced != nil && h.fenced() {
+		now.Identity = Withdrawn(now.Identity, identity.StateFenced)
+	}
+	return now
+}
+
+// Withdrawn returns what is published of id when there is no id any more, for the reason that state says.
+func Withdrawn(id identity.Identity, state identity.State) identity.Identity {
+	id.State, id.ID, id.Epoch = state, identity.None, 0
+	return id
 }
 
 // Changed returns a channel that is closed once the Hub's version is higher than since; it is closed

@@ -19,9 +19,10 @@ const (
 	maxHeaderBytes  = 16 << 10
 )
 
-// Server answers GET /v1/identity, /readyz and /healthz from a Hub.
+// Server answers GET /v1/identity, /readyz and /healthz from a Hub, and POST /v1/drained.
 type Server struct {
 	address string
+	handler *handler
 	closing chan struct{}
 	once    sync.Once
 	http    *http.Server
@@ -38,10 +39,10 @@ func NewServer(address string, hub *Hub, health HealthFunc) *Server {
 	closing := make(chan struct{})
 	s := &Server{
 		address: address,
+		handler: &handler{hub: hub, health: health, closing: closing},
 		closing: closing,
 		conns:   map[net.Conn]http.ConnState{},
 		http: &http.Server{
-			Handler:           newHandler(hub, health, closing),
 			ReadHeaderTimeout: readHeaderTimeout,
 			// No ReadTimeout: its expiry would end the context of a long poll.
 			WriteTimeout:   writeTimeout,
@@ -49,9 +50,14 @@ func NewServer(address string, hub *Hub, health HealthFunc) *Server {
 			MaxHeaderBytes: maxHeaderBytes,
 		},
 	}
+	s.http.Handler = s.handler.routes()
 	s.http.ConnState = s.track
 	return s
 }
+
+// OnDrained sets who takes in the workload's POST /v1/drained; without it that is answered with 409.
+// Call it before the server runs.
+func (s *Server) OnDrained(drained DrainedFunc) { s.handler.drained = drained }
 
 // track notes the state of a connection. One on which no request has begun would hold up the shutdown
 // for seconds: http.Server gives it time for its first request, and clients open some that they never use.

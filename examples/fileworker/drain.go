@@ -1,0 +1,58 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+)
+
+const (
+	// drainAgain is how often it is said that the work has stopped, until the state is another one:
+	// the idalloc container may have restarted and forgotten.
+	drainAgain = time.Second
+	// drainTimeout bounds one request.
+	drainTimeout = 5 * time.Second
+)
+
+// sayDrained tells the idalloc container that the work under the id of this epoch has stopped, so that
+// the pod that waits for the id gets it. epoch is 0 if this process had no id. ctx ends when the state
+// changes, and with it the request: nothing is said any more once the work begins again.
+func sayDrained(ctx context.Context, target string, epoch int64) {
+	if epoch != 0 {
+		target += "?" + url.Values{"epoch": {strconv.FormatInt(epoch, 10)}}.Encode()
+	}
+	ticker := time.NewTicker(drainAgain)
+	defer ticker.Stop()
+	for {
+		if err := postDrained(ctx, target); err != nil && ctx.Err() == nil {
+			log.Print(err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+func postDrained(ctx context.Context, target string) error {
+	ctx, cancel := context.WithTimeout(ctx, drainTimeout)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, target, http.NoBody) //nolint:gosec // the pod's author names the address
+	if err != nil {
+		return err
+	}
+	resp, err := http.DefaultClient.Do(r) //nolint:gosec // as above
+	if err != nil {
+		return err
+	}
+	if resp.StatusCode != http.StatusNoContent {
+		err = fmt.Errorf("%s: %s", target, resp.Status)
+	}
+	return errors.Join(err, resp.Body.Close())
+}

@@ -1,0 +1,131 @@
+package hook
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/idalloc/idalloc/pkg/identity"
+)
+
+const (
+	// outputLimit is how much of the end of a command's output an error quotes, in bytes.
+	outputLimit = 1 << 10
+	// outputDelay bounds the wait for the output of processes that a command left running.
+	outputDelay = time.Second
+)
+
+// Command is a program and its arguments.
+type Command struct {
+	argv []string
+}
+
+// Parse reads a command line. There is no shell: words are separated by white space, single or double
+// quotes keep a word with white space together, and no other character means anything. The error
+// says what is wrong with the line.
+func Parse(line string) (*Command, error) {
+	argv, err := split(line)
+	if err != nil {
+		return nil, err
+	}
+	if len(argv) == 0 || argv[0] == "" {
+		return nil, errors.New("it names no program")
+	}
+	return &Command{argv: argv}, nil
+}
+
+func split(line string) (words []string, err error) {
+	var word strings.Builder
+	var quote rune
+	inWord := false
+	for _, r := range line {
+		switch {
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote != 0:
+			word.WriteRune(r)
+		case r == '\'' || r == '"':
+			quote, inWord = r, true
+		case r == ' ' || r == '\t' || r == '\n' || r == '\r':
+			if inWord {
+				words = append(words, word.String())
+			}
+			word.Reset()
+			inWord = false
+		default:
+			word.WriteRune(r)
+			inWord = true
+		}
+	}
+	if quote != 0 {
+		return nil, fmt.Errorf("the quote %c is not closed", quote)
+	}
+	if inWord {
+		words = append(words, word.String())
+	}
+	return words, nil
+}
+
+// Run runs the command for the id that is given up and blocks until it ended. It is nil when the
+// command exited with 0. When ctx ends first, the command and all processes of its group are
+// killed, and the error wraps ctx's cause. Errors quote the end of the command's output.
+//
+// The command's environment is this process's, with IDALLOC_ID, IDALLOC_COUNT and IDALLOC_EPOCH of id.
+func (c *Command) Run(ctx context.Context, id identity.Identity) error {
+	var output tail
+	cmd := exec.CommandContext(ctx, c.argv[0], c.argv[1:]...) //nolint:gosec // the operator names the command
+	cmd.Env = append(os.Environ(), environment(id)...)
+	cmd.Stdout, cmd.Stderr = &output, &output
+	// A group of its own, so that what the command started dies with it.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error {
+		err := syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+		if errors.Is(err, syscall.ESRCH) {
+			return os.ErrProcessDone
+		}
+		return err
+	}
+	cmd.WaitDelay = outputDelay
+	err := cmd.Run()
+	if err == nil || errors.Is(err, exec.ErrWaitDelay) {
+		return nil // exit code 0; what it left running is its own business
+	}
+	if cause := context.Cause(ctx); cause != nil {
+		err = fmt.Errorf("%w (%w)", cause, err)
+	}
+	if text := output.String(); text != "" {
+		return fmt.Errorf("%s: %w; its output ends with: %s", c.argv[0], err, text)
+	}
+	return fmt.Errorf("%s: %w", c.argv[0], err)
+}
+
+func environment(id identity.Identity) []string {
+	return []string{
+		"IDALLOC_ID=" + strconv.Itoa(id.ID),
+		"IDALLOC_COUNT=" + strconv.Itoa(id.Count),
+		"IDALLOC_EPOCH=" + strconv.FormatInt(id.Epoch, 10),
+	}
+}
+
+// tail keeps the last outputLimit bytes that were written to it.
+type tail struct{ data []byte }
+
+// Write implements io.Writer. os/exec writes from one goroutine when both streams are the same.
+func (t *tail) Write(p []byte) (int, error) {
+	t.data = append(t.data, p...)
+	if over := len(t.data) - outputLimit; over > 0 {
+		t.data = append(t.data[:0], t.data[over:]...)
+	}
+	return len(p), nil
+}
+
+// String returns valid UTF-8 without white space at its ends.
+func (t *tail) String() string {
+	return strings.TrimSpace(strings.ToValidUTF8(string(t.data), "?"))
+}

@@ -1,0 +1,124 @@
+package hook
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/idalloc/idalloc/pkg/identity"
+)
+
+var errStop = errors.New("enough")
+
+func held() identity.Identity {
+	return identity.Identity{State: identity.StateAssigned, ID: 3, Count: 5, Epoch: 7}
+}
+
+func TestParse(t *testing.T) {
+	for line, want := range map[string][]string{
+		"/stop":                       {"/stop"},
+		"  /stop\t--id  3\n":          {"/stop", "--id", "3"},
+		`/bin/sh -c 'kill "$A" ; $B'`: {"/bin/sh", "-c", `kill "$A" ; $B`},
+		`/stop "a 'b' c" d'e f'g ""`:  {"/stop", "a 'b' c", "de fg", ""},
+		`/stop a\ b`:                  {"/stop", `a\`, "b"},
+	} {
+		c, err := Parse(line)
+		if err != nil || !slices.Equal(c.argv, want) {
+			t.Errorf("%q is %q, %v, want %q", line, c, err, want)
+		}
+	}
+	for line, want := range map[string]string{
+		"": "names no program", " \t": "names no program", `""`: "names no program",
+		"/stop 'it": "quote ' is not closed", `/stop "`: `quote " is not closed`,
+	} {
+		if c, err := Parse(line); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is %q, %v, want an error with %q", line, c, err, want)
+		}
+	}
+}
+
+func command(t *testing.T, script string) *Command {
+	t.Helper()
+	return &Command{argv: []string{"/bin/sh", "-c", script}}
+}
+
+func TestExitCodeZeroMeansStopped(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "out")
+	t.Setenv("IDALLOC_ID", "99")
+	t.Setenv("OUT", out)
+	if err := command(t, `echo "$IDALLOC_ID $IDALLOC_COUNT $IDALLOC_EPOCH" >"$OUT"`).Run(t.Context(), held()); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := os.ReadFile(out); err != nil || string(b) != "3 5 7\n" { //nolint:gosec // a file of the test
+		t.Errorf("the command's environment says %q, %v", b, err)
+	}
+}
+
+func TestAnythingElseDoesNot(t *testing.T) {
+	err := command(t, `echo out; echo err >&2; exit 3`).Run(t.Context(), held())
+	if err == nil || !strings.Contains(err.Error(), "exit status 3; its output ends with: out\nerr") {
+		t.Errorf("error is %v", err)
+	}
+	err = command(t, `kill -9 $$`).Run(t.Context(), held())
+	if err == nil || !strings.Contains(err.Error(), "signal: killed") {
+		t.Errorf("error is %v", err)
+	}
+	err = (&Command{argv: []string{"/no/such/program"}}).Run(t.Context(), held())
+	if !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("error is %v", err)
+	}
+}
+
+func TestOnlyTheEndOfTheOutputIsQuoted(t *testing.T) {
+	err := command(t, `i=0; while test $i -lt 1000; do echo "line $i"; i=$((i+1)); done; exit 1`).Run(t.Context(), held())
+	if err == nil || !strings.HasSuffix(err.Error(), "line 998\nline 999") || len(err.Error()) > outputLimit+100 {
+		t.Errorf("error is %v", err)
+	}
+}
+
+// The end of a pipe that all processes of the group hold open tells when the last of them is gone.
+func TestTheEndOfTheContextKillsTheGroup(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PIPE", pipe)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- command(t, `exec >"$PIPE" 2>&1; trap '' TERM; sleep 1000 & echo up; wait`).Run(ctx, held())
+	}()
+	f, err := os.Open(pipe) //nolint:gosec // a pipe of the test
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close() //nolint:errcheck // only read
+	up := make([]byte, 3)
+	if _, err := io.ReadFull(f, up); err != nil {
+		t.Fatal(err)
+	}
+	cancel(errStop)
+	if err := <-ended; !errors.Is(err, errStop) {
+		t.Errorf("error is %v, want the cause of the context's end", err)
+	}
+	if rest, err := io.ReadAll(f); err != nil || len(rest) > 0 {
+		t.Errorf("after the kill: %q, %v", rest, err)
+	}
+}
+
+func TestWhatACommandLeavesRunningDoesNotHoldItUp(t *testing.T) {
+	pids := filepath.Join(t.TempDir(), "pid")
+	t.Setenv("PIDS", pids)
+	if err := command(t, `sleep 1000 & echo $! >"$PIDS"`).Run(t.Context(), held()); err != nil {
+		t.Error(err)
+	}
+	if err := command(t, `kill -9 $(cat "$PIDS")`).Run(t.Context(), held()); err != nil {
+		t.Errorf("what the command left running was killed with it: %v", err)
+	}
+}

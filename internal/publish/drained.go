@@ -1,0 +1,67 @@
+package publish
+
+import (
+	"fmt"
+	"net/http"
+	"net/netip"
+	"strconv"
+)
+
+// postDrained answers POST /v1/drained with 204 when the workload's word was of use, and with 409 and
+// the reason when not.
+func (h *handler) postDrained(w http.ResponseWriter, r *http.Request) {
+	if reason := foreign(r); reason != "" {
+		http.Error(w, reason, http.StatusForbidden)
+		return
+	}
+	epoch, err := parseEpoch(r)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	if h.drained == nil {
+		http.Error(w, "nothing to drain: nobody waits for the workload here; idalloc watch does with --drain=http", http.StatusConflict)
+		return
+	}
+	if err := h.drained(epoch); err != nil {
+		http.Error(w, err.Error(), http.StatusConflict)
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// foreign says why a request does not count as one of the pod's own, empty if it does. All containers
+// of a pod share its loopback interface, and nobody else does. But two things pass on what others
+// ask: a service mesh's proxy, which says so in a header, and a browser at the end of a port-forward.
+// Browsers send Origin with every POST, also with one to a name that was rebound to this address,
+// so the Host header has nothing to add.
+func foreign(r *http.Request) string {
+	peer, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil || !peer.Addr().Unmap().IsLoopback() {
+		return "only a container of this pod may say this: post to 127.0.0.1 or [::1], not to the pod's address"
+	}
+	for _, name := range []string{"Forwarded", "X-Forwarded-For", "Via"} {
+		if r.Header.Get(name) != "" {
+			return "only a container of this pod may say this: the header " + name + " says that a proxy passed the request on"
+		}
+	}
+	for _, name := range []string{"Origin", "Sec-Fetch-Site"} {
+		if r.Header.Get(name) != "" {
+			return "only the workload may say this: the header " + name + " says that the request comes from a browser"
+		}
+	}
+	return ""
+}
+
+// parseEpoch returns 0 when the request names no epoch.
+func parseEpoch(r *http.Request) (int64, error) {
+	text := r.URL.Query().Get("epoch")
+	if text == "" {
+		return 0, nil
+	}
+	epoch, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || epoch <= 0 {
+		return 0, fmt.Errorf("epoch=%q is not an epoch: give the one that came with the id, or none", text)
+	}
+	return epoch, nil
+}

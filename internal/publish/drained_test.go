@@ -1,0 +1,124 @@
+package publish
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/idalloc/idalloc/pkg/identity"
+)
+
+// self is a peer of the same pod.
+const self = "127.0.0.1:5"
+
+// post asks a handler without a connection, so that the peer can be anybody.
+func post(t *testing.T, drained DrainedFunc, target, peer string, header ...string) answer {
+	t.Helper()
+	s := NewServer(":0", NewHub(without(identity.StateDraining, 5)), nil)
+	s.OnDrained(drained)
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, target, http.NoBody)
+	r.RemoteAddr = peer
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	w := httptest.NewRecorder()
+	s.Handler().ServeHTTP(w, r)
+	return answer{w.Code, w.Header(), w.Body.String()}
+}
+
+func TestDrainedTakesTheWorkloadsWord(t *testing.T) {
+	var got []int64
+	take := func(epoch int64) error {
+		got = append(got, epoch)
+		return nil
+	}
+	for _, peer := range []string{self, "127.8.9.10:5", "[::1]:5", "[::ffff:127.0.0.1]:5"} {
+		post(t, take, "/v1/drained", peer).want(t, 204, "")
+	}
+	post(t, take, "/v1/drained?epoch=1795219200123", self).want(t, 204, "")
+	if len(got) != 5 || got[0] != 0 || got[4] != 1795219200123 {
+		t.Errorf("the epochs said are %v", got)
+	}
+}
+
+func TestDrainedRefuses(t *testing.T) {
+	refuse := func(int64) error { return errors.New("nothing to drain: the id is in use") }
+	never := func(int64) error {
+		t.Error("a word was taken that should be refused")
+		return nil
+	}
+	for name, c := range map[string]struct {
+		drained      DrainedFunc
+		target, peer string
+		header       []string
+		code         int
+		says         string
+	}{
+		"when there is nothing to drain":     {refuse, "", self, nil, 409, "the id is in use"},
+		"when nobody waits":                  {nil, "", self, nil, 409, "--drain=http"},
+		"another pod":                        {never, "", "10.0.0.7:5", nil, 403, "only a container of this pod"},
+		"another pod, IPv6":                  {never, "", "[fd00::7]:5", nil, 403, "only a container of this pod"},
+		"a peer without an address":          {never, "", "@", nil, 403, "only a container of this pod"},
+		"a proxy":                            {never, "", "127.0.0.6:5", []string{"X-Forwarded-For", "10.0.0.7"}, 403, "a proxy passed the request on"},
+		"another site's page in a browser":   {never, "", self, []string{"Origin", "https://example.com"}, 403, "Origin"},
+		"a page of no origin":                {never, "", self, []string{"Origin", "null"}, 403, "Origin"},
+		"a browser that hides the origin":    {never, "", self, []string{"Sec-Fetch-Site", "cross-site"}, 403, "Sec-Fetch-Site"},
+		"an epoch that is none":              {never, "?epoch=soon", self, nil, 400, "is not an epoch"},
+		"the epoch that goes with no id":     {never, "?epoch=0", self, nil, 400, "is not an epoch"},
+		"an epoch of another pod's, from it": {never, "?epoch=1", "10.0.0.7:5", nil, 403, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			post(t, c.drained, "/v1/drained"+c.target, c.peer, c.header...).want(t, c.code, c.says)
+		})
+	}
+}
+
+func TestDrainedIsForPOSTOnly(t *testing.T) {
+	s := start(t, without(identity.StateDraining, 5), nil)
+	for _, method := range []string{"GET", "HEAD", "PUT", "DELETE"} {
+		if a := s.do(t, method, "/v1/drained", ""); a.code != 405 || a.header.Get("Allow") != "POST" {
+			t.Errorf("%s: %d, Allow %q", method, a.code, a.header.Get("Allow"))
+		}
+	}
+	s.do(t, "POST", "/v1/drained", "").want(t, 409, "nobody waits")
+}
+
+func TestABodyIsRefusedAndNotWaitedFor(t *testing.T) {
+	s := start(t, assigned(3, 5, 7), nil)
+	body := strings.NewReader(`{"epoch":7}`)
+	for _, path := range []string{"/v1/drained", "/v1/identity"} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.base+path, body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.ContentLength = 1 << 40 // more is promised than comes
+		r.Header.Set("Expect", "100-continue")
+		resp, err := http.DefaultTransport.RoundTrip(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := resp.Body.Close(); err != nil {
+			t.Error(err)
+		}
+		if resp.StatusCode != http.StatusRequestEntityTooLarge || !resp.Close {
+			t.Errorf("%s: %d, closes %t", path, resp.StatusCode, resp.Close)
+		}
+	}
+}
+
+func TestAFencedIDIsNotAnsweredWhateverWasSet(t *testing.T) {
+	s := start(t, assigned(3, 5, 7), nil)
+	over := false
+	s.hub.fenced = func() bool { return over }
+	etag := s.do(t, "GET", "/v1/identity", "").header.Get("ETag")
+	s.do(t, "GET", "/readyz", "").want(t, 200, "3/5")
+	s.hub.mu.Lock()
+	over = true
+	s.hub.mu.Unlock()
+	s.do(t, "GET", "/v1/identity", etag).want(t, 200, `"state":"fenced","id":null,"count":5,"epoch":0`)
+	s.do(t, "GET", "/readyz", "").want(t, 503, "the state is fenced")
+	s.hub.Set(without(identity.StatePending, 5))
+	s.do(t, "GET", "/v1/identity", etag).want(t, 200, `"state":"pending"`)
+}

@@ -1,0 +1,174 @@
+package allocation
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/identity"
+	"github.com/idalloc/idalloc/test/envtest/suite"
+)
+
+// drainByHTTP lets the watcher wait for the workload's word.
+func drainByHTTP(spec *corev1.PodSpec) {
+	worker, watcher := &spec.Containers[0], &spec.Containers[1]
+	worker.Env = append(worker.Env, corev1.EnvVar{Name: "DRAIN_URL", Value: "http://$(POD_IP):8089/v1/drained"})
+	watcher.Command = append(watcher.Command, "--drain=http")
+}
+
+// drainByExec lets the watcher run a script that hears of the id in its environment.
+func drainByExec(spec *corev1.PodSpec, script string) {
+	watcher := &spec.Containers[1]
+	watcher.Command = append(watcher.Command, "--drain-exec", "/bin/sh -c '"+script+"'")
+}
+
+// makeMove scales from two to one such that the pod with id 1 stays, and returns both pods' names.
+func (w *workload) makeMove(ctx SpecContext) (low, high string) {
+	GinkgoHelper()
+	before := w.settled(ctx, 2)
+	for id, pod := range before {
+		w.patchPod(ctx, pod, fmt.Sprintf(`{"metadata":{"annotations":{"controller.kubernetes.io/pod-deletion-cost":"%d"}}}`, id))
+	}
+	Expect(w.Scale(ctx, store.Deployment, "worker", 1)).To(Succeed())
+	return before[0], before[1]
+}
+
+// watcherLog returns what the pod's watcher logged.
+func (w *workload) watcherLog(pod string) string {
+	b, err := os.ReadFile(env.Node.Logs(w.Name, pod, "idalloc"))
+	if err != nil {
+		return err.Error()
+	}
+	return string(b)
+}
+
+func (w *workload) expectState(ctx SpecContext, pod string, state identity.State) {
+	GinkgoHelper()
+	Eventually(func(g Gomega) {
+		id, err := w.identity(ctx, *w.pod(ctx, pod))
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(id.State).To(Equal(state))
+	}).WithContext(ctx).Should(Succeed())
+}
+
+var _ = Describe("a drain hook", func() {
+	var (
+		w    *workload
+		spec *corev1.PodSpec
+	)
+	BeforeEach(func(ctx SpecContext) {
+		w = newWorkload(ctx, store.Deployment)
+		spec = w.podSpec()
+	})
+
+	It("that is a command keeps the slot of a pod that has to move until it exits with 0", func(ctx SpecContext) {
+		dir := GinkgoT().TempDir()
+		gate, asked := filepath.Join(dir, "gate"), filepath.Join(dir, "asked")
+		drainByExec(spec, `echo "$IDALLOC_ID $IDALLOC_COUNT" >>`+asked+`; while ! test -e `+gate+`; do sleep 0.1; done`)
+		Expect(w.Create(ctx, suite.Deployment("worker", 2, spec))).To(Succeed())
+		low, high := w.makeMove(ctx)
+		w.expectState(ctx, high, identity.StateDraining)
+		Eventually(func() (string, error) {
+			b, err := os.ReadFile(asked) //nolint:gosec // a file of the test
+			return string(b), err
+		}).WithContext(ctx).Should(Equal("1 2\n"))
+		Expect(w.assignment(ctx)).To(HaveKeyWithValue(1, high), "the work has not stopped")
+		Expect(os.WriteFile(gate, nil, 0o600)).To(Succeed())
+		Expect(w.settled(ctx, 1)).To(Equal(map[int]string{0: high}))
+		Expect(low).NotTo(Equal(high))
+	})
+
+	It("that failed keeps the slot, and its output is in the log", func(ctx SpecContext) {
+		gate := filepath.Join(GinkgoT().TempDir(), "gate")
+		drainByExec(spec, `test -e `+gate+` || { echo "the queue is not empty"; exit 7; }`)
+		Expect(w.Create(ctx, suite.Deployment("worker", 2, spec))).To(Succeed())
+		_, high := w.makeMove(ctx)
+		Eventually(func() string { return w.watcherLog(high) }).WithContext(ctx).Should(And(
+			ContainSubstring("the work has not stopped"), ContainSubstring("the queue is not empty"), ContainSubstring("exit status 7")))
+		w.expectState(ctx, high, identity.StateDraining)
+		Expect(w.assignment(ctx)).To(HaveKeyWithValue(1, high))
+		Expect(os.WriteFile(gate, nil, 0o600)).To(Succeed())
+		Expect(w.settled(ctx, 1)).To(Equal(map[int]string{0: high}), "the hook is asked again")
+	})
+
+	It("that is the workload's word lets a pod move when the workload has stopped", func(ctx SpecContext) {
+		drainByHTTP(spec)
+		Expect(w.Create(ctx, suite.Deployment("worker", 2, spec))).To(Succeed())
+		_, high := w.makeMove(ctx)
+		Expect(w.settled(ctx, 1)).To(Equal(map[int]string{0: high}))
+	})
+
+	It("whose word does not come in time lets the slot go only if told so", func(ctx SpecContext) {
+		watcher := &spec.Containers[1]
+		watcher.Command = append(watcher.Command, "--drain=http", "--drain-timeout=1s", "--drain-timeout-action=give")
+		Expect(w.Create(ctx, suite.Deployment("worker", 2, spec))).To(Succeed())
+		_, high := w.makeMove(ctx)
+		Expect(w.settled(ctx, 1)).To(Equal(map[int]string{0: high}))
+		Expect(w.watcherLog(high)).To(ContainSubstring("the work has not stopped in time; its slot is given away all the same"))
+	})
+
+	DescribeTable("lets a rolling update with the default strategy complete", func(ctx SpecContext, replicas int32) {
+		drainByHTTP(spec)
+		Expect(w.Create(ctx, suite.Deployment("worker", replicas, spec))).To(Succeed())
+		before := w.settled(ctx, int(replicas))
+		w.restart(ctx)
+		Eventually(func(g Gomega) {
+			held, err := w.holders(ctx)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(held).To(HaveLen(int(replicas)))
+			for _, pod := range before {
+				g.Expect(held).NotTo(ContainElement(pod))
+			}
+		}).WithContext(ctx).Should(Succeed())
+		w.settled(ctx, int(replicas))
+	},
+		Entry("of one replica", int32(1)),
+		Entry("of three", int32(3)),
+	)
+})
+
+var _ = Describe("a fence hook", func() {
+	It("runs when the watcher has lost contact, and the id comes back with the API server", Serial, func(ctx SpecContext) {
+		w := newWorkload(ctx, store.Deployment)
+		fenced := filepath.Join(GinkgoT().TempDir(), "fenced")
+		spec := w.sidecarSpec()
+		watcher := &spec.InitContainers[0]
+		watcher.Command = append(watcher.Command, "--fence-after=3s", "--fence-exec", `/bin/sh -c 'echo "$IDALLOC_ID" >>`+fenced+`'`)
+		Expect(w.Create(ctx, suite.Deployment("worker", 1, spec))).To(Succeed())
+		before := w.settled(ctx, 1)
+		pod := w.pod(ctx, before[0])
+		Expect(fenced).NotTo(BeAnExistingFile())
+		env.ControlPlane.KillAPIServer()
+		Eventually(func(g Gomega) {
+			id, err := w.identity(ctx, *pod)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(id.State).To(Equal(identity.StateFenced))
+			b, err := os.ReadFile(fenced) //nolint:gosec // a file of the test
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(string(b)).To(Equal("0\n"))
+		}).WithContext(ctx).Should(Succeed())
+		Expect(env.ControlPlane.StartAPIServer(ctx)).To(Succeed())
+		Expect(w.settled(ctx, 1)).To(Equal(before))
+	})
+
+	It("runs first when the watcher restarts, because nobody looked meanwhile", func(ctx SpecContext) {
+		w := newWorkload(ctx, store.Deployment)
+		fenced := filepath.Join(GinkgoT().TempDir(), "fenced")
+		spec := w.sidecarSpec()
+		watcher := &spec.InitContainers[0]
+		watcher.Command = append(watcher.Command, "--fence-after=5s", "--fence-exec", `/bin/sh -c 'echo "$IDALLOC_ID" >>`+fenced+`'`)
+		Expect(w.Create(ctx, suite.Deployment("worker", 1, spec))).To(Succeed())
+		before := w.settled(ctx, 1)
+		Expect(env.Node.Signal(w.Name, before[0], "idalloc", syscall.SIGKILL)).To(Succeed())
+		Eventually(func() ([]byte, error) {
+			return os.ReadFile(fenced) //nolint:gosec // a file of the test
+		}).WithContext(ctx).Should(BeEquivalentTo("0\n"))
+		Expect(w.settled(ctx, 1)).To(Equal(before))
+	})
+})
