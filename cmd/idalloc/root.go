@@ -74,7 +74,7 @@ func newRoot() *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("%w: see %s --help", err, cmd.CommandPath())}
 	})
-	root.AddCommand(newInit(g), newWatch(g), newGet(g), newGC(g), newVersion())
+	root.AddCommand(newInit(g), newWatch(g), newGet(g), newVerify(g), newGC(g), newVersion())
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
 	describeEnvironment(root)
 	return root

@@ -1,17 +1,14 @@
-// Package slots is the view of an owner's slots that "idalloc get" shows.
+// Package slots looks at an owner and its pods from outside: the rows of "idalloc get", the findings of
+// "idalloc verify".
 package slots
 
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
@@ -30,6 +27,8 @@ const (
 	Duplicate State = "duplicate"
 	// Handover: a live pod has it, and another asks for it.
 	Handover State = "handover"
+	// Quarantine: no pod has it, but the process of one that vanished might still act under it.
+	Quarantine State = "quarantine"
 )
 
 // Slot is one row.
@@ -66,71 +65,15 @@ type View struct {
 
 // Read reads an owner and its pods. Errors: as of store.Get and store.ListPods.
 func Read(ctx context.Context, s *store.Store, ref store.Ref) (View, error) {
-	owner, err := s.Get(ctx, ref)
+	now, err := read(ctx, s, ref)
 	if err != nil {
 		return View{}, err
 	}
-	pods := map[string]pod{}
-	for _, selector := range []string{owner.Selector, assignment.InstanceIDLabel} {
-		list, err := s.ListFullPods(ctx, ref.Namespace, metav1.ListOptions{LabelSelector: selector})
-		if err != nil {
-			return View{}, err
-		}
-		for i := range list.Items {
-			p := newPod(&list.Items[i], owner, s.Clock.Now())
-			if p.receipt != nil || selector == owner.Selector {
-				pods[p.name] = p
-			}
-		}
-	}
-	if err := readOthers(ctx, s, owner, pods); err != nil {
-		return View{}, err
-	}
-	return build(owner, pods), nil
+	return now.view(), nil
 }
 
-// readOthers reads the holders that somebody relabelled.
-func readOthers(ctx context.Context, s *store.Store, owner store.Owner, pods map[string]pod) error {
-	for _, name := range owner.Record.State.Slots {
-		if _, known := pods[name]; known {
-			continue
-		}
-		u, err := s.GetFullPod(ctx, owner.Namespace, name)
-		if errors.Is(err, store.ErrGone) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		pods[name] = newPod(u, owner, s.Clock.Now())
-	}
-	return nil
-}
-
-type pod struct {
-	name, uid, revision, node, phase string
-	created                          metav1.Time
-	terminating                      bool
-	receipt                          *assignment.Receipt
-}
-
-func (p pod) live() bool { return p.phase != "Succeeded" && p.phase != "Failed" }
-
-func newPod(u *unstructured.Unstructured, owner store.Owner, now time.Time) pod {
-	p := pod{name: u.GetName(), uid: string(u.GetUID()), created: u.GetCreationTimestamp(), terminating: u.GetDeletionTimestamp() != nil}
-	p.node, _, _ = unstructured.NestedString(u.Object, "spec", "nodeName")
-	p.phase, _, _ = unstructured.NestedString(u.Object, "status", "phase")
-	labels := u.GetLabels()
-	p.revision = cmp.Or(labels["pod-template-hash"], labels["controller-revision-hash"])
-	receipt, err := assignment.ReceiptOf(u.GetAnnotations(), p.uid, owner.String(), now)
-	if (err == nil || errors.Is(err, assignment.ErrBadEpoch)) && receipt != nil && !receipt.GaveUp {
-		p.receipt = receipt
-	}
-	return p
-}
-
-func build(owner store.Owner, pods map[string]pod) View {
-	state := owner.Record.State
+func (n snapshot) view() View {
+	owner, state := n.owner, n.owner.Record.State
 	v := View{
 		Owner: owner.String(), Namespace: owner.Namespace, Count: owner.Count, Epoch: state.Epoch, Clean: owner.Clean(),
 		Slots: []Slot{}, Waiting: []string{},
@@ -143,7 +86,7 @@ func build(owner store.Owner, pods map[string]pod) View {
 	for id := range owner.Count {
 		ids[id] = true
 	}
-	for _, p := range pods {
+	for _, p := range n.pods {
 		if p.receipt != nil && p.live() {
 			receipts[p.receipt.ID]++
 			ids[p.receipt.ID] = true
@@ -155,24 +98,23 @@ func build(owner store.Owner, pods map[string]pod) View {
 		entries[name]++
 	}
 	for id := range ids {
-		v.Slots = append(v.Slots, row(id, owner, pods, receipts[id] > 1 || entries[state.Slots[id]] > 1))
+		v.Slots = append(v.Slots, n.row(id, receipts[id] > 1 || entries[state.Slots[id]] > 1))
 	}
 	slices.SortFunc(v.Slots, func(a, b Slot) int { return cmp.Compare(a.ID, b.ID) })
-	for name, p := range pods {
-		if entries[name] == 0 && p.receipt == nil && p.live() && !p.terminating {
-			v.Waiting = append(v.Waiting, name)
-		}
+	for _, p := range n.waiters() {
+		v.Waiting = append(v.Waiting, p.name)
 	}
 	slices.Sort(v.Waiting)
 	return v
 }
 
-func row(id int, owner store.Owner, pods map[string]pod, duplicate bool) Slot {
-	slot := Slot{ID: id, Pod: owner.Record.State.Slots[id], Requester: owner.Record.State.Handover[id], State: Free}
+func (n snapshot) row(id int, duplicate bool) Slot {
+	state := n.owner.Record.State
+	slot := Slot{ID: id, Pod: state.Slots[id], Requester: state.Handover[id], State: Free}
 	if slot.Pod == "" {
-		slot.Pod = byReceipt(id, pods)
+		slot.Pod = n.byReceipt(id)
 	}
-	p, exists := pods[slot.Pod]
+	p, exists := n.pods[slot.Pod]
 	if exists {
 		slot.Revision, slot.Node, slot.Phase, slot.Terminating = p.revision, p.node, p.phase, p.terminating
 		slot.Since = &p.created
@@ -180,10 +122,12 @@ func row(id int, owner store.Owner, pods map[string]pod, duplicate bool) Slot {
 			slot.Receipt = p.receipt.Epoch
 		}
 	}
-	uid := owner.Record.State.UIDs[id]
+	_, quarantined := state.Quarantine.Since(id)
 	switch {
+	case slot.Pod == "" && quarantined:
+		slot.State = Quarantine
 	case slot.Pod == "":
-	case !exists || !p.live() || (uid != "" && uid != p.uid):
+	case n.death(id, p, exists) != "":
 		slot.State = Dead
 	case duplicate:
 		slot.State = Duplicate
@@ -196,9 +140,9 @@ func row(id int, owner store.Owner, pods map[string]pod, duplicate bool) Slot {
 }
 
 // byReceipt finds the holder of a slot whose entry somebody removed.
-func byReceipt(id int, pods map[string]pod) string {
+func (n snapshot) byReceipt(id int) string {
 	found := ""
-	for name, p := range pods {
+	for name, p := range n.pods {
 		if p.receipt != nil && p.receipt.ID == id && p.live() && (found == "" || name < found) {
 			found = name
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/util/wait"
 
@@ -59,12 +60,12 @@ func sweepOnce(ctx context.Context, s *store.Store, ref store.Ref, dryRun bool) 
 	if err := owner.Unreadable(); err != nil {
 		return Result{}, err
 	}
-	if !owner.Record.Present {
-		return Result{}, nil // nothing was ever assigned here
-	}
 	census, err := Survey(ctx, s, owner)
 	if err != nil {
 		return Result{}, err
+	}
+	if !owner.Record.Present && !slices.ContainsFunc(census.Live, holdsReceipt) {
+		return Result{}, nil // nothing was ever assigned here
 	}
 	decision := plan.Plan(plan.Input{
 		Count: owner.Count, State: owner.Record.State, Clean: owner.Clean(), ReusesNames: owner.ReusesNames(),
@@ -87,3 +88,5 @@ func sweepOnce(ctx context.Context, s *store.Store, ref store.Ref, dryRun bool) 
 	result.Wrote = true
 	return result, nil
 }
+
+func holdsReceipt(p plan.Pod) bool { return p.Receipt != nil && !p.Receipt.GaveUp }

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/idalloc/idalloc/internal/slots"
+)
+
+type verifier struct {
+	*global
+	output string
+	wait   time.Duration
+}
+
+func newVerify(g *global) *cobra.Command {
+	v := &verifier{global: g}
+	cmd := &cobra.Command{
+		Use:   "verify KIND/NAME [-n NAMESPACE] [-o table|json] [--wait=DURATION]",
+		Short: "Check an owner against its live pods; exit 1 if something is wrong",
+		Long: `Checks that every id is held once, by a live pod, as the assignment and the pods' receipts say, and
+changes nothing. It exits with 1 if an id is held twice, by a dead pod, or by none while a live pod
+waits, or if somebody else changed the assignment and it is not restored yet; each finding says what
+to do. Warnings, such as one about a rolling update that would wait for ever, do not change the exit code.
+
+Pods that start or end are between two states for a moment: --wait looks again at every change until
+nothing is wrong or the time is over.`,
+		Example: "  idalloc verify deployment/worker -n prod --wait=1m",
+		RunE:    v.run,
+	}
+	f := cmd.Flags()
+	f.StringVarP(&v.output, "output", "o", "table", "table or json")
+	f.DurationVar(&v.wait, "wait", 0, "how long to look again at every change while something is wrong; 0: look once")
+	return cmd
+}
+
+func (v *verifier) run(cmd *cobra.Command, args []string) error {
+	log, err := v.logger()
+	if err != nil {
+		return err
+	}
+	show, ok := map[string]func(io.Writer, slots.Report) error{
+		"table": func(w io.Writer, r slots.Report) error { return r.Table(w) },
+		"json": func(w io.Writer, r slots.Report) error {
+			e := json.NewEncoder(w)
+			e.SetIndent("", "  ")
+			return e.Encode(r)
+		},
+	}[v.output]
+	if !ok {
+		return usageError{fmt.Errorf("-o %q: use table or json", v.output)}
+	}
+	if v.wait < 0 {
+		return usageError{fmt.Errorf("--wait %s: use 0 or more", v.wait)}
+	}
+	s, ref, err := v.connectTo(args)
+	if err != nil {
+		return err
+	}
+	report, err := slots.Await(cmd.Context(), s, ref, v.wait, log)
+	if err != nil {
+		return err
+	}
+	if err := show(cmd.OutOrStdout(), report); err != nil {
+		return err
+	}
+	if !report.OK {
+		return fmt.Errorf("%s in namespace %s: verify found what is wrong, %d in number; see above", ref, ref.Namespace, len(report.Findings))
+	}
+	return nil
+}

@@ -1,0 +1,351 @@
+package slots
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/idalloc/idalloc/pkg/allocator"
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+)
+
+// Kind is what is wrong.
+type Kind string
+
+// Kinds of findings.
+const (
+	// HeldTwice: two live pods claim one id.
+	HeldTwice Kind = "heldTwice"
+	// HeldByDead: the assignment gives the id to a pod that is gone, Succeeded or Failed.
+	HeldByDead Kind = "dead"
+	// Unheld: nobody has the id although a live pod waits for one.
+	Unheld Kind = "unheld"
+	// Damaged: what somebody else wrote cannot be read.
+	Damaged Kind = "damaged"
+	// Changed: somebody else changed the assignment, and it is not restored yet.
+	Changed Kind = "changed"
+	// Mismatch: a pod's receipt and the assignment do not agree.
+	Mismatch Kind = "mismatch"
+)
+
+// Finding is one thing that is wrong.
+type Finding struct {
+	Kind Kind `json:"kind"`
+	// ID is the id that it is about, nil if it is about none in particular.
+	ID  *int   `json:"id,omitempty"`
+	Pod string `json:"pod,omitempty"`
+	// Detail is a sentence that says what to do next.
+	Detail string `json:"detail"`
+}
+
+// Report is what a look at an owner and its pods found.
+type Report struct {
+	Owner     string `json:"owner"`
+	Namespace string `json:"namespace"`
+	OK        bool   `json:"ok"`
+	// Count is the owner's desired number, Held how many ids below it live pods hold.
+	Count int `json:"count"`
+	Held  int `json:"held"`
+	// Waiting is the number of the owner's live pods without a slot.
+	Waiting  int       `json:"waiting"`
+	Findings []Finding `json:"findings"`
+	// Warnings are sentences about what is not wrong but may become so.
+	Warnings []string `json:"warnings"`
+}
+
+// check finds what is wrong. It does no I/O: the same snapshot gives the same report.
+func check(n snapshot) Report {
+	c := checker{snapshot: n, state: n.owner.Record.State, receipts: map[int][]pod{}}
+	for _, p := range n.pods {
+		if p.receipt != nil && p.live() {
+			c.receipts[p.receipt.ID] = append(c.receipts[p.receipt.ID], p)
+		}
+	}
+	for _, holders := range c.receipts {
+		slices.SortFunc(holders, func(a, b pod) int { // the first has the slot
+			return cmp.Or(cmp.Compare(b.receipt.Epoch, a.receipt.Epoch), a.created.Compare(b.created.Time), cmp.Compare(a.name, b.name))
+		})
+	}
+	c.checkOwner()
+	c.checkReceipts()
+	if c.trusted() {
+		c.checkEntries()
+		c.checkWaiters()
+		c.checkRequests()
+	}
+	c.checkRollout()
+	return c.report()
+}
+
+type checker struct {
+	snapshot
+	state assignment.State
+	// receipts are the live pods with a receipt, by slot.
+	receipts map[int][]pod
+	findings []Finding
+	warnings []string
+}
+
+// trusted says that the entries of the map mean something. Without annotations and without receipts
+// nothing was ever assigned, which is as good as an empty map.
+func (c *checker) trusted() bool {
+	o := c.owner
+	return o.Clean() || c.untracked() || (!o.Record.Present && len(c.receipts) == 0)
+}
+
+func (c *checker) untracked() bool { return c.owner.Untrackable && c.owner.Record.Sealed }
+
+func (c *checker) findf(kind Kind, id int, name, format string, args ...any) {
+	c.findings = append(c.findings, Finding{Kind: kind, ID: &id, Pod: name, Detail: fmt.Sprintf(format, args...)})
+}
+
+func (c *checker) warnf(format string, args ...any) {
+	c.warnings = append(c.warnings, fmt.Sprintf(format, args...))
+}
+
+// gc is the command that frees the dead's slots and restores the map.
+func (c *checker) gc() string {
+	return fmt.Sprintf("`idalloc gc %s -n %s`", strings.ToLower(c.owner.Kind)+"/"+c.owner.Name, c.owner.Namespace)
+}
+
+func (c *checker) checkOwner() {
+	if c.untracked() {
+		c.warnf("somebody cleared metadata.managedFields of %s, so that idalloc cannot tell its own writes from others': ids stay unique, and each claim costs one list more", c.owner)
+	}
+	if c.trusted() {
+		return
+	}
+	restore := "the pods restore it from their receipts within seconds, and holders keep their ids meanwhile; if it stays, "
+	sweep := "run " + c.gc()
+	for _, p := range c.owner.Record.Problems {
+		c.findings = append(c.findings, Finding{Kind: Damaged, Detail: fmt.Sprintf("somebody else damaged %s: %s%s", p, restore, sweep)})
+	}
+	switch {
+	case len(c.owner.Record.Problems) > 0:
+	case !c.owner.Record.Present:
+		c.findings = append(c.findings, Finding{Kind: Changed, Detail: fmt.Sprintf(
+			"%s has no assignment although pods hold ids of it, because somebody removed it or the workload was created again: %ssee the log of idalloc in the pods", c.owner, restore)})
+	default:
+		c.findings = append(c.findings, Finding{Kind: Changed, Detail: "somebody else was the last to change the assignment, as metadata.managedFields shows: " + restore + sweep})
+	}
+}
+
+// checkReceipts compares the receipts with each other and with the map.
+func (c *checker) checkReceipts() {
+	for id, holders := range c.receipts {
+		has := holders[0].name
+		if c.trusted() && c.holds(id) {
+			has = c.state.Slots[id]
+		}
+		for _, p := range holders {
+			if p.name == has {
+				continue
+			}
+			c.findf(HeldTwice, id, p.name, "id %d is held twice: the receipt of pod %s names it, and it belongs to pod %s; "+
+				"a pod whose idalloc runs withdraws such a receipt within seconds; if it stays, run `kubectl delete pod %s -n %s`", id, p.name, has, p.name, c.owner.Namespace)
+		}
+		if p := holders[0]; c.trusted() && !c.holds(id) && !c.named(p) {
+			c.findf(Mismatch, id, p.name, "pod %s has a receipt for id %d, but the assignment does not name it: "+
+				"the next pod that plans writes it in; if it stays, run %s", p.name, id, c.gc())
+		}
+	}
+	for name, p := range c.pods {
+		if p.damage == "" || !p.live() {
+			continue
+		}
+		if p.receipt != nil { // of a bad epoch
+			c.warnf("pod %s: annotation %s: %s: it still locks id %d; set the clocks right, and delete the pod if it stays", name, assignment.ReceiptKey, p.damage, p.receipt.ID)
+			continue
+		}
+		f := Finding{Kind: Damaged, Pod: name, Detail: fmt.Sprintf("somebody else damaged the receipt of pod %s: annotation %s: %s: "+
+			"it locks nothing; idalloc in the pod writes it again within seconds, or delete the pod", name, assignment.ReceiptKey, p.damage)}
+		if id, named := c.state.Slots.Of(name); named && c.trusted() {
+			f.ID = &id
+		}
+		c.findings = append(c.findings, f)
+	}
+}
+
+// named reports whether the map gives this pod any slot.
+func (c *checker) named(p pod) bool {
+	id, ok := c.state.Slots.Of(p.name)
+	return ok && c.death(id, p, true) == ""
+}
+
+func (c *checker) checkEntries() {
+	var harmless []string // entries of the dead that nobody needs
+	entries := map[string]int{}
+	for _, id := range c.state.Slots.IDs() {
+		name := c.state.Slots[id]
+		p, exists := c.pods[name]
+		why := c.death(id, p, exists)
+		switch {
+		case why != "" && (id >= c.owner.Count || c.rollout.finished):
+			harmless = append(harmless, strconv.Itoa(id))
+		case why != "":
+			c.findf(HeldByDead, id, name, "id %d belongs to pod %s, which is %s: the next pod that waits takes it; to free it now, run %s", id, name, why, c.gc())
+		case p.receipt != nil && p.receipt.ID != id:
+			c.findf(Mismatch, id, name, "the assignment gives id %d to pod %s, whose receipt names id %d: "+
+				"idalloc in the pod settles it within seconds; if it stays, run `kubectl delete pod %s -n %s`", id, name, p.receipt.ID, name, c.owner.Namespace)
+		}
+		if first, twice := entries[name]; twice && why == "" {
+			c.findf(Mismatch, id, name, "the assignment gives pod %s both id %d and id %d: run `kubectl delete pod %s -n %s`", name, first, id, name, c.owner.Namespace)
+		}
+		entries[name] = id
+	}
+	if len(harmless) > 0 {
+		c.warnf("dead pods have entries that nobody needs, of ids %s: %s removes them", few(harmless), c.gc())
+	}
+}
+
+// checkWaiters finds the ids that waiting pods could have.
+func (c *checker) checkWaiters() {
+	var rest []pod
+	given := map[int]bool{}
+	unheld := func(id int, p pod) {
+		given[id] = true
+		c.findf(Unheld, id, p.name, "id %d belongs to nobody while pod %s waits for one: give a pod that starts time with --wait=1m; "+
+			"otherwise see the log of idalloc in pod %s, if it runs there at all", id, p.name, p.name)
+	}
+	for _, p := range c.waiters() {
+		switch {
+		case !c.claims(p):
+		case p.ordinal < 0 || p.ordinal >= c.owner.Count:
+			rest = append(rest, p)
+		case c.free(p.ordinal):
+			unheld(p.ordinal, p)
+		}
+	}
+	id := 0
+	for _, p := range rest {
+		for id < c.owner.Count && (!c.free(id) || given[id]) {
+			id++
+		}
+		if id >= c.owner.Count {
+			break
+		}
+		unheld(id, p)
+	}
+	c.checkQuarantine()
+}
+
+// claims reports whether a waiter may be expected to take a free slot.
+func (c *checker) claims(p pod) bool {
+	switch {
+	case p.controller == "": // it belongs to no owner, or its owner let go of it
+	case c.rollout.outdated[p.revision]: // from before idalloc was added
+	case p.gaveUp && c.live() > c.owner.Count: // it made room for another pod
+	default:
+		return true
+	}
+	return false
+}
+
+// live counts the owner's live pods.
+func (c *checker) live() int {
+	live := 0
+	for _, p := range c.pods {
+		if p.owned && p.live() {
+			live++
+		}
+	}
+	return live
+}
+
+// free reports whether a slot could be given out now. A dead pod's cannot: it is a finding of its own.
+func (c *checker) free(id int) bool {
+	_, taken := c.state.Slots[id]
+	_, quarantined := c.state.Quarantine.Since(id)
+	return !taken && !quarantined && len(c.receipts[id]) == 0
+}
+
+func (c *checker) checkQuarantine() {
+	var ids []string
+	for id := range c.owner.Count {
+		_, taken := c.state.Slots[id]
+		if _, quarantined := c.state.Quarantine.Since(id); quarantined && !taken {
+			ids = append(ids, strconv.Itoa(id))
+		}
+	}
+	if len(ids) > 0 && len(c.waiters()) > 0 {
+		c.warnf("strict mode keeps free ids in quarantine, because a process that vanished might still act under them, for %s from when a waiting pod first saw it: %s",
+			assignment.QuarantineTime(c.state.FenceAfter), few(ids))
+	}
+}
+
+// checkRequests looks for requests that nobody will meet.
+func (c *checker) checkRequests() {
+	for _, id := range c.state.Handover.IDs() {
+		name := c.state.Handover[id]
+		p, exists := c.pods[name]
+		held, holds := c.state.Slots.Of(name)
+		var why string
+		switch {
+		case id >= c.owner.Count:
+			why = fmt.Sprintf("the count is %d", c.owner.Count)
+		case !exists || !p.live() || p.terminating:
+			why = "the pod is dead or Terminating"
+		case holds:
+			why = fmt.Sprintf("the pod has id %d", held)
+		default:
+			continue
+		}
+		c.warnf("the request of pod %s for id %d cannot be met any more (%s): the next pod that plans drops it", name, id, why)
+	}
+}
+
+// checkRollout explains the deadlock of a rolling update that may stop no pod before new ones are Ready.
+func (c *checker) checkRollout() {
+	if c.owner.Kind != store.Deployment || c.owner.Count == 0 || !c.owner.Rollout.Blocks() {
+		return
+	}
+	var keep []string
+	for _, holders := range c.receipts {
+		for _, p := range holders {
+			if !p.receipt.HandsOver && !p.terminating {
+				keep = append(keep, p.name)
+			}
+		}
+	}
+	if len(keep) == 0 {
+		return
+	}
+	slices.Sort(keep)
+	c.warnf("a rolling update of %s would wait for ever: its maxUnavailable is 0 (a percentage of %d replicas is rounded down), so a new pod starts before an old one ends, "+
+		"and the id that it waits for cannot be handed over by %s: %s", c.owner, c.owner.Count, few(keep), allocator.WayOut)
+}
+
+// few joins words, and counts those that are too many for a sentence.
+func few(words []string) string {
+	const most = 5
+	if len(words) <= most {
+		return strings.Join(words, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(words[:most], ", "), len(words)-most)
+}
+
+func (c *checker) report() Report {
+	r := Report{
+		Owner: c.owner.String(), Namespace: c.owner.Namespace, OK: len(c.findings) == 0, Count: c.owner.Count,
+		Waiting: len(c.waiters()), Findings: append([]Finding{}, c.findings...), Warnings: append([]string{}, c.warnings...),
+	}
+	for id := range c.owner.Count {
+		if len(c.receipts[id]) > 0 || c.trusted() && c.holds(id) {
+			r.Held++
+		}
+	}
+	number := func(f Finding) int {
+		if f.ID == nil {
+			return -1
+		}
+		return *f.ID
+	}
+	slices.SortStableFunc(r.Findings, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(number(a), number(b)), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Pod, b.Pod), cmp.Compare(a.Detail, b.Detail))
+	})
+	slices.Sort(r.Warnings)
+	return r
+}

@@ -1,0 +1,360 @@
+package slots
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+)
+
+// settledPods is a snapshot of a Deployment of this many replicas whose pods a, b, c… hold 0, 1, 2….
+func settledPods(count int) snapshot {
+	n := snapshot{
+		owner: store.Owner{
+			Ref:     store.Ref{APIVersion: "apps/v1", Kind: store.Deployment, Namespace: "shop", Name: "worker"},
+			Count:   count,
+			Tracked: true,
+			Rollout: store.Rollout{MaxUnavailable: 1},
+			Record:  assignment.Record{Present: true, Sealed: true, State: assignment.State{Slots: assignment.Slots{}, Epoch: 100}},
+		},
+		pods:    map[string]pod{},
+		rollout: rollout{outdated: map[string]bool{}},
+	}
+	for id := range count {
+		p := n.add(string(rune('a' + id)))
+		n.owner.Record.State.Slots[id] = p.name
+		n.lock(p.name, id, 100)
+	}
+	return n
+}
+
+// add adds a live pod without a slot; each is younger than the one before.
+func (n snapshot) add(name string) pod {
+	p := pod{
+		name: name, uid: "uid-" + name, phase: "Running", owned: true, controller: "worker-5d9", revision: "5d9", ordinal: noOrdinal,
+		created: metav1.NewTime(time.Unix(int64(len(n.pods)), 0)),
+	}
+	n.pods[name] = p
+	return p
+}
+
+// edit changes a pod.
+func (n snapshot) edit(name string, change func(*pod)) {
+	p := n.pods[name]
+	change(&p)
+	n.pods[name] = p
+}
+
+// lock gives a pod a receipt.
+func (n snapshot) lock(name string, id int, epoch int64) {
+	n.edit(name, func(p *pod) {
+		p.receipt = &assignment.Receipt{UID: p.uid, Owner: n.owner.String(), ID: id, Epoch: epoch}
+	})
+}
+
+// free removes a slot's entry and its holder.
+func (n snapshot) free(id int) {
+	delete(n.pods, n.owner.Record.State.Slots[id])
+	delete(n.owner.Record.State.Slots, id)
+}
+
+// brief is a finding without its sentence.
+type brief struct {
+	kind Kind
+	id   int // -1 for none
+	pod  string
+}
+
+func briefs(r Report) []brief {
+	out := make([]brief, 0, len(r.Findings))
+	for _, f := range r.Findings {
+		b := brief{f.Kind, -1, f.Pod}
+		if f.ID != nil {
+			b.id = *f.ID
+		}
+		out = append(out, b)
+	}
+	return out
+}
+
+func TestCheck(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(n *snapshot)
+		want   []brief
+		// says are parts of the findings and warnings.
+		says []string
+	}{
+		"settled": {},
+		"nothing assigned and nobody waits": {change: func(n *snapshot) {
+			n.pods = map[string]pod{}
+			n.owner.Record, n.owner.Tracked = assignment.Record{}, false
+		}},
+		"nothing assigned and pods wait": {
+			change: func(n *snapshot) {
+				n.owner.Record, n.owner.Tracked = assignment.Record{}, false
+				for name := range n.pods {
+					n.edit(name, func(p *pod) { p.receipt = nil })
+				}
+			},
+			want: []brief{{Unheld, 0, "a"}, {Unheld, 1, "b"}, {Unheld, 2, "c"}},
+			says: []string{"--wait=1m", "see the log of idalloc in pod c"},
+		},
+		"a slot without entry while a pod waits": {
+			change: func(n *snapshot) { n.free(1); n.add("z"); n.add("d") },
+			want:   []brief{{Unheld, 1, "z"}},
+		},
+		"all slots held while a pod waits": {change: func(n *snapshot) { n.add("z") }},
+		"a free slot, and only a Terminating pod waits": {change: func(n *snapshot) {
+			n.free(1)
+			n.add("z")
+			n.edit("z", func(p *pod) { p.terminating = true })
+		}},
+		"a free slot, and only a pod without controller waits": {change: func(n *snapshot) {
+			n.free(1)
+			n.add("z")
+			n.edit("z", func(p *pod) { p.controller = "" })
+		}},
+		"a free slot, and only a pod from before idalloc waits": {change: func(n *snapshot) {
+			n.free(1)
+			n.add("z")
+			n.edit("z", func(p *pod) { p.revision = "old" })
+			n.rollout.outdated["old"] = true
+		}},
+		"a free slot, and a pod that made room waits for room": {change: func(n *snapshot) {
+			n.free(1)
+			n.add("z")
+			n.edit("z", func(p *pod) { p.gaveUp = true })
+			n.add("y")
+			n.edit("y", func(p *pod) { p.terminating = true })
+		}},
+		"a free slot, and a pod that gave up has room": {
+			change: func(n *snapshot) {
+				n.free(1)
+				n.add("z")
+				n.edit("z", func(p *pod) { p.gaveUp = true })
+			},
+			want: []brief{{Unheld, 1, "z"}},
+		},
+		"a slot in quarantine": {
+			change: func(n *snapshot) {
+				n.free(1)
+				n.add("z")
+				n.owner.Record.State.FenceAfter = 30 * time.Second
+				n.owner.Record.State.Quarantine = assignment.Quarantine{{From: 1, To: 1, Epoch: 100}}
+			},
+			says: []string{"quarantine", "from when a waiting pod first saw it: 1"},
+		},
+		"an ordinal waits for its own slot": {
+			change: func(n *snapshot) {
+				n.free(1)
+				n.free(2)
+				n.add("z")
+				n.edit("z", func(p *pod) { p.ordinal = 2 })
+			},
+			want: []brief{{Unheld, 2, "z"}},
+		},
+		"an ordinal whose own slot is taken waits": {change: func(n *snapshot) {
+			n.free(1)
+			n.add("z")
+			n.edit("z", func(p *pod) { p.ordinal = 0 })
+		}},
+		"a holder is gone": {
+			change: func(n *snapshot) { delete(n.pods, "b") },
+			want:   []brief{{HeldByDead, 1, "b"}},
+			says:   []string{"which is gone", "idalloc gc deployment/worker -n shop"},
+		},
+		"a holder Failed, and a pod waits": {
+			change: func(n *snapshot) {
+				n.edit("b", func(p *pod) { p.phase = "Failed" })
+				n.add("z")
+			},
+			want: []brief{{HeldByDead, 1, "b"}},
+			says: []string{"which is Failed"},
+		},
+		"a holder is Terminating": {change: func(n *snapshot) { n.edit("b", func(p *pod) { p.terminating = true }) }},
+		"another pod has the holder's name": {
+			change: func(n *snapshot) {
+				n.owner.Kind = store.StatefulSet
+				n.owner.Record.State.UIDs = assignment.Slots{0: "uid-a", 1: "uid-old", 2: "uid-c"}
+				n.edit("b", func(p *pod) { p.receipt = nil })
+			},
+			want: []brief{{HeldByDead, 1, "b"}},
+			says: []string{"UID uid-old"},
+		},
+		"a live entry above the count": {change: func(n *snapshot) { n.owner.Count = 2 }},
+		"a dead entry above the count": {
+			change: func(n *snapshot) {
+				n.owner.Count = 2
+				delete(n.pods, "c")
+			},
+			says: []string{"entries that nobody needs, of ids 2"},
+		},
+		"a Job that has finished": {
+			change: func(n *snapshot) {
+				n.owner.Kind, n.rollout.finished = store.Job, true
+				for name := range n.pods {
+					n.edit(name, func(p *pod) { p.phase = "Succeeded" })
+				}
+			},
+			says: []string{"ids 0, 1, 2", "idalloc gc job/worker"},
+		},
+		"two receipts for one slot": {
+			change: func(n *snapshot) { n.add("z"); n.lock("z", 1, 50) },
+			want:   []brief{{HeldTwice, 1, "z"}},
+			says:   []string{"kubectl delete pod z -n shop", "belongs to pod b"},
+		},
+		"two receipts for one slot, and the younger one's pod has the entry": {
+			change: func(n *snapshot) {
+				n.add("z")
+				n.lock("z", 1, 200)
+				n.owner.Record.State.Slots[1] = "z"
+			},
+			want: []brief{{HeldTwice, 1, "b"}},
+		},
+		"a receipt for a slot that the map gives to another live pod": {
+			change: func(n *snapshot) {
+				n.add("z")
+				n.owner.Record.State.Slots[1] = "z"
+			},
+			want: []brief{{HeldTwice, 1, "b"}},
+		},
+		"two receipts for one slot without a map": {
+			change: func(n *snapshot) {
+				n.add("z")
+				n.lock("z", 1, 200)
+				n.owner.Record, n.owner.Tracked = assignment.Record{}, false
+			},
+			want: []brief{{Changed, -1, ""}, {HeldTwice, 1, "b"}},
+			says: []string{"belongs to pod z"},
+		},
+		"a receipt without an entry": {
+			change: func(n *snapshot) { delete(n.owner.Record.State.Slots, 1) },
+			want:   []brief{{Mismatch, 1, "b"}},
+		},
+		"a receipt for another slot than the entry": {
+			change: func(n *snapshot) { n.lock("b", 7, 100) },
+			want:   []brief{{Mismatch, 1, "b"}},
+			says:   []string{"whose receipt names id 7"},
+		},
+		"a receipt that is copied from another slot's holder": {
+			change: func(n *snapshot) { n.lock("b", 2, 100) },
+			want:   []brief{{Mismatch, 1, "b"}, {HeldTwice, 2, "b"}},
+		},
+		"a pod in two entries": {
+			change: func(n *snapshot) {
+				n.owner.Record.State.Slots[1] = "a"
+				delete(n.pods, "b")
+				n.edit("a", func(p *pod) { p.receipt = nil })
+			},
+			want: []brief{{Mismatch, 1, "a"}},
+			says: []string{"both id 0 and id 1"},
+		},
+		"a holder that has not taken its slot yet": {change: func(n *snapshot) { n.edit("b", func(p *pod) { p.receipt = nil }) }},
+		"somebody else changed the map": {
+			change: func(n *snapshot) {
+				n.owner.Tracked = false
+				n.owner.Record.State.Slots = assignment.Slots{0: "x", 1: "a", 2: "a"}
+			},
+			want: []brief{{Changed, -1, ""}},
+			says: []string{"idalloc gc deployment/worker -n shop", "managedFields"},
+		},
+		"somebody else damaged the map": {
+			change: func(n *snapshot) {
+				n.owner.Record.Sealed = false
+				n.owner.Record.State.Slots = nil
+				n.owner.Record.Problems = []assignment.ProblemError{{Key: assignment.DefaultKey, Detail: `not an id: "01"`}}
+			},
+			want: []brief{{Damaged, -1, ""}},
+			says: []string{`annotation idalloc.dev/assignment: not an id: "01"`},
+		},
+		"somebody cleared managedFields": {
+			change: func(n *snapshot) { n.owner.Tracked, n.owner.Untrackable = false, true },
+			says:   []string{"managedFields"},
+		},
+		"somebody damaged a receipt": {
+			change: func(n *snapshot) { n.edit("b", func(p *pod) { p.receipt, p.damage = nil, `not a receipt: "x"` }) },
+			want:   []brief{{Damaged, 1, "b"}},
+			says:   []string{`annotation idalloc.dev/receipt: not a receipt: "x"`},
+		},
+		"a receipt of a far future": {
+			change: func(n *snapshot) { n.edit("b", func(p *pod) { p.damage = "bad epoch" }) },
+			says:   []string{"still locks id 1"},
+		},
+		"requests that cannot be met": {
+			change: func(n *snapshot) {
+				n.add("z")
+				n.owner.Record.State.Handover = assignment.Slots{0: "gone", 1: "a", 2: "z", 9: "y"}
+			},
+			says: []string{"pod gone for id 0", "pod a for id 1 cannot be met any more (the pod has id 0)", "pod y for id 9 cannot be met any more (the count is 3)"},
+		},
+		"a rolling update would wait for ever": {
+			change: func(n *snapshot) { n.owner.Rollout.MaxUnavailable = 0 },
+			says:   []string{"maxSurge: 0", "--drain-exec", "idalloc run", "by a, b, c"},
+		},
+		"a rolling update whose pods hand over": {change: func(n *snapshot) {
+			n.owner.Rollout.MaxUnavailable = 0
+			for name := range n.pods {
+				n.edit(name, func(p *pod) { p.receipt.HandsOver = true })
+			}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := settledPods(3)
+			if tc.change != nil {
+				tc.change(&n)
+			}
+			report := check(n)
+			if got := briefs(report); !slices.Equal(got, tc.want) {
+				t.Errorf("found %v, want %v", got, tc.want)
+			}
+			if report.OK != (len(tc.want) == 0) {
+				t.Errorf("ok is %t with %d findings", report.OK, len(tc.want))
+			}
+			var text strings.Builder
+			if err := report.Table(&text); err != nil {
+				t.Fatal(err)
+			}
+			for _, part := range tc.says {
+				if !strings.Contains(text.String(), part) {
+					t.Errorf("does not say %q:\n%s", part, text.String())
+				}
+			}
+			if len(tc.says) == 0 && len(report.Warnings) > 0 {
+				t.Errorf("unexpected warnings: %v", report.Warnings)
+			}
+		})
+	}
+}
+
+func TestCheckCountsWhatIsHeld(t *testing.T) {
+	n := settledPods(3)
+	n.free(1)
+	n.add("z")
+	r := check(n)
+	if r.Held != 2 || r.Count != 3 || r.Waiting != 1 {
+		t.Errorf("%d of %d ids are held and %d pods wait, want 2 of 3 and 1", r.Held, r.Count, r.Waiting)
+	}
+}
+
+func TestLongListsAreCut(t *testing.T) {
+	n := settledPods(9)
+	n.owner.Rollout.MaxUnavailable = 0
+	if r := check(n); len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "a, b, c, d, e and 4 more") {
+		t.Errorf("the warnings are %v", r.Warnings)
+	}
+}
+
+func TestTheViewShowsQuarantine(t *testing.T) {
+	n := settledPods(3)
+	n.free(1)
+	n.owner.Record.State.Quarantine = assignment.Quarantine{{From: 0, To: 1, Epoch: 100}}
+	v := n.view()
+	if v.Slots[0].State != Held || v.Slots[1].State != Quarantine || v.Slots[2].State != Held {
+		t.Errorf("the slots are %v", v.Slots)
+	}
+}

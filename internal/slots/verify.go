@@ -1,0 +1,142 @@
+package slots
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/go-logr/logr"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/watch"
+)
+
+const (
+	// mostLooks bounds how often an owner that changes all the time is read for one report.
+	mostLooks = 5
+	// retryDelay is how long Await leaves an API server alone that could not answer.
+	retryDelay = time.Second
+)
+
+// Verify checks an owner against its live pods. Owner and pods are read one after the other; what
+// is found while the owner changed in between may never have been true, so it looks again. Errors:
+// store.ErrGone, store.ErrNewer, *store.ForbiddenError, or another that store.Temporary judges.
+func Verify(ctx context.Context, s *store.Store, ref store.Ref) (Report, error) {
+	for looks := 1; ; looks++ {
+		now, err := read(ctx, s, ref)
+		if err != nil {
+			return Report{}, err
+		}
+		if err := now.owner.Unreadable(); err != nil {
+			return Report{}, err
+		}
+		if err := now.readRollout(ctx, s); err != nil {
+			return Report{}, err
+		}
+		report := check(now)
+		if report.OK || looks == mostLooks || now.rollout.resourceVersion == now.owner.ResourceVersion {
+			return report, nil
+		}
+	}
+}
+
+// Await is Verify, repeated at each change of the owner or its pods until nothing is found or
+// patience is over. It returns the last report. Errors: as of Verify; of the first look also those
+// that are Temporary.
+func Await(ctx context.Context, s *store.Store, ref store.Ref, patience time.Duration, log logr.Logger) (Report, error) {
+	over := s.Clock.NewTimer(patience)
+	defer over.Stop()
+	report, err := Verify(ctx, s, ref)
+	if err != nil || report.OK || patience <= 0 {
+		return report, err
+	}
+	first, err := s.Get(ctx, ref)
+	if err != nil {
+		return report, err
+	}
+	n := follow(ctx, s, first, log)
+	defer n.close()
+	retry := s.Clock.NewTimer(patience)
+	defer retry.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return report, context.Cause(ctx)
+		case <-over.C():
+			return report, err
+		case <-n.owner.Changed():
+		case <-n.owned.Changed():
+		case <-n.labelled.Changed():
+		case <-retry.C():
+		}
+		if err := n.denied(first.Ref); err != nil {
+			return report, err
+		}
+		report, err = Verify(ctx, s, ref)
+		if store.Temporary(err) {
+			retry.Reset(retryDelay)
+			continue
+		}
+		if err != nil || report.OK {
+			return report, err
+		}
+	}
+}
+
+// news are the watches that say when to look again.
+type news struct {
+	cancel          context.CancelFunc
+	owner           *watch.OwnerStream
+	owned, labelled *watch.PodStream
+}
+
+func follow(ctx context.Context, s *store.Store, owner store.Owner, log logr.Logger) news {
+	ctx, cancel := context.WithCancel(ctx)
+	return news{
+		cancel: cancel,
+		owner:  watch.Owner(ctx, s, owner.Ref, log), owned: watch.Selected(ctx, s, owner.Namespace, owner.Selector, log),
+		labelled: watch.Selected(ctx, s, owner.Namespace, assignment.InstanceIDLabel, log),
+	}
+}
+
+func (n news) close() {
+	n.cancel()
+	<-n.owner.Done()
+	<-n.owned.Done()
+	<-n.labelled.Done()
+}
+
+// denied returns the error of a watch that RBAC does not permit.
+func (n news) denied(ref store.Ref) error {
+	if d := n.owner.Denied(); d.Err != nil {
+		return store.Forbidden(d.Verb, ref.GVR(), ref.Namespace, ref.Name, d.Err)
+	}
+	for _, pods := range []*watch.PodStream{n.owned, n.labelled} {
+		if d := pods.Denied(); d.Err != nil {
+			return store.Forbidden(d.Verb, store.Pods, ref.Namespace, "", d.Err)
+		}
+	}
+	return nil
+}
+
+// Table writes a line for each finding and warning, and one for the whole.
+func (r Report) Table(w io.Writer) error {
+	for _, f := range r.Findings {
+		if _, err := fmt.Fprintf(w, "%s: %s\n", f.Kind, f.Detail); err != nil {
+			return err
+		}
+	}
+	for _, warning := range r.Warnings {
+		if _, err := fmt.Fprintf(w, "warning: %s\n", warning); err != nil {
+			return err
+		}
+	}
+	verdict := "ok"
+	if !r.OK {
+		verdict = "not ok"
+	}
+	_, err := fmt.Fprintf(w, "%s: %s: live pods hold %d of %d ids, %d wait\n", r.Owner, verdict, r.Held, r.Count, r.Waiting)
+	return err
+}

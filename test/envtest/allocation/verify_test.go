@@ -1,0 +1,211 @@
+package allocation
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+)
+
+// verify runs the command on the owner as the administrator.
+func (w *workload) verify(ctx context.Context, args ...string) result {
+	GinkgoHelper()
+	return w.idalloc(ctx, "", append([]string{"verify", w.ref.String(), "-n", w.Name}, args...)...)
+}
+
+// verified expects that nothing is wrong, or not for long.
+func (w *workload) verified(ctx context.Context) {
+	GinkgoHelper()
+	got := w.verify(ctx, "--wait=1m")
+	Expect(got.Code).To(BeZero(), "%s%s", got.Stdout, got.Stderr)
+}
+
+// verdict is verify's output for machines.
+type verdict struct {
+	Owner    string `json:"owner"`
+	OK       bool   `json:"ok"`
+	Findings []struct {
+		Kind   string `json:"kind"`
+		ID     *int   `json:"id"`
+		Pod    string `json:"pod"`
+		Detail string `json:"detail"`
+	} `json:"findings"`
+	Warnings []string `json:"warnings"`
+}
+
+// verdict runs verify and expects this exit code.
+func (w *workload) verdict(ctx context.Context, code int, args ...string) verdict {
+	GinkgoHelper()
+	got := w.verify(ctx, append([]string{"-o", "json"}, args...)...)
+	Expect(got.Code).To(Equal(code), "%s%s", got.Stdout, got.Stderr)
+	var v verdict
+	Expect(json.Unmarshal([]byte(got.Stdout), &v)).To(Succeed(), got.Stdout)
+	Expect(v.OK).To(Equal(code == 0))
+	return v
+}
+
+// found expects one finding of this kind.
+func (v verdict) found(kind string, id int, pod string) {
+	GinkgoHelper()
+	Expect(v.Findings).To(HaveLen(1))
+	Expect(v.Findings[0]).To(And(HaveField("Kind", kind), HaveField("Pod", pod)))
+	if id >= 0 {
+		Expect(v.Findings[0].ID).To(HaveValue(Equal(id)))
+	}
+}
+
+var _ = Describe("verify", func() {
+	// Nothing runs in the pods: init claims once for each, and nobody repairs what the spec breaks.
+	var (
+		w    *workload
+		pods assignment.Slots
+	)
+	BeforeEach(func(ctx SpecContext) {
+		w = newWorkload(ctx, store.Deployment)
+		for _, pod := range w.idle(ctx, 2) {
+			Expect(w.idalloc(ctx, pod.Name, "init", "--dir", GinkgoT().TempDir())).To(HaveField("Code", 0))
+		}
+		pods = w.assignment(ctx)
+	})
+
+	It("finds nothing, and warns of a rolling update that would wait for ever", func(ctx SpecContext) {
+		v := w.verdict(ctx, 0)
+		Expect(v.Owner).To(Equal("Deployment/worker"))
+		Expect(v.Findings).To(BeEmpty())
+		Expect(v.Warnings).To(ConsistOf(And(ContainSubstring("maxUnavailable is 0"), ContainSubstring("maxSurge: 0"), ContainSubstring("--drain-exec"))))
+		got := w.verify(ctx)
+		Expect(got.Stdout).To(And(ContainSubstring("warning: a rolling update"), HaveSuffix("Deployment/worker: ok: live pods hold 2 of 2 ids, 0 wait\n")))
+
+		By("using a strategy that ends old pods first")
+		_, err := env.Client.AppsV1().Deployments(w.Name).Patch(ctx, "worker", types.MergePatchType,
+			[]byte(`{"spec":{"strategy":{"rollingUpdate":{"maxSurge":0,"maxUnavailable":1}}}}`), metav1.PatchOptions{})
+		Expect(err).NotTo(HaveOccurred())
+		Expect(w.verdict(ctx, 0).Warnings).To(BeEmpty())
+	})
+
+	It("finds an id that nobody holds while a pod waits, and with --wait gives the pod time", func(ctx SpecContext) {
+		Expect(w.Scale(ctx, store.Deployment, "worker", 3)).To(Succeed())
+		var waiter string
+		Eventually(func(g Gomega) { waiter = w.newcomer(ctx, g, pods, 3) }).WithContext(ctx).Should(Succeed())
+		w.verdict(ctx, 1).found("unheld", 2, waiter)
+		got := w.verify(ctx)
+		Expect(got.Stdout).To(ContainSubstring("unheld: id 2 belongs to nobody while pod " + waiter + " waits"))
+		Expect(got.Stderr).To(HavePrefix("error: Deployment/worker in namespace " + w.Name))
+
+		By("claiming while verify waits")
+		seen := make(chan result, 1)
+		go func() {
+			defer GinkgoRecover()
+			seen <- w.verify(ctx, "--wait=1m")
+		}()
+		Expect(w.idalloc(ctx, waiter, "init", "--dir", GinkgoT().TempDir())).To(HaveField("Code", 0))
+		Eventually(seen).WithContext(ctx).Should(Receive(HaveField("Code", 0)))
+	})
+
+	It("finds the id of a dead pod, until gc has freed it and its successor claims", func(ctx SpecContext) {
+		Expect(env.Node.Evict(ctx, w.Name, pods[1])).To(Succeed())
+		Eventually(func(g Gomega) { w.newcomer(ctx, g, pods, 3) }).WithContext(ctx).Should(Succeed())
+		v := w.verdict(ctx, 1)
+		v.found("dead", 1, pods[1])
+		Expect(v.Findings[0].Detail).To(And(ContainSubstring("which is Failed"), ContainSubstring("idalloc gc deployment/worker -n "+w.Name)))
+		Expect(w.idalloc(ctx, "", "gc", "deployment/worker", "-n", w.Name)).To(HaveField("Code", 0))
+		w.verdict(ctx, 1, "--wait=100ms").found("unheld", 1, w.newcomer(ctx, Default, pods, 3))
+		Expect(w.idalloc(ctx, w.newcomer(ctx, Default, pods, 3), "init", "--dir", GinkgoT().TempDir())).To(HaveField("Code", 0))
+		w.verdict(ctx, 0)
+	})
+
+	It("finds an id that two pods claim", func(ctx SpecContext) {
+		uid := string(w.pod(ctx, pods[1]).UID)
+		receipt := assignment.Receipt{UID: uid, Owner: w.ref.String(), ID: 0, Epoch: w.owner(ctx).Record.State.Epoch}
+		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{assignment.ReceiptKey: receipt.Encode()}}})
+		Expect(err).NotTo(HaveOccurred())
+		w.patchPod(ctx, pods[1], string(patch))
+		v := w.verdict(ctx, 1)
+		kinds := map[string]string{}
+		for _, f := range v.Findings {
+			kinds[f.Kind] = f.Pod
+		}
+		Expect(kinds).To(Equal(map[string]string{"heldTwice": pods[1], "mismatch": pods[1]}))
+	})
+
+	It("finds what somebody else wrote and nobody restored yet", func(ctx SpecContext) {
+		By("writing what makes sense")
+		w.annotate(ctx, map[string]any{assignment.DefaultKey: assignment.Slots{0: pods[1], 1: pods[0]}.Encode()})
+		w.verdict(ctx, 1).found("changed", -1, "")
+		By("writing what does not")
+		w.annotate(ctx, map[string]any{assignment.DefaultKey: `{"01":"a"}`})
+		v := w.verdict(ctx, 1)
+		v.found("damaged", -1, "")
+		Expect(v.Findings[0].Detail).To(ContainSubstring(`not an id: "01"`))
+		By("restoring it")
+		Expect(w.idalloc(ctx, "", "gc", "deployment/worker", "-n", w.Name)).To(HaveField("Code", 0))
+		w.verdict(ctx, 0)
+		Expect(w.assignment(ctx)).To(Equal(pods))
+		By("removing everything")
+		w.annotate(ctx, map[string]any{assignment.DefaultKey: nil, assignment.EpochKey: nil, assignment.SealKey: nil})
+		w.verdict(ctx, 1).found("changed", -1, "")
+		Expect(w.idalloc(ctx, pods[0], "init", "--dir", GinkgoT().TempDir())).To(HaveField("Code", 0))
+		w.verdict(ctx, 0)
+		Expect(w.assignment(ctx)).To(Equal(pods))
+	})
+
+	It("finds a damaged receipt", func(ctx SpecContext) {
+		w.patchPod(ctx, pods[1], `{"metadata":{"annotations":{"idalloc.dev/receipt":"mine"}}}`)
+		v := w.verdict(ctx, 1)
+		v.found("damaged", 1, pods[1])
+		Expect(v.Findings[0].Detail).To(ContainSubstring(`"mine"`))
+	})
+
+	It("does not judge what a newer version wrote", func(ctx SpecContext) {
+		newer := map[string]string{assignment.DefaultKey: `{"format":"2"}`, assignment.EpochKey: strconv.FormatInt(time.Now().UnixMilli(), 10)}
+		newer[assignment.SealKey] = assignment.Seal(newer, assignment.DefaultKey)
+		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": newer}})
+		Expect(err).NotTo(HaveOccurred())
+		_, err = env.Client.AppsV1().Deployments(w.Name).Patch(ctx, "worker", types.MergePatchType, patch, metav1.PatchOptions{FieldManager: assignment.FieldManager})
+		Expect(err).NotTo(HaveOccurred())
+		got := w.verify(ctx)
+		Expect(got.Code).To(Equal(1))
+		Expect(got.Stdout).To(BeEmpty())
+		Expect(got.Stderr).To(ContainSubstring("a newer idalloc wrote this assignment"))
+	})
+
+	It("exits 2 for what it does not understand, 1 for no owner, 4 for a missing permission", func(ctx SpecContext) {
+		for _, args := range [][]string{{"verify"}, {"verify", "worker"}, {"verify", "deploy/worker", "-o", "yaml"}, {"verify", "deploy/worker", "--wait=-1s"}} {
+			Expect(w.idalloc(ctx, "", args...)).To(HaveField("Code", 2), strings.Join(args, " "))
+		}
+		Expect(w.idalloc(ctx, "", "verify", "deploy/none", "-n", w.Name)).To(HaveField("Code", 1))
+
+		Expect(env.Node.Evict(ctx, w.Name, pods[0])).To(Succeed()) // something to wait for
+		for account, tc := range map[string]struct {
+			verbs []string
+			says  string
+		}{
+			"getter": {[]string{"get"}, `add verb "list" on resource "pods"`},
+			"lister": {[]string{"get", "list"}, `add verb "watch" on resource`},
+		} {
+			Expect(w.Grant(ctx, account,
+				rbacv1.PolicyRule{APIGroups: []string{"apps"}, Resources: []string{"deployments", "replicasets"}, Verbs: tc.verbs},
+				rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: tc.verbs},
+			)).To(Succeed())
+			config, err := env.ControlPlane.ServiceAccountConfig(ctx, w.Name, account)
+			Expect(err).NotTo(HaveOccurred())
+			kubeconfig, err := env.ControlPlane.WriteKubeconfig(w.Name+"-"+account, config)
+			Expect(err).NotTo(HaveOccurred())
+			Eventually(func(g Gomega) { // a new Role takes effect a moment later
+				got := w.verify(ctx, "--kubeconfig", kubeconfig, "--wait=1m")
+				g.Expect(got.Code).To(Equal(4), got.Stderr)
+				g.Expect(got.Stderr).To(ContainSubstring(tc.says))
+			}).WithContext(ctx).Should(Succeed())
+		}
+	})
+})
