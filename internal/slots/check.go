@@ -127,7 +127,7 @@ func (c *checker) checkOwner() {
 	case len(c.owner.Record.Problems) > 0:
 	case !c.owner.Record.Present:
 		c.findings = append(c.findings, Finding{Kind: Changed, Detail: fmt.Sprintf(
-			"%s has no assignment although pods hold ids of it, because somebody removed it or the workload was created again: %ssee the log of idalloc in the pods", c.owner, restore)})
+			"%s has no assignment although pods hold ids of it, because somebody removed it or the workload was created again: %s%s", c.owner, restore, sweep)})
 	default:
 		c.findings = append(c.findings, Finding{Kind: Changed, Detail: "somebody else was the last to change the assignment, as metadata.managedFields shows: " + restore + sweep})
 	}

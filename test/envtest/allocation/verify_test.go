@@ -154,7 +154,7 @@ var _ = Describe("verify", func() {
 		By("removing everything")
 		w.annotate(ctx, map[string]any{assignment.DefaultKey: nil, assignment.EpochKey: nil, assignment.SealKey: nil})
 		w.verdict(ctx, 1).found("changed", -1, "")
-		Expect(w.idalloc(ctx, pods[0], "init", "--dir", GinkgoT().TempDir())).To(HaveField("Code", 0))
+		Expect(w.idalloc(ctx, "", "gc", "deployment/worker", "-n", w.Name)).To(HaveField("Code", 0))
 		w.verdict(ctx, 0)
 		Expect(w.assignment(ctx)).To(Equal(pods))
 	})
