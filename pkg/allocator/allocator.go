@@ -77,10 +77,12 @@ type Allocator struct {
 	held    *held
 	stale   bool
 	latency time.Duration // of a recent request
-	working atomic.Int64  // Unix milliseconds since when the loop is not waiting; 0 while it waits
-	waiting atomic.Pointer[string]
-	random  func() float64
-	refused refusal
+	// quickest is the least latency seen: what the server needs when it is not busy.
+	quickest time.Duration
+	working  atomic.Int64 // Unix milliseconds since when the loop is not waiting; 0 while it waits
+	waiting  atomic.Pointer[string]
+	random   func() float64
+	refused  refusal
 	// lease is that of the slot held last, nil without strict mode.
 	lease       atomic.Pointer[lease]
 	quarantined quarantines

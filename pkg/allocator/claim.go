@@ -96,6 +96,9 @@ func (a *Allocator) look(ctx context.Context) (store.Owner, error) {
 		return store.Owner{}, err
 	}
 	a.latency, a.failing = a.clock.Since(start), ""
+	if a.quickest == 0 || a.latency < a.quickest {
+		a.quickest = a.latency
+	}
 	a.quarantined.note(owner.Record.State)
 	if a.owner != nil {
 		a.noteStale()

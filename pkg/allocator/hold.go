@@ -82,7 +82,9 @@ func (h *holding) step(ctx context.Context) (done bool, err error) {
 	if h.intact(view) {
 		h.restore = nil
 	} else if h.restore == nil {
-		h.restore = h.clock.After(window(view.Count, h.latency, h.random) + h.retry.current())
+		// A holder's latency is of when it started, often with all others; a restore in vain costs little.
+		latency := min(h.latency, 4*h.quickest)
+		h.restore = h.clock.After(window(view.Count, latency, h.random) + h.retry.current())
 	}
 	h.watchLeavers(ctx, view)
 	return false, nil
