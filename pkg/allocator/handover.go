@@ -20,6 +20,8 @@ type request struct {
 	again <-chan time.Time
 	// tries counts how often the work was asked in vain.
 	tries int
+	// told is the requester that the log names.
+	told string
 }
 
 const (
@@ -46,8 +48,7 @@ func (h *holding) judgeRequest(ctx context.Context, view store.Owner) {
 	case by == h.request.by:
 		return
 	}
-	tries := h.request.tries
-	h.request = request{by: by, tries: tries}
+	h.request = request{by: by, tries: h.request.tries, told: h.request.told}
 	h.busy()
 	wanted, err := h.wanted(ctx, view, by)
 	if err == nil && !wanted {
@@ -59,7 +60,8 @@ func (h *holding) judgeRequest(ctx context.Context, view store.Owner) {
 		return
 	}
 	h.request.granted = wanted
-	if wanted {
+	if wanted && h.request.told != by {
+		h.request.told = by
 		h.log.Info("the slot is asked for", "id", h.held.id, "requester", by)
 	}
 }
@@ -111,6 +113,7 @@ func (h *holding) confirmRequest(ctx context.Context) (met bool, err error) {
 		return false, nil
 	}
 	h.held.view, h.held.after = owner, owner.ResourceVersion
+	h.request = request{tries: h.request.tries, told: h.request.told} // whoever asks may have died while the work stopped
 	h.judgeRequest(ctx, owner)
 	return h.asked(), nil
 }

@@ -106,7 +106,7 @@ func (h *holding) await(ctx context.Context) error {
 		return h.checkSelf(ctx)
 	case <-h.fenced:
 	case <-h.request.again:
-		h.request = request{tries: h.request.tries}
+		h.request = request{tries: h.request.tries, told: h.request.told}
 	case <-h.drainAgain:
 		h.drainAgain = nil
 	case err := <-h.drained:

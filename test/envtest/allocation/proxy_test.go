@@ -1,6 +1,7 @@
 package allocation
 
 import (
+	"context"
 	"io"
 	"net"
 	"net/url"
@@ -29,7 +30,8 @@ func newProxy(config *rest.Config) *proxy {
 	Expect(err).NotTo(HaveOccurred())
 	p := &proxy{listener: l, target: u.Host, conns: map[net.Conn]struct{}{}}
 	var wg sync.WaitGroup
-	wg.Go(p.serve)
+	ctx := GinkgoT().Context() // not asked for later: a client may still dial while the spec ends
+	wg.Go(func() { p.serve(ctx) })
 	DeferCleanup(func() {
 		Expect(l.Close()).To(Succeed())
 		p.cut(true)
@@ -41,13 +43,13 @@ func newProxy(config *rest.Config) *proxy {
 // through returns config by way of the proxy.
 func (p *proxy) through(config *rest.Config) { config.Host = "https://" + p.listener.Addr().String() }
 
-func (p *proxy) serve() {
+func (p *proxy) serve(ctx context.Context) {
 	for {
 		client, err := p.listener.Accept()
 		if err != nil {
 			return
 		}
-		server, err := new(net.Dialer).DialContext(GinkgoT().Context(), "tcp", p.target)
+		server, err := new(net.Dialer).DialContext(ctx, "tcp", p.target)
 		if err != nil || !p.keep(client, server) {
 			closeAll(client, server)
 			continue
