@@ -20,7 +20,8 @@ type Receipt struct {
 	// HandsOver says that the pod can know that its work has stopped, so it may be asked for its slot.
 	HandsOver bool
 	// FenceAfter is the pod's own fence-after, zero without strict mode. It tells a planner that strict
-	// mode is in use even when somebody removed the owner's annotations.
+	// mode is in use even when somebody removed the owner's annotations. It is negative where somebody
+	// made it unreadable.
 	FenceAfter time.Duration
 	// GaveUp says that the slot is being given away. Such a receipt locks nothing.
 	GaveUp bool
@@ -41,7 +42,7 @@ func (r Receipt) Encode() string {
 	w := receiptWire{UID: r.UID, Owner: r.Owner, GaveUp: r.GaveUp}
 	if !r.GaveUp {
 		w.ID, w.Epoch, w.HandsOver = &r.ID, r.Epoch, r.HandsOver
-		if r.FenceAfter > 0 {
+		if r.FenceAfter != 0 {
 			w.FenceAfter = r.FenceAfter.String()
 		}
 	}
@@ -77,8 +78,10 @@ func ParseReceipt(text string, now time.Time) (Receipt, error) {
 	}
 	r := Receipt{UID: w.UID, Owner: w.Owner, ID: *w.ID, Epoch: w.Epoch, HandsOver: w.HandsOver}
 	if w.FenceAfter != "" {
-		// Where somebody changed it, the owner's annotation still has it, and the pod takes again.
-		r.FenceAfter, _ = ParseFenceAfter(w.FenceAfter)
+		var err error
+		if r.FenceAfter, err = ParseFenceAfter(w.FenceAfter); err != nil {
+			r.FenceAfter = -1 // the owner's annotation still has it, and the pod writes its receipt again
+		}
 	}
 	if err := CheckEpoch(w.Epoch, now); err != nil {
 		r.Epoch = 0

@@ -63,7 +63,7 @@ func (p *planner) ask() {
 	}
 	able := p.able(me)
 	p.asking.Able, p.asking.Limit = len(able), max(1, p.in.Rollout.MaxUnavailable)
-	p.asking.UnderWay = len(p.next.Handover) + max(0, p.siblingsWithSlot(me)-p.in.Rollout.Available)
+	p.asking.UnderWay = len(p.next.Handover) + max(0, p.siblingsWithSlot(me)-p.in.Rollout.Available) + p.leaving(me)
 	waiters := p.waiters()
 	if at := slices.Index(waiters, me); at > 0 {
 		// Me first: whether the siblings' programs run nobody knows.
@@ -92,7 +92,7 @@ func (p *planner) able(me *Pod) []int {
 	var ids []int
 	for id, name := range p.next.Slots {
 		pod := p.pods[name]
-		if pod.Controller == me.Controller || id >= p.in.Count {
+		if pod.Controller == me.Controller || id >= p.in.Count || !pod.Owned { // a relabelled pod keeps its slot
 			continue
 		}
 		p.asking.Older++
@@ -104,6 +104,20 @@ func (p *planner) able(me *Pod) []int {
 	slices.Sort(ids)
 	slices.Reverse(ids)
 	return ids
+}
+
+// leaving counts the slots that come free by themselves, because their older pods are within their grace
+// period. One that outlives it may be on a node that is down, and keeps nobody from asking.
+func (p *planner) leaving(me *Pod) int {
+	n := 0
+	for id, name := range p.next.Slots {
+		pod := p.pods[name]
+		_, asked := p.next.Handover[id]
+		if pod.Controller != me.Controller && pod.Terminating && id < p.in.Count && !asked && p.in.Now.Before(pod.Deadline) {
+			n++
+		}
+	}
+	return n
 }
 
 func (p *planner) siblingsWithSlot(me *Pod) int {

@@ -12,6 +12,10 @@ import (
 
 func handsOver(p *Pod) { p.Receipt.HandsOver = true }
 
+func leavingUntil(deadline time.Time) func(*Pod) {
+	return func(p *Pod) { p.Terminating, p.Deadline = true, deadline }
+}
+
 func current(maxUnavailable, available int) Rollout {
 	return Rollout{Current: true, MaxUnavailable: maxUnavailable, Available: available}
 }
@@ -41,6 +45,21 @@ func TestAsk(t *testing.T) {
 		"not a Terminating pod, whose slot comes free by itself": {
 			in:   Input{Count: 3, State: three, Rollout: current(0, 0), Pods: []Pod{old("a", 0), old("b", 1), old("c", 2, terminating), pod("n", 1)}},
 			want: slots{1: "n"},
+		},
+		"while a slot comes free by itself, no other pod has to stop its work": {
+			in: Input{Count: 3, State: three, Rollout: current(0, 0), Pods: []Pod{old("a", 0), old("b", 1), old("c", 2, leavingUntil(t0.Add(time.Second))), pod("n", 1)}},
+		},
+		"beyond that as many as may be unavailable": {
+			in:   Input{Count: 3, State: three, Rollout: current(2, 0), Pods: []Pod{old("a", 0), old("b", 1), old("c", 2, leavingUntil(t0.Add(time.Second))), pod("n", 1)}},
+			want: slots{1: "n"},
+		},
+		"a pod that outlives its grace period keeps nobody from asking": {
+			in:   Input{Count: 3, State: three, Rollout: current(0, 0), Pods: []Pod{old("a", 0), old("b", 1), old("c", 2, leavingUntil(t0)), pod("n", 1)}},
+			want: slots{1: "n"},
+		},
+		"not a pod that was relabelled, which keeps its slot": {
+			in:   Input{Count: 2, State: assignment.State{Slots: slots{0: "a", 1: "b"}}, Rollout: current(0, 0), Pods: []Pod{old("a", 0), old("b", 1, relabelled), pod("n", 1)}},
+			want: slots{0: "n"},
 		},
 		"not a sibling": {
 			in: Input{Count: 1, State: assignment.State{Slots: slots{0: "a"}}, Rollout: current(0, 1), Pods: []Pod{pod("a", 9, holds(0), handsOver), pod("n", 1)}},
@@ -119,6 +138,20 @@ func TestWhoGaveUpMayHaveAFreeSlot(t *testing.T) {
 	}
 }
 
+func TestWhoGaveUpGivesNothingToItsOwnRevision(t *testing.T) {
+	in := Input{
+		Count: 2, Clean: true, Me: "d", Now: t0, State: assignment.State{Slots: slots{0: "a"}},
+		Pods: []Pod{pod("a", 9, holds(0)), pod("d", 9, gaveUp), pod("fresh", 1), pod("new", 1, otherRevision)},
+	}
+	if d := Plan(in); d.Next != nil {
+		t.Errorf("a sibling gets the slot that was given up for another revision: %v", d.Next.Slots)
+	}
+	in.Me = "new"
+	if id, ok := after(in, Plan(in)).Slots.Of("new"); !ok || id != 1 {
+		t.Error("the slot is not given to the other revision")
+	}
+}
+
 func TestRequestsAreFewAndMeetable(t *testing.T) {
 	property(t, func(t *rapid.T, in Input, d Decision) {
 		next := after(in, d)
@@ -149,7 +182,6 @@ func TestRequestsAreFewAndMeetable(t *testing.T) {
 
 func TestAQuarantinedSlotIsGivenToNobody(t *testing.T) {
 	property(t, func(t *rapid.T, in Input, d Decision) {
-		next := after(in, d)
 		for _, given := range d.Given {
 			if p := podNamed(in, given.Pod); p.locks() && p.Receipt.ID == given.ID {
 				continue // restored
@@ -166,9 +198,20 @@ func TestAQuarantinedSlotIsGivenToNobody(t *testing.T) {
 				}
 			}
 		}
+	})
+}
+
+func TestStrictModeIsWrittenDown(t *testing.T) {
+	property(t, func(t *rapid.T, in Input, d Decision) {
+		next := after(in, d)
 		for id := range next.Slots {
 			if _, ok := next.Quarantine.Since(id); ok {
 				t.Fatalf("slot %d has a holder and is in quarantine", id)
+			}
+		}
+		for id, name := range next.Slots {
+			if p := podNamed(in, name); d.Next != nil && in.Clean && in.State.Slots[id] == name && !p.locks() && next.FenceAfter < in.State.FenceAfter {
+				t.Fatalf("fence-after fell from %s to %s, and what %s in slot %d needs is not known", in.State.FenceAfter, next.FenceAfter, name, id)
 			}
 		}
 		if d.Next != nil && len(next.Quarantine) > 0 && next.FenceAfter < in.State.FenceAfter {

@@ -152,6 +152,11 @@ func (p *planner) give() {
 // run idalloc at all; they plan for themselves.
 func (p *planner) serveWaiters() {
 	waiters := p.waiters()
+	if me := p.pods[p.in.Me]; me != nil && p.in.Intent == Claim && p.isBarred(me) {
+		// It plans, but it is out of the running, and so is its revision: siblings that run plan for themselves.
+		p.wait += len(waiters)
+		return
+	}
 	rest := waiters[:0:0]
 	for _, pod := range waiters {
 		switch {

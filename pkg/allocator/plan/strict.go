@@ -58,13 +58,25 @@ func (p *planner) dismiss() {
 	p.next.Quarantine = p.next.Quarantine.Without(p.held(), nil)
 	_, has := p.holds[p.in.Me]
 	switch {
-	case len(p.next.Quarantine) > 0:
+	case len(p.next.Quarantine) > 0 || p.unlocked():
 		p.next.FenceAfter = p.fence
 	case has:
 		p.next.FenceAfter = max(p.in.FenceAfter, receipts(p.in))
 	default:
 		p.next.FenceAfter = receipts(p.in) // a pod without a slot has nothing to be fenced
 	}
+}
+
+// unlocked reports whether an entry from before has no receipt that says which fence-after its pod obeys:
+// the pod has not taken it yet, or somebody changed the receipt and the pod has not heard of that.
+func (p *planner) unlocked() bool {
+	for id, name := range p.next.Slots {
+		pod := p.pods[name]
+		if p.in.State.Slots[id] == name && (!pod.locks() || pod.Receipt.ID != id || pod.Receipt.FenceAfter < 0) {
+			return true
+		}
+	}
+	return false
 }
 
 // held returns the slots with an entry or a live pod's receipt, in ascending order.

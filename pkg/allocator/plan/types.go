@@ -22,6 +22,8 @@ type Pod struct {
 	Owned bool
 	// Terminating says that the pod is being deleted. It is alive until it is gone.
 	Terminating bool
+	// Deadline is the end of a Terminating pod's grace period.
+	Deadline time.Time
 	// Ordinal is the pod's index (StatefulSet, Indexed Job) counted from 0, or NoOrdinal.
 	Ordinal int
 	// Receipt is the pod's own receipt for this owner, nil without one.
