@@ -20,7 +20,7 @@ func TestWaitEndsNotBeforeItsTime(t *testing.T) {
 
 func TestWaitEndsWhenTold(t *testing.T) {
 	for name, waitFor := range map[string]func(time.Duration, <-chan struct{}){"timer": Wait, "tick": wait} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(name, func(*testing.T) {
 			done := make(chan struct{})
 			ended := make(chan struct{})
 			go func() {

@@ -51,10 +51,11 @@ type Options struct {
 	// FenceLead is how long before FenceAfter the id is given up, so that Fenced has time to stop
 	// the work. It is less than FenceAfter.
 	FenceLead time.Duration
-	// Fenced is told that the id is given up for lack of contact, before Publish is told. It is called
-	// from a goroutine of its own, at most once for each id that was held, and may block until the work has
-	// stopped, which must be so FenceLead later.
-	Fenced func()
+	// Fenced is told, in strict mode only, that the id is given up for lack of contact, or that it is lost,
+	// before Publish is told. The work must have stopped by that time, on a clock that goes on in suspend
+	// (CLOCK_BOOTTIME on Linux); it may be past. Fenced may block until then. It may be called from any
+	// goroutine, and again for the same id.
+	Fenced func(by time.Duration)
 }
 
 // Allocator holds at most one slot for one pod. One goroutine may use it at a time, except for
@@ -117,7 +118,7 @@ func New(ctx context.Context, o Options) (*Allocator, error) {
 		a.o.Stopped = func(context.Context) error { return nil }
 	}
 	if a.o.Fenced == nil {
-		a.o.Fenced = func() {}
+		a.o.Fenced = func(time.Duration) {}
 	}
 	a.setWaiting("the API server's answer about this pod and its owner")
 	err := a.persist(ctx, "find the owner", func() error {
@@ -171,6 +172,9 @@ func (a *Allocator) Run(ctx context.Context) error {
 // loseIfGone publishes that there is no id when this pod does not exist any more.
 func (a *Allocator) loseIfGone(err error) error {
 	if errors.Is(err, ErrPodGone) {
+		if a.held != nil {
+			a.giveUp()
+		}
 		a.held = nil
 		a.show(identity.StateLost)
 	}

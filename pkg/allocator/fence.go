@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/idalloc/idalloc/internal/boottime"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
@@ -99,14 +101,14 @@ func (a *Allocator) guard(ctx context.Context) (fenced <-chan struct{}, stop fun
 	ctx, cancel := context.WithCancel(ctx)
 	gone := make(chan struct{})
 	var running sync.WaitGroup
-	held := *a.held
-	running.Go(func() { a.keepContact(ctx, held, l) })
+	held, uid := *a.held, a.pod.UID // the loop replaces both
+	running.Go(func() { a.keepContact(ctx, held, uid, l) })
 	running.Go(func() {
 		for ctx.Err() == nil && !l.expired() {
 			boottime.Wait(l.deadline(), ctx.Done())
 		}
 		if l.expired() { // also when the loop noticed it first and stops this
-			a.o.Fenced()
+			a.o.Fenced(l.deadline() + a.o.FenceLead)
 			close(gone)
 		}
 	})
@@ -117,7 +119,7 @@ func (a *Allocator) guard(ctx context.Context) (fenced <-chan struct{}, stop fun
 }
 
 // keepContact renews the lease with reads of the owner that confirm the slot.
-func (a *Allocator) keepContact(ctx context.Context, held held, l *lease) {
+func (a *Allocator) keepContact(ctx context.Context, held held, uid types.UID, l *lease) {
 	retry := newBackoff(a.random)
 	for {
 		sent := boottime.Now()
@@ -125,7 +127,7 @@ func (a *Allocator) keepContact(ctx context.Context, held held, l *lease) {
 		owner, err := a.store.Get(request, a.ref)
 		cancel()
 		next := a.o.FenceAfter / contacts
-		if err == nil && a.confirms(owner, held) {
+		if err == nil && a.confirms(owner, held, uid) {
 			l.renew(sent)
 			retry.reset()
 		} else {
@@ -141,9 +143,16 @@ func (a *Allocator) keepContact(ctx context.Context, held held, l *lease) {
 
 // confirms reports whether the owner still gives the slot to this process. Only a map of ours counts:
 // a foreign write may bring back a map from before the slot was taken away.
-func (a *Allocator) confirms(owner store.Owner, held held) bool {
+func (a *Allocator) confirms(owner store.Owner, held held, uid types.UID) bool {
 	trusted := owner.Clean() || (owner.Untracked() && owner.Record.State.Epoch >= held.token)
-	return trusted && owner.Names(held.id, a.o.Pod, a.pod.UID) && a.obeyed(owner)
+	return trusted && owner.Names(held.id, a.o.Pod, uid) && a.obeyed(owner)
+}
+
+// giveUp has the work under an id that is lost stopped in time: from here on nobody watches the deadline.
+func (a *Allocator) giveUp() {
+	if l := a.lease.Load(); l != nil {
+		a.o.Fenced(min(l.deadline(), l.now()) + a.o.FenceLead)
+	}
 }
 
 // fence gives the id up: the receipt stays, so that the slot is kept for this pod.

@@ -22,6 +22,8 @@ type request struct {
 	tries int
 	// told is the requester that the log names.
 	told string
+	// dropped is when a request was dropped last.
+	dropped time.Time
 }
 
 const (
@@ -30,6 +32,9 @@ const (
 	minRefusal = 30 * time.Second
 	maxRefusal = 10 * time.Minute
 )
+
+// anew forgets who asks, and keeps what slows the next request down.
+func (r request) anew() request { return request{tries: r.tries, told: r.told, dropped: r.dropped} }
 
 // asked reports whether the slot is to be handed over.
 func (h *holding) asked() bool { return h.request.granted && h.request.again == nil }
@@ -41,17 +46,25 @@ func (h *holding) judgeRequest(ctx context.Context, view store.Owner) {
 	if h.o.HandsOver && view.Clean() && view.Names(h.held.id, h.o.Pod, h.pod.UID) {
 		by = view.Record.State.Handover[h.held.id]
 	}
-	switch {
-	case by == "":
-		h.request = request{}
+	switch by {
+	case "":
+		h.request = request{dropped: h.request.dropped}
 		return
-	case by == h.request.by:
+	case h.request.by:
 		return
 	}
-	h.request = request{by: by, tries: h.request.tries, told: h.request.told}
+	h.request = h.request.anew()
+	h.request.by = by
 	h.busy()
 	wanted, err := h.wanted(ctx, view, by)
 	if err == nil && !wanted {
+		// Once in a while: two that disagree who should have the slot must not write in turns.
+		if since := h.clock.Since(h.request.dropped); since < minRefusal {
+			h.request.again = h.clock.After(minRefusal - since)
+			return
+		}
+		h.request.dropped = h.clock.Now()
+		h.request.again = h.clock.After(minRefusal)
 		err = h.dropRequest(ctx)
 	}
 	if err != nil {
@@ -78,6 +91,12 @@ func (h *holding) wanted(ctx context.Context, view store.Owner, by string) (bool
 	}
 	if pod.DeletionTimestamp != nil {
 		return false, nil
+	}
+	if _, known, _ := h.owner.Latest(); !known {
+		return false, nil // the owner was deleted: there is nothing to hand over
+	}
+	if err := h.readPod(ctx); err != nil {
+		return false, err // its controller may have let go of it
 	}
 	own, err := h.store.RevisionOf(ctx, h.pod)
 	if errors.Is(err, store.ErrGone) {
@@ -109,11 +128,11 @@ func (h *holding) confirmRequest(ctx context.Context) (met bool, err error) {
 		return false, context.Cause(ctx)
 	case err != nil:
 		h.unreachable(err)
-		h.request.again = h.clock.After(h.retry.next())
+		h.refuse() // the work goes on; it is not stopped at every try
 		return false, nil
 	}
 	h.held.view, h.held.after = owner, owner.ResourceVersion
-	h.request = request{tries: h.request.tries, told: h.request.told} // whoever asks may have died while the work stopped
+	h.request = h.request.anew() // whoever asks may have died while the work stopped
 	h.judgeRequest(ctx, owner)
 	return h.asked(), nil
 }

@@ -19,6 +19,7 @@ func (a *Allocator) hold(ctx context.Context) error {
 	h := &holding{Allocator: a, retry: newBackoff(a.random), drainRetry: newBackoff(a.random)}
 	defer h.stopDraining()
 	defer func() { h.leavers.close() }()
+	mine := a.held
 	fenced, unguard := a.guard(ctx)
 	defer unguard()
 	h.fenced = fenced
@@ -29,8 +30,8 @@ func (a *Allocator) hold(ctx context.Context) error {
 		if err := h.await(ctx); err != nil {
 			return err
 		}
-		if a.held == nil {
-			return nil
+		if a.held != mine {
+			return nil // gone, or another slot, which needs a guard of its own
 		}
 	}
 }
@@ -106,7 +107,7 @@ func (h *holding) await(ctx context.Context) error {
 		return h.checkSelf(ctx)
 	case <-h.fenced:
 	case <-h.request.again:
-		h.request = request{tries: h.request.tries, told: h.request.told}
+		h.request = h.request.anew()
 	case <-h.drainAgain:
 		h.drainAgain = nil
 	case err := <-h.drained:
@@ -166,6 +167,7 @@ func (h *holding) intact(view store.Owner) bool {
 
 func (h *holding) lose(ctx context.Context, reason string) error {
 	h.log.Info("id lost", "id", h.held.id, "epoch", h.held.token, "reason", reason)
+	h.giveUp()
 	h.held = nil
 	h.show(identity.StateLost)
 	return h.writeReceipt(ctx, nil)

@@ -25,10 +25,11 @@ import (
 //  4. The owner still names me, so no planner that did not see my receipt changed it in between.
 func (a *Allocator) take(ctx context.Context, from store.Owner, id int, own bool) error {
 	a.busy()
-	epoch := from.Record.State.Epoch
-	if err := a.writeReceipt(ctx, &assignment.Receipt{
+	epoch, before := from.Record.State.Epoch, a.receipt()
+	receipt := assignment.Receipt{
 		UID: string(a.pod.UID), Owner: a.ref.String(), ID: id, Epoch: epoch, HandsOver: a.o.HandsOver, FenceAfter: a.o.FenceAfter,
-	}); err != nil {
+	}
+	if err := a.writeReceipt(ctx, &receipt); err != nil {
 		return err
 	}
 	untracked := own && !from.Clean()
@@ -56,8 +57,18 @@ func (a *Allocator) take(ctx context.Context, from store.Owner, id int, own bool
 		steady = now.Record.State.Epoch == epoch && now.Record.Sealed && now.Untrackable
 	}
 	steady = steady && a.obeyed(now)
+	if !steady && !untracked && !now.Clean() && before != nil && !before.GaveUp && before.ID == id {
+		return nil // the lock of an earlier process of this pod, whose workload may still act: restore first
+	}
 	if !steady || now.UID != from.UID || !now.Names(id, a.o.Pod, a.pod.UID) {
 		return a.withdraw(ctx, "the owner changed meanwhile")
+	}
+	if now.Record.State.Epoch > epoch {
+		// The next epoch exceeds every receipt's, so that no later token is below this one.
+		receipt.Epoch = now.Record.State.Epoch
+		if err := a.writeReceipt(ctx, &receipt); err != nil {
+			return err
+		}
 	}
 	if a.strict() {
 		l := newLease(a.o.FenceAfter-a.o.FenceLead, sent, boottime.Now)

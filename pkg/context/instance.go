@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/identity"
@@ -96,7 +97,7 @@ func (i *Instance) set(id Identity) {
 }
 
 // fence takes in that the id was given up for lack of contact.
-func (i *Instance) fence() {
+func (i *Instance) fence(time.Duration) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.current.Assigned() {

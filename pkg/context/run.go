@@ -67,7 +67,7 @@ func ended(ctx context.Context, err error) error {
 func (i *Instance) call(ctx context.Context, id Identity, fn func(context.Context, Identity) error) (revoked bool, err error) {
 	fctx, cancel := context.WithCancelCause(ctx)
 	if i.options.FenceAfter > 0 {
-		fctx = &strictContext{Context: fctx, fenced: i.alloc.Fenced, cancel: cancel}
+		fctx = &strictContext{Context: fctx, fenced: i.alloc.Fenced, cancel: cancel} //nolint:contextcheck // it wraps the one before
 	}
 	watched := make(chan struct{})
 	go func() {
@@ -97,11 +97,12 @@ func (i *Instance) call(ctx context.Context, id Identity, fn func(context.Contex
 }
 
 // strictContext looks at the clock whenever it is asked for its error, so that a function that was
-// suspended with its process does not see a context that is still good.
+// suspended with its process does not see a context that is still good. Contexts derived from it do not
+// ask: they end as soon as this process is scheduled again.
 type strictContext struct {
-	context.Context
-	fenced func() bool
-	cancel context.CancelCauseFunc
+	context.Context //nolint:containedctx // it is one
+	fenced          func() bool
+	cancel          context.CancelCauseFunc
 }
 
 // Err implements context.Context.

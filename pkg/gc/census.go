@@ -105,6 +105,9 @@ func (c *counter) add(meta *metav1.PartialObjectMetadata, owned bool) {
 		Ordinal:     ordinal(c.owner, meta),
 		Receipt:     receipt,
 	}
+	if meta.DeletionTimestamp != nil {
+		pod.Deadline = meta.DeletionTimestamp.Time // Kubernetes adds the grace period
+	}
 	if controller := metav1.GetControllerOfNoCopy(meta); controller != nil {
 		pod.Controller = string(controller.UID)
 	}
@@ -201,7 +204,7 @@ func (c *counter) look(ctx context.Context, name string) (*metav1.PartialObjectM
 		if reason := status("reason"); reason != "" {
 			phase += " (" + reason + ")"
 		}
-		return nil, Victim{Reason: "its pod is " + phase, Ended: !byPodGC(u)}, nil
+		return nil, Victim{Reason: "its pod is " + phase, Ended: !byPodGC(u) && !running(u)}, nil
 	}
 	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 		Name: u.GetName(), Namespace: u.GetNamespace(), UID: u.GetUID(), CreationTimestamp: u.GetCreationTimestamp(),
@@ -217,6 +220,22 @@ func byPodGC(pod *unstructured.Unstructured) bool {
 	for _, c := range conditions {
 		if m, ok := c.(map[string]any); ok && m["type"] == "DisruptionTarget" && m["reason"] == "DeletionByPodGC" && m["status"] == "True" {
 			return true
+		}
+	}
+	return false
+}
+
+// running reports whether a kubelet said last that a container runs. A kubelet that declares a pod dead has
+// said that its containers ended; others who do so leave their state as it was.
+func running(pod *unstructured.Unstructured) bool {
+	for _, field := range []string{"initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"} {
+		statuses, _, _ := unstructured.NestedSlice(pod.Object, "status", field)
+		for _, s := range statuses {
+			if m, ok := s.(map[string]any); ok {
+				if _, found, _ := unstructured.NestedMap(m, "state", "running"); found {
+					return true
+				}
+			}
 		}
 	}
 	return false
