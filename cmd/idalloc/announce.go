@@ -20,8 +20,8 @@ type announcer struct {
 	fail context.CancelCauseFunc
 
 	mu sync.Mutex
-	// told is the id that the workload was told of last and may be working under; it is not assigned
-	// when there is none.
+	// told is the id that the workload was told of last and may be working under, until it is known to
+	// have stopped; it is not assigned when there is none.
 	told identity.Identity
 }
 
@@ -31,18 +31,11 @@ func (a *announcer) recall() (left bool, err error) {
 	if err != nil || !found || there.Pod != a.shelf.none.Pod || there.Namespace != a.shelf.none.Namespace {
 		return false, err
 	}
-	switch {
-	case there.Assigned():
-		a.told = there
-	case givesUp(there.State):
+	a.told = there
+	if !there.Assigned() {
 		a.told, err = a.shelf.noted()
 	}
 	return a.told.Assigned(), err
-}
-
-// givesUp reports whether the workload may still be working under the id before.
-func givesUp(state identity.State) bool {
-	return state == identity.StateDraining || state == identity.StateFenced
 }
 
 // publish is for allocator.Options.Publish.
@@ -80,12 +73,22 @@ func (a *announcer) remember(id identity.Identity) error {
 	switch {
 	case id.Assigned():
 		a.told = id
-	case givesUp(id.State):
-		return a.shelf.note(a.told)
-	default:
+		return nil // the files say it
+	case id.State == identity.StateReleased: // only when the workload has ended
 		a.told = identity.Identity{}
 	}
-	return nil
+	return a.shelf.note(a.told)
+}
+
+// stopped takes in that no work goes on under id.
+func (a *announcer) stopped(id identity.Identity) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.told != id || a.hub.Get().Assigned() {
+		return nil // told of one again
+	}
+	a.told = identity.Identity{}
+	return a.shelf.note(a.told)
 }
 
 // givenUp returns the id that the workload was told of, if it was.

@@ -83,6 +83,8 @@ type drainer struct {
 	givenUp func() (identity.Identity, bool)
 	// ask blocks until the work under the id has stopped, or ctx ends.
 	ask func(ctx context.Context, id identity.Identity) error
+	// done takes in that nobody has to be asked about the id any more.
+	done func(id identity.Identity) error
 }
 
 // stopped blocks until the work has stopped, and is what allocator.Options.Stopped asks for.
@@ -98,9 +100,12 @@ func (d *drainer) stopped(ctx context.Context) error {
 		defer cancel()
 	}
 	err := d.ask(bounded, id)
-	if !errors.Is(err, errDrainTimeout) || d.action == actionKeep {
+	switch {
+	case err == nil:
+		return d.done(id)
+	case !errors.Is(err, errDrainTimeout) || d.action == actionKeep:
 		return err
 	}
 	d.log.Info("the work has not stopped in time; its slot is given away all the same, and two pods may act under one id", "id", id.ID, "epoch", id.Epoch, "reason", err.Error())
-	return nil
+	return d.done(id)
 }

@@ -80,7 +80,7 @@ func newDrainer(action string, ask func(context.Context, identity.Identity) erro
 	log := funcr.New(func(_, args string) { *logged = append(*logged, args) }, funcr.Options{})
 	return &drainer{
 		drainFlags: drainFlags{timeout: 5 * time.Minute, action: action}, log: log, ask: ask,
-		givenUp: func() (identity.Identity, bool) { return held(), true },
+		givenUp: func() (identity.Identity, bool) { return held(), true }, done: func(identity.Identity) error { return nil },
 	}, logged
 }
 
@@ -200,6 +200,8 @@ func TestARestartKnowsWhatIsBeingGivenUp(t *testing.T) {
 		{identity.StateAssigned, identity.StateDraining},
 		{identity.StateAssigned, identity.StateFenced},
 		{identity.StateAssigned, identity.StateDraining, identity.StateFenced},
+		{identity.StateAssigned, identity.StateLost},
+		{identity.StateAssigned, identity.StateLost, identity.StatePending, identity.StateDraining},
 	} {
 		dir := t.TempDir()
 		a, _ := telling(t, dir)
@@ -219,8 +221,7 @@ func TestARestartKnowsWhatIsBeingGivenUp(t *testing.T) {
 func TestARestartDoesNotAskAboutAnIDThatIsGone(t *testing.T) {
 	for _, states := range [][]identity.State{
 		{identity.StatePending},
-		{identity.StateAssigned, identity.StateLost},
-		{identity.StateAssigned, identity.StateDraining, identity.StatePending, identity.StateDraining},
+		{identity.StateAssigned, identity.StateReleased},
 	} {
 		dir := t.TempDir()
 		a, _ := telling(t, dir)
@@ -230,6 +231,29 @@ func TestARestartDoesNotAskAboutAnIDThatIsGone(t *testing.T) {
 		if a, left := telling(t, dir); left || a.told.Assigned() {
 			t.Errorf("after %v and a restart %v is given up", states, a.told)
 		}
+	}
+}
+
+func TestAWorkloadThatStoppedIsNotAskedAgain(t *testing.T) {
+	dir := t.TempDir()
+	a, _ := telling(t, dir)
+	a.publish(held())
+	a.publish(withdrawn(identity.StateDraining))
+	if err := a.stopped(held()); err != nil {
+		t.Fatal(err)
+	}
+	if id, told := a.givenUp(); told {
+		t.Errorf("the workload is asked about %v again", id)
+	}
+	if a, left := telling(t, dir); left || a.told.Assigned() {
+		t.Errorf("after a restart the workload is asked about %v again", a.told)
+	}
+	a.publish(held()) // called off
+	if err := a.stopped(held()); err != nil {
+		t.Fatal(err)
+	}
+	if _, told := a.givenUp(); !told {
+		t.Error("the workload was told of the id again, and is not asked about it")
 	}
 }
 
@@ -262,12 +286,16 @@ func TestFencingWithdrawsTheIDAndThenKillsTheWork(t *testing.T) {
 			t.Error("the kill may take for ever")
 		}
 		steps = append(steps, "kill")
+		if len(steps) == 1 {
+			return errHook
+		}
 		return nil
-	}}
+	}, killed: a.stopped}
 	f.fence(t.Context())
 	a.publish(held())
 	f.fence(t.Context())
-	if !slices.Equal(steps, []string{"kill"}) {
-		t.Errorf("the work was killed %v, want once: before there was an id there was no work", steps)
+	f.fence(t.Context())
+	if !slices.Equal(steps, []string{"kill", "kill"}) {
+		t.Errorf("%v, want a kill until it succeeds: before there was an id there was no work, and afterwards none is left", steps)
 	}
 }

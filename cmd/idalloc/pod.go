@@ -72,7 +72,7 @@ func (p *inPod) open(o allocator.Options) (s *shelf, current identity.Identity, 
 	}
 	there, found, err := s.Current()
 	if err != nil || !found || there.Pod != o.Pod || there.Namespace != o.Namespace || (s.uid != "" && s.owner() != s.uid) {
-		err = s.Publish(s.none)
+		err = errors.Join(err, s.note(identity.Identity{}), s.Publish(s.none))
 		return s, s.none, err
 	}
 	if s.uid == "" {
@@ -106,21 +106,29 @@ func (s *shelf) empty() error {
 // but a process that restarts meanwhile has to ask the workload about it. An id that is not assigned
 // is none.
 func (s *shelf) note(id identity.Identity) error {
-	err := os.Remove(s.lastID())
-	if errors.Is(err, fs.ErrNotExist) {
+	var err error
+	if id.Assigned() {
+		err = s.writeNote(id)
+	} else if err = os.Remove(s.lastID()); errors.Is(err, fs.ErrNotExist) {
 		err = nil
-	}
-	if err == nil && id.Assigned() {
-		var b []byte
-		b, err = json.Marshal(id)
-		if err == nil {
-			err = os.WriteFile(s.lastID(), append(b, '\n'), 0o644) //nolint:gosec // no secret, and other users' containers read here
-		}
 	}
 	if err != nil {
 		return fmt.Errorf("idalloc: the id that is given up cannot be kept: %w: mount a writable emptyDir at --dir", err)
 	}
 	return nil
+}
+
+// writeNote leaves no half a note when the process dies in between.
+func (s *shelf) writeNote(id identity.Identity) error {
+	b, err := json.Marshal(id)
+	if err != nil {
+		return err
+	}
+	next := s.lastID() + ".new"
+	if err := os.WriteFile(next, append(b, '\n'), 0o644); err != nil { //nolint:gosec // no secret, and other users' containers read here
+		return err
+	}
+	return os.Rename(next, s.lastID())
 }
 
 // noted returns what note kept, which is not assigned if that was none.

@@ -93,9 +93,9 @@ func (w *watcher) run(ctx context.Context) error {
 	o.Publish, o.Stale = tell.publish, hub.SetStale
 	w.setStopped(&o, tell, drain)
 	if kill != nil {
-		f := &fencer{log: log, lead: w.fence.lead(), withdraw: tell.withdraw, kill: kill.Run}
+		f := &fencer{log: log, lead: w.fence.lead(), withdraw: tell.withdraw, kill: kill.Run, killed: tell.stopped}
 		o.FenceAfter, o.FenceLead = w.fence.after, f.lead
-		o.Fenced = func() { f.fence(ctx) }
+		o.Fenced = func(time.Duration) { f.fence(ctx) }
 		if left {
 			f.fence(ctx) // nobody watched the time since the process before this one ended
 		}
@@ -134,7 +134,7 @@ func (w *watcher) setStopped(o *allocator.Options, tell *announcer, command *hoo
 		o.Stopped = w.waitMoveDelay
 		return
 	}
-	d := &drainer{drainFlags: w.drain, log: o.Log, givenUp: tell.givenUp}
+	d := &drainer{drainFlags: w.drain, log: o.Log, givenUp: tell.givenUp, done: tell.stopped}
 	d.ask = func(ctx context.Context, _ identity.Identity) error { return tell.gate.Wait(ctx) }
 	if command != nil {
 		d.ask = command.Run
@@ -145,14 +145,10 @@ func (w *watcher) setStopped(o *allocator.Options, tell *announcer, command *hoo
 // waitMoveDelay is what a watcher can do for "the work has stopped": the id is out of the files,
 // and the workload had time to notice.
 func (w *watcher) waitMoveDelay(ctx context.Context) error {
-	t := time.NewTimer(w.moveDelay)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
+	if !sleep(ctx, w.moveDelay) {
 		return context.Cause(ctx)
-	case <-t.C:
-		return nil
 	}
+	return nil
 }
 
 // loop runs the allocator of a watcher from start to release.

@@ -55,7 +55,12 @@ type fencer struct {
 	withdraw func() (identity.Identity, bool)
 	// kill stops the work.
 	kill func(ctx context.Context, id identity.Identity) error
+	// killed takes in that no work goes on under the id.
+	killed func(id identity.Identity) error
 }
+
+// fenceRetry is the time between two tries of the fence hook.
+const fenceRetry = 200 * time.Millisecond
 
 // fence blocks until the work is stopped, for the lead at most, and does not stop half-way when ctx ends.
 func (f *fencer) fence(ctx context.Context) {
@@ -65,7 +70,29 @@ func (f *fencer) fence(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), f.lead, errFenceLead)
 	defer cancel()
-	if err := f.kill(ctx, id); err != nil {
+	var err error
+	for {
+		if err = f.kill(ctx, id); err == nil {
+			err = f.killed(id)
+			break
+		}
+		if !sleep(ctx, fenceRetry) {
+			break
+		}
+	}
+	if err != nil {
 		f.log.Error(err, "the fence hook failed; the work may go on under an id that is given up", "id", id.ID, "epoch", id.Epoch)
+	}
+}
+
+// sleep returns false when ctx ended first.
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
 	}
 }
