@@ -36,7 +36,7 @@ func run(ctx context.Context, args []string) int {
 	root := newRoot() //nolint:contextcheck // cobra gives each command the context of ExecuteContext
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
-	if err != nil {
+	if err != nil && err.Error() != "" { // how the command of run ended says nothing
 		fmt.Fprintln(os.Stderr, "error:", err)
 	}
 	return exitCode(err)
@@ -52,10 +52,13 @@ func exitCode(err error) int {
 	var (
 		usage     usageError
 		forbidden *store.ForbiddenError
+		status    statusError
 	)
 	switch {
 	case err == nil:
 		return exitDone
+	case errors.As(err, &status):
+		return status.code
 	case errors.As(err, &usage):
 		return exitUsage
 	case errors.As(err, &forbidden):

@@ -22,14 +22,14 @@ id of its own, 0 <= id < count, and keeps telling it both. The ids live in one a
 the workload; there is no server and no custom resource.
 
 In a pod, run "idalloc init" as an init container and "idalloc watch" beside the workload, or
-"idalloc watch" alone as a native sidecar. From a shell, "idalloc get deployment/worker" shows
-who holds what.
+"idalloc watch" alone as a native sidecar, or start the workload with "idalloc run". From a
+shell, "idalloc get deployment/worker" shows who holds what.
 
 Every flag has an environment twin: --http-address is IDALLOC_HTTP_ADDRESS. A flag on the
 command line wins.
 
 Exit codes: 0 done; 1 error; 2 usage; 3 no slot within --timeout; 4 forbidden by RBAC (the
-message names the missing verb and resource).`
+message names the missing verb and resource). Of idalloc run: the command's own, see there.`
 
 // global are the flags of every command.
 type global struct {
@@ -74,7 +74,7 @@ func newRoot() *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("%w: see %s --help", err, cmd.CommandPath())}
 	})
-	root.AddCommand(newInit(g), newWatch(g), newGet(g), newVerify(g), newGC(g), newVersion())
+	root.AddCommand(newInit(g), newWatch(g), newGet(g), newVerify(g), newRun(g), newGC(g), newVersion())
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
 	describeEnvironment(root)
 	return root

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+)
+
+// exec returns how a command line of run ends: before it needs an API server.
+func exec(t *testing.T, line ...string) (int, error) {
+	t.Helper()
+	t.Setenv("POD_NAME", "")
+	root := newRoot()
+	root.SetArgs(append([]string{"run"}, line...))
+	err := root.ExecuteContext(t.Context())
+	if status, ok := errors.AsType[statusError](err); ok {
+		return status.code, err
+	}
+	return exitCode(err), err
+}
+
+func TestRunRefusesWhatCannotWork(t *testing.T) {
+	for _, tc := range []struct {
+		line []string
+		code int
+		says string
+	}{
+		{nil, exitUsage, "name a command"},
+		{[]string{"--"}, exitUsage, "name a command"},
+		{[]string{"--restart-on=count", "--", "sh"}, exitUsage, "id cannot be left out"},
+		{[]string{"--restart-on=", "--", "sh"}, exitUsage, "id cannot be left out"},
+		{[]string{"--restart-on=id,zone", "--", "sh"}, exitUsage, "use id,count or id"},
+		{[]string{"--stop-timeout=-1s", "--", "sh"}, exitUsage, "use 0 or more"},
+		{[]string{"--fence-after=2s", "--", "sh"}, exitUsage, "use 3s to"},
+		{[]string{"--", "work-{id}"}, exitUsage, "the id goes into the arguments"},
+		{[]string{"--", "no-such-command", "-x"}, 127, "no-such-command"},
+		{[]string{"/"}, 126, "cannot be executed"},
+		{[]string{"sh", "--no-such-flag-of-idalloc"}, exitUsage, "this pod's name is not known"}, // got as far as that
+	} {
+		t.Run(strings.Join(tc.line, " "), func(t *testing.T) {
+			code, err := exec(t, tc.line...)
+			if code != tc.code || err == nil || !strings.Contains(err.Error(), tc.says) {
+				t.Errorf("code %d, %v; want code %d and %q", code, err, tc.code, tc.says)
+			}
+		})
+	}
+}
+
+func TestTheExitCodeIsTheCommands(t *testing.T) {
+	if err := ended(0, nil); err != nil {
+		t.Errorf("code 0 is an error: %v", err)
+	}
+	var status statusError
+	if err := ended(7, nil); !errors.As(err, &status) || status.code != 7 || err.Error() != "" {
+		t.Errorf("code 7 is %v", err)
+	}
+	if err := ended(0, errTimeout); errors.As(err, &status) || !errors.Is(err, errTimeout) {
+		t.Errorf("an error is %v", err)
+	}
+}
+
+// A command that is fenced is dead before its id may be another pod's.
+func TestFencedIsDeadInTime(t *testing.T) {
+	for _, r := range []runner{
+		{stopTimeout: 10 * time.Second, fenceAfter: 30 * time.Second},
+		{stopTimeout: 10 * time.Second, fenceAfter: 3 * time.Second},
+		{stopTimeout: time.Second, fenceAfter: time.Minute},
+		{stopTimeout: 0, fenceAfter: 3 * time.Second},
+		{stopTimeout: time.Hour, fenceAfter: time.Hour},
+	} {
+		lead, grace := r.fenceLead(), r.fenceGrace()
+		if lead > r.fenceAfter/2 || grace >= lead || grace > r.stopTimeout || lead-grace < minFenceLead/4 {
+			t.Errorf("%s, %s: lead %s, grace %s", r.stopTimeout, r.fenceAfter, lead, grace)
+		}
+	}
+}

@@ -1,0 +1,86 @@
+//go:build unix
+
+package child
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os/exec"
+	"strconv"
+	"strings"
+
+	"github.com/idalloc/idalloc/pkg/identity"
+)
+
+// Exit codes as shells have them.
+const (
+	codeNotExecutable = 126
+	codeNotFound      = 127
+	signalled         = 128 // plus the signal's number
+)
+
+// StartError says why a command could not be started.
+type StartError struct {
+	Code int // 127: not found; 126: found, but not executable
+	err  error
+}
+
+// Error says what to do.
+func (e *StartError) Error() string { return e.err.Error() }
+
+// Unwrap returns the cause.
+func (e *StartError) Unwrap() error { return e.err }
+
+func startError(name string, err error) *StartError {
+	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
+		return &StartError{Code: codeNotFound, err: fmt.Errorf("idalloc: command %q not found: give its path, or a name in PATH, after \"--\": %w", name, err)}
+	}
+	return &StartError{Code: codeNotExecutable, err: fmt.Errorf("idalloc: command %q cannot be executed: it must be an executable file for this machine: %w", name, err)}
+}
+
+// Look finds a command as a shell does. The error is a *StartError.
+func Look(name string) (path string, err error) {
+	path, err = exec.LookPath(name)
+	if err != nil {
+		return "", startError(name, err)
+	}
+	return path, nil
+}
+
+// Fill puts an identity into arguments: {id}, {count}, {epoch}, {pod} and {namespace}. The same in
+// doubled braces stands for itself in single ones; everything else stays as it is.
+func Fill(args []string, id identity.Identity) []string {
+	values := [][2]string{
+		{"id", strconv.Itoa(id.ID)}, {"count", strconv.Itoa(id.Count)}, {"epoch", strconv.FormatInt(id.Epoch, 10)},
+		{"pod", id.Pod}, {"namespace", id.Namespace},
+	}
+	pairs := make([]string, 0, 4*len(values))
+	for _, v := range values {
+		single := "{" + v[0] + "}"
+		pairs = append(pairs, "{"+single+"}", single, single, v[1]) // of two that fit, the first counts
+	}
+	fill := strings.NewReplacer(pairs...)
+	filled := make([]string, 0, len(args))
+	for _, arg := range args {
+		filled = append(filled, fill.Replace(arg))
+	}
+	return filled
+}
+
+// environment returns base with the identity in place of what base says of one.
+func environment(base []string, id identity.Identity) []string {
+	own := []string{
+		"IDALLOC_ID=" + strconv.Itoa(id.ID),
+		"IDALLOC_COUNT=" + strconv.Itoa(id.Count),
+		"IDALLOC_EPOCH=" + strconv.FormatInt(id.Epoch, 10),
+	}
+	env := make([]string, 0, len(base)+len(own))
+	for _, v := range base {
+		key, _, _ := strings.Cut(v, "=")
+		if key != "IDALLOC_ID" && key != "IDALLOC_COUNT" && key != "IDALLOC_EPOCH" {
+			env = append(env, v)
+		}
+	}
+	return append(env, own...)
+}

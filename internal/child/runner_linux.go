@@ -1,0 +1,127 @@
+package child
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// adopt makes the orphans of this process's children its own children, as they are PID 1's in a
+// container.
+func adopt() error {
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("idalloc: this process cannot adopt what the command leaves behind (prctl): %w", err)
+	}
+	if _, err := os.ReadFile("/proc/self/stat"); err != nil {
+		return fmt.Errorf("idalloc: processes that the command leaves behind cannot be found: mount /proc: %w", err)
+	}
+	return nil
+}
+
+// attributes: the command dies with this process, also if that is killed and a successor in the same
+// pod may take the same id.
+func attributes(group bool) *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: group, Pdeathsig: syscall.SIGKILL}
+}
+
+func isTerminal(fd int) bool {
+	_, err := unix.IoctlGetTermios(fd, unix.TCGETS)
+	return err == nil
+}
+
+// tidy reaps what was adopted and has ended. Once the command p, which may be nil, has ended, what it
+// left behind is killed; each death hands over the next generation. It reports that this process has
+// no child at all any more.
+//
+// What package os/exec started (a kubeconfig's credential plugin) is in this process's own group and
+// is left to it. In a terminal the command is in that group too; what it leaves there counts as the
+// command's.
+func tidy(p *Process) (none bool) {
+	over := p != nil && p.ended()
+	own := unix.Getpgrp()
+	for _, c := range children() {
+		if p != nil && c.pid == p.pid && !over {
+			continue // Process.reap's
+		}
+		if c.group == own && (!over || p.group) {
+			continue
+		}
+		if c.zombie {
+			if got, _ := wait(c.pid, nil); got != 0 {
+				continue
+			} // only its first thread has ended
+		}
+		if over {
+			p.left[c.pid] = true
+			_ = syscall.Kill(c.pid, syscall.SIGKILL) // a child that was not reaped: its pid is still its own
+		}
+	}
+	err := unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
+	return errors.Is(err, unix.ECHILD)
+}
+
+type process struct {
+	pid, group int
+	zombie     bool
+}
+
+// children returns the children of this process. One that is born meanwhile may be missing.
+func children() []process {
+	proc, err := os.Open("/proc")
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = proc.Close() }()
+	names, err := proc.Readdirnames(-1)
+	if err != nil {
+		return nil
+	}
+	me := os.Getpid()
+	var found []process
+	for _, name := range names {
+		pid, err := strconv.Atoi(name)
+		if err != nil {
+			continue
+		}
+		stat, err := os.ReadFile("/proc/" + name + "/stat") //nolint:gosec // a number, in /proc
+		if err != nil {
+			continue // it has ended
+		}
+		if c, parent, ok := parseStat(pid, stat); ok && parent == me {
+			found = append(found, c)
+		}
+	}
+	return found
+}
+
+// parseStat reads /proc/PID/stat: "PID (NAME) STATE PPID PGRP ...". The name may contain anything.
+func parseStat(pid int, stat []byte) (c process, parent int, ok bool) {
+	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	if len(fields) < 3 {
+		return process{}, 0, false
+	}
+	parent, err := strconv.Atoi(string(fields[1]))
+	if err != nil {
+		return process{}, 0, false
+	}
+	group, err := strconv.Atoi(string(fields[2]))
+	if err != nil {
+		return process{}, 0, false
+	}
+	return process{pid: pid, group: group, zombie: string(fields[0]) == "Z"}, parent, true
+}
+
+// realtime returns the real-time signals that the C library leaves to programs.
+func realtime() []os.Signal {
+	const first, last = 35, 64
+	signals := make([]os.Signal, 0, last-first+1)
+	for n := first; n <= last; n++ {
+		signals = append(signals, syscall.Signal(n))
+	}
+	return signals
+}

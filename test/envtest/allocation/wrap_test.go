@@ -1,0 +1,293 @@
+package allocation
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/test/envtest/suite"
+)
+
+// commandStart is one start of a wrapped command.
+type commandStart struct {
+	Pod              string
+	ID, Count, Epoch int
+	PID              int
+}
+
+// diary is the file in which the commands of a workload write when they start and how they are told
+// to end. A line is one write, so that lines of several pods do not mix.
+func (w *workload) diary() string { return filepath.Join(w.scratch(), "diary") }
+
+// scratch is a directory beside that of the probes, whose files are all records.
+func (w *workload) scratch() string {
+	GinkgoHelper()
+	dir := w.probe + "-run"
+	Expect(os.MkdirAll(dir, 0o750)).To(Succeed())
+	return dir
+}
+
+// wrapSpec has one container: a command under idalloc run. The script sees ids in the arguments 1 and
+// 2 and in its environment.
+func (w *workload) wrapSpec(script string, flags ...string) *corev1.PodSpec {
+	GinkgoHelper()
+	command := slices.Concat([]string{env.Binary, "run", "--http-address", "$(POD_IP):8089"}, flags,
+		[]string{"--", "/bin/sh", "-c", strings.ReplaceAll(script, "DIARY", w.diary()), "sh", "{id}", "{count}"})
+	c := suite.Container("idalloc", command...)
+	c.ReadinessProbe = &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/readyz", Port: intstr.FromInt32(8089)}}, FailureThreshold: 1}
+	spec := suite.PodSpec(c)
+	seconds := int64(60)
+	spec.TerminationGracePeriodSeconds = &seconds
+	return spec
+}
+
+// says is the line of a start. Kubernetes makes one dollar sign of two.
+const says = `test "$1/$2" = "$IDALLOC_ID/$IDALLOC_COUNT" && echo "start $POD_NAME $1 $2 $IDALLOC_EPOCH $$$$" >> DIARY`
+
+// works is a command that starts, works and stops when told.
+const works = says + `; trap 'echo "stop $POD_NAME $1" >> DIARY; exit 0' TERM; while :; do sleep 0.05; done`
+
+// starts reads the diary.
+func (w *workload) starts() []commandStart {
+	GinkgoHelper()
+	f, err := os.Open(w.diary())
+	if os.IsNotExist(err) {
+		return nil
+	}
+	Expect(err).NotTo(HaveOccurred())
+	defer func() { Expect(f.Close()).To(Succeed()) }()
+	var found []commandStart
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		var s commandStart
+		if n, _ := fmt.Sscanf(lines.Text(), "start %s %d %d %d %d", &s.Pod, &s.ID, &s.Count, &s.Epoch, &s.PID); n == 5 {
+			found = append(found, s)
+		}
+	}
+	return found
+}
+
+// started returns the latest start of each pod.
+func (w *workload) started() map[string]commandStart {
+	GinkgoHelper()
+	latest := map[string]commandStart{}
+	for _, s := range w.starts() {
+		latest[s.Pod] = s
+	}
+	return latest
+}
+
+// running waits until the command of each holder runs under its id and count.
+func (w *workload) running(ctx SpecContext, n int) map[int]commandStart {
+	GinkgoHelper()
+	held := w.settled(ctx, n)
+	found := map[int]commandStart{}
+	Eventually(func(g Gomega) {
+		latest := w.started()
+		for id, pod := range held {
+			g.Expect(latest).To(HaveKey(pod))
+			g.Expect(latest[pod]).To(And(HaveField("ID", id), HaveField("Count", n)))
+			found[id] = latest[pod]
+		}
+	}).WithContext(ctx).Should(Succeed())
+	return found
+}
+
+// lives reports whether a process runs. A zombie does not.
+func lives(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return err == nil && !strings.Contains(string(stat), ") Z ")
+}
+
+// exited returns the exit code of the container's last end.
+func (w *workload) exited(ctx context.Context, pod string) func(Gomega) int32 {
+	return func(g Gomega) int32 {
+		p, err := env.Client.CoreV1().Pods(w.Name).Get(ctx, pod, metav1.GetOptions{})
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(p.Status.ContainerStatuses).NotTo(BeEmpty())
+		s := p.Status.ContainerStatuses[0]
+		for _, end := range []*corev1.ContainerStateTerminated{s.State.Terminated, s.LastTerminationState.Terminated} {
+			if end != nil {
+				return end.ExitCode
+			}
+		}
+		g.Expect(s).To(BeNil(), "the container has not ended")
+		return -1
+	}
+}
+
+var _ = Describe("idalloc run", func() {
+	var w *workload
+	BeforeEach(func(ctx SpecContext) {
+		w = newWorkload(ctx, store.Deployment)
+		DeferCleanup(os.RemoveAll, w.scratch())
+	})
+
+	It("starts the command under an id, and again with a new count", func(ctx SpecContext) {
+		Expect(w.Create(ctx, suite.Deployment("worker", 3, w.wrapSpec(works)))).To(Succeed())
+		three := w.running(ctx, 3)
+		Expect(w.Scale(ctx, store.Deployment, "worker", 5)).To(Succeed())
+		five := w.running(ctx, 5)
+		for id, before := range three {
+			Expect(five[id].Pod).To(Equal(before.Pod))
+			Expect(five[id].Epoch).To(Equal(before.Epoch), "the id was held all the time")
+			Expect(five[id].PID).NotTo(Equal(before.PID))
+			Expect(lives(before.PID)).To(BeFalse())
+			Expect(restarts(w.pod(ctx, before.Pod), "idalloc")).To(BeZero(), "the command is started again, not the container")
+		}
+	})
+
+	It("lets the command run on over a new count, if told to", func(ctx SpecContext) {
+		Expect(w.Create(ctx, suite.Deployment("worker", 2, w.wrapSpec(works, "--restart-on=id")))).To(Succeed())
+		before := w.running(ctx, 2)
+		Expect(w.Scale(ctx, store.Deployment, "worker", 4)).To(Succeed())
+		w.settled(ctx, 4)
+		Eventually(func() int { return len(w.starts()) }).WithContext(ctx).Should(Equal(4))
+		for _, start := range before {
+			id, err := w.identity(ctx, *w.pod(ctx, start.Pod))
+			Expect(err).NotTo(HaveOccurred())
+			Expect(id.Count).To(Equal(4))
+			Expect(lives(start.PID)).To(BeTrue())
+			Expect(w.started()[start.Pod]).To(Equal(start))
+		}
+	})
+
+	It("moves to a low id when the count falls, and has one command at a time", func(ctx SpecContext) {
+		Expect(w.Create(ctx, suite.Deployment("worker", 2, w.wrapSpec(works)))).To(Succeed())
+		before := w.running(ctx, 2)
+		w.patchPod(ctx, before[0].Pod, `{"metadata":{"annotations":{"controller.kubernetes.io/pod-deletion-cost":"-1"}}}`)
+		Expect(w.Scale(ctx, store.Deployment, "worker", 1)).To(Succeed())
+		after := w.running(ctx, 1)
+		Expect(after[0].Pod).To(Equal(before[1].Pod))
+		Expect(after[0].Epoch).To(BeNumerically(">", before[0].Epoch))
+		Expect(lives(before[1].PID)).To(BeFalse())
+	})
+
+	It("ends with the command's exit code and gives the slot back", func(ctx SpecContext) {
+		Expect(w.Create(ctx, suite.Deployment("worker", 1, w.wrapSpec(says+`; exit 7`)))).To(Succeed())
+		pod := w.somePods(ctx, 1)[0].Name
+		Eventually(w.exited(ctx, pod)).WithContext(ctx).Should(Equal(int32(7)))
+		Eventually(func() (string, error) {
+			log, err := os.ReadFile(env.Node.Logs(w.Name, pod, "idalloc"))
+			return string(log), err
+		}).WithContext(ctx).Should(And(ContainSubstring(`"command ended"`), ContainSubstring(`"code":7`), ContainSubstring(`"slot released"`)))
+	})
+
+	It("lets a Job's next pod have the id of a command that is done", func(ctx SpecContext) {
+		job := suite.Job("once", 1, w.wrapSpec(says))
+		completions := int32(2)
+		job.Spec.Completions = &completions
+		Expect(w.Create(ctx, job)).To(Succeed())
+		Eventually(func(g Gomega) {
+			job, err := env.Client.BatchV1().Jobs(w.Name).Get(ctx, "once", metav1.GetOptions{})
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(job.Status.Failed).To(BeZero())
+			g.Expect(job.Status.Succeeded).To(Equal(completions))
+		}).WithContext(ctx).Should(Succeed())
+		Expect(w.starts()).To(HaveLen(2))
+		Expect(w.starts()[1].Epoch).To(BeNumerically(">", w.starts()[0].Epoch))
+	})
+
+	It("passes SIGTERM on, and releases the slot when the command has ended", func(ctx SpecContext) {
+		hold := filepath.Join(w.scratch(), "hold")
+		Expect(os.WriteFile(hold, nil, 0o600)).To(Succeed())
+		script := says + `; trap 'echo "asked $POD_NAME" >> DIARY; while test -e ` + hold + `; do sleep 0.05; done; exit 0' TERM; while :; do sleep 0.05; done`
+		Expect(w.Create(ctx, suite.Deployment("worker", 1, w.wrapSpec(script, "--stop-timeout=50s")))).To(Succeed())
+		before := w.running(ctx, 1)[0]
+		Expect(env.Client.CoreV1().Pods(w.Name).Delete(ctx, before.Pod, metav1.DeleteOptions{})).To(Succeed())
+		Eventually(func() (string, error) {
+			diary, err := os.ReadFile(w.diary())
+			return string(diary), err
+		}).WithContext(ctx).Should(ContainSubstring("asked " + before.Pod))
+		Expect(w.assignment(ctx)).To(Equal(assignment.Slots{0: before.Pod}), "the command has not ended")
+		Expect(lives(before.PID)).To(BeTrue())
+		Expect(os.Remove(hold)).To(Succeed())
+		Expect(w.running(ctx, 1)[0].Pod).NotTo(Equal(before.Pod))
+		Expect(lives(before.PID)).To(BeFalse())
+	})
+
+	It("kills a command that ignores SIGTERM, and what it left behind", func(ctx SpecContext) {
+		daemons := filepath.Join(w.scratch(), "daemon-")
+		script := `setsid sh -c 'trap "" TERM; echo $$$$ > ` + daemons + `$POD_NAME.$IDALLOC_COUNT; while :; do sleep 0.05; done' & ` +
+			says + `; trap '' TERM; while :; do sleep 0.05; done`
+		Expect(w.Create(ctx, suite.Deployment("worker", 1, w.wrapSpec(script, "--stop-timeout=200ms")))).To(Succeed())
+		before := w.running(ctx, 1)[0]
+		var daemon int
+		Eventually(func(g Gomega) {
+			text, err := os.ReadFile(daemons + before.Pod + ".1") //nolint:gosec // a file of the test
+			g.Expect(err).NotTo(HaveOccurred())
+			daemon, err = strconv.Atoi(strings.TrimSpace(string(text)))
+			g.Expect(err).NotTo(HaveOccurred())
+		}).WithContext(ctx).Should(Succeed())
+		Expect(lives(daemon)).To(BeTrue())
+		Expect(w.Scale(ctx, store.Deployment, "worker", 2)).To(Succeed())
+		w.running(ctx, 2)
+		Expect(lives(before.PID)).To(BeFalse())
+		Expect(lives(daemon)).To(BeFalse())
+		log, err := os.ReadFile(env.Node.Logs(w.Name, before.Pod, "idalloc"))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(string(log)).To(And(ContainSubstring(`"killed":true`), MatchRegexp(`"leftovers":[1-9]`)))
+	})
+
+	It("takes the command with it when it is killed", func(ctx SpecContext) {
+		Expect(w.Create(ctx, suite.Deployment("worker", 1, w.wrapSpec(works)))).To(Succeed())
+		before := w.running(ctx, 1)[0]
+		Expect(env.Node.Signal(w.Name, before.Pod, "idalloc", syscall.SIGKILL)).To(Succeed())
+		Eventually(func() commandStart { return w.started()[before.Pod] }).WithContext(ctx).ShouldNot(Equal(before))
+		Expect(lives(before.PID)).To(BeFalse())
+	})
+
+	It("hands ids over in a rolling update without room", func(ctx SpecContext) {
+		d := suite.Deployment("worker", 2, w.wrapSpec(works))
+		zero, one := intstr.FromInt32(0), intstr.FromInt32(1)
+		d.Spec.Strategy.RollingUpdate = &appsv1.RollingUpdateDeployment{MaxUnavailable: &zero, MaxSurge: &one}
+		Expect(w.Create(ctx, d)).To(Succeed())
+		before := w.running(ctx, 2)
+		w.restart(ctx)
+		Eventually(func(g Gomega) {
+			pods, err := w.Pods(ctx, "worker")
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(pods).To(HaveLen(2))
+			for _, pod := range pods {
+				g.Expect([]string{before[0].Pod, before[1].Pod}).NotTo(ContainElement(pod.Name))
+			}
+		}).WithContext(ctx).Should(Succeed())
+		for id, after := range w.running(ctx, 2) {
+			Expect(after.Epoch).To(BeNumerically(">", before[id].Epoch))
+			Expect(lives(before[id].PID)).To(BeFalse())
+		}
+	})
+
+	It("exits 127 for a command that is not there, without a slot", func(ctx SpecContext) {
+		pod := w.idle(ctx, 1)[0].Name
+		got := w.idalloc(ctx, pod, "run", "--http-address", "", "--", "no-such-command")
+		Expect(got.Code).To(Equal(127), got.Stderr)
+		Expect(got.Stderr).To(And(HavePrefix("error: "), ContainSubstring("no-such-command")))
+		Expect(w.assignment(ctx)).To(BeEmpty())
+	})
+
+	It("publishes files when told where, and passes the output on", func(ctx SpecContext) {
+		pod := w.idle(ctx, 1)[0].Name
+		dir := filepath.Join(w.scratch(), "ids")
+		got := w.idalloc(ctx, pod, "run", "--http-address", "", "--dir", dir, "--", "/bin/sh", "-c", `cat "$1/id"; kill -KILL $$`, "sh", dir)
+		Expect(got.Code).To(Equal(128+9), got.Stderr)
+		Expect(got.Stdout).To(Equal("0\n"))
+		Expect(got.Stderr).NotTo(ContainSubstring("error:"))
+		Expect(filepath.Join(dir, "id")).NotTo(BeAnExistingFile())
+		Expect(w.assignment(ctx)).To(BeEmpty())
+	})
+})
