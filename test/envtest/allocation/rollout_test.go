@@ -65,7 +65,7 @@ func (w *workload) rolled(ctx context.Context, n int) {
 		g.Expect(owner.Record.State.Handover).To(BeEmpty())
 		pods, err := w.ReadyPods(ctx, "worker")
 		g.Expect(err).NotTo(HaveOccurred())
-		var names []string
+		names := make([]string, 0, len(pods))
 		for _, p := range pods {
 			names = append(names, p.Name)
 		}

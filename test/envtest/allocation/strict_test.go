@@ -1,0 +1,426 @@
+package allocation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/idalloc/idalloc/pkg/allocator"
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+	idcontext "github.com/idalloc/idalloc/pkg/context"
+	"github.com/idalloc/idalloc/pkg/gc"
+	"github.com/idalloc/idalloc/pkg/identity"
+	"github.com/idalloc/idalloc/test/overlap"
+)
+
+// link is a client's way to the API server, which can be cut.
+type link struct {
+	mu     sync.Mutex
+	broken bool
+	conns  map[net.Conn]struct{}
+}
+
+var errCut = errors.New("the cable was cut")
+
+func newLink() *link { return &link{conns: map[net.Conn]struct{}{}} }
+
+func (l *link) options(o *idcontext.Options) { o.Config.Dial = l.dial }
+
+func (l *link) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	c, err := new(net.Dialer).DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.broken {
+		return nil, errors.Join(errCut, c.Close())
+	}
+	l.conns[c] = struct{}{}
+	return c, nil
+}
+
+// cut ends all connections; with broken there are no new ones either, until it is called again.
+func (l *link) cut(broken bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.broken = broken
+	for c := range l.conns {
+		_ = c.Close() // it may be closed already
+		delete(l.conns, c)
+	}
+}
+
+// fenceAfter is twice the shortest, so that a machine that is busy does not fence anybody.
+const fenceAfter = 2 * allocator.MinFenceAfter
+
+func strict(d time.Duration) func(*idcontext.Options) {
+	return func(o *idcontext.Options) { o.FenceAfter = d }
+}
+
+// forceDelete deletes a pod's object without waiting for anything.
+func (w *workload) forceDelete(ctx context.Context, name string) {
+	GinkgoHelper()
+	now := int64(0)
+	Expect(env.Client.CoreV1().Pods(w.Name).Delete(ctx, name, metav1.DeleteOptions{GracePeriodSeconds: &now})).To(Succeed())
+}
+
+// others waits until n pods live that are none of these.
+func (w *workload) others(ctx context.Context, known []string, n int) []string {
+	GinkgoHelper()
+	var others []string
+	Eventually(func(g Gomega) {
+		others = nil
+		pods, err := w.Pods(ctx, "worker")
+		g.Expect(err).NotTo(HaveOccurred())
+		for _, p := range pods {
+			if p.DeletionTimestamp == nil && !slices.Contains(known, p.Name) {
+				others = append(others, p.Name)
+			}
+		}
+		g.Expect(others).To(HaveLen(n))
+	}).WithContext(ctx).Should(Succeed())
+	return others
+}
+
+// logs writes what an instance says into the probe directory, every few milliseconds, as the workloads do.
+func (w *workload) logs(i *idcontext.Instance) {
+	GinkgoHelper()
+	out, err := overlap.NewWriter(w.probe, i.Current().Pod)
+	Expect(err).NotTo(HaveOccurred())
+	over, ended := make(chan struct{}), make(chan error, 1)
+	go func() { ended <- sampleUntil(over, out, i) }()
+	DeferCleanup(func() {
+		close(over)
+		Expect(<-ended).To(Succeed())
+	})
+}
+
+func sampleUntil(over <-chan struct{}, out *overlap.Writer, i *idcontext.Instance) error {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := out.Sample(func() (int, int, int64) {
+			id := i.Current()
+			if !id.Assigned() {
+				return overlap.None, 0, 0
+			}
+			return id.ID, id.Count, id.Epoch
+		})
+		select {
+		case <-tick.C:
+			if err == nil {
+				continue
+			}
+		case <-over:
+		}
+		return errors.Join(err, out.Close())
+	}
+}
+
+// strictWorkerDir names the probe directory to the process that TestStrictWorker is.
+const strictWorkerDir = "STRICT_WORKER_DIR"
+
+// TestStrictWorker is no test: the specs start it as the process of a pod, to suspend it.
+func TestStrictWorker(t *testing.T) {
+	dir := os.Getenv(strictWorkerDir)
+	if dir == "" {
+		t.Skip("it is a process that the specs start")
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	i, err := idcontext.Start(ctx, idcontext.Options{FenceAfter: fenceAfter})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := overlap.NewWriter(dir, os.Getenv("POD_NAME"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := sampleUntil(ctx.Done(), out, i); err != nil {
+		t.Fatal(err)
+	}
+	_ = i.Close(context.Background()) // its pod may be gone
+}
+
+// strictProcess starts a process of its own for a pod.
+func (w *workload) strictProcess(ctx context.Context, pod string) *exec.Cmd {
+	GinkgoHelper()
+	config, err := w.Config(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	kubeconfig, err := env.ControlPlane.WriteKubeconfig("strict_"+w.Name, config)
+	Expect(err).NotTo(HaveOccurred())
+	program, err := os.Executable()
+	Expect(err).NotTo(HaveOccurred())
+	cmd := exec.Command(program, "-test.run=^TestStrictWorker$") //nolint:gosec,noctx // this test; the cleanup ends it
+	cmd.Env = append(os.Environ(), strictWorkerDir+"="+w.probe, "POD_NAME="+pod, "POD_NAMESPACE="+w.Name, "KUBECONFIG="+kubeconfig)
+	cmd.Stdout, cmd.Stderr = GinkgoWriter, GinkgoWriter
+	Expect(cmd.Start()).To(Succeed())
+	DeferCleanup(func() {
+		Expect(cmd.Process.Signal(syscall.SIGCONT)).To(Succeed())
+		Expect(cmd.Process.Signal(syscall.SIGTERM)).To(Succeed())
+		_ = cmd.Wait() // how it ended is not what the spec is about
+	})
+	return cmd
+}
+
+// samples returns what a pod logged.
+func (w *workload) samples(pod string) []overlap.Record {
+	GinkgoHelper()
+	all, err := overlap.Read(w.probe)
+	Expect(err).NotTo(HaveOccurred())
+	return slices.DeleteFunc(all, func(r overlap.Record) bool { return r.Pod != pod })
+}
+
+var _ = Describe("strict mode", func() {
+	var (
+		w   *workload
+		rec *recorder
+	)
+	BeforeEach(func(ctx SpecContext) { w, rec = newWorkload(ctx, store.Deployment), newRecorder() })
+
+	names := func(pods []corev1.Pod) []string {
+		out := make([]string, 0, len(pods))
+		for _, p := range pods {
+			out = append(out, p.Name)
+		}
+		return out
+	}
+	state := func(i *idcontext.Instance) func() identity.State {
+		return func() identity.State { return i.Current().State }
+	}
+	quarantine := func(ctx context.Context) string { return w.owner(ctx).Annotations[assignment.QuarantineKey] }
+
+	It("quarantines, fences by the clock, and gives a slot to the next only when the last has lost it", func(ctx SpecContext) {
+		pods := names(w.idle(ctx, 4))
+		near, far, function, other := pods[0], pods[1], pods[2], pods[3]
+		wire, all := newLink(), newCrew()
+		defer wire.cut(false)
+
+		By("the first start: nobody knows who held what before")
+		a := rec.start(ctx, w, near, strict(fenceAfter))
+		Eventually(func() string { return quarantine(ctx) }).WithContext(ctx).Should(MatchRegexp(`^{"[0-9]+":"0-"}$`))
+		Expect(a.Current().Assigned()).To(BeFalse())
+		Expect(w.owner(ctx).Annotations).To(HaveKeyWithValue(assignment.FenceAfterKey, fenceAfter.String()))
+		Expect(w.assignment(ctx)).To(BeEmpty())
+		Eventually(func() string { return waitingFor(ctx, a) }).WithContext(ctx).Should(ContainSubstring("quarantine"))
+		b := rec.start(ctx, w, far, strict(fenceAfter), wire.options)
+		f := all.run(ctx, w, function, strict(fenceAfter), wire.options)
+		child := w.strictProcess(ctx, other)
+		w.logs(a)
+		w.logs(b)
+		held := rec.assigned(ctx, near, far)
+		first := f.begins(ctx)
+		Eventually(func() map[int]string { return w.assignment(ctx) }).WithContext(ctx).Should(HaveLen(4))
+		suspendedID, _ := w.assignment(ctx).Of(other)
+		Eventually(func(g Gomega) {
+			log := w.samples(other)
+			g.Expect(log).NotTo(BeEmpty())
+			g.Expect(log[len(log)-1].ID).To(Equal(suspendedID))
+		}).WithContext(ctx).Should(Succeed())
+		at := rec.mark()
+
+		By("a cut that is mended: fenced meanwhile, then the same id again")
+		wire.cut(true)
+		Eventually(state(b)).WithContext(ctx).Should(Equal(identity.StateFenced))
+		Expect(f.told(ctx)).To(MatchError(idcontext.ErrFenced))
+		f.stop <- struct{}{}
+		Expect(w.assignment(ctx)).To(HaveKeyWithValue(held[far].ID, far), "the slot is kept for it")
+		wire.cut(false)
+		back, err := b.Wait(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(back.ID).To(Equal(held[far].ID))
+		Expect(back.Epoch).To(BeNumerically(">=", held[far].Epoch))
+		again := f.begins(ctx)
+		Expect(again.ID).To(Equal(first.ID))
+		Expect(again.Epoch).To(BeNumerically(">=", first.Epoch))
+
+		By("one that is cut off and one that is suspended, whose pods are deleted by force at once")
+		Expect(child.Process.Signal(syscall.SIGSTOP)).To(Succeed())
+		before := len(w.samples(other))
+		wire.cut(true)
+		Expect(b.Current().Assigned()).To(BeTrue(), "it is too early for this spec")
+		w.forceDelete(ctx, far)
+		w.forceDelete(ctx, other)
+		fresh := w.others(ctx, pods, 2)
+		next := make([]*idcontext.Instance, 0, len(fresh))
+		for _, name := range fresh {
+			i := rec.start(ctx, w, name, strict(fenceAfter))
+			w.logs(i)
+			next = append(next, i)
+		}
+		Eventually(func(g Gomega) {
+			q := w.owner(ctx).Record.State.Quarantine
+			for _, id := range []int{held[far].ID, suspendedID} {
+				_, in := q.Since(id)
+				g.Expect(in).To(BeTrue(), "slot %d is in quarantine: %v", id, q)
+			}
+		}).WithContext(ctx).Should(Succeed())
+		_, err = gc.Sweep(ctx, w.store, w.ref, wait.Backoff{}, false)
+		Expect(err).NotTo(HaveOccurred())
+		Eventually(state(b)).WithContext(ctx).Should(Equal(identity.StateFenced))
+		Expect(f.told(ctx)).To(MatchError(idcontext.ErrFenced))
+		for _, i := range next {
+			Expect(i.Current().Assigned()).To(BeFalse(), "the quarantine is longer than fence-after")
+		}
+		got := rec.assigned(ctx, fresh...)
+		Expect([]int{got[fresh[0]].ID, got[fresh[1]].ID}).To(ConsistOf(held[far].ID, suspendedID))
+		Expect(b.Current().State).To(Equal(identity.StateFenced))
+		rec.undisturbed(at, map[string]identity.Identity{near: held[near]})
+
+		By("letting the suspended one go on")
+		Expect(child.Process.Signal(syscall.SIGCONT)).To(Succeed())
+		Eventually(func() int { return len(w.samples(other)) }).WithContext(ctx).Should(BeNumerically(">", before+20))
+		for _, r := range w.samples(other)[before+1:] {
+			Expect(r.ID).To(Equal(overlap.None), "it acted after it was continued: %v", r)
+		}
+		By("letting the other two have the network back")
+		f.stop <- struct{}{}
+		wire.cut(false)
+		Eventually(state(b)).WithContext(ctx).Should(Equal(identity.StateLost))
+		Expect(f.begins(ctx).ID).To(Equal(first.ID))
+	})
+
+	It("writes the largest fence-after down, and takes it back when nobody needs it", func(ctx SpecContext) {
+		pods := names(w.idle(ctx, 4))
+		plain := rec.start(ctx, w, pods[0])
+		rec.assigned(ctx, pods[0])
+		Expect(w.owner(ctx).Annotations).NotTo(HaveKey(assignment.FenceAfterKey))
+		says := func(want string) {
+			GinkgoHelper()
+			Eventually(func() string { return w.owner(ctx).Annotations[assignment.FenceAfterKey] }).WithContext(ctx).Should(Equal(want))
+		}
+		want := []string{"4s", "1m0s", "1m0s"}
+		for n, d := range []time.Duration{4 * time.Second, time.Minute, 3 * time.Second} {
+			rec.start(ctx, w, pods[n+1], strict(d))
+			rec.assigned(ctx, pods[n+1])
+			says(want[n])
+		}
+		all := rec.assigned(ctx, pods...)
+		at := rec.mark()
+		By("somebody lowers it, removes it, and makes it unreadable")
+		for _, value := range []any{"3s", nil, "soon", "2h0m0s"} {
+			w.annotate(ctx, map[string]any{assignment.FenceAfterKey: value})
+			w.restored(ctx, all)
+			says("1m0s")
+		}
+		rec.undisturbed(at, all)
+		Expect(plain.Current().Assigned()).To(BeTrue())
+	})
+
+	It("takes the largest fence-after back when nobody needs it", func(ctx SpecContext) {
+		pods := names(w.idle(ctx, 2))
+		rec.start(ctx, w, pods[0])
+		rec.assigned(ctx, pods[0])
+		rec.start(ctx, w, pods[1], strict(time.Minute))
+		held := rec.assigned(ctx, pods...)
+		Expect(w.owner(ctx).Annotations).To(HaveKeyWithValue(assignment.FenceAfterKey, "1m0s"))
+		Expect(rec.instances[pods[1]].Close(ctx)).To(Succeed())
+		_, err := gc.Sweep(ctx, w.store, w.ref, wait.Backoff{}, false)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(w.owner(ctx).Annotations).NotTo(HaveKey(assignment.FenceAfterKey))
+		Expect(quarantine(ctx)).To(BeEmpty(), "a slot that was given is free at once")
+		delete(held, pods[1])
+		w.restored(ctx, held)
+	})
+
+	It("is obeyed by gc and by pods without it: a slot whose holder vanished is not given at once", func(ctx SpecContext) {
+		pods := names(w.idle(ctx, 2))
+		rec.start(ctx, w, pods[0])
+		rec.assigned(ctx, pods[0])
+		wire := newLink()
+		defer wire.cut(false)
+		gone := rec.start(ctx, w, pods[1], strict(fenceAfter), wire.options)
+		held := rec.assigned(ctx, pods[1])
+		wire.cut(true)
+		w.forceDelete(ctx, pods[1])
+		_, err := gc.Sweep(ctx, w.store, w.ref, wait.Backoff{}, false)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(quarantine(ctx)).To(MatchRegexp(`^{"[0-9]+":"` + strconv.Itoa(held[pods[1]].ID) + `"}$`))
+		Expect(w.assignment(ctx)).To(Equal(assignment.Slots{0: pods[0]}))
+		fresh := rec.start(ctx, w, w.others(ctx, pods, 1)[0])
+		Eventually(func() string { return waitingFor(ctx, fresh) }).WithContext(ctx).Should(ContainSubstring("quarantine"))
+		By("removing the quarantine by hand, and all the rest")
+		w.annotate(ctx, map[string]any{assignment.QuarantineKey: nil})
+		Eventually(func() bool { return w.owner(ctx).Clean() }).WithContext(ctx).Should(BeTrue())
+		Expect(fresh.Current().Assigned()).To(BeFalse())
+		Eventually(state(gone)).WithContext(ctx).Should(Equal(identity.StateFenced))
+	})
+
+	It("protects a holder whose receipt was removed by hand while it was cut off", func(ctx SpecContext) {
+		pods := names(w.idle(ctx, 2))
+		rec.start(ctx, w, pods[0])
+		rec.assigned(ctx, pods[0])
+		wire := newLink()
+		defer wire.cut(false)
+		gone := rec.start(ctx, w, pods[1], strict(30*time.Second), wire.options)
+		rec.assigned(ctx, pods[1])
+		wire.cut(true)
+		w.patchPod(ctx, pods[1], `{"metadata":{"annotations":{"idalloc.dev/receipt":null},"labels":{"idalloc.dev/instance-id":null}}}`)
+		By("somebody without strict mode plans")
+		Expect(w.Scale(ctx, store.Deployment, "worker", 3)).To(Succeed())
+		late := w.others(ctx, pods, 1)[0]
+		rec.start(ctx, w, late)
+		rec.assigned(ctx, late)
+		Expect(gone.Current().Assigned()).To(BeTrue(), "it has not heard of anything")
+		Expect(w.owner(ctx).Annotations).To(HaveKey(assignment.FenceAfterKey), "slot 1 is held by a pod in strict mode")
+		By("its pod vanishes")
+		w.forceDelete(ctx, pods[1])
+		fresh := rec.start(ctx, w, w.others(ctx, append(pods, late), 1)[0])
+		Eventually(func() string { return waitingFor(ctx, fresh) + string(fresh.Current().State) }).WithContext(ctx).Should(Or(
+			ContainSubstring("quarantine"), ContainSubstring("assigned")))
+		Expect(fresh.Current().Assigned()).To(BeFalse())
+		Expect(gone.Current().Assigned()).To(BeTrue())
+	})
+
+	It("refuses a fence-after that a newer version wrote", func(ctx SpecContext) {
+		pods := names(w.idle(ctx, 2))
+		held := rec.start(ctx, w, pods[0])
+		before := rec.assigned(ctx, pods[0])
+		values := assignment.State{Slots: assignment.Slots{0: pods[0]}, Epoch: time.Now().UnixMilli()}.Encode(assignment.DefaultKey)
+		values[assignment.FenceAfterKey] = "until further notice"
+		values[assignment.SealKey] = assignment.Seal(values, assignment.DefaultKey)
+		_, err := env.Client.AppsV1().Deployments(w.Name).Patch(ctx, "worker", types.MergePatchType,
+			mustJSON(map[string]any{"metadata": map[string]any{"annotations": values}}), metav1.PatchOptions{FieldManager: assignment.FieldManager})
+		Expect(err).NotTo(HaveOccurred())
+		_, err = rec.start(ctx, w, pods[1], strict(fenceAfter)).Wait(ctx)
+		Expect(err).To(MatchError(store.ErrNewer))
+		_, err = gc.Sweep(ctx, w.store, w.ref, wait.Backoff{}, false)
+		Expect(err).To(MatchError(store.ErrNewer))
+		Expect(w.owner(ctx).Annotations).To(HaveKeyWithValue(assignment.FenceAfterKey, "until further notice"))
+		Expect(held.Current()).To(Equal(before[pods[0]]))
+		By("taking it away again, as an operator would")
+		w.wipe(ctx)
+		Eventually(func() bool { return w.owner(ctx).Clean() }).WithContext(ctx).Should(BeTrue())
+	})
+
+	It("refuses a fence-after that cannot work", func(ctx SpecContext) {
+		pod := w.idle(ctx, 1)[0].Name
+		config, err := w.Config(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		for _, d := range []time.Duration{-time.Second, time.Second, 2 * time.Hour} {
+			_, err := idcontext.Start(ctx, idcontext.Options{PodName: pod, PodNamespace: w.Name, Config: config, FenceAfter: d})
+			Expect(err).To(MatchError(ContainSubstring(fmt.Sprint(fenceAfter))), "it says what works")
+		}
+		Expect(filepath.Glob(filepath.Join(w.probe, "*"))).To(BeEmpty())
+	})
+})
