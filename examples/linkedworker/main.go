@@ -3,9 +3,11 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"os/signal"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -41,7 +43,11 @@ func run(log *slog.Logger) error {
 	}
 	defer shutdown()
 
-	options := idcontext.Options{Log: logr.FromSlogHandler(log.Handler())}
+	options, err := options(os.Getenv)
+	if err != nil {
+		return err
+	}
+	options.Log = logr.FromSlogHandler(log.Handler())
 	err = idcontext.Run(ctx, options, func(ctx context.Context, id idcontext.Identity) error {
 		ready.set(true)
 		defer ready.set(false)
@@ -55,6 +61,27 @@ func run(log *slog.Logger) error {
 	return errors.Join(err, probes.close())
 }
 
+// options reads what the environment says about the id.
+func options(getenv func(string) string) (o idcontext.Options, err error) {
+	if text := getenv("FENCE_AFTER"); text != "" {
+		if o.FenceAfter, err = time.ParseDuration(text); err != nil {
+			return o, fmt.Errorf("FENCE_AFTER: use a duration such as 30s: %w", err)
+		}
+	}
+	if text := getenv("KEEP_ON_COUNT_CHANGE"); text != "" {
+		if o.KeepOnCountChange, err = strconv.ParseBool(text); err != nil {
+			return o, fmt.Errorf("KEEP_ON_COUNT_CHANGE: use true or false: %w", err)
+		}
+	}
+	return o, nil
+}
+
+// fenced looks at the clock: in strict mode the id may be another pod's by now, whatever this process
+// was last told. A workload asks this, or just ctx.Err(), right before it acts on its id.
+func fenced(ctx context.Context) bool {
+	return ctx.Err() != nil && errors.Is(context.Cause(ctx), idcontext.ErrFenced)
+}
+
 // work stands for the workload: it uses the id until ctx ends, and then for as long as it needs to stop.
 func work(ctx context.Context, p probe, id idcontext.Identity) error {
 	ticker := time.NewTicker(probeInterval)
@@ -62,11 +89,14 @@ func work(ctx context.Context, p probe, id idcontext.Identity) error {
 	var stopped <-chan time.Time
 	ended := ctx.Done()
 	for {
-		if err := p.sample(id); err != nil {
+		if err := p.sample(ctx, id); err != nil {
 			return err
 		}
 		select {
 		case <-ended:
+			if fenced(ctx) {
+				return nil
+			}
 			ended, stopped = nil, time.After(stopTime)
 		case <-stopped:
 			return nil

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"time"
 
 	idcontext "github.com/idalloc/idalloc/pkg/context"
@@ -24,12 +25,18 @@ func newProbe(dir, pod string) (probe, error) {
 	return probe{w}, nil
 }
 
-// sample is called from the function that works under id, so what it logs is in use by definition.
-func (p probe) sample(id idcontext.Identity) error {
+// sample is called from the function that works under id, so what it logs is in use by definition. In
+// strict mode it asks between its two looks at the clock, as the work would, whether it still may.
+func (p probe) sample(ctx context.Context, id idcontext.Identity) error {
 	if p.writer == nil {
 		return nil
 	}
-	return p.writer.Sample(func() (int, int, int64) { return id.ID, id.Count, id.Epoch })
+	return p.writer.Sample(func() (int, int, int64) {
+		if fenced(ctx) {
+			return overlap.None, 0, 0
+		}
+		return id.ID, id.Count, id.Epoch
+	})
 }
 
 // none logs that the work under the last id has ended.
