@@ -9,6 +9,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -69,6 +70,12 @@ func life(e example) {
 		before := w.held(ctx, 5)
 		Expect(w.kubectl(ctx, "delete", "pod", before[2], "--force", "--grace-period=0")).Error().NotTo(HaveOccurred())
 		expectReplaced(before, w.held(ctx, 5), 2)
+	}, SpecTimeout(patience))
+
+	It("gives the id of an evicted pod to its replacement", func(ctx SpecContext) {
+		before := w.held(ctx, 5)
+		Expect(client.PolicyV1().Evictions(w.namespace).Evict(ctx, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: before[4], Namespace: w.namespace}})).To(Succeed())
+		expectReplaced(before, w.held(ctx, 5), 4)
 	}, SpecTimeout(patience))
 
 	It("keeps the ids while it scales from 5 to 8 to 3 to 5", func(ctx SpecContext) {

@@ -10,6 +10,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 )
 
@@ -21,6 +22,7 @@ const (
 
 var (
 	client kubernetes.Interface //nolint:gochecknoglobals // set once, before the specs
+	config *rest.Config         //nolint:gochecknoglobals // the same
 	image  string               //nolint:gochecknoglobals // the same
 )
 
@@ -33,8 +35,10 @@ func TestE2E(t *testing.T) {
 
 var _ = BeforeSuite(func() {
 	image = os.Getenv("E2E_IMAGE")
-	Expect(image).NotTo(BeEmpty(), "set E2E_IMAGE to an image with /idalloc, /fileworker and /linkedworker that the node has; hack/e2e does")
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(clientcmd.NewDefaultClientConfigLoadingRules(), nil).ClientConfig()
+	Expect(image).NotTo(BeEmpty(), "set E2E_IMAGE to an image with /idalloc, /fileworker, /linkedworker and /envworker that the node has; hack/e2e does")
+	Expect(os.Getenv("E2E_IDALLOC")).To(BeAnExistingFile(), "set E2E_IDALLOC to the idalloc command; hack/e2e does")
+	var err error
+	config, err = clientcmd.NewNonInteractiveDeferredLoadingClientConfig(clientcmd.NewDefaultClientConfigLoadingRules(), nil).ClientConfig()
 	Expect(err).NotTo(HaveOccurred(), "set KUBECONFIG")
 	// The suite asks often; the client's default of 5 requests a second would slow it down.
 	config.QPS, config.Burst = 100, 200

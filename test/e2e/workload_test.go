@@ -28,6 +28,8 @@ const (
 	files   example = "files"
 	sidecar example = "sidecar"
 	linked  example = "linked"
+	// drain is the files example with a drain hook.
+	drain example = "drain"
 )
 
 // command returns that of the workload's container in the one image of the suite.
@@ -44,6 +46,20 @@ type workload struct {
 	namespace string
 	probes    string
 	manifest  *manifest
+	// set replaces the Deployment if there is one.
+	set *appsv1.StatefulSet
+	// stale: the workload logs the count with which its work began.
+	stale bool
+	// overlaps: the spec is about one, and looks for it itself.
+	overlaps bool
+}
+
+// kind is the owner's, as kubectl calls it.
+func (w *workload) kind() string {
+	if w.set != nil {
+		return "statefulset"
+	}
+	return "deployment"
 }
 
 // newWorkload makes the namespace and the probe directory; both go at the end of the specs.
@@ -61,7 +77,7 @@ func newWorkload(ctx context.Context, e example) *workload {
 	// The next specs shall have the machine for themselves, so this waits until all pods are gone; the
 	// namespace, which takes longer, is removed meanwhile.
 	DeferCleanup(func(ctx SpecContext) { //nolint:contextcheck // a cleanup has a context of its own
-		Expect(w.kubectl(ctx, "delete", "deployment", name, "--ignore-not-found", "--cascade=foreground", "--timeout=2m")).Error().NotTo(HaveOccurred())
+		Expect(w.kubectl(ctx, "delete", w.kind(), name, "--ignore-not-found", "--cascade=foreground", "--timeout=2m")).Error().NotTo(HaveOccurred())
 		Expect(w.kubectl(ctx, "delete", "namespace", w.namespace, "--wait=false")).Error().NotTo(HaveOccurred())
 	}, NodeTimeout(patience))
 
@@ -91,9 +107,11 @@ func (w *workload) adapt() {
 // apply does what a user does with the manifests.
 func (w *workload) apply(ctx context.Context) {
 	GinkgoHelper()
-	list := map[string]any{"apiVersion": "v1", "kind": "List", "items": []any{
-		w.manifest.serviceAccount, w.manifest.role, w.manifest.binding, w.manifest.deployment,
-	}}
+	var owner any = w.manifest.deployment
+	if w.set != nil {
+		owner = w.set
+	}
+	list := map[string]any{"apiVersion": "v1", "kind": "List", "items": []any{w.manifest.serviceAccount, w.manifest.role, w.manifest.binding, owner}}
 	b, err := json.Marshal(list)
 	Expect(err).NotTo(HaveOccurred())
 	Expect(w.kubectlIn(ctx, string(b), "apply", "-f", "-")).Error().NotTo(HaveOccurred())

@@ -1,0 +1,74 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/idalloc/idalloc/test/overlap"
+)
+
+// records returns what the workloads logged since a moment of overlap.Now.
+func (w *workload) records(since int64) []overlap.Record {
+	GinkgoHelper()
+	all, err := overlap.Read(w.probes)
+	Expect(err).NotTo(HaveOccurred())
+	return slices.DeleteFunc(all, func(r overlap.Record) bool { return r.Before < since })
+}
+
+// absences is, for each id, the longest time in which nobody showed it.
+func absences(records []overlap.Record) map[int]time.Duration {
+	slices.SortFunc(records, func(a, b overlap.Record) int { return cmp.Compare(a.Before, b.Before) })
+	longest, last := map[int]time.Duration{}, map[int]int64{}
+	for _, r := range records {
+		if r.ID == overlap.None {
+			continue
+		}
+		if before, seen := last[r.ID]; seen {
+			longest[r.ID] = max(longest[r.ID], time.Duration(r.After-before))
+		}
+		last[r.ID] = r.Before
+	}
+	return longest
+}
+
+// describeAbsences returns the median and the maximum over the ids.
+func describeAbsences(longest map[int]time.Duration) string {
+	all := make([]time.Duration, 0, len(longest))
+	for _, d := range longest {
+		all = append(all, d.Round(time.Millisecond))
+	}
+	slices.Sort(all)
+	return fmt.Sprintf("median %s, max %s of %d ids", all[len(all)/2], all[len(all)-1], len(all))
+}
+
+// expectUninterrupted: since then, each of these pods showed its id under one epoch in every sample.
+func (w *workload) expectUninterrupted(h holders, since int64) {
+	GinkgoHelper()
+	epochs, longest, last := map[string]int64{}, time.Duration(0), map[string]int64{}
+	for _, r := range w.records(since) {
+		id := h.id(r.Pod)
+		if id == overlap.None {
+			continue
+		}
+		Expect(r.ID).To(Equal(id), "%s was interrupted: %s", r.Pod, r)
+		if before, seen := last[r.Pod]; seen {
+			Expect(r.Epoch).To(Equal(epochs[r.Pod]), "%s took its id again: %s", r.Pod, r)
+			longest = max(longest, time.Duration(r.Before-before))
+		}
+		epochs[r.Pod], last[r.Pod] = r.Epoch, r.Before
+	}
+	Expect(epochs).To(HaveLen(len(h)), "pods that logged something")
+	reportf("longest time between two samples of a holder", "%s", longest.Round(time.Millisecond))
+}
+
+// reportf adds a line to the suite's report, whether the spec fails or not.
+func reportf(what, format string, args ...any) {
+	AddReportEntry(what, ReportEntryVisibilityAlways, fmt.Sprintf(format, args...))
+}

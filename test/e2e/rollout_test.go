@@ -1,0 +1,132 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/idalloc/idalloc/test/overlap"
+)
+
+var _ = Describe("A rollout", func() {
+	DescribeTable("of the linked example with the default strategy completes by itself", func(ctx SpecContext, n int) {
+		w, _ := startLinked(ctx, n)
+		since := overlap.Now()
+		w.restart(ctx)
+		w.held(ctx, n)
+		ours := absences(w.records(since))
+		w.setAside(ctx)
+
+		By("doing the same with a StatefulSet")
+		s := prepare(ctx, linked, n)
+		s.becomeStatefulSet()
+		s.apply(ctx)
+		s.rolledSet(ctx, n)
+		since = overlap.Now()
+		s.restart(ctx)
+		s.rolledSet(ctx, n)
+		theirs := absences(s.records(since))
+		reportf(fmt.Sprintf("longest time without a holder per id, rollout of %d", n), "Deployment %s; StatefulSet %s", describeAbsences(ours), describeAbsences(theirs))
+	},
+		Entry("1 replica", 1, SpecTimeout(2*patience)),
+		Entry("2 replicas", 2, SpecTimeout(2*patience)),
+		Entry("3 replicas", 3, SpecTimeout(2*patience)),
+	)
+
+	It("of the example with a drain hook completes by itself", func(ctx SpecContext) {
+		w := prepare(ctx, drain, 3)
+		w.apply(ctx)
+		w.held(ctx, 3)
+		since := overlap.Now()
+		w.restart(ctx)
+		w.held(ctx, 3)
+		reportf("longest time without a holder per id, rollout of 3 with a drain hook", "%s", describeAbsences(absences(w.records(since))))
+	}, SpecTimeout(2*patience))
+
+	It("of a command under idalloc run completes by itself", func(ctx SpecContext) {
+		w, _ := startLinked(ctx, 3, wrapped)
+		since := overlap.Now()
+		w.restart(ctx)
+		w.held(ctx, 3)
+		reportf("longest time without a holder per id, rollout of 3 under idalloc run", "%s", describeAbsences(absences(w.records(since))))
+	}, SpecTimeout(2*patience))
+
+	DescribeTable("of a revision that is broken is rolled back half-way", func(ctx SpecContext, n int, patch string, broken func(corev1.Pod) bool) {
+		w, before := startLinked(ctx, n)
+		Expect(w.kubectl(ctx, "patch", "deployment", name, "-p", `{"spec":{"template":{"spec":{"containers":[`+patch+`]}}}}`)).Error().NotTo(HaveOccurred())
+		Eventually(func(g Gomega, ctx context.Context) {
+			pods, _ := w.others(ctx, g, before)
+			g.Expect(pods).To(ContainElement(Satisfy(broken)))
+		}).WithContext(ctx).Should(Succeed())
+		w.undo(ctx)
+		w.held(ctx, n)
+	},
+		Entry("2 replicas, it exits at once", 2, exits, crashed, SpecTimeout(patience)),
+		Entry("4 replicas, it exits at once", 4, exits, crashed, SpecTimeout(patience)),
+		Entry("2 replicas, its image cannot be had", 2, absent, imageless, SpecTimeout(patience)),
+		Entry("4 replicas, its image cannot be had", 4, absent, imageless, SpecTimeout(patience)),
+		Entry("2 replicas, it takes an id and is never Ready", 2, unready, working, SpecTimeout(patience)),
+		Entry("4 replicas, it takes an id and is never Ready", 4, unready, working, SpecTimeout(patience)),
+	)
+})
+
+// Revisions that do not work, as patches of the container, and how a pod of each is known.
+const (
+	exits   = `{"name":"worker","command":["/idalloc","no-such-command"]}`
+	absent  = `{"name":"worker","image":"docker.io/idalloc/absent:1"}`
+	unready = `{"name":"worker","env":[{"name":"HTTP_ADDRESS","value":":9090"}]}`
+)
+
+func crashed(p corev1.Pod) bool {
+	return slices.ContainsFunc(p.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool { return s.Name == name && s.RestartCount > 0 })
+}
+
+func imageless(p corev1.Pod) bool {
+	return len(p.Status.ContainerStatuses) > 0 && p.Status.ContainerStatuses[0].State.Waiting != nil &&
+		p.Status.ContainerStatuses[0].State.Waiting.Reason == "ErrImageNeverPull"
+}
+
+func working(p corev1.Pod) bool { return p.Labels[idLabel] != "" }
+
+// wrapped replaces the linked workload by a command that knows its id from the environment.
+func wrapped(s *appsv1.DeploymentSpec) {
+	c := &s.Template.Spec.Containers[0]
+	c.Command = []string{"/idalloc", "run", "--http-address=:8080", "--", "/envworker"}
+}
+
+// setAside ends the pods, so that the next ones have the machine for themselves.
+func (w *workload) setAside(ctx context.Context) {
+	GinkgoHelper()
+	w.verify(ctx)
+	w.scale(ctx, "0")
+	Eventually(func(ctx context.Context) ([]corev1.Pod, error) { return w.pods(ctx) }).WithContext(ctx).Should(BeEmpty())
+}
+
+// becomeStatefulSet puts the same pods under a StatefulSet.
+func (w *workload) becomeStatefulSet() {
+	d := w.manifest.deployment
+	w.set = &appsv1.StatefulSet{
+		TypeMeta: d.TypeMeta, ObjectMeta: d.ObjectMeta,
+		Spec: appsv1.StatefulSetSpec{Replicas: d.Spec.Replicas, Selector: d.Spec.Selector, Template: d.Spec.Template},
+	}
+	w.set.Kind = "StatefulSet"
+	w.manifest.role.Rules[0].Resources = []string{"statefulsets"}
+}
+
+// rolledSet waits until every pod of the StatefulSet is of its newest revision and works under its ordinal.
+func (w *workload) rolledSet(ctx context.Context, n int) {
+	GinkgoHelper()
+	Expect(w.kubectl(ctx, "rollout", "status", "statefulset", name, "--timeout=2m")).Error().NotTo(HaveOccurred())
+	for id := range n {
+		last, err := w.lastSample(fmt.Sprintf("%s-%d", name, id))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(last.ID).To(Equal(id))
+	}
+}
