@@ -14,6 +14,7 @@ import (
 
 	"github.com/idalloc/idalloc/internal/boottime"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/plan"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/pkg/watch"
@@ -61,14 +62,17 @@ type Options struct {
 // Allocator holds at most one slot for one pod. One goroutine may use it at a time, except for
 // Healthy and Waiting.
 type Allocator struct {
-	store   *store.Store
-	clock   clock.Clock
-	log     logr.Logger
-	o       Options
-	ref     store.Ref
-	pod     *metav1.PartialObjectMetadata // as last read or written by this process
-	owner   *watch.OwnerStream
-	self    *watch.PodStream
+	store *store.Store
+	clock clock.Clock
+	log   logr.Logger
+	o     Options
+	ref   store.Ref
+	pod   *metav1.PartialObjectMetadata // as last read or written by this process
+	// owner and self are nil until listen.
+	owner *watch.OwnerStream
+	self  *watch.PodStream
+	// streams is the context of both.
+	streams context.Context //nolint:containedctx // set and ended by follow
 	current identity.Identity
 	// published says that current was told to Options.Publish. Before the first look it was not: a
 	// restarted process leaves in force what its predecessor published.
@@ -84,6 +88,8 @@ type Allocator struct {
 	waiting  atomic.Pointer[string]
 	random   func() float64
 	refused  refusal
+	// rollout is where this pod stood in a rolling update when it planned last.
+	rollout plan.Rollout
 	// lease is that of the slot held last, nil without strict mode.
 	lease       atomic.Pointer[lease]
 	quarantined quarantines
@@ -201,16 +207,34 @@ func (a *Allocator) Claim(ctx context.Context) (identity.Identity, error) {
 	}
 }
 
-// follow starts the streams; the returned function ends them.
+// follow lets listen start the streams; the returned function ends them. A pod that finds itself in
+// the map at its first look, as most of a thousand that start at once do, needs none until it has its id.
 func (a *Allocator) follow(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	a.owner = watch.Owner(ctx, a.store, a.ref, a.log)
-	a.self = watch.Pod(ctx, a.store, a.o.Namespace, a.o.Pod, a.log)
+	a.streams, a.owner, a.self = ctx, nil, nil
 	return func() {
 		cancel()
-		<-a.owner.Done()
-		<-a.self.Done()
+		if a.owner != nil {
+			<-a.owner.Done()
+		}
+		if a.self != nil {
+			<-a.self.Done()
+		}
 		a.idle()
+	}
+}
+
+// listen starts the streams if they are not there yet.
+func (a *Allocator) listen() {
+	a.listenToOwner()
+	if a.self == nil {
+		a.self = watch.Pod(a.streams, a.store, a.o.Namespace, a.o.Pod, a.log)
+	}
+}
+
+func (a *Allocator) listenToOwner() {
+	if a.owner == nil {
+		a.owner = watch.Owner(a.streams, a.store, a.ref, a.log)
 	}
 }
 

@@ -56,6 +56,10 @@ type claimer struct {
 	// contenders is an estimate of how many pods want to plan now.
 	contenders int
 	holders    *holders
+	// doubt says that the watches were silent for long, so that they are not asked whether to plan.
+	doubt bool
+	// planned is the owner as of the last plan that came to nothing.
+	planned store.Owner
 	// barred is since when a slot has been free that this pod must not have.
 	barred time.Time
 }
@@ -63,11 +67,12 @@ type claimer struct {
 // try goes once through look, wait, look again, plan, commit. It returns nil to be called again.
 func (c *claimer) try(ctx context.Context) error {
 	c.holders.drain()
-	owner, err := c.look(ctx)
+	owner, err := c.firstLook(ctx)
 	if err != nil {
 		return err
 	}
-	if done, err := c.takeIfNamed(ctx, owner); done || err != nil {
+	done, err := c.takeIfNamed(ctx, owner)
+	if done || err != nil {
 		return err
 	}
 	c.pending(owner)
@@ -75,16 +80,62 @@ func (c *claimer) try(ctx context.Context) error {
 		return err
 	}
 	c.contenders = max(c.contenders, contenders(owner))
-	if err := c.waitTurn(ctx, c.contenders); err != nil {
+	if c.contenders == 1 {
+		return c.plan(ctx, owner)
+	}
+	pace := c.pace(owner)
+	if owner, done, err = c.takeTurn(ctx, pace); done || err != nil {
 		return err
 	}
-	if owner, err = c.look(ctx); err != nil {
-		return err
+	if d, idle := c.idleFor(owner); idle {
+		return c.waitForSlot(ctx, d)
 	}
-	if done, err := c.takeIfNamed(ctx, owner); done || err != nil {
-		return err
+	// The server is as slow as it was: too many would plan before the first one's write is heard of.
+	if slow := planCost * c.latency; slow > 2*pace {
+		if owner, done, err = c.takeTurn(ctx, slow); done || err != nil {
+			return err
+		}
 	}
 	return c.plan(ctx, owner)
+}
+
+// pace is the scale of the wait for a turn to plan: what a request takes, and for waiters, who are served as
+// pods end one by one, as long as it is worth to wait for the next: every write goes to N watchers
+// with N entries.
+func (c *claimer) pace(owner store.Owner) time.Duration {
+	if c.holders == nil {
+		return c.latency
+	}
+	return max(c.latency, min(time.Duration(owner.Count)*batchDelay, maxBatchDelay))
+}
+
+// firstLook is a read, or, by a waiter who waits for its turn and looks again after it, what its watch says. One that
+// has a receipt may have to withdraw it, which takes a read.
+func (c *claimer) firstLook(ctx context.Context) (store.Owner, error) {
+	if c.contenders > 1 && !c.doubt && c.holders != nil && (c.receipt() == nil || c.gaveUp()) {
+		if owner, known, err := c.owner.Latest(); known && err == nil {
+			return owner, owner.Unreadable()
+		}
+	}
+	return c.look(ctx)
+}
+
+// takeTurn waits for this pod's turn to plan, and looks again. done says that the map names this pod now.
+func (c *claimer) takeTurn(ctx context.Context, pace time.Duration) (owner store.Owner, done bool, err error) {
+	heard, err := c.waitTurn(ctx, pace)
+	if err != nil {
+		return owner, false, err
+	}
+	if heard != nil {
+		if done, err = c.takeIfNamed(ctx, *heard); done || err != nil || c.holders != nil {
+			return *heard, done, err
+		}
+	}
+	if owner, err = c.look(ctx); err != nil {
+		return owner, false, err
+	}
+	done, err = c.takeIfNamed(ctx, owner)
+	return owner, done, err
 }
 
 // look reads the owner and refuses what a newer idalloc wrote.
@@ -147,6 +198,7 @@ func (c *claimer) plan(ctx context.Context, owner store.Owner) error {
 	if err != nil {
 		return err
 	}
+	c.doubt = false
 	switch {
 	case decision.Barred == 0:
 		c.barred = time.Time{}
@@ -155,8 +207,8 @@ func (c *claimer) plan(ctx context.Context, owner store.Owner) error {
 	}
 	if written == nil {
 		c.retry.reset()
-		c.contenders = max(1, decision.Waiting)
-		return c.waitForSlot(ctx, owner, decision)
+		c.planned = owner
+		return c.waitForSlot(ctx, decision)
 	}
 	id, named := written.SlotOf(c.o.Pod, c.pod.UID)
 	if !named {
@@ -178,12 +230,8 @@ func (a *Allocator) commit(ctx context.Context, owner store.Owner, intent plan.I
 		}
 	}
 	a.busy()
-	in := plan.Input{
-		Count: owner.Count, State: owner.Record.State, Clean: owner.Clean(), Untracked: owner.Untracked(), ReusesNames: owner.ReusesNames(),
-		Pods: census.Live, Ended: census.Ended(), Me: a.o.Pod, Intent: intent, Insist: insist, FenceAfter: a.o.FenceAfter, Now: a.clock.Now(),
-		// Who gave up needs a write of its own, but not one for every look while there is no slot for it.
-		Commit: a.gaveUp() && (intent != plan.Claim || named(owner, a)),
-	}
+	in := a.input(owner, census.Live, intent)
+	in.Ended, in.Insist = census.Ended(), insist
 	if decision, err = a.decide(ctx, owner, in); err != nil {
 		return nil, decision, err
 	}
@@ -201,14 +249,59 @@ func (a *Allocator) commit(ctx context.Context, owner store.Owner, intent plan.I
 	return &o, decision, nil
 }
 
-// decide plans, with what is known only by asking for it: whose quarantine is over, and, if a Deployment
-// has no slot for this pod or a hand-over is under way, where the pod stands in a rolling update.
-func (a *Allocator) decide(ctx context.Context, owner store.Owner, in plan.Input) (plan.Decision, error) {
+func (a *Allocator) input(owner store.Owner, live []plan.Pod, intent plan.Intent) plan.Input {
+	return plan.Input{
+		Count: owner.Count, State: owner.Record.State, Clean: owner.Clean(), Untracked: owner.Untracked(), ReusesNames: owner.ReusesNames(),
+		Pods: live, Me: a.o.Pod, Intent: intent, FenceAfter: a.o.FenceAfter, Now: a.clock.Now(),
+		// Who gave up needs a write of its own, but not one for every look while there is no slot for it.
+		Commit: a.gaveUp() && (intent != plan.Claim || named(owner, a)),
+	}
+}
+
+// needless reports whether a plan would come to nothing, as far as this waiter's watches know: of many that
+// hear of one freed slot only the first has to list the pods. Whatever they do not know yet, they will say.
+func (c *claimer) needless(owner store.Owner) (d plan.Decision, yes bool) {
+	if c.doubt || c.holders == nil || !c.holders.synced() {
+		return d, false
+	}
+	live := gc.Guess(c.store, owner, c.holders.owned.Objects(), c.holders.labelled.Objects())
+	d = c.decideFor(c.input(owner, live, plan.Claim), c.rollout)
+	if d.Next == nil {
+		return d, d.Barred == 0 == c.barred.IsZero()
+	}
+	return d, pointless(owner, d, c.o.Pod)
+}
+
+// idleFor is needless for an owner that was read since the last plan. c.planned becomes that owner.
+func (c *claimer) idleFor(owner store.Owner) (d plan.Decision, yes bool) {
+	if owner.UID != c.planned.UID || owner.Count != c.planned.Count || owner.Clean() != c.planned.Clean() {
+		return d, false
+	}
+	d, yes = c.needless(owner)
+	if !yes || c.rolledOn(owner, d) {
+		return d, false
+	}
+	c.retry.reset()
+	c.planned.Record = owner.Record
+	return d, true
+}
+
+// decideFor plans with what this process knows of quarantines.
+func (a *Allocator) decideFor(in plan.Input, rollout plan.Rollout) plan.Decision {
+	in.Rollout = rollout
 	d := plan.Plan(in)
 	if d.FenceAfter > 0 {
 		in.Served = a.quarantined.served(assignment.QuarantineTime(d.FenceAfter))
 		d = plan.Plan(in)
 	}
+	return d
+}
+
+// decide plans, with what is known only by asking for it: whose quarantine is over, and, if a Deployment
+// has no slot for this pod or a hand-over is under way, where the pod stands in a rolling update.
+func (a *Allocator) decide(ctx context.Context, owner store.Owner, in plan.Input) (plan.Decision, error) {
+	a.rollout = plan.Rollout{}
+	d := a.decideFor(in, a.rollout)
 	_, has := next(in.State, d).Slots.Of(in.Me)
 	if owner.Kind != store.Deployment || in.Intent == plan.Release || (has && len(in.State.Handover) == 0) {
 		return d, nil
@@ -220,8 +313,8 @@ func (a *Allocator) decide(ctx context.Context, owner store.Owner, in plan.Input
 	if err != nil {
 		return d, err
 	}
-	in.Rollout = plan.Rollout{Current: own.Current(owner), MaxUnavailable: owner.Rollout.MaxUnavailable, Available: own.Available}
-	return plan.Plan(in), nil
+	a.rollout = plan.Rollout{Current: own.Current(owner), MaxUnavailable: owner.Rollout.MaxUnavailable, Available: own.Available}
+	return a.decideFor(in, a.rollout), nil
 }
 
 // next is the state that the decision leaves.

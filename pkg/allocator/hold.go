@@ -19,6 +19,7 @@ func (a *Allocator) hold(ctx context.Context) error {
 	h := &holding{Allocator: a, retry: newBackoff(a.random), drainRetry: newBackoff(a.random)}
 	defer h.stopDraining()
 	defer func() { h.leavers.close() }()
+	a.listen()
 	mine := a.held
 	fenced, unguard := a.guard(ctx)
 	defer unguard()
@@ -85,7 +86,7 @@ func (h *holding) step(ctx context.Context) (done bool, err error) {
 	} else if h.restore == nil {
 		// A holder's latency is of when it started, often with all others; a restore in vain costs little.
 		latency := min(h.latency, 4*h.quickest)
-		h.restore = h.clock.After(window(view.Count, latency, h.random) + h.retry.current())
+		h.restore = h.clock.After(window(view.Count, planCost*latency, h.random) + h.retry.current())
 	}
 	h.watchLeavers(ctx, view)
 	return false, nil

@@ -19,64 +19,70 @@ const (
 	// planCost is how many of its own request latencies a planner needs until the others hear of its
 	// write: one read, two lists, one write, one watch event.
 	planCost = 5
+	// batchDelay for each slot of the owner, and maxBatchDelay in all, is what waiters wait for more slots to
+	// come free before one of them writes.
+	batchDelay    = 500 * time.Microsecond
+	maxBatchDelay = time.Second
 	// lookAgain is how long a waiter trusts its watches, give or take a third at random.
 	lookAgain = 30 * time.Second
 	// insistAfter is how long a free slot that nobody takes is left to pods that did not give one up.
 	insistAfter = time.Minute
 )
 
-// window draws how long to wait before planning, when about n pods want to plan at once. The
-// distribution is the truncated exponential of J. Nonnenmacher and E. W. Biersack, "Scalable
+// window draws how long to wait before planning, when about n pods want to plan at once and pace is
+// how long a plan takes until the others hear of it. The distribution is the truncated exponential of J. Nonnenmacher and E. W. Biersack, "Scalable
 // feedback for large groups", IEEE/ACM Transactions on Networking 7(3), 1999: with parameter
 // lambda = ln(n) + 1 few timers fire before the first one's result is heard, however many there
-// are. Its length is lambda times what a plan takes, so that about e others plan in vain.
-func window(n int, latency time.Duration, random func() float64) time.Duration {
+// are. Its length is lambda times pace, so that about e plan.
+func window(n int, pace time.Duration, random func() float64) time.Duration {
 	if n <= 1 {
 		return 0
 	}
 	lambda := math.Log(float64(n)) + 1
-	length := min(float64(planCost*latency)*lambda, float64(maxWindow))
+	length := min(float64(pace)*lambda, float64(maxWindow))
 	return time.Duration(length / lambda * math.Log1p(random()*math.Expm1(lambda)))
 }
 
-// waitTurn waits this pod's random time; it returns early when somebody else's write names this pod.
-func (a *Allocator) waitTurn(ctx context.Context, contenders int) error {
-	delay := window(contenders, a.latency, a.random)
-	if delay == 0 {
-		return nil
-	}
-	timer := a.clock.NewTimer(delay)
+// waitTurn waits this pod's random time, or until somebody else's write names this pod, or leaves nothing to plan.
+// It returns the owner of that write: to be looked at again before the pod acts, but not before it writes its receipt.
+func (c *claimer) waitTurn(ctx context.Context, pace time.Duration) (heard *store.Owner, err error) {
+	c.listenToOwner()
+	timer := c.clock.NewTimer(window(c.contenders, pace, c.random))
 	defer timer.Stop()
-	a.idle()
-	defer a.busy()
+	c.idle()
+	defer c.busy()
 	for {
 		select {
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			return nil, context.Cause(ctx)
 		case <-timer.C():
-			return nil
-		case <-a.owner.Changed():
-			a.noteStale()
-			owner, known, err := a.owner.Latest()
+			return nil, nil //nolint:nilnil // it is this pod's turn
+		case <-c.owner.Changed():
+			c.noteStale()
+			owner, known, err := c.owner.Latest()
 			if err != nil || !known {
 				continue
 			}
-			if _, named := owner.SlotOf(a.o.Pod, a.pod.UID); named && owner.Clean() {
-				return nil
+			if _, is := owner.SlotOf(c.o.Pod, c.pod.UID); is && owner.Clean() {
+				return &owner, nil
+			}
+			if _, idle := c.needless(owner); idle {
+				return &owner, nil
 			}
 		}
 	}
 }
 
 // waitForSlot waits until a plan may come out differently: the count, the assignment, a hand-over,
-// or one of the pods changed; or, in case a watch was silent, about half a minute. planned is the
-// owner that the last plan was made from.
-func (c *claimer) waitForSlot(ctx context.Context, planned store.Owner, d plan.Decision) error {
-	c.explain(planned, d)
+// or one of the pods changed; or, in case a watch was silent, about half a minute. d is what the last plan,
+// made from c.planned, came to.
+func (c *claimer) waitForSlot(ctx context.Context, d plan.Decision) error {
+	c.idleSince(d)
+	c.listen()
 	if c.holders == nil {
 		// What happened between the plan's lists and the watches' start would be missed: plan once
 		// more when they are up.
-		c.holders = c.followHolders(ctx, planned)
+		c.holders = c.followHolders(ctx, c.planned)
 		return c.untilSynced(ctx)
 	}
 	again := lookAgain + time.Duration((c.random()-0.5)*2/3*float64(lookAgain))
@@ -92,26 +98,21 @@ func (c *claimer) waitForSlot(ctx context.Context, planned store.Owner, d plan.D
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-timer.C():
+			c.doubt = true
 			return nil
 		case <-c.owner.Changed():
-			if err := c.deaf(); err != nil {
-				return err
-			}
-			if c.ownerDiffers(planned, d) {
-				return nil
-			}
 		case <-c.holders.owned.Changed():
-			if err := c.deaf(); err != nil || c.holders.freed() {
-				return err
-			}
 		case <-c.holders.labelled.Changed():
-			if err := c.deaf(); err != nil || c.holders.freed() {
-				return err
-			}
 		case <-c.self.Changed():
-			if err := errors.Join(c.deaf(), c.stillHere(ctx)); err != nil {
+			if err := c.stillHere(ctx); err != nil {
 				return err
 			}
+		}
+		if err := c.deaf(); err != nil {
+			return err
+		}
+		if c.worthAPlan(&d) {
+			return nil
 		}
 	}
 }
@@ -122,6 +123,7 @@ func (c *claimer) waitForOwner(ctx context.Context) error {
 		c.setWaiting(what)
 		c.log.Info("waiting for the owner, which does not exist", "reason", what)
 	}
+	c.listen()
 	timer := c.clock.NewTimer(c.retry.next())
 	defer timer.Stop()
 	c.idle()
@@ -157,10 +159,17 @@ func (c *claimer) untilSynced(ctx context.Context) error {
 	return nil
 }
 
-// ownerDiffers reports whether the stream has something that the plan did not know. The progress of a
-// rollout matters to it only when the number of hand-overs under way kept it from asking.
-func (c *claimer) ownerDiffers(planned store.Owner, d plan.Decision) bool {
+// idleSince notes what this pod waits for, and with how many.
+func (c *claimer) idleSince(d plan.Decision) {
+	c.contenders = max(1, d.Waiting)
+	c.explain(c.planned, d)
+}
+
+// worthAPlan reports whether the streams have something of which a plan might make more than the last one, which
+// came to d. If not, it replaces d and c.planned by what would be planned now.
+func (c *claimer) worthAPlan(d *plan.Decision) bool {
 	c.noteStale()
+	freed := c.holders.freed()
 	owner, known, err := c.owner.Latest()
 	if err != nil || !known {
 		return false
@@ -168,13 +177,31 @@ func (c *claimer) ownerDiffers(planned store.Owner, d plan.Decision) bool {
 	if owner.Count != c.current.Count {
 		c.pending(owner)
 	}
+	if c.rolledOn(owner, *d) {
+		return true
+	}
+	now, then := owner.Record.State, c.planned.Record.State
+	if !freed && owner.UID == c.planned.UID && owner.Count == c.planned.Count && owner.Clean() == c.planned.Clean() &&
+		maps.Equal(now.Slots, then.Slots) && maps.Equal(now.Handover, then.Handover) {
+		return false
+	}
+	guess, idle := c.idleFor(owner)
+	if !idle {
+		return true
+	}
+	*d = guess
+	c.idleSince(guess)
+	return false
+}
+
+// rolledOn reports whether the rolling update went on since the last plan in what matters to a waiter; the number of
+// pods that are available only when the number of hand-overs under way kept it from asking.
+func (c *claimer) rolledOn(owner store.Owner, d plan.Decision) bool {
 	rollout := owner.Rollout
 	if !d.HandOver.Full() {
-		rollout.Progress = planned.Rollout.Progress
+		rollout.Progress = c.planned.Rollout.Progress
 	}
-	return owner.UID != planned.UID || rollout != planned.Rollout || owner.Count != planned.Count || owner.Clean() != planned.Clean() ||
-		!maps.Equal(owner.Record.State.Slots, planned.Record.State.Slots) ||
-		!maps.Equal(owner.Record.State.Handover, planned.Record.State.Handover)
+	return rollout != c.planned.Rollout
 }
 
 // stillHere ends a claim whose pod was deleted.

@@ -69,6 +69,20 @@ func Survey(ctx context.Context, s *store.Store, owner store.Owner) (Census, err
 	return c.census(), nil
 }
 
+// Guess counts the live pods from what watches said of the owner's pods and of those with a receipt. It asks
+// nobody, so it may be out of date, and a holder in neither is not confirmed: it tells whether a plan
+// is worth its lists, and nothing is decided by it.
+func Guess(s *store.Store, owner store.Owner, owned, labelled []*metav1.PartialObjectMetadata) []plan.Pod {
+	c := counter{s: s, owner: owner, seen: make(map[string]plan.Pod, len(owned))}
+	for _, pod := range owned {
+		c.add(pod, true)
+	}
+	for _, pod := range labelled {
+		c.add(pod, false)
+	}
+	return c.census().Live
+}
+
 type counter struct {
 	s     *store.Store
 	owner store.Owner
