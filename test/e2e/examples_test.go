@@ -17,6 +17,10 @@ import (
 // deletionCost decides which pods a ReplicaSet ends first: the cheapest.
 const deletionCost = "controller.kubernetes.io/pod-deletion-cost"
 
+// rankedLabel is a label of each pod that no selector asks for. A ReplicaSet's status says how many pods have
+// it as the template has it, which tells whether the controller knows what was changed together with it.
+const rankedLabel = "idalloc.test/ranked"
+
 // Each example is started once and then goes through a day of a workload.
 var _ = Describe("An example", func() {
 	for _, e := range []example{files, sidecar, linked} {
@@ -96,7 +100,17 @@ func life(e example) {
 		for id, pod := range before {
 			// Against the cost that idalloc writes: the lowest ids go first.
 			Expect(w.kubectl(ctx, "annotate", "pod", pod, "--overwrite", fmt.Sprintf("%s=%d", deletionCost, id))).Error().NotTo(HaveOccurred())
+			Expect(w.kubectl(ctx, "label", "pod", pod, "--overwrite", rankedLabel+"=yes")).Error().NotTo(HaveOccurred())
 		}
+		Eventually(func(g Gomega, ctx context.Context) {
+			sets, err := client.AppsV1().ReplicaSets(w.namespace).List(ctx, metav1.ListOptions{})
+			g.Expect(err).NotTo(HaveOccurred())
+			known := int32(0)
+			for _, rs := range sets.Items {
+				known += rs.Status.Replicas - rs.Status.FullyLabeledReplicas
+			}
+			g.Expect(known).To(BeEquivalentTo(len(before)), "pods whose costs the ReplicaSet's controller knows")
+		}).WithContext(ctx).Should(Succeed())
 		w.scale(ctx, "3")
 		after := w.held(ctx, 3)
 		Expect(after).To(HaveKeyWithValue(2, before[2]), "an id moved although it is below the count")

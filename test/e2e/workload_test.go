@@ -89,6 +89,7 @@ func newWorkload(ctx context.Context, e example) *workload {
 
 // adapt changes what a test needs changed: the image, and the probe directory of the workload.
 func (w *workload) adapt() {
+	w.manifest.deployment.Spec.Template.Labels[rankedLabel] = "no"
 	pod := &w.manifest.deployment.Spec.Template.Spec
 	for _, list := range [][]corev1.Container{pod.InitContainers, pod.Containers} {
 		for i := range list {

@@ -1,7 +1,6 @@
 package allocation
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -32,9 +31,7 @@ func drainByExec(spec *corev1.PodSpec, script string) {
 func (w *workload) makeMove(ctx SpecContext) (low, high string) {
 	GinkgoHelper()
 	before := w.settled(ctx, 2)
-	for id, pod := range before {
-		w.patchPod(ctx, pod, fmt.Sprintf(`{"metadata":{"annotations":{"controller.kubernetes.io/pod-deletion-cost":"%d"}}}`, id))
-	}
+	w.rank(ctx, map[string]int{before[0]: 0, before[1]: 1})
 	Expect(w.Scale(ctx, store.Deployment, "worker", 1)).To(Succeed())
 	return before[0], before[1]
 }

@@ -1,7 +1,6 @@
 package allocation
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -56,9 +55,11 @@ var _ = Describe("a Deployment's pods", func() {
 		}
 
 		By("making the pods with the lowest ids the first to be deleted, so that the survivors have to move")
+		costs := map[string]int{}
 		for id, pod := range eight {
-			w.patchPod(ctx, pod, fmt.Sprintf(`{"metadata":{"annotations":{"controller.kubernetes.io/pod-deletion-cost":"%d"}}}`, id))
+			costs[pod] = id
 		}
+		w.rank(ctx, costs)
 		Expect(w.Scale(ctx, store.Deployment, "worker", 3)).To(Succeed())
 		three := w.settled(ctx, 3)
 		for _, pod := range three {

@@ -191,7 +191,7 @@ var _ = Describe("a rollout that is stuck on a broken revision", func() {
 		Expect(err).NotTo(HaveOccurred())
 		w.somePods(ctx, 5)
 		By("scaling down so that the holder of 2 goes and that of 3 has to move")
-		w.patchPod(ctx, before[2], `{"metadata":{"annotations":{"controller.kubernetes.io/pod-deletion-cost":"0"}}}`)
+		w.rank(ctx, map[string]int{before[2]: 0})
 		Expect(w.Scale(ctx, store.Deployment, "worker", 3)).To(Succeed())
 		Eventually(func(g Gomega) {
 			clk.Step(5 * time.Second)

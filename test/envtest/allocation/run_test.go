@@ -122,7 +122,7 @@ var _ = Describe("Run", func() {
 		}
 		low, high := calls[0], calls[1]
 		By("ending the pod with the low id and scaling to one, so that the other has to move")
-		w.patchPod(ctx, low.id.Pod, `{"metadata":{"annotations":{"controller.kubernetes.io/pod-deletion-cost":"-1"}}}`)
+		w.rank(ctx, map[string]int{low.id.Pod: 0, high.id.Pod: 1})
 		Expect(w.Scale(ctx, store.Deployment, "worker", 1)).To(Succeed())
 		Eventually(high.ctx.Done()).WithContext(ctx).Should(BeClosed())
 		Expect(context.Cause(high.ctx)).To(MatchError(idcontext.ErrRevoked))

@@ -201,6 +201,24 @@ func (w *workload) patchPod(ctx context.Context, name, patch string) {
 	Expect(err).NotTo(HaveOccurred())
 }
 
+// rank sets the deletion costs of pods by name, so that a scale-down ends the cheapest first, and waits until the
+// ReplicaSet's controller knows them, and whether the pods are Ready, which matters more.
+func (w *workload) rank(ctx context.Context, costs map[string]int) {
+	GinkgoHelper()
+	for pod, cost := range costs {
+		w.patchPod(ctx, pod, fmt.Sprintf(`{"metadata":{"labels":{%q:"yes"},"annotations":{%q:"%d"}}}`, suite.LabelRanked, corev1.PodDeletionCost, cost))
+	}
+	Eventually(func(g Gomega) {
+		sets, err := env.Client.AppsV1().ReplicaSets(w.Name).List(ctx, metav1.ListOptions{})
+		g.Expect(err).NotTo(HaveOccurred())
+		known := int32(0)
+		for _, rs := range sets.Items {
+			known += rs.Status.Replicas - rs.Status.FullyLabeledReplicas
+		}
+		g.Expect(known).To(BeEquivalentTo(len(costs)))
+	}).WithContext(ctx).Should(Succeed())
+}
+
 // annotate sets an annotation of the owner as somebody else would.
 func (w *workload) annotate(ctx context.Context, annotations map[string]any) {
 	GinkgoHelper()

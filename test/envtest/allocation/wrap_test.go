@@ -169,7 +169,7 @@ var _ = Describe("idalloc run", func() {
 	It("moves to a low id when the count falls, and has one command at a time", func(ctx SpecContext) {
 		Expect(w.Create(ctx, suite.Deployment("worker", 2, w.wrapSpec(works)))).To(Succeed())
 		before := w.running(ctx, 2)
-		w.patchPod(ctx, before[0].Pod, `{"metadata":{"annotations":{"controller.kubernetes.io/pod-deletion-cost":"-1"}}}`)
+		w.rank(ctx, map[string]int{before[0].Pod: 0, before[1].Pod: 1})
 		Expect(w.Scale(ctx, store.Deployment, "worker", 1)).To(Succeed())
 		after := w.running(ctx, 1)
 		Expect(after[0].Pod).To(Equal(before[1].Pod))
