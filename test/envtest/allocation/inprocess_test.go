@@ -42,6 +42,14 @@ func (w *workload) idle(ctx context.Context, replicas int32) []corev1.Pod {
 	return w.somePods(ctx, int(replicas))
 }
 
+func podNames(pods []corev1.Pod) []string {
+	names := make([]string, 0, len(pods))
+	for _, p := range pods {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
 func (w *workload) somePods(ctx context.Context, n int) []corev1.Pod {
 	GinkgoHelper()
 	var pods []corev1.Pod

@@ -14,7 +14,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 
-	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	idcontext "github.com/idalloc/idalloc/pkg/context"
 	"github.com/idalloc/idalloc/pkg/identity"
@@ -126,35 +125,6 @@ var _ = Describe("on a bad network", func() {
 })
 
 var _ = Describe("many claims", func() {
-	It("cost few writes: a hundred claims at once, at most ten, none lost", func(ctx SpecContext) {
-		w := newWorkload(ctx, store.Deployment)
-		pods := w.idle(ctx, 100)
-		before := w.owner(ctx).Generation
-		var requests atomic.Int64
-		instances := make([]*idcontext.Instance, len(pods))
-		var wg sync.WaitGroup
-		for n, pod := range pods {
-			wg.Go(func() {
-				defer GinkgoRecover()
-				instances[n] = w.instance(ctx, pod.Name, counting(&requests))
-			})
-		}
-		wg.Wait()
-		want := assignment.Slots{}
-		for n, i := range instances {
-			id, err := i.Wait(ctx)
-			Expect(err).NotTo(HaveOccurred())
-			Expect(want).NotTo(HaveKey(id.ID))
-			want[id.ID] = pods[n].Name
-		}
-		after := w.owner(ctx)
-		Expect(after.Record.State.Slots).To(Equal(want))
-		// Every write to the assignment raises the generation; the Deployment controller's own are the
-		// revision annotation, written before.
-		Expect(after.Generation-before).To(BeNumerically("<=", 10), "writes to the owner")
-		GinkgoWriter.Printf("100 claims: %d writes to the owner, %d requests\n", after.Generation-before, requests.Load())
-	})
-
 	It("get through beside somebody who writes to the owner all the time", func(ctx SpecContext) {
 		w := newWorkload(ctx, store.Deployment)
 		pods := w.idle(ctx, 10)

@@ -18,7 +18,6 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -198,20 +197,13 @@ var _ = Describe("strict mode", func() {
 	)
 	BeforeEach(func(ctx SpecContext) { w, rec = newWorkload(ctx, store.Deployment), newRecorder() })
 
-	names := func(pods []corev1.Pod) []string {
-		out := make([]string, 0, len(pods))
-		for _, p := range pods {
-			out = append(out, p.Name)
-		}
-		return out
-	}
 	state := func(i *idcontext.Instance) func() identity.State {
 		return func() identity.State { return i.Current().State }
 	}
 	quarantine := func(ctx context.Context) string { return w.owner(ctx).Annotations[assignment.QuarantineKey] }
 
 	It("quarantines, fences by the clock, and gives a slot to the next only when the last has lost it", func(ctx SpecContext) {
-		pods := names(w.idle(ctx, 4))
+		pods := podNames(w.idle(ctx, 4))
 		near, far, function, other := pods[0], pods[1], pods[2], pods[3]
 		wire, all := newLink(), newCrew()
 		defer wire.cut(false)
@@ -301,7 +293,7 @@ var _ = Describe("strict mode", func() {
 	})
 
 	It("writes the largest fence-after down, and takes it back when nobody needs it", func(ctx SpecContext) {
-		pods := names(w.idle(ctx, 4))
+		pods := podNames(w.idle(ctx, 4))
 		plain := rec.start(ctx, w, pods[0])
 		rec.assigned(ctx, pods[0])
 		Expect(w.owner(ctx).Annotations).NotTo(HaveKey(assignment.FenceAfterKey))
@@ -309,8 +301,8 @@ var _ = Describe("strict mode", func() {
 			GinkgoHelper()
 			Eventually(func() string { return w.owner(ctx).Annotations[assignment.FenceAfterKey] }).WithContext(ctx).Should(Equal(want))
 		}
-		want := []string{"4s", "1m0s", "1m0s"}
-		for n, d := range []time.Duration{4 * time.Second, time.Minute, 3 * time.Second} {
+		want := []string{"40s", "1m0s", "1m0s"}
+		for n, d := range []time.Duration{40 * time.Second, time.Minute, 20 * time.Second} {
 			rec.start(ctx, w, pods[n+1], strict(d))
 			rec.assigned(ctx, pods[n+1])
 			says(want[n])
@@ -328,7 +320,7 @@ var _ = Describe("strict mode", func() {
 	})
 
 	It("takes the largest fence-after back when nobody needs it", func(ctx SpecContext) {
-		pods := names(w.idle(ctx, 2))
+		pods := podNames(w.idle(ctx, 2))
 		rec.start(ctx, w, pods[0])
 		rec.assigned(ctx, pods[0])
 		rec.start(ctx, w, pods[1], strict(time.Minute))
@@ -344,7 +336,7 @@ var _ = Describe("strict mode", func() {
 	})
 
 	It("is obeyed by gc and by pods without it: a slot whose holder vanished is not given at once", func(ctx SpecContext) {
-		pods := names(w.idle(ctx, 2))
+		pods := podNames(w.idle(ctx, 2))
 		rec.start(ctx, w, pods[0])
 		rec.assigned(ctx, pods[0])
 		wire := newLink()
@@ -367,7 +359,7 @@ var _ = Describe("strict mode", func() {
 	})
 
 	It("protects a holder whose receipt was removed by hand while it was cut off", func(ctx SpecContext) {
-		pods := names(w.idle(ctx, 2))
+		pods := podNames(w.idle(ctx, 2))
 		rec.start(ctx, w, pods[0])
 		rec.assigned(ctx, pods[0])
 		wire := newLink()
@@ -393,7 +385,7 @@ var _ = Describe("strict mode", func() {
 	})
 
 	It("refuses a fence-after that a newer version wrote", func(ctx SpecContext) {
-		pods := names(w.idle(ctx, 2))
+		pods := podNames(w.idle(ctx, 2))
 		held := rec.start(ctx, w, pods[0])
 		before := rec.assigned(ctx, pods[0])
 		values := assignment.State{Slots: assignment.Slots{0: pods[0]}, Epoch: time.Now().UnixMilli()}.Encode(assignment.DefaultKey)
@@ -419,7 +411,7 @@ var _ = Describe("strict mode", func() {
 		Expect(err).NotTo(HaveOccurred())
 		for _, d := range []time.Duration{-time.Second, time.Second, 2 * time.Hour} {
 			_, err := idcontext.Start(ctx, idcontext.Options{PodName: pod, PodNamespace: w.Name, Config: config, FenceAfter: d})
-			Expect(err).To(MatchError(ContainSubstring(fmt.Sprint(fenceAfter))), "it says what works")
+			Expect(err).To(MatchError(ContainSubstring(fmt.Sprint(allocator.MinFenceAfter))), "it says what works")
 		}
 		Expect(filepath.Glob(filepath.Join(w.probe, "*"))).To(BeEmpty())
 	})

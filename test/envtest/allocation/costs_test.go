@@ -1,0 +1,195 @@
+package allocation
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/client-go/rest"
+
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+	idcontext "github.com/idalloc/idalloc/pkg/context"
+	"github.com/idalloc/idalloc/pkg/identity"
+)
+
+// bill counts what instances ask of the API server and get an answer to.
+type bill struct {
+	mu sync.Mutex
+	// requests by "VERB resource", as kubectl calls them.
+	requests map[string]int
+	// bytes of the answers' bodies, watch events among them.
+	bytes int
+}
+
+func (b *bill) config(c *rest.Config) {
+	c.Wrap(func(next http.RoundTripper) http.RoundTripper { return billed{b, next} })
+}
+
+// charges returns what was counted since the last time.
+func (b *bill) charges() (requests map[string]int, total, bytes int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	requests, bytes = b.requests, b.bytes
+	b.requests, b.bytes = map[string]int{}, 0
+	for _, n := range requests {
+		total += n
+	}
+	return requests, total, bytes
+}
+
+type billed struct {
+	bill *bill
+	next http.RoundTripper
+}
+
+func (t billed) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := t.next.RoundTrip(r)
+	if err != nil || resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode >= http.StatusInternalServerError {
+		return resp, err // of a server that is busy: the request comes again
+	}
+	resp.Body = billedBody{resp.Body, t.bill}
+	t.bill.mu.Lock()
+	defer t.bill.mu.Unlock()
+	t.bill.requests[verb(r)]++
+	return resp, nil
+}
+
+type billedBody struct {
+	io.ReadCloser
+	bill *bill
+}
+
+func (b billedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.bill.mu.Lock()
+	b.bill.bytes += n
+	b.bill.mu.Unlock()
+	return n, err
+}
+
+// verb returns "LIST pods" and the like.
+func verb(r *http.Request) string {
+	_, rest, _ := strings.Cut(r.URL.Path, "/namespaces/")
+	parts := strings.Split(rest, "/") // namespace, resource, name
+	method := r.Method
+	switch {
+	case method != http.MethodGet:
+	case r.URL.Query().Get("watch") != "":
+		method = "WATCH"
+	case len(parts) == 2:
+		method = "LIST"
+	}
+	return method + " " + parts[min(1, len(parts)-1)]
+}
+
+// Times depend on the machine; what is asked of the API server hardly does. The bounds leave room for timers
+// that fire close together on a machine that is busy.
+var _ = Describe("what it costs", func() {
+	var (
+		w *workload
+		b *bill
+	)
+	BeforeEach(func(ctx SpecContext) {
+		w = newWorkload(ctx, store.Deployment)
+		b = &bill{requests: map[string]int{}}
+	})
+	// together starts an instance for each pod at once and waits until all have an id.
+	together := func(ctx context.Context, names []string) (map[string]*idcontext.Instance, map[string]identity.Identity) {
+		GinkgoHelper()
+		var starting sync.WaitGroup
+		all := make([]*idcontext.Instance, len(names))
+		for n, name := range names {
+			starting.Go(func() {
+				defer GinkgoRecover()
+				all[n] = w.instance(ctx, name, b.config)
+			})
+		}
+		starting.Wait()
+		instances, held := map[string]*idcontext.Instance{}, map[string]identity.Identity{}
+		for n, name := range names {
+			id, err := all[n].Wait(ctx)
+			Expect(err).NotTo(HaveOccurred())
+			instances[name], held[name] = all[n], id
+		}
+		w.restored(ctx, held)
+		return instances, held
+	}
+
+	It("to claim for a hundred pods at once: few writes and lists, and a fixed number of small requests for each", func(ctx SpecContext) {
+		const n = 100
+		instances, _ := together(ctx, podNames(w.idle(ctx, n)))
+		requests, total, bytes := b.charges()
+		reportf("requests of 100 claims", "%v, %d in all, %d KiB of answers", requests, total, bytes>>10)
+		Expect(requests["PATCH deployments"]).To(BeNumerically("<=", 10), "writes of the owner, those in vain among them")
+		Expect(requests["LIST pods"]).To(BeNumerically("<=", 40))
+		Expect(requests["PATCH pods"]).To(BeNumerically("<=", n+n/10), "a receipt each")
+		Expect(requests["WATCH deployments"]).To(BeNumerically("<=", n+n/10))
+		Expect(requests["WATCH pods"]).To(BeNumerically("<=", n+n/10))
+		Expect(requests["GET deployments"]).To(BeNumerically("<=", 4*n))
+		Expect(total).To(BeNumerically("<=", 9*n))
+		var closing sync.WaitGroup
+		for _, i := range instances {
+			closing.Go(func() {
+				defer GinkgoRecover()
+				Expect(i.Close(ctx)).To(Succeed())
+			})
+		}
+		closing.Wait()
+	})
+
+	It("to hold: nothing, also while another pod is replaced and while the count changes", func(ctx SpecContext) {
+		names := podNames(w.idle(ctx, 5))
+		instances, before := together(ctx, names)
+		leaves := names[4]
+		Eventually(func() int { _, total, _ := b.charges(); return total }).WithContext(ctx).WithPolling(time.Second).Should(BeZero(), "after the last claim")
+
+		By("replacing a pod")
+		Expect(instances[leaves].Close(ctx)).To(Succeed())
+		b.charges()
+		w.forceDelete(ctx, leaves)
+		fresh := w.others(ctx, names, 1)
+		own := &bill{requests: map[string]int{}}
+		id, err := w.instance(ctx, fresh[0], own.config).Wait(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(id.ID).To(Equal(before[leaves].ID))
+		requests, total, bytes := own.charges()
+		reportf("requests of one claim", "%v, %d in all, %d KiB of answers", requests, total, bytes>>10)
+		Expect(total).To(BeNumerically("<=", 12))
+		Expect(bytes).To(BeNumerically("<=", 128<<10))
+
+		By("changing the count")
+		Expect(w.Scale(ctx, store.Deployment, "worker", 6)).To(Succeed())
+		for _, name := range names[:4] {
+			Eventually(func() int { return instances[name].Current().Count }).WithContext(ctx).Should(Equal(6))
+		}
+		held, total, bytes := b.charges()
+		reportf("requests of four holders meanwhile", "%v, %d KiB of events", held, bytes>>10)
+		Expect(total).To(BeZero(), "holders hear what they need by their watches: %v", held)
+	})
+
+	It("to tidy: one write for a scale-down of many", func(ctx SpecContext) {
+		names := podNames(w.idle(ctx, 20))
+		together(ctx, names)
+		before := w.owner(ctx)
+		b.charges()
+		Expect(w.Scale(ctx, store.Deployment, "worker", 10)).To(Succeed())
+		Eventually(func() map[int]string { return w.assignment(ctx) }).WithContext(ctx).Should(HaveLen(10))
+		requests, _, _ := b.charges()
+		reportf("requests of a scale-down from 20 to 10", "%v", requests)
+		Expect(requests["PATCH deployments"]).To(BeNumerically("<=", 10))
+		after := w.owner(ctx)
+		Expect(after.UID).To(Equal(before.UID))
+		Expect(maps.Keys(after.Record.State.Slots)).To(HaveEach(BeNumerically("<", 10)))
+	})
+})
+
+func reportf(what, format string, args ...any) {
+	AddReportEntry(what, fmt.Sprintf(format, args...))
+}
