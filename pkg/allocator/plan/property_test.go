@@ -6,7 +6,6 @@ import (
 	"reflect"
 	"slices"
 	"testing"
-	"time"
 
 	"pgregory.net/rapid"
 
@@ -276,20 +275,4 @@ func TestEpochGrows(t *testing.T) {
 			t.Fatalf("epoch %d after %d at %d", d.Next.Epoch, in.State.Epoch, in.Now.UnixMilli())
 		}
 	})
-}
-
-func BenchmarkPlan(b *testing.B) {
-	for _, n := range []int{10, 100, 1000, 4000} {
-		in := Input{Count: n, Me: "worker-00000", Now: t0}
-		for i := range n {
-			in.Pods = append(in.Pods, pod(fmt.Sprintf("worker-%05d", i), i))
-		}
-		b.Run(fmt.Sprintf("pods=%d", n), func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				Plan(in)
-			}
-			b.ReportMetric(float64(b.Elapsed()/time.Nanosecond)/float64(b.N)/float64(n), "ns/pod")
-		})
-	}
 }
