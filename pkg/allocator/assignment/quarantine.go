@@ -83,6 +83,18 @@ func (q Quarantine) With(from, to int, epoch int64) Quarantine {
 	return out.sorted()
 }
 
+// WithEach returns q and these slots, which are in ascending order; those that are in q already are unchanged.
+func (q Quarantine) WithEach(ids []int, epoch int64) Quarantine {
+	out := make(Quarantine, len(q), len(q)+len(ids))
+	copy(out, q)
+	for _, id := range ids {
+		if _, there := q.Since(id); !there {
+			out = append(out, Span{From: id, To: id, Epoch: epoch})
+		}
+	}
+	return out.sorted()
+}
+
 // Without returns q less these slots, which are in ascending order, and less the spans that drop picks.
 func (q Quarantine) Without(ids []int, drop func(Span) bool) Quarantine {
 	out := make(Quarantine, 0, len(q))
@@ -128,17 +140,21 @@ func (q Quarantine) sorted() Quarantine {
 func (q Quarantine) Encode() string {
 	var b strings.Builder
 	b.WriteByte('{')
-	for i, epoch := range q.Epochs() {
-		if i > 0 {
+	byEpoch := slices.Clone(q)
+	slices.SortStableFunc(byEpoch, func(a, b Span) int { return cmp.Compare(a.Epoch, b.Epoch) })
+	for i, s := range byEpoch {
+		switch {
+		case i == 0:
+			fmt.Fprintf(&b, `"%d":"`, s.Epoch)
+		case s.Epoch == byEpoch[i-1].Epoch:
 			b.WriteByte(',')
+		default:
+			fmt.Fprintf(&b, `","%d":"`, s.Epoch)
 		}
-		var ranges []string
-		for _, s := range q {
-			if s.Epoch == epoch {
-				ranges = append(ranges, s.text())
-			}
-		}
-		fmt.Fprintf(&b, `"%d":"%s"`, epoch, strings.Join(ranges, ","))
+		b.WriteString(s.text())
+	}
+	if len(q) > 0 {
+		b.WriteByte('"')
 	}
 	b.WriteByte('}')
 	return b.String()

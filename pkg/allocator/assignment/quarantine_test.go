@@ -59,13 +59,21 @@ func genQuarantine(t *rapid.T) (Quarantine, naive) {
 	for range rapid.IntRange(0, 12).Draw(t, "steps") {
 		before := slices.Clone(q)
 		was := q
-		switch rapid.SampledFrom([]string{"with", "open", "without", "drop"}).Draw(t, "step") {
+		switch rapid.SampledFrom([]string{"with", "each", "open", "without", "drop"}).Draw(t, "step") {
 		case "with":
 			from := rapid.IntRange(0, naiveTop-1).Draw(t, "from")
 			to := rapid.IntRange(0, naiveTop-1).Draw(t, "to") // below from: nothing
 			epoch := epochs.Draw(t, "epoch")
 			q = q.With(from, to, epoch)
 			n.with(from, to, epoch)
+		case "each":
+			ids := rapid.SliceOfDistinct(rapid.IntRange(0, naiveTop-1), rapid.ID[int]).Draw(t, "each")
+			slices.Sort(ids)
+			epoch := epochs.Draw(t, "epoch")
+			q = q.WithEach(ids, epoch)
+			for _, id := range ids {
+				n.with(id, id, epoch)
+			}
 		case "open":
 			from, epoch := rapid.IntRange(0, naiveTop).Draw(t, "from"), epochs.Draw(t, "epoch")
 			q = q.With(from, MaxID, epoch)

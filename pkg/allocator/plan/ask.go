@@ -69,8 +69,12 @@ func (p *planner) ask() {
 		// Me first: whether the siblings' programs run nobody knows.
 		waiters = slices.Insert(slices.Delete(waiters, at, at+1), 0, me)
 	}
+	asking := make(map[string]bool, len(p.next.Handover))
+	for _, name := range p.next.Handover {
+		asking[name] = true
+	}
 	for _, pod := range waiters {
-		if pod.Ordinal != NoOrdinal || p.asks(pod.Name) {
+		if pod.Ordinal != NoOrdinal || asking[pod.Name] {
 			continue
 		}
 		if len(able) == 0 || p.asking.UnderWay >= p.asking.Limit {
@@ -128,9 +132,4 @@ func (p *planner) siblingsWithSlot(me *Pod) int {
 		}
 	}
 	return n
-}
-
-func (p *planner) asks(name string) bool {
-	_, ok := p.next.Handover.Of(name)
-	return ok
 }

@@ -231,11 +231,7 @@ func (p *planner) decision() Decision {
 	d := Decision{Freed: p.freed, Waiting: p.wait, Live: p.live, FenceAfter: p.fence, HandOver: p.asking}
 	d.Barred, d.Quarantined = p.idle()
 	slices.SortFunc(d.Freed, func(a, b Change) int { return cmp.Compare(a.ID, b.ID) })
-	for _, id := range p.next.Slots.IDs() {
-		if name := p.next.Slots[id]; p.in.State.Slots[id] != name || p.givenAnew(id) {
-			d.Given = append(d.Given, Change{ID: id, Pod: name})
-		}
-	}
+	d.Given = p.given(d.Freed)
 	if p.in.Clean && !p.in.Commit && p.next.SameContent(p.in.State) {
 		return d
 	}
@@ -260,9 +256,20 @@ func (p *planner) idle() (barred, quarantined int) {
 	return min(barred, p.barred), quarantined
 }
 
-// givenAnew reports a slot that goes to a new pod with the old one's name.
-func (p *planner) givenAnew(id int) bool {
-	return slices.ContainsFunc(p.freed, func(c Change) bool { return c.ID == id })
+// given returns the slots that have another holder now, in slot order; a slot that was freed may go to
+// a new pod with the old one's name. freed is in slot order.
+func (p *planner) given(freed []Change) []Change {
+	var given []Change
+	for _, id := range p.next.Slots.IDs() {
+		for len(freed) > 0 && freed[0].ID < id {
+			freed = freed[1:]
+		}
+		anew := len(freed) > 0 && freed[0].ID == id
+		if name := p.next.Slots[id]; anew || p.in.State.Slots[id] != name {
+			given = append(given, Change{ID: id, Pod: name})
+		}
+	}
+	return given
 }
 
 // epoch follows the clock, and exceeds the owner's old epoch and every receipt's, so that it grows

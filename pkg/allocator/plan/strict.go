@@ -39,10 +39,14 @@ func (p *planner) quarantine() {
 		return
 	}
 	p.next.Quarantine = p.in.State.Quarantine.Without(nil, func(s assignment.Span) bool { return p.in.Served[s.Epoch] })
-	for _, f := range p.freed {
+	var vanished []int
+	for _, f := range p.freed { // in slot order, as far as holders are dead
 		if (f.Cause == CauseDead || f.Cause == CauseReplaced) && !p.in.Ended[f.ID] {
-			p.next.Quarantine = p.next.Quarantine.With(f.ID, f.ID, p.epoch())
+			vanished = append(vanished, f.ID)
 		}
+	}
+	if len(vanished) > 0 {
+		p.next.Quarantine = p.next.Quarantine.WithEach(vanished, p.epoch())
 	}
 }
 
