@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"hash"
 	"maps"
 	"slices"
 	"strconv"
@@ -81,10 +82,24 @@ func Seal(annotations map[string]string, key string) string {
 	h := sha256.New()
 	for _, k := range sealedKeys(key) {
 		if v, ok := annotations[k]; ok {
-			_, _ = fmt.Fprintf(h, "%d:%s=%d:%s\n", len(k), k, len(v), v) // a hash never fails to take bytes
+			_, _ = fmt.Fprintf(h, "%d:%s=%d:", len(k), k, len(v)) // a hash never fails to take bytes
+			hashString(h, v)
+			hashString(h, "\n")
 		}
 	}
 	return annotations[EpochKey] + ":" + hex.EncodeToString(h.Sum(nil)[:12])
+}
+
+// hashString adds text in pieces, because a copy of it may be large.
+func hashString(h hash.Hash, text string) {
+	const most = 1024
+	piece := make([]byte, 0, min(len(text), most))
+	for len(text) > 0 {
+		n := min(len(text), most)
+		piece = append(piece[:0], text[:n]...)
+		_, _ = h.Write(piece)
+		text = text[n:]
+	}
 }
 
 // ProblemError is a part of an annotation that cannot be read.

@@ -66,6 +66,75 @@ const entryOverhead = 6
 // else is strict: ids are canonical decimals in [0, MaxID], names are DNS names, no id and no name
 // stands twice. The error quotes the offending part.
 func ParseSlots(text string) (Slots, error) {
+	if slots, ok := parseCanonical(text); ok {
+		return slots, nil
+	}
+	return parseAny(text)
+}
+
+// parseCanonical reads what Encode writes, which is nearly everything that is ever read, without
+// allocating for each entry: the names are parts of text. It leaves all else, ok being false, to
+// parseAny, which knows what is wrong with it.
+func parseCanonical(text string) (slots Slots, ok bool) {
+	rest, ok := strings.CutPrefix(text, "{")
+	if !ok {
+		return nil, false
+	}
+	if rest == "}" {
+		return Slots{}, true
+	}
+	n := strings.Count(rest, ",") + 1
+	slots = make(Slots, n)
+	names := make(map[string]struct{}, n)
+	previous := -1
+	for {
+		id, name, after, ok := cutEntry(rest)
+		if !ok || id <= previous {
+			return nil, false
+		}
+		slots[id], names[name], previous = name, struct{}{}, id
+		if after == "}" {
+			return slots, len(names) == len(slots)
+		}
+		if rest, ok = strings.CutPrefix(after, ","); !ok {
+			return nil, false
+		}
+	}
+}
+
+// cutEntry reads one entry, "7":"name", from the start of text.
+func cutEntry(text string) (id int, name, after string, ok bool) {
+	if text, ok = strings.CutPrefix(text, `"`); !ok {
+		return 0, "", "", false
+	}
+	key, text, ok := strings.Cut(text, `":"`)
+	if !ok {
+		return 0, "", "", false
+	}
+	if id, ok = canonicalID(key); !ok {
+		return 0, "", "", false
+	}
+	name, after, ok = strings.Cut(text, `"`)
+	return id, name, after, ok && validName(name)
+}
+
+// canonicalID reads the decimals that parseID accepts.
+func canonicalID(text string) (id int, ok bool) {
+	const digits = 10 // of MaxID
+	if text == "" || len(text) > digits || (text[0] == '0' && text != "0") {
+		return 0, false
+	}
+	for _, c := range []byte(text) {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		id = 10*id + int(c-'0')
+	}
+	return id, id <= MaxID
+}
+
+// parseAny reads a JSON object of any layout.
+func parseAny(text string) (Slots, error) {
 	dec := json.NewDecoder(strings.NewReader(text))
 	first, err := dec.Token()
 	if err != nil {

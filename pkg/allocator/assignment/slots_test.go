@@ -97,11 +97,16 @@ func TestSlotsRoundTrip(t *testing.T) {
 
 // What ParseSlots accepts, encoding/json accepts and reads alike, and it survives a round trip.
 func FuzzParseSlots(f *testing.F) {
-	for _, seed := range []string{`{}`, `{"0":"a"}`, `{"0":"a","1":"b"}`, `{"0":"a","0":"b"}`, `[]`, `{"01":"a"}`, `{"0":"a"} x`, "{\"0\":\"\u0000\"}"} {
+	for _, seed := range []string{`{}`, `{"0":"a"}`, `{"0":"a","1":"b"}`, `{"0":"a","0":"b"}`, `[]`, `{"01":"a"}`, `{"0":"a"} x`, "{\"0\":\"\u0000\"}",
+		`{"+1":"a"}`, `{"0":"a",}`, `{"0":"a","1":"a"}`, `{"1":"a","0":"b"}`, `{"0":"a","1":"b"}}`, `{"00":"a"}`, `{"":"a"}`, `{"-0":"a"}`} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		slots, err := ParseSlots(text)
+		slow, slowErr := parseAny(text)
+		if (err == nil) != (slowErr == nil) || !maps.Equal(slots, slow) {
+			t.Fatalf("ParseSlots(%q) = %v, %v, but without its fast path %v, %v", text, slots, err, slow, slowErr)
+		}
 		if err != nil {
 			return
 		}
