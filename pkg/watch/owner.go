@@ -5,45 +5,59 @@ import (
 
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-// OwnerStream follows one owner.
+// OwnerStream follows one owner. One goroutine may use it at a time.
 type OwnerStream struct {
-	*Stream[*unstructured.Unstructured]
+	*Stream[*store.Object]
 	s   *store.Store
 	ref store.Ref
+	// last is the decoded form of seen.
+	last store.Owner
+	seen *store.Object
 }
 
 // Owner starts to follow ref until ctx ends.
 func Owner(ctx context.Context, s *store.Store, ref store.Ref, log logr.Logger) *OwnerStream {
-	client := s.Dynamic.Resource(ref.GVR()).Namespace(ref.Namespace)
 	api := API{
-		List: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return client.List(ctx, o) },
-		Watch: func(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error) {
-			return client.Watch(ctx, o)
+		List: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			return s.ListObjects(ctx, ref, o)
 		},
-		Type: &unstructured.Unstructured{},
+		Watch: func(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error) {
+			return s.WatchObjects(ctx, ref, o)
+		},
+		Type: &store.Object{},
 	}
 	return &OwnerStream{
-		Stream: Follow[*unstructured.Unstructured](ctx, "owner", api, ByName(ref.Name), s.Clock.Now, log),
+		Stream: Follow[*store.Object](ctx, "owner", api, ByName(ref.Name), s.Clock.Now, log),
 		s:      s, ref: ref,
 	}
 }
 
 // Latest returns the newest moment of the owner. ok is false while none is known: it was deleted,
-// or not heard of yet (Synced tells).
+// or not heard of yet (Synced tells). What it returns is shared: do not change it.
 func (o *OwnerStream) Latest() (owner store.Owner, ok bool, err error) {
-	u, ok := o.Get(o.ref.Name)
+	object, ok := o.Get(o.ref.Name)
 	if !ok {
 		return store.Owner{}, false, nil
 	}
-	owner, err = store.DecodeOwner(o.ref, u, o.s.Key, o.s.Clock.Now())
-	return owner, err == nil, err
+	if object == o.seen && len(o.last.Record.Problems) == 0 {
+		return o.last, true, nil
+	}
+	var earlier *store.Owner
+	if o.seen != nil {
+		earlier = &o.last
+	}
+	owner, err = store.DecodeOwner(o.ref, object, o.s.Key, o.s.Clock.Now(), earlier)
+	if err != nil {
+		return store.Owner{}, false, err
+	}
+	o.last, o.seen = owner, object
+	return owner, true, nil
 }
 
 // PodStream follows pods' metadata.

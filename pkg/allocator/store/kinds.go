@@ -42,14 +42,13 @@ const (
 type kind struct {
 	group, resource string
 	short           []string
-	countField      string // below spec
 }
 
 var kinds = map[string]kind{ //nolint:gochecknoglobals // a constant that Go cannot express
-	Deployment:  {group: "apps", resource: "deployments", short: []string{"deploy"}, countField: "replicas"},
-	StatefulSet: {group: "apps", resource: "statefulsets", short: []string{"sts"}, countField: "replicas"},
-	ReplicaSet:  {group: "apps", resource: "replicasets", short: []string{"rs"}, countField: "replicas"},
-	Job:         {group: "batch", resource: "jobs", countField: "parallelism"},
+	Deployment:  {group: "apps", resource: "deployments", short: []string{"deploy"}},
+	StatefulSet: {group: "apps", resource: "statefulsets", short: []string{"sts"}},
+	ReplicaSet:  {group: "apps", resource: "replicasets", short: []string{"rs"}},
+	Job:         {group: "batch", resource: "jobs"},
 }
 
 // NewRef returns the Ref of an object by its apiVersion and kind; ok is false for a kind that cannot be an owner.

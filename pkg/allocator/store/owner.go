@@ -7,7 +7,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
@@ -73,59 +72,70 @@ func (o Owner) Unreadable() error {
 		ErrNewer, o.Ref, o.Namespace, o.Record.Problems[0])
 }
 
-// DecodeOwner reads an owner from the API's form. now checks the epoch.
-func DecodeOwner(ref Ref, u *unstructured.Unstructured, key string, now time.Time) (Owner, error) {
+// DecodeOwner reads an owner from the API's form. now checks the epoch. Where an earlier moment of the
+// owner is known, what the annotations say is taken from there if they are the same: at most events it
+// is the status that changed.
+func DecodeOwner(ref Ref, object *Object, key string, now time.Time, earlier *Owner) (Owner, error) {
 	o := Owner{
 		Ref:             ref,
-		UID:             u.GetUID(),
-		Generation:      u.GetGeneration(),
-		ResourceVersion: u.GetResourceVersion(),
-		Annotations:     u.GetAnnotations(),
-		Terminating:     u.GetDeletionTimestamp() != nil,
+		UID:             object.UID,
+		Generation:      object.Generation,
+		ResourceVersion: object.ResourceVersion,
+		Annotations:     object.Annotations,
+		Terminating:     object.DeletionTimestamp != nil,
+		OrdinalStart:    object.Spec.Ordinals.Start,
 		Count:           1, // Kubernetes' own default for replicas and parallelism
 	}
-	count, found, err := unstructured.NestedInt64(u.Object, "spec", kinds[ref.Kind].countField)
-	if err != nil {
-		return Owner{}, fmt.Errorf("idalloc: %s: spec.%s: %w", ref, kinds[ref.Kind].countField, err)
+	count := object.Spec.Replicas
+	if ref.Kind == Job {
+		count = object.Spec.Parallelism
 	}
-	if found {
-		o.Count = int(count)
+	if count != nil {
+		o.Count = *count
 	}
-	start, _, err := unstructured.NestedInt64(u.Object, "spec", "ordinals", "start")
-	if err != nil {
-		return Owner{}, fmt.Errorf("idalloc: %s: spec.ordinals.start: %w", ref, err)
-	}
-	o.OrdinalStart = int(start)
+	var err error
 	if ref.Kind == Deployment {
-		if o.Rollout, err = decodeRollout(u, o.Count); err != nil {
+		if o.Rollout, err = decodeRollout(object, o.Count); err != nil {
 			return Owner{}, fmt.Errorf("idalloc: %s: spec.strategy: %w", ref, err)
 		}
 	}
-	if o.Selector, err = selector(u); err != nil {
+	if o.Selector, err = selector(object.Spec.Selector); err != nil {
 		return Owner{}, fmt.Errorf("idalloc: %s: spec.selector: %w", ref, err)
 	}
-	o.Record = assignment.Decode(o.Annotations, key, now)
-	o.Tracked, o.Untrackable = tracked(u)
+	if earlier != nil && earlier.says(o.Annotations, key, now) {
+		o.Record = earlier.Record
+		for _, k := range assignment.Keys(key) {
+			if v, ok := earlier.Annotations[k]; ok {
+				o.Annotations[k] = v // the same text, which the record has parts of: one copy is enough
+			}
+		}
+	} else {
+		o.Record = assignment.Decode(o.Annotations, key, now)
+	}
+	o.Tracked, o.Untrackable = tracked(object.ManagedFields)
 	return o, nil
 }
 
-func selector(u *unstructured.Unstructured) (string, error) {
-	raw, found, err := unstructured.NestedMap(u.Object, "spec", "selector")
-	if err != nil {
-		return "", err
+// says reports whether annotations would be read as o's were. What cannot be read, and what is in
+// quarantine, depends on the time too, so it is read again.
+func (o *Owner) says(annotations map[string]string, key string, now time.Time) bool {
+	if len(o.Record.Problems) > 0 || len(o.Record.State.Quarantine) > 0 || assignment.CheckEpoch(o.Record.State.Epoch, now) != nil {
+		return false
 	}
-	if !found || len(raw) == 0 {
+	for _, k := range assignment.Keys(key) {
+		was, there := o.Annotations[k]
+		if is, still := annotations[k]; there != still || was != is {
+			return false
+		}
+	}
+	return true
+}
+
+func selector(ls *metav1.LabelSelector) (string, error) {
+	if ls == nil || len(ls.MatchLabels)+len(ls.MatchExpressions) == 0 {
 		return "", errors.New("it is empty and would select every pod of the namespace")
 	}
-	b, err := json.Marshal(raw)
-	if err != nil {
-		return "", err
-	}
-	var ls metav1.LabelSelector
-	if err := json.Unmarshal(b, &ls); err != nil {
-		return "", err
-	}
-	s, err := metav1.LabelSelectorAsSelector(&ls)
+	s, err := metav1.LabelSelectorAsSelector(ls)
 	if err != nil {
 		return "", err
 	}
@@ -135,9 +145,10 @@ func selector(u *unstructured.Unstructured) (string, error) {
 // tracked reads from managedFields who wrote the seal last. An update takes a field away from the
 // other managers when it changes its value, and the seal's value differs at every write of ours, so
 // our manager owning it means that nobody else wrote it since.
-func tracked(u *unstructured.Unstructured) (ours, nobody bool) {
+func tracked(fields []metav1.ManagedFieldsEntry) (ours, nobody bool) {
 	nobody = true
-	for _, entry := range u.GetManagedFields() {
+	for i := range fields {
+		entry := &fields[i]
 		if entry.FieldsV1 == nil || !ownsSeal(entry.FieldsV1.GetRawBytes()) {
 			continue
 		}

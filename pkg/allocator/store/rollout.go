@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
@@ -29,24 +28,19 @@ type Rollout struct {
 // Ready, so that it needs hand-overs where only pods with an id are Ready.
 func (r Rollout) Blocks() bool { return !r.Recreate && r.MaxUnavailable == 0 }
 
-func decodeRollout(u *unstructured.Unstructured, count int) (Rollout, error) {
-	r := Rollout{Revision: u.GetAnnotations()[revisionAnnotation]}
-	for i, field := range []string{"updatedReplicas", "readyReplicas", "availableReplicas"} {
-		r.Progress[i], _, _ = unstructured.NestedInt64(u.Object, "status", field)
-	}
-	kind, _, err := unstructured.NestedString(u.Object, "spec", "strategy", "type")
-	if err != nil {
-		return r, err
-	}
-	if kind == "Recreate" {
+func decodeRollout(o *Object, count int) (r Rollout, err error) {
+	r.Revision = o.Annotations[revisionAnnotation]
+	r.Progress = [3]int64{o.Status.UpdatedReplicas, o.Status.ReadyReplicas, o.Status.AvailableReplicas}
+	if o.Spec.Strategy.Type == "Recreate" {
 		r.Recreate = true
 		return r, nil
 	}
-	if r.MaxSurge, err = resolve(u, "maxSurge", count, true); err != nil {
-		return r, err
+	rolling := o.Spec.Strategy.RollingUpdate
+	if r.MaxSurge, err = resolve(rolling.MaxSurge, count, true); err != nil {
+		return r, fmt.Errorf("maxSurge: %w", err)
 	}
-	if r.MaxUnavailable, err = resolve(u, "maxUnavailable", count, false); err != nil {
-		return r, err
+	if r.MaxUnavailable, err = resolve(rolling.MaxUnavailable, count, false); err != nil {
+		return r, fmt.Errorf("maxUnavailable: %w", err)
 	}
 	if r.MaxSurge == 0 && r.MaxUnavailable == 0 {
 		r.MaxUnavailable = 1 // as the Deployment controller does, so that it can roll at all
@@ -54,21 +48,10 @@ func decodeRollout(u *unstructured.Unstructured, count int) (Rollout, error) {
 	return r, nil
 }
 
-func resolve(u *unstructured.Unstructured, field string, count int, up bool) (int, error) {
-	value, found, err := unstructured.NestedFieldNoCopy(u.Object, "spec", "strategy", "rollingUpdate", field)
-	if err != nil {
-		return 0, err
-	}
+func resolve(value *intstr.IntOrString, count int, up bool) (int, error) {
 	number := intstr.FromString("25%") // Kubernetes' default for both
-	switch v := value.(type) {
-	case int64:
-		number = intstr.FromInt32(int32(v)) //nolint:gosec // the API server keeps it in an int32
-	case string:
-		number = intstr.FromString(v)
-	default:
-		if found {
-			return 0, fmt.Errorf("%s is a %T", field, value)
-		}
+	if value != nil {
+		number = *value
 	}
 	return intstr.GetScaledValueFromIntOrPercent(&number, count, up)
 }
@@ -97,10 +80,9 @@ func (s *Store) RevisionOf(ctx context.Context, pod *metav1.PartialObjectMetadat
 	}
 	ctx, cancel := requestContext(ctx)
 	defer cancel()
-	u, err := s.Dynamic.Resource(ref.GVR()).Namespace(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
+	o, err := s.getObject(ctx, ref)
 	if err != nil {
 		return Revision{}, target{ref.GVR(), ref.Namespace, ref.Name}.wrap("get", err)
 	}
-	available, _, _ := unstructured.NestedInt64(u.Object, "status", "availableReplicas")
-	return Revision{Number: u.GetAnnotations()[revisionAnnotation], Available: int(available)}, nil
+	return Revision{Number: o.Annotations[revisionAnnotation], Available: int(o.Status.AvailableReplicas)}, nil
 }

@@ -9,9 +9,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
@@ -37,6 +35,8 @@ type Store struct {
 	// Dynamic and Metadata are the clients of one API server.
 	Dynamic  dynamic.Interface
 	Metadata metadata.Interface
+	// owners is a client of the same server that decodes of owners only what Object has.
+	owners rest.Interface
 	// Key is the assignment's annotation key.
 	Key string
 	// Clock dates epochs and checks them.
@@ -46,18 +46,30 @@ type Store struct {
 // New returns a Store on the API server of config. key is the assignment's annotation key, the
 // default one if empty.
 func New(config *rest.Config, key string, clk clock.Clock) (*Store, error) {
-	dyn, err := dynamic.NewForConfig(config)
+	config = rest.CopyConfig(config)
+	if config.UserAgent == "" {
+		config.UserAgent = rest.DefaultKubernetesUserAgent()
+	}
+	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("idalloc: client: %w", err)
 	}
-	meta, err := metadata.NewForConfig(config)
+	dyn, err := dynamic.NewForConfigAndClient(config, client)
+	if err != nil {
+		return nil, fmt.Errorf("idalloc: client: %w", err)
+	}
+	meta, err := metadata.NewForConfigAndClient(config, client)
+	if err != nil {
+		return nil, fmt.Errorf("idalloc: client: %w", err)
+	}
+	owners, err := newOwners(config, client)
 	if err != nil {
 		return nil, fmt.Errorf("idalloc: client: %w", err)
 	}
 	if key == "" {
 		key = assignment.DefaultKey
 	}
-	return &Store{Dynamic: dyn, Metadata: meta, Key: key, Clock: clk}, nil
+	return &Store{Dynamic: dyn, Metadata: meta, owners: owners, Key: key, Clock: clk}, nil
 }
 
 // target is what a request is about, for its error.
@@ -70,11 +82,11 @@ type target struct {
 func (s *Store) Get(ctx context.Context, ref Ref) (Owner, error) {
 	ctx, cancel := requestContext(ctx)
 	defer cancel()
-	u, err := s.Dynamic.Resource(ref.GVR()).Namespace(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
+	o, err := s.getObject(ctx, ref)
 	if err != nil {
 		return Owner{}, target{ref.GVR(), ref.Namespace, ref.Name}.wrap("get", err)
 	}
-	return DecodeOwner(ref, u, s.Key, s.Clock.Now())
+	return DecodeOwner(ref, o, s.Key, s.Clock.Now(), nil)
 }
 
 // Commit makes next the owner's state if nothing but the owner's status changed since from was
@@ -90,10 +102,9 @@ func (s *Store) Commit(ctx context.Context, from Owner, next assignment.State) (
 	}
 	rctx, cancel := requestContext(ctx)
 	defer cancel()
-	u, err := s.Dynamic.Resource(from.GVR()).Namespace(from.Namespace).Patch(rctx, from.Name, types.JSONPatchType, body,
-		metav1.PatchOptions{FieldManager: assignment.FieldManager})
+	o, err := s.patchObject(rctx, from.Ref, body)
 	if err == nil {
-		return DecodeOwner(from.Ref, u, s.Key, s.Clock.Now())
+		return DecodeOwner(from.Ref, o, s.Key, s.Clock.Now(), nil)
 	}
 	t := target{from.GVR(), from.Namespace, from.Name}
 	if unanswered(err) {

@@ -1,0 +1,138 @@
+package store
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	serializer "k8s.io/apimachinery/pkg/runtime/serializer/json"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// Object is an owner as the API server sends it, as far as idalloc reads it. What is not named here,
+// the pods' template above all, is skipped and takes no memory.
+type Object struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              spec   `json:"spec"`
+	Status            status `json:"status"`
+}
+
+type spec struct {
+	Replicas    *int                  `json:"replicas"`
+	Parallelism *int                  `json:"parallelism"`
+	Selector    *metav1.LabelSelector `json:"selector"`
+	Ordinals    struct {
+		Start int `json:"start"`
+	} `json:"ordinals"`
+	Strategy strategy `json:"strategy"`
+}
+
+type strategy struct {
+	Type          string `json:"type"`
+	RollingUpdate struct {
+		MaxUnavailable *intstr.IntOrString `json:"maxUnavailable"`
+		MaxSurge       *intstr.IntOrString `json:"maxSurge"`
+	} `json:"rollingUpdate"`
+}
+
+type status struct {
+	UpdatedReplicas   int64 `json:"updatedReplicas"`
+	ReadyReplicas     int64 `json:"readyReplicas"`
+	AvailableReplicas int64 `json:"availableReplicas"`
+}
+
+// DeepCopyObject implements runtime.Object.
+func (o *Object) DeepCopyObject() runtime.Object {
+	c := o.deepCopy()
+	return &c
+}
+
+func (o *Object) deepCopy() Object {
+	c := *o
+	o.DeepCopyInto(&c.ObjectMeta)
+	c.Spec.Replicas, c.Spec.Parallelism = clone(o.Spec.Replicas), clone(o.Spec.Parallelism)
+	c.Spec.Selector = o.Spec.Selector.DeepCopy()
+	rolling := o.Spec.Strategy.RollingUpdate
+	c.Spec.Strategy.RollingUpdate.MaxUnavailable, c.Spec.Strategy.RollingUpdate.MaxSurge = clone(rolling.MaxUnavailable), clone(rolling.MaxSurge)
+	return c
+}
+
+func clone[T any](p *T) *T {
+	if p == nil {
+		return nil
+	}
+	c := *p
+	return &c
+}
+
+// Objects is a list of them.
+type Objects struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata"`
+	Items           []Object `json:"items"`
+}
+
+// DeepCopyObject implements runtime.Object.
+func (l *Objects) DeepCopyObject() runtime.Object {
+	c := *l
+	l.DeepCopyInto(&c.ListMeta)
+	c.Items = make([]Object, 0, len(l.Items))
+	for i := range l.Items {
+		c.Items = append(c.Items, l.Items[i].deepCopy())
+	}
+	return &c
+}
+
+// objectCodec reads what the API server answers about owners: an Object, a list of them, or a Status.
+// It writes nothing; patches are bytes already.
+type objectCodec struct{}
+
+// negotiated is objectCodec as a client takes it.
+func (c objectCodec) negotiated() runtime.NegotiatedSerializer {
+	return runtime.NewSimpleNegotiatedSerializer(runtime.SerializerInfo{
+		MediaType: runtime.ContentTypeJSON, MediaTypeType: "application", MediaTypeSubType: "json",
+		EncodesAsText: true, Serializer: c,
+		StreamSerializer: &runtime.StreamSerializerInfo{EncodesAsText: true, Serializer: eventCodec{c}, Framer: serializer.Framer},
+	})
+}
+
+// Decode implements runtime.Decoder. Without into it reads a Status where there is one, else an Object.
+func (objectCodec) Decode(data []byte, _ *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
+	if into == nil {
+		into = &Object{}
+	}
+	err := json.Unmarshal(data, into)
+	if kind := into.GetObjectKind().GroupVersionKind(); kind.Kind == "Status" && kind.Version == "v1" {
+		into = &metav1.Status{} // whose field status, a text, is no Object's
+		err = json.Unmarshal(data, into)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("idalloc: read the API server's answer: %w", err)
+	}
+	kind := into.GetObjectKind().GroupVersionKind()
+	return into, &kind, nil
+}
+
+// Encode implements runtime.Encoder.
+func (objectCodec) Encode(runtime.Object, io.Writer) error {
+	return errors.New("idalloc: an owner is changed by patches only")
+}
+
+// Identifier implements runtime.Encoder.
+func (objectCodec) Identifier() runtime.Identifier { return "idalloc" }
+
+// eventCodec reads the events of a watch.
+type eventCodec struct{ objectCodec }
+
+// Decode implements runtime.Decoder.
+func (eventCodec) Decode(data []byte, _ *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
+	if err := json.Unmarshal(data, into); err != nil {
+		return nil, nil, fmt.Errorf("idalloc: read an event: %w", err)
+	}
+	return into, &schema.GroupVersionKind{}, nil
+}

@@ -1,0 +1,78 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/conversion/queryparams"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+)
+
+// newOwners returns a client whose answers are Objects.
+func newOwners(config *rest.Config, client *http.Client) (rest.Interface, error) {
+	config = rest.CopyConfig(config)
+	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
+	config.NegotiatedSerializer = objectCodec{}.negotiated()
+	config.GroupVersion, config.APIPath = nil, "/" // each request has a path of its own
+	return rest.UnversionedRESTClientForConfigAndClient(config, client)
+}
+
+// at directs a request to owners of ref's kind in its namespace.
+func at(request *rest.Request, ref Ref) *rest.Request {
+	gvr := ref.GVR()
+	return request.AbsPath("apis", gvr.Group, gvr.Version).Namespace(ref.Namespace).Resource(gvr.Resource)
+}
+
+func (s *Store) getObject(ctx context.Context, ref Ref) (*Object, error) {
+	o := &Object{}
+	return o, at(s.owners.Get(), ref).Name(ref.Name).Do(ctx).Into(o)
+}
+
+func (s *Store) patchObject(ctx context.Context, ref Ref, body []byte) (*Object, error) {
+	o := &Object{}
+	return o, at(s.owners.Patch(types.JSONPatchType), ref).Name(ref.Name).
+		Param("fieldManager", assignment.FieldManager).Body(body).Do(ctx).Into(o)
+}
+
+// ListObjects lists owners of ref's kind in its namespace. Errors: the client's own.
+func (s *Store) ListObjects(ctx context.Context, ref Ref, o metav1.ListOptions) (*Objects, error) {
+	request, err := withOptions(at(s.owners.Get(), ref), o)
+	if err != nil {
+		return nil, err
+	}
+	list := &Objects{}
+	if err := request.Do(ctx).Into(list); err != nil {
+		return nil, err
+	}
+	return list, nil
+}
+
+// WatchObjects follows owners of ref's kind in its namespace. Errors: the client's own.
+func (s *Store) WatchObjects(ctx context.Context, ref Ref, o metav1.ListOptions) (apiwatch.Interface, error) {
+	o.Watch = true
+	request, err := withOptions(at(s.owners.Get(), ref), o)
+	if err != nil {
+		return nil, err
+	}
+	return request.Watch(ctx)
+}
+
+func withOptions(request *rest.Request, o metav1.ListOptions) (*rest.Request, error) {
+	values, err := queryparams.Convert(&o)
+	if err != nil {
+		return nil, fmt.Errorf("idalloc: list options: %w", err)
+	}
+	for name, all := range values {
+		for _, value := range all {
+			request = request.Param(name, value)
+		}
+	}
+	return request, nil
+}
