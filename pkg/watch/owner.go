@@ -2,12 +2,14 @@ package watch
 
 import (
 	"context"
+	"maps"
 
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
@@ -23,7 +25,7 @@ type OwnerStream struct {
 
 // Owner starts to follow ref until ctx ends.
 func Owner(ctx context.Context, s *store.Store, ref store.Ref, log logr.Logger) *OwnerStream {
-	api := API{
+	api := API[*store.Object]{
 		List: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			return s.ListObjects(ctx, ref, o)
 		},
@@ -33,7 +35,7 @@ func Owner(ctx context.Context, s *store.Store, ref store.Ref, log logr.Logger) 
 		Type: &store.Object{},
 	}
 	return &OwnerStream{
-		Stream: Follow[*store.Object](ctx, "owner", api, ByName(ref.Name), s.Clock.Now, log),
+		Stream: Follow(ctx, "owner", api, ByName(ref.Name), s.Clock.Now, log),
 		s:      s, ref: ref,
 	}
 }
@@ -65,26 +67,40 @@ type PodStream = Stream[*metav1.PartialObjectMetadata]
 
 // Pod starts to follow one pod until ctx ends.
 func Pod(ctx context.Context, s *store.Store, namespace, name string, log logr.Logger) *PodStream {
-	return pods(ctx, "pod", s, namespace, ByName(name), log)
+	return Follow(ctx, "pod", podAPI(s, namespace), ByName(name), s.Clock.Now, log)
 }
 
 // Selected starts to follow the live pods that a label selector matches until ctx ends. A pod that
-// dies in any way leaves the stream.
+// dies in any way leaves the stream. There may be thousands, so only name, UID and receipt are kept,
+// and nothing is told of a pod while these stay the same.
 func Selected(ctx context.Context, s *store.Store, namespace, selector string, log logr.Logger) *PodStream {
-	return pods(ctx, selector, s, namespace, func(o *metav1.ListOptions) {
+	api := podAPI(s, namespace)
+	api.Trim, api.Same = trimPod, samePod
+	return Follow(ctx, selector, api, func(o *metav1.ListOptions) {
 		o.LabelSelector = selector
 		o.FieldSelector = store.LivePods
-	}, log)
+	}, s.Clock.Now, log)
 }
 
-func pods(ctx context.Context, name string, s *store.Store, namespace string, restrict func(*metav1.ListOptions), log logr.Logger) *PodStream {
+func trimPod(pod *metav1.PartialObjectMetadata) *metav1.PartialObjectMetadata {
+	kept := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: pod.Name, UID: pod.UID}}
+	if receipt, ok := pod.Annotations[assignment.ReceiptKey]; ok {
+		kept.Annotations = map[string]string{assignment.ReceiptKey: receipt}
+	}
+	return kept
+}
+
+func samePod(before, now *metav1.PartialObjectMetadata) bool {
+	return before.UID == now.UID && maps.Equal(before.Annotations, now.Annotations)
+}
+
+func podAPI(s *store.Store, namespace string) API[*metav1.PartialObjectMetadata] {
 	client := s.Metadata.Resource(store.Pods).Namespace(namespace)
-	api := API{
+	return API[*metav1.PartialObjectMetadata]{
 		List: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return client.List(ctx, o) },
 		Watch: func(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error) {
 			return client.Watch(ctx, o)
 		},
 		Type: &metav1.PartialObjectMetadata{},
 	}
-	return Follow[*metav1.PartialObjectMetadata](ctx, name, api, restrict, s.Clock.Now, log)
 }

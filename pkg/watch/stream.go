@@ -17,12 +17,17 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// API is how a stream reaches its objects.
-type API struct {
+// API is how a stream of T reaches its objects.
+type API[T metav1.Object] struct {
 	List  func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error)
 	Watch func(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error)
 	// Type is an empty object of the type that both give.
 	Type runtime.Object
+	// Trim, if set, returns what is kept of an object: what somebody will read.
+	Trim func(T) T
+	// Same, if set, says that nobody cares for the change from one moment of an object to another. It
+	// sees trimmed objects.
+	Same func(before, now T) bool
 }
 
 // Stream follows the objects of one list request. Make it with Follow; it ends with its context.
@@ -37,12 +42,14 @@ type Stream[T metav1.Object] struct {
 	changed chan struct{}
 	done    chan struct{}
 	now     func() time.Time
+	trim    func(T) T
+	same    func(before, now T) bool
 }
 
 // Follow starts to follow what api lists, in a goroutine that ends with ctx. The options of each
 // request are completed by restrict, for example with a field selector.
-func Follow[T metav1.Object](ctx context.Context, name string, api API, restrict func(*metav1.ListOptions), now func() time.Time, log logr.Logger) *Stream[T] {
-	s := &Stream[T]{objects: map[string]T{}, changed: make(chan struct{}, 1), done: make(chan struct{}), now: now}
+func Follow[T metav1.Object](ctx context.Context, name string, api API[T], restrict func(*metav1.ListOptions), now func() time.Time, log logr.Logger) *Stream[T] {
+	s := &Stream[T]{objects: map[string]T{}, changed: make(chan struct{}, 1), done: make(chan struct{}), now: now, trim: api.Trim, same: api.Same}
 	lw := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			restrict(&o)
@@ -198,22 +205,36 @@ func (s *Stream[T]) notify() {
 // sink is the stream as the reflector sees it.
 type sink[T metav1.Object] Stream[T]
 
-func (k *sink[T]) with(do func(s *Stream[T])) error {
+// with lets do change s, and tells of it if do says so.
+func (k *sink[T]) with(do func(s *Stream[T]) (changed bool)) error {
 	s := (*Stream[T])(k)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	do(s)
-	s.notify()
+	if do(s) {
+		s.notify()
+	}
 	return nil
 }
 
 // Add implements cache.ReflectorStore.
 func (k *sink[T]) Add(obj any) error {
-	return k.with(func(s *Stream[T]) {
-		if o, ok := obj.(T); ok {
-			s.objects[o.GetName()] = o
+	return k.with(func(s *Stream[T]) bool {
+		o, ok := obj.(T)
+		if !ok {
+			return true
 		}
+		before, known := s.objects[o.GetName()]
+		now := s.keep(o)
+		return !known || s.same == nil || !s.same(before, now)
 	})
+}
+
+func (s *Stream[T]) keep(o T) T {
+	if s.trim != nil {
+		o = s.trim(o)
+	}
+	s.objects[o.GetName()] = o
+	return o
 }
 
 // Update implements cache.ReflectorStore.
@@ -221,23 +242,25 @@ func (k *sink[T]) Update(obj any) error { return k.Add(obj) }
 
 // Delete implements cache.ReflectorStore.
 func (k *sink[T]) Delete(obj any) error {
-	return k.with(func(s *Stream[T]) {
+	return k.with(func(s *Stream[T]) bool {
 		if o, ok := obj.(T); ok {
 			delete(s.objects, o.GetName())
 		}
+		return true
 	})
 }
 
 // Replace implements cache.ReflectorStore.
 func (k *sink[T]) Replace(list []any, _ string) error {
-	return k.with(func(s *Stream[T]) {
+	return k.with(func(s *Stream[T]) bool {
 		s.synced = true
 		s.objects = make(map[string]T, len(list))
 		for _, obj := range list {
 			if o, ok := obj.(T); ok {
-				s.objects[o.GetName()] = o
+				s.keep(o)
 			}
 		}
+		return true
 	})
 }
 

@@ -1,0 +1,63 @@
+package watch
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+)
+
+func testPod(uid types.UID, receipt, version string) *metav1.PartialObjectMetadata {
+	pod := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+		Name: "worker-0", UID: uid, ResourceVersion: version, Labels: map[string]string{"app": "worker"},
+		Annotations: map[string]string{"other": version}, ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "kubelet"}},
+	}}
+	if receipt != "" {
+		pod.Annotations[assignment.ReceiptKey] = receipt
+	}
+	return pod
+}
+
+// A stream that trims tells of a change of what it keeps, and of nothing else.
+func TestATrimmedStreamTellsOfWhatItKeeps(t *testing.T) {
+	s := &PodStream{
+		objects: map[string]*metav1.PartialObjectMetadata{}, changed: make(chan struct{}, 1), now: time.Now, trim: trimPod, same: samePod,
+	}
+	k := (*sink[*metav1.PartialObjectMetadata])(s)
+	for _, step := range []struct {
+		name string
+		do   func() error
+		told bool
+	}{
+		{"a list", func() error { return k.Replace([]any{testPod("1", "", "1")}, "1") }, true},
+		{"a pod's status", func() error { return k.Update(testPod("1", "", "2")) }, false},
+		{"its receipt", func() error { return k.Update(testPod("1", "r", "3")) }, true},
+		{"its status again", func() error { return k.Update(testPod("1", "r", "4")) }, false},
+		{"another receipt", func() error { return k.Update(testPod("1", "s", "5")) }, true},
+		{"the receipt is gone", func() error { return k.Update(testPod("1", "", "6")) }, true},
+		{"another pod of that name", func() error { return k.Update(testPod("2", "", "7")) }, true},
+		{"its end", func() error { return k.Delete(testPod("2", "", "8")) }, true},
+		{"a new pod", func() error { return k.Add(testPod("3", "r", "9")) }, true},
+		{"the same list", func() error { return k.Replace([]any{testPod("3", "r", "9")}, "9") }, true},
+	} {
+		if err := step.do(); err != nil {
+			t.Fatal(err)
+		}
+		told := false
+		select {
+		case <-s.Changed():
+			told = true
+		default:
+		}
+		if told != step.told {
+			t.Errorf("%s: told %t, want %t", step.name, told, step.told)
+		}
+	}
+	pod, ok := s.Get("worker-0")
+	if !ok || pod.UID != "3" || pod.Annotations[assignment.ReceiptKey] != "r" || len(pod.Annotations) != 1 || pod.Labels != nil || pod.ManagedFields != nil {
+		t.Errorf("kept %+v", pod)
+	}
+}
