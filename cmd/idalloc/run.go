@@ -134,6 +134,7 @@ func ended(code int, err error) error {
 }
 
 func (r *runner) run(ctx context.Context, command []string) error {
+	lean()
 	if err := r.check(); err != nil {
 		return err
 	}

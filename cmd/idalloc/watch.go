@@ -59,6 +59,7 @@ has stopped.
 }
 
 func (w *watcher) run(ctx context.Context) error {
+	lean()
 	drain, err := w.drain.check(w.httpAddress)
 	if err != nil {
 		return err
