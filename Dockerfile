@@ -22,7 +22,7 @@ FROM build AS build-examples
 RUN go build -trimpath -ldflags "-s -w" -o /out/ ./examples/fileworker ./examples/linkedworker
 
 FROM build AS build-idalloc
-RUN go build -trimpath -ldflags "-s -w -X main.version=$VERSION" -o /out/idalloc ./cmd/idalloc
+RUN go build -trimpath -tags nethttpomithttp2 -ldflags "-s -w -X main.version=$VERSION" -o /out/idalloc ./cmd/idalloc
 
 FROM gcr.io/distroless/static:nonroot AS fileworker
 COPY --from=build-examples /out/fileworker /fileworker

@@ -8,6 +8,8 @@ IMAGE ?= ghcr.io/idalloc/idalloc:$(VERSION)
 GOLANGCI_LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
 LDFLAGS := -s -w -X main.version=$(VERSION)
+# net/http carries a second copy of HTTP/2 for programs that do not bring their own; client-go does.
+TAGS := nethttpomithttp2
 # Packages with suites on the local control plane; each starts one of its own.
 ENVTEST := ./test/envtest/...
 UNIT = $$(go list ./... | grep -v /test/envtest)
@@ -22,7 +24,7 @@ help: ## List the targets.
 
 .PHONY: build
 build: ## Build bin/idalloc, static and stripped.
-	CGO_ENABLED=0 go build -trimpath -ldflags "$(LDFLAGS)" -o bin/idalloc ./cmd/idalloc
+	CGO_ENABLED=0 go build -trimpath -tags "$(TAGS)" -ldflags "$(LDFLAGS)" -o bin/idalloc ./cmd/idalloc
 
 .PHONY: demo
 demo: ## Watch five pods get their ids on a local control plane; no cluster needed.
