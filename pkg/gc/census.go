@@ -24,8 +24,8 @@ const fewVictims = 8
 
 // Pod labels and annotations that give a pod an ordinal.
 const (
-	podIndexLabel        = "apps.kubernetes.io/pod-index"
-	completionIndexLabel = "batch.kubernetes.io/job-completion-index"
+	PodIndexLabel        = "apps.kubernetes.io/pod-index"
+	CompletionIndexLabel = "batch.kubernetes.io/job-completion-index"
 )
 
 // Victim is a holder that is dead.
@@ -136,9 +136,9 @@ func ordinal(owner store.Owner, meta *metav1.PartialObjectMetadata) int {
 	case store.StatefulSet:
 		start = owner.OrdinalStart
 		// The name ends with the same number; the label exists since Kubernetes 1.28.
-		text = cmp.Or(meta.Labels[podIndexLabel], meta.Name[strings.LastIndexByte(meta.Name, '-')+1:])
+		text = cmp.Or(meta.Labels[PodIndexLabel], meta.Name[strings.LastIndexByte(meta.Name, '-')+1:])
 	case store.Job:
-		text = cmp.Or(meta.Labels[completionIndexLabel], meta.Annotations[completionIndexLabel])
+		text = cmp.Or(meta.Labels[CompletionIndexLabel], meta.Annotations[CompletionIndexLabel])
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < start {

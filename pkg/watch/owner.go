@@ -2,7 +2,7 @@ package watch
 
 import (
 	"context"
-	"maps"
+	"unique"
 
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/gc"
 )
 
 // OwnerStream follows one owner. One goroutine may use it at a time.
@@ -71,8 +72,8 @@ func Pod(ctx context.Context, s *store.Store, namespace, name string, log logr.L
 }
 
 // Selected starts to follow the live pods that a label selector matches until ctx ends. A pod that
-// dies in any way leaves the stream. There may be thousands, so only name, UID and receipt are kept,
-// and nothing is told of a pod while these stay the same.
+// dies in any way leaves the stream. There may be thousands, so only what a plan needs is kept of each, and nothing is
+// told of a pod while UID and receipt stay the same.
 func Selected(ctx context.Context, s *store.Store, namespace, selector string, log logr.Logger) *PodStream {
 	api := podAPI(s, namespace)
 	api.Trim, api.Same = trimPod, samePod
@@ -83,15 +84,32 @@ func Selected(ctx context.Context, s *store.Store, namespace, selector string, l
 }
 
 func trimPod(pod *metav1.PartialObjectMetadata) *metav1.PartialObjectMetadata {
-	kept := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: pod.Name, UID: pod.UID}}
-	if receipt, ok := pod.Annotations[assignment.ReceiptKey]; ok {
-		kept.Annotations = map[string]string{assignment.ReceiptKey: receipt}
+	kept := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+		Name: pod.Name, UID: pod.UID, CreationTimestamp: pod.CreationTimestamp, DeletionTimestamp: pod.DeletionTimestamp,
+		Labels: only(pod.Labels, gc.PodIndexLabel, gc.CompletionIndexLabel), Annotations: only(pod.Annotations, assignment.ReceiptKey, gc.CompletionIndexLabel),
+	}}
+	if c := metav1.GetControllerOfNoCopy(pod); c != nil {
+		kept.OwnerReferences = []metav1.OwnerReference{{UID: unique.Make(c.UID).Value(), Controller: new(true)}}
+	}
+	return kept
+}
+
+// only returns these keys of m, nil if there is none.
+func only(m map[string]string, keys ...string) map[string]string {
+	var kept map[string]string
+	for _, key := range keys {
+		if value, ok := m[key]; ok {
+			if kept == nil {
+				kept = make(map[string]string, 1)
+			}
+			kept[key] = value
+		}
 	}
 	return kept
 }
 
 func samePod(before, now *metav1.PartialObjectMetadata) bool {
-	return before.UID == now.UID && maps.Equal(before.Annotations, now.Annotations)
+	return before.UID == now.UID && before.Annotations[assignment.ReceiptKey] == now.Annotations[assignment.ReceiptKey]
 }
 
 func podAPI(s *store.Store, namespace string) API[*metav1.PartialObjectMetadata] {
