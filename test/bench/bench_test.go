@@ -25,7 +25,7 @@ func TestVerbs(t *testing.T) {
 }
 
 func TestOnlyWritesOfTheOwnerAreCountedAsSuch(t *testing.T) {
-	count := &requests{verbs: map[string]int{}}
+	count := newRequests()
 	for _, c := range []struct {
 		method, url string
 		status      int
@@ -58,20 +58,24 @@ func (f fixed) RoundTrip(*http.Request) (*http.Response, error) { return f.answe
 
 func TestEveryPodHasOneID(t *testing.T) {
 	two := []claimed{{pod: "a", id: 0}, {pod: "b", id: 1}}
+	type owner = map[string]string
 	for name, c := range map[string]struct {
-		all        []claimed
-		annotation string
-		want       string
+		all   []claimed
+		owner owner
+		want  string
 	}{
-		"all agree":            {two, `{"0":"a","1":"b"}`, ""},
-		"a write was lost":     {two, `{"1":"b"}`, "names 1 ids for 2 pods"},
-		"one id for two":       {[]claimed{{pod: "a", id: 1}, {pod: "b", id: 1}}, `{"0":"a","1":"b"}`, "a believes"},
-		"an id above the rest": {[]claimed{{pod: "a", id: 0}, {pod: "b", id: 2}}, `{"0":"a","2":"b"}`, "b believes"},
-		"a stranger":           {two, `{"0":"a","1":"c"}`, `says "c"`},
-		"no annotation":        {two, "", "annotation"},
+		"all agree":                {two, owner{"0": "a", "1": "b"}, ""},
+		"a write was lost":         {two, owner{"1": "b"}, "a believes"},
+		"one id for two":           {[]claimed{{pod: "a", id: 1}, {pod: "a", id: 1}}, owner{"0": "b", "1": "a"}, "a believes"},
+		"an id above the rest":     {[]claimed{{pod: "a", id: 0}, {pod: "b", id: 2}}, owner{"0": "a", "2": "b"}, "b believes"},
+		"a stranger":               {two, owner{"0": "a", "1": "c"}, `says "c"`},
+		"nothing":                  {two, nil, "a believes"},
+		"a slot of nobody":         {two, owner{"0": "a", "1": "b", "2": "c"}, "names 3 ids for 2 pods"},
+		"stopped before it had it": {[]claimed{{pod: "a", id: 0}, {pod: "b", stopped: true}}, owner{"0": "a"}, ""},
+		"stopped before it knew":   {[]claimed{{pod: "a", id: 0}, {pod: "b", stopped: true}}, owner{"0": "a", "1": "b"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := verify(c.all, c.annotation)
+			err := verify(c.all, c.owner)
 			if (err == nil) != (c.want == "") || (err != nil && !strings.Contains(err.Error(), c.want)) {
 				t.Errorf("error is %v, want one with %q", err, c.want)
 			}
@@ -91,5 +95,8 @@ func TestPercentiles(t *testing.T) {
 	}
 	if got := percentile(times[:1], 99); got != 1 {
 		t.Errorf("p99 of one is %d", got)
+	}
+	if got := percentile(nil, 50); got != 0 {
+		t.Errorf("p50 of none is %d", got)
 	}
 }

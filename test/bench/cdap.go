@@ -26,7 +26,12 @@ const (
 type cdap struct{}
 
 func (cdap) name() string { return "cdap" }
-func (cdap) key() string  { return cdapKey }
+
+func (cdap) prepare(context.Context, *workload) error { return nil }
+
+func (cdap) verify(ctx context.Context, w *workload, all []claimed) error {
+	return w.verifyMap(ctx, cdapKey, all)
+}
 
 func (cdap) claim(ctx context.Context, c claimant) (id int, leave func(), err error) {
 	client, err := kubernetes.NewForConfig(c.config)
@@ -37,12 +42,12 @@ func (cdap) claim(ctx context.Context, c claimant) (id int, leave func(), err er
 	for {
 		id, err := cdapOnce(ctx, deployments, c)
 		if err == nil {
-			return id, func() {}, nil
+			return id, nil, nil
 		}
 		if !apierrors.IsConflict(err) {
 			return 0, nil, err
 		}
-		if err := cdapBackOff(ctx); err != nil {
+		if err := pause(ctx, cdapSleep); err != nil {
 			return 0, nil, err
 		}
 	}
@@ -60,7 +65,7 @@ func cdapOnce(ctx context.Context, deployments typedappsv1.DeploymentInterface, 
 		}
 	}
 	for id, pod := range held {
-		if pod == c.pod {
+		if pod == c.pod.Name {
 			return strconv.Atoi(id)
 		}
 	}
@@ -68,7 +73,7 @@ func cdapOnce(ctx context.Context, deployments typedappsv1.DeploymentInterface, 
 	for held[strconv.Itoa(id)] != "" {
 		id++
 	}
-	held[strconv.Itoa(id)] = c.pod
+	held[strconv.Itoa(id)] = c.pod.Name
 	text, err := json.Marshal(held)
 	if err != nil {
 		return 0, err
@@ -81,8 +86,9 @@ func cdapOnce(ctx context.Context, deployments typedappsv1.DeploymentInterface, 
 	return id, err
 }
 
-func cdapBackOff(ctx context.Context) error {
-	timer := time.NewTimer(rand.N(cdapSleep)) //nolint:gosec // no secret
+// pause waits for a random time of up to most, or until ctx ends.
+func pause(ctx context.Context, most time.Duration) error {
+	timer := time.NewTimer(rand.N(most)) //nolint:gosec // no secret
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():

@@ -27,7 +27,7 @@ const (
 
 // footprint prints the size of the command as it is released, and the memory of one real watcher of a
 // Deployment with a hundred replicas.
-func footprint(ctx context.Context, env *suite.Suite, out io.Writer) (err error) {
+func footprint(ctx context.Context, env *suite.Suite, _ options, out, _ io.Writer) (err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, footprintTimeout, fmt.Errorf("not done after %s", footprintTimeout))
 	defer cancel()
 	dir, err := os.MkdirTemp("", "idalloc-bench-")
@@ -68,12 +68,12 @@ func buildRelease(ctx context.Context, dir string) (string, error) {
 
 // watcherMemory lets all pods but one claim in this process and runs the command for the last one.
 func watcherMemory(ctx context.Context, env *suite.Suite, binary, dir string) (m memory, err error) {
-	w, err := newWorkload(ctx, env, footprintReplicas)
+	w, err := newWorkload(ctx, env, plain(footprintReplicas))
 	if err != nil {
 		return m, err
 	}
 	defer func() { err = errors.Join(err, w.remove(ctx)) }()
-	watched, others := w.pods[0], w.pods[1:]
+	watched := w.pods[0].Name
 	group, err := process.NewGroup()
 	if err != nil {
 		return m, err
@@ -98,14 +98,13 @@ func watcherMemory(ctx context.Context, env *suite.Suite, binary, dir string) (m
 	if err != nil {
 		return m, err
 	}
-	claimants := make([]claimant, len(others))
-	count := &requests{verbs: map[string]int{}}
-	for i, pod := range others {
-		if claimants[i], err = w.claimant(ctx, pod, count); err != nil {
+	others := make([]claimant, len(w.pods)-1)
+	for i := range others {
+		if others[i], err = w.claimant(ctx, i+1); err != nil {
 			return m, err
 		}
 	}
-	all, _ := claimAll(ctx, idalloc{}, claimants)
+	all, _ := claimAll(ctx, idalloc{}, others, footprintTimeout)
 	defer leaveAll(all)
 	for _, c := range all {
 		err = errors.Join(err, c.err)

@@ -7,26 +7,35 @@ import (
 	idcontext "github.com/idalloc/idalloc/pkg/context"
 )
 
-// idalloc is the protocol of this project, as a workload links it.
+// idalloc is the protocol of this project, as a workload links it: what it costs to find the owner and
+// to watch it is in the figures.
 type idalloc struct{}
 
 func (idalloc) name() string { return "idalloc" }
-func (idalloc) key() string  { return assignment.DefaultKey }
+
+func (idalloc) prepare(context.Context, *workload) error { return nil }
 
 func (idalloc) claim(ctx context.Context, c claimant) (id int, leave func(), err error) {
-	i, err := idcontext.Start(ctx, idcontext.Options{PodName: c.pod, PodNamespace: c.namespace, Config: c.config})
+	i, err := idcontext.Start(ctx, idcontext.Options{PodName: c.pod.Name, PodNamespace: c.namespace, Config: c.config})
 	if err != nil {
 		return 0, nil, err
 	}
-	leave = func() {
-		over, cancel := context.WithCancel(ctx)
-		cancel() // no time to give the slot back: the pods are about to be deleted
-		_ = i.Close(over)
-	}
+	leave = func() { abandon(ctx, i) }
 	now, err := i.Wait(ctx)
 	if err != nil {
 		leave()
 		return 0, nil, err
 	}
 	return now.ID, leave, nil
+}
+
+func (idalloc) verify(ctx context.Context, w *workload, all []claimed) error {
+	return w.verifyMap(ctx, assignment.DefaultKey, all)
+}
+
+// abandon ends an instance as a crash would: the slot is not given back.
+func abandon(ctx context.Context, i *idcontext.Instance) {
+	over, cancel := context.WithCancel(ctx)
+	cancel()
+	_ = i.Close(over)
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,11 +22,24 @@ import (
 )
 
 type options struct {
+	parts     []part
 	sizes     []int
 	protocols []protocol
-	timeout   time.Duration
-	csv       bool
-	footprint bool
+	limit     time.Duration
+	restart   int
+	observers int
+	rounds    int
+	dir       string
+}
+
+// part is one of the measurements.
+type part struct {
+	name string
+	run  func(ctx context.Context, env *suite.Suite, o options, out, progress io.Writer) error
+}
+
+func parts() []part {
+	return []part{{"claims", claims}, {"restart", restart}, {"propagation", propagation}, {"capacity", capacity}, {"footprint", footprint}}
 }
 
 func main() {
@@ -42,13 +56,22 @@ func main() {
 	}
 }
 
-func parse() (options, error) {
-	o := options{}
-	sizes := flag.String("n", "10,50,100", "how many pods, a list")
-	names := flag.String("protocol", "idalloc,cdap", "which protocols, a list")
-	flag.DurationVar(&o.timeout, "timeout", 5*time.Minute, "how long one run may take")
-	flag.BoolVar(&o.csv, "csv", false, "print comma-separated values")
-	flag.BoolVar(&o.footprint, "footprint", false, "measure the command instead: its size, and the memory of a watcher with 100 replicas")
+func parse() (o options, err error) {
+	var only, names []string
+	for _, p := range parts() {
+		only = append(only, p.name)
+	}
+	for _, p := range protocols() {
+		names = append(names, p.name())
+	}
+	chosen := flag.String("only", strings.Join(only, ","), "which parts, a list")
+	sizes := flag.String("n", "10,50,100,300,1000", "claims: how many pods, a list")
+	rows := flag.String("protocol", strings.Join(names, ","), "claims: which protocols, a list")
+	flag.DurationVar(&o.limit, "limit", 4*time.Minute, "claims: how long one protocol may take at one size")
+	flag.IntVar(&o.restart, "replicas", 300, "restart: how many replicas")
+	flag.IntVar(&o.observers, "observers", 100, "propagation: how many instances")
+	flag.IntVar(&o.rounds, "rounds", 20, "propagation: how many writes")
+	flag.StringVar(&o.dir, "out", "", "write the tables as CSV into this directory")
 	flag.Parse()
 	for field := range strings.SplitSeq(*sizes, ",") {
 		n, err := strconv.Atoi(field)
@@ -57,47 +80,46 @@ func parse() (options, error) {
 		}
 		o.sizes = append(o.sizes, n)
 	}
-	known := []protocol{idalloc{}, cdap{}}
-	for field := range strings.SplitSeq(*names, ",") {
-		i := slices.IndexFunc(known, func(p protocol) bool { return p.name() == field })
-		if i < 0 {
-			return o, fmt.Errorf("-protocol %s: there is no %q", *names, field)
-		}
-		o.protocols = append(o.protocols, known[i])
+	if o.protocols, err = choose("-protocol", *rows, protocols(), protocol.name); err != nil {
+		return o, err
 	}
-	return o, nil
+	o.parts, err = choose("-only", *chosen, parts(), func(p part) string { return p.name })
+	return o, err
 }
 
-func run(ctx context.Context, o options, out, progress io.Writer) (err error) {
+// choose returns those of all that list names.
+func choose[T any](flagName, list string, all []T, name func(T) string) (chosen []T, err error) {
+	for field := range strings.SplitSeq(list, ",") {
+		i := slices.IndexFunc(all, func(t T) bool { return name(t) == field })
+		if i < 0 {
+			return nil, fmt.Errorf("%s %s: there is no %q", flagName, list, field)
+		}
+		chosen = append(chosen, all[i])
+	}
+	return chosen, nil
+}
+
+func run(ctx context.Context, o options, out, progress io.Writer) error {
+	for _, p := range o.parts {
+		if err := runPart(ctx, p, o, out, progress); err != nil {
+			return fmt.Errorf("%s: %w", p.name, err)
+		}
+	}
+	return nil
+}
+
+// runPart gives each part a control plane of its own, so that none pays for what another left behind.
+func runPart(ctx context.Context, p part, o options, out, progress io.Writer) (err error) {
 	env, err := boot(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, env.Stop()) }()
-	if o.footprint {
-		return footprint(ctx, env, out)
-	}
-	var results []result
-	for _, n := range o.sizes {
-		for _, p := range o.protocols {
-			if _, err := fmt.Fprintf(progress, "%d pods, %s\n", n, p.name()); err != nil {
-				return err
-			}
-			r, err := measure(ctx, env, p, n, o.timeout)
-			if err != nil {
-				return fmt.Errorf("%d pods, %s: %w", n, p.name(), err)
-			}
-			results = append(results, r)
-		}
-	}
-	if o.csv {
-		return writeCSV(out, results)
-	}
-	return writeTable(out, results)
+	return p.run(ctx, env, o, out, progress)
 }
 
-// boot starts a control plane. There is no node: pods stay Pending, and processes of theirs would only
-// take the time of two cores away from what is measured.
+// boot starts a control plane. There is no process node: processes of pods would only take the time of
+// two cores away from what is measured.
 func boot(ctx context.Context) (*suite.Suite, error) {
 	plane, err := controlplane.Start(ctx, controlplane.Options{})
 	if err != nil {
@@ -108,4 +130,20 @@ func boot(ctx context.Context) (*suite.Suite, error) {
 		return nil, errors.Join(err, env.Stop())
 	}
 	return env, nil
+}
+
+// file writes a file into the directory of -out, if there is one.
+func (o options) file(name string, write func(io.Writer) error) (err error) {
+	if o.dir == "" {
+		return nil
+	}
+	if err := os.MkdirAll(o.dir, 0o750); err != nil {
+		return err
+	}
+	f, err := os.Create(filepath.Join(o.dir, name)) //nolint:gosec // the user's own directory
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	return write(f)
 }

@@ -3,22 +3,34 @@ package main
 import (
 	"context"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 )
 
 // claimant is one pod that wants an id.
 type claimant struct {
-	namespace, deployment, pod string
+	namespace, deployment string
+	pod                   *corev1.Pod
+	// index is its place among the n pods that claim at once.
+	index, n int
 	// config reaches the API server with the pod's own connection.
 	config *rest.Config
 }
 
-// protocol is a way for pods to share out ids by means of their Deployment.
+// protocol is what N pods do at once: a way to share out ids, or a yardstick for such ways.
 type protocol interface {
 	name() string
-	// key is the annotation of the Deployment that says who has what: a JSON object, id to pod.
-	key() string
+	// prepare makes what the pods find, before the clock starts.
+	prepare(ctx context.Context, w *workload) error
 	// claim blocks until the pod has an id. leave ends whatever runs on for the pod, without giving
-	// the id back.
+	// the id back; it may be nil.
 	claim(ctx context.Context, c claimant) (id int, leave func(), err error)
+	// verify returns an error unless what the API server has now fits what all pods got. Pods that the
+	// time limit stopped have stopped set.
+	verify(ctx context.Context, w *workload, all []claimed) error
+}
+
+// protocols are all there are, in the order of the table.
+func protocols() []protocol {
+	return []protocol{idalloc{}, cdap{}, lease{}, floor{}, get{}, patch{}}
 }

@@ -10,56 +10,102 @@ import (
 	"time"
 )
 
-var header = []string{"N", "protocol", "total", "p50", "p99", "GET", "LIST", "WATCH", "PATCH", "PUT", "all requests", "owner writes", "conflicts"} //nolint:gochecknoglobals // a constant that Go cannot express
-
-func (r result) cells(duration func(time.Duration) string) []string {
-	cells := []string{strconv.Itoa(r.n), r.protocol, duration(r.took), duration(r.p50), duration(r.p99)}
-	for _, verb := range []string{"GET", "LIST", "WATCH", "PATCH", "PUT"} {
-		cells = append(cells, strconv.Itoa(r.counts.verbs[verb]))
-	}
-	return append(cells, strconv.Itoa(r.counts.total), strconv.Itoa(r.counts.writes), strconv.Itoa(r.counts.conflicts))
+// column is one figure of a result, in the units of its title.
+type column struct {
+	title string
+	value func(result) float64
+	// digits after the point.
+	digits int
 }
 
-func writeTable(out io.Writer, results []result) error {
-	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+// claimColumns are the columns after N and protocol. The titles are what the plot reads.
+func claimColumns() []column {
+	const mb = 1e6
+	seconds := func(d time.Duration) float64 { return d.Seconds() }
+	by := func(verb string) column {
+		return column{verb, func(r result) float64 { return float64(r.counts.verbs[verb]) }, 0}
+	}
+	return []column{
+		{"got an id", func(r result) float64 { return float64(r.got) }, 0},
+		{"total s", func(r result) float64 { return seconds(r.took) }, 3},
+		{"p50 s", func(r result) float64 { return seconds(r.p50) }, 3},
+		{"p99 s", func(r result) float64 { return seconds(r.p99) }, 3},
+		{"first list s", func(r result) float64 { return seconds(r.counts.listed) }, 3},
+		{"first write s", func(r result) float64 { return seconds(r.counts.written) }, 3},
+		by("GET"), by("LIST"), by("WATCH"), by("PATCH"), by("PUT"), by("POST"),
+		{"all requests", func(r result) float64 { return float64(r.counts.total) }, 0},
+		{"owner writes", func(r result) float64 { return float64(r.counts.writes) }, 0},
+		{"pod lists", func(r result) float64 { return float64(r.counts.podLists) }, 0},
+		{"conflicts", func(r result) float64 { return float64(r.counts.conflicts) }, 0},
+		{"429", func(r result) float64 { return float64(r.counts.refused) }, 0},
+		{"sent MB", func(r result) float64 { return float64(r.counts.sent) / mb }, 2},
+		{"received MB", func(r result) float64 { return float64(r.counts.received) / mb }, 2},
+		{"bodies MB", func(r result) float64 { return r.server.requests / mb }, 2},
+		{"answers MB", func(r result) float64 { return r.server.answers / mb }, 2},
+		{"events MB", func(r result) float64 { return r.server.events / mb }, 2},
+		{"server CPU s", func(r result) float64 { return r.server.cpu }, 2},
+	}
+}
+
+func claimLines(results []result) [][]string {
+	columns := claimColumns()
+	header := []string{"N", "protocol"}
+	for _, c := range columns {
+		header = append(header, c.title)
+	}
 	lines := append(make([][]string, 0, 1+len(results)), header)
 	for _, r := range results {
-		lines = append(lines, r.cells(func(d time.Duration) string { return d.Round(time.Millisecond).String() }))
+		line := []string{strconv.Itoa(r.n), r.protocol}
+		for _, c := range columns {
+			line = append(line, strconv.FormatFloat(c.value(r), 'f', c.digits, 64))
+		}
+		lines = append(lines, line)
 	}
+	return lines
+}
+
+func writeClaims(out io.Writer, results []result) error {
+	if err := writeTable(out, "Claims at once", claimLines(results)); err != nil {
+		return err
+	}
+	_, err := io.WriteString(out, ratios(results)+"No id went to two pods, and what the API server has at the end is what the pods believe.\n\n")
+	return err
+}
+
+// writeTable writes lines, of which the first is the header.
+func writeTable(out io.Writer, title string, lines [][]string) error {
+	if _, err := fmt.Fprintln(out, title); err != nil {
+		return err
+	}
+	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	for _, line := range lines {
 		if _, err := fmt.Fprintln(t, strings.Join(line, "\t")+"\t"); err != nil {
 			return err
 		}
 	}
-	if err := t.Flush(); err != nil {
-		return err
-	}
-	_, err := io.WriteString(out, ratios(results)+"Every pod has one id, and each Deployment says the same as its pods.\n")
-	return err
+	return t.Flush()
 }
 
-// ratios compares every other protocol with idalloc at the same number of pods.
+// ratios compares idalloc with every other protocol at the same number of pods.
 func ratios(results []result) string {
 	var b strings.Builder
-	for _, base := range results {
+	for _, mine := range results {
 		for _, r := range results {
-			if base.protocol != (idalloc{}).name() || r.protocol == base.protocol || r.n != base.n {
+			if mine.protocol != (idalloc{}).name() || r.protocol == mine.protocol || r.n != mine.n {
 				continue
 			}
-			fmt.Fprintf(&b, "%d pods: %s takes %.1f times as long as idalloc, sends %.1f times as many requests and writes the Deployment %.1f times as often.\n",
-				r.n, r.protocol, r.took.Seconds()/base.took.Seconds(),
-				float64(r.counts.total)/float64(base.counts.total), float64(r.counts.writes)/float64(base.counts.writes))
+			incomplete := ""
+			if r.got < r.n {
+				incomplete = fmt.Sprintf(", when only %d had an id", r.got)
+			}
+			fmt.Fprintf(&b, "%d pods: idalloc took %.2f times as long as %s; %s took %.1f times as long as idalloc%s.\n",
+				r.n, mine.took.Seconds()/r.took.Seconds(), r.protocol, r.protocol, r.took.Seconds()/mine.took.Seconds(), incomplete)
 		}
 	}
 	return b.String()
 }
 
-// writeCSV writes times in milliseconds.
-func writeCSV(out io.Writer, results []result) error {
-	w := csv.NewWriter(out)
-	lines := append(make([][]string, 0, 1+len(results)), header)
-	for _, r := range results {
-		lines = append(lines, r.cells(func(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }))
-	}
-	return w.WriteAll(lines)
+// csv writes lines, of which the first is the header, into the directory of -out, if there is one.
+func (o options) csv(name string, lines [][]string) error {
+	return o.file(name, func(f io.Writer) error { return csv.NewWriter(f).WriteAll(lines) })
 }

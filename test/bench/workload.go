@@ -2,14 +2,19 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
-	"net"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 
+	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/test/envtest/suite"
 )
 
@@ -19,75 +24,125 @@ const (
 	poll = 100 * time.Millisecond
 )
 
-// workload is a Deployment with pods that nobody runs.
+// workload is a Deployment with pods that no kubelet runs.
 type workload struct {
 	*suite.Namespace
-	env  *suite.Suite
-	pods []string
+	env        *suite.Suite
+	deployment string
+	pods       []corev1.Pod
+	count      *requests
+	wire       *wire
+}
+
+// plain returns the usual Deployment.
+func plain(n int) *appsv1.Deployment {
+	return suite.Deployment(deployment, int32(n), suite.PodSpec(suite.Container("main", "/bin/true"))) //nolint:gosec // a few thousand
 }
 
 // newWorkload creates a Deployment and waits until all its pods exist and the controllers are done.
-func newWorkload(ctx context.Context, env *suite.Suite, n int) (*workload, error) {
+func newWorkload(ctx context.Context, env *suite.Suite, d *appsv1.Deployment) (*workload, error) {
 	rules := suite.Rules()
 	rules[0].Verbs = append(rules[0].Verbs, "update") // for CDAP's protocol
+	rules = append(rules, rbacv1.PolicyRule{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"create"}})
 	ns, err := env.NewNamespace(ctx, rules...)
 	if err != nil {
 		return nil, err
 	}
-	w := &workload{Namespace: ns, env: env}
-	spec := suite.PodSpec(suite.Container("main", "/bin/true"))
-	if err := w.Create(ctx, suite.Deployment(deployment, int32(n), spec)); err != nil { //nolint:gosec // a few hundred
+	w := &workload{Namespace: ns, env: env, deployment: d.Name, count: newRequests()}
+	w.wire = &wire{count: w.count}
+	if err := w.Create(ctx, d); err != nil {
 		return nil, err
 	}
-	return w, wait.PollUntilContextCancel(ctx, poll, true, func(ctx context.Context) (bool, error) {
-		d, err := env.Client.AppsV1().Deployments(w.Name).Get(ctx, deployment, metav1.GetOptions{})
+	return w, w.settle(ctx, int(*d.Spec.Replicas))
+}
+
+// settle waits until there are n pods and the controllers are done.
+func (w *workload) settle(ctx context.Context, n int) error {
+	return wait.PollUntilContextCancel(ctx, poll, true, func(ctx context.Context) (bool, error) {
+		d, err := w.env.Client.AppsV1().Deployments(w.Name).Get(ctx, w.deployment, metav1.GetOptions{})
 		if err != nil || d.Status.ObservedGeneration != d.Generation || int(d.Status.UpdatedReplicas) != n {
 			return false, err
 		}
-		pods, err := w.Pods(ctx, deployment)
-		w.pods = w.pods[:0]
-		for _, pod := range pods {
-			w.pods = append(w.pods, pod.Name)
-		}
-		return len(pods) == n, err
+		w.pods, err = w.Pods(ctx, w.deployment)
+		return len(w.pods) == n, err
 	})
 }
 
-// remove deletes the workload and waits until its pods are gone, so that its end does not disturb the
-// next run.
+// remove deletes the workload and waits until its namespace is gone, so that its end does not disturb
+// the next run.
 func (w *workload) remove(ctx context.Context) error {
+	w.wire.close()
 	if err := w.Delete(ctx); err != nil {
 		return err
 	}
 	return wait.PollUntilContextCancel(ctx, poll, true, func(ctx context.Context) (bool, error) {
-		pods, err := w.Pods(ctx, deployment)
-		return len(pods) == 0, err
+		_, err := w.env.Client.CoreV1().Namespaces().Get(ctx, w.Name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return true, nil
+		}
+		return false, err
 	})
 }
 
-// claimant returns what stands for a pod. Its connection is its own: client-go would share one between
-// equal configurations.
-func (w *workload) claimant(ctx context.Context, pod string, count *requests) (claimant, error) {
+// connection returns what a process of its own would have: a token, a transport and a connection that
+// nobody shares.
+func (w *workload) connection(ctx context.Context) (*rest.Config, error) {
 	config, err := w.Config(ctx)
 	if err != nil {
-		return claimant{}, err
+		return nil, err
 	}
-	config.Dial = (&net.Dialer{}).DialContext
+	config.Dial = w.wire.dial // client-go shares connections between configurations without one
 	transport, err := rest.TransportFor(config)
 	if err != nil {
-		return claimant{}, fmt.Errorf("connection of %s: %w", pod, err)
+		return nil, err
 	}
-	// With the transport made here, all clients that a claimant makes of it use the one connection, as
-	// they do in a process of their own.
-	own := &rest.Config{Host: config.Host, Transport: count.wrap(transport), QPS: -1}
-	return claimant{namespace: w.Name, deployment: deployment, pod: pod, config: own}, nil
+	// With the transport made here, all clients that are made of it use the one connection.
+	return &rest.Config{Host: config.Host, Transport: w.count.wrap(transport), QPS: -1}, nil
 }
 
-// annotation returns an annotation of the Deployment.
-func (w *workload) annotation(ctx context.Context, key string) (string, error) {
-	d, err := w.env.Client.AppsV1().Deployments(w.Name).Get(ctx, deployment, metav1.GetOptions{})
+// claimant returns what stands for a pod.
+func (w *workload) claimant(ctx context.Context, index int) (claimant, error) {
+	pod := &w.pods[index]
+	config, err := w.connection(ctx)
 	if err != nil {
-		return "", err
+		return claimant{}, fmt.Errorf("connection of %s: %w", pod.Name, err)
 	}
-	return d.Annotations[key], nil
+	return claimant{namespace: w.Name, deployment: w.deployment, pod: pod, index: index, n: len(w.pods), config: config}, nil
+}
+
+func (w *workload) ref() store.Ref { return ref(w.Name, w.deployment) }
+
+func (c claimant) ref() store.Ref { return ref(c.namespace, c.deployment) }
+
+func ref(namespace, name string) store.Ref {
+	return store.Ref{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: store.Deployment, Namespace: namespace, Name: name}
+}
+
+// annotations returns those of the Deployment.
+func (w *workload) annotations(ctx context.Context) (map[string]string, error) {
+	d, err := w.env.Client.AppsV1().Deployments(w.Name).Get(ctx, w.deployment, metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return d.Annotations, nil
+}
+
+// verifyMap verifies all against an annotation of the Deployment: a JSON object, id to pod.
+func (w *workload) verifyMap(ctx context.Context, key string, all []claimed) error {
+	annotations, err := w.annotations(ctx)
+	if err != nil {
+		return err
+	}
+	owner := map[string]string{}
+	if text := annotations[key]; text != "" {
+		if err := json.Unmarshal([]byte(text), &owner); err != nil {
+			return fmt.Errorf("the Deployment's annotation: %w", err)
+		}
+	}
+	return verify(all, owner)
+}
+
+// until asks again and again, until ready says so.
+func (w *workload) until(ctx context.Context, ready func(context.Context) (bool, error)) error {
+	return wait.PollUntilContextCancel(ctx, poll, true, ready)
 }

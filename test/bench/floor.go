@@ -1,0 +1,146 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+)
+
+// floor is the lower bound of a safe claim: all slots were given out before, and each pod does only
+// what safety asks of it, with the clients that idalloc has: it reads the owner, writes its receipt
+// and reads the owner again.
+type floor struct{}
+
+func (floor) name() string { return "floor" }
+
+func (floor) prepare(ctx context.Context, w *workload) error {
+	s, err := store.New(w.env.ControlPlane.Config(), "", clock.RealClock{})
+	if err != nil {
+		return err
+	}
+	from, err := s.Get(ctx, w.ref())
+	if err != nil {
+		return err
+	}
+	slots := assignment.Slots{}
+	for id := range w.pods {
+		slots[id] = w.pods[id].Name
+	}
+	_, err = s.Commit(ctx, from, assignment.State{Slots: slots, Epoch: time.Now().UnixMilli()})
+	return err
+}
+
+func (floor) claim(ctx context.Context, c claimant) (id int, leave func(), err error) {
+	s, err := store.New(c.config, "", clock.RealClock{})
+	if err != nil {
+		return 0, nil, err
+	}
+	id, epoch, err := named(ctx, s, c)
+	if err != nil {
+		return 0, nil, err
+	}
+	receipt := assignment.Receipt{UID: string(c.pod.UID), Owner: c.ref().String(), ID: id, Epoch: epoch, HandsOver: true}
+	if _, err := s.SwapReceipt(ctx, &metav1.PartialObjectMetadata{ObjectMeta: c.pod.ObjectMeta}, &receipt, false); err != nil {
+		return 0, nil, err
+	}
+	id, _, err = named(ctx, s, c)
+	return id, nil, err
+}
+
+// named reads the owner and returns the slot that it gives to the pod.
+func named(ctx context.Context, s *store.Store, c claimant) (id int, epoch int64, err error) {
+	owner, err := s.Get(ctx, c.ref())
+	if err != nil {
+		return 0, 0, err
+	}
+	id, ok := owner.SlotOf(c.pod.Name, c.pod.UID)
+	if !ok || !owner.Clean() {
+		return 0, 0, fmt.Errorf("the owner has no slot for %s", c.pod.Name)
+	}
+	return id, owner.Record.State.Epoch, nil
+}
+
+func (floor) verify(ctx context.Context, w *workload, all []claimed) error {
+	return w.verifyMap(ctx, assignment.DefaultKey, all)
+}
+
+// get is one GET of the owner, which has no annotations, for each pod.
+type get struct{}
+
+func (get) name() string { return "get" }
+
+func (get) prepare(context.Context, *workload) error { return nil }
+
+func (get) claim(ctx context.Context, c claimant) (id int, leave func(), err error) {
+	client, err := appsClient(c.config)
+	if err != nil {
+		return 0, nil, err
+	}
+	return c.index, nil, client.Get().Namespace(c.namespace).Resource("deployments").Name(c.deployment).Do(ctx).Error()
+}
+
+func (get) verify(context.Context, *workload, []claimed) error { return nil }
+
+// patch is one merge patch of the owner for each pod, without a condition, that sets an annotation of
+// the pod's own. The API server repeats a patch that met another write by itself, until it has tried for a
+// minute; then it answers 504, and the pod sends it again.
+type patch struct{}
+
+// patchSleep is the longest sleep before a patch is sent again.
+const patchSleep = 50 * time.Millisecond
+
+func (patch) name() string { return "patch" }
+
+func (patch) prepare(context.Context, *workload) error { return nil }
+
+func patchKey(index int) string { return fmt.Sprintf("bench.idalloc.dev/%d", index) }
+
+func (patch) claim(ctx context.Context, c claimant) (id int, leave func(), err error) {
+	client, err := appsClient(c.config)
+	if err != nil {
+		return 0, nil, err
+	}
+	body := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, patchKey(c.index), c.pod.Name)
+	for {
+		err := client.Patch(types.MergePatchType).Namespace(c.namespace).Resource("deployments").Name(c.deployment).Body(body).Do(ctx).Error()
+		if !apierrors.IsConflict(err) && !apierrors.IsTimeout(err) && !apierrors.IsServerTimeout(err) {
+			return c.index, nil, err
+		}
+		if err := pause(ctx, patchSleep); err != nil {
+			return 0, nil, err
+		}
+	}
+}
+
+func (patch) verify(ctx context.Context, w *workload, all []claimed) error {
+	annotations, err := w.annotations(ctx)
+	if err != nil {
+		return err
+	}
+	for _, c := range all {
+		if !c.stopped && annotations[patchKey(c.id)] != c.pod {
+			err = errors.Join(err, fmt.Errorf("the patch of %s was accepted and is not there", c.pod))
+		}
+	}
+	return err
+}
+
+// appsClient returns a client that leaves answers undecoded.
+func appsClient(config *rest.Config) (rest.Interface, error) {
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	return client.AppsV1().RESTClient(), nil
+}

@@ -1,0 +1,193 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/idalloc/idalloc/test/envtest/suite"
+)
+
+// restartTimeout bounds one restart.
+const restartTimeout = 10 * time.Minute
+
+// rolled is what one rolling restart gave.
+type rolled struct {
+	strategy string
+	took     time.Duration
+	counts   counts
+	server   server
+	// revisions is how often the Deployment changed, its status included.
+	revisions int
+	// waits has, for each time that an id went to another pod, how long both were there and not
+	// together: the id free, its next holder running.
+	waits []time.Duration
+	// gaps has how long the ids had no holder at all.
+	gaps []time.Duration
+}
+
+// restart measures a rolling restart with the usual strategy and with one that keeps every pod.
+func restart(ctx context.Context, env *suite.Suite, o options, out, progress io.Writer) error {
+	lines := [][]string{{
+		"strategy", "total s", "owner writes", "conflicts", "Deployment revisions", "pod lists", "requests",
+		"owner events MB", "all events MB", "received MB", "server CPU s", "wait p50 s", "wait p99 s", "wait max s", "gap max s",
+	}}
+	for _, unavailable := range []string{"25%", "0"} {
+		if _, err := fmt.Fprintf(progress, "restart of %d, maxUnavailable %s\n", o.restart, unavailable); err != nil {
+			return err
+		}
+		r, err := restartOne(ctx, env, o.restart, unavailable)
+		if err != nil {
+			return fmt.Errorf("maxUnavailable %s: %w", unavailable, err)
+		}
+		lines = append(lines, r.line())
+	}
+	return errors.Join(writeTable(out, fmt.Sprintf("Rolling restart of %d replicas, maxSurge 25%%", o.restart), lines), o.csv("restart.csv", lines))
+}
+
+func (r rolled) line() []string {
+	seconds := func(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', 3, 64) }
+	mb := func(bytes float64) string { return strconv.FormatFloat(bytes/1e6, 'f', 1, 64) }
+	return []string{
+		r.strategy, seconds(r.took), strconv.Itoa(r.counts.writes), strconv.Itoa(r.counts.conflicts), strconv.Itoa(r.revisions), strconv.Itoa(r.counts.podLists),
+		strconv.Itoa(r.counts.total), mb(r.server.ownerEvents), mb(r.server.events), mb(float64(r.counts.received)), strconv.FormatFloat(r.server.cpu, 'f', 1, 64),
+		seconds(percentile(r.waits, 50)), seconds(percentile(r.waits, 99)), seconds(percentile(r.waits, 100)), seconds(percentile(r.gaps, 100)),
+	}
+}
+
+func restartOne(ctx context.Context, env *suite.Suite, n int, unavailable string) (r rolled, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, restartTimeout, fmt.Errorf("not done after %s", restartTimeout))
+	defer cancel()
+	d, surge, most := plain(n), intstr.FromString("25%"), intstr.Parse(unavailable)
+	d.Spec.Strategy.RollingUpdate = &appsv1.RollingUpdateDeployment{MaxSurge: &surge, MaxUnavailable: &most}
+	w, err := newWorkload(ctx, env, d)
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, w.remove(ctx)) }()
+	var log history
+	playing, stop := context.WithCancel(ctx)
+	p, err := play(playing, w, false, log.see)
+	if err != nil {
+		stop()
+		return r, err
+	}
+	defer func() { stop(); err = errors.Join(err, p.finish()) }()
+	if err := p.ready(ctx, n); err != nil {
+		return r, err
+	}
+	return w.restart(ctx, p, &log, n, unavailable)
+}
+
+// restart restarts a workload that is ready and returns when it is so again.
+func (w *workload) restart(ctx context.Context, p *player, log *history, n int, strategy string) (r rolled, err error) {
+	r.strategy = "maxUnavailable " + strategy
+	seen, err := w.spy(ctx)
+	if err != nil {
+		return r, err
+	}
+	before, from := w.count.counts(), time.Now()
+	served, err := readServer(ctx, w.env.Client)
+	if err != nil {
+		return r, err
+	}
+	_, err = w.env.Client.AppsV1().Deployments(w.Name).Patch(ctx, w.deployment, types.StrategicMergePatchType,
+		[]byte(`{"spec":{"template":{"metadata":{"annotations":{"bench.idalloc.dev/restarted":"yes"}}}}}`), metav1.PatchOptions{FieldManager: "kubectl-rollout"})
+	if err != nil {
+		return r, err
+	}
+	err = w.until(ctx, func(ctx context.Context) (bool, error) {
+		d, err := w.env.Client.AppsV1().Deployments(w.Name).Get(ctx, w.deployment, metav1.GetOptions{})
+		if err != nil || d.Status.ObservedGeneration != d.Generation {
+			return false, err
+		}
+		s := d.Status
+		return int(s.UpdatedReplicas) == n && int(s.Replicas) == n && int(s.ReadyReplicas) == n, p.failed()
+	})
+	if err != nil {
+		return r, err
+	}
+	r.took = time.Since(from)
+	after, err := readServer(ctx, w.env.Client)
+	if err != nil {
+		return r, err
+	}
+	r.server, r.counts, r.revisions = after.since(served), w.count.counts().since(before), seen()
+	if err := p.ready(ctx, n); err != nil {
+		return r, err
+	}
+	r.gaps, r.waits = log.gaps(from)
+	return r, nil
+}
+
+// history keeps what the instances did.
+type history struct {
+	mu   sync.Mutex
+	seen []sighting
+}
+
+func (h *history) see(s sighting) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.seen = append(h.seen, s)
+}
+
+// gaps returns, sorted, how long ids had no holder when they went to another pod after from, and how much
+// of that their next holder was running.
+func (h *history) gaps(from time.Time) (gaps, waits []time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	slices.SortStableFunc(h.seen, func(a, b sighting) int { return a.at.Compare(b.at) })
+	started, holds, freed := map[string]time.Time{}, map[string]int{}, map[int]time.Time{}
+	for _, s := range h.seen {
+		id, held := holds[s.pod]
+		switch {
+		case s.started:
+			started[s.pod] = s.at
+			continue
+		case held && (!s.id.Assigned() || s.id.ID != id):
+			freed[id] = s.at
+			delete(holds, s.pod)
+		}
+		if !s.id.Assigned() || (held && s.id.ID == id) {
+			continue
+		}
+		holds[s.pod] = s.id.ID
+		if at, was := freed[s.id.ID]; was && s.at.After(from) {
+			gaps = append(gaps, s.at.Sub(at))
+			if started[s.pod].After(at) {
+				at = started[s.pod]
+			}
+			waits = append(waits, s.at.Sub(at))
+		}
+		delete(freed, s.id.ID)
+	}
+	slices.Sort(gaps)
+	slices.Sort(waits)
+	return gaps, waits
+}
+
+// since returns what came after before.
+func (c counts) since(before counts) counts {
+	c.total -= before.total
+	c.podLists -= before.podLists
+	c.writes -= before.writes
+	c.conflicts -= before.conflicts
+	c.refused -= before.refused
+	c.sent -= before.sent
+	c.received -= before.received
+	for verb, n := range before.verbs {
+		c.verbs[verb] -= n
+	}
+	return c
+}
