@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -22,8 +21,8 @@ import (
 
 const (
 	nodeName = "player"
-	// releaseTimeout is how long an instance may take to give its slot back.
-	releaseTimeout = 30 * time.Second
+	// releaseTimeout is how long an instance may take to give its slot back, as of Run's default.
+	releaseTimeout = 10 * time.Second
 )
 
 // player is a node in this process: every pod that is bound to it is an instance of pkg/context with a
@@ -41,7 +40,9 @@ type player struct {
 	running sync.WaitGroup
 	mu      sync.Mutex
 	ends    map[types.UID]context.CancelFunc
-	errs    []error
+	err     error // the first one
+	// unreleased is how many instances did not give their slot back in time.
+	unreleased int
 }
 
 // sighting is one moment of one instance.
@@ -80,29 +81,22 @@ func play(ctx context.Context, w *workload, crash bool, see func(sighting)) (*pl
 	return p, nil
 }
 
-// finish waits for everything that play started and returns what went wrong. Call it when play's context
-// has ended.
-func (p *player) finish() error {
-	p.running.Wait()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return errors.Join(p.errs...)
-}
+// finish waits for everything that play started. Call it when play's context has ended.
+func (p *player) finish() { p.running.Wait() }
 
 // register makes the Node object, so that the pod garbage collector leaves the pods alone.
 func (p *player) register(ctx context.Context) error {
-	node, err := p.client.CoreV1().Nodes().Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeName}}, metav1.CreateOptions{})
+	nodes := p.client.CoreV1().Nodes()
+	_, err := nodes.Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeName}}, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	now := metav1.Now()
-	node.Status.Conditions = []corev1.NodeCondition{{
-		Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "Player", LastHeartbeatTime: now, LastTransitionTime: now,
-	}}
-	_, err = p.client.CoreV1().Nodes().UpdateStatus(ctx, node, metav1.UpdateOptions{})
+	now := time.Now().UTC().Format(time.RFC3339)
+	ready := fmt.Appendf(nil, `{"status":{"conditions":[{"type":"Ready","status":"True","reason":"Player","lastHeartbeatTime":%q,"lastTransitionTime":%q}]}}`, now, now)
+	_, err = nodes.Patch(ctx, nodeName, types.StrategicMergePatchType, ready, metav1.PatchOptions{}, "status")
 	return err
 }
 
@@ -151,7 +145,9 @@ func (p *player) note(ctx context.Context, err error) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.errs = append(p.errs, err)
+	if p.err == nil {
+		p.err = err
+	}
 }
 
 // live is the life of one pod, until the context life ends; all is the player's own context.
@@ -197,8 +193,10 @@ func (p *player) instance(all, life context.Context, config *rest.Config, pod *c
 	}
 	release, cancel := context.WithTimeout(all, releaseTimeout)
 	defer cancel()
-	if err := i.Close(release); err != nil {
-		return fmt.Errorf("release of %s: %w", pod.Name, err)
+	if i.Close(release) != nil { // its slot comes free when the pod is gone
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.unreleased++
 	}
 	return nil
 }
@@ -255,8 +253,16 @@ func (p *player) ready(ctx context.Context, n int) error {
 	})
 }
 
+// failed returns the first thing that went wrong.
 func (p *player) failed() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return errors.Join(p.errs...)
+	return p.err
+}
+
+// late returns how many instances did not give their slot back in time.
+func (p *player) late() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.unreleased
 }

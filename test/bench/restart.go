@@ -29,6 +29,8 @@ type rolled struct {
 	server   server
 	// revisions is how often the Deployment changed, its status included.
 	revisions int
+	// unreleased is how many pods did not give their slot back in time.
+	unreleased int
 	// waits has, for each time that an id went to another pod, how long both were there and not
 	// together: the id free, its next holder running.
 	waits []time.Duration
@@ -39,7 +41,7 @@ type rolled struct {
 // restart measures a rolling restart with the usual strategy and with one that keeps every pod.
 func restart(ctx context.Context, env *suite.Suite, o options, out, progress io.Writer) error {
 	lines := [][]string{{
-		"strategy", "total s", "owner writes", "conflicts", "Deployment revisions", "pod lists", "requests",
+		"strategy", "total s", "owner writes", "conflicts", "releases too late", "Deployment revisions", "pod lists", "requests",
 		"owner events MB", "all events MB", "received MB", "server CPU s", "wait p50 s", "wait p99 s", "wait max s", "gap max s",
 	}}
 	for _, unavailable := range []string{"25%", "0"} {
@@ -59,7 +61,7 @@ func (r rolled) line() []string {
 	seconds := func(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', 3, 64) }
 	mb := func(bytes float64) string { return strconv.FormatFloat(bytes/1e6, 'f', 1, 64) }
 	return []string{
-		r.strategy, seconds(r.took), strconv.Itoa(r.counts.writes), strconv.Itoa(r.counts.conflicts), strconv.Itoa(r.revisions), strconv.Itoa(r.counts.podLists),
+		r.strategy, seconds(r.took), strconv.Itoa(r.counts.writes), strconv.Itoa(r.counts.conflicts), strconv.Itoa(r.unreleased), strconv.Itoa(r.revisions), strconv.Itoa(r.counts.podLists),
 		strconv.Itoa(r.counts.total), mb(r.server.ownerEvents), mb(r.server.events), mb(float64(r.counts.received)), strconv.FormatFloat(r.server.cpu, 'f', 1, 64),
 		seconds(percentile(r.waits, 50)), seconds(percentile(r.waits, 99)), seconds(percentile(r.waits, 100)), seconds(percentile(r.gaps, 100)),
 	}
@@ -82,7 +84,7 @@ func restartOne(ctx context.Context, env *suite.Suite, n int, unavailable string
 		stop()
 		return r, err
 	}
-	defer func() { stop(); err = errors.Join(err, p.finish()) }()
+	defer func() { stop(); p.finish() }()
 	if err := p.ready(ctx, n); err != nil {
 		return r, err
 	}
@@ -127,6 +129,7 @@ func (w *workload) restart(ctx context.Context, p *player, log *history, n int, 
 		return r, err
 	}
 	r.gaps, r.waits = log.gaps(from)
+	r.unreleased = p.late()
 	return r, nil
 }
 
