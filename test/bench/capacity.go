@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -194,7 +195,7 @@ func (w *workload) onePast(ctx context.Context, holders []*idcontext.Instance, f
 		if err != nil {
 			return nil, err
 		}
-		holders = append(holders[:len(holders):len(holders)], i)
+		holders = append(slices.Clip(holders), i)
 	}
 	last := holders[len(holders)-1]
 	defer abandon(ctx, last)

@@ -60,16 +60,10 @@ func main() {
 }
 
 func parse() (o options, err error) {
-	var only, names []string
-	for _, p := range parts() {
-		only = append(only, p.name)
-	}
-	for _, p := range protocols() {
-		names = append(names, p.name())
-	}
-	chosen := flag.String("only", strings.Join(only, ","), "which parts, a list")
+	partName := func(p part) string { return p.name }
+	chosen := flag.String("only", list(parts(), partName), "which parts, a list")
 	sizes := flag.String("n", "10,50,100,300,1000", "claims: how many pods, a list")
-	rows := flag.String("protocol", strings.Join(names, ","), "claims: which protocols, a list")
+	rows := flag.String("protocol", list(protocols(), protocol.name), "claims: which protocols, a list")
 	flag.DurationVar(&o.limit, "limit", 4*time.Minute, "claims: how long one protocol may take at one size")
 	flag.IntVar(&o.restart, "replicas", 300, "restart: how many replicas")
 	flag.IntVar(&o.observers, "observers", 100, "propagation: how many instances")
@@ -86,16 +80,25 @@ func parse() (o options, err error) {
 	if o.protocols, err = choose("-protocol", *rows, protocols(), protocol.name); err != nil {
 		return o, err
 	}
-	o.parts, err = choose("-only", *chosen, parts(), func(p part) string { return p.name })
+	o.parts, err = choose("-only", *chosen, parts(), partName)
 	return o, err
 }
 
+// list returns the names of all, separated by commas.
+func list[T any](all []T, name func(T) string) string {
+	names := make([]string, len(all))
+	for i, t := range all {
+		names[i] = name(t)
+	}
+	return strings.Join(names, ",")
+}
+
 // choose returns those of all that list names.
-func choose[T any](flagName, list string, all []T, name func(T) string) (chosen []T, err error) {
-	for field := range strings.SplitSeq(list, ",") {
+func choose[T any](flagName, value string, all []T, name func(T) string) (chosen []T, err error) {
+	for field := range strings.SplitSeq(value, ",") {
 		i := slices.IndexFunc(all, func(t T) bool { return name(t) == field })
 		if i < 0 {
-			return nil, fmt.Errorf("%s %s: there is no %q", flagName, list, field)
+			return nil, fmt.Errorf("%s %s: there is no %q", flagName, value, field)
 		}
 		chosen = append(chosen, all[i])
 	}

@@ -49,13 +49,13 @@ func claimColumns() []column {
 
 func claimLines(results []result) [][]string {
 	columns := claimColumns()
-	header := []string{"N", "protocol"}
+	header := append(make([]string, 0, 2+len(columns)), "N", "protocol")
 	for _, c := range columns {
 		header = append(header, c.title)
 	}
 	lines := append(make([][]string, 0, 1+len(results)), header)
 	for _, r := range results {
-		line := []string{strconv.Itoa(r.n), r.protocol}
+		line := append(make([]string, 0, 2+len(columns)), strconv.Itoa(r.n), r.protocol)
 		for _, c := range columns {
 			line = append(line, strconv.FormatFloat(c.value(r), 'f', c.digits, 64))
 		}

@@ -53,7 +53,10 @@ func newWorkload(ctx context.Context, env *suite.Suite, d *appsv1.Deployment) (*
 	if err := w.Create(ctx, d); err != nil {
 		return nil, err
 	}
-	return w, w.settle(ctx, int(*d.Spec.Replicas))
+	if err := w.settle(ctx, int(*d.Spec.Replicas)); err != nil {
+		return nil, err
+	}
+	return w, nil
 }
 
 // settle waits until there are n pods and the controllers are done.
