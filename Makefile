@@ -57,9 +57,10 @@ fuzz: ## Fuzz the codecs for a minute each.
 	go test -fuzz=FuzzParseReceipt -fuzztime=60s ./pkg/allocator/assignment
 
 .PHONY: bench
-bench: ## Print the benchmarks: plan and codec, and claims at once beside CDAP's protocol.
+bench: ## Measure everything and draw the curves: half an hour; bin/bench gets tables and picture.
 	go test -run '^$$' -bench . ./pkg/...
-	KUBEBUILDER_ASSETS=$$(hack/controlplane/build) go run ./test/bench
+	KUBEBUILDER_ASSETS=$$(hack/controlplane/build) go run ./test/bench -out bin/bench
+	go -C test/bench/plot run . -in $(CURDIR)/bin/bench/claims.csv -out $(CURDIR)/bin/bench/claims.svg
 
 ##@ Check
 

@@ -1,12 +1,19 @@
-// Bench measures how N pods of one Deployment that start at once get their ids, with idalloc and with
-// the protocol of CDAP, side by side on one local control plane:
+// Bench measures idalloc on a local control plane, in five parts:
 //
-//	make bench                          # 10, 50 and 100 pods
-//	go run ./test/bench -n 300 -csv     # other sizes, for a program to read
-//	go run ./test/bench -footprint      # size of the command, memory of one watcher
+//	make bench                                          # all of it, with the curves; about half an hour
+//	go run ./test/bench -only claims -n 10,100          # other sizes
+//	go run ./test/bench -only claims -protocol idalloc,floor -n 1000
+//	go run ./test/bench -only restart,propagation -out bin/bench
 //
-// The pods are those of a real ReplicaSet, but no node runs them: a goroutine of this process plays
-// each pod, with the credentials of the pods' service account over a TCP and TLS connection of its own.
-// Requests are counted where they leave the process. A run fails if a pod has no id at the end, or
-// two, or another one than the Deployment says; the times are printed and judged by nobody.
+// claims lets N pods claim at once: with idalloc, with the protocol of CDAP, with one Lease per slot; and
+// as yardsticks the requests that no safe claim can do without (floor), one GET and one PATCH for each pod.
+//
+// restart restarts a Deployment step by step. propagation measures how long news takes to arrive.
+// capacity fills a Deployment to its limit. footprint measures the command: its size and its memory.
+//
+// The pods are those of a real ReplicaSet, but no kubelet runs them: goroutines of this process play
+// them, each with a token, a TCP and a TLS connection of its own. Requests are counted where they leave the
+// process, bytes on the wire; what the API server says of itself comes from its metrics. A run fails if
+// a pod has no id at the end, or two, or another one than the API server says; the times are printed and
+// judged by nobody.
 package main

@@ -47,7 +47,7 @@ func footprint(ctx context.Context, env *suite.Suite, _ options, out, _ io.Write
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(out, "idalloc, static and stripped: %.1f MB (%d bytes)\nidalloc watch, one of %d replicas: %s\n",
+	_, err = fmt.Fprintf(out, "idalloc, static and stripped: %.1f MB (%d bytes)\nidalloc watch, one of %d replicas: %s\n\n",
 		float64(info.Size())/1e6, info.Size(), footprintReplicas, memory)
 	return err
 }

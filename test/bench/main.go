@@ -106,12 +106,16 @@ func choose[T any](flagName, value string, all []T, name func(T) string) (chosen
 }
 
 func run(ctx context.Context, o options, out, progress io.Writer) error {
+	var failed error
 	for _, p := range o.parts {
 		if err := runPart(ctx, p, o, out, progress); err != nil {
-			return fmt.Errorf("%s: %w", p.name, err)
+			failed = errors.Join(failed, fmt.Errorf("%s: %w", p.name, err))
+		}
+		if ctx.Err() != nil {
+			break
 		}
 	}
-	return nil
+	return failed
 }
 
 // runPart gives each part a control plane of its own, so that none pays for what another left behind.

@@ -32,8 +32,13 @@ func readServer(ctx context.Context, client kubernetes.Interface) (s server, err
 	if err != nil {
 		return s, fmt.Errorf("the API server's metrics: %w", err)
 	}
+	return parseServer(string(raw))
+}
+
+// parseServer reads the text form of metrics.
+func parseServer(text string) (s server, err error) {
 	sums := map[string]*float64{metricCPU: &s.cpu, metricAnswers: &s.answers, metricEvents: &s.events, metricRequests: &s.requests}
-	for line := range strings.Lines(string(raw)) {
+	for line := range strings.Lines(text) {
 		name, rest, _ := strings.Cut(line, " ")
 		labels := ""
 		if at := strings.IndexByte(line, '{'); at >= 0 && at < len(name) {

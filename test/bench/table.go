@@ -68,7 +68,7 @@ func writeClaims(out io.Writer, results []result) error {
 	if err := writeTable(out, "Claims at once", claimLines(results)); err != nil {
 		return err
 	}
-	_, err := io.WriteString(out, ratios(results)+"No id went to two pods, and what the API server has at the end is what the pods believe.\n\n")
+	_, err := io.WriteString(out, ratios(results)+"In each of these runs no id went to two pods, and what the API server had at the end was what the pods believed.\n\n")
 	return err
 }
 
@@ -83,7 +83,11 @@ func writeTable(out io.Writer, title string, lines [][]string) error {
 			return err
 		}
 	}
-	return t.Flush()
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(out)
+	return err
 }
 
 // ratios compares idalloc with every other protocol at the same number of pods.
