@@ -88,7 +88,7 @@ func capacity(ctx context.Context, env *suite.Suite, o options, out, progress io
 		{"the holders", "keep their ids, and see the new count"},
 		{"a rollout of the full Deployment", rolls},
 	}
-	return errors.Join(writeTable(out, "Capacity", lines), o.csv("capacity.csv", lines))
+	return errors.Join(writeTable(out, "Capacity", lines), o.save("capacity", lines))
 }
 
 // capacityOf returns how many slots with long names fit beside other annotations.

@@ -61,7 +61,7 @@ func claims(ctx context.Context, env *suite.Suite, o options, out, progress io.W
 			results = append(results, r)
 		}
 	}
-	return errors.Join(writeClaims(out, results), o.csv("claims.csv", claimLines(results)), failed)
+	return errors.Join(writeClaims(out, results), o.save("claims", claimLines(results), claimTables()...), failed)
 }
 
 // measure lets n pods claim at once.

@@ -112,3 +112,21 @@ func TestAsManySlotsFitAsTheErrorSays(t *testing.T) {
 		t.Errorf("%d slots fit", got)
 	}
 }
+
+func TestATableOfADocumentHasTheColumnsThatItNames(t *testing.T) {
+	got := markdown([][]string{{"N", "protocol", "total s"}, {"10", "a|b", "0.5"}}, []string{"protocol", "total s"})
+	if want := "| protocol | total s |\n| --- | --- |\n| a\\|b | 0.5 |\n"; got != want {
+		t.Errorf("got\n%s", got)
+	}
+}
+
+func TestTheTablesOfClaimsNameColumnsThatThereAre(t *testing.T) {
+	header := claimLines(nil)[0]
+	for _, columns := range claimTables() {
+		for _, title := range columns {
+			if !slices.Contains(header, title) {
+				t.Errorf("there is no column %q", title)
+			}
+		}
+	}
+}

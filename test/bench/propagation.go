@@ -53,7 +53,7 @@ func propagation(ctx context.Context, env *suite.Suite, o options, out, progress
 		}
 		lines = append(lines, line)
 	}
-	return errors.Join(writeTable(out, fmt.Sprintf("Propagation, %d instances", o.observers), lines), o.csv("propagation.csv", lines))
+	return errors.Join(writeTable(out, fmt.Sprintf("Propagation, %d instances", o.observers), lines), o.save("propagation", lines))
 }
 
 // scaleWrites measures from a scale write to each instance having published the new count, and then to as

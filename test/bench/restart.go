@@ -54,7 +54,7 @@ func restart(ctx context.Context, env *suite.Suite, o options, out, progress io.
 		}
 		lines = append(lines, r.line())
 	}
-	return errors.Join(writeTable(out, fmt.Sprintf("Rolling restart of %d replicas, maxSurge 25%%", o.restart), lines), o.csv("restart.csv", lines))
+	return errors.Join(writeTable(out, fmt.Sprintf("Rolling restart of %d replicas, maxSurge 25%%", o.restart), lines), o.save("restart", lines))
 }
 
 func (r rolled) line() []string {

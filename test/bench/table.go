@@ -2,8 +2,10 @@ package main
 
 import (
 	"encoding/csv"
+	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -109,7 +111,49 @@ func ratios(results []result) string {
 	return b.String()
 }
 
-// csv writes lines, of which the first is the header, into the directory of -out, if there is one.
-func (o options) csv(name string, lines [][]string) error {
-	return o.file(name, func(f io.Writer) error { return csv.NewWriter(f).WriteAll(lines) })
+// save writes lines, of which the first is the header, as CSV and, for documents, as Markdown into the
+// directory of -out, if there is one. Markdown gets one table for each list of columns; all if there is none.
+func (o options) save(name string, lines [][]string, tables ...[]string) error {
+	if len(tables) == 0 {
+		tables = [][]string{lines[0]}
+	}
+	return errors.Join(
+		o.file(name+".csv", func(f io.Writer) error { return csv.NewWriter(f).WriteAll(lines) }),
+		o.file(name+".md", func(f io.Writer) error {
+			var err error
+			for _, columns := range tables {
+				_, failed := io.WriteString(f, markdown(lines, columns)+"\n")
+				err = errors.Join(err, failed)
+			}
+			return err
+		}),
+	)
+}
+
+// markdown returns the columns with these titles.
+func markdown(lines [][]string, columns []string) string {
+	var b strings.Builder
+	for i, line := range lines {
+		for at, title := range lines[0] {
+			if slices.Contains(columns, title) {
+				b.WriteString("| " + strings.ReplaceAll(line[at], "|", "\\|") + " ")
+			}
+		}
+		b.WriteString("|\n")
+		if i == 0 {
+			b.WriteString(strings.Repeat("| --- ", len(columns)) + "|\n")
+		}
+	}
+	return b.String()
+}
+
+// claimTables are the tables of the claims in documents: what came out, and what it took.
+func claimTables() [][]string {
+	return [][]string{
+		{"N", "protocol", "got an id", "total s", "p50 s", "p99 s", "all requests", "owner writes", "pod lists", "conflicts"},
+		{
+			"N", "protocol", "first list s", "first write s", "GET", "LIST", "WATCH", "PATCH", "PUT", "POST", "429",
+			"sent MB", "received MB", "bodies MB", "answers MB", "events MB", "server CPU s",
+		},
+	}
 }
