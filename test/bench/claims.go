@@ -95,19 +95,35 @@ func measure(ctx context.Context, env *suite.Suite, p protocol, n int, limit tim
 		return r, err
 	}
 	r.server = after.since(before)
-	times := make([]time.Duration, 0, n)
-	for _, c := range all {
-		err = errors.Join(err, c.err)
-		if !c.stopped {
-			times = append(times, c.took)
-		}
-	}
+	times, err := ownTimes(all)
 	if err != nil {
 		return r, err
 	}
 	slices.Sort(times)
 	r.got, r.p50, r.p99 = len(times), percentile(times, 50), percentile(times, 99)
 	return r, p.verify(ctx, w, all)
+}
+
+// ownTimes returns the times of those that were not stopped, or an error if any failed.
+func ownTimes(all []claimed) ([]time.Duration, error) {
+	times := make([]time.Duration, 0, len(all))
+	failed := 0
+	var first error
+	for _, c := range all {
+		switch {
+		case c.err != nil && failed == 0:
+			first = c.err
+			failed++
+		case c.err != nil:
+			failed++
+		case !c.stopped:
+			times = append(times, c.took)
+		}
+	}
+	if failed > 0 {
+		return nil, fmt.Errorf("%d pods failed, one of them with: %w", failed, first)
+	}
+	return times, nil
 }
 
 // claimAll starts all claims at one moment and returns when the last one is over, or limit has passed.

@@ -94,7 +94,7 @@ func (get) verify(context.Context, *workload, []claimed) error { return nil }
 
 // patch is one merge patch of the owner for each pod, without a condition, that sets an annotation of
 // the pod's own. The API server repeats a patch that met another write by itself, until it has tried for a
-// minute; then it answers 504, and the pod sends it again.
+// minute; then it answers 504 or drops the connection, and the pod sends it again.
 type patch struct{}
 
 // patchSleep is the longest sleep before a patch is sent again.
@@ -114,13 +114,23 @@ func (patch) claim(ctx context.Context, c claimant) (id int, leave func(), err e
 	body := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, patchKey(c.index), c.pod.Name)
 	for {
 		err := client.Patch(types.MergePatchType).Namespace(c.namespace).Resource("deployments").Name(c.deployment).Body(body).Do(ctx).Error()
-		if !apierrors.IsConflict(err) && !apierrors.IsTimeout(err) && !apierrors.IsServerTimeout(err) {
+		if !again(err) {
 			return c.index, nil, err
 		}
 		if err := pause(ctx, patchSleep); err != nil {
 			return 0, nil, err
 		}
 	}
+}
+
+// again reports whether a request may have another outcome when it is sent again: it met another write, took
+// too long, or was not answered.
+func again(err error) bool {
+	var answered apierrors.APIStatus
+	if !errors.As(err, &answered) {
+		return err != nil
+	}
+	return apierrors.IsConflict(err) || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err)
 }
 
 func (patch) verify(ctx context.Context, w *workload, all []claimed) error {
