@@ -36,7 +36,7 @@ const (
 func capacity(ctx context.Context, env *suite.Suite, o options, out, progress io.Writer) (err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, capacityTimeout, fmt.Errorf("not done after %s", capacityTimeout))
 	defer cancel()
-	w, err := longNames(ctx, env)
+	w, err := longNames(ctx, env, o.filler)
 	if err != nil {
 		return err
 	}
@@ -50,6 +50,9 @@ func capacity(ctx context.Context, env *suite.Suite, o options, out, progress io
 		return err
 	}
 	if err := w.scale(ctx, fits); err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintln(progress, "all are there; some claim"); err != nil {
 		return err
 	}
 	holders, took, err := w.fill(ctx)
@@ -110,13 +113,16 @@ func longState(n int) assignment.State {
 }
 
 // longNames creates a Deployment without replicas whose pods' names will have the right length.
-func longNames(ctx context.Context, env *suite.Suite) (*workload, error) {
+func longNames(ctx context.Context, env *suite.Suite, filler int) (*workload, error) {
 	const random = 6 // "-" and five characters
 	length := nameLength - random - len("-5d9f8c7b64")
 	for try := range nameTries {
 		name := strings.Repeat("w", length-1) + string(rune('a'+try%26))
 		d, surge, none := plain(0), intstr.FromInt32(1), intstr.FromInt32(0)
 		d.Name = name
+		if filler > 0 {
+			d.Annotations = map[string]string{"bench.idalloc.dev/filler": strings.Repeat("x", filler)}
+		}
 		d.Spec.Strategy.RollingUpdate = &appsv1.RollingUpdateDeployment{MaxSurge: &surge, MaxUnavailable: &none}
 		w, err := newWorkload(ctx, env, d)
 		if err != nil {

@@ -28,6 +28,8 @@ type result struct {
 	// counts are the requests until then, server what the API server says of that time.
 	counts counts
 	server server
+	// cpu is what all pods together took of this process's CPU time.
+	cpu time.Duration
 }
 
 // claimed is what one claimant got.
@@ -87,8 +89,9 @@ func measure(ctx context.Context, env *suite.Suite, p protocol, n int, limit tim
 		return r, err
 	}
 	w.count.begin()
+	used := ownCPU()
 	all, took := claimAll(ctx, p, claimants, limit)
-	r = result{n: n, protocol: p.name(), took: took, counts: w.count.counts()}
+	r = result{n: n, protocol: p.name(), took: took, counts: w.count.counts(), cpu: ownCPU() - used}
 	defer leaveAll(all)
 	after, err := readServer(ctx, env.Client)
 	if err != nil {

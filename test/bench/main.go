@@ -31,6 +31,7 @@ type options struct {
 	restart   int
 	observers int
 	rounds    int
+	filler    int
 	dir       string
 }
 
@@ -68,6 +69,7 @@ func parse() (o options, err error) {
 	flag.IntVar(&o.restart, "replicas", 300, "restart: how many replicas")
 	flag.IntVar(&o.observers, "observers", 100, "propagation: how many instances")
 	flag.IntVar(&o.rounds, "rounds", 20, "propagation: how many writes")
+	flag.IntVar(&o.filler, "filler", 0, "capacity: bytes of another annotation, for a quick run in less room")
 	flag.StringVar(&o.dir, "out", "", "write the tables as CSV into this directory")
 	flag.Parse()
 	for field := range strings.SplitSeq(*sizes, ",") {

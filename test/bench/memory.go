@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"syscall"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
 )
@@ -58,4 +60,13 @@ func readMemory(pid int) (m memory, err error) {
 		}
 	}
 	return m, nil
+}
+
+// ownCPU returns the CPU time that this process has taken.
+func ownCPU() time.Duration {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		return 0 // it fails for nothing but a wrong argument
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }

@@ -19,7 +19,7 @@ import (
 )
 
 // restartTimeout bounds one restart.
-const restartTimeout = 10 * time.Minute
+const restartTimeout = 15 * time.Minute
 
 // rolled is what one rolling restart gave.
 type rolled struct {
@@ -44,17 +44,19 @@ func restart(ctx context.Context, env *suite.Suite, o options, out, progress io.
 		"strategy", "total s", "owner writes", "conflicts", "releases too late", "Deployment revisions", "pod lists", "requests",
 		"owner events MB", "all events MB", "received MB", "server CPU s", "wait p50 s", "wait p99 s", "wait max s", "gap max s",
 	}}
+	var failed error
 	for _, unavailable := range []string{"25%", "0"} {
 		if _, err := fmt.Fprintf(progress, "restart of %d, maxUnavailable %s\n", o.restart, unavailable); err != nil {
 			return err
 		}
-		r, err := restartOne(ctx, env, o.restart, unavailable)
+		r, err := restartOne(ctx, env, o.restart, unavailable, progress)
 		if err != nil {
-			return fmt.Errorf("maxUnavailable %s: %w", unavailable, err)
+			failed = errors.Join(failed, fmt.Errorf("maxUnavailable %s: %w", unavailable, err))
+			continue
 		}
 		lines = append(lines, r.line())
 	}
-	return errors.Join(writeTable(out, fmt.Sprintf("Rolling restart of %d replicas, maxSurge 25%%", o.restart), lines), o.save("restart", lines))
+	return errors.Join(writeTable(out, fmt.Sprintf("Rolling restart of %d replicas, maxSurge 25%%", o.restart), lines), o.save("restart", lines), failed)
 }
 
 func (r rolled) line() []string {
@@ -67,7 +69,7 @@ func (r rolled) line() []string {
 	}
 }
 
-func restartOne(ctx context.Context, env *suite.Suite, n int, unavailable string) (r rolled, err error) {
+func restartOne(ctx context.Context, env *suite.Suite, n int, unavailable string, progress io.Writer) (r rolled, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, restartTimeout, fmt.Errorf("not done after %s", restartTimeout))
 	defer cancel()
 	d, surge, most := plain(n), intstr.FromString("25%"), intstr.Parse(unavailable)
@@ -86,6 +88,9 @@ func restartOne(ctx context.Context, env *suite.Suite, n int, unavailable string
 	}
 	defer func() { stop(); p.finish() }()
 	if err := p.ready(ctx, n); err != nil {
+		return r, err
+	}
+	if _, err := fmt.Fprintln(progress, "all are ready; the restart begins"); err != nil {
 		return r, err
 	}
 	return w.restart(ctx, p, &log, n, unavailable)

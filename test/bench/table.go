@@ -46,6 +46,7 @@ func claimColumns() []column {
 		{"answers MB", func(r result) float64 { return r.server.answers / mb }, 2},
 		{"events MB", func(r result) float64 { return r.server.events / mb }, 2},
 		{"server CPU s", func(r result) float64 { return r.server.cpu }, 2},
+		{"pods CPU s", func(r result) float64 { return seconds(r.cpu) }, 2},
 	}
 }
 
@@ -153,7 +154,7 @@ func claimTables() [][]string {
 		{"N", "protocol", "got an id", "total s", "p50 s", "p99 s", "all requests", "owner writes", "pod lists", "conflicts"},
 		{
 			"N", "protocol", "first list s", "first write s", "GET", "LIST", "WATCH", "PATCH", "PUT", "POST", "429",
-			"sent MB", "received MB", "bodies MB", "answers MB", "events MB", "server CPU s",
+			"sent MB", "received MB", "bodies MB", "answers MB", "events MB", "server CPU s", "pods CPU s",
 		},
 	}
 }
