@@ -68,6 +68,10 @@ func capacity(ctx context.Context, env *suite.Suite, o options, out, progress io
 	if err != nil {
 		return err
 	}
+	slots, err := assignment.ParseSlots(full[assignment.DefaultKey])
+	if err != nil || len(slots) != fits {
+		return errors.Join(err, fmt.Errorf("%d slots were given out, not %d", len(slots), fits))
+	}
 	tooLarge, err := w.onePast(ctx, holders, full, fits)
 	if err != nil {
 		return err
@@ -91,7 +95,15 @@ func capacity(ctx context.Context, env *suite.Suite, o options, out, progress io
 		{"the holders", "keep their ids, and see the new count"},
 		{"a rollout of the full Deployment", rolls},
 	}
-	return errors.Join(writeTable(out, "Capacity", lines), o.save("capacity", lines))
+	if _, err := fmt.Fprintln(out, "Capacity"); err != nil {
+		return err
+	}
+	for _, line := range lines[1:] {
+		if _, err := fmt.Fprintf(out, "  %s: %s\n", line[0], line[1]); err != nil {
+			return err
+		}
+	}
+	return o.save("capacity", lines)
 }
 
 // capacityOf returns how many slots with long names fit beside other annotations.
@@ -118,8 +130,7 @@ func longNames(ctx context.Context, env *suite.Suite, filler int) (*workload, er
 	length := nameLength - random - len("-5d9f8c7b64")
 	for try := range nameTries {
 		name := strings.Repeat("w", length-1) + string(rune('a'+try%26))
-		d, surge, none := plain(0), intstr.FromInt32(1), intstr.FromInt32(0)
-		d.Name = name
+		d, surge, none := idle(name, 0), intstr.FromInt32(1), intstr.FromInt32(0)
 		if filler > 0 {
 			d.Annotations = map[string]string{"bench.idalloc.dev/filler": strings.Repeat("x", filler)}
 		}

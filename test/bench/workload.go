@@ -35,8 +35,11 @@ type workload struct {
 }
 
 // plain returns the usual Deployment.
-func plain(n int) *appsv1.Deployment {
-	return suite.Deployment(deployment, int32(n), suite.PodSpec(suite.Container("main", "/bin/true"))) //nolint:gosec // a few thousand
+func plain(n int) *appsv1.Deployment { return idle(deployment, n) }
+
+// idle returns a Deployment whose pods do nothing.
+func idle(name string, n int) *appsv1.Deployment {
+	return suite.Deployment(name, int32(n), suite.PodSpec(suite.Container("main", "/bin/true"))) //nolint:gosec // a few thousand
 }
 
 // newWorkload creates a Deployment and waits until all its pods exist and the controllers are done.
