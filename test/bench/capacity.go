@@ -33,14 +33,14 @@ const (
 )
 
 // capacity measures how many slots fit into one Deployment, and what comes after that.
-func capacity(ctx context.Context, env *suite.Suite, o options, out, progress io.Writer) (err error) {
+func capacity(ctx context.Context, env *suite.Suite, o options, out, progress io.Writer) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, capacityTimeout, fmt.Errorf("not done after %s", capacityTimeout))
 	defer cancel()
 	w, err := longNames(ctx, env, o.filler)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, w.remove(ctx)) }()
+	defer w.wire.close() // the Deployment goes with its control plane
 	annotations, err := w.annotations(ctx)
 	if err != nil {
 		return err
