@@ -51,7 +51,14 @@ func (floor) claim(ctx context.Context, c claimant) (id int, leave func(), err e
 		return 0, nil, err
 	}
 	receipt := assignment.Receipt{UID: string(c.pod.UID), Owner: c.ref().String(), ID: id, Epoch: epoch, HandsOver: true}
-	if _, err := s.SwapReceipt(ctx, &metav1.PartialObjectMetadata{ObjectMeta: c.pod.ObjectMeta}, &receipt, false); err != nil {
+	err = persist(ctx, func() error {
+		_, err := s.SwapReceipt(ctx, &metav1.PartialObjectMetadata{ObjectMeta: c.pod.ObjectMeta}, &receipt, false)
+		if errors.Is(err, store.ErrConflict) {
+			return nil // nobody else writes it: an earlier try, whose answer was lost, was accepted
+		}
+		return err
+	})
+	if err != nil {
 		return 0, nil, err
 	}
 	id, _, err = named(ctx, s, c)
@@ -60,7 +67,11 @@ func (floor) claim(ctx context.Context, c claimant) (id int, leave func(), err e
 
 // named reads the owner and returns the slot that it gives to the pod.
 func named(ctx context.Context, s *store.Store, c claimant) (id int, epoch int64, err error) {
-	owner, err := s.Get(ctx, c.ref())
+	var owner store.Owner
+	err = persist(ctx, func() (err error) {
+		owner, err = s.Get(ctx, c.ref())
+		return err
+	})
 	if err != nil {
 		return 0, 0, err
 	}
@@ -69,6 +80,19 @@ func named(ctx context.Context, s *store.Store, c claimant) (id int, epoch int64
 		return 0, 0, fmt.Errorf("the owner has no slot for %s", c.pod.Name)
 	}
 	return id, owner.Record.State.Epoch, nil
+}
+
+// persist repeats do, after a short sleep, while the server does not answer in time.
+func persist(ctx context.Context, do func() error) error {
+	for {
+		err := do()
+		if err == nil || !store.Temporary(err) {
+			return err
+		}
+		if err := pause(ctx, patchSleep); err != nil {
+			return err
+		}
+	}
 }
 
 func (floor) verify(ctx context.Context, w *workload, all []claimed) error {
@@ -97,7 +121,7 @@ func (get) verify(context.Context, *workload, []claimed) error { return nil }
 // minute; then it answers 504 or drops the connection, and the pod sends it again.
 type patch struct{}
 
-// patchSleep is the longest sleep before a patch is sent again.
+// patchSleep is the longest sleep before a request is sent again.
 const patchSleep = 50 * time.Millisecond
 
 func (patch) name() string { return "patch" }
