@@ -76,7 +76,7 @@ func (c *claimer) try(ctx context.Context) error {
 		return err
 	}
 	c.pending(owner)
-	if err := c.withdrawLost(ctx, owner); err != nil {
+	if err := errors.Join(c.withdrawLost(ctx, owner), c.takeBackGives(ctx, owner)); err != nil {
 		return err
 	}
 	c.contenders = max(c.contenders, contenders(owner))
@@ -156,6 +156,9 @@ func (a *Allocator) look(ctx context.Context) (store.Owner, error) {
 	}
 	return owner, owner.Unreadable()
 }
+
+// quietLatency is what a request takes when not all pods start at once, as they did when latency may have been measured.
+func (a *Allocator) quietLatency() time.Duration { return min(a.latency, 4*a.quickest) }
 
 // takeIfNamed takes the slot that a clean map gives to this pod, unless it gave up before: then only
 // a write of its own can tell it that no late give of its own is still to come.

@@ -49,10 +49,17 @@ func (a *Allocator) leave(ctx context.Context) error {
 }
 
 // give writes the two steps of giving in their order: first the receipt says that the slot is being
-// given away, then the map lets go of it. written is nil if the map did not have to be changed.
+// given away, then the map lets go of it. Of many that give at once one writes the map for all who have come to
+// the second step, so each waits a moment. written is nil if the map did not have to be changed.
 func (a *Allocator) give(ctx context.Context, intent plan.Intent) (written *store.Owner, err error) {
 	gaveUp := assignment.Receipt{UID: string(a.pod.UID), Owner: a.ref.String(), GaveUp: true}
+	if r := a.receipt(); r != nil && (!r.GaveUp || r.Gives) {
+		gaveUp.ID, gaveUp.Gives = r.ID, true
+	}
 	if err := a.writeReceipt(ctx, &gaveUp); err != nil {
+		return nil, err
+	}
+	if err := a.sleep(ctx, window(a.current.Count, a.quietLatency(), a.random)); err != nil {
 		return nil, err
 	}
 	err = a.persist(ctx, "give the slot", func() error {
@@ -61,7 +68,7 @@ func (a *Allocator) give(ctx context.Context, intent plan.Intent) (written *stor
 			return err
 		}
 		if owner.Clean() && !named(owner, a) {
-			return nil // it is out already: an earlier write without an answer did it
+			return nil // it is out already: another one's write, or an earlier one without an answer, did it
 		}
 		written, _, err = a.commit(ctx, owner, intent, false)
 		return err
@@ -70,4 +77,13 @@ func (a *Allocator) give(ctx context.Context, intent plan.Intent) (written *stor
 		return nil, nil //nolint:nilnil // an owner that is gone has no map to let go of
 	}
 	return written, err
+}
+
+// takeBackGives lets a waiter have the slot again that it gave, now that its entry is out.
+func (c *claimer) takeBackGives(ctx context.Context, owner store.Owner) error {
+	r := c.receipt()
+	if r == nil || !r.Gives || !owner.Clean() || owner.Names(r.ID, c.o.Pod, c.pod.UID) {
+		return nil
+	}
+	return c.writeReceipt(ctx, &assignment.Receipt{UID: r.UID, Owner: r.Owner, GaveUp: true})
 }

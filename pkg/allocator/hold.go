@@ -84,9 +84,7 @@ func (h *holding) step(ctx context.Context) (done bool, err error) {
 	if h.intact(view) {
 		h.restore = nil
 	} else if h.restore == nil {
-		// A holder's latency is of when it started, often with all others; a restore in vain costs little.
-		latency := min(h.latency, 4*h.quickest)
-		h.restore = h.clock.After(window(view.Count, planCost*latency, h.random) + h.retry.current())
+		h.restore = h.clock.After(window(view.Count, planCost*h.quietLatency(), h.random) + h.retry.current()) // one in vain costs little
 	}
 	h.watchLeavers(ctx, view)
 	return false, nil

@@ -14,7 +14,7 @@ type Receipt struct {
 	UID string
 	// Owner is "Kind/name": receipts outlive a re-created owner.
 	Owner string
-	// ID and Epoch are the slot and the owner's epoch when it was taken. Zero with GaveUp.
+	// ID and Epoch are the slot and the owner's epoch when it was taken. Zero with GaveUp, unless Gives.
 	ID    int
 	Epoch int64
 	// HandsOver says that the pod can know that its work has stopped, so it may be asked for its slot.
@@ -25,6 +25,9 @@ type Receipt struct {
 	FenceAfter time.Duration
 	// GaveUp says that the slot is being given away. Such a receipt locks nothing.
 	GaveUp bool
+	// Gives says, with GaveUp, that ID is that slot: whoever plans may take the pod's entry for it out, and it
+	// is not given to the pod before the pod itself has taken this back.
+	Gives bool
 }
 
 type receiptWire struct {
@@ -35,11 +38,15 @@ type receiptWire struct {
 	HandsOver  bool   `json:"handsOver,omitempty"`
 	FenceAfter string `json:"fenceAfter,omitempty"`
 	GaveUp     bool   `json:"gaveUp,omitempty"`
+	Gives      *int   `json:"gives,omitempty"`
 }
 
 // Encode returns the canonical form of the annotation.
 func (r Receipt) Encode() string {
 	w := receiptWire{UID: r.UID, Owner: r.Owner, GaveUp: r.GaveUp}
+	if r.GaveUp && r.Gives {
+		w.Gives = &r.ID
+	}
 	if !r.GaveUp {
 		w.ID, w.Epoch, w.HandsOver = &r.ID, r.Epoch, r.HandsOver
 		if r.FenceAfter != 0 {
@@ -68,7 +75,11 @@ func ParseReceipt(text string, now time.Time) (Receipt, error) {
 		return Receipt{}, fmt.Errorf("a receipt without uid or owner: %s", quote(text))
 	}
 	if w.GaveUp {
-		return Receipt{UID: w.UID, Owner: w.Owner, GaveUp: true}, nil
+		r := Receipt{UID: w.UID, Owner: w.Owner, GaveUp: true}
+		if w.Gives != nil && *w.Gives >= 0 && *w.Gives <= MaxID {
+			r.ID, r.Gives = *w.Gives, true
+		}
+		return r, nil
 	}
 	if w.ID == nil {
 		return Receipt{}, fmt.Errorf("a receipt without id: %s", quote(text))

@@ -145,6 +145,7 @@ func TestAReceiptWithABadEpochStillNamesItsSlot(t *testing.T) {
 func FuzzParseReceipt(f *testing.F) {
 	f.Add(`{"uid":"u-1","owner":"Deployment/worker","id":3,"epoch":1795219200123,"handsOver":true}`)
 	f.Add(`{"uid":"u-1","owner":"Deployment/worker","gaveUp":true}`)
+	f.Add(`{"uid":"u-1","owner":"Deployment/worker","gaveUp":true,"gives":0}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		r, err := ParseReceipt(text, now)
 		if err != nil {

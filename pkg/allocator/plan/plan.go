@@ -84,6 +84,8 @@ func (p *planner) keepLiveEntries() {
 			p.freed = append(p.freed, Change{ID: id, Pod: name, Cause: CauseDead})
 		case p.in.ReusesNames && p.in.State.UIDs[id] != "" && p.in.State.UIDs[id] != pod.UID:
 			p.freed = append(p.freed, Change{ID: id, Pod: name, Cause: CauseReplaced})
+		case pod.gives(id): // so that of many that give at once one can write for all
+			p.freed = append(p.freed, Change{ID: id, Pod: name, Cause: CauseGiven})
 		default:
 			p.assign(id, pod)
 		}
@@ -182,7 +184,7 @@ func (p *planner) serveWaiters() {
 }
 
 func (p *planner) free(id int, pod *Pod) bool {
-	if _, taken := p.next.Slots[id]; taken || p.quarantined(id) {
+	if _, taken := p.next.Slots[id]; taken || p.quarantined(id) || pod.gives(id) {
 		return false
 	}
 	by, locked := p.locks[id]

@@ -30,6 +30,12 @@ func holds(id int) func(*Pod) { return holdsSince(id, 100) }
 func holdsSince(id int, epoch int64) func(*Pod) {
 	return func(p *Pod) { p.Receipt = &assignment.Receipt{UID: p.UID, Owner: "o", ID: id, Epoch: epoch} }
 }
+func gives(id int) func(*Pod) {
+	return func(p *Pod) {
+		p.Receipt = &assignment.Receipt{UID: p.UID, Owner: "o", GaveUp: true, ID: id, Gives: true}
+	}
+}
+
 func gaveUp(p *Pod)            { p.Receipt = &assignment.Receipt{UID: p.UID, Owner: "o", GaveUp: true} }
 func terminating(p *Pod)       { p.Terminating = true }
 func relabelled(p *Pod)        { p.Owned = false }
@@ -174,6 +180,22 @@ func TestPlan(t *testing.T) {
 				t.Errorf("Plan writes %v, want %v", got.Next.Slots, tc.want)
 			}
 		})
+	}
+}
+
+func TestOneWritesForAllWhoGive(t *testing.T) {
+	in := Input{
+		Count: 4, Me: "a", Clean: true, Now: t0, Intent: Move, State: assignment.State{Slots: slots{0: "a", 1: "b", 2: "c", 3: "d"}, Handover: slots{1: "n"}},
+		Pods: []Pod{pod("a", 9, gives(0)), pod("b", 9, gives(1)), pod("c", 9, gives(7)), pod("d", 9, holds(3)), pod("n", 1, otherRevision)},
+	}
+	d := Plan(in)
+	if got, want := after(in, d).Slots, (slots{1: "n", 2: "c", 3: "d"}); !maps.Equal(got, want) {
+		t.Errorf("the map is %v, want %v: who gives another slot keeps this one", got, want)
+	}
+	in.Intent, in.State, in.Pods = Claim, assignment.State{Slots: slots{}}, []Pod{pod("a", 9, gives(0))}
+	in.Count = 1
+	if d := Plan(in); d.Next != nil {
+		t.Errorf("a pod gets the slot that it is still giving: %v", d.Next.Slots)
 	}
 }
 

@@ -66,7 +66,11 @@ func genPod(t *rapid.T, name string) Pod {
 		holdsSince(rapid.IntRange(0, 9).Draw(t, "slot"), rapid.Int64Range(1, 300).Draw(t, "receiptEpoch"))(&p)
 		p.Receipt.HandsOver = rapid.Bool().Draw(t, "handsOver")
 	case 1:
-		gaveUp(&p)
+		if rapid.Bool().Draw(t, "gives") {
+			gives(rapid.IntRange(0, 9).Draw(t, "given"))(&p)
+		} else {
+			gaveUp(&p)
+		}
 	}
 	return p
 }
@@ -136,7 +140,7 @@ func TestALivePodsEntryIsNeverTaken(t *testing.T) {
 		next := after(in, d)
 		for id, name := range in.State.Slots {
 			p := podNamed(in, name)
-			if p.Name == "" || (in.ReusesNames && in.State.UIDs[id] != p.UID) || (name == in.Me && in.Intent != Claim) {
+			if p.Name == "" || (in.ReusesNames && in.State.UIDs[id] != p.UID) || (name == in.Me && in.Intent != Claim) || p.gives(id) {
 				continue
 			}
 			if next.Slots[id] != name {
@@ -229,6 +233,11 @@ func TestEveryFreeSlotIsGivenWhileASiblingWaits(t *testing.T) {
 		}
 		if free == 0 {
 			return
+		}
+		for _, p := range in.Pods {
+			if p.gaveUp() && p.Receipt.Gives {
+				return // waits for another slot than that
+			}
 		}
 		me := podNamed(in, in.Me)
 		if in.Intent == Claim && me.gaveUp() && live > in.Count && !in.Rollout.Current && !in.Insist {

@@ -33,6 +33,9 @@ type Pod struct {
 func (p Pod) locks() bool  { return p.Receipt != nil && !p.Receipt.GaveUp }
 func (p Pod) gaveUp() bool { return p.Receipt != nil && p.Receipt.GaveUp }
 
+// gives reports whether the pod's work under id has stopped and its entry is of no use any more.
+func (p Pod) gives(id int) bool { return p.gaveUp() && p.Receipt.Gives && p.Receipt.ID == id }
+
 // Intent is what the planner wants for itself.
 type Intent int
 
