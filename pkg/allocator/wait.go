@@ -320,6 +320,9 @@ func (b *backoff) most()  { b.delay = maxDelay }
 
 // sleep waits for d or until ctx ends.
 func (a *Allocator) sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return context.Cause(ctx)
+	}
 	timer := a.clock.NewTimer(d)
 	defer timer.Stop()
 	a.idle()

@@ -173,7 +173,14 @@ var _ = Describe("a rollout that is stuck on a broken revision", func() {
 			Expect(err).NotTo(HaveOccurred())
 			i, err := idcontext.Start(ctx, idcontext.Options{PodName: pod.Name, PodNamespace: w.Name, Config: config, Clock: clk})
 			Expect(err).NotTo(HaveOccurred())
-			DeferCleanup(i.Close)
+			DeferCleanup(func(ctx SpecContext) {
+				closed := make(chan error, 1)
+				go func() { closed <- i.Close(ctx) }()
+				Eventually(func() <-chan error {
+					clk.Step(time.Second) // it waits a moment before it gives its slot
+					return closed
+				}).WithContext(ctx).Should(Receive(BeNil()))
+			})
 			instances[pod.Name] = i
 		}
 		for _, i := range instances {
