@@ -14,6 +14,7 @@ type holders struct {
 	owned, labelled *watch.PodStream
 	stop            context.CancelFunc
 	receipts        map[string]string // by pod, as of the last call of freed
+	complete        bool              // the streams were synced at that call
 }
 
 func (a *Allocator) followHolders(ctx context.Context, owner store.Owner) *holders {
@@ -62,8 +63,11 @@ func (h *holders) drain() {
 	h.freed()
 }
 
-// freed reports whether a pod left or changed its receipt since the last call.
+// freed reports whether a pod left or changed its receipt since the last call, or may have before the streams
+// were there.
 func (h *holders) freed() bool {
+	first := !h.complete && h.synced()
+	h.complete = h.complete || first
 	now := map[string]string{}
 	for _, s := range []*watch.PodStream{h.owned, h.labelled} {
 		for _, pod := range s.Objects() {
@@ -77,5 +81,5 @@ func (h *holders) freed() bool {
 			return true
 		}
 	}
-	return false
+	return first
 }

@@ -80,10 +80,7 @@ func (c *claimer) waitForSlot(ctx context.Context, d plan.Decision) error {
 	c.idleSince(d)
 	c.listen()
 	if c.holders == nil {
-		// What happened between the plan's lists and the watches' start would be missed: plan once
-		// more when they are up.
 		c.holders = c.followHolders(ctx, c.planned)
-		return c.untilSynced(ctx)
 	}
 	again := lookAgain + time.Duration((c.random()-0.5)*2/3*float64(lookAgain))
 	if in, ok := c.quarantined.next(assignment.QuarantineTime(d.FenceAfter)); ok {
@@ -136,25 +133,6 @@ func (c *claimer) waitForOwner(ctx context.Context) error {
 		c.noteStale()
 	case <-c.self.Changed():
 		return c.stillHere(ctx)
-	}
-	return nil
-}
-
-func (c *claimer) untilSynced(ctx context.Context) error {
-	c.idle()
-	defer c.busy()
-	for !c.holders.synced() {
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-c.holders.owned.Changed():
-		case <-c.holders.labelled.Changed():
-		case <-c.owner.Changed():
-		case <-c.self.Changed():
-		}
-		if err := c.deaf(); err != nil {
-			return err
-		}
 	}
 	return nil
 }

@@ -15,6 +15,8 @@ import (
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
+
+	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
 // API is how a stream of T reaches its objects.
@@ -53,6 +55,8 @@ func Follow[T metav1.Object](ctx context.Context, name string, api API[T], restr
 	lw := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			restrict(&o)
+			ctx, cancel := context.WithTimeout(ctx, store.RequestTimeout) // a list whose answer is lost is asked for again
+			defer cancel()
 			list, err := api.List(ctx, o)
 			s.answered(err, false)
 			return list, err
