@@ -152,75 +152,78 @@ func TestWhoGaveUpGivesNothingToItsOwnRevision(t *testing.T) {
 	}
 }
 
-func TestRequestsAreFewAndMeetable(t *testing.T) {
-	property(t, func(t *rapid.T, in Input, d Decision) {
-		next := after(in, d)
-		for _, a := range d.HandOver.Asked {
-			requester, holder := podNamed(in, a.Pod), podNamed(in, next.Slots[a.ID])
-			_, has := next.Slots.Of(a.Pod)
-			switch {
-			case !in.Clean || !in.Rollout.Current:
-				t.Fatalf("%s asks", a.Pod)
-			case has || requester.Terminating || requester.Controller != podNamed(in, in.Me).Controller:
-				t.Fatalf("%+v asks for slot %d", requester, a.ID)
-			case holder.Controller == requester.Controller || !holder.Receipt.HandsOver || a.ID >= in.Count:
-				t.Fatalf("%+v is asked for slot %d", holder, a.ID)
-			}
+func TestRequestsAreFewAndMeetable(t *testing.T) { property(t, requestsAreFewAndMeetable) }
+
+func requestsAreFewAndMeetable(t rapid.TB, in Input, d Decision) {
+	t.Helper()
+	next := after(in, d)
+	for _, a := range d.HandOver.Asked {
+		requester, holder := podNamed(in, a.Pod), podNamed(in, next.Slots[a.ID])
+		_, has := next.Slots.Of(a.Pod)
+		switch {
+		case !in.Clean || !in.Rollout.Current:
+			t.Fatalf("%s asks", a.Pod)
+		case has || requester.Terminating || requester.Controller != podNamed(in, in.Me).Controller:
+			t.Fatalf("%+v asks for slot %d", requester, a.ID)
+		case holder.Controller == requester.Controller || !holder.Receipt.HandsOver || a.ID >= in.Count:
+			t.Fatalf("%+v is asked for slot %d", holder, a.ID)
 		}
-		if len(d.HandOver.Asked) > 0 && d.HandOver.UnderWay > max(1, in.Rollout.MaxUnavailable) {
-			t.Fatalf("%d hand-overs under way, %d may be", d.HandOver.UnderWay, in.Rollout.MaxUnavailable)
+	}
+	if len(d.HandOver.Asked) > 0 && d.HandOver.UnderWay > max(1, in.Rollout.MaxUnavailable) {
+		t.Fatalf("%d hand-overs under way, %d may be", d.HandOver.UnderWay, in.Rollout.MaxUnavailable)
+	}
+	asking := map[string]bool{}
+	for id, name := range next.Handover {
+		if _, has := next.Slots.Of(name); has || asking[name] {
+			t.Fatalf("%s asks for slot %d and has or asks for another one: %v", name, id, next)
 		}
-		asking := map[string]bool{}
-		for id, name := range next.Handover {
-			if _, has := next.Slots.Of(name); has || asking[name] {
-				t.Fatalf("%s asks for slot %d and has or asks for another one: %v", name, id, next)
-			}
-			asking[name] = true
-		}
-	})
+		asking[name] = true
+	}
 }
 
-func TestAQuarantinedSlotIsGivenToNobody(t *testing.T) {
-	property(t, func(t *rapid.T, in Input, d Decision) {
-		for _, given := range d.Given {
-			if p := podNamed(in, given.Pod); p.locks() && p.Receipt.ID == given.ID {
-				continue // restored
-			}
-			if epoch, ok := in.State.Quarantine.Since(given.ID); ok && (in.Clean || in.Untracked) && !in.Served[epoch] && d.FenceAfter > 0 {
-				t.Fatalf("slot %d is given to %s out of quarantine %d", given.ID, given.Pod, epoch)
-			}
-			if d.FenceAfter > 0 && !in.Clean && !in.Untracked {
-				t.Fatalf("slot %d is given to %s although nobody knows who had it", given.ID, given.Pod)
-			}
-			for _, f := range d.Freed {
-				if d.FenceAfter > 0 && f.ID == given.ID && f.Cause == CauseDead && !in.Ended[f.ID] {
-					t.Fatalf("slot %d of %s, which vanished, is given to %s", f.ID, f.Pod, given.Pod)
-				}
+func TestAQuarantinedSlotIsGivenToNobody(t *testing.T) { property(t, aQuarantinedSlotIsGivenToNobody) }
+
+func aQuarantinedSlotIsGivenToNobody(t rapid.TB, in Input, d Decision) {
+	t.Helper()
+	for _, given := range d.Given {
+		if p := podNamed(in, given.Pod); p.locks() && p.Receipt.ID == given.ID {
+			continue // restored
+		}
+		if epoch, ok := in.State.Quarantine.Since(given.ID); ok && (in.Clean || in.Untracked) && !in.Served[epoch] && d.FenceAfter > 0 {
+			t.Fatalf("slot %d is given to %s out of quarantine %d", given.ID, given.Pod, epoch)
+		}
+		if d.FenceAfter > 0 && !in.Clean && !in.Untracked {
+			t.Fatalf("slot %d is given to %s although nobody knows who had it", given.ID, given.Pod)
+		}
+		for _, f := range d.Freed {
+			if d.FenceAfter > 0 && f.ID == given.ID && f.Cause == CauseDead && !in.Ended[f.ID] {
+				t.Fatalf("slot %d of %s, which vanished, is given to %s", f.ID, f.Pod, given.Pod)
 			}
 		}
-	})
+	}
 }
 
-func TestStrictModeIsWrittenDown(t *testing.T) {
-	property(t, func(t *rapid.T, in Input, d Decision) {
-		next := after(in, d)
-		for id := range next.Slots {
-			if _, ok := next.Quarantine.Since(id); ok {
-				t.Fatalf("slot %d has a holder and is in quarantine", id)
-			}
+func TestStrictModeIsWrittenDown(t *testing.T) { property(t, strictModeIsWrittenDown) }
+
+func strictModeIsWrittenDown(t rapid.TB, in Input, d Decision) {
+	t.Helper()
+	next := after(in, d)
+	for id := range next.Slots {
+		if _, ok := next.Quarantine.Since(id); ok {
+			t.Fatalf("slot %d has a holder and is in quarantine", id)
 		}
-		for id, name := range next.Slots {
-			if p := podNamed(in, name); d.Next != nil && in.Clean && in.State.Slots[id] == name && !p.locks() && next.FenceAfter < in.State.FenceAfter {
-				t.Fatalf("fence-after fell from %s to %s, and what %s in slot %d needs is not known", in.State.FenceAfter, next.FenceAfter, name, id)
-			}
+	}
+	for id, name := range next.Slots {
+		if p := podNamed(in, name); d.Next != nil && in.Clean && in.State.Slots[id] == name && !p.locks() && next.FenceAfter < in.State.FenceAfter {
+			t.Fatalf("fence-after fell from %s to %s, and what %s in slot %d needs is not known", in.State.FenceAfter, next.FenceAfter, name, id)
 		}
-		if d.Next != nil && len(next.Quarantine) > 0 && next.FenceAfter < in.State.FenceAfter {
-			t.Fatalf("fence-after fell from %s to %s during a quarantine", in.State.FenceAfter, next.FenceAfter)
-		}
-		if _, has := next.Slots.Of(in.Me); d.Next != nil && has && next.FenceAfter < in.FenceAfter {
-			t.Fatalf("the owner says fence-after %s, me %s", next.FenceAfter, in.FenceAfter)
-		}
-	})
+	}
+	if d.Next != nil && len(next.Quarantine) > 0 && next.FenceAfter < in.State.FenceAfter {
+		t.Fatalf("fence-after fell from %s to %s during a quarantine", in.State.FenceAfter, next.FenceAfter)
+	}
+	if _, has := next.Slots.Of(in.Me); d.Next != nil && has && next.FenceAfter < in.FenceAfter {
+		t.Fatalf("the owner says fence-after %s, me %s", next.FenceAfter, in.FenceAfter)
+	}
 }
 
 // genStrict draws what strict mode adds.

@@ -83,7 +83,10 @@ func after(in Input, d Decision) assignment.State {
 	return *d.Next
 }
 
-func property(t *testing.T, check func(t *rapid.T, in Input, d Decision)) {
+// invariant is what holds for every plan. The property tests draw the input, the fuzz target reads it from bytes.
+type invariant func(t rapid.TB, in Input, d Decision)
+
+func property(t *testing.T, check invariant) {
 	t.Helper()
 	rapid.Check(t, func(t *rapid.T) {
 		in := genInput().Draw(t, "in")
@@ -91,36 +94,38 @@ func property(t *testing.T, check func(t *rapid.T, in Input, d Decision)) {
 	})
 }
 
-func TestNeverTwoIDsForAPod(t *testing.T) {
-	property(t, func(t *rapid.T, in Input, d Decision) {
-		seen := map[string]int{}
-		for id, name := range after(in, d).Slots {
-			if other, twice := seen[name]; twice {
-				t.Fatalf("%s has %d and %d", name, other, id)
-			}
-			seen[name] = id
+func TestNeverTwoIDsForAPod(t *testing.T) { property(t, neverTwoIDsForAPod) }
+
+func neverTwoIDsForAPod(t rapid.TB, in Input, d Decision) {
+	t.Helper()
+	seen := map[string]int{}
+	for id, name := range after(in, d).Slots {
+		if other, twice := seen[name]; twice {
+			t.Fatalf("%s has %d and %d", name, other, id)
 		}
-	})
+		seen[name] = id
+	}
 }
 
 // A map has one pod for an id by its type; what could go wrong is a second pod that acts: one whose
 // receipt is a lock on a slot that is given to somebody new.
-func TestALockedSlotIsGivenToNobodyElse(t *testing.T) {
-	property(t, func(t *rapid.T, in Input, d Decision) {
-		for _, p := range in.Pods {
-			if !p.locks() {
+func TestALockedSlotIsGivenToNobodyElse(t *testing.T) { property(t, aLockedSlotIsGivenToNobodyElse) }
+
+func aLockedSlotIsGivenToNobodyElse(t rapid.TB, in Input, d Decision) {
+	t.Helper()
+	for _, p := range in.Pods {
+		if !p.locks() {
+			continue
+		}
+		for _, given := range d.Given {
+			if given.ID != p.Receipt.ID || given.Pod == p.Name {
 				continue
 			}
-			for _, given := range d.Given {
-				if given.ID != p.Receipt.ID || given.Pod == p.Name {
-					continue
-				}
-				if winner := podNamed(in, given.Pod); !winner.locks() || winner.Receipt.ID != p.Receipt.ID || winner.Receipt.Epoch < p.Receipt.Epoch {
-					t.Fatalf("slot %d, locked by %s, is given to %s", given.ID, p.Name, given.Pod)
-				}
+			if winner := podNamed(in, given.Pod); !winner.locks() || winner.Receipt.ID != p.Receipt.ID || winner.Receipt.Epoch < p.Receipt.Epoch {
+				t.Fatalf("slot %d, locked by %s, is given to %s", given.ID, p.Name, given.Pod)
 			}
 		}
-	})
+	}
 }
 
 func podNamed(in Input, name string) Pod {
@@ -132,46 +137,50 @@ func podNamed(in Input, name string) Pod {
 	return Pod{}
 }
 
-func TestALivePodsEntryIsNeverTaken(t *testing.T) {
-	property(t, func(t *rapid.T, in Input, d Decision) {
-		if !in.Clean {
-			return
+func TestALivePodsEntryIsNeverTaken(t *testing.T) { property(t, aLivePodsEntryIsNeverTaken) }
+
+func aLivePodsEntryIsNeverTaken(t rapid.TB, in Input, d Decision) {
+	t.Helper()
+	if !in.Clean {
+		return
+	}
+	next := after(in, d)
+	for id, name := range in.State.Slots {
+		p := podNamed(in, name)
+		if p.Name == "" || (in.ReusesNames && in.State.UIDs[id] != p.UID) || (name == in.Me && in.Intent != Claim) || p.gives(id) {
+			continue
 		}
-		next := after(in, d)
-		for id, name := range in.State.Slots {
-			p := podNamed(in, name)
-			if p.Name == "" || (in.ReusesNames && in.State.UIDs[id] != p.UID) || (name == in.Me && in.Intent != Claim) || p.gives(id) {
-				continue
-			}
-			if next.Slots[id] != name {
-				t.Fatalf("slot %d of the live pod %s is now %q", id, name, next.Slots[id])
-			}
+		if next.Slots[id] != name {
+			t.Fatalf("slot %d of the live pod %s is now %q", id, name, next.Slots[id])
 		}
-	})
+	}
 }
 
 func TestReceiptsAreTheAssignmentOfAMapThatIsNotClean(t *testing.T) {
-	property(t, func(t *rapid.T, in Input, d Decision) {
-		if in.Clean {
-			return
+	property(t, receiptsAreTheAssignmentOfAMapThatIsNotClean)
+}
+
+func receiptsAreTheAssignmentOfAMapThatIsNotClean(t rapid.TB, in Input, d Decision) {
+	t.Helper()
+	if in.Clean {
+		return
+	}
+	next := after(in, d)
+	for _, p := range in.Pods {
+		if !p.locks() {
+			continue
 		}
-		next := after(in, d)
-		for _, p := range in.Pods {
-			if !p.locks() {
-				continue
-			}
-			winner := p
-			for _, o := range in.Pods {
-				if o.locks() && o.Receipt.ID == p.Receipt.ID && (o.Receipt.Epoch > winner.Receipt.Epoch ||
-					(o.Receipt.Epoch == winner.Receipt.Epoch && older(&o, &winner) < 0)) {
-					winner = o
-				}
-			}
-			if next.Slots[p.Receipt.ID] != winner.Name {
-				t.Fatalf("slot %d is %q, but the receipts say %s", p.Receipt.ID, next.Slots[p.Receipt.ID], winner.Name)
+		winner := p
+		for _, o := range in.Pods {
+			if o.locks() && o.Receipt.ID == p.Receipt.ID && (o.Receipt.Epoch > winner.Receipt.Epoch ||
+				(o.Receipt.Epoch == winner.Receipt.Epoch && older(&o, &winner) < 0)) {
+				winner = o
 			}
 		}
-	})
+		if next.Slots[p.Receipt.ID] != winner.Name {
+			t.Fatalf("slot %d is %q, but the receipts say %s", p.Receipt.ID, next.Slots[p.Receipt.ID], winner.Name)
+		}
+	}
 }
 
 func TestDeterministicAndIndependentOfListOrder(t *testing.T) {
@@ -189,21 +198,22 @@ func TestDeterministicAndIndependentOfListOrder(t *testing.T) {
 	})
 }
 
-func TestPlanningAgainChangesNothing(t *testing.T) {
-	property(t, func(t *rapid.T, in Input, d Decision) {
-		again := in
-		again.State, again.Clean, again.Commit = after(in, d), true, false
-		if !in.Clean {
-			again.State = after(again, Plan(again)) // restored first, asked then
-		}
-		if (d.Next == nil && !in.Clean) || in.Untracked { // an untracked map never becomes clean
-			return
-		}
-		// A pod that gives is told to give once; it has nothing to give then.
-		if next := Plan(again).Next; next != nil && in.Intent == Claim {
-			t.Fatalf("planned %v, and again %v", again.State, *next)
-		}
-	})
+func TestPlanningAgainChangesNothing(t *testing.T) { property(t, planningAgainChangesNothing) }
+
+func planningAgainChangesNothing(t rapid.TB, in Input, d Decision) {
+	t.Helper()
+	again := in
+	again.State, again.Clean, again.Commit = after(in, d), true, false
+	if !in.Clean {
+		again.State = after(again, Plan(again)) // restored first, asked then
+	}
+	if (d.Next == nil && !in.Clean) || in.Untracked { // an untracked map never becomes clean
+		return
+	}
+	// A pod that gives is told to give once; it has nothing to give then.
+	if next := Plan(again).Next; next != nil && in.Intent == Claim {
+		t.Fatalf("planned %v, and again %v", again.State, *next)
+	}
 }
 
 func locksAndLive(in Input) (locked map[int]bool, live int) {
@@ -220,68 +230,73 @@ func locksAndLive(in Input) (locked map[int]bool, live int) {
 }
 
 func TestEveryFreeSlotIsGivenWhileASiblingWaits(t *testing.T) {
-	property(t, func(t *rapid.T, in Input, d Decision) {
-		next := after(in, d)
-		requested := maps.Clone(next.Handover)
-		locked, live := locksAndLive(in)
-		free := 0
-		for id := range in.Count {
-			epoch, quarantined := next.Quarantine.Since(id)
-			if _, taken := next.Slots[id]; !taken && !locked[id] && requested[id] == "" && (!quarantined || in.Served[epoch]) {
-				free++
-			}
-		}
-		if free == 0 {
-			return
-		}
-		for _, p := range in.Pods {
-			if p.gaveUp() && p.Receipt.Gives {
-				return // waits for another slot than that
-			}
-		}
-		me := podNamed(in, in.Me)
-		if in.Intent == Claim && me.gaveUp() && live > in.Count && !in.Rollout.Current && !in.Insist {
-			return // made room for another revision, and gives nothing to its own
-		}
-		for _, p := range in.Pods {
-			_, has := next.Slots.Of(p.Name)
-			sibling := p.Controller == me.Controller
-			barred := p.Terminating || !p.Owned || (p.gaveUp() && live > in.Count && !in.Rollout.Current && (!in.Insist || p.Name != in.Me)) || (p.Name == in.Me && in.Intent == Release)
-			bound := p.Ordinal >= 0 && p.Ordinal < in.Count // waits for one slot only
-			if sibling && !has && !barred && !bound {
-				t.Fatalf("%s waits while %d slots are free: %v", p.Name, free, next.Slots)
-			}
-		}
-	})
+	property(t, everyFreeSlotIsGivenWhileASiblingWaits)
 }
 
-func TestOnlyDeadOrOwnEntriesMove(t *testing.T) {
-	property(t, func(t *rapid.T, in Input, d Decision) {
-		if !in.Clean || d.Next == nil {
-			return
+func everyFreeSlotIsGivenWhileASiblingWaits(t rapid.TB, in Input, d Decision) {
+	t.Helper()
+	next := after(in, d)
+	requested := maps.Clone(next.Handover)
+	locked, live := locksAndLive(in)
+	free := 0
+	for id := range in.Count {
+		epoch, quarantined := next.Quarantine.Since(id)
+		if _, taken := next.Slots[id]; !taken && !locked[id] && requested[id] == "" && (!quarantined || in.Served[epoch]) {
+			free++
 		}
-		for id, name := range in.State.Slots {
-			changed := d.Next.Slots[id] != name || (in.ReusesNames && d.Next.UIDs[id] != in.State.UIDs[id] && in.State.UIDs[id] != "")
-			freed := slices.ContainsFunc(d.Freed, func(c Change) bool { return c.ID == id })
-			if changed && !freed {
-				t.Fatalf("slot %d of %s moved without a cause: %v", id, name, d.Next.Slots)
-			}
+	}
+	if free == 0 {
+		return
+	}
+	for _, p := range in.Pods {
+		if p.gaveUp() && p.Receipt.Gives {
+			return // waits for another slot than that
 		}
-	})
+	}
+	me := podNamed(in, in.Me)
+	if in.Intent == Claim && me.gaveUp() && live > in.Count && !in.Rollout.Current && !in.Insist {
+		return // made room for another revision, and gives nothing to its own
+	}
+	for _, p := range in.Pods {
+		_, has := next.Slots.Of(p.Name)
+		sibling := p.Controller == me.Controller
+		barred := p.Terminating || !p.Owned || (p.gaveUp() && live > in.Count && !in.Rollout.Current && (!in.Insist || p.Name != in.Me)) || (p.Name == in.Me && in.Intent == Release)
+		bound := p.Ordinal >= 0 && p.Ordinal < in.Count // waits for one slot only
+		if sibling && !has && !barred && !bound {
+			t.Fatalf("%s waits while %d slots are free: %v", p.Name, free, next.Slots)
+		}
+	}
 }
 
-func TestEpochGrows(t *testing.T) {
-	property(t, func(t *rapid.T, in Input, d Decision) {
-		if d.Next == nil {
-			return
+func TestOnlyDeadOrOwnEntriesMove(t *testing.T) { property(t, onlyDeadOrOwnEntriesMove) }
+
+func onlyDeadOrOwnEntriesMove(t rapid.TB, in Input, d Decision) {
+	t.Helper()
+	if !in.Clean || d.Next == nil {
+		return
+	}
+	for id, name := range in.State.Slots {
+		changed := d.Next.Slots[id] != name || (in.ReusesNames && d.Next.UIDs[id] != in.State.UIDs[id] && in.State.UIDs[id] != "")
+		freed := slices.ContainsFunc(d.Freed, func(c Change) bool { return c.ID == id })
+		if changed && !freed {
+			t.Fatalf("slot %d of %s moved without a cause: %v", id, name, d.Next.Slots)
 		}
-		for _, p := range in.Pods {
-			if p.locks() && d.Next.Epoch <= p.Receipt.Epoch {
-				t.Fatalf("epoch %d does not exceed %s's receipt %d", d.Next.Epoch, p.Name, p.Receipt.Epoch)
-			}
+	}
+}
+
+func TestEpochGrows(t *testing.T) { property(t, epochGrows) }
+
+func epochGrows(t rapid.TB, in Input, d Decision) {
+	t.Helper()
+	if d.Next == nil {
+		return
+	}
+	for _, p := range in.Pods {
+		if p.locks() && d.Next.Epoch <= p.Receipt.Epoch {
+			t.Fatalf("epoch %d does not exceed %s's receipt %d", d.Next.Epoch, p.Name, p.Receipt.Epoch)
 		}
-		if d.Next.Epoch <= in.State.Epoch || d.Next.Epoch < in.Now.UnixMilli() {
-			t.Fatalf("epoch %d after %d at %d", d.Next.Epoch, in.State.Epoch, in.Now.UnixMilli())
-		}
-	})
+	}
+	if d.Next.Epoch <= in.State.Epoch || d.Next.Epoch < in.Now.UnixMilli() {
+		t.Fatalf("epoch %d after %d at %d", d.Next.Epoch, in.State.Epoch, in.Now.UnixMilli())
+	}
 }
