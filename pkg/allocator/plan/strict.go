@@ -71,12 +71,12 @@ func (p *planner) dismiss() {
 	}
 }
 
-// unlocked reports whether an entry from before has no receipt that says which fence-after its pod obeys:
-// the pod has not taken it yet, or somebody changed the receipt and the pod has not heard of that.
+// unlocked reports whether an entry, but one that is new to me, has no receipt that says which fence-after
+// its pod obeys: the pod has not taken it yet, or somebody changed the receipt and the pod has not heard of that.
 func (p *planner) unlocked() bool {
 	for id, name := range p.next.Slots {
 		pod := p.pods[name]
-		if p.in.State.Slots[id] == name && (!pod.locks() || pod.Receipt.ID != id || pod.Receipt.FenceAfter < 0) {
+		if (name != p.in.Me || p.in.State.Slots[id] == name) && (!pod.locks() || pod.Receipt.ID != id || pod.Receipt.FenceAfter < 0) {
 			return true
 		}
 	}
