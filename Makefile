@@ -10,6 +10,11 @@ GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
 LDFLAGS := -s -w -X main.version=$(VERSION)
 # net/http carries a second copy of HTTP/2 for programs that do not bring their own; client-go does.
 TAGS := nethttpomithttp2
+# How long each fuzz target runs.
+FUZZTIME ?= 30s
+# The run that make report makes the page of, and the page.
+RUN ?= chaos-run
+REPORT ?= report.html
 # Packages with suites on the local control plane; each starts one of its own.
 ENVTEST := ./test/envtest/...
 UNIT = $$(go list ./... | grep -v /test/envtest)
@@ -52,9 +57,19 @@ e2e: ## Run the suite on the cluster of KUBECONFIG (see hack/e2e).
 	hack/e2e
 
 .PHONY: fuzz
-fuzz: ## Fuzz the codecs for a minute each.
-	go test -fuzz=FuzzParseSlots -fuzztime=60s ./pkg/allocator/assignment
-	go test -fuzz=FuzzParseReceipt -fuzztime=60s ./pkg/allocator/assignment
+fuzz: ## Fuzz every target for FUZZTIME (30s).
+	grep -rHo --include='*_test.go' '^func Fuzz[A-Za-z0-9]*' internal pkg | while IFS=: read -r file target; do \
+	  echo "$${target#func } in $$(dirname "$$file")"; \
+	  go test -run '^$$' -fuzz "^$${target#func }\$$" -fuzztime $(FUZZTIME) "./$$(dirname "$$file")"; \
+	done
+
+.PHONY: chaos
+chaos: ## Break pods, network and control plane of the cluster of KUBECONFIG at random (see hack/chaos).
+	hack/chaos
+
+.PHONY: report
+report: ## Make REPORT (report.html), the page of the run with faults in RUN (chaos-run).
+	go run ./test/report -run $(RUN) -out $(REPORT)
 
 .PHONY: bench
 bench: ## Measure everything and draw the curves: half an hour; bin/bench gets tables and picture.

@@ -1,0 +1,115 @@
+package publish
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/idalloc/idalloc/pkg/identity"
+)
+
+// exchange is one request of a fuzzer and what the handlers did with it.
+type exchange struct {
+	request *http.Request
+	answer  *httptest.ResponseRecorder
+	drained []int64
+	fenced  bool
+	now     identity.Identity
+}
+
+// Any request that Go's server reads is answered: without a panic, without a server error but 503, and
+// with an id only where that id is held. mode picks the state of the instance and who waits for it.
+func FuzzHandlers(f *testing.F) {
+	f.Fuzz(func(t *testing.T, raw []byte, peer string, mode uint8) {
+		request, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(raw)))
+		if err != nil {
+			return
+		}
+		request.RemoteAddr = peer
+		x := &exchange{request: request, answer: httptest.NewRecorder()}
+		x.serve(t, mode)
+		code := x.answer.Code
+		if code >= http.StatusInternalServerError && code != http.StatusServiceUnavailable {
+			t.Fatalf("%s %s is answered with %d: %s", request.Method, request.URL, code, x.answer.Body)
+		}
+		x.checkID(t)
+		x.checkDrained(t)
+		if request.URL.Path == "/readyz" && code == http.StatusOK && !x.held() {
+			t.Fatalf("%+v is ready", x.now)
+		}
+	})
+}
+
+func (x *exchange) held() bool { return x.now.Assigned() && !x.fenced }
+
+func (x *exchange) serve(t *testing.T, mode uint8) {
+	t.Helper()
+	states := []identity.State{
+		identity.StateAssigned, identity.StatePending, identity.StateDraining, identity.StateReleased, identity.StateLost, identity.StateFenced,
+	}
+	x.now = without(states[int(mode)%len(states)], 5)
+	if x.now.Assigned() {
+		x.now = assigned(3, 5, 7)
+	}
+	x.fenced = mode&0x40 != 0
+	hub := NewHub(x.now)
+	hub.CheckFenced(func() bool { return x.fenced })
+	hub.SetStale(mode&0x80 != 0)
+	server := NewServer("", hub, nil)
+	close(server.closing) // or a long poll would last
+	if mode&0x20 != 0 {
+		server.OnDrained(func(epoch int64) error {
+			x.drained = append(x.drained, epoch)
+			if mode&0x10 != 0 {
+				return errors.New("nobody asked for the id")
+			}
+			return nil
+		})
+	}
+	server.Handler().ServeHTTP(x.answer, x.request)
+}
+
+// checkID: an answer with an identity shows an id exactly when one is held, and no other answer shows one.
+func (x *exchange) checkID(t *testing.T) {
+	t.Helper()
+	body := x.answer.Body.String()
+	if x.answer.Header().Get("Content-Type") != "application/json" {
+		if strings.Contains(body, `"id"`) && !strings.Contains(x.request.URL.String(), "id") {
+			t.Fatalf("%s shows an id: %s", x.request.URL, body)
+		}
+		return
+	}
+	var shown struct {
+		ID *int `json:"id"`
+	}
+	if err := json.Unmarshal([]byte(body), &shown); err != nil {
+		t.Fatalf("%s is answered with %q: %v", x.request.URL, body, err)
+	}
+	if (shown.ID != nil) != x.held() || shown.ID != nil && *shown.ID != x.now.ID {
+		t.Fatalf("%+v (fenced: %v) is shown as %s", x.now, x.fenced, body)
+	}
+}
+
+// checkDrained: only a container of the pod is listened to, once for a request.
+func (x *exchange) checkDrained(t *testing.T) {
+	t.Helper()
+	if len(x.drained) == 0 {
+		return
+	}
+	peer, err := netip.ParseAddrPort(x.request.RemoteAddr)
+	local := err == nil && peer.Addr().Unmap().IsLoopback()
+	if len(x.drained) > 1 || x.drained[0] < 0 || !local || x.request.Method != http.MethodPost || x.request.URL.Path != "/v1/drained" {
+		t.Fatalf("%s %s from %q counts as the workload's word: %v", x.request.Method, x.request.URL, x.request.RemoteAddr, x.drained)
+	}
+	for _, sign := range []string{"Origin", "Forwarded", "X-Forwarded-For", "Via"} {
+		if x.request.Header.Get(sign) != "" {
+			t.Fatalf("a request with %s counts as the workload's word", sign)
+		}
+	}
+}
