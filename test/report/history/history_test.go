@@ -1,0 +1,69 @@
+package history_test
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/idalloc/idalloc/test/overlap"
+	"github.com/idalloc/idalloc/test/report/history"
+)
+
+func TestWhatIsWrittenIsRead(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	w, err := history.Create(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	late, early := history.Fault{At: 50, Until: 70, Kind: "pause kubelet"}, history.Fault{At: 7, Kind: "kill workload", What: "a", Workload: "strict"}
+	records := []overlap.Record{{Before: 1, After: 2, Pod: "a", ID: 0, Count: 1, Epoch: 5}, {Before: 9, After: 9, Pod: "a", ID: overlap.None}}
+	summary := history.Summary{Title: "A run", Seed: "7", Histories: 1, Faults: map[string]int64{"kill": 3}, Violations: []string{"none"}}
+	for _, f := range []history.Fault{late, early} {
+		if err := w.Fault(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Records("strict", records); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Workload("empty"); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(summary); err != nil {
+		t.Fatal(err)
+	}
+	got, err := history.Read(dir)
+	want := history.Run{Summary: summary, Injected: []history.Fault{early, late}, Workloads: []history.Workload{{Name: "strict", Records: records}}}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("read %+v, %v\nwant %+v", got, err, want)
+	}
+	if _, err := history.Create(dir); err == nil || !strings.Contains(err.Error(), "an empty directory") {
+		t.Errorf("a second run in one directory: %v", err)
+	}
+}
+
+func TestARunThatWasKilledIsRead(t *testing.T) {
+	dir := t.TempDir()
+	text := "{\"at\":1,\"kind\":\"kill\"}\n{\"at\":2,\"ki"
+	if err := os.WriteFile(filepath.Join(dir, "faults.jsonl"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run, err := history.Read(dir)
+	if err != nil || len(run.Injected) != 1 || run.Injected[0].Kind != "kill" {
+		t.Errorf("read %+v, %v", run, err)
+	}
+}
+
+func TestADamagedRunIsAnError(t *testing.T) {
+	for name, text := range map[string]string{"faults.jsonl": "{}\nx\n", "run.json": "x"} {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := history.Read(dir); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: error is %v", name, err)
+		}
+	}
+}
