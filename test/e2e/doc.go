@@ -7,4 +7,8 @@
 // E2E_PROBE_ROOT (default: the directory for temporary files), which this process must see too: the
 // cluster has one node, and it is this machine. After every spec the logs are searched for two pods that
 // showed one id at the same moment.
+//
+// hack/chaos starts one more spec, with -chaos.duration: for that long, faults that -chaos.seed draws hit
+// three workloads, the network before the API server, and the control plane; then all has to settle.
+// CHAOS_TOXIPROXY is toxiproxy's server. What make report reads goes into -chaos.run.
 package e2e
