@@ -15,6 +15,8 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/idalloc/idalloc/test/overlap"
 	"github.com/idalloc/idalloc/test/report/history"
@@ -123,7 +125,7 @@ func newChaos(ctx context.Context) *chaos {
 // add prepares a workload behind a proxy of its own, which logs into the run.
 func (c *chaos) add(ctx context.Context, label string, e example, changes ...change) *victim {
 	GinkgoHelper()
-	v := &victim{workload: prepare(ctx, e, chaosReplicas, append(changes, c.proxies.between(ctx, label))...), label: label}
+	v := &victim{workload: prepare(ctx, e, chaosReplicas, append(changes, lingers, c.proxies.between(ctx, label))...), label: label}
 	var err error
 	v.probes, err = c.history.Workload(label)
 	Expect(err).NotTo(HaveOccurred())
@@ -134,6 +136,15 @@ func (c *chaos) add(ctx context.Context, label string, e example, changes ...cha
 	}
 	c.workloads = append(c.workloads, v)
 	return v
+}
+
+// lingers lets the work go on for a while in a pod that is Terminating. Whoever takes it for dead gives its
+// id away too early.
+func lingers(s *appsv1.DeploymentSpec) {
+	const seconds = 2
+	for i := range s.Template.Spec.Containers {
+		s.Template.Spec.Containers[i].Lifecycle = &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Sleep: &corev1.SleepAction{Seconds: seconds}}}
+	}
 }
 
 func (c *chaos) start(ctx context.Context) {
