@@ -64,6 +64,7 @@ type Options struct {
 type Allocator struct {
 	store *store.Store
 	clock clock.Clock
+	boot  boottime.Source // goes on in suspend
 	log   logr.Logger
 	o     Options
 	ref   store.Ref
@@ -113,7 +114,10 @@ func New(ctx context.Context, o Options) (*Allocator, error) {
 	if err := o.checkFence(); err != nil {
 		return nil, err
 	}
-	a := &Allocator{store: o.Store, clock: o.Store.Clock, log: o.Log, o: o, random: rand.Float64, quarantined: quarantines{now: boottime.Now}}
+	boot := boottime.Of(o.Store.Clock)
+	a := &Allocator{
+		store: o.Store, clock: o.Store.Clock, boot: boot, log: o.Log, o: o, random: rand.Float64, quarantined: quarantines{now: boot.BootTime},
+	}
 	if a.o.Publish == nil {
 		a.o.Publish = func(identity.Identity) {}
 	}

@@ -8,7 +8,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/idalloc/idalloc/internal/boottime"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/identity"
@@ -105,7 +104,7 @@ func (a *Allocator) guard(ctx context.Context) (fenced <-chan struct{}, stop fun
 	running.Go(func() { a.keepContact(ctx, held, uid, l) })
 	running.Go(func() {
 		for ctx.Err() == nil && !l.expired() {
-			boottime.Wait(l.deadline(), ctx.Done())
+			a.boot.BootWait(l.deadline(), ctx.Done())
 		}
 		if l.expired() { // also when the loop noticed it first and stops this
 			a.o.Fenced(l.deadline() + a.o.FenceLead)
@@ -122,7 +121,7 @@ func (a *Allocator) guard(ctx context.Context) (fenced <-chan struct{}, stop fun
 func (a *Allocator) keepContact(ctx context.Context, held held, uid types.UID, l *lease) {
 	retry := newBackoff(a.random)
 	for {
-		sent := boottime.Now()
+		sent := a.boot.BootTime()
 		request, cancel := context.WithTimeout(ctx, a.o.FenceAfter/2)
 		owner, err := a.store.Get(request, a.ref)
 		cancel()
@@ -134,7 +133,7 @@ func (a *Allocator) keepContact(ctx context.Context, held held, uid types.UID, l
 			next = min(next, retry.next())
 		}
 		next = time.Duration((1 - a.random()/8) * float64(next)) // so that a thousand do not ask at once
-		boottime.Wait(sent+next, ctx.Done())
+		a.boot.BootWait(sent+next, ctx.Done())
 		if ctx.Err() != nil || l.expired() {
 			return
 		}

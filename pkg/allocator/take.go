@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/idalloc/idalloc/internal/boottime"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/gc"
@@ -42,7 +41,7 @@ func (a *Allocator) take(ctx context.Context, from store.Owner, id int, own bool
 	var now store.Owner
 	var sent time.Duration
 	err := a.persist(ctx, "read the owner again", func() (err error) {
-		sent = boottime.Now()
+		sent = a.boot.BootTime()
 		now, err = a.look(ctx)
 		return err
 	})
@@ -71,7 +70,7 @@ func (a *Allocator) take(ctx context.Context, from store.Owner, id int, own bool
 		}
 	}
 	if a.strict() {
-		l := newLease(a.o.FenceAfter-a.o.FenceLead, sent, boottime.Now)
+		l := newLease(a.o.FenceAfter-a.o.FenceLead, sent, a.boot.BootTime)
 		if l.expired() {
 			return a.withdraw(ctx, "the API server took too long to confirm it")
 		}
