@@ -1,0 +1,42 @@
+// Package simulation runs the production code through faults that a real cluster shows once in a year.
+//
+// # What is real
+//
+// Each simulated pod runs pkg/context (Run or Start) as it is shipped, in this process: the allocator's loop,
+// the plan, the codec, the store, gc, the watches, and client-go below them. They talk to the simulated
+// API server through an http.RoundTripper, in JSON, as they would to a real one.
+//
+// # What is simulated
+//
+//   - The API server (server.go, patch.go, http.go, watch.go): one resourceVersion for all objects, JSON Patch with
+//     the library that the real one uses and its 422, merge patch, metadata.generation as each kind keeps
+//     it, managedFields of annotations, consistent and stale lists, watches with bookmarks and initial events, 410, the size limit
+//     of annotations, deletion with grace.
+//   - Controllers (controllers.go): Deployment with rolling updates, ReplicaSet, StatefulSet, Job, pod
+//     garbage collector. They act late, by a random time, on what is stored.
+//   - Nodes and their kubelets (kubelet.go): start, readiness, graceful stop, kill, eviction, restart.
+//   - Time: a testing/synctest bubble. Each machine has a clock of its own, off by hours, and in strict mode fast
+//     or slow by up to 2.4 percent.
+//   - Suspend: everything by which a process hears of anything, requests, watches, timers of its clock, stands still
+//     until it goes on, and so does its work.
+//
+// # One seed, one history
+//
+// All that happens is drawn from the seed: by dice that are derived from names (which pod, which request, the how
+// manieth), not from the order of execution. In a bubble time moves only when nobody can run, so two events
+// at different nanoseconds never race. What is left is Go's own randomness: select, map order, math/rand. The
+// driver therefore builds the simulator with an overlay of a few lines of the runtime (overlay.go), in which these are
+// functions of virtual time. Without it a seed gives nearly the same history.
+//
+// # What is checked
+//
+// checkers.go: no two pods act under one id; a later holder's token is higher; when the faults stop, every slot is held
+// and nobody waits; nobody moves without a cause; the number of requests is bounded; every goroutine ends.
+// A checker that cannot fail is worth nothing: mutants/ has changes of the production code that each must be caught.
+//
+// # What is not promised
+//
+// It is a model. etcd, the network and the kernel are as described here, no worse; requests are applied one at a time.
+// The simulated objects have only the fields that idalloc or the controllers look at. Containers share a
+// process, so nothing here tests files, HTTP, signals or the child process of "idalloc run".
+package simulation

@@ -1,0 +1,305 @@
+package simulation
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// failure is an API server's refusal.
+type failure struct {
+	code            int
+	reason, message string
+}
+
+func (f failure) body() []byte {
+	return encode(object{
+		"kind": "Status", "apiVersion": "v1", "metadata": object{}, "status": "Failure",
+		"message": f.message, "reason": f.reason, "code": f.code,
+	})
+}
+
+// answer is what the server says to a request.
+type answer struct {
+	code   int
+	body   []byte
+	stream *stream
+	err    error // a broken connection, instead of an answer
+}
+
+func refuse(code int, reason, message string) answer {
+	return answer{code: code, body: failure{code, reason, message}.body()}
+}
+
+// call is one request under way.
+type call struct {
+	p        *process
+	ctx      context.Context //nolint:containedctx // that of the request
+	verb     string
+	resource string
+	name     string
+	query    url.Values
+	content  string
+	metadata bool
+	body     []byte
+	dice     *dice
+	done     chan answer
+}
+
+// transport is a process's way to the API server.
+type transport struct{ p *process }
+
+// RoundTrip implements http.RoundTripper. It blocks until the answer came, the context ended, or the
+// connection broke, and as long as the process is suspended.
+func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	c, err := t.newCall(req)
+	if err != nil {
+		return nil, err
+	}
+	w := t.p.w
+	w.mu.Lock()
+	w.route(c)
+	w.mu.Unlock()
+	var a answer
+	select {
+	case a = <-c.done:
+	case <-c.ctx.Done():
+		a.err = c.ctx.Err()
+	}
+	t.p.thawed()
+	if a.err != nil {
+		return nil, a.err
+	}
+	response := &http.Response{
+		StatusCode: a.code, Status: strconv.Itoa(a.code), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: http.Header{"Content-Type": {"application/json"}}, Request: req,
+		Body: io.NopCloser(bytes.NewReader(a.body)), ContentLength: int64(len(a.body)),
+	}
+	if a.stream != nil {
+		response.Body, response.ContentLength = a.stream, -1
+	}
+	return response, nil
+}
+
+func (t transport) newCall(req *http.Request) (*call, error) {
+	c := &call{
+		p: t.p, ctx: req.Context(), query: req.URL.Query(), content: req.Header.Get("Content-Type"), done: make(chan answer, 1),
+		metadata: strings.Contains(req.Header.Get("Accept"), "as=PartialObjectMetadata"),
+	}
+	parts := strings.Split(strings.Trim(req.URL.Path, "/"), "/")
+	i := len(parts)
+	for j, part := range parts {
+		if part == "namespaces" {
+			i = j + 2
+			break
+		}
+	}
+	if i >= len(parts) {
+		return nil, fmt.Errorf("simulation: no such path: %s", req.URL.Path)
+	}
+	c.resource = parts[i]
+	if i+1 < len(parts) {
+		c.name = parts[i+1]
+	}
+	c.verb = verbOf(req.Method, c)
+	if req.Body != nil {
+		body, err := io.ReadAll(req.Body)
+		if err != nil {
+			return nil, err
+		}
+		c.body = body
+		_ = req.Body.Close()
+	}
+	c.dice = t.p.callDice(c)
+	return c, nil
+}
+
+func verbOf(method string, c *call) string {
+	switch {
+	case method == http.MethodPatch:
+		return "patch"
+	case method == http.MethodPost:
+		return "create"
+	case c.name != "":
+		return "get"
+	case c.query.Get("watch") == "true" || c.query.Get("watch") == "1":
+		return "watch"
+	}
+	return "list"
+}
+
+// key tells the kinds of requests of a process apart. Two that it makes at one moment differ in their
+// context's time.
+func (c *call) key() string {
+	left := ""
+	if deadline, ok := c.ctx.Deadline(); ok {
+		left = time.Until(deadline).Round(time.Second).String()
+	}
+	return c.verb + c.resource + c.name + c.query.Get("labelSelector") + left
+}
+
+var (
+	errRefused = errors.New("simulation: connect: connection refused")
+	errReset   = errors.New("simulation: read: connection reset by peer")
+	errDead    = errors.New("simulation: this process was killed")
+)
+
+// finish answers a call: at once if its process can be reached.
+func (c *call) finish(a answer) {
+	send := func() {
+		select {
+		case c.done <- a:
+		default:
+		}
+	}
+	if a.err == nil && c.p.hold(send) {
+		return
+	}
+	send()
+}
+
+// serve carries a request out.
+func (s *server) serve(c *call) answer {
+	if s.refusals[c.verb+" "+c.resource] {
+		k, _ := kindOf(c.resource)
+		return refuse(http.StatusForbidden, "Forbidden", fmt.Sprintf(
+			"%s.%s %q is forbidden: User \"system:serviceaccount:sim:default\" cannot %s resource %q in API group %q in the namespace %q",
+			c.resource, k.group, c.name, c.verb, c.resource, k.group, namespace))
+	}
+	switch c.verb {
+	case "create": // events
+		return answer{code: http.StatusCreated, body: c.body}
+	case "get":
+		v := s.get(c.resource, c.name)
+		if v == nil {
+			return s.notFound(c)
+		}
+		return answer{code: http.StatusOK, body: v.json(c.metadata)}
+	case "patch":
+		return s.patch(c)
+	case "list":
+		return s.list(c)
+	}
+	return s.watch(c)
+}
+
+func (s *server) notFound(c *call) answer {
+	return refuse(http.StatusNotFound, "NotFound", fmt.Sprintf("%s %q not found", c.resource, c.name))
+}
+
+func (s *server) patch(c *call) answer {
+	v := s.get(c.resource, c.name)
+	if v == nil {
+		return s.notFound(c)
+	}
+	if s.admission && c.resource != pods {
+		return refuse(http.StatusForbidden, "Forbidden", `admission webhook "sim.example.com" denied the request: not now`)
+	}
+	next, failed := applyPatch(v, c.content, c.body)
+	if failed != nil {
+		return answer{code: failed.code, body: failed.body()}
+	}
+	if name(next) != v.name {
+		return refuse(http.StatusBadRequest, "BadRequest", "the name of the object does not match the name on the URL")
+	}
+	manager := c.query.Get("fieldManager")
+	stored := s.put(v.kind, next, writer{manager: manager})
+	return answer{code: http.StatusOK, body: stored.json(c.metadata)}
+}
+
+func (s *server) list(c *call) answer {
+	f := s.filter(c.query.Get("labelSelector"), c.query.Get("fieldSelector"))
+	rv := s.cacheVersion(c)
+	var b bytes.Buffer
+	k, _ := kindOf(c.resource)
+	listKind, apiVersion := k.name+"List", k.apiVersion
+	if c.metadata {
+		listKind, apiVersion = "PartialObjectMetadataList", "meta.k8s.io/v1"
+	}
+	fmt.Fprintf(&b, `{"kind":%q,"apiVersion":%q,"metadata":{"resourceVersion":"%d"},"items":[`, listKind, apiVersion, rv)
+	first := true
+	objects := s.objects(c.resource)
+	if rv < s.rv {
+		objects = s.objectsAt(c.resource, rv)
+	}
+	for _, v := range objects {
+		if !f.matches(v) {
+			continue
+		}
+		if !first {
+			b.WriteByte(',')
+		}
+		first = false
+		b.Write(v.json(c.metadata))
+	}
+	b.WriteString("]}")
+	return answer{code: http.StatusOK, body: b.Bytes()}
+}
+
+// cacheVersion is the moment that a list or the beginning of a watch shows: without a resourceVersion now, otherwise
+// what the server's cache has, which may be old, but not older than what is asked for.
+func (s *server) cacheVersion(c *call) int64 {
+	asked := c.query.Get("resourceVersion")
+	if asked == "" {
+		return s.rv
+	}
+	rv, err := strconv.ParseInt(asked, 10, 64)
+	if err != nil {
+		return s.rv
+	}
+	return min(max(rv, s.rvAgo(c.resource, c.dice.tail(s.w.profile.cacheLag))), max(s.rv, rv))
+}
+
+func (s *server) watch(c *call) answer {
+	from, err := strconv.ParseInt(c.query.Get("resourceVersion"), 10, 64)
+	initial := c.query.Get("sendInitialEvents") == "true"
+	if initial && !s.w.profile.watchList {
+		return refuse(http.StatusUnprocessableEntity, "Invalid", "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled")
+	}
+	if err == nil && from > 0 && from < s.oldest {
+		return refuse(http.StatusGone, "Expired", fmt.Sprintf("too old resource version: %d (%d)", from, s.oldest))
+	}
+	st := &stream{
+		s: s, p: c.p, ctx: c.ctx, resource: c.resource, metadata: c.metadata, wake: make(chan struct{}, 1),
+		filter: s.filter(c.query.Get("labelSelector"), c.query.Get("fieldSelector")), dice: derive(c.dice.next(), "stream"),
+	}
+	st.last = s.w.now()
+	if initial || from == 0 {
+		from = s.cacheVersion(c)
+		for _, v := range s.objectsAt(c.resource, from) {
+			if st.filter.matches(v) {
+				st.send("ADDED", v)
+			}
+		}
+		if initial {
+			st.bookmark(from, true)
+		}
+	}
+	for _, v := range s.log[c.resource] {
+		if v.rv > from {
+			st.hear(v)
+		}
+	}
+	s.watchers[c.resource] = append(s.watchers[c.resource], st)
+	if seconds, err := strconv.Atoi(c.query.Get("timeoutSeconds")); err == nil {
+		s.w.after(time.Duration(seconds)*time.Second+st.dice.span(0, time.Second), func() { st.end(nil) })
+	}
+	s.w.after(st.dice.span(30*time.Second, 90*time.Second), st.remind)
+	return answer{code: http.StatusOK, stream: st}
+}
+
+// remind sends a bookmark about once a minute.
+func (st *stream) remind() {
+	if st.ended || st.p.dead {
+		return
+	}
+	st.bookmark(st.s.rv, false)
+	st.s.w.after(st.dice.span(55*time.Second, 65*time.Second), st.remind)
+}

@@ -1,0 +1,274 @@
+package simulation
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// node is a machine with a kubelet.
+type node struct {
+	name   string
+	offset time.Duration // of its wall clock
+	rate   float64       // of its boot-time clock
+	cut    bool          // it is cut off from the API server
+	down   bool          // it does not run at all
+	frozen bool          // everything on it is suspended
+}
+
+// kubeletPod is a pod as its kubelet has it. It outlives the pod's object until the kubelet hears of that.
+type kubeletPod struct {
+	name, uid string
+	node      *node
+	process   *process // nil before the first start
+	runs      int
+	stopping  bool // SIGTERM was sent
+	evicted   bool
+	gone      bool // the kubelet is done with it
+	forced    bool // its object was removed while its process ran
+	heard     bool // the kubelet knows of the deletion
+	due       bool // a sync is due
+	ready     bool // as reported
+}
+
+const kubelet = "kubelet"
+
+func (w *world) makeNodes() {
+	for i := range w.profile.nodes {
+		d := w.dice("node", strconv.Itoa(i))
+		n := &node{name: "node-" + strconv.Itoa(i), rate: 1, offset: d.span(-3*time.Hour, 3*time.Hour)}
+		if w.profile.fenceAfter > 0 {
+			n.rate = 1 + (d.float()-0.5)*0.048
+		}
+		w.nodes = append(w.nodes, n)
+	}
+}
+
+func podKey(name, uid string) string { return name + "/" + uid }
+
+// kubeletHears is told of every change of a pod; the kubelet hears of it later.
+func (w *world) kubeletHears(v *version) {
+	if v.object == nil {
+		if k := w.pods[podKey(v.name, uid(v.before.object))]; k != nil && !k.gone {
+			k.forced = k.process != nil && !k.process.ended && !k.process.dead
+			w.syncSoon(k)
+		}
+		return
+	}
+	key := podKey(v.name, uid(v.object))
+	k := w.pods[key]
+	if k == nil {
+		d := w.dice("schedule", key)
+		k = &kubeletPod{name: v.name, uid: uid(v.object), node: pick(d, w.nodes)}
+		w.pods[key] = k
+		w.syncAfter(k, d.span(10*time.Millisecond, 3*time.Second))
+		return
+	}
+	if terminating(v.object) && !k.stopping {
+		w.syncSoon(k)
+	}
+}
+
+// kubeletSees is told when something happened in a container.
+func (w *world) kubeletSees(name, uid string) {
+	if k := w.pods[podKey(name, uid)]; k != nil && !k.gone {
+		w.syncSoon(k)
+	}
+}
+
+func (w *world) syncSoon(k *kubeletPod) {
+	d := w.dice("sync", k.uid, strconv.Itoa(w.steps))
+	w.syncAfter(k, d.span(time.Millisecond, 2*time.Second))
+}
+
+func (w *world) syncAfter(k *kubeletPod, delay time.Duration) {
+	if k.due {
+		return
+	}
+	k.due = true
+	w.after(delay, func() {
+		k.due = false
+		w.sync(k)
+	})
+}
+
+// sync brings one pod in line, as its kubelet's loop does. Without contact it goes on with what it knows.
+func (w *world) sync(k *kubeletPod) {
+	if k.gone {
+		return
+	}
+	if k.node.down || k.node.frozen {
+		return // repeated when the node is back
+	}
+	w.step("sync", k.name, k.uid)
+	var o object
+	if !k.node.cut {
+		if v := w.server.get(pods, k.name); v != nil && uid(v.object) == k.uid {
+			o = v.object
+		}
+		k.heard = k.heard || o == nil || terminating(o)
+	}
+	running := k.process != nil && !k.process.ended && !k.process.dead
+	switch {
+	case k.heard || k.evicted:
+		if running {
+			w.stopPod(k, o)
+			return
+		}
+		w.finishPod(k, o)
+		return
+	case k.process == nil && o == nil:
+		return // not heard of yet
+	case !running:
+		w.startPod(k)
+	}
+	w.report(k, o)
+}
+
+// stopPod sends SIGTERM once, and SIGKILL when the grace is over.
+func (w *world) stopPod(k *kubeletPod, _ object) {
+	if k.stopping {
+		return
+	}
+	k.stopping = true
+	p := k.process
+	p.terminate()
+	w.after(w.profile.grace, func() {
+		kill := func() {
+			if k.process == p && !p.ended && !p.dead {
+				p.kill()
+				w.syncSoon(k)
+			}
+		}
+		if k.node.frozen {
+			p.asleep = append(p.asleep, kill)
+			return
+		}
+		kill()
+	})
+}
+
+// finishPod reports the end and lets the object go.
+func (w *world) finishPod(k *kubeletPod, o object) {
+	if k.node.cut {
+		return // repeated when the node is back
+	}
+	k.gone = true
+	if o == nil {
+		return
+	}
+	failed := k.evicted || (k.process != nil && k.process.dead)
+	w.server.change(pods, k.name, writer{manager: kubelet, status: true}, func(next object) {
+		status := need(next, "status")
+		status["phase"] = "Succeeded"
+		if failed {
+			status["phase"] = "Failed"
+		}
+		if k.evicted {
+			status["reason"] = "Evicted"
+		}
+		status["ready"] = "False"
+	})
+	if v := w.server.get(pods, k.name); v != nil && terminating(v.object) {
+		w.server.remove(v)
+	}
+}
+
+// startPod starts the container, again after a while if it ended before.
+func (w *world) startPod(k *kubeletPod) {
+	k.runs++
+	d := w.dice("start", k.uid, strconv.Itoa(k.runs))
+	delay := d.span(time.Millisecond, time.Second)
+	if k.runs > 1 {
+		delay = d.span(time.Second, min(time.Duration(k.runs)*4*time.Second, time.Minute))
+	}
+	p := w.newProcess(k.name, k.uid, k.runs, k.node)
+	if k.process != nil && k.process.ended && !k.process.dead {
+		w.note("restart", p.id)
+	}
+	p.cancel = func() { p.ended = true } // before it runs, there is nothing to stop
+	k.process = p
+	w.processes = append(slices.DeleteFunc(w.processes, func(p *process) bool { return p.dead || p.ended }), p)
+	w.after(delay, func() {
+		if p.ended || p.dead {
+			p.ended = true
+			w.syncSoon(k)
+			return
+		}
+		w.step("start", p.id, k.node.name)
+		p.launch()
+	})
+}
+
+// report tells the API server whether the pod runs and is ready.
+func (w *world) report(k *kubeletPod, o object) {
+	if o == nil {
+		return
+	}
+	ready := "False"
+	if k.process.belief() != nil {
+		ready = "True"
+	}
+	status := at(o, "status")
+	if status != nil && text(status, "ready") == ready && text(status, "phase") == "Running" && text(o, "spec", "nodeName") == k.node.name {
+		return
+	}
+	w.server.change(pods, k.name, writer{manager: kubelet, status: true}, func(next object) {
+		need(next, "spec")["nodeName"] = k.node.name
+		status := need(next, "status")
+		status["phase"], status["ready"] = "Running", ready
+	})
+}
+
+// syncNode brings every pod of a node in line.
+func (w *world) syncNode(n *node) {
+	for _, key := range sortedKeys(w.pods) {
+		if k := w.pods[key]; k.node == n && !k.gone {
+			w.syncSoon(k)
+		}
+	}
+}
+
+// isGhost says that the process's pod object was removed while it ran.
+func (w *world) isGhost(p *process) bool {
+	k := w.pods[podKey(p.pod, p.uid)]
+	return k != nil && k.forced
+}
+
+// livePods counts the owner's pods that are neither dead nor on their way out.
+func (w *world) livePods() int {
+	n := 0
+	for _, v := range w.server.objects(pods) {
+		if phase := text(v.object, "status", "phase"); phase != "Succeeded" && phase != "Failed" {
+			n++
+		}
+	}
+	return n
+}
+
+// running returns the processes that run, by start.
+func (w *world) running() []*process {
+	var out []*process
+	for _, p := range w.processes {
+		if !p.ended && !p.dead {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// evict ends a pod and leaves it as Failed.
+func (w *world) evict(name string) {
+	v := w.server.get(pods, name)
+	if v == nil {
+		return
+	}
+	if k := w.pods[podKey(name, uid(v.object))]; k != nil && !k.gone {
+		k.evicted = true
+		w.note("evict", name)
+		w.syncSoon(k)
+	}
+}
+
+func (w *world) String() string { return fmt.Sprintf("seed %d", w.seed) }

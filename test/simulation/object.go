@@ -1,0 +1,160 @@
+package simulation
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// object is an API object as JSON has it. A stored one is never changed, only replaced.
+type object = map[string]any
+
+// Kinds of objects, by their resource.
+const (
+	pods         = "pods"
+	deployments  = "deployments"
+	replicaSets  = "replicasets"
+	statefulSets = "statefulsets"
+	jobs         = "jobs"
+)
+
+type kind struct {
+	resource, name, group, apiVersion string
+	// count is the field below spec that says how many pods there are to be.
+	count string
+	// annotationsCount says that a change of annotations raises metadata.generation, as only a Deployment's does.
+	annotationsCount bool
+}
+
+func kindOf(resource string) (kind, bool) {
+	switch resource {
+	case pods:
+		return kind{resource: pods, name: "Pod", apiVersion: "v1"}, true
+	case deployments:
+		return kind{deployments, "Deployment", "apps", "apps/v1", "replicas", true}, true
+	case replicaSets:
+		return kind{replicaSets, "ReplicaSet", "apps", "apps/v1", "replicas", false}, true
+	case statefulSets:
+		return kind{statefulSets, "StatefulSet", "apps", "apps/v1", "replicas", false}, true
+	case jobs:
+		return kind{jobs, "Job", "batch", "batch/v1", "parallelism", false}, true
+	}
+	return kind{}, false
+}
+
+func clone(o object) object { return runtime.DeepCopyJSON(o) }
+
+// at returns the map below o that the path names, nil if there is none.
+func at(o object, path ...string) object {
+	for _, p := range path {
+		next, ok := o[p].(object)
+		if !ok {
+			return nil
+		}
+		o = next
+	}
+	return o
+}
+
+// need returns the map below o that the path names and makes it if there is none.
+func need(o object, path ...string) object {
+	for _, p := range path {
+		next, ok := o[p].(object)
+		if !ok {
+			next = object{}
+			o[p] = next
+		}
+		o = next
+	}
+	return o
+}
+
+func text(o object, path ...string) string {
+	last := len(path) - 1
+	s, _ := at(o, path[:last]...)[path[last]].(string)
+	return s
+}
+
+func number(o object, path ...string) int {
+	last := len(path) - 1
+	switch n := at(o, path[:last]...)[path[last]].(type) {
+	case int64:
+		return int(n)
+	case float64:
+		return int(n)
+	}
+	return 0
+}
+
+func name(o object) string      { return text(o, "metadata", "name") }
+func uid(o object) string       { return text(o, "metadata", "uid") }
+func terminating(o object) bool { return text(o, "metadata", "deletionTimestamp") != "" }
+func annotation(o object, key string) string {
+	return text(o, "metadata", "annotations", key)
+}
+
+func labels(o object) map[string]string {
+	out := map[string]string{}
+	for k, v := range at(o, "metadata", "labels") {
+		out[k], _ = v.(string)
+	}
+	return out
+}
+
+// setText sets or, with an empty value, removes a key of a map in the metadata.
+func setText(o object, field, key, value string) {
+	m := need(o, "metadata", field)
+	if value == "" {
+		delete(m, key)
+		return
+	}
+	m[key] = value
+}
+
+// controller returns kind and UID of what controls o.
+func controller(o object) (kindName, ownerName, ownerUID string) {
+	refs, _ := at(o, "metadata")["ownerReferences"].([]any)
+	for _, r := range refs {
+		ref, _ := r.(object)
+		if c, _ := ref["controller"].(bool); c {
+			return text(ref, "kind"), text(ref, "name"), text(ref, "uid")
+		}
+	}
+	return "", "", ""
+}
+
+func controlledBy(k kind, owner object) []any {
+	return []any{object{
+		"apiVersion": k.apiVersion, "kind": k.name, "name": name(owner), "uid": uid(owner), "controller": true, "blockOwnerDeletion": true,
+	}}
+}
+
+// equalBut compares two objects without these fields of the metadata.
+func equalBut(a, b object, ignored ...string) bool {
+	if !reflect.DeepEqual(without(a, "metadata"), without(b, "metadata")) {
+		return false
+	}
+	return reflect.DeepEqual(without(at(a, "metadata"), ignored...), without(at(b, "metadata"), ignored...))
+}
+
+func without(o object, keys ...string) object {
+	out := maps.Clone(o)
+	for _, k := range keys {
+		delete(out, k)
+	}
+	return out
+}
+
+func encode(o any) []byte {
+	b, err := json.Marshal(o)
+	if err != nil {
+		panic(fmt.Sprintf("simulation: an object of JSON values does not encode: %v", err))
+	}
+	return b
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

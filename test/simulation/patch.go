@@ -1,0 +1,55 @@
+package simulation
+
+import (
+	"fmt"
+
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+)
+
+// annotationLimit is Kubernetes' limit of all keys and values of an object's annotations, in bytes.
+const annotationLimit = 256 * 1024
+
+// applyPatch returns what a patch makes of v. Its error is the server's refusal.
+func applyPatch(v *version, contentType string, body []byte) (object, *failure) {
+	if len(body) > 3*1024*1024 {
+		return nil, &failure{code: 413, reason: "RequestEntityTooLarge", message: "Request entity too large: limit is 3145728"}
+	}
+	var patched []byte
+	var err error
+	switch contentType {
+	case "application/json-patch+json":
+		var patch jsonpatch.Patch
+		if patch, err = jsonpatch.DecodePatch(body); err != nil {
+			return nil, &failure{code: 400, reason: "BadRequest", message: err.Error()}
+		}
+		patched, err = patch.Apply(v.json(false))
+	case "application/merge-patch+json":
+		patched, err = jsonpatch.MergePatch(v.json(false), body)
+	default:
+		return nil, &failure{code: 415, reason: "UnsupportedMediaType", message: fmt.Sprintf("the body of the request was in an unknown format - %q", contentType)}
+	}
+	if err != nil {
+		return nil, invalid(err.Error())
+	}
+	var next object
+	if err := utiljson.Unmarshal(patched, &next); err != nil {
+		return nil, invalid(err.Error())
+	}
+	size := 0
+	for key, value := range at(next, "metadata", "annotations") {
+		s, ok := value.(string)
+		if !ok {
+			return nil, &failure{code: 400, reason: "BadRequest", message: "annotation " + key + " is not a string"}
+		}
+		size += len(key) + len(s)
+	}
+	if size > annotationLimit {
+		return nil, invalid(fmt.Sprintf("metadata.annotations: Too long: may not be more than %d bytes", annotationLimit))
+	}
+	return next, nil
+}
+
+func invalid(message string) *failure {
+	return &failure{code: 422, reason: "Invalid", message: "the server rejected our request due to an error in our request: " + message}
+}

@@ -1,0 +1,353 @@
+package simulation
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+	"k8s.io/client-go/rest"
+
+	idcontext "github.com/idalloc/idalloc/pkg/context"
+	"github.com/idalloc/idalloc/pkg/identity"
+)
+
+// process is one run of a pod's container: the production code, and the work under its id.
+type process struct {
+	w     *world
+	id    string // for the history: pod name and number of the run
+	pod   string
+	uid   string
+	node  *node
+	clock *machineClock
+
+	dead   bool // killed: what it sends does not arrive, what it believes does not count
+	ended  bool // its goroutines are done
+	frozen bool
+	thaw   chan struct{} // closed when it goes on
+	asleep []func()      // what happens when it goes on
+	held   []func()      // what arrives when it can be reached
+	calls  int
+	perKey map[string]int
+
+	cancel   context.CancelFunc
+	instance *idcontext.Instance // with Start
+	working  *identity.Identity  // what the work acts under, nil if it does not
+	last     *identity.Identity  // the last that Start told
+	launched bool
+	failure  error
+	done     chan struct{}
+}
+
+func (w *world) newProcess(pod, uid string, run int, on *node) *process {
+	p := &process{
+		w: w, id: pod + "#" + strconv.Itoa(run), pod: pod, uid: uid, node: on, perKey: map[string]int{}, done: make(chan struct{}),
+	}
+	p.clock = &machineClock{p: p, offset: on.offset, rate: on.rate}
+	return p
+}
+
+// callDice returns the dice of one request. They depend on what it asks for, and on how often that was asked before.
+func (p *process) callDice(c *call) *dice {
+	p.w.mu.Lock()
+	defer p.w.mu.Unlock()
+	key := c.key()
+	p.perKey[key]++
+	return p.w.dice("call", p.id, p.uid, key, strconv.Itoa(p.perKey[key]))
+}
+
+// hold keeps what arrives for later if the process cannot be reached.
+func (p *process) hold(do func()) bool {
+	switch {
+	case p.dead:
+		return true
+	case p.frozen || p.node.cut:
+		p.held = append(p.held, do)
+		return true
+	}
+	return false
+}
+
+// whenAwake runs do now, or when the process goes on.
+func (p *process) whenAwake(do func()) {
+	if p.frozen {
+		p.asleep = append(p.asleep, do)
+		return
+	}
+	do()
+}
+
+// thawed blocks while the process is suspended.
+func (p *process) thawed() {
+	for {
+		p.w.mu.Lock()
+		frozen, thaw := p.frozen, p.thaw
+		p.w.mu.Unlock()
+		if !frozen {
+			return
+		}
+		<-thaw
+	}
+}
+
+func (p *process) freeze() {
+	if p.frozen || p.dead || p.ended {
+		return
+	}
+	p.frozen, p.thaw = true, make(chan struct{})
+	p.w.note("suspend", p.id)
+}
+
+func (p *process) goOn() {
+	if !p.frozen {
+		return
+	}
+	p.frozen = false
+	close(p.thaw)
+	p.w.note("resume", p.id)
+	asleep := p.asleep
+	p.asleep = nil
+	for _, do := range asleep {
+		do()
+	}
+	p.reach()
+}
+
+// reach delivers what arrived while the process could not be reached.
+func (p *process) reach() {
+	if p.frozen || p.node.cut {
+		return
+	}
+	held := p.held
+	p.held = nil
+	if p.dead {
+		return
+	}
+	for _, do := range held {
+		do()
+	}
+}
+
+// kill ends the process between any two of its steps. Requests that are under way may still arrive.
+func (p *process) kill() {
+	if p.dead || p.ended {
+		return
+	}
+	p.w.note("kill", p.id)
+	p.dead = true
+	p.working = nil
+	p.goOn()
+	p.cancel()
+}
+
+// terminate is SIGTERM.
+func (p *process) terminate() {
+	p.w.note("terminate", p.id)
+	p.whenAwake(p.cancel)
+}
+
+// belief is what the process acts under at this moment, nil if it does not act. A suspended process does not act;
+// without strict mode its id is its own all the same.
+func (p *process) belief() *identity.Identity {
+	strict := p.w.profile.fenceAfter > 0
+	if p.dead || p.ended || (strict && p.frozen) {
+		return nil
+	}
+	if p.working != nil {
+		return p.working
+	}
+	if p.instance != nil {
+		if now := p.instance.Current(); now.Assigned() {
+			return &now
+		}
+	}
+	return nil
+}
+
+// launch starts the production code.
+func (p *process) launch() {
+	ctx, cancel := context.WithCancel(context.Background())
+	p.cancel, p.launched = cancel, true
+	o := idcontext.Options{
+		PodName: p.pod, PodNamespace: namespace, FenceAfter: p.w.profile.fenceAfter, Clock: p.clock, Log: p.log(),
+		Config: &rest.Config{Host: "http://simulation.invalid", QPS: -1, Transport: transport{p: p}},
+	}
+	go func() {
+		defer close(p.done)
+		defer cancel()
+		var err error
+		if p.w.profile.start {
+			err = p.runStart(ctx, o)
+		} else {
+			err = idcontext.Run(ctx, o, p.work)
+		}
+		p.w.alone(func() { p.finished(err) })
+	}()
+}
+
+func (p *process) log() logr.Logger {
+	if p.w.trace == nil {
+		return logr.Discard()
+	}
+	return funcr.New(func(_, line string) {
+		p.w.alone(func() {
+			if !p.dead {
+				p.w.note("log", p.id, line)
+			}
+		})
+	}, funcr.Options{Verbosity: 1})
+}
+
+func (p *process) finished(err error) {
+	p.ended = true
+	p.working = nil
+	p.failure = err
+	if p.dead {
+		return
+	}
+	why := ""
+	if err != nil {
+		why = err.Error()
+	}
+	p.w.step("exit", p.id, why)
+	p.w.kubeletSees(p.pod, p.uid)
+}
+
+// work is the function of Run: it acts until its context ends, and then needs a while to stop.
+func (p *process) work(ctx context.Context, id identity.Identity) error {
+	p.w.alone(func() {
+		if p.dead {
+			return
+		}
+		p.begin(id)
+	})
+	<-ctx.Done()
+	p.stopping()
+	p.w.alone(func() { p.stop() })
+	return ctx.Err()
+}
+
+// stopping blocks for as long as the work needs to stop. A process that was suspended finds its step too old.
+func (p *process) stopping() {
+	var long time.Duration
+	p.w.alone(func() {
+		if p.dead || p.working == nil {
+			return
+		}
+		d := p.w.dice("stop", p.id, strconv.FormatInt(p.working.Epoch, 10), strconv.Itoa(p.working.Count))
+		long = min(d.tail(p.w.profile.stop), 9*time.Second)
+	})
+	if long == 0 {
+		return
+	}
+	timer := time.NewTimer(long)
+	defer timer.Stop()
+	<-timer.C
+	p.thawed()
+}
+
+func (p *process) begin(id identity.Identity) {
+	p.working = &id
+	p.w.step("begin", p.id, strconv.Itoa(id.ID), strconv.Itoa(id.Count), strconv.FormatInt(id.Epoch, 10))
+	p.w.judge.look()
+	p.w.kubeletSees(p.pod, p.uid)
+}
+
+func (p *process) stop() {
+	if p.working == nil {
+		return
+	}
+	p.w.step("stop", p.id, strconv.Itoa(p.working.ID))
+	p.working = nil
+	p.w.kubeletSees(p.pod, p.uid)
+}
+
+// runStart is a workload with a loop of its own: it asks Current before every step.
+func (p *process) runStart(ctx context.Context, o idcontext.Options) error {
+	if p.w.profile.handsOver {
+		o.Stopped = p.stopped
+	}
+	instance, err := idcontext.Start(ctx, o)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil //nolint:nilerr // it was told to end
+		}
+		return err
+	}
+	p.w.alone(func() { p.instance = instance })
+	heard := make(chan struct{})
+	go func() {
+		defer close(heard)
+		for id := range instance.Changes() {
+			p.w.alone(func() { p.heard(id) })
+		}
+	}()
+	for ctx.Err() == nil && instance.Healthy() == nil {
+		timer := time.NewTimer(5 * time.Second)
+		select {
+		case <-ctx.Done():
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
+	p.thawed()
+	failed := instance.Healthy()
+	release, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	p.w.alone(func() { p.instance = nil })
+	if err := instance.Close(release); err != nil && failed == nil && ctx.Err() == nil {
+		failed = err
+	}
+	closeFully(instance, heard)
+	if ctx.Err() != nil {
+		return nil
+	}
+	return failed
+}
+
+// closeFully closes an instance again whose Close took too long, until nothing of it is left.
+func closeFully(instance *idcontext.Instance, heard <-chan struct{}) {
+	for {
+		timer := time.NewTimer(time.Millisecond)
+		select {
+		case <-heard:
+			timer.Stop()
+			return
+		case <-timer.C:
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		_ = instance.Close(ctx) // it is asked again
+		cancel()
+	}
+}
+
+func (p *process) heard(id identity.Identity) {
+	if p.dead {
+		return
+	}
+	if id.Assigned() {
+		p.last = &id
+	}
+	p.w.step("heard", p.id, string(id.State), strconv.Itoa(id.ID), strconv.Itoa(id.Count), strconv.FormatInt(id.Epoch, 10))
+	p.w.judge.look()
+	p.w.kubeletSees(p.pod, p.uid)
+}
+
+// stopped is the Stopped callback: the work acts a little longer.
+func (p *process) stopped(ctx context.Context) error {
+	p.w.alone(func() {
+		if !p.dead && p.instance != nil {
+			p.working = p.last
+		}
+	})
+	timer := time.NewTimer(p.w.profile.stop)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	p.thawed()
+	p.w.alone(func() { p.working = nil })
+	return ctx.Err()
+}

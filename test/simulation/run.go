@@ -1,0 +1,143 @@
+package simulation
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+)
+
+// Result is what came of one history.
+type Result struct {
+	Seed       uint64
+	Steps      int
+	Lines      int
+	Sum        uint64 // of every line of the history
+	Virtual    time.Duration
+	Violations []string
+	Faults     map[string]int
+	List       []Fault
+	About      string
+}
+
+const (
+	// patience is how long after the last fault a workload may need until every slot is held: a refused hand-over is
+	// tried again after up to ten minutes, and an image's back-off may take minutes, too.
+	patience = 30 * time.Minute
+	// resting is how long it is watched after that.
+	resting = 3 * time.Minute
+)
+
+// Play runs one history in a bubble of testing/synctest. faults replaces what the seed draws, if it is not nil; names
+// selects kinds or families of faults.
+func Play(seed uint64, names []string, faults []Fault, trace io.Writer) Result {
+	d := derive(seed, "world")
+	time.Sleep(d.span(0, time.Hour)) // in a bubble: it makes Go's own randomness, too, a function of the seed
+	profile := drawProfile(d)
+	w := newWorld(seed, profile)
+	w.trace = trace
+	if faults == nil {
+		faults = drawFaults(seed, profile, names)
+	}
+	w.alone(func() {
+		w.note("profile", fmt.Sprintf("%+v", profile))
+		w.makeNodes()
+		w.createOwner(profile.count, 1)
+		w.collect()
+		w.schedule(faults)
+	})
+	w.sleep(profile.chaos)
+	w.alone(w.heal)
+	if w.settle() {
+		w.rest()
+	}
+	w.shutDown()
+	result := Result{
+		Seed: seed, Steps: w.steps, Lines: w.lines, Virtual: w.now(), Faults: w.faults, List: faults,
+		Sum: w.sum.Sum64(), About: fmt.Sprintf("%+v", profile),
+	}
+	for _, v := range w.judge.violations {
+		result.Violations = append(result.Violations, v.String())
+	}
+	return result
+}
+
+// sleep lets the world run, and looks at it on the way.
+func (w *world) sleep(d time.Duration) {
+	time.Sleep(d)
+	w.alone(w.judge.look)
+}
+
+// settle waits until every slot is held.
+func (w *world) settle() bool {
+	missing := ""
+	for until := w.now() + patience; w.now() < until; {
+		w.sleep(time.Second)
+		w.alone(func() { missing = w.judge.settled() })
+		if missing == "" {
+			return true
+		}
+	}
+	w.alone(func() { w.judge.report(density, "%s after the last fault: %s", patience, missing) })
+	return false
+}
+
+// rest watches a settled workload, that must ask little and must not move.
+func (w *world) rest() {
+	w.sleep(time.Minute) // news may still be under way
+	var before map[*process]int
+	ids := map[string]int{}
+	w.alone(func() {
+		before = w.judge.calls()
+		for _, p := range w.running() {
+			if b := p.belief(); b != nil {
+				ids[p.uid] = b.ID
+			}
+		}
+	})
+	w.sleep(resting)
+	w.alone(func() {
+		w.judge.checkCalls(before, resting)
+		if missing := w.judge.settled(); missing != "" {
+			w.judge.report(density, "%s after it had settled: %s", resting, missing)
+		}
+		for _, p := range w.running() {
+			b := p.belief()
+			if id, had := ids[p.uid]; had && (b == nil || b.ID != id) {
+				w.judge.report(moves, "%s had id %d and has another one for no reason", p.id, id)
+			}
+		}
+	})
+}
+
+// shutDown ends all processes; each of their goroutines must end, too, or the bubble never does.
+func (w *world) shutDown() {
+	var all []*process
+	w.alone(func() {
+		w.judge.checkBusy()
+		w.closing = true
+		w.scale(w.owner(), 0)
+		all = w.running()
+		for i, p := range all {
+			if i%2 == 0 {
+				p.terminate()
+			}
+		}
+	})
+	time.Sleep(time.Minute)
+	w.alone(func() {
+		w.note("end", strconv.Itoa(w.steps))
+		for _, p := range w.running() {
+			all = append(all, p)
+			p.kill()
+		}
+		for _, k := range w.pods {
+			k.gone = true
+		}
+	})
+	for _, p := range all {
+		if p.launched {
+			<-p.done
+		}
+	}
+}

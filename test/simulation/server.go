@@ -1,0 +1,385 @@
+package simulation
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"k8s.io/apimachinery/pkg/fields"
+	k8slabels "k8s.io/apimachinery/pkg/labels"
+)
+
+// version is one moment of a stored object.
+type version struct {
+	kind kind
+	name string
+	rv   int64
+	at   time.Duration
+	// object is nil when it is deleted.
+	object object
+	before *version
+	// managers are who owns which annotations.
+	managers managers
+	// whole and metadata are the JSON of the object and of its metadata alone, made when they are asked for.
+	whole, metadata []byte
+}
+
+func (v *version) exists() bool { return v != nil && v.object != nil }
+
+// deleted is the version that a watch shows when v went away: v as it was, at a newer resourceVersion.
+func (v *version) deleted(rv int64) *version {
+	last := clone(v.object)
+	last["metadata"].(object)["resourceVersion"] = strconv.FormatInt(rv, 10) //nolint:forcetypeassert // every object has them
+	return &version{kind: v.kind, name: v.name, rv: rv, object: last}
+}
+
+func (v *version) json(metadataOnly bool) []byte {
+	if !metadataOnly {
+		if v.whole == nil {
+			v.whole = encode(v.object)
+		}
+		return v.whole
+	}
+	if v.metadata == nil {
+		v.metadata = encode(object{"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": v.object["metadata"]})
+	}
+	return v.metadata
+}
+
+// server is the simulated API server with its etcd.
+type server struct {
+	w         *world
+	rv        int64
+	oldest    int64 // a watch from before it is expired
+	current   map[string]map[string]*version
+	log       map[string][]*version // of each resource, in order
+	uids      int
+	watchers  map[string][]*stream
+	selectors map[string]k8slabels.Selector
+	fields    map[string]fields.Selector
+	// refusals are what an administrator took away, by verb and resource ("patch pods").
+	refusals map[string]bool
+	// quota keeps controllers from making pods, admission keeps everybody from changing owners.
+	quota, admission bool
+	down             bool
+	requests         map[string]int // by what came of them
+}
+
+func newServer(w *world) *server {
+	s := &server{
+		w: w, rv: 1000, current: map[string]map[string]*version{}, log: map[string][]*version{}, watchers: map[string][]*stream{},
+		selectors: map[string]k8slabels.Selector{}, fields: map[string]fields.Selector{}, refusals: map[string]bool{}, requests: map[string]int{},
+	}
+	for _, resource := range []string{pods, deployments, replicaSets, statefulSets, jobs} {
+		s.current[resource] = map[string]*version{}
+	}
+	return s
+}
+
+func (s *server) get(resource, name string) *version {
+	if v := s.current[resource][name]; v.exists() {
+		return v
+	}
+	return nil
+}
+
+// objects returns the objects of a resource as they are now, by name.
+func (s *server) objects(resource string) []*version {
+	out := make([]*version, 0, len(s.current[resource]))
+	for _, name := range sortedKeys(s.current[resource]) {
+		if v := s.current[resource][name]; v.exists() {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// objectsAt returns the objects as they were at a resourceVersion.
+func (s *server) objectsAt(resource string, rv int64) []*version {
+	var out []*version
+	for _, name := range sortedKeys(s.current[resource]) {
+		v := s.current[resource][name]
+		for v != nil && v.rv > rv {
+			v = v.before
+		}
+		if v.exists() {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// rvAgo is the newest resourceVersion of a resource that is at least this old.
+func (s *server) rvAgo(resource string, age time.Duration) int64 {
+	log := s.log[resource]
+	limit := s.w.now() - age
+	i, _ := slices.BinarySearchFunc(log, limit, func(v *version, t time.Duration) int {
+		if v.at <= t {
+			return -1
+		}
+		return 1
+	})
+	if i == 0 {
+		return s.oldest
+	}
+	if i == len(log) {
+		return s.rv
+	}
+	return log[i-1].rv
+}
+
+// writer says who writes, and how managedFields are to note it.
+type writer struct {
+	manager string
+	// apply is a server-side apply: it starts tracking where managedFields were cleared.
+	apply bool
+	// status is a write of the status subresource.
+	status bool
+}
+
+// put stores next. It returns the stored version; one that changes nothing is the one before.
+func (s *server) put(k kind, next object, by writer) *version {
+	old := s.current[k.resource][name(next)]
+	meta := need(next, "metadata")
+	var owners managers
+	if old.exists() {
+		for _, fixed := range []string{"name", "namespace", "uid", "creationTimestamp"} {
+			meta[fixed] = old.object["metadata"].(object)[fixed] //nolint:forcetypeassert // every object has them
+		}
+		meta["generation"] = s.generation(k, old.object, next)
+		owners = old.managers.updated(old.object, next, by)
+		if equalBut(old.object, next, "resourceVersion", "managedFields") && owners.equal(old.managers) {
+			return old
+		}
+	} else {
+		s.uids++
+		meta["uid"] = fmt.Sprintf("uid-%d", s.uids)
+		meta["namespace"] = namespace
+		meta["creationTimestamp"] = s.w.wall().Format(time.RFC3339)
+		meta["generation"] = int64(1)
+		next["kind"], next["apiVersion"] = k.name, k.apiVersion
+		owners = managers{}.updated(object{}, next, by)
+	}
+	s.rv++
+	meta["resourceVersion"] = strconv.FormatInt(s.rv, 10)
+	if k.resource != pods { // nobody looks at a pod's
+		owners.write(meta)
+	}
+	v := &version{kind: k, name: name(next), rv: s.rv, at: s.w.now(), object: next, before: old, managers: owners}
+	s.keep(v)
+	return v
+}
+
+// generation follows the spec, and for a Deployment the annotations too.
+func (s *server) generation(k kind, old, next object) int64 {
+	generation := int64(number(old, "metadata", "generation"))
+	same := equalBut(object{"spec": old["spec"]}, object{"spec": next["spec"]})
+	if k.annotationsCount {
+		same = same && equalBut(at(old, "metadata", "annotations"), at(next, "metadata", "annotations"))
+	}
+	if same {
+		return generation
+	}
+	return generation + 1
+}
+
+// remove deletes an object for good.
+func (s *server) remove(v *version) {
+	s.rv++
+	s.keep(&version{kind: v.kind, name: v.name, rv: s.rv, at: s.w.now(), before: v})
+}
+
+func (s *server) keep(v *version) {
+	s.current[v.kind.resource][v.name] = v
+	s.log[v.kind.resource] = append(s.log[v.kind.resource], v)
+	for _, st := range s.watchers[v.kind.resource] {
+		st.hear(v)
+	}
+	s.w.changed(v)
+}
+
+// change stores what edit makes of an object; it does nothing when there is none.
+func (s *server) change(resource, name string, by writer, edit func(object)) {
+	old := s.get(resource, name)
+	if old == nil {
+		return
+	}
+	next := clone(old.object)
+	edit(next)
+	s.put(old.kind, next, by)
+}
+
+// remove marks a pod for deletion, as DELETE with a grace period does; another object goes at once.
+func (s *server) deletePod(name string, grace time.Duration) {
+	s.change(pods, name, writer{manager: "kube-controller-manager"}, func(o object) {
+		if terminating(o) {
+			return
+		}
+		meta := need(o, "metadata")
+		meta["deletionTimestamp"] = s.w.wall().Add(grace).Format(time.RFC3339)
+		meta["deletionGracePeriodSeconds"] = int64(grace / time.Second)
+	})
+}
+
+func (s *server) selector(label string) k8slabels.Selector {
+	sel, ok := s.selectors[label]
+	if !ok {
+		var err error
+		if sel, err = k8slabels.Parse(label); err != nil {
+			panic(fmt.Sprintf("simulation: label selector %q: %v", label, err))
+		}
+		s.selectors[label] = sel
+	}
+	return sel
+}
+
+func (s *server) fieldSelector(field string) fields.Selector {
+	sel, ok := s.fields[field]
+	if !ok {
+		var err error
+		if sel, err = fields.ParseSelector(field); err != nil {
+			panic(fmt.Sprintf("simulation: field selector %q: %v", field, err))
+		}
+		s.fields[field] = sel
+	}
+	return sel
+}
+
+// filter is what a list or a watch asks for.
+type filter struct {
+	label k8slabels.Selector
+	field fields.Selector
+}
+
+func (s *server) filter(label, field string) filter {
+	return filter{label: s.selector(label), field: s.fieldSelector(field)}
+}
+
+func (f filter) matches(v *version) bool {
+	if !v.exists() {
+		return false
+	}
+	set := fields.Set{"metadata.name": v.name, "status.phase": text(v.object, "status", "phase")}
+	return f.field.Matches(set) && f.label.Matches(k8slabels.Set(labels(v.object)))
+}
+
+// managers are the field managers and the annotations that each owns. Cleared managers track nothing until
+// the next server-side apply, as on the real server.
+type managers struct {
+	owned   map[string]map[string]bool
+	cleared bool
+}
+
+func (m managers) equal(o managers) bool {
+	return m.cleared == o.cleared && maps.EqualFunc(m.owned, o.owned, maps.Equal[map[string]bool, map[string]bool])
+}
+
+// beforeApply is the manager to whom the real server gives all fields that were there when tracking begins.
+const beforeApply = "before-first-apply"
+
+// updated returns who owns what after the change from old to next.
+func (m managers) updated(old, next object, by writer) managers {
+	was, is := at(old, "metadata", "annotations"), at(next, "metadata", "annotations")
+	if fieldsCleared(old, next) {
+		return managers{cleared: true}
+	}
+	if m.cleared && !by.apply {
+		return m
+	}
+	out := managers{owned: map[string]map[string]bool{}}
+	for manager, keys := range m.owned {
+		out.owned[manager] = maps.Clone(keys)
+	}
+	if m.cleared {
+		for key := range was {
+			out.own(beforeApply, key)
+		}
+	}
+	for key := range was {
+		if _, still := is[key]; !still {
+			out.disown(key)
+		}
+	}
+	manager := by.manager
+	if by.apply {
+		manager += "/apply"
+	}
+	if by.status {
+		manager += "/status"
+	}
+	for key, value := range is {
+		if before, there := was[key]; there && before == value {
+			continue
+		}
+		out.disown(key)
+		out.own(manager, key)
+	}
+	return out
+}
+
+// fieldsCleared reports that a client set managedFields to an empty list.
+func fieldsCleared(old, next object) bool {
+	before, _ := at(old, "metadata")["managedFields"].([]any)
+	after, there := at(next, "metadata")["managedFields"].([]any)
+	if len(before) == 0 || !there {
+		return false
+	}
+	if len(after) == 1 {
+		only, _ := after[0].(object)
+		return len(only) == 0
+	}
+	return len(after) == 0
+}
+
+func (m managers) own(manager, key string) {
+	if m.owned[manager] == nil {
+		m.owned[manager] = map[string]bool{}
+	}
+	m.owned[manager][key] = true
+}
+
+func (m managers) disown(key string) {
+	for manager, keys := range m.owned {
+		delete(keys, key)
+		if len(keys) == 0 {
+			delete(m.owned, manager)
+		}
+	}
+}
+
+// write puts m into metadata as the real server shows it.
+func (m managers) write(meta object) {
+	delete(meta, "managedFields")
+	var entries []any
+	for _, id := range sortedKeys(m.owned) {
+		annotations := object{}
+		for key := range m.owned[id] {
+			annotations["f:"+key] = object{}
+		}
+		manager, operation, subresource := managerOf(id)
+		entry := object{
+			"manager": manager, "operation": operation, "apiVersion": "v1", "fieldsType": "FieldsV1",
+			"fieldsV1": object{"f:metadata": object{"f:annotations": annotations}},
+		}
+		if subresource != "" {
+			entry["subresource"] = subresource
+		}
+		entries = append(entries, entry)
+	}
+	if len(entries) > 0 {
+		meta["managedFields"] = entries
+	}
+}
+
+func managerOf(id string) (manager, operation, subresource string) {
+	const apply, status = "/apply", "/status"
+	switch {
+	case len(id) > len(apply) && id[len(id)-len(apply):] == apply:
+		return id[:len(id)-len(apply)], "Apply", ""
+	case len(id) > len(status) && id[len(id)-len(status):] == status:
+		return id[:len(id)-len(status)], "Update", "status"
+	}
+	return id, "Update", ""
+}

@@ -1,0 +1,268 @@
+package simulation
+
+import (
+	"fmt"
+	"hash"
+	"hash/fnv"
+	"io"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	namespace = "sim"
+	ownerName = "worker"
+)
+
+// profile is what a history is about, drawn from its seed.
+type profile struct {
+	resource string
+	count    int
+	nodes    int
+	// fenceAfter is that of strict mode, zero without it.
+	fenceAfter time.Duration
+	// start says that the workload uses Start and asks Current, not Run.
+	start bool
+	// handsOver says that a Start workload has a Stopped callback.
+	handsOver          bool
+	surge, unavailable int
+	latency            time.Duration // of a request, one way, on average
+	watchLag, cacheLag time.Duration
+	watchList          bool
+	grace              time.Duration // of a pod's deletion
+	stop               time.Duration // what the work needs to stop, on average
+	chaos              time.Duration // how long there are faults
+}
+
+func drawProfile(d *dice) profile {
+	p := profile{
+		resource:  pick(d, []string{deployments, deployments, deployments, statefulSets, statefulSets, replicaSets, jobs}),
+		count:     d.between(1, 4),
+		nodes:     d.between(2, 3),
+		start:     d.chance(0.25),
+		latency:   d.span(500*time.Microsecond, 30*time.Millisecond),
+		watchLag:  d.span(time.Millisecond, 300*time.Millisecond),
+		cacheLag:  d.span(time.Millisecond, 2*time.Second),
+		watchList: d.chance(0.8),
+		grace:     pick(d, []time.Duration{5 * time.Second, 30 * time.Second}),
+		stop:      d.span(time.Millisecond, 2*time.Second),
+		chaos:     d.span(time.Minute, 6*time.Minute),
+	}
+	p.handsOver = !p.start || d.chance(0.7)
+	if d.chance(0.3) {
+		p.fenceAfter = d.span(3*time.Second, 30*time.Second)
+	}
+	p.surge, p.unavailable = d.between(0, 2), d.between(0, 1)
+	if !p.handsOver || p.surge == 0 {
+		p.unavailable = max(1, p.unavailable)
+	}
+	return p
+}
+
+// network is how requests fare at this moment, as probabilities.
+type network struct {
+	lostRequest, lostResponse, duplicate, late, failed float64
+	slower                                             float64 // factor of all delays
+	silent                                             float64 // of an event to be minutes late
+}
+
+// world is one history under way.
+type world struct {
+	seed    uint64
+	start   time.Time
+	profile profile
+	trace   io.Writer // nil for none
+
+	mu        sync.Mutex
+	server    *server
+	net       network
+	nodes     []*node
+	processes []*process
+	pods      map[string]*kubeletPod
+	pending   map[string]bool // reconciliations that are due
+	judge     *judge
+	steps     int
+	faults    map[string]int
+	sum       hash.Hash64
+	lines     int
+	quiet     bool // the faults are over
+	closing   bool // the workload is being removed
+	podNumber int
+	relabels  map[string]bool
+	left      int // goroutines of the world under way
+	drift     bool
+}
+
+func newWorld(seed uint64, p profile) *world {
+	w := &world{
+		seed: seed, start: time.Now(), profile: p, pods: map[string]*kubeletPod{}, pending: map[string]bool{},
+		faults: map[string]int{}, sum: fnv.New64a(), relabels: map[string]bool{},
+	}
+	w.net = network{slower: 1}
+	w.server = newServer(w)
+	w.judge = newJudge(w)
+	return w
+}
+
+// now is the time since the beginning.
+func (w *world) now() time.Duration { return time.Since(w.start) }
+
+// wall is what a right clock shows.
+func (w *world) wall() time.Time { return time.Now().UTC() }
+
+// dice returns dice of their own.
+func (w *world) dice(words ...string) *dice { return derive(w.seed, words...) }
+
+// after runs do at a later moment, alone.
+func (w *world) after(d time.Duration, do func()) {
+	time.AfterFunc(max(d, 1), func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.judge.look()
+		do()
+	})
+}
+
+// alone runs do while nothing else changes the world.
+func (w *world) alone(do func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	do()
+}
+
+// step counts and notes one event.
+func (w *world) step(what string, about ...string) {
+	w.steps++
+	w.note(what, about...)
+}
+
+// note adds a line to the history.
+func (w *world) note(what string, about ...string) {
+	w.lines++
+	line := fmt.Appendf(nil, "%14.9f %-9s %s\n", w.now().Seconds(), what, strings.Join(about, " "))
+	_, _ = w.sum.Write(line) // a hash never fails
+	if w.trace != nil {
+		_, _ = w.trace.Write(line)
+	}
+}
+
+// delay is what a request takes, one way.
+func (w *world) delay(d *dice) time.Duration {
+	return time.Duration(w.net.slower * float64(d.tail(w.profile.latency)))
+}
+
+// eventDelay is what a watch event takes.
+func (w *world) eventDelay(d *dice) time.Duration {
+	if d.chance(w.net.silent) {
+		return d.span(10*time.Second, 3*time.Minute)
+	}
+	return time.Duration(w.net.slower * float64(d.tail(w.profile.watchLag)))
+}
+
+// route sends a request on its way.
+func (w *world) route(c *call) {
+	p := c.p
+	p.calls++
+	switch {
+	case p.dead:
+		w.after(c.dice.span(time.Millisecond, 2*time.Millisecond), func() { c.finish(answer{err: errDead}) })
+		return
+	case p.frozen:
+		p.asleep = append(p.asleep, func() { w.route(c) })
+		return
+	case p.node.cut:
+		w.after(c.dice.span(time.Second, 20*time.Second), func() { c.finish(answer{err: errReset}) })
+		return
+	}
+	d := c.dice
+	go1 := w.delay(d)
+	if d.chance(w.net.lostRequest) {
+		w.faults["lost request"]++
+		w.lose(c)
+		return
+	}
+	if d.chance(w.net.late) {
+		w.faults["late request"]++
+		go1 += d.span(time.Second, 90*time.Second)
+	}
+	if c.verb == "patch" && d.chance(w.net.duplicate) {
+		w.faults["duplicated request"]++
+		w.after(go1+d.tail(2*time.Second), func() { w.arrive(c, true) })
+	}
+	w.after(go1, func() { w.arrive(c, false) })
+}
+
+// lose ends a call without an answer: its connection breaks, or it hangs.
+func (w *world) lose(c *call) {
+	if c.dice.chance(0.5) {
+		w.after(c.dice.tail(time.Second), func() { c.finish(answer{err: errReset}) })
+	}
+}
+
+// arrive is a request at the server. Nobody waits for the answer to a copy.
+func (w *world) arrive(c *call, isCopy bool) {
+	if c.p.dead && c.verb != "patch" {
+		return
+	}
+	d := c.dice
+	if isCopy {
+		d = derive(d.next(), "copy")
+	}
+	var a answer
+	applied := true
+	switch {
+	case w.server.down:
+		a = answer{err: errRefused}
+	case d.chance(w.net.failed):
+		w.faults["server error"]++
+		var before bool
+		a, before = serverError(d)
+		if !before {
+			w.server.serve(c) // it fails after it did it
+		}
+		applied = false
+	default:
+		a = w.server.serve(c)
+	}
+	w.step("request", c.p.id, c.verb, c.resource, c.name, fmt.Sprint(a.code), fmt.Sprint(isCopy))
+	if isCopy {
+		return
+	}
+	if applied && d.chance(w.net.lostResponse) {
+		w.faults["lost response"]++
+		if a.stream != nil {
+			a.stream.forget()
+		}
+		w.lose(c)
+		return
+	}
+	w.after(w.delay(d), func() { c.finish(a) })
+}
+
+// serverError is an answer of a server in trouble; before says that it did nothing.
+func serverError(d *dice) (a answer, before bool) {
+	switch d.below(5) {
+	case 0:
+		return refuse(500, "InternalError", "Internal error occurred: etcdserver: leader changed"), d.chance(0.5)
+	case 1:
+		return refuse(503, "ServiceUnavailable", "the server is currently unable to handle the request"), true
+	case 2:
+		return refuse(504, "Timeout", "the server was unable to return a response in the time allotted"), d.chance(0.5)
+	case 3:
+		return refuse(429, "TooManyRequests", "the server has received too many requests"), true
+	}
+	return refuse(409, "Conflict", "Operation cannot be fulfilled: the object has been modified; please apply your changes to the latest version and try again"), true
+}
+
+// changed is told of every stored change.
+func (w *world) changed(v *version) {
+	w.note("stored", v.kind.resource, v.name, fmt.Sprint(v.rv))
+	w.judge.stored(v)
+	switch v.kind.resource {
+	case pods:
+		w.kubeletHears(v)
+	case deployments, statefulSets, jobs:
+	}
+	w.wakeControllers(v)
+}
