@@ -47,6 +47,8 @@ type judge struct {
 	// excused is the last moment at which a pod may have had a reason to move.
 	excused time.Duration
 	told    map[string]bool
+	// damaged says that somebody else may have erased the owner's epoch.
+	damaged bool
 	count   int
 }
 
@@ -98,7 +100,7 @@ func (j *judge) excusedPair(a, b *process) bool {
 func (j *judge) began(p *process, b identity.Identity) {
 	last, known := j.byID[b.ID]
 	switch {
-	case !known:
+	case !known, j.damaged && j.w.profile.skew > 0: // what remembers the epochs may be lost, and only clocks are left
 	case last.p.uid != p.uid && b.Epoch <= last.token:
 		j.report(token, "id %d: %s has %d, its predecessor %s had %d", b.ID, p.id, b.Epoch, last.p.id, last.token)
 	case last.p.uid == p.uid && b.Epoch < last.token:

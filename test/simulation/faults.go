@@ -178,6 +178,7 @@ func (w *world) schedule(faults []Fault) {
 			if k.excuses {
 				w.judge.excuse()
 			}
+			w.judge.damaged = w.judge.damaged || slices.Contains(k.families, Foreign) || slices.Contains(k.families, Receipts)
 			k.inject(w, f, &dice{state: f.Draw})
 		})
 	}
@@ -397,7 +398,12 @@ func (w *world) forsake(v *version) {
 func relabel(w *world, _ Fault, d *dice) {
 	if v := w.somePod(d); v != nil {
 		w.relabels[v.name] = true
-		w.server.change(pods, v.name, writer{manager: "kubectl-label"}, func(o object) { setText(o, "labels", appLabel, "debug") })
+		w.server.change(pods, v.name, writer{manager: "kubectl-label"}, func(o object) {
+			setText(o, "labels", appLabel, "debug")
+			if d.chance(0.5) {
+				setText(o, "labels", assignment.InstanceIDLabel, "")
+			}
+		})
 	}
 }
 

@@ -18,6 +18,8 @@ type Result struct {
 	Faults     map[string]int
 	List       []Fault
 	About      string
+	// Kept are the indexes of the faults that are enough, after shrinking.
+	Kept []string
 }
 
 const (
@@ -28,16 +30,19 @@ const (
 	resting = 3 * time.Minute
 )
 
-// Play runs one history in a bubble of testing/synctest. faults replaces what the seed draws, if it is not nil; names
-// selects kinds or families of faults.
-func Play(seed uint64, names []string, faults []Fault, trace io.Writer) Result {
+// Play runs one history in a bubble of testing/synctest. names selects kinds or families of
+// faults; keep, if it is not nil, leaves out those of the drawn faults for which it is false.
+func Play(seed uint64, names []string, keep func(i int) bool, trace io.Writer) Result {
 	d := derive(seed, "world")
 	time.Sleep(d.span(0, time.Hour)) // in a bubble: it makes Go's own randomness, too, a function of the seed
 	profile := drawProfile(d)
 	w := newWorld(seed, profile)
 	w.trace = trace
-	if faults == nil {
-		faults = drawFaults(seed, profile, names)
+	var faults []Fault
+	for i, f := range drawFaults(seed, profile, names) {
+		if keep == nil || keep(i) {
+			faults = append(faults, f)
+		}
 	}
 	w.alone(func() {
 		w.note("profile", fmt.Sprintf("%+v", profile))
@@ -115,7 +120,6 @@ func (w *world) shutDown() {
 	var all []*process
 	w.alone(func() {
 		w.judge.checkBusy()
-		w.closing = true
 		w.scale(w.owner(), 0)
 		all = w.running()
 		for i, p := range all {
@@ -140,4 +144,5 @@ func (w *world) shutDown() {
 			<-p.done
 		}
 	}
+	w.alone(func() { w.over = true })
 }

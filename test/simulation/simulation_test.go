@@ -2,58 +2,188 @@ package simulation
 
 import (
 	"bufio"
+	"encoding/json"
 	"flag"
+	"fmt"
 	"os"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 )
 
+//nolint:gochecknoglobals // flags
 var (
-	seedFlag   = flag.Uint64("seed", 0, "play this seed alone, and show its history with -trace")
-	seedsFlag  = flag.Int("seeds", 20, "how many seeds to play")
-	firstFlag  = flag.Uint64("first", 1, "the first seed")
-	faultsFlag = flag.String("faults", "", "kinds or families of faults, separated by commas; empty is all")
-	traceFlag  = flag.String("trace", "", "write the history into this file")
+	seedFlag    = flag.Uint64("seed", 0, "play this seed alone")
+	seedsFlag   = flag.Int("seeds", 0, "how many seeds to play; 0 is what fits into -minutes, or a small number")
+	minutesFlag = flag.Float64("minutes", 0, "for how long to play; 0 is until -seeds are played")
+	firstFlag   = flag.Uint64("first", 1, "the first seed")
+	strideFlag  = flag.Uint64("stride", 1, "play every so manieth seed")
+	faultsFlag  = flag.String("faults", "", "kinds or families of faults, separated by commas; empty is all")
+	onlyFlag    = flag.String("only", "", "with -seed: of the drawn faults only these, by index")
+	traceFlag   = flag.String("trace", "", "with -seed: write the history into this file")
+	exactFlag   = flag.Bool("exact", !raceEnabled, "play in programs that are built with an overlay of Go's runtime, so that a seed gives one history")
+	workersFlag = flag.Int("workers", 2, "how many programs play at once")
+	resultsFlag = flag.String("results", "", "write a line of JSON per seed into this file")
+	catchFlag   = flag.Bool("catch", false, "stop at the first violation")
 )
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	// Its handlers keep times of their own, from outside the bubbles.
-	utilruntime.ErrorHandlers = nil //nolint:reassign // it is meant to be
+	utilruntime.ErrorHandlers = nil //nolint:reassign // its handlers keep times of their own, from outside the bubbles
 	os.Exit(m.Run())
 }
 
+func names() []string {
+	if *faultsFlag == "" {
+		return nil
+	}
+	return strings.Split(*faultsFlag, ",")
+}
+
+// TestSimulation plays seeds and fails at the first promise that was broken, with the seed that shows it again.
+func TestSimulation(t *testing.T) {
+	if !*exactFlag {
+		playHere(t, defaultSeeds())
+		return
+	}
+	program, err := Build(t.TempDir(), nil, raceEnabled)
+	if err != nil {
+		t.Fatal(err)
+	}
+	total, err := playOutside(t.Context(), program, options{
+		seeds: defaultSeeds(), first: *firstFlag, seed: *seedFlag, minutes: *minutesFlag, workers: *workersFlag,
+		pass: []string{"-faults=" + *faultsFlag, "-only=" + *onlyFlag, "-trace=" + *traceFlag},
+	})
+	t.Log(total.String())
+	if err != nil {
+		t.Error(err)
+	}
+	for _, r := range total.failed {
+		t.Error(r.failure())
+	}
+}
+
+func defaultSeeds() int {
+	switch {
+	case *seedsFlag > 0 || *minutesFlag > 0:
+		return *seedsFlag
+	case raceEnabled:
+		return 25
+	}
+	return 150
+}
+
+// TestPlay plays seeds in this program, one after the other. TestSimulation runs it in several.
 func TestPlay(t *testing.T) {
-	var names []string
-	if *faultsFlag != "" {
-		names = strings.Split(*faultsFlag, ",")
+	if *resultsFlag == "" {
+		t.Skip("run by TestSimulation")
 	}
-	first, n := *firstFlag, *seedsFlag
+	playHere(t, *seedsFlag)
+}
+
+func playHere(t *testing.T, seeds int) {
+	t.Helper()
+	var out *os.File
+	if *resultsFlag != "" {
+		var err error
+		if out, err = os.Create(*resultsFlag); err != nil {
+			t.Fatal(err)
+		}
+		defer out.Close()
+	}
+	began := time.Now()
+	total := figures{faults: map[string]int{}}
+	seed := *firstFlag
 	if *seedFlag != 0 {
-		first, n = *seedFlag, 1
+		seed, seeds = *seedFlag, 1
 	}
-	for seed := first; seed < first+uint64(n); seed++ {
-		var r Result
-		synctest.Test(t, func(t *testing.T) {
-			if *traceFlag == "" {
-				r = Play(seed, names, nil, nil)
-				return
-			}
-			f, err := os.Create(*traceFlag)
-			if err != nil {
+	for n := 0; seeds == 0 || n < seeds; n++ {
+		if *minutesFlag > 0 && time.Since(began).Minutes() >= *minutesFlag {
+			break
+		}
+		if out != nil {
+			fmt.Fprintf(out, "{\"Seed\":%d}\n", seed) // so that it is known if this program does not survive it
+		}
+		r := playOne(t, seed, only())
+		if len(r.Violations) > 0 && *onlyFlag == "" && !*catchFlag {
+			r = shrink(t, r)
+		}
+		total.add(r)
+		if out != nil {
+			if err := json.NewEncoder(out).Encode(r); err != nil {
 				t.Fatal(err)
 			}
-			b := bufio.NewWriter(f)
-			r = Play(seed, names, nil, b)
-			b.Flush()
-			f.Close()
-		})
-		t.Logf("seed %d: %d steps, %d lines, sum %x, %s", r.Seed, r.Steps, r.Lines, r.Sum, r.Virtual)
-		for _, v := range r.Violations {
-			t.Errorf("seed %d: %s", seed, v)
+		} else if len(r.Violations) > 0 {
+			t.Error(r.failure())
+		}
+		if *catchFlag && len(r.Violations) > 0 {
+			break
+		}
+		seed += *strideFlag
+	}
+	if out == nil {
+		total.took = time.Since(began)
+		t.Log(total.String())
+	}
+}
+
+func only() func(int) bool {
+	if *onlyFlag == "" {
+		return nil
+	}
+	words := strings.Split(*onlyFlag, ",")
+	return func(i int) bool { return slices.Contains(words, strconv.Itoa(i)) }
+}
+
+func playOne(t *testing.T, seed uint64, keep func(int) bool) Result {
+	t.Helper()
+	var r Result
+	synctest.Test(t, func(t *testing.T) {
+		if *traceFlag == "" {
+			r = Play(seed, names(), keep, nil)
+			return
+		}
+		f, err := os.Create(*traceFlag)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := bufio.NewWriter(f)
+		r = Play(seed, names(), keep, b)
+		if err := b.Flush(); err != nil {
+			t.Error(err)
+		}
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return r
+}
+
+// shrink leaves out faults as long as the seed still breaks a promise.
+func shrink(t *testing.T, r Result) Result {
+	t.Helper()
+	kept := make([]int, len(r.List))
+	for i := range kept {
+		kept[i] = i
+	}
+	for size := len(kept); size > 0; size /= 2 {
+		for at := 0; at < len(kept); {
+			without := slices.Delete(slices.Clone(kept), at, min(at+size, len(kept)))
+			smaller := playOne(t, r.Seed, func(i int) bool { return slices.Contains(without, i) })
+			if len(smaller.Violations) == 0 {
+				at += size
+				continue
+			}
+			kept, r = without, smaller
 		}
 	}
+	for _, i := range kept {
+		r.Kept = append(r.Kept, strconv.Itoa(i))
+	}
+	return r
 }

@@ -33,6 +33,7 @@ type profile struct {
 	grace              time.Duration // of a pod's deletion
 	stop               time.Duration // what the work needs to stop, on average
 	chaos              time.Duration // how long there are faults
+	skew               time.Duration // how far clocks are from right
 }
 
 func drawProfile(d *dice) profile {
@@ -52,6 +53,9 @@ func drawProfile(d *dice) profile {
 	p.handsOver = !p.start || d.chance(0.7)
 	if d.chance(0.3) {
 		p.fenceAfter = d.span(3*time.Second, 30*time.Second)
+	}
+	if d.chance(0.3) {
+		p.skew = 3 * time.Hour
 	}
 	p.surge, p.unavailable = d.between(0, 2), d.between(0, 1)
 	if !p.handsOver || p.surge == 0 {
@@ -87,11 +91,9 @@ type world struct {
 	sum       hash.Hash64
 	lines     int
 	quiet     bool // the faults are over
-	closing   bool // the workload is being removed
+	over      bool // all processes have ended
 	podNumber int
 	relabels  map[string]bool
-	left      int // goroutines of the world under way
-	drift     bool
 }
 
 func newWorld(seed uint64, p profile) *world {
@@ -165,6 +167,8 @@ func (w *world) route(c *call) {
 	p := c.p
 	p.calls++
 	switch {
+	case w.over:
+		panic("simulation: a goroutine was left behind: " + p.id + " asks after its end: " + c.verb + " " + c.resource)
 	case p.dead:
 		w.after(c.dice.span(time.Millisecond, 2*time.Millisecond), func() { c.finish(answer{err: errDead}) })
 		return

@@ -1,0 +1,94 @@
+package simulation
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+//nolint:gochecknoglobals // flags
+var (
+	mutantsFlag     = flag.String("mutants", "", "hunt these mutants, separated by commas, or all")
+	mutantSeedsFlag = flag.Int("mutant-seeds", 3000, "how many seeds a mutant may survive")
+)
+
+// TestMutants shows that the checkers can fail: each mutant of the production code must be caught.
+func TestMutants(t *testing.T) {
+	if *mutantsFlag == "" {
+		t.Skip("-mutants=all")
+	}
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := readMutants("mutants")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wanted := strings.Split(*mutantsFlag, ",")
+	work := make(chan mutant)
+	var running sync.WaitGroup
+	for range max(1, *workersFlag) {
+		running.Go(func() {
+			for m := range work {
+				hunt(t, m, root)
+			}
+		})
+	}
+	for _, m := range all {
+		if *mutantsFlag == "all" || slices.Contains(wanted, m.name) {
+			work <- m
+		}
+	}
+	close(work)
+	running.Wait()
+}
+
+func hunt(t *testing.T, m mutant, root string) {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "mutant")
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	defer os.RemoveAll(dir) //nolint:errcheck // it is temporary
+	most := *mutantSeedsFlag
+	if m.equivalent != "" {
+		most /= 10
+	}
+	c, err := m.hunt(t.Context(), root, dir, *firstFlag, most)
+	if err != nil {
+		t.Errorf("%s: %v", m.name, err)
+		return
+	}
+	t.Log(c.row(m))
+	if (c.seeds == 0) != (m.equivalent != "") {
+		t.Errorf("%s: caught after %d seeds (0 is never); equivalent: %q", m.name, c.seeds, m.equivalent)
+	}
+}
+
+// TestMutantsApply keeps the patches in step with the code.
+func TestMutantsApply(t *testing.T) {
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := readMutants("mutants")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range all {
+		t.Run(m.name, func(t *testing.T) {
+			if m.why == "" {
+				t.Error("the patch does not say why")
+			}
+			if _, err := m.changed(t.Context(), root, t.TempDir()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}

@@ -1,0 +1,126 @@
+package simulation
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// sourceEdit replaces one piece of text of a file of Go's standard library.
+type sourceEdit struct{ file, from, to string }
+
+// drawn is appended to runtime/synctest.go: randomness as a function of a bubble's time.
+const drawn = `
+// still is what a bubble draws at this moment, the nth time.
+//
+//go:nosplit
+func (b *synctestBubble) still(n uint64) uint64 {
+	x := uint64(b.now) + n*0x9e3779b97f4a7c15
+	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9
+	x = (x ^ (x >> 27)) * 0x94d049bb133111eb
+	return x ^ (x >> 31)
+}
+
+// draw is another number each time.
+//
+//go:nosplit
+func (b *synctestBubble) draw() uint64 {
+	if b.drawnAt != b.now {
+		b.drawnAt, b.drawn = b.now, 0
+	}
+	b.drawn++
+	return b.still(b.drawn)
+}
+
+func pollrandn(n uint32) uint32 {
+	if b := getg().bubble; b != nil {
+		return uint32((uint64(uint32(b.still(uint64(n)))) * uint64(n)) >> 32)
+	}
+	return cheaprandn(n)
+}
+`
+
+// edits make Go's own randomness a function of a bubble's virtual time: math/rand, the order in which select looks at its cases
+// and that of maps. Outside of bubbles little changes: hashes have a fixed seed, and the race detector's build does not
+// shuffle runnable goroutines.
+func edits() []sourceEdit {
+	return []sourceEdit{
+		{"runtime/rand.go", "	mp := getg().m\n	c := &mp.chacha8\n", "	if b := getg().bubble; b != nil {\n		return b.draw()\n	}\n	mp := getg().m\n	c := &mp.chacha8\n"},
+		{"runtime/rand.go", "func rand32() uint32 {\n	return uint32(rand())", "func rand32() uint32 {\n	return uint32(maps_rand())"},
+		{
+			"runtime/rand.go", "//go:linkname maps_rand internal/runtime/maps.rand\nfunc maps_rand() uint64 {\n",
+			"//go:nosplit\n//go:linkname maps_rand internal/runtime/maps.rand\nfunc maps_rand() uint64 {\n	if b := getg().bubble; b != nil {\n		return b.still(0)\n	}\n",
+		},
+		{"runtime/select.go", "cheaprandn(uint32(norder + 1))", "pollrandn(uint32(norder + 1))"},
+		{"runtime/proc.go", "const randomizeScheduler = raceenabled", "const randomizeScheduler = false"},
+		{"runtime/alg.go", "		hashkey[i] = uintptr(bootstrapRand())", "		hashkey[i] = uintptr(i + 1)"},
+		{"runtime/alg.go", "		key[i] = bootstrapRand()", "		key[i] = 0x9e3779b97f4a7c15 * uint64(i+1)"},
+		{"runtime/synctest.go", "	now     int64  // current fake time\n", "	now     int64  // current fake time\n	drawnAt int64\n	drawn   uint64\n"},
+		{"internal/sync/hashtriemap.go", "ht.seed = uintptr(runtime_rand())", "ht.seed = 1"},
+	}
+}
+
+// Overlay writes an overlay for "go build" into dir: the edits above and, on top, the files of extra (by path, with their
+// content). It returns the overlay's name. Its error says which text this version of Go does not have.
+func Overlay(dir string, extra map[string]string) (string, error) {
+	out, err := exec.Command("go", "env", "GOROOT").Output() //nolint:noctx // it only prints
+	if err != nil {
+		return "", fmt.Errorf("go env GOROOT: %w", err)
+	}
+	goroot := strings.TrimSpace(string(out))
+	files := map[string]string{}
+	for _, e := range edits() {
+		path := filepath.Join(goroot, "src", e.file)
+		if files[path] == "" {
+			source, err := os.ReadFile(path) //nolint:gosec // a file of GOROOT
+			if err != nil {
+				return "", err
+			}
+			files[path] = string(source)
+		}
+		if n := strings.Count(files[path], e.from); n != 1 {
+			return "", fmt.Errorf("simulation: %s has %d times %q, not once: this version of Go needs other edits", path, n, e.from)
+		}
+		files[path] = strings.Replace(files[path], e.from, e.to, 1)
+	}
+	files[filepath.Join(goroot, "src", "runtime/synctest.go")] += drawn
+	for path, content := range extra {
+		files[path] = content
+	}
+	replace := map[string]string{}
+	for path, content := range files {
+		to := filepath.Join(dir, strings.ReplaceAll(strings.TrimPrefix(path, "/"), "/", "_"))
+		if err := os.WriteFile(to, []byte(content), 0o600); err != nil {
+			return "", err
+		}
+		replace[path] = to
+	}
+	text, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		return "", err
+	}
+	name := filepath.Join(dir, "overlay.json")
+	return name, os.WriteFile(name, text, 0o600)
+}
+
+// Build compiles the simulator with the overlay into dir and returns its name. extra replaces files of the
+// module, for mutants. It takes minutes the first time.
+func Build(dir string, extra map[string]string, race bool) (string, error) {
+	overlay, err := Overlay(dir, extra)
+	if err != nil {
+		return "", err
+	}
+	program := filepath.Join(dir, "simulate.test")
+	args := []string{"test", "-c", "-vet=off", "-overlay", overlay, "-o", program}
+	if race {
+		args = append(args, "-race")
+	}
+	build := exec.Command("go", append(args, "github.com/idalloc/idalloc/test/simulation")...) //nolint:gosec,noctx // arguments of ours
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("go %s: %w\n%s", strings.Join(args, " "), err, out)
+	}
+	return program, nil
+}

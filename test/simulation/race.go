@@ -1,0 +1,6 @@
+//go:build race
+
+package simulation
+
+// raceEnabled says that this program is built with the race detector.
+const raceEnabled = true
