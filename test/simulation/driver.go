@@ -19,8 +19,10 @@ import (
 type figures struct {
 	histories, steps int
 	virtual, took    time.Duration
-	faults           map[string]int
-	failed           []Result
+	// busy is the processor time that the programs used.
+	busy   time.Duration
+	faults map[string]int
+	failed []Result
 }
 
 func (f *figures) add(r Result) {
@@ -38,8 +40,8 @@ func (f *figures) add(r Result) {
 // String returns the figures as a report.
 func (f *figures) String() string {
 	perMinute := float64(f.steps) / max(f.took.Minutes(), 1e-9)
-	return fmt.Sprintf("%d histories, %d steps in %s (%.0f a minute), %s of virtual time, %d violations\nfaults:\n%s",
-		f.histories, f.steps, f.took.Round(time.Millisecond), perMinute, f.virtual.Round(time.Second), len(f.failed), tell(f.faults))
+	return fmt.Sprintf("%d histories, %d steps in %s (%.0f a minute; %.0f per minute of a processor), %s of virtual time, %d violations\nfaults:\n%s",
+		f.histories, f.steps, f.took.Round(time.Millisecond), perMinute, float64(f.steps)/max(f.busy.Minutes(), 1e-9), f.virtual.Round(time.Second), len(f.failed), tell(f.faults))
 }
 
 // failure says what was broken, and how to see it again.
@@ -90,16 +92,15 @@ func playOutside(ctx context.Context, program string, o options) (*figures, erro
 		}
 		results := filepath.Join(filepath.Dir(program), "results-"+strconv.Itoa(i))
 		running.Go(func() {
-			err := playIn(ctx, program, append(args, "-results="+results), results, func(r Result) {
+			busy, err := playIn(ctx, program, append(args, "-results="+results), results, func(r Result) {
 				mu.Lock()
 				defer mu.Unlock()
 				total.add(r)
 			})
-			if err != nil {
-				mu.Lock()
-				defer mu.Unlock()
-				failed = append(failed, err)
-			}
+			mu.Lock()
+			defer mu.Unlock()
+			total.busy += busy
+			failed = append(failed, err)
 		})
 	}
 	running.Wait()
@@ -107,13 +108,16 @@ func playOutside(ctx context.Context, program string, o options) (*figures, erro
 	return total, errors.Join(failed...)
 }
 
-func playIn(ctx context.Context, program string, args []string, results string, add func(Result)) error {
+func playIn(ctx context.Context, program string, args []string, results string, add func(Result)) (busy time.Duration, err error) {
 	worker := exec.CommandContext(ctx, program, args...)
 	worker.Env = append(os.Environ(), "GOMAXPROCS=1", "GODEBUG=asyncpreemptoff=1", "GOGC=400")
 	out, failed := worker.CombinedOutput()
+	if s := worker.ProcessState; s != nil {
+		busy = s.UserTime() + s.SystemTime()
+	}
 	f, err := os.Open(results) //nolint:gosec // written by the worker
 	if err != nil {
-		return fmt.Errorf("%w\n%s", errors.Join(err, failed), out)
+		return busy, fmt.Errorf("%w\n%s", errors.Join(err, failed), out)
 	}
 	defer f.Close() //nolint:errcheck // it was read
 	lines := bufio.NewScanner(f)
@@ -122,7 +126,7 @@ func playIn(ctx context.Context, program string, args []string, results string, 
 	for lines.Scan() {
 		var r Result
 		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
-			return err
+			return busy, err
 		}
 		if r.Steps == 0 {
 			begun = r.Seed
@@ -133,7 +137,7 @@ func playIn(ctx context.Context, program string, args []string, results string, 
 	}
 	if failed != nil || begun != done {
 		const most = 8000
-		return fmt.Errorf("seed %d did not end: %w\n%s", begun, failed, out[max(0, len(out)-most):])
+		return busy, fmt.Errorf("seed %d did not end: %w\n%s", begun, failed, out[max(0, len(out)-most):])
 	}
-	return lines.Err()
+	return busy, lines.Err()
 }

@@ -34,6 +34,8 @@ type process struct {
 	cancel   context.CancelFunc
 	instance *idcontext.Instance // with Start
 	working  *identity.Identity  // what the work acts under, nil if it does not
+	acting   context.Context     //nolint:containedctx // the work's, with Run
+	slept    bool                // it was suspended since the work began
 	last     *identity.Identity  // the last that Start told
 	launched bool
 	failure  error
@@ -95,7 +97,7 @@ func (p *process) freeze() {
 	if p.frozen || p.dead || p.ended {
 		return
 	}
-	p.frozen, p.thaw = true, make(chan struct{})
+	p.frozen, p.slept, p.thaw = true, true, make(chan struct{})
 	p.w.note("suspend", p.id)
 }
 
@@ -153,6 +155,9 @@ func (p *process) belief() *identity.Identity {
 	strict := p.w.profile.fenceAfter > 0
 	if p.dead || p.ended || (strict && p.frozen) {
 		return nil
+	}
+	if strict && p.slept && p.acting != nil && p.acting.Err() != nil {
+		return nil // the work looks at its context before its next step
 	}
 	if p.working != nil {
 		return p.working
@@ -220,6 +225,7 @@ func (p *process) work(ctx context.Context, id identity.Identity) error {
 		if p.dead {
 			return
 		}
+		p.acting, p.slept = ctx, false
 		p.begin(id)
 	})
 	<-ctx.Done()
