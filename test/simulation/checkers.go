@@ -56,7 +56,7 @@ func newJudge(w *world) *judge {
 	return &judge{w: w, byID: map[int]heldBy{}, believed: map[*process]identity.Identity{}, idOf: map[string]int{}, told: map[string]bool{}}
 }
 
-func (j *judge) report(promise, format string, args ...any) {
+func (j *judge) reportf(promise, format string, args ...any) {
 	v := violation{At: j.w.now(), Promise: promise, Detail: fmt.Sprintf(format, args...)}
 	if key := promise + v.Detail; !j.told[key] {
 		j.told[key] = true
@@ -87,7 +87,7 @@ func (j *judge) look() {
 		if j.excusedPair(p, other) {
 			continue
 		}
-		j.report(exclusion, "id %d: %s and %s", b.ID, other.id, p.id)
+		j.reportf(exclusion, "id %d: %s and %s", b.ID, other.id, p.id)
 	}
 }
 
@@ -102,15 +102,15 @@ func (j *judge) began(p *process, b identity.Identity) {
 	switch {
 	case !known, j.damaged && j.w.profile.skew > 0: // what remembers the epochs may be lost, and only clocks are left
 	case last.p.uid != p.uid && b.Epoch <= last.token:
-		j.report(token, "id %d: %s has %d, its predecessor %s had %d", b.ID, p.id, b.Epoch, last.p.id, last.token)
+		j.reportf(token, "id %d: %s has %d, its predecessor %s had %d", b.ID, p.id, b.Epoch, last.p.id, last.token)
 	case last.p.uid == p.uid && b.Epoch < last.token:
-		j.report(token, "id %d: the token of %s fell from %d to %d", b.ID, p.id, last.token, b.Epoch)
+		j.reportf(token, "id %d: the token of %s fell from %d to %d", b.ID, p.id, last.token, b.Epoch)
 	}
 	if !known || b.Epoch > last.token {
 		j.byID[b.ID] = heldBy{p: p, token: b.Epoch}
 	}
 	if id, had := j.idOf[p.uid]; had && id != b.ID && j.w.now()-j.excused > 10*time.Minute {
-		j.report(moves, "%s moved from id %d to %d", p.id, id, b.ID)
+		j.reportf(moves, "%s moved from id %d to %d", p.id, id, b.ID)
 	}
 	j.idOf[p.uid] = b.ID
 }
@@ -179,7 +179,7 @@ func (j *judge) checkCalls(before map[*process]int, in time.Duration) {
 	}
 	for p, n := range before {
 		if made := p.calls - n; made > most {
-			j.report(bounded, "%s made %s requests in %s of rest; at most %d are needed", p.id, strconv.Itoa(made), in, most)
+			j.reportf(bounded, "%s made %s requests in %s of rest; at most %d are needed", p.id, strconv.Itoa(made), in, most)
 		}
 	}
 }
@@ -189,7 +189,7 @@ func (j *judge) checkBusy() {
 	const perMinute = 600
 	for _, p := range j.w.processes {
 		if most := perMinute * (int(j.w.now()/time.Minute) + 1); p.calls > most {
-			j.report(bounded, "%s made %d requests in %s", p.id, p.calls, j.w.now().Round(time.Second))
+			j.reportf(bounded, "%s made %d requests in %s", p.id, p.calls, j.w.now().Round(time.Second))
 		}
 	}
 }

@@ -19,19 +19,19 @@ const (
 
 // createOwner makes the workload, with no annotations and a first template.
 func (w *world) createOwner(count, template int) {
-	k, _ := kindOf(w.profile.resource)
+	k := kindOf(w.profile.resource)
 	app := object{appLabel: ownerName}
 	spec := object{
 		k.count:    int64(count),
 		"selector": object{"matchLabels": app},
-		"template": object{"metadata": object{"labels": clone(app)}, "version": int64(template)},
+		"template": object{metadata: object{"labels": clone(app)}, "version": int64(template)},
 	}
 	if k.resource == deployments {
 		spec["strategy"] = object{"type": "RollingUpdate", "rollingUpdate": object{
 			"maxSurge": int64(w.profile.surge), "maxUnavailable": int64(w.profile.unavailable),
 		}}
 	}
-	w.server.put(k, object{"metadata": object{"name": ownerName, "labels": clone(app)}, "spec": spec}, writer{manager: "kubectl-create"})
+	w.server.put(k, object{metadata: object{"name": ownerName, "labels": clone(app)}, "spec": spec}, writer{manager: "kubectl-create"})
 }
 
 func (w *world) owner() *version { return w.server.get(w.profile.resource, ownerName) }
@@ -88,7 +88,7 @@ func template(o object) int { return number(o, "spec", "template", "version") }
 // revisions are the Deployment's ReplicaSets, the one of its template apart.
 func (w *world) revisions(d *version) (current *version, old []*version, newest int) {
 	for _, rs := range w.server.objects(replicaSets) {
-		if _, _, by := controller(rs.object); by != uid(d.object) {
+		if by := controller(rs.object); by != uid(d.object) {
 			continue
 		}
 		newest = max(newest, revisionOf(rs.object))
@@ -131,23 +131,21 @@ func (w *world) reconcileDeployment(d *version) {
 // copyAnnotations gives a ReplicaSet its Deployment's annotations, as the Deployment controller does: that is why an
 // undo brings an old assignment back.
 func copyAnnotations(rs, d object, revision string) {
-	for key, value := range at(d, "metadata", "annotations") {
-		need(rs, "metadata", "annotations")[key] = value
-	}
+	maps.Copy(need(rs, metadata, "annotations"), at(d, metadata, "annotations"))
 	setText(rs, "annotations", revisionKey, revision)
 }
 
 func (w *world) createRevision(d *version, revision int) {
-	k, _ := kindOf(replicaSets)
+	k := kindOf(replicaSets)
 	hash := "h" + strconv.Itoa(template(d.object))
 	match := object{appLabel: ownerName, hashLabel: hash}
 	o := object{
-		"metadata": object{
+		metadata: object{
 			"name": ownerName + "-" + hash + "-" + uid(d.object), "labels": clone(match), "ownerReferences": controlledBy(d.kind, d.object),
 		},
 		"spec": object{
 			"replicas": int64(0), "selector": object{"matchLabels": clone(match)},
-			"template": object{"metadata": object{"labels": clone(match)}, "version": int64(template(d.object))},
+			"template": object{metadata: object{"labels": clone(match)}, "version": int64(template(d.object))},
 		},
 	}
 	copyAnnotations(o, d.object, strconv.Itoa(revision))
@@ -234,14 +232,14 @@ func (w *world) countDeployment(d, current *version, old []*version) {
 func (w *world) podsOf(v *version) []*version {
 	var active []*version
 	for _, pod := range w.server.objects(pods) {
-		if _, _, by := controller(pod.object); by != uid(v.object) {
+		if by := controller(pod.object); by != uid(v.object) {
 			continue
 		}
 		if labels(pod.object)[appLabel] != ownerName {
-			w.server.change(pods, pod.name, writer{manager: manager}, func(o object) { delete(need(o, "metadata"), "ownerReferences") })
+			w.server.change(pods, pod.name, writer{manager: manager}, func(o object) { delete(need(o, metadata), "ownerReferences") })
 			continue
 		}
-		if phase := text(pod.object, "status", "phase"); terminating(pod.object) || phase == "Succeeded" || phase == "Failed" {
+		if phase := text(pod.object, "status", "phase"); terminating(pod.object) || phase == succeeded || phase == failed {
 			continue
 		}
 		active = append(active, pod)
@@ -289,7 +287,7 @@ func rank(a, b *version) int {
 		cmp.Compare(order(text(a.object, "spec", "nodeName") != ""), order(text(b.object, "spec", "nodeName") != "")),
 		cmp.Compare(order(isReady(a)), order(isReady(b))),
 		cmp.Compare(cost(a), cost(b)),
-		cmp.Compare(text(b.object, "metadata", "creationTimestamp"), text(a.object, "metadata", "creationTimestamp")),
+		cmp.Compare(text(b.object, metadata, "creationTimestamp"), text(a.object, metadata, "creationTimestamp")),
 		cmp.Compare(a.name, b.name),
 	)
 }
@@ -307,16 +305,16 @@ func (w *world) createPod(v *version, podName string) {
 		w.after(w.dice("quota", podName, strconv.Itoa(w.lines)).span(time.Second, 5*time.Second), func() { w.reconcileSoon(v.kind.resource, v.name) })
 		return
 	}
-	k, _ := kindOf(pods)
+	k := kindOf(pods)
 	podLabels := object{appLabel: ownerName}
-	maps.Copy(podLabels, at(v.object, "spec", "template", "metadata", "labels"))
+	maps.Copy(podLabels, at(v.object, "spec", "template", metadata, "labels"))
 	if v.kind.resource == statefulSets {
 		podLabels["controller-revision-hash"] = strconv.Itoa(template(v.object))
 	}
 	w.server.put(k, object{
-		"metadata": object{"name": podName, "labels": podLabels, "ownerReferences": controlledBy(v.kind, v.object)},
-		"spec":     object{"version": int64(template(v.object))},
-		"status":   object{"phase": "Pending", "ready": "False"},
+		metadata: object{"name": podName, "labels": podLabels, "ownerReferences": controlledBy(v.kind, v.object)},
+		"spec":   object{"version": int64(template(v.object))},
+		"status": object{"phase": "Pending", "ready": "False"},
 	}, writer{manager: manager})
 }
 
@@ -337,7 +335,7 @@ func (w *world) reconcileStatefulSet(v *version) {
 		case terminating(pod.object):
 			all = false
 			continue
-		case phase == "Failed" || phase == "Succeeded":
+		case phase == failed || phase == succeeded:
 			w.server.deletePod(podName, w.profile.grace)
 			w.server.remove(w.server.get(pods, podName))
 			all = false
@@ -363,10 +361,10 @@ func (w *world) reconcileStatefulSet(v *version) {
 func (w *world) collect() {
 	for _, pod := range w.server.objects(pods) {
 		phase := text(pod.object, "status", "phase")
-		_, _, by := controller(pod.object)
+		by := controller(pod.object)
 		orphan := by != "" && w.ownerUIDs()[by] == ""
 		switch {
-		case phase == "Failed" || phase == "Succeeded":
+		case phase == failed || phase == succeeded:
 			if !terminating(pod.object) {
 				w.server.remove(pod)
 			}
@@ -375,7 +373,7 @@ func (w *world) collect() {
 		}
 	}
 	for _, rs := range w.server.objects(replicaSets) {
-		if _, _, by := controller(rs.object); by != "" && w.ownerUIDs()[by] == "" {
+		if by := controller(rs.object); by != "" && w.ownerUIDs()[by] == "" {
 			w.server.remove(rs)
 		}
 	}

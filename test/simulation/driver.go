@@ -84,7 +84,7 @@ func playOutside(ctx context.Context, program string, o options) (*figures, erro
 	var failed []error
 	for i := range workers {
 		args := append([]string{
-			"-test.run=^TestPlay$", "-test.timeout=0", "-first=" + strconv.FormatUint(o.first+uint64(i), 10), "-stride=" + strconv.Itoa(workers), //nolint:gosec // small
+			"-test.run=^TestPlay$", "-test.timeout=0", "-first=" + strconv.FormatUint(o.first+uint64(i), 10), "-stride=" + strconv.Itoa(workers),
 			"-seed=" + strconv.FormatUint(o.seed, 10), fmt.Sprintf("-minutes=%g", o.minutes),
 		}, o.pass...)
 		if o.seeds > 0 {
@@ -109,7 +109,7 @@ func playOutside(ctx context.Context, program string, o options) (*figures, erro
 }
 
 func playIn(ctx context.Context, program string, args []string, results string, add func(Result)) (busy time.Duration, err error) {
-	worker := exec.CommandContext(ctx, program, args...)
+	worker := exec.CommandContext(ctx, program, args...) //nolint:gosec // built by Build
 	worker.Env = append(os.Environ(), "GOMAXPROCS=1", "GODEBUG=asyncpreemptoff=1", "GOGC=400")
 	out, failed := worker.CombinedOutput()
 	if s := worker.ProcessState; s != nil {

@@ -12,12 +12,12 @@ import (
 
 // Fault is one thing that goes wrong. A list of them and a seed are a history.
 type Fault struct {
-	Name string
-	At   time.Duration
+	Name string        `json:"name"`
+	At   time.Duration `json:"at"`
 	// Lasts is for how long, where it has an end.
-	Lasts time.Duration
+	Lasts time.Duration `json:"lasts"`
 	// Draw seeds what the fault still has to choose.
-	Draw uint64
+	Draw uint64 `json:"draw"`
 }
 
 // String returns the fault for people: name@from+length.
@@ -372,14 +372,14 @@ func deleteNode(w *world, f Fault, d *dice) {
 			}
 			w.server.change(pods, v.name, writer{manager: manager, status: true}, func(o object) {
 				status := need(o, "status")
-				status["phase"] = "Failed"
+				status["phase"] = failed
 				status["conditions"] = []any{object{"type": "DisruptionTarget", "reason": "DeletionByPodGC", "status": "True"}}
 			})
 			w.forsake(v)
 		}
 		w.after(d.span(0, 5*time.Second), func() {
 			for _, v := range w.server.objects(pods) {
-				if text(v.object, "spec", "nodeName") == n.name && text(v.object, "status", "phase") == "Failed" {
+				if text(v.object, "spec", "nodeName") == n.name && text(v.object, "status", "phase") == failed {
 					w.server.remove(v)
 				}
 			}
@@ -426,7 +426,7 @@ func wipe(o object, d *dice) {
 			setText(o, "annotations", key, "")
 		}
 	default:
-		delete(need(o, "metadata"), "annotations")
+		delete(need(o, metadata), "annotations")
 	}
 }
 
@@ -449,7 +449,7 @@ func edit(o object, d *dice) {
 	setText(o, "annotations", assignment.DefaultKey, slots.Encode())
 	if d.chance(0.5) { // he knows about the seal, too
 		values := map[string]string{}
-		for key := range at(o, "metadata", "annotations") {
+		for key := range at(o, metadata, "annotations") {
 			values[key] = annotation(o, key)
 		}
 		setText(o, "annotations", assignment.SealKey, assignment.Seal(values, assignment.DefaultKey))
@@ -472,18 +472,18 @@ func oldAnnotations(w *world, _ Fault, d *dice) {
 			old = old.before
 		}
 	}
-	was := at(old.object, "metadata", "annotations")
+	was := at(old.object, metadata, "annotations")
 	w.server.change(w.profile.resource, ownerName, writer{manager: "kubectl-replace"}, func(o object) {
 		if was == nil {
-			delete(need(o, "metadata"), "annotations")
+			delete(need(o, metadata), "annotations")
 			return
 		}
-		need(o, "metadata")["annotations"] = clone(was)
+		need(o, metadata)["annotations"] = clone(was)
 	})
 }
 
 func clearFields(w *world, _ Fault, _ *dice) {
-	w.server.change(w.profile.resource, ownerName, writer{manager: "kubectl-patch"}, func(o object) { need(o, "metadata")["managedFields"] = []any{} })
+	w.server.change(w.profile.resource, ownerName, writer{manager: "kubectl-patch"}, func(o object) { need(o, metadata)["managedFields"] = []any{} })
 }
 
 // applyOwner is somebody's server-side apply of a label-like annotation: it starts tracking again.
@@ -576,9 +576,9 @@ func undo(w *world, _ Fault, d *dice) {
 	rs := pick(d, old).object
 	w.server.change(deployments, ownerName, writer{manager: "kubectl-rollout"}, func(o object) {
 		need(o, "spec", "template")["version"] = int64(template(rs))
-		was := clone(at(rs, "metadata", "annotations"))
+		was := clone(at(rs, metadata, "annotations"))
 		was[revisionKey] = annotation(o, revisionKey)
-		need(o, "metadata")["annotations"] = was
+		need(o, metadata)["annotations"] = was
 	})
 }
 

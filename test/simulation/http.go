@@ -21,7 +21,7 @@ type failure struct {
 
 func (f failure) body() []byte {
 	return encode(object{
-		"kind": "Status", "apiVersion": "v1", "metadata": object{}, "status": "Failure",
+		"kind": "Status", "apiVersion": "v1", metadata: object{}, "status": "Failure",
 		"message": f.message, "reason": f.reason, "code": f.code,
 	})
 }
@@ -168,7 +168,7 @@ func (c *call) finish(a answer) {
 // serve carries a request out.
 func (s *server) serve(c *call) answer {
 	if s.refusals[c.verb+" "+c.resource] {
-		k, _ := kindOf(c.resource)
+		k := kindOf(c.resource)
 		return refuse(http.StatusForbidden, "Forbidden", fmt.Sprintf(
 			"%s.%s %q is forbidden: User \"system:serviceaccount:sim:default\" cannot %s resource %q in API group %q in the namespace %q",
 			c.resource, k.group, c.name, c.verb, c.resource, k.group, namespace))
@@ -218,12 +218,12 @@ func (s *server) list(c *call) answer {
 	f := s.filter(c.query.Get("labelSelector"), c.query.Get("fieldSelector"))
 	rv := s.cacheVersion(c)
 	var b bytes.Buffer
-	k, _ := kindOf(c.resource)
+	k := kindOf(c.resource)
 	listKind, apiVersion := k.name+"List", k.apiVersion
 	if c.metadata {
 		listKind, apiVersion = "PartialObjectMetadataList", "meta.k8s.io/v1"
 	}
-	fmt.Fprintf(&b, `{"kind":%q,"apiVersion":%q,"metadata":{"resourceVersion":"%d"},"items":[`, listKind, apiVersion, rv)
+	fmt.Fprintf(&b, `{"kind":%q,"apiVersion":%q,metadata:{"resourceVersion":"%d"},"items":[`, listKind, apiVersion, rv)
 	first := true
 	objects := s.objects(c.resource)
 	if rv < s.rv {

@@ -29,7 +29,6 @@ type kubeletPod struct {
 	forced    bool // its object was removed while its process ran
 	heard     bool // the kubelet knows of the deletion
 	due       bool // a sync is due
-	ready     bool // as reported
 }
 
 const kubelet = "kubelet"
@@ -161,9 +160,9 @@ func (w *world) finishPod(k *kubeletPod, o object) {
 	failed := k.evicted || (k.process != nil && k.process.dead)
 	w.server.change(pods, k.name, writer{manager: kubelet, status: true}, func(next object) {
 		status := need(next, "status")
-		status["phase"] = "Succeeded"
+		status["phase"] = succeeded
 		if failed {
-			status["phase"] = "Failed"
+			status["phase"] = failed
 		}
 		if k.evicted {
 			status["reason"] = "Evicted"
@@ -240,7 +239,7 @@ func (w *world) isGhost(p *process) bool {
 func (w *world) livePods() int {
 	n := 0
 	for _, v := range w.server.objects(pods) {
-		if phase := text(v.object, "status", "phase"); phase != "Succeeded" && phase != "Failed" {
+		if phase := text(v.object, "status", "phase"); phase != succeeded && phase != failed {
 			n++
 		}
 	}

@@ -50,12 +50,11 @@ func TestMutants(t *testing.T) {
 
 func hunt(t *testing.T, m mutant, root string) {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "mutant")
-	if err != nil {
+	dir := filepath.Join(t.TempDir(), m.name)
+	if err := os.MkdirAll(dir, 0o750); err != nil {
 		t.Error(err)
 		return
 	}
-	defer os.RemoveAll(dir) //nolint:errcheck // it is temporary
 	most := *mutantSeedsFlag
 	if m.equivalent != "" {
 		most /= 10

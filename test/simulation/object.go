@@ -10,6 +10,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
+// Words of the API.
+const (
+	metadata  = "metadata"
+	failed    = "Failed"
+	succeeded = "Succeeded"
+)
+
 // object is an API object as JSON has it. A stored one is never changed, only replaced.
 type object = map[string]any
 
@@ -30,20 +37,20 @@ type kind struct {
 	annotationsCount bool
 }
 
-func kindOf(resource string) (kind, bool) {
+func kindOf(resource string) kind {
 	switch resource {
 	case pods:
-		return kind{resource: pods, name: "Pod", apiVersion: "v1"}, true
+		return kind{resource: pods, name: "Pod", apiVersion: "v1"}
 	case deployments:
-		return kind{deployments, "Deployment", "apps", "apps/v1", "replicas", true}, true
+		return kind{deployments, "Deployment", "apps", "apps/v1", "replicas", true}
 	case replicaSets:
-		return kind{replicaSets, "ReplicaSet", "apps", "apps/v1", "replicas", false}, true
+		return kind{replicaSets, "ReplicaSet", "apps", "apps/v1", "replicas", false}
 	case statefulSets:
-		return kind{statefulSets, "StatefulSet", "apps", "apps/v1", "replicas", false}, true
+		return kind{statefulSets, "StatefulSet", "apps", "apps/v1", "replicas", false}
 	case jobs:
-		return kind{jobs, "Job", "batch", "batch/v1", "parallelism", false}, true
+		return kind{jobs, "Job", "batch", "batch/v1", "parallelism", false}
 	}
-	return kind{}, false
+	return kind{resource: resource}
 }
 
 func clone(o object) object { return runtime.DeepCopyJSON(o) }
@@ -90,16 +97,16 @@ func number(o object, path ...string) int {
 	return 0
 }
 
-func name(o object) string      { return text(o, "metadata", "name") }
-func uid(o object) string       { return text(o, "metadata", "uid") }
-func terminating(o object) bool { return text(o, "metadata", "deletionTimestamp") != "" }
+func name(o object) string      { return text(o, metadata, "name") }
+func uid(o object) string       { return text(o, metadata, "uid") }
+func terminating(o object) bool { return text(o, metadata, "deletionTimestamp") != "" }
 func annotation(o object, key string) string {
-	return text(o, "metadata", "annotations", key)
+	return text(o, metadata, "annotations", key)
 }
 
 func labels(o object) map[string]string {
 	out := map[string]string{}
-	for k, v := range at(o, "metadata", "labels") {
+	for k, v := range at(o, metadata, "labels") {
 		out[k], _ = v.(string)
 	}
 	return out
@@ -107,7 +114,7 @@ func labels(o object) map[string]string {
 
 // setText sets or, with an empty value, removes a key of a map in the metadata.
 func setText(o object, field, key, value string) {
-	m := need(o, "metadata", field)
+	m := need(o, metadata, field)
 	if value == "" {
 		delete(m, key)
 		return
@@ -115,16 +122,16 @@ func setText(o object, field, key, value string) {
 	m[key] = value
 }
 
-// controller returns kind and UID of what controls o.
-func controller(o object) (kindName, ownerName, ownerUID string) {
-	refs, _ := at(o, "metadata")["ownerReferences"].([]any)
+// controller returns the UID of what controls o.
+func controller(o object) string {
+	refs, _ := at(o, metadata)["ownerReferences"].([]any)
 	for _, r := range refs {
 		ref, _ := r.(object)
 		if c, _ := ref["controller"].(bool); c {
-			return text(ref, "kind"), text(ref, "name"), text(ref, "uid")
+			return text(ref, "uid")
 		}
 	}
-	return "", "", ""
+	return ""
 }
 
 func controlledBy(k kind, owner object) []any {
@@ -135,10 +142,10 @@ func controlledBy(k kind, owner object) []any {
 
 // equalBut compares two objects without these fields of the metadata.
 func equalBut(a, b object, ignored ...string) bool {
-	if !reflect.DeepEqual(without(a, "metadata"), without(b, "metadata")) {
+	if !reflect.DeepEqual(without(a, metadata), without(b, metadata)) {
 		return false
 	}
-	return reflect.DeepEqual(without(at(a, "metadata"), ignored...), without(at(b, "metadata"), ignored...))
+	return reflect.DeepEqual(without(at(a, metadata), ignored...), without(at(b, metadata), ignored...))
 }
 
 func without(o object, keys ...string) object {

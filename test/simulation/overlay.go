@@ -3,6 +3,7 @@ package simulation
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -86,10 +87,8 @@ func Overlay(dir string, extra map[string]string) (string, error) {
 		}
 		files[path] = strings.Replace(files[path], e.from, e.to, 1)
 	}
-	files[filepath.Join(goroot, "src", "runtime/synctest.go")] += drawn
-	for path, content := range extra {
-		files[path] = content
-	}
+	files[filepath.Join(goroot, "src", "runtime", "synctest.go")] += drawn
+	maps.Copy(files, extra)
 	replace := map[string]string{}
 	for path, content := range files {
 		to := filepath.Join(dir, strings.ReplaceAll(strings.TrimPrefix(path, "/"), "/", "_"))

@@ -37,7 +37,7 @@ func applyPatch(v *version, contentType string, body []byte) (object, *failure) 
 		return nil, invalid(err.Error())
 	}
 	size := 0
-	for key, value := range at(next, "metadata", "annotations") {
+	for key, value := range at(next, metadata, "annotations") {
 		s, ok := value.(string)
 		if !ok {
 			return nil, &failure{code: 400, reason: "BadRequest", message: "annotation " + key + " is not a string"}

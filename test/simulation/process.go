@@ -172,7 +172,7 @@ func (p *process) belief() *identity.Identity {
 
 // launch starts the production code.
 func (p *process) launch() {
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(p.w.ctx)
 	p.cancel, p.launched = cancel, true
 	o := idcontext.Options{
 		PodName: p.pod, PodNamespace: namespace, FenceAfter: p.w.profile.fenceAfter, Clock: p.clock, Log: p.log(),
@@ -187,7 +187,7 @@ func (p *process) launch() {
 		} else {
 			err = idcontext.Run(ctx, o, p.work)
 		}
-		p.w.alone(func() { p.finished(err) })
+		p.w.alone(func() { p.finished(err) }) //nolint:contextcheck // the world may start another process after it
 	}()
 }
 
@@ -226,11 +226,11 @@ func (p *process) work(ctx context.Context, id identity.Identity) error {
 			return
 		}
 		p.acting, p.slept = ctx, false
-		p.begin(id)
+		p.begin(id) //nolint:contextcheck // the world may start another process after it
 	})
 	<-ctx.Done()
 	p.stopping()
-	p.w.alone(func() { p.stop() })
+	p.w.alone(func() { p.stop() }) //nolint:contextcheck // the world may start another process after it
 	return ctx.Err()
 }
 
@@ -277,13 +277,13 @@ func (p *process) runStart(ctx context.Context, o idcontext.Options) error {
 	instance, err := idcontext.Start(ctx, o)
 	if err != nil {
 		if ctx.Err() != nil {
-			return nil //nolint:nilerr // it was told to end
+			return nil // it was told to end
 		}
 		return err
 	}
 	p.w.alone(func() { p.instance = instance })
 	heard := make(chan struct{})
-	go func() {
+	go func() { //nolint:contextcheck // the world may start another process after it
 		defer close(heard)
 		for id := range instance.Changes() {
 			p.w.alone(func() { p.heard(id) })
@@ -299,13 +299,13 @@ func (p *process) runStart(ctx context.Context, o idcontext.Options) error {
 	}
 	p.thawed()
 	failed := instance.Healthy()
-	release, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	release, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
 	p.w.alone(func() { p.instance = nil })
 	if err := instance.Close(release); err != nil && failed == nil && ctx.Err() == nil {
 		failed = err
 	}
-	closeFully(instance, heard)
+	closeFully(context.WithoutCancel(ctx), instance, heard)
 	if ctx.Err() != nil {
 		return nil
 	}
@@ -313,7 +313,7 @@ func (p *process) runStart(ctx context.Context, o idcontext.Options) error {
 }
 
 // closeFully closes an instance again whose Close took too long, until nothing of it is left.
-func closeFully(instance *idcontext.Instance, heard <-chan struct{}) {
+func closeFully(ctx context.Context, instance *idcontext.Instance, heard <-chan struct{}) {
 	for {
 		timer := time.NewTimer(time.Millisecond)
 		select {
@@ -322,8 +322,8 @@ func closeFully(instance *idcontext.Instance, heard <-chan struct{}) {
 			return
 		case <-timer.C:
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-		_ = instance.Close(ctx) // it is asked again
+		again, cancel := context.WithTimeout(ctx, time.Minute)
+		_ = instance.Close(again) // it is asked again
 		cancel()
 	}
 }

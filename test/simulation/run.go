@@ -9,17 +9,18 @@ import (
 
 // Result is what came of one history.
 type Result struct {
-	Seed       uint64
-	Steps      int
-	Lines      int
-	Sum        uint64 // of every line of the history
-	Virtual    time.Duration
-	Violations []string
-	Faults     map[string]int
-	List       []Fault
-	About      string
+	Seed  uint64 `json:"seed"`
+	Steps int    `json:"steps"`
+	Lines int    `json:"lines"`
+	// Sum is that of every line of the history.
+	Sum        uint64         `json:"sum"`
+	Virtual    time.Duration  `json:"virtual"`
+	Violations []string       `json:"violations"`
+	Faults     map[string]int `json:"faults"`
+	List       []Fault        `json:"list"`
+	About      string         `json:"about"`
 	// Kept are the indexes of the faults that are enough, after shrinking.
-	Kept []string
+	Kept []string `json:"kept,omitempty"`
 }
 
 const (
@@ -34,7 +35,7 @@ const (
 // faults; keep, if it is not nil, leaves out those of the drawn faults for which it is false.
 func Play(seed uint64, names []string, keep func(i int) bool, trace io.Writer) Result {
 	d := derive(seed, "world")
-	time.Sleep(d.span(0, time.Hour)) // in a bubble: it makes Go's own randomness, too, a function of the seed
+	time.Sleep(d.span(0, time.Hour)) //nolint:forbidigo // in a bubble: it makes Go's own randomness, too, a function of the seed
 	profile := drawProfile(d)
 	w := newWorld(seed, profile)
 	w.trace = trace
@@ -69,7 +70,7 @@ func Play(seed uint64, names []string, keep func(i int) bool, trace io.Writer) R
 
 // sleep lets the world run, and looks at it on the way.
 func (w *world) sleep(d time.Duration) {
-	time.Sleep(d)
+	time.Sleep(d) //nolint:forbidigo // time is virtual
 	w.alone(w.judge.look)
 }
 
@@ -83,7 +84,7 @@ func (w *world) settle() bool {
 			return true
 		}
 	}
-	w.alone(func() { w.judge.report(density, "%s after the last fault: %s", patience, missing) })
+	w.alone(func() { w.judge.reportf(density, "%s after the last fault: %s", patience, missing) })
 	return false
 }
 
@@ -104,12 +105,12 @@ func (w *world) rest() {
 	w.alone(func() {
 		w.judge.checkCalls(before, resting)
 		if missing := w.judge.settled(); missing != "" {
-			w.judge.report(density, "%s after it had settled: %s", resting, missing)
+			w.judge.reportf(density, "%s after it had settled: %s", resting, missing)
 		}
 		for _, p := range w.running() {
 			b := p.belief()
 			if id, had := ids[p.uid]; had && (b == nil || b.ID != id) {
-				w.judge.report(moves, "%s had id %d and has another one for no reason", p.id, id)
+				w.judge.reportf(moves, "%s had id %d and has another one for no reason", p.id, id)
 			}
 		}
 	})
@@ -128,7 +129,7 @@ func (w *world) shutDown() {
 			}
 		}
 	})
-	time.Sleep(time.Minute)
+	time.Sleep(time.Minute) //nolint:forbidigo // time is virtual
 	w.alone(func() {
 		w.note("end", strconv.Itoa(w.steps))
 		for _, p := range w.running() {

@@ -31,7 +31,7 @@ func (v *version) exists() bool { return v != nil && v.object != nil }
 // deleted is the version that a watch shows when v went away: v as it was, at a newer resourceVersion.
 func (v *version) deleted(rv int64) *version {
 	last := clone(v.object)
-	last["metadata"].(object)["resourceVersion"] = strconv.FormatInt(rv, 10) //nolint:forcetypeassert // every object has them
+	need(last, metadata)["resourceVersion"] = strconv.FormatInt(rv, 10)
 	return &version{kind: v.kind, name: v.name, rv: rv, object: last}
 }
 
@@ -43,7 +43,7 @@ func (v *version) json(metadataOnly bool) []byte {
 		return v.whole
 	}
 	if v.metadata == nil {
-		v.metadata = encode(object{"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": v.object["metadata"]})
+		v.metadata = encode(object{"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", metadata: v.object[metadata]})
 	}
 	return v.metadata
 }
@@ -142,11 +142,11 @@ type writer struct {
 // put stores next. It returns the stored version; one that changes nothing is the one before.
 func (s *server) put(k kind, next object, by writer) *version {
 	old := s.current[k.resource][name(next)]
-	meta := need(next, "metadata")
+	meta := need(next, metadata)
 	var owners managers
 	if old.exists() {
 		for _, fixed := range []string{"name", "namespace", "uid", "creationTimestamp"} {
-			meta[fixed] = old.object["metadata"].(object)[fixed] //nolint:forcetypeassert // every object has them
+			meta[fixed] = at(old.object, metadata)[fixed]
 		}
 		meta["generation"] = s.generation(k, old.object, next)
 		owners = old.managers.updated(old.object, next, by)
@@ -174,10 +174,10 @@ func (s *server) put(k kind, next object, by writer) *version {
 
 // generation follows the spec, and for a Deployment the annotations too.
 func (s *server) generation(k kind, old, next object) int64 {
-	generation := int64(number(old, "metadata", "generation"))
+	generation := int64(number(old, metadata, "generation"))
 	same := equalBut(object{"spec": old["spec"]}, object{"spec": next["spec"]})
 	if k.annotationsCount {
-		same = same && equalBut(at(old, "metadata", "annotations"), at(next, "metadata", "annotations"))
+		same = same && equalBut(at(old, metadata, "annotations"), at(next, metadata, "annotations"))
 	}
 	if same {
 		return generation
@@ -217,7 +217,7 @@ func (s *server) deletePod(name string, grace time.Duration) {
 		if terminating(o) {
 			return
 		}
-		meta := need(o, "metadata")
+		meta := need(o, metadata)
 		meta["deletionTimestamp"] = s.w.wall().Add(grace).Format(time.RFC3339)
 		meta["deletionGracePeriodSeconds"] = int64(grace / time.Second)
 	})
@@ -281,7 +281,7 @@ const beforeApply = "before-first-apply"
 
 // updated returns who owns what after the change from old to next.
 func (m managers) updated(old, next object, by writer) managers {
-	was, is := at(old, "metadata", "annotations"), at(next, "metadata", "annotations")
+	was, is := at(old, metadata, "annotations"), at(next, metadata, "annotations")
 	if fieldsCleared(old, next) {
 		return managers{cleared: true}
 	}
@@ -321,8 +321,8 @@ func (m managers) updated(old, next object, by writer) managers {
 
 // fieldsCleared reports that a client set managedFields to an empty list.
 func fieldsCleared(old, next object) bool {
-	before, _ := at(old, "metadata")["managedFields"].([]any)
-	after, there := at(next, "metadata")["managedFields"].([]any)
+	before, _ := at(old, metadata)["managedFields"].([]any)
+	after, there := at(next, metadata)["managedFields"].([]any)
 	if len(before) == 0 || !there {
 		return false
 	}
@@ -352,7 +352,7 @@ func (m managers) disown(key string) {
 // write puts m into metadata as the real server shows it.
 func (m managers) write(meta object) {
 	delete(meta, "managedFields")
-	var entries []any
+	entries := make([]any, 0, len(m.owned))
 	for _, id := range sortedKeys(m.owned) {
 		annotations := object{}
 		for key := range m.owned[id] {

@@ -94,7 +94,7 @@ func playHere(t *testing.T, seeds int) {
 		if out, err = os.Create(*resultsFlag); err != nil {
 			t.Fatal(err)
 		}
-		defer out.Close()
+		defer out.Close() //nolint:errcheck // a lost line is a lost seed, which the driver notices
 	}
 	warmUp(t)
 	began := time.Now()
@@ -108,7 +108,9 @@ func playHere(t *testing.T, seeds int) {
 			break
 		}
 		if out != nil {
-			fmt.Fprintf(out, "{\"Seed\":%d}\n", seed) // so that it is known if this program does not survive it
+			if _, err := fmt.Fprintf(out, "{\"seed\":%d}\n", seed); err != nil { // so that it is known if this program does not survive it
+				t.Fatal(err)
+			}
 		}
 		r := playOne(t, seed, only())
 		if len(r.Violations) > 0 && *onlyFlag == "" && !*catchFlag {

@@ -84,8 +84,8 @@ func (st *stream) bookmark(rv int64, end bool) {
 	if end {
 		meta["annotations"] = object{"k8s.io/initial-events-end": "true"}
 	}
-	k, _ := kindOf(st.resource)
-	o := object{"kind": k.name, "apiVersion": k.apiVersion, "metadata": meta}
+	k := kindOf(st.resource)
+	o := object{"kind": k.name, "apiVersion": k.apiVersion, metadata: meta}
 	if st.metadata {
 		o["kind"], o["apiVersion"] = "PartialObjectMetadata", "meta.k8s.io/v1"
 	}

@@ -1,10 +1,12 @@
 package simulation
 
 import (
+	"context"
 	"fmt"
 	"hash"
 	"hash/fnv"
 	"io"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -76,7 +78,8 @@ type world struct {
 	seed    uint64
 	start   time.Time
 	profile profile
-	trace   io.Writer // nil for none
+	trace   io.Writer       // nil for none
+	ctx     context.Context //nolint:containedctx // of all processes
 
 	mu        sync.Mutex
 	server    *server
@@ -98,7 +101,7 @@ type world struct {
 
 func newWorld(seed uint64, p profile) *world {
 	w := &world{
-		seed: seed, start: time.Now(), profile: p, pods: map[string]*kubeletPod{}, pending: map[string]bool{},
+		seed: seed, start: time.Now(), ctx: context.Background(), profile: p, pods: map[string]*kubeletPod{}, pending: map[string]bool{},
 		faults: map[string]int{}, sum: fnv.New64a(), relabels: map[string]bool{},
 	}
 	w.net = network{slower: 1}
@@ -229,7 +232,7 @@ func (w *world) arrive(c *call, isCopy bool) {
 	default:
 		a = w.server.serve(c)
 	}
-	w.step("request", c.p.id, c.verb, c.resource, c.name, fmt.Sprint(a.code), fmt.Sprint(isCopy))
+	w.step("request", c.p.id, c.verb, c.resource, c.name, strconv.Itoa(a.code), strconv.FormatBool(isCopy))
 	if isCopy {
 		return
 	}
@@ -261,7 +264,7 @@ func serverError(d *dice) (a answer, before bool) {
 
 // changed is told of every stored change.
 func (w *world) changed(v *version) {
-	w.note("stored", v.kind.resource, v.name, fmt.Sprint(v.rv))
+	w.note("stored", v.kind.resource, v.name, strconv.FormatInt(v.rv, 10))
 	w.judge.stored(v)
 	switch v.kind.resource {
 	case pods:
