@@ -223,7 +223,7 @@ func (s *server) list(c *call) answer {
 	if c.metadata {
 		listKind, apiVersion = "PartialObjectMetadataList", "meta.k8s.io/v1"
 	}
-	fmt.Fprintf(&b, `{"kind":%q,"apiVersion":%q,metadata:{"resourceVersion":"%d"},"items":[`, listKind, apiVersion, rv)
+	fmt.Fprintf(&b, `{"kind":%q,"apiVersion":%q,"metadata":{"resourceVersion":"%d"},"items":[`, listKind, apiVersion, rv)
 	first := true
 	objects := s.objects(c.resource)
 	if rv < s.rv {

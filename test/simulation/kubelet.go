@@ -157,11 +157,11 @@ func (w *world) finishPod(k *kubeletPod, o object) {
 	if o == nil {
 		return
 	}
-	failed := k.evicted || (k.process != nil && k.process.dead)
+	unwell := k.evicted || (k.process != nil && k.process.dead)
 	w.server.change(pods, k.name, writer{manager: kubelet, status: true}, func(next object) {
 		status := need(next, "status")
 		status["phase"] = succeeded
-		if failed {
+		if unwell {
 			status["phase"] = failed
 		}
 		if k.evicted {
