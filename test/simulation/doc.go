@@ -12,6 +12,8 @@
 //     the library that the real one uses and its 422, merge patch, metadata.generation as each kind keeps
 //     it, managedFields of annotations, consistent and stale lists, watches with bookmarks and initial events, 410, the size limit
 //     of annotations, deletion with grace.
+//   - The network (world.go): requests and answers are lost, late, doubled, or refused. A connection that says nothing is
+//     given up after up to a minute, as HTTP/2's pings do.
 //   - Controllers (controllers.go): Deployment with rolling updates, ReplicaSet, StatefulSet, Job, pod
 //     garbage collector. They act late, by a random time, on what is stored.
 //   - Nodes and their kubelets (kubelet.go): start, readiness, graceful stop, kill, eviction, restart.

@@ -70,6 +70,11 @@ func faultKinds() []faultKind {
 		{name: "late-requests", families: loss, lasts: time.Minute, inject: windowed(func(n *network, d *dice) { n.late = d.float() * 0.6 })},
 		{name: "server-errors", families: loss, lasts: time.Minute, inject: windowed(func(n *network, d *dice) { n.failed = d.float() * 0.7 })},
 		{name: "latency", families: loss, lasts: 2 * time.Minute, inject: windowed(func(n *network, d *dice) { n.slower = 1 + d.float()*100 })},
+		{name: "stalls", families: loss, lasts: 3 * time.Minute, inject: windowed(func(n *network, d *dice) {
+			n.stall = stall{
+				chance: 0.3 + 0.7*d.float(), verb: pick(d, []string{"get", "list", "patch", "patch"}), owner: d.chance(0.5), answer: d.chance(0.4),
+			}
+		})},
 		{name: "silent-watches", families: loss, lasts: 2 * time.Minute, inject: windowed(func(n *network, d *dice) { n.silent = d.float() })},
 		{name: "closed-watches", families: loss, inject: func(w *world, _ Fault, d *dice) { w.endWatches(d, false) }},
 		{name: "expired-watches", families: loss, inject: func(w *world, _ Fault, d *dice) { w.endWatches(d, true) }},
@@ -77,6 +82,7 @@ func faultKinds() []faultKind {
 		{name: "partition", families: loss, lasts: 3 * time.Minute, inject: partition},
 
 		{name: "kill-minor", families: []string{RandomKillMinor}, inject: func(w *world, _ Fault, d *dice) { killSome(w, d, false) }},
+		{name: "kill-writers", families: []string{RandomKillMinor}, lasts: 2 * time.Minute, inject: windowed(func(n *network, d *dice) { n.killWriter = d.float() * 0.5 })},
 		{name: "kill-major", families: []string{RandomKillMajor}, inject: func(w *world, _ Fault, d *dice) { killSome(w, d, true) }},
 		{name: "kill-fixed", families: []string{RandomKillFixed}, inject: func(w *world, _ Fault, d *dice) { killFirst(w, d) }},
 		{name: "node-crash", families: []string{RandomKillMajor}, lasts: 2 * time.Minute, inject: nodeCrash},

@@ -243,6 +243,9 @@ func (p *process) stopping() {
 		}
 		d := p.w.dice("stop", p.id, strconv.FormatInt(p.working.Epoch, 10), strconv.Itoa(p.working.Count))
 		long = min(d.tail(p.w.profile.stop), 9*time.Second)
+		if p.w.profile.slowStop {
+			long = d.span(9*time.Second, 9700*time.Millisecond) // its clock may be fast
+		}
 	})
 	if long == 0 {
 		return

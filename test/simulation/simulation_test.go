@@ -25,7 +25,7 @@ var (
 	strideFlag  = flag.Uint64("stride", 1, "play every so manieth seed")
 	faultsFlag  = flag.String("faults", "", "kinds or families of faults, separated by commas; empty is all")
 	onlyFlag    = flag.String("only", "", "with -seed: of the drawn faults only these, by index")
-	traceFlag   = flag.String("trace", "", "with -seed: write the history into this file")
+	historyFlag = flag.String("history", "", "with -seed: write the history into this file")
 	exactFlag   = flag.Bool("exact", !raceEnabled, "play in programs that are built with an overlay of Go's runtime, so that a seed gives one history")
 	workersFlag = flag.Int("workers", 2, "how many programs play at once")
 	resultsFlag = flag.String("results", "", "write a line of JSON per seed into this file")
@@ -57,7 +57,7 @@ func TestSimulation(t *testing.T) {
 	}
 	total, err := playOutside(t.Context(), program, options{
 		seeds: defaultSeeds(), first: *firstFlag, seed: *seedFlag, minutes: *minutesFlag, workers: *workersFlag,
-		pass: []string{"-faults=" + *faultsFlag, "-only=" + *onlyFlag, "-trace=" + *traceFlag},
+		pass: []string{"-faults=" + *faultsFlag, "-only=" + *onlyFlag, "-history=" + *historyFlag},
 	})
 	t.Log(total.String())
 	if err != nil {
@@ -155,11 +155,11 @@ func playOne(t *testing.T, seed uint64, keep func(int) bool) Result {
 	t.Helper()
 	var r Result
 	synctest.Test(t, func(t *testing.T) {
-		if *traceFlag == "" {
+		if *historyFlag == "" {
 			r = Play(seed, names(), keep, nil)
 			return
 		}
-		f, err := os.Create(*traceFlag)
+		f, err := os.Create(*historyFlag)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -34,6 +34,7 @@ type profile struct {
 	watchList          bool
 	grace              time.Duration // of a pod's deletion
 	stop               time.Duration // what the work needs to stop, on average
+	slowStop           bool          // it needs nearly all the time that strict mode leaves it
 	chaos              time.Duration // how long there are faults
 	skew               time.Duration // how far clocks are from right
 }
@@ -63,6 +64,7 @@ func drawProfile(d *dice) profile {
 	if !p.handsOver || p.surge == 0 {
 		p.unavailable = max(1, p.unavailable)
 	}
+	p.slowStop = p.fenceAfter > 0 && d.chance(0.5)
 	return p
 }
 
@@ -71,6 +73,25 @@ type network struct {
 	lostRequest, lostResponse, duplicate, late, failed float64
 	slower                                             float64 // factor of all delays
 	silent                                             float64 // of an event to be minutes late
+	stall                                              stall
+	killWriter                                         float64 // of a process to be killed right after a write of its own
+}
+
+// stall is one kind of request that takes long, there or back, while the client waits: that holds a protocol between
+// two of its steps.
+type stall struct {
+	chance float64
+	verb   string
+	owner  bool // requests about the owner, not about pods
+	answer bool // on the way back
+}
+
+// delay is what the stall adds to a request.
+func (s stall) delay(c *call, answer bool, d *dice) time.Duration {
+	if answer != s.answer || c.verb != s.verb || (c.resource != pods) != s.owner || !d.chance(s.chance) {
+		return 0
+	}
+	return d.span(0, 14*time.Second) // less than a request may take
 }
 
 // world is one history under way.
@@ -184,6 +205,7 @@ func (w *world) route(c *call) {
 	}
 	d := c.dice
 	go1 := w.delay(d)
+	go1 += w.net.stall.delay(c, false, d)
 	if d.chance(w.net.lostRequest) {
 		w.faults["lost request"]++
 		w.lose(c)
@@ -200,11 +222,13 @@ func (w *world) route(c *call) {
 	w.after(go1, func() { w.arrive(c, false) })
 }
 
-// lose ends a call without an answer: its connection breaks, or it hangs.
+// lose ends a call without an answer: its connection breaks, or it hangs until HTTP/2's pings find that out.
 func (w *world) lose(c *call) {
+	hangs := c.dice.span(30*time.Second, time.Minute)
 	if c.dice.chance(0.5) {
-		w.after(c.dice.tail(time.Second), func() { c.finish(answer{err: errReset}) })
+		hangs = c.dice.tail(time.Second)
 	}
+	w.after(hangs, func() { c.finish(answer{err: errReset}) })
 }
 
 // arrive is a request at the server. Nobody waits for the answer to a copy.
@@ -236,6 +260,10 @@ func (w *world) arrive(c *call, isCopy bool) {
 	if isCopy {
 		return
 	}
+	if c.verb == "patch" && d.chance(w.net.killWriter) {
+		// Before it hears of it, or while it is at its next step.
+		w.after(pick(d, []time.Duration{1, d.tail(2 * w.profile.latency), d.tail(10 * w.profile.latency)}), func() { w.kill(c.p) })
+	}
 	if applied && d.chance(w.net.lostResponse) {
 		w.faults["lost response"]++
 		if a.stream != nil {
@@ -244,7 +272,7 @@ func (w *world) arrive(c *call, isCopy bool) {
 		w.lose(c)
 		return
 	}
-	w.after(w.delay(d), func() { c.finish(a) })
+	w.after(w.delay(d)+w.net.stall.delay(c, true, d), func() { c.finish(a) })
 }
 
 // serverError is an answer of a server in trouble; before says that it did nothing.
