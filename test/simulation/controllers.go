@@ -359,6 +359,9 @@ func (w *world) reconcileStatefulSet(v *version) {
 
 // collect is the pod garbage collector: a pod that runs nowhere goes.
 func (w *world) collect() {
+	if w.over {
+		return
+	}
 	for _, pod := range w.server.objects(pods) {
 		phase := text(pod.object, "status", "phase")
 		by := controller(pod.object)

@@ -99,6 +99,7 @@ func faultKinds() []faultKind {
 		{name: "edit", families: []string{Foreign}, excuses: true, inject: foreignWrite(edit)},
 		{name: "corrupt", families: []string{Foreign}, excuses: true, inject: foreignWrite(corrupt)},
 		{name: "roll-back-annotations", families: []string{Foreign}, excuses: true, inject: oldAnnotations},
+		{name: "meddle", families: []string{Foreign}, excuses: true, lasts: time.Minute, inject: windowed(func(n *network, d *dice) { n.meddle = d.float() * 0.3 })},
 		{name: "clear-managed-fields", families: []string{Foreign}, excuses: true, only: notStrict, inject: clearFields},
 		{name: "apply", families: []string{Foreign}, excuses: true, inject: func(w *world, _ Fault, _ *dice) { w.applyOwner() }},
 		{name: "recreate-owner", families: []string{Foreign}, excuses: true, lasts: time.Minute, inject: recreateOwner},
@@ -137,7 +138,11 @@ func drawFaults(seed uint64, p profile, names []string) []Fault {
 	// A history has few kinds of faults, and some of them often: that is how they meet.
 	kinds = sample(d, kinds, d.between(1, 6))
 	out := make([]Fault, 0, 16)
-	for range d.between(1, 14) {
+	n := d.between(1, 14)
+	if d.chance(0.25) {
+		n = d.between(15, 40)
+	}
+	for range n {
 		k := pick(d, kinds)
 		f := Fault{Name: k.name, At: d.span(0, p.chaos), Draw: d.next()}
 		if k.lasts > 0 {
@@ -486,6 +491,14 @@ func oldAnnotations(w *world, _ Fault, d *dice) {
 		}
 		need(o, metadata)["annotations"] = clone(was)
 	})
+}
+
+// damage is one of the foreign writes to the owner.
+func (w *world) damage(d *dice) {
+	if !w.quiet {
+		w.step("damage")
+		pick(d, []func(*world, Fault, *dice){foreignWrite(wipe), foreignWrite(edit), foreignWrite(corrupt), oldAnnotations})(w, Fault{}, d)
+	}
 }
 
 func clearFields(w *world, _ Fault, _ *dice) {

@@ -15,6 +15,8 @@ type mutant struct {
 	name string
 	// why says what the change does, faults is where to look for what comes of it.
 	why, faults string
+	// profile is what histories to play.
+	profile string
 	// equivalent says why nothing can come of it.
 	equivalent string
 	patch      string // path of the patch
@@ -43,6 +45,8 @@ func readMutants(dir string) ([]mutant, error) {
 				m.why = value
 			case "Faults":
 				m.faults = value
+			case "Profile":
+				m.profile = value
 			case "Equivalent":
 				m.equivalent = value
 			}
@@ -120,7 +124,7 @@ func (m mutant) hunt(ctx context.Context, root, dir string, first uint64, most i
 		return caught{}, err
 	}
 	total, err := playOutside(ctx, program, options{
-		seeds: most, first: first, workers: 1, pass: []string{"-catch", "-faults=" + m.faults},
+		seeds: most, first: first, workers: 1, pass: []string{"-catch", "-faults=" + m.faults, "-profile=" + m.profile},
 	})
 	switch {
 	case len(total.failed) > 0:

@@ -68,6 +68,13 @@ func Play(seed uint64, names []string, keep func(i int) bool, trace io.Writer) R
 	return result
 }
 
+// Fits reports whether the seed's history is of the kind that the words ask for: strict, default, or a resource.
+func Fits(seed uint64, words []string) bool {
+	d := derive(seed, "world")
+	d.next() // the beginning
+	return drawProfile(d).fits(words)
+}
+
 // sleep lets the world run, and looks at it on the way.
 func (w *world) sleep(d time.Duration) {
 	time.Sleep(d) //nolint:forbidigo // time is virtual
@@ -146,4 +153,10 @@ func (w *world) shutDown() {
 		}
 	}
 	w.alone(func() { w.over = true })
+	time.Sleep(15 * time.Minute) //nolint:forbidigo // time is virtual
+	w.alone(func() {
+		if w.leaked != "" {
+			panic("simulation: a goroutine was left behind: " + w.leaked) // the bubble would never end
+		}
+	})
 }

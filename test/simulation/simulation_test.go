@@ -24,6 +24,7 @@ var (
 	firstFlag   = flag.Uint64("first", 1, "the first seed")
 	strideFlag  = flag.Uint64("stride", 1, "play every so manieth seed")
 	faultsFlag  = flag.String("faults", "", "kinds or families of faults, separated by commas; empty is all")
+	profileFlag = flag.String("profile", "", "play only seeds that are strict or default, or of a resource: words separated by commas")
 	onlyFlag    = flag.String("only", "", "with -seed: of the drawn faults only these, by index")
 	historyFlag = flag.String("history", "", "with -seed: write the history into this file")
 	exactFlag   = flag.Bool("exact", !raceEnabled, "play in programs that are built with an overlay of Go's runtime, so that a seed gives one history")
@@ -57,7 +58,7 @@ func TestSimulation(t *testing.T) {
 	}
 	total, err := playOutside(t.Context(), program, options{
 		seeds: defaultSeeds(), first: *firstFlag, seed: *seedFlag, minutes: *minutesFlag, workers: *workersFlag,
-		pass: []string{"-faults=" + *faultsFlag, "-only=" + *onlyFlag, "-history=" + *historyFlag},
+		pass: []string{"-faults=" + *faultsFlag, "-profile=" + *profileFlag, "-only=" + *onlyFlag, "-history=" + *historyFlag},
 	})
 	t.Log(total.String())
 	if err != nil {
@@ -106,6 +107,11 @@ func playHere(t *testing.T, seeds int) {
 	for n := 0; seeds == 0 || n < seeds; n++ {
 		if *minutesFlag > 0 && time.Since(began).Minutes() >= *minutesFlag {
 			break
+		}
+		if *profileFlag != "" && !Fits(seed, strings.Split(*profileFlag, ",")) {
+			seed += *strideFlag
+			n--
+			continue
 		}
 		if out != nil {
 			if _, err := fmt.Fprintf(out, "{\"seed\":%d}\n", seed); err != nil { // so that it is known if this program does not survive it

@@ -39,6 +39,19 @@ type profile struct {
 	skew               time.Duration // how far clocks are from right
 }
 
+// fits reports whether p is of the kind that the words ask for: strict, default, or a resource.
+func (p profile) fits(words []string) bool {
+	for _, word := range words {
+		switch {
+		case word == "strict" && p.fenceAfter == 0, word == "default" && p.fenceAfter > 0:
+			return false
+		case word != "strict" && word != "default" && word != p.resource:
+			return false
+		}
+	}
+	return true
+}
+
 func drawProfile(d *dice) profile {
 	p := profile{
 		resource:  pick(d, []string{deployments, deployments, deployments, statefulSets, statefulSets, replicaSets, jobs}),
@@ -75,6 +88,7 @@ type network struct {
 	silent                                             float64 // of an event to be minutes late
 	stall                                              stall
 	killWriter                                         float64 // of a process to be killed right after a write of its own
+	meddle                                             float64 // of the owner to be damaged right after somebody wrote
 }
 
 // stall is one kind of request that takes long, there or back, while the client waits: that holds a protocol between
@@ -116,6 +130,7 @@ type world struct {
 	lines     int
 	quiet     bool // the faults are over
 	over      bool // all processes have ended
+	leaked    string
 	podNumber int
 	relabels  map[string]bool
 }
@@ -192,7 +207,9 @@ func (w *world) route(c *call) {
 	p.calls++
 	switch {
 	case w.over:
-		panic("simulation: a goroutine was left behind: " + p.id + " asks after its end: " + c.verb + " " + c.resource)
+		w.leaked = p.id + " asks after its end: " + c.verb + " " + c.resource
+		w.after(time.Second, func() { c.finish(answer{err: errDead}) })
+		return
 	case p.dead:
 		w.after(c.dice.span(time.Millisecond, 2*time.Millisecond), func() { c.finish(answer{err: errDead}) })
 		return
@@ -263,6 +280,9 @@ func (w *world) arrive(c *call, isCopy bool) {
 	if c.verb == "patch" && d.chance(w.net.killWriter) {
 		// Before it hears of it, or while it is at its next step.
 		w.after(pick(d, []time.Duration{1, d.tail(2 * w.profile.latency), d.tail(10 * w.profile.latency)}), func() { w.kill(c.p) })
+	}
+	if c.verb == "patch" && d.chance(w.net.meddle) {
+		w.after(d.tail(5*w.profile.latency), func() { w.damage(d) })
 	}
 	if applied && d.chance(w.net.lostResponse) {
 		w.faults["lost response"]++
