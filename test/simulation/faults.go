@@ -72,7 +72,7 @@ func faultKinds() []faultKind {
 		{name: "latency", families: loss, lasts: 2 * time.Minute, inject: windowed(func(n *network, d *dice) { n.slower = 1 + d.float()*100 })},
 		{name: "stalls", families: loss, lasts: 3 * time.Minute, inject: windowed(func(n *network, d *dice) {
 			n.stall = stall{
-				chance: 0.3 + 0.7*d.float(), verb: pick(d, []string{"get", "list", "patch", "patch"}), owner: d.chance(0.5), answer: d.chance(0.4),
+				chance: 0.3 + 0.7*d.float(), verb: pick(d, []string{"get", "list", verbPatch, verbPatch}), owner: d.chance(0.5), answer: d.chance(0.4),
 			}
 		})},
 		{name: "silent-watches", families: loss, lasts: 2 * time.Minute, inject: windowed(func(n *network, d *dice) { n.silent = d.float() })},

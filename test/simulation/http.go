@@ -13,6 +13,9 @@ import (
 	"time"
 )
 
+// verbPatch is the verb of every write of idalloc but an Event's.
+const verbPatch = "patch"
+
 // failure is an API server's refusal.
 type failure struct {
 	code            int
@@ -124,7 +127,7 @@ func (t transport) newCall(req *http.Request) (*call, error) {
 func verbOf(method string, c *call) string {
 	switch {
 	case method == http.MethodPatch:
-		return "patch"
+		return verbPatch
 	case method == http.MethodPost:
 		return "create"
 	case c.name != "":
@@ -182,7 +185,7 @@ func (s *server) serve(c *call) answer {
 			return s.notFound(c)
 		}
 		return answer{code: http.StatusOK, body: v.json(c.metadata)}
-	case "patch":
+	case verbPatch:
 		return s.patch(c)
 	case "list":
 		return s.list(c)

@@ -68,6 +68,17 @@ func Play(seed uint64, names []string, keep func(i int) bool, trace io.Writer) R
 	return result
 }
 
+// waitForEnd blocks until the process has ended. One that does not has left a goroutine behind.
+func (p *process) waitForEnd() {
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	select {
+	case <-p.done:
+	case <-timer.C:
+		panic("simulation: a goroutine was left behind: " + p.id + " does not end")
+	}
+}
+
 // Fits reports whether the seed's history is of the kind that the words ask for: strict, default, or a resource.
 func Fits(seed uint64, words []string) bool {
 	d := derive(seed, "world")
@@ -149,7 +160,7 @@ func (w *world) shutDown() {
 	})
 	for _, p := range all {
 		if p.launched {
-			<-p.done
+			p.waitForEnd()
 		}
 	}
 	w.alone(func() { w.over = true })

@@ -232,7 +232,7 @@ func (w *world) route(c *call) {
 		w.faults["late request"]++
 		go1 += d.span(time.Second, 90*time.Second)
 	}
-	if c.verb == "patch" && d.chance(w.net.duplicate) {
+	if c.verb == verbPatch && d.chance(w.net.duplicate) {
 		w.faults["duplicated request"]++
 		w.after(go1+d.tail(2*time.Second), func() { w.arrive(c, true) })
 	}
@@ -250,7 +250,7 @@ func (w *world) lose(c *call) {
 
 // arrive is a request at the server. Nobody waits for the answer to a copy.
 func (w *world) arrive(c *call, isCopy bool) {
-	if c.p.dead && c.verb != "patch" {
+	if c.p.dead && c.verb != verbPatch {
 		return
 	}
 	d := c.dice
@@ -277,11 +277,11 @@ func (w *world) arrive(c *call, isCopy bool) {
 	if isCopy {
 		return
 	}
-	if c.verb == "patch" && d.chance(w.net.killWriter) {
+	if c.verb == verbPatch && d.chance(w.net.killWriter) {
 		// Before it hears of it, or while it is at its next step.
 		w.after(pick(d, []time.Duration{1, d.tail(2 * w.profile.latency), d.tail(10 * w.profile.latency)}), func() { w.kill(c.p) })
 	}
-	if c.verb == "patch" && d.chance(w.net.meddle) {
+	if c.verb == verbPatch && d.chance(w.net.meddle) {
 		w.after(d.tail(5*w.profile.latency), func() { w.damage(d) })
 	}
 	if applied && d.chance(w.net.lostResponse) {
