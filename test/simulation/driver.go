@@ -23,9 +23,14 @@ type figures struct {
 	busy   time.Duration
 	faults map[string]int
 	failed []Result
+	sums   map[uint64]uint64 // of each history, by seed
 }
 
 func (f *figures) add(r Result) {
+	if f.sums == nil {
+		f.sums = map[uint64]uint64{}
+	}
+	f.sums[r.Seed] = r.Sum
 	f.histories++
 	f.steps += r.Steps
 	f.virtual += r.Virtual

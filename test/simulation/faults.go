@@ -93,6 +93,7 @@ func faultKinds() []faultKind {
 
 		{name: "force-delete", families: []string{Force}, excuses: true, inject: forceDelete},
 		{name: "delete-node", families: []string{Force}, excuses: true, lasts: 2 * time.Minute, inject: deleteNode},
+		{name: "kubelet-down", families: []string{Force}, lasts: 3 * time.Minute, inject: kubeletDown},
 
 		{name: "relabel", families: []string{Foreign}, excuses: true, inject: relabel},
 		{name: "wipe", families: []string{Foreign}, excuses: true, inject: foreignWrite(wipe)},
@@ -345,6 +346,16 @@ func suspendNode(w *world, f Fault, d *dice) {
 		}
 	}
 	w.after(f.Lasts, func() { w.resumeNode(n) })
+}
+
+// kubeletDown: nobody starts or ends anything on a node, whose processes go on.
+func kubeletDown(w *world, f Fault, d *dice) {
+	n := pick(d, w.nodes)
+	n.mute = true
+	w.after(f.Lasts, func() {
+		n.mute = false
+		w.syncNode(n)
+	})
 }
 
 func (w *world) resumeNode(n *node) {
@@ -621,7 +632,7 @@ func (w *world) heal() {
 	w.server.down, w.server.quota, w.server.admission = false, false, false
 	clear(w.server.refusals)
 	for _, n := range w.nodes {
-		n.down = false
+		n.down, n.mute = false, false
 		w.resumeNode(n)
 		w.join(n, true)
 	}

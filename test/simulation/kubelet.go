@@ -15,6 +15,7 @@ type node struct {
 	cut    bool          // it is cut off from the API server
 	down   bool          // it does not run at all
 	frozen bool          // everything on it is suspended
+	mute   bool          // its kubelet does not run; its processes do
 }
 
 // kubeletPod is a pod as its kubelet has it. It outlives the pod's object until the kubelet hears of that.
@@ -97,7 +98,7 @@ func (w *world) sync(k *kubeletPod) {
 	if k.gone {
 		return
 	}
-	if k.node.down || k.node.frozen {
+	if k.node.down || k.node.frozen || k.node.mute {
 		return // repeated when the node is back
 	}
 	w.step("sync", k.name, k.uid)

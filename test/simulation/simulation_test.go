@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -66,6 +67,29 @@ func TestSimulation(t *testing.T) {
 	}
 	for _, r := range total.failed {
 		t.Error(r.failure())
+	}
+}
+
+// TestOneSeedOneHistory plays the same seeds in several programs, in another order, and compares every byte of their histories.
+func TestOneSeedOneHistory(t *testing.T) {
+	if !*exactFlag {
+		t.Skip("only with -exact")
+	}
+	program, err := Build(t.TempDir(), nil, raceEnabled)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const seeds = 24
+	one, err := playOutside(t.Context(), program, options{seeds: seeds, first: 100, workers: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := playOutside(t.Context(), program, options{seeds: seeds, first: 100, workers: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(one.sums) != seeds || !maps.Equal(one.sums, other.sums) {
+		t.Errorf("%d seeds did not give one history each:\n%v\n%v", seeds, one.sums, other.sums)
 	}
 }
 
