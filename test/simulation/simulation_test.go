@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -147,6 +148,7 @@ func playHere(t *testing.T, seeds int) {
 			r = shrink(t, r)
 		}
 		total.add(r)
+		collectGarbage()
 		if out != nil {
 			if err := json.NewEncoder(out).Encode(r); err != nil {
 				t.Fatal(err)
@@ -162,6 +164,15 @@ func playHere(t *testing.T, seeds int) {
 	if out == nil {
 		total.took = time.Since(began)
 		t.Log(total.String())
+	}
+}
+
+// collectGarbage is for programs in which it is off during a history.
+func collectGarbage() {
+	const much = 256 << 20
+	var m runtime.MemStats
+	if runtime.ReadMemStats(&m); m.HeapAlloc > much {
+		runtime.GC()
 	}
 }
 
