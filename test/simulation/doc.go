@@ -34,11 +34,13 @@
 //
 // checkers.go: no two pods act under one id; a later holder's token is higher; when the faults stop, every slot is held
 // and nobody waits; nobody moves without a cause; the number of requests is bounded; every goroutine ends.
-// A checker that cannot fail is worth nothing: mutants/ has changes of the production code that each must be caught.
+// A checker that cannot fail is worth nothing: mutants/ has changes of the production code that are to be caught;
+// docs/robustness.md says which are.
 //
 // # What is not promised
 //
 // It is a model. etcd, the network and the kernel are as described here, no worse; requests are applied one at a time.
 // The simulated objects have only the fields that idalloc or the controllers look at. Containers share a
-// process, so nothing here tests files, HTTP, signals or the child process of "idalloc run".
+// process, so nothing here tests files, HTTP, signals or the child process of "idalloc run". Suspend is modelled at the process's
+// ways to hear of anything; timers of client-go itself still run, and what they send waits.
 package simulation
