@@ -14,6 +14,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/idalloc/idalloc/internal/publish"
 	"github.com/idalloc/idalloc/pkg/allocator"
@@ -35,10 +36,13 @@ func (p *inPod) bind(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&p.podName, "pod-name", "", "name of this pod [POD_NAME, from the downward API's metadata.name, or IDALLOC_POD_NAME]")
 	f.StringVar(&p.podNamespace, "pod-namespace", "", "namespace of this pod [POD_NAMESPACE, from metadata.namespace, or IDALLOC_POD_NAMESPACE]")
-	f.StringVar(&p.podUID, "pod-uid", "", "UID of this pod, to tell at once what an earlier pod of the same name left in --dir [POD_UID, from metadata.uid, or IDALLOC_POD_UID]; without it that is found out from the API server")
+	f.StringVar(&p.podUID, "pod-uid", "", "UID of this pod, to tell it, and at once what it left in --dir, from another pod of the same name [POD_UID, from metadata.uid, or IDALLOC_POD_UID]; without it that is found out from the API server")
 	f.StringVar(&p.dir, "dir", "/var/run/idalloc", "directory to publish id, count, epoch, state, env and identity.json in")
 	f.DurationVar(&p.timeout, "timeout", 0, "give up with exit code 3 when there is no slot within this time; 0 waits for ever")
 }
+
+// uid is empty if nobody said it.
+func (p *inPod) uid() string { return cmp.Or(p.podUID, os.Getenv("POD_UID")) }
 
 // allocator returns the options of this pod's allocator, without what publishes.
 func (p *inPod) options(log logr.Logger) (allocator.Options, error) {
@@ -51,7 +55,7 @@ func (p *inPod) options(log logr.Logger) (allocator.Options, error) {
 		return allocator.Options{}, err
 	}
 	return allocator.Options{
-		Store: s, Pod: pod, Namespace: cmp.Or(p.podNamespace, os.Getenv("POD_NAMESPACE"), namespace), Log: log,
+		Store: s, Pod: pod, PodUID: types.UID(p.uid()), Namespace: cmp.Or(p.podNamespace, os.Getenv("POD_NAMESPACE"), namespace), Log: log,
 	}, nil
 }
 
@@ -67,7 +71,7 @@ type shelf struct {
 // otherwise; then current is that.
 func (p *inPod) open(o allocator.Options) (s *shelf, current identity.Identity, err error) {
 	s = &shelf{
-		Dir: publish.New(p.dir), uid: cmp.Or(p.podUID, os.Getenv("POD_UID")),
+		Dir: publish.New(p.dir), uid: p.uid(),
 		none: identity.Identity{State: identity.StatePending, ID: identity.None, Pod: o.Pod, Namespace: o.Namespace},
 	}
 	there, found, err := s.Current()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
 	"github.com/idalloc/idalloc/internal/boottime"
@@ -31,7 +32,9 @@ var (
 type Options struct {
 	Store          *store.Store
 	Pod, Namespace string
-	Log            logr.Logger
+	// PodUID is this pod's UID; empty: that of the pod that has its name when New looks.
+	PodUID types.UID
+	Log    logr.Logger
 	// Publish is told every new identity, from the goroutine of Run or Claim; it must not block for
 	// long. An identity that is not assigned must be in force when it returns.
 	Publish func(identity.Identity)
@@ -138,6 +141,9 @@ func New(ctx context.Context, o Options) (*Allocator, error) {
 		}
 		if err != nil {
 			return err
+		}
+		if o.PodUID != "" && pod.UID != o.PodUID {
+			return fmt.Errorf("%w: %s has UID %s, this process's pod had %s: its container must end, its node may not know yet that the pod was deleted", ErrPodGone, o.Pod, pod.UID, o.PodUID)
 		}
 		ref, err := watch.Resolve(ctx, a.store, pod)
 		if err != nil {

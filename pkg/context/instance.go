@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/identity"
 )
@@ -57,7 +59,7 @@ func start(ctx context.Context, o Options, stopped func(*Instance, context.Conte
 		current: Identity{State: identity.StatePending, ID: identity.None, Pod: o.PodName, Namespace: o.PodNamespace},
 	}
 	ao := allocator.Options{
-		Store: st, Pod: o.PodName, Namespace: o.PodNamespace, Log: o.Log, Publish: i.set, Stopped: o.Stopped,
+		Store: st, Pod: o.PodName, PodUID: types.UID(o.PodUID), Namespace: o.PodNamespace, Log: o.Log, Publish: i.set, Stopped: o.Stopped,
 		HandsOver: stopped != nil || o.Stopped != nil, FenceAfter: o.FenceAfter, Fenced: i.fence,
 	}
 	if stopped != nil {

@@ -24,6 +24,9 @@ type Identity = identity.Identity
 type Options struct {
 	// PodName and PodNamespace name this pod; POD_NAME and POD_NAMESPACE if empty.
 	PodName, PodNamespace string
+	// PodUID is this pod's UID, POD_UID if empty. With it a container that starts after its pod was force-deleted
+	// does not take a successor of the same name, as a StatefulSet makes it, for its own pod.
+	PodUID string
 	// Config reaches the API server; the pod's service account or kubectl's rules if nil.
 	Config *rest.Config
 	// AnnotationKey is the assignment's key on the owner; idalloc.dev/assignment if empty.
@@ -53,6 +56,9 @@ type Options struct {
 
 // complete fills in the defaults.
 func (o Options) complete() (Options, error) {
+	if o.PodName == "" || o.PodName == os.Getenv("POD_NAME") {
+		o.PodUID = cmp.Or(o.PodUID, os.Getenv("POD_UID"))
+	}
 	o.PodName = cmp.Or(o.PodName, os.Getenv("POD_NAME"))
 	o.PodNamespace = cmp.Or(o.PodNamespace, os.Getenv("POD_NAMESPACE"))
 	if o.PodName == "" || o.PodNamespace == "" {

@@ -101,7 +101,6 @@ func (j *judge) began(p *process, b identity.Identity) {
 	last, known := j.byID[b.ID]
 	switch {
 	case !known, j.damaged && j.w.profile.skew > 0: // what remembers the epochs may be lost, and only clocks are left
-	case last.p.uid != p.uid && j.excusedPair(last.p, p): // docs/robustness.md: a process may take its successor's pod for its own
 	case last.p.uid != p.uid && b.Epoch <= last.token:
 		j.reportf(token, "id %d: %s has %d, its predecessor %s had %d", b.ID, p.id, b.Epoch, last.p.id, last.token)
 	case last.p.uid == p.uid && b.Epoch < last.token:

@@ -175,7 +175,7 @@ func (p *process) launch() {
 	ctx, cancel := context.WithCancel(p.w.ctx)
 	p.cancel, p.launched = cancel, true
 	o := idcontext.Options{
-		PodName: p.pod, PodNamespace: namespace, FenceAfter: p.w.profile.fenceAfter, Clock: p.clock, Log: p.log(),
+		PodName: p.pod, PodUID: p.uid, PodNamespace: namespace, FenceAfter: p.w.profile.fenceAfter, Clock: p.clock, Log: p.log(),
 		Config: &rest.Config{Host: "http://simulation.invalid", QPS: -1, Transport: transport{p: p}},
 	}
 	go func() {

@@ -17,8 +17,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	idcontext "github.com/idalloc/idalloc/pkg/context"
 	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/test/envtest/suite"
 )
@@ -123,6 +125,24 @@ var _ = Describe("an owner that is a StatefulSet", func() {
 			Expect(now[id]).To(Equal(first[id]), "a bystander was disturbed")
 		}
 		w.verified(ctx)
+	})
+
+	It("does not let a container of a force-deleted pod act for the successor of the same name", func(ctx SpecContext) {
+		w := newWorkload(ctx, store.StatefulSet)
+		Expect(w.Create(ctx, suite.StatefulSet("worker", 1, suite.PodSpec(suite.Container("main", "/bin/sleep", "1000"))))).To(Succeed())
+		old := w.somePods(ctx, 1)[0]
+		w.forceDelete(ctx, old.Name)
+		Eventually(func(g Gomega) {
+			pods, err := w.Pods(ctx, "worker")
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(pods).To(HaveEach(HaveField("UID", Not(Equal(old.UID)))))
+			g.Expect(pods).To(HaveLen(1))
+		}).WithContext(ctx).Should(Succeed())
+		config, err := w.Config(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		_, err = idcontext.Start(ctx, idcontext.Options{PodName: old.Name, PodUID: string(old.UID), PodNamespace: w.Name, Config: config})
+		Expect(err).To(MatchError(allocator.ErrPodGone))
+		Expect(w.pod(ctx, old.Name).Annotations).NotTo(HaveKey(assignment.ReceiptKey))
 	})
 
 	It("may begin to run idalloc", func(ctx SpecContext) {
