@@ -98,6 +98,12 @@ func life(e example) {
 	It("moves the survivors when a scale-down ends the low ids", func(ctx SpecContext) {
 		before := w.held(ctx, 5)
 		for id, pod := range before {
+			if e == files { // the watcher takes what the init container claimed, and writes its own cost then
+				Eventually(func(ctx context.Context) (string, error) {
+					p, err := client.CoreV1().Pods(w.namespace).Get(ctx, pod, metav1.GetOptions{})
+					return p.Annotations["idalloc.dev/receipt"], err
+				}).WithContext(ctx).Should(MatchRegexp(`[ \t]$`))
+			}
 			// Against the cost that idalloc writes: the lowest ids go first.
 			Expect(w.kubectl(ctx, "annotate", "pod", pod, "--overwrite", fmt.Sprintf("%s=%d", deletionCost, id))).Error().NotTo(HaveOccurred())
 			Expect(w.kubectl(ctx, "label", "pod", pod, "--overwrite", rankedLabel+"=yes")).Error().NotTo(HaveOccurred())
@@ -107,6 +113,7 @@ func life(e example) {
 			g.Expect(err).NotTo(HaveOccurred())
 			known := int32(0)
 			for _, rs := range sets.Items {
+				g.Expect(rs.Status.ReadyReplicas).To(Equal(rs.Status.Replicas))
 				known += rs.Status.Replicas - rs.Status.FullyLabeledReplicas
 			}
 			g.Expect(known).To(BeEquivalentTo(len(before)), "pods whose costs the ReplicaSet's controller knows")

@@ -201,11 +201,22 @@ func (w *workload) patchPod(ctx context.Context, name, patch string) {
 	Expect(err).NotTo(HaveOccurred())
 }
 
+// taken waits until the last process of a pod that writes a receipt, and a deletion cost with it, has done so. The watcher
+// answers for what the init container claimed before it takes that itself.
+func (w *workload) taken(ctx context.Context, pod string) {
+	GinkgoHelper()
+	if len(w.pod(ctx, pod).Spec.InitContainers) == 0 {
+		return
+	}
+	Eventually(func() string { return w.watcherLog(pod) }).WithContext(ctx).Should(ContainSubstring(`"state":"assigned"`))
+}
+
 // rank sets the deletion costs of pods by name, so that a scale-down ends the cheapest first, and waits until the
 // ReplicaSet's controller knows them, and whether the pods are Ready, which matters more.
 func (w *workload) rank(ctx context.Context, costs map[string]int) {
 	GinkgoHelper()
 	for pod, cost := range costs {
+		w.taken(ctx, pod)
 		w.patchPod(ctx, pod, fmt.Sprintf(`{"metadata":{"labels":{%q:"yes"},"annotations":{%q:"%d"}}}`, suite.LabelRanked, corev1.PodDeletionCost, cost))
 	}
 	Eventually(func(g Gomega) {
@@ -213,7 +224,10 @@ func (w *workload) rank(ctx context.Context, costs map[string]int) {
 		g.Expect(err).NotTo(HaveOccurred())
 		known := int32(0)
 		for _, rs := range sets.Items {
-			known += rs.Status.Replicas - rs.Status.FullyLabeledReplicas
+			ranked := rs.Status.Replicas - rs.Status.FullyLabeledReplicas
+			if known += ranked; ranked > 0 {
+				g.Expect(rs.Status.ReadyReplicas).To(Equal(rs.Status.Replicas))
+			}
 		}
 		g.Expect(known).To(BeEquivalentTo(len(costs)))
 	}).WithContext(ctx).Should(Succeed())
