@@ -264,8 +264,8 @@ func (a *Allocator) input(owner store.Owner, live []plan.Pod, intent plan.Intent
 // needless reports whether a plan would come to nothing, as far as this waiter's watches know: of many that
 // hear of one freed slot only the first has to list the pods. Whatever they do not know yet, they will say.
 func (c *claimer) needless(owner store.Owner) (d plan.Decision, yes bool) {
-	if c.doubt || c.holders == nil || !c.holders.synced() {
-		return d, false
+	if c.doubt || c.holders == nil || !c.holders.synced() || named(owner, c.Allocator) {
+		return d, false // a slot is to be taken, which no plan says
 	}
 	live := gc.Guess(c.store, owner, c.holders.owned.Objects(), c.holders.labelled.Objects())
 	d = c.decideFor(c.input(owner, live, plan.Claim), c.rollout)

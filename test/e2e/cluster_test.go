@@ -40,6 +40,9 @@ func (c cluster) signal(sig syscall.Signal, parts ...string) {
 		pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
 		Expect(err).NotTo(HaveOccurred())
 		Expect(syscall.Kill(pid, sig)).To(Succeed(), "%s to %s", sig, part)
+		if sig == syscall.SIGKILL { // or it would be taken for running
+			Eventually(func() error { return syscall.Kill(pid, 0) }).WithTimeout(patience).Should(MatchError(syscall.ESRCH), part)
+		}
 	}
 }
 
