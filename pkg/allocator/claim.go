@@ -120,7 +120,8 @@ func (c *claimer) firstLook(ctx context.Context) (store.Owner, error) {
 	return c.look(ctx)
 }
 
-// takeTurn waits for this pod's turn to plan, and looks again. done says that the map names this pod now.
+// takeTurn waits for this pod's turn to plan, and looks again, unless a waiter hears of a write that needs no look: a plan
+// may be made from any moment of the owner before its lists. done says that the map names this pod now.
 func (c *claimer) takeTurn(ctx context.Context, pace time.Duration) (owner store.Owner, done bool, err error) {
 	heard, err := c.waitTurn(ctx, pace)
 	if err != nil {
@@ -270,12 +271,13 @@ func (c *claimer) needless(owner store.Owner) (d plan.Decision, yes bool) {
 	live := gc.Guess(c.store, owner, c.holders.owned.Objects(), c.holders.labelled.Objects())
 	d = c.decideFor(c.input(owner, live, plan.Claim), c.rollout)
 	if d.Next == nil {
-		return d, d.Barred == 0 == c.barred.IsZero()
+		return d, (d.Barred == 0) == c.barred.IsZero() // a slot that this pod must not have yet is timed by plan
 	}
 	return d, pointless(owner, d, c.o.Pod)
 }
 
-// idleFor is needless for an owner that was read since the last plan. c.planned becomes that owner.
+// idleFor is needless for an owner that was read or heard of since the last plan. If it is, what c.planned
+// says of the map becomes that owner's.
 func (c *claimer) idleFor(owner store.Owner) (d plan.Decision, yes bool) {
 	if owner.UID != c.planned.UID || owner.Count != c.planned.Count || owner.Clean() != c.planned.Clean() {
 		return d, false

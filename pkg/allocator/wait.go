@@ -30,10 +30,10 @@ const (
 )
 
 // window draws how long to wait before planning, when about n pods want to plan at once and pace is
-// how long a plan takes until the others hear of it. The distribution is the truncated exponential of J. Nonnenmacher and E. W. Biersack, "Scalable
-// feedback for large groups", IEEE/ACM Transactions on Networking 7(3), 1999: with parameter
-// lambda = ln(n) + 1 few timers fire before the first one's result is heard, however many there
-// are. Its length is lambda times pace, so that about e plan.
+// how long a plan takes until the others hear of it. The distribution is the truncated exponential of
+// J. Nonnenmacher and E. W. Biersack, "Scalable feedback for large groups", IEEE/ACM Transactions on
+// Networking 7(3), 1999: with parameter lambda = ln(n) + 1 few timers fire before the first one's result is
+// heard, however many there are. Its length is lambda times pace, so that about three plan (docs/performance.md).
 func window(n int, pace time.Duration, random func() float64) time.Duration {
 	if n <= 1 {
 		return 0

@@ -1,0 +1,241 @@
+package simulation
+
+import (
+	"slices"
+	"time"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+)
+
+// windowed changes the network for a while. Where two windows meet, the later one has it.
+func windowed(change func(*network, *dice)) func(*world, Fault, *dice) {
+	return func(w *world, f Fault, d *dice) {
+		before := w.net
+		change(&w.net, d)
+		w.after(f.Lasts, func() {
+			if !w.quiet {
+				w.net = before
+			}
+		})
+	}
+}
+
+func (w *world) endWatches(d *dice, expire bool) {
+	for _, resource := range sortedKeys(w.server.watchers) {
+		for _, st := range w.server.watchers[resource] {
+			if d.chance(0.5) {
+				continue
+			}
+			if expire {
+				st.expire()
+				continue
+			}
+			st.end(pick(d, []error{nil, errCut}))
+		}
+	}
+	if expire {
+		w.server.oldest = w.server.rv
+	}
+}
+
+func serverDown(w *world, f Fault, _ *dice) {
+	w.server.down = true
+	for _, resource := range sortedKeys(w.server.watchers) {
+		for _, st := range w.server.watchers[resource] {
+			st.end(errCut)
+		}
+	}
+	w.after(f.Lasts, func() { w.server.down = false })
+}
+
+func partition(w *world, f Fault, d *dice) {
+	n := pick(d, w.nodes)
+	n.cut = true
+	breaks := d.chance(0.5)
+	w.after(f.Lasts, func() { w.join(n, breaks) })
+}
+
+// join connects a node again. Its connections may have broken meanwhile.
+func (w *world) join(n *node, breaks bool) {
+	n.cut = false
+	for _, p := range w.processes {
+		if p.node != n {
+			continue
+		}
+		if breaks {
+			p.held = nil
+			for _, resource := range sortedKeys(w.server.watchers) {
+				for _, st := range slices.Clone(w.server.watchers[resource]) {
+					if st.p == p {
+						st.end(errCut)
+					}
+				}
+			}
+		}
+		p.reach()
+	}
+	w.syncNode(n)
+}
+
+// some picks running processes: fewer than half, or more.
+func some(w *world, d *dice, major bool) []*process {
+	running := w.running()
+	if len(running) == 0 {
+		return nil
+	}
+	n := 1
+	if major {
+		n = d.between(len(running)/2+1, len(running))
+	}
+	return sample(d, running, n)
+}
+
+func (w *world) kill(p *process) {
+	p.kill()
+	w.kubeletSees(p.pod, p.uid)
+}
+
+func killSome(w *world, d *dice, major bool) {
+	for _, p := range some(w, d, major) {
+		w.kill(p)
+	}
+}
+
+// killFirst kills whoever acts under id 0.
+func killFirst(w *world, _ *dice) {
+	if p := w.first(); p != nil {
+		w.kill(p)
+	}
+}
+
+func (w *world) first() *process {
+	for _, p := range w.running() {
+		if b := p.belief(); b != nil && b.ID == 0 {
+			return p
+		}
+	}
+	return nil
+}
+
+func nodeCrash(w *world, f Fault, d *dice) {
+	n := pick(d, w.nodes)
+	n.down = true
+	for _, p := range w.running() {
+		if p.node == n {
+			p.kill()
+		}
+	}
+	w.after(f.Lasts, func() {
+		n.down = false
+		w.syncNode(n)
+	})
+}
+
+func (w *world) suspend(p *process, lasts time.Duration) {
+	p.freeze()
+	w.after(lasts, p.goOn)
+}
+
+func suspendSome(w *world, f Fault, d *dice, major bool) {
+	for _, p := range some(w, d, major) {
+		w.suspend(p, time.Duration(float64(f.Lasts)*(0.5+d.float()/2)))
+	}
+}
+
+func suspendFirst(w *world, f Fault, _ *dice) {
+	if p := w.first(); p != nil {
+		w.suspend(p, f.Lasts)
+	}
+}
+
+func suspendNode(w *world, f Fault, d *dice) {
+	n := pick(d, w.nodes)
+	n.frozen = true
+	for _, p := range w.running() {
+		if p.node == n {
+			p.freeze()
+		}
+	}
+	w.after(f.Lasts, func() { w.resumeNode(n) })
+}
+
+// kubeletDown: nobody starts or ends anything on a node, whose processes go on.
+func kubeletDown(w *world, f Fault, d *dice) {
+	n := pick(d, w.nodes)
+	n.mute = true
+	w.after(f.Lasts, func() {
+		n.mute = false
+		w.syncNode(n)
+	})
+}
+
+func (w *world) resumeNode(n *node) {
+	n.frozen = false
+	for _, p := range w.processes {
+		if p.node == n {
+			p.goOn()
+		}
+	}
+	w.syncNode(n)
+}
+
+// somePod picks a pod of the owner.
+func (w *world) somePod(d *dice) *version {
+	all := w.server.objects(pods)
+	if len(all) == 0 {
+		return nil
+	}
+	return pick(d, all)
+}
+
+func forceDelete(w *world, _ Fault, d *dice) {
+	if v := w.somePod(d); v != nil {
+		w.server.remove(v)
+	}
+}
+
+// deleteNode removes a Node object while its machine is cut off; the pod garbage collector removes its pods.
+func deleteNode(w *world, f Fault, d *dice) {
+	n := pick(d, w.nodes)
+	n.cut = true
+	w.after(d.span(0, f.Lasts/2+1), func() {
+		for _, v := range w.server.objects(pods) {
+			if text(v.object, "spec", "nodeName") != n.name {
+				continue
+			}
+			w.server.change(pods, v.name, writer{manager: manager, status: true}, func(o object) {
+				status := need(o, "status")
+				status["phase"] = failed
+				status["conditions"] = []any{object{"type": "DisruptionTarget", "reason": "DeletionByPodGC", "status": "True"}}
+			})
+			w.forsake(v)
+		}
+		w.after(d.span(0, 5*time.Second), func() {
+			for _, v := range w.server.objects(pods) {
+				if text(v.object, "spec", "nodeName") == n.name && text(v.object, "status", "phase") == failed {
+					w.server.remove(v)
+				}
+			}
+		})
+	})
+	w.after(f.Lasts, func() { w.join(n, true) })
+}
+
+// forsake notes that a pod was declared dead while its process may run.
+func (w *world) forsake(v *version) {
+	if k := w.pods[podKey(v.name, uid(v.object))]; k != nil && !k.gone && k.process != nil && !k.process.ended && !k.process.dead {
+		k.forced = true
+	}
+}
+
+func relabel(w *world, _ Fault, d *dice) {
+	if v := w.somePod(d); v != nil {
+		w.relabels[v.name] = true
+		w.server.change(pods, v.name, writer{manager: "kubectl-label"}, func(o object) {
+			setText(o, "labels", appLabel, "debug")
+			if d.chance(0.5) {
+				setText(o, "labels", assignment.InstanceIDLabel, "")
+			}
+		})
+	}
+}

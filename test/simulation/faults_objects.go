@@ -1,0 +1,202 @@
+package simulation
+
+import (
+	"strconv"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+)
+
+// ours are the annotation keys of the owner that idalloc keeps.
+func ours() []string { return assignment.Keys(assignment.DefaultKey) }
+
+func foreignWrite(how func(o object, d *dice)) func(*world, Fault, *dice) {
+	return func(w *world, _ Fault, d *dice) {
+		w.server.change(w.profile.resource, ownerName, writer{manager: "kubectl-edit"}, func(o object) { how(o, d) })
+	}
+}
+
+// wipe removes one of our annotations, all of them, or all annotations.
+func wipe(o object, d *dice) {
+	switch d.below(3) {
+	case 0:
+		setText(o, "annotations", pick(d, ours()), "")
+	case 1:
+		for _, key := range ours() {
+			setText(o, "annotations", key, "")
+		}
+	default:
+		delete(need(o, metadata), "annotations")
+	}
+}
+
+// edit gives slots to other pods, as somebody would who thinks that he knows better.
+func edit(o object, d *dice) {
+	slots, err := assignment.ParseSlots(annotation(o, assignment.DefaultKey))
+	if err != nil || len(slots) == 0 {
+		return
+	}
+	ids := slots.IDs()
+	a, b := pick(d, ids), pick(d, ids)
+	switch d.below(3) {
+	case 0:
+		slots[a], slots[b] = slots[b], slots[a]
+	case 1:
+		delete(slots, a)
+	default:
+		slots[a] = slots[b] + "x"
+	}
+	setText(o, "annotations", assignment.DefaultKey, slots.Encode())
+	if d.chance(0.5) { // he knows about the seal, too
+		values := map[string]string{}
+		for key := range at(o, metadata, "annotations") {
+			values[key] = annotation(o, key)
+		}
+		setText(o, "annotations", assignment.SealKey, assignment.Seal(values, assignment.DefaultKey))
+	}
+}
+
+func corrupt(o object, d *dice) {
+	setText(o, "annotations", pick(d, ours()), pick(d, []string{"", "{", "[]", `{"0":1}`, `{"-1":"a"}`, "1e3", "99999999999999999999", `{"0":"a","1":"a"}`}))
+}
+
+// oldAnnotations puts all annotations back as they were a while ago.
+func oldAnnotations(w *world, _ Fault, d *dice) {
+	v := w.owner()
+	if v == nil {
+		return
+	}
+	old := v
+	for range d.between(1, 12) {
+		if old.before.exists() {
+			old = old.before
+		}
+	}
+	was := at(old.object, metadata, "annotations")
+	w.server.change(w.profile.resource, ownerName, writer{manager: "kubectl-replace"}, func(o object) {
+		if was == nil {
+			delete(need(o, metadata), "annotations")
+			return
+		}
+		need(o, metadata)["annotations"] = clone(was)
+	})
+}
+
+// damage is one of the foreign writes to the owner.
+func (w *world) damage(d *dice) {
+	if !w.quiet {
+		w.step("damage")
+		pick(d, []func(*world, Fault, *dice){foreignWrite(wipe), foreignWrite(edit), foreignWrite(corrupt), oldAnnotations})(w, Fault{}, d)
+	}
+}
+
+func clearFields(w *world, _ Fault, _ *dice) {
+	w.server.change(w.profile.resource, ownerName, writer{manager: "kubectl-patch"}, func(o object) { need(o, metadata)["managedFields"] = []any{} })
+}
+
+// applyOwner is somebody's server-side apply of a label-like annotation: it starts tracking again.
+func (w *world) applyOwner() {
+	w.podNumber++
+	w.server.change(w.profile.resource, ownerName, writer{manager: "argocd", apply: true}, func(o object) {
+		setText(o, "annotations", "example.com/applied", strconv.Itoa(w.podNumber))
+	})
+}
+
+// recreateOwner deletes the workload, its pods left alone (cascade=orphan is not simulated: they go too, by and by).
+func recreateOwner(w *world, f Fault, _ *dice) {
+	v := w.owner()
+	if v == nil {
+		return
+	}
+	n, version := number(v.object, "spec", v.kind.count), template(v.object)
+	w.server.remove(v)
+	w.after(f.Lasts, func() {
+		if w.owner() == nil {
+			w.createOwner(n, version)
+		}
+	})
+}
+
+func removeReceipt(w *world, _ Fault, d *dice) {
+	if v := w.somePod(d); v != nil {
+		w.server.change(pods, v.name, writer{manager: "kubectl-annotate"}, func(o object) {
+			setText(o, "annotations", assignment.ReceiptKey, "")
+			if d.chance(0.5) {
+				setText(o, "labels", assignment.InstanceIDLabel, "")
+			}
+		})
+	}
+}
+
+func corruptReceipt(w *world, _ Fault, d *dice) {
+	if v := w.somePod(d); v != nil {
+		w.server.change(pods, v.name, writer{manager: "kubectl-annotate"}, func(o object) {
+			if d.chance(0.3) {
+				setText(o, "labels", assignment.InstanceIDLabel, "7")
+				return
+			}
+			setText(o, "annotations", assignment.ReceiptKey, pick(d, []string{"{", "null", `{"uid":"x","owner":"y"}`}))
+		})
+	}
+}
+
+func takeRBAC(w *world, f Fault, d *dice) {
+	what := pick(d, []string{
+		"get " + w.profile.resource, "patch " + w.profile.resource, "watch " + w.profile.resource, "list " + w.profile.resource,
+		"get pods", "list pods", "watch pods", "patch pods", "get replicasets", "create events",
+	})
+	w.server.refusals[what] = true
+	w.after(f.Lasts, func() { delete(w.server.refusals, what) })
+}
+
+func takeQuota(w *world, f Fault, _ *dice) {
+	w.server.quota = true
+	w.after(f.Lasts, func() { w.server.quota = false })
+}
+
+func refuseAdmission(w *world, f Fault, _ *dice) {
+	w.server.admission = true
+	w.after(f.Lasts, func() { w.server.admission = false })
+}
+
+func scaleOwner(w *world, _ Fault, d *dice) {
+	if v := w.owner(); v != nil {
+		w.scale(v, d.between(0, 5))
+	}
+}
+
+func rollout(w *world, _ Fault, _ *dice) {
+	w.server.change(w.profile.resource, ownerName, writer{manager: "kubectl-set"}, func(o object) {
+		need(o, "spec", "template")["version"] = int64(template(o) + 1)
+	})
+}
+
+// undo is kubectl rollout undo: the template and all annotations of the ReplicaSet before.
+func undo(w *world, _ Fault, d *dice) {
+	v := w.owner()
+	if v == nil {
+		return
+	}
+	_, old, _ := w.revisions(v)
+	if len(old) == 0 {
+		return
+	}
+	rs := pick(d, old).object
+	w.server.change(deployments, ownerName, writer{manager: "kubectl-rollout"}, func(o object) {
+		need(o, "spec", "template")["version"] = int64(template(rs))
+		was := clone(at(rs, metadata, "annotations"))
+		was[revisionKey] = annotation(o, revisionKey)
+		need(o, metadata)["annotations"] = was
+	})
+}
+
+func deleteSome(w *world, _ Fault, d *dice) {
+	if v := w.somePod(d); v != nil {
+		w.server.deletePod(v.name, w.profile.grace)
+	}
+}
+
+func evictSome(w *world, _ Fault, d *dice) {
+	if v := w.somePod(d); v != nil {
+		w.evict(v.name)
+	}
+}
