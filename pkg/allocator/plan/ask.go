@@ -52,10 +52,10 @@ func (p *planner) dropMet() {
 
 // ask asks older revisions' pods for their slots, for me and my siblings (rule 6). Hand-overs under way
 // are the requests, and siblings that hold a slot but are not available yet: a revision that does not
-// get to work does not collect every id.
+// get to work does not collect every id. A Terminating pod does not wait, and asks for nobody.
 func (p *planner) ask() {
 	me, ok := p.pods[p.in.Me]
-	if !ok || !p.in.Clean || !p.in.Rollout.Current || p.in.Intent == Release {
+	if !ok || me.Terminating || !p.in.Clean || !p.in.Rollout.Current || p.in.Intent == Release {
 		return
 	}
 	if _, has := p.holds[me.Name]; has {

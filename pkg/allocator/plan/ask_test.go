@@ -38,6 +38,9 @@ func TestAsk(t *testing.T) {
 		"of an older revision it does not": {
 			in: Input{Count: 3, State: three, Pods: []Pod{old("a", 0), old("b", 1), old("c", 2), pod("n", 1)}},
 		},
+		"nor when it is being deleted, for the pod that follows it": {
+			in: Input{Count: 3, State: three, Rollout: current(0, 0), Pods: []Pod{old("a", 0), old("b", 1), old("c", 2), pod("n", 1, terminating), pod("m", 2)}},
+		},
 		"it asks only whose receipt says handsOver": {
 			in:   Input{Count: 3, State: three, Rollout: current(0, 0), Pods: []Pod{old("a", 0), pod("b", 9, otherRevision, holds(1)), pod("c", 9, otherRevision), pod("n", 1)}},
 			want: slots{0: "n"},
@@ -161,7 +164,7 @@ func requestsAreFewAndMeetable(t rapid.TB, in Input, d Decision) {
 		requester, holder := podNamed(in, a.Pod), podNamed(in, next.Slots[a.ID])
 		_, has := next.Slots.Of(a.Pod)
 		switch {
-		case !in.Clean || !in.Rollout.Current:
+		case !in.Clean || !in.Rollout.Current || podNamed(in, in.Me).Terminating:
 			t.Fatalf("%s asks", a.Pod)
 		case has || requester.Terminating || requester.Controller != podNamed(in, in.Me).Controller:
 			t.Fatalf("%+v asks for slot %d", requester, a.ID)
