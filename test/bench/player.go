@@ -37,6 +37,7 @@ type player struct {
 	// back: what a node does that hangs.
 	crash bool
 
+	stop    context.CancelFunc
 	running sync.WaitGroup
 	mu      sync.Mutex
 	ends    map[types.UID]context.CancelFunc
@@ -55,7 +56,7 @@ type sighting struct {
 	id             idcontext.Identity
 }
 
-// play starts to run the workload's pods, until ctx ends; wait then for finish.
+// play starts to run the workload's pods, until finish.
 func play(ctx context.Context, w *workload, crash bool, see func(sighting)) (*player, error) {
 	config := w.env.ControlPlane.Config()
 	config.ContentType = "application/vnd.kubernetes.protobuf"
@@ -67,6 +68,7 @@ func play(ctx context.Context, w *workload, crash bool, see func(sighting)) (*pl
 	if err := p.register(ctx); err != nil {
 		return nil, err
 	}
+	ctx, p.stop = context.WithCancel(ctx)
 	pods := cache.NewListWatchFromClient(client.CoreV1().RESTClient(), "pods", w.Name, fields.Everything())
 	_, informer := cache.NewInformerWithOptions(cache.InformerOptions{
 		ListerWatcher: pods,
@@ -81,8 +83,11 @@ func play(ctx context.Context, w *workload, crash bool, see func(sighting)) (*pl
 	return p, nil
 }
 
-// finish waits for everything that play started. Call it when play's context has ended.
-func (p *player) finish() { p.running.Wait() }
+// finish ends everything that play started.
+func (p *player) finish() {
+	p.stop()
+	p.running.Wait()
+}
 
 // register makes the Node object, so that the pod garbage collector leaves the pods alone.
 func (p *player) register(ctx context.Context) error {

@@ -74,13 +74,11 @@ func scaleWrites(ctx context.Context, env *suite.Suite, n, rounds int) (all []de
 
 func scaleInstances(ctx context.Context, w *workload, n, rounds int) (times []time.Duration, err error) {
 	var log history
-	playing, stop := context.WithCancel(ctx)
-	p, err := play(playing, w, false, log.see)
+	p, err := play(ctx, w, false, log.see)
 	if err != nil {
-		stop()
 		return nil, err
 	}
-	defer func() { stop(); p.finish() }()
+	defer p.finish()
 	if err := p.ready(ctx, n); err != nil {
 		return nil, err
 	}
@@ -184,17 +182,15 @@ func replacements(ctx context.Context, env *suite.Suite, n, rounds int) (all []d
 	}
 	defer func() { err = errors.Join(err, w.remove(ctx)) }()
 	var log history
-	playing, stop := context.WithCancel(ctx)
-	p, err := play(playing, w, true, log.see)
+	p, err := play(ctx, w, true, log.see)
 	if err != nil {
-		stop()
 		return nil, err
 	}
-	defer func() { stop(); p.finish() }()
+	defer p.finish()
 	if err := p.ready(ctx, n); err != nil {
 		return nil, err
 	}
-	removals, err := w.Watch(playing)
+	removals, err := w.Watch(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -80,13 +80,11 @@ func restartOne(ctx context.Context, env *suite.Suite, n int, unavailable string
 	}
 	defer func() { err = errors.Join(err, w.remove(ctx)) }()
 	var log history
-	playing, stop := context.WithCancel(ctx)
-	p, err := play(playing, w, false, log.see)
+	p, err := play(ctx, w, false, log.see)
 	if err != nil {
-		stop()
 		return r, err
 	}
-	defer func() { stop(); p.finish() }()
+	defer p.finish()
 	if err := p.ready(ctx, n); err != nil {
 		return r, err
 	}
