@@ -17,6 +17,8 @@ RUN ?= chaos-run
 REPORT ?= report.html
 # Packages with suites on the local control plane; each starts one of its own.
 ENVTEST := ./test/envtest/...
+# A module of its own, for what only drawing needs.
+PLOT := test/bench/plot
 UNIT = $$(go list ./... | grep -v /test/envtest)
 
 ##@ General
@@ -47,6 +49,7 @@ test: test-unit test-envtest ## Run all tests that need no cluster, with the rac
 .PHONY: test-unit
 test-unit: ## Run the unit, property and fuzz-seed tests.
 	assets=$$(hack/controlplane/build); PATH="$$assets:$$PATH" go test -race -timeout 10m $(UNIT)
+	go -C $(PLOT) test -race ./...
 
 .PHONY: test-envtest
 test-envtest: ## Run the suites on the local control plane.
@@ -75,7 +78,7 @@ report: ## Make REPORT (report.html), the page of the run with faults in RUN (ch
 bench: ## Measure everything and draw the curves: half an hour; bin/bench gets tables and picture.
 	go test -run '^$$' -bench . ./pkg/...
 	KUBEBUILDER_ASSETS=$$(hack/controlplane/build) go run ./test/bench -out bin/bench
-	go -C test/bench/plot run . -in $(CURDIR)/bin/bench/claims.csv -out $(CURDIR)/bin/bench/claims.svg
+	go -C $(PLOT) run . -in $(CURDIR)/bin/bench/claims.csv -out $(CURDIR)/bin/bench/claims.svg
 
 ##@ Check
 
@@ -85,6 +88,7 @@ lint: ## Check formatting, vet, golangci-lint and tidiness.
 	go vet ./... && go vet -tags e2e ./test/e2e
 	$$(hack/tool $(GOLANGCI_LINT)) run ./...
 	go mod tidy -diff
+	linter=$$(hack/tool $(GOLANGCI_LINT)); cd $(PLOT); go vet ./... && "$$linter" run ./... && go mod tidy -diff
 
 .PHONY: vulncheck
 vulncheck: ## Look for known vulnerabilities (needs the Go vulnerability database).
