@@ -91,7 +91,7 @@ func (c *claimer) try(ctx context.Context) error {
 		return c.waitForSlot(ctx, d)
 	}
 	// The server is as slow as it was: too many would plan before the first one's write is heard of.
-	if slow := planCost * c.latency; slow > 2*pace {
+	if slow := planCost * c.latency; slow > pace {
 		if owner, done, err = c.takeTurn(ctx, slow); done || err != nil {
 			return err
 		}
