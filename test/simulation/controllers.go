@@ -218,13 +218,15 @@ func (w *world) limits(d object) (surge, unavailable int) {
 
 func (w *world) countDeployment(d, current *version, old []*version) {
 	updated := number(current.object, "status", "replicas")
-	ready := available(current)
+	all, ready := updated, available(current)
 	for _, rs := range old {
+		all += number(rs.object, "status", "replicas")
 		ready += available(rs)
 	}
 	w.server.change(deployments, d.name, writer{manager: manager, status: true}, func(o object) {
 		status := need(o, "status")
-		status["updatedReplicas"], status["readyReplicas"], status["availableReplicas"] = int64(updated), int64(ready), int64(ready)
+		status["replicas"], status["updatedReplicas"] = int64(all), int64(updated)
+		status["readyReplicas"], status["availableReplicas"] = int64(ready), int64(ready)
 	})
 }
 

@@ -41,6 +41,7 @@ type strategy struct {
 }
 
 type status struct {
+	Replicas          int64 `json:"replicas"`
 	UpdatedReplicas   int64 `json:"updatedReplicas"`
 	ReadyReplicas     int64 `json:"readyReplicas"`
 	AvailableReplicas int64 `json:"availableReplicas"`

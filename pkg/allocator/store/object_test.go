@@ -57,7 +57,7 @@ func rawDeployment(tb testing.TB, n, revision int) []byte {
 			"strategy": map[string]any{"type": "RollingUpdate", "rollingUpdate": map[string]any{"maxSurge": "10%", "maxUnavailable": 2}},
 			"template": map[string]any{"spec": map[string]any{"containers": []any{map[string]any{"name": "main", "image": "worker:1"}}}},
 		},
-		"status": map[string]any{"updatedReplicas": n, "readyReplicas": revision, "availableReplicas": revision},
+		"status": map[string]any{"replicas": n + 5, "updatedReplicas": n, "readyReplicas": revision, "availableReplicas": revision},
 	})
 	if err != nil {
 		tb.Fatal(err)
@@ -88,7 +88,7 @@ func TestDecodeOwnerReadsWhatItNeeds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Rollout{Revision: "3", MaxUnavailable: 2, MaxSurge: 2, Progress: [3]int64{20, 5, 5}}
+	want := Rollout{Revision: "3", MaxUnavailable: 2, MaxSurge: 2, Progress: [4]int64{25, 20, 5, 5}}
 	if owner.Rollout != want {
 		t.Errorf("rollout %+v, want %+v", owner.Rollout, want)
 	}

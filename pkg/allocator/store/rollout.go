@@ -20,8 +20,9 @@ type Rollout struct {
 	Recreate bool
 	// MaxUnavailable and MaxSurge are numbers of pods, percentages resolved as Kubernetes does.
 	MaxUnavailable, MaxSurge int
-	// Progress is what the Deployment's status counts; it changes when a pod becomes available.
-	Progress [3]int64
+	// Progress is what the Deployment's status counts. It changes when a pod becomes available, or, where another one
+	// ceased to be available before the status was written, when that one is removed.
+	Progress [4]int64
 }
 
 // Blocks reports whether a rolling update starts new pods and ends no old one before a new one is
@@ -30,7 +31,7 @@ func (r Rollout) Blocks() bool { return !r.Recreate && r.MaxUnavailable == 0 }
 
 func decodeRollout(o *Object, count int) (r Rollout, err error) {
 	r.Revision = o.Annotations[revisionAnnotation]
-	r.Progress = [3]int64{o.Status.UpdatedReplicas, o.Status.ReadyReplicas, o.Status.AvailableReplicas}
+	r.Progress = [4]int64{o.Status.Replicas, o.Status.UpdatedReplicas, o.Status.ReadyReplicas, o.Status.AvailableReplicas}
 	if o.Spec.Strategy.Type == "Recreate" {
 		r.Recreate = true
 		return r, nil
