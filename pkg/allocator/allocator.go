@@ -88,6 +88,8 @@ type Allocator struct {
 	latency time.Duration // of a recent request
 	// quickest is the least latency seen: what the server needs when it is not busy.
 	quickest time.Duration
+	// planTook is how long this process's last plan took, from its lists to the answer to its write.
+	planTook time.Duration
 	working  atomic.Int64 // Unix milliseconds since when the loop is not waiting; 0 while it waits
 	waiting  atomic.Pointer[string]
 	random   func() float64

@@ -83,18 +83,22 @@ func (c *claimer) try(ctx context.Context) error {
 	if c.contenders == 1 {
 		return c.plan(ctx, owner)
 	}
-	pace := c.pace(owner)
-	if owner, done, err = c.takeTurn(ctx, pace); done || err != nil {
-		return err
-	}
-	if d, idle := c.idleFor(owner); idle {
-		return c.waitForSlot(ctx, d)
-	}
-	// The server is as slow as it was: too many would plan before the first one's write is heard of.
-	if slow := planCost * c.latency; slow > pace {
-		if owner, done, err = c.takeTurn(ctx, slow); done || err != nil {
+	for turn, pace := 0, c.pace(owner); turn < 2; turn++ {
+		if owner, done, err = c.takeTurn(ctx, pace); done || err != nil {
 			return err
 		}
+		if err := c.followRollout(ctx, owner); err != nil {
+			return err
+		}
+		if d, idle := c.idleFor(owner); idle {
+			return c.waitForSlot(ctx, d)
+		}
+		// The server is as slow as it was: too many would plan before the first one's write is heard of.
+		slow := max(planCost*c.latency, c.planTook)
+		if slow <= pace {
+			break
+		}
+		pace = slow
 	}
 	return c.plan(ctx, owner)
 }
@@ -106,7 +110,7 @@ func (c *claimer) pace(owner store.Owner) time.Duration {
 	if c.holders == nil {
 		return c.latency
 	}
-	return max(c.latency, min(time.Duration(owner.Count)*batchDelay, maxBatchDelay))
+	return max(c.latency, c.planTook, min(time.Duration(owner.Count)*batchDelay, maxBatchDelay))
 }
 
 // firstLook is a read, or, by a waiter who waits for its turn and looks again after it, what its watch says. One that
@@ -158,8 +162,11 @@ func (a *Allocator) look(ctx context.Context) (store.Owner, error) {
 	return owner, owner.Unreadable()
 }
 
-// quietLatency is what a request takes when not all pods start at once, as they did when latency may have been measured.
-func (a *Allocator) quietLatency() time.Duration { return min(a.latency, 4*a.quickest) }
+// planTime is about how long a plan takes until the others hear of its write, when not all pods start at once, as they
+// did when latency may have been measured.
+func (a *Allocator) planTime() time.Duration {
+	return max(planCost*min(a.latency, 4*a.quickest), min(a.planTook, maxBatchDelay))
+}
 
 // takeIfNamed takes the slot that a clean map gives to this pod, unless it gave up before: then only
 // a write of its own can tell it that no late give of its own is still to come.
@@ -224,6 +231,8 @@ func (c *claimer) plan(ctx context.Context, owner store.Owner) error {
 // commit surveys, plans and commits. written is nil when there is nothing to do.
 func (a *Allocator) commit(ctx context.Context, owner store.Owner, intent plan.Intent, insist bool) (written *store.Owner, decision plan.Decision, err error) {
 	a.busy()
+	start := a.clock.Now()
+	defer func() { a.planTook = a.clock.Since(start) }()
 	census, err := gc.Survey(ctx, a.store, owner)
 	if err != nil {
 		return nil, decision, err
@@ -311,15 +320,36 @@ func (a *Allocator) decide(ctx context.Context, owner store.Owner, in plan.Input
 	if owner.Kind != store.Deployment || in.Intent == plan.Release || (has && len(in.State.Handover) == 0) {
 		return d, nil
 	}
-	own, err := a.store.RevisionOf(ctx, a.pod)
-	if errors.Is(err, store.ErrGone) {
-		return d, nil // no revision of the owner's any more
-	}
-	if err != nil {
+	var err error
+	if a.rollout, err = a.standing(ctx, owner); err != nil {
 		return d, err
 	}
-	a.rollout = plan.Rollout{Current: own.Current(owner), MaxUnavailable: owner.Rollout.MaxUnavailable, Available: own.Available}
 	return a.decideFor(in, a.rollout), nil
+}
+
+// standing reads where this pod stands in a Deployment's rolling update.
+func (a *Allocator) standing(ctx context.Context, owner store.Owner) (plan.Rollout, error) {
+	own, err := a.store.RevisionOf(ctx, a.pod)
+	if errors.Is(err, store.ErrGone) {
+		return plan.Rollout{}, nil // no revision of the owner's any more
+	}
+	if err != nil {
+		return plan.Rollout{}, err
+	}
+	return plan.Rollout{Current: own.Current(owner), MaxUnavailable: owner.Rollout.MaxUnavailable, Available: own.Available}, nil
+}
+
+// followRollout reads where this waiter stands after the rolling update went on: one small read, by which most of those who
+// wait find out that a plan, with its lists, would still come to nothing.
+func (c *claimer) followRollout(ctx context.Context, owner store.Owner) error {
+	if owner.Kind != store.Deployment || c.holders == nil || owner.UID != c.planned.UID || owner.Rollout == c.planned.Rollout {
+		return nil
+	}
+	rollout, err := c.standing(ctx, owner)
+	if err == nil {
+		c.rollout, c.planned.Rollout = rollout, owner.Rollout
+	}
+	return err
 }
 
 // next is the state that the decision leaves.

@@ -59,7 +59,7 @@ func (a *Allocator) give(ctx context.Context, intent plan.Intent) (written *stor
 	if err := a.writeReceipt(ctx, &gaveUp); err != nil {
 		return nil, err
 	}
-	if err := a.sleep(ctx, window(a.current.Count, a.quietLatency(), a.random)); err != nil {
+	if err := a.sleep(ctx, window(a.givers(), a.planTime(), a.random)); err != nil {
 		return nil, err
 	}
 	err = a.persist(ctx, "give the slot", func() error {
@@ -77,6 +77,14 @@ func (a *Allocator) give(ctx context.Context, intent plan.Intent) (written *stor
 		return nil, nil //nolint:nilnil // an owner that is gone has no map to let go of
 	}
 	return written, err
+}
+
+// givers estimates how many give their slots at once: those that are asked for theirs, or any number that is being deleted.
+func (a *Allocator) givers() int {
+	if asked := len(a.latest().Record.State.Handover); asked > 0 {
+		return asked
+	}
+	return a.current.Count
 }
 
 // takeBackGives lets a waiter have the slot again that it gave, now that its entry is out.

@@ -84,7 +84,7 @@ func (h *holding) step(ctx context.Context) (done bool, err error) {
 	if h.intact(view) {
 		h.restore = nil
 	} else if h.restore == nil {
-		h.restore = h.clock.After(window(view.Count, planCost*h.quietLatency(), h.random) + h.retry.current()) // one in vain costs little
+		h.restore = h.clock.After(window(view.Count, h.planTime(), h.random) + h.retry.current()) // one in vain costs little
 	}
 	h.watchLeavers(ctx, view)
 	return false, nil
