@@ -88,6 +88,12 @@ type Allocator struct {
 	latency time.Duration // of a recent request
 	// quickest is the least latency seen: what the server needs when it is not busy.
 	quickest time.Duration
+	// began is when this process sent its first request; setup is how long it and the next ones took, up to the first look at the
+	// owner, in which all pods that start at the same time have a share.
+	began time.Time
+	setup time.Duration
+	// crowd is about how many pods claimed together with this one.
+	crowd int
 	// planTook is how long this process's last plan took, from its lists to the answer to its write.
 	planTook time.Duration
 	working  atomic.Int64 // Unix milliseconds since when the loop is not waiting; 0 while it waits
@@ -136,6 +142,7 @@ func New(ctx context.Context, o Options) (*Allocator, error) {
 		a.o.Fenced = func(time.Duration) {}
 	}
 	a.setWaiting("the API server's answer about this pod and its owner")
+	a.began = a.clock.Now()
 	err := a.persist(ctx, "find the owner", func() error {
 		pod, err := a.store.GetPod(ctx, o.Namespace, o.Pod)
 		if errors.Is(err, store.ErrGone) {

@@ -41,6 +41,7 @@ func (a *Allocator) claim(ctx context.Context) error {
 		}
 	}
 	a.setWaiting("")
+	a.crowd = c.contenders
 	return nil
 }
 
@@ -103,14 +104,10 @@ func (c *claimer) try(ctx context.Context) error {
 	return c.plan(ctx, owner)
 }
 
-// pace is the scale of the wait for a turn to plan: what a request takes, and for waiters, who are served as
-// pods end one by one, as long as it is worth to wait for the next: every write goes to N watchers
-// with N entries.
+// pace is the scale of the wait for a turn to plan: what a request takes, or a plan of this process's, or what
+// a plan takes at the least with so many slots.
 func (c *claimer) pace(owner store.Owner) time.Duration {
-	if c.holders == nil {
-		return c.latency
-	}
-	return max(c.latency, c.planTook, min(time.Duration(owner.Count)*batchDelay, maxBatchDelay))
+	return max(c.latency, c.planTook, min(time.Duration(owner.Count)*slotDelay, maxSlotDelay))
 }
 
 // firstLook is a read, or, by a waiter who waits for its turn and looks again after it, what its watch says. One that
@@ -132,6 +129,11 @@ func (c *claimer) takeTurn(ctx context.Context, pace time.Duration) (owner store
 		return owner, false, err
 	}
 	if heard != nil {
+		if c.holders == nil && named(*heard, c.Allocator) {
+			if err := c.queue(ctx); err != nil {
+				return owner, false, err
+			}
+		}
 		if done, err = c.takeIfNamed(ctx, *heard); done || err != nil || c.holders != nil {
 			return *heard, done, err
 		}
@@ -143,6 +145,14 @@ func (c *claimer) takeTurn(ctx context.Context, pace time.Duration) (owner store
 	return owner, done, err
 }
 
+// queue waits for a random part of about the time that all who started together needed for their first requests. They hear
+// of their slots at one moment, and if all sent what a take needs at once, the API server would refuse what does not fit
+// into its queues, and have it come again after seconds.
+func (c *claimer) queue(ctx context.Context) error {
+	longest := min(2*c.setup, time.Duration(max(0, c.contenders-unqueued))*takeTime)
+	return c.sleep(ctx, time.Duration(c.random()*float64(longest)))
+}
+
 // look reads the owner and refuses what a newer idalloc wrote.
 func (a *Allocator) look(ctx context.Context) (store.Owner, error) {
 	a.busy()
@@ -152,6 +162,9 @@ func (a *Allocator) look(ctx context.Context) (store.Owner, error) {
 		return store.Owner{}, err
 	}
 	a.latency, a.failing = a.clock.Since(start), ""
+	if a.setup == 0 {
+		a.setup = a.clock.Since(a.began)
+	}
 	if a.quickest == 0 || a.latency < a.quickest {
 		a.quickest = a.latency
 	}
@@ -165,7 +178,7 @@ func (a *Allocator) look(ctx context.Context) (store.Owner, error) {
 // planTime is about how long a plan takes until the others hear of its write, when not all pods start at once, as they
 // did when latency may have been measured.
 func (a *Allocator) planTime() time.Duration {
-	return max(planCost*min(a.latency, 4*a.quickest), min(a.planTook, maxBatchDelay))
+	return max(planCost*min(a.latency, 4*a.quickest), min(a.planTook, maxSlotDelay))
 }
 
 // takeIfNamed takes the slot that a clean map gives to this pod, unless it gave up before: then only

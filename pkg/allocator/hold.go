@@ -19,7 +19,7 @@ func (a *Allocator) hold(ctx context.Context) error {
 	h := &holding{Allocator: a, retry: newBackoff(a.random), drainRetry: newBackoff(a.random)}
 	defer h.stopDraining()
 	defer func() { h.leavers.close() }()
-	a.listen()
+	h.listenInTurn()
 	mine := a.held
 	fenced, unguard := a.guard(ctx)
 	defer unguard()
@@ -37,9 +37,36 @@ func (a *Allocator) hold(ctx context.Context) error {
 	}
 }
 
+// listenInTurn starts the streams; that of the pod, which tells of nothing that is due now, only when most of those who
+// claimed at the same time have got their ids.
+func (h *holding) listenInTurn() {
+	h.listenToOwner()
+	if h.self != nil || h.crowd <= 1 {
+		h.listen()
+		return
+	}
+	h.listenLater = h.clock.After(time.Duration(h.random() * float64(min(time.Duration(h.crowd)*selfDelay, maxSelfDelay))))
+}
+
+// selfChanged is nil as long as there is no stream of the pod.
+func (h *holding) selfChanged() <-chan struct{} {
+	if h.self == nil {
+		return nil
+	}
+	return h.self.Changed()
+}
+
+const (
+	// selfDelay for each pod that claims, at most maxSelfDelay, is for how long streams of pods are spread.
+	selfDelay    = 10 * time.Millisecond
+	maxSelfDelay = 10 * time.Second
+)
+
 type holding struct {
 	*Allocator
-	retry *backoff
+	// listenLater fires when the pod's own stream is to be started.
+	listenLater <-chan time.Time
+	retry       *backoff
 	// drainRetry is for a workload that could not be stopped.
 	drainRetry *backoff
 	// drained is non-nil while the work is being stopped; it gets what Options.Stopped returned.
@@ -100,7 +127,10 @@ func (h *holding) await(ctx context.Context) error {
 	case <-h.owner.Changed():
 		h.hear()
 		return h.deaf()
-	case <-h.self.Changed():
+	case <-h.listenLater:
+		h.listenLater = nil
+		h.listen()
+	case <-h.selfChanged():
 		return errors.Join(h.deaf(), h.checkSelf(ctx))
 	case <-h.recheck:
 		return h.checkSelf(ctx)
