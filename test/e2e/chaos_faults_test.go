@@ -5,22 +5,22 @@ package e2e
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 )
 
 // fault is one kind of them.
@@ -31,16 +31,26 @@ type fault struct {
 	everywhere bool
 	// only names the workload that it is for; empty is any.
 	only string
-	// do begins it and says what it hit; undo, which may be nil, ends it. It fails when there is nothing to
-	// break, or the API server does not answer.
-	do func(ctx context.Context, d draw) (what string, undo func(context.Context) error, err error)
+	do   action
 }
+
+// action begins a fault and says what it hit; undo, which may be nil, ends it. It fails when there is
+// nothing to break, or the API server does not answer.
+type action func(ctx context.Context, d draw) (what string, undo func(context.Context) error, err error)
 
 // mostRestarts is how often a container is killed at most: the kubelet starts it again after 10 s, then
 // 20 s, then 40 s and so on, and a pod that waits for that tests nothing.
 const mostRestarts = 2
 
-func (c *chaos) faults() []fault { return slices.Concat(c.clusterFaults(), c.networkFaults()) }
+// faults returns the kinds that are to be drawn.
+func (c *chaos) faults() []fault {
+	GinkgoHelper()
+	wanted, err := regexp.Compile(*chaosFaults)
+	Expect(err).NotTo(HaveOccurred(), "-chaos.faults")
+	all := slices.DeleteFunc(slices.Concat(c.clusterFaults(), foreignFaults(), c.networkFaults()), func(f fault) bool { return !wanted.MatchString(f.kind) })
+	Expect(all).NotTo(BeEmpty(), "kinds of faults that match -chaos.faults=%s", *chaosFaults)
+	return all
+}
 
 func (c *chaos) clusterFaults() []fault {
 	return []fault{
@@ -51,50 +61,18 @@ func (c *chaos) clusterFaults() []fault {
 		{kind: "delete pod", weight: 8, do: deletePod},
 		{kind: "force-delete pod", weight: 4, do: forceDelete},
 		{kind: "fail pod", weight: 3, do: failPod},
-		{kind: "rollout", weight: 4, do: kubectlFault("rollout", "restart", "deployment", name)},
-		{kind: "rollout undo", weight: 2, do: kubectlFault("rollout", "undo", "deployment", name)},
+		{kind: "rollout", weight: 6, do: kubectlFault("rollout", "restart", "deployment", name)},
+		{kind: "rollout undo", weight: 4, do: foreign(undoRollout)},
 		{kind: "scale", weight: 8, do: scaleFault},
 		{kind: "kill API server", weight: 1, everywhere: true, do: c.killParts("apiserver")},
 		{kind: "kill etcd", weight: 1, everywhere: true, do: c.killParts("etcd")},
 		{kind: "kill API server and etcd", weight: 1, everywhere: true, do: c.killParts("apiserver", "etcd")},
-		{kind: "kill kubelet", weight: 1, everywhere: true, do: c.killParts("kubelet")},
+		{kind: "kill kubelet", weight: 2, everywhere: true, do: c.killParts("kubelet")},
 		{kind: "suspend API server", weight: 2, everywhere: true, do: c.suspendPart("apiserver")},
 		{kind: "suspend etcd", weight: 2, everywhere: true, do: c.suspendPart("etcd")},
 		{kind: "suspend kubelet", weight: 3, everywhere: true, do: c.suspendPart("kubelet")},
-		{kind: "annotations wiped", weight: 2, do: tamper(wiped)},
-		{kind: "annotations rolled back", weight: 2, do: tamper((*victim).rolledBack)},
-		{kind: "assignment swapped", weight: 2, do: tamper(swapped)},
-		{kind: "assignment damaged", weight: 2, do: tamper(damaged)},
 	}
 }
-
-// networkFaults are between the pods of one workload and the API server.
-func (c *chaos) networkFaults() []fault {
-	return []fault{
-		{kind: "network cut", weight: 3, do: c.cut},
-		{kind: "network latency", weight: 2, do: c.poison(
-			toxic{Type: "latency", Stream: toPods, Attributes: map[string]int{"latency": 400, "jitter": 350}},
-			toxic{Type: "latency", Stream: toServer, Attributes: map[string]int{"latency": 200, "jitter": 200}})},
-		{kind: "network reset", weight: 2, do: c.poison(toxic{Type: "reset_peer", Stream: toPods, Attributes: within(150)})},
-		{kind: "network silent", weight: 2, do: c.poison(toxic{Type: "timeout", Stream: toPods, Attributes: within(0)})},
-		{kind: "network answerless", weight: 2, do: c.poison(toxic{Type: "timeout", Stream: toPods, Attributes: within(700)})},
-		{kind: "network narrow", weight: 2, do: c.poison( // KB a second
-			toxic{Type: "bandwidth", Stream: toPods, Attributes: map[string]int{"rate": 4}},
-			toxic{Type: "bandwidth", Stream: toServer, Attributes: map[string]int{"rate": 2}})},
-		{kind: "network slow close", weight: 2, do: c.poison(
-			toxic{Type: "slow_close", Stream: toPods, Attributes: map[string]int{"delay": 3000}},
-			toxic{Type: "reset_peer", Stream: toServer, Attributes: within(1000)})},
-	}
-}
-
-// Streams of a toxic.
-const (
-	toPods   = "downstream"
-	toServer = "upstream"
-)
-
-// within is for toxics that end a connection after some milliseconds; with 0, "timeout" keeps it open and silent.
-func within(milliseconds int) map[string]int { return map[string]int{"timeout": milliseconds} }
 
 // processes returns those of the containers of a pod, by the names of their programs. A restarted
 // container's is another one.
@@ -121,9 +99,14 @@ func processes(pod string) (map[string]int, error) {
 	return found, nil
 }
 
+// belongs tells by the environment: a container that does not ask for its pod's name has it as the host's.
 func belongs(environ, pod string) bool {
 	env, err := os.ReadFile(environ) //nolint:gosec // of /proc
-	return err == nil && bytes.Contains(append([]byte{0}, env...), []byte("\x00POD_NAME="+pod+"\x00"))
+	if err != nil {
+		return false
+	}
+	env = append([]byte{0}, env...)
+	return bytes.Contains(env, []byte("\x00POD_NAME="+pod+"\x00")) || bytes.Contains(env, []byte("\x00HOSTNAME="+pod+"\x00"))
 }
 
 // process picks a pod, and its workload's process or, with watcher, that of its idalloc container.
@@ -168,7 +151,7 @@ func (v *victim) pick(ctx context.Context, pick int, fits func(corev1.Pod) bool)
 	return pods[pick%len(pods)], nil
 }
 
-func killProcess(watcher bool) func(context.Context, draw) (string, func(context.Context) error, error) {
+func killProcess(watcher bool) action {
 	return func(ctx context.Context, d draw) (string, func(context.Context) error, error) {
 		pod, pid, err := d.on.process(ctx, d.pick, watcher)
 		if err != nil {
@@ -178,7 +161,7 @@ func killProcess(watcher bool) func(context.Context, draw) (string, func(context
 	}
 }
 
-func suspendProcess(watcher bool) func(context.Context, draw) (string, func(context.Context) error, error) {
+func suspendProcess(watcher bool) action {
 	return func(ctx context.Context, d draw) (string, func(context.Context) error, error) {
 		pod, pid, err := d.on.process(ctx, d.pick, watcher)
 		if err != nil {
@@ -210,11 +193,14 @@ func deletePod(ctx context.Context, d draw) (string, func(context.Context) error
 }
 
 // forceDelete removes the object of a pod whose processes may run on. Outside strict mode that may give
-// its id to two, so there it is done to dead pods only.
+// its id to two, so there the check does not count the pod from then on.
 func forceDelete(ctx context.Context, d draw) (string, func(context.Context) error, error) {
-	p, err := d.on.pick(ctx, d.pick, func(p corev1.Pod) bool { return d.on.strict || p.Status.Phase == corev1.PodFailed })
+	p, err := d.on.pick(ctx, d.pick, func(corev1.Pod) bool { return true })
 	if err != nil {
 		return "", nil, err
+	}
+	if !d.on.strict {
+		d.on.excuse(p.Name)
 	}
 	return p.Name, nil, client.CoreV1().Pods(p.Namespace).Delete(ctx, p.Name, metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))})
 }
@@ -229,33 +215,53 @@ func failPod(ctx context.Context, d draw) (string, func(context.Context) error, 
 	return p.Name, nil, err
 }
 
-func kubectlFault(args ...string) func(context.Context, draw) (string, func(context.Context) error, error) {
+func kubectlFault(args ...string) action {
 	return func(ctx context.Context, d draw) (string, func(context.Context) error, error) {
 		_, err := d.on.kubectl(ctx, args...)
 		return "", nil, err
 	}
 }
 
+// undoRollout brings the revision before back, with its copy of the annotations. Where there is none, it
+// undoes a rollout that it begins itself.
+func undoRollout(ctx context.Context, d draw) (string, func(context.Context) error, error) {
+	undo := kubectlFault("rollout", "undo", "deployment", name)
+	what, end, err := undo(ctx, d)
+	if err == nil || !strings.Contains(err.Error(), noHistory) {
+		return what, end, err
+	}
+	if _, _, err := kubectlFault("rollout", "restart", "deployment", name)(ctx, d); err != nil {
+		return "", nil, err
+	}
+	return undo(ctx, d)
+}
+
+// noHistory is what kubectl says when there is no revision to go back to.
+const noHistory = "no rollout history"
+
 func scaleFault(ctx context.Context, d draw) (string, func(context.Context) error, error) {
-	n := strconv.Itoa(2 + d.pick%5)
+	n := strconv.Itoa(2 + d.number%5)
 	_, err := d.on.kubectl(ctx, "scale", "deployment", name, "--replicas="+n)
 	return "to " + n, nil, err
 }
 
-// take reserves the control plane for one fault.
-func (c *chaos) take() (release func(), err error) {
+// turn is had by one fault at a time.
+type turn chan struct{}
+
+// take waits until the others had theirs.
+func (t turn) take(ctx context.Context) (release func(), err error) {
 	select {
-	case c.control <- struct{}{}:
-		return func() { <-c.control }, nil
-	default:
-		return nil, fmt.Errorf("%w: the control plane is broken already", errNothing)
+	case t <- struct{}{}:
+		return func() { <-t }, nil
+	case <-ctx.Done():
+		return nil, fmt.Errorf("%w: another fault has to end first", errNothing)
 	}
 }
 
 // killParts kills parts of the cluster. They are started again when the fault is over.
-func (c *chaos) killParts(parts ...string) func(context.Context, draw) (string, func(context.Context) error, error) {
-	return func(context.Context, draw) (string, func(context.Context) error, error) {
-		release, err := c.take()
+func (c *chaos) killParts(parts ...string) action {
+	return func(ctx context.Context, _ draw) (string, func(context.Context) error, error) {
+		release, err := c.control.take(ctx)
 		if err != nil {
 			return "", nil, err
 		}
@@ -277,9 +283,9 @@ func (c *chaos) killParts(parts ...string) func(context.Context, draw) (string, 
 	}
 }
 
-func (c *chaos) suspendPart(part string) func(context.Context, draw) (string, func(context.Context) error, error) {
-	return func(context.Context, draw) (string, func(context.Context) error, error) {
-		release, err := c.take()
+func (c *chaos) suspendPart(part string) action {
+	return func(ctx context.Context, _ draw) (string, func(context.Context) error, error) {
+		release, err := c.control.take(ctx)
 		if err != nil {
 			return "", nil, err
 		}
@@ -306,77 +312,4 @@ func (c *chaos) kill(sig syscall.Signal, part string) error {
 		return err
 	}
 	return syscall.Kill(pid, sig)
-}
-
-// tamper writes foreign annotations onto the Deployment; edit returns those to set, null being removed.
-func tamper(edit func(v *victim, now map[string]string) map[string]any) func(context.Context, draw) (string, func(context.Context) error, error) {
-	return func(ctx context.Context, d draw) (string, func(context.Context) error, error) {
-		deploy, err := d.on.deployment(ctx)
-		if err != nil {
-			return "", nil, err
-		}
-		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": edit(d.on, deploy.Annotations)}})
-		if err != nil {
-			return "", nil, err
-		}
-		_, err = client.AppsV1().Deployments(d.on.namespace).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "chaos"})
-		return "", nil, err
-	}
-}
-
-func wiped(*victim, map[string]string) map[string]any {
-	edit := map[string]any{}
-	for _, key := range assignment.Keys(assignment.DefaultKey) {
-		edit[key] = nil
-	}
-	return edit
-}
-
-// rolledBack brings back what stood there some time ago.
-func (v *victim) rolledBack(now map[string]string) map[string]any {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	edit := wiped(v, now)
-	for key := range edit {
-		if value, was := v.old[key]; was {
-			edit[key] = value
-		}
-	}
-	v.old = now
-	return edit
-}
-
-// swapped gives every id to the holder of the next one.
-func swapped(_ *victim, now map[string]string) map[string]any {
-	slots, err := assignment.ParseSlots(now[assignment.DefaultKey])
-	if err != nil || len(slots) == 0 {
-		return damaged(nil, nil)
-	}
-	ids, other := slots.IDs(), assignment.Slots{}
-	for i, id := range ids {
-		other[id] = slots[ids[(i+1)%len(ids)]]
-	}
-	return map[string]any{assignment.DefaultKey: other.Encode()}
-}
-
-func damaged(*victim, map[string]string) map[string]any {
-	return map[string]any{assignment.DefaultKey: `{"0":"a","0":`}
-}
-
-// poison makes a workload's connections to the API server bad.
-func (c *chaos) poison(toxics ...toxic) func(context.Context, draw) (string, func(context.Context) error, error) {
-	return func(ctx context.Context, d draw) (string, func(context.Context) error, error) {
-		mine := slices.Clone(toxics)
-		for i := range mine {
-			mine[i].Name = fmt.Sprintf("%s-%s-%d-%d", mine[i].Type, mine[i].Stream, d.pick, i)
-		}
-		heal := func(ctx context.Context) error { return c.proxies.remove(ctx, d.on.label, mine...) }
-		return "", heal, c.proxies.add(ctx, d.on.label, mine...)
-	}
-}
-
-// cut breaks a workload's connections to the API server, and refuses new ones.
-func (c *chaos) cut(ctx context.Context, d draw) (string, func(context.Context) error, error) {
-	heal := func(ctx context.Context) error { return c.proxies.enable(ctx, d.on.label, true) }
-	return "", heal, c.proxies.enable(ctx, d.on.label, false)
 }

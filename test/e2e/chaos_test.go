@@ -26,6 +26,7 @@ import (
 var (
 	chaosDuration = flag.Duration("chaos.duration", 0, "how long to break things; 0: not at all")                           //nolint:gochecknoglobals // a flag
 	chaosSeed     = flag.Uint64("chaos.seed", 1, "the same seed draws the same faults")                                     //nolint:gochecknoglobals // a flag
+	chaosFaults   = flag.String("chaos.faults", "", "a regular expression of the kinds of faults to draw; empty: all")      //nolint:gochecknoglobals // a flag
 	chaosRun      = flag.String("chaos.run", "", "the directory, empty or not there yet, that gets what make report reads") //nolint:gochecknoglobals // a flag
 )
 
@@ -39,9 +40,14 @@ const (
 	// betweenFaults is the mean time from one fault to the next; they last up to longestFault.
 	betweenFaults = 1500 * time.Millisecond
 	longestFault  = 9 * time.Second
+	// shorter is by how much those of control plane and kubelet are, not counting what a start takes.
+	shorter = 3
+	// often: one in so many of the draws picks the first pod.
+	often = 2
 	// atOnce is how many faults there are at a time.
-	atOnce = 6
-	// checkEvery is how often the logs are compared during the run.
+	atOnce = 8
+	// checks is how often the logs are compared during the run, and more often than every checkEvery not.
+	checks     = 6
 	checkEvery = time.Minute
 	// settling is what the workloads get to settle once nothing is broken any more. A container that was
 	// killed twice is started again only after 20 s, and a slot that nobody gave back is in quarantine.
@@ -54,14 +60,19 @@ type chaos struct {
 	history   *history.Writer
 	proxies   *toxiproxy
 	workloads []*victim
-	// control is held by a fault of the control plane or the kubelet: one at a time, because what ends one
+	// control is for faults of the control plane or the kubelet: one at a time, because what ends one
 	// waits until all its parts work.
-	control chan struct{}
+	control turn
 
 	mu sync.Mutex
-	// skipped counts, by kind, the faults that could not be injected.
-	skipped map[string]int
+	// tally is by kind.
+	tally map[string]tally
+	// toxics is what met toxiproxy's toxics, by their types.
+	toxics map[string]traffic
 }
+
+// tally counts the faults of a kind.
+type tally struct{ injected, leftOut int }
 
 // victim is a workload, with what is done to it only.
 type victim struct {
@@ -69,9 +80,16 @@ type victim struct {
 	label string
 	// strict: an id is safe even if a pod is force-deleted while its node runs it.
 	strict bool
+	// foreign is for writes to what idalloc wrote.
+	foreign turn
+
+	mu sync.Mutex
 	// old are annotations that the Deployment had.
-	mu  sync.Mutex
 	old map[string]string
+	// unsure is until when a foreign write may still arrive.
+	unsure time.Time
+	// excused are pods that were force-deleted while their processes may have run on, and since when.
+	excused map[string]int64
 }
 
 // draw is what the seed decided about one fault.
@@ -79,8 +97,8 @@ type draw struct {
 	fault
 	after, lasts time.Duration
 	on           *victim
-	// pick chooses a pod, a number or a part.
-	pick int
+	// pick chooses a pod; 0, which is drawn often, the first, so that faults meet. number chooses a number.
+	pick, number int
 }
 
 var _ = Describe("Chaos", Label("chaos"), Serial, func() {
@@ -99,13 +117,17 @@ var _ = Describe("Chaos", Label("chaos"), Serial, func() {
 			}
 			Expect(c.history.Close(summary)).To(Succeed())
 		})
+		DeferCleanup(c.report)
 		c.start(ctx)
 		c.breakThings(ctx)
 		c.mend(ctx)
 		begin := time.Now()
 		c.settle(ctx)
-		summary.Notes = append(summary.Notes, fmt.Sprintf("All workloads settled within %s after the last fault.", time.Since(begin).Round(time.Second)))
-		reportf("faults that could not be injected", "%v", c.skipped)
+		settled := fmt.Sprintf("All workloads settled within %s after the last fault.", time.Since(begin).Round(time.Second))
+		summary.Notes = append(summary.Notes, settled)
+		reportf("settling", "%s", settled)
+		c.noOverlap()
+		c.expectFaults()
 	}, SpecTimeout(*chaosDuration+3*patience+settling))
 })
 
@@ -114,7 +136,7 @@ func newChaos(ctx context.Context) *chaos {
 	Expect(*chaosRun).NotTo(BeEmpty(), "set -chaos.run to a directory, as hack/chaos does")
 	w, err := history.Create(*chaosRun)
 	Expect(err).NotTo(HaveOccurred())
-	c := &chaos{cluster: breakable(), history: w, proxies: startToxiproxy(ctx), control: make(chan struct{}, 1), skipped: map[string]int{}}
+	c := &chaos{cluster: breakable(), history: w, proxies: startToxiproxy(ctx), control: make(turn, 1), tally: map[string]tally{}, toxics: map[string]traffic{}}
 	DeferCleanup(c.mend, NodeTimeout(patience)) // whatever happened
 	c.add(ctx, "default", linked)
 	c.add(ctx, "strict", linked, env("FENCE_AFTER", chaosFence)).strict = true
@@ -125,7 +147,11 @@ func newChaos(ctx context.Context) *chaos {
 // add prepares a workload behind a proxy of its own, which logs into the run.
 func (c *chaos) add(ctx context.Context, label string, e example, changes ...change) *victim {
 	GinkgoHelper()
-	v := &victim{workload: prepare(ctx, e, chaosReplicas, append(changes, lingers, c.proxies.between(ctx, label))...), label: label}
+	v := &victim{
+		workload: prepare(ctx, e, chaosReplicas, append(changes, lingers, c.proxies.between(ctx, label))...),
+		label:    label, foreign: make(turn, 1), excused: map[string]int64{},
+	}
+	v.overlaps = true // noOverlap knows who is excused
 	var err error
 	v.probes, err = c.history.Workload(label)
 	Expect(err).NotTo(HaveOccurred())
@@ -141,7 +167,7 @@ func (c *chaos) add(ctx context.Context, label string, e example, changes ...cha
 // lingers lets the work go on for a while in a pod that is Terminating. Whoever takes it for dead gives its
 // id away too early.
 func lingers(s *appsv1.DeploymentSpec) {
-	const seconds = 2
+	const seconds = 4
 	for i := range s.Template.Spec.Containers {
 		s.Template.Spec.Containers[i].Lifecycle = &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Sleep: &corev1.SleepAction{Seconds: seconds}}}
 	}
@@ -160,7 +186,8 @@ func (c *chaos) start(ctx context.Context) {
 	}
 }
 
-// draws returns all faults of the run. They depend on the seed only; what they hit, on the cluster.
+// draws returns all faults of the run: each kind once in some order, then more at random. They depend on
+// the seed only; what they hit, on the cluster.
 func (c *chaos) draws() []draw {
 	random := rand.New(rand.NewPCG(*chaosSeed, 0)) //nolint:gosec // it has to be repeatable
 	faults := c.faults()
@@ -168,21 +195,54 @@ func (c *chaos) draws() []draw {
 	for _, f := range faults {
 		total += f.weight
 	}
+	weighted := func() fault {
+		n := random.IntN(total)
+		return faults[slices.IndexFunc(faults, func(f fault) bool {
+			n -= f.weight
+			return n < 0
+		})]
+	}
+	first := deal(random, faults)
 	var all []draw
 	for at := time.Duration(0); at < *chaosDuration; at += all[len(all)-1].after {
 		d := draw{
 			after: time.Duration(random.Float64() * float64(2*betweenFaults)), lasts: 200*time.Millisecond + time.Duration(random.Float64()*float64(longestFault)),
-			on: c.workloads[random.IntN(len(c.workloads))], pick: random.IntN(1 << 20),
+			on: c.workloads[random.IntN(len(c.workloads))], number: random.IntN(1 << 20),
 		}
-		n := random.IntN(total)
-		d.fault = faults[slices.IndexFunc(faults, func(f fault) bool {
-			n -= f.weight
-			return n < 0
-		})]
+		d.pick = d.number * random.IntN(often)
+		if i := len(all); i < len(first) {
+			d.fault = first[i]
+		} else {
+			d.fault = weighted()
+		}
+		if d.everywhere { // nothing else goes on meanwhile
+			d.lasts /= shorter
+		}
 		if i := slices.IndexFunc(c.workloads, func(v *victim) bool { return v.label == d.only }); i >= 0 {
 			d.on = c.workloads[i]
 		}
 		all = append(all, d)
+	}
+	return all
+}
+
+// deal returns each fault once: those that concern all workloads, which keep others from being
+// injected, at even distances among the rest.
+func deal(random *rand.Rand, faults []fault) []fault {
+	var rest, everywhere, all []fault
+	for _, i := range random.Perm(len(faults)) {
+		if faults[i].everywhere {
+			everywhere = append(everywhere, faults[i])
+		} else {
+			rest = append(rest, faults[i])
+		}
+	}
+	if len(everywhere) == 0 {
+		return rest
+	}
+	for i, f := range everywhere {
+		all = append(all, rest[len(rest)*i/len(everywhere):len(rest)*(i+1)/len(everywhere)]...)
+		all = append(all, f)
 	}
 	return all
 }
@@ -193,7 +253,7 @@ func (c *chaos) breakThings(ctx context.Context) {
 	end := time.Now().Add(*chaosDuration)
 	next := time.NewTimer(0)
 	defer next.Stop()
-	check := time.NewTicker(checkEvery)
+	check := time.NewTicker(min(*chaosDuration/checks, checkEvery))
 	defer check.Stop()
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -231,22 +291,16 @@ var errNothing = errors.New("nothing to break")
 
 // inject makes one fault, waits as long as it lasts, and ends it.
 func (c *chaos) inject(ctx context.Context, d draw) {
-	const patience = 10 * time.Second
-	begin, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	f := history.Fault{At: overlap.Now(), Kind: d.kind}
+	f := history.Fault{Kind: d.kind}
 	if !d.everywhere {
 		f.Workload = d.on.label
 	}
-	what, undo, err := d.do(begin, d)
+	undo, err := d.begin(ctx, &f)
+	c.count(d.kind, err == nil)
 	if err != nil {
 		GinkgoWriter.Printf("%s: %s %s: %v\n", time.Now().Format(time.TimeOnly), d.kind, f.Workload, err)
-		c.mu.Lock()
-		c.skipped[d.kind]++
-		c.mu.Unlock()
 		return
 	}
-	f.What = what
 	if undo != nil {
 		timer := time.NewTimer(d.lasts)
 		select {
@@ -254,18 +308,34 @@ func (c *chaos) inject(ctx context.Context, d draw) {
 		case <-ctx.Done():
 			timer.Stop()
 		}
-		Expect(undo(context.WithoutCancel(ctx))).To(Succeed(), "ending %s %s", d.kind, what)
+		Expect(undo(context.WithoutCancel(ctx))).To(Succeed(), "ending %s %s", d.kind, f.What)
 		f.Until = overlap.Now()
 	}
-	GinkgoWriter.Printf("%s: %s %s %s\n", time.Now().Format(time.TimeOnly), d.kind, f.Workload, what)
+	GinkgoWriter.Printf("%s: %s %s %s\n", time.Now().Format(time.TimeOnly), d.kind, f.Workload, f.What)
 	Expect(c.history.Fault(f)).To(Succeed())
 }
 
-// noOverlap compares the logs of each workload so far.
-func (c *chaos) noOverlap() {
-	GinkgoHelper()
-	for _, v := range c.workloads {
-		v.expectNoOverlap()
+// begin begins a fault, for which it waits a while when there is nothing to break yet.
+func (d draw) begin(ctx context.Context, f *history.Fault) (undo func(context.Context) error, err error) {
+	const (
+		patience = 20 * time.Second
+		pause    = 250 * time.Millisecond
+	)
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	again := time.NewTicker(pause)
+	defer again.Stop()
+	for {
+		f.At = overlap.Now()
+		f.What, undo, err = d.do(ctx, d)
+		if err == nil {
+			return undo, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-again.C:
+		}
 	}
 }
 
@@ -291,5 +361,4 @@ func (c *chaos) settle(ctx context.Context) {
 	for _, v := range c.workloads {
 		v.verify(ctx)
 	}
-	c.noOverlap()
 }

@@ -23,7 +23,13 @@ import (
 )
 
 // toxiproxy is a running toxiproxy server on the node, between pods and the API server.
-type toxiproxy struct{ api string }
+type toxiproxy struct {
+	api string
+	// taps are between the proxies, by name, and the API server.
+	taps map[string]*tap
+	// ports are where the proxies listen.
+	ports map[string]string
+}
 
 // toxic is what its API takes. Attributes depend on the type.
 type toxic struct {
@@ -46,7 +52,7 @@ func startToxiproxy(ctx context.Context) *toxiproxy {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait() // it was killed
 	})
-	t := &toxiproxy{api: "http://127.0.0.1:" + port}
+	t := &toxiproxy{api: "http://127.0.0.1:" + port, taps: map[string]*tap{}, ports: map[string]string{}}
 	Eventually(func(ctx context.Context) error { return t.do(ctx, http.MethodGet, "/version", nil) }).WithContext(ctx).Should(Succeed())
 	return t
 }
@@ -77,8 +83,10 @@ func (t *toxiproxy) between(ctx context.Context, proxy string) change {
 		}
 	}
 	port := freePort(ctx)
+	counts, upstream := startTap(ctx, server.Host)
+	t.taps[proxy], t.ports[proxy] = counts, port
 	Expect(t.do(ctx, http.MethodPost, "/proxies", map[string]any{
-		"name": proxy, "listen": net.JoinHostPort(address, port), "upstream": server.Host, "enabled": true,
+		"name": proxy, "listen": net.JoinHostPort(address, port), "upstream": upstream, "enabled": true,
 	})).To(Succeed())
 	return func(s *appsv1.DeploymentSpec) {
 		pod := &s.Template.Spec
@@ -106,6 +114,12 @@ func (t *toxiproxy) remove(ctx context.Context, proxy string, toxics ...toxic) e
 		}
 	}
 	return nil
+}
+
+// traffic returns what came through a proxy so far.
+func (t *toxiproxy) traffic(proxy string) traffic {
+	n := t.taps[proxy]
+	return traffic{answered: n.answered.Load(), opened: n.opened.Load(), closed: n.closed.Load()}
 }
 
 // enable lets a proxy work, or cuts its connections and refuses new ones.
