@@ -266,6 +266,9 @@ func (s *server) watch(c *call) answer {
 	if initial && !s.w.profile.watchList {
 		return refuse(http.StatusUnprocessableEntity, "Invalid", "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled")
 	}
+	if from == 0 && c.query.Get("allowWatchBookmarks") == "true" && s.w.profile.watchList {
+		initial = true // the real server, too, treats it so
+	}
 	if err == nil && from > 0 && from < s.oldest {
 		return refuse(http.StatusGone, "Expired", fmt.Sprintf("too old resource version: %d (%d)", from, s.oldest))
 	}

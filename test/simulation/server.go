@@ -65,6 +65,8 @@ type server struct {
 	quota, admission bool
 	down             bool
 	requests         map[string]int // by what came of them
+	// prompt sends events at once: outside of a bubble timers may overtake one another.
+	prompt bool
 }
 
 func newServer(w *world) *server {

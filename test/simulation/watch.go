@@ -69,6 +69,10 @@ func (st *stream) frame(event string, body []byte, about string) {
 
 // at runs do after the delay, or after what is due before it.
 func (st *stream) at(delay time.Duration, do func()) {
+	if st.s.prompt {
+		do()
+		return
+	}
 	due := max(st.s.w.now()+delay, st.last+time.Nanosecond)
 	st.last = due
 	st.s.w.after(due-st.s.w.now(), func() {
