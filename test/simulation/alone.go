@@ -117,7 +117,7 @@ func (a *APIServer) remove(c *call) answer {
 	if g := options.GracePeriodSeconds; g != nil {
 		grace = time.Duration(*g) * time.Second
 	}
-	if c.resource == pods && grace > 0 {
+	if c.resource == pods {
 		a.w.server.deletePod(c.name, grace)
 	} else {
 		a.w.server.remove(v)

@@ -145,6 +145,11 @@ type writer struct {
 func (s *server) put(k kind, next object, by writer) *version {
 	old := s.current[k.resource][name(next)]
 	meta := need(next, metadata)
+	for _, field := range []string{"annotations", "labels"} {
+		if len(at(meta, field)) == 0 {
+			delete(meta, field) // an empty map is none
+		}
+	}
 	var owners managers
 	if old.exists() {
 		for _, fixed := range []string{"name", "namespace", "uid", "creationTimestamp"} {
@@ -187,8 +192,19 @@ func (s *server) generation(k kind, old, next object) int64 {
 	return generation + 1
 }
 
-// remove deletes an object for good.
+// remove deletes an object at once, a pod as with a grace period of 0.
 func (s *server) remove(v *version) {
+	switch {
+	case !v.exists():
+	case v.kind.resource == pods:
+		s.deletePod(v.name, 0)
+	default:
+		s.erase(v)
+	}
+}
+
+// erase leaves nothing of an object.
+func (s *server) erase(v *version) {
 	s.rv++
 	s.keep(&version{kind: v.kind, name: v.name, rv: s.rv, at: s.w.now(), before: v})
 }
@@ -213,16 +229,28 @@ func (s *server) change(resource, name string, by writer, edit func(object)) {
 	s.put(old.kind, next, by)
 }
 
-// remove marks a pod for deletion, as DELETE with a grace period does; another object goes at once.
+// deletePod is DELETE with a grace period. A pod without a node, or whose phase says that it has ended, has no grace.
+// The real server, too, writes that a pod is being deleted before it erases it.
 func (s *server) deletePod(name string, grace time.Duration) {
+	v := s.get(pods, name)
+	if v == nil {
+		return
+	}
+	phase := text(v.object, "status", "phase")
+	if text(v.object, "spec", "nodeName") == "" || phase == succeeded || phase == failed {
+		grace = 0
+	}
 	s.change(pods, name, writer{manager: "kube-controller-manager"}, func(o object) {
-		if terminating(o) {
+		meta := need(o, metadata)
+		if terminating(o) && grace >= time.Duration(number(o, metadata, "deletionGracePeriodSeconds"))*time.Second {
 			return
 		}
-		meta := need(o, metadata)
 		meta["deletionTimestamp"] = s.w.wall().Add(grace).Format(time.RFC3339)
 		meta["deletionGracePeriodSeconds"] = int64(grace / time.Second)
 	})
+	if grace == 0 {
+		s.erase(s.get(pods, name))
+	}
 }
 
 func (s *server) selector(label string) k8slabels.Selector {
