@@ -312,7 +312,7 @@ const beforeApply = "before-first-apply"
 // updated returns who owns what after the change from old to next.
 func (m managers) updated(old, next object, by writer) managers {
 	was, is := at(old, metadata, "annotations"), at(next, metadata, "annotations")
-	if fieldsCleared(old, next) {
+	if fieldsCleared(next) {
 		return managers{cleared: true}
 	}
 	if m.cleared && !by.apply {
@@ -350,17 +350,13 @@ func (m managers) updated(old, next object, by writer) managers {
 }
 
 // fieldsCleared reports that a client set managedFields to an empty list.
-func fieldsCleared(old, next object) bool {
-	before, _ := at(old, metadata)["managedFields"].([]any)
+func fieldsCleared(next object) bool {
 	after, there := at(next, metadata)["managedFields"].([]any)
-	if len(before) == 0 || !there {
-		return false
-	}
 	if len(after) == 1 {
 		only, _ := after[0].(object)
 		return len(only) == 0
 	}
-	return len(after) == 0
+	return there && len(after) == 0
 }
 
 func (m managers) own(manager, key string) {

@@ -42,16 +42,8 @@ func (st *stream) hear(v *version) {
 	case now:
 		st.send("MODIFIED", v)
 	case old:
-		st.send("DELETED", v.gone())
+		st.send("DELETED", v.before.deleted(v.rv)) // as it was, also when it only ceased to match
 	}
-}
-
-// gone is v as the event of its going shows it.
-func (v *version) gone() *version {
-	if v.object != nil {
-		return v
-	}
-	return v.before.deleted(v.rv)
 }
 
 // send delivers an event in order, a random time later.
