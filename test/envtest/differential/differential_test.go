@@ -122,7 +122,6 @@ func report(steps []step, simulated, real []string) string {
 			is = real[i]
 		}
 		if was == is {
-			fmt.Fprintf(&out, "  both: %s\n", was)
 			continue
 		}
 		fmt.Fprintf(&out, "  simulated: %s\n  real:      %s\n", was, is)

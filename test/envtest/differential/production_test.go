@@ -1,6 +1,7 @@
 package differential
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -318,14 +320,15 @@ func (g *generator) wait() step {
 	touch := fmt.Sprintf("t%d", g.values)
 	return stepf(func(ctx context.Context, s *side) error {
 		ids := slices.Sorted(maps.Keys(s.watches))
-		touched := map[string]bool{}
+		targets := map[string]*watched{}
 		for _, id := range ids {
-			w := s.watches[id]
-			if touched[w.target] {
-				continue
-			}
-			touched[w.target] = true
-			if err := s.touch(ctx, w, touch+" of "+w.target); err != nil {
+			targets[s.watches[id].target] = s.watches[id]
+		}
+		// The sentinel is last: whoever watches many pods sees the others before it.
+		for _, target := range slices.SortedFunc(maps.Keys(targets), func(a, b string) int {
+			return cmp.Or(cmp.Compare(strings.Count(a, sentinel), strings.Count(b, sentinel)), cmp.Compare(a, b))
+		}) {
+			if err := s.touch(ctx, targets[target], touch+" of "+target); err != nil {
 				return err
 			}
 		}

@@ -26,10 +26,14 @@ type generator struct {
 	r *rand.Rand
 	// watches counts those that were opened.
 	watches, values int
+	// applied is the annotation that this sequence applies.
+	applied string
 }
 
 func newGenerator(seed, number uint64) *generator {
-	return &generator{r: rand.New(rand.NewPCG(seed, number))} //nolint:gosec // it has to be the same again, not secret
+	g := &generator{r: rand.New(rand.NewPCG(seed, number))} //nolint:gosec // it has to be the same again, not secret
+	g.applied = pick(g, "example.com/applied", assignment.SealKey)
+	return g
 }
 
 func pick[T any](g *generator, of ...T) T { return of[g.r.IntN(len(of))] }
@@ -299,7 +303,9 @@ func (g *generator) mergePatch() step {
 }
 
 func (g *generator) scale() step {
-	resource, name, n := pick(g, deployments, statefulSets, replicaSets), g.owner(), g.r.IntN(4)
+	resource, name := pick(g, deployments, statefulSets, replicaSets), g.owner()
+	g.values++
+	n := 3 + g.values // never what it was: see known
 	return stepf(func(ctx context.Context, s *side) error {
 		return s.ask(ctx, http.MethodPatch, s.path(resource, name, "scale"), by("kubectl-scale"), mergePatch, object{"spec": object{"replicas": n}})
 	}, "scale %s/%s to %d", resource, name, n)
@@ -309,13 +315,12 @@ func (g *generator) scale() step {
 // creation, which nobody simulates.
 func (g *generator) apply() step {
 	resource, name := g.resource(), g.owner()
-	key, value := pick(g, "example.com/applied", "example.com/applied", "example.com/a", assignment.SealKey), g.value()
+	g.values++
+	key, value := g.applied, fmt.Sprintf("v%d", g.values) // see known
 	return stepf(func(ctx context.Context, s *side) error {
-		if err := s.ask(ctx, http.MethodGet, s.path(resource, name), nil, "", nil); err != nil {
+		there, err := s.there(ctx, resource, name)
+		if err != nil || !there {
 			return err
-		}
-		if noted := s.log[len(s.log)-1]; strings.Contains(noted, "-> 404") {
-			return nil
 		}
 		full := ownerManifest(resource, nil, 0)
 		body := object{"apiVersion": full["apiVersion"], "kind": full["kind"], metadata: object{"name": name, annotations: object{key: value}}}
@@ -323,6 +328,14 @@ func (g *generator) apply() step {
 		query.Set("force", "true")
 		return s.ask(ctx, http.MethodPatch, s.path(resource, name), query, "application/apply-patch+yaml", body)
 	}, "apply to %s/%s: %s=%q", resource, name, key, value)
+}
+
+// there asks whether an object exists.
+func (s *side) there(ctx context.Context, resource, name string) (bool, error) {
+	err := s.ask(ctx, http.MethodGet, s.path(resource, name), nil, "", nil)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.log) > 0 && !strings.Contains(s.log[len(s.log)-1], "-> 404"), err
 }
 
 func (g *generator) statusPatch() step {
@@ -370,6 +383,10 @@ func (g *generator) oddPatch() step {
 		body = []any{object{"op": "add", "path": "/metadata/none/such", "value": "x"}}
 	}
 	return stepf(func(ctx context.Context, s *side) error {
+		there, err := s.there(ctx, resource, name)
+		if err != nil || !there {
+			return err // which of two refusals comes first is no matter
+		}
 		return s.patch(ctx, resource, name, assignment.FieldManager, content, body)
 	}, "odd patch of %s/%s: %s", resource, name, about)
 }
