@@ -117,9 +117,11 @@ func (a *APIServer) remove(c *call) answer {
 	if g := options.GracePeriodSeconds; g != nil {
 		grace = time.Duration(*g) * time.Second
 	}
-	if c.resource == pods {
+	switch {
+	case c.resource == pods && terminating(v.object) && options.GracePeriodSeconds == nil: // it has its grace
+	case c.resource == pods:
 		a.w.server.deletePod(c.name, grace)
-	} else {
+	default:
 		a.w.server.remove(v)
 	}
 	return answer{code: http.StatusOK, body: v.json(c.metadata)}

@@ -229,22 +229,25 @@ func (s *server) change(resource, name string, by writer, edit func(object)) {
 	s.put(old.kind, next, by)
 }
 
-// deletePod is DELETE with a grace period. A pod without a node, or whose phase says that it has ended, has no grace.
-// The real server, too, writes that a pod is being deleted before it erases it.
+// deletePod is DELETE with a grace period. A pod without a node, or whose phase says that it has ended, has no grace;
+// one that is being deleted already can only be given less. The real server, too, writes that a pod is being deleted before it
+// erases it.
 func (s *server) deletePod(name string, grace time.Duration) {
 	v := s.get(pods, name)
 	if v == nil {
 		return
 	}
 	phase := text(v.object, "status", "phase")
-	if text(v.object, "spec", "nodeName") == "" || phase == succeeded || phase == failed {
+	switch {
+	case terminating(v.object):
+		if grace >= time.Duration(number(v.object, metadata, "deletionGracePeriodSeconds"))*time.Second {
+			return
+		}
+	case text(v.object, "spec", "nodeName") == "" || phase == succeeded || phase == failed:
 		grace = 0
 	}
 	s.change(pods, name, writer{manager: "kube-controller-manager"}, func(o object) {
 		meta := need(o, metadata)
-		if terminating(o) && grace >= time.Duration(number(o, metadata, "deletionGracePeriodSeconds"))*time.Second {
-			return
-		}
 		meta["deletionTimestamp"] = s.w.wall().Add(grace).Format(time.RFC3339)
 		meta["deletionGracePeriodSeconds"] = int64(grace / time.Second)
 	})
