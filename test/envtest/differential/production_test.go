@@ -332,8 +332,10 @@ func (g *generator) wait() step {
 				return err
 			}
 		}
+		shown, cancel := context.WithTimeout(ctx, 10*time.Second) // by far
+		defer cancel()
 		for _, id := range ids {
-			if err := s.watches[id].until(ctx, touch+" of "+s.watches[id].target); err != nil {
+			if err := s.watches[id].until(shown, touch+" of "+s.watches[id].target); err != nil {
 				s.notef("%s did not show %s: %v", id, touch, err)
 			}
 		}

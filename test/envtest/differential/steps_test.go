@@ -79,12 +79,12 @@ func (g *generator) key() string {
 
 // sequence draws a sequence that begins with objects of all kinds, and ends with a look at its watches.
 func (g *generator) sequence(length int) []step {
-	out := []step{g.create(deployments, "a"), g.create(g.resource(), "a"), g.create(pods, "p"), g.get(deployments, "a")}
+	out := []step{g.create(deployments, "a"), g.create(g.resource(), "a"), g.create(pods, "p"), g.create(pods, "q")}
 	draws := []struct {
 		weight int
 		draw   func() step
 	}{
-		{6, g.creation}, {6, g.deletion}, {12, g.jsonPatch}, {8, g.mergePatch}, {2, g.scale}, {3, g.apply}, {6, g.statusPatch},
+		{6, g.creation}, {7, g.deletion}, {12, g.jsonPatch}, {8, g.mergePatch}, {2, g.scale}, {3, g.apply}, {6, g.statusPatch},
 		{3, g.oddPatch}, {6, g.reading}, {6, g.rawList}, {14, g.commit}, {12, g.receipt}, {10, g.production}, {6, g.watch}, {5, g.wait},
 	}
 	total := 0
@@ -134,7 +134,7 @@ func (g *generator) podManifest(m object) object {
 		m["ownerReferences"] = []any{object{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "a", "uid": "u-1", "controller": true}}
 	}
 	spec := podSpec()
-	if g.chance(0.6) {
+	if g.chance(0.7) {
 		spec["nodeName"] = "node"
 	}
 	return object{"apiVersion": "v1", "kind": "Pod", metadata: m, "spec": spec}
@@ -177,8 +177,11 @@ func (g *generator) get(resource, name string) step {
 func (g *generator) reading() step { return g.get(g.any()) }
 
 func (g *generator) deletion() step {
-	resource, name := g.any()
-	grace := pick(g, -1, -1, 0, 0, 5, 60)
+	resource, name := pods, g.pod()
+	if g.chance(0.4) {
+		resource, name = g.resource(), g.owner()
+	}
+	grace := pick(g, -1, -1, 0, 5, 60)
 	precondition, back := pick(g, "", "", "uid", "resourceVersion"), g.back()
 	return stepf(func(ctx context.Context, s *side) error {
 		body := object{"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Background"}
@@ -240,9 +243,12 @@ func (g *generator) test(key string, back int) op {
 	meta := func(field string) op {
 		return op{"test", "/metadata/" + field, func(s *side) any { return s.meta(key, back, field) }}
 	}
-	annotation := g.key()
+	annotation, moved := g.key(), "generation"
+	if strings.HasPrefix(key, pods) {
+		moved = "creationTimestamp" // a pod's generation is not simulated
+	}
 	return pick(g,
-		meta("uid"), meta("generation"), meta("resourceVersion"), meta("name"),
+		meta("uid"), meta(moved), meta("resourceVersion"), meta("name"),
 		op{"test", "/metadata/annotations", is(nil)},
 		op{"test", pointer(metadata, annotations, annotation), is(nil)},
 		op{"test", pointer(metadata, annotations, annotation), is(g.value())},
