@@ -145,8 +145,8 @@ type writer struct {
 func (s *server) put(k kind, next object, by writer) *version {
 	old := s.current[k.resource][name(next)]
 	meta := need(next, metadata)
-	for _, field := range []string{"annotations", "labels"} {
-		if len(at(meta, field)) == 0 {
+	for field, value := range meta {
+		if m, is := value.(object); value == nil || is && len(m) == 0 {
 			delete(meta, field) // an empty map is none
 		}
 	}
