@@ -108,18 +108,18 @@ func compare(t *testing.T, both bench, sequence []step) string {
 }
 
 // report lists the steps, and the lines in which the sides differ after the last one.
-func report(steps []step, simulated, real []string) string {
+func report(steps []step, simulator, server []string) string {
 	var out strings.Builder
 	for i, st := range steps {
 		fmt.Fprintf(&out, "%3d. %s\n", i+1, st.about)
 	}
-	for i := range max(len(simulated), len(real)) {
+	for i := range max(len(simulator), len(server)) {
 		was, is := "nothing", "nothing"
-		if i < len(simulated) {
-			was = simulated[i]
+		if i < len(simulator) {
+			was = simulator[i]
 		}
-		if i < len(real) {
-			is = real[i]
+		if i < len(server) {
+			is = server[i]
 		}
 		if was == is {
 			continue
@@ -133,7 +133,7 @@ func report(steps []step, simulated, real []string) string {
 func shrunk(t *testing.T, both bench, sequence []step) string {
 	t.Helper()
 	out := compare(t, both, sequence)
-	for i := len(sequence) - 1; i >= 0; i-- {
+	for i := range slices.Backward(sequence) {
 		without := slices.Delete(slices.Clone(sequence), i, i+1)
 		if smaller := compare(t, both, without); smaller != "" {
 			sequence, out = without, smaller

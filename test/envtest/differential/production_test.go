@@ -26,7 +26,7 @@ import (
 func class(err error) string {
 	var forbidden *store.ForbiddenError
 	var large *assignment.TooLargeError
-	var status apierrors.APIStatus
+	var answer apierrors.APIStatus
 	switch {
 	case err == nil:
 		return "no error"
@@ -42,8 +42,8 @@ func class(err error) string {
 		return "gone"
 	case errors.Is(err, store.ErrNoAnswer):
 		return "no answer"
-	case errors.As(err, &status):
-		return string(status.Status().Reason)
+	case errors.As(err, &answer):
+		return string(answer.Status().Reason)
 	}
 	return err.Error()
 }
@@ -301,7 +301,7 @@ func (g *generator) rawWatch(id string) step {
 			return err
 		}
 		req.Header.Set("Accept", "application/json")
-		resp, err := s.client.Do(req)
+		resp, err := s.client.Do(req) //nolint:bodyclose // closed by who reads it
 		if err != nil {
 			return err
 		}
@@ -352,7 +352,7 @@ func (g *generator) wait() step {
 func (s *side) touch(ctx context.Context, w *watched, value string) error {
 	name := w.target[len(w.resource)+1:]
 	meta := object{"name": name, "labels": object{"app": "worker", assignment.InstanceIDLabel: "0"}}
-	o := object{"apiVersion": "v1", "kind": "Pod", metadata: meta, "spec": podSpec()}
+	o := object{apiVersion: "v1", "kind": "Pod", metadata: meta, "spec": podSpec()}
 	if w.resource != pods {
 		o = ownerManifest(w.resource, meta, 1)
 	}

@@ -28,8 +28,13 @@ type object = map[string]any
 const (
 	metadata    = "metadata"
 	annotations = "annotations"
-	jsonPatch   = "application/json-patch+json"
-	mergePatch  = "application/merge-patch+json"
+	replicas    = "replicas"
+	status      = "status"
+	apiVersion  = "apiVersion"
+	// annotationsPath is where they are.
+	annotationsPath = "/metadata/annotations"
+	jsonPatch       = "application/json-patch+json"
+	mergePatch      = "application/merge-patch+json"
 )
 
 // Resources, as they stand in paths.

@@ -3,9 +3,11 @@ package differential
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
@@ -131,13 +133,13 @@ func (g *generator) manifest(resource, name string) object {
 // podManifest makes m one of a pod.
 func (g *generator) podManifest(m object) object {
 	if g.chance(0.3) {
-		m["ownerReferences"] = []any{object{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "a", "uid": "u-1", "controller": true}}
+		m["ownerReferences"] = []any{object{apiVersion: "apps/v1", "kind": "ReplicaSet", "name": "a", "uid": "u-1", "controller": true}}
 	}
 	spec := podSpec()
 	if g.chance(0.7) {
 		spec["nodeName"] = "node"
 	}
-	return object{"apiVersion": "v1", "kind": "Pod", metadata: m, "spec": spec}
+	return object{apiVersion: "v1", "kind": "Pod", metadata: m, "spec": spec}
 }
 
 func podSpec() object {
@@ -150,7 +152,7 @@ func podSpec() object {
 func ownerManifest(resource string, meta object, n int) object {
 	app := object{"app": "worker"}
 	pod := podSpec()
-	spec := object{"selector": object{"matchLabels": app}, "replicas": n}
+	spec := object{"selector": object{"matchLabels": app}, replicas: n}
 	version, kind := "apps/v1", "Deployment"
 	switch resource {
 	case deployments:
@@ -161,11 +163,11 @@ func ownerManifest(resource string, meta object, n int) object {
 		kind = "ReplicaSet"
 	case jobs:
 		version, kind = "batch/v1", "Job"
-		delete(spec, "replicas")
+		delete(spec, replicas)
 		spec["parallelism"], spec["manualSelector"], pod["restartPolicy"] = n, true, "Never"
 	}
 	spec["template"] = object{metadata: object{"labels": app, annotations: object{"r": "0"}}, "spec": pod}
-	return object{"apiVersion": version, "kind": kind, metadata: meta, "spec": spec}
+	return object{apiVersion: version, "kind": kind, metadata: meta, "spec": spec}
 }
 
 func (g *generator) get(resource, name string) step {
@@ -184,7 +186,7 @@ func (g *generator) deletion() step {
 	grace := pick(g, -1, -1, 0, 5, 60)
 	precondition, back := pick(g, "", "", "uid", "resourceVersion"), g.back()
 	return stepf(func(ctx context.Context, s *side) error {
-		body := object{"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Background"}
+		body := object{"kind": "DeleteOptions", apiVersion: "v1", "propagationPolicy": "Background"}
 		if grace >= 0 {
 			body["gracePeriodSeconds"] = grace
 		}
@@ -249,7 +251,7 @@ func (g *generator) test(key string, back int) op {
 	}
 	return pick(g,
 		meta("uid"), meta(moved), meta("resourceVersion"), meta("name"),
-		op{"test", "/metadata/annotations", is(nil)},
+		op{"test", annotationsPath, is(nil)},
 		op{"test", pointer(metadata, annotations, annotation), is(nil)},
 		op{"test", pointer(metadata, annotations, annotation), is(g.value())},
 		op{"test", "/metadata/labels/app", is(pick(g, "worker", "other"))},
@@ -264,9 +266,9 @@ func (g *generator) edit(resource string) op {
 		{"add", path, is(g.value())},
 		{"replace", path, is(g.value())},
 		{"remove", path, nil},
-		{"add", "/metadata/annotations", is(object{g.key(): g.value()})},
-		{"add", "/metadata/annotations", is(object{})},
-		{"remove", "/metadata/annotations", nil},
+		{"add", annotationsPath, is(object{g.key(): g.value()})},
+		{"add", annotationsPath, is(object{})},
+		{"remove", annotationsPath, nil},
 		{"add", "/metadata/labels/app", is(pick(g, "worker", "other"))},
 	}
 	if resource != jobs {
@@ -298,9 +300,9 @@ func (g *generator) mergePatch() step {
 	case jobs:
 		bodies = append(bodies, object{"spec": object{"parallelism": g.r.IntN(4)}})
 	case deployments, statefulSets, replicaSets:
-		bodies = append(bodies, object{"spec": object{"replicas": g.r.IntN(4)}},
+		bodies = append(bodies, object{"spec": object{replicas: g.r.IntN(4)}},
 			object{"spec": object{"template": object{metadata: object{annotations: object{"r": g.value()}}}}},
-			object{"spec": object{"replicas": g.r.IntN(4)}, metadata: object{annotations: object{g.key(): g.value()}}})
+			object{"spec": object{replicas: g.r.IntN(4)}, metadata: object{annotations: object{g.key(): g.value()}}})
 	}
 	body := pick(g, bodies...)
 	return stepf(func(ctx context.Context, s *side) error {
@@ -313,7 +315,7 @@ func (g *generator) scale() step {
 	g.values++
 	n := 3 + g.values // never what it was: see known
 	return stepf(func(ctx context.Context, s *side) error {
-		return s.ask(ctx, http.MethodPatch, s.path(resource, name, "scale"), by("kubectl-scale"), mergePatch, object{"spec": object{"replicas": n}})
+		return s.ask(ctx, http.MethodPatch, s.path(resource, name, "scale"), by("kubectl-scale"), mergePatch, object{"spec": object{replicas: n}})
 	}, "scale %s/%s to %d", resource, name, n)
 }
 
@@ -329,7 +331,7 @@ func (g *generator) apply() step {
 			return err
 		}
 		full := ownerManifest(resource, nil, 0)
-		body := object{"apiVersion": full["apiVersion"], "kind": full["kind"], metadata: object{"name": name, annotations: object{key: value}}}
+		body := object{apiVersion: full[apiVersion], "kind": full["kind"], metadata: object{"name": name, annotations: object{key: value}}}
 		query := by("argocd")
 		query.Set("force", "true")
 		return s.ask(ctx, http.MethodPatch, s.path(resource, name), query, "application/apply-patch+yaml", body)
@@ -346,21 +348,21 @@ func (s *side) there(ctx context.Context, resource, name string) (bool, error) {
 
 func (g *generator) statusPatch() step {
 	resource, name := pods, g.pod()
-	status := object{"phase": pick(g, "Pending", "Running", "Running", "Succeeded", "Failed")}
+	now := object{"phase": pick(g, "Pending", "Running", "Running", "Succeeded", "Failed")}
 	if g.chance(0.3) {
-		status["reason"] = "Evicted"
+		now["reason"] = "Evicted"
 	}
 	if g.chance(0.4) {
 		n := 1 + g.r.IntN(3)
 		resource, name = pick(g, deployments, replicaSets), g.owner()
-		status = object{"replicas": n, "readyReplicas": n, "availableReplicas": n}
+		now = object{replicas: n, "readyReplicas": n, "availableReplicas": n}
 		if resource == deployments {
-			status["updatedReplicas"] = n
+			now["updatedReplicas"] = n
 		}
 	}
 	return stepf(func(ctx context.Context, s *side) error {
-		return s.ask(ctx, http.MethodPatch, s.path(resource, name, "status"), by("kubelet"), mergePatch, object{"status": status})
-	}, "status of %s/%s: %v", resource, name, status)
+		return s.ask(ctx, http.MethodPatch, s.path(resource, name, status), by("kubelet"), mergePatch, object{status: now})
+	}, "status of %s/%s: %v", resource, name, now)
 }
 
 // oddPatch draws a patch that should be refused, or nearly.
@@ -378,9 +380,9 @@ func (g *generator) oddPatch() step {
 	case "unknown content":
 		content, body = "application/xml", []byte("<a/>")
 	case "too large":
-		body = []any{object{"op": "add", "path": "/metadata/annotations", "value": object{key: strings.Repeat("x", limit)}}}
+		body = []any{object{"op": "add", "path": annotationsPath, "value": object{key: strings.Repeat("x", limit)}}}
 	case "just fits":
-		body = []any{object{"op": "add", "path": "/metadata/annotations", "value": object{key: strings.Repeat("x", limit-len(key))}}}
+		body = []any{object{"op": "add", "path": annotationsPath, "value": object{key: strings.Repeat("x", limit-len(key))}}}
 	case "number":
 		content, body = mergePatch, object{metadata: object{annotations: object{key: 1}}}
 	case "renamed":
@@ -430,9 +432,7 @@ func (g *generator) rawList() step {
 // from returns the query with a resourceVersion: none, 0, or the newest that is known.
 func (s *side) from(query url.Values, from, match string) url.Values {
 	out := url.Values{}
-	for key, values := range query {
-		out[key] = values
-	}
+	maps.Copy(out, query)
 	switch from {
 	case "":
 	case "known":
@@ -440,7 +440,7 @@ func (s *side) from(query url.Values, from, match string) url.Values {
 		defer s.mu.Unlock()
 		out.Set("resourceVersion", "0")
 		if len(s.revs) > 0 {
-			out.Set("resourceVersion", fmt.Sprint(s.revs[len(s.revs)-1]))
+			out.Set("resourceVersion", strconv.FormatInt(s.revs[len(s.revs)-1], 10))
 		}
 		if match != "" {
 			out.Set("resourceVersionMatch", match)

@@ -32,7 +32,7 @@ func (s *side) view(resource string, o object, item bool) string {
 		"deleted": m["deletionTimestamp"] != nil, "grace": m["deletionGracePeriodSeconds"],
 	}
 	if !item {
-		out["kind"] = fmt.Sprint(o["apiVersion"], " ", o["kind"])
+		out["kind"] = fmt.Sprint(o[apiVersion], " ", o["kind"])
 	}
 	if resource != pods { // nobody reads a pod's
 		out["generation"] = m["generation"]
@@ -40,9 +40,9 @@ func (s *side) view(resource string, o object, item bool) string {
 	}
 	if o["kind"] != "PartialObjectMetadata" && o["kind"] != "PartialObjectMetadataList" {
 		for _, path := range [][]string{
-			{"spec", "replicas"}, {"spec", "parallelism"}, {"spec", "selector"}, {"spec", "ordinals"}, {"spec", "strategy"}, {"spec", "nodeName"},
-			{"spec", "template", metadata, annotations}, {"status", "phase"}, {"status", "reason"}, {"status", "conditions"},
-			{"status", "updatedReplicas"}, {"status", "readyReplicas"}, {"status", "availableReplicas"},
+			{"spec", replicas}, {"spec", "parallelism"}, {"spec", "selector"}, {"spec", "ordinals"}, {"spec", "strategy"}, {"spec", "nodeName"},
+			{"spec", "template", metadata, annotations}, {status, "phase"}, {status, "reason"}, {status, "conditions"},
+			{status, "updatedReplicas"}, {status, "readyReplicas"}, {status, "availableReplicas"},
 		} {
 			if v := dig(o, path...); v != nil && (path[0] != "status" || v != int64(0)) { // which is as good as none
 				out[strings.Join(path, ".")] = v
@@ -137,7 +137,7 @@ func (s *side) told(w *watched) []string {
 			about[name] = append(about[name], line)
 		}
 	}
-	var out []string
+	out := make([]string, 0, len(about))
 	for name, lines := range about {
 		out = append(out, fmt.Sprintf("%s: %s", name, strings.Join(lines, "\n      ")))
 	}
@@ -152,7 +152,7 @@ func (s *side) event(w *watched, kind string, o object) (name, line string) {
 		if dig(o, metadata, annotations, "k8s.io/initial-events-end") == nil {
 			return "", "" // they come when a minute is over
 		}
-		return "", fmt.Sprintf("BOOKMARK of %v %v at the end of the beginning", o["apiVersion"], o["kind"])
+		return "", fmt.Sprintf("BOOKMARK of %v %v at the end of the beginning", o[apiVersion], o["kind"])
 	case "ERROR":
 		return "", fmt.Sprintf("ERROR %v %v", o["code"], o["reason"])
 	}
