@@ -50,10 +50,12 @@ type judge struct {
 	// damaged says that somebody else may have erased the owner's epoch.
 	damaged bool
 	count   int
+	// recorder notes what the check of linearizability looks at.
+	recorder *recorder
 }
 
 func newJudge(w *world) *judge {
-	return &judge{w: w, byID: map[int]heldBy{}, believed: map[*process]identity.Identity{}, idOf: map[string]int{}, told: map[string]bool{}}
+	return &judge{w: w, byID: map[int]heldBy{}, believed: map[*process]identity.Identity{}, idOf: map[string]int{}, told: map[string]bool{}, recorder: newRecorder(w)}
 }
 
 func (j *judge) reportf(promise, format string, args ...any) {
@@ -70,6 +72,7 @@ func (j *judge) look() {
 	now := map[int]*process{}
 	for _, p := range j.w.processes {
 		b := p.belief()
+		j.recorder.look(p, b)
 		if b == nil {
 			delete(j.believed, p)
 			continue
@@ -123,6 +126,7 @@ func (j *judge) stored(v *version) {
 	if v.kind.resource != j.w.profile.resource || v.name != ownerName || v.object == nil {
 		return
 	}
+	j.recorder.stored(v)
 	if n := number(v.object, "spec", v.kind.count); n != j.count {
 		j.count = n
 		j.excuse()

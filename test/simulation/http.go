@@ -266,14 +266,18 @@ func (s *server) watch(c *call) answer {
 	if initial && !s.w.profile.watchList {
 		return refuse(http.StatusUnprocessableEntity, "Invalid", "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled")
 	}
-	if err == nil && from > 0 && from < s.oldest {
-		return refuse(http.StatusGone, "Expired", fmt.Sprintf("too old resource version: %d (%d)", from, s.oldest))
+	if from == 0 && c.query.Get("allowWatchBookmarks") == "true" && s.w.profile.watchList {
+		initial = true // the real server, too, treats it so
 	}
 	st := &stream{
 		s: s, p: c.p, ctx: c.ctx, resource: c.resource, metadata: c.metadata, wake: make(chan struct{}, 1),
 		filter: s.filter(c.query.Get("labelSelector"), c.query.Get("fieldSelector")), dice: derive(c.dice.next(), "stream"),
 	}
 	st.last = s.w.now()
+	if err == nil && from > 0 && from < s.oldest {
+		st.expire() // the real server, too, says so in the watch
+		return answer{code: http.StatusOK, stream: st}
+	}
 	if initial || from == 0 {
 		from = s.cacheVersion(c)
 		for _, v := range s.objectsAt(c.resource, from) {

@@ -40,7 +40,7 @@ func applyPatch(v *version, contentType string, body []byte) (object, *failure) 
 	for key, value := range at(next, metadata, "annotations") {
 		s, ok := value.(string)
 		if !ok {
-			return nil, &failure{code: 400, reason: "BadRequest", message: "annotation " + key + " is not a string"}
+			return nil, invalid("annotation " + key + " is not a string")
 		}
 		size += len(key) + len(s)
 	}

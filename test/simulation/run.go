@@ -58,6 +58,7 @@ func Play(seed uint64, names []string, keep func(i int) bool, trace io.Writer) R
 		w.rest()
 	}
 	w.shutDown()
+	w.alone(w.judge.recorder.judge)
 	result := Result{
 		Seed: seed, Steps: w.steps, Lines: w.lines, Virtual: w.now(), Faults: w.faults, List: faults,
 		Sum: w.sum.Sum64(), About: fmt.Sprintf("%+v", profile),

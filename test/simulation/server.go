@@ -65,6 +65,8 @@ type server struct {
 	quota, admission bool
 	down             bool
 	requests         map[string]int // by what came of them
+	// prompt sends events at once: outside of a bubble timers may overtake one another.
+	prompt bool
 }
 
 func newServer(w *world) *server {
@@ -143,6 +145,11 @@ type writer struct {
 func (s *server) put(k kind, next object, by writer) *version {
 	old := s.current[k.resource][name(next)]
 	meta := need(next, metadata)
+	for field, value := range meta {
+		if m, is := value.(object); value == nil || is && len(m) == 0 {
+			delete(meta, field) // an empty map is none
+		}
+	}
 	var owners managers
 	if old.exists() {
 		for _, fixed := range []string{"name", "namespace", "uid", "creationTimestamp"} {
@@ -185,8 +192,19 @@ func (s *server) generation(k kind, old, next object) int64 {
 	return generation + 1
 }
 
-// remove deletes an object for good.
+// remove deletes an object at once, a pod as with a grace period of 0.
 func (s *server) remove(v *version) {
+	switch {
+	case !v.exists():
+	case v.kind.resource == pods:
+		s.deletePod(v.name, 0)
+	default:
+		s.erase(v)
+	}
+}
+
+// erase leaves nothing of an object.
+func (s *server) erase(v *version) {
 	s.rv++
 	s.keep(&version{kind: v.kind, name: v.name, rv: s.rv, at: s.w.now(), before: v})
 }
@@ -211,16 +229,31 @@ func (s *server) change(resource, name string, by writer, edit func(object)) {
 	s.put(old.kind, next, by)
 }
 
-// remove marks a pod for deletion, as DELETE with a grace period does; another object goes at once.
+// deletePod is DELETE with a grace period. A pod without a node, or whose phase says that it has ended, has no grace;
+// one that is being deleted already can only be given less. The real server, too, writes that a pod is being deleted before it
+// erases it.
 func (s *server) deletePod(name string, grace time.Duration) {
-	s.change(pods, name, writer{manager: "kube-controller-manager"}, func(o object) {
-		if terminating(o) {
+	v := s.get(pods, name)
+	if v == nil {
+		return
+	}
+	phase := text(v.object, "status", "phase")
+	switch {
+	case terminating(v.object):
+		if grace >= time.Duration(number(v.object, metadata, "deletionGracePeriodSeconds"))*time.Second {
 			return
 		}
+	case text(v.object, "spec", "nodeName") == "" || phase == succeeded || phase == failed:
+		grace = 0
+	}
+	s.change(pods, name, writer{manager: "kube-controller-manager"}, func(o object) {
 		meta := need(o, metadata)
 		meta["deletionTimestamp"] = s.w.wall().Add(grace).Format(time.RFC3339)
 		meta["deletionGracePeriodSeconds"] = int64(grace / time.Second)
 	})
+	if grace == 0 {
+		s.erase(s.get(pods, name))
+	}
 }
 
 func (s *server) selector(label string) k8slabels.Selector {
@@ -282,7 +315,7 @@ const beforeApply = "before-first-apply"
 // updated returns who owns what after the change from old to next.
 func (m managers) updated(old, next object, by writer) managers {
 	was, is := at(old, metadata, "annotations"), at(next, metadata, "annotations")
-	if fieldsCleared(old, next) {
+	if fieldsCleared(next) {
 		return managers{cleared: true}
 	}
 	if m.cleared && !by.apply {
@@ -320,17 +353,13 @@ func (m managers) updated(old, next object, by writer) managers {
 }
 
 // fieldsCleared reports that a client set managedFields to an empty list.
-func fieldsCleared(old, next object) bool {
-	before, _ := at(old, metadata)["managedFields"].([]any)
+func fieldsCleared(next object) bool {
 	after, there := at(next, metadata)["managedFields"].([]any)
-	if len(before) == 0 || !there {
-		return false
-	}
 	if len(after) == 1 {
 		only, _ := after[0].(object)
 		return len(only) == 0
 	}
-	return len(after) == 0
+	return there && len(after) == 0
 }
 
 func (m managers) own(manager, key string) {

@@ -196,6 +196,7 @@ func playOne(t *testing.T, seed uint64, keep func(int) bool) Result {
 	t.Helper()
 	var r Result
 	synctest.Test(t, func(t *testing.T) {
+		defer func() { r.Violations = reported(r.Violations) }()
 		if *historyFlag == "" {
 			r = Play(seed, names(), keep, nil)
 			return

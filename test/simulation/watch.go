@@ -42,16 +42,8 @@ func (st *stream) hear(v *version) {
 	case now:
 		st.send("MODIFIED", v)
 	case old:
-		st.send("DELETED", v.gone())
+		st.send("DELETED", v.before.deleted(v.rv)) // as it was, also when it only ceased to match
 	}
-}
-
-// gone is v as the event of its going shows it.
-func (v *version) gone() *version {
-	if v.object != nil {
-		return v
-	}
-	return v.before.deleted(v.rv)
 }
 
 // send delivers an event in order, a random time later.
@@ -69,6 +61,10 @@ func (st *stream) frame(event string, body []byte, about string) {
 
 // at runs do after the delay, or after what is due before it.
 func (st *stream) at(delay time.Duration, do func()) {
+	if st.s.prompt {
+		do()
+		return
+	}
 	due := max(st.s.w.now()+delay, st.last+time.Nanosecond)
 	st.last = due
 	st.s.w.after(due-st.s.w.now(), func() {

@@ -28,6 +28,9 @@ type Options struct {
 	Dir string
 	// Log gets a few lines about starts and stops. The zero value discards them.
 	Log logr.Logger
+	// NoControllers leaves kube-controller-manager out: nothing changes but what clients change. Namespaces
+	// have no service accounts then and are never gone.
+	NoControllers bool
 }
 
 // ControlPlane is a running control plane. Its methods may be called at once
@@ -71,6 +74,9 @@ func (c *ControlPlane) start(ctx context.Context) error {
 	}
 	if err := c.StartAPIServer(ctx); err != nil {
 		return err
+	}
+	if c.options.NoControllers {
+		return nil
 	}
 	return c.startControllers(ctx)
 }
