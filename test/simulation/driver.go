@@ -116,7 +116,7 @@ func playOutside(ctx context.Context, program string, o options) (*figures, erro
 func playIn(ctx context.Context, program string, args []string, results string, add func(Result)) (busy time.Duration, err error) {
 	worker := exec.CommandContext(ctx, program, args...) //nolint:gosec // built by Build
 	// The garbage collector stops goroutines where it likes, and so changes their order: it runs between histories.
-	worker.Env = append(os.Environ(), "GOMAXPROCS=1", "GODEBUG=asyncpreemptoff=1", "GOGC=off", "GOMEMLIMIT=2GiB")
+	worker.Env = append(os.Environ(), "GOMAXPROCS=1", "GODEBUG=asyncpreemptoff=1,adaptivestackstart=0", "GOGC=off", "GOMEMLIMIT=2GiB")
 	out, failed := worker.CombinedOutput()
 	if s := worker.ProcessState; s != nil {
 		busy = s.UserTime() + s.SystemTime()
