@@ -201,7 +201,7 @@ func (p *process) log() logr.Logger {
 	return funcr.New(func(_, line string) {
 		p.w.alone(func() {
 			if !p.dead {
-				p.w.note("log", p.id, line)
+				p.w.log(p, line)
 			}
 		})
 	}, funcr.Options{Verbosity: 1})

@@ -187,6 +187,13 @@ func (w *world) note(what string, about ...string) {
 	}
 }
 
+// log adds what a process logs to what is written of the history. It is no part of it: who does not write it down has the same one.
+func (w *world) log(p *process, line string) {
+	if w.trace != nil {
+		_, _ = w.trace.Write(appendLine(nil, w.now(), "log", []string{p.id, line}))
+	}
+}
+
 // appendLine is fmt's "%14.9f %-9s %s\n" of seconds and words, at a fraction of its price.
 func appendLine(b []byte, at time.Duration, what string, about []string) []byte {
 	const space, zeros = "         ", "000000000"
