@@ -111,8 +111,10 @@ type world struct {
 	seed    uint64
 	start   time.Time
 	profile profile
-	trace   io.Writer       // nil for none
-	ctx     context.Context //nolint:containedctx // of all processes
+	trace   io.Writer // nil for none
+	// chronicle is nil for none.
+	chronicle *Chronicle
+	ctx       context.Context //nolint:containedctx // of all processes
 
 	mu        sync.Mutex
 	server    *server
@@ -160,7 +162,9 @@ func (w *world) after(d time.Duration, do func()) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.judge.look()
+		w.chronicle.look(w)
 		do()
+		w.chronicle.look(w)
 	})
 }
 
@@ -169,6 +173,7 @@ func (w *world) alone(do func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	do()
+	w.chronicle.look(w)
 }
 
 // step counts and notes one event.
