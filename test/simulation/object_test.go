@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -24,7 +25,7 @@ func TestEncodeIsMarshal(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := encode(value); string(got) != string(want) {
+		if got := encode(value); !bytes.Equal(got, want) {
 			t.Errorf("%#v is %s, want %s", value, got, want)
 		}
 	}
@@ -44,8 +45,10 @@ func reflected(a, b object, ignored ...string) bool {
 }
 
 func TestEqualButIsDeepEqual(t *testing.T) {
-	objects := []object{nil, {}, {metadata: object{}}, {metadata: object{"y": "1"}}, {metadata: object{"y": "1", "x": "2"}}}
-	for _, value := range odd() {
+	values := odd()
+	objects := make([]object, 0, 5+3*len(values))
+	objects = append(objects, nil, object{}, object{metadata: object{}}, object{metadata: object{"y": "1"}}, object{metadata: object{"y": "1", "x": "2"}})
+	for _, value := range values {
 		objects = append(objects, object{"spec": value}, object{metadata: object{"x": value}}, object{metadata: object{"annotations": value}})
 	}
 	for _, a := range objects {
