@@ -158,7 +158,7 @@ func playIn(ctx context.Context, program string, args []string, add func(Result)
 	busy = worker.ProcessState.UserTime() + worker.ProcessState.SystemTime()
 	if err == nil && (failed != nil || !ended) {
 		const most = 8000
-		err = fmt.Errorf("seed %d did not end: %w\nagain: %s\n%s", begun.Seed, failed, begun.again(), out.Bytes()[max(0, out.Len()-most):])
+		err = fmt.Errorf("seed %d did not end: %w\n%s\nagain: %s", begun.Seed, failed, out.Bytes()[max(0, out.Len()-most):], begun.again())
 	}
 	return busy, err
 }
