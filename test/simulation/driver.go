@@ -45,9 +45,12 @@ func (f *figures) add(r Result) {
 
 // String returns the figures as a report.
 func (f *figures) String() string {
-	perMinute := float64(f.steps) / max(f.took.Minutes(), 1e-9)
-	return fmt.Sprintf("%d histories, %d steps in %s (%.0f a minute; %.0f per minute of a processor), %s of virtual time, %d violations\nfaults:\n%s",
-		f.histories, f.steps, f.took.Round(time.Millisecond), perMinute, float64(f.steps)/max(f.busy.Minutes(), 1e-9), f.virtual.Round(time.Second), len(f.failed), tell(f.faults))
+	speed := fmt.Sprintf("%.0f a minute", float64(f.steps)/max(f.took.Minutes(), 1e-9))
+	if f.busy > 0 {
+		speed += fmt.Sprintf("; %.0f per minute of a processor", float64(f.steps)/f.busy.Minutes())
+	}
+	return fmt.Sprintf("%d histories, %d steps in %s (%s), %s of virtual time, %d violations\nfaults:\n%s",
+		f.histories, f.steps, f.took.Round(time.Millisecond), speed, f.virtual.Round(time.Second), len(f.failed), tell(f.faults))
 }
 
 // again is the command that plays the history again.
