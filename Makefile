@@ -15,6 +15,10 @@ FUZZTIME ?= 30s
 # The run that make report makes the page of, and the page.
 RUN ?= chaos-run
 REPORT ?= report.html
+# How many minutes make simulate plays, from which seed on, and how many seeds make test-simulation plays from seed 1 on.
+MINUTES ?= 600
+FIRST ?= $$(date +%s)000
+SEEDS ?= 1000
 # Packages with suites on the local control plane; each starts one of its own.
 ENVTEST := ./test/envtest/...
 # A module of its own, for what only drawing needs.
@@ -25,7 +29,7 @@ UNIT = $$(go list ./... | grep -v /test/envtest)
 
 .PHONY: help
 help: ## List the targets.
-	@awk 'BEGIN {FS = ":.*##"; printf "Usage: make <target>\n"} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*##/ {printf "  %-14s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*##"; printf "Usage: make <target>\n"} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*##/ {printf "  %-16s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 ##@ Use
 
@@ -44,12 +48,20 @@ image: ## Build the container image $(IMAGE) (needs docker).
 ##@ Test
 
 .PHONY: test
-test: test-unit test-envtest ## Run all tests that need no cluster, with the race detector.
+test: test-unit test-simulation test-envtest ## Run all tests that need no cluster, with the race detector.
 
 .PHONY: test-unit
 test-unit: ## Run the unit, property and fuzz-seed tests.
 	assets=$$(hack/controlplane/build); PATH="$$assets:$$PATH" go test -race -timeout 10m $(UNIT)
 	go -C $(PLOT) test -race ./...
+
+.PHONY: test-simulation
+test-simulation: ## Play SEEDS (1000) simulated histories, the same ones each time (see docs/robustness.md).
+	go test -count=1 -timeout 20m ./test/simulation -run '^(TestSimulation|TestOneSeedOneHistory)$$' -seeds=$(SEEDS) -v
+
+.PHONY: simulate
+simulate: ## Play simulated histories that nobody played yet for MINUTES (600, a night).
+	go test -count=1 -timeout 0 ./test/simulation -run '^TestSimulation$$' -minutes=$(MINUTES) -first=$(FIRST) -v
 
 .PHONY: test-envtest
 test-envtest: ## Run the suites on the local control plane.

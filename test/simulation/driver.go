@@ -2,13 +2,14 @@ package simulation
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -44,19 +45,30 @@ func (f *figures) add(r Result) {
 
 // String returns the figures as a report.
 func (f *figures) String() string {
-	perMinute := float64(f.steps) / max(f.took.Minutes(), 1e-9)
-	return fmt.Sprintf("%d histories, %d steps in %s (%.0f a minute; %.0f per minute of a processor), %s of virtual time, %d violations\nfaults:\n%s",
-		f.histories, f.steps, f.took.Round(time.Millisecond), perMinute, float64(f.steps)/max(f.busy.Minutes(), 1e-9), f.virtual.Round(time.Second), len(f.failed), tell(f.faults))
+	speed := fmt.Sprintf("%.0f a minute", float64(f.steps)/max(f.took.Minutes(), 1e-9))
+	if f.busy > 0 {
+		speed += fmt.Sprintf("; %.0f per minute of a processor", float64(f.steps)/f.busy.Minutes())
+	}
+	return fmt.Sprintf("%d histories, %d steps in %s (%s), %s of virtual time, %d violations\nfaults:\n%s",
+		f.histories, f.steps, f.took.Round(time.Millisecond), speed, f.virtual.Round(time.Second), len(f.failed), tell(f.faults))
+}
+
+// again is the command that plays the history again.
+func (r Result) again() string {
+	again := fmt.Sprintf("go test ./test/simulation -run TestSimulation -v -seed=%d", r.Seed)
+	if len(r.Names) > 0 {
+		again += " -faults=" + strings.Join(r.Names, ",")
+	}
+	if len(r.Kept) > 0 {
+		again += " -only=" + strings.Join(r.Kept, ",")
+	}
+	return again
 }
 
 // failure says what was broken, and how to see it again.
 func (r Result) failure() string {
 	var b strings.Builder
-	again := fmt.Sprintf("go test ./test/simulation -run TestSimulation -seed=%d", r.Seed)
-	if len(r.Kept) > 0 {
-		again += " -only=" + strings.Join(r.Kept, ",")
-	}
-	fmt.Fprintf(&b, "seed %d: %s\nagain: %s\nfaults that are enough:", r.Seed, r.About, again)
+	fmt.Fprintf(&b, "seed %d: %s\nagain: %s\nfaults that are enough:", r.Seed, r.About, r.again())
 	for _, f := range r.List {
 		b.WriteString(" " + f.String())
 	}
@@ -73,7 +85,13 @@ type options struct {
 	minutes     float64
 	workers     int
 	pass        []string // more flags
+	// failed is told of each broken promise when it is found, and progress of how far it is, once in a while. They may be nil.
+	failed   func(r Result)
+	progress func(so string)
 }
+
+// tellEvery is how often there is word of how far it is.
+const tellEvery = 10 * time.Minute
 
 // playOutside plays in several programs at once, each with one processor. It ends when all have ended. Its error is
 // that of a program that did not survive a seed.
@@ -84,6 +102,7 @@ func playOutside(ctx context.Context, program string, o options) (*figures, erro
 		workers = 1
 	}
 	began := time.Now()
+	next := tellEvery
 	var running sync.WaitGroup
 	var mu sync.Mutex
 	var failed []error
@@ -95,12 +114,18 @@ func playOutside(ctx context.Context, program string, o options) (*figures, erro
 		if o.seeds > 0 {
 			args = append(args, "-seeds="+strconv.Itoa((o.seeds+workers-1-i)/workers))
 		}
-		results := filepath.Join(filepath.Dir(program), "results-"+strconv.Itoa(i))
 		running.Go(func() {
-			busy, err := playIn(ctx, program, append(args, "-results="+results), results, func(r Result) {
+			busy, err := playIn(ctx, program, args, func(r Result) {
 				mu.Lock()
 				defer mu.Unlock()
 				total.add(r)
+				if o.failed != nil && len(r.Violations) > 0 {
+					o.failed(r)
+				}
+				if took := time.Since(began); o.progress != nil && took > next {
+					o.progress(fmt.Sprintf("after %s: %d histories, %d steps, %d violations", took.Round(time.Second), total.histories, total.steps, len(total.failed)))
+					next += tellEvery
+				}
 			})
 			mu.Lock()
 			defer mu.Unlock()
@@ -113,37 +138,49 @@ func playOutside(ctx context.Context, program string, o options) (*figures, erro
 	return total, errors.Join(failed...)
 }
 
-func playIn(ctx context.Context, program string, args []string, results string, add func(Result)) (busy time.Duration, err error) {
-	worker := exec.CommandContext(ctx, program, args...) //nolint:gosec // built by Build
-	// The garbage collector stops goroutines where it likes, and so changes their order: it runs between histories.
-	worker.Env = append(os.Environ(), "GOMAXPROCS=1", "GODEBUG=asyncpreemptoff=1", "GOGC=off", "GOMEMLIMIT=2GiB")
-	out, failed := worker.CombinedOutput()
-	if s := worker.ProcessState; s != nil {
-		busy = s.UserTime() + s.SystemTime()
-	}
-	f, err := os.Open(results) //nolint:gosec // written by the worker
+// playIn plays in one program, and hands on what it says as soon as it says it. It blocks until the program has ended.
+func playIn(ctx context.Context, program string, args []string, add func(Result)) (busy time.Duration, err error) {
+	results, write, err := os.Pipe()
 	if err != nil {
-		return busy, fmt.Errorf("%w\n%s", errors.Join(err, failed), out)
+		return 0, err
 	}
-	defer f.Close() //nolint:errcheck // it was read
-	lines := bufio.NewScanner(f)
+	worker := exec.CommandContext(ctx, program, append(args, "-results=/dev/fd/3")...) //nolint:gosec // built by Build
+	worker.ExtraFiles = []*os.File{write}
+	var out bytes.Buffer
+	worker.Stdout, worker.Stderr = &out, &out
+	// The garbage collector stops goroutines where it likes, and so changes their order: it runs between histories.
+	worker.Env = append(os.Environ(), "GOMAXPROCS=1", "GODEBUG=asyncpreemptoff=1,adaptivestackstart=0", "GOGC=off", "GOMEMLIMIT=2GiB")
+	err = worker.Start()
+	_ = write.Close() // the worker has its own
+	if err != nil {
+		return 0, errors.Join(err, results.Close())
+	}
+	begun, ended, err := hear(results, add)
+	_ = results.Close() // a worker that goes on finds that nobody listens
+	failed := worker.Wait()
+	busy = worker.ProcessState.UserTime() + worker.ProcessState.SystemTime()
+	if err == nil && (failed != nil || !ended) {
+		const most = 8000
+		err = fmt.Errorf("seed %d did not end: %w\n%s\nagain: %s", begun.Seed, failed, out.Bytes()[max(0, out.Len()-most):], begun.again())
+	}
+	return busy, err
+}
+
+// hear reads the results of a worker until it has ended. It returns the seed that it began last, and whether that came to its end.
+func hear(results io.Reader, add func(Result)) (begun Result, ended bool, err error) {
+	lines := bufio.NewScanner(results)
 	lines.Buffer(nil, 1<<24)
-	var begun, done uint64
+	ended = true
 	for lines.Scan() {
 		var r Result
 		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
-			return busy, err
+			return begun, ended, err
 		}
-		if r.Steps == 0 {
-			begun = r.Seed
+		if ended = r.Steps > 0; !ended {
+			begun = r
 			continue
 		}
-		done = r.Seed
 		add(r)
 	}
-	if failed != nil || begun != done {
-		const most = 8000
-		return busy, fmt.Errorf("seed %d did not end: %w\n%s", begun, failed, out[max(0, len(out)-most):])
-	}
-	return busy, lines.Err()
+	return begun, ended, lines.Err()
 }

@@ -63,7 +63,9 @@ func (w *world) join(n *node, breaks bool) {
 			continue
 		}
 		if breaks {
-			p.held = nil
+			for i := range p.held {
+				p.held[i].do = p.held[i].broken
+			}
 			for _, resource := range sortedKeys(w.server.watchers) {
 				for _, st := range slices.Clone(w.server.watchers[resource]) {
 					if st.p == p {

@@ -156,16 +156,16 @@ var (
 
 // finish answers a call: at once if its process can be reached.
 func (c *call) finish(a answer) {
-	send := func() {
+	send := func(a answer) {
 		select {
 		case c.done <- a:
 		default:
 		}
 	}
-	if a.err == nil && c.p.hold(send) {
+	if a.err == nil && c.p.hold(func() { send(a) }, func() { send(answer{err: errReset}) }) {
 		return
 	}
-	send()
+	send(a)
 }
 
 // serve carries a request out.

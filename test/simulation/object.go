@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
+	"strconv"
 
 	"k8s.io/apimachinery/pkg/runtime"
 )
@@ -142,22 +142,107 @@ func controlledBy(k kind, owner object) []any {
 
 // equalBut compares two objects without these fields of the metadata.
 func equalBut(a, b object, ignored ...string) bool {
-	if !reflect.DeepEqual(without(a, metadata), without(b, metadata)) {
+	return sameMaps(a, b, []string{metadata}) && sameMaps(at(a, metadata), at(b, metadata), ignored)
+}
+
+// sameMaps compares two maps of JSON values without some keys. No map is not an empty one.
+func sameMaps(a, b object, ignored []string) bool {
+	if (a == nil) != (b == nil) {
 		return false
 	}
-	return reflect.DeepEqual(without(at(a, metadata), ignored...), without(at(b, metadata), ignored...))
-}
-
-func without(o object, keys ...string) object {
-	out := maps.Clone(o)
-	for _, k := range keys {
-		delete(out, k)
+	left := 0
+	for key := range b {
+		if !slices.Contains(ignored, key) {
+			left++
+		}
 	}
-	return out
+	for key, x := range a {
+		if slices.Contains(ignored, key) {
+			continue
+		}
+		y, there := b[key]
+		if !there || !sameValues(x, y) {
+			return false
+		}
+		left--
+	}
+	return left == 0
 }
 
-func encode(o any) []byte {
-	b, err := json.Marshal(o)
+// sameValues compares two JSON values.
+func sameValues(x, y any) bool {
+	switch x := x.(type) {
+	case object:
+		y, ok := y.(object)
+		return ok && sameMaps(x, y, nil)
+	case []any:
+		y, ok := y.([]any)
+		return ok && (x == nil) == (y == nil) && slices.EqualFunc(x, y, sameValues)
+	}
+	if _, ok := y.(object); ok {
+		return false
+	}
+	if _, ok := y.([]any); ok {
+		return false
+	}
+	return x == y
+}
+
+// encode returns the JSON of a value, its keys in order.
+func encode(o any) []byte { return appendJSON(make([]byte, 0, 1024), o) }
+
+// appendJSON is json.Marshal without reflection: most of what the simulated server does is to encode objects.
+func appendJSON(b []byte, value any) []byte {
+	switch v := value.(type) {
+	case object:
+		if v == nil {
+			return append(b, "null"...)
+		}
+		b = append(b, '{')
+		for i, key := range sortedKeys(v) {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = append(appendText(b, key), ':')
+			b = appendJSON(b, v[key])
+		}
+		return append(b, '}')
+	case []any:
+		if v == nil {
+			return append(b, "null"...)
+		}
+		b = append(b, '[')
+		for i, item := range v {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = appendJSON(b, item)
+		}
+		return append(b, ']')
+	case string:
+		return appendText(b, v)
+	case int64:
+		return strconv.AppendInt(b, v, 10)
+	case bool:
+		return strconv.AppendBool(b, v)
+	}
+	return append(b, marshal(value)...)
+}
+
+// appendText appends a string as it is, if JSON has it so.
+func appendText(b []byte, s string) []byte {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
+			return append(b, marshal(s)...)
+		}
+	}
+	b = append(b, '"')
+	b = append(b, s...)
+	return append(b, '"')
+}
+
+func marshal(value any) []byte {
+	b, err := json.Marshal(value)
 	if err != nil {
 		panic(fmt.Sprintf("simulation: an object of JSON values does not encode: %v", err))
 	}

@@ -25,15 +25,25 @@ func (b *synctestBubble) still(n uint64) uint64 {
 	return x ^ (x >> 31)
 }
 
-// draw is another number each time.
+// mathRand is another number each time.
 //
-//go:nosplit
-func (b *synctestBubble) draw() uint64 {
+//go:linkname mathRand
+func mathRand() uint64 {
+	b := getg().bubble
+	if b == nil {
+		return rand()
+	}
 	if b.drawnAt != b.now {
 		b.drawnAt, b.drawn = b.now, 0
 	}
 	b.drawn++
 	return b.still(b.drawn)
+}
+
+// among orders the timers of one moment.
+func (b *synctestBubble) among() uint32 {
+	b.timed++
+	return uint32(b.still(b.timed))
 }
 
 func pollrandn(n uint32) uint32 {
@@ -44,22 +54,26 @@ func pollrandn(n uint32) uint32 {
 }
 `
 
-// edits make Go's own randomness a function of a bubble's virtual time: math/rand, the order in which select looks at its cases
-// and that of maps. Outside of bubbles little changes: hashes have a fixed seed, and the race detector's build does not
-// shuffle runnable goroutines.
+// edits make Go's own randomness a function of a bubble's virtual time: math/rand, the order in which select looks at its cases,
+// that of maps, and that of timers that are due at one moment. What takes long on a busy machine changes nothing: no goroutine has to
+// make way for others after 10 ms, and no mutex is handed over because somebody waited for a millisecond. Outside of bubbles little
+// changes: hashes have a fixed seed, the race detector's build does not shuffle runnable goroutines, and stacks begin with 16 KiB,
+// because the production code's grow there at once and to copy them took a tenth of the time.
 func edits() []sourceEdit {
 	return []sourceEdit{
-		{"runtime/rand.go", "	mp := getg().m\n	c := &mp.chacha8\n", "	if b := getg().bubble; b != nil {\n		return b.draw()\n	}\n	mp := getg().m\n	c := &mp.chacha8\n"},
-		{"runtime/rand.go", "func rand32() uint32 {\n	return uint32(rand())", "func rand32() uint32 {\n	return uint32(maps_rand())"},
-		{
-			"runtime/rand.go", "//go:linkname maps_rand internal/runtime/maps.rand\nfunc maps_rand() uint64 {\n",
-			"//go:nosplit\n//go:linkname maps_rand internal/runtime/maps.rand\nfunc maps_rand() uint64 {\n	if b := getg().bubble; b != nil {\n		return b.still(0)\n	}\n",
-		},
+		{"runtime/rand.go", "	mp := getg().m\n	c := &mp.chacha8\n", "	if b := getg().bubble; b != nil {\n		return b.still(0)\n	}\n	mp := getg().m\n	c := &mp.chacha8\n"},
+		{"math/rand/rand.go", "//go:linkname runtime_rand runtime.rand\n", "//go:linkname runtime_rand runtime.mathRand\n"},
+		{"math/rand/v2/rand.go", "//go:linkname runtime_rand runtime.rand\n", "//go:linkname runtime_rand runtime.mathRand\n"},
 		{"runtime/select.go", "cheaprandn(uint32(norder + 1))", "pollrandn(uint32(norder + 1))"},
+		{"runtime/time.go", "t.rand = cheaprand()", "t.rand = getg().bubble.among()"},
+		{"runtime/sema.go", "func internal_sync_nanotime() int64 {\n", "func internal_sync_nanotime() int64 {\n	if b := getg().bubble; b != nil {\n		return b.now\n	}\n"},
+		{"runtime/proc.go", "const forcePreemptNS = 10 * 1000 * 1000", "const forcePreemptNS = 3600 * 1000 * 1000 * 1000"},
 		{"runtime/proc.go", "const randomizeScheduler = raceenabled", "const randomizeScheduler = false"},
 		{"runtime/alg.go", "		hashkey[i] = uintptr(bootstrapRand())", "		hashkey[i] = uintptr(i + 1)"},
 		{"runtime/alg.go", "		key[i] = bootstrapRand()", "		key[i] = 0x9e3779b97f4a7c15 * uint64(i+1)"},
-		{"runtime/synctest.go", "	now     int64  // current fake time\n", "	now     int64  // current fake time\n	drawnAt int64\n	drawn   uint64\n"},
+		{"runtime/stack.go", "var startingStackSize uint32 = fixedStack", "var startingStackSize uint32 = 16384"},
+		{"runtime/proc.go", "newg = malg(stackMin)", "newg = malg(int32(startingStackSize))"},
+		{"runtime/synctest.go", "	now     int64  // current fake time\n", "	now     int64  // current fake time\n	drawnAt int64\n	drawn   uint64\n	timed   uint64\n"},
 		{"internal/sync/hashtriemap.go", "ht.seed = uintptr(runtime_rand())", "ht.seed = 1"},
 	}
 }

@@ -27,7 +27,7 @@ type process struct {
 	frozen bool
 	thaw   chan struct{} // closed when it goes on
 	asleep []func()      // what happens when it goes on
-	held   []func()      // what arrives when it can be reached
+	held   []arrival     // what arrives when it can be reached
 	calls  int
 	perKey map[string]int
 
@@ -59,13 +59,16 @@ func (p *process) callDice(c *call) *dice {
 	return p.w.dice("call", p.id, p.uid, key, strconv.Itoa(p.perKey[key]))
 }
 
+// arrival is what does not reach a process yet, and what it hears instead if the connection breaks meanwhile.
+type arrival struct{ do, broken func() }
+
 // hold keeps what arrives for later if the process cannot be reached.
-func (p *process) hold(do func()) bool {
+func (p *process) hold(do, broken func()) bool {
 	switch {
 	case p.dead:
 		return true
 	case p.frozen || p.node.cut:
-		p.held = append(p.held, do)
+		p.held = append(p.held, arrival{do, broken})
 		return true
 	}
 	return false
@@ -126,8 +129,8 @@ func (p *process) reach() {
 	if p.dead {
 		return
 	}
-	for _, do := range held {
-		do()
+	for _, a := range held {
+		a.do()
 	}
 }
 
@@ -198,7 +201,7 @@ func (p *process) log() logr.Logger {
 	return funcr.New(func(_, line string) {
 		p.w.alone(func() {
 			if !p.dead {
-				p.w.note("log", p.id, line)
+				p.w.log(p, line)
 			}
 		})
 	}, funcr.Options{Verbosity: 1})

@@ -13,14 +13,18 @@ type Result struct {
 	Steps int    `json:"steps"`
 	Lines int    `json:"lines"`
 	// Sum is that of every line of the history.
-	Sum        uint64         `json:"sum"`
-	Virtual    time.Duration  `json:"virtual"`
+	Sum     uint64        `json:"sum"`
+	Virtual time.Duration `json:"virtual"`
+	// Healed is when the faults ended.
+	Healed     time.Duration  `json:"healed"`
 	Violations []string       `json:"violations"`
 	Faults     map[string]int `json:"faults"`
 	List       []Fault        `json:"list"`
 	About      string         `json:"about"`
 	// Kept are the indexes of the faults that are enough, after shrinking.
 	Kept []string `json:"kept,omitempty"`
+	// Names are the kinds or families of faults that it was drawn from, empty for all.
+	Names []string `json:"names,omitempty"`
 }
 
 const (
@@ -32,13 +36,14 @@ const (
 )
 
 // Play runs one history in a bubble of testing/synctest. names selects kinds or families of
-// faults; keep, if it is not nil, leaves out those of the drawn faults for which it is false.
-func Play(seed uint64, names []string, keep func(i int) bool, trace io.Writer) Result {
+// faults; keep, if it is not nil, leaves out those of the drawn faults for which it is false. The history goes to
+// trace and what a page of it needs to chronicle, if they are not nil.
+func Play(seed uint64, names []string, keep func(i int) bool, trace io.Writer, chronicle *Chronicle) Result {
 	d := derive(seed, "world")
 	time.Sleep(d.span(0, time.Hour)) //nolint:forbidigo // in a bubble: it makes Go's own randomness, too, a function of the seed
 	profile := drawProfile(d)
 	w := newWorld(seed, profile)
-	w.trace = trace
+	w.trace, w.chronicle = trace, chronicle
 	var faults []Fault
 	for i, f := range drawFaults(seed, profile, names) {
 		if keep == nil || keep(i) {
@@ -61,7 +66,7 @@ func Play(seed uint64, names []string, keep func(i int) bool, trace io.Writer) R
 	w.alone(w.judge.recorder.judge)
 	result := Result{
 		Seed: seed, Steps: w.steps, Lines: w.lines, Virtual: w.now(), Faults: w.faults, List: faults,
-		Sum: w.sum.Sum64(), About: fmt.Sprintf("%+v", profile),
+		Sum: w.sum.Sum64(), Names: names, Healed: profile.chaos, About: fmt.Sprintf("%+v", profile),
 	}
 	for _, v := range w.judge.violations {
 		result.Violations = append(result.Violations, v.String())

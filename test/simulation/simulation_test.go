@@ -1,10 +1,11 @@
 package simulation
 
 import (
-	"bufio"
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"flag"
-	"fmt"
+	"io"
 	"maps"
 	"os"
 	"runtime"
@@ -28,9 +29,10 @@ var (
 	faultsFlag  = flag.String("faults", "", "kinds or families of faults, separated by commas; empty is all")
 	profileFlag = flag.String("profile", "", "play only seeds that are strict or default, or of a resource: words separated by commas")
 	onlyFlag    = flag.String("only", "", "with -seed: of the drawn faults only these, by index")
-	historyFlag = flag.String("history", "", "with -seed: write the history into this file")
+	historyFlag = flag.String("history", "", "with -seed: write the history into this file (a whole path); the faults are not shrunk")
+	reportFlag  = flag.String("report", "", "with -seed: write what make report makes a page of into this empty directory (a whole path); the faults are not shrunk")
 	exactFlag   = flag.Bool("exact", !raceEnabled, "play in programs that are built with an overlay of Go's runtime, so that a seed gives one history")
-	workersFlag = flag.Int("workers", 2, "how many programs play at once")
+	workersFlag = flag.Int("workers", 0, "how many programs play at once; 0 is one for each processor")
 	resultsFlag = flag.String("results", "", "write a line of JSON per seed into this file")
 	catchFlag   = flag.Bool("catch", false, "stop at the first violation")
 )
@@ -50,6 +52,9 @@ func names() []string {
 
 // TestSimulation plays seeds and fails at the first promise that was broken, with the seed that shows it again.
 func TestSimulation(t *testing.T) {
+	if *seedFlag == 0 && *historyFlag+*reportFlag != "" {
+		t.Fatal("-history and -report need -seed")
+	}
 	if !*exactFlag {
 		playHere(t, defaultSeeds())
 		return
@@ -59,15 +64,15 @@ func TestSimulation(t *testing.T) {
 		t.Fatal(err)
 	}
 	total, err := playOutside(t.Context(), program, options{
-		seeds: defaultSeeds(), first: *firstFlag, seed: *seedFlag, minutes: *minutesFlag, workers: *workersFlag,
-		pass: []string{"-faults=" + *faultsFlag, "-profile=" + *profileFlag, "-only=" + *onlyFlag, "-history=" + *historyFlag},
+		seeds: defaultSeeds(), first: *firstFlag, seed: *seedFlag, minutes: *minutesFlag, workers: cmp.Or(*workersFlag, runtime.GOMAXPROCS(0)),
+		pass: []string{
+			"-faults=" + *faultsFlag, "-profile=" + *profileFlag, "-only=" + *onlyFlag, "-history=" + *historyFlag, "-report=" + *reportFlag,
+		},
+		failed: func(r Result) { t.Error(r.failure()) }, progress: func(so string) { t.Log(so) },
 	})
 	t.Log(total.String())
 	if err != nil {
 		t.Error(err)
-	}
-	for _, r := range total.failed {
-		t.Error(r.failure())
 	}
 }
 
@@ -139,12 +144,13 @@ func playHere(t *testing.T, seeds int) {
 			continue
 		}
 		if out != nil {
-			if _, err := fmt.Fprintf(out, "{\"seed\":%d}\n", seed); err != nil { // so that it is known if this program does not survive it
+			begun := Result{Seed: seed, Names: names(), Kept: onlyThese()} // so that it is known if this program does not survive it
+			if err := json.NewEncoder(out).Encode(begun); err != nil {
 				t.Fatal(err)
 			}
 		}
 		r := playOne(t, seed, only())
-		if len(r.Violations) > 0 && *onlyFlag == "" && !*catchFlag {
+		if len(r.Violations) > 0 && *onlyFlag+*historyFlag+*reportFlag == "" && !*catchFlag {
 			r = shrink(t, r)
 		}
 		total.add(r)
@@ -180,40 +186,55 @@ func collectGarbage() {
 func warmUp(t *testing.T) {
 	t.Helper()
 	for seed := range uint64(3) {
-		synctest.Test(t, func(*testing.T) { Play(seed+1, nil, nil, nil) })
+		synctest.Test(t, func(*testing.T) { Play(seed+1, nil, nil, nil, nil) })
 	}
 }
 
-func only() func(int) bool {
+func onlyThese() []string {
 	if *onlyFlag == "" {
 		return nil
 	}
-	words := strings.Split(*onlyFlag, ",")
+	return strings.Split(*onlyFlag, ",")
+}
+
+func only() func(int) bool {
+	words := onlyThese()
+	if words == nil {
+		return nil
+	}
 	return func(i int) bool { return slices.Contains(words, strconv.Itoa(i)) }
 }
 
+// playOne plays a seed, and writes what -history and -report ask for when it is over: a write to a disk may take a
+// while, and would let others go first.
 func playOne(t *testing.T, seed uint64, keep func(int) bool) Result {
 	t.Helper()
+	var trace *bytes.Buffer
+	var lines io.Writer
+	if *historyFlag != "" {
+		trace = &bytes.Buffer{}
+		lines = trace
+	}
+	var chronicle *Chronicle
+	if *reportFlag != "" {
+		chronicle = &Chronicle{}
+	}
 	var r Result
-	synctest.Test(t, func(t *testing.T) {
-		defer func() { r.Violations = reported(r.Violations) }()
-		if *historyFlag == "" {
-			r = Play(seed, names(), keep, nil)
-			return
-		}
-		f, err := os.Create(*historyFlag)
-		if err != nil {
-			t.Fatal(err)
-		}
-		b := bufio.NewWriter(f)
-		r = Play(seed, names(), keep, b)
-		if err := b.Flush(); err != nil {
+	synctest.Test(t, func(*testing.T) { r = Play(seed, names(), keep, lines, chronicle) })
+	r.Violations = reported(r.Violations)
+	if keep != nil {
+		r.Kept = onlyThese()
+	}
+	if trace != nil {
+		if err := os.WriteFile(*historyFlag, trace.Bytes(), 0o600); err != nil {
 			t.Error(err)
 		}
-		if err := f.Close(); err != nil {
+	}
+	if chronicle != nil {
+		if err := chronicle.Write(*reportFlag, r); err != nil {
 			t.Error(err)
 		}
-	})
+	}
 	return r
 }
 

@@ -42,8 +42,10 @@ type Summary struct {
 	Steps     int64 `json:"steps,omitempty"`
 	// Faults counts, by kind, those of histories that are not drawn.
 	Faults map[string]int64 `json:"faults,omitempty"`
-	// Violations are sentences, beside those that the logs show.
+	// Violations are sentences, beside those that the logs show, unless Judged.
 	Violations []string `json:"violations,omitempty"`
+	// Judged says that these are all: whoever wrote the run knew what the logs do not show, such as whom nothing is promised.
+	Judged bool `json:"judged,omitempty"`
 	// Notes are sentences for the reader: how to repeat the run, what was settled at its end.
 	Notes []string `json:"notes,omitempty"`
 }

@@ -1,0 +1,103 @@
+package simulation
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/idalloc/idalloc/pkg/identity"
+	"github.com/idalloc/idalloc/test/overlap"
+	"github.com/idalloc/idalloc/test/report/history"
+)
+
+// Chronicle notes who acted under which id when, for a page of a history. Its zero value is empty.
+type Chronicle struct {
+	records []overlap.Record
+	shown   []showing
+}
+
+// showing is what a process acts under, and when that was seen last.
+type showing struct {
+	p    *process
+	id   identity.Identity
+	seen int64
+}
+
+// look compares what all processes believe with what they believed.
+func (c *Chronicle) look(w *world) {
+	if c == nil {
+		return
+	}
+	now := int64(w.now())
+	c.shown = slices.DeleteFunc(c.shown, func(s showing) bool {
+		b := w.shows(s.p)
+		if b != nil && b.ID == s.id.ID && b.Epoch == s.id.Epoch && b.Count == s.id.Count {
+			return false
+		}
+		until := max(s.seen, now-1)
+		c.add(s.p, s.id, until)
+		s.id.ID = overlap.None
+		c.add(s.p, s.id, until)
+		return true
+	})
+	for _, p := range w.processes {
+		b := w.shows(p)
+		if b == nil || slices.ContainsFunc(c.shown, func(s showing) bool { return s.p == p }) {
+			continue
+		}
+		c.shown = append(c.shown, showing{p, *b, now})
+		c.add(p, *b, now)
+	}
+}
+
+func (c *Chronicle) add(p *process, id identity.Identity, at int64) {
+	pod := p.pod
+	if p.w.profile.resource == statefulSets {
+		pod += "." + p.uid // its pods come back under their names
+	}
+	c.records = append(c.records, overlap.Record{Before: at, After: at, Pod: pod, ID: id.ID, Count: id.Count, Epoch: id.Epoch})
+}
+
+// shows is what the process acts under, nil if it does not, or if nothing is promised for it any more.
+func (w *world) shows(p *process) *identity.Identity {
+	if w.profile.fenceAfter == 0 && w.isGhost(p) {
+		return nil
+	}
+	return p.belief()
+}
+
+// Write writes the run of a history into dir, an empty directory, for "make report".
+func (c *Chronicle) Write(dir string, r Result) error {
+	w, err := history.Create(dir)
+	if err != nil {
+		return err
+	}
+	rest := map[string]int64{}
+	for name, n := range r.Faults {
+		rest[name] = int64(n)
+	}
+	for _, f := range r.List {
+		mark := history.Fault{At: int64(f.At), Kind: f.Name}
+		if f.Lasts > 0 {
+			mark.Until = int64(min(f.At+f.Lasts, r.Healed))
+		}
+		delete(rest, f.Name) // the page counts the marks
+		if err := w.Fault(mark); err != nil {
+			return err
+		}
+	}
+	if err := w.Records(ownerName, c.records); err != nil {
+		return err
+	}
+	return w.Close(history.Summary{
+		Title: fmt.Sprintf("A simulated history: seed %d", r.Seed), Seed: strconv.FormatUint(r.Seed, 10), Histories: 1, Steps: int64(r.Steps),
+		Faults: rest, Violations: r.Violations, Judged: true,
+		Notes: []string{
+			"Time is virtual. The faults end after " + r.Healed.Round(time.Millisecond).String() + "; then everything has to settle.",
+			"A process whose pod was deleted by force is not drawn from then on, unless it has strict mode: nothing is promised for it.",
+			"Drawn by the seed: " + r.About,
+			"Again: " + r.again(),
+		},
+	})
+}
