@@ -133,6 +133,7 @@ type world struct {
 	leaked    string
 	podNumber int
 	relabels  map[string]bool
+	traps     []*trap // of faults that wait for their moment
 }
 
 func newWorld(seed uint64, p profile) *world {
@@ -188,6 +189,13 @@ func (w *world) note(what string, about ...string) {
 	}
 }
 
+// remark adds a line that is no part of the history: it must not be another one when somebody looks.
+func (w *world) remark(what string, about ...string) {
+	if w.trace != nil {
+		_, _ = fmt.Fprintf(w.trace, "%14.9f %-9s %s\n", w.now().Seconds(), what, strings.Join(about, " "))
+	}
+}
+
 // delay is what a request takes, one way.
 func (w *world) delay(d *dice) time.Duration {
 	return time.Duration(w.net.slower * float64(d.tail(w.profile.latency)))
@@ -205,6 +213,9 @@ func (w *world) eventDelay(d *dice) time.Duration {
 func (w *world) route(c *call) {
 	p := c.p
 	p.calls++
+	if w.trapped(c) {
+		return
+	}
 	switch {
 	case w.over:
 		w.leaked = p.id + " asks after its end: " + c.verb + " " + c.resource
@@ -216,7 +227,7 @@ func (w *world) route(c *call) {
 	case p.frozen:
 		p.asleep = append(p.asleep, func() { w.route(c) })
 		return
-	case p.node.cut:
+	case p.isCut():
 		w.after(c.dice.span(time.Second, 20*time.Second), func() { c.finish(answer{err: errReset}) })
 		return
 	}
@@ -292,7 +303,11 @@ func (w *world) arrive(c *call, isCopy bool) {
 		w.lose(c)
 		return
 	}
-	w.after(w.delay(d)+w.net.stall.delay(c, true, d), func() { c.finish(a) })
+	back := w.delay(d) + w.net.stall.delay(c, true, d)
+	if c.served != nil {
+		back += c.served(a)
+	}
+	w.after(back, func() { c.finish(a) })
 }
 
 // serverError is an answer of a server in trouble; before says that it did nothing.
