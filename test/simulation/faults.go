@@ -118,6 +118,7 @@ func faultKinds() []faultKind {
 
 		{name: "suspend-taker", families: []string{Aimed, Foreign}, excuses: true, lasts: 2 * time.Minute, inject: suspendTaker},
 		{name: "crossed-writes", families: []string{Aimed, Foreign}, excuses: true, lasts: 2 * time.Minute, inject: crossWrites},
+		{name: "half-give", families: []string{Aimed, Foreign}, excuses: true, lasts: 2 * time.Minute, inject: halfGive},
 		{name: "late-give", families: []string{Aimed}, excuses: true, lasts: 2 * time.Minute, only: rolls, inject: lateGive},
 		{name: "old-state", families: []string{Aimed, Foreign}, excuses: true, lasts: 2 * time.Minute, inject: bringBackState},
 		{name: "late-contact", families: []string{Aimed, Force}, excuses: true, lasts: 2 * time.Minute, only: strict, inject: lateContact},

@@ -127,7 +127,7 @@ func (w *world) moves(c *call) (gets, lets int) {
 type receiptNote struct {
 	ID     *int `json:"id"`
 	GaveUp bool `json:"gaveUp"`
-	Gives  bool `json:"gives"`
+	Gives  *int `json:"gives"`
 }
 
 func noteOf(value string) receiptNote {
@@ -157,7 +157,7 @@ func (w *world) releases(c *call) bool {
 		return false
 	}
 	v := w.server.get(pods, c.name)
-	return v != nil && !terminating(v.object) && noteOf(patched(c.body, assignment.ReceiptKey)).Gives
+	return v != nil && !terminating(v.object) && noteOf(patched(c.body, assignment.ReceiptKey)).Gives != nil
 }
 
 // debug takes a pod out of its workload: another one runs in its place.
@@ -204,51 +204,121 @@ func suspendTaker(w *world, f Fault, d *dice) {
 	})
 }
 
+// comeBack has something happen after which a pod that gave its slot up gets one again.
+func (w *world) comeBack(d *dice) {
+	v := w.owner()
+	if v == nil {
+		return
+	}
+	if first := w.first(); first != nil && d.chance(0.5) {
+		// One pod less, and the one that goes has not the highest id.
+		w.server.deletePod(first.pod, w.profile.grace)
+		w.scale(v, max(1, number(v.object, "spec", v.kind.count)-1))
+		return
+	}
+	if !rolls(w.profile) {
+		return
+	}
+	was := template(v.object)
+	rollout(w, Fault{}, d)
+	w.after(d.span(2*time.Second, 30*time.Second), func() {
+		if !w.quiet {
+			w.server.change(w.profile.resource, ownerName, writer{manager: "kubectl-set"}, func(o object) { need(o, "spec", "template")["version"] = int64(was) })
+		}
+	})
+}
+
+// halfGive kills a process that begins to give its slot between the two steps of giving. The others hear of it only when the pod's
+// next process is about to take a slot, and that one crosses them.
+func halfGive(w *world, f Fault, d *dice) {
+	if rolls(w.profile) && d.chance(0.8) {
+		rollout(w, f, d)
+	} else {
+		w.comeBack(d)
+	}
+	w.trapFor(f.Lasts+30*time.Second, w.releases, func(c *call) bool {
+		pod := c.p.pod
+		c.served = func(answer) time.Duration {
+			w.kill(c.p)
+			others := w.freezeBut(pod, d)
+			tell := func() {
+				for _, p := range others {
+					p.goOn()
+				}
+			}
+			again := w.trapFor(time.Minute, func(c *call) bool { is, _ := w.takes(c); return is && c.p.pod == pod }, func(c *call) bool {
+				w.crossWith(c.p, d)
+				tell()
+				return false
+			})
+			w.after(d.span(15*time.Second, 40*time.Second), func() {
+				if slices.Contains(w.traps, again) {
+					w.drop(again)
+					tell()
+				}
+			})
+			return 0
+		}
+		return false
+	})
+}
+
+// freezeBut suspends nearly all processes but those of one pod.
+func (w *world) freezeBut(pod string, d *dice) []*process {
+	var frozen []*process
+	for _, p := range w.running() {
+		if p.pod != pod && d.chance(0.9) {
+			p.freeze()
+			frozen = append(frozen, p)
+		}
+	}
+	return frozen
+}
+
 // crossWrites suspends a pod before it writes the receipt for its slot, until another pod is about to write the owner. That one is
 // suspended, and goes on when the first one has its slot.
 func crossWrites(w *world, f Fault, d *dice) {
-	untracked := w.profile.fenceAfter == 0 && d.chance(0.5)
-	if untracked {
-		clearFields(w, f, d)
-	}
-	w.stir(d)
-	returning, relabels, damages := d.chance(0.4), d.chance(0.7), d.chance(0.2)
-	wants := func(c *call) bool { is, again := w.takes(c); return is && (again || !returning) }
-	if returning && d.chance(0.7) {
-		// It is killed between the two steps of giving, so that it finds its slot half given.
-		w.trapFor(f.Lasts, w.releases, func(c *call) bool {
-			c.served = func(answer) time.Duration { w.kill(c.p); return 0 }
-			return false
-		})
-	}
-	w.trapFor(f.Lasts, wants, func(c *call) bool {
-		first := c.p
-		first.freeze()
-		if relabels {
-			w.debug(first.pod)
+	returning := d.chance(0.4)
+	if returning {
+		w.comeBack(d)
+	} else {
+		if w.profile.fenceAfter == 0 && d.chance(0.5) {
+			clearFields(w, f, d)
 		}
-		if damages {
-			w.after(d.tail(100*time.Millisecond), func() { w.damage(d) })
-		}
-		crossed := w.trapFor(time.Minute, func(c *call) bool { gets, _ := w.moves(c); return c.p != first && gets >= 0 }, func(c *call) bool {
-			second := c.p
-			second.freeze()
-			first.goOn()
-			w.when(5*time.Second, d, func() bool { return first.belief() != nil }, func() {
-				if !w.quiet && d.chance(0.7) {
-					w.suspend(first, d.span(time.Second, 10*time.Second))
-				}
-				second.goOn()
-			})
-			return false
-		})
-		w.after(d.span(20*time.Second, time.Minute), func() {
-			if slices.Contains(w.traps, crossed) {
-				w.drop(crossed)
-				first.goOn()
+		w.stir(d)
+	}
+	w.trapFor(f.Lasts, func(c *call) bool { is, again := w.takes(c); return is && (again || !returning) }, func(c *call) bool {
+		w.crossWith(c.p, d)
+		return false
+	})
+}
+
+// crossWith suspends first until another pod is about to write the owner, and that one until first has its slot.
+func (w *world) crossWith(first *process, d *dice) {
+	first.freeze()
+	if d.chance(0.6) {
+		w.debug(first.pod)
+	}
+	if d.chance(0.2) {
+		w.after(d.tail(100*time.Millisecond), func() { w.damage(d) })
+	}
+	crossed := w.trapFor(time.Minute, func(c *call) bool { gets, _ := w.moves(c); return c.p != first && gets >= 0 }, func(c *call) bool {
+		second := c.p
+		second.freeze()
+		first.goOn()
+		w.when(5*time.Second, d, func() bool { return first.belief() != nil }, func() {
+			if !w.quiet && d.chance(0.7) {
+				w.suspend(first, d.span(time.Second, 10*time.Second))
 			}
+			second.goOn()
 		})
 		return false
+	})
+	w.after(d.span(20*time.Second, time.Minute), func() {
+		if slices.Contains(w.traps, crossed) {
+			w.drop(crossed)
+			first.goOn()
+		}
 	})
 }
 
@@ -268,13 +338,7 @@ func lateGive(w *world, f Fault, d *dice) {
 		_, id := w.moves(c)
 		dead := c.p
 		w.kill(dead)
-		var others []*process
-		for _, p := range w.running() {
-			if p.pod != dead.pod && d.chance(0.9) {
-				p.freeze()
-				others = append(others, p)
-			}
-		}
+		others := w.freezeBut(dead.pod, d)
 		successor := func() *process {
 			if p := w.acts(id, nil); p != nil && p.pod == dead.pod {
 				return p
@@ -301,7 +365,7 @@ func bringBackState(w *world, f Fault, d *dice) {
 	w.trapFor(f.Lasts, func(c *call) bool { gets, _ := w.moves(c); return gets >= 0 }, func(c *call) bool {
 		p := c.p
 		id, _ := w.moves(c)
-		was := clone(at(w.owner().object, metadata, "annotations"))
+		was := at(w.owner().object, metadata, "annotations")
 		p.freeze()
 		if d.chance(0.8) {
 			w.debug(p.pod)
@@ -311,9 +375,7 @@ func bringBackState(w *world, f Fault, d *dice) {
 				w.suspend(other, d.span(time.Second, 10*time.Second))
 			}
 			if !w.quiet {
-				w.server.change(w.profile.resource, ownerName, writer{manager: "kubectl-replace"}, func(o object) {
-					need(o, metadata)["annotations"] = clone(was)
-				})
+				w.putBack(was)
 			}
 			p.goOn()
 		})
