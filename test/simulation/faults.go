@@ -183,6 +183,7 @@ func sample[T any](d *dice, from []T, n int) []T {
 
 // schedule has the faults happen.
 func (w *world) schedule(faults []Fault) {
+	w.judge.progress.run()
 	kinds := map[string]faultKind{}
 	for _, k := range faultKinds() {
 		kinds[k.name] = k
@@ -197,6 +198,9 @@ func (w *world) schedule(faults []Fault) {
 			w.faults[f.Name]++
 			if k.excuses {
 				w.judge.excuse()
+			}
+			if slices.Contains(k.families, RandomLoss) {
+				w.judge.progress.troubled = w.now()
 			}
 			w.judge.damaged = w.judge.damaged || slices.Contains(k.families, Foreign) || slices.Contains(k.families, Receipts)
 			k.inject(w, f, &dice{state: f.Draw})
