@@ -114,7 +114,7 @@ func (p *planner) restoreReceipts() {
 		p.locks[id] = pod.Name
 		_, taken := p.next.Slots[id]
 		_, has := p.holds[pod.Name]
-		if !taken && !has && !(p.in.Clean && p.quarantined(id)) {
+		if !taken && !has && (!p.in.Clean || !p.quarantined(id)) {
 			p.assign(id, pod)
 		}
 	}
