@@ -71,8 +71,9 @@ func (w *world) writes(c *call) bool {
 // patched returns what a JSON Patch sets an annotation to.
 func patched(body []byte, key string) string {
 	var ops []struct {
-		Op, Path string
-		Value    any
+		Op    string `json:"op"`
+		Path  string `json:"path"`
+		Value any    `json:"value"`
 	}
 	if json.Unmarshal(body, &ops) != nil {
 		return ""
@@ -96,7 +97,7 @@ func patched(body []byte, key string) string {
 	return ""
 }
 
-// slots are the assignment of an object, or of what a patch makes of it; nil if it cannot be read.
+// slots reads an assignment; nil if it cannot be read.
 func slots(value string) assignment.Slots {
 	s, err := assignment.ParseSlots(value)
 	if err != nil {
@@ -105,7 +106,7 @@ func slots(value string) assignment.Slots {
 	return s
 }
 
-// change says which slot a write of the owner gives to the pod that makes it, and which it takes from it.
+// moves says which slot a write of the owner gives to the pod that makes it, and which it takes from it; -1 is none.
 func (w *world) moves(c *call) (gets, lets int) {
 	gets, lets = -1, -1
 	v := w.owner()
@@ -123,7 +124,7 @@ func (w *world) moves(c *call) (gets, lets int) {
 	return gets, lets
 }
 
-// note is a receipt as a simulated onlooker reads it.
+// receiptNote is a receipt as an onlooker reads it.
 type receiptNote struct {
 	ID     *int `json:"id"`
 	GaveUp bool `json:"gaveUp"`

@@ -37,7 +37,9 @@ type progress struct {
 	record assignment.Record
 }
 
-func newProgress(w *world) *progress { return &progress{w: w, troubled: -aftermath, since: map[string]time.Duration{}} }
+func newProgress(w *world) *progress {
+	return &progress{w: w, troubled: -aftermath, since: map[string]time.Duration{}}
+}
 
 // run looks once a second, until the history ends.
 func (g *progress) run() {
