@@ -196,12 +196,54 @@ func suspendTaker(w *world, f Fault, d *dice) {
 	w.stir(d)
 	w.trapFor(f.Lasts, func(c *call) bool { is, _ := w.takes(c); return is }, func(c *call) bool {
 		p := c.p
+		w.after(d.tail(100*time.Millisecond), func() { w.damage(d) })
+		if id := noteOf(patched(c.body, assignment.ReceiptKey)).ID; w.profile.fenceAfter > 0 && id != nil && d.chance(0.5) {
+			w.comeLate(p, *id, d)
+			return false
+		}
 		w.suspend(p, d.span(5*time.Second, 40*time.Second))
 		if d.chance(0.7) {
 			w.debug(p.pod)
 		}
-		w.after(d.tail(100*time.Millisecond), func() { w.damage(d) })
 		return false
+	})
+}
+
+// comeLate suspends a pod before it writes the receipt for its slot until the slot's next holder has vanished, and once more after that
+// receipt.
+func (w *world) comeLate(p *process, id int, d *dice) {
+	p.freeze()
+	w.when(2*time.Minute, d, func() bool { return w.acts(id, p) != nil }, func() {
+		other := w.acts(id, p)
+		if other == nil || w.quiet {
+			p.goOn()
+			return
+		}
+		w.vanish(other, d)
+		freed := func() bool {
+			v := w.owner()
+			return v == nil || slots(annotation(v.object, assignment.DefaultKey))[id] != other.pod
+		}
+		w.when(10*time.Second, d, freed, func() {
+			w.trapFor(5*time.Second, func(c *call) bool { return c.p == p && c.verb == "get" && c.resource == w.profile.resource }, func(*call) bool {
+				w.suspend(p, d.span(0, 5*time.Second))
+				return false
+			})
+			p.goOn()
+		})
+	})
+}
+
+// vanish deletes a process's pod by force and cuts the process off, while its kubelet does not run.
+func (w *world) vanish(p *process, d *dice) {
+	p.cut, p.node.mute = true, true
+	if v := w.server.get(pods, p.pod); v != nil && uid(v.object) == p.uid {
+		w.server.remove(v)
+	}
+	w.after(d.span(2*w.profile.fenceAfter, 2*w.profile.fenceAfter+40*time.Second), func() {
+		p.node.mute = false
+		w.syncNode(p.node)
+		w.reconnect(p)
 	})
 }
 
@@ -390,18 +432,9 @@ func lateContact(w *world, f Fault, d *dice) {
 	w.trapFor(f.Lasts, func(c *call) bool {
 		return c.verb == "get" && c.resource == w.profile.resource && c.p.belief() != nil
 	}, func(c *call) bool {
-		p := c.p
 		c.through = true
 		c.served = func(answer) time.Duration {
-			p.cut, p.node.mute = true, true
-			if v := w.server.get(pods, p.pod); v != nil && uid(v.object) == p.uid {
-				w.server.remove(v)
-			}
-			w.after(d.span(2*w.profile.fenceAfter, 2*w.profile.fenceAfter+40*time.Second), func() {
-				p.node.mute = false
-				w.syncNode(p.node)
-				w.reconnect(p)
-			})
+			w.vanish(c.p, d)
 			return d.span(w.profile.fenceAfter/4, w.profile.fenceAfter/2)
 		}
 		return false
