@@ -98,7 +98,9 @@ func (h *holding) step(ctx context.Context) (done bool, err error) {
 	h.judgeRequest(ctx, view)
 	switch {
 	case h.isLost(view):
-		return true, h.lose(ctx, "the slot is another pod's")
+		// A map that nobody tracks may have been written by anybody: then the receipt locks the slot until a plan
+		// has decided, because the work has not stopped yet.
+		return true, h.lose(ctx, "the slot is another pod's", !view.Clean())
 	case view.Count > h.held.id && !h.asked():
 		h.stopDraining()
 		h.show(identity.StateAssigned)
@@ -194,11 +196,15 @@ func (h *holding) intact(view store.Owner) bool {
 	return trusted && view.Names(h.held.id, h.o.Pod, h.pod.UID) && h.obeyed(view)
 }
 
-func (h *holding) lose(ctx context.Context, reason string) error {
+// lose gives the id up, at once and whether or not the work has stopped. keepReceipt leaves the receipt where it is.
+func (h *holding) lose(ctx context.Context, reason string, keepReceipt bool) error {
 	h.log.Info("id lost", "id", h.held.id, "epoch", h.held.token, "reason", reason)
 	h.giveUp()
 	h.held = nil
 	h.show(identity.StateLost)
+	if keepReceipt {
+		return nil
+	}
 	return h.writeReceipt(ctx, nil)
 }
 
@@ -231,7 +237,7 @@ func (h *holding) checkSelf(ctx context.Context) error {
 		return h.writeReceipt(ctx, h.receipt()) // the label alone: the lock was there all the time
 	}
 	h.warn(ctx, "ReceiptDamaged", "somebody else changed or removed annotation "+assignment.ReceiptKey+" of pod "+h.o.Pod+": the id is taken again")
-	return h.lose(ctx, "the receipt was changed or removed")
+	return h.lose(ctx, "the receipt was changed or removed", false)
 }
 
 // seen notes that the API server answered.

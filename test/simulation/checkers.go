@@ -28,6 +28,7 @@ const (
 	moves     = "minimal moves"
 	bounded   = "bounded requests"
 	crashed   = "process goes on"
+	prompt    = "bounded progress"
 )
 
 // held is what the judge knows of one id's last holder.
@@ -52,10 +53,16 @@ type judge struct {
 	count   int
 	// recorder notes what the check of linearizability looks at.
 	recorder *recorder
+	// ended says that processes are ended on purpose now.
+	ended    bool
+	progress *progress
 }
 
 func newJudge(w *world) *judge {
-	return &judge{w: w, byID: map[int]heldBy{}, believed: map[*process]identity.Identity{}, idOf: map[string]int{}, told: map[string]bool{}, recorder: newRecorder(w)}
+	return &judge{
+		w: w, byID: map[int]heldBy{}, believed: map[*process]identity.Identity{}, idOf: map[string]int{}, told: map[string]bool{},
+		recorder: newRecorder(w), progress: newProgress(w),
+	}
 }
 
 func (j *judge) reportf(promise, format string, args ...any) {
@@ -190,6 +197,7 @@ func (j *judge) checkCalls(before map[*process]int, in time.Duration) {
 
 // checkBusy bounds what a process asks in its whole life, faults and all.
 func (j *judge) checkBusy() {
+	j.ended = true
 	const perMinute = 600
 	for _, p := range j.w.processes {
 		if most := perMinute * (int(j.w.now()/time.Minute) + 1); p.calls > most {

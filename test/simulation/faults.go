@@ -51,11 +51,13 @@ const (
 	Access             = "access"
 	Life               = "life"
 	Force              = "force"
+	Aimed              = "aimed"
 )
 
 func onlyDeployment(p profile) bool { return p.resource == deployments }
 func rolls(p profile) bool          { return p.resource == deployments || p.resource == statefulSets }
 func notStrict(p profile) bool      { return p.fenceAfter == 0 }
+func strict(p profile) bool         { return p.fenceAfter > 0 }
 
 // faultKinds lists all that can go wrong.
 func faultKinds() []faultKind {
@@ -113,6 +115,13 @@ func faultKinds() []faultKind {
 		{name: "undo", families: []string{Life, Foreign}, excuses: true, only: onlyDeployment, inject: undo},
 		{name: "delete-pod", families: []string{Life}, inject: deleteSome},
 		{name: "evict", families: []string{Life}, inject: evictSome},
+
+		{name: "suspend-taker", families: []string{Aimed, Foreign}, excuses: true, lasts: 2 * time.Minute, inject: suspendTaker},
+		{name: "crossed-writes", families: []string{Aimed, Foreign}, excuses: true, lasts: 2 * time.Minute, inject: crossWrites},
+		{name: "half-give", families: []string{Aimed, Foreign}, excuses: true, lasts: 2 * time.Minute, inject: halfGive},
+		{name: "late-give", families: []string{Aimed}, excuses: true, lasts: 2 * time.Minute, only: rolls, inject: lateGive},
+		{name: "old-state", families: []string{Aimed, Foreign}, excuses: true, lasts: 2 * time.Minute, inject: bringBackState},
+		{name: "late-contact", families: []string{Aimed, Force}, excuses: true, lasts: 2 * time.Minute, only: strict, inject: lateContact},
 	}
 }
 
@@ -126,7 +135,9 @@ func drawFaults(seed uint64, p profile, names []string) []Fault {
 	}
 	var kinds []faultKind
 	for _, k := range faultKinds() {
-		if (k.only == nil || k.only(p)) && !slices.Contains(k.families, without) && selected(k, names) {
+		// What waits for one moment is rare, unless it is asked for.
+		rare := len(names) == 0 && slices.Contains(k.families, Aimed) && d.chance(0.6)
+		if (k.only == nil || k.only(p)) && !slices.Contains(k.families, without) && selected(k, names) && !rare {
 			kinds = append(kinds, k)
 		}
 	}
@@ -172,6 +183,7 @@ func sample[T any](d *dice, from []T, n int) []T {
 
 // schedule has the faults happen.
 func (w *world) schedule(faults []Fault) {
+	w.judge.progress.run()
 	kinds := map[string]faultKind{}
 	for _, k := range faultKinds() {
 		kinds[k.name] = k
@@ -186,6 +198,9 @@ func (w *world) schedule(faults []Fault) {
 			w.faults[f.Name]++
 			if k.excuses {
 				w.judge.excuse()
+			}
+			if slices.Contains(k.families, RandomLoss) {
+				w.judge.progress.troubled = w.now()
 			}
 			w.judge.damaged = w.judge.damaged || slices.Contains(k.families, Foreign) || slices.Contains(k.families, Receipts)
 			k.inject(w, f, &dice{state: f.Draw})
@@ -205,8 +220,10 @@ func (w *world) heal() {
 		w.resumeNode(n)
 		w.join(n, true)
 	}
+	w.disarm()
 	for _, p := range w.running() {
 		p.goOn()
+		w.reconnect(p)
 	}
 	if w.owner() == nil {
 		w.createOwner(w.profile.count, 1)

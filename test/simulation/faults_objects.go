@@ -71,7 +71,11 @@ func oldAnnotations(w *world, _ Fault, d *dice) {
 			old = old.before
 		}
 	}
-	was := at(old.object, metadata, "annotations")
+	w.putBack(at(old.object, metadata, "annotations"))
+}
+
+// putBack replaces all annotations of the owner by what they were.
+func (w *world) putBack(was object) {
 	w.server.change(w.profile.resource, ownerName, writer{manager: "kubectl-replace"}, func(o object) {
 		if was == nil {
 			delete(need(o, metadata), "annotations")

@@ -54,6 +54,11 @@ type call struct {
 	body     []byte
 	dice     *dice
 	done     chan answer
+	// served, if it is not nil, is told when the server has carried the request out. It returns by how much the answer
+	// is late.
+	served func(answer) time.Duration
+	// through says that the answer comes through although the process is cut off.
+	through bool
 }
 
 // transport is a process's way to the API server.
@@ -162,7 +167,7 @@ func (c *call) finish(a answer) {
 		default:
 		}
 	}
-	if a.err == nil && c.p.hold(func() { send(a) }, func() { send(answer{err: errReset}) }) {
+	if a.err == nil && !c.through && c.p.hold(func() { send(a) }, func() { send(answer{err: errReset}) }) {
 		return
 	}
 	send(a)

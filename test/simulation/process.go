@@ -25,6 +25,7 @@ type process struct {
 	dead   bool // killed: what it sends does not arrive, what it believes does not count
 	ended  bool // its goroutines are done
 	frozen bool
+	cut    bool          // it is cut off from the API server, its node is not
 	thaw   chan struct{} // closed when it goes on
 	asleep []func()      // what happens when it goes on
 	held   []arrival     // what arrives when it can be reached
@@ -67,12 +68,14 @@ func (p *process) hold(do, broken func()) bool {
 	switch {
 	case p.dead:
 		return true
-	case p.frozen || p.node.cut:
+	case p.frozen || p.isCut():
 		p.held = append(p.held, arrival{do, broken})
 		return true
 	}
 	return false
 }
+
+func (p *process) isCut() bool { return p.cut || p.node.cut }
 
 // whenAwake runs do now, or when the process goes on.
 func (p *process) whenAwake(do func()) {
@@ -121,7 +124,7 @@ func (p *process) goOn() {
 
 // reach delivers what arrived while the process could not be reached.
 func (p *process) reach() {
-	if p.frozen || p.node.cut {
+	if p.frozen || p.isCut() {
 		return
 	}
 	held := p.held

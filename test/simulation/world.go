@@ -134,6 +134,7 @@ type world struct {
 	leaked    string
 	podNumber int
 	relabels  map[string]bool
+	traps     []*trap // of faults that wait for their moment
 }
 
 func newWorld(seed uint64, p profile) *world {
@@ -237,6 +238,9 @@ func (w *world) eventDelay(d *dice) time.Duration {
 func (w *world) route(c *call) {
 	p := c.p
 	p.calls++
+	if w.trapped(c) {
+		return
+	}
 	switch {
 	case w.over:
 		w.leaked = p.id + " asks after its end: " + c.verb + " " + c.resource
@@ -248,7 +252,7 @@ func (w *world) route(c *call) {
 	case p.frozen:
 		p.asleep = append(p.asleep, func() { w.route(c) })
 		return
-	case p.node.cut:
+	case p.isCut():
 		w.after(c.dice.span(time.Second, 20*time.Second), func() { c.finish(answer{err: errReset}) })
 		return
 	}
@@ -324,7 +328,11 @@ func (w *world) arrive(c *call, isCopy bool) {
 		w.lose(c)
 		return
 	}
-	w.after(w.delay(d)+w.net.stall.delay(c, true, d), func() { c.finish(a) })
+	back := w.delay(d) + w.net.stall.delay(c, true, d)
+	if c.served != nil {
+		back += c.served(a)
+	}
+	w.after(back, func() { c.finish(a) })
 }
 
 // serverError is an answer of a server in trouble; before says that it did nothing.

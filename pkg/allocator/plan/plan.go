@@ -15,11 +15,11 @@ func Plan(in Input) Decision {
 	if in.Clean {
 		p.keepLiveEntries() // rules 2 and 5
 	}
+	p.quarantine()      // strict mode
 	p.restoreReceipts() // rule 1
 	if in.Intent != Claim {
 		p.give()
 	}
-	p.quarantine()    // strict mode
 	p.keepRequests()  // rule 2
 	p.serveRequests() // rule 3
 	p.serveWaiters()  // rule 4
@@ -93,7 +93,8 @@ func (p *planner) keepLiveEntries() {
 }
 
 // restoreReceipts locks every slot that a live receipt names, and writes its pod in where neither
-// the slot nor the pod has an entry. In a map that is not clean this is the whole assignment.
+// the slot nor the pod has an entry. In a map that is not clean this is the whole assignment. In a clean one a
+// receipt without an entry is that of a pod that does not act yet, so it does not end a quarantine.
 func (p *planner) restoreReceipts() {
 	holders := make([]*Pod, 0, len(p.in.Pods))
 	for i := range p.in.Pods {
@@ -113,7 +114,7 @@ func (p *planner) restoreReceipts() {
 		p.locks[id] = pod.Name
 		_, taken := p.next.Slots[id]
 		_, has := p.holds[pod.Name]
-		if !taken && !has {
+		if !taken && !has && (!p.in.Clean || !p.quarantined(id)) {
 			p.assign(id, pod)
 		}
 	}

@@ -199,6 +199,26 @@ func TestOneWritesForAllWhoGive(t *testing.T) {
 	}
 }
 
+// A receipt that came after the map was restored is that of a pod which was late with it and withdraws it again. The slot's last
+// holder may have vanished meanwhile while its process runs.
+func TestALateReceiptEndsNoQuarantine(t *testing.T) {
+	const freed = 150
+	in := Input{
+		Count: 2, Me: "a", Clean: true, Now: t0, FenceAfter: time.Minute,
+		State: assignment.State{
+			Slots: slots{0: "a"}, Epoch: freed, FenceAfter: time.Minute, Quarantine: assignment.Quarantine{{From: 1, To: 1, Epoch: freed}},
+		},
+		Pods: []Pod{pod("a", 9, holds(0)), pod("late", 9, holds(1))},
+	}
+	if d := Plan(in); d.Next != nil {
+		t.Errorf("slot 1 is in quarantine, but the plan makes %+v", d.Next)
+	}
+	in.Served = map[int64]bool{freed: true}
+	if d := Plan(in); d.Next == nil || d.Next.Slots[1] != "late" {
+		t.Errorf("after the quarantine the plan makes %+v, want slot 1 for the pod with the receipt", d.Next)
+	}
+}
+
 func TestRequestsThatCannotBeMetGo(t *testing.T) {
 	d := Plan(Input{
 		Count: 3, Me: "a", Clean: true, Now: t0,

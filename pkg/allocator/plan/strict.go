@@ -83,14 +83,17 @@ func (p *planner) unlocked() bool {
 	return false
 }
 
-// held returns the slots with an entry or a live pod's receipt, in ascending order.
+// held returns the slots that have a holder, in ascending order: those with an entry, and where the map is not clean, those
+// with a live pod's receipt.
 func (p *planner) held() []int {
 	all := make(assignment.Slots, len(p.next.Slots))
 	for id := range p.next.Slots {
 		all[id] = ""
 	}
-	for id := range p.locks {
-		all[id] = ""
+	if !p.in.Clean {
+		for id := range p.locks {
+			all[id] = ""
+		}
 	}
 	return all.IDs()
 }

@@ -1,0 +1,458 @@
+package simulation
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+)
+
+// trap waits for one request, and then something goes wrong. Random faults hit a protocol between two given steps once in
+// many thousand histories; these are set there.
+type trap struct {
+	until time.Duration
+	wants func(c *call) bool
+	// spring is called before the request is on its way. It may suspend or kill its process; true keeps the request
+	// from being sent.
+	spring func(c *call) (kept bool)
+}
+
+// trapFor arms a trap for as long as the fault lasts.
+func (w *world) trapFor(lasts time.Duration, wants func(c *call) bool, spring func(c *call) bool) *trap {
+	t := &trap{until: w.now() + lasts, wants: wants, spring: spring}
+	w.traps = append(w.traps, t)
+	return t
+}
+
+// trapped shows a request to the traps. It returns true if one keeps it.
+func (w *world) trapped(c *call) bool {
+	if w.over || c.p.dead || c.p.frozen || c.p.isCut() {
+		return false
+	}
+	for _, t := range w.traps {
+		if w.now() > t.until || !t.wants(c) {
+			continue
+		}
+		w.drop(t)
+		w.step("trap", c.p.id, c.verb, c.resource, c.name)
+		return t.spring(c)
+	}
+	return false
+}
+
+func (w *world) drop(t *trap) {
+	w.traps = slices.DeleteFunc(slices.Clone(w.traps), func(other *trap) bool { return other == t })
+}
+
+// disarm takes all traps away.
+func (w *world) disarm() { w.traps = nil }
+
+// when runs do once the condition holds, or after the time within.
+func (w *world) when(within time.Duration, d *dice, holds func() bool, do func()) {
+	until := w.now() + within
+	var look func()
+	look = func() {
+		if w.quiet || w.now() >= until || holds() {
+			do()
+			return
+		}
+		w.after(d.span(5*time.Millisecond, 25*time.Millisecond), look)
+	}
+	w.after(1, look)
+}
+
+// writes reports whether c changes the owner.
+func (w *world) writes(c *call) bool {
+	return c.verb == verbPatch && c.resource == w.profile.resource && c.name == ownerName
+}
+
+// patched returns what a JSON Patch sets an annotation to.
+func patched(body []byte, key string) string {
+	var ops []struct {
+		Op    string `json:"op"`
+		Path  string `json:"path"`
+		Value any    `json:"value"`
+	}
+	if json.Unmarshal(body, &ops) != nil {
+		return ""
+	}
+	pointer := "/metadata/annotations/" + strings.ReplaceAll(key, "/", "~1")
+	for _, o := range ops {
+		if o.Op != "add" && o.Op != "replace" {
+			continue
+		}
+		switch value := o.Value.(type) {
+		case string:
+			if o.Path == pointer {
+				return value
+			}
+		case map[string]any:
+			if s, ok := value[key].(string); ok && o.Path == "/metadata/annotations" {
+				return s
+			}
+		}
+	}
+	return ""
+}
+
+// slots reads an assignment; nil if it cannot be read.
+func slots(value string) assignment.Slots {
+	s, err := assignment.ParseSlots(value)
+	if err != nil {
+		return nil
+	}
+	return s
+}
+
+// moves says which slot a write of the owner gives to the pod that makes it, and which it takes from it; -1 is none.
+func (w *world) moves(c *call) (gets, lets int) {
+	gets, lets = -1, -1
+	v := w.owner()
+	if !w.writes(c) || v == nil {
+		return gets, lets
+	}
+	after, ok := slots(patched(c.body, assignment.DefaultKey)).Of(c.p.pod)
+	before, had := slots(annotation(v.object, assignment.DefaultKey)).Of(c.p.pod)
+	if ok && (!had || before != after) {
+		gets = after
+	}
+	if had && (!ok || before != after) {
+		lets = before
+	}
+	return gets, lets
+}
+
+// receiptNote is a receipt as an onlooker reads it.
+type receiptNote struct {
+	ID     *int `json:"id"`
+	GaveUp bool `json:"gaveUp"`
+	Gives  *int `json:"gives"`
+}
+
+func noteOf(value string) receiptNote {
+	var n receiptNote
+	if json.Unmarshal([]byte(value), &n) != nil {
+		return receiptNote{}
+	}
+	return n
+}
+
+// takes reports whether c is a pod's receipt for a slot; again says that the pod gave up one before.
+func (w *world) takes(c *call) (is, again bool) {
+	if c.verb != verbPatch || c.resource != pods || c.name != c.p.pod {
+		return false, false
+	}
+	next := noteOf(patched(c.body, assignment.ReceiptKey))
+	v := w.server.get(pods, c.name)
+	if v == nil || next.ID == nil || next.GaveUp {
+		return false, false
+	}
+	return true, noteOf(annotation(v.object, assignment.ReceiptKey)).GaveUp
+}
+
+// releases reports whether c is the receipt of a pod that begins to give its slot, and not because it ends.
+func (w *world) releases(c *call) bool {
+	if c.verb != verbPatch || c.resource != pods || c.name != c.p.pod {
+		return false
+	}
+	v := w.server.get(pods, c.name)
+	return v != nil && !terminating(v.object) && noteOf(patched(c.body, assignment.ReceiptKey)).Gives != nil
+}
+
+// debug takes a pod out of its workload: another one runs in its place.
+func (w *world) debug(pod string) {
+	w.server.change(pods, pod, writer{manager: "kubectl-label"}, func(o object) { setText(o, "labels", appLabel, "debug") })
+}
+
+// acts reports whether somebody but the process acts under the slot.
+func (w *world) acts(id int, but *process) *process {
+	for _, p := range w.running() {
+		if b := p.belief(); p != but && b != nil && b.ID == id {
+			return p
+		}
+	}
+	return nil
+}
+
+// stir has something happen for which pods take slots.
+func (w *world) stir(d *dice) {
+	switch d.below(4) {
+	case 0:
+		if rolls(w.profile) {
+			rollout(w, Fault{}, d)
+		}
+	case 1:
+		scaleOwner(w, Fault{}, d)
+	case 2:
+		deleteSome(w, Fault{}, d)
+	}
+}
+
+// suspendTaker suspends a pod before it writes the receipt for its slot. Meanwhile somebody damages the map, and another pod
+// repairs it.
+func suspendTaker(w *world, f Fault, d *dice) {
+	w.stir(d)
+	w.trapFor(f.Lasts, func(c *call) bool { is, _ := w.takes(c); return is }, func(c *call) bool {
+		p := c.p
+		w.after(d.tail(100*time.Millisecond), func() { w.damage(d) })
+		if id := noteOf(patched(c.body, assignment.ReceiptKey)).ID; w.profile.fenceAfter > 0 && id != nil && d.chance(0.5) {
+			w.comeLate(p, *id, d)
+			return false
+		}
+		w.suspend(p, d.span(5*time.Second, 40*time.Second))
+		if d.chance(0.7) {
+			w.debug(p.pod)
+		}
+		return false
+	})
+}
+
+// comeLate suspends a pod before it writes the receipt for its slot until the slot's next holder has vanished, and once more after that
+// receipt.
+func (w *world) comeLate(p *process, id int, d *dice) {
+	p.freeze()
+	w.when(2*time.Minute, d, func() bool { return w.acts(id, p) != nil }, func() {
+		other := w.acts(id, p)
+		if other == nil || w.quiet {
+			p.goOn()
+			return
+		}
+		w.vanish(other, d)
+		freed := func() bool {
+			v := w.owner()
+			return v == nil || slots(annotation(v.object, assignment.DefaultKey))[id] != other.pod
+		}
+		w.when(10*time.Second, d, freed, func() {
+			w.trapFor(5*time.Second, func(c *call) bool { return c.p == p && c.verb == "get" && c.resource == w.profile.resource }, func(*call) bool {
+				w.suspend(p, d.span(0, 5*time.Second))
+				return false
+			})
+			p.goOn()
+		})
+	})
+}
+
+// vanish deletes a process's pod by force and cuts the process off, while its kubelet does not run.
+func (w *world) vanish(p *process, d *dice) {
+	p.cut, p.node.mute = true, true
+	if v := w.server.get(pods, p.pod); v != nil && uid(v.object) == p.uid {
+		w.server.remove(v)
+	}
+	w.after(d.span(2*w.profile.fenceAfter, 2*w.profile.fenceAfter+40*time.Second), func() {
+		p.node.mute = false
+		w.syncNode(p.node)
+		w.reconnect(p)
+	})
+}
+
+// comeBack has something happen after which a pod that gave its slot up gets one again.
+func (w *world) comeBack(d *dice) {
+	v := w.owner()
+	if v == nil {
+		return
+	}
+	if first := w.first(); first != nil && d.chance(0.5) {
+		// One pod less, and the one that goes has not the highest id.
+		w.server.deletePod(first.pod, w.profile.grace)
+		w.scale(v, max(1, number(v.object, "spec", v.kind.count)-1))
+		return
+	}
+	if !rolls(w.profile) {
+		return
+	}
+	was := template(v.object)
+	rollout(w, Fault{}, d)
+	w.after(d.span(2*time.Second, 30*time.Second), func() {
+		if !w.quiet {
+			w.server.change(w.profile.resource, ownerName, writer{manager: "kubectl-set"}, func(o object) { need(o, "spec", "template")["version"] = int64(was) })
+		}
+	})
+}
+
+// halfGive kills a process that begins to give its slot between the two steps of giving. The others hear of it only when the pod's
+// next process is about to take a slot, and that one crosses them.
+func halfGive(w *world, f Fault, d *dice) {
+	if rolls(w.profile) && d.chance(0.8) {
+		rollout(w, f, d)
+	} else {
+		w.comeBack(d)
+	}
+	w.trapFor(f.Lasts+30*time.Second, w.releases, func(c *call) bool {
+		pod := c.p.pod
+		c.served = func(answer) time.Duration {
+			w.kill(c.p)
+			others := w.freezeBut(pod, d)
+			tell := func() {
+				for _, p := range others {
+					p.goOn()
+				}
+			}
+			again := w.trapFor(time.Minute, func(c *call) bool { is, _ := w.takes(c); return is && c.p.pod == pod }, func(c *call) bool {
+				w.crossWith(c.p, d)
+				tell()
+				return false
+			})
+			w.after(d.span(15*time.Second, 40*time.Second), func() {
+				if slices.Contains(w.traps, again) {
+					w.drop(again)
+					tell()
+				}
+			})
+			return 0
+		}
+		return false
+	})
+}
+
+// freezeBut suspends nearly all processes but those of one pod.
+func (w *world) freezeBut(pod string, d *dice) []*process {
+	var frozen []*process
+	for _, p := range w.running() {
+		if p.pod != pod && d.chance(0.9) {
+			p.freeze()
+			frozen = append(frozen, p)
+		}
+	}
+	return frozen
+}
+
+// crossWrites suspends a pod before it writes the receipt for its slot, until another pod is about to write the owner. That one is
+// suspended, and goes on when the first one has its slot.
+func crossWrites(w *world, f Fault, d *dice) {
+	returning := d.chance(0.4)
+	if returning {
+		w.comeBack(d)
+	} else {
+		if w.profile.fenceAfter == 0 && d.chance(0.5) {
+			clearFields(w, f, d)
+		}
+		w.stir(d)
+	}
+	w.trapFor(f.Lasts, func(c *call) bool { is, again := w.takes(c); return is && (again || !returning) }, func(c *call) bool {
+		w.crossWith(c.p, d)
+		return false
+	})
+}
+
+// crossWith suspends first until another pod is about to write the owner, and that one until first has its slot.
+func (w *world) crossWith(first *process, d *dice) {
+	first.freeze()
+	if d.chance(0.6) {
+		w.debug(first.pod)
+	}
+	if d.chance(0.2) {
+		w.after(d.tail(100*time.Millisecond), func() { w.damage(d) })
+	}
+	crossed := w.trapFor(time.Minute, func(c *call) bool { gets, _ := w.moves(c); return c.p != first && gets >= 0 }, func(c *call) bool {
+		second := c.p
+		second.freeze()
+		first.goOn()
+		w.when(5*time.Second, d, func() bool { return first.belief() != nil }, func() {
+			if !w.quiet && d.chance(0.7) {
+				w.suspend(first, d.span(time.Second, 10*time.Second))
+			}
+			second.goOn()
+		})
+		return false
+	})
+	w.after(d.span(20*time.Second, time.Minute), func() {
+		if slices.Contains(w.traps, crossed) {
+			w.drop(crossed)
+			first.goOn()
+		}
+	})
+}
+
+// lateGive kills a process that has just sent the map without its entry. The others are suspended, or do not
+// hear of it, until the next process of the pod had time to take a slot; then the write arrives.
+func lateGive(w *world, f Fault, d *dice) {
+	if d.chance(0.8) {
+		rollout(w, f, d)
+	} else {
+		w.stir(d)
+	}
+	w.trapFor(f.Lasts, func(c *call) bool {
+		_, lets := w.moves(c)
+		v := w.server.get(pods, c.p.pod)
+		return lets >= 0 && v != nil && !terminating(v.object)
+	}, func(c *call) bool {
+		_, id := w.moves(c)
+		dead := c.p
+		w.kill(dead)
+		others := w.freezeBut(dead.pod, d)
+		successor := func() *process {
+			if p := w.acts(id, nil); p != nil && p.pod == dead.pod {
+				return p
+			}
+			return nil
+		}
+		w.when(d.span(15*time.Second, 45*time.Second), d, func() bool { return successor() != nil }, func() {
+			w.arrive(c, false)
+			for _, p := range others {
+				p.goOn()
+			}
+			if p := successor(); p != nil && !w.quiet && d.chance(0.7) {
+				w.suspend(p, d.span(time.Second, 15*time.Second))
+			}
+		})
+		return true
+	})
+}
+
+// bringBackState suspends a pod that is about to write the owner, until another one has the slot. Then somebody brings the owner back as
+// the suspended pod has read it, old epoch and all, and it goes on.
+func bringBackState(w *world, f Fault, d *dice) {
+	w.stir(d)
+	w.trapFor(f.Lasts, func(c *call) bool { gets, _ := w.moves(c); return gets >= 0 }, func(c *call) bool {
+		p := c.p
+		id, _ := w.moves(c)
+		was := at(w.owner().object, metadata, "annotations")
+		p.freeze()
+		if d.chance(0.8) {
+			w.debug(p.pod)
+		}
+		w.when(d.span(20*time.Second, time.Minute), d, func() bool { return w.acts(id, p) != nil }, func() {
+			if other := w.acts(id, p); other != nil && !w.quiet && d.chance(0.5) {
+				w.suspend(other, d.span(time.Second, 10*time.Second))
+			}
+			if !w.quiet {
+				w.putBack(was)
+			}
+			p.goOn()
+		})
+		return false
+	})
+}
+
+// lateContact has the answer to a holder's read of the owner come late. While it is under way the pod is deleted by force and cut
+// off from everything else, and its kubelet does not run.
+func lateContact(w *world, f Fault, d *dice) {
+	w.trapFor(f.Lasts, func(c *call) bool {
+		return c.verb == "get" && c.resource == w.profile.resource && c.p.belief() != nil
+	}, func(c *call) bool {
+		c.through = true
+		c.served = func(answer) time.Duration {
+			w.vanish(c.p, d)
+			return d.span(w.profile.fenceAfter/4, w.profile.fenceAfter/2)
+		}
+		return false
+	})
+}
+
+// reconnect lets a process reach the API server again; its connections have broken meanwhile.
+func (w *world) reconnect(p *process) {
+	if !p.cut {
+		return
+	}
+	p.cut, p.held = false, nil
+	for _, resource := range sortedKeys(w.server.watchers) {
+		for _, st := range slices.Clone(w.server.watchers[resource]) {
+			if st.p == p {
+				st.end(errCut)
+			}
+		}
+	}
+	p.reach()
+}

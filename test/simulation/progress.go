@@ -1,0 +1,197 @@
+package simulation
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+)
+
+// How long a process may need when nothing is in its way. The parts are pkg/allocator's: requests are repeated after up to 10 s, a turn
+// to plan comes after up to 10 s, a waiter looks again after up to 40 s whatever its watches say, and a pod that gave up leaves
+// a free slot to others for a minute.
+const (
+	// soonEnough is what requests and events take together at a server that is well, at their slowest.
+	soonEnough = 5 * time.Second
+	// publishes is how long a pod that a clean map names may act under no id: one repeated request.
+	publishes = soonEnough + 10*time.Second
+	// gets is how long a waiter may be without a slot beside a free one: it is deaf until it looks again, waits for its
+	// turn, and meets one conflict.
+	getsSlot = soonEnough + 40*time.Second + 10*time.Second + 10*time.Second
+	// insists is the same for a pod that gave up while others wait, too.
+	insists = getsSlot + time.Minute + 40*time.Second
+	// aftermath is how long what went wrong may last in a process: connections that hang, and what it waits until
+	// it connects again.
+	aftermath = 75 * time.Second
+)
+
+// progress sees to it that what can go on does so soon, wherever a history is quiet for long enough.
+type progress struct {
+	w *world
+	// troubled is the last moment at which something went wrong that may keep a process from going on.
+	troubled time.Duration
+	// since is since when each process could have gone on and did not, by what it is to do.
+	since  map[string]time.Duration
+	owner  *version
+	record assignment.Record
+}
+
+func newProgress(w *world) *progress {
+	return &progress{w: w, troubled: -aftermath, since: map[string]time.Duration{}}
+}
+
+// run looks once a second, until the history ends.
+func (g *progress) run() {
+	if g.w.judge.ended {
+		return
+	}
+	g.look()
+	g.w.after(time.Second+g.w.dice("progress", strconv.Itoa(g.w.steps)).span(0, 100*time.Millisecond), g.run)
+}
+
+func (g *progress) look() {
+	now := g.w.now()
+	if !g.w.calm() {
+		g.troubled = now
+	}
+	if now-g.troubled < aftermath || !g.read() {
+		clear(g.since)
+		return
+	}
+	due := map[string]time.Duration{}
+	for _, p := range g.w.running() {
+		for what, bound := range g.todo(p) {
+			key := p.id + p.uid + " " + what
+			due[key] = now
+			if since, known := g.since[key]; known {
+				due[key] = since
+			}
+			if late := now - due[key]; late > bound {
+				g.w.judge.reportf(prompt, "%s %s since %s", p.id, what, due[key].Round(time.Millisecond))
+			}
+		}
+	}
+	g.since = due
+}
+
+// read brings the record up to date. It returns false unless the map is clean.
+func (g *progress) read() bool {
+	v := g.w.owner()
+	if v == nil || !v.managers.owned[assignment.FieldManager][assignment.SealKey] {
+		return false
+	}
+	if v != g.owner {
+		g.owner, g.record = v, assignment.Decode(texts(v.object, "annotations"), assignment.DefaultKey, g.w.wall())
+	}
+	return g.record.Sealed && len(g.record.Problems) == 0
+}
+
+// todo returns what keeps a process from acting for no reason, with how long that may last.
+func (g *progress) todo(p *process) map[string]time.Duration {
+	v := g.w.server.get(pods, p.pod)
+	k := g.w.pods[podKey(p.pod, p.uid)]
+	if v == nil || k == nil || uid(v.object) != p.uid || terminating(v.object) || labels(v.object)[appLabel] != ownerName ||
+		k.stopping || k.evicted || !p.launched || p.belief() != nil || g.w.isDeaf(p) {
+		return nil
+	}
+	own := g.receipt(v)
+	n := number(g.owner.object, "spec", g.owner.kind.count)
+	id, named := g.record.State.Slots.Of(p.pod)
+	switch {
+	case named && (id >= n || !g.names(id, v) || (own != nil && own.Gives)):
+		return nil // it has to give that first
+	case named:
+		return map[string]time.Duration{fmt.Sprintf("is named for slot %d and does not act under it", id): publishes}
+	}
+	bound := getsSlot
+	if own != nil && own.GaveUp {
+		bound = insists
+	}
+	out := map[string]time.Duration{}
+	for _, id := range g.free(n) {
+		if own == nil || !own.Gives || own.ID != id {
+			out[fmt.Sprintf("waits while slot %d is free", id)] = bound
+		}
+	}
+	return out
+}
+
+// free returns the slots below n that nobody holds, locks, asks for, or may still use.
+func (g *progress) free(n int) []int {
+	locked := map[int]bool{}
+	for _, v := range g.w.server.objects(pods) {
+		if r := g.receipt(v); r != nil && !r.GaveUp {
+			locked[r.ID] = true
+		}
+	}
+	var out []int
+	for id := range n {
+		_, quarantined := g.record.State.Quarantine.Since(id)
+		_, asked := g.record.State.Handover[id]
+		holder := g.w.server.get(pods, g.record.State.Slots[id])
+		held := holder != nil && g.names(id, holder)
+		// In strict mode a holder that is dead is to be put into quarantine first.
+		_, entry := g.record.State.Slots[id]
+		if !held && !locked[id] && !quarantined && !asked && (!entry || g.w.profile.fenceAfter == 0) {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+// names reports whether the map gives the slot to this very pod.
+func (g *progress) names(id int, v *version) bool {
+	want := g.record.State.UIDs[id]
+	phase := text(v.object, "status", "phase")
+	return g.record.State.Slots[id] == v.name && (want == "" || want == uid(v.object)) && phase != succeeded && phase != failed
+}
+
+func (g *progress) receipt(v *version) *assignment.Receipt {
+	r, err := assignment.ReceiptOf(texts(v.object, "annotations"), uid(v.object), g.owner.kind.name+"/"+ownerName, g.w.wall())
+	if err != nil {
+		return nil
+	}
+	return r
+}
+
+// texts are an object's annotations.
+func texts(o object, field string) map[string]string {
+	out := map[string]string{}
+	for key, value := range at(o, metadata, field) {
+		if s, ok := value.(string); ok {
+			out[key] = s
+		}
+	}
+	return out
+}
+
+// calm reports whether nothing goes wrong at this moment with the server, the network and the machines.
+func (w *world) calm() bool {
+	if w.net != (network{slower: 1}) || w.server.down || w.server.admission || len(w.server.refusals) > 0 {
+		return false
+	}
+	for _, n := range w.nodes {
+		if n.cut || n.down || n.frozen || n.mute {
+			return false
+		}
+	}
+	for _, p := range w.running() {
+		if p.frozen || p.cut {
+			return false
+		}
+	}
+	return true
+}
+
+// isDeaf reports whether an event for the process is still to be minutes late.
+func (w *world) isDeaf(p *process) bool {
+	for _, watchers := range w.server.watchers {
+		for _, st := range watchers {
+			if st.p == p && st.last > w.now()+soonEnough {
+				return true
+			}
+		}
+	}
+	return false
+}
