@@ -81,8 +81,10 @@ func (a *Allocator) give(ctx context.Context, intent plan.Intent) (written *stor
 
 // givers estimates how many give their slots at once: those that are asked for theirs, or any number that is being deleted.
 func (a *Allocator) givers() int {
-	if asked := len(a.latest().Record.State.Handover); asked > 0 {
-		return asked
+	if a.owner != nil {
+		if asked := len(a.latest().Record.State.Handover); asked > 0 {
+			return asked
+		}
 	}
 	return a.current.Count
 }

@@ -446,13 +446,7 @@ func (w *world) reconnect(p *process) {
 	if !p.cut {
 		return
 	}
-	p.cut, p.held = false, nil
-	for _, resource := range sortedKeys(w.server.watchers) {
-		for _, st := range slices.Clone(w.server.watchers[resource]) {
-			if st.p == p {
-				st.end(errCut)
-			}
-		}
-	}
+	p.cut = false
+	w.breakConnections(p)
 	p.reach()
 }

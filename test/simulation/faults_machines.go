@@ -63,20 +63,25 @@ func (w *world) join(n *node, breaks bool) {
 			continue
 		}
 		if breaks {
-			for i := range p.held {
-				p.held[i].do = p.held[i].broken
-			}
-			for _, resource := range sortedKeys(w.server.watchers) {
-				for _, st := range slices.Clone(w.server.watchers[resource]) {
-					if st.p == p {
-						st.end(errCut)
-					}
-				}
-			}
+			w.breakConnections(p)
 		}
 		p.reach()
 	}
 	w.syncNode(n)
+}
+
+// breakConnections lets everything that is under way to a process end with an error.
+func (w *world) breakConnections(p *process) {
+	for i := range p.held {
+		p.held[i].do = p.held[i].broken
+	}
+	for _, resource := range sortedKeys(w.server.watchers) {
+		for _, st := range slices.Clone(w.server.watchers[resource]) {
+			if st.p == p {
+				st.end(errCut)
+			}
+		}
+	}
 }
 
 // some picks running processes: fewer than half, or more.
