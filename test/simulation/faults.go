@@ -103,6 +103,7 @@ func faultKinds() []faultKind {
 		{name: "clear-managed-fields", families: []string{Foreign}, excuses: true, only: notStrict, inject: clearFields},
 		{name: "apply", families: []string{Foreign}, excuses: true, inject: func(w *world, _ Fault, _ *dice) { w.applyOwner() }},
 		{name: "recreate-owner", families: []string{Foreign}, excuses: true, lasts: time.Minute, inject: recreateOwner},
+		{name: "hide", families: []string{Receipts}, excuses: true, inject: hide},
 		{name: "remove-receipt", families: []string{Receipts}, excuses: true, inject: removeReceipt},
 		{name: "corrupt-receipt", families: []string{Receipts}, excuses: true, inject: corruptReceipt},
 
