@@ -66,7 +66,7 @@ func parse() (o options, err error) {
 	sizes := flag.String("n", "10,50,100,300,1000", "claims: how many pods, a list")
 	rows := flag.String("protocol", list(protocols(), protocol.name), "claims: which protocols, a list")
 	flag.DurationVar(&o.limit, "limit", 4*time.Minute, "claims: how long one protocol may take at one size")
-	flag.IntVar(&o.restart, "replicas", 300, "restart: how many replicas")
+	flag.IntVar(&o.restart, "replicas", 300, "restart: how many replicas; a fifth of them with maxUnavailable 0")
 	flag.IntVar(&o.observers, "observers", 100, "propagation: how many instances")
 	flag.IntVar(&o.rounds, "rounds", 20, "propagation: how many writes")
 	flag.IntVar(&o.filler, "filler", 0, "capacity: bytes of another annotation, for a quick run in less room")
