@@ -19,6 +19,8 @@ REPORT ?= report.html
 MINUTES ?= 600
 FIRST ?= $$(date +%s)000
 SEEDS ?= 1000
+# What make mutants breaks, names separated by commas.
+MUTANTS ?= all
 # Packages with suites on the local control plane; each starts one of its own.
 ENVTEST := ./test/envtest/...
 # A module of its own, for what only drawing needs.
@@ -62,6 +64,10 @@ test-simulation: ## Play SEEDS (1000) simulated histories, the same ones each ti
 .PHONY: simulate
 simulate: ## Play simulated histories that nobody played yet for MINUTES (600, a night).
 	go test -count=1 -timeout 0 ./test/simulation -run '^TestSimulation$$' -minutes=$(MINUTES) -first=$(FIRST) -v
+
+.PHONY: mutants
+mutants: ## Break the code in each of MUTANTS (all) of test/simulation/mutants, and see the simulation catch it.
+	go test -count=1 -timeout 0 ./test/simulation -run '^TestMutants$$' -mutants=$(MUTANTS) -v
 
 .PHONY: test-envtest
 test-envtest: ## Run the suites on the local control plane.

@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -53,32 +54,51 @@ func within(milliseconds int) map[string]int { return map[string]int{"timeout": 
 // poison makes a workload's connections to the API server bad.
 func (c *chaos) poison(toxics ...toxic) action {
 	return func(ctx context.Context, d draw) (string, func(context.Context) error, error) {
-		mine := slices.Clone(toxics)
-		for i := range mine {
-			mine[i].Name = fmt.Sprintf("%s-%s-%d-%d", mine[i].Type, mine[i].Stream, d.number, i)
-		}
-		before := c.proxies.traffic(d.on.label)
-		if err := c.proxies.add(ctx, d.on.label, mine...); err != nil {
+		proxy := d.on.proxy
+		before := proxy.traffic()
+		heal, err := d.on.disturb(ctx, func(ctx context.Context) error {
+			mine := slices.Clone(toxics)
+			for i := range mine {
+				mine[i].Name = fmt.Sprintf("%s-%s-%d", mine[i].Type, mine[i].Stream, i)
+			}
+			return proxy.add(ctx, mine...)
+		})
+		if err != nil {
 			return "", nil, err
 		}
 		d.on.stir(ctx, d.number)
-		heal := func(ctx context.Context) error {
-			met := c.proxies.traffic(d.on.label).since(before)
+		return "", func(ctx context.Context) error {
+			met := proxy.traffic().since(before)
 			c.mu.Lock()
-			defer c.mu.Unlock()
-			for _, x := range mine {
+			for _, x := range toxics {
 				c.toxics[x.Type] = c.toxics[x.Type].and(met)
 			}
-			return c.proxies.remove(ctx, d.on.label, mine...)
-		}
-		return "", heal, nil
+			c.mu.Unlock()
+			return heal(ctx)
+		}, nil
 	}
 }
 
 // cut breaks a workload's connections to the API server, and refuses new ones.
 func (c *chaos) cut(ctx context.Context, d draw) (string, func(context.Context) error, error) {
-	heal := func(ctx context.Context) error { return c.proxies.enable(ctx, d.on.label, true) }
-	return "", heal, c.proxies.enable(ctx, d.on.label, false)
+	heal, err := d.on.disturb(ctx, d.on.proxy.disable)
+	return "", heal, err
+}
+
+// disturb does something to the workload's proxy when it is its turn, until heal.
+func (v *victim) disturb(ctx context.Context, do func(context.Context) error) (heal func(context.Context) error, err error) {
+	release, err := v.proxy.faults.take(ctx)
+	if err != nil {
+		return nil, err
+	}
+	heal = func(ctx context.Context) error {
+		defer release()
+		return v.proxy.restart(ctx)
+	}
+	if err := do(ctx); err != nil {
+		return nil, errors.Join(err, heal(context.WithoutCancel(ctx)))
+	}
+	return heal, nil
 }
 
 // cutOff drops what one pod sends to the API server: it hears of nothing, and the others go on.
@@ -88,7 +108,7 @@ func (c *chaos) cutOff(ctx context.Context, d draw) (string, func(context.Contex
 		return "", nil, err
 	}
 	rule := func(ctx context.Context, action string) error {
-		out, err := exec.CommandContext(ctx, "iptables", "-w", action, "INPUT", "-s", p.Status.PodIP, "-p", "tcp", "--dport", c.proxies.ports[d.on.label], "-j", "DROP").CombinedOutput() //nolint:gosec // arguments of the test
+		out, err := exec.CommandContext(ctx, "iptables", "-w", action, "INPUT", "-s", p.Status.PodIP, "-p", "tcp", "--dport", d.on.proxy.port, "-j", "DROP").CombinedOutput() //nolint:gosec // arguments of the test
 		if err != nil {
 			err = fmt.Errorf("iptables %s: %w: %s", action, err, out)
 		}

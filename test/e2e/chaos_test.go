@@ -58,7 +58,6 @@ const (
 type chaos struct {
 	cluster
 	history   *history.Writer
-	proxies   *toxiproxy
 	workloads []*victim
 	// control is for faults of the control plane or the kubelet: one at a time, because what ends one
 	// waits until all its parts work.
@@ -82,6 +81,7 @@ type victim struct {
 	strict bool
 	// foreign is for writes to what idalloc wrote.
 	foreign turn
+	proxy   *toxiproxy
 
 	mu sync.Mutex
 	// old are annotations that the Deployment had.
@@ -136,20 +136,21 @@ func newChaos(ctx context.Context) *chaos {
 	Expect(*chaosRun).NotTo(BeEmpty(), "set -chaos.run to a directory, as hack/chaos does")
 	w, err := history.Create(*chaosRun)
 	Expect(err).NotTo(HaveOccurred())
-	c := &chaos{cluster: breakable(), history: w, proxies: startToxiproxy(ctx), control: make(turn, 1), tally: map[string]tally{}, toxics: map[string]traffic{}}
-	DeferCleanup(c.mend, NodeTimeout(patience)) // whatever happened
+	c := &chaos{cluster: breakable(), history: w, control: make(turn, 1), tally: map[string]tally{}, toxics: map[string]traffic{}}
 	c.add(ctx, "default", linked)
 	c.add(ctx, "strict", linked, env("FENCE_AFTER", chaosFence)).strict = true
 	c.add(ctx, withWatcher, sidecar, rolling("0", "1"))
+	DeferCleanup(c.mend, NodeTimeout(patience)) // whatever happened
 	return c
 }
 
 // add prepares a workload behind a proxy of its own, which logs into the run.
 func (c *chaos) add(ctx context.Context, label string, e example, changes ...change) *victim {
 	GinkgoHelper()
+	proxy := startToxiproxy(ctx)
 	v := &victim{
-		workload: prepare(ctx, e, chaosReplicas, append(changes, lingers, c.proxies.between(ctx, label))...),
-		label:    label, foreign: make(turn, 1), excused: map[string]int64{},
+		workload: prepare(ctx, e, chaosReplicas, append(changes, lingers, proxy.between)...),
+		label:    label, proxy: proxy, foreign: make(turn, 1), excused: map[string]int64{},
 	}
 	v.overlaps = true // noOverlap knows who is excused
 	var err error
@@ -342,7 +343,9 @@ func (d draw) begin(ctx context.Context, f *history.Fault) (undo func(context.Co
 // mend brings back all that a fault may have left broken.
 func (c *chaos) mend(ctx SpecContext) {
 	GinkgoHelper()
-	Expect(c.proxies.reset(ctx)).To(Succeed())
+	for _, v := range c.workloads {
+		Expect(v.proxy.restart(ctx)).To(Succeed())
+	}
 	c.cluster.start(ctx)
 }
 

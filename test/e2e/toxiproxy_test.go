@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -22,13 +23,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// toxiproxy is a running toxiproxy server on the node, between pods and the API server.
+// toxiproxy is a toxiproxy server on the node between the pods of one workload and the API server. Toxics are never
+// removed: v2.12.0 panics when one is added after another one was removed from a connection that was closing. The server
+// starts afresh instead, which ends its connections.
 type toxiproxy struct {
-	api string
-	// taps are between the proxies, by name, and the API server.
-	taps map[string]*tap
-	// ports are where the proxies listen.
-	ports map[string]string
+	program string
+	// address and port are where the pods reach it, upstream is the tap's address, api that of its own API.
+	address, port, upstream, api string
+	tap                          *tap
+	// faults is for one fault at a time: what ends one ends all.
+	faults turn
+	cmd    *exec.Cmd
 }
 
 // toxic is what its API takes. Attributes depend on the type.
@@ -39,23 +44,73 @@ type toxic struct {
 	Attributes map[string]int `json:"attributes"`
 }
 
-// startToxiproxy starts the program that CHAOS_TOXIPROXY names; it ends with the spec.
+// startToxiproxy starts the program that CHAOS_TOXIPROXY names; it ends with the spec. The
+// connection is TLS from end to end, so the API server's certificate must be good for the node's address.
 func startToxiproxy(ctx context.Context) *toxiproxy {
 	GinkgoHelper()
-	program := os.Getenv("CHAOS_TOXIPROXY")
-	Expect(program).To(BeAnExistingFile(), "set CHAOS_TOXIPROXY to toxiproxy's server; hack/chaos builds it")
-	port := freePort(ctx)
-	cmd := exec.Command(program, "-host", "127.0.0.1", "-port", port) //nolint:gosec,noctx // what hack/chaos built; it ends in the cleanup
-	cmd.Stdout, cmd.Stderr = io.Discard, GinkgoWriter
-	Expect(cmd.Start()).To(Succeed())
-	DeferCleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait() // it was killed
-	})
-	t := &toxiproxy{api: "http://127.0.0.1:" + port, taps: map[string]*tap{}, ports: map[string]string{}}
-	Eventually(func(ctx context.Context) error { return t.do(ctx, http.MethodGet, "/version", nil) }).WithContext(ctx).Should(Succeed())
+	t := &toxiproxy{program: os.Getenv("CHAOS_TOXIPROXY"), port: freePort(ctx), faults: make(turn, 1)}
+	Expect(t.program).To(BeAnExistingFile(), "set CHAOS_TOXIPROXY to toxiproxy's server; hack/chaos builds it")
+	server, err := url.Parse(config.Host)
+	Expect(err).NotTo(HaveOccurred())
+	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	Expect(err).NotTo(HaveOccurred())
+	Expect(nodes.Items).To(HaveLen(1))
+	for _, a := range nodes.Items[0].Status.Addresses {
+		if a.Type == corev1.NodeInternalIP {
+			t.address = a.Address
+		}
+	}
+	t.tap, t.upstream = startTap(ctx, server.Host)
+	t.api = net.JoinHostPort("127.0.0.1", freePort(ctx))
+	DeferCleanup(t.stop)
+	Expect(t.start(ctx)).To(Succeed())
 	return t
 }
+
+// start starts the server with one proxy, and blocks until it works.
+func (t *toxiproxy) start(ctx context.Context) error {
+	host, port, err := net.SplitHostPort(t.api)
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command(t.program, "-host", host, "-port", port) //nolint:gosec,noctx // what hack/chaos built; stop ends it
+	cmd.Stdout, cmd.Stderr = io.Discard, GinkgoWriter
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	t.cmd = cmd
+	again := time.NewTicker(20 * time.Millisecond)
+	defer again.Stop()
+	for {
+		err := t.do(ctx, http.MethodPost, "/proxies", map[string]any{
+			"name": proxyName, "listen": net.JoinHostPort(t.address, t.port), "upstream": t.upstream, "enabled": true,
+		})
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(err, context.Cause(ctx))
+		case <-again.C:
+		}
+	}
+}
+
+func (t *toxiproxy) stop() {
+	if t.cmd != nil {
+		_ = t.cmd.Process.Kill()
+		_ = t.cmd.Wait() // it was killed
+	}
+	t.cmd = nil
+}
+
+// restart ends all faults, and all connections.
+func (t *toxiproxy) restart(ctx context.Context) error {
+	t.stop()
+	return t.start(ctx)
+}
+
+const proxyName = "api"
 
 func freePort(ctx context.Context) string {
 	GinkgoHelper()
@@ -67,69 +122,33 @@ func freePort(ctx context.Context) string {
 	return port
 }
 
-// between makes the pods of a Deployment reach the API server through a proxy of this name. The
-// connection is TLS from end to end, so the API server's certificate must be good for the node's address.
-func (t *toxiproxy) between(ctx context.Context, proxy string) change {
-	GinkgoHelper()
-	server, err := url.Parse(config.Host)
-	Expect(err).NotTo(HaveOccurred())
-	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
-	Expect(err).NotTo(HaveOccurred())
-	Expect(nodes.Items).To(HaveLen(1))
-	var address string
-	for _, a := range nodes.Items[0].Status.Addresses {
-		if a.Type == corev1.NodeInternalIP {
-			address = a.Address
-		}
-	}
-	port := freePort(ctx)
-	counts, upstream := startTap(ctx, server.Host)
-	t.taps[proxy], t.ports[proxy] = counts, port
-	Expect(t.do(ctx, http.MethodPost, "/proxies", map[string]any{
-		"name": proxy, "listen": net.JoinHostPort(address, port), "upstream": upstream, "enabled": true,
-	})).To(Succeed())
-	return func(s *appsv1.DeploymentSpec) {
-		pod := &s.Template.Spec
-		for _, list := range [][]corev1.Container{pod.InitContainers, pod.Containers} {
-			for i := range list {
-				list[i].Env = append(list[i].Env, corev1.EnvVar{Name: "KUBERNETES_SERVICE_HOST", Value: address}, corev1.EnvVar{Name: "KUBERNETES_SERVICE_PORT", Value: port})
-			}
+// between makes the pods of a Deployment reach the API server through the proxy.
+func (t *toxiproxy) between(s *appsv1.DeploymentSpec) {
+	pod := &s.Template.Spec
+	for _, list := range [][]corev1.Container{pod.InitContainers, pod.Containers} {
+		for i := range list {
+			list[i].Env = append(list[i].Env, corev1.EnvVar{Name: "KUBERNETES_SERVICE_HOST", Value: t.address}, corev1.EnvVar{Name: "KUBERNETES_SERVICE_PORT", Value: t.port})
 		}
 	}
 }
 
-func (t *toxiproxy) add(ctx context.Context, proxy string, toxics ...toxic) error {
+func (t *toxiproxy) add(ctx context.Context, toxics ...toxic) error {
 	for _, x := range toxics {
-		if err := t.do(ctx, http.MethodPost, "/proxies/"+proxy+"/toxics", x); err != nil {
+		if err := t.do(ctx, http.MethodPost, "/proxies/"+proxyName+"/toxics", x); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (t *toxiproxy) remove(ctx context.Context, proxy string, toxics ...toxic) error {
-	for _, x := range toxics {
-		if err := t.do(ctx, http.MethodDelete, "/proxies/"+proxy+"/toxics/"+x.Name, nil); err != nil {
-			return err
-		}
-	}
-	return nil
+// traffic returns what came through so far.
+func (t *toxiproxy) traffic() traffic {
+	return traffic{answered: t.tap.answered.Load(), opened: t.tap.opened.Load(), closed: t.tap.closed.Load()}
 }
 
-// traffic returns what came through a proxy so far.
-func (t *toxiproxy) traffic(proxy string) traffic {
-	n := t.taps[proxy]
-	return traffic{answered: n.answered.Load(), opened: n.opened.Load(), closed: n.closed.Load()}
-}
-
-// enable lets a proxy work, or cuts its connections and refuses new ones.
-func (t *toxiproxy) enable(ctx context.Context, proxy string, on bool) error {
-	return t.do(ctx, http.MethodPost, "/proxies/"+proxy, map[string]any{"enabled": on})
-}
-
-// reset removes all toxics and enables all proxies.
-func (t *toxiproxy) reset(ctx context.Context) error {
-	return t.do(ctx, http.MethodPost, "/reset", nil)
+// disable cuts the connections and refuses new ones.
+func (t *toxiproxy) disable(ctx context.Context) error {
+	return t.do(ctx, http.MethodPost, "/proxies/"+proxyName, map[string]any{"enabled": false})
 }
 
 func (t *toxiproxy) do(ctx context.Context, method, path string, body any) error {
@@ -137,7 +156,7 @@ func (t *toxiproxy) do(ctx context.Context, method, path string, body any) error
 	if err != nil {
 		return err
 	}
-	r, err := http.NewRequestWithContext(ctx, method, t.api+path, bytes.NewReader(text))
+	r, err := http.NewRequestWithContext(ctx, method, "http://"+t.api+path, bytes.NewReader(text))
 	if err != nil {
 		return err
 	}
