@@ -115,6 +115,7 @@ var _ = Describe("Chaos", Label("chaos"), Serial, func() {
 			if CurrentSpecReport().Failed() {
 				summary.Notes = append(summary.Notes, "The run failed; the suite's output says why.")
 			}
+			c.judge(&summary)
 			Expect(c.history.Close(summary)).To(Succeed())
 		})
 		DeferCleanup(c.report)
