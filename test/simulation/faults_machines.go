@@ -235,21 +235,21 @@ func (w *world) forsake(v *version) {
 	}
 }
 
-func relabel(w *world, _ Fault, d *dice) { w.relabel(w.somePod(d)) }
+func relabel(w *world, _ Fault, d *dice) {
+	if v := w.somePod(d); v != nil {
+		w.relabel(v.name)
+	}
+}
 
 // hide takes away the label by which a relabelled pod is found, too, until it restores it.
 func hide(w *world, _ Fault, d *dice) {
-	v := w.somePod(d)
-	w.relabel(v)
-	if v != nil {
+	if v := w.somePod(d); v != nil {
+		w.relabel(v.name)
 		w.server.change(pods, v.name, writer{manager: "kubectl-label"}, func(o object) { setText(o, "labels", assignment.InstanceIDLabel, "") })
 	}
 }
 
-func (w *world) relabel(v *version) {
-	if v == nil {
-		return
-	}
-	w.relabels[v.name] = true
-	w.server.change(pods, v.name, writer{manager: "kubectl-label"}, func(o object) { setText(o, "labels", appLabel, "debug") })
+// relabel takes a pod out of its workload: another one runs in its place.
+func (w *world) relabel(pod string) {
+	w.server.change(pods, pod, writer{manager: "kubectl-label"}, func(o object) { setText(o, "labels", appLabel, "debug") })
 }

@@ -113,16 +113,9 @@ func TestLinearizabilityCatchesMutants(t *testing.T) {
 	if *mutantsFlag == "" || *checksFlag == "" {
 		t.Skip("-mutants=blind-write,reclaim-in-quarantine -checks=linearizability")
 	}
-	root, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	all, err := readMutants("mutants")
-	if err != nil {
-		t.Fatal(err)
-	}
+	root, all := mutants(t)
 	for _, m := range all {
-		if *mutantsFlag != "all" && !strings.Contains(","+*mutantsFlag+",", ","+m.name+",") {
+		if !hunted(m) {
 			continue
 		}
 		t.Run(m.name, func(t *testing.T) { huntWith(t, m, root) })

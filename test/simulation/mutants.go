@@ -17,9 +17,7 @@ type mutant struct {
 	why, faults string
 	// profile is what histories to play.
 	profile string
-	// equivalent says why nothing can come of it.
-	equivalent string
-	patch      string // path of the patch
+	patch   string // path of the patch
 }
 
 // readMutants reads the patches of a directory.
@@ -47,8 +45,6 @@ func readMutants(dir string) ([]mutant, error) {
 				m.faults = value
 			case "Profile":
 				m.profile = value
-			case "Equivalent":
-				m.equivalent = value
 			}
 		}
 		out = append(out, m)
@@ -140,10 +136,7 @@ func (m mutant) hunt(ctx context.Context, root, dir string, first uint64, most i
 // row is a line of the table of mutants.
 func (c caught) row(m mutant) string {
 	how := c.how
-	switch {
-	case m.equivalent != "":
-		how = "equivalent: " + m.equivalent
-	case c.seeds == 0:
+	if c.seeds == 0 {
 		how = "NOT CAUGHT"
 	}
 	const width = 110

@@ -133,14 +133,13 @@ type world struct {
 	over      bool   // all processes have ended
 	leaked    string
 	podNumber int
-	relabels  map[string]bool
 	traps     []*trap // of faults that wait for their moment
 }
 
 func newWorld(seed uint64, p profile) *world {
 	w := &world{
 		seed: seed, start: time.Now(), ctx: context.Background(), profile: p, pods: map[string]*kubeletPod{}, pending: map[string]bool{},
-		faults: map[string]int{}, sum: fnv.New64a(), relabels: map[string]bool{},
+		faults: map[string]int{}, sum: fnv.New64a(),
 	}
 	w.net = network{slower: 1}
 	w.server = newServer(w)

@@ -1,0 +1,120 @@
+package simulation
+
+import (
+	"maps"
+)
+
+// managers are the field managers and the annotations that each owns. Cleared managers track nothing until
+// the next server-side apply, as on the real server.
+type managers struct {
+	owned   map[string]map[string]bool
+	cleared bool
+}
+
+func (m managers) equal(o managers) bool {
+	return m.cleared == o.cleared && maps.EqualFunc(m.owned, o.owned, maps.Equal[map[string]bool, map[string]bool])
+}
+
+// beforeApply is the manager to whom the real server gives all fields that were there when tracking begins.
+const beforeApply = "before-first-apply"
+
+// updated returns who owns what after the change from old to next.
+func (m managers) updated(old, next object, by writer) managers {
+	was, is := at(old, metadata, "annotations"), at(next, metadata, "annotations")
+	if fieldsCleared(next) {
+		return managers{cleared: true}
+	}
+	if m.cleared && !by.apply {
+		return m
+	}
+	out := managers{owned: map[string]map[string]bool{}}
+	for manager, keys := range m.owned {
+		out.owned[manager] = maps.Clone(keys)
+	}
+	if m.cleared {
+		for key := range was {
+			out.own(beforeApply, key)
+		}
+	}
+	for key := range was {
+		if _, still := is[key]; !still {
+			out.disown(key)
+		}
+	}
+	manager := by.manager
+	if by.apply {
+		manager += "/apply"
+	}
+	if by.status {
+		manager += "/status"
+	}
+	for key, value := range is {
+		if before, there := was[key]; there && before == value {
+			continue
+		}
+		out.disown(key)
+		out.own(manager, key)
+	}
+	return out
+}
+
+// fieldsCleared reports that a client set managedFields to an empty list.
+func fieldsCleared(next object) bool {
+	after, there := at(next, metadata)["managedFields"].([]any)
+	if len(after) == 1 {
+		only, _ := after[0].(object)
+		return len(only) == 0
+	}
+	return there && len(after) == 0
+}
+
+func (m managers) own(manager, key string) {
+	if m.owned[manager] == nil {
+		m.owned[manager] = map[string]bool{}
+	}
+	m.owned[manager][key] = true
+}
+
+func (m managers) disown(key string) {
+	for manager, keys := range m.owned {
+		delete(keys, key)
+		if len(keys) == 0 {
+			delete(m.owned, manager)
+		}
+	}
+}
+
+// write puts m into metadata as the real server shows it.
+func (m managers) write(meta object) {
+	delete(meta, "managedFields")
+	entries := make([]any, 0, len(m.owned))
+	for _, id := range sortedKeys(m.owned) {
+		annotations := object{}
+		for key := range m.owned[id] {
+			annotations["f:"+key] = object{}
+		}
+		manager, operation, subresource := managerOf(id)
+		entry := object{
+			"manager": manager, "operation": operation, "apiVersion": "v1", "fieldsType": "FieldsV1",
+			"fieldsV1": object{"f:metadata": object{"f:annotations": annotations}},
+		}
+		if subresource != "" {
+			entry["subresource"] = subresource
+		}
+		entries = append(entries, entry)
+	}
+	if len(entries) > 0 {
+		meta["managedFields"] = entries
+	}
+}
+
+func managerOf(id string) (manager, operation, subresource string) {
+	const apply, status = "/apply", "/status"
+	switch {
+	case len(id) > len(apply) && id[len(id)-len(apply):] == apply:
+		return id[:len(id)-len(apply)], "Apply", ""
+	case len(id) > len(status) && id[len(id)-len(status):] == status:
+		return id[:len(id)-len(status)], "Update", "status"
+	}
+	return id, "Update", ""
+}

@@ -1,0 +1,162 @@
+package simulation
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+)
+
+// trap waits for one request, and then something goes wrong. Random faults hit a protocol between two given steps once in
+// many thousand histories; these are set there.
+type trap struct {
+	until time.Duration
+	wants func(c *call) bool
+	// spring is called before the request is on its way. It may suspend or kill its process; true keeps the request
+	// from being sent.
+	spring func(c *call) (kept bool)
+}
+
+// trapFor arms a trap for as long as the fault lasts.
+func (w *world) trapFor(lasts time.Duration, wants func(c *call) bool, spring func(c *call) bool) *trap {
+	t := &trap{until: w.now() + lasts, wants: wants, spring: spring}
+	w.traps = append(w.traps, t)
+	return t
+}
+
+// trapped shows a request to the traps. It returns true if one keeps it.
+func (w *world) trapped(c *call) bool {
+	if w.over || c.p.dead || c.p.frozen || c.p.isCut() {
+		return false
+	}
+	for _, t := range w.traps {
+		if w.now() > t.until || !t.wants(c) {
+			continue
+		}
+		w.drop(t)
+		w.step("trap", c.p.id, c.verb, c.resource, c.name)
+		return t.spring(c)
+	}
+	return false
+}
+
+func (w *world) drop(t *trap) {
+	w.traps = slices.DeleteFunc(slices.Clone(w.traps), func(other *trap) bool { return other == t })
+}
+
+// disarm takes all traps away.
+func (w *world) disarm() { w.traps = nil }
+
+// when runs do once the condition holds, or after the time within.
+func (w *world) when(within time.Duration, d *dice, holds func() bool, do func()) {
+	until := w.now() + within
+	var look func()
+	look = func() {
+		if w.quiet || w.now() >= until || holds() {
+			do()
+			return
+		}
+		w.after(d.span(5*time.Millisecond, 25*time.Millisecond), look)
+	}
+	w.after(1, look)
+}
+
+// writes reports whether c changes the owner.
+func (w *world) writes(c *call) bool {
+	return c.verb == verbPatch && c.resource == w.profile.resource && c.name == ownerName
+}
+
+// patched returns what a JSON Patch sets an annotation to.
+func patched(body []byte, key string) string {
+	var ops []struct {
+		Op    string `json:"op"`
+		Path  string `json:"path"`
+		Value any    `json:"value"`
+	}
+	if json.Unmarshal(body, &ops) != nil {
+		return ""
+	}
+	pointer := "/metadata/annotations/" + strings.ReplaceAll(key, "/", "~1")
+	for _, o := range ops {
+		if o.Op != "add" && o.Op != "replace" {
+			continue
+		}
+		switch value := o.Value.(type) {
+		case string:
+			if o.Path == pointer {
+				return value
+			}
+		case map[string]any:
+			if s, ok := value[key].(string); ok && o.Path == "/metadata/annotations" {
+				return s
+			}
+		}
+	}
+	return ""
+}
+
+// slots reads an assignment; nil if it cannot be read.
+func slots(value string) assignment.Slots {
+	s, err := assignment.ParseSlots(value)
+	if err != nil {
+		return nil
+	}
+	return s
+}
+
+// moves says which slot a write of the owner gives to the pod that makes it, and which it takes from it; -1 is none.
+func (w *world) moves(c *call) (gets, lets int) {
+	gets, lets = -1, -1
+	v := w.owner()
+	if !w.writes(c) || v == nil {
+		return gets, lets
+	}
+	after, ok := slots(patched(c.body, assignment.DefaultKey)).Of(c.p.pod)
+	before, had := slots(annotation(v.object, assignment.DefaultKey)).Of(c.p.pod)
+	if ok && (!had || before != after) {
+		gets = after
+	}
+	if had && (!ok || before != after) {
+		lets = before
+	}
+	return gets, lets
+}
+
+// receiptNote is a receipt as an onlooker reads it.
+type receiptNote struct {
+	ID     *int `json:"id"`
+	GaveUp bool `json:"gaveUp"`
+	Gives  *int `json:"gives"`
+}
+
+func noteOf(value string) receiptNote {
+	var n receiptNote
+	if json.Unmarshal([]byte(value), &n) != nil {
+		return receiptNote{}
+	}
+	return n
+}
+
+// takes reports whether c is a pod's receipt for a slot; again says that the pod gave up one before.
+func (w *world) takes(c *call) (is, again bool) {
+	if c.verb != verbPatch || c.resource != pods || c.name != c.p.pod {
+		return false, false
+	}
+	next := noteOf(patched(c.body, assignment.ReceiptKey))
+	v := w.server.get(pods, c.name)
+	if v == nil || next.ID == nil || next.GaveUp {
+		return false, false
+	}
+	return true, noteOf(annotation(v.object, assignment.ReceiptKey)).GaveUp
+}
+
+// releases reports whether c is the receipt of a pod that begins to give its slot, and not because it ends.
+func (w *world) releases(c *call) bool {
+	if c.verb != verbPatch || c.resource != pods || c.name != c.p.pod {
+		return false
+	}
+	v := w.server.get(pods, c.name)
+	return v != nil && !terminating(v.object) && noteOf(patched(c.body, assignment.ReceiptKey)).Gives != nil
+}
