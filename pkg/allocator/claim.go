@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/plan"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/gc"
@@ -241,49 +240,6 @@ func (c *claimer) plan(ctx context.Context, owner store.Owner) error {
 	return c.takeOrWait(ctx, *written, id, true)
 }
 
-// commit surveys, plans and commits. written is nil when there is nothing to do.
-func (a *Allocator) commit(ctx context.Context, owner store.Owner, intent plan.Intent, insist bool) (written *store.Owner, decision plan.Decision, err error) {
-	a.busy()
-	start := a.clock.Now()
-	defer func() { a.planTook = a.clock.Since(start) }()
-	census, err := gc.Survey(ctx, a.store, owner)
-	if err != nil {
-		return nil, decision, err
-	}
-	for _, pod := range census.Live {
-		if pod.Name == a.o.Pod && pod.UID != string(a.pod.UID) {
-			return nil, decision, a.gone(store.ErrGone) // a successor with the same name is not me
-		}
-	}
-	a.busy()
-	in := a.input(owner, census.Live, intent)
-	in.Ended, in.Insist = census.Ended(), insist
-	if decision, err = a.decide(ctx, owner, in); err != nil {
-		return nil, decision, err
-	}
-	if decision.Next == nil || pointless(owner, decision, a.o.Pod) {
-		return nil, decision, nil
-	}
-	o, err := a.store.Commit(ctx, owner, *decision.Next)
-	if err != nil {
-		return nil, decision, err
-	}
-	a.quarantined.note(o.Record.State)
-	a.log.V(1).Info("assignment written", "epoch", o.Record.State.Epoch, "given", len(decision.Given), "freed", len(decision.Freed),
-		"asked", len(decision.HandOver.Asked), "clean", owner.Clean())
-	a.tellDamage(ctx, owner, census)
-	return &o, decision, nil
-}
-
-func (a *Allocator) input(owner store.Owner, live []plan.Pod, intent plan.Intent) plan.Input {
-	return plan.Input{
-		Count: owner.Count, State: owner.Record.State, Clean: owner.Clean(), Untracked: owner.Untracked(), ReusesNames: owner.ReusesNames(),
-		Pods: live, Me: a.o.Pod, Intent: intent, FenceAfter: a.o.FenceAfter, Now: a.clock.Now(),
-		// Who gave up needs a write of its own, but not one for every look while there is no slot for it.
-		Commit: a.gaveUp() && (intent != plan.Claim || named(owner, a)),
-	}
-}
-
 // needless reports whether a plan would come to nothing, as far as this waiter's watches know: of many that
 // hear of one freed slot only the first has to list the pods. Whatever they do not know yet, they will say.
 func (c *claimer) needless(owner store.Owner) (d plan.Decision, yes bool) {
@@ -313,45 +269,6 @@ func (c *claimer) idleFor(owner store.Owner) (d plan.Decision, yes bool) {
 	return d, true
 }
 
-// decideFor plans with what this process knows of quarantines.
-func (a *Allocator) decideFor(in plan.Input, rollout plan.Rollout) plan.Decision {
-	in.Rollout = rollout
-	d := plan.Plan(in)
-	if d.FenceAfter > 0 {
-		in.Served = a.quarantined.served(assignment.QuarantineTime(d.FenceAfter))
-		d = plan.Plan(in)
-	}
-	return d
-}
-
-// decide plans, with what is known only by asking for it: whose quarantine is over, and, if a Deployment
-// has no slot for this pod or a hand-over is under way, where the pod stands in a rolling update.
-func (a *Allocator) decide(ctx context.Context, owner store.Owner, in plan.Input) (plan.Decision, error) {
-	a.rollout = plan.Rollout{}
-	d := a.decideFor(in, a.rollout)
-	_, has := next(in.State, d).Slots.Of(in.Me)
-	if owner.Kind != store.Deployment || in.Intent == plan.Release || (has && len(in.State.Handover) == 0) {
-		return d, nil
-	}
-	var err error
-	if a.rollout, err = a.standing(ctx, owner); err != nil {
-		return d, err
-	}
-	return a.decideFor(in, a.rollout), nil
-}
-
-// standing reads where this pod stands in a Deployment's rolling update.
-func (a *Allocator) standing(ctx context.Context, owner store.Owner) (plan.Rollout, error) {
-	own, err := a.store.RevisionOf(ctx, a.pod)
-	if errors.Is(err, store.ErrGone) {
-		return plan.Rollout{}, nil // no revision of the owner's any more
-	}
-	if err != nil {
-		return plan.Rollout{}, err
-	}
-	return plan.Rollout{Current: own.Current(owner), MaxUnavailable: owner.Rollout.MaxUnavailable, Available: own.Available}, nil
-}
-
 // followRollout reads where this waiter stands after the rolling update went on: one small read, by which most of those who
 // wait find out that a plan, with its lists, would still come to nothing.
 func (c *claimer) followRollout(ctx context.Context, owner store.Owner) error {
@@ -363,29 +280,6 @@ func (c *claimer) followRollout(ctx context.Context, owner store.Owner) error {
 		c.rollout, c.planned.Rollout = rollout, owner.Rollout
 	}
 	return err
-}
-
-// next is the state that the decision leaves.
-func next(state assignment.State, d plan.Decision) assignment.State {
-	if d.Next != nil {
-		return *d.Next
-	}
-	return state
-}
-
-func named(owner store.Owner, a *Allocator) bool {
-	_, ok := owner.SlotOf(a.o.Pod, a.pod.UID)
-	return ok
-}
-
-// pointless says that a write would only change the epoch of a map that nobody can make clean, for
-// a pod that gets nothing from it.
-func pointless(owner store.Owner, d plan.Decision, me string) bool {
-	if !owner.Untrackable || !owner.Record.Sealed || !d.Next.SameContent(owner.Record.State) {
-		return false
-	}
-	_, gets := d.Next.Slots.Of(me)
-	return !gets
 }
 
 // contenders estimates how many pods want to plan: as many as there are slots to give, and in a map
@@ -413,22 +307,4 @@ func (c *claimer) recover(ctx context.Context, err error) error {
 		return c.noSlot(ctx)
 	}
 	return nil
-}
-
-// tellDamage reports what somebody else damaged and this pod has just restored.
-func (a *Allocator) tellDamage(ctx context.Context, owner store.Owner, census gc.Census) {
-	const most = 3 // receipts; an operator who sees these looks for more
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	if !owner.Clean() && owner.Record.Present && !owner.Untrackable {
-		for _, p := range owner.Record.Problems {
-			a.warn(ctx, "AssignmentDamaged", p.Error()+": restored from the pods' receipts")
-		}
-		if len(owner.Record.Problems) == 0 {
-			a.warn(ctx, "AssignmentChanged", "somebody else changed "+assignment.SealKey+" or what it seals: the assignment was restored from the pods' receipts")
-		}
-	}
-	for _, b := range census.BadReceipts[:min(most, len(census.BadReceipts))] {
-		a.warn(ctx, "ReceiptDamaged", fmt.Sprintf("pod %s: annotation %s: %s: ignored", b.Pod, assignment.ReceiptKey, b.Detail))
-	}
 }
