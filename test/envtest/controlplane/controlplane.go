@@ -36,13 +36,14 @@ type Options struct {
 // ControlPlane is a running control plane. Its methods may be called at once
 // from several goroutines, except for Stop, KillAPIServer and StartAPIServer.
 type ControlPlane struct {
-	options   Options
-	temporary bool
-	log       logr.Logger
-	group     *process.Group
-	authority *authority
-	ports     ports
-	api       *program
+	options     Options
+	temporary   bool
+	log         logr.Logger
+	group       *process.Group
+	authority   *authority
+	ports       ports
+	api         *program
+	controllers *program // nil without
 
 	mu    sync.Mutex
 	users map[string]*rest.Config

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -82,6 +83,7 @@ func TestControlPlane(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	t.Run("the controllers work after an outage", func(t *testing.T) { controllersWork(ctx, t, cp) })
 	t.Run("Stop leaves nothing", func(t *testing.T) { stopLeavesNothing(t, cp) })
 }
 
@@ -101,6 +103,27 @@ func stopLeavesNothing(t *testing.T, cp *controlplane.ControlPlane) {
 	}
 	if _, err := os.Stat(cp.Dir()); !os.IsNotExist(err) {
 		t.Errorf("%s is still there", cp.Dir())
+	}
+}
+
+// controllersWork has them give a new namespace its service account.
+func controllersWork(ctx context.Context, t *testing.T, cp *controlplane.ControlPlane) {
+	t.Helper()
+	client, err := kubernetes.NewForConfig(cp.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "after-the-outage"}}
+	if _, err := client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	watch, err := client.CoreV1().ServiceAccounts(namespace.Name).Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=default"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer watch.Stop()
+	if event := <-watch.ResultChan(); event.Object == nil {
+		t.Error("the watch ended before the service account came")
 	}
 }
 

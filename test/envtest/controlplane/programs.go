@@ -24,8 +24,19 @@ func (c *ControlPlane) startEtcd(ctx context.Context) error {
 }
 
 // StartAPIServer starts the API server, on the port it always had, and returns
-// when /readyz answers. Start has called it once; call it after KillAPIServer.
+// when /readyz answers and controllers that saw an outage have been replaced:
+// each of their watches would come back after a back-off of up to a minute, and
+// no flag shortens it. Start has called it once; call it after KillAPIServer.
 func (c *ControlPlane) StartAPIServer(ctx context.Context) error {
+	if err := c.startAPIServer(ctx); err != nil || c.controllers == nil {
+		return err
+	}
+	c.controllers.process.Kill()
+	<-c.controllers.process.Done()
+	return c.startControllers(ctx)
+}
+
+func (c *ControlPlane) startAPIServer(ctx context.Context) error {
 	if c.api != nil {
 		return errors.New("the API server is running already")
 	}
@@ -74,7 +85,7 @@ func (c *ControlPlane) startControllers(ctx context.Context) error {
 	insecure := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // see above
 	defer insecure.CloseIdleConnections()
 	client := &http.Client{Timeout: time.Second, Transport: insecure}
-	_, err = c.run(ctx, "kube-controller-manager", "https://"+local(c.ports.controllers)+"/healthz", client,
+	c.controllers, err = c.run(ctx, "kube-controller-manager", "https://"+local(c.ports.controllers)+"/healthz", client,
 		"--kubeconfig="+kubeconfig,
 		"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", c.ports.controllers),
 		"--authorization-always-allow-paths=/healthz",
