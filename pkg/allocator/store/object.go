@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	serializer "k8s.io/apimachinery/pkg/runtime/serializer/json"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
@@ -98,7 +97,7 @@ func (c objectCodec) negotiated() runtime.NegotiatedSerializer {
 	return runtime.NewSimpleNegotiatedSerializer(runtime.SerializerInfo{
 		MediaType: runtime.ContentTypeJSON, MediaTypeType: "application", MediaTypeSubType: "json",
 		EncodesAsText: true, Serializer: c,
-		StreamSerializer: &runtime.StreamSerializerInfo{EncodesAsText: true, Serializer: eventCodec{c}, Framer: serializer.Framer},
+		StreamSerializer: &runtime.StreamSerializerInfo{EncodesAsText: true, Serializer: eventCodec{c}, Framer: eventFramer{}},
 	})
 }
 
@@ -130,10 +129,16 @@ func (objectCodec) Identifier() runtime.Identifier { return "idalloc" }
 // eventCodec reads the events of a watch.
 type eventCodec struct{ objectCodec }
 
-// Decode implements runtime.Decoder.
+// Decode implements runtime.Decoder. The event's object is part of data if it can be.
 func (eventCodec) Decode(data []byte, _ *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
-	if err := json.Unmarshal(data, into); err != nil {
-		return nil, nil, fmt.Errorf("idalloc: read an event: %w", err)
+	decoded := false
+	if event, ok := into.(*metav1.WatchEvent); ok {
+		*event, decoded = splitEvent(data)
+	}
+	if !decoded {
+		if err := json.Unmarshal(data, into); err != nil {
+			return nil, nil, fmt.Errorf("idalloc: read an event: %w", err)
+		}
 	}
 	return into, &schema.GroupVersionKind{}, nil
 }

@@ -1,0 +1,106 @@
+package store
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// eventFramer finds where one event of a watch ends and the next one begins. The framer of apimachinery checks
+// all of an event's syntax for that, which decoding does anyway, twice as it is.
+type eventFramer struct{}
+
+// NewFrameReader implements runtime.Framer.
+func (eventFramer) NewFrameReader(r io.ReadCloser) io.ReadCloser {
+	return &frameReader{source: bufio.NewReader(r), Closer: r}
+}
+
+// NewFrameWriter implements runtime.Framer.
+func (eventFramer) NewFrameWriter(w io.Writer) io.Writer { return w }
+
+var _ runtime.Framer = eventFramer{}
+
+// frameReader reads JSON objects that follow one another, with or without white space in between.
+type frameReader struct {
+	io.Closer
+
+	source *bufio.Reader
+	// depth is how many braces and brackets are open, 0 between two frames.
+	depth           int
+	quoted, escaped bool
+}
+
+var errNoObject = errors.New("idalloc: an event of a watch does not begin with a brace: is a proxy in between?")
+
+// Read gives the rest of a frame, or as much as fits with io.ErrShortBuffer, as a runtime.Framer's reader does.
+func (f *frameReader) Read(data []byte) (n int, err error) {
+	for n < len(data) {
+		if _, err := f.source.Peek(1); err != nil {
+			if errors.Is(err, io.EOF) && f.depth > 0 {
+				err = io.ErrUnexpectedEOF
+			}
+			return n, err
+		}
+		chunk, _ := f.source.Peek(min(f.source.Buffered(), len(data)-n)) // what is there already
+		if f.depth == 0 {
+			begin := bytes.TrimLeft(chunk, " \t\r\n")
+			_, _ = f.source.Discard(len(chunk) - len(begin))
+			if chunk = begin; len(chunk) == 0 {
+				continue
+			}
+			if chunk[0] != '{' {
+				return n, errNoObject
+			}
+		}
+		used := f.scan(chunk)
+		n += copy(data[n:], chunk[:used])
+		_, _ = f.source.Discard(used)
+		if f.depth == 0 {
+			return n, nil
+		}
+	}
+	return n, io.ErrShortBuffer
+}
+
+// scan returns how many bytes of chunk belong to the frame.
+func (f *frameReader) scan(chunk []byte) int {
+	for i, c := range chunk {
+		switch {
+		case f.escaped:
+			f.escaped = false
+		case f.quoted:
+			f.escaped, f.quoted = c == '\\', c != '"'
+		case c == '"':
+			f.quoted = true
+		case c == '{' || c == '[':
+			f.depth++
+		case c == '}' || c == ']':
+			if f.depth--; f.depth == 0 {
+				return i + 1
+			}
+		}
+	}
+	return len(chunk)
+}
+
+// splitEvent finds the object in an event as the API server writes it. ok is false for an event that is written otherwise.
+// The object is part of data.
+func splitEvent(data []byte) (event metav1.WatchEvent, ok bool) {
+	kind, object, found := bytes.Cut(data, []byte(`","object":`))
+	kind, typed := bytes.CutPrefix(kind, []byte(`{"type":"`))
+	object, closed := bytes.CutSuffix(object, []byte("}"))
+	if !found || !typed || !closed {
+		return event, false
+	}
+	switch event.Type = string(kind); watch.EventType(event.Type) {
+	case watch.Added, watch.Modified, watch.Deleted, watch.Bookmark, watch.Error:
+		event.Object.Raw = object
+		return event, true
+	}
+	return event, false
+}
