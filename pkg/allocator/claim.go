@@ -106,8 +106,11 @@ func (c *claimer) try(ctx context.Context) error {
 // pace is the scale of the wait for a turn to plan: what a request takes, or a plan of this process's, or what
 // a plan takes at the least with so many slots.
 func (c *claimer) pace(owner store.Owner) time.Duration {
-	return max(c.latency, c.planTook, min(time.Duration(owner.Count)*slotDelay, maxSlotDelay))
+	return max(c.latency, c.planTook, slotPace(owner.Count))
 }
+
+// slotPace is what a plan takes at the least with so many slots.
+func slotPace(count int) time.Duration { return min(time.Duration(count)*slotDelay, maxSlotDelay) }
 
 // firstLook is a read, or, by a waiter who waits for its turn and looks again after it, what its watch says. One that
 // has a receipt may have to withdraw it, which takes a read.
@@ -282,13 +285,26 @@ func (c *claimer) followRollout(ctx context.Context, owner store.Owner) error {
 	return err
 }
 
-// contenders estimates how many pods want to plan: as many as there are slots to give, and in a map
-// that is not clean possibly all.
+// contenders estimates how many pods want to plan: as many as there are slots to give, or pods that a Deployment is starting,
+// and in a map that is not clean possibly all.
 func contenders(owner store.Owner) int {
 	if !owner.Clean() {
 		return owner.Count
 	}
-	return max(1, owner.Count-len(owner.Record.State.Slots))
+	return max(1, owner.Count-len(owner.Record.State.Slots), starting(owner))
+}
+
+// starting estimates how many pods of a Deployment start now. Its status lags: while there are old pods in a rolling update the
+// controller may just have started as many as it may.
+func starting(owner store.Owner) int {
+	if owner.Kind != store.Deployment {
+		return 0
+	}
+	r := owner.Rollout
+	if r.Progress.Updated < r.Progress.Replicas && !r.Recreate {
+		return r.MaxSurge + r.MaxUnavailable
+	}
+	return max(r.Progress.Replicas, owner.Count) - r.Progress.Available
 }
 
 // recover waits after an error that repeating may cure.

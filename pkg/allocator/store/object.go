@@ -40,10 +40,10 @@ type strategy struct {
 }
 
 type status struct {
-	Replicas          int64 `json:"replicas"`
-	UpdatedReplicas   int64 `json:"updatedReplicas"`
-	ReadyReplicas     int64 `json:"readyReplicas"`
-	AvailableReplicas int64 `json:"availableReplicas"`
+	Replicas          int `json:"replicas"`
+	UpdatedReplicas   int `json:"updatedReplicas"`
+	ReadyReplicas     int `json:"readyReplicas"`
+	AvailableReplicas int `json:"availableReplicas"`
 }
 
 // DeepCopyObject implements runtime.Object.

@@ -88,7 +88,7 @@ func TestDecodeOwnerReadsWhatItNeeds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Rollout{Revision: "3", MaxUnavailable: 2, MaxSurge: 2, Progress: [4]int64{25, 20, 5, 5}}
+	want := Rollout{Revision: "3", MaxUnavailable: 2, MaxSurge: 2, Progress: Progress{25, 20, 5, 5}}
 	if owner.Rollout != want {
 		t.Errorf("rollout %+v, want %+v", owner.Rollout, want)
 	}

@@ -22,8 +22,11 @@ type Rollout struct {
 	MaxUnavailable, MaxSurge int
 	// Progress is what the Deployment's status counts. It changes when a pod becomes available, or, where another one
 	// ceased to be available before the status was written, when that one is removed.
-	Progress [4]int64
+	Progress Progress
 }
+
+// Progress counts a Deployment's pods, those of the current revision, the Ready and the available ones.
+type Progress struct{ Replicas, Updated, Ready, Available int }
 
 // Blocks reports whether a rolling update starts new pods and ends no old one before a new one is
 // Ready, so that it needs hand-overs where only pods with an id are Ready.
@@ -31,7 +34,7 @@ func (r Rollout) Blocks() bool { return !r.Recreate && r.MaxUnavailable == 0 }
 
 func decodeRollout(o *Object, count int) (r Rollout, err error) {
 	r.Revision = o.Annotations[revisionAnnotation]
-	r.Progress = [4]int64{o.Status.Replicas, o.Status.UpdatedReplicas, o.Status.ReadyReplicas, o.Status.AvailableReplicas}
+	r.Progress = Progress{o.Status.Replicas, o.Status.UpdatedReplicas, o.Status.ReadyReplicas, o.Status.AvailableReplicas}
 	if o.Spec.Strategy.Type == "Recreate" {
 		r.Recreate = true
 		return r, nil
@@ -85,5 +88,5 @@ func (s *Store) RevisionOf(ctx context.Context, pod *metav1.PartialObjectMetadat
 	if err != nil {
 		return Revision{}, target{ref.GVR(), ref.Namespace, ref.Name}.wrap("get", err)
 	}
-	return Revision{Number: o.Annotations[revisionAnnotation], Available: int(o.Status.AvailableReplicas)}, nil
+	return Revision{Number: o.Annotations[revisionAnnotation], Available: o.Status.AvailableReplicas}, nil
 }
