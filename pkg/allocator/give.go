@@ -3,6 +3,7 @@ package allocator
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/plan"
@@ -20,14 +21,15 @@ func (a *Allocator) Release(ctx context.Context) error {
 	if idle {
 		// A sibling may have written this pod in meanwhile.
 		if owner, err := a.look(ctx); err != nil || !named(owner, a) {
-			return nil //nolint:nilerr // nothing is held
+			return nil // nothing is held
 		}
 	}
+	stop := a.follow(ctx) // the streams ended with Run
+	defer stop()
 	_, err := a.give(ctx, plan.Release)
 	if errors.Is(err, ErrPodGone) || errors.Is(err, store.ErrGone) {
 		return nil // whose pod or owner is gone holds nothing
 	}
-	a.idle()
 	return err
 }
 
@@ -50,33 +52,98 @@ func (a *Allocator) leave(ctx context.Context) error {
 
 // give writes the two steps of giving in their order: first the receipt says that the slot is being
 // given away, then the map lets go of it. Of many that give at once one writes the map for all who have come to
-// the second step, so each waits a moment. written is nil if the map did not have to be changed.
+// the second step, so each waits for its turn. written is nil if the map did not have to be changed.
 func (a *Allocator) give(ctx context.Context, intent plan.Intent) (written *store.Owner, err error) {
 	gaveUp := assignment.Receipt{UID: string(a.pod.UID), Owner: a.ref.String(), GaveUp: true}
 	if r := a.receipt(); r != nil && (!r.GaveUp || r.Gives) {
 		gaveUp.ID, gaveUp.Gives = r.ID, true
 	}
+	start := a.clock.Now()
 	if err := a.writeReceipt(ctx, &gaveUp); err != nil {
 		return nil, err
 	}
-	if err := a.sleep(ctx, window(a.givers(), a.planTime(), a.random)); err != nil {
-		return nil, err
-	}
+	// What was measured when all started says nothing of now; this write does.
+	turn := givingTurn{Allocator: a, pace: min(max(a.clock.Since(start), slotPace(a.current.Count)), maxSlotDelay)}
 	err = a.persist(ctx, "give the slot", func() error {
-		owner, err := a.look(ctx)
-		if err != nil {
-			return err
+		for {
+			owner, out, err := turn.wait(ctx)
+			if err != nil || out {
+				return err
+			}
+			if written, _, err = a.commit(ctx, owner, intent, false); !errors.Is(err, store.ErrConflict) {
+				return err
+			}
+			a.log.V(1).Info("conflict: waiting for another turn to give the slot")
+			turn.longer()
 		}
-		if owner.Clean() && !named(owner, a) {
-			return nil // it is out already: another one's write, or an earlier one without an answer, did it
-		}
-		written, _, err = a.commit(ctx, owner, intent, false)
-		return err
 	})
 	if errors.Is(err, store.ErrGone) && intent == plan.Move {
 		return nil, nil //nolint:nilnil // an owner that is gone has no map to let go of
 	}
 	return written, err
+}
+
+// givingTurn is the wait of one that gives until the map has let go of its slot, or until it is its turn to see to that.
+type givingTurn struct {
+	*Allocator
+	pace time.Duration
+}
+
+// wait returns what it read of the owner, and out if the map has let go: another one's write did it, or an earlier one
+// of this process's without an answer.
+func (t *givingTurn) wait(ctx context.Context) (owner store.Owner, out bool, err error) {
+	for waited := false; ; waited = true {
+		if waited {
+			t.listenToOwner() // now it may take long
+		}
+		if err := t.listenFor(ctx, window(t.givers(), t.pace, t.random)); err != nil {
+			return owner, false, err
+		}
+		if owner, err = t.look(ctx); err != nil {
+			return owner, false, err
+		}
+		if owner.Clean() && !named(owner, t.Allocator) {
+			return owner, true, nil
+		}
+		if waited || !t.longer() {
+			return owner, false, nil
+		}
+	}
+}
+
+// longer has the next wait last as long as the server has turned out to need. It returns false if that is no longer
+// than the last one.
+func (t *givingTurn) longer() bool {
+	slow := max(planCost*t.latency, t.planTook)
+	if t.givers() <= 1 || slow <= t.pace {
+		return false
+	}
+	t.pace = slow
+	return true
+}
+
+// listenFor waits for d, or until the stream, if there is one, says that the map has let go of the slot: then it is
+// worth a look.
+func (t *givingTurn) listenFor(ctx context.Context, d time.Duration) error {
+	if t.owner == nil {
+		return t.sleep(ctx, d)
+	}
+	timer := t.clock.NewTimer(d)
+	defer timer.Stop()
+	t.idle()
+	defer t.busy()
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-timer.C():
+			return nil
+		case <-t.owner.Changed():
+			if owner, known, err := t.owner.Latest(); err == nil && known && owner.Clean() && !named(owner, t.Allocator) {
+				return nil
+			}
+		}
+	}
 }
 
 // givers estimates how many give their slots at once: those that are asked for theirs, or any number that is being deleted.
