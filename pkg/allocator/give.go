@@ -3,6 +3,7 @@ package allocator
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
@@ -97,7 +98,7 @@ func (t *givingTurn) wait(ctx context.Context) (owner store.Owner, out bool, err
 			t.listenToOwner() // now it may take long
 		}
 		if err := t.listenFor(ctx, window(t.givers(), t.pace, t.random)); err != nil {
-			return owner, false, err
+			return owner, false, fmt.Errorf("idalloc: the receipt says that the slot is given, no write of the owner has taken it out yet: %w", err)
 		}
 		if owner, err = t.look(ctx); err != nil {
 			return owner, false, err
