@@ -66,17 +66,14 @@ func (a *Allocator) give(ctx context.Context, intent plan.Intent) (written *stor
 	// What was measured when all started says nothing of now; this write does.
 	turn := givingTurn{Allocator: a, pace: min(max(a.clock.Since(start), slotPace(a.current.Count)), maxSlotDelay)}
 	err = a.persist(ctx, "give the slot", func() error {
-		for {
-			owner, out, err := turn.wait(ctx)
-			if err != nil || out {
-				return err
-			}
-			if written, _, err = a.commit(ctx, owner, intent, false); !errors.Is(err, store.ErrConflict) {
-				return err
-			}
-			a.log.V(1).Info("conflict: waiting for another turn to give the slot")
+		owner, out, err := turn.wait(ctx)
+		if err != nil || out {
+			return err
+		}
+		if written, _, err = a.commit(ctx, owner, intent, false); errors.Is(err, store.ErrConflict) {
 			turn.longer()
 		}
+		return err
 	})
 	if errors.Is(err, store.ErrGone) && intent == plan.Move {
 		return nil, nil //nolint:nilnil // an owner that is gone has no map to let go of
@@ -94,16 +91,13 @@ type givingTurn struct {
 // of this process's without an answer.
 func (t *givingTurn) wait(ctx context.Context) (owner store.Owner, out bool, err error) {
 	for waited := false; ; waited = true {
-		if waited {
-			t.listenToOwner() // now it may take long
-		}
-		if err := t.listenFor(ctx, window(t.givers(), t.pace, t.random)); err != nil {
+		if _, err := t.listenFor(ctx, window(t.givers(), t.pace, t.random), t.isOut); err != nil {
 			return owner, false, fmt.Errorf("idalloc: the receipt says that the slot is given, no write of the owner has taken it out yet: %w", err)
 		}
 		if owner, err = t.look(ctx); err != nil {
 			return owner, false, err
 		}
-		if owner.Clean() && !named(owner, t.Allocator) {
+		if t.isOut(owner) {
 			return owner, true, nil
 		}
 		if waited || !t.longer() {
@@ -112,39 +106,21 @@ func (t *givingTurn) wait(ctx context.Context) (owner store.Owner, out bool, err
 	}
 }
 
-// longer has the next wait last as long as the server has turned out to need. It returns false if that is no longer
-// than the last one.
+// isOut reports whether the map has let go of the slot.
+func (t *givingTurn) isOut(owner store.Owner) bool {
+	return owner.Clean() && !named(owner, t.Allocator)
+}
+
+// longer has the next wait last as long as the server has turned out to need, and listen meanwhile. It returns false if
+// that is no longer than the last one.
 func (t *givingTurn) longer() bool {
 	slow := max(planCost*t.latency, t.planTook)
 	if t.givers() <= 1 || slow <= t.pace {
 		return false
 	}
 	t.pace = slow
+	t.listenToOwner()
 	return true
-}
-
-// listenFor waits for d, or until the stream, if there is one, says that the map has let go of the slot: then it is
-// worth a look.
-func (t *givingTurn) listenFor(ctx context.Context, d time.Duration) error {
-	if t.owner == nil {
-		return t.sleep(ctx, d)
-	}
-	timer := t.clock.NewTimer(d)
-	defer timer.Stop()
-	t.idle()
-	defer t.busy()
-	for {
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-timer.C():
-			return nil
-		case <-t.owner.Changed():
-			if owner, known, err := t.owner.Latest(); err == nil && known && owner.Clean() && !named(owner, t.Allocator) {
-				return nil
-			}
-		}
-	}
 }
 
 // givers estimates how many give their slots at once: those that are asked for theirs, or any number that is being deleted.

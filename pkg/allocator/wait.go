@@ -52,26 +52,33 @@ func window(n int, pace time.Duration, random func() float64) time.Duration {
 // It returns the owner of that write: to be looked at again before the pod acts, but not before it writes its receipt.
 func (c *claimer) waitTurn(ctx context.Context, pace time.Duration) (heard *store.Owner, err error) {
 	c.listenToOwner()
-	timer := c.clock.NewTimer(window(c.contenders, pace, c.random))
+	return c.listenFor(ctx, window(c.contenders, pace, c.random), func(owner store.Owner) bool {
+		if named(owner, c.Allocator) && owner.Clean() {
+			return true
+		}
+		_, idle := c.needless(owner)
+		return idle
+	})
+}
+
+// listenFor waits for d, or until the owner's stream, if there is one, has something that is enough, which it returns.
+func (a *Allocator) listenFor(ctx context.Context, d time.Duration, enough func(store.Owner) bool) (heard *store.Owner, err error) {
+	if a.owner == nil {
+		return nil, a.sleep(ctx, d)
+	}
+	timer := a.clock.NewTimer(d)
 	defer timer.Stop()
-	c.idle()
-	defer c.busy()
+	a.idle()
+	defer a.busy()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		case <-timer.C():
-			return nil, nil //nolint:nilnil // it is this pod's turn
-		case <-c.owner.Changed():
-			c.noteStale()
-			owner, known, err := c.owner.Latest()
-			if err != nil || !known {
-				continue
-			}
-			if _, is := owner.SlotOf(c.o.Pod, c.pod.UID); is && owner.Clean() {
-				return &owner, nil
-			}
-			if _, idle := c.needless(owner); idle {
+			return nil, nil //nolint:nilnil // nothing was heard
+		case <-a.owner.Changed():
+			a.noteStale()
+			if owner, known, err := a.owner.Latest(); err == nil && known && enough(owner) {
 				return &owner, nil
 			}
 		}
