@@ -35,6 +35,8 @@ type faultKind struct {
 	// excuses says that pods may have to move for it.
 	excuses bool
 	only    func(p profile) bool
+	// asked says that it happens only where its name or family is asked for.
+	asked bool
 }
 
 // Families of faults, selectable by name beside each fault's own.
@@ -52,7 +54,11 @@ const (
 	Life               = "life"
 	Force              = "force"
 	Aimed              = "aimed"
+	Steps              = "steps"
 )
+
+// holdUps is the fault that holds any request of any process up.
+const holdUps = "hold-ups"
 
 func onlyDeployment(p profile) bool { return p.resource == deployments }
 func rolls(p profile) bool          { return p.resource == deployments || p.resource == statefulSets }
@@ -74,6 +80,7 @@ func faultKinds() []faultKind {
 				chance: 0.3 + 0.7*d.float(), verb: pick(d, []string{"get", "list", verbPatch, verbPatch}), owner: d.chance(0.5), answer: d.chance(0.4),
 			}
 		})},
+		{name: holdUps, families: []string{Steps}, lasts: 3 * time.Minute, inject: windowed(drawHoldUp)},
 		{name: "silent-watches", families: loss, lasts: 2 * time.Minute, inject: windowed(func(n *network, d *dice) { n.silent = d.float() })},
 		{name: "closed-watches", families: loss, inject: func(w *world, _ Fault, d *dice) { w.endWatches(d, false) }},
 		{name: "expired-watches", families: loss, inject: func(w *world, _ Fault, d *dice) { w.endWatches(d, true) }},
@@ -91,6 +98,7 @@ func faultKinds() []faultKind {
 		{name: "suspend-node", families: []string{RandomSuspendMajor}, lasts: 3 * time.Minute, inject: suspendNode},
 
 		{name: "force-delete", families: []string{Force}, excuses: true, inject: forceDelete},
+		{name: "replace-pod", families: []string{Force}, excuses: true, asked: true, inject: replacePod},
 		{name: "delete-node", families: []string{Force}, excuses: true, lasts: 2 * time.Minute, inject: deleteNode},
 		{name: "kubelet-down", families: []string{Force}, lasts: 3 * time.Minute, inject: kubeletDown},
 
@@ -128,32 +136,21 @@ func faultKinds() []faultKind {
 
 // drawFaults draws a list of faults. names selects kinds or families; empty is all. Damage to receipts and to
 // the map never meet in one history: who changes both at once is on his own (docs/protocol.md, A4).
+//
+// Each history has a subset of the kinds, and each kind a rate of its own: what keeps others from happening is missing in some
+// histories, and what has to meet is frequent in some (Groce et al., Swarm testing, ISSTA 2012).
 func drawFaults(seed uint64, p profile, names []string) []Fault {
-	d := derive(seed, "faults")
-	without := Receipts
-	if d.chance(0.3) {
-		without = Foreign
-	}
-	var kinds []faultKind
-	for _, k := range faultKinds() {
-		// What waits for one moment is rare, unless it is asked for.
-		rare := len(names) == 0 && slices.Contains(k.families, Aimed) && d.chance(0.6)
-		if (k.only == nil || k.only(p)) && !slices.Contains(k.families, without) && selected(k, names) && !rare {
-			kinds = append(kinds, k)
-		}
-	}
+	kinds, rates, d := drawKinds(seed, p, names)
 	if len(kinds) == 0 {
 		return nil
 	}
-	// A history has few kinds of faults, and some of them often: that is how they meet.
-	kinds = sample(d, kinds, d.between(1, 6))
-	out := make([]Fault, 0, 16)
 	n := d.between(1, 14)
 	if d.chance(0.25) {
 		n = d.between(15, 40)
 	}
+	out := make([]Fault, 0, n)
 	for range n {
-		k := pick(d, kinds)
+		k := kinds[weighted(d, rates)]
 		f := Fault{Name: k.name, At: d.span(0, p.chaos), Draw: d.next()}
 		if k.lasts > 0 {
 			f.Lasts = d.span(time.Millisecond, k.lasts)
@@ -164,9 +161,56 @@ func drawFaults(seed uint64, p profile, names []string) []Fault {
 	return out
 }
 
+// drawKinds draws which kinds of faults a history has, and how often each happens beside the others.
+func drawKinds(seed uint64, p profile, names []string) (kinds []faultKind, rates []float64, d *dice) {
+	d = derive(seed, "faults")
+	without := Receipts
+	if d.chance(0.3) {
+		without = Foreign
+	}
+	for _, k := range faultKinds() {
+		// What waits for one moment is rare, unless it is asked for.
+		rare := len(names) == 0 && slices.Contains(k.families, Aimed) && d.chance(0.6)
+		if (k.only == nil || k.only(p)) && !slices.Contains(k.families, without) && selected(k, names) && !rare {
+			kinds = append(kinds, k)
+		}
+	}
+	if len(kinds) == 0 {
+		return nil, nil, d
+	}
+	kinds = sample(d, kinds, pick(d, []int{d.between(1, 3), d.between(1, 6), d.between(4, 12), len(kinds) / 2}))
+	// What holds requests up makes more of all others.
+	if i := slices.IndexFunc(faultKinds(), func(k faultKind) bool { return k.name == holdUps }); len(names) == 0 && d.chance(0.6) {
+		kinds = append(slices.DeleteFunc(kinds, func(k faultKind) bool { return k.name == holdUps }), faultKinds()[i])
+	}
+	for _, k := range kinds {
+		rate := float64(d.tail(time.Second))
+		if k.name == holdUps {
+			rate *= 3
+		}
+		rates = append(rates, rate)
+	}
+	return kinds, rates, d
+}
+
+// weighted picks an index, each as often as its weight says.
+func weighted(d *dice, weights []float64) int {
+	sum := 0.0
+	for _, w := range weights {
+		sum += w
+	}
+	at := d.float() * sum
+	for i, w := range weights {
+		if at -= w; at < 0 {
+			return i
+		}
+	}
+	return len(weights) - 1
+}
+
 func selected(k faultKind, names []string) bool {
 	if len(names) == 0 {
-		return true
+		return !k.asked
 	}
 	return slices.ContainsFunc(names, func(n string) bool {
 		return n == k.name || slices.ContainsFunc(k.families, func(f string) bool { return f == n || strings.HasPrefix(f, n+"-") })
@@ -182,31 +226,36 @@ func sample[T any](d *dice, from []T, n int) []T {
 	return from[:min(n, len(from))]
 }
 
-// schedule has the faults happen.
-func (w *world) schedule(faults []Fault) {
+// schedule has the faults happen. others are what else may happen while somebody is held up.
+func (w *world) schedule(faults []Fault, others []faultKind) {
 	w.judge.progress.run()
+	w.others = slices.DeleteFunc(others, func(k faultKind) bool {
+		return slices.Contains(k.families, Aimed) || slices.Contains(k.families, Steps)
+	})
 	kinds := map[string]faultKind{}
 	for _, k := range faultKinds() {
 		kinds[k.name] = k
 	}
 	for _, f := range faults {
-		k := kinds[f.Name]
-		w.after(f.At, func() {
-			if w.quiet {
-				return
-			}
-			w.step("fault", f.String())
-			w.faults[f.Name]++
-			if k.excuses {
-				w.judge.excuse()
-			}
-			if slices.Contains(k.families, RandomLoss) {
-				w.judge.progress.troubled = w.now()
-			}
-			w.judge.damaged = w.judge.damaged || slices.Contains(k.families, Foreign) || slices.Contains(k.families, Receipts)
-			k.inject(w, f, &dice{state: f.Draw})
-		})
+		w.after(f.At, func() { w.inject(kinds[f.Name], f) })
 	}
+}
+
+// inject has a fault happen now.
+func (w *world) inject(k faultKind, f Fault) {
+	if w.quiet {
+		return
+	}
+	w.step("fault", f.String())
+	w.faults[f.Name]++
+	if k.excuses {
+		w.judge.excuse()
+	}
+	if slices.Contains(k.families, RandomLoss) || slices.Contains(k.families, Steps) {
+		w.judge.progress.troubled = w.now()
+	}
+	w.judge.damaged = w.judge.damaged || slices.Contains(k.families, Foreign) || slices.Contains(k.families, Receipts)
+	k.inject(w, f, &dice{state: f.Draw})
 }
 
 // heal ends all faults, and does what an operator has to do by hand.
@@ -222,6 +271,7 @@ func (w *world) heal() {
 		w.join(n, true)
 	}
 	w.disarm()
+	w.release()
 	for _, p := range w.running() {
 		p.goOn()
 		w.reconnect(p)

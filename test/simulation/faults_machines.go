@@ -253,3 +253,29 @@ func hide(w *world, _ Fault, d *dice) {
 func (w *world) relabel(pod string) {
 	w.server.change(pods, pod, writer{manager: "kubectl-label"}, func(o object) { setText(o, "labels", appLabel, "debug") })
 }
+
+// replacePod is kubectl replace --force: another pod under the same name, while the first one's processes may run on. What restores
+// a backup brings its annotations back, too.
+func replacePod(w *world, _ Fault, d *dice) {
+	v := w.somePod(d)
+	if v == nil {
+		return
+	}
+	next := clone(v.object)
+	meta := need(next, metadata)
+	for _, field := range []string{"uid", "resourceVersion", "generation", "deletionTimestamp", "deletionGracePeriodSeconds"} {
+		delete(meta, field)
+	}
+	if d.chance(0.7) {
+		delete(meta, "annotations")
+		delete(at(next, metadata, "labels"), assignment.InstanceIDLabel)
+	}
+	delete(at(next, "spec"), "nodeName")
+	next["status"] = object{"phase": "Pending", "ready": "False"}
+	w.server.remove(v)
+	w.after(d.tail(50*time.Millisecond), func() {
+		if w.server.get(pods, v.name) == nil {
+			w.server.put(kindOf(pods), next, writer{manager: "kubectl-replace"})
+		}
+	})
+}

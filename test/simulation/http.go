@@ -57,6 +57,8 @@ type call struct {
 	// served, if it is not nil, is told when the server has carried the request out. It returns by how much the answer
 	// is late.
 	served func(answer) time.Duration
+	// lateAnswer draws for how long the answer is held up, if it is not nil.
+	lateAnswer *dice
 	// through says that the answer comes through although the process is cut off.
 	through bool
 }

@@ -26,6 +26,7 @@ type process struct {
 	ended  bool // its goroutines are done
 	frozen bool
 	cut    bool          // it is cut off from the API server, its node is not
+	heldUp bool          // its last request was held up
 	thaw   chan struct{} // closed when it goes on
 	asleep []func()      // what happens when it goes on
 	held   []arrival     // what arrives when it can be reached
@@ -264,6 +265,7 @@ func (p *process) stopping() {
 
 func (p *process) begin(id identity.Identity) {
 	p.working = &id
+	p.w.tell(aWorkBegan, p)
 	p.w.step("begin", p.id, strconv.Itoa(id.ID), strconv.Itoa(id.Count), strconv.FormatInt(id.Epoch, 10))
 	p.w.judge.look()
 	p.w.kubeletSees(p.pod, p.uid)
@@ -343,6 +345,7 @@ func (p *process) heard(id identity.Identity) {
 	}
 	if id.Assigned() {
 		p.last = &id
+		p.w.tell(aWorkBegan, p)
 	}
 	p.w.step("heard", p.id, string(id.State), strconv.Itoa(id.ID), strconv.Itoa(id.Count), strconv.FormatInt(id.Epoch, 10))
 	p.w.judge.look()

@@ -168,7 +168,7 @@ func texts(o object, field string) map[string]string {
 
 // calm reports whether nothing goes wrong at this moment with the server, the network and the machines.
 func (w *world) calm() bool {
-	if w.net != (network{slower: 1}) || w.server.down || w.server.admission || len(w.server.refusals) > 0 {
+	if w.net != (network{slower: 1}) || w.server.down || w.server.admission || len(w.server.refusals) > 0 || len(w.waiting) > 0 {
 		return false
 	}
 	for _, n := range w.nodes {

@@ -70,6 +70,12 @@ func drawProfile(d *dice) profile {
 	}
 	if d.chance(0.3) {
 		p.skew = 3 * time.Hour
+	} else if d.chance(0.4) {
+		p.skew = d.span(0, 5*time.Second)
+	}
+	if d.chance(0.4) { // few pods, few slots, and little time between two faults
+		p.count = d.between(1, 2)
+		p.chaos = d.span(15*time.Second, 75*time.Second)
 	}
 	p.surge, p.unavailable = d.between(0, 2), d.between(0, 1)
 	if !p.handsOver || p.surge == 0 {
@@ -87,6 +93,7 @@ type network struct {
 	stall                                              stall
 	killWriter                                         float64 // of a process to be killed right after a write of its own
 	meddle                                             float64 // of the owner to be damaged right after somebody wrote
+	holdUp                                             holdUp
 }
 
 // stall is one kind of request that takes long, there or back, while the client waits: that holds a protocol between
@@ -134,6 +141,10 @@ type world struct {
 	leaked    string
 	podNumber int
 	traps     []*trap // of faults that wait for their moment
+	waiting   []*waiting
+	others    []faultKind // what else goes wrong in this history
+	more      int         // how many of them happened because somebody was held up
+	serving   *process    // whose request is carried out
 }
 
 func newWorld(seed uint64, p profile) *world {
@@ -237,7 +248,7 @@ func (w *world) eventDelay(d *dice) time.Duration {
 func (w *world) route(c *call) {
 	p := c.p
 	p.calls++
-	if w.trapped(c) {
+	if w.trapped(c) || w.heldUp(c) {
 		return
 	}
 	switch {
@@ -302,11 +313,11 @@ func (w *world) arrive(c *call, isCopy bool) {
 		var before bool
 		a, before = serverError(d)
 		if !before {
-			w.server.serve(c) // it fails after it did it
+			w.serve(c) // it fails after it did it
 		}
 		applied = false
 	default:
-		a = w.server.serve(c)
+		a = w.serve(c)
 	}
 	w.step("request", c.p.id, c.verb, c.resource, c.name, strconv.Itoa(a.code), strconv.FormatBool(isCopy))
 	if isCopy {
@@ -327,11 +338,22 @@ func (w *world) arrive(c *call, isCopy bool) {
 		w.lose(c)
 		return
 	}
+	if c.lateAnswer != nil {
+		w.until(c.p, c.lateAnswer, func() { c.finish(a) })
+		return
+	}
 	back := w.delay(d) + w.net.stall.delay(c, true, d)
 	if c.served != nil {
 		back += c.served(a)
 	}
 	w.after(back, func() { c.finish(a) })
+}
+
+// serve has the server carry a request out.
+func (w *world) serve(c *call) answer {
+	w.serving = c.p
+	defer func() { w.serving = nil }()
+	return w.server.serve(c)
 }
 
 // serverError is an answer of a server in trouble; before says that it did nothing.
@@ -356,7 +378,13 @@ func (w *world) changed(v *version) {
 	switch v.kind.resource {
 	case pods:
 		w.kubeletHears(v)
-	case deployments, statefulSets, jobs:
+		if w.serving != nil {
+			w.tell(aReceiptChanged, w.serving)
+		}
+	case w.profile.resource:
+		if v.before == nil || !equalBut(object{metadata: at(v.object, metadata, "annotations")}, object{metadata: at(v.before.object, metadata, "annotations")}) {
+			w.tell(anOwnerChanged, w.serving)
+		}
 	}
 	w.wakeControllers(v)
 }
