@@ -19,6 +19,8 @@ const (
 	StaleHeader = "Idalloc-Stale"
 	// writeTimeout is what one answer may take once it is known.
 	writeTimeout = 10 * time.Second
+	// retryAfter, in seconds, is told to a client for which there is no room to wait.
+	retryAfter = "5"
 )
 
 // HealthFunc returns nil while the program does its work, and otherwise the reason why it should be
@@ -36,6 +38,7 @@ type handler struct {
 	drained DrainedFunc
 	// closing ends the long polls.
 	closing <-chan struct{}
+	conns   *connections
 }
 
 // routes returns the routes. The mux answers HEAD like GET, other methods with 405 and Allow, and
@@ -72,6 +75,13 @@ func (h *handler) identity(w http.ResponseWriter, r *http.Request) {
 	now := h.hub.Get()
 	body, etag, err := encode(now)
 	if err == nil && wait > 0 && matches(known, etag) {
+		done, ok := h.conns.wait(r.Context())
+		if !ok {
+			w.Header().Set("Retry-After", retryAfter)
+			http.Error(w, fmt.Sprintf("%d requests wait for a change already, which is the limit: ask again in %s s, or without wait", maxPolls, retryAfter), http.StatusServiceUnavailable)
+			return
+		}
+		defer done()
 		// The server's own write timeout counts from the start of the request. Not every writer has
 		// deadlines; one that has none needs none moved.
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(wait + writeTimeout))

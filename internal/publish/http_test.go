@@ -238,9 +238,9 @@ func TestShutdownDoesNotWaitForAnUnusedConnection(t *testing.T) {
 // until waits until the server has n connections in a state.
 func (s *testServer) until(t *testing.T, state http.ConnState, n int) {
 	t.Helper()
-	for s.in(state) < n {
+	for s.conns.in(state) < n {
 		if t.Context().Err() != nil {
-			t.Fatalf("%d connections %s, want %d", s.in(state), state, n)
+			t.Fatalf("%d connections %s, want %d", s.conns.in(state), state, n)
 		}
 		runtime.Gosched()
 	}

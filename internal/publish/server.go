@@ -27,78 +27,38 @@ type Server struct {
 	once    sync.Once
 	http    *http.Server
 
+	conns *connections
+
 	mu       sync.Mutex
 	listener net.Listener
-	conns    map[net.Conn]http.ConnState // those that are open
-	stopping bool
 	forced   bool // the shutdown had to cut answers off
 }
 
 // NewServer returns a server for address (":8089"); health may be nil, which is always healthy.
 func NewServer(address string, hub *Hub, health HealthFunc) *Server {
-	closing := make(chan struct{})
+	closing, conns := make(chan struct{}), newConnections()
 	s := &Server{
 		address: address,
-		handler: &handler{hub: hub, health: health, closing: closing},
+		handler: &handler{hub: hub, health: health, closing: closing, conns: conns},
 		closing: closing,
-		conns:   map[net.Conn]http.ConnState{},
+		conns:   conns,
 		http: &http.Server{
 			ReadHeaderTimeout: readHeaderTimeout,
 			// No ReadTimeout: its expiry would end the context of a long poll.
 			WriteTimeout:   writeTimeout,
 			IdleTimeout:    idleTimeout,
 			MaxHeaderBytes: maxHeaderBytes,
+			ConnState:      conns.track,
+			ConnContext:    conns.name,
 		},
 	}
 	s.http.Handler = s.handler.routes()
-	s.http.ConnState = s.track
 	return s
 }
 
 // OnDrained sets who takes in the workload's POST /v1/drained; without it that is answered with 409.
 // Call it before the server runs.
 func (s *Server) OnDrained(drained DrainedFunc) { s.handler.drained = drained }
-
-// track notes the state of a connection. One on which no request has begun would hold up the shutdown
-// for seconds: http.Server gives it time for its first request, and clients open some that they never use.
-func (s *Server) track(c net.Conn, state http.ConnState) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch state {
-	case http.StateClosed, http.StateHijacked:
-		delete(s.conns, c)
-	case http.StateNew, http.StateActive, http.StateIdle:
-		s.conns[c] = state
-		if s.stopping && state == http.StateNew {
-			_ = c.Close() // as if the port had been closed a moment earlier
-		}
-	}
-}
-
-// refuse closes the connections without a request, and those that still come.
-func (s *Server) refuse() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.stopping = true
-	for c, state := range s.conns {
-		if state == http.StateNew {
-			_ = c.Close()
-		}
-	}
-}
-
-// in counts the connections in a state.
-func (s *Server) in(state http.ConnState) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	n := 0
-	for _, st := range s.conns {
-		if st == state {
-			n++
-		}
-	}
-	return n
-}
 
 // Handler returns the routes, to be mounted into a server of the caller's.
 func (s *Server) Handler() http.Handler { return s.http.Handler }
@@ -147,7 +107,7 @@ func (s *Server) Run(ctx context.Context) error {
 	case <-ctx.Done():
 	}
 	s.once.Do(func() { close(s.closing) })
-	s.refuse()
+	s.conns.refuse()
 	// ctx is over, but the shutdown may take its time.
 	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
 	defer cancel()

@@ -1,0 +1,156 @@
+package publish
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"runtime"
+	"testing"
+
+	"github.com/idalloc/idalloc/pkg/identity"
+)
+
+// alone asks on a connection of its own, as a probe does.
+func (s *testServer) alone(t *testing.T, path string) answer {
+	t.Helper()
+	transport := &http.Transport{DisableKeepAlives: true}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.base+path, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := transport.RoundTrip(r)
+	if err != nil {
+		t.Errorf("GET %s: %v", path, err)
+		return answer{}
+	}
+	defer resp.Body.Close() //nolint:errcheck // a read-only body
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Errorf("GET %s: %v", path, err)
+	}
+	return answer{resp.StatusCode, resp.Header, string(b)}
+}
+
+// polls starts n long polls, each on a connection of its own.
+func (s *testServer) polls(t *testing.T, n int) <-chan answer {
+	t.Helper()
+	etag := s.alone(t, "/v1/identity").header.Get("ETag")
+	answers := make(chan answer, n)
+	for range n {
+		go func() { answers <- s.do(t, "GET", "/v1/identity?wait=5m", etag) }()
+	}
+	return answers
+}
+
+// waiting waits until n requests wait for a change.
+func (s *testServer) waiting(t *testing.T, n int) {
+	t.Helper()
+	for s.conns.waiting() != n {
+		if t.Context().Err() != nil {
+			t.Fatalf("%d requests wait, want %d", s.conns.waiting(), n)
+		}
+		runtime.Gosched()
+	}
+}
+
+func TestPollsBeyondTheLimitAreToldToComeLater(t *testing.T) {
+	const beyond = 10
+	s := start(t, assigned(3, 5, 7), nil)
+	answers := s.polls(t, maxPolls+beyond)
+	for range beyond {
+		a := <-answers
+		a.want(t, http.StatusServiceUnavailable, "ask again in 5 s, or without wait")
+		if a.header.Get("Retry-After") != "5" {
+			t.Errorf("Retry-After is %q", a.header.Get("Retry-After"))
+		}
+	}
+	s.alone(t, "/readyz").want(t, 200, "ok: 3/5")
+	s.alone(t, "/healthz").want(t, 200, "ok")
+	s.alone(t, "/v1/identity").want(t, 200, `"id":3`)
+	s.hub.Set(assigned(3, 6, 7))
+	for range maxPolls {
+		(<-answers).want(t, 200, `"count":6`)
+	}
+	// Those that were answered made room.
+	answers = s.polls(t, 1)
+	s.waiting(t, 1)
+	s.hub.Set(assigned(3, 7, 7))
+	(<-answers).want(t, 200, `"count":7`)
+}
+
+// silent opens n connections that send this and then nothing.
+func (s *testServer) silent(t *testing.T, n int, sent string) []net.Conn {
+	t.Helper()
+	conns := make([]net.Conn, n)
+	for i := range conns {
+		c, err := new(net.Dialer).DialContext(t.Context(), "tcp", s.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = c.Close() }) // the other side may have closed it
+		if _, err := io.WriteString(c, sent); err != nil {
+			t.Fatal(err)
+		}
+		conns[i] = c
+	}
+	return conns
+}
+
+func TestProbesAreAnsweredWhateverConnectionsAreOpen(t *testing.T) {
+	for name, sent := range map[string]string{
+		"unused":          "",
+		"half a request":  "GET /readyz HTTP/1.1\r\nHost: ",
+		"after a request": "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := start(t, assigned(3, 5, 7), nil)
+			answers := s.polls(t, maxPolls)
+			s.waiting(t, maxPolls)
+			conns := s.silent(t, 2*maxConnections, sent)
+			s.alone(t, "/readyz").want(t, 200, "ok: 3/5")
+			if n := s.conns.in(http.StateNew) + s.conns.in(http.StateActive) + s.conns.in(http.StateIdle); n > maxConnections {
+				t.Errorf("%d connections are open, want at most %d", n, maxConnections)
+			}
+			if _, err := io.Copy(io.Discard, conns[0]); err != nil {
+				t.Logf("the oldest: %v", err) // reset or ended: it is closed, or this would not return
+			}
+			s.hub.Set(without(identity.StateDraining, 5))
+			for range maxPolls {
+				(<-answers).want(t, 200, "draining")
+			}
+		})
+	}
+}
+
+func TestAClientThatGoesAwayMakesRoom(t *testing.T) {
+	s := start(t, assigned(3, 5, 7), nil)
+	etag := s.alone(t, "/v1/identity").header.Get("ETag")
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{}, maxPolls)
+	for range maxPolls {
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.base+"/v1/identity?wait=5m", http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("If-None-Match", etag)
+		go func() {
+			defer func() { ended <- struct{}{} }()
+			resp, err := http.DefaultClient.Do(r)
+			if err == nil {
+				t.Errorf("answered with %d", resp.StatusCode)
+				_ = resp.Body.Close()
+			}
+		}()
+	}
+	s.waiting(t, maxPolls)
+	cancel()
+	for range maxPolls {
+		<-ended
+	}
+	s.waiting(t, 0)
+	answers := s.polls(t, 1)
+	s.waiting(t, 1)
+	s.hub.Set(assigned(3, 6, 7))
+	(<-answers).want(t, 200, `"count":6`)
+}
