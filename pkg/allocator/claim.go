@@ -217,6 +217,19 @@ func (c *claimer) withdrawLost(ctx context.Context, owner store.Owner) error {
 	return c.writeReceipt(ctx, nil)
 }
 
+// withdrawStranded makes this pod a waiter again whose receipt, of an earlier process or from before it was fenced, names a
+// slot that it does not get. The work under what that process published may go on, so it has to stop first.
+func (c *claimer) withdrawStranded(ctx context.Context) error {
+	if err := c.o.Stopped(ctx); err != nil {
+		if ctx.Err() == nil {
+			c.log.Error(err, "the work has not stopped; the receipt is kept and the workload asked again")
+		}
+		return c.sleep(ctx, c.retry.next())
+	}
+	c.log.Info("receipt withdrawn: its slot is not given to this pod", "id", c.receipt().ID)
+	return c.writeReceipt(ctx, nil)
+}
+
 // plan lists the pods, decides and commits.
 func (c *claimer) plan(ctx context.Context, owner store.Owner) error {
 	insist := !c.barred.IsZero() && c.clock.Since(c.barred) >= insistAfter
@@ -225,6 +238,9 @@ func (c *claimer) plan(ctx context.Context, owner store.Owner) error {
 		return err
 	}
 	c.doubt = false
+	if decision.Stranded {
+		return c.withdrawStranded(ctx)
+	}
 	switch {
 	case decision.Barred == 0:
 		c.barred = time.Time{}

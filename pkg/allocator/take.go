@@ -31,9 +31,15 @@ func (a *Allocator) take(ctx context.Context, from store.Owner, id int, own bool
 	if err := a.writeReceipt(ctx, &receipt); err != nil {
 		return err
 	}
+	// An earlier process of this pod locked the slot, and its workload may still act: the lock goes only when that has
+	// stopped, or when the map is another pod's.
+	earlier := before != nil && !before.GaveUp && before.ID == id
 	untracked := own && !from.Clean()
 	if untracked {
 		contested, err := a.contested(ctx, from, id)
+		if contested && earlier {
+			return nil
+		}
 		if err != nil || contested {
 			return errors.Join(err, a.withdraw(ctx, "another pod has a receipt for this slot"))
 		}
@@ -56,8 +62,8 @@ func (a *Allocator) take(ctx context.Context, from store.Owner, id int, own bool
 		steady = now.Record.State.Epoch == epoch && now.Record.Sealed && now.Untrackable
 	}
 	steady = steady && a.obeyed(now)
-	if !steady && !untracked && !now.Clean() && before != nil && !before.GaveUp && before.ID == id {
-		return nil // the lock of an earlier process of this pod, whose workload may still act: restore first
+	if !steady && !untracked && !now.Clean() && earlier {
+		return nil // restore first
 	}
 	if !steady || now.UID != from.UID || !now.Names(id, a.o.Pod, a.pod.UID) {
 		return a.withdraw(ctx, "the owner changed meanwhile")

@@ -7,7 +7,7 @@ import (
 )
 
 // keepRequests carries over the hand-over requests that can still be met: of a clean map, below N,
-// by a live waiter (rule 2). A pod of the current revision knows better than another one's requests:
+// by a live waiter (rule 2); who locks a slot does not wait for another one. A pod of the current revision knows better than another one's requests:
 // after a rollback they would move slots in the wrong direction.
 func (p *planner) keepRequests() {
 	if !p.in.Clean {
@@ -16,7 +16,7 @@ func (p *planner) keepRequests() {
 	for id, name := range p.in.State.Handover {
 		pod, alive := p.pods[name]
 		_, has := p.holds[name]
-		if !alive || pod.Terminating || has || id >= p.in.Count || p.outdated(pod) {
+		if !alive || pod.Terminating || has || pod.locks() || id >= p.in.Count || p.outdated(pod) {
 			continue
 		}
 		if p.next.Handover == nil {

@@ -29,12 +29,15 @@ func Plan(in Input) Decision {
 	return p.decision()
 }
 
+// contested stands in planner.locks for a slot that the receipts of several live pods name. It is no pod's name.
+const contested = ""
+
 type planner struct {
 	in    Input
 	pods  map[string]*Pod
 	next  assignment.State
 	holds map[string]int // pod name to id, the inverse of next.Slots
-	locks map[int]string // slots that a live pod's receipt names
+	locks map[int]string // slots that a live pod's receipt names; contested where several do
 	freed []Change
 	live  int
 	wait  int
@@ -95,26 +98,29 @@ func (p *planner) keepLiveEntries() {
 // restoreReceipts locks every slot that a live receipt names, and writes its pod in where neither
 // the slot nor the pod has an entry. In a map that is not clean this is the whole assignment. In a clean one a
 // receipt without an entry is that of a pod that does not act yet, so it does not end a quarantine.
+//
+// Where the receipts of several pods name a slot, one of them may act, and nothing here tells which: a receipt that was
+// late has the higher epoch as often as not. So the slot is written for none of them. The one that acts keeps its receipt,
+// the others find that they are not named and withdraw theirs, and a later plan writes in the one that is left.
 func (p *planner) restoreReceipts() {
 	holders := make([]*Pod, 0, len(p.in.Pods))
 	for i := range p.in.Pods {
-		if p.in.Pods[i].locks() {
-			holders = append(holders, &p.in.Pods[i])
-		}
-	}
-	// Two receipts for one slot: the higher epoch has it, then the older pod.
-	slices.SortFunc(holders, func(a, b *Pod) int {
-		return cmp.Or(cmp.Compare(b.Receipt.Epoch, a.Receipt.Epoch), older(a, b))
-	})
-	for _, pod := range holders {
-		id := pod.Receipt.ID
-		if _, locked := p.locks[id]; locked {
+		pod := &p.in.Pods[i]
+		if !pod.locks() {
 			continue
 		}
-		p.locks[id] = pod.Name
+		holders = append(holders, pod)
+		if _, locked := p.locks[pod.Receipt.ID]; locked {
+			p.locks[pod.Receipt.ID] = contested
+		} else {
+			p.locks[pod.Receipt.ID] = pod.Name
+		}
+	}
+	for _, pod := range holders {
+		id := pod.Receipt.ID
 		_, taken := p.next.Slots[id]
 		_, has := p.holds[pod.Name]
-		if !taken && !has && (!p.in.Clean || !p.quarantined(id)) {
+		if !taken && !has && p.locks[id] == pod.Name && (!p.in.Clean || !p.quarantined(id)) {
 			p.assign(id, pod)
 		}
 	}
@@ -167,6 +173,8 @@ func (p *planner) serveWaiters() {
 			rest = append(rest, pod)
 		case p.free(pod.Ordinal, pod):
 			p.assign(pod.Ordinal, pod)
+		case p.occupied(pod.Ordinal):
+			rest = append(rest, pod)
 		default:
 			p.wait++
 		}
@@ -184,16 +192,24 @@ func (p *planner) serveWaiters() {
 	}
 }
 
+// occupied reports whether a live pod has the slot that will not leave it soon. So it may be after a Job's parallelism was
+// raised or the start of a StatefulSet's ordinals was changed: who has that ordinal now takes another slot.
+func (p *planner) occupied(id int) bool {
+	holder, ok := p.pods[p.next.Slots[id]]
+	return ok && !holder.Terminating
+}
+
+// free reports whether the slot may go to pod, which has none.
 func (p *planner) free(id int, pod *Pod) bool {
 	if _, taken := p.next.Slots[id]; taken || p.quarantined(id) || pod.gives(id) {
 		return false
 	}
-	by, locked := p.locks[id]
-	return !locked || by == pod.Name
+	_, locked := p.locks[id]
+	return !locked
 }
 
-// waiters returns me and my siblings without an entry, oldest first. A pod that was relabelled is not
-// the owner's any more: it keeps a slot, but another pod runs in its place and gets the next one.
+// waiters returns me and my siblings without an entry and without a receipt for a slot, oldest first. A pod that was
+// relabelled is not the owner's any more: it keeps a slot, but another pod runs in its place and gets the next one.
 func (p *planner) waiters() []*Pod {
 	me, ok := p.pods[p.in.Me]
 	if !ok {
@@ -203,7 +219,7 @@ func (p *planner) waiters() []*Pod {
 	for i := range p.in.Pods {
 		pod := &p.in.Pods[i]
 		_, has := p.holds[pod.Name]
-		if has || !pod.Owned || pod.Terminating || (pod == me && p.in.Intent == Release) || (pod != me && (pod.Controller == "" || pod.Controller != me.Controller)) {
+		if has || pod.locks() || !pod.Owned || pod.Terminating || (pod == me && p.in.Intent == Release) || (pod != me && (pod.Controller == "" || pod.Controller != me.Controller)) {
 			continue
 		}
 		if p.isBarred(pod) {
@@ -233,6 +249,7 @@ func older(a, b *Pod) int {
 func (p *planner) decision() Decision {
 	d := Decision{Freed: p.freed, Waiting: p.wait, Live: p.live, FenceAfter: p.fence, HandOver: p.asking}
 	d.Barred, d.Quarantined = p.idle()
+	d.Stranded = p.stranded()
 	slices.SortFunc(d.Freed, func(a, b Change) int { return cmp.Compare(a.ID, b.ID) })
 	d.Given = p.given(d.Freed)
 	if p.in.Clean && !p.in.Commit && p.next.SameContent(p.in.State) {
@@ -241,6 +258,16 @@ func (p *planner) decision() Decision {
 	p.next.Epoch = p.epoch()
 	d.Next = &p.next
 	return d
+}
+
+// stranded reports whether my receipt keeps a slot locked that I do not get.
+func (p *planner) stranded() bool {
+	me, ok := p.pods[p.in.Me]
+	if !ok || !me.locks() {
+		return false
+	}
+	_, has := p.holds[me.Name]
+	return !has
 }
 
 // idle counts the slots below N that have no holder although somebody waits.

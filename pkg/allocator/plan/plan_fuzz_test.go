@@ -110,7 +110,7 @@ func (s *script) fenceAfter() time.Duration {
 
 func invariants() []invariant {
 	return []invariant{
-		neverTwoIDsForAPod, aLockedSlotIsGivenToNobodyElse, aLivePodsEntryIsNeverTaken, receiptsAreTheAssignmentOfAMapThatIsNotClean,
+		neverTwoIDsForAPod, aLockedSlotIsGivenToNobodyElse, whoLocksASlotGetsNoOther, aLivePodsEntryIsNeverTaken, receiptsAreTheAssignmentOfAMapThatIsNotClean,
 		planningAgainChangesNothing, everyFreeSlotIsGivenWhileASiblingWaits, onlyDeadOrOwnEntriesMove, epochGrows,
 		requestsAreFewAndMeetable, aQuarantinedSlotIsGivenToNobody, strictModeIsWrittenDown,
 	}

@@ -103,14 +103,32 @@ func TestPlan(t *testing.T) {
 				Pods: []Pod{pod("b", 1), pod("c", 5)}},
 			want: slots{0: "c", 1: "b"},
 		},
-		"of two receipts the higher epoch has the slot": {
-			in: Input{Count: 2, Me: "c", Pods: []Pod{pod("a", 9, holdsSince(0, 7)), pod("b", 1, holdsSince(0, 8)), pod("c", 1, holds(1))}},
-			// a waits: the slot that its own receipt names is b's, the other is c's
-			want: slots{0: "b", 1: "c"},
+		"a slot that two receipts name is written for neither, whichever is newer": {
+			in:   Input{Count: 3, Me: "c", Pods: []Pod{pod("a", 9, holdsSince(0, 7)), pod("b", 1, holdsSince(0, 8)), pod("c", 1, holds(1))}},
+			want: slots{1: "c"},
 		},
-		"of two receipts of one epoch the older pod has the slot": {
-			in:   Input{Count: 1, Me: "b", Pods: []Pod{pod("b", 1, holds(0)), pod("a", 9, holds(0))}},
-			want: slots{0: "a"},
+		"nor while the map is clean": {
+			in: Input{Count: 2, Me: "c", Clean: true, State: assignment.State{Slots: slots{1: "c"}},
+				Pods: []Pod{pod("a", 9, holdsSince(0, 7)), pod("b", 1, holdsSince(0, 8)), pod("c", 1, holds(1))}},
+		},
+		"the entry of a clean map decides between two receipts": {
+			in: Input{Count: 2, Me: "c", Clean: true, State: assignment.State{Slots: slots{0: "a"}},
+				Pods: []Pod{pod("a", 9, holdsSince(0, 7)), pod("b", 1, holdsSince(0, 8)), pod("c", 1)}},
+			want: slots{0: "a", 1: "c"},
+		},
+		"the receipt that is left is restored": {
+			in: Input{Count: 2, Me: "c", Clean: true, State: assignment.State{Slots: slots{1: "c"}},
+				Pods: []Pod{pod("a", 9, holdsSince(0, 7)), pod("b", 1), pod("c", 1, holds(1))}},
+			want: slots{0: "a", 1: "c"},
+		},
+		"whose receipt names a slot gets no other one, because it may act under that": {
+			in:   Input{Count: 3, Me: "c", Pods: []Pod{pod("a", 9, holds(0)), pod("b", 8, holds(0)), pod("c", 1)}},
+			want: slots{1: "c"},
+		},
+		"nor one that it asked for": {
+			in: Input{Count: 3, Me: "c", Clean: true, State: assignment.State{Slots: slots{2: "c"}, Handover: slots{1: "a"}},
+				Pods: []Pod{pod("a", 9, holds(0)), pod("b", 8, holds(0)), pod("c", 1, holds(2))}},
+			want: slots{2: "c"},
 		},
 		"a receipt whose epoch cannot be read locks its slot": {
 			in:   Input{Count: 2, Me: "b", Pods: []Pod{pod("a", 1, holdsSince(0, 0)), pod("b", 9)}},
@@ -146,9 +164,14 @@ func TestPlan(t *testing.T) {
 			in:   Input{Count: 4, Me: "w-2", Pods: []Pod{pod("w-2", 9, ordinal(2)), pod("w-9", 9, ordinal(9)), pod("w-0", 1, ordinal(0))}},
 			want: slots{0: "w-0", 1: "w-9", 2: "w-2"},
 		},
-		"an ordinal whose slot is taken waits although others are free": {
+		"an ordinal whose slot another live pod has gets another one": {
+			in: Input{Count: 3, Me: "w-1", Clean: true, State: assignment.State{Slots: slots{1: "x"}},
+				Pods: []Pod{pod("x", 9, holds(1)), pod("w-1", 3, ordinal(1)), pod("w-0", 1, ordinal(0))}},
+			want: slots{0: "w-0", 1: "x", 2: "w-1"},
+		},
+		"it waits for one that a Terminating pod has, although others are free": {
 			in: Input{Count: 2, Me: "w-1", Clean: true, State: assignment.State{Slots: slots{1: "x"}},
-				Pods: []Pod{pod("x", 9, holds(1)), pod("w-1", 1, ordinal(1))}},
+				Pods: []Pod{pod("x", 9, holds(1), terminating), pod("w-1", 1, ordinal(1))}},
 		},
 		"a pod with a dead pod's name is another pod": {
 			in: Input{Count: 1, Me: "w-0", Clean: true, ReusesNames: true,
@@ -216,6 +239,39 @@ func TestALateReceiptEndsNoQuarantine(t *testing.T) {
 	in.Served = map[int64]bool{freed: true}
 	if d := Plan(in); d.Next == nil || d.Next.Slots[1] != "late" {
 		t.Errorf("after the quarantine the plan makes %+v, want slot 1 for the pod with the receipt", d.Next)
+	}
+}
+
+// Which of the two acts is not known, and no clean map names it from this write on.
+func TestTwoReceiptsPutTheirSlotIntoQuarantine(t *testing.T) {
+	strict := func(p *Pod) { p.Receipt.FenceAfter = time.Minute }
+	d := Plan(Input{
+		Count: 3, Me: "c", Now: t0, FenceAfter: time.Minute,
+		Pods: []Pod{pod("a", 9, holdsSince(0, 7), strict), pod("b", 8, holdsSince(0, 8), strict), pod("c", 1, holds(1), strict)},
+	})
+	for id, want := range []bool{true, false, true} {
+		if _, got := d.Next.Quarantine.Since(id); got != want {
+			t.Errorf("slot %d in quarantine: %t, want %t", id, got, want)
+		}
+	}
+}
+
+func TestStranded(t *testing.T) {
+	clean := assignment.State{Slots: slots{1: "c"}}
+	for name, tc := range map[string]struct {
+		in   Input
+		want bool
+	}{
+		"another pod has a receipt for my slot": {Input{Pods: []Pod{pod("me", 1, holds(0)), pod("a", 9, holds(0)), pod("c", 9, holds(1))}}, true},
+		"my slot is another pod's":              {Input{Pods: []Pod{pod("me", 1, holds(1)), pod("c", 9, holds(1))}}, true},
+		"my slot is restored":                   {Input{Pods: []Pod{pod("me", 1, holds(0)), pod("c", 9, holds(1))}}, false},
+		"I have no receipt":                     {Input{Pods: []Pod{pod("me", 1), pod("c", 9, holds(1))}}, false},
+		"I gave up":                             {Input{Pods: []Pod{pod("me", 1, gaveUp), pod("c", 9, holds(1))}}, false},
+	} {
+		tc.in.Me, tc.in.Count, tc.in.Clean, tc.in.State, tc.in.Now = "me", 3, true, clean, t0
+		if got := Plan(tc.in).Stranded; got != tc.want {
+			t.Errorf("%s: stranded is %t", name, got)
+		}
 	}
 }
 

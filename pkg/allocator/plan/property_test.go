@@ -121,9 +121,7 @@ func aLockedSlotIsGivenToNobodyElse(t rapid.TB, in Input, d Decision) {
 			if given.ID != p.Receipt.ID || given.Pod == p.Name {
 				continue
 			}
-			if winner := podNamed(in, given.Pod); !winner.locks() || winner.Receipt.ID != p.Receipt.ID || winner.Receipt.Epoch < p.Receipt.Epoch {
-				t.Fatalf("slot %d, locked by %s, is given to %s", given.ID, p.Name, given.Pod)
-			}
+			t.Fatalf("slot %d, locked by %s, is given to %s", given.ID, p.Name, given.Pod)
 		}
 	}
 }
@@ -170,15 +168,25 @@ func receiptsAreTheAssignmentOfAMapThatIsNotClean(t rapid.TB, in Input, d Decisi
 		if !p.locks() {
 			continue
 		}
-		winner := p
+		want := p.Name
 		for _, o := range in.Pods {
-			if o.locks() && o.Receipt.ID == p.Receipt.ID && (o.Receipt.Epoch > winner.Receipt.Epoch ||
-				(o.Receipt.Epoch == winner.Receipt.Epoch && older(&o, &winner) < 0)) {
-				winner = o
+			if o.Name != p.Name && o.locks() && o.Receipt.ID == p.Receipt.ID {
+				want = "" // nobody's
 			}
 		}
-		if next.Slots[p.Receipt.ID] != winner.Name {
-			t.Fatalf("slot %d is %q, but the receipts say %s", p.Receipt.ID, next.Slots[p.Receipt.ID], winner.Name)
+		if next.Slots[p.Receipt.ID] != want {
+			t.Fatalf("slot %d is %q, but the receipts say %q", p.Receipt.ID, next.Slots[p.Receipt.ID], want)
+		}
+	}
+}
+
+func TestWhoLocksASlotGetsNoOther(t *testing.T) { property(t, whoLocksASlotGetsNoOther) }
+
+func whoLocksASlotGetsNoOther(t rapid.TB, in Input, d Decision) {
+	t.Helper()
+	for _, given := range d.Given {
+		if p := podNamed(in, given.Pod); p.locks() && p.Receipt.ID != given.ID {
+			t.Fatalf("%s, whose receipt names slot %d, is given %d", p.Name, p.Receipt.ID, given.ID)
 		}
 	}
 }
@@ -260,7 +268,7 @@ func everyFreeSlotIsGivenWhileASiblingWaits(t rapid.TB, in Input, d Decision) {
 	for _, p := range in.Pods {
 		_, has := next.Slots.Of(p.Name)
 		sibling := p.Controller == me.Controller
-		barred := p.Terminating || !p.Owned || (p.gaveUp() && live > in.Count && !in.Rollout.Current && (!in.Insist || p.Name != in.Me)) || (p.Name == in.Me && in.Intent == Release)
+		barred := p.Terminating || !p.Owned || p.locks() || (p.gaveUp() && live > in.Count && !in.Rollout.Current && (!in.Insist || p.Name != in.Me)) || (p.Name == in.Me && in.Intent == Release)
 		bound := p.Ordinal >= 0 && p.Ordinal < in.Count // waits for one slot only
 		if sibling && !has && !barred && !bound {
 			t.Fatalf("%s waits while %d slots are free: %v", p.Name, free, next.Slots)

@@ -84,15 +84,18 @@ func (p *planner) unlocked() bool {
 }
 
 // held returns the slots that have a holder, in ascending order: those with an entry, and where the map is not clean, those
-// with a live pod's receipt.
+// with a live pod's receipt. A slot with several receipts has none: which of those pods acts is not known, and that one is
+// not named any more, so its own deadline runs.
 func (p *planner) held() []int {
 	all := make(assignment.Slots, len(p.next.Slots))
 	for id := range p.next.Slots {
 		all[id] = ""
 	}
 	if !p.in.Clean {
-		for id := range p.locks {
-			all[id] = ""
+		for id, by := range p.locks {
+			if by != contested {
+				all[id] = ""
+			}
 		}
 	}
 	return all.IDs()

@@ -127,6 +127,9 @@ type Decision struct {
 	Freed, Given []Change
 	// Waiting is the number of waiters among me and my siblings that got no slot.
 	Waiting int
+	// Stranded says that my receipt locks a slot that I do not get, because another live pod's receipt names it too, it is
+	// in quarantine, or it is another pod's. I get no other slot before my work has stopped and the receipt is withdrawn.
+	Stranded bool
 	// Live is the number of live pods of the owner.
 	Live int
 	// Barred is the number of free slots that stay free because those who wait gave up before.

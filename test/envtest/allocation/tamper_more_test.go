@@ -279,6 +279,27 @@ var _ = Describe("damage by others", func() {
 		}
 	})
 
+	It("a wipe after another pod's receipt for a held slot arrived late, with a newer epoch", func(ctx SpecContext) {
+		setup(ctx, 1)
+		Expect(w.Scale(ctx, store.Deployment, "worker", 2)).To(Succeed())
+		pods := w.somePods(ctx, 2)
+		late := pods[slices.IndexFunc(pods, func(p corev1.Pod) bool { return rec.instances[p.Name] == nil })]
+		receipt := assignment.Receipt{UID: string(late.UID), Owner: w.ref.String(), ID: 0, Epoch: w.owner(ctx).Record.State.Epoch + 60_000}
+		w.patchPod(ctx, late.Name, fmt.Sprintf(`{"metadata":{"annotations":{%q:%q},"labels":{%q:"0"}}}`,
+			assignment.ReceiptKey, receipt.Encode(), assignment.InstanceIDLabel))
+		w.wipe(ctx)
+		Eventually(func(g Gomega) {
+			owner := w.owner(ctx)
+			g.Expect(owner.Clean()).To(BeTrue())
+			g.Expect(owner.Record.State.Slots).NotTo(HaveKeyWithValue(0, late.Name), "the slot's holder acts under it")
+		}).WithContext(ctx).Should(Succeed())
+		rec.undisturbed(at, holders)
+		By("letting the late one run: it withdraws, and the holder is written in again")
+		newcomers(ctx, 2)
+		unharmed(ctx)
+		Expect(holders[late.Name].ID).To(Equal(1))
+	})
+
 	DescribeTable("a wipe in the middle of a claim",
 		func(ctx SpecContext, after, before func(pod string) func(*http.Request) bool) {
 			setup(ctx, 3)
