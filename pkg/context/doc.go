@@ -12,5 +12,6 @@
 //
 // What it does not promise: when a pod is force-deleted, or its Node object is deleted, while the
 // node still runs it, another pod may get the id before this process notices. Pass Identity.Epoch
-// as a fencing token to whatever the work writes to, if that must not happen.
+// as a fencing token to whatever the work writes to, if that must not happen. An epoch fences an id. It
+// does not fence a share of the work that follows from id and count: see package identity.
 package context

@@ -19,8 +19,10 @@ const (
 // Count is ID. For every key exactly one of the ids below Count owns it, and every process in every
 // language that uses the same hash agrees. It is false while no id is assigned.
 //
-// When Count changes, most keys change their owner, and for a moment two instances may still see
-// different counts. Where that matters, compare epochs at the place that is written to.
+// When Count changes, most keys change their owner, and for a moment two instances may both own a key:
+// one goes by the new count, the other has not stopped working by the old one. Do not compare epochs
+// then. An epoch fences an id, and these two act under different ids: a key may move to an id with a
+// lower epoch. What to do instead: see the package's documentation.
 func (i Identity) Owns(key []byte) bool {
 	if !i.Assigned() || i.ID < 0 || i.Count <= 0 {
 		return false

@@ -51,3 +51,17 @@ func ExampleFollow() {
 	})
 	log.Print(err)
 }
+
+// After a scale two instances own one key until the slower one has heard of it. The later owner's epoch may be
+// the lower one: it has held its id for longer.
+func ExampleIdentity_Owns_afterAScale() {
+	key := []byte("hooli")
+	slow := identity.Identity{State: identity.StateAssigned, ID: 2, Count: 3, Epoch: 1795219200777} // has not heard of it yet
+	for id, epoch := range []int64{1795219200123, 1795219200123, 1795219200777, 1795219200999, 1795219200999} {
+		quick := identity.Identity{State: identity.StateAssigned, ID: id, Count: 5, Epoch: epoch}
+		if quick.Owns(key) && slow.Owns(key) {
+			fmt.Printf("%s: %v with epoch %d and %v with epoch %d\n", key, slow, slow.Epoch, quick, quick.Epoch)
+		}
+	}
+	// Output: hooli: 2/3 with epoch 1795219200777 and 1/5 with epoch 1795219200123
+}

@@ -2,6 +2,22 @@
 //
 // It imports no Kubernetes client, so a workload that only reads the files published by an
 // idalloc container can link it without carrying client-go.
+//
+// # Ids are exclusive, shares are not
+//
+// No two instances hold one id at the same time. What follows from id and count together, such as the
+// keys for which [Identity.Owns] is true, is exclusive only as long as the count stays the same. When it
+// changes, every instance hears of it at its own time. Until the slowest one has stopped its work by the
+// old count, two instances may work on one key. An instance without contact to the API server goes on
+// by the old count until it has contact again, or until it is fenced (strict mode).
+//
+// The two act under different ids. So no hand-over and no drain hook comes between them, and their
+// epochs say nothing about who is right. Where both at once do harm, take a lock or compare a number of
+// your own for each key at what is written to, or make work that may be done twice: writes that
+// are idempotent, messages that are delivered at least once.
+//
+// It does not matter where the count does not change while instances run, where the work depends on the id alone
+// (a machine number), or where what is done twice is only wasted (two samples of one metric).
 package identity
 
 import (
