@@ -13,8 +13,9 @@ import (
 
 type verifier struct {
 	*global
-	output string
-	wait   time.Duration
+	output   string
+	wait     time.Duration
+	warnings bool
 }
 
 func newVerify(g *global) *cobra.Command {
@@ -24,8 +25,10 @@ func newVerify(g *global) *cobra.Command {
 		Short: "Check an owner against its live pods; exit 1 if something is wrong",
 		Long: `Checks that every id is held once, by a live pod, as the assignment and the pods' receipts say, and
 changes nothing. It exits with 1 if an id is held twice, by a dead pod, or by none while a live pod
-waits, or if somebody else changed the assignment and it is not restored yet; each finding says what
-to do. Warnings, such as one about a rolling update that would wait for ever, do not change the exit code.
+waits, if a rolling update is stuck, or if somebody else changed the assignment and it is not restored
+yet; each finding says what to do. Warnings, such as one about a rolling update that would wait for ever,
+or a slot in quarantine (strict mode), change the exit code only with --fail-on-warnings. That a workload
+does not use idalloc at all is one sentence, and a warning.
 
 Pods that start or end are between two states for a moment: --wait looks again at every change until
 nothing is wrong or the time is over.`,
@@ -35,6 +38,7 @@ nothing is wrong or the time is over.`,
 	f := cmd.Flags()
 	f.StringVarP(&v.output, "output", "o", "table", "table or json")
 	f.DurationVar(&v.wait, "wait", 0, "how long to look again at every change while something is wrong; 0: look once")
+	f.BoolVar(&v.warnings, "fail-on-warnings", false, "exit 1 for warnings too; with --wait, look again while there are some")
 	return cmd
 }
 
@@ -61,7 +65,7 @@ func (v *verifier) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	report, err := slots.Await(cmd.Context(), s, ref, v.wait, log)
+	report, err := slots.Await(cmd.Context(), s, ref, v.wait, v.warnings, log)
 	if err != nil {
 		return err
 	}
@@ -70,6 +74,9 @@ func (v *verifier) run(cmd *cobra.Command, args []string) error {
 	}
 	if !report.OK {
 		return fmt.Errorf("%s in namespace %s: verify found what is wrong, %d in number; see above", ref, ref.Namespace, len(report.Findings))
+	}
+	if v.warnings && len(report.Warnings) > 0 {
+		return fmt.Errorf("%s in namespace %s: verify warns, %d in number, and --fail-on-warnings is set; see above", ref, ref.Namespace, len(report.Warnings))
 	}
 	return nil
 }

@@ -7,9 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
 // Kind is what is wrong.
@@ -29,6 +27,8 @@ const (
 	Changed Kind = "changed"
 	// Mismatch: a pod's receipt and the assignment do not agree.
 	Mismatch Kind = "mismatch"
+	// Stuck: a rolling update does not go on by itself.
+	Stuck Kind = "stuck"
 )
 
 // Finding is one thing that is wrong.
@@ -54,6 +54,8 @@ type Report struct {
 	Findings []Finding `json:"findings"`
 	// Warnings are sentences about what is not wrong but may become so.
 	Warnings []string `json:"warnings"`
+	// Unused says that neither the owner nor any of its pods shows a sign of idalloc, which is the one warning then.
+	Unused bool `json:"unused,omitempty"`
 }
 
 // check finds what is wrong. It does no I/O: the same snapshot gives the same report.
@@ -68,6 +70,13 @@ func check(n snapshot) Report {
 		slices.SortFunc(holders, func(a, b pod) int { // the first has the slot
 			return cmp.Or(cmp.Compare(b.receipt.Epoch, a.receipt.Epoch), a.created.Compare(b.created.Time), cmp.Compare(a.name, b.name))
 		})
+	}
+	if c.unused() {
+		c.warnf("%s in namespace %s does not use idalloc, and never did: neither it nor any of its pods has an annotation of idalloc's; "+
+			"if it should, its pods have not got so far, and the log of idalloc in one of them says why", c.owner, c.owner.Namespace)
+		r := c.report()
+		r.Unused = true
+		return r
 	}
 	c.checkOwner()
 	c.checkReceipts()
@@ -97,6 +106,19 @@ func (c *checker) trusted() bool {
 }
 
 func (c *checker) untracked() bool { return c.owner.Untrackable && c.owner.Record.Sealed }
+
+// unused reports whether there is no sign of idalloc anywhere.
+func (c *checker) unused() bool {
+	if c.owner.Record.Present {
+		return false
+	}
+	for _, p := range c.pods {
+		if p.sign() {
+			return false
+		}
+	}
+	return true
+}
 
 func (c *checker) findf(kind Kind, id int, name, format string, args ...any) {
 	c.findings = append(c.findings, Finding{Kind: kind, ID: &id, Pod: name, Detail: fmt.Sprintf(format, args...)})
@@ -207,6 +229,11 @@ func (c *checker) checkWaiters() {
 	given := map[int]bool{}
 	unheld := func(id int, p pod) {
 		given[id] = true
+		if p.gaveUp {
+			c.findf(Unheld, id, p.name, "id %d belongs to nobody while pod %s waits, which gave its slot up for another pod: give a pod that starts time with --wait=1m; "+
+				"otherwise the others do not keep the id, so see their logs, and repair their revision or undo it", id, p.name)
+			return
+		}
 		c.findf(Unheld, id, p.name, "id %d belongs to nobody while pod %s waits for one: give a pod that starts time with --wait=1m; "+
 			"otherwise see the log of idalloc in pod %s, if it runs there at all", id, p.name, p.name)
 	}
@@ -219,6 +246,7 @@ func (c *checker) checkWaiters() {
 			unheld(p.ordinal, p)
 		}
 	}
+	slices.SortStableFunc(rest, func(a, b pod) int { return cmp.Compare(rank(a), rank(b)) })
 	id := 0
 	for _, p := range rest {
 		for id < c.owner.Count && (!c.free(id) || given[id]) {
@@ -232,27 +260,24 @@ func (c *checker) checkWaiters() {
 	c.checkQuarantine()
 }
 
-// claims reports whether a waiter may be expected to take a free slot.
+// rank is the order in which waiters are told of free slots: those that made room for others last.
+func rank(p pod) int {
+	if p.gaveUp {
+		return 1
+	}
+	return 0
+}
+
+// claims reports whether a waiter may be expected to take a free slot. One that gave its slot up may not have
+// it yet, but then the pod that it made room for should.
 func (c *checker) claims(p pod) bool {
 	switch {
 	case p.controller == "": // it belongs to no owner, or its owner let go of it
 	case c.rollout.outdated[p.revision]: // from before idalloc was added
-	case p.gaveUp && c.live() > c.owner.Count: // it made room for another pod
 	default:
 		return true
 	}
 	return false
-}
-
-// live counts the owner's live pods.
-func (c *checker) live() int {
-	live := 0
-	for _, p := range c.pods {
-		if p.owned && p.live() {
-			live++
-		}
-	}
-	return live
 }
 
 // free reports whether a slot could be given out now. A dead pod's cannot: it is a finding of its own.
@@ -295,27 +320,6 @@ func (c *checker) checkRequests() {
 		}
 		c.warnf("the request of pod %s for id %d cannot be met any more (%s): the next pod that plans drops it", name, id, why)
 	}
-}
-
-// checkRollout explains the deadlock of a rolling update that may stop no pod before new ones are Ready.
-func (c *checker) checkRollout() {
-	if c.owner.Kind != store.Deployment || c.owner.Count == 0 || !c.owner.Rollout.Blocks() {
-		return
-	}
-	var keep []string
-	for _, holders := range c.receipts {
-		for _, p := range holders {
-			if !p.receipt.HandsOver && !p.terminating {
-				keep = append(keep, p.name)
-			}
-		}
-	}
-	if len(keep) == 0 {
-		return
-	}
-	slices.Sort(keep)
-	c.warnf("a rolling update of %s would wait for ever: its maxUnavailable is 0 (a percentage of %d replicas is rounded down), so a new pod starts before an old one ends, "+
-		"and the id that it waits for cannot be handed over by %s: %s", c.owner, c.owner.Count, few(keep), allocator.WayOut)
 }
 
 // few joins words, and counts those that are too many for a sentence.

@@ -63,6 +63,15 @@ func (n snapshot) free(id int) {
 	delete(n.owner.Record.State.Slots, id)
 }
 
+// handOver lets all pods that have a slot hand it over.
+func (n snapshot) handOver() {
+	for name, p := range n.pods {
+		if p.receipt != nil {
+			n.edit(name, func(p *pod) { p.receipt.HandsOver = true })
+		}
+	}
+}
+
 // brief is a finding without its sentence.
 type brief struct {
 	kind Kind
@@ -90,15 +99,11 @@ func TestCheck(t *testing.T) {
 		says []string
 	}{
 		"settled": {},
-		"nothing assigned and nobody waits": {change: func(n *snapshot) {
-			n.pods = map[string]pod{}
-			n.owner.Record, n.owner.Tracked = assignment.Record{}, false
-		}},
 		"nothing assigned and pods wait": {
 			change: func(n *snapshot) {
 				n.owner.Record, n.owner.Tracked = assignment.Record{}, false
 				for name := range n.pods {
-					n.edit(name, func(p *pod) { p.receipt = nil })
+					n.edit(name, func(p *pod) { p.receipt, p.waits = nil, true })
 				}
 			},
 			want: []brief{{Unheld, 0, "a"}, {Unheld, 1, "b"}, {Unheld, 2, "c"}},
@@ -125,13 +130,26 @@ func TestCheck(t *testing.T) {
 			n.edit("z", func(p *pod) { p.revision = "old" })
 			n.rollout.outdated["old"] = true
 		}},
-		"a free slot, and a pod that made room waits for room": {change: func(n *snapshot) {
-			n.free(1)
-			n.add("z")
-			n.edit("z", func(p *pod) { p.gaveUp = true })
-			n.add("y")
-			n.edit("y", func(p *pod) { p.terminating = true })
-		}},
+		"a free slot, and only a pod that made room for another one waits": {
+			change: func(n *snapshot) {
+				n.free(1)
+				n.add("z")
+				n.edit("z", func(p *pod) { p.gaveUp = true })
+				n.add("y")
+				n.edit("y", func(p *pod) { p.terminating = true })
+			},
+			want: []brief{{Unheld, 1, "z"}},
+			says: []string{"gave its slot up for another pod", "repair their revision or undo it"},
+		},
+		"a free slot, a pod that made room, and the one that it made room for": {
+			change: func(n *snapshot) {
+				n.free(1)
+				n.add("z")
+				n.edit("z", func(p *pod) { p.gaveUp = true })
+				n.add("y")
+			},
+			want: []brief{{Unheld, 1, "y"}},
+		},
 		"a free slot, and a pod that gave up has room": {
 			change: func(n *snapshot) {
 				n.free(1)
@@ -296,11 +314,18 @@ func TestCheck(t *testing.T) {
 			change: func(n *snapshot) { n.owner.Rollout.MaxUnavailable = 0 },
 			says:   []string{"maxSurge: 0", "--drain-exec", "idalloc run", "by a, b, c"},
 		},
+		"a rolling update would wait for ever at fewer replicas": {
+			change: func(n *snapshot) { n.owner.Rollout.BlocksBelow = 3 },
+			says:   []string{"below 3 replicas", "autoscaler", "by a, b, c", "maxSurge: 0"},
+		},
+		"a rolling update waits for ever at more replicas than ever were": {change: func(n *snapshot) { n.owner.Rollout.BlocksBelow = 4 }},
+		"pods that hand over, at fewer replicas": {change: func(n *snapshot) {
+			n.owner.Rollout.BlocksBelow = 3
+			n.handOver()
+		}},
 		"a rolling update whose pods hand over": {change: func(n *snapshot) {
 			n.owner.Rollout.MaxUnavailable = 0
-			for name := range n.pods {
-				n.edit(name, func(p *pod) { p.receipt.HandsOver = true })
-			}
+			n.handOver()
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {

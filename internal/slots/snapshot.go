@@ -29,6 +29,8 @@ type pod struct {
 	name, uid, revision, node, phase string
 	created                          metav1.Time
 	terminating                      bool
+	// ready is the pod's condition.
+	ready bool
 	// owned says that the owner's selector matches the pod.
 	owned bool
 	// controller is the pod's direct controller's name, empty if it has none.
@@ -38,11 +40,16 @@ type pod struct {
 	// receipt locks a slot; nil if the pod has none, or gave its slot up.
 	receipt *assignment.Receipt
 	gaveUp  bool
+	// waits says that idalloc in the pod said that it waits for a slot.
+	waits bool
 	// damage says what is wrong with the receipt.
 	damage string
 }
 
 const noOrdinal = -1
+
+// sign reports whether the pod shows that idalloc runs in it, or did.
+func (p pod) sign() bool { return p.receipt != nil || p.gaveUp || p.waits || p.damage != "" }
 
 func (p pod) live() bool { return p.phase != "Succeeded" && p.phase != "Failed" }
 
@@ -94,6 +101,7 @@ func newPod(u *unstructured.Unstructured, owner store.Owner, now time.Time) pod 
 	p := pod{name: u.GetName(), uid: string(u.GetUID()), created: u.GetCreationTimestamp(), terminating: u.GetDeletionTimestamp() != nil}
 	p.node, _, _ = unstructured.NestedString(u.Object, "spec", "nodeName")
 	p.phase, _, _ = unstructured.NestedString(u.Object, "status", "phase")
+	p.ready = condition(u, "Ready")["status"] == "True"
 	labels := u.GetLabels()
 	p.revision = cmp.Or(labels["pod-template-hash"], labels["controller-revision-hash"])
 	if c := metav1.GetControllerOfNoCopy(u); c != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -42,14 +43,15 @@ func Verify(ctx context.Context, s *store.Store, ref store.Ref) (Report, error) 
 	}
 }
 
-// Await is Verify, repeated at each change of the owner or its pods until nothing is found or
-// patience is over. It returns the last report. Errors: as of Verify; of the first look also those
-// that are Temporary.
-func Await(ctx context.Context, s *store.Store, ref store.Ref, patience time.Duration, log logr.Logger) (Report, error) {
+// Await is Verify, repeated at each change of the owner or its pods until nothing is found, and no warning
+// either if that is asked for, or patience is over. A workload that does not use idalloc yet may begin to. It returns
+// the last report. Errors: as of Verify; of the first look also those that are Temporary.
+func Await(ctx context.Context, s *store.Store, ref store.Ref, patience time.Duration, warnings bool, log logr.Logger) (Report, error) {
+	enough := func(r Report) bool { return r.OK && !r.Unused && !(warnings && len(r.Warnings) > 0) }
 	over := s.Clock.NewTimer(patience)
 	defer over.Stop()
 	report, err := Verify(ctx, s, ref)
-	if err != nil || report.OK || patience <= 0 {
+	if err != nil || enough(report) || patience <= 0 {
 		return report, err
 	}
 	first, err := s.Get(ctx, ref)
@@ -79,7 +81,7 @@ func Await(ctx context.Context, s *store.Store, ref store.Ref, patience time.Dur
 			retry.Reset(retryDelay)
 			continue
 		}
-		if err != nil || report.OK {
+		if err != nil || enough(report) {
 			return report, err
 		}
 	}
@@ -121,8 +123,13 @@ func (n news) denied(ref store.Ref) error {
 	return nil
 }
 
-// Table writes a line for each finding and warning, and one for the whole.
+// Table writes a line for each finding and warning, and one for the whole. That a workload does not use idalloc
+// is all that there is to say of it.
 func (r Report) Table(w io.Writer) error {
+	if r.Unused {
+		_, err := fmt.Fprintln(w, strings.Join(r.Warnings, "\n"))
+		return err
+	}
 	for _, f := range r.Findings {
 		if _, err := fmt.Fprintf(w, "%s: %s\n", f.Kind, f.Detail); err != nil {
 			return err

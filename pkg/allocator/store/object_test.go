@@ -111,8 +111,13 @@ func TestDecodeOwnerDefaults(t *testing.T) {
 		start      int
 		rollout    Rollout
 	}{
-		"no replicas":      {Deployment, `{` + selector + `}`, 1, 0, Rollout{MaxUnavailable: 0, MaxSurge: 1}},
-		"zero replicas":    {Deployment, `{"replicas":0,` + selector + `}`, 0, 0, Rollout{MaxUnavailable: 1}},
+		"no replicas":      {Deployment, `{` + selector + `}`, 1, 0, Rollout{MaxUnavailable: 0, MaxSurge: 1, BlocksBelow: 4}},
+		"zero replicas":    {Deployment, `{"replicas":0,` + selector + `}`, 0, 0, Rollout{MaxUnavailable: 1, BlocksBelow: 4}},
+		"a third":          {Deployment, `{"replicas":4,"strategy":{"rollingUpdate":{"maxSurge":1,"maxUnavailable":"33%"}},` + selector + `}`, 4, 0, Rollout{MaxUnavailable: 1, MaxSurge: 1, BlocksBelow: 4}},
+		"a half":           {Deployment, `{"replicas":4,"strategy":{"rollingUpdate":{"maxUnavailable":"50%"}},` + selector + `}`, 4, 0, Rollout{MaxUnavailable: 2, MaxSurge: 1, BlocksBelow: 2}},
+		"all":              {Deployment, `{"replicas":4,"strategy":{"rollingUpdate":{"maxUnavailable":"100%"}},` + selector + `}`, 4, 0, Rollout{MaxUnavailable: 4, MaxSurge: 1}},
+		"a number":         {Deployment, `{"replicas":4,"strategy":{"rollingUpdate":{"maxUnavailable":0}},` + selector + `}`, 4, 0, Rollout{MaxSurge: 1}},
+		"no surge":         {Deployment, `{"replicas":4,"strategy":{"rollingUpdate":{"maxSurge":0}},` + selector + `}`, 4, 0, Rollout{MaxUnavailable: 1}},
 		"Recreate":         {Deployment, `{"replicas":4,"strategy":{"type":"Recreate"},` + selector + `}`, 4, 0, Rollout{Recreate: true}},
 		"no surge at all":  {Deployment, `{"replicas":4,"strategy":{"rollingUpdate":{"maxSurge":0,"maxUnavailable":"0%"}},` + selector + `}`, 4, 0, Rollout{MaxUnavailable: 1}},
 		"first ordinal":    {StatefulSet, `{"replicas":3,"ordinals":{"start":5},` + selector + `}`, 3, 5, Rollout{}},

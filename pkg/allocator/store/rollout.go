@@ -20,6 +20,9 @@ type Rollout struct {
 	Recreate bool
 	// MaxUnavailable and MaxSurge are numbers of pods, percentages resolved as Kubernetes does.
 	MaxUnavailable, MaxSurge int
+	// BlocksBelow is the number of replicas below which Blocks is true because MaxUnavailable, a percentage, is
+	// rounded down to 0; zero where no such number is.
+	BlocksBelow int
 	// Progress is what the Deployment's status counts. It changes when a pod becomes available, or, where another one
 	// ceased to be available before the status was written, when that one is removed.
 	Progress Progress
@@ -49,7 +52,22 @@ func decodeRollout(o *Object, count int) (r Rollout, err error) {
 	if r.MaxSurge == 0 && r.MaxUnavailable == 0 {
 		r.MaxUnavailable = 1 // as the Deployment controller does, so that it can roll at all
 	}
-	return r, nil
+	r.BlocksBelow, err = blocksBelow(rolling.MaxSurge, rolling.MaxUnavailable)
+	return r, err
+}
+
+func blocksBelow(maxSurge, maxUnavailable *intstr.IntOrString) (int, error) {
+	if surge, err := resolve(maxSurge, 1, true); err != nil || surge == 0 {
+		return 0, err // then 0 becomes 1
+	}
+	if maxUnavailable != nil && maxUnavailable.Type == intstr.Int {
+		return 0, nil
+	}
+	percent, err := resolve(maxUnavailable, 100, false)
+	if err != nil || percent <= 0 || percent >= 100 {
+		return 0, err
+	}
+	return (100 + percent - 1) / percent, nil
 }
 
 func resolve(value *intstr.IntOrString, count int, up bool) (int, error) {

@@ -90,7 +90,33 @@ var _ = Describe("verify", func() {
 		_, err := env.Client.AppsV1().Deployments(w.Name).Patch(ctx, "worker", types.MergePatchType,
 			[]byte(`{"spec":{"strategy":{"rollingUpdate":{"maxSurge":0,"maxUnavailable":1}}}}`), metav1.PatchOptions{})
 		Expect(err).NotTo(HaveOccurred())
-		Expect(w.verdict(ctx, 0).Warnings).To(BeEmpty())
+		Expect(w.verdict(ctx, 0, "--fail-on-warnings").Warnings).To(BeEmpty())
+	})
+
+	It("warns of a rolling update that would wait for ever at fewer replicas, and fails if that is asked for", func(ctx SpecContext) {
+		_, err := env.Client.AppsV1().Deployments(w.Name).Patch(ctx, "worker", types.MergePatchType,
+			[]byte(`{"spec":{"strategy":{"rollingUpdate":{"maxSurge":1,"maxUnavailable":"50%"}}}}`), metav1.PatchOptions{})
+		Expect(err).NotTo(HaveOccurred())
+		Expect(w.verdict(ctx, 0).Warnings).To(ConsistOf(ContainSubstring("below 2 replicas")))
+		got := w.verify(ctx, "--fail-on-warnings")
+		Expect(got.Code).To(Equal(1))
+		Expect(got.Stdout).To(HaveSuffix("Deployment/worker: ok: live pods hold 2 of 2 ids, 0 wait\n"))
+		Expect(got.Stderr).To(ContainSubstring("verify warns, 1 in number, and --fail-on-warnings is set"))
+	})
+
+	It("says that a rolling update is stuck when Kubernetes says so, until it is undone", func(ctx SpecContext) {
+		_, err := env.Client.AppsV1().Deployments(w.Name).Patch(ctx, "worker", types.MergePatchType, []byte(`{"spec":{"progressDeadlineSeconds":1}}`), metav1.PatchOptions{})
+		Expect(err).NotTo(HaveOccurred())
+		w.stall(ctx)
+		Eventually(func(g Gomega) {
+			got := w.verify(ctx)
+			g.Expect(got.Code).To(Equal(1))
+			g.Expect(got.Stdout).To(ContainSubstring("stuck: the rolling update of Deployment/worker is stuck: "))
+			g.Expect(got.Stdout).To(ContainSubstring("has timed out progressing"))
+		}).WithContext(ctx).Should(Succeed())
+		w.undo(ctx, "1")
+		Expect(w.idalloc(ctx, "", "gc", "deployment/worker", "-n", w.Name)).To(HaveField("Code", 0)) // undo brings old annotations back
+		w.verified(ctx)
 	})
 
 	It("finds an id that nobody holds while a pod waits, and with --wait gives the pod time", func(ctx SpecContext) {
@@ -177,6 +203,16 @@ var _ = Describe("verify", func() {
 		Expect(got.Code).To(Equal(1))
 		Expect(got.Stdout).To(BeEmpty())
 		Expect(got.Stderr).To(ContainSubstring("a newer idalloc wrote this assignment"))
+	})
+
+	It("says in one sentence that a workload does not use idalloc", func(ctx SpecContext) {
+		other := newWorkload(ctx, store.Deployment)
+		other.idle(ctx, 2)
+		got := other.verify(ctx)
+		Expect(got).To(And(HaveField("Code", 0), HaveField("Stderr", "")))
+		Expect(got.Stdout).To(And(HavePrefix("Deployment/worker in namespace "+other.Name+" does not use idalloc"), HaveSuffix("\n")))
+		Expect(strings.Count(got.Stdout, "\n")).To(Equal(1))
+		Expect(other.verify(ctx, "--fail-on-warnings")).To(HaveField("Code", 1))
 	})
 
 	It("exits 2 for what it does not understand, 1 for no owner, 4 for a missing permission", func(ctx SpecContext) {

@@ -1,0 +1,103 @@
+package slots
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/idalloc/idalloc/pkg/allocator"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+)
+
+// checkRollout finds a rolling update that is stuck, and explains the deadlock of one that may stop no pod before
+// new ones are Ready.
+func (c *checker) checkRollout() {
+	if c.owner.Kind != store.Deployment || c.owner.Count == 0 {
+		return
+	}
+	rollout := c.owner.Rollout
+	keep := c.keepers()
+	waiter, stuck := c.stuck()
+	switch {
+	case stuck:
+		c.stuckf(waiter.name, "pod %s of its current revision waits for an id, Kubernetes ends no old pod before a new one is Ready (%s), and the old pods do not hand theirs over: %s: "+
+			"run `kubectl patch deployment %s -n %s -p '{\"spec\":{\"strategy\":{\"rollingUpdate\":{\"maxSurge\":0,\"maxUnavailable\":1}}}}'`, and %s",
+			waiter.name, c.rounded(), few(keep), c.owner.Name, c.owner.Namespace, allocator.WayOut)
+	case c.rollout.overdue != "":
+		c.stuckf("", "Kubernetes has seen no progress within the time that it has (%s): see why the pods of the current revision are not available, and repair it, "+
+			"or run `kubectl rollout undo deployment/%s -n %s`", c.rollout.overdue, c.owner.Name, c.owner.Namespace)
+	case len(keep) == 0:
+	case rollout.Blocks():
+		c.warnf("a rolling update of %s would wait for ever: %s, so a new pod starts before an old one ends, "+
+			"and the id that it waits for cannot be handed over by %s: %s", c.owner, c.rounded(), few(keep), allocator.WayOut)
+	case c.owner.Count >= rollout.BlocksBelow && rollout.BlocksBelow > 1:
+		c.warnf("below %d replicas, to which an autoscaler or a hand may scale it, a rolling update of %s would wait for ever: its maxUnavailable, a percentage, is 0 there, "+
+			"and the id that a new pod waits for cannot be handed over by %s: %s", rollout.BlocksBelow, c.owner, few(keep), allocator.WayOut)
+	}
+}
+
+func (c *checker) stuckf(pod, format string, args ...any) {
+	c.findings = append(c.findings, Finding{
+		Kind: Stuck, Pod: pod, Detail: fmt.Sprintf("the rolling update of %s is stuck: ", c.owner) + fmt.Sprintf(format, args...),
+	})
+}
+
+// rounded says where the 0 comes from.
+func (c *checker) rounded() string {
+	return fmt.Sprintf("its maxUnavailable is 0; a percentage of %d replicas is rounded down", c.owner.Count)
+}
+
+// keepers are the pods that do not hand their slots over.
+func (c *checker) keepers() []string {
+	var keep []string
+	for _, holders := range c.receipts {
+		for _, p := range holders {
+			if !p.receipt.HandsOver && !p.terminating {
+				keep = append(keep, p.name)
+			}
+		}
+	}
+	slices.Sort(keep)
+	return keep
+}
+
+// stuck reports whether nothing can happen any more, and to which pod: a pod of the current revision, which runs
+// idalloc, waits; every id belongs to a live pod that stays and does not hand it over, one of them of an older
+// revision; and Kubernetes ends no pod. One that is Terminating, or whose receipt is still to come, may go on.
+func (c *checker) stuck() (waiter pod, yes bool) {
+	if !c.trusted() || !c.owner.Rollout.Blocks() || c.endsAnOldPod() {
+		return pod{}, false
+	}
+	if !c.signs()[c.rollout.current] {
+		return pod{}, false // it may be Ready without an id
+	}
+	for _, p := range c.waiters() {
+		if p.controller != "" && p.revision == c.rollout.current {
+			waiter = p
+			break
+		}
+	}
+	older := false
+	for id := range c.owner.Count {
+		p := c.pods[c.state.Slots[id]]
+		old := p.revision != c.rollout.current
+		switch {
+		case !c.holds(id), p.terminating, p.receipt == nil, p.receipt.ID != id, old && p.receipt.HandsOver:
+			return pod{}, false
+		}
+		older = older || old && p.owned
+	}
+	return waiter, older && waiter.name != ""
+}
+
+// endsAnOldPod reports whether Kubernetes ends a pod of an older revision, now or when those of the current one
+// that have an id are available: with maxUnavailable 0 it does if N others are left then.
+func (c *checker) endsAnOldPod() bool {
+	stay := 0
+	for name, p := range c.pods {
+		_, named := c.state.Slots.Of(name)
+		if p.owned && p.live() && !p.terminating && (p.revision != c.rollout.current || p.ready || named) {
+			stay++
+		}
+	}
+	return stay > c.owner.Count
+}
