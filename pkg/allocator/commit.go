@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
+	"strings"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/plan"
@@ -119,18 +119,34 @@ func pointless(owner store.Owner, d plan.Decision, me string) bool {
 
 // tellDamage reports what somebody else damaged and this pod has just restored.
 func (a *Allocator) tellDamage(ctx context.Context, owner store.Owner, census gc.Census) {
-	const most = 3 // receipts; an operator who sees these looks for more
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	if !owner.Clean() && owner.Record.Present && !owner.Untrackable {
-		for _, p := range owner.Record.Problems {
-			a.warn(ctx, "AssignmentDamaged", p.Error()+": restored from the pods' receipts")
-		}
-		if len(owner.Record.Problems) == 0 {
-			a.warn(ctx, "AssignmentChanged", "somebody else changed "+assignment.SealKey+" or what it seals: the assignment was restored from the pods' receipts")
-		}
+	const most = 3 // parts and receipts; an operator who sees these looks for more
+	// An owner without any annotation of ours is new, unless this pod has an id.
+	if !owner.Clean() && !owner.Untracked() && (owner.Record.Present || a.held != nil) {
+		a.tellTampering(ctx, owner, most)
 	}
+	var receipts []string
 	for _, b := range census.BadReceipts[:min(most, len(census.BadReceipts))] {
-		a.warn(ctx, "ReceiptDamaged", fmt.Sprintf("pod %s: annotation %s: %s: ignored", b.Pod, assignment.ReceiptKey, b.Detail))
+		receipts = append(receipts, fmt.Sprintf("pod %s: annotation %s: %s", b.Pod, assignment.ReceiptKey, b.Detail))
+	}
+	if len(receipts) > 0 {
+		a.warn(ctx, "ReceiptDamaged", strings.Join(receipts, "; ")+": ignored", owner.About())
+	}
+}
+
+func (a *Allocator) tellTampering(ctx context.Context, owner store.Owner, most int) {
+	by := owner.Tampering(a.store.Key)
+	problems := owner.Record.Problems
+	switch {
+	case len(problems) > 0:
+		details := make([]string, 0, most)
+		for _, p := range problems[:min(most, len(problems))] {
+			details = append(details, p.Error())
+		}
+		a.warn(ctx, "AssignmentDamaged", strings.Join(details, "; ")+" ("+by+"): restored from the pods' receipts", owner.About())
+	case owner.Undone():
+		a.note(ctx, "AssignmentRolledBack", "kubectl rollout undo brought an old copy of the assignment back ("+by+
+			"): restored from the pods' receipts, holders kept their ids", owner.About())
+	default:
+		a.warn(ctx, "AssignmentChanged", by+": the assignment was restored from the pods' receipts", owner.About())
 	}
 }

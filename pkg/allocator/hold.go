@@ -236,7 +236,7 @@ func (h *holding) checkSelf(ctx context.Context) error {
 		h.seen()
 		return h.writeReceipt(ctx, h.receipt()) // the label alone: the lock was there all the time
 	}
-	h.warn(ctx, "ReceiptDamaged", "somebody else changed or removed annotation "+assignment.ReceiptKey+" of pod "+h.o.Pod+": the id is taken again")
+	h.warn(ctx, "ReceiptDamaged", "somebody else changed or removed annotation "+assignment.ReceiptKey+" of pod "+h.o.Pod+": the id is taken again", h.held.view.About())
 	return h.lose(ctx, "the receipt was changed or removed", false)
 }
 

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -35,6 +34,8 @@ type Owner struct {
 	// Untrackable says that managedFields name nobody at all as the writer of the seal that is
 	// there: somebody cleared them, and the server does not start again by itself.
 	Untrackable bool
+	// Writers are the others that set annotations of ours, the last one first; nil where the map is clean.
+	Writers []Writer
 	// Terminating says that the owner is being deleted.
 	Terminating bool
 }
@@ -113,6 +114,9 @@ func DecodeOwner(ref Ref, object *Object, key string, now time.Time, earlier *Ow
 		o.Record = assignment.Decode(o.Annotations, key, now)
 	}
 	o.Tracked, o.Untrackable = tracked(object.ManagedFields)
+	if !o.Clean() {
+		o.Writers = writers(object.ManagedFields, assignment.Keys(key))
+	}
 	return o, nil
 }
 
@@ -145,30 +149,13 @@ func selector(ls *metav1.LabelSelector) (string, error) {
 // tracked reads from managedFields who wrote the seal last. An update takes a field away from the
 // other managers when it changes its value, and the seal's value differs at every write of ours, so
 // our manager owning it means that nobody else wrote it since.
-func tracked(fields []metav1.ManagedFieldsEntry) (ours, nobody bool) {
+func tracked(fields []metav1.ManagedFieldsEntry) (us, nobody bool) {
 	nobody = true
 	for i := range fields {
-		entry := &fields[i]
-		if entry.FieldsV1 == nil || !ownsSeal(entry.FieldsV1.GetRawBytes()) {
-			continue
-		}
-		nobody = false
-		if entry.Manager == assignment.FieldManager && entry.Operation == metav1.ManagedFieldsOperationUpdate && entry.Subresource == "" {
-			ours = true
+		if _, seal := ownedAnnotations(&fields[i])["f:"+assignment.SealKey]; seal {
+			nobody = false
+			us = us || isOurs(&fields[i])
 		}
 	}
-	return ours, nobody
-}
-
-func ownsSeal(fields []byte) bool {
-	var f struct {
-		Metadata struct {
-			Annotations map[string]json.RawMessage `json:"f:annotations"`
-		} `json:"f:metadata"`
-	}
-	if err := json.Unmarshal(fields, &f); err != nil {
-		return false
-	}
-	_, ok := f.Metadata.Annotations["f:"+assignment.SealKey]
-	return ok
+	return us, nobody
 }

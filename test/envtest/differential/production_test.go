@@ -200,9 +200,12 @@ func (g *generator) production() step {
 			_, err = s.store.RevisionOf(ctx, p)
 			return s.errored(err)
 		},
-		"Warn": func(ctx context.Context, s *side) error {
-			s.clock.Step(time.Second) // each Event has a name of its own
-			return s.errored(s.store.Warn(ctx, s.ref(resource, name), pod, "Reason", "message"))
+		"Tell": func(ctx context.Context, s *side) error {
+			s.clock.Step(time.Minute) // each Event has a name of its own
+			owner := store.Owner{Ref: s.ref(resource, name)}
+			return s.errored(s.store.Tell(ctx, store.Event{
+				About: owner.About(), Namespace: s.namespace, Reporter: pod, Type: store.EventWarning, Reason: "Reason", Message: "message",
+			}))
 		},
 	}
 	what := pick(g, slices.Sorted(maps.Keys(requests))...)

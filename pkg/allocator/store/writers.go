@@ -1,0 +1,123 @@
+package store
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+)
+
+// Writer is a field manager other than idalloc that set annotations of idalloc's.
+type Writer struct {
+	Manager, Operation, Subresource string
+	// Time is when it changed what it owns last; zero if the server did not note it.
+	Time time.Time
+	// Keys are those of idalloc's annotations that it owns.
+	Keys []string
+}
+
+// String names the writer in a sentence.
+func (w Writer) String() string {
+	operation := w.Operation
+	if w.Subresource != "" {
+		operation += " of " + w.Subresource
+	}
+	at := ""
+	if !w.Time.IsZero() {
+		at = " at " + w.Time.UTC().Format(time.RFC3339)
+	}
+	return fmt.Sprintf("field manager %q (%s)%s", w.Manager, operation, at)
+}
+
+// writers returns who else owns these annotations, the last one to write first.
+func writers(fields []metav1.ManagedFieldsEntry, keys []string) []Writer {
+	var found []Writer
+	for i := range fields {
+		entry := &fields[i]
+		if isOurs(entry) {
+			continue
+		}
+		owned := ownedAnnotations(entry)
+		w := Writer{Manager: entry.Manager, Operation: string(entry.Operation), Subresource: entry.Subresource}
+		for _, key := range keys {
+			if _, ok := owned["f:"+key]; ok {
+				w.Keys = append(w.Keys, key)
+			}
+		}
+		if len(w.Keys) == 0 {
+			continue
+		}
+		if entry.Time != nil {
+			w.Time = entry.Time.Time
+		}
+		found = append(found, w)
+	}
+	slices.SortStableFunc(found, func(a, b Writer) int { return b.Time.Compare(a.Time) })
+	return found
+}
+
+func isOurs(entry *metav1.ManagedFieldsEntry) bool {
+	return entry.Manager == assignment.FieldManager && entry.Operation == metav1.ManagedFieldsOperationUpdate && entry.Subresource == ""
+}
+
+// ownedAnnotations returns the annotations that an entry owns, each as "f:" and its key.
+func ownedAnnotations(entry *metav1.ManagedFieldsEntry) map[string]json.RawMessage {
+	if entry.FieldsV1 == nil {
+		return nil
+	}
+	var f struct {
+		Metadata struct {
+			Annotations map[string]json.RawMessage `json:"f:annotations"`
+		} `json:"f:metadata"`
+	}
+	if err := json.Unmarshal(entry.FieldsV1.GetRawBytes(), &f); err != nil {
+		return nil
+	}
+	return f.Metadata.Annotations
+}
+
+// Tampering says in one sentence what of idalloc's annotations somebody else changed, and who it was, as far as
+// metadata.managedFields know. It is for an owner whose map is not clean. key is the assignment's.
+func (o Owner) Tampering(key string) string {
+	const most = 3 // writers; an operator who sees these looks for more
+	var parts []string
+	for _, w := range o.Writers[:min(most, len(o.Writers))] {
+		parts = append(parts, annotations(w.Keys)+" set by "+w.String())
+	}
+	var removed []string
+	for _, k := range []string{key, assignment.EpochKey, assignment.SealKey} {
+		if _, ok := o.Annotations[k]; !ok {
+			removed = append(removed, k)
+		}
+	}
+	if len(removed) > 0 {
+		parts = append(parts, annotations(removed)+" removed by somebody whom metadata.managedFields do not name")
+	}
+	if len(parts) == 0 {
+		return "an annotation that " + assignment.SealKey + " seals was removed by somebody whom metadata.managedFields do not name"
+	}
+	return strings.Join(parts, "; ")
+}
+
+func annotations(keys []string) string {
+	if len(keys) == 1 {
+		return "annotation " + keys[0] + " was"
+	}
+	return "annotations " + strings.Join(keys[:len(keys)-1], ", ") + " and " + keys[len(keys)-1] + " were"
+}
+
+// Undone reports whether it was kubectl rollout undo that changed the map: it sets a Deployment's annotations to those
+// that the older revision's ReplicaSet has a copy of. No other command of kubectl that touches annotations uses
+// its bare name as the field manager.
+func (o Owner) Undone() bool {
+	if o.Kind != Deployment || o.Clean() || len(o.Record.Problems) > 0 || len(o.Writers) != 1 {
+		return false
+	}
+	w := o.Writers[0]
+	return (w.Manager == "kubectl" || w.Manager == "kubectl-rollout") && w.Operation == string(metav1.ManagedFieldsOperationUpdate) && w.Subresource == ""
+}

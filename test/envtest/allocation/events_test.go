@@ -1,0 +1,100 @@
+package allocation
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/test/envtest/controlplane"
+)
+
+// kubectl runs the real one as the administrator, and returns what it printed.
+func (w *workload) kubectl(ctx context.Context, args ...string) string {
+	GinkgoHelper()
+	kubectl := filepath.Join(env.ControlPlane.Assets(), "kubectl")
+	if _, err := os.Stat(kubectl); err != nil {
+		var lerr error
+		kubectl, lerr = exec.LookPath("kubectl") // KUBEBUILDER_ASSETS of somebody else's build
+		Expect(lerr).NotTo(HaveOccurred(), "kubectl is neither in %s nor in PATH", env.ControlPlane.Assets())
+	}
+	kubeconfig, err := env.ControlPlane.Kubeconfig(controlplane.Admin)
+	Expect(err).NotTo(HaveOccurred())
+	cmd := exec.CommandContext(ctx, kubectl, append([]string{"--kubeconfig", kubeconfig, "--namespace", w.Name}, args...)...) //nolint:gosec // the arguments are the test's
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	Expect(err).NotTo(HaveOccurred(), "kubectl %v: %s", args, &stderr)
+	return string(out)
+}
+
+// told returns the Events about an object of this kind.
+func (w *workload) told(ctx context.Context, kind, name string) []corev1.Event {
+	GinkgoHelper()
+	events, err := env.Client.CoreV1().Events(w.Name).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=" + kind + ",involvedObject.name=" + name})
+	Expect(err).NotTo(HaveOccurred())
+	var ours []corev1.Event
+	for _, e := range events.Items {
+		if e.Source.Component == "idalloc" {
+			ours = append(ours, e)
+		}
+	}
+	return ours
+}
+
+var _ = Describe("Events", func() {
+	var w *workload
+	BeforeEach(func(ctx SpecContext) {
+		w = newWorkload(ctx, store.Deployment)
+		w.roll(ctx, 3, rolling("1", "0"))
+	})
+
+	It("are shown by kubectl describe, and name the annotation and who changed it", func(ctx SpecContext) {
+		w.kubectl(ctx, "annotate", "--overwrite", "deployment", "worker", assignment.DefaultKey+"={}")
+		Eventually(func() string { return w.kubectl(ctx, "describe", "deployment", "worker") }).WithContext(ctx).Should(MatchRegexp(
+			`Warning\s+AssignmentChanged\s.*idalloc\s+annotation idalloc.dev/assignment was set by field manager "kubectl-annotate" \(Update\) at 20`))
+		w.rolled(ctx, 3)
+		Expect(w.told(ctx, "Deployment", "worker")).To(HaveEach(HaveField("InvolvedObject.UID", w.owner(ctx).UID)))
+	})
+
+	It("tell of kubectl rollout undo as of something normal", func(ctx SpecContext) {
+		w.kubectl(ctx, "patch", "deployment", "worker", "-p", `{"spec":{"template":{"metadata":{"annotations":{"example.com/revision":"2"}}}}}`)
+		w.rolled(ctx, 3)
+		w.kubectl(ctx, "rollout", "undo", "deployment", "worker")
+		w.rolled(ctx, 3)
+		Eventually(func() string { return w.kubectl(ctx, "describe", "deployment", "worker") }).WithContext(ctx).Should(MatchRegexp(
+			`Normal\s+AssignmentRolledBack\s.*idalloc\s+kubectl rollout undo brought an old copy`))
+		Expect(w.told(ctx, "Deployment", "worker")).To(HaveEach(HaveField("Type", corev1.EventTypeNormal)))
+	})
+
+	It("of one reason and minute are one, whoever tells them", func(ctx SpecContext) {
+		owner := w.owner(ctx)
+		var tellers sync.WaitGroup
+		for _, pod := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {
+			tellers.Go(func() {
+				defer GinkgoRecover()
+				Expect(w.store.Tell(ctx, store.Event{
+					About: owner.About(), Namespace: w.Name, Reporter: pod, Type: store.EventWarning, Reason: "OfManyTellers", Message: "hello from " + pod,
+				})).To(Succeed())
+			})
+		}
+		tellers.Wait()
+		var of []corev1.Event
+		for _, e := range w.told(ctx, "Deployment", "worker") {
+			if e.Reason == "OfManyTellers" {
+				of = append(of, e)
+			}
+		}
+		// Two when a minute ended meanwhile.
+		Expect(len(of)).To(BeElementOf(1, 2))
+	})
+})
