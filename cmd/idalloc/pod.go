@@ -24,6 +24,9 @@ import (
 // errTimeout is the cause of a context that --timeout ended.
 var errTimeout = errors.New("--timeout is over")
 
+// errNoDir is of a command that has nowhere to publish.
+var errNoDir = usageError{errors.New("--dir is empty: name the directory that the containers of the pod share, by default /var/run/idalloc")}
+
 // inPod are the flags of the commands that act for a pod.
 type inPod struct {
 	*global
@@ -70,6 +73,9 @@ type shelf struct {
 // After a restart in place what this pod published stays in force until the first look says
 // otherwise; then current is that.
 func (p *inPod) open(o allocator.Options) (s *shelf, current identity.Identity, err error) {
+	if p.dir == "" {
+		return nil, current, errNoDir
+	}
 	s = &shelf{
 		Dir: publish.New(p.dir), uid: p.uid(),
 		none: identity.Identity{State: identity.StatePending, ID: identity.None, Pod: o.Pod, Namespace: o.Namespace},

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/idalloc/idalloc/pkg/allocator"
@@ -80,6 +81,13 @@ func TestWithoutAUIDNothingIsAnnounced(t *testing.T) {
 	}
 	if hasID(t, dir) {
 		t.Error("the id of an earlier pod of the same name is in force")
+	}
+}
+
+func TestADirectoryIsNamed(t *testing.T) {
+	_, _, err := (&inPod{global: &global{}}).open(allocator.Options{Pod: "worker-0", Namespace: "shop"})
+	if exitCode(err) != exitUsage || !strings.Contains(err.Error(), "--dir is empty") {
+		t.Errorf("open is %v, want a usage error", err)
 	}
 }
 

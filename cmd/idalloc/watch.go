@@ -15,6 +15,7 @@ import (
 	"github.com/idalloc/idalloc/internal/publish"
 	"github.com/idalloc/idalloc/internal/workload"
 	"github.com/idalloc/idalloc/pkg/allocator"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/identity"
 )
 
@@ -108,6 +109,7 @@ func (w *watcher) run(ctx context.Context) error {
 	server := publish.NewServer(w.httpAddress, hub, func(context.Context) error { return loop.healthy() })
 	if w.drain.mode == drainHTTP {
 		server.OnDrained(tell.gate.Drained)
+		loop.secretive = server.RequireSecret
 	}
 	return w.serve(ctx, cancel, server, loop)
 }
@@ -161,6 +163,8 @@ type loop struct {
 	signalled context.Context //nolint:containedctx // to tell a signal from a failure
 	log       logr.Logger
 	alloc     atomic.Pointer[allocator.Allocator]
+	// secretive makes the workload's word need a secret; nil where nobody waits for it.
+	secretive func(secret string)
 }
 
 func (l *loop) healthy() error {
@@ -184,6 +188,9 @@ func (l *loop) run(ctx context.Context) error {
 		return l.end(ctx, err)
 	}
 	l.alloc.Store(a)
+	if err := l.guardDrain(first); err != nil {
+		return l.end(ctx, noSlotIfLate(err))
+	}
 	if err := a.Run(first); err != nil {
 		err = l.end(ctx, noSlotIfLate(err))
 		if err != nil {
@@ -191,6 +198,33 @@ func (l *loop) run(ctx context.Context) error {
 		}
 	}
 	return l.release(ctx, a)
+}
+
+// guardDrain makes the workload's word need a secret where others than this pod have its loopback interface. It
+// comes before the first identity, and nobody waits for a word before that.
+func (l *loop) guardDrain(ctx context.Context) error {
+	if l.secretive == nil {
+		return nil
+	}
+	for {
+		shared, err := workload.HostNetwork(ctx, l.o.Store, l.o.Namespace, l.o.Pod)
+		switch {
+		case err == nil && !shared:
+			return nil
+		case err == nil:
+			secret, err := l.shelf.Secret()
+			if err == nil {
+				l.secretive(secret)
+			}
+			return err
+		case !store.Temporary(err):
+			return err
+		}
+		l.log.Info("a request failed and will be repeated", "reason", err.Error())
+		if !sleep(ctx, time.Second) {
+			return context.Cause(ctx)
+		}
+	}
 }
 
 // untilFirst returns a context that --timeout ends if there was no id until then.

@@ -4,10 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -22,14 +26,14 @@ const (
 // sayDrained tells the idalloc container that the work under the id of this epoch has stopped, so that
 // the pod that waits for the id gets it. epoch is 0 if this process had no id. ctx ends when the state
 // changes, and with it the request: nothing is said any more once the work begins again.
-func sayDrained(ctx context.Context, target string, epoch int64) {
+func sayDrained(ctx context.Context, dir, target string, epoch int64) {
 	if epoch != 0 {
 		target += "?" + url.Values{"epoch": {strconv.FormatInt(epoch, 10)}}.Encode()
 	}
 	ticker := time.NewTicker(drainAgain)
 	defer ticker.Stop()
 	for {
-		if err := postDrained(ctx, target); err != nil && ctx.Err() == nil {
+		if err := postDrained(ctx, dir, target); err != nil && ctx.Err() == nil {
 			log.Print(err)
 		}
 		select {
@@ -40,11 +44,19 @@ func sayDrained(ctx context.Context, target string, epoch int64) {
 	}
 }
 
-func postDrained(ctx context.Context, target string) error {
+func postDrained(ctx context.Context, dir, target string) error {
 	ctx, cancel := context.WithTimeout(ctx, drainTimeout)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, target, http.NoBody) //nolint:gosec // the pod's author names the address
 	if err != nil {
+		return err
+	}
+	// With hostNetwork there is a file by which a container of the pod is told from others on the node.
+	secret, err := os.ReadFile(filepath.Join(dir, "drain-secret")) //nolint:gosec // the pod's author names the directory
+	switch {
+	case err == nil:
+		r.Header.Set("Idalloc-Drain-Secret", strings.TrimSpace(string(secret)))
+	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
 	resp, err := http.DefaultClient.Do(r) //nolint:gosec // as above

@@ -81,7 +81,7 @@ func follow(ctx context.Context, dir string) error {
 		epoch := last.Epoch
 		go func() {
 			defer close(finished)
-			act(own, id, epoch)
+			act(own, dir, id, epoch)
 		}()
 	})
 	cancel()
@@ -91,14 +91,14 @@ func follow(ctx context.Context, dir string) error {
 
 // act does what is to be done about an identity until ctx ends. When it begins, the work under the
 // identity before, whose epoch it is told, has stopped.
-func act(ctx context.Context, id identity.Identity, epoch int64) {
+func act(ctx context.Context, dir string, id identity.Identity, epoch int64) {
 	if id.Assigned() {
 		serve(ctx, id)
 		return
 	}
 	log.Printf("no id now, the state is %s", id.State)
 	if url := os.Getenv("DRAIN_URL"); url != "" && id.State == identity.StateDraining {
-		sayDrained(ctx, url, epoch)
+		sayDrained(ctx, dir, url, epoch)
 	}
 }
 

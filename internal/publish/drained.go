@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/netip"
@@ -10,7 +11,7 @@ import (
 // postDrained answers POST /v1/drained with 204 when the workload's word was of use, and with 409 and
 // the reason when not.
 func (h *handler) postDrained(w http.ResponseWriter, r *http.Request) {
-	if reason := foreign(r); reason != "" {
+	if reason := cmp.Or(foreign(r), h.unproven(r)); reason != "" {
 		http.Error(w, reason, http.StatusForbidden)
 		return
 	}
@@ -31,7 +32,7 @@ func (h *handler) postDrained(w http.ResponseWriter, r *http.Request) {
 }
 
 // foreign says why a request does not count as one of the pod's own, empty if it does. All containers
-// of a pod share its loopback interface, and nobody else does. But two things pass on what others
+// of a pod share its loopback interface, and nobody else does but with hostNetwork, for which there is a secret. But two things pass on what others
 // ask: a service mesh's proxy, which says so in a header, and a browser at the end of a port-forward.
 // Browsers send Origin with every POST, also with one to a name that was rebound to this address,
 // so the Host header has nothing to add.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -36,6 +37,8 @@ type handler struct {
 	health HealthFunc
 	// drained is nil where nobody waits for the workload's word.
 	drained DrainedFunc
+	// secret is nil where the workload's word needs none.
+	secret atomic.Pointer[string]
 	// closing ends the long polls.
 	closing <-chan struct{}
 	conns   *connections

@@ -3,6 +3,7 @@ package workload
 
 import (
 	"context"
+	"errors"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -20,6 +21,19 @@ func Ended(ctx context.Context, s *store.Store, namespace, name string) (bool, e
 		return false, err
 	}
 	return pod.GetDeletionTimestamp() != nil && hasSidecar(pod) && terminated(pod), nil
+}
+
+// HostNetwork reports, by one live read, whether the pod shares its node's network. A pod that does not exist any more may have.
+func HostNetwork(ctx context.Context, s *store.Store, namespace, name string) (bool, error) {
+	pod, err := s.GetFullPod(ctx, namespace, name)
+	if errors.Is(err, store.ErrGone) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	shares, _, err := unstructured.NestedBool(pod.Object, "spec", "hostNetwork")
+	return shares, err
 }
 
 func hasSidecar(pod *unstructured.Unstructured) bool {

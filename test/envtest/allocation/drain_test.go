@@ -1,8 +1,12 @@
 package allocation
 
 import (
+	"errors"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -96,6 +100,54 @@ var _ = Describe("a drain hook", func() {
 
 	It("that is the workload's word lets a pod move when the workload has stopped", func(ctx SpecContext) {
 		drainByHTTP(spec)
+		Expect(w.Create(ctx, suite.Deployment("worker", 2, spec))).To(Succeed())
+		_, high := w.makeMove(ctx)
+		Expect(w.settled(ctx, 1)).To(Equal(map[int]string{0: high}))
+	})
+
+	It("that is the workload's word takes nobody else's on a node whose network the pod shares", func(ctx SpecContext) {
+		gate, secrets := filepath.Join(GinkgoT().TempDir(), "gate"), w.scratch()
+		DeferCleanup(os.RemoveAll, secrets)
+		watcher := &spec.Containers[1]
+		watcher.Command = append(watcher.Command, "--drain=http")
+		spec.HostNetwork = true
+		reader := suite.Container("reader", "/bin/sh", "-c", `until test -e `+gate+`; do sleep 0.1; done; cp /ids/drain-secret `+secrets+`/$POD_NAME; exec sleep 1000`)
+		reader.VolumeMounts = watcher.VolumeMounts
+		spec.Containers = append(spec.Containers, reader)
+		Expect(w.Create(ctx, suite.Deployment("worker", 2, spec))).To(Succeed())
+		_, high := w.makeMove(ctx)
+		w.expectState(ctx, high, identity.StateDraining)
+		pod := w.pod(ctx, high)
+		say := func(g Gomega, secret string) (int, string) {
+			r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+pod.Status.PodIP+":8089/v1/drained", http.NoBody)
+			g.Expect(err).NotTo(HaveOccurred())
+			r.Header.Set("Idalloc-Drain-Secret", secret)
+			resp, err := http.DefaultClient.Do(r)
+			g.Expect(err).NotTo(HaveOccurred())
+			body, err := io.ReadAll(resp.Body)
+			g.Expect(errors.Join(err, resp.Body.Close())).To(Succeed())
+			return resp.StatusCode, string(body)
+		}
+		for _, wrong := range []string{"", "guessed"} {
+			code, body := say(NewGomega(Fail), wrong)
+			Expect(code).To(Equal(http.StatusForbidden))
+			Expect(body).To(ContainSubstring("file drain-secret of --dir"))
+		}
+		w.expectState(ctx, high, identity.StateDraining)
+		Expect(w.assignment(ctx)).To(HaveKeyWithValue(1, high), "the workload has not said that it stopped")
+		Expect(os.WriteFile(gate, nil, 0o600)).To(Succeed())
+		Eventually(func(g Gomega) {
+			secret, err := os.ReadFile(filepath.Join(secrets, high)) //nolint:gosec // a file of the test
+			g.Expect(err).NotTo(HaveOccurred())
+			code, body := say(g, strings.TrimSpace(string(secret)))
+			g.Expect(code).To(Equal(http.StatusNoContent), body)
+		}).WithContext(ctx).Should(Succeed())
+		Expect(w.settled(ctx, 1)).To(Equal(map[int]string{0: high}))
+	})
+
+	It("that is the workload's word lets a pod move that shares its node's network", func(ctx SpecContext) {
+		drainByHTTP(spec)
+		spec.HostNetwork = true
 		Expect(w.Create(ctx, suite.Deployment("worker", 2, spec))).To(Succeed())
 		_, high := w.makeMove(ctx)
 		Expect(w.settled(ctx, 1)).To(Equal(map[int]string{0: high}))

@@ -1,0 +1,84 @@
+package publish
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/idalloc/idalloc/pkg/identity"
+)
+
+func TestTheSecretIsAskedFor(t *testing.T) {
+	said := 0
+	s := NewServer(":0", NewHub(without(identity.StateDraining, 5)), nil)
+	s.OnDrained(func(int64) error {
+		said++
+		return nil
+	})
+	post := func(peer, secret string) answer {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/drained", http.NoBody)
+		r.RemoteAddr = peer
+		if secret != "" {
+			r.Header.Set(SecretHeader, secret)
+		}
+		w := httptest.NewRecorder()
+		s.Handler().ServeHTTP(w, r)
+		return answer{w.Code, w.Header(), w.Body.String()}
+	}
+	post(self, "").want(t, 204, "") // nobody else has the loopback interface
+	s.RequireSecret("right")
+	for _, wrong := range []string{"", "wrong", "righ", "rightt"} {
+		post(self, wrong).want(t, 403, "send the content of the file drain-secret of --dir in the header Idalloc-Drain-Secret")
+	}
+	post("10.0.0.7:5", "right").want(t, 403, "not to the pod's address")
+	if said != 1 {
+		t.Errorf("%d words were taken, want 1", said)
+	}
+	post(self, "right").want(t, 204, "")
+	if said != 2 {
+		t.Errorf("%d words were taken, want 2", said)
+	}
+}
+
+func TestTheSecretOutlivesTheProcess(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "ids")
+	first, err := New(dir).Secret()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b, err := os.ReadFile(filepath.Join(dir, "drain-secret")); err != nil || string(b) != first+"\n" { //nolint:gosec // a directory of the test
+		t.Errorf("the file has %q, %v; the secret is %q", b, err, first)
+	}
+	d := New(dir)
+	if err := d.Publish(assigned(3, 5, 7)); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := d.Secret(); err != nil || again != first {
+		t.Errorf("the secret was %q and is %q, %v: the workload knows the first", first, again, err)
+	}
+	if other, err := New(t.TempDir()).Secret(); err != nil || other == first {
+		t.Errorf("another directory has %q, %v", other, err)
+	}
+}
+
+func TestASecretThatIsTooShortIsNone(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "drain-secret"), []byte("\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if secret, err := New(dir).Secret(); err != nil || len(secret) < 20 {
+		t.Errorf("the secret is %q, %v: anybody could guess it", secret, err)
+	}
+}
+
+func TestASecretThatCannotBeWrittenIsAnError(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if secret, err := New(file).Secret(); err == nil {
+		t.Errorf("the secret is %q, and nobody can read it", secret)
+	}
+}
