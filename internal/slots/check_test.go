@@ -20,14 +20,14 @@ func settledPods(count int) snapshot {
 			Count:   count,
 			Tracked: true,
 			Rollout: store.Rollout{MaxUnavailable: 1},
-			Record:  assignment.Record{Present: true, Sealed: true, State: assignment.State{Slots: assignment.Slots{}, Epoch: 100}},
+			Record:  assignment.Record{Present: true, Sealed: true, State: assignment.State{Slots: assignment.Slots{}, UIDs: assignment.Slots{}, Epoch: 100}},
 		},
 		pods:    map[string]pod{},
 		rollout: rollout{outdated: map[string]bool{}},
 	}
 	for id := range count {
 		p := n.add(string(rune('a' + id)))
-		n.owner.Record.State.Slots[id] = p.name
+		n.name(id, p.name)
 		n.lock(p.name, id, 100)
 	}
 	return n
@@ -41,6 +41,11 @@ func (n snapshot) add(name string) pod {
 	}
 	n.pods[name] = p
 	return p
+}
+
+// name enters a pod into the map.
+func (n snapshot) name(id int, pod string) {
+	n.owner.Record.State.Slots[id], n.owner.Record.State.UIDs[id] = pod, assignment.ShortUID("uid-"+pod)
 }
 
 // edit changes a pod.
@@ -61,6 +66,7 @@ func (n snapshot) lock(name string, id int, epoch int64) {
 func (n snapshot) free(id int) {
 	delete(n.pods, n.owner.Record.State.Slots[id])
 	delete(n.owner.Record.State.Slots, id)
+	delete(n.owner.Record.State.UIDs, id)
 }
 
 // handOver lets all pods that have a slot hand it over.
@@ -197,8 +203,7 @@ func TestCheck(t *testing.T) {
 		"a holder is Terminating": {change: func(n *snapshot) { n.edit("b", func(p *pod) { p.terminating = true }) }},
 		"another pod has the holder's name": {
 			change: func(n *snapshot) {
-				n.owner.Kind = store.StatefulSet
-				n.owner.Record.State.UIDs = assignment.Slots{0: "uid-a", 1: "uid-old", 2: "uid-c"}
+				n.owner.Record.State.UIDs[1] = "uid-old"
 				n.edit("b", func(p *pod) { p.receipt = nil })
 			},
 			want: []brief{{HeldByDead, 1, "b"}},
@@ -230,14 +235,14 @@ func TestCheck(t *testing.T) {
 			change: func(n *snapshot) {
 				n.add("z")
 				n.lock("z", 1, 200)
-				n.owner.Record.State.Slots[1] = "z"
+				n.name(1, "z")
 			},
 			want: []brief{{HeldTwice, 1, "b"}},
 		},
 		"a receipt for a slot that the map gives to another live pod": {
 			change: func(n *snapshot) {
 				n.add("z")
-				n.owner.Record.State.Slots[1] = "z"
+				n.name(1, "z")
 			},
 			want: []brief{{HeldTwice, 1, "b"}},
 		},
@@ -265,7 +270,7 @@ func TestCheck(t *testing.T) {
 		},
 		"a pod in two entries": {
 			change: func(n *snapshot) {
-				n.owner.Record.State.Slots[1] = "a"
+				n.name(1, "a")
 				delete(n.pods, "b")
 				n.edit("a", func(p *pod) { p.receipt = nil })
 			},

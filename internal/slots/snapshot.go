@@ -152,8 +152,8 @@ func (n snapshot) death(id int, p pod, exists bool) string {
 		return "gone"
 	case !p.live():
 		return p.phase
-	case uid != "" && uid != p.uid:
-		return fmt.Sprintf("an earlier pod (UID %s) of the one that has its name now", uid)
+	case uid != assignment.ShortUID(p.uid):
+		return fmt.Sprintf("an earlier pod (UID %s…) of the one that has its name now", uid)
 	}
 	return ""
 }

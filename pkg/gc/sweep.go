@@ -68,7 +68,7 @@ func sweepOnce(ctx context.Context, s *store.Store, ref store.Ref, dryRun bool) 
 		return Result{}, nil // nothing was ever assigned here
 	}
 	decision := plan.Plan(plan.Input{
-		Count: owner.Count, State: owner.Record.State, Clean: owner.Clean(), ReusesNames: owner.ReusesNames(),
+		Count: owner.Count, State: owner.Record.State, Clean: owner.Clean(),
 		Untracked: owner.Untracked(), Pods: census.Live, Ended: census.Ended(), Now: s.Clock.Now(),
 	})
 	result := Result{Victims: census.Dead, Restored: !owner.Clean()}

@@ -117,9 +117,9 @@ func capacityOf(others map[string]string) int {
 }
 
 func longState(n int) assignment.State {
-	s := assignment.State{Slots: assignment.Slots{}, Epoch: time.Now().UnixMilli()}
+	s := assignment.State{Slots: assignment.Slots{}, UIDs: assignment.Slots{}, Epoch: time.Now().UnixMilli()}
 	for id := range n {
-		s.Slots[id] = strings.Repeat("x", nameLength)
+		s.Slots[id], s.UIDs[id] = strings.Repeat("x", nameLength), fmt.Sprintf("%08x", id)
 	}
 	return s
 }
@@ -249,7 +249,9 @@ func (w *workload) serverLimit(ctx context.Context, full map[string]string) (mos
 	low, high := 1, 2*assignment.AnnotationLimit/nameLength
 	for high-low > 1 {
 		middle := (low + high) / 2
-		body := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, assignment.DefaultKey, longState(middle).Slots.Encode())
+		state := longState(middle)
+		body := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q,%q:%q}}}`,
+			assignment.DefaultKey, state.Slots.Encode(), assignment.UIDsKey, state.UIDs.Encode())
 		_, err := w.env.Client.AppsV1().Deployments(w.Name).Patch(ctx, w.deployment, types.MergePatchType, body, metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
 		switch {
 		case err == nil:
@@ -261,7 +263,7 @@ func (w *workload) serverLimit(ctx context.Context, full map[string]string) (mos
 		}
 	}
 	if refusal == "" {
-		return 0, "", fmt.Errorf("the API server took %d slots beside %d annotations", low, len(full)-1)
+		return 0, "", fmt.Errorf("the API server took %d slots beside %d annotations", low, len(full)-2)
 	}
 	return low, strings.TrimPrefix(refusal, fmt.Sprintf("Deployment.apps %q is invalid: ", w.deployment)), nil
 }

@@ -33,11 +33,11 @@ func (floor) prepare(ctx context.Context, w *workload) error {
 	if err != nil {
 		return err
 	}
-	slots := assignment.Slots{}
+	state := assignment.State{Slots: assignment.Slots{}, UIDs: assignment.Slots{}, Epoch: time.Now().UnixMilli()}
 	for id := range w.pods {
-		slots[id] = w.pods[id].Name
+		state.Slots[id], state.UIDs[id] = w.pods[id].Name, assignment.ShortUID(string(w.pods[id].UID))
 	}
-	_, err = s.Commit(ctx, from, assignment.State{Slots: slots, Epoch: time.Now().UnixMilli()})
+	_, err = s.Commit(ctx, from, state)
 	return err
 }
 

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 )
 
 const (
@@ -141,7 +143,7 @@ func (w *world) createRevision(d *version, revision int) {
 	match := object{appLabel: ownerName, hashLabel: hash}
 	o := object{
 		metadata: object{
-			"name": ownerName + "-" + hash + "-" + uid(d.object), "labels": clone(match), "ownerReferences": controlledBy(d.kind, d.object),
+			"name": ownerName + "-" + hash + "-" + assignment.ShortUID(uid(d.object)), "labels": clone(match), "ownerReferences": controlledBy(d.kind, d.object),
 		},
 		"spec": object{
 			"replicas": int64(0), "selector": object{"matchLabels": clone(match)},

@@ -98,7 +98,7 @@ func faultKinds() []faultKind {
 		{name: "suspend-node", families: []string{RandomSuspendMajor}, lasts: 3 * time.Minute, inject: suspendNode},
 
 		{name: "force-delete", families: []string{Force}, excuses: true, inject: forceDelete},
-		{name: "replace-pod", families: []string{Force}, excuses: true, asked: true, inject: replacePod},
+		{name: "replace-pod", families: []string{Force}, excuses: true, inject: replacePod},
 		{name: "delete-node", families: []string{Force}, excuses: true, lasts: 2 * time.Minute, inject: deleteNode},
 		{name: "kubelet-down", families: []string{Force}, lasts: 3 * time.Minute, inject: kubeletDown},
 

@@ -51,7 +51,7 @@ func edit(o object, d *dice) {
 		for key := range at(o, metadata, "annotations") {
 			values[key] = annotation(o, key)
 		}
-		setText(o, "annotations", assignment.SealKey, assignment.Seal(values, assignment.DefaultKey))
+		setText(o, "annotations", assignment.SealKey, assignment.Seal(values, assignment.DefaultKey, uid(o)))
 	}
 }
 

@@ -254,12 +254,12 @@ func (r *recorder) swept(v *version, is map[int]entry) {
 	}
 }
 
-// entry is a holder as the map names it; the UID is empty where names are not used again.
+// entry is a holder as the map names it, with its short UID.
 type entry struct{ name, uid string }
 
 func (e entry) names(pod string) bool {
 	name, uid, _ := strings.Cut(pod, "/")
-	return e.name == name && (e.uid == "" || e.uid == uid)
+	return e.name == name && e.uid == assignment.ShortUID(uid)
 }
 
 // entries returns what the owner's map says, and whether it is clean.
@@ -272,7 +272,7 @@ func entries(v *version) (map[int]entry, bool) {
 	for key := range at(v.object, metadata, "annotations") {
 		annotations[key] = annotation(v.object, key)
 	}
-	record := assignment.Decode(annotations, assignment.DefaultKey, time.Now().Add(24*time.Hour)) // whatever the epoch
+	record := assignment.Decode(annotations, assignment.DefaultKey, uid(v.object), time.Now().Add(24*time.Hour)) // whatever the epoch
 	for id, name := range record.State.Slots {
 		out[id] = entry{name: name, uid: record.State.UIDs[id]}
 	}

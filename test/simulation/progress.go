@@ -82,7 +82,7 @@ func (g *progress) read() bool {
 		return false
 	}
 	if v != g.owner {
-		g.owner, g.record = v, assignment.Decode(texts(v.object, "annotations"), assignment.DefaultKey, g.w.wall())
+		g.owner, g.record = v, assignment.Decode(texts(v.object, "annotations"), assignment.DefaultKey, uid(v.object), g.w.wall())
 	}
 	return g.record.Sealed && len(g.record.Problems) == 0
 }
@@ -142,9 +142,8 @@ func (g *progress) free(n int) []int {
 
 // names reports whether the map gives the slot to this very pod.
 func (g *progress) names(id int, v *version) bool {
-	want := g.record.State.UIDs[id]
 	phase := text(v.object, "status", "phase")
-	return g.record.State.Slots[id] == v.name && (want == "" || want == uid(v.object)) && phase != succeeded && phase != failed
+	return g.record.State.Slots[id] == v.name && g.record.State.UIDs[id] == assignment.ShortUID(uid(v.object)) && phase != succeeded && phase != failed
 }
 
 func (g *progress) receipt(v *version) *assignment.Receipt {

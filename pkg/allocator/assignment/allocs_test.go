@@ -7,14 +7,14 @@ import "testing"
 func TestCodecAllocatesLittle(t *testing.T) {
 	const pods = 1000
 	s := benchState(pods)
-	annotations := s.Encode(DefaultKey)
+	annotations := s.Encode(DefaultKey, ownerUID)
 	for name, tc := range map[string]struct {
 		most float64
 		do   func()
 	}{
-		"decode": {80, func() { Decode(annotations, DefaultKey, benchTime) }},
-		"encode": {60, func() { s.Encode(DefaultKey) }},
-		"seal":   {30, func() { Seal(annotations, DefaultKey) }},
+		"decode": {80, func() { Decode(annotations, DefaultKey, ownerUID, benchTime) }},
+		"encode": {60, func() { s.Encode(DefaultKey, ownerUID) }},
+		"seal":   {30, func() { Seal(annotations, DefaultKey, ownerUID) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := testing.AllocsPerRun(5, tc.do); got > tc.most {

@@ -13,8 +13,9 @@ var benchTime = time.UnixMilli(1795219200123) //nolint:gochecknoglobals // a con
 
 // benchState is an assignment of n slots, and as many hand-over requests as a quarter may be unavailable.
 func benchState(n int) State {
-	s := State{Slots: Slots{}, Handover: Slots{}, Epoch: benchTime.UnixMilli()}
+	s := State{Slots: Slots{}, UIDs: Slots{}, Handover: Slots{}, Epoch: benchTime.UnixMilli()}
 	for i := range n {
+		s.UIDs[i] = fmt.Sprintf("%08x", i)
 		s.Slots[i] = fmt.Sprintf("worker-7c6b5d9f8-%05d", i)
 	}
 	for i := range n / 4 {
@@ -41,14 +42,14 @@ func perPod(b *testing.B, prepare func(n int) (measured func())) {
 func BenchmarkEncode(b *testing.B) {
 	perPod(b, func(n int) func() {
 		s := benchState(n)
-		return func() { s.Encode(DefaultKey) }
+		return func() { s.Encode(DefaultKey, ownerUID) }
 	})
 }
 
 func BenchmarkDecode(b *testing.B) {
 	perPod(b, func(n int) func() {
-		annotations := benchState(n).Encode(DefaultKey)
-		return func() { Decode(annotations, DefaultKey, benchTime) }
+		annotations := benchState(n).Encode(DefaultKey, ownerUID)
+		return func() { Decode(annotations, DefaultKey, ownerUID, benchTime) }
 	})
 }
 
@@ -65,15 +66,15 @@ func BenchmarkParseSlots(b *testing.B) {
 
 func BenchmarkSeal(b *testing.B) {
 	perPod(b, func(n int) func() {
-		annotations := benchState(n).Encode(DefaultKey)
-		return func() { Seal(annotations, DefaultKey) }
+		annotations := benchState(n).Encode(DefaultKey, ownerUID)
+		return func() { Seal(annotations, DefaultKey, ownerUID) }
 	})
 }
 
 func BenchmarkCheckSize(b *testing.B) {
 	perPod(b, func(n int) func() {
 		s := benchState(n)
-		annotations := s.Encode(DefaultKey)
+		annotations := s.Encode(DefaultKey, ownerUID)
 		return func() {
 			if err := CheckSize(annotations, DefaultKey, s); err != nil {
 				b.Fatal(err)

@@ -31,7 +31,7 @@ func FuzzDecode(f *testing.F) {
 		if seal != "" {
 			annotations[SealKey] = seal
 		}
-		r := Decode(annotations, DefaultKey, now)
+		r := Decode(annotations, DefaultKey, ownerUID, now)
 		if r.Present != (len(annotations) > 0) {
 			t.Fatalf("%v: Present is %v", annotations, r.Present)
 		}
@@ -49,27 +49,36 @@ func FuzzDecode(f *testing.F) {
 
 func checkStored(t *testing.T, s State) {
 	t.Helper()
-	stored := s.Encode(DefaultKey)
-	again := Decode(stored, DefaultKey, now)
+	stored := s.Encode(DefaultKey, ownerUID)
+	again := Decode(stored, DefaultKey, ownerUID, now)
 	if !again.Sealed || len(again.Problems) > 0 || again.State.Epoch != s.Epoch || !again.State.SameContent(s) {
 		t.Fatalf("%+v is stored as %v and read as %+v", s, stored, again)
 	}
-	if !maps.Equal(again.State.Encode(DefaultKey), stored) {
+	if !maps.Equal(again.State.Encode(DefaultKey, ownerUID), stored) {
 		t.Fatalf("%v is not canonical", stored)
 	}
 }
 
-// A seal fits one set of values only: moving a byte from one value, or from one key, to another breaks it.
+// fits reports whether the seal in the annotations is that of the other values.
+func fits(annotations map[string]string, owner string) bool {
+	return annotations[SealKey] == Seal(annotations, DefaultKey, owner)
+}
+
+// A seal fits one set of values of one owner only: moving a byte from one value, or from one key, to another breaks it.
 func FuzzSeal(f *testing.F) {
 	f.Fuzz(func(t *testing.T, slots, epoch, handover, uids, fenceAfter, quarantine string, which uint8, other string) {
 		annotations := annotationsOf(slots, epoch, handover, uids, fenceAfter, quarantine)
 		sealed := maps.Clone(annotations)
-		sealed[SealKey] = Seal(annotations, DefaultKey)
-		if fits := Decode(sealed, DefaultKey, now).Sealed; fits != (slots != "") {
-			t.Fatalf("%v: Sealed is %v", sealed, fits)
+		sealed[SealKey] = Seal(annotations, DefaultKey, ownerUID)
+		r := Decode(sealed, DefaultKey, ownerUID, now)
+		if readable := slots != "" && len(r.Problems) == 0; r.Sealed != readable {
+			t.Fatalf("%v: Sealed is %v", sealed, r.Sealed)
 		}
-		if !strings.HasPrefix(sealed[SealKey], epoch+":") {
-			t.Fatalf("the seal %q does not begin with the epoch %q", sealed[SealKey], epoch)
+		if !strings.HasPrefix(sealed[SealKey], "1:"+epoch+":") {
+			t.Fatalf("the seal %q does not begin with the format and the epoch %q", sealed[SealKey], epoch)
+		}
+		if other != ownerUID && (fits(sealed, other) || Decode(sealed, DefaultKey, other, now).Sealed) {
+			t.Fatalf("the seal also fits on the owner %q: %v", other, sealed)
 		}
 		keys := Keys(DefaultKey)
 		key := keys[int(which)%len(keys)]
@@ -77,11 +86,11 @@ func FuzzSeal(f *testing.F) {
 			return
 		}
 		sealed[key] = other
-		if Decode(sealed, DefaultKey, now).Sealed {
+		if fits(sealed, ownerUID) {
 			t.Fatalf("the seal still fits when %s becomes %q: %v", key, other, sealed)
 		}
 		delete(sealed, key)
-		if _, there := annotations[key]; (there || key == SealKey) && Decode(sealed, DefaultKey, now).Sealed {
+		if _, there := annotations[key]; (there || key == SealKey) && fits(sealed, ownerUID) {
 			t.Fatalf("the seal still fits without %s: %v", key, sealed)
 		}
 	})
@@ -177,7 +186,7 @@ func FuzzCheckSize(f *testing.F) {
 				s.UIDs[id] = "u-" + strconv.Itoa(id)
 			}
 		}
-		written := s.Encode(DefaultKey)
+		written := s.Encode(DefaultKey, ownerUID)
 		maps.Copy(written, annotations)
 		err := CheckSize(annotations, DefaultKey, s)
 		if (err == nil) != (Size(written) <= SizeLimit) {

@@ -9,11 +9,11 @@ const (
 	DefaultKey = "idalloc.dev/assignment"
 	// EpochKey carries the epoch, a decimal that grows with every change.
 	EpochKey = "idalloc.dev/epoch"
-	// SealKey carries "<epoch>:<hash of the other keys>"; it differs at every write.
+	// SealKey carries "<format>:<epoch>:<hash of the other keys>"; it differs at every write.
 	SealKey = "idalloc.dev/seal"
 	// HandoverKey carries the slots that are asked for, id to requester.
 	HandoverKey = "idalloc.dev/handover"
-	// UIDsKey carries id to pod UID where pod names are used again (StatefulSet).
+	// UIDsKey carries, for each id, the beginning of its holder's UID: a pod's name may be used again.
 	UIDsKey = "idalloc.dev/uids"
 	// FenceAfterKey carries the largest fence-after in use (strict mode).
 	FenceAfterKey = "idalloc.dev/fence-after"

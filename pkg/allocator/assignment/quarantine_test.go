@@ -247,8 +247,8 @@ func TestStrictStateRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		q, _ := genQuarantine(t)
 		want := State{Slots: Slots{3: "a"}, FenceAfter: 3 * time.Second, Quarantine: q, Epoch: now.UnixMilli()}
-		annotations := want.Encode(DefaultKey)
-		r := Decode(annotations, DefaultKey, now)
+		annotations := want.Encode(DefaultKey, ownerUID)
+		r := Decode(annotations, DefaultKey, ownerUID, now)
 		if !r.Sealed || len(r.Problems) > 0 || !r.State.SameContent(want) {
 			t.Fatalf("Decode(%v) = %+v, want %+v", annotations, r, want)
 		}
@@ -256,9 +256,9 @@ func TestStrictStateRoundTrip(t *testing.T) {
 			if _, ok := annotations[key]; !ok {
 				continue
 			}
-			damaged := want.Encode(DefaultKey)
+			damaged := want.Encode(DefaultKey, ownerUID)
 			delete(damaged, key)
-			if Decode(damaged, DefaultKey, now).Sealed {
+			if Decode(damaged, DefaultKey, ownerUID, now).Sealed {
 				t.Fatalf("the seal fits without %s", key)
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -23,7 +24,7 @@ type State struct {
 	Slots Slots
 	// Handover names the requester of each slot that is asked for.
 	Handover Slots
-	// UIDs holds the holders' UIDs where pod names are used again; nil elsewhere.
+	// UIDs holds the holders' short UIDs.
 	UIDs Slots
 	// FenceAfter is the largest fence-after in use, zero where nobody uses strict mode.
 	FenceAfter time.Duration
@@ -47,9 +48,9 @@ func (s State) SameContent(o State) bool {
 		s.FenceAfter == o.FenceAfter && slices.Equal(s.Quarantine, o.Quarantine)
 }
 
-// Encode returns the annotations that store s under the assignment key, the seal included. A key
-// of ours that is not in the result must not be on the owner.
-func (s State) Encode(key string) map[string]string {
+// Encode returns the annotations that store s under the assignment key of the owner with this UID, the seal
+// included. A key of ours that is not in the result must not be on the owner.
+func (s State) Encode(key, owner string) map[string]string {
 	out := map[string]string{key: s.Slots.Encode(), EpochKey: strconv.FormatInt(s.Epoch, 10)}
 	if len(s.Handover) > 0 {
 		out[HandoverKey] = s.Handover.Encode()
@@ -63,7 +64,7 @@ func (s State) Encode(key string) map[string]string {
 	if len(s.Quarantine) > 0 {
 		out[QuarantineKey] = s.Quarantine.Encode()
 	}
-	out[SealKey] = Seal(out, key)
+	out[SealKey] = Seal(out, key, owner)
 	return out
 }
 
@@ -76,10 +77,16 @@ func sealedKeys(key string) []string {
 	return []string{key, EpochKey, HandoverKey, UIDsKey, FenceAfterKey, QuarantineKey}
 }
 
-// Seal binds the values of an owner's annotations together. It starts with the epoch, which no two writes share, so it
-// changes at every write and metadata.managedFields always names its last writer.
-func Seal(annotations map[string]string, key string) string {
+// Format is the number of what this version writes. A later one that means something else by the same keys, or has more
+// of them, gets a higher number.
+const Format = 1
+
+// Seal binds the values of the annotations together, and to the owner with this UID: what is copied to another object does
+// not fit there. It has the epoch, which no two writes share, so it changes at every write and metadata.managedFields always
+// names its last writer.
+func Seal(annotations map[string]string, key, owner string) string {
 	h := sha256.New()
+	_, _ = fmt.Fprintf(h, "%d:%s\n", len(owner), owner)
 	for _, k := range sealedKeys(key) {
 		if v, ok := annotations[k]; ok {
 			_, _ = fmt.Fprintf(h, "%d:%s=%d:", len(k), k, len(v)) // a hash never fails to take bytes
@@ -87,7 +94,19 @@ func Seal(annotations map[string]string, key string) string {
 			hashString(h, "\n")
 		}
 	}
-	return annotations[EpochKey] + ":" + hex.EncodeToString(h.Sum(nil)[:12])
+	return strconv.Itoa(Format) + ":" + annotations[EpochKey] + ":" + hex.EncodeToString(h.Sum(nil)[:12])
+}
+
+// formatOf reads the format from a seal; ok is false if that is none. Of formats that this version does not know it knows
+// no more than that they begin with their number.
+func formatOf(seal string) (format int, ok bool) {
+	const most = 3 // digits
+	number, _, ok := strings.Cut(seal, ":")
+	if !ok || len(number) > most {
+		return 0, false
+	}
+	format, ok = canonicalID(number)
+	return format, ok && format > 0
 }
 
 // hashString adds text in pieces, because a copy of it may be large.
@@ -119,22 +138,24 @@ type Record struct {
 	State State
 	// Present says that at least one key of ours is there.
 	Present bool
-	// Sealed says that the seal fits what it seals. Whose seal it is, managedFields says.
+	// Sealed says that the seal fits what it seals, and that all of it can be read. Whose seal it is, managedFields says.
 	Sealed bool
+	// Newer is the seal's format if that is higher than this version's, else 0.
+	Newer int
 	// Problems lists what could not be read.
 	Problems []ProblemError
 }
 
-// Decode reads an owner's annotations. It never fails: what cannot be read is a ProblemError. The
+// Decode reads the annotations of the owner with this UID. It never fails: what cannot be read is a ProblemError. The
 // epoch is checked against now.
-func Decode(annotations map[string]string, key string, now time.Time) Record {
+func Decode(annotations map[string]string, key, owner string, now time.Time) Record {
 	var r Record
-	slots := func(k string) Slots {
+	slots := func(k string, parse func(string) (Slots, error)) Slots {
 		text, ok := annotations[k]
 		if !ok {
 			return nil
 		}
-		s, err := ParseSlots(text)
+		s, err := parse(text)
 		if err != nil {
 			r.Problems = append(r.Problems, ProblemError{Key: k, Detail: err.Error()})
 			return nil
@@ -146,9 +167,9 @@ func Decode(annotations map[string]string, key string, now time.Time) Record {
 			r.Present = true
 		}
 	}
-	r.State.Slots = slots(key)
-	r.State.Handover = slots(HandoverKey)
-	r.State.UIDs = slots(UIDsKey)
+	r.State.Slots = slots(key, ParseSlots)
+	r.State.Handover = slots(HandoverKey, ParseSlots)
+	r.State.UIDs = slots(UIDsKey, parseUIDs)
 	if text, ok := annotations[EpochKey]; ok {
 		epoch, err := parseEpoch(text, now)
 		if err != nil {
@@ -157,7 +178,10 @@ func Decode(annotations map[string]string, key string, now time.Time) Record {
 		r.State.Epoch = epoch
 	}
 	r.decodeStrict(annotations, now)
-	r.Sealed = annotations[SealKey] != "" && annotations[key] != "" && annotations[SealKey] == Seal(annotations, key)
+	if format, ok := formatOf(annotations[SealKey]); ok && format > Format {
+		r.Newer = format
+	}
+	r.Sealed = annotations[key] != "" && annotations[SealKey] == Seal(annotations, key, owner) && len(r.Problems) == 0
 	return r
 }
 

@@ -48,7 +48,7 @@ func CheckSize(annotations map[string]string, key string, s State) error {
 	for _, k := range Keys(key) {
 		delete(after, k)
 	}
-	maps.Copy(after, s.Encode(key))
+	maps.Copy(after, s.Encode(key, ""))
 	size := Size(after)
 	if size <= SizeLimit {
 		return nil

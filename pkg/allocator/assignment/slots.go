@@ -15,8 +15,15 @@ import (
 // MaxID is the largest id that is read: Kubernetes counts replicas in an int32.
 const MaxID = math.MaxInt32 - 1
 
-// Slots maps ids to names: of pods (assignment, hand-over) or of pod UIDs.
+// Slots maps ids to names of pods (assignment, hand-over), or to short UIDs.
 type Slots map[int]string
+
+// ShortUID is what is stored of a pod's UID beside its slot: enough of it, 32 random bits, to tell a pod from another one
+// that got its name. All of it would halve the number of replicas that fit.
+func ShortUID(uid string) string {
+	const length = 8
+	return uid[:min(len(uid), length)]
+}
 
 // IDs returns the ids in ascending order.
 func (s Slots) IDs() []int {
@@ -66,16 +73,24 @@ const entryOverhead = 6
 // else is strict: ids are canonical decimals in [0, MaxID], names are DNS names, no id and no name
 // stands twice. The error quotes the offending part.
 func ParseSlots(text string) (Slots, error) {
-	if slots, ok := parseCanonical(text); ok {
+	if slots, ok := parseCanonical(text, true); ok {
 		return slots, nil
 	}
-	return parseAny(text)
+	return parseAny(text, true)
+}
+
+// parseUIDs reads ids and short UIDs. Of many pods two may have the same short UID.
+func parseUIDs(text string) (Slots, error) {
+	if slots, ok := parseCanonical(text, false); ok {
+		return slots, nil
+	}
+	return parseAny(text, false)
 }
 
 // parseCanonical reads what Encode writes, which is nearly everything that is ever read, without
 // allocating for each entry: the names are parts of text. It leaves all else, ok being false, to
 // parseAny, which knows what is wrong with it.
-func parseCanonical(text string) (slots Slots, ok bool) {
+func parseCanonical(text string, unique bool) (slots Slots, ok bool) {
 	rest, ok := strings.CutPrefix(text, "{")
 	if !ok {
 		return nil, false
@@ -85,16 +100,22 @@ func parseCanonical(text string) (slots Slots, ok bool) {
 	}
 	n := strings.Count(rest, ",") + 1
 	slots = make(Slots, n)
-	names := make(map[string]struct{}, n)
+	var names map[string]struct{}
+	if unique {
+		names = make(map[string]struct{}, n)
+	}
 	previous := -1
 	for {
 		id, name, after, ok := cutEntry(rest)
 		if !ok || id <= previous {
 			return nil, false
 		}
-		slots[id], names[name], previous = name, struct{}{}, id
+		slots[id], previous = name, id
+		if unique {
+			names[name] = struct{}{}
+		}
 		if after == "}" {
-			return slots, len(names) == len(slots)
+			return slots, !unique || len(names) == len(slots)
 		}
 		if rest, ok = strings.CutPrefix(after, ","); !ok {
 			return nil, false
@@ -134,7 +155,7 @@ func canonicalID(text string) (id int, ok bool) {
 }
 
 // parseAny reads a JSON object of any layout.
-func parseAny(text string) (Slots, error) {
+func parseAny(text string, unique bool) (Slots, error) {
 	dec := json.NewDecoder(strings.NewReader(text))
 	first, err := dec.Token()
 	if err != nil {
@@ -153,7 +174,7 @@ func parseAny(text string) (Slots, error) {
 		if _, twice := slots[id]; twice {
 			return nil, fmt.Errorf("id %d stands twice", id)
 		}
-		if other, twice := seen[name]; twice {
+		if other, twice := seen[name]; twice && unique {
 			return nil, fmt.Errorf("%s stands twice, for id %d and for id %d", quote(name), other, id)
 		}
 		slots[id], seen[name] = name, id

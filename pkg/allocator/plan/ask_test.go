@@ -113,7 +113,7 @@ func TestAsk(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			in := tc.in
 			in.Me, in.Clean, in.Now = "n", true, t0
-			got := after(in, Plan(in)).Handover
+			got := after(in, decide(in)).Handover
 			if !maps.Equal(got, tc.want) {
 				t.Errorf("requests %v, want %v", got, tc.want)
 			}
@@ -127,16 +127,16 @@ func TestWhoGaveUpMayHaveAFreeSlot(t *testing.T) {
 		Count: 3, Clean: true, Me: "d", Now: t0, State: assignment.State{Slots: slots{0: "a", 1: "b"}},
 		Pods: []Pod{pod("a", 9, holds(0)), pod("b", 9, holds(1)), pod("d", 9, gaveUp), pod("broken", 1, otherRevision)},
 	}
-	d := Plan(in)
+	d := decide(in)
 	if d.Next != nil || d.Barred != 1 {
 		t.Errorf("the slot is given at once (%v), or nothing says that it is free (%d)", d.Next, d.Barred)
 	}
 	in.Insist = true
-	if id, ok := after(in, Plan(in)).Slots.Of("d"); !ok || id != 2 {
+	if id, ok := after(in, decide(in)).Slots.Of("d"); !ok || id != 2 {
 		t.Error("the slot stays free although nobody else takes it")
 	}
 	in.Insist, in.Rollout.Current = false, true
-	if _, ok := after(in, Plan(in)).Slots.Of("d"); !ok {
+	if _, ok := after(in, decide(in)).Slots.Of("d"); !ok {
 		t.Error("a pod of the current revision is kept from a free slot")
 	}
 }
@@ -146,11 +146,11 @@ func TestWhoGaveUpGivesNothingToItsOwnRevision(t *testing.T) {
 		Count: 2, Clean: true, Me: "d", Now: t0, State: assignment.State{Slots: slots{0: "a"}},
 		Pods: []Pod{pod("a", 9, holds(0)), pod("d", 9, gaveUp), pod("fresh", 1), pod("new", 1, otherRevision)},
 	}
-	if d := Plan(in); d.Next != nil {
+	if d := decide(in); d.Next != nil {
 		t.Errorf("a sibling gets the slot that was given up for another revision: %v", d.Next.Slots)
 	}
 	in.Me = "new"
-	if id, ok := after(in, Plan(in)).Slots.Of("new"); !ok || id != 1 {
+	if id, ok := after(in, decide(in)).Slots.Of("new"); !ok || id != 1 {
 		t.Error("the slot is not given to the other revision")
 	}
 }

@@ -53,10 +53,9 @@ func newPlanner(in Input) *planner {
 		pods:  make(map[string]*Pod, len(in.Pods)),
 		holds: make(map[string]int, len(in.Pods)),
 		locks: make(map[int]string, len(in.Pods)),
-		next:  assignment.State{Slots: make(assignment.Slots, min(in.Count, len(in.Pods)))},
-	}
-	if in.ReusesNames {
-		p.next.UIDs = make(assignment.Slots, min(in.Count, len(in.Pods)))
+		next: assignment.State{
+			Slots: make(assignment.Slots, min(in.Count, len(in.Pods))), UIDs: make(assignment.Slots, min(in.Count, len(in.Pods))),
+		},
 	}
 	for i := range in.Pods {
 		pod := &in.Pods[i]
@@ -71,10 +70,8 @@ func newPlanner(in Input) *planner {
 
 func (p *planner) assign(id int, pod *Pod) {
 	p.next.Slots[id] = pod.Name
+	p.next.UIDs[id] = assignment.ShortUID(pod.UID)
 	p.holds[pod.Name] = id
-	if p.in.ReusesNames {
-		p.next.UIDs[id] = pod.UID
-	}
 }
 
 // keepLiveEntries carries over every entry of a live pod and frees the others.
@@ -85,7 +82,7 @@ func (p *planner) keepLiveEntries() {
 		switch {
 		case !alive:
 			p.freed = append(p.freed, Change{ID: id, Pod: name, Cause: CauseDead})
-		case p.in.ReusesNames && p.in.State.UIDs[id] != "" && p.in.State.UIDs[id] != pod.UID:
+		case p.in.State.UIDs[id] != assignment.ShortUID(pod.UID):
 			p.freed = append(p.freed, Change{ID: id, Pod: name, Cause: CauseReplaced})
 		case pod.gives(id): // so that of many that give at once one can write for all
 			p.freed = append(p.freed, Change{ID: id, Pod: name, Cause: CauseGiven})

@@ -40,9 +40,10 @@ func claimInput(n int) Input {
 func idleInput(n int) Input {
 	in := claimInput(n)
 	in.Clean = true
-	in.State = assignment.State{Slots: slots{}, Epoch: 100}
+	in.State = assignment.State{Slots: slots{}, UIDs: slots{}, Epoch: 100}
 	for i := range in.Pods {
-		in.State.Slots[i] = in.Pods[i].Name
+		in.Pods[i].UID = fmt.Sprintf("%08x-0000-4000-8000-000000000000", i)
+		in.State.Slots[i], in.State.UIDs[i] = in.Pods[i].Name, assignment.ShortUID(in.Pods[i].UID)
 		holds(i)(&in.Pods[i])
 	}
 	return in
@@ -53,7 +54,7 @@ func replaceInput(n int) Input {
 	in := idleInput(n)
 	for i := range n / 2 {
 		in.Pods[i].Name += "-new"
-		in.Pods[i].UID += "-new"
+		in.Pods[i].UID = "new-" + in.Pods[i].UID
 		in.Pods[i].Receipt = nil
 	}
 	in.Me = in.Pods[0].Name
@@ -63,14 +64,11 @@ func replaceInput(n int) Input {
 // reuseInput: as replaceInput, with the dead pods' names (StatefulSet).
 func reuseInput(n int) Input {
 	in := idleInput(n)
-	in.ReusesNames = true
-	in.State.UIDs = slots{}
 	for i := range in.Pods {
-		in.State.UIDs[i] = in.Pods[i].UID
 		in.Pods[i].Ordinal = i
 	}
 	for i := range n / 2 {
-		in.Pods[i].UID += "-new"
+		in.Pods[i].UID = "new-" + in.Pods[i].UID
 		in.Pods[i].Receipt = nil
 	}
 	return in

@@ -30,8 +30,9 @@ func (s *script) yes() bool { return s.below(2) == 1 }
 // day. Me is alive, and has said so on its receipt when it gives.
 func (s *script) input() Input {
 	const pods, ids = 14, 20
+	count, clean, replaced := s.below(ids), s.yes(), s.yes()
 	in := Input{
-		Count: s.below(ids), Clean: s.yes(), ReusesNames: s.yes(), Commit: s.yes(), Insist: s.yes(),
+		Count: count, Clean: clean, Commit: s.yes(), Insist: s.yes(),
 		Intent: Intent(s.below(3)), Now: t0, Me: podName(0),
 		Rollout: Rollout{Current: s.yes(), MaxUnavailable: s.below(5), Available: s.below(5)},
 		Served:  map[int64]bool{1: s.yes(), 2: s.yes()}, Ended: map[int]bool{},
@@ -40,8 +41,8 @@ func (s *script) input() Input {
 	in.FenceAfter = s.fenceAfter()
 	in.State = assignment.State{Slots: slots{}, UIDs: slots{}, Handover: slots{}, Epoch: s.epoch(), FenceAfter: s.fenceAfter()}
 	for i := range pods {
-		s.place(&in, in.State.Slots, i)
-		s.place(&in, in.State.Handover, i)
+		s.place(&in, in.State.Slots, i, replaced)
+		s.place(&in, in.State.Handover, i, replaced)
 		if i == 0 || s.yes() {
 			in.Pods = append(in.Pods, s.pod(i, ids))
 		}
@@ -59,15 +60,18 @@ func (s *script) input() Input {
 	return in
 }
 
-// place may give pod i a slot in m that is not taken there.
-func (s *script) place(in *Input, m slots, i int) {
+// place may give pod i a slot in m that is not taken there. If pods were replaced, it may have been an earlier one of its name.
+func (s *script) place(in *Input, m slots, i int, replaced bool) {
 	id := s.below(40)
 	if _, taken := m[id]; taken || id >= 20 {
 		return
 	}
 	m[id] = podName(i)
-	if _, holder := in.State.Slots[id]; in.ReusesNames && holder {
-		in.State.UIDs[id] = []string{"uid-" + in.State.Slots[id], "old"}[s.below(2)]
+	if _, holder := in.State.Slots[id]; holder {
+		in.State.UIDs[id] = "uid-" + in.State.Slots[id]
+		if replaced && s.yes() {
+			in.State.UIDs[id] = "old"
+		}
 	}
 }
 
@@ -140,7 +144,7 @@ func FuzzPlan(f *testing.F) {
 			return
 		}
 		// What is planned can be stored and read back.
-		r := assignment.Decode(d.Next.Encode(assignment.DefaultKey), assignment.DefaultKey, in.Now.Add(time.Hour))
+		r := assignment.Decode(d.Next.Encode(assignment.DefaultKey, "owner"), assignment.DefaultKey, "owner", in.Now.Add(time.Hour))
 		if !r.Sealed || len(r.Problems) > 0 || !r.State.SameContent(*d.Next) || r.State.Epoch != d.Next.Epoch {
 			t.Fatalf("the plan %+v is read as %+v", *d.Next, r)
 		}

@@ -17,20 +17,17 @@ import (
 func genInput() *rapid.Generator[Input] {
 	return rapid.Custom(func(t *rapid.T) Input {
 		in := Input{
-			Count:       rapid.IntRange(0, 8).Draw(t, "count"),
-			Clean:       rapid.Bool().Draw(t, "clean"),
-			ReusesNames: rapid.Bool().Draw(t, "reusesNames"),
-			Commit:      rapid.Bool().Draw(t, "commit"),
-			Intent:      rapid.SampledFrom([]Intent{Claim, Move, Release}).Draw(t, "intent"),
-			Now:         t0,
+			Count:  rapid.IntRange(0, 8).Draw(t, "count"),
+			Clean:  rapid.Bool().Draw(t, "clean"),
+			Commit: rapid.Bool().Draw(t, "commit"),
+			Intent: rapid.SampledFrom([]Intent{Claim, Move, Release}).Draw(t, "intent"),
+			Now:    t0,
 		}
 		in.State = assignment.State{Slots: slots{}, UIDs: slots{}, Handover: slots{}, Epoch: rapid.Int64Range(0, 200).Draw(t, "epoch")}
 		names := rapid.Permutation([]string{"p0", "p1", "p2", "p3", "p4", "p5", "p6", "p7", "p8", "p9"}).Draw(t, "holders")
 		for i, id := range rapid.SliceOfNDistinct(rapid.IntRange(0, 10), 0, 8, rapid.ID[int]).Draw(t, "ids") {
 			in.State.Slots[id] = names[i]
-			if in.ReusesNames {
-				in.State.UIDs[id] = rapid.SampledFrom([]string{"uid-" + names[i], "old"}).Draw(t, "uid")
-			}
+			in.State.UIDs[id] = rapid.SampledFrom([]string{"uid-" + names[i], "uid-" + names[i], "old"}).Draw(t, "uid")
 		}
 		for i, id := range rapid.SliceOfNDistinct(rapid.IntRange(0, 10), 0, 3, rapid.ID[int]).Draw(t, "asked") {
 			in.State.Handover[id] = names[i+3]
@@ -145,7 +142,7 @@ func aLivePodsEntryIsNeverTaken(t rapid.TB, in Input, d Decision) {
 	next := after(in, d)
 	for id, name := range in.State.Slots {
 		p := podNamed(in, name)
-		if p.Name == "" || (in.ReusesNames && in.State.UIDs[id] != p.UID) || (name == in.Me && in.Intent != Claim) || p.gives(id) {
+		if p.Name == "" || in.State.UIDs[id] != p.UID || (name == in.Me && in.Intent != Claim) || p.gives(id) {
 			continue
 		}
 		if next.Slots[id] != name {
@@ -284,7 +281,7 @@ func onlyDeadOrOwnEntriesMove(t rapid.TB, in Input, d Decision) {
 		return
 	}
 	for id, name := range in.State.Slots {
-		changed := d.Next.Slots[id] != name || (in.ReusesNames && d.Next.UIDs[id] != in.State.UIDs[id] && in.State.UIDs[id] != "")
+		changed := d.Next.Slots[id] != name || d.Next.UIDs[id] != in.State.UIDs[id]
 		freed := slices.ContainsFunc(d.Freed, func(c Change) bool { return c.ID == id })
 		if changed && !freed {
 			t.Fatalf("slot %d of %s moved without a cause: %v", id, name, d.Next.Slots)

@@ -59,8 +59,6 @@ type Input struct {
 	Clean bool
 	// Untracked says that State is sealed but that nobody tracks any more who wrote it.
 	Untracked bool
-	// ReusesNames says that pod names are used again (StatefulSet), so that entries carry UIDs.
-	ReusesNames bool
 	// Pods are all live pods that matter: the owner's, those with a receipt, and every holder that
 	// was not confirmed dead.
 	Pods []Pod

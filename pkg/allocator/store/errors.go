@@ -21,7 +21,7 @@ var (
 	ErrNoAnswer = errors.New("idalloc: no answer from the API server")
 	// ErrGone means that the object does not exist.
 	ErrGone = errors.New("idalloc: the object does not exist")
-	// ErrNewer means that the state is intact but this version cannot read it.
+	// ErrNewer means that a newer version wrote the state, in a format that this one does not know.
 	ErrNewer = errors.New("idalloc: a newer idalloc wrote this assignment")
 )
 

@@ -28,14 +28,16 @@ var testTime = time.UnixMilli(1795219200123) //nolint:gochecknoglobals // a cons
 // from others in its status.
 func rawDeployment(tb testing.TB, n, revision int) []byte {
 	tb.Helper()
-	state := assignment.State{Slots: assignment.Slots{}, Epoch: testTime.UnixMilli()}
+	const uid = "0b7d7f3e-7f1c-4a57-9f6e-3ad9f64cf7a7"
+	state := assignment.State{Slots: assignment.Slots{}, UIDs: assignment.Slots{}, Epoch: testTime.UnixMilli()}
 	for i := range n {
+		state.UIDs[i] = fmt.Sprintf("%08x", i)
 		state.Slots[i] = fmt.Sprintf("worker-7c6b5d9f8-%05d", i)
 	}
-	annotations := state.Encode(assignment.DefaultKey)
+	annotations := state.Encode(assignment.DefaultKey, uid)
 	annotations[revisionAnnotation] = "3"
 	metadata := map[string]any{
-		"name": "worker", "namespace": "default", "uid": "0b7d7f3e-7f1c-4a57-9f6e-3ad9f64cf7a7",
+		"name": "worker", "namespace": "default", "uid": uid,
 		"resourceVersion": strconv.Itoa(1000 + revision), "generation": 7, "creationTimestamp": "2026-11-20T10:00:00Z",
 		"annotations": annotations, "labels": map[string]string{"app": "worker"},
 		"managedFields": []any{
@@ -95,8 +97,11 @@ func TestDecodeOwnerReadsWhatItNeeds(t *testing.T) {
 	if owner.Count != 20 || owner.Selector != "app=worker" || owner.Generation != 7 || owner.ResourceVersion != "1005" || !owner.Clean() || owner.Untracked() || owner.Terminating {
 		t.Errorf("%+v", owner)
 	}
-	if id, ok := owner.SlotOf("worker-7c6b5d9f8-00007", "any"); !ok || id != 7 {
+	if id, ok := owner.SlotOf("worker-7c6b5d9f8-00007", "00000007-6c1f-4b53-9f0e-0e7d3a9d3c11"); !ok || id != 7 {
 		t.Errorf("slot %d, %t, want 7", id, ok)
+	}
+	if _, ok := owner.SlotOf("worker-7c6b5d9f8-00007", "00000008-6c1f-4b53-9f0e-0e7d3a9d3c11"); ok {
+		t.Error("another pod of the same name has its slot")
 	}
 	if again := object.DeepCopyObject(); !reflect.DeepEqual(again, object) {
 		t.Errorf("a copy is %+v, want %+v", again, object)
@@ -141,6 +146,36 @@ func TestDecodeOwnerDefaults(t *testing.T) {
 	}
 }
 
+// A later format is left alone, if idalloc may have written it.
+func TestALaterFormatIsLeftAlone(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(o *Object)
+		newer  bool
+	}{
+		"written by idalloc":       {func(*Object) {}, true},
+		"nobody tracks who did it": {func(o *Object) { o.ManagedFields = nil }, true},
+		"written by another":       {func(o *Object) { o.ManagedFields[0].Manager = "kubectl-edit" }, false},
+		"no number of a format":    {func(o *Object) { o.Annotations[assignment.SealKey] = "-2:x" }, false},
+		"this version's own, damaged": {func(o *Object) {
+			o.Annotations[assignment.DefaultKey] = `{"x":"y"}`
+			o.Annotations[assignment.SealKey] = assignment.Seal(o.Annotations, assignment.DefaultKey, string(o.UID))
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			object := decodeObject(t, rawDeployment(t, 3, 1))
+			object.Annotations[assignment.SealKey] = "2:1795219200123:with more in it"
+			tc.change(object)
+			owner, err := DecodeOwner(testRef(), object, assignment.DefaultKey, testTime, nil)
+			if err != nil || owner.Clean() || owner.Untracked() {
+				t.Fatalf("%+v, %v: it is neither clean nor untracked", owner, err)
+			}
+			if err := owner.Unreadable(); errors.Is(err, ErrNewer) != tc.newer {
+				t.Errorf("got the error %v, want one: %t", err, tc.newer)
+			}
+		})
+	}
+}
+
 // What an earlier moment said is used again only while it would be read the same.
 func TestDecodeOwnerAfterAnEarlierMoment(t *testing.T) {
 	decode := func(object *Object, now time.Time, earlier *Owner) Owner {
@@ -160,6 +195,8 @@ func TestDecodeOwnerAfterAnEarlierMoment(t *testing.T) {
 		"another annotation changed":    {func(o *Object) { o.Annotations["x"] = "y" }, testTime},
 		"the assignment changed":        {func(o *Object) { o.Annotations[assignment.DefaultKey] = `{"0":"x"}` }, testTime},
 		"the epoch changed":             {func(o *Object) { o.Annotations[assignment.EpochKey] = "5" }, testTime},
+		"the owner is another one":      {func(o *Object) { o.UID = "another" }, testTime},
+		"the seal is of a later format": {func(o *Object) { o.Annotations[assignment.SealKey] = "2:5:x" }, testTime},
 		"the seal changed":              {func(o *Object) { o.Annotations[assignment.SealKey] = "5:x" }, testTime},
 		"a request came":                {func(o *Object) { o.Annotations[assignment.HandoverKey] = `{"0":"x"}` }, testTime},
 		"the assignment is gone":        {func(o *Object) { delete(o.Annotations, assignment.DefaultKey) }, testTime},

@@ -46,13 +46,12 @@ func (o Owner) Clean() bool { return o.Record.Sealed && o.Tracked }
 // Untracked reports whether the seal fits but nobody can tell who wrote it.
 func (o Owner) Untracked() bool { return o.Untrackable && o.Record.Sealed }
 
-// Names reports whether the assignment gives slot id to this pod.
+// Names reports whether the assignment gives slot id to this pod, and not to an earlier one of its name.
 func (o Owner) Names(id int, pod string, uid types.UID) bool {
 	if o.Record.State.Slots[id] != pod {
 		return false
 	}
-	want := o.Record.State.UIDs[id]
-	return want == "" || want == string(uid)
+	return o.Record.State.UIDs[id] == assignment.ShortUID(string(uid))
 }
 
 // SlotOf returns the slot that the assignment gives to this pod.
@@ -61,16 +60,14 @@ func (o Owner) SlotOf(pod string, uid types.UID) (id int, ok bool) {
 	return id, ok && o.Names(id, pod, uid)
 }
 
-// ReusesNames reports whether the owner's pods get names that earlier pods had.
-func (o Owner) ReusesNames() bool { return o.Kind == StatefulSet }
-
-// Unreadable returns the error of a clean map that cannot be read: a newer idalloc wrote it.
+// Unreadable returns the error of a map that is to be left alone: a newer idalloc wrote it, or may have where nothing is
+// tracked. What somebody else wrote is damage, whatever it looks like.
 func (o Owner) Unreadable() error {
-	if !o.Clean() || len(o.Record.Problems) == 0 {
+	if o.Record.Newer == 0 || (!o.Tracked && !o.Untrackable) {
 		return nil
 	}
-	return fmt.Errorf("%w: %s in namespace %s: %w: upgrade this idalloc; nothing was changed",
-		ErrNewer, o.Ref, o.Namespace, o.Record.Problems[0])
+	return fmt.Errorf("%w: %s in namespace %s: annotation %s says format %d, and this version knows formats up to %d: upgrade this idalloc; nothing was changed",
+		ErrNewer, o.Ref, o.Namespace, assignment.SealKey, o.Record.Newer, assignment.Format)
 }
 
 // DecodeOwner reads an owner from the API's form. now checks the epoch. Where an earlier moment of the
@@ -103,7 +100,7 @@ func DecodeOwner(ref Ref, object *Object, key string, now time.Time, earlier *Ow
 	if o.Selector, err = selector(object.Spec.Selector); err != nil {
 		return Owner{}, fmt.Errorf("idalloc: %s: spec.selector: %w", ref, err)
 	}
-	if earlier != nil && earlier.says(o.Annotations, key, now) {
+	if earlier != nil && earlier.UID == o.UID && earlier.says(o.Annotations, key, now) {
 		o.Record = earlier.Record
 		for _, k := range assignment.Keys(key) {
 			if v, ok := earlier.Annotations[k]; ok {
@@ -111,7 +108,7 @@ func DecodeOwner(ref Ref, object *Object, key string, now time.Time, earlier *Ow
 			}
 		}
 	} else {
-		o.Record = assignment.Decode(o.Annotations, key, now)
+		o.Record = assignment.Decode(o.Annotations, key, string(o.UID), now)
 	}
 	o.Tracked, o.Untrackable = tracked(object.ManagedFields)
 	if !o.Clean() {

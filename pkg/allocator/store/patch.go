@@ -56,7 +56,7 @@ func ownerPatch(from Owner, key string, next assignment.State) ([]byte, error) {
 	} else {
 		ops = append(ops, operation{Op: opTest, Path: "/metadata/resourceVersion", Value: from.ResourceVersion})
 	}
-	set := next.Encode(key)
+	set := next.Encode(key, string(from.UID))
 	if from.Annotations == nil {
 		ops = append(ops, absent("/metadata/annotations"), operation{Op: opAdd, Path: "/metadata/annotations", Value: set})
 		return encode(ops)

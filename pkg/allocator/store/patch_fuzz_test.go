@@ -89,7 +89,7 @@ func FuzzOwnerPatch(f *testing.F) {
 		next.Handover, _ = assignment.ParseSlots(asked)
 		from := Owner{
 			Ref: Ref{Kind: StatefulSet}, UID: types.UID(uid), Generation: generation, ResourceVersion: version,
-			Annotations: others, Record: assignment.Decode(others, key, time.UnixMilli(8)), Tracked: tracked,
+			Annotations: others, Record: assignment.Decode(others, key, uid, time.UnixMilli(8)), Tracked: tracked,
 		}
 		if deployment {
 			from.Kind = Deployment
@@ -105,7 +105,7 @@ func FuzzOwnerPatch(f *testing.F) {
 		if want.Metadata.Annotations == nil {
 			want.Metadata.Annotations = map[string]string{}
 		}
-		maps.Copy(want.Metadata.Annotations, next.Encode(key))
+		maps.Copy(want.Metadata.Annotations, next.Encode(key, uid))
 		if after, ok := apply(t, read, body); !ok || !after.equals(want) {
 			t.Fatalf("%s\nmakes %+v\nof    %+v (accepted: %v)\nwant  %+v", body, after, read, ok, want)
 		}

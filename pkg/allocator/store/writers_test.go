@@ -27,7 +27,7 @@ func entry(manager string, operation metav1.ManagedFieldsOperationType, at time.
 func tampered(t *testing.T, change func(map[string]string), fields ...metav1.ManagedFieldsEntry) Owner {
 	t.Helper()
 	state := assignment.State{Slots: assignment.Slots{0: "worker-a"}, Epoch: testTime.UnixMilli()}
-	annotations := state.Encode(assignment.DefaultKey)
+	annotations := state.Encode(assignment.DefaultKey, "")
 	change(annotations)
 	object := &Object{}
 	object.Annotations, object.ManagedFields = annotations, fields

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/test/envtest/suite"
@@ -191,8 +192,8 @@ var _ = Describe("other owners", func() {
 		uid := w.pod(ctx, "worker-1").UID
 		w.deletePod(ctx, "worker-1")
 		Expect(w.settled(ctx, 3)).To(Equal(want))
-		Expect(w.owner(ctx).Record.State.UIDs[1]).To(Equal(string(w.pod(ctx, "worker-1").UID)))
-		Expect(w.owner(ctx).Record.State.UIDs[1]).NotTo(Equal(string(uid)))
+		Expect(w.owner(ctx).Record.State.UIDs[1]).To(Equal(assignment.ShortUID(string(w.pod(ctx, "worker-1").UID))))
+		Expect(w.owner(ctx).Record.State.UIDs[1]).NotTo(Equal(assignment.ShortUID(string(uid))))
 	})
 
 	It("serve a bare ReplicaSet", func(ctx SpecContext) {

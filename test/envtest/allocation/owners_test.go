@@ -105,7 +105,7 @@ var _ = Describe("an owner that is a StatefulSet", func() {
 			_, err := w.identity(ctx, *old)
 			return err
 		}).WithContext(ctx).Should(HaveOccurred(), "its watcher ends")
-		Expect(w.owner(ctx).Record.State.UIDs).To(HaveKeyWithValue(1, string(old.UID)))
+		Expect(w.owner(ctx).Record.State.UIDs).To(HaveKeyWithValue(1, assignment.ShortUID(string(old.UID))))
 		w.verified(ctx)
 
 		By("letting it end: its successor has the same name and another UID")
@@ -118,7 +118,7 @@ var _ = Describe("an owner that is a StatefulSet", func() {
 			return pod.UID
 		}).WithContext(ctx).ShouldNot(Equal(old.UID))
 		Expect(w.settled(ctx, 5)).To(Equal(want))
-		Expect(w.owner(ctx).Record.State.UIDs).To(HaveKeyWithValue(1, string(w.pod(ctx, "worker-6").UID)))
+		Expect(w.owner(ctx).Record.State.UIDs).To(HaveKeyWithValue(1, assignment.ShortUID(string(w.pod(ctx, "worker-6").UID))))
 		now := w.identities(ctx, want)
 		Expect(now[1].Epoch).To(BeNumerically(">", first[1].Epoch), "a later holder has a higher token")
 		for _, id := range []int{0, 2, 3, 4} {

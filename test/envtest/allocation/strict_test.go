@@ -19,7 +19,6 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/idalloc/idalloc/pkg/allocator"
@@ -388,13 +387,8 @@ var _ = Describe("strict mode", func() {
 		pods := podNames(w.idle(ctx, 2))
 		held := rec.start(ctx, w, pods[0])
 		before := rec.assigned(ctx, pods[0])
-		values := assignment.State{Slots: assignment.Slots{0: pods[0]}, Epoch: time.Now().UnixMilli()}.Encode(assignment.DefaultKey)
-		values[assignment.FenceAfterKey] = "until further notice"
-		values[assignment.SealKey] = assignment.Seal(values, assignment.DefaultKey)
-		_, err := env.Client.AppsV1().Deployments(w.Name).Patch(ctx, "worker", types.MergePatchType,
-			mustJSON(map[string]any{"metadata": map[string]any{"annotations": values}}), metav1.PatchOptions{FieldManager: assignment.FieldManager})
-		Expect(err).NotTo(HaveOccurred())
-		_, err = rec.start(ctx, w, pods[1], strict(fenceAfter)).Wait(ctx)
+		w.newer(ctx, map[string]any{assignment.FenceAfterKey: "until further notice"})
+		_, err := rec.start(ctx, w, pods[1], strict(fenceAfter)).Wait(ctx)
 		Expect(err).To(MatchError(store.ErrNewer))
 		_, err = gc.Sweep(ctx, w.store, w.ref, wait.Backoff{}, false)
 		Expect(err).To(MatchError(store.ErrNewer))

@@ -2,7 +2,6 @@ package allocation
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -195,12 +194,8 @@ var _ = Describe("damage", func() {
 	})
 
 	It("is told apart from what a newer version wrote, which is refused and left alone", func(ctx SpecContext) {
-		newer := map[string]string{assignment.DefaultKey: `{"format":"2"}`, assignment.EpochKey: strconv.FormatInt(time.Now().UnixMilli(), 10)}
-		newer[assignment.SealKey] = assignment.Seal(newer, assignment.DefaultKey)
-		patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q,%q:%q,%q:%q}}}`, assignment.DefaultKey, newer[assignment.DefaultKey],
-			assignment.EpochKey, newer[assignment.EpochKey], assignment.SealKey, newer[assignment.SealKey])
-		_, err := env.Client.AppsV1().Deployments(w.Name).Patch(ctx, "worker", types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: assignment.FieldManager})
-		Expect(err).NotTo(HaveOccurred())
+		const later = `[{"id":0,"pod":"worker"}]`
+		w.newer(ctx, map[string]any{assignment.DefaultKey: later})
 		Expect(w.Scale(ctx, store.Deployment, "worker", 4)).To(Succeed())
 		for _, pod := range w.somePods(ctx, 4) {
 			if _, known := first[pod.Name]; !known {
@@ -208,7 +203,7 @@ var _ = Describe("damage", func() {
 				Expect(err).To(MatchError(store.ErrNewer))
 			}
 		}
-		Expect(w.owner(ctx).Annotations).To(HaveKeyWithValue(assignment.DefaultKey, newer[assignment.DefaultKey]))
+		Expect(w.owner(ctx).Annotations).To(HaveKeyWithValue(assignment.DefaultKey, later))
 		for name, i := range instances {
 			Expect(i.Current()).To(HaveField("ID", first[name].ID), "holders keep their ids")
 		}

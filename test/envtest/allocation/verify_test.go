@@ -3,9 +3,7 @@ package allocation
 import (
 	"context"
 	"encoding/json"
-	"strconv"
 	"strings"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -193,12 +191,7 @@ var _ = Describe("verify", func() {
 	})
 
 	It("does not judge what a newer version wrote", func(ctx SpecContext) {
-		newer := map[string]string{assignment.DefaultKey: `{"format":"2"}`, assignment.EpochKey: strconv.FormatInt(time.Now().UnixMilli(), 10)}
-		newer[assignment.SealKey] = assignment.Seal(newer, assignment.DefaultKey)
-		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": newer}})
-		Expect(err).NotTo(HaveOccurred())
-		_, err = env.Client.AppsV1().Deployments(w.Name).Patch(ctx, "worker", types.MergePatchType, patch, metav1.PatchOptions{FieldManager: assignment.FieldManager})
-		Expect(err).NotTo(HaveOccurred())
+		w.newer(ctx, map[string]any{assignment.DefaultKey: `[{"id":0,"pod":"worker"}]`})
 		got := w.verify(ctx)
 		Expect(got.Code).To(Equal(1))
 		Expect(got.Stdout).To(BeEmpty())

@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -236,10 +237,22 @@ func (w *workload) rank(ctx context.Context, costs map[string]int) {
 // annotate sets an annotation of the owner as somebody else would.
 func (w *workload) annotate(ctx context.Context, annotations map[string]any) {
 	GinkgoHelper()
+	w.annotateAs(ctx, "kubectl-annotate", annotations)
+}
+
+func (w *workload) annotateAs(ctx context.Context, manager string, annotations map[string]any) {
+	GinkgoHelper()
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": annotations}})
 	Expect(err).NotTo(HaveOccurred())
-	_, err = w.store.Dynamic.Resource(w.ref.GVR()).Namespace(w.Name).Patch(ctx, w.ref.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "kubectl-annotate"})
+	_, err = w.store.Dynamic.Resource(w.ref.GVR()).Namespace(w.Name).Patch(ctx, w.ref.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: manager})
 	Expect(err).NotTo(HaveOccurred())
+}
+
+// newer writes the owner as a later version of idalloc would, in a format that this one does not know.
+func (w *workload) newer(ctx context.Context, annotations map[string]any) {
+	GinkgoHelper()
+	annotations[assignment.SealKey] = fmt.Sprintf("%d:%d:and more", assignment.Format+1, time.Now().UnixMilli())
+	w.annotateAs(ctx, assignment.FieldManager, annotations)
 }
 
 // checkOverlap reads what the workloads logged.

@@ -79,15 +79,9 @@ func last[T any](all []T, back int) (v T, ok bool) {
 func (g *generator) commit() step {
 	resource, name, back := g.resource(), g.owner(), g.back()
 	g.values++
-	state := assignment.State{Slots: assignment.Slots{}, Epoch: begin().UnixMilli() + int64(g.values)}
+	state := assignment.State{Slots: assignment.Slots{}, UIDs: assignment.Slots{}, Epoch: begin().UnixMilli() + int64(g.values)}
 	for id := range g.r.IntN(4) {
-		state.Slots[id] = fmt.Sprintf("p-%d", id)
-	}
-	if resource == statefulSets {
-		state.UIDs = assignment.Slots{}
-		for id := range state.Slots {
-			state.UIDs[id] = "u"
-		}
+		state.Slots[id], state.UIDs[id] = fmt.Sprintf("p-%d", id), "u"
 	}
 	if g.chance(0.3) {
 		state.Handover = assignment.Slots{0: "asker"}
