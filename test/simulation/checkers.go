@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/identity"
 )
 
@@ -48,9 +49,11 @@ type judge struct {
 	// excused is the last moment at which a pod may have had a reason to move.
 	excused time.Duration
 	told    map[string]bool
-	// damaged says that somebody else may have erased the owner's epoch.
-	damaged bool
-	count   int
+	// forgotten are the ids whose last token nobody remembers, so that only clocks order the next one.
+	forgotten map[int]bool
+	count     int
+	// still is what everybody acted under when the rest began, nil before.
+	still map[*process]identity.Identity
 	// recorder notes what the check of linearizability looks at.
 	recorder *recorder
 	// ended says that processes are ended on purpose now.
@@ -61,7 +64,7 @@ type judge struct {
 func newJudge(w *world) *judge {
 	return &judge{
 		w: w, byID: map[int]heldBy{}, believed: map[*process]identity.Identity{}, idOf: map[string]int{}, told: map[string]bool{},
-		recorder: newRecorder(w), progress: newProgress(w),
+		forgotten: map[int]bool{}, recorder: newRecorder(w), progress: newProgress(w),
 	}
 }
 
@@ -76,9 +79,10 @@ func (j *judge) reportf(promise, format string, args ...any) {
 
 // look compares what all processes believe at this moment.
 func (j *judge) look() {
-	now := map[int]*process{}
+	now := map[int][]*process{}
 	for _, p := range j.w.processes {
 		b := p.belief()
+		j.checkStill(p, b)
 		j.recorder.look(p, b)
 		if b == nil {
 			delete(j.believed, p)
@@ -89,16 +93,33 @@ func (j *judge) look() {
 			j.began(p, *b)
 		}
 		j.believed[p] = *b
-		other := now[b.ID]
-		if other == nil {
-			now[b.ID] = p
-			continue
+		for _, other := range now[b.ID] {
+			if !j.excusedPair(p, other) {
+				j.reportf(exclusion, "id %d: %s and %s", b.ID, other.id, p.id)
+			}
 		}
-		if j.excusedPair(p, other) {
-			continue
-		}
-		j.reportf(exclusion, "id %d: %s and %s", b.ID, other.id, p.id)
+		now[b.ID] = append(now[b.ID], p)
 	}
+}
+
+// rest notes what everybody acts under: from here on nothing gives anybody a reason to let go of it, not even for a moment.
+func (j *judge) rest() {
+	j.still = map[*process]identity.Identity{}
+	for _, p := range j.w.processes {
+		if b := p.belief(); b != nil {
+			j.still[p] = *b
+		}
+	}
+}
+
+// checkStill reports a process that let go of its id in the rest, also if it took it again.
+func (j *judge) checkStill(p *process, b *identity.Identity) {
+	had, held := j.still[p]
+	if !held || (b != nil && b.ID == had.ID && b.Epoch == had.Epoch) {
+		return
+	}
+	delete(j.still, p)
+	j.reportf(moves, "%s had id %d and let go of it for no reason", p.id, had.ID)
 }
 
 // excusedPair: without strict mode a pod that was deleted by force while its process ran on is not covered.
@@ -110,15 +131,16 @@ func (j *judge) excusedPair(a, b *process) bool {
 func (j *judge) began(p *process, b identity.Identity) {
 	last, known := j.byID[b.ID]
 	switch {
-	case !known, j.damaged && j.w.profile.skew > 0: // what remembers the epochs may be lost, and only clocks are left
+	case !known, j.forgotten[b.ID]:
 	case last.p.uid != p.uid && b.Epoch <= last.token:
 		j.reportf(token, "id %d: %s has %d, its predecessor %s had %d", b.ID, p.id, b.Epoch, last.p.id, last.token)
 	case last.p.uid == p.uid && b.Epoch < last.token:
 		j.reportf(token, "id %d: the token of %s fell from %d to %d", b.ID, p.id, last.token, b.Epoch)
 	}
-	if !known || b.Epoch > last.token {
+	if !known || b.Epoch > last.token || j.forgotten[b.ID] {
 		j.byID[b.ID] = heldBy{p: p, token: b.Epoch}
 	}
+	delete(j.forgotten, b.ID)
 	if id, had := j.idOf[p.uid]; had && id != b.ID && j.w.now()-j.excused > 10*time.Minute {
 		j.reportf(moves, "%s moved from id %d to %d", p.id, id, b.ID)
 	}
@@ -134,10 +156,89 @@ func (j *judge) stored(v *version) {
 		return
 	}
 	j.recorder.stored(v)
+	j.noteForgotten(v)
 	if n := number(v.object, "spec", v.kind.count); n != j.count {
 		j.count = n
 		j.excuse()
 	}
+}
+
+// noteForgotten notes the ids whose last token nothing told the planner of: neither the owner as it was, whose epoch somebody erased,
+// nor the receipt of a live pod. Where clocks agree the time still does.
+func (j *judge) noteForgotten(v *version) {
+	epoch := epochOf(v)
+	if j.w.serving == nil || j.w.profile.skew == 0 || epoch == epochOf(v.before) {
+		return
+	}
+	known := max(epochOf(v.before), j.receipts())
+	for id, last := range j.byID {
+		if epoch <= last.token && known < last.token {
+			j.forgotten[id] = true
+		}
+	}
+}
+
+// epochOf is an owner's epoch, 0 where there is none.
+func epochOf(v *version) int64 {
+	if !v.exists() {
+		return 0
+	}
+	epoch, err := strconv.ParseInt(annotation(v.object, assignment.EpochKey), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return epoch
+}
+
+// receipts is the highest epoch of a live pod's receipt.
+func (j *judge) receipts() int64 {
+	most := int64(0)
+	for _, v := range j.w.server.objects(pods) {
+		phase := text(v.object, "status", "phase")
+		r, err := assignment.ReceiptOf(texts(v.object, "annotations"), uid(v.object), kindOf(j.w.profile.resource).name+"/"+ownerName, j.w.wall())
+		if err == nil && r != nil && phase != succeeded && phase != failed {
+			most = max(most, r.Epoch)
+		}
+	}
+	return most
+}
+
+// served says who waits beside a free slot; it is empty if nobody does. It does not ask for more than can be had before somebody repairs
+// what only an operator can.
+func (j *judge) served() string {
+	owner := j.w.owner()
+	if owner == nil {
+		return ""
+	}
+	held := map[int]bool{}
+	var waiters []*process
+	for _, p := range j.w.running() {
+		if b := p.belief(); b != nil {
+			held[b.ID] = true
+		} else if j.w.waits(p) {
+			waiters = append(waiters, p)
+		}
+	}
+	slots := slots(annotation(owner.object, assignment.DefaultKey))
+	for id := range number(owner.object, "spec", owner.kind.count) {
+		if holder := j.w.server.get(pods, slots[id]); holder != nil && labels(holder.object)[appLabel] != ownerName {
+			continue // it was taken out of the workload and keeps its slot until somebody deletes it
+		}
+		for _, p := range waiters {
+			if !held[id] && (j.w.profile.resource != statefulSets || p.pod == fmt.Sprintf("%s-%d", ownerName, id)) {
+				return fmt.Sprintf("nobody acts under id %d, and %s waits", id, p.id)
+			}
+		}
+	}
+	return ""
+}
+
+// waits reports whether the process may have an id and has none.
+func (w *world) waits(p *process) bool {
+	v := w.server.get(pods, p.pod)
+	k := w.pods[podKey(p.pod, p.uid)]
+	return v != nil && k != nil && uid(v.object) == p.uid && !terminating(v.object) && labels(v.object)[appLabel] == ownerName &&
+		!k.stopping && !k.evicted && p.launched && p.belief() == nil
 }
 
 // settled says what is missing until the workload is as it should be; it is empty when nothing is.

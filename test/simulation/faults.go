@@ -254,11 +254,10 @@ func (w *world) inject(k faultKind, f Fault) {
 	if slices.Contains(k.families, RandomLoss) || slices.Contains(k.families, Steps) {
 		w.judge.progress.troubled = w.now()
 	}
-	w.judge.damaged = w.judge.damaged || slices.Contains(k.families, Foreign) || slices.Contains(k.families, Receipts)
 	k.inject(w, f, &dice{state: f.Draw})
 }
 
-// heal ends all faults, and does what an operator has to do by hand.
+// heal ends all faults that end by themselves.
 func (w *world) heal() {
 	w.quiet = true
 	w.step("heal")
@@ -276,6 +275,11 @@ func (w *world) heal() {
 		p.goOn()
 		w.reconnect(p)
 	}
+}
+
+// repair does what an operator has to do by hand.
+func (w *world) repair() {
+	w.step("repair")
 	if w.owner() == nil {
 		w.createOwner(w.profile.count, 1)
 	}

@@ -75,7 +75,7 @@ func (s slot) step(i input) (bool, slot) {
 			return false, s
 		}
 		s.holder, s.holderPod = i.process, i.pod
-		if i.token > s.token || s.lastPod == "" {
+		if i.token > s.token || s.lastPod == "" || i.unordered {
 			s.token, s.lastPod = i.token, i.pod
 		}
 		return true, s
@@ -183,7 +183,7 @@ func (r *recorder) excused(p *process) bool { return r.w.profile.fenceAfter == 0
 func (r *recorder) claimed(p *process, b identity.Identity) {
 	i := input{
 		id: b.ID, deed: claimed, process: p.id + "/" + p.uid, pod: podKey(p.pod, p.uid), token: b.Epoch,
-		unordered: r.w.judge.damaged && r.w.profile.skew > 0,
+		unordered: r.w.judge.forgotten[b.ID],
 	}
 	since, known := r.waiting[p]
 	if !known {

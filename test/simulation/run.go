@@ -60,7 +60,9 @@ func Play(seed uint64, names []string, keep func(i int) bool, trace io.Writer, c
 	})
 	w.sleep(profile.chaos)
 	w.alone(w.heal)
-	if w.settle() {
+	w.settle("before anybody repaired anything", w.judge.served)
+	w.alone(w.repair)
+	if w.settle("after the last fault", w.judge.settled) {
 		w.rest()
 	}
 	w.shutDown()
@@ -99,17 +101,17 @@ func (w *world) sleep(d time.Duration) {
 	w.alone(w.judge.look)
 }
 
-// settle waits until every slot is held.
-func (w *world) settle() bool {
+// settle waits until nothing is missing.
+func (w *world) settle(when string, whatIsMissing func() string) bool {
 	missing := ""
 	for until := w.now() + patience; w.now() < until; {
-		w.sleep(time.Second)
-		w.alone(func() { missing = w.judge.settled() })
+		w.alone(func() { missing = whatIsMissing() })
 		if missing == "" {
 			return true
 		}
+		w.sleep(time.Second)
 	}
-	w.alone(func() { w.judge.reportf(density, "%s after the last fault: %s", patience, missing) })
+	w.alone(func() { w.judge.reportf(density, "%s %s: %s", patience, when, missing) })
 	return false
 }
 
@@ -117,14 +119,9 @@ func (w *world) settle() bool {
 func (w *world) rest() {
 	w.sleep(time.Minute) // news may still be under way
 	var before map[*process]int
-	ids := map[string]int{}
 	w.alone(func() {
 		before = w.judge.calls()
-		for _, p := range w.running() {
-			if b := p.belief(); b != nil {
-				ids[p.uid] = b.ID
-			}
-		}
+		w.judge.rest()
 	})
 	w.sleep(resting)
 	w.alone(func() {
@@ -132,12 +129,8 @@ func (w *world) rest() {
 		if missing := w.judge.settled(); missing != "" {
 			w.judge.reportf(density, "%s after it had settled: %s", resting, missing)
 		}
-		for _, p := range w.running() {
-			b := p.belief()
-			if id, had := ids[p.uid]; had && (b == nil || b.ID != id) {
-				w.judge.reportf(moves, "%s had id %d and has another one for no reason", p.id, id)
-			}
-		}
+		w.judge.look()
+		w.judge.still = nil
 	})
 }
 
