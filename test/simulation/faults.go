@@ -145,10 +145,13 @@ func drawFaults(seed uint64, p profile, names []string) []Fault {
 		return nil
 	}
 	n := d.between(1, 14)
-	if d.chance(0.25) {
+	if d.chance(0.25) || p.crowded {
 		n = d.between(15, 40)
 	}
-	out := make([]Fault, 0, n)
+	out := make([]Fault, 0, n+1)
+	if p.crowded && len(names) == 0 {
+		out = append(out, Fault{Name: holdUps, At: 1, Lasts: p.chaos, Draw: d.next()})
+	}
 	for range n {
 		k := kinds[weighted(d, rates)]
 		f := Fault{Name: k.name, At: d.span(0, p.chaos), Draw: d.next()}
@@ -177,6 +180,11 @@ func drawKinds(seed uint64, p profile, names []string) (kinds []faultKind, rates
 	}
 	if len(kinds) == 0 {
 		return nil, nil, d
+	}
+	if p.crowded && len(names) == 0 && d.chance(0.5) { // who writes, and who comes and goes
+		kinds = slices.DeleteFunc(kinds, func(k faultKind) bool {
+			return !slices.Contains(k.families, Foreign) && !slices.Contains(k.families, Life) && !slices.Contains(k.families, Receipts)
+		})
 	}
 	kinds = sample(d, kinds, pick(d, []int{d.between(1, 3), d.between(1, 6), d.between(4, 12), len(kinds) / 2}))
 	// What holds requests up makes more of all others.

@@ -19,7 +19,7 @@ type holdUp struct {
 // drawHoldUp draws which requests wait, and how often.
 func drawHoldUp(n *network, d *dice) {
 	n.holdUp = holdUp{
-		chance: math.Pow(10, -1.5*d.float()), steps: uint(d.between(1, 1<<steps-1)), again: d.float() * 0.8, meanwhile: d.float() * 0.9, //nolint:gosec // small
+		chance: math.Pow(10, -1.5*d.float()), steps: uint(d.between(1, 1<<steps-1)), again: d.float() * 0.9, meanwhile: d.float() * 0.9, //nolint:gosec // small
 	}
 }
 
@@ -65,8 +65,8 @@ func (w *world) heldUp(c *call) bool {
 	}
 	w.faults["held up"]++
 	d := derive(c.dice.next(), "held up")
-	if d.chance(h.meanwhile) {
-		w.after(d.tail(300*time.Millisecond), func() { w.another(d) })
+	for at := d.tail(300 * time.Millisecond); d.chance(h.meanwhile); at += d.tail(2 * time.Second) {
+		w.after(at, func() { w.another(d) })
 	}
 	switch d.below(4) {
 	case 0: // the process stands still before it sends

@@ -35,6 +35,7 @@ type profile struct {
 	slowStop           bool          // it needs nearly all the time that strict mode leaves it
 	chaos              time.Duration // how long there are faults
 	skew               time.Duration // how far clocks are from right
+	crowded            bool          // few pods, few slots, and little time between two faults
 }
 
 // fits reports whether p is of the kind that the words ask for: strict, default, or a resource.
@@ -73,7 +74,7 @@ func drawProfile(d *dice) profile {
 	} else if d.chance(0.4) {
 		p.skew = d.span(0, 5*time.Second)
 	}
-	if d.chance(0.4) { // few pods, few slots, and little time between two faults
+	if p.crowded = d.chance(0.5); p.crowded {
 		p.count = d.between(1, 2)
 		p.chaos = d.span(15*time.Second, 75*time.Second)
 	}
