@@ -220,6 +220,9 @@ func (c *claimer) withdrawLost(ctx context.Context, owner store.Owner) error {
 // withdrawStranded makes this pod a waiter again whose receipt, of an earlier process or from before it was fenced, names a
 // slot that it does not get. The work under what that process published may go on, so it has to stop first.
 func (c *claimer) withdrawStranded(ctx context.Context) error {
+	if c.receipt() == nil {
+		return c.readPod(ctx) // a late write of an earlier process, which only the plan's lists have shown
+	}
 	if err := c.o.Stopped(ctx); err != nil {
 		if ctx.Err() == nil {
 			c.log.Error(err, "the work has not stopped; the receipt is kept and the workload asked again")
