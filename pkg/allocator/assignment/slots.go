@@ -224,17 +224,24 @@ func parseID(text string) (int, error) {
 	return id, nil
 }
 
-// validName accepts what Kubernetes accepts as the name of a pod (a DNS subdomain, RFC 1123) or as a UID.
+// validName accepts what Kubernetes accepts as the name of a pod: a DNS subdomain (RFC 1123), which a UID is too. A
+// client refuses to send "." or "..", so the holder of an entry with such a name could never be confirmed.
 func validName(name string) bool {
-	if name == "" || len(name) > 253 {
+	if len(name) > 253 {
 		return false
 	}
+	last := byte('.') // as if a label had just ended
 	for _, c := range []byte(name) {
-		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' && c != '.' {
+		switch {
+		case (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'):
+		case c == '-' && last != '.':
+		case c == '.' && last != '.' && last != '-':
+		default:
 			return false
 		}
+		last = c
 	}
-	return true
+	return last != '.' && last != '-'
 }
 
 // quote shortens what somebody else wrote, so that a log line or an Event can carry it.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/util/validation"
 	"pgregory.net/rapid"
 )
 
@@ -51,6 +52,14 @@ func TestParseSlotsRefuses(t *testing.T) {
 		"a pod with a space":  {`{"0":"a b"}`, `a b`},
 		"a pod in capitals":   {`{"0":"A"}`, `A`},
 		"a pod with a quote":  {`{"0":"a\"b"}`, `a`},
+		"a dot for a pod":     {`{"0":"."}`, `"."`},
+		"two dots for a pod":  {`{ "0": ".." }`, `".."`},
+		"a dot at the end":    {`{"0":"a."}`, `"a."`},
+		"a dot at the start":  {`{"0":".a"}`, `".a"`},
+		"an empty label":      {`{"0":"a..b"}`, `"a..b"`},
+		"a dash at the start": {`{"0":"-a"}`, `"-a"`},
+		"a dash at the end":   {`{"0":"a-"}`, `"a-"`},
+		"a label that ends":   {`{"0":"a-.b"}`, `"a-.b"`},
 		"no end":              {`{"0":"a"`, `"a`},
 		"something behind":    {`{"0":"a"}{}`, `{}`},
 		"a broken tail":       {`{"0":"a"},`, `,`},
@@ -65,6 +74,21 @@ func TestParseSlotsRefuses(t *testing.T) {
 				t.Errorf("the error does not quote the offending part %s: %v", tc.quotes, err)
 			}
 		})
+	}
+}
+
+// A name is valid where Kubernetes says so.
+func TestNamesAreDNSSubdomains(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		name := rapid.StringOfN(rapid.RuneFrom([]rune("az09-.A_é")), 0, 260, -1).Draw(t, "name")
+		if got, want := validName(name), len(validation.IsDNS1123Subdomain(name)) == 0; got != want {
+			t.Fatalf("validName(%q) = %t, Kubernetes says %t", name, got, want)
+		}
+	})
+	for _, uid := range []string{"0b7d7f3e-7f1c-4a57-9f6e-3ad9f64cf7a7", "0b7d7f3e"} {
+		if !validName(uid) {
+			t.Errorf("the UID %q is not accepted", uid)
+		}
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 )
 
 var (
@@ -64,6 +65,17 @@ func unanswered(err error) bool {
 	}
 	code := status.Status().Code
 	return code >= http.StatusInternalServerError || code == 0 || apierrors.IsTimeout(err)
+}
+
+// check refuses a name that fits into no path. Some clients refuse it themselves, with an error that looks as if no answer
+// had come; others ask for something else.
+func (t target) check(verb string) error {
+	for _, part := range []string{t.namespace, t.name} {
+		if wrong := rest.IsValidPathSegmentName(part); len(wrong) > 0 {
+			return fmt.Errorf("%s: %q cannot be a name: it %s", t.try(verb), part, wrong[0])
+		}
+	}
+	return nil
 }
 
 // wrap turns an API error into this package's, with what was tried in it.

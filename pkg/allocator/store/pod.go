@@ -20,11 +20,15 @@ import (
 
 // GetPod reads a pod's metadata. Errors: ErrGone, *ForbiddenError, or another that Temporary judges.
 func (s *Store) GetPod(ctx context.Context, namespace, name string) (*metav1.PartialObjectMetadata, error) {
+	t := target{Pods, namespace, name}
+	if err := t.check("get"); err != nil {
+		return nil, err
+	}
 	ctx, cancel := requestContext(ctx)
 	defer cancel()
 	pod, err := s.Metadata.Resource(Pods).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
-		return nil, target{Pods, namespace, name}.wrap("get", err)
+		return nil, t.wrap("get", err)
 	}
 	return pod, nil
 }
@@ -35,6 +39,10 @@ func (s *Store) GetPod(ctx context.Context, namespace, name string) (*metav1.Par
 // already is written in other bytes of the same meaning: a late write of an earlier process of this
 // pod then fails its test. Errors: as of Commit.
 func (s *Store) SwapReceipt(ctx context.Context, pod *metav1.PartialObjectMetadata, next *assignment.Receipt, renew bool) (*metav1.PartialObjectMetadata, error) {
+	t := target{Pods, pod.Namespace, pod.Name}
+	if err := t.check("patch"); err != nil {
+		return nil, err
+	}
 	label, receipt, cost := receiptValues(next)
 	oldReceipt, oldLabel := lookup(pod.Annotations, assignment.ReceiptKey), lookup(pod.Labels, assignment.InstanceIDLabel)
 	oldCost := lookup(pod.Annotations, assignment.DeletionCostKey)
@@ -70,7 +78,6 @@ func (s *Store) SwapReceipt(ctx context.Context, pod *metav1.PartialObjectMetada
 	defer cancel()
 	written, err := s.Metadata.Resource(Pods).Namespace(pod.Namespace).Patch(rctx, pod.Name, types.JSONPatchType, body,
 		metav1.PatchOptions{FieldManager: assignment.FieldManager})
-	t := target{Pods, pod.Namespace, pod.Name}
 	switch {
 	case err == nil:
 		return written, nil
@@ -168,22 +175,30 @@ func (s *Store) ListPods(ctx context.Context, namespace string, o metav1.ListOpt
 
 // GetFullPod reads a pod with its status. Errors: as of GetPod.
 func (s *Store) GetFullPod(ctx context.Context, namespace, name string) (*unstructured.Unstructured, error) {
+	t := target{Pods, namespace, name}
+	if err := t.check("get"); err != nil {
+		return nil, err
+	}
 	ctx, cancel := requestContext(ctx)
 	defer cancel()
 	pod, err := s.Dynamic.Resource(Pods).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
-		return nil, target{Pods, namespace, name}.wrap("get", err)
+		return nil, t.wrap("get", err)
 	}
 	return pod, nil
 }
 
 // GetMetadata reads an object's metadata. Errors: as of Get.
 func (s *Store) GetMetadata(ctx context.Context, ref Ref) (*metav1.PartialObjectMetadata, error) {
+	t := target{ref.GVR(), ref.Namespace, ref.Name}
+	if err := t.check("get"); err != nil {
+		return nil, err
+	}
 	ctx, cancel := requestContext(ctx)
 	defer cancel()
 	object, err := s.Metadata.Resource(ref.GVR()).Namespace(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
 	if err != nil {
-		return nil, target{ref.GVR(), ref.Namespace, ref.Name}.wrap("get", err)
+		return nil, t.wrap("get", err)
 	}
 	return object, nil
 }

@@ -80,11 +80,15 @@ type target struct {
 
 // Get reads the owner. Errors: ErrGone, *ForbiddenError, or another that Temporary judges.
 func (s *Store) Get(ctx context.Context, ref Ref) (Owner, error) {
+	t := target{ref.GVR(), ref.Namespace, ref.Name}
+	if err := t.check("get"); err != nil {
+		return Owner{}, err
+	}
 	ctx, cancel := requestContext(ctx)
 	defer cancel()
 	o, err := s.getObject(ctx, ref)
 	if err != nil {
-		return Owner{}, target{ref.GVR(), ref.Namespace, ref.Name}.wrap("get", err)
+		return Owner{}, t.wrap("get", err)
 	}
 	return DecodeOwner(ref, o, s.Key, s.Clock.Now(), nil)
 }
@@ -93,6 +97,10 @@ func (s *Store) Get(ctx context.Context, ref Ref) (Owner, error) {
 // read, and returns the owner as written. Errors: ErrConflict, ErrAmbiguous, ErrGone,
 // *ForbiddenError, *assignment.TooLargeError (nothing was sent), or the server's own.
 func (s *Store) Commit(ctx context.Context, from Owner, next assignment.State) (Owner, error) {
+	t := target{from.GVR(), from.Namespace, from.Name}
+	if err := t.check("patch"); err != nil {
+		return Owner{}, err
+	}
 	if err := assignment.CheckSize(from.Annotations, s.Key, next); err != nil {
 		return Owner{}, err
 	}
@@ -106,7 +114,6 @@ func (s *Store) Commit(ctx context.Context, from Owner, next assignment.State) (
 	if err == nil {
 		return DecodeOwner(from.Ref, o, s.Key, s.Clock.Now(), nil)
 	}
-	t := target{from.GVR(), from.Namespace, from.Name}
 	if unanswered(err) {
 		return Owner{}, fmt.Errorf("%w: %w", ErrAmbiguous, t.wrap("patch", err))
 	}
