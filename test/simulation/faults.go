@@ -74,6 +74,7 @@ func faultKinds() []faultKind {
 		{name: "duplicates", families: loss, lasts: time.Minute, inject: windowed(func(n *network, d *dice) { n.duplicate = d.float() })},
 		{name: "late-requests", families: loss, lasts: time.Minute, inject: windowed(func(n *network, d *dice) { n.late = d.float() * 0.6 })},
 		{name: "server-errors", families: loss, lasts: time.Minute, inject: windowed(func(n *network, d *dice) { n.failed = d.float() * 0.7 })},
+		{name: "foreign-404", families: loss, lasts: time.Minute, inject: windowed(func(n *network, d *dice) { n.astray = d.float() * 0.7 })},
 		{name: "latency", families: loss, lasts: 2 * time.Minute, inject: windowed(func(n *network, d *dice) { n.slower = 1 + d.float()*100 })},
 		{name: "stalls", families: loss, lasts: 3 * time.Minute, inject: windowed(func(n *network, d *dice) {
 			n.stall = stall{

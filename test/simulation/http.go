@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,13 +21,19 @@ const verbPatch = "patch"
 type failure struct {
 	code            int
 	reason, message string
+	// details name the object that does not exist.
+	details object
 }
 
 func (f failure) body() []byte {
-	return encode(object{
+	status := object{
 		"kind": "Status", "apiVersion": "v1", metadata: object{}, "status": "Failure",
 		"message": f.message, "reason": f.reason, "code": f.code,
-	})
+	}
+	if f.details != nil {
+		status["details"] = f.details
+	}
+	return encode(status)
 }
 
 // answer is what the server says to a request.
@@ -34,11 +41,13 @@ type answer struct {
 	code   int
 	body   []byte
 	stream *stream
-	err    error // a broken connection, instead of an answer
+	// content is the body's type, JSON if it is empty.
+	content string
+	err     error // a broken connection, instead of an answer
 }
 
 func refuse(code int, reason, message string) answer {
-	return answer{code: code, body: failure{code, reason, message}.body()}
+	return answer{code: code, body: failure{code: code, reason: reason, message: message}.body()}
 }
 
 // call is one request under way.
@@ -89,7 +98,7 @@ func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	response := &http.Response{
 		StatusCode: a.code, Status: strconv.Itoa(a.code), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: http.Header{"Content-Type": {"application/json"}}, Request: req,
+		Header: http.Header{"Content-Type": {cmp.Or(a.content, "application/json")}}, Request: req,
 		Body: io.NopCloser(bytes.NewReader(a.body)), ContentLength: int64(len(a.body)),
 	}
 	if a.stream != nil {
@@ -201,7 +210,12 @@ func (s *server) serve(c *call) answer {
 }
 
 func (s *server) notFound(c *call) answer {
-	return refuse(http.StatusNotFound, "NotFound", fmt.Sprintf("%s %q not found", c.resource, c.name))
+	details := object{"name": c.name, "kind": c.resource}
+	if group := kindOf(c.resource).group; group != "" {
+		details["group"] = group
+	}
+	f := failure{http.StatusNotFound, "NotFound", fmt.Sprintf("%s %q not found", c.resource, c.name), details}
+	return answer{code: f.code, body: f.body()}
 }
 
 func (s *server) patch(c *call) answer {

@@ -5,6 +5,7 @@ import (
 	"hash"
 	"hash/fnv"
 	"io"
+	"net/http"
 	"strconv"
 	"sync"
 	"time"
@@ -89,6 +90,7 @@ func drawProfile(d *dice) profile {
 // network is how requests fare at this moment, as probabilities.
 type network struct {
 	lostRequest, lostResponse, duplicate, late, failed float64
+	astray                                             float64 // of a request to be answered by somebody who is not the API server
 	slower                                             float64 // factor of all delays
 	silent                                             float64 // of an event to be minutes late
 	stall                                              stall
@@ -309,6 +311,9 @@ func (w *world) arrive(c *call, isCopy bool) {
 	switch {
 	case w.server.down:
 		a = answer{err: errRefused}
+	case d.chance(w.net.astray):
+		w.faults["foreign 404"]++
+		a, applied = foreign404(d, c), false
 	case d.chance(w.net.failed):
 		w.faults["server error"]++
 		var before bool
@@ -355,6 +360,24 @@ func (w *world) serve(c *call) answer {
 	w.serving = c.p
 	defer func() { w.serving = nil }()
 	return w.server.serve(c)
+}
+
+// foreign404 is the 404 of a proxy, or of a server that does not know the path: it says nothing of the object.
+func foreign404(d *dice, c *call) answer {
+	const notFound = http.StatusNotFound
+	switch d.below(4) {
+	case 0:
+		return answer{code: notFound, content: "text/html", body: []byte("<html><body><h1>404 Not Found</h1></body></html>")}
+	case 1:
+		return answer{code: notFound, content: "text/plain; charset=utf-8", body: []byte("404 page not found\n")}
+	case 2:
+		return answer{code: notFound}
+	}
+	f := failure{notFound, "NotFound", "namespaces \"" + namespace + "\" not found", object{"name": namespace, "kind": "namespaces"}}
+	if c.name == "" {
+		f.details = nil // the server could not find the requested resource
+	}
+	return answer{code: notFound, body: f.body()}
 }
 
 // serverError is an answer of a server in trouble; before says that it did nothing.

@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 )
@@ -18,9 +19,9 @@ var (
 	// before anything else.
 	ErrAmbiguous = errors.New("idalloc: no answer to a write; it may still happen")
 	// ErrNoAnswer means that the server did not say what it did with a request: a broken connection, a timeout,
-	// or a server error.
+	// a server error, or somebody else's answer.
 	ErrNoAnswer = errors.New("idalloc: no answer from the API server")
-	// ErrGone means that the object does not exist.
+	// ErrGone means that the API server says that the object does not exist.
 	ErrGone = errors.New("idalloc: the object does not exist")
 	// ErrNewer means that a newer version wrote the state, in a format that this one does not know.
 	ErrNewer = errors.New("idalloc: a newer idalloc wrote this assignment")
@@ -56,15 +57,30 @@ func Temporary(err error) bool {
 		apierrors.IsTooManyRequests(err) || apierrors.IsUnauthorized(err)
 }
 
-// unanswered judges a client's error: behind anything but an answer below 500 the request may have
+// unanswered judges a client's error: behind anything but an API server's answer below 500 the request may have
 // been carried out.
-func unanswered(err error) bool {
+func (t target) unanswered(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
 		return err != nil
 	}
 	code := status.Status().Code
-	return code >= http.StatusInternalServerError || code == 0 || apierrors.IsTimeout(err)
+	return code >= http.StatusInternalServerError || code == 0 || apierrors.IsTimeout(err) || (code == http.StatusNotFound && !t.gone(err))
+}
+
+// gone reports whether the API server says that this very object does not exist. A proxy in between, or a server that does
+// not know the path, answers 404 too, and whoever is gone loses a slot. The client makes a Status of such an answer, which
+// may even name the object, but says that nobody expected it.
+func (t target) gone(err error) bool {
+	var api apierrors.APIStatus
+	if !errors.As(err, &api) {
+		return false
+	}
+	status := api.Status()
+	about := status.Details
+	return t.name != "" && status.Reason == metav1.StatusReasonNotFound && about != nil &&
+		about.Name == t.name && about.Kind == t.gvr.Resource && about.Group == t.gvr.Group &&
+		!apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }
 
 // check refuses a name that fits into no path. Some clients refuse it themselves, with an error that looks as if no answer
@@ -85,10 +101,10 @@ func (t target) wrap(verb string, err error) error {
 		return nil
 	case apierrors.IsForbidden(err) && isRBAC(err):
 		return &ForbiddenError{Verb: verb, Group: t.gvr.Group, Resource: t.gvr.Resource, Namespace: t.namespace, Name: t.name, Err: err}
-	case apierrors.IsNotFound(err) && t.name != "":
+	case t.gone(err):
 		return fmt.Errorf("%s: %w: %w", t.try(verb), ErrGone, err)
 	}
-	if unanswered(err) {
+	if t.unanswered(err) {
 		return fmt.Errorf("%w: %s: %w", ErrNoAnswer, t.try(verb), err)
 	}
 	return fmt.Errorf("%s: %w", t.try(verb), err)

@@ -1,13 +1,17 @@
 package store
 
 import (
+	"encoding/json"
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	testclock "k8s.io/utils/clock/testing"
 
@@ -65,6 +69,52 @@ func TestBrokenConnectionIsUnanswered(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			if err := requests[what](t); !errors.Is(err, ErrAmbiguous) || !Temporary(err) {
 				t.Errorf("want ErrAmbiguous, got %v", err)
+			}
+		})
+	}
+}
+
+// Whoever is gone loses a slot, so only an API server's word about that very object counts.
+func TestOnlyTheServersWordMeansGone(t *testing.T) {
+	status := func(of target) string {
+		b, err := json.Marshal(apierrors.NewNotFound(schema.GroupResource{Group: of.gvr.Group, Resource: of.gvr.Resource}, of.name).ErrStatus)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return `{"kind":"Status","apiVersion":"v1",` + string(b[1:])
+	}
+	deployments := schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
+	for name, tc := range map[string]struct {
+		content, body string
+		gone          []string
+	}{
+		"the owner":         {"application/json", status(target{deployments, "", "worker"}), []string{"get owner", "metadata", "W1"}},
+		"the pod":           {"application/json", status(target{Pods, "", "worker"}), []string{"get pod", "whole pod", "W2"}},
+		"another object":    {"application/json", status(target{deployments, "", "other"}), nil},
+		"the namespace":     {"application/json", status(target{schema.GroupVersionResource{Resource: "namespaces"}, "", "default"}), nil},
+		"no details":        {"application/json", `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`, nil},
+		"a proxy's page":    {"text/html", "<html><h1>404 Not Found</h1></html>", nil},
+		"a proxy's JSON":    {"application/json", `{"error":"no route"}`, nil},
+		"a missing route":   {"text/plain", "404 page not found", nil},
+		"an empty answer":   {"application/json", "", nil},
+		"nothing but a 404": {"", "", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := answering(t, func(w http.ResponseWriter, _ *http.Request) {
+				if tc.content != "" {
+					w.Header().Set("Content-Type", tc.content)
+				}
+				w.WriteHeader(http.StatusNotFound)
+				_, _ = w.Write([]byte(tc.body)) // the client notices what is missing
+			})
+			for what, request := range named(s, "worker") {
+				err := request(t)
+				if want := slices.Contains(tc.gone, what); errors.Is(err, ErrGone) != want || Temporary(err) == want {
+					t.Errorf("%s: gone is to be %t, got %v", what, want, err)
+				}
+			}
+			if _, err := s.ListPods(t.Context(), "default", metav1.ListOptions{}); !errors.Is(err, ErrNoAnswer) {
+				t.Errorf("list: want ErrNoAnswer, got %v", err)
 			}
 		})
 	}

@@ -81,7 +81,7 @@ func (s *Store) SwapReceipt(ctx context.Context, pod *metav1.PartialObjectMetada
 	switch {
 	case err == nil:
 		return written, nil
-	case unanswered(err):
+	case t.unanswered(err):
 		return nil, fmt.Errorf("%w: %w", ErrAmbiguous, t.wrap("patch", err))
 	case apierrors.IsConflict(err):
 		return nil, fmt.Errorf("%w: %w", ErrConflict, t.wrap("patch", err))

@@ -114,7 +114,7 @@ func (s *Store) Commit(ctx context.Context, from Owner, next assignment.State) (
 	if err == nil {
 		return DecodeOwner(from.Ref, o, s.Key, s.Clock.Now(), nil)
 	}
-	if unanswered(err) {
+	if t.unanswered(err) {
 		return Owner{}, fmt.Errorf("%w: %w", ErrAmbiguous, t.wrap("patch", err))
 	}
 	if apierrors.IsConflict(err) {
