@@ -74,12 +74,15 @@ func (g *getter) run(cmd *cobra.Command, args []string) error {
 
 // remark says what the rows do not.
 func remark(w io.Writer, v slots.View) error {
-	remarks := make([]string, 0, len(v.Problems)+1)
+	remarks := make([]string, 0, len(v.Problems)+2)
 	for _, p := range v.Problems {
 		remarks = append(remarks, "warning: "+p)
 	}
 	if len(v.Waiting) > 0 {
 		remarks = append(remarks, fmt.Sprintf("%d pods have no slot: %s", len(v.Waiting), strings.Join(v.Waiting, ", ")))
+	}
+	if v.Unlisted > 0 {
+		remarks = append(remarks, fmt.Sprintf("%d more ids are free or in quarantine and not shown", v.Unlisted))
 	}
 	for _, r := range remarks {
 		if _, err := fmt.Fprintln(w, r); err != nil {

@@ -250,6 +250,9 @@ func (c *checker) checkWaiters() {
 	id := 0
 	for _, p := range rest {
 		for id < c.owner.Count && (!c.free(id) || given[id]) {
+			if span, ok := c.state.Quarantine.Span(id); ok {
+				id = span.To // there may be two billion
+			}
 			id++
 		}
 		if id >= c.owner.Count {
@@ -288,16 +291,21 @@ func (c *checker) free(id int) bool {
 }
 
 func (c *checker) checkQuarantine() {
-	var ids []string
-	for id := range c.owner.Count {
-		_, taken := c.state.Slots[id]
-		if _, quarantined := c.state.Quarantine.Since(id); quarantined && !taken {
-			ids = append(ids, strconv.Itoa(id))
-		}
+	kept := c.state.Quarantine.Without(c.state.Slots.IDs(), nil)
+	if len(c.waiters()) == 0 {
+		return
 	}
-	if len(ids) > 0 && len(c.waiters()) > 0 {
+	number, first := 0, []string{}
+	for _, s := range kept { // which may be all of two billion
+		to := min(s.To, c.owner.Count-1)
+		for id := s.From; id <= to && len(first) < mostNamed; id++ {
+			first = append(first, strconv.Itoa(id))
+		}
+		number += max(0, to-s.From+1)
+	}
+	if number > 0 {
 		c.warnf("strict mode keeps free ids in quarantine, because a process that vanished might still act under them, for %s from when a waiting pod first saw it: %s",
-			assignment.QuarantineTime(c.state.FenceAfter), few(ids))
+			assignment.QuarantineTime(c.state.FenceAfter), fewOf(first, number))
 	}
 }
 
@@ -322,13 +330,18 @@ func (c *checker) checkRequests() {
 	}
 }
 
+// mostNamed is how many words a sentence has room for.
+const mostNamed = 5
+
 // few joins words, and counts those that are too many for a sentence.
-func few(words []string) string {
-	const most = 5
-	if len(words) <= most {
+func few(words []string) string { return fewOf(words, len(words)) }
+
+// fewOf is few where only the first words of a number are there.
+func fewOf(words []string, number int) string {
+	if number <= mostNamed {
 		return strings.Join(words, ", ")
 	}
-	return fmt.Sprintf("%s and %d more", strings.Join(words[:most], ", "), len(words)-most)
+	return fmt.Sprintf("%s and %d more", strings.Join(words[:mostNamed], ", "), number-mostNamed)
 }
 
 func (c *checker) report() Report {
@@ -336,8 +349,13 @@ func (c *checker) report() Report {
 		Owner: c.owner.String(), Namespace: c.owner.Namespace, OK: len(c.findings) == 0, Count: c.owner.Count,
 		Waiting: len(c.waiters()), Findings: append([]Finding{}, c.findings...), Warnings: append([]string{}, c.warnings...),
 	}
-	for id := range c.owner.Count {
-		if len(c.receipts[id]) > 0 || c.trusted() && c.holds(id) {
+	for id := range c.receipts {
+		if id < c.owner.Count {
+			r.Held++
+		}
+	}
+	for id := range c.state.Slots {
+		if id < c.owner.Count && len(c.receipts[id]) == 0 && c.trusted() && c.holds(id) {
 			r.Held++
 		}
 	}

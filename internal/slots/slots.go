@@ -59,6 +59,8 @@ type View struct {
 	// Waiting are the owner's live pods that have no slot.
 	Waiting []string `json:"waiting"`
 	Slots   []Slot   `json:"slots"`
+	// Unlisted is how many free slots have no row, because there are too many.
+	Unlisted int `json:"unlisted,omitempty"`
 	// Problems say what cannot be read.
 	Problems []string `json:"problems,omitempty"`
 }
@@ -72,6 +74,10 @@ func Read(ctx context.Context, s *store.Store, ref store.Ref) (View, error) {
 	return now.view(), nil
 }
 
+// mostListed is how many slots have a row whether they are free or not. No map has as many entries, and a count may be two
+// billion.
+const mostListed = 1 << 15
+
 func (n snapshot) view() View {
 	owner, state := n.owner, n.owner.Record.State
 	v := View{
@@ -83,7 +89,7 @@ func (n snapshot) view() View {
 	}
 	receipts := map[int]int{}
 	ids := map[int]bool{}
-	for id := range owner.Count {
+	for id := range min(owner.Count, mostListed) {
 		ids[id] = true
 	}
 	for _, p := range n.pods {
@@ -97,7 +103,11 @@ func (n snapshot) view() View {
 		ids[id] = true
 		entries[name]++
 	}
+	v.Unlisted = owner.Count
 	for id := range ids {
+		if id < owner.Count {
+			v.Unlisted--
+		}
 		v.Slots = append(v.Slots, n.row(id, receipts[id] > 1 || entries[state.Slots[id]] > 1))
 	}
 	slices.SortFunc(v.Slots, func(a, b Slot) int { return cmp.Compare(a.ID, b.ID) })

@@ -198,7 +198,7 @@ func (c *claimer) takeOrWait(ctx context.Context, owner store.Owner, id int, own
 	if err := c.take(ctx, owner, id, own); err != nil || c.held != nil {
 		return err
 	}
-	c.contenders = max(2*c.contenders, 2)
+	c.contenders = min(max(2*c.contenders, 2), mostContenders)
 	return c.sleep(ctx, c.retry.next())
 }
 
@@ -304,13 +304,16 @@ func (c *claimer) followRollout(ctx context.Context, owner store.Owner) error {
 	return err
 }
 
+// mostContenders is more than the pods for which an assignment has room. A count says more when somebody mistypes it.
+const mostContenders = 1 << 15
+
 // contenders estimates how many pods want to plan: as many as there are slots to give, or pods that a Deployment is starting,
 // and in a map that is not clean possibly all.
 func contenders(owner store.Owner) int {
 	if !owner.Clean() {
-		return owner.Count
+		return min(owner.Count, mostContenders)
 	}
-	return max(1, owner.Count-len(owner.Record.State.Slots), starting(owner))
+	return min(max(1, owner.Count-len(owner.Record.State.Slots), starting(owner)), mostContenders)
 }
 
 // starting estimates how many pods of a Deployment start now. Its status lags: while there are old pods in a rolling update the
@@ -331,7 +334,7 @@ func (c *claimer) recover(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(err, store.ErrConflict):
 		// Others plan too. More of them than was thought, so the next turn is drawn from a longer window.
-		c.contenders = max(2*c.contenders, 2)
+		c.contenders = min(max(2*c.contenders, 2), mostContenders)
 		c.log.V(1).Info("conflict: somebody else changed the owner first")
 	case errors.Is(err, store.ErrAmbiguous):
 		c.log.V(1).Info("no answer to a write; reading again", "reason", err.Error())

@@ -40,6 +40,12 @@ type Quarantine []Span
 
 // Since returns the epoch of the write that put the slot in quarantine; ok is false if none did.
 func (q Quarantine) Since(id int) (epoch int64, ok bool) {
+	s, ok := q.Span(id)
+	return s.Epoch, ok
+}
+
+// Span returns the range that the slot is in; ok is false if it is in none.
+func (q Quarantine) Span(id int) (span Span, ok bool) {
 	i, found := slices.BinarySearchFunc(q, id, func(s Span, id int) int {
 		switch {
 		case s.To < id:
@@ -50,9 +56,9 @@ func (q Quarantine) Since(id int) (epoch int64, ok bool) {
 		return 0
 	})
 	if !found {
-		return 0, false
+		return Span{}, false
 	}
-	return q[i].Epoch, true
+	return q[i], true
 }
 
 // Epochs returns the epochs that occur, each once, in order.

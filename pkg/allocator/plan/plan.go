@@ -178,10 +178,7 @@ func (p *planner) serveWaiters() {
 	}
 	id := 0
 	for _, pod := range rest {
-		for id < p.in.Count && !p.free(id, pod) {
-			id++
-		}
-		if id >= p.in.Count {
+		if id = p.nextFree(id, pod); id >= p.in.Count {
 			p.wait++
 			continue
 		}
@@ -203,6 +200,18 @@ func (p *planner) free(id int, pod *Pod) bool {
 	}
 	_, locked := p.locks[id]
 	return !locked
+}
+
+// nextFree returns the first slot from id on that pod may have; at or above N there is none. N may be two billion, so that
+// a quarantine is passed in one step.
+func (p *planner) nextFree(id int, pod *Pod) int {
+	for id < p.in.Count && !p.free(id, pod) {
+		if span, ok := p.next.Quarantine.Span(id); ok && !p.in.Served[span.Epoch] {
+			id = span.To
+		}
+		id++
+	}
+	return id
 }
 
 // waiters returns me and my siblings without an entry and without a receipt for a slot, oldest first. A pod that was
@@ -267,20 +276,22 @@ func (p *planner) stranded() bool {
 	return !has
 }
 
-// idle counts the slots below N that have no holder although somebody waits.
+// idle counts the slots below N that have no holder although somebody waits. It looks at what there is and not at every slot,
+// because N may be two billion.
 func (p *planner) idle() (barred, quarantined int) {
-	for id := range p.in.Count {
-		_, taken := p.next.Slots[id]
-		_, locked := p.locks[id]
-		switch {
-		case taken || locked:
-		case p.quarantined(id):
-			quarantined++
-		default:
-			barred++
-		}
+	busy := make(assignment.Slots, len(p.next.Slots)+len(p.locks))
+	for id := range p.next.Slots {
+		busy[id] = ""
 	}
-	return min(barred, p.barred), quarantined
+	for id := range p.locks {
+		busy[id] = ""
+	}
+	ids := busy.IDs()
+	below, _ := slices.BinarySearch(ids, p.in.Count)
+	for _, s := range p.next.Quarantine.Without(ids, func(s assignment.Span) bool { return p.in.Served[s.Epoch] }) {
+		quarantined += max(0, min(s.To+1, p.in.Count)-s.From)
+	}
+	return min(p.in.Count-below-quarantined, p.barred), quarantined
 }
 
 // given returns the slots that have another holder now, in slot order; a slot that was freed may go to
