@@ -33,8 +33,8 @@ type Victim struct {
 	ID     int
 	Pod    string
 	Reason string
-	// Ended says that its process is known to have ended. A pod that is gone may have been deleted
-	// by force.
+	// Ended says that its processes are known to have ended, because a kubelet saw each of its containers end. A pod that
+	// is gone may have been deleted by force.
 	Ended bool
 }
 
@@ -218,7 +218,7 @@ func (c *counter) look(ctx context.Context, name string) (*metav1.PartialObjectM
 		if reason := status("reason"); reason != "" {
 			phase += " (" + reason + ")"
 		}
-		return nil, Victim{Reason: "its pod is " + phase, Ended: !byPodGC(u) && !running(u)}, nil
+		return nil, Victim{Reason: "its pod is " + phase, Ended: !byPodGC(u) && allTerminated(u)}, nil
 	}
 	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 		Name: u.GetName(), Namespace: u.GetNamespace(), UID: u.GetUID(), CreationTimestamp: u.GetCreationTimestamp(),
@@ -239,20 +239,40 @@ func byPodGC(pod *unstructured.Unstructured) bool {
 	return false
 }
 
-// running reports whether a kubelet said last that a container runs. A kubelet that declares a pod dead has
-// said that its containers ended; others who do so leave their state as it was.
-func running(pod *unstructured.Unstructured) bool {
+// unknownEnd is the reason that a kubelet gives for a container that it did not find any more: of its end it knows nothing.
+const unknownEnd = "ContainerStatusUnknown"
+
+// allTerminated reports whether a kubelet has said of every container that it saw it end. Who declares a pod dead without
+// that word has none: others leave the containers' state as it was, and a kubelet that rejects a pod, as it does with one that
+// it finds running after its own restart, reports no containers at all.
+func allTerminated(pod *unstructured.Unstructured) bool {
+	ended := map[string]bool{}
 	for _, field := range []string{"initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"} {
 		statuses, _, _ := unstructured.NestedSlice(pod.Object, "status", field)
 		for _, s := range statuses {
-			if m, ok := s.(map[string]any); ok {
-				if _, found, _ := unstructured.NestedMap(m, "state", "running"); found {
-					return true
+			m, ok := s.(map[string]any)
+			if !ok {
+				return false
+			}
+			terminated, found, _ := unstructured.NestedMap(m, "state", "terminated")
+			if !found || terminated["reason"] == unknownEnd {
+				return false
+			}
+			name, _ := m["name"].(string)
+			ended[name] = true
+		}
+	}
+	for _, field := range []string{"initContainers", "containers"} {
+		containers, _, _ := unstructured.NestedSlice(pod.Object, "spec", field)
+		for _, c := range containers {
+			if m, ok := c.(map[string]any); ok {
+				if name, _ := m["name"].(string); !ended[name] {
+					return false
 				}
 			}
 		}
 	}
-	return false
+	return len(ended) > 0
 }
 
 // Ended returns the slots whose dead holders' processes are known to have ended.

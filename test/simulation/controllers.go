@@ -317,7 +317,7 @@ func (w *world) createPod(v *version, podName string) {
 	}
 	w.server.put(k, object{
 		metadata: object{"name": podName, "labels": podLabels, "ownerReferences": controlledBy(v.kind, v.object)},
-		"spec":   object{"version": int64(template(v.object))},
+		"spec":   object{"version": int64(template(v.object)), "containers": []any{object{"name": container}}},
 		"status": object{"phase": "Pending", "ready": "False"},
 	}, writer{manager: manager})
 }

@@ -101,6 +101,7 @@ func faultKinds() []faultKind {
 		{name: "force-delete", families: []string{Force}, excuses: true, inject: forceDelete},
 		{name: "replace-pod", families: []string{Force}, excuses: true, inject: replacePod},
 		{name: "delete-node", families: []string{Force}, excuses: true, lasts: 2 * time.Minute, inject: deleteNode},
+		{name: "declare-failed", families: []string{Force}, excuses: true, lasts: 2 * time.Minute, inject: declareFailed},
 		{name: "kubelet-down", families: []string{Force}, lasts: 3 * time.Minute, inject: kubeletDown},
 
 		{name: "relabel", families: []string{Foreign}, excuses: true, inject: relabel},

@@ -228,6 +228,36 @@ func deleteNode(w *world, f Fault, d *dice) {
 	w.after(f.Lasts, func() { w.join(n, true) })
 }
 
+// declareFailed: somebody who has no word of the kubelet's declares a pod Failed, whose machine is cut off.
+func declareFailed(w *world, f Fault, d *dice) {
+	v := w.somePod(d)
+	if v == nil {
+		return
+	}
+	k := w.pods[podKey(v.name, uid(v.object))]
+	if k == nil || k.gone || text(v.object, "spec", "nodeName") == "" {
+		return
+	}
+	k.node.cut = true
+	w.after(d.span(0, f.Lasts/2+1), func() {
+		if now := w.server.get(pods, v.name); now == nil || uid(now.object) != k.uid {
+			return
+		}
+		w.server.change(pods, v.name, writer{manager: manager, status: true}, func(o object) {
+			status := need(o, "status")
+			status["phase"] = failed
+			switch d.below(3) {
+			case 0: // as a pod that is rejected
+				delete(status, "containerStatuses")
+			case 1:
+				status["containerStatuses"] = containerStatus("terminated", "ContainerStatusUnknown")
+			}
+		})
+		w.forsake(v)
+	})
+	w.after(f.Lasts, func() { w.join(k.node, true) })
+}
+
 // forsake notes that a pod was declared dead while its process may run.
 func (w *world) forsake(v *version) {
 	if k := w.pods[podKey(v.name, uid(v.object))]; k != nil && !k.gone && k.process != nil && !k.process.ended && !k.process.dead {

@@ -34,6 +34,14 @@ type kubeletPod struct {
 
 const kubelet = "kubelet"
 
+// container is the name of each pod's one container.
+const container = "main"
+
+// containerStatus is what a kubelet says of it.
+func containerStatus(state, reason string) []any {
+	return []any{object{"name": container, "state": object{state: object{"reason": reason}}}}
+}
+
 func (w *world) makeNodes() {
 	for i := range w.profile.nodes {
 		d := w.dice("node", strconv.Itoa(i))
@@ -107,7 +115,7 @@ func (w *world) sync(k *kubeletPod) {
 		if v := w.server.get(pods, k.name); v != nil && uid(v.object) == k.uid {
 			o = v.object
 		}
-		k.heard = k.heard || o == nil || terminating(o)
+		k.heard = k.heard || o == nil || terminating(o) || text(o, "status", "phase") == failed // whoever declared that
 	}
 	running := k.process != nil && !k.process.ended && !k.process.dead
 	switch {
@@ -168,7 +176,7 @@ func (w *world) finishPod(k *kubeletPod, o object) {
 		if k.evicted {
 			status["reason"] = "Evicted"
 		}
-		status["ready"] = "False"
+		status["ready"], status["containerStatuses"] = "False", containerStatus("terminated", "Completed")
 	})
 	if v := w.server.get(pods, k.name); v != nil && terminating(v.object) {
 		w.server.remove(v)
@@ -217,7 +225,7 @@ func (w *world) report(k *kubeletPod, o object) {
 	w.server.change(pods, k.name, writer{manager: kubelet, status: true}, func(next object) {
 		need(next, "spec")["nodeName"] = k.node.name
 		status := need(next, "status")
-		status["phase"], status["ready"] = "Running", ready
+		status["phase"], status["ready"], status["containerStatuses"] = "Running", ready, containerStatus("running", "")
 	})
 }
 
