@@ -21,6 +21,9 @@ FIRST ?= $$(date +%s)000
 SEEDS ?= 1000
 # What make mutants breaks, names separated by commas.
 MUTANTS ?= all
+# What make mutation breaks, and more flags for it.
+PACKAGES ?= ./pkg/...,./internal/...,./cmd/idalloc
+MUTATION ?=
 # Packages with suites on the local control plane; each starts one of its own.
 ENVTEST := ./test/envtest/...
 # A module of its own, for what only drawing needs.
@@ -68,6 +71,11 @@ simulate: ## Play simulated histories that nobody played yet for MINUTES (600, a
 .PHONY: mutants
 mutants: ## Break the code in each of MUTANTS (all) of test/simulation/mutants, and see the simulation catch it.
 	go test -count=1 -timeout 0 ./test/simulation -run '^TestMutants$$' -mutants=$(MUTANTS) -v
+
+.PHONY: mutation
+mutation: ## Make mutants of PACKAGES by machine and list those that no test notices, a night for all (see docs/robustness.md).
+	mkdir -p bin
+	go run ./test/mutation -packages=$(PACKAGES) -table=bin/mutation.csv -simulate=300 $(MUTATION)
 
 .PHONY: test-envtest
 test-envtest: ## Run the suites on the local control plane.

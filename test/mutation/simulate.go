@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/idalloc/idalloc/test/simulation"
+)
+
+// simulated plays histories with the mutant, and says what was broken, "" for nothing. The program as it is has to pass first.
+func (j *judge) simulated(ctx context.Context, dir string, m *mutant) (how string, err error) {
+	if j.simulate == 0 || !j.simulates(m.pkg) {
+		return "", nil
+	}
+	j.simulating.Lock()
+	if !j.simulator {
+		how, err := j.histories(ctx, dir, nil)
+		if err == nil && how != "" {
+			err = fmt.Errorf("the simulation fails as it is: %s", how)
+		}
+		if err != nil {
+			j.simulating.Unlock()
+			return "", err
+		}
+		j.simulator = true
+	}
+	j.simulating.Unlock()
+	return j.histories(ctx, dir, map[string]string{m.path: string(m.text())})
+}
+
+// simulates reports whether the simulator runs a package.
+func (j *judge) simulates(pkg string) bool {
+	for path, l := range j.program.packages {
+		if strings.HasSuffix(path, "/test/simulation") {
+			return l.dependsOn(pkg)
+		}
+	}
+	return false
+}
+
+func (j *judge) histories(ctx context.Context, dir string, changed map[string]string) (string, error) {
+	const patience = 10 * time.Minute // a history takes a few hundredths of a second
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	seeds, what, err := simulation.Hunt(ctx, filepath.Join(dir, "simulation"), changed, j.simulate)
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return "time", nil
+	case err != nil || what == "":
+		return "", err
+	}
+	return fmt.Sprintf("seed %d: %s", seeds, what), nil
+}
+
+// specs runs specs on the local control plane; what they build gets the overlay too.
+func (j *judge) specs(ctx context.Context, overlay string) (string, error) {
+	if j.envtest == "" {
+		return "", nil
+	}
+	const limit = "-timeout=20m"
+	test := j.command(ctx, "test", "-count=1", "-vet=off", limit, "./test/envtest/allocation", "-ginkgo.focus="+j.envtest, "-ginkgo.fail-fast")
+	test.Env = append(test.Environ(), "GOFLAGS=-overlay="+overlay)
+	group(test)
+	out, err := test.CombinedOutput()
+	switch {
+	case ctx.Err() != nil:
+		return "", ctx.Err()
+	case err == nil:
+		return "", nil
+	}
+	for line := range strings.SplitSeq(string(out), "\n") {
+		if _, spec, ok := strings.Cut(line, "[FAIL] "); ok {
+			return spec, nil
+		}
+	}
+	return "exit", nil
+}

@@ -1,0 +1,7 @@
+// Package user imports sample.
+package user
+
+import "sample"
+
+// Next is one more.
+func Next(n int) int { return sample.Untested(n) }
