@@ -18,11 +18,12 @@
 //
 // # How a mutant is judged
 //
-// The tree is never touched: go build, go test and the simulator get the changed file by an overlay. The first that notices ends it:
+// The tree is never touched: go build, go test and the simulator get the changed file by an overlay. Most mutants of a package need no build of
+// their own: one program has them all, and an environment variable says which one it is. The first that notices ends it:
 //
 //  1. the type checker: such a mutant does not compile;
-//  2. the tests of the package itself, then those of each package that imports it, as far as they run the changed line at all (their
-//     coverage is taken once at the start). A test that runs much longer than it did before, or takes a lot of memory, has noticed;
+//  2. the tests of the package itself, then (without -own) those of each package that imports it, as far as they run the changed line at
+//     all (their coverage is taken once at the start). A test that runs much longer than it did before, or takes a lot of memory, has noticed;
 //  3. the compiler: where it makes the same machine code as before, the mutant is equivalent;
 //  4. with -simulate=n, n histories of test/simulation, all faults, the same ones for each mutant;
 //  5. with -envtest=REGEXP, the specs of test/envtest/allocation whose text fits.

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -17,6 +19,7 @@ type judge struct {
 	config
 
 	program *program
+	mutants []*mutant
 	dir     string
 	listed  map[string]string
 	table   *table
@@ -28,8 +31,18 @@ type judge struct {
 	compiling sync.Mutex
 	compiled  map[string]map[string]string // by package: the functions as they are
 
+	switching sync.Mutex
+	programs  map[string]*switchedProgram // by package
+
 	simulating sync.Mutex
-	simulator  bool // that it passes as it is has been seen
+	simulators map[string]string // by package: the simulator with all its switched mutants, "" where there is none
+}
+
+// switchedProgram is the suite of a package with all its switched mutants.
+type switchedProgram struct {
+	dir     string // "" where the suite does not pass or build with them
+	program string
+	files   map[string]string
 }
 
 // What becomes of a mutant.
@@ -45,6 +58,7 @@ const (
 
 // all judges the mutants that the table does not have yet.
 func (j *judge) all(ctx context.Context, chosen []*mutant) error {
+	chosen = slices.Clone(chosen)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	began := time.Now()
@@ -63,6 +77,8 @@ func (j *judge) all(ctx context.Context, chosen []*mutant) error {
 			}
 		})
 	}
+	// Those that need no program of their own first: a limit of time is for as many as possible.
+	slices.SortStableFunc(chosen, func(a, b *mutant) int { return cmp.Compare(min(b.number, 1), min(a.number, 1)) })
 	for _, m := range chosen {
 		if ctx.Err() != nil || (j.budget > 0 && time.Since(began) > j.budget) {
 			break
@@ -89,6 +105,79 @@ func (j *judge) one(ctx context.Context, dir string, m *mutant) error {
 	return j.table.add(m, row{status: status, by: by, took: time.Since(began)})
 }
 
+// play runs a suite with a mutant: its package's own in the program that has them all, if it can be switched.
+func (j *judge) play(ctx context.Context, s *suite, m *mutant, dir, overlay string) (how string, err error) {
+	if m.number > 0 && s.pkg.ImportPath == m.pkg {
+		p, err := j.switchedSuite(ctx, s, m.pkg)
+		if err != nil {
+			return "", err
+		}
+		if p.program != "" {
+			return s.play(ctx, p.program, switchVariable+"="+strconv.Itoa(m.number))
+		}
+	}
+	program, err := s.build(ctx, j, dir, overlay)
+	if err != nil {
+		return "", err
+	}
+	return s.play(ctx, program)
+}
+
+// switchedSuite builds a package's suite with all its mutants when it is first asked for, and sees it pass with none of them.
+func (j *judge) switchedSuite(ctx context.Context, s *suite, pkg string) (*switchedProgram, error) {
+	j.switching.Lock()
+	defer j.switching.Unlock()
+	if p := j.programs[pkg]; p != nil {
+		return p, nil
+	}
+	p, err := j.switchedFiles(pkg)
+	if err != nil {
+		return nil, err
+	}
+	overlay, err := writeOverlay(p.dir, p.files)
+	if err != nil {
+		return nil, err
+	}
+	program, err := s.build(ctx, j, p.dir, overlay)
+	if broken := (*doesNotBuildError)(nil); errors.As(err, &broken) {
+		fmt.Fprintf(j.out, "%s: one at a time, because all together: %v\n", pkg, err) //nolint:errcheck // a report
+		return p, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	how, err := s.play(ctx, program)
+	if err != nil {
+		return nil, err
+	}
+	if how != "" {
+		fmt.Fprintf(j.out, "%s: one at a time, because %s notices the switches\n", pkg, how) //nolint:errcheck // a report
+		return p, nil
+	}
+	p.program = program
+	return p, nil
+}
+
+// switchedFiles returns the files of a package with all its mutants. It is called with the lock held.
+func (j *judge) switchedFiles(pkg string) (*switchedProgram, error) {
+	var all []*mutant
+	for _, m := range j.mutants {
+		if m.pkg == pkg {
+			all = append(all, m)
+		}
+	}
+	dir, err := os.MkdirTemp(j.dir, "switched")
+	if err != nil {
+		return nil, err
+	}
+	p := &switchedProgram{dir: dir, files: switchFiles(all)}
+	if j.programs == nil {
+		j.programs = map[string]*switchedProgram{}
+	}
+	j.programs[pkg] = p
+	return p, nil
+}
+
 // status judges one mutant, the cheapest first.
 func (j *judge) status(ctx context.Context, dir string, m *mutant) (status, by string, err error) {
 	if m.noCompile {
@@ -97,7 +186,7 @@ func (j *judge) status(ctx context.Context, dir string, m *mutant) (status, by s
 	if why := j.listed[m.name]; why != "" {
 		return equivalent, why, nil
 	}
-	overlay, err := m.overlay(dir)
+	overlay, err := writeOverlay(dir, map[string]string{m.path: string(m.text())})
 	if err != nil {
 		return "", "", err
 	}
@@ -116,7 +205,7 @@ func (j *judge) status(ctx context.Context, dir string, m *mutant) (status, by s
 		if !s.covers(m) {
 			continue
 		}
-		how, err := s.play(ctx, j, dir, overlay)
+		how, err := j.play(ctx, s, m, dir, overlay)
 		if broken := (*doesNotBuildError)(nil); errors.As(err, &broken) {
 			return notCompiling, "", nil
 		}

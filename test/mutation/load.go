@@ -153,13 +153,13 @@ func (p *program) parse(path string) (*source, error) {
 }
 
 // compiles reports whether the package's other files and this text of the named one are a program.
-func (p *program) compiles(s *source, name string, text []byte) bool {
+func (p *program) compiles(s *source, name string, text []byte, more ...*ast.File) bool {
 	fset := p.fset // the importer's
 	changed, err := parser.ParseFile(fset, name, text, parser.SkipObjectResolution)
 	if err != nil {
 		return false
 	}
-	files := []*ast.File{changed}
+	files := append([]*ast.File{changed}, more...)
 	for other, f := range s.files {
 		if other != name {
 			files = append(files, f)
@@ -168,6 +168,18 @@ func (p *program) compiles(s *source, name string, text []byte) bool {
 	config := types.Config{Importer: p.imports}
 	_, err = config.Check(s.ImportPath, fset, files, nil)
 	return err == nil
+}
+
+// parseSwitches parses what is added to a package with many mutants.
+func (p *program) parseSwitches(s *source) (*ast.File, error) {
+	return parser.ParseFile(p.fset, "mutated_switches.go", fmt.Sprintf(switches, s.packageName(), switchVariable), parser.SkipObjectResolution)
+}
+
+func (s *source) packageName() string {
+	for _, f := range s.files {
+		return f.Name.Name
+	}
+	return ""
 }
 
 // dependsOn reports whether a package is the target or depends on it; its tests do not count.

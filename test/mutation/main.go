@@ -33,6 +33,7 @@ type config struct {
 	list       bool
 	strict     bool
 	skip       string
+	own        bool
 }
 
 // shard is one of so many parts.
@@ -88,6 +89,7 @@ func command(ctx context.Context, args []string, out io.Writer) (ok bool, err er
 	flags.BoolVar(&c.list, "list", false, "only list the mutants")
 	flags.BoolVar(&c.strict, "strict", false, "exit with 1 if a mutant survives that is not in the list")
 	flags.StringVar(&c.skip, "skip", "^TestSize", "leave these tests out: a regular expression")
+	flags.BoolVar(&c.own, "own", false, "run only the tests of the package itself, not those of packages that import it")
 	if err := flags.Parse(args); err != nil {
 		return false, err
 	}
@@ -137,7 +139,7 @@ func run(ctx context.Context, c config, out io.Writer) (ok bool, err error) {
 		return false, err
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // a temporary directory
-	j := judge{config: c, program: p, dir: dir, listed: listed, table: t, out: out}
+	j := judge{config: c, program: p, mutants: all, dir: dir, listed: listed, table: t, out: out}
 	if err := j.all(ctx, chosen); err != nil {
 		return false, err
 	}

@@ -32,6 +32,12 @@ type mutant struct {
 	original  []byte
 	generic   bool // also: outside of functions. What the compiler makes of it is not in this package
 	noCompile bool
+
+	packageName string
+	// switched are the edits of a program that has many mutants, nil where the change cannot be made while it runs. number is
+	// the mutant's in that program, from 1 on.
+	switched []edit
+	number   int
 }
 
 // text is the changed file.
@@ -97,12 +103,17 @@ func (p *program) mutants(fit string) ([]*mutant, error) {
 		if err != nil {
 			return nil, err
 		}
+		var fitting []*mutant
 		for _, m := range p.mutate(s) {
 			if names.MatchString(m.name) {
 				m.noCompile = !p.compiles(s, m.base, m.text())
-				out = append(out, m)
+				fitting = append(fitting, m)
 			}
 		}
+		if err := p.number(s, fitting); err != nil {
+			return nil, err
+		}
+		out = append(out, fitting...)
 	}
 	return out, nil
 }

@@ -86,10 +86,16 @@ func (m *maker) add(kind string, n ast.Node, edits ...edit) {
 	first, last := edits[0].from, edits[len(edits)-1].to
 	function, generic := m.function(n)
 	m.out = append(m.out, &mutant{
-		pkg: m.s.ImportPath, path: filepath.Join(m.s.Dir, m.name), base: m.name, kind: kind, function: function, generic: generic,
+		packageName: m.s.packageName(), pkg: m.s.ImportPath, path: filepath.Join(m.s.Dir, m.name), base: m.name, kind: kind, function: function, generic: generic,
 		line: file.Line(file.Pos(first)), last: file.Line(file.Pos(last)), edits: edits, original: m.text,
 	})
 	m.around = append(m.around, m.head(n))
+}
+
+// addSwitched notes a mutant that can also be switched on in a running program.
+func (m *maker) addSwitched(kind string, n ast.Node, switched []edit, edits ...edit) {
+	m.add(kind, n, edits...)
+	m.out[len(m.out)-1].switched = switched
 }
 
 // put replaces the text of n.
@@ -168,7 +174,7 @@ func (m *maker) statement(n ast.Stmt) {
 	default:
 		return
 	}
-	m.add("drop-statement", n, m.wrap(n, "if false { ", " }")...)
+	m.addSwitched("drop-statement", n, m.wrap(n, "if !mutated("+numberMark+") { ", " }"), m.wrap(n, "if false { ", " }")...)
 }
 
 // listed reports whether the node stands in a list of statements.
@@ -226,7 +232,7 @@ func (m *maker) logs(n ast.Stmt) bool {
 // expression makes what an expression gives: conditions, comparisons, constants.
 func (m *maker) expression(n ast.Expr) {
 	if m.isCondition(n) {
-		m.add("negate", n, m.wrap(n, "!(", ")")...)
+		m.addSwitched("negate", n, m.wrap(n, "(mutated("+numberMark+") != (", "))"), m.wrap(n, "!(", ")")...)
 	}
 	switch n := n.(type) {
 	case *ast.BinaryExpr:
@@ -237,15 +243,18 @@ func (m *maker) expression(n ast.Expr) {
 		if value, ok := m.s.info.Uses[n].(*types.Const); ok && value.Parent() == types.Universe {
 			switch n.Name {
 			case "true":
-				m.add("constant", n, m.put(n, "false"))
+				m.addSwitched("constant", n, m.wrap(n, "(mutated("+numberMark+") != ", ")"), m.put(n, "false"))
 			case "false":
-				m.add("constant", n, m.put(n, "true"))
+				m.addSwitched("constant", n, m.wrap(n, "(mutated("+numberMark+") != ", ")"), m.put(n, "true"))
 			}
 		}
 	case *ast.CallExpr:
 		if name, ok := n.Fun.(*ast.Ident); ok && m.isBuiltin(name) {
 			switch name.Name {
 			case "min":
+				if m.isCapacity(n) {
+					return
+				}
 				m.add("constant", name, m.put(name, "max"))
 			case "max":
 				m.add("constant", name, m.put(name, "min"))
@@ -299,21 +308,21 @@ func (m *maker) binary(n *ast.BinaryExpr) {
 	}
 	switch n.Op {
 	case token.LAND, token.LOR:
-		neutral := "true || "
+		neutral, begin := "true || ", "(mutated("+numberMark+") || ("
 		if n.Op == token.LOR {
-			neutral = "false && "
+			neutral, begin = "false && ", "(!mutated("+numberMark+") && ("
 		}
 		for _, operand := range []ast.Expr{n.X, n.Y} {
 			if inner, ok := operand.(*ast.BinaryExpr); ok && inner.Op == n.Op {
 				continue // its own operands are dropped
 			}
-			m.add("drop-operand", operand, m.wrap(operand, "("+neutral, ")")...)
+			m.addSwitched("drop-operand", operand, m.wrap(operand, begin, "))"), m.wrap(operand, "("+neutral, ")")...)
 		}
 	case token.LSS, token.LEQ, token.GTR, token.GEQ:
-		m.add("compare", n, m.operator(n, other[n.Op]))
+		m.addSwitched("compare", n, m.call(n), m.operator(n, other[n.Op]))
 	case token.ADD, token.SUB:
-		if t := m.s.info.Types[n]; m.isNumber(t) && !isLiteral(n.Y) {
-			m.add("constant", n, m.operator(n, other[n.Op]))
+		if t := m.s.info.Types[n]; m.isNumber(t) && !isLiteral(n.Y) && !m.isCapacity(n) {
+			m.addSwitched("constant", n, m.call(n), m.operator(n, other[n.Op]))
 		}
 	default:
 	}
@@ -322,6 +331,15 @@ func (m *maker) binary(n *ast.BinaryExpr) {
 func (m *maker) operator(n *ast.BinaryExpr, op string) edit {
 	at := m.offset(n.OpPos)
 	return edit{from: at, to: at + len(n.Op.String()), text: op}
+}
+
+// call has a function of the switches compute the operation.
+func (m *maker) call(n *ast.BinaryExpr) []edit {
+	names := map[token.Token]string{
+		token.LSS: "LSS", token.LEQ: "LEQ", token.GTR: "GTR", token.GEQ: "GEQ", token.ADD: "ADD", token.SUB: "SUB",
+	}
+	around := m.wrap(n, "mutated"+names[n.Op]+"("+numberMark+", ", ")")
+	return []edit{around[0], m.operator(n, ","), around[1]}
 }
 
 func (m *maker) isNumber(t types.TypeAndValue) bool {
@@ -338,10 +356,8 @@ func (m *maker) literal(n *ast.BasicLit) {
 	if n.Kind != token.INT {
 		return
 	}
-	if call, ok := m.parent().(*ast.CallExpr); ok && m.textOf(call.Fun) == "make" && call.Args[len(call.Args)-1] == n {
-		if _, slice := m.s.info.Types[call].Type.Underlying().(*types.Slice); !slice || len(call.Args) == 3 {
-			return // a capacity
-		}
+	if m.isCapacity(n) {
+		return
 	}
 	value, err := strconv.ParseInt(n.Value, 0, 64)
 	if err != nil {
@@ -353,7 +369,39 @@ func (m *maker) literal(n *ast.BasicLit) {
 	case value == 1, ok && value > 0 && named.Obj().Name() == "Duration":
 		next = 0
 	}
-	m.add("constant", n, m.put(n, strconv.FormatInt(next, 10)))
+	other := strconv.FormatInt(next, 10)
+	name := types.TypeString(t, func(p *types.Package) string {
+		if p.Path() == m.s.ImportPath {
+			return ""
+		}
+		return p.Name()
+	})
+	m.addSwitched("constant", n, m.wrap(n, "mutatedValue["+name+"]("+numberMark+", ", ", "+other+")"), m.put(n, other))
+}
+
+// isCapacity reports whether n only says how much room is made.
+func (m *maker) isCapacity(n ast.Expr) bool {
+	inner := ast.Node(n)
+	for _, outer := range slices.Backward(m.path) {
+		if _, ok := outer.(ast.Expr); !ok {
+			return false
+		}
+		call, ok := outer.(*ast.CallExpr)
+		if name, named := callee(call, ok); named && name.Name == "make" && m.isBuiltin(name) && call.Args[len(call.Args)-1] == inner {
+			_, slice := m.s.info.Types[call].Type.Underlying().(*types.Slice)
+			return !slice || len(call.Args) == 3
+		}
+		inner = outer
+	}
+	return false
+}
+
+func callee(call *ast.CallExpr, ok bool) (name *ast.Ident, named bool) {
+	if !ok {
+		return nil, false
+	}
+	name, named = call.Fun.(*ast.Ident)
+	return name, named
 }
 
 // fields drops each field that a literal of a struct sets.
@@ -395,12 +443,16 @@ func (m *maker) returned(n *ast.ReturnStmt) {
 		call, ok := result.(*ast.CallExpr)
 		switch {
 		case len(n.Results) > 1, !ok, strings.HasPrefix(m.textOf(call.Fun), "fmt.Errorf"), strings.HasPrefix(m.textOf(call.Fun), "errors."):
-			m.add("nil-error", result, m.put(result, "nil"+strings.Repeat("\n", strings.Count(m.textOf(result), "\n"))))
+			m.addSwitched("nil-error", result, m.noError(result), m.put(result, "nil"+strings.Repeat("\n", strings.Count(m.textOf(result), "\n"))))
 		default: // what it calls is still done
-			m.add("nil-error", result, edit{from: m.offset(n.Pos()), to: m.offset(result.Pos()), text: "{ _ = "},
+			m.addSwitched("nil-error", result, m.noError(result), edit{from: m.offset(n.Pos()), to: m.offset(result.Pos()), text: "{ _ = "},
 				edit{from: m.offset(n.End()), to: m.offset(n.End()), text: "; return nil }"})
 		}
 	}
+}
+
+func (m *maker) noError(result ast.Expr) []edit {
+	return m.wrap(result, "mutatedValue[error]("+numberMark+", ", ", nil)")
 }
 
 func errorType() *types.Interface {
@@ -411,7 +463,7 @@ func errorType() *types.Interface {
 func (m *maker) swaps(list []ast.Stmt) {
 	for i := range len(list) - 1 {
 		a, b := list[i], list[i+1]
-		if m.logs(a) || m.logs(b) || isDeclaration(a) || leaves(b) && isJump(b) {
+		if m.logs(a) || m.logs(b) || isDeclaration(a) || isDefault(a) || isDefault(b) || (leaves(b) && isJump(b)) {
 			continue
 		}
 		x, y := m.effects(a), m.effects(b)
@@ -426,6 +478,17 @@ func isDeclaration(n ast.Stmt) bool {
 	switch n.(type) {
 	case *ast.DeclStmt, *ast.LabeledStmt:
 		return true
+	}
+	return false
+}
+
+// isDefault reports whether a statement is the clause that is looked at last wherever it stands.
+func isDefault(n ast.Stmt) bool {
+	switch n := n.(type) {
+	case *ast.CaseClause:
+		return n.List == nil
+	case *ast.CommClause:
+		return true // select has no order
 	}
 	return false
 }

@@ -4,7 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
+	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -16,20 +17,53 @@ func (j *judge) simulated(ctx context.Context, dir string, m *mutant) (how strin
 	if j.simulate == 0 || !j.simulates(m.pkg) {
 		return "", nil
 	}
-	j.simulating.Lock()
-	if !j.simulator {
-		how, err := j.histories(ctx, dir, nil)
-		if err == nil && how != "" {
-			err = fmt.Errorf("the simulation fails as it is: %s", how)
-		}
-		if err != nil {
-			j.simulating.Unlock()
-			return "", err
-		}
-		j.simulator = true
+	all, err := j.simulator(ctx, m.pkg)
+	if err != nil {
+		return "", err
 	}
-	j.simulating.Unlock()
-	return j.histories(ctx, dir, map[string]string{m.path: string(m.text())})
+	if m.number > 0 {
+		return j.histories(ctx, all, switchVariable+"="+strconv.Itoa(m.number))
+	}
+	program, err := simulation.Build(dir, map[string]string{m.path: string(m.text())}, false)
+	if err != nil {
+		return "", err
+	}
+	return j.histories(ctx, program)
+}
+
+// simulator builds the simulator with all mutants of a package when it is first asked for, and sees it pass with none of them.
+func (j *judge) simulator(ctx context.Context, pkg string) (string, error) {
+	j.simulating.Lock()
+	defer j.simulating.Unlock()
+	if program := j.simulators[pkg]; program != "" {
+		return program, nil
+	}
+	var all []*mutant
+	for _, m := range j.mutants {
+		if m.pkg == pkg {
+			all = append(all, m)
+		}
+	}
+	dir, err := os.MkdirTemp(j.dir, "simulator")
+	if err != nil {
+		return "", err
+	}
+	program, err := simulation.Build(dir, switchFiles(all), false)
+	if err != nil {
+		return "", err
+	}
+	how, err := j.histories(ctx, program)
+	if err == nil && how != "" {
+		err = fmt.Errorf("the simulation fails as it is: %s", how)
+	}
+	if err != nil {
+		return "", err
+	}
+	if j.simulators == nil {
+		j.simulators = map[string]string{}
+	}
+	j.simulators[pkg] = program
+	return program, nil
 }
 
 // simulates reports whether the simulator runs a package.
@@ -42,12 +76,15 @@ func (j *judge) simulates(pkg string) bool {
 	return false
 }
 
-func (j *judge) histories(ctx context.Context, dir string, changed map[string]string) (string, error) {
+func (j *judge) histories(ctx context.Context, program string, env ...string) (string, error) {
 	const patience = 10 * time.Minute // a history takes a few hundredths of a second
+	outer := ctx
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	seeds, what, err := simulation.Hunt(ctx, filepath.Join(dir, "simulation"), changed, j.simulate)
+	seeds, what, err := simulation.Hunt(ctx, program, j.simulate, env...)
 	switch {
+	case outer.Err() != nil:
+		return "", outer.Err()
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return "time", nil
 	case err != nil || what == "":

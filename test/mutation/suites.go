@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -43,7 +42,7 @@ func (s *suite) covers(m *mutant) bool {
 func (j *judge) suites(target string) []*listedPackage {
 	var out []*listedPackage
 	for path, l := range j.program.packages {
-		if !l.Standard && len(l.TestGoFiles)+len(l.XTestGoFiles) > 0 && j.isUnit(path) && j.tests(l, target) {
+		if !l.Standard && len(l.TestGoFiles)+len(l.XTestGoFiles) > 0 && j.isUnit(path) && j.tests(l, target) && (!j.own || path == target) {
 			out = append(out, l)
 		}
 	}
@@ -148,19 +147,24 @@ func (j *judge) command(ctx context.Context, args ...string) *exec.Cmd {
 	return c
 }
 
-// play builds the suite with the overlay and runs it. It returns what noticed, "" for nobody.
-func (s *suite) play(ctx context.Context, j *judge, dir, overlay string) (how string, err error) {
-	program := filepath.Join(dir, "suite.test")
-	build := []string{"test", "-c", "-vet=off", "-overlay", overlay, "-o", program, s.pkg.ImportPath}
+// build builds the suite with the overlay.
+func (s *suite) build(ctx context.Context, j *judge, dir, overlay string) (program string, err error) {
+	program = filepath.Join(dir, "suite.test")
+	build := []string{"test", "-c", "-vet=off", "-ldflags=-s -w", "-overlay", overlay, "-o", program, s.pkg.ImportPath}
 	if out, err := j.command(ctx, build...).CombinedOutput(); err != nil {
 		if ctx.Err() != nil {
 			return "", ctx.Err()
 		}
 		return "", &doesNotBuildError{string(out)}
 	}
+	return program, nil
+}
+
+// play runs a program that build has built. It returns what noticed, "" for nobody.
+func (s *suite) play(ctx context.Context, program string, env ...string) (how string, err error) {
 	const patience = 3 * time.Second
 	limit := 5*s.took + patience
-	r := start(ctx, program, s.pkg.Dir, s.flags, limits{wall: 6*limit + time.Minute, processor: limit})
+	r := start(ctx, program, s.pkg.Dir, s.flags, limits{wall: 6*limit + time.Minute, processor: limit}, env...)
 	if ctx.Err() != nil {
 		return "", ctx.Err()
 	}
@@ -182,11 +186,12 @@ type result struct {
 }
 
 // start runs a test program in its package's directory. It blocks until the program has ended.
-func start(ctx context.Context, program, dir string, args []string, l limits) result {
+func start(ctx context.Context, program, dir string, args []string, l limits, env ...string) result {
 	ctx, cancel := context.WithTimeout(ctx, l.wall)
 	defer cancel()
 	c := exec.CommandContext(ctx, program, args...) //nolint:gosec // built just now
 	c.Dir = dir
+	c.Env = append(os.Environ(), env...)
 	c.WaitDelay = time.Second
 	var mu sync.Mutex
 	var out bytes.Buffer
@@ -238,18 +243,4 @@ func firstFailure(out string) string {
 		return f[:min(len(f), 100)]
 	}
 	return "exit"
-}
-
-// overlay writes the changed file and the file that tells the go command of it.
-func (m *mutant) overlay(dir string) (string, error) {
-	changed := filepath.Join(dir, m.base)
-	if err := os.WriteFile(changed, m.text(), 0o600); err != nil {
-		return "", err
-	}
-	text, err := json.Marshal(map[string]any{"Replace": map[string]string{m.path: changed}})
-	if err != nil {
-		return "", err
-	}
-	name := filepath.Join(dir, "overlay.json")
-	return name, os.WriteFile(name, text, 0o600)
 }

@@ -3,21 +3,13 @@ package simulation
 import (
 	"context"
 	"errors"
-	"os"
 	"strings"
 )
 
-// Hunt plays seeds, from 1 on with all faults, with changed files of the module (by path, with their content) until a promise is
-// broken. It builds in dir, and returns how many seeds it played and what was broken, "" for nothing.
-func Hunt(ctx context.Context, dir string, changed map[string]string, most int) (seeds int, broken string, err error) {
-	if err := os.MkdirAll(dir, 0o750); err != nil {
-		return 0, "", err
-	}
-	program, err := Build(dir, changed, false)
-	if err != nil {
-		return 0, "", err
-	}
-	total, err := playOutside(ctx, program, options{seeds: most, first: 1, workers: 1, pass: []string{"-catch"}})
+// Hunt has a program that Build built play seeds, from 1 on with all faults, until a promise is broken. env is added to its environment.
+// Hunt returns how many seeds it played and what was broken, "" for nothing.
+func Hunt(ctx context.Context, program string, most int, env ...string) (seeds int, broken string, err error) {
+	total, err := playOutside(ctx, program, options{seeds: most, first: 1, workers: 1, pass: []string{"-catch"}, env: env})
 	switch {
 	case ctx.Err() != nil:
 		return total.histories, "", errors.Join(ctx.Err(), err)
