@@ -113,7 +113,7 @@ func newPod(u *unstructured.Unstructured, owner store.Owner, now time.Time) pod 
 		p.damage = err.Error()
 	}
 	switch { // with a bad epoch it still locks its slot
-	case receipt == nil:
+	case receipt == nil, receipt.Waits:
 	case receipt.GaveUp:
 		p.gaveUp = true
 	default:

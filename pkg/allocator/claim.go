@@ -83,6 +83,12 @@ func (c *claimer) try(ctx context.Context) error {
 	if c.contenders == 1 {
 		return c.plan(ctx, owner)
 	}
+	if crowded(owner) {
+		// Before its turn, so that whoever plans first serves all that run with one write.
+		if err := c.showLife(ctx); err != nil {
+			return err
+		}
+	}
 	for turn, pace := 0, c.pace(owner); turn < 2; turn++ {
 		if owner, done, err = c.takeTurn(ctx, pace); done || err != nil {
 			return err
@@ -115,7 +121,7 @@ func slotPace(count int) time.Duration { return min(time.Duration(count)*slotDel
 // firstLook is a read, or, by a waiter who waits for its turn and looks again after it, what its watch says. One that
 // has a receipt may have to withdraw it, which takes a read.
 func (c *claimer) firstLook(ctx context.Context) (store.Owner, error) {
-	if c.contenders > 1 && !c.doubt && c.holders != nil && (c.receipt() == nil || c.gaveUp()) {
+	if c.contenders > 1 && !c.doubt && c.holders != nil && !c.receipt().Locks() {
 		if owner, known, err := c.owner.Latest(); known && err == nil {
 			return owner, owner.Unreadable()
 		}
@@ -206,7 +212,7 @@ func (c *claimer) takeOrWait(ctx context.Context, owner store.Owner, id int, own
 // keep a slot locked that nobody acts under.
 func (c *claimer) withdrawLost(ctx context.Context, owner store.Owner) error {
 	r := c.receipt()
-	if r == nil || r.GaveUp || !owner.Clean() {
+	if !r.Locks() || !owner.Clean() {
 		return nil
 	}
 	holder, taken := owner.Record.State.Slots[r.ID]
@@ -327,6 +333,11 @@ func starting(owner store.Owner) int {
 		return r.MaxSurge + r.MaxUnavailable
 	}
 	return max(r.Progress.Replicas, owner.Count) - r.Progress.Available
+}
+
+// crowded reports whether more pods of a Deployment live than there are slots.
+func crowded(owner store.Owner) bool {
+	return owner.Kind == store.Deployment && owner.Rollout.Progress.Replicas > owner.Count
 }
 
 // recover waits after an error that repeating may cure.

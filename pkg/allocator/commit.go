@@ -35,6 +35,11 @@ func (a *Allocator) commit(ctx context.Context, owner store.Owner, intent plan.I
 	if decision.Next == nil || pointless(owner, decision, a.o.Pod) {
 		return nil, decision, nil
 	}
+	if decision.HandOver.AskedFor(a.o.Pod) {
+		if err := a.showLife(ctx); err != nil { // so that it counts as a hand-over under way when it has the slot
+			return nil, decision, err
+		}
+	}
 	o, err := a.store.Commit(ctx, owner, *decision.Next)
 	if err != nil {
 		return nil, decision, err

@@ -16,7 +16,8 @@ import (
 // or Claim returned, and only when the work under the id has stopped. It blocks until the owner is
 // written or ctx ends; then the slot is freed when the pod is gone.
 func (a *Allocator) Release(ctx context.Context) error {
-	idle := a.held == nil && a.receipt() == nil
+	r := a.receipt()
+	idle := a.held == nil && (r == nil || r.Waits)
 	a.held = nil
 	a.show(identity.StateReleased)
 	if idle {
@@ -56,7 +57,7 @@ func (a *Allocator) leave(ctx context.Context) error {
 // the second step, so each waits for its turn. written is nil if the map did not have to be changed.
 func (a *Allocator) give(ctx context.Context, intent plan.Intent) (written *store.Owner, err error) {
 	gaveUp := assignment.Receipt{UID: string(a.pod.UID), Owner: a.ref.String(), GaveUp: true}
-	if r := a.receipt(); r != nil && (!r.GaveUp || r.Gives) {
+	if r := a.receipt(); r.Locks() || (r != nil && r.Gives) {
 		gaveUp.ID, gaveUp.Gives = r.ID, true
 	}
 	start := a.clock.Now()

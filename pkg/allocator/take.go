@@ -33,7 +33,7 @@ func (a *Allocator) take(ctx context.Context, from store.Owner, id int, own bool
 	}
 	// An earlier process of this pod locked the slot, and its workload may still act: the lock goes only when that has
 	// stopped, or when the map is another pod's.
-	earlier := before != nil && !before.GaveUp && before.ID == id
+	earlier := before.Locks() && before.ID == id
 	untracked := own && !from.Clean()
 	if untracked {
 		contested, err := a.contested(ctx, from, id)
@@ -98,7 +98,7 @@ func (a *Allocator) contested(ctx context.Context, owner store.Owner, id int) (b
 		return false, err
 	}
 	for _, pod := range census.Live {
-		if r := pod.Receipt; pod.Name != a.o.Pod && r != nil && !r.GaveUp && r.ID == id {
+		if r := pod.Receipt; pod.Name != a.o.Pod && r.Locks() && r.ID == id {
 			return true, nil
 		}
 	}
@@ -111,6 +111,15 @@ func (a *Allocator) withdraw(ctx context.Context, reason string) error {
 	a.show(identity.StatePending)
 	a.log.V(1).Info("slot not taken", "reason", reason)
 	return a.writeReceipt(ctx, nil)
+}
+
+// showLife has the receipt say that this pod's program runs, unless there is a receipt already. Only a pod that does not get a
+// slot at once writes it.
+func (a *Allocator) showLife(ctx context.Context) error {
+	if a.receipt() != nil {
+		return nil
+	}
+	return a.writeReceipt(ctx, &assignment.Receipt{UID: string(a.pod.UID), Owner: a.ref.String(), Waits: true})
 }
 
 // writeReceipt brings the receipt on this pod to next, whatever it is now, and repeats until that

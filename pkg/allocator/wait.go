@@ -90,6 +90,11 @@ func (a *Allocator) listenFor(ctx context.Context, d time.Duration, enough func(
 // made from c.planned, came to.
 func (c *claimer) waitForSlot(ctx context.Context, d plan.Decision) error {
 	c.idleSince(d)
+	if d.Scarce {
+		if err := c.showLife(ctx); err != nil {
+			return err
+		}
+	}
 	c.listen()
 	if c.holders == nil {
 		c.holders = c.followHolders(ctx, c.planned)

@@ -89,4 +89,4 @@ func sweepOnce(ctx context.Context, s *store.Store, ref store.Ref, dryRun bool) 
 	return result, nil
 }
 
-func holdsReceipt(p plan.Pod) bool { return p.Receipt != nil && !p.Receipt.GaveUp }
+func holdsReceipt(p plan.Pod) bool { return p.Receipt.Locks() }

@@ -60,7 +60,7 @@ func Resolve(ctx context.Context, s *store.Store, pod *metav1.PartialObjectMetad
 // debug it: it still holds its slot, and its receipt says of whom.
 func byReceipt(s *store.Store, pod *metav1.PartialObjectMetadata) (store.Ref, bool) {
 	r, err := assignment.ParseReceipt(pod.Annotations[assignment.ReceiptKey], s.Clock.Now())
-	if (err != nil && !errors.Is(err, assignment.ErrBadEpoch)) || r.GaveUp || r.UID != string(pod.UID) {
+	if (err != nil && !errors.Is(err, assignment.ErrBadEpoch)) || !r.Locks() || r.UID != string(pod.UID) {
 		return store.Ref{}, false
 	}
 	ref, err := store.ParseRef(r.Owner, pod.Namespace)

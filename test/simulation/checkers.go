@@ -157,6 +157,7 @@ func (j *judge) stored(v *version) {
 	}
 	j.recorder.stored(v)
 	j.noteForgotten(v)
+	j.progress.checkStarted(v)
 	if n := number(v.object, "spec", v.kind.count); n != j.count {
 		j.count = n
 		j.excuse()

@@ -125,6 +125,7 @@ func faultKinds() []faultKind {
 		{name: "rollout", families: []string{Life}, excuses: true, only: rolls, inject: rollout},
 		{name: "undo", families: []string{Life, Foreign}, excuses: true, only: onlyDeployment, inject: undo},
 		{name: "delete-pod", families: []string{Life}, inject: deleteSome},
+		{name: "never-start", families: []string{Life}, excuses: true, lasts: 3 * time.Minute, inject: neverStart},
 		{name: "evict", families: []string{Life}, inject: evictSome},
 
 		{name: "suspend-taker", families: []string{Aimed, Foreign}, excuses: true, lasts: 2 * time.Minute, inject: suspendTaker},
@@ -281,6 +282,7 @@ func (w *world) heal() {
 	}
 	w.disarm()
 	w.release()
+	w.startAll()
 	for _, p := range w.running() {
 		p.goOn()
 		w.reconnect(p)

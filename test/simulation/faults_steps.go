@@ -109,7 +109,7 @@ type waiting struct {
 // until runs do when others got on, or after a time that is milliseconds as often as minutes.
 func (w *world) until(p *process, d *dice, do func()) {
 	long := time.Duration(math.Pow(10, 1.3+3.5*d.float())) * time.Millisecond // 20 ms to a minute
-	wait := &waiting{p: p, news: news(d.below(int(kindsOfNews))), do: do} // only the time counts
+	wait := &waiting{p: p, news: news(d.below(int(kindsOfNews))), do: do}     // only the time counts
 	if d.chance(0.5) {
 		long, wait.left = d.span(5*time.Second, time.Minute), 1+d.below(3)
 	}

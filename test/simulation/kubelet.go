@@ -30,6 +30,7 @@ type kubeletPod struct {
 	forced    bool // its object was removed while its process ran
 	heard     bool // the kubelet knows of the deletion
 	due       bool // a sync is due
+	stuck     bool // it does not start
 }
 
 const kubelet = "kubelet"
@@ -69,6 +70,7 @@ func (w *world) kubeletHears(v *version) {
 	if k == nil {
 		d := w.dice("schedule", key)
 		k = &kubeletPod{name: v.name, uid: uid(v.object), node: pick(d, w.nodes)}
+		k.stuck = d.chance(w.stuck)
 		w.pods[key] = k
 		w.syncAfter(k, d.span(10*time.Millisecond, 3*time.Second))
 		return
@@ -128,6 +130,8 @@ func (w *world) sync(k *kubeletPod) {
 		return
 	case k.process == nil && o == nil:
 		return // not heard of yet
+	case k.process == nil && k.stuck:
+		return
 	case !running:
 		w.startPod(k)
 	}

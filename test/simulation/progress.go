@@ -32,9 +32,11 @@ type progress struct {
 	// troubled is the last moment at which something went wrong that may keep a process from going on.
 	troubled time.Duration
 	// since is since when each process could have gone on and did not, by what it is to do.
-	since  map[string]time.Duration
-	owner  *version
-	record assignment.Record
+	since map[string]time.Duration
+	// slotless is since when each process runs without an id and an entry.
+	slotless map[*process]time.Duration
+	owner    *version
+	record   assignment.Record
 }
 
 func newProgress(w *world) *progress {
@@ -52,6 +54,7 @@ func (g *progress) run() {
 
 func (g *progress) look() {
 	now := g.w.now()
+	g.noteSlotless()
 	if !g.w.calm() {
 		g.troubled = now
 	}
@@ -121,7 +124,7 @@ func (g *progress) todo(p *process) map[string]time.Duration {
 func (g *progress) free(n int) []int {
 	locked := map[int]bool{}
 	for _, v := range g.w.server.objects(pods) {
-		if r := g.receipt(v); r != nil && !r.GaveUp {
+		if r := g.receipt(v); r.Locks() {
 			locked[r.ID] = true
 		}
 	}

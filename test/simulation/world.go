@@ -138,9 +138,10 @@ type world struct {
 	faults    map[string]int
 	sum       hash.Hash64
 	lines     int
-	line      []byte // the newest
-	quiet     bool   // the faults are over
-	over      bool   // all processes have ended
+	line      []byte  // the newest
+	stuck     float64 // of a new pod never to start
+	quiet     bool    // the faults are over
+	over      bool    // all processes have ended
 	leaked    string
 	podNumber int
 	traps     []*trap // of faults that wait for their moment

@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// Receipt is what a pod writes about its slot on itself: a lock on that slot, or, with GaveUp, the
-// note that it began to give its slot away.
+// Receipt is what a pod writes about its slot on itself: a lock on that slot; or, with GaveUp, the
+// note that it began to give its slot away; or, with Waits, that its program runs and has no slot.
 type Receipt struct {
 	// UID is the pod's own. A receipt with another UID came with a copied pod and is none.
 	UID string
 	// Owner is "Kind/name": receipts outlive a re-created owner.
 	Owner string
-	// ID and Epoch are the slot and the owner's epoch when it was taken. Zero with GaveUp, unless Gives.
+	// ID and Epoch are the slot and the owner's epoch when it was taken. Zero with GaveUp, unless Gives, and with Waits.
 	ID    int
 	Epoch int64
 	// HandsOver says that the pod can know that its work has stopped, so it may be asked for its slot.
@@ -28,7 +28,13 @@ type Receipt struct {
 	// Gives says, with GaveUp, that ID is that slot: whoever plans may take the pod's entry for it out, and it
 	// is not given to the pod before the pod itself has taken this back.
 	Gives bool
+	// Waits says that the pod's program runs and waits for a slot, while there are not enough. Such a receipt
+	// locks nothing either: it is a sign of life.
+	Waits bool
 }
+
+// Locks reports whether there is a receipt that locks its slot.
+func (r *Receipt) Locks() bool { return r != nil && !r.GaveUp && !r.Waits }
 
 type receiptWire struct {
 	UID        string `json:"uid"`
@@ -39,15 +45,16 @@ type receiptWire struct {
 	FenceAfter string `json:"fenceAfter,omitempty"`
 	GaveUp     bool   `json:"gaveUp,omitempty"`
 	Gives      *int   `json:"gives,omitempty"`
+	Waits      bool   `json:"waits,omitempty"`
 }
 
 // Encode returns the canonical form of the annotation.
 func (r Receipt) Encode() string {
-	w := receiptWire{UID: r.UID, Owner: r.Owner, GaveUp: r.GaveUp}
+	w := receiptWire{UID: r.UID, Owner: r.Owner, GaveUp: r.GaveUp, Waits: r.Waits && !r.GaveUp}
 	if r.GaveUp && r.Gives {
 		w.Gives = &r.ID
 	}
-	if !r.GaveUp {
+	if r.Locks() {
 		w.ID, w.Epoch, w.HandsOver = &r.ID, r.Epoch, r.HandsOver
 		if r.FenceAfter != 0 {
 			w.FenceAfter = r.FenceAfter.String()
@@ -80,6 +87,9 @@ func ParseReceipt(text string, now time.Time) (Receipt, error) {
 			r.ID, r.Gives = *w.Gives, true
 		}
 		return r, nil
+	}
+	if w.Waits {
+		return Receipt{UID: w.UID, Owner: w.Owner, Waits: true}, nil
 	}
 	if w.ID == nil {
 		return Receipt{}, fmt.Errorf("a receipt without id: %s", quote(text))

@@ -150,6 +150,13 @@ func TestReceipts(t *testing.T) {
 		t.Errorf("a receipt is %s, want %s", got, want)
 	}
 	gave := Receipt{UID: "u-1", Owner: "Deployment/worker", GaveUp: true}
+	waits := Receipt{UID: "u-1", Owner: "Deployment/worker", Waits: true}
+	if got, want := waits.Encode(), `{"uid":"u-1","owner":"Deployment/worker","waits":true}`; got != want {
+		t.Errorf("encoded %s, want %s", got, want)
+	}
+	if got, err := ParseReceipt(waits.Encode(), time.Now()); err != nil || got != waits || got.Locks() {
+		t.Errorf("a sign of life is read as %+v, %v", got, err)
+	}
 	if got, want := gave.Encode(), `{"uid":"u-1","owner":"Deployment/worker","gaveUp":true}`; got != want {
 		t.Errorf("a receipt that gave up is %s, want %s", got, want)
 	}
@@ -197,6 +204,7 @@ func FuzzParseReceipt(f *testing.F) {
 	f.Add(`{"uid":"u-1","owner":"Deployment/worker","id":3,"epoch":1795219200123,"handsOver":true}`)
 	f.Add(`{"uid":"u-1","owner":"Deployment/worker","gaveUp":true}`)
 	f.Add(`{"uid":"u-1","owner":"Deployment/worker","gaveUp":true,"gives":0}`)
+	f.Add(`{"uid":"u-1","owner":"Deployment/worker","waits":true}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		r, err := ParseReceipt(text, now)
 		if err != nil {

@@ -50,9 +50,10 @@ func (p *planner) dropMet() {
 	}
 }
 
-// ask asks older revisions' pods for their slots, for me and my siblings (rule 6). Hand-overs under way
-// are the requests, and siblings that hold a slot but are not available yet: a revision that does not
-// get to work does not collect every id. A Terminating pod does not wait, and asks for nobody.
+// ask asks older revisions' pods for their slots, for me and the siblings that have shown life (rule 6): an old pod's work is
+// stopped for it. Hand-overs under way are the requests, and siblings that hold a slot, have shown life and are not
+// available yet: a revision that does not get to work does not collect every id. One that has not shown life took its slot from
+// nobody. A Terminating pod does not wait, and asks for nobody.
 func (p *planner) ask() {
 	me, ok := p.pods[p.in.Me]
 	if !ok || me.Terminating || !p.in.Clean || !p.in.Rollout.Current || p.in.Intent == Release {
@@ -64,16 +65,11 @@ func (p *planner) ask() {
 	able := p.able(me)
 	p.asking.Able, p.asking.Limit = len(able), max(1, p.in.Rollout.MaxUnavailable)
 	p.asking.UnderWay = len(p.next.Handover) + max(0, p.siblingsWithSlot(me)-p.in.Rollout.Available) + p.leaving(me)
-	waiters := p.waiters()
-	if at := slices.Index(waiters, me); at > 0 {
-		// Me first: whether the siblings' programs run nobody knows.
-		waiters = slices.Insert(slices.Delete(waiters, at, at+1), 0, me)
-	}
 	asking := make(map[string]bool, len(p.next.Handover))
 	for _, name := range p.next.Handover {
 		asking[name] = true
 	}
-	for _, pod := range waiters {
+	for _, pod := range p.alive(p.waiters()) {
 		if pod.Ordinal != NoOrdinal || asking[pod.Name] {
 			continue
 		}
@@ -127,7 +123,7 @@ func (p *planner) leaving(me *Pod) int {
 func (p *planner) siblingsWithSlot(me *Pod) int {
 	n := 0
 	for _, name := range p.next.Slots {
-		if pod := p.pods[name]; pod.Controller == me.Controller && !pod.Terminating {
+		if pod := p.pods[name]; pod.Controller == me.Controller && !pod.Terminating && pod.showsLife() {
 			n++
 		}
 	}

@@ -72,13 +72,30 @@ func TestAsk(t *testing.T) {
 			want: slots{2: "n"},
 		},
 		"as many as may be unavailable, in one write": {
-			in:   Input{Count: 3, State: three, Rollout: current(2, 0), Pods: []Pod{old("a", 0), old("b", 1), old("c", 2), pod("n", 1), pod("m", 2), pod("o", 3)}},
+			in:   Input{Count: 3, State: three, Rollout: current(2, 0), Pods: []Pod{old("a", 0), old("b", 1), old("c", 2), pod("n", 1), pod("m", 2, waits), pod("o", 3, waits)}},
 			want: slots{2: "n", 1: "o"},
+		},
+		"no pod's work is stopped for a sibling that may never start": {
+			in:   Input{Count: 3, State: three, Rollout: current(2, 0), Pods: []Pod{old("a", 0), old("b", 1), old("c", 2), pod("n", 1), pod("m", 2, waits), pod("o", 3)}},
+			want: slots{2: "n", 1: "m"},
 		},
 		"a sibling that has a slot and is not available yet is a hand-over under way": {
 			in: Input{
 				Count: 3, State: assignment.State{Slots: slots{0: "a", 1: "b", 2: "m"}}, Rollout: current(1, 0),
 				Pods: []Pod{old("a", 0), old("b", 1), pod("m", 2, holds(2)), pod("n", 1)},
+			},
+		},
+		"one that has not shown life took its slot from nobody, and keeps nobody from asking": {
+			in: Input{
+				Count: 3, State: assignment.State{Slots: slots{0: "a", 1: "b", 2: "m"}}, Rollout: current(1, 0),
+				Pods: []Pod{old("a", 0), old("b", 1), pod("m", 2), pod("n", 1)},
+			},
+			want: slots{1: "n"},
+		},
+		"one that was given a slot and has not taken it yet is a hand-over under way": {
+			in: Input{
+				Count: 3, State: assignment.State{Slots: slots{0: "a", 1: "b", 2: "m"}}, Rollout: current(1, 0),
+				Pods: []Pod{old("a", 0), old("b", 1), pod("m", 2, waits), pod("n", 1)},
 			},
 		},
 		"when it is available the next one is asked": {

@@ -43,6 +43,8 @@ type planner struct {
 	wait  int
 	// barred are waiters that gave up and must not have a free slot.
 	barred int
+	// scarce says that there are fewer free slots than pods that might want one.
+	scarce bool
 	fence  time.Duration
 	asking HandOver
 }
@@ -155,9 +157,10 @@ func (p *planner) give() {
 }
 
 // serveWaiters gives the free slots below N to me and my siblings. Another revision's pods may not
-// run idalloc at all; they plan for themselves.
+// run idalloc at all; they plan for themselves. Where there are not enough slots, so do siblings that have not shown life.
 func (p *planner) serveWaiters() {
 	waiters := p.waiters()
+	p.scarce = p.open() < p.slotless()
 	if me := p.pods[p.in.Me]; me != nil && p.in.Intent == Claim && p.isBarred(me) {
 		// It plans, but it is out of the running, and so is its revision: siblings that run plan for themselves.
 		p.wait += len(waiters)
@@ -176,6 +179,11 @@ func (p *planner) serveWaiters() {
 			p.wait++
 		}
 	}
+	if p.scarce {
+		alive := p.alive(rest)
+		p.wait += len(rest) - len(alive)
+		rest = alive
+	}
 	id := 0
 	for _, pod := range rest {
 		if id = p.nextFree(id, pod); id >= p.in.Count {
@@ -191,6 +199,50 @@ func (p *planner) serveWaiters() {
 func (p *planner) occupied(id int) bool {
 	holder, ok := p.pods[p.next.Slots[id]]
 	return ok && !holder.Terminating
+}
+
+// open counts the slots below N that no live pod has or locks, those in quarantine too: they come free by themselves.
+func (p *planner) open() int {
+	n := p.in.Count
+	for id := range p.next.Slots {
+		if id < p.in.Count {
+			n--
+		}
+	}
+	for id := range p.locks {
+		if _, taken := p.next.Slots[id]; !taken && id < p.in.Count {
+			n--
+		}
+	}
+	return n
+}
+
+// slotless counts the pods, of whatever revision, that have no slot and might want one.
+func (p *planner) slotless() int {
+	n := 0
+	for i := range p.in.Pods {
+		pod := &p.in.Pods[i]
+		_, has := p.holds[pod.Name]
+		if !has && pod.Owned && !pod.Terminating && (pod.Name != p.in.Me || p.in.Intent != Release) {
+			n++
+		}
+	}
+	return n
+}
+
+// alive returns the waiters whose programs are known to run: me first, then the siblings that have shown life, in their
+// order. A slot that is given to a pod that never starts is nobody's for as long as that pod lives (rule 5).
+func (p *planner) alive(waiters []*Pod) []*Pod {
+	alive := make([]*Pod, 0, len(waiters))
+	for _, pod := range waiters {
+		switch {
+		case pod.Name == p.in.Me:
+			alive = slices.Insert(alive, 0, pod)
+		case pod.showsLife():
+			alive = append(alive, pod)
+		}
+	}
+	return alive
 }
 
 // free reports whether the slot may go to pod, which has none.
@@ -253,7 +305,7 @@ func older(a, b *Pod) int {
 }
 
 func (p *planner) decision() Decision {
-	d := Decision{Freed: p.freed, Waiting: p.wait, Live: p.live, FenceAfter: p.fence, HandOver: p.asking}
+	d := Decision{Freed: p.freed, Waiting: p.wait, Live: p.live, Scarce: p.scarce, FenceAfter: p.fence, HandOver: p.asking}
 	d.Barred, d.Quarantined = p.idle()
 	d.Stranded = p.stranded()
 	slices.SortFunc(d.Freed, func(a, b Change) int { return cmp.Compare(a.ID, b.ID) })

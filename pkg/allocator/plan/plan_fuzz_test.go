@@ -116,6 +116,7 @@ func invariants() []invariant {
 	return []invariant{
 		neverTwoIDsForAPod, aLockedSlotIsGivenToNobodyElse, whoLocksASlotGetsNoOther, aLivePodsEntryIsNeverTaken, receiptsAreTheAssignmentOfAMapThatIsNotClean,
 		planningAgainChangesNothing, everyFreeSlotIsGivenWhileASiblingWaits, onlyDeadOrOwnEntriesMove, epochGrows,
+		aPodThatMayNeverStartTakesNothingFromOneThatRuns,
 		requestsAreFewAndMeetable, aQuarantinedSlotIsGivenToNobody, strictModeIsWrittenDown,
 	}
 }

@@ -37,6 +37,7 @@ func gives(id int) func(*Pod) {
 }
 
 func gaveUp(p *Pod)            { p.Receipt = &assignment.Receipt{UID: p.UID, Owner: "o", GaveUp: true} }
+func waits(p *Pod)             { p.Receipt = &assignment.Receipt{UID: p.UID, Owner: "o", Waits: true} }
 func terminating(p *Pod)       { p.Terminating = true }
 func relabelled(p *Pod)        { p.Owned = false }
 func otherRevision(p *Pod)     { p.Controller = "rs-2" }
@@ -67,6 +68,29 @@ func TestPlan(t *testing.T) {
 		"pods of one age are ordered by name": {
 			in:   Input{Count: 2, Me: "b", Pods: []Pod{pod("b", 1), pod("a", 1)}},
 			want: slots{0: "a", 1: "b"},
+		},
+		"where slots are scarce the planner goes before an older sibling that may never start": {
+			in: Input{Count: 1, Me: "n", Clean: true, Pods: []Pod{pod("stuck", 9), pod("n", 1)}}, want: slots{0: "n"},
+		},
+		"and then siblings that have shown life, oldest first": {
+			in: Input{
+				Count: 3, Me: "n", Clean: true, Pods: []Pod{pod("stuck", 9), pod("a", 8, waits), pod("b", 7, waits), pod("c", 6, waits), pod("n", 1)},
+			},
+			want: slots{0: "n", 1: "a", 2: "b"},
+		},
+		"what they do not need is left to who plans for itself": {
+			in: Input{
+				Count: 3, Me: "n", Clean: true, State: assignment.State{Slots: slots{0: "x"}},
+				Pods: []Pod{pod("x", 9, holds(0), otherRevision), pod("g", 9, gaveUp, otherRevision), pod("stuck", 9), pod("n", 1)},
+			},
+			want: slots{0: "x", 1: "n"},
+		},
+		"a slot in quarantine is not scarce": {
+			in: Input{
+				Count: 2, Me: "n", Clean: true, FenceAfter: time.Second, State: assignment.State{Quarantine: assignment.Quarantine{{From: 0, To: 0, Epoch: 1}}},
+				Pods: []Pod{pod("a", 9), pod("n", 1)},
+			},
+			want: slots{1: "a"},
 		},
 		"another revision's pods plan for themselves": {
 			in:   Input{Count: 3, Me: "a", Pods: []Pod{pod("a", 1), pod("b", 2, otherRevision)}},

@@ -58,7 +58,9 @@ func genPod(t *rapid.T, name string) Pod {
 	p.Terminating = rapid.IntRange(0, 4).Draw(t, "terminating") == 0
 	p.Owned = rapid.IntRange(0, 4).Draw(t, "owned") > 0
 	p.Ordinal = rapid.IntRange(NoOrdinal, 6).Draw(t, "ordinal")
-	switch rapid.IntRange(0, 3).Draw(t, "receipt") {
+	switch rapid.IntRange(0, 4).Draw(t, "receipt") {
+	case 2:
+		waits(&p)
 	case 0:
 		holdsSince(rapid.IntRange(0, 9).Draw(t, "slot"), rapid.Int64Range(1, 300).Draw(t, "receiptEpoch"))(&p)
 		p.Receipt.HandsOver = rapid.Bool().Draw(t, "handsOver")
@@ -267,8 +269,48 @@ func everyFreeSlotIsGivenWhileASiblingWaits(t rapid.TB, in Input, d Decision) {
 		sibling := p.Controller == me.Controller
 		barred := p.Terminating || !p.Owned || p.locks() || (p.gaveUp() && live > in.Count && !in.Rollout.Current && (!in.Insist || p.Name != in.Me)) || (p.Name == in.Me && in.Intent == Release)
 		bound := p.Ordinal >= 0 && p.Ordinal < in.Count // waits for one slot only
-		if sibling && !has && !barred && !bound {
+		// Where there are not enough slots, a pod that has not shown life plans for itself.
+		left := p.Name != in.Me && !p.showsLife() && fewerThanWanted(in, next, locked)
+		if sibling && !has && !barred && !bound && !left {
 			t.Fatalf("%s waits while %d slots are free: %v", p.Name, free, next.Slots)
+		}
+	}
+}
+
+// fewerThanWanted reports whether fewer slots below the count are left than pods without one.
+func fewerThanWanted(in Input, next assignment.State, locked map[int]bool) bool {
+	left := 0
+	for id := range in.Count {
+		if _, taken := next.Slots[id]; !taken && !locked[id] {
+			left++
+		}
+	}
+	for _, p := range in.Pods {
+		if _, has := next.Slots.Of(p.Name); !has && p.Owned && !p.Terminating && (p.Name != in.Me || in.Intent != Release) {
+			left--
+		}
+	}
+	return left < 0
+}
+
+func TestAPodThatMayNeverStartTakesNothingFromOneThatRuns(t *testing.T) {
+	property(t, aPodThatMayNeverStartTakesNothingFromOneThatRuns)
+}
+
+func aPodThatMayNeverStartTakesNothingFromOneThatRuns(t rapid.TB, in Input, d Decision) {
+	t.Helper()
+	next := after(in, d)
+	locked, _ := locksAndLive(in)
+	for _, a := range d.HandOver.Asked {
+		if p := podNamed(in, a.Pod); a.Pod != in.Me && !p.showsLife() {
+			t.Fatalf("slot %d is asked for on behalf of %s, which may never start", a.ID, a.Pod)
+		}
+	}
+	for _, given := range d.Given {
+		p := podNamed(in, given.Pod)
+		bound := p.Ordinal >= 0 && p.Ordinal < in.Count // its slot is no other pod's
+		if given.Pod != in.Me && !p.showsLife() && !bound && in.State.Handover[given.ID] != given.Pod && fewerThanWanted(in, next, locked) {
+			t.Fatalf("slot %d is given to %s, which may never start, and slots are scarce: %v", given.ID, given.Pod, next.Slots)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
@@ -30,8 +31,11 @@ type Pod struct {
 	Receipt *assignment.Receipt
 }
 
-func (p Pod) locks() bool  { return p.Receipt != nil && !p.Receipt.GaveUp }
+func (p Pod) locks() bool  { return p.Receipt.Locks() }
 func (p Pod) gaveUp() bool { return p.Receipt != nil && p.Receipt.GaveUp }
+
+// showsLife reports whether the pod's program is known to have run: it wrote a receipt. Other pods may never start.
+func (p Pod) showsLife() bool { return p.Receipt != nil }
 
 // gives reports whether the pod's work under id has stopped and its entry is of no use any more.
 func (p Pod) gives(id int) bool { return p.gaveUp() && p.Receipt.Gives && p.Receipt.ID == id }
@@ -130,6 +134,9 @@ type Decision struct {
 	Stranded bool
 	// Live is the number of live pods of the owner.
 	Live int
+	// Scarce says that there were fewer free slots than live pods of the owner without one, so that siblings that have not shown
+	// life got none.
+	Scarce bool
 	// Barred is the number of free slots that stay free because those who wait gave up before.
 	Barred int
 	// Quarantined is the number of slots below the count that are free but in quarantine.
@@ -148,6 +155,11 @@ type HandOver struct {
 	UnderWay, Limit int
 	// Older is the number of older revisions' pods that hold a slot, Able that of those which hand it over.
 	Older, Able int
+}
+
+// AskedFor reports whether there is a new request for the pod.
+func (h HandOver) AskedFor(pod string) bool {
+	return slices.ContainsFunc(h.Asked, func(c Change) bool { return c.Pod == pod })
 }
 
 // Full reports whether only the limit kept a pod from asking for one more slot.

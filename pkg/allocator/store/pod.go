@@ -127,7 +127,7 @@ func receiptValues(r *assignment.Receipt) (label, receipt, cost *string) {
 		return nil, nil, nil
 	}
 	text := r.Encode()
-	if r.GaveUp {
+	if !r.Locks() {
 		return nil, &text, nil
 	}
 	id := strconv.Itoa(r.ID)

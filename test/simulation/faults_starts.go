@@ -1,0 +1,86 @@
+package simulation
+
+import (
+	"time"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+)
+
+// neverStart has some of the pods that are made meanwhile not start at all, until somebody repairs them in the end: no node has room for them,
+// or a volume does not exist.
+func neverStart(w *world, f Fault, d *dice) {
+	w.stuck = 0.3 + 0.7*d.float()
+	if rolls(w.profile) && d.chance(0.7) {
+		rollout(w, f, d)
+	}
+	w.after(f.Lasts, func() { w.stuck = 0 })
+}
+
+// startAll has everything start that did not.
+func (w *world) startAll() {
+	w.stuck = 0
+	for _, key := range sortedKeys(w.pods) {
+		if k := w.pods[key]; k.stuck && !k.gone {
+			k.stuck = false
+			w.syncSoon(k)
+		}
+	}
+}
+
+// waited is how long a pod that runs must have been without a slot, so that every planner knows of it.
+const waited = 45 * time.Second
+
+// noteSlotless keeps since when each process that runs has neither an id nor an entry.
+func (g *progress) noteSlotless() {
+	held := map[string]bool{}
+	if v := g.w.owner(); v != nil {
+		for _, name := range slots(annotation(v.object, assignment.DefaultKey)) {
+			held[name] = true
+		}
+	}
+	now := map[*process]time.Duration{}
+	for _, p := range g.w.running() {
+		if !p.launched || p.belief() != nil || held[p.pod] {
+			continue
+		}
+		now[p] = g.w.now()
+		if since, known := g.slotless[p]; known {
+			now[p] = since
+		}
+	}
+	g.slotless = now
+}
+
+// checkStarted reports a slot that a write gave to a pod that never ran, while one that runs has waited for long and gets none.
+func (g *progress) checkStarted(v *version) {
+	if v.kind.resource != deployments && v.kind.resource != replicaSets || !v.before.exists() || g.w.now()-g.troubled < aftermath {
+		return
+	}
+	n := number(v.object, "spec", v.kind.count)
+	before, after := slots(annotation(v.before.object, assignment.DefaultKey)), slots(annotation(v.object, assignment.DefaultKey))
+	taken := 0
+	for id := range after {
+		if id < n {
+			taken++
+		}
+	}
+	if taken < n {
+		return
+	}
+	for id, name := range after {
+		got := g.w.server.get(pods, name)
+		if before[id] == name || got == nil {
+			continue
+		}
+		if k := g.w.pods[podKey(name, uid(got.object))]; k == nil || k.runs > 0 {
+			continue
+		}
+		for p, since := range g.slotless {
+			pod := g.w.server.get(pods, p.pod)
+			if g.w.now()-since < waited || pod == nil || uid(pod.object) != p.uid || terminating(pod.object) || labels(pod.object)[appLabel] != ownerName {
+				continue
+			}
+			g.w.judge.reportf(prompt, "slot %d goes to %s, which never ran, and %s waits since %s", id, name, p.id, since.Round(time.Second))
+		}
+	}
+}
