@@ -1,0 +1,43 @@
+package allocation
+
+import (
+	"context"
+	"path/filepath"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/test/envtest/suite"
+)
+
+// reviseCommand begins a revision with another command.
+func (w *workload) reviseCommand(ctx context.Context, command []string) {
+	GinkgoHelper()
+	patch := []map[string]any{{"op": "replace", "path": "/spec/template/spec/containers/0/command", "value": command}}
+	_, err := env.Client.AppsV1().Deployments(w.Name).Patch(ctx, "worker", types.JSONPatchType, mustJSON(patch), metav1.PatchOptions{FieldManager: "kubectl-edit"})
+	Expect(err).NotTo(HaveOccurred())
+}
+
+var _ = Describe("a rollout of a revision with a pod that never starts", func() {
+	It("goes as far as it would without idalloc", func(ctx SpecContext) {
+		w := newWorkload(ctx, store.Deployment)
+		spec := w.wrapSpec(works)
+		d := suite.Deployment("worker", 3, spec)
+		rolling("1", "1")(&d.Spec)
+		Expect(w.Create(ctx, d)).To(Succeed())
+		w.running(ctx, 3)
+
+		By("keeping one of the new pods from its program")
+		once := "mkdir " + filepath.Join(w.scratch(), "stuck") + ` 2>/dev/null && exec /bin/sleep 1000; exec "$0" "$@"`
+		w.reviseCommand(ctx, append([]string{"/bin/sh", "-c", once}, spec.Containers[0].Command...))
+		Eventually(func(g Gomega) {
+			d, err := env.Client.AppsV1().Deployments(w.Name).Get(ctx, "worker", metav1.GetOptions{})
+			g.Expect(err).NotTo(HaveOccurred())
+			s := d.Status
+			g.Expect([]int32{s.Replicas, s.UpdatedReplicas, s.ReadyReplicas}).To(Equal([]int32{3, 3, 2}), "replicas, updated, ready")
+		}).WithContext(ctx).Should(Succeed())
+	})
+})
