@@ -18,6 +18,7 @@ import (
 
 	"github.com/idalloc/idalloc/internal/publish"
 	"github.com/idalloc/idalloc/pkg/allocator"
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/identity"
 )
 
@@ -170,6 +171,7 @@ func (s *shelf) owner() string {
 
 // newAllocator finds the owner, and makes the directory this pod's.
 func (s *shelf) newAllocator(ctx context.Context, o allocator.Options) (*allocator.Allocator, error) {
+	o.Memory = s.Memory()
 	a, err := allocator.New(ctx, o)
 	if errors.Is(err, allocator.ErrPodGone) {
 		return nil, errors.Join(err, s.empty())
@@ -178,6 +180,20 @@ func (s *shelf) newAllocator(ctx context.Context, o allocator.Options) (*allocat
 		return nil, noSlotIfLate(err)
 	}
 	return a, s.claim(a.PodUID())
+}
+
+// checkTimeout refuses a --timeout in which a pod in strict mode could not have an id.
+func (p *inPod) checkTimeout(fenceAfter time.Duration) error {
+	if p.timeout <= 0 || fenceAfter <= 0 {
+		return nil
+	}
+	quarantine := assignment.QuarantineTime(fenceAfter)
+	shortest := (quarantine + 2*time.Second - 1).Truncate(time.Second) // a second more, in whole seconds
+	if p.timeout >= shortest {
+		return nil
+	}
+	return usageError{fmt.Errorf("--timeout %s is over before there can be an id: with --fence-after %s the first start of a workload, and each pod that replaces one that vanished, "+
+		"waits for a quarantine of %s: use --timeout %s or more, or 0 to wait for ever", p.timeout, fenceAfter, quarantine, shortest)}
 }
 
 // bounded ends with errTimeout after --timeout.

@@ -89,7 +89,7 @@ func (r *runner) check() error {
 	case r.fenceAfter != 0 && (r.fenceAfter < allocator.MinFenceAfter || r.fenceAfter > assignment.MaxFenceAfter):
 		return usageError{fmt.Errorf("--fence-after %s: use %s to %s, or 0 to turn strict mode off", r.fenceAfter, allocator.MinFenceAfter, assignment.MaxFenceAfter)}
 	}
-	return nil
+	return r.checkTimeout(r.fenceAfter)
 }
 
 // fenceLead is how long before fence-after the command is stopped.

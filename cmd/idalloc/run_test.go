@@ -33,6 +33,8 @@ func TestRunRefusesWhatCannotWork(t *testing.T) {
 		{[]string{"--restart-on=id,zone", "--", "sh"}, exitUsage, "use id,count or id"},
 		{[]string{"--stop-timeout=-1s", "--", "sh"}, exitUsage, "use 0 or more"},
 		{[]string{"--fence-after=2s", "--", "sh"}, exitUsage, "use 3s to"},
+		{[]string{"--fence-after=30s", "--timeout=43s", "--", "sh"}, exitUsage, "use --timeout 44s or more, or 0"},
+		{[]string{"--fence-after=30s", "--timeout=44s", "--", "sh"}, exitUsage, "this pod's name is not known"},
 		{[]string{"--", "work-{id}"}, exitUsage, "the id goes into the arguments"},
 		{[]string{"--", "no-such-command", "-x"}, 127, "no-such-command"},
 		{[]string{"/"}, 126, "cannot be executed"},

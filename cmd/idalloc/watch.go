@@ -69,6 +69,9 @@ func (w *watcher) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := w.checkTimeout(w.fence.after); err != nil {
+		return err
+	}
 	log, err := w.logger()
 	if err != nil {
 		return err

@@ -1,6 +1,9 @@
 package boottime
 
 import (
+	"bytes"
+	"errors"
+	"io/fs"
 	"os"
 	"time"
 
@@ -14,6 +17,21 @@ func Now() time.Duration {
 		panic("idalloc: the boot time clock cannot be read: " + err.Error()) // since Linux 2.6.39 it can
 	}
 	return time.Duration(ts.Nano())
+}
+
+// Boot tells the boot of this machine that Now counts from. Two readings of Now are of one clock where it is the same. It is
+// empty where that cannot be known.
+func Boot() string {
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil || len(bytes.TrimSpace(boot)) == 0 {
+		return ""
+	}
+	// A time namespace has an offset of its own. Kernels without them have no such link.
+	namespace, err := os.Readlink("/proc/self/ns/time")
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return ""
+	}
+	return string(bytes.TrimSpace(boot)) + " " + namespace
 }
 
 // Wait blocks until the clock shows at least until, or done is closed. A suspended machine wakes up

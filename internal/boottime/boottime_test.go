@@ -1,6 +1,7 @@
 package boottime
 
 import (
+	"runtime"
 	"testing"
 	"time"
 )
@@ -15,6 +16,12 @@ func TestWaitEndsNotBeforeItsTime(t *testing.T) {
 			}
 			waitFor(Now()-time.Hour, nil) // long over
 		})
+	}
+}
+
+func TestABootIsKnownWhereTheClockIsTheMachines(t *testing.T) {
+	if boot := Boot(); boot != Boot() || (boot == "" && runtime.GOOS == "linux") {
+		t.Errorf("the boot is %q, then %q", boot, Boot())
 	}
 }
 

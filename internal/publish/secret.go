@@ -21,6 +21,8 @@ const (
 // Secret returns the secret that lies in the directory. It makes one when there is none; a process that restarts finds
 // that of the process before it.
 func (d *Dir) Secret() (string, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	path := filepath.Join(d.path, SecretName)
 	b, err := os.ReadFile(path) //nolint:gosec // in the directory that the user named
 	if secret := strings.TrimSpace(string(b)); err == nil && len(secret) >= len(rand.Text()) {

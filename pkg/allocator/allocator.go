@@ -60,6 +60,9 @@ type Options struct {
 	// (CLOCK_BOOTTIME on Linux); it may be past. Fenced may block until then. It may be called from any
 	// goroutine, and again for the same id.
 	Fenced func(by time.Duration)
+	// Memory lets the next process of this pod count a quarantine from where this one first saw it, so that a process that
+	// does not live as long as a quarantine gets an id. Nil: each begins anew.
+	Memory Memory
 }
 
 // Allocator holds at most one slot for one pod. One goroutine may use it at a time, except for
@@ -105,6 +108,7 @@ type Allocator struct {
 	// lease is that of the slot held last, nil without strict mode.
 	lease       atomic.Pointer[lease]
 	quarantined quarantines
+	keeper      keeper
 	failing     string // the error that is being repeated, as last logged
 }
 
@@ -128,6 +132,7 @@ func New(ctx context.Context, o Options) (*Allocator, error) {
 	boot := boottime.Of(o.Store.Clock)
 	a := &Allocator{
 		store: o.Store, clock: o.Store.Clock, boot: boot, log: o.Log, o: o, random: rand.Float64, quarantined: quarantines{now: boot.BootTime},
+		keeper: newKeeper(o.Memory),
 	}
 	if a.o.Publish == nil {
 		a.o.Publish = func(identity.Identity) {}

@@ -176,7 +176,7 @@ func (a *Allocator) look(ctx context.Context) (store.Owner, error) {
 	if a.quickest == 0 || a.latency < a.quickest {
 		a.quickest = a.latency
 	}
-	a.quarantined.note(owner.Record.State)
+	a.noteQuarantines(owner)
 	if a.owner != nil {
 		a.noteStale()
 	}

@@ -1,8 +1,6 @@
 package allocator
 
 import (
-	"maps"
-	"slices"
 	"testing"
 	"time"
 
@@ -101,69 +99,6 @@ func TestLeaseIsSticky(t *testing.T) {
 			}
 		}
 	})
-}
-
-func quarantined(epochs ...int64) assignment.State {
-	var s assignment.State
-	for i, epoch := range epochs {
-		s.Quarantine = s.Quarantine.With(2*i, 2*i, epoch)
-	}
-	return s
-}
-
-func servedEpochs(q *quarantines, length time.Duration) []int64 {
-	return slices.Sorted(maps.Keys(q.served(length)))
-}
-
-func TestQuarantinesCountFromTheFirstSight(t *testing.T) {
-	const length = 10 * time.Second
-	c := &handClock{at: time.Hour}
-	q := &quarantines{now: c.now}
-	if _, ok := q.next(length); ok || len(q.served(length)) > 0 {
-		t.Error("there is a quarantine before one was seen")
-	}
-	// The epoch is a wall clock's; however old it is, nothing is served before it was watched long enough.
-	q.note(quarantined(1))
-	if got := servedEpochs(q, length); len(got) > 0 {
-		t.Errorf("%v served at first sight", got)
-	}
-	c.at += 4 * time.Second
-	q.note(quarantined(1, 5))
-	if in, ok := q.next(length); !ok || in != 6*time.Second {
-		t.Errorf("the next ends in %s, %t, want 6s", in, ok)
-	}
-	c.at += 6*time.Second - 1
-	if got := servedEpochs(q, length); len(got) > 0 {
-		t.Errorf("%v served before the time", got)
-	}
-	c.at++
-	if got := servedEpochs(q, length); !slices.Equal(got, []int64{1}) {
-		t.Errorf("served: %v, want 1 alone", got)
-	}
-	if in, ok := q.next(length); !ok || in != 4*time.Second {
-		t.Errorf("the next ends in %s, %t, want 4s", in, ok)
-	}
-	if got := servedEpochs(q, 2*length); len(got) > 0 {
-		t.Errorf("%v served although somebody has a longer fence-after now", got)
-	}
-}
-
-func TestQuarantinesThatComeBackBeginAnew(t *testing.T) {
-	const length = 10 * time.Second
-	c := &handClock{}
-	q := &quarantines{now: c.now}
-	q.note(quarantined(1))
-	c.at += length
-	q.note(assignment.State{})
-	q.note(quarantined(1))
-	if got := servedEpochs(q, length); len(got) > 0 {
-		t.Errorf("%v served: an old state that was brought back must not end a new quarantine", got)
-	}
-	c.at += length
-	q.note(quarantined(1))
-	if got := servedEpochs(q, length); !slices.Equal(got, []int64{1}) {
-		t.Errorf("served: %v, want 1", got)
-	}
 }
 
 func TestFenceOptions(t *testing.T) {

@@ -399,6 +399,19 @@ var _ = Describe("strict mode", func() {
 		Eventually(func() bool { return w.owner(ctx).Clean() }).WithContext(ctx).Should(BeTrue())
 	})
 
+	It("lets a pod have an id whose container never lives as long as a quarantine", func(ctx SpecContext) {
+		pod, dir := w.idle(ctx, 1)[0].Name, filepath.Join(GinkgoT().TempDir(), "ids")
+		length := assignment.QuarantineTime(allocator.MinFenceAfter)
+		Eventually(func(g Gomega) {
+			life, end := context.WithTimeout(ctx, length/3)
+			defer end()
+			w.idalloc(life, pod, "watch", "--dir", dir, "--http-address", "", "--fence-after", allocator.MinFenceAfter.String(), "--fence-exec", "/bin/true")
+			id, err := identity.Read(dir)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(id.Assigned()).To(BeTrue(), "%v", id)
+		}).WithContext(ctx).WithTimeout(6 * length).Should(Succeed())
+	})
+
 	It("refuses a fence-after that cannot work", func(ctx SpecContext) {
 		pod := w.idle(ctx, 1)[0].Name
 		config, err := w.Config(ctx)

@@ -1,0 +1,180 @@
+package allocator
+
+import (
+	"encoding/json"
+	"maps"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/idalloc/idalloc/internal/boottime"
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+)
+
+// Memory keeps a few bytes for the next process of this pod. It is used from the goroutine of Run or Claim.
+type Memory interface {
+	// Load returns what was saved last, nil if nothing was.
+	Load() ([]byte, error)
+	Save([]byte) error
+}
+
+// settled is how long ago, by the own wall clock, an epoch has to be before the next process may count it: no other
+// clock is so far behind that it could give the same one again (docs/protocol.md).
+const settled = 5 * time.Second
+
+// quarantines counts by this machine's clock how long this process, or one before it, has known of each quarantine.
+type quarantines struct {
+	now   func() time.Duration // a clock that goes on in suspend
+	first map[int64]sight      // by epoch
+	// owner is whose quarantines these are.
+	owner types.UID
+}
+
+// sight is when a quarantine was seen.
+type sight struct {
+	// since is the first time.
+	since time.Duration
+	// settled is the first time at which its epoch was settled, from when the next process may count; zero if it was not yet.
+	settled time.Duration
+}
+
+// note takes in what the owner says at the wall clock's time. An epoch that is not there any more is forgotten: if it
+// comes back, somebody brought an old state back.
+func (q *quarantines) note(state assignment.State, wall time.Time) {
+	first := make(map[int64]sight, len(q.first))
+	for _, epoch := range state.Quarantine.Epochs() {
+		seen, known := q.first[epoch]
+		if !known {
+			seen.since = q.now()
+		}
+		if seen.settled == 0 && epoch <= wall.Add(-settled).UnixMilli() {
+			seen.settled = q.now()
+		}
+		first[epoch] = seen
+	}
+	q.first = first
+}
+
+// served returns the epochs whose quarantine is over when it takes this long.
+func (q *quarantines) served(length time.Duration) map[int64]bool {
+	served := map[int64]bool{}
+	for epoch, seen := range q.first {
+		if q.now()-seen.since >= length {
+			served[epoch] = true
+		}
+	}
+	return served
+}
+
+// next returns when the next quarantine is over; ok is false if none is under way.
+func (q *quarantines) next(length time.Duration) (in time.Duration, ok bool) {
+	for _, seen := range q.first {
+		left := seen.since + length - q.now()
+		if left > 0 && (!ok || left < in) {
+			in, ok = left, true
+		}
+	}
+	return in, ok
+}
+
+// remembered is what one process leaves to the next. It says nothing on another boot or of another owner.
+type remembered struct {
+	Boot  string                  `json:"boot"`
+	Owner types.UID               `json:"owner"`
+	Since map[int64]time.Duration `json:"since"`
+}
+
+// record returns what the next process on this boot may count from.
+func (q *quarantines) record(boot string) remembered {
+	r := remembered{Boot: boot, Owner: q.owner, Since: map[int64]time.Duration{}}
+	for epoch, seen := range q.first {
+		if seen.settled > 0 {
+			r.Since[epoch] = seen.settled
+		}
+	}
+	return r
+}
+
+// recall takes in what an earlier process left. What may be of another boot, another owner or the future is left out.
+func (q *quarantines) recall(r remembered, boot string) {
+	if boot == "" || r.Boot != boot || r.Owner != q.owner {
+		return
+	}
+	for epoch, since := range r.Since {
+		if since > 0 && since <= q.now() {
+			q.first[epoch] = sight{since: since, settled: since}
+		}
+	}
+}
+
+// keeper passes what is known of quarantines on from process to process.
+type keeper struct {
+	memory Memory
+	// boot is the boot of this machine that its clock counts from, empty if that is not known.
+	boot string
+	// saved is what the memory has.
+	saved remembered
+	// failed says that the last time it could not be saved.
+	failed bool
+}
+
+func newKeeper(memory Memory) keeper {
+	boot := boottime.Boot()
+	if boot == "" {
+		memory = nil // a reading of the clock means nothing to another process
+	}
+	return keeper{memory: memory, boot: boot}
+}
+
+// load returns what was saved last, and nothing if that cannot be read.
+func (k *keeper) load() remembered {
+	k.saved = remembered{}
+	if k.memory == nil {
+		return k.saved
+	}
+	b, err := k.memory.Load()
+	if err != nil || json.Unmarshal(b, &k.saved) != nil {
+		k.saved = remembered{}
+	}
+	return k.saved
+}
+
+// save keeps r for the next process if that is news.
+func (k *keeper) save(r remembered) error {
+	same := k.saved.Boot == r.Boot && k.saved.Owner == r.Owner && maps.Equal(k.saved.Since, r.Since)
+	none := len(k.saved.Since) == 0 && len(r.Since) == 0
+	if k.memory == nil || (!k.failed && (same || none)) {
+		return nil
+	}
+	b, err := json.Marshal(r)
+	if err == nil {
+		err = k.memory.Save(b)
+	}
+	k.saved, k.failed = r, err != nil
+	return err
+}
+
+// noteQuarantines takes in what a look at the owner, or a write of it, says of quarantines.
+func (a *Allocator) noteQuarantines(owner store.Owner) {
+	state := owner.Record.State
+	if !owner.Clean() && !owner.Untracked() {
+		state = assignment.State{} // the one that restores it lets all begin anew
+	}
+	if a.quarantined.owner != owner.UID {
+		a.quarantined.owner, a.quarantined.first = owner.UID, map[int64]sight{}
+		left := a.keeper.load()
+		if owner.Clean() {
+			a.quarantined.recall(left, a.keeper.boot)
+		}
+	}
+	a.quarantined.note(state, a.clock.Now())
+	r := a.quarantined.record(a.keeper.boot)
+	if !owner.Clean() {
+		clear(r.Since) // an old state that somebody brings back could not be told from this one
+	}
+	failing := a.keeper.failed
+	if err := a.keeper.save(r); err != nil && !failing {
+		a.log.Info("what is known of quarantines cannot be kept for the next process", "reason", err.Error())
+	}
+}

@@ -1,0 +1,290 @@
+package allocator
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+)
+
+// noon is the wall clock's time. Epochs are before it.
+var noon = time.UnixMilli(1795219200000) //nolint:gochecknoglobals // a constant
+
+func quarantined(epochs ...int64) assignment.State {
+	var s assignment.State
+	for i, epoch := range epochs {
+		s.Quarantine = s.Quarantine.With(2*i, 2*i, epoch)
+	}
+	return s
+}
+
+func servedEpochs(q *quarantines, length time.Duration) []int64 {
+	return slices.Sorted(maps.Keys(q.served(length)))
+}
+
+func TestQuarantinesCountFromTheFirstSight(t *testing.T) {
+	const length = 10 * time.Second
+	c := &handClock{at: time.Hour}
+	q := &quarantines{now: c.now}
+	if _, ok := q.next(length); ok || len(q.served(length)) > 0 {
+		t.Error("there is a quarantine before one was seen")
+	}
+	// The epoch is a wall clock's; however old it is, nothing is served before it was watched long enough.
+	q.note(quarantined(1), noon)
+	if got := servedEpochs(q, length); len(got) > 0 {
+		t.Errorf("%v served at first sight", got)
+	}
+	c.at += 4 * time.Second
+	q.note(quarantined(1, 5), noon)
+	if in, ok := q.next(length); !ok || in != 6*time.Second {
+		t.Errorf("the next ends in %s, %t, want 6s", in, ok)
+	}
+	c.at += 6*time.Second - 1
+	if got := servedEpochs(q, length); len(got) > 0 {
+		t.Errorf("%v served before the time", got)
+	}
+	c.at++
+	if got := servedEpochs(q, length); !slices.Equal(got, []int64{1}) {
+		t.Errorf("served: %v, want 1 alone", got)
+	}
+	if in, ok := q.next(length); !ok || in != 4*time.Second {
+		t.Errorf("the next ends in %s, %t, want 4s", in, ok)
+	}
+	if got := servedEpochs(q, 2*length); len(got) > 0 {
+		t.Errorf("%v served although somebody has a longer fence-after now", got)
+	}
+}
+
+func TestQuarantinesThatComeBackBeginAnew(t *testing.T) {
+	const length = 10 * time.Second
+	c := &handClock{}
+	q := &quarantines{now: c.now}
+	q.note(quarantined(1), noon)
+	c.at += length
+	q.note(assignment.State{}, noon)
+	q.note(quarantined(1), noon)
+	if got := servedEpochs(q, length); len(got) > 0 {
+		t.Errorf("%v served: an old state that was brought back must not end a new quarantine", got)
+	}
+	c.at += length
+	q.note(quarantined(1), noon)
+	if got := servedEpochs(q, length); !slices.Equal(got, []int64{1}) {
+		t.Errorf("served: %v, want 1", got)
+	}
+}
+
+// box is a Memory.
+type box struct {
+	data   []byte
+	saves  int
+	broken error
+}
+
+// Load implements Memory.
+func (b *box) Load() ([]byte, error) { return b.data, b.broken }
+
+// Save implements Memory.
+func (b *box) Save(data []byte) error {
+	b.saves++
+	if b.broken == nil {
+		b.data = data
+	}
+	return b.broken
+}
+
+// life is one process on a machine whose boot-time clock is c.
+func life(b *box, boot string, c *handClock) *Allocator {
+	return &Allocator{
+		clock: clocktesting.NewFakeClock(noon), log: logr.Discard(),
+		quarantined: quarantines{now: c.now}, keeper: keeper{memory: b, boot: boot},
+	}
+}
+
+const (
+	boot     = "a3a0e2c4 time:[4026531834]"
+	ownerUID = types.UID("owner")
+	served   = 10 * time.Second
+	// fresh is an epoch that another clock may not have come to yet.
+	fresh = 1795219200000 - 4000
+)
+
+// trusted is an owner whose map is trusted.
+func trusted(uid types.UID, state assignment.State) store.Owner {
+	o := store.Owner{Tracked: true}
+	o.UID, o.Record.Sealed, o.Record.State = uid, true, state
+	return o
+}
+
+func TestATimeInQuarantineOutlivesTheProcess(t *testing.T) {
+	b, c := &box{}, &handClock{at: time.Hour}
+	for range 3 { // each lives for a third of it
+		a := life(b, boot, c)
+		a.noteQuarantines(trusted(ownerUID, quarantined(1)))
+		if got := servedEpochs(&a.quarantined, served); len(got) > 0 {
+			t.Fatalf("%v served after %s", got, c.at-time.Hour)
+		}
+		c.at += served / 3
+	}
+	c.at = time.Hour + served - 1
+	a := life(b, boot, c)
+	a.noteQuarantines(trusted(ownerUID, quarantined(1, 5)))
+	if got := servedEpochs(&a.quarantined, served); len(got) > 0 {
+		t.Errorf("%v served before the time", got)
+	}
+	c.at++
+	if got := servedEpochs(&a.quarantined, served); !slices.Equal(got, []int64{1}) {
+		t.Errorf("served: %v, want 1: it is as long ago that a process of this pod saw it first", got)
+	}
+}
+
+func TestWhatIsRememberedCountsOnlyWhereItIsKnownToHold(t *testing.T) {
+	const first, later = time.Hour, time.Hour + 2*served
+	unclean := trusted(ownerUID, quarantined(1))
+	unclean.Tracked = false
+	untracked := unclean
+	untracked.Untrackable = true
+	for name, tc := range map[string]struct {
+		before, after store.Owner
+		boot          string
+		at            time.Duration
+		counts        bool
+	}{
+		"the same":                    {at: later, counts: true},
+		"another boot of the machine": {boot: "b7", at: later},
+
+		"a clock that went back":            {at: first - 1},
+		"another owner of the name":         {after: trusted("other", quarantined(1)), at: later},
+		"a map that somebody changed":       {after: unclean, at: later},
+		"a map of nobody":                   {after: untracked, at: later},
+		"it was seen on a map of nobody":    {before: untracked, at: later},
+		"it was seen on a map changed then": {before: unclean, at: later},
+		"another epoch":                     {before: trusted(ownerUID, quarantined(2)), at: later},
+		"an epoch of now, which may recur":  {before: trusted(ownerUID, quarantined(fresh)), after: trusted(ownerUID, quarantined(fresh)), at: later},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if tc.before.UID == "" {
+				tc.before = trusted(ownerUID, quarantined(1))
+			}
+			if tc.after.UID == "" {
+				tc.after = trusted(ownerUID, quarantined(1))
+			}
+			if tc.boot == "" {
+				tc.boot = boot
+			}
+			b, c := &box{}, &handClock{at: first}
+			life(b, boot, c).noteQuarantines(tc.before)
+			c.at = tc.at
+			a := life(b, tc.boot, c)
+			a.noteQuarantines(tc.after)
+			a.noteQuarantines(trusted(tc.after.UID, tc.after.Record.State)) // and trusted again
+			if got := servedEpochs(&a.quarantined, served); (len(got) == 1) != tc.counts {
+				t.Errorf("served: %v, want one: %t", got, tc.counts)
+			}
+		})
+	}
+}
+
+func TestAnEpochCountsForTheNextProcessFromWhenItWasSettled(t *testing.T) {
+	b, c := &box{}, &handClock{at: time.Hour}
+	a := life(b, boot, c)
+	a.noteQuarantines(trusted(ownerUID, quarantined(fresh)))
+	c.at += 3 * time.Second
+	a.clock = clocktesting.NewFakeClock(noon.Add(3 * time.Second))
+	a.noteQuarantines(trusted(ownerUID, quarantined(fresh)))
+	c.at = time.Hour + served
+	if got := servedEpochs(&a.quarantined, served); len(got) != 1 {
+		t.Errorf("served: %v; it is known for so long", got)
+	}
+	next := life(b, boot, c)
+	next.noteQuarantines(trusted(ownerUID, quarantined(fresh)))
+	if got := servedEpochs(&next.quarantined, served); len(got) > 0 {
+		t.Errorf("served by the next process: %v; its epoch could have been given twice at first", got)
+	}
+	c.at += 3 * time.Second
+	if got := servedEpochs(&next.quarantined, served); len(got) != 1 {
+		t.Errorf("served by the next process: %v", got)
+	}
+}
+
+func TestWithoutABootNothingIsRecalled(t *testing.T) {
+	b, c := &box{}, &handClock{at: time.Hour}
+	life(b, "", c).noteQuarantines(trusted(ownerUID, quarantined(1)))
+	c.at += served
+	a := life(b, "", c)
+	a.noteQuarantines(trusted(ownerUID, quarantined(1)))
+	if got := servedEpochs(&a.quarantined, served); len(got) > 0 {
+		t.Errorf("%v served: two boots that nobody knows may be two", got)
+	}
+}
+
+func TestAnEpochThatAnEarlierProcessSawVanishBeginsAnew(t *testing.T) {
+	b, c := &box{}, &handClock{at: time.Hour}
+	first := life(b, boot, c)
+	first.noteQuarantines(trusted(ownerUID, quarantined(1)))
+	first.noteQuarantines(trusted(ownerUID, assignment.State{}))
+	c.at += served
+	a := life(b, boot, c)
+	a.noteQuarantines(trusted(ownerUID, quarantined(1)))
+	if got := servedEpochs(&a.quarantined, served); len(got) > 0 {
+		t.Errorf("%v served", got)
+	}
+}
+
+func TestAnOwnerThatWasMadeAnewBeginsAnew(t *testing.T) {
+	c := &handClock{at: time.Hour}
+	a := life(&box{}, boot, c)
+	a.noteQuarantines(trusted(ownerUID, quarantined(1)))
+	c.at += served
+	a.noteQuarantines(trusted("other", quarantined(1)))
+	if got := servedEpochs(&a.quarantined, served); len(got) > 0 {
+		t.Errorf("%v served: they are of an owner that is gone", got)
+	}
+}
+
+func TestAMemoryThatIsOfNoUseIsNoObstacle(t *testing.T) {
+	for name, b := range map[string]*box{
+		"nothing": {}, "nonsense": {data: []byte("{")}, "no numbers": {data: []byte(`{"boot":"x","owner":"owner","since":{"soon":1}}`)},
+		"broken": {broken: errors.New("no space left")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, logged := &handClock{at: time.Hour}, 0
+			a := life(b, boot, c)
+			a.log = funcr.New(func(string, string) { logged++ }, funcr.Options{})
+			for range 3 {
+				a.noteQuarantines(trusted(ownerUID, quarantined(1)))
+			}
+			c.at += served
+			if got := servedEpochs(&a.quarantined, served); !slices.Equal(got, []int64{1}) {
+				t.Errorf("served: %v, want 1", got)
+			}
+			if want := b.broken != nil; (logged == 1) != want || logged > 1 {
+				t.Errorf("%d messages, want one: %t", logged, want)
+			}
+		})
+	}
+}
+
+func TestNothingIsSavedWithoutNews(t *testing.T) {
+	b, c := &box{}, &handClock{at: time.Hour}
+	a := life(b, boot, c)
+	a.noteQuarantines(trusted(ownerUID, assignment.State{})) // an owner without strict mode
+	if b.saves != 0 {
+		t.Errorf("saved %d times, want never: there is no quarantine", b.saves)
+	}
+	for range 3 {
+		c.at += time.Second
+		a.noteQuarantines(trusted(ownerUID, quarantined(1)))
+	}
+	if b.saves != 1 {
+		t.Errorf("saved %d times, want once", b.saves)
+	}
+}
