@@ -30,6 +30,7 @@ type runner struct {
 	restartOn   []string
 	stopTimeout time.Duration
 	fenceAfter  time.Duration
+	moveDelay   time.Duration
 }
 
 func newRun(g *global) *cobra.Command {
@@ -44,6 +45,7 @@ braces stay as they are. IDALLOC_ID, IDALLOC_COUNT and IDALLOC_EPOCH are in its 
 When the id or, see --restart-on, the count changes, the command gets SIGTERM, and SIGKILL after
 --stop-timeout. It is started again when nothing that it had started is left and there is an id.
 The slot goes to another pod only after that, so rolling updates hand ids over by themselves.
+With --dir, it also stays for --move-delay after the id left the files, for those who read them.
 
 Signals are passed on to the command. SIGTERM and SIGINT also end idalloc, when the command has
 ended, or is killed after --stop-timeout; give the pod a terminationGracePeriodSeconds that is 10 s
@@ -70,6 +72,7 @@ be idalloc's own, with a sentence on standard error that begins with "error:".`,
 	f.StringVar(&r.httpAddress, "http-address", ":8089", "address of GET /v1/identity, /readyz and /healthz; empty: off")
 	f.StringSliceVar(&r.restartOn, "restart-on", []string{"id", "count"}, "what the command is restarted for when it changes: id,count, or id alone for a command that does not use the count")
 	f.DurationVar(&r.stopTimeout, "stop-timeout", 10*time.Second, "time between SIGTERM and SIGKILL when the command is to end")
+	f.DurationVar(&r.moveDelay, "move-delay", time.Second, "with --dir: the least time between withdrawing an id from the files and giving its slot away; longer than other containers that read them take to notice and to stop")
 	f.DurationVar(&r.fenceAfter, "fence-after", 0, "strict mode: without contact to the API server for this long the command is killed and the id given up; 0 is off")
 	return cmd
 }
@@ -84,6 +87,8 @@ func (r *runner) check() error {
 	switch {
 	case !slices.Contains(r.restartOn, "id"):
 		return usageError{errors.New("--restart-on: id cannot be left out, because an id that changed is another pod's: use id,count or id")}
+	case r.moveDelay < 0:
+		return usageError{fmt.Errorf("--move-delay %s: use 0 or more", r.moveDelay)}
 	case r.stopTimeout < 0:
 		return usageError{fmt.Errorf("--stop-timeout %s: use 0 or more", r.stopTimeout)}
 	case r.fenceAfter != 0 && (r.fenceAfter < allocator.MinFenceAfter || r.fenceAfter > assignment.MaxFenceAfter):

@@ -31,6 +31,7 @@ type conductor struct {
 	follower *child.Follower
 	hub      *publish.Hub
 	shelf    *shelf // nil without --dir
+	readers  *readers
 	alloc    atomic.Pointer[allocator.Allocator]
 	// mu is held while files, answers and the command are told of one identity.
 	mu sync.Mutex
@@ -41,14 +42,14 @@ type conductor struct {
 }
 
 func newConductor(r *runner, o allocator.Options, processes *child.Runner, command []string) *conductor {
-	c := &conductor{runner: r, o: o, hub: publish.NewHub(r.nobody(o))}
+	c := &conductor{runner: r, o: o, hub: publish.NewHub(r.nobody(o)), readers: &readers{delay: r.moveDelay}}
 	c.follower = child.NewFollower(child.Options{
 		Runner: processes, Command: command, Environ: os.Environ(), StopTimeout: r.stopTimeout,
 		KeepOnCountChange: len(r.restartOn) == 1, Fenced: c.fenced, Log: o.Log,
 	})
 	c.hub.CheckFenced(c.fenced)
 	c.o.Publish, c.o.Stale = c.publish, c.hub.SetStale
-	c.o.Stopped, c.o.HandsOver = c.follower.Stopped, true
+	c.o.Stopped, c.o.HandsOver = c.stopped, true
 	if r.fenceAfter > 0 {
 		c.o.FenceAfter, c.o.FenceLead = r.fenceAfter, r.fenceLead()
 		c.o.Fenced = func(by time.Duration) {
@@ -157,6 +158,8 @@ func (c *conductor) announce(id identity.Identity) {
 			if id.Assigned() {
 				return
 			}
+		} else {
+			c.readers.told(id)
 		}
 	}
 	c.hub.Set(id)
@@ -164,6 +167,14 @@ func (c *conductor) announce(id identity.Identity) {
 		c.first.Do(func() {})
 		c.follower.Publish(id)
 	}
+}
+
+// stopped blocks until nothing works under the id: the command has ended, and who reads the files had time.
+func (c *conductor) stopped(ctx context.Context) error {
+	if err := c.follower.Stopped(ctx); err != nil || c.shelf == nil {
+		return err
+	}
+	return c.readers.wait(ctx)
 }
 
 // fenced reports by the clock whether the id that was published last is given up for lack of contact.
@@ -200,17 +211,35 @@ func (c *conductor) serve(ctx context.Context) (wait func() error, err error) {
 	return func() error { return <-served }, nil
 }
 
-// release gives the slot back: nothing works under it any more.
+// release gives the slot back: nothing works under it any more, when the readers of the files had their time.
 func (c *conductor) release(ctx context.Context) {
 	a := c.alloc.Load()
 	if a == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
-	defer cancel()
-	if err := a.Release(ctx); err != nil {
+	ctx = context.WithoutCancel(ctx)
+	err := c.withdrawForReaders(ctx)
+	if err == nil {
+		limited, cancel := context.WithTimeout(ctx, releaseTimeout)
+		defer cancel()
+		err = a.Release(limited)
+	}
+	if err != nil {
 		c.o.Log.Info("the slot was not released; it comes free when the pod is gone", "reason", err.Error())
 		return
 	}
 	c.o.Log.Info("slot released", "pod", c.o.Pod)
+}
+
+// withdrawForReaders takes the id out of the files, if there are any, and gives their readers time.
+func (c *conductor) withdrawForReaders(ctx context.Context) error {
+	if c.shelf == nil {
+		return nil
+	}
+	if c.readers.mayRead() {
+		c.mu.Lock()
+		c.announce(publish.Withdrawn(c.hub.Get().Identity, identity.StateDraining))
+		c.mu.Unlock()
+	}
+	return c.readers.wait(ctx)
 }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/test/envtest/suite"
 )
 
@@ -278,6 +279,27 @@ var _ = Describe("idalloc run", func() {
 		Expect(got.Code).To(Equal(127), got.Stderr)
 		Expect(got.Stderr).To(And(HavePrefix("error: "), ContainSubstring("no-such-command")))
 		Expect(w.assignment(ctx)).To(BeEmpty())
+	})
+
+	It("keeps the slot until the readers of its files had time, when it moves and when it ends", func(ctx SpecContext) {
+		spec := w.wrapSpec(works, "--dir", "/ids", "--move-delay=10s")
+		suite.Share(spec, "/ids")
+		Expect(w.Create(ctx, suite.Deployment("worker", 2, spec))).To(Succeed())
+		before := w.running(ctx, 2)
+		By("moving")
+		w.rank(ctx, map[string]int{before[0].Pod: 0, before[1].Pod: 1})
+		Expect(w.Scale(ctx, store.Deployment, "worker", 1)).To(Succeed())
+		Eventually(func() bool { return lives(before[1].PID) }).WithContext(ctx).Should(BeFalse())
+		w.expectState(ctx, before[1].Pod, identity.StateDraining)
+		Expect(w.assignment(ctx)).To(HaveKeyWithValue(1, before[1].Pod), "the command has ended, and others may read the id still")
+		after := w.running(ctx, 1)
+		Expect(after[0].Pod).To(Equal(before[1].Pod))
+		By("ending")
+		Expect(env.Client.CoreV1().Pods(w.Name).Delete(ctx, after[0].Pod, metav1.DeleteOptions{})).To(Succeed())
+		Eventually(func() bool { return lives(after[0].PID) }).WithContext(ctx).Should(BeFalse())
+		w.expectState(ctx, after[0].Pod, identity.StateDraining)
+		Expect(w.assignment(ctx)).To(HaveKeyWithValue(0, after[0].Pod))
+		Expect(w.running(ctx, 1)[0].Pod).NotTo(Equal(after[0].Pod))
 	})
 
 	It("publishes files when told where, and passes the output on", func(ctx SpecContext) {

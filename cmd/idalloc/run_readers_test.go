@@ -1,0 +1,61 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/idalloc/idalloc/internal/publish"
+	"github.com/idalloc/idalloc/pkg/identity"
+)
+
+func TestReadersHaveTimeFromWhenTheIDLeftTheFiles(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &readers{delay: time.Second}
+		waits := func(want time.Duration) {
+			t.Helper()
+			start := time.Now()
+			if err := r.wait(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if got := time.Since(start); got != want {
+				t.Errorf("waited for %s, want %s", got, want)
+			}
+		}
+		if err := r.wait(t.Context()); !errors.Is(err, errStillShown) {
+			t.Errorf("wait is %v, and an earlier process may have left an id", err)
+		}
+		none := publish.Withdrawn(held(), identity.StateDraining)
+		r.told(none) // of what an earlier process may have left
+		waits(time.Second)
+		r.told(held())
+		r.told(none)
+		time.Sleep(300 * time.Millisecond) //nolint:forbidigo // a bubble's
+		r.told(publish.Withdrawn(held(), identity.StateReleased))
+		waits(700 * time.Millisecond)
+		waits(0)
+		r.told(held())
+		if err := r.wait(t.Context()); !r.mayRead() || !errors.Is(err, errStillShown) {
+			t.Errorf("wait is %v, and the files show an id", err)
+		}
+		r.told(none)
+		waits(time.Second)
+		if r.mayRead() {
+			t.Error("the files do not show an id")
+		}
+	})
+}
+
+func TestReadersAreNotWaitedForWhenTheCauseWentAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &readers{delay: time.Hour}
+		r.told(publish.Withdrawn(held(), identity.StateDraining))
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cancel(errHook)
+		if err := r.wait(ctx); !errors.Is(err, errHook) {
+			t.Errorf("wait is %v", err)
+		}
+	})
+}
