@@ -53,7 +53,7 @@ func TestRequests(t *testing.T) {
 			want: slots{2: "n"},
 		},
 		"nobody asks twice, although more may be unavailable": {
-			in:   Input{Count: 3, State: assignment.State{Slots: three}, Rollout: current(3, 0), Pods: with(pod("m", 5), pod("n", 1))},
+			in:   Input{Count: 3, State: assignment.State{Slots: three}, Rollout: current(3, 0), Pods: with(pod("m", 5, waits), pod("n", 1))},
 			want: slots{2: "n", 1: "m"},
 		},
 		"who waits for the slot of its ordinal asks for no other": {
@@ -152,7 +152,7 @@ func TestWhatAPlanTellsOfAsking(t *testing.T) {
 		State: assignment.State{Slots: slots{0: "a", 1: "b", 2: "c", 3: "d", 4: "e", 5: "f"}},
 		Pods: []Pod{
 			old("a", 0), old("b", 1), pod("c", 9, otherRevision, holds(2)), pod("d", 9, holds(3), terminating), old("e", 4, relabelled),
-			old("f", 5), pod("n", 1), pod("m", 2), pod("o", 3),
+			old("f", 5), pod("n", 1), pod("m", 2, waits), pod("o", 3, waits),
 		},
 	}
 	want := HandOver{Asked: []Change{{ID: 1, Pod: "n"}, {ID: 0, Pod: "o"}}, UnderWay: 2, Limit: 2, Older: 3, Able: 2}
