@@ -108,7 +108,7 @@ func newPod(u *unstructured.Unstructured, owner store.Owner, now time.Time) pod 
 		p.controller = c.Name
 	}
 	p.ordinal = ordinal(owner, u)
-	receipt, err := assignment.ReceiptOf(u.GetAnnotations(), p.uid, owner.String(), now)
+	receipt, err := assignment.ReceiptOf(u.GetAnnotations(), p.uid, owner.String(), owner.Horizon(now))
 	if err != nil && !errors.Is(err, assignment.ErrForeignReceipt) {
 		p.damage = err.Error()
 	}

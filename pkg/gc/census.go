@@ -106,7 +106,7 @@ func (c *counter) add(meta *metav1.PartialObjectMetadata, owned bool) {
 	if known, ok := c.seen[meta.Name]; ok && known.UID == string(meta.UID) {
 		return
 	}
-	receipt, err := assignment.ReceiptOf(meta.Annotations, string(meta.UID), c.owner.String(), c.s.Clock.Now())
+	receipt, err := assignment.ReceiptOf(meta.Annotations, string(meta.UID), c.owner.String(), c.owner.Horizon(c.s.Clock.Now()))
 	if err != nil && !errors.Is(err, assignment.ErrForeignReceipt) { // with a bad epoch it still locks
 		c.bad = append(c.bad, BadReceipt{Pod: meta.Name, Detail: err.Error()})
 	}

@@ -171,7 +171,11 @@ func (j *judge) noteForgotten(v *version) {
 	if j.w.serving == nil || j.w.profile.skew == 0 || epoch == epochOf(v.before) {
 		return
 	}
-	known := max(epochOf(v.before), j.receipts())
+	before := epochOf(v.before)
+	if v.before.exists() && !v.before.managers.owned[assignment.FieldManager][assignment.SealKey] && assignment.CheckEpoch(before, j.w.wall()) != nil {
+		before = 0 // damage, as far as a right clock can tell
+	}
+	known := max(before, j.receipts())
 	for id, last := range j.byID {
 		if epoch <= last.token && known < last.token {
 			j.forgotten[id] = true

@@ -47,6 +47,9 @@ func (w *world) makeNodes() {
 	for i := range w.profile.nodes {
 		d := w.dice("node", strconv.Itoa(i))
 		n := &node{name: "node-" + strconv.Itoa(i), rate: 1, offset: d.span(-w.profile.skew, w.profile.skew)}
+		if i == 0 {
+			n.offset += w.profile.ahead
+		}
 		if w.profile.fenceAfter > 0 {
 			n.rate = 1 + (d.float()-0.5)*0.048
 		}

@@ -36,6 +36,7 @@ type profile struct {
 	slowStop           bool          // it needs nearly all the time that strict mode leaves it
 	chaos              time.Duration // how long there are faults
 	skew               time.Duration // how far clocks are from right
+	ahead              time.Duration // how far one machine's clock is ahead of the others, beside that
 	crowded            bool          // few pods, few slots, and little time between two faults
 }
 
@@ -74,6 +75,10 @@ func drawProfile(d *dice) profile {
 		p.skew = 3 * time.Hour
 	} else if d.chance(0.4) {
 		p.skew = d.span(0, 5*time.Second)
+	}
+	if d.chance(0.1) {
+		p.ahead = d.span(24*time.Hour, 400*24*time.Hour)
+		p.skew = max(p.skew, time.Second)
 	}
 	if p.crowded = d.chance(0.5); p.crowded {
 		p.count = d.between(1, 2)

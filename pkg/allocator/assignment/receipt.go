@@ -115,7 +115,8 @@ func ParseReceipt(text string, now time.Time) (Receipt, error) {
 var ErrForeignReceipt = errors.New("idalloc: the receipt is another pod's or another owner's")
 
 // ReceiptOf reads the receipt that a pod with this UID holds for owner ("Kind/name") from its
-// annotations. It returns nil without an error when there is none, and a receipt with ErrBadEpoch.
+// annotations. It returns nil without an error when there is none, and a receipt with ErrBadEpoch. now is the later of the
+// clock and the owner's clean epoch.
 func ReceiptOf(annotations map[string]string, uid, owner string, now time.Time) (*Receipt, error) {
 	text, ok := annotations[ReceiptKey]
 	if !ok {

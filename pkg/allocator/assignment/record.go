@@ -15,8 +15,11 @@ import (
 // MaxEpoch is the largest integer that every JSON reader keeps exact (2^53 - 1, RFC 8259 section 6).
 const MaxEpoch = int64(1)<<53 - 1
 
-// MaxAhead is how far an epoch, which follows the clock in milliseconds, may be ahead of it.
+// MaxAhead is how far an epoch, which follows the clock in milliseconds, may be ahead of it where nobody vouches for it.
 const MaxAhead = 24 * time.Hour
+
+// AnyTime is a time for Decode and ReceiptOf that no epoch is ahead of.
+func AnyTime() time.Time { return time.UnixMilli(MaxEpoch) }
 
 // State is what the owner's annotations hold: the assignment and what goes with it.
 type State struct {
@@ -147,7 +150,7 @@ type Record struct {
 }
 
 // Decode reads the annotations of the owner with this UID. It never fails: what cannot be read is a ProblemError. The
-// epoch is checked against now.
+// epoch is checked against now, or, in a map that idalloc wrote, against AnyTime.
 func Decode(annotations map[string]string, key, owner string, now time.Time) Record {
 	var r Record
 	slots := func(k string, parse func(string) (Slots, error)) Slots {

@@ -100,6 +100,7 @@ func DecodeOwner(ref Ref, object *Object, key string, now time.Time, earlier *Ow
 	if o.Selector, err = selector(object.Spec.Selector); err != nil {
 		return Owner{}, fmt.Errorf("idalloc: %s: spec.selector: %w", ref, err)
 	}
+	o.Tracked, o.Untrackable = tracked(object.ManagedFields)
 	if earlier != nil && earlier.UID == o.UID && earlier.says(o.Annotations, key, now) {
 		o.Record = earlier.Record
 		for _, k := range assignment.Keys(key) {
@@ -108,13 +109,31 @@ func DecodeOwner(ref Ref, object *Object, key string, now time.Time, earlier *Ow
 			}
 		}
 	} else {
-		o.Record = assignment.Decode(o.Annotations, key, string(o.UID), now)
+		o.Record = o.decode(key, now)
 	}
-	o.Tracked, o.Untrackable = tracked(object.ManagedFields)
 	if !o.Clean() {
 		o.Writers = writers(object.ManagedFields, assignment.Keys(key))
 	}
 	return o, nil
+}
+
+// decode reads what the annotations say. The epoch of a clean map is right whatever the clock here says: it comes from a
+// pod whose clock is ahead, and everybody goes on from there. In any other map it may be damage.
+func (o *Owner) decode(key string, now time.Time) assignment.Record {
+	if o.Tracked {
+		if r := assignment.Decode(o.Annotations, key, string(o.UID), assignment.AnyTime()); r.Sealed {
+			return r
+		}
+	}
+	return assignment.Decode(o.Annotations, key, string(o.UID), now)
+}
+
+// Horizon is the time against which the epochs of receipts are checked: the later of now and a clean map's epoch.
+func (o *Owner) Horizon(now time.Time) time.Time {
+	if epoch := time.UnixMilli(o.Record.State.Epoch); o.Clean() && epoch.After(now) {
+		return epoch
+	}
+	return now
 }
 
 // says reports whether annotations would be read as o's were. What cannot be read, and what is in
