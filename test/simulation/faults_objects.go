@@ -56,7 +56,7 @@ func edit(o object, d *dice) {
 }
 
 func corrupt(o object, d *dice) {
-	setText(o, "annotations", pick(d, ours()), pick(d, []string{"", "{", "[]", `{"0":1}`, `{"-1":"a"}`, "1e3", "99999999999999999999", `{"0":"a","1":"a"}`, `{"0":".."}`}))
+	setText(o, "annotations", pick(d, ours()), pick(d, []string{"", "{", "[]", `{"0":1}`, `{"-1":"a"}`, "1e3", "99999999999999999999", `{"0":"a","1":"a"}`, `{"0":".."}`, "1h0m0s"}))
 }
 
 // oldAnnotations puts all annotations back as they were a while ago.

@@ -238,7 +238,7 @@ func strictModeIsWrittenDown(t rapid.TB, in Input, d Decision) {
 			t.Fatalf("fence-after fell from %s to %s, and what %s in slot %d needs is not known", in.State.FenceAfter, next.FenceAfter, name, id)
 		}
 	}
-	if d.Next != nil && len(next.Quarantine) > 0 && next.FenceAfter < in.State.FenceAfter {
+	if d.Next != nil && (in.Clean || in.Untracked) && len(next.Quarantine) > 0 && next.FenceAfter < in.State.FenceAfter {
 		t.Fatalf("fence-after fell from %s to %s during a quarantine", in.State.FenceAfter, next.FenceAfter)
 	}
 	if _, has := next.Slots.Of(in.Me); d.Next != nil && has && next.FenceAfter < in.FenceAfter {

@@ -1,15 +1,26 @@
 package plan
 
 import (
+	"slices"
 	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 )
 
-// fence is the largest fence-after in use: me's, that of a live pod, or what stands on the owner. What
-// stands there is kept in mind also when somebody else wrote it: too long a quarantine harms nobody.
+// fence is the largest fence-after in use: me's, that of a live pod, or what stands on the owner.
 func fence(in Input) time.Duration {
-	return max(in.State.FenceAfter, in.FenceAfter, receipts(in))
+	most := max(in.FenceAfter, receipts(in))
+	if in.Clean || in.Untracked || in.Me == "" || garbled(in) {
+		most = max(most, in.State.FenceAfter)
+	}
+	return most
+}
+
+// garbled reports whether a live receipt has a fence-after that somebody made unreadable: then what stands on the owner is all
+// that is known of it. Without one, what somebody else wrote there counts for nothing: an hour would keep every new pod
+// of a workload waiting that may not even use strict mode. A sweep has no fence-after of its own and keeps what it finds.
+func garbled(in Input) bool {
+	return slices.ContainsFunc(in.Pods, func(p Pod) bool { return p.Receipt != nil && p.Receipt.FenceAfter < 0 })
 }
 
 func receipts(in Input) time.Duration {
