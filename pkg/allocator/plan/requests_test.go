@@ -49,7 +49,7 @@ func TestRequests(t *testing.T) {
 			},
 		},
 		"of two waiters the one that plans asks first": {
-			in:   Input{Count: 3, State: assignment.State{Slots: three}, Rollout: current(0, 0), Pods: with(pod("m", 5), pod("n", 1))},
+			in:   Input{Count: 3, State: assignment.State{Slots: three}, Rollout: current(0, 0), Pods: with(pod("m", 5, waits), pod("n", 1))},
 			want: slots{2: "n"},
 		},
 		"nobody asks twice, although more may be unavailable": {
@@ -73,7 +73,7 @@ func TestRequests(t *testing.T) {
 		"nor one that was asked by another pod": {
 			in: Input{
 				Count: 3, State: assignment.State{Slots: three, Handover: slots{2: "m"}}, Rollout: current(2, 0),
-				Pods: with(pod("m", 5), pod("n", 1)),
+				Pods: with(pod("m", 5, waits), pod("n", 1)),
 			},
 			want: slots{2: "m", 1: "n"},
 		},
