@@ -244,6 +244,8 @@ func (c *checker) checkWaiters() {
 			rest = append(rest, p)
 		case c.free(p.ordinal):
 			unheld(p.ordinal, p)
+		case c.holds(p.ordinal) && !c.pods[c.state.Slots[p.ordinal]].terminating: // then it takes another one
+			rest = append(rest, p)
 		}
 	}
 	slices.SortStableFunc(rest, func(a, b pod) int { return cmp.Compare(rank(a), rank(b)) })

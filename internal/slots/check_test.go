@@ -182,10 +182,19 @@ func TestCheck(t *testing.T) {
 			},
 			want: []brief{{Unheld, 2, "z"}},
 		},
-		"an ordinal whose own slot is taken waits": {change: func(n *snapshot) {
+		"an ordinal whose own slot is taken takes another": {
+			change: func(n *snapshot) {
+				n.free(1)
+				n.add("z")
+				n.edit("z", func(p *pod) { p.ordinal = 0 })
+			},
+			want: []brief{{Unheld, 1, "z"}},
+		},
+		"an ordinal waits for the end of its own slot's pod": {change: func(n *snapshot) {
 			n.free(1)
 			n.add("z")
 			n.edit("z", func(p *pod) { p.ordinal = 0 })
+			n.edit("a", func(p *pod) { p.terminating = true })
 		}},
 		"a holder is gone": {
 			change: func(n *snapshot) { delete(n.pods, "b") },

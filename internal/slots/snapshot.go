@@ -113,7 +113,9 @@ func newPod(u *unstructured.Unstructured, owner store.Owner, now time.Time) pod 
 		p.damage = err.Error()
 	}
 	switch { // with a bad epoch it still locks its slot
-	case receipt == nil, receipt.Waits:
+	case receipt == nil:
+	case receipt.Waits:
+		p.waits = true
 	case receipt.GaveUp:
 		p.gaveUp = true
 	default:

@@ -102,6 +102,22 @@ var _ = Describe("verify", func() {
 		Expect(got.Stderr).To(ContainSubstring("verify warns, 1 in number, and --fail-on-warnings is set"))
 	})
 
+	It("says that a rolling update is stuck when a new pod waits and no old one hands over", func(ctx SpecContext) {
+		w.stall(ctx)
+		waiter := w.stalled(ctx, 1)[0].Name
+		Expect(w.verdict(ctx, 0).Warnings).To(ContainElement(ContainSubstring("would wait for ever")), "the new pod has not said yet that it waits")
+		Expect(w.idalloc(ctx, waiter, "init", "--dir", GinkgoT().TempDir(), "--timeout=2s")).To(HaveField("Code", 3))
+		v := w.verdict(ctx, 1)
+		v.found("stuck", -1, waiter)
+		Expect(v.Findings[0].Detail).To(ContainSubstring("kubectl patch deployment worker -n " + w.Name))
+
+		By("going the way out")
+		_, err := env.Client.AppsV1().Deployments(w.Name).Patch(ctx, "worker", types.MergePatchType,
+			[]byte(`{"spec":{"strategy":{"rollingUpdate":{"maxSurge":0,"maxUnavailable":1}}}}`), metav1.PatchOptions{})
+		Expect(err).NotTo(HaveOccurred())
+		Eventually(func() string { return w.verify(ctx).Stdout }).WithContext(ctx).ShouldNot(ContainSubstring("stuck"))
+	})
+
 	It("says that a rolling update is stuck when Kubernetes says so, until it is undone", func(ctx SpecContext) {
 		_, err := env.Client.AppsV1().Deployments(w.Name).Patch(ctx, "worker", types.MergePatchType, []byte(`{"spec":{"progressDeadlineSeconds":1}}`), metav1.PatchOptions{})
 		Expect(err).NotTo(HaveOccurred())
