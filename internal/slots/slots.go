@@ -84,6 +84,9 @@ func (n snapshot) view() View {
 		Owner: owner.String(), Namespace: owner.Namespace, Count: owner.Count, Epoch: state.Epoch, Clean: owner.Clean(),
 		Slots: []Slot{}, Waiting: []string{},
 	}
+	if err := owner.Unreadable(); err != nil {
+		v.Problems = append(v.Problems, err.Error())
+	}
 	for _, p := range owner.Record.Problems {
 		v.Problems = append(v.Problems, p.Error())
 	}

@@ -23,7 +23,7 @@ const (
 
 // Verify checks an owner against its live pods. Owner and pods are read one after the other; what
 // is found while the owner changed in between may never have been true, so it looks again. Errors:
-// store.ErrGone, store.ErrNewer, *store.ForbiddenError, or another that store.Temporary judges.
+// store.ErrGone, store.ErrNewer, store.ErrOtherKey, *store.ForbiddenError, or another that store.Temporary judges.
 func Verify(ctx context.Context, s *store.Store, ref store.Ref) (Report, error) {
 	for looks := 1; ; looks++ {
 		now, err := read(ctx, s, ref)

@@ -312,7 +312,7 @@ func (h *holding) restoreMap(ctx context.Context) error {
 		return context.Cause(ctx)
 	case errors.Is(err, ErrPodGone):
 		return err
-	case errors.Is(err, store.ErrNewer):
+	case errors.Is(err, store.ErrNewer), errors.Is(err, store.ErrOtherKey):
 		h.log.Error(err, "the assignment is left as it is; the id is kept")
 		h.retry.most()
 	case err != nil && !store.Temporary(err):

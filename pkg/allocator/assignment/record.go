@@ -137,6 +137,8 @@ func (p ProblemError) Error() string { return "annotation " + p.Key + ": " + p.D
 
 // Record is an owner's annotations as read.
 type Record struct {
+	// Key is the annotation in which the assignment was looked for.
+	Key string
 	// State holds what could be read; a damaged part is empty.
 	State State
 	// Present says that at least one key of ours is there.
@@ -145,6 +147,8 @@ type Record struct {
 	Sealed bool
 	// Newer is the seal's format if that is higher than this version's, else 0.
 	Newer int
+	// OtherKey is the annotation whose assignment the seal fits where that is not Key, and names somebody.
+	OtherKey string
 	// Problems lists what could not be read.
 	Problems []ProblemError
 }
@@ -152,7 +156,7 @@ type Record struct {
 // Decode reads the annotations of the owner with this UID. It never fails: what cannot be read is a ProblemError. The
 // epoch is checked against now, or, in a map that idalloc wrote, against AnyTime.
 func Decode(annotations map[string]string, key, owner string, now time.Time) Record {
-	var r Record
+	r := Record{Key: key}
 	slots := func(k string, parse func(string) (Slots, error)) Slots {
 		text, ok := annotations[k]
 		if !ok {
@@ -181,11 +185,31 @@ func Decode(annotations map[string]string, key, owner string, now time.Time) Rec
 		r.State.Epoch = epoch
 	}
 	r.decodeStrict(annotations, now)
-	if format, ok := formatOf(annotations[SealKey]); ok && format > Format {
-		r.Newer = format
-	}
-	r.Sealed = annotations[key] != "" && annotations[SealKey] == Seal(annotations, key, owner) && len(r.Problems) == 0
+	r.decodeSeal(annotations, owner)
 	return r
+}
+
+func (r *Record) decodeSeal(annotations map[string]string, owner string) {
+	switch format, ok := formatOf(annotations[SealKey]); {
+	case !ok:
+	case format > Format:
+		r.Newer = format
+	case annotations[r.Key] != "" && annotations[SealKey] == Seal(annotations, r.Key, owner):
+		r.Sealed = len(r.Problems) == 0
+	default:
+		r.OtherKey = otherKey(annotations, r.Key, owner)
+	}
+}
+
+// otherKey returns the annotation whose assignment the seal fits, if it is not in key. An empty assignment is in nobody's way.
+func otherKey(annotations map[string]string, key, owner string) string {
+	keys := Keys(key)
+	for k, text := range annotations {
+		if strings.HasPrefix(text, "{") && text != (Slots{}).Encode() && !slices.Contains(keys, k) && annotations[SealKey] == Seal(annotations, k, owner) {
+			return k
+		}
+	}
+	return ""
 }
 
 func (r *Record) decodeStrict(annotations map[string]string, now time.Time) {

@@ -56,8 +56,23 @@ func TestOtherAnnotationKey(t *testing.T) {
 	if annotations[key] != `{"0":"a"}` {
 		t.Errorf("the assignment is not under %s: %v", key, annotations)
 	}
-	if !Decode(annotations, key, ownerUID, now).Sealed || Decode(annotations, DefaultKey, ownerUID, now).Sealed {
-		t.Error("a seal is for one key")
+	if r := Decode(annotations, key, ownerUID, now); !r.Sealed || r.OtherKey != "" {
+		t.Errorf("under its own key it reads as %+v", r)
+	}
+	if r := Decode(annotations, DefaultKey, ownerUID, now); r.Sealed || r.OtherKey != key {
+		t.Errorf("under another key it reads as %+v", r)
+	}
+	annotations["team"] = "{a"
+	annotations[DefaultKey] = `{"0":"b"}`
+	if r := Decode(annotations, DefaultKey, ownerUID, now); r.Sealed || r.OtherKey != key {
+		t.Errorf("beside an assignment of before it reads as %+v", r)
+	}
+	annotations[EpochKey] = "8"
+	if r := Decode(annotations, DefaultKey, ownerUID, now); r.Sealed || r.OtherKey != "" {
+		t.Errorf("a seal that fits none reads as %+v", r)
+	}
+	if r := Decode(State{Epoch: 7}.Encode(key, ownerUID), DefaultKey, ownerUID, now); r.OtherKey != "" {
+		t.Errorf("an assignment of nobody is in the way: %+v", r)
 	}
 }
 

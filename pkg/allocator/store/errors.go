@@ -25,6 +25,8 @@ var (
 	ErrGone = errors.New("idalloc: the object does not exist")
 	// ErrNewer means that a newer version wrote the state, in a format that this one does not know.
 	ErrNewer = errors.New("idalloc: a newer idalloc wrote this assignment")
+	// ErrOtherKey means that pods with another annotation key have the assignment.
+	ErrOtherKey = errors.New("idalloc: another annotation key is in use")
 )
 
 // ForbiddenError says which permission is missing. Repeating does not cure it.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"reflect"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -173,6 +174,31 @@ func TestALaterFormatIsLeftAlone(t *testing.T) {
 				t.Errorf("got the error %v, want one: %t", err, tc.newer)
 			}
 		})
+	}
+}
+
+// The assignment of another annotation key is left alone too, and not written over even by who did not look.
+func TestAnotherKeysAssignmentIsLeftAlone(t *testing.T) {
+	decode := func(change func(o *Object)) Owner {
+		t.Helper()
+		object := decodeObject(t, rawDeployment(t, 3, 1))
+		change(object)
+		owner, err := DecodeOwner(testRef(), object, "example.com/ids", testTime, nil)
+		if err != nil || owner.Clean() || owner.Untracked() {
+			t.Fatalf("%+v, %v: it is neither clean nor untracked", owner, err)
+		}
+		return owner
+	}
+	owner := decode(func(*Object) {})
+	err := owner.Unreadable()
+	if !errors.Is(err, ErrOtherKey) || !strings.Contains(err.Error(), "example.com/ids") || !strings.Contains(err.Error(), "--annotation-key="+assignment.DefaultKey) {
+		t.Errorf("got the error %v, want both keys and what to do", err)
+	}
+	if _, err := (&Store{Key: "example.com/ids"}).Commit(t.Context(), owner, assignment.State{Epoch: 1}); !errors.Is(err, ErrOtherKey) {
+		t.Errorf("a write ends with %v", err)
+	}
+	if err := decode(func(o *Object) { o.ManagedFields[0].Manager = "kubectl-rollout" }).Unreadable(); err != nil {
+		t.Errorf("what an undo brought back is refused: %v", err)
 	}
 }
 

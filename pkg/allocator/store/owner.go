@@ -60,10 +60,17 @@ func (o Owner) SlotOf(pod string, uid types.UID) (id int, ok bool) {
 	return id, ok && o.Names(id, pod, uid)
 }
 
-// Unreadable returns the error of a map that is to be left alone: a newer idalloc wrote it, or may have where nothing is
-// tracked. What somebody else wrote is damage, whatever it looks like.
+// Unreadable returns the error of a map that is to be left alone: a newer idalloc wrote it, or one with another annotation
+// key, or may have where nothing is tracked. What somebody else wrote is damage, whatever it looks like.
 func (o Owner) Unreadable() error {
-	if o.Record.Newer == 0 || (!o.Tracked && !o.Untrackable) {
+	switch {
+	case !o.Tracked && !o.Untrackable:
+		return nil
+	case o.Record.OtherKey != "":
+		return fmt.Errorf("%w: %s in namespace %s has its assignment in annotation %s, and this process looks in %s: give all pods of a workload "+
+			"the same --annotation-key; to change it, scale to zero, run `idalloc gc %s -n %s --annotation-key=%s`, and scale up again; nothing was changed",
+			ErrOtherKey, o.Ref, o.Namespace, o.Record.OtherKey, o.Record.Key, o.Ref, o.Namespace, o.Record.OtherKey)
+	case o.Record.Newer == 0:
 		return nil
 	}
 	return fmt.Errorf("%w: %s in namespace %s: annotation %s says format %d, and this version knows formats up to %d: upgrade this idalloc; nothing was changed",
@@ -136,10 +143,10 @@ func (o *Owner) Horizon(now time.Time) time.Time {
 	return now
 }
 
-// says reports whether annotations would be read as o's were. What cannot be read, and what is in
-// quarantine, depends on the time too, so it is read again.
+// says reports whether annotations would be read as o's were. What is in quarantine depends on the time too, and what is not
+// sealed on other annotations, so that is read again.
 func (o *Owner) says(annotations map[string]string, key string, now time.Time) bool {
-	if len(o.Record.Problems) > 0 || len(o.Record.State.Quarantine) > 0 || assignment.CheckEpoch(o.Record.State.Epoch, now) != nil {
+	if !o.Record.Sealed || len(o.Record.State.Quarantine) > 0 || assignment.CheckEpoch(o.Record.State.Epoch, now) != nil {
 		return false
 	}
 	for _, k := range assignment.Keys(key) {

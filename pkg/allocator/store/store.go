@@ -95,8 +95,11 @@ func (s *Store) Get(ctx context.Context, ref Ref) (Owner, error) {
 
 // Commit makes next the owner's state if nothing but the owner's status changed since from was
 // read, and returns the owner as written. Errors: ErrConflict, ErrAmbiguous, ErrGone,
-// *ForbiddenError, *assignment.TooLargeError (nothing was sent), or the server's own.
+// *ForbiddenError, ErrNewer, ErrOtherKey or *assignment.TooLargeError (nothing was sent), or the server's own.
 func (s *Store) Commit(ctx context.Context, from Owner, next assignment.State) (Owner, error) {
+	if err := from.Unreadable(); err != nil {
+		return Owner{}, err
+	}
 	t := target{from.GVR(), from.Namespace, from.Name}
 	if err := t.check("patch"); err != nil {
 		return Owner{}, err

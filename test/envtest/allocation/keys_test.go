@@ -1,0 +1,85 @@
+package allocation
+
+import (
+	"context"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+	idcontext "github.com/idalloc/idalloc/pkg/context"
+)
+
+var _ = Describe("two annotation keys", func() {
+	const other = "example.com/ids"
+	var w *workload
+
+	start := func(ctx context.Context, pod, key string) *idcontext.Instance {
+		GinkgoHelper()
+		config, err := w.Config(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		i, err := idcontext.Start(ctx, idcontext.Options{PodName: pod, PodNamespace: w.Name, Config: config, AnnotationKey: key, Log: GinkgoLogr.WithValues("pod", pod)})
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(i.Close)
+		return i
+	}
+
+	// refused expects that a pod with this key gets no id, and is told why and what to do.
+	refused := func(ctx context.Context, pod, key, has string) {
+		GinkgoHelper()
+		_, err := start(ctx, pod, key).Wait(ctx)
+		Expect(err).To(MatchError(store.ErrOtherKey))
+		Expect(err).To(MatchError(And(ContainSubstring(has+", and this process looks in "+key), ContainSubstring("idalloc gc Deployment/worker -n %s --annotation-key=%s", w.Name, has))))
+	}
+
+	BeforeEach(func(ctx SpecContext) {
+		w = newWorkload(ctx, store.Deployment)
+	})
+
+	It("are refused, until one has let go", func(ctx SpecContext) {
+		pods := podNames(w.idle(ctx, 2))
+		_, err := start(ctx, pods[0], assignment.DefaultKey).Wait(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		before := w.owner(ctx).Annotations
+		refused(ctx, pods[1], other, assignment.DefaultKey)
+		for command, code := range map[string]int{"gc": 1, "verify": 1, "get": 0} {
+			got := w.idalloc(ctx, "", command, "deployment/worker", "-n", w.Name, "--annotation-key="+other)
+			Expect(got.Code).To(Equal(code), command)
+			Expect(got.Stderr).To(ContainSubstring("another annotation key is in use"), command)
+		}
+		Expect(w.owner(ctx).Annotations).To(Equal(before))
+
+		By("changing the key as the error says")
+		Expect(w.Scale(ctx, store.Deployment, "worker", 0)).To(Succeed())
+		w.somePods(ctx, 0)
+		Expect(w.idalloc(ctx, "", "gc", "Deployment/worker", "-n", w.Name, "--annotation-key="+assignment.DefaultKey)).To(HaveField("Code", 0))
+		Expect(w.Scale(ctx, store.Deployment, "worker", 2)).To(Succeed())
+		pods = podNames(w.somePods(ctx, 2))
+		_, err = start(ctx, pods[0], other).Wait(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		refused(ctx, pods[1], assignment.DefaultKey, other)
+	})
+
+	It("do not make a holder write over the other's assignment", func(ctx SpecContext) {
+		pods := w.idle(ctx, 2)
+		holder := start(ctx, pods[0].Name, assignment.DefaultKey)
+		held, err := holder.Wait(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		state := assignment.State{Slots: assignment.Slots{}, UIDs: assignment.Slots{}, Epoch: held.Epoch + 1}
+		for id, pod := range pods {
+			state.Slots[id], state.UIDs[id] = pod.Name, assignment.ShortUID(string(pod.UID))
+		}
+		theirs := map[string]any{}
+		for key, value := range state.Encode(other, string(w.owner(ctx).UID)) {
+			theirs[key] = value
+		}
+		w.annotateAs(ctx, assignment.FieldManager, theirs)
+		refused(ctx, pods[1].Name, assignment.DefaultKey, other)
+		Expect(w.Scale(ctx, store.Deployment, "worker", 3)).To(Succeed())
+		Eventually(holder.Current).WithContext(ctx).Should(And(HaveField("ID", held.ID), HaveField("Count", 3)), "the holder keeps its id")
+		for key, value := range theirs {
+			Expect(w.owner(ctx).Annotations).To(HaveKeyWithValue(key, value))
+		}
+	})
+})
