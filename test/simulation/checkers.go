@@ -275,6 +275,11 @@ func (j *judge) settled() string {
 	if live := j.w.livePods(); live != n {
 		return fmt.Sprintf("%d pods live for count %d", live, n)
 	}
+	for _, pod := range j.w.server.objects(pods) {
+		if !j.w.belongs(pod, owner) {
+			return pod.name + " belongs to an owner that is gone"
+		}
+	}
 	return ""
 }
 

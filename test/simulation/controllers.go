@@ -387,6 +387,14 @@ func (w *world) collect() {
 	w.after(w.dice("collect", strconv.Itoa(w.steps)).span(20*time.Second, 60*time.Second), w.collect)
 }
 
+// belongs reports whether the owner controls an object, or controls what does.
+func (w *world) belongs(v, owner *version) bool {
+	by := controller(v.object)
+	return by == uid(owner.object) || slices.ContainsFunc(w.server.objects(replicaSets), func(rs *version) bool {
+		return uid(rs.object) == by && w.belongs(rs, owner)
+	})
+}
+
 // ownerUIDs are the UIDs of everything that controls something.
 func (w *world) ownerUIDs() map[string]string {
 	out := map[string]string{}

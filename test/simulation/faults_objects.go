@@ -65,13 +65,7 @@ func oldAnnotations(w *world, _ Fault, d *dice) {
 	if v == nil {
 		return
 	}
-	old := v
-	for range d.between(1, 12) {
-		if old.before.exists() {
-			old = old.before
-		}
-	}
-	w.putBack(at(old.object, metadata, "annotations"))
+	w.putBack(at(earlier(v, d).object, metadata, "annotations"))
 }
 
 // putBack replaces all annotations of the owner by what they were.
@@ -105,19 +99,41 @@ func (w *world) applyOwner() {
 	})
 }
 
-// recreateOwner deletes the workload, its pods left alone (cascade=orphan is not simulated: they go too, by and by).
-func recreateOwner(w *world, f Fault, _ *dice) {
+// recreateOwner deletes the workload, its pods left alone (cascade=orphan is not simulated: they go too, by and by). A restore
+// tool may give the new one what a backup of the old one has.
+func recreateOwner(w *world, f Fault, d *dice) {
 	v := w.owner()
 	if v == nil {
 		return
 	}
+	backup := d.chance(0.5)
+	saved := earlier(v, d)
 	n, version := number(v.object, "spec", v.kind.count), template(v.object)
 	w.server.remove(v)
 	w.after(f.Lasts, func() {
 		if w.owner() == nil {
 			w.createOwner(n, version)
+			if backup {
+				w.restore(saved)
+			}
 		}
 	})
+}
+
+// restore gives the owner an earlier one's annotations, and then its managedFields.
+func (w *world) restore(saved *version) {
+	w.putBack(at(saved.object, metadata, "annotations"))
+	w.server.change(w.profile.resource, ownerName, writer{manager: "velero", fields: &saved.managers}, func(object) {})
+}
+
+// earlier returns v or what it was a while ago.
+func earlier(v *version, d *dice) *version {
+	for range d.between(1, 12) {
+		if v.before.exists() {
+			v = v.before
+		}
+	}
+	return v
 }
 
 func removeReceipt(w *world, _ Fault, d *dice) {

@@ -21,6 +21,9 @@ const beforeApply = "before-first-apply"
 // updated returns who owns what after the change from old to next.
 func (m managers) updated(old, next object, by writer) managers {
 	was, is := at(old, metadata, "annotations"), at(next, metadata, "annotations")
+	if by.fields != nil {
+		return *by.fields
+	}
 	if fieldsCleared(next) {
 		return managers{cleared: true}
 	}

@@ -138,6 +138,8 @@ type writer struct {
 	apply bool
 	// status is a write of the status subresource.
 	status bool
+	// fields, if it is not nil, are the managedFields that the client sends.
+	fields *managers
 }
 
 // put stores next. It returns the stored version; one that changes nothing is the one before.
