@@ -29,7 +29,7 @@ type Options struct {
 	PodUID string
 	// Config reaches the API server; the pod's service account or kubectl's rules if nil.
 	Config *rest.Config
-	// AnnotationKey is the assignment's key on the owner; idalloc.dev/assignment if empty.
+	// AnnotationKey is the assignment's key on the owner, the same for all its pods; idalloc.dev/assignment if empty.
 	AnnotationKey string
 	// Log receives what an operator should know. The zero value discards it.
 	Log logr.Logger
