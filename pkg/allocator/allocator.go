@@ -110,6 +110,12 @@ type Allocator struct {
 	quarantined quarantines
 	keeper      keeper
 	failing     string // the error that is being repeated, as last logged
+	damping     damper
+	// foreign is the last map that this process read and that somebody else had changed, and when that was.
+	foreign   store.Owner
+	foreignAt time.Time
+	blamed    string // whom the log named last for a wait
+	complaint complaint
 }
 
 // held is the slot that this process holds.

@@ -16,6 +16,7 @@ import (
 func (a *Allocator) claim(ctx context.Context) error {
 	c := &claimer{Allocator: a, retry: newBackoff(a.random), contenders: 1}
 	defer func() { c.holders.close() }()
+	defer a.complain(ctx)()
 	for a.held == nil {
 		if ctx.Err() != nil {
 			return a.noSlot(ctx)
@@ -177,6 +178,7 @@ func (a *Allocator) look(ctx context.Context) (store.Owner, error) {
 		a.quickest = a.latency
 	}
 	a.noteQuarantines(owner)
+	a.noteForeign(owner)
 	if a.owner != nil {
 		a.noteStale()
 	}
@@ -204,8 +206,7 @@ func (c *claimer) takeOrWait(ctx context.Context, owner store.Owner, id int, own
 	if err := c.take(ctx, owner, id, own); err != nil || c.held != nil {
 		return err
 	}
-	c.contenders = min(max(2*c.contenders, 2), mostContenders)
-	return c.sleep(ctx, c.retry.next())
+	return c.unlucky(ctx)
 }
 
 // withdrawLost removes a receipt for a slot that a clean map gives to another pod: it would only
@@ -345,8 +346,11 @@ func (c *claimer) recover(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(err, store.ErrConflict):
 		// Others plan too. More of them than was thought, so the next turn is drawn from a longer window.
-		c.contenders = min(max(2*c.contenders, 2), mostContenders)
 		c.log.V(1).Info("conflict: somebody else changed the owner first")
+		if c.unlucky(ctx) != nil {
+			return c.noSlot(ctx)
+		}
+		return nil
 	case errors.Is(err, store.ErrAmbiguous):
 		c.log.V(1).Info("no answer to a write; reading again", "reason", err.Error())
 	default:

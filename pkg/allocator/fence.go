@@ -156,8 +156,16 @@ func (a *Allocator) giveUp() {
 
 // fence gives the id up: the receipt stays, so that the slot is kept for this pod.
 func (h *holding) fence() {
-	h.log.Info("no contact with the API server for too long: the id is given up until it is back", "id", h.held.id, "epoch", h.held.token, "fenceAfter", h.o.FenceAfter)
+	h.log.Info("no contact with the API server for too long: the id is given up until it is back", "id", h.held.id, "epoch", h.held.token, "fenceAfter", h.o.FenceAfter, "reason", h.whyFenced())
 	h.held = nil
 	h.wrote = false // somebody may have removed the receipt meanwhile: the next take writes it again
 	h.show(identity.StateFenced)
+}
+
+// whyFenced tells an API server that is away from a map that confirms nobody.
+func (h *holding) whyFenced() string {
+	if view := h.held.view; !view.Clean() && !view.Untracked() {
+		return "a map that somebody else wrote confirms no id: " + view.Tampering(h.store.Key)
+	}
+	return "no answer came in time"
 }

@@ -110,10 +110,11 @@ func (h *holding) step(ctx context.Context) (done bool, err error) {
 			h.drain(ctx)
 		}
 	}
+	undone := h.noteRestores(view)
 	if h.intact(view) {
 		h.restore = nil
-	} else if h.restore == nil {
-		h.restore = h.clock.After(window(view.Count, h.planTime(), h.random) + h.retry.current()) // one in vain costs little
+	} else if h.restore == nil || undone {
+		h.restore = h.clock.After(h.restoreIn(view))
 	}
 	h.watchLeavers(ctx, view)
 	return false, nil
@@ -289,6 +290,31 @@ func (h *holding) finishDraining(ctx context.Context, err error) error {
 	return err
 }
 
+// noteRestores reports whether a restore was undone, and says so when that happens again and again.
+func (h *holding) noteRestores(view store.Owner) (undone bool) {
+	const again = 4 // times in a row
+	undone = h.damping.note(h.owner.Restores(), view.Clean() || view.Untracked(), h.clock.Now())
+	if undone && h.damping.times == again {
+		h.log.Info("somebody else undoes each restore of the assignment: the next ones wait longer and longer", "writer", view.Tampering(h.store.Key), "longest", maxDamping)
+	}
+	return undone
+}
+
+// restoreIn is how long this pod leaves a map alone that is not clean: of all who have a slot few are to write.
+func (h *holding) restoreIn(view store.Owner) time.Duration {
+	damped := h.damping.wait()
+	if damped == 0 {
+		return window(view.Count, h.planTime(), h.random) + h.retry.current() // one in vain costs little
+	}
+	in := damped + window(max(view.Count, 2), max(h.planTime(), damped/4), h.random) + h.retry.current()
+	if l := h.lease.Load(); l != nil {
+		// No read of a map that is not clean is contact. A restore of its own is, so each makes one while there is time.
+		early := time.Duration((1 + h.random()) * float64(h.o.FenceAfter) / contacts)
+		in = min(in, max(h.retry.current(), l.deadline()-h.boot.BootTime()-early))
+	}
+	return in
+}
+
 // restoreMap repairs a map that somebody else changed. Nobody's work is touched by it.
 func (h *holding) restoreMap(ctx context.Context) error {
 	owner, err := h.look(ctx)
@@ -298,6 +324,7 @@ func (h *holding) restoreMap(ctx context.Context) error {
 		return nil
 	}
 	var written *store.Owner
+	sent := h.boot.BootTime()
 	if err == nil {
 		h.held.view, h.held.after = owner, owner.ResourceVersion
 		written, _, err = h.commit(ctx, owner, plan.Claim, false)
@@ -306,7 +333,11 @@ func (h *holding) restoreMap(ctx context.Context) error {
 	case err == nil && written != nil:
 		h.log.Info("assignment restored", "epoch", written.Record.State.Epoch)
 		h.held.view, h.held.after = *written, written.ResourceVersion
+		h.damping.restore(h.clock.Now())
 		h.retry.reset()
+		if l := h.lease.Load(); l != nil && h.confirms(*written, *h.held, h.pod.UID) {
+			l.renew(sent) // the answer shows the owner as a read at that moment would
+		}
 		return nil
 	case ctx.Err() != nil:
 		return context.Cause(ctx)

@@ -2,6 +2,7 @@ package watch
 
 import (
 	"context"
+	"sync/atomic"
 	"unique"
 
 	"github.com/go-logr/logr"
@@ -22,6 +23,8 @@ type OwnerStream struct {
 	// last is the decoded form of seen.
 	last store.Owner
 	seen *store.Object
+	// restores counts how often somebody made the map clean again.
+	restores *atomic.Int64
 }
 
 // Owner starts to follow ref until ctx ends.
@@ -35,11 +38,22 @@ func Owner(ctx context.Context, s *store.Store, ref store.Ref, log logr.Logger) 
 		},
 		Type: &store.Object{},
 	}
+	restores, foreign := new(atomic.Int64), false
+	api.Heard = func(o *store.Object) {
+		tracked := o.Tracked()
+		if tracked && foreign {
+			restores.Add(1)
+		}
+		foreign = !tracked
+	}
 	return &OwnerStream{
 		Stream: Follow(ctx, "owner", api, ByName(ref.Name), s.Clock.Now, log),
-		s:      s, ref: ref,
+		s:      s, ref: ref, restores: restores,
 	}
 }
+
+// Restores returns how often a map that somebody else had written was heard of as idalloc's again, however short that lasted.
+func (o *OwnerStream) Restores() int { return int(o.restores.Load()) }
 
 // Latest returns the newest moment of the owner. ok is false while none is known: it was deleted,
 // or not heard of yet (Synced tells). What it returns is shared: do not change it.

@@ -30,6 +30,9 @@ type API[T metav1.Object] struct {
 	// Same, if set, says that nobody cares for the change from one moment of an object to another. It
 	// sees trimmed objects.
 	Same func(before, now T) bool
+	// Heard, if set, is told of every moment of every object, also of those that were replaced by a newer one before anybody
+	// asked. It must not block.
+	Heard func(T)
 }
 
 // Stream follows the objects of one list request. Make it with Follow; it ends with its context.
@@ -46,12 +49,13 @@ type Stream[T metav1.Object] struct {
 	now     func() time.Time
 	trim    func(T) T
 	same    func(before, now T) bool
+	heard   func(T)
 }
 
 // Follow starts to follow what api lists, in a goroutine that ends with ctx. The options of each
 // request are completed by restrict, for example with a field selector.
 func Follow[T metav1.Object](ctx context.Context, name string, api API[T], restrict func(*metav1.ListOptions), now func() time.Time, log logr.Logger) *Stream[T] {
-	s := &Stream[T]{objects: map[string]T{}, changed: make(chan struct{}, 1), done: make(chan struct{}), now: now, trim: api.Trim, same: api.Same}
+	s := &Stream[T]{objects: map[string]T{}, changed: make(chan struct{}, 1), done: make(chan struct{}), now: now, trim: api.Trim, same: api.Same, heard: api.Heard}
 	lw := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			restrict(&o)
@@ -234,6 +238,9 @@ func (k *sink[T]) Add(obj any) error {
 }
 
 func (s *Stream[T]) keep(o T) T {
+	if s.heard != nil {
+		s.heard(o)
+	}
 	if s.trim != nil {
 		o = s.trim(o)
 	}

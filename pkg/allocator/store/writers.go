@@ -65,6 +65,17 @@ func isOurs(entry *metav1.ManagedFieldsEntry) bool {
 	return entry.Manager == assignment.FieldManager && entry.Operation == metav1.ManagedFieldsOperationUpdate && entry.Subresource == ""
 }
 
+// Tracked reports, from managedFields alone, whether idalloc was the last writer of the seal.
+func (o *Object) Tracked() bool {
+	for i := range o.ManagedFields {
+		if entry := &o.ManagedFields[i]; isOurs(entry) {
+			_, seal := ownedAnnotations(entry)["f:"+assignment.SealKey]
+			return seal
+		}
+	}
+	return false
+}
+
 // ownedAnnotations returns the annotations that an entry owns, each as "f:" and its key.
 func ownedAnnotations(entry *metav1.ManagedFieldsEntry) map[string]json.RawMessage {
 	if entry.FieldsV1 == nil {
@@ -109,6 +120,15 @@ func annotations(keys []string) string {
 		return "annotation " + keys[0] + " was"
 	}
 	return "annotations " + strings.Join(keys[:len(keys)-1], ", ") + " and " + keys[len(keys)-1] + " were"
+}
+
+// Culprits is Tampering without times, which change at every write.
+func (o Owner) Culprits(key string) string {
+	o.Writers = slices.Clone(o.Writers)
+	for i := range o.Writers {
+		o.Writers[i].Time = time.Time{}
+	}
+	return o.Tampering(key)
 }
 
 // Undone reports whether it was kubectl rollout undo that changed the map: it sets a Deployment's annotations to those

@@ -468,6 +468,53 @@ var _ = Describe("damage by others", func() {
 		unharmed(ctx)
 	})
 
+	It("a controller that sets the annotations every 20 ms, beside waiters", func(ctx SpecContext) {
+		setup(ctx, 3)
+		back := map[string]any{}
+		for _, key := range assignment.Keys(assignment.DefaultKey) {
+			if value, ok := w.owner(ctx).Annotations[key]; ok {
+				back[key] = value
+			}
+		}
+		Expect(w.Scale(ctx, store.Deployment, "worker", 5)).To(Succeed())
+		w.somePods(ctx, 5)
+		back[assignment.EpochKey] = "1"
+		written := w.countWrites(ctx)
+		ended := make(chan struct{})
+		var writing sync.WaitGroup
+		defer writing.Wait()
+		writing.Go(func() {
+			defer GinkgoRecover()
+			tick := time.NewTicker(20 * time.Millisecond)
+			defer tick.Stop()
+			for {
+				w.annotate(ctx, back)
+				select {
+				case <-tick.C:
+				case <-ended:
+					return
+				}
+			}
+		})
+		for _, pod := range w.somePods(ctx, 5) {
+			if rec.instances[pod.Name] == nil {
+				rec.start(ctx, w, pod.Name)
+			}
+		}
+		Consistently(written, 10*time.Second, time.Second).Should(BeNumerically("<", 40), "of 500 writes of the other one few are answered")
+		close(ended)
+		writing.Wait()
+		newcomers(ctx, 5)
+		unharmed(ctx)
+		changed := map[string]int{}
+		for _, e := range w.told(ctx, "Deployment", "worker") {
+			changed[e.Reason]++
+			Expect(e.Message).To(ContainSubstring(`field manager "kubectl-annotate" (Update)`))
+		}
+		Expect(changed).To(HaveKeyWithValue("AssignmentChanged", BeNumerically("<=", 3)), "one a minute")
+		Expect(written()).NotTo(BeZero())
+	})
+
 	It("a server-side apply that forces a map of its own", func(ctx SpecContext) {
 		setup(ctx, 3)
 		force := true
@@ -478,6 +525,35 @@ var _ = Describe("damage by others", func() {
 		unharmed(ctx)
 	})
 })
+
+// countWrites follows the owner and returns how often idalloc has written it since.
+func (w *workload) countWrites(ctx context.Context) func() int {
+	GinkgoHelper()
+	var n atomic.Int64
+	follow, err := env.Client.AppsV1().Deployments(w.Name).Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=worker", ResourceVersion: w.owner(ctx).ResourceVersion})
+	Expect(err).NotTo(HaveOccurred())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		seal := ""
+		for event := range follow.ResultChan() {
+			d, ok := event.Object.(*appsv1.Deployment)
+			if !ok {
+				continue
+			}
+			o := store.Object{ObjectMeta: d.ObjectMeta}
+			if now := d.Annotations[assignment.SealKey]; o.Tracked() && now != seal {
+				seal = now
+				n.Add(1)
+			}
+		}
+	}()
+	DeferCleanup(func() {
+		follow.Stop()
+		<-done
+	})
+	return func() int { return int(n.Load()) }
+}
 
 // The requests of a claim, by the pod that claims.
 func reads(string) func(*http.Request) bool { return request(http.MethodGet, "/deployments/worker") }

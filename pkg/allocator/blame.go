@@ -1,0 +1,43 @@
+package allocator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+)
+
+// noteForeign remembers a map that somebody else changed.
+func (a *Allocator) noteForeign(owner store.Owner) {
+	if !owner.Clean() && !owner.Untracked() && owner.Record.Present {
+		a.foreign, a.foreignAt = owner, a.clock.Now()
+	}
+}
+
+// blame says who writes the owner's annotations when this claim comes to nothing because of that.
+func (c *claimer) blame() {
+	if c.foreignAt.IsZero() || c.clock.Since(c.foreignAt) > lasting {
+		return
+	}
+	by := c.foreign.Tampering(c.store.Key)
+	c.setWaiting(fmt.Sprintf("a moment in which nobody else writes idalloc's annotations of %s: %s", c.ref, by))
+	if who := c.foreign.Culprits(c.store.Key); who != c.blamed { // the same writer is named once
+		c.blamed = who
+		c.log.Info("waiting for a slot", "count", c.foreign.Count, "reason", c.Waiting())
+	}
+}
+
+// unlucky waits after a claim that came to nothing because others wrote the owner too: a random time, or until the map is as
+// a claim needs it, which beside another writer may last for milliseconds.
+func (c *claimer) unlucky(ctx context.Context) error {
+	c.contenders = min(max(2*c.contenders, 2), mostContenders)
+	c.blame()
+	in := c.retry.next()
+	if c.foreignAt.IsZero() {
+		return c.sleep(ctx, in)
+	}
+	c.listenToOwner()
+	_, err := c.listenFor(ctx, in, func(owner store.Owner) bool { return owner.Clean() && named(owner, c.Allocator) && !c.gaveUp() })
+	return errors.Join(err, context.Cause(ctx))
+}
