@@ -37,7 +37,7 @@ type drainFlags struct {
 }
 
 func (d *drainFlags) bind(f *pflag.FlagSet) {
-	f.StringVar(&d.exec, "drain-exec", "", "drain hook: a command that stops the work under IDALLOC_ID and exits with 0 when it has stopped; run without a shell, words are separated by white space and kept together by quotes")
+	f.StringVar(&d.exec, "drain-exec", "", "drain hook: a command that stops the work under IDALLOC_ID and exits with 0 when it has stopped; run without a shell, words are separated by white space and kept together by quotes; looked up at the start: idalloc's own image has no programs")
 	f.StringVar(&d.mode, "drain", "", "drain hook: with http, the workload posts to /v1/drained on 127.0.0.1 when it sees the state draining and has stopped")
 	f.DurationVar(&d.timeout, "drain-timeout", 5*time.Minute, "bound for a drain hook; 0 waits for ever")
 	f.StringVar(&d.action, "drain-timeout-action", actionKeep, "what happens at --drain-timeout: keep the slot and go on under the id, to be asked again later, or give the slot away; then two pods may act under one id for a moment")
@@ -66,6 +66,9 @@ func parseHook(flag, line string) (*hook.Command, error) {
 		return nil, nil //nolint:nilnil // no hook is no error
 	}
 	c, err := hook.Parse(line)
+	if err == nil {
+		err = c.Look() // now, and not when the work has to stop
+	}
 	if err != nil {
 		return nil, usageError{fmt.Errorf("%s %q: %w", flag, line, err)}
 	}

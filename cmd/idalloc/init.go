@@ -19,8 +19,9 @@ func newInit(g *global) *cobra.Command {
 	p := &inPod{global: g}
 	var fenceAfter time.Duration
 	cmd := &cobra.Command{
-		Use:   "init",
-		Short: "Claim an id for this pod, publish it once, and exit",
+		Use:         "init",
+		Annotations: marked(),
+		Short:       "Claim an id for this pod, publish it once, and exit",
 		Long: `Claims a slot for this pod, publishes id and count as files in --dir, and exits. The pod keeps
 the slot until it is gone. Run it as an init container, with "idalloc watch" beside the workload
 to keep the files true: a scale-down may take the id away.

@@ -35,9 +35,10 @@ func main() {
 func run(ctx context.Context, args []string) int {
 	root := newRoot() //nolint:contextcheck // cobra gives each command the context of ExecuteContext
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
 	if err != nil && err.Error() != "" { // how the command of run ended says nothing
 		fmt.Fprintln(os.Stderr, "error:", err)
+		leaveWord(terminationLog, cmd, err)
 	}
 	return exitCode(err)
 }

@@ -36,8 +36,9 @@ type runner struct {
 func newRun(g *global) *cobra.Command {
 	r := &runner{inPod: inPod{global: g}}
 	cmd := &cobra.Command{
-		Use:   "run [flags] -- COMMAND [ARGUMENT...]",
-		Short: "Run a command under this pod's id, and restart it when the id or the count changes",
+		Use:         "run [flags] -- COMMAND [ARGUMENT...]",
+		Annotations: marked(),
+		Short:       "Run a command under this pod's id, and restart it when the id or the count changes",
 		Long: `Claims a slot for this pod and starts the command. In its arguments {id}, {count}, {epoch}, {pod}
 and {namespace} are replaced by their values; {{id}} stands for {id} itself, and so on, and other
 braces stay as they are. IDALLOC_ID, IDALLOC_COUNT and IDALLOC_EPOCH are in its environment.

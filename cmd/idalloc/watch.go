@@ -33,8 +33,9 @@ type watcher struct {
 func newWatch(g *global) *cobra.Command {
 	w := &watcher{inPod: inPod{global: g}}
 	cmd := &cobra.Command{
-		Use:   "watch",
-		Short: "Claim an id for this pod and keep publishing it until told to stop",
+		Use:         "watch",
+		Annotations: marked(),
+		Short:       "Claim an id for this pod and keep publishing it until told to stop",
 		Long: `Claims a slot for this pod, or takes the one that "idalloc init" claimed, and keeps the files in
 --dir and the answers on --http-address true until SIGTERM. The file "id" exists only while the
 pod may act under its id. Run it beside the workload, or alone as a native sidecar with a startup

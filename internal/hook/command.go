@@ -40,6 +40,14 @@ func Parse(line string) (*Command, error) {
 	return &Command{argv: argv}, nil
 }
 
+// Look returns an error if the program cannot be found or executed here.
+func (c *Command) Look() error {
+	if _, err := exec.LookPath(c.argv[0]); err != nil {
+		return fmt.Errorf("this container has no such program (%w): idalloc's own image has no shell and no programs: copy /idalloc into the workload's image, or the program into idalloc's", err)
+	}
+	return nil
+}
+
 func split(line string) (words []string, err error) {
 	var word strings.Builder
 	var quote rune

@@ -238,12 +238,16 @@ func (a *Allocator) noteStale() {
 
 // unreachable notes an error that is being repeated.
 func (a *Allocator) unreachable(err error) {
-	if err.Error() == a.failing {
+	var forbidden *store.ForbiddenError
+	switch {
+	case err.Error() == a.failing:
 		a.log.V(1).Info("a request failed again", "reason", err.Error())
-	} else {
-		a.failing = err.Error()
+	case errors.As(err, &forbidden):
+		a.log.Error(err, "a request is forbidden and will be repeated")
+	default:
 		a.log.Info("a request failed and will be repeated", "reason", err.Error())
 	}
+	a.failing = err.Error()
 	if errors.Is(err, store.ErrNoAnswer) {
 		a.setStale(true)
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"log/slog"
 	"os"
 	"time"
 
@@ -31,7 +32,8 @@ type Options struct {
 	Config *rest.Config
 	// AnnotationKey is the assignment's key on the owner, the same for all its pods; idalloc.dev/assignment if empty.
 	AnnotationKey string
-	// Log receives what an operator should know. The zero value discards it.
+	// Log receives what an operator should know: waiting, errors, changes of state. With the zero value, which
+	// logr.Discard() is too, that is slog's default; to discard it, use logr.FromSlogHandler(slog.DiscardHandler).
 	Log logr.Logger
 	// KeepOnCountChange lets Run's function run on when only the count changed. By default its
 	// context ends and it is called again with the same id and the new count, because work that is
@@ -65,7 +67,7 @@ func (o Options) complete() (Options, error) {
 		return o, errors.New("idalloc: this pod's name is not known: set POD_NAME and POD_NAMESPACE from the downward API (metadata.name, metadata.namespace)")
 	}
 	if o.Log.GetSink() == nil {
-		o.Log = logr.Discard()
+		o.Log = logr.FromSlogHandler(slog.Default().Handler())
 	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}

@@ -191,7 +191,7 @@ func (w *workload) instance(ctx context.Context, pod string) (*idcontext.Instanc
 	if err != nil {
 		return nil, err
 	}
-	return idcontext.Start(ctx, idcontext.Options{PodName: pod, PodNamespace: w.Name, Config: config})
+	return idcontext.Start(ctx, idcontext.Options{PodName: pod, PodNamespace: w.Name, Config: config, Log: quiet()})
 }
 
 // onePast scales up by one and returns what the new pod is told. Nothing may be written, and the holders

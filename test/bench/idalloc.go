@@ -1,7 +1,10 @@
 package main
 
 import (
+	"log/slog"
+
 	"context"
+	"github.com/go-logr/logr"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	idcontext "github.com/idalloc/idalloc/pkg/context"
@@ -16,7 +19,7 @@ func (idalloc) name() string { return "idalloc" }
 func (idalloc) prepare(context.Context, *workload) error { return nil }
 
 func (idalloc) claim(ctx context.Context, c claimant) (id int, leave func(), err error) {
-	i, err := idcontext.Start(ctx, idcontext.Options{PodName: c.pod.Name, PodNamespace: c.namespace, Config: c.config})
+	i, err := idcontext.Start(ctx, idcontext.Options{PodName: c.pod.Name, PodNamespace: c.namespace, Config: c.config, Log: quiet()})
 	if err != nil {
 		return 0, nil, err
 	}
@@ -39,3 +42,6 @@ func abandon(ctx context.Context, i *idcontext.Instance) {
 	cancel()
 	_ = i.Close(over)
 }
+
+// quiet is a log that costs nothing.
+func quiet() logr.Logger { return logr.FromSlogHandler(slog.DiscardHandler) }

@@ -182,7 +182,7 @@ func (p *player) live(all, life context.Context, pod *corev1.Pod) error {
 // instance holds an id for a pod until life ends.
 func (p *player) instance(all, life context.Context, config *rest.Config, pod *corev1.Pod) error {
 	i, err := idcontext.Start(life, idcontext.Options{
-		PodName: pod.Name, PodNamespace: p.w.Name, Config: config,
+		PodName: pod.Name, PodNamespace: p.w.Name, Config: config, Log: quiet(),
 		Stopped: func(context.Context) error { return nil }, // there is no work to stop
 	})
 	if err != nil {

@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"context"
+	"log/slog"
 	"strconv"
 	"time"
 
@@ -200,7 +201,7 @@ func (p *process) launch() {
 
 func (p *process) log() logr.Logger {
 	if p.w.trace == nil {
-		return logr.Discard()
+		return logr.FromSlogHandler(slog.DiscardHandler) // the zero value is slog's default
 	}
 	return funcr.New(func(_, line string) {
 		p.w.alone(func() {

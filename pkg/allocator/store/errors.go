@@ -45,8 +45,19 @@ func (e *ForbiddenError) Error() string {
 	if e.Name != "" {
 		on = fmt.Sprintf("%q %s", e.Name, on)
 	}
-	return fmt.Sprintf("idalloc: forbidden: cannot %s %s %s: add verb %q on resource %q of API group %q to the Role of the pod's service account: %v",
-		e.Verb, resource, on, e.Verb, e.Resource, e.Group, e.Err)
+	return fmt.Sprintf("idalloc: forbidden: cannot %s %s %s: add verb %q on resource %q of API group %q to the Role of the pod's service account%s: %v",
+		e.Verb, resource, on, e.Verb, e.Resource, e.Group, e.names(), e.Err)
+}
+
+// names says what to look for where the verb is there already.
+func (e *ForbiddenError) names() string {
+	switch {
+	case e.Name != "":
+		return fmt.Sprintf("; if it is there, its rule's resourceNames do not list %q", e.Name)
+	case e.Verb == "list" || e.Verb == "watch":
+		return "; if it is there, its rule has resourceNames, which this request, for all of them, must not have"
+	}
+	return ""
 }
 
 // Unwrap returns the API server's error.

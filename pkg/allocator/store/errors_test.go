@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -117,5 +118,17 @@ func TestOnlyTheServersWordMeansGone(t *testing.T) {
 				t.Errorf("list: want ErrNoAnswer, got %v", err)
 			}
 		})
+	}
+}
+
+func TestARefusalSaysWhatToLookForWhereTheVerbIsThere(t *testing.T) {
+	for want, e := range map[string]*ForbiddenError{
+		`its rule's resourceNames do not list "worker"`:    {Verb: "patch", Group: "apps", Resource: "deployments", Namespace: "shop", Name: "worker"},
+		`its rule has resourceNames, which this request`:   {Verb: "list", Resource: "pods", Namespace: "shop"},
+		`add verb "create" on resource "events" of API gr`: {Verb: "create", Resource: "events", Namespace: "shop"},
+	} {
+		if got := e.Error(); !strings.Contains(got, want) || !strings.Contains(got, "add verb") {
+			t.Errorf("%q lacks %q", got, want)
+		}
 	}
 }
