@@ -60,7 +60,7 @@ func read(ctx context.Context, s *store.Store, ref store.Ref) (snapshot, error) 
 		return snapshot{}, err
 	}
 	now := snapshot{owner: owner, pods: map[string]pod{}}
-	for _, selector := range []string{owner.Selector, assignment.InstanceIDLabel} {
+	for _, selector := range []string{owner.Selector, assignment.HoldersSelector(owner.String())} {
 		list, err := s.ListFullPods(ctx, ref.Namespace, metav1.ListOptions{LabelSelector: selector})
 		if err != nil {
 			return snapshot{}, err

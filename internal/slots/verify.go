@@ -99,7 +99,7 @@ func follow(ctx context.Context, s *store.Store, owner store.Owner, log logr.Log
 	return news{
 		cancel: cancel,
 		owner:  watch.Owner(ctx, s, owner.Ref, log), owned: watch.Selected(ctx, s, owner.Namespace, owner.Selector, log),
-		labelled: watch.Selected(ctx, s, owner.Namespace, assignment.InstanceIDLabel, log),
+		labelled: watch.Selected(ctx, s, owner.Namespace, assignment.HoldersSelector(owner.String()), log),
 	}
 }
 

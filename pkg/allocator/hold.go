@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
@@ -214,9 +215,9 @@ func (h *holding) lose(ctx context.Context, reason string, keepReceipt bool) err
 func (h *holding) checkSelf(ctx context.Context) error {
 	h.recheck = nil
 	want := h.pod.Annotations[assignment.ReceiptKey]
-	label := h.pod.Labels[assignment.InstanceIDLabel]
+	labels := labelsOf(h.pod)
 	if pod, ok := h.self.Get(h.o.Pod); ok && pod.UID == h.pod.UID && pod.Annotations[assignment.ReceiptKey] == want &&
-		pod.Labels[assignment.InstanceIDLabel] == label {
+		labelsOf(pod) == labels {
 		return nil
 	}
 	if !h.self.Synced() {
@@ -230,15 +231,20 @@ func (h *holding) checkSelf(ctx context.Context) error {
 		h.unreachable(err)
 		h.recheck = h.clock.After(h.retry.next())
 		return nil
-	case h.pod.Annotations[assignment.ReceiptKey] == want && h.pod.Labels[assignment.InstanceIDLabel] == label:
+	case h.pod.Annotations[assignment.ReceiptKey] == want && labelsOf(h.pod) == labels:
 		h.seen()
 		return nil
 	case h.pod.Annotations[assignment.ReceiptKey] == want:
 		h.seen()
-		return h.writeReceipt(ctx, h.receipt()) // the label alone: the lock was there all the time
+		return h.writeReceipt(ctx, h.receipt()) // the labels alone: the lock was there all the time
 	}
 	h.warn(ctx, "ReceiptDamaged", "somebody else changed or removed annotation "+assignment.ReceiptKey+" of pod "+h.o.Pod+": the id is taken again", h.held.view.About())
 	return h.lose(ctx, "the receipt was changed or removed", false)
+}
+
+// labelsOf are the labels by which a holder is found.
+func labelsOf(pod *metav1.PartialObjectMetadata) [2]string {
+	return [2]string{pod.Labels[assignment.InstanceIDLabel], pod.Labels[assignment.OwnerLabel]}
 }
 
 // seen notes that the API server answered.

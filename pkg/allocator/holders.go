@@ -21,7 +21,7 @@ func (a *Allocator) followHolders(ctx context.Context, owner store.Owner) *holde
 	ctx, cancel := context.WithCancel(ctx)
 	return &holders{
 		owned:    watch.Selected(ctx, a.store, owner.Namespace, owner.Selector, a.log),
-		labelled: watch.Selected(ctx, a.store, owner.Namespace, assignment.InstanceIDLabel, a.log),
+		labelled: watch.Selected(ctx, a.store, owner.Namespace, assignment.HoldersSelector(owner.String()), a.log),
 		stop:     cancel,
 	}
 }

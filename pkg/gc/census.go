@@ -58,7 +58,7 @@ type Census struct {
 // owner was read, never before. It blocks for two lists and the confirmations.
 func Survey(ctx context.Context, s *store.Store, owner store.Owner) (Census, error) {
 	c := counter{s: s, owner: owner, seen: map[string]plan.Pod{}}
-	for _, selector := range []string{owner.Selector, assignment.InstanceIDLabel} {
+	for _, selector := range []string{owner.Selector, assignment.HoldersSelector(owner.String())} {
 		if err := c.list(ctx, selector, selector == owner.Selector); err != nil {
 			return Census{}, err
 		}

@@ -32,7 +32,9 @@ type options struct {
 	observers int
 	rounds    int
 	filler    int
-	dir       string
+	// neighbours is how many other pods there are in the namespace.
+	neighbours int
+	dir        string
 }
 
 // part is one of the measurements.
@@ -42,7 +44,7 @@ type part struct {
 }
 
 func parts() []part {
-	return []part{{"claims", claims}, {"restart", restart}, {"propagation", propagation}, {"capacity", capacity}, {"footprint", footprint}}
+	return []part{{"claims", claims}, {"restart", restart}, {"propagation", propagation}, {"capacity", capacity}, {"footprint", footprint}, {"neighbours", neighbours}}
 }
 
 func main() {
@@ -70,6 +72,7 @@ func parse() (o options, err error) {
 	flag.IntVar(&o.observers, "observers", 100, "propagation: how many instances")
 	flag.IntVar(&o.rounds, "rounds", 20, "propagation: how many writes")
 	flag.IntVar(&o.filler, "filler", 0, "capacity: bytes of another annotation, for a quick run in less room")
+	flag.IntVar(&o.neighbours, "neighbours", 5000, "neighbours: how many other pods")
 	flag.StringVar(&o.dir, "out", "", "write the tables as CSV into this directory")
 	flag.Parse()
 	for field := range strings.SplitSeq(*sizes, ",") {

@@ -271,11 +271,16 @@ func relabel(w *world, _ Fault, d *dice) {
 	}
 }
 
-// hide takes away the label by which a relabelled pod is found, too, until it restores it.
+// hide takes away one of the labels by which a relabelled pod is found, or both, until it restores them.
 func hide(w *world, _ Fault, d *dice) {
 	if v := w.somePod(d); v != nil {
 		w.relabel(v.name)
-		w.server.change(pods, v.name, writer{manager: "kubectl-label"}, func(o object) { setText(o, "labels", assignment.InstanceIDLabel, "") })
+		gone := pick(d, [][]string{{assignment.InstanceIDLabel}, {assignment.OwnerLabel}, {assignment.InstanceIDLabel, assignment.OwnerLabel}})
+		w.server.change(pods, v.name, writer{manager: "kubectl-label"}, func(o object) {
+			for _, label := range gone {
+				setText(o, "labels", label, "")
+			}
+		})
 	}
 }
 
@@ -299,6 +304,7 @@ func replacePod(w *world, _ Fault, d *dice) {
 	if d.chance(0.7) {
 		delete(meta, "annotations")
 		delete(at(next, metadata, "labels"), assignment.InstanceIDLabel)
+		delete(at(next, metadata, "labels"), assignment.OwnerLabel)
 	}
 	delete(at(next, "spec"), "nodeName")
 	next["status"] = object{"phase": "Pending", "ready": "False"}

@@ -142,6 +142,7 @@ func removeReceipt(w *world, _ Fault, d *dice) {
 			setText(o, "annotations", assignment.ReceiptKey, "")
 			if d.chance(0.5) {
 				setText(o, "labels", assignment.InstanceIDLabel, "")
+				setText(o, "labels", assignment.OwnerLabel, "")
 			}
 		})
 	}
@@ -151,7 +152,7 @@ func corruptReceipt(w *world, _ Fault, d *dice) {
 	if v := w.somePod(d); v != nil {
 		w.server.change(pods, v.name, writer{manager: "kubectl-annotate"}, func(o object) {
 			if d.chance(0.3) {
-				setText(o, "labels", assignment.InstanceIDLabel, "7")
+				setText(o, "labels", pick(d, []string{assignment.InstanceIDLabel, assignment.OwnerLabel}), "7")
 				return
 			}
 			setText(o, "annotations", assignment.ReceiptKey, pick(d, []string{"{", "null", `{"uid":"x","owner":"y"}`}))

@@ -25,6 +25,8 @@ const (
 const (
 	// InstanceIDLabel is the label that shows a pod's id to Services and kubectl.
 	InstanceIDLabel = "idalloc.dev/instance-id"
+	// OwnerLabel is the label that shows whose id it is, as OwnerLabelValue writes it.
+	OwnerLabel = "idalloc.dev/owner"
 	// ReceiptKey is the annotation with the pod's receipt.
 	ReceiptKey = "idalloc.dev/receipt"
 	// DeletionCostKey is Kubernetes' annotation that ranks the pods of a ReplicaSet for a

@@ -149,7 +149,7 @@ func refusesOthers(t *testing.T, from Owner, read object, body []byte) {
 
 // swap is the change of a receipt as SwapReceipt asks for it.
 func swap(pod meta, next *assignment.Receipt) (present []string, changes []change) {
-	label, receipt, cost := receiptValues(next)
+	label, owner, receipt, cost := receiptValues(next)
 	if pod.Labels != nil {
 		present = append(present, "labels")
 	}
@@ -160,10 +160,11 @@ func swap(pod meta, next *assignment.Receipt) (present []string, changes []chang
 		{field: "annotations", key: assignment.ReceiptKey, old: lookup(pod.Annotations, assignment.ReceiptKey), new: receipt, tested: true},
 		{field: "annotations", key: assignment.DeletionCostKey, old: lookup(pod.Annotations, assignment.DeletionCostKey), new: cost},
 		{field: "labels", key: assignment.InstanceIDLabel, old: lookup(pod.Labels, assignment.InstanceIDLabel), new: label},
+		{field: "labels", key: assignment.OwnerLabel, old: lookup(pod.Labels, assignment.OwnerLabel), new: owner},
 	}
 }
 
-// The patch of a receipt sets receipt, label and cost together and nothing else, and the server refuses
+// The patch of a receipt sets receipt, labels and cost together and nothing else, and the server refuses
 // it for every other pod and for this pod with any other receipt.
 func FuzzPodPatch(f *testing.F) {
 	f.Fuzz(func(t *testing.T, labels, annotations, uid, owner string, id int, epoch int64, kind uint8, other string) {
@@ -217,11 +218,11 @@ func meant(o object, next *assignment.Receipt) object {
 		}
 		return m
 	}
-	label, receipt, cost := receiptValues(next)
+	label, owner, receipt, cost := receiptValues(next)
 	if next != nil && !next.GaveUp && *label != strconv.Itoa(next.ID) {
 		panic("a receipt goes with the label of its slot")
 	}
-	o.Metadata.Labels = set(o.Metadata.Labels, assignment.InstanceIDLabel, label)
+	o.Metadata.Labels = set(set(o.Metadata.Labels, assignment.InstanceIDLabel, label), assignment.OwnerLabel, owner)
 	o.Metadata.Annotations = set(set(o.Metadata.Annotations, assignment.ReceiptKey, receipt), assignment.DeletionCostKey, cost)
 	return o
 }

@@ -35,7 +35,7 @@ func (s *Store) GetPod(ctx context.Context, namespace, name string) (*metav1.Par
 
 // SwapReceipt replaces the receipt on pod, as last read, with next (nil removes it) and returns the
 // pod as written. The receipt that was read is part of the compare-and-swap, so that a late write
-// cannot undo a newer one. Label and annotation change together. With renew, a receipt that is there
+// cannot undo a newer one. Labels and annotation change together. With renew, a receipt that is there
 // already is written in other bytes of the same meaning: a late write of an earlier process of this
 // pod then fails its test. Errors: as of Commit.
 func (s *Store) SwapReceipt(ctx context.Context, pod *metav1.PartialObjectMetadata, next *assignment.Receipt, renew bool) (*metav1.PartialObjectMetadata, error) {
@@ -43,8 +43,9 @@ func (s *Store) SwapReceipt(ctx context.Context, pod *metav1.PartialObjectMetada
 	if err := t.check("patch"); err != nil {
 		return nil, err
 	}
-	label, receipt, cost := receiptValues(next)
+	label, owner, receipt, cost := receiptValues(next)
 	oldReceipt, oldLabel := lookup(pod.Annotations, assignment.ReceiptKey), lookup(pod.Labels, assignment.InstanceIDLabel)
+	oldOwner := lookup(pod.Labels, assignment.OwnerLabel)
 	oldCost := lookup(pod.Annotations, assignment.DeletionCostKey)
 	if cost == nil && oldCost != nil && !same(oldCost, costOf(oldLabel)) {
 		cost = oldCost // somebody else's
@@ -55,7 +56,7 @@ func (s *Store) SwapReceipt(ctx context.Context, pod *metav1.PartialObjectMetada
 			*receipt = strings.TrimRight(*oldReceipt, blanks) + nonce()
 		}
 	}
-	if same(label, oldLabel) && same(receipt, oldReceipt) && same(cost, oldCost) {
+	if same(label, oldLabel) && same(owner, oldOwner) && same(receipt, oldReceipt) && same(cost, oldCost) {
 		return pod, nil
 	}
 	var present []string
@@ -67,9 +68,10 @@ func (s *Store) SwapReceipt(ctx context.Context, pod *metav1.PartialObjectMetada
 	}
 	body, err := podPatch(string(pod.UID), present, []change{
 		{field: "annotations", key: assignment.ReceiptKey, old: oldReceipt, new: receipt, tested: true},
-		// Label and cost are set to what belongs to the receipt whatever they were.
+		// Labels and cost are set to what belongs to the receipt whatever they were.
 		{field: "annotations", key: assignment.DeletionCostKey, old: oldCost, new: cost},
 		{field: "labels", key: assignment.InstanceIDLabel, old: oldLabel, new: label},
+		{field: "labels", key: assignment.OwnerLabel, old: oldOwner, new: owner},
 	})
 	if err != nil {
 		return nil, err
@@ -119,19 +121,19 @@ func nonce() string {
 	return string(b)
 }
 
-// receiptValues returns the label, the receipt and the deletion cost that belong together. The cost
+// receiptValues returns the labels, the receipt and the deletion cost that belong together. The cost
 // makes a scale-down remove the highest ids first, so that the survivors need not move, and pods
 // without an id, which have none, before all others.
-func receiptValues(r *assignment.Receipt) (label, receipt, cost *string) {
+func receiptValues(r *assignment.Receipt) (label, owner, receipt, cost *string) {
 	if r == nil {
-		return nil, nil, nil
+		return nil, nil, nil, nil
 	}
 	text := r.Encode()
 	if !r.Locks() {
-		return nil, &text, nil
+		return nil, nil, &text, nil
 	}
-	id := strconv.Itoa(r.ID)
-	return &id, &text, costOf(&id)
+	id, whose := strconv.Itoa(r.ID), assignment.OwnerLabelValue(r.Owner)
+	return &id, &whose, &text, costOf(&id)
 }
 
 // costOf returns the deletion cost that goes with an id, nil with none.

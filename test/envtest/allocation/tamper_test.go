@@ -2,6 +2,7 @@ package allocation
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -161,15 +162,18 @@ var _ = Describe("damage", func() {
 		quoted(ctx, assignment.ReceiptKey, name)
 	})
 
-	It("of the label alone is repaired without touching the id", func(ctx SpecContext) {
+	DescribeTable("of a label alone is repaired without touching the id", func(ctx SpecContext, label, value string) {
 		name := w.assignment(ctx)[0]
 		changes := instances[name].Changes()
 		Eventually(changes).WithContext(ctx).Should(Receive(Equal(first[name])))
-		w.patchPod(ctx, name, `{"metadata":{"labels":{"idalloc.dev/instance-id":null}}}`)
-		Eventually(func() map[string]string { return w.pod(ctx, name).Labels }).WithContext(ctx).Should(HaveKeyWithValue(assignment.InstanceIDLabel, "0"))
+		w.patchPod(ctx, name, fmt.Sprintf(`{"metadata":{"labels":{%q:null}}}`, label))
+		Eventually(func() map[string]string { return w.pod(ctx, name).Labels }).WithContext(ctx).Should(HaveKeyWithValue(label, value))
 		Expect(instances[name].Current()).To(Equal(first[name]))
 		Consistently(changes, 200*time.Millisecond).ShouldNot(Receive())
-	})
+	},
+		Entry("the id", assignment.InstanceIDLabel, "0"),
+		Entry("the owner", assignment.OwnerLabel, "deployment.worker"),
+	)
 
 	It("to managedFields leaves everything working", func(ctx SpecContext) {
 		_, err := env.Client.AppsV1().Deployments(w.Name).Patch(ctx, "worker", types.JSONPatchType,

@@ -151,7 +151,7 @@ func (s *side) podRead(name string, pod *metav1.PartialObjectMetadata, err error
 // production draws one of idalloc's other requests.
 func (g *generator) production() step {
 	resource, name, pod := g.resource(), g.owner(), g.pod()
-	options := metav1.ListOptions{LabelSelector: pick(g, "app=worker", assignment.InstanceIDLabel, ""), FieldSelector: pick(g, store.LivePods, "")}
+	options := metav1.ListOptions{LabelSelector: pick(g, "app=worker", assignment.HoldersSelector("Deployment/a"), ""), FieldSelector: pick(g, store.LivePods, "")}
 	requests := map[string]func(ctx context.Context, s *side) error{
 		"Get": func(ctx context.Context, s *side) error {
 			o, err := s.store.Get(ctx, s.ref(resource, name))
@@ -227,7 +227,7 @@ func (g *generator) watch() step {
 			return watch.Pod(ctx, s.store, s.namespace, name, logr.Discard())
 		})
 	case 2:
-		selector := pick(g, "app=worker", assignment.InstanceIDLabel)
+		selector := pick(g, "app=worker", assignment.HoldersSelector("Deployment/a"))
 		return g.stream(id, pods, pods+"/"+sentinel, func(ctx context.Context, s *side) stream {
 			return watch.Selected(ctx, s.store, s.namespace, selector, logr.Discard())
 		})
@@ -275,7 +275,7 @@ func (g *generator) rawWatch(id string) step {
 	query := url.Values{"watch": {"true"}, "allowWatchBookmarks": {"true"}, "fieldSelector": {"metadata.name=" + name}}
 	if resource == pods && g.chance(0.6) {
 		target = pods + "/" + sentinel
-		query.Set("labelSelector", pick(g, "app=worker", "app=worker,"+assignment.InstanceIDLabel, "app in (worker,other)"))
+		query.Set("labelSelector", pick(g, "app=worker", "app=worker,"+assignment.HoldersSelector("Deployment/a"), "app in (worker,other)"))
 		query.Set("fieldSelector", pick(g, store.LivePods, ""))
 	}
 	from, back := pick(g, "", "0", "1", "object", "object"), g.r.IntN(5)
@@ -348,7 +348,7 @@ func (g *generator) wait() step {
 // touch changes a watch's target, which is made if it is not there.
 func (s *side) touch(ctx context.Context, w *watched, value string) error {
 	name := w.target[len(w.resource)+1:]
-	meta := object{"name": name, "labels": object{"app": "worker", assignment.InstanceIDLabel: "0"}}
+	meta := object{"name": name, "labels": object{"app": "worker", assignment.InstanceIDLabel: "0", assignment.OwnerLabel: assignment.OwnerLabelValue("Deployment/a")}}
 	o := object{apiVersion: "v1", "kind": "Pod", metadata: meta, "spec": podSpec()}
 	if w.resource != pods {
 		o = ownerManifest(w.resource, meta, 1)

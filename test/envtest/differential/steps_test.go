@@ -405,7 +405,7 @@ func (g *generator) rawList() step {
 		resource = g.resource()
 	}
 	query := url.Values{}
-	if l := pick(g, "", "app=worker", "app in (other)", assignment.InstanceIDLabel, "app!=other"); l != "" {
+	if l := pick(g, "", "app=worker", "app in (other)", assignment.InstanceIDLabel, assignment.HoldersSelector("Deployment/a"), "app!=other"); l != "" {
 		query.Set("labelSelector", l)
 	}
 	if resource == pods && g.chance(0.5) {

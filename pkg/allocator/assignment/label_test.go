@@ -1,0 +1,45 @@
+package assignment
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+func TestOwnerLabelValue(t *testing.T) {
+	long := strings.Repeat("a", 250)
+	seen := map[string]string{}
+	for _, owner := range []string{
+		"Deployment/worker", "StatefulSet/worker", "Job/worker", "Deployment/work.er-7", "Deployment/" + strings.Repeat("a", 52),
+		"Deployment/" + strings.Repeat("a", 53), "Deployment/" + long, "StatefulSet/" + long, "Deployment/" + long + "b",
+	} {
+		value := OwnerLabelValue(owner)
+		if bad := validation.IsValidLabelValue(value); len(bad) > 0 {
+			t.Errorf("%s: %q is no value of a label: %v", owner, value, bad)
+		}
+		if other, twice := seen[value]; twice {
+			t.Errorf("%s and %s have one label: %q", owner, other, value)
+		}
+		seen[value] = owner
+	}
+	if got := OwnerLabelValue("Deployment/worker"); got != "deployment.worker" {
+		t.Errorf("the label is %q", got)
+	}
+}
+
+func TestHoldersSelector(t *testing.T) {
+	s, err := labels.Parse(HoldersSelector("Deployment/worker"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, set := range map[bool]labels.Set{
+		true:  {InstanceIDLabel: "7", OwnerLabel: "deployment.worker", "app": "debug"},
+		false: {InstanceIDLabel: "7", OwnerLabel: "deployment.other"},
+	} {
+		if s.Matches(set) != want {
+			t.Errorf("%v selected is %t", set, !want)
+		}
+	}
+}

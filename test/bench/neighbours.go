@@ -1,0 +1,267 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/test/envtest/suite"
+)
+
+const (
+	neighboursTimeout = 10 * time.Minute
+	// claimers is the size of the workload that is looked at, each the size of every other one in the namespace.
+	claimers, each = 5, 50
+	// makers is how many pods are made at a time.
+	makers = 16
+	// listening is how long a pod that waits is looked at.
+	listening = 5 * time.Second
+)
+
+// crowd is who else has pods in the namespace.
+type crowd struct {
+	name string
+	pods int
+	// own says that they are pods of the workload itself, beside its ReplicaSets' own.
+	own bool
+}
+
+// neighbours measures what other pods in the namespace cost five pods that claim at once, one that waits, and a planner: those
+// of other workloads, and as many of its own.
+func neighbours(ctx context.Context, env *suite.Suite, o options, out, progress io.Writer) (err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, neighboursTimeout, fmt.Errorf("not done after %s", neighboursTimeout))
+	defer cancel()
+	dir, err := os.MkdirTemp("", "idalloc-bench-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	binary, err := buildRelease(ctx, dir)
+	if err != nil {
+		return err
+	}
+	lines := [][]string{{
+		"other pods", "5 ids s", "received MB", "pods CPU s", "server CPU s", "a waiter's MB", "planner's peak MiB", "waiter's peak MiB",
+	}}
+	for _, c := range []crowd{{"none", 0, false}, {"of other workloads", o.neighbours, false}, {"of its own", o.neighbours, true}} {
+		if _, err := fmt.Fprintf(progress, "%d pods, %s\n", c.pods, c.name); err != nil {
+			return err
+		}
+		line, err := c.measure(ctx, env, binary, dir)
+		if err != nil {
+			return fmt.Errorf("%d pods, %s: %w", c.pods, c.name, err)
+		}
+		lines = append(lines, append([]string{strconv.Itoa(c.pods) + " " + c.name}, line...))
+	}
+	return errors.Join(writeTable(out, "Many pods in one namespace", lines), o.save("neighbours", lines))
+}
+
+func (c crowd) measure(ctx context.Context, env *suite.Suite, binary, dir string) ([]string, error) {
+	d, surge, none := plain(claimers), intstr.FromInt32(1), intstr.FromInt32(0)
+	d.Spec.Strategy.RollingUpdate = &appsv1.RollingUpdateDeployment{MaxSurge: &surge, MaxUnavailable: &none}
+	w, err := newWorkload(ctx, env, d)
+	if err != nil {
+		return nil, err
+	}
+	defer w.wire.close() // the namespace goes with its control plane
+	if err := c.move(ctx, w); err != nil {
+		return nil, err
+	}
+	all := make([]claimant, claimers)
+	for i := range all {
+		if all[i], err = w.claimant(ctx, i); err != nil {
+			return nil, err
+		}
+	}
+	r, err := w.claimThem(ctx, all)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.Scale(ctx, store.Deployment, w.deployment, claimers+1); err != nil {
+		return nil, err
+	}
+	pod, err := w.newcomer(ctx)
+	if err != nil {
+		return nil, err
+	}
+	planner, err := w.peak(ctx, env, binary, dir, pod, true)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := w.rolls(ctx); err != nil {
+		return nil, err
+	}
+	if pod, err = w.newcomer(ctx); err != nil {
+		return nil, err
+	}
+	mb, err := w.waits(ctx, pod)
+	if err != nil {
+		return nil, err
+	}
+	waiter, err := w.peak(ctx, env, binary, dir, pod, false)
+	if err != nil {
+		return nil, err
+	}
+	const mega, mebi = 1e6, 1024.0
+	figure := func(v float64) string { return strconv.FormatFloat(v, 'f', 2, 64) }
+	return []string{
+		figure(r.took.Seconds()), figure(float64(r.counts.received) / mega), figure(r.cpu.Seconds()), figure(r.server.cpu),
+		figure(mb / mega), figure(planner / mebi), figure(waiter / mebi),
+	}, nil
+}
+
+// move makes the other pods, with receipts.
+func (c crowd) move(ctx context.Context, w *workload) error {
+	config := rest.CopyConfig(w.env.ControlPlane.Config())
+	config.QPS = -1
+	s, err := store.New(config, "", clock.RealClock{})
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	indexes := make(chan int)
+	var making sync.WaitGroup
+	for range makers {
+		making.Go(func() {
+			for i := range indexes {
+				if err := c.make(ctx, w, s, i); err != nil {
+					cancel(err)
+				}
+			}
+		})
+	}
+	for i := range c.pods {
+		indexes <- i
+	}
+	close(indexes)
+	making.Wait()
+	return context.Cause(ctx)
+}
+
+// make makes one pod that has taken its slot.
+func (c crowd) make(ctx context.Context, w *workload, s *store.Store, i int) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	owner, id := fmt.Sprintf("neighbour-%03d", i/each), i%each
+	if c.own {
+		owner, id = w.deployment, claimers+1+i // one more than there will be
+	}
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			// No ReplicaSet's labels: the Deployment's selector is not theirs.
+			Name: fmt.Sprintf("%s-6d5c7b9f48-%05d", owner, i), Namespace: w.Name, Labels: map[string]string{"app": owner},
+		},
+		Spec: *suite.PodSpec(suite.Container("main", "/bin/true")),
+	}
+	made, err := w.env.Client.CoreV1().Pods(w.Name).Create(ctx, pod, metav1.CreateOptions{})
+	if err != nil {
+		return err
+	}
+	read, err := s.GetPod(ctx, w.Name, made.Name)
+	if err != nil {
+		return err
+	}
+	receipt := assignment.Receipt{UID: string(made.UID), Owner: store.Deployment + "/" + owner, ID: id, Epoch: time.Now().UnixMilli()}
+	_, err = s.SwapReceipt(ctx, read, &receipt, false)
+	return err
+}
+
+// claimThem lets pods claim at once.
+func (w *workload) claimThem(ctx context.Context, all []claimant) (r result, err error) {
+	before, err := readServer(ctx, w.env.Client)
+	if err != nil {
+		return r, err
+	}
+	w.count.begin()
+	used, had := ownCPU(), w.count.counts()
+	got, took := claimAll(ctx, idalloc{}, all, neighboursTimeout)
+	r = result{took: took, counts: w.count.counts(), cpu: ownCPU() - used}
+	r.counts.received -= had.received
+	defer leaveAll(got)
+	if _, err := ownTimes(got); err != nil {
+		return r, err
+	}
+	after, err := readServer(ctx, w.env.Client)
+	r.server = after.since(before)
+	return r, err
+}
+
+// newcomer waits for a pod of the Deployment's that was not there, and notes it.
+func (w *workload) newcomer(ctx context.Context) (name string, err error) {
+	known := map[string]bool{}
+	for _, pod := range w.pods {
+		known[pod.Name] = true
+	}
+	err = w.until(ctx, func(ctx context.Context) (bool, error) {
+		pods, err := w.Pods(ctx, w.deployment)
+		for i := range pods {
+			if metav1.GetControllerOfNoCopy(&pods[i]) != nil && !known[pods[i].Name] {
+				name = pods[i].Name
+				w.pods = append(w.pods, pods[i])
+			}
+		}
+		return name != "", err
+	})
+	return name, err
+}
+
+// waits returns how many bytes a pod has received that waits for a slot for a while.
+func (w *workload) waits(ctx context.Context, pod string) (float64, error) {
+	before := w.count.counts().received
+	i, err := w.instance(ctx, pod)
+	if err != nil {
+		return 0, err
+	}
+	defer abandon(ctx, i)
+	short, cancel := context.WithTimeout(ctx, listening)
+	defer cancel()
+	if id, err := i.Wait(short); err == nil {
+		return 0, fmt.Errorf("the pod that should wait got id %d", id.ID)
+	}
+	return float64(w.count.counts().received - before), nil
+}
+
+// peak runs the command once for a pod and returns the most memory that it had, in KiB.
+func (w *workload) peak(ctx context.Context, env *suite.Suite, binary, dir, pod string, gets bool) (float64, error) {
+	config, err := w.Config(ctx)
+	if err != nil {
+		return 0, err
+	}
+	kubeconfig, err := env.ControlPlane.WriteKubeconfig(pod, config)
+	if err != nil {
+		return 0, err
+	}
+	claim := exec.CommandContext(ctx, binary, "init", "--dir", filepath.Join(dir, pod), "--timeout", listening.String()) //nolint:gosec // the project's own command
+	if gets {
+		claim = exec.CommandContext(ctx, binary, "init", "--dir", filepath.Join(dir, pod)) //nolint:gosec // the project's own command
+	}
+	claim.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "POD_NAME="+pod, "POD_NAMESPACE="+w.Name)
+	output, err := claim.CombinedOutput()
+	if (err == nil) != gets {
+		return 0, fmt.Errorf("idalloc init of %s: %w\n%s", pod, err, output)
+	}
+	usage, ok := claim.ProcessState.SysUsage().(*syscall.Rusage)
+	if !ok {
+		return 0, errors.New("the system does not tell the memory of a process that has ended")
+	}
+	return float64(usage.Maxrss), nil
+}
