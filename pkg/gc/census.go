@@ -92,14 +92,8 @@ type counter struct {
 }
 
 func (c *counter) list(ctx context.Context, selector string, owned bool) error {
-	list, err := c.s.ListPods(ctx, c.owner.Namespace, metav1.ListOptions{LabelSelector: selector, FieldSelector: store.LivePods})
-	if err != nil {
-		return err
-	}
-	for i := range list.Items {
-		c.add(&list.Items[i], owned)
-	}
-	return nil
+	o := metav1.ListOptions{LabelSelector: selector, FieldSelector: store.LivePods}
+	return c.s.EachPod(ctx, c.owner.Namespace, o, func(pod *metav1.PartialObjectMetadata) { c.add(pod, owned) })
 }
 
 func (c *counter) add(meta *metav1.PartialObjectMetadata, owned bool) {
@@ -157,13 +151,17 @@ func (c *counter) confirm(ctx context.Context) error {
 	}
 	if len(missing) > fewVictims {
 		// The whole namespace, whatever the labels; who is not in it is dead.
-		list, err := c.s.ListPods(ctx, c.owner.Namespace, metav1.ListOptions{FieldSelector: store.LivePods})
+		here := make(map[string]*metav1.PartialObjectMetadata, len(missing)) // of their names
+		for _, id := range missing {
+			here[c.owner.Record.State.Slots[id]] = nil
+		}
+		err := c.s.EachPod(ctx, c.owner.Namespace, metav1.ListOptions{FieldSelector: store.LivePods}, func(pod *metav1.PartialObjectMetadata) {
+			if _, wanted := here[pod.Name]; wanted {
+				here[pod.Name] = pod
+			}
+		})
 		if err != nil {
 			return err
-		}
-		here := make(map[string]*metav1.PartialObjectMetadata, len(list.Items))
-		for i := range list.Items {
-			here[list.Items[i].Name] = &list.Items[i]
 		}
 		for _, id := range missing {
 			c.judge(id, here[c.owner.Record.State.Slots[id]], Victim{Reason: "its pod is gone, Succeeded or Failed"})

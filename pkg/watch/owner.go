@@ -99,7 +99,7 @@ func Selected(ctx context.Context, s *store.Store, namespace, selector string, l
 
 func trimPod(pod *metav1.PartialObjectMetadata) *metav1.PartialObjectMetadata {
 	kept := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
-		Name: pod.Name, UID: pod.UID, CreationTimestamp: pod.CreationTimestamp, DeletionTimestamp: pod.DeletionTimestamp,
+		Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion, CreationTimestamp: pod.CreationTimestamp, DeletionTimestamp: pod.DeletionTimestamp,
 		Labels: only(pod.Labels, gc.PodIndexLabel, gc.CompletionIndexLabel), Annotations: only(pod.Annotations, assignment.ReceiptKey, gc.CompletionIndexLabel),
 	}}
 	if c := metav1.GetControllerOfNoCopy(pod); c != nil {

@@ -25,7 +25,7 @@ type API[T metav1.Object] struct {
 	Watch func(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error)
 	// Type is an empty object of the type that both give.
 	Type runtime.Object
-	// Trim, if set, returns what is kept of an object: what somebody will read.
+	// Trim, if set, returns what is kept of an object: what somebody will read, and the resourceVersion.
 	Trim func(T) T
 	// Same, if set, says that nobody cares for the change from one moment of an object to another. It
 	// sees trimmed objects.
@@ -74,7 +74,10 @@ func Follow[T metav1.Object](ctx context.Context, name string, api API[T], restr
 				// it can see why it failed; like this it lists instead, and waits with its context.
 				err = errors.New(err.Error())
 			}
-			return w, err
+			if err != nil || api.Trim == nil {
+				return w, err
+			}
+			return newTrimmed(w, api.Trim), nil
 		},
 	}
 	// What goes wrong with a watch is told by Stale; the reflector's own lines, which are errors at

@@ -6,6 +6,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 )
@@ -59,5 +60,29 @@ func TestATrimmedStreamTellsOfWhatItKeeps(t *testing.T) {
 	pod, ok := s.Get("worker-0")
 	if !ok || pod.UID != "3" || pod.Annotations[assignment.ReceiptKey] != "r" || len(pod.Annotations) != 1 || pod.Labels != nil || pod.ManagedFields != nil {
 		t.Errorf("kept %+v", pod)
+	}
+}
+
+// What a stream trims is trimmed as it comes, and the reflector still finds in it what it reads.
+func TestATrimmedWatchKeepsWhatTheReflectorReads(t *testing.T) {
+	from := apiwatch.NewFake()
+	w := newTrimmed(from, trimPod)
+	defer w.Stop()
+	bookmark := testPod("", "", "9")
+	bookmark.Annotations[metav1.InitialEventsAnnotationKey] = "true"
+	go func() {
+		from.Add(testPod("1", "r", "7"))
+		from.Action(apiwatch.Bookmark, bookmark)
+		from.Error(&metav1.Status{Reason: metav1.StatusReasonExpired})
+	}()
+	pod, ok := (<-w.ResultChan()).Object.(*metav1.PartialObjectMetadata)
+	if !ok || pod.ResourceVersion != "7" || pod.Annotations[assignment.ReceiptKey] != "r" || pod.ManagedFields != nil {
+		t.Errorf("a pod comes as %+v", pod)
+	}
+	if e := <-w.ResultChan(); e.Object != bookmark {
+		t.Errorf("a bookmark comes as %+v", e.Object)
+	}
+	if status, ok := (<-w.ResultChan()).Object.(*metav1.Status); !ok || status.Reason != metav1.StatusReasonExpired {
+		t.Error("an error comes as something else")
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
-	"syscall"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -22,6 +21,7 @@ import (
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/test/envtest/process"
 	"github.com/idalloc/idalloc/test/envtest/suite"
 )
 
@@ -101,7 +101,7 @@ func (c crowd) measure(ctx context.Context, env *suite.Suite, binary, dir string
 	if err != nil {
 		return nil, err
 	}
-	planner, err := w.peak(ctx, env, binary, dir, pod, true)
+	planner, err := w.peak(ctx, env, binary, dir, pod)
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +115,7 @@ func (c crowd) measure(ctx context.Context, env *suite.Suite, binary, dir string
 	if err != nil {
 		return nil, err
 	}
-	waiter, err := w.peak(ctx, env, binary, dir, pod, false)
+	waiter, err := w.peak(ctx, env, binary, dir, pod)
 	if err != nil {
 		return nil, err
 	}
@@ -240,8 +240,13 @@ func (w *workload) waits(ctx context.Context, pod string) (float64, error) {
 	return float64(w.count.counts().received - before), nil
 }
 
-// peak runs the command once for a pod and returns the most memory that it had, in KiB.
-func (w *workload) peak(ctx context.Context, env *suite.Suite, binary, dir, pod string, gets bool) (float64, error) {
+// peak runs the command for a pod until its memory has settled, and returns the most that it had, in KiB.
+func (w *workload) peak(ctx context.Context, env *suite.Suite, binary, dir, pod string) (float64, error) {
+	group, err := process.NewGroup()
+	if err != nil {
+		return 0, err
+	}
+	defer group.Close()
 	config, err := w.Config(ctx)
 	if err != nil {
 		return 0, err
@@ -250,18 +255,12 @@ func (w *workload) peak(ctx context.Context, env *suite.Suite, binary, dir, pod 
 	if err != nil {
 		return 0, err
 	}
-	claim := exec.CommandContext(ctx, binary, "init", "--dir", filepath.Join(dir, pod), "--timeout", listening.String()) //nolint:gosec // the project's own command
-	if gets {
-		claim = exec.CommandContext(ctx, binary, "init", "--dir", filepath.Join(dir, pod)) //nolint:gosec // the project's own command
+	watch := exec.Command(binary, "watch", "--dir", filepath.Join(dir, pod), "--http-address", "") //nolint:gosec,noctx // the project's own command; the group ends it
+	watch.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "POD_NAME="+pod, "POD_NAMESPACE="+w.Name)
+	child, err := group.Start(watch)
+	if err != nil {
+		return 0, err
 	}
-	claim.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "POD_NAME="+pod, "POD_NAMESPACE="+w.Name)
-	output, err := claim.CombinedOutput()
-	if (err == nil) != gets {
-		return 0, fmt.Errorf("idalloc init of %s: %w\n%s", pod, err, output)
-	}
-	usage, ok := claim.ProcessState.SysUsage().(*syscall.Rusage)
-	if !ok {
-		return 0, errors.New("the system does not tell the memory of a process that has ended")
-	}
-	return float64(usage.Maxrss), nil
+	m, err := settledMemory(ctx, child.Pid())
+	return float64(m.peak), err
 }

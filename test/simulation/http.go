@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -161,7 +162,7 @@ func (c *call) key() string {
 	if deadline, ok := c.ctx.Deadline(); ok {
 		left = time.Until(deadline).Round(time.Second).String()
 	}
-	return c.verb + c.resource + c.name + c.query.Get("labelSelector") + left
+	return c.verb + c.resource + c.name + c.query.Get("labelSelector") + c.query.Get("continue") + left
 }
 
 var (
@@ -240,31 +241,72 @@ func (s *server) patch(c *call) answer {
 
 func (s *server) list(c *call) answer {
 	f := s.filter(c.query.Get("labelSelector"), c.query.Get("fieldSelector"))
-	rv := s.cacheVersion(c)
+	rv, after, failed := s.page(c)
+	if failed != nil {
+		return answer{code: failed.code, body: failed.body()}
+	}
+	limit := s.limit(c)
 	var b bytes.Buffer
 	k := kindOf(c.resource)
 	listKind, apiVersion := k.name+"List", k.apiVersion
 	if c.metadata {
 		listKind, apiVersion = "PartialObjectMetadataList", "meta.k8s.io/v1"
 	}
-	fmt.Fprintf(&b, `{"kind":%q,"apiVersion":%q,"metadata":{"resourceVersion":"%d"},"items":[`, listKind, apiVersion, rv)
-	first := true
+	shown, more := "", ""
 	objects := s.objects(c.resource)
 	if rv < s.rv {
 		objects = s.objectsAt(c.resource, rv)
 	}
 	for _, v := range objects {
-		if !f.matches(v) {
+		if v.name <= after || !f.matches(v) {
 			continue
 		}
-		if !first {
+		if limit == 0 {
+			more = fmt.Sprintf(`,"continue":"%d/%s"`, rv, shown)
+			break
+		}
+		limit--
+		if shown != "" {
 			b.WriteByte(',')
 		}
-		first = false
+		shown = v.name
 		b.Write(v.json(c.metadata))
 	}
-	b.WriteString("]}")
-	return answer{code: http.StatusOK, body: b.Bytes()}
+	head := fmt.Sprintf(`{"kind":%q,"apiVersion":%q,"metadata":{"resourceVersion":"%d"%s},"items":[`, listKind, apiVersion, rv, more)
+	return answer{code: http.StatusOK, body: slices.Concat([]byte(head), b.Bytes(), []byte("]}"))}
+}
+
+// page tells of which moment a page of a list is, and after which name it begins. The token that continues a list
+// names both.
+func (s *server) page(c *call) (rv int64, after string, failed *failure) {
+	token := c.query.Get("continue")
+	if token == "" {
+		return s.cacheVersion(c), "", nil
+	}
+	moment, after, found := strings.Cut(token, "/")
+	rv, err := strconv.ParseInt(moment, 10, 64)
+	switch {
+	case !found || err != nil:
+		return 0, "", &failure{code: http.StatusBadRequest, reason: "BadRequest", message: "continue key is not valid"}
+	case c.query.Get("resourceVersion") != "":
+		return 0, "", &failure{code: http.StatusBadRequest, reason: "BadRequest", message: "specifying resource version is not allowed when using continue"}
+	case rv < s.oldest:
+		return 0, "", &failure{code: http.StatusGone, reason: "Expired", message: "The provided continue parameter is too old"}
+	}
+	return rv, after, nil
+}
+
+// limit is how many objects a page has, -1 for all. The cache ignores what a list of it asks for. Pages are small where
+// the profile says so, so that lists of a few pods have several.
+func (s *server) limit(c *call) int {
+	limit, err := strconv.Atoi(c.query.Get("limit"))
+	if err != nil || limit <= 0 || c.query.Get("resourceVersion") == "0" {
+		return -1
+	}
+	if small := s.w.profile.pageSize; small > 0 {
+		return min(limit, small)
+	}
+	return limit
 }
 
 // cacheVersion is the moment that a list or the beginning of a watch shows: without a resourceVersion now, otherwise

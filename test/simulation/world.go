@@ -31,6 +31,7 @@ type profile struct {
 	latency            time.Duration // of a request, one way, on average
 	watchLag, cacheLag time.Duration
 	watchList          bool
+	pageSize           int           // how many objects a page of a list has at most, 0 for as many as are asked for
 	grace              time.Duration // of a pod's deletion
 	stop               time.Duration // what the work needs to stop, on average
 	slowStop           bool          // it needs nearly all the time that strict mode leaves it
@@ -89,6 +90,7 @@ func drawProfile(d *dice) profile {
 		p.unavailable = max(1, p.unavailable)
 	}
 	p.slowStop = p.fenceAfter > 0 && d.chance(0.5)
+	p.pageSize = pick(d, []int{0, 0, 1, 2, 3})
 	return p
 }
 

@@ -114,7 +114,7 @@ func TestOnlyTheServersWordMeansGone(t *testing.T) {
 					t.Errorf("%s: gone is to be %t, got %v", what, want, err)
 				}
 			}
-			if _, err := s.ListPods(t.Context(), "default", metav1.ListOptions{}); !errors.Is(err, ErrNoAnswer) {
+			if err := s.EachPod(t.Context(), "default", metav1.ListOptions{}, func(*metav1.PartialObjectMetadata) {}); !errors.Is(err, ErrNoAnswer) {
 				t.Errorf("list: want ErrNoAnswer, got %v", err)
 			}
 		})

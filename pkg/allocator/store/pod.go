@@ -163,16 +163,39 @@ func same(a, b *string) bool {
 	return *a == *b
 }
 
-// ListPods lists pods' metadata with a consistent read. Errors: *ForbiddenError, or another that
-// Temporary judges.
-func (s *Store) ListPods(ctx context.Context, namespace string, o metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
+// pageSize is how many pods a list asks for at a time, as client-go's own lists do. A pod's metadata takes
+// kilobytes, most of which nobody needs.
+const pageSize = 500
+
+// EachPod lists pods' metadata with a consistent read and shows do each pod, page by page, so that no more than
+// one page is in memory. The first page, which names no resourceVersion, is of a moment after the call, and
+// the token that continues it stays at that moment: together the pages are one consistent list. If the server forgot
+// that moment before the last page, the list begins again, whole: do is shown pods again then, and perhaps
+// was shown one that is gone. Errors: *ForbiddenError, or another that Temporary judges.
+func (s *Store) EachPod(ctx context.Context, namespace string, o metav1.ListOptions, do func(*metav1.PartialObjectMetadata)) error {
+	o.Limit, o.Continue = pageSize, ""
+	for {
+		list, err := s.listPods(ctx, namespace, o)
+		switch {
+		case apierrors.IsResourceExpired(err) && o.Continue != "":
+			o.Limit, o.Continue = 0, ""
+			continue
+		case err != nil:
+			return target{gvr: Pods, namespace: namespace}.wrap("list", err)
+		}
+		for i := range list.Items {
+			do(&list.Items[i])
+		}
+		if o.Continue = list.Continue; o.Continue == "" {
+			return nil
+		}
+	}
+}
+
+func (s *Store) listPods(ctx context.Context, namespace string, o metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
 	ctx, cancel := requestContext(ctx)
 	defer cancel()
-	list, err := s.Metadata.Resource(Pods).Namespace(namespace).List(ctx, o)
-	if err != nil {
-		return nil, target{gvr: Pods, namespace: namespace}.wrap("list", err)
-	}
-	return list, nil
+	return s.Metadata.Resource(Pods).Namespace(namespace).List(ctx, o)
 }
 
 // GetFullPod reads a pod with its status. Errors: as of GetPod.

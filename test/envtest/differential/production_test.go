@@ -176,7 +176,7 @@ func (g *generator) production() step {
 			return s.errored(err)
 		},
 		"ListPods": func(ctx context.Context, s *side) error {
-			_, err := s.store.ListPods(ctx, s.namespace, options)
+			err := s.store.EachPod(ctx, s.namespace, options, func(pod *metav1.PartialObjectMetadata) { s.notef("shown %s", pod.Name) })
 			return s.errored(err)
 		},
 		"ListFullPods": func(ctx context.Context, s *side) error {

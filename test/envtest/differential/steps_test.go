@@ -3,12 +3,15 @@ package differential
 import (
 	"context"
 	"fmt"
+	"io"
 	"maps"
 	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
+
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 )
@@ -414,8 +417,8 @@ func (g *generator) rawList() step {
 		query.Set("fieldSelector", "metadata.name="+g.owner())
 	}
 	from := pick(g, "", "", "0", "known")
-	if g.chance(0.3) {
-		query.Set("limit", "500")
+	if g.chance(0.5) {
+		query.Set("limit", pick(g, "500", "1", "2", "3"))
 	}
 	match := ""
 	if from == "known" {
@@ -425,8 +428,60 @@ func (g *generator) rawList() step {
 		if err := s.fresh(ctx, resource); err != nil {
 			return err
 		}
-		return s.ask(ctx, http.MethodGet, s.path(resource), s.from(query, from, match), "", nil)
-	}, "list %s %v from %q %s", resource, query, from, match)
+		if err := s.ask(ctx, http.MethodGet, s.path(resource), s.from(query, from, match), "", nil); err != nil || from != "" || query.Get("limit") == "" {
+			return err
+		}
+		return s.pages(ctx, resource, query)
+	}, "list %s %v from %q %s, and all pages from \"\"", resource, query, from, match)
+}
+
+// pages notes what all pages of a list show together: where a page ends is the server's affair.
+func (s *side) pages(ctx context.Context, resource string, query url.Values) error {
+	query = maps.Clone(query)
+	limit, err := strconv.Atoi(query.Get("limit"))
+	if err != nil {
+		return err
+	}
+	for {
+		req, err := http.NewRequestWithContext(context.WithValue(ctx, quietly, true), http.MethodGet, s.host+s.path(resource)+"?"+query.Encode(), http.NoBody)
+		if err != nil {
+			return err
+		}
+		req.Header.Set("Accept", "application/json")
+		resp, err := s.client.Do(req)
+		if err != nil {
+			return err
+		}
+		body, err := io.ReadAll(resp.Body)
+		_ = resp.Body.Close() // it was read
+		if err != nil {
+			return err
+		}
+		var list struct {
+			Metadata struct{ Continue string } `json:"metadata"`
+			Items    []object                  `json:"items"`
+		}
+		if err := utiljson.Unmarshal(body, &list); err != nil {
+			return err
+		}
+		if len(list.Items) > limit {
+			s.notef("a page of %d objects", len(list.Items))
+		}
+		s.mu.Lock()
+		views := make([]string, 0, len(list.Items))
+		for _, o := range list.Items {
+			s.seen(resource, o)
+			views = append(views, s.view(resource, o, true))
+		}
+		s.mu.Unlock()
+		for _, v := range views {
+			s.notef("%d: page shows %s", resp.StatusCode, v)
+		}
+		if list.Metadata.Continue == "" {
+			return nil
+		}
+		query.Set("continue", list.Metadata.Continue)
+	}
 }
 
 // from returns the query with a resourceVersion: none, 0, or the newest that is known.
