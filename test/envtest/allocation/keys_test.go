@@ -21,7 +21,9 @@ var _ = Describe("two annotation keys", func() {
 		Expect(err).NotTo(HaveOccurred())
 		i, err := idcontext.Start(ctx, idcontext.Options{PodName: pod, PodNamespace: w.Name, Config: config, AnnotationKey: key, Log: GinkgoLogr.WithValues("pod", pod)})
 		Expect(err).NotTo(HaveOccurred())
-		DeferCleanup(i.Close)
+		DeferCleanup(func(ctx SpecContext) {
+			_ = i.Close(ctx) // who cannot write the owner cannot give its slot back
+		})
 		return i
 	}
 
@@ -78,6 +80,7 @@ var _ = Describe("two annotation keys", func() {
 		refused(ctx, pods[1].Name, assignment.DefaultKey, other)
 		Expect(w.Scale(ctx, store.Deployment, "worker", 3)).To(Succeed())
 		Eventually(holder.Current).WithContext(ctx).Should(And(HaveField("ID", held.ID), HaveField("Count", 3)), "the holder keeps its id")
+		Expect(holder.Close(ctx)).To(MatchError(store.ErrOtherKey))
 		for key, value := range theirs {
 			Expect(w.owner(ctx).Annotations).To(HaveKeyWithValue(key, value))
 		}
