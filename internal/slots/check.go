@@ -102,7 +102,7 @@ type checker struct {
 // nothing was ever assigned, which is as good as an empty map.
 func (c *checker) trusted() bool {
 	o := c.owner
-	return o.Clean() || c.untracked() || (!o.Record.Present && len(c.receipts) == 0)
+	return o.Clean() || o.Ancient || c.untracked() || (!o.Record.Present && len(c.receipts) == 0)
 }
 
 func (c *checker) untracked() bool { return c.owner.Untrackable && c.owner.Record.Sealed }

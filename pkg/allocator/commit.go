@@ -56,7 +56,8 @@ func (a *Allocator) input(owner store.Owner, live []plan.Pod, intent plan.Intent
 		Count: owner.Count, State: owner.Record.State, Clean: owner.Clean(), Untracked: owner.Untracked(),
 		Pods: live, Me: a.o.Pod, Intent: intent, FenceAfter: a.o.FenceAfter, Now: a.clock.Now(),
 		// Who gave up needs a write of its own, but not one for every look while there is no slot for it.
-		Commit: a.gaveUp() && (intent != plan.Claim || named(owner, a)),
+		// A map that only some know again is written anew for the others.
+		Commit: owner.Ancient || a.gaveUp() && (intent != plan.Claim || named(owner, a)),
 	}
 }
 
@@ -126,7 +127,7 @@ func pointless(owner store.Owner, d plan.Decision, me string) bool {
 func (a *Allocator) tellDamage(ctx context.Context, owner store.Owner, census gc.Census) {
 	const most = 3 // parts and receipts; an operator who sees these looks for more
 	// An owner without any annotation of ours is new, unless this pod has an id.
-	if !owner.Clean() && !owner.Untracked() && (owner.Record.Present || a.held != nil) {
+	if !owner.Clean() && !owner.Untracked() && !owner.Ancient && (owner.Record.Present || a.held != nil) {
 		a.tellTampering(ctx, owner, most)
 	}
 	var receipts []string

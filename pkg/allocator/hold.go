@@ -192,10 +192,10 @@ func (h *holding) isLost(view store.Owner) bool {
 	return taken && !view.Names(h.held.id, h.o.Pod, h.pod.UID)
 }
 
-// intact: the map has this pod's entry and can be trusted as far as it can ever be.
+// intact: the map has this pod's entry and everybody can trust it as far as it can ever be.
 func (h *holding) intact(view store.Owner) bool {
 	trusted := view.Clean() || (view.Record.Sealed && view.Untrackable && view.Record.State.Epoch >= h.held.token)
-	return trusted && view.Names(h.held.id, h.o.Pod, h.pod.UID) && h.obeyed(view)
+	return trusted && !view.Ancient && view.Names(h.held.id, h.o.Pod, h.pod.UID) && h.obeyed(view)
 }
 
 // lose gives the id up, at once and whether or not the work has stopped. keepReceipt leaves the receipt where it is.

@@ -69,7 +69,7 @@ func (o *OwnerStream) Latest() (owner store.Owner, ok bool, err error) {
 	if o.seen != nil {
 		earlier = &o.last
 	}
-	owner, err = store.DecodeOwner(o.ref, object, o.s.Key, o.s.Clock.Now(), earlier)
+	owner, err = o.s.Decode(o.ref, object, earlier)
 	if err != nil {
 		return store.Owner{}, false, err
 	}

@@ -112,6 +112,7 @@ func faultKinds() []faultKind {
 		{name: "meddle", families: []string{Foreign}, excuses: true, lasts: time.Minute, inject: windowed(func(n *network, d *dice) { n.meddle = d.float() * 0.3 })},
 		{name: "clear-managed-fields", families: []string{Foreign}, excuses: true, only: notStrict, inject: clearFields},
 		{name: "apply", families: []string{Foreign}, excuses: true, inject: func(w *world, _ Fault, _ *dice) { w.applyOwner() }},
+		{name: "many-managers", families: []string{Foreign}, excuses: true, lasts: time.Minute, inject: manyManagers},
 		{name: "recreate-owner", families: []string{Foreign}, excuses: true, lasts: time.Minute, inject: recreateOwner},
 		{name: "hide", families: []string{Receipts}, excuses: true, inject: hide},
 		{name: "remove-receipt", families: []string{Receipts}, excuses: true, inject: removeReceipt},

@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"strconv"
+	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 )
@@ -97,6 +98,19 @@ func (w *world) applyOwner() {
 	w.server.change(w.profile.resource, ownerName, writer{manager: "argocd", apply: true}, func(o object) {
 		setText(o, "annotations", "example.com/applied", strconv.Itoa(w.podNumber))
 	})
+}
+
+// manyManagers: so many others write annotations of their own that the server forgets who wrote idalloc's.
+func manyManagers(w *world, f Fault, d *dice) {
+	n := d.between(maxManagers/2, 3*maxManagers)
+	for i := range n {
+		w.after(f.Lasts*time.Duration(i)/time.Duration(n), func() {
+			name := strconv.Itoa(i)
+			w.server.change(w.profile.resource, ownerName, writer{manager: "tool-" + name}, func(o object) {
+				setText(o, "annotations", "example.com/tool-"+name, strconv.Itoa(w.steps))
+			})
+		})
+	}
 }
 
 // recreateOwner deletes the workload, its pods left alone (cascade=orphan is not simulated: they go too, by and by). A restore

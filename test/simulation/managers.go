@@ -1,13 +1,17 @@
 package simulation
 
 import (
+	"cmp"
 	"maps"
+	"slices"
 )
 
 // managers are the field managers and the annotations that each owns. Cleared managers track nothing until
 // the next server-side apply, as on the real server.
 type managers struct {
-	owned   map[string]map[string]bool
+	owned map[string]map[string]bool
+	// at is the second in which each took a field last.
+	at      map[string]int64
 	cleared bool
 }
 
@@ -18,8 +22,45 @@ func (m managers) equal(o managers) bool {
 // beforeApply is the manager to whom the real server gives all fields that were there when tracking begins.
 const beforeApply = "before-first-apply"
 
-// updated returns who owns what after the change from old to next.
-func (m managers) updated(old, next object, by writer) managers {
+// Of more than maxManagers that make updates the real server merges the oldest into one.
+const (
+	maxManagers = 10
+	merged      = "ancient-changes"
+)
+
+// capped merges the oldest managers, as the real server's capManagersManager does.
+func (m managers) capped() {
+	var updaters []string
+	for id := range m.owned {
+		if _, operation, _ := managerOf(id); operation == "Update" {
+			updaters = append(updaters, id)
+		}
+	}
+	slices.SortFunc(updaters, func(a, b string) int { return cmp.Or(cmp.Compare(m.at[a], m.at[b]), cmp.Compare(a, b)) })
+	left, first := len(updaters), ""
+	for _, id := range updaters {
+		if left <= maxManagers {
+			return
+		}
+		if first == "" {
+			first = id
+			continue
+		}
+		if m.owned[merged] == nil {
+			m.owned[merged] = m.owned[first]
+			delete(m.owned, first)
+		}
+		if id != merged {
+			maps.Copy(m.owned[merged], m.owned[id])
+			delete(m.owned, id)
+			m.at[merged] = m.at[id]
+		}
+		left--
+	}
+}
+
+// updated returns who owns what after the change from old to next, at a time in seconds.
+func (m managers) updated(old, next object, by writer, now int64) managers {
 	was, is := at(old, metadata, "annotations"), at(next, metadata, "annotations")
 	if by.fields != nil {
 		return *by.fields
@@ -30,7 +71,8 @@ func (m managers) updated(old, next object, by writer) managers {
 	if m.cleared && !by.apply {
 		return m
 	}
-	out := managers{owned: map[string]map[string]bool{}}
+	out := managers{owned: map[string]map[string]bool{}, at: map[string]int64{}}
+	maps.Copy(out.at, m.at)
 	for manager, keys := range m.owned {
 		out.owned[manager] = maps.Clone(keys)
 	}
@@ -57,6 +99,10 @@ func (m managers) updated(old, next object, by writer) managers {
 		}
 		out.disown(key)
 		out.own(manager, key)
+		out.at[manager] = now
+	}
+	if !by.apply {
+		out.capped()
 	}
 	return out
 }

@@ -157,7 +157,7 @@ func (s *server) put(k kind, next object, by writer) *version {
 			meta[fixed] = at(old.object, metadata)[fixed]
 		}
 		meta["generation"] = s.generation(k, old.object, next)
-		owners = old.managers.updated(old.object, next, by)
+		owners = old.managers.updated(old.object, next, by, s.w.wall().Unix())
 		if equalBut(old.object, next, "resourceVersion", "managedFields") && owners.equal(old.managers) {
 			return old
 		}
@@ -168,7 +168,7 @@ func (s *server) put(k kind, next object, by writer) *version {
 		meta["creationTimestamp"] = s.w.wall().Format(time.RFC3339)
 		meta["generation"] = int64(1)
 		next["kind"], next["apiVersion"] = k.name, k.apiVersion
-		owners = managers{}.updated(object{}, next, by)
+		owners = managers{}.updated(object{}, next, by, s.w.wall().Unix())
 	}
 	s.rv++
 	meta["resourceVersion"] = strconv.FormatInt(s.rv, 10)

@@ -36,6 +36,9 @@ type Owner struct {
 	Untrackable bool
 	// Writers are the others that set annotations of ours, the last one first; nil where the map is clean.
 	Writers []Writer
+	// Ancient says that the seal fits, and that the server has forgotten who wrote it: of more than ten managers it merges the
+	// oldest into one. With Tracked, this process knows that it was idalloc all the same.
+	Ancient bool
 	// Terminating says that the owner is being deleted.
 	Terminating bool
 }
@@ -107,7 +110,8 @@ func DecodeOwner(ref Ref, object *Object, key string, now time.Time, earlier *Ow
 	if o.Selector, err = selector(object.Spec.Selector); err != nil {
 		return Owner{}, fmt.Errorf("idalloc: %s: spec.selector: %w", ref, err)
 	}
-	o.Tracked, o.Untrackable = tracked(object.ManagedFields)
+	var ancient bool
+	o.Tracked, o.Untrackable, ancient = tracked(object.ManagedFields)
 	if earlier != nil && earlier.UID == o.UID && earlier.says(o.Annotations, key, now) {
 		o.Record = earlier.Record
 		for _, k := range assignment.Keys(key) {
@@ -118,7 +122,7 @@ func DecodeOwner(ref Ref, object *Object, key string, now time.Time, earlier *Ow
 	} else {
 		o.Record = o.decode(key, now)
 	}
-	if !o.Clean() {
+	if o.Ancient = ancient && o.Record.Sealed; !o.Clean() && !o.Ancient {
 		o.Writers = writers(object.ManagedFields, assignment.Keys(key))
 	}
 	return o, nil
@@ -172,13 +176,18 @@ func selector(ls *metav1.LabelSelector) (string, error) {
 // tracked reads from managedFields who wrote the seal last. An update takes a field away from the
 // other managers when it changes its value, and the seal's value differs at every write of ours, so
 // our manager owning it means that nobody else wrote it since.
-func tracked(fields []metav1.ManagedFieldsEntry) (us, nobody bool) {
-	nobody = true
+//
+// ancient says that only the manager owns it into which the API server merges the oldest of more than ten that make updates
+// (apimachinery, pkg/util/managedfields/internal/capmanagers.go): it may have been anybody.
+func tracked(fields []metav1.ManagedFieldsEntry) (us, nobody, ancient bool) {
+	const merged = "ancient-changes"
+	nobody, ancient = true, true
 	for i := range fields {
 		if _, seal := ownedAnnotations(&fields[i])["f:"+assignment.SealKey]; seal {
 			nobody = false
 			us = us || isOurs(&fields[i])
+			ancient = ancient && fields[i].Manager == merged && fields[i].Operation == metav1.ManagedFieldsOperationUpdate
 		}
 	}
-	return us, nobody
+	return us, nobody, ancient && !nobody
 }

@@ -41,6 +41,8 @@ type Store struct {
 	Key string
 	// Clock dates epochs and checks them.
 	Clock clock.Clock
+	// memory knows a clean map again.
+	memory memory
 }
 
 // New returns a Store on the API server of config. key is the assignment's annotation key, the
@@ -90,7 +92,17 @@ func (s *Store) Get(ctx context.Context, ref Ref) (Owner, error) {
 	if err != nil {
 		return Owner{}, t.wrap("get", err)
 	}
-	return DecodeOwner(ref, o, s.Key, s.Clock.Now(), nil)
+	return s.Decode(ref, o, nil)
+}
+
+// Decode is DecodeOwner with what this process remembers: a Deployment's map that it saw clean stays clean when the server
+// forgets who wrote it.
+func (s *Store) Decode(ref Ref, object *Object, earlier *Owner) (Owner, error) {
+	o, err := DecodeOwner(ref, object, s.Key, s.Clock.Now(), earlier)
+	if err == nil {
+		s.memory.vouch(&o)
+	}
+	return o, err
 }
 
 // Commit makes next the owner's state if nothing but the owner's status changed since from was
@@ -115,7 +127,9 @@ func (s *Store) Commit(ctx context.Context, from Owner, next assignment.State) (
 	defer cancel()
 	o, err := s.patchObject(rctx, from.Ref, body)
 	if err == nil {
-		return DecodeOwner(from.Ref, o, s.Key, s.Clock.Now(), nil)
+		written, err := s.Decode(from.Ref, o, nil)
+		s.memory.wrote(&written)
+		return written, err
 	}
 	if t.unanswered(err) {
 		return Owner{}, fmt.Errorf("%w: %w", ErrAmbiguous, t.wrap("patch", err))
