@@ -7,7 +7,8 @@
 // files themselves: open "id", treat "no such file" as "no id now", and look again when the link
 // "..data" was replaced.
 //
-// With DRAIN_URL it also takes part in a hand-over ("idalloc watch --drain=http"): drain.go.
+// With DRAIN_URL it also takes part in a hand-over ("idalloc watch --drain=http"): drain.go. In a pod
+// with hostNetwork it sends the content of the file drain-secret along.
 //
 //	IDALLOC_DIR   where the files are; default /var/run/idalloc
 //	PROBE_DIR     when set: append what is seen every few milliseconds to PROBE_DIR/<pod>.log
