@@ -49,12 +49,12 @@ func (w *workload) watcherLog(pod string) string {
 	return string(b)
 }
 
-func (w *workload) expectState(ctx SpecContext, pod string, state identity.State) {
+func (w *workload) expectDraining(ctx SpecContext, pod string) {
 	GinkgoHelper()
 	Eventually(func(g Gomega) {
 		id, err := w.identity(ctx, *w.pod(ctx, pod))
 		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(id.State).To(Equal(state))
+		g.Expect(id.State).To(Equal(identity.StateDraining))
 	}).WithContext(ctx).Should(Succeed())
 }
 
@@ -74,7 +74,7 @@ var _ = Describe("a drain hook", func() {
 		drainByExec(spec, `echo "$IDALLOC_ID $IDALLOC_COUNT" >>`+asked+`; while ! test -e `+gate+`; do sleep 0.1; done`)
 		Expect(w.Create(ctx, suite.Deployment("worker", 2, spec))).To(Succeed())
 		low, high := w.makeMove(ctx)
-		w.expectState(ctx, high, identity.StateDraining)
+		w.expectDraining(ctx, high)
 		Eventually(func() (string, error) {
 			b, err := os.ReadFile(asked) //nolint:gosec // a file of the test
 			return string(b), err
@@ -92,7 +92,7 @@ var _ = Describe("a drain hook", func() {
 		_, high := w.makeMove(ctx)
 		Eventually(func() string { return w.watcherLog(high) }).WithContext(ctx).Should(And(
 			ContainSubstring("the work has not stopped"), ContainSubstring("the queue is not empty"), ContainSubstring("exit status 7")))
-		w.expectState(ctx, high, identity.StateDraining)
+		w.expectDraining(ctx, high)
 		Expect(w.assignment(ctx)).To(HaveKeyWithValue(1, high))
 		Expect(os.WriteFile(gate, nil, 0o600)).To(Succeed())
 		Expect(w.settled(ctx, 1)).To(Equal(map[int]string{0: high}), "the hook is asked again")
@@ -116,7 +116,7 @@ var _ = Describe("a drain hook", func() {
 		spec.Containers = append(spec.Containers, reader)
 		Expect(w.Create(ctx, suite.Deployment("worker", 2, spec))).To(Succeed())
 		_, high := w.makeMove(ctx)
-		w.expectState(ctx, high, identity.StateDraining)
+		w.expectDraining(ctx, high)
 		pod := w.pod(ctx, high)
 		say := func(g Gomega, secret string) (int, string) {
 			r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+pod.Status.PodIP+":8089/v1/drained", http.NoBody)
@@ -133,7 +133,7 @@ var _ = Describe("a drain hook", func() {
 			Expect(code).To(Equal(http.StatusForbidden))
 			Expect(body).To(ContainSubstring("file drain-secret of --dir"))
 		}
-		w.expectState(ctx, high, identity.StateDraining)
+		w.expectDraining(ctx, high)
 		Expect(w.assignment(ctx)).To(HaveKeyWithValue(1, high), "the workload has not said that it stopped")
 		Expect(os.WriteFile(gate, nil, 0o600)).To(Succeed())
 		Eventually(func(g Gomega) {

@@ -20,7 +20,6 @@ import (
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
-	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/test/envtest/suite"
 )
 
@@ -290,14 +289,14 @@ var _ = Describe("idalloc run", func() {
 		w.rank(ctx, map[string]int{before[0].Pod: 0, before[1].Pod: 1})
 		Expect(w.Scale(ctx, store.Deployment, "worker", 1)).To(Succeed())
 		Eventually(func() bool { return lives(before[1].PID) }).WithContext(ctx).Should(BeFalse())
-		w.expectState(ctx, before[1].Pod, identity.StateDraining)
+		w.expectDraining(ctx, before[1].Pod)
 		Expect(w.assignment(ctx)).To(HaveKeyWithValue(1, before[1].Pod), "the command has ended, and others may read the id still")
 		after := w.running(ctx, 1)
 		Expect(after[0].Pod).To(Equal(before[1].Pod))
 		By("ending")
 		Expect(env.Client.CoreV1().Pods(w.Name).Delete(ctx, after[0].Pod, metav1.DeleteOptions{})).To(Succeed())
 		Eventually(func() bool { return lives(after[0].PID) }).WithContext(ctx).Should(BeFalse())
-		w.expectState(ctx, after[0].Pod, identity.StateDraining)
+		w.expectDraining(ctx, after[0].Pod)
 		Expect(w.assignment(ctx)).To(HaveKeyWithValue(0, after[0].Pod))
 		Expect(w.running(ctx, 1)[0].Pod).NotTo(Equal(after[0].Pod))
 	})
