@@ -186,9 +186,14 @@ func (w *world) resumeNode(n *node) {
 	w.syncNode(n)
 }
 
-// somePod picks a pod of the owner.
+// somePod picks a pod of the owner: where somebody is held up, often that one's.
 func (w *world) somePod(d *dice) *version {
 	all := w.server.objects(pods)
+	if len(w.waiting) > 0 && d.chance(0.5) {
+		if v := w.server.get(pods, pick(d, w.waiting).p.pod); v != nil {
+			return v
+		}
+	}
 	if len(all) == 0 {
 		return nil
 	}

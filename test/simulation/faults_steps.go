@@ -19,7 +19,7 @@ type holdUp struct {
 // drawHoldUp draws which requests wait, and how often.
 func drawHoldUp(n *network, d *dice) {
 	n.holdUp = holdUp{
-		chance: math.Pow(10, -1.5*d.float()), steps: uint(d.between(1, 1<<steps-1)), again: d.float() * 0.9, meanwhile: d.float() * 0.9, //nolint:gosec // small
+		chance: math.Pow(10, -1.5*d.float()), steps: uint(d.between(1, 1<<steps-1)), again: pick(d, []float64{0, 0.5, 0.9}), meanwhile: pick(d, []float64{0.2, 0.6, 0.8}), //nolint:gosec // small
 	}
 }
 
@@ -68,15 +68,15 @@ func (w *world) heldUp(c *call) bool {
 	for at := d.tail(300 * time.Millisecond); d.chance(h.meanwhile); at += d.tail(2 * time.Second) {
 		w.after(at, func() { w.another(d) })
 	}
-	switch d.below(4) {
-	case 0: // the process stands still before it sends
+	switch d.below(6) {
+	case 0, 1, 2: // the process stands still before it sends
 		p.freeze()
 		w.until(p, d, p.goOn)
 		return false
-	case 1: // the request is late
+	case 3: // the request is late
 		w.until(p, d, func() { w.arrive(c, false) })
 		return true
-	case 2: // the answer is late
+	case 4: // the answer is late
 		c.lateAnswer = d
 	default: // the process stands still after the request was applied
 		c.served = func(answer) time.Duration {
@@ -110,7 +110,7 @@ type waiting struct {
 func (w *world) until(p *process, d *dice, do func()) {
 	long := time.Duration(math.Pow(10, 1.3+3.5*d.float())) * time.Millisecond // 20 ms to a minute
 	wait := &waiting{p: p, news: news(d.below(int(kindsOfNews))), do: do}     // only the time counts
-	if d.chance(0.5) {
+	if d.chance(0.6) {
 		long, wait.left = d.span(5*time.Second, time.Minute), 1+d.below(3)
 	}
 	w.waiting = append(w.waiting, wait)

@@ -72,16 +72,17 @@ func drawProfile(d *dice) profile {
 	if d.chance(0.3) {
 		p.fenceAfter = d.span(3*time.Second, 30*time.Second)
 	}
+	p.crowded = d.chance(0.5)
 	if d.chance(0.3) {
 		p.skew = 3 * time.Hour
-	} else if d.chance(0.4) {
+	} else if p.crowded || d.chance(0.4) {
 		p.skew = d.span(0, 5*time.Second)
 	}
 	if d.chance(0.1) {
 		p.ahead = d.span(24*time.Hour, 400*24*time.Hour)
 		p.skew = max(p.skew, time.Second)
 	}
-	if p.crowded = d.chance(0.5); p.crowded {
+	if p.crowded {
 		p.count = d.between(1, 2)
 		p.chaos = d.span(15*time.Second, 75*time.Second)
 	}
