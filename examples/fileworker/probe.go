@@ -22,7 +22,7 @@ func probe(ctx context.Context, dir, probes string) (err error) {
 			return err
 		}
 	}
-	w, err := overlap.NewWriter(probes, name)
+	w, err := overlap.NewWriter(probes, name, os.Getenv("POD_UID"))
 	if err != nil {
 		return err
 	}

@@ -32,7 +32,7 @@ func run(log *slog.Logger) error {
 	// Kubernetes asks with SIGTERM. Run returns after the function has returned and the slot was given back.
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
-	probes, err := newProbe(os.Getenv("PROBE_DIR"), os.Getenv("POD_NAME"))
+	probes, err := newProbe(os.Getenv("PROBE_DIR"), os.Getenv("POD_NAME"), os.Getenv("POD_UID"))
 	if err != nil {
 		return err
 	}

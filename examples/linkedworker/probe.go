@@ -14,11 +14,11 @@ const probeInterval = 5 * time.Millisecond
 // same id at the same time. A workload does not need this. The zero probe logs nothing.
 type probe struct{ writer *overlap.Writer }
 
-func newProbe(dir, pod string) (probe, error) {
+func newProbe(dir, pod, uid string) (probe, error) {
 	if dir == "" {
 		return probe{}, nil
 	}
-	w, err := overlap.NewWriter(dir, pod)
+	w, err := overlap.NewWriter(dir, pod, uid)
 	if err != nil {
 		return probe{}, err
 	}

@@ -66,7 +66,7 @@ func TestLinesPrintOnlyChanges(t *testing.T) {
 func TestTwoPodsWithOneIDAreNoSuccess(t *testing.T) {
 	dir := t.TempDir()
 	for _, pod := range []string{"worker-a", "worker-b"} {
-		w, err := overlap.NewWriter(dir, pod)
+		w, err := overlap.NewWriter(dir, pod, "")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -20,7 +20,7 @@ type Report struct {
 	Samples int
 	// Violations are sentences; it is empty when all is well.
 	Violations []string
-	// Slots is by id, Pods by name.
+	// Slots is by id, Pods by Record.Holder.
 	Slots map[int]Slot
 	Pods  map[string]Pod
 }
@@ -58,7 +58,7 @@ func Check(records []Record) (Report, error) {
 	report := Report{Samples: len(records), Slots: map[int]Slot{}, Pods: map[string]Pod{}}
 	byPod := map[string][]Record{}
 	for _, r := range records {
-		byPod[r.Pod] = append(byPod[r.Pod], r)
+		byPod[r.Holder()] = append(byPod[r.Holder()], r)
 	}
 	byID := map[int][]run{}
 	for name, own := range byPod {
@@ -96,7 +96,7 @@ func quality(own []Record) (Pod, error) {
 	pod := Pod{Samples: len(own)}
 	for i, r := range own {
 		if r.After < r.Before || i > 0 && r.Before < own[i-1].Before {
-			return pod, fmt.Errorf("overlap: the clock of %s runs backwards at %q: were the logs of two hosts or two boots mixed?", r.Pod, r)
+			return pod, fmt.Errorf("overlap: the clock of %s runs backwards at %q: were the logs of two hosts or two boots mixed?", r.Holder(), r)
 		}
 		if i > 0 {
 			pod.LongestGap = max(pod.LongestGap, time.Duration(r.Before-own[i-1].Before))
@@ -112,7 +112,7 @@ func outOfRange(own []Record) []string {
 	for _, r := range own {
 		is := r.ID != None && (r.ID < 0 || r.ID >= r.Count)
 		if is && !was {
-			bad = append(bad, fmt.Sprintf("id %d of %s is not in [0, %d) at %d ns", r.ID, r.Pod, r.Count, r.Before))
+			bad = append(bad, fmt.Sprintf("id %d of %s is not in [0, %d) at %d ns", r.ID, r.Holder(), r.Count, r.Before))
 		}
 		was = is
 	}
@@ -134,7 +134,7 @@ func runs(own []Record) []run {
 			continue
 		}
 		open = true
-		all = append(all, run{pod: r.Pod, id: r.ID, epoch: r.Epoch, start: r.After, end: r.Before})
+		all = append(all, run{pod: r.Holder(), id: r.ID, epoch: r.Epoch, start: r.After, end: r.Before})
 	}
 	return all
 }

@@ -24,6 +24,14 @@ func shows(pod string, from, to int64, id int, epoch int64) []overlap.Record {
 	return all
 }
 
+// of gives the samples' pod a UID.
+func of(uid string, records []overlap.Record) []overlap.Record {
+	for i := range records {
+		records[i].UID = uid
+	}
+	return records
+}
+
 func TestCheck(t *testing.T) {
 	for name, c := range map[string]struct {
 		records []overlap.Record
@@ -46,9 +54,14 @@ func TestCheck(t *testing.T) {
 		"the token falls two holders later":     {slices.Concat(shows("a", 0, 100, 3, 9), shows("b", 110, 200, 3, 10), shows("c", 210, 300, 3, 9)), "c has epoch 9 after a had 9"},
 		"the token falls after a restart":       {slices.Concat(shows("a", 0, 100, 3, 9), shows("a", 110, 200, 3, 8)), "the epoch of a fell from 9 to 8"},
 		"the token rises after a restart":       {slices.Concat(shows("a", 0, 100, 3, 9), shows("a", 110, 200, 3, 10)), ""},
-		"out of range":                          {shows("a", 0, 100, 5, 1), "id 5 of a is not in [0, 5)"},
-		"nobody ever had an id":                 {shows("a", 0, 100, overlap.None, 0), overlap.ErrNoSamples.Error()},
-		"two boots mixed":                       {slices.Concat(shows("a", 100, 200, 3, 1), shows("a", 0, 50, 3, 1)), "runs backwards"},
+		"a successor under the same name": {slices.Concat(of("u", shows("a", 0, 100, 3, 1)), of("v", shows("a", 50, 200, 3, 2))),
+			"id 3: a/u (epoch 1) and a/v (epoch 2) both showed it"},
+		"a successor with its predecessor's token": {slices.Concat(of("u", shows("a", 0, 100, 3, 1)), of("v", shows("a", 110, 200, 3, 1))),
+			"a/v has epoch 1 after a/u had 1; a later holder needs a higher one"},
+		"a successor with a token of its own": {slices.Concat(of("u", shows("a", 0, 100, 3, 1)), of("v", shows("a", 110, 200, 3, 2))), ""},
+		"out of range":                        {shows("a", 0, 100, 5, 1), "id 5 of a is not in [0, 5)"},
+		"nobody ever had an id":               {shows("a", 0, 100, overlap.None, 0), overlap.ErrNoSamples.Error()},
+		"two boots mixed":                     {slices.Concat(shows("a", 100, 200, 3, 1), shows("a", 0, 50, 3, 1)), "runs backwards"},
 		"slow clock reading hides no overlap that was none": {[]overlap.Record{
 			// b was suspended between reading the clock and the id: it may have got the id at any time up to 120.
 			{Before: 50, After: 120, Pod: "b", ID: 3, Count: 5, Epoch: 2},
@@ -88,7 +101,7 @@ func TestTheReportCountsGaps(t *testing.T) {
 func TestWhatIsWrittenIsRead(t *testing.T) {
 	dir := t.TempDir()
 	for range 2 { // the second is a restarted container
-		w, err := overlap.NewWriter(dir, "worker-1")
+		w, err := overlap.NewWriter(dir, "worker-1", "u-1")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -117,7 +130,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	}
 	for i, r := range records {
 		want := []int{overlap.None, 3}[i%2]
-		if r.Pod != "worker-1" || r.ID != want || r.Count != 5 || r.Epoch != 7 || r.Before <= 0 || r.After < r.Before {
+		if r.Pod != "worker-1" || r.UID != "u-1" || r.ID != want || r.Count != 5 || r.Epoch != 7 || r.Before <= 0 || r.After < r.Before {
 			t.Errorf("record %d is %+v", i, r)
 		}
 		if i > 0 && r.Before < records[i-1].After {

@@ -26,20 +26,28 @@ const (
 type Record struct {
 	// Before and After are nanoseconds of the host's monotonic clock.
 	Before, After int64
-	// Pod is what tells the holders apart.
-	Pod   string
-	ID    int
-	Count int
-	Epoch int64
+	// Pod and UID tell the holders apart: a pod may come back under its name. UID may be empty where names are not used again.
+	Pod, UID string
+	ID       int
+	Count    int
+	Epoch    int64
 }
 
-// String returns the line of the log: before, after, pod, id or "-", count, epoch.
+// Holder is what tells the holders apart: pod/UID, or the pod alone where there is no UID.
+func (r Record) Holder() string {
+	if r.UID == "" {
+		return r.Pod
+	}
+	return r.Pod + "/" + r.UID
+}
+
+// String returns the line of the log: before, after, pod or pod/UID, id or "-", count, epoch.
 func (r Record) String() string {
 	id := noneText
 	if r.ID != None {
 		id = strconv.Itoa(r.ID)
 	}
-	return fmt.Sprintf("%d %d %s %s %d %d", r.Before, r.After, r.Pod, id, r.Count, r.Epoch)
+	return fmt.Sprintf("%d %d %s %s %d %d", r.Before, r.After, r.Holder(), id, r.Count, r.Epoch)
 }
 
 // Parse reads what String writes.
@@ -54,7 +62,8 @@ func Parse(line string) (Record, error) {
 		errs = append(errs, err)
 		return n
 	}
-	r := Record{Before: number(part[0]), After: number(part[1]), Pod: part[2], ID: None, Count: int(number(part[4])), Epoch: number(part[5])}
+	r := Record{Before: number(part[0]), After: number(part[1]), ID: None, Count: int(number(part[4])), Epoch: number(part[5])}
+	r.Pod, r.UID, _ = strings.Cut(part[2], "/")
 	if part[3] != noneText {
 		r.ID = int(number(part[3]))
 	}
@@ -110,26 +119,27 @@ func readLog(path string) (records []Record, err error) {
 
 // Writer appends the samples of one pod to its log.
 type Writer struct {
-	pod  string
-	file *os.File
+	pod, uid string
+	file     *os.File
 }
 
 // logMode lets the pod's other containers, which may run as other users, go on with the log.
 const logMode fs.FileMode = 0o666
 
-// NewWriter opens the log of pod in dir, which must exist. A log that is there is continued.
-func NewWriter(dir, pod string) (*Writer, error) {
+// NewWriter opens the log of pod in dir, which must exist. A log that is there is continued. uid is the pod's, empty where it is not
+// known: then a successor under the same name is taken for the same pod.
+func NewWriter(dir, pod, uid string) (*Writer, error) {
 	f, err := os.OpenFile(filepath.Join(dir, pod+Suffix), os.O_CREATE|os.O_APPEND|os.O_WRONLY, logMode) //nolint:gosec // read by whoever runs the test
 	if err != nil {
 		return nil, fmt.Errorf("overlap: %w: may the user of this process write to the probe directory?", err)
 	}
-	return &Writer{pod: pod, file: f}, nil
+	return &Writer{pod: pod, uid: uid, file: f}, nil
 }
 
 // Sample calls look between two readings of the clock and appends what it returns, in one write, so
 // that a kill at any moment leaves whole lines. look returns None as id while there is none.
 func (w *Writer) Sample(look func() (id, count int, epoch int64)) error {
-	r := Record{Pod: w.pod, Before: Now()}
+	r := Record{Pod: w.pod, UID: w.uid, Before: Now()}
 	r.ID, r.Count, r.Epoch = look()
 	r.After = Now()
 	if _, err := w.file.WriteString(r.String() + "\n"); err != nil {

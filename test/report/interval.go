@@ -37,7 +37,7 @@ type clash struct {
 func intervals(records []overlap.Record) []interval {
 	byPod := map[string][]overlap.Record{}
 	for _, r := range records {
-		byPod[r.Pod] = append(byPod[r.Pod], r)
+		byPod[r.Holder()] = append(byPod[r.Holder()], r)
 	}
 	all := make([]interval, 0, len(byPod))
 	for _, own := range byPod {
@@ -76,7 +76,7 @@ func merge(own []overlap.Record, quiet int64) []interval {
 			all[last].to = max(all[last].to, r.Before)
 			continue
 		}
-		next := interval{pod: r.Pod, id: r.ID, epoch: r.Epoch, from: r.After, to: max(r.After, r.Before)}
+		next := interval{pod: r.Holder(), id: r.ID, epoch: r.Epoch, from: r.After, to: max(r.After, r.Before)}
 		if goesOn {
 			silence := next
 			silence.from, silence.to, silence.quiet = all[last].to, r.Before, true

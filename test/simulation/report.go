@@ -52,11 +52,7 @@ func (c *Chronicle) look(w *world) {
 }
 
 func (c *Chronicle) add(p *process, id identity.Identity, at int64) {
-	pod := p.pod
-	if p.w.profile.resource == statefulSets {
-		pod += "." + p.uid // its pods come back under their names
-	}
-	c.records = append(c.records, overlap.Record{Before: at, After: at, Pod: pod, ID: id.ID, Count: id.Count, Epoch: id.Epoch})
+	c.records = append(c.records, overlap.Record{Before: at, After: at, Pod: p.pod, UID: p.uid, ID: id.ID, Count: id.Count, Epoch: id.Epoch})
 }
 
 // shows is what the process acts under, nil if it does not, or if nothing is promised for it any more.

@@ -43,7 +43,7 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	w, err := overlap.NewWriter(os.Getenv("PROBE_DIR"), os.Getenv("POD_NAME"))
+	w, err := overlap.NewWriter(os.Getenv("PROBE_DIR"), os.Getenv("POD_NAME"), os.Getenv("POD_UID"))
 	if err != nil {
 		return err
 	}

@@ -103,7 +103,7 @@ func (w *workload) others(ctx context.Context, known []string, n int) []string {
 // logs writes what an instance says into the probe directory, every few milliseconds, as the workloads do.
 func (w *workload) logs(i *idcontext.Instance) {
 	GinkgoHelper()
-	out, err := overlap.NewWriter(w.probe, i.Current().Pod)
+	out, err := overlap.NewWriter(w.probe, i.Current().Pod, "")
 	Expect(err).NotTo(HaveOccurred())
 	over, ended := make(chan struct{}), make(chan error, 1)
 	go func() { ended <- sampleUntil(over, out, i) }()
@@ -150,7 +150,7 @@ func TestStrictWorker(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := overlap.NewWriter(dir, os.Getenv("POD_NAME"))
+	out, err := overlap.NewWriter(dir, os.Getenv("POD_NAME"), os.Getenv("POD_UID"))
 	if err != nil {
 		t.Fatal(err)
 	}
