@@ -272,6 +272,11 @@ func (j *judge) settled() string {
 	if acting != n {
 		return fmt.Sprintf("%d act for count %d", acting, n)
 	}
+	for _, v := range j.w.server.objects(pods) {
+		if rolls(j.w.profile) && number(v.object, "spec", "version") != template(owner.object) {
+			return v.name + " is of an older revision"
+		}
+	}
 	if live := j.w.livePods(); live != n {
 		return fmt.Sprintf("%d pods live for count %d", live, n)
 	}
