@@ -19,6 +19,8 @@
 //   - Nodes and their kubelets (kubelet.go): start, readiness, graceful stop, kill, eviction, restart.
 //   - Time: a testing/synctest bubble. Each machine has a clock of its own, off by hours, and in strict mode fast
 //     or slow by up to 2.4 percent.
+//   - Steps (faults_steps.go): any request of any process waits before it is sent, before it is applied or before its answer arrives,
+//     for a drawn time or until others got on, while other faults happen. Each history has a subset of the faults, at rates of its own.
 //   - Suspend: everything by which a process hears of anything, requests, watches, timers of its clock, stands still
 //     until it goes on, and so does its work.
 //
@@ -32,8 +34,8 @@
 //
 // # What is checked
 //
-// checkers.go: no two pods act under one id; a later holder's token is higher; when the faults stop, every slot is held
-// and nobody waits; nobody moves without a cause; the number of requests is bounded; every goroutine ends.
+// checkers.go: no two pods act under one id; a later holder's token is higher; when the faults stop, nobody waits beside a free slot,
+// and after an operator's repairs every slot is held and nobody waits; nobody moves without a cause; the number of requests is bounded; every goroutine ends.
 // A checker that cannot fail is worth nothing: mutants/ has changes of the production code that are to be caught;
 // docs/robustness.md says which are.
 //
