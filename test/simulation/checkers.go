@@ -172,8 +172,8 @@ func (j *judge) noteForgotten(v *version) {
 		return
 	}
 	before := epochOf(v.before)
-	if v.before.exists() && !v.before.managers.owned[assignment.FieldManager][assignment.SealKey] && assignment.CheckEpoch(before, j.w.wall()) != nil {
-		before = 0 // damage, as far as a right clock can tell
+	if _, clean := entries(v.before); !clean && assignment.CheckEpoch(before, j.w.wall().Add(-j.w.profile.skew)) != nil {
+		before = 0 // damage, as far as a clock that is behind can tell
 	}
 	known := max(before, j.receipts())
 	for id, last := range j.byID {
