@@ -47,7 +47,7 @@ func Verify(ctx context.Context, s *store.Store, ref store.Ref) (Report, error) 
 // either if that is asked for, or patience is over. A workload that does not use idalloc yet may begin to. It returns
 // the last report. Errors: as of Verify; of the first look also those that are Temporary.
 func Await(ctx context.Context, s *store.Store, ref store.Ref, patience time.Duration, warnings bool, log logr.Logger) (Report, error) {
-	enough := func(r Report) bool { return r.OK && !r.Unused && !(warnings && len(r.Warnings) > 0) }
+	enough := func(r Report) bool { return r.OK && !r.Unused && (!warnings || len(r.Warnings) == 0) }
 	over := s.Clock.NewTimer(patience)
 	defer over.Stop()
 	report, err := Verify(ctx, s, ref)

@@ -159,7 +159,7 @@ func (c crowd) move(ctx context.Context, w *workload) error {
 // make makes one pod that has taken its slot.
 func (c crowd) make(ctx context.Context, w *workload, s *store.Store, i int) error {
 	if ctx.Err() != nil {
-		return nil
+		return context.Cause(ctx)
 	}
 	owner, id := fmt.Sprintf("neighbour-%03d", i/each), i%each
 	if c.own {

@@ -49,7 +49,9 @@ func (b *book) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if from+limit < b.pods {
 		list.Continue = strconv.Itoa(from + limit)
 	}
-	_ = json.NewEncoder(w).Encode(list)
+	if err := json.NewEncoder(w).Encode(list); err != nil {
+		panic(err)
+	}
 }
 
 func TestEachPodShowsAllPages(t *testing.T) {
