@@ -76,6 +76,24 @@ var _ = Describe("Events", func() {
 		Expect(w.told(ctx, "Deployment", "worker")).To(HaveEach(HaveField("Type", corev1.EventTypeNormal)))
 	})
 
+	It("tell on a pod why it has no id after half a minute", func(ctx SpecContext) {
+		kept := w.somePods(ctx, 3)[0].Name
+		w.patchPod(ctx, kept, `{"metadata":{"labels":{"app":"kept"}}}`) // it keeps its slot, and its ReplicaSet starts another one
+		var waits string
+		Eventually(func(g Gomega) {
+			pods, err := w.Pods(ctx, "worker")
+			g.Expect(err).NotTo(HaveOccurred())
+			for _, p := range pods {
+				if _, named := w.assignment(ctx).Of(p.Name); !named {
+					waits = p.Name
+				}
+			}
+			g.Expect(waits).NotTo(BeEmpty())
+		}).WithContext(ctx).Should(Succeed())
+		Eventually(func() string { return w.kubectl(ctx, "describe", "pod", waits) }).WithContext(ctx).Should(MatchRegexp(
+			`Warning\s+WaitingForSlot\s.*idalloc\s+no id yet: idalloc waits for a free slot: Deployment/worker has count 3`))
+	})
+
 	It("of one reason and minute are one, whoever tells them", func(ctx SpecContext) {
 		owner := w.owner(ctx)
 		var tellers sync.WaitGroup
