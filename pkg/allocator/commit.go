@@ -130,8 +130,9 @@ func (a *Allocator) tellDamage(ctx context.Context, owner store.Owner, census gc
 	if !owner.Clean() && !owner.Untracked() && !owner.Ancient && (owner.Record.Present || a.held != nil) {
 		a.tellTampering(ctx, owner, most)
 	}
-	var receipts []string
-	for _, b := range census.BadReceipts[:min(most, len(census.BadReceipts))] {
+	bad := census.BadReceipts[:min(most, len(census.BadReceipts))]
+	receipts := make([]string, 0, len(bad))
+	for _, b := range bad {
 		receipts = append(receipts, fmt.Sprintf("pod %s: annotation %s: %s", b.Pod, assignment.ReceiptKey, b.Detail))
 	}
 	if len(receipts) > 0 {

@@ -19,7 +19,7 @@ func entry(manager string, operation metav1.ManagedFieldsOperationType, at time.
 	}
 	raw := `{"f:metadata":{"f:annotations":{".":{},` + strings.Join(owned, ",") + `}}}`
 	return metav1.ManagedFieldsEntry{
-		Manager: manager, Operation: operation, Time: &metav1.Time{Time: at}, FieldsV1: &metav1.FieldsV1{Raw: []byte(raw)},
+		Manager: manager, Operation: operation, Time: &metav1.Time{Time: at}, FieldsV1: metav1.NewFieldsV1(raw),
 	}
 }
 

@@ -37,10 +37,10 @@ func (w *workload) kubectl(ctx context.Context, args ...string) string {
 	return string(out)
 }
 
-// told returns the Events about an object of this kind.
-func (w *workload) told(ctx context.Context, kind, name string) []corev1.Event {
+// told returns our Events about the owner.
+func (w *workload) told(ctx context.Context) []corev1.Event {
 	GinkgoHelper()
-	events, err := env.Client.CoreV1().Events(w.Name).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=" + kind + ",involvedObject.name=" + name})
+	events, err := env.Client.CoreV1().Events(w.Name).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=" + w.ref.Kind + ",involvedObject.name=" + w.ref.Name})
 	Expect(err).NotTo(HaveOccurred())
 	var ours []corev1.Event
 	for _, e := range events.Items {
@@ -63,7 +63,7 @@ var _ = Describe("Events", func() {
 		Eventually(func() string { return w.kubectl(ctx, "describe", "deployment", "worker") }).WithContext(ctx).Should(MatchRegexp(
 			`Warning\s+AssignmentChanged\s.*idalloc\s+annotation idalloc.dev/assignment was set by field manager "kubectl-annotate" \(Update\) at 20`))
 		w.rolled(ctx, 3)
-		Expect(w.told(ctx, "Deployment", "worker")).To(HaveEach(HaveField("InvolvedObject.UID", w.owner(ctx).UID)))
+		Expect(w.told(ctx)).To(HaveEach(HaveField("InvolvedObject.UID", w.owner(ctx).UID)))
 	})
 
 	It("tell of kubectl rollout undo as of something normal", func(ctx SpecContext) {
@@ -73,7 +73,7 @@ var _ = Describe("Events", func() {
 		w.rolled(ctx, 3)
 		Eventually(func() string { return w.kubectl(ctx, "describe", "deployment", "worker") }).WithContext(ctx).Should(MatchRegexp(
 			`Normal\s+AssignmentRolledBack\s.*idalloc\s+kubectl rollout undo brought an old copy`))
-		Expect(w.told(ctx, "Deployment", "worker")).To(HaveEach(HaveField("Type", corev1.EventTypeNormal)))
+		Expect(w.told(ctx)).To(HaveEach(HaveField("Type", corev1.EventTypeNormal)))
 	})
 
 	It("tell on a pod why it has no id after half a minute", func(ctx SpecContext) {
@@ -107,7 +107,7 @@ var _ = Describe("Events", func() {
 		}
 		tellers.Wait()
 		var of []corev1.Event
-		for _, e := range w.told(ctx, "Deployment", "worker") {
+		for _, e := range w.told(ctx) {
 			if e.Reason == "OfManyTellers" {
 				of = append(of, e)
 			}

@@ -507,7 +507,7 @@ var _ = Describe("damage by others", func() {
 		newcomers(ctx, 5)
 		unharmed(ctx)
 		changed := map[string]int{}
-		for _, e := range w.told(ctx, "Deployment", "worker") {
+		for _, e := range w.told(ctx) {
 			changed[e.Reason]++
 			Expect(e.Message).To(ContainSubstring(`field manager "kubectl-annotate" (Update)`))
 		}
