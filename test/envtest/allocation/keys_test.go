@@ -45,11 +45,11 @@ var _ = Describe("two annotation keys", func() {
 		Expect(err).NotTo(HaveOccurred())
 		before := w.owner(ctx).Annotations
 		refused(ctx, pods[1], other, assignment.DefaultKey)
-		for command, code := range map[string]int{"gc": 1, "verify": 1, "get": 0} {
-			got := w.idalloc(ctx, "", command, "deployment/worker", "-n", w.Name, "--annotation-key="+other)
-			Expect(got.Code).To(Equal(code), command)
-			Expect(got.Stderr).To(ContainSubstring("another annotation key is in use"), command)
-		}
+		sees := "--annotation-key=" + other
+		says := HaveField("Stderr", ContainSubstring("another annotation key is in use"))
+		Expect(w.verify(ctx, sees)).To(And(HaveField("Code", 1), says))
+		Expect(w.idalloc(ctx, "", "gc", w.ref.String(), "-n", w.Name, sees)).To(And(HaveField("Code", 1), says))
+		Expect(w.idalloc(ctx, "", "get", w.ref.String(), "-n", w.Name, sees)).To(And(HaveField("Code", 0), says))
 		Expect(w.owner(ctx).Annotations).To(Equal(before))
 
 		By("changing the key as the error says")
