@@ -1,9 +1,9 @@
 package main
 
 import (
+	"context"
 	"log/slog"
 
-	"context"
 	"github.com/go-logr/logr"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"

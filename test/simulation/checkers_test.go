@@ -58,7 +58,7 @@ func (w *world) epoch(by *process, epoch int64) {
 
 func (w *world) expect(t *testing.T, promise string) {
 	t.Helper()
-	var broken []string
+	broken := make([]string, 0, len(w.judge.violations))
 	for _, v := range w.judge.violations {
 		broken = append(broken, v.Promise)
 	}

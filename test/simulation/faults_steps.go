@@ -19,7 +19,7 @@ type holdUp struct {
 // drawHoldUp draws which requests wait, and how often.
 func drawHoldUp(n *network, d *dice) {
 	n.holdUp = holdUp{
-		chance: math.Pow(10, -1.5*d.float()), steps: uint(d.between(1, 1<<steps-1)), again: pick(d, []float64{0, 0.5, 0.9}), meanwhile: pick(d, []float64{0.2, 0.6, 0.8}), //nolint:gosec // small
+		chance: math.Pow(10, -1.5*d.float()), steps: uint(d.between(1, 1<<steps-1)), again: pick(d, []float64{0, 0.5, 0.9}), meanwhile: pick(d, []float64{0.2, 0.6, 0.8}),
 	}
 }
 
@@ -54,7 +54,7 @@ func (w *world) heldUp(c *call) bool {
 		return false
 	}
 	chance := 0.0
-	if h.steps&(1<<uint(step)) != 0 { //nolint:gosec // small
+	if h.steps&(1<<uint(step)) != 0 {
 		chance = h.chance
 	}
 	if p.heldUp {

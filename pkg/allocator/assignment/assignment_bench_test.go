@@ -99,7 +99,7 @@ func BenchmarkQuarantine(b *testing.B) {
 }
 
 func BenchmarkParseReceipt(b *testing.B) {
-	text := Receipt{UID: "b7f1a0c2-6c1f-4b53-9f0e-0e7d3a9d3c11", Owner: "Deployment/worker", ID: 3, Epoch: benchTime.UnixMilli(), HandsOver: true}.Encode()
+	text := Receipt{UID: "b7f1a0c2-6c1f-4b53-9f0e-0e7d3a9d3c11", Owner: testOwner, ID: 3, Epoch: benchTime.UnixMilli(), HandsOver: true}.Encode()
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := ParseReceipt(text, benchTime); err != nil {

@@ -8,11 +8,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
+// testOwner is the owner of all receipts.
+const testOwner = "Deployment/worker"
+
 func TestOwnerLabelValue(t *testing.T) {
 	long := strings.Repeat("a", 250)
 	seen := map[string]string{}
 	for _, owner := range []string{
-		"Deployment/worker", "StatefulSet/worker", "Job/worker", "Deployment/work.er-7", "Deployment/" + strings.Repeat("a", 52),
+		testOwner, "StatefulSet/worker", "Job/worker", "Deployment/work.er-7", "Deployment/" + strings.Repeat("a", 52),
 		"Deployment/" + strings.Repeat("a", 53), "Deployment/" + long, "StatefulSet/" + long, "Deployment/" + long + "b",
 	} {
 		value := OwnerLabelValue(owner)
@@ -24,13 +27,13 @@ func TestOwnerLabelValue(t *testing.T) {
 		}
 		seen[value] = owner
 	}
-	if got := OwnerLabelValue("Deployment/worker"); got != "deployment.worker" {
+	if got := OwnerLabelValue(testOwner); got != "deployment.worker" {
 		t.Errorf("the label is %q", got)
 	}
 }
 
 func TestHoldersSelector(t *testing.T) {
-	s, err := labels.Parse(HoldersSelector("Deployment/worker"))
+	s, err := labels.Parse(HoldersSelector(testOwner))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -160,12 +160,12 @@ func TestEpochBounds(t *testing.T) {
 }
 
 func TestReceipts(t *testing.T) {
-	holds := Receipt{UID: "u-1", Owner: "Deployment/worker", ID: 3, Epoch: 1795219200123, HandsOver: true}
+	holds := Receipt{UID: "u-1", Owner: testOwner, ID: 3, Epoch: 1795219200123, HandsOver: true}
 	if got, want := holds.Encode(), `{"uid":"u-1","owner":"Deployment/worker","id":3,"epoch":1795219200123,"handsOver":true}`; got != want {
 		t.Errorf("a receipt is %s, want %s", got, want)
 	}
-	gave := Receipt{UID: "u-1", Owner: "Deployment/worker", GaveUp: true}
-	waits := Receipt{UID: "u-1", Owner: "Deployment/worker", Waits: true}
+	gave := Receipt{UID: "u-1", Owner: testOwner, GaveUp: true}
+	waits := Receipt{UID: "u-1", Owner: testOwner, Waits: true}
 	if got, want := waits.Encode(), `{"uid":"u-1","owner":"Deployment/worker","waits":true}`; got != want {
 		t.Errorf("encoded %s, want %s", got, want)
 	}
@@ -175,20 +175,20 @@ func TestReceipts(t *testing.T) {
 	if got, want := gave.Encode(), `{"uid":"u-1","owner":"Deployment/worker","gaveUp":true}`; got != want {
 		t.Errorf("a receipt that gave up is %s, want %s", got, want)
 	}
-	zero := Receipt{UID: "u-1", Owner: "Deployment/worker", Epoch: 1}
+	zero := Receipt{UID: "u-1", Owner: testOwner, Epoch: 1}
 	for _, want := range []Receipt{holds, gave, zero} {
-		got, err := ReceiptOf(map[string]string{ReceiptKey: want.Encode()}, "u-1", "Deployment/worker", now)
+		got, err := ReceiptOf(map[string]string{ReceiptKey: want.Encode()}, "u-1", testOwner, now)
 		if err != nil || *got != want {
 			t.Errorf("ReceiptOf(%s) = %+v, %v", want.Encode(), got, err)
 		}
 	}
-	for name, args := range map[string][2]string{"a copied pod": {"u-2", "Deployment/worker"}, "another owner": {"u-1", "Deployment/other"}} {
+	for name, args := range map[string][2]string{"a copied pod": {"u-2", testOwner}, "another owner": {"u-1", "Deployment/other"}} {
 		got, err := ReceiptOf(map[string]string{ReceiptKey: holds.Encode()}, args[0], args[1], now)
 		if got != nil || !errors.Is(err, ErrForeignReceipt) {
 			t.Errorf("%s has a receipt: %+v, %v", name, got, err)
 		}
 	}
-	if got, err := ReceiptOf(nil, "u-1", "Deployment/worker", now); got != nil || err != nil {
+	if got, err := ReceiptOf(nil, "u-1", testOwner, now); got != nil || err != nil {
 		t.Errorf("no annotations: %+v, %v", got, err)
 	}
 }

@@ -2,7 +2,6 @@ package plan
 
 import (
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 	"testing"
@@ -243,15 +242,8 @@ func TestEveryFreeSlotIsGivenWhileASiblingWaits(t *testing.T) {
 func everyFreeSlotIsGivenWhileASiblingWaits(t rapid.TB, in Input, d Decision) {
 	t.Helper()
 	next := after(in, d)
-	requested := maps.Clone(next.Handover)
 	locked, live := locksAndLive(in)
-	free := 0
-	for id := range in.Count {
-		epoch, quarantined := next.Quarantine.Since(id)
-		if _, taken := next.Slots[id]; !taken && !locked[id] && requested[id] == "" && (!quarantined || in.Served[epoch]) {
-			free++
-		}
-	}
+	free := free(in, next, locked)
 	if free == 0 {
 		return
 	}
@@ -275,6 +267,18 @@ func everyFreeSlotIsGivenWhileASiblingWaits(t rapid.TB, in Input, d Decision) {
 			t.Fatalf("%s waits while %d slots are free: %v", p.Name, free, next.Slots)
 		}
 	}
+}
+
+// free counts the slots below the count that may be given to anybody.
+func free(in Input, next assignment.State, locked map[int]bool) int {
+	n := 0
+	for id := range in.Count {
+		epoch, quarantined := next.Quarantine.Since(id)
+		if _, taken := next.Slots[id]; !taken && !locked[id] && next.Handover[id] == "" && (!quarantined || in.Served[epoch]) {
+			n++
+		}
+	}
+	return n
 }
 
 // fewerThanWanted reports whether fewer slots below the count are left than pods without one.

@@ -19,6 +19,12 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 )
 
+const (
+	testAPIVersion = "apps/v1"
+	testName       = "worker"
+	jsonType       = "application/json"
+)
+
 // answering returns a Store whose server answers every request like this.
 func answering(t *testing.T, answer http.HandlerFunc) *Store {
 	t.Helper()
@@ -33,18 +39,20 @@ func answering(t *testing.T, answer http.HandlerFunc) *Store {
 
 // named are the requests about one object, a Deployment or a pod, called name.
 func named(s *Store, name string) map[string]func(t *testing.T) error {
-	ref := Ref{APIVersion: "apps/v1", Kind: Deployment, Namespace: "default", Name: name}
+	ref := Ref{APIVersion: testAPIVersion, Kind: Deployment, Namespace: "default", Name: name}
 	pod := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: "u"}}
 	return map[string]func(t *testing.T) error{
-		"get owner": func(t *testing.T) error { _, err := s.Get(t.Context(), ref); return err },
-		"metadata":  func(t *testing.T) error { _, err := s.GetMetadata(t.Context(), ref); return err },
-		"get pod":   func(t *testing.T) error { _, err := s.GetPod(t.Context(), "default", name); return err },
-		"whole pod": func(t *testing.T) error { _, err := s.GetFullPod(t.Context(), "default", name); return err },
+		"get owner": func(t *testing.T) error { t.Helper(); _, err := s.Get(t.Context(), ref); return err },
+		"metadata":  func(t *testing.T) error { t.Helper(); _, err := s.GetMetadata(t.Context(), ref); return err },
+		"get pod":   func(t *testing.T) error { t.Helper(); _, err := s.GetPod(t.Context(), "default", name); return err },
+		"whole pod": func(t *testing.T) error { t.Helper(); _, err := s.GetFullPod(t.Context(), "default", name); return err },
 		"W1": func(t *testing.T) error {
+			t.Helper()
 			_, err := s.Commit(t.Context(), Owner{Ref: ref}, assignment.State{})
 			return err
 		},
 		"W2": func(t *testing.T) error {
+			t.Helper()
 			_, err := s.SwapReceipt(t.Context(), pod, &assignment.Receipt{UID: "u"}, false)
 			return err
 		},
@@ -65,7 +73,7 @@ func TestWhatIsNeverSentIsNotUnanswered(t *testing.T) {
 
 func TestBrokenConnectionIsUnanswered(t *testing.T) {
 	s := answering(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
-	requests := named(s, "worker")
+	requests := named(s, testName)
 	for _, what := range []string{"W1", "W2"} { // the client repeats others, for seconds
 		t.Run(what, func(t *testing.T) {
 			if err := requests[what](t); !errors.Is(err, ErrAmbiguous) || !Temporary(err) {
@@ -89,15 +97,15 @@ func TestOnlyTheServersWordMeansGone(t *testing.T) {
 		content, body string
 		gone          []string
 	}{
-		"the owner":         {"application/json", status(target{deployments, "", "worker"}), []string{"get owner", "metadata", "W1"}},
-		"the pod":           {"application/json", status(target{Pods, "", "worker"}), []string{"get pod", "whole pod", "W2"}},
-		"another object":    {"application/json", status(target{deployments, "", "other"}), nil},
-		"the namespace":     {"application/json", status(target{schema.GroupVersionResource{Resource: "namespaces"}, "", "default"}), nil},
-		"no details":        {"application/json", `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`, nil},
+		"the owner":         {jsonType, status(target{deployments, "", testName}), []string{"get owner", "metadata", "W1"}},
+		"the pod":           {jsonType, status(target{Pods, "", testName}), []string{"get pod", "whole pod", "W2"}},
+		"another object":    {jsonType, status(target{deployments, "", "other"}), nil},
+		"the namespace":     {jsonType, status(target{schema.GroupVersionResource{Resource: "namespaces"}, "", "default"}), nil},
+		"no details":        {jsonType, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`, nil},
 		"a proxy's page":    {"text/html", "<html><h1>404 Not Found</h1></html>", nil},
-		"a proxy's JSON":    {"application/json", `{"error":"no route"}`, nil},
+		"a proxy's JSON":    {jsonType, `{"error":"no route"}`, nil},
 		"a missing route":   {"text/plain", "404 page not found", nil},
-		"an empty answer":   {"application/json", "", nil},
+		"an empty answer":   {jsonType, "", nil},
 		"nothing but a 404": {"", "", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -108,7 +116,7 @@ func TestOnlyTheServersWordMeansGone(t *testing.T) {
 				w.WriteHeader(http.StatusNotFound)
 				_, _ = w.Write([]byte(tc.body)) // the client notices what is missing
 			})
-			for what, request := range named(s, "worker") {
+			for what, request := range named(s, testName) {
 				err := request(t)
 				if want := slices.Contains(tc.gone, what); errors.Is(err, ErrGone) != want || Temporary(err) == want {
 					t.Errorf("%s: gone is to be %t, got %v", what, want, err)
@@ -123,7 +131,7 @@ func TestOnlyTheServersWordMeansGone(t *testing.T) {
 
 func TestARefusalSaysWhatToLookForWhereTheVerbIsThere(t *testing.T) {
 	for want, e := range map[string]*ForbiddenError{
-		`its rule's resourceNames do not list "worker"`:    {Verb: "patch", Group: "apps", Resource: "deployments", Namespace: "shop", Name: "worker"},
+		`its rule's resourceNames do not list "worker"`:    {Verb: "patch", Group: "apps", Resource: "deployments", Namespace: "shop", Name: testName},
 		`its rule has resourceNames, which this request`:   {Verb: "list", Resource: "pods", Namespace: "shop"},
 		`add verb "create" on resource "events" of API gr`: {Verb: "create", Resource: "events", Namespace: "shop"},
 	} {

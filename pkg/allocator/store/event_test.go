@@ -12,7 +12,7 @@ import (
 
 func TestOneEventNameForEachObjectReasonAndMinute(t *testing.T) {
 	at := time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
-	name := func(uid types.UID, reason string, now time.Time) string { return eventName("worker", uid, reason, now) }
+	name := func(uid types.UID, reason string, now time.Time) string { return eventName(testName, uid, reason, now) }
 	first := name("u", "AssignmentChanged", at)
 	if same := name("u", "AssignmentChanged", at.Add(59*time.Second)); same != first {
 		t.Errorf("%s and %s in one minute", first, same)

@@ -27,7 +27,7 @@ func TestACleanEpochFromTheFutureCounts(t *testing.T) {
 			Spec: spec{Replicas: &count, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "a"}}},
 		}
 	}
-	ref := Ref{Kind: StatefulSet, Name: "worker"}
+	ref := Ref{Kind: StatefulSet, Name: testName}
 	ours, err := DecodeOwner(ref, object(assignment.FieldManager), assignment.DefaultKey, testTime, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -39,7 +39,7 @@ func TestAncientMaps(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &Store{Key: assignment.DefaultKey, Clock: testclock.NewFakeClock(testTime)}
-			ref, one := Ref{Kind: tc.kind, Name: "worker"}, 1
+			ref, one := Ref{Kind: tc.kind, Name: testName}, 1
 			decode := func(m seen) Owner {
 				state := assignment.State{Slots: assignment.Slots{0: "a"}, UIDs: assignment.Slots{0: "0b7d7f3e"}, Epoch: m.epoch}
 				object := &Object{

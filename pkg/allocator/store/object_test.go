@@ -38,25 +38,25 @@ func rawDeployment(tb testing.TB, n, revision int) []byte {
 	annotations := state.Encode(assignment.DefaultKey, uid)
 	annotations[revisionAnnotation] = "3"
 	metadata := map[string]any{
-		"name": "worker", "namespace": "default", "uid": uid,
+		"name": testName, "namespace": "default", "uid": uid,
 		"resourceVersion": strconv.Itoa(1000 + revision), "generation": 7, "creationTimestamp": "2026-11-20T10:00:00Z",
-		"annotations": annotations, "labels": map[string]string{"app": "worker"},
+		"annotations": annotations, "labels": map[string]string{"app": testName},
 		"managedFields": []any{
 			map[string]any{
-				"manager": assignment.FieldManager, "operation": "Update", "apiVersion": "apps/v1", "time": "2026-11-20T10:00:01Z",
+				"manager": assignment.FieldManager, "operation": "Update", "apiVersion": testAPIVersion, "time": "2026-11-20T10:00:01Z",
 				"fieldsType": "FieldsV1", "fieldsV1": map[string]any{"f:metadata": map[string]any{"f:annotations": map[string]any{
 					"f:" + assignment.DefaultKey: struct{}{}, "f:" + assignment.EpochKey: struct{}{}, "f:" + assignment.SealKey: struct{}{}}}},
 			},
 			map[string]any{
-				"manager": "kubectl", "operation": "Update", "apiVersion": "apps/v1", "time": "2026-11-20T10:00:00Z",
+				"manager": "kubectl", "operation": "Update", "apiVersion": testAPIVersion, "time": "2026-11-20T10:00:00Z",
 				"fieldsType": "FieldsV1", "fieldsV1": map[string]any{"f:spec": map[string]any{"f:replicas": struct{}{}}},
 			},
 		},
 	}
 	b, err := json.Marshal(map[string]any{
-		"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata,
+		"apiVersion": testAPIVersion, "kind": "Deployment", "metadata": metadata,
 		"spec": map[string]any{
-			"replicas": n, "selector": map[string]any{"matchLabels": map[string]string{"app": "worker"}},
+			"replicas": n, "selector": map[string]any{"matchLabels": map[string]string{"app": testName}},
 			"strategy": map[string]any{"type": "RollingUpdate", "rollingUpdate": map[string]any{"maxSurge": "10%", "maxUnavailable": 2}},
 			"template": map[string]any{"spec": map[string]any{"containers": []any{map[string]any{"name": "main", "image": "worker:1"}}}},
 		},
@@ -69,7 +69,7 @@ func rawDeployment(tb testing.TB, n, revision int) []byte {
 }
 
 func testRef() Ref {
-	return Ref{APIVersion: "apps/v1", Kind: Deployment, Namespace: "default", Name: "worker"}
+	return Ref{APIVersion: testAPIVersion, Kind: Deployment, Namespace: "default", Name: testName}
 }
 
 func decodeObject(tb testing.TB, raw []byte) *Object {
@@ -132,7 +132,7 @@ func TestDecodeOwnerDefaults(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			object := decodeObject(t, []byte(`{"kind":"`+tc.kind+`","metadata":{"name":"worker"},"spec":`+tc.spec+`}`))
-			owner, err := DecodeOwner(Ref{Kind: tc.kind, Name: "worker"}, object, assignment.DefaultKey, testTime, nil)
+			owner, err := DecodeOwner(Ref{Kind: tc.kind, Name: testName}, object, assignment.DefaultKey, testTime, nil)
 			if err != nil || owner.Count != tc.count || owner.OrdinalStart != tc.start || owner.Rollout != tc.rollout || owner.Annotations != nil {
 				t.Errorf("%+v, %v", owner, err)
 			}
@@ -247,7 +247,7 @@ func TestDecodeOwnerAfterAnEarlierMoment(t *testing.T) {
 }
 
 func TestAStatusIsReadAsOne(t *testing.T) {
-	refused := apierrors.NewForbidden(testRef().GVR().GroupResource(), "worker", errors.New("no"))
+	refused := apierrors.NewForbidden(testRef().GVR().GroupResource(), testName, errors.New("no"))
 	refused.ErrStatus.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
 	raw, err := json.Marshal(refused.ErrStatus)
 	if err != nil {

@@ -27,7 +27,7 @@ type book struct {
 func (b *book) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	b.asked = append(b.asked, "limit="+q.Get("limit")+" continue="+q.Get("continue")+" resourceVersion="+q.Get("resourceVersion"))
-	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Type", jsonType)
 	from, err := strconv.Atoi(q.Get("continue"))
 	if err == nil && b.forget {
 		b.forget = false

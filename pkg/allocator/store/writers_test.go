@@ -31,8 +31,8 @@ func tampered(t *testing.T, change func(map[string]string), fields ...metav1.Man
 	change(annotations)
 	object := &Object{}
 	object.Annotations, object.ManagedFields = annotations, fields
-	object.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "worker"}}
-	o, err := DecodeOwner(Ref{APIVersion: "apps/v1", Kind: Deployment, Name: "worker"}, object, assignment.DefaultKey, testTime, nil)
+	object.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": testName}}
+	o, err := DecodeOwner(Ref{APIVersion: testAPIVersion, Kind: Deployment, Name: testName}, object, assignment.DefaultKey, testTime, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

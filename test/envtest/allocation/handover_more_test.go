@@ -245,7 +245,7 @@ var _ = Describe("a hand-over", func() {
 		young := all.run(ctx, w, w.stalled(ctx, 1)[0].Name)
 		Expect(olds[1].told(ctx)).To(MatchError(idcontext.ErrRevoked))
 		before := w.assignment(ctx)
-		w.undo(ctx, "1")
+		w.undo(ctx)
 		w.whole(ctx, before)
 		olds[1].stop <- struct{}{}
 		Expect(olds[1].begins(ctx).ID).To(Equal(1))

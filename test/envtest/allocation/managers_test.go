@@ -16,8 +16,9 @@ import (
 var _ = Describe("an owner that many write to", func() {
 	It("keeps its map and gets no Event when the API server forgets who wrote the seal", func(ctx SpecContext) {
 		w := newWorkload(ctx, store.Deployment)
-		var instances []*idcontext.Instance
-		for _, pod := range w.idle(ctx, 2) {
+		pods := w.idle(ctx, 2)
+		instances := make([]*idcontext.Instance, 0, len(pods))
+		for _, pod := range pods {
 			instances = append(instances, w.instance(ctx, pod.Name))
 		}
 		ids := map[string]int{}

@@ -85,14 +85,14 @@ func (w *workload) breakImage(ctx context.Context) {
 	Expect(err).NotTo(HaveOccurred())
 }
 
-// undo does what kubectl rollout undo does: the template and the annotations of the ReplicaSet of that
-// revision are put onto the Deployment.
-func (w *workload) undo(ctx context.Context, revision string) {
+// undo does what kubectl rollout undo does: the template and the annotations of the ReplicaSet of the
+// first revision are put onto the Deployment.
+func (w *workload) undo(ctx context.Context) {
 	GinkgoHelper()
 	sets, err := env.Client.AppsV1().ReplicaSets(w.Name).List(ctx, metav1.ListOptions{})
 	Expect(err).NotTo(HaveOccurred())
 	for _, rs := range sets.Items {
-		if rs.Annotations["deployment.kubernetes.io/revision"] != revision {
+		if rs.Annotations["deployment.kubernetes.io/revision"] != "1" {
 			continue
 		}
 		d, err := env.Client.AppsV1().Deployments(w.Name).Get(ctx, "worker", metav1.GetOptions{})
@@ -113,7 +113,7 @@ func (w *workload) undo(ctx context.Context, revision string) {
 		Expect(err).NotTo(HaveOccurred())
 		return
 	}
-	Fail("there is no revision " + revision)
+	Fail("there is no first revision")
 }
 
 var _ = Describe("a rollout", func() {
@@ -151,7 +151,7 @@ var _ = Describe("a rollout", func() {
 			}
 			g.Expect(crashes).To(BeNumerically(">", 0), "a pod of the broken revision crashes")
 		}).WithContext(ctx).Should(Succeed())
-		w.undo(ctx, "1")
+		w.undo(ctx)
 		w.rolled(ctx, n)
 	},
 		Entry("1, default strategy", 1, rolling("25%", "25%")),

@@ -201,7 +201,7 @@ var _ = Describe("damage by others", func() {
 		unharmed(ctx)
 		moved := w.owner(ctx).Record.State.Epoch
 		By("undoing and scaling up in one moment")
-		w.undo(ctx, "1")
+		w.undo(ctx)
 		Expect(w.Scale(ctx, store.Deployment, "worker", 6)).To(Succeed())
 		newcomers(ctx, 6)
 		unharmed(ctx)

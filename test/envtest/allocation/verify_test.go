@@ -128,7 +128,7 @@ var _ = Describe("verify", func() {
 			g.Expect(got.Stdout).To(ContainSubstring("stuck: the rolling update of Deployment/worker is stuck: "))
 			g.Expect(got.Stdout).To(ContainSubstring("has timed out progressing"))
 		}).WithContext(ctx).Should(Succeed())
-		w.undo(ctx, "1")
+		w.undo(ctx)
 		Expect(w.idalloc(ctx, "", "gc", "deployment/worker", "-n", w.Name)).To(HaveField("Code", 0)) // undo brings old annotations back
 		w.verified(ctx)
 	})
