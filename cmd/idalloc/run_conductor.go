@@ -50,6 +50,8 @@ func newConductor(r *runner, o allocator.Options, processes *child.Runner, comma
 	c.hub.CheckFenced(c.fenced)
 	c.o.Publish, c.o.Stale = c.publish, c.hub.SetStale
 	c.o.Stopped, c.o.HandsOver = c.stopped, true
+	// As a container's first process it is followed only when everything in the container has ended; who reads --dir goes on.
+	c.o.DiesWithProcess = os.Getpid() == 1 && r.dir == ""
 	if r.fenceAfter > 0 {
 		c.o.FenceAfter, c.o.FenceLead = r.fenceAfter, r.fenceLead()
 		c.o.Fenced = func(by time.Duration) {
@@ -222,7 +224,7 @@ func (c *conductor) release(ctx context.Context) {
 	if err == nil {
 		limited, cancel := context.WithTimeout(ctx, releaseTimeout)
 		defer cancel()
-		err = a.Release(limited)
+		err = a.Release(limited, c.follower.EndedByItself())
 	}
 	if err != nil {
 		c.o.Log.Info("the slot was not released; it comes free when the pod is gone", "reason", err.Error())

@@ -280,7 +280,7 @@ func (l *loop) release(ctx context.Context, a *allocator.Allocator) error {
 		l.log.Info("stopped; the pod keeps its slot until it is gone", "pod", l.o.Pod)
 		return nil
 	}
-	if err := a.Release(ctx); err != nil {
+	if err := a.Release(ctx, false); err != nil {
 		l.log.Info("the slot was not released; it comes free when the pod is gone", "reason", err.Error())
 		return nil
 	}

@@ -58,6 +58,8 @@ type Follower struct {
 	process *Process
 	// told says that the process got a signal that asks it to end; terminated, that it got SIGTERM.
 	told, terminated bool
+	// byItself says that the command ended although nobody told it to, or could not be started.
+	byItself bool
 }
 
 // task is a command that may be started.
@@ -185,6 +187,7 @@ func (f *Follower) Run(ctx context.Context) (code int, err error) {
 		}
 		p, err := f.start(t)
 		if err != nil {
+			f.byItself = true
 			f.finish()
 			return 0, err
 		}
@@ -192,6 +195,7 @@ func (f *Follower) Run(ctx context.Context) (code int, err error) {
 		f.finish()
 		switch {
 		case !asked:
+			f.byItself = f.mustStop(ctx, t) == ""
 			f.o.Log.Info("command ended", "id", t.id.ID, "pid", p.Pid(), "code", p.Code(), "leftovers", p.Leftovers())
 			return p.Code(), nil
 		case ctx.Err() == nil && f.endedBy() == 0:
@@ -202,6 +206,9 @@ func (f *Follower) Run(ctx context.Context) (code int, err error) {
 		}
 	}
 }
+
+// EndedByItself reports, after Run returned, whether the command ended although nobody told it to, or could not be started.
+func (f *Follower) EndedByItself() bool { return f.byItself }
 
 func (f *Follower) stopped(t task, p *Process) {
 	f.o.Log.Info("command stopped", "id", t.id.ID, "pid", p.Pid(), "code", p.Code(), "killed", p.Killed(), "leftovers", p.Leftovers())

@@ -174,6 +174,9 @@ func TestACommandThatEndsEndsRun(t *testing.T) {
 	if got := <-f.going(t.Context()); got.code != 7 || got.err != nil {
 		t.Errorf("Run returned %+v", got)
 	}
+	if !f.EndedByItself() {
+		t.Error("nobody told it to end, and it is not known")
+	}
 }
 
 func TestSignalsArePassedOn(t *testing.T) {
@@ -189,6 +192,9 @@ func TestSignalsArePassedOn(t *testing.T) {
 	expect(t, s, syscall.SIGINT.String())
 	if got := <-done; got.code != 5 {
 		t.Errorf("Run returned %+v", got)
+	}
+	if f.EndedByItself() {
+		t.Error("it was told to end, and that counts as a failure")
 	}
 }
 
@@ -218,6 +224,9 @@ func TestRunEndsWithItsContext(t *testing.T) {
 	if got := <-done; !errors.Is(got.err, broken) {
 		t.Errorf("Run returned %+v", got)
 	}
+	if f.EndedByItself() {
+		t.Error("it was told to end, and that counts as a failure")
+	}
 	if _, ok := f.begin(ctx); ok {
 		t.Error("a command starts after the end")
 	}
@@ -231,6 +240,9 @@ func TestACommandThatIsNotThere(t *testing.T) {
 	var failed *StartError
 	if !errors.As(got.err, &failed) || failed.Code != 127 {
 		t.Errorf("Run returned %+v", got)
+	}
+	if !f.EndedByItself() {
+		t.Error("nobody told it to end, and it is not known")
 	}
 	if err := f.Stopped(t.Context()); err != nil {
 		t.Error(err)

@@ -49,6 +49,9 @@ type Options struct {
 	// HandsOver says that the work has stopped when Stopped returned nil, and not only had time to:
 	// then a waiter of a newer revision may ask for the slot.
 	HandsOver bool
+	// DiesWithProcess says that the work ends with this process, however that ends, so that nothing is left of the work of an earlier
+	// process of this pod.
+	DiesWithProcess bool
 	// FenceAfter turns strict mode on: without contact to the API server for that long the id is
 	// gone by itself. Zero is off.
 	FenceAfter time.Duration
@@ -97,6 +100,8 @@ type Allocator struct {
 	setup time.Duration
 	// crowd is about how many pods claimed together with this one.
 	crowd int
+	// patience is a random part by which this process stands back longer than others.
+	patience float64
 	// planTook is how long this process's last plan took, from its lists to the answer to its write.
 	planTook time.Duration
 	working  atomic.Int64 // Unix milliseconds since when the loop is not waiting; 0 while it waits
@@ -122,6 +127,8 @@ type Allocator struct {
 type held struct {
 	id    int
 	token int64
+	// since is when it was taken.
+	since time.Time
 	// view is the newest moment of the owner that this process knows.
 	view store.Owner
 	// after is the resourceVersion that the owner's stream must reach before it counts: until then
@@ -153,7 +160,7 @@ func New(ctx context.Context, o Options) (*Allocator, error) {
 		a.o.Fenced = func(time.Duration) {}
 	}
 	a.setWaiting("the API server's answer about this pod and its owner")
-	a.began = a.clock.Now()
+	a.began, a.patience = a.clock.Now(), a.random()
 	err := a.persist(ctx, "find the owner", func() error {
 		pod, err := a.store.GetPod(ctx, o.Namespace, o.Pod)
 		if errors.Is(err, store.ErrGone) {

@@ -72,6 +72,9 @@ func (c *claimer) try(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if given, err := c.giveBack(ctx, owner); given || err != nil {
+		return err
+	}
 	done, err := c.takeIfNamed(ctx, owner)
 	if done || err != nil {
 		return err
@@ -221,7 +224,7 @@ func (c *claimer) withdrawLost(ctx context.Context, owner store.Owner) error {
 		return nil
 	}
 	c.log.Info("receipt withdrawn: the slot is another pod's", "id", r.ID, "holder", holder)
-	return c.writeReceipt(ctx, nil)
+	return c.writeReceipt(ctx, c.noSlotReceipt())
 }
 
 // withdrawStranded makes this pod a waiter again whose receipt, of an earlier process or from before it was fenced, names a
@@ -242,7 +245,7 @@ func (c *claimer) withdrawStranded(ctx context.Context) error {
 
 // plan lists the pods, decides and commits.
 func (c *claimer) plan(ctx context.Context, owner store.Owner) error {
-	insist := !c.barred.IsZero() && c.clock.Since(c.barred) >= insistAfter
+	insist := !c.barred.IsZero() && c.insistIn() <= 0
 	written, decision, err := c.commit(ctx, owner, plan.Claim, insist)
 	if err != nil {
 		return err

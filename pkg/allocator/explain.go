@@ -36,9 +36,15 @@ func (c *claimer) reason(owner store.Owner, d plan.Decision) string {
 		return fmt.Sprintf("the hand-over of slot %d: %s, of an older revision, was asked for it and gives it when its work has stopped",
 			id, owner.Record.State.Slots[id])
 	}
+	if failed := c.receipt().Failures(); failed > 0 && d.Live > owner.Count {
+		return fmt.Sprintf("a later try: this pod's program ended by itself %d times within %s after it had got a slot; while %d pods live for %d slots, "+
+			"those that gave theirs up go first, and no other pod's work is stopped for this one before it has run for %s: look at its log, repair or undo the rollout",
+			failed, provenAfter, d.Live, owner.Count, c.standBackFor(failed).Round(time.Second))
+	}
 	if c.gaveUp() && d.Live > owner.Count && d.HandOver.Limit == 0 {
-		return fmt.Sprintf("room: this pod gave its slot up and gets another one when at most %d pods of %s live; %d do, %d wait",
-			owner.Count, owner.Ref, d.Live, d.Waiting)
+		return fmt.Sprintf("room: this pod gave its slot up and gets another one when at most %d pods of %s live, "+
+			"or when one stays free: when those that want it failed, or have not taken it for %s; %d pods live, %d wait",
+			owner.Count, owner.Ref, insistAfter, d.Live, d.Waiting)
 	}
 	what := fmt.Sprintf("a free slot: %s has count %d and all %d slots belong to live pods; %d pods live, %d wait; "+
 		"a slot comes free when a pod that holds one is gone, or when the count grows", owner.Ref, owner.Count, owner.Count, d.Live, d.Waiting)

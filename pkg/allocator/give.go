@@ -13,11 +13,13 @@ import (
 )
 
 // Release gives the slot back, if there is one, and publishes the state released. Call it after Run
-// or Claim returned, and only when the work under the id has stopped. It blocks until the owner is
+// or Claim returned, and only when the work under the id has stopped. byItself says that it stopped although nobody
+// told it to: soon after the slot was taken, that is a failure. It blocks until the owner is
 // written or ctx ends; then the slot is freed when the pod is gone.
-func (a *Allocator) Release(ctx context.Context) error {
+func (a *Allocator) Release(ctx context.Context, byItself bool) error {
 	r := a.receipt()
 	idle := a.held == nil && (r == nil || r.Waits)
+	failed := a.failures(byItself)
 	a.held = nil
 	a.show(identity.StateReleased)
 	if idle {
@@ -28,7 +30,7 @@ func (a *Allocator) Release(ctx context.Context) error {
 	}
 	stop := a.follow(ctx) // the streams ended with Run
 	defer stop()
-	_, err := a.give(ctx, plan.Release)
+	_, err := a.give(ctx, plan.Release, failed)
 	if errors.Is(err, ErrPodGone) || errors.Is(err, store.ErrGone) {
 		return nil // whose pod or owner is gone holds nothing
 	}
@@ -38,8 +40,9 @@ func (a *Allocator) Release(ctx context.Context) error {
 // leave gives a slot at or above the count away after the work has stopped, and takes another one
 // if there is one at once.
 func (a *Allocator) leave(ctx context.Context) error {
+	failed := a.failures(false)
 	a.held = nil
-	written, err := a.give(ctx, plan.Move)
+	written, err := a.give(ctx, plan.Move, failed)
 	if err != nil || written == nil {
 		return err
 	}
@@ -54,9 +57,9 @@ func (a *Allocator) leave(ctx context.Context) error {
 
 // give writes the two steps of giving in their order: first the receipt says that the slot is being
 // given away, then the map lets go of it. Of many that give at once one writes the map for all who have come to
-// the second step, so each waits for its turn. written is nil if the map did not have to be changed.
-func (a *Allocator) give(ctx context.Context, intent plan.Intent) (written *store.Owner, err error) {
-	gaveUp := assignment.Receipt{UID: string(a.pod.UID), Owner: a.ref.String(), GaveUp: true}
+// the second step, so each waits for its turn. failed goes onto the receipt. written is nil if the map did not have to be changed.
+func (a *Allocator) give(ctx context.Context, intent plan.Intent, failed int) (written *store.Owner, err error) {
+	gaveUp := assignment.Receipt{UID: string(a.pod.UID), Owner: a.ref.String(), GaveUp: true, Failed: failed}
 	if r := a.receipt(); r.Locks() || (r != nil && r.Gives) {
 		gaveUp.ID, gaveUp.Gives = r.ID, true
 	}
@@ -140,5 +143,5 @@ func (c *claimer) takeBackGives(ctx context.Context, owner store.Owner) error {
 	if r == nil || !r.Gives || !owner.Clean() || owner.Names(r.ID, c.o.Pod, c.pod.UID) {
 		return nil
 	}
-	return c.writeReceipt(ctx, &assignment.Receipt{UID: r.UID, Owner: r.Owner, GaveUp: true})
+	return c.writeReceipt(ctx, &assignment.Receipt{UID: r.UID, Owner: r.Owner, GaveUp: true, Failed: r.Failed})
 }

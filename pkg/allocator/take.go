@@ -27,6 +27,7 @@ func (a *Allocator) take(ctx context.Context, from store.Owner, id int, own bool
 	epoch, before := from.Record.State.Epoch, a.receipt()
 	receipt := assignment.Receipt{
 		UID: string(a.pod.UID), Owner: a.ref.String(), ID: id, Epoch: epoch, HandsOver: a.o.HandsOver, FenceAfter: a.o.FenceAfter,
+		Failed: before.Failures(),
 	}
 	if err := a.writeReceipt(ctx, &receipt); err != nil {
 		return err
@@ -82,7 +83,7 @@ func (a *Allocator) take(ctx context.Context, from store.Owner, id int, own bool
 		}
 		a.lease.Store(l)
 	}
-	a.held = &held{id: id, token: now.Record.State.Epoch, view: now, after: now.ResourceVersion}
+	a.held = &held{id: id, token: now.Record.State.Epoch, since: a.clock.Now(), view: now, after: now.ResourceVersion}
 	return nil
 }
 
@@ -110,7 +111,7 @@ func (a *Allocator) contested(ctx context.Context, owner store.Owner, id int) (b
 func (a *Allocator) withdraw(ctx context.Context, reason string) error {
 	a.show(identity.StatePending)
 	a.log.V(1).Info("slot not taken", "reason", reason)
-	return a.writeReceipt(ctx, nil)
+	return a.writeReceipt(ctx, a.noSlotReceipt())
 }
 
 // showLife has the receipt say that this pod's program runs, unless there is a receipt already. Only a pod that does not get a

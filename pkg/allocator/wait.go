@@ -30,8 +30,10 @@ const (
 	unqueued = 250
 	// lookAgain is how long a waiter trusts its watches, give or take a third at random.
 	lookAgain = 30 * time.Second
-	// insistAfter is how long a free slot that nobody takes is left to pods that did not give one up.
-	insistAfter = time.Minute
+	// insistAfter is how long a free slot that nobody takes is left to pods that did not give one up, and insistLate how long to
+	// those whose program has not failed.
+	insistAfter = 10 * time.Second
+	insistLate  = time.Minute
 )
 
 // window draws how long to wait before planning, when about n pods want to plan at once and pace is
@@ -102,6 +104,11 @@ func (c *claimer) waitForSlot(ctx context.Context, d plan.Decision) error {
 	again := lookAgain + time.Duration((c.random()-0.5)*2/3*float64(lookAgain))
 	if in, ok := c.quarantined.next(assignment.QuarantineTime(d.FenceAfter)); ok {
 		again = min(again, in)
+	}
+	for _, in := range []time.Duration{c.standBack(), c.insistIn()} {
+		if in > 0 {
+			again = min(again, in)
+		}
 	}
 	timer := c.clock.NewTimer(again)
 	defer timer.Stop()

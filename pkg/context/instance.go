@@ -33,6 +33,8 @@ type Instance struct {
 	// released is closed when the first Close is done; result is what it returned.
 	released chan struct{}
 	result   error
+	// byItself says that Run's function ended although nobody told it to; Run alone uses it.
+	byItself bool
 	idle     chan struct{} // closed when it does not
 }
 
@@ -60,7 +62,7 @@ func start(ctx context.Context, o Options, stopped func(*Instance, context.Conte
 	}
 	ao := allocator.Options{
 		Store: st, Pod: o.PodName, PodUID: types.UID(o.PodUID), Namespace: o.PodNamespace, Log: o.Log, Publish: i.set, Stopped: o.Stopped,
-		HandsOver: stopped != nil || o.Stopped != nil, FenceAfter: o.FenceAfter, Fenced: i.fence,
+		HandsOver: stopped != nil || o.Stopped != nil, DiesWithProcess: stopped != nil, FenceAfter: o.FenceAfter, Fenced: i.fence,
 	}
 	if stopped != nil {
 		ao.Stopped = func(ctx context.Context) error { return stopped(i, ctx) }
@@ -207,7 +209,7 @@ func (i *Instance) Close(ctx context.Context) error {
 		}
 	}
 	if !failed { // a loop that ended by itself has no id
-		i.result = i.alloc.Release(ctx)
+		i.result = i.alloc.Release(ctx, i.byItself)
 	}
 	close(i.released)
 	close(i.changes)

@@ -46,7 +46,9 @@ func Run(ctx context.Context, o Options, fn func(ctx context.Context, id Identit
 		if !i.begin(id) {
 			continue
 		}
+		i.byItself = true // also if it panics
 		revoked, err := i.call(ctx, id, fn)
+		i.byItself = !revoked && ctx.Err() == nil
 		if err != nil || !revoked || ctx.Err() != nil {
 			return err
 		}

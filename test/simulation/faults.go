@@ -126,6 +126,7 @@ func faultKinds() []faultKind {
 		{name: "rollout", families: []string{Life}, excuses: true, only: rolls, inject: rollout},
 		{name: "undo", families: []string{Life, Foreign}, excuses: true, only: onlyDeployment, inject: undo},
 		{name: "delete-pod", families: []string{Life}, inject: deleteSome},
+		{name: "broken-rollout", families: []string{Life}, excuses: true, only: rolls, inject: brokenRollout},
 		{name: "never-start", families: []string{Life}, excuses: true, lasts: 3 * time.Minute, inject: neverStart},
 		{name: "evict", families: []string{Life}, inject: evictSome},
 

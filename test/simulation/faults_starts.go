@@ -1,9 +1,13 @@
 package simulation
 
 import (
+	"context"
+	"errors"
+	"strconv"
 	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/identity"
 )
 
 // neverStart has some of the pods that are made meanwhile not start at all, until somebody repairs them in the end: no node has room for them,
@@ -16,9 +20,10 @@ func neverStart(w *world, f Fault, d *dice) {
 	w.after(f.Lasts, func() { w.stuck = 0 })
 }
 
-// startAll has everything start that did not.
+// startAll has everything start that did not, and work.
 func (w *world) startAll() {
 	w.stuck = 0
+	clear(w.broken)
 	for _, key := range sortedKeys(w.pods) {
 		if k := w.pods[key]; k.stuck && !k.gone {
 			k.stuck = false
@@ -83,4 +88,55 @@ func (g *progress) checkStarted(v *version) {
 			g.w.judge.reportf(prompt, "slot %d goes to %s, which never ran, and %s waits since %s", id, name, p.id, since.Round(time.Second))
 		}
 	}
+}
+
+// errBroken is how the program of a broken revision ends.
+var errBroken = errors.New("the program is broken") //nolint:gochecknoglobals // a constant that Go cannot express
+
+// brokenRollout begins a revision whose programs end by themselves soon after they got an id, until somebody repairs what they need.
+func brokenRollout(w *world, f Fault, d *dice) {
+	rollout(w, f, d)
+	if v := w.owner(); v != nil {
+		w.broken[template(v.object)] = true
+	}
+}
+
+// breaks says after how long the program ends by itself under an id, and whether its whole process dies with it.
+func (p *process) breaks(id identity.Identity) (after time.Duration, dies, broken bool) {
+	v := p.w.server.get(pods, p.pod)
+	if v == nil || !p.w.broken[number(v.object, "spec", "version")] {
+		return 0, false, false
+	}
+	d := p.w.dice("break", p.id, strconv.FormatInt(id.Epoch, 10))
+	return d.tail(3 * time.Second), d.chance(0.3), true
+}
+
+// untilBroken blocks until the program ends by itself. It returns false if it was told to stop before, or does not break.
+func (p *process) untilBroken(ctx context.Context, id identity.Identity) bool {
+	var after time.Duration
+	var dies, broken bool
+	p.w.alone(func() { after, dies, broken = p.breaks(id) })
+	if !broken {
+		return false
+	}
+	timer := time.NewTimer(after)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+	}
+	p.thawed()
+	p.w.alone(func() {
+		if p.dead {
+			return
+		}
+		p.w.note("break", p.id)
+		if dies {
+			p.w.kill(p)
+			return
+		}
+		p.stop()
+	})
+	return true
 }

@@ -236,6 +236,9 @@ func (p *process) work(ctx context.Context, id identity.Identity) error {
 		p.acting, p.slept = ctx, false
 		p.begin(id) //nolint:contextcheck // the world may start another process after it
 	})
+	if p.untilBroken(ctx, id) {
+		return errBroken
+	}
 	<-ctx.Done()
 	p.stopping()
 	p.w.alone(func() { p.stop() }) //nolint:contextcheck // the world may start another process after it
@@ -351,6 +354,9 @@ func (p *process) heard(id identity.Identity) {
 	p.w.step("heard", p.id, string(id.State), strconv.Itoa(id.ID), strconv.Itoa(id.Count), strconv.FormatInt(id.Epoch, 10))
 	p.w.judge.look()
 	p.w.kubeletSees(p.pod, p.uid)
+	if after, _, broken := p.breaks(id); broken && id.Assigned() {
+		p.w.after(after, func() { p.w.kill(p) })
+	}
 }
 
 // stopped is the Stopped callback: the work acts a little longer.

@@ -9,8 +9,8 @@ import (
 )
 
 // How long a process may need when nothing is in its way. The parts are pkg/allocator's: requests are repeated after up to 10 s, a turn
-// to plan comes after up to 10 s, a waiter looks again after up to 40 s whatever its watches say, and a pod that gave up leaves
-// a free slot to others for a minute.
+// to plan comes after up to 10 s, a waiter looks again after up to 40 s whatever its watches say, a pod that gave up leaves
+// a free slot to others for up to 14 s, and one whose program failed for up to 80.
 const (
 	// soonEnough is what requests and events take together at a server that is well, at their slowest.
 	soonEnough = 5 * time.Second
@@ -19,8 +19,9 @@ const (
 	// gets is how long a waiter may be without a slot beside a free one: it is deaf until it looks again, waits for its
 	// turn, and meets one conflict.
 	getsSlot = soonEnough + 40*time.Second + 10*time.Second + 10*time.Second
-	// insists is the same for a pod that gave up while others wait, too.
-	insists = getsSlot + time.Minute + 40*time.Second
+	// comesBack is the same for a pod that gave up while others wait, too, and insists for one whose program failed.
+	comesBack = getsSlot + 15*time.Second
+	insists   = getsSlot + 80*time.Second + 40*time.Second
 	// aftermath is how long what went wrong may last in a process: connections that hang, and what it waits until
 	// it connects again.
 	aftermath = 75 * time.Second
@@ -108,8 +109,11 @@ func (g *progress) todo(p *process) map[string]time.Duration {
 		return map[string]time.Duration{fmt.Sprintf("is named for slot %d and does not act under it", id): publishes}
 	}
 	bound := getsSlot
-	if own != nil && own.GaveUp {
+	switch {
+	case own.Failures() > 0:
 		bound = insists
+	case own != nil && own.GaveUp:
+		bound = comesBack
 	}
 	out := map[string]time.Duration{}
 	for _, id := range g.free(n) {

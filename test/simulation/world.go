@@ -146,10 +146,11 @@ type world struct {
 	faults    map[string]int
 	sum       hash.Hash64
 	lines     int
-	line      []byte  // the newest
-	stuck     float64 // of a new pod never to start
-	quiet     bool    // the faults are over
-	over      bool    // all processes have ended
+	line      []byte       // the newest
+	stuck     float64      // of a new pod never to start
+	broken    map[int]bool // templates whose programs end by themselves
+	quiet     bool         // the faults are over
+	over      bool         // all processes have ended
 	leaked    string
 	podNumber int
 	traps     []*trap // of faults that wait for their moment
@@ -161,7 +162,7 @@ type world struct {
 
 func newWorld(seed uint64, p profile) *world {
 	w := &world{
-		seed: seed, start: time.Now(), ctx: context.Background(), profile: p, pods: map[string]*kubeletPod{}, pending: map[string]bool{},
+		seed: seed, start: time.Now(), ctx: context.Background(), profile: p, pods: map[string]*kubeletPod{}, pending: map[string]bool{}, broken: map[int]bool{},
 		faults: map[string]int{}, sum: fnv.New64a(),
 	}
 	w.net = network{slower: 1}

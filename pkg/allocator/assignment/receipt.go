@@ -31,6 +31,16 @@ type Receipt struct {
 	// Waits says that the pod's program runs and waits for a slot, while there are not enough. Such a receipt
 	// locks nothing either: it is a sign of life.
 	Waits bool
+	// Failed counts how often in a row the pod's program ended by itself soon after it took a slot.
+	Failed int
+}
+
+// Failures returns Failed, 0 without a receipt.
+func (r *Receipt) Failures() int {
+	if r == nil {
+		return 0
+	}
+	return r.Failed
 }
 
 // Locks reports whether there is a receipt that locks its slot.
@@ -46,11 +56,12 @@ type receiptWire struct {
 	GaveUp     bool   `json:"gaveUp,omitempty"`
 	Gives      *int   `json:"gives,omitempty"`
 	Waits      bool   `json:"waits,omitempty"`
+	Failed     int    `json:"failed,omitempty"`
 }
 
 // Encode returns the canonical form of the annotation.
 func (r Receipt) Encode() string {
-	w := receiptWire{UID: r.UID, Owner: r.Owner, GaveUp: r.GaveUp, Waits: r.Waits && !r.GaveUp}
+	w := receiptWire{UID: r.UID, Owner: r.Owner, GaveUp: r.GaveUp, Waits: r.Waits && !r.GaveUp, Failed: r.Failed}
 	if r.GaveUp && r.Gives {
 		w.Gives = &r.ID
 	}
@@ -67,6 +78,9 @@ func (r Receipt) Encode() string {
 	return string(b)
 }
 
+// maxFailed bounds what is read of Receipt.Failed: more makes no difference.
+const maxFailed = 1000
+
 // ErrBadEpoch means that the receipt names its slot, but its epoch cannot be one of ours.
 var ErrBadEpoch = errors.New("idalloc: bad epoch")
 
@@ -81,15 +95,16 @@ func ParseReceipt(text string, now time.Time) (Receipt, error) {
 	if w.UID == "" || w.Owner == "" {
 		return Receipt{}, fmt.Errorf("a receipt without uid or owner: %s", quote(text))
 	}
+	failed := min(max(w.Failed, 0), maxFailed)
 	if w.GaveUp {
-		r := Receipt{UID: w.UID, Owner: w.Owner, GaveUp: true}
+		r := Receipt{UID: w.UID, Owner: w.Owner, GaveUp: true, Failed: failed}
 		if w.Gives != nil && *w.Gives >= 0 && *w.Gives <= MaxID {
 			r.ID, r.Gives = *w.Gives, true
 		}
 		return r, nil
 	}
 	if w.Waits {
-		return Receipt{UID: w.UID, Owner: w.Owner, Waits: true}, nil
+		return Receipt{UID: w.UID, Owner: w.Owner, Waits: true, Failed: failed}, nil
 	}
 	if w.ID == nil {
 		return Receipt{}, fmt.Errorf("a receipt without id: %s", quote(text))
@@ -97,7 +112,7 @@ func ParseReceipt(text string, now time.Time) (Receipt, error) {
 	if *w.ID < 0 || *w.ID > MaxID {
 		return Receipt{}, fmt.Errorf("a receipt for id %d", *w.ID)
 	}
-	r := Receipt{UID: w.UID, Owner: w.Owner, ID: *w.ID, Epoch: w.Epoch, HandsOver: w.HandsOver}
+	r := Receipt{UID: w.UID, Owner: w.Owner, ID: *w.ID, Epoch: w.Epoch, HandsOver: w.HandsOver, Failed: failed}
 	if w.FenceAfter != "" {
 		var err error
 		if r.FenceAfter, err = ParseFenceAfter(w.FenceAfter); err != nil {

@@ -69,7 +69,7 @@ func (p *planner) ask() {
 	for _, name := range p.next.Handover {
 		asking[name] = true
 	}
-	for _, pod := range p.alive(p.waiters()) {
+	for _, pod := range p.askers(me) {
 		if pod.Ordinal != NoOrdinal || asking[pod.Name] {
 			continue
 		}
@@ -85,6 +85,21 @@ func (p *planner) ask() {
 		p.asking.UnderWay++
 		p.asking.Asked = append(p.asking.Asked, Change{ID: id, Pod: pod.Name})
 	}
+}
+
+// askers returns those for whom another pod's work may be stopped, me first. One whose program failed waits longer and longer before that, but
+// then it may, also while it must leave free slots to others.
+func (p *planner) askers(me *Pod) []*Pod {
+	wait, barred := p.wait, p.barred
+	askers := p.alive(p.waiters())
+	p.wait, p.barred = wait, barred // they are counted already
+	if at := slices.Index(askers, me); at >= 0 {
+		askers = slices.Delete(askers, at, at+1)
+	}
+	if p.in.StandsBack || !me.Owned {
+		return askers
+	}
+	return slices.Insert(askers, 0, me)
 }
 
 // able returns the slots that can be asked for, the highest first: Kubernetes ends those pods first.

@@ -44,9 +44,10 @@ type planner struct {
 	// barred are waiters that gave up and must not have a free slot.
 	barred int
 	// scarce says that there are fewer free slots than pods that might want one.
-	scarce bool
-	fence  time.Duration
-	asking HandOver
+	scarce   bool
+	standing standing
+	fence    time.Duration
+	asking   HandOver
 }
 
 func newPlanner(in Input) *planner {
@@ -159,6 +160,15 @@ func (p *planner) give() {
 // serveWaiters gives the free slots below N to me and my siblings. Another revision's pods may not
 // run idalloc at all; they plan for themselves. Where there are not enough slots, so do siblings that have not shown life.
 func (p *planner) serveWaiters() {
+	for before := -1; before < len(p.holds); { // who got a slot stands in nobody's way any more
+		before = len(p.holds)
+		p.serveOnce()
+	}
+}
+
+func (p *planner) serveOnce() {
+	p.wait, p.barred = 0, 0
+	p.survey()
 	waiters := p.waiters()
 	p.scarce = p.open() < p.slotless()
 	if me := p.pods[p.in.Me]; me != nil && p.in.Intent == Claim && p.isBarred(me) {
@@ -238,7 +248,7 @@ func (p *planner) alive(waiters []*Pod) []*Pod {
 		switch {
 		case pod.Name == p.in.Me:
 			alive = slices.Insert(alive, 0, pod)
-		case pod.showsLife():
+		case pod.showsLife() && !pod.failed(): // one that fails may be between two tries
 			alive = append(alive, pod)
 		}
 	}
@@ -291,14 +301,57 @@ func (p *planner) waiters() []*Pod {
 	return waiters
 }
 
-// isBarred: a pod that made room for another one comes back when there is room for all. One of the
-// current revision made room for nobody that should have it instead.
+// isBarred: while live pods outnumber N, a pod whose program failed stands back for one that made room and did not fail, and a pod that
+// made room for those who want its slot. One of the current revision made room for nobody that should have it instead.
 func (p *planner) isBarred(pod *Pod) bool {
-	if !pod.gaveUp() || p.live <= p.in.Count || p.in.Rollout.Current {
+	switch {
+	case p.live <= p.in.Count, p.in.Insist && pod.Name == p.in.Me:
 		return false
+	case pod.failed() && p.standing.madeRoomFor(pod):
+		return true
 	}
-	return !p.in.Insist || pod.Name != p.in.Me
+	return pod.gaveUp() && !p.in.Rollout.Current && p.standing.wants(pod)
 }
+
+// standing counts the pods without a slot whose programs have not failed.
+type standing struct {
+	// fresh are those that gave no slot up.
+	fresh int
+	// gaveUp are the others, by controller, and gave how many they are in all.
+	gaveUp map[string]int
+	gave   int
+}
+
+// MadeRoom reports whether a pod of another revision than that named me waits, after it gave its slot up, and has not failed.
+func MadeRoom(pods []Pod, me string) bool {
+	p := newPlanner(Input{Pods: pods, Me: me})
+	p.survey()
+	pod, ok := p.pods[me]
+	return ok && p.standing.madeRoomFor(pod)
+}
+
+// survey counts the pods that may want a slot.
+func (p *planner) survey() {
+	p.standing = standing{gaveUp: map[string]int{}}
+	for i := range p.in.Pods {
+		pod := &p.in.Pods[i]
+		if _, has := p.holds[pod.Name]; has || !pod.Owned || pod.Terminating || pod.locks() || pod.failed() {
+			continue
+		}
+		if !pod.gaveUp() {
+			p.standing.fresh++
+			continue
+		}
+		p.standing.gaveUp[pod.Controller]++
+		p.standing.gave++
+	}
+}
+
+// madeRoomFor reports whether a pod of another revision that gave its slot up waits beside pod.
+func (s standing) madeRoomFor(pod *Pod) bool { return s.gave > s.gaveUp[pod.Controller] }
+
+// wants reports whether anybody but pod, which gave its slot up, and its like could want a slot.
+func (s standing) wants(pod *Pod) bool { return s.fresh > 0 || s.madeRoomFor(pod) }
 
 func older(a, b *Pod) int {
 	return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.Name, b.Name))

@@ -42,6 +42,7 @@ func genInput() *rapid.Generator[Input] {
 			Current: rapid.Bool().Draw(t, "current"), MaxUnavailable: rapid.IntRange(0, 3).Draw(t, "maxUnavailable"),
 			Available: rapid.IntRange(0, 3).Draw(t, "available"),
 		}
+		in.StandsBack = rapid.Bool().Draw(t, "standsBack")
 		in.Insist = rapid.IntRange(0, 4).Draw(t, "insist") == 0
 		genStrict(t, &in)
 		if in.Intent != Claim {
@@ -69,6 +70,9 @@ func genPod(t *rapid.T, name string) Pod {
 		} else {
 			gaveUp(&p)
 		}
+	}
+	if p.Receipt != nil && rapid.IntRange(0, 3).Draw(t, "failed") == 0 {
+		p.Receipt.Failed = rapid.IntRange(1, 4).Draw(t, "failures")
 	}
 	return p
 }
@@ -253,6 +257,9 @@ func everyFreeSlotIsGivenWhileASiblingWaits(t rapid.TB, in Input, d Decision) {
 		}
 	}
 	me := podNamed(in, in.Me)
+	if in.Intent == Claim && me.failed() && live > in.Count && !in.Insist {
+		return // stands back, and gives nothing to its own
+	}
 	if in.Intent == Claim && me.gaveUp() && live > in.Count && !in.Rollout.Current && !in.Insist {
 		return // made room for another revision, and gives nothing to its own
 	}
@@ -262,8 +269,9 @@ func everyFreeSlotIsGivenWhileASiblingWaits(t rapid.TB, in Input, d Decision) {
 		barred := p.Terminating || !p.Owned || p.locks() || (p.gaveUp() && live > in.Count && !in.Rollout.Current && (!in.Insist || p.Name != in.Me)) || (p.Name == in.Me && in.Intent == Release)
 		bound := p.Ordinal >= 0 && p.Ordinal < in.Count // waits for one slot only
 		// Where there are not enough slots, a pod that has not shown life plans for itself.
-		left := p.Name != in.Me && !p.showsLife() && fewerThanWanted(in, next, locked)
-		if sibling && !has && !barred && !bound && !left {
+		left := p.Name != in.Me && (!p.showsLife() || p.failed()) && fewerThanWanted(in, next, locked)
+		back := p.failed() && live > in.Count && (!in.Insist || p.Name != in.Me)
+		if sibling && !has && !barred && !bound && !left && !back {
 			t.Fatalf("%s waits while %d slots are free: %v", p.Name, free, next.Slots)
 		}
 	}
@@ -306,8 +314,10 @@ func aPodThatMayNeverStartTakesNothingFromOneThatRuns(t rapid.TB, in Input, d De
 	next := after(in, d)
 	locked, _ := locksAndLive(in)
 	for _, a := range d.HandOver.Asked {
-		if p := podNamed(in, a.Pod); a.Pod != in.Me && !p.showsLife() {
+		if p := podNamed(in, a.Pod); a.Pod != in.Me && (!p.showsLife() || p.failed()) {
 			t.Fatalf("slot %d is asked for on behalf of %s, which may never start", a.ID, a.Pod)
+		} else if a.Pod == in.Me && in.StandsBack {
+			t.Fatalf("%s asks before its time", a.Pod)
 		}
 	}
 	for _, given := range d.Given {

@@ -37,6 +37,9 @@ func (p Pod) gaveUp() bool { return p.Receipt != nil && p.Receipt.GaveUp }
 // showsLife reports whether the pod's program is known to have run: it wrote a receipt. Other pods may never start.
 func (p Pod) showsLife() bool { return p.Receipt != nil }
 
+// failed reports whether the pod's program ended by itself soon after it took a slot, and did not do better since.
+func (p Pod) failed() bool { return p.Receipt != nil && p.Receipt.Failed > 0 }
+
 // gives reports whether the pod's work under id has stopped and its entry is of no use any more.
 func (p Pod) gives(id int) bool { return p.gaveUp() && p.Receipt.Gives && p.Receipt.ID == id }
 
@@ -73,6 +76,8 @@ type Input struct {
 	Rollout Rollout
 	// Insist lets me, although it gave up, have a slot that nobody else has taken for long.
 	Insist bool
+	// StandsBack says that me's program failed and that it is too early to have another pod's work stopped for it again.
+	StandsBack bool
 	// FenceAfter is me's own, zero without strict mode.
 	FenceAfter time.Duration
 	// Ended are the slots of dead holders whose processes are known to have ended. In strict mode the

@@ -3,12 +3,14 @@ package allocation
 import (
 	"context"
 	"path/filepath"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/test/envtest/suite"
 )
@@ -39,5 +41,44 @@ var _ = Describe("a rollout of a revision with a pod that never starts", func() 
 			s := d.Status
 			g.Expect([]int32{s.Replicas, s.UpdatedReplicas, s.ReadyReplicas}).To(Equal([]int32{3, 3, 2}), "replicas, updated, ready")
 		}).WithContext(ctx).Should(Succeed())
+	})
+})
+
+var _ = Describe("a rollout of a revision whose program exits at once", func() {
+	It("leaves every id to the old pods, but for short tries", func(ctx SpecContext) {
+		w := newWorkload(ctx, store.Deployment)
+		d := suite.Deployment("worker", 3, w.wrapSpec(works))
+		rolling("25%", "25%")(&d.Spec)
+		Expect(w.Create(ctx, d)).To(Succeed())
+		before := map[string]bool{}
+		for _, s := range w.running(ctx, 3) {
+			before[s.Pod] = true
+		}
+		w.reviseCommand(ctx, w.wrapSpec(says + `; exit 1`).Containers[0].Command)
+		tried := ""
+		Eventually(func() string {
+			for _, s := range w.starts() {
+				if !before[s.Pod] {
+					tried = s.Pod
+				}
+			}
+			return tried
+		}).WithContext(ctx).ShouldNot(BeEmpty())
+		Eventually(func(g Gomega) {
+			slots, latest := w.assignment(ctx), w.started()
+			g.Expect(slots).To(HaveLen(3))
+			for id, pod := range slots {
+				g.Expect(before).To(HaveKey(pod))
+				g.Expect(latest[pod].ID).To(Equal(id))
+				g.Expect(lives(latest[pod].PID)).To(BeTrue())
+			}
+			pod, err := env.Client.CoreV1().Pods(w.Name).Get(ctx, tried, metav1.GetOptions{})
+			g.Expect(err).NotTo(HaveOccurred())
+			receipt, err := assignment.ReceiptOf(pod.Annotations, string(pod.UID), w.ref.String(), time.Now())
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(receipt.Failures()).To(BeNumerically(">", 0))
+		}).WithContext(ctx).Should(Succeed())
+		w.undo(ctx)
+		w.rolled(ctx, 3)
 	})
 })

@@ -1,0 +1,96 @@
+package allocator
+
+import (
+	"context"
+	"time"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/plan"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/gc"
+)
+
+const (
+	// provenAfter is how long the work must go on under an id so that its end is no failure.
+	provenAfter = 10 * time.Minute
+	// minStandBack and maxStandBack bound how long a process whose pod failed waits before it has another pod's work stopped again. It
+	// doubles with each failure, and each waits up to a third longer at random.
+	minStandBack = 30 * time.Second
+	maxStandBack = 10 * time.Minute
+)
+
+// failures returns what the receipt is to say of failures when the slot is given. byItself says that the work stopped although
+// nobody told it to.
+func (a *Allocator) failures(byItself bool) int {
+	failed := a.receipt().Failures()
+	switch {
+	case a.held == nil:
+		return failed
+	case a.clock.Since(a.held.since) >= provenAfter:
+		return 0
+	case byItself:
+		return failed + 1
+	}
+	return failed
+}
+
+// standBack returns for how long this process still has to wait before it may ask for another pod's slot, because its
+// program failed; 0 or less if it may.
+func (a *Allocator) standBack() time.Duration {
+	failed := a.receipt().Failures()
+	if failed == 0 {
+		return 0
+	}
+	return a.standBackFor(failed) - a.clock.Since(a.began)
+}
+
+// standBackFor is for how long a process stands back after so many failures.
+func (a *Allocator) standBackFor(failed int) time.Duration {
+	return a.longer(min(minStandBack<<min(failed-1, 8), maxStandBack))
+}
+
+// longer adds this process's part of up to a third.
+func (a *Allocator) longer(d time.Duration) time.Duration {
+	return d + time.Duration(a.patience/3*float64(d))
+}
+
+// insistIn returns when this pod may have a free slot that is left to others, as far as that was seen; 0 or less if it may, or none was seen.
+func (c *claimer) insistIn() time.Duration {
+	if c.barred.IsZero() {
+		return 0
+	}
+	after := insistAfter
+	if c.receipt().Failures() > 0 {
+		after = insistLate
+	}
+	return c.longer(after) - c.clock.Since(c.barred)
+}
+
+// noSlotReceipt is that of a pod that has no slot and gives none: none, unless there are failures to remember.
+func (a *Allocator) noSlotReceipt() *assignment.Receipt {
+	if failed := a.receipt().Failures(); failed > 0 {
+		return &assignment.Receipt{UID: string(a.pod.UID), Owner: a.ref.String(), Waits: true, Failed: failed}
+	}
+	return nil
+}
+
+// giveBack gives a slot back that an earlier process of this pod took and died with soon after, while a pod that made room for
+// it waits. Nothing works under the id: that ended with the process.
+func (c *claimer) giveBack(ctx context.Context, owner store.Owner) (given bool, err error) {
+	r := c.receipt()
+	if !c.o.DiesWithProcess || c.wrote || !r.Locks() || !owner.Clean() || !owner.Names(r.ID, c.o.Pod, c.pod.UID) || !crowded(owner) {
+		return false, nil
+	}
+	if since := c.clock.Since(time.UnixMilli(r.Epoch)); since >= provenAfter {
+		return false, nil
+	}
+	census, err := gc.Survey(ctx, c.store, owner)
+	if err != nil || !plan.MadeRoom(census.Live, c.o.Pod) {
+		return false, err
+	}
+	failed := r.Failed + 1
+	c.log.Info("the process before this one ended soon after it took the slot: given back to the pods that gave up for it", "id", r.ID, "failed", failed)
+	c.pending(owner)
+	_, err = c.give(ctx, plan.Move, failed)
+	return true, err
+}

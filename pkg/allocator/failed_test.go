@@ -1,0 +1,77 @@
+package allocator
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+)
+
+// withFailures returns an Allocator whose pod's receipt counts n failures, and its clock.
+func withFailures(n int) (*Allocator, *clocktesting.FakeClock) {
+	clk := clocktesting.NewFakeClock(time.UnixMilli(1795219200123))
+	a := &Allocator{clock: clk, began: clk.Now(), patience: 0.999, pod: &metav1.PartialObjectMetadata{}, ref: store.Ref{}}
+	a.pod.UID = "u"
+	r := assignment.Receipt{UID: "u", Owner: a.ref.String(), Waits: true, Failed: n}
+	a.pod.Annotations = map[string]string{assignment.ReceiptKey: r.Encode()}
+	return a, clk
+}
+
+func TestAFailureIsAnEndSoonAfterTheTakeThatNobodyAskedFor(t *testing.T) {
+	for name, tc := range map[string]struct {
+		lasted   time.Duration
+		byItself bool
+		want     int
+	}{
+		"by itself and soon":            {time.Second, true, 3},
+		"told to, and soon":             {time.Second, false, 2},
+		"by itself, when it had lasted": {10 * time.Minute, true, 0},
+		"told to, when it had lasted":   {10 * time.Minute, false, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, clk := withFailures(2)
+			a.held = &held{since: clk.Now()}
+			clk.Step(tc.lasted)
+			if got := a.failures(tc.byItself); got != tc.want {
+				t.Errorf("%d failures, want %d", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestStandsBackLongerWithEachFailure(t *testing.T) {
+	before := time.Duration(0)
+	for n := 1; n <= 5; n++ {
+		a, _ := withFailures(n)
+		wait := a.standBack()
+		if base := minStandBack << (n - 1); wait <= before || wait < base || wait > base*4/3 {
+			t.Errorf("after %d failures it waits %s", n, wait)
+		}
+		before = wait
+	}
+	a, clk := withFailures(100)
+	if wait := a.standBack(); wait < maxStandBack || wait > maxStandBack*4/3 {
+		t.Errorf("after many failures it waits %s", wait)
+	}
+	clk.Step(maxStandBack * 4 / 3)
+	if wait := a.standBack(); wait > 0 {
+		t.Errorf("its time has come, and it waits %s", wait)
+	}
+	if a, _ := withFailures(0); a.standBack() != 0 {
+		t.Error("a pod that did not fail stands back")
+	}
+}
+
+func TestFailuresAreRememberedWithoutASlot(t *testing.T) {
+	a, _ := withFailures(2)
+	if r := a.noSlotReceipt(); r.Locks() || r.Failures() != 2 {
+		t.Errorf("the receipt is %+v", r)
+	}
+	if a, _ := withFailures(0); a.noSlotReceipt() != nil {
+		t.Error("there is nothing to remember, and a receipt")
+	}
+}
