@@ -58,7 +58,7 @@ const (
 
 // all judges the mutants that the table does not have yet.
 func (j *judge) all(ctx context.Context, chosen []*mutant) error {
-	chosen = slices.Clone(chosen)
+	todo := j.todo(chosen)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	began := time.Now()
@@ -77,14 +77,9 @@ func (j *judge) all(ctx context.Context, chosen []*mutant) error {
 			}
 		})
 	}
-	// Those that need no program of their own first: a limit of time is for as many as possible.
-	slices.SortStableFunc(chosen, func(a, b *mutant) int { return cmp.Compare(min(b.number, 1), min(a.number, 1)) })
-	for _, m := range chosen {
+	for _, m := range todo {
 		if ctx.Err() != nil || (j.budget > 0 && time.Since(began) > j.budget) {
 			break
-		}
-		if row, done := j.table.rows[m.name]; done && (row.status != surviving || !j.again) && j.listed[m.name] == "" {
-			continue
 		}
 		select {
 		case work <- m:
@@ -94,6 +89,17 @@ func (j *judge) all(ctx context.Context, chosen []*mutant) error {
 	close(work)
 	running.Wait()
 	return context.Cause(ctx)
+}
+
+// todo returns the mutants that the table does not have yet, those first that need no program of their own: a limit of time is
+// for as many as possible.
+func (j *judge) todo(chosen []*mutant) []*mutant {
+	out := slices.DeleteFunc(slices.Clone(chosen), func(m *mutant) bool {
+		row, done := j.table.rows[m.name]
+		return done && (row.status != surviving || !j.again) && j.listed[m.name] == ""
+	})
+	slices.SortStableFunc(out, func(a, b *mutant) int { return cmp.Compare(min(b.number, 1), min(a.number, 1)) })
+	return out
 }
 
 func (j *judge) one(ctx context.Context, dir string, m *mutant) error {

@@ -243,6 +243,13 @@ func TestQuarantineOutlastsTheHolder(t *testing.T) {
 	})
 }
 
+// What the documents say of a fence-after of half a minute.
+func TestQuarantineTime(t *testing.T) {
+	if got, want := QuarantineTime(30*time.Second), 43*time.Second; got != want {
+		t.Errorf("a slot is in quarantine for %s, want %s: fence-after, ten seconds to stop, 5 percent, one second", got, want)
+	}
+}
+
 func TestStrictStateRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		q, _ := genQuarantine(t)

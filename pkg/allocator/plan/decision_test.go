@@ -66,6 +66,13 @@ func TestDecisions(t *testing.T) {
 			},
 			want: Decision{Freed: []Change{{0, "a", given}, {1, "x", dead}}, Live: 1}, next: slots{},
 		},
+		"a slot that is released while another pod's receipt names it goes to nobody else": {
+			in: Input{
+				Count: 1, Me: "a", Intent: Release, Clean: true, State: assignment.State{Slots: slots{0: "a"}},
+				Pods: []Pod{pod("a", 9, gaveUp), pod("b", 9, holds(0), otherRevision), pod("c", 1, waits)},
+			},
+			want: Decision{Freed: []Change{{0, "a", given}}, Live: 3, Waiting: 1, Scarce: true}, next: slots{},
+		},
 		"how many wait": {
 			in: Input{
 				Count: 1, Me: "b", Clean: true, State: assignment.State{Slots: slots{0: "a"}},
