@@ -91,7 +91,7 @@ func (g *progress) checkStarted(v *version) {
 }
 
 // errBroken is how the program of a broken revision ends.
-var errBroken = errors.New("the program is broken") //nolint:gochecknoglobals // a constant that Go cannot express
+var errBroken = errors.New("the program is broken")
 
 // brokenRollout begins a revision whose programs end by themselves soon after they got an id, until somebody repairs what they need.
 func brokenRollout(w *world, f Fault, d *dice) {
@@ -127,7 +127,7 @@ func (p *process) untilBroken(ctx context.Context, id identity.Identity) bool {
 	case <-timer.C:
 	}
 	p.thawed()
-	p.w.alone(func() {
+	p.w.alone(func() { //nolint:contextcheck // the world may start another process after it
 		if p.dead {
 			return
 		}

@@ -257,24 +257,30 @@ func everyFreeSlotIsGivenWhileASiblingWaits(t rapid.TB, in Input, d Decision) {
 		}
 	}
 	me := podNamed(in, in.Me)
-	if in.Intent == Claim && me.failed() && live > in.Count && !in.Insist {
-		return // stands back, and gives nothing to its own
-	}
-	if in.Intent == Claim && me.gaveUp() && live > in.Count && !in.Rollout.Current && !in.Insist {
-		return // made room for another revision, and gives nothing to its own
+	if in.Intent == Claim && mayStandBack(in, me, live) {
+		return // and gives nothing to its own revision
 	}
 	for _, p := range in.Pods {
 		_, has := next.Slots.Of(p.Name)
 		sibling := p.Controller == me.Controller
-		barred := p.Terminating || !p.Owned || p.locks() || (p.gaveUp() && live > in.Count && !in.Rollout.Current && (!in.Insist || p.Name != in.Me)) || (p.Name == in.Me && in.Intent == Release)
 		bound := p.Ordinal >= 0 && p.Ordinal < in.Count // waits for one slot only
 		// Where there are not enough slots, a pod that has not shown life plans for itself.
 		left := p.Name != in.Me && (!p.showsLife() || p.failed()) && fewerThanWanted(in, next, locked)
-		back := p.failed() && live > in.Count && (!in.Insist || p.Name != in.Me)
-		if sibling && !has && !barred && !bound && !left && !back {
+		if sibling && wantsOne(in, p) && !has && !bound && !left && !mayStandBack(in, p, live) {
 			t.Fatalf("%s waits while %d slots are free: %v", p.Name, free, next.Slots)
 		}
 	}
+}
+
+// wantsOne reports whether p may be given a slot if it has none.
+func wantsOne(in Input, p Pod) bool {
+	return !p.Terminating && p.Owned && !p.locks() && (p.Name != in.Me || in.Intent != Release)
+}
+
+// mayStandBack reports whether p may be left without a slot for others: it made room for another revision, or it failed.
+func mayStandBack(in Input, p Pod, live int) bool {
+	insists := in.Insist && p.Name == in.Me
+	return live > in.Count && !insists && (p.failed() || (p.gaveUp() && !in.Rollout.Current))
 }
 
 // free counts the slots below the count that may be given to anybody.
