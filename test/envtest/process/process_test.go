@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"strconv"
@@ -26,7 +27,10 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// parent starts a shell with a grandchild, prints both PIDs and waits to be killed.
+// guarded is what parent says when its group is complete.
+const guarded = "guarded"
+
+// parent starts a shell with a grandchild, prints both PIDs and guarded, and waits to be killed.
 func parent() {
 	group, err := process.NewGroup()
 	if err != nil {
@@ -37,6 +41,7 @@ func parent() {
 	if _, err := group.Start(cmd); err != nil {
 		panic(err)
 	}
+	fmt.Println(guarded) // until then a child's child may outlive this process
 	select {}
 }
 
@@ -50,16 +55,23 @@ func TestNothingOutlivesAKilledParent(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	line, err := bufio.NewReader(out).ReadString('\n')
+	// The children's line and this process's come in any order.
+	lines := bufio.NewReader(out)
+	first, err := lines.ReadString('\n')
 	if err != nil {
 		t.Fatal(err)
 	}
+	second, err := lines.ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	pids := strings.Replace(first+second, guarded, "", 1)
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait() // it was killed
 
-	for field := range strings.FieldsSeq(line) {
+	for field := range strings.FieldsSeq(pids) {
 		pid, err := strconv.Atoi(field)
 		if err != nil {
 			t.Fatal(err)
