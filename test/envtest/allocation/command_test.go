@@ -17,6 +17,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
@@ -196,7 +197,9 @@ var _ = Describe("a missing permission", func() {
 		pods := w.idle(ctx, 1)
 		// A slot is taken by a pod that was relabelled, so that this one has to wait and watch.
 		if verb == "watch" {
-			admin := &workload{Namespace: ns, ref: w.ref}
+			s, err := store.New(env.ControlPlane.Config(), "", clock.RealClock{})
+			Expect(err).NotTo(HaveOccurred())
+			admin := &workload{Namespace: ns, ref: w.ref, store: s}
 			admin.fill(ctx, pods[0])
 			pods = w.somePods(ctx, 1)
 		}
