@@ -53,7 +53,7 @@ func (a *Allocator) commit(ctx context.Context, owner store.Owner, intent plan.I
 
 func (a *Allocator) input(owner store.Owner, live []plan.Pod, intent plan.Intent) plan.Input {
 	return plan.Input{
-		Count: owner.Count, State: owner.Record.State, Clean: owner.Clean(), Untracked: owner.Untracked(),
+		Count: owner.Count, State: owner.Record.State, Clean: owner.Clean(), Untracked: owner.Untracked(), FenceOurs: owner.FenceOurs,
 		Pods: live, Me: a.o.Pod, Intent: intent, FenceAfter: a.o.FenceAfter, Now: a.clock.Now(),
 		// Who gave up needs a write of its own, but not one for every look while there is no slot for it.
 		StandsBack: a.standBack() > 0,

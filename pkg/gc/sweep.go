@@ -69,7 +69,7 @@ func sweepOnce(ctx context.Context, s *store.Store, ref store.Ref, dryRun bool) 
 	}
 	decision := plan.Plan(plan.Input{
 		Count: owner.Count, State: owner.Record.State, Clean: owner.Clean(),
-		Untracked: owner.Untracked(), Pods: census.Live, Ended: census.Ended(), Now: s.Clock.Now(),
+		Untracked: owner.Untracked(), FenceOurs: owner.FenceOurs, Pods: census.Live, Ended: census.Ended(), Now: s.Clock.Now(),
 	})
 	result := Result{Victims: census.Dead, Restored: !owner.Clean()}
 	if owner.Untrackable && owner.Record.Sealed && decision.Next.SameContent(owner.Record.State) {

@@ -10,7 +10,7 @@ import (
 // fence is the largest fence-after in use: me's, that of a live pod, or what stands on the owner.
 func fence(in Input) time.Duration {
 	most := max(in.FenceAfter, receipts(in))
-	if in.Clean || in.Untracked || in.Me == "" || garbled(in) {
+	if in.Clean || in.Untracked || in.FenceOurs || in.Me == "" || garbled(in) {
 		most = max(most, in.State.FenceAfter)
 	}
 	return most

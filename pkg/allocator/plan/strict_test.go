@@ -24,7 +24,10 @@ func TestForeignFenceAfter(t *testing.T) {
 		"counts where a receipt's is unreadable": {Input{Pods: []Pod{pod("a", 2, holds(0), fenced(-1)), pod("b", 1)}, Me: "b"}, time.Hour},
 		"counts for a sweep":                     {Input{Pods: []Pod{pod("a", 2, holds(0))}}, time.Hour},
 		"is no foreign one on a clean map":       {Input{Pods: []Pod{pod("a", 2, holds(0)), pod("b", 1)}, Me: "b", Clean: true}, time.Hour},
-		"may be ours where nothing is tracked":   {Input{Pods: []Pod{pod("a", 2, holds(0)), pod("b", 1)}, Me: "b", Untracked: true}, time.Hour},
+		"is idalloc's own on a map of which somebody else changed the rest": {
+			Input{Pods: []Pod{pod("a", 2, holds(0)), pod("b", 1)}, Me: "b", FenceOurs: true}, time.Hour,
+		},
+		"may be ours where nothing is tracked": {Input{Pods: []Pod{pod("a", 2, holds(0)), pod("b", 1)}, Me: "b", Untracked: true}, time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := tc.in

@@ -66,6 +66,8 @@ type Input struct {
 	Clean bool
 	// Untracked says that State is sealed but that nobody tracks any more who wrote it.
 	Untracked bool
+	// FenceOurs says that idalloc wrote State's fence-after last, although somebody else wrote the rest.
+	FenceOurs bool
 	// Pods are all live pods that matter: the owner's, those with a receipt, and every holder that
 	// was not confirmed dead.
 	Pods []Pod

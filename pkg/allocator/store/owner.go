@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,6 +40,8 @@ type Owner struct {
 	// Ancient says that the seal fits, and that the server has forgotten who wrote it: of more than ten managers it merges the
 	// oldest into one. With Tracked, this process knows that it was idalloc all the same.
 	Ancient bool
+	// FenceOurs says, of a map that is not clean, that the fence-after beside it is still idalloc's.
+	FenceOurs bool
 	// Terminating says that the owner is being deleted.
 	Terminating bool
 }
@@ -122,6 +125,7 @@ func DecodeOwner(ref Ref, object *Object, key string, now time.Time, earlier *Ow
 	} else {
 		o.Record = o.decode(key, now)
 	}
+	o.FenceOurs = !o.Clean() && o.Record.State.FenceAfter > 0 && wroteFence(object.ManagedFields)
 	if o.Ancient = ancient && o.Record.Sealed; !o.Clean() && !o.Ancient {
 		o.Writers = writers(object.ManagedFields, assignment.Keys(key))
 	}
@@ -171,6 +175,17 @@ func selector(ls *metav1.LabelSelector) (string, error) {
 		return "", err
 	}
 	return s.String(), nil
+}
+
+// wroteFence reports whether idalloc was the last to change the owner's fence-after.
+func wroteFence(fields []metav1.ManagedFieldsEntry) bool {
+	return slices.ContainsFunc(fields, func(entry metav1.ManagedFieldsEntry) bool {
+		if !isOurs(&entry) {
+			return false
+		}
+		_, fence := ownedAnnotations(&entry)["f:"+assignment.FenceAfterKey]
+		return fence
+	})
 }
 
 // tracked reads from managedFields who wrote the seal last. An update takes a field away from the

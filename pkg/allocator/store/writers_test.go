@@ -105,3 +105,24 @@ func TestOnlyAnUndoIsAnUndo(t *testing.T) {
 		}
 	}
 }
+
+func TestFenceAfterIsOursUntilSomebodyElseSetsIt(t *testing.T) {
+	const update = metav1.ManagedFieldsOperationUpdate
+	fence := func(a map[string]string) { a[assignment.FenceAfterKey] = "30s" }
+	for name, tc := range map[string]struct {
+		fields []metav1.ManagedFieldsEntry
+		ours   bool
+	}{
+		"somebody set another key": {[]metav1.ManagedFieldsEntry{
+			entry(assignment.FieldManager, update, testTime, assignment.FenceAfterKey), entry("kubectl", update, testTime, assignment.SealKey),
+		}, true},
+		"somebody set it": {[]metav1.ManagedFieldsEntry{
+			entry(assignment.FieldManager, update, testTime, assignment.SealKey), entry("kubectl", update, testTime, assignment.FenceAfterKey),
+		}, false},
+		"nobody is known": {nil, false},
+	} {
+		if got := tampered(t, fence, tc.fields...).FenceOurs; got != tc.ours {
+			t.Errorf("%s: ours is %t", name, got)
+		}
+	}
+}
