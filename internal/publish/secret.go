@@ -15,7 +15,7 @@ const (
 	// SecretName is the file by which a workload that shares its node's network proves that it is of this pod.
 	SecretName = "drain-secret"
 	// SecretHeader carries the content of that file.
-	SecretHeader = "Idalloc-Drain-Secret" //nolint:gosec // the name of a header, not what it carries //nolint:gosec // the name of a header
+	SecretHeader = "Idalloc-Drain-Secret" //nolint:gosec // the name of a header, not what it carries
 )
 
 // Secret returns the secret that lies in the directory. It makes one when there is none; a process that restarts finds
