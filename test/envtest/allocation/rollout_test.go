@@ -26,7 +26,7 @@ import (
 func (w *workload) linkedSpec() *corev1.PodSpec {
 	worker := suite.Container("worker", linkedworker)
 	worker.Env = append(worker.Env, corev1.EnvVar{Name: "PROBE_DIR", Value: w.probe}, corev1.EnvVar{Name: "HTTP_ADDRESS", Value: "$(POD_IP):8080"})
-	worker.ReadinessProbe = &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/readyz", Port: intstr.FromInt32(8080)}}, FailureThreshold: 1}
+	worker.ReadinessProbe = readyz(8080)
 	return suite.PodSpec(worker)
 }
 

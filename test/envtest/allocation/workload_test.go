@@ -55,12 +55,19 @@ func newWorkload(ctx SpecContext, kind string) *workload {
 	return w
 }
 
+// readyz probes an id. As on a cluster, where three failures take half a minute by default, a pod that moves stays Ready
+// until a controller has done what the spec asks for: a ReplicaSet ends pods that are not Ready first, whatever their rank.
+func readyz(port int32) *corev1.Probe {
+	get := &corev1.HTTPGetAction{Path: "/readyz", Port: intstr.FromInt32(port)}
+	return &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: get}, FailureThreshold: 300}
+}
+
 // podSpec is the layout of config/examples/files: init container, workload, watcher.
 func (w *workload) podSpec() *corev1.PodSpec {
 	worker := suite.Container("worker", fileworker)
 	worker.Env = append(worker.Env, corev1.EnvVar{Name: "IDALLOC_DIR", Value: "/ids"}, corev1.EnvVar{Name: "PROBE_DIR", Value: w.probe})
 	watcher := suite.Container("idalloc", env.Binary, "watch", "--dir", "/ids", "--http-address", "$(POD_IP):8089")
-	watcher.ReadinessProbe = &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/readyz", Port: intstr.FromInt32(8089)}}, FailureThreshold: 1}
+	watcher.ReadinessProbe = readyz(8089)
 	spec := suite.PodSpec(worker, watcher)
 	spec.InitContainers = []corev1.Container{suite.Container("init", env.Binary, "init", "--dir", "/ids")}
 	suite.Share(spec, "/ids")

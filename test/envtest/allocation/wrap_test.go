@@ -49,7 +49,7 @@ func (w *workload) wrapSpec(script string, flags ...string) *corev1.PodSpec {
 	command := slices.Concat([]string{env.Binary, "run", "--http-address", "$(POD_IP):8089"}, flags,
 		[]string{"--", "/bin/sh", "-c", strings.ReplaceAll(script, "DIARY", w.diary()), "sh", "{id}", "{count}"})
 	c := suite.Container("idalloc", command...)
-	c.ReadinessProbe = &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/readyz", Port: intstr.FromInt32(8089)}}, FailureThreshold: 1}
+	c.ReadinessProbe = readyz(8089)
 	spec := suite.PodSpec(c)
 	seconds := int64(60)
 	spec.TerminationGracePeriodSeconds = &seconds
