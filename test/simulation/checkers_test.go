@@ -172,3 +172,22 @@ func TestAWaiterBesideAFreeSlotIsSeenBeforeTheRepair(t *testing.T) {
 		}
 	})
 }
+
+func TestASlotOfAPodThatNeverRanIsMissedByThoseWhoGetNone(t *testing.T) {
+	for served, promise := range map[string]string{`{"0":"a","1":"stuck"}`: "", `{"0":"other","1":"stuck"}`: prompt} {
+		staged(t, profile{}, func(w *world) {
+			a := w.actor("a")
+			w.server.put(kindOf(pods), object{
+				metadata: object{"name": "stuck", "labels": object{appLabel: ownerName}}, "spec": object{}, "status": object{"phase": "Pending"},
+			}, writer{manager: kubelet})
+			w.pods[podKey(a.pod, a.uid)].runs = 1
+			w.judge.progress.slotless = map[*process]time.Duration{a: w.now() - waited}
+			w.serving = a
+			w.server.change(w.profile.resource, ownerName, writer{manager: assignment.FieldManager}, func(o object) {
+				setText(o, "annotations", assignment.DefaultKey, served)
+			})
+			w.serving = nil
+			w.expect(t, promise)
+		})
+	}
+}

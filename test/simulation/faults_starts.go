@@ -63,8 +63,9 @@ func (g *progress) checkStarted(v *version) {
 	}
 	n := number(v.object, "spec", v.kind.count)
 	before, after := slots(annotation(v.before.object, assignment.DefaultKey)), slots(annotation(v.object, assignment.DefaultKey))
-	taken := 0
-	for id := range after {
+	taken, served := 0, map[string]bool{}
+	for id, name := range after {
+		served[name] = true
 		if id < n {
 			taken++
 		}
@@ -82,7 +83,7 @@ func (g *progress) checkStarted(v *version) {
 		}
 		for p, since := range g.slotless {
 			pod := g.w.server.get(pods, p.pod)
-			if g.w.now()-since < waited || pod == nil || uid(pod.object) != p.uid || terminating(pod.object) || labels(pod.object)[appLabel] != ownerName {
+			if g.w.now()-since < waited || served[p.pod] || pod == nil || uid(pod.object) != p.uid || terminating(pod.object) || labels(pod.object)[appLabel] != ownerName {
 				continue
 			}
 			g.w.judge.reportf(prompt, "slot %d goes to %s, which never ran, and %s waits since %s", id, name, p.id, since.Round(time.Second))
