@@ -359,7 +359,7 @@ func (w *world) arrive(c *call, isCopy bool) {
 		return
 	}
 	back := w.delay(d) + w.net.stall.delay(c, true, d)
-	if c.served != nil {
+	if c.served != nil && !w.quiet { // one that was held up until all is well is answered, no more
 		back += c.served(a)
 	}
 	w.after(back, func() { c.finish(a) })
