@@ -11,7 +11,8 @@
 //	drop-field      one field of a composite literal
 //	swap            two adjacent statements that touch the same things, or that both call or return
 //	compare         < becomes <=, > becomes >=, and the other way round
-//	constant        0 becomes 1, n becomes n+1, a duration becomes 0, true becomes false, min becomes max, + becomes -
+//	constant        0 becomes 1, n becomes n+1, a duration becomes 0, true becomes false, min becomes max, + becomes -;
+//	                not what is returned beside an error or false
 //	nil-error       an error that is returned becomes nil
 //
 // A change never moves lines. It leaves what it drops in the text, where it is never reached, so that variables stay in use.

@@ -88,7 +88,7 @@ func command(ctx context.Context, args []string, out io.Writer) (ok bool, err er
 	flags.IntVar(&c.workers, "workers", runtime.GOMAXPROCS(0), "how many mutants are judged at once")
 	flags.BoolVar(&c.list, "list", false, "only list the mutants")
 	flags.BoolVar(&c.strict, "strict", false, "exit with 1 if a mutant survives that is not in the list")
-	flags.StringVar(&c.skip, "skip", "^TestSize", "leave these tests out: a regular expression")
+	flags.StringVar(&c.skip, "skip", "^TestTheBinary", "leave these tests out: a regular expression")
 	flags.BoolVar(&c.own, "own", false, "run only the tests of the package itself, not those of packages that import it")
 	if err := flags.Parse(args); err != nil {
 		return false, err

@@ -44,7 +44,7 @@ func TestKnownMutantsMeetTheirFates(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds and runs a test program for each mutant")
 	}
-	ok, out, rows := mutate(t, "-strict", "-only=Within|Loose/(compare|nil-error)|Sum/drop-statement|Last/swap|Untested/constant|Unsigned/drop-operand")
+	ok, out, rows := mutate(t, "-strict", "-only=Within|Loose/(compare|nil-error)|Sum/drop-statement|Last/swap|Untested/constant|Unsigned/drop-operand|Find/constant")
 	if ok {
 		t.Error("the survivors are not listed, and -strict says nothing")
 	}
@@ -63,6 +63,8 @@ func TestKnownMutantsMeetTheirFates(t *testing.T) {
 		{"Untested/constant", unit, "user TestNext", 1},
 		{"Unsigned/drop-operand", sameCode, "", 1},
 		{"Unsigned/drop-operand", unit, "sample TestUnsigned", 1},
+		{"Find/constant", unit, "sample TestFind", 2}, // not what stands beside the error
+		{"Find/constant", surviving, "", 0},
 	} {
 		if got := count(rows, want.name, want.status, want.by); got != want.n {
 			t.Errorf("%d mutants %s are %s %q, not %d", got, want.name, want.status, want.by, want.n)

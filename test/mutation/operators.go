@@ -356,7 +356,7 @@ func (m *maker) literal(n *ast.BasicLit) {
 	if n.Kind != token.INT {
 		return
 	}
-	if m.isCapacity(n) {
+	if m.isCapacity(n) || m.isBesideFailure(n) {
 		return
 	}
 	value, err := strconv.ParseInt(n.Value, 0, 64)
@@ -394,6 +394,20 @@ func (m *maker) isCapacity(n ast.Expr) bool {
 		inner = outer
 	}
 	return false
+}
+
+// isBesideFailure reports whether n is returned together with an error or with false: nobody looks at it then.
+func (m *maker) isBesideFailure(n ast.Expr) bool {
+	r, ok := m.parent().(*ast.ReturnStmt)
+	if !ok {
+		return false
+	}
+	last := r.Results[len(r.Results)-1]
+	if last == n {
+		return false
+	}
+	t := m.s.info.Types[last]
+	return m.textOf(last) == "false" || (t.Type != nil && !t.IsNil() && types.Implements(t.Type, errorType()))
 }
 
 func callee(call *ast.CallExpr, ok bool) (name *ast.Ident, named bool) {

@@ -41,3 +41,11 @@ func Untested(n int) int { return n + 1 }
 func Unsigned(n, high uint) bool {
 	return n >= 0 && n < high
 }
+
+// Find returns a number that nobody looks at where it finds none.
+func Find(n int) (at int, err error) {
+	if n > 3 {
+		return 0, errSmall
+	}
+	return 7, nil
+}

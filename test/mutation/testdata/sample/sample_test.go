@@ -34,3 +34,12 @@ func TestUnsigned(t *testing.T) {
 		t.Error("0 or 1 is not below 2, or 2 is")
 	}
 }
+
+func TestFind(t *testing.T) {
+	if at, err := Find(3); at != 7 || err != nil {
+		t.Error("3 is not at 7")
+	}
+	if _, err := Find(4); err == nil {
+		t.Error("4 is found")
+	}
+}
