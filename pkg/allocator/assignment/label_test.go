@@ -27,6 +27,12 @@ func TestOwnerLabelValue(t *testing.T) {
 		}
 		seen[value] = owner
 	}
+	if got := OwnerLabelValue("Deployment/" + strings.Repeat("a", 52)); got != "deployment."+strings.Repeat("a", 52) {
+		t.Errorf("63 characters become %q", got)
+	}
+	if got := OwnerLabelValue("Deployment/" + strings.Repeat("a", 53)); len(got) != 40 {
+		t.Errorf("a hash of %d characters, not 40: %q", len(got), got)
+	}
 	if got := OwnerLabelValue(testOwner); got != "deployment.worker" {
 		t.Errorf("the label is %q", got)
 	}

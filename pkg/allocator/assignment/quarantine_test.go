@@ -149,50 +149,61 @@ func TestQuarantineEncodeIsCanonical(t *testing.T) {
 	if got, want := q.Encode(), `{"5":"0-3,9","7":"7,12-"}`; got != want {
 		t.Errorf("Encode() = %s, want %s", got, want)
 	}
+	if got, want := Quarantine(nil).With(MaxID, MaxID, 7).Encode(), `{"7":"2147483646"}`; got != want {
+		t.Errorf("the last slot encodes as %s, want %s", got, want)
+	}
 	if got := (Quarantine)(nil).Encode(); got != "{}" {
 		t.Errorf("no quarantine encodes as %s, want {}", got)
 	}
 }
 
 func TestParseQuarantineRefuses(t *testing.T) {
-	for name, text := range map[string]string{
-		"nothing":               ``,
-		"not JSON":              `soon`,
-		"null":                  `null`,
-		"a list":                `["0"]`,
-		"a number for slots":    `{"5":0}`,
-		"null for slots":        `{"5":null}`,
-		"no slots":              `{"5":""}`,
-		"an empty range":        `{"5":"0,,1"}`,
-		"a comma at the end":    `{"5":"0,"}`,
-		"a negative id":         `{"5":"-1"}`,
-		"a leading zero":        `{"5":"01"}`,
-		"a space":               `{"5":"0, 1"}`,
-		"a range backwards":     `{"5":"3-1"}`,
-		"two dashes":            `{"5":"1-2-3"}`,
-		"a slot twice":          `{"5":"0,0"}`,
-		"ranges that overlap":   `{"5":"0-3,2-4"}`,
-		"a slot in two epochs":  `{"5":"0-3","6":"3"}`,
-		"behind an open end":    `{"5":"3-","6":"7"}`,
-		"an id beyond int32":    `{"5":"2147483647"}`,
-		"an epoch of zero":      `{"0":"1"}`,
-		"an epoch with a zero":  `{"05":"1"}`,
-		"an epoch in words":     `{"x":"1"}`,
-		"an epoch of tomorrow":  `{"9007199254740991":"1"}`,
-		"an epoch too large":    `{"9007199254740992":"1"}`,
-		"no end":                `{"5":"1"`,
-		"something behind":      `{"5":"1"}{}`,
-		"an epoch twice":        `{"5":"1","5":"2"}`,
-		"a range of one":        `{"5":"1-1"}`,
-		"ranges that touch":     `{"5":"0-1,2"}`,
-		"ranges out of order":   `{"5":"3,1"}`,
-		"the last id as an end": `{"5":"0-2147483646"}`,
+	const noObject = `not a JSON object of strings`
+	for name, tc := range map[string]struct{ text, says string }{
+		"nothing":               {``, noObject},
+		"not JSON":              {`soon`, noObject},
+		"null":                  {`null`, noObject},
+		"a list":                {`["0"]`, noObject},
+		"a number for slots":    {`{"5":0}`, noObject},
+		"null for slots":        {`{"5":null}`, `not an id: ""`},
+		"no slots":              {`{"5":""}`, `not an id: ""`},
+		"an empty range":        {`{"5":"0,,1"}`, `not an id: ""`},
+		"a comma at the end":    {`{"5":"0,"}`, `not an id: ""`},
+		"a negative id":         {`{"5":"-1"}`, `not an id: ""`},
+		"a leading zero":        {`{"5":"01"}`, `not an id: "01"`},
+		"a space":               {`{"5":"0, 1"}`, `not an id: " 1"`},
+		"a range backwards":     {`{"5":"3-1"}`, `not a range of ids: "3-1"`},
+		"two dashes":            {`{"5":"1-2-3"}`, `not an id: "2-3"`},
+		"a slot twice":          {`{"5":"0,0"}`, `id 0 stands twice`},
+		"ranges that overlap":   {`{"5":"0-3,2-4"}`, `id 2 stands twice`},
+		"a slot in two epochs":  {`{"5":"0-3","6":"3"}`, `id 3 stands twice`},
+		"behind an open end":    {`{"5":"3-","6":"7"}`, `id 7 stands twice`},
+		"an id beyond int32":    {`{"5":"2147483647"}`, `not an id: "2147483647"`},
+		"an epoch of zero":      {`{"0":"1"}`, `epoch 0 is not in`},
+		"an epoch with a zero":  {`{"05":"1"}`, `not an epoch: "05"`},
+		"an epoch in words":     {`{"x":"1"}`, `not an epoch: "x"`},
+		"an epoch of tomorrow":  {`{"9007199254740991":"1"}`, `ahead of the clock`},
+		"an epoch too large":    {`{"9007199254740992":"1"}`, `is not in [1, 2^53 - 1]`},
+		"no end":                {`{"5":"1"`, noObject},
+		"something behind":      {`{"5":"1"}{}`, `something follows`},
+		"an epoch twice":        {`{"5":"1","5":"2"}`, `not in canonical form`},
+		"twice and not short":   {`{"5":"1-1,1"}`, `id 1 stands twice`},
+		"a range of one":        {`{"5":"1-1"}`, `not in canonical form`},
+		"ranges that touch":     {`{"5":"0-1,2"}`, `not in canonical form`},
+		"ranges out of order":   {`{"5":"3,1"}`, `not in canonical form`},
+		"damage in both":        {`{"x":"y"}`, `not an epoch: "x"`},
+		"the last id as an end": {`{"5":"0-2147483646"}`, `not in canonical form`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if q, err := ParseQuarantine(text, now); err == nil {
-				t.Errorf("ParseQuarantine(%s) = %v, want an error", text, q)
-			} else if len(err.Error()) > 400 {
+			q, err := ParseQuarantine(tc.text, now)
+			if err == nil {
+				t.Fatalf("ParseQuarantine(%s) = %v, want an error", tc.text, q)
+			}
+			if len(err.Error()) > 400 {
 				t.Errorf("the error does not fit into an Event: %d bytes", len(err.Error()))
+			}
+			if !strings.Contains(err.Error(), tc.says) {
+				t.Errorf("the error does not say %s: %v", tc.says, err)
 			}
 		})
 	}
@@ -224,9 +235,14 @@ func TestParseFenceAfter(t *testing.T) {
 			t.Errorf("ParseFenceAfter(%s) = %s, %v", d, got, err)
 		}
 	}
-	for _, text := range []string{``, `0s`, `30`, `-1s`, `1h0m0.000000001s`, `60s`, `1h`, `0.5m`, ` 3s`, `soon`} {
-		if d, err := ParseFenceAfter(text); err == nil {
-			t.Errorf("ParseFenceAfter(%q) = %s, want an error", text, d)
+	for says, texts := range map[string][]string{
+		"not a duration": {``, `30`, `60s`, `1h`, `0.5m`, ` 3s`, `soon`, `-60s`},
+		"is not in (0, ": {`0s`, `-1s`, `1h0m0.000000001s`},
+	} {
+		for _, text := range texts {
+			if d, err := ParseFenceAfter(text); err == nil || !strings.Contains(err.Error(), says) {
+				t.Errorf("ParseFenceAfter(%q) = %s, %v, want an error that says %q", text, d, err, says)
+			}
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -38,6 +39,17 @@ func TestSealCoversEveryKey(t *testing.T) {
 				t.Errorf("the seal still fits with %s %s", key, name)
 			}
 		}
+	}
+}
+
+// Pods of two versions may run beside each other: what format 1 is may not change.
+func TestFormatOneStaysAsItIs(t *testing.T) {
+	s := State{
+		Slots: Slots{0: "a", 1: strings.Repeat("b", 2000)}, Handover: Slots{1: "c"}, UIDs: Slots{0: "u-1"},
+		FenceAfter: 30 * time.Second, Quarantine: Quarantine{{From: 2, To: MaxID, Epoch: 5}}, Epoch: 7,
+	}
+	if got, want := s.Encode(DefaultKey, ownerUID)[SealKey], "1:7:1885694a82c34cf3a0b15812"; got != want {
+		t.Errorf("the seal is %s, the version before writes %s", got, want)
 	}
 }
 
@@ -100,11 +112,62 @@ func TestSealsOfOtherFormats(t *testing.T) {
 }
 
 func TestASealThatFitsWhatCannotBeReadIsNone(t *testing.T) {
-	annotations := State{Slots: Slots{0: "a"}, UIDs: Slots{0: "u-1"}, Epoch: 7}.Encode(DefaultKey, ownerUID)
-	annotations[DefaultKey] = `{"x":"a"}`
-	annotations[SealKey] = Seal(annotations, DefaultKey, ownerUID)
-	if r := Decode(annotations, DefaultKey, ownerUID, now); r.Sealed || r.Newer != 0 || len(r.Problems) != 1 {
-		t.Errorf("got %+v, want damage", r)
+	for _, key := range sealedKeys(DefaultKey) {
+		annotations := State{Slots: Slots{0: "a"}, UIDs: Slots{0: "u-1"}, Epoch: 7}.Encode(DefaultKey, ownerUID)
+		annotations[key] = `{"x":"a"}`
+		annotations[SealKey] = Seal(annotations, DefaultKey, ownerUID)
+		if r := Decode(annotations, DefaultKey, ownerUID, now); r.Sealed || r.Newer != 0 || len(r.Problems) != 1 {
+			t.Errorf("got %+v, want damage", r)
+		}
+	}
+}
+
+func TestCloneSharesNothing(t *testing.T) {
+	s := State{Slots: Slots{0: "a"}, Handover: Slots{0: "a"}, UIDs: Slots{0: "a"}, Quarantine: Quarantine{{Epoch: 5}}, FenceAfter: time.Second, Epoch: 7}
+	c := s.Clone()
+	if !c.SameContent(s) || c.Epoch != s.Epoch {
+		t.Errorf("the copy of %+v is %+v", s, c)
+	}
+	for name, m := range map[string]Slots{"slots": c.Slots, "requests": c.Handover, "UIDs": c.UIDs} {
+		if m[0] = "b"; s.Slots[0] != "a" || s.Handover[0] != "a" || s.UIDs[0] != "a" {
+			t.Errorf("the copy shares its %s", name)
+		}
+	}
+	if c.Quarantine[0].Epoch = 6; s.Quarantine[0].Epoch != 5 {
+		t.Error("the copy shares its quarantine")
+	}
+}
+
+func TestContentIsAllButTheEpoch(t *testing.T) {
+	s := State{Slots: Slots{0: "a"}, Epoch: 7}
+	for name, tc := range map[string]struct {
+		other State
+		same  bool
+	}{
+		"another epoch":      {State{Slots: Slots{0: "a"}, Epoch: 8}, true},
+		"empty maps":         {State{Slots: Slots{0: "a"}, Handover: Slots{}, UIDs: Slots{}}, true},
+		"another holder":     {State{Slots: Slots{0: "b"}}, false},
+		"a request":          {State{Slots: Slots{0: "a"}, Handover: Slots{0: "b"}}, false},
+		"a UID":              {State{Slots: Slots{0: "a"}, UIDs: Slots{0: "u"}}, false},
+		"a fence-after":      {State{Slots: Slots{0: "a"}, FenceAfter: time.Second}, false},
+		"a quarantined slot": {State{Slots: Slots{0: "a"}, Quarantine: Quarantine{{From: 1, To: 1, Epoch: 5}}}, false},
+	} {
+		if s.SameContent(tc.other) != tc.same {
+			t.Errorf("%s: the same content is %t", name, !tc.same)
+		}
+	}
+}
+
+func TestWhatIsEmptyIsNotWritten(t *testing.T) {
+	empty := State{Slots: Slots{}, Handover: Slots{}, UIDs: Slots{}, Quarantine: Quarantine{}, Epoch: 7}.Encode(DefaultKey, ownerUID)
+	if want := map[string]string{DefaultKey: "{}", EpochKey: "7", SealKey: empty[SealKey]}; !maps.Equal(empty, want) {
+		t.Errorf("an empty state is written as %v", empty)
+	}
+	least := State{UIDs: Slots{0: "u"}, Handover: Slots{0: "a"}, FenceAfter: 1, Quarantine: Quarantine{{Epoch: 5}}, Epoch: 7}.Encode(DefaultKey, ownerUID)
+	for _, key := range Keys(DefaultKey) {
+		if _, there := least[key]; !there {
+			t.Errorf("%s is not written", key)
+		}
 	}
 }
 
@@ -145,8 +208,46 @@ func TestDecodeNamesEachProblem(t *testing.T) {
 	}
 }
 
+// An Event has them all: of one damage there should be one text.
+func TestProblemsAreToldInOrderAndQuoteTheDamage(t *testing.T) {
+	annotations := map[string]string{}
+	want := []string{DefaultKey, HandoverKey, UIDsKey, EpochKey, FenceAfterKey, QuarantineKey}
+	for _, key := range want {
+		annotations[key] = `"damage"`
+	}
+	got := make([]string, 0, len(want))
+	for _, p := range Decode(annotations, DefaultKey, ownerUID, now).Problems {
+		got = append(got, p.Key)
+		if !strings.Contains(p.Error(), "damage") {
+			t.Errorf("the damage is not quoted: %v", p)
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("problems of %v, want %v", got, want)
+	}
+}
+
+func TestUIDsInAForeignLayout(t *testing.T) {
+	r := Decode(map[string]string{UIDsKey: `{ "0":"0b7d7f3e", "1":"0b7d7f3e" }`}, DefaultKey, ownerUID, now)
+	if len(r.Problems) > 0 || len(r.State.UIDs) != 2 {
+		t.Errorf("two pods with one short UID read as %+v", r)
+	}
+}
+
+func TestTheLargestEpochIsWhatEveryReaderOfJSONKeeps(t *testing.T) {
+	const largest = 9007199254740991
+	if err := CheckEpoch(largest, AnyTime()); err != nil {
+		t.Error(err)
+	}
+	for _, at := range []time.Time{AnyTime(), now} {
+		if err := CheckEpoch(largest+1, at); err == nil || !strings.Contains(err.Error(), "not in [1, 2^53 - 1]") {
+			t.Errorf("one more: %v", err)
+		}
+	}
+}
+
 func TestEpochBounds(t *testing.T) {
-	ahead := now.Add(MaxAhead).UnixMilli()
+	ahead := now.Add(24 * time.Hour).UnixMilli()
 	for text, good := range map[string]bool{
 		"1": true, strconv.FormatInt(ahead, 10): true,
 		"0": false, "-1": false, "": false, "01": false, "1.5": false, "1e3": false,
@@ -193,9 +294,60 @@ func TestReceipts(t *testing.T) {
 	}
 }
 
+// What is read, by what stands there. Fields that do not go together are not written by idalloc.
+func TestParseReceipt(t *testing.T) {
+	for text, want := range map[string]Receipt{
+		`"gaveUp":true,"waits":true`:                           {GaveUp: true},
+		`"gaveUp":true,"gives":0,"failed":2`:                   {GaveUp: true, Gives: true, Failed: 2},
+		`"gaveUp":true,"gives":2147483646`:                     {GaveUp: true, Gives: true, ID: MaxID},
+		`"gaveUp":true,"gives":2147483647`:                     {GaveUp: true},
+		`"gaveUp":true,"gives":-1`:                             {GaveUp: true},
+		`"waits":true,"failed":3`:                              {Waits: true, Failed: 3},
+		`"waits":true,"failed":-3`:                             {Waits: true},
+		`"waits":true,"failed":1001`:                           {Waits: true, Failed: 1000},
+		`"id":2147483646,"epoch":7,"failed":1`:                 {ID: MaxID, Epoch: 7, Failed: 1},
+		`"id":3,"epoch":7,"handsOver":true,"fenceAfter":"30s"`: {ID: 3, Epoch: 7, HandsOver: true, FenceAfter: 30 * time.Second},
+		`"id":3,"epoch":7,"fenceAfter":"soon"`:                 {ID: 3, Epoch: 7, FenceAfter: -1},
+	} {
+		want.UID, want.Owner = "u", "o"
+		if got, err := ParseReceipt(`{"uid":"u","owner":"o",`+text+`}`, now); err != nil || got != want {
+			t.Errorf("%s: %+v, %v, want %+v", text, got, err, want)
+		}
+	}
+}
+
+func TestOneReceiptSaysOneThing(t *testing.T) {
+	for want, r := range map[string]Receipt{
+		`"gaveUp":true,"failed":2`:             {GaveUp: true, Waits: true, HandsOver: true, FenceAfter: time.Second, Epoch: 7, Failed: 2},
+		`"gaveUp":true,"gives":3`:              {GaveUp: true, Gives: true, ID: 3, Epoch: 7},
+		`"waits":true`:                         {Waits: true, Gives: true, ID: 3, Epoch: 7},
+		`"id":3,"epoch":7`:                     {Gives: true, ID: 3, Epoch: 7},
+		`"id":3,"epoch":7,"fenceAfter":"-1ns"`: {ID: 3, Epoch: 7, FenceAfter: -1},
+	} {
+		r.UID, r.Owner = "u", "o"
+		if got := r.Encode(); got != `{"uid":"u","owner":"o",`+want+`}` {
+			t.Errorf("%+v is written as %s, want %s", r, got, want)
+		}
+	}
+}
+
+func TestNoReceipt(t *testing.T) {
+	var none *Receipt
+	if none.Locks() || none.Failures() != 0 {
+		t.Error("where there is no receipt, something is locked or has failed")
+	}
+	if got := (&Receipt{Failed: 2}).Failures(); got != 2 {
+		t.Errorf("%d failures, want 2", got)
+	}
+	if _, err := ReceiptOf(map[string]string{ReceiptKey: "x"}, "u", "o", now); err == nil || errors.Is(err, ErrForeignReceipt) {
+		t.Errorf("what cannot be read: %v", err)
+	}
+}
+
 func TestBrokenReceipts(t *testing.T) {
 	for _, text := range []string{
 		``, `x`, `[]`, `{}`, `{"uid":"u"}`, `{"uid":"u","owner":"o"}`, `{"uid":"u","owner":"o","id":-1,"epoch":1}`,
+		`{"owner":"o","id":1,"epoch":1}`, `{"uid":"u","id":1,"epoch":1}`, `{"uid":"u","owner":"o","id":2147483647,"epoch":1}`,
 		`{"uid":"u","owner":"o","id":1}`, `{"uid":"u","owner":"o","id":"1","epoch":1}`, `{"uid":"u","owner":"o","id":1,"epoch":9007199254740992}`,
 		fmt.Sprintf(`{"uid":"u","owner":"o","id":1,"epoch":%d}`, now.Add(MaxAhead+time.Minute).UnixMilli()),
 	} {
@@ -207,9 +359,9 @@ func TestBrokenReceipts(t *testing.T) {
 
 func TestAReceiptWithABadEpochStillNamesItsSlot(t *testing.T) {
 	for _, epoch := range []int64{0, -1, MaxEpoch + 1, now.Add(MaxAhead + time.Minute).UnixMilli()} {
-		text := fmt.Sprintf(`{"uid":"u","owner":"o","id":7,"epoch":%d}`, epoch)
+		text := fmt.Sprintf(`{"uid":"u","owner":"o","id":7,"epoch":%d,"fenceAfter":"30s"}`, epoch)
 		r, err := ReceiptOf(map[string]string{ReceiptKey: text}, "u", "o", now)
-		if !errors.Is(err, ErrBadEpoch) || r == nil || r.ID != 7 || r.Epoch != 0 {
+		if !errors.Is(err, ErrBadEpoch) || r == nil || r.ID != 7 || r.Epoch != 0 || r.FenceAfter != 30*time.Second {
 			t.Errorf("ReceiptOf(%s) = %+v, %v: a wrong clock must not free a slot", text, r, err)
 		}
 	}
@@ -230,6 +382,36 @@ func FuzzParseReceipt(f *testing.F) {
 			t.Fatalf("%q reads as %+v, which does not survive a round trip: %+v, %v", text, r, again, err)
 		}
 	})
+}
+
+func TestSizeCountsKeysAndValues(t *testing.T) {
+	if got := Size(map[string]string{"ab": "c", "d": ""}); got != 4 || SizeLimit != 258048 {
+		t.Errorf("%d bytes of %d, want 4 of 258048, as the README says", got, SizeLimit)
+	}
+}
+
+func TestWhatIsReplacedDoesNotCount(t *testing.T) {
+	annotations := map[string]string{}
+	for _, key := range Keys(DefaultKey) {
+		annotations[key] = strings.Repeat("x", SizeLimit)
+	}
+	if err := CheckSize(annotations, DefaultKey, State{Slots: Slots{0: "a"}, Epoch: 7}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestTheLastByteCounts(t *testing.T) {
+	s := State{Slots: Slots{0: "a", 1: "b"}, Epoch: 7}
+	room := SizeLimit - Size(s.Encode(DefaultKey, ownerUID)) - len("team")
+	if err := CheckSize(map[string]string{"team": strings.Repeat("x", room)}, DefaultKey, s); err != nil {
+		t.Errorf("all of the limit: %v", err)
+	}
+	var large *TooLargeError
+	for more, fits := range map[int]int{1: 1, len(`,"1":"b"`): 1, len(`,"1":"b"`) + 1: 0} {
+		if err := CheckSize(map[string]string{"team": strings.Repeat("x", room+more)}, DefaultKey, s); !errors.As(err, &large) || large.Fits != fits {
+			t.Errorf("%d bytes more: %v, want that %d fit", more, err, fits)
+		}
+	}
 }
 
 func TestSizeIsCheckedBeforeWriting(t *testing.T) {

@@ -194,10 +194,7 @@ func parseEntry(dec *json.Decoder) (id int, name string, err error) {
 	if err != nil {
 		return 0, "", fmt.Errorf("not JSON at byte %d: %w", dec.InputOffset(), err)
 	}
-	text, ok := key.(string)
-	if !ok {
-		return 0, "", fmt.Errorf("not an id: %s", quote(fmt.Sprint(key)))
-	}
+	text, _ := key.(string) // a decoder has no other keys
 	if id, err = parseID(text); err != nil {
 		return 0, "", err
 	}
@@ -205,7 +202,7 @@ func parseEntry(dec *json.Decoder) (id int, name string, err error) {
 	if err != nil {
 		return 0, "", fmt.Errorf("id %d: not JSON at byte %d: %w", id, dec.InputOffset(), err)
 	}
-	name, ok = value.(string)
+	name, ok := value.(string)
 	if !ok {
 		return 0, "", fmt.Errorf("id %d: its value is not a string: %s", id, quote(fmt.Sprint(value)))
 	}

@@ -30,7 +30,7 @@ func TestParseSlotsAcceptsForeignLayout(t *testing.T) {
 
 func TestParseSlotsRefuses(t *testing.T) {
 	for name, tc := range map[string]struct{ text, quotes string }{
-		"nothing":             {``, `""`},
+		"nothing":             {``, `not JSON: ""`},
 		"not JSON":            {`worker`, `worker`},
 		"null":                {`null`, `null`},
 		"a list":              {`["a"]`, `[\"a\"]`},
@@ -64,6 +64,13 @@ func TestParseSlotsRefuses(t *testing.T) {
 		"something behind":    {`{"0":"a"}{}`, `{}`},
 		"a broken tail":       {`{"0":"a"},`, `,`},
 		"a missing comma":     {`{"0":"a" "1":"b"}`, `byte`},
+		"no space either":     {`{"0":"a""1":"b"}`, `byte`},
+		"no start":            {`"0":"a"}`, `not a JSON object`},
+		"only an end":         {`}`, `not JSON`},
+		"no quote":            {`{0":"a"}`, `not JSON at byte`},
+		"an end behind an id": {`{"0":`, `id 0: not JSON at byte`},
+		"the same entry":      {`{"0":"a","0":"a"}`, `id 0 stands twice`},
+		"an id beyond uint64": {`{"18446744073709551616":"a"}`, `not an id`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := ParseSlots(tc.text)
@@ -85,6 +92,9 @@ func TestNamesAreDNSSubdomains(t *testing.T) {
 			t.Fatalf("validName(%q) = %t, Kubernetes says %t", name, got, want)
 		}
 	})
+	if longest := strings.Repeat("a", 253); !validName(longest) || validName(longest+"a") {
+		t.Error("a name may have 253 characters")
+	}
 	for _, uid := range []string{"0b7d7f3e-7f1c-4a57-9f6e-3ad9f64cf7a7", "0b7d7f3e"} {
 		if !validName(uid) {
 			t.Errorf("the UID %q is not accepted", uid)
@@ -95,6 +105,28 @@ func TestNamesAreDNSSubdomains(t *testing.T) {
 func TestQuoteIsShort(t *testing.T) {
 	if _, err := ParseSlots(strings.Repeat("é", 100000)); err == nil || len(err.Error()) > 400 {
 		t.Errorf("an error must fit into an Event, got %d bytes", len(err.Error()))
+	}
+}
+
+func TestQuoteIsCutBehind80Bytes(t *testing.T) {
+	whole := strings.Repeat("a", 80)
+	for text, want := range map[string]string{whole: strconv.Quote(whole), whole + "b": strconv.Quote(whole + "…")} {
+		if got := quote(text); got != want {
+			t.Errorf("quote(%s) = %s", text, got)
+		}
+	}
+}
+
+func TestOfFindsTheLowestID(t *testing.T) {
+	s := Slots{3: "b"}
+	for id := 5; id < 100; id++ {
+		s[id] = "a"
+	}
+	if id, ok := s.Of("a"); id != 5 || !ok {
+		t.Errorf("a has the id %d, %t", id, ok)
+	}
+	if id, ok := s.Of("c"); ok {
+		t.Errorf("c has the id %d", id)
 	}
 }
 
