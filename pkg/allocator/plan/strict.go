@@ -10,15 +10,18 @@ import (
 // fence is the largest fence-after in use: me's, that of a live pod, or what stands on the owner.
 func fence(in Input) time.Duration {
 	most := max(in.FenceAfter, receipts(in))
-	if in.Clean || in.Untracked || in.FenceOurs || in.Me == "" || garbled(in) {
+	if trusted(in) || garbled(in) {
 		most = max(most, in.State.FenceAfter)
 	}
 	return most
 }
 
+// trusted reports whether what stands on the owner as fence-after is idalloc's.
+func trusted(in Input) bool { return in.Clean || in.Untracked || in.FenceOurs }
+
 // garbled reports whether a live receipt has a fence-after that somebody made unreadable: then what stands on the owner is all
 // that is known of it. Without one, what somebody else wrote there counts for nothing: an hour would keep every new pod
-// of a workload waiting that may not even use strict mode. A sweep has no fence-after of its own and keeps what it finds.
+// of a workload waiting that may not even use strict mode.
 func garbled(in Input) bool {
 	return slices.ContainsFunc(in.Pods, func(p Pod) bool { return p.Receipt != nil && p.Receipt.FenceAfter < 0 })
 }
@@ -35,9 +38,10 @@ func receipts(in Input) time.Duration {
 
 // quarantine keeps free what may still be in use by a process that was cut off: the slot of a holder
 // that vanished without giving it; and where the map is not clean, so that nobody knows who vanished,
-// every slot without a receipt.
+// every slot without a receipt. A sweep does so also where it knows of no fence-after: it has none of its own, and who does
+// not use strict mode passes over a quarantine.
 func (p *planner) quarantine() {
-	if p.fence == 0 {
+	if p.fence == 0 && (p.in.Me != "" || trusted(p.in)) {
 		return
 	}
 	if !p.in.Clean {

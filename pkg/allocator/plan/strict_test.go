@@ -22,7 +22,7 @@ func TestForeignFenceAfter(t *testing.T) {
 			Input{Pods: []Pod{pod("a", 2, holds(0), fenced(time.Minute)), pod("b", 1)}, Me: "b"}, time.Minute,
 		},
 		"counts where a receipt's is unreadable": {Input{Pods: []Pod{pod("a", 2, holds(0), fenced(-1)), pod("b", 1)}, Me: "b"}, time.Hour},
-		"counts for a sweep":                     {Input{Pods: []Pod{pod("a", 2, holds(0))}}, time.Hour},
+		"counts for nothing to a sweep":          {Input{Pods: []Pod{pod("a", 2, holds(0))}}, 0},
 		"is no foreign one on a clean map":       {Input{Pods: []Pod{pod("a", 2, holds(0)), pod("b", 1)}, Me: "b", Clean: true}, time.Hour},
 		"is idalloc's own on a map of which somebody else changed the rest": {
 			Input{Pods: []Pod{pod("a", 2, holds(0)), pod("b", 1)}, Me: "b", FenceOurs: true}, time.Hour,
@@ -37,8 +37,33 @@ func TestForeignFenceAfter(t *testing.T) {
 			if d.FenceAfter != tc.fence {
 				t.Errorf("fence-after is %s, want %s", d.FenceAfter, tc.fence)
 			}
-			if tc.fence == 0 && (d.Next == nil || d.Next.Slots[1] != "b" || d.Next.FenceAfter != 0) {
+			if tc.fence == 0 && tc.in.Me != "" && (d.Next == nil || d.Next.Slots[1] != "b" || d.Next.FenceAfter != 0) {
 				t.Errorf("the new pod waits: %+v", d.Next)
+			}
+		})
+	}
+}
+
+// A sweep restores a map without knowing whether the workload uses strict mode.
+func TestASweepLeavesTheFenceAfterToThePods(t *testing.T) {
+	for name, found := range map[string]time.Duration{"somebody wrote an hour": time.Hour, "somebody removed what was there": 0} {
+		t.Run(name, func(t *testing.T) {
+			state := assignment.State{Slots: slots{0: "a", 1: "gone"}, UIDs: slots{0: assignment.ShortUID("uid-a"), 1: assignment.ShortUID("uid-gone")}, FenceAfter: found, Epoch: 100}
+			swept := Plan(Input{Count: 2, State: state, Pods: []Pod{pod("a", 2, holds(0))}, Now: t0}).Next
+			if swept == nil || swept.Slots[0] != "a" || swept.FenceAfter != 0 {
+				t.Fatalf("the sweep leaves %+v", swept)
+			}
+			next := Input{Count: 2, State: *swept, Clean: true, Pods: []Pod{pod("a", 2, holds(0)), pod("b", 1)}, Me: "b", Now: t0}
+			if d := Plan(next); d.Next.Slots[1] != "b" {
+				t.Errorf("without strict mode the new pod waits: %+v", d)
+			}
+			next.FenceAfter = time.Minute
+			if d := Plan(next); d.Next.Slots[1] == "b" || d.Quarantined != 1 {
+				t.Errorf("in strict mode the new pod gets a slot that a process without contact may use: %+v", d.Next)
+			}
+			next.Served = map[int64]bool{swept.Epoch: true}
+			if d := Plan(next); d.Next.Slots[1] != "b" {
+				t.Errorf("the quarantine does not end: %+v", d)
 			}
 		})
 	}
