@@ -124,7 +124,7 @@ func (j *judge) checkStill(p *process, b *identity.Identity) {
 
 // excusedPair: without strict mode a pod that was deleted by force while its process ran on is not covered.
 func (j *judge) excusedPair(a, b *process) bool {
-	return j.w.profile.fenceAfter == 0 && (j.w.isGhost(a) || j.w.isGhost(b))
+	return (a.fenceAfter == 0 && j.w.isGhost(a)) || (b.fenceAfter == 0 && j.w.isGhost(b))
 }
 
 // began checks the token of an id that a process begins to act under.
@@ -259,7 +259,7 @@ func (j *judge) settled() string {
 		if b := p.belief(); b != nil {
 			acting++
 			holders[b.ID] = p.id
-			if b.Count != n {
+			if b.Count != n && !j.w.profile.keeps {
 				return fmt.Sprintf("%s believes in count %d of %d", p.id, b.Count, n)
 			}
 		}
@@ -300,11 +300,11 @@ func (j *judge) calls() map[*process]int {
 // checkCalls compares with an earlier look: a settled workload asks little.
 func (j *judge) checkCalls(before map[*process]int, in time.Duration) {
 	minutes := int(in/time.Minute) + 1
-	most := 12 * minutes // watches that end, and what comes after them
-	if f := j.w.profile.fenceAfter; f > 0 {
-		most += int(in/f+1) * 6
-	}
 	for p, n := range before {
+		most := 12 * minutes // watches that end, and what comes after them
+		if f := p.fenceAfter; f > 0 {
+			most += int(in/f+1) * 6
+		}
 		if made := p.calls - n; made > most {
 			j.reportf(bounded, "%s made %s requests in %s of rest; at most %d are needed", p.id, strconv.Itoa(made), in, most)
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/gc"
 )
 
 const (
@@ -28,7 +29,9 @@ func (w *world) createOwner(count, template int) {
 		"selector": object{"matchLabels": app},
 		"template": object{metadata: object{"labels": clone(app)}, "version": int64(template)},
 	}
-	if k.resource == deployments {
+	if k.resource == deployments && w.profile.recreate {
+		spec["strategy"] = object{"type": "Recreate"}
+	} else if k.resource == deployments {
 		spec["strategy"] = object{"type": "RollingUpdate", "rollingUpdate": object{
 			"maxSurge": int64(w.profile.surge), "maxUnavailable": int64(w.profile.unavailable),
 		}}
@@ -126,8 +129,25 @@ func (w *world) reconcileDeployment(d *version) {
 	w.server.change(replicaSets, current.name, by, func(o object) { copyAnnotations(o, d.object, strconv.Itoa(revision)) })
 	current = w.server.get(replicaSets, current.name)
 	w.server.change(deployments, d.name, by, func(o object) { setText(o, "annotations", revisionKey, strconv.Itoa(revision)) })
-	w.scaleRevisions(d, current, old, n)
+	if w.profile.recreate {
+		w.recreateRevisions(current, old, n)
+	} else {
+		w.scaleRevisions(d, current, old, n)
+	}
 	w.countDeployment(d, current, old)
+}
+
+// recreateRevisions ends all pods of older revisions, and starts new ones when none of them is left.
+func (w *world) recreateRevisions(current *version, old []*version, n int) {
+	for _, rs := range old {
+		w.scale(rs, 0)
+		for _, pod := range w.server.objects(pods) {
+			if controller(pod.object) == uid(rs.object) {
+				return // its end wakes this controller
+			}
+		}
+	}
+	w.scale(current, n)
 }
 
 // copyAnnotations gives a ReplicaSet its Deployment's annotations, as the Deployment controller does: that is why an
@@ -257,9 +277,10 @@ func isReady(v *version) bool { return text(v.object, "status", "ready") == "Tru
 func (w *world) reconcileSet(v *version, prefix string) {
 	active := w.podsOf(v)
 	n := number(v.object, "spec", v.kind.count)
-	for range n - len(active) {
+	indexes := w.missing(active, n)
+	for i := range n - len(active) {
 		w.podNumber++
-		w.createPod(v, prefix+"-"+strconv.Itoa(w.podNumber))
+		w.createPod(v, prefix+"-"+strconv.Itoa(w.podNumber), indexes[i])
 	}
 	if len(active) > n {
 		slices.SortFunc(active, rank)
@@ -277,6 +298,24 @@ func (w *world) reconcileSet(v *version, prefix string) {
 		status := need(o, "status")
 		status["replicas"], status["readyReplicas"], status["availableReplicas"] = int64(len(active)), int64(ready), int64(ready)
 	})
+}
+
+// missing are the completion indexes below n that no pod has, or n empty ones where pods have none.
+func (w *world) missing(active []*version, n int) []string {
+	if !w.profile.indexed {
+		return make([]string, n)
+	}
+	has := map[string]bool{}
+	for _, pod := range active {
+		has[annotation(pod.object, gc.CompletionIndexLabel)] = true
+	}
+	var out []string
+	for i := 0; len(out) < n; i++ { // after a scale-down the pods with the highest indexes need not be those that went
+		if index := strconv.Itoa(i); !has[index] {
+			out = append(out, index)
+		}
+	}
+	return out
 }
 
 // rank puts the pods first that a ReplicaSet ends first.
@@ -304,7 +343,7 @@ func cost(v *version) int {
 	return n
 }
 
-func (w *world) createPod(v *version, podName string) {
+func (w *world) createPod(v *version, podName, index string) {
 	if w.server.quota || w.server.get(pods, podName) != nil {
 		w.after(w.dice("quota", podName, strconv.Itoa(w.lines)).span(time.Second, 5*time.Second), func() { w.reconcileSoon(v.kind.resource, v.name) })
 		return
@@ -315,14 +354,19 @@ func (w *world) createPod(v *version, podName string) {
 	if v.kind.resource == statefulSets {
 		podLabels["controller-revision-hash"] = strconv.Itoa(template(v.object))
 	}
+	annotations := object{}
+	if index != "" {
+		podLabels[gc.CompletionIndexLabel], annotations[gc.CompletionIndexLabel] = index, index
+	}
 	w.server.put(k, object{
-		metadata: object{"name": podName, "labels": podLabels, "ownerReferences": controlledBy(v.kind, v.object)},
+		metadata: object{"name": podName, "labels": podLabels, "annotations": annotations, "ownerReferences": controlledBy(v.kind, v.object)},
 		"spec":   object{"version": int64(template(v.object)), "containers": []any{object{"name": container}}},
 		"status": object{"phase": "Pending", "ready": "False"},
 	}, writer{manager: manager})
 }
 
-// reconcileStatefulSet keeps the names 0 to n-1 (podManagementPolicy Parallel), one changed pod at a time.
+// reconcileStatefulSet keeps the names 0 to n-1, all at once (podManagementPolicy Parallel) or in order (OrderedReady), and replaces one
+// changed pod at a time.
 func (w *world) reconcileStatefulSet(v *version) {
 	n := number(v.object, "spec", "replicas")
 	all := true
@@ -331,7 +375,9 @@ func (w *world) reconcileStatefulSet(v *version) {
 		podName := fmt.Sprintf("%s-%d", v.name, i)
 		pod := w.server.get(pods, podName)
 		if pod == nil {
-			w.createPod(v, podName)
+			if all || !w.profile.ordered {
+				w.createPod(v, podName, "")
+			}
 			all = false
 			continue
 		}
@@ -353,9 +399,18 @@ func (w *world) reconcileStatefulSet(v *version) {
 	if all && outdated != nil {
 		w.server.deletePod(outdated.name, w.profile.grace)
 	}
+	var extra []*version
 	for _, pod := range w.podsOf(v) {
 		var i int
 		if _, err := fmt.Sscanf(pod.name, v.name+"-%d", &i); err == nil && i >= n {
+			extra = append(extra, pod)
+		}
+	}
+	slices.SortFunc(extra, func(a, b *version) int {
+		return cmp.Or(cmp.Compare(len(b.name), len(a.name)), cmp.Compare(b.name, a.name))
+	})
+	for i, pod := range extra {
+		if i == 0 || !w.profile.ordered {
 			w.server.deletePod(pod.name, w.profile.grace)
 		}
 	}

@@ -14,8 +14,11 @@
 //     of annotations, deletion with grace.
 //   - The network (world.go): requests and answers are lost, late, doubled, or refused. A connection that says nothing is
 //     given up after up to a minute, as HTTP/2's pings do.
-//   - Controllers (controllers.go): Deployment with rolling updates, ReplicaSet, StatefulSet, Job, pod
-//     garbage collector. They act late, by a random time, on what is stored.
+//   - Controllers (controllers.go): Deployment with rolling updates or Recreate, ReplicaSet, StatefulSet (Parallel or OrderedReady), Job
+//     (with completion indexes or without), pod garbage collector. They act late, by a random time, on what is stored.
+//   - Workloads (process.go): Run and Start, work that needs its time to stop, that cannot be stopped at the moment, that runs on over
+//     a new count; revisions with another fence-after, or without strict mode beside others with it.
+//   - Somebody who runs "idalloc gc" (faults_sweep.go).
 //   - Nodes and their kubelets (kubelet.go): start, readiness, graceful stop, kill, eviction, restart.
 //   - Time: a testing/synctest bubble. Each machine has a clock of its own, off by hours, and in strict mode fast
 //     or slow by up to 2.4 percent.

@@ -129,6 +129,7 @@ func faultKinds() []faultKind {
 		{name: "broken-rollout", families: []string{Life}, excuses: true, only: rolls, inject: brokenRollout},
 		{name: "never-start", families: []string{Life}, excuses: true, lasts: 3 * time.Minute, inject: neverStart},
 		{name: "evict", families: []string{Life}, inject: evictSome},
+		{name: "sweep", families: []string{Life}, inject: collectSlots},
 
 		{name: "suspend-taker", families: []string{Aimed, Foreign}, excuses: true, lasts: 2 * time.Minute, inject: suspendTaker},
 		{name: "crossed-writes", families: []string{Aimed, Foreign}, excuses: true, lasts: 2 * time.Minute, inject: crossWrites},

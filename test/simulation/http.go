@@ -45,6 +45,8 @@ type answer struct {
 	// content is the body's type, JSON if it is empty.
 	content string
 	err     error // a broken connection, instead of an answer
+	// retryAfter is the header of that name, none if it is empty.
+	retryAfter string
 }
 
 func refuse(code int, reason, message string) answer {
@@ -104,6 +106,9 @@ func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	if a.stream != nil {
 		response.Body, response.ContentLength = a.stream, -1
+	}
+	if a.retryAfter != "" {
+		response.Header.Set("Retry-After", a.retryAfter)
 	}
 	return response, nil
 }

@@ -178,7 +178,7 @@ func (r *recorder) look(p *process, b *identity.Identity) {
 }
 
 // excused: as for mutual exclusion, a pod that was deleted by force while its process ran on has let its id go.
-func (r *recorder) excused(p *process) bool { return r.w.profile.fenceAfter == 0 && r.w.isGhost(p) }
+func (r *recorder) excused(p *process) bool { return p.fenceAfter == 0 && r.w.isGhost(p) }
 
 func (r *recorder) claimed(p *process, b identity.Identity) {
 	i := input{

@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"strconv"
 	"time"
@@ -43,6 +44,10 @@ type process struct {
 	launched bool
 	failure  error
 	done     chan struct{}
+	// fenceAfter is that of this program's revision, zero without strict mode.
+	fenceAfter time.Duration
+	stops      int  // how often its work was asked to stop
+	asked      bool // it is being asked
 }
 
 func (w *world) newProcess(pod, uid string, run int, on *node) *process {
@@ -50,6 +55,10 @@ func (w *world) newProcess(pod, uid string, run int, on *node) *process {
 		w: w, id: pod + "#" + strconv.Itoa(run), pod: pod, uid: uid, node: on, perKey: map[string]int{}, done: make(chan struct{}),
 	}
 	p.clock = &machineClock{p: p, offset: on.offset, rate: on.rate}
+	p.fenceAfter = w.profile.fenceAfter
+	if v := w.server.get(pods, pod); v != nil {
+		p.fenceAfter = w.profile.fence(number(v.object, "spec", "version"))
+	}
 	return p
 }
 
@@ -160,7 +169,7 @@ func (p *process) terminate() {
 // belief is what the process acts under at this moment, nil if it does not act. A suspended process does not act;
 // without strict mode its id is its own all the same.
 func (p *process) belief() *identity.Identity {
-	strict := p.w.profile.fenceAfter > 0
+	strict := p.fenceAfter > 0
 	if p.dead || p.ended || (strict && p.frozen) {
 		return nil
 	}
@@ -183,7 +192,7 @@ func (p *process) launch() {
 	ctx, cancel := context.WithCancel(p.w.ctx)
 	p.cancel, p.launched = cancel, true
 	o := idcontext.Options{
-		PodName: p.pod, PodUID: p.uid, PodNamespace: namespace, FenceAfter: p.w.profile.fenceAfter, Clock: p.clock, Log: p.log(),
+		PodName: p.pod, PodUID: p.uid, PodNamespace: namespace, FenceAfter: p.fenceAfter, Clock: p.clock, Log: p.log(), KeepOnCountChange: p.w.profile.keeps,
 		Config: &rest.Config{Host: "http://simulation.invalid", QPS: -1, Transport: transport{p: p}},
 	}
 	go func() {
@@ -316,7 +325,12 @@ func (p *process) runStart(ctx context.Context, o idcontext.Options) error {
 	failed := instance.Healthy()
 	release, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
-	p.w.alone(func() { p.instance = nil })
+	p.w.alone(func() {
+		p.instance = nil
+		if !p.asked {
+			p.working = nil // work that could not be stopped before ends with its program
+		}
+	})
 	if err := instance.Close(release); err != nil && failed == nil && ctx.Err() == nil {
 		failed = err
 	}
@@ -351,6 +365,9 @@ func (p *process) heard(id identity.Identity) {
 		p.last = &id
 		p.w.tell(aWorkBegan, p)
 	}
+	if id.State != identity.StateDraining {
+		p.working = nil // work that did not stop when it was asked to follows this now
+	}
 	p.w.step("heard", p.id, string(id.State), strconv.Itoa(id.ID), strconv.Itoa(id.Count), strconv.FormatInt(id.Epoch, 10))
 	p.w.judge.look()
 	p.w.kubeletSees(p.pod, p.uid)
@@ -362,6 +379,7 @@ func (p *process) heard(id identity.Identity) {
 // stopped is the Stopped callback: the work acts a little longer.
 func (p *process) stopped(ctx context.Context) error {
 	p.w.alone(func() {
+		p.asked = true
 		if !p.dead && p.instance != nil {
 			p.working = p.last
 		}
@@ -373,6 +391,18 @@ func (p *process) stopped(ctx context.Context) error {
 	case <-ctx.Done():
 	}
 	p.thawed()
-	p.w.alone(func() { p.working = nil })
-	return ctx.Err()
+	var err error
+	p.w.alone(func() {
+		p.stops++
+		p.asked = false
+		if ctx.Err() == nil && p.instance != nil && p.w.dice("reluctant", p.id, strconv.Itoa(p.stops)).chance(p.w.profile.reluctant) {
+			err = errReluctant // it acts on until it is asked again or hears something else
+			return
+		}
+		p.working, err = nil, ctx.Err()
+	})
+	return err
 }
+
+// errReluctant is what work says that cannot be stopped at the moment.
+var errReluctant = errors.New("the work cannot be stopped at the moment")

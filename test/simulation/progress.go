@@ -135,6 +135,7 @@ func (g *progress) free(n int) []int {
 	var out []int
 	for id := range n {
 		_, quarantined := g.record.State.Quarantine.Since(id)
+		quarantined = quarantined && g.w.profile.fenceAfter > 0 // nobody else obeys one
 		_, asked := g.record.State.Handover[id]
 		holder := g.w.server.get(pods, g.record.State.Slots[id])
 		held := holder != nil && g.names(id, holder)

@@ -57,7 +57,7 @@ func (c *Chronicle) add(p *process, id identity.Identity, at int64) {
 
 // shows is what the process acts under, nil if it does not, or if nothing is promised for it any more.
 func (w *world) shows(p *process) *identity.Identity {
-	if w.profile.fenceAfter == 0 && w.isGhost(p) {
+	if p.fenceAfter == 0 && w.isGhost(p) {
 		return nil
 	}
 	return p.belief()

@@ -39,6 +39,12 @@ type profile struct {
 	skew               time.Duration // how far clocks are from right
 	ahead              time.Duration // how far one machine's clock is ahead of the others, beside that
 	crowded            bool          // few pods, few slots, and little time between two faults
+	keeps              bool          // the work of Run runs on when only the count changes
+	reluctant          float64       // of the work of a Start workload not to stop when it is asked to
+	recreate           bool          // a Deployment's pods all end before new ones start
+	ordered            bool          // a StatefulSet's pods start one after the other and end in reverse
+	indexed            bool          // a Job's pods have completion indexes
+	mixed              bool          // every other revision has another fence-after
 }
 
 // fits reports whether p is of the kind that the words ask for: strict, default, or a resource.
@@ -92,7 +98,34 @@ func drawProfile(d *dice) profile {
 	}
 	p.slowStop = p.fenceAfter > 0 && d.chance(0.5)
 	p.pageSize = pick(d, []int{0, 0, 1, 2, 3})
+	p.vary(derive(d.next(), "vary"))
 	return p
+}
+
+// vary draws how the workload is run and what its programs are like.
+func (p *profile) vary(d *dice) {
+	p.keeps = !p.start && d.chance(0.2)
+	if p.start && p.handsOver && d.chance(0.3) {
+		p.reluctant = 0.2 + d.float()/2
+	}
+	p.recreate = p.resource == deployments && d.chance(0.15)
+	p.ordered = p.resource == statefulSets && d.chance(0.4)
+	p.indexed = p.resource == jobs && d.chance(0.5)
+	p.mixed = p.fenceAfter > 0 && rolls(*p) && d.chance(0.3)
+	if !p.crowded && d.chance(0.06) {
+		p.count = d.between(9, 14) // more than are confirmed dead at once
+	}
+}
+
+// fence is the fence-after of a revision's pods.
+func (p profile) fence(template int) time.Duration {
+	if !p.mixed || template%2 == 1 {
+		return p.fenceAfter
+	}
+	if p.latency%2 == 0 {
+		return 0
+	}
+	return max(3*time.Second, p.fenceAfter/2)
 }
 
 // network is how requests fare at this moment, as probabilities.
@@ -400,7 +433,11 @@ func serverError(d *dice) (a answer, before bool) {
 	case 2:
 		return refuse(504, "Timeout", "the server was unable to return a response in the time allotted"), d.chance(0.5)
 	case 3:
-		return refuse(429, "TooManyRequests", "the server has received too many requests"), true
+		a := refuse(429, "TooManyRequests", "the server has received too many requests")
+		if d.chance(0.5) { // then client-go repeats it by itself
+			a.retryAfter = strconv.Itoa(d.between(1, 5))
+		}
+		return a, true
 	}
 	return refuse(409, "Conflict", "Operation cannot be fulfilled: the object has been modified; please apply your changes to the latest version and try again"), true
 }
