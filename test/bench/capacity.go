@@ -110,7 +110,7 @@ func capacity(ctx context.Context, env *suite.Suite, o options, out, progress io
 func capacityOf(others map[string]string) int {
 	const more = assignment.AnnotationLimit / nameLength
 	var tooLarge *assignment.TooLargeError
-	if !errors.As(assignment.CheckSize(others, assignment.DefaultKey, longState(more)), &tooLarge) {
+	if !errors.As(assignment.RoomOn(others, assignment.DefaultKey).Check(longState(more), assignment.SizeLimit), &tooLarge) {
 		return more
 	}
 	return tooLarge.Fits

@@ -76,7 +76,7 @@ func BenchmarkCheckSize(b *testing.B) {
 		s := benchState(n)
 		annotations := s.Encode(DefaultKey, ownerUID)
 		return func() {
-			if err := CheckSize(annotations, DefaultKey, s); err != nil {
+			if err := RoomOn(annotations, DefaultKey).Check(s, SizeLimit); err != nil {
 				b.Fatal(err)
 			}
 		}

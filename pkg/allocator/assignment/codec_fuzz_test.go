@@ -188,7 +188,8 @@ func FuzzCheckSize(f *testing.F) {
 		}
 		written := s.Encode(DefaultKey, ownerUID)
 		maps.Copy(written, annotations)
-		err := CheckSize(annotations, DefaultKey, s)
+		room := RoomOn(annotations, DefaultKey)
+		err := room.Check(s, SizeLimit)
 		if (err == nil) != (Size(written) <= SizeLimit) {
 			t.Fatalf("%d bytes: %v", Size(written), err)
 		}
@@ -203,7 +204,7 @@ func FuzzCheckSize(f *testing.F) {
 			delete(s.Slots, id)
 			delete(s.UIDs, id)
 		}
-		if err := CheckSize(annotations, DefaultKey, s); tooLarge.Fits > 0 && err != nil {
+		if err := room.Check(s, SizeLimit); tooLarge.Fits > 0 && err != nil {
 			t.Fatalf("%d pods were said to fit: %v", tooLarge.Fits, err)
 		}
 	})

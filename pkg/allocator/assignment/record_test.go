@@ -395,7 +395,9 @@ func TestWhatIsReplacedDoesNotCount(t *testing.T) {
 	for _, key := range Keys(DefaultKey) {
 		annotations[key] = strings.Repeat("x", SizeLimit)
 	}
-	if err := CheckSize(annotations, DefaultKey, State{Slots: Slots{0: "a"}, Epoch: 7}); err != nil {
+	room := RoomOn(annotations, DefaultKey)
+	room.All = 0 // what makes nothing larger always fits
+	if err := room.Check(State{Slots: Slots{0: "a"}, Epoch: 7}, SizeLimit); err != nil {
 		t.Error(err)
 	}
 }
@@ -403,12 +405,12 @@ func TestWhatIsReplacedDoesNotCount(t *testing.T) {
 func TestTheLastByteCounts(t *testing.T) {
 	s := State{Slots: Slots{0: "a", 1: "b"}, Epoch: 7}
 	room := SizeLimit - Size(s.Encode(DefaultKey, ownerUID)) - len("team")
-	if err := CheckSize(map[string]string{"team": strings.Repeat("x", room)}, DefaultKey, s); err != nil {
+	if err := (Room{Others: len("team") + room}).Check(s, SizeLimit); err != nil {
 		t.Errorf("all of the limit: %v", err)
 	}
 	var large *TooLargeError
 	for more, fits := range map[int]int{1: 1, len(`,"1":"b"`): 1, len(`,"1":"b"`) + 1: 0} {
-		if err := CheckSize(map[string]string{"team": strings.Repeat("x", room+more)}, DefaultKey, s); !errors.As(err, &large) || large.Fits != fits {
+		if err := (Room{Others: len("team") + room + more}).Check(s, SizeLimit); !errors.As(err, &large) || large.Fits != fits {
 			t.Errorf("%d bytes more: %v, want that %d fit", more, err, fits)
 		}
 	}
@@ -426,12 +428,12 @@ func TestSizeIsCheckedBeforeWriting(t *testing.T) {
 		if Size(s.Encode(DefaultKey, ownerUID))+Size(other) > SizeLimit {
 			break
 		}
-		if err := CheckSize(other, DefaultKey, s); err != nil {
+		if err := RoomOn(other, DefaultKey).Check(s, SizeLimit); err != nil {
 			t.Fatalf("%d slots fit, but: %v", len(s.Slots), err)
 		}
 		fits = len(s.Slots)
 	}
-	err := CheckSize(other, DefaultKey, s)
+	err := RoomOn(other, DefaultKey).Check(s, SizeLimit)
 	var large *TooLargeError
 	if !errors.As(err, &large) {
 		t.Fatalf("%d slots do not fit, but: %v", len(s.Slots), err)
@@ -454,7 +456,7 @@ func TestHowManyReplicasFit(t *testing.T) {
 			s.Slots[id], s.UIDs[id] = fmt.Sprintf(pod, id), fmt.Sprintf("%08x", id)
 		}
 		var large *TooLargeError
-		if err := CheckSize(nil, DefaultKey, s); !errors.As(err, &large) || large.Fits != fits {
+		if err := (Room{}).Check(s, SizeLimit); !errors.As(err, &large) || large.Fits != fits {
 			t.Errorf("pods %s: got %v, want %d replicas", pod, err, fits)
 		}
 	}

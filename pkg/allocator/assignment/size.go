@@ -2,7 +2,7 @@ package assignment
 
 import (
 	"fmt"
-	"maps"
+	"slices"
 	"strconv"
 )
 
@@ -13,11 +13,14 @@ const (
 	// Reserve is kept free: a ReplicaSet gets its Deployment's annotations plus its own, and a
 	// Deployment that is full to the limit cannot roll any more.
 	Reserve = 4 * 1024
-	// SizeLimit is what idalloc fills at most, in bytes.
+	// SizeLimit is what idalloc fills with new entries and requests at most, in bytes.
 	SizeLimit = AnnotationLimit - Reserve
+	// RepairLimit is for a write that has none, which puts a full assignment back or frees a slot: strict mode notes more then.
+	// A ReplicaSet's own annotations, of which the history of its revisions may have 2,000 bytes, fit into the rest.
+	RepairLimit = AnnotationLimit - Reserve*3/4
 )
 
-// TooLargeError says that a state does not fit into the owner's annotations. Nothing was written.
+// TooLargeError says that a state does not fit into the owner's annotations. Nothing of it was written.
 type TooLargeError struct {
 	// Size and Limit are in bytes, of all annotations of the owner together.
 	Size, Limit int
@@ -26,10 +29,13 @@ type TooLargeError struct {
 }
 
 // Error gives both sizes, the largest N that fits, and the way out.
-func (e *TooLargeError) Error() string {
-	return fmt.Sprintf("idalloc: the owner's annotations would take %d bytes, %d are allowed (Kubernetes' %d less %d kept free for its ReplicaSets); "+
+func (e *TooLargeError) Error() string { return "idalloc: " + e.Detail() }
+
+// Detail is Error as a part of a sentence.
+func (e *TooLargeError) Detail() string {
+	return fmt.Sprintf("the owner's annotations would take %d bytes, %d are allowed (Kubernetes' %d less %d kept free for its ReplicaSets); "+
 		"with these pod names at most %d replicas fit: scale down to that, shorten the workload's name, or remove other annotations",
-		e.Size, e.Limit, AnnotationLimit, Reserve, e.Fits)
+		e.Size, e.Limit, AnnotationLimit, AnnotationLimit-e.Limit, e.Fits)
 }
 
 // Size returns the bytes that Kubernetes counts against AnnotationLimit.
@@ -41,36 +47,106 @@ func Size(annotations map[string]string) int {
 	return n
 }
 
-// CheckSize returns a *TooLargeError when the owner's other annotations and s do not fit together.
-func CheckSize(annotations map[string]string, key string, s State) error {
-	after := make(map[string]string, len(annotations)+len(sealedKeys(key)))
-	maps.Copy(after, annotations)
-	for _, k := range Keys(key) {
-		delete(after, k)
+// Room says how full an owner's annotations are. The zero value is that of an owner without annotations.
+type Room struct {
+	// Others are the bytes of those that are not idalloc's, and All of all.
+	Others, All int
+}
+
+// RoomOn returns the room on an owner with these annotations and this assignment key.
+func RoomOn(annotations map[string]string, key string) Room {
+	r, ours := Room{All: Size(annotations)}, Keys(key)
+	for k, v := range annotations {
+		if !slices.Contains(ours, k) {
+			r.Others += len(k) + len(v)
+		}
 	}
-	maps.Copy(after, s.Encode(key, ""))
-	size := Size(after)
-	if size <= SizeLimit {
+	r.Others += len(key) - len(DefaultKey) // State.size counts the default one
+	return r
+}
+
+// Check returns a *TooLargeError when s does not fit within limit beside the owner's other annotations. What makes nothing larger
+// always fits, so that a slot can change hands where somebody else filled the room up to the limit and beyond.
+func (r Room) Check(s State, limit int) error {
+	size := r.Others + s.size()
+	if size <= max(limit, r.All) {
 		return nil
 	}
 	used := size
-	for _, id := range s.Slots.IDs() {
+	for id := range s.Slots {
 		used -= entrySize(s, id)
 	}
 	fits := 0
 	for _, id := range s.Slots.IDs() {
-		if used += entrySize(s, id); used > SizeLimit {
+		if used += entrySize(s, id); used > limit {
 			break
 		}
 		fits++
 	}
-	return &TooLargeError{Size: size, Limit: SizeLimit, Fits: fits}
+	return &TooLargeError{Size: size, Limit: limit, Fits: fits}
+}
+
+// size is Size(s.Encode(DefaultKey, uid)), with any UID.
+func (s State) size() int {
+	const hash = 24 // hexadecimal digits in a seal
+	epoch := len(strconv.FormatInt(s.Epoch, 10))
+	n := len(DefaultKey) + s.Slots.size() + len(EpochKey) + epoch + len(SealKey) + digits(Format) + len(":") + epoch + len(":") + hash
+	if len(s.Handover) > 0 {
+		n += len(HandoverKey) + s.Handover.size()
+	}
+	if len(s.UIDs) > 0 {
+		n += len(UIDsKey) + s.UIDs.size()
+	}
+	if s.FenceAfter > 0 {
+		n += len(FenceAfterKey) + len(s.FenceAfter.String())
+	}
+	if len(s.Quarantine) > 0 {
+		n += len(QuarantineKey) + s.Quarantine.size()
+	}
+	return n
+}
+
+// size is len(s.Encode()).
+func (s Slots) size() int {
+	n := len("{}") + max(0, len(s)-1)*len(",")
+	for id, name := range s {
+		n += len(`"":""`) + digits(id) + len(name)
+	}
+	return n
+}
+
+// size is len(q.Encode()). A comma stands between any two spans, of one epoch or of two.
+func (q Quarantine) size() int {
+	n := len("{}") + max(0, len(q)-1)*len(",")
+	for _, epoch := range q.Epochs() {
+		n += len(`"":""`) + len(strconv.FormatInt(epoch, 10))
+	}
+	for _, s := range q {
+		n += digits(s.From)
+		switch s.To {
+		case s.From:
+		case MaxID:
+			n += len("-")
+		default:
+			n += len("-") + digits(s.To)
+		}
+	}
+	return n
 }
 
 func entrySize(s State, id int) int {
-	n := entryOverhead + len(strconv.Itoa(id)) + len(s.Slots[id])
+	n := entryOverhead + digits(id) + len(s.Slots[id])
 	if uid, ok := s.UIDs[id]; ok {
-		n += entryOverhead + len(strconv.Itoa(id)) + len(uid)
+		n += entryOverhead + digits(id) + len(uid)
+	}
+	return n
+}
+
+// digits is len(strconv.Itoa(id)) for an id, without allocating.
+func digits(id int) int {
+	n := 1
+	for ; id > 9; id /= 10 {
+		n++
 	}
 	return n
 }

@@ -60,6 +60,9 @@ func (o Owner) Names(id int, pod string, uid types.UID) bool {
 	return o.Record.State.UIDs[id] == assignment.ShortUID(string(uid))
 }
 
+// Room says how full the annotations are.
+func (o Owner) Room() assignment.Room { return assignment.RoomOn(o.Annotations, o.Record.Key) }
+
 // SlotOf returns the slot that the assignment gives to this pod.
 func (o Owner) SlotOf(pod string, uid types.UID) (id int, ok bool) {
 	id, ok = o.Record.State.Slots.Of(pod)
