@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/plan"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/gc"
@@ -61,6 +62,8 @@ type claimer struct {
 	doubt bool
 	// planned is the owner as of the last plan that came to nothing.
 	planned store.Owner
+	// told says that this pod left an Event that it finds no room.
+	told bool
 	// barred is since when a slot has been free that this pod must not have.
 	barred time.Time
 }
@@ -247,7 +250,8 @@ func (c *claimer) withdrawStranded(ctx context.Context) error {
 func (c *claimer) plan(ctx context.Context, owner store.Owner) error {
 	insist := !c.barred.IsZero() && c.insistIn() <= 0
 	written, decision, err := c.commit(ctx, owner, plan.Claim, insist)
-	if err != nil {
+	var noRoom *assignment.TooLargeError // this pod waits for it
+	if err != nil && !errors.As(err, &noRoom) {
 		return err
 	}
 	c.doubt = false
@@ -297,7 +301,7 @@ func (c *claimer) idleFor(owner store.Owner) (d plan.Decision, yes bool) {
 		return d, false
 	}
 	c.retry.reset()
-	c.planned.Record = owner.Record
+	c.planned.Record, c.planned.Annotations = owner.Record, owner.Annotations
 	return d, true
 }
 

@@ -12,7 +12,8 @@ import (
 	"github.com/idalloc/idalloc/pkg/gc"
 )
 
-// commit surveys, plans and commits. written is nil when there is nothing to do.
+// commit surveys, plans and commits. written is nil when there is nothing to do. The error is a *assignment.TooLargeError when there is,
+// but nothing of it fits.
 func (a *Allocator) commit(ctx context.Context, owner store.Owner, intent plan.Intent, insist bool) (written *store.Owner, decision plan.Decision, err error) {
 	a.busy()
 	start := a.clock.Now()
@@ -31,6 +32,9 @@ func (a *Allocator) commit(ctx context.Context, owner store.Owner, intent plan.I
 	in.Ended, in.Insist = census.Ended(), insist
 	if decision, err = a.decide(ctx, owner, in); err != nil {
 		return nil, decision, err
+	}
+	if decision.Next == nil && decision.TooLarge != nil {
+		return nil, decision, decision.TooLarge
 	}
 	if decision.Next == nil || pointless(owner, decision, a.o.Pod) {
 		return nil, decision, nil
@@ -54,7 +58,7 @@ func (a *Allocator) commit(ctx context.Context, owner store.Owner, intent plan.I
 func (a *Allocator) input(owner store.Owner, live []plan.Pod, intent plan.Intent) plan.Input {
 	return plan.Input{
 		Count: owner.Count, State: owner.Record.State, Clean: owner.Clean(), Untracked: owner.Untracked(), FenceOurs: owner.FenceOurs,
-		Pods: live, Me: a.o.Pod, Intent: intent, FenceAfter: a.o.FenceAfter, Now: a.clock.Now(),
+		Pods: live, Me: a.o.Pod, Intent: intent, FenceAfter: a.o.FenceAfter, Room: owner.Room(), Now: a.clock.Now(),
 		// Who gave up needs a write of its own, but not one for every look while there is no slot for it.
 		StandsBack: a.standBack() > 0,
 		// A map that only some know again is written anew for the others.

@@ -36,6 +36,9 @@ func (c *claimer) reason(owner store.Owner, d plan.Decision) string {
 		return fmt.Sprintf("the hand-over of slot %d: %s, of an older revision, was asked for it and gives it when its work has stopped",
 			id, owner.Record.State.Slots[id])
 	}
+	if d.TooLarge != nil {
+		return fmt.Sprintf("room on %s: %s; %d pods live, %d wait", owner.Ref, d.TooLarge.Detail(), d.Live, d.Waiting)
+	}
 	if failed := c.receipt().Failures(); failed > 0 && d.Live > owner.Count {
 		return fmt.Sprintf("a later try: this pod's program ended by itself %d times within %s after it had got a slot; while %d pods live for %d slots, "+
 			"those that gave theirs up go first, and no other pod's work is stopped for this one before it has run for %s: look at its log, repair or undo the rollout",

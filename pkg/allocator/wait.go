@@ -92,11 +92,12 @@ func (a *Allocator) listenFor(ctx context.Context, d time.Duration, enough func(
 // made from c.planned, came to.
 func (c *claimer) waitForSlot(ctx context.Context, d plan.Decision) error {
 	c.idleSince(d)
-	if d.Scarce {
+	if d.Scarce || d.TooLarge != nil {
 		if err := c.showLife(ctx); err != nil {
 			return err
 		}
 	}
+	c.tellTooLarge(ctx, d)
 	c.listen()
 	if c.holders == nil {
 		c.holders = c.followHolders(ctx, c.planned)
@@ -184,7 +185,8 @@ func (c *claimer) worthAPlan(d *plan.Decision) bool {
 	}
 	now, then := owner.Record.State, c.planned.Record.State
 	if !freed && owner.UID == c.planned.UID && owner.Count == c.planned.Count && owner.Clean() == c.planned.Clean() &&
-		maps.Equal(now.Slots, then.Slots) && maps.Equal(now.Handover, then.Handover) {
+		maps.Equal(now.Slots, then.Slots) && maps.Equal(now.Handover, then.Handover) &&
+		(d.TooLarge == nil || owner.Room() == c.planned.Room()) {
 		return false
 	}
 	guess, idle := c.idleFor(owner)

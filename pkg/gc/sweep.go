@@ -69,13 +69,15 @@ func sweepOnce(ctx context.Context, s *store.Store, ref store.Ref, dryRun bool) 
 	}
 	decision := plan.Plan(plan.Input{
 		Count: owner.Count, State: owner.Record.State, Clean: owner.Clean(),
-		Untracked: owner.Untracked(), FenceOurs: owner.FenceOurs, Pods: census.Live, Ended: census.Ended(), Now: s.Clock.Now(),
+		Untracked: owner.Untracked(), FenceOurs: owner.FenceOurs, Pods: census.Live, Ended: census.Ended(), Room: owner.Room(), Now: s.Clock.Now(),
 	})
 	result := Result{Victims: census.Dead, Restored: !owner.Clean()}
-	if owner.Untrackable && owner.Record.Sealed && decision.Next.SameContent(owner.Record.State) {
+	switch {
+	case decision.Next == nil && decision.TooLarge != nil && !dryRun:
+		return Result{}, decision.TooLarge
+	case decision.Next != nil && owner.Untrackable && owner.Record.Sealed && decision.Next.SameContent(owner.Record.State):
 		return Result{Victims: census.Dead}, nil // nobody can make it clean; a write would change nothing
-	}
-	if decision.Next == nil || dryRun {
+	case decision.Next == nil || dryRun:
 		return result, nil
 	}
 	if _, err := s.Commit(ctx, owner, *decision.Next); err != nil {

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	idcontext "github.com/idalloc/idalloc/pkg/context"
 	"github.com/idalloc/idalloc/test/envtest/suite"
@@ -72,7 +73,7 @@ func capacity(ctx context.Context, env *suite.Suite, o options, out, progress io
 	if err != nil || len(slots) != fits {
 		return errors.Join(err, fmt.Errorf("%d slots were given out, not %d", len(slots), fits))
 	}
-	tooLarge, err := w.onePast(ctx, holders, full, fits)
+	waits, err := w.onePast(ctx, holders, full, fits)
 	if err != nil {
 		return err
 	}
@@ -91,7 +92,7 @@ func capacity(ctx context.Context, env *suite.Suite, o options, out, progress io
 		{"seconds until the first " + strconv.Itoa(capacityHolders) + " pods held theirs", strconv.FormatFloat(took.Seconds(), 'f', 2, 64)},
 		{"slots that the API server would take", strconv.Itoa(limit)},
 		{"its answer to one more", refusal},
-		{"a pod past the limit is told", tooLarge.Error()},
+		{"a pod past the limit waits", waits},
 		{"the holders", "keep their ids, and see the new count"},
 		{"a rollout of the full Deployment", rolls},
 	}
@@ -194,15 +195,15 @@ func (w *workload) instance(ctx context.Context, pod string) (*idcontext.Instanc
 	return idcontext.Start(ctx, idcontext.Options{PodName: pod, PodNamespace: w.Name, Config: config, Log: quiet()})
 }
 
-// onePast scales up by one and returns what the new pod is told. Nothing may be written, and the holders
+// onePast scales up by one and returns why the new pod waits. Nothing may be written, and the holders
 // must keep what they have.
-func (w *workload) onePast(ctx context.Context, holders []*idcontext.Instance, full map[string]string, fits int) (*assignment.TooLargeError, error) {
+func (w *workload) onePast(ctx context.Context, holders []*idcontext.Instance, full map[string]string, fits int) (waits string, err error) {
 	old := map[string]bool{}
 	for _, pod := range w.pods {
 		old[pod.Name] = true
 	}
 	if err := w.scale(ctx, fits+1); err != nil {
-		return nil, err
+		return "", err
 	}
 	for _, pod := range w.pods {
 		if old[pod.Name] {
@@ -210,23 +211,32 @@ func (w *workload) onePast(ctx context.Context, holders []*idcontext.Instance, f
 		}
 		i, err := w.instance(ctx, pod.Name)
 		if err != nil {
-			return nil, err
+			return "", err
 		}
 		holders = append(slices.Clip(holders), i)
 	}
 	last := holders[len(holders)-1]
 	defer abandon(ctx, last)
-	_, err := last.Wait(ctx)
-	var tooLarge *assignment.TooLargeError
-	if !errors.As(err, &tooLarge) {
-		return nil, fmt.Errorf("the pod past the limit got %w", err)
+	err = w.until(ctx, func(ctx context.Context) (bool, error) {
+		over, cancel := context.WithCancel(ctx)
+		cancel()
+		_, err := last.Wait(over) // which says what it waits for
+		if !errors.Is(err, allocator.ErrNoSlot) {
+			return false, fmt.Errorf("the pod past the limit does not wait: %w", err)
+		}
+		var room bool
+		_, waits, room = strings.Cut(err.Error(), "waited for room on Deployment/"+w.deployment+": ")
+		return room, nil
+	})
+	if err != nil {
+		return "", err
 	}
 	now, err := w.annotations(ctx)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	if !maps.Equal(now, full) {
-		return nil, errors.New("the Deployment's annotations changed")
+		return "", errors.New("the Deployment's annotations changed")
 	}
 	for _, i := range holders[:len(holders)-1] {
 		err := w.until(ctx, func(context.Context) (bool, error) {
@@ -237,10 +247,10 @@ func (w *workload) onePast(ctx context.Context, holders []*idcontext.Instance, f
 			return id.Count == fits+1, nil
 		})
 		if err != nil {
-			return nil, err
+			return "", err
 		}
 	}
-	return tooLarge, nil
+	return waits, nil
 }
 
 // serverLimit finds the largest assignment that the API server takes, by dry runs, and its answer to one

@@ -2,7 +2,8 @@ package assignment
 
 import (
 	"errors"
-	"fmt"
+	"maps"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -31,9 +32,7 @@ func TestTheSizeThatIsForetold(t *testing.T) {
 		key := rapid.SampledFrom([]string{DefaultKey, "example.com/ids", "k"}).Draw(t, "key")
 		others := map[string]string{"team": "a", "example.com/" + key: "b"}
 		room := RoomOn(others, key)
-		for k, v := range s.Encode(key, "uid") {
-			others[k] = v
-		}
+		maps.Copy(others, s.Encode(key, "uid"))
 		written := Size(others)
 		if room.Check(s, written) != nil || room.Check(s, written-1) == nil {
 			t.Fatalf("%d bytes were written: %v", written, room.Check(s, 0))
@@ -76,7 +75,7 @@ func TestTheErrorSaysWhatIsKeptFree(t *testing.T) {
 
 func TestDigits(t *testing.T) {
 	for _, id := range []int{0, 9, 10, 99, 100, 12345, MaxID} {
-		if got := digits(id); got != len(fmt.Sprint(id)) {
+		if got := digits(id); got != len(strconv.Itoa(id)) {
 			t.Errorf("%d has %d digits", id, got)
 		}
 	}

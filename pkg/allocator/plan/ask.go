@@ -34,8 +34,7 @@ func (p *planner) outdated(requester *Pod) bool {
 // serveRequests gives each free slot that is asked for to its requester (rule 3).
 func (p *planner) serveRequests() {
 	for _, id := range p.next.Handover.IDs() {
-		if pod := p.pods[p.next.Handover[id]]; p.free(id, pod) {
-			p.assign(id, pod)
+		if pod := p.pods[p.next.Handover[id]]; p.free(id, pod) && p.add(id, pod) {
 			delete(p.next.Handover, id)
 		}
 	}
@@ -73,7 +72,7 @@ func (p *planner) ask() {
 		if pod.Ordinal != NoOrdinal || asking[pod.Name] {
 			continue
 		}
-		if len(able) == 0 || p.asking.UnderWay >= p.asking.Limit {
+		if len(able) == 0 || p.asking.UnderWay >= p.asking.Limit || !p.room() {
 			return
 		}
 		if p.next.Handover == nil {

@@ -9,15 +9,23 @@ import (
 )
 
 // Plan returns the owner's next state. It never fails and never blocks; its cost is
-// O((N + pods) log(N + pods)).
+// O((N + pods) log(N + pods)), and where the annotations are full log(N) times that.
 func Plan(in Input) Decision {
-	p := newPlanner(in)
-	if in.Clean {
+	p := newPlanner(in, unbounded)
+	d := p.decide()
+	if err := p.fits(d); err != nil {
+		return within(in, p.added(), err)
+	}
+	return d
+}
+
+func (p *planner) decide() Decision {
+	if p.in.Clean {
 		p.keepLiveEntries() // rules 2 and 5
 	}
 	p.quarantine()      // strict mode
 	p.restoreReceipts() // rule 1
-	if in.Intent != Claim {
+	if p.in.Intent != Claim {
 		p.give()
 	}
 	p.keepRequests()  // rule 2
@@ -33,7 +41,10 @@ func Plan(in Input) Decision {
 const contested = ""
 
 type planner struct {
-	in    Input
+	in Input
+	// most bounds how many entries and requests are new, and left is what of it is left.
+	most, left int
+
 	pods  map[string]*Pod
 	next  assignment.State
 	holds map[string]int // pod name to id, the inverse of next.Slots
@@ -50,9 +61,9 @@ type planner struct {
 	asking   HandOver
 }
 
-func newPlanner(in Input) *planner {
+func newPlanner(in Input, most int) *planner {
 	p := &planner{
-		in:    in,
+		in: in, most: most, left: most,
 		pods:  make(map[string]*Pod, len(in.Pods)),
 		holds: make(map[string]int, len(in.Pods)),
 		locks: make(map[int]string, len(in.Pods)),
@@ -120,8 +131,12 @@ func (p *planner) restoreReceipts() {
 		id := pod.Receipt.ID
 		_, taken := p.next.Slots[id]
 		_, has := p.holds[pod.Name]
-		if !taken && !has && p.locks[id] == pod.Name && (!p.in.Clean || !p.quarantined(id)) {
-			p.assign(id, pod)
+		switch {
+		case taken || has || p.locks[id] != pod.Name:
+		case !p.in.Clean:
+			p.assign(id, pod) // who has it may act, so all of these are written or none
+		case !p.quarantined(id):
+			p.add(id, pod)
 		}
 	}
 	if !p.in.Clean {
@@ -170,6 +185,7 @@ func (p *planner) serveOnce() {
 	p.wait, p.barred = 0, 0
 	p.survey()
 	waiters := p.waiters()
+	p.rank(waiters)
 	p.scarce = p.open() < p.slotless()
 	if me := p.pods[p.in.Me]; me != nil && p.in.Intent == Claim && p.isBarred(me) {
 		// It plans, but it is out of the running, and so is its revision: siblings that run plan for themselves.
@@ -182,7 +198,9 @@ func (p *planner) serveOnce() {
 		case pod.Ordinal < 0 || pod.Ordinal >= p.in.Count:
 			rest = append(rest, pod)
 		case p.free(pod.Ordinal, pod):
-			p.assign(pod.Ordinal, pod)
+			if !p.add(pod.Ordinal, pod) {
+				p.wait++
+			}
 		case p.occupied(pod.Ordinal):
 			rest = append(rest, pod)
 		default:
@@ -196,11 +214,9 @@ func (p *planner) serveOnce() {
 	}
 	id := 0
 	for _, pod := range rest {
-		if id = p.nextFree(id, pod); id >= p.in.Count {
+		if id = p.nextFree(id, pod); id >= p.in.Count || !p.add(id, pod) {
 			p.wait++
-			continue
 		}
-		p.assign(id, pod)
 	}
 }
 
@@ -324,7 +340,7 @@ type standing struct {
 
 // MadeRoom reports whether a pod of another revision than that named me waits, after it gave its slot up, and has not failed.
 func MadeRoom(pods []Pod, me string) bool {
-	p := newPlanner(Input{Pods: pods, Me: me})
+	p := newPlanner(Input{Pods: pods, Me: me}, unbounded)
 	p.survey()
 	pod, ok := p.pods[me]
 	return ok && p.standing.madeRoomFor(pod)

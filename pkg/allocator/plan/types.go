@@ -90,6 +90,8 @@ type Input struct {
 	// Commit asks for a write even if only the epoch changes: a pod that gave up before may take
 	// only from a write of its own.
 	Commit bool
+	// Room says how full the owner's annotations are.
+	Room assignment.Room
 	// Now dates the epoch.
 	Now time.Time
 }
@@ -130,8 +132,10 @@ type Change struct {
 
 // Decision is the result of Plan.
 type Decision struct {
-	// Next is the state to commit, nil if there is nothing to do.
+	// Next is the state to commit, nil if there is nothing to do, or, where TooLarge is set, nothing that fits.
 	Next *assignment.State
+	// TooLarge says that the owner's annotations have no room for all that was to be written, and what would have it.
+	TooLarge *assignment.TooLargeError
 	// Freed and Given list the differences, in slot order.
 	Freed, Given []Change
 	// Waiting is the number of waiters among me and my siblings that got no slot.

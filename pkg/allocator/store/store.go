@@ -116,7 +116,7 @@ func (s *Store) Commit(ctx context.Context, from Owner, next assignment.State) (
 	if err := t.check("patch"); err != nil {
 		return Owner{}, err
 	}
-	if err := from.Room().Check(next, assignment.SizeLimit); err != nil {
+	if err := from.Room().Check(next, assignment.RepairLimit); err != nil {
 		return Owner{}, err
 	}
 	body, err := ownerPatch(from, s.Key, next)
