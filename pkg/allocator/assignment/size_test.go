@@ -23,7 +23,7 @@ func TestTheSizeThatIsForetold(t *testing.T) {
 		}
 		s := State{
 			Slots: slots("slots"), UIDs: slots("uids"), Handover: slots("handover"), Epoch: rapid.Int64Range(1, MaxEpoch).Draw(t, "epoch"),
-			FenceAfter: time.Duration(rapid.IntRange(0, 9_999).Draw(t, "fence")) * time.Millisecond,
+			FenceAfter: rapid.SampledFrom([]time.Duration{0, 1, 90 * time.Second, 12345 * time.Millisecond}).Draw(t, "fence"),
 		}
 		for _, from := range rapid.SliceOfN(rapid.IntRange(0, 20_000), 0, 10).Draw(t, "quarantine") {
 			to := rapid.SampledFrom([]int{from, from, from + 1, from + 1000, MaxID}).Draw(t, "to")

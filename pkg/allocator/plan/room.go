@@ -16,7 +16,8 @@ const unbounded = math.MaxInt
 // within plans where not all fits that was to be added: the entries of live pods stay and those of dead ones go, and of the new
 // ones as many are written as there is room for. If not even what is not new fits, nothing is written.
 func within(in Input, added int, large *assignment.TooLargeError) Decision {
-	// A plan with a higher bound writes all that one with a lower bound does.
+	// A plan with a higher bound writes all that one with a lower bound does. It may take less room all the same, where a request is met: then
+	// what is found fits, too, and the next plan goes on from there.
 	past := sort.Search(added+1, func(most int) bool {
 		p := newPlanner(in, most)
 		return p.fits(p.decide()) != nil

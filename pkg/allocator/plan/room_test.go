@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -28,6 +29,8 @@ func TestPlanForWhatFits(t *testing.T) {
 		free int
 		want slots
 		cut  bool
+		// waiting is how many wait, zero where that does not matter.
+		waiting int
 	}{
 		"an entry that just fits": {
 			in: Input{Count: 3, Me: "n", State: assignment.State{Slots: both}, Pods: append([]Pod{pod("n", 1)}, held...)}, free: entry,
@@ -76,7 +79,15 @@ func TestPlanForWhatFits(t *testing.T) {
 				Pods: append([]Pod{pod("n", 1, ordinal(3)), pod("k", 8, ordinal(2)), pod("l", 3, ordinal(4), waits)}, held...),
 			},
 			free: 2 * entry,
-			want: slots{0: "a", 1: "b", 3: "n", 4: "l"}, cut: true,
+			want: slots{0: "a", 1: "b", 3: "n", 4: "l"}, cut: true, waiting: 1,
+		},
+		"the planner's name fits, and that of an older pod does not": {
+			in: Input{
+				Count: 4, Me: "n", Pods: append([]Pod{pod("n", 1), pod("older-and-longer", 8)}, held...),
+				State: assignment.State{Slots: both, FenceAfter: time.Minute, Quarantine: assignment.Quarantine{{From: 3, To: 3, Epoch: 5}}},
+			},
+			free: entry,
+			want: slots{0: "a", 1: "b", 2: "n"}, cut: true,
 		},
 		"who gives makes room for another": {
 			in: Input{
@@ -100,6 +111,9 @@ func TestPlanForWhatFits(t *testing.T) {
 			}
 			if (d.TooLarge != nil) != tc.cut {
 				t.Errorf("too large: %v", d.TooLarge)
+			}
+			if tc.waiting > 0 && d.Waiting != tc.waiting {
+				t.Errorf("%d wait, want %d", d.Waiting, tc.waiting)
 			}
 		})
 	}
@@ -214,7 +228,7 @@ func TestMoreRoomTakesNothingAway(t *testing.T) {
 		most := rapid.IntRange(0, 6).Draw(t, "most")
 		less, more := newPlanner(in, most), newPlanner(in, most+1)
 		a, b := less.decide(), more.decide()
-		if n := less.added(); n > most || more.added() < n || more.added() > n+1 {
+		if n := less.added(); n > most || more.added() < n || more.added() > n+1 || (more.added() > n && n < most) {
 			t.Fatalf("%d of at most %d were added, then %d", n, most, more.added())
 		}
 		for _, c := range slices.Concat(a.Given, a.HandOver.Asked) {
