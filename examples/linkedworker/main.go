@@ -47,13 +47,17 @@ func run(log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
+	failure, err := failAfter(os.Getenv("FAIL_AFTER"))
+	if err != nil {
+		return err
+	}
 	options.Log = logr.FromSlogHandler(log.Handler())
 	err = idcontext.Run(ctx, options, func(ctx context.Context, id idcontext.Identity) error {
 		ready.set(true)
 		defer ready.set(false)
 		log.Info("working", "id", id.ID, "count", id.Count, "epoch", id.Epoch)
 		defer log.Info("stopped working", "id", id.ID, "count", id.Count)
-		return errors.Join(work(ctx, probes, id), probes.none())
+		return errors.Join(work(ctx, probes, id, failure), probes.none())
 	})
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 		err = nil
@@ -76,6 +80,21 @@ func options(getenv func(string) string) (o idcontext.Options, err error) {
 	return o, nil
 }
 
+// errFailed is the end of work that FAIL_AFTER asks for.
+var errFailed = errors.New("the work failed, because FAIL_AFTER is set")
+
+// failAfter reads how long the work lasts before it fails, 0 if it does not.
+func failAfter(text string) (time.Duration, error) {
+	if text == "" {
+		return 0, nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d <= 0 {
+		return 0, errors.Join(fmt.Errorf("FAIL_AFTER=%s: use a duration such as 2s", text), err)
+	}
+	return d, nil
+}
+
 // fenced looks at the clock: in strict mode the id may be another pod's by now, whatever this process
 // was last told. A workload asks this, or just ctx.Err(), right before it acts on its id.
 func fenced(ctx context.Context) bool {
@@ -83,9 +102,13 @@ func fenced(ctx context.Context) bool {
 }
 
 // work stands for the workload: it uses the id until ctx ends, and then for as long as it needs to stop.
-func work(ctx context.Context, p probe, id idcontext.Identity) error {
+func work(ctx context.Context, p probe, id idcontext.Identity, failure time.Duration) error {
 	ticker := time.NewTicker(probeInterval)
 	defer ticker.Stop()
+	var failed <-chan time.Time
+	if failure > 0 {
+		failed = time.After(failure)
+	}
 	var stopped <-chan time.Time
 	ended := ctx.Done()
 	for {
@@ -100,6 +123,8 @@ func work(ctx context.Context, p probe, id idcontext.Identity) error {
 			ended, stopped = nil, time.After(stopTime)
 		case <-stopped:
 			return nil
+		case <-failed:
+			return errFailed
 		case <-ticker.C:
 		}
 	}

@@ -36,6 +36,18 @@ func env(key, value string) change {
 	}
 }
 
+// serverAt makes all containers reach the API server at this address.
+func serverAt(host, port string) change {
+	return func(s *appsv1.DeploymentSpec) {
+		pod := &s.Template.Spec
+		for _, list := range [][]corev1.Container{pod.InitContainers, pod.Containers} {
+			for i := range list {
+				list[i].Env = append(list[i].Env, corev1.EnvVar{Name: "KUBERNETES_SERVICE_HOST", Value: host}, corev1.EnvVar{Name: "KUBERNETES_SERVICE_PORT", Value: port})
+			}
+		}
+	}
+}
+
 // keepsWorking: the work is not interrupted when only the count changes.
 func keepsWorking(s *appsv1.DeploymentSpec) { env("KEEP_ON_COUNT_CHANGE", "true")(s) }
 

@@ -33,8 +33,9 @@ var _ = Describe("A missing permission", func() {
 			g.Expect(pods).To(HaveLen(1))
 			pod = pods[0]
 			g.Expect(pod.Status.InitContainerStatuses).NotTo(BeEmpty())
-			g.Expect(exitCode(pod.Status.InitContainerStatuses[0])).To(BeEquivalentTo(exitForbidden))
+			g.Expect(ended(pod.Status.InitContainerStatuses[0]).ExitCode).To(BeEquivalentTo(exitForbidden))
 		}).WithContext(ctx).Should(Succeed())
+		Expect(ended(pod.Status.InitContainerStatuses[0]).Message).To(And(ContainSubstring("idalloc: forbidden: cannot "+verb), ContainSubstring(resource)), "what kubectl describe shows")
 		// The container is restarted, and between two starts its log may be empty or away for a moment.
 		Eventually(func(ctx context.Context) (string, error) {
 			return w.kubectl(ctx, "logs", pod.Name, "-c", "idalloc-init")
@@ -61,12 +62,12 @@ func (w *workload) forbid(verb, resource string) {
 	role.Rules = slices.DeleteFunc(role.Rules, func(r rbacv1.PolicyRule) bool { return len(r.Verbs) == 0 })
 }
 
-// exitCode returns the code of the newest end of a container, -1 if it did not end yet.
-func exitCode(s corev1.ContainerStatus) int32 {
+// ended returns the newest end of a container, with exit code -1 if it did not end yet.
+func ended(s corev1.ContainerStatus) corev1.ContainerStateTerminated {
 	for _, state := range []corev1.ContainerState{s.State, s.LastTerminationState} {
 		if state.Terminated != nil {
-			return state.Terminated.ExitCode
+			return *state.Terminated
 		}
 	}
-	return -1
+	return corev1.ContainerStateTerminated{ExitCode: -1}
 }

@@ -5,7 +5,6 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -61,7 +60,7 @@ var _ = Describe("A rollout", func() {
 
 	DescribeTable("of a revision that is broken is rolled back half-way", func(ctx SpecContext, n int, patch string, broken func(corev1.Pod) bool) {
 		w, before := startLinked(ctx, n)
-		Expect(w.kubectl(ctx, "patch", "deployment", name, "-p", `{"spec":{"template":{"spec":{"containers":[`+patch+`]}}}}`)).Error().NotTo(HaveOccurred())
+		w.revise(ctx, patch)
 		Eventually(func(g Gomega, ctx context.Context) {
 			pods, _ := w.others(ctx, g, before)
 			g.Expect(pods).To(ContainElement(Satisfy(broken)))
@@ -78,32 +77,9 @@ var _ = Describe("A rollout", func() {
 	)
 })
 
-var _ = Describe("A revision whose program ends as soon as it has an id", func() {
-	It("under idalloc run leaves every id worked on by a pod of the revision before", func(ctx SpecContext) {
-		w, before := startLinked(ctx, 3, wrapped)
-		since := overlap.Now()
-		Expect(w.kubectl(ctx, "patch", "deployment", name, "-p", `{"spec":{"template":{"spec":{"containers":[`+ends+`]}}}}`)).Error().NotTo(HaveOccurred())
-		Eventually(func(g Gomega, ctx context.Context) {
-			pods, _ := w.others(ctx, g, before)
-			g.Expect(pods).To(ContainElement(Satisfy(crashed)), "it had an id, and its program ended")
-			now := w.assignment(ctx, g)
-			g.Expect(slices.Sorted(maps.Values(now))).To(Equal(slices.Sorted(maps.Values(before))))
-			for id, pod := range now {
-				last, err := w.lastSample(pod)
-				g.Expect(err).NotTo(HaveOccurred())
-				g.Expect(last.ID).To(Equal(id), "what "+pod+" says about itself")
-			}
-		}).WithContext(ctx).Should(Succeed())
-		reportf("longest time without a holder per id, while a revision of 3 tries and fails under idalloc run", "%s", describeAbsences(absences(w.records(since))))
-		w.undo(ctx)
-		w.held(ctx, 3)
-	}, SpecTimeout(2*patience))
-})
-
 // Revisions that do not work, as patches of the container, and how a pod of each is known.
 const (
 	exits   = `{"name":"worker","command":["/idalloc","no-such-command"]}`
-	ends    = `{"name":"worker","command":["/idalloc","run","--http-address=:8080","--","/idalloc","no-such-command"]}`
 	absent  = `{"name":"worker","image":"docker.io/idalloc/absent:1"}`
 	unready = `{"name":"worker","env":[{"name":"HTTP_ADDRESS","value":":9090"}]}`
 )

@@ -123,14 +123,7 @@ func freePort(ctx context.Context) string {
 }
 
 // between makes the pods of a Deployment reach the API server through the proxy.
-func (t *toxiproxy) between(s *appsv1.DeploymentSpec) {
-	pod := &s.Template.Spec
-	for _, list := range [][]corev1.Container{pod.InitContainers, pod.Containers} {
-		for i := range list {
-			list[i].Env = append(list[i].Env, corev1.EnvVar{Name: "KUBERNETES_SERVICE_HOST", Value: t.address}, corev1.EnvVar{Name: "KUBERNETES_SERVICE_PORT", Value: t.port})
-		}
-	}
-}
+func (t *toxiproxy) between(s *appsv1.DeploymentSpec) { serverAt(t.address, t.port)(s) }
 
 func (t *toxiproxy) add(ctx context.Context, toxics ...toxic) error {
 	for _, x := range toxics {
