@@ -140,7 +140,9 @@ func (j *judge) began(p *process, b identity.Identity) {
 	if !known || b.Epoch > last.token || j.forgotten[b.ID] {
 		j.byID[b.ID] = heldBy{p: p, token: b.Epoch}
 	}
-	delete(j.forgotten, b.ID)
+	if !known || b.Epoch <= last.token { // a higher one may have been given before it was forgotten
+		delete(j.forgotten, b.ID)
+	}
 	if id, had := j.idOf[p.uid]; had && id != b.ID && j.w.now()-j.excused > 10*time.Minute {
 		j.reportf(moves, "%s moved from id %d to %d", p.id, id, b.ID)
 	}

@@ -154,6 +154,7 @@ func drawFaults(seed uint64, p profile, names []string) []Fault {
 	if d.chance(0.25) || p.crowded {
 		n = d.between(15, 40)
 	}
+	n = max(n, min(len(kinds)*d.between(1, 3), 40)) // so that those meet which a history has
 	out := make([]Fault, 0, n+1)
 	if p.crowded && len(names) == 0 {
 		out = append(out, Fault{Name: holdUps, At: 1, Lasts: p.chaos, Draw: d.next()})
@@ -192,7 +193,7 @@ func drawKinds(seed uint64, p profile, names []string) (kinds []faultKind, rates
 			return !slices.Contains(k.families, Foreign) && !slices.Contains(k.families, Life) && !slices.Contains(k.families, Receipts)
 		})
 	}
-	kinds = sample(d, kinds, pick(d, []int{d.between(1, 3), d.between(1, 6), d.between(4, 12), len(kinds) / 2}))
+	kinds = sample(d, kinds, pick(d, []int{d.between(1, 3), d.between(3, 8), d.between(6, 14), len(kinds) / 2}))
 	// What holds requests up makes more of all others.
 	if i := slices.IndexFunc(faultKinds(), func(k faultKind) bool { return k.name == holdUps }); len(names) == 0 && d.chance(0.6) {
 		kinds = append(slices.DeleteFunc(kinds, func(k faultKind) bool { return k.name == holdUps }), faultKinds()[i])

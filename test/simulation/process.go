@@ -29,6 +29,7 @@ type process struct {
 	frozen bool
 	cut    bool          // it is cut off from the API server, its node is not
 	heldUp bool          // its last request was held up
+	news   time.Duration // when the last event that is on its way to it is due
 	thaw   chan struct{} // closed when it goes on
 	asleep []func()      // what happens when it goes on
 	held   []arrival     // what arrives when it can be reached
@@ -395,8 +396,8 @@ func (p *process) stopped(ctx context.Context) error {
 	p.w.alone(func() {
 		p.stops++
 		p.asked = false
-		if ctx.Err() == nil && p.instance != nil && p.w.dice("reluctant", p.id, strconv.Itoa(p.stops)).chance(p.w.profile.reluctant) {
-			err = errReluctant // it acts on until it is asked again or hears something else
+		if ctx.Err() == nil && p.instance != nil && p.stops%3 != 0 && p.w.dice("reluctant", p.id, strconv.Itoa(p.stops)).chance(p.w.profile.reluctant) {
+			err = errReluctant // it acts on until it is asked again, or hears something else, and at the third time it stops
 			return
 		}
 		p.working, err = nil, ctx.Err()

@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -191,14 +192,10 @@ func (w *world) calm() bool {
 	return true
 }
 
-// isDeaf reports whether an event for the process is still to be minutes late.
-func (w *world) isDeaf(p *process) bool {
-	for _, watchers := range w.server.watchers {
-		for _, st := range watchers {
-			if st.p == p && st.last > w.now()+soonEnough {
-				return true
-			}
-		}
-	}
-	return false
+// newsUnderWay reports whether an event for a process that runs is still to come.
+func (w *world) newsUnderWay() bool {
+	return slices.ContainsFunc(w.running(), func(p *process) bool { return p.news > w.now() })
 }
+
+// isDeaf reports whether an event for the process is still to be minutes late.
+func (w *world) isDeaf(p *process) bool { return p.news > w.now()+soonEnough }

@@ -58,7 +58,7 @@ func Play(seed uint64, names []string, keep func(i int) bool, trace io.Writer, c
 		others, _, _ := drawKinds(seed, profile, names)
 		w.schedule(faults, others)
 	})
-	w.sleep(profile.chaos)
+	w.sleep(profile.chaos + profile.after)
 	w.alone(w.heal)
 	w.settle("before anybody repaired anything", w.judge.served)
 	w.alone(w.repair)
@@ -69,7 +69,7 @@ func Play(seed uint64, names []string, keep func(i int) bool, trace io.Writer, c
 	w.alone(w.judge.recorder.judge)
 	result := Result{
 		Seed: seed, Steps: w.steps, Lines: w.lines, Virtual: w.now(), Faults: w.faults, List: faults,
-		Sum: w.sum.Sum64(), Names: names, Healed: profile.chaos, About: fmt.Sprintf("%+v", profile),
+		Sum: w.sum.Sum64(), Names: names, Healed: profile.chaos + profile.after, About: fmt.Sprintf("%+v", profile),
 	}
 	for _, v := range w.judge.violations {
 		result.Violations = append(result.Violations, v.String())
@@ -117,7 +117,11 @@ func (w *world) settle(when string, whatIsMissing func() string) bool {
 
 // rest watches a settled workload, that must ask little and must not move.
 func (w *world) rest() {
-	w.sleep(time.Minute) // news may still be under way
+	w.sleep(time.Minute)
+	for late := true; late; {
+		w.alone(func() { late = w.newsUnderWay() })
+		w.sleep(time.Second)
+	}
 	var before map[*process]int
 	w.alone(func() {
 		before = w.judge.calls()

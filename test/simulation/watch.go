@@ -67,6 +67,7 @@ func (st *stream) at(delay time.Duration, do func()) {
 	}
 	due := max(st.s.w.now()+delay, st.last+time.Nanosecond)
 	st.last = due
+	st.p.news = max(st.p.news, due)
 	st.s.w.after(due-st.s.w.now(), func() {
 		if !st.p.hold(do, func() { st.deliver(nil, errCut) }) {
 			do()

@@ -45,6 +45,7 @@ type profile struct {
 	ordered            bool          // a StatefulSet's pods start one after the other and end in reverse
 	indexed            bool          // a Job's pods have completion indexes
 	mixed              bool          // every other revision has another fence-after
+	after              time.Duration // how long what went wrong stays so after the last fault
 }
 
 // fits reports whether p is of the kind that the words ask for: strict, default, or a resource.
@@ -112,6 +113,9 @@ func (p *profile) vary(d *dice) {
 	p.ordered = p.resource == statefulSets && d.chance(0.4)
 	p.indexed = p.resource == jobs && d.chance(0.5)
 	p.mixed = p.fenceAfter > 0 && rolls(*p) && d.chance(0.3)
+	if d.chance(0.5) { // what somebody waits for beyond a fault is longer than that in strict mode
+		p.after = d.span(0, 30*time.Second+3*p.fenceAfter)
+	}
 	if !p.crowded && d.chance(0.06) {
 		p.count = d.between(9, 14) // more than are confirmed dead at once
 	}
