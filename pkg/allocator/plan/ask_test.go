@@ -119,6 +119,19 @@ func TestAsk(t *testing.T) {
 			},
 			want: slots{1: "n"},
 		},
+		"a relabelled pod asks for nothing: another one runs in its place": {
+			in: Input{Count: 3, State: three, Rollout: current(0, 0), Pods: []Pod{old("a", 0), old("b", 1), old("c", 2), pod("n", 1, relabelled)}},
+		},
+		"the slot of a request that is met by another one can be asked for": {
+			in: Input{
+				Count: 5, Rollout: current(2, 0), FenceAfter: time.Minute,
+				State: assignment.State{
+					Slots: slots{0: "a", 1: "b", 2: "c"}, Handover: slots{2: "x"}, FenceAfter: time.Minute, Quarantine: assignment.Quarantine{{From: 4, To: 4, Epoch: 7}},
+				},
+				Pods: []Pod{old("a", 0), old("b", 1), old("c", 2), pod("x", 5, waits), pod("n", 1)},
+			},
+			want: slots{2: "n"},
+		},
 		"who asks already does not ask again": {
 			in: Input{
 				Count: 3, State: assignment.State{Slots: slots{0: "a", 1: "b", 2: "c"}, Handover: slots{1: "n"}}, Rollout: current(3, 0),
@@ -161,7 +174,7 @@ func TestWhoGaveUpMayHaveAFreeSlot(t *testing.T) {
 func TestWhoGaveUpGivesNothingToItsOwnRevision(t *testing.T) {
 	in := Input{
 		Count: 2, Clean: true, Me: "d", Now: t0, State: assignment.State{Slots: slots{0: "a"}},
-		Pods: []Pod{pod("a", 9, holds(0)), pod("d", 9, gaveUp), pod("fresh", 1), pod("new", 1, otherRevision)},
+		Pods: []Pod{pod("a", 9, holds(0)), pod("d", 9, gaveUp), pod("fresh", 1, waits), pod("new", 1, otherRevision)},
 	}
 	if d := decide(in); d.Next != nil {
 		t.Errorf("a sibling gets the slot that was given up for another revision: %v", d.Next.Slots)

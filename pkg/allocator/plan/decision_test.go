@@ -38,6 +38,21 @@ func TestDecisions(t *testing.T) {
 			want: Decision{Freed: []Change{{0, "w-0", dead}, {1, "w-1", replaced}}, Given: []Change{{ID: 1, Pod: "w-1"}}, Live: 1},
 			next: slots{1: "w-1"},
 		},
+		"a slot that its holder gives and gets again, beside one of a pod that is gone": {
+			in: Input{
+				Count: 3, Me: "c", Clean: true, Intent: Move, State: assignment.State{Slots: slots{0: "a", 1: "b", 2: "c", 5: "x"}},
+				Pods: []Pod{pod("a", 9, holds(0)), pod("b", 9, holds(1)), pod("c", 9, gaveUp)},
+			},
+			want: Decision{Freed: []Change{{2, "c", given}, {5, "x", dead}}, Given: []Change{{ID: 2, Pod: "c"}}, Live: 3},
+			next: slots{0: "a", 1: "b", 2: "c"},
+		},
+		"or beside nothing, where the map stays as it is": {
+			in: Input{
+				Count: 3, Me: "c", Clean: true, Intent: Move, State: assignment.State{Slots: slots{0: "a", 1: "b", 2: "c"}},
+				Pods: []Pod{pod("a", 9, holds(0)), pod("b", 9, holds(1)), pod("c", 9, gaveUp)},
+			},
+			want: Decision{Freed: []Change{{2, "c", given}}, Given: []Change{{ID: 2, Pod: "c"}}, Live: 3},
+		},
 		"in a map that is not clean, entries that no receipt backs": {
 			in: Input{
 				Count: 4, Me: "c", State: assignment.State{Slots: slots{0: "x", 1: "b", 2: "c", 3: "a"}},
