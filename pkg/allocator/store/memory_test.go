@@ -33,6 +33,7 @@ func TestAncientMaps(t *testing.T) {
 		"of another owner are not":                   {Deployment, []seen{first}, seen{merged, 5, 7, "new"}, false},
 		"that are older than the last are not":       {Deployment, []seen{first, {assignment.FieldManager, 6, 8, "o"}}, seen{merged, 5, 7, "o"}, false},
 		"are known though an old moment comes late":  {Deployment, []seen{{assignment.FieldManager, 6, 8, "o"}, first}, seen{merged, 6, 8, "o"}, true},
+		"of an owner that was made again are known":  {Deployment, []seen{first, {assignment.FieldManager, 2, 1, "new"}}, seen{merged, 2, 1, "new"}, true},
 		"of kinds whose generation says nothing":     {StatefulSet, []seen{first}, seen{merged, 5, 7, "o"}, false},
 		"are no others that somebody else has":       {Deployment, []seen{first}, seen{"kubectl", 5, 7, "o"}, false},
 		"are not where nobody has the seal any more": {Deployment, []seen{first}, seen{"", 5, 7, "o"}, false},
@@ -68,5 +69,27 @@ func TestAncientMaps(t *testing.T) {
 				t.Errorf("clean is %t, ancient %t, untracked %t", o.Clean(), o.Ancient, o.Untracked())
 			}
 		})
+	}
+}
+
+// The answer to a write of this process may say already that the server forgot who wrote it.
+func TestWhatThisProcessWroteIsKnown(t *testing.T) {
+	for name, tc := range map[string]struct {
+		kind           string
+		ancient, known bool
+	}{
+		"a Deployment":                      {Deployment, true, true},
+		"a kind whose generation is silent": {StatefulSet, true, false},
+		"one that somebody else has":        {Deployment, false, false},
+	} {
+		var m memory
+		answer := Owner{
+			Ref: Ref{Kind: tc.kind, Name: testName}, UID: "o", Generation: 7, Ancient: tc.ancient, Annotations: map[string]string{assignment.SealKey: "1:7:x"},
+		}
+		event := answer
+		m.wrote(&answer)
+		if m.vouch(&event); answer.Tracked != tc.known || event.Tracked != tc.known {
+			t.Errorf("%s: its answer is known: %t, what a watch says of it: %t, want %t", name, answer.Tracked, event.Tracked, tc.known)
+		}
 	}
 }
