@@ -92,14 +92,14 @@ func TestOnlyTheServersWordMeansGone(t *testing.T) {
 		}
 		return `{"kind":"Status","apiVersion":"v1",` + string(b[1:])
 	}
-	deployments := schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
+	worker := theWorker().gvr
 	for name, tc := range map[string]struct {
 		content, body string
 		gone          []string
 	}{
-		"the owner":         {jsonType, status(target{deployments, "", testName}), []string{"get owner", "metadata", "W1"}},
+		"the owner":         {jsonType, status(target{worker, "", testName}), []string{"get owner", "metadata", "W1"}},
 		"the pod":           {jsonType, status(target{Pods, "", testName}), []string{"get pod", "whole pod", "W2"}},
-		"another object":    {jsonType, status(target{deployments, "", "other"}), nil},
+		"another object":    {jsonType, status(target{worker, "", "other"}), nil},
 		"the namespace":     {jsonType, status(target{schema.GroupVersionResource{Resource: "namespaces"}, "", "default"}), nil},
 		"no details":        {jsonType, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`, nil},
 		"a proxy's page":    {"text/html", "<html><h1>404 Not Found</h1></html>", nil},
@@ -131,7 +131,7 @@ func TestOnlyTheServersWordMeansGone(t *testing.T) {
 
 func TestARefusalSaysWhatToLookForWhereTheVerbIsThere(t *testing.T) {
 	for want, e := range map[string]*ForbiddenError{
-		`its rule's resourceNames do not list "worker"`:    {Verb: "patch", Group: "apps", Resource: "deployments", Namespace: "shop", Name: testName},
+		`its rule's resourceNames do not list "worker"`:    {Verb: "patch", Group: "apps", Resource: deployments, Namespace: "shop", Name: testName},
 		`its rule has resourceNames, which this request`:   {Verb: "list", Resource: "pods", Namespace: "shop"},
 		`add verb "create" on resource "events" of API gr`: {Verb: "create", Resource: "events", Namespace: "shop"},
 	} {

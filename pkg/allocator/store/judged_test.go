@@ -10,8 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
+const deployments = "deployments"
+
 func theWorker() target {
-	return target{schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}, "shop", testName}
+	return target{schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: deployments}, "shop", testName}
 }
 
 // answered is a Status as an API server sends it.
@@ -38,7 +40,7 @@ func TestWhatMayBeRepeated(t *testing.T) {
 
 // Behind what counts as no answer the write may have happened.
 func TestWhatIsNoAnswer(t *testing.T) {
-	worker := &metav1.StatusDetails{Name: testName, Group: "apps", Kind: "deployments"}
+	worker := &metav1.StatusDetails{Name: testName, Group: "apps", Kind: deployments}
 	for name, tc := range map[string]struct {
 		err  error
 		want bool
@@ -74,13 +76,13 @@ func TestWhatIsGone(t *testing.T) {
 		about *metav1.StatusDetails
 		want  bool
 	}{
-		"this object":                  {theWorker(), metav1.StatusReasonNotFound, about(testName, "apps", "deployments"), true},
-		"one of another name":          {theWorker(), metav1.StatusReasonNotFound, about("other", "apps", "deployments"), false},
+		"this object":                  {theWorker(), metav1.StatusReasonNotFound, about(testName, "apps", deployments), true},
+		"one of another name":          {theWorker(), metav1.StatusReasonNotFound, about("other", "apps", deployments), false},
 		"one of another kind":          {theWorker(), metav1.StatusReasonNotFound, about(testName, "apps", "statefulsets"), false},
-		"one of another group":         {theWorker(), metav1.StatusReasonNotFound, about(testName, "extensions", "deployments"), false},
-		"another reason":               {theWorker(), metav1.StatusReasonExpired, about(testName, "apps", "deployments"), false},
-		"what the client made of it":   {theWorker(), metav1.StatusReasonNotFound, about(testName, "apps", "deployments", metav1.CauseTypeUnexpectedServerResponse), false},
-		"a list is never gone":         {list, metav1.StatusReasonNotFound, about("", "apps", "deployments"), false},
+		"one of another group":         {theWorker(), metav1.StatusReasonNotFound, about(testName, "extensions", deployments), false},
+		"another reason":               {theWorker(), metav1.StatusReasonExpired, about(testName, "apps", deployments), false},
+		"what the client made of it":   {theWorker(), metav1.StatusReasonNotFound, about(testName, "apps", deployments, metav1.CauseTypeUnexpectedServerResponse), false},
+		"a list is never gone":         {list, metav1.StatusReasonNotFound, about("", "apps", deployments), false},
 		"a status that names no thing": {theWorker(), metav1.StatusReasonNotFound, nil, false},
 	} {
 		if tc.of.gone(answered(http.StatusNotFound, tc.why, "", tc.about)) != tc.want {
@@ -100,7 +102,7 @@ func TestRefusals(t *testing.T) {
 	rbac := answered(http.StatusForbidden, metav1.StatusReasonForbidden, role, nil)
 	var forbidden *ForbiddenError
 	err := theWorker().wrap("patch", rbac)
-	if !errors.As(err, &forbidden) || *forbidden != (ForbiddenError{"patch", "apps", "deployments", "shop", testName, rbac}) || !errors.Is(err, rbac) {
+	if !errors.As(err, &forbidden) || *forbidden != (ForbiddenError{"patch", "apps", deployments, "shop", testName, rbac}) || !errors.Is(err, rbac) {
 		t.Errorf("an authorizer's refusal becomes %#v", err)
 	}
 	for name, other := range map[string]error{
@@ -120,7 +122,7 @@ func TestErrorsSayWhatWasTried(t *testing.T) {
 		`idalloc: get deployments "worker" in namespace shop: why`: theWorker().wrap("get", why),
 		`idalloc: list pods in namespace shop: why`:                target{Pods, "shop", ""}.wrap("list", why),
 		`idalloc: forbidden: cannot get deployments.apps "worker" in namespace shop: add verb "get" on resource "deployments" of API group "apps" ` +
-			`to the Role of the pod's service account; if it is there, its rule's resourceNames do not list "worker": why`: &ForbiddenError{"get", "apps", "deployments", "shop", testName, why},
+			`to the Role of the pod's service account; if it is there, its rule's resourceNames do not list "worker": why`: &ForbiddenError{"get", "apps", deployments, "shop", testName, why},
 		`idalloc: forbidden: cannot watch pods in namespace shop: add verb "watch" on resource "pods" of API group "" ` +
 			`to the Role of the pod's service account; if it is there, its rule has resourceNames, which this request, for all of them, must not have: why`: &ForbiddenError{"watch", "", "pods", "shop", "", why},
 	} {
