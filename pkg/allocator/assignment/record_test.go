@@ -163,7 +163,11 @@ func TestWhatIsEmptyIsNotWritten(t *testing.T) {
 	if want := map[string]string{DefaultKey: "{}", EpochKey: "7", SealKey: empty[SealKey]}; !maps.Equal(empty, want) {
 		t.Errorf("an empty state is written as %v", empty)
 	}
-	least := State{UIDs: Slots{0: "u"}, Handover: Slots{0: "a"}, FenceAfter: 1, Quarantine: Quarantine{{Epoch: 5}}, Epoch: 7}.Encode(DefaultKey, ownerUID)
+	small := State{UIDs: Slots{0: "u"}, Handover: Slots{0: "a"}, FenceAfter: 1, Quarantine: Quarantine{{Epoch: 5}}, Epoch: 7}
+	least := small.Encode(DefaultKey, ownerUID)
+	if got, want := small.size(), Size(least); got != want {
+		t.Errorf("its size is foretold as %d, it is %d", got, want)
+	}
 	for _, key := range Keys(DefaultKey) {
 		if _, there := least[key]; !there {
 			t.Errorf("%s is not written", key)

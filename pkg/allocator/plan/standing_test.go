@@ -141,3 +141,13 @@ func TestHowAskingWent(t *testing.T) {
 		}
 	}
 }
+
+func TestASweepWithoutStrictModePutsNothingIntoQuarantine(t *testing.T) {
+	for _, in := range []Input{{Clean: true}, {Untracked: true}} {
+		in.Count, in.Now, in.State = 2, t0, assignment.State{Slots: slots{0: "gone", 1: "a"}, Epoch: 7}
+		in.Pods = []Pod{pod("a", 9, holds(1))}
+		if got := after(in, decide(in)); len(got.Quarantine) > 0 || !maps.Equal(got.Slots, slots{1: "a"}) {
+			t.Errorf("it writes %+v", got)
+		}
+	}
+}
