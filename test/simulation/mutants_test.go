@@ -1,9 +1,11 @@
 package simulation
 
 import (
+	"cmp"
 	"flag"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -24,7 +26,7 @@ func TestMutants(t *testing.T) {
 	root, all := mutants(t)
 	work := make(chan mutant)
 	var running sync.WaitGroup
-	for range max(1, *workersFlag) {
+	for range cmp.Or(*workersFlag, runtime.NumCPU()) {
 		running.Go(func() {
 			for m := range work {
 				hunt(t, m, root)
