@@ -100,11 +100,18 @@ func (w *world) applyOwner() {
 	})
 }
 
-// manyManagers: so many others write annotations of their own that the server forgets who wrote idalloc's.
+// manyManagers: so many others write annotations of their own that the server forgets who wrote idalloc's. The first of them may bring old
+// ones back.
 func manyManagers(w *world, f Fault, d *dice) {
-	n := d.between(maxManagers/2, 3*maxManagers)
+	n, lasts := d.between(maxManagers/2, 3*maxManagers), f.Lasts
+	if d.chance(0.5) { // one tool after the other, as when somebody restores a namespace
+		lasts = min(lasts, time.Second)
+	}
+	if v := w.owner(); v != nil && d.chance(0.4) {
+		w.putBack(at(earlier(v, d).object, metadata, "annotations"))
+	}
 	for i := range n {
-		w.after(f.Lasts*time.Duration(i)/time.Duration(n), func() {
+		w.after(lasts*time.Duration(i)/time.Duration(n), func() {
 			name := strconv.Itoa(i)
 			w.server.change(w.profile.resource, ownerName, writer{manager: "tool-" + name}, func(o object) {
 				setText(o, "annotations", "example.com/tool-"+name, strconv.Itoa(w.steps))
