@@ -167,14 +167,13 @@ var _ = Describe("the command", func() {
 		Expect(w.assignment(ctx)).To(Equal(assignment.Slots{0: held[0]}))
 	})
 
-	It("refuses an assignment that does not fit, says what would, and writes nothing", func(ctx SpecContext) {
+	It("waits for room where nothing fits, and says what would", func(ctx SpecContext) {
 		pod := w.idle(ctx, 2)[0].Name
 		w.annotate(ctx, map[string]any{"example.com/filler": strings.Repeat("x", assignment.SizeLimit-150)})
-		before := w.owner(ctx)
-		got := w.idalloc(ctx, pod, "init", "--dir", GinkgoT().TempDir())
-		Expect(got.Code).To(Equal(1), got.Stderr)
+		got := w.idalloc(ctx, pod, "init", "--dir", GinkgoT().TempDir(), "--timeout", "3s")
+		Expect(got.Code).To(Equal(3), got.Stderr)
 		Expect(got.Stderr).To(And(ContainSubstring("258048 are allowed"), ContainSubstring("at most"), ContainSubstring("replicas fit")))
-		Expect(w.owner(ctx).Annotations).To(Equal(before.Annotations))
+		Expect(w.assignment(ctx)).To(BeEmpty())
 	})
 })
 
