@@ -7,18 +7,20 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/test/envtest/suite"
 )
 
-// reviseCommand begins a revision with another command.
-func (w *workload) reviseCommand(ctx context.Context, command []string) {
+// revise begins a revision with another container.
+func (w *workload) revise(ctx context.Context, c *corev1.Container) {
 	GinkgoHelper()
-	patch := []map[string]any{{"op": "replace", "path": "/spec/template/spec/containers/0/command", "value": command}}
+	patch := []map[string]any{{"op": "replace", "path": "/spec/template/spec/containers/0", "value": c}}
 	_, err := env.Client.AppsV1().Deployments(w.Name).Patch(ctx, "worker", types.JSONPatchType, mustJSON(patch), metav1.PatchOptions{FieldManager: "kubectl-edit"})
 	Expect(err).NotTo(HaveOccurred())
 }
@@ -34,7 +36,9 @@ var _ = Describe("a rollout of a revision with a pod that never starts", func() 
 
 		By("keeping one of the new pods from its program")
 		once := "mkdir " + filepath.Join(w.scratch(), "stuck") + ` 2>/dev/null && exec /bin/sleep 1000; exec "$0" "$@"`
-		w.reviseCommand(ctx, append([]string{"/bin/sh", "-c", once}, spec.Containers[0].Command...))
+		stuck := spec.Containers[0].DeepCopy()
+		stuck.Command = append([]string{"/bin/sh", "-c", once}, stuck.Command...)
+		w.revise(ctx, stuck)
 		Eventually(func(g Gomega) {
 			d, err := env.Client.AppsV1().Deployments(w.Name).Get(ctx, "worker", metav1.GetOptions{})
 			g.Expect(err).NotTo(HaveOccurred())
@@ -54,7 +58,9 @@ var _ = Describe("a rollout of a revision whose program exits at once", func() {
 		for _, s := range w.running(ctx, 3) {
 			before[s.Pod] = true
 		}
-		w.reviseCommand(ctx, w.wrapSpec(says + `; exit 1`).Containers[0].Command)
+		broken := w.wrapSpec(says + `; exit 1`).Containers[0].DeepCopy()
+		broken.ReadinessProbe.HTTPGet.Port = intstr.FromInt32(1) // one that is Ready for a moment costs an old pod its place
+		w.revise(ctx, broken)
 		tried := ""
 		Eventually(func() string {
 			for _, s := range w.starts() {
