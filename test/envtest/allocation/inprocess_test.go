@@ -9,6 +9,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -23,6 +24,21 @@ func (w *workload) restart(ctx context.Context) {
 	_, err := env.Client.AppsV1().Deployments(w.Name).Patch(ctx, w.ref.Name, types.StrategicMergePatchType,
 		[]byte(`{"spec":{"template":{"metadata":{"annotations":{"test.idalloc.dev/restarted":"yes"}}}}}`), metav1.PatchOptions{FieldManager: "kubectl-rollout"})
 	Expect(err).NotTo(HaveOccurred())
+}
+
+// allowPods keeps the namespace from getting a pod while it has n or more. It waits until the API server refuses one.
+func (w *workload) allowPods(ctx context.Context, n int64) {
+	GinkgoHelper()
+	limit := corev1.ResourceList{corev1.ResourcePods: *resource.NewQuantity(n, resource.DecimalSI)}
+	_, err := env.Client.CoreV1().ResourceQuotas(w.Name).Create(ctx, &corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Name: "pods"}, Spec: corev1.ResourceQuotaSpec{Hard: limit},
+	}, metav1.CreateOptions{})
+	Expect(err).NotTo(HaveOccurred())
+	one := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "one-more"}, Spec: *suite.PodSpec(suite.Container("main", "/bin/sleep", "1000"))}
+	Eventually(func() error {
+		_, err := env.Client.CoreV1().Pods(w.Name).Create(ctx, &one, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		return err
+	}).WithContext(ctx).Should(MatchError(ContainSubstring("exceeded quota")))
 }
 
 // log returns what the init container wrote.

@@ -90,7 +90,8 @@ var _ = Describe("a Deployment's pods", func() {
 		}).WithContext(ctx).Should(Succeed())
 		Expect(w.log(waiter)).To(And(ContainSubstring("Deployment/worker has count 1"), ContainSubstring("maxSurge: 0")))
 		Expect(w.assignment(ctx)).To(HaveKeyWithValue(0, old))
-		// The old revision's ReplicaSet replaces it, too late: that pod has not even started.
+		// The old revision's ReplicaSet would replace it with a pod that may be faster than the waiter.
+		w.allowPods(ctx, 1)
 		w.forceDelete(ctx, old)
 		Eventually(func() string { return w.assignment(ctx)[0] }).WithContext(ctx).Should(Equal(waiter))
 	})
