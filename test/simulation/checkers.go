@@ -49,8 +49,9 @@ type judge struct {
 	// excused is the last moment at which a pod may have had a reason to move.
 	excused time.Duration
 	told    map[string]bool
-	// forgotten are the ids whose last token nobody remembers, so that only clocks order the next one.
-	forgotten map[int]bool
+	// forgotten are the ids whose last token nobody remembers, so that only clocks order the next one, with the epoch that was written
+	// then: no token is lower than that.
+	forgotten map[int]int64
 	count     int
 	// still is what everybody acted under when the rest began, nil before.
 	still map[*process]identity.Identity
@@ -64,7 +65,7 @@ type judge struct {
 func newJudge(w *world) *judge {
 	return &judge{
 		w: w, byID: map[int]heldBy{}, believed: map[*process]identity.Identity{}, idOf: map[string]int{}, told: map[string]bool{},
-		forgotten: map[int]bool{}, recorder: newRecorder(w), progress: newProgress(w),
+		forgotten: map[int]int64{}, recorder: newRecorder(w), progress: newProgress(w),
 	}
 }
 
@@ -122,6 +123,12 @@ func (j *judge) checkStill(p *process, b *identity.Identity) {
 	j.reportf(moves, "%s had id %d and let go of it for no reason", p.id, had.ID)
 }
 
+// isForgotten reports whether nothing but a clock puts the token after those that the id had before.
+func (j *judge) isForgotten(b identity.Identity) bool {
+	least, forgotten := j.forgotten[b.ID]
+	return forgotten && b.Epoch >= least
+}
+
 // excusedPair: without strict mode a pod that was deleted by force while its process ran on is not covered.
 func (j *judge) excusedPair(a, b *process) bool {
 	return (a.fenceAfter == 0 && j.w.isGhost(a)) || (b.fenceAfter == 0 && j.w.isGhost(b))
@@ -131,13 +138,13 @@ func (j *judge) excusedPair(a, b *process) bool {
 func (j *judge) began(p *process, b identity.Identity) {
 	last, known := j.byID[b.ID]
 	switch {
-	case !known, j.forgotten[b.ID]:
+	case !known, j.isForgotten(b):
 	case last.p.uid != p.uid && b.Epoch <= last.token:
 		j.reportf(token, "id %d: %s has %d, its predecessor %s had %d", b.ID, p.id, b.Epoch, last.p.id, last.token)
 	case last.p.uid == p.uid && b.Epoch < last.token:
 		j.reportf(token, "id %d: the token of %s fell from %d to %d", b.ID, p.id, last.token, b.Epoch)
 	}
-	if !known || b.Epoch > last.token || j.forgotten[b.ID] {
+	if !known || b.Epoch > last.token || j.isForgotten(b) {
 		j.byID[b.ID] = heldBy{p: p, token: b.Epoch}
 	}
 	if !known || b.Epoch <= last.token { // a higher one may have been given before it was forgotten
@@ -180,7 +187,9 @@ func (j *judge) noteForgotten(v *version) {
 	known := max(before, j.receipts())
 	for id, last := range j.byID {
 		if epoch <= last.token && known < last.token {
-			j.forgotten[id] = true
+			if least, again := j.forgotten[id]; !again || epoch < least {
+				j.forgotten[id] = epoch
+			}
 		}
 	}
 }

@@ -141,13 +141,13 @@ func (w *world) reconcileDeployment(d *version) {
 func (w *world) recreateRevisions(current *version, old []*version, n int) {
 	for _, rs := range old {
 		w.scale(rs, 0)
-		for _, pod := range w.server.objects(pods) {
-			if controller(pod.object) == uid(rs.object) {
-				return // its end wakes this controller
-			}
-		}
 	}
-	w.scale(current, n)
+	left := slices.ContainsFunc(w.server.objects(pods), func(pod *version) bool {
+		return slices.ContainsFunc(old, func(rs *version) bool { return controller(pod.object) == uid(rs.object) })
+	})
+	if !left { // otherwise the end of the last one wakes this controller
+		w.scale(current, n)
+	}
 }
 
 // copyAnnotations gives a ReplicaSet its Deployment's annotations, as the Deployment controller does: that is why an

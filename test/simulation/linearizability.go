@@ -183,7 +183,7 @@ func (r *recorder) excused(p *process) bool { return p.fenceAfter == 0 && r.w.is
 func (r *recorder) claimed(p *process, b identity.Identity) {
 	i := input{
 		id: b.ID, deed: claimed, process: p.id + "/" + p.uid, pod: podKey(p.pod, p.uid), token: b.Epoch,
-		unordered: r.w.judge.forgotten[b.ID],
+		unordered: r.w.judge.isForgotten(b),
 	}
 	since, known := r.waiting[p]
 	if !known {

@@ -366,8 +366,8 @@ func (p *process) heard(id identity.Identity) {
 		p.last = &id
 		p.w.tell(aWorkBegan, p)
 	}
-	if id.State != identity.StateDraining {
-		p.working = nil // work that did not stop when it was asked to follows this now
+	if id.State != identity.StateDraining && !p.asked {
+		p.working = nil // work that could not be stopped follows this now; work that is stopping acts until it has
 	}
 	p.w.step("heard", p.id, string(id.State), strconv.Itoa(id.ID), strconv.Itoa(id.Count), strconv.FormatInt(id.Epoch, 10))
 	p.w.judge.look()

@@ -44,7 +44,8 @@ type profile struct {
 	recreate           bool          // a Deployment's pods all end before new ones start
 	ordered            bool          // a StatefulSet's pods start one after the other and end in reverse
 	indexed            bool          // a Job's pods have completion indexes
-	mixed              bool          // every other revision has another fence-after
+	mixed              bool          // every other revision has fenceOther, which may be none
+	fenceOther         time.Duration
 	after              time.Duration // how long what went wrong stays so after the last fault
 }
 
@@ -112,7 +113,9 @@ func (p *profile) vary(d *dice) {
 	p.recreate = p.resource == deployments && d.chance(0.15)
 	p.ordered = p.resource == statefulSets && d.chance(0.4)
 	p.indexed = p.resource == jobs && d.chance(0.5)
-	p.mixed = p.fenceAfter > 0 && rolls(*p) && d.chance(0.3)
+	if p.mixed = p.fenceAfter > 0 && rolls(*p) && d.chance(0.3); p.mixed {
+		p.fenceOther = pick(d, []time.Duration{0, max(3*time.Second, p.fenceAfter/2)})
+	}
 	if d.chance(0.5) { // what somebody waits for beyond a fault is longer than that in strict mode
 		p.after = d.span(0, 30*time.Second+3*p.fenceAfter)
 	}
@@ -123,13 +126,10 @@ func (p *profile) vary(d *dice) {
 
 // fence is the fence-after of a revision's pods.
 func (p profile) fence(template int) time.Duration {
-	if !p.mixed || template%2 == 1 {
-		return p.fenceAfter
+	if p.mixed && template%2 == 0 {
+		return p.fenceOther
 	}
-	if p.latency%2 == 0 {
-		return 0
-	}
-	return max(3*time.Second, p.fenceAfter/2)
+	return p.fenceAfter
 }
 
 // network is how requests fare at this moment, as probabilities.
