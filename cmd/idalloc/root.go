@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/clock"
 
@@ -84,11 +83,8 @@ func baseName(path string) string { return path[strings.LastIndexByte(path, '/')
 
 // checkKey refuses an annotation key that Kubernetes or idalloc itself would not have.
 func (g *global) checkKey() error {
-	if problems := validation.IsQualifiedName(g.annotationKey); len(problems) > 0 {
-		return usageError{fmt.Errorf("--annotation-key %q: %s", g.annotationKey, strings.Join(problems, "; "))}
-	}
-	if g.annotationKey != assignment.DefaultKey && strings.HasPrefix(g.annotationKey, "idalloc.dev/") {
-		return usageError{fmt.Errorf("--annotation-key %q: idalloc.dev/ is kept for idalloc's other annotations", g.annotationKey)}
+	if err := store.CheckKey(g.annotationKey); err != nil {
+		return usageError{fmt.Errorf("--annotation-key %w", err)}
 	}
 	return nil
 }

@@ -30,7 +30,8 @@ type Options struct {
 	PodUID string
 	// Config reaches the API server; the pod's service account or kubectl's rules if nil.
 	Config *rest.Config
-	// AnnotationKey is the assignment's key on the owner, the same for all its pods; idalloc.dev/assignment if empty.
+	// AnnotationKey is the assignment's key on the owner, the same for all its pods; idalloc.dev/assignment if empty. No other key below
+	// idalloc.dev/ will do.
 	AnnotationKey string
 	// Log receives what an operator should know: waiting, errors, changes of state. With the zero value, which
 	// logr.Discard() is too, that is slog's default; to discard it, use logr.FromSlogHandler(slog.DiscardHandler).

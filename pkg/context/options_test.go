@@ -34,3 +34,12 @@ func TestTheZeroLogIsSlogsDefault(t *testing.T) {
 		t.Errorf("a log that discards goes to slog: %q", out.String())
 	}
 }
+
+func TestAKeyOfIdallocsOwnIsRefused(t *testing.T) {
+	for key, good := range map[string]bool{"": true, "example.com/ids": true, "idalloc.dev/seal": false, "a b": false} {
+		o := Options{PodName: "worker-0", PodNamespace: "shop", Config: &rest.Config{Host: "http://127.0.0.1:1"}, AnnotationKey: key}
+		if _, err := o.store(); good != (err == nil) {
+			t.Errorf("AnnotationKey %q: %v", key, err)
+		}
+	}
+}

@@ -6,10 +6,14 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
@@ -71,7 +75,21 @@ func New(config *rest.Config, key string, clk clock.Clock) (*Store, error) {
 	if key == "" {
 		key = assignment.DefaultKey
 	}
+	if err := CheckKey(key); err != nil {
+		return nil, fmt.Errorf("idalloc: annotation key %w", err)
+	}
 	return &Store{Dynamic: dyn, Metadata: meta, owners: owners, Key: key, Clock: clk}, nil
+}
+
+// CheckKey refuses a key for the assignment that Kubernetes would not have as an annotation's, or that idalloc uses for another one.
+func CheckKey(key string) error {
+	if problems := validation.IsQualifiedName(key); len(problems) > 0 {
+		return fmt.Errorf("%q: %s", key, strings.Join(problems, "; "))
+	}
+	if key != assignment.DefaultKey && strings.HasPrefix(key, "idalloc.dev/") {
+		return fmt.Errorf("%q: idalloc.dev/ is kept for idalloc's other annotations", key)
+	}
+	return nil
 }
 
 // target is what a request is about, for its error.
@@ -93,6 +111,18 @@ func (s *Store) Get(ctx context.Context, ref Ref) (Owner, error) {
 		return Owner{}, t.wrap("get", err)
 	}
 	return s.Decode(ref, o, nil)
+}
+
+// GetWhole reads the owner with all that its controllers say of it. Errors are those of Get.
+func (s *Store) GetWhole(ctx context.Context, ref Ref) (*unstructured.Unstructured, error) {
+	t := target{ref.GVR(), ref.Namespace, ref.Name}
+	if err := t.check("get"); err != nil {
+		return nil, err
+	}
+	ctx, cancel := requestContext(ctx)
+	defer cancel()
+	u, err := s.Dynamic.Resource(t.gvr).Namespace(t.namespace).Get(ctx, t.name, metav1.GetOptions{})
+	return u, t.wrap("get", err)
 }
 
 // Decode is DecodeOwner with what this process remembers: a Deployment's map that it saw clean stays clean when the server
