@@ -4,11 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"strconv"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/idalloc/idalloc/pkg/allocator/store"
@@ -35,14 +32,9 @@ type rollout struct {
 // readRollout reads the owner again, with what the controllers say about it.
 func (n *snapshot) readRollout(ctx context.Context, s *store.Store) error {
 	ref := n.owner.Ref
-	rctx, cancel := context.WithTimeout(ctx, store.RequestTimeout)
-	defer cancel()
-	u, err := s.Dynamic.Resource(ref.GVR()).Namespace(ref.Namespace).Get(rctx, ref.Name, metav1.GetOptions{})
-	switch {
-	case apierrors.IsNotFound(err):
-		return fmt.Errorf("%w: %w", store.ErrGone, err)
-	case err != nil:
-		return fmt.Errorf("%w: read %s again: %w", store.ErrNoAnswer, ref, err)
+	u, err := s.GetWhole(ctx, ref)
+	if err != nil {
+		return err
 	}
 	n.rollout = rollout{resourceVersion: u.GetResourceVersion(), finished: finished(u), overdue: overdue(u), outdated: map[string]bool{}}
 	return n.readRevisions(ctx, s, u)
