@@ -40,9 +40,9 @@ func (c *claimer) reason(owner store.Owner, d plan.Decision) string {
 		return fmt.Sprintf("room on %s: %s; %d pods live, %d wait", owner.Ref, d.TooLarge.Detail(), d.Live, d.Waiting)
 	}
 	if failed := c.receipt().Failures(); failed > 0 && d.Live > owner.Count {
-		return fmt.Sprintf("a later try: this pod's program ended by itself %d times within %s after it had got a slot; while %d pods live for %d slots, "+
+		return fmt.Sprintf("a later try: this pod's program ended by itself within %s after it had got a slot (failures in a row: %d); while %d pods live for %d slots, "+
 			"those that gave theirs up go first, and no other pod's work is stopped for this one before it has run for %s: look at its log, repair or undo the rollout",
-			failed, provenAfter, d.Live, owner.Count, c.standBackFor(failed).Round(time.Second))
+			provenAfter, failed, d.Live, owner.Count, c.standBackFor(failed).Round(time.Second))
 	}
 	if c.gaveUp() && d.Live > owner.Count && d.HandOver.Limit == 0 {
 		return fmt.Sprintf("room: this pod gave its slot up and gets another one when at most %d pods of %s live, "+
