@@ -35,8 +35,6 @@ type faultKind struct {
 	// excuses says that pods may have to move for it.
 	excuses bool
 	only    func(p profile) bool
-	// asked says that it happens only where its name or family is asked for.
-	asked bool
 }
 
 // Families of faults, selectable by name beside each fault's own.
@@ -225,7 +223,7 @@ func weighted(d *dice, weights []float64) int {
 
 func selected(k faultKind, names []string) bool {
 	if len(names) == 0 {
-		return !k.asked
+		return true
 	}
 	return slices.ContainsFunc(names, func(n string) bool {
 		return n == k.name || slices.ContainsFunc(k.families, func(f string) bool { return f == n || strings.HasPrefix(f, n+"-") })
