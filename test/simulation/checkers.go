@@ -123,6 +123,19 @@ func (j *judge) checkStill(p *process, b *identity.Identity) {
 	j.reportf(moves, "%s had id %d and let go of it for no reason", p.id, had.ID)
 }
 
+// handOn has next be the process whose work goes on: it is the one that came before it in its pod.
+func (j *judge) handOn(before, next *process) {
+	if b, known := j.believed[before]; known {
+		j.believed[next] = b
+		delete(j.believed, before)
+	}
+	if b, known := j.still[before]; known {
+		j.still[next] = b
+		delete(j.still, before)
+	}
+	j.recorder.handOn(before, next)
+}
+
 // isForgotten reports whether nothing but a clock puts the token after those that the id had before.
 func (j *judge) isForgotten(b identity.Identity) bool {
 	least, forgotten := j.forgotten[b.ID]
@@ -228,10 +241,10 @@ func (j *judge) served() string {
 	}
 	held := map[int]bool{}
 	var waiters []*process
-	for _, p := range j.w.running() {
+	for _, p := range j.w.processes {
 		if b := p.belief(); b != nil {
 			held[b.ID] = true
-		} else if j.w.waits(p) {
+		} else if !p.dead && !p.ended && j.w.waits(p) {
 			waiters = append(waiters, p)
 		}
 	}

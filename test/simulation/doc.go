@@ -2,7 +2,7 @@
 //
 // # What is real
 //
-// Each simulated pod runs pkg/context (Run or Start) as it is shipped, in this process: the allocator's loop,
+// Each simulated pod runs pkg/context (Run or Start), or the allocator with the options of a command, as it is shipped, in this process: its loop,
 // the plan, the codec, the store, gc, the watches, and client-go below them. They talk to the simulated
 // API server through an http.RoundTripper, in JSON, as they would to a real one.
 //
@@ -18,6 +18,8 @@
 //     (with completion indexes or without), pod garbage collector. They act late, by a random time, on what is stored.
 //   - Workloads (process.go): Run and Start, work that needs its time to stop, that cannot be stopped at the moment, that runs on over
 //     a new count; revisions with another fence-after, or without strict mode beside others with it.
+//   - Work in another program than idalloc (beside.go): that of run in strict mode, which is stopped before its time is over and leaves what
+//     it knows of quarantines to the next process; and that of watch, which goes on while the watcher is started again, with a hook or without.
 //   - Somebody who runs "idalloc gc" (faults_sweep.go).
 //   - Nodes and their kubelets (kubelet.go): start, readiness, graceful stop, kill, eviction, restart.
 //   - Time: a testing/synctest bubble. Each machine has a clock of its own, off by hours, and in strict mode fast
@@ -46,6 +48,6 @@
 //
 // It is a model. etcd, the network and the kernel are as described here, no worse; requests are applied one at a time.
 // The simulated objects have only the fields that idalloc or the controllers look at. Containers share a
-// process, so nothing here tests files, HTTP, signals or the child process of "idalloc run". Suspend is modelled at the process's
+// process, so nothing here tests files, HTTP, signals or the child process of "idalloc run": what the commands do with them is modelled. Suspend is modelled at the process's
 // ways to hear of anything; timers of client-go itself still run, and what they send waits.
 package simulation

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/identity"
 )
 
 // windowed changes the network for a while. Where two windows meet, the later one has it.
@@ -130,6 +131,12 @@ func nodeCrash(w *world, f Fault, d *dice) {
 	for _, p := range w.running() {
 		if p.node == n {
 			p.kill()
+		}
+	}
+	for _, k := range w.pods {
+		if k.node == n && k.beside != nil {
+			k.beside.set(nil)
+			k.beside.shown = identity.Identity{}
 		}
 	}
 	w.after(f.Lasts, func() {

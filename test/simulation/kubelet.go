@@ -23,6 +23,7 @@ type kubeletPod struct {
 	name, uid string
 	node      *node
 	process   *process // nil before the first start
+	beside    *beside  // nil but for commands
 	runs      int
 	stopping  bool // SIGTERM was sent
 	evicted   bool
@@ -63,7 +64,7 @@ func podKey(name, uid string) string { return name + "/" + uid }
 func (w *world) kubeletHears(v *version) {
 	if v.object == nil {
 		if k := w.pods[podKey(v.name, uid(v.before.object))]; k != nil && !k.gone {
-			k.forced = k.process != nil && !k.process.ended && !k.process.dead
+			k.forced = k.process != nil && ((!k.process.ended && !k.process.dead) || k.process.outlives())
 			w.syncSoon(k)
 		}
 		return
@@ -151,6 +152,7 @@ func (w *world) stopPod(k *kubeletPod, _ object) {
 	p.terminate()
 	w.after(w.profile.grace, func() {
 		kill := func() {
+			k.end()
 			if k.process == p && !p.ended && !p.dead {
 				p.kill()
 				w.syncSoon(k)
@@ -169,6 +171,7 @@ func (w *world) finishPod(k *kubeletPod, o object) {
 	if k.node.cut {
 		return // repeated when the node is back
 	}
+	k.end()
 	k.gone = true
 	if o == nil {
 		return
@@ -203,8 +206,17 @@ func (w *world) startPod(k *kubeletPod) {
 		w.note("restart", p.id)
 	}
 	p.cancel = func() { p.ended = true } // before it runs, there is nothing to stop
+	if w.profile.command && k.beside == nil {
+		k.beside = newBeside()
+	}
+	p.beside = k.beside
+	if k.process != nil && k.process.outlives() {
+		w.judge.handOn(k.process, p)
+	}
+	w.processes = append(slices.DeleteFunc(w.processes, func(other *process) bool {
+		return (other.dead || other.ended) && (other == k.process || !other.outlives())
+	}), p)
 	k.process = p
-	w.processes = append(slices.DeleteFunc(w.processes, func(p *process) bool { return p.dead || p.ended }), p)
 	w.after(delay, func() {
 		if p.ended || p.dead {
 			p.ended = true
@@ -222,7 +234,7 @@ func (w *world) report(k *kubeletPod, o object) {
 		return
 	}
 	ready := "False"
-	if k.process.belief() != nil {
+	if k.process.belief() != nil && !k.process.dead && !k.process.ended {
 		ready = "True"
 	}
 	status := at(o, "status")

@@ -177,6 +177,14 @@ func (r *recorder) look(p *process, b *identity.Identity) {
 	}
 }
 
+// handOn has next hold what its pod's process before it held.
+func (r *recorder) handOn(before, next *process) {
+	if held, holds := r.holding[before]; holds {
+		r.holding[next] = held
+		delete(r.holding, before)
+	}
+}
+
 // excused: as for mutual exclusion, a pod that was deleted by force while its process ran on has let its id go.
 func (r *recorder) excused(p *process) bool { return p.fenceAfter == 0 && r.w.isGhost(p) }
 

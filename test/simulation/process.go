@@ -11,6 +11,7 @@ import (
 	"github.com/go-logr/logr/funcr"
 	"k8s.io/client-go/rest"
 
+	"github.com/idalloc/idalloc/pkg/allocator"
 	idcontext "github.com/idalloc/idalloc/pkg/context"
 	"github.com/idalloc/idalloc/pkg/identity"
 )
@@ -37,11 +38,13 @@ type process struct {
 	perKey map[string]int
 
 	cancel   context.CancelFunc
-	instance *idcontext.Instance // with Start
-	working  *identity.Identity  // what the work acts under, nil if it does not
-	acting   context.Context     //nolint:containedctx // the work's, with Run
-	slept    bool                // it was suspended since the work began
-	last     *identity.Identity  // the last that Start told
+	instance *idcontext.Instance  // with Start
+	alloc    *allocator.Allocator // as a command
+	beside   *beside              // what it tells its ids as a command
+	working  *identity.Identity   // what the work acts under, nil if it does not
+	acting   context.Context      //nolint:containedctx // the work's, with Run
+	slept    bool                 // it was suspended since the work began
+	last     *identity.Identity   // the last that Start told
 	launched bool
 	failure  error
 	done     chan struct{}
@@ -157,6 +160,9 @@ func (p *process) kill() {
 	p.w.note("kill", p.id)
 	p.dead = true
 	p.working = nil
+	if p.beside != nil && p.fenceAfter > 0 {
+		p.beside.set(nil)
+	}
 	p.goOn()
 	p.cancel()
 }
@@ -171,6 +177,9 @@ func (p *process) terminate() {
 // without strict mode its id is its own all the same.
 func (p *process) belief() *identity.Identity {
 	strict := p.fenceAfter > 0
+	if p.beside != nil {
+		return p.besideBelief()
+	}
 	if p.dead || p.ended || (strict && p.frozen) {
 		return nil
 	}
@@ -200,9 +209,12 @@ func (p *process) launch() {
 		defer close(p.done)
 		defer cancel()
 		var err error
-		if p.w.profile.start {
+		switch {
+		case p.beside != nil:
+			err = p.runCommand(ctx, o)
+		case p.w.profile.start:
 			err = p.runStart(ctx, o)
-		} else {
+		default:
 			err = idcontext.Run(ctx, o, p.work)
 		}
 		p.w.alone(func() { p.finished(err) }) //nolint:contextcheck // the world may start another process after it
@@ -224,8 +236,12 @@ func (p *process) log() logr.Logger {
 
 func (p *process) finished(err error) {
 	p.ended = true
+	p.goOn() // it may have been suspended at this moment
 	p.working = nil
 	p.failure = err
+	if p.beside != nil && p.fenceAfter > 0 {
+		p.beside.set(nil)
+	}
 	if p.dead {
 		return
 	}

@@ -46,6 +46,7 @@ type profile struct {
 	indexed            bool          // a Job's pods have completion indexes
 	mixed              bool          // every other revision has fenceOther, which may be none
 	fenceOther         time.Duration
+	command            bool          // the workload is told its ids by idalloc's commands
 	after              time.Duration // how long what went wrong stays so after the last fault
 }
 
@@ -121,6 +122,12 @@ func (p *profile) vary(d *dice) {
 	}
 	if !p.crowded && d.chance(0.06) {
 		p.count = d.between(9, 14) // more than are confirmed dead at once
+	}
+	if p.command = !p.start && d.chance(0.3); p.command {
+		p.keeps, p.handsOver = false, p.fenceAfter > 0 || d.chance(0.5)
+		if !p.handsOver {
+			p.unavailable = max(1, p.unavailable)
+		}
 	}
 }
 
