@@ -26,6 +26,8 @@ type bill struct {
 	requests map[string]int
 	// bytes of the answers' bodies, watch events among them.
 	bytes int
+	// open are the requests that were not answered yet.
+	open int
 }
 
 func (b *bill) config(c *rest.Config) {
@@ -44,12 +46,30 @@ func (b *bill) charges() (requests map[string]int, total, bytes int) {
 	return requests, total, bytes
 }
 
+// opened counts requests that begin, and with -1 that end.
+func (b *bill) opened(n int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.open += n
+}
+
+// busy counts the requests since the last time, those without an answer yet among them.
+func (b *bill) busy() int {
+	b.mu.Lock()
+	open := b.open
+	b.mu.Unlock()
+	_, total, _ := b.charges()
+	return total + open
+}
+
 type billed struct {
 	bill *bill
 	next http.RoundTripper
 }
 
 func (t billed) RoundTrip(r *http.Request) (*http.Response, error) {
+	t.bill.opened(1)
+	defer t.bill.opened(-1)
 	resp, err := t.next.RoundTrip(r)
 	if err != nil || resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode >= http.StatusInternalServerError {
 		return resp, err // of a server that is busy: the request comes again
@@ -148,7 +168,7 @@ var _ = Describe("what it costs", func() {
 		names := podNames(w.idle(ctx, 5))
 		instances, before := together(ctx, names)
 		leaves := names[4]
-		Eventually(func() int { _, total, _ := b.charges(); return total }).WithContext(ctx).WithPolling(time.Second).Should(BeZero(), "after the last claim")
+		Eventually(b.busy).WithContext(ctx).WithPolling(time.Second).Should(BeZero(), "after the last claim")
 
 		By("replacing a pod")
 		Expect(instances[leaves].Close(ctx)).To(Succeed())
@@ -177,6 +197,7 @@ var _ = Describe("what it costs", func() {
 	It("to tidy: one write for a scale-down of many", func(ctx SpecContext) {
 		names := podNames(w.idle(ctx, 20))
 		together(ctx, names)
+		w.ranked(ctx, names...)
 		before := w.owner(ctx)
 		b.charges()
 		Expect(w.Scale(ctx, store.Deployment, "worker", 10)).To(Succeed())

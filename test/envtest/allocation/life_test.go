@@ -1,8 +1,9 @@
 package allocation
 
 import (
+	"maps"
 	"os"
-	"path/filepath"
+	"slices"
 	"syscall"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -111,14 +112,10 @@ var _ = Describe("a Deployment's pods", func() {
 
 	It("keep an id while Terminating, until the pod is gone", func(ctx SpecContext) {
 		spec := w.podSpec()
-		hold := filepath.Join(w.probe, "hold")
-		Expect(os.WriteFile(hold, nil, 0o600)).To(Succeed())
-		// Ignores SIGTERM until the file is gone.
-		spec.Containers = append(spec.Containers, suite.Container("stubborn", "/bin/sh", "-c", `trap '' TERM; while test -e `+hold+`; do sleep 0.1; done`))
-		grace := int64(300)
-		spec.TerminationGracePeriodSeconds = &grace
+		hold, deaf := w.stubborn(spec)
 		Expect(w.Create(ctx, suite.Deployment("worker", 2, spec))).To(Succeed())
 		before := w.settled(ctx, 2)
+		deaf(ctx, before[0])
 		Expect(env.Client.CoreV1().Pods(w.Name).Delete(ctx, before[0], metav1.DeleteOptions{})).To(Succeed())
 		var waiter string
 		Eventually(func(g Gomega) {
@@ -167,6 +164,7 @@ var _ = Describe("a Deployment's pods", func() {
 	It("lose the highest ids in a scale-down, so that nobody moves", func(ctx SpecContext) {
 		Expect(w.Create(ctx, suite.Deployment("worker", 8, w.podSpec()))).To(Succeed())
 		before := w.settled(ctx, 8)
+		w.ranked(ctx, slices.Collect(maps.Values(before))...)
 		Expect(w.Scale(ctx, store.Deployment, "worker", 3)).To(Succeed())
 		after := w.settled(ctx, 3)
 		for id, pod := range after {

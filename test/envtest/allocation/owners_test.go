@@ -69,22 +69,31 @@ func (w *workload) deleteOwner(ctx context.Context, how metav1.DeletionPropagati
 	}).WithContext(ctx).Should(MatchError(store.ErrGone))
 }
 
-// stubborn adds a container that ignores SIGTERM until the file that it returns is gone.
-func (w *workload) stubborn(spec *corev1.PodSpec) string {
+// stubborn adds a container that ignores SIGTERM until the file hold is gone. A pod may be deleted once deaf has
+// returned for it: before that it may not have begun to ignore anything.
+func (w *workload) stubborn(spec *corev1.PodSpec) (hold string, deaf func(ctx context.Context, pods ...string)) {
 	GinkgoHelper()
-	hold := filepath.Join(w.probe, "hold")
+	dir := GinkgoT().TempDir()
+	hold = filepath.Join(dir, "hold")
 	Expect(os.WriteFile(hold, nil, 0o600)).To(Succeed())
-	spec.Containers = append(spec.Containers, suite.Container("stubborn", "/bin/sh", "-c", `trap '' TERM; while test -e `+hold+`; do sleep 0.1; done`))
+	spec.Containers = append(spec.Containers, suite.Container("stubborn", "/bin/sh", "-c",
+		`trap '' TERM; touch `+dir+`/$POD_NAME; while test -e `+hold+`; do sleep 0.1; done`))
 	grace := int64(300)
 	spec.TerminationGracePeriodSeconds = &grace
-	return hold
+	return hold, func(ctx context.Context, pods ...string) {
+		GinkgoHelper()
+		for _, pod := range pods {
+			ignores := filepath.Join(dir, pod)
+			Eventually(ignores).WithContext(ctx).Should(BeAnExistingFile())
+		}
+	}
 }
 
 var _ = Describe("an owner that is a StatefulSet", func() {
 	It("gives ids from 0 whatever its ordinals start with, and a pod its predecessor's", func(ctx SpecContext) {
 		w := newWorkload(ctx, store.StatefulSet)
 		spec := w.podSpec()
-		hold := w.stubborn(spec)
+		hold, deaf := w.stubborn(spec)
 		sts := suite.StatefulSet("worker", 3, spec)
 		sts.Spec.Ordinals = &appsv1.StatefulSetOrdinals{Start: 5}
 		sts.Spec.PodManagementPolicy = appsv1.ParallelPodManagement
@@ -100,6 +109,7 @@ var _ = Describe("an owner that is a StatefulSet", func() {
 
 		By("deleting a pod whose work does not stop: its slot stays its own")
 		old, first := w.pod(ctx, "worker-6"), w.identities(ctx, want)
+		deaf(ctx, old.Name)
 		Expect(env.Client.CoreV1().Pods(w.Name).Delete(ctx, "worker-6", metav1.DeleteOptions{})).To(Succeed())
 		Eventually(func() error {
 			_, err := w.identity(ctx, *old)
@@ -234,6 +244,7 @@ var _ = Describe("an owner that is a bare ReplicaSet", func() {
 		w.deletePod(ctx, four[2])
 		after := w.settled(ctx, 4)
 		Expect(after[2]).NotTo(Equal(four[2]))
+		w.ranked(ctx, slices.Collect(maps.Values(after))...)
 		Expect(w.Scale(ctx, store.ReplicaSet, "worker", 1)).To(Succeed())
 		Expect(w.settled(ctx, 1)).To(Equal(map[int]string{0: before[0]}))
 		w.verified(ctx)
@@ -302,9 +313,10 @@ var _ = Describe("an owner that is a Deployment", func() {
 
 	It("may be deleted and come back while its old pods still run", func(ctx SpecContext) {
 		spec := w.podSpec()
-		hold := w.stubborn(spec)
+		hold, deaf := w.stubborn(spec)
 		Expect(w.Create(ctx, suite.Deployment("worker", 2, spec))).To(Succeed())
 		before := w.settled(ctx, 2)
+		deaf(ctx, before[0], before[1])
 		w.deleteOwner(ctx, metav1.DeletePropagationBackground)
 		Eventually(func(g Gomega) {
 			for _, name := range before {

@@ -122,13 +122,13 @@ var _ = Describe("Run", func() {
 		}
 		low, high := calls[0], calls[1]
 		By("ending the pod with the low id and scaling to one, so that the other has to move")
+		runs[low.id.Pod].stop() // before its pod goes
+		low.finish <- nil
+		Eventually(runs[low.id.Pod].done).WithContext(ctx).Should(Receive(BeNil()))
 		w.rank(ctx, map[string]int{low.id.Pod: 0, high.id.Pod: 1})
 		Expect(w.Scale(ctx, store.Deployment, "worker", 1)).To(Succeed())
 		Eventually(high.ctx.Done()).WithContext(ctx).Should(BeClosed())
 		Expect(context.Cause(high.ctx)).To(MatchError(idcontext.ErrRevoked))
-		runs[low.id.Pod].stop()
-		low.finish <- nil
-		Eventually(runs[low.id.Pod].done).WithContext(ctx).Should(Receive(BeNil()))
 		Consistently(func() string { return w.assignment(ctx)[1] }, 300*time.Millisecond).Should(Equal(high.id.Pod), "the work under 1 has not stopped")
 		high.finish <- nil
 		moved := runs[high.id.Pod].next(ctx)

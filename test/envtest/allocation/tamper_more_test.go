@@ -371,8 +371,9 @@ var _ = Describe("damage by others", func() {
 			ObjectMeta: metav1.ObjectMeta{Name: original + "-debug", Labels: pod.Labels, Annotations: pod.Annotations, OwnerReferences: pod.OwnerReferences},
 			Spec:       *suite.PodSpec(suite.Container("main", "/bin/sleep", "1000")),
 		}
-		// So that it stays whatever the ReplicaSet thinks of one pod too many.
+		// So that it stays when the ReplicaSet ends one pod too many. That is the copy, which no node may run.
 		twin.Finalizers = []string{"test.idalloc.dev/stays"}
+		twin.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "test.idalloc.dev/never"}}
 		change(twin)
 		Expect(w.Create(ctx, twin)).To(Succeed())
 		DeferCleanup(func(ctx SpecContext) { w.patchPod(ctx, twin.Name, `{"metadata":{"finalizers":null}}`) })
@@ -382,6 +383,7 @@ var _ = Describe("damage by others", func() {
 		if err == nil {
 			DeferCleanup(copied.Close)
 			rec.follow(copied)
+			Eventually(func() *metav1.Time { return w.pod(ctx, twin.Name).DeletionTimestamp }).WithContext(ctx).ShouldNot(BeNil(), "the ReplicaSet has a pod too many")
 		}
 		By("planning with the copy there")
 		w.wipe(ctx)

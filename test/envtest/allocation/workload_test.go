@@ -125,11 +125,23 @@ func (w *workload) identity(ctx context.Context, pod corev1.Pod) (identity.Ident
 
 // holders asks every live pod and returns who says that it holds which id.
 func (w *workload) holders(ctx context.Context) (map[int]string, error) {
+	live, err := w.live(ctx)
+	held := map[int]string{}
+	for name, id := range live {
+		if id.Assigned() {
+			held[id.ID] = name
+		}
+	}
+	return held, err
+}
+
+// live asks every live pod who it is. By name.
+func (w *workload) live(ctx context.Context) (map[string]identity.Identity, error) {
 	pods, err := w.Pods(ctx, w.ref.Name)
 	if err != nil {
 		return nil, err
 	}
-	held := map[int]string{}
+	live, held := map[string]identity.Identity{}, map[int]corev1.Pod{}
 	for _, pod := range pods {
 		if pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded {
 			continue
@@ -138,27 +150,39 @@ func (w *workload) holders(ctx context.Context) (map[int]string, error) {
 		if err != nil {
 			return nil, err
 		}
+		live[pod.Name] = id
 		if !id.Assigned() {
 			continue
 		}
 		if other, twice := held[id.ID]; twice {
-			Fail(fmt.Sprintf("%s and %s both hold %d", other, pod.Name, id.ID))
+			again, err := w.identity(ctx, other)
+			if err == nil && again.Assigned() && again.ID == id.ID && again.Epoch == live[other.Name].Epoch {
+				Fail(fmt.Sprintf("%s and %s both hold %d", other.Name, pod.Name, id.ID))
+			}
+			return nil, fmt.Errorf("%d went from %s to %s while they were asked", id.ID, other.Name, pod.Name)
 		}
-		held[id.ID] = pod.Name
+		held[id.ID] = pod
 	}
-	return held, nil
+	return live, nil
 }
 
-// settled waits until n pods hold 0 to n-1, the owner says the same, and every receipt fits.
+// settled waits until n pods live and hold 0 to n-1 of n, the owner says the same, and every receipt fits. While more
+// live, those that are to stay may not be those that hold: a controller may be slower than all pods are.
 func (w *workload) settled(ctx SpecContext, n int) map[int]string {
 	GinkgoHelper()
 	var held map[int]string
 	Eventually(func(g Gomega) {
-		var err error
-		held, err = w.holders(ctx)
+		live, err := w.live(ctx)
 		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(live).To(HaveLen(n))
+		held = map[int]string{}
+		for name, id := range live {
+			g.Expect(id).To(And(HaveField("State", identity.StateAssigned), HaveField("Count", n)))
+			held[id.ID] = name
+		}
 		g.Expect(slices.Sorted(maps.Keys(held))).To(Equal(ids(n)))
-		owner := w.owner(ctx)
+		owner, err := w.store.Get(ctx, w.ref)
+		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(owner.Clean()).To(BeTrue(), "the map is not clean")
 		g.Expect(map[int]string(owner.Record.State.Slots)).To(Equal(held))
 		pods, err := w.Pods(ctx, w.ref.Name)
@@ -219,13 +243,25 @@ func (w *workload) taken(ctx context.Context, pod string) {
 	Eventually(func() string { return w.watcherLog(pod) }).WithContext(ctx).Should(ContainSubstring(`"state":"assigned"`))
 }
 
-// rank sets the deletion costs of pods by name, so that a scale-down ends the cheapest first, and waits until the
-// ReplicaSet's controller knows them, and whether the pods are Ready, which matters more.
+// rank sets the deletion costs of pods by name, so that a scale-down ends the cheapest first, and waits as ranked does.
+// All are below 0, which is the cost of a pod that gave its slot up: one that has to move may do so before the
+// ReplicaSet's controller has chosen.
 func (w *workload) rank(ctx context.Context, costs map[string]int) {
 	GinkgoHelper()
 	for pod, cost := range costs {
 		w.taken(ctx, pod)
-		w.patchPod(ctx, pod, fmt.Sprintf(`{"metadata":{"labels":{%q:"yes"},"annotations":{%q:"%d"}}}`, suite.LabelRanked, corev1.PodDeletionCost, cost))
+		w.patchPod(ctx, pod, fmt.Sprintf(`{"metadata":{"annotations":{%q:"%d"}}}`, corev1.PodDeletionCost, cost-1000))
+	}
+	w.ranked(ctx, slices.Collect(maps.Keys(costs))...)
+}
+
+// ranked waits until the ReplicaSet's controller knows the deletion costs of these pods as they are, and that all pods
+// are Ready, which matters more.
+func (w *workload) ranked(ctx context.Context, pods ...string) {
+	GinkgoHelper()
+	for _, pod := range pods {
+		w.taken(ctx, pod)
+		w.patchPod(ctx, pod, fmt.Sprintf(`{"metadata":{"labels":{%q:"yes"}}}`, suite.LabelRanked))
 	}
 	Eventually(func(g Gomega) {
 		sets, err := env.Client.AppsV1().ReplicaSets(w.Name).List(ctx, metav1.ListOptions{})
@@ -237,7 +273,7 @@ func (w *workload) rank(ctx context.Context, costs map[string]int) {
 				g.Expect(rs.Status.ReadyReplicas).To(Equal(rs.Status.Replicas))
 			}
 		}
-		g.Expect(known).To(BeEquivalentTo(len(costs)))
+		g.Expect(known).To(BeEquivalentTo(len(pods)))
 	}).WithContext(ctx).Should(Succeed())
 }
 

@@ -59,8 +59,8 @@ func (w *workload) wrapSpec(script string, flags ...string) *corev1.PodSpec {
 // says is the line of a start. Kubernetes makes one dollar sign of two.
 const says = `test "$1/$2" = "$IDALLOC_ID/$IDALLOC_COUNT" && echo "start $POD_NAME $1 $2 $IDALLOC_EPOCH $$$$" >> DIARY`
 
-// works is a command that starts, works and stops when told.
-const works = says + `; trap 'echo "stop $POD_NAME $1" >> DIARY; exit 0' TERM; while :; do sleep 0.05; done`
+// works is a command that starts, works and stops when told. It knows how before it says that it started.
+const works = `trap 'echo "stop $POD_NAME $1" >> DIARY; exit 0' TERM; ` + says + `; while :; do sleep 0.05; done`
 
 // starts reads the diary.
 func (w *workload) starts() []commandStart {
@@ -205,7 +205,7 @@ var _ = Describe("idalloc run", func() {
 	It("passes SIGTERM on, and releases the slot when the command has ended", func(ctx SpecContext) {
 		hold := filepath.Join(w.scratch(), "hold")
 		Expect(os.WriteFile(hold, nil, 0o600)).To(Succeed())
-		script := says + `; trap 'echo "asked $POD_NAME" >> DIARY; while test -e ` + hold + `; do sleep 0.05; done; exit 0' TERM; while :; do sleep 0.05; done`
+		script := `trap 'echo "asked $POD_NAME" >> DIARY; while test -e ` + hold + `; do sleep 0.05; done; exit 0' TERM; ` + says + `; while :; do sleep 0.05; done`
 		Expect(w.Create(ctx, suite.Deployment("worker", 1, w.wrapSpec(script, "--stop-timeout=50s")))).To(Succeed())
 		before := w.running(ctx, 1)[0]
 		Expect(env.Client.CoreV1().Pods(w.Name).Delete(ctx, before.Pod, metav1.DeleteOptions{})).To(Succeed())
@@ -223,7 +223,7 @@ var _ = Describe("idalloc run", func() {
 	It("kills a command that ignores SIGTERM, and what it left behind", func(ctx SpecContext) {
 		daemons := filepath.Join(w.scratch(), "daemon-")
 		script := `setsid sh -c 'trap "" TERM; echo $$$$ > ` + daemons + `$POD_NAME.$IDALLOC_COUNT; while :; do sleep 0.05; done' & ` +
-			says + `; trap '' TERM; while :; do sleep 0.05; done`
+			`trap '' TERM; ` + says + `; while :; do sleep 0.05; done`
 		Expect(w.Create(ctx, suite.Deployment("worker", 1, w.wrapSpec(script, "--stop-timeout=200ms")))).To(Succeed())
 		before := w.running(ctx, 1)[0]
 		var daemon int
