@@ -15,8 +15,10 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/clock"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
@@ -87,7 +89,7 @@ var _ = Describe("the command", func() {
 		Eventually(func() []metav1.OwnerReference { return w.pod(ctx, pod).OwnerReferences }).WithContext(ctx).Should(BeEmpty())
 		Expect(w.idalloc(ctx, pod, "init", "--dir", GinkgoT().TempDir())).To(HaveField("Code", 0), "its ReplicaSet let go of it, its receipt still names the owner")
 		other := w.somePods(ctx, 1)[0].Name
-		got := w.idalloc(ctx, other, "init", "--dir", GinkgoT().TempDir(), "--timeout", "2s")
+		got := w.idalloc(ctx, other, "init", "--dir", GinkgoT().TempDir(), "--timeout", "10s")
 		Expect(got.Code).To(Equal(3), got.Stderr)
 		Expect(got.Stderr).To(ContainSubstring("Deployment/worker has count 1"))
 	})
@@ -152,7 +154,15 @@ var _ = Describe("the command", func() {
 		Expect(w.idalloc(ctx, "", "gc", "deploy/worker", "-n", w.Name).Stdout).To(ContainSubstring("no dead holders"))
 
 		By("taking the permissions away, so that nobody but gc can free the slots")
+		config, err := w.Config(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		client, err := kubernetes.NewForConfig(config)
+		Expect(err).NotTo(HaveOccurred())
 		Expect(env.Client.RbacV1().RoleBindings(w.Name).Delete(ctx, suite.Account, metav1.DeleteOptions{})).To(Succeed())
+		Eventually(func() error {
+			_, err := client.CoreV1().Pods(w.Name).List(ctx, metav1.ListOptions{})
+			return err
+		}).WithContext(ctx).Should(Satisfy(apierrors.IsForbidden))
 		Expect(env.Client.CoreV1().Pods(w.Name).Delete(ctx, held[1], metav1.DeleteOptions{})).To(Succeed())
 		Expect(env.Node.Evict(ctx, w.Name, held[2])).To(Succeed())
 		Eventually(func(g Gomega) {
@@ -170,7 +180,7 @@ var _ = Describe("the command", func() {
 	It("waits for room where nothing fits, and says what would", func(ctx SpecContext) {
 		pod := w.idle(ctx, 2)[0].Name
 		w.annotate(ctx, map[string]any{"example.com/filler": strings.Repeat("x", assignment.SizeLimit-150)})
-		got := w.idalloc(ctx, pod, "init", "--dir", GinkgoT().TempDir(), "--timeout", "3s")
+		got := w.idalloc(ctx, pod, "init", "--dir", GinkgoT().TempDir(), "--timeout", "10s")
 		Expect(got.Code).To(Equal(3), got.Stderr)
 		Expect(got.Stderr).To(And(ContainSubstring("258048 are allowed"), ContainSubstring("at most"), ContainSubstring("replicas fit")))
 		Expect(w.assignment(ctx)).To(BeEmpty())

@@ -188,7 +188,7 @@ var _ = Describe("a fence hook", func() {
 		fenced := filepath.Join(GinkgoT().TempDir(), "fenced")
 		spec := w.sidecarSpec()
 		watcher := &spec.InitContainers[0]
-		watcher.Command = append(watcher.Command, "--fence-after=3s", "--fence-exec", `/bin/sh -c 'echo "$IDALLOC_ID" >>`+fenced+`'`)
+		watcher.Command = append(watcher.Command, "--fence-after="+fenceAfter.String(), "--fence-exec", `/bin/sh -c 'echo "$IDALLOC_ID" >>`+fenced+`'`)
 		Expect(w.Create(ctx, suite.Deployment("worker", 1, spec))).To(Succeed())
 		before := w.settled(ctx, 1)
 		pod := w.pod(ctx, before[0])
@@ -211,7 +211,7 @@ var _ = Describe("a fence hook", func() {
 		fenced := filepath.Join(GinkgoT().TempDir(), "fenced")
 		spec := w.sidecarSpec()
 		watcher := &spec.InitContainers[0]
-		watcher.Command = append(watcher.Command, "--fence-after=5s", "--fence-exec", `/bin/sh -c 'echo "$IDALLOC_ID" >>`+fenced+`'`)
+		watcher.Command = append(watcher.Command, "--fence-after="+fenceAfter.String(), "--fence-exec", `/bin/sh -c 'echo "$IDALLOC_ID" >>`+fenced+`'`)
 		Expect(w.Create(ctx, suite.Deployment("worker", 1, spec))).To(Succeed())
 		before := w.settled(ctx, 1)
 		Expect(env.Node.Signal(w.Name, before[0], "idalloc", syscall.SIGKILL)).To(Succeed())

@@ -94,13 +94,15 @@ var _ = Describe("on a bad network", func() {
 		Expect(err).NotTo(HaveOccurred())
 		p := newProxy(config)
 		cutting, stop := context.WithCancel(ctx)
-		defer stop()
 		var wg sync.WaitGroup
 		defer wg.Wait()
+		defer stop()
 		var requests atomic.Int64
 		wg.Go(func() {
+			tick := time.NewTicker(time.Millisecond)
+			defer tick.Stop()
 			last := int64(0)
-			for cutting.Err() == nil { // cuts after every few requests, whatever they are
+			for ; cutting.Err() == nil; <-tick.C { // cuts after every few requests, whatever they are
 				if n := requests.Load(); n >= last+7 {
 					last = n
 					p.cut(false)
@@ -132,11 +134,17 @@ var _ = Describe("many claims", func() {
 		var wg sync.WaitGroup
 		wg.Go(func() {
 			defer GinkgoRecover()
-			tick := time.NewTicker(50 * time.Millisecond)
-			defer tick.Stop()
-			for n := 0; writing.Err() == nil; n++ {
+			for n := 0; ; n++ {
+				begun := time.Now()
 				w.annotate(ctx, map[string]any{"example.com/counter": strconv.Itoa(n)})
-				<-tick.C
+				// Where all requests are slow, a claim needs more time between two writes, too.
+				pause := time.NewTimer(max(50*time.Millisecond, 10*time.Since(begun)))
+				select {
+				case <-pause.C:
+				case <-writing.Done():
+					pause.Stop()
+					return
+				}
 			}
 		})
 		defer wg.Wait()

@@ -68,8 +68,8 @@ func (l *link) cut(broken bool) {
 	}
 }
 
-// fenceAfter is twice the shortest, so that a machine that is busy does not fence anybody.
-const fenceAfter = 2 * allocator.MinFenceAfter
+// fenceAfter is long enough that a machine that is busy does not fence anybody.
+const fenceAfter = 10 * time.Second
 
 func strict(d time.Duration) func(*idcontext.Options) {
 	return func(o *idcontext.Options) { o.FenceAfter = d }
@@ -363,7 +363,7 @@ var _ = Describe("strict mode", func() {
 		rec.assigned(ctx, pods[0])
 		wire := newLink()
 		defer wire.cut(false)
-		gone := rec.start(ctx, w, pods[1], strict(30*time.Second), wire.options)
+		gone := rec.start(ctx, w, pods[1], strict(10*time.Minute), wire.options)
 		rec.assigned(ctx, pods[1])
 		wire.cut(true)
 		w.patchPod(ctx, pods[1], `{"metadata":{"annotations":{"idalloc.dev/receipt":null},"labels":{"idalloc.dev/instance-id":null}}}`)
@@ -403,13 +403,13 @@ var _ = Describe("strict mode", func() {
 		pod, dir := w.idle(ctx, 1)[0].Name, filepath.Join(GinkgoT().TempDir(), "ids")
 		length := assignment.QuarantineTime(allocator.MinFenceAfter)
 		Eventually(func(g Gomega) {
-			life, end := context.WithTimeout(ctx, length/3)
+			life, end := context.WithTimeout(ctx, length/2)
 			defer end()
 			w.idalloc(life, pod, "watch", "--dir", dir, "--http-address", "", "--fence-after", allocator.MinFenceAfter.String(), "--fence-exec", "/bin/true")
 			id, err := identity.Read(dir)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(id.Assigned()).To(BeTrue(), "%v", id)
-		}).WithContext(ctx).WithTimeout(6 * length).Should(Succeed())
+		}).WithContext(ctx).WithTimeout(9 * length).Should(Succeed())
 	})
 
 	It("refuses a fence-after that cannot work", func(ctx SpecContext) {
