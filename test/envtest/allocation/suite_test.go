@@ -5,6 +5,7 @@ import (
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
+	"github.com/onsi/ginkgo/v2/types"
 	. "github.com/onsi/gomega"
 
 	"github.com/idalloc/idalloc/test/envtest/suite"
@@ -22,9 +23,20 @@ var (
 func TestAllocation(t *testing.T) {
 	RegisterFailHandler(Fail)
 	EnforceDefaultTimeoutsWhenUsingContexts()
-	SetDefaultEventuallyTimeout(90 * time.Second)
+	SetDefaultEventuallyTimeout(3 * time.Minute)
 	SetDefaultEventuallyPollingInterval(100 * time.Millisecond)
+	AddTreeConstructionNodeArgsTransformer(bounded)
 	RunSpecs(t, "allocation")
+}
+
+// patience is many times what the longest spec needs. A spec that hangs fails by its name, long before the whole suite does.
+const patience = 10 * time.Minute
+
+func bounded(nodeType types.NodeType, _ Offset, text string, args []any) (string, []any, []error) {
+	if nodeType == types.NodeTypeIt {
+		args = append(args, SpecTimeout(patience))
+	}
+	return text, args, nil
 }
 
 var _ = BeforeSuite(func(ctx SpecContext) {
