@@ -44,14 +44,22 @@ var _ = Describe("a pod's life", func() {
 	})
 
 	It("stops sidecars after the containers and in reverse order, reporting each end", func(ctx SpecContext) {
-		log := fmt.Sprintf("%s/order-%s", GinkgoT().TempDir(), namespace)
-		slow := func(name string) string {
-			return fmt.Sprintf("trap 'sleep .3; echo %s >>%s; exit 0' TERM; while :; do sleep .02; done", name, log)
+		dir := GinkgoT().TempDir()
+		log, gate := dir+"/order", dir+"/gate"
+		says := func(name, first string) string {
+			return fmt.Sprintf("trap '%s echo %s >>%s; exit 0' TERM; touch %s/%s; while :; do sleep .02; done", first, name, log, dir, name)
 		}
-		spec := podSpec(shell("main", slow("main")))
-		spec.InitContainers = []corev1.Container{sidecar("one", slow("one")), sidecar("two", slow("two"))}
+		spec := podSpec(shell("main", says("main", "")))
+		spec.InitContainers = []corev1.Container{
+			sidecar("one", says("one", "")), sidecar("two", says("two", "until test -e "+gate+"; do sleep .02; done;")),
+		}
+		grace := int64(300)
+		spec.TerminationGracePeriodSeconds = &grace
 		createPod(ctx, "sides", spec)
 		Eventually(getPod(ctx, "sides")).Should(Satisfy(beReady))
+		for _, name := range []string{"main", "one", "two"} {
+			Eventually(dir + "/" + name).Should(BeAnExistingFile()) // it knows what to do when told to end
+		}
 
 		watcher, err := client.CoreV1().Pods(namespace).Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=sides"})
 		Expect(err).NotTo(HaveOccurred())
@@ -67,6 +75,7 @@ var _ = Describe("a pod's life", func() {
 			}
 			if pod.Status.ContainerStatuses[0].State.Terminated != nil && pod.Status.InitContainerStatuses[0].State.Running != nil {
 				sawMainAlone = true
+				touch(gate)
 			}
 		}
 		Expect(sawMainAlone).To(BeTrue(), "the container's end was not reported before the sidecars'")
@@ -85,7 +94,7 @@ var _ = Describe("a pod's life", func() {
 
 	It("runs the preStop hook, then SIGTERM, then SIGKILL after the grace period", func(ctx SpecContext) {
 		mark := GinkgoT().TempDir() + "/mark"
-		main := shell("main", "trap 'echo term >>"+mark+"' TERM; while :; do sleep .05; done")
+		main := shell("main", "trap 'echo term >>"+mark+"' TERM; touch "+mark+"; while :; do sleep .05; done")
 		main.Lifecycle = &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{
 			Exec: &corev1.ExecAction{Command: []string{"/bin/sh", "-c", "echo hook >>" + mark}},
 		}}
@@ -94,23 +103,30 @@ var _ = Describe("a pod's life", func() {
 		spec.TerminationGracePeriodSeconds = &grace
 		createPod(ctx, "stubborn", spec)
 		Eventually(getPod(ctx, "stubborn")).Should(Satisfy(beReady))
+		Eventually(mark).Should(BeAnExistingFile()) // SIGTERM will not end it
 		pid := worker.Pids(namespace, "stubborn")["main"]
 		begin := time.Now()
 		Expect(client.CoreV1().Pods(namespace).Delete(ctx, "stubborn", metav1.DeleteOptions{})).To(Succeed())
 		Eventually(func() error { _, err := getPod(ctx, "stubborn")(); return err }).Should(Satisfy(apierrors.IsNotFound))
-		Expect(time.Since(begin)).To(BeNumerically("~", 3*time.Second, time.Second))
+		Expect(time.Since(begin)).To(BeNumerically(">=", 3*time.Second))
 		Expect(running(pid)).To(BeFalse())
 		Expect(readFields(mark)).To(Equal([]string{"hook", "term"}))
 	})
 
 	It("honours the grace period of a pod that was deleted by force", func(ctx SpecContext) {
-		mark := GinkgoT().TempDir() + "/mark"
-		createPod(ctx, "forced", podSpec(shell("main", "trap 'sleep 1; echo bye >"+mark+"; exit' TERM; while :; do sleep .05; done")))
+		dir := GinkgoT().TempDir()
+		up, gate, mark := dir+"/up", dir+"/gate", dir+"/mark"
+		spec := podSpec(shell("main", "trap 'until test -e "+gate+"; do sleep .05; done; echo bye >"+mark+"; exit' TERM; touch "+up+"; while :; do sleep .05; done"))
+		grace := int64(300)
+		spec.TerminationGracePeriodSeconds = &grace
+		createPod(ctx, "forced", spec)
 		Eventually(getPod(ctx, "forced")).Should(Satisfy(beReady))
+		Eventually(up).Should(BeAnExistingFile())
 		pid := worker.Pids(namespace, "forced")["main"]
 		now := int64(0)
 		Expect(client.CoreV1().Pods(namespace).Delete(ctx, "forced", metav1.DeleteOptions{GracePeriodSeconds: &now})).To(Succeed())
 		Expect(running(pid)).To(BeTrue())
+		touch(gate)
 		Eventually(func() bool { return running(pid) }).Should(BeFalse())
 		Expect(readFields(mark)).To(Equal([]string{"bye"}))
 	})

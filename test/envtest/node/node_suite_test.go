@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	patience = 30 * time.Second
+	patience = 90 * time.Second
 	interval = 50 * time.Millisecond
 )
 

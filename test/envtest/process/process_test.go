@@ -144,7 +144,7 @@ func TestCloseKillsEverything(t *testing.T) {
 // eventuallyGone polls, because orphans are reaped by another process.
 func eventuallyGone(t *testing.T, pid int) {
 	t.Helper()
-	deadline := time.After(5 * time.Second)
+	deadline := time.After(time.Minute)
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for alive(pid) {

@@ -21,7 +21,7 @@ var env *suite.Suite //nolint:gochecknoglobals // set by BeforeSuite, as Ginkgo 
 
 func TestSuite(t *testing.T) {
 	RegisterFailHandler(Fail)
-	SetDefaultEventuallyTimeout(30 * time.Second)
+	SetDefaultEventuallyTimeout(90 * time.Second)
 	SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
 	RunSpecs(t, "suite")
 }
