@@ -104,8 +104,8 @@ func life(e example) {
 					return p.Annotations["idalloc.dev/receipt"], err
 				}).WithContext(ctx).Should(MatchRegexp(`[ \t]$`))
 			}
-			// Against the cost that idalloc writes: the lowest ids go first.
-			Expect(w.kubectl(ctx, "annotate", "pod", pod, "--overwrite", fmt.Sprintf("%s=%d", deletionCost, id))).Error().NotTo(HaveOccurred())
+			// Against the cost that idalloc writes: the lowest ids go first. All are below 0, which is the cost of a pod that has given its slot up.
+			Expect(w.kubectl(ctx, "annotate", "pod", pod, "--overwrite", fmt.Sprintf("%s=%d", deletionCost, id-1000))).Error().NotTo(HaveOccurred())
 			Expect(w.kubectl(ctx, "label", "pod", pod, "--overwrite", rankedLabel+"=yes")).Error().NotTo(HaveOccurred())
 		}
 		Eventually(func(g Gomega, ctx context.Context) {

@@ -125,8 +125,9 @@ func (w *workload) rolledSet(ctx context.Context, n int) {
 	GinkgoHelper()
 	Expect(w.kubectl(ctx, "rollout", "status", "statefulset", name, "--timeout=2m")).Error().NotTo(HaveOccurred())
 	for id := range n {
-		last, err := w.lastSample(fmt.Sprintf("%s-%d", name, id))
-		Expect(err).NotTo(HaveOccurred())
-		Expect(last.ID).To(Equal(id))
+		Eventually(func() (int, error) {
+			last, err := w.lastSample(fmt.Sprintf("%s-%d", name, id))
+			return last.ID, err
+		}).WithContext(ctx).Should(Equal(id))
 	}
 }
