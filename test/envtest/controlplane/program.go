@@ -12,8 +12,11 @@ import (
 )
 
 const (
-	// startTimeout is generous: a loaded two-core machine takes ten seconds.
-	startTimeout = 90 * time.Second
+	// startTimeout is generous: two cores take ten seconds, and minutes with much else to do. Without a server all that
+	// follows fails.
+	startTimeout = 5 * time.Minute
+	// probeTimeout is for one look at a server's health.
+	probeTimeout = 10 * time.Second
 	pollPeriod   = 50 * time.Millisecond
 )
 

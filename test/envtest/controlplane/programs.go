@@ -6,14 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"time"
 
 	"k8s.io/client-go/rest"
 )
 
 func (c *ControlPlane) startEtcd(ctx context.Context) error {
 	client, peer := "http://"+local(c.ports.etcd), "http://"+local(c.ports.etcdPeer)
-	_, err := c.run(ctx, "etcd", client+"/health", &http.Client{Timeout: time.Second},
+	_, err := c.run(ctx, "etcd", client+"/health", &http.Client{Timeout: probeTimeout},
 		"--data-dir="+c.path("etcd"),
 		"--listen-client-urls="+client, "--advertise-client-urls="+client,
 		"--listen-peer-urls="+peer, "--initial-advertise-peer-urls="+peer, "--initial-cluster=default="+peer,
@@ -42,7 +41,7 @@ func (c *ControlPlane) startAPIServer(ctx context.Context) error {
 	}
 	// HTTPClientFor would cache the transport; a restarted server needs a new connection.
 	config := c.Config()
-	config.Timeout = 2 * time.Second
+	config.Timeout = probeTimeout
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return err
@@ -84,7 +83,7 @@ func (c *ControlPlane) startControllers(ctx context.Context) error {
 	// The certificate that the program makes for itself is not worth checking: only health is read.
 	insecure := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // see above
 	defer insecure.CloseIdleConnections()
-	client := &http.Client{Timeout: time.Second, Transport: insecure}
+	client := &http.Client{Timeout: probeTimeout, Transport: insecure}
 	c.controllers, err = c.run(ctx, "kube-controller-manager", "https://"+local(c.ports.controllers)+"/healthz", client,
 		"--kubeconfig="+kubeconfig,
 		"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", c.ports.controllers),
