@@ -272,7 +272,7 @@ func declareFailed(w *world, f Fault, d *dice) {
 
 // forsake notes that a pod was declared dead while its process may run.
 func (w *world) forsake(v *version) {
-	if k := w.pods[podKey(v.name, uid(v.object))]; k != nil && !k.gone && k.process != nil && !k.process.ended && !k.process.dead {
+	if k := w.pods[podKey(v.name, uid(v.object))]; k != nil && !k.gone && k.works() {
 		k.forced = true
 	}
 }

@@ -60,11 +60,17 @@ func (w *world) makeNodes() {
 
 func podKey(name, uid string) string { return name + "/" + uid }
 
+// works reports whether a process of the pod runs, or work that outlived one.
+func (k *kubeletPod) works() bool {
+	p := k.process
+	return p != nil && ((!p.ended && !p.dead) || p.outlives())
+}
+
 // kubeletHears is told of every change of a pod; the kubelet hears of it later.
 func (w *world) kubeletHears(v *version) {
 	if v.object == nil {
 		if k := w.pods[podKey(v.name, uid(v.before.object))]; k != nil && !k.gone {
-			k.forced = k.process != nil && ((!k.process.ended && !k.process.dead) || k.process.outlives())
+			k.forced = k.works()
 			w.syncSoon(k)
 		}
 		return
