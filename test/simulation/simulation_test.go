@@ -27,7 +27,7 @@ var (
 	firstFlag   = flag.Uint64("first", 1, "the first seed")
 	strideFlag  = flag.Uint64("stride", 1, "play every so manieth seed")
 	faultsFlag  = flag.String("faults", "", "kinds or families of faults, separated by commas; empty is all")
-	profileFlag = flag.String("profile", "", "play only seeds that are strict or default, or of a resource: words separated by commas")
+	profileFlag = flag.String("profile", "", "play only seeds that are strict, default or linked, or of a resource: words separated by commas")
 	onlyFlag    = flag.String("only", "", "with -seed: of the drawn faults only these, by index")
 	historyFlag = flag.String("history", "", "with -seed: write the history into this file (a whole path); the faults are not shrunk")
 	reportFlag  = flag.String("report", "", "with -seed: write what make report makes a page of into this empty directory (a whole path); the faults are not shrunk")

@@ -50,13 +50,15 @@ type profile struct {
 	after              time.Duration // how long what went wrong stays so after the last fault
 }
 
-// fits reports whether p is of the kind that the words ask for: strict, default, or a resource.
+// fits reports whether p is of the kind that the words ask for: strict, default, linked (no command tells the ids), or a resource.
 func (p profile) fits(words []string) bool {
 	for _, word := range words {
 		switch {
 		case word == "strict" && p.fenceAfter == 0, word == "default" && p.fenceAfter > 0:
 			return false
-		case word != "strict" && word != "default" && word != p.resource:
+		case word == "linked" && p.command:
+			return false
+		case word != "strict" && word != "default" && word != "linked" && word != p.resource:
 			return false
 		}
 	}
@@ -123,7 +125,7 @@ func (p *profile) vary(d *dice) {
 	if !p.crowded && d.chance(0.06) {
 		p.count = d.between(9, 14) // more than are confirmed dead at once
 	}
-	if p.command = !p.start && d.chance(0.3); p.command {
+	if p.command = !p.start && d.chance(0.2); p.command {
 		p.keeps, p.handsOver = false, p.fenceAfter > 0 || d.chance(0.5)
 		if !p.handsOver {
 			p.unavailable = max(1, p.unavailable)
