@@ -27,6 +27,8 @@ const settled = 5 * time.Second
 type quarantines struct {
 	now   func() time.Duration // a clock that goes on in suspend
 	first map[int64]sight      // by epoch
+	// counted are those that were over when served was asked last.
+	counted map[int64]bool
 	// owner is whose quarantines these are.
 	owner types.UID
 }
@@ -56,7 +58,7 @@ func (q *quarantines) note(state assignment.State, wall time.Time) {
 	q.first = first
 }
 
-// served returns the epochs whose quarantine is over when it takes this long.
+// served returns the epochs whose quarantine is over when it takes this long. next counts from here.
 func (q *quarantines) served(length time.Duration) map[int64]bool {
 	served := map[int64]bool{}
 	for epoch, seen := range q.first {
@@ -64,14 +66,16 @@ func (q *quarantines) served(length time.Duration) map[int64]bool {
 			served[epoch] = true
 		}
 	}
+	q.counted = served
 	return served
 }
 
-// next returns when the next quarantine is over; ok is false if none is under way.
+// next returns when the next quarantine is over that the last plan did not take for over: at once if that was while it was made. ok is
+// false if there is none.
 func (q *quarantines) next(length time.Duration) (in time.Duration, ok bool) {
-	for _, seen := range q.first {
-		left := seen.since + length - q.now()
-		if left > 0 && (!ok || left < in) {
+	for epoch, seen := range q.first {
+		left := max(0, seen.since+length-q.now())
+		if !q.counted[epoch] && (!ok || left < in) {
 			in, ok = left, true
 		}
 	}

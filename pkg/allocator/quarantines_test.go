@@ -64,6 +64,26 @@ func TestQuarantinesCountFromTheFirstSight(t *testing.T) {
 	}
 }
 
+// A waiter that slept after such a plan would not wake up for the slot.
+func TestAQuarantineThatEndsWhileAPlanIsMadeIsNotMissed(t *testing.T) {
+	const length = 10 * time.Second
+	c := &handClock{at: time.Hour}
+	q := &quarantines{now: c.now}
+	q.note(quarantined(1, 5), noon)
+	c.at += length - time.Millisecond
+	q.served(length) // by a plan that takes longer than a millisecond
+	c.at += 2 * time.Millisecond
+	if in, ok := q.next(length); !ok || in != 0 {
+		t.Errorf("the next ends in %s, %t, want at once", in, ok)
+	}
+	if got := servedEpochs(q, length); !slices.Equal(got, []int64{1, 5}) {
+		t.Errorf("served: %v, want both", got)
+	}
+	if in, ok := q.next(length); ok {
+		t.Errorf("the next ends in %s, although the last plan took both for over", in)
+	}
+}
+
 func TestQuarantinesThatComeBackBeginAnew(t *testing.T) {
 	const length = 10 * time.Second
 	c := &handClock{}

@@ -103,7 +103,7 @@ func (c *claimer) waitForSlot(ctx context.Context, d plan.Decision) error {
 		c.holders = c.followHolders(ctx, c.planned)
 	}
 	again := lookAgain + time.Duration((c.random()-0.5)*2/3*float64(lookAgain))
-	if in, ok := c.quarantined.next(assignment.QuarantineTime(d.FenceAfter)); ok {
+	if in, ok := c.quarantined.next(assignment.QuarantineTime(d.FenceAfter)); ok && d.FenceAfter > 0 {
 		again = min(again, in)
 	}
 	for _, in := range []time.Duration{c.standBack(), c.insistIn()} {
