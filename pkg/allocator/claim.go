@@ -277,8 +277,10 @@ func (c *claimer) plan(ctx context.Context, owner store.Owner) error {
 }
 
 // needless reports whether a plan would come to nothing, as far as this waiter's watches know: of many that
-// hear of one freed slot only the first has to list the pods. Whatever they do not know yet, they will say.
+// hear of one freed slot only the first has to list the pods. Whatever they do not know yet, they will say. A quarantine that another
+// pod wrote counts from here: this waiter may not read the owner before it is over.
 func (c *claimer) needless(owner store.Owner) (d plan.Decision, yes bool) {
+	c.noteQuarantines(owner)
 	if c.doubt || c.holders == nil || !c.holders.synced() || named(owner, c.Allocator) {
 		return d, false // a slot is to be taken, which no plan says
 	}

@@ -9,10 +9,12 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/plan"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
@@ -81,6 +83,28 @@ func TestAQuarantineThatEndsWhileAPlanIsMadeIsNotMissed(t *testing.T) {
 	}
 	if in, ok := q.next(length); ok {
 		t.Errorf("the next ends in %s, although the last plan took both for over", in)
+	}
+}
+
+// A waiter may hear of a quarantine from its watch alone, after it went to sleep. It has to count it from then, and to wake up when it is
+// over: a pod that stands back for it takes the slot 10 s later.
+func TestAWaiterWakesUpForAQuarantineThatItHeardOf(t *testing.T) {
+	const fenceAfter = 3 * time.Second
+	length := assignment.QuarantineTime(fenceAfter)
+	hand := &handClock{at: time.Hour}
+	c := &claimer{Allocator: life(&box{}, boot, hand)}
+	c.pod = &metav1.PartialObjectMetadata{}
+	asleep, again := plan.Decision{FenceAfter: fenceAfter}, noon.Add(lookAgain)
+	if in := c.wakeIn(asleep, again); in != lookAgain {
+		t.Fatalf("it wakes up in %s without a quarantine, want %s", in, lookAgain)
+	}
+	c.needless(trusted(ownerUID, quarantined(1)))
+	if in := c.wakeIn(asleep, again); in != length {
+		t.Errorf("it wakes up in %s, want %s", in, length)
+	}
+	hand.at += length
+	if in := c.wakeIn(asleep, again); in != 0 {
+		t.Errorf("it wakes up in %s although the quarantine is over", in)
 	}
 }
 

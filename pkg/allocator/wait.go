@@ -102,33 +102,15 @@ func (c *claimer) waitForSlot(ctx context.Context, d plan.Decision) error {
 	if c.holders == nil {
 		c.holders = c.followHolders(ctx, c.planned)
 	}
-	again := lookAgain + time.Duration((c.random()-0.5)*2/3*float64(lookAgain))
-	if in, ok := c.quarantined.next(assignment.QuarantineTime(d.FenceAfter)); ok && d.FenceAfter > 0 {
-		again = min(again, in)
-	}
-	for _, in := range []time.Duration{c.standBack(), c.insistIn()} {
-		if in > 0 {
-			again = min(again, in)
-		}
-	}
-	timer := c.clock.NewTimer(again)
-	defer timer.Stop()
-	c.idle()
-	defer c.busy()
+	again := c.clock.Now().Add(lookAgain + time.Duration((c.random()-0.5)*2/3*float64(lookAgain)))
 	for {
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-timer.C():
+		news, err := c.waitForNews(ctx, c.wakeIn(d, again))
+		if err != nil {
+			return err
+		}
+		if !news {
 			c.doubt = true
 			return nil
-		case <-c.owner.Changed():
-		case <-c.holders.owned.Changed():
-		case <-c.holders.labelled.Changed():
-		case <-c.self.Changed():
-			if err := c.stillHere(ctx); err != nil {
-				return err
-			}
 		}
 		if err := c.deaf(); err != nil {
 			return err
@@ -137,6 +119,40 @@ func (c *claimer) waitForSlot(ctx context.Context, d plan.Decision) error {
 			return nil
 		}
 	}
+}
+
+// wakeIn returns for how long a waiter trusts its watches, again at the latest, when what it would plan now is d.
+func (c *claimer) wakeIn(d plan.Decision, again time.Time) time.Duration {
+	in := again.Sub(c.clock.Now())
+	if over, ok := c.quarantined.next(assignment.QuarantineTime(d.FenceAfter)); ok && d.FenceAfter > 0 {
+		in = min(in, over)
+	}
+	for _, left := range []time.Duration{c.standBack(), c.insistIn()} {
+		if left > 0 {
+			in = min(in, left)
+		}
+	}
+	return in
+}
+
+// waitForNews waits until a stream has news, or for d.
+func (c *claimer) waitForNews(ctx context.Context, d time.Duration) (news bool, err error) {
+	timer := c.clock.NewTimer(d)
+	defer timer.Stop()
+	c.idle()
+	defer c.busy()
+	select {
+	case <-ctx.Done():
+		return false, context.Cause(ctx)
+	case <-timer.C():
+		return false, nil
+	case <-c.owner.Changed():
+	case <-c.holders.owned.Changed():
+	case <-c.holders.labelled.Changed():
+	case <-c.self.Changed():
+		return true, c.stillHere(ctx)
+	}
+	return true, nil
 }
 
 // waitForOwner waits for a deleted owner to come back under its name, or a while.
