@@ -17,9 +17,10 @@ const (
 	soonEnough = 5 * time.Second
 	// publishes is how long a pod that a clean map names may act under no id: one repeated request.
 	publishes = soonEnough + 10*time.Second
-	// gets is how long a waiter may be without a slot beside a free one: it is deaf until it looks again, waits for its
-	// turn, and meets one conflict.
-	getsSlot = soonEnough + 40*time.Second + 10*time.Second + 10*time.Second
+	// deafFor is how long a waiter whose watches are silent knows of nothing.
+	deafFor = 40 * time.Second
+	// getsSlot is how long a waiter may be without a slot beside a free one: it is deaf, waits for its turn, and meets one conflict.
+	getsSlot = soonEnough + deafFor + 10*time.Second + 10*time.Second
 	// comesBack is the same for a pod that gave up while others wait, too, and insists for one whose program failed.
 	comesBack = getsSlot + 15*time.Second
 	insists   = getsSlot + 80*time.Second + 40*time.Second
@@ -118,14 +119,22 @@ func (g *progress) todo(p *process) map[string]time.Duration {
 	}
 	out := map[string]time.Duration{}
 	for _, id := range g.free(n) {
-		if own == nil || !own.Gives || own.ID != id {
-			out[fmt.Sprintf("waits while slot %d is free", id)] = bound
+		if own != nil && own.Gives && own.ID == id {
+			continue
 		}
+		since, quarantined := g.record.State.Quarantine.Since(id)
+		if !quarantined || g.w.profile.fenceAfter == 0 { // nobody obeys one
+			out[fmt.Sprintf("waits while slot %d is free", id)] = bound
+			continue
+		}
+		// Its end is no news: who has heard of its beginning does not sleep through it.
+		length := assignment.QuarantineTime(max(g.record.State.FenceAfter, g.w.profile.fenceAfter))
+		out[fmt.Sprintf("waits while slot %d stays in quarantine %d", id, since)] = length + bound - deafFor
 	}
 	return out
 }
 
-// free returns the slots below n that nobody holds, locks, asks for, or may still use.
+// free returns the slots below n that nobody holds, locks or asks for. In strict mode they may be in quarantine.
 func (g *progress) free(n int) []int {
 	locked := map[int]bool{}
 	for _, v := range g.w.server.objects(pods) {
@@ -135,14 +144,12 @@ func (g *progress) free(n int) []int {
 	}
 	var out []int
 	for id := range n {
-		_, quarantined := g.record.State.Quarantine.Since(id)
-		quarantined = quarantined && g.w.profile.fenceAfter > 0 // nobody else obeys one
 		_, asked := g.record.State.Handover[id]
 		holder := g.w.server.get(pods, g.record.State.Slots[id])
 		held := holder != nil && g.names(id, holder)
 		// In strict mode a holder that is dead is to be put into quarantine first.
 		_, entry := g.record.State.Slots[id]
-		if !held && !locked[id] && !quarantined && !asked && (!entry || g.w.profile.fenceAfter == 0) {
+		if !held && !locked[id] && !asked && (!entry || g.w.profile.fenceAfter == 0) {
 			out = append(out, id)
 		}
 	}
