@@ -75,10 +75,11 @@ func (a *Allocator) noSlotReceipt() *assignment.Receipt {
 }
 
 // giveBack gives a slot back that an earlier process of this pod took and died with soon after, while a pod that made room for
-// it waits. Nothing works under the id: that ended with the process.
+// it waits. Nothing works under the id: that ended with the process, and this one has published no id yet. One that was fenced has: its
+// work may not have stopped.
 func (c *claimer) giveBack(ctx context.Context, owner store.Owner) (given bool, err error) {
 	r := c.receipt()
-	if !c.o.DiesWithProcess || c.wrote || !r.Locks() || !owner.Clean() || !owner.Names(r.ID, c.o.Pod, c.pod.UID) || !crowded(owner) {
+	if !c.o.DiesWithProcess || c.published || !r.Locks() || !owner.Clean() || !owner.Names(r.ID, c.o.Pod, c.pod.UID) || !crowded(owner) {
 		return false, nil
 	}
 	if since := c.clock.Since(time.UnixMilli(r.Epoch)); since >= provenAfter {

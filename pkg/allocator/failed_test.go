@@ -4,11 +4,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/identity"
 )
 
 // withFailures returns an Allocator whose pod's receipt counts n failures, and its clock.
@@ -73,5 +75,26 @@ func TestFailuresAreRememberedWithoutASlot(t *testing.T) {
 	}
 	if a, _ := withFailures(0); a.noSlotReceipt() != nil {
 		t.Error("there is nothing to remember, and a receipt")
+	}
+}
+
+// The work of a process that was fenced may go on for a while: it stops by a deadline that nobody else waits for.
+func TestASlotWhoseWorkMayGoOnIsNotGivenBack(t *testing.T) {
+	a, clk := withFailures(0)
+	a.log, a.o.Pod, a.o.DiesWithProcess, a.o.Publish = logr.Discard(), "w", true, func(identity.Identity) {}
+	r := assignment.Receipt{UID: "u", Owner: a.ref.String(), ID: 0, Epoch: clk.Now().UnixMilli()}
+	a.pod.Annotations = map[string]string{assignment.ReceiptKey: r.Encode()}
+	owner := clean(store.Deployment, 1, 0, store.Rollout{Progress: store.Progress{Replicas: 2}})
+	owner.Record.State.Slots[0], owner.Record.State.UIDs = "w", assignment.Slots{0: assignment.ShortUID("u")}
+	a.held = &held{id: 0, token: r.Epoch, view: owner}
+	h := &holding{Allocator: a}
+	h.fence()
+	defer func() {
+		if recover() != nil { // there is no server
+			t.Error("it asks who made room for it")
+		}
+	}()
+	if given, err := (&claimer{Allocator: a}).giveBack(t.Context(), owner); given || err != nil {
+		t.Errorf("given back: %t, %v", given, err)
 	}
 }
