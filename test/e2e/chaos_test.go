@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"syscall"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -341,12 +342,14 @@ func (d draw) begin(ctx context.Context, f *history.Fault) (undo func(context.Co
 	}
 }
 
-// mend brings back all that a fault may have left broken.
+// mend brings back all that a fault may have left broken. Kubernetes' controllers start afresh: one that missed that a pod came
+// and went while the API server was away waits for it for five minutes, and then for whatever event comes next.
 func (c *chaos) mend(ctx SpecContext) {
 	GinkgoHelper()
 	for _, v := range c.workloads {
 		Expect(v.proxy.restart(ctx)).To(Succeed())
 	}
+	c.signal(syscall.SIGKILL, "controller-manager")
 	c.cluster.start(ctx)
 }
 
