@@ -102,14 +102,12 @@ type checker struct {
 // nothing was ever assigned, which is as good as an empty map.
 func (c *checker) trusted() bool {
 	o := c.owner
-	return o.Clean() || o.Ancient || c.untracked() || (!o.Record.Present && len(c.receipts) == 0)
+	return o.Trust.Believed() || o.Ancient || (o.Trust == assignment.Absent && len(c.receipts) == 0)
 }
-
-func (c *checker) untracked() bool { return c.owner.Untrackable && c.owner.Record.Sealed }
 
 // unused reports whether there is no sign of idalloc anywhere.
 func (c *checker) unused() bool {
-	if c.owner.Record.Present {
+	if c.owner.Trust != assignment.Absent {
 		return false
 	}
 	for _, p := range c.pods {
@@ -134,7 +132,7 @@ func (c *checker) gc() string {
 }
 
 func (c *checker) checkOwner() {
-	if c.untracked() {
+	if c.owner.Trust == assignment.Untracked {
 		c.warnf("somebody cleared metadata.managedFields of %s, so that idalloc cannot tell its own writes from others': ids stay unique, and each claim costs one list more", c.owner)
 	}
 	if c.trusted() {
@@ -147,7 +145,7 @@ func (c *checker) checkOwner() {
 	}
 	switch {
 	case len(c.owner.Record.Problems) > 0:
-	case !c.owner.Record.Present:
+	case c.owner.Trust == assignment.Absent:
 		c.findings = append(c.findings, Finding{Kind: Changed, Detail: fmt.Sprintf(
 			"%s has no assignment although pods hold ids of it, because somebody removed it or the workload was created again: %s%s", c.owner, restore, sweep)})
 	default:

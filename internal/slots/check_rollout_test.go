@@ -136,7 +136,7 @@ func TestARollingUpdateThatIsStuck(t *testing.T) {
 func TestAWorkloadThatDoesNotUseIdalloc(t *testing.T) {
 	unused := func() snapshot {
 		n := settledPods(3)
-		n.owner.Record, n.owner.Tracked, n.owner.Rollout.MaxUnavailable = assignment.Record{}, false, 0
+		n.owner.Record, n.owner.Trust, n.owner.Rollout.MaxUnavailable = assignment.Record{}, assignment.Absent, 0
 		for name := range n.pods {
 			n.edit(name, func(p *pod) { p.receipt = nil })
 		}

@@ -18,7 +18,7 @@ func settledPods(count int) snapshot {
 		owner: store.Owner{
 			Ref:     store.Ref{APIVersion: "apps/v1", Kind: store.Deployment, Namespace: "shop", Name: "worker"},
 			Count:   count,
-			Tracked: true,
+			Trust:   assignment.Clean,
 			Rollout: store.Rollout{MaxUnavailable: 1},
 			Record:  assignment.Record{Present: true, Sealed: true, State: assignment.State{Slots: assignment.Slots{}, UIDs: assignment.Slots{}, Epoch: 100}},
 		},
@@ -107,7 +107,7 @@ func TestCheck(t *testing.T) {
 		"settled": {},
 		"nothing assigned and pods wait": {
 			change: func(n *snapshot) {
-				n.owner.Record, n.owner.Tracked = assignment.Record{}, false
+				n.owner.Record, n.owner.Trust = assignment.Record{}, assignment.Absent
 				for name := range n.pods {
 					n.edit(name, func(p *pod) { p.receipt, p.waits = nil, true })
 				}
@@ -259,7 +259,7 @@ func TestCheck(t *testing.T) {
 			change: func(n *snapshot) {
 				n.add("z")
 				n.lock("z", 1, 200)
-				n.owner.Record, n.owner.Tracked = assignment.Record{}, false
+				n.owner.Record, n.owner.Trust = assignment.Record{}, assignment.Absent
 			},
 			want: []brief{{Changed, -1, ""}, {HeldTwice, 1, "b"}},
 			says: []string{"belongs to pod z"},
@@ -289,7 +289,7 @@ func TestCheck(t *testing.T) {
 		"a holder that has not taken its slot yet": {change: func(n *snapshot) { n.edit("b", func(p *pod) { p.receipt = nil }) }},
 		"somebody else changed the map": {
 			change: func(n *snapshot) {
-				n.owner.Tracked = false
+				n.owner.Trust = assignment.Foreign
 				n.owner.Record.State.Slots = assignment.Slots{0: "x", 1: "a", 2: "a"}
 			},
 			want: []brief{{Changed, -1, ""}},
@@ -297,7 +297,7 @@ func TestCheck(t *testing.T) {
 		},
 		"somebody else damaged the map": {
 			change: func(n *snapshot) {
-				n.owner.Record.Sealed = false
+				n.owner.Record.Sealed, n.owner.Trust = false, assignment.Foreign
 				n.owner.Record.State.Slots = nil
 				n.owner.Record.Problems = []assignment.ProblemError{{Key: assignment.DefaultKey, Detail: `not an id: "01"`}}
 			},
@@ -305,7 +305,7 @@ func TestCheck(t *testing.T) {
 			says: []string{`annotation idalloc.dev/assignment: not an id: "01"`},
 		},
 		"somebody cleared managedFields": {
-			change: func(n *snapshot) { n.owner.Tracked, n.owner.Untrackable = false, true },
+			change: func(n *snapshot) { n.owner.Trust = assignment.Untracked },
 			says:   []string{"managedFields"},
 		},
 		"somebody damaged a receipt": {

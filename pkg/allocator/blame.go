@@ -5,12 +5,13 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
 // noteForeign remembers a map that somebody else changed.
 func (a *Allocator) noteForeign(owner store.Owner) {
-	if !owner.Clean() && !owner.Untracked() && owner.Record.Present {
+	if owner.Trust == assignment.Foreign {
 		a.foreign, a.foreignAt = owner, a.clock.Now()
 	}
 }

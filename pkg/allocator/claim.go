@@ -201,7 +201,7 @@ func (a *Allocator) planTime() time.Duration {
 // a write of its own can tell it that no late give of its own is still to come.
 func (c *claimer) takeIfNamed(ctx context.Context, owner store.Owner) (done bool, err error) {
 	id, named := owner.SlotOf(c.o.Pod, c.pod.UID)
-	if !named || !owner.Clean() || c.gaveUp() || !c.obeyed(owner) {
+	if !named || !owner.Clean() || c.gaveUp() || !owner.Obeys(c.o.FenceAfter) {
 		return false, nil
 	}
 	return true, c.takeOrWait(ctx, owner, id, false)

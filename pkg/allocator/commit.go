@@ -57,7 +57,7 @@ func (a *Allocator) commit(ctx context.Context, owner store.Owner, intent plan.I
 
 func (a *Allocator) input(owner store.Owner, live []plan.Pod, intent plan.Intent) plan.Input {
 	return plan.Input{
-		Count: owner.Count, State: owner.Record.State, Clean: owner.Clean(), Untracked: owner.Untracked(), FenceOurs: owner.FenceOurs,
+		Count: owner.Count, State: owner.Record.State, Trust: owner.Trust, FenceOurs: owner.FenceOurs,
 		Pods: live, Me: a.o.Pod, Intent: intent, FenceAfter: a.o.FenceAfter, Room: owner.Room(), Now: a.clock.Now(),
 		// Who gave up needs a write of its own, but not one for every look while there is no slot for it.
 		StandsBack: a.standBack() > 0,
@@ -121,7 +121,7 @@ func named(owner store.Owner, a *Allocator) bool {
 // pointless says that a write would only change the epoch of a map that nobody can make clean, for
 // a pod that gets nothing from it.
 func pointless(owner store.Owner, d plan.Decision, me string) bool {
-	if !owner.Untrackable || !owner.Record.Sealed || !d.Next.SameContent(owner.Record.State) {
+	if owner.Trust != assignment.Untracked || !d.Next.SameContent(owner.Record.State) {
 		return false
 	}
 	_, gets := d.Next.Slots.Of(me)
@@ -132,7 +132,7 @@ func pointless(owner store.Owner, d plan.Decision, me string) bool {
 func (a *Allocator) tellDamage(ctx context.Context, owner store.Owner, census gc.Census) {
 	const most = 3 // parts and receipts; an operator who sees these looks for more
 	// An owner without any annotation of ours is new, unless this pod has an id.
-	if !owner.Clean() && !owner.Untracked() && !owner.Ancient && (owner.Record.Present || a.held != nil) {
+	if !owner.Trust.Believed() && !owner.Ancient && (owner.Trust != assignment.Absent || a.held != nil) {
 		a.tellTampering(ctx, owner, most)
 	}
 	bad := census.BadReceipts[:min(most, len(census.BadReceipts))]

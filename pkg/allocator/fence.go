@@ -6,8 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/identity"
@@ -85,11 +83,6 @@ func (a *Allocator) Fenced() bool {
 	return l != nil && l.expired()
 }
 
-// obeyed reports whether the owner tells every planner to wait for this pod's own deadline.
-func (a *Allocator) obeyed(owner store.Owner) bool {
-	return owner.Record.State.FenceAfter >= a.o.FenceAfter
-}
-
 // guard keeps contact and watches the deadline of what is held, in two goroutines that stop ends and
 // waits for. fenced is closed when the id is given up; it is nil without strict mode.
 func (a *Allocator) guard(ctx context.Context) (fenced <-chan struct{}, stop func()) {
@@ -100,8 +93,8 @@ func (a *Allocator) guard(ctx context.Context) (fenced <-chan struct{}, stop fun
 	ctx, cancel := context.WithCancel(ctx)
 	gone := make(chan struct{})
 	var running sync.WaitGroup
-	held, uid := *a.held, a.pod.UID // the loop replaces both
-	running.Go(func() { a.keepContact(ctx, held, uid, l) })
+	mine := a.mine() // the loop replaces what it is made of
+	running.Go(func() { a.keepContact(ctx, mine, l) })
 	running.Go(func() {
 		for ctx.Err() == nil && !l.expired() {
 			a.boot.BootWait(l.deadline(), ctx.Done())
@@ -118,7 +111,7 @@ func (a *Allocator) guard(ctx context.Context) (fenced <-chan struct{}, stop fun
 }
 
 // keepContact renews the lease with reads of the owner that confirm the slot.
-func (a *Allocator) keepContact(ctx context.Context, held held, uid types.UID, l *lease) {
+func (a *Allocator) keepContact(ctx context.Context, mine store.Holding, l *lease) {
 	retry := newBackoff(a.random)
 	for {
 		sent := a.boot.BootTime()
@@ -126,7 +119,7 @@ func (a *Allocator) keepContact(ctx context.Context, held held, uid types.UID, l
 		owner, err := a.store.Get(request, a.ref)
 		cancel()
 		next := a.o.FenceAfter / contacts
-		if err == nil && a.confirms(owner, held, uid) {
+		if err == nil && owner.Confirms(mine) {
 			l.renew(sent)
 			retry.reset()
 		} else {
@@ -138,13 +131,6 @@ func (a *Allocator) keepContact(ctx context.Context, held held, uid types.UID, l
 			return
 		}
 	}
-}
-
-// confirms reports whether the owner still gives the slot to this process. Only a map of ours counts:
-// a foreign write may bring back a map from before the slot was taken away.
-func (a *Allocator) confirms(owner store.Owner, held held, uid types.UID) bool {
-	trusted := owner.Clean() || (owner.Untracked() && owner.Record.State.Epoch >= held.token)
-	return trusted && owner.Names(held.id, a.o.Pod, uid) && a.obeyed(owner)
 }
 
 // giveUp has the work under an id that is lost stopped in time: from here on nobody watches the deadline.
@@ -164,7 +150,7 @@ func (h *holding) fence() {
 
 // whyFenced tells an API server that is away from a map that confirms nobody.
 func (h *holding) whyFenced() string {
-	if view := h.held.view; !view.Clean() && !view.Untracked() {
+	if view := h.held.view; !view.Trust.Believed() {
 		return "a map that somebody else wrote confirms no id: " + view.Tampering(h.store.Key)
 	}
 	return "no answer came in time"

@@ -141,7 +141,7 @@ func (a *Allocator) givers() int {
 // map may say so: then too the pod takes only from a W1 of its own, which comes after this.
 func (c *claimer) takeBackGives(ctx context.Context, owner store.Owner) error {
 	r := c.receipt()
-	if r == nil || !r.Gives || (!owner.Clean() && !owner.Untracked()) || owner.Names(r.ID, c.o.Pod, c.pod.UID) {
+	if r == nil || !r.Gives || !owner.Trust.Believed() || owner.Names(r.ID, c.o.Pod, c.pod.UID) {
 		return nil
 	}
 	return c.writeReceipt(ctx, &assignment.Receipt{UID: r.UID, Owner: r.Owner, GaveUp: true, Failed: r.Failed})

@@ -98,7 +98,7 @@ func (h *holding) step(ctx context.Context) (done bool, err error) {
 	view := h.held.view
 	h.judgeRequest(ctx, view)
 	switch {
-	case h.isLost(view):
+	case view.Refutes(h.mine()): // a view is never older than what this process took from (see held.after)
 		// A map that nobody tracks may have been written by anybody: then the receipt locks the slot until a plan
 		// has decided, because the work has not stopped yet.
 		return true, h.lose(ctx, "the slot is another pod's", !view.Clean())
@@ -180,22 +180,12 @@ func (h *holding) hear() {
 	h.held.view = owner
 }
 
-// isLost: a map of ours, newer than what this process took from, has the slot with another pod. A
-// view is never older than that (see held.after); where nobody tracks who wrote it, an old map may
-// have been brought back, and only its epoch tells.
-func (h *holding) isLost(view store.Owner) bool {
-	newer := view.Record.Sealed && view.Untrackable && view.Record.State.Epoch > h.held.token
-	if !view.Clean() && !newer {
-		return false
-	}
-	_, taken := view.Record.State.Slots[h.held.id]
-	return taken && !view.Names(h.held.id, h.o.Pod, h.pod.UID)
-}
-
 // intact: the map has this pod's entry and everybody can trust it as far as it can ever be.
-func (h *holding) intact(view store.Owner) bool {
-	trusted := view.Clean() || (view.Record.Sealed && view.Untrackable && view.Record.State.Epoch >= h.held.token)
-	return trusted && !view.Ancient && view.Names(h.held.id, h.o.Pod, h.pod.UID) && h.obeyed(view)
+func (h *holding) intact(view store.Owner) bool { return !view.Ancient && view.Confirms(h.mine()) }
+
+// mine is what this process holds.
+func (a *Allocator) mine() store.Holding {
+	return store.Holding{ID: a.held.id, Pod: a.o.Pod, UID: a.pod.UID, Token: a.held.token, FenceAfter: a.o.FenceAfter}
 }
 
 // lose gives the id up, at once and whether or not the work has stopped. keepReceipt leaves the receipt where it is.
@@ -299,7 +289,7 @@ func (h *holding) finishDraining(ctx context.Context, err error) error {
 // noteRestores reports whether a restore was undone, and says so when that happens again and again.
 func (h *holding) noteRestores(view store.Owner) (undone bool) {
 	const again = 4 // times in a row
-	undone = h.damping.note(h.owner.Restores(), view.Clean() || view.Untracked(), h.clock.Now())
+	undone = h.damping.note(h.owner.Restores(), view.Trust.Believed(), h.clock.Now())
 	if undone && h.damping.times == again {
 		h.log.Info("somebody else undoes each restore of the assignment: the next ones wait longer and longer", "writer", view.Tampering(h.store.Key), "longest", maxDamping)
 	}
@@ -341,7 +331,7 @@ func (h *holding) restoreMap(ctx context.Context) error {
 		h.held.view, h.held.after = *written, written.ResourceVersion
 		h.damping.restore(h.clock.Now())
 		h.retry.reset()
-		if l := h.lease.Load(); l != nil && h.confirms(*written, *h.held, h.pod.UID) {
+		if l := h.lease.Load(); l != nil && written.Confirms(h.mine()) {
 			l.renew(sent) // the answer shows the owner as a read at that moment would
 		}
 		return nil

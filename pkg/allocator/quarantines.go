@@ -162,7 +162,7 @@ func (k *keeper) save(r remembered) error {
 // noteQuarantines takes in what a look at the owner, or a write of it, says of quarantines.
 func (a *Allocator) noteQuarantines(owner store.Owner) {
 	state := owner.Record.State
-	if !owner.Clean() && !owner.Untracked() {
+	if !owner.Trust.Believed() {
 		state = assignment.State{} // the one that restores it lets all begin anew
 	}
 	if a.quarantined.owner != owner.UID {

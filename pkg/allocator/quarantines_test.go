@@ -163,7 +163,7 @@ const (
 
 // trusted is an owner whose map is trusted.
 func trusted(uid types.UID, state assignment.State) store.Owner {
-	o := store.Owner{Tracked: true}
+	o := store.Owner{Trust: assignment.Clean}
 	o.UID, o.Record.Sealed, o.Record.State = uid, true, state
 	return o
 }
@@ -193,9 +193,9 @@ func TestATimeInQuarantineOutlivesTheProcess(t *testing.T) {
 func TestWhatIsRememberedCountsOnlyWhereItIsKnownToHold(t *testing.T) {
 	const first, later = time.Hour, time.Hour + 2*served
 	unclean := trusted(ownerUID, quarantined(1))
-	unclean.Tracked = false
+	unclean.Trust = assignment.Foreign
 	untracked := unclean
-	untracked.Untrackable = true
+	untracked.Trust = assignment.Untracked
 	for name, tc := range map[string]struct {
 		before, after store.Owner
 		boot          string

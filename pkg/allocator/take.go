@@ -58,15 +58,12 @@ func (a *Allocator) take(ctx context.Context, from store.Owner, id int, own bool
 	if err != nil {
 		return errors.Join(err, a.withdraw(ctx, "the owner could not be read again"))
 	}
-	steady := now.Clean()
-	if untracked {
-		steady = now.Record.State.Epoch == epoch && now.Record.Sealed && now.Untrackable
-	}
-	steady = steady && a.obeyed(now)
-	if !steady && !untracked && !now.Clean() && earlier {
+	if earlier && !untracked && !now.Clean() {
 		return nil // restore first
 	}
-	if !steady || now.UID != from.UID || !now.Names(id, a.o.Pod, a.pod.UID) {
+	steady := now.Clean() != untracked && (now.Clean() || now.Record.State.Epoch == epoch)
+	mine := store.Holding{ID: id, Pod: a.o.Pod, UID: a.pod.UID, Token: epoch, FenceAfter: a.o.FenceAfter}
+	if !steady || now.UID != from.UID || !now.Confirms(mine) {
 		return a.withdraw(ctx, "the owner changed meanwhile")
 	}
 	if now.Record.State.Epoch > epoch {

@@ -11,7 +11,7 @@ import (
 
 // clean is an owner with count slots, the first taken of which have an entry.
 func clean(kind string, count, taken int, rollout store.Rollout) store.Owner {
-	o := store.Owner{Ref: store.Ref{Kind: kind}, Count: count, Tracked: true, Rollout: rollout}
+	o := store.Owner{Ref: store.Ref{Kind: kind}, Count: count, Trust: assignment.Clean, Rollout: rollout}
 	o.Record.Present, o.Record.Sealed = true, true
 	o.Record.State.Slots = assignment.Slots{}
 	for id := range taken {
@@ -26,7 +26,7 @@ func TestContenders(t *testing.T) {
 	}
 	steady := store.Progress{Replicas: 300, Updated: 300, Ready: 300, Available: 300}
 	foreign := clean(store.Deployment, 300, 300, rolling(steady))
-	foreign.Tracked = false
+	foreign.Trust = assignment.Foreign
 	recreate := rolling(store.Progress{Replicas: 300})
 	recreate.Recreate = true
 	for name, test := range map[string]struct {

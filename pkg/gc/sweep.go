@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/plan"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
@@ -64,18 +65,18 @@ func sweepOnce(ctx context.Context, s *store.Store, ref store.Ref, dryRun bool) 
 	if err != nil {
 		return Result{}, err
 	}
-	if !owner.Record.Present && !slices.ContainsFunc(census.Live, holdsReceipt) {
+	if owner.Trust == assignment.Absent && !slices.ContainsFunc(census.Live, holdsReceipt) {
 		return Result{}, nil // nothing was ever assigned here
 	}
 	decision := plan.Plan(plan.Input{
-		Count: owner.Count, State: owner.Record.State, Clean: owner.Clean(),
-		Untracked: owner.Untracked(), FenceOurs: owner.FenceOurs, Pods: census.Live, Ended: census.Ended(), Room: owner.Room(), Now: s.Clock.Now(),
+		Count: owner.Count, State: owner.Record.State, Trust: owner.Trust,
+		FenceOurs: owner.FenceOurs, Pods: census.Live, Ended: census.Ended(), Room: owner.Room(), Now: s.Clock.Now(),
 	})
 	result := Result{Victims: census.Dead, Restored: !owner.Clean()}
 	switch {
 	case decision.Next == nil && decision.TooLarge != nil && !dryRun:
 		return Result{}, decision.TooLarge
-	case decision.Next != nil && owner.Untrackable && owner.Record.Sealed && decision.Next.SameContent(owner.Record.State):
+	case decision.Next != nil && owner.Trust == assignment.Untracked && decision.Next.SameContent(owner.Record.State):
 		return Result{Victims: census.Dead}, nil // nobody can make it clean; a write would change nothing
 	case decision.Next == nil || dryRun:
 		return result, nil

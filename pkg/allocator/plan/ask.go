@@ -10,7 +10,7 @@ import (
 // by a live waiter (rule 2); who locks a slot does not wait for another one. A pod of the current revision knows better than another one's requests:
 // after a rollback they would move slots in the wrong direction.
 func (p *planner) keepRequests() {
-	if !p.in.Clean {
+	if p.in.Trust != assignment.Clean {
 		return
 	}
 	for id, name := range p.in.State.Handover {
@@ -55,7 +55,7 @@ func (p *planner) dropMet() {
 // nobody. A Terminating pod does not wait, and asks for nobody.
 func (p *planner) ask() {
 	me, ok := p.pods[p.in.Me]
-	if !ok || me.Terminating || !p.in.Clean || !p.in.Rollout.Current || p.in.Intent == Release {
+	if !ok || me.Terminating || p.in.Trust != assignment.Clean || !p.in.Rollout.Current || p.in.Intent == Release {
 		return
 	}
 	if _, has := p.holds[me.Name]; has {

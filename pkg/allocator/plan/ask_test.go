@@ -142,7 +142,7 @@ func TestAsk(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := tc.in
-			in.Me, in.Clean, in.Now = "n", true, t0
+			in.Me, in.Trust, in.Now = "n", assignment.Clean, t0
 			got := after(in, decide(in)).Handover
 			if !maps.Equal(got, tc.want) {
 				t.Errorf("requests %v, want %v", got, tc.want)
@@ -154,7 +154,7 @@ func TestAsk(t *testing.T) {
 func TestWhoGaveUpMayHaveAFreeSlot(t *testing.T) {
 	// Three slots, one free; a broken new pod that never claims keeps the live pods above the count.
 	in := Input{
-		Count: 3, Clean: true, Me: "d", Now: t0, State: assignment.State{Slots: slots{0: "a", 1: "b"}},
+		Count: 3, Trust: assignment.Clean, Me: "d", Now: t0, State: assignment.State{Slots: slots{0: "a", 1: "b"}},
 		Pods: []Pod{pod("a", 9, holds(0)), pod("b", 9, holds(1)), pod("d", 9, gaveUp), pod("broken", 1, otherRevision)},
 	}
 	d := decide(in)
@@ -173,7 +173,7 @@ func TestWhoGaveUpMayHaveAFreeSlot(t *testing.T) {
 
 func TestWhoGaveUpGivesNothingToItsOwnRevision(t *testing.T) {
 	in := Input{
-		Count: 2, Clean: true, Me: "d", Now: t0, State: assignment.State{Slots: slots{0: "a"}},
+		Count: 2, Trust: assignment.Clean, Me: "d", Now: t0, State: assignment.State{Slots: slots{0: "a"}},
 		Pods: []Pod{pod("a", 9, holds(0)), pod("d", 9, gaveUp), pod("fresh", 1, waits), pod("new", 1, otherRevision)},
 	}
 	if d := decide(in); d.Next != nil {
@@ -194,7 +194,7 @@ func requestsAreFewAndMeetable(t rapid.TB, in Input, d Decision) {
 		requester, holder := podNamed(in, a.Pod), podNamed(in, next.Slots[a.ID])
 		_, has := next.Slots.Of(a.Pod)
 		switch {
-		case !in.Clean || !in.Rollout.Current || podNamed(in, in.Me).Terminating:
+		case in.Trust != assignment.Clean || !in.Rollout.Current || podNamed(in, in.Me).Terminating:
 			t.Fatalf("%s asks", a.Pod)
 		case has || requester.Terminating || requester.Controller != podNamed(in, in.Me).Controller:
 			t.Fatalf("%+v asks for slot %d", requester, a.ID)
@@ -222,10 +222,10 @@ func aQuarantinedSlotIsGivenToNobody(t rapid.TB, in Input, d Decision) {
 		if p := podNamed(in, given.Pod); p.locks() && p.Receipt.ID == given.ID {
 			continue // restored
 		}
-		if epoch, ok := in.State.Quarantine.Since(given.ID); ok && (in.Clean || in.Untracked) && !in.Served[epoch] && d.FenceAfter > 0 {
+		if epoch, ok := in.State.Quarantine.Since(given.ID); ok && (in.Trust.Believed()) && !in.Served[epoch] && d.FenceAfter > 0 {
 			t.Fatalf("slot %d is given to %s out of quarantine %d", given.ID, given.Pod, epoch)
 		}
-		if d.FenceAfter > 0 && !in.Clean && !in.Untracked {
+		if d.FenceAfter > 0 && !in.Trust.Believed() {
 			t.Fatalf("slot %d is given to %s although nobody knows who had it", given.ID, given.Pod)
 		}
 		for _, f := range d.Freed {
@@ -247,11 +247,11 @@ func strictModeIsWrittenDown(t rapid.TB, in Input, d Decision) {
 		}
 	}
 	for id, name := range next.Slots {
-		if p := podNamed(in, name); d.Next != nil && in.Clean && in.State.Slots[id] == name && !p.locks() && next.FenceAfter < in.State.FenceAfter {
+		if p := podNamed(in, name); d.Next != nil && in.Trust == assignment.Clean && in.State.Slots[id] == name && !p.locks() && next.FenceAfter < in.State.FenceAfter {
 			t.Fatalf("fence-after fell from %s to %s, and what %s in slot %d needs is not known", in.State.FenceAfter, next.FenceAfter, name, id)
 		}
 	}
-	if d.Next != nil && (in.Clean || in.Untracked) && len(next.Quarantine) > 0 && next.FenceAfter < in.State.FenceAfter {
+	if d.Next != nil && (in.Trust.Believed()) && len(next.Quarantine) > 0 && next.FenceAfter < in.State.FenceAfter {
 		t.Fatalf("fence-after fell from %s to %s during a quarantine", in.State.FenceAfter, next.FenceAfter)
 	}
 	if _, has := next.Slots.Of(in.Me); d.Next != nil && has && next.FenceAfter < in.FenceAfter {
@@ -263,7 +263,9 @@ func strictModeIsWrittenDown(t rapid.TB, in Input, d Decision) {
 func genStrict(t *rapid.T, in *Input) {
 	fences := rapid.SampledFrom([]time.Duration{0, 0, 5 * time.Second, 30 * time.Second})
 	in.FenceAfter, in.State.FenceAfter = fences.Draw(t, "fence"), fences.Draw(t, "ownersFence")
-	in.Untracked = !in.Clean && rapid.Bool().Draw(t, "untracked")
+	if in.Trust != assignment.Clean && rapid.Bool().Draw(t, "untracked") {
+		in.Trust = assignment.Untracked
+	}
 	in.Served, in.Ended = map[int64]bool{1: rapid.Bool().Draw(t, "served1"), 2: rapid.Bool().Draw(t, "served2")}, map[int]bool{}
 	for id := range 12 {
 		if _, taken := in.State.Slots[id]; !taken && rapid.IntRange(0, 3).Draw(t, "quarantined") == 0 {

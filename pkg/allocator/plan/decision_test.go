@@ -21,7 +21,7 @@ func TestDecisions(t *testing.T) {
 	}{
 		"who is gone, who was replaced, who gives": {
 			in: Input{
-				Count: 4, Me: "c", Clean: true,
+				Count: 4, Me: "c", Trust: assignment.Clean,
 				State: assignment.State{Slots: slots{0: "x", 1: "b", 2: "c", 3: "d"}, UIDs: slots{0: "uid-x", 1: "older", 2: "uid-c", 3: "uid-d"}},
 				Pods:  []Pod{pod("b", 2), pod("c", 9, holds(2)), pod("d", 9, gives(3))},
 			},
@@ -32,7 +32,7 @@ func TestDecisions(t *testing.T) {
 		},
 		"a slot that goes to a new pod with the old one's name was given, beside one that stays free": {
 			in: Input{
-				Count: 2, Me: "w-1", Clean: true,
+				Count: 2, Me: "w-1", Trust: assignment.Clean,
 				State: assignment.State{Slots: slots{0: "w-0", 1: "w-1"}, UIDs: slots{0: "older", 1: "older"}}, Pods: []Pod{pod("w-1", 1, ordinal(1))},
 			},
 			want: Decision{Freed: []Change{{0, "w-0", dead}, {1, "w-1", replaced}}, Given: []Change{{ID: 1, Pod: "w-1"}}, Live: 1},
@@ -40,7 +40,7 @@ func TestDecisions(t *testing.T) {
 		},
 		"a slot that its holder gives and gets again, beside one of a pod that is gone": {
 			in: Input{
-				Count: 3, Me: "c", Clean: true, Intent: Move, State: assignment.State{Slots: slots{0: "a", 1: "b", 2: "c", 5: "x"}},
+				Count: 3, Me: "c", Trust: assignment.Clean, Intent: Move, State: assignment.State{Slots: slots{0: "a", 1: "b", 2: "c", 5: "x"}},
 				Pods: []Pod{pod("a", 9, holds(0)), pod("b", 9, holds(1)), pod("c", 9, gaveUp)},
 			},
 			want: Decision{Freed: []Change{{2, "c", given}, {5, "x", dead}}, Given: []Change{{ID: 2, Pod: "c"}}, Live: 3},
@@ -48,7 +48,7 @@ func TestDecisions(t *testing.T) {
 		},
 		"or beside nothing, where the map stays as it is": {
 			in: Input{
-				Count: 3, Me: "c", Clean: true, Intent: Move, State: assignment.State{Slots: slots{0: "a", 1: "b", 2: "c"}},
+				Count: 3, Me: "c", Trust: assignment.Clean, Intent: Move, State: assignment.State{Slots: slots{0: "a", 1: "b", 2: "c"}},
 				Pods: []Pod{pod("a", 9, holds(0)), pod("b", 9, holds(1)), pod("c", 9, gaveUp)},
 			},
 			want: Decision{Freed: []Change{{2, "c", given}}, Given: []Change{{ID: 2, Pod: "c"}}, Live: 3},
@@ -68,69 +68,69 @@ func TestDecisions(t *testing.T) {
 			want: Decision{Live: 1}, next: slots{0: "a"},
 		},
 		"a clean one is not": {
-			in:   Input{Count: 1, Me: "a", Clean: true, State: assignment.State{Slots: slots{0: "a"}}, Pods: []Pod{pod("a", 9, holds(0))}},
+			in:   Input{Count: 1, Me: "a", Trust: assignment.Clean, State: assignment.State{Slots: slots{0: "a"}}, Pods: []Pod{pod("a", 9, holds(0))}},
 			want: Decision{Live: 1},
 		},
 		"unless the planner needs a write of its own": {
-			in:   Input{Count: 1, Me: "a", Clean: true, Commit: true, State: assignment.State{Slots: slots{0: "a"}}, Pods: []Pod{pod("a", 9, holds(0))}},
+			in:   Input{Count: 1, Me: "a", Trust: assignment.Clean, Commit: true, State: assignment.State{Slots: slots{0: "a"}}, Pods: []Pod{pod("a", 9, holds(0))}},
 			want: Decision{Live: 1}, next: slots{0: "a"},
 		},
 		"what is freed is told in slot order": {
 			in: Input{
-				Count: 2, Me: "a", Intent: Release, Clean: true, State: assignment.State{Slots: slots{0: "a", 1: "x"}}, Pods: []Pod{pod("a", 9, gaveUp)},
+				Count: 2, Me: "a", Intent: Release, Trust: assignment.Clean, State: assignment.State{Slots: slots{0: "a", 1: "x"}}, Pods: []Pod{pod("a", 9, gaveUp)},
 			},
 			want: Decision{Freed: []Change{{0, "a", given}, {1, "x", dead}}, Live: 1}, next: slots{},
 		},
 		"a slot that is released while another pod's receipt names it goes to nobody else": {
 			in: Input{
-				Count: 1, Me: "a", Intent: Release, Clean: true, State: assignment.State{Slots: slots{0: "a"}},
+				Count: 1, Me: "a", Intent: Release, Trust: assignment.Clean, State: assignment.State{Slots: slots{0: "a"}},
 				Pods: []Pod{pod("a", 9, gaveUp), pod("b", 9, holds(0), otherRevision), pod("c", 1, waits)},
 			},
 			want: Decision{Freed: []Change{{0, "a", given}}, Live: 3, Waiting: 1, Scarce: true}, next: slots{},
 		},
 		"how many wait": {
 			in: Input{
-				Count: 1, Me: "b", Clean: true, State: assignment.State{Slots: slots{0: "a"}},
+				Count: 1, Me: "b", Trust: assignment.Clean, State: assignment.State{Slots: slots{0: "a"}},
 				Pods: []Pod{pod("a", 9, holds(0)), pod("b", 1), pod("c", 2), pod("w-0", 3, ordinal(0)), pod("d", 1, otherRevision)},
 			},
 			want: Decision{Waiting: 3, Live: 5, Scarce: true},
 		},
 		"who waits for the slot of its ordinal": {
 			in: Input{
-				Count: 2, Me: "w-0", Clean: true, State: assignment.State{Slots: slots{0: "a"}},
+				Count: 2, Me: "w-0", Trust: assignment.Clean, State: assignment.State{Slots: slots{0: "a"}},
 				Pods: []Pod{pod("a", 9, holds(0), terminating), pod("w-0", 3, ordinal(0))},
 			},
 			want: Decision{Waiting: 1, Live: 2},
 		},
 		"a pod without a controller gets a slot": {
-			in:   Input{Count: 2, Me: "a", Clean: true, Pods: []Pod{pod("a", 1, noController)}},
+			in:   Input{Count: 2, Me: "a", Trust: assignment.Clean, Pods: []Pod{pod("a", 1, noController)}},
 			want: Decision{Given: []Change{{ID: 0, Pod: "a"}}, Live: 1}, next: slots{0: "a"},
 		},
 		"two of them are no siblings": {
-			in:   Input{Count: 2, Me: "a", Clean: true, Pods: []Pod{pod("a", 1, noController), pod("b", 2, noController)}},
+			in:   Input{Count: 2, Me: "a", Trust: assignment.Clean, Pods: []Pod{pod("a", 1, noController), pod("b", 2, noController)}},
 			want: Decision{Given: []Change{{ID: 0, Pod: "a"}}, Live: 2}, next: slots{0: "a"},
 		},
 		"a sibling that made room for another revision waits beside a free slot": {
 			in: Input{
-				Count: 2, Me: "a", Clean: true, Pods: []Pod{pod("a", 1), pod("b", 9, gaveUp), pod("n", 1, otherRevision)},
+				Count: 2, Me: "a", Trust: assignment.Clean, Pods: []Pod{pod("a", 1), pod("b", 9, gaveUp), pod("n", 1, otherRevision)},
 			},
 			want: Decision{Given: []Change{{ID: 0, Pod: "a"}}, Waiting: 1, Live: 3, Barred: 1, Scarce: true}, next: slots{0: "a"},
 		},
 		"so does the planner, and its siblings plan for themselves": {
 			in: Input{
-				Count: 2, Me: "b", Clean: true, Pods: []Pod{pod("a", 1), pod("b", 9, gaveUp), pod("n", 1, otherRevision)},
+				Count: 2, Me: "b", Trust: assignment.Clean, Pods: []Pod{pod("a", 1), pod("b", 9, gaveUp), pod("n", 1, otherRevision)},
 			},
 			want: Decision{Waiting: 2, Live: 3, Barred: 1, Scarce: true},
 		},
 		"who insists does so for itself only": {
 			in: Input{
-				Count: 2, Me: "b", Insist: true, Clean: true, Pods: []Pod{pod("a", 9, gaveUp), pod("b", 9, gaveUp), pod("n", 1, otherRevision)},
+				Count: 2, Me: "b", Insist: true, Trust: assignment.Clean, Pods: []Pod{pod("a", 9, gaveUp), pod("b", 9, gaveUp), pod("n", 1, otherRevision)},
 			},
 			want: Decision{Given: []Change{{ID: 0, Pod: "b"}}, Waiting: 1, Live: 3, Barred: 1, Scarce: true}, next: slots{0: "b"},
 		},
 		"slots that nobody has: of a receipt, in quarantine, barred": {
 			in: Input{
-				Count: 6, Me: "b", Clean: true, FenceAfter: time.Minute,
+				Count: 6, Me: "b", Trust: assignment.Clean, FenceAfter: time.Minute,
 				State: assignment.State{
 					Slots: slots{0: "a", 7: "z"}, FenceAfter: time.Minute,
 					Quarantine: assignment.Quarantine{{From: 1, To: 2, Epoch: 5}, {From: 3, To: 3, Epoch: 6}, {From: 5, To: 9, Epoch: 7}},
@@ -146,13 +146,13 @@ func TestDecisions(t *testing.T) {
 		},
 		"a receipt for a slot that its pod does not get strands it": {
 			in: Input{
-				Count: 2, Me: "b", Clean: true, State: assignment.State{Slots: slots{0: "a"}}, Pods: []Pod{pod("a", 9, holds(0)), pod("b", 9, holds(0))},
+				Count: 2, Me: "b", Trust: assignment.Clean, State: assignment.State{Slots: slots{0: "a"}}, Pods: []Pod{pod("a", 9, holds(0)), pod("b", 9, holds(0))},
 			},
 			want: Decision{Live: 2, Stranded: true},
 		},
 		"one that gave up is not stranded": {
 			in: Input{
-				Count: 1, Me: "b", Clean: true, State: assignment.State{Slots: slots{0: "a"}}, Pods: []Pod{pod("a", 9, holds(0)), pod("b", 9, gaveUp), pod("c", 9, otherRevision)},
+				Count: 1, Me: "b", Trust: assignment.Clean, State: assignment.State{Slots: slots{0: "a"}}, Pods: []Pod{pod("a", 9, holds(0)), pod("b", 9, gaveUp), pod("c", 9, otherRevision)},
 			},
 			want: Decision{Live: 3, Waiting: 1, Scarce: true},
 		},

@@ -20,7 +20,7 @@ func failed(n int) func(*Pod) {
 // Three slots, default strategy: c gave slot 2 up for n, whose program failed.
 func brokenRevision(me string, more ...Pod) Input {
 	in := Input{
-		Count: 3, Clean: true, Me: me, Now: t0, State: assignment.State{Slots: slots{0: "a", 1: "b"}},
+		Count: 3, Trust: assignment.Clean, Me: me, Now: t0, State: assignment.State{Slots: slots{0: "a", 1: "b"}},
 		Pods: append([]Pod{old("a", 0), old("b", 1), pod("c", 9, otherRevision, gaveUp), pod("n", 1, gaveUp, failed(1))}, more...),
 	}
 	if me == "n" {
@@ -94,7 +94,7 @@ func TestAPodThatFailedHasNoWorkStoppedBeforeItsTime(t *testing.T) {
 }
 
 func TestAFailureIsNoPartOfALock(t *testing.T) {
-	in := Input{Count: 1, Clean: true, Me: "c", Now: t0, State: assignment.State{Slots: slots{0: "n"}}, Pods: []Pod{pod("n", 1, holds(0), failed(3)), pod("c", 9, otherRevision, gaveUp)}}
+	in := Input{Count: 1, Trust: assignment.Clean, Me: "c", Now: t0, State: assignment.State{Slots: slots{0: "n"}}, Pods: []Pod{pod("n", 1, holds(0), failed(3)), pod("c", 9, otherRevision, gaveUp)}}
 	if d := decide(in); d.Next != nil {
 		t.Errorf("the slot of a pod that works is taken: %v", d.Next.Slots)
 	}

@@ -19,7 +19,7 @@ func TestPlanForTwoBillion(t *testing.T) {
 	}
 	holder := pod("held", 2, holds(0))
 	holder.Receipt.FenceAfter = fence
-	in := Input{Count: math.MaxInt32, State: state, Clean: true, Pods: []Pod{holder, pod("waits", 1)}, Me: "waits", FenceAfter: fence, Now: t0}
+	in := Input{Count: math.MaxInt32, State: state, Trust: assignment.Clean, Pods: []Pod{holder, pod("waits", 1)}, Me: "waits", FenceAfter: fence, Now: t0}
 	if d := Plan(in); d.Quarantined != math.MaxInt32-1 || d.Waiting != 1 {
 		t.Errorf("%d slots are in quarantine and %d pods wait, want %d and 1", d.Quarantined, d.Waiting, math.MaxInt32-1)
 	}

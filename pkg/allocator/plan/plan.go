@@ -20,7 +20,7 @@ func Plan(in Input) Decision {
 }
 
 func (p *planner) decide() Decision {
-	if p.in.Clean {
+	if p.in.Trust == assignment.Clean {
 		p.keepLiveEntries() // rules 2 and 5
 	}
 	p.quarantine()      // strict mode
@@ -133,13 +133,13 @@ func (p *planner) restoreReceipts() {
 		_, has := p.holds[pod.Name]
 		switch {
 		case taken || has || p.locks[id] != pod.Name:
-		case !p.in.Clean:
+		case p.in.Trust != assignment.Clean:
 			p.assign(id, pod) // who has it may act, so all of these are written or none
 		case !p.quarantined(id):
 			p.add(id, pod)
 		}
 	}
-	if !p.in.Clean {
+	if p.in.Trust != assignment.Clean {
 		p.noteUnbacked()
 	}
 }
@@ -379,7 +379,7 @@ func (p *planner) decision() Decision {
 	d.Stranded = p.stranded()
 	slices.SortFunc(d.Freed, func(a, b Change) int { return cmp.Compare(a.ID, b.ID) })
 	d.Given = p.given(d.Freed)
-	if p.in.Clean && !p.in.Commit && p.next.SameContent(p.in.State) {
+	if p.in.Trust == assignment.Clean && !p.in.Commit && p.next.SameContent(p.in.State) {
 		return d
 	}
 	p.next.Epoch = p.epoch()

@@ -39,7 +39,7 @@ func claimInput(n int) Input {
 // idleInput: every pod has its slot, and there is nothing to do.
 func idleInput(n int) Input {
 	in := claimInput(n)
-	in.Clean = true
+	in.Trust = assignment.Clean
 	in.State = assignment.State{Slots: slots{}, UIDs: slots{}, Epoch: 100}
 	for i := range in.Pods {
 		in.Pods[i].UID = fmt.Sprintf("%08x-0000-4000-8000-000000000000", i)
@@ -77,7 +77,7 @@ func reuseInput(n int) Input {
 // restoreInput: somebody wiped the map, and every pod has its receipt.
 func restoreInput(n int) Input {
 	in := idleInput(n)
-	in.Clean, in.State = false, assignment.State{}
+	in.Trust, in.State = assignment.Absent, assignment.State{}
 	return in
 }
 

@@ -32,12 +32,14 @@ func (s *script) input() Input {
 	const pods, ids = 14, 20
 	count, clean, replaced := s.below(ids), s.yes(), s.yes()
 	in := Input{
-		Count: count, Clean: clean, Commit: s.yes(), Insist: s.yes(),
+		Count: count, Trust: trustIf(clean), Commit: s.yes(), Insist: s.yes(),
 		Intent: Intent(s.below(3)), Now: t0, Me: podName(0),
 		Rollout: Rollout{Current: s.yes(), MaxUnavailable: s.below(5), Available: s.below(5)},
 		Served:  map[int64]bool{1: s.yes(), 2: s.yes()}, Ended: map[int]bool{},
 	}
-	in.Untracked = !in.Clean && s.yes()
+	if in.Trust != assignment.Clean && s.yes() {
+		in.Trust = assignment.Untracked
+	}
 	in.FenceAfter = s.fenceAfter()
 	in.State = assignment.State{Slots: slots{}, UIDs: slots{}, Handover: slots{}, Epoch: s.epoch(), FenceAfter: s.fenceAfter()}
 	for i := range pods {

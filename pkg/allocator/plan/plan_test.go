@@ -70,24 +70,24 @@ func TestPlan(t *testing.T) {
 			want: slots{0: "a", 1: "b"},
 		},
 		"where slots are scarce the planner goes before an older sibling that may never start": {
-			in: Input{Count: 1, Me: "n", Clean: true, Pods: []Pod{pod("stuck", 9), pod("n", 1)}}, want: slots{0: "n"},
+			in: Input{Count: 1, Me: "n", Trust: assignment.Clean, Pods: []Pod{pod("stuck", 9), pod("n", 1)}}, want: slots{0: "n"},
 		},
 		"and then siblings that have shown life, oldest first": {
 			in: Input{
-				Count: 3, Me: "n", Clean: true, Pods: []Pod{pod("stuck", 9), pod("a", 8, waits), pod("b", 7, waits), pod("c", 6, waits), pod("n", 1)},
+				Count: 3, Me: "n", Trust: assignment.Clean, Pods: []Pod{pod("stuck", 9), pod("a", 8, waits), pod("b", 7, waits), pod("c", 6, waits), pod("n", 1)},
 			},
 			want: slots{0: "n", 1: "a", 2: "b"},
 		},
 		"what they do not need is left to who plans for itself": {
 			in: Input{
-				Count: 3, Me: "n", Clean: true, State: assignment.State{Slots: slots{0: "x"}},
+				Count: 3, Me: "n", Trust: assignment.Clean, State: assignment.State{Slots: slots{0: "x"}},
 				Pods: []Pod{pod("x", 9, holds(0), otherRevision), pod("g", 9, gaveUp, otherRevision), pod("stuck", 9), pod("n", 1)},
 			},
 			want: slots{0: "x", 1: "n"},
 		},
 		"a slot in quarantine is not scarce": {
 			in: Input{
-				Count: 2, Me: "n", Clean: true, FenceAfter: time.Second, State: assignment.State{Quarantine: assignment.Quarantine{{From: 0, To: 0, Epoch: 1}}},
+				Count: 2, Me: "n", Trust: assignment.Clean, FenceAfter: time.Second, State: assignment.State{Quarantine: assignment.Quarantine{{From: 0, To: 0, Epoch: 1}}},
 				Pods: []Pod{pod("a", 9), pod("n", 1)},
 			},
 			want: slots{1: "a"},
@@ -97,36 +97,36 @@ func TestPlan(t *testing.T) {
 			want: slots{0: "a"},
 		},
 		"nothing to do when everybody has a slot": {
-			in: Input{Count: 2, Me: "a", Clean: true, State: assignment.State{Slots: slots{0: "a", 1: "b"}, Epoch: 5},
+			in: Input{Count: 2, Me: "a", Trust: assignment.Clean, State: assignment.State{Slots: slots{0: "a", 1: "b"}, Epoch: 5},
 				Pods: []Pod{pod("a", 1, holds(0)), pod("b", 1, holds(1))}},
 		},
 		"a dead holder's slot goes to the waiter": {
-			in: Input{Count: 2, Me: "c", Clean: true, State: assignment.State{Slots: slots{0: "a", 1: "b"}},
+			in: Input{Count: 2, Me: "c", Trust: assignment.Clean, State: assignment.State{Slots: slots{0: "a", 1: "b"}},
 				Pods: []Pod{pod("b", 9, holds(1)), pod("c", 1)}},
 			want: slots{0: "c", 1: "b"},
 		},
 		"a Terminating pod keeps its slot": {
-			in: Input{Count: 1, Me: "c", Clean: true, State: assignment.State{Slots: slots{0: "a"}},
+			in: Input{Count: 1, Me: "c", Trust: assignment.Clean, State: assignment.State{Slots: slots{0: "a"}},
 				Pods: []Pod{pod("a", 9, holds(0), terminating), pod("c", 1)}},
 		},
 		"a Terminating pod gets none": {
 			in: Input{Count: 2, Me: "c", Pods: []Pod{pod("a", 9, terminating), pod("c", 1)}}, want: slots{0: "c"},
 		},
 		"a relabelled pod keeps its slot": {
-			in: Input{Count: 1, Me: "c", Clean: true, State: assignment.State{Slots: slots{0: "a"}},
+			in: Input{Count: 1, Me: "c", Trust: assignment.Clean, State: assignment.State{Slots: slots{0: "a"}},
 				Pods: []Pod{pod("a", 9, relabelled), pod("c", 1)}},
 		},
 		"entries at or above the count stay while their pod lives": {
-			in: Input{Count: 1, Me: "c", Clean: true, State: assignment.State{Slots: slots{0: "a", 5: "b"}},
+			in: Input{Count: 1, Me: "c", Trust: assignment.Clean, State: assignment.State{Slots: slots{0: "a", 5: "b"}},
 				Pods: []Pod{pod("a", 9, holds(0)), pod("b", 9, holds(5)), pod("c", 1)}},
 		},
 		"free entries at or above the count go": {
-			in: Input{Count: 1, Me: "a", Clean: true, State: assignment.State{Slots: slots{0: "a", 5: "b"}},
+			in: Input{Count: 1, Me: "a", Trust: assignment.Clean, State: assignment.State{Slots: slots{0: "a", 5: "b"}},
 				Pods: []Pod{pod("a", 9, holds(0))}},
 			want: slots{0: "a"},
 		},
 		"a receipt locks its slot in a clean map": {
-			in: Input{Count: 2, Me: "c", Clean: true, State: assignment.State{Slots: slots{1: "b"}},
+			in: Input{Count: 2, Me: "c", Trust: assignment.Clean, State: assignment.State{Slots: slots{1: "b"}},
 				Pods: []Pod{pod("a", 9, holds(0), otherRevision), pod("b", 9, holds(1)), pod("c", 1)}},
 			want: slots{0: "a", 1: "b"},
 		},
@@ -145,16 +145,16 @@ func TestPlan(t *testing.T) {
 			want: slots{1: "c"},
 		},
 		"nor while the map is clean": {
-			in: Input{Count: 2, Me: "c", Clean: true, State: assignment.State{Slots: slots{1: "c"}},
+			in: Input{Count: 2, Me: "c", Trust: assignment.Clean, State: assignment.State{Slots: slots{1: "c"}},
 				Pods: []Pod{pod("a", 9, holdsSince(0, 7)), pod("b", 1, holdsSince(0, 8)), pod("c", 1, holds(1))}},
 		},
 		"the entry of a clean map decides between two receipts": {
-			in: Input{Count: 2, Me: "c", Clean: true, State: assignment.State{Slots: slots{0: "a"}},
+			in: Input{Count: 2, Me: "c", Trust: assignment.Clean, State: assignment.State{Slots: slots{0: "a"}},
 				Pods: []Pod{pod("a", 9, holdsSince(0, 7)), pod("b", 1, holdsSince(0, 8)), pod("c", 1)}},
 			want: slots{0: "a", 1: "c"},
 		},
 		"the receipt that is left is restored": {
-			in: Input{Count: 2, Me: "c", Clean: true, State: assignment.State{Slots: slots{1: "c"}},
+			in: Input{Count: 2, Me: "c", Trust: assignment.Clean, State: assignment.State{Slots: slots{1: "c"}},
 				Pods: []Pod{pod("a", 9, holdsSince(0, 7)), pod("b", 1), pod("c", 1, holds(1))}},
 			want: slots{0: "a", 1: "c"},
 		},
@@ -163,7 +163,7 @@ func TestPlan(t *testing.T) {
 			want: slots{1: "c"},
 		},
 		"nor one that it asked for": {
-			in: Input{Count: 3, Me: "c", Clean: true, State: assignment.State{Slots: slots{2: "c"}, Handover: slots{1: "a"}},
+			in: Input{Count: 3, Me: "c", Trust: assignment.Clean, State: assignment.State{Slots: slots{2: "c"}, Handover: slots{1: "a"}},
 				Pods: []Pod{pod("a", 9, holds(0)), pod("b", 8, holds(0)), pod("c", 1, holds(2))}},
 			want: slots{2: "c"},
 		},
@@ -172,28 +172,28 @@ func TestPlan(t *testing.T) {
 			want: slots{0: "a", 1: "b"},
 		},
 		"a relabelled pod without a slot gets none": {
-			in: Input{Count: 2, Me: "a", Clean: true, Pods: []Pod{pod("a", 9, relabelled)}},
+			in: Input{Count: 2, Me: "a", Trust: assignment.Clean, Pods: []Pod{pod("a", 9, relabelled)}},
 		},
 		"who gave up waits while live pods outnumber the count": {
-			in: Input{Count: 1, Me: "a", Clean: true, Pods: []Pod{pod("a", 9, gaveUp), pod("b", 1, otherRevision)}},
+			in: Input{Count: 1, Me: "a", Trust: assignment.Clean, Pods: []Pod{pod("a", 9, gaveUp), pod("b", 1, otherRevision)}},
 		},
 		"who gave up gets a slot when there is room for all": {
-			in: Input{Count: 2, Me: "a", Clean: true, State: assignment.State{Slots: slots{0: "b"}},
+			in: Input{Count: 2, Me: "a", Trust: assignment.Clean, State: assignment.State{Slots: slots{0: "b"}},
 				Pods: []Pod{pod("a", 9, gaveUp), pod("b", 1, holds(0))}},
 			want: slots{0: "b", 1: "a"},
 		},
 		"a mover gives and takes in one write": {
-			in: Input{Count: 1, Me: "a", Intent: Move, Clean: true, State: assignment.State{Slots: slots{4: "a"}},
+			in: Input{Count: 1, Me: "a", Intent: Move, Trust: assignment.Clean, State: assignment.State{Slots: slots{4: "a"}},
 				Pods: []Pod{pod("a", 9, gaveUp)}},
 			want: slots{0: "a"},
 		},
 		"a released slot goes to a waiting sibling in the same write": {
-			in: Input{Count: 1, Me: "a", Intent: Release, Clean: true, State: assignment.State{Slots: slots{0: "a"}},
+			in: Input{Count: 1, Me: "a", Intent: Release, Trust: assignment.Clean, State: assignment.State{Slots: slots{0: "a"}},
 				Pods: []Pod{pod("a", 9, gaveUp), pod("b", 1)}},
 			want: slots{0: "b"},
 		},
 		"who releases wants no slot back": {
-			in: Input{Count: 1, Me: "a", Intent: Release, Clean: true, State: assignment.State{Slots: slots{0: "a"}},
+			in: Input{Count: 1, Me: "a", Intent: Release, Trust: assignment.Clean, State: assignment.State{Slots: slots{0: "a"}},
 				Pods: []Pod{pod("a", 9, gaveUp)}},
 			want: slots{},
 		},
@@ -202,28 +202,28 @@ func TestPlan(t *testing.T) {
 			want: slots{0: "w-0", 1: "w-9", 2: "w-2"},
 		},
 		"an ordinal whose slot another live pod has gets another one": {
-			in: Input{Count: 3, Me: "w-1", Clean: true, State: assignment.State{Slots: slots{1: "x"}},
+			in: Input{Count: 3, Me: "w-1", Trust: assignment.Clean, State: assignment.State{Slots: slots{1: "x"}},
 				Pods: []Pod{pod("x", 9, holds(1)), pod("w-1", 3, ordinal(1)), pod("w-0", 1, ordinal(0))}},
 			want: slots{0: "w-0", 1: "x", 2: "w-1"},
 		},
 		"it waits for one that a Terminating pod has, although others are free": {
-			in: Input{Count: 2, Me: "w-1", Clean: true, State: assignment.State{Slots: slots{1: "x"}},
+			in: Input{Count: 2, Me: "w-1", Trust: assignment.Clean, State: assignment.State{Slots: slots{1: "x"}},
 				Pods: []Pod{pod("x", 9, holds(1), terminating), pod("w-1", 1, ordinal(1))}},
 		},
 		"a pod with a dead pod's name is another pod": {
-			in: Input{Count: 1, Me: "w-0", Clean: true,
+			in: Input{Count: 1, Me: "w-0", Trust: assignment.Clean,
 				State: assignment.State{Slots: slots{0: "w-0"}, UIDs: slots{0: "old"}}, Pods: []Pod{pod("w-0", 1, ordinal(0))}},
 			want: slots{0: "w-0"},
 		},
 		"a sweep gives nothing out": {
-			in:   Input{Count: 2, Clean: true, State: assignment.State{Slots: slots{0: "dead"}}, Pods: []Pod{pod("b", 1)}},
+			in:   Input{Count: 2, Trust: assignment.Clean, State: assignment.State{Slots: slots{0: "dead"}}, Pods: []Pod{pod("b", 1)}},
 			want: slots{},
 		},
 		"a count of zero has no slots": {
-			in: Input{Count: 0, Me: "a", Clean: true, Pods: []Pod{pod("a", 1)}},
+			in: Input{Count: 0, Me: "a", Trust: assignment.Clean, Pods: []Pod{pod("a", 1)}},
 		},
 		"a free slot that is asked for goes to its requester": {
-			in: Input{Count: 2, Me: "a", Clean: true, State: assignment.State{Slots: slots{0: "a"}, Handover: slots{1: "n"}},
+			in: Input{Count: 2, Me: "a", Trust: assignment.Clean, State: assignment.State{Slots: slots{0: "a"}, Handover: slots{1: "n"}},
 				Pods: []Pod{pod("a", 9, holds(0)), pod("b", 8), pod("n", 1, otherRevision)}},
 			want: slots{0: "a", 1: "n"},
 		},
@@ -245,7 +245,7 @@ func TestPlan(t *testing.T) {
 
 func TestOneWritesForAllWhoGive(t *testing.T) {
 	in := Input{
-		Count: 4, Me: "a", Clean: true, Now: t0, Intent: Move, State: assignment.State{Slots: slots{0: "a", 1: "b", 2: "c", 3: "d"}, Handover: slots{1: "n"}},
+		Count: 4, Me: "a", Trust: assignment.Clean, Now: t0, Intent: Move, State: assignment.State{Slots: slots{0: "a", 1: "b", 2: "c", 3: "d"}, Handover: slots{1: "n"}},
 		Pods: []Pod{pod("a", 9, gives(0)), pod("b", 9, gives(1)), pod("c", 9, gives(7)), pod("d", 9, holds(3)), pod("n", 1, otherRevision)},
 	}
 	d := decide(in)
@@ -264,7 +264,7 @@ func TestOneWritesForAllWhoGive(t *testing.T) {
 func TestALateReceiptEndsNoQuarantine(t *testing.T) {
 	const freed = 150
 	in := Input{
-		Count: 2, Me: "a", Clean: true, Now: t0, FenceAfter: time.Minute,
+		Count: 2, Me: "a", Trust: assignment.Clean, Now: t0, FenceAfter: time.Minute,
 		State: assignment.State{
 			Slots: slots{0: "a"}, Epoch: freed, FenceAfter: time.Minute, Quarantine: assignment.Quarantine{{From: 1, To: 1, Epoch: freed}},
 		},
@@ -305,7 +305,7 @@ func TestStranded(t *testing.T) {
 		"I have no receipt":                     {Input{Pods: []Pod{pod("me", 1), pod("c", 9, holds(1))}}, false},
 		"I gave up":                             {Input{Pods: []Pod{pod("me", 1, gaveUp), pod("c", 9, holds(1))}}, false},
 	} {
-		tc.in.Me, tc.in.Count, tc.in.Clean, tc.in.State, tc.in.Now = "me", 3, true, clean, t0
+		tc.in.Me, tc.in.Count, tc.in.Trust, tc.in.State, tc.in.Now = "me", 3, assignment.Clean, clean, t0
 		if got := Plan(tc.in).Stranded; got != tc.want {
 			t.Errorf("%s: stranded is %t", name, got)
 		}
@@ -314,7 +314,7 @@ func TestStranded(t *testing.T) {
 
 func TestRequestsThatCannotBeMetGo(t *testing.T) {
 	d := decide(Input{
-		Count: 3, Me: "a", Clean: true, Now: t0,
+		Count: 3, Me: "a", Trust: assignment.Clean, Now: t0,
 		State: assignment.State{Slots: slots{0: "a", 1: "b", 2: "c"}, Handover: slots{0: "gone", 1: "a", 2: "n", 7: "n2"}},
 		Pods:  []Pod{pod("a", 9, holds(0)), pod("b", 9, holds(1)), pod("c", 9, holds(2)), pod("n", 1), pod("n2", 1)},
 	})
@@ -341,7 +341,7 @@ func TestEpochOutgrowsEverything(t *testing.T) {
 
 func TestCommitWritesOnlyTheEpoch(t *testing.T) {
 	state := assignment.State{Slots: slots{0: "a"}, Epoch: 5}
-	d := decide(Input{Count: 1, Me: "a", Clean: true, Commit: true, Now: t0, State: state, Pods: []Pod{pod("a", 1, gaveUp)}})
+	d := decide(Input{Count: 1, Me: "a", Trust: assignment.Clean, Commit: true, Now: t0, State: state, Pods: []Pod{pod("a", 1, gaveUp)}})
 	if d.Next == nil || !maps.Equal(d.Next.Slots, state.Slots) || d.Next.Epoch <= 5 {
 		t.Errorf("got %+v, want the same map with a new epoch", d.Next)
 	}
@@ -350,7 +350,7 @@ func TestCommitWritesOnlyTheEpoch(t *testing.T) {
 // A pod that is deleted by force and made again with its name (kubectl replace --force) may run on beside its successor.
 func TestASuccessorOfTheSameNameWaitsForTheQuarantine(t *testing.T) {
 	in := Input{
-		Count: 2, Me: "a", Clean: true, Now: t0, FenceAfter: time.Minute,
+		Count: 2, Me: "a", Trust: assignment.Clean, Now: t0, FenceAfter: time.Minute,
 		State: assignment.State{Slots: slots{0: "a", 1: "b"}, UIDs: slots{0: "earlier", 1: "uid-b"}, Epoch: 150, FenceAfter: time.Minute},
 		Pods:  []Pod{pod("a", 1), pod("b", 9, holds(1))},
 	}
@@ -369,7 +369,7 @@ func TestASuccessorOfTheSameNameWaitsForTheQuarantine(t *testing.T) {
 }
 
 func TestUIDsGoWithTheirSlots(t *testing.T) {
-	d := decide(Input{Count: 2, Me: "w-0", Clean: true, Now: t0,
+	d := decide(Input{Count: 2, Me: "w-0", Trust: assignment.Clean, Now: t0,
 		State: assignment.State{Slots: slots{0: "w-0", 1: "w-1"}, UIDs: slots{0: "old", 1: "uid-w-1"}},
 		Pods:  []Pod{pod("w-0", 1), pod("w-1", 1)}})
 	if d.Next == nil || !maps.Equal(d.Next.UIDs, slots{0: "uid-w-0", 1: "uid-w-1"}) {

@@ -17,7 +17,7 @@ func genInput() *rapid.Generator[Input] {
 	return rapid.Custom(func(t *rapid.T) Input {
 		in := Input{
 			Count:  rapid.IntRange(0, 8).Draw(t, "count"),
-			Clean:  rapid.Bool().Draw(t, "clean"),
+			Trust:  trustIf(rapid.Bool().Draw(t, "clean")),
 			Commit: rapid.Bool().Draw(t, "commit"),
 			Intent: rapid.SampledFrom([]Intent{Claim, Move, Release}).Draw(t, "intent"),
 			Now:    t0,
@@ -141,7 +141,7 @@ func TestALivePodsEntryIsNeverTaken(t *testing.T) { property(t, aLivePodsEntryIs
 
 func aLivePodsEntryIsNeverTaken(t rapid.TB, in Input, d Decision) {
 	t.Helper()
-	if !in.Clean {
+	if in.Trust != assignment.Clean {
 		return
 	}
 	next := after(in, d)
@@ -162,7 +162,7 @@ func TestReceiptsAreTheAssignmentOfAMapThatIsNotClean(t *testing.T) {
 
 func receiptsAreTheAssignmentOfAMapThatIsNotClean(t rapid.TB, in Input, d Decision) {
 	t.Helper()
-	if in.Clean {
+	if in.Trust == assignment.Clean {
 		return
 	}
 	next := after(in, d)
@@ -213,11 +213,11 @@ func TestPlanningAgainChangesNothing(t *testing.T) { property(t, planningAgainCh
 func planningAgainChangesNothing(t rapid.TB, in Input, d Decision) {
 	t.Helper()
 	again := in
-	again.State, again.Clean, again.Commit = after(in, d), true, false
-	if !in.Clean {
+	again.State, again.Trust, again.Commit = after(in, d), assignment.Clean, false
+	if in.Trust != assignment.Clean {
 		again.State = after(again, Plan(again)) // restored first, asked then
 	}
-	if (d.Next == nil && !in.Clean) || in.Untracked { // an untracked map never becomes clean
+	if (d.Next == nil && in.Trust != assignment.Clean) || (in.Trust == assignment.Untracked) { // an untracked map never becomes clean
 		return
 	}
 	if d.TooLarge != nil {
@@ -356,7 +356,7 @@ func TestOnlyDeadOrOwnEntriesMove(t *testing.T) { property(t, onlyDeadOrOwnEntri
 
 func onlyDeadOrOwnEntriesMove(t rapid.TB, in Input, d Decision) {
 	t.Helper()
-	if !in.Clean || d.Next == nil {
+	if in.Trust != assignment.Clean || d.Next == nil {
 		return
 	}
 	for id, name := range in.State.Slots {
@@ -383,4 +383,12 @@ func epochGrows(t rapid.TB, in Input, d Decision) {
 	if d.Next.Epoch <= in.State.Epoch || d.Next.Epoch < in.Now.UnixMilli() {
 		t.Fatalf("epoch %d after %d at %d", d.Next.Epoch, in.State.Epoch, in.Now.UnixMilli())
 	}
+}
+
+// trustIf is a clean map, or one that somebody else wrote.
+func trustIf(clean bool) assignment.Trust {
+	if clean {
+		return assignment.Clean
+	}
+	return assignment.Foreign
 }

@@ -101,7 +101,7 @@ func TestRequests(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := tc.in
-			in.Me, in.Clean, in.Now = "n", true, t0
+			in.Me, in.Trust, in.Now = "n", assignment.Clean, t0
 			if got := after(in, decide(in)).Handover; !maps.Equal(got, tc.want) {
 				t.Errorf("requests %v, want %v", got, tc.want)
 			}
@@ -123,7 +123,7 @@ func TestAMapThatIsNotCleanHasNoRequests(t *testing.T) {
 // A sweep's planner is no pod, whatever is said about a rollout.
 func TestASweepKeepsRequests(t *testing.T) {
 	in := Input{
-		Count: 2, Clean: true, Now: t0, State: assignment.State{Slots: slots{0: "a", 1: "b", 2: "dead"}, Handover: slots{1: "n"}}, Rollout: current(2, 0),
+		Count: 2, Trust: assignment.Clean, Now: t0, State: assignment.State{Slots: slots{0: "a", 1: "b", 2: "dead"}, Handover: slots{1: "n"}}, Rollout: current(2, 0),
 		Pods: []Pod{old("a", 0), old("b", 1), pod("n", 1)},
 	}
 	if got, want := decide(in).Next, (slots{1: "n"}); got == nil || !maps.Equal(got.Handover, want) {
@@ -133,7 +133,7 @@ func TestASweepKeepsRequests(t *testing.T) {
 
 func TestWhoHasASlotIsNotServedAgain(t *testing.T) {
 	in := Input{
-		Count: 3, Clean: true, Me: "n", Now: t0, State: assignment.State{Slots: slots{0: "a", 2: "n"}, Handover: slots{1: "n"}},
+		Count: 3, Trust: assignment.Clean, Me: "n", Now: t0, State: assignment.State{Slots: slots{0: "a", 2: "n"}, Handover: slots{1: "n"}},
 		Pods: []Pod{pod("a", 9, holds(0)), pod("n", 1)}, // it has not taken it yet
 	}
 	if got, want := after(in, decide(in)).Slots, (slots{0: "a", 2: "n"}); !maps.Equal(got, want) {
@@ -148,7 +148,7 @@ func TestWhoHasASlotIsNotServedAgain(t *testing.T) {
 // What a waiter tells of asking: who hands over, how many may, and what it asked for.
 func TestWhatAPlanTellsOfAsking(t *testing.T) {
 	in := Input{
-		Count: 5, Clean: true, Me: "n", Now: t0, Rollout: current(2, 0),
+		Count: 5, Trust: assignment.Clean, Me: "n", Now: t0, Rollout: current(2, 0),
 		State: assignment.State{Slots: slots{0: "a", 1: "b", 2: "c", 3: "d", 4: "e", 5: "f"}},
 		Pods: []Pod{
 			old("a", 0), old("b", 1), pod("c", 9, otherRevision, holds(2)), pod("d", 9, holds(3), terminating), old("e", 4, relabelled),

@@ -45,7 +45,7 @@ func (r *revisionChange) isNew(p *Pod) bool { return p.Controller == "rs-1" }
 
 // plan has one pod plan and write.
 func (r *revisionChange) plan(me *Pod, intent Intent) {
-	in := Input{Count: r.count, State: r.state, Clean: true, Pods: slices.Clone(r.pods), Me: me.Name, Intent: intent, Now: t0}
+	in := Input{Count: r.count, State: r.state, Trust: assignment.Clean, Pods: slices.Clone(r.pods), Me: me.Name, Intent: intent, Now: t0}
 	if r.isNew(me) {
 		n := 0
 		for name := range r.available {

@@ -103,7 +103,7 @@ func TestPlanForWhatFits(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := withUIDs(tc.in)
-			in.Clean, in.Now, in.State.Epoch = true, t0, t0.UnixMilli()-1
+			in.Trust, in.Now, in.State.Epoch = assignment.Clean, t0, t0.UnixMilli()-1
 			in.Room = full(in.State, tc.free)
 			d := Plan(in)
 			if got := after(in, d); !maps.Equal(got.Slots, tc.want) {
@@ -122,7 +122,7 @@ func TestPlanForWhatFits(t *testing.T) {
 // A request takes room, too, and nobody's work is stopped for one that is not written.
 func TestNobodyIsAskedWithoutRoom(t *testing.T) {
 	in := withUIDs(Input{
-		Count: 1, Me: "n", Clean: true, Now: t0, Rollout: Rollout{Current: true, MaxUnavailable: 1},
+		Count: 1, Me: "n", Trust: assignment.Clean, Now: t0, Rollout: Rollout{Current: true, MaxUnavailable: 1},
 		State: assignment.State{Slots: slots{0: "a"}, Epoch: t0.UnixMilli() - 1}, Pods: []Pod{pod("a", 9, holds(0), otherRevision), pod("n", 1, waits)},
 	})
 	in.Pods[0].Receipt.HandsOver = true
@@ -152,7 +152,7 @@ func TestARestoreIsWholeOrNone(t *testing.T) {
 
 func TestTheErrorIsAboutAll(t *testing.T) {
 	in := withUIDs(Input{
-		Count: 5, Me: "n", Clean: true, Now: t0, State: assignment.State{Slots: slots{0: "a"}, Epoch: t0.UnixMilli() - 1},
+		Count: 5, Me: "n", Trust: assignment.Clean, Now: t0, State: assignment.State{Slots: slots{0: "a"}, Epoch: t0.UnixMilli() - 1},
 		Pods: []Pod{pod("a", 9, holds(0)), pod("n", 1), pod("m", 1), pod("k", 1)},
 	})
 	in.Room = full(in.State, entry)
@@ -169,7 +169,7 @@ func genTight() *rapid.Generator[Input] {
 		in.Room = full(in.State, rapid.IntRange(-100, 200).Draw(t, "free"))
 		if rapid.IntRange(0, 3).Draw(t, "removed") == 0 {
 			in.Room.All = in.Room.Others // somebody removed all of it
-			in.Clean = false
+			in.Trust = assignment.Foreign
 		}
 		return in
 	})
@@ -179,7 +179,7 @@ func TestEveryInvariantHoldsWithLittleRoom(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := genTight().Draw(t, "in")
 		d := Plan(in)
-		if d.Next == nil && d.TooLarge != nil && !in.Clean {
+		if d.Next == nil && d.TooLarge != nil && in.Trust != assignment.Clean {
 			return // nothing is written
 		}
 		for _, check := range invariants() {
@@ -197,7 +197,7 @@ func whatIsWrittenFits(t rapid.TB, in Input, d Decision) {
 	}
 	limit := assignment.RepairLimit
 	for id, name := range d.Next.Slots {
-		if p := podNamed(in, name); in.State.Slots[id] != name && (in.Clean || !p.locks() || p.Receipt.ID != id) {
+		if p := podNamed(in, name); in.State.Slots[id] != name && (in.Trust == assignment.Clean || !p.locks() || p.Receipt.ID != id) {
 			limit = assignment.SizeLimit
 		}
 	}
@@ -242,7 +242,7 @@ func TestMoreRoomTakesNothingAway(t *testing.T) {
 // Who looks for what fits among thousands plans a dozen times and not thousands of times.
 func TestAPlanAtTheLimitIsCheap(t *testing.T) {
 	const pods = 5_000
-	in := Input{Count: pods, Me: podOf(0), Clean: true, Now: t0}
+	in := Input{Count: pods, Me: podOf(0), Trust: assignment.Clean, Now: t0}
 	for i := range pods {
 		in.Pods = append(in.Pods, pod(podOf(i), pods-i))
 	}

@@ -42,7 +42,7 @@ func TestWhoCouldWantAFreeSlot(t *testing.T) {
 		"a pod of another revision that gave its slot up, too": {[]Pod{pod("a", 9, holds(0)), pod("w", 1, otherRevision, gaveUp)}, false},
 	} {
 		in := Input{
-			Count: 2, Me: "d", Clean: true, Now: t0, State: assignment.State{Slots: slots{0: "a"}},
+			Count: 2, Me: "d", Trust: assignment.Clean, Now: t0, State: assignment.State{Slots: slots{0: "a"}},
 			Pods: append([]Pod{pod("d", 9, gaveUp), leaves}, tc.pods...),
 		}
 		if id, got := after(in, decide(in)).Slots.Of("d"); got != tc.got || (got && id != 1) {
@@ -67,7 +67,7 @@ func TestWhatIsScarce(t *testing.T) {
 		"of those that run the planner goes before": {slots{0: "x"}, []Pod{pod("x", 9, holds(0)), pod("old", 9, waits)}, slots{0: "x", 1: "n"}},
 	} {
 		for _, me := range []Pod{n, pod("n", 1, waits)} {
-			in := Input{Count: 2, Me: "n", Clean: true, Now: t0, State: assignment.State{Slots: tc.taken}, Pods: append([]Pod{stuck, me}, tc.more...)}
+			in := Input{Count: 2, Me: "n", Trust: assignment.Clean, Now: t0, State: assignment.State{Slots: tc.taken}, Pods: append([]Pod{stuck, me}, tc.more...)}
 			if got := after(in, decide(in)).Slots; !maps.Equal(got, tc.want) {
 				t.Errorf("%s: %v, want %v", name, got, tc.want)
 			}
@@ -78,7 +78,7 @@ func TestWhatIsScarce(t *testing.T) {
 // Who must not have a slot that a sibling failed with is counted once, also when slots are asked for.
 func TestEachWaiterCountsOnce(t *testing.T) {
 	in := Input{
-		Count: 3, Me: "m", Clean: true, Now: t0, Rollout: current(0, 0), State: assignment.State{Slots: slots{0: "a", 1: "b", 2: "o"}},
+		Count: 3, Me: "m", Trust: assignment.Clean, Now: t0, Rollout: current(0, 0), State: assignment.State{Slots: slots{0: "a", 1: "b", 2: "o"}},
 		Pods: []Pod{old("a", 0), old("b", 1), old("o", 2), pod("c", 9, otherRevision, gaveUp), pod("n", 1, gaveUp, failed(1)), pod("m", 1, waits)},
 	}
 	if d := decide(in); d.Waiting != 2 || len(d.HandOver.Asked) != 1 {
@@ -89,7 +89,7 @@ func TestEachWaiterCountsOnce(t *testing.T) {
 // In a quarantine that is over, as it stands in an untracked map, the slots between those with a holder are free.
 func TestAQuarantineThatIsOverIsNotPassedOver(t *testing.T) {
 	in := Input{
-		Count: 3, Me: "n", Untracked: true, Now: t0, FenceAfter: time.Minute, Served: map[int64]bool{7: true},
+		Count: 3, Me: "n", Trust: assignment.Untracked, Now: t0, FenceAfter: time.Minute, Served: map[int64]bool{7: true},
 		State: assignment.State{Slots: slots{0: "a"}, FenceAfter: time.Minute, Quarantine: assignment.Quarantine{{From: 0, To: assignment.MaxID, Epoch: 7}}},
 		Pods:  []Pod{pod("a", 9, holds(0)), pod("n", 1)},
 	}
@@ -100,7 +100,7 @@ func TestAQuarantineThatIsOverIsNotPassedOver(t *testing.T) {
 
 func TestAnOrdinalWaitsForItsQuarantine(t *testing.T) {
 	in := Input{
-		Count: 3, Me: "w-1", Clean: true, Now: t0, FenceAfter: time.Minute,
+		Count: 3, Me: "w-1", Trust: assignment.Clean, Now: t0, FenceAfter: time.Minute,
 		State: assignment.State{Slots: slots{}, Epoch: 7, FenceAfter: time.Minute, Quarantine: assignment.Quarantine{{From: 1, To: 1, Epoch: 7}}},
 		Pods:  []Pod{pod("w-1", 1, ordinal(1))},
 	}
@@ -112,7 +112,7 @@ func TestAnOrdinalWaitsForItsQuarantine(t *testing.T) {
 
 func TestASuccessorDoesNotSpeakForThePodWhoseNameItHas(t *testing.T) {
 	in := Input{
-		Count: 2, Me: "n", Clean: true, Now: t0, FenceAfter: time.Minute,
+		Count: 2, Me: "n", Trust: assignment.Clean, Now: t0, FenceAfter: time.Minute,
 		State: assignment.State{Slots: slots{0: "w"}, UIDs: slots{0: "older"}, Epoch: 7, FenceAfter: time.Minute},
 		Pods:  []Pod{pod("w", 1, gives(0)), pod("n", 1)},
 	}
@@ -143,7 +143,7 @@ func TestHowAskingWent(t *testing.T) {
 }
 
 func TestASweepWithoutStrictModePutsNothingIntoQuarantine(t *testing.T) {
-	for _, in := range []Input{{Clean: true}, {Untracked: true}} {
+	for _, in := range []Input{{Trust: assignment.Clean}, {Trust: assignment.Untracked}} {
 		in.Count, in.Now, in.State = 2, t0, assignment.State{Slots: slots{0: "gone", 1: "a"}, Epoch: 7}
 		in.Pods = []Pod{pod("a", 9, holds(1))}
 		if got := after(in, decide(in)); len(got.Quarantine) > 0 || !maps.Equal(got.Slots, slots{1: "a"}) {

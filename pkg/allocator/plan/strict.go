@@ -17,7 +17,7 @@ func fence(in Input) time.Duration {
 }
 
 // trusted reports whether what stands on the owner as fence-after is idalloc's.
-func trusted(in Input) bool { return in.Clean || in.Untracked || in.FenceOurs }
+func trusted(in Input) bool { return in.Trust.Believed() || in.FenceOurs }
 
 // garbled reports whether a live receipt has a fence-after that somebody made unreadable: then what stands on the owner is all
 // that is known of it. Without one, what somebody else wrote there counts for nothing: an hour would keep every new pod
@@ -44,10 +44,10 @@ func (p *planner) quarantine() {
 	if p.fence == 0 && (p.in.Me != "" || trusted(p.in)) {
 		return
 	}
-	if !p.in.Clean {
+	if p.in.Trust != assignment.Clean {
 		// What stands there may be an old state that somebody brought back, so it begins anew. Where
 		// nothing is tracked, no map is ever clean: what is served is kept with its epoch.
-		if p.in.Untracked {
+		if p.in.Trust == assignment.Untracked {
 			p.next.Quarantine = p.in.State.Quarantine
 		}
 		p.next.Quarantine = p.next.Quarantine.With(0, assignment.MaxID, p.epoch())
@@ -106,7 +106,7 @@ func (p *planner) held() []int {
 	for id := range p.next.Slots {
 		all[id] = ""
 	}
-	if !p.in.Clean {
+	if p.in.Trust != assignment.Clean {
 		for id, by := range p.locks {
 			if by != contested {
 				all[id] = ""

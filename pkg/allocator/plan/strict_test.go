@@ -23,11 +23,11 @@ func TestForeignFenceAfter(t *testing.T) {
 		},
 		"counts where a receipt's is unreadable": {Input{Pods: []Pod{pod("a", 2, holds(0), fenced(-1)), pod("b", 1)}, Me: "b"}, time.Hour},
 		"counts for nothing to a sweep":          {Input{Pods: []Pod{pod("a", 2, holds(0))}}, 0},
-		"is no foreign one on a clean map":       {Input{Pods: []Pod{pod("a", 2, holds(0)), pod("b", 1)}, Me: "b", Clean: true}, time.Hour},
+		"is no foreign one on a clean map":       {Input{Pods: []Pod{pod("a", 2, holds(0)), pod("b", 1)}, Me: "b", Trust: assignment.Clean}, time.Hour},
 		"is idalloc's own on a map of which somebody else changed the rest": {
 			Input{Pods: []Pod{pod("a", 2, holds(0)), pod("b", 1)}, Me: "b", FenceOurs: true}, time.Hour,
 		},
-		"may be ours where nothing is tracked": {Input{Pods: []Pod{pod("a", 2, holds(0)), pod("b", 1)}, Me: "b", Untracked: true}, time.Hour},
+		"may be ours where nothing is tracked": {Input{Pods: []Pod{pod("a", 2, holds(0)), pod("b", 1)}, Me: "b", Trust: assignment.Untracked}, time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := tc.in
@@ -53,7 +53,7 @@ func TestASweepLeavesTheFenceAfterToThePods(t *testing.T) {
 			if swept == nil || swept.Slots[0] != "a" || swept.FenceAfter != 0 {
 				t.Fatalf("the sweep leaves %+v", swept)
 			}
-			next := Input{Count: 2, State: *swept, Clean: true, Pods: []Pod{pod("a", 2, holds(0)), pod("b", 1)}, Me: "b", Now: t0}
+			next := Input{Count: 2, State: *swept, Trust: assignment.Clean, Pods: []Pod{pod("a", 2, holds(0)), pod("b", 1)}, Me: "b", Now: t0}
 			if d := Plan(next); d.Next.Slots[1] != "b" {
 				t.Errorf("without strict mode the new pod waits: %+v", d)
 			}

@@ -62,10 +62,8 @@ type Input struct {
 	Count int
 	// State is the owner's state as read, before the pods were listed.
 	State assignment.State
-	// Clean says that State is sealed and that idalloc wrote the seal last.
-	Clean bool
-	// Untracked says that State is sealed but that nobody tracks any more who wrote it.
-	Untracked bool
+	// Trust says how far State is believed.
+	Trust assignment.Trust
 	// FenceOurs says that idalloc wrote State's fence-after last, although somebody else wrote the rest.
 	FenceOurs bool
 	// Pods are all live pods that matter: the owner's, those with a receipt, and every holder that

@@ -34,7 +34,9 @@ func (m *memory) vouch(o *Owner) {
 	now, known := momentOf(*o), m.clean[o.Ref]
 	switch {
 	case !o.Clean():
-		o.Tracked = now == known
+		if now == known {
+			o.Trust = assignment.Clean
+		}
 	case now.uid != known.uid || now.generation >= known.generation:
 		m.note(o.Ref, now)
 	}
@@ -48,7 +50,7 @@ func (m *memory) wrote(o *Owner) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.note(o.Ref, momentOf(*o))
-	o.Tracked = true
+	o.Trust = assignment.Clean
 }
 
 func (m *memory) note(ref Ref, now moment) {

@@ -65,8 +65,8 @@ func TestAncientMaps(t *testing.T) {
 					t.Fatalf("%+v is not clean", m)
 				}
 			}
-			if o := decode(tc.now); o.Clean() != tc.clean || o.Ancient != (tc.now.manager == merged) || o.Untracked() != (tc.now.manager == "") {
-				t.Errorf("clean is %t, ancient %t, untracked %t", o.Clean(), o.Ancient, o.Untracked())
+			if o := decode(tc.now); o.Clean() != tc.clean || o.Ancient != (tc.now.manager == merged) || (o.Trust == assignment.Untracked) != (tc.now.manager == "") {
+				t.Errorf("trust is %s, ancient %t", o.Trust, o.Ancient)
 			}
 		})
 	}
@@ -88,8 +88,8 @@ func TestWhatThisProcessWroteIsKnown(t *testing.T) {
 		}
 		event := answer
 		m.wrote(&answer)
-		if m.vouch(&event); answer.Tracked != tc.known || event.Tracked != tc.known {
-			t.Errorf("%s: its answer is known: %t, what a watch says of it: %t, want %t", name, answer.Tracked, event.Tracked, tc.known)
+		if m.vouch(&event); answer.Clean() != tc.known || event.Clean() != tc.known {
+			t.Errorf("%s: its answer is known: %t, what a watch says of it: %t, want %t", name, answer.Clean(), event.Clean(), tc.known)
 		}
 	}
 }

@@ -95,7 +95,7 @@ func TestDecodeOwnerReadsWhatItNeeds(t *testing.T) {
 	if owner.Rollout != want {
 		t.Errorf("rollout %+v, want %+v", owner.Rollout, want)
 	}
-	if owner.Count != 20 || owner.Selector != "app=worker" || owner.Generation != 7 || owner.ResourceVersion != "1005" || !owner.Clean() || owner.Untracked() || owner.Terminating {
+	if owner.Count != 20 || owner.Selector != "app=worker" || owner.Generation != 7 || owner.ResourceVersion != "1005" || !owner.Clean() || owner.Terminating {
 		t.Errorf("%+v", owner)
 	}
 	if id, ok := owner.SlotOf("worker-7c6b5d9f8-00007", "00000007-6c1f-4b53-9f0e-0e7d3a9d3c11"); !ok || id != 7 {
@@ -167,7 +167,7 @@ func TestALaterFormatIsLeftAlone(t *testing.T) {
 			object.Annotations[assignment.SealKey] = "2:1795219200123:with more in it"
 			tc.change(object)
 			owner, err := DecodeOwner(testRef(), object, assignment.DefaultKey, testTime, nil)
-			if err != nil || owner.Clean() || owner.Untracked() {
+			if err != nil || owner.Trust.Believed() {
 				t.Fatalf("%+v, %v: it is neither clean nor untracked", owner, err)
 			}
 			if err := owner.Unreadable(); errors.Is(err, ErrNewer) != tc.newer {
@@ -184,7 +184,7 @@ func TestAnotherKeysAssignmentIsLeftAlone(t *testing.T) {
 		object := decodeObject(t, rawDeployment(t, 3, 1))
 		change(object)
 		owner, err := DecodeOwner(testRef(), object, "example.com/ids", testTime, nil)
-		if err != nil || owner.Clean() || owner.Untracked() {
+		if err != nil || owner.Trust.Believed() {
 			t.Fatalf("%+v, %v: it is neither clean nor untracked", owner, err)
 		}
 		return owner

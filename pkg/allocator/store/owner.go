@@ -30,27 +30,18 @@ type Owner struct {
 	Annotations map[string]string
 	// Record is what our annotations say.
 	Record assignment.Record
-	// Tracked says that managedFields name idalloc as the last writer of the seal.
-	Tracked bool
-	// Untrackable says that managedFields name nobody at all as the writer of the seal that is
-	// there: somebody cleared them, and the server does not start again by itself.
-	Untrackable bool
+	// Trust says how far Record is believed.
+	Trust assignment.Trust
 	// Writers are the others that set annotations of ours, the last one first; nil where the map is clean.
 	Writers []Writer
 	// Ancient says that the seal fits, and that the server has forgotten who wrote it: of more than ten managers it merges the
-	// oldest into one. With Tracked, this process knows that it was idalloc all the same.
+	// oldest into one. The map is foreign then, or clean, if this process knows that it was idalloc all the same.
 	Ancient bool
 	// FenceOurs says, of a map that is not clean, that the fence-after beside it is still idalloc's.
 	FenceOurs bool
 	// Terminating says that the owner is being deleted.
 	Terminating bool
 }
-
-// Clean reports whether the map can be trusted: the seal fits and idalloc wrote it last.
-func (o Owner) Clean() bool { return o.Record.Sealed && o.Tracked }
-
-// Untracked reports whether the seal fits but nobody can tell who wrote it.
-func (o Owner) Untracked() bool { return o.Untrackable && o.Record.Sealed }
 
 // Names reports whether the assignment gives slot id to this pod, and not to an earlier one of its name.
 func (o Owner) Names(id int, pod string, uid types.UID) bool {
@@ -70,17 +61,15 @@ func (o Owner) SlotOf(pod string, uid types.UID) (id int, ok bool) {
 }
 
 // Unreadable returns the error of a map that is to be left alone: a newer idalloc wrote it, or one with another annotation
-// key, or may have where nothing is tracked. What somebody else wrote is damage, whatever it looks like.
+// key, or may have where nothing is tracked.
 func (o Owner) Unreadable() error {
 	switch {
-	case !o.Tracked && !o.Untrackable:
+	case o.Trust != assignment.Unreadable:
 		return nil
 	case o.Record.OtherKey != "":
 		return fmt.Errorf("%w: %s in namespace %s has its assignment in annotation %s, and this process looks in %s: give all pods of a workload "+
 			"the same --annotation-key; to change it, scale to zero, run `idalloc gc %s -n %s --annotation-key=%s`, and scale up again; nothing was changed",
 			ErrOtherKey, o.Ref, o.Namespace, o.Record.OtherKey, o.Record.Key, o.Ref, o.Namespace, o.Record.OtherKey)
-	case o.Record.Newer == 0:
-		return nil
 	}
 	return fmt.Errorf("%w: %s in namespace %s: annotation %s says format %d, and this version knows formats up to %d: upgrade this idalloc; nothing was changed",
 		ErrNewer, o.Ref, o.Namespace, assignment.SealKey, o.Record.Newer, assignment.Format)
@@ -116,8 +105,7 @@ func DecodeOwner(ref Ref, object *Object, key string, now time.Time, earlier *Ow
 	if o.Selector, err = selector(object.Spec.Selector); err != nil {
 		return Owner{}, fmt.Errorf("idalloc: %s: spec.selector: %w", ref, err)
 	}
-	var ancient bool
-	o.Tracked, o.Untrackable, ancient = tracked(object.ManagedFields)
+	us, nobody, ancient := tracked(object.ManagedFields)
 	if earlier != nil && earlier.UID == o.UID && earlier.says(o.Annotations, key, now) {
 		o.Record = earlier.Record
 		for _, k := range assignment.Keys(key) {
@@ -126,8 +114,9 @@ func DecodeOwner(ref Ref, object *Object, key string, now time.Time, earlier *Ow
 			}
 		}
 	} else {
-		o.Record = o.decode(key, now)
+		o.Record = o.decode(key, now, us)
 	}
+	o.Trust = trust(o.Record, us, nobody)
 	o.FenceOurs = !o.Clean() && o.Record.State.FenceAfter > 0 && wroteFence(object.ManagedFields)
 	if o.Ancient = ancient && o.Record.Sealed; !o.Clean() && !o.Ancient {
 		o.Writers = writers(object.ManagedFields, assignment.Keys(key))
@@ -137,8 +126,8 @@ func DecodeOwner(ref Ref, object *Object, key string, now time.Time, earlier *Ow
 
 // decode reads what the annotations say. The epoch of a clean map is right whatever the clock here says: it comes from a
 // pod whose clock is ahead, and everybody goes on from there. In any other map it may be damage.
-func (o *Owner) decode(key string, now time.Time) assignment.Record {
-	if o.Tracked {
+func (o *Owner) decode(key string, now time.Time, ours bool) assignment.Record {
+	if ours {
 		if r := assignment.Decode(o.Annotations, key, string(o.UID), assignment.AnyTime()); r.Sealed {
 			return r
 		}

@@ -89,8 +89,9 @@ func FuzzOwnerPatch(f *testing.F) {
 		next.Handover, _ = assignment.ParseSlots(asked)
 		from := Owner{
 			Ref: Ref{Kind: StatefulSet}, UID: types.UID(uid), Generation: generation, ResourceVersion: version,
-			Annotations: others, Record: assignment.Decode(others, key, uid, time.UnixMilli(8)), Tracked: tracked,
+			Annotations: others, Record: assignment.Decode(others, key, uid, time.UnixMilli(8)),
 		}
+		from.Trust = trust(from.Record, tracked, false)
 		if deployment {
 			from.Kind = Deployment
 		}

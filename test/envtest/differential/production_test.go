@@ -55,8 +55,8 @@ func (s *side) owned(key string, o store.Owner, err error) {
 		return
 	}
 	s.owners[key] = append(s.owners[key], o)
-	s.notef("store: count %d, selector %q, rollout %+v, annotations %v (nil: %t), tracked %t, untrackable %t, sealed %t, %d problems, terminating %t",
-		o.Count, o.Selector, o.Rollout, texts(toObject(o.Annotations)), o.Annotations == nil, o.Tracked, o.Untrackable, o.Record.Sealed, len(o.Record.Problems), o.Terminating)
+	s.notef("store: count %d, selector %q, rollout %+v, annotations %v (nil: %t), %s, %d problems, terminating %t",
+		o.Count, o.Selector, o.Rollout, texts(toObject(o.Annotations)), o.Annotations == nil, o.Trust, len(o.Record.Problems), o.Terminating)
 }
 
 func toObject(m map[string]string) object {
