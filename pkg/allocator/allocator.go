@@ -15,6 +15,7 @@ import (
 
 	"github.com/idalloc/idalloc/internal/boottime"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/pace"
 	"github.com/idalloc/idalloc/pkg/allocator/plan"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/identity"
@@ -88,26 +89,17 @@ type Allocator struct {
 	// restarted process leaves in force what its predecessor published.
 	published bool
 	// wrote says that the receipt on the pod was written by this process.
-	wrote   bool
-	held    *held
-	stale   bool
-	latency time.Duration // of a recent request
-	// quickest is the least latency seen: what the server needs when it is not busy.
-	quickest time.Duration
-	// began is when this process sent its first request; setup is how long it and the next ones took, up to the first look at the
-	// owner, in which all pods that start at the same time have a share.
+	wrote bool
+	held  *held
+	stale bool
+	pace  *pace.Pace
+	// began is when this process sent its first request.
 	began time.Time
-	setup time.Duration
 	// crowd is about how many pods claimed together with this one.
-	crowd int
-	// patience is a random part by which this process stands back longer than others.
-	patience float64
-	// planTook is how long this process's last plan took, from its lists to the answer to its write.
-	planTook time.Duration
-	working  atomic.Int64 // Unix milliseconds since when the loop is not waiting; 0 while it waits
-	waiting  atomic.Pointer[string]
-	random   func() float64
-	refused  refusal
+	crowd   int
+	working atomic.Int64 // Unix milliseconds since when the loop is not waiting; 0 while it waits
+	waiting atomic.Pointer[string]
+	refused refusal
 	// rollout is where this pod stood in a rolling update when it planned last.
 	rollout plan.Rollout
 	// lease is that of the slot held last, nil without strict mode.
@@ -144,7 +136,7 @@ func New(ctx context.Context, o Options) (*Allocator, error) {
 	}
 	boot := boottime.Of(o.Store.Clock)
 	a := &Allocator{
-		store: o.Store, clock: o.Store.Clock, boot: boot, log: o.Log, o: o, random: rand.Float64, quarantined: quarantines{now: boot.BootTime},
+		store: o.Store, clock: o.Store.Clock, boot: boot, log: o.Log, o: o, pace: pace.New(rand.Float64), quarantined: quarantines{now: boot.BootTime},
 		keeper: newKeeper(o.Memory),
 	}
 	if a.o.Publish == nil {
@@ -160,7 +152,7 @@ func New(ctx context.Context, o Options) (*Allocator, error) {
 		a.o.Fenced = func(time.Duration) {}
 	}
 	a.setWaiting("the API server's answer about this pod and its owner")
-	a.began, a.patience = a.clock.Now(), a.random()
+	a.began = a.clock.Now()
 	err := a.persist(ctx, "find the owner", func() error {
 		pod, err := a.store.GetPod(ctx, o.Namespace, o.Pod)
 		if errors.Is(err, store.ErrGone) {

@@ -34,7 +34,7 @@ func (c *claimer) blame() {
 func (c *claimer) unlucky(ctx context.Context) error {
 	c.contenders = min(max(2*c.contenders, 2), mostContenders)
 	c.blame()
-	in := c.retry.next()
+	in := c.retry.Next()
 	if c.foreignAt.IsZero() {
 		return c.sleep(ctx, in)
 	}

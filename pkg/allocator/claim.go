@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/pace"
 	"github.com/idalloc/idalloc/pkg/allocator/plan"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/gc"
@@ -15,7 +16,7 @@ import (
 // claim returns nil when a slot is held. It blocks until then, until ctx ends, or until an error
 // that repeating does not cure.
 func (a *Allocator) claim(ctx context.Context) error {
-	c := &claimer{Allocator: a, retry: newBackoff(a.random), contenders: 1}
+	c := &claimer{Allocator: a, retry: a.pace.Backoff(), contenders: 1}
 	defer func() { c.holders.close() }()
 	defer a.complain(ctx)()
 	for a.held == nil {
@@ -54,7 +55,7 @@ func (a *Allocator) noSlot(ctx context.Context) error {
 // claimer is one claim under way.
 type claimer struct {
 	*Allocator
-	retry *backoff
+	retry *pace.Backoff
 	// contenders is an estimate of how many pods want to plan now.
 	contenders int
 	holders    *holders
@@ -96,8 +97,8 @@ func (c *claimer) try(ctx context.Context) error {
 			return err
 		}
 	}
-	for turn, pace := 0, c.pace(owner); turn < 2; turn++ {
-		if owner, done, err = c.takeTurn(ctx, pace); done || err != nil {
+	for turn, scale := 0, c.pace.Scale(owner.Count); turn < 2; turn++ {
+		if owner, done, err = c.takeTurn(ctx, scale); done || err != nil {
 			return err
 		}
 		if err := c.followRollout(ctx, owner); err != nil {
@@ -107,23 +108,14 @@ func (c *claimer) try(ctx context.Context) error {
 			return c.waitForSlot(ctx, d)
 		}
 		// The server is as slow as it was: too many would plan before the first one's write is heard of.
-		slow := max(planCost*c.latency, c.planTook)
-		if slow <= pace {
+		slow := c.pace.Loaded()
+		if slow <= scale {
 			break
 		}
-		pace = slow
+		scale = slow
 	}
 	return c.plan(ctx, owner)
 }
-
-// pace is the scale of the wait for a turn to plan: what a request takes, or a plan of this process's, or what
-// a plan takes at the least with so many slots.
-func (c *claimer) pace(owner store.Owner) time.Duration {
-	return max(c.latency, c.planTook, slotPace(owner.Count))
-}
-
-// slotPace is what a plan takes at the least with so many slots.
-func slotPace(count int) time.Duration { return min(time.Duration(count)*slotDelay, maxSlotDelay) }
 
 // firstLook is a read, or, by a waiter who waits for its turn and looks again after it, what its watch says. One that
 // has a receipt may have to withdraw it, which takes a read.
@@ -138,14 +130,14 @@ func (c *claimer) firstLook(ctx context.Context) (store.Owner, error) {
 
 // takeTurn waits for this pod's turn to plan, and looks again, unless a waiter hears of a write that needs no look: a plan
 // may be made from any moment of the owner before its lists. done says that the map names this pod now.
-func (c *claimer) takeTurn(ctx context.Context, pace time.Duration) (owner store.Owner, done bool, err error) {
-	heard, err := c.waitTurn(ctx, pace)
+func (c *claimer) takeTurn(ctx context.Context, scale time.Duration) (owner store.Owner, done bool, err error) {
+	heard, err := c.waitTurn(ctx, scale)
 	if err != nil {
 		return owner, false, err
 	}
 	if heard != nil {
 		if c.holders == nil && named(*heard, c.Allocator) {
-			if err := c.queue(ctx); err != nil {
+			if err := c.sleep(ctx, c.pace.Queue(c.contenders)); err != nil {
 				return owner, false, err
 			}
 		}
@@ -160,14 +152,6 @@ func (c *claimer) takeTurn(ctx context.Context, pace time.Duration) (owner store
 	return owner, done, err
 }
 
-// queue waits for a random part of about the time that all who started together needed for their first requests. They hear
-// of their slots at one moment, and if all sent what a take needs at once, the API server would refuse what does not fit
-// into its queues, and have it come again after seconds.
-func (c *claimer) queue(ctx context.Context) error {
-	longest := min(2*c.setup, time.Duration(max(0, c.contenders-unqueued))*takeTime)
-	return c.sleep(ctx, time.Duration(c.random()*float64(longest)))
-}
-
 // look reads the owner and refuses what a newer idalloc wrote.
 func (a *Allocator) look(ctx context.Context) (store.Owner, error) {
 	a.busy()
@@ -176,25 +160,14 @@ func (a *Allocator) look(ctx context.Context) (store.Owner, error) {
 	if err != nil {
 		return store.Owner{}, err
 	}
-	a.latency, a.failing = a.clock.Since(start), ""
-	if a.setup == 0 {
-		a.setup = a.clock.Since(a.began)
-	}
-	if a.quickest == 0 || a.latency < a.quickest {
-		a.quickest = a.latency
-	}
+	a.failing = ""
+	a.pace.Read(a.clock.Since(start), a.clock.Since(a.began))
 	a.noteQuarantines(owner)
 	a.noteForeign(owner)
 	if a.owner != nil {
 		a.noteStale()
 	}
 	return owner, owner.Unreadable()
-}
-
-// planTime is about how long a plan takes until the others hear of its write, when not all pods start at once, as they
-// did when latency may have been measured.
-func (a *Allocator) planTime() time.Duration {
-	return max(planCost*min(a.latency, 4*a.quickest), min(a.planTook, maxSlotDelay))
 }
 
 // takeIfNamed takes the slot that a clean map gives to this pod, unless it gave up before: then only
@@ -240,7 +213,7 @@ func (c *claimer) withdrawStranded(ctx context.Context) error {
 		if ctx.Err() == nil {
 			c.log.Error(err, "the work has not stopped; the receipt is kept and the workload asked again")
 		}
-		return c.sleep(ctx, c.retry.next())
+		return c.sleep(ctx, c.retry.Next())
 	}
 	c.log.Info("receipt withdrawn: its slot is not given to this pod", "id", c.receipt().ID)
 	return c.writeReceipt(ctx, nil)
@@ -265,7 +238,7 @@ func (c *claimer) plan(ctx context.Context, owner store.Owner) error {
 		c.barred = c.clock.Now()
 	}
 	if written == nil {
-		c.retry.reset()
+		c.retry.Reset()
 		c.planned = owner
 		return c.waitForSlot(ctx, decision)
 	}
@@ -302,7 +275,7 @@ func (c *claimer) idleFor(owner store.Owner) (d plan.Decision, yes bool) {
 	if !yes || c.rolledOn(owner, d) {
 		return d, false
 	}
-	c.retry.reset()
+	c.retry.Reset()
 	c.planned.Record, c.planned.Annotations = owner.Record, owner.Annotations
 	return d, true
 }
@@ -365,7 +338,7 @@ func (c *claimer) recover(ctx context.Context, err error) error {
 	default:
 		c.unreachable(err)
 	}
-	if c.sleep(ctx, c.retry.next()) != nil {
+	if c.sleep(ctx, c.retry.Next()) != nil {
 		return c.noSlot(ctx)
 	}
 	return nil

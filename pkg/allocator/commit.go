@@ -17,7 +17,7 @@ import (
 func (a *Allocator) commit(ctx context.Context, owner store.Owner, intent plan.Intent, insist bool) (written *store.Owner, decision plan.Decision, err error) {
 	a.busy()
 	start := a.clock.Now()
-	defer func() { a.planTook = a.clock.Since(start) }()
+	defer func() { a.pace.Planned(a.clock.Since(start)) }()
 	census, err := gc.Survey(ctx, a.store, owner)
 	if err != nil {
 		return nil, decision, err

@@ -7,6 +7,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/idalloc/idalloc/internal/boottime"
+	"github.com/idalloc/idalloc/pkg/allocator/pace"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
@@ -82,8 +83,8 @@ func TestDampingLeavesTimeBeforeALeaseEnds(t *testing.T) {
 	clk := clocktesting.NewFakeClock(time.UnixMilli(1795219200123))
 	boot := boottime.Of(clk)
 	for _, random := range []float64{0, 0.5, 0.999} {
-		a := &Allocator{clock: clk, boot: boot, random: func() float64 { return random }, o: Options{FenceAfter: 20 * time.Second}}
-		h := &holding{Allocator: a, retry: newBackoff(a.random)}
+		a := &Allocator{clock: clk, boot: boot, pace: pace.New(func() float64 { return random }), o: Options{FenceAfter: 20 * time.Second}}
+		h := &holding{Allocator: a, retry: a.pace.Backoff()}
 		view := clean(store.Deployment, 100, 100, store.Rollout{})
 		a.damping.times = 20
 		if in := h.restoreIn(view); in < maxDamping {

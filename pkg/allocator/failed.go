@@ -46,12 +46,7 @@ func (a *Allocator) standBack() time.Duration {
 
 // standBackFor is for how long a process stands back after so many failures.
 func (a *Allocator) standBackFor(failed int) time.Duration {
-	return a.longer(min(minStandBack<<min(failed-1, 8), maxStandBack))
-}
-
-// longer adds this process's part of up to a third.
-func (a *Allocator) longer(d time.Duration) time.Duration {
-	return d + time.Duration(a.patience/3*float64(d))
+	return a.pace.Longer(min(minStandBack<<min(failed-1, 8), maxStandBack))
 }
 
 // insistIn returns when this pod may have a free slot that is left to others, as far as that was seen; 0 or less if it may, or none was seen.
@@ -63,7 +58,7 @@ func (c *claimer) insistIn() time.Duration {
 	if c.receipt().Failures() > 0 {
 		after = insistLate
 	}
-	return c.longer(after) - c.clock.Since(c.barred)
+	return c.pace.Longer(after) - c.clock.Since(c.barred)
 }
 
 // noSlotReceipt is that of a pod that has no slot and gives none: none, unless there are failures to remember.

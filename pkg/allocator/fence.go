@@ -112,7 +112,7 @@ func (a *Allocator) guard(ctx context.Context) (fenced <-chan struct{}, stop fun
 
 // keepContact renews the lease with reads of the owner that confirm the slot.
 func (a *Allocator) keepContact(ctx context.Context, mine store.Holding, l *lease) {
-	retry := newBackoff(a.random)
+	retry := a.pace.Backoff()
 	for {
 		sent := a.boot.BootTime()
 		request, cancel := context.WithTimeout(ctx, a.o.FenceAfter/2)
@@ -121,12 +121,11 @@ func (a *Allocator) keepContact(ctx context.Context, mine store.Holding, l *leas
 		next := a.o.FenceAfter / contacts
 		if err == nil && owner.Confirms(mine) {
 			l.renew(sent)
-			retry.reset()
+			retry.Reset()
 		} else {
-			next = min(next, retry.next())
+			next = min(next, retry.Next())
 		}
-		next = time.Duration((1 - a.random()/8) * float64(next)) // so that a thousand do not ask at once
-		a.boot.BootWait(sent+next, ctx.Done())
+		a.boot.BootWait(sent+a.pace.Earlier(next), ctx.Done())
 		if ctx.Err() != nil || l.expired() {
 			return
 		}

@@ -68,7 +68,7 @@ func (a *Allocator) give(ctx context.Context, intent plan.Intent, failed int) (w
 		return nil, err
 	}
 	// What was measured when all started says nothing of now; this write does.
-	turn := givingTurn{Allocator: a, pace: min(max(a.clock.Since(start), slotPace(a.current.Count)), maxSlotDelay)}
+	turn := givingTurn{Allocator: a, scale: a.pace.Afresh(a.clock.Since(start), a.current.Count)}
 	err = a.persist(ctx, "give the slot", func() error {
 		owner, out, err := turn.wait(ctx)
 		if err != nil || out {
@@ -88,14 +88,14 @@ func (a *Allocator) give(ctx context.Context, intent plan.Intent, failed int) (w
 // givingTurn is the wait of one that gives until the map has let go of its slot, or until it is its turn to see to that.
 type givingTurn struct {
 	*Allocator
-	pace time.Duration
+	scale time.Duration
 }
 
 // wait returns what it read of the owner, and out if the map has let go: another one's write did it, or an earlier one
 // of this process's without an answer.
 func (t *givingTurn) wait(ctx context.Context) (owner store.Owner, out bool, err error) {
 	for waited := false; ; waited = true {
-		if _, err := t.listenFor(ctx, window(t.givers(), t.pace, t.random), t.isOut); err != nil {
+		if _, err := t.listenFor(ctx, t.pace.Window(t.givers(), t.scale), t.isOut); err != nil {
 			return owner, false, fmt.Errorf("idalloc: the receipt says that the slot is given, no write of the owner has taken it out yet: %w", err)
 		}
 		if owner, err = t.look(ctx); err != nil {
@@ -118,11 +118,11 @@ func (t *givingTurn) isOut(owner store.Owner) bool {
 // longer has the next wait last as long as the server has turned out to need, and listen meanwhile. It returns false if
 // that is no longer than the last one.
 func (t *givingTurn) longer() bool {
-	slow := max(planCost*t.latency, t.planTook)
-	if t.givers() <= 1 || slow <= t.pace {
+	slow := t.pace.Loaded()
+	if t.givers() <= 1 || slow <= t.scale {
 		return false
 	}
-	t.pace = slow
+	t.scale = slow
 	t.listenToOwner()
 	return true
 }

@@ -69,7 +69,7 @@ func (h *holding) judgeRequest(ctx context.Context, view store.Owner) {
 	}
 	if err != nil {
 		h.log.V(1).Info("a request for the slot is looked at again later", "requester", by, "reason", err.Error())
-		h.request.again = h.clock.After(h.retry.next())
+		h.request.again = h.clock.After(h.retry.Next())
 		return
 	}
 	h.request.granted = wanted

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/pace"
 	"github.com/idalloc/idalloc/pkg/allocator/plan"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/identity"
@@ -17,7 +18,7 @@ import (
 // hold keeps the slot and publishes what becomes of it. It returns nil when the slot was lost or
 // given away, an error when ctx ends (the slot is kept) or the pod is gone (it is not).
 func (a *Allocator) hold(ctx context.Context) error {
-	h := &holding{Allocator: a, retry: newBackoff(a.random), drainRetry: newBackoff(a.random)}
+	h := &holding{Allocator: a, retry: a.pace.Backoff(), drainRetry: a.pace.Backoff()}
 	defer h.stopDraining()
 	defer func() { h.leavers.close() }()
 	h.listenInTurn()
@@ -46,7 +47,7 @@ func (h *holding) listenInTurn() {
 		h.listen()
 		return
 	}
-	h.listenLater = h.clock.After(time.Duration(h.random() * float64(min(time.Duration(h.crowd)*selfDelay, maxSelfDelay))))
+	h.listenLater = h.clock.After(h.pace.Watch(h.crowd))
 }
 
 // selfChanged is nil as long as there is no stream of the pod.
@@ -57,19 +58,13 @@ func (h *holding) selfChanged() <-chan struct{} {
 	return h.self.Changed()
 }
 
-const (
-	// selfDelay for each pod that claims, at most maxSelfDelay, is for how long streams of pods are spread.
-	selfDelay    = 10 * time.Millisecond
-	maxSelfDelay = 10 * time.Second
-)
-
 type holding struct {
 	*Allocator
 	// listenLater fires when the pod's own stream is to be started.
 	listenLater <-chan time.Time
-	retry       *backoff
+	retry       *pace.Backoff
 	// drainRetry is for a workload that could not be stopped.
-	drainRetry *backoff
+	drainRetry *pace.Backoff
 	// drained is non-nil while the work is being stopped; it gets what Options.Stopped returned.
 	drained chan error
 	resume  context.CancelFunc
@@ -219,7 +214,7 @@ func (h *holding) checkSelf(ctx context.Context) error {
 		return err
 	case err != nil:
 		h.unreachable(err)
-		h.recheck = h.clock.After(h.retry.next())
+		h.recheck = h.clock.After(h.retry.Next())
 		return nil
 	case h.pod.Annotations[assignment.ReceiptKey] == want && labelsOf(h.pod) == labels:
 		h.seen()
@@ -239,7 +234,7 @@ func labelsOf(pod *metav1.PartialObjectMetadata) [2]string {
 
 // seen notes that the API server answered.
 func (h *holding) seen() {
-	h.retry.reset()
+	h.retry.Reset()
 	h.noteStale()
 }
 
@@ -265,7 +260,7 @@ func (h *holding) finishDraining(ctx context.Context, err error) error {
 		h.log.Error(err, "the work has not stopped; the slot is kept and the workload asked again")
 		h.refuse()
 		if h.held.view.Count <= h.held.id {
-			h.drainAgain = h.clock.After(h.drainRetry.next())
+			h.drainAgain = h.clock.After(h.drainRetry.Next())
 		}
 		return nil
 	}
@@ -300,13 +295,13 @@ func (h *holding) noteRestores(view store.Owner) (undone bool) {
 func (h *holding) restoreIn(view store.Owner) time.Duration {
 	damped := h.damping.wait()
 	if damped == 0 {
-		return window(view.Count, h.planTime(), h.random) + h.retry.current() // one in vain costs little
+		return h.pace.Window(view.Count, h.pace.Calm()) + h.retry.Current() // one in vain costs little
 	}
-	in := damped + window(max(view.Count, 2), max(h.planTime(), damped/4), h.random) + h.retry.current()
+	in := damped + h.pace.Window(max(view.Count, 2), max(h.pace.Calm(), damped/4)) + h.retry.Current()
 	if l := h.lease.Load(); l != nil {
 		// No read of a map that is not clean is contact. A restore of its own is, so each makes one while there is time.
-		early := time.Duration((1 + h.random()) * float64(h.o.FenceAfter) / contacts)
-		in = min(in, max(h.retry.current(), l.deadline()-h.boot.BootTime()-early))
+		early := h.pace.Part(h.o.FenceAfter / contacts)
+		in = min(in, max(h.retry.Current(), l.deadline()-h.boot.BootTime()-early))
 	}
 	return in
 }
@@ -316,7 +311,7 @@ func (h *holding) restoreMap(ctx context.Context) error {
 	owner, err := h.look(ctx)
 	if err == nil && h.intact(owner) {
 		h.held.view, h.held.after = owner, owner.ResourceVersion
-		h.retry.reset()
+		h.retry.Reset()
 		return nil
 	}
 	var written *store.Owner
@@ -330,7 +325,7 @@ func (h *holding) restoreMap(ctx context.Context) error {
 		h.log.Info("assignment restored", "epoch", written.Record.State.Epoch)
 		h.held.view, h.held.after = *written, written.ResourceVersion
 		h.damping.restore(h.clock.Now())
-		h.retry.reset()
+		h.retry.Reset()
 		if l := h.lease.Load(); l != nil && written.Confirms(h.mine()) {
 			l.renew(sent) // the answer shows the owner as a read at that moment would
 		}
@@ -341,11 +336,11 @@ func (h *holding) restoreMap(ctx context.Context) error {
 		return err
 	case errors.Is(err, store.ErrNewer), errors.Is(err, store.ErrOtherKey):
 		h.log.Error(err, "the assignment is left as it is; the id is kept")
-		h.retry.most()
+		h.retry.Most()
 	case err != nil && !store.Temporary(err):
 		h.log.Error(err, "the assignment cannot be restored; the id is kept")
-		h.retry.most()
+		h.retry.Most()
 	}
-	h.retry.next()
+	h.retry.Next()
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/pace"
 	"github.com/idalloc/idalloc/pkg/allocator/plan"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
@@ -94,9 +95,9 @@ func TestAWaiterWakesUpForAQuarantineThatItHeardOf(t *testing.T) {
 	hand := &handClock{at: time.Hour}
 	c := &claimer{Allocator: life(&box{}, boot, hand)}
 	c.pod = &metav1.PartialObjectMetadata{}
-	asleep, again := plan.Decision{FenceAfter: fenceAfter}, noon.Add(lookAgain)
-	if in := c.wakeIn(asleep, again); in != lookAgain {
-		t.Fatalf("it wakes up in %s without a quarantine, want %s", in, lookAgain)
+	asleep, again := plan.Decision{FenceAfter: fenceAfter}, noon.Add(pace.LookAgain)
+	if in := c.wakeIn(asleep, again); in != pace.LookAgain {
+		t.Fatalf("it wakes up in %s without a quarantine, want %s", in, pace.LookAgain)
 	}
 	c.needless(trusted(ownerUID, quarantined(1)))
 	if in := c.wakeIn(asleep, again); in != length {

@@ -61,7 +61,7 @@ func (h *holding) tidyMap(ctx context.Context) error {
 	if written != nil {
 		h.held.view, h.held.after = *written, written.ResourceVersion
 	}
-	h.retry.reset()
+	h.retry.Reset()
 	return nil
 }
 
@@ -75,7 +75,7 @@ func (h *holding) tidyLater(ctx context.Context, err error) error {
 	}
 	if err != nil {
 		h.log.V(1).Info("entries at or above the count are left for later", "reason", err.Error())
-		h.tidy = h.clock.After(h.retry.next())
+		h.tidy = h.clock.After(h.retry.Next())
 	}
 	return nil
 }

@@ -3,7 +3,6 @@ package allocator
 import (
 	"strconv"
 	"testing"
-	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
@@ -47,27 +46,5 @@ func TestContenders(t *testing.T) {
 		if got := contenders(test.owner); got != test.want {
 			t.Errorf("%s: %d contenders, want %d", name, got, test.want)
 		}
-	}
-}
-
-// The wait has the shape that docs/performance.md derives its figures from.
-func TestWindow(t *testing.T) {
-	at := func(u float64) func() float64 { return func() float64 { return u } }
-	const pace = 100 * time.Millisecond
-	if got := window(1, pace, at(0.5)); got != 0 {
-		t.Errorf("who is alone waits %s", got)
-	}
-	for _, n := range []int{2, 10, 1000, 100_000} {
-		// The first of n: u about 1/n, at about 1.3 paces, however many there are.
-		if got := window(n, pace, at(1/float64(n))); got < pace || got > 2*pace {
-			t.Errorf("the first of %d fires at %s, want 1 to 2 times %s", n, got, pace)
-		}
-		last, least := window(n, pace, at(1)), window(n, pace, at(0))
-		if least != 0 || last <= pace || last > maxWindow {
-			t.Errorf("of %d the waits are in [%s, %s]", n, least, last)
-		}
-	}
-	if got := window(100_000, time.Minute, at(1)); got > maxWindow {
-		t.Errorf("%s is longer than %s", got, maxWindow)
 	}
 }

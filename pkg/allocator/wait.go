@@ -5,56 +5,26 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/pace"
 	"github.com/idalloc/idalloc/pkg/allocator/plan"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
 const (
-	// maxWindow bounds how long a pod waits for its turn to plan.
-	maxWindow = 10 * time.Second
-	// planCost is how many of its own request latencies a planner needs until the others hear of its
-	// write: one read, two lists, one write, one watch event.
-	planCost = 5
-	// slotDelay for each slot of the owner, at most maxSlotDelay in all, is what planners wait at the least: a plan lists
-	// as many pods and its write goes to as many watchers, and waiters get what comes free meanwhile with one write.
-	slotDelay    = 500 * time.Microsecond
-	maxSlotDelay = time.Second
-	// takeTime for each pod that takes its slot at the same time, beyond the unqueued first, bounds for how long they are spread:
-	// it is what a small API server needs for two requests. One user's requests wait in 6 queues of 50, says
-	// https://kubernetes.io/docs/concepts/cluster-administration/flow-control/ of the defaults.
-	takeTime = 5 * time.Millisecond
-	unqueued = 250
-	// lookAgain is how long a waiter trusts its watches, give or take a third at random.
-	lookAgain = 30 * time.Second
 	// insistAfter is how long a free slot that nobody takes is left to pods that did not give one up, and insistLate how long to
 	// those whose program has not failed.
 	insistAfter = 10 * time.Second
 	insistLate  = time.Minute
 )
 
-// window draws how long to wait before planning, when about n pods want to plan at once and pace is
-// how long a plan takes until the others hear of it. The distribution is the truncated exponential of
-// J. Nonnenmacher and E. W. Biersack, "Scalable feedback for large groups", IEEE/ACM Transactions on
-// Networking 7(3), 1999: with parameter lambda = ln(n) + 1 few timers fire before the first one's result is
-// heard, however many there are. Its length is lambda times pace, so that about three plan (docs/performance.md).
-func window(n int, pace time.Duration, random func() float64) time.Duration {
-	if n <= 1 {
-		return 0
-	}
-	lambda := math.Log(float64(n)) + 1
-	length := min(float64(pace)*lambda, float64(maxWindow))
-	return time.Duration(length / lambda * math.Log1p(random()*math.Expm1(lambda)))
-}
-
 // waitTurn waits this pod's random time, or until somebody else's write names this pod, or leaves nothing to plan.
 // It returns the owner of that write: to be looked at again before the pod acts, but not before it writes its receipt.
-func (c *claimer) waitTurn(ctx context.Context, pace time.Duration) (heard *store.Owner, err error) {
+func (c *claimer) waitTurn(ctx context.Context, scale time.Duration) (heard *store.Owner, err error) {
 	c.listenToOwner()
-	return c.listenFor(ctx, window(c.contenders, pace, c.random), func(owner store.Owner) bool {
+	return c.listenFor(ctx, c.pace.Window(c.contenders, scale), func(owner store.Owner) bool {
 		if named(owner, c.Allocator) && owner.Clean() {
 			return true
 		}
@@ -102,7 +72,7 @@ func (c *claimer) waitForSlot(ctx context.Context, d plan.Decision) error {
 	if c.holders == nil {
 		c.holders = c.followHolders(ctx, c.planned)
 	}
-	again := c.clock.Now().Add(lookAgain + time.Duration((c.random()-0.5)*2/3*float64(lookAgain)))
+	again := c.clock.Now().Add(c.pace.LookAgain())
 	for {
 		news, err := c.waitForNews(ctx, c.wakeIn(d, again))
 		if err != nil {
@@ -162,7 +132,7 @@ func (c *claimer) waitForOwner(ctx context.Context) error {
 		c.log.Info("waiting for the owner, which does not exist", "reason", what)
 	}
 	c.listen()
-	timer := c.clock.NewTimer(c.retry.next())
+	timer := c.clock.NewTimer(c.retry.Next())
 	defer timer.Stop()
 	c.idle()
 	defer c.busy()
@@ -303,7 +273,7 @@ func (a *Allocator) temporary(err error) bool {
 		return store.Temporary(err)
 	}
 	now, what := a.clock.Now(), forbidden.Verb+" "+forbidden.Resource
-	if a.refused.what != what || now.Sub(a.refused.last) > maxDelay+forbiddenGrace {
+	if a.refused.what != what || now.Sub(a.refused.last) > pace.MaxDelay+forbiddenGrace {
 		a.refused = refusal{what: what, since: now}
 	}
 	a.refused.last = now
@@ -319,31 +289,6 @@ func (a *Allocator) latest() store.Owner {
 	}
 	return owner
 }
-
-// backoff grows from 50 ms to 10 s, doubled each time, each drawn from the upper half.
-type backoff struct {
-	random func() float64
-	delay  time.Duration
-}
-
-const (
-	minDelay = 50 * time.Millisecond
-	maxDelay = 10 * time.Second
-)
-
-func newBackoff(random func() float64) *backoff { return &backoff{random: random} }
-
-func (b *backoff) next() time.Duration {
-	b.delay = min(max(2*b.delay, minDelay), maxDelay)
-	return b.current()
-}
-
-func (b *backoff) current() time.Duration {
-	return time.Duration((0.5 + b.random()/2) * float64(b.delay))
-}
-
-func (b *backoff) reset() { b.delay = 0 }
-func (b *backoff) most()  { b.delay = maxDelay }
 
 // sleep waits for d or until ctx ends.
 func (a *Allocator) sleep(ctx context.Context, d time.Duration) error {
@@ -364,7 +309,7 @@ func (a *Allocator) sleep(ctx context.Context, d time.Duration) error {
 
 // persist repeats do until it succeeds, fails for good, or ctx ends.
 func (a *Allocator) persist(ctx context.Context, what string, do func() error) error {
-	b := newBackoff(a.random)
+	b := a.pace.Backoff()
 	for {
 		err := do()
 		if err == nil || !a.temporary(err) {
@@ -376,7 +321,7 @@ func (a *Allocator) persist(ctx context.Context, what string, do func() error) e
 			} else {
 				a.unreachable(err)
 			}
-			if a.sleep(ctx, b.next()) == nil {
+			if a.sleep(ctx, b.Next()) == nil {
 				continue
 			}
 		}
