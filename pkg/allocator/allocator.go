@@ -115,19 +115,6 @@ type Allocator struct {
 	complaint complaint
 }
 
-// held is the slot that this process holds.
-type held struct {
-	id    int
-	token int64
-	// since is when it was taken.
-	since time.Time
-	// view is the newest moment of the owner that this process knows.
-	view store.Owner
-	// after is the resourceVersion that the owner's stream must reach before it counts: until then
-	// it lags behind what take read.
-	after string
-}
-
 // New reads the pod and finds its owner. It blocks until the API server answers or ctx ends.
 // The errors are a strict mode that cannot work, those of watch.Resolve, and ErrPodGone for a pod that does not exist.
 func New(ctx context.Context, o Options) (*Allocator, error) {
@@ -207,11 +194,7 @@ func (a *Allocator) Run(ctx context.Context) error {
 // loseIfGone publishes that there is no id when this pod does not exist any more.
 func (a *Allocator) loseIfGone(err error) error {
 	if errors.Is(err, ErrPodGone) {
-		if a.held != nil {
-			a.giveUp()
-		}
-		a.held = nil
-		a.show(identity.StateLost)
+		a.becomeLost()
 	}
 	return err
 }
@@ -227,7 +210,7 @@ func (a *Allocator) Claim(ctx context.Context) (identity.Identity, error) {
 			}
 		}
 		if a.held.id < a.held.view.Count {
-			a.show(identity.StateAssigned)
+			a.becomeAssigned()
 			return a.current, nil
 		}
 		if err := a.leave(ctx); err != nil {
@@ -280,41 +263,6 @@ func (a *Allocator) receipt() *assignment.Receipt {
 func (a *Allocator) gaveUp() bool {
 	r := a.receipt()
 	return r != nil && r.GaveUp
-}
-
-// show publishes state with what is known now.
-func (a *Allocator) show(state identity.State) {
-	if state == identity.StateAssigned && a.Fenced() {
-		state = identity.StateFenced
-	}
-	next := a.current
-	next.State, next.ID, next.Epoch = state, identity.None, 0
-	if a.held != nil {
-		next.Count = a.held.view.Count
-		if state == identity.StateAssigned {
-			next.ID, next.Epoch = a.held.id, a.held.token
-		}
-	}
-	a.publish(next)
-}
-
-func (a *Allocator) publish(next identity.Identity) {
-	if next == a.current && a.published {
-		return
-	}
-	a.published = true
-	if next.State != a.current.State || next.ID != a.current.ID {
-		a.log.Info("state changed", "state", next.State, "id", next.ID, "count", next.Count, "epoch", next.Epoch)
-	}
-	a.current = next
-	a.o.Publish(next)
-}
-
-// pending publishes that there is no id, and the count of owner.
-func (a *Allocator) pending(owner store.Owner) {
-	next := a.current
-	next.State, next.ID, next.Epoch, next.Count = identity.StatePending, identity.None, 0, owner.Count
-	a.publish(next)
 }
 
 // Healthy returns an error if the loop is stuck. Waiting, also for an API server that is away, is not.

@@ -83,7 +83,7 @@ func (c *claimer) try(ctx context.Context) error {
 	if done || err != nil {
 		return err
 	}
-	c.pending(owner)
+	c.becomePending(owner.Count)
 	if err := errors.Join(c.withdrawLost(ctx, owner), c.takeBackGives(ctx, owner)); err != nil {
 		return err
 	}

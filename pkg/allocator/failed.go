@@ -86,7 +86,7 @@ func (c *claimer) giveBack(ctx context.Context, owner store.Owner) (given bool, 
 	}
 	failed := r.Failed + 1
 	c.log.Info("the process before this one ended soon after it took the slot: given back to the pods that gave up for it", "id", r.ID, "failed", failed)
-	c.pending(owner)
+	c.becomePending(owner.Count)
 	_, err = c.give(ctx, plan.Move, failed)
 	return true, err
 }

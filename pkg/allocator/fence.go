@@ -8,7 +8,6 @@ import (
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
-	"github.com/idalloc/idalloc/pkg/identity"
 )
 
 // MinFenceAfter is the shortest fence-after: below it an API server that is merely slow would take ids away.
@@ -139,12 +138,10 @@ func (a *Allocator) giveUp() {
 	}
 }
 
-// fence gives the id up: the receipt stays, so that the slot is kept for this pod.
+// fence gives the id up for lack of contact.
 func (h *holding) fence() {
 	h.log.Info("no contact with the API server for too long: the id is given up until it is back", "id", h.held.id, "epoch", h.held.token, "fenceAfter", h.o.FenceAfter, "reason", h.whyFenced())
-	h.held = nil
-	h.wrote = false // somebody may have removed the receipt meanwhile: the next take writes it again
-	h.show(identity.StateFenced)
+	h.becomeFenced()
 }
 
 // whyFenced tells an API server that is away from a map that confirms nobody.

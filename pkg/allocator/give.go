@@ -9,7 +9,6 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/plan"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
-	"github.com/idalloc/idalloc/pkg/identity"
 )
 
 // Release gives the slot back, if there is one, and publishes the state released. Call it after Run
@@ -20,8 +19,7 @@ func (a *Allocator) Release(ctx context.Context, byItself bool) error {
 	r := a.receipt()
 	idle := a.held == nil && (r == nil || r.Waits)
 	failed := a.failures(byItself)
-	a.held = nil
-	a.show(identity.StateReleased)
+	a.becomeReleased()
 	if idle {
 		// A sibling may have written this pod in meanwhile.
 		if owner, err := a.look(ctx); err != nil || !named(owner, a) {
@@ -40,9 +38,7 @@ func (a *Allocator) Release(ctx context.Context, byItself bool) error {
 // leave gives a slot at or above the count away after the work has stopped, and takes another one
 // if there is one at once.
 func (a *Allocator) leave(ctx context.Context) error {
-	failed := a.failures(false)
-	a.held = nil
-	written, err := a.give(ctx, plan.Move, failed)
+	written, err := a.give(ctx, plan.Move, a.failures(false))
 	if err != nil || written == nil {
 		return err
 	}
@@ -59,6 +55,7 @@ func (a *Allocator) leave(ctx context.Context) error {
 // given away, then the map lets go of it. Of many that give at once one writes the map for all who have come to
 // the second step, so each waits for its turn. failed goes onto the receipt. written is nil if the map did not have to be changed.
 func (a *Allocator) give(ctx context.Context, intent plan.Intent, failed int) (written *store.Owner, err error) {
+	a.held = nil
 	gaveUp := assignment.Receipt{UID: string(a.pod.UID), Owner: a.ref.String(), GaveUp: true, Failed: failed}
 	if r := a.receipt(); r.Locks() || (r != nil && r.Gives) {
 		gaveUp.ID, gaveUp.Gives = r.ID, true

@@ -111,10 +111,10 @@ func (h *holding) dropRequest(ctx context.Context) error {
 	if err != nil || !h.intact(owner) {
 		return err
 	}
-	h.held.view, h.held.after = owner, owner.ResourceVersion
+	h.held.adopt(owner)
 	written, _, err := h.commit(ctx, owner, plan.Claim, false)
 	if err == nil && written != nil {
-		h.held.view, h.held.after = *written, written.ResourceVersion
+		h.held.adopt(*written)
 	}
 	return err
 }
@@ -131,7 +131,7 @@ func (h *holding) confirmRequest(ctx context.Context) (met bool, err error) {
 		h.refuse() // the work goes on; it is not stopped at every try
 		return false, nil
 	}
-	h.held.view, h.held.after = owner, owner.ResourceVersion
+	h.held.adopt(owner)
 	h.request = h.request.anew() // whoever asks may have died while the work stopped
 	h.judgeRequest(ctx, owner)
 	return h.asked(), nil

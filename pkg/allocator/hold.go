@@ -6,13 +6,11 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/pace"
 	"github.com/idalloc/idalloc/pkg/allocator/plan"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
-	"github.com/idalloc/idalloc/pkg/identity"
 )
 
 // hold keeps the slot and publishes what becomes of it. It returns nil when the slot was lost or
@@ -99,9 +97,9 @@ func (h *holding) step(ctx context.Context) (done bool, err error) {
 		return true, h.lose(ctx, "the slot is another pod's", !view.Clean())
 	case view.Count > h.held.id && !h.asked():
 		h.stopDraining()
-		h.show(identity.StateAssigned)
+		h.becomeAssigned()
 	default:
-		h.show(identity.StateDraining)
+		h.becomeDraining()
 		if h.drained == nil && h.drainAgain == nil {
 			h.drain(ctx)
 		}
@@ -165,14 +163,7 @@ func (h *holding) hear() {
 	if !known {
 		return // deleted: the id is kept until the process stops
 	}
-	if h.held.after != "" {
-		order, err := resourceversion.CompareResourceVersion(owner.ResourceVersion, h.held.after)
-		if err == nil && order < 0 && owner.UID == h.held.view.UID {
-			return
-		}
-		h.held.after = ""
-	}
-	h.held.view = owner
+	h.held.hear(owner)
 }
 
 // intact: the map has this pod's entry and everybody can trust it as far as it can ever be.
@@ -186,9 +177,7 @@ func (a *Allocator) mine() store.Holding {
 // lose gives the id up, at once and whether or not the work has stopped. keepReceipt leaves the receipt where it is.
 func (h *holding) lose(ctx context.Context, reason string, keepReceipt bool) error {
 	h.log.Info("id lost", "id", h.held.id, "epoch", h.held.token, "reason", reason)
-	h.giveUp()
-	h.held = nil
-	h.show(identity.StateLost)
+	h.becomeLost()
 	if keepReceipt {
 		return nil
 	}
@@ -276,7 +265,7 @@ func (h *holding) finishDraining(ctx context.Context, err error) error {
 	h.log.Info("slot given away", "id", h.held.id, "count", h.held.view.Count, "requester", h.request.by)
 	err = h.leave(ctx)
 	if h.held == nil && err == nil {
-		h.pending(h.latest())
+		h.becomePending(h.latest().Count)
 	}
 	return err
 }
@@ -310,20 +299,20 @@ func (h *holding) restoreIn(view store.Owner) time.Duration {
 func (h *holding) restoreMap(ctx context.Context) error {
 	owner, err := h.look(ctx)
 	if err == nil && h.intact(owner) {
-		h.held.view, h.held.after = owner, owner.ResourceVersion
+		h.held.adopt(owner)
 		h.retry.Reset()
 		return nil
 	}
 	var written *store.Owner
 	sent := h.boot.BootTime()
 	if err == nil {
-		h.held.view, h.held.after = owner, owner.ResourceVersion
+		h.held.adopt(owner)
 		written, _, err = h.commit(ctx, owner, plan.Claim, false)
 	}
 	switch {
 	case err == nil && written != nil:
 		h.log.Info("assignment restored", "epoch", written.Record.State.Epoch)
-		h.held.view, h.held.after = *written, written.ResourceVersion
+		h.held.adopt(*written)
 		h.damping.restore(h.clock.Now())
 		h.retry.Reset()
 		if l := h.lease.Load(); l != nil && written.Confirms(h.mine()) {

@@ -9,7 +9,6 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/gc"
-	"github.com/idalloc/idalloc/pkg/identity"
 )
 
 // take makes slot id this process's own, if nothing came in between. from is the owner as it names
@@ -106,7 +105,7 @@ func (a *Allocator) contested(ctx context.Context, owner store.Owner, id int) (b
 // withdraw removes a receipt under which nobody acts, not even a workload that reads what an earlier
 // process of this pod published.
 func (a *Allocator) withdraw(ctx context.Context, reason string) error {
-	a.show(identity.StatePending)
+	a.becomePending(a.current.Count)
 	a.log.V(1).Info("slot not taken", "reason", reason)
 	return a.writeReceipt(ctx, a.noSlotReceipt())
 }

@@ -53,13 +53,13 @@ func (h *holding) tidyMap(ctx context.Context) error {
 	if err != nil || !h.intact(owner) {
 		return h.tidyLater(ctx, err)
 	}
-	h.held.view, h.held.after = owner, owner.ResourceVersion
+	h.held.adopt(owner)
 	written, _, err := h.commit(ctx, owner, plan.Claim, false)
 	if err != nil {
 		return h.tidyLater(ctx, err)
 	}
 	if written != nil {
-		h.held.view, h.held.after = *written, written.ResourceVersion
+		h.held.adopt(*written)
 	}
 	h.retry.Reset()
 	return nil

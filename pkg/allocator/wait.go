@@ -164,7 +164,7 @@ func (c *claimer) worthAPlan(d *plan.Decision) bool {
 		return false
 	}
 	if owner.Count != c.current.Count {
-		c.pending(owner)
+		c.becomePending(owner.Count)
 	}
 	if c.rolledOn(owner, *d) {
 		return true

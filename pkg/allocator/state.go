@@ -1,0 +1,66 @@
+package allocator
+
+import (
+	"github.com/idalloc/idalloc/pkg/identity"
+)
+
+// The states of docs/protocol.md. Only take makes a process a holder. Only give and the functions that enter a state end that, and
+// only the latter tell Options.Publish.
+
+// becomePending: there is no slot, of an owner with this count.
+func (a *Allocator) becomePending(count int) {
+	a.held = nil
+	a.publish(identity.StatePending, count)
+}
+
+// becomeAssigned: the work may go on under the id, unless the clock says that it is fenced already.
+func (a *Allocator) becomeAssigned() {
+	if a.Fenced() {
+		a.publish(identity.StateFenced, a.held.view.Count)
+		return
+	}
+	a.publish(identity.StateAssigned, a.held.view.Count)
+}
+
+// becomeDraining: the work must stop. The slot is kept until it has.
+func (a *Allocator) becomeDraining() { a.publish(identity.StateDraining, a.held.view.Count) }
+
+// becomeLost: the slot is gone, whether or not the work has stopped.
+func (a *Allocator) becomeLost() {
+	if a.held != nil {
+		a.giveUp()
+	}
+	a.held = nil
+	a.publish(identity.StateLost, a.current.Count)
+}
+
+// becomeFenced: there was no contact for too long. The receipt stays, so that the slot is kept for this pod.
+func (a *Allocator) becomeFenced() {
+	a.held = nil
+	a.wrote = false // somebody may have removed the receipt meanwhile: the next take writes it again
+	a.publish(identity.StateFenced, a.current.Count)
+}
+
+// becomeReleased: the work has stopped for good.
+func (a *Allocator) becomeReleased() {
+	a.held = nil
+	a.publish(identity.StateReleased, a.current.Count)
+}
+
+// publish tells Options.Publish if there is news. Only an assigned identity has an id and a token.
+func (a *Allocator) publish(state identity.State, count int) {
+	next := a.current
+	next.State, next.Count, next.ID, next.Epoch = state, count, identity.None, 0
+	if state == identity.StateAssigned {
+		next.ID, next.Epoch = a.held.id, a.held.token
+	}
+	if next == a.current && a.published {
+		return
+	}
+	a.published = true
+	if next.State != a.current.State || next.ID != a.current.ID {
+		a.log.Info("state changed", "state", next.State, "id", next.ID, "count", next.Count, "epoch", next.Epoch)
+	}
+	a.current = next
+	a.o.Publish(next)
+}
