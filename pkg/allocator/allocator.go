@@ -11,7 +11,6 @@ import (
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/clock"
 
 	"github.com/idalloc/idalloc/internal/boottime"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
@@ -72,18 +71,10 @@ type Options struct {
 // Allocator holds at most one slot for one pod. One goroutine may use it at a time, except for
 // Healthy and Waiting.
 type Allocator struct {
-	store *store.Store
-	clock clock.Clock
-	boot  boottime.Source // goes on in suspend
-	log   logr.Logger
-	o     Options
-	ref   store.Ref
-	pod   *metav1.PartialObjectMetadata // as last read or written by this process
-	// owner and self are nil until listen.
-	owner *watch.OwnerStream
-	self  *watch.PodStream
-	// streams is the context of both.
-	streams context.Context //nolint:containedctx // set and ended by follow
+	contact
+	boot    boottime.Source // goes on in suspend
+	o       Options
+	pod     *metav1.PartialObjectMetadata // as last read or written by this process
 	current identity.Identity
 	// published says that current was told to Options.Publish. Before the first look it was not: a
 	// restarted process leaves in force what its predecessor published.
@@ -91,22 +82,15 @@ type Allocator struct {
 	// wrote says that the receipt on the pod was written by this process.
 	wrote bool
 	held  *held
-	stale bool
-	pace  *pace.Pace
-	// began is when this process sent its first request.
-	began time.Time
 	// crowd is about how many pods claimed together with this one.
 	crowd   int
-	working atomic.Int64 // Unix milliseconds since when the loop is not waiting; 0 while it waits
 	waiting atomic.Pointer[string]
-	refused refusal
 	// rollout is where this pod stood in a rolling update when it planned last.
 	rollout plan.Rollout
 	// lease is that of the slot held last, nil without strict mode.
 	lease       atomic.Pointer[lease]
 	quarantined quarantines
 	keeper      keeper
-	failing     string // the error that is being repeated, as last logged
 	damping     damper
 	// foreign is the last map that this process read and that somebody else had changed, and when that was.
 	foreign   store.Owner
@@ -123,14 +107,15 @@ func New(ctx context.Context, o Options) (*Allocator, error) {
 	}
 	boot := boottime.Of(o.Store.Clock)
 	a := &Allocator{
-		store: o.Store, clock: o.Store.Clock, boot: boot, log: o.Log, o: o, pace: pace.New(rand.Float64), quarantined: quarantines{now: boot.BootTime},
+		contact: contact{store: o.Store, clock: o.Store.Clock, log: o.Log, pace: pace.New(rand.Float64), name: o.Pod, tellStale: o.Stale},
+		boot:    boot, o: o, quarantined: quarantines{now: boot.BootTime},
 		keeper: newKeeper(o.Memory),
 	}
 	if a.o.Publish == nil {
 		a.o.Publish = func(identity.Identity) {}
 	}
-	if a.o.Stale == nil {
-		a.o.Stale = func(bool) {}
+	if a.tellStale == nil {
+		a.tellStale = func(bool) {}
 	}
 	if a.o.Stopped == nil {
 		a.o.Stopped = func(context.Context) error { return nil }
@@ -219,37 +204,6 @@ func (a *Allocator) Claim(ctx context.Context) (identity.Identity, error) {
 	}
 }
 
-// follow lets listen start the streams; the returned function ends them. A pod that finds itself in
-// the map at its first look, as most of a thousand that start at once do, needs none until it has its id.
-func (a *Allocator) follow(ctx context.Context) (stop func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	a.streams, a.owner, a.self = ctx, nil, nil
-	return func() {
-		cancel()
-		if a.owner != nil {
-			<-a.owner.Done()
-		}
-		if a.self != nil {
-			<-a.self.Done()
-		}
-		a.idle()
-	}
-}
-
-// listen starts the streams if they are not there yet.
-func (a *Allocator) listen() {
-	a.listenToOwner()
-	if a.self == nil {
-		a.self = watch.Pod(a.streams, a.store, a.o.Namespace, a.o.Pod, a.log)
-	}
-}
-
-func (a *Allocator) listenToOwner() {
-	if a.owner == nil {
-		a.owner = watch.Owner(a.streams, a.store, a.ref, a.log)
-	}
-}
-
 // receipt returns this pod's receipt for its owner, nil without a readable one.
 func (a *Allocator) receipt() *assignment.Receipt {
 	r, err := assignment.ReceiptOf(a.pod.Annotations, string(a.pod.UID), a.ref.String(), assignment.AnyTime())
@@ -266,17 +220,7 @@ func (a *Allocator) gaveUp() bool {
 }
 
 // Healthy returns an error if the loop is stuck. Waiting, also for an API server that is away, is not.
-func (a *Allocator) Healthy() error {
-	const most = 2 * time.Minute // several requests in a row, each bounded by store.RequestTimeout
-	since := a.working.Load()
-	if busy := time.Duration(a.clock.Now().UnixMilli()-since) * time.Millisecond; since != 0 && busy > most {
-		return fmt.Errorf("idalloc: the loop has not come back for %s", busy.Round(time.Second))
-	}
-	return nil
-}
-
-func (a *Allocator) busy() { a.working.Store(a.clock.Now().UnixMilli()) }
-func (a *Allocator) idle() { a.working.Store(0) }
+func (a *Allocator) Healthy() error { return a.healthy() }
 
 // Waiting says what the allocator waits for, empty if for nothing.
 func (a *Allocator) Waiting() string {

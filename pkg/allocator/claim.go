@@ -154,19 +154,12 @@ func (c *claimer) takeTurn(ctx context.Context, scale time.Duration) (owner stor
 
 // look reads the owner and refuses what a newer idalloc wrote.
 func (a *Allocator) look(ctx context.Context) (store.Owner, error) {
-	a.busy()
-	start := a.clock.Now()
-	owner, err := a.store.Get(ctx, a.ref)
+	owner, err := a.read(ctx)
 	if err != nil {
 		return store.Owner{}, err
 	}
-	a.failing = ""
-	a.pace.Read(a.clock.Since(start), a.clock.Since(a.began))
 	a.noteQuarantines(owner)
 	a.noteForeign(owner)
-	if a.owner != nil {
-		a.noteStale()
-	}
 	return owner, owner.Unreadable()
 }
 

@@ -127,7 +127,7 @@ func (t *givingTurn) longer() bool {
 // givers estimates how many give their slots at once: those that are asked for theirs, or any number that is being deleted.
 func (a *Allocator) givers() int {
 	if a.owner != nil {
-		if asked := len(a.latest().Record.State.Handover); asked > 0 {
+		if asked := len(a.latest(0).Record.State.Handover); asked > 0 {
 			return asked
 		}
 	}

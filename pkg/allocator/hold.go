@@ -265,7 +265,7 @@ func (h *holding) finishDraining(ctx context.Context, err error) error {
 	h.log.Info("slot given away", "id", h.held.id, "count", h.held.view.Count, "requester", h.request.by)
 	err = h.leave(ctx)
 	if h.held == nil && err == nil {
-		h.becomePending(h.latest().Count)
+		h.becomePending(h.latest(h.current.Count).Count)
 	}
 	return err
 }

@@ -149,7 +149,7 @@ func (b *box) Save(data []byte) error {
 // life is one process on a machine whose boot-time clock is c.
 func life(b *box, boot string, c *handClock) *Allocator {
 	return &Allocator{
-		clock: clocktesting.NewFakeClock(noon), log: logr.Discard(),
+		contact: contact{clock: clocktesting.NewFakeClock(noon), log: logr.Discard()},
 		quarantined: quarantines{now: c.now}, keeper: keeper{memory: b, boot: boot},
 	}
 }

@@ -2,13 +2,11 @@ package allocator
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
-	"github.com/idalloc/idalloc/pkg/allocator/pace"
 	"github.com/idalloc/idalloc/pkg/allocator/plan"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
@@ -31,30 +29,6 @@ func (c *claimer) waitTurn(ctx context.Context, scale time.Duration) (heard *sto
 		_, idle := c.needless(owner)
 		return idle
 	})
-}
-
-// listenFor waits for d, or until the owner's stream, if there is one, has something that is enough, which it returns.
-func (a *Allocator) listenFor(ctx context.Context, d time.Duration, enough func(store.Owner) bool) (heard *store.Owner, err error) {
-	if a.owner == nil {
-		return nil, a.sleep(ctx, d)
-	}
-	timer := a.clock.NewTimer(d)
-	defer timer.Stop()
-	a.idle()
-	defer a.busy()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		case <-timer.C():
-			return nil, nil //nolint:nilnil // nothing was heard
-		case <-a.owner.Changed():
-			a.noteStale()
-			if owner, known, err := a.owner.Latest(); err == nil && known && enough(owner) {
-				return &owner, nil
-			}
-		}
-	}
 }
 
 // waitForSlot waits until a plan may come out differently: the count, the assignment, a hand-over,
@@ -200,131 +174,4 @@ func (c *claimer) stillHere(ctx context.Context) error {
 		return nil
 	}
 	return c.readPod(ctx)
-}
-
-// deaf returns the error of a watch that was never permitted: without it a waiter would sleep, and a
-// holder would miss that its id is gone.
-func (a *Allocator) deaf() error {
-	if d := a.owner.Denied(); d.Err != nil && d.Lasted() >= forbiddenGrace {
-		return store.Forbidden(d.Verb, a.ref.GVR(), a.ref.Namespace, a.ref.Name, d.Err)
-	}
-	if a.self == nil {
-		return nil
-	}
-	if d := a.self.Denied(); d.Err != nil && d.Lasted() >= forbiddenGrace {
-		return store.Forbidden(d.Verb, store.Pods, a.ref.Namespace, "", d.Err)
-	}
-	return nil
-}
-
-// noteStale tells when contact is lost and found.
-func (a *Allocator) noteStale() {
-	since, why := a.owner.Stale()
-	if (why != nil) == a.stale {
-		return
-	}
-	a.setStale(why != nil)
-	if a.stale {
-		a.log.Info("the API server is away; the last state stays in force", "since", since, "reason", why.Error())
-	} else {
-		a.log.Info("the API server is back")
-	}
-}
-
-// unreachable notes an error that is being repeated.
-func (a *Allocator) unreachable(err error) {
-	var forbidden *store.ForbiddenError
-	switch {
-	case err.Error() == a.failing:
-		a.log.V(1).Info("a request failed again", "reason", err.Error())
-	case errors.As(err, &forbidden):
-		a.log.Error(err, "a request is forbidden and will be repeated")
-	default:
-		a.log.Info("a request failed and will be repeated", "reason", err.Error())
-	}
-	a.failing = err.Error()
-	if errors.Is(err, store.ErrNoAnswer) {
-		a.setStale(true)
-	}
-}
-
-func (a *Allocator) setStale(stale bool) {
-	if stale != a.stale {
-		a.stale = stale
-		a.o.Stale(stale)
-	}
-}
-
-// forbiddenGrace is how long a missing permission is doubted: an API server that has just started
-// refuses everything until it has read its roles.
-const forbiddenGrace = 5 * time.Second
-
-// refusal is one episode of a missing permission.
-type refusal struct {
-	what        string
-	since, last time.Time
-	times       int
-}
-
-// temporary reports whether repeating may help.
-func (a *Allocator) temporary(err error) bool {
-	var forbidden *store.ForbiddenError
-	if !errors.As(err, &forbidden) {
-		return store.Temporary(err)
-	}
-	now, what := a.clock.Now(), forbidden.Verb+" "+forbidden.Resource
-	if a.refused.what != what || now.Sub(a.refused.last) > pace.MaxDelay+forbiddenGrace {
-		a.refused = refusal{what: what, since: now}
-	}
-	a.refused.last = now
-	a.refused.times++
-	return a.refused.times < 3 || now.Sub(a.refused.since) < forbiddenGrace
-}
-
-// latest is the newest moment of the owner that the stream has, with the current count if it has none.
-func (a *Allocator) latest() store.Owner {
-	owner, known, err := a.owner.Latest()
-	if err != nil || !known {
-		return store.Owner{Count: a.current.Count}
-	}
-	return owner
-}
-
-// sleep waits for d or until ctx ends.
-func (a *Allocator) sleep(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return context.Cause(ctx)
-	}
-	timer := a.clock.NewTimer(d)
-	defer timer.Stop()
-	a.idle()
-	defer a.busy()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-timer.C():
-		return nil
-	}
-}
-
-// persist repeats do until it succeeds, fails for good, or ctx ends.
-func (a *Allocator) persist(ctx context.Context, what string, do func() error) error {
-	b := a.pace.Backoff()
-	for {
-		err := do()
-		if err == nil || !a.temporary(err) {
-			return err
-		}
-		if ctx.Err() == nil {
-			if errors.Is(err, store.ErrConflict) {
-				a.log.V(1).Info("conflict: trying again", "what", what)
-			} else {
-				a.unreachable(err)
-			}
-			if a.sleep(ctx, b.Next()) == nil {
-				continue
-			}
-		}
-		return fmt.Errorf("idalloc: could not %s: %w: the last try: %w", what, context.Cause(ctx), err)
-	}
 }
