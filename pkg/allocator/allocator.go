@@ -72,7 +72,6 @@ type Options struct {
 // Healthy and Waiting.
 type Allocator struct {
 	contact
-	boot    boottime.Source // goes on in suspend
 	o       Options
 	pod     *metav1.PartialObjectMetadata // as last read or written by this process
 	current identity.Identity
@@ -87,10 +86,9 @@ type Allocator struct {
 	waiting atomic.Pointer[string]
 	// rollout is where this pod stood in a rolling update when it planned last.
 	rollout plan.Rollout
-	// lease is that of the slot held last, nil without strict mode.
-	lease       atomic.Pointer[lease]
+	strict  strictMode
+	// quarantined is what this process knows of quarantines, its own mode or not.
 	quarantined quarantines
-	keeper      keeper
 	damping     damper
 	// foreign is the last map that this process read and that somebody else had changed, and when that was.
 	foreign   store.Owner
@@ -108,8 +106,8 @@ func New(ctx context.Context, o Options) (*Allocator, error) {
 	boot := boottime.Of(o.Store.Clock)
 	a := &Allocator{
 		contact: contact{store: o.Store, clock: o.Store.Clock, log: o.Log, pace: pace.New(rand.Float64), name: o.Pod, tellStale: o.Stale},
-		boot:    boot, o: o, quarantined: quarantines{now: boot.BootTime},
-		keeper: newKeeper(o.Memory),
+		o:       o, quarantined: quarantines{now: boot.BootTime, keeper: newKeeper(o.Memory)},
+		strict: strictMode{boot: boot, after: o.FenceAfter, lead: o.FenceLead, tell: o.Fenced},
 	}
 	if a.o.Publish == nil {
 		a.o.Publish = func(identity.Identity) {}
@@ -120,8 +118,8 @@ func New(ctx context.Context, o Options) (*Allocator, error) {
 	if a.o.Stopped == nil {
 		a.o.Stopped = func(context.Context) error { return nil }
 	}
-	if a.o.Fenced == nil {
-		a.o.Fenced = func(time.Duration) {}
+	if a.strict.tell == nil {
+		a.strict.tell = func(time.Duration) {}
 	}
 	a.setWaiting("the API server's answer about this pod and its owner")
 	a.began = a.clock.Now()
@@ -147,6 +145,7 @@ func New(ctx context.Context, o Options) (*Allocator, error) {
 		return nil, err
 	}
 	a.log = a.log.WithValues("owner", a.ref.String(), "namespace", o.Namespace, "pod", o.Pod)
+	a.quarantined.log = a.log
 	a.current = identity.Identity{State: identity.StatePending, ID: identity.None, Pod: o.Pod, Namespace: o.Namespace, Owner: a.ref.Owner()}
 	return a, nil
 }

@@ -158,7 +158,7 @@ func (a *Allocator) look(ctx context.Context) (store.Owner, error) {
 	if err != nil {
 		return store.Owner{}, err
 	}
-	a.noteQuarantines(owner)
+	a.quarantined.see(owner, a.clock.Now())
 	a.noteForeign(owner)
 	return owner, owner.Unreadable()
 }
@@ -246,7 +246,7 @@ func (c *claimer) plan(ctx context.Context, owner store.Owner) error {
 // hear of one freed slot only the first has to list the pods. Whatever they do not know yet, they will say. A quarantine that another
 // pod wrote counts from here: this waiter may not read the owner before it is over.
 func (c *claimer) needless(owner store.Owner) (d plan.Decision, yes bool) {
-	c.noteQuarantines(owner)
+	c.quarantined.see(owner, c.clock.Now())
 	if c.doubt || c.holders == nil || !c.holders.synced() || named(owner, c.Allocator) {
 		return d, false // a slot is to be taken, which no plan says
 	}

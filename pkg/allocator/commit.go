@@ -48,7 +48,7 @@ func (a *Allocator) commit(ctx context.Context, owner store.Owner, intent plan.I
 	if err != nil {
 		return nil, decision, err
 	}
-	a.noteQuarantines(o)
+	a.quarantined.see(o, a.clock.Now())
 	a.log.V(1).Info("assignment written", "epoch", o.Record.State.Epoch, "given", len(decision.Given), "freed", len(decision.Freed),
 		"asked", len(decision.HandOver.Asked), "clean", owner.Clean())
 	a.tellDamage(ctx, owner, census)

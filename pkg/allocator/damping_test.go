@@ -83,14 +83,15 @@ func TestDampingLeavesTimeBeforeALeaseEnds(t *testing.T) {
 	clk := clocktesting.NewFakeClock(time.UnixMilli(1795219200123))
 	boot := boottime.Of(clk)
 	for _, random := range []float64{0, 0.5, 0.999} {
-		a := &Allocator{contact: contact{clock: clk, pace: pace.New(func() float64 { return random })}, boot: boot, o: Options{FenceAfter: 20 * time.Second}}
+		a := &Allocator{contact: contact{clock: clk, pace: pace.New(func() float64 { return random })}, o: Options{FenceAfter: 20 * time.Second}}
+		a.strict.boot, a.strict.after = boot, a.o.FenceAfter
 		h := &holding{Allocator: a, retry: a.pace.Backoff()}
 		view := clean(store.Deployment, 100, 100, store.Rollout{})
 		a.damping.times = 20
 		if in := h.restoreIn(view); in < maxDamping {
 			t.Errorf("without a lease it waits %s", in)
 		}
-		a.lease.Store(newLease(a.o.FenceAfter, boot.BootTime(), boot.BootTime))
+		a.strict.begin(boot.BootTime())
 		if in := h.restoreIn(view); in < a.o.FenceAfter/4 || in > a.o.FenceAfter*3/4 {
 			t.Errorf("with a lease of %s it waits %s", a.o.FenceAfter, in)
 		}

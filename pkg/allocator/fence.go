@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/idalloc/idalloc/internal/boottime"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
@@ -72,34 +74,76 @@ func (o Options) checkFence() error {
 	return nil
 }
 
-func (a *Allocator) strict() bool { return a.o.FenceAfter > 0 }
+// strictMode is the deadline of what this process holds. The zero value is that of a process without one.
+type strictMode struct {
+	boot boottime.Source // goes on in suspend
+	// after is fence-after, zero without strict mode; lead is how long before it the id is given up.
+	after, lead time.Duration
+	// tell is Options.Fenced.
+	tell func(by time.Duration)
+	// lease is that of the slot held last, nil without strict mode.
+	lease atomic.Pointer[lease]
+}
 
-// Fenced reports, by the clock at the call, whether the id that was published last was given up for lack
-// of contact (strict mode). It is for whoever may have been suspended since. It does not block and may
-// be called from any goroutine.
-func (a *Allocator) Fenced() bool {
-	l := a.lease.Load()
+// begin has the deadline count from when a request was sent whose answer confirmed the slot. It returns false if it is over already.
+func (s *strictMode) begin(sent time.Duration) bool {
+	if s.after == 0 {
+		return true
+	}
+	l := newLease(s.after-s.lead, sent, s.boot.BootTime)
+	if l.expired() {
+		return false
+	}
+	s.lease.Store(l)
+	return true
+}
+
+// renew counts anew, from when a request was sent whose answer confirmed the slot.
+func (s *strictMode) renew(sent time.Duration) {
+	if l := s.lease.Load(); l != nil {
+		l.renew(sent)
+	}
+}
+
+// left returns how long the slot is held without contact from now on; ok is false without a deadline.
+func (s *strictMode) left() (left time.Duration, ok bool) {
+	l := s.lease.Load()
+	if l == nil {
+		return 0, false
+	}
+	return l.deadline() - s.boot.BootTime(), true
+}
+
+// over reports, by the clock at the call, whether the deadline has passed. It may be called from any goroutine.
+func (s *strictMode) over() bool {
+	l := s.lease.Load()
 	return l != nil && l.expired()
 }
 
-// guard keeps contact and watches the deadline of what is held, in two goroutines that stop ends and
-// waits for. fenced is closed when the id is given up; it is nil without strict mode.
-func (a *Allocator) guard(ctx context.Context) (fenced <-chan struct{}, stop func()) {
-	l := a.lease.Load()
+// stop has the work under a slot that is lost stopped in time: from here on nobody watches the deadline.
+func (s *strictMode) stop() {
+	if l := s.lease.Load(); l != nil {
+		s.tell(min(l.deadline(), l.now()) + s.lead)
+	}
+}
+
+// guard keeps contact about mine and watches its deadline, in two goroutines that stop ends and waits for. fenced is closed when the
+// id is given up; it is nil without strict mode.
+func (s *strictMode) guard(ctx context.Context, c *contact, mine store.Holding) (fenced <-chan struct{}, stop func()) {
+	l := s.lease.Load()
 	if l == nil {
 		return nil, func() {}
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	gone := make(chan struct{})
 	var running sync.WaitGroup
-	mine := a.mine() // the loop replaces what it is made of
-	running.Go(func() { a.keepContact(ctx, mine, l) })
+	running.Go(func() { s.keepContact(ctx, c, mine, l) })
 	running.Go(func() {
 		for ctx.Err() == nil && !l.expired() {
-			a.boot.BootWait(l.deadline(), ctx.Done())
+			s.boot.BootWait(l.deadline(), ctx.Done())
 		}
 		if l.expired() { // also when the loop noticed it first and stops this
-			a.o.Fenced(l.deadline() + a.o.FenceLead)
+			s.tell(l.deadline() + s.lead)
 			close(gone)
 		}
 	})
@@ -110,33 +154,31 @@ func (a *Allocator) guard(ctx context.Context) (fenced <-chan struct{}, stop fun
 }
 
 // keepContact renews the lease with reads of the owner that confirm the slot.
-func (a *Allocator) keepContact(ctx context.Context, mine store.Holding, l *lease) {
-	retry := a.pace.Backoff()
+func (s *strictMode) keepContact(ctx context.Context, c *contact, mine store.Holding, l *lease) {
+	retry := c.pace.Backoff()
 	for {
-		sent := a.boot.BootTime()
-		request, cancel := context.WithTimeout(ctx, a.o.FenceAfter/2)
-		owner, err := a.store.Get(request, a.ref)
+		sent := s.boot.BootTime()
+		request, cancel := context.WithTimeout(ctx, s.after/2)
+		owner, err := c.store.Get(request, c.ref)
 		cancel()
-		next := a.o.FenceAfter / contacts
+		next := s.after / contacts
 		if err == nil && owner.Confirms(mine) {
 			l.renew(sent)
 			retry.Reset()
 		} else {
 			next = min(next, retry.Next())
 		}
-		a.boot.BootWait(sent+a.pace.Earlier(next), ctx.Done())
+		s.boot.BootWait(sent+c.pace.Earlier(next), ctx.Done())
 		if ctx.Err() != nil || l.expired() {
 			return
 		}
 	}
 }
 
-// giveUp has the work under an id that is lost stopped in time: from here on nobody watches the deadline.
-func (a *Allocator) giveUp() {
-	if l := a.lease.Load(); l != nil {
-		a.o.Fenced(min(l.deadline(), l.now()) + a.o.FenceLead)
-	}
-}
+// Fenced reports, by the clock at the call, whether the id that was published last was given up for lack
+// of contact (strict mode). It is for whoever may have been suspended since. It does not block and may
+// be called from any goroutine.
+func (a *Allocator) Fenced() bool { return a.strict.over() }
 
 // fence gives the id up for lack of contact.
 func (h *holding) fence() {

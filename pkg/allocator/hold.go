@@ -21,7 +21,7 @@ func (a *Allocator) hold(ctx context.Context) error {
 	defer func() { h.leavers.close() }()
 	h.listenInTurn()
 	mine := a.held
-	fenced, unguard := a.guard(ctx)
+	fenced, unguard := a.strict.guard(ctx, &a.contact, a.mine())
 	defer unguard()
 	h.fenced = fenced
 	for {
@@ -287,10 +287,10 @@ func (h *holding) restoreIn(view store.Owner) time.Duration {
 		return h.pace.Window(view.Count, h.pace.Calm()) + h.retry.Current() // one in vain costs little
 	}
 	in := damped + h.pace.Window(max(view.Count, 2), max(h.pace.Calm(), damped/4)) + h.retry.Current()
-	if l := h.lease.Load(); l != nil {
+	if left, ok := h.strict.left(); ok {
 		// No read of a map that is not clean is contact. A restore of its own is, so each makes one while there is time.
 		early := h.pace.Part(h.o.FenceAfter / contacts)
-		in = min(in, max(h.retry.Current(), l.deadline()-h.boot.BootTime()-early))
+		in = min(in, max(h.retry.Current(), left-early))
 	}
 	return in
 }
@@ -304,7 +304,7 @@ func (h *holding) restoreMap(ctx context.Context) error {
 		return nil
 	}
 	var written *store.Owner
-	sent := h.boot.BootTime()
+	sent := h.strict.boot.BootTime()
 	if err == nil {
 		h.held.adopt(owner)
 		written, _, err = h.commit(ctx, owner, plan.Claim, false)
@@ -315,8 +315,8 @@ func (h *holding) restoreMap(ctx context.Context) error {
 		h.held.adopt(*written)
 		h.damping.restore(h.clock.Now())
 		h.retry.Reset()
-		if l := h.lease.Load(); l != nil && written.Confirms(h.mine()) {
-			l.renew(sent) // the answer shows the owner as a read at that moment would
+		if written.Confirms(h.mine()) {
+			h.strict.renew(sent) // the answer shows the owner as a read at that moment would
 		}
 		return nil
 	case ctx.Err() != nil:

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"time"
 
+	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/idalloc/idalloc/internal/boottime"
@@ -30,7 +31,9 @@ type quarantines struct {
 	// counted are those that were over when served was asked last.
 	counted map[int64]bool
 	// owner is whose quarantines these are.
-	owner types.UID
+	owner  types.UID
+	keeper keeper
+	log    logr.Logger
 }
 
 // sight is when a quarantine was seen.
@@ -39,6 +42,30 @@ type sight struct {
 	since time.Duration
 	// settled is the first time at which its epoch was settled, from when the next process may count; zero if it was not yet.
 	settled time.Duration
+}
+
+// see takes in what a moment of the owner says of quarantines. It may come from a read, a write or a stream.
+func (q *quarantines) see(owner store.Owner, wall time.Time) {
+	state := owner.Record.State
+	if !owner.Trust.Believed() {
+		state = assignment.State{} // the one that restores it lets all begin anew
+	}
+	if q.owner != owner.UID {
+		q.owner, q.first = owner.UID, map[int64]sight{}
+		left := q.keeper.load()
+		if owner.Clean() {
+			q.recall(left, q.keeper.boot)
+		}
+	}
+	q.note(state, wall)
+	r := q.record(q.keeper.boot)
+	if !owner.Clean() {
+		clear(r.Since) // an old state that somebody brings back could not be told from this one
+	}
+	failing := q.keeper.failed
+	if err := q.keeper.save(r); err != nil && !failing {
+		q.log.Info("what is known of quarantines cannot be kept for the next process", "reason", err.Error())
+	}
 }
 
 // note takes in what the owner says at the wall clock's time. An epoch that is not there any more is forgotten: if it
@@ -157,28 +184,4 @@ func (k *keeper) save(r remembered) error {
 	}
 	k.saved, k.failed = r, err != nil
 	return err
-}
-
-// noteQuarantines takes in what a look at the owner, or a write of it, says of quarantines.
-func (a *Allocator) noteQuarantines(owner store.Owner) {
-	state := owner.Record.State
-	if !owner.Trust.Believed() {
-		state = assignment.State{} // the one that restores it lets all begin anew
-	}
-	if a.quarantined.owner != owner.UID {
-		a.quarantined.owner, a.quarantined.first = owner.UID, map[int64]sight{}
-		left := a.keeper.load()
-		if owner.Clean() {
-			a.quarantined.recall(left, a.keeper.boot)
-		}
-	}
-	a.quarantined.note(state, a.clock.Now())
-	r := a.quarantined.record(a.keeper.boot)
-	if !owner.Clean() {
-		clear(r.Since) // an old state that somebody brings back could not be told from this one
-	}
-	failing := a.keeper.failed
-	if err := a.keeper.save(r); err != nil && !failing {
-		a.log.Info("what is known of quarantines cannot be kept for the next process", "reason", err.Error())
-	}
 }

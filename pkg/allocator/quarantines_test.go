@@ -93,8 +93,9 @@ func TestAWaiterWakesUpForAQuarantineThatItHeardOf(t *testing.T) {
 	const fenceAfter = 3 * time.Second
 	length := assignment.QuarantineTime(fenceAfter)
 	hand := &handClock{at: time.Hour}
-	c := &claimer{Allocator: life(&box{}, boot, hand)}
-	c.pod = &metav1.PartialObjectMetadata{}
+	c := &claimer{Allocator: &Allocator{
+		contact: contact{clock: clocktesting.NewFakeClock(noon)}, pod: &metav1.PartialObjectMetadata{}, quarantined: *life(&box{}, boot, hand),
+	}}
 	asleep, again := plan.Decision{FenceAfter: fenceAfter}, noon.Add(pace.LookAgain)
 	if in := c.wakeIn(asleep, again); in != pace.LookAgain {
 		t.Fatalf("it wakes up in %s without a quarantine, want %s", in, pace.LookAgain)
@@ -147,11 +148,8 @@ func (b *box) Save(data []byte) error {
 }
 
 // life is one process on a machine whose boot-time clock is c.
-func life(b *box, boot string, c *handClock) *Allocator {
-	return &Allocator{
-		contact: contact{clock: clocktesting.NewFakeClock(noon), log: logr.Discard()},
-		quarantined: quarantines{now: c.now}, keeper: keeper{memory: b, boot: boot},
-	}
+func life(b *box, boot string, c *handClock) *quarantines {
+	return &quarantines{now: c.now, keeper: keeper{memory: b, boot: boot}, log: logr.Discard()}
 }
 
 const (
@@ -173,20 +171,20 @@ func TestATimeInQuarantineOutlivesTheProcess(t *testing.T) {
 	b, c := &box{}, &handClock{at: time.Hour}
 	for range 3 { // each lives for a third of it
 		a := life(b, boot, c)
-		a.noteQuarantines(trusted(ownerUID, quarantined(1)))
-		if got := servedEpochs(&a.quarantined, served); len(got) > 0 {
+		a.see(trusted(ownerUID, quarantined(1)), noon)
+		if got := servedEpochs(a, served); len(got) > 0 {
 			t.Fatalf("%v served after %s", got, c.at-time.Hour)
 		}
 		c.at += served / 3
 	}
 	c.at = time.Hour + served - 1
 	a := life(b, boot, c)
-	a.noteQuarantines(trusted(ownerUID, quarantined(1, 5)))
-	if got := servedEpochs(&a.quarantined, served); len(got) > 0 {
+	a.see(trusted(ownerUID, quarantined(1, 5)), noon)
+	if got := servedEpochs(a, served); len(got) > 0 {
 		t.Errorf("%v served before the time", got)
 	}
 	c.at++
-	if got := servedEpochs(&a.quarantined, served); !slices.Equal(got, []int64{1}) {
+	if got := servedEpochs(a, served); !slices.Equal(got, []int64{1}) {
 		t.Errorf("served: %v, want 1: it is as long ago that a process of this pod saw it first", got)
 	}
 }
@@ -226,12 +224,12 @@ func TestWhatIsRememberedCountsOnlyWhereItIsKnownToHold(t *testing.T) {
 				tc.boot = boot
 			}
 			b, c := &box{}, &handClock{at: first}
-			life(b, boot, c).noteQuarantines(tc.before)
+			life(b, boot, c).see(tc.before, noon)
 			c.at = tc.at
 			a := life(b, tc.boot, c)
-			a.noteQuarantines(tc.after)
-			a.noteQuarantines(trusted(tc.after.UID, tc.after.Record.State)) // and trusted again
-			if got := servedEpochs(&a.quarantined, served); (len(got) == 1) != tc.counts {
+			a.see(tc.after, noon)
+			a.see(trusted(tc.after.UID, tc.after.Record.State), noon) // and trusted again
+			if got := servedEpochs(a, served); (len(got) == 1) != tc.counts {
 				t.Errorf("served: %v, want one: %t", got, tc.counts)
 			}
 		})
@@ -241,32 +239,31 @@ func TestWhatIsRememberedCountsOnlyWhereItIsKnownToHold(t *testing.T) {
 func TestAnEpochCountsForTheNextProcessFromWhenItWasSettled(t *testing.T) {
 	b, c := &box{}, &handClock{at: time.Hour}
 	a := life(b, boot, c)
-	a.noteQuarantines(trusted(ownerUID, quarantined(fresh)))
+	a.see(trusted(ownerUID, quarantined(fresh)), noon)
 	c.at += 3 * time.Second
-	a.clock = clocktesting.NewFakeClock(noon.Add(3 * time.Second))
-	a.noteQuarantines(trusted(ownerUID, quarantined(fresh)))
+	a.see(trusted(ownerUID, quarantined(fresh)), noon.Add(3*time.Second))
 	c.at = time.Hour + served
-	if got := servedEpochs(&a.quarantined, served); len(got) != 1 {
+	if got := servedEpochs(a, served); len(got) != 1 {
 		t.Errorf("served: %v; it is known for so long", got)
 	}
 	next := life(b, boot, c)
-	next.noteQuarantines(trusted(ownerUID, quarantined(fresh)))
-	if got := servedEpochs(&next.quarantined, served); len(got) > 0 {
+	next.see(trusted(ownerUID, quarantined(fresh)), noon)
+	if got := servedEpochs(next, served); len(got) > 0 {
 		t.Errorf("served by the next process: %v; its epoch could have been given twice at first", got)
 	}
 	c.at += 3 * time.Second
-	if got := servedEpochs(&next.quarantined, served); len(got) != 1 {
+	if got := servedEpochs(next, served); len(got) != 1 {
 		t.Errorf("served by the next process: %v", got)
 	}
 }
 
 func TestWithoutABootNothingIsRecalled(t *testing.T) {
 	b, c := &box{}, &handClock{at: time.Hour}
-	life(b, "", c).noteQuarantines(trusted(ownerUID, quarantined(1)))
+	life(b, "", c).see(trusted(ownerUID, quarantined(1)), noon)
 	c.at += served
 	a := life(b, "", c)
-	a.noteQuarantines(trusted(ownerUID, quarantined(1)))
-	if got := servedEpochs(&a.quarantined, served); len(got) > 0 {
+	a.see(trusted(ownerUID, quarantined(1)), noon)
+	if got := servedEpochs(a, served); len(got) > 0 {
 		t.Errorf("%v served: two boots that nobody knows may be two", got)
 	}
 }
@@ -274,12 +271,12 @@ func TestWithoutABootNothingIsRecalled(t *testing.T) {
 func TestAnEpochThatAnEarlierProcessSawVanishBeginsAnew(t *testing.T) {
 	b, c := &box{}, &handClock{at: time.Hour}
 	first := life(b, boot, c)
-	first.noteQuarantines(trusted(ownerUID, quarantined(1)))
-	first.noteQuarantines(trusted(ownerUID, assignment.State{}))
+	first.see(trusted(ownerUID, quarantined(1)), noon)
+	first.see(trusted(ownerUID, assignment.State{}), noon)
 	c.at += served
 	a := life(b, boot, c)
-	a.noteQuarantines(trusted(ownerUID, quarantined(1)))
-	if got := servedEpochs(&a.quarantined, served); len(got) > 0 {
+	a.see(trusted(ownerUID, quarantined(1)), noon)
+	if got := servedEpochs(a, served); len(got) > 0 {
 		t.Errorf("%v served", got)
 	}
 }
@@ -287,10 +284,10 @@ func TestAnEpochThatAnEarlierProcessSawVanishBeginsAnew(t *testing.T) {
 func TestAnOwnerThatWasMadeAnewBeginsAnew(t *testing.T) {
 	c := &handClock{at: time.Hour}
 	a := life(&box{}, boot, c)
-	a.noteQuarantines(trusted(ownerUID, quarantined(1)))
+	a.see(trusted(ownerUID, quarantined(1)), noon)
 	c.at += served
-	a.noteQuarantines(trusted("other", quarantined(1)))
-	if got := servedEpochs(&a.quarantined, served); len(got) > 0 {
+	a.see(trusted("other", quarantined(1)), noon)
+	if got := servedEpochs(a, served); len(got) > 0 {
 		t.Errorf("%v served: they are of an owner that is gone", got)
 	}
 }
@@ -305,10 +302,10 @@ func TestAMemoryThatIsOfNoUseIsNoObstacle(t *testing.T) {
 			a := life(b, boot, c)
 			a.log = funcr.New(func(string, string) { logged++ }, funcr.Options{})
 			for range 3 {
-				a.noteQuarantines(trusted(ownerUID, quarantined(1)))
+				a.see(trusted(ownerUID, quarantined(1)), noon)
 			}
 			c.at += served
-			if got := servedEpochs(&a.quarantined, served); !slices.Equal(got, []int64{1}) {
+			if got := servedEpochs(a, served); !slices.Equal(got, []int64{1}) {
 				t.Errorf("served: %v, want 1", got)
 			}
 			if want := b.broken != nil; (logged == 1) != want || logged > 1 {
@@ -321,13 +318,13 @@ func TestAMemoryThatIsOfNoUseIsNoObstacle(t *testing.T) {
 func TestNothingIsSavedWithoutNews(t *testing.T) {
 	b, c := &box{}, &handClock{at: time.Hour}
 	a := life(b, boot, c)
-	a.noteQuarantines(trusted(ownerUID, assignment.State{})) // an owner without strict mode
+	a.see(trusted(ownerUID, assignment.State{}), noon) // an owner without strict mode
 	if b.saves != 0 {
 		t.Errorf("saved %d times, want never: there is no quarantine", b.saves)
 	}
 	for range 3 {
 		c.at += time.Second
-		a.noteQuarantines(trusted(ownerUID, quarantined(1)))
+		a.see(trusted(ownerUID, quarantined(1)), noon)
 	}
 	if b.saves != 1 {
 		t.Errorf("saved %d times, want once", b.saves)

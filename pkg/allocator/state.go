@@ -28,7 +28,7 @@ func (a *Allocator) becomeDraining() { a.publish(identity.StateDraining, a.held.
 // becomeLost: the slot is gone, whether or not the work has stopped.
 func (a *Allocator) becomeLost() {
 	if a.held != nil {
-		a.giveUp()
+		a.strict.stop()
 	}
 	a.held = nil
 	a.publish(identity.StateLost, a.current.Count)

@@ -47,7 +47,7 @@ func (a *Allocator) take(ctx context.Context, from store.Owner, id int, own bool
 	var now store.Owner
 	var sent time.Duration
 	err := a.persist(ctx, "read the owner again", func() (err error) {
-		sent = a.boot.BootTime()
+		sent = a.strict.boot.BootTime()
 		now, err = a.look(ctx)
 		return err
 	})
@@ -72,12 +72,8 @@ func (a *Allocator) take(ctx context.Context, from store.Owner, id int, own bool
 			return err
 		}
 	}
-	if a.strict() {
-		l := newLease(a.o.FenceAfter-a.o.FenceLead, sent, a.boot.BootTime)
-		if l.expired() {
-			return a.withdraw(ctx, "the API server took too long to confirm it")
-		}
-		a.lease.Store(l)
+	if !a.strict.begin(sent) {
+		return a.withdraw(ctx, "the API server took too long to confirm it")
 	}
 	a.held = &held{id: id, token: now.Record.State.Epoch, since: a.clock.Now(), view: now, after: now.ResourceVersion}
 	return nil
