@@ -5,15 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/idalloc/idalloc/internal/boottime"
-	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/pace"
 	"github.com/idalloc/idalloc/pkg/allocator/plan"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
@@ -72,29 +69,20 @@ type Options struct {
 // Healthy and Waiting.
 type Allocator struct {
 	contact
-	o       Options
-	pod     *metav1.PartialObjectMetadata // as last read or written by this process
-	current identity.Identity
-	// published says that current was told to Options.Publish. Before the first look it was not: a
-	// restarted process leaves in force what its predecessor published.
-	published bool
-	// wrote says that the receipt on the pod was written by this process.
-	wrote bool
-	held  *held
+	ownPod
+	o Options
+	shown
+	held *held
 	// crowd is about how many pods claimed together with this one.
-	crowd   int
-	waiting atomic.Pointer[string]
+	crowd int
+	wait
 	// rollout is where this pod stood in a rolling update when it planned last.
 	rollout plan.Rollout
 	strict  strictMode
 	// quarantined is what this process knows of quarantines, its own mode or not.
 	quarantined quarantines
 	damping     damper
-	// foreign is the last map that this process read and that somebody else had changed, and when that was.
-	foreign   store.Owner
-	foreignAt time.Time
-	blamed    string // whom the log named last for a wait
-	complaint complaint
+	meddler
 }
 
 // New reads the pod and finds its owner. It blocks until the API server answers or ctx ends.
@@ -109,8 +97,8 @@ func New(ctx context.Context, o Options) (*Allocator, error) {
 		o:       o, quarantined: quarantines{now: boot.BootTime, keeper: newKeeper(o.Memory)},
 		strict: strictMode{boot: boot, after: o.FenceAfter, lead: o.FenceLead, tell: o.Fenced},
 	}
-	if a.o.Publish == nil {
-		a.o.Publish = func(identity.Identity) {}
+	if a.announce = o.Publish; a.announce == nil {
+		a.announce = func(identity.Identity) {}
 	}
 	if a.tellStale == nil {
 		a.tellStale = func(bool) {}
@@ -121,6 +109,7 @@ func New(ctx context.Context, o Options) (*Allocator, error) {
 	if a.strict.tell == nil {
 		a.strict.tell = func(time.Duration) {}
 	}
+	a.server = &a.contact
 	a.setWaiting("the API server's answer about this pod and its owner")
 	a.began = a.clock.Now()
 	err := a.persist(ctx, "find the owner", func() error {
@@ -203,31 +192,8 @@ func (a *Allocator) Claim(ctx context.Context) (identity.Identity, error) {
 	}
 }
 
-// receipt returns this pod's receipt for its owner, nil without a readable one.
-func (a *Allocator) receipt() *assignment.Receipt {
-	r, err := assignment.ReceiptOf(a.pod.Annotations, string(a.pod.UID), a.ref.String(), assignment.AnyTime())
-	if err != nil && !errors.Is(err, assignment.ErrBadEpoch) {
-		return nil
-	}
-	return r
-}
-
-// gaveUp reports that this pod began to give a slot away: it may take only from a write of its own.
-func (a *Allocator) gaveUp() bool {
-	r := a.receipt()
-	return r != nil && r.GaveUp
-}
-
 // Healthy returns an error if the loop is stuck. Waiting, also for an API server that is away, is not.
 func (a *Allocator) Healthy() error { return a.healthy() }
 
 // Waiting says what the allocator waits for, empty if for nothing.
-func (a *Allocator) Waiting() string {
-	if s := a.waiting.Load(); s != nil {
-		return *s
-	}
-	return ""
-}
-
-// setWaiting notes what is waited for.
-func (a *Allocator) setWaiting(what string) { a.waiting.Store(&what) }
+func (a *Allocator) Waiting() string { return a.wait.reason() }

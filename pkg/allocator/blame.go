@@ -4,15 +4,24 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
+// meddler is whoever else writes the owner's annotations.
+type meddler struct {
+	// foreign is the last map that this process read and that somebody else had changed, and when that was.
+	foreign   store.Owner
+	foreignAt time.Time
+	blamed    string // whom the log named last for a wait
+}
+
 // noteForeign remembers a map that somebody else changed.
-func (a *Allocator) noteForeign(owner store.Owner) {
+func (m *meddler) noteForeign(owner store.Owner, now time.Time) {
 	if owner.Trust == assignment.Foreign {
-		a.foreign, a.foreignAt = owner, a.clock.Now()
+		m.foreign, m.foreignAt = owner, now
 	}
 }
 

@@ -159,7 +159,7 @@ func (a *Allocator) look(ctx context.Context) (store.Owner, error) {
 		return store.Owner{}, err
 	}
 	a.quarantined.see(owner, a.clock.Now())
-	a.noteForeign(owner)
+	a.noteForeign(owner, a.clock.Now())
 	return owner, owner.Unreadable()
 }
 

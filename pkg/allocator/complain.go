@@ -2,6 +2,7 @@ package allocator
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,6 +18,23 @@ const (
 	// complainAgain is the least time between two such Events of one pod.
 	complainAgain = 10 * time.Minute
 )
+
+// wait is what this process waits for, and what was said of it.
+type wait struct {
+	what      atomic.Pointer[string]
+	complaint complaint
+}
+
+// reason says what is waited for, empty if nothing. It may be called from any goroutine.
+func (w *wait) reason() string {
+	if s := w.what.Load(); s != nil {
+		return *s
+	}
+	return ""
+}
+
+// setWaiting notes what is waited for.
+func (w *wait) setWaiting(what string) { w.what.Store(&what) }
 
 // complaint is what this pod's Events said of its waiting.
 type complaint struct {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/plan"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/gc"
@@ -59,14 +58,6 @@ func (c *claimer) insistIn() time.Duration {
 		after = insistLate
 	}
 	return c.pace.Longer(after) - c.clock.Since(c.barred)
-}
-
-// noSlotReceipt is that of a pod that has no slot and gives none: none, unless there are failures to remember.
-func (a *Allocator) noSlotReceipt() *assignment.Receipt {
-	if failed := a.receipt().Failures(); failed > 0 {
-		return &assignment.Receipt{UID: string(a.pod.UID), Owner: a.ref.String(), Waits: true, Failed: failed}
-	}
-	return nil
 }
 
 // giveBack gives a slot back that an earlier process of this pod took and died with soon after, while a pod that made room for

@@ -17,7 +17,8 @@ import (
 // withFailures returns an Allocator whose pod's receipt counts n failures, and its clock.
 func withFailures(n int) (*Allocator, *clocktesting.FakeClock) {
 	clk := clocktesting.NewFakeClock(time.UnixMilli(1795219200123))
-	a := &Allocator{contact: contact{clock: clk, began: clk.Now(), pace: pace.New(func() float64 { return 0.999 })}, pod: &metav1.PartialObjectMetadata{}}
+	a := &Allocator{contact: contact{clock: clk, began: clk.Now(), pace: pace.New(func() float64 { return 0.999 })}}
+	a.server, a.pod = &a.contact, &metav1.PartialObjectMetadata{}
 	a.pod.UID = "u"
 	r := assignment.Receipt{UID: "u", Owner: a.ref.String(), Waits: true, Failed: n}
 	a.pod.Annotations = map[string]string{assignment.ReceiptKey: r.Encode()}
@@ -82,7 +83,7 @@ func TestFailuresAreRememberedWithoutASlot(t *testing.T) {
 // The work of a process that was fenced may go on for a while: it stops by a deadline that nobody else waits for.
 func TestASlotWhoseWorkMayGoOnIsNotGivenBack(t *testing.T) {
 	a, clk := withFailures(0)
-	a.log, a.o.Pod, a.o.DiesWithProcess, a.o.Publish = logr.Discard(), "w", true, func(identity.Identity) {}
+	a.log, a.o.Pod, a.o.DiesWithProcess, a.announce = logr.Discard(), "w", true, func(identity.Identity) {}
 	r := assignment.Receipt{UID: "u", Owner: a.ref.String(), ID: 0, Epoch: clk.Now().UnixMilli()}
 	a.pod.Annotations = map[string]string{assignment.ReceiptKey: r.Encode()}
 	owner := clean(store.Deployment, 1, 0, store.Rollout{Progress: store.Progress{Replicas: 2}})

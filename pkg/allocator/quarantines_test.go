@@ -94,8 +94,9 @@ func TestAWaiterWakesUpForAQuarantineThatItHeardOf(t *testing.T) {
 	length := assignment.QuarantineTime(fenceAfter)
 	hand := &handClock{at: time.Hour}
 	c := &claimer{Allocator: &Allocator{
-		contact: contact{clock: clocktesting.NewFakeClock(noon)}, pod: &metav1.PartialObjectMetadata{}, quarantined: *life(&box{}, boot, hand),
+		contact: contact{clock: clocktesting.NewFakeClock(noon)}, quarantined: *life(&box{}, boot, hand),
 	}}
+	c.server, c.pod = &c.contact, &metav1.PartialObjectMetadata{}
 	asleep, again := plan.Decision{FenceAfter: fenceAfter}, noon.Add(pace.LookAgain)
 	if in := c.wakeIn(asleep, again); in != pace.LookAgain {
 		t.Fatalf("it wakes up in %s without a quarantine, want %s", in, pace.LookAgain)

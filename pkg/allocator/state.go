@@ -47,20 +47,34 @@ func (a *Allocator) becomeReleased() {
 	a.publish(identity.StateReleased, a.current.Count)
 }
 
-// publish tells Options.Publish if there is news. Only an assigned identity has an id and a token.
+// publish tells what became of this process. Only an assigned identity has an id and a token.
 func (a *Allocator) publish(state identity.State, count int) {
 	next := a.current
 	next.State, next.Count, next.ID, next.Epoch = state, count, identity.None, 0
 	if state == identity.StateAssigned {
 		next.ID, next.Epoch = a.held.id, a.held.token
 	}
-	if next == a.current && a.published {
+	if !a.isNews(next) {
 		return
 	}
-	a.published = true
 	if next.State != a.current.State || next.ID != a.current.ID {
 		a.log.Info("state changed", "state", next.State, "id", next.ID, "count", next.Count, "epoch", next.Epoch)
 	}
-	a.current = next
-	a.o.Publish(next)
+	a.show(next)
+}
+
+// shown is the identity that Options.Publish was told last.
+type shown struct {
+	current identity.Identity
+	// published is false until it was told anything. Before its first look at the owner, a process leaves in force what its
+	// predecessor published.
+	published bool
+	announce  func(identity.Identity)
+}
+
+func (s *shown) isNews(next identity.Identity) bool { return next != s.current || !s.published }
+
+func (s *shown) show(next identity.Identity) {
+	s.current, s.published = next, true
+	s.announce(next)
 }

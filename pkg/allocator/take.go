@@ -3,7 +3,6 @@ package allocator
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
@@ -104,52 +103,4 @@ func (a *Allocator) withdraw(ctx context.Context, reason string) error {
 	a.becomePending(a.current.Count)
 	a.log.V(1).Info("slot not taken", "reason", reason)
 	return a.writeReceipt(ctx, a.noSlotReceipt())
-}
-
-// showLife has the receipt say that this pod's program runs, unless there is a receipt already. Only a pod that does not get a
-// slot at once writes it.
-func (a *Allocator) showLife(ctx context.Context) error {
-	if a.receipt() != nil {
-		return nil
-	}
-	return a.writeReceipt(ctx, &assignment.Receipt{UID: string(a.pod.UID), Owner: a.ref.String(), Waits: true})
-}
-
-// writeReceipt brings the receipt on this pod to next, whatever it is now, and repeats until that
-// is known to be so. Errors: ErrPodGone, *store.ForbiddenError, or ctx's.
-func (a *Allocator) writeReceipt(ctx context.Context, next *assignment.Receipt) error {
-	return a.persist(ctx, "write the receipt", func() error {
-		a.busy()
-		written, err := a.store.SwapReceipt(ctx, a.pod, next, !a.wrote)
-		if err == nil {
-			a.pod, a.wrote = written, true
-			return nil
-		}
-		if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrAmbiguous) {
-			if err := a.readPod(ctx); err != nil {
-				return err
-			}
-		}
-		return a.gone(err)
-	})
-}
-
-// readPod reads this pod again. Errors: ErrPodGone, or as of store.GetPod.
-func (a *Allocator) readPod(ctx context.Context) error {
-	pod, err := a.store.GetPod(ctx, a.o.Namespace, a.o.Pod)
-	if err != nil {
-		return a.gone(err)
-	}
-	if pod.UID != a.pod.UID {
-		return a.gone(store.ErrGone)
-	}
-	a.pod = pod
-	return nil
-}
-
-func (a *Allocator) gone(err error) error {
-	if errors.Is(err, store.ErrGone) {
-		return fmt.Errorf("%w (%s, UID %s): this process must not act under an id any more and should end", ErrPodGone, a.o.Pod, a.pod.UID)
-	}
-	return err
 }

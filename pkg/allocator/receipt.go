@@ -1,0 +1,91 @@
+package allocator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+)
+
+// ownPod is this process's pod, and the receipt on it.
+type ownPod struct {
+	server *contact
+	pod    *metav1.PartialObjectMetadata // as last read or written by this process
+	// wrote says that the receipt on the pod was written by this process.
+	wrote bool
+}
+
+// receipt returns this pod's receipt for its owner, nil without a readable one.
+func (p *ownPod) receipt() *assignment.Receipt {
+	r, err := assignment.ReceiptOf(p.pod.Annotations, string(p.pod.UID), p.server.ref.String(), assignment.AnyTime())
+	if err != nil && !errors.Is(err, assignment.ErrBadEpoch) {
+		return nil
+	}
+	return r
+}
+
+// gaveUp reports that this pod began to give a slot away: it may take only from a write of its own.
+func (p *ownPod) gaveUp() bool {
+	r := p.receipt()
+	return r != nil && r.GaveUp
+}
+
+// noSlotReceipt is that of a pod that has no slot and gives none: none, unless there are failures to remember.
+func (p *ownPod) noSlotReceipt() *assignment.Receipt {
+	if failed := p.receipt().Failures(); failed > 0 {
+		return &assignment.Receipt{UID: string(p.pod.UID), Owner: p.server.ref.String(), Waits: true, Failed: failed}
+	}
+	return nil
+}
+
+// showLife has the receipt say that this pod's program runs, unless there is a receipt already. Only a pod that does not get a
+// slot at once writes it.
+func (p *ownPod) showLife(ctx context.Context) error {
+	if p.receipt() != nil {
+		return nil
+	}
+	return p.writeReceipt(ctx, &assignment.Receipt{UID: string(p.pod.UID), Owner: p.server.ref.String(), Waits: true})
+}
+
+// writeReceipt brings the receipt on this pod to next, whatever it is now, and repeats until that
+// is known to be so. Errors: ErrPodGone, *store.ForbiddenError, or ctx's.
+func (p *ownPod) writeReceipt(ctx context.Context, next *assignment.Receipt) error {
+	return p.server.persist(ctx, "write the receipt", func() error {
+		p.server.busy()
+		written, err := p.server.store.SwapReceipt(ctx, p.pod, next, !p.wrote)
+		if err == nil {
+			p.pod, p.wrote = written, true
+			return nil
+		}
+		if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrAmbiguous) {
+			if err := p.readPod(ctx); err != nil {
+				return err
+			}
+		}
+		return p.gone(err)
+	})
+}
+
+// readPod reads this pod again. Errors: ErrPodGone, or as of store.GetPod.
+func (p *ownPod) readPod(ctx context.Context) error {
+	pod, err := p.server.store.GetPod(ctx, p.server.ref.Namespace, p.server.name)
+	if err != nil {
+		return p.gone(err)
+	}
+	if pod.UID != p.pod.UID {
+		return p.gone(store.ErrGone)
+	}
+	p.pod = pod
+	return nil
+}
+
+func (p *ownPod) gone(err error) error {
+	if errors.Is(err, store.ErrGone) {
+		return fmt.Errorf("%w (%s, UID %s): this process must not act under an id any more and should end", ErrPodGone, p.server.name, p.pod.UID)
+	}
+	return err
+}
