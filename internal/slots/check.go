@@ -62,13 +62,13 @@ type Report struct {
 func check(n snapshot) Report {
 	c := checker{snapshot: n, state: n.owner.Record.State, receipts: map[int][]pod{}}
 	for _, p := range n.pods {
-		if p.receipt != nil && p.live() {
-			c.receipts[p.receipt.ID] = append(c.receipts[p.receipt.ID], p)
+		if p.receipt() != nil && p.live() {
+			c.receipts[p.receipt().ID] = append(c.receipts[p.receipt().ID], p)
 		}
 	}
 	for _, holders := range c.receipts {
 		slices.SortFunc(holders, func(a, b pod) int { // the first has the slot
-			return cmp.Or(cmp.Compare(b.receipt.Epoch, a.receipt.Epoch), a.created.Compare(b.created.Time), cmp.Compare(a.name, b.name))
+			return cmp.Or(cmp.Compare(b.receipt().Epoch, a.receipt().Epoch), a.Created.Compare(b.Created), cmp.Compare(a.Name, b.Name))
 		})
 	}
 	if c.unused() {
@@ -156,28 +156,28 @@ func (c *checker) checkOwner() {
 // checkReceipts compares the receipts with each other and with the map.
 func (c *checker) checkReceipts() {
 	for id, holders := range c.receipts {
-		has := holders[0].name
+		has := holders[0].Name
 		if c.trusted() && c.holds(id) {
 			has = c.state.Slots[id]
 		}
 		for _, p := range holders {
-			if p.name == has {
+			if p.Name == has {
 				continue
 			}
-			c.findf(HeldTwice, id, p.name, "id %d is held twice: the receipt of pod %s names it, and it belongs to pod %s; "+
-				"a pod whose idalloc runs withdraws such a receipt within seconds; if it stays, run `kubectl delete pod %s -n %s`", id, p.name, has, p.name, c.owner.Namespace)
+			c.findf(HeldTwice, id, p.Name, "id %d is held twice: the receipt of pod %s names it, and it belongs to pod %s; "+
+				"a pod whose idalloc runs withdraws such a receipt within seconds; if it stays, run `kubectl delete pod %s -n %s`", id, p.Name, has, p.Name, c.owner.Namespace)
 		}
 		if p := holders[0]; c.trusted() && !c.holds(id) && !c.named(p) {
-			c.findf(Mismatch, id, p.name, "pod %s has a receipt for id %d, but the assignment does not name it: "+
-				"the next pod that plans writes it in; if it stays, run %s", p.name, id, c.gc())
+			c.findf(Mismatch, id, p.Name, "pod %s has a receipt for id %d, but the assignment does not name it: "+
+				"the next pod that plans writes it in; if it stays, run %s", p.Name, id, c.gc())
 		}
 	}
 	for name, p := range c.pods {
 		if p.damage == "" || !p.live() {
 			continue
 		}
-		if p.receipt != nil { // of a bad epoch
-			c.warnf("pod %s: annotation %s: %s: it still locks id %d; set the clocks right, and delete the pod if it stays", name, assignment.ReceiptKey, p.damage, p.receipt.ID)
+		if p.receipt() != nil { // of a bad epoch
+			c.warnf("pod %s: annotation %s: %s: it still locks id %d; set the clocks right, and delete the pod if it stays", name, assignment.ReceiptKey, p.damage, p.receipt().ID)
 			continue
 		}
 		f := Finding{Kind: Damaged, Pod: name, Detail: fmt.Sprintf("somebody else damaged the receipt of pod %s: annotation %s: %s: "+
@@ -191,7 +191,7 @@ func (c *checker) checkReceipts() {
 
 // named reports whether the map gives this pod any slot.
 func (c *checker) named(p pod) bool {
-	id, ok := c.state.Slots.Of(p.name)
+	id, ok := c.state.Slots.Of(p.Name)
 	return ok && c.death(id, p, true) == ""
 }
 
@@ -207,9 +207,9 @@ func (c *checker) checkEntries() {
 			harmless = append(harmless, strconv.Itoa(id))
 		case why != "":
 			c.findf(HeldByDead, id, name, "id %d belongs to pod %s, which is %s: the next pod that waits takes it; to free it now, run %s", id, name, why, c.gc())
-		case p.receipt != nil && p.receipt.ID != id:
+		case p.receipt() != nil && p.receipt().ID != id:
 			c.findf(Mismatch, id, name, "the assignment gives id %d to pod %s, whose receipt names id %d: "+
-				"idalloc in the pod settles it within seconds; if it stays, run `kubectl delete pod %s -n %s`", id, name, p.receipt.ID, name, c.owner.Namespace)
+				"idalloc in the pod settles it within seconds; if it stays, run `kubectl delete pod %s -n %s`", id, name, p.receipt().ID, name, c.owner.Namespace)
 		}
 		if first, twice := entries[name]; twice && why == "" {
 			c.findf(Mismatch, id, name, "the assignment gives pod %s both id %d and id %d: run `kubectl delete pod %s -n %s`", name, first, id, name, c.owner.Namespace)
@@ -227,22 +227,22 @@ func (c *checker) checkWaiters() {
 	given := map[int]bool{}
 	unheld := func(id int, p pod) {
 		given[id] = true
-		if p.gaveUp {
-			c.findf(Unheld, id, p.name, "id %d belongs to nobody while pod %s waits, which gave its slot up for another pod: give a pod that starts time with --wait=1m; "+
-				"otherwise the others do not keep the id, so see their logs, and repair their revision or undo it", id, p.name)
+		if p.gaveUp() {
+			c.findf(Unheld, id, p.Name, "id %d belongs to nobody while pod %s waits, which gave its slot up for another pod: give a pod that starts time with --wait=1m; "+
+				"otherwise the others do not keep the id, so see their logs, and repair their revision or undo it", id, p.Name)
 			return
 		}
-		c.findf(Unheld, id, p.name, "id %d belongs to nobody while pod %s waits for one: give a pod that starts time with --wait=1m; "+
-			"otherwise see the log of idalloc in pod %s, if it runs there at all", id, p.name, p.name)
+		c.findf(Unheld, id, p.Name, "id %d belongs to nobody while pod %s waits for one: give a pod that starts time with --wait=1m; "+
+			"otherwise see the log of idalloc in pod %s, if it runs there at all", id, p.Name, p.Name)
 	}
 	for _, p := range c.waiters() {
 		switch {
 		case !c.claims(p):
-		case p.ordinal < 0 || p.ordinal >= c.owner.Count:
+		case p.Ordinal < 0 || p.Ordinal >= c.owner.Count:
 			rest = append(rest, p)
-		case c.free(p.ordinal):
-			unheld(p.ordinal, p)
-		case c.holds(p.ordinal) && !c.pods[c.state.Slots[p.ordinal]].terminating: // then it takes another one
+		case c.free(p.Ordinal):
+			unheld(p.Ordinal, p)
+		case c.holds(p.Ordinal) && !c.pods[c.state.Slots[p.Ordinal]].Terminating: // then it takes another one
 			rest = append(rest, p)
 		}
 	}
@@ -265,7 +265,7 @@ func (c *checker) checkWaiters() {
 
 // rank is the order in which waiters are told of free slots: those that made room for others last.
 func rank(p pod) int {
-	if p.gaveUp {
+	if p.gaveUp() {
 		return 1
 	}
 	return 0
@@ -319,7 +319,7 @@ func (c *checker) checkRequests() {
 		switch {
 		case id >= c.owner.Count:
 			why = fmt.Sprintf("the count is %d", c.owner.Count)
-		case !exists || !p.live() || p.terminating:
+		case !exists || !p.live() || p.Terminating:
 			why = "the pod is dead or Terminating"
 		case holds:
 			why = fmt.Sprintf("the pod has id %d", held)

@@ -19,9 +19,9 @@ func (c *checker) checkRollout() {
 	waiter, stuck := c.stuck()
 	switch {
 	case stuck:
-		c.stuckf(waiter.name, "pod %s of its current revision waits for an id, Kubernetes ends no old pod before a new one is Ready (%s), and the old pods do not hand theirs over: %s: "+
+		c.stuckf(waiter.Name, "pod %s of its current revision waits for an id, Kubernetes ends no old pod before a new one is Ready (%s), and the old pods do not hand theirs over: %s: "+
 			"run `kubectl patch deployment %s -n %s -p '{\"spec\":{\"strategy\":{\"rollingUpdate\":{\"maxSurge\":0,\"maxUnavailable\":1}}}}'`, and %s",
-			waiter.name, c.rounded(), few(keep), c.owner.Name, c.owner.Namespace, allocator.WayOut)
+			waiter.Name, c.rounded(), few(keep), c.owner.Name, c.owner.Namespace, allocator.WayOut)
 	case c.rollout.overdue != "":
 		c.stuckf("", "Kubernetes has seen no progress within the time that it has (%s): see why the pods of the current revision are not available, and repair it, "+
 			"or run `kubectl rollout undo deployment/%s -n %s`", c.rollout.overdue, c.owner.Name, c.owner.Namespace)
@@ -51,8 +51,8 @@ func (c *checker) keepers() []string {
 	var keep []string
 	for _, holders := range c.receipts {
 		for _, p := range holders {
-			if !p.receipt.HandsOver && !p.terminating {
-				keep = append(keep, p.name)
+			if !p.receipt().HandsOver && !p.Terminating {
+				keep = append(keep, p.Name)
 			}
 		}
 	}
@@ -81,12 +81,12 @@ func (c *checker) stuck() (waiter pod, yes bool) {
 		p := c.pods[c.state.Slots[id]]
 		old := p.revision != c.rollout.current
 		switch {
-		case !c.holds(id), p.terminating, p.receipt == nil, p.receipt.ID != id, old && p.receipt.HandsOver:
+		case !c.holds(id), p.Terminating, p.receipt() == nil, p.receipt().ID != id, old && p.receipt().HandsOver:
 			return pod{}, false
 		}
-		older = older || old && p.owned
+		older = older || old && p.Owned
 	}
-	return waiter, older && waiter.name != ""
+	return waiter, older && waiter.Name != ""
 }
 
 // endsAnOldPod reports whether Kubernetes ends a pod of an older revision, now or when those of the current one
@@ -95,7 +95,7 @@ func (c *checker) endsAnOldPod() bool {
 	stay := 0
 	for name, p := range c.pods {
 		_, named := c.state.Slots.Of(name)
-		if p.owned && p.live() && !p.terminating && (p.revision != c.rollout.current || p.ready || named) {
+		if p.Owned && p.live() && !p.Terminating && (p.revision != c.rollout.current || p.ready || named) {
 			stay++
 		}
 	}

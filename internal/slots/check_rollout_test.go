@@ -16,7 +16,7 @@ func rolling() snapshot {
 	n.owner.Rollout = store.Rollout{MaxSurge: 1}
 	n.rollout.current = "6fb"
 	n.add("x")
-	n.edit("x", func(p *pod) { p.controller, p.revision, p.waits = "worker-6fb", "6fb", true })
+	n.edit("x", func(p *pod) { p.controller, p.revision, p.Receipt = "worker-6fb", "6fb", waiting() })
 	return n
 }
 
@@ -48,19 +48,19 @@ func TestARollingUpdateThatIsStuck(t *testing.T) {
 			pod: "x", says: []string{"a, b, c"},
 		},
 		"an old pod hands over": {
-			change: func(n *snapshot) { n.edit("b", func(p *pod) { p.receipt.HandsOver = true }) }, warns: true,
+			change: func(n *snapshot) { n.edit("b", func(p *pod) { p.Receipt.HandsOver = true }) }, warns: true,
 		},
 		"an old pod has not said yet whether it hands over": {
-			change: func(n *snapshot) { n.edit("b", func(p *pod) { p.receipt = nil }) }, warns: true,
+			change: func(n *snapshot) { n.edit("b", func(p *pod) { p.Receipt = nil }) }, warns: true,
 		},
 		"an old pod is Terminating": {
-			change: func(n *snapshot) { n.edit("b", func(p *pod) { p.terminating = true }) }, warns: true,
+			change: func(n *snapshot) { n.edit("b", func(p *pod) { p.Terminating = true }) }, warns: true,
 		},
 		"the new pod is Ready without an id": {
 			change: func(n *snapshot) { n.edit("x", func(p *pod) { p.ready = true }) }, warns: true,
 		},
 		"the new revision shows no sign of idalloc": {
-			change: func(n *snapshot) { n.edit("x", func(p *pod) { p.waits = false }) }, warns: true,
+			change: func(n *snapshot) { n.edit("x", func(p *pod) { p.Receipt = nil }) }, warns: true,
 		},
 		"one old pod too many is there, and one of them will be ended": {
 			change: func(n *snapshot) { n.add("d") }, warns: true,
@@ -138,7 +138,7 @@ func TestAWorkloadThatDoesNotUseIdalloc(t *testing.T) {
 		n := settledPods(3)
 		n.owner.Record, n.owner.Trust, n.owner.Rollout.MaxUnavailable = assignment.Record{}, assignment.Absent, 0
 		for name := range n.pods {
-			n.edit(name, func(p *pod) { p.receipt = nil })
+			n.edit(name, func(p *pod) { p.Receipt = nil })
 		}
 		return n
 	}
@@ -151,11 +151,11 @@ func TestAWorkloadThatDoesNotUseIdalloc(t *testing.T) {
 		t.Errorf("says %q of %+v", text.String(), r)
 	}
 	for name, sign := range map[string]func(p *pod){
-		"a receipt":  func(p *pod) { p.receipt = &assignment.Receipt{UID: p.uid, Owner: "Deployment/worker"} },
-		"gave up":    func(p *pod) { p.gaveUp = true },
-		"waits":      func(p *pod) { p.waits = true },
+		"a receipt":  func(p *pod) { p.Receipt = &assignment.Receipt{UID: p.UID, Owner: "Deployment/worker"} },
+		"gave up":    func(p *pod) { p.Receipt = gaveUp() },
+		"waits":      func(p *pod) { p.Receipt = waiting() },
 		"is damaged": func(p *pod) { p.damage = "not a receipt" },
-		"a dead one": func(p *pod) { p.phase, p.gaveUp = "Failed", true },
+		"a dead one": func(p *pod) { p.phase, p.Receipt = "Failed", gaveUp() },
 	} {
 		n := unused()
 		n.edit("b", sign)

@@ -6,9 +6,8 @@ import (
 	"testing"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/plan"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
@@ -27,8 +26,8 @@ func settledPods(count int) snapshot {
 	}
 	for id := range count {
 		p := n.add(string(rune('a' + id)))
-		n.name(id, p.name)
-		n.lock(p.name, id, 100)
+		n.name(id, p.Name)
+		n.lock(p.Name, id, 100)
 	}
 	return n
 }
@@ -36,8 +35,10 @@ func settledPods(count int) snapshot {
 // add adds a live pod without a slot; each is younger than the one before.
 func (n snapshot) add(name string) pod {
 	p := pod{
-		name: name, uid: "uid-" + name, phase: "Running", owned: true, controller: "worker-5d9", revision: "5d9", ordinal: noOrdinal,
-		created: metav1.NewTime(time.Unix(int64(len(n.pods)), 0)),
+		Pod: plan.Pod{
+			Name: name, UID: "uid-" + name, Owned: true, Controller: "uid-5d9", Ordinal: plan.NoOrdinal, Created: time.Unix(int64(len(n.pods)), 0),
+		},
+		phase: "Running", controller: "worker-5d9", revision: "5d9",
 	}
 	n.pods[name] = p
 	return p
@@ -55,10 +56,13 @@ func (n snapshot) edit(name string, change func(*pod)) {
 	n.pods[name] = p
 }
 
+func waiting() *assignment.Receipt { return &assignment.Receipt{Waits: true} }
+func gaveUp() *assignment.Receipt  { return &assignment.Receipt{GaveUp: true} }
+
 // lock gives a pod a receipt.
 func (n snapshot) lock(name string, id int, epoch int64) {
 	n.edit(name, func(p *pod) {
-		p.receipt = &assignment.Receipt{UID: p.uid, Owner: n.owner.String(), ID: id, Epoch: epoch}
+		p.Receipt = &assignment.Receipt{UID: p.UID, Owner: n.owner.String(), ID: id, Epoch: epoch}
 	})
 }
 
@@ -72,8 +76,8 @@ func (n snapshot) free(id int) {
 // handOver lets all pods that have a slot hand it over.
 func (n snapshot) handOver() {
 	for name, p := range n.pods {
-		if p.receipt != nil {
-			n.edit(name, func(p *pod) { p.receipt.HandsOver = true })
+		if p.receipt() != nil {
+			n.edit(name, func(p *pod) { p.Receipt.HandsOver = true })
 		}
 	}
 }
@@ -109,7 +113,7 @@ func TestCheck(t *testing.T) {
 			change: func(n *snapshot) {
 				n.owner.Record, n.owner.Trust = assignment.Record{}, assignment.Absent
 				for name := range n.pods {
-					n.edit(name, func(p *pod) { p.receipt, p.waits = nil, true })
+					n.edit(name, func(p *pod) { p.Receipt = waiting() })
 				}
 			},
 			want: []brief{{Unheld, 0, "a"}, {Unheld, 1, "b"}, {Unheld, 2, "c"}},
@@ -123,7 +127,7 @@ func TestCheck(t *testing.T) {
 		"a free slot, and only a Terminating pod waits": {change: func(n *snapshot) {
 			n.free(1)
 			n.add("z")
-			n.edit("z", func(p *pod) { p.terminating = true })
+			n.edit("z", func(p *pod) { p.Terminating = true })
 		}},
 		"a free slot, and only a pod without controller waits": {change: func(n *snapshot) {
 			n.free(1)
@@ -140,9 +144,9 @@ func TestCheck(t *testing.T) {
 			change: func(n *snapshot) {
 				n.free(1)
 				n.add("z")
-				n.edit("z", func(p *pod) { p.gaveUp = true })
+				n.edit("z", func(p *pod) { p.Receipt = gaveUp() })
 				n.add("y")
-				n.edit("y", func(p *pod) { p.terminating = true })
+				n.edit("y", func(p *pod) { p.Terminating = true })
 			},
 			want: []brief{{Unheld, 1, "z"}},
 			says: []string{"gave its slot up for another pod", "repair their revision or undo it"},
@@ -151,7 +155,7 @@ func TestCheck(t *testing.T) {
 			change: func(n *snapshot) {
 				n.free(1)
 				n.add("z")
-				n.edit("z", func(p *pod) { p.gaveUp = true })
+				n.edit("z", func(p *pod) { p.Receipt = gaveUp() })
 				n.add("y")
 			},
 			want: []brief{{Unheld, 1, "y"}},
@@ -160,7 +164,7 @@ func TestCheck(t *testing.T) {
 			change: func(n *snapshot) {
 				n.free(1)
 				n.add("z")
-				n.edit("z", func(p *pod) { p.gaveUp = true })
+				n.edit("z", func(p *pod) { p.Receipt = gaveUp() })
 			},
 			want: []brief{{Unheld, 1, "z"}},
 		},
@@ -178,7 +182,7 @@ func TestCheck(t *testing.T) {
 				n.free(1)
 				n.free(2)
 				n.add("z")
-				n.edit("z", func(p *pod) { p.ordinal = 2 })
+				n.edit("z", func(p *pod) { p.Ordinal = 2 })
 			},
 			want: []brief{{Unheld, 2, "z"}},
 		},
@@ -186,15 +190,15 @@ func TestCheck(t *testing.T) {
 			change: func(n *snapshot) {
 				n.free(1)
 				n.add("z")
-				n.edit("z", func(p *pod) { p.ordinal = 0 })
+				n.edit("z", func(p *pod) { p.Ordinal = 0 })
 			},
 			want: []brief{{Unheld, 1, "z"}},
 		},
 		"an ordinal waits for the end of its own slot's pod": {change: func(n *snapshot) {
 			n.free(1)
 			n.add("z")
-			n.edit("z", func(p *pod) { p.ordinal = 0 })
-			n.edit("a", func(p *pod) { p.terminating = true })
+			n.edit("z", func(p *pod) { p.Ordinal = 0 })
+			n.edit("a", func(p *pod) { p.Terminating = true })
 		}},
 		"a holder is gone": {
 			change: func(n *snapshot) { delete(n.pods, "b") },
@@ -209,11 +213,11 @@ func TestCheck(t *testing.T) {
 			want: []brief{{HeldByDead, 1, "b"}},
 			says: []string{"which is Failed"},
 		},
-		"a holder is Terminating": {change: func(n *snapshot) { n.edit("b", func(p *pod) { p.terminating = true }) }},
+		"a holder is Terminating": {change: func(n *snapshot) { n.edit("b", func(p *pod) { p.Terminating = true }) }},
 		"another pod has the holder's name": {
 			change: func(n *snapshot) {
 				n.owner.Record.State.UIDs[1] = "uid-old"
-				n.edit("b", func(p *pod) { p.receipt = nil })
+				n.edit("b", func(p *pod) { p.Receipt = nil })
 			},
 			want: []brief{{HeldByDead, 1, "b"}},
 			says: []string{"UID uid-old"},
@@ -281,12 +285,12 @@ func TestCheck(t *testing.T) {
 			change: func(n *snapshot) {
 				n.name(1, "a")
 				delete(n.pods, "b")
-				n.edit("a", func(p *pod) { p.receipt = nil })
+				n.edit("a", func(p *pod) { p.Receipt = nil })
 			},
 			want: []brief{{Mismatch, 1, "a"}},
 			says: []string{"both id 0 and id 1"},
 		},
-		"a holder that has not taken its slot yet": {change: func(n *snapshot) { n.edit("b", func(p *pod) { p.receipt = nil }) }},
+		"a holder that has not taken its slot yet": {change: func(n *snapshot) { n.edit("b", func(p *pod) { p.Receipt = nil }) }},
 		"somebody else changed the map": {
 			change: func(n *snapshot) {
 				n.owner.Trust = assignment.Foreign
@@ -309,7 +313,7 @@ func TestCheck(t *testing.T) {
 			says:   []string{"managedFields"},
 		},
 		"somebody damaged a receipt": {
-			change: func(n *snapshot) { n.edit("b", func(p *pod) { p.receipt, p.damage = nil, `not a receipt: "x"` }) },
+			change: func(n *snapshot) { n.edit("b", func(p *pod) { p.Receipt, p.damage = nil, `not a receipt: "x"` }) },
 			want:   []brief{{Damaged, 1, "b"}},
 			says:   []string{`annotation idalloc.dev/receipt: not a receipt: "x"`},
 		},

@@ -96,9 +96,9 @@ func (n snapshot) view() View {
 		ids[id] = true
 	}
 	for _, p := range n.pods {
-		if p.receipt != nil && p.live() {
-			receipts[p.receipt.ID]++
-			ids[p.receipt.ID] = true
+		if p.receipt() != nil && p.live() {
+			receipts[p.receipt().ID]++
+			ids[p.receipt().ID] = true
 		}
 	}
 	entries := map[string]int{}
@@ -115,7 +115,7 @@ func (n snapshot) view() View {
 	}
 	slices.SortFunc(v.Slots, func(a, b Slot) int { return cmp.Compare(a.ID, b.ID) })
 	for _, p := range n.waiters() {
-		v.Waiting = append(v.Waiting, p.name)
+		v.Waiting = append(v.Waiting, p.Name)
 	}
 	slices.Sort(v.Waiting)
 	return v
@@ -129,10 +129,11 @@ func (n snapshot) row(id int, duplicate bool) Slot {
 	}
 	p, exists := n.pods[slot.Pod]
 	if exists {
-		slot.Revision, slot.Node, slot.Phase, slot.Terminating = p.revision, p.node, p.phase, p.terminating
-		slot.Since = &p.created
-		if p.receipt != nil && p.receipt.ID == id {
-			slot.Receipt = p.receipt.Epoch
+		slot.Revision, slot.Node, slot.Phase, slot.Terminating = p.revision, p.node, p.phase, p.Terminating
+		since := metav1.NewTime(p.Created)
+		slot.Since = &since
+		if p.receipt() != nil && p.receipt().ID == id {
+			slot.Receipt = p.receipt().Epoch
 		}
 	}
 	_, quarantined := state.Quarantine.Since(id)
@@ -156,7 +157,7 @@ func (n snapshot) row(id int, duplicate bool) Slot {
 func (n snapshot) byReceipt(id int) string {
 	found := ""
 	for name, p := range n.pods {
-		if p.receipt != nil && p.receipt.ID == id && p.live() && (found == "" || name < found) {
+		if p.receipt() != nil && p.receipt().ID == id && p.live() && (found == "" || name < found) {
 			found = name
 		}
 	}

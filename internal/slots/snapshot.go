@@ -6,15 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/plan"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/gc"
 )
 
 // snapshot is an owner and then its pods, as read one after the other.
@@ -26,30 +26,32 @@ type snapshot struct {
 }
 
 type pod struct {
-	name, uid, revision, node, phase string
-	created                          metav1.Time
-	terminating                      bool
+	plan.Pod              // as the planner sees it
+	revision, node, phase string
 	// ready is the pod's condition.
 	ready bool
-	// owned says that the owner's selector matches the pod.
-	owned bool
 	// controller is the pod's direct controller's name, empty if it has none.
 	controller string
-	// ordinal counts from 0; it is noOrdinal where a pod has none.
-	ordinal int
-	// receipt locks a slot; nil if the pod has none, or gave its slot up.
-	receipt *assignment.Receipt
-	gaveUp  bool
-	// waits says that idalloc in the pod said that it waits for a slot.
-	waits bool
 	// damage says what is wrong with the receipt.
 	damage string
 }
 
-const noOrdinal = -1
+// receipt is what locks a slot; nil if the pod has none, or gave its slot up.
+func (p pod) receipt() *assignment.Receipt {
+	if !p.Receipt.Locks() {
+		return nil
+	}
+	return p.Receipt
+}
+
+// gaveUp reports whether the pod gave its slot up and has none again.
+func (p pod) gaveUp() bool { return p.Receipt != nil && p.Receipt.GaveUp }
+
+// waits reports whether idalloc in the pod said that it waits for a slot.
+func (p pod) waits() bool { return p.Receipt != nil && p.Receipt.Waits }
 
 // sign reports whether the pod shows that idalloc runs in it, or did.
-func (p pod) sign() bool { return p.receipt != nil || p.gaveUp || p.waits || p.damage != "" }
+func (p pod) sign() bool { return p.Receipt != nil || p.damage != "" }
 
 func (p pod) live() bool { return p.phase != "Succeeded" && p.phase != "Failed" }
 
@@ -66,13 +68,12 @@ func read(ctx context.Context, s *store.Store, ref store.Ref) (snapshot, error) 
 			return snapshot{}, err
 		}
 		for i := range list.Items {
-			p := newPod(&list.Items[i], owner, s.Clock.Now())
-			p.owned = selector == owner.Selector
-			if known, ok := now.pods[p.name]; ok && known.uid == p.uid {
+			p := newPod(&list.Items[i], owner, selector == owner.Selector, s.Clock.Now())
+			if known, ok := now.pods[p.Name]; ok && known.UID == p.UID {
 				continue
 			}
-			if p.receipt != nil || p.owned {
-				now.pods[p.name] = p
+			if p.receipt() != nil || p.Owned {
+				now.pods[p.Name] = p
 			}
 		}
 	}
@@ -92,13 +93,17 @@ func (n snapshot) readOthers(ctx context.Context, s *store.Store) error {
 		if err != nil {
 			return err
 		}
-		n.pods[name] = newPod(u, n.owner, s.Clock.Now())
+		n.pods[name] = newPod(u, n.owner, false, s.Clock.Now())
 	}
 	return nil
 }
 
-func newPod(u *unstructured.Unstructured, owner store.Owner, now time.Time) pod {
-	p := pod{name: u.GetName(), uid: string(u.GetUID()), created: u.GetCreationTimestamp(), terminating: u.GetDeletionTimestamp() != nil}
+func newPod(u *unstructured.Unstructured, owner store.Owner, owned bool, now time.Time) pod {
+	var p pod
+	var err error
+	if p.Pod, err = gc.PodOf(owner, u, owned, now); err != nil {
+		p.damage = err.Error()
+	}
 	p.node, _, _ = unstructured.NestedString(u.Object, "spec", "nodeName")
 	p.phase, _, _ = unstructured.NestedString(u.Object, "status", "phase")
 	p.ready = condition(u, "Ready")["status"] == "True"
@@ -107,37 +112,7 @@ func newPod(u *unstructured.Unstructured, owner store.Owner, now time.Time) pod 
 	if c := metav1.GetControllerOfNoCopy(u); c != nil {
 		p.controller = c.Name
 	}
-	p.ordinal = ordinal(owner, u)
-	receipt, err := assignment.ReceiptOf(u.GetAnnotations(), p.uid, owner.String(), owner.Horizon(now))
-	if err != nil && !errors.Is(err, assignment.ErrForeignReceipt) {
-		p.damage = err.Error()
-	}
-	switch { // with a bad epoch it still locks its slot
-	case receipt == nil:
-	case receipt.Waits:
-		p.waits = true
-	case receipt.GaveUp:
-		p.gaveUp = true
-	default:
-		p.receipt = receipt
-	}
 	return p
-}
-
-// ordinal counts from 0: a StatefulSet's index less its start, or a Job's completion index.
-func ordinal(owner store.Owner, u *unstructured.Unstructured) int {
-	var text string
-	switch owner.Kind {
-	case store.StatefulSet:
-		text = u.GetName()[strings.LastIndexByte(u.GetName(), '-')+1:]
-	case store.Job:
-		text = u.GetAnnotations()["batch.kubernetes.io/job-completion-index"]
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < owner.OrdinalStart {
-		return noOrdinal
-	}
-	return n - owner.OrdinalStart
 }
 
 // holds reports whether the assignment gives slot id to this live pod.
@@ -154,7 +129,7 @@ func (n snapshot) death(id int, p pod, exists bool) string {
 		return "gone"
 	case !p.live():
 		return p.phase
-	case uid != assignment.ShortUID(p.uid):
+	case uid != assignment.ShortUID(p.UID):
 		return fmt.Sprintf("an earlier pod (UID %s…) of the one that has its name now", uid)
 	}
 	return ""
@@ -168,12 +143,12 @@ func (n snapshot) waiters() []pod {
 		if named && n.death(id, p, true) == "" {
 			continue
 		}
-		if p.live() && !p.terminating && p.owned && p.receipt == nil {
+		if p.live() && !p.Terminating && p.Owned && p.receipt() == nil {
 			waiters = append(waiters, p)
 		}
 	}
 	slices.SortFunc(waiters, func(a, b pod) int {
-		return cmp.Or(a.created.Compare(b.created.Time), cmp.Compare(a.name, b.name))
+		return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.Name, b.Name))
 	})
 	return waiters
 }

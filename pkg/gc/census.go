@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -21,12 +19,6 @@ import (
 // fewVictims is how many victims are confirmed one by one; more are confirmed by one list of the
 // namespace, which costs the API server less.
 const fewVictims = 8
-
-// Pod labels and annotations that give a pod an ordinal.
-const (
-	PodIndexLabel        = "apps.kubernetes.io/pod-index"
-	CompletionIndexLabel = "batch.kubernetes.io/job-completion-index"
-)
 
 // Victim is a holder that is dead.
 type Victim struct {
@@ -100,45 +92,11 @@ func (c *counter) add(meta *metav1.PartialObjectMetadata, owned bool) {
 	if known, ok := c.seen[meta.Name]; ok && known.UID == string(meta.UID) {
 		return
 	}
-	receipt, err := assignment.ReceiptOf(meta.Annotations, string(meta.UID), c.owner.String(), c.owner.Horizon(c.s.Clock.Now()))
-	if err != nil && !errors.Is(err, assignment.ErrForeignReceipt) { // with a bad epoch it still locks
+	pod, err := PodOf(c.owner, meta, owned, c.s.Clock.Now())
+	if err != nil {
 		c.bad = append(c.bad, BadReceipt{Pod: meta.Name, Detail: err.Error()})
 	}
-	pod := plan.Pod{
-		Name:        meta.Name,
-		UID:         string(meta.UID),
-		Created:     meta.CreationTimestamp.Time,
-		Owned:       owned,
-		Terminating: meta.DeletionTimestamp != nil,
-		Ordinal:     ordinal(c.owner, meta),
-		Receipt:     receipt,
-	}
-	if meta.DeletionTimestamp != nil {
-		pod.Deadline = meta.DeletionTimestamp.Time // Kubernetes adds the grace period
-	}
-	if controller := metav1.GetControllerOfNoCopy(meta); controller != nil {
-		pod.Controller = string(controller.UID)
-	}
 	c.seen[meta.Name] = pod
-}
-
-// ordinal counts from 0: a StatefulSet's index less its start, or a Job's completion index.
-func ordinal(owner store.Owner, meta *metav1.PartialObjectMetadata) int {
-	var text string
-	start := 0
-	switch owner.Kind {
-	case store.StatefulSet:
-		start = owner.OrdinalStart
-		// The name ends with the same number; the label exists since Kubernetes 1.28.
-		text = cmp.Or(meta.Labels[PodIndexLabel], meta.Name[strings.LastIndexByte(meta.Name, '-')+1:])
-	case store.Job:
-		text = cmp.Or(meta.Labels[CompletionIndexLabel], meta.Annotations[CompletionIndexLabel])
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < start {
-		return plan.NoOrdinal
-	}
-	return n - start
 }
 
 // confirm reads each holder that the lists did not show.

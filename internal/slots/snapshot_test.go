@@ -1,0 +1,39 @@
+package slots
+
+import (
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/idalloc/idalloc/pkg/allocator/plan"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+)
+
+// verify must look for a pod's own slot where the planner does.
+func TestAPodHasTheOrdinalThatThePlannerSees(t *testing.T) {
+	const index, completion = "apps.kubernetes.io/pod-index", "batch.kubernetes.io/job-completion-index"
+	for name, tc := range map[string]struct {
+		owner               store.Owner
+		pod                 string
+		labels, annotations map[string]string
+		want                int
+	}{
+		"a StatefulSet's, by its label":   {store.Owner{Ref: store.Ref{Kind: store.StatefulSet}}, "worker-x", map[string]string{index: "4"}, nil, 4},
+		"by its name, on an old cluster":  {store.Owner{Ref: store.Ref{Kind: store.StatefulSet}}, "worker-4", nil, nil, 4},
+		"counted from the first":          {store.Owner{Ref: store.Ref{Kind: store.StatefulSet}, OrdinalStart: 3}, "worker-4", nil, nil, 1},
+		"one from before the first":       {store.Owner{Ref: store.Ref{Kind: store.StatefulSet}, OrdinalStart: 3}, "worker-2", nil, nil, plan.NoOrdinal},
+		"an Indexed Job's, by its label":  {store.Owner{Ref: store.Ref{Kind: store.Job}}, "worker-x", map[string]string{completion: "2"}, nil, 2},
+		"by its annotation":               {store.Owner{Ref: store.Ref{Kind: store.Job}}, "worker-x", nil, map[string]string{completion: "2"}, 2},
+		"that of a Job without an index":  {store.Owner{Ref: store.Ref{Kind: store.Job}}, "worker-x", nil, nil, plan.NoOrdinal},
+		"a Deployment's, whatever it has": {store.Owner{Ref: store.Ref{Kind: store.Deployment}}, "worker-4", map[string]string{index: "4"}, nil, plan.NoOrdinal},
+	} {
+		u := &unstructured.Unstructured{Object: map[string]any{}}
+		u.SetName(tc.pod)
+		u.SetLabels(tc.labels)
+		u.SetAnnotations(tc.annotations)
+		if got := newPod(u, tc.owner, true, time.Time{}).Ordinal; got != tc.want {
+			t.Errorf("%s: %d, want %d", name, got, tc.want)
+		}
+	}
+}
