@@ -5,13 +5,12 @@ import (
 	"slices"
 
 	"github.com/idalloc/idalloc/pkg/allocator"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
 // checkRollout finds a rolling update that is stuck, and explains the deadlock of one that may stop no pod before
 // new ones are Ready.
 func (c *checker) checkRollout() {
-	if c.owner.Kind != store.Deployment || c.owner.Count == 0 {
+	if !c.owner.Rolls() || c.owner.Count == 0 {
 		return
 	}
 	rollout := c.owner.Rollout

@@ -72,7 +72,7 @@ func overdue(u *unstructured.Unstructured) string {
 // will: a Deployment from before idalloc was added, whose rollout goes on or is paused. Pods of the other kinds
 // are siblings whatever their revision, so the pods that do run idalloc give them their slots.
 func (n *snapshot) readRevisions(ctx context.Context, s *store.Store, u *unstructured.Unstructured) error {
-	if n.owner.Kind != store.Deployment {
+	if !n.owner.Rolls() {
 		return nil
 	}
 	seen := n.signs()

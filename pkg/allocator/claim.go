@@ -276,7 +276,7 @@ func (c *claimer) idleFor(owner store.Owner) (d plan.Decision, yes bool) {
 // followRollout reads where this waiter stands after the rolling update went on: one small read, by which most of those who
 // wait find out that a plan, with its lists, would still come to nothing.
 func (c *claimer) followRollout(ctx context.Context, owner store.Owner) error {
-	if owner.Kind != store.Deployment || c.holders == nil || owner.UID != c.planned.UID || owner.Rollout == c.planned.Rollout {
+	if !owner.Rolls() || c.holders == nil || owner.UID != c.planned.UID || owner.Rollout == c.planned.Rollout {
 		return nil
 	}
 	rollout, err := c.standing(ctx, owner)
@@ -301,7 +301,7 @@ func contenders(owner store.Owner) int {
 // starting estimates how many pods of a Deployment start now. Its status lags: while there are old pods in a rolling update the
 // controller may just have started as many as it may.
 func starting(owner store.Owner) int {
-	if owner.Kind != store.Deployment {
+	if !owner.Rolls() {
 		return 0
 	}
 	r := owner.Rollout
@@ -313,7 +313,7 @@ func starting(owner store.Owner) int {
 
 // crowded reports whether more pods of a Deployment live than there are slots.
 func crowded(owner store.Owner) bool {
-	return owner.Kind == store.Deployment && owner.Rollout.Progress.Replicas > owner.Count
+	return owner.Rolls() && owner.Rollout.Progress.Replicas > owner.Count
 }
 
 // recover waits after an error that repeating may cure.

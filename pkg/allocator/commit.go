@@ -83,7 +83,7 @@ func (a *Allocator) decide(ctx context.Context, owner store.Owner, in plan.Input
 	a.rollout = plan.Rollout{}
 	d := a.decideFor(in, a.rollout)
 	_, has := next(in.State, d).Slots.Of(in.Me)
-	if owner.Kind != store.Deployment || in.Intent == plan.Release || (has && len(in.State.Handover) == 0) {
+	if !owner.Rolls() || in.Intent == plan.Release || (has && len(in.State.Handover) == 0) {
 		return d, nil
 	}
 	var err error

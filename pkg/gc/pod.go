@@ -1,10 +1,7 @@
 package gc
 
 import (
-	"cmp"
 	"errors"
-	"strconv"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,12 +9,6 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/plan"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
-)
-
-// Pod labels and annotations that give a pod an ordinal.
-const (
-	PodIndexLabel        = "apps.kubernetes.io/pod-index"
-	CompletionIndexLabel = "batch.kubernetes.io/job-completion-index"
 )
 
 // PodOf reads from a live pod what a plan needs to know of it. owned says that the owner's selector matches it. The error says what is
@@ -32,8 +23,11 @@ func PodOf(owner store.Owner, meta metav1.Object, owned bool, now time.Time) (pl
 		UID:     string(meta.GetUID()),
 		Created: meta.GetCreationTimestamp().Time,
 		Owned:   owned,
-		Ordinal: ordinal(owner, meta),
+		Ordinal: plan.NoOrdinal,
 		Receipt: receipt,
+	}
+	if n, ok := owner.Ordinal(meta); ok {
+		pod.Ordinal = n
 	}
 	if end := meta.GetDeletionTimestamp(); end != nil {
 		pod.Terminating, pod.Deadline = true, end.Time // Kubernetes adds the grace period
@@ -42,23 +36,4 @@ func PodOf(owner store.Owner, meta metav1.Object, owned bool, now time.Time) (pl
 		pod.Controller = string(controller.UID)
 	}
 	return pod, err
-}
-
-// ordinal counts from 0: a StatefulSet's index less its start, or a Job's completion index.
-func ordinal(owner store.Owner, meta metav1.Object) int {
-	var text string
-	start := 0
-	switch owner.Kind {
-	case store.StatefulSet:
-		start = owner.OrdinalStart
-		// The name ends with the same number; the label exists since Kubernetes 1.28.
-		text = cmp.Or(meta.GetLabels()[PodIndexLabel], meta.GetName()[strings.LastIndexByte(meta.GetName(), '-')+1:])
-	case store.Job:
-		text = cmp.Or(meta.GetLabels()[CompletionIndexLabel], meta.GetAnnotations()[CompletionIndexLabel])
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < start {
-		return plan.NoOrdinal
-	}
-	return n - start
 }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
-	"github.com/idalloc/idalloc/pkg/gc"
 )
 
 // OwnerStream follows one owner. One goroutine may use it at a time.
@@ -100,7 +99,7 @@ func Selected(ctx context.Context, s *store.Store, namespace, selector string, l
 func trimPod(pod *metav1.PartialObjectMetadata) *metav1.PartialObjectMetadata {
 	kept := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 		Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion, CreationTimestamp: pod.CreationTimestamp, DeletionTimestamp: pod.DeletionTimestamp,
-		Labels: only(pod.Labels, gc.PodIndexLabel, gc.CompletionIndexLabel), Annotations: only(pod.Annotations, assignment.ReceiptKey, gc.CompletionIndexLabel),
+		Labels: only(pod.Labels, store.PodIndexLabel, store.CompletionIndexLabel), Annotations: only(pod.Annotations, assignment.ReceiptKey, store.CompletionIndexLabel),
 	}}
 	if c := metav1.GetControllerOfNoCopy(pod); c != nil {
 		kept.OwnerReferences = []metav1.OwnerReference{{UID: unique.Make(c.UID).Value(), Controller: new(true)}}

@@ -49,7 +49,7 @@ func Resolve(ctx context.Context, s *store.Store, pod *metav1.PartialObjectMetad
 		return ref, nil
 	}
 	top, ok := store.NewRef(above.APIVersion, above.Kind, pod.Namespace, above.Name)
-	if !ok || top.Kind != store.Deployment {
+	if !ok || !top.Rolls() {
 		// Its ReplicaSets come and go with its revisions: ids in each of them would collide.
 		return store.Ref{}, unknown(pod, ref.String(), above)
 	}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
-	"github.com/idalloc/idalloc/pkg/gc"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
 const (
@@ -307,7 +307,7 @@ func (w *world) missing(active []*version, n int) []string {
 	}
 	has := map[string]bool{}
 	for _, pod := range active {
-		has[annotation(pod.object, gc.CompletionIndexLabel)] = true
+		has[annotation(pod.object, store.CompletionIndexLabel)] = true
 	}
 	var out []string
 	for i := 0; len(out) < n; i++ { // after a scale-down the pods with the highest indexes need not be those that went
@@ -356,7 +356,7 @@ func (w *world) createPod(v *version, podName, index string) {
 	}
 	annotations := object{}
 	if index != "" {
-		podLabels[gc.CompletionIndexLabel], annotations[gc.CompletionIndexLabel] = index, index
+		podLabels[store.CompletionIndexLabel], annotations[store.CompletionIndexLabel] = index, index
 	}
 	w.server.put(k, object{
 		metadata: object{"name": podName, "labels": podLabels, "annotations": annotations, "ownerReferences": controlledBy(v.kind, v.object)},

@@ -26,7 +26,7 @@ type moment struct {
 
 // vouch notes a clean map, and has one that it knows again count as clean.
 func (m *memory) vouch(o *Owner) {
-	if o.Kind != Deployment || (!o.Clean() && !o.Ancient) {
+	if !kinds[o.Kind].versioned || (!o.Clean() && !o.Ancient) {
 		return
 	}
 	m.mu.Lock()
@@ -44,7 +44,7 @@ func (m *memory) vouch(o *Owner) {
 
 // wrote notes the answer to a W1 of this process, and has it count as clean: the server may have forgotten already who wrote it.
 func (m *memory) wrote(o *Owner) {
-	if o.Kind != Deployment || !o.Ancient {
+	if !kinds[o.Kind].versioned || !o.Ancient {
 		return
 	}
 	m.mu.Lock()

@@ -89,15 +89,11 @@ func DecodeOwner(ref Ref, object *Object, key string, now time.Time, earlier *Ow
 		OrdinalStart:    object.Spec.Ordinals.Start,
 		Count:           1, // Kubernetes' own default for replicas and parallelism
 	}
-	count := object.Spec.Replicas
-	if ref.Kind == Job {
-		count = object.Spec.Parallelism
-	}
-	if count != nil {
+	if count := kinds[ref.Kind].count(&object.Spec); count != nil {
 		o.Count = *count
 	}
 	var err error
-	if ref.Kind == Deployment {
+	if ref.Rolls() {
 		if o.Rollout, err = decodeRollout(object, o.Count); err != nil {
 			return Owner{}, fmt.Errorf("idalloc: %s: spec.strategy: %w", ref, err)
 		}

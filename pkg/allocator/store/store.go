@@ -197,5 +197,5 @@ func version(o Owner, generation bool) string {
 }
 
 func (o Owner) comparesGeneration() bool {
-	return o.Kind == Deployment && (o.Clean() || o.Trust == assignment.Absent)
+	return kinds[o.Kind].versioned && (o.Clean() || o.Trust == assignment.Absent)
 }

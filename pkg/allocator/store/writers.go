@@ -135,7 +135,7 @@ func (o Owner) Culprits(key string) string {
 // that the older revision's ReplicaSet has a copy of. No other command of kubectl that touches annotations uses
 // its bare name as the field manager.
 func (o Owner) Undone() bool {
-	if o.Kind != Deployment || o.Clean() || len(o.Record.Problems) > 0 || len(o.Writers) != 1 {
+	if !o.Rolls() || o.Clean() || len(o.Record.Problems) > 0 || len(o.Writers) != 1 {
 		return false
 	}
 	w := o.Writers[0]
