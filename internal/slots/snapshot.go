@@ -47,9 +47,6 @@ func (p pod) receipt() *assignment.Receipt {
 // gaveUp reports whether the pod gave its slot up and has none again.
 func (p pod) gaveUp() bool { return p.Receipt != nil && p.Receipt.GaveUp }
 
-// waits reports whether idalloc in the pod said that it waits for a slot.
-func (p pod) waits() bool { return p.Receipt != nil && p.Receipt.Waits }
-
 // sign reports whether the pod shows that idalloc runs in it, or did.
 func (p pod) sign() bool { return p.Receipt != nil || p.damage != "" }
 

@@ -196,4 +196,4 @@ func (a *Allocator) Claim(ctx context.Context) (identity.Identity, error) {
 func (a *Allocator) Healthy() error { return a.healthy() }
 
 // Waiting says what the allocator waits for, empty if for nothing.
-func (a *Allocator) Waiting() string { return a.wait.reason() }
+func (a *Allocator) Waiting() string { return a.waitingFor() }

@@ -25,8 +25,8 @@ type wait struct {
 	complaint complaint
 }
 
-// reason says what is waited for, empty if nothing. It may be called from any goroutine.
-func (w *wait) reason() string {
+// waitingFor says what is waited for, empty if nothing. It may be called from any goroutine.
+func (w *wait) waitingFor() string {
 	if s := w.what.Load(); s != nil {
 		return *s
 	}

@@ -4,6 +4,7 @@ package assignment
 // metadata.managedFields. Everybody else asks for the word.
 type Trust int
 
+// From none to all.
 const (
 	// Absent: none of idalloc's annotations is there. The owner is new, or somebody removed them all. Only receipts count.
 	Absent Trust = iota

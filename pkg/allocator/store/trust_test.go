@@ -40,7 +40,7 @@ func TestTrust(t *testing.T) {
 
 // What a map says of a slot that a process took from epoch 7 with a fence-after of a minute.
 func TestWhatAnOwnerSaysOfAHolding(t *testing.T) {
-	const me, other = "worker-a", "worker-b"
+	const me, sibling = "worker-a", "worker-b"
 	mine := Holding{ID: 3, Pod: me, UID: types.UID("me"), Token: 7, FenceAfter: time.Minute}
 	for name, tc := range map[string]struct {
 		trust  assignment.Trust
@@ -55,15 +55,15 @@ func TestWhatAnOwnerSaysOfAHolding(t *testing.T) {
 		"also with an epoch that somebody lowered":        {assignment.Clean, me, "me", 1, time.Minute, true, false},
 		"not if planners wait for less":                   {assignment.Clean, me, "me", 7, time.Second, false, false},
 		"nor for a pod that had the name before":          {assignment.Clean, me, "older", 7, time.Minute, false, true},
-		"one with another pod refutes":                    {assignment.Clean, other, "other", 8, time.Minute, false, true},
+		"one with another pod refutes":                    {assignment.Clean, sibling, "theirs", 8, time.Minute, false, true},
 		"one without an entry does neither":               {assignment.Clean, "", "", 8, time.Minute, false, false},
 		"an untracked map confirms from its epoch on":     {assignment.Untracked, me, "me", 7, time.Minute, true, false},
 		"an older untracked one does not":                 {assignment.Untracked, me, "me", 6, time.Minute, false, false},
-		"an untracked one refutes if it is newer":         {assignment.Untracked, other, "other", 8, time.Minute, false, true},
-		"not with the epoch that the slot was taken from": {assignment.Untracked, other, "other", 7, time.Minute, false, false},
+		"an untracked one refutes if it is newer":         {assignment.Untracked, sibling, "theirs", 8, time.Minute, false, true},
+		"not with the epoch that the slot was taken from": {assignment.Untracked, sibling, "theirs", 7, time.Minute, false, false},
 		"a foreign map confirms nothing":                  {assignment.Foreign, me, "me", 8, time.Minute, false, false},
-		"and refutes nothing":                             {assignment.Foreign, other, "other", 8, time.Minute, false, false},
-		"nor does one that cannot be read":                {assignment.Unreadable, other, "other", 8, time.Minute, false, false},
+		"and refutes nothing":                             {assignment.Foreign, sibling, "theirs", 8, time.Minute, false, false},
+		"nor does one that cannot be read":                {assignment.Unreadable, sibling, "theirs", 8, time.Minute, false, false},
 		"nor none":                                        {assignment.Absent, "", "", 0, 0, false, false},
 	} {
 		o := Owner{Trust: tc.trust}
