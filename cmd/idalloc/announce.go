@@ -33,7 +33,7 @@ func (a *announcer) recall() (left bool, err error) {
 	}
 	a.told = there
 	if !there.Assigned() {
-		a.told, err = a.shelf.noted()
+		a.told, err = a.shelf.Noted()
 	}
 	return a.told.Assigned(), err
 }
@@ -77,7 +77,7 @@ func (a *announcer) remember(id identity.Identity) error {
 	case id.State == identity.StateReleased: // only when the workload has ended
 		a.told = identity.Identity{}
 	}
-	return a.shelf.note(a.told)
+	return a.shelf.Note(a.told)
 }
 
 // stopped takes in that no work goes on under id.
@@ -88,7 +88,7 @@ func (a *announcer) stopped(id identity.Identity) error {
 		return nil // told of one again
 	}
 	a.told = identity.Identity{}
-	return a.shelf.note(a.told)
+	return a.shelf.Note(a.told)
 }
 
 // givenUp returns the id that the workload was told of, if it was.

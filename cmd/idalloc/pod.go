@@ -3,13 +3,9 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -82,8 +78,8 @@ func (p *inPod) open(o allocator.Options) (s *shelf, current identity.Identity, 
 		none: identity.Identity{State: identity.StatePending, ID: identity.None, Pod: o.Pod, Namespace: o.Namespace},
 	}
 	there, found, err := s.Current()
-	if err != nil || !found || there.Pod != o.Pod || there.Namespace != o.Namespace || (s.uid != "" && s.owner() != s.uid) {
-		err = errors.Join(err, s.note(identity.Identity{}), s.Publish(s.none))
+	if err != nil || !found || there.Pod != o.Pod || there.Namespace != o.Namespace || (s.uid != "" && s.Pod() != s.uid) {
+		err = errors.Join(err, s.Note(identity.Identity{}), s.Publish(s.none))
 		return s, s.none, err
 	}
 	if s.uid == "" {
@@ -94,16 +90,13 @@ func (p *inPod) open(o allocator.Options) (s *shelf, current identity.Identity, 
 
 // claim makes the directory this pod's, whose UID is known now.
 func (s *shelf) claim(uid string) error {
-	if s.owner() == uid {
+	if s.Pod() == uid {
 		return nil
 	}
 	if err := s.Publish(s.none); err != nil {
 		return err
 	}
-	if err := os.WriteFile(s.marker(), []byte(uid+"\n"), 0o644); err != nil { //nolint:gosec // a UID is no secret, and other users' containers read here
-		return fmt.Errorf("idalloc: %w: mount a writable emptyDir at --dir", err)
-	}
-	return nil
+	return s.SetPod(uid)
 }
 
 // empty publishes that a pod that does not exist any more has no id.
@@ -111,62 +104,6 @@ func (s *shelf) empty() error {
 	lost := s.none
 	lost.State = identity.StateLost
 	return s.Publish(lost)
-}
-
-// note keeps the id that the workload is about to lose for noted: the files do not show it any more,
-// but a process that restarts meanwhile has to ask the workload about it. An id that is not assigned
-// is none.
-func (s *shelf) note(id identity.Identity) error {
-	var err error
-	if id.Assigned() {
-		err = s.writeNote(id)
-	} else if err = os.Remove(s.lastID()); errors.Is(err, fs.ErrNotExist) {
-		err = nil
-	}
-	if err != nil {
-		return fmt.Errorf("idalloc: the id that is given up cannot be kept: %w: mount a writable emptyDir at --dir", err)
-	}
-	return nil
-}
-
-// writeNote leaves no half a note when the process dies in between.
-func (s *shelf) writeNote(id identity.Identity) error {
-	b, err := json.Marshal(id)
-	if err != nil {
-		return err
-	}
-	next := s.lastID() + ".new"
-	if err := os.WriteFile(next, append(b, '\n'), 0o644); err != nil { //nolint:gosec // no secret, and other users' containers read here
-		return err
-	}
-	return os.Rename(next, s.lastID())
-}
-
-// noted returns what note kept, which is not assigned if that was none.
-func (s *shelf) noted() (id identity.Identity, err error) {
-	b, err := os.ReadFile(s.lastID())
-	if errors.Is(err, fs.ErrNotExist) {
-		return id, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(b, &id)
-	}
-	if err != nil {
-		return identity.Identity{}, fmt.Errorf("idalloc: which id is being given up is not known: delete the pod: %w", err)
-	}
-	return id, nil
-}
-
-func (s *shelf) lastID() string { return filepath.Join(s.Path(), ".last-id") }
-
-func (s *shelf) marker() string { return filepath.Join(s.Path(), ".pod-uid") }
-
-func (s *shelf) owner() string {
-	uid, err := os.ReadFile(s.marker())
-	if err != nil {
-		return ""
-	}
-	return strings.TrimSpace(string(uid))
 }
 
 // newAllocator finds the owner, and makes the directory this pod's.

@@ -1,0 +1,76 @@
+package publish
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/idalloc/idalloc/pkg/identity"
+)
+
+// What one process leaves in the directory, the next one finds, and nobody else sees.
+func TestWhatAProcessLeavesForTheNext(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "made", "when", "needed")
+	d := New(path)
+	if d.Pod() != "" {
+		t.Errorf("an empty directory belongs to %q", d.Pod())
+	}
+	if id, err := d.Noted(); err != nil || id.Assigned() {
+		t.Errorf("noted in an empty directory: %v, %v", id, err)
+	}
+	if err := d.Note(identity.Identity{}); err != nil {
+		t.Errorf("to forget nothing is no error: %v", err)
+	}
+	id := identity.Identity{State: identity.StateAssigned, ID: 3, Count: 5, Epoch: 7, Pod: "worker-0", Namespace: "shop"}
+	for _, err := range []error{d.SetPod("uid-1"), d.SetPod("uid-2"), d.Note(id)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	next := New(path)
+	if next.Pod() != "uid-2" {
+		t.Errorf("it belongs to %q", next.Pod())
+	}
+	if got, err := next.Noted(); err != nil || got != id {
+		t.Errorf("noted: %+v, %v", got, err)
+	}
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), ".") {
+			t.Errorf("a workload sees %s", e.Name())
+		}
+	}
+	if err := next.Note(identity.Identity{State: identity.StateDraining, ID: identity.None}); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := d.Noted(); err != nil || got.Assigned() {
+		t.Errorf("noted after it was forgotten: %+v, %v", got, err)
+	}
+}
+
+func TestADamagedNoteIsNotNone(t *testing.T) {
+	path := t.TempDir()
+	if err := os.WriteFile(filepath.Join(path, lastName), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := New(path).Noted(); err == nil || !strings.Contains(err.Error(), "delete the pod") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestWhatCannotBeLeftIsAnError(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	id := identity.Identity{State: identity.StateAssigned, ID: 3, Epoch: 7}
+	for name, err := range map[string]error{"SetPod": New(file).SetPod("u"), "Note": New(file).Note(id)} {
+		if err == nil || !strings.Contains(err.Error(), "choose another one with --dir") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
