@@ -43,7 +43,7 @@ func (a *announcer) publish(id identity.Identity) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if id.Assigned() && a.fenced() {
-		id = publish.Withdrawn(id, identity.StateFenced) // told after it was decided, for what is over meanwhile
+		id = id.Without(identity.StateFenced) // told after it was decided, for what is over meanwhile
 	}
 	if err := a.announce(id); err != nil {
 		a.fail(err) // files that say an old identity are worse than a restart
@@ -103,7 +103,7 @@ func (a *announcer) givenUp() (identity.Identity, bool) {
 func (a *announcer) withdraw() (identity.Identity, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if err := a.announce(publish.Withdrawn(a.hub.Get().Identity, identity.StateFenced)); err != nil {
+	if err := a.announce(a.hub.Get().Without(identity.StateFenced)); err != nil {
 		a.fail(err)
 	}
 	return a.told, a.told.Assigned()

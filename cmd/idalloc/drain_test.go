@@ -172,7 +172,7 @@ func telling(t *testing.T, dir string) (a *announcer, left bool) {
 	return a, left
 }
 
-func withdrawn(state identity.State) identity.Identity { return publish.Withdrawn(held(), state) }
+func withdrawn(state identity.State) identity.Identity { return held().Without(state) }
 
 func TestTheGateIsOpenWhileDraining(t *testing.T) {
 	a, left := telling(t, t.TempDir())

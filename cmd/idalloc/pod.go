@@ -75,7 +75,7 @@ func (p *inPod) open(o allocator.Options) (s *shelf, current identity.Identity, 
 	}
 	s = &shelf{
 		Dir: publish.New(p.dir), uid: p.uid(),
-		none: identity.Identity{State: identity.StatePending, ID: identity.None, Pod: o.Pod, Namespace: o.Namespace},
+		none: identity.Pending(o.Pod, o.Namespace),
 	}
 	there, found, err := s.Current()
 	if err != nil || !found || there.Pod != o.Pod || there.Namespace != o.Namespace || (s.uid != "" && s.Pod() != s.uid) {
@@ -101,9 +101,7 @@ func (s *shelf) claim(uid string) error {
 
 // empty publishes that a pod that does not exist any more has no id.
 func (s *shelf) empty() error {
-	lost := s.none
-	lost.State = identity.StateLost
-	return s.Publish(lost)
+	return s.Publish(s.none.Without(identity.StateLost))
 }
 
 // newAllocator finds the owner, and makes the directory this pod's.

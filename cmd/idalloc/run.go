@@ -18,6 +18,7 @@ import (
 	"github.com/idalloc/idalloc/internal/child"
 	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/identity"
 )
 
 // minFenceLead is the least time in which a command that is fenced is killed and gone.
@@ -144,7 +145,7 @@ func (r *runner) run(ctx context.Context, command []string) error {
 	if err := r.check(); err != nil {
 		return err
 	}
-	if !slices.Equal(command[:1], child.Fill(command[:1], r.nobody(allocator.Options{}))) {
+	if !slices.Equal(command[:1], child.Fill(command[:1], identity.Pending("", ""))) {
 		return usageError{fmt.Errorf("%q: the id goes into the arguments, the command itself is always the same", command[0])}
 	}
 	if _, err := child.Look(command[0]); err != nil {

@@ -19,11 +19,6 @@ import (
 	"github.com/idalloc/idalloc/pkg/identity"
 )
 
-// nobody is what is published before the first look.
-func (r *runner) nobody(o allocator.Options) identity.Identity {
-	return identity.Identity{State: identity.StatePending, ID: identity.None, Pod: o.Pod, Namespace: o.Namespace}
-}
-
 // conductor runs the allocator, the command and the HTTP server together, and ends them in order.
 type conductor struct {
 	*runner
@@ -42,7 +37,7 @@ type conductor struct {
 }
 
 func newConductor(r *runner, o allocator.Options, processes *child.Runner, command []string) *conductor {
-	c := &conductor{runner: r, o: o, hub: publish.NewHub(r.nobody(o)), readers: &readers{delay: r.moveDelay}}
+	c := &conductor{runner: r, o: o, hub: publish.NewHub(identity.Pending(o.Pod, o.Namespace)), readers: &readers{delay: r.moveDelay}}
 	c.follower = child.NewFollower(child.Options{
 		Runner: processes, Command: command, Environ: os.Environ(), StopTimeout: r.stopTimeout,
 		KeepOnCountChange: len(r.restartOn) == 1, Fenced: c.fenced, Log: o.Log,
@@ -136,7 +131,7 @@ func (c *conductor) publish(id identity.Identity) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if id.Assigned() && c.fenced() {
-		id = publish.Withdrawn(id, identity.StateFenced) // told after it was decided, for what is over meanwhile
+		id = id.Without(identity.StateFenced) // told after it was decided, for what is over meanwhile
 	}
 	c.announce(id)
 }
@@ -146,7 +141,7 @@ func (c *conductor) withdraw() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if id := c.hub.Get().Identity; id.Assigned() {
-		c.announce(publish.Withdrawn(id, identity.StateFenced))
+		c.announce(id.Without(identity.StateFenced))
 	}
 }
 
@@ -240,7 +235,7 @@ func (c *conductor) withdrawForReaders(ctx context.Context) error {
 	}
 	if c.readers.mayRead() {
 		c.mu.Lock()
-		c.announce(publish.Withdrawn(c.hub.Get().Identity, identity.StateDraining))
+		c.announce(c.hub.Get().Without(identity.StateDraining))
 		c.mu.Unlock()
 	}
 	return c.readers.wait(ctx)

@@ -7,7 +7,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/idalloc/idalloc/internal/publish"
 	"github.com/idalloc/idalloc/pkg/identity"
 )
 
@@ -27,13 +26,13 @@ func TestReadersHaveTimeFromWhenTheIDLeftTheFiles(t *testing.T) {
 		if err := r.wait(t.Context()); !errors.Is(err, errStillShown) {
 			t.Errorf("wait is %v, and an earlier process may have left an id", err)
 		}
-		none := publish.Withdrawn(held(), identity.StateDraining)
+		none := held().Without(identity.StateDraining)
 		r.told(none) // of what an earlier process may have left
 		waits(time.Second)
 		r.told(held())
 		r.told(none)
 		time.Sleep(300 * time.Millisecond) //nolint:forbidigo // a bubble's
-		r.told(publish.Withdrawn(held(), identity.StateReleased))
+		r.told(held().Without(identity.StateReleased))
 		waits(700 * time.Millisecond)
 		waits(0)
 		r.told(held())
@@ -51,7 +50,7 @@ func TestReadersHaveTimeFromWhenTheIDLeftTheFiles(t *testing.T) {
 func TestReadersAreNotWaitedForWhenTheCauseWentAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &readers{delay: time.Hour}
-		r.told(publish.Withdrawn(held(), identity.StateDraining))
+		r.told(held().Without(identity.StateDraining))
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(errHook)
 		if err := r.wait(ctx); !errors.Is(err, errHook) {

@@ -99,7 +99,7 @@ func (f *Follower) Fence(by time.Duration) {
 	if f.want.Assigned() {
 		f.fenced = true
 		f.revoked++
-		f.want.State, f.want.ID, f.want.Epoch = identity.StateFenced, identity.None, 0
+		f.want = f.want.Without(identity.StateFenced)
 	}
 	f.killBy = max(by, 1) // zero is none
 	f.wake()

@@ -60,15 +60,9 @@ func (h *Hub) Get() Snapshot {
 	defer h.mu.Unlock()
 	now := h.now
 	if now.Assigned() && h.fenced != nil && h.fenced() {
-		now.Identity = Withdrawn(now.Identity, identity.StateFenced)
+		now.Identity = now.Without(identity.StateFenced)
 	}
 	return now
-}
-
-// Withdrawn returns what is published of id when there is no id any more, for the reason that state says.
-func Withdrawn(id identity.Identity, state identity.State) identity.Identity {
-	id.State, id.ID, id.Epoch = state, identity.None, 0
-	return id
 }
 
 // Changed returns a channel that is closed once the Hub's version is higher than since; it is closed

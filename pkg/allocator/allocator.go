@@ -135,7 +135,8 @@ func New(ctx context.Context, o Options) (*Allocator, error) {
 	}
 	a.log = a.log.WithValues("owner", a.ref.String(), "namespace", o.Namespace, "pod", o.Pod)
 	a.quarantined.log = a.log
-	a.current = identity.Identity{State: identity.StatePending, ID: identity.None, Pod: o.Pod, Namespace: o.Namespace, Owner: a.ref.Owner()}
+	a.current = identity.Pending(o.Pod, o.Namespace)
+	a.current.Owner = a.ref.Owner()
 	return a, nil
 }
 

@@ -49,8 +49,8 @@ func (a *Allocator) becomeReleased() {
 
 // publish tells what became of this process. Only an assigned identity has an id and a token.
 func (a *Allocator) publish(state identity.State, count int) {
-	next := a.current
-	next.State, next.Count, next.ID, next.Epoch = state, count, identity.None, 0
+	next := a.current.Without(state)
+	next.Count = count
 	if state == identity.StateAssigned {
 		next.ID, next.Epoch = a.held.id, a.held.token
 	}

@@ -58,7 +58,7 @@ func start(ctx context.Context, o Options, stopped func(*Instance, context.Conte
 	close(idle)
 	i := &Instance{
 		options: o, changed: make(chan struct{}), changes: make(chan Identity, 1), ended: make(chan struct{}), idle: idle, released: make(chan struct{}),
-		current: Identity{State: identity.StatePending, ID: identity.None, Pod: o.PodName, Namespace: o.PodNamespace},
+		current: identity.Pending(o.PodName, o.PodNamespace),
 	}
 	ao := allocator.Options{
 		Store: st, Pod: o.PodName, PodUID: types.UID(o.PodUID), Namespace: o.PodNamespace, Log: o.Log, Publish: i.set, Stopped: o.Stopped,
@@ -87,7 +87,7 @@ func (i *Instance) loop(ctx context.Context) {
 	defer i.mu.Unlock()
 	i.err = err
 	if i.current.Assigned() && !errors.Is(err, ErrClosed) {
-		i.current = without(i.current, identity.StateLost)
+		i.current = i.current.Without(identity.StateLost)
 	}
 	i.announce()
 }
@@ -105,7 +105,7 @@ func (i *Instance) fence(time.Duration) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.current.Assigned() {
-		i.current = without(i.current, identity.StateFenced)
+		i.current = i.current.Without(identity.StateFenced)
 		i.announce()
 	}
 }
@@ -113,13 +113,8 @@ func (i *Instance) fence(time.Duration) {
 // checked returns id as it is by the clock: strict mode may have ended it since it was published.
 func (i *Instance) checked(id Identity) Identity {
 	if id.Assigned() && i.alloc.Fenced() {
-		return without(id, identity.StateFenced)
+		return id.Without(identity.StateFenced)
 	}
-	return id
-}
-
-func without(id Identity, state identity.State) Identity {
-	id.State, id.ID, id.Epoch = state, identity.None, 0
 	return id
 }
 

@@ -72,6 +72,17 @@ type Identity struct {
 	Owner     Owner
 }
 
+// Pending returns the identity of a pod that has no id yet.
+func Pending(pod, namespace string) Identity {
+	return Identity{Pod: pod, Namespace: namespace}.Without(StatePending)
+}
+
+// Without returns i without its id, for the reason that state says. The count stays.
+func (i Identity) Without(state State) Identity {
+	i.State, i.ID, i.Epoch = state, None, 0
+	return i
+}
+
 // Assigned reports whether the instance may act under ID.
 func (i Identity) Assigned() bool { return i.State == StateAssigned }
 

@@ -17,10 +17,17 @@ func assigned(id, count int) identity.Identity {
 	}
 }
 
-func pending(count int) identity.Identity {
-	id := assigned(0, count)
-	id.State, id.ID, id.Epoch = identity.StatePending, identity.None, 0
-	return id
+func pending(count int) identity.Identity { return assigned(0, count).Without(identity.StatePending) }
+
+func TestAnIdentityWithoutAnID(t *testing.T) {
+	want := identity.Identity{State: identity.StateFenced, ID: identity.None, Count: 5, Pod: "worker-1", Namespace: "shop", Owner: assigned(3, 5).Owner}
+	if got := assigned(3, 5).Without(identity.StateFenced); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	want = identity.Identity{State: identity.StatePending, ID: identity.None, Pod: "worker-1", Namespace: "shop"}
+	if got := identity.Pending("worker-1", "shop"); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
 }
 
 func TestJSONRoundTrip(t *testing.T) {
