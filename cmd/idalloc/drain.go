@@ -1,16 +1,14 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"time"
 
-	"github.com/go-logr/logr"
 	"github.com/spf13/pflag"
 
+	"github.com/idalloc/idalloc/internal/agent"
 	"github.com/idalloc/idalloc/internal/hook"
-	"github.com/idalloc/idalloc/pkg/identity"
 )
 
 // What --drain and --drain-timeout-action take.
@@ -26,9 +24,6 @@ maxUnavailable: 0, which the default strategy comes to below four replicas, Kube
 new pod before it stops an old one: neither moves. Set maxSurge: 0 and maxUnavailable: 1, or give
 "idalloc watch" a drain hook, with which an old pod hands its slot over.`
 
-// errDrainTimeout is the cause of a context that --drain-timeout ended.
-var errDrainTimeout = errors.New("--drain-timeout is over")
-
 // drainFlags say how watch learns that the work under an id has stopped.
 type drainFlags struct {
 	mode, exec string
@@ -43,21 +38,23 @@ func (d *drainFlags) bind(f *pflag.FlagSet) {
 	f.StringVar(&d.action, "drain-timeout-action", actionKeep, "what happens at --drain-timeout: keep the slot and go on under the id, to be asked again later, or give the slot away; then two pods may act under one id for a moment")
 }
 
-// check returns a usage error, and the command of --drain-exec if there is one.
-func (d *drainFlags) check(httpAddress string) (*hook.Command, error) {
+// check returns a usage error, or the drain hook if there is one.
+func (d *drainFlags) check(httpAddress string) (hooks agent.Hooks, err error) {
+	hooks = agent.Hooks{DrainHTTP: d.mode == drainHTTP, DrainTimeout: d.timeout, GiveAtTimeout: d.action == actionGive}
 	switch {
 	case d.mode != "" && d.mode != drainHTTP:
-		return nil, usageError{fmt.Errorf("--drain %q: use http, or --drain-exec for a command", d.mode)}
+		return hooks, usageError{fmt.Errorf("--drain %q: use http, or --drain-exec for a command", d.mode)}
 	case d.mode != "" && d.exec != "":
-		return nil, usageError{errors.New("--drain=http and --drain-exec are two ways to say the same: choose one")}
+		return hooks, usageError{errors.New("--drain=http and --drain-exec are two ways to say the same: choose one")}
 	case d.mode != "" && httpAddress == "":
-		return nil, usageError{errors.New("--drain=http needs an --http-address for the workload to post to")}
+		return hooks, usageError{errors.New("--drain=http needs an --http-address for the workload to post to")}
 	case d.timeout < 0:
-		return nil, usageError{fmt.Errorf("--drain-timeout %s: use a positive duration, or 0 to wait for ever", d.timeout)}
+		return hooks, usageError{fmt.Errorf("--drain-timeout %s: use a positive duration, or 0 to wait for ever", d.timeout)}
 	case d.action != actionKeep && d.action != actionGive:
-		return nil, usageError{fmt.Errorf("--drain-timeout-action %q: use keep or give", d.action)}
+		return hooks, usageError{fmt.Errorf("--drain-timeout-action %q: use keep or give", d.action)}
 	}
-	return parseHook("--drain-exec", d.exec)
+	hooks.Drain, err = parseHook("--drain-exec", d.exec)
+	return hooks, err
 }
 
 // parseHook returns nil for a flag that is not set.
@@ -73,42 +70,4 @@ func parseHook(flag, line string) (*hook.Command, error) {
 		return nil, usageError{fmt.Errorf("%s %q: %w", flag, line, err)}
 	}
 	return c, nil
-}
-
-// hooked reports whether there is a drain hook.
-func (d *drainFlags) hooked() bool { return d.mode != "" || d.exec != "" }
-
-// drainer asks the drain hook whether the work has stopped.
-type drainer struct {
-	drainFlags
-	log logr.Logger
-	// givenUp returns the id that the workload is to stop using, and false if it was told of none.
-	givenUp func() (identity.Identity, bool)
-	// ask blocks until the work under the id has stopped, or ctx ends.
-	ask func(ctx context.Context, id identity.Identity) error
-	// done takes in that nobody has to be asked about the id any more.
-	done func(id identity.Identity) error
-}
-
-// stopped blocks until the work has stopped, and is what allocator.Options.Stopped asks for.
-func (d *drainer) stopped(ctx context.Context) error {
-	id, told := d.givenUp()
-	if !told {
-		return nil // no work goes on under an id that nobody was told of
-	}
-	bounded := ctx
-	if d.timeout > 0 {
-		var cancel context.CancelFunc
-		bounded, cancel = context.WithTimeoutCause(ctx, d.timeout, fmt.Errorf("%w (%s)", errDrainTimeout, d.timeout))
-		defer cancel()
-	}
-	err := d.ask(bounded, id)
-	switch {
-	case err == nil:
-		return d.done(id)
-	case !errors.Is(err, errDrainTimeout) || d.action == actionKeep:
-		return err
-	}
-	d.log.Info("the work has not stopped in time; its slot is given away all the same, and two pods may act under one id", "id", id.ID, "epoch", id.Epoch, "reason", err.Error())
-	return d.done(id)
 }

@@ -3,13 +3,11 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/idalloc/idalloc/pkg/allocator"
-	"github.com/idalloc/idalloc/pkg/identity"
+	"github.com/idalloc/idalloc/internal/agent"
 )
 
 // errInitFence: strict mode is refused and not ignored, because the user counts on it.
@@ -42,46 +40,14 @@ to keep the files true: a scale-down may take the id away.
 }
 
 func (p *inPod) init(ctx context.Context) error {
-	log, err := p.logger()
+	o, err := p.options(true)
 	if err != nil {
 		return err
 	}
-	o, err := p.options(log)
+	id, err := agent.Init(ctx, o)
 	if err != nil {
 		return err
 	}
-	dir, _, err := p.open(o)
-	if err != nil {
-		return err
-	}
-	ctx, cancel := p.bounded(ctx)
-	defer cancel()
-	var failed error
-	o.Publish = func(id identity.Identity) {
-		if err := dir.Publish(id); err != nil {
-			failed = err
-			cancel()
-		}
-	}
-	a, err := dir.newAllocator(ctx, o)
-	if err != nil {
-		return err
-	}
-	id, err := a.Claim(ctx)
-	if failed != nil {
-		return failed
-	}
-	if err != nil {
-		return noSlotIfLate(err)
-	}
-	log.Info("claimed", "owner", id.Owner.String(), "pod", id.Pod, "id", id.ID, "count", id.Count, "epoch", id.Epoch)
+	o.Allocator.Log.Info("claimed", "owner", id.Owner.String(), "pod", id.Pod, "id", id.ID, "count", id.Count, "epoch", id.Epoch)
 	return nil
-}
-
-// noSlotIfLate: a timeout is no slot in time, whatever it interrupted.
-func noSlotIfLate(err error) error {
-	if errors.Is(err, errTimeout) && !errors.Is(err, allocator.ErrNoSlot) {
-		return fmt.Errorf("%w: %w", allocator.ErrNoSlot, err)
-	}
-	return err
 }

@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/idalloc/idalloc/internal/agent"
 	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
@@ -64,7 +65,7 @@ func exitCode(err error) int {
 		return exitUsage
 	case errors.As(err, &forbidden):
 		return exitForbidden
-	case errors.Is(err, allocator.ErrNoSlot) && errors.Is(err, errTimeout):
+	case errors.Is(err, allocator.ErrNoSlot) && errors.Is(err, agent.ErrTimeout):
 		return exitNoSlot
 	}
 	return exitError

@@ -6,23 +6,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/signal"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/idalloc/idalloc/internal/agent"
 	"github.com/idalloc/idalloc/internal/child"
 	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/identity"
 )
-
-// minFenceLead is the least time in which a command that is fenced is killed and gone.
-const minFenceLead = 500 * time.Millisecond
 
 // runner is "idalloc run".
 type runner struct {
@@ -99,18 +94,6 @@ func (r *runner) check() error {
 	return r.checkTimeout(r.fenceAfter)
 }
 
-// fenceLead is how long before fence-after the command is stopped.
-func (r *runner) fenceLead() time.Duration {
-	return max(min(r.stopTimeout, r.fenceAfter/3), minFenceLead)
-}
-
-// fenceGrace is how long a fenced command has until it is killed; the rest of fenceLead is for the
-// killing.
-func (r *runner) fenceGrace() time.Duration {
-	lead := r.fenceLead()
-	return min(r.stopTimeout, lead-min(lead/4, time.Second))
-}
-
 // statusError ends the program with an exit code of its own. err is nil if there is nothing to say.
 type statusError struct {
 	code int
@@ -151,11 +134,7 @@ func (r *runner) run(ctx context.Context, command []string) error {
 	if _, err := child.Look(command[0]); err != nil {
 		return ended(0, err) // before a slot is claimed in vain
 	}
-	log, err := r.logger()
-	if err != nil {
-		return err
-	}
-	o, err := r.options(log)
+	o, err := r.options(false)
 	if err != nil {
 		return err
 	}
@@ -164,27 +143,8 @@ func (r *runner) run(ctx context.Context, command []string) error {
 		return err
 	}
 	defer processes.Close()
-	return newConductor(r, o, processes, command).run(ctx)
-}
-
-// forward passes signals on until ctx ends. The returned function waits for that.
-func forward(ctx context.Context, to *child.Follower) (wait func()) {
-	signals := make(chan os.Signal, 16)
-	signal.Notify(signals, child.Signals()...)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		defer signal.Stop(signals)
-		for {
-			select {
-			case s := <-signals:
-				if sig, ok := s.(syscall.Signal); ok {
-					to.Signal(sig)
-				}
-			case <-ctx.Done():
-				return
-			}
-		}
-	}()
-	return func() { <-done }
+	o.HTTPAddress, o.MoveDelay, o.FenceAfter = r.httpAddress, r.moveDelay, r.fenceAfter
+	return ended(agent.Run(ctx, o, agent.Command{
+		Processes: processes, Line: command, KeepOnCountChange: len(r.restartOn) == 1, StopTimeout: r.stopTimeout,
+	}))
 }

@@ -4,7 +4,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"time"
+
+	"github.com/idalloc/idalloc/internal/agent"
 )
 
 // exec returns how a command line of run ends: before it needs an API server.
@@ -57,23 +58,7 @@ func TestTheExitCodeIsTheCommands(t *testing.T) {
 	if err := ended(7, nil); !errors.As(err, &status) || status.code != 7 || err.Error() != "" {
 		t.Errorf("code 7 is %v", err)
 	}
-	if err := ended(0, errTimeout); errors.As(err, &status) || !errors.Is(err, errTimeout) {
+	if err := ended(0, agent.ErrTimeout); errors.As(err, &status) || !errors.Is(err, agent.ErrTimeout) {
 		t.Errorf("an error is %v", err)
-	}
-}
-
-// A command that is fenced is dead before its id may be another pod's.
-func TestFencedIsDeadInTime(t *testing.T) {
-	for _, r := range []runner{
-		{stopTimeout: 10 * time.Second, fenceAfter: 30 * time.Second},
-		{stopTimeout: 10 * time.Second, fenceAfter: 3 * time.Second},
-		{stopTimeout: time.Second, fenceAfter: time.Minute},
-		{stopTimeout: 0, fenceAfter: 3 * time.Second},
-		{stopTimeout: time.Hour, fenceAfter: time.Hour},
-	} {
-		lead, grace := r.fenceLead(), r.fenceGrace()
-		if lead > r.fenceAfter/2 || grace >= lead || grace > r.stopTimeout || lead-grace < minFenceLead/4 {
-			t.Errorf("%s, %s: lead %s, grace %s", r.stopTimeout, r.fenceAfter, lead, grace)
-		}
 	}
 }

@@ -1,22 +1,16 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"time"
 
-	"github.com/go-logr/logr"
 	"github.com/spf13/pflag"
 
 	"github.com/idalloc/idalloc/internal/hook"
 	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
-	"github.com/idalloc/idalloc/pkg/identity"
 )
-
-// errFenceLead is the cause of the end of a fence hook that took too long.
-var errFenceLead = errors.New("a third of --fence-after is over")
 
 // fenceFlags are strict mode.
 type fenceFlags struct {
@@ -42,57 +36,4 @@ func (f *fenceFlags) check() (*hook.Command, error) {
 		return nil, usageError{errors.New("--fence-after: strict mode has to stop the work, and watch by itself cannot: give it a command with --fence-exec that does, or use idalloc run, or the linked package pkg/context")}
 	}
 	return parseHook("--fence-exec", f.exec)
-}
-
-// lead is the time that the fence hook has.
-func (f *fenceFlags) lead() time.Duration { return f.after / 3 }
-
-// fencer stops the work when the id is given up for lack of contact.
-type fencer struct {
-	log  logr.Logger
-	lead time.Duration
-	// withdraw takes the id out of the files and answers and returns it; false if there was none.
-	withdraw func() (identity.Identity, bool)
-	// kill stops the work.
-	kill func(ctx context.Context, id identity.Identity) error
-	// killed takes in that no work goes on under the id.
-	killed func(id identity.Identity) error
-}
-
-// fenceRetry is the time between two tries of the fence hook.
-const fenceRetry = 200 * time.Millisecond
-
-// fence blocks until the work is stopped, for the lead at most, and does not stop half-way when ctx ends.
-func (f *fencer) fence(ctx context.Context) {
-	id, told := f.withdraw()
-	if !told {
-		return // no work goes on under an id that nobody was told of
-	}
-	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), f.lead, errFenceLead)
-	defer cancel()
-	var err error
-	for {
-		if err = f.kill(ctx, id); err == nil {
-			err = f.killed(id)
-			break
-		}
-		if !sleep(ctx, fenceRetry) {
-			break
-		}
-	}
-	if err != nil {
-		f.log.Error(err, "the fence hook failed; the work may go on under an id that is given up", "id", id.ID, "epoch", id.Epoch)
-	}
-}
-
-// sleep returns false when ctx ended first.
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return true
-	}
 }

@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	podview "github.com/idalloc/idalloc/internal/workload"
+	"github.com/idalloc/idalloc/internal/agent"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	idcontext "github.com/idalloc/idalloc/pkg/context"
@@ -147,7 +147,7 @@ var _ = Describe("a native sidecar", func() {
 		spec.InitContainers = []corev1.Container{suite.Sidecar("idalloc", "/bin/sleep", "1000")}
 		spec.NodeName = "no-such-node" // nobody runs it: the spec says what its containers do
 		Expect(w.Create(ctx, suite.Pod("side", spec))).To(Succeed())
-		ended := func() (bool, error) { return podview.Ended(ctx, w.store, w.Name, "side") }
+		ended := func() (bool, error) { return agent.Ended(ctx, w.store, w.Name, "side") }
 		status := func(state corev1.ContainerState) {
 			pod := w.pod(ctx, "side")
 			pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", State: state}}

@@ -1,4 +1,4 @@
-package main
+package agent
 
 import (
 	"context"
@@ -12,8 +12,8 @@ import (
 // errStillShown keeps a slot whose id could not be withdrawn.
 var errStillShown = errors.New("the files in --dir may still show the id")
 
-// readers are the other containers that read the files of run --dir. Nobody knows whether they act under an id, so they are
-// given time after it left the files, as those of watch are.
+// readers are the other containers that read the files. Nobody knows whether they act under an id, so they are given time after it left
+// the files.
 type readers struct {
 	delay time.Duration
 
@@ -32,13 +32,6 @@ func (r *readers) told(id identity.Identity) {
 		r.since = time.Now()
 	}
 	r.none = !id.Assigned()
-}
-
-// mayRead reports whether the files may show an id.
-func (r *readers) mayRead() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return !r.none
 }
 
 // wait blocks until the readers had their time, or ctx ends; then it returns the cause.

@@ -1,5 +1,4 @@
-// Package workload looks at the pod that this process is part of.
-package workload
+package agent
 
 import (
 	"context"
@@ -23,8 +22,8 @@ func Ended(ctx context.Context, s *store.Store, namespace, name string) (bool, e
 	return pod.GetDeletionTimestamp() != nil && hasSidecar(pod) && terminated(pod), nil
 }
 
-// HostNetwork reports, by one live read, whether the pod shares its node's network. A pod that does not exist any more may have.
-func HostNetwork(ctx context.Context, s *store.Store, namespace, name string) (bool, error) {
+// hostNetwork reports, by one live read, whether the pod shares its node's network. A pod that does not exist any more may have.
+func hostNetwork(ctx context.Context, s *store.Store, namespace, name string) (bool, error) {
 	pod, err := s.GetFullPod(ctx, namespace, name)
 	if errors.Is(err, store.ErrGone) {
 		return true, nil

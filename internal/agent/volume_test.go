@@ -1,0 +1,84 @@
+package agent
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/idalloc/idalloc/pkg/allocator"
+	"github.com/idalloc/idalloc/pkg/identity"
+)
+
+// opened opens dir for a pod whose UID is known, or is not.
+func opened(t *testing.T, dir, pod, uid string) (*volume, identity.Identity) {
+	t.Helper()
+	v, current, err := open(dir, allocator.Options{Pod: pod, Namespace: "shop", PodUID: types.UID(uid)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v, current
+}
+
+// fill leaves in dir what a pod with an id leaves.
+func fill(t *testing.T, dir, pod, uid string) {
+	t.Helper()
+	s, _ := opened(t, dir, pod, uid)
+	if err := s.claim(uid); err != nil {
+		t.Fatal(err)
+	}
+	err := s.Publish(identity.Identity{State: identity.StateAssigned, ID: 3, Count: 5, Epoch: 7, Pod: pod, Namespace: "shop"})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func hasID(t *testing.T, dir string) bool {
+	t.Helper()
+	_, err := os.Stat(filepath.Join(dir, "id"))
+	return err == nil
+}
+
+func TestARestartInPlaceKeepsTheID(t *testing.T) {
+	dir := t.TempDir()
+	fill(t, dir, "worker-0", "uid-1")
+	_, current := opened(t, dir, "worker-0", "uid-1")
+	if !current.Assigned() || !hasID(t, dir) {
+		t.Errorf("the id of a pod whose container restarted is gone: %v", current)
+	}
+}
+
+func TestAnotherPodsIDIsNotInForce(t *testing.T) {
+	for name, pod := range map[string]struct{ name, uid string }{
+		"another name":          {"worker-1", "uid-2"},
+		"the same name, reborn": {"worker-0", "uid-2"},
+		"another name, no UID":  {"worker-1", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			fill(t, dir, "worker-0", "uid-1")
+			_, current := opened(t, dir, pod.name, pod.uid)
+			if current.Assigned() || hasID(t, dir) {
+				t.Errorf("the id of an earlier pod is in force: %v", current)
+			}
+		})
+	}
+}
+
+// Without POD_UID a successor of the same name is told apart only by the API server: until then
+// nothing is announced, and what the files say goes as soon as the UID is known.
+func TestWithoutAUIDNothingIsAnnounced(t *testing.T) {
+	dir := t.TempDir()
+	fill(t, dir, "worker-0", "uid-1")
+	s, current := opened(t, dir, "worker-0", "")
+	if current.Assigned() {
+		t.Errorf("announced %v before anybody knows whose it is", current)
+	}
+	if err := s.claim("uid-2"); err != nil {
+		t.Fatal(err)
+	}
+	if hasID(t, dir) {
+		t.Error("the id of an earlier pod of the same name is in force")
+	}
+}

@@ -1,0 +1,256 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+
+	"github.com/idalloc/idalloc/internal/hook"
+	"github.com/idalloc/idalloc/pkg/allocator"
+	"github.com/idalloc/idalloc/pkg/identity"
+)
+
+func held() identity.Identity {
+	return identity.Identity{State: identity.StateAssigned, ID: 3, Count: 5, Epoch: 7, Pod: "worker-0", Namespace: "shop"}
+}
+
+var errHook = errors.New("exit status 1")
+
+// newDrainer returns a drainer whose hook is ask.
+func newDrainer(giveAtTimeout bool, ask func(context.Context, identity.Identity) error) (d *drainer, logged *[]string) {
+	logged = &[]string{}
+	log := funcr.New(func(_, args string) { *logged = append(*logged, args) }, funcr.Options{})
+	b := &beside{agent: &agent{o: Options{Allocator: allocator.Options{Log: log}}}, last: held()}
+	return &drainer{beside: b, timeout: 5 * time.Minute, giveAtTimeout: giveAtTimeout, ask: ask}, logged
+}
+
+// never is a hook that does not come to an end.
+func never(ctx context.Context, _ identity.Identity) error {
+	<-ctx.Done()
+	return context.Cause(ctx)
+}
+
+func TestTheHookDecides(t *testing.T) {
+	for _, want := range []error{nil, errHook} {
+		d, logged := newDrainer(true, func(_ context.Context, id identity.Identity) error {
+			if id != held() {
+				t.Errorf("asked about %v", id)
+			}
+			return want
+		})
+		if err := d.stopped(t.Context()); !errors.Is(err, want) || len(*logged) > 0 {
+			t.Errorf("stopped is %v, want %v; the log has %v", err, want, *logged)
+		}
+	}
+}
+
+func TestNobodyIsAskedAboutAnIDThatNobodyWasToldOf(t *testing.T) {
+	d, _ := newDrainer(false, func(context.Context, identity.Identity) error {
+		t.Error("asked")
+		return errHook
+	})
+	d.last = identity.Identity{}
+	if err := d.stopped(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAtTheTimeoutTheSlotIsKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, _ := newDrainer(false, never)
+		begin := time.Now()
+		err := d.stopped(t.Context())
+		if !errors.Is(err, errDrainTimeout) || time.Since(begin) != 5*time.Minute {
+			t.Errorf("stopped is %v after %s", err, time.Since(begin))
+		}
+	})
+}
+
+func TestAtTheTimeoutTheSlotIsGivenIfSoWanted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, logged := newDrainer(true, never)
+		begin := time.Now()
+		err := d.stopped(t.Context())
+		if err != nil || time.Since(begin) != 5*time.Minute || len(*logged) != 1 {
+			t.Errorf("stopped is %v after %s; the log has %v", err, time.Since(begin), *logged)
+		}
+	})
+}
+
+func TestACauseThatGoesAwayIsNoTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, logged := newDrainer(true, never)
+		d.timeout = 0
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(1000*time.Hour, cancel)
+		if err := d.stopped(ctx); !errors.Is(err, context.Canceled) || len(*logged) > 0 {
+			t.Errorf("stopped is %v; the log has %v", err, *logged)
+		}
+	})
+}
+
+// beginning is a process of worker-0 that shows its identities in a directory.
+func beginning(t *testing.T, dir string) (b *beside, left bool) {
+	t.Helper()
+	o := Options{Dir: dir, Allocator: allocator.Options{Pod: "worker-0", Namespace: "shop", PodUID: "uid-1", Log: logr.Discard()}}
+	a, err := newAgent(o, func(err error) { t.Error(err) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := a.dir.claim("uid-1"); err != nil {
+		t.Fatal(err)
+	}
+	b = &beside{agent: a}
+	a.work = b
+	if left, err = b.recall(); err != nil {
+		t.Fatal(err)
+	}
+	return b, left
+}
+
+func withdrawn(state identity.State) identity.Identity { return held().Without(state) }
+
+func TestTheGateIsOpenWhileDraining(t *testing.T) {
+	a, left := beginning(t, t.TempDir())
+	if left {
+		t.Error("an empty directory has an id to give up")
+	}
+	for _, id := range []identity.Identity{withdrawn(identity.StatePending), held(), withdrawn(identity.StateLost)} {
+		a.publish(id)
+		if err := a.gate.Drained(0); !errors.Is(err, hook.ErrNothingToDrain) {
+			t.Errorf("%s: a word was taken: %v", id, err)
+		}
+	}
+	a.publish(held())
+	a.publish(withdrawn(identity.StateDraining))
+	if err := a.gate.Drained(8); !errors.Is(err, hook.ErrNothingToDrain) {
+		t.Errorf("a word for another epoch was taken: %v", err)
+	}
+	if err := a.gate.Drained(7); err != nil {
+		t.Error(err)
+	}
+	if id, told := a.mayWork(); !told || id != held() {
+		t.Errorf("given up is %v, %t", id, told)
+	}
+	a.publish(held())
+	if err := a.gate.Drained(7); !errors.Is(err, hook.ErrNothingToDrain) {
+		t.Errorf("the id is in use again and a word was taken: %v", err)
+	}
+}
+
+func TestARestartKnowsWhatIsBeingGivenUp(t *testing.T) {
+	for _, states := range [][]identity.State{
+		{identity.StateAssigned},
+		{identity.StateAssigned, identity.StateDraining},
+		{identity.StateAssigned, identity.StateFenced},
+		{identity.StateAssigned, identity.StateDraining, identity.StateFenced},
+		{identity.StateAssigned, identity.StateLost},
+		{identity.StateAssigned, identity.StateLost, identity.StatePending, identity.StateDraining},
+	} {
+		dir := t.TempDir()
+		a, _ := beginning(t, dir)
+		for _, state := range states {
+			a.publish(identityIn(state))
+		}
+		for range 2 { // and a restart after the restart
+			a, left := beginning(t, dir)
+			a.publish(withdrawn(identity.StateDraining))
+			if id, told := a.mayWork(); !left || !told || id != held() {
+				t.Errorf("after %v and a restart %v is given up, %t", states, id, told)
+			}
+		}
+	}
+}
+
+func TestARestartDoesNotAskAboutAnIDThatIsGone(t *testing.T) {
+	for _, states := range [][]identity.State{
+		{identity.StatePending},
+		{identity.StateAssigned, identity.StateReleased},
+	} {
+		dir := t.TempDir()
+		a, _ := beginning(t, dir)
+		for _, state := range states {
+			a.publish(identityIn(state))
+		}
+		if a, left := beginning(t, dir); left || a.last.Assigned() {
+			t.Errorf("after %v and a restart %v is given up", states, a.last)
+		}
+	}
+}
+
+func TestAWorkloadThatStoppedIsNotAskedAgain(t *testing.T) {
+	dir := t.TempDir()
+	a, _ := beginning(t, dir)
+	a.publish(held())
+	a.publish(withdrawn(identity.StateDraining))
+	if err := a.stopped(held()); err != nil {
+		t.Fatal(err)
+	}
+	if id, told := a.mayWork(); told {
+		t.Errorf("the workload is asked about %v again", id)
+	}
+	if a, left := beginning(t, dir); left || a.last.Assigned() {
+		t.Errorf("after a restart the workload is asked about %v again", a.last)
+	}
+	a.publish(held()) // called off
+	if err := a.stopped(held()); err != nil {
+		t.Fatal(err)
+	}
+	if _, told := a.mayWork(); !told {
+		t.Error("the workload was told of the id again, and is not asked about it")
+	}
+}
+
+func identityIn(state identity.State) identity.Identity {
+	if state == identity.StateAssigned {
+		return held()
+	}
+	return withdrawn(state)
+}
+
+func TestAnIDIsWithdrawnAtOnceAndOnce(t *testing.T) {
+	dir := t.TempDir()
+	a, _ := beginning(t, dir)
+	a.publish(held())
+	a.withdraw(identity.StateFenced)
+	if got := a.hub.Get(); hasID(t, dir) || got.State != identity.StateFenced || got.Count != 5 {
+		t.Errorf("after it was withdrawn %+v is answered", got)
+	}
+	a.publish(withdrawn(identity.StateLost))
+	a.withdraw(identity.StateFenced)
+	if got := a.hub.Get().State; got != identity.StateLost {
+		t.Errorf("where no id is shown, the state becomes %s", got)
+	}
+}
+
+func TestFencingWithdrawsTheIDAndThenKillsTheWork(t *testing.T) {
+	dir := t.TempDir()
+	a, _ := beginning(t, dir)
+	var steps []string
+	f := &fencer{beside: a, lead: time.Minute, kill: func(ctx context.Context, id identity.Identity) error {
+		if id != held() || hasID(t, dir) || a.hub.Get().State != identity.StateFenced {
+			t.Errorf("killing the work under %v; HTTP says %v", id, a.hub.Get())
+		}
+		if _, bounded := ctx.Deadline(); !bounded {
+			t.Error("the kill may take for ever")
+		}
+		steps = append(steps, "kill")
+		if len(steps) == 1 {
+			return errHook
+		}
+		return nil
+	}}
+	f.fence(t.Context())
+	a.publish(held())
+	f.fence(t.Context())
+	f.fence(t.Context())
+	if !slices.Equal(steps, []string{"kill", "kill"}) {
+		t.Errorf("%v, want a kill until it succeeds: before there was an id there was no work, and afterwards none is left", steps)
+	}
+}
