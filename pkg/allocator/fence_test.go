@@ -1,6 +1,7 @@
 package allocator
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -13,6 +14,10 @@ import (
 type handClock struct{ at time.Duration }
 
 func (c *handClock) now() time.Duration { return c.at }
+
+// BootTime and BootWait make it a boottime.Source.
+func (c *handClock) BootTime() time.Duration                 { return c.at }
+func (c *handClock) BootWait(time.Duration, <-chan struct{}) {}
 
 func TestLease(t *testing.T) {
 	const length = 4 * time.Second
@@ -121,5 +126,44 @@ func TestFenceOptions(t *testing.T) {
 				t.Errorf("checkFence() = %v", err)
 			}
 		})
+	}
+}
+
+func TestTheDeadlineOfWhatIsHeld(t *testing.T) {
+	boot := &handClock{at: time.Hour}
+	off := &strictMode{boot: boot}
+	if _, deadline := off.left(); !off.begin(0) || deadline || off.over() {
+		t.Error("without strict mode there is a deadline")
+	}
+	var told []time.Duration
+	s := &strictMode{boot: boot, after: 30 * time.Second, lead: 10 * time.Second, tell: func(by time.Duration) { told = append(told, by) }}
+	start := boot.BootTime()
+	if s.begin(start - 20*time.Second) {
+		t.Error("a confirmation that was asked for too long ago counts")
+	}
+	if _, deadline := s.left(); deadline {
+		t.Error("and leaves a deadline")
+	}
+	if !s.begin(start - 5*time.Second) {
+		t.Fatal("a fresh one does not count")
+	}
+	boot.at += time.Second
+	s.renew(start)
+	if left, ok := s.left(); !ok || left != 19*time.Second {
+		t.Errorf("%s is left, %t, want 19s: less by the time that the work needs to stop", left, ok)
+	}
+	s.stop()
+	boot.at += 19 * time.Second
+	if !s.over() {
+		t.Error("it is not over in time")
+	}
+	s.renew(start + 15*time.Second)
+	if !s.over() {
+		t.Error("what is over comes back")
+	}
+	boot.at += time.Minute
+	s.stop()
+	if want := []time.Duration{start + 11*time.Second, start + 30*time.Second}; !slices.Equal(told, want) {
+		t.Errorf("the work is to stop by %v, want %v: at once, but never later than the deadline", told, want)
 	}
 }

@@ -1,0 +1,132 @@
+package allocator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/idalloc/idalloc/pkg/allocator/pace"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+)
+
+func newContact() (*contact, *clocktesting.FakeClock) {
+	clk := clocktesting.NewFakeClock(noon)
+	return &contact{clock: clk, log: logr.Discard(), pace: pace.New(func() float64 { return 0.5 }), tellStale: func(bool) {}}, clk
+}
+
+// An API server that has just started refuses everything until it has read its roles.
+func TestAMissingPermissionIsDoubtedForAWhile(t *testing.T) {
+	get := fmt.Errorf("wrapped: %w", &store.ForbiddenError{Verb: "get", Resource: "pods"})
+	patch := &store.ForbiddenError{Verb: "patch", Resource: "pods"}
+	type refused struct {
+		after time.Duration
+		err   error
+		want  bool
+	}
+	for name, refusals := range map[string][]refused{
+		"three times, and for five seconds": {{0, get, true}, {time.Second, get, true}, {3 * time.Second, get, true}, {time.Second, get, false}},
+		"twice, however long it took":       {{0, get, true}, {10 * time.Second, get, true}, {time.Second, get, false}},
+		"another one is doubted anew":       {{0, get, true}, {10 * time.Second, get, true}, {0, patch, true}, {6 * time.Second, patch, true}, {0, patch, false}},
+		"so is one after a long while":      {{0, get, true}, {6 * time.Second, get, true}, {16 * time.Second, get, true}, {6 * time.Second, get, true}, {0, get, false}},
+	} {
+		c, clk := newContact()
+		for i, r := range refusals {
+			clk.Step(r.after)
+			if got := c.temporary(r.err); got != r.want {
+				t.Errorf("%s: refusal %d is doubted: %t", name, i+1, got)
+			}
+		}
+	}
+	c, _ := newContact()
+	if !c.temporary(store.ErrConflict) || c.temporary(errors.New("no such field")) {
+		t.Error("an error that is no refusal is not judged as package store does")
+	}
+}
+
+// The same error is told once, whatever it is repeated for, and contact is lost and found once.
+func TestAFailureIsToldOnce(t *testing.T) {
+	c, _ := newContact()
+	var logged []string
+	c.log = funcr.New(func(_, line string) { logged = append(logged, line) }, funcr.Options{})
+	var stale []bool
+	c.tellStale = func(s bool) { stale = append(stale, s) }
+	away := fmt.Errorf("%w: connection refused", store.ErrNoAnswer)
+	for range 3 {
+		c.unreachable(away)
+	}
+	c.unreachable(store.ErrConflict)
+	c.setStale(false)
+	c.setStale(false)
+	if len(logged) != 2 || !strings.Contains(logged[0], "connection refused") {
+		t.Errorf("the log has %v", logged)
+	}
+	if !slices.Equal(stale, []bool{true, false}) {
+		t.Errorf("told of contact: %v", stale)
+	}
+}
+
+func TestALoopThatIsStuckIsNotHealthy(t *testing.T) {
+	c, clk := newContact()
+	c.busy()
+	clk.Step(2 * time.Minute)
+	if err := c.healthy(); err != nil {
+		t.Errorf("after two minutes: %v", err)
+	}
+	clk.Step(time.Second)
+	if c.healthy() == nil {
+		t.Error("it has been at one thing for longer than its requests may take")
+	}
+	c.idle()
+	clk.Step(time.Hour)
+	if err := c.healthy(); err != nil {
+		t.Errorf("to wait is no failure: %v", err)
+	}
+}
+
+func TestWhatIsRepeated(t *testing.T) {
+	for name, tc := range map[string]struct {
+		errs []error // of one try after the other
+		want error
+	}{
+		"until it succeeds":              {[]error{store.ErrConflict, store.ErrAmbiguous, store.ErrNoAnswer, nil}, nil},
+		"not what repeating cannot cure": {[]error{store.ErrConflict, store.ErrGone}, store.ErrGone},
+	} {
+		c, clk := newContact()
+		done := make(chan error, 1)
+		tries := 0
+		go func() {
+			done <- c.persist(t.Context(), "try", func() error {
+				tries++
+				return tc.errs[tries-1]
+			})
+		}()
+		for waiting := true; waiting; {
+			select {
+			case err := <-done:
+				waiting = false
+				if !errors.Is(err, tc.want) || tries != len(tc.errs) {
+					t.Errorf("%s: %v after %d tries", name, err, tries)
+				}
+			default:
+				if clk.HasWaiters() {
+					clk.Step(pace.MaxDelay)
+				}
+			}
+		}
+	}
+	c, _ := newContact()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("told to stop"))
+	err := c.persist(ctx, "write the receipt", func() error { return store.ErrNoAnswer })
+	if !errors.Is(err, store.ErrNoAnswer) || !strings.Contains(err.Error(), "could not write the receipt: told to stop") {
+		t.Errorf("%v", err)
+	}
+}
