@@ -137,6 +137,7 @@ func (c *claimer) worthAPlan(d *plan.Decision) bool {
 	if err != nil || !known {
 		return false
 	}
+	c.quarantined.see(owner, c.clock.Now()) // also where nothing else changed: somebody may have put the slots there anew
 	if owner.Count != c.current.Count {
 		c.becomePending(owner.Count)
 	}
