@@ -108,6 +108,10 @@ bench: ## Measure everything and draw the curves: half an hour; bin/bench gets t
 
 ##@ Check
 
+.PHONY: check
+check: lint ## Check the code as lint does, and that the documents are true.
+	hack/readme-test
+
 .PHONY: lint
 lint: ## Check formatting, vet, golangci-lint and tidiness.
 	test -z "$$(gofmt -l $$(git ls-files '*.go'))"
