@@ -31,7 +31,7 @@ func newGet(g *global) *cobra.Command {
 		Short: "Show an owner's slots: id, pod, revision, node, state, age",
 		Long: `Shows a row for each slot. States: held (a live pod has it), free, dead (its pod is gone,
 Succeeded or Failed), duplicate (several live pods claim it), handover (another pod asks for it),
-quarantine (strict mode keeps it free for a while). What is wrong with them says idalloc verify.`,
+quarantine (strict mode keeps it free for a while). Run idalloc verify to see what is wrong with them.`,
 		Example: "  idalloc get deployment/worker -n prod -w",
 		RunE:    get.run,
 	}

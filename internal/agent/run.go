@@ -80,7 +80,7 @@ func Run(ctx context.Context, o Options, command Command) (code int, err error) 
 	a.work = c
 	to := &a.o.Allocator
 	to.Stopped, to.HandsOver = c.stopped, true
-	// As a container's first process it is followed only when everything in the container has ended; who reads the directory goes on.
+	// As a container's first process it is followed only when everything in the container has ended; those who read the directory go on.
 	to.DiesWithProcess = os.Getpid() == 1 && a.dir == nil
 	lead := command.fenceLead(o.FenceAfter)
 	if o.FenceAfter > 0 {

@@ -137,7 +137,7 @@ func (r *Runner) fork(s start) (*Process, error) {
 	return r.current, nil
 }
 
-// look takes in who has ended. Signals of one kind are not queued, so one may stand for many ends.
+// look takes in which processes have ended. Signals of one kind are not queued, so one may stand for many ends.
 func (r *Runner) look() {
 	p := r.current
 	if p != nil {

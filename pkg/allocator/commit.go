@@ -59,7 +59,7 @@ func (a *Allocator) input(owner store.Owner, live []plan.Pod, intent plan.Intent
 	return plan.Input{
 		Count: owner.Count, State: owner.Record.State, Trust: owner.Trust, FenceOurs: owner.FenceOurs,
 		Pods: live, Me: a.o.Pod, Intent: intent, FenceAfter: a.o.FenceAfter, Room: owner.Room(), Now: a.clock.Now(),
-		// Who gave up needs a write of its own, but not one for every look while there is no slot for it.
+		// A pod that gave up needs a write of its own, but not one for every look while there is no slot for it.
 		StandsBack: a.standBack() > 0,
 		// A map that only some know again is written anew for the others.
 		Commit: owner.Ancient || a.gaveUp() && (intent != plan.Claim || named(owner, a)),

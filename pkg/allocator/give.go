@@ -82,7 +82,7 @@ func (a *Allocator) give(ctx context.Context, intent plan.Intent, failed int) (w
 	return written, err
 }
 
-// givingTurn is the wait of one that gives until the map has let go of its slot, or until it is its turn to see to that.
+// givingTurn waits until another pod has removed this pod's entry, or until it is this pod's turn to do so.
 type givingTurn struct {
 	*Allocator
 	scale time.Duration

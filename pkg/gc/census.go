@@ -108,7 +108,7 @@ func (c *counter) confirm(ctx context.Context) error {
 		}
 	}
 	if len(missing) > fewVictims {
-		// The whole namespace, whatever the labels; who is not in it is dead.
+		// The whole namespace, whatever the labels; a holder that is not in it is dead.
 		here := make(map[string]*metav1.PartialObjectMetadata, len(missing)) // of their names
 		for _, id := range missing {
 			here[c.owner.Record.State.Slots[id]] = nil

@@ -7,7 +7,7 @@ import (
 )
 
 // keepRequests carries over the hand-over requests that can still be met: of a clean map, below N,
-// by a live waiter (rule 2); who locks a slot does not wait for another one. A pod of the current revision knows better than another one's requests:
+// by a live waiter (rule 2); a pod that locks a slot does not wait for another one. A pod of the current revision knows better than another one's requests:
 // after a rollback they would move slots in the wrong direction.
 func (p *planner) keepRequests() {
 	if p.in.Trust != assignment.Clean {

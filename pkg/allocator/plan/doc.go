@@ -15,5 +15,5 @@
 //  3. A free slot that is asked for goes to its requester.
 //  4. Other free slots go to waiters: me and my siblings, oldest first.
 //  5. In a clean map the entry of a live pod other than me is never touched.
-//  6. Asking for the slot of an older revision's pod: not in this version (see ask.go).
+//  6. In a rolling update a waiter of the current revision asks an older one's pod for its slot (see ask.go).
 package plan

@@ -134,7 +134,7 @@ func (p *planner) restoreReceipts() {
 		switch {
 		case taken || has || p.locks[id] != pod.Name:
 		case p.in.Trust != assignment.Clean:
-			p.assign(id, pod) // who has it may act, so all of these are written or none
+			p.assign(id, pod) // its pod may act, so all of these are written or none
 		case !p.quarantined(id):
 			p.add(id, pod)
 		}
@@ -221,7 +221,7 @@ func (p *planner) serveOnce() {
 }
 
 // occupied reports whether a live pod has the slot that will not leave it soon. So it may be after a Job's parallelism was
-// raised or the start of a StatefulSet's ordinals was changed: who has that ordinal now takes another slot.
+// raised or the start of a StatefulSet's ordinals was changed: the pod that has that ordinal now takes another slot.
 func (p *planner) occupied(id int) bool {
 	holder, ok := p.pods[p.next.Slots[id]]
 	return ok && !holder.Terminating

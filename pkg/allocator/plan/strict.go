@@ -38,8 +38,8 @@ func receipts(in Input) time.Duration {
 
 // quarantine keeps free what may still be in use by a process that was cut off: the slot of a holder
 // that vanished without giving it; and where the map is not clean, so that nobody knows who vanished,
-// every slot without a receipt. A sweep does so also where it knows of no fence-after: it has none of its own, and who does
-// not use strict mode passes over a quarantine.
+// every slot without a receipt. A sweep does so also where it knows of no fence-after: it has none of its own, and a pod
+// without strict mode passes over a quarantine.
 func (p *planner) quarantine() {
 	if p.fence == 0 && (p.in.Me != "" || trusted(p.in)) {
 		return
