@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 
-	"github.com/idalloc/idalloc/internal/slots"
+	"github.com/idalloc/idalloc/internal/inspect"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/watch"
 )
@@ -46,9 +46,9 @@ func (g *getter) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	show, ok := map[string]func(io.Writer, slots.View) error{
-		"table": func(w io.Writer, v slots.View) error { return v.Table(w, time.Now(), false) },
-		"wide":  func(w io.Writer, v slots.View) error { return v.Table(w, time.Now(), true) },
+	show, ok := map[string]func(io.Writer, inspect.View) error{
+		"table": func(w io.Writer, v inspect.View) error { return v.Table(w, time.Now(), false) },
+		"wide":  func(w io.Writer, v inspect.View) error { return v.Table(w, time.Now(), true) },
 		"json":  printJSON,
 		"yaml":  printYAML,
 	}[g.output]
@@ -59,7 +59,7 @@ func (g *getter) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	view, err := slots.Read(cmd.Context(), s, ref)
+	view, err := inspect.Read(cmd.Context(), s, ref)
 	if err != nil {
 		return err
 	}
@@ -69,11 +69,11 @@ func (g *getter) run(cmd *cobra.Command, args []string) error {
 	if err := show(cmd.OutOrStdout(), view); err != nil || !g.follow {
 		return err
 	}
-	return g.followOwner(cmd.Context(), s, view, ref, log, func(v slots.View) error { return show(cmd.OutOrStdout(), v) })
+	return g.followOwner(cmd.Context(), s, view, ref, log, func(v inspect.View) error { return show(cmd.OutOrStdout(), v) })
 }
 
 // remark says what the rows do not.
-func remark(w io.Writer, v slots.View) error {
+func remark(w io.Writer, v inspect.View) error {
 	remarks := make([]string, 0, len(v.Problems)+2)
 	for _, p := range v.Problems {
 		remarks = append(remarks, "warning: "+p)
@@ -93,7 +93,7 @@ func remark(w io.Writer, v slots.View) error {
 }
 
 // followOwner shows the view again whenever the owner or one of its pods changed, until ctx ends.
-func (g *getter) followOwner(ctx context.Context, s *store.Store, shown slots.View, ref store.Ref, log logr.Logger, show func(slots.View) error) error {
+func (g *getter) followOwner(ctx context.Context, s *store.Store, shown inspect.View, ref store.Ref, log logr.Logger, show func(inspect.View) error) error {
 	first, err := s.Get(ctx, ref)
 	if err != nil {
 		return err
@@ -117,7 +117,7 @@ func (g *getter) followOwner(ctx context.Context, s *store.Store, shown slots.Vi
 		case <-owner.Changed():
 		case <-pods.Changed():
 		}
-		view, err := slots.Read(ctx, s, ref)
+		view, err := inspect.Read(ctx, s, ref)
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -143,13 +143,13 @@ func (g *getter) followOwner(ctx context.Context, s *store.Store, shown slots.Vi
 	}
 }
 
-func printJSON(w io.Writer, v slots.View) error {
+func printJSON(w io.Writer, v inspect.View) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
 	return e.Encode(v)
 }
 
-func printYAML(w io.Writer, v slots.View) error {
+func printYAML(w io.Writer, v inspect.View) error {
 	b, err := yaml.Marshal(v)
 	if err != nil {
 		return err

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/idalloc/idalloc/internal/slots"
+	"github.com/idalloc/idalloc/internal/inspect"
 )
 
 type verifier struct {
@@ -47,9 +47,9 @@ func (v *verifier) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	show, ok := map[string]func(io.Writer, slots.Report) error{
-		"table": func(w io.Writer, r slots.Report) error { return r.Table(w) },
-		"json": func(w io.Writer, r slots.Report) error {
+	show, ok := map[string]func(io.Writer, inspect.Report) error{
+		"table": func(w io.Writer, r inspect.Report) error { return r.Table(w) },
+		"json": func(w io.Writer, r inspect.Report) error {
 			e := json.NewEncoder(w)
 			e.SetIndent("", "  ")
 			return e.Encode(r)
@@ -65,7 +65,7 @@ func (v *verifier) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	report, err := slots.Await(cmd.Context(), s, ref, v.wait, v.warnings, log)
+	report, err := inspect.Await(cmd.Context(), s, ref, v.wait, v.warnings, log)
 	if err != nil {
 		return err
 	}

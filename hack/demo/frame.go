@@ -9,7 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/idalloc/idalloc/internal/slots"
+	"github.com/idalloc/idalloc/internal/inspect"
 	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/test/envtest/suite"
 )
@@ -94,9 +94,9 @@ func (o *observer) build() frame {
 	return f
 }
 
-func (o *observer) slotRow(slot slots.Slot, pod *corev1.Pod) row {
+func (o *observer) slotRow(slot inspect.Slot, pod *corev1.Pod) row {
 	r := row{id: strconv.Itoa(slot.ID), pod: cmp.Or(slot.Pod, "-"), state: string(slot.State), says: "-", mood: leaving}
-	if slot.State == slots.Free {
+	if slot.State == inspect.Free {
 		r.mood = empty
 		return r
 	}
@@ -117,7 +117,7 @@ func (o *observer) slotRow(slot slots.Slot, pod *corev1.Pod) row {
 		r.state = "draining"
 	case slot.ID >= o.view.Count:
 		r.state = "must move"
-	case slot.State != slots.Held:
+	case slot.State != inspect.Held:
 	case answers && says.Assigned() && says.ID == slot.ID && says.Count == o.view.Count:
 		r.mood = fine
 	case answers && says.Assigned() && says.ID == slot.ID:

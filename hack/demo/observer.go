@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
-	"github.com/idalloc/idalloc/internal/slots"
+	"github.com/idalloc/idalloc/internal/inspect"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/identity"
@@ -30,7 +30,7 @@ type observer struct {
 
 	mu         sync.Mutex
 	changed    chan struct{} // closed and replaced at every change
-	view       slots.View
+	view       inspect.View
 	pods       map[types.UID]*corev1.Pod
 	everSeen   map[types.UID]bool
 	says       map[types.UID]identity.Identity
@@ -129,7 +129,7 @@ func (o *observer) read(ctx context.Context) {
 			return
 		case <-o.dirty:
 		}
-		if view, err := slots.Read(ctx, o.store, o.ref); err == nil {
+		if view, err := inspect.Read(ctx, o.store, o.ref); err == nil {
 			o.change(func() { o.view = view })
 		} // else it is not there yet, or gone: the next event tells
 	}

@@ -1,6 +1,6 @@
-// Package slots looks at an owner and its pods from outside: the rows of "idalloc get", the findings of
+// Package inspect looks at an owner and its pods from outside: the rows of "idalloc get", the findings of
 // "idalloc verify".
-package slots
+package inspect
 
 import (
 	"cmp"
