@@ -10,7 +10,6 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/pace"
 	"github.com/idalloc/idalloc/pkg/allocator/plan"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
-	"github.com/idalloc/idalloc/pkg/gc"
 )
 
 // claim returns nil when a slot is held. It blocks until then, until ctx ends, or until an error
@@ -59,14 +58,9 @@ type claimer struct {
 	// contenders is an estimate of how many pods want to plan now.
 	contenders int
 	holders    *holders
-	// doubt says that the watches were silent for long, so that they are not asked whether to plan.
-	doubt bool
-	// planned is the owner as of the last plan that came to nothing.
-	planned store.Owner
+	outlook
 	// told says that this pod left an Event that it finds no room.
 	told bool
-	// barred is since when a slot has been free that this pod must not have.
-	barred time.Time
 }
 
 // try goes once through look, wait, look again, plan, commit. It returns nil to be called again.
@@ -104,8 +98,8 @@ func (c *claimer) try(ctx context.Context) error {
 		if err := c.followRollout(ctx, owner); err != nil {
 			return err
 		}
-		if d, idle := c.idleFor(owner); idle {
-			return c.waitForSlot(ctx, d)
+		if !c.worthAPlan(owner) {
+			return c.waitForSlot(ctx)
 		}
 		// The server is as slow as it was: too many would plan before the first one's write is heard of.
 		slow := c.pace.Loaded()
@@ -120,7 +114,7 @@ func (c *claimer) try(ctx context.Context) error {
 // firstLook is a read, or, by a waiter who waits for its turn and looks again after it, what its watch says. One that
 // has a receipt may have to withdraw it, which takes a read.
 func (c *claimer) firstLook(ctx context.Context) (store.Owner, error) {
-	if c.contenders > 1 && !c.doubt && c.holders != nil && !c.receipt().Locks() {
+	if c.contenders > 1 && !c.unsure && c.holders != nil && !c.receipt().Locks() {
 		if owner, known, err := c.owner.Latest(); known && err == nil {
 			return owner, owner.Unreadable()
 		}
@@ -214,63 +208,32 @@ func (c *claimer) withdrawStranded(ctx context.Context) error {
 
 // plan lists the pods, decides and commits.
 func (c *claimer) plan(ctx context.Context, owner store.Owner) error {
-	insist := !c.barred.IsZero() && c.insistIn() <= 0
+	insist := !c.left.IsZero() && c.insistIn() <= 0
 	written, decision, err := c.commit(ctx, owner, plan.Claim, insist)
 	var noRoom *assignment.TooLargeError // this pod waits for it
 	if err != nil && !errors.As(err, &noRoom) {
 		return err
 	}
-	c.doubt = false
+	c.unsure = false
 	if decision.Stranded {
 		return c.withdrawStranded(ctx)
 	}
 	switch {
 	case decision.Barred == 0:
-		c.barred = time.Time{}
-	case c.barred.IsZero():
-		c.barred = c.clock.Now()
+		c.left = time.Time{}
+	case c.left.IsZero():
+		c.left = c.clock.Now()
 	}
 	if written == nil {
 		c.retry.Reset()
-		c.planned = owner
-		return c.waitForSlot(ctx, decision)
+		c.planned, c.came = owner, decision
+		return c.waitForSlot(ctx)
 	}
 	id, named := written.SlotOf(c.o.Pod, c.pod.UID)
 	if !named {
 		return nil
 	}
 	return c.takeOrWait(ctx, *written, id, true)
-}
-
-// needless reports whether a plan would come to nothing, as far as this waiter's watches know: of many that
-// hear of one freed slot only the first has to list the pods. Whatever they do not know yet, they will say. A quarantine that another
-// pod wrote counts from here: this waiter may not read the owner before it is over.
-func (c *claimer) needless(owner store.Owner) (d plan.Decision, yes bool) {
-	c.quarantined.see(owner, c.clock.Now())
-	if c.doubt || c.holders == nil || !c.holders.synced() || named(owner, c.Allocator) {
-		return d, false // a slot is to be taken, which no plan says
-	}
-	live := gc.Guess(c.store, owner, c.holders.owned.Objects(), c.holders.labelled.Objects())
-	d = c.decideFor(c.input(owner, live, plan.Claim), c.rollout)
-	if d.Next == nil {
-		return d, (d.Barred == 0) == c.barred.IsZero() // a slot that this pod must not have yet is timed by plan
-	}
-	return d, pointless(owner, d, c.o.Pod)
-}
-
-// idleFor is needless for an owner that was read or heard of since the last plan. If it is, what c.planned
-// says of the map becomes that owner's.
-func (c *claimer) idleFor(owner store.Owner) (d plan.Decision, yes bool) {
-	if owner.UID != c.planned.UID || owner.Count != c.planned.Count || owner.Clean() != c.planned.Clean() {
-		return d, false
-	}
-	d, yes = c.needless(owner)
-	if !yes || c.rolledOn(owner, d) {
-		return d, false
-	}
-	c.retry.Reset()
-	c.planned.Record, c.planned.Annotations = owner.Record, owner.Annotations
-	return d, true
 }
 
 // followRollout reads where this waiter stands after the rolling update went on: one small read, by which most of those who

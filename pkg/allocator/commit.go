@@ -36,7 +36,7 @@ func (a *Allocator) commit(ctx context.Context, owner store.Owner, intent plan.I
 	if decision.Next == nil && decision.TooLarge != nil {
 		return nil, decision, decision.TooLarge
 	}
-	if decision.Next == nil || pointless(owner, decision, a.o.Pod) {
+	if decision.Next == nil || emptyHanded(owner, decision, a.o.Pod) {
 		return nil, decision, nil
 	}
 	if decision.HandOver.AskedFor(a.o.Pod) {
@@ -118,9 +118,9 @@ func named(owner store.Owner, a *Allocator) bool {
 	return ok
 }
 
-// pointless says that a write would only change the epoch of a map that nobody can make clean, for
+// emptyHanded says that a write would only change the epoch of a map that nobody can make clean, for
 // a pod that gets nothing from it.
-func pointless(owner store.Owner, d plan.Decision, me string) bool {
+func emptyHanded(owner store.Owner, d plan.Decision, me string) bool {
 	if owner.Trust != assignment.Untracked || !d.Next.SameContent(owner.Record.State) {
 		return false
 	}

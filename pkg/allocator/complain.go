@@ -8,7 +8,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/idalloc/idalloc/pkg/allocator/plan"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
@@ -75,13 +74,13 @@ func (a *Allocator) complain(ctx context.Context) (stop func()) {
 }
 
 // tellTooLarge leaves an Event on the owner when this pod finds no room in its annotations, once in a claim.
-func (c *claimer) tellTooLarge(ctx context.Context, d plan.Decision) {
-	if d.TooLarge == nil || c.told {
+func (c *claimer) tellTooLarge(ctx context.Context) {
+	if c.came.TooLarge == nil || c.told {
 		return
 	}
 	c.told = c.tell(ctx, store.Event{
 		About: c.planned.About(), Type: store.EventWarning, Reason: "AssignmentTooLarge",
-		Message: d.TooLarge.Detail() + ": pods without an id wait, those that have one keep it",
+		Message: c.came.TooLarge.Detail() + ": pods without an id wait, those that have one keep it",
 	})
 }
 

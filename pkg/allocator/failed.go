@@ -50,14 +50,14 @@ func (a *Allocator) standBackFor(failed int) time.Duration {
 
 // insistIn returns when this pod may have a free slot that is left to others, as far as that was seen; 0 or less if it may, or none was seen.
 func (c *claimer) insistIn() time.Duration {
-	if c.barred.IsZero() {
+	if c.left.IsZero() {
 		return 0
 	}
 	after := insistAfter
 	if c.receipt().Failures() > 0 {
 		after = insistLate
 	}
-	return c.pace.Longer(after) - c.clock.Since(c.barred)
+	return c.pace.Longer(after) - c.clock.Since(c.left)
 }
 
 // giveBack gives a slot back that an earlier process of this pod took and died with soon after, while a pod that made room for

@@ -15,7 +15,6 @@ import (
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/pace"
-	"github.com/idalloc/idalloc/pkg/allocator/plan"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
@@ -97,16 +96,17 @@ func TestAWaiterWakesUpForAQuarantineThatItHeardOf(t *testing.T) {
 		contact: contact{clock: clocktesting.NewFakeClock(noon)}, quarantined: *life(&box{}, boot, hand),
 	}}
 	c.server, c.pod = &c.contact, &metav1.PartialObjectMetadata{}
-	asleep, again := plan.Decision{FenceAfter: fenceAfter}, noon.Add(pace.LookAgain)
-	if in := c.wakeIn(asleep, again); in != pace.LookAgain {
+	c.came.FenceAfter = fenceAfter
+	again := noon.Add(pace.LookAgain)
+	if in := c.wakeIn(again); in != pace.LookAgain {
 		t.Fatalf("it wakes up in %s without a quarantine, want %s", in, pace.LookAgain)
 	}
-	c.needless(trusted(ownerUID, quarantined(1)))
-	if in := c.wakeIn(asleep, again); in != length {
+	c.foresee(trusted(ownerUID, quarantined(1)))
+	if in := c.wakeIn(again); in != length {
 		t.Errorf("it wakes up in %s, want %s", in, length)
 	}
 	hand.at += length
-	if in := c.wakeIn(asleep, again); in != 0 {
+	if in := c.wakeIn(again); in != 0 {
 		t.Errorf("it wakes up in %s although the quarantine is over", in)
 	}
 }

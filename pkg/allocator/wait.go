@@ -3,11 +3,9 @@ package allocator
 import (
 	"context"
 	"fmt"
-	"maps"
 	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
-	"github.com/idalloc/idalloc/pkg/allocator/plan"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
@@ -26,49 +24,48 @@ func (c *claimer) waitTurn(ctx context.Context, scale time.Duration) (heard *sto
 		if named(owner, c.Allocator) && owner.Clean() {
 			return true
 		}
-		_, idle := c.needless(owner)
-		return idle
+		_, nothing := c.foresee(owner)
+		return nothing
 	})
 }
 
 // waitForSlot waits until a plan may come out differently: the count, the assignment, a hand-over,
-// or one of the pods changed; or, in case a watch was silent, about half a minute. d is what the last plan,
-// made from c.planned, came to.
-func (c *claimer) waitForSlot(ctx context.Context, d plan.Decision) error {
-	c.idleSince(d)
-	if d.Scarce || d.TooLarge != nil {
+// or one of the pods changed; or, in case a watch was silent, about half a minute.
+func (c *claimer) waitForSlot(ctx context.Context) error {
+	c.tellWaiting()
+	if c.came.Scarce || c.came.TooLarge != nil {
 		if err := c.showLife(ctx); err != nil {
 			return err
 		}
 	}
-	c.tellTooLarge(ctx, d)
+	c.tellTooLarge(ctx)
 	c.listen()
 	if c.holders == nil {
 		c.holders = c.followHolders(ctx, c.planned)
 	}
 	again := c.clock.Now().Add(c.pace.LookAgain())
 	for {
-		news, err := c.waitForNews(ctx, c.wakeIn(d, again))
+		news, err := c.waitForNews(ctx, c.wakeIn(again))
 		if err != nil {
 			return err
 		}
 		if !news {
-			c.doubt = true
+			c.unsure = true
 			return nil
 		}
 		if err := c.deaf(); err != nil {
 			return err
 		}
-		if c.worthAPlan(&d) {
+		if c.heardMore() {
 			return nil
 		}
 	}
 }
 
-// wakeIn returns for how long a waiter trusts its watches, again at the latest, when what it would plan now is d.
-func (c *claimer) wakeIn(d plan.Decision, again time.Time) time.Duration {
-	in := again.Sub(c.clock.Now())
-	if over, ok := c.quarantined.next(assignment.QuarantineTime(d.FenceAfter)); ok && d.FenceAfter > 0 {
+// wakeIn returns for how long a waiter trusts its watches, again at the latest.
+func (c *claimer) wakeIn(again time.Time) time.Duration {
+	in, fenceAfter := again.Sub(c.clock.Now()), c.came.FenceAfter
+	if over, ok := c.quarantined.next(assignment.QuarantineTime(fenceAfter)); ok && fenceAfter > 0 {
 		in = min(in, over)
 	}
 	for _, left := range []time.Duration{c.standBack(), c.insistIn()} {
@@ -120,53 +117,6 @@ func (c *claimer) waitForOwner(ctx context.Context) error {
 		return c.stillHere(ctx)
 	}
 	return nil
-}
-
-// idleSince notes what this pod waits for, and with how many.
-func (c *claimer) idleSince(d plan.Decision) {
-	c.contenders = max(1, d.Waiting)
-	c.explain(c.planned, d)
-}
-
-// worthAPlan reports whether the streams have something of which a plan might make more than the last one, which
-// came to d. If not, it replaces d and c.planned by what would be planned now.
-func (c *claimer) worthAPlan(d *plan.Decision) bool {
-	c.noteStale()
-	freed := c.holders.freed()
-	owner, known, err := c.owner.Latest()
-	if err != nil || !known {
-		return false
-	}
-	c.quarantined.see(owner, c.clock.Now()) // also where nothing else changed: somebody may have put the slots there anew
-	if owner.Count != c.current.Count {
-		c.becomePending(owner.Count)
-	}
-	if c.rolledOn(owner, *d) {
-		return true
-	}
-	now, then := owner.Record.State, c.planned.Record.State
-	if !freed && owner.UID == c.planned.UID && owner.Count == c.planned.Count && owner.Clean() == c.planned.Clean() &&
-		maps.Equal(now.Slots, then.Slots) && maps.Equal(now.Handover, then.Handover) &&
-		(d.TooLarge == nil || owner.Room() == c.planned.Room()) {
-		return false
-	}
-	guess, idle := c.idleFor(owner)
-	if !idle {
-		return true
-	}
-	*d = guess
-	c.idleSince(guess)
-	return false
-}
-
-// rolledOn reports whether the rolling update went on since the last plan in what matters to a waiter; the number of
-// pods that are available only when the number of hand-overs under way kept it from asking.
-func (c *claimer) rolledOn(owner store.Owner, d plan.Decision) bool {
-	rollout := owner.Rollout
-	if !d.HandOver.Full() {
-		rollout.Progress = c.planned.Rollout.Progress
-	}
-	return rollout != c.planned.Rollout
 }
 
 // stillHere ends a claim whose pod was deleted.

@@ -1,0 +1,103 @@
+package allocator
+
+import (
+	"maps"
+	"time"
+
+	"github.com/idalloc/idalloc/pkg/allocator/plan"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/gc"
+)
+
+// outlook is what a waiter knows since its last plan. From it and from what its watches say it answers one question: may a plan come
+// to more now? Of many that hear of one freed slot, only the first has to list the pods.
+type outlook struct {
+	// planned is the owner as of the last plan that came to nothing, with the map that was heard of since.
+	planned store.Owner
+	// came is what that plan came to, or would have come to since.
+	came plan.Decision
+	// unsure says that the watches were silent for long, so that they are not asked.
+	unsure bool
+	// left is since when a slot has been free that this pod leaves to others.
+	left time.Time
+}
+
+// same reports whether the owner differs from the one of the last plan in no more than what watches tell: map, rollout and pods.
+func (o *outlook) same(owner store.Owner) bool {
+	return owner.UID == o.planned.UID && owner.Count == o.planned.Count && owner.Clean() == o.planned.Clean()
+}
+
+// unmoved reports whether nothing of the map has changed that matters to a waiter.
+func (o *outlook) unmoved(owner store.Owner) bool {
+	now, then := owner.Record.State, o.planned.Record.State
+	return o.same(owner) && maps.Equal(now.Slots, then.Slots) && maps.Equal(now.Handover, then.Handover) &&
+		(o.came.TooLarge == nil || owner.Room() == o.planned.Room())
+}
+
+// rolledOn reports whether the rolling update went on since the last plan in what matters to a waiter that would come to d; the
+// number of pods that are available only when the number of hand-overs under way kept it from asking.
+func (o *outlook) rolledOn(owner store.Owner, d plan.Decision) bool {
+	rollout := owner.Rollout
+	if !d.HandOver.Full() {
+		rollout.Progress = o.planned.Rollout.Progress
+	}
+	return rollout != o.planned.Rollout
+}
+
+// foresee reports what a plan for this owner would come to, as far as the watches know, and whether that is nothing. Whatever they
+// do not know yet, they will say. A quarantine that another pod wrote counts from here: this waiter may not read the owner before
+// it is over.
+func (c *claimer) foresee(owner store.Owner) (d plan.Decision, nothing bool) {
+	c.quarantined.see(owner, c.clock.Now())
+	if c.unsure || c.holders == nil || !c.holders.synced() || !c.same(owner) || named(owner, c.Allocator) {
+		return d, false // a slot that is to be taken is in no plan
+	}
+	live := gc.Guess(c.store, owner, c.holders.owned.Objects(), c.holders.labelled.Objects())
+	d = c.decideFor(c.input(owner, live, plan.Claim), c.rollout)
+	if d.Next == nil {
+		return d, (d.Barred == 0) == c.left.IsZero() // a slot that this pod must not have yet is timed by plan
+	}
+	return d, emptyHanded(owner, d, c.o.Pod)
+}
+
+// worthAPlan answers the question for an owner that was read or heard of since the last plan. If the answer is no, the owner's map is
+// the one of the outlook from then on.
+func (c *claimer) worthAPlan(owner store.Owner) bool {
+	d, nothing := c.foresee(owner)
+	if !nothing || c.rolledOn(owner, d) {
+		return true
+	}
+	c.retry.Reset()
+	c.came, c.planned.Record, c.planned.Annotations = d, owner.Record, owner.Annotations
+	return false
+}
+
+// heardMore answers the question after a stream had news.
+func (c *claimer) heardMore() bool {
+	c.noteStale()
+	freed := c.holders.freed()
+	owner, known, err := c.owner.Latest()
+	if err != nil || !known {
+		return false
+	}
+	c.quarantined.see(owner, c.clock.Now()) // also where nothing else changed: somebody may have put the slots there anew
+	if owner.Count != c.current.Count {
+		c.becomePending(owner.Count)
+	}
+	switch {
+	case c.rolledOn(owner, c.came):
+		return true
+	case !freed && c.unmoved(owner):
+		return false
+	case c.worthAPlan(owner):
+		return true
+	}
+	c.tellWaiting()
+	return false
+}
+
+// tellWaiting says what this pod waits for, and notes with how many.
+func (c *claimer) tellWaiting() {
+	c.contenders = max(1, c.came.Waiting)
+	c.explain(c.planned, c.came)
+}
