@@ -8,9 +8,11 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/idalloc/idalloc/internal/boottime"
+	"github.com/idalloc/idalloc/pkg/allocator/event"
 	"github.com/idalloc/idalloc/pkg/allocator/pace"
 	"github.com/idalloc/idalloc/pkg/allocator/plan"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
@@ -60,6 +62,8 @@ type Options struct {
 	// (CLOCK_BOOTTIME on Linux); it may be past. Fenced may block until then. It may be called from any
 	// goroutine, and again for the same id.
 	Fenced func(by time.Duration)
+	// Observer hears of what happens to the claim; nil: nobody beside the log and the Kubernetes Events.
+	Observer event.Observer
 	// Memory lets the next process of this pod count a quarantine from where this one first saw it, so that a process that
 	// does not live as long as a quarantine gets an id. Nil: each begins anew.
 	Memory Memory
@@ -73,8 +77,8 @@ type Allocator struct {
 	o Options
 	shown
 	held *held
-	// crowd is about how many pods claimed together with this one.
-	crowd int
+	// claimedWith is about how many pods claimed together with this one.
+	claimedWith int
 	wait
 	// rollout is where this pod stood in a rolling update when it planned last.
 	rollout plan.Rollout
@@ -82,7 +86,7 @@ type Allocator struct {
 	// quarantined is what this process knows of quarantines, its own mode or not.
 	quarantined quarantines
 	damping     damper
-	meddler
+	foreignWrites
 }
 
 // New reads the pod and finds its owner. It blocks until the API server answers or ctx ends.
@@ -135,6 +139,13 @@ func New(ctx context.Context, o Options) (*Allocator, error) {
 	}
 	a.log = a.log.WithValues("owner", a.ref.String(), "namespace", o.Namespace, "pod", o.Pod)
 	a.quarantined.log = a.log
+	a.happened = event.Observers{
+		logged{a.log},
+		&announced{contact: &a.contact, pod: metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", Name: o.Pod, UID: a.pod.UID}},
+	}
+	if o.Observer != nil {
+		a.happened = append(a.happened, o.Observer)
+	}
 	a.current = identity.Pending(o.Pod, o.Namespace)
 	a.current.Owner = a.ref.Owner()
 	return a, nil

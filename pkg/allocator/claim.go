@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/event"
 	"github.com/idalloc/idalloc/pkg/allocator/pace"
 	"github.com/idalloc/idalloc/pkg/allocator/plan"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
@@ -42,7 +43,7 @@ func (a *Allocator) claim(ctx context.Context) error {
 		}
 	}
 	a.setWaiting("")
-	a.crowd = c.contenders
+	a.claimedWith = c.contenders
 	return nil
 }
 
@@ -59,13 +60,11 @@ type claimer struct {
 	contenders int
 	holders    *holders
 	outlook
-	// told says that this pod left an Event that it finds no room.
-	told bool
 }
 
 // try goes once through look, wait, look again, plan, commit. It returns nil to be called again.
 func (c *claimer) try(ctx context.Context) error {
-	c.holders.drain()
+	c.holders.forget()
 	owner, err := c.firstLook(ctx)
 	if err != nil {
 		return err
@@ -85,7 +84,7 @@ func (c *claimer) try(ctx context.Context) error {
 	if c.contenders == 1 {
 		return c.plan(ctx, owner)
 	}
-	if crowded(owner) {
+	if surplus(owner) {
 		// Before its turn, so that whoever plans first serves all that run with one write.
 		if err := c.showLife(ctx); err != nil {
 			return err
@@ -172,7 +171,7 @@ func (c *claimer) takeOrWait(ctx context.Context, owner store.Owner, id int, own
 	if err := c.take(ctx, owner, id, own); err != nil || c.held != nil {
 		return err
 	}
-	return c.unlucky(ctx)
+	return c.backOff(ctx)
 }
 
 // withdrawLost removes a receipt for a slot that a clean map gives to another pod: it would only
@@ -186,7 +185,7 @@ func (c *claimer) withdrawLost(ctx context.Context, owner store.Owner) error {
 	if !taken || owner.Names(r.ID, c.o.Pod, c.pod.UID) {
 		return nil
 	}
-	c.log.Info("receipt withdrawn: the slot is another pod's", "id", r.ID, "holder", holder)
+	c.happened.Tell(event.Withdrawn{ID: r.ID, Holder: holder})
 	return c.writeReceipt(ctx, c.noSlotReceipt())
 }
 
@@ -202,13 +201,13 @@ func (c *claimer) withdrawStranded(ctx context.Context) error {
 		}
 		return c.sleep(ctx, c.retry.Next())
 	}
-	c.log.Info("receipt withdrawn: its slot is not given to this pod", "id", c.receipt().ID)
+	c.happened.Tell(event.Withdrawn{ID: c.receipt().ID})
 	return c.writeReceipt(ctx, nil)
 }
 
 // plan lists the pods, decides and commits.
 func (c *claimer) plan(ctx context.Context, owner store.Owner) error {
-	insist := !c.left.IsZero() && c.insistIn() <= 0
+	insist := !c.reservedSince.IsZero() && c.reservedFor() <= 0
 	written, decision, err := c.commit(ctx, owner, plan.Claim, insist)
 	var noRoom *assignment.TooLargeError // this pod waits for it
 	if err != nil && !errors.As(err, &noRoom) {
@@ -220,13 +219,13 @@ func (c *claimer) plan(ctx context.Context, owner store.Owner) error {
 	}
 	switch {
 	case decision.Barred == 0:
-		c.left = time.Time{}
-	case c.left.IsZero():
-		c.left = c.clock.Now()
+		c.reservedSince = time.Time{}
+	case c.reservedSince.IsZero():
+		c.reservedSince = c.clock.Now()
 	}
 	if written == nil {
 		c.retry.Reset()
-		c.planned, c.came = owner, decision
+		c.planned, c.outcome = owner, decision
 		return c.waitForSlot(ctx)
 	}
 	id, named := written.SlotOf(c.o.Pod, c.pod.UID)
@@ -242,7 +241,7 @@ func (c *claimer) followRollout(ctx context.Context, owner store.Owner) error {
 	if !owner.Rolls() || c.holders == nil || owner.UID != c.planned.UID || owner.Rollout == c.planned.Rollout {
 		return nil
 	}
-	rollout, err := c.standing(ctx, owner)
+	rollout, err := c.readRollout(ctx, owner)
 	if err == nil {
 		c.rollout, c.planned.Rollout = rollout, owner.Rollout
 	}
@@ -274,8 +273,8 @@ func starting(owner store.Owner) int {
 	return max(r.Progress.Replicas, owner.Count) - r.Progress.Available
 }
 
-// crowded reports whether more pods of a Deployment live than there are slots.
-func crowded(owner store.Owner) bool {
+// surplus reports whether more pods of a Deployment live than there are slots.
+func surplus(owner store.Owner) bool {
 	return owner.Rolls() && owner.Rollout.Progress.Replicas > owner.Count
 }
 
@@ -284,8 +283,8 @@ func (c *claimer) recover(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(err, store.ErrConflict):
 		// Others plan too. More of them than was thought, so the next turn is drawn from a longer window.
-		c.log.V(1).Info("conflict: somebody else changed the owner first")
-		if c.unlucky(ctx) != nil {
+		c.happened.Tell(event.Conflict{})
+		if c.backOff(ctx) != nil {
 			return c.noSlot(ctx)
 		}
 		return nil

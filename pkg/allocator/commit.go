@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/event"
 	"github.com/idalloc/idalloc/pkg/allocator/plan"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/gc"
@@ -15,9 +16,13 @@ import (
 // commit surveys, plans and commits. written is nil when there is nothing to do. The error is a *assignment.TooLargeError when there is,
 // but nothing of it fits.
 func (a *Allocator) commit(ctx context.Context, owner store.Owner, intent plan.Intent, insist bool) (written *store.Owner, decision plan.Decision, err error) {
-	a.busy()
+	a.markBusy()
 	start := a.clock.Now()
-	defer func() { a.pace.Planned(a.clock.Since(start)) }()
+	defer func() {
+		took := a.clock.Since(start)
+		a.pace.Planned(took)
+		a.happened.Tell(event.Planned{Took: took, Err: err})
+	}()
 	census, err := gc.Survey(ctx, a.store, owner)
 	if err != nil {
 		return nil, decision, err
@@ -27,7 +32,7 @@ func (a *Allocator) commit(ctx context.Context, owner store.Owner, intent plan.I
 			return nil, decision, a.gone(store.ErrGone) // a successor with the same name is not me
 		}
 	}
-	a.busy()
+	a.markBusy()
 	in := a.input(owner, census.Live, intent)
 	in.Ended, in.Insist = census.Ended(), insist
 	if decision, err = a.decide(ctx, owner, in); err != nil {
@@ -36,7 +41,7 @@ func (a *Allocator) commit(ctx context.Context, owner store.Owner, intent plan.I
 	if decision.Next == nil && decision.TooLarge != nil {
 		return nil, decision, decision.TooLarge
 	}
-	if decision.Next == nil || emptyHanded(owner, decision, a.o.Pod) {
+	if decision.Next == nil || changesNothing(owner, decision, a.o.Pod) {
 		return nil, decision, nil
 	}
 	if decision.HandOver.AskedFor(a.o.Pod) {
@@ -49,9 +54,10 @@ func (a *Allocator) commit(ctx context.Context, owner store.Owner, intent plan.I
 		return nil, decision, err
 	}
 	a.quarantined.see(o, a.clock.Now())
-	a.log.V(1).Info("assignment written", "epoch", o.Record.State.Epoch, "given", len(decision.Given), "freed", len(decision.Freed),
-		"asked", len(decision.HandOver.Asked), "clean", owner.Clean())
-	a.tellDamage(ctx, owner, census)
+	a.happened.Tell(event.Written{
+		Epoch: o.Record.State.Epoch, Given: decision.Given, Freed: decision.Freed, Asked: decision.HandOver.Asked, WasClean: owner.Clean(),
+	})
+	a.tellDamage(owner, census)
 	return &o, decision, nil
 }
 
@@ -87,14 +93,14 @@ func (a *Allocator) decide(ctx context.Context, owner store.Owner, in plan.Input
 		return d, nil
 	}
 	var err error
-	if a.rollout, err = a.standing(ctx, owner); err != nil {
+	if a.rollout, err = a.readRollout(ctx, owner); err != nil {
 		return d, err
 	}
 	return a.decideFor(in, a.rollout), nil
 }
 
-// standing reads where this pod stands in a Deployment's rolling update.
-func (a *Allocator) standing(ctx context.Context, owner store.Owner) (plan.Rollout, error) {
+// readRollout reads where this pod stands in a Deployment's rolling update.
+func (a *Allocator) readRollout(ctx context.Context, owner store.Owner) (plan.Rollout, error) {
 	own, err := a.store.RevisionOf(ctx, a.pod)
 	if errors.Is(err, store.ErrGone) {
 		return plan.Rollout{}, nil // no revision of the owner's any more
@@ -118,9 +124,9 @@ func named(owner store.Owner, a *Allocator) bool {
 	return ok
 }
 
-// emptyHanded says that a write would only change the epoch of a map that nobody can make clean, for
+// changesNothing says that a write would only change the epoch of a map that nobody can make clean, for
 // a pod that gets nothing from it.
-func emptyHanded(owner store.Owner, d plan.Decision, me string) bool {
+func changesNothing(owner store.Owner, d plan.Decision, me string) bool {
 	if owner.Trust != assignment.Untracked || !d.Next.SameContent(owner.Record.State) {
 		return false
 	}
@@ -129,11 +135,11 @@ func emptyHanded(owner store.Owner, d plan.Decision, me string) bool {
 }
 
 // tellDamage reports what somebody else damaged and this pod has just restored.
-func (a *Allocator) tellDamage(ctx context.Context, owner store.Owner, census gc.Census) {
+func (a *Allocator) tellDamage(owner store.Owner, census gc.Census) {
 	const most = 3 // parts and receipts; an operator who sees these looks for more
 	// An owner without any annotation of ours is new, unless this pod has an id.
 	if !owner.Trust.Believed() && !owner.Ancient && (owner.Trust != assignment.Absent || a.held != nil) {
-		a.tellTampering(ctx, owner, most)
+		a.tellTampering(owner, most)
 	}
 	bad := census.BadReceipts[:min(most, len(census.BadReceipts))]
 	receipts := make([]string, 0, len(bad))
@@ -141,24 +147,26 @@ func (a *Allocator) tellDamage(ctx context.Context, owner store.Owner, census gc
 		receipts = append(receipts, fmt.Sprintf("pod %s: annotation %s: %s", b.Pod, assignment.ReceiptKey, b.Detail))
 	}
 	if len(receipts) > 0 {
-		a.warn(ctx, "ReceiptDamaged", strings.Join(receipts, "; ")+": ignored", owner.About())
+		a.happened.Tell(event.Damaged{About: owner.About(), Reason: "ReceiptDamaged", Detail: strings.Join(receipts, "; ") + ": ignored"})
 	}
 }
 
-func (a *Allocator) tellTampering(ctx context.Context, owner store.Owner, most int) {
+func (a *Allocator) tellTampering(owner store.Owner, most int) {
 	by := owner.Tampering(a.store.Key)
 	problems := owner.Record.Problems
+	damaged := event.Damaged{About: owner.About()}
 	switch {
 	case len(problems) > 0:
 		details := make([]string, 0, most)
 		for _, p := range problems[:min(most, len(problems))] {
 			details = append(details, p.Error())
 		}
-		a.warn(ctx, "AssignmentDamaged", strings.Join(details, "; ")+" ("+by+"): restored from the pods' receipts", owner.About())
+		damaged.Reason, damaged.Detail = "AssignmentDamaged", strings.Join(details, "; ")+" ("+by+"): restored from the pods' receipts"
 	case owner.Undone():
-		a.note(ctx, "AssignmentRolledBack", "kubectl rollout undo brought an old copy of the assignment back ("+by+
-			"): restored from the pods' receipts, holders kept their ids", owner.About())
+		damaged.Reason, damaged.Expected = "AssignmentRolledBack", true
+		damaged.Detail = "kubectl rollout undo brought an old copy of the assignment back (" + by + "): restored from the pods' receipts, holders kept their ids"
 	default:
-		a.warn(ctx, "AssignmentChanged", by+": the assignment was restored from the pods' receipts", owner.About())
+		damaged.Reason, damaged.Detail = "AssignmentChanged", by+": the assignment was restored from the pods' receipts"
 	}
+	a.happened.Tell(damaged)
 }

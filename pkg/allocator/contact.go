@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/utils/clock"
 
+	"github.com/idalloc/idalloc/pkg/allocator/event"
 	"github.com/idalloc/idalloc/pkg/allocator/pace"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/watch"
@@ -20,8 +22,10 @@ type contact struct {
 	store *store.Store
 	clock clock.Clock
 	log   logr.Logger
-	ref   store.Ref
-	pace  *pace.Pace
+	// happened are told what happens to the claim.
+	happened event.Observers
+	ref      store.Ref
+	pace     *pace.Pace
 	// began is when this process sent its first request.
 	began time.Time
 	// name is this pod's.
@@ -31,12 +35,14 @@ type contact struct {
 	self  *watch.PodStream
 	// streams is the context of both.
 	streams context.Context //nolint:containedctx // set and ended by follow
+	// running are goroutines that end with streams.
+	running sync.WaitGroup
 	// tellStale is told when contact is lost and found, stale what it was told last.
 	tellStale func(bool)
 	stale     bool
 	refused   refusal
 	failing   string       // the error that is being repeated, as last logged
-	working   atomic.Int64 // Unix milliseconds since when the loop is not waiting; 0 while it waits
+	busySince atomic.Int64 // Unix milliseconds since when the loop is not waiting; 0 while it waits
 }
 
 // follow lets listen start the streams; the returned function ends them. A pod that finds itself in
@@ -52,7 +58,8 @@ func (c *contact) follow(ctx context.Context) (stop func()) {
 		if c.self != nil {
 			<-c.self.Done()
 		}
-		c.idle()
+		c.running.Wait()
+		c.markIdle()
 	}
 }
 
@@ -73,19 +80,19 @@ func (c *contact) listenToOwner() {
 // healthy returns an error if the loop has been at one thing for too long.
 func (c *contact) healthy() error {
 	const most = 2 * time.Minute // several requests in a row, each bounded by store.RequestTimeout
-	since := c.working.Load()
+	since := c.busySince.Load()
 	if busy := time.Duration(c.clock.Now().UnixMilli()-since) * time.Millisecond; since != 0 && busy > most {
 		return fmt.Errorf("idalloc: the loop has not come back for %s", busy.Round(time.Second))
 	}
 	return nil
 }
 
-func (c *contact) busy() { c.working.Store(c.clock.Now().UnixMilli()) }
-func (c *contact) idle() { c.working.Store(0) }
+func (c *contact) markBusy() { c.busySince.Store(c.clock.Now().UnixMilli()) }
+func (c *contact) markIdle() { c.busySince.Store(0) }
 
 // read reads the owner. Errors: as of store.Get.
 func (c *contact) read(ctx context.Context) (store.Owner, error) {
-	c.busy()
+	c.markBusy()
 	start := c.clock.Now()
 	owner, err := c.store.Get(ctx, c.ref)
 	if err != nil {
@@ -106,8 +113,8 @@ func (c *contact) listenFor(ctx context.Context, d time.Duration, enough func(st
 	}
 	timer := c.clock.NewTimer(d)
 	defer timer.Stop()
-	c.idle()
-	defer c.busy()
+	c.markIdle()
+	defer c.markBusy()
 	for {
 		select {
 		case <-ctx.Done():
@@ -123,9 +130,9 @@ func (c *contact) listenFor(ctx context.Context, d time.Duration, enough func(st
 	}
 }
 
-// deaf returns the error of a watch that was never permitted: without it a waiter would sleep, and a
+// watchDenied returns the error of a watch that was never permitted: without it a waiter would sleep, and a
 // holder would miss that its id is gone.
-func (c *contact) deaf() error {
+func (c *contact) watchDenied() error {
 	if d := c.owner.Denied(); d.Err != nil && d.Lasted() >= forbiddenGrace {
 		return store.Forbidden(d.Verb, c.ref.GVR(), c.ref.Namespace, c.ref.Name, d.Err)
 	}
@@ -146,9 +153,9 @@ func (c *contact) noteStale() {
 	}
 	c.setStale(why != nil)
 	if c.stale {
-		c.log.Info("the API server is away; the last state stays in force", "since", since, "reason", why.Error())
+		c.happened.Tell(event.Away{Since: since, Reason: why})
 	} else {
-		c.log.Info("the API server is back")
+		c.happened.Tell(event.Back{})
 	}
 }
 
@@ -218,8 +225,8 @@ func (c *contact) sleep(ctx context.Context, d time.Duration) error {
 	}
 	timer := c.clock.NewTimer(d)
 	defer timer.Stop()
-	c.idle()
-	defer c.busy()
+	c.markIdle()
+	defer c.markBusy()
 	select {
 	case <-ctx.Done():
 		return context.Cause(ctx)
@@ -238,7 +245,7 @@ func (c *contact) persist(ctx context.Context, what string, do func() error) err
 		}
 		if ctx.Err() == nil {
 			if errors.Is(err, store.ErrConflict) {
-				c.log.V(1).Info("conflict: trying again", "what", what)
+				c.happened.Tell(event.Conflict{})
 			} else {
 				c.unreachable(err)
 			}

@@ -75,7 +75,7 @@ func TestAFailureIsToldOnce(t *testing.T) {
 
 func TestALoopThatIsStuckIsNotHealthy(t *testing.T) {
 	c, clk := newContact()
-	c.busy()
+	c.markBusy()
 	clk.Step(2 * time.Minute)
 	if err := c.healthy(); err != nil {
 		t.Errorf("after two minutes: %v", err)
@@ -84,7 +84,7 @@ func TestALoopThatIsStuckIsNotHealthy(t *testing.T) {
 	if c.healthy() == nil {
 		t.Error("it has been at one thing for longer than its requests may take")
 	}
-	c.idle()
+	c.markIdle()
 	clk.Step(time.Hour)
 	if err := c.healthy(); err != nil {
 		t.Errorf("to wait is no failure: %v", err)

@@ -2,36 +2,91 @@ package allocator
 
 import (
 	"context"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/idalloc/idalloc/pkg/allocator/event"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-// eventTimeout bounds the time that the loop spends on telling.
-const eventTimeout = 5 * time.Second
+const (
+	// eventTimeout bounds the time that the loop spends on an Event.
+	eventTimeout = 5 * time.Second
+	// complainAgain is the least time between two Events of one pod that say why it waits.
+	complainAgain = 10 * time.Minute
+)
 
-// warn tells of damage that this pod has repaired, in the log and in a Warning Event.
-func (a *Allocator) warn(ctx context.Context, reason, message string, about metav1.OwnerReference) {
-	a.log.Info("damage repaired", "reason", reason, "detail", message)
-	a.tell(ctx, store.Event{About: about, Type: store.EventWarning, Reason: reason, Message: message})
+// announced leaves Kubernetes Events about what people have to know who look at the owner or at this pod.
+type announced struct {
+	contact *contact
+	pod     metav1.OwnerReference
+
+	// full says that an Event told of an owner without room since this pod had a slot.
+	full atomic.Bool
+	// mu is held while complaint is used: what an Event said last of why this pod waits.
+	mu        sync.Mutex
+	complaint complaint
 }
 
-// note is warn for what is no damage.
-func (a *Allocator) note(ctx context.Context, reason, message string, about metav1.OwnerReference) {
-	a.log.Info("assignment brought up to date", "reason", reason, "detail", message)
-	a.tell(ctx, store.Event{About: about, Type: store.EventNormal, Reason: reason, Message: message})
+// Observe implements event.Observer.
+func (a *announced) Observe(e event.Event) {
+	switch e := e.(type) {
+	case event.Damaged:
+		kind := store.EventWarning
+		if e.Expected {
+			kind = store.EventNormal
+		}
+		a.leave(store.Event{About: e.About, Type: kind, Reason: e.Reason, Message: e.Detail})
+	case event.NoRoom:
+		if !a.full.Load() {
+			a.full.Store(a.leave(store.Event{
+				About: e.About, Type: store.EventWarning, Reason: "AssignmentTooLarge",
+				Message: e.Detail + ": pods without an id wait, those that have one keep it",
+			}))
+		}
+	case event.StillWaiting:
+		a.complain(e.Reason)
+	case event.Taken:
+		a.full.Store(false)
+	}
 }
 
-// tell leaves an Event. It is best effort: one that cannot be written is logged.
-func (a *Allocator) tell(ctx context.Context, e store.Event) (told bool) {
-	ctx, cancel := context.WithTimeout(ctx, eventTimeout)
+// complain says on the pod why it waits.
+func (a *announced) complain(what string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	now := a.contact.clock.Now()
+	if a.complaint.due(what, now) && a.leave(waitingEvent(a.pod, what)) {
+		a.complaint = complaint{what: what, at: now}
+	}
+}
+
+// leave writes an Event. It is best effort: one that cannot be written is logged.
+func (a *announced) leave(e store.Event) (left bool) {
+	ctx, cancel := context.WithTimeout(a.contact.streams, eventTimeout)
 	defer cancel()
-	e.Namespace, e.Reporter = a.o.Namespace, a.o.Pod
-	if err := a.store.Tell(ctx, e); err != nil {
-		a.log.V(1).Info("the event could not be written", "reason", err.Error())
+	e.Namespace, e.Reporter = a.contact.ref.Namespace, a.contact.name
+	if err := a.contact.store.Tell(ctx, e); err != nil {
+		a.contact.log.V(1).Info("the event could not be written", "reason", err.Error())
 		return false
 	}
 	return true
+}
+
+// complaint is what this pod's Events said of its waiting.
+type complaint struct {
+	what string
+	at   time.Time
+}
+
+// due reports whether an Event is to say now that the pod waits for what: once, and again when the reason changed, but seldom.
+func (c complaint) due(what string, now time.Time) bool {
+	return what != "" && what != c.what && (c.what == "" || now.Sub(c.at) >= complainAgain)
+}
+
+func waitingEvent(pod metav1.OwnerReference, what string) store.Event {
+	return store.Event{About: pod, Type: store.EventWarning, Reason: "WaitingForSlot", Message: "no id yet: idalloc waits for " + what}
 }

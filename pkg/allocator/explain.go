@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/event"
 	"github.com/idalloc/idalloc/pkg/allocator/plan"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
@@ -20,7 +21,7 @@ func (c *claimer) explain(owner store.Owner, d plan.Decision) {
 		return
 	}
 	c.setWaiting(what)
-	c.log.Info("waiting for a slot", "count", owner.Count, "live", d.Live, "waiting", d.Waiting, "reason", what)
+	c.happened.Tell(event.Waiting{Count: owner.Count, Live: d.Live, Waiting: d.Waiting, Reason: what})
 }
 
 func (c *claimer) reason(owner store.Owner, d plan.Decision) string {
@@ -47,7 +48,7 @@ func (c *claimer) reason(owner store.Owner, d plan.Decision) string {
 	if c.gaveUp() && d.Live > owner.Count && d.HandOver.Limit == 0 {
 		return fmt.Sprintf("room: this pod gave its slot up and gets another one when at most %d pods of %s live, "+
 			"or when one stays free: when those that want it failed, or have not taken it for %s; %d pods live, %d wait",
-			owner.Count, owner.Ref, insistAfter, d.Live, d.Waiting)
+			owner.Count, owner.Ref, reserveTime, d.Live, d.Waiting)
 	}
 	what := fmt.Sprintf("a free slot: %s has count %d and all %d slots belong to live pods; %d pods live, %d wait; "+
 		"a slot comes free when a pod that holds one is gone, or when the count grows", owner.Ref, owner.Count, owner.Count, d.Live, d.Waiting)

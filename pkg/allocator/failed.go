@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/idalloc/idalloc/pkg/allocator/event"
 	"github.com/idalloc/idalloc/pkg/allocator/plan"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/gc"
@@ -48,16 +49,16 @@ func (a *Allocator) standBackFor(failed int) time.Duration {
 	return a.pace.Longer(min(minStandBack<<min(failed-1, 8), maxStandBack))
 }
 
-// insistIn returns when this pod may have a free slot that is left to others, as far as that was seen; 0 or less if it may, or none was seen.
-func (c *claimer) insistIn() time.Duration {
-	if c.left.IsZero() {
+// reservedFor returns when this pod may have a free slot that is left to others, as far as that was seen; 0 or less if it may, or none was seen.
+func (c *claimer) reservedFor() time.Duration {
+	if c.reservedSince.IsZero() {
 		return 0
 	}
-	after := insistAfter
+	after := reserveTime
 	if c.receipt().Failures() > 0 {
-		after = insistLate
+		after = reserveTimeFailed
 	}
-	return c.pace.Longer(after) - c.clock.Since(c.left)
+	return c.pace.Longer(after) - c.clock.Since(c.reservedSince)
 }
 
 // giveBack gives a slot back that an earlier process of this pod took and died with soon after, while a pod that made room for
@@ -65,7 +66,7 @@ func (c *claimer) insistIn() time.Duration {
 // work may not have stopped.
 func (c *claimer) giveBack(ctx context.Context, owner store.Owner) (given bool, err error) {
 	r := c.receipt()
-	if !c.o.DiesWithProcess || c.published || !r.Locks() || !owner.Clean() || !owner.Names(r.ID, c.o.Pod, c.pod.UID) || !crowded(owner) {
+	if !c.o.DiesWithProcess || c.published || !r.Locks() || !owner.Clean() || !owner.Names(r.ID, c.o.Pod, c.pod.UID) || !surplus(owner) {
 		return false, nil
 	}
 	if since := c.clock.Since(time.UnixMilli(r.Epoch)); since >= provenAfter {
@@ -76,7 +77,7 @@ func (c *claimer) giveBack(ctx context.Context, owner store.Owner) (given bool, 
 		return false, err
 	}
 	failed := r.Failed + 1
-	c.log.Info("the process before this one ended soon after it took the slot: given back to the pods that gave up for it", "id", r.ID, "failed", failed)
+	c.happened.Tell(event.GivenBack{ID: r.ID, Failed: failed})
 	c.becomePending(owner.Count)
 	_, err = c.give(ctx, plan.Move, failed)
 	return true, err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/idalloc/idalloc/internal/boottime"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/event"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
@@ -182,7 +183,7 @@ func (a *Allocator) Fenced() bool { return a.strict.over() }
 
 // fence gives the id up for lack of contact.
 func (h *holding) fence() {
-	h.log.Info("no contact with the API server for too long: the id is given up until it is back", "id", h.held.id, "epoch", h.held.token, "fenceAfter", h.o.FenceAfter, "reason", h.whyFenced())
+	h.happened.Tell(event.Fenced{ID: h.held.id, Epoch: h.held.token, FenceAfter: h.o.FenceAfter, Reason: h.whyFenced()})
 	h.becomeFenced()
 }
 

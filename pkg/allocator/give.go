@@ -65,14 +65,14 @@ func (a *Allocator) give(ctx context.Context, intent plan.Intent, failed int) (w
 		return nil, err
 	}
 	// What was measured when all started says nothing of now; this write does.
-	turn := givingTurn{Allocator: a, scale: a.pace.Afresh(a.clock.Since(start), a.current.Count)}
+	turn := giveTurn{Allocator: a, scale: a.pace.Afresh(a.clock.Since(start), a.current.Count)}
 	err = a.persist(ctx, "give the slot", func() error {
 		owner, out, err := turn.wait(ctx)
 		if err != nil || out {
 			return err
 		}
 		if written, _, err = a.commit(ctx, owner, intent, false); errors.Is(err, store.ErrConflict) {
-			turn.longer()
+			turn.extend()
 		}
 		return err
 	})
@@ -82,15 +82,15 @@ func (a *Allocator) give(ctx context.Context, intent plan.Intent, failed int) (w
 	return written, err
 }
 
-// givingTurn waits until another pod has removed this pod's entry, or until it is this pod's turn to do so.
-type givingTurn struct {
+// giveTurn waits until another pod has removed this pod's entry, or until it is this pod's turn to do so.
+type giveTurn struct {
 	*Allocator
 	scale time.Duration
 }
 
 // wait returns what it read of the owner, and out if the map has let go: another one's write did it, or an earlier one
 // of this process's without an answer.
-func (t *givingTurn) wait(ctx context.Context) (owner store.Owner, out bool, err error) {
+func (t *giveTurn) wait(ctx context.Context) (owner store.Owner, out bool, err error) {
 	for waited := false; ; waited = true {
 		if _, err := t.listenFor(ctx, t.pace.Window(t.givers(), t.scale), t.isOut); err != nil {
 			return owner, false, fmt.Errorf("idalloc: the receipt says that the slot is given, no write of the owner has taken it out yet: %w", err)
@@ -101,20 +101,20 @@ func (t *givingTurn) wait(ctx context.Context) (owner store.Owner, out bool, err
 		if t.isOut(owner) {
 			return owner, true, nil
 		}
-		if waited || !t.longer() {
+		if waited || !t.extend() {
 			return owner, false, nil
 		}
 	}
 }
 
 // isOut reports whether the map has let go of the slot.
-func (t *givingTurn) isOut(owner store.Owner) bool {
+func (t *giveTurn) isOut(owner store.Owner) bool {
 	return owner.Clean() && !named(owner, t.Allocator)
 }
 
-// longer has the next wait last as long as the server has turned out to need, and listen meanwhile. It returns false if
+// extend has the next wait last as long as the server has turned out to need, and listen meanwhile. It returns false if
 // that is no longer than the last one.
-func (t *givingTurn) longer() bool {
+func (t *giveTurn) extend() bool {
 	slow := t.pace.Loaded()
 	if t.givers() <= 1 || slow <= t.scale {
 		return false

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/idalloc/idalloc/pkg/allocator/event"
 	"github.com/idalloc/idalloc/pkg/allocator/plan"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
@@ -55,7 +56,7 @@ func (h *holding) judgeRequest(ctx context.Context, view store.Owner) {
 	}
 	h.request = h.request.anew()
 	h.request.by = by
-	h.busy()
+	h.markBusy()
 	wanted, err := h.wanted(ctx, view, by)
 	if err == nil && !wanted {
 		// Once in a while: two that disagree who should have the slot must not write in turns.
@@ -75,7 +76,7 @@ func (h *holding) judgeRequest(ctx context.Context, view store.Owner) {
 	h.request.granted = wanted
 	if wanted && h.request.told != by {
 		h.request.told = by
-		h.log.Info("the slot is asked for", "id", h.held.id, "requester", by)
+		h.happened.Tell(event.Asked{ID: h.held.id, Requester: by})
 	}
 }
 
@@ -128,7 +129,7 @@ func (h *holding) confirmRequest(ctx context.Context) (met bool, err error) {
 		return false, context.Cause(ctx)
 	case err != nil:
 		h.unreachable(err)
-		h.refuse() // the work goes on; it is not stopped at every try
+		h.refuseRequest() // the work goes on; it is not stopped at every try
 		return false, nil
 	}
 	h.held.adopt(owner)
@@ -137,8 +138,8 @@ func (h *holding) confirmRequest(ctx context.Context) (met bool, err error) {
 	return h.asked(), nil
 }
 
-// refuse keeps the slot for a while from a requester for whom the work did not stop.
-func (h *holding) refuse() {
+// refuseRequest keeps the slot for a while from a requester for whom the work did not stop.
+func (h *holding) refuseRequest() {
 	if h.request.by == "" {
 		return
 	}

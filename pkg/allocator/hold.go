@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/event"
 	"github.com/idalloc/idalloc/pkg/allocator/pace"
 	"github.com/idalloc/idalloc/pkg/allocator/plan"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
@@ -41,11 +42,11 @@ func (a *Allocator) hold(ctx context.Context) error {
 // claimed at the same time have got their ids.
 func (h *holding) listenInTurn() {
 	h.listenToOwner()
-	if h.self != nil || h.crowd <= 1 {
+	if h.self != nil || h.claimedWith <= 1 {
 		h.listen()
 		return
 	}
-	h.listenLater = h.clock.After(h.pace.Watch(h.crowd))
+	h.listenLater = h.clock.After(h.pace.Watch(h.claimedWith))
 }
 
 // selfChanged is nil as long as there is no stream of the pod.
@@ -116,19 +117,19 @@ func (h *holding) step(ctx context.Context) (done bool, err error) {
 
 // await waits for the next thing that matters and takes it in.
 func (h *holding) await(ctx context.Context) error {
-	h.idle()
-	defer h.busy()
+	h.markIdle()
+	defer h.markBusy()
 	select {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	case <-h.owner.Changed():
 		h.hear()
-		return h.deaf()
+		return h.watchDenied()
 	case <-h.listenLater:
 		h.listenLater = nil
 		h.listen()
 	case <-h.selfChanged():
-		return errors.Join(h.deaf(), h.checkSelf(ctx))
+		return errors.Join(h.watchDenied(), h.checkSelf(ctx))
 	case <-h.recheck:
 		return h.checkSelf(ctx)
 	case <-h.fenced:
@@ -176,7 +177,7 @@ func (a *Allocator) mine() store.Holding {
 
 // lose gives the id up, at once and whether or not the work has stopped. keepReceipt leaves the receipt where it is.
 func (h *holding) lose(ctx context.Context, reason string, keepReceipt bool) error {
-	h.log.Info("id lost", "id", h.held.id, "epoch", h.held.token, "reason", reason)
+	h.happened.Tell(event.Lost{ID: h.held.id, Epoch: h.held.token, Reason: reason})
 	h.becomeLost()
 	if keepReceipt {
 		return nil
@@ -212,7 +213,10 @@ func (h *holding) checkSelf(ctx context.Context) error {
 		h.seen()
 		return h.writeReceipt(ctx, h.receipt()) // the labels alone: the lock was there all the time
 	}
-	h.warn(ctx, "ReceiptDamaged", "somebody else changed or removed annotation "+assignment.ReceiptKey+" of pod "+h.o.Pod+": the id is taken again", h.held.view.About())
+	h.happened.Tell(event.Damaged{
+		About: h.held.view.About(), Reason: "ReceiptDamaged",
+		Detail: "somebody else changed or removed annotation " + assignment.ReceiptKey + " of pod " + h.o.Pod + ": the id is taken again",
+	})
 	return h.lose(ctx, "the receipt was changed or removed", false)
 }
 
@@ -247,7 +251,7 @@ func (h *holding) finishDraining(ctx context.Context, err error) error {
 	h.stopDraining()
 	if err != nil {
 		h.log.Error(err, "the work has not stopped; the slot is kept and the workload asked again")
-		h.refuse()
+		h.refuseRequest()
 		if h.held.view.Count <= h.held.id {
 			h.drainAgain = h.clock.After(h.drainRetry.Next())
 		}
@@ -262,7 +266,7 @@ func (h *holding) finishDraining(ctx context.Context, err error) error {
 	if h.Fenced() {
 		return nil // the slot stays with this pod, and step says so
 	}
-	h.log.Info("slot given away", "id", h.held.id, "count", h.held.view.Count, "requester", h.request.by)
+	h.happened.Tell(event.Given{ID: h.held.id, Count: h.held.view.Count, Requester: h.request.by})
 	err = h.leave(ctx)
 	if h.held == nil && err == nil {
 		h.becomePending(h.latest(h.current.Count).Count)
@@ -275,7 +279,7 @@ func (h *holding) noteRestores(view store.Owner) (undone bool) {
 	const again = 4 // times in a row
 	undone = h.damping.note(h.owner.Restores(), view.Trust.Believed(), h.clock.Now())
 	if undone && h.damping.times == again {
-		h.log.Info("somebody else undoes each restore of the assignment: the next ones wait longer and longer", "writer", view.Tampering(h.store.Key), "longest", maxDamping)
+		h.happened.Tell(event.Undone{Writer: view.Tampering(h.store.Key), Longest: maxDamping})
 	}
 	return undone
 }
@@ -311,7 +315,7 @@ func (h *holding) restoreMap(ctx context.Context) error {
 	}
 	switch {
 	case err == nil && written != nil:
-		h.log.Info("assignment restored", "epoch", written.Record.State.Epoch)
+		h.happened.Tell(event.Restored{Epoch: written.Record.State.Epoch})
 		h.held.adopt(*written)
 		h.damping.restore(h.clock.Now())
 		h.retry.Reset()

@@ -49,8 +49,8 @@ func (h *holders) changed(i int) <-chan struct{} {
 	return h.labelled.Changed()
 }
 
-// drain forgets what was heard before the read that comes next.
-func (h *holders) drain() {
+// forget drops what was heard before the read that comes next.
+func (h *holders) forget() {
 	if h == nil {
 		return
 	}

@@ -14,12 +14,12 @@ import (
 type outlook struct {
 	// planned is the owner as of the last plan that came to nothing, with the map that was heard of since.
 	planned store.Owner
-	// came is what that plan came to, or would have come to since.
-	came plan.Decision
+	// outcome is what that plan came to, or would have come to since.
+	outcome plan.Decision
 	// unsure says that the watches were silent for long, so that they are not asked.
 	unsure bool
-	// left is since when a slot has been free that this pod leaves to others.
-	left time.Time
+	// reservedSince is since when a slot has been free that this pod leaves to others.
+	reservedSince time.Time
 }
 
 // same reports whether the owner differs from the one of the last plan in no more than what watches tell: map, rollout and pods.
@@ -31,7 +31,7 @@ func (o *outlook) same(owner store.Owner) bool {
 func (o *outlook) unmoved(owner store.Owner) bool {
 	now, then := owner.Record.State, o.planned.Record.State
 	return o.same(owner) && maps.Equal(now.Slots, then.Slots) && maps.Equal(now.Handover, then.Handover) &&
-		(o.came.TooLarge == nil || owner.Room() == o.planned.Room())
+		(o.outcome.TooLarge == nil || owner.Room() == o.planned.Room())
 }
 
 // rolledOn reports whether the rolling update went on since the last plan in what matters to a waiter that would come to d; the
@@ -55,9 +55,9 @@ func (c *claimer) foresee(owner store.Owner) (d plan.Decision, nothing bool) {
 	live := gc.Guess(c.store, owner, c.holders.owned.Objects(), c.holders.labelled.Objects())
 	d = c.decideFor(c.input(owner, live, plan.Claim), c.rollout)
 	if d.Next == nil {
-		return d, (d.Barred == 0) == c.left.IsZero() // a slot that this pod must not have yet is timed by plan
+		return d, (d.Barred == 0) == c.reservedSince.IsZero() // a slot that this pod must not have yet is timed by plan
 	}
-	return d, emptyHanded(owner, d, c.o.Pod)
+	return d, changesNothing(owner, d, c.o.Pod)
 }
 
 // worthAPlan answers the question for an owner that was read or heard of since the last plan. If the answer is no, the owner's map is
@@ -68,7 +68,7 @@ func (c *claimer) worthAPlan(owner store.Owner) bool {
 		return true
 	}
 	c.retry.Reset()
-	c.came, c.planned.Record, c.planned.Annotations = d, owner.Record, owner.Annotations
+	c.outcome, c.planned.Record, c.planned.Annotations = d, owner.Record, owner.Annotations
 	return false
 }
 
@@ -85,7 +85,7 @@ func (c *claimer) heardMore() bool {
 		c.becomePending(owner.Count)
 	}
 	switch {
-	case c.rolledOn(owner, c.came):
+	case c.rolledOn(owner, c.outcome):
 		return true
 	case !freed && c.unmoved(owner):
 		return false
@@ -98,6 +98,6 @@ func (c *claimer) heardMore() bool {
 
 // tellWaiting says what this pod waits for, and notes with how many.
 func (c *claimer) tellWaiting() {
-	c.contenders = max(1, c.came.Waiting)
-	c.explain(c.planned, c.came)
+	c.contenders = max(1, c.outcome.Waiting)
+	c.explain(c.planned, c.outcome)
 }

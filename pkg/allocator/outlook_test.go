@@ -36,7 +36,7 @@ func TestWhatMatters(t *testing.T) {
 		now := then
 		now.Record.State = then.Record.State.Clone()
 		tc.change(&now)
-		o := &outlook{planned: then, came: tc.came}
+		o := &outlook{planned: then, outcome: tc.came}
 		if unmoved, rolledOn := o.unmoved(now), o.rolledOn(now, tc.came); unmoved != tc.unmoved || rolledOn != tc.rolledOn {
 			t.Errorf("%s: unmoved %t, rolled on %t", name, unmoved, rolledOn)
 		}

@@ -96,7 +96,7 @@ func TestAWaiterWakesUpForAQuarantineThatItHeardOf(t *testing.T) {
 		contact: contact{clock: clocktesting.NewFakeClock(noon)}, quarantined: *life(&box{}, boot, hand),
 	}}
 	c.server, c.pod = &c.contact, &metav1.PartialObjectMetadata{}
-	c.came.FenceAfter = fenceAfter
+	c.outcome.FenceAfter = fenceAfter
 	again := noon.Add(pace.LookAgain)
 	if in := c.wakeIn(again); in != pace.LookAgain {
 		t.Fatalf("it wakes up in %s without a quarantine, want %s", in, pace.LookAgain)

@@ -55,7 +55,7 @@ func (p *ownPod) showLife(ctx context.Context) error {
 // is known to be so. Errors: ErrPodGone, *store.ForbiddenError, or ctx's.
 func (p *ownPod) writeReceipt(ctx context.Context, next *assignment.Receipt) error {
 	return p.server.persist(ctx, "write the receipt", func() error {
-		p.server.busy()
+		p.server.markBusy()
 		written, err := p.server.store.SwapReceipt(ctx, p.pod, next, !p.wrote)
 		if err == nil {
 			p.pod, p.wrote = written, true

@@ -1,6 +1,7 @@
 package allocator
 
 import (
+	"github.com/idalloc/idalloc/pkg/allocator/event"
 	"github.com/idalloc/idalloc/pkg/identity"
 )
 
@@ -57,9 +58,7 @@ func (a *Allocator) publish(state identity.State, count int) {
 	if !a.isNews(next) {
 		return
 	}
-	if next.State != a.current.State || next.ID != a.current.ID {
-		a.log.Info("state changed", "state", next.State, "id", next.ID, "count", next.Count, "epoch", next.Epoch)
-	}
+	a.happened.Tell(event.Moved{From: a.current, To: next})
 	a.show(next)
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/event"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/gc"
 )
@@ -21,7 +22,7 @@ import (
 //     written a map with themselves in it: look for another receipt.
 //  4. The owner still names me, so no planner that did not see my receipt changed it in between.
 func (a *Allocator) take(ctx context.Context, from store.Owner, id int, own bool) error {
-	a.busy()
+	a.markBusy()
 	epoch, before := from.Record.State.Epoch, a.receipt()
 	receipt := assignment.Receipt{
 		UID: string(a.pod.UID), Owner: a.ref.String(), ID: id, Epoch: epoch, HandsOver: a.o.HandsOver, FenceAfter: a.o.FenceAfter,
@@ -75,6 +76,7 @@ func (a *Allocator) take(ctx context.Context, from store.Owner, id int, own bool
 		return a.withdraw(ctx, "the API server took too long to confirm it")
 	}
 	a.held = &held{id: id, token: now.Record.State.Epoch, since: a.clock.Now(), view: now, after: now.ResourceVersion}
+	a.happened.Tell(event.Taken{ID: id, Epoch: a.held.token})
 	return nil
 }
 
@@ -82,7 +84,7 @@ func (a *Allocator) take(ctx context.Context, from store.Owner, id int, own bool
 func (a *Allocator) contested(ctx context.Context, owner store.Owner, id int) (bool, error) {
 	var census gc.Census
 	err := a.persist(ctx, "look for other receipts", func() (err error) {
-		a.busy()
+		a.markBusy()
 		census, err = gc.Survey(ctx, a.store, owner)
 		return err
 	})
@@ -101,6 +103,6 @@ func (a *Allocator) contested(ctx context.Context, owner store.Owner, id int) (b
 // process of this pod published.
 func (a *Allocator) withdraw(ctx context.Context, reason string) error {
 	a.becomePending(a.current.Count)
-	a.log.V(1).Info("slot not taken", "reason", reason)
+	a.happened.Tell(event.NotTaken{Reason: reason})
 	return a.writeReceipt(ctx, a.noSlotReceipt())
 }

@@ -48,7 +48,7 @@ func (h *holding) heardLeavers() {
 
 // tidyMap drops the entries of the dead.
 func (h *holding) tidyMap(ctx context.Context) error {
-	h.leavers.drain()
+	h.leavers.forget()
 	owner, err := h.look(ctx)
 	if err != nil || !h.intact(owner) {
 		return h.tidyLater(ctx, err)

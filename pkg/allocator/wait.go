@@ -6,14 +6,15 @@ import (
 	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/event"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
 const (
-	// insistAfter is how long a free slot that nobody takes is left to pods that did not give one up, and insistLate how long to
+	// reserveTime is how long a free slot that nobody takes is left to pods that did not give one up, and reserveTimeFailed how long to
 	// those whose program has not failed.
-	insistAfter = 10 * time.Second
-	insistLate  = time.Minute
+	reserveTime       = 10 * time.Second
+	reserveTimeFailed = time.Minute
 )
 
 // waitTurn waits this pod's random time, or until somebody else's write names this pod, or leaves nothing to plan.
@@ -33,12 +34,14 @@ func (c *claimer) waitTurn(ctx context.Context, scale time.Duration) (heard *sto
 // or one of the pods changed; or, in case a watch was silent, about half a minute.
 func (c *claimer) waitForSlot(ctx context.Context) error {
 	c.tellWaiting()
-	if c.came.Scarce || c.came.TooLarge != nil {
+	if c.outcome.Scarce || c.outcome.TooLarge != nil {
 		if err := c.showLife(ctx); err != nil {
 			return err
 		}
 	}
-	c.tellTooLarge(ctx)
+	if c.outcome.TooLarge != nil {
+		c.happened.Tell(event.NoRoom{About: c.planned.About(), Detail: c.outcome.TooLarge.Detail()})
+	}
 	c.listen()
 	if c.holders == nil {
 		c.holders = c.followHolders(ctx, c.planned)
@@ -53,7 +56,7 @@ func (c *claimer) waitForSlot(ctx context.Context) error {
 			c.unsure = true
 			return nil
 		}
-		if err := c.deaf(); err != nil {
+		if err := c.watchDenied(); err != nil {
 			return err
 		}
 		if c.heardMore() {
@@ -64,11 +67,11 @@ func (c *claimer) waitForSlot(ctx context.Context) error {
 
 // wakeIn returns for how long a waiter trusts its watches, again at the latest.
 func (c *claimer) wakeIn(again time.Time) time.Duration {
-	in, fenceAfter := again.Sub(c.clock.Now()), c.came.FenceAfter
+	in, fenceAfter := again.Sub(c.clock.Now()), c.outcome.FenceAfter
 	if over, ok := c.quarantined.next(assignment.QuarantineTime(fenceAfter)); ok && fenceAfter > 0 {
 		in = min(in, over)
 	}
-	for _, left := range []time.Duration{c.standBack(), c.insistIn()} {
+	for _, left := range []time.Duration{c.standBack(), c.reservedFor()} {
 		if left > 0 {
 			in = min(in, left)
 		}
@@ -80,8 +83,8 @@ func (c *claimer) wakeIn(again time.Time) time.Duration {
 func (c *claimer) waitForNews(ctx context.Context, d time.Duration) (news bool, err error) {
 	timer := c.clock.NewTimer(d)
 	defer timer.Stop()
-	c.idle()
-	defer c.busy()
+	c.markIdle()
+	defer c.markBusy()
 	select {
 	case <-ctx.Done():
 		return false, context.Cause(ctx)
@@ -100,13 +103,13 @@ func (c *claimer) waitForNews(ctx context.Context, d time.Duration) (news bool, 
 func (c *claimer) waitForOwner(ctx context.Context) error {
 	if what := fmt.Sprintf("%s in namespace %s to exist", c.ref, c.ref.Namespace); what != c.Waiting() {
 		c.setWaiting(what)
-		c.log.Info("waiting for the owner, which does not exist", "reason", what)
+		c.happened.Tell(event.OwnerMissing{Reason: what})
 	}
 	c.listen()
 	timer := c.clock.NewTimer(c.retry.Next())
 	defer timer.Stop()
-	c.idle()
-	defer c.busy()
+	c.markIdle()
+	defer c.markBusy()
 	select {
 	case <-ctx.Done():
 		return c.noSlot(ctx)

@@ -7,11 +7,12 @@ import (
 	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/event"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-// meddler is whoever else writes the owner's annotations.
-type meddler struct {
+// foreignWrites is whoever else writes the owner's annotations.
+type foreignWrites struct {
 	// foreign is the last map that this process read and that somebody else had changed, and when that was.
 	foreign   store.Owner
 	foreignAt time.Time
@@ -19,14 +20,14 @@ type meddler struct {
 }
 
 // noteForeign remembers a map that somebody else changed.
-func (m *meddler) noteForeign(owner store.Owner, now time.Time) {
+func (m *foreignWrites) noteForeign(owner store.Owner, now time.Time) {
 	if owner.Trust == assignment.Foreign {
 		m.foreign, m.foreignAt = owner, now
 	}
 }
 
-// blame says who writes the owner's annotations when this claim comes to nothing because of that.
-func (c *claimer) blame() {
+// nameForeignWriter says who writes the owner's annotations when this claim comes to nothing because of that.
+func (c *claimer) nameForeignWriter() {
 	if c.foreignAt.IsZero() || c.clock.Since(c.foreignAt) > lasting {
 		return
 	}
@@ -34,15 +35,15 @@ func (c *claimer) blame() {
 	c.setWaiting(fmt.Sprintf("a moment in which nobody else writes idalloc's annotations of %s: %s", c.ref, by))
 	if who := c.foreign.Culprits(c.store.Key); who != c.blamed { // the same writer is named once
 		c.blamed = who
-		c.log.Info("waiting for a slot", "count", c.foreign.Count, "reason", c.Waiting())
+		c.happened.Tell(event.Waiting{Count: c.foreign.Count, Reason: c.Waiting()})
 	}
 }
 
-// unlucky waits after a claim that came to nothing because others wrote the owner too: a random time, or until the map is as
+// backOff waits after a claim that came to nothing because others wrote the owner too: a random time, or until the map is as
 // a claim needs it, which beside another writer may last for milliseconds.
-func (c *claimer) unlucky(ctx context.Context) error {
+func (c *claimer) backOff(ctx context.Context) error {
 	c.contenders = min(max(2*c.contenders, 2), mostContenders)
-	c.blame()
+	c.nameForeignWriter()
 	in := c.retry.Next()
 	if c.foreignAt.IsZero() {
 		return c.sleep(ctx, in)

@@ -1,0 +1,160 @@
+// Package event has what happens to one pod's claim, each thing as a type. The log, the Kubernetes Events and whoever else is an
+// Observer hear of the same things through one interface, so that none of them is in the protocol's way.
+//
+// It is for programs that use package allocator. It may change with any version.
+//
+// An event says what has happened, never what to do. A request that failed and is repeated is no event: it is logged where it fails.
+package event
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/idalloc/idalloc/pkg/allocator/plan"
+	"github.com/idalloc/idalloc/pkg/identity"
+)
+
+// Event is one of the types of this package.
+type Event interface{ happened() }
+
+// Observer hears of events.
+type Observer interface {
+	// Observe is told of each event after it has happened. The loop waits for it, so it must not block for long. It may be called
+	// from several goroutines at once.
+	Observe(Event)
+}
+
+// Observers are told one after the other.
+type Observers []Observer
+
+// Tell tells all of them.
+func (o Observers) Tell(e Event) {
+	for _, observer := range o {
+		observer.Observe(e)
+	}
+}
+
+type (
+	// Moved means that another identity was published.
+	Moved struct{ From, To identity.Identity }
+
+	// Waiting means that this pod waits for a slot, or for another reason than before.
+	Waiting struct {
+		// Reason says what it waits for, as the end of the sentence "idalloc waits for".
+		Reason string
+		Count  int
+		// Live and Waiting are how many of the owner's pods live and wait. Live is 0 if that is not known.
+		Live, Waiting int
+	}
+	// StillWaiting means that half a minute has passed without a slot, and again after each further one.
+	StillWaiting struct{ Reason string }
+	// OwnerMissing means that the owner does not exist, and this pod waits until it does.
+	OwnerMissing struct{ Reason string }
+
+	// Planned means that the pods were listed and a plan was made, or that the lists failed.
+	Planned struct {
+		Took time.Duration
+		Err  error
+	}
+	// Conflict means that a write was refused because somebody else changed the object first.
+	Conflict struct{}
+	// Written means that this pod wrote the owner.
+	Written struct {
+		Epoch int64
+		// Given, Freed and Asked are what is new, in slot order.
+		Given, Freed, Asked []plan.Change
+		// WasClean says that idalloc was the last to write the map before.
+		WasClean bool
+	}
+	// NoRoom means that the owner's annotations have no room for what was to be written, so that pods wait.
+	NoRoom struct {
+		About  metav1.OwnerReference
+		Detail string
+	}
+
+	// Taken means that the slot is this pod's, which acts under its id from now on.
+	Taken struct {
+		ID    int
+		Epoch int64
+	}
+	// NotTaken means that the map named this pod, and the slot was not to be had all the same.
+	NotTaken struct{ Reason string }
+	// Withdrawn means that this pod removed a receipt under which nobody acts.
+	Withdrawn struct {
+		ID int
+		// Holder is the pod that has the slot, empty if the receipt's slot is just not given to this pod.
+		Holder string
+	}
+
+	// Asked means that a pod of a newer revision asked for the slot, and is to have it.
+	Asked struct {
+		ID        int
+		Requester string
+	}
+	// Given means that the work has stopped, and the slot goes to its requester, or is at or above the count.
+	Given struct {
+		ID, Count int
+		Requester string
+	}
+	// GivenBack means that an earlier process of this pod died soon after it took the slot, which goes back to those that made room for it.
+	GivenBack struct{ ID, Failed int }
+	// Lost means that the id is gone, whether or not the work has stopped.
+	Lost struct {
+		ID     int
+		Epoch  int64
+		Reason string
+	}
+	// Fenced means that the id was given up for lack of contact (strict mode).
+	Fenced struct {
+		ID         int
+		Epoch      int64
+		FenceAfter time.Duration
+		Reason     string
+	}
+
+	// Restored means that this pod put the assignment back after a foreign write.
+	Restored struct{ Epoch int64 }
+	// Damaged means that somebody else changed what is idalloc's, and this pod repaired it.
+	Damaged struct {
+		About          metav1.OwnerReference
+		Reason, Detail string
+		// Expected says that it is no damage: it follows from what an operator may do.
+		Expected bool
+	}
+	// Undone means that somebody else undoes each restore, so that the next ones wait longer.
+	Undone struct {
+		Writer  string
+		Longest time.Duration
+	}
+
+	// Away means that there is no contact with the API server.
+	Away struct {
+		Since  time.Time
+		Reason error
+	}
+	// Back means that there is contact again.
+	Back struct{}
+)
+
+func (Moved) happened()        {}
+func (Waiting) happened()      {}
+func (StillWaiting) happened() {}
+func (OwnerMissing) happened() {}
+func (Planned) happened()      {}
+func (Conflict) happened()     {}
+func (Written) happened()      {}
+func (NoRoom) happened()       {}
+func (Taken) happened()        {}
+func (NotTaken) happened()     {}
+func (Withdrawn) happened()    {}
+func (Asked) happened()        {}
+func (Given) happened()        {}
+func (GivenBack) happened()    {}
+func (Lost) happened()         {}
+func (Fenced) happened()       {}
+func (Restored) happened()     {}
+func (Damaged) happened()      {}
+func (Undone) happened()       {}
+func (Away) happened()         {}
+func (Back) happened()         {}

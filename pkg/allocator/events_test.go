@@ -1,0 +1,105 @@
+package allocator
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	testclock "k8s.io/utils/clock/testing"
+
+	"github.com/idalloc/idalloc/pkg/allocator/event"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+)
+
+func TestAPodComplainsOnceAndAgainForAnotherReason(t *testing.T) {
+	at := time.UnixMilli(1795219200123)
+	told := complaint{what: "a free slot", at: at}
+	for name, tc := range map[string]struct {
+		complaint complaint
+		what      string
+		now       time.Time
+		want      bool
+	}{
+		"the first time":                {complaint{}, "a free slot", at, true},
+		"nothing to wait for":           {complaint{}, "", at, false},
+		"the same reason, hours later":  {told, "a free slot", at.Add(5 * time.Hour), false},
+		"another reason soon after":     {told, "room", at.Add(complainAgain - 1), false},
+		"another reason after a while":  {told, "room", at.Add(complainAgain), true},
+		"no reason any more, meanwhile": {told, "", at.Add(complainAgain), false},
+	} {
+		if got := tc.complaint.due(tc.what, tc.now); got != tc.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
+// announcing returns an observer whose server keeps the type, the reason and the object of each Event; while refuse is true it keeps none.
+func announcing(t *testing.T) (a *announced, kept *[]string, refuse *bool) {
+	t.Helper()
+	kept, refuse = new([]string), new(bool)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var e struct {
+			Type           string `json:"type"`
+			Reason         string `json:"reason"`
+			InvolvedObject struct {
+				Kind string `json:"kind"`
+				Name string `json:"name"`
+				UID  string `json:"uid"`
+			} `json:"involvedObject"`
+		}
+		w.Header().Set("Content-Type", "application/json")
+		if err := json.NewDecoder(r.Body).Decode(&e); err != nil || *refuse {
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		*kept = append(*kept, e.Type+" "+e.Reason+" "+e.InvolvedObject.Kind+" "+e.InvolvedObject.Name+" "+e.InvolvedObject.UID)
+		_, _ = w.Write([]byte(`{"apiVersion":"v1","kind":"Event","metadata":{"name":"e"}}`))
+	}))
+	t.Cleanup(server.Close)
+	clk := testclock.NewFakeClock(time.UnixMilli(1795219200123))
+	s, err := store.New(&rest.Config{Host: server.URL, Timeout: 10 * time.Second}, "", clk)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &contact{store: s, clock: clk, log: logr.Discard(), streams: t.Context(), ref: store.Ref{Namespace: "ns"}, name: "a"}
+	return &announced{contact: c, pod: metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", Name: "a", UID: "u"}}, kept, refuse
+}
+
+func TestKubernetesEventsTellWhatPeopleLookFor(t *testing.T) {
+	a, kept, _ := announcing(t)
+	owner := metav1.OwnerReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "d", UID: "du"}
+	for _, e := range []event.Event{
+		event.Damaged{About: owner, Reason: "AssignmentChanged", Detail: "x"},
+		event.Damaged{About: owner, Reason: "AssignmentRolledBack", Detail: "x", Expected: true},
+		event.StillWaiting{Reason: "room"},
+		event.Lost{}, event.Conflict{}, event.Planned{},
+	} {
+		a.Observe(e)
+	}
+	want := []string{"Warning AssignmentChanged Deployment d du", "Normal AssignmentRolledBack Deployment d du", "Warning WaitingForSlot Pod a u"}
+	if !slices.Equal(*kept, want) {
+		t.Errorf("the Events are %q, want %q", *kept, want)
+	}
+}
+
+// A waiter looks again and again, and says once that there is no room, until it had a slot in between.
+func TestAFullOwnerIsToldOnceForEachClaim(t *testing.T) {
+	a, kept, refuse := announcing(t)
+	full := event.NoRoom{About: metav1.OwnerReference{Kind: "Deployment", Name: "d"}, Detail: "x"}
+	*refuse = true
+	a.Observe(full)
+	*refuse = false // what could not be told is told later
+	a.Observe(full)
+	a.Observe(full)
+	a.Observe(event.Taken{ID: 1})
+	a.Observe(full)
+	if len(*kept) != 2 {
+		t.Errorf("the Events are %q, want one before the slot was taken and one after it", *kept)
+	}
+}

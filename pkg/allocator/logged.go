@@ -1,0 +1,72 @@
+package allocator
+
+import (
+	"github.com/go-logr/logr"
+
+	"github.com/idalloc/idalloc/pkg/allocator/event"
+)
+
+// logged writes what happened into the log.
+type logged struct{ log logr.Logger }
+
+// Observe implements event.Observer.
+func (l logged) Observe(e event.Event) {
+	switch e := e.(type) {
+	case event.Moved:
+		if e.To.State != e.From.State || e.To.ID != e.From.ID {
+			l.log.Info("state changed", "state", e.To.State, "id", e.To.ID, "count", e.To.Count, "epoch", e.To.Epoch)
+		}
+	case event.Waiting:
+		if e.Live == 0 {
+			l.log.Info("waiting for a slot", "count", e.Count, "reason", e.Reason)
+			return
+		}
+		l.log.Info("waiting for a slot", "count", e.Count, "live", e.Live, "waiting", e.Waiting, "reason", e.Reason)
+	case event.OwnerMissing:
+		l.log.Info("waiting for the owner, which does not exist", "reason", e.Reason)
+	case event.Conflict:
+		l.log.V(1).Info("conflict: somebody else changed the object first")
+	case event.Written:
+		l.log.V(1).Info("assignment written", "epoch", e.Epoch, "given", len(e.Given), "freed", len(e.Freed), "asked", len(e.Asked), "clean", e.WasClean)
+	case event.NotTaken:
+		l.log.V(1).Info("slot not taken", "reason", e.Reason)
+	case event.Away:
+		l.log.Info("the API server is away; the last state stays in force", "since", e.Since, "reason", e.Reason.Error())
+	case event.Back:
+		l.log.Info("the API server is back")
+	default:
+		l.slot(e)
+	}
+}
+
+// slot writes what became of a slot or of the assignment.
+func (l logged) slot(e event.Event) {
+	switch e := e.(type) {
+	case event.Asked:
+		l.log.Info("the slot is asked for", "id", e.ID, "requester", e.Requester)
+	case event.Given:
+		l.log.Info("slot given away", "id", e.ID, "count", e.Count, "requester", e.Requester)
+	case event.GivenBack:
+		l.log.Info("the process before this one ended soon after it took the slot: given back to the pods that gave up for it", "id", e.ID, "failed", e.Failed)
+	case event.Lost:
+		l.log.Info("id lost", "id", e.ID, "epoch", e.Epoch, "reason", e.Reason)
+	case event.Fenced:
+		l.log.Info("no contact with the API server for too long: the id is given up until it is back", "id", e.ID, "epoch", e.Epoch, "fenceAfter", e.FenceAfter, "reason", e.Reason)
+	case event.Withdrawn:
+		if e.Holder == "" {
+			l.log.Info("receipt withdrawn: its slot is not given to this pod", "id", e.ID)
+			return
+		}
+		l.log.Info("receipt withdrawn: the slot is another pod's", "id", e.ID, "holder", e.Holder)
+	case event.Restored:
+		l.log.Info("assignment restored", "epoch", e.Epoch)
+	case event.Damaged:
+		message := "damage repaired"
+		if e.Expected {
+			message = "assignment brought up to date"
+		}
+		l.log.Info(message, "reason", e.Reason, "detail", e.Detail)
+	case event.Undone:
+		l.log.Info("somebody else undoes each restore of the assignment: the next ones wait longer and longer", "writer", e.Writer, "longest", e.Longest)
+	}
+}
