@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/plan"
 )
 
 // Kind is what is wrong.
@@ -223,10 +224,7 @@ func (c *checker) checkEntries() {
 
 // checkWaiters finds the ids that waiting pods could have.
 func (c *checker) checkWaiters() {
-	var rest []pod
-	given := map[int]bool{}
 	unheld := func(id int, p pod) {
-		given[id] = true
 		if p.gaveUp() {
 			c.findf(Unheld, id, p.Name, "id %d belongs to nobody while pod %s waits, which gave its slot up for another pod: give a pod that starts time with --wait=1m; "+
 				"otherwise the others do not keep the id, so see their logs, and repair their revision or undo it", id, p.Name)
@@ -235,30 +233,18 @@ func (c *checker) checkWaiters() {
 		c.findf(Unheld, id, p.Name, "id %d belongs to nobody while pod %s waits for one: give a pod that starts time with --wait=1m; "+
 			"otherwise see the log of idalloc in pod %s, if it runs there at all", id, p.Name, p.Name)
 	}
-	for _, p := range c.waiters() {
-		switch {
-		case !c.claims(p):
-		case p.Ordinal < 0 || p.Ordinal >= c.owner.Count:
-			rest = append(rest, p)
-		case c.free(p.Ordinal):
-			unheld(p.Ordinal, p)
-		case c.holds(p.Ordinal) && !c.pods[c.state.Slots[p.Ordinal]].Terminating: // then it takes another one
-			rest = append(rest, p)
+	waiters := slices.DeleteFunc(c.waiters(), func(p pod) bool { return !c.claims(p) })
+	slices.SortStableFunc(waiters, func(a, b pod) int { return cmp.Compare(rank(a), rank(b)) })
+	state := c.state
+	for _, p := range waiters {
+		d := plan.Plan(c.alone(p, state))
+		if d.Next == nil {
+			continue
 		}
-	}
-	slices.SortStableFunc(rest, func(a, b pod) int { return cmp.Compare(rank(a), rank(b)) })
-	id := 0
-	for _, p := range rest {
-		for id < c.owner.Count && (!c.free(id) || given[id]) {
-			if span, ok := c.state.Quarantine.Span(id); ok {
-				id = span.To // there may be two billion
-			}
-			id++
+		state = *d.Next
+		if id, has := state.Slots.Of(p.Name); has && c.free(id) {
+			unheld(id, p)
 		}
-		if id >= c.owner.Count {
-			break
-		}
-		unheld(id, p)
 	}
 	c.checkQuarantine()
 }
@@ -269,6 +255,21 @@ func rank(p pod) int {
 		return 1
 	}
 	return 0
+}
+
+// alone is what a plan looks at that this waiter makes as if no other pod waited, and as if nothing kept it from a free slot.
+func (c *checker) alone(waiter pod, state assignment.State) plan.Input {
+	in := plan.Input{
+		Count: c.owner.Count, State: state, Trust: c.owner.Trust, Me: waiter.Name, Insist: true, FenceAfter: state.FenceAfter,
+		Pods: make([]plan.Pod, 0, len(c.pods)),
+	}
+	for _, p := range c.pods {
+		_, has := state.Slots.Of(p.Name)
+		if p.live() && (has || p.receipt() != nil || p.Name == waiter.Name) {
+			in.Pods = append(in.Pods, p.Pod)
+		}
+	}
+	return in
 }
 
 // claims reports whether a waiter may be expected to take a free slot. One that gave its slot up may not have
@@ -283,7 +284,7 @@ func (c *checker) claims(p pod) bool {
 	return false
 }
 
-// free reports whether a slot could be given out now. A dead pod's cannot: it is a finding of its own.
+// free reports whether nobody has the slot. A dead pod's is not free: it is a finding of its own.
 func (c *checker) free(id int) bool {
 	_, taken := c.state.Slots[id]
 	_, quarantined := c.state.Quarantine.Since(id)

@@ -65,7 +65,7 @@ type View struct {
 	Problems []string `json:"problems,omitempty"`
 }
 
-// Read reads an owner and its pods. Errors: as of store.Get and store.ListPods.
+// Read reads an owner and its pods. Errors: as of store.Get and gc.Survey.
 func Read(ctx context.Context, s *store.Store, ref store.Ref) (View, error) {
 	now, err := read(ctx, s, ref)
 	if err != nil {

@@ -3,13 +3,13 @@ package inspect
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/plan"
@@ -50,49 +50,21 @@ func (p pod) gaveUp() bool { return p.Receipt != nil && p.Receipt.GaveUp }
 // sign reports whether the pod shows that idalloc runs in it, or did.
 func (p pod) sign() bool { return p.Receipt != nil || p.damage != "" }
 
-func (p pod) live() bool { return p.phase != "Succeeded" && p.phase != "Failed" }
+func (p pod) live() bool { return !gc.Finished(p.phase) }
 
-// read reads an owner and its pods. Errors: as of store.Get and store.ListPods.
+// read reads an owner and its pods. Errors: as of store.Get and gc.Survey.
 func read(ctx context.Context, s *store.Store, ref store.Ref) (snapshot, error) {
 	owner, err := s.Get(ctx, ref)
 	if err != nil {
 		return snapshot{}, err
 	}
 	now := snapshot{owner: owner, pods: map[string]pod{}}
-	for _, selector := range []string{owner.Selector, assignment.HoldersSelector(owner.String())} {
-		list, err := s.ListFullPods(ctx, ref.Namespace, metav1.ListOptions{LabelSelector: selector})
-		if err != nil {
-			return snapshot{}, err
+	_, err = gc.Inspect(ctx, s, owner, func(u *unstructured.Unstructured, owned bool) {
+		if known, ok := now.pods[u.GetName()]; !ok || known.UID != string(u.GetUID()) {
+			now.pods[u.GetName()] = newPod(u, owner, owned, s.Clock.Now())
 		}
-		for i := range list.Items {
-			p := newPod(&list.Items[i], owner, selector == owner.Selector, s.Clock.Now())
-			if known, ok := now.pods[p.Name]; ok && known.UID == p.UID {
-				continue
-			}
-			if p.receipt() != nil || p.Owned {
-				now.pods[p.Name] = p
-			}
-		}
-	}
-	return now, now.readOthers(ctx, s)
-}
-
-// readOthers reads the holders that somebody relabelled.
-func (n snapshot) readOthers(ctx context.Context, s *store.Store) error {
-	for _, name := range n.owner.Record.State.Slots {
-		if _, known := n.pods[name]; known {
-			continue
-		}
-		u, err := s.GetFullPod(ctx, n.owner.Namespace, name)
-		if errors.Is(err, store.ErrGone) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		n.pods[name] = newPod(u, n.owner, false, s.Clock.Now())
-	}
-	return nil
+	})
+	return now, err
 }
 
 func newPod(u *unstructured.Unstructured, owner store.Owner, owned bool, now time.Time) pod {
@@ -120,14 +92,13 @@ func (n snapshot) holds(id int) bool {
 
 // death says why the holder of slot id is dead; it is empty if it is not. p is the pod of its name.
 func (n snapshot) death(id int, p pod, exists bool) string {
-	uid := n.owner.Record.State.UIDs[id]
 	switch {
 	case !exists:
 		return "gone"
 	case !p.live():
 		return p.phase
-	case uid != assignment.ShortUID(p.UID):
-		return fmt.Sprintf("an earlier pod (UID %s…) of the one that has its name now", uid)
+	case !n.owner.Names(id, p.Name, types.UID(p.UID)):
+		return fmt.Sprintf("an earlier pod (UID %s…) of the one that has its name now", n.owner.Record.State.UIDs[id])
 	}
 	return ""
 }

@@ -49,9 +49,14 @@ type Census struct {
 // Survey lists the owner's pods and confirms each holder that is not among them. Call it after the
 // owner was read, never before. It blocks for two lists and the confirmations.
 func Survey(ctx context.Context, s *store.Store, owner store.Owner) (Census, error) {
-	c := counter{s: s, owner: owner, seen: map[string]plan.Pod{}}
-	for _, selector := range []string{owner.Selector, assignment.HoldersSelector(owner.String())} {
-		if err := c.list(ctx, selector, selector == owner.Selector); err != nil {
+	return survey(ctx, counter{s: s, owner: owner, seen: map[string]plan.Pod{}})
+}
+
+func survey(ctx context.Context, c counter) (Census, error) {
+	for _, selector := range []string{c.owner.Selector, assignment.HoldersSelector(c.owner.String())} {
+		owned := selector == c.owner.Selector
+		err := c.each(ctx, selector, owned, func(pod metav1.Object) { c.add(pod, owned) })
+		if err != nil {
 			return Census{}, err
 		}
 	}
@@ -59,6 +64,12 @@ func Survey(ctx context.Context, s *store.Store, owner store.Owner) (Census, err
 		return Census{}, err
 	}
 	return c.census(), nil
+}
+
+// Inspect is Survey for people who look: it reads the pods whole, which costs the API server more, and shows each pod that it
+// meets, also those that are dead. A pod may be shown twice; owned says that the owner's selector matches it.
+func Inspect(ctx context.Context, s *store.Store, owner store.Owner, show func(pod *unstructured.Unstructured, owned bool)) (Census, error) {
+	return survey(ctx, counter{s: s, owner: owner, seen: map[string]plan.Pod{}, show: show, finished: map[string]*unstructured.Unstructured{}})
 }
 
 // Guess counts the live pods from what watches said of the owner's pods and of those with a receipt. It asks
@@ -81,22 +92,38 @@ type counter struct {
 	seen  map[string]plan.Pod
 	dead  []Victim
 	bad   []BadReceipt
+	// show is shown each pod, which is then read whole; nil: nobody looks.
+	show func(pod *unstructured.Unstructured, owned bool)
+	// finished are the dead pods that were listed for show, by name.
+	finished map[string]*unstructured.Unstructured
 }
 
-func (c *counter) list(ctx context.Context, selector string, owned bool) error {
-	o := metav1.ListOptions{LabelSelector: selector, FieldSelector: store.LivePods}
-	return c.s.EachPod(ctx, c.owner.Namespace, o, func(pod *metav1.PartialObjectMetadata) { c.add(pod, owned) })
+// each lists the live pods that the selector matches.
+func (c *counter) each(ctx context.Context, selector string, owned bool, do func(metav1.Object)) error {
+	if c.show == nil {
+		o := metav1.ListOptions{LabelSelector: selector, FieldSelector: store.LivePods}
+		return c.s.EachPod(ctx, c.owner.Namespace, o, func(pod *metav1.PartialObjectMetadata) { do(pod) })
+	}
+	return c.s.EachFullPod(ctx, c.owner.Namespace, metav1.ListOptions{LabelSelector: selector}, func(pod *unstructured.Unstructured) {
+		c.show(pod, owned)
+		if Finished(status(pod, "phase")) {
+			c.finished[pod.GetName()] = pod
+		} else {
+			do(pod)
+		}
+	})
 }
 
-func (c *counter) add(meta *metav1.PartialObjectMetadata, owned bool) {
-	if known, ok := c.seen[meta.Name]; ok && known.UID == string(meta.UID) {
+func (c *counter) add(meta metav1.Object, owned bool) {
+	name := meta.GetName()
+	if known, ok := c.seen[name]; ok && known.UID == string(meta.GetUID()) {
 		return
 	}
 	pod, err := PodOf(c.owner, meta, owned, c.s.Clock.Now())
 	if err != nil {
-		c.bad = append(c.bad, BadReceipt{Pod: meta.Name, Detail: err.Error()})
+		c.bad = append(c.bad, BadReceipt{Pod: name, Detail: err.Error()})
 	}
-	c.seen[meta.Name] = pod
+	c.seen[name] = pod
 }
 
 // confirm reads each holder that the lists did not show.
@@ -107,15 +134,15 @@ func (c *counter) confirm(ctx context.Context) error {
 			missing = append(missing, id)
 		}
 	}
-	if len(missing) > fewVictims {
+	if len(missing) > fewVictims && c.show == nil {
 		// The whole namespace, whatever the labels; a holder that is not in it is dead.
-		here := make(map[string]*metav1.PartialObjectMetadata, len(missing)) // of their names
+		here := make(map[string]metav1.Object, len(missing)) // of their names
 		for _, id := range missing {
 			here[c.owner.Record.State.Slots[id]] = nil
 		}
-		err := c.s.EachPod(ctx, c.owner.Namespace, metav1.ListOptions{FieldSelector: store.LivePods}, func(pod *metav1.PartialObjectMetadata) {
-			if _, wanted := here[pod.Name]; wanted {
-				here[pod.Name] = pod
+		err := c.each(ctx, "", false, func(pod metav1.Object) {
+			if _, wanted := here[pod.GetName()]; wanted {
+				here[pod.GetName()] = pod
 			}
 		})
 		if err != nil {
@@ -144,44 +171,51 @@ func (c *counter) alive(id int) bool {
 
 // judge counts the holder of id as live or dead; pod is nil if there is no live pod of that name, and
 // why says so then.
-func (c *counter) judge(id int, pod *metav1.PartialObjectMetadata, why Victim) {
+func (c *counter) judge(id int, pod metav1.Object, why Victim) {
 	name := c.owner.Record.State.Slots[id]
 	switch {
 	case pod == nil:
 		c.dead = append(c.dead, Victim{ID: id, Pod: name, Reason: why.Reason, Ended: why.Ended})
-	case !c.owner.Names(id, pod.Name, pod.UID):
+	case !c.owner.Names(id, name, pod.GetUID()):
 		c.add(pod, false)
-		c.dead = append(c.dead, Victim{ID: id, Pod: name, Reason: fmt.Sprintf("another pod has its name now (UID %s)", pod.UID)})
+		c.dead = append(c.dead, Victim{ID: id, Pod: name, Reason: fmt.Sprintf("another pod has its name now (UID %s)", pod.GetUID())})
 	default:
 		c.add(pod, false)
 	}
 }
 
 // look reads one pod. It returns nil and the reason if the pod is dead.
-func (c *counter) look(ctx context.Context, name string) (*metav1.PartialObjectMetadata, Victim, error) {
-	u, err := c.s.GetFullPod(ctx, c.owner.Namespace, name)
-	if errors.Is(err, store.ErrGone) {
-		return nil, Victim{Reason: "its pod is gone"}, nil
+func (c *counter) look(ctx context.Context, name string) (metav1.Object, Victim, error) {
+	u, listed := c.finished[name]
+	if !listed {
+		var err error
+		u, err = c.s.GetFullPod(ctx, c.owner.Namespace, name)
+		if errors.Is(err, store.ErrGone) {
+			return nil, Victim{Reason: "its pod is gone"}, nil
+		}
+		if err != nil {
+			return nil, Victim{}, err
+		}
+		if c.show != nil {
+			c.show(u, false)
+		}
 	}
-	if err != nil {
-		return nil, Victim{}, err
-	}
-	status := func(field string) string {
-		text, _, _ := unstructured.NestedString(u.Object, "status", field)
-		return text
-	}
-	if phase := status("phase"); phase == "Succeeded" || phase == "Failed" {
-		if reason := status("reason"); reason != "" {
+	if phase := status(u, "phase"); Finished(phase) {
+		if reason := status(u, "reason"); reason != "" {
 			phase += " (" + reason + ")"
 		}
 		return nil, Victim{Reason: "its pod is " + phase, Ended: !byPodGC(u) && allTerminated(u)}, nil
 	}
-	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
-		Name: u.GetName(), Namespace: u.GetNamespace(), UID: u.GetUID(), CreationTimestamp: u.GetCreationTimestamp(),
-		DeletionTimestamp: u.GetDeletionTimestamp(), Labels: u.GetLabels(), Annotations: u.GetAnnotations(),
-		OwnerReferences: u.GetOwnerReferences(),
-	}}, Victim{}, nil
+	return u, Victim{}, nil
 }
+
+func status(pod *unstructured.Unstructured, field string) string {
+	text, _, _ := unstructured.NestedString(pod.Object, "status", field)
+	return text
+}
+
+// Finished reports whether a pod in this phase is dead. store.LivePods selects the others.
+func Finished(phase string) bool { return phase == "Succeeded" || phase == "Failed" }
 
 // byPodGC reports whether the pod was declared Failed because its node is gone, without a word of a
 // kubelet: its processes may run on.

@@ -173,29 +173,50 @@ const pageSize = 500
 // that moment before the last page, the list begins again, whole: do is shown pods again then, and perhaps
 // was shown one that is gone. Errors: *ForbiddenError, or another that Temporary judges.
 func (s *Store) EachPod(ctx context.Context, namespace string, o metav1.ListOptions, do func(*metav1.PartialObjectMetadata)) error {
-	o.Limit, o.Continue = pageSize, ""
-	for {
-		list, err := s.listPods(ctx, namespace, o)
-		switch {
-		case apierrors.IsResourceExpired(err) && o.Continue != "":
-			o.Limit, o.Continue = 0, ""
-			continue
-		case err != nil:
-			return target{gvr: Pods, namespace: namespace}.wrap("list", err)
+	return eachPage(ctx, namespace, o, func(ctx context.Context, o metav1.ListOptions) (string, error) {
+		list, err := s.Metadata.Resource(Pods).Namespace(namespace).List(ctx, o)
+		if err != nil {
+			return "", err
 		}
 		for i := range list.Items {
 			do(&list.Items[i])
 		}
-		if o.Continue = list.Continue; o.Continue == "" {
-			return nil
-		}
-	}
+		return list.Continue, nil
+	})
 }
 
-func (s *Store) listPods(ctx context.Context, namespace string, o metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
-	ctx, cancel := requestContext(ctx)
-	defer cancel()
-	return s.Metadata.Resource(Pods).Namespace(namespace).List(ctx, o)
+// EachFullPod is EachPod with whole pods.
+func (s *Store) EachFullPod(ctx context.Context, namespace string, o metav1.ListOptions, do func(*unstructured.Unstructured)) error {
+	return eachPage(ctx, namespace, o, func(ctx context.Context, o metav1.ListOptions) (string, error) {
+		list, err := s.Dynamic.Resource(Pods).Namespace(namespace).List(ctx, o)
+		if err != nil {
+			return "", err
+		}
+		for i := range list.Items {
+			do(&list.Items[i])
+		}
+		return list.GetContinue(), nil
+	})
+}
+
+// eachPage reads pages until there is no token for one more.
+func eachPage(ctx context.Context, namespace string, o metav1.ListOptions, read func(context.Context, metav1.ListOptions) (next string, err error)) error {
+	o.Limit, o.Continue = pageSize, ""
+	for {
+		request, cancel := requestContext(ctx)
+		next, err := read(request, o)
+		cancel()
+		switch {
+		case apierrors.IsResourceExpired(err) && o.Continue != "":
+			o.Limit, o.Continue = 0, ""
+		case err != nil:
+			return target{gvr: Pods, namespace: namespace}.wrap("list", err)
+		case next == "":
+			return nil
+		default:
+			o.Continue = next
+		}
+	}
 }
 
 // GetFullPod reads a pod with its status. Errors: as of GetPod.
@@ -226,15 +247,4 @@ func (s *Store) GetMetadata(ctx context.Context, ref Ref) (*metav1.PartialObject
 		return nil, t.wrap("get", err)
 	}
 	return object, nil
-}
-
-// ListFullPods lists pods with their status by a consistent read. Errors: as of ListPods.
-func (s *Store) ListFullPods(ctx context.Context, namespace string, o metav1.ListOptions) (*unstructured.UnstructuredList, error) {
-	ctx, cancel := requestContext(ctx)
-	defer cancel()
-	list, err := s.Dynamic.Resource(Pods).Namespace(namespace).List(ctx, o)
-	if err != nil {
-		return nil, target{gvr: Pods, namespace: namespace}.wrap("list", err)
-	}
-	return list, nil
 }

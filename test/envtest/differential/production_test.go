@@ -16,6 +16,7 @@ import (
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
@@ -180,7 +181,7 @@ func (g *generator) production() step {
 			return s.errored(err)
 		},
 		"ListFullPods": func(ctx context.Context, s *side) error {
-			_, err := s.store.ListFullPods(ctx, s.namespace, options)
+			err := s.store.EachFullPod(ctx, s.namespace, options, func(pod *unstructured.Unstructured) { s.notef("shown whole %s", pod.GetName()) })
 			return s.errored(err)
 		},
 		"Resolve and RevisionOf": func(ctx context.Context, s *side) error {
