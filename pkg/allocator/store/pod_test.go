@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 	testclock "k8s.io/utils/clock/testing"
 )
@@ -82,6 +83,14 @@ func TestEachPodShowsAllPages(t *testing.T) {
 			}
 			if !slices.Equal(b.asked, tc.want) {
 				t.Errorf("asked %q, want %q", b.asked, tc.want)
+			}
+			whole, b2 := map[string]bool{}, &book{pods: tc.pods, forget: tc.forget}
+			server.Config.Handler = b2
+			if err := s.EachFullPod(t.Context(), "shop", metav1.ListOptions{}, func(p *unstructured.Unstructured) { whole[p.GetName()] = true }); err != nil {
+				t.Fatal(err)
+			}
+			if !maps.Equal(whole, shown) || !slices.Equal(b2.asked, tc.want) {
+				t.Errorf("whole, %d pods are shown, asked %q, want %q", len(whole), b2.asked, tc.want)
 			}
 		})
 	}
