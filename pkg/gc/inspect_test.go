@@ -86,7 +86,7 @@ func world(r *rand.Rand, now time.Time) (store.Owner, podsServer) {
 		Ref: store.Ref{APIVersion: "apps/v1", Kind: store.Deployment, Namespace: "shop", Name: "worker"}, Selector: "app=worker", Count: 30, Trust: assignment.Clean,
 		Record: assignment.Record{Present: true, Sealed: true, State: assignment.State{Slots: assignment.Slots{}, UIDs: assignment.Slots{}}},
 	}
-	pods := podsServer{}
+	pods := make(podsServer, 0, 30)
 	for i := range r.IntN(30) {
 		name := fmt.Sprintf("worker-%02d", i)
 		uid := types.UID("uid-" + name)
