@@ -34,38 +34,36 @@ type Options struct {
 	// PodUID is this pod's UID; empty: that of the pod that has its name when New looks.
 	PodUID types.UID
 	Log    logr.Logger
-	// Publish is told every new identity, from the goroutine of Run or Claim; it must not block for
-	// long. An identity that is not assigned must be in force when it returns.
+	// Publish is called with every new identity, from the goroutine of Run or Claim. It must not block for
+	// long. When it returns, an identity that is not assigned must be in force.
 	Publish func(identity.Identity)
-	// Stale is told when contact with the API server is lost (true) and found again. The identity
-	// stays what it was.
+	// Stale is called when contact with the API server is lost (true) and when it is found again (false). The identity
+	// does not change with it.
 	Stale func(bool)
 	// Stopped blocks until the work under the id has stopped. It is called after a draining
-	// identity was published and before the slot is given away; when its context ends first, the
-	// cause went away, the slot is kept, and it must return. After an error it is called again; a
-	// slot below the count is in use again until then.
+	// identity was published and before the slot is given away. If its context ends first, there is no reason to give
+	// the slot away any more: Stopped must return, and the pod keeps the slot. After an error it is called again; until then a
+	// slot below the count is in use again.
 	Stopped func(context.Context) error
-	// HandsOver says that the work has stopped when Stopped returned nil, and not only had time to:
-	// then a waiter of a newer revision may ask for the slot.
+	// HandsOver says that a nil error of Stopped means that the work has stopped, and not only that it had time to stop.
+	// Then a waiter of a newer revision may ask for the slot.
 	HandsOver bool
-	// DiesWithProcess says that the work ends with this process, however that ends, so that nothing is left of the work of an earlier
-	// process of this pod.
+	// DiesWithProcess says that the work ends with this process, however the process ends. So nothing is left of the work of an
+	// earlier process of this pod.
 	DiesWithProcess bool
-	// FenceAfter turns strict mode on: without contact to the API server for that long the id is
-	// gone by itself. Zero is off.
+	// FenceAfter turns strict mode on: the id ends by itself after that long without contact with the API server. Zero is off.
 	FenceAfter time.Duration
-	// FenceLead is how long before FenceAfter the id is given up, so that Fenced has time to stop
-	// the work. It is less than FenceAfter.
+	// FenceLead is how long before FenceAfter the id is fenced, so that Fenced has time to stop the work. It is at most half of
+	// FenceAfter.
 	FenceLead time.Duration
-	// Fenced is told, in strict mode only, that the id is given up for lack of contact, or that it is lost,
-	// before Publish is told. The work must have stopped by that time, on a clock that goes on in suspend
-	// (CLOCK_BOOTTIME on Linux); it may be past. Fenced may block until then. It may be called from any
-	// goroutine, and again for the same id.
+	// Fenced is called, in strict mode only, when the id is fenced for lack of contact or lost, before Publish is.
+	// The work must have stopped by that time, on the clock of boottime.Now, which goes on in suspend. The time may be past.
+	// Fenced may block until then. It may be called from any goroutine, and again for the same id.
 	Fenced func(by time.Duration)
-	// Observer hears of what happens to the claim; nil: nobody beside the log and the Kubernetes Events.
+	// Observer is told what happens to the claim, as the log and the Kubernetes Events are. It may be nil.
 	Observer event.Observer
-	// Memory lets the next process of this pod count a quarantine from where this one first saw it, so that a process that
-	// does not live as long as a quarantine gets an id. Nil: each begins anew.
+	// Memory lets the next process of this pod count a quarantine from when this one first saw it, so that a process that
+	// does not live as long as a quarantine gets an id. Nil: each process counts anew.
 	Memory Memory
 }
 
@@ -77,7 +75,7 @@ type Allocator struct {
 	o Options
 	shown
 	held *held
-	// claimedWith is about how many pods claimed together with this one.
+	// claimedWith estimates how many pods claimed together with this one.
 	claimedWith int
 	wait
 	// rollout is where this pod stood in a rolling update when it planned last.
@@ -157,10 +155,9 @@ func (a *Allocator) PodUID() string { return string(a.pod.UID) }
 // Owner returns the owner that New found.
 func (a *Allocator) Owner() store.Ref { return a.ref }
 
-// Run claims a slot and keeps it until ctx ends; a slot that is lost or given away is followed by
-// another. It returns context.Cause(ctx), an error that wraps ErrNoSlot too if there was no slot at
-// that moment, or at once an error that repeating does not cure. It does not release: call Release
-// after it, when the work has stopped.
+// Run claims a slot and keeps it until ctx ends. After it lost a slot or gave it away, it claims another one.
+// It returns context.Cause(ctx), with ErrNoSlot if there was no slot at that moment. An error that repeating does not cure
+// ends it at once. It does not release the slot: call Release after it, when the work has stopped.
 func (a *Allocator) Run(ctx context.Context) error {
 	stop := a.follow(ctx)
 	defer stop()

@@ -85,7 +85,7 @@ func (c *claimer) try(ctx context.Context) error {
 		return c.plan(ctx, owner)
 	}
 	if surplus(owner) {
-		// Before its turn, so that whoever plans first serves all that run with one write.
+		// It does so before its turn, so that the first pod that plans serves all running pods with one write.
 		if err := c.showLife(ctx); err != nil {
 			return err
 		}
@@ -110,8 +110,8 @@ func (c *claimer) try(ctx context.Context) error {
 	return c.plan(ctx, owner)
 }
 
-// firstLook is a read, or, by a waiter who waits for its turn and looks again after it, what its watch says. One that
-// has a receipt may have to withdraw it, which takes a read.
+// firstLook reads the owner. A waiter that will wait for its turn and read after it takes what its watch says instead, unless it
+// has a receipt, which it may have to withdraw.
 func (c *claimer) firstLook(ctx context.Context) (store.Owner, error) {
 	if c.contenders > 1 && !c.unsure && c.holders != nil && !c.receipt().Locks() {
 		if owner, known, err := c.owner.Latest(); known && err == nil {
@@ -121,8 +121,8 @@ func (c *claimer) firstLook(ctx context.Context) (store.Owner, error) {
 	return c.look(ctx)
 }
 
-// takeTurn waits for this pod's turn to plan, and looks again, unless a waiter hears of a write that needs no look: a plan
-// may be made from any moment of the owner before its lists. done says that the map names this pod now.
+// takeTurn waits for this pod's turn to plan and reads the owner again. A waiter that hears of a write meanwhile needs no
+// read, because a plan may start from any moment of the owner before its lists. done says that the map names this pod now.
 func (c *claimer) takeTurn(ctx context.Context, scale time.Duration) (owner store.Owner, done bool, err error) {
 	heard, err := c.waitTurn(ctx, scale)
 	if err != nil {
@@ -156,8 +156,8 @@ func (a *Allocator) look(ctx context.Context) (store.Owner, error) {
 	return owner, owner.Unreadable()
 }
 
-// takeIfNamed takes the slot that a clean map gives to this pod, unless it gave up before: then only
-// a write of its own can tell it that no late give of its own is still to come.
+// takeIfNamed takes the slot that a clean map gives to this pod. A pod that gave a slot away before does not: only
+// a write of its own can tell it that no late write of that giving is still to come.
 func (c *claimer) takeIfNamed(ctx context.Context, owner store.Owner) (done bool, err error) {
 	id, named := owner.SlotOf(c.o.Pod, c.pod.UID)
 	if !named || !owner.Clean() || c.gaveUp() || !owner.Obeys(c.o.FenceAfter) {
@@ -166,7 +166,7 @@ func (c *claimer) takeIfNamed(ctx context.Context, owner store.Owner) (done bool
 	return true, c.takeOrWait(ctx, owner, id, false)
 }
 
-// takeOrWait takes, and after a take in vain waits a random time: others are at it too.
+// takeOrWait takes the slot. After a take in vain it waits a random time, because others want the slot too.
 func (c *claimer) takeOrWait(ctx context.Context, owner store.Owner, id int, own bool) error {
 	if err := c.take(ctx, owner, id, own); err != nil || c.held != nil {
 		return err
@@ -174,8 +174,8 @@ func (c *claimer) takeOrWait(ctx context.Context, owner store.Owner, id int, own
 	return c.backOff(ctx)
 }
 
-// withdrawLost removes a receipt for a slot that a clean map gives to another pod: it would only
-// keep a slot locked that nobody acts under.
+// withdrawLost removes a receipt for a slot that a clean map gives to another pod. The receipt would only
+// lock a slot that this pod does not act under.
 func (c *claimer) withdrawLost(ctx context.Context, owner store.Owner) error {
 	r := c.receipt()
 	if !r.Locks() || !owner.Clean() {
@@ -189,8 +189,8 @@ func (c *claimer) withdrawLost(ctx context.Context, owner store.Owner) error {
 	return c.writeReceipt(ctx, c.noSlotReceipt())
 }
 
-// withdrawStranded makes this pod a waiter again whose receipt, of an earlier process or from before it was fenced, names a
-// slot that it does not get. The work under what that process published may go on, so it has to stop first.
+// withdrawStranded removes a receipt, of an earlier process or from before the fence, for a slot that this pod does not get. The
+// work under the identity that was published then may go on, so it has to stop first.
 func (c *claimer) withdrawStranded(ctx context.Context) error {
 	if c.receipt() == nil {
 		return c.readPod(ctx) // a late write of an earlier process, which only the plan's lists have shown
@@ -235,8 +235,8 @@ func (c *claimer) plan(ctx context.Context, owner store.Owner) error {
 	return c.takeOrWait(ctx, *written, id, true)
 }
 
-// followRollout reads where this waiter stands after the rolling update went on: one small read, by which most of those who
-// wait find out that a plan, with its lists, would still come to nothing.
+// followRollout reads where this waiter stands after the rolling update went on. By this one small read most waiters
+// find out that a plan, with its lists, would still come to nothing.
 func (c *claimer) followRollout(ctx context.Context, owner store.Owner) error {
 	if !owner.Rolls() || c.holders == nil || owner.UID != c.planned.UID || owner.Rollout == c.planned.Rollout {
 		return nil
@@ -251,8 +251,8 @@ func (c *claimer) followRollout(ctx context.Context, owner store.Owner) error {
 // mostContenders is more than the pods for which an assignment has room. A count says more when somebody mistypes it.
 const mostContenders = 1 << 15
 
-// contenders estimates how many pods want to plan: as many as there are slots to give, or pods that a Deployment is starting,
-// and in a map that is not clean possibly all.
+// contenders estimates how many pods want to plan: as many as there are slots to give, or as many as a Deployment is starting.
+// When the map is not clean, all may want to.
 func contenders(owner store.Owner) int {
 	if !owner.Clean() {
 		return min(owner.Count, mostContenders)

@@ -13,8 +13,8 @@ import (
 	"github.com/idalloc/idalloc/pkg/gc"
 )
 
-// commit surveys, plans and commits. written is nil when there is nothing to do. The error is a *assignment.TooLargeError when there is,
-// but nothing of it fits.
+// commit surveys the pods, plans and writes the owner. written is nil if there was nothing to write. The error is an
+// *assignment.TooLargeError if there was something and none of it fits.
 func (a *Allocator) commit(ctx context.Context, owner store.Owner, intent plan.Intent, insist bool) (written *store.Owner, decision plan.Decision, err error) {
 	a.markBusy()
 	start := a.clock.Now()
@@ -65,9 +65,9 @@ func (a *Allocator) input(owner store.Owner, live []plan.Pod, intent plan.Intent
 	return plan.Input{
 		Count: owner.Count, State: owner.Record.State, Trust: owner.Trust, FenceOurs: owner.FenceOurs,
 		Pods: live, Me: a.o.Pod, Intent: intent, FenceAfter: a.o.FenceAfter, Room: owner.Room(), Now: a.clock.Now(),
-		// A pod that gave up needs a write of its own, but not one for every look while there is no slot for it.
+		// A pod that gave a slot away needs a write of its own, but not at every look while there is no slot for it.
 		StandsBack: a.standBack() > 0,
-		// A map that only some know again is written anew for the others.
+		// Only some processes recognise an ancient map as idalloc's, so it is written anew for the others.
 		Commit: owner.Ancient || a.gaveUp() && (intent != plan.Claim || named(owner, a)),
 	}
 }
@@ -83,8 +83,8 @@ func (a *Allocator) decideFor(in plan.Input, rollout plan.Rollout) plan.Decision
 	return d
 }
 
-// decide plans, with what is known only by asking for it: whose quarantine is over, and, if a Deployment
-// has no slot for this pod or a hand-over is under way, where the pod stands in a rolling update.
+// decide plans. If a Deployment has no slot for this pod, or a hand-over is under way, it reads first where the pod stands in the
+// rolling update.
 func (a *Allocator) decide(ctx context.Context, owner store.Owner, in plan.Input) (plan.Decision, error) {
 	a.rollout = plan.Rollout{}
 	d := a.decideFor(in, a.rollout)
@@ -111,7 +111,7 @@ func (a *Allocator) readRollout(ctx context.Context, owner store.Owner) (plan.Ro
 	return plan.Rollout{Current: own.Current(owner), MaxUnavailable: owner.Rollout.MaxUnavailable, Available: own.Available}, nil
 }
 
-// next is the state that the decision leaves.
+// next is the owner's state after the decision.
 func next(state assignment.State, d plan.Decision) assignment.State {
 	if d.Next != nil {
 		return *d.Next
@@ -124,8 +124,8 @@ func named(owner store.Owner, a *Allocator) bool {
 	return ok
 }
 
-// changesNothing says that a write would only change the epoch of a map that nobody can make clean, for
-// a pod that gets nothing from it.
+// changesNothing reports whether a write would only change the epoch of a map that nobody can make clean, and give
+// this pod nothing.
 func changesNothing(owner store.Owner, d plan.Decision, me string) bool {
 	if owner.Trust != assignment.Untracked || !d.Next.SameContent(owner.Record.State) {
 		return false

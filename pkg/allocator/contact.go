@@ -17,7 +17,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/watch"
 )
 
-// contact is what a process has of the API server: its streams, how fast it answers, and whether it does.
+// contact is a process's connection with the API server: its streams, how fast the server answers, and whether it does.
 type contact struct {
 	store *store.Store
 	clock clock.Clock
@@ -45,8 +45,8 @@ type contact struct {
 	busySince atomic.Int64 // Unix milliseconds since when the loop is not waiting; 0 while it waits
 }
 
-// follow lets listen start the streams; the returned function ends them. A pod that finds itself in
-// the map at its first look, as most of a thousand that start at once do, needs none until it has its id.
+// follow lets listen start the streams. The returned function ends them. A pod that finds itself in
+// the map at its first look needs none until it has its id: so it is for most pods when a thousand start at once.
 func (c *contact) follow(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	c.streams, c.owner, c.self = ctx, nil, nil
@@ -130,8 +130,8 @@ func (c *contact) listenFor(ctx context.Context, d time.Duration, enough func(st
 	}
 }
 
-// watchDenied returns the error of a watch that was never permitted: without it a waiter would sleep, and a
-// holder would miss that its id is gone.
+// watchDenied returns the error of a watch that RBAC does not permit. Without the watch a waiter would sleep, and a
+// holder would not learn that its id is gone.
 func (c *contact) watchDenied() error {
 	if d := c.owner.Denied(); d.Err != nil && d.Lasted() >= forbiddenGrace {
 		return store.Forbidden(d.Verb, c.ref.GVR(), c.ref.Namespace, c.ref.Name, d.Err)
@@ -183,7 +183,7 @@ func (c *contact) setStale(stale bool) {
 	}
 }
 
-// forbiddenGrace is how long a missing permission is doubted: an API server that has just started
+// forbiddenGrace is how long a refusal may be a mistake: an API server that has just started
 // refuses everything until it has read its roles.
 const forbiddenGrace = 5 * time.Second
 
@@ -209,7 +209,7 @@ func (c *contact) temporary(err error) bool {
 	return c.refused.times < 3 || now.Sub(c.refused.since) < forbiddenGrace
 }
 
-// latest is the newest moment of the owner that the stream has, or no more than this count if it has none.
+// latest is the newest moment of the owner that the stream has. If it has none, only the count is set, to this one.
 func (c *contact) latest(count int) store.Owner {
 	owner, known, err := c.owner.Latest()
 	if err != nil || !known {

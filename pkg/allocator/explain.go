@@ -10,11 +10,11 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-// WayOut says how a rolling update goes on whose old pods do not hand over.
+// WayOut says what to do about a rolling update whose old pods do not hand over.
 const WayOut = "set maxSurge: 0 with maxUnavailable: 1 or more, or let the pods hand over: idalloc run, pkg/context, " +
 	"or idalloc watch with --drain-exec or --drain=http"
 
-// explain says what a waiter waits for, once for every answer.
+// explain says what a waiter waits for, when that is not what it said last.
 func (c *claimer) explain(owner store.Owner, d plan.Decision) {
 	what := c.reason(owner, d)
 	if what == c.Waiting() {

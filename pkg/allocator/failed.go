@@ -11,16 +11,16 @@ import (
 )
 
 const (
-	// provenAfter is how long the work must go on under an id so that its end is no failure.
+	// provenAfter is how long work must go on under an id for its end not to count as a failure.
 	provenAfter = 10 * time.Minute
-	// minStandBack and maxStandBack bound how long a process whose pod failed waits before it has another pod's work stopped again. It
-	// doubles with each failure, and each waits up to a third longer at random.
+	// minStandBack and maxStandBack bound how long a process whose pod failed waits before it has another pod's work stopped again. The
+	// time doubles with each failure, and each process waits up to a third longer at random.
 	minStandBack = 30 * time.Second
 	maxStandBack = 10 * time.Minute
 )
 
-// failures returns what the receipt is to say of failures when the slot is given. byItself says that the work stopped although
-// nobody told it to.
+// failures returns how many failures the receipt reports when the slot is given away. byItself says that the work stopped
+// although nobody told it to.
 func (a *Allocator) failures(byItself bool) int {
 	failed := a.receipt().Failures()
 	switch {
@@ -44,12 +44,13 @@ func (a *Allocator) standBack() time.Duration {
 	return a.standBackFor(failed) - a.clock.Since(a.began)
 }
 
-// standBackFor is for how long a process stands back after so many failures.
+// standBackFor returns for how long a process stands back after this many failures.
 func (a *Allocator) standBackFor(failed int) time.Duration {
 	return a.pace.Longer(min(minStandBack<<min(failed-1, 8), maxStandBack))
 }
 
-// reservedFor returns when this pod may have a free slot that is left to others, as far as that was seen; 0 or less if it may, or none was seen.
+// reservedFor returns for how long a free slot that this process saw is still reserved for other pods; 0 or less if it is not, or
+// if it saw none.
 func (c *claimer) reservedFor() time.Duration {
 	if c.reservedSince.IsZero() {
 		return 0
@@ -62,8 +63,8 @@ func (c *claimer) reservedFor() time.Duration {
 }
 
 // giveBack gives a slot back that an earlier process of this pod took and died with soon after, while a pod that made room for
-// it waits. Nothing works under the id: that ended with the process, and this one has published no id yet. One that was fenced has: its
-// work may not have stopped.
+// it waits. Nothing works under the id: the earlier work ended with its process, and this process has published no id yet. A
+// process that was fenced did publish one, so its work may not have stopped.
 func (c *claimer) giveBack(ctx context.Context, owner store.Owner) (given bool, err error) {
 	r := c.receipt()
 	if !c.o.DiesWithProcess || c.published || !r.Locks() || !owner.Clean() || !owner.Names(r.ID, c.o.Pod, c.pod.UID) || !surplus(owner) {

@@ -16,11 +16,11 @@ import (
 // MinFenceAfter is the shortest fence-after: below it an API server that is merely slow would take ids away.
 const MinFenceAfter = 3 * time.Second
 
-// contacts is how many times contact is sought in one fence-after.
+// contacts is how often a process seeks contact within one fence-after.
 const contacts = 4
 
-// lease bounds how long an id may be acted on without contact (strict mode). Once it expired it stays
-// so: the work under the id was told to stop.
+// lease bounds for how long work may go on under an id without contact (strict mode). An expired lease stays
+// expired, because the work was told to stop.
 type lease struct {
 	length time.Duration
 	now    func() time.Duration // a clock that goes on in suspend
@@ -34,7 +34,7 @@ func newLease(length, sent time.Duration, now func() time.Duration) *lease {
 	return &lease{length: length, now: now, until: sent + length}
 }
 
-// renew counts from when a request was sent whose answer confirmed the id.
+// renew starts the time again. sent is when the request was sent whose answer confirmed the id.
 func (l *lease) renew(sent time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -78,7 +78,7 @@ func (o Options) checkFence() error {
 // strictMode is the deadline of what this process holds. The zero value is that of a process without one.
 type strictMode struct {
 	boot boottime.Source // goes on in suspend
-	// after is fence-after, zero without strict mode; lead is how long before it the id is given up.
+	// after is fence-after, zero without strict mode; lead is how long before it the id is fenced.
 	after, lead time.Duration
 	// tell is Options.Fenced.
 	tell func(by time.Duration)
@@ -86,7 +86,8 @@ type strictMode struct {
 	lease atomic.Pointer[lease]
 }
 
-// begin has the deadline count from when a request was sent whose answer confirmed the slot. It returns false if it is over already.
+// begin starts the deadline. sent is when the request was sent whose answer confirmed the slot. It returns false if the deadline
+// has passed already.
 func (s *strictMode) begin(sent time.Duration) bool {
 	if s.after == 0 {
 		return true
@@ -99,14 +100,14 @@ func (s *strictMode) begin(sent time.Duration) bool {
 	return true
 }
 
-// renew counts anew, from when a request was sent whose answer confirmed the slot.
+// renew starts the deadline again, as begin does.
 func (s *strictMode) renew(sent time.Duration) {
 	if l := s.lease.Load(); l != nil {
 		l.renew(sent)
 	}
 }
 
-// left returns how long the slot is held without contact from now on; ok is false without a deadline.
+// left returns how long it is until the deadline; ok is false without one.
 func (s *strictMode) left() (left time.Duration, ok bool) {
 	l := s.lease.Load()
 	if l == nil {
@@ -121,15 +122,15 @@ func (s *strictMode) over() bool {
 	return l != nil && l.expired()
 }
 
-// stop has the work under a slot that is lost stopped in time: from here on nobody watches the deadline.
+// stop has the work under a lost slot stopped in time, because nobody watches the deadline from here on.
 func (s *strictMode) stop() {
 	if l := s.lease.Load(); l != nil {
 		s.tell(min(l.deadline(), l.now()) + s.lead)
 	}
 }
 
-// guard keeps contact about mine and watches its deadline, in two goroutines that stop ends and waits for. fenced is closed when the
-// id is given up; it is nil without strict mode.
+// guard seeks contact about mine and watches its deadline, in two goroutines that stop ends and waits for. fenced is closed when
+// the deadline passes; it is nil without strict mode.
 func (s *strictMode) guard(ctx context.Context, c *contact, mine store.Holding) (fenced <-chan struct{}, stop func()) {
 	l := s.lease.Load()
 	if l == nil {
@@ -176,18 +177,18 @@ func (s *strictMode) keepContact(ctx context.Context, c *contact, mine store.Hol
 	}
 }
 
-// Fenced reports, by the clock at the call, whether the id that was published last was given up for lack
-// of contact (strict mode). It is for whoever may have been suspended since. It does not block and may
+// Fenced reports, by the clock at the call, whether the id that was published last is fenced for lack
+// of contact (strict mode). It is for callers that may have been suspended since then. It does not block and may
 // be called from any goroutine.
 func (a *Allocator) Fenced() bool { return a.strict.over() }
 
-// fence gives the id up for lack of contact.
+// fence ends the id for lack of contact.
 func (h *holding) fence() {
 	h.happened.Tell(event.Fenced{ID: h.held.id, Epoch: h.held.token, FenceAfter: h.o.FenceAfter, Reason: h.whyFenced()})
 	h.becomeFenced()
 }
 
-// whyFenced tells an API server that is away from a map that confirms nobody.
+// whyFenced says whether the API server is away or the map confirms no id.
 func (h *holding) whyFenced() string {
 	if view := h.held.view; !view.Trust.Believed() {
 		return "a map that somebody else wrote confirms no id: " + view.Tampering(h.store.Key)

@@ -11,7 +11,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-// foreignWrites is whoever else writes the owner's annotations.
+// foreignWrites remembers who else writes the owner's annotations.
 type foreignWrites struct {
 	// foreign is the last map that this process read and that somebody else had changed, and when that was.
 	foreign   store.Owner
@@ -26,7 +26,7 @@ func (m *foreignWrites) noteForeign(owner store.Owner, now time.Time) {
 	}
 }
 
-// nameForeignWriter says who writes the owner's annotations when this claim comes to nothing because of that.
+// nameForeignWriter says who writes the owner's annotations, if that is why this claim comes to nothing.
 func (c *claimer) nameForeignWriter() {
 	if c.foreignAt.IsZero() || c.clock.Since(c.foreignAt) > lasting {
 		return
@@ -39,8 +39,8 @@ func (c *claimer) nameForeignWriter() {
 	}
 }
 
-// backOff waits after a claim that came to nothing because others wrote the owner too: a random time, or until the map is as
-// a claim needs it, which beside another writer may last for milliseconds.
+// backOff waits after a claim that came to nothing because others wrote the owner too. It waits a random time, or until the map is
+// as a claim needs it, which beside another writer may be so for milliseconds only.
 func (c *claimer) backOff(ctx context.Context) error {
 	c.contenders = min(max(2*c.contenders, 2), mostContenders)
 	c.nameForeignWriter()

@@ -12,9 +12,9 @@ import (
 )
 
 // Release gives the slot back, if there is one, and publishes the state released. Call it after Run
-// or Claim returned, and only when the work under the id has stopped. byItself says that it stopped although nobody
-// told it to: soon after the slot was taken, that is a failure. It blocks until the owner is
-// written or ctx ends; then the slot is freed when the pod is gone.
+// or Claim returned, and only when the work under the id has stopped. byItself says that the work stopped although nobody
+// told it to, which soon after the slot was taken is a failure. It blocks until the owner is
+// written or ctx ends. In the latter case the slot comes free when the pod is gone.
 func (a *Allocator) Release(ctx context.Context, byItself bool) error {
 	r := a.receipt()
 	idle := a.held == nil && (r == nil || r.Waits)
@@ -52,7 +52,7 @@ func (a *Allocator) leave(ctx context.Context) error {
 }
 
 // give writes the two steps of giving in their order: first the receipt says that the slot is being
-// given away, then the map lets go of it. Of many that give at once one writes the map for all who have come to
+// given away, then the map loses the entry. When many pods give at once, one of them writes the map for all that have come to
 // the second step, so each waits for its turn. failed goes onto the receipt. written is nil if the map did not have to be changed.
 func (a *Allocator) give(ctx context.Context, intent plan.Intent, failed int) (written *store.Owner, err error) {
 	a.held = nil
@@ -64,7 +64,7 @@ func (a *Allocator) give(ctx context.Context, intent plan.Intent, failed int) (w
 	if err := a.writeReceipt(ctx, &gaveUp); err != nil {
 		return nil, err
 	}
-	// What was measured when all started says nothing of now; this write does.
+	// This write says how fast the server is now. What was measured when all pods started does not.
 	turn := giveTurn{Allocator: a, scale: a.pace.Afresh(a.clock.Since(start), a.current.Count)}
 	err = a.persist(ctx, "give the slot", func() error {
 		owner, out, err := turn.wait(ctx)
@@ -88,8 +88,8 @@ type giveTurn struct {
 	scale time.Duration
 }
 
-// wait returns what it read of the owner, and out if the map has let go: another one's write did it, or an earlier one
-// of this process's without an answer.
+// wait returns the owner as it read it last. out says that the map has lost the entry, by another pod's write or by an earlier
+// write of this process that got no answer.
 func (t *giveTurn) wait(ctx context.Context) (owner store.Owner, out bool, err error) {
 	for waited := false; ; waited = true {
 		if _, err := t.listenFor(ctx, t.pace.Window(t.givers(), t.scale), t.isOut); err != nil {
@@ -107,13 +107,13 @@ func (t *giveTurn) wait(ctx context.Context) (owner store.Owner, out bool, err e
 	}
 }
 
-// isOut reports whether the map has let go of the slot.
+// isOut reports whether the map has lost this pod's entry.
 func (t *giveTurn) isOut(owner store.Owner) bool {
 	return owner.Clean() && !named(owner, t.Allocator)
 }
 
-// extend has the next wait last as long as the server has turned out to need, and listen meanwhile. It returns false if
-// that is no longer than the last one.
+// extend makes the next wait as long as the server has turned out to need, with a watch meanwhile. It returns false if
+// that is no longer than the last wait.
 func (t *giveTurn) extend() bool {
 	slow := t.pace.Loaded()
 	if t.givers() <= 1 || slow <= t.scale {
@@ -124,7 +124,7 @@ func (t *giveTurn) extend() bool {
 	return true
 }
 
-// givers estimates how many give their slots at once: those that are asked for theirs, or any number that is being deleted.
+// givers estimates how many pods give their slots at once: those that are asked for theirs, or, when pods are being deleted, all.
 func (a *Allocator) givers() int {
 	if a.owner != nil {
 		if asked := len(a.latest(0).Record.State.Handover); asked > 0 {
@@ -134,8 +134,8 @@ func (a *Allocator) givers() int {
 	return a.current.Count
 }
 
-// takeBackGives lets a waiter have the slot again that it gave, now that its entry is out. Where nothing is tracked, an old
-// map may say so: then too the pod takes only from a W1 of its own, which comes after this.
+// takeBackGives lets a waiter have the slot again that it gave, now that its entry is out of the map. Where nothing is tracked, the
+// map that says so may be an old one. That is safe, because the pod then takes only from a W1 of its own, which comes after this.
 func (c *claimer) takeBackGives(ctx context.Context, owner store.Owner) error {
 	r := c.receipt()
 	if r == nil || !r.Gives || !owner.Trust.Believed() || owner.Names(r.ID, c.o.Pod, c.pod.UID) {

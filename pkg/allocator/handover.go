@@ -16,12 +16,12 @@ type request struct {
 	by string
 	// granted says that the requester lives and should have the slot.
 	granted bool
-	// again fires when a request that was not granted, for an error or because the work did not stop,
-	// is looked at again.
+	// again fires when it is time to look again at a request that was not granted, because of an error or because the work did not
+	// stop.
 	again <-chan time.Time
-	// tries counts how often the work was asked in vain.
+	// tries counts how often the work was asked to stop in vain.
 	tries int
-	// told is the requester that the log names.
+	// told is the requester that the log named last.
 	told string
 	// dropped is when a request was dropped last.
 	dropped time.Time
@@ -29,7 +29,7 @@ type request struct {
 
 const (
 	// minRefusal and maxRefusal bound for how long the work goes on under its id after it did not stop
-	// for a hand-over; it doubles each time.
+	// for a hand-over. The time doubles with each try.
 	minRefusal = 30 * time.Second
 	maxRefusal = 10 * time.Minute
 )
@@ -40,8 +40,8 @@ func (r request) anew() request { return request{tries: r.tries, told: r.told, d
 // asked reports whether the slot is to be handed over.
 func (h *holding) asked() bool { return h.request.granted && h.request.again == nil }
 
-// judgeRequest looks whether somebody asks for the slot, and at a new request whether it should be met:
-// the work would be stopped in vain for a requester that is dead, or for one of an older revision.
+// judgeRequest finds out whether a pod asks for the slot, and whether a new request should be met:
+// for a requester that is dead or of an older revision the work would be stopped in vain.
 func (h *holding) judgeRequest(ctx context.Context, view store.Owner) {
 	by := ""
 	if h.o.HandsOver && view.Clean() && view.Names(h.held.id, h.o.Pod, h.pod.UID) {
@@ -59,7 +59,7 @@ func (h *holding) judgeRequest(ctx context.Context, view store.Owner) {
 	h.markBusy()
 	wanted, err := h.wanted(ctx, view, by)
 	if err == nil && !wanted {
-		// Once in a while: two that disagree who should have the slot must not write in turns.
+		// It does so only once in a while: two pods that disagree who should have the slot must not write in turns.
 		if since := h.clock.Since(h.request.dropped); since < minRefusal {
 			h.request.again = h.clock.After(minRefusal - since)
 			return
@@ -138,7 +138,7 @@ func (h *holding) confirmRequest(ctx context.Context) (met bool, err error) {
 	return h.asked(), nil
 }
 
-// refuseRequest keeps the slot for a while from a requester for whom the work did not stop.
+// refuseRequest refuses a requester the slot for a while, because the work did not stop.
 func (h *holding) refuseRequest() {
 	if h.request.by == "" {
 		return

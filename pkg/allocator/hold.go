@@ -38,8 +38,8 @@ func (a *Allocator) hold(ctx context.Context) error {
 	}
 }
 
-// listenInTurn starts the streams; that of the pod, which tells of nothing that is due now, only when most of those who
-// claimed at the same time have got their ids.
+// listenInTurn starts the streams. The pod's own stream, which nothing waits for yet, starts only when most of the pods
+// that claimed at the same time have their ids.
 func (h *holding) listenInTurn() {
 	h.listenToOwner()
 	if h.self != nil || h.claimedWith <= 1 {
@@ -67,13 +67,13 @@ type holding struct {
 	// drained is non-nil while the work is being stopped; it gets what Options.Stopped returned.
 	drained chan error
 	resume  context.CancelFunc
-	// drainAgain fires when a workload that could not be stopped is asked again.
+	// drainAgain fires when it is time to ask a workload again that could not be stopped.
 	drainAgain <-chan time.Time
-	// fenced is closed when the id is given up for lack of contact (strict mode).
+	// fenced is closed when the deadline of strict mode passes.
 	fenced <-chan struct{}
 	// request is who asks for the slot.
 	request request
-	// recheck fires when this pod is to be read again after a read that failed.
+	// recheck fires when it is time to read this pod again, after a read that failed.
 	recheck <-chan time.Time
 	// restore fires when it is this pod's turn to restore a map that is not clean.
 	restore <-chan time.Time
@@ -93,7 +93,7 @@ func (h *holding) step(ctx context.Context) (done bool, err error) {
 	h.judgeRequest(ctx, view)
 	switch {
 	case view.Refutes(h.mine()): // a view is never older than what this process took from (see held.after)
-		// A map that nobody tracks may have been written by anybody: then the receipt locks the slot until a plan
+		// A map that nobody tracks may have been written by anybody. Then the receipt goes on locking the slot until a plan
 		// has decided, because the work has not stopped yet.
 		return true, h.lose(ctx, "the slot is another pod's", !view.Clean())
 	case view.Count > h.held.id && !h.asked():
@@ -167,7 +167,7 @@ func (h *holding) hear() {
 	h.held.hear(owner)
 }
 
-// intact: the map has this pod's entry and everybody can trust it as far as it can ever be.
+// intact reports whether the map has this pod's entry and is as trustworthy as it can be.
 func (h *holding) intact(view store.Owner) bool { return !view.Ancient && view.Confirms(h.mine()) }
 
 // mine is what this process holds.
@@ -175,7 +175,7 @@ func (a *Allocator) mine() store.Holding {
 	return store.Holding{ID: a.held.id, Pod: a.o.Pod, UID: a.pod.UID, Token: a.held.token, FenceAfter: a.o.FenceAfter}
 }
 
-// lose gives the id up, at once and whether or not the work has stopped. keepReceipt leaves the receipt where it is.
+// lose ends the id at once, whether or not the work has stopped. keepReceipt leaves the receipt where it is.
 func (h *holding) lose(ctx context.Context, reason string, keepReceipt bool) error {
 	h.happened.Tell(event.Lost{ID: h.held.id, Epoch: h.held.token, Reason: reason})
 	h.becomeLost()
@@ -185,8 +185,8 @@ func (h *holding) lose(ctx context.Context, reason string, keepReceipt bool) err
 	return h.writeReceipt(ctx, nil)
 }
 
-// checkSelf looks whether this pod and its receipt are still there. The stream only says when to
-// look: it lags behind this process's own writes.
+// checkSelf finds out whether this pod and its receipt are still there. The stream only says when to
+// look, because it lags behind this process's own writes.
 func (h *holding) checkSelf(ctx context.Context) error {
 	h.recheck = nil
 	want := h.pod.Annotations[assignment.ReceiptKey]
@@ -220,7 +220,7 @@ func (h *holding) checkSelf(ctx context.Context) error {
 	return h.lose(ctx, "the receipt was changed or removed", false)
 }
 
-// labelsOf are the labels by which a holder is found.
+// labelsOf returns the labels by which others find a holder.
 func labelsOf(pod *metav1.PartialObjectMetadata) [2]string {
 	return [2]string{pod.Labels[assignment.InstanceIDLabel], pod.Labels[assignment.OwnerLabel]}
 }
@@ -231,8 +231,8 @@ func (h *holding) seen() {
 	h.noteStale()
 }
 
-// drain waits for the work to stop, in a goroutine that ends with its context. It is not waited
-// for when the cause goes away: nobody listens to its result then.
+// drain waits for the work to stop, in a goroutine that ends with its context. When the slot is not to be given away any more,
+// nobody waits for the goroutine or its result.
 func (h *holding) drain(ctx context.Context) {
 	ctx, h.resume = context.WithCancel(ctx)
 	h.drained = make(chan error, 1)
@@ -284,7 +284,7 @@ func (h *holding) noteRestores(view store.Owner) (undone bool) {
 	return undone
 }
 
-// restoreIn is how long this pod leaves a map alone that is not clean: of all who have a slot few are to write.
+// restoreIn returns for how long this pod leaves a map alone that is not clean, so that only a few of the holders write.
 func (h *holding) restoreIn(view store.Owner) time.Duration {
 	damped := h.damping.wait()
 	if damped == 0 {
@@ -292,7 +292,7 @@ func (h *holding) restoreIn(view store.Owner) time.Duration {
 	}
 	in := damped + h.pace.Window(max(view.Count, 2), max(h.pace.Calm(), damped/4)) + h.retry.Current()
 	if left, ok := h.strict.left(); ok {
-		// No read of a map that is not clean is contact. A restore of its own is, so each makes one while there is time.
+		// A read of a map that is not clean is no contact, but a restore of its own is. So each holder makes one while there is time.
 		early := h.pace.Part(h.o.FenceAfter / contacts)
 		in = min(in, max(h.retry.Current(), left-early))
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/idalloc/idalloc/pkg/watch"
 )
 
-// holders follows the pods that could free a slot: the owner's, and those with a receipt, which may
-// have been relabelled. A nil *holders follows nothing.
+// holders follows the pods that could free a slot: the owner's pods, and the pods with a receipt, which somebody may
+// have relabelled. A nil *holders follows nothing.
 type holders struct {
 	owned, labelled *watch.PodStream
 	stop            context.CancelFunc
@@ -38,7 +38,7 @@ func (h *holders) close() {
 	<-h.labelled.Done()
 }
 
-// changed gives the channel of one of the two streams.
+// changed returns the channel of one of the two streams.
 func (h *holders) changed(i int) <-chan struct{} {
 	switch {
 	case h == nil:
@@ -63,7 +63,7 @@ func (h *holders) forget() {
 	h.freed()
 }
 
-// freed reports whether a pod left or changed its receipt since the last call, or may have before the streams
+// freed reports whether a pod left or changed its receipt since the last call, or may have done so before the streams
 // were there.
 func (h *holders) freed() bool {
 	first := !h.complete && h.synced()

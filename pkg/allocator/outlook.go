@@ -9,20 +9,20 @@ import (
 	"github.com/idalloc/idalloc/pkg/gc"
 )
 
-// outlook is what a waiter knows since its last plan. From it and from what its watches say it answers one question: may a plan come
-// to more now? Of many that hear of one freed slot, only the first has to list the pods.
+// outlook is what a waiter knows since its last plan. With it and with what its watches say, the waiter answers one question: may a
+// plan come to more now? So of many waiters that hear of one freed slot, only the first has to list the pods.
 type outlook struct {
-	// planned is the owner as of the last plan that came to nothing, with the map that was heard of since.
+	// planned is the owner as of the last plan that came to nothing, with the newest map that the waiter heard of since.
 	planned store.Owner
 	// outcome is what that plan came to, or would have come to since.
 	outcome plan.Decision
-	// unsure says that the watches were silent for long, so that they are not asked.
+	// unsure says that the watches have been silent for so long that the waiter does not rely on them.
 	unsure bool
-	// reservedSince is since when a slot has been free that this pod leaves to others.
+	// reservedSince is when this waiter first saw a free slot that is reserved for other pods.
 	reservedSince time.Time
 }
 
-// same reports whether the owner differs from the one of the last plan in no more than what watches tell: map, rollout and pods.
+// same reports whether the owner differs from that of the last plan at most in what the watches tell: map, rollout and pods.
 func (o *outlook) same(owner store.Owner) bool {
 	return owner.UID == o.planned.UID && owner.Count == o.planned.Count && owner.Clean() == o.planned.Clean()
 }
@@ -34,8 +34,8 @@ func (o *outlook) unmoved(owner store.Owner) bool {
 		(o.outcome.TooLarge == nil || owner.Room() == o.planned.Room())
 }
 
-// rolledOn reports whether the rolling update went on since the last plan in what matters to a waiter that would come to d; the
-// number of pods that are available only when the number of hand-overs under way kept it from asking.
+// rolledOn reports whether the rolling update went on since the last plan in a way that matters to a waiter with decision d. How many
+// pods are available matters only if the limit of hand-overs kept the waiter from asking for a slot.
 func (o *outlook) rolledOn(owner store.Owner, d plan.Decision) bool {
 	rollout := owner.Rollout
 	if !d.HandOver.Full() {
@@ -44,13 +44,13 @@ func (o *outlook) rolledOn(owner store.Owner, d plan.Decision) bool {
 	return rollout != o.planned.Rollout
 }
 
-// foresee reports what a plan for this owner would come to, as far as the watches know, and whether that is nothing. Whatever they
-// do not know yet, they will say. A quarantine that another pod wrote counts from here: this waiter may not read the owner before
-// it is over.
+// foresee returns what a plan for this owner would come to, as far as the watches know, and whether that is nothing. The watches will
+// tell what they do not know yet. A quarantine that another pod wrote counts from here, because this waiter may not read the owner
+// before it is over.
 func (c *claimer) foresee(owner store.Owner) (d plan.Decision, nothing bool) {
 	c.quarantined.see(owner, c.clock.Now())
 	if c.unsure || c.holders == nil || !c.holders.synced() || !c.same(owner) || named(owner, c.Allocator) {
-		return d, false // a slot that is to be taken is in no plan
+		return d, false // a plan says nothing of a slot that this pod has and is to take
 	}
 	live := gc.Guess(c.store, owner, c.holders.owned.Objects(), c.holders.labelled.Objects())
 	d = c.decideFor(c.input(owner, live, plan.Claim), c.rollout)

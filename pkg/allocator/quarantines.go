@@ -20,15 +20,15 @@ type Memory interface {
 	Save([]byte) error
 }
 
-// settled is how long ago, by the own wall clock, an epoch has to be before the next process may count it: no other
-// clock is so far behind that it could give the same one again (docs/protocol.md).
+// settled is how old an epoch must be, by this machine's wall clock, before the next process may count it. No other
+// clock is so far behind that it could give the same epoch again (docs/protocol.md).
 const settled = 5 * time.Second
 
-// quarantines counts by this machine's clock how long this process, or one before it, has known of each quarantine.
+// quarantines counts, by this machine's clock, for how long this process or one before it has known of each quarantine.
 type quarantines struct {
 	now   func() time.Duration // a clock that goes on in suspend
 	first map[int64]sight      // by epoch
-	// counted are those that were over when served was asked last.
+	// counted are those that were over when served was called last.
 	counted map[int64]bool
 	// owner is whose quarantines these are.
 	owner  types.UID
@@ -44,11 +44,11 @@ type sight struct {
 	settled time.Duration
 }
 
-// see takes in what a moment of the owner says of quarantines. It may come from a read, a write or a stream.
+// see takes in what one moment of the owner, from a read, a write or a stream, says of quarantines.
 func (q *quarantines) see(owner store.Owner, wall time.Time) {
 	state := owner.Record.State
 	if !owner.Trust.Believed() {
-		state = assignment.State{} // the one that restores it lets all begin anew
+		state = assignment.State{} // whoever restores it starts all quarantines anew
 	}
 	if q.owner != owner.UID {
 		q.owner, q.first = owner.UID, map[int64]sight{}
@@ -60,7 +60,7 @@ func (q *quarantines) see(owner store.Owner, wall time.Time) {
 	q.note(state, wall)
 	r := q.record(q.keeper.boot)
 	if !owner.Clean() {
-		clear(r.Since) // an old state that somebody brings back could not be told from this one
+		clear(r.Since) // nobody could tell an old state that somebody brings back from this one
 	}
 	failing := q.keeper.failed
 	if err := q.keeper.save(r); err != nil && !failing {
@@ -85,7 +85,7 @@ func (q *quarantines) note(state assignment.State, wall time.Time) {
 	q.first = first
 }
 
-// served returns the epochs whose quarantine is over when it takes this long. next counts from here.
+// served returns the epochs of the quarantines that are over, given how long one takes. next counts from this call.
 func (q *quarantines) served(length time.Duration) map[int64]bool {
 	served := map[int64]bool{}
 	for epoch, seen := range q.first {
@@ -97,8 +97,8 @@ func (q *quarantines) served(length time.Duration) map[int64]bool {
 	return served
 }
 
-// next returns when the next quarantine is over that the last plan did not take for over: at once if that was while it was made. ok is
-// false if there is none.
+// next returns how long it is until the next quarantine is over, of those that were not over at the last plan. It is 0 if one
+// ended while that plan was made. ok is false if there is none.
 func (q *quarantines) next(length time.Duration) (in time.Duration, ok bool) {
 	for epoch, seen := range q.first {
 		left := max(0, seen.since+length-q.now())
@@ -127,7 +127,7 @@ func (q *quarantines) record(boot string) remembered {
 	return r
 }
 
-// recall takes in what an earlier process left. What may be of another boot, another owner or the future is left out.
+// recall takes in what an earlier process left, without what may be of another boot, another owner or the future.
 func (q *quarantines) recall(r remembered, boot string) {
 	if boot == "" || r.Boot != boot || r.Owner != q.owner {
 		return
@@ -139,7 +139,7 @@ func (q *quarantines) recall(r remembered, boot string) {
 	}
 }
 
-// keeper passes what is known of quarantines on from process to process.
+// keeper passes what a process knows of quarantines on to the next one.
 type keeper struct {
 	memory Memory
 	// boot is the boot of this machine that its clock counts from, empty if that is not known.

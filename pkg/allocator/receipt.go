@@ -28,13 +28,13 @@ func (p *ownPod) receipt() *assignment.Receipt {
 	return r
 }
 
-// gaveUp reports that this pod began to give a slot away: it may take only from a write of its own.
+// gaveUp reports whether this pod began to give a slot away. Then it may take one only from a write of its own.
 func (p *ownPod) gaveUp() bool {
 	r := p.receipt()
 	return r != nil && r.GaveUp
 }
 
-// noSlotReceipt is that of a pod that has no slot and gives none: none, unless there are failures to remember.
+// noSlotReceipt is the receipt of a pod that has no slot and gives none: nil, unless there are failures to remember.
 func (p *ownPod) noSlotReceipt() *assignment.Receipt {
 	if failed := p.receipt().Failures(); failed > 0 {
 		return &assignment.Receipt{UID: string(p.pod.UID), Owner: p.server.ref.String(), Waits: true, Failed: failed}
@@ -42,8 +42,8 @@ func (p *ownPod) noSlotReceipt() *assignment.Receipt {
 	return nil
 }
 
-// showLife has the receipt say that this pod's program runs, unless there is a receipt already. Only a pod that does not get a
-// slot at once writes it.
+// showLife writes a receipt that says that this pod's program runs, unless there is a receipt already. Only a pod that does not get
+// a slot at once needs it.
 func (p *ownPod) showLife(ctx context.Context) error {
 	if p.receipt() != nil {
 		return nil
@@ -51,8 +51,8 @@ func (p *ownPod) showLife(ctx context.Context) error {
 	return p.writeReceipt(ctx, &assignment.Receipt{UID: string(p.pod.UID), Owner: p.server.ref.String(), Waits: true})
 }
 
-// writeReceipt brings the receipt on this pod to next, whatever it is now, and repeats until that
-// is known to be so. Errors: ErrPodGone, *store.ForbiddenError, or ctx's.
+// writeReceipt makes next the receipt on this pod, whatever it is now, and repeats until it
+// knows that next is there. Errors: ErrPodGone, *store.ForbiddenError, or ctx's.
 func (p *ownPod) writeReceipt(ctx context.Context, next *assignment.Receipt) error {
 	return p.server.persist(ctx, "write the receipt", func() error {
 		p.server.markBusy()

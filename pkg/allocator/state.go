@@ -8,7 +8,7 @@ import (
 // The states of docs/protocol.md. Only take makes a process a holder. Only give and the functions that enter a state end that, and
 // only the latter tell Options.Publish.
 
-// becomePending: there is no slot, of an owner with this count.
+// becomePending: the pod has no slot. The owner has this count.
 func (a *Allocator) becomePending(count int) {
 	a.held = nil
 	a.publish(identity.StatePending, count)
@@ -48,7 +48,7 @@ func (a *Allocator) becomeReleased() {
 	a.publish(identity.StateReleased, a.current.Count)
 }
 
-// publish tells what became of this process. Only an assigned identity has an id and a token.
+// publish tells the new identity, if it is news. Only an assigned identity has an id and a token.
 func (a *Allocator) publish(state identity.State, count int) {
 	next := a.current.Without(state)
 	next.Count = count
@@ -62,11 +62,11 @@ func (a *Allocator) publish(state identity.State, count int) {
 	a.show(next)
 }
 
-// shown is the identity that Options.Publish was told last.
+// shown is the identity that Options.Publish was called with last.
 type shown struct {
 	current identity.Identity
-	// published is false until it was told anything. Before its first look at the owner, a process leaves in force what its
-	// predecessor published.
+	// published is false until the first call. Before its first look at the owner, a process leaves in force what the process
+	// before it published.
 	published bool
 	announce  func(identity.Identity)
 }

@@ -11,15 +11,15 @@ import (
 	"github.com/idalloc/idalloc/pkg/gc"
 )
 
-// take makes slot id this process's own, if nothing came in between. from is the owner as it names
-// this pod: read, and then clean, or written by this process (own). Not to get the slot is not an
-// error; held says.
+// take makes slot id this process's own, if nothing came in between. from is a moment of the owner that names
+// this pod: a clean one that was read, or one that this process wrote (own). It is no error if the pod does not get the slot:
+// held says whether it did.
 //
 //  1. from names me.
 //  2. My receipt locks the slot: every planner that reads the owner from here on lists pods later
 //     and sees it.
-//  3. Where my own write did not make the map clean, nothing is tracked, and two pods may each have
-//     written a map with themselves in it: look for another receipt.
+//  3. If my own write did not make the map clean, nothing is tracked, and two pods may each have
+//     written a map that names themselves: look for another receipt.
 //  4. The owner still names me, so no planner that did not see my receipt changed it in between.
 func (a *Allocator) take(ctx context.Context, from store.Owner, id int, own bool) error {
 	a.markBusy()
@@ -31,8 +31,8 @@ func (a *Allocator) take(ctx context.Context, from store.Owner, id int, own bool
 	if err := a.writeReceipt(ctx, &receipt); err != nil {
 		return err
 	}
-	// An earlier process of this pod locked the slot, and its workload may still act: the lock goes only when that has
-	// stopped, or when the map is another pod's.
+	// An earlier process of this pod locked the slot, and its workload may still act. The lock may go only when that work has
+	// stopped, or when the map gives the slot to another pod.
 	earlier := before.Locks() && before.ID == id
 	untracked := own && !from.Clean()
 	if untracked {
@@ -99,7 +99,7 @@ func (a *Allocator) contested(ctx context.Context, owner store.Owner, id int) (b
 	return false, nil
 }
 
-// withdraw removes a receipt under which nobody acts, not even a workload that reads what an earlier
+// withdraw removes a receipt under which nobody acts, not even a workload that reads the identity that an earlier
 // process of this pod published.
 func (a *Allocator) withdraw(ctx context.Context, reason string) error {
 	a.becomePending(a.current.Count)

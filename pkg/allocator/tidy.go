@@ -9,7 +9,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-// tidyDelay is how long the end of one pod waits for that of others, so that one write tells of all.
+// tidyDelay is how long a tidying waits after the end of a pod for the end of others, so that one write serves all.
 const tidyDelay = 500 * time.Millisecond
 
 // watchLeavers follows the pods as long as the map has entries at or above the count. After a
@@ -39,14 +39,14 @@ func (h *holding) heardLeavers() {
 	if !h.leavers.synced() {
 		return
 	}
-	// The first time is for those that ended before the watches were up.
+	// The first time is for pods that ended before the watches were there.
 	first := h.leavers.receipts == nil
 	if (h.leavers.freed() || first) && h.tidy == nil {
 		h.tidy = h.clock.After(tidyDelay)
 	}
 }
 
-// tidyMap drops the entries of the dead.
+// tidyMap drops the entries of dead pods.
 func (h *holding) tidyMap(ctx context.Context) error {
 	h.leavers.forget()
 	owner, err := h.look(ctx)
@@ -65,7 +65,7 @@ func (h *holding) tidyMap(ctx context.Context) error {
 	return nil
 }
 
-// tidyLater tries again after an error: what is left undone harms nobody.
+// tidyLater tries again after an error. The entries harm nobody meanwhile.
 func (h *holding) tidyLater(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	// reserveTime is how long a free slot that nobody takes is left to pods that did not give one up, and reserveTimeFailed how long to
-	// those whose program has not failed.
+	// reserveTime is how long a free slot stays reserved for pods that gave no slot away, and reserveTimeFailed how long for pods whose
+	// program has not failed.
 	reserveTime       = 10 * time.Second
 	reserveTimeFailed = time.Minute
 )
 
-// waitTurn waits this pod's random time, or until somebody else's write names this pod, or leaves nothing to plan.
-// It returns the owner of that write: to be looked at again before the pod acts, but not before it writes its receipt.
+// waitTurn waits this pod's random time, or until another pod's write names this pod or leaves nothing to plan.
+// It returns the owner of that write. The pod may write its receipt from it, but has to read the owner again before it acts.
 func (c *claimer) waitTurn(ctx context.Context, scale time.Duration) (heard *store.Owner, err error) {
 	c.listenToOwner()
 	return c.listenFor(ctx, c.pace.Window(c.contenders, scale), func(owner store.Owner) bool {
@@ -30,8 +30,8 @@ func (c *claimer) waitTurn(ctx context.Context, scale time.Duration) (heard *sto
 	})
 }
 
-// waitForSlot waits until a plan may come out differently: the count, the assignment, a hand-over,
-// or one of the pods changed; or, in case a watch was silent, about half a minute.
+// waitForSlot waits until a plan may come out differently, because the count, the assignment, a hand-over
+// or a pod changed. In case a watch is silent, it waits no longer than about half a minute.
 func (c *claimer) waitForSlot(ctx context.Context) error {
 	c.tellWaiting()
 	if c.outcome.Scarce || c.outcome.TooLarge != nil {
@@ -65,7 +65,7 @@ func (c *claimer) waitForSlot(ctx context.Context) error {
 	}
 }
 
-// wakeIn returns for how long a waiter trusts its watches, again at the latest.
+// wakeIn returns for how long a waiter relies on its watches: until again at the latest.
 func (c *claimer) wakeIn(again time.Time) time.Duration {
 	in, fenceAfter := again.Sub(c.clock.Now()), c.outcome.FenceAfter
 	if over, ok := c.quarantined.next(assignment.QuarantineTime(fenceAfter)); ok && fenceAfter > 0 {
