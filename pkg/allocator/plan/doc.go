@@ -7,7 +7,7 @@
 // that is not among the pods was confirmed dead by a live read; and the result is committed only if
 // nothing but the owner's status changed since it was read.
 //
-// The rules are those of docs/protocol.md, by the same numbers:
+// The rules are those of docs/protocol.md, by the same numbers. testdata shows each of them in cases:
 //
 //  1. A slot that a live pod's receipt names is never given to another pod. If the map is not
 //     clean, the receipts are the assignment.
