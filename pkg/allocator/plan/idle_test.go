@@ -1,33 +1,13 @@
 package plan
 
 import (
-	"math"
 	"strconv"
 	"testing"
-	"time"
 
 	"pgregory.net/rapid"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 )
-
-// A mistyped count must not keep every pod busy: what is free is counted from what is not.
-func TestPlanForTwoBillion(t *testing.T) {
-	const fence = 30 * time.Second
-	state := assignment.State{
-		Slots: slots{0: "held"}, FenceAfter: fence, Epoch: 100, Quarantine: assignment.Quarantine{{From: 1, To: assignment.MaxID, Epoch: 7}},
-	}
-	holder := pod("held", 2, holds(0))
-	holder.Receipt.FenceAfter = fence
-	in := Input{Count: math.MaxInt32, State: state, Trust: assignment.Clean, Pods: []Pod{holder, pod("waits", 1)}, Me: "waits", FenceAfter: fence, Now: t0}
-	if d := Plan(in); d.Quarantined != math.MaxInt32-1 || d.Waiting != 1 {
-		t.Errorf("%d slots are in quarantine and %d pods wait, want %d and 1", d.Quarantined, d.Waiting, math.MaxInt32-1)
-	}
-	in.Served = map[int64]bool{7: true}
-	if d := Plan(in); d.Next == nil || d.Next.Slots[1] != "waits" || d.Quarantined != 0 {
-		t.Errorf("the pod that waited gets %v with %d slots in quarantine", d.Next, d.Quarantined)
-	}
-}
 
 // The numbers of idle slots are those that a look at every slot gives.
 func TestIdleSlotsAreCounted(t *testing.T) {
