@@ -19,10 +19,10 @@ const (
 )
 
 // rolloutHelp is the same in the help of init and watch.
-const rolloutHelp = `A new pod of a rolling update waits until an old one gives its slot away, and with a surge and
-maxUnavailable: 0, which the default strategy comes to below four replicas, Kubernetes waits for the
-new pod before it stops an old one: neither moves. Set maxSurge: 0 and maxUnavailable: 1, or give
-"idalloc watch" a drain hook, with which an old pod hands its slot over.`
+const rolloutHelp = `In a rolling update a new pod waits until an old one gives its slot away. With a surge and
+maxUnavailable: 0 Kubernetes in turn waits for the new pod before it stops an old one, so the update
+stands still; below four replicas the default strategy comes to that. Set maxSurge: 0 and
+maxUnavailable: 1, or give "idalloc watch" a drain hook, with which an old pod hands its slot over.`
 
 // drainFlags say how watch learns that the work under an id has stopped.
 type drainFlags struct {
@@ -32,10 +32,10 @@ type drainFlags struct {
 }
 
 func (d *drainFlags) bind(f *pflag.FlagSet) {
-	f.StringVar(&d.exec, "drain-exec", "", "drain hook: a command that stops the work under IDALLOC_ID and exits with 0 when it has stopped; run without a shell, words are separated by white space and kept together by quotes; looked up at the start: idalloc's own image has no programs")
-	f.StringVar(&d.mode, "drain", "", "drain hook: with http, the workload posts to /v1/drained on 127.0.0.1 when it sees the state draining and has stopped")
-	f.DurationVar(&d.timeout, "drain-timeout", 5*time.Minute, "bound for a drain hook; 0 waits for ever")
-	f.StringVar(&d.action, "drain-timeout-action", actionKeep, "what happens at --drain-timeout: keep the slot and go on under the id, to be asked again later, or give the slot away; then two pods may act under one id for a moment")
+	f.StringVar(&d.exec, "drain-exec", "", "drain hook: a command that stops the work under IDALLOC_ID and exits with 0 when it has stopped; there is no shell: white space separates words, quotes keep them together; idalloc looks the command up when it starts, and its own image has no programs [IDALLOC_DRAIN_EXEC]")
+	f.StringVar(&d.mode, "drain", "", "drain hook: with http, the program sees the state draining, stops, and then posts to /v1/drained on 127.0.0.1")
+	f.DurationVar(&d.timeout, "drain-timeout", 5*time.Minute, "how long a drain hook may take; 0 waits for ever")
+	f.StringVar(&d.action, "drain-timeout-action", actionKeep, "what to do when --drain-timeout is over: keep the slot, go on under the id, and ask the program again later; or give the slot away, so that two pods may act under one id for a moment")
 }
 
 // check returns a usage error, or the drain hook if there is one.

@@ -15,15 +15,16 @@ func newGC(g *global) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "gc KIND/NAME [-n NAMESPACE] [--dry-run]",
 		Short: "Free the slots of an owner's dead holders, and say why for each",
-		Long: `Frees the slots whose holder is dead: its pod is gone, Succeeded or Failed, or another pod has its
-name now. A Terminating pod is alive. Each victim is confirmed by a live read. Waiting pods do this
-by themselves; use it to look (--dry-run), or when no pod is left to do it.`,
+		Long: `Frees the slots of dead holders. A holder is dead when its pod is gone, Succeeded or Failed, or when
+another pod has its name now. A Terminating pod is alive. gc confirms each victim by a live read.
+Waiting pods free such slots by themselves. Use gc to see which there are (--dry-run), or when no pod
+is left to free them.`,
 		Example: "  idalloc gc deployment/worker -n prod --dry-run",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return g.gc(cmd, args, dryRun)
 		},
 	}
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "say what would be freed and change nothing")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "say what gc would free, and change nothing")
 	return cmd
 }
 

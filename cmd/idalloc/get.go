@@ -29,9 +29,10 @@ func newGet(g *global) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "get KIND/NAME [-n NAMESPACE] [-o table|wide|json|yaml] [-w]",
 		Short: "Show an owner's slots: id, pod, revision, node, state, age",
-		Long: `Shows a row for each slot. States: held (a live pod has it), free, dead (its pod is gone,
-Succeeded or Failed), duplicate (several live pods claim it), handover (another pod asks for it),
-quarantine (strict mode keeps it free for a while). Run idalloc verify to see what is wrong with them.`,
+		Long: `Shows a row for each slot. The states are held (a live pod has it), free (no pod has it), dead (its
+pod is gone, Succeeded or Failed), duplicate (several live pods' receipts name it), handover (another
+pod asks for it) and quarantine (strict mode keeps it free for a while). It lists pods without a slot
+on standard error. Run idalloc verify to see what is wrong.`,
 		Example: "  idalloc get deployment/worker -n prod -w",
 		RunE:    get.run,
 	}

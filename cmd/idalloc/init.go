@@ -11,7 +11,7 @@ import (
 )
 
 // errInitFence: strict mode is refused and not ignored, because the user counts on it.
-var errInitFence = usageError{errors.New("--fence-after: init exits and the files that it leaves cannot expire, so it has no strict mode: use idalloc run, the linked package pkg/context, or idalloc watch with --fence-exec as a native sidecar without init")}
+var errInitFence = usageError{errors.New("--fence-after: init has no strict mode, because it exits and the files that it leaves cannot expire: use idalloc run, the linked package pkg/context, or idalloc watch with --fence-exec as a native sidecar without init")}
 
 func newInit(g *global) *cobra.Command {
 	p := &inPod{global: g}
@@ -21,8 +21,8 @@ func newInit(g *global) *cobra.Command {
 		Annotations: marked(),
 		Short:       "Claim an id for this pod, publish it once, and exit",
 		Long: `Claims a slot for this pod, publishes id and count as files in --dir, and exits. The pod keeps
-the slot until it is gone. Run it as an init container, with "idalloc watch" beside the workload
-to keep the files true: a scale-down may take the id away.
+the slot until it is gone. Run it as an init container, and "idalloc watch" beside the program:
+watch keeps the files up to date, because a scale-down may take the id away.
 
 ` + rolloutHelp,
 		Example: "  POD_NAME=worker-5d9-x2 POD_NAMESPACE=default idalloc init --dir /tmp/idalloc --timeout 30s",
@@ -35,7 +35,7 @@ to keep the files true: a scale-down may take the id away.
 		},
 	}
 	p.bind(cmd)
-	cmd.Flags().DurationVar(&fenceAfter, "fence-after", 0, "refused unless 0: there is no strict mode for files that nobody takes back")
+	cmd.Flags().DurationVar(&fenceAfter, "fence-after", 0, "must be 0: init has no strict mode, because no process stays to remove the files")
 	return cmd
 }
 

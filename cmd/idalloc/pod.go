@@ -30,9 +30,9 @@ func (p *inPod) bind(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&p.podName, "pod-name", "", "name of this pod [POD_NAME, from the downward API's metadata.name, or IDALLOC_POD_NAME]")
 	f.StringVar(&p.podNamespace, "pod-namespace", "", "namespace of this pod [POD_NAMESPACE, from metadata.namespace, or IDALLOC_POD_NAMESPACE]")
-	f.StringVar(&p.podUID, "pod-uid", "", "UID of this pod, to tell it, and at once what it left in --dir, from another pod of the same name [POD_UID, from metadata.uid, or IDALLOC_POD_UID]; without it that is found out from the API server")
-	f.StringVar(&p.dir, "dir", "/var/run/idalloc", "directory to publish id, count, epoch, state, env and identity.json in")
-	f.DurationVar(&p.timeout, "timeout", 0, "give up with exit code 3 when there is no slot within this time; 0 waits for ever")
+	f.StringVar(&p.podUID, "pod-uid", "", "UID of this pod [POD_UID, from metadata.uid, or IDALLOC_POD_UID]; it distinguishes this pod, and at once the files that it left in --dir, from another pod of the same name; without it idalloc asks the API server")
+	f.StringVar(&p.dir, "dir", "/var/run/idalloc", "directory in which to publish id, count, epoch, state, env and identity.json")
+	f.DurationVar(&p.timeout, "timeout", 0, "exit with code 3 if there is no slot within this time; 0 waits for ever")
 }
 
 // uid is empty if nobody said it.

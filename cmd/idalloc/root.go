@@ -17,18 +17,21 @@ import (
 )
 
 const longHelp = `idalloc gives every replica of a Deployment, StatefulSet, ReplicaSet or Job a small integer
-id of its own, 0 <= id < count, and keeps telling it both. The ids live in one annotation of
-the workload; there is no server and no custom resource.
+id of its own, 0 <= id < count, and keeps telling it both numbers. The ids live in one
+annotation of the workload. There is no server and no custom resource.
 
-In a pod, run "idalloc init" as an init container and "idalloc watch" beside the workload, or
-"idalloc watch" alone as a native sidecar, or start the workload with "idalloc run". From a
-shell, "idalloc get deployment/worker" shows who holds what.
+In a pod there are three ways to use it:
+  - "idalloc init" as an init container, and "idalloc watch" beside the program;
+  - "idalloc watch" alone, as a native sidecar;
+  - "idalloc run", which starts the program itself.
+From a shell, "idalloc get deployment/worker" shows which pod has which id.
 
-Every flag has an environment twin: --http-address is IDALLOC_HTTP_ADDRESS. A flag on the
+Every flag has an environment variable: --http-address is IDALLOC_HTTP_ADDRESS. A flag on the
 command line wins.
 
 Exit codes: 0 done; 1 error; 2 usage; 3 no slot within --timeout; 4 forbidden by RBAC (the
-message names the missing verb and resource). Of idalloc run: the command's own, see there.`
+message names the missing verb and resource). idalloc run exits with the code of its command;
+see idalloc run --help.`
 
 // global are the flags of every command.
 type global struct {
@@ -63,13 +66,13 @@ func newRoot() *cobra.Command {
 		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl idalloc"}
 	}
 	f := root.PersistentFlags()
-	f.StringVar(&g.kubeconfig, "kubeconfig", "", "path of the kubeconfig file; empty: KUBECONFIG, ~/.kube/config, then the pod's service account")
+	f.StringVar(&g.kubeconfig, "kubeconfig", "", "path of the kubeconfig file; if empty, KUBECONFIG, then ~/.kube/config, then the pod's service account")
 	connection := clientcmd.RecommendedConfigOverrideFlags("")
 	connection.ClusterOverrideFlags.APIServer.ShortName = "s" // as kubectl has it
 	clientcmd.BindOverrideFlags(&g.overrides, f, connection)
-	f.StringVar(&g.annotationKey, "annotation-key", assignment.DefaultKey, "annotation of the owner that carries the assignment")
+	f.StringVar(&g.annotationKey, "annotation-key", assignment.DefaultKey, "the owner's annotation that carries the assignment; the same for all pods of a workload")
 	f.StringVar(&g.logFormat, "log-format", "json", "format of the log on standard error: json or console")
-	f.IntVarP(&g.verbosity, "v", "v", 0, "verbosity of the log: 0 what an operator acts on, 1 steps, 4 requests' details")
+	f.IntVarP(&g.verbosity, "v", "v", 0, "verbosity of the log: 0 shows what an operator acts on, 1 adds steps, 4 adds details of requests")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("%w: see %s --help", err, cmd.CommandPath())}
 	})

@@ -35,22 +35,24 @@ func newRun(g *global) *cobra.Command {
 		Use:         "run [flags] -- COMMAND [ARGUMENT...]",
 		Annotations: marked(),
 		Short:       "Run a command under this pod's id, and restart it when the id or the count changes",
-		Long: `Claims a slot for this pod and starts the command. In its arguments {id}, {count}, {epoch}, {pod}
-and {namespace} are replaced by their values; {{id}} stands for {id} itself, and so on, and other
-braces stay as they are. IDALLOC_ID, IDALLOC_COUNT and IDALLOC_EPOCH are in its environment.
+		Long: `Claims a slot for this pod and starts the command. It replaces {id}, {count}, {epoch}, {pod} and
+{namespace} in the arguments by their values; {{id}} stands for {id} itself, and so on. Other braces
+stay as they are. IDALLOC_ID, IDALLOC_COUNT and IDALLOC_EPOCH are in the command's environment.
 
-When the id or, see --restart-on, the count changes, the command gets SIGTERM, and SIGKILL after
---stop-timeout. It is started again when nothing that it had started is left and there is an id.
-The slot goes to another pod only after that, so rolling updates hand ids over by themselves.
-With --dir, it also stays for --move-delay after the id left the files, for those who read them.
+When the id or the count changes (see --restart-on), the command gets SIGTERM, and SIGKILL after
+--stop-timeout. idalloc starts it again when all that it had started is gone and there is an id. A
+slot goes to another pod only when all of that is gone, so rolling updates hand ids over by
+themselves. With --dir, a slot also stays for --move-delay after its id left the files, so that other
+containers can stop.
 
-Signals are passed on to the command. SIGTERM and SIGINT also end idalloc, when the command has
-ended, or is killed after --stop-timeout; give the pod a terminationGracePeriodSeconds that is 10 s
-longer. A shell as the command should exec the program, or SIGTERM stays with the shell.
+idalloc passes signals on to the command. SIGTERM and SIGINT also end idalloc itself, once the
+command has ended or was killed after --stop-timeout. Give the pod a terminationGracePeriodSeconds
+that is 10 s longer than --stop-timeout. If the command is a shell, let it exec the program, or
+SIGTERM stays with the shell.
 
-idalloc ends when the command ends: it gives the slot back and exits with the command's code, 128+n
-when signal n ended it. 126: the command cannot be executed; 127: it was not found. 1 to 4 may also
-be idalloc's own, with a sentence on standard error that begins with "error:".`,
+When the command ends, idalloc gives the slot back and exits with the command's code, or with 128+n if
+signal n ended the command. 126: the command cannot be executed; 127: it was not found. The codes 1 to
+4 may also be idalloc's own; then a sentence on standard error begins with "error:".`,
 		Example: `  idalloc run -- kube-state-metrics --shard={id} --total-shards={count}
   idalloc run --restart-on=id -- sh -c 'exec worker --queue "jobs-$IDALLOC_ID"'`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -65,12 +67,12 @@ be idalloc's own, with a sentence on standard error that begins with "error:".`,
 	f := cmd.Flags()
 	f.SetInterspersed(false) // what follows the command is the command's, also without "--"
 	dir := f.Lookup("dir")
-	r.dir, dir.DefValue, dir.Usage = "", "", "directory to publish id, count, epoch, state, env and identity.json in, for other containers; empty: none"
-	f.StringVar(&r.httpAddress, "http-address", ":8089", "address of GET /v1/identity, /readyz and /healthz; empty: off")
-	f.StringSliceVar(&r.restartOn, "restart-on", []string{"id", "count"}, "what the command is restarted for when it changes: id,count, or id alone for a command that does not use the count")
-	f.DurationVar(&r.stopTimeout, "stop-timeout", 10*time.Second, "time between SIGTERM and SIGKILL when the command is to end")
-	f.DurationVar(&r.moveDelay, "move-delay", time.Second, "with --dir: the least time between withdrawing an id from the files and giving its slot away; longer than other containers that read them take to notice and to stop")
-	f.DurationVar(&r.fenceAfter, "fence-after", 0, "strict mode: without contact to the API server for this long the command is killed and the id given up; 0 is off")
+	r.dir, dir.DefValue, dir.Usage = "", "", "directory in which to publish id, count, epoch, state, env and identity.json for other containers; empty publishes no files"
+	f.StringVar(&r.httpAddress, "http-address", ":8089", "address that serves GET /v1/identity, /readyz and /healthz; empty turns HTTP off")
+	f.StringSliceVar(&r.restartOn, "restart-on", []string{"id", "count"}, "changes that restart the command: id,count; or id alone, for a command that does not use the count")
+	f.DurationVar(&r.stopTimeout, "stop-timeout", 10*time.Second, "time between SIGTERM and SIGKILL when idalloc stops the command")
+	f.DurationVar(&r.moveDelay, "move-delay", time.Second, "with --dir: the least time between withdrawing an id from the files and giving its slot away; make it longer than the containers that read the files take to notice and to stop")
+	f.DurationVar(&r.fenceAfter, "fence-after", 0, "strict mode: how long the command may run without contact to the API server; after that it is dead and the id withdrawn; 0 turns strict mode off")
 	return cmd
 }
 
@@ -83,7 +85,7 @@ func (r *runner) check() error {
 	}
 	switch {
 	case !slices.Contains(r.restartOn, "id"):
-		return usageError{errors.New("--restart-on: id cannot be left out, because an id that changed is another pod's: use id,count or id")}
+		return usageError{errors.New("--restart-on: id cannot be left out, because the old id may be another pod's: use id,count or id")}
 	case r.moveDelay < 0:
 		return usageError{fmt.Errorf("--move-delay %s: use 0 or more", r.moveDelay)}
 	case r.stopTimeout < 0:
@@ -129,7 +131,7 @@ func (r *runner) run(ctx context.Context, command []string) error {
 		return err
 	}
 	if !slices.Equal(command[:1], child.Fill(command[:1], identity.Pending("", ""))) {
-		return usageError{fmt.Errorf("%q: the id goes into the arguments, the command itself is always the same", command[0])}
+		return usageError{fmt.Errorf("%q: the id goes into the arguments; the command itself is always the same", command[0])}
 	}
 	if _, err := child.Look(command[0]); err != nil {
 		return ended(0, err) // before a slot is claimed in vain

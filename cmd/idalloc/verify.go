@@ -23,22 +23,24 @@ func newVerify(g *global) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify KIND/NAME [-n NAMESPACE] [-o table|json] [--wait=DURATION]",
 		Short: "Check an owner against its live pods; exit 1 if something is wrong",
-		Long: `Checks that every id is held once, by a live pod, as the assignment and the pods' receipts say, and
-changes nothing. It exits with 1 if an id is held twice, by a dead pod, or by none while a live pod
-waits, if a rolling update is stuck, or if somebody else changed the assignment and it is not restored
-yet; each finding says what to do. Warnings, such as one about a rolling update that would wait for ever,
-or a slot in quarantine (strict mode), change the exit code only with --fail-on-warnings. That a workload
-does not use idalloc at all is one sentence, and a warning.
+		Long: `Checks that each id is held by exactly one live pod, as the assignment and the pods' receipts say. It
+changes nothing. It exits with 1
+  - if an id is held twice, or by a dead pod, or by no pod while a live pod waits;
+  - if a rolling update is stuck;
+  - if somebody else changed the assignment and no pod has restored it yet.
+Each finding says what to do. There are warnings, too: of a rolling update that would wait for ever, for
+example, or of a slot in quarantine (strict mode). They change the exit code only with
+--fail-on-warnings. If a workload does not use idalloc at all, verify says only that, as a warning.
 
-Pods that start or end are between two states for a moment: --wait looks again at every change until
-nothing is wrong or the time is over.`,
+Pods that start or end are between two states for a moment. With --wait, verify checks again at every
+change until nothing is wrong or the time is over.`,
 		Example: "  idalloc verify deployment/worker -n prod --wait=1m",
 		RunE:    v.run,
 	}
 	f := cmd.Flags()
 	f.StringVarP(&v.output, "output", "o", "table", "table or json")
-	f.DurationVar(&v.wait, "wait", 0, "how long to look again at every change while something is wrong; 0: look once")
-	f.BoolVar(&v.warnings, "fail-on-warnings", false, "exit 1 for warnings too; with --wait, look again while there are some")
+	f.DurationVar(&v.wait, "wait", 0, "how long to check again at every change while something is wrong; 0 checks once")
+	f.BoolVar(&v.warnings, "fail-on-warnings", false, "exit with 1 for warnings, too; with --wait, also check again while there are warnings")
 	return cmd
 }
 

@@ -23,15 +23,15 @@ func newWatch(g *global) *cobra.Command {
 		Use:         "watch",
 		Annotations: marked(),
 		Short:       "Claim an id for this pod and keep publishing it until told to stop",
-		Long: `Claims a slot for this pod, or takes the one that "idalloc init" claimed, and keeps the files in
---dir and the answers on --http-address true until SIGTERM. The file "id" exists only while the
-pod may act under its id. Run it beside the workload, or alone as a native sidecar with a startup
-probe on /readyz.
+		Long: `Claims a slot for this pod, or goes on with the one that "idalloc init" claimed. Until SIGTERM, it
+keeps the files in --dir and the answers on --http-address up to date. The file "id" exists only
+while the pod may act under its id. Run it beside the program, or alone as a native sidecar with a
+startup probe on /readyz.
 
-When a scale-down leaves this pod with an id at or above the count, the id is withdrawn from the
-files, and after --move-delay its slot is given away and a free one below the count is taken. With a
-drain hook, --drain-exec or --drain=http, the slot is given away when the hook says that the work
-has stopped.
+A scale-down may leave this pod with an id at or above the count. Then idalloc withdraws the id from
+the files, waits for --move-delay, gives the slot away, and takes a free one below the count. With a
+drain hook (--drain-exec or --drain=http) it gives the slot away when the hook says that the work has
+stopped.
 
 ` + rolloutHelp,
 		Args: noArgs,
@@ -39,9 +39,9 @@ has stopped.
 	}
 	w.bind(cmd)
 	f := cmd.Flags()
-	f.StringVar(&w.httpAddress, "http-address", ":8089", "address of GET /v1/identity, /readyz and /healthz, and of POST /v1/drained; empty: off")
+	f.StringVar(&w.httpAddress, "http-address", ":8089", "address that serves GET /v1/identity, /readyz and /healthz, and POST /v1/drained; empty turns HTTP off")
 	f.DurationVar(&w.moveDelay, "move-delay", time.Second,
-		"without a drain hook: time between withdrawing an id from the files and giving its slot away; longer than the workload takes to notice")
+		"without a drain hook: the time between withdrawing an id from the files and giving its slot away; make it longer than the program takes to notice and to stop")
 	w.drain.bind(f)
 	w.fence.bind(f)
 	return cmd

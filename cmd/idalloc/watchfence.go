@@ -19,8 +19,8 @@ type fenceFlags struct {
 }
 
 func (f *fenceFlags) bind(flags *pflag.FlagSet) {
-	flags.DurationVar(&f.after, "fence-after", 0, "strict mode: without contact to the API server for this long the work is stopped and the id given up; 0 is off")
-	flags.StringVar(&f.exec, "fence-exec", "", "a command that stops the work at once, needed for --fence-after; it has a third of --fence-after for that, and is read and run like that of --drain-exec")
+	flags.DurationVar(&f.after, "fence-after", 0, "strict mode: after this long without contact to the API server, stop the work and withdraw the id; 0 turns strict mode off")
+	flags.StringVar(&f.exec, "fence-exec", "", "a command that stops the work at once, required with --fence-after; it has a third of --fence-after to do so; its words are read as those of --drain-exec")
 }
 
 // check returns a usage error, and the command of --fence-exec if there is one.
@@ -29,11 +29,11 @@ func (f *fenceFlags) check() (*hook.Command, error) {
 	case f.after == 0 && f.exec == "":
 		return nil, nil //nolint:nilnil // strict mode is off
 	case f.after == 0:
-		return nil, usageError{errors.New("--fence-exec is of use only with --fence-after: set both")}
+		return nil, usageError{errors.New("--fence-exec works only with --fence-after: set both")}
 	case f.after < allocator.MinFenceAfter || f.after > assignment.MaxFenceAfter:
 		return nil, usageError{fmt.Errorf("--fence-after %s: use %s to %s, or 0 to turn strict mode off", f.after, allocator.MinFenceAfter, assignment.MaxFenceAfter)}
 	case f.exec == "":
-		return nil, usageError{errors.New("--fence-after: strict mode has to stop the work, and watch by itself cannot: give it a command with --fence-exec that does, or use idalloc run, or the linked package pkg/context")}
+		return nil, usageError{errors.New("--fence-after: strict mode has to stop the work, which watch by itself cannot: name a command that stops it with --fence-exec, or use idalloc run, or the linked package pkg/context")}
 	}
 	return parseHook("--fence-exec", f.exec)
 }
