@@ -1,0 +1,3 @@
+// Package api keeps what Go programs may rely on: the exported names of pkg/context and pkg/identity, as text that a change of the API
+// changes, too. "go test ./test/api -rewrite" writes the texts anew.
+package api
