@@ -65,7 +65,7 @@ type claimer struct {
 // try goes once through look, wait, look again, plan, commit. It returns nil to be called again.
 func (c *claimer) try(ctx context.Context) error {
 	c.holders.forget()
-	owner, err := c.firstLook(ctx)
+	owner, err := c.firstRead(ctx)
 	if err != nil {
 		return err
 	}
@@ -110,15 +110,15 @@ func (c *claimer) try(ctx context.Context) error {
 	return c.plan(ctx, owner)
 }
 
-// firstLook reads the owner. A waiter that will wait for its turn and read after it takes what its watch says instead, unless it
+// firstRead reads the owner. A waiter that will wait for its turn and read after it takes what its watch says instead, unless it
 // has a receipt, which it may have to withdraw.
-func (c *claimer) firstLook(ctx context.Context) (store.Owner, error) {
+func (c *claimer) firstRead(ctx context.Context) (store.Owner, error) {
 	if c.contenders > 1 && !c.unsure && c.holders != nil && !c.receipt().Locks() {
 		if owner, known, err := c.owner.Latest(); known && err == nil {
 			return owner, owner.Unreadable()
 		}
 	}
-	return c.look(ctx)
+	return c.readOwner(ctx)
 }
 
 // takeTurn waits for this pod's turn to plan and reads the owner again. A waiter that hears of a write meanwhile needs no
@@ -138,15 +138,15 @@ func (c *claimer) takeTurn(ctx context.Context, scale time.Duration) (owner stor
 			return *heard, done, err
 		}
 	}
-	if owner, err = c.look(ctx); err != nil {
+	if owner, err = c.readOwner(ctx); err != nil {
 		return owner, false, err
 	}
 	done, err = c.takeIfNamed(ctx, owner)
 	return owner, done, err
 }
 
-// look reads the owner and refuses what a newer idalloc wrote.
-func (a *Allocator) look(ctx context.Context) (store.Owner, error) {
+// readOwner reads the owner and refuses what a newer idalloc wrote.
+func (a *Allocator) readOwner(ctx context.Context) (store.Owner, error) {
 	owner, err := a.read(ctx)
 	if err != nil {
 		return store.Owner{}, err

@@ -22,7 +22,7 @@ func (a *Allocator) Release(ctx context.Context, byItself bool) error {
 	a.becomeReleased()
 	if idle {
 		// A sibling may have written this pod in meanwhile.
-		if owner, err := a.look(ctx); err != nil || !named(owner, a) {
+		if owner, err := a.readOwner(ctx); err != nil || !named(owner, a) {
 			return nil // nothing is held
 		}
 	}
@@ -95,7 +95,7 @@ func (t *giveTurn) wait(ctx context.Context) (owner store.Owner, out bool, err e
 		if _, err := t.listenFor(ctx, t.pace.Window(t.givers(), t.scale), t.isOut); err != nil {
 			return owner, false, fmt.Errorf("idalloc: the receipt says that the slot is given, no write of the owner has taken it out yet: %w", err)
 		}
-		if owner, err = t.look(ctx); err != nil {
+		if owner, err = t.readOwner(ctx); err != nil {
 			return owner, false, err
 		}
 		if t.isOut(owner) {

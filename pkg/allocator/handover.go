@@ -108,7 +108,7 @@ func (h *holding) wanted(ctx context.Context, view store.Owner, by string) (bool
 
 // dropRequest plans, which drops the requests that cannot be met.
 func (h *holding) dropRequest(ctx context.Context) error {
-	owner, err := h.look(ctx)
+	owner, err := h.readOwner(ctx)
 	if err != nil || !h.intact(owner) {
 		return err
 	}
@@ -123,7 +123,7 @@ func (h *holding) dropRequest(ctx context.Context) error {
 // confirmRequest looks, after the work has stopped and before anything is given, whether the slot is
 // still asked for. met is false when the work can go on.
 func (h *holding) confirmRequest(ctx context.Context) (met bool, err error) {
-	owner, err := h.look(ctx)
+	owner, err := h.readOwner(ctx)
 	switch {
 	case ctx.Err() != nil:
 		return false, context.Cause(ctx)

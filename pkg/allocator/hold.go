@@ -102,7 +102,7 @@ func (h *holding) step(ctx context.Context) (done bool, err error) {
 	default:
 		h.becomeDraining()
 		if h.drained == nil && h.drainAgain == nil {
-			h.drain(ctx)
+			h.awaitStop(ctx)
 		}
 	}
 	undone := h.noteRestores(view)
@@ -231,9 +231,9 @@ func (h *holding) seen() {
 	h.noteStale()
 }
 
-// drain waits for the work to stop, in a goroutine that ends with its context. When the slot is not to be given away any more,
+// awaitStop waits for the work to stop, in a goroutine that ends with its context. When the slot is not to be given away any more,
 // nobody waits for the goroutine or its result.
-func (h *holding) drain(ctx context.Context) {
+func (h *holding) awaitStop(ctx context.Context) {
 	ctx, h.resume = context.WithCancel(ctx)
 	h.drained = make(chan error, 1)
 	go func(done chan<- error) { done <- h.o.Stopped(ctx) }(h.drained)
@@ -301,7 +301,7 @@ func (h *holding) restoreIn(view store.Owner) time.Duration {
 
 // restoreMap repairs a map that somebody else changed. Nobody's work is touched by it.
 func (h *holding) restoreMap(ctx context.Context) error {
-	owner, err := h.look(ctx)
+	owner, err := h.readOwner(ctx)
 	if err == nil && h.intact(owner) {
 		h.held.adopt(owner)
 		h.retry.Reset()

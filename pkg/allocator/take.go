@@ -48,7 +48,7 @@ func (a *Allocator) take(ctx context.Context, from store.Owner, id int, own bool
 	var sent time.Duration
 	err := a.persist(ctx, "read the owner again", func() (err error) {
 		sent = a.strict.boot.BootTime()
-		now, err = a.look(ctx)
+		now, err = a.readOwner(ctx)
 		return err
 	})
 	if errors.Is(err, store.ErrGone) {

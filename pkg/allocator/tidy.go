@@ -49,7 +49,7 @@ func (h *holding) heardLeavers() {
 // tidyMap drops the entries of dead pods.
 func (h *holding) tidyMap(ctx context.Context) error {
 	h.leavers.forget()
-	owner, err := h.look(ctx)
+	owner, err := h.readOwner(ctx)
 	if err != nil || !h.intact(owner) {
 		return h.tidyLater(ctx, err)
 	}
