@@ -1,4 +1,4 @@
-# make help lists the targets. "make demo" and "make test" need Go, make and gcc, nothing else.
+# make help lists the targets. "make demo" and "make test" need Go, make and gcc, nothing else; curl makes the first run faster.
 SHELL := /usr/bin/env bash -o pipefail
 .SHELLFLAGS := -ec
 .DEFAULT_GOAL := help
@@ -44,7 +44,7 @@ build: ## Build bin/idalloc, static and stripped.
 
 .PHONY: demo
 demo: ## Watch five pods get their ids on a local control plane; no cluster needed.
-	KUBEBUILDER_ASSETS=$$(hack/controlplane/build) go run ./hack/demo
+	assets=$$(hack/controlplane/build); KUBEBUILDER_ASSETS=$$assets go run ./hack/demo
 
 .PHONY: image
 image: ## Build the container image $(IMAGE) (needs docker).
@@ -79,7 +79,7 @@ mutation: ## Make mutants of PACKAGES by machine and list those that no test not
 
 .PHONY: test-envtest
 test-envtest: ## Run the suites on the local control plane.
-	KUBEBUILDER_ASSETS=$$(hack/controlplane/build) go test -race -count=1 -timeout 40m -p 1 $(ENVTEST)
+	assets=$$(hack/controlplane/build); KUBEBUILDER_ASSETS=$$assets go test -race -count=1 -timeout 40m -p 1 $(ENVTEST)
 
 .PHONY: e2e
 e2e: ## Run the suite on the cluster of KUBECONFIG (see hack/e2e).
@@ -103,7 +103,7 @@ report: ## Make REPORT (report.html), the page of the run with faults in RUN (ch
 .PHONY: bench
 bench: ## Measure everything and draw the curves: half an hour; bin/bench gets tables and picture.
 	go test -run '^$$' -bench . ./pkg/...
-	KUBEBUILDER_ASSETS=$$(hack/controlplane/build) go run ./test/bench -out bin/bench
+	assets=$$(hack/controlplane/build); KUBEBUILDER_ASSETS=$$assets go run ./test/bench -out bin/bench
 	go -C $(PLOT) run . -in $(CURDIR)/bin/bench/claims.csv -out $(CURDIR)/bin/bench/claims.svg
 
 ##@ Check

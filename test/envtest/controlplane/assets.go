@@ -18,8 +18,9 @@ const module = "module github.com/idalloc/idalloc\n"
 
 // Assets returns a directory that holds etcd, kube-apiserver and
 // kube-controller-manager: the one in KUBEBUILDER_ASSETS if it has all three,
-// else the one that hack/controlplane/build makes. The first build on a machine
-// takes about ten minutes; its progress goes to standard error.
+// else the one that hack/controlplane/build fills. The first time on a machine
+// that takes about a minute where it can download the programs, and about ten
+// minutes where it has to build them; its progress goes to standard error.
 func Assets(ctx context.Context, log logr.Logger) (string, error) {
 	if dir := os.Getenv("KUBEBUILDER_ASSETS"); dir != "" && complete(dir) {
 		return dir, nil

@@ -51,7 +51,7 @@ type ControlPlane struct {
 
 // Start boots a control plane and returns when the API server is ready and the
 // controllers run, usually after a few seconds. When the programs have to be
-// built first it takes minutes; ctx bounds that too. On error nothing is left
+// downloaded or built first it takes minutes; ctx bounds that too. On error nothing is left
 // running, and the error names the log of what failed.
 func Start(ctx context.Context, options Options) (*ControlPlane, error) {
 	c := &ControlPlane{options: options, log: options.Log, users: map[string]*rest.Config{}}
