@@ -7,59 +7,75 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/idalloc/idalloc/test/overlap"
 )
 
-func TestIDsInWords(t *testing.T) {
-	for want, all := range map[string][]int{
-		"id 3":           {3},
-		"ids 1 and 4":    {4, 1},
-		"ids 0 to 4":     {0, 1, 2, 3, 4},
-		"ids 0, 2 and 3": {0, 2, 3},
-	} {
-		if got := ids(all); got != want {
-			t.Errorf("%v is %q, want %q", all, got, want)
-		}
-	}
-}
-
 func TestChangesInWords(t *testing.T) {
 	before := frame{holders: map[string]int{"a": 0, "b": 1, "c": 2}}
 	for want, after := range map[string]map[string]int{
-		"new pods have id 3, the pods with ids 0 to 2 kept them":                 {"a": 0, "b": 1, "c": 2, "d": 3},
-		"survivors moved from 2 to 0, the pod with id 1 kept it":                 {"c": 0, "b": 1},
-		"new pods have id 1, no id stayed where it was":                          {"d": 1},
-		"survivors moved from 1 to 0 and from 2 to 1, no id stayed where it was": {"b": 0, "c": 1},
+		"new pods have ids 3; nothing changed for 0, 1, 2":   {"a": 0, "b": 1, "c": 2, "d": 3},
+		"survivors moved from 2 to 0; nothing changed for 1": {"c": 0, "b": 1},
+		"survivors moved from 1 to 0, 2 to 1":                {"b": 0, "c": 1},
+		"new pods have ids 1":                                {"d": 1},
 	} {
 		if got := changes(before, frame{holders: after}); got != want {
 			t.Errorf("%v is %q, want %q", after, got, want)
 		}
 	}
-	if got := changes(frame{}, before); got != "3 pods have ids 0 to 2" {
-		t.Errorf("the first pods: %q", got)
-	}
 }
 
-func TestTextIsWrappedAtSpaces(t *testing.T) {
-	if got := wrap("one two three  four", 9, "  "); !slices.Equal(got, []string{"one two", "  three", "  four"}) {
-		t.Errorf("lines are %q", got)
-	}
-	if got := wrap("", 9, ""); !slices.Equal(got, []string{""}) {
-		t.Errorf("an empty line is %q", got)
+func TestNumbersInWords(t *testing.T) {
+	for n, want := range []string{"0 times", "once", "twice", "3 times"} {
+		if got := times(int64(n)); got != want {
+			t.Errorf("%d is %q, want %q", n, got, want)
+		}
 	}
 }
 
 func TestLinesPrintOnlyChanges(t *testing.T) {
 	var out strings.Builder
-	l := &lines{out: &out}
-	a := row{id: "0", pod: "a", state: "held"}
-	for _, rows := range [][]row{{a}, {a}, {{id: "0", pod: "a", state: gone}}, {}} {
-		l.draw(frame{rows: rows})
+	d := &display{out: &out, printed: map[string]row{}}
+	held, noted := row{id: "0", pod: "a", state: "held"}, row{id: "0", pod: "a", state: "held", note: "new"}
+	there := map[string]*corev1.Pod{"a": {}}
+	for _, f := range []frame{
+		{rows: []row{held}, pods: there},
+		{rows: []row{noted}, pods: there},
+		{pods: there}, // between two rows: the Deployment was read before the pod took its slot
+		{rows: []row{{id: "0", pod: "a", state: gone}}},
+		{},
+	} {
+		d.draw(f, "")
 	}
 	if text := out.String(); strings.Count(text, "\n") != 2 || strings.Count(text, gone) != 1 {
 		t.Errorf("printed:\n%s", text)
+	}
+}
+
+func TestTheTableIsDrawnInItsPlace(t *testing.T) {
+	var out strings.Builder
+	d := &display{out: &out, terminal: true}
+	f := frame{rows: []row{{id: "0", pod: "a", state: "held"}}}
+	d.draw(f, "one")
+	d.draw(f, "two")
+	d.say("over")
+	d.say("next")
+	// An empty line, the heads, the row, an empty line and the status: five lines are replaced, twice.
+	if text := out.String(); strings.Count(text, "\x1b[5A\r") != 2 || strings.Count(text, "A\r") != 2 {
+		t.Errorf("printed %q", text)
+	}
+}
+
+func TestTheHistoryNamesPods(t *testing.T) {
+	report := overlap.Report{Slots: map[int]overlap.Slot{
+		0: {Holders: []string{"worker-5d9-x2/3f1c-09be", "worker-5d9-k8/90d2-a7c4"}, MaxGap: 7 * time.Millisecond},
+		1: {Holders: []string{"worker-5d9-b4/11aa-22bb"}},
+	}}
+	want := []string{"  id 0: worker-5d9-x2 then worker-5d9-k8   (free for 7 ms)", "  id 1: worker-5d9-b4"}
+	if got := history(report); !slices.Equal(got, want) {
+		t.Errorf("lines are %q", got)
 	}
 }
 
@@ -78,21 +94,13 @@ func TestTwoPodsWithOneIDAreNoSuccess(t *testing.T) {
 		}
 	}
 	prove := func(pods ...types.UID) error {
-		s := &stage{probes: dir, display: &lines{out: io.Discard}, observer: &observer{everSeen: map[types.UID]bool{}}}
+		s := &stage{probes: dir, display: &display{out: io.Discard}, observer: &observer{seen: map[types.UID]bool{}}}
 		for _, uid := range pods {
-			s.observer.everSeen[uid] = true
+			s.observer.seen[uid] = true
 		}
 		return s.prove(time.Now())
 	}
 	if err := prove("a", "b"); err == nil || !strings.Contains(err.Error(), "worker-a") {
 		t.Errorf("error is %v", err)
-	}
-}
-
-func TestNumbersForPeople(t *testing.T) {
-	for want, n := range map[string]int{"7": 7, "999": 999, "1,000": 1000, "1,234,567": 1234567} {
-		if got := thousands(n); got != want {
-			t.Errorf("%d is %q", n, got)
-		}
 	}
 }

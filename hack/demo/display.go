@@ -1,84 +1,120 @@
 package main
 
 import (
-	"context"
 	"fmt"
+	"io"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
 )
 
 const (
-	// refresh is how often the table is drawn.
-	refresh      = 100 * time.Millisecond
-	defaultWidth = 100
-	maxWidth     = 120
-	tick         = "✓"
+	hideCursor, showCursor = "\x1b[?25l", "\x1b[?25h"
+	cutLines, wrapLines    = "\x1b[?7l", "\x1b[?7h"
+	clearLine, clearBelow  = "\x1b[K", "\x1b[J"
+	reset                  = "\x1b[0m"
+	bold, dim              = "\x1b[1m", "\x1b[2m"
+	green, yellow, cyan    = "\x1b[32m", "\x1b[33m", "\x1b[36m"
+	columns                = "  %2s  %-24s  %-11s  %-13s %s"
+	tick                   = "✓"
+	gone                   = "pod gone" // the state of a slot whose pod does not exist any more
 )
 
-// scene is what is said about a phase before it begins.
-type scene struct {
-	number, of    int
-	title         string
-	command, look string
-}
-
-// display shows the demo. Its methods may be called at once from several goroutines.
-type display interface {
-	// say prints lines for good.
-	say(lines ...string)
-	// progress says what is being done while there is no table yet; empty: nothing.
-	progress(what string)
-	// begin introduces a phase, end closes it with what happened.
-	begin(scene)
-	end(result string)
-	// clock starts the phase's clock; fold takes its table away and leaves what happened.
-	clock()
-	fold()
-	// draw shows the table.
-	draw(frame)
-	// pause gives a person time to read.
-	pause(ctx context.Context, d time.Duration) error
-	close() error
+// display shows the demo. What is said scrolls up as usual. Below it a terminal has a table that is drawn again and again in its
+// place; elsewhere each row that changed is a line.
+type display struct {
+	out               io.Writer
+	terminal, colours bool
+	clock             time.Time      // lines count their time from here
+	printed           map[string]row // the last line of each pod
+	height            int            // of the table that is on the screen now
 }
 
 // newDisplay returns what suits the output.
-func newDisplay(out *os.File, plain bool) display {
-	if _, terminal := size(out); plain || !terminal || os.Getenv("TERM") == "dumb" {
-		return &lines{out: out, begun: time.Now()}
+func newDisplay(out *os.File, plain bool) *display {
+	d := &display{out: out, clock: time.Now(), printed: map[string]row{}}
+	if _, err := unix.IoctlGetWinsize(int(out.Fd()), unix.TIOCGWINSZ); err == nil && !plain && os.Getenv("TERM") != "dumb" {
+		d.terminal, d.colours = true, os.Getenv("NO_COLOR") == ""
+		d.write(hideCursor)
 	}
-	return newScreen(out, os.Getenv("NO_COLOR") == "")
+	return d
 }
 
-// size returns the columns and rows of a terminal; ok is false if out is none.
-func size(out *os.File) (dimensions struct{ columns, rows int }, ok bool) {
-	ws, err := unix.IoctlGetWinsize(int(out.Fd()), unix.TIOCGWINSZ)
-	if err != nil {
-		return dimensions, false
+// close gives the cursor back.
+func (d *display) close() {
+	if d.terminal {
+		d.write(showCursor)
 	}
-	dimensions.columns, dimensions.rows = int(ws.Col), int(ws.Row)
-	return dimensions, true
 }
 
-// wrap breaks text at spaces; all lines but the first begin with indent.
-func wrap(text string, width int, indent string) []string {
-	var out []string
-	line := ""
-	for word := range strings.FieldsSeq(text) {
-		switch {
-		case line == "":
-			line = word
-		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width:
-			out = append(out, line)
-			line = indent + word
-		default:
-			line += " " + word
+func (d *display) write(text string) { _, _ = io.WriteString(d.out, text) }
+
+// say prints lines for good, in place of the table.
+func (d *display) say(lines ...string) {
+	d.replace(lines)
+	d.height = 0
+}
+
+// draw shows the table, and below it how far it is.
+func (d *display) draw(f frame, status string) {
+	if !d.terminal {
+		if lines := d.changes(f); len(lines) > 0 {
+			d.say(lines...)
+		}
+		return
+	}
+	table := []string{"", d.paint(dim, fmt.Sprintf(columns, "ID", "POD", "STATE", "THE POD SAYS", "CHANGE"))}
+	for _, r := range f.rows {
+		table = append(table, d.paint(r.style, fmt.Sprintf(columns, r.id, r.pod, r.state, r.says, r.note)))
+	}
+	table[0] = cutLines // a line that is too long must not take two
+	d.replace(append(table, "", status+wrapLines))
+}
+
+// changes are the lines of what is different from what was printed last.
+func (d *display) changes(f frame) (lines []string) {
+	add := func(r row) {
+		line := fmt.Sprintf("  %5.1fs  id %-2s %-24s %-12s %-12s %s", time.Since(d.clock).Seconds(), r.id, r.pod, r.state, r.says, r.note)
+		lines = append(lines, strings.TrimRight(line, " "))
+	}
+	for _, r := range f.rows {
+		last := d.printed[r.pod]
+		if f.pods[r.pod] == nil || r.id == last.id && r.state == last.state && r.says == last.says {
+			continue
+		}
+		d.printed[r.pod] = r
+		add(r)
+	}
+	for _, pod := range slices.Sorted(maps.Keys(d.printed)) {
+		if f.pods[pod] == nil {
+			add(row{id: d.printed[pod].id, pod: pod, state: gone})
+			delete(d.printed, pod)
 		}
 	}
-	return append(out, line)
+	return lines
 }
 
-func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
+// replace puts lines where the table was; they are the table from now on.
+func (d *display) replace(lines []string) {
+	if !d.terminal {
+		d.write(strings.Join(lines, "\n") + "\n")
+		return
+	}
+	text := strings.Join(lines, clearLine+"\n") + clearLine + "\n" + clearBelow
+	if d.height > 0 {
+		text = fmt.Sprintf("\x1b[%dA\r", d.height) + text
+	}
+	d.write(strings.ReplaceAll(text, tick, d.paint(green, tick)))
+	d.height = len(lines)
+}
+
+func (d *display) paint(style, text string) string {
+	if !d.colours || style == "" {
+		return text
+	}
+	return style + text + reset
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
@@ -15,141 +16,164 @@ import (
 )
 
 const (
-	first, grown, shrunk = 5, 8, 3
-	phases               = 4
-	phaseTimeout         = 45 * time.Second
+	phaseTimeout = 45 * time.Second
+	// refresh is how often the pods are looked at and drawn.
+	refresh = 100 * time.Millisecond
 	// toRead and toLook are for a person at a terminal, before and after a phase.
 	toRead = 3 * time.Second
 	toLook = 2500 * time.Millisecond
 )
 
-// phase is a part of the story.
+// phase is a part of the story. It is over when so many pods hold their ids.
 type phase struct {
-	scene
+	title, command, look string
+	replicas             int
+	do                   func(ctx context.Context) error
+}
 
-	replicas int
-	gone     []string // pods that must not be there at the end
-	// prepare comes before the scene is introduced.
-	prepare func(ctx context.Context) error
-	// do is what the command of the scene says.
-	do func(ctx context.Context) error
+func (s *stage) phases() []phase {
+	scale := func(replicas int32) func(context.Context) error {
+		return func(ctx context.Context) error { return s.ns.Scale(ctx, store.Deployment, workload, replicas) }
+	}
+	return []phase{{
+		title:   "Five pods start, and no id is given yet",
+		command: "kubectl create -f deployment.yaml   # replicas: 5",
+		look: `Watch the ID column fill: a pod's workload starts only when the pod has an id.
+  THE POD SAYS is what it answers over HTTP.`,
+		replicas: 5,
+		do:       func(ctx context.Context) error { return s.ns.Create(ctx, suite.Deployment(workload, 5, s.podSpec())) },
+	}, {
+		title:    "Scale up: five pods become eight",
+		command:  "kubectl scale deployment worker --replicas=8",
+		look:     "Watch the old pods: no id moves, but each of them learns at once that it is one of 8.",
+		replicas: 8,
+		do:       scale(8),
+	}, {
+		title:   "Two pods are lost",
+		command: "kubectl delete pod -l 'idalloc.dev/instance-id in (1,4)'",
+		look: `Watch ids 1 and 4: a terminating pod keeps its id; when it is gone, its replacement
+  gets exactly that id.`,
+		replicas: 8,
+		do: func(ctx context.Context) error {
+			lost := metav1.ListOptions{LabelSelector: "idalloc.dev/instance-id in (1,4)"}
+			return s.env.Client.CoreV1().Pods(s.ns.Name).DeleteCollection(ctx, metav1.DeleteOptions{}, lost)
+		},
+	}, {
+		title:   "Scale down: eight pods become three, and two that stay have to move",
+		command: "kubectl scale deployment worker --replicas=3",
+		look: `By itself idalloc makes Kubernetes stop the highest ids first, so nobody moves. To make
+  it hard, the pods with ids 0 and 1 are marked to go first (pod-deletion-cost: -1).
+  Watch two survivors stop working, give up their ids and take 0 and 1.`,
+		replicas: 3,
+		do:       func(ctx context.Context) error { return errors.Join(s.mark(ctx), scale(3)(ctx)) },
+	}}
+}
+
+// mark makes the pods with ids 0 and 1 the first to go.
+func (s *stage) mark(ctx context.Context) error {
+	patch := []byte(`{"metadata":{"annotations":{"controller.kubernetes.io/pod-deletion-cost":"-1"}}}`)
+	var errs []error
+	for pod, id := range s.observer.before {
+		if id < 2 {
+			_, err := s.env.Client.CoreV1().Pods(s.ns.Name).Patch(ctx, pod, types.MergePatchType, patch, metav1.PatchOptions{})
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // play goes through the phases and the proof.
-func play(ctx context.Context, s *stage) error {
+func (s *stage) play(ctx context.Context) error {
 	begin := time.Now()
-	for number, next := range []func(frame) phase{s.start, s.grow, s.lose, s.shrink} {
-		before := s.observer.mark()
-		p := next(before)
-		p.number, p.of = number+1, phases
-		if err := s.play(ctx, p, before); err != nil {
+	for i, p := range s.phases() {
+		s.display.say(s.display.paint(bold, fmt.Sprintf("%d/4 %s", i+1, p.title)), "  "+s.display.paint(cyan, "$ "+p.command), "  "+p.look)
+		if err := s.perform(ctx, p); err != nil {
 			return err
 		}
-		if number == 0 {
-			s.display.fold()
+		if i == 0 {
 			s.display.say("The ids live in one annotation of the Deployment:",
-				`$ kubectl get deployment worker -o jsonpath='{.metadata.annotations.idalloc\.dev/assignment}'`,
-				s.observer.frame().assignment, "")
+				s.display.paint(cyan, `$ kubectl get deployment worker -o jsonpath='{.metadata.annotations.idalloc\.dev/assignment}'`),
+				fmt.Sprint(s.observer.assignment.Load()), "")
 		}
 	}
-	s.display.fold()
 	return s.prove(begin)
 }
 
-func (s *stage) play(ctx context.Context, p phase, before frame) error {
-	if p.prepare != nil {
-		if err := p.prepare(ctx); err != nil {
-			return err
-		}
-	}
-	s.display.begin(p.scene)
-	if err := s.display.pause(ctx, toRead); err != nil {
+func (s *stage) perform(ctx context.Context, p phase) error {
+	before, err := s.observer.look(ctx)
+	if err != nil {
 		return err
 	}
-	s.display.clock()
-	ctx, cancel := context.WithTimeoutCause(ctx, phaseTimeout, fmt.Errorf("phase %d (%s) did not end within %s", p.number, p.title, phaseTimeout))
+	s.observer.before = before.holders
+	if err := s.pause(ctx, toRead, "  begins in a moment"); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, phaseTimeout, fmt.Errorf("%q did not end within %s", p.title, phaseTimeout))
 	defer cancel()
-	begin := time.Now()
+	begin, writes := time.Now(), s.observer.writes.Load()
+	s.display.clock = begin
 	if err := p.do(ctx); err != nil {
 		return errors.Join(err, context.Cause(ctx))
 	}
-	after, err := s.observer.await(ctx, func(f frame) bool { return f.settled(p.replicas) && !f.shows(p.gone) })
+	after, err := s.follow(ctx, func(f frame) (string, bool) {
+		return fmt.Sprintf("  %s, %d of %d pods hold an id", seconds(time.Since(begin)), len(f.holders), p.replicas), f.settled(p.replicas)
+	})
 	if err != nil {
 		return s.unsettled(err, after)
 	}
-	took := time.Since(begin)
-	s.display.draw(after)
-	s.display.end(fmt.Sprintf("%s: %s. idalloc wrote to the Deployment %s.", seconds(took), changes(before, after), times(after.writes-before.writes)))
-	return s.display.pause(ctx, toLook)
+	result := fmt.Sprintf("%s %s: %s", tick, seconds(time.Since(begin)), changes(before, after))
+	if err := s.pause(ctx, toLook, "  "+result); err != nil {
+		return err
+	}
+	s.display.say("  "+result, "    idalloc wrote to the Deployment "+times(s.observer.writes.Load()-writes), "")
+	return nil
 }
 
-func (s *stage) start(frame) phase {
-	return phase{
-		scene: scene{
-			title:   "Five pods start, and no id is given yet",
-			command: "kubectl create -f deployment.yaml   # replicas: 5",
-			look:    "Watch the ID column fill: a pod's workload starts only when the pod has an id. THE POD SAYS is what it answers over HTTP.",
-		},
-		replicas: first,
-		do: func(ctx context.Context) error {
-			return s.ns.Create(ctx, suite.Deployment(workload, first, s.podSpec()))
-		},
+// follow draws what is there, with a status below it, until it is over.
+func (s *stage) follow(ctx context.Context, status func(frame) (text string, over bool)) (frame, error) {
+	ticker := time.NewTicker(refresh)
+	defer ticker.Stop()
+	var last frame
+	for {
+		now, err := s.observer.look(ctx)
+		if err != nil {
+			return last, errors.Join(context.Cause(ctx), err)
+		}
+		last = now
+		text, over := status(now)
+		s.display.draw(now, text)
+		if over {
+			return now, nil
+		}
+		select {
+		case <-ctx.Done():
+		case <-ticker.C:
+		}
 	}
 }
 
-func (s *stage) grow(frame) phase {
-	return phase{
-		scene: scene{
-			title:   "Scale up: five pods become eight",
-			command: "kubectl scale deployment worker --replicas=8",
-			look:    "Watch the old pods: no id moves, but each of them learns at once that it is one of 8.",
-		},
-		replicas: grown,
-		do:       func(ctx context.Context) error { return s.ns.Scale(ctx, store.Deployment, workload, grown) },
+// pause gives a person at a terminal time to read.
+func (s *stage) pause(ctx context.Context, d time.Duration, status string) error {
+	if !s.display.terminal {
+		return context.Cause(ctx)
 	}
+	end := time.Now().Add(d)
+	_, err := s.follow(ctx, func(frame) (string, bool) { return status, time.Now().After(end) })
+	return err
 }
 
-func (s *stage) lose(before frame) phase {
-	const one, two = 1, 4
-	lost := []string{before.holder(one), before.holder(two)}
-	return phase{
-		scene: scene{
-			title:   "Two pods are lost",
-			command: "kubectl delete pod " + strings.Join(lost, " "),
-			look:    fmt.Sprintf("Watch ids %d and %d: a terminating pod keeps its id; when it is gone, its replacement gets exactly that id.", one, two),
-		},
-		replicas: grown,
-		gone:     lost,
-		do: func(ctx context.Context) error {
-			for _, pod := range lost {
-				if err := s.env.Client.CoreV1().Pods(s.ns.Name).Delete(ctx, pod, metav1.DeleteOptions{}); err != nil {
-					return err
-				}
+// unsettled adds to the error of a phase what the pods that are not fine wrote last.
+func (s *stage) unsettled(err error, f frame) error {
+	err = fmt.Errorf("%w: %d pods hold an id", err, len(f.holders))
+	for _, r := range f.rows {
+		for _, container := range []string{"idalloc-init", "idalloc"} {
+			log, lerr := os.ReadFile(s.env.Node.Logs(s.ns.Name, r.pod, container))
+			if lerr != nil || r.fine {
+				continue
 			}
-			return nil
-		},
+			lines := strings.Split(strings.TrimSpace(string(log)), "\n")
+			err = fmt.Errorf("%w\n%s (id %s) is %s; %s: %s", err, r.pod, r.id, r.state, container, lines[len(lines)-1])
+		}
 	}
-}
-
-func (s *stage) shrink(before frame) phase {
-	first := []string{before.holder(0), before.holder(1)}
-	return phase{
-		scene: scene{
-			title:   "Scale down: eight pods become three, and two that stay have to move",
-			command: "kubectl scale deployment worker --replicas=3",
-			look: "By itself idalloc makes Kubernetes stop the highest ids first, so nobody moves. To make it hard, the pods with ids 0 and 1 were " +
-				"marked to go first (pod-deletion-cost: -1). Watch two survivors stop working, give up their ids and take 0 and 1.",
-		},
-		replicas: shrunk,
-		prepare: func(ctx context.Context) error {
-			patch := []byte(`{"metadata":{"annotations":{"controller.kubernetes.io/pod-deletion-cost":"-1"}}}`)
-			for _, pod := range first {
-				if _, err := s.env.Client.CoreV1().Pods(s.ns.Name).Patch(ctx, pod, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
-					return err
-				}
-			}
-			return nil
-		},
-		do: func(ctx context.Context) error { return s.ns.Scale(ctx, store.Deployment, workload, shrunk) },
-	}
+	return err
 }
