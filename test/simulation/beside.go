@@ -158,11 +158,11 @@ func (p *process) stopTime() time.Duration {
 	d := p.w.dice("stop", p.id, strconv.Itoa(p.beside.turns))
 	switch {
 	case p.w.profile.slowStop:
-		return d.span(9*time.Second, 9700*time.Millisecond)
+		return d.Span(9*time.Second, 9700*time.Millisecond)
 	case p.w.profile.handsOver:
-		return min(d.tail(p.w.profile.stop), 9*time.Second)
+		return min(d.Tail(p.w.profile.stop), 9*time.Second)
 	}
-	return d.span(time.Millisecond, noticed)
+	return d.Span(time.Millisecond, noticed)
 }
 
 // follow has the work act under what it was told, after d.
@@ -261,7 +261,7 @@ func (p *process) besideFenced(by time.Duration) {
 		d := p.w.dice("fence", p.id, strconv.Itoa(b.turns))
 		left := time.Duration(float64(by-p.clock.BootTime()) / p.clock.rate)
 		if !p.w.profile.slowStop {
-			left = d.span(0, max(0, left))
+			left = d.Span(0, max(0, left))
 		}
 		under := b.under
 		kill := func() {

@@ -64,7 +64,7 @@ func (w *world) reconcileSoon(resource, name string) {
 	}
 	w.pending[key] = true
 	d := w.dice("reconcile", key, strconv.Itoa(w.steps), strconv.Itoa(w.lines))
-	w.after(d.tail(100*time.Millisecond), func() {
+	w.after(d.Tail(100*time.Millisecond), func() {
 		delete(w.pending, key)
 		v := w.server.get(resource, name)
 		if v == nil {
@@ -345,7 +345,7 @@ func cost(v *version) int {
 
 func (w *world) createPod(v *version, podName, index string) {
 	if w.server.quota || w.server.get(pods, podName) != nil {
-		w.after(w.dice("quota", podName, strconv.Itoa(w.lines)).span(time.Second, 5*time.Second), func() { w.reconcileSoon(v.kind.resource, v.name) })
+		w.after(w.dice("quota", podName, strconv.Itoa(w.lines)).Span(time.Second, 5*time.Second), func() { w.reconcileSoon(v.kind.resource, v.name) })
 		return
 	}
 	k := kindOf(pods)
@@ -439,7 +439,7 @@ func (w *world) collect() {
 			w.server.remove(rs)
 		}
 	}
-	w.after(w.dice("collect", strconv.Itoa(w.steps)).span(20*time.Second, 60*time.Second), w.collect)
+	w.after(w.dice("collect", strconv.Itoa(w.steps)).Span(20*time.Second, 60*time.Second), w.collect)
 }
 
 // belongs reports whether the owner controls an object, or controls what does.

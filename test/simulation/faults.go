@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/idalloc/idalloc/test/simulation/dice"
 )
 
 // Fault is one thing that goes wrong. A list of them and a seed are a history.
@@ -31,7 +33,7 @@ type faultKind struct {
 	name     string
 	families []string
 	lasts    time.Duration // at most
-	inject   func(w *world, f Fault, d *dice)
+	inject   func(w *world, f Fault, d *dice.Dice)
 	// excuses says that pods may have to move for it.
 	excuses bool
 	only    func(p profile) bool
@@ -67,32 +69,32 @@ func strict(p profile) bool         { return p.fenceAfter > 0 }
 func faultKinds() []faultKind {
 	loss := []string{RandomLoss}
 	return []faultKind{
-		{name: "loss", families: loss, lasts: time.Minute, inject: windowed(func(n *network, d *dice) { n.lostRequest = d.float() * 0.5 })},
-		{name: "lost-responses", families: loss, lasts: time.Minute, inject: windowed(func(n *network, d *dice) { n.lostResponse = d.float() * 0.6 })},
-		{name: "duplicates", families: loss, lasts: time.Minute, inject: windowed(func(n *network, d *dice) { n.duplicate = d.float() })},
-		{name: "late-requests", families: loss, lasts: time.Minute, inject: windowed(func(n *network, d *dice) { n.late = d.float() * 0.6 })},
-		{name: "server-errors", families: loss, lasts: time.Minute, inject: windowed(func(n *network, d *dice) { n.failed = d.float() * 0.7 })},
-		{name: "foreign-404", families: loss, lasts: time.Minute, inject: windowed(func(n *network, d *dice) { n.astray = d.float() * 0.7 })},
-		{name: "latency", families: loss, lasts: 2 * time.Minute, inject: windowed(func(n *network, d *dice) { n.slower = 1 + d.float()*100 })},
-		{name: "stalls", families: loss, lasts: 3 * time.Minute, inject: windowed(func(n *network, d *dice) {
+		{name: "loss", families: loss, lasts: time.Minute, inject: windowed(func(n *network, d *dice.Dice) { n.lostRequest = d.Float() * 0.5 })},
+		{name: "lost-responses", families: loss, lasts: time.Minute, inject: windowed(func(n *network, d *dice.Dice) { n.lostResponse = d.Float() * 0.6 })},
+		{name: "duplicates", families: loss, lasts: time.Minute, inject: windowed(func(n *network, d *dice.Dice) { n.duplicate = d.Float() })},
+		{name: "late-requests", families: loss, lasts: time.Minute, inject: windowed(func(n *network, d *dice.Dice) { n.late = d.Float() * 0.6 })},
+		{name: "server-errors", families: loss, lasts: time.Minute, inject: windowed(func(n *network, d *dice.Dice) { n.failed = d.Float() * 0.7 })},
+		{name: "foreign-404", families: loss, lasts: time.Minute, inject: windowed(func(n *network, d *dice.Dice) { n.astray = d.Float() * 0.7 })},
+		{name: "latency", families: loss, lasts: 2 * time.Minute, inject: windowed(func(n *network, d *dice.Dice) { n.slower = 1 + d.Float()*100 })},
+		{name: "stalls", families: loss, lasts: 3 * time.Minute, inject: windowed(func(n *network, d *dice.Dice) {
 			n.stall = stall{
-				chance: 0.3 + 0.7*d.float(), verb: pick(d, []string{"get", "list", verbPatch, verbPatch}), owner: d.chance(0.5), answer: d.chance(0.4),
+				chance: 0.3 + 0.7*d.Float(), verb: dice.Pick(d, []string{"get", "list", verbPatch, verbPatch}), owner: d.Chance(0.5), answer: d.Chance(0.4),
 			}
 		})},
 		{name: holdUps, families: []string{Steps}, lasts: 3 * time.Minute, inject: windowed(drawHoldUp)},
-		{name: "silent-watches", families: loss, lasts: 2 * time.Minute, inject: windowed(func(n *network, d *dice) { n.silent = d.float() })},
-		{name: "closed-watches", families: loss, inject: func(w *world, _ Fault, d *dice) { w.endWatches(d, false) }},
-		{name: "expired-watches", families: loss, inject: func(w *world, _ Fault, d *dice) { w.endWatches(d, true) }},
+		{name: "silent-watches", families: loss, lasts: 2 * time.Minute, inject: windowed(func(n *network, d *dice.Dice) { n.silent = d.Float() })},
+		{name: "closed-watches", families: loss, inject: func(w *world, _ Fault, d *dice.Dice) { w.endWatches(d, false) }},
+		{name: "expired-watches", families: loss, inject: func(w *world, _ Fault, d *dice.Dice) { w.endWatches(d, true) }},
 		{name: "server-down", families: loss, lasts: time.Minute, inject: serverDown},
 		{name: "partition", families: loss, lasts: 3 * time.Minute, inject: partition},
 
-		{name: "kill-minor", families: []string{RandomKillMinor}, inject: func(w *world, _ Fault, d *dice) { killSome(w, d, false) }},
-		{name: "kill-writers", families: []string{RandomKillMinor}, lasts: 2 * time.Minute, inject: windowed(func(n *network, d *dice) { n.killWriter = d.float() * 0.5 })},
-		{name: "kill-major", families: []string{RandomKillMajor}, inject: func(w *world, _ Fault, d *dice) { killSome(w, d, true) }},
-		{name: "kill-fixed", families: []string{RandomKillFixed}, inject: func(w *world, _ Fault, d *dice) { killFirst(w, d) }},
+		{name: "kill-minor", families: []string{RandomKillMinor}, inject: func(w *world, _ Fault, d *dice.Dice) { killSome(w, d, false) }},
+		{name: "kill-writers", families: []string{RandomKillMinor}, lasts: 2 * time.Minute, inject: windowed(func(n *network, d *dice.Dice) { n.killWriter = d.Float() * 0.5 })},
+		{name: "kill-major", families: []string{RandomKillMajor}, inject: func(w *world, _ Fault, d *dice.Dice) { killSome(w, d, true) }},
+		{name: "kill-fixed", families: []string{RandomKillFixed}, inject: func(w *world, _ Fault, d *dice.Dice) { killFirst(w, d) }},
 		{name: "node-crash", families: []string{RandomKillMajor}, lasts: 2 * time.Minute, inject: nodeCrash},
-		{name: "suspend-minor", families: []string{RandomSuspendMinor}, lasts: 2 * time.Minute, inject: func(w *world, f Fault, d *dice) { suspendSome(w, f, d, false) }},
-		{name: "suspend-major", families: []string{RandomSuspendMajor}, lasts: 2 * time.Minute, inject: func(w *world, f Fault, d *dice) { suspendSome(w, f, d, true) }},
+		{name: "suspend-minor", families: []string{RandomSuspendMinor}, lasts: 2 * time.Minute, inject: func(w *world, f Fault, d *dice.Dice) { suspendSome(w, f, d, false) }},
+		{name: "suspend-major", families: []string{RandomSuspendMajor}, lasts: 2 * time.Minute, inject: func(w *world, f Fault, d *dice.Dice) { suspendSome(w, f, d, true) }},
 		{name: "suspend-fixed", families: []string{RandomSuspendFixed}, lasts: 2 * time.Minute, inject: suspendFirst},
 		{name: "suspend-node", families: []string{RandomSuspendMajor}, lasts: 3 * time.Minute, inject: suspendNode},
 
@@ -107,9 +109,9 @@ func faultKinds() []faultKind {
 		{name: "edit", families: []string{Foreign}, excuses: true, inject: foreignWrite(edit)},
 		{name: "corrupt", families: []string{Foreign}, excuses: true, inject: foreignWrite(corrupt)},
 		{name: "roll-back-annotations", families: []string{Foreign}, excuses: true, inject: oldAnnotations},
-		{name: "meddle", families: []string{Foreign}, excuses: true, lasts: time.Minute, inject: windowed(func(n *network, d *dice) { n.meddle = d.float() * 0.3 })},
+		{name: "meddle", families: []string{Foreign}, excuses: true, lasts: time.Minute, inject: windowed(func(n *network, d *dice.Dice) { n.meddle = d.Float() * 0.3 })},
 		{name: "clear-managed-fields", families: []string{Foreign}, excuses: true, only: notStrict, inject: clearFields},
-		{name: "apply", families: []string{Foreign}, excuses: true, inject: func(w *world, _ Fault, _ *dice) { w.applyOwner() }},
+		{name: "apply", families: []string{Foreign}, excuses: true, inject: func(w *world, _ Fault, _ *dice.Dice) { w.applyOwner() }},
 		{name: "many-managers", families: []string{Foreign}, excuses: true, lasts: time.Minute, inject: manyManagers},
 		{name: "recreate-owner", families: []string{Foreign}, excuses: true, lasts: time.Minute, inject: recreateOwner},
 		{name: "hide", families: []string{Receipts}, excuses: true, inject: hide},
@@ -148,20 +150,20 @@ func drawFaults(seed uint64, p profile, names []string) []Fault {
 	if len(kinds) == 0 {
 		return nil
 	}
-	n := d.between(1, 14)
-	if d.chance(0.25) || p.crowded {
-		n = d.between(15, 40)
+	n := d.Between(1, 14)
+	if d.Chance(0.25) || p.crowded {
+		n = d.Between(15, 40)
 	}
-	n = max(n, min(len(kinds)*d.between(1, 3), 40)) // so that those meet which a history has
+	n = max(n, min(len(kinds)*d.Between(1, 3), 40)) // so that those meet which a history has
 	out := make([]Fault, 0, n+1)
 	if p.crowded && len(names) == 0 {
-		out = append(out, Fault{Name: holdUps, At: 1, Lasts: p.chaos, Draw: d.next()})
+		out = append(out, Fault{Name: holdUps, At: 1, Lasts: p.chaos, Draw: d.Next()})
 	}
 	for range n {
-		k := kinds[weighted(d, rates)]
-		f := Fault{Name: k.name, At: d.span(0, p.chaos), Draw: d.next()}
+		k := kinds[dice.Weighted(d, rates)]
+		f := Fault{Name: k.name, At: d.Span(0, p.chaos), Draw: d.Next()}
 		if k.lasts > 0 {
-			f.Lasts = d.span(time.Millisecond, k.lasts)
+			f.Lasts = d.Span(time.Millisecond, k.lasts)
 		}
 		out = append(out, f)
 	}
@@ -170,15 +172,15 @@ func drawFaults(seed uint64, p profile, names []string) []Fault {
 }
 
 // drawKinds draws which kinds of faults a history has, and how often each happens beside the others.
-func drawKinds(seed uint64, p profile, names []string) (kinds []faultKind, rates []float64, d *dice) {
-	d = derive(seed, "faults")
+func drawKinds(seed uint64, p profile, names []string) (kinds []faultKind, rates []float64, d *dice.Dice) {
+	d = dice.Derive(seed, "faults")
 	without := Receipts
-	if d.chance(0.3) {
+	if d.Chance(0.3) {
 		without = Foreign
 	}
 	for _, k := range faultKinds() {
 		// What waits for one moment is rare, unless it is asked for.
-		rare := len(names) == 0 && slices.Contains(k.families, Aimed) && d.chance(0.6)
+		rare := len(names) == 0 && slices.Contains(k.families, Aimed) && d.Chance(0.6)
 		if (k.only == nil || k.only(p)) && !slices.Contains(k.families, without) && selected(k, names) && !rare {
 			kinds = append(kinds, k)
 		}
@@ -186,39 +188,24 @@ func drawKinds(seed uint64, p profile, names []string) (kinds []faultKind, rates
 	if len(kinds) == 0 {
 		return nil, nil, d
 	}
-	if p.crowded && len(names) == 0 && d.chance(0.5) { // who writes, and who comes and goes
+	if p.crowded && len(names) == 0 && d.Chance(0.5) { // who writes, and who comes and goes
 		kinds = slices.DeleteFunc(kinds, func(k faultKind) bool {
 			return !slices.Contains(k.families, Foreign) && !slices.Contains(k.families, Life) && !slices.Contains(k.families, Receipts)
 		})
 	}
-	kinds = sample(d, kinds, pick(d, []int{d.between(1, 3), d.between(3, 8), d.between(6, 14), len(kinds) / 2}))
+	kinds = dice.Sample(d, kinds, dice.Pick(d, []int{d.Between(1, 3), d.Between(3, 8), d.Between(6, 14), len(kinds) / 2}))
 	// What holds requests up makes more of all others.
-	if i := slices.IndexFunc(faultKinds(), func(k faultKind) bool { return k.name == holdUps }); len(names) == 0 && d.chance(0.6) {
+	if i := slices.IndexFunc(faultKinds(), func(k faultKind) bool { return k.name == holdUps }); len(names) == 0 && d.Chance(0.6) {
 		kinds = append(slices.DeleteFunc(kinds, func(k faultKind) bool { return k.name == holdUps }), faultKinds()[i])
 	}
 	for _, k := range kinds {
-		rate := float64(d.tail(time.Second))
+		rate := float64(d.Tail(time.Second))
 		if k.name == holdUps {
 			rate *= 3
 		}
 		rates = append(rates, rate)
 	}
 	return kinds, rates, d
-}
-
-// weighted picks an index, each as often as its weight says.
-func weighted(d *dice, weights []float64) int {
-	sum := 0.0
-	for _, w := range weights {
-		sum += w
-	}
-	at := d.float() * sum
-	for i, w := range weights {
-		if at -= w; at < 0 {
-			return i
-		}
-	}
-	return len(weights) - 1
 }
 
 func selected(k faultKind, names []string) bool {
@@ -228,15 +215,6 @@ func selected(k faultKind, names []string) bool {
 	return slices.ContainsFunc(names, func(n string) bool {
 		return n == k.name || slices.ContainsFunc(k.families, func(f string) bool { return f == n || strings.HasPrefix(f, n+"-") })
 	})
-}
-
-func sample[T any](d *dice, from []T, n int) []T {
-	from = slices.Clone(from)
-	for i := range from {
-		j := i + d.below(len(from)-i)
-		from[i], from[j] = from[j], from[i]
-	}
-	return from[:min(n, len(from))]
 }
 
 // schedule has the faults happen. others are what else may happen while somebody is held up.
@@ -267,7 +245,7 @@ func (w *world) inject(k faultKind, f Fault) {
 	if slices.Contains(k.families, RandomLoss) || slices.Contains(k.families, Steps) {
 		w.judge.progress.troubled = w.now()
 	}
-	k.inject(w, f, &dice{state: f.Draw})
+	k.inject(w, f, dice.From(f.Draw))
 }
 
 // heal ends all faults that end by themselves.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/test/simulation/dice"
 )
 
 // acts reports whether somebody but the process acts under the slot.
@@ -18,8 +19,8 @@ func (w *world) acts(id int, but *process) *process {
 }
 
 // stir has something happen for which pods take slots.
-func (w *world) stir(d *dice) {
-	switch d.below(4) {
+func (w *world) stir(d *dice.Dice) {
+	switch d.Below(4) {
 	case 0:
 		if rolls(w.profile) {
 			rollout(w, Fault{}, d)
@@ -33,17 +34,17 @@ func (w *world) stir(d *dice) {
 
 // suspendTaker suspends a pod before it writes the receipt for its slot. Meanwhile somebody damages the map, and another pod
 // repairs it.
-func suspendTaker(w *world, f Fault, d *dice) {
+func suspendTaker(w *world, f Fault, d *dice.Dice) {
 	w.stir(d)
 	w.trapFor(f.Lasts, func(c *call) bool { is, _ := w.takes(c); return is }, func(c *call) bool {
 		p := c.p
-		w.after(d.tail(100*time.Millisecond), func() { w.damage(d) })
-		if id := noteOf(patched(c.body, assignment.ReceiptKey)).ID; w.profile.fenceAfter > 0 && id != nil && d.chance(0.5) {
+		w.after(d.Tail(100*time.Millisecond), func() { w.damage(d) })
+		if id := noteOf(patched(c.body, assignment.ReceiptKey)).ID; w.profile.fenceAfter > 0 && id != nil && d.Chance(0.5) {
 			w.comeLate(p, *id, d)
 			return false
 		}
-		w.suspend(p, d.span(5*time.Second, 40*time.Second))
-		if d.chance(0.7) {
+		w.suspend(p, d.Span(5*time.Second, 40*time.Second))
+		if d.Chance(0.7) {
 			w.relabel(p.pod)
 		}
 		return false
@@ -52,7 +53,7 @@ func suspendTaker(w *world, f Fault, d *dice) {
 
 // comeLate suspends a pod before it writes the receipt for its slot until the slot's next holder has vanished, and once more after that
 // receipt.
-func (w *world) comeLate(p *process, id int, d *dice) {
+func (w *world) comeLate(p *process, id int, d *dice.Dice) {
 	p.freeze()
 	w.when(2*time.Minute, d, func() bool { return w.acts(id, p) != nil }, func() {
 		other := w.acts(id, p)
@@ -67,7 +68,7 @@ func (w *world) comeLate(p *process, id int, d *dice) {
 		}
 		w.when(10*time.Second, d, freed, func() {
 			w.trapFor(5*time.Second, func(c *call) bool { return c.p == p && c.verb == "get" && c.resource == w.profile.resource }, func(*call) bool {
-				w.suspend(p, d.span(0, 5*time.Second))
+				w.suspend(p, d.Span(0, 5*time.Second))
 				return false
 			})
 			p.goOn()
@@ -76,12 +77,12 @@ func (w *world) comeLate(p *process, id int, d *dice) {
 }
 
 // vanish deletes a process's pod by force and cuts the process off, while its kubelet does not run.
-func (w *world) vanish(p *process, d *dice) {
+func (w *world) vanish(p *process, d *dice.Dice) {
 	p.cut, p.node.mute = true, true
 	if v := w.server.get(pods, p.pod); v != nil && uid(v.object) == p.uid {
 		w.server.remove(v)
 	}
-	w.after(d.span(2*w.profile.fenceAfter, 2*w.profile.fenceAfter+40*time.Second), func() {
+	w.after(d.Span(2*w.profile.fenceAfter, 2*w.profile.fenceAfter+40*time.Second), func() {
 		p.node.mute = false
 		w.syncNode(p.node)
 		w.reconnect(p)
@@ -89,12 +90,12 @@ func (w *world) vanish(p *process, d *dice) {
 }
 
 // comeBack has something happen after which a pod that gave its slot up gets one again.
-func (w *world) comeBack(d *dice) {
+func (w *world) comeBack(d *dice.Dice) {
 	v := w.owner()
 	if v == nil {
 		return
 	}
-	if first := w.first(); first != nil && d.chance(0.5) {
+	if first := w.first(); first != nil && d.Chance(0.5) {
 		// One pod less, and the one that goes has not the highest id.
 		w.server.deletePod(first.pod, w.profile.grace)
 		w.scale(v, max(1, number(v.object, "spec", v.kind.count)-1))
@@ -105,7 +106,7 @@ func (w *world) comeBack(d *dice) {
 	}
 	was := template(v.object)
 	rollout(w, Fault{}, d)
-	w.after(d.span(2*time.Second, 30*time.Second), func() {
+	w.after(d.Span(2*time.Second, 30*time.Second), func() {
 		if !w.quiet {
 			w.server.change(w.profile.resource, ownerName, writer{manager: "kubectl-set"}, func(o object) { need(o, "spec", "template")["version"] = int64(was) })
 		}
@@ -114,8 +115,8 @@ func (w *world) comeBack(d *dice) {
 
 // halfGive kills a process that begins to give its slot between the two steps of giving. The others hear of it only when the pod's
 // next process is about to take a slot, and that one crosses them.
-func halfGive(w *world, f Fault, d *dice) {
-	if rolls(w.profile) && d.chance(0.8) {
+func halfGive(w *world, f Fault, d *dice.Dice) {
+	if rolls(w.profile) && d.Chance(0.8) {
 		rollout(w, f, d)
 	} else {
 		w.comeBack(d)
@@ -135,7 +136,7 @@ func halfGive(w *world, f Fault, d *dice) {
 				tell()
 				return false
 			})
-			w.after(d.span(15*time.Second, 40*time.Second), func() {
+			w.after(d.Span(15*time.Second, 40*time.Second), func() {
 				if slices.Contains(w.traps, again) {
 					w.drop(again)
 					tell()
@@ -148,10 +149,10 @@ func halfGive(w *world, f Fault, d *dice) {
 }
 
 // freezeBut suspends nearly all processes but those of one pod.
-func (w *world) freezeBut(pod string, d *dice) []*process {
+func (w *world) freezeBut(pod string, d *dice.Dice) []*process {
 	var frozen []*process
 	for _, p := range w.running() {
-		if p.pod != pod && d.chance(0.9) {
+		if p.pod != pod && d.Chance(0.9) {
 			p.freeze()
 			frozen = append(frozen, p)
 		}
@@ -161,12 +162,12 @@ func (w *world) freezeBut(pod string, d *dice) []*process {
 
 // crossWrites suspends a pod before it writes the receipt for its slot, until another pod is about to write the owner. That one is
 // suspended, and goes on when the first one has its slot.
-func crossWrites(w *world, f Fault, d *dice) {
-	returning := d.chance(0.4)
+func crossWrites(w *world, f Fault, d *dice.Dice) {
+	returning := d.Chance(0.4)
 	if returning {
 		w.comeBack(d)
 	} else {
-		if w.profile.fenceAfter == 0 && d.chance(0.5) {
+		if w.profile.fenceAfter == 0 && d.Chance(0.5) {
 			clearFields(w, f, d)
 		}
 		w.stir(d)
@@ -178,27 +179,27 @@ func crossWrites(w *world, f Fault, d *dice) {
 }
 
 // crossWith suspends first until another pod is about to write the owner, and that one until first has its slot.
-func (w *world) crossWith(first *process, d *dice) {
+func (w *world) crossWith(first *process, d *dice.Dice) {
 	first.freeze()
-	if d.chance(0.6) {
+	if d.Chance(0.6) {
 		w.relabel(first.pod)
 	}
-	if d.chance(0.2) {
-		w.after(d.tail(100*time.Millisecond), func() { w.damage(d) })
+	if d.Chance(0.2) {
+		w.after(d.Tail(100*time.Millisecond), func() { w.damage(d) })
 	}
 	crossed := w.trapFor(time.Minute, func(c *call) bool { gets, _ := w.moves(c); return c.p != first && gets >= 0 }, func(c *call) bool {
 		second := c.p
 		second.freeze()
 		first.goOn()
 		w.when(5*time.Second, d, func() bool { return first.belief() != nil }, func() {
-			if !w.quiet && d.chance(0.7) {
-				w.suspend(first, d.span(time.Second, 10*time.Second))
+			if !w.quiet && d.Chance(0.7) {
+				w.suspend(first, d.Span(time.Second, 10*time.Second))
 			}
 			second.goOn()
 		})
 		return false
 	})
-	w.after(d.span(20*time.Second, time.Minute), func() {
+	w.after(d.Span(20*time.Second, time.Minute), func() {
 		if slices.Contains(w.traps, crossed) {
 			w.drop(crossed)
 			first.goOn()
@@ -208,8 +209,8 @@ func (w *world) crossWith(first *process, d *dice) {
 
 // lateGive kills a process that has just sent the map without its entry. The others are suspended, or do not
 // hear of it, until the next process of the pod had time to take a slot; then the write arrives.
-func lateGive(w *world, f Fault, d *dice) {
-	if d.chance(0.8) {
+func lateGive(w *world, f Fault, d *dice.Dice) {
+	if d.Chance(0.8) {
 		rollout(w, f, d)
 	} else {
 		w.stir(d)
@@ -229,13 +230,13 @@ func lateGive(w *world, f Fault, d *dice) {
 			}
 			return nil
 		}
-		w.when(d.span(15*time.Second, 45*time.Second), d, func() bool { return successor() != nil }, func() {
+		w.when(d.Span(15*time.Second, 45*time.Second), d, func() bool { return successor() != nil }, func() {
 			w.arrive(c, false)
 			for _, p := range others {
 				p.goOn()
 			}
-			if p := successor(); p != nil && !w.quiet && d.chance(0.7) {
-				w.suspend(p, d.span(time.Second, 15*time.Second))
+			if p := successor(); p != nil && !w.quiet && d.Chance(0.7) {
+				w.suspend(p, d.Span(time.Second, 15*time.Second))
 			}
 		})
 		return true
@@ -244,19 +245,19 @@ func lateGive(w *world, f Fault, d *dice) {
 
 // bringBackState suspends a pod that is about to write the owner, until another one has the slot. Then somebody brings the owner back as
 // the suspended pod has read it, old epoch and all, and it goes on.
-func bringBackState(w *world, f Fault, d *dice) {
+func bringBackState(w *world, f Fault, d *dice.Dice) {
 	w.stir(d)
 	w.trapFor(f.Lasts, func(c *call) bool { gets, _ := w.moves(c); return gets >= 0 }, func(c *call) bool {
 		p := c.p
 		id, _ := w.moves(c)
 		was := at(w.owner().object, metadata, "annotations")
 		p.freeze()
-		if d.chance(0.8) {
+		if d.Chance(0.8) {
 			w.relabel(p.pod)
 		}
-		w.when(d.span(20*time.Second, time.Minute), d, func() bool { return w.acts(id, p) != nil }, func() {
-			if other := w.acts(id, p); other != nil && !w.quiet && d.chance(0.5) {
-				w.suspend(other, d.span(time.Second, 10*time.Second))
+		w.when(d.Span(20*time.Second, time.Minute), d, func() bool { return w.acts(id, p) != nil }, func() {
+			if other := w.acts(id, p); other != nil && !w.quiet && d.Chance(0.5) {
+				w.suspend(other, d.Span(time.Second, 10*time.Second))
 			}
 			if !w.quiet {
 				w.putBack(was)
@@ -269,14 +270,14 @@ func bringBackState(w *world, f Fault, d *dice) {
 
 // lateContact has the answer to a holder's read of the owner come late. While it is under way the pod is deleted by force and cut
 // off from everything else, and its kubelet does not run.
-func lateContact(w *world, f Fault, d *dice) {
+func lateContact(w *world, f Fault, d *dice.Dice) {
 	w.trapFor(f.Lasts, func(c *call) bool {
 		return c.verb == "get" && c.resource == w.profile.resource && c.p.belief() != nil
 	}, func(c *call) bool {
 		c.through = true
 		c.served = func(answer) time.Duration {
 			w.vanish(c.p, d)
-			return d.span(w.profile.fenceAfter/4, w.profile.fenceAfter/2)
+			return d.Span(w.profile.fenceAfter/4, w.profile.fenceAfter/2)
 		}
 		return false
 	})

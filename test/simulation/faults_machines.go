@@ -6,11 +6,12 @@ import (
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/identity"
+	"github.com/idalloc/idalloc/test/simulation/dice"
 )
 
 // windowed changes the network for a while. Where two windows meet, the later one has it.
-func windowed(change func(*network, *dice)) func(*world, Fault, *dice) {
-	return func(w *world, f Fault, d *dice) {
+func windowed(change func(*network, *dice.Dice)) func(*world, Fault, *dice.Dice) {
+	return func(w *world, f Fault, d *dice.Dice) {
 		before := w.net
 		change(&w.net, d)
 		w.after(f.Lasts, func() {
@@ -21,17 +22,17 @@ func windowed(change func(*network, *dice)) func(*world, Fault, *dice) {
 	}
 }
 
-func (w *world) endWatches(d *dice, expire bool) {
+func (w *world) endWatches(d *dice.Dice, expire bool) {
 	for _, resource := range sortedKeys(w.server.watchers) {
 		for _, st := range w.server.watchers[resource] {
-			if d.chance(0.5) {
+			if d.Chance(0.5) {
 				continue
 			}
 			if expire {
 				st.expire()
 				continue
 			}
-			st.end(pick(d, []error{nil, errCut}))
+			st.end(dice.Pick(d, []error{nil, errCut}))
 		}
 	}
 	if expire {
@@ -39,7 +40,7 @@ func (w *world) endWatches(d *dice, expire bool) {
 	}
 }
 
-func serverDown(w *world, f Fault, _ *dice) {
+func serverDown(w *world, f Fault, _ *dice.Dice) {
 	w.server.down = true
 	for _, resource := range sortedKeys(w.server.watchers) {
 		for _, st := range w.server.watchers[resource] {
@@ -49,10 +50,10 @@ func serverDown(w *world, f Fault, _ *dice) {
 	w.after(f.Lasts, func() { w.server.down = false })
 }
 
-func partition(w *world, f Fault, d *dice) {
-	n := pick(d, w.nodes)
+func partition(w *world, f Fault, d *dice.Dice) {
+	n := dice.Pick(d, w.nodes)
 	n.cut = true
-	breaks := d.chance(0.5)
+	breaks := d.Chance(0.5)
 	w.after(f.Lasts, func() { w.join(n, breaks) })
 }
 
@@ -86,16 +87,16 @@ func (w *world) breakConnections(p *process) {
 }
 
 // some picks running processes: fewer than half, or more.
-func some(w *world, d *dice, major bool) []*process {
+func some(w *world, d *dice.Dice, major bool) []*process {
 	running := w.running()
 	if len(running) == 0 {
 		return nil
 	}
 	n := 1
 	if major {
-		n = d.between(len(running)/2+1, len(running))
+		n = d.Between(len(running)/2+1, len(running))
 	}
-	return sample(d, running, n)
+	return dice.Sample(d, running, n)
 }
 
 func (w *world) kill(p *process) {
@@ -103,14 +104,14 @@ func (w *world) kill(p *process) {
 	w.kubeletSees(p.pod, p.uid)
 }
 
-func killSome(w *world, d *dice, major bool) {
+func killSome(w *world, d *dice.Dice, major bool) {
 	for _, p := range some(w, d, major) {
 		w.kill(p)
 	}
 }
 
 // killFirst kills whoever acts under id 0.
-func killFirst(w *world, _ *dice) {
+func killFirst(w *world, _ *dice.Dice) {
 	if p := w.first(); p != nil {
 		w.kill(p)
 	}
@@ -125,8 +126,8 @@ func (w *world) first() *process {
 	return nil
 }
 
-func nodeCrash(w *world, f Fault, d *dice) {
-	n := pick(d, w.nodes)
+func nodeCrash(w *world, f Fault, d *dice.Dice) {
+	n := dice.Pick(d, w.nodes)
 	n.down = true
 	for _, p := range w.running() {
 		if p.node == n {
@@ -150,20 +151,20 @@ func (w *world) suspend(p *process, lasts time.Duration) {
 	w.after(lasts, p.goOn)
 }
 
-func suspendSome(w *world, f Fault, d *dice, major bool) {
+func suspendSome(w *world, f Fault, d *dice.Dice, major bool) {
 	for _, p := range some(w, d, major) {
-		w.suspend(p, time.Duration(float64(f.Lasts)*(0.5+d.float()/2)))
+		w.suspend(p, time.Duration(float64(f.Lasts)*(0.5+d.Float()/2)))
 	}
 }
 
-func suspendFirst(w *world, f Fault, _ *dice) {
+func suspendFirst(w *world, f Fault, _ *dice.Dice) {
 	if p := w.first(); p != nil {
 		w.suspend(p, f.Lasts)
 	}
 }
 
-func suspendNode(w *world, f Fault, d *dice) {
-	n := pick(d, w.nodes)
+func suspendNode(w *world, f Fault, d *dice.Dice) {
+	n := dice.Pick(d, w.nodes)
 	n.frozen = true
 	for _, p := range w.running() {
 		if p.node == n {
@@ -174,8 +175,8 @@ func suspendNode(w *world, f Fault, d *dice) {
 }
 
 // kubeletDown: nobody starts or ends anything on a node, whose processes go on.
-func kubeletDown(w *world, f Fault, d *dice) {
-	n := pick(d, w.nodes)
+func kubeletDown(w *world, f Fault, d *dice.Dice) {
+	n := dice.Pick(d, w.nodes)
 	n.mute = true
 	w.after(f.Lasts, func() {
 		n.mute = false
@@ -194,30 +195,30 @@ func (w *world) resumeNode(n *node) {
 }
 
 // somePod picks a pod of the owner: where somebody is held up, often that one's.
-func (w *world) somePod(d *dice) *version {
+func (w *world) somePod(d *dice.Dice) *version {
 	all := w.server.objects(pods)
-	if len(w.waiting) > 0 && d.chance(0.5) {
-		if v := w.server.get(pods, pick(d, w.waiting).p.pod); v != nil {
+	if len(w.waiting) > 0 && d.Chance(0.5) {
+		if v := w.server.get(pods, dice.Pick(d, w.waiting).p.pod); v != nil {
 			return v
 		}
 	}
 	if len(all) == 0 {
 		return nil
 	}
-	return pick(d, all)
+	return dice.Pick(d, all)
 }
 
-func forceDelete(w *world, _ Fault, d *dice) {
+func forceDelete(w *world, _ Fault, d *dice.Dice) {
 	if v := w.somePod(d); v != nil {
 		w.server.remove(v)
 	}
 }
 
 // deleteNode removes a Node object while its machine is cut off; the pod garbage collector removes its pods.
-func deleteNode(w *world, f Fault, d *dice) {
-	n := pick(d, w.nodes)
+func deleteNode(w *world, f Fault, d *dice.Dice) {
+	n := dice.Pick(d, w.nodes)
 	n.cut = true
-	w.after(d.span(0, f.Lasts/2+1), func() {
+	w.after(d.Span(0, f.Lasts/2+1), func() {
 		for _, v := range w.server.objects(pods) {
 			if text(v.object, "spec", "nodeName") != n.name {
 				continue
@@ -229,7 +230,7 @@ func deleteNode(w *world, f Fault, d *dice) {
 			})
 			w.forsake(v)
 		}
-		w.after(d.span(0, 5*time.Second), func() {
+		w.after(d.Span(0, 5*time.Second), func() {
 			for _, v := range w.server.objects(pods) {
 				if text(v.object, "spec", "nodeName") == n.name && text(v.object, "status", "phase") == failed {
 					w.server.remove(v)
@@ -241,7 +242,7 @@ func deleteNode(w *world, f Fault, d *dice) {
 }
 
 // declareFailed: somebody who has no word of the kubelet's declares a pod Failed, whose machine is cut off.
-func declareFailed(w *world, f Fault, d *dice) {
+func declareFailed(w *world, f Fault, d *dice.Dice) {
 	v := w.somePod(d)
 	if v == nil {
 		return
@@ -251,14 +252,14 @@ func declareFailed(w *world, f Fault, d *dice) {
 		return
 	}
 	k.node.cut = true
-	w.after(d.span(0, f.Lasts/2+1), func() {
+	w.after(d.Span(0, f.Lasts/2+1), func() {
 		if now := w.server.get(pods, v.name); now == nil || uid(now.object) != k.uid {
 			return
 		}
 		w.server.change(pods, v.name, writer{manager: manager, status: true}, func(o object) {
 			status := need(o, "status")
 			status["phase"] = failed
-			switch d.below(3) {
+			switch d.Below(3) {
 			case 0: // as a pod that is rejected
 				delete(status, "containerStatuses")
 			case 1:
@@ -277,17 +278,17 @@ func (w *world) forsake(v *version) {
 	}
 }
 
-func relabel(w *world, _ Fault, d *dice) {
+func relabel(w *world, _ Fault, d *dice.Dice) {
 	if v := w.somePod(d); v != nil {
 		w.relabel(v.name)
 	}
 }
 
 // hide takes away one of the labels by which a relabelled pod is found, or both, until it restores them.
-func hide(w *world, _ Fault, d *dice) {
+func hide(w *world, _ Fault, d *dice.Dice) {
 	if v := w.somePod(d); v != nil {
 		w.relabel(v.name)
-		gone := pick(d, [][]string{{assignment.InstanceIDLabel}, {assignment.OwnerLabel}, {assignment.InstanceIDLabel, assignment.OwnerLabel}})
+		gone := dice.Pick(d, [][]string{{assignment.InstanceIDLabel}, {assignment.OwnerLabel}, {assignment.InstanceIDLabel, assignment.OwnerLabel}})
 		w.server.change(pods, v.name, writer{manager: "kubectl-label"}, func(o object) {
 			for _, label := range gone {
 				setText(o, "labels", label, "")
@@ -303,7 +304,7 @@ func (w *world) relabel(pod string) {
 
 // replacePod is kubectl replace --force: another pod under the same name, while the first one's processes may run on. What restores
 // a backup brings its annotations back, too.
-func replacePod(w *world, _ Fault, d *dice) {
+func replacePod(w *world, _ Fault, d *dice.Dice) {
 	v := w.somePod(d)
 	if v == nil {
 		return
@@ -313,7 +314,7 @@ func replacePod(w *world, _ Fault, d *dice) {
 	for _, field := range []string{"uid", "resourceVersion", "generation", "deletionTimestamp", "deletionGracePeriodSeconds"} {
 		delete(meta, field)
 	}
-	if d.chance(0.7) {
+	if d.Chance(0.7) {
 		delete(meta, "annotations")
 		delete(at(next, metadata, "labels"), assignment.InstanceIDLabel)
 		delete(at(next, metadata, "labels"), assignment.OwnerLabel)
@@ -321,7 +322,7 @@ func replacePod(w *world, _ Fault, d *dice) {
 	delete(at(next, "spec"), "nodeName")
 	next["status"] = object{"phase": "Pending", "ready": "False"}
 	w.server.remove(v)
-	w.after(d.tail(50*time.Millisecond), func() {
+	w.after(d.Tail(50*time.Millisecond), func() {
 		if !w.quiet && w.server.get(pods, v.name) == nil { // or nobody would take the pod too many away
 			w.server.put(kindOf(pods), next, writer{manager: "kubectl-replace"})
 		}

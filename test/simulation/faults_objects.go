@@ -5,22 +5,23 @@ import (
 	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/test/simulation/dice"
 )
 
 // ours are the annotation keys of the owner that idalloc keeps.
 func ours() []string { return assignment.Keys(assignment.DefaultKey) }
 
-func foreignWrite(how func(o object, d *dice)) func(*world, Fault, *dice) {
-	return func(w *world, _ Fault, d *dice) {
+func foreignWrite(how func(o object, d *dice.Dice)) func(*world, Fault, *dice.Dice) {
+	return func(w *world, _ Fault, d *dice.Dice) {
 		w.server.change(w.profile.resource, ownerName, writer{manager: "kubectl-edit"}, func(o object) { how(o, d) })
 	}
 }
 
 // wipe removes one of our annotations, all of them, or all annotations.
-func wipe(o object, d *dice) {
-	switch d.below(3) {
+func wipe(o object, d *dice.Dice) {
+	switch d.Below(3) {
 	case 0:
-		setText(o, "annotations", pick(d, ours()), "")
+		setText(o, "annotations", dice.Pick(d, ours()), "")
 	case 1:
 		for _, key := range ours() {
 			setText(o, "annotations", key, "")
@@ -31,14 +32,14 @@ func wipe(o object, d *dice) {
 }
 
 // edit gives slots to other pods, as somebody would who thinks that he knows better.
-func edit(o object, d *dice) {
+func edit(o object, d *dice.Dice) {
 	slots, err := assignment.ParseSlots(annotation(o, assignment.DefaultKey))
 	if err != nil || len(slots) == 0 {
 		return
 	}
 	ids := slots.IDs()
-	a, b := pick(d, ids), pick(d, ids)
-	switch d.below(3) {
+	a, b := dice.Pick(d, ids), dice.Pick(d, ids)
+	switch d.Below(3) {
 	case 0:
 		slots[a], slots[b] = slots[b], slots[a]
 	case 1:
@@ -47,7 +48,7 @@ func edit(o object, d *dice) {
 		slots[a] = slots[b] + "x"
 	}
 	setText(o, "annotations", assignment.DefaultKey, slots.Encode())
-	if d.chance(0.5) { // he knows about the seal, too
+	if d.Chance(0.5) { // he knows about the seal, too
 		values := map[string]string{}
 		for key := range at(o, metadata, "annotations") {
 			values[key] = annotation(o, key)
@@ -56,12 +57,12 @@ func edit(o object, d *dice) {
 	}
 }
 
-func corrupt(o object, d *dice) {
-	setText(o, "annotations", pick(d, ours()), pick(d, []string{"", "{", "[]", `{"0":1}`, `{"-1":"a"}`, "1e3", "99999999999999999999", `{"0":"a","1":"a"}`, `{"0":".."}`, "1h0m0s"}))
+func corrupt(o object, d *dice.Dice) {
+	setText(o, "annotations", dice.Pick(d, ours()), dice.Pick(d, []string{"", "{", "[]", `{"0":1}`, `{"-1":"a"}`, "1e3", "99999999999999999999", `{"0":"a","1":"a"}`, `{"0":".."}`, "1h0m0s"}))
 }
 
 // oldAnnotations puts all annotations back as they were a while ago.
-func oldAnnotations(w *world, _ Fault, d *dice) {
+func oldAnnotations(w *world, _ Fault, d *dice.Dice) {
 	v := w.owner()
 	if v == nil {
 		return
@@ -81,14 +82,14 @@ func (w *world) putBack(was object) {
 }
 
 // damage is one of the foreign writes to the owner.
-func (w *world) damage(d *dice) {
+func (w *world) damage(d *dice.Dice) {
 	if !w.quiet {
 		w.step("damage")
-		pick(d, []func(*world, Fault, *dice){foreignWrite(wipe), foreignWrite(edit), foreignWrite(corrupt), oldAnnotations})(w, Fault{}, d)
+		dice.Pick(d, []func(*world, Fault, *dice.Dice){foreignWrite(wipe), foreignWrite(edit), foreignWrite(corrupt), oldAnnotations})(w, Fault{}, d)
 	}
 }
 
-func clearFields(w *world, _ Fault, _ *dice) {
+func clearFields(w *world, _ Fault, _ *dice.Dice) {
 	w.server.change(w.profile.resource, ownerName, writer{manager: "kubectl-patch"}, func(o object) { need(o, metadata)["managedFields"] = []any{} })
 }
 
@@ -102,12 +103,12 @@ func (w *world) applyOwner() {
 
 // manyManagers: so many others write annotations of their own that the server forgets who wrote idalloc's. The first of them may bring old
 // ones back.
-func manyManagers(w *world, f Fault, d *dice) {
-	n, lasts := d.between(maxManagers/2, 3*maxManagers), f.Lasts
-	if d.chance(0.5) { // one tool after the other, as when somebody restores a namespace
+func manyManagers(w *world, f Fault, d *dice.Dice) {
+	n, lasts := d.Between(maxManagers/2, 3*maxManagers), f.Lasts
+	if d.Chance(0.5) { // one tool after the other, as when somebody restores a namespace
 		lasts = min(lasts, time.Second)
 	}
-	if v := w.owner(); v != nil && d.chance(0.4) {
+	if v := w.owner(); v != nil && d.Chance(0.4) {
 		w.putBack(at(earlier(v, d).object, metadata, "annotations"))
 	}
 	for i := range n {
@@ -122,12 +123,12 @@ func manyManagers(w *world, f Fault, d *dice) {
 
 // recreateOwner deletes the workload, its pods left alone (cascade=orphan is not simulated: they go too, by and by). A restore
 // tool may give the new one what a backup of the old one has.
-func recreateOwner(w *world, f Fault, d *dice) {
+func recreateOwner(w *world, f Fault, d *dice.Dice) {
 	v := w.owner()
 	if v == nil {
 		return
 	}
-	backup := d.chance(0.5)
+	backup := d.Chance(0.5)
 	saved := earlier(v, d)
 	n, version := number(v.object, "spec", v.kind.count), template(v.object)
 	w.server.remove(v)
@@ -148,8 +149,8 @@ func (w *world) restore(saved *version) {
 }
 
 // earlier returns v or what it was a while ago.
-func earlier(v *version, d *dice) *version {
-	for range d.between(1, 12) {
+func earlier(v *version, d *dice.Dice) *version {
+	for range d.Between(1, 12) {
 		if v.before.exists() {
 			v = v.before
 		}
@@ -157,11 +158,11 @@ func earlier(v *version, d *dice) *version {
 	return v
 }
 
-func removeReceipt(w *world, _ Fault, d *dice) {
+func removeReceipt(w *world, _ Fault, d *dice.Dice) {
 	if v := w.somePod(d); v != nil {
 		w.server.change(pods, v.name, writer{manager: "kubectl-annotate"}, func(o object) {
 			setText(o, "annotations", assignment.ReceiptKey, "")
-			if d.chance(0.5) {
+			if d.Chance(0.5) {
 				setText(o, "labels", assignment.InstanceIDLabel, "")
 				setText(o, "labels", assignment.OwnerLabel, "")
 			}
@@ -169,20 +170,20 @@ func removeReceipt(w *world, _ Fault, d *dice) {
 	}
 }
 
-func corruptReceipt(w *world, _ Fault, d *dice) {
+func corruptReceipt(w *world, _ Fault, d *dice.Dice) {
 	if v := w.somePod(d); v != nil {
 		w.server.change(pods, v.name, writer{manager: "kubectl-annotate"}, func(o object) {
-			if d.chance(0.3) {
-				setText(o, "labels", pick(d, []string{assignment.InstanceIDLabel, assignment.OwnerLabel}), "7")
+			if d.Chance(0.3) {
+				setText(o, "labels", dice.Pick(d, []string{assignment.InstanceIDLabel, assignment.OwnerLabel}), "7")
 				return
 			}
-			setText(o, "annotations", assignment.ReceiptKey, pick(d, []string{"{", "null", `{"uid":"x","owner":"y"}`}))
+			setText(o, "annotations", assignment.ReceiptKey, dice.Pick(d, []string{"{", "null", `{"uid":"x","owner":"y"}`}))
 		})
 	}
 }
 
-func takeRBAC(w *world, f Fault, d *dice) {
-	what := pick(d, []string{
+func takeRBAC(w *world, f Fault, d *dice.Dice) {
+	what := dice.Pick(d, []string{
 		"get " + w.profile.resource, "patch " + w.profile.resource, "watch " + w.profile.resource, "list " + w.profile.resource,
 		"get pods", "list pods", "watch pods", "patch pods", "get replicasets", "create events",
 	})
@@ -190,30 +191,30 @@ func takeRBAC(w *world, f Fault, d *dice) {
 	w.after(f.Lasts, func() { delete(w.server.refusals, what) })
 }
 
-func takeQuota(w *world, f Fault, _ *dice) {
+func takeQuota(w *world, f Fault, _ *dice.Dice) {
 	w.server.quota = true
 	w.after(f.Lasts, func() { w.server.quota = false })
 }
 
-func refuseAdmission(w *world, f Fault, _ *dice) {
+func refuseAdmission(w *world, f Fault, _ *dice.Dice) {
 	w.server.admission = true
 	w.after(f.Lasts, func() { w.server.admission = false })
 }
 
-func scaleOwner(w *world, _ Fault, d *dice) {
+func scaleOwner(w *world, _ Fault, d *dice.Dice) {
 	if v := w.owner(); v != nil {
-		w.scale(v, d.between(0, 5))
+		w.scale(v, d.Between(0, 5))
 	}
 }
 
-func rollout(w *world, _ Fault, _ *dice) {
+func rollout(w *world, _ Fault, _ *dice.Dice) {
 	w.server.change(w.profile.resource, ownerName, writer{manager: "kubectl-set"}, func(o object) {
 		need(o, "spec", "template")["version"] = int64(template(o) + 1)
 	})
 }
 
 // undo is kubectl rollout undo: the template and all annotations of the ReplicaSet before.
-func undo(w *world, _ Fault, d *dice) {
+func undo(w *world, _ Fault, d *dice.Dice) {
 	v := w.owner()
 	if v == nil {
 		return
@@ -222,7 +223,7 @@ func undo(w *world, _ Fault, d *dice) {
 	if len(old) == 0 {
 		return
 	}
-	rs := pick(d, old).object
+	rs := dice.Pick(d, old).object
 	w.server.change(deployments, ownerName, writer{manager: "kubectl-rollout"}, func(o object) {
 		need(o, "spec", "template")["version"] = int64(template(rs))
 		was := clone(at(rs, metadata, "annotations"))
@@ -231,13 +232,13 @@ func undo(w *world, _ Fault, d *dice) {
 	})
 }
 
-func deleteSome(w *world, _ Fault, d *dice) {
+func deleteSome(w *world, _ Fault, d *dice.Dice) {
 	if v := w.somePod(d); v != nil {
 		w.server.deletePod(v.name, w.profile.grace)
 	}
 }
 
-func evictSome(w *world, _ Fault, d *dice) {
+func evictSome(w *world, _ Fault, d *dice.Dice) {
 	if v := w.somePod(d); v != nil {
 		w.evict(v.name)
 	}

@@ -8,13 +8,14 @@ import (
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/identity"
+	"github.com/idalloc/idalloc/test/simulation/dice"
 )
 
 // neverStart has some of the pods that are made meanwhile not start at all, until somebody repairs them in the end: no node has room for them,
 // or a volume does not exist.
-func neverStart(w *world, f Fault, d *dice) {
-	w.stuck = 0.3 + 0.7*d.float()
-	if rolls(w.profile) && d.chance(0.7) {
+func neverStart(w *world, f Fault, d *dice.Dice) {
+	w.stuck = 0.3 + 0.7*d.Float()
+	if rolls(w.profile) && d.Chance(0.7) {
 		rollout(w, f, d)
 	}
 	w.after(f.Lasts, func() { w.stuck = 0 })
@@ -95,7 +96,7 @@ func (g *progress) checkStarted(v *version) {
 var errBroken = errors.New("the program is broken")
 
 // brokenRollout begins a revision whose programs end by themselves soon after they got an id, until somebody repairs what they need.
-func brokenRollout(w *world, f Fault, d *dice) {
+func brokenRollout(w *world, f Fault, d *dice.Dice) {
 	rollout(w, f, d)
 	if v := w.owner(); v != nil {
 		w.broken[template(v.object)] = true
@@ -109,7 +110,7 @@ func (p *process) breaks(id identity.Identity) (after time.Duration, dies, broke
 		return 0, false, false
 	}
 	d := p.w.dice("break", p.id, strconv.FormatInt(id.Epoch, 10))
-	return d.tail(3 * time.Second), d.chance(0.3), true
+	return d.Tail(3 * time.Second), d.Chance(0.3), true
 }
 
 // untilBroken blocks until the program ends by itself. It returns false if it was told to stop before, or does not break.

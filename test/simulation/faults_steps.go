@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/idalloc/idalloc/test/simulation/dice"
 )
 
 // holdUp has any request of any step of the protocol wait: before it is sent, before it is applied, before its answer arrives,
@@ -17,9 +19,9 @@ type holdUp struct {
 }
 
 // drawHoldUp draws which requests wait, and how often.
-func drawHoldUp(n *network, d *dice) {
+func drawHoldUp(n *network, d *dice.Dice) {
 	n.holdUp = holdUp{
-		chance: math.Pow(10, -1.5*d.float()), steps: uint(d.between(1, 1<<steps-1)), again: pick(d, []float64{0, 0.5, 0.9}), meanwhile: pick(d, []float64{0.2, 0.6, 0.8}),
+		chance: math.Pow(10, -1.5*d.Float()), steps: uint(d.Between(1, 1<<steps-1)), again: dice.Pick(d, []float64{0, 0.5, 0.9}), meanwhile: dice.Pick(d, []float64{0.2, 0.6, 0.8}),
 	}
 }
 
@@ -60,15 +62,15 @@ func (w *world) heldUp(c *call) bool {
 	if p.heldUp {
 		chance = max(chance, h.again)
 	}
-	if p.heldUp = c.dice.chance(chance); !p.heldUp {
+	if p.heldUp = c.dice.Chance(chance); !p.heldUp {
 		return false
 	}
 	w.faults["held up"]++
-	d := derive(c.dice.next(), "held up")
-	for at := d.tail(300 * time.Millisecond); d.chance(h.meanwhile); at += d.tail(2 * time.Second) {
+	d := dice.Derive(c.dice.Next(), "held up")
+	for at := d.Tail(300 * time.Millisecond); d.Chance(h.meanwhile); at += d.Tail(2 * time.Second) {
 		w.after(at, func() { w.another(d) })
 	}
-	switch d.below(6) {
+	switch d.Below(6) {
 	case 0, 1, 2: // the process stands still before it sends
 		p.freeze()
 		w.until(p, d, p.goOn)
@@ -107,11 +109,11 @@ type waiting struct {
 }
 
 // until runs do when others got on, or after a time that is milliseconds as often as minutes.
-func (w *world) until(p *process, d *dice, do func()) {
-	long := time.Duration(math.Pow(10, 1.3+3.5*d.float())) * time.Millisecond // 20 ms to a minute
-	wait := &waiting{p: p, news: news(d.below(int(kindsOfNews))), do: do}     // only the time counts
-	if d.chance(0.6) {
-		long, wait.left = d.span(5*time.Second, time.Minute), 1+d.below(3)
+func (w *world) until(p *process, d *dice.Dice, do func()) {
+	long := time.Duration(math.Pow(10, 1.3+3.5*d.Float())) * time.Millisecond // 20 ms to a minute
+	wait := &waiting{p: p, news: news(d.Below(int(kindsOfNews))), do: do}     // only the time counts
+	if d.Chance(0.6) {
+		long, wait.left = d.Span(5*time.Second, time.Minute), 1+d.Below(3)
 	}
 	w.waiting = append(w.waiting, wait)
 	w.after(long, func() { w.goOn(wait) })
@@ -137,7 +139,7 @@ func (w *world) tell(what news, by *process) {
 		if wait.left--; wait.left > 0 {
 			continue
 		}
-		w.after(w.dice("news", wait.p.id, wait.p.uid).tail(20*time.Millisecond), func() { w.goOn(wait) })
+		w.after(w.dice("news", wait.p.id, wait.p.uid).Tail(20*time.Millisecond), func() { w.goOn(wait) })
 	}
 }
 
@@ -152,15 +154,15 @@ func (w *world) release() {
 const manyMore = 40
 
 // another has one of the history's faults happen now.
-func (w *world) another(d *dice) {
+func (w *world) another(d *dice.Dice) {
 	if w.quiet || len(w.others) == 0 || w.more >= manyMore {
 		return
 	}
 	w.more++
-	k := pick(d, w.others)
-	f := Fault{Name: k.name, At: w.now(), Draw: d.next()}
+	k := dice.Pick(d, w.others)
+	f := Fault{Name: k.name, At: w.now(), Draw: d.Next()}
 	if k.lasts > 0 {
-		f.Lasts = d.span(time.Millisecond, k.lasts)
+		f.Lasts = d.Span(time.Millisecond, k.lasts)
 	}
 	w.inject(k, f)
 }

@@ -11,11 +11,12 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/gc"
+	"github.com/idalloc/idalloc/test/simulation/dice"
 )
 
 // collectSlots has somebody run "idalloc gc": a process without a pod, whose requests fare like all others.
-func collectSlots(w *world, f Fault, d *dice) {
-	p := w.newProcess("gc-"+strconv.FormatUint(f.Draw, 36), "", 1, pick(d, w.nodes))
+func collectSlots(w *world, f Fault, d *dice.Dice) {
+	p := w.newProcess("gc-"+strconv.FormatUint(f.Draw, 36), "", 1, dice.Pick(d, w.nodes))
 	w.processes = append(w.processes, p)
 	ctx, cancel := context.WithTimeout(w.ctx, 5*time.Minute)
 	p.cancel, p.launched = cancel, true

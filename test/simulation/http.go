@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/idalloc/idalloc/test/simulation/dice"
 )
 
 // verbPatch is the verb of every write of idalloc but an Event's.
@@ -64,13 +66,13 @@ type call struct {
 	content  string
 	metadata bool
 	body     []byte
-	dice     *dice
+	dice     *dice.Dice
 	done     chan answer
 	// served, if it is not nil, is told when the server has carried the request out. It returns by how much the answer
 	// is late.
 	served func(answer) time.Duration
 	// lateAnswer draws for how long the answer is held up, if it is not nil.
-	lateAnswer *dice
+	lateAnswer *dice.Dice
 	// through says that the answer comes through although the process is cut off.
 	through bool
 }
@@ -325,7 +327,7 @@ func (s *server) cacheVersion(c *call) int64 {
 	if err != nil {
 		return s.rv
 	}
-	return min(max(rv, s.rvAgo(c.resource, c.dice.tail(s.w.profile.cacheLag))), max(s.rv, rv))
+	return min(max(rv, s.rvAgo(c.resource, c.dice.Tail(s.w.profile.cacheLag))), max(s.rv, rv))
 }
 
 func (s *server) watch(c *call) answer {
@@ -339,7 +341,7 @@ func (s *server) watch(c *call) answer {
 	}
 	st := &stream{
 		s: s, p: c.p, ctx: c.ctx, resource: c.resource, metadata: c.metadata, wake: make(chan struct{}, 1),
-		filter: s.filter(c.query.Get("labelSelector"), c.query.Get("fieldSelector")), dice: derive(c.dice.next(), "stream"),
+		filter: s.filter(c.query.Get("labelSelector"), c.query.Get("fieldSelector")), dice: dice.Derive(c.dice.Next(), "stream"),
 	}
 	st.last = s.w.now()
 	if err == nil && from > 0 && from < s.oldest {
@@ -364,9 +366,9 @@ func (s *server) watch(c *call) answer {
 	}
 	s.watchers[c.resource] = append(s.watchers[c.resource], st)
 	if seconds, err := strconv.Atoi(c.query.Get("timeoutSeconds")); err == nil {
-		s.w.after(time.Duration(seconds)*time.Second+st.dice.span(0, time.Second), func() { st.end(nil) })
+		s.w.after(time.Duration(seconds)*time.Second+st.dice.Span(0, time.Second), func() { st.end(nil) })
 	}
-	s.w.after(st.dice.span(30*time.Second, 90*time.Second), st.remind)
+	s.w.after(st.dice.Span(30*time.Second, 90*time.Second), st.remind)
 	return answer{code: http.StatusOK, stream: st}
 }
 
@@ -376,5 +378,5 @@ func (st *stream) remind() {
 		return
 	}
 	st.bookmark(st.s.rv, false)
-	st.s.w.after(st.dice.span(55*time.Second, 65*time.Second), st.remind)
+	st.s.w.after(st.dice.Span(55*time.Second, 65*time.Second), st.remind)
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/idalloc/idalloc/test/simulation/dice"
 )
 
 // node is a machine with a kubelet.
@@ -47,12 +49,12 @@ func containerStatus(state, reason string) []any {
 func (w *world) makeNodes() {
 	for i := range w.profile.nodes {
 		d := w.dice("node", strconv.Itoa(i))
-		n := &node{name: "node-" + strconv.Itoa(i), rate: 1, offset: d.span(-w.profile.skew, w.profile.skew)}
+		n := &node{name: "node-" + strconv.Itoa(i), rate: 1, offset: d.Span(-w.profile.skew, w.profile.skew)}
 		if i == 0 {
 			n.offset += w.profile.ahead
 		}
 		if w.profile.fenceAfter > 0 {
-			n.rate = 1 + (d.float()-0.5)*0.048
+			n.rate = 1 + (d.Float()-0.5)*0.048
 		}
 		w.nodes = append(w.nodes, n)
 	}
@@ -79,10 +81,10 @@ func (w *world) kubeletHears(v *version) {
 	k := w.pods[key]
 	if k == nil {
 		d := w.dice("schedule", key)
-		k = &kubeletPod{name: v.name, uid: uid(v.object), node: pick(d, w.nodes)}
-		k.stuck = d.chance(w.stuck)
+		k = &kubeletPod{name: v.name, uid: uid(v.object), node: dice.Pick(d, w.nodes)}
+		k.stuck = d.Chance(w.stuck)
 		w.pods[key] = k
-		w.syncAfter(k, d.span(10*time.Millisecond, 3*time.Second))
+		w.syncAfter(k, d.Span(10*time.Millisecond, 3*time.Second))
 		return
 	}
 	if terminating(v.object) && !k.stopping {
@@ -99,7 +101,7 @@ func (w *world) kubeletSees(name, uid string) {
 
 func (w *world) syncSoon(k *kubeletPod) {
 	d := w.dice("sync", k.uid, strconv.Itoa(w.steps))
-	w.syncAfter(k, d.span(time.Millisecond, 2*time.Second))
+	w.syncAfter(k, d.Span(time.Millisecond, 2*time.Second))
 }
 
 func (w *world) syncAfter(k *kubeletPod, delay time.Duration) {
@@ -203,9 +205,9 @@ func (w *world) finishPod(k *kubeletPod, o object) {
 func (w *world) startPod(k *kubeletPod) {
 	k.runs++
 	d := w.dice("start", k.uid, strconv.Itoa(k.runs))
-	delay := d.span(time.Millisecond, time.Second)
+	delay := d.Span(time.Millisecond, time.Second)
 	if k.runs > 1 {
-		delay = d.span(time.Second, min(time.Duration(k.runs)*4*time.Second, time.Minute))
+		delay = d.Span(time.Second, min(time.Duration(k.runs)*4*time.Second, time.Minute))
 	}
 	p := w.newProcess(k.name, k.uid, k.runs, k.node)
 	if k.process != nil && k.process.ended && !k.process.dead {

@@ -14,6 +14,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator"
 	idcontext "github.com/idalloc/idalloc/pkg/context"
 	"github.com/idalloc/idalloc/pkg/identity"
+	"github.com/idalloc/idalloc/test/simulation/dice"
 )
 
 // process is one run of a pod's container: the production code, and the work under its id.
@@ -67,7 +68,7 @@ func (w *world) newProcess(pod, uid string, run int, on *node) *process {
 }
 
 // callDice returns the dice of one request. They depend on what it asks for, and on how often that was asked before.
-func (p *process) callDice(c *call) *dice {
+func (p *process) callDice(c *call) *dice.Dice {
 	p.w.mu.Lock()
 	defer p.w.mu.Unlock()
 	key := c.key()
@@ -279,9 +280,9 @@ func (p *process) stopping() {
 			return
 		}
 		d := p.w.dice("stop", p.id, strconv.FormatInt(p.working.Epoch, 10), strconv.Itoa(p.working.Count))
-		long = min(d.tail(p.w.profile.stop), 9*time.Second)
+		long = min(d.Tail(p.w.profile.stop), 9*time.Second)
 		if p.w.profile.slowStop {
-			long = d.span(9*time.Second, 9700*time.Millisecond) // its clock may be fast
+			long = d.Span(9*time.Second, 9700*time.Millisecond) // its clock may be fast
 		}
 	})
 	if long == 0 {
@@ -412,7 +413,7 @@ func (p *process) stopped(ctx context.Context) error {
 	p.w.alone(func() {
 		p.stops++
 		p.asked = false
-		if ctx.Err() == nil && p.instance != nil && p.stops%3 != 0 && p.w.dice("reluctant", p.id, strconv.Itoa(p.stops)).chance(p.w.profile.reluctant) {
+		if ctx.Err() == nil && p.instance != nil && p.stops%3 != 0 && p.w.dice("reluctant", p.id, strconv.Itoa(p.stops)).Chance(p.w.profile.reluctant) {
 			err = errReluctant // it acts on until it is asked again, or hears something else, and at the third time it stops
 			return
 		}

@@ -52,7 +52,7 @@ func (g *progress) run() {
 		return
 	}
 	g.look()
-	g.w.after(time.Second+g.w.dice("progress", strconv.Itoa(g.w.steps)).span(0, 100*time.Millisecond), g.run)
+	g.w.after(time.Second+g.w.dice("progress", strconv.Itoa(g.w.steps)).Span(0, 100*time.Millisecond), g.run)
 }
 
 func (g *progress) look() {

@@ -5,6 +5,8 @@ import (
 	"io"
 	"strconv"
 	"time"
+
+	"github.com/idalloc/idalloc/test/simulation/dice"
 )
 
 // Result is what came of one history.
@@ -39,8 +41,8 @@ const (
 // faults; keep, if it is not nil, leaves out those of the drawn faults for which it is false. The history goes to
 // trace and what a page of it needs to chronicle, if they are not nil.
 func Play(seed uint64, names []string, keep func(i int) bool, trace io.Writer, chronicle *Chronicle) Result {
-	d := derive(seed, "world")
-	time.Sleep(d.span(0, time.Hour)) //nolint:forbidigo // in a bubble: it makes Go's own randomness, too, a function of the seed
+	d := dice.Derive(seed, "world")
+	time.Sleep(d.Span(0, time.Hour)) //nolint:forbidigo // in a bubble: it makes Go's own randomness, too, a function of the seed
 	profile := drawProfile(d)
 	w := newWorld(seed, profile)
 	w.trace, w.chronicle = trace, chronicle
@@ -90,8 +92,8 @@ func (p *process) waitForEnd() {
 
 // Fits reports whether the seed's history is of the kind that the words ask for: strict, default, or a resource.
 func Fits(seed uint64, words []string) bool {
-	d := derive(seed, "world")
-	d.next() // the beginning
+	d := dice.Derive(seed, "world")
+	d.Next() // the beginning
 	return drawProfile(d).fits(words)
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/test/simulation/dice"
 )
 
 // trap waits for one request, and then something goes wrong. Random faults hit a protocol between two given steps once in
@@ -50,7 +51,7 @@ func (w *world) drop(t *trap) {
 func (w *world) disarm() { w.traps = nil }
 
 // when runs do once the condition holds, or after the time within.
-func (w *world) when(within time.Duration, d *dice, holds func() bool, do func()) {
+func (w *world) when(within time.Duration, d *dice.Dice, holds func() bool, do func()) {
 	until := w.now() + within
 	var look func()
 	look = func() {
@@ -58,7 +59,7 @@ func (w *world) when(within time.Duration, d *dice, holds func() bool, do func()
 			do()
 			return
 		}
-		w.after(d.span(5*time.Millisecond, 25*time.Millisecond), look)
+		w.after(d.Span(5*time.Millisecond, 25*time.Millisecond), look)
 	}
 	w.after(1, look)
 }

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/idalloc/idalloc/test/simulation/dice"
 )
 
 // errCut is a watch whose connection broke.
@@ -23,7 +25,7 @@ type stream struct {
 	resource string
 	filter   filter
 	metadata bool
-	dice     *dice
+	dice     *dice.Dice
 	last     time.Duration // when the newest event is due
 	ended    bool          // the server forgot it
 

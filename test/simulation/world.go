@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/idalloc/idalloc/test/simulation/dice"
 )
 
 const (
@@ -65,68 +67,68 @@ func (p profile) fits(words []string) bool {
 	return true
 }
 
-func drawProfile(d *dice) profile {
+func drawProfile(d *dice.Dice) profile {
 	p := profile{
-		resource:  pick(d, []string{deployments, deployments, deployments, statefulSets, statefulSets, replicaSets, jobs}),
-		count:     d.between(1, 4),
-		nodes:     d.between(2, 3),
-		start:     d.chance(0.25),
-		latency:   d.span(500*time.Microsecond, 30*time.Millisecond),
-		watchLag:  d.span(time.Millisecond, 300*time.Millisecond),
-		cacheLag:  d.span(time.Millisecond, 2*time.Second),
-		watchList: d.chance(0.8),
-		grace:     pick(d, []time.Duration{5 * time.Second, 30 * time.Second}),
-		stop:      d.span(time.Millisecond, 2*time.Second),
-		chaos:     d.span(time.Minute, 6*time.Minute),
+		resource:  dice.Pick(d, []string{deployments, deployments, deployments, statefulSets, statefulSets, replicaSets, jobs}),
+		count:     d.Between(1, 4),
+		nodes:     d.Between(2, 3),
+		start:     d.Chance(0.25),
+		latency:   d.Span(500*time.Microsecond, 30*time.Millisecond),
+		watchLag:  d.Span(time.Millisecond, 300*time.Millisecond),
+		cacheLag:  d.Span(time.Millisecond, 2*time.Second),
+		watchList: d.Chance(0.8),
+		grace:     dice.Pick(d, []time.Duration{5 * time.Second, 30 * time.Second}),
+		stop:      d.Span(time.Millisecond, 2*time.Second),
+		chaos:     d.Span(time.Minute, 6*time.Minute),
 	}
-	p.handsOver = !p.start || d.chance(0.7)
-	if d.chance(0.3) {
-		p.fenceAfter = d.span(3*time.Second, 30*time.Second)
+	p.handsOver = !p.start || d.Chance(0.7)
+	if d.Chance(0.3) {
+		p.fenceAfter = d.Span(3*time.Second, 30*time.Second)
 	}
-	p.crowded = d.chance(0.5)
-	if d.chance(0.3) {
+	p.crowded = d.Chance(0.5)
+	if d.Chance(0.3) {
 		p.skew = 3 * time.Hour
-	} else if p.crowded || d.chance(0.4) {
-		p.skew = d.span(0, 5*time.Second)
+	} else if p.crowded || d.Chance(0.4) {
+		p.skew = d.Span(0, 5*time.Second)
 	}
-	if d.chance(0.1) {
-		p.ahead = d.span(24*time.Hour, 400*24*time.Hour)
+	if d.Chance(0.1) {
+		p.ahead = d.Span(24*time.Hour, 400*24*time.Hour)
 		p.skew = max(p.skew, time.Second)
 	}
 	if p.crowded {
-		p.count = d.between(1, 2)
-		p.chaos = d.span(15*time.Second, 75*time.Second)
+		p.count = d.Between(1, 2)
+		p.chaos = d.Span(15*time.Second, 75*time.Second)
 	}
-	p.surge, p.unavailable = d.between(0, 2), d.between(0, 1)
+	p.surge, p.unavailable = d.Between(0, 2), d.Between(0, 1)
 	if !p.handsOver || p.surge == 0 {
 		p.unavailable = max(1, p.unavailable)
 	}
-	p.slowStop = p.fenceAfter > 0 && d.chance(0.5)
-	p.pageSize = pick(d, []int{0, 0, 1, 2, 3})
-	p.vary(derive(d.next(), "vary"))
+	p.slowStop = p.fenceAfter > 0 && d.Chance(0.5)
+	p.pageSize = dice.Pick(d, []int{0, 0, 1, 2, 3})
+	p.vary(dice.Derive(d.Next(), "vary"))
 	return p
 }
 
 // vary draws how the workload is run and what its programs are like.
-func (p *profile) vary(d *dice) {
-	p.keeps = !p.start && d.chance(0.2)
-	if p.start && p.handsOver && d.chance(0.3) {
-		p.reluctant = 0.2 + d.float()/2
+func (p *profile) vary(d *dice.Dice) {
+	p.keeps = !p.start && d.Chance(0.2)
+	if p.start && p.handsOver && d.Chance(0.3) {
+		p.reluctant = 0.2 + d.Float()/2
 	}
-	p.recreate = p.resource == deployments && d.chance(0.15)
-	p.ordered = p.resource == statefulSets && d.chance(0.4)
-	p.indexed = p.resource == jobs && d.chance(0.5)
-	if p.mixed = p.fenceAfter > 0 && rolls(*p) && d.chance(0.3); p.mixed {
-		p.fenceOther = pick(d, []time.Duration{0, max(3*time.Second, p.fenceAfter/2)})
+	p.recreate = p.resource == deployments && d.Chance(0.15)
+	p.ordered = p.resource == statefulSets && d.Chance(0.4)
+	p.indexed = p.resource == jobs && d.Chance(0.5)
+	if p.mixed = p.fenceAfter > 0 && rolls(*p) && d.Chance(0.3); p.mixed {
+		p.fenceOther = dice.Pick(d, []time.Duration{0, max(3*time.Second, p.fenceAfter/2)})
 	}
-	if d.chance(0.5) { // what somebody waits for beyond a fault is longer than that in strict mode
-		p.after = d.span(0, 30*time.Second+3*p.fenceAfter)
+	if d.Chance(0.5) { // what somebody waits for beyond a fault is longer than that in strict mode
+		p.after = d.Span(0, 30*time.Second+3*p.fenceAfter)
 	}
-	if !p.crowded && d.chance(0.06) {
-		p.count = d.between(9, 14) // more than are confirmed dead at once
+	if !p.crowded && d.Chance(0.06) {
+		p.count = d.Between(9, 14) // more than are confirmed dead at once
 	}
-	if p.command = !p.start && d.chance(0.2); p.command {
-		p.keeps, p.handsOver = false, p.fenceAfter > 0 || d.chance(0.5)
+	if p.command = !p.start && d.Chance(0.2); p.command {
+		p.keeps, p.handsOver = false, p.fenceAfter > 0 || d.Chance(0.5)
 		if !p.handsOver {
 			p.unavailable = max(1, p.unavailable)
 		}
@@ -163,11 +165,11 @@ type stall struct {
 }
 
 // delay is what the stall adds to a request.
-func (s stall) delay(c *call, answer bool, d *dice) time.Duration {
-	if answer != s.answer || c.verb != s.verb || (c.resource != pods) != s.owner || !d.chance(s.chance) {
+func (s stall) delay(c *call, answer bool, d *dice.Dice) time.Duration {
+	if answer != s.answer || c.verb != s.verb || (c.resource != pods) != s.owner || !d.Chance(s.chance) {
 		return 0
 	}
-	return d.span(0, 14*time.Second) // less than a request may take
+	return d.Span(0, 14*time.Second) // less than a request may take
 }
 
 // world is one history under way.
@@ -224,7 +226,7 @@ func (w *world) now() time.Duration { return time.Since(w.start) }
 func (w *world) wall() time.Time { return time.Now().UTC() }
 
 // dice returns dice of their own.
-func (w *world) dice(words ...string) *dice { return derive(w.seed, words...) }
+func (w *world) dice(words ...string) *dice.Dice { return dice.Derive(w.seed, words...) }
 
 // after runs do at a later moment, alone.
 func (w *world) after(d time.Duration, do func()) {
@@ -291,16 +293,16 @@ func appendLine(b []byte, at time.Duration, what string, about []string) []byte 
 }
 
 // delay is what a request takes, one way.
-func (w *world) delay(d *dice) time.Duration {
-	return time.Duration(w.net.slower * float64(d.tail(w.profile.latency)))
+func (w *world) delay(d *dice.Dice) time.Duration {
+	return time.Duration(w.net.slower * float64(d.Tail(w.profile.latency)))
 }
 
 // eventDelay is what a watch event takes.
-func (w *world) eventDelay(d *dice) time.Duration {
-	if d.chance(w.net.silent) {
-		return d.span(10*time.Second, 3*time.Minute)
+func (w *world) eventDelay(d *dice.Dice) time.Duration {
+	if d.Chance(w.net.silent) {
+		return d.Span(10*time.Second, 3*time.Minute)
 	}
-	return time.Duration(w.net.slower * float64(d.tail(w.profile.watchLag)))
+	return time.Duration(w.net.slower * float64(d.Tail(w.profile.watchLag)))
 }
 
 // route sends a request on its way.
@@ -316,39 +318,39 @@ func (w *world) route(c *call) {
 		w.after(time.Second, func() { c.finish(answer{err: errDead}) })
 		return
 	case p.dead:
-		w.after(c.dice.span(time.Millisecond, 2*time.Millisecond), func() { c.finish(answer{err: errDead}) })
+		w.after(c.dice.Span(time.Millisecond, 2*time.Millisecond), func() { c.finish(answer{err: errDead}) })
 		return
 	case p.frozen:
 		p.asleep = append(p.asleep, func() { w.route(c) })
 		return
 	case p.isCut():
-		w.after(c.dice.span(time.Second, 20*time.Second), func() { c.finish(answer{err: errReset}) })
+		w.after(c.dice.Span(time.Second, 20*time.Second), func() { c.finish(answer{err: errReset}) })
 		return
 	}
 	d := c.dice
 	go1 := w.delay(d)
 	go1 += w.net.stall.delay(c, false, d)
-	if d.chance(w.net.lostRequest) {
+	if d.Chance(w.net.lostRequest) {
 		w.faults["lost request"]++
 		w.lose(c)
 		return
 	}
-	if d.chance(w.net.late) {
+	if d.Chance(w.net.late) {
 		w.faults["late request"]++
-		go1 += d.span(time.Second, 90*time.Second)
+		go1 += d.Span(time.Second, 90*time.Second)
 	}
-	if c.verb == verbPatch && d.chance(w.net.duplicate) {
+	if c.verb == verbPatch && d.Chance(w.net.duplicate) {
 		w.faults["duplicated request"]++
-		w.after(go1+d.tail(2*time.Second), func() { w.arrive(c, true) })
+		w.after(go1+d.Tail(2*time.Second), func() { w.arrive(c, true) })
 	}
 	w.after(go1, func() { w.arrive(c, false) })
 }
 
 // lose ends a call without an answer: its connection breaks, or it hangs until HTTP/2's pings find that out.
 func (w *world) lose(c *call) {
-	hangs := c.dice.span(30*time.Second, time.Minute)
-	if c.dice.chance(0.5) {
-		hangs = c.dice.tail(time.Second)
+	hangs := c.dice.Span(30*time.Second, time.Minute)
+	if c.dice.Chance(0.5) {
+		hangs = c.dice.Tail(time.Second)
 	}
 	w.after(hangs, func() { c.finish(answer{err: errReset}) })
 }
@@ -360,17 +362,17 @@ func (w *world) arrive(c *call, isCopy bool) {
 	}
 	d := c.dice
 	if isCopy {
-		d = derive(d.next(), "copy")
+		d = dice.Derive(d.Next(), "copy")
 	}
 	var a answer
 	applied := true
 	switch {
 	case w.server.down:
 		a = answer{err: errRefused}
-	case d.chance(w.net.astray):
+	case d.Chance(w.net.astray):
 		w.faults["foreign 404"]++
 		a, applied = foreign404(d, c), false
-	case d.chance(w.net.failed):
+	case d.Chance(w.net.failed):
 		w.faults["server error"]++
 		var before bool
 		a, before = serverError(d)
@@ -385,14 +387,14 @@ func (w *world) arrive(c *call, isCopy bool) {
 	if isCopy {
 		return
 	}
-	if c.verb == verbPatch && d.chance(w.net.killWriter) {
+	if c.verb == verbPatch && d.Chance(w.net.killWriter) {
 		// Before it hears of it, or while it is at its next step.
-		w.after(pick(d, []time.Duration{1, d.tail(2 * w.profile.latency), d.tail(10 * w.profile.latency)}), func() { w.kill(c.p) })
+		w.after(dice.Pick(d, []time.Duration{1, d.Tail(2 * w.profile.latency), d.Tail(10 * w.profile.latency)}), func() { w.kill(c.p) })
 	}
-	if c.verb == verbPatch && d.chance(w.net.meddle) {
-		w.after(d.tail(5*w.profile.latency), func() { w.damage(d) })
+	if c.verb == verbPatch && d.Chance(w.net.meddle) {
+		w.after(d.Tail(5*w.profile.latency), func() { w.damage(d) })
 	}
-	if applied && d.chance(w.net.lostResponse) {
+	if applied && d.Chance(w.net.lostResponse) {
 		w.faults["lost response"]++
 		if a.stream != nil {
 			a.stream.forget()
@@ -419,9 +421,9 @@ func (w *world) serve(c *call) answer {
 }
 
 // foreign404 is the 404 of a proxy, or of a server that does not know the path: it says nothing of the object.
-func foreign404(d *dice, c *call) answer {
+func foreign404(d *dice.Dice, c *call) answer {
 	const notFound = http.StatusNotFound
-	switch d.below(4) {
+	switch d.Below(4) {
 	case 0:
 		return answer{code: notFound, content: "text/html", body: []byte("<html><body><h1>404 Not Found</h1></body></html>")}
 	case 1:
@@ -437,18 +439,18 @@ func foreign404(d *dice, c *call) answer {
 }
 
 // serverError is an answer of a server in trouble; before says that it did nothing.
-func serverError(d *dice) (a answer, before bool) {
-	switch d.below(5) {
+func serverError(d *dice.Dice) (a answer, before bool) {
+	switch d.Below(5) {
 	case 0:
-		return refuse(500, "InternalError", "Internal error occurred: etcdserver: leader changed"), d.chance(0.5)
+		return refuse(500, "InternalError", "Internal error occurred: etcdserver: leader changed"), d.Chance(0.5)
 	case 1:
 		return refuse(503, "ServiceUnavailable", "the server is currently unable to handle the request"), true
 	case 2:
-		return refuse(504, "Timeout", "the server was unable to return a response in the time allotted"), d.chance(0.5)
+		return refuse(504, "Timeout", "the server was unable to return a response in the time allotted"), d.Chance(0.5)
 	case 3:
 		a := refuse(429, "TooManyRequests", "the server has received too many requests")
-		if d.chance(0.5) { // then client-go repeats it by itself
-			a.retryAfter = strconv.Itoa(d.between(1, 5))
+		if d.Chance(0.5) { // then client-go repeats it by itself
+			a.retryAfter = strconv.Itoa(d.Between(1, 5))
 		}
 		return a, true
 	}
