@@ -223,9 +223,8 @@ func epochOf(v *version) int64 {
 func (j *judge) receipts() int64 {
 	most := int64(0)
 	for _, v := range j.w.server.objects(pods) {
-		phase := text(v.object, "status", "phase")
-		r, err := assignment.ReceiptOf(texts(v.object, "annotations"), uid(v.object), kindOf(j.w.profile.resource).name+"/"+ownerName, j.w.wall())
-		if err == nil && r != nil && phase != succeeded && phase != failed {
+		r, err := assignment.ReceiptOf(annotations(v.object), uid(v.object), kindOf(j.w.profile.resource).name+"/"+ownerName, j.w.wall())
+		if err == nil && r != nil && !ended(v.object) {
 			most = max(most, r.Epoch)
 		}
 	}
@@ -250,7 +249,7 @@ func (j *judge) served() string {
 	}
 	slots := slots(annotation(owner.object, assignment.DefaultKey))
 	for id := range number(owner.object, "spec", owner.kind.count) {
-		if holder := j.w.server.get(pods, slots[id]); holder != nil && labels(holder.object)[appLabel] != ownerName {
+		if holder := j.w.server.get(pods, slots[id]); holder != nil && !inWorkload(holder.object) {
 			continue // it was taken out of the workload and keeps its slot until somebody deletes it
 		}
 		for _, p := range waiters {
@@ -266,7 +265,7 @@ func (j *judge) served() string {
 func (w *world) waits(p *process) bool {
 	v := w.server.get(pods, p.pod)
 	k := w.pods[podKey(p.pod, p.uid)]
-	return v != nil && k != nil && uid(v.object) == p.uid && !terminating(v.object) && labels(v.object)[appLabel] == ownerName &&
+	return v != nil && k != nil && uid(v.object) == p.uid && !terminating(v.object) && inWorkload(v.object) &&
 		!k.stopping && !k.evicted && p.launched && p.belief() == nil
 }
 

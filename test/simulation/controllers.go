@@ -259,17 +259,19 @@ func (w *world) podsOf(v *version) []*version {
 		if by := controller(pod.object); by != uid(v.object) {
 			continue
 		}
-		if labels(pod.object)[appLabel] != ownerName {
+		if !inWorkload(pod.object) {
 			w.server.change(pods, pod.name, writer{manager: manager}, func(o object) { delete(need(o, metadata), "ownerReferences") })
 			continue
 		}
-		if phase := text(pod.object, "status", "phase"); terminating(pod.object) || phase == succeeded || phase == failed {
-			continue
+		if !terminating(pod.object) && !ended(pod.object) {
+			active = append(active, pod)
 		}
-		active = append(active, pod)
 	}
 	return active
 }
+
+// inWorkload reports whether the workload's selector matches an object.
+func inWorkload(o object) bool { return text(o, metadata, "labels", appLabel) == ownerName }
 
 func isReady(v *version) bool { return text(v.object, "status", "ready") == "True" }
 
@@ -381,11 +383,11 @@ func (w *world) reconcileStatefulSet(v *version) {
 			all = false
 			continue
 		}
-		switch phase := text(pod.object, "status", "phase"); {
+		switch {
 		case terminating(pod.object):
 			all = false
 			continue
-		case phase == failed || phase == succeeded:
+		case ended(pod.object):
 			w.server.deletePod(podName, w.profile.grace)
 			w.server.remove(w.server.get(pods, podName))
 			all = false
@@ -422,11 +424,10 @@ func (w *world) collect() {
 		return
 	}
 	for _, pod := range w.server.objects(pods) {
-		phase := text(pod.object, "status", "phase")
 		by := controller(pod.object)
 		orphan := by != "" && w.ownerUIDs()[by] == ""
 		switch {
-		case phase == failed || phase == succeeded:
+		case ended(pod.object):
 			if !terminating(pod.object) {
 				w.server.remove(pod)
 			}

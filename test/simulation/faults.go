@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -277,7 +278,7 @@ func (w *world) repair() {
 	}
 	w.applyOwner() // starts tracking again, if somebody cleared managedFields
 	for _, v := range w.server.objects(pods) {
-		if labels(v.object)[appLabel] != ownerName {
+		if !inWorkload(v.object) {
 			w.server.deletePod(v.name, w.profile.grace) // it was debugged, and holds a slot
 		}
 	}
@@ -287,7 +288,7 @@ func (w *world) repair() {
 // tell lists how often each fault happened.
 func tell(faults map[string]int) string {
 	var b strings.Builder
-	for _, name := range sortedKeys(faults) {
+	for _, name := range slices.Sorted(maps.Keys(faults)) {
 		fmt.Fprintf(&b, "  %-24s %d\n", name, faults[name])
 	}
 	return b.String()

@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -23,7 +24,7 @@ func windowed(change func(*network, *dice.Dice)) func(*world, Fault, *dice.Dice)
 }
 
 func (w *world) endWatches(d *dice.Dice, expire bool) {
-	for _, resource := range sortedKeys(w.server.watchers) {
+	for _, resource := range slices.Sorted(maps.Keys(w.server.watchers)) {
 		for _, st := range w.server.watchers[resource] {
 			if d.Chance(0.5) {
 				continue
@@ -42,7 +43,7 @@ func (w *world) endWatches(d *dice.Dice, expire bool) {
 
 func serverDown(w *world, f Fault, _ *dice.Dice) {
 	w.server.down = true
-	for _, resource := range sortedKeys(w.server.watchers) {
+	for _, resource := range slices.Sorted(maps.Keys(w.server.watchers)) {
 		for _, st := range w.server.watchers[resource] {
 			st.end(errCut)
 		}
@@ -77,7 +78,7 @@ func (w *world) breakConnections(p *process) {
 	for i := range p.held {
 		p.held[i].do = p.held[i].broken
 	}
-	for _, resource := range sortedKeys(w.server.watchers) {
+	for _, resource := range slices.Sorted(maps.Keys(w.server.watchers)) {
 		for _, st := range slices.Clone(w.server.watchers[resource]) {
 			if st.p == p {
 				st.end(errCut)

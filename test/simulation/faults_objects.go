@@ -49,11 +49,7 @@ func edit(o object, d *dice.Dice) {
 	}
 	setText(o, "annotations", assignment.DefaultKey, slots.Encode())
 	if d.Chance(0.5) { // he knows about the seal, too
-		values := map[string]string{}
-		for key := range at(o, metadata, "annotations") {
-			values[key] = annotation(o, key)
-		}
-		setText(o, "annotations", assignment.SealKey, assignment.Seal(values, assignment.DefaultKey, uid(o)))
+		setText(o, "annotations", assignment.SealKey, assignment.Seal(annotations(o), assignment.DefaultKey, uid(o)))
 	}
 }
 

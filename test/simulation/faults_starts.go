@@ -3,6 +3,8 @@ package simulation
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"strconv"
 	"time"
 
@@ -25,7 +27,7 @@ func neverStart(w *world, f Fault, d *dice.Dice) {
 func (w *world) startAll() {
 	w.stuck = 0
 	clear(w.broken)
-	for _, key := range sortedKeys(w.pods) {
+	for _, key := range slices.Sorted(maps.Keys(w.pods)) {
 		if k := w.pods[key]; k.stuck && !k.gone {
 			k.stuck = false
 			w.syncSoon(k)
@@ -84,7 +86,7 @@ func (g *progress) checkStarted(v *version) {
 		}
 		for p, since := range g.slotless {
 			pod := g.w.server.get(pods, p.pod)
-			if g.w.now()-since < waited || served[p.pod] || pod == nil || uid(pod.object) != p.uid || terminating(pod.object) || labels(pod.object)[appLabel] != ownerName {
+			if g.w.now()-since < waited || served[p.pod] || pod == nil || uid(pod.object) != p.uid || terminating(pod.object) || !inWorkload(pod.object) {
 				continue
 			}
 			g.w.judge.reportf(prompt, "slot %d goes to %s, which never ran, and %s waits since %s", id, name, p.id, since.Round(time.Second))

@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -258,7 +259,7 @@ func (w *world) report(k *kubeletPod, o object) {
 
 // syncNode brings every pod of a node in line.
 func (w *world) syncNode(n *node) {
-	for _, key := range sortedKeys(w.pods) {
+	for _, key := range slices.Sorted(maps.Keys(w.pods)) {
 		if k := w.pods[key]; k.node == n && !k.gone {
 			w.syncSoon(k)
 		}
@@ -275,7 +276,7 @@ func (w *world) isGhost(p *process) bool {
 func (w *world) livePods() int {
 	n := 0
 	for _, v := range w.server.objects(pods) {
-		if phase := text(v.object, "status", "phase"); phase != succeeded && phase != failed {
+		if !ended(v.object) {
 			n++
 		}
 	}

@@ -276,11 +276,7 @@ func entries(v *version) (map[int]entry, bool) {
 	if !v.exists() {
 		return out, false
 	}
-	annotations := make(map[string]string, len(at(v.object, metadata, "annotations")))
-	for key := range at(v.object, metadata, "annotations") {
-		annotations[key] = annotation(v.object, key)
-	}
-	record := assignment.Decode(annotations, assignment.DefaultKey, uid(v.object), time.Now().Add(24*time.Hour)) // whatever the epoch
+	record := assignment.Decode(annotations(v.object), assignment.DefaultKey, uid(v.object), time.Now().Add(24*time.Hour)) // whatever the epoch
 	for id, name := range record.State.Slots {
 		out[id] = entry{name: name, uid: record.State.UIDs[id]}
 	}

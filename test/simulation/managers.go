@@ -137,7 +137,7 @@ func (m managers) disown(key string) {
 func (m managers) write(meta object) {
 	delete(meta, "managedFields")
 	entries := make([]any, 0, len(m.owned))
-	for _, id := range sortedKeys(m.owned) {
+	for _, id := range slices.Sorted(maps.Keys(m.owned)) {
 		annotations := object{}
 		for key := range m.owned[id] {
 			annotations["f:"+key] = object{}

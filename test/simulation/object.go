@@ -104,12 +104,24 @@ func annotation(o object, key string) string {
 	return text(o, metadata, "annotations", key)
 }
 
-func labels(o object) map[string]string {
+func labels(o object) map[string]string      { return texts(o, "labels") }
+func annotations(o object) map[string]string { return texts(o, "annotations") }
+
+// texts are the keys and values of a map in the metadata.
+func texts(o object, field string) map[string]string {
 	out := map[string]string{}
-	for k, v := range at(o, metadata, "labels") {
-		out[k], _ = v.(string)
+	for key, value := range at(o, metadata, field) {
+		if s, ok := value.(string); ok {
+			out[key] = s
+		}
 	}
 	return out
+}
+
+// ended reports whether a pod's phase says that it has ended.
+func ended(o object) bool {
+	phase := text(o, "status", "phase")
+	return phase == failed || phase == succeeded
 }
 
 // setText sets or, with an empty value, removes a key of a map in the metadata.
@@ -199,7 +211,7 @@ func appendJSON(b []byte, value any) []byte {
 			return append(b, "null"...)
 		}
 		b = append(b, '{')
-		for i, key := range sortedKeys(v) {
+		for i, key := range slices.Sorted(maps.Keys(v)) {
 			if i > 0 {
 				b = append(b, ',')
 			}
@@ -248,5 +260,3 @@ func marshal(value any) []byte {
 	}
 	return b
 }
-
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -88,19 +88,17 @@ func (g *progress) read() bool {
 		return false
 	}
 	if v != g.owner {
-		g.owner, g.record = v, assignment.Decode(texts(v.object, "annotations"), assignment.DefaultKey, uid(v.object), g.w.wall())
+		g.owner, g.record = v, assignment.Decode(annotations(v.object), assignment.DefaultKey, uid(v.object), g.w.wall())
 	}
 	return g.record.Sealed && len(g.record.Problems) == 0
 }
 
 // todo returns what keeps a process from acting for no reason, with how long that may last.
 func (g *progress) todo(p *process) map[string]time.Duration {
-	v := g.w.server.get(pods, p.pod)
-	k := g.w.pods[podKey(p.pod, p.uid)]
-	if v == nil || k == nil || uid(v.object) != p.uid || terminating(v.object) || labels(v.object)[appLabel] != ownerName ||
-		k.stopping || k.evicted || !p.launched || p.belief() != nil || g.w.isDeaf(p) {
+	if !g.w.waits(p) || g.w.isDeaf(p) {
 		return nil
 	}
+	v := g.w.server.get(pods, p.pod)
 	own := g.receipt(v)
 	n := number(g.owner.object, "spec", g.owner.kind.count)
 	id, named := g.record.State.Slots.Of(p.pod)
@@ -158,27 +156,15 @@ func (g *progress) free(n int) []int {
 
 // names reports whether the map gives the slot to this very pod.
 func (g *progress) names(id int, v *version) bool {
-	phase := text(v.object, "status", "phase")
-	return g.record.State.Slots[id] == v.name && g.record.State.UIDs[id] == assignment.ShortUID(uid(v.object)) && phase != succeeded && phase != failed
+	return g.record.State.Slots[id] == v.name && g.record.State.UIDs[id] == assignment.ShortUID(uid(v.object)) && !ended(v.object)
 }
 
 func (g *progress) receipt(v *version) *assignment.Receipt {
-	r, err := assignment.ReceiptOf(texts(v.object, "annotations"), uid(v.object), g.owner.kind.name+"/"+ownerName, g.w.wall())
+	r, err := assignment.ReceiptOf(annotations(v.object), uid(v.object), g.owner.kind.name+"/"+ownerName, g.w.wall())
 	if err != nil {
 		return nil
 	}
 	return r
-}
-
-// texts are an object's annotations.
-func texts(o object, field string) map[string]string {
-	out := map[string]string{}
-	for key, value := range at(o, metadata, field) {
-		if s, ok := value.(string); ok {
-			out[key] = s
-		}
-	}
-	return out
 }
 
 // calm reports whether nothing goes wrong at this moment with the server, the network and the machines.

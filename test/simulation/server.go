@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -89,7 +90,7 @@ func (s *server) get(resource, name string) *version {
 // objects returns the objects of a resource as they are now, by name.
 func (s *server) objects(resource string) []*version {
 	out := make([]*version, 0, len(s.current[resource]))
-	for _, name := range sortedKeys(s.current[resource]) {
+	for _, name := range slices.Sorted(maps.Keys(s.current[resource])) {
 		if v := s.current[resource][name]; v.exists() {
 			out = append(out, v)
 		}
@@ -100,7 +101,7 @@ func (s *server) objects(resource string) []*version {
 // objectsAt returns the objects as they were at a resourceVersion.
 func (s *server) objectsAt(resource string, rv int64) []*version {
 	var out []*version
-	for _, name := range sortedKeys(s.current[resource]) {
+	for _, name := range slices.Sorted(maps.Keys(s.current[resource])) {
 		v := s.current[resource][name]
 		for v != nil && v.rv > rv {
 			v = v.before
@@ -244,13 +245,12 @@ func (s *server) deletePod(name string, grace time.Duration) {
 	if v == nil {
 		return
 	}
-	phase := text(v.object, "status", "phase")
 	switch {
 	case terminating(v.object):
 		if grace >= time.Duration(number(v.object, metadata, "deletionGracePeriodSeconds"))*time.Second {
 			return
 		}
-	case text(v.object, "spec", "nodeName") == "" || phase == succeeded || phase == failed:
+	case text(v.object, "spec", "nodeName") == "" || ended(v.object):
 		grace = 0
 	}
 	s.change(pods, name, writer{manager: "kube-controller-manager"}, func(o object) {
