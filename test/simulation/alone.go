@@ -11,6 +11,8 @@ import (
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/idalloc/idalloc/test/simulation/object"
 )
 
 // APIServer is the simulated API server by itself: its cluster has no controllers and no kubelets, and nothing goes
@@ -61,7 +63,7 @@ func (a *APIServer) RoundTrip(req *http.Request) (*http.Response, error) {
 // other returns what carries out a request that idalloc does not make, nil for one that it makes.
 func (a *APIServer) other(req *http.Request, c *call) func(*call) answer {
 	switch {
-	case req.Method == http.MethodPost && kindOf(c.resource).name != "":
+	case req.Method == http.MethodPost && object.KindOf(c.resource).Name != "":
 		return a.create
 	case req.Method == http.MethodDelete:
 		return a.remove
@@ -76,20 +78,20 @@ func (a *APIServer) other(req *http.Request, c *call) func(*call) answer {
 }
 
 func (a *APIServer) create(c *call) answer {
-	var o object
+	var o object.Object
 	if err := utiljson.Unmarshal(c.body, &o); err != nil {
 		return refuse(http.StatusBadRequest, "BadRequest", err.Error())
 	}
-	if a.w.server.get(c.resource, name(o)) != nil {
-		return refuse(http.StatusConflict, "AlreadyExists", fmt.Sprintf("%s %q already exists", c.resource, name(o)))
+	if a.w.server.get(c.resource, object.Name(o)) != nil {
+		return refuse(http.StatusConflict, "AlreadyExists", fmt.Sprintf("%s %q already exists", c.resource, object.Name(o)))
 	}
-	k := kindOf(c.resource)
+	k := object.KindOf(c.resource)
 	if a.misjudge {
-		k.annotationsCount = !k.annotationsCount
+		k.AnnotationsCount = !k.AnnotationsCount
 	}
 	delete(o, "status")
-	if c.resource == pods {
-		o["status"] = object{"phase": "Pending"}
+	if c.resource == object.Pods {
+		o["status"] = object.Object{"phase": "Pending"}
 	}
 	v := a.w.server.put(k, o, writer{manager: c.query.Get("fieldManager")})
 	return answer{code: http.StatusCreated, body: v.json(c.metadata)}
@@ -110,16 +112,16 @@ func (a *APIServer) remove(c *call) answer {
 	if err := json.Unmarshal(c.body, &options); err != nil {
 		return refuse(http.StatusBadRequest, "BadRequest", err.Error())
 	}
-	if p := options.Preconditions; p.UID != nil && *p.UID != uid(v.object) || p.ResourceVersion != nil && *p.ResourceVersion != text(v.object, metadata, "resourceVersion") {
+	if p := options.Preconditions; p.UID != nil && *p.UID != object.UID(v.object) || p.ResourceVersion != nil && *p.ResourceVersion != object.Text(v.object, object.Metadata, "resourceVersion") {
 		return refuse(http.StatusConflict, "Conflict", "the precondition does not match")
 	}
-	grace := time.Duration(number(v.object, "spec", "terminationGracePeriodSeconds")) * time.Second
+	grace := time.Duration(object.Number(v.object, "spec", "terminationGracePeriodSeconds")) * time.Second
 	if g := options.GracePeriodSeconds; g != nil {
 		grace = time.Duration(*g) * time.Second
 	}
 	switch {
-	case c.resource == pods && terminating(v.object) && options.GracePeriodSeconds == nil: // it has its grace
-	case c.resource == pods:
+	case c.resource == object.Pods && object.Terminating(v.object) && options.GracePeriodSeconds == nil: // it has its grace
+	case c.resource == object.Pods:
 		a.w.server.deletePod(c.name, grace)
 	default:
 		a.w.server.remove(v)
@@ -128,7 +130,7 @@ func (a *APIServer) remove(c *call) answer {
 }
 
 // changed stores what edit makes of an object.
-func (a *APIServer) changed(c *call, by writer, edit func(object)) answer {
+func (a *APIServer) changed(c *call, by writer, edit func(object.Object)) answer {
 	if a.w.server.get(c.resource, c.name) == nil {
 		return a.w.server.notFound(c)
 	}
@@ -138,9 +140,9 @@ func (a *APIServer) changed(c *call, by writer, edit func(object)) answer {
 
 // merged changes one field of the object as a merge patch says.
 func (a *APIServer) merged(c *call, field string, by writer) answer {
-	return a.changed(c, by, func(o object) {
-		patched, err := jsonpatch.MergePatch(encode(o), c.body)
-		var next object
+	return a.changed(c, by, func(o object.Object) {
+		patched, err := jsonpatch.MergePatch(object.Encode(o), c.body)
+		var next object.Object
 		if err == nil && utiljson.Unmarshal(patched, &next) == nil {
 			o[field] = next[field]
 		}
@@ -157,13 +159,13 @@ func (a *APIServer) scale(c *call) answer {
 
 // apply is a server-side apply of annotations.
 func (a *APIServer) apply(c *call) answer {
-	var o object
+	var o object.Object
 	if err := utiljson.Unmarshal(c.body, &o); err != nil {
 		return refuse(http.StatusBadRequest, "BadRequest", err.Error())
 	}
-	return a.changed(c, writer{manager: c.query.Get("fieldManager"), apply: true}, func(next object) {
-		for key := range at(o, metadata, "annotations") {
-			setText(next, "annotations", key, annotation(o, key))
+	return a.changed(c, writer{manager: c.query.Get("fieldManager"), apply: true}, func(next object.Object) {
+		for key := range object.At(o, object.Metadata, "annotations") {
+			object.SetText(next, "annotations", key, object.Annotation(o, key))
 		}
 	})
 }

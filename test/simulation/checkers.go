@@ -7,6 +7,7 @@ import (
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/identity"
+	"github.com/idalloc/idalloc/test/simulation/object"
 )
 
 // violation is a promise that was broken.
@@ -174,13 +175,13 @@ func (j *judge) excuse() { j.excused = j.w.now() }
 
 // stored is told of every write.
 func (j *judge) stored(v *version) {
-	if v.kind.resource != j.w.profile.resource || v.name != ownerName || v.object == nil {
+	if v.kind.Resource != j.w.profile.resource || v.name != ownerName || v.object == nil {
 		return
 	}
 	j.recorder.stored(v)
 	j.noteForgotten(v)
 	j.progress.checkStarted(v)
-	if n := number(v.object, "spec", v.kind.count); n != j.count {
+	if n := object.Number(v.object, "spec", v.kind.Count); n != j.count {
 		j.count = n
 		j.excuse()
 	}
@@ -212,7 +213,7 @@ func epochOf(v *version) int64 {
 	if !v.exists() {
 		return 0
 	}
-	epoch, err := strconv.ParseInt(annotation(v.object, assignment.EpochKey), 10, 64)
+	epoch, err := strconv.ParseInt(object.Annotation(v.object, assignment.EpochKey), 10, 64)
 	if err != nil {
 		return 0
 	}
@@ -222,9 +223,9 @@ func epochOf(v *version) int64 {
 // receipts is the highest epoch of a live pod's receipt.
 func (j *judge) receipts() int64 {
 	most := int64(0)
-	for _, v := range j.w.server.objects(pods) {
-		r, err := assignment.ReceiptOf(annotations(v.object), uid(v.object), kindOf(j.w.profile.resource).name+"/"+ownerName, j.w.wall())
-		if err == nil && r != nil && !ended(v.object) {
+	for _, v := range j.w.server.objects(object.Pods) {
+		r, err := assignment.ReceiptOf(object.Annotations(v.object), object.UID(v.object), object.KindOf(j.w.profile.resource).Name+"/"+ownerName, j.w.wall())
+		if err == nil && r != nil && !object.Ended(v.object) {
 			most = max(most, r.Epoch)
 		}
 	}
@@ -247,13 +248,13 @@ func (j *judge) served() string {
 			waiters = append(waiters, p)
 		}
 	}
-	slots := slots(annotation(owner.object, assignment.DefaultKey))
-	for id := range number(owner.object, "spec", owner.kind.count) {
-		if holder := j.w.server.get(pods, slots[id]); holder != nil && !inWorkload(holder.object) {
+	slots := slots(object.Annotation(owner.object, assignment.DefaultKey))
+	for id := range object.Number(owner.object, "spec", owner.kind.Count) {
+		if holder := j.w.server.get(object.Pods, slots[id]); holder != nil && !inWorkload(holder.object) {
 			continue // it was taken out of the workload and keeps its slot until somebody deletes it
 		}
 		for _, p := range waiters {
-			if !held[id] && (j.w.profile.resource != statefulSets || p.pod == fmt.Sprintf("%s-%d", ownerName, id)) {
+			if !held[id] && (j.w.profile.resource != object.StatefulSets || p.pod == fmt.Sprintf("%s-%d", ownerName, id)) {
 				return fmt.Sprintf("nobody acts under id %d, and %s waits", id, p.id)
 			}
 		}
@@ -263,9 +264,9 @@ func (j *judge) served() string {
 
 // waits reports whether the process may have an id and has none.
 func (w *world) waits(p *process) bool {
-	v := w.server.get(pods, p.pod)
+	v := w.server.get(object.Pods, p.pod)
 	k := w.pods[podKey(p.pod, p.uid)]
-	return v != nil && k != nil && uid(v.object) == p.uid && !terminating(v.object) && inWorkload(v.object) &&
+	return v != nil && k != nil && object.UID(v.object) == p.uid && !object.Terminating(v.object) && inWorkload(v.object) &&
 		!k.stopping && !k.evicted && p.launched && p.belief() == nil
 }
 
@@ -275,7 +276,7 @@ func (j *judge) settled() string {
 	if owner == nil {
 		return "the owner does not exist"
 	}
-	n := number(owner.object, "spec", owner.kind.count)
+	n := object.Number(owner.object, "spec", owner.kind.Count)
 	holders := map[int]string{}
 	acting := 0
 	for _, p := range j.w.processes {
@@ -295,15 +296,15 @@ func (j *judge) settled() string {
 	if acting != n {
 		return fmt.Sprintf("%d act for count %d", acting, n)
 	}
-	for _, v := range j.w.server.objects(pods) {
-		if rolls(j.w.profile) && number(v.object, "spec", "version") != template(owner.object) {
+	for _, v := range j.w.server.objects(object.Pods) {
+		if rolls(j.w.profile) && object.Number(v.object, "spec", "version") != template(owner.object) {
 			return v.name + " is of an older revision"
 		}
 	}
 	if live := j.w.livePods(); live != n {
 		return fmt.Sprintf("%d pods live for count %d", live, n)
 	}
-	for _, pod := range j.w.server.objects(pods) {
+	for _, pod := range j.w.server.objects(object.Pods) {
 		if !j.w.belongs(pod, owner) {
 			return pod.name + " belongs to an owner that is gone"
 		}

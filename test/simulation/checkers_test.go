@@ -10,13 +10,14 @@ import (
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/identity"
+	"github.com/idalloc/idalloc/test/simulation/object"
 )
 
 // staged has a made-up history judged: processes act as the test says, and no production code runs.
 func staged(t *testing.T, p profile, play func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(*testing.T) {
-		p.resource, p.nodes, p.count = replicaSets, 1, 2
+		p.resource, p.nodes, p.count = object.ReplicaSets, 1, 2
 		w := newWorld(1, p)
 		w.alone(func() {
 			w.makeNodes()
@@ -28,10 +29,10 @@ func staged(t *testing.T, p profile, play func(w *world)) {
 
 // actor is a process with a pod, which acts under nothing yet.
 func (w *world) actor(name string) *process {
-	v := w.server.put(kindOf(pods), object{
-		metadata: object{"name": name, "labels": object{appLabel: ownerName}}, "spec": object{}, "status": object{"phase": "Running"},
+	v := w.server.put(object.KindOf(object.Pods), object.Object{
+		object.Metadata: object.Object{"name": name, "labels": object.Object{appLabel: ownerName}}, "spec": object.Object{}, "status": object.Object{"phase": "Running"},
 	}, writer{manager: kubelet})
-	p := w.newProcess(name, uid(v.object), 1, w.nodes[0])
+	p := w.newProcess(name, object.UID(v.object), 1, w.nodes[0])
 	p.launched = true
 	w.pods[podKey(p.pod, p.uid)].process = p
 	w.processes = append(w.processes, p)
@@ -50,8 +51,8 @@ func (w *world) act(p *process, id int, epoch int64) {
 // epoch writes the owner's epoch: by a process of ours, or nil for somebody else.
 func (w *world) epoch(by *process, epoch int64) {
 	w.serving = by
-	w.server.change(w.profile.resource, ownerName, writer{manager: assignment.FieldManager}, func(o object) {
-		setText(o, "annotations", assignment.EpochKey, strconv.FormatInt(epoch, 10))
+	w.server.change(w.profile.resource, ownerName, writer{manager: assignment.FieldManager}, func(o object.Object) {
+		object.SetText(o, "annotations", assignment.EpochKey, strconv.FormatInt(epoch, 10))
 	})
 	w.serving = nil
 }
@@ -88,8 +89,8 @@ func TestAForeignWriteExcusesNoToken(t *testing.T) {
 		a, b := w.actor("a"), w.actor("b")
 		w.epoch(a, 10)
 		w.act(a, 0, 10)
-		w.server.change(w.profile.resource, ownerName, writer{manager: "kubectl"}, func(o object) {
-			setText(o, "annotations", assignment.SealKey, "") // the epoch is still there
+		w.server.change(w.profile.resource, ownerName, writer{manager: "kubectl"}, func(o object.Object) {
+			object.SetText(o, "annotations", assignment.SealKey, "") // the epoch is still there
 		})
 		w.act(a, identity.None, 0)
 		w.epoch(b, 9)
@@ -118,9 +119,9 @@ func TestAnErasedEpochThatAReceiptRemembersExcusesNothing(t *testing.T) {
 		a, b := w.actor("a"), w.actor("b")
 		w.epoch(a, 10)
 		w.act(a, 0, 10)
-		w.server.change(pods, a.pod, writer{manager: assignment.FieldManager}, func(o object) {
+		w.server.change(object.Pods, a.pod, writer{manager: assignment.FieldManager}, func(o object.Object) {
 			r := assignment.Receipt{UID: a.uid, Owner: "ReplicaSet/" + ownerName, Epoch: 10}
-			setText(o, "annotations", assignment.ReceiptKey, r.Encode())
+			object.SetText(o, "annotations", assignment.ReceiptKey, r.Encode())
 		})
 		w.act(a, identity.None, 0)
 		w.epoch(nil, 0)
@@ -177,14 +178,14 @@ func TestASlotOfAPodThatNeverRanIsMissedByThoseWhoGetNone(t *testing.T) {
 	for served, promise := range map[string]string{`{"0":"a","1":"stuck"}`: "", `{"0":"other","1":"stuck"}`: prompt} {
 		staged(t, profile{}, func(w *world) {
 			a := w.actor("a")
-			w.server.put(kindOf(pods), object{
-				metadata: object{"name": "stuck", "labels": object{appLabel: ownerName}}, "spec": object{}, "status": object{"phase": "Pending"},
+			w.server.put(object.KindOf(object.Pods), object.Object{
+				object.Metadata: object.Object{"name": "stuck", "labels": object.Object{appLabel: ownerName}}, "spec": object.Object{}, "status": object.Object{"phase": "Pending"},
 			}, writer{manager: kubelet})
 			w.pods[podKey(a.pod, a.uid)].runs = 1
 			w.judge.progress.slotless = map[*process]time.Duration{a: w.now() - waited}
 			w.serving = a
-			w.server.change(w.profile.resource, ownerName, writer{manager: assignment.FieldManager}, func(o object) {
-				setText(o, "annotations", assignment.DefaultKey, served)
+			w.server.change(w.profile.resource, ownerName, writer{manager: assignment.FieldManager}, func(o object.Object) {
+				object.SetText(o, "annotations", assignment.DefaultKey, served)
 			})
 			w.serving = nil
 			w.expect(t, promise)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/test/simulation/object"
 )
 
 const (
@@ -22,21 +23,21 @@ const (
 
 // createOwner makes the workload, with no annotations and a first template.
 func (w *world) createOwner(count, template int) {
-	k := kindOf(w.profile.resource)
-	app := object{appLabel: ownerName}
-	spec := object{
-		k.count:    int64(count),
-		"selector": object{"matchLabels": app},
-		"template": object{metadata: object{"labels": clone(app)}, "version": int64(template)},
+	k := object.KindOf(w.profile.resource)
+	app := object.Object{appLabel: ownerName}
+	spec := object.Object{
+		k.Count:    int64(count),
+		"selector": object.Object{"matchLabels": app},
+		"template": object.Object{object.Metadata: object.Object{"labels": object.Clone(app)}, "version": int64(template)},
 	}
-	if k.resource == deployments && w.profile.recreate {
-		spec["strategy"] = object{"type": "Recreate"}
-	} else if k.resource == deployments {
-		spec["strategy"] = object{"type": "RollingUpdate", "rollingUpdate": object{
+	if k.Resource == object.Deployments && w.profile.recreate {
+		spec["strategy"] = object.Object{"type": "Recreate"}
+	} else if k.Resource == object.Deployments {
+		spec["strategy"] = object.Object{"type": "RollingUpdate", "rollingUpdate": object.Object{
 			"maxSurge": int64(w.profile.surge), "maxUnavailable": int64(w.profile.unavailable),
 		}}
 	}
-	w.server.put(k, object{metadata: object{"name": ownerName, "labels": clone(app)}, "spec": spec}, writer{manager: "kubectl-create"})
+	w.server.put(k, object.Object{object.Metadata: object.Object{"name": ownerName, "labels": object.Clone(app)}, "spec": spec}, writer{manager: "kubectl-create"})
 }
 
 func (w *world) owner() *version { return w.server.get(w.profile.resource, ownerName) }
@@ -44,15 +45,15 @@ func (w *world) owner() *version { return w.server.get(w.profile.resource, owner
 // wakeControllers has the workload's controllers look at it soon.
 func (w *world) wakeControllers(v *version) {
 	w.reconcileSoon(w.profile.resource, ownerName)
-	if w.profile.resource != deployments {
+	if w.profile.resource != object.Deployments {
 		return
 	}
-	switch v.kind.resource {
-	case replicaSets:
-		w.reconcileSoon(replicaSets, v.name)
-	case pods:
-		for _, rs := range w.server.objects(replicaSets) {
-			w.reconcileSoon(replicaSets, rs.name)
+	switch v.kind.Resource {
+	case object.ReplicaSets:
+		w.reconcileSoon(object.ReplicaSets, v.name)
+	case object.Pods:
+		for _, rs := range w.server.objects(object.ReplicaSets) {
+			w.reconcileSoon(object.ReplicaSets, rs.name)
 		}
 	}
 }
@@ -76,24 +77,24 @@ func (w *world) reconcileSoon(resource, name string) {
 }
 
 func (w *world) reconcile(v *version) {
-	switch v.kind.resource {
-	case deployments:
+	switch v.kind.Resource {
+	case object.Deployments:
 		w.reconcileDeployment(v)
-	case replicaSets:
+	case object.ReplicaSets:
 		w.reconcileSet(v, v.name)
-	case jobs:
+	case object.Jobs:
 		w.reconcileSet(v, v.name)
-	case statefulSets:
+	case object.StatefulSets:
 		w.reconcileStatefulSet(v)
 	}
 }
 
-func template(o object) int { return number(o, "spec", "template", "version") }
+func template(o object.Object) int { return object.Number(o, "spec", "template", "version") }
 
 // revisions are the Deployment's ReplicaSets, the one of its template apart.
 func (w *world) revisions(d *version) (current *version, old []*version, newest int) {
-	for _, rs := range w.server.objects(replicaSets) {
-		if by := controller(rs.object); by != uid(d.object) {
+	for _, rs := range w.server.objects(object.ReplicaSets) {
+		if by := object.Controller(rs.object); by != object.UID(d.object) {
 			continue
 		}
 		newest = max(newest, revisionOf(rs.object))
@@ -106,8 +107,8 @@ func (w *world) revisions(d *version) (current *version, old []*version, newest 
 	return current, old, newest
 }
 
-func revisionOf(o object) int {
-	n, err := strconv.Atoi(annotation(o, revisionKey))
+func revisionOf(o object.Object) int {
+	n, err := strconv.Atoi(object.Annotation(o, revisionKey))
 	if err != nil {
 		return 0
 	}
@@ -117,7 +118,7 @@ func revisionOf(o object) int {
 func (w *world) reconcileDeployment(d *version) {
 	current, old, newest := w.revisions(d)
 	by := writer{manager: manager}
-	n := number(d.object, "spec", "replicas")
+	n := object.Number(d.object, "spec", "replicas")
 	if current == nil {
 		w.createRevision(d, newest+1)
 		return
@@ -126,9 +127,9 @@ func (w *world) reconcileDeployment(d *version) {
 	if revision < newest {
 		revision = newest + 1
 	}
-	w.server.change(replicaSets, current.name, by, func(o object) { copyAnnotations(o, d.object, strconv.Itoa(revision)) })
-	current = w.server.get(replicaSets, current.name)
-	w.server.change(deployments, d.name, by, func(o object) { setText(o, "annotations", revisionKey, strconv.Itoa(revision)) })
+	w.server.change(object.ReplicaSets, current.name, by, func(o object.Object) { copyAnnotations(o, d.object, strconv.Itoa(revision)) })
+	current = w.server.get(object.ReplicaSets, current.name)
+	w.server.change(object.Deployments, d.name, by, func(o object.Object) { object.SetText(o, "annotations", revisionKey, strconv.Itoa(revision)) })
 	if w.profile.recreate {
 		w.recreateRevisions(current, old, n)
 	} else {
@@ -142,8 +143,8 @@ func (w *world) recreateRevisions(current *version, old []*version, n int) {
 	for _, rs := range old {
 		w.scale(rs, 0)
 	}
-	left := slices.ContainsFunc(w.server.objects(pods), func(pod *version) bool {
-		return slices.ContainsFunc(old, func(rs *version) bool { return controller(pod.object) == uid(rs.object) })
+	left := slices.ContainsFunc(w.server.objects(object.Pods), func(pod *version) bool {
+		return slices.ContainsFunc(old, func(rs *version) bool { return object.Controller(pod.object) == object.UID(rs.object) })
 	})
 	if !left { // otherwise the end of the last one wakes this controller
 		w.scale(current, n)
@@ -152,36 +153,36 @@ func (w *world) recreateRevisions(current *version, old []*version, n int) {
 
 // copyAnnotations gives a ReplicaSet its Deployment's annotations, as the Deployment controller does: that is why an
 // undo brings an old assignment back.
-func copyAnnotations(rs, d object, revision string) {
-	maps.Copy(need(rs, metadata, "annotations"), at(d, metadata, "annotations"))
-	setText(rs, "annotations", revisionKey, revision)
+func copyAnnotations(rs, d object.Object, revision string) {
+	maps.Copy(object.Need(rs, object.Metadata, "annotations"), object.At(d, object.Metadata, "annotations"))
+	object.SetText(rs, "annotations", revisionKey, revision)
 }
 
 func (w *world) createRevision(d *version, revision int) {
-	k := kindOf(replicaSets)
+	k := object.KindOf(object.ReplicaSets)
 	hash := "h" + strconv.Itoa(template(d.object))
-	match := object{appLabel: ownerName, hashLabel: hash}
-	o := object{
-		metadata: object{
-			"name": ownerName + "-" + hash + "-" + assignment.ShortUID(uid(d.object)), "labels": clone(match), "ownerReferences": controlledBy(d.kind, d.object),
+	match := object.Object{appLabel: ownerName, hashLabel: hash}
+	o := object.Object{
+		object.Metadata: object.Object{
+			"name": ownerName + "-" + hash + "-" + assignment.ShortUID(object.UID(d.object)), "labels": object.Clone(match), "ownerReferences": object.ControlledBy(d.kind, d.object),
 		},
-		"spec": object{
-			"replicas": int64(0), "selector": object{"matchLabels": clone(match)},
-			"template": object{metadata: object{"labels": clone(match)}, "version": int64(template(d.object))},
+		"spec": object.Object{
+			"replicas": int64(0), "selector": object.Object{"matchLabels": object.Clone(match)},
+			"template": object.Object{object.Metadata: object.Object{"labels": object.Clone(match)}, "version": int64(template(d.object))},
 		},
 	}
 	copyAnnotations(o, d.object, strconv.Itoa(revision))
 	w.server.put(k, o, writer{manager: manager})
 }
 
-func replicas(v *version) int  { return number(v.object, "spec", "replicas") }
-func available(v *version) int { return number(v.object, "status", "availableReplicas") }
+func replicas(v *version) int  { return object.Number(v.object, "spec", "replicas") }
+func available(v *version) int { return object.Number(v.object, "status", "availableReplicas") }
 
 func (w *world) scale(v *version, n int) {
 	if v.object == nil || replicas(v) == n {
 		return
 	}
-	w.server.change(v.kind.resource, v.name, writer{manager: manager}, func(o object) { need(o, "spec")[v.kind.count] = int64(n) })
+	w.server.change(v.kind.Resource, v.name, writer{manager: manager}, func(o object.Object) { object.Need(o, "spec")[v.kind.Count] = int64(n) })
 }
 
 // scaleRevisions moves pods to the current revision within maxSurge and maxUnavailable.
@@ -219,7 +220,7 @@ func (w *world) scaleRevisions(d, current *version, old []*version, n int) {
 	}
 	spare := min(room, ready-(n-unavailable))
 	for _, rs := range old {
-		rs = w.server.get(replicaSets, rs.name)
+		rs = w.server.get(object.ReplicaSets, rs.name)
 		if spare <= 0 {
 			return
 		}
@@ -229,9 +230,9 @@ func (w *world) scaleRevisions(d, current *version, old []*version, n int) {
 	}
 }
 
-func (w *world) limits(d object) (surge, unavailable int) {
-	surge = number(d, "spec", "strategy", "rollingUpdate", "maxSurge")
-	unavailable = number(d, "spec", "strategy", "rollingUpdate", "maxUnavailable")
+func (w *world) limits(d object.Object) (surge, unavailable int) {
+	surge = object.Number(d, "spec", "strategy", "rollingUpdate", "maxSurge")
+	unavailable = object.Number(d, "spec", "strategy", "rollingUpdate", "maxUnavailable")
 	if surge == 0 && unavailable == 0 {
 		unavailable = 1
 	}
@@ -239,14 +240,14 @@ func (w *world) limits(d object) (surge, unavailable int) {
 }
 
 func (w *world) countDeployment(d, current *version, old []*version) {
-	updated := number(current.object, "status", "replicas")
+	updated := object.Number(current.object, "status", "replicas")
 	all, ready := updated, available(current)
 	for _, rs := range old {
-		all += number(rs.object, "status", "replicas")
+		all += object.Number(rs.object, "status", "replicas")
 		ready += available(rs)
 	}
-	w.server.change(deployments, d.name, writer{manager: manager, status: true}, func(o object) {
-		status := need(o, "status")
+	w.server.change(object.Deployments, d.name, writer{manager: manager, status: true}, func(o object.Object) {
+		status := object.Need(o, "status")
 		status["replicas"], status["updatedReplicas"] = int64(all), int64(updated)
 		status["readyReplicas"], status["availableReplicas"] = int64(ready), int64(ready)
 	})
@@ -255,15 +256,15 @@ func (w *world) countDeployment(d, current *version, old []*version) {
 // podsOf returns a controller's pods that are neither dead nor Terminating, and lets go of those that somebody relabelled.
 func (w *world) podsOf(v *version) []*version {
 	var active []*version
-	for _, pod := range w.server.objects(pods) {
-		if by := controller(pod.object); by != uid(v.object) {
+	for _, pod := range w.server.objects(object.Pods) {
+		if by := object.Controller(pod.object); by != object.UID(v.object) {
 			continue
 		}
 		if !inWorkload(pod.object) {
-			w.server.change(pods, pod.name, writer{manager: manager}, func(o object) { delete(need(o, metadata), "ownerReferences") })
+			w.server.change(object.Pods, pod.name, writer{manager: manager}, func(o object.Object) { delete(object.Need(o, object.Metadata), "ownerReferences") })
 			continue
 		}
-		if !terminating(pod.object) && !ended(pod.object) {
+		if !object.Terminating(pod.object) && !object.Ended(pod.object) {
 			active = append(active, pod)
 		}
 	}
@@ -271,14 +272,16 @@ func (w *world) podsOf(v *version) []*version {
 }
 
 // inWorkload reports whether the workload's selector matches an object.
-func inWorkload(o object) bool { return text(o, metadata, "labels", appLabel) == ownerName }
+func inWorkload(o object.Object) bool {
+	return object.Text(o, object.Metadata, "labels", appLabel) == ownerName
+}
 
-func isReady(v *version) bool { return text(v.object, "status", "ready") == "True" }
+func isReady(v *version) bool { return object.Text(v.object, "status", "ready") == "True" }
 
 // reconcileSet makes a ReplicaSet's or a Job's number of pods right.
 func (w *world) reconcileSet(v *version, prefix string) {
 	active := w.podsOf(v)
-	n := number(v.object, "spec", v.kind.count)
+	n := object.Number(v.object, "spec", v.kind.Count)
 	indexes := w.missing(active, n)
 	for i := range n - len(active) {
 		w.podNumber++
@@ -296,8 +299,8 @@ func (w *world) reconcileSet(v *version, prefix string) {
 			ready++
 		}
 	}
-	w.server.change(v.kind.resource, v.name, writer{manager: manager, status: true}, func(o object) {
-		status := need(o, "status")
+	w.server.change(v.kind.Resource, v.name, writer{manager: manager, status: true}, func(o object.Object) {
+		status := object.Need(o, "status")
 		status["replicas"], status["readyReplicas"], status["availableReplicas"] = int64(len(active)), int64(ready), int64(ready)
 	})
 }
@@ -309,7 +312,7 @@ func (w *world) missing(active []*version, n int) []string {
 	}
 	has := map[string]bool{}
 	for _, pod := range active {
-		has[annotation(pod.object, store.CompletionIndexLabel)] = true
+		has[object.Annotation(pod.object, store.CompletionIndexLabel)] = true
 	}
 	var out []string
 	for i := 0; len(out) < n; i++ { // after a scale-down the pods with the highest indexes need not be those that went
@@ -329,16 +332,16 @@ func rank(a, b *version) int {
 		return 0
 	}
 	return cmp.Or(
-		cmp.Compare(order(text(a.object, "spec", "nodeName") != ""), order(text(b.object, "spec", "nodeName") != "")),
+		cmp.Compare(order(object.Text(a.object, "spec", "nodeName") != ""), order(object.Text(b.object, "spec", "nodeName") != "")),
 		cmp.Compare(order(isReady(a)), order(isReady(b))),
 		cmp.Compare(cost(a), cost(b)),
-		cmp.Compare(text(b.object, metadata, "creationTimestamp"), text(a.object, metadata, "creationTimestamp")),
+		cmp.Compare(object.Text(b.object, object.Metadata, "creationTimestamp"), object.Text(a.object, object.Metadata, "creationTimestamp")),
 		cmp.Compare(a.name, b.name),
 	)
 }
 
 func cost(v *version) int {
-	n, err := strconv.Atoi(annotation(v.object, costKey))
+	n, err := strconv.Atoi(object.Annotation(v.object, costKey))
 	if err != nil {
 		return 0
 	}
@@ -346,36 +349,36 @@ func cost(v *version) int {
 }
 
 func (w *world) createPod(v *version, podName, index string) {
-	if w.server.quota || w.server.get(pods, podName) != nil {
-		w.after(w.dice("quota", podName, strconv.Itoa(w.lines)).Span(time.Second, 5*time.Second), func() { w.reconcileSoon(v.kind.resource, v.name) })
+	if w.server.quota || w.server.get(object.Pods, podName) != nil {
+		w.after(w.dice("quota", podName, strconv.Itoa(w.lines)).Span(time.Second, 5*time.Second), func() { w.reconcileSoon(v.kind.Resource, v.name) })
 		return
 	}
-	k := kindOf(pods)
-	podLabels := object{appLabel: ownerName}
-	maps.Copy(podLabels, at(v.object, "spec", "template", metadata, "labels"))
-	if v.kind.resource == statefulSets {
+	k := object.KindOf(object.Pods)
+	podLabels := object.Object{appLabel: ownerName}
+	maps.Copy(podLabels, object.At(v.object, "spec", "template", object.Metadata, "labels"))
+	if v.kind.Resource == object.StatefulSets {
 		podLabels["controller-revision-hash"] = strconv.Itoa(template(v.object))
 	}
-	annotations := object{}
+	annotations := object.Object{}
 	if index != "" {
 		podLabels[store.CompletionIndexLabel], annotations[store.CompletionIndexLabel] = index, index
 	}
-	w.server.put(k, object{
-		metadata: object{"name": podName, "labels": podLabels, "annotations": annotations, "ownerReferences": controlledBy(v.kind, v.object)},
-		"spec":   object{"version": int64(template(v.object)), "containers": []any{object{"name": container}}},
-		"status": object{"phase": "Pending", "ready": "False"},
+	w.server.put(k, object.Object{
+		object.Metadata: object.Object{"name": podName, "labels": podLabels, "annotations": annotations, "ownerReferences": object.ControlledBy(v.kind, v.object)},
+		"spec":          object.Object{"version": int64(template(v.object)), "containers": []any{object.Object{"name": container}}},
+		"status":        object.Object{"phase": "Pending", "ready": "False"},
 	}, writer{manager: manager})
 }
 
 // reconcileStatefulSet keeps the names 0 to n-1, all at once (podManagementPolicy Parallel) or in order (OrderedReady), and replaces one
 // changed pod at a time.
 func (w *world) reconcileStatefulSet(v *version) {
-	n := number(v.object, "spec", "replicas")
+	n := object.Number(v.object, "spec", "replicas")
 	all := true
 	var outdated *version
 	for i := range n {
 		podName := fmt.Sprintf("%s-%d", v.name, i)
-		pod := w.server.get(pods, podName)
+		pod := w.server.get(object.Pods, podName)
 		if pod == nil {
 			if all || !w.profile.ordered {
 				w.createPod(v, podName, "")
@@ -384,17 +387,17 @@ func (w *world) reconcileStatefulSet(v *version) {
 			continue
 		}
 		switch {
-		case terminating(pod.object):
+		case object.Terminating(pod.object):
 			all = false
 			continue
-		case ended(pod.object):
+		case object.Ended(pod.object):
 			w.server.deletePod(podName, w.profile.grace)
-			w.server.remove(w.server.get(pods, podName))
+			w.server.remove(w.server.get(object.Pods, podName))
 			all = false
 			continue
 		}
-		all = all && (isReady(pod) || number(pod.object, "spec", "version") != template(v.object))
-		if number(pod.object, "spec", "version") != template(v.object) {
+		all = all && (isReady(pod) || object.Number(pod.object, "spec", "version") != template(v.object))
+		if object.Number(pod.object, "spec", "version") != template(v.object) {
 			outdated = pod
 		}
 	}
@@ -423,20 +426,20 @@ func (w *world) collect() {
 	if w.over {
 		return
 	}
-	for _, pod := range w.server.objects(pods) {
-		by := controller(pod.object)
+	for _, pod := range w.server.objects(object.Pods) {
+		by := object.Controller(pod.object)
 		orphan := by != "" && w.ownerUIDs()[by] == ""
 		switch {
-		case ended(pod.object):
-			if !terminating(pod.object) {
+		case object.Ended(pod.object):
+			if !object.Terminating(pod.object) {
 				w.server.remove(pod)
 			}
 		case orphan:
 			w.server.deletePod(pod.name, w.profile.grace)
 		}
 	}
-	for _, rs := range w.server.objects(replicaSets) {
-		if by := controller(rs.object); by != "" && w.ownerUIDs()[by] == "" {
+	for _, rs := range w.server.objects(object.ReplicaSets) {
+		if by := object.Controller(rs.object); by != "" && w.ownerUIDs()[by] == "" {
 			w.server.remove(rs)
 		}
 	}
@@ -445,18 +448,18 @@ func (w *world) collect() {
 
 // belongs reports whether the owner controls an object, or controls what does.
 func (w *world) belongs(v, owner *version) bool {
-	by := controller(v.object)
-	return by == uid(owner.object) || slices.ContainsFunc(w.server.objects(replicaSets), func(rs *version) bool {
-		return uid(rs.object) == by && w.belongs(rs, owner)
+	by := object.Controller(v.object)
+	return by == object.UID(owner.object) || slices.ContainsFunc(w.server.objects(object.ReplicaSets), func(rs *version) bool {
+		return object.UID(rs.object) == by && w.belongs(rs, owner)
 	})
 }
 
 // ownerUIDs are the UIDs of everything that controls something.
 func (w *world) ownerUIDs() map[string]string {
 	out := map[string]string{}
-	for _, resource := range []string{deployments, replicaSets, statefulSets, jobs} {
+	for _, resource := range []string{object.Deployments, object.ReplicaSets, object.StatefulSets, object.Jobs} {
 		for _, v := range w.server.objects(resource) {
-			out[uid(v.object)] = v.name
+			out[object.UID(v.object)] = v.name
 		}
 	}
 	return out

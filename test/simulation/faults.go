@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/idalloc/idalloc/test/simulation/dice"
+	"github.com/idalloc/idalloc/test/simulation/object"
 )
 
 // Fault is one thing that goes wrong. A list of them and a seed are a history.
@@ -61,10 +62,12 @@ const (
 // holdUps is the fault that holds any request of any process up.
 const holdUps = "hold-ups"
 
-func onlyDeployment(p profile) bool { return p.resource == deployments }
-func rolls(p profile) bool          { return p.resource == deployments || p.resource == statefulSets }
-func notStrict(p profile) bool      { return p.fenceAfter == 0 }
-func strict(p profile) bool         { return p.fenceAfter > 0 }
+func onlyDeployment(p profile) bool { return p.resource == object.Deployments }
+func rolls(p profile) bool {
+	return p.resource == object.Deployments || p.resource == object.StatefulSets
+}
+func notStrict(p profile) bool { return p.fenceAfter == 0 }
+func strict(p profile) bool    { return p.fenceAfter > 0 }
 
 // faultKinds lists all that can go wrong.
 func faultKinds() []faultKind {
@@ -277,7 +280,7 @@ func (w *world) repair() {
 		w.createOwner(w.profile.count, 1)
 	}
 	w.applyOwner() // starts tracking again, if somebody cleared managedFields
-	for _, v := range w.server.objects(pods) {
+	for _, v := range w.server.objects(object.Pods) {
 		if !inWorkload(v.object) {
 			w.server.deletePod(v.name, w.profile.grace) // it was debugged, and holds a slot
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/test/simulation/dice"
+	"github.com/idalloc/idalloc/test/simulation/object"
 )
 
 // acts reports whether somebody but the process acts under the slot.
@@ -64,7 +65,7 @@ func (w *world) comeLate(p *process, id int, d *dice.Dice) {
 		w.vanish(other, d)
 		freed := func() bool {
 			v := w.owner()
-			return v == nil || slots(annotation(v.object, assignment.DefaultKey))[id] != other.pod
+			return v == nil || slots(object.Annotation(v.object, assignment.DefaultKey))[id] != other.pod
 		}
 		w.when(10*time.Second, d, freed, func() {
 			w.trapFor(5*time.Second, func(c *call) bool { return c.p == p && c.verb == "get" && c.resource == w.profile.resource }, func(*call) bool {
@@ -79,7 +80,7 @@ func (w *world) comeLate(p *process, id int, d *dice.Dice) {
 // vanish deletes a process's pod by force and cuts the process off, while its kubelet does not run.
 func (w *world) vanish(p *process, d *dice.Dice) {
 	p.cut, p.node.mute = true, true
-	if v := w.server.get(pods, p.pod); v != nil && uid(v.object) == p.uid {
+	if v := w.server.get(object.Pods, p.pod); v != nil && object.UID(v.object) == p.uid {
 		w.server.remove(v)
 	}
 	w.after(d.Span(2*w.profile.fenceAfter, 2*w.profile.fenceAfter+40*time.Second), func() {
@@ -98,7 +99,7 @@ func (w *world) comeBack(d *dice.Dice) {
 	if first := w.first(); first != nil && d.Chance(0.5) {
 		// One pod less, and the one that goes has not the highest id.
 		w.server.deletePod(first.pod, w.profile.grace)
-		w.scale(v, max(1, number(v.object, "spec", v.kind.count)-1))
+		w.scale(v, max(1, object.Number(v.object, "spec", v.kind.Count)-1))
 		return
 	}
 	if !rolls(w.profile) {
@@ -108,7 +109,7 @@ func (w *world) comeBack(d *dice.Dice) {
 	rollout(w, Fault{}, d)
 	w.after(d.Span(2*time.Second, 30*time.Second), func() {
 		if !w.quiet {
-			w.server.change(w.profile.resource, ownerName, writer{manager: "kubectl-set"}, func(o object) { need(o, "spec", "template")["version"] = int64(was) })
+			w.server.change(w.profile.resource, ownerName, writer{manager: "kubectl-set"}, func(o object.Object) { object.Need(o, "spec", "template")["version"] = int64(was) })
 		}
 	})
 }
@@ -217,8 +218,8 @@ func lateGive(w *world, f Fault, d *dice.Dice) {
 	}
 	w.trapFor(f.Lasts, func(c *call) bool {
 		_, lets := w.moves(c)
-		v := w.server.get(pods, c.p.pod)
-		return lets >= 0 && v != nil && !terminating(v.object)
+		v := w.server.get(object.Pods, c.p.pod)
+		return lets >= 0 && v != nil && !object.Terminating(v.object)
 	}, func(c *call) bool {
 		_, id := w.moves(c)
 		dead := c.p
@@ -250,7 +251,7 @@ func bringBackState(w *world, f Fault, d *dice.Dice) {
 	w.trapFor(f.Lasts, func(c *call) bool { gets, _ := w.moves(c); return gets >= 0 }, func(c *call) bool {
 		p := c.p
 		id, _ := w.moves(c)
-		was := at(w.owner().object, metadata, "annotations")
+		was := object.At(w.owner().object, object.Metadata, "annotations")
 		p.freeze()
 		if d.Chance(0.8) {
 			w.relabel(p.pod)

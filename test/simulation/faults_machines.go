@@ -8,6 +8,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/test/simulation/dice"
+	"github.com/idalloc/idalloc/test/simulation/object"
 )
 
 // windowed changes the network for a while. Where two windows meet, the later one has it.
@@ -197,9 +198,9 @@ func (w *world) resumeNode(n *node) {
 
 // somePod picks a pod of the owner: where somebody is held up, often that one's.
 func (w *world) somePod(d *dice.Dice) *version {
-	all := w.server.objects(pods)
+	all := w.server.objects(object.Pods)
 	if len(w.waiting) > 0 && d.Chance(0.5) {
-		if v := w.server.get(pods, dice.Pick(d, w.waiting).p.pod); v != nil {
+		if v := w.server.get(object.Pods, dice.Pick(d, w.waiting).p.pod); v != nil {
 			return v
 		}
 	}
@@ -220,20 +221,20 @@ func deleteNode(w *world, f Fault, d *dice.Dice) {
 	n := dice.Pick(d, w.nodes)
 	n.cut = true
 	w.after(d.Span(0, f.Lasts/2+1), func() {
-		for _, v := range w.server.objects(pods) {
-			if text(v.object, "spec", "nodeName") != n.name {
+		for _, v := range w.server.objects(object.Pods) {
+			if object.Text(v.object, "spec", "nodeName") != n.name {
 				continue
 			}
-			w.server.change(pods, v.name, writer{manager: manager, status: true}, func(o object) {
-				status := need(o, "status")
-				status["phase"] = failed
-				status["conditions"] = []any{object{"type": "DisruptionTarget", "reason": "DeletionByPodGC", "status": "True"}}
+			w.server.change(object.Pods, v.name, writer{manager: manager, status: true}, func(o object.Object) {
+				status := object.Need(o, "status")
+				status["phase"] = object.Failed
+				status["conditions"] = []any{object.Object{"type": "DisruptionTarget", "reason": "DeletionByPodGC", "status": "True"}}
 			})
 			w.forsake(v)
 		}
 		w.after(d.Span(0, 5*time.Second), func() {
-			for _, v := range w.server.objects(pods) {
-				if text(v.object, "spec", "nodeName") == n.name && text(v.object, "status", "phase") == failed {
+			for _, v := range w.server.objects(object.Pods) {
+				if object.Text(v.object, "spec", "nodeName") == n.name && object.Text(v.object, "status", "phase") == object.Failed {
 					w.server.remove(v)
 				}
 			}
@@ -248,18 +249,18 @@ func declareFailed(w *world, f Fault, d *dice.Dice) {
 	if v == nil {
 		return
 	}
-	k := w.pods[podKey(v.name, uid(v.object))]
-	if k == nil || k.gone || text(v.object, "spec", "nodeName") == "" {
+	k := w.pods[podKey(v.name, object.UID(v.object))]
+	if k == nil || k.gone || object.Text(v.object, "spec", "nodeName") == "" {
 		return
 	}
 	k.node.cut = true
 	w.after(d.Span(0, f.Lasts/2+1), func() {
-		if now := w.server.get(pods, v.name); now == nil || uid(now.object) != k.uid {
+		if now := w.server.get(object.Pods, v.name); now == nil || object.UID(now.object) != k.uid {
 			return
 		}
-		w.server.change(pods, v.name, writer{manager: manager, status: true}, func(o object) {
-			status := need(o, "status")
-			status["phase"] = failed
+		w.server.change(object.Pods, v.name, writer{manager: manager, status: true}, func(o object.Object) {
+			status := object.Need(o, "status")
+			status["phase"] = object.Failed
 			switch d.Below(3) {
 			case 0: // as a pod that is rejected
 				delete(status, "containerStatuses")
@@ -274,7 +275,7 @@ func declareFailed(w *world, f Fault, d *dice.Dice) {
 
 // forsake notes that a pod was declared dead while its process may run.
 func (w *world) forsake(v *version) {
-	if k := w.pods[podKey(v.name, uid(v.object))]; k != nil && !k.gone && k.works() {
+	if k := w.pods[podKey(v.name, object.UID(v.object))]; k != nil && !k.gone && k.works() {
 		k.forced = true
 	}
 }
@@ -290,9 +291,9 @@ func hide(w *world, _ Fault, d *dice.Dice) {
 	if v := w.somePod(d); v != nil {
 		w.relabel(v.name)
 		gone := dice.Pick(d, [][]string{{assignment.InstanceIDLabel}, {assignment.OwnerLabel}, {assignment.InstanceIDLabel, assignment.OwnerLabel}})
-		w.server.change(pods, v.name, writer{manager: "kubectl-label"}, func(o object) {
+		w.server.change(object.Pods, v.name, writer{manager: "kubectl-label"}, func(o object.Object) {
 			for _, label := range gone {
-				setText(o, "labels", label, "")
+				object.SetText(o, "labels", label, "")
 			}
 		})
 	}
@@ -300,7 +301,7 @@ func hide(w *world, _ Fault, d *dice.Dice) {
 
 // relabel takes a pod out of its workload: another one runs in its place.
 func (w *world) relabel(pod string) {
-	w.server.change(pods, pod, writer{manager: "kubectl-label"}, func(o object) { setText(o, "labels", appLabel, "debug") })
+	w.server.change(object.Pods, pod, writer{manager: "kubectl-label"}, func(o object.Object) { object.SetText(o, "labels", appLabel, "debug") })
 }
 
 // replacePod is kubectl replace --force: another pod under the same name, while the first one's processes may run on. What restores
@@ -310,22 +311,22 @@ func replacePod(w *world, _ Fault, d *dice.Dice) {
 	if v == nil {
 		return
 	}
-	next := clone(v.object)
-	meta := need(next, metadata)
+	next := object.Clone(v.object)
+	meta := object.Need(next, object.Metadata)
 	for _, field := range []string{"uid", "resourceVersion", "generation", "deletionTimestamp", "deletionGracePeriodSeconds"} {
 		delete(meta, field)
 	}
 	if d.Chance(0.7) {
 		delete(meta, "annotations")
-		delete(at(next, metadata, "labels"), assignment.InstanceIDLabel)
-		delete(at(next, metadata, "labels"), assignment.OwnerLabel)
+		delete(object.At(next, object.Metadata, "labels"), assignment.InstanceIDLabel)
+		delete(object.At(next, object.Metadata, "labels"), assignment.OwnerLabel)
 	}
-	delete(at(next, "spec"), "nodeName")
-	next["status"] = object{"phase": "Pending", "ready": "False"}
+	delete(object.At(next, "spec"), "nodeName")
+	next["status"] = object.Object{"phase": "Pending", "ready": "False"}
 	w.server.remove(v)
 	w.after(d.Tail(50*time.Millisecond), func() {
-		if !w.quiet && w.server.get(pods, v.name) == nil { // or nobody would take the pod too many away
-			w.server.put(kindOf(pods), next, writer{manager: "kubectl-replace"})
+		if !w.quiet && w.server.get(object.Pods, v.name) == nil { // or nobody would take the pod too many away
+			w.server.put(object.KindOf(object.Pods), next, writer{manager: "kubectl-replace"})
 		}
 	})
 }

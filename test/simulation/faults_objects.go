@@ -6,34 +6,35 @@ import (
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/test/simulation/dice"
+	"github.com/idalloc/idalloc/test/simulation/object"
 )
 
 // ours are the annotation keys of the owner that idalloc keeps.
 func ours() []string { return assignment.Keys(assignment.DefaultKey) }
 
-func foreignWrite(how func(o object, d *dice.Dice)) func(*world, Fault, *dice.Dice) {
+func foreignWrite(how func(o object.Object, d *dice.Dice)) func(*world, Fault, *dice.Dice) {
 	return func(w *world, _ Fault, d *dice.Dice) {
-		w.server.change(w.profile.resource, ownerName, writer{manager: "kubectl-edit"}, func(o object) { how(o, d) })
+		w.server.change(w.profile.resource, ownerName, writer{manager: "kubectl-edit"}, func(o object.Object) { how(o, d) })
 	}
 }
 
 // wipe removes one of our annotations, all of them, or all annotations.
-func wipe(o object, d *dice.Dice) {
+func wipe(o object.Object, d *dice.Dice) {
 	switch d.Below(3) {
 	case 0:
-		setText(o, "annotations", dice.Pick(d, ours()), "")
+		object.SetText(o, "annotations", dice.Pick(d, ours()), "")
 	case 1:
 		for _, key := range ours() {
-			setText(o, "annotations", key, "")
+			object.SetText(o, "annotations", key, "")
 		}
 	default:
-		delete(need(o, metadata), "annotations")
+		delete(object.Need(o, object.Metadata), "annotations")
 	}
 }
 
 // edit gives slots to other pods, as somebody would who thinks that he knows better.
-func edit(o object, d *dice.Dice) {
-	slots, err := assignment.ParseSlots(annotation(o, assignment.DefaultKey))
+func edit(o object.Object, d *dice.Dice) {
+	slots, err := assignment.ParseSlots(object.Annotation(o, assignment.DefaultKey))
 	if err != nil || len(slots) == 0 {
 		return
 	}
@@ -47,14 +48,14 @@ func edit(o object, d *dice.Dice) {
 	default:
 		slots[a] = slots[b] + "x"
 	}
-	setText(o, "annotations", assignment.DefaultKey, slots.Encode())
+	object.SetText(o, "annotations", assignment.DefaultKey, slots.Encode())
 	if d.Chance(0.5) { // he knows about the seal, too
-		setText(o, "annotations", assignment.SealKey, assignment.Seal(annotations(o), assignment.DefaultKey, uid(o)))
+		object.SetText(o, "annotations", assignment.SealKey, assignment.Seal(object.Annotations(o), assignment.DefaultKey, object.UID(o)))
 	}
 }
 
-func corrupt(o object, d *dice.Dice) {
-	setText(o, "annotations", dice.Pick(d, ours()), dice.Pick(d, []string{"", "{", "[]", `{"0":1}`, `{"-1":"a"}`, "1e3", "99999999999999999999", `{"0":"a","1":"a"}`, `{"0":".."}`, "1h0m0s"}))
+func corrupt(o object.Object, d *dice.Dice) {
+	object.SetText(o, "annotations", dice.Pick(d, ours()), dice.Pick(d, []string{"", "{", "[]", `{"0":1}`, `{"-1":"a"}`, "1e3", "99999999999999999999", `{"0":"a","1":"a"}`, `{"0":".."}`, "1h0m0s"}))
 }
 
 // oldAnnotations puts all annotations back as they were a while ago.
@@ -63,17 +64,17 @@ func oldAnnotations(w *world, _ Fault, d *dice.Dice) {
 	if v == nil {
 		return
 	}
-	w.putBack(at(earlier(v, d).object, metadata, "annotations"))
+	w.putBack(object.At(earlier(v, d).object, object.Metadata, "annotations"))
 }
 
 // putBack replaces all annotations of the owner by what they were.
-func (w *world) putBack(was object) {
-	w.server.change(w.profile.resource, ownerName, writer{manager: "kubectl-replace"}, func(o object) {
+func (w *world) putBack(was object.Object) {
+	w.server.change(w.profile.resource, ownerName, writer{manager: "kubectl-replace"}, func(o object.Object) {
 		if was == nil {
-			delete(need(o, metadata), "annotations")
+			delete(object.Need(o, object.Metadata), "annotations")
 			return
 		}
-		need(o, metadata)["annotations"] = clone(was)
+		object.Need(o, object.Metadata)["annotations"] = object.Clone(was)
 	})
 }
 
@@ -86,14 +87,14 @@ func (w *world) damage(d *dice.Dice) {
 }
 
 func clearFields(w *world, _ Fault, _ *dice.Dice) {
-	w.server.change(w.profile.resource, ownerName, writer{manager: "kubectl-patch"}, func(o object) { need(o, metadata)["managedFields"] = []any{} })
+	w.server.change(w.profile.resource, ownerName, writer{manager: "kubectl-patch"}, func(o object.Object) { object.Need(o, object.Metadata)["managedFields"] = []any{} })
 }
 
 // applyOwner is somebody's server-side apply of a label-like annotation: it starts tracking again.
 func (w *world) applyOwner() {
 	w.podNumber++
-	w.server.change(w.profile.resource, ownerName, writer{manager: "argocd", apply: true}, func(o object) {
-		setText(o, "annotations", "example.com/applied", strconv.Itoa(w.podNumber))
+	w.server.change(w.profile.resource, ownerName, writer{manager: "argocd", apply: true}, func(o object.Object) {
+		object.SetText(o, "annotations", "example.com/applied", strconv.Itoa(w.podNumber))
 	})
 }
 
@@ -105,13 +106,13 @@ func manyManagers(w *world, f Fault, d *dice.Dice) {
 		lasts = min(lasts, time.Second)
 	}
 	if v := w.owner(); v != nil && d.Chance(0.4) {
-		w.putBack(at(earlier(v, d).object, metadata, "annotations"))
+		w.putBack(object.At(earlier(v, d).object, object.Metadata, "annotations"))
 	}
 	for i := range n {
 		w.after(lasts*time.Duration(i)/time.Duration(n), func() {
 			name := strconv.Itoa(i)
-			w.server.change(w.profile.resource, ownerName, writer{manager: "tool-" + name}, func(o object) {
-				setText(o, "annotations", "example.com/tool-"+name, strconv.Itoa(w.steps))
+			w.server.change(w.profile.resource, ownerName, writer{manager: "tool-" + name}, func(o object.Object) {
+				object.SetText(o, "annotations", "example.com/tool-"+name, strconv.Itoa(w.steps))
 			})
 		})
 	}
@@ -126,7 +127,7 @@ func recreateOwner(w *world, f Fault, d *dice.Dice) {
 	}
 	backup := d.Chance(0.5)
 	saved := earlier(v, d)
-	n, version := number(v.object, "spec", v.kind.count), template(v.object)
+	n, version := object.Number(v.object, "spec", v.kind.Count), template(v.object)
 	w.server.remove(v)
 	w.after(f.Lasts, func() {
 		if w.owner() == nil {
@@ -140,8 +141,8 @@ func recreateOwner(w *world, f Fault, d *dice.Dice) {
 
 // restore gives the owner an earlier one's annotations, and then its managedFields.
 func (w *world) restore(saved *version) {
-	w.putBack(at(saved.object, metadata, "annotations"))
-	w.server.change(w.profile.resource, ownerName, writer{manager: "velero", fields: &saved.managers}, func(object) {})
+	w.putBack(object.At(saved.object, object.Metadata, "annotations"))
+	w.server.change(w.profile.resource, ownerName, writer{manager: "velero", fields: &saved.managers}, func(object.Object) {})
 }
 
 // earlier returns v or what it was a while ago.
@@ -156,11 +157,11 @@ func earlier(v *version, d *dice.Dice) *version {
 
 func removeReceipt(w *world, _ Fault, d *dice.Dice) {
 	if v := w.somePod(d); v != nil {
-		w.server.change(pods, v.name, writer{manager: "kubectl-annotate"}, func(o object) {
-			setText(o, "annotations", assignment.ReceiptKey, "")
+		w.server.change(object.Pods, v.name, writer{manager: "kubectl-annotate"}, func(o object.Object) {
+			object.SetText(o, "annotations", assignment.ReceiptKey, "")
 			if d.Chance(0.5) {
-				setText(o, "labels", assignment.InstanceIDLabel, "")
-				setText(o, "labels", assignment.OwnerLabel, "")
+				object.SetText(o, "labels", assignment.InstanceIDLabel, "")
+				object.SetText(o, "labels", assignment.OwnerLabel, "")
 			}
 		})
 	}
@@ -168,12 +169,12 @@ func removeReceipt(w *world, _ Fault, d *dice.Dice) {
 
 func corruptReceipt(w *world, _ Fault, d *dice.Dice) {
 	if v := w.somePod(d); v != nil {
-		w.server.change(pods, v.name, writer{manager: "kubectl-annotate"}, func(o object) {
+		w.server.change(object.Pods, v.name, writer{manager: "kubectl-annotate"}, func(o object.Object) {
 			if d.Chance(0.3) {
-				setText(o, "labels", dice.Pick(d, []string{assignment.InstanceIDLabel, assignment.OwnerLabel}), "7")
+				object.SetText(o, "labels", dice.Pick(d, []string{assignment.InstanceIDLabel, assignment.OwnerLabel}), "7")
 				return
 			}
-			setText(o, "annotations", assignment.ReceiptKey, dice.Pick(d, []string{"{", "null", `{"uid":"x","owner":"y"}`}))
+			object.SetText(o, "annotations", assignment.ReceiptKey, dice.Pick(d, []string{"{", "null", `{"uid":"x","owner":"y"}`}))
 		})
 	}
 }
@@ -204,8 +205,8 @@ func scaleOwner(w *world, _ Fault, d *dice.Dice) {
 }
 
 func rollout(w *world, _ Fault, _ *dice.Dice) {
-	w.server.change(w.profile.resource, ownerName, writer{manager: "kubectl-set"}, func(o object) {
-		need(o, "spec", "template")["version"] = int64(template(o) + 1)
+	w.server.change(w.profile.resource, ownerName, writer{manager: "kubectl-set"}, func(o object.Object) {
+		object.Need(o, "spec", "template")["version"] = int64(template(o) + 1)
 	})
 }
 
@@ -220,11 +221,11 @@ func undo(w *world, _ Fault, d *dice.Dice) {
 		return
 	}
 	rs := dice.Pick(d, old).object
-	w.server.change(deployments, ownerName, writer{manager: "kubectl-rollout"}, func(o object) {
-		need(o, "spec", "template")["version"] = int64(template(rs))
-		was := clone(at(rs, metadata, "annotations"))
-		was[revisionKey] = annotation(o, revisionKey)
-		need(o, metadata)["annotations"] = was
+	w.server.change(object.Deployments, ownerName, writer{manager: "kubectl-rollout"}, func(o object.Object) {
+		object.Need(o, "spec", "template")["version"] = int64(template(rs))
+		was := object.Clone(object.At(rs, object.Metadata, "annotations"))
+		was[revisionKey] = object.Annotation(o, revisionKey)
+		object.Need(o, object.Metadata)["annotations"] = was
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/test/simulation/dice"
+	"github.com/idalloc/idalloc/test/simulation/object"
 )
 
 // neverStart has some of the pods that are made meanwhile not start at all, until somebody repairs them in the end: no node has room for them,
@@ -42,7 +43,7 @@ const waited = 45 * time.Second
 func (g *progress) noteSlotless() {
 	held := map[string]bool{}
 	if v := g.w.owner(); v != nil {
-		for _, name := range slots(annotation(v.object, assignment.DefaultKey)) {
+		for _, name := range slots(object.Annotation(v.object, assignment.DefaultKey)) {
 			held[name] = true
 		}
 	}
@@ -61,11 +62,11 @@ func (g *progress) noteSlotless() {
 
 // checkStarted reports a slot that a write gave to a pod that never ran, while one that runs has waited for long and gets none.
 func (g *progress) checkStarted(v *version) {
-	if v.kind.resource != deployments && v.kind.resource != replicaSets || !v.before.exists() || g.w.now()-g.troubled < aftermath {
+	if v.kind.Resource != object.Deployments && v.kind.Resource != object.ReplicaSets || !v.before.exists() || g.w.now()-g.troubled < aftermath {
 		return
 	}
-	n := number(v.object, "spec", v.kind.count)
-	before, after := slots(annotation(v.before.object, assignment.DefaultKey)), slots(annotation(v.object, assignment.DefaultKey))
+	n := object.Number(v.object, "spec", v.kind.Count)
+	before, after := slots(object.Annotation(v.before.object, assignment.DefaultKey)), slots(object.Annotation(v.object, assignment.DefaultKey))
 	taken, served := 0, map[string]bool{}
 	for id, name := range after {
 		served[name] = true
@@ -77,16 +78,16 @@ func (g *progress) checkStarted(v *version) {
 		return
 	}
 	for id, name := range after {
-		got := g.w.server.get(pods, name)
+		got := g.w.server.get(object.Pods, name)
 		if before[id] == name || got == nil {
 			continue
 		}
-		if k := g.w.pods[podKey(name, uid(got.object))]; k == nil || k.runs > 0 {
+		if k := g.w.pods[podKey(name, object.UID(got.object))]; k == nil || k.runs > 0 {
 			continue
 		}
 		for p, since := range g.slotless {
-			pod := g.w.server.get(pods, p.pod)
-			if g.w.now()-since < waited || served[p.pod] || pod == nil || uid(pod.object) != p.uid || terminating(pod.object) || !inWorkload(pod.object) {
+			pod := g.w.server.get(object.Pods, p.pod)
+			if g.w.now()-since < waited || served[p.pod] || pod == nil || object.UID(pod.object) != p.uid || object.Terminating(pod.object) || !inWorkload(pod.object) {
 				continue
 			}
 			g.w.judge.reportf(prompt, "slot %d goes to %s, which never ran, and %s waits since %s", id, name, p.id, since.Round(time.Second))
@@ -107,8 +108,8 @@ func brokenRollout(w *world, f Fault, d *dice.Dice) {
 
 // breaks says after how long the program ends by itself under an id, and whether its whole process dies with it.
 func (p *process) breaks(id identity.Identity) (after time.Duration, dies, broken bool) {
-	v := p.w.server.get(pods, p.pod)
-	if v == nil || !p.w.broken[number(v.object, "spec", "version")] {
+	v := p.w.server.get(object.Pods, p.pod)
+	if v == nil || !p.w.broken[object.Number(v.object, "spec", "version")] {
 		return 0, false, false
 	}
 	d := p.w.dice("break", p.id, strconv.FormatInt(id.Epoch, 10))

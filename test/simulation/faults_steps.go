@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/idalloc/idalloc/test/simulation/dice"
+	"github.com/idalloc/idalloc/test/simulation/object"
 )
 
 // holdUp has any request of any step of the protocol wait: before it is sent, before it is applied, before its answer arrives,
@@ -31,11 +32,11 @@ const steps = 5
 // stepOf returns what kind of a step of the protocol the request is, -1 for none.
 func (w *world) stepOf(c *call) int {
 	switch {
-	case c.verb == verbPatch && c.resource == pods:
+	case c.verb == verbPatch && c.resource == object.Pods:
 		return 0 // T2, G2
 	case c.verb == verbPatch:
 		return 1 // C, G3
-	case c.verb == "get" && c.resource == pods:
+	case c.verb == "get" && c.resource == object.Pods:
 		return 2
 	case c.verb == "get":
 		return 3 // R, T4

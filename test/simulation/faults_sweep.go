@@ -12,6 +12,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/gc"
 	"github.com/idalloc/idalloc/test/simulation/dice"
+	"github.com/idalloc/idalloc/test/simulation/object"
 )
 
 // collectSlots has somebody run "idalloc gc": a process without a pod, whose requests fare like all others.
@@ -33,8 +34,8 @@ func (p *process) sweep(ctx context.Context) {
 	if err != nil {
 		panic("simulation: " + err.Error())
 	}
-	k := kindOf(p.w.profile.resource)
-	ref := store.Ref{APIVersion: k.apiVersion, Kind: k.name, Namespace: namespace, Name: ownerName}
+	k := object.KindOf(p.w.profile.resource)
+	ref := store.Ref{APIVersion: k.APIVersion, Kind: k.Name, Namespace: namespace, Name: ownerName}
 	backoff := wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 10, Cap: 10 * time.Second}
 	_, _ = gc.Sweep(ctx, s, ref, backoff, false) // what a person would read
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/idalloc/idalloc/test/simulation/dice"
+	"github.com/idalloc/idalloc/test/simulation/object"
 )
 
 // verbPatch is the verb of every write of idalloc but an Event's.
@@ -25,18 +26,18 @@ type failure struct {
 	code            int
 	reason, message string
 	// details name the object that does not exist.
-	details object
+	details object.Object
 }
 
 func (f failure) body() []byte {
-	status := object{
-		"kind": "Status", "apiVersion": "v1", metadata: object{}, "status": "Failure",
+	status := object.Object{
+		"kind": "Status", "apiVersion": "v1", object.Metadata: object.Object{}, "status": "Failure",
 		"message": f.message, "reason": f.reason, "code": f.code,
 	}
 	if f.details != nil {
 		status["details"] = f.details
 	}
-	return encode(status)
+	return object.Encode(status)
 }
 
 // answer is what the server says to a request.
@@ -195,10 +196,10 @@ func (c *call) finish(a answer) {
 // serve carries a request out.
 func (s *server) serve(c *call) answer {
 	if s.refusals[c.verb+" "+c.resource] {
-		k := kindOf(c.resource)
+		k := object.KindOf(c.resource)
 		return refuse(http.StatusForbidden, "Forbidden", fmt.Sprintf(
 			"%s.%s %q is forbidden: User \"system:serviceaccount:sim:default\" cannot %s resource %q in API group %q in the namespace %q",
-			c.resource, k.group, c.name, c.verb, c.resource, k.group, namespace))
+			c.resource, k.Group, c.name, c.verb, c.resource, k.Group, namespace))
 	}
 	switch c.verb {
 	case "create": // events
@@ -218,8 +219,8 @@ func (s *server) serve(c *call) answer {
 }
 
 func (s *server) notFound(c *call) answer {
-	details := object{"name": c.name, "kind": c.resource}
-	if group := kindOf(c.resource).group; group != "" {
+	details := object.Object{"name": c.name, "kind": c.resource}
+	if group := object.KindOf(c.resource).Group; group != "" {
 		details["group"] = group
 	}
 	f := failure{http.StatusNotFound, "NotFound", fmt.Sprintf("%s %q not found", c.resource, c.name), details}
@@ -231,14 +232,14 @@ func (s *server) patch(c *call) answer {
 	if v == nil {
 		return s.notFound(c)
 	}
-	if s.admission && c.resource != pods {
+	if s.admission && c.resource != object.Pods {
 		return refuse(http.StatusForbidden, "Forbidden", `admission webhook "sim.example.com" denied the request: not now`)
 	}
 	next, failed := applyPatch(v, c.content, c.body)
 	if failed != nil {
 		return answer{code: failed.code, body: failed.body()}
 	}
-	if name(next) != v.name {
+	if object.Name(next) != v.name {
 		return refuse(http.StatusBadRequest, "BadRequest", "the name of the object does not match the name on the URL")
 	}
 	manager := c.query.Get("fieldManager")
@@ -254,8 +255,8 @@ func (s *server) list(c *call) answer {
 	}
 	limit := s.limit(c)
 	var b bytes.Buffer
-	k := kindOf(c.resource)
-	listKind, apiVersion := k.name+"List", k.apiVersion
+	k := object.KindOf(c.resource)
+	listKind, apiVersion := k.Name+"List", k.APIVersion
 	if c.metadata {
 		listKind, apiVersion = "PartialObjectMetadataList", "meta.k8s.io/v1"
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/idalloc/idalloc/test/simulation/dice"
+	"github.com/idalloc/idalloc/test/simulation/object"
 )
 
 // node is a machine with a kubelet.
@@ -44,7 +45,7 @@ const container = "main"
 
 // containerStatus is what a kubelet says of it.
 func containerStatus(state, reason string) []any {
-	return []any{object{"name": container, "state": object{state: object{"reason": reason}}}}
+	return []any{object.Object{"name": container, "state": object.Object{state: object.Object{"reason": reason}}}}
 }
 
 func (w *world) makeNodes() {
@@ -72,23 +73,23 @@ func (k *kubeletPod) works() bool {
 // kubeletHears is told of every change of a pod; the kubelet hears of it later.
 func (w *world) kubeletHears(v *version) {
 	if v.object == nil {
-		if k := w.pods[podKey(v.name, uid(v.before.object))]; k != nil && !k.gone {
+		if k := w.pods[podKey(v.name, object.UID(v.before.object))]; k != nil && !k.gone {
 			k.forced = k.works()
 			w.syncSoon(k)
 		}
 		return
 	}
-	key := podKey(v.name, uid(v.object))
+	key := podKey(v.name, object.UID(v.object))
 	k := w.pods[key]
 	if k == nil {
 		d := w.dice("schedule", key)
-		k = &kubeletPod{name: v.name, uid: uid(v.object), node: dice.Pick(d, w.nodes)}
+		k = &kubeletPod{name: v.name, uid: object.UID(v.object), node: dice.Pick(d, w.nodes)}
 		k.stuck = d.Chance(w.stuck)
 		w.pods[key] = k
 		w.syncAfter(k, d.Span(10*time.Millisecond, 3*time.Second))
 		return
 	}
-	if terminating(v.object) && !k.stopping {
+	if object.Terminating(v.object) && !k.stopping {
 		w.syncSoon(k)
 	}
 }
@@ -125,12 +126,12 @@ func (w *world) sync(k *kubeletPod) {
 		return // repeated when the node is back
 	}
 	w.step("sync", k.name, k.uid)
-	var o object
+	var o object.Object
 	if !k.node.cut {
-		if v := w.server.get(pods, k.name); v != nil && uid(v.object) == k.uid {
+		if v := w.server.get(object.Pods, k.name); v != nil && object.UID(v.object) == k.uid {
 			o = v.object
 		}
-		k.heard = k.heard || o == nil || terminating(o) || text(o, "status", "phase") == failed // whoever declared that
+		k.heard = k.heard || o == nil || object.Terminating(o) || object.Text(o, "status", "phase") == object.Failed // whoever declared that
 	}
 	running := k.process != nil && !k.process.ended && !k.process.dead
 	switch {
@@ -152,7 +153,7 @@ func (w *world) sync(k *kubeletPod) {
 }
 
 // stopPod sends SIGTERM once, and SIGKILL when the grace is over.
-func (w *world) stopPod(k *kubeletPod, _ object) {
+func (w *world) stopPod(k *kubeletPod, _ object.Object) {
 	if k.stopping {
 		return
 	}
@@ -176,7 +177,7 @@ func (w *world) stopPod(k *kubeletPod, _ object) {
 }
 
 // finishPod reports the end and lets the object go.
-func (w *world) finishPod(k *kubeletPod, o object) {
+func (w *world) finishPod(k *kubeletPod, o object.Object) {
 	if k.node.cut {
 		return // repeated when the node is back
 	}
@@ -186,18 +187,18 @@ func (w *world) finishPod(k *kubeletPod, o object) {
 		return
 	}
 	unwell := k.evicted || (k.process != nil && k.process.dead)
-	w.server.change(pods, k.name, writer{manager: kubelet, status: true}, func(next object) {
-		status := need(next, "status")
-		status["phase"] = succeeded
+	w.server.change(object.Pods, k.name, writer{manager: kubelet, status: true}, func(next object.Object) {
+		status := object.Need(next, "status")
+		status["phase"] = object.Succeeded
 		if unwell {
-			status["phase"] = failed
+			status["phase"] = object.Failed
 		}
 		if k.evicted {
 			status["reason"] = "Evicted"
 		}
 		status["ready"], status["containerStatuses"] = "False", containerStatus("terminated", "Completed")
 	})
-	if v := w.server.get(pods, k.name); v != nil && terminating(v.object) {
+	if v := w.server.get(object.Pods, k.name); v != nil && object.Terminating(v.object) {
 		w.server.remove(v)
 	}
 }
@@ -238,7 +239,7 @@ func (w *world) startPod(k *kubeletPod) {
 }
 
 // report tells the API server whether the pod runs and is ready.
-func (w *world) report(k *kubeletPod, o object) {
+func (w *world) report(k *kubeletPod, o object.Object) {
 	if o == nil {
 		return
 	}
@@ -246,13 +247,13 @@ func (w *world) report(k *kubeletPod, o object) {
 	if k.process.belief() != nil && !k.process.dead && !k.process.ended {
 		ready = "True"
 	}
-	status := at(o, "status")
-	if status != nil && text(status, "ready") == ready && text(status, "phase") == "Running" && text(o, "spec", "nodeName") == k.node.name {
+	status := object.At(o, "status")
+	if status != nil && object.Text(status, "ready") == ready && object.Text(status, "phase") == "Running" && object.Text(o, "spec", "nodeName") == k.node.name {
 		return
 	}
-	w.server.change(pods, k.name, writer{manager: kubelet, status: true}, func(next object) {
-		need(next, "spec")["nodeName"] = k.node.name
-		status := need(next, "status")
+	w.server.change(object.Pods, k.name, writer{manager: kubelet, status: true}, func(next object.Object) {
+		object.Need(next, "spec")["nodeName"] = k.node.name
+		status := object.Need(next, "status")
 		status["phase"], status["ready"], status["containerStatuses"] = "Running", ready, containerStatus("running", "")
 	})
 }
@@ -275,8 +276,8 @@ func (w *world) isGhost(p *process) bool {
 // livePods counts the owner's pods that are neither dead nor on their way out.
 func (w *world) livePods() int {
 	n := 0
-	for _, v := range w.server.objects(pods) {
-		if !ended(v.object) {
+	for _, v := range w.server.objects(object.Pods) {
+		if !object.Ended(v.object) {
 			n++
 		}
 	}
@@ -296,11 +297,11 @@ func (w *world) running() []*process {
 
 // evict ends a pod and leaves it as Failed.
 func (w *world) evict(name string) {
-	v := w.server.get(pods, name)
+	v := w.server.get(object.Pods, name)
 	if v == nil {
 		return
 	}
-	if k := w.pods[podKey(name, uid(v.object))]; k != nil && !k.gone {
+	if k := w.pods[podKey(name, object.UID(v.object))]; k != nil && !k.gone {
 		k.evicted = true
 		w.note("evict", name)
 		w.syncSoon(k)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/identity"
+	"github.com/idalloc/idalloc/test/simulation/object"
 )
 
 // linear is the promise that claims, releases, deaths and sweeps happened as if one after the other.
@@ -276,7 +277,7 @@ func entries(v *version) (map[int]entry, bool) {
 	if !v.exists() {
 		return out, false
 	}
-	record := assignment.Decode(annotations(v.object), assignment.DefaultKey, uid(v.object), time.Now().Add(24*time.Hour)) // whatever the epoch
+	record := assignment.Decode(object.Annotations(v.object), assignment.DefaultKey, object.UID(v.object), time.Now().Add(24*time.Hour)) // whatever the epoch
 	for id, name := range record.State.Slots {
 		out[id] = entry{name: name, uid: record.State.UIDs[id]}
 	}

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+
+	"github.com/idalloc/idalloc/test/simulation/object"
 )
 
 // managers are the field managers and the annotations that each owns. Cleared managers track nothing until
@@ -60,8 +62,8 @@ func (m managers) capped() {
 }
 
 // updated returns who owns what after the change from old to next, at a time in seconds.
-func (m managers) updated(old, next object, by writer, now int64) managers {
-	was, is := at(old, metadata, "annotations"), at(next, metadata, "annotations")
+func (m managers) updated(old, next object.Object, by writer, now int64) managers {
+	was, is := object.At(old, object.Metadata, "annotations"), object.At(next, object.Metadata, "annotations")
 	if by.fields != nil {
 		return *by.fields
 	}
@@ -108,10 +110,10 @@ func (m managers) updated(old, next object, by writer, now int64) managers {
 }
 
 // fieldsCleared reports that a client set managedFields to an empty list.
-func fieldsCleared(next object) bool {
-	after, there := at(next, metadata)["managedFields"].([]any)
+func fieldsCleared(next object.Object) bool {
+	after, there := object.At(next, object.Metadata)["managedFields"].([]any)
 	if len(after) == 1 {
-		only, _ := after[0].(object)
+		only, _ := after[0].(object.Object)
 		return len(only) == 0
 	}
 	return there && len(after) == 0
@@ -134,18 +136,18 @@ func (m managers) disown(key string) {
 }
 
 // write puts m into metadata as the real server shows it.
-func (m managers) write(meta object) {
+func (m managers) write(meta object.Object) {
 	delete(meta, "managedFields")
 	entries := make([]any, 0, len(m.owned))
 	for _, id := range slices.Sorted(maps.Keys(m.owned)) {
-		annotations := object{}
+		annotations := object.Object{}
 		for key := range m.owned[id] {
-			annotations["f:"+key] = object{}
+			annotations["f:"+key] = object.Object{}
 		}
 		manager, operation, subresource := managerOf(id)
-		entry := object{
+		entry := object.Object{
 			"manager": manager, "operation": operation, "apiVersion": "v1", "fieldsType": "FieldsV1",
-			"fieldsV1": object{"f:metadata": object{"f:annotations": annotations}},
+			"fieldsV1": object.Object{"f:metadata": object.Object{"f:annotations": annotations}},
 		}
 		if subresource != "" {
 			entry["subresource"] = subresource

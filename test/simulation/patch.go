@@ -5,13 +5,15 @@ import (
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/idalloc/idalloc/test/simulation/object"
 )
 
 // annotationLimit is Kubernetes' limit of all keys and values of an object's annotations, in bytes.
 const annotationLimit = 256 * 1024
 
 // applyPatch returns what a patch makes of v. Its error is the server's refusal.
-func applyPatch(v *version, contentType string, body []byte) (object, *failure) {
+func applyPatch(v *version, contentType string, body []byte) (object.Object, *failure) {
 	if len(body) > 3*1024*1024 {
 		return nil, &failure{code: 413, reason: "RequestEntityTooLarge", message: "Request entity too large: limit is 3145728"}
 	}
@@ -32,12 +34,12 @@ func applyPatch(v *version, contentType string, body []byte) (object, *failure) 
 	if err != nil {
 		return nil, invalid(err.Error())
 	}
-	var next object
+	var next object.Object
 	if err := utiljson.Unmarshal(patched, &next); err != nil {
 		return nil, invalid(err.Error())
 	}
 	size := 0
-	for key, value := range at(next, metadata, "annotations") {
+	for key, value := range object.At(next, object.Metadata, "annotations") {
 		s, ok := value.(string)
 		if !ok {
 			return nil, invalid("annotation " + key + " is not a string")

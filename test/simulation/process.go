@@ -15,6 +15,7 @@ import (
 	idcontext "github.com/idalloc/idalloc/pkg/context"
 	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/test/simulation/dice"
+	"github.com/idalloc/idalloc/test/simulation/object"
 )
 
 // process is one run of a pod's container: the production code, and the work under its id.
@@ -61,8 +62,8 @@ func (w *world) newProcess(pod, uid string, run int, on *node) *process {
 	}
 	p.clock = &machineClock{p: p, offset: on.offset, rate: on.rate}
 	p.fenceAfter = w.profile.fenceAfter
-	if v := w.server.get(pods, pod); v != nil {
-		p.fenceAfter = w.profile.fence(number(v.object, "spec", "version"))
+	if v := w.server.get(object.Pods, pod); v != nil {
+		p.fenceAfter = w.profile.fence(object.Number(v.object, "spec", "version"))
 	}
 	return p
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/test/simulation/object"
 )
 
 // How long a process may need when nothing is in its way. The parts are pkg/allocator's: requests are repeated after up to 10 s, a turn
@@ -88,7 +89,7 @@ func (g *progress) read() bool {
 		return false
 	}
 	if v != g.owner {
-		g.owner, g.record = v, assignment.Decode(annotations(v.object), assignment.DefaultKey, uid(v.object), g.w.wall())
+		g.owner, g.record = v, assignment.Decode(object.Annotations(v.object), assignment.DefaultKey, object.UID(v.object), g.w.wall())
 	}
 	return g.record.Sealed && len(g.record.Problems) == 0
 }
@@ -98,9 +99,9 @@ func (g *progress) todo(p *process) map[string]time.Duration {
 	if !g.w.waits(p) || g.w.isDeaf(p) {
 		return nil
 	}
-	v := g.w.server.get(pods, p.pod)
+	v := g.w.server.get(object.Pods, p.pod)
 	own := g.receipt(v)
-	n := number(g.owner.object, "spec", g.owner.kind.count)
+	n := object.Number(g.owner.object, "spec", g.owner.kind.Count)
 	id, named := g.record.State.Slots.Of(p.pod)
 	switch {
 	case named && (id >= n || !g.names(id, v) || (own != nil && own.Gives)):
@@ -135,7 +136,7 @@ func (g *progress) todo(p *process) map[string]time.Duration {
 // free returns the slots below n that nobody holds, locks or asks for. In strict mode they may be in quarantine.
 func (g *progress) free(n int) []int {
 	locked := map[int]bool{}
-	for _, v := range g.w.server.objects(pods) {
+	for _, v := range g.w.server.objects(object.Pods) {
 		if r := g.receipt(v); r.Locks() {
 			locked[r.ID] = true
 		}
@@ -143,7 +144,7 @@ func (g *progress) free(n int) []int {
 	var out []int
 	for id := range n {
 		_, asked := g.record.State.Handover[id]
-		holder := g.w.server.get(pods, g.record.State.Slots[id])
+		holder := g.w.server.get(object.Pods, g.record.State.Slots[id])
 		held := holder != nil && g.names(id, holder)
 		// In strict mode a holder that is dead is to be put into quarantine first.
 		_, entry := g.record.State.Slots[id]
@@ -156,11 +157,11 @@ func (g *progress) free(n int) []int {
 
 // names reports whether the map gives the slot to this very pod.
 func (g *progress) names(id int, v *version) bool {
-	return g.record.State.Slots[id] == v.name && g.record.State.UIDs[id] == assignment.ShortUID(uid(v.object)) && !ended(v.object)
+	return g.record.State.Slots[id] == v.name && g.record.State.UIDs[id] == assignment.ShortUID(object.UID(v.object)) && !object.Ended(v.object)
 }
 
 func (g *progress) receipt(v *version) *assignment.Receipt {
-	r, err := assignment.ReceiptOf(annotations(v.object), uid(v.object), g.owner.kind.name+"/"+ownerName, g.w.wall())
+	r, err := assignment.ReceiptOf(object.Annotations(v.object), object.UID(v.object), g.owner.kind.Name+"/"+ownerName, g.w.wall())
 	if err != nil {
 		return nil
 	}

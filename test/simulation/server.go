@@ -9,16 +9,18 @@ import (
 
 	"k8s.io/apimachinery/pkg/fields"
 	k8slabels "k8s.io/apimachinery/pkg/labels"
+
+	"github.com/idalloc/idalloc/test/simulation/object"
 )
 
 // version is one moment of a stored object.
 type version struct {
-	kind kind
+	kind object.Kind
 	name string
 	rv   int64
 	at   time.Duration
 	// object is nil when it is deleted.
-	object object
+	object object.Object
 	before *version
 	// managers are who owns which annotations.
 	managers managers
@@ -30,20 +32,20 @@ func (v *version) exists() bool { return v != nil && v.object != nil }
 
 // deleted is the version that a watch shows when v went away: v as it was, at a newer resourceVersion.
 func (v *version) deleted(rv int64) *version {
-	last := clone(v.object)
-	need(last, metadata)["resourceVersion"] = strconv.FormatInt(rv, 10)
+	last := object.Clone(v.object)
+	object.Need(last, object.Metadata)["resourceVersion"] = strconv.FormatInt(rv, 10)
 	return &version{kind: v.kind, name: v.name, rv: rv, object: last}
 }
 
 func (v *version) json(metadataOnly bool) []byte {
 	if !metadataOnly {
 		if v.whole == nil {
-			v.whole = encode(v.object)
+			v.whole = object.Encode(v.object)
 		}
 		return v.whole
 	}
 	if v.metadata == nil {
-		v.metadata = encode(object{"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", metadata: v.object[metadata]})
+		v.metadata = object.Encode(object.Object{"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", object.Metadata: v.object[object.Metadata]})
 	}
 	return v.metadata
 }
@@ -74,7 +76,7 @@ func newServer(w *world) *server {
 		w: w, rv: 1000, current: map[string]map[string]*version{}, log: map[string][]*version{}, watchers: map[string][]*stream{},
 		selectors: map[string]k8slabels.Selector{}, fields: map[string]fields.Selector{}, refusals: map[string]bool{}, requests: map[string]int{},
 	}
-	for _, resource := range []string{pods, deployments, replicaSets, statefulSets, jobs} {
+	for _, resource := range []string{object.Pods, object.Deployments, object.ReplicaSets, object.StatefulSets, object.Jobs} {
 		s.current[resource] = map[string]*version{}
 	}
 	return s
@@ -144,22 +146,22 @@ type writer struct {
 }
 
 // put stores next. It returns the stored version; one that changes nothing is the one before.
-func (s *server) put(k kind, next object, by writer) *version {
-	old := s.current[k.resource][name(next)]
-	meta := need(next, metadata)
+func (s *server) put(k object.Kind, next object.Object, by writer) *version {
+	old := s.current[k.Resource][object.Name(next)]
+	meta := object.Need(next, object.Metadata)
 	for field, value := range meta {
-		if m, is := value.(object); value == nil || is && len(m) == 0 {
+		if m, is := value.(object.Object); value == nil || is && len(m) == 0 {
 			delete(meta, field) // an empty map is none
 		}
 	}
 	var owners managers
 	if old.exists() {
 		for _, fixed := range []string{"name", "namespace", "uid", "creationTimestamp"} {
-			meta[fixed] = at(old.object, metadata)[fixed]
+			meta[fixed] = object.At(old.object, object.Metadata)[fixed]
 		}
 		meta["generation"] = s.generation(k, old.object, next)
 		owners = old.managers.updated(old.object, next, by, s.w.wall().Unix())
-		if equalBut(old.object, next, "resourceVersion", "managedFields") && owners.equal(old.managers) {
+		if object.EqualBut(old.object, next, "resourceVersion", "managedFields") && owners.equal(old.managers) {
 			return old
 		}
 	} else {
@@ -168,15 +170,15 @@ func (s *server) put(k kind, next object, by writer) *version {
 		meta["namespace"] = namespace
 		meta["creationTimestamp"] = s.w.wall().Format(time.RFC3339)
 		meta["generation"] = int64(1)
-		next["kind"], next["apiVersion"] = k.name, k.apiVersion
-		owners = managers{}.updated(object{}, next, by, s.w.wall().Unix())
+		next["kind"], next["apiVersion"] = k.Name, k.APIVersion
+		owners = managers{}.updated(object.Object{}, next, by, s.w.wall().Unix())
 	}
 	s.rv++
 	meta["resourceVersion"] = strconv.FormatInt(s.rv, 10)
-	if k.resource != pods { // nobody looks at a pod's
+	if k.Resource != object.Pods { // nobody looks at a pod's
 		owners.write(meta)
 	}
-	v := &version{kind: k, name: name(next), rv: s.rv, at: s.w.now(), object: next, before: old, managers: owners}
+	v := &version{kind: k, name: object.Name(next), rv: s.rv, at: s.w.now(), object: next, before: old, managers: owners}
 	s.keep(v)
 	return v
 }
@@ -188,11 +190,11 @@ func newUID(n int) string {
 }
 
 // generation follows the spec, and for a Deployment the annotations too.
-func (s *server) generation(k kind, old, next object) int64 {
-	generation := int64(number(old, metadata, "generation"))
-	same := equalBut(object{"spec": old["spec"]}, object{"spec": next["spec"]})
-	if k.annotationsCount {
-		same = same && equalBut(at(old, metadata, "annotations"), at(next, metadata, "annotations"))
+func (s *server) generation(k object.Kind, old, next object.Object) int64 {
+	generation := int64(object.Number(old, object.Metadata, "generation"))
+	same := object.EqualBut(object.Object{"spec": old["spec"]}, object.Object{"spec": next["spec"]})
+	if k.AnnotationsCount {
+		same = same && object.EqualBut(object.At(old, object.Metadata, "annotations"), object.At(next, object.Metadata, "annotations"))
 	}
 	if same {
 		return generation
@@ -204,7 +206,7 @@ func (s *server) generation(k kind, old, next object) int64 {
 func (s *server) remove(v *version) {
 	switch {
 	case !v.exists():
-	case v.kind.resource == pods:
+	case v.kind.Resource == object.Pods:
 		s.deletePod(v.name, 0)
 	default:
 		s.erase(v)
@@ -218,21 +220,21 @@ func (s *server) erase(v *version) {
 }
 
 func (s *server) keep(v *version) {
-	s.current[v.kind.resource][v.name] = v
-	s.log[v.kind.resource] = append(s.log[v.kind.resource], v)
-	for _, st := range s.watchers[v.kind.resource] {
+	s.current[v.kind.Resource][v.name] = v
+	s.log[v.kind.Resource] = append(s.log[v.kind.Resource], v)
+	for _, st := range s.watchers[v.kind.Resource] {
 		st.hear(v)
 	}
 	s.w.changed(v)
 }
 
 // change stores what edit makes of an object; it does nothing when there is none.
-func (s *server) change(resource, name string, by writer, edit func(object)) {
+func (s *server) change(resource, name string, by writer, edit func(object.Object)) {
 	old := s.get(resource, name)
 	if old == nil {
 		return
 	}
-	next := clone(old.object)
+	next := object.Clone(old.object)
 	edit(next)
 	s.put(old.kind, next, by)
 }
@@ -241,25 +243,25 @@ func (s *server) change(resource, name string, by writer, edit func(object)) {
 // one that is being deleted already can only be given less. The real server, too, writes that a pod is being deleted before it
 // erases it.
 func (s *server) deletePod(name string, grace time.Duration) {
-	v := s.get(pods, name)
+	v := s.get(object.Pods, name)
 	if v == nil {
 		return
 	}
 	switch {
-	case terminating(v.object):
-		if grace >= time.Duration(number(v.object, metadata, "deletionGracePeriodSeconds"))*time.Second {
+	case object.Terminating(v.object):
+		if grace >= time.Duration(object.Number(v.object, object.Metadata, "deletionGracePeriodSeconds"))*time.Second {
 			return
 		}
-	case text(v.object, "spec", "nodeName") == "" || ended(v.object):
+	case object.Text(v.object, "spec", "nodeName") == "" || object.Ended(v.object):
 		grace = 0
 	}
-	s.change(pods, name, writer{manager: "kube-controller-manager"}, func(o object) {
-		meta := need(o, metadata)
+	s.change(object.Pods, name, writer{manager: "kube-controller-manager"}, func(o object.Object) {
+		meta := object.Need(o, object.Metadata)
 		meta["deletionTimestamp"] = s.w.wall().Add(grace).Format(time.RFC3339)
 		meta["deletionGracePeriodSeconds"] = int64(grace / time.Second)
 	})
 	if grace == 0 {
-		s.erase(s.get(pods, name))
+		s.erase(s.get(object.Pods, name))
 	}
 }
 
@@ -301,6 +303,6 @@ func (f filter) matches(v *version) bool {
 	if !v.exists() {
 		return false
 	}
-	set := fields.Set{"metadata.name": v.name, "status.phase": text(v.object, "status", "phase")}
-	return f.field.Matches(set) && f.label.Matches(k8slabels.Set(labels(v.object)))
+	set := fields.Set{"metadata.name": v.name, "status.phase": object.Text(v.object, "status", "phase")}
+	return f.field.Matches(set) && f.label.Matches(k8slabels.Set(object.Labels(v.object)))
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/test/simulation/dice"
+	"github.com/idalloc/idalloc/test/simulation/object"
 )
 
 // trap waits for one request, and then something goes wrong. Random faults hit a protocol between two given steps once in
@@ -115,7 +116,7 @@ func (w *world) moves(c *call) (gets, lets int) {
 		return gets, lets
 	}
 	after, ok := slots(patched(c.body, assignment.DefaultKey)).Of(c.p.pod)
-	before, had := slots(annotation(v.object, assignment.DefaultKey)).Of(c.p.pod)
+	before, had := slots(object.Annotation(v.object, assignment.DefaultKey)).Of(c.p.pod)
 	if ok && (!had || before != after) {
 		gets = after
 	}
@@ -142,22 +143,22 @@ func noteOf(value string) receiptNote {
 
 // takes reports whether c is a pod's receipt for a slot; again says that the pod gave up one before.
 func (w *world) takes(c *call) (is, again bool) {
-	if c.verb != verbPatch || c.resource != pods || c.name != c.p.pod {
+	if c.verb != verbPatch || c.resource != object.Pods || c.name != c.p.pod {
 		return false, false
 	}
 	next := noteOf(patched(c.body, assignment.ReceiptKey))
-	v := w.server.get(pods, c.name)
+	v := w.server.get(object.Pods, c.name)
 	if v == nil || next.ID == nil || next.GaveUp {
 		return false, false
 	}
-	return true, noteOf(annotation(v.object, assignment.ReceiptKey)).GaveUp
+	return true, noteOf(object.Annotation(v.object, assignment.ReceiptKey)).GaveUp
 }
 
 // releases reports whether c is the receipt of a pod that begins to give its slot, and not because it ends.
 func (w *world) releases(c *call) bool {
-	if c.verb != verbPatch || c.resource != pods || c.name != c.p.pod {
+	if c.verb != verbPatch || c.resource != object.Pods || c.name != c.p.pod {
 		return false
 	}
-	v := w.server.get(pods, c.name)
-	return v != nil && !terminating(v.object) && noteOf(patched(c.body, assignment.ReceiptKey)).Gives != nil
+	v := w.server.get(object.Pods, c.name)
+	return v != nil && !object.Terminating(v.object) && noteOf(patched(c.body, assignment.ReceiptKey)).Gives != nil
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/idalloc/idalloc/test/simulation/dice"
+	"github.com/idalloc/idalloc/test/simulation/object"
 )
 
 // errCut is a watch whose connection broke.
@@ -79,16 +80,16 @@ func (st *stream) at(delay time.Duration, do func()) {
 
 // bookmark tells the stream how far it is.
 func (st *stream) bookmark(rv int64, end bool) {
-	meta := object{"resourceVersion": strconv.FormatInt(rv, 10), "creationTimestamp": nil}
+	meta := object.Object{"resourceVersion": strconv.FormatInt(rv, 10), "creationTimestamp": nil}
 	if end {
-		meta["annotations"] = object{"k8s.io/initial-events-end": "true"}
+		meta["annotations"] = object.Object{"k8s.io/initial-events-end": "true"}
 	}
-	k := kindOf(st.resource)
-	o := object{"kind": k.name, "apiVersion": k.apiVersion, metadata: meta}
+	k := object.KindOf(st.resource)
+	o := object.Object{"kind": k.Name, "apiVersion": k.APIVersion, object.Metadata: meta}
 	if st.metadata {
 		o["kind"], o["apiVersion"] = "PartialObjectMetadata", "meta.k8s.io/v1"
 	}
-	st.frame("BOOKMARK", encode(o), strconv.FormatInt(rv, 10))
+	st.frame("BOOKMARK", object.Encode(o), strconv.FormatInt(rv, 10))
 }
 
 // expire tells the stream that its resourceVersion is too old.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/idalloc/idalloc/test/simulation/dice"
+	"github.com/idalloc/idalloc/test/simulation/object"
 )
 
 const (
@@ -69,7 +70,7 @@ func (p profile) fits(words []string) bool {
 
 func drawProfile(d *dice.Dice) profile {
 	p := profile{
-		resource:  dice.Pick(d, []string{deployments, deployments, deployments, statefulSets, statefulSets, replicaSets, jobs}),
+		resource:  dice.Pick(d, []string{object.Deployments, object.Deployments, object.Deployments, object.StatefulSets, object.StatefulSets, object.ReplicaSets, object.Jobs}),
 		count:     d.Between(1, 4),
 		nodes:     d.Between(2, 3),
 		start:     d.Chance(0.25),
@@ -115,9 +116,9 @@ func (p *profile) vary(d *dice.Dice) {
 	if p.start && p.handsOver && d.Chance(0.3) {
 		p.reluctant = 0.2 + d.Float()/2
 	}
-	p.recreate = p.resource == deployments && d.Chance(0.15)
-	p.ordered = p.resource == statefulSets && d.Chance(0.4)
-	p.indexed = p.resource == jobs && d.Chance(0.5)
+	p.recreate = p.resource == object.Deployments && d.Chance(0.15)
+	p.ordered = p.resource == object.StatefulSets && d.Chance(0.4)
+	p.indexed = p.resource == object.Jobs && d.Chance(0.5)
 	if p.mixed = p.fenceAfter > 0 && rolls(*p) && d.Chance(0.3); p.mixed {
 		p.fenceOther = dice.Pick(d, []time.Duration{0, max(3*time.Second, p.fenceAfter/2)})
 	}
@@ -166,7 +167,7 @@ type stall struct {
 
 // delay is what the stall adds to a request.
 func (s stall) delay(c *call, answer bool, d *dice.Dice) time.Duration {
-	if answer != s.answer || c.verb != s.verb || (c.resource != pods) != s.owner || !d.Chance(s.chance) {
+	if answer != s.answer || c.verb != s.verb || (c.resource != object.Pods) != s.owner || !d.Chance(s.chance) {
 		return 0
 	}
 	return d.Span(0, 14*time.Second) // less than a request may take
@@ -431,7 +432,7 @@ func foreign404(d *dice.Dice, c *call) answer {
 	case 2:
 		return answer{code: notFound}
 	}
-	f := failure{notFound, "NotFound", "namespaces \"" + namespace + "\" not found", object{"name": namespace, "kind": "namespaces"}}
+	f := failure{notFound, "NotFound", "namespaces \"" + namespace + "\" not found", object.Object{"name": namespace, "kind": "namespaces"}}
 	if c.name == "" {
 		f.details = nil // the server could not find the requested resource
 	}
@@ -459,16 +460,16 @@ func serverError(d *dice.Dice) (a answer, before bool) {
 
 // changed is told of every stored change.
 func (w *world) changed(v *version) {
-	w.note("stored", v.kind.resource, v.name, strconv.FormatInt(v.rv, 10))
+	w.note("stored", v.kind.Resource, v.name, strconv.FormatInt(v.rv, 10))
 	w.judge.stored(v)
-	switch v.kind.resource {
-	case pods:
+	switch v.kind.Resource {
+	case object.Pods:
 		w.kubeletHears(v)
 		if w.serving != nil {
 			w.tell(aReceiptChanged, w.serving)
 		}
 	case w.profile.resource:
-		if v.before == nil || !equalBut(object{metadata: at(v.object, metadata, "annotations")}, object{metadata: at(v.before.object, metadata, "annotations")}) {
+		if v.before == nil || !object.EqualBut(object.Object{object.Metadata: object.At(v.object, object.Metadata, "annotations")}, object.Object{object.Metadata: object.At(v.before.object, object.Metadata, "annotations")}) {
 			w.tell(anOwnerChanged, w.serving)
 		}
 	}
