@@ -13,6 +13,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/idalloc/idalloc/test/simulation/object"
+	"github.com/idalloc/idalloc/test/simulation/profile"
 )
 
 // APIServer is the simulated API server by itself: its cluster has no controllers and no kubelets, and nothing goes
@@ -28,7 +29,7 @@ type APIServer struct {
 
 // NewAPIServer returns an API server without objects. Watches from before resourceVersion 1000 are expired.
 func NewAPIServer() *APIServer {
-	w := newWorld(1, profile{watchList: true})
+	w := newWorld(1, profile.Profile{WatchList: true})
 	w.nodes = []*node{{name: "node", rate: 1, down: true}}
 	w.server.oldest, w.server.prompt = w.server.rv, true
 	return &APIServer{w: w, t: transport{p: w.newProcess("nobody", "nobody", 1, w.nodes[0])}}

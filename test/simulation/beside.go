@@ -82,7 +82,7 @@ func (p *process) runCommand(ctx context.Context, o idcontext.Options) error {
 	}
 	ao := allocator.Options{
 		Store: st, Pod: p.pod, PodUID: types.UID(p.uid), Namespace: namespace, Log: o.Log,
-		Publish: p.told, Stopped: p.besideStopped, HandsOver: p.w.profile.handsOver,
+		Publish: p.told, Stopped: p.besideStopped, HandsOver: p.w.profile.HandsOver,
 	}
 	if p.fenceAfter > 0 {
 		ao.FenceAfter, ao.FenceLead, ao.Fenced, ao.Memory = p.fenceAfter, p.fenceAfter/3, p.besideFenced, disk{p}
@@ -157,10 +157,10 @@ func (p *process) told(id identity.Identity) {
 func (p *process) stopTime() time.Duration {
 	d := p.w.dice("stop", p.id, strconv.Itoa(p.beside.turns))
 	switch {
-	case p.w.profile.slowStop:
+	case p.w.profile.SlowStop:
 		return d.Span(9*time.Second, 9700*time.Millisecond)
-	case p.w.profile.handsOver:
-		return min(d.Tail(p.w.profile.stop), 9*time.Second)
+	case p.w.profile.HandsOver:
+		return min(d.Tail(p.w.profile.Stop), 9*time.Second)
 	}
 	return d.Span(time.Millisecond, noticed)
 }
@@ -211,7 +211,7 @@ func (p *process) breakDown(id identity.Identity) {
 
 // besideStopped is for Stopped: with a hook it waits for the work, without one for as long as the work needs at most.
 func (p *process) besideStopped(ctx context.Context) error {
-	if p.w.profile.handsOver {
+	if p.w.profile.HandsOver {
 		return p.awaitIdle(ctx)
 	}
 	timer := p.clock.NewTimer(moveDelay)
@@ -260,7 +260,7 @@ func (p *process) besideFenced(by time.Duration) {
 		}
 		d := p.w.dice("fence", p.id, strconv.Itoa(b.turns))
 		left := time.Duration(float64(by-p.clock.BootTime()) / p.clock.rate)
-		if !p.w.profile.slowStop {
+		if !p.w.profile.SlowStop {
 			left = d.Span(0, max(0, left))
 		}
 		under := b.under

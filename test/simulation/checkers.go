@@ -175,7 +175,7 @@ func (j *judge) excuse() { j.excused = j.w.now() }
 
 // stored is told of every write.
 func (j *judge) stored(v *version) {
-	if v.kind.Resource != j.w.profile.resource || v.name != ownerName || v.object == nil {
+	if v.kind.Resource != j.w.profile.Resource || v.name != ownerName || v.object == nil {
 		return
 	}
 	j.recorder.stored(v)
@@ -191,11 +191,11 @@ func (j *judge) stored(v *version) {
 // nor the receipt of a live pod. Where clocks agree the time still does.
 func (j *judge) noteForgotten(v *version) {
 	epoch := epochOf(v)
-	if j.w.serving == nil || j.w.profile.skew == 0 || epoch == epochOf(v.before) {
+	if j.w.serving == nil || j.w.profile.Skew == 0 || epoch == epochOf(v.before) {
 		return
 	}
 	before := epochOf(v.before)
-	if _, clean := entries(v.before); !clean && assignment.CheckEpoch(before, j.w.wall().Add(-j.w.profile.skew)) != nil {
+	if _, clean := entries(v.before); !clean && assignment.CheckEpoch(before, j.w.wall().Add(-j.w.profile.Skew)) != nil {
 		before = 0 // damage, as far as a clock that is behind can tell
 	}
 	known := max(before, j.receipts())
@@ -224,7 +224,7 @@ func epochOf(v *version) int64 {
 func (j *judge) receipts() int64 {
 	most := int64(0)
 	for _, v := range j.w.server.objects(object.Pods) {
-		r, err := assignment.ReceiptOf(object.Annotations(v.object), object.UID(v.object), object.KindOf(j.w.profile.resource).Name+"/"+ownerName, j.w.wall())
+		r, err := assignment.ReceiptOf(object.Annotations(v.object), object.UID(v.object), object.KindOf(j.w.profile.Resource).Name+"/"+ownerName, j.w.wall())
 		if err == nil && r != nil && !object.Ended(v.object) {
 			most = max(most, r.Epoch)
 		}
@@ -254,7 +254,7 @@ func (j *judge) served() string {
 			continue // it was taken out of the workload and keeps its slot until somebody deletes it
 		}
 		for _, p := range waiters {
-			if !held[id] && (j.w.profile.resource != object.StatefulSets || p.pod == fmt.Sprintf("%s-%d", ownerName, id)) {
+			if !held[id] && (j.w.profile.Resource != object.StatefulSets || p.pod == fmt.Sprintf("%s-%d", ownerName, id)) {
 				return fmt.Sprintf("nobody acts under id %d, and %s waits", id, p.id)
 			}
 		}
@@ -272,7 +272,7 @@ func (w *world) waits(p *process) bool {
 
 // settled says what is missing until the workload is as it should be; it is empty when nothing is.
 func (j *judge) settled() string {
-	owner := j.w.server.get(j.w.profile.resource, ownerName)
+	owner := j.w.server.get(j.w.profile.Resource, ownerName)
 	if owner == nil {
 		return "the owner does not exist"
 	}
@@ -283,7 +283,7 @@ func (j *judge) settled() string {
 		if b := p.belief(); b != nil {
 			acting++
 			holders[b.ID] = p.id
-			if b.Count != n && !j.w.profile.keeps {
+			if b.Count != n && !j.w.profile.Keeps {
 				return fmt.Sprintf("%s believes in count %d of %d", p.id, b.Count, n)
 			}
 		}
@@ -297,7 +297,7 @@ func (j *judge) settled() string {
 		return fmt.Sprintf("%d act for count %d", acting, n)
 	}
 	for _, v := range j.w.server.objects(object.Pods) {
-		if rolls(j.w.profile) && object.Number(v.object, "spec", "version") != template(owner.object) {
+		if j.w.profile.Rolls() && object.Number(v.object, "spec", "version") != template(owner.object) {
 			return v.name + " is of an older revision"
 		}
 	}

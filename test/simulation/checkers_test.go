@@ -11,17 +11,18 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/test/simulation/object"
+	"github.com/idalloc/idalloc/test/simulation/profile"
 )
 
 // staged has a made-up history judged: processes act as the test says, and no production code runs.
-func staged(t *testing.T, p profile, play func(w *world)) {
+func staged(t *testing.T, p profile.Profile, play func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(*testing.T) {
-		p.resource, p.nodes, p.count = object.ReplicaSets, 1, 2
+		p.Resource, p.Nodes, p.Count = object.ReplicaSets, 1, 2
 		w := newWorld(1, p)
 		w.alone(func() {
 			w.makeNodes()
-			w.createOwner(p.count, 1)
+			w.createOwner(p.Count, 1)
 		})
 		play(w)
 	})
@@ -43,7 +44,7 @@ func (w *world) actor(name string) *process {
 func (w *world) act(p *process, id int, epoch int64) {
 	p.working = nil
 	if id != identity.None {
-		p.working = &identity.Identity{State: identity.StateAssigned, ID: id, Count: w.profile.count, Epoch: epoch}
+		p.working = &identity.Identity{State: identity.StateAssigned, ID: id, Count: w.profile.Count, Epoch: epoch}
 	}
 	w.judge.look()
 }
@@ -51,7 +52,7 @@ func (w *world) act(p *process, id int, epoch int64) {
 // epoch writes the owner's epoch: by a process of ours, or nil for somebody else.
 func (w *world) epoch(by *process, epoch int64) {
 	w.serving = by
-	w.server.change(w.profile.resource, ownerName, writer{manager: assignment.FieldManager}, func(o object.Object) {
+	w.server.change(w.profile.Resource, ownerName, writer{manager: assignment.FieldManager}, func(o object.Object) {
 		object.SetText(o, "annotations", assignment.EpochKey, strconv.FormatInt(epoch, 10))
 	})
 	w.serving = nil
@@ -73,7 +74,7 @@ func (w *world) expect(t *testing.T, promise string) {
 }
 
 func TestAGhostHidesNoPair(t *testing.T) {
-	staged(t, profile{}, func(w *world) {
+	staged(t, profile.Profile{}, func(w *world) {
 		ghost, a, b := w.actor("ghost"), w.actor("a"), w.actor("b")
 		w.pods[podKey(ghost.pod, ghost.uid)].forced = true
 		w.act(ghost, 0, 1)
@@ -85,11 +86,11 @@ func TestAGhostHidesNoPair(t *testing.T) {
 }
 
 func TestAForeignWriteExcusesNoToken(t *testing.T) {
-	staged(t, profile{skew: time.Hour}, func(w *world) {
+	staged(t, profile.Profile{Skew: time.Hour}, func(w *world) {
 		a, b := w.actor("a"), w.actor("b")
 		w.epoch(a, 10)
 		w.act(a, 0, 10)
-		w.server.change(w.profile.resource, ownerName, writer{manager: "kubectl"}, func(o object.Object) {
+		w.server.change(w.profile.Resource, ownerName, writer{manager: "kubectl"}, func(o object.Object) {
 			object.SetText(o, "annotations", assignment.SealKey, "") // the epoch is still there
 		})
 		w.act(a, identity.None, 0)
@@ -101,7 +102,7 @@ func TestAForeignWriteExcusesNoToken(t *testing.T) {
 
 func TestAnErasedEpochExcusesATokenOnlyWhereClocksDiffer(t *testing.T) {
 	for skew, promise := range map[time.Duration]string{0: token, time.Hour: ""} {
-		staged(t, profile{skew: skew}, func(w *world) {
+		staged(t, profile.Profile{Skew: skew}, func(w *world) {
 			a, b := w.actor("a"), w.actor("b")
 			w.epoch(a, 10)
 			w.act(a, 0, 10)
@@ -115,7 +116,7 @@ func TestAnErasedEpochExcusesATokenOnlyWhereClocksDiffer(t *testing.T) {
 }
 
 func TestAnErasedEpochThatAReceiptRemembersExcusesNothing(t *testing.T) {
-	staged(t, profile{skew: time.Hour}, func(w *world) {
+	staged(t, profile.Profile{Skew: time.Hour}, func(w *world) {
 		a, b := w.actor("a"), w.actor("b")
 		w.epoch(a, 10)
 		w.act(a, 0, 10)
@@ -132,7 +133,7 @@ func TestAnErasedEpochThatAReceiptRemembersExcusesNothing(t *testing.T) {
 }
 
 func TestAnIDThatIsTakenAgainInTheRestIsSeen(t *testing.T) {
-	staged(t, profile{}, func(w *world) {
+	staged(t, profile.Profile{}, func(w *world) {
 		a := w.actor("a")
 		w.act(a, 0, 1)
 		w.judge.rest()
@@ -145,7 +146,7 @@ func TestAnIDThatIsTakenAgainInTheRestIsSeen(t *testing.T) {
 }
 
 func TestATokenThatIsNewInTheRestIsSeen(t *testing.T) {
-	staged(t, profile{}, func(w *world) {
+	staged(t, profile.Profile{}, func(w *world) {
 		a := w.actor("a")
 		w.act(a, 0, 1)
 		w.judge.rest()
@@ -155,7 +156,7 @@ func TestATokenThatIsNewInTheRestIsSeen(t *testing.T) {
 }
 
 func TestAWaiterBesideAFreeSlotIsSeenBeforeTheRepair(t *testing.T) {
-	staged(t, profile{}, func(w *world) {
+	staged(t, profile.Profile{}, func(w *world) {
 		a, b := w.actor("a"), w.actor("b")
 		w.act(a, 0, 1)
 		if missing := w.judge.served(); !strings.Contains(missing, "b#1 waits") {
@@ -176,7 +177,7 @@ func TestAWaiterBesideAFreeSlotIsSeenBeforeTheRepair(t *testing.T) {
 
 func TestASlotOfAPodThatNeverRanIsMissedByThoseWhoGetNone(t *testing.T) {
 	for served, promise := range map[string]string{`{"0":"a","1":"stuck"}`: "", `{"0":"other","1":"stuck"}`: prompt} {
-		staged(t, profile{}, func(w *world) {
+		staged(t, profile.Profile{}, func(w *world) {
 			a := w.actor("a")
 			w.server.put(object.KindOf(object.Pods), object.Object{
 				object.Metadata: object.Object{"name": "stuck", "labels": object.Object{appLabel: ownerName}}, "spec": object.Object{}, "status": object.Object{"phase": "Pending"},
@@ -184,7 +185,7 @@ func TestASlotOfAPodThatNeverRanIsMissedByThoseWhoGetNone(t *testing.T) {
 			w.pods[podKey(a.pod, a.uid)].runs = 1
 			w.judge.progress.slotless = map[*process]time.Duration{a: w.now() - waited}
 			w.serving = a
-			w.server.change(w.profile.resource, ownerName, writer{manager: assignment.FieldManager}, func(o object.Object) {
+			w.server.change(w.profile.Resource, ownerName, writer{manager: assignment.FieldManager}, func(o object.Object) {
 				object.SetText(o, "annotations", assignment.DefaultKey, served)
 			})
 			w.serving = nil

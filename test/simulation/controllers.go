@@ -23,29 +23,29 @@ const (
 
 // createOwner makes the workload, with no annotations and a first template.
 func (w *world) createOwner(count, template int) {
-	k := object.KindOf(w.profile.resource)
+	k := object.KindOf(w.profile.Resource)
 	app := object.Object{appLabel: ownerName}
 	spec := object.Object{
 		k.Count:    int64(count),
 		"selector": object.Object{"matchLabels": app},
 		"template": object.Object{object.Metadata: object.Object{"labels": object.Clone(app)}, "version": int64(template)},
 	}
-	if k.Resource == object.Deployments && w.profile.recreate {
+	if k.Resource == object.Deployments && w.profile.Recreate {
 		spec["strategy"] = object.Object{"type": "Recreate"}
 	} else if k.Resource == object.Deployments {
 		spec["strategy"] = object.Object{"type": "RollingUpdate", "rollingUpdate": object.Object{
-			"maxSurge": int64(w.profile.surge), "maxUnavailable": int64(w.profile.unavailable),
+			"maxSurge": int64(w.profile.Surge), "maxUnavailable": int64(w.profile.Unavailable),
 		}}
 	}
 	w.server.put(k, object.Object{object.Metadata: object.Object{"name": ownerName, "labels": object.Clone(app)}, "spec": spec}, writer{manager: "kubectl-create"})
 }
 
-func (w *world) owner() *version { return w.server.get(w.profile.resource, ownerName) }
+func (w *world) owner() *version { return w.server.get(w.profile.Resource, ownerName) }
 
 // wakeControllers has the workload's controllers look at it soon.
 func (w *world) wakeControllers(v *version) {
-	w.reconcileSoon(w.profile.resource, ownerName)
-	if w.profile.resource != object.Deployments {
+	w.reconcileSoon(w.profile.Resource, ownerName)
+	if w.profile.Resource != object.Deployments {
 		return
 	}
 	switch v.kind.Resource {
@@ -130,7 +130,7 @@ func (w *world) reconcileDeployment(d *version) {
 	w.server.change(object.ReplicaSets, current.name, by, func(o object.Object) { copyAnnotations(o, d.object, strconv.Itoa(revision)) })
 	current = w.server.get(object.ReplicaSets, current.name)
 	w.server.change(object.Deployments, d.name, by, func(o object.Object) { object.SetText(o, "annotations", revisionKey, strconv.Itoa(revision)) })
-	if w.profile.recreate {
+	if w.profile.Recreate {
 		w.recreateRevisions(current, old, n)
 	} else {
 		w.scaleRevisions(d, current, old, n)
@@ -290,7 +290,7 @@ func (w *world) reconcileSet(v *version, prefix string) {
 	if len(active) > n {
 		slices.SortFunc(active, rank)
 		for _, pod := range active[:len(active)-n] {
-			w.server.deletePod(pod.name, w.profile.grace)
+			w.server.deletePod(pod.name, w.profile.Grace)
 		}
 	}
 	ready := 0
@@ -307,7 +307,7 @@ func (w *world) reconcileSet(v *version, prefix string) {
 
 // missing are the completion indexes below n that no pod has, or n empty ones where pods have none.
 func (w *world) missing(active []*version, n int) []string {
-	if !w.profile.indexed {
+	if !w.profile.Indexed {
 		return make([]string, n)
 	}
 	has := map[string]bool{}
@@ -380,7 +380,7 @@ func (w *world) reconcileStatefulSet(v *version) {
 		podName := fmt.Sprintf("%s-%d", v.name, i)
 		pod := w.server.get(object.Pods, podName)
 		if pod == nil {
-			if all || !w.profile.ordered {
+			if all || !w.profile.Ordered {
 				w.createPod(v, podName, "")
 			}
 			all = false
@@ -391,7 +391,7 @@ func (w *world) reconcileStatefulSet(v *version) {
 			all = false
 			continue
 		case object.Ended(pod.object):
-			w.server.deletePod(podName, w.profile.grace)
+			w.server.deletePod(podName, w.profile.Grace)
 			w.server.remove(w.server.get(object.Pods, podName))
 			all = false
 			continue
@@ -402,7 +402,7 @@ func (w *world) reconcileStatefulSet(v *version) {
 		}
 	}
 	if all && outdated != nil {
-		w.server.deletePod(outdated.name, w.profile.grace)
+		w.server.deletePod(outdated.name, w.profile.Grace)
 	}
 	var extra []*version
 	for _, pod := range w.podsOf(v) {
@@ -415,8 +415,8 @@ func (w *world) reconcileStatefulSet(v *version) {
 		return cmp.Or(cmp.Compare(len(b.name), len(a.name)), cmp.Compare(b.name, a.name))
 	})
 	for i, pod := range extra {
-		if i == 0 || !w.profile.ordered {
-			w.server.deletePod(pod.name, w.profile.grace)
+		if i == 0 || !w.profile.Ordered {
+			w.server.deletePod(pod.name, w.profile.Grace)
 		}
 	}
 }
@@ -435,7 +435,7 @@ func (w *world) collect() {
 				w.server.remove(pod)
 			}
 		case orphan:
-			w.server.deletePod(pod.name, w.profile.grace)
+			w.server.deletePod(pod.name, w.profile.Grace)
 		}
 	}
 	for _, rs := range w.server.objects(object.ReplicaSets) {

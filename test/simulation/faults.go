@@ -9,6 +9,7 @@ import (
 
 	"github.com/idalloc/idalloc/test/simulation/dice"
 	"github.com/idalloc/idalloc/test/simulation/object"
+	"github.com/idalloc/idalloc/test/simulation/profile"
 )
 
 // Fault is one thing that goes wrong. A list of them and a seed are a history.
@@ -38,7 +39,7 @@ type faultKind struct {
 	inject   func(w *world, f Fault, d *dice.Dice)
 	// excuses says that pods may have to move for it.
 	excuses bool
-	only    func(p profile) bool
+	only    func(p profile.Profile) bool
 }
 
 // Families of faults, selectable by name beside each fault's own.
@@ -62,12 +63,9 @@ const (
 // holdUps is the fault that holds any request of any process up.
 const holdUps = "hold-ups"
 
-func onlyDeployment(p profile) bool { return p.resource == object.Deployments }
-func rolls(p profile) bool {
-	return p.resource == object.Deployments || p.resource == object.StatefulSets
-}
-func notStrict(p profile) bool { return p.fenceAfter == 0 }
-func strict(p profile) bool    { return p.fenceAfter > 0 }
+func onlyDeployment(p profile.Profile) bool { return p.Resource == object.Deployments }
+func notStrict(p profile.Profile) bool      { return p.FenceAfter == 0 }
+func strict(p profile.Profile) bool         { return p.FenceAfter > 0 }
 
 // faultKinds lists all that can go wrong.
 func faultKinds() []faultKind {
@@ -127,10 +125,10 @@ func faultKinds() []faultKind {
 		{name: "admission", families: []string{Access}, lasts: time.Minute, inject: refuseAdmission},
 
 		{name: "scale", families: []string{Life}, excuses: true, inject: scaleOwner},
-		{name: "rollout", families: []string{Life}, excuses: true, only: rolls, inject: rollout},
+		{name: "rollout", families: []string{Life}, excuses: true, only: profile.Profile.Rolls, inject: rollout},
 		{name: "undo", families: []string{Life, Foreign}, excuses: true, only: onlyDeployment, inject: undo},
 		{name: "delete-pod", families: []string{Life}, inject: deleteSome},
-		{name: "broken-rollout", families: []string{Life}, excuses: true, only: rolls, inject: brokenRollout},
+		{name: "broken-rollout", families: []string{Life}, excuses: true, only: profile.Profile.Rolls, inject: brokenRollout},
 		{name: "never-start", families: []string{Life}, excuses: true, lasts: 3 * time.Minute, inject: neverStart},
 		{name: "evict", families: []string{Life}, inject: evictSome},
 		{name: "sweep", families: []string{Life}, inject: collectSlots},
@@ -138,7 +136,7 @@ func faultKinds() []faultKind {
 		{name: "suspend-taker", families: []string{Aimed, Foreign}, excuses: true, lasts: 2 * time.Minute, inject: suspendTaker},
 		{name: "crossed-writes", families: []string{Aimed, Foreign}, excuses: true, lasts: 2 * time.Minute, inject: crossWrites},
 		{name: "half-give", families: []string{Aimed, Foreign}, excuses: true, lasts: 2 * time.Minute, inject: halfGive},
-		{name: "late-give", families: []string{Aimed}, excuses: true, lasts: 2 * time.Minute, only: rolls, inject: lateGive},
+		{name: "late-give", families: []string{Aimed}, excuses: true, lasts: 2 * time.Minute, only: profile.Profile.Rolls, inject: lateGive},
 		{name: "old-state", families: []string{Aimed, Foreign}, excuses: true, lasts: 2 * time.Minute, inject: bringBackState},
 		{name: "late-contact", families: []string{Aimed, Force}, excuses: true, lasts: 2 * time.Minute, only: strict, inject: lateContact},
 	}
@@ -149,23 +147,23 @@ func faultKinds() []faultKind {
 //
 // Each history has a subset of the kinds, and each kind a rate of its own: what keeps others from happening is missing in some
 // histories, and what has to meet is frequent in some (Groce et al., Swarm testing, ISSTA 2012).
-func drawFaults(seed uint64, p profile, names []string) []Fault {
+func drawFaults(seed uint64, p profile.Profile, names []string) []Fault {
 	kinds, rates, d := drawKinds(seed, p, names)
 	if len(kinds) == 0 {
 		return nil
 	}
 	n := d.Between(1, 14)
-	if d.Chance(0.25) || p.crowded {
+	if d.Chance(0.25) || p.Crowded {
 		n = d.Between(15, 40)
 	}
 	n = max(n, min(len(kinds)*d.Between(1, 3), 40)) // so that those meet which a history has
 	out := make([]Fault, 0, n+1)
-	if p.crowded && len(names) == 0 {
-		out = append(out, Fault{Name: holdUps, At: 1, Lasts: p.chaos, Draw: d.Next()})
+	if p.Crowded && len(names) == 0 {
+		out = append(out, Fault{Name: holdUps, At: 1, Lasts: p.Chaos, Draw: d.Next()})
 	}
 	for range n {
 		k := kinds[dice.Weighted(d, rates)]
-		f := Fault{Name: k.name, At: d.Span(0, p.chaos), Draw: d.Next()}
+		f := Fault{Name: k.name, At: d.Span(0, p.Chaos), Draw: d.Next()}
 		if k.lasts > 0 {
 			f.Lasts = d.Span(time.Millisecond, k.lasts)
 		}
@@ -176,7 +174,7 @@ func drawFaults(seed uint64, p profile, names []string) []Fault {
 }
 
 // drawKinds draws which kinds of faults a history has, and how often each happens beside the others.
-func drawKinds(seed uint64, p profile, names []string) (kinds []faultKind, rates []float64, d *dice.Dice) {
+func drawKinds(seed uint64, p profile.Profile, names []string) (kinds []faultKind, rates []float64, d *dice.Dice) {
 	d = dice.Derive(seed, "faults")
 	without := Receipts
 	if d.Chance(0.3) {
@@ -192,7 +190,7 @@ func drawKinds(seed uint64, p profile, names []string) (kinds []faultKind, rates
 	if len(kinds) == 0 {
 		return nil, nil, d
 	}
-	if p.crowded && len(names) == 0 && d.Chance(0.5) { // who writes, and who comes and goes
+	if p.Crowded && len(names) == 0 && d.Chance(0.5) { // who writes, and who comes and goes
 		kinds = slices.DeleteFunc(kinds, func(k faultKind) bool {
 			return !slices.Contains(k.families, Foreign) && !slices.Contains(k.families, Life) && !slices.Contains(k.families, Receipts)
 		})
@@ -277,12 +275,12 @@ func (w *world) heal() {
 func (w *world) repair() {
 	w.step("repair")
 	if w.owner() == nil {
-		w.createOwner(w.profile.count, 1)
+		w.createOwner(w.profile.Count, 1)
 	}
 	w.applyOwner() // starts tracking again, if somebody cleared managedFields
 	for _, v := range w.server.objects(object.Pods) {
 		if !inWorkload(v.object) {
-			w.server.deletePod(v.name, w.profile.grace) // it was debugged, and holds a slot
+			w.server.deletePod(v.name, w.profile.Grace) // it was debugged, and holds a slot
 		}
 	}
 	w.judge.excuse()

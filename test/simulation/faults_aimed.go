@@ -23,7 +23,7 @@ func (w *world) acts(id int, but *process) *process {
 func (w *world) stir(d *dice.Dice) {
 	switch d.Below(4) {
 	case 0:
-		if rolls(w.profile) {
+		if w.profile.Rolls() {
 			rollout(w, Fault{}, d)
 		}
 	case 1:
@@ -40,7 +40,7 @@ func suspendTaker(w *world, f Fault, d *dice.Dice) {
 	w.trapFor(f.Lasts, func(c *call) bool { is, _ := w.takes(c); return is }, func(c *call) bool {
 		p := c.p
 		w.after(d.Tail(100*time.Millisecond), func() { w.damage(d) })
-		if id := noteOf(patched(c.body, assignment.ReceiptKey)).ID; w.profile.fenceAfter > 0 && id != nil && d.Chance(0.5) {
+		if id := noteOf(patched(c.body, assignment.ReceiptKey)).ID; w.profile.FenceAfter > 0 && id != nil && d.Chance(0.5) {
 			w.comeLate(p, *id, d)
 			return false
 		}
@@ -68,7 +68,7 @@ func (w *world) comeLate(p *process, id int, d *dice.Dice) {
 			return v == nil || slots(object.Annotation(v.object, assignment.DefaultKey))[id] != other.pod
 		}
 		w.when(10*time.Second, d, freed, func() {
-			w.trapFor(5*time.Second, func(c *call) bool { return c.p == p && c.verb == "get" && c.resource == w.profile.resource }, func(*call) bool {
+			w.trapFor(5*time.Second, func(c *call) bool { return c.p == p && c.verb == "get" && c.resource == w.profile.Resource }, func(*call) bool {
 				w.suspend(p, d.Span(0, 5*time.Second))
 				return false
 			})
@@ -83,7 +83,7 @@ func (w *world) vanish(p *process, d *dice.Dice) {
 	if v := w.server.get(object.Pods, p.pod); v != nil && object.UID(v.object) == p.uid {
 		w.server.remove(v)
 	}
-	w.after(d.Span(2*w.profile.fenceAfter, 2*w.profile.fenceAfter+40*time.Second), func() {
+	w.after(d.Span(2*w.profile.FenceAfter, 2*w.profile.FenceAfter+40*time.Second), func() {
 		p.node.mute = false
 		w.syncNode(p.node)
 		w.reconnect(p)
@@ -98,18 +98,18 @@ func (w *world) comeBack(d *dice.Dice) {
 	}
 	if first := w.first(); first != nil && d.Chance(0.5) {
 		// One pod less, and the one that goes has not the highest id.
-		w.server.deletePod(first.pod, w.profile.grace)
+		w.server.deletePod(first.pod, w.profile.Grace)
 		w.scale(v, max(1, object.Number(v.object, "spec", v.kind.Count)-1))
 		return
 	}
-	if !rolls(w.profile) {
+	if !w.profile.Rolls() {
 		return
 	}
 	was := template(v.object)
 	rollout(w, Fault{}, d)
 	w.after(d.Span(2*time.Second, 30*time.Second), func() {
 		if !w.quiet {
-			w.server.change(w.profile.resource, ownerName, writer{manager: "kubectl-set"}, func(o object.Object) { object.Need(o, "spec", "template")["version"] = int64(was) })
+			w.server.change(w.profile.Resource, ownerName, writer{manager: "kubectl-set"}, func(o object.Object) { object.Need(o, "spec", "template")["version"] = int64(was) })
 		}
 	})
 }
@@ -117,7 +117,7 @@ func (w *world) comeBack(d *dice.Dice) {
 // halfGive kills a process that begins to give its slot between the two steps of giving. The others hear of it only when the pod's
 // next process is about to take a slot, and that one crosses them.
 func halfGive(w *world, f Fault, d *dice.Dice) {
-	if rolls(w.profile) && d.Chance(0.8) {
+	if w.profile.Rolls() && d.Chance(0.8) {
 		rollout(w, f, d)
 	} else {
 		w.comeBack(d)
@@ -168,7 +168,7 @@ func crossWrites(w *world, f Fault, d *dice.Dice) {
 	if returning {
 		w.comeBack(d)
 	} else {
-		if w.profile.fenceAfter == 0 && d.Chance(0.5) {
+		if w.profile.FenceAfter == 0 && d.Chance(0.5) {
 			clearFields(w, f, d)
 		}
 		w.stir(d)
@@ -273,12 +273,12 @@ func bringBackState(w *world, f Fault, d *dice.Dice) {
 // off from everything else, and its kubelet does not run.
 func lateContact(w *world, f Fault, d *dice.Dice) {
 	w.trapFor(f.Lasts, func(c *call) bool {
-		return c.verb == "get" && c.resource == w.profile.resource && c.p.belief() != nil
+		return c.verb == "get" && c.resource == w.profile.Resource && c.p.belief() != nil
 	}, func(c *call) bool {
 		c.through = true
 		c.served = func(answer) time.Duration {
 			w.vanish(c.p, d)
-			return d.Span(w.profile.fenceAfter/4, w.profile.fenceAfter/2)
+			return d.Span(w.profile.FenceAfter/4, w.profile.FenceAfter/2)
 		}
 		return false
 	})

@@ -14,7 +14,7 @@ func ours() []string { return assignment.Keys(assignment.DefaultKey) }
 
 func foreignWrite(how func(o object.Object, d *dice.Dice)) func(*world, Fault, *dice.Dice) {
 	return func(w *world, _ Fault, d *dice.Dice) {
-		w.server.change(w.profile.resource, ownerName, writer{manager: "kubectl-edit"}, func(o object.Object) { how(o, d) })
+		w.server.change(w.profile.Resource, ownerName, writer{manager: "kubectl-edit"}, func(o object.Object) { how(o, d) })
 	}
 }
 
@@ -69,7 +69,7 @@ func oldAnnotations(w *world, _ Fault, d *dice.Dice) {
 
 // putBack replaces all annotations of the owner by what they were.
 func (w *world) putBack(was object.Object) {
-	w.server.change(w.profile.resource, ownerName, writer{manager: "kubectl-replace"}, func(o object.Object) {
+	w.server.change(w.profile.Resource, ownerName, writer{manager: "kubectl-replace"}, func(o object.Object) {
 		if was == nil {
 			delete(object.Need(o, object.Metadata), "annotations")
 			return
@@ -87,13 +87,13 @@ func (w *world) damage(d *dice.Dice) {
 }
 
 func clearFields(w *world, _ Fault, _ *dice.Dice) {
-	w.server.change(w.profile.resource, ownerName, writer{manager: "kubectl-patch"}, func(o object.Object) { object.Need(o, object.Metadata)["managedFields"] = []any{} })
+	w.server.change(w.profile.Resource, ownerName, writer{manager: "kubectl-patch"}, func(o object.Object) { object.Need(o, object.Metadata)["managedFields"] = []any{} })
 }
 
 // applyOwner is somebody's server-side apply of a label-like annotation: it starts tracking again.
 func (w *world) applyOwner() {
 	w.podNumber++
-	w.server.change(w.profile.resource, ownerName, writer{manager: "argocd", apply: true}, func(o object.Object) {
+	w.server.change(w.profile.Resource, ownerName, writer{manager: "argocd", apply: true}, func(o object.Object) {
 		object.SetText(o, "annotations", "example.com/applied", strconv.Itoa(w.podNumber))
 	})
 }
@@ -111,7 +111,7 @@ func manyManagers(w *world, f Fault, d *dice.Dice) {
 	for i := range n {
 		w.after(lasts*time.Duration(i)/time.Duration(n), func() {
 			name := strconv.Itoa(i)
-			w.server.change(w.profile.resource, ownerName, writer{manager: "tool-" + name}, func(o object.Object) {
+			w.server.change(w.profile.Resource, ownerName, writer{manager: "tool-" + name}, func(o object.Object) {
 				object.SetText(o, "annotations", "example.com/tool-"+name, strconv.Itoa(w.steps))
 			})
 		})
@@ -142,7 +142,7 @@ func recreateOwner(w *world, f Fault, d *dice.Dice) {
 // restore gives the owner an earlier one's annotations, and then its managedFields.
 func (w *world) restore(saved *version) {
 	w.putBack(object.At(saved.object, object.Metadata, "annotations"))
-	w.server.change(w.profile.resource, ownerName, writer{manager: "velero", fields: &saved.managers}, func(object.Object) {})
+	w.server.change(w.profile.Resource, ownerName, writer{manager: "velero", fields: &saved.managers}, func(object.Object) {})
 }
 
 // earlier returns v or what it was a while ago.
@@ -181,7 +181,7 @@ func corruptReceipt(w *world, _ Fault, d *dice.Dice) {
 
 func takeRBAC(w *world, f Fault, d *dice.Dice) {
 	what := dice.Pick(d, []string{
-		"get " + w.profile.resource, "patch " + w.profile.resource, "watch " + w.profile.resource, "list " + w.profile.resource,
+		"get " + w.profile.Resource, "patch " + w.profile.Resource, "watch " + w.profile.Resource, "list " + w.profile.Resource,
 		"get pods", "list pods", "watch pods", "patch pods", "get replicasets", "create events",
 	})
 	w.server.refusals[what] = true
@@ -205,7 +205,7 @@ func scaleOwner(w *world, _ Fault, d *dice.Dice) {
 }
 
 func rollout(w *world, _ Fault, _ *dice.Dice) {
-	w.server.change(w.profile.resource, ownerName, writer{manager: "kubectl-set"}, func(o object.Object) {
+	w.server.change(w.profile.Resource, ownerName, writer{manager: "kubectl-set"}, func(o object.Object) {
 		object.Need(o, "spec", "template")["version"] = int64(template(o) + 1)
 	})
 }
@@ -231,7 +231,7 @@ func undo(w *world, _ Fault, d *dice.Dice) {
 
 func deleteSome(w *world, _ Fault, d *dice.Dice) {
 	if v := w.somePod(d); v != nil {
-		w.server.deletePod(v.name, w.profile.grace)
+		w.server.deletePod(v.name, w.profile.Grace)
 	}
 }
 

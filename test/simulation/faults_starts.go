@@ -18,7 +18,7 @@ import (
 // or a volume does not exist.
 func neverStart(w *world, f Fault, d *dice.Dice) {
 	w.stuck = 0.3 + 0.7*d.Float()
-	if rolls(w.profile) && d.Chance(0.7) {
+	if w.profile.Rolls() && d.Chance(0.7) {
 		rollout(w, f, d)
 	}
 	w.after(f.Lasts, func() { w.stuck = 0 })

@@ -34,7 +34,7 @@ func (p *process) sweep(ctx context.Context) {
 	if err != nil {
 		panic("simulation: " + err.Error())
 	}
-	k := object.KindOf(p.w.profile.resource)
+	k := object.KindOf(p.w.profile.Resource)
 	ref := store.Ref{APIVersion: k.APIVersion, Kind: k.Name, Namespace: namespace, Name: ownerName}
 	backoff := wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 10, Cap: 10 * time.Second}
 	_, _ = gc.Sweep(ctx, s, ref, backoff, false) // what a person would read

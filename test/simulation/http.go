@@ -311,7 +311,7 @@ func (s *server) limit(c *call) int {
 	if err != nil || limit <= 0 || c.query.Get("resourceVersion") == "0" {
 		return -1
 	}
-	if small := s.w.profile.pageSize; small > 0 {
+	if small := s.w.profile.PageSize; small > 0 {
 		return min(limit, small)
 	}
 	return limit
@@ -328,16 +328,16 @@ func (s *server) cacheVersion(c *call) int64 {
 	if err != nil {
 		return s.rv
 	}
-	return min(max(rv, s.rvAgo(c.resource, c.dice.Tail(s.w.profile.cacheLag))), max(s.rv, rv))
+	return min(max(rv, s.rvAgo(c.resource, c.dice.Tail(s.w.profile.CacheLag))), max(s.rv, rv))
 }
 
 func (s *server) watch(c *call) answer {
 	from, err := strconv.ParseInt(c.query.Get("resourceVersion"), 10, 64)
 	initial := c.query.Get("sendInitialEvents") == "true"
-	if initial && !s.w.profile.watchList {
+	if initial && !s.w.profile.WatchList {
 		return refuse(http.StatusUnprocessableEntity, "Invalid", "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled")
 	}
-	if from == 0 && c.query.Get("allowWatchBookmarks") == "true" && s.w.profile.watchList {
+	if from == 0 && c.query.Get("allowWatchBookmarks") == "true" && s.w.profile.WatchList {
 		initial = true // the real server, too, treats it so
 	}
 	st := &stream{

@@ -49,13 +49,13 @@ func containerStatus(state, reason string) []any {
 }
 
 func (w *world) makeNodes() {
-	for i := range w.profile.nodes {
+	for i := range w.profile.Nodes {
 		d := w.dice("node", strconv.Itoa(i))
-		n := &node{name: "node-" + strconv.Itoa(i), rate: 1, offset: d.Span(-w.profile.skew, w.profile.skew)}
+		n := &node{name: "node-" + strconv.Itoa(i), rate: 1, offset: d.Span(-w.profile.Skew, w.profile.Skew)}
 		if i == 0 {
-			n.offset += w.profile.ahead
+			n.offset += w.profile.Ahead
 		}
-		if w.profile.fenceAfter > 0 {
+		if w.profile.FenceAfter > 0 {
 			n.rate = 1 + (d.Float()-0.5)*0.048
 		}
 		w.nodes = append(w.nodes, n)
@@ -160,7 +160,7 @@ func (w *world) stopPod(k *kubeletPod, _ object.Object) {
 	k.stopping = true
 	p := k.process
 	p.terminate()
-	w.after(w.profile.grace, func() {
+	w.after(w.profile.Grace, func() {
 		kill := func() {
 			k.end()
 			if k.process == p && !p.ended && !p.dead {
@@ -216,7 +216,7 @@ func (w *world) startPod(k *kubeletPod) {
 		w.note("restart", p.id)
 	}
 	p.cancel = func() { p.ended = true } // before it runs, there is nothing to stop
-	if w.profile.command && k.beside == nil {
+	if w.profile.Command && k.beside == nil {
 		k.beside = newBeside()
 	}
 	p.beside = k.beside

@@ -247,7 +247,7 @@ func (r *recorder) stored(v *version) {
 // they may until the quarantine is over.
 func (r *recorder) swept(v *version, is map[int]entry) {
 	was, clean := entries(v.before)
-	if _, ours := entries(v); !clean || !ours || r.w.profile.fenceAfter > 0 {
+	if _, ours := entries(v); !clean || !ours || r.w.profile.FenceAfter > 0 {
 		return
 	}
 	for id, e := range was {

@@ -61,9 +61,9 @@ func (w *world) newProcess(pod, uid string, run int, on *node) *process {
 		w: w, id: pod + "#" + strconv.Itoa(run), pod: pod, uid: uid, node: on, perKey: map[string]int{}, done: make(chan struct{}),
 	}
 	p.clock = &machineClock{p: p, offset: on.offset, rate: on.rate}
-	p.fenceAfter = w.profile.fenceAfter
+	p.fenceAfter = w.profile.FenceAfter
 	if v := w.server.get(object.Pods, pod); v != nil {
-		p.fenceAfter = w.profile.fence(object.Number(v.object, "spec", "version"))
+		p.fenceAfter = w.profile.Fence(object.Number(v.object, "spec", "version"))
 	}
 	return p
 }
@@ -204,7 +204,7 @@ func (p *process) launch() {
 	ctx, cancel := context.WithCancel(p.w.ctx)
 	p.cancel, p.launched = cancel, true
 	o := idcontext.Options{
-		PodName: p.pod, PodUID: p.uid, PodNamespace: namespace, FenceAfter: p.fenceAfter, Clock: p.clock, Log: p.log(), KeepOnCountChange: p.w.profile.keeps,
+		PodName: p.pod, PodUID: p.uid, PodNamespace: namespace, FenceAfter: p.fenceAfter, Clock: p.clock, Log: p.log(), KeepOnCountChange: p.w.profile.Keeps,
 		Config: &rest.Config{Host: "http://simulation.invalid", QPS: -1, Transport: transport{p: p}},
 	}
 	go func() {
@@ -214,7 +214,7 @@ func (p *process) launch() {
 		switch {
 		case p.beside != nil:
 			err = p.runCommand(ctx, o)
-		case p.w.profile.start:
+		case p.w.profile.Start:
 			err = p.runStart(ctx, o)
 		default:
 			err = idcontext.Run(ctx, o, p.work)
@@ -281,8 +281,8 @@ func (p *process) stopping() {
 			return
 		}
 		d := p.w.dice("stop", p.id, strconv.FormatInt(p.working.Epoch, 10), strconv.Itoa(p.working.Count))
-		long = min(d.Tail(p.w.profile.stop), 9*time.Second)
-		if p.w.profile.slowStop {
+		long = min(d.Tail(p.w.profile.Stop), 9*time.Second)
+		if p.w.profile.SlowStop {
 			long = d.Span(9*time.Second, 9700*time.Millisecond) // its clock may be fast
 		}
 	})
@@ -314,7 +314,7 @@ func (p *process) stop() {
 
 // runStart is a workload with a loop of its own: it asks Current before every step.
 func (p *process) runStart(ctx context.Context, o idcontext.Options) error {
-	if p.w.profile.handsOver {
+	if p.w.profile.HandsOver {
 		o.Stopped = p.stopped
 	}
 	instance, err := idcontext.Start(ctx, o)
@@ -403,7 +403,7 @@ func (p *process) stopped(ctx context.Context) error {
 			p.working = p.last
 		}
 	})
-	timer := time.NewTimer(p.w.profile.stop)
+	timer := time.NewTimer(p.w.profile.Stop)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
@@ -414,7 +414,7 @@ func (p *process) stopped(ctx context.Context) error {
 	p.w.alone(func() {
 		p.stops++
 		p.asked = false
-		if ctx.Err() == nil && p.instance != nil && p.stops%3 != 0 && p.w.dice("reluctant", p.id, strconv.Itoa(p.stops)).Chance(p.w.profile.reluctant) {
+		if ctx.Err() == nil && p.instance != nil && p.stops%3 != 0 && p.w.dice("reluctant", p.id, strconv.Itoa(p.stops)).Chance(p.w.profile.Reluctant) {
 			err = errReluctant // it acts on until it is asked again, or hears something else, and at the third time it stops
 			return
 		}

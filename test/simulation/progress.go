@@ -122,12 +122,12 @@ func (g *progress) todo(p *process) map[string]time.Duration {
 			continue
 		}
 		since, quarantined := g.record.State.Quarantine.Since(id)
-		if !quarantined || g.w.profile.fenceAfter == 0 { // nobody obeys one
+		if !quarantined || g.w.profile.FenceAfter == 0 { // nobody obeys one
 			out[fmt.Sprintf("waits while slot %d is free", id)] = bound
 			continue
 		}
 		// Its end is no news: who has heard of its beginning does not sleep through it.
-		length := assignment.QuarantineTime(max(g.record.State.FenceAfter, g.w.profile.fenceAfter))
+		length := assignment.QuarantineTime(max(g.record.State.FenceAfter, g.w.profile.FenceAfter))
 		out[fmt.Sprintf("waits while slot %d stays in quarantine %d", id, since)] = length + bound - deafFor
 	}
 	return out
@@ -148,7 +148,7 @@ func (g *progress) free(n int) []int {
 		held := holder != nil && g.names(id, holder)
 		// In strict mode a holder that is dead is to be put into quarantine first.
 		_, entry := g.record.State.Slots[id]
-		if !held && !locked[id] && !asked && (!entry || g.w.profile.fenceAfter == 0) {
+		if !held && !locked[id] && !asked && (!entry || g.w.profile.FenceAfter == 0) {
 			out = append(out, id)
 		}
 	}

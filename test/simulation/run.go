@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/idalloc/idalloc/test/simulation/dice"
+	"github.com/idalloc/idalloc/test/simulation/profile"
 )
 
 // Result is what came of one history.
@@ -43,24 +44,24 @@ const (
 func Play(seed uint64, names []string, keep func(i int) bool, trace io.Writer, chronicle *Chronicle) Result {
 	d := dice.Derive(seed, "world")
 	time.Sleep(d.Span(0, time.Hour)) //nolint:forbidigo // in a bubble: it makes Go's own randomness, too, a function of the seed
-	profile := drawProfile(d)
-	w := newWorld(seed, profile)
+	p := profile.Draw(d)
+	w := newWorld(seed, p)
 	w.trace, w.chronicle = trace, chronicle
 	var faults []Fault
-	for i, f := range drawFaults(seed, profile, names) {
+	for i, f := range drawFaults(seed, p, names) {
 		if keep == nil || keep(i) {
 			faults = append(faults, f)
 		}
 	}
 	w.alone(func() {
-		w.note("profile", fmt.Sprintf("%+v", profile))
+		w.note("profile", fmt.Sprintf("%+v", p))
 		w.makeNodes()
-		w.createOwner(profile.count, 1)
+		w.createOwner(p.Count, 1)
 		w.collect()
-		others, _, _ := drawKinds(seed, profile, names)
+		others, _, _ := drawKinds(seed, p, names)
 		w.schedule(faults, others)
 	})
-	w.sleep(profile.chaos + profile.after)
+	w.sleep(p.Chaos + p.After)
 	w.alone(w.heal)
 	w.settle("before anybody repaired anything", w.judge.served)
 	w.alone(w.repair)
@@ -71,7 +72,7 @@ func Play(seed uint64, names []string, keep func(i int) bool, trace io.Writer, c
 	w.alone(w.judge.recorder.judge)
 	result := Result{
 		Seed: seed, Steps: w.steps, Lines: w.lines, Virtual: w.now(), Faults: w.faults, List: faults,
-		Sum: w.sum.Sum64(), Names: names, Healed: profile.chaos + profile.after, About: fmt.Sprintf("%+v", profile),
+		Sum: w.sum.Sum64(), Names: names, Healed: p.Chaos + p.After, About: fmt.Sprintf("%+v", p),
 	}
 	for _, v := range w.judge.violations {
 		result.Violations = append(result.Violations, v.String())
@@ -94,7 +95,7 @@ func (p *process) waitForEnd() {
 func Fits(seed uint64, words []string) bool {
 	d := dice.Derive(seed, "world")
 	d.Next() // the beginning
-	return drawProfile(d).fits(words)
+	return profile.Draw(d).Fits(words)
 }
 
 // sleep lets the world run, and looks at it on the way.

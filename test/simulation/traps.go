@@ -67,7 +67,7 @@ func (w *world) when(within time.Duration, d *dice.Dice, holds func() bool, do f
 
 // writes reports whether c changes the owner.
 func (w *world) writes(c *call) bool {
-	return c.verb == verbPatch && c.resource == w.profile.resource && c.name == ownerName
+	return c.verb == verbPatch && c.resource == w.profile.Resource && c.name == ownerName
 }
 
 // patched returns what a JSON Patch sets an annotation to.

@@ -12,137 +12,13 @@ import (
 
 	"github.com/idalloc/idalloc/test/simulation/dice"
 	"github.com/idalloc/idalloc/test/simulation/object"
+	"github.com/idalloc/idalloc/test/simulation/profile"
 )
 
 const (
 	namespace = "sim"
 	ownerName = "worker"
 )
-
-// profile is what a history is about, drawn from its seed.
-type profile struct {
-	resource string
-	count    int
-	nodes    int
-	// fenceAfter is that of strict mode, zero without it.
-	fenceAfter time.Duration
-	// start says that the workload uses Start and asks Current, not Run.
-	start bool
-	// handsOver says that a Start workload has a Stopped callback.
-	handsOver          bool
-	surge, unavailable int
-	latency            time.Duration // of a request, one way, on average
-	watchLag, cacheLag time.Duration
-	watchList          bool
-	pageSize           int           // how many objects a page of a list has at most, 0 for as many as are asked for
-	grace              time.Duration // of a pod's deletion
-	stop               time.Duration // what the work needs to stop, on average
-	slowStop           bool          // it needs nearly all the time that strict mode leaves it
-	chaos              time.Duration // how long there are faults
-	skew               time.Duration // how far clocks are from right
-	ahead              time.Duration // how far one machine's clock is ahead of the others, beside that
-	crowded            bool          // few pods, few slots, and little time between two faults
-	keeps              bool          // the work of Run runs on when only the count changes
-	reluctant          float64       // of the work of a Start workload not to stop when it is asked to
-	recreate           bool          // a Deployment's pods all end before new ones start
-	ordered            bool          // a StatefulSet's pods start one after the other and end in reverse
-	indexed            bool          // a Job's pods have completion indexes
-	mixed              bool          // every other revision has fenceOther, which may be none
-	fenceOther         time.Duration
-	command            bool          // the workload is told its ids by idalloc's commands
-	after              time.Duration // how long what went wrong stays so after the last fault
-}
-
-// fits reports whether p is of the kind that the words ask for: strict, default, linked (no command tells the ids), or a resource.
-func (p profile) fits(words []string) bool {
-	for _, word := range words {
-		switch {
-		case word == "strict" && p.fenceAfter == 0, word == "default" && p.fenceAfter > 0:
-			return false
-		case word == "linked" && p.command:
-			return false
-		case word != "strict" && word != "default" && word != "linked" && word != p.resource:
-			return false
-		}
-	}
-	return true
-}
-
-func drawProfile(d *dice.Dice) profile {
-	p := profile{
-		resource:  dice.Pick(d, []string{object.Deployments, object.Deployments, object.Deployments, object.StatefulSets, object.StatefulSets, object.ReplicaSets, object.Jobs}),
-		count:     d.Between(1, 4),
-		nodes:     d.Between(2, 3),
-		start:     d.Chance(0.25),
-		latency:   d.Span(500*time.Microsecond, 30*time.Millisecond),
-		watchLag:  d.Span(time.Millisecond, 300*time.Millisecond),
-		cacheLag:  d.Span(time.Millisecond, 2*time.Second),
-		watchList: d.Chance(0.8),
-		grace:     dice.Pick(d, []time.Duration{5 * time.Second, 30 * time.Second}),
-		stop:      d.Span(time.Millisecond, 2*time.Second),
-		chaos:     d.Span(time.Minute, 6*time.Minute),
-	}
-	p.handsOver = !p.start || d.Chance(0.7)
-	if d.Chance(0.3) {
-		p.fenceAfter = d.Span(3*time.Second, 30*time.Second)
-	}
-	p.crowded = d.Chance(0.5)
-	if d.Chance(0.3) {
-		p.skew = 3 * time.Hour
-	} else if p.crowded || d.Chance(0.4) {
-		p.skew = d.Span(0, 5*time.Second)
-	}
-	if d.Chance(0.1) {
-		p.ahead = d.Span(24*time.Hour, 400*24*time.Hour)
-		p.skew = max(p.skew, time.Second)
-	}
-	if p.crowded {
-		p.count = d.Between(1, 2)
-		p.chaos = d.Span(15*time.Second, 75*time.Second)
-	}
-	p.surge, p.unavailable = d.Between(0, 2), d.Between(0, 1)
-	if !p.handsOver || p.surge == 0 {
-		p.unavailable = max(1, p.unavailable)
-	}
-	p.slowStop = p.fenceAfter > 0 && d.Chance(0.5)
-	p.pageSize = dice.Pick(d, []int{0, 0, 1, 2, 3})
-	p.vary(dice.Derive(d.Next(), "vary"))
-	return p
-}
-
-// vary draws how the workload is run and what its programs are like.
-func (p *profile) vary(d *dice.Dice) {
-	p.keeps = !p.start && d.Chance(0.2)
-	if p.start && p.handsOver && d.Chance(0.3) {
-		p.reluctant = 0.2 + d.Float()/2
-	}
-	p.recreate = p.resource == object.Deployments && d.Chance(0.15)
-	p.ordered = p.resource == object.StatefulSets && d.Chance(0.4)
-	p.indexed = p.resource == object.Jobs && d.Chance(0.5)
-	if p.mixed = p.fenceAfter > 0 && rolls(*p) && d.Chance(0.3); p.mixed {
-		p.fenceOther = dice.Pick(d, []time.Duration{0, max(3*time.Second, p.fenceAfter/2)})
-	}
-	if d.Chance(0.5) { // what somebody waits for beyond a fault is longer than that in strict mode
-		p.after = d.Span(0, 30*time.Second+3*p.fenceAfter)
-	}
-	if !p.crowded && d.Chance(0.06) {
-		p.count = d.Between(9, 14) // more than are confirmed dead at once
-	}
-	if p.command = !p.start && d.Chance(0.2); p.command {
-		p.keeps, p.handsOver = false, p.fenceAfter > 0 || d.Chance(0.5)
-		if !p.handsOver {
-			p.unavailable = max(1, p.unavailable)
-		}
-	}
-}
-
-// fence is the fence-after of a revision's pods.
-func (p profile) fence(template int) time.Duration {
-	if p.mixed && template%2 == 0 {
-		return p.fenceOther
-	}
-	return p.fenceAfter
-}
 
 // network is how requests fare at this moment, as probabilities.
 type network struct {
@@ -177,7 +53,7 @@ func (s stall) delay(c *call, answer bool, d *dice.Dice) time.Duration {
 type world struct {
 	seed    uint64
 	start   time.Time
-	profile profile
+	profile profile.Profile
 	trace   io.Writer // nil for none
 	// chronicle is nil for none.
 	chronicle *Chronicle
@@ -209,7 +85,7 @@ type world struct {
 	serving   *process    // whose request is carried out
 }
 
-func newWorld(seed uint64, p profile) *world {
+func newWorld(seed uint64, p profile.Profile) *world {
 	w := &world{
 		seed: seed, start: time.Now(), ctx: context.Background(), profile: p, pods: map[string]*kubeletPod{}, pending: map[string]bool{}, broken: map[int]bool{},
 		faults: map[string]int{}, sum: fnv.New64a(),
@@ -295,7 +171,7 @@ func appendLine(b []byte, at time.Duration, what string, about []string) []byte 
 
 // delay is what a request takes, one way.
 func (w *world) delay(d *dice.Dice) time.Duration {
-	return time.Duration(w.net.slower * float64(d.Tail(w.profile.latency)))
+	return time.Duration(w.net.slower * float64(d.Tail(w.profile.Latency)))
 }
 
 // eventDelay is what a watch event takes.
@@ -303,7 +179,7 @@ func (w *world) eventDelay(d *dice.Dice) time.Duration {
 	if d.Chance(w.net.silent) {
 		return d.Span(10*time.Second, 3*time.Minute)
 	}
-	return time.Duration(w.net.slower * float64(d.Tail(w.profile.watchLag)))
+	return time.Duration(w.net.slower * float64(d.Tail(w.profile.WatchLag)))
 }
 
 // route sends a request on its way.
@@ -390,10 +266,10 @@ func (w *world) arrive(c *call, isCopy bool) {
 	}
 	if c.verb == verbPatch && d.Chance(w.net.killWriter) {
 		// Before it hears of it, or while it is at its next step.
-		w.after(dice.Pick(d, []time.Duration{1, d.Tail(2 * w.profile.latency), d.Tail(10 * w.profile.latency)}), func() { w.kill(c.p) })
+		w.after(dice.Pick(d, []time.Duration{1, d.Tail(2 * w.profile.Latency), d.Tail(10 * w.profile.Latency)}), func() { w.kill(c.p) })
 	}
 	if c.verb == verbPatch && d.Chance(w.net.meddle) {
-		w.after(d.Tail(5*w.profile.latency), func() { w.damage(d) })
+		w.after(d.Tail(5*w.profile.Latency), func() { w.damage(d) })
 	}
 	if applied && d.Chance(w.net.lostResponse) {
 		w.faults["lost response"]++
@@ -468,7 +344,7 @@ func (w *world) changed(v *version) {
 		if w.serving != nil {
 			w.tell(aReceiptChanged, w.serving)
 		}
-	case w.profile.resource:
+	case w.profile.Resource:
 		if v.before == nil || !object.EqualBut(object.Object{object.Metadata: object.At(v.object, object.Metadata, "annotations")}, object.Object{object.Metadata: object.At(v.before.object, object.Metadata, "annotations")}) {
 			w.tell(anOwnerChanged, w.serving)
 		}

@@ -1,0 +1,139 @@
+package profile
+
+import (
+	"time"
+
+	"github.com/idalloc/idalloc/test/simulation/dice"
+	"github.com/idalloc/idalloc/test/simulation/object"
+)
+
+// Profile is what a history is about, drawn from its seed.
+type Profile struct {
+	Resource string
+	Count    int
+	Nodes    int
+	// FenceAfter is that of strict mode, zero without it.
+	FenceAfter time.Duration
+	// Start says that the workload uses Start and asks Current, not Run.
+	Start bool
+	// HandsOver says that a Start workload has a Stopped callback.
+	HandsOver          bool
+	Surge, Unavailable int
+	Latency            time.Duration // of a request, one way, on average
+	WatchLag, CacheLag time.Duration
+	WatchList          bool
+	PageSize           int           // how many objects a page of a list has at most, 0 for as many as are asked for
+	Grace              time.Duration // of a pod's deletion
+	Stop               time.Duration // what the work needs to stop, on average
+	SlowStop           bool          // it needs nearly all the time that strict mode leaves it
+	Chaos              time.Duration // how long there are faults
+	Skew               time.Duration // how far clocks are from right
+	Ahead              time.Duration // how far one machine's clock is ahead of the others, beside that
+	Crowded            bool          // few pods, few slots, and little time between two faults
+	Keeps              bool          // the work of Run runs on when only the count changes
+	Reluctant          float64       // of the work of a Start workload not to stop when it is asked to
+	Recreate           bool          // a Deployment's pods all end before new ones start
+	Ordered            bool          // a StatefulSet's pods start one after the other and end in reverse
+	Indexed            bool          // a Job's pods have completion indexes
+	Mixed              bool          // every other revision has fenceOther, which may be none
+	FenceOther         time.Duration
+	Command            bool          // the workload is told its ids by idalloc's commands
+	After              time.Duration // how long what went wrong stays so after the last fault
+}
+
+// Fits reports whether p is of the kind that the words ask for: strict, default, linked (no command tells the ids), or a resource.
+func (p Profile) Fits(words []string) bool {
+	for _, word := range words {
+		switch {
+		case word == "strict" && p.FenceAfter == 0, word == "default" && p.FenceAfter > 0:
+			return false
+		case word == "linked" && p.Command:
+			return false
+		case word != "strict" && word != "default" && word != "linked" && word != p.Resource:
+			return false
+		}
+	}
+	return true
+}
+
+// Draw draws what a history is about.
+func Draw(d *dice.Dice) Profile {
+	p := Profile{
+		Resource:  dice.Pick(d, []string{object.Deployments, object.Deployments, object.Deployments, object.StatefulSets, object.StatefulSets, object.ReplicaSets, object.Jobs}),
+		Count:     d.Between(1, 4),
+		Nodes:     d.Between(2, 3),
+		Start:     d.Chance(0.25),
+		Latency:   d.Span(500*time.Microsecond, 30*time.Millisecond),
+		WatchLag:  d.Span(time.Millisecond, 300*time.Millisecond),
+		CacheLag:  d.Span(time.Millisecond, 2*time.Second),
+		WatchList: d.Chance(0.8),
+		Grace:     dice.Pick(d, []time.Duration{5 * time.Second, 30 * time.Second}),
+		Stop:      d.Span(time.Millisecond, 2*time.Second),
+		Chaos:     d.Span(time.Minute, 6*time.Minute),
+	}
+	p.HandsOver = !p.Start || d.Chance(0.7)
+	if d.Chance(0.3) {
+		p.FenceAfter = d.Span(3*time.Second, 30*time.Second)
+	}
+	p.Crowded = d.Chance(0.5)
+	if d.Chance(0.3) {
+		p.Skew = 3 * time.Hour
+	} else if p.Crowded || d.Chance(0.4) {
+		p.Skew = d.Span(0, 5*time.Second)
+	}
+	if d.Chance(0.1) {
+		p.Ahead = d.Span(24*time.Hour, 400*24*time.Hour)
+		p.Skew = max(p.Skew, time.Second)
+	}
+	if p.Crowded {
+		p.Count = d.Between(1, 2)
+		p.Chaos = d.Span(15*time.Second, 75*time.Second)
+	}
+	p.Surge, p.Unavailable = d.Between(0, 2), d.Between(0, 1)
+	if !p.HandsOver || p.Surge == 0 {
+		p.Unavailable = max(1, p.Unavailable)
+	}
+	p.SlowStop = p.FenceAfter > 0 && d.Chance(0.5)
+	p.PageSize = dice.Pick(d, []int{0, 0, 1, 2, 3})
+	p.vary(dice.Derive(d.Next(), "vary"))
+	return p
+}
+
+// vary draws how the workload is run and what its programs are like.
+func (p *Profile) vary(d *dice.Dice) {
+	p.Keeps = !p.Start && d.Chance(0.2)
+	if p.Start && p.HandsOver && d.Chance(0.3) {
+		p.Reluctant = 0.2 + d.Float()/2
+	}
+	p.Recreate = p.Resource == object.Deployments && d.Chance(0.15)
+	p.Ordered = p.Resource == object.StatefulSets && d.Chance(0.4)
+	p.Indexed = p.Resource == object.Jobs && d.Chance(0.5)
+	if p.Mixed = p.FenceAfter > 0 && p.Rolls() && d.Chance(0.3); p.Mixed {
+		p.FenceOther = dice.Pick(d, []time.Duration{0, max(3*time.Second, p.FenceAfter/2)})
+	}
+	if d.Chance(0.5) { // what somebody waits for beyond a fault is longer than that in strict mode
+		p.After = d.Span(0, 30*time.Second+3*p.FenceAfter)
+	}
+	if !p.Crowded && d.Chance(0.06) {
+		p.Count = d.Between(9, 14) // more than are confirmed dead at once
+	}
+	if p.Command = !p.Start && d.Chance(0.2); p.Command {
+		p.Keeps, p.HandsOver = false, p.FenceAfter > 0 || d.Chance(0.5)
+		if !p.HandsOver {
+			p.Unavailable = max(1, p.Unavailable)
+		}
+	}
+}
+
+// Fence is the fence-after of a revision's pods.
+func (p Profile) Fence(template int) time.Duration {
+	if p.Mixed && template%2 == 0 {
+		return p.FenceOther
+	}
+	return p.FenceAfter
+}
+
+// Rolls reports whether the workload replaces its pods when its template changes.
+func (p Profile) Rolls() bool {
+	return p.Resource == object.Deployments || p.Resource == object.StatefulSets
+}
