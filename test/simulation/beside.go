@@ -12,6 +12,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	idcontext "github.com/idalloc/idalloc/pkg/context"
 	"github.com/idalloc/idalloc/pkg/identity"
+	"github.com/idalloc/idalloc/test/simulation/server"
 )
 
 // beside is the work of a pod that is told its id by another program, as by the commands run and watch. It belongs to the pod, and a
@@ -81,7 +82,7 @@ func (p *process) runCommand(ctx context.Context, o idcontext.Options) error {
 		return err
 	}
 	ao := allocator.Options{
-		Store: st, Pod: p.pod, PodUID: types.UID(p.uid), Namespace: namespace, Log: o.Log,
+		Store: st, Pod: p.pod, PodUID: types.UID(p.uid), Namespace: server.Namespace, Log: o.Log,
 		Publish: p.told, Stopped: p.besideStopped, HandsOver: p.w.profile.HandsOver,
 	}
 	if p.fenceAfter > 0 {
@@ -89,7 +90,7 @@ func (p *process) runCommand(ctx context.Context, o idcontext.Options) error {
 	}
 	claiming, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	defer p.thawed()
+	defer p.Thawed()
 	claimed := make(chan error, 1)
 	go func() { claimed <- p.claim(claiming, ao) }()
 	select {
@@ -99,7 +100,7 @@ func (p *process) runCommand(ctx context.Context, o idcontext.Options) error {
 	}
 	// Told to end: the work ends first, and who watches the time goes on until then.
 	killed := false
-	p.w.alone(func() { //nolint:contextcheck // the world may start another process after it
+	p.w.Alone(func() { //nolint:contextcheck // the world may start another process after it
 		if killed = p.dead; !killed {
 			p.beside.ending = true
 			p.follow(p.stopTime())
@@ -128,22 +129,22 @@ func (p *process) claim(ctx context.Context, o allocator.Options) error {
 	if err != nil {
 		return err
 	}
-	p.w.alone(func() { p.alloc = alloc })
+	p.w.Alone(func() { p.alloc = alloc })
 	return alloc.Run(ctx)
 }
 
 func (p *process) allocator() (alloc *allocator.Allocator) {
-	p.w.alone(func() { alloc = p.alloc })
+	p.w.Alone(func() { alloc = p.alloc })
 	return alloc
 }
 
 // told is for Publish.
 func (p *process) told(id identity.Identity) {
-	p.w.alone(func() {
+	p.w.Alone(func() {
 		if p.dead {
 			return
 		}
-		p.w.step("told", p.id, string(id.State), strconv.Itoa(id.ID), strconv.Itoa(id.Count), strconv.FormatInt(id.Epoch, 10))
+		p.w.Step("told", p.id, string(id.State), strconv.Itoa(id.ID), strconv.Itoa(id.Count), strconv.FormatInt(id.Epoch, 10))
 		p.beside.shown = id
 		if p.beside.under == nil {
 			p.follow(0)
@@ -182,10 +183,10 @@ func (p *process) follow(d time.Duration) {
 			b.set(&id)
 			p.slept = false
 			p.w.tell(aWorkBegan, p)
-			p.w.step("begin", p.id, strconv.Itoa(id.ID), strconv.Itoa(id.Count), strconv.FormatInt(id.Epoch, 10))
+			p.w.Step("begin", p.id, strconv.Itoa(id.ID), strconv.Itoa(id.Count), strconv.FormatInt(id.Epoch, 10))
 			p.breakDown(id)
 		case b.under != nil:
-			p.w.step("stop", p.id, strconv.Itoa(b.under.ID))
+			p.w.Step("stop", p.id, strconv.Itoa(b.under.ID))
 			b.set(nil)
 		}
 		p.w.judge.look()
@@ -195,13 +196,13 @@ func (p *process) follow(d time.Duration) {
 		do()
 		return
 	}
-	p.w.after(d, func() { p.whenAwake(do) })
+	p.w.After(d, func() { p.whenAwake(do) })
 }
 
 // breakDown kills a process of a broken revision soon after its work began.
 func (p *process) breakDown(id identity.Identity) {
 	if after, _, broken := p.breaks(id); broken {
-		p.w.after(after, func() {
+		p.w.After(after, func() {
 			if !p.ended && !p.dead {
 				p.w.kill(p)
 			}
@@ -220,7 +221,7 @@ func (p *process) besideStopped(ctx context.Context) error {
 	case <-timer.C():
 	case <-ctx.Done():
 	}
-	p.thawed()
+	p.Thawed()
 	return ctx.Err()
 }
 
@@ -229,9 +230,9 @@ func (p *process) awaitIdle(ctx context.Context) error {
 	for {
 		var idle <-chan struct{}
 		var done bool
-		p.w.alone(func() { idle, done = p.beside.idle, p.beside.under == nil || p.dead })
+		p.w.Alone(func() { idle, done = p.beside.idle, p.beside.under == nil || p.dead })
 		if done {
-			p.thawed()
+			p.Thawed()
 			return ctx.Err()
 		}
 		timer := time.NewTimer(time.Minute) // a process that was killed waits for nothing
@@ -240,7 +241,7 @@ func (p *process) awaitIdle(ctx context.Context) error {
 		case <-timer.C:
 		case <-ctx.Done():
 			timer.Stop()
-			p.thawed()
+			p.Thawed()
 			return ctx.Err()
 		}
 		timer.Stop()
@@ -249,7 +250,7 @@ func (p *process) awaitIdle(ctx context.Context) error {
 
 // besideFenced is for Fenced: the work ends in the time that is left.
 func (p *process) besideFenced(by time.Duration) {
-	p.w.alone(func() {
+	p.w.Alone(func() {
 		if p.dead {
 			return
 		}
@@ -266,7 +267,7 @@ func (p *process) besideFenced(by time.Duration) {
 		under := b.under
 		kill := func() {
 			if b.under == under {
-				p.w.step("stop", p.id, strconv.Itoa(under.ID))
+				p.w.Step("stop", p.id, strconv.Itoa(under.ID))
 				b.set(nil)
 				p.follow(0) // it may have been told of an id again meanwhile
 			}
@@ -275,7 +276,7 @@ func (p *process) besideFenced(by time.Duration) {
 			kill()
 			return
 		}
-		p.w.after(left, func() { p.whenAwake(kill) })
+		p.w.After(left, func() { p.whenAwake(kill) })
 	})
 }
 
@@ -284,13 +285,13 @@ type disk struct{ p *process }
 
 // Load implements allocator.Memory.
 func (d disk) Load() (saved []byte, err error) {
-	d.p.w.alone(func() { saved = d.p.beside.saved })
+	d.p.w.Alone(func() { saved = d.p.beside.saved })
 	return saved, nil
 }
 
 // Save implements allocator.Memory.
 func (d disk) Save(b []byte) error {
-	d.p.w.alone(func() {
+	d.p.w.Alone(func() {
 		if !d.p.dead {
 			d.p.beside.saved = b
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/test/simulation/object"
+	"github.com/idalloc/idalloc/test/simulation/server"
 )
 
 // violation is a promise that was broken.
@@ -71,7 +72,7 @@ func newJudge(w *world) *judge {
 }
 
 func (j *judge) reportf(promise, format string, args ...any) {
-	v := violation{At: j.w.now(), Promise: promise, Detail: fmt.Sprintf(format, args...)}
+	v := violation{At: j.w.Now(), Promise: promise, Detail: fmt.Sprintf(format, args...)}
 	if key := promise + v.Detail; !j.told[key] {
 		j.told[key] = true
 		j.violations = append(j.violations, v)
@@ -164,24 +165,24 @@ func (j *judge) began(p *process, b identity.Identity) {
 	if !known || b.Epoch <= last.token { // a higher one may have been given before it was forgotten
 		delete(j.forgotten, b.ID)
 	}
-	if id, had := j.idOf[p.uid]; had && id != b.ID && j.w.now()-j.excused > 10*time.Minute {
+	if id, had := j.idOf[p.uid]; had && id != b.ID && j.w.Now()-j.excused > 10*time.Minute {
 		j.reportf(moves, "%s moved from id %d to %d", p.id, id, b.ID)
 	}
 	j.idOf[p.uid] = b.ID
 }
 
 // excuse notes that somebody did something for which pods may have to move.
-func (j *judge) excuse() { j.excused = j.w.now() }
+func (j *judge) excuse() { j.excused = j.w.Now() }
 
 // stored is told of every write.
-func (j *judge) stored(v *version) {
-	if v.kind.Resource != j.w.profile.Resource || v.name != ownerName || v.object == nil {
+func (j *judge) stored(v *server.Version) {
+	if v.Kind.Resource != j.w.profile.Resource || v.Name != ownerName || v.Object == nil {
 		return
 	}
 	j.recorder.stored(v)
 	j.noteForgotten(v)
 	j.progress.checkStarted(v)
-	if n := object.Number(v.object, "spec", v.kind.Count); n != j.count {
+	if n := object.Number(v.Object, "spec", v.Kind.Count); n != j.count {
 		j.count = n
 		j.excuse()
 	}
@@ -189,13 +190,13 @@ func (j *judge) stored(v *version) {
 
 // noteForgotten notes the ids whose last token nothing told the planner of: neither the owner as it was, whose epoch somebody erased,
 // nor the receipt of a live pod. Where clocks agree the time still does.
-func (j *judge) noteForgotten(v *version) {
+func (j *judge) noteForgotten(v *server.Version) {
 	epoch := epochOf(v)
-	if j.w.serving == nil || j.w.profile.Skew == 0 || epoch == epochOf(v.before) {
+	if j.w.serving == nil || j.w.profile.Skew == 0 || epoch == epochOf(v.Before) {
 		return
 	}
-	before := epochOf(v.before)
-	if _, clean := entries(v.before); !clean && assignment.CheckEpoch(before, j.w.wall().Add(-j.w.profile.Skew)) != nil {
+	before := epochOf(v.Before)
+	if _, clean := entries(v.Before); !clean && assignment.CheckEpoch(before, j.w.wall().Add(-j.w.profile.Skew)) != nil {
 		before = 0 // damage, as far as a clock that is behind can tell
 	}
 	known := max(before, j.receipts())
@@ -209,11 +210,11 @@ func (j *judge) noteForgotten(v *version) {
 }
 
 // epochOf is an owner's epoch, 0 where there is none.
-func epochOf(v *version) int64 {
-	if !v.exists() {
+func epochOf(v *server.Version) int64 {
+	if !v.Exists() {
 		return 0
 	}
-	epoch, err := strconv.ParseInt(object.Annotation(v.object, assignment.EpochKey), 10, 64)
+	epoch, err := strconv.ParseInt(object.Annotation(v.Object, assignment.EpochKey), 10, 64)
 	if err != nil {
 		return 0
 	}
@@ -223,9 +224,9 @@ func epochOf(v *version) int64 {
 // receipts is the highest epoch of a live pod's receipt.
 func (j *judge) receipts() int64 {
 	most := int64(0)
-	for _, v := range j.w.server.objects(object.Pods) {
-		r, err := assignment.ReceiptOf(object.Annotations(v.object), object.UID(v.object), object.KindOf(j.w.profile.Resource).Name+"/"+ownerName, j.w.wall())
-		if err == nil && r != nil && !object.Ended(v.object) {
+	for _, v := range j.w.server.Objects(object.Pods) {
+		r, err := assignment.ReceiptOf(object.Annotations(v.Object), object.UID(v.Object), object.KindOf(j.w.profile.Resource).Name+"/"+ownerName, j.w.wall())
+		if err == nil && r != nil && !object.Ended(v.Object) {
 			most = max(most, r.Epoch)
 		}
 	}
@@ -248,9 +249,9 @@ func (j *judge) served() string {
 			waiters = append(waiters, p)
 		}
 	}
-	slots := slots(object.Annotation(owner.object, assignment.DefaultKey))
-	for id := range object.Number(owner.object, "spec", owner.kind.Count) {
-		if holder := j.w.server.get(object.Pods, slots[id]); holder != nil && !inWorkload(holder.object) {
+	slots := slots(object.Annotation(owner.Object, assignment.DefaultKey))
+	for id := range object.Number(owner.Object, "spec", owner.Kind.Count) {
+		if holder := j.w.server.Get(object.Pods, slots[id]); holder != nil && !inWorkload(holder.Object) {
 			continue // it was taken out of the workload and keeps its slot until somebody deletes it
 		}
 		for _, p := range waiters {
@@ -264,19 +265,19 @@ func (j *judge) served() string {
 
 // waits reports whether the process may have an id and has none.
 func (w *world) waits(p *process) bool {
-	v := w.server.get(object.Pods, p.pod)
+	v := w.server.Get(object.Pods, p.pod)
 	k := w.pods[podKey(p.pod, p.uid)]
-	return v != nil && k != nil && object.UID(v.object) == p.uid && !object.Terminating(v.object) && inWorkload(v.object) &&
+	return v != nil && k != nil && object.UID(v.Object) == p.uid && !object.Terminating(v.Object) && inWorkload(v.Object) &&
 		!k.stopping && !k.evicted && p.launched && p.belief() == nil
 }
 
 // settled says what is missing until the workload is as it should be; it is empty when nothing is.
 func (j *judge) settled() string {
-	owner := j.w.server.get(j.w.profile.Resource, ownerName)
+	owner := j.w.server.Get(j.w.profile.Resource, ownerName)
 	if owner == nil {
 		return "the owner does not exist"
 	}
-	n := object.Number(owner.object, "spec", owner.kind.Count)
+	n := object.Number(owner.Object, "spec", owner.Kind.Count)
 	holders := map[int]string{}
 	acting := 0
 	for _, p := range j.w.processes {
@@ -296,17 +297,17 @@ func (j *judge) settled() string {
 	if acting != n {
 		return fmt.Sprintf("%d act for count %d", acting, n)
 	}
-	for _, v := range j.w.server.objects(object.Pods) {
-		if j.w.profile.Rolls() && object.Number(v.object, "spec", "version") != template(owner.object) {
-			return v.name + " is of an older revision"
+	for _, v := range j.w.server.Objects(object.Pods) {
+		if j.w.profile.Rolls() && object.Number(v.Object, "spec", "version") != template(owner.Object) {
+			return v.Name + " is of an older revision"
 		}
 	}
 	if live := j.w.livePods(); live != n {
 		return fmt.Sprintf("%d pods live for count %d", live, n)
 	}
-	for _, pod := range j.w.server.objects(object.Pods) {
+	for _, pod := range j.w.server.Objects(object.Pods) {
 		if !j.w.belongs(pod, owner) {
-			return pod.name + " belongs to an owner that is gone"
+			return pod.Name + " belongs to an owner that is gone"
 		}
 	}
 	return ""
@@ -340,8 +341,8 @@ func (j *judge) checkBusy() {
 	j.ended = true
 	const perMinute = 600
 	for _, p := range j.w.processes {
-		if most := perMinute * (int(j.w.now()/time.Minute) + 1); p.calls > most {
-			j.reportf(bounded, "%s made %d requests in %s", p.id, p.calls, j.w.now().Round(time.Second))
+		if most := perMinute * (int(j.w.Now()/time.Minute) + 1); p.calls > most {
+			j.reportf(bounded, "%s made %d requests in %s", p.id, p.calls, j.w.Now().Round(time.Second))
 		}
 	}
 }

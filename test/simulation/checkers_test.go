@@ -12,6 +12,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/test/simulation/object"
 	"github.com/idalloc/idalloc/test/simulation/profile"
+	"github.com/idalloc/idalloc/test/simulation/server"
 )
 
 // staged has a made-up history judged: processes act as the test says, and no production code runs.
@@ -20,7 +21,7 @@ func staged(t *testing.T, p profile.Profile, play func(w *world)) {
 	synctest.Test(t, func(*testing.T) {
 		p.Resource, p.Nodes, p.Count = object.ReplicaSets, 1, 2
 		w := newWorld(1, p)
-		w.alone(func() {
+		w.Alone(func() {
 			w.makeNodes()
 			w.createOwner(p.Count, 1)
 		})
@@ -30,10 +31,10 @@ func staged(t *testing.T, p profile.Profile, play func(w *world)) {
 
 // actor is a process with a pod, which acts under nothing yet.
 func (w *world) actor(name string) *process {
-	v := w.server.put(object.KindOf(object.Pods), object.Object{
+	v := w.server.Put(object.KindOf(object.Pods), object.Object{
 		object.Metadata: object.Object{"name": name, "labels": object.Object{appLabel: ownerName}}, "spec": object.Object{}, "status": object.Object{"phase": "Running"},
-	}, writer{manager: kubelet})
-	p := w.newProcess(name, object.UID(v.object), 1, w.nodes[0])
+	}, server.Writer{Manager: kubelet})
+	p := w.newProcess(name, object.UID(v.Object), 1, w.nodes[0])
 	p.launched = true
 	w.pods[podKey(p.pod, p.uid)].process = p
 	w.processes = append(w.processes, p)
@@ -52,7 +53,7 @@ func (w *world) act(p *process, id int, epoch int64) {
 // epoch writes the owner's epoch: by a process of ours, or nil for somebody else.
 func (w *world) epoch(by *process, epoch int64) {
 	w.serving = by
-	w.server.change(w.profile.Resource, ownerName, writer{manager: assignment.FieldManager}, func(o object.Object) {
+	w.server.Change(w.profile.Resource, ownerName, server.Writer{Manager: assignment.FieldManager}, func(o object.Object) {
 		object.SetText(o, "annotations", assignment.EpochKey, strconv.FormatInt(epoch, 10))
 	})
 	w.serving = nil
@@ -90,7 +91,7 @@ func TestAForeignWriteExcusesNoToken(t *testing.T) {
 		a, b := w.actor("a"), w.actor("b")
 		w.epoch(a, 10)
 		w.act(a, 0, 10)
-		w.server.change(w.profile.Resource, ownerName, writer{manager: "kubectl"}, func(o object.Object) {
+		w.server.Change(w.profile.Resource, ownerName, server.Writer{Manager: "kubectl"}, func(o object.Object) {
 			object.SetText(o, "annotations", assignment.SealKey, "") // the epoch is still there
 		})
 		w.act(a, identity.None, 0)
@@ -120,7 +121,7 @@ func TestAnErasedEpochThatAReceiptRemembersExcusesNothing(t *testing.T) {
 		a, b := w.actor("a"), w.actor("b")
 		w.epoch(a, 10)
 		w.act(a, 0, 10)
-		w.server.change(object.Pods, a.pod, writer{manager: assignment.FieldManager}, func(o object.Object) {
+		w.server.Change(object.Pods, a.pod, server.Writer{Manager: assignment.FieldManager}, func(o object.Object) {
 			r := assignment.Receipt{UID: a.uid, Owner: "ReplicaSet/" + ownerName, Epoch: 10}
 			object.SetText(o, "annotations", assignment.ReceiptKey, r.Encode())
 		})
@@ -179,13 +180,13 @@ func TestASlotOfAPodThatNeverRanIsMissedByThoseWhoGetNone(t *testing.T) {
 	for served, promise := range map[string]string{`{"0":"a","1":"stuck"}`: "", `{"0":"other","1":"stuck"}`: prompt} {
 		staged(t, profile.Profile{}, func(w *world) {
 			a := w.actor("a")
-			w.server.put(object.KindOf(object.Pods), object.Object{
+			w.server.Put(object.KindOf(object.Pods), object.Object{
 				object.Metadata: object.Object{"name": "stuck", "labels": object.Object{appLabel: ownerName}}, "spec": object.Object{}, "status": object.Object{"phase": "Pending"},
-			}, writer{manager: kubelet})
+			}, server.Writer{Manager: kubelet})
 			w.pods[podKey(a.pod, a.uid)].runs = 1
-			w.judge.progress.slotless = map[*process]time.Duration{a: w.now() - waited}
+			w.judge.progress.slotless = map[*process]time.Duration{a: w.Now() - waited}
 			w.serving = a
-			w.server.change(w.profile.Resource, ownerName, writer{manager: assignment.FieldManager}, func(o object.Object) {
+			w.server.Change(w.profile.Resource, ownerName, server.Writer{Manager: assignment.FieldManager}, func(o object.Object) {
 				object.SetText(o, "annotations", assignment.DefaultKey, served)
 			})
 			w.serving = nil

@@ -50,18 +50,18 @@ func (t *timer) C() <-chan time.Time { return t.c }
 
 // Stop implements clock.Timer.
 func (t *timer) Stop() bool {
-	t.clock.p.w.alone(func() { t.stopped = true })
+	t.clock.p.w.Alone(func() { t.stopped = true })
 	return t.timer.Stop()
 }
 
 // Reset implements clock.Timer.
 func (t *timer) Reset(d time.Duration) bool {
-	t.clock.p.w.alone(func() { t.stopped = false })
+	t.clock.p.w.Alone(func() { t.stopped = false })
 	return t.timer.Reset(d)
 }
 
 func (t *timer) fire() {
-	t.clock.p.w.alone(func() {
+	t.clock.p.w.Alone(func() {
 		t.clock.p.whenAwake(func() {
 			if t.stopped {
 				return
@@ -91,9 +91,9 @@ func (c *machineClock) BootWait(until time.Duration, done <-chan struct{}) {
 		case <-timer.C:
 		case <-done:
 			timer.Stop()
-			c.p.thawed()
+			c.p.Thawed()
 			return
 		}
 	}
-	c.p.thawed()
+	c.p.Thawed()
 }

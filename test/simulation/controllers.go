@@ -11,6 +11,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/test/simulation/object"
+	"github.com/idalloc/idalloc/test/simulation/server"
 )
 
 const (
@@ -37,23 +38,23 @@ func (w *world) createOwner(count, template int) {
 			"maxSurge": int64(w.profile.Surge), "maxUnavailable": int64(w.profile.Unavailable),
 		}}
 	}
-	w.server.put(k, object.Object{object.Metadata: object.Object{"name": ownerName, "labels": object.Clone(app)}, "spec": spec}, writer{manager: "kubectl-create"})
+	w.server.Put(k, object.Object{object.Metadata: object.Object{"name": ownerName, "labels": object.Clone(app)}, "spec": spec}, server.Writer{Manager: "kubectl-create"})
 }
 
-func (w *world) owner() *version { return w.server.get(w.profile.Resource, ownerName) }
+func (w *world) owner() *server.Version { return w.server.Get(w.profile.Resource, ownerName) }
 
 // wakeControllers has the workload's controllers look at it soon.
-func (w *world) wakeControllers(v *version) {
+func (w *world) wakeControllers(v *server.Version) {
 	w.reconcileSoon(w.profile.Resource, ownerName)
 	if w.profile.Resource != object.Deployments {
 		return
 	}
-	switch v.kind.Resource {
+	switch v.Kind.Resource {
 	case object.ReplicaSets:
-		w.reconcileSoon(object.ReplicaSets, v.name)
+		w.reconcileSoon(object.ReplicaSets, v.Name)
 	case object.Pods:
-		for _, rs := range w.server.objects(object.ReplicaSets) {
-			w.reconcileSoon(object.ReplicaSets, rs.name)
+		for _, rs := range w.server.Objects(object.ReplicaSets) {
+			w.reconcileSoon(object.ReplicaSets, rs.Name)
 		}
 	}
 }
@@ -65,25 +66,25 @@ func (w *world) reconcileSoon(resource, name string) {
 	}
 	w.pending[key] = true
 	d := w.dice("reconcile", key, strconv.Itoa(w.steps), strconv.Itoa(w.lines))
-	w.after(d.Tail(100*time.Millisecond), func() {
+	w.After(d.Tail(100*time.Millisecond), func() {
 		delete(w.pending, key)
-		v := w.server.get(resource, name)
+		v := w.server.Get(resource, name)
 		if v == nil {
 			return
 		}
-		w.step("reconcile", key)
+		w.Step("reconcile", key)
 		w.reconcile(v)
 	})
 }
 
-func (w *world) reconcile(v *version) {
-	switch v.kind.Resource {
+func (w *world) reconcile(v *server.Version) {
+	switch v.Kind.Resource {
 	case object.Deployments:
 		w.reconcileDeployment(v)
 	case object.ReplicaSets:
-		w.reconcileSet(v, v.name)
+		w.reconcileSet(v, v.Name)
 	case object.Jobs:
-		w.reconcileSet(v, v.name)
+		w.reconcileSet(v, v.Name)
 	case object.StatefulSets:
 		w.reconcileStatefulSet(v)
 	}
@@ -92,13 +93,13 @@ func (w *world) reconcile(v *version) {
 func template(o object.Object) int { return object.Number(o, "spec", "template", "version") }
 
 // revisions are the Deployment's ReplicaSets, the one of its template apart.
-func (w *world) revisions(d *version) (current *version, old []*version, newest int) {
-	for _, rs := range w.server.objects(object.ReplicaSets) {
-		if by := object.Controller(rs.object); by != object.UID(d.object) {
+func (w *world) revisions(d *server.Version) (current *server.Version, old []*server.Version, newest int) {
+	for _, rs := range w.server.Objects(object.ReplicaSets) {
+		if by := object.Controller(rs.Object); by != object.UID(d.Object) {
 			continue
 		}
-		newest = max(newest, revisionOf(rs.object))
-		if template(rs.object) == template(d.object) {
+		newest = max(newest, revisionOf(rs.Object))
+		if template(rs.Object) == template(d.Object) {
 			current = rs
 			continue
 		}
@@ -115,21 +116,21 @@ func revisionOf(o object.Object) int {
 	return n
 }
 
-func (w *world) reconcileDeployment(d *version) {
+func (w *world) reconcileDeployment(d *server.Version) {
 	current, old, newest := w.revisions(d)
-	by := writer{manager: manager}
-	n := object.Number(d.object, "spec", "replicas")
+	by := server.Writer{Manager: manager}
+	n := object.Number(d.Object, "spec", "replicas")
 	if current == nil {
 		w.createRevision(d, newest+1)
 		return
 	}
-	revision := revisionOf(current.object)
+	revision := revisionOf(current.Object)
 	if revision < newest {
 		revision = newest + 1
 	}
-	w.server.change(object.ReplicaSets, current.name, by, func(o object.Object) { copyAnnotations(o, d.object, strconv.Itoa(revision)) })
-	current = w.server.get(object.ReplicaSets, current.name)
-	w.server.change(object.Deployments, d.name, by, func(o object.Object) { object.SetText(o, "annotations", revisionKey, strconv.Itoa(revision)) })
+	w.server.Change(object.ReplicaSets, current.Name, by, func(o object.Object) { copyAnnotations(o, d.Object, strconv.Itoa(revision)) })
+	current = w.server.Get(object.ReplicaSets, current.Name)
+	w.server.Change(object.Deployments, d.Name, by, func(o object.Object) { object.SetText(o, "annotations", revisionKey, strconv.Itoa(revision)) })
 	if w.profile.Recreate {
 		w.recreateRevisions(current, old, n)
 	} else {
@@ -139,12 +140,12 @@ func (w *world) reconcileDeployment(d *version) {
 }
 
 // recreateRevisions ends all pods of older revisions, and starts new ones when none of them is left.
-func (w *world) recreateRevisions(current *version, old []*version, n int) {
+func (w *world) recreateRevisions(current *server.Version, old []*server.Version, n int) {
 	for _, rs := range old {
 		w.scale(rs, 0)
 	}
-	left := slices.ContainsFunc(w.server.objects(object.Pods), func(pod *version) bool {
-		return slices.ContainsFunc(old, func(rs *version) bool { return object.Controller(pod.object) == object.UID(rs.object) })
+	left := slices.ContainsFunc(w.server.Objects(object.Pods), func(pod *server.Version) bool {
+		return slices.ContainsFunc(old, func(rs *server.Version) bool { return object.Controller(pod.Object) == object.UID(rs.Object) })
 	})
 	if !left { // otherwise the end of the last one wakes this controller
 		w.scale(current, n)
@@ -158,36 +159,36 @@ func copyAnnotations(rs, d object.Object, revision string) {
 	object.SetText(rs, "annotations", revisionKey, revision)
 }
 
-func (w *world) createRevision(d *version, revision int) {
+func (w *world) createRevision(d *server.Version, revision int) {
 	k := object.KindOf(object.ReplicaSets)
-	hash := "h" + strconv.Itoa(template(d.object))
+	hash := "h" + strconv.Itoa(template(d.Object))
 	match := object.Object{appLabel: ownerName, hashLabel: hash}
 	o := object.Object{
 		object.Metadata: object.Object{
-			"name": ownerName + "-" + hash + "-" + assignment.ShortUID(object.UID(d.object)), "labels": object.Clone(match), "ownerReferences": object.ControlledBy(d.kind, d.object),
+			"name": ownerName + "-" + hash + "-" + assignment.ShortUID(object.UID(d.Object)), "labels": object.Clone(match), "ownerReferences": object.ControlledBy(d.Kind, d.Object),
 		},
 		"spec": object.Object{
 			"replicas": int64(0), "selector": object.Object{"matchLabels": object.Clone(match)},
-			"template": object.Object{object.Metadata: object.Object{"labels": object.Clone(match)}, "version": int64(template(d.object))},
+			"template": object.Object{object.Metadata: object.Object{"labels": object.Clone(match)}, "version": int64(template(d.Object))},
 		},
 	}
-	copyAnnotations(o, d.object, strconv.Itoa(revision))
-	w.server.put(k, o, writer{manager: manager})
+	copyAnnotations(o, d.Object, strconv.Itoa(revision))
+	w.server.Put(k, o, server.Writer{Manager: manager})
 }
 
-func replicas(v *version) int  { return object.Number(v.object, "spec", "replicas") }
-func available(v *version) int { return object.Number(v.object, "status", "availableReplicas") }
+func replicas(v *server.Version) int  { return object.Number(v.Object, "spec", "replicas") }
+func available(v *server.Version) int { return object.Number(v.Object, "status", "availableReplicas") }
 
-func (w *world) scale(v *version, n int) {
-	if v.object == nil || replicas(v) == n {
+func (w *world) scale(v *server.Version, n int) {
+	if v.Object == nil || replicas(v) == n {
 		return
 	}
-	w.server.change(v.kind.Resource, v.name, writer{manager: manager}, func(o object.Object) { object.Need(o, "spec")[v.kind.Count] = int64(n) })
+	w.server.Change(v.Kind.Resource, v.Name, server.Writer{Manager: manager}, func(o object.Object) { object.Need(o, "spec")[v.Kind.Count] = int64(n) })
 }
 
 // scaleRevisions moves pods to the current revision within maxSurge and maxUnavailable.
-func (w *world) scaleRevisions(d, current *version, old []*version, n int) {
-	surge, unavailable := w.limits(d.object)
+func (w *world) scaleRevisions(d, current *server.Version, old []*server.Version, n int) {
+	surge, unavailable := w.limits(d.Object)
 	total, oldTotal, ready := replicas(current), 0, available(current)
 	for _, rs := range old {
 		total += replicas(rs)
@@ -220,7 +221,7 @@ func (w *world) scaleRevisions(d, current *version, old []*version, n int) {
 	}
 	spare := min(room, ready-(n-unavailable))
 	for _, rs := range old {
-		rs = w.server.get(object.ReplicaSets, rs.name)
+		rs = w.server.Get(object.ReplicaSets, rs.Name)
 		if spare <= 0 {
 			return
 		}
@@ -239,14 +240,14 @@ func (w *world) limits(d object.Object) (surge, unavailable int) {
 	return surge, unavailable
 }
 
-func (w *world) countDeployment(d, current *version, old []*version) {
-	updated := object.Number(current.object, "status", "replicas")
+func (w *world) countDeployment(d, current *server.Version, old []*server.Version) {
+	updated := object.Number(current.Object, "status", "replicas")
 	all, ready := updated, available(current)
 	for _, rs := range old {
-		all += object.Number(rs.object, "status", "replicas")
+		all += object.Number(rs.Object, "status", "replicas")
 		ready += available(rs)
 	}
-	w.server.change(object.Deployments, d.name, writer{manager: manager, status: true}, func(o object.Object) {
+	w.server.Change(object.Deployments, d.Name, server.Writer{Manager: manager, Status: true}, func(o object.Object) {
 		status := object.Need(o, "status")
 		status["replicas"], status["updatedReplicas"] = int64(all), int64(updated)
 		status["readyReplicas"], status["availableReplicas"] = int64(ready), int64(ready)
@@ -254,17 +255,17 @@ func (w *world) countDeployment(d, current *version, old []*version) {
 }
 
 // podsOf returns a controller's pods that are neither dead nor Terminating, and lets go of those that somebody relabelled.
-func (w *world) podsOf(v *version) []*version {
-	var active []*version
-	for _, pod := range w.server.objects(object.Pods) {
-		if by := object.Controller(pod.object); by != object.UID(v.object) {
+func (w *world) podsOf(v *server.Version) []*server.Version {
+	var active []*server.Version
+	for _, pod := range w.server.Objects(object.Pods) {
+		if by := object.Controller(pod.Object); by != object.UID(v.Object) {
 			continue
 		}
-		if !inWorkload(pod.object) {
-			w.server.change(object.Pods, pod.name, writer{manager: manager}, func(o object.Object) { delete(object.Need(o, object.Metadata), "ownerReferences") })
+		if !inWorkload(pod.Object) {
+			w.server.Change(object.Pods, pod.Name, server.Writer{Manager: manager}, func(o object.Object) { delete(object.Need(o, object.Metadata), "ownerReferences") })
 			continue
 		}
-		if !object.Terminating(pod.object) && !object.Ended(pod.object) {
+		if !object.Terminating(pod.Object) && !object.Ended(pod.Object) {
 			active = append(active, pod)
 		}
 	}
@@ -276,12 +277,12 @@ func inWorkload(o object.Object) bool {
 	return object.Text(o, object.Metadata, "labels", appLabel) == ownerName
 }
 
-func isReady(v *version) bool { return object.Text(v.object, "status", "ready") == "True" }
+func isReady(v *server.Version) bool { return object.Text(v.Object, "status", "ready") == "True" }
 
 // reconcileSet makes a ReplicaSet's or a Job's number of pods right.
-func (w *world) reconcileSet(v *version, prefix string) {
+func (w *world) reconcileSet(v *server.Version, prefix string) {
 	active := w.podsOf(v)
-	n := object.Number(v.object, "spec", v.kind.Count)
+	n := object.Number(v.Object, "spec", v.Kind.Count)
 	indexes := w.missing(active, n)
 	for i := range n - len(active) {
 		w.podNumber++
@@ -290,7 +291,7 @@ func (w *world) reconcileSet(v *version, prefix string) {
 	if len(active) > n {
 		slices.SortFunc(active, rank)
 		for _, pod := range active[:len(active)-n] {
-			w.server.deletePod(pod.name, w.profile.Grace)
+			w.server.DeletePod(pod.Name, w.profile.Grace)
 		}
 	}
 	ready := 0
@@ -299,20 +300,20 @@ func (w *world) reconcileSet(v *version, prefix string) {
 			ready++
 		}
 	}
-	w.server.change(v.kind.Resource, v.name, writer{manager: manager, status: true}, func(o object.Object) {
+	w.server.Change(v.Kind.Resource, v.Name, server.Writer{Manager: manager, Status: true}, func(o object.Object) {
 		status := object.Need(o, "status")
 		status["replicas"], status["readyReplicas"], status["availableReplicas"] = int64(len(active)), int64(ready), int64(ready)
 	})
 }
 
 // missing are the completion indexes below n that no pod has, or n empty ones where pods have none.
-func (w *world) missing(active []*version, n int) []string {
+func (w *world) missing(active []*server.Version, n int) []string {
 	if !w.profile.Indexed {
 		return make([]string, n)
 	}
 	has := map[string]bool{}
 	for _, pod := range active {
-		has[object.Annotation(pod.object, store.CompletionIndexLabel)] = true
+		has[object.Annotation(pod.Object, store.CompletionIndexLabel)] = true
 	}
 	var out []string
 	for i := 0; len(out) < n; i++ { // after a scale-down the pods with the highest indexes need not be those that went
@@ -324,7 +325,7 @@ func (w *world) missing(active []*version, n int) []string {
 }
 
 // rank puts the pods first that a ReplicaSet ends first.
-func rank(a, b *version) int {
+func rank(a, b *server.Version) int {
 	order := func(yes bool) int {
 		if yes {
 			return 1
@@ -332,53 +333,53 @@ func rank(a, b *version) int {
 		return 0
 	}
 	return cmp.Or(
-		cmp.Compare(order(object.Text(a.object, "spec", "nodeName") != ""), order(object.Text(b.object, "spec", "nodeName") != "")),
+		cmp.Compare(order(object.Text(a.Object, "spec", "nodeName") != ""), order(object.Text(b.Object, "spec", "nodeName") != "")),
 		cmp.Compare(order(isReady(a)), order(isReady(b))),
 		cmp.Compare(cost(a), cost(b)),
-		cmp.Compare(object.Text(b.object, object.Metadata, "creationTimestamp"), object.Text(a.object, object.Metadata, "creationTimestamp")),
-		cmp.Compare(a.name, b.name),
+		cmp.Compare(object.Text(b.Object, object.Metadata, "creationTimestamp"), object.Text(a.Object, object.Metadata, "creationTimestamp")),
+		cmp.Compare(a.Name, b.Name),
 	)
 }
 
-func cost(v *version) int {
-	n, err := strconv.Atoi(object.Annotation(v.object, costKey))
+func cost(v *server.Version) int {
+	n, err := strconv.Atoi(object.Annotation(v.Object, costKey))
 	if err != nil {
 		return 0
 	}
 	return n
 }
 
-func (w *world) createPod(v *version, podName, index string) {
-	if w.server.quota || w.server.get(object.Pods, podName) != nil {
-		w.after(w.dice("quota", podName, strconv.Itoa(w.lines)).Span(time.Second, 5*time.Second), func() { w.reconcileSoon(v.kind.Resource, v.name) })
+func (w *world) createPod(v *server.Version, podName, index string) {
+	if w.quota || w.server.Get(object.Pods, podName) != nil {
+		w.After(w.dice("quota", podName, strconv.Itoa(w.lines)).Span(time.Second, 5*time.Second), func() { w.reconcileSoon(v.Kind.Resource, v.Name) })
 		return
 	}
 	k := object.KindOf(object.Pods)
 	podLabels := object.Object{appLabel: ownerName}
-	maps.Copy(podLabels, object.At(v.object, "spec", "template", object.Metadata, "labels"))
-	if v.kind.Resource == object.StatefulSets {
-		podLabels["controller-revision-hash"] = strconv.Itoa(template(v.object))
+	maps.Copy(podLabels, object.At(v.Object, "spec", "template", object.Metadata, "labels"))
+	if v.Kind.Resource == object.StatefulSets {
+		podLabels["controller-revision-hash"] = strconv.Itoa(template(v.Object))
 	}
 	annotations := object.Object{}
 	if index != "" {
 		podLabels[store.CompletionIndexLabel], annotations[store.CompletionIndexLabel] = index, index
 	}
-	w.server.put(k, object.Object{
-		object.Metadata: object.Object{"name": podName, "labels": podLabels, "annotations": annotations, "ownerReferences": object.ControlledBy(v.kind, v.object)},
-		"spec":          object.Object{"version": int64(template(v.object)), "containers": []any{object.Object{"name": container}}},
+	w.server.Put(k, object.Object{
+		object.Metadata: object.Object{"name": podName, "labels": podLabels, "annotations": annotations, "ownerReferences": object.ControlledBy(v.Kind, v.Object)},
+		"spec":          object.Object{"version": int64(template(v.Object)), "containers": []any{object.Object{"name": container}}},
 		"status":        object.Object{"phase": "Pending", "ready": "False"},
-	}, writer{manager: manager})
+	}, server.Writer{Manager: manager})
 }
 
 // reconcileStatefulSet keeps the names 0 to n-1, all at once (podManagementPolicy Parallel) or in order (OrderedReady), and replaces one
 // changed pod at a time.
-func (w *world) reconcileStatefulSet(v *version) {
-	n := object.Number(v.object, "spec", "replicas")
+func (w *world) reconcileStatefulSet(v *server.Version) {
+	n := object.Number(v.Object, "spec", "replicas")
 	all := true
-	var outdated *version
+	var outdated *server.Version
 	for i := range n {
-		podName := fmt.Sprintf("%s-%d", v.name, i)
-		pod := w.server.get(object.Pods, podName)
+		podName := fmt.Sprintf("%s-%d", v.Name, i)
+		pod := w.server.Get(object.Pods, podName)
 		if pod == nil {
 			if all || !w.profile.Ordered {
 				w.createPod(v, podName, "")
@@ -387,36 +388,36 @@ func (w *world) reconcileStatefulSet(v *version) {
 			continue
 		}
 		switch {
-		case object.Terminating(pod.object):
+		case object.Terminating(pod.Object):
 			all = false
 			continue
-		case object.Ended(pod.object):
-			w.server.deletePod(podName, w.profile.Grace)
-			w.server.remove(w.server.get(object.Pods, podName))
+		case object.Ended(pod.Object):
+			w.server.DeletePod(podName, w.profile.Grace)
+			w.server.Remove(w.server.Get(object.Pods, podName))
 			all = false
 			continue
 		}
-		all = all && (isReady(pod) || object.Number(pod.object, "spec", "version") != template(v.object))
-		if object.Number(pod.object, "spec", "version") != template(v.object) {
+		all = all && (isReady(pod) || object.Number(pod.Object, "spec", "version") != template(v.Object))
+		if object.Number(pod.Object, "spec", "version") != template(v.Object) {
 			outdated = pod
 		}
 	}
 	if all && outdated != nil {
-		w.server.deletePod(outdated.name, w.profile.Grace)
+		w.server.DeletePod(outdated.Name, w.profile.Grace)
 	}
-	var extra []*version
+	var extra []*server.Version
 	for _, pod := range w.podsOf(v) {
 		var i int
-		if _, err := fmt.Sscanf(pod.name, v.name+"-%d", &i); err == nil && i >= n {
+		if _, err := fmt.Sscanf(pod.Name, v.Name+"-%d", &i); err == nil && i >= n {
 			extra = append(extra, pod)
 		}
 	}
-	slices.SortFunc(extra, func(a, b *version) int {
-		return cmp.Or(cmp.Compare(len(b.name), len(a.name)), cmp.Compare(b.name, a.name))
+	slices.SortFunc(extra, func(a, b *server.Version) int {
+		return cmp.Or(cmp.Compare(len(b.Name), len(a.Name)), cmp.Compare(b.Name, a.Name))
 	})
 	for i, pod := range extra {
 		if i == 0 || !w.profile.Ordered {
-			w.server.deletePod(pod.name, w.profile.Grace)
+			w.server.DeletePod(pod.Name, w.profile.Grace)
 		}
 	}
 }
@@ -426,31 +427,31 @@ func (w *world) collect() {
 	if w.over {
 		return
 	}
-	for _, pod := range w.server.objects(object.Pods) {
-		by := object.Controller(pod.object)
+	for _, pod := range w.server.Objects(object.Pods) {
+		by := object.Controller(pod.Object)
 		orphan := by != "" && w.ownerUIDs()[by] == ""
 		switch {
-		case object.Ended(pod.object):
-			if !object.Terminating(pod.object) {
-				w.server.remove(pod)
+		case object.Ended(pod.Object):
+			if !object.Terminating(pod.Object) {
+				w.server.Remove(pod)
 			}
 		case orphan:
-			w.server.deletePod(pod.name, w.profile.Grace)
+			w.server.DeletePod(pod.Name, w.profile.Grace)
 		}
 	}
-	for _, rs := range w.server.objects(object.ReplicaSets) {
-		if by := object.Controller(rs.object); by != "" && w.ownerUIDs()[by] == "" {
-			w.server.remove(rs)
+	for _, rs := range w.server.Objects(object.ReplicaSets) {
+		if by := object.Controller(rs.Object); by != "" && w.ownerUIDs()[by] == "" {
+			w.server.Remove(rs)
 		}
 	}
-	w.after(w.dice("collect", strconv.Itoa(w.steps)).Span(20*time.Second, 60*time.Second), w.collect)
+	w.After(w.dice("collect", strconv.Itoa(w.steps)).Span(20*time.Second, 60*time.Second), w.collect)
 }
 
 // belongs reports whether the owner controls an object, or controls what does.
-func (w *world) belongs(v, owner *version) bool {
-	by := object.Controller(v.object)
-	return by == object.UID(owner.object) || slices.ContainsFunc(w.server.objects(object.ReplicaSets), func(rs *version) bool {
-		return object.UID(rs.object) == by && w.belongs(rs, owner)
+func (w *world) belongs(v, owner *server.Version) bool {
+	by := object.Controller(v.Object)
+	return by == object.UID(owner.Object) || slices.ContainsFunc(w.server.Objects(object.ReplicaSets), func(rs *server.Version) bool {
+		return object.UID(rs.Object) == by && w.belongs(rs, owner)
 	})
 }
 
@@ -458,8 +459,8 @@ func (w *world) belongs(v, owner *version) bool {
 func (w *world) ownerUIDs() map[string]string {
 	out := map[string]string{}
 	for _, resource := range []string{object.Deployments, object.ReplicaSets, object.StatefulSets, object.Jobs} {
-		for _, v := range w.server.objects(resource) {
-			out[object.UID(v.object)] = v.name
+		for _, v := range w.server.Objects(resource) {
+			out[object.UID(v.Object)] = v.Name
 		}
 	}
 	return out

@@ -10,6 +10,7 @@ import (
 	"github.com/idalloc/idalloc/test/simulation/dice"
 	"github.com/idalloc/idalloc/test/simulation/object"
 	"github.com/idalloc/idalloc/test/simulation/profile"
+	"github.com/idalloc/idalloc/test/simulation/server"
 )
 
 // Fault is one thing that goes wrong. A list of them and a seed are a history.
@@ -80,7 +81,7 @@ func faultKinds() []faultKind {
 		{name: "latency", families: loss, lasts: 2 * time.Minute, inject: windowed(func(n *network, d *dice.Dice) { n.slower = 1 + d.Float()*100 })},
 		{name: "stalls", families: loss, lasts: 3 * time.Minute, inject: windowed(func(n *network, d *dice.Dice) {
 			n.stall = stall{
-				chance: 0.3 + 0.7*d.Float(), verb: dice.Pick(d, []string{"get", "list", verbPatch, verbPatch}), owner: d.Chance(0.5), answer: d.Chance(0.4),
+				chance: 0.3 + 0.7*d.Float(), verb: dice.Pick(d, []string{"get", "list", server.VerbPatch, server.VerbPatch}), owner: d.Chance(0.5), answer: d.Chance(0.4),
 			}
 		})},
 		{name: holdUps, families: []string{Steps}, lasts: 3 * time.Minute, inject: windowed(drawHoldUp)},
@@ -230,7 +231,7 @@ func (w *world) schedule(faults []Fault, others []faultKind) {
 		kinds[k.name] = k
 	}
 	for _, f := range faults {
-		w.after(f.At, func() { w.inject(kinds[f.Name], f) })
+		w.After(f.At, func() { w.inject(kinds[f.Name], f) })
 	}
 }
 
@@ -239,13 +240,13 @@ func (w *world) inject(k faultKind, f Fault) {
 	if w.quiet {
 		return
 	}
-	w.step("fault", f.String())
+	w.Step("fault", f.String())
 	w.faults[f.Name]++
 	if k.excuses {
 		w.judge.excuse()
 	}
 	if slices.Contains(k.families, RandomLoss) || slices.Contains(k.families, Steps) {
-		w.judge.progress.troubled = w.now()
+		w.judge.progress.troubled = w.Now()
 	}
 	k.inject(w, f, dice.From(f.Draw))
 }
@@ -253,10 +254,10 @@ func (w *world) inject(k faultKind, f Fault) {
 // heal ends all faults that end by themselves.
 func (w *world) heal() {
 	w.quiet = true
-	w.step("heal")
+	w.Step("heal")
 	w.net = network{slower: 1}
-	w.server.down, w.server.quota, w.server.admission = false, false, false
-	clear(w.server.refusals)
+	w.down, w.quota, w.server.Admission = false, false, false
+	clear(w.server.Refusals)
 	for _, n := range w.nodes {
 		n.down, n.mute = false, false
 		w.resumeNode(n)
@@ -273,14 +274,14 @@ func (w *world) heal() {
 
 // repair does what an operator has to do by hand.
 func (w *world) repair() {
-	w.step("repair")
+	w.Step("repair")
 	if w.owner() == nil {
 		w.createOwner(w.profile.Count, 1)
 	}
 	w.applyOwner() // starts tracking again, if somebody cleared managedFields
-	for _, v := range w.server.objects(object.Pods) {
-		if !inWorkload(v.object) {
-			w.server.deletePod(v.name, w.profile.Grace) // it was debugged, and holds a slot
+	for _, v := range w.server.Objects(object.Pods) {
+		if !inWorkload(v.Object) {
+			w.server.DeletePod(v.Name, w.profile.Grace) // it was debugged, and holds a slot
 		}
 	}
 	w.judge.excuse()

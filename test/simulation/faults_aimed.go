@@ -7,6 +7,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/test/simulation/dice"
 	"github.com/idalloc/idalloc/test/simulation/object"
+	"github.com/idalloc/idalloc/test/simulation/server"
 )
 
 // acts reports whether somebody but the process acts under the slot.
@@ -39,8 +40,8 @@ func suspendTaker(w *world, f Fault, d *dice.Dice) {
 	w.stir(d)
 	w.trapFor(f.Lasts, func(c *call) bool { is, _ := w.takes(c); return is }, func(c *call) bool {
 		p := c.p
-		w.after(d.Tail(100*time.Millisecond), func() { w.damage(d) })
-		if id := noteOf(patched(c.body, assignment.ReceiptKey)).ID; w.profile.FenceAfter > 0 && id != nil && d.Chance(0.5) {
+		w.After(d.Tail(100*time.Millisecond), func() { w.damage(d) })
+		if id := noteOf(patched(c.Body, assignment.ReceiptKey)).ID; w.profile.FenceAfter > 0 && id != nil && d.Chance(0.5) {
 			w.comeLate(p, *id, d)
 			return false
 		}
@@ -65,10 +66,10 @@ func (w *world) comeLate(p *process, id int, d *dice.Dice) {
 		w.vanish(other, d)
 		freed := func() bool {
 			v := w.owner()
-			return v == nil || slots(object.Annotation(v.object, assignment.DefaultKey))[id] != other.pod
+			return v == nil || slots(object.Annotation(v.Object, assignment.DefaultKey))[id] != other.pod
 		}
 		w.when(10*time.Second, d, freed, func() {
-			w.trapFor(5*time.Second, func(c *call) bool { return c.p == p && c.verb == "get" && c.resource == w.profile.Resource }, func(*call) bool {
+			w.trapFor(5*time.Second, func(c *call) bool { return c.p == p && c.Verb == "get" && c.Resource == w.profile.Resource }, func(*call) bool {
 				w.suspend(p, d.Span(0, 5*time.Second))
 				return false
 			})
@@ -80,10 +81,10 @@ func (w *world) comeLate(p *process, id int, d *dice.Dice) {
 // vanish deletes a process's pod by force and cuts the process off, while its kubelet does not run.
 func (w *world) vanish(p *process, d *dice.Dice) {
 	p.cut, p.node.mute = true, true
-	if v := w.server.get(object.Pods, p.pod); v != nil && object.UID(v.object) == p.uid {
-		w.server.remove(v)
+	if v := w.server.Get(object.Pods, p.pod); v != nil && object.UID(v.Object) == p.uid {
+		w.server.Remove(v)
 	}
-	w.after(d.Span(2*w.profile.FenceAfter, 2*w.profile.FenceAfter+40*time.Second), func() {
+	w.After(d.Span(2*w.profile.FenceAfter, 2*w.profile.FenceAfter+40*time.Second), func() {
 		p.node.mute = false
 		w.syncNode(p.node)
 		w.reconnect(p)
@@ -98,18 +99,18 @@ func (w *world) comeBack(d *dice.Dice) {
 	}
 	if first := w.first(); first != nil && d.Chance(0.5) {
 		// One pod less, and the one that goes has not the highest id.
-		w.server.deletePod(first.pod, w.profile.Grace)
-		w.scale(v, max(1, object.Number(v.object, "spec", v.kind.Count)-1))
+		w.server.DeletePod(first.pod, w.profile.Grace)
+		w.scale(v, max(1, object.Number(v.Object, "spec", v.Kind.Count)-1))
 		return
 	}
 	if !w.profile.Rolls() {
 		return
 	}
-	was := template(v.object)
+	was := template(v.Object)
 	rollout(w, Fault{}, d)
-	w.after(d.Span(2*time.Second, 30*time.Second), func() {
+	w.After(d.Span(2*time.Second, 30*time.Second), func() {
 		if !w.quiet {
-			w.server.change(w.profile.Resource, ownerName, writer{manager: "kubectl-set"}, func(o object.Object) { object.Need(o, "spec", "template")["version"] = int64(was) })
+			w.server.Change(w.profile.Resource, ownerName, server.Writer{Manager: "kubectl-set"}, func(o object.Object) { object.Need(o, "spec", "template")["version"] = int64(was) })
 		}
 	})
 }
@@ -124,7 +125,7 @@ func halfGive(w *world, f Fault, d *dice.Dice) {
 	}
 	w.trapFor(f.Lasts+30*time.Second, w.releases, func(c *call) bool {
 		pod := c.p.pod
-		c.served = func(answer) time.Duration {
+		c.served = func(server.Answer) time.Duration {
 			w.kill(c.p)
 			others := w.freezeBut(pod, d)
 			tell := func() {
@@ -137,7 +138,7 @@ func halfGive(w *world, f Fault, d *dice.Dice) {
 				tell()
 				return false
 			})
-			w.after(d.Span(15*time.Second, 40*time.Second), func() {
+			w.After(d.Span(15*time.Second, 40*time.Second), func() {
 				if slices.Contains(w.traps, again) {
 					w.drop(again)
 					tell()
@@ -186,7 +187,7 @@ func (w *world) crossWith(first *process, d *dice.Dice) {
 		w.relabel(first.pod)
 	}
 	if d.Chance(0.2) {
-		w.after(d.Tail(100*time.Millisecond), func() { w.damage(d) })
+		w.After(d.Tail(100*time.Millisecond), func() { w.damage(d) })
 	}
 	crossed := w.trapFor(time.Minute, func(c *call) bool { gets, _ := w.moves(c); return c.p != first && gets >= 0 }, func(c *call) bool {
 		second := c.p
@@ -200,7 +201,7 @@ func (w *world) crossWith(first *process, d *dice.Dice) {
 		})
 		return false
 	})
-	w.after(d.Span(20*time.Second, time.Minute), func() {
+	w.After(d.Span(20*time.Second, time.Minute), func() {
 		if slices.Contains(w.traps, crossed) {
 			w.drop(crossed)
 			first.goOn()
@@ -218,8 +219,8 @@ func lateGive(w *world, f Fault, d *dice.Dice) {
 	}
 	w.trapFor(f.Lasts, func(c *call) bool {
 		_, lets := w.moves(c)
-		v := w.server.get(object.Pods, c.p.pod)
-		return lets >= 0 && v != nil && !object.Terminating(v.object)
+		v := w.server.Get(object.Pods, c.p.pod)
+		return lets >= 0 && v != nil && !object.Terminating(v.Object)
 	}, func(c *call) bool {
 		_, id := w.moves(c)
 		dead := c.p
@@ -251,7 +252,7 @@ func bringBackState(w *world, f Fault, d *dice.Dice) {
 	w.trapFor(f.Lasts, func(c *call) bool { gets, _ := w.moves(c); return gets >= 0 }, func(c *call) bool {
 		p := c.p
 		id, _ := w.moves(c)
-		was := object.At(w.owner().object, object.Metadata, "annotations")
+		was := object.At(w.owner().Object, object.Metadata, "annotations")
 		p.freeze()
 		if d.Chance(0.8) {
 			w.relabel(p.pod)
@@ -273,10 +274,10 @@ func bringBackState(w *world, f Fault, d *dice.Dice) {
 // off from everything else, and its kubelet does not run.
 func lateContact(w *world, f Fault, d *dice.Dice) {
 	w.trapFor(f.Lasts, func(c *call) bool {
-		return c.verb == "get" && c.resource == w.profile.Resource && c.p.belief() != nil
+		return c.Verb == "get" && c.Resource == w.profile.Resource && c.p.belief() != nil
 	}, func(c *call) bool {
 		c.through = true
-		c.served = func(answer) time.Duration {
+		c.served = func(server.Answer) time.Duration {
 			w.vanish(c.p, d)
 			return d.Span(w.profile.FenceAfter/4, w.profile.FenceAfter/2)
 		}

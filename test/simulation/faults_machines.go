@@ -1,14 +1,13 @@
 package simulation
 
 import (
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/test/simulation/dice"
 	"github.com/idalloc/idalloc/test/simulation/object"
+	"github.com/idalloc/idalloc/test/simulation/server"
 )
 
 // windowed changes the network for a while. Where two windows meet, the later one has it.
@@ -16,7 +15,7 @@ func windowed(change func(*network, *dice.Dice)) func(*world, Fault, *dice.Dice)
 	return func(w *world, f Fault, d *dice.Dice) {
 		before := w.net
 		change(&w.net, d)
-		w.after(f.Lasts, func() {
+		w.After(f.Lasts, func() {
 			if !w.quiet {
 				w.net = before
 			}
@@ -25,38 +24,33 @@ func windowed(change func(*network, *dice.Dice)) func(*world, Fault, *dice.Dice)
 }
 
 func (w *world) endWatches(d *dice.Dice, expire bool) {
-	for _, resource := range slices.Sorted(maps.Keys(w.server.watchers)) {
-		for _, st := range w.server.watchers[resource] {
-			if d.Chance(0.5) {
-				continue
-			}
-			if expire {
-				st.expire()
-				continue
-			}
-			st.end(dice.Pick(d, []error{nil, errCut}))
+	for _, st := range w.server.Streams() {
+		switch {
+		case d.Chance(0.5):
+		case expire:
+			st.Expire()
+		default:
+			st.End(dice.Pick(d, []error{nil, server.ErrCut}))
 		}
 	}
 	if expire {
-		w.server.oldest = w.server.rv
+		w.server.Compact()
 	}
 }
 
 func serverDown(w *world, f Fault, _ *dice.Dice) {
-	w.server.down = true
-	for _, resource := range slices.Sorted(maps.Keys(w.server.watchers)) {
-		for _, st := range w.server.watchers[resource] {
-			st.end(errCut)
-		}
+	w.down = true
+	for _, st := range w.server.Streams() {
+		st.End(server.ErrCut)
 	}
-	w.after(f.Lasts, func() { w.server.down = false })
+	w.After(f.Lasts, func() { w.down = false })
 }
 
 func partition(w *world, f Fault, d *dice.Dice) {
 	n := dice.Pick(d, w.nodes)
 	n.cut = true
 	breaks := d.Chance(0.5)
-	w.after(f.Lasts, func() { w.join(n, breaks) })
+	w.After(f.Lasts, func() { w.join(n, breaks) })
 }
 
 // join connects a node again. Its connections may have broken meanwhile.
@@ -79,11 +73,9 @@ func (w *world) breakConnections(p *process) {
 	for i := range p.held {
 		p.held[i].do = p.held[i].broken
 	}
-	for _, resource := range slices.Sorted(maps.Keys(w.server.watchers)) {
-		for _, st := range slices.Clone(w.server.watchers[resource]) {
-			if st.p == p {
-				st.end(errCut)
-			}
+	for _, st := range w.server.Streams() {
+		if st.Client == p {
+			st.End(server.ErrCut)
 		}
 	}
 }
@@ -142,7 +134,7 @@ func nodeCrash(w *world, f Fault, d *dice.Dice) {
 			k.beside.shown = identity.Identity{}
 		}
 	}
-	w.after(f.Lasts, func() {
+	w.After(f.Lasts, func() {
 		n.down = false
 		w.syncNode(n)
 	})
@@ -150,7 +142,7 @@ func nodeCrash(w *world, f Fault, d *dice.Dice) {
 
 func (w *world) suspend(p *process, lasts time.Duration) {
 	p.freeze()
-	w.after(lasts, p.goOn)
+	w.After(lasts, p.goOn)
 }
 
 func suspendSome(w *world, f Fault, d *dice.Dice, major bool) {
@@ -173,14 +165,14 @@ func suspendNode(w *world, f Fault, d *dice.Dice) {
 			p.freeze()
 		}
 	}
-	w.after(f.Lasts, func() { w.resumeNode(n) })
+	w.After(f.Lasts, func() { w.resumeNode(n) })
 }
 
 // kubeletDown: nobody starts or ends anything on a node, whose processes go on.
 func kubeletDown(w *world, f Fault, d *dice.Dice) {
 	n := dice.Pick(d, w.nodes)
 	n.mute = true
-	w.after(f.Lasts, func() {
+	w.After(f.Lasts, func() {
 		n.mute = false
 		w.syncNode(n)
 	})
@@ -197,10 +189,10 @@ func (w *world) resumeNode(n *node) {
 }
 
 // somePod picks a pod of the owner: where somebody is held up, often that one's.
-func (w *world) somePod(d *dice.Dice) *version {
-	all := w.server.objects(object.Pods)
+func (w *world) somePod(d *dice.Dice) *server.Version {
+	all := w.server.Objects(object.Pods)
 	if len(w.waiting) > 0 && d.Chance(0.5) {
-		if v := w.server.get(object.Pods, dice.Pick(d, w.waiting).p.pod); v != nil {
+		if v := w.server.Get(object.Pods, dice.Pick(d, w.waiting).p.pod); v != nil {
 			return v
 		}
 	}
@@ -212,7 +204,7 @@ func (w *world) somePod(d *dice.Dice) *version {
 
 func forceDelete(w *world, _ Fault, d *dice.Dice) {
 	if v := w.somePod(d); v != nil {
-		w.server.remove(v)
+		w.server.Remove(v)
 	}
 }
 
@@ -220,27 +212,27 @@ func forceDelete(w *world, _ Fault, d *dice.Dice) {
 func deleteNode(w *world, f Fault, d *dice.Dice) {
 	n := dice.Pick(d, w.nodes)
 	n.cut = true
-	w.after(d.Span(0, f.Lasts/2+1), func() {
-		for _, v := range w.server.objects(object.Pods) {
-			if object.Text(v.object, "spec", "nodeName") != n.name {
+	w.After(d.Span(0, f.Lasts/2+1), func() {
+		for _, v := range w.server.Objects(object.Pods) {
+			if object.Text(v.Object, "spec", "nodeName") != n.name {
 				continue
 			}
-			w.server.change(object.Pods, v.name, writer{manager: manager, status: true}, func(o object.Object) {
+			w.server.Change(object.Pods, v.Name, server.Writer{Manager: manager, Status: true}, func(o object.Object) {
 				status := object.Need(o, "status")
 				status["phase"] = object.Failed
 				status["conditions"] = []any{object.Object{"type": "DisruptionTarget", "reason": "DeletionByPodGC", "status": "True"}}
 			})
 			w.forsake(v)
 		}
-		w.after(d.Span(0, 5*time.Second), func() {
-			for _, v := range w.server.objects(object.Pods) {
-				if object.Text(v.object, "spec", "nodeName") == n.name && object.Text(v.object, "status", "phase") == object.Failed {
-					w.server.remove(v)
+		w.After(d.Span(0, 5*time.Second), func() {
+			for _, v := range w.server.Objects(object.Pods) {
+				if object.Text(v.Object, "spec", "nodeName") == n.name && object.Text(v.Object, "status", "phase") == object.Failed {
+					w.server.Remove(v)
 				}
 			}
 		})
 	})
-	w.after(f.Lasts, func() { w.join(n, true) })
+	w.After(f.Lasts, func() { w.join(n, true) })
 }
 
 // declareFailed: somebody who has no word of the kubelet's declares a pod Failed, whose machine is cut off.
@@ -249,16 +241,16 @@ func declareFailed(w *world, f Fault, d *dice.Dice) {
 	if v == nil {
 		return
 	}
-	k := w.pods[podKey(v.name, object.UID(v.object))]
-	if k == nil || k.gone || object.Text(v.object, "spec", "nodeName") == "" {
+	k := w.pods[podKey(v.Name, object.UID(v.Object))]
+	if k == nil || k.gone || object.Text(v.Object, "spec", "nodeName") == "" {
 		return
 	}
 	k.node.cut = true
-	w.after(d.Span(0, f.Lasts/2+1), func() {
-		if now := w.server.get(object.Pods, v.name); now == nil || object.UID(now.object) != k.uid {
+	w.After(d.Span(0, f.Lasts/2+1), func() {
+		if now := w.server.Get(object.Pods, v.Name); now == nil || object.UID(now.Object) != k.uid {
 			return
 		}
-		w.server.change(object.Pods, v.name, writer{manager: manager, status: true}, func(o object.Object) {
+		w.server.Change(object.Pods, v.Name, server.Writer{Manager: manager, Status: true}, func(o object.Object) {
 			status := object.Need(o, "status")
 			status["phase"] = object.Failed
 			switch d.Below(3) {
@@ -270,28 +262,28 @@ func declareFailed(w *world, f Fault, d *dice.Dice) {
 		})
 		w.forsake(v)
 	})
-	w.after(f.Lasts, func() { w.join(k.node, true) })
+	w.After(f.Lasts, func() { w.join(k.node, true) })
 }
 
 // forsake notes that a pod was declared dead while its process may run.
-func (w *world) forsake(v *version) {
-	if k := w.pods[podKey(v.name, object.UID(v.object))]; k != nil && !k.gone && k.works() {
+func (w *world) forsake(v *server.Version) {
+	if k := w.pods[podKey(v.Name, object.UID(v.Object))]; k != nil && !k.gone && k.works() {
 		k.forced = true
 	}
 }
 
 func relabel(w *world, _ Fault, d *dice.Dice) {
 	if v := w.somePod(d); v != nil {
-		w.relabel(v.name)
+		w.relabel(v.Name)
 	}
 }
 
 // hide takes away one of the labels by which a relabelled pod is found, or both, until it restores them.
 func hide(w *world, _ Fault, d *dice.Dice) {
 	if v := w.somePod(d); v != nil {
-		w.relabel(v.name)
+		w.relabel(v.Name)
 		gone := dice.Pick(d, [][]string{{assignment.InstanceIDLabel}, {assignment.OwnerLabel}, {assignment.InstanceIDLabel, assignment.OwnerLabel}})
-		w.server.change(object.Pods, v.name, writer{manager: "kubectl-label"}, func(o object.Object) {
+		w.server.Change(object.Pods, v.Name, server.Writer{Manager: "kubectl-label"}, func(o object.Object) {
 			for _, label := range gone {
 				object.SetText(o, "labels", label, "")
 			}
@@ -301,7 +293,7 @@ func hide(w *world, _ Fault, d *dice.Dice) {
 
 // relabel takes a pod out of its workload: another one runs in its place.
 func (w *world) relabel(pod string) {
-	w.server.change(object.Pods, pod, writer{manager: "kubectl-label"}, func(o object.Object) { object.SetText(o, "labels", appLabel, "debug") })
+	w.server.Change(object.Pods, pod, server.Writer{Manager: "kubectl-label"}, func(o object.Object) { object.SetText(o, "labels", appLabel, "debug") })
 }
 
 // replacePod is kubectl replace --force: another pod under the same name, while the first one's processes may run on. What restores
@@ -311,7 +303,7 @@ func replacePod(w *world, _ Fault, d *dice.Dice) {
 	if v == nil {
 		return
 	}
-	next := object.Clone(v.object)
+	next := object.Clone(v.Object)
 	meta := object.Need(next, object.Metadata)
 	for _, field := range []string{"uid", "resourceVersion", "generation", "deletionTimestamp", "deletionGracePeriodSeconds"} {
 		delete(meta, field)
@@ -323,10 +315,10 @@ func replacePod(w *world, _ Fault, d *dice.Dice) {
 	}
 	delete(object.At(next, "spec"), "nodeName")
 	next["status"] = object.Object{"phase": "Pending", "ready": "False"}
-	w.server.remove(v)
-	w.after(d.Tail(50*time.Millisecond), func() {
-		if !w.quiet && w.server.get(object.Pods, v.name) == nil { // or nobody would take the pod too many away
-			w.server.put(object.KindOf(object.Pods), next, writer{manager: "kubectl-replace"})
+	w.server.Remove(v)
+	w.After(d.Tail(50*time.Millisecond), func() {
+		if !w.quiet && w.server.Get(object.Pods, v.Name) == nil { // or nobody would take the pod too many away
+			w.server.Put(object.KindOf(object.Pods), next, server.Writer{Manager: "kubectl-replace"})
 		}
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/test/simulation/dice"
 	"github.com/idalloc/idalloc/test/simulation/object"
+	"github.com/idalloc/idalloc/test/simulation/server"
 )
 
 // ours are the annotation keys of the owner that idalloc keeps.
@@ -14,7 +15,7 @@ func ours() []string { return assignment.Keys(assignment.DefaultKey) }
 
 func foreignWrite(how func(o object.Object, d *dice.Dice)) func(*world, Fault, *dice.Dice) {
 	return func(w *world, _ Fault, d *dice.Dice) {
-		w.server.change(w.profile.Resource, ownerName, writer{manager: "kubectl-edit"}, func(o object.Object) { how(o, d) })
+		w.server.Change(w.profile.Resource, ownerName, server.Writer{Manager: "kubectl-edit"}, func(o object.Object) { how(o, d) })
 	}
 }
 
@@ -64,12 +65,12 @@ func oldAnnotations(w *world, _ Fault, d *dice.Dice) {
 	if v == nil {
 		return
 	}
-	w.putBack(object.At(earlier(v, d).object, object.Metadata, "annotations"))
+	w.putBack(object.At(earlier(v, d).Object, object.Metadata, "annotations"))
 }
 
 // putBack replaces all annotations of the owner by what they were.
 func (w *world) putBack(was object.Object) {
-	w.server.change(w.profile.Resource, ownerName, writer{manager: "kubectl-replace"}, func(o object.Object) {
+	w.server.Change(w.profile.Resource, ownerName, server.Writer{Manager: "kubectl-replace"}, func(o object.Object) {
 		if was == nil {
 			delete(object.Need(o, object.Metadata), "annotations")
 			return
@@ -81,19 +82,19 @@ func (w *world) putBack(was object.Object) {
 // damage is one of the foreign writes to the owner.
 func (w *world) damage(d *dice.Dice) {
 	if !w.quiet {
-		w.step("damage")
+		w.Step("damage")
 		dice.Pick(d, []func(*world, Fault, *dice.Dice){foreignWrite(wipe), foreignWrite(edit), foreignWrite(corrupt), oldAnnotations})(w, Fault{}, d)
 	}
 }
 
 func clearFields(w *world, _ Fault, _ *dice.Dice) {
-	w.server.change(w.profile.Resource, ownerName, writer{manager: "kubectl-patch"}, func(o object.Object) { object.Need(o, object.Metadata)["managedFields"] = []any{} })
+	w.server.Change(w.profile.Resource, ownerName, server.Writer{Manager: "kubectl-patch"}, func(o object.Object) { object.Need(o, object.Metadata)["managedFields"] = []any{} })
 }
 
 // applyOwner is somebody's server-side apply of a label-like annotation: it starts tracking again.
 func (w *world) applyOwner() {
 	w.podNumber++
-	w.server.change(w.profile.Resource, ownerName, writer{manager: "argocd", apply: true}, func(o object.Object) {
+	w.server.Change(w.profile.Resource, ownerName, server.Writer{Manager: "argocd", Apply: true}, func(o object.Object) {
 		object.SetText(o, "annotations", "example.com/applied", strconv.Itoa(w.podNumber))
 	})
 }
@@ -101,17 +102,17 @@ func (w *world) applyOwner() {
 // manyManagers: so many others write annotations of their own that the server forgets who wrote idalloc's. The first of them may bring old
 // ones back.
 func manyManagers(w *world, f Fault, d *dice.Dice) {
-	n, lasts := d.Between(maxManagers/2, 3*maxManagers), f.Lasts
+	n, lasts := d.Between(server.MaxManagers/2, 3*server.MaxManagers), f.Lasts
 	if d.Chance(0.5) { // one tool after the other, as when somebody restores a namespace
 		lasts = min(lasts, time.Second)
 	}
 	if v := w.owner(); v != nil && d.Chance(0.4) {
-		w.putBack(object.At(earlier(v, d).object, object.Metadata, "annotations"))
+		w.putBack(object.At(earlier(v, d).Object, object.Metadata, "annotations"))
 	}
 	for i := range n {
-		w.after(lasts*time.Duration(i)/time.Duration(n), func() {
+		w.After(lasts*time.Duration(i)/time.Duration(n), func() {
 			name := strconv.Itoa(i)
-			w.server.change(w.profile.Resource, ownerName, writer{manager: "tool-" + name}, func(o object.Object) {
+			w.server.Change(w.profile.Resource, ownerName, server.Writer{Manager: "tool-" + name}, func(o object.Object) {
 				object.SetText(o, "annotations", "example.com/tool-"+name, strconv.Itoa(w.steps))
 			})
 		})
@@ -127,9 +128,9 @@ func recreateOwner(w *world, f Fault, d *dice.Dice) {
 	}
 	backup := d.Chance(0.5)
 	saved := earlier(v, d)
-	n, version := object.Number(v.object, "spec", v.kind.Count), template(v.object)
-	w.server.remove(v)
-	w.after(f.Lasts, func() {
+	n, version := object.Number(v.Object, "spec", v.Kind.Count), template(v.Object)
+	w.server.Remove(v)
+	w.After(f.Lasts, func() {
 		if w.owner() == nil {
 			w.createOwner(n, version)
 			if backup {
@@ -140,16 +141,16 @@ func recreateOwner(w *world, f Fault, d *dice.Dice) {
 }
 
 // restore gives the owner an earlier one's annotations, and then its managedFields.
-func (w *world) restore(saved *version) {
-	w.putBack(object.At(saved.object, object.Metadata, "annotations"))
-	w.server.change(w.profile.Resource, ownerName, writer{manager: "velero", fields: &saved.managers}, func(object.Object) {})
+func (w *world) restore(saved *server.Version) {
+	w.putBack(object.At(saved.Object, object.Metadata, "annotations"))
+	w.server.Change(w.profile.Resource, ownerName, server.Writer{Manager: "velero", Fields: &saved.Managers}, func(object.Object) {})
 }
 
 // earlier returns v or what it was a while ago.
-func earlier(v *version, d *dice.Dice) *version {
+func earlier(v *server.Version, d *dice.Dice) *server.Version {
 	for range d.Between(1, 12) {
-		if v.before.exists() {
-			v = v.before
+		if v.Before.Exists() {
+			v = v.Before
 		}
 	}
 	return v
@@ -157,7 +158,7 @@ func earlier(v *version, d *dice.Dice) *version {
 
 func removeReceipt(w *world, _ Fault, d *dice.Dice) {
 	if v := w.somePod(d); v != nil {
-		w.server.change(object.Pods, v.name, writer{manager: "kubectl-annotate"}, func(o object.Object) {
+		w.server.Change(object.Pods, v.Name, server.Writer{Manager: "kubectl-annotate"}, func(o object.Object) {
 			object.SetText(o, "annotations", assignment.ReceiptKey, "")
 			if d.Chance(0.5) {
 				object.SetText(o, "labels", assignment.InstanceIDLabel, "")
@@ -169,7 +170,7 @@ func removeReceipt(w *world, _ Fault, d *dice.Dice) {
 
 func corruptReceipt(w *world, _ Fault, d *dice.Dice) {
 	if v := w.somePod(d); v != nil {
-		w.server.change(object.Pods, v.name, writer{manager: "kubectl-annotate"}, func(o object.Object) {
+		w.server.Change(object.Pods, v.Name, server.Writer{Manager: "kubectl-annotate"}, func(o object.Object) {
 			if d.Chance(0.3) {
 				object.SetText(o, "labels", dice.Pick(d, []string{assignment.InstanceIDLabel, assignment.OwnerLabel}), "7")
 				return
@@ -184,18 +185,18 @@ func takeRBAC(w *world, f Fault, d *dice.Dice) {
 		"get " + w.profile.Resource, "patch " + w.profile.Resource, "watch " + w.profile.Resource, "list " + w.profile.Resource,
 		"get pods", "list pods", "watch pods", "patch pods", "get replicasets", "create events",
 	})
-	w.server.refusals[what] = true
-	w.after(f.Lasts, func() { delete(w.server.refusals, what) })
+	w.server.Refusals[what] = true
+	w.After(f.Lasts, func() { delete(w.server.Refusals, what) })
 }
 
 func takeQuota(w *world, f Fault, _ *dice.Dice) {
-	w.server.quota = true
-	w.after(f.Lasts, func() { w.server.quota = false })
+	w.quota = true
+	w.After(f.Lasts, func() { w.quota = false })
 }
 
 func refuseAdmission(w *world, f Fault, _ *dice.Dice) {
-	w.server.admission = true
-	w.after(f.Lasts, func() { w.server.admission = false })
+	w.server.Admission = true
+	w.After(f.Lasts, func() { w.server.Admission = false })
 }
 
 func scaleOwner(w *world, _ Fault, d *dice.Dice) {
@@ -205,7 +206,7 @@ func scaleOwner(w *world, _ Fault, d *dice.Dice) {
 }
 
 func rollout(w *world, _ Fault, _ *dice.Dice) {
-	w.server.change(w.profile.Resource, ownerName, writer{manager: "kubectl-set"}, func(o object.Object) {
+	w.server.Change(w.profile.Resource, ownerName, server.Writer{Manager: "kubectl-set"}, func(o object.Object) {
 		object.Need(o, "spec", "template")["version"] = int64(template(o) + 1)
 	})
 }
@@ -220,8 +221,8 @@ func undo(w *world, _ Fault, d *dice.Dice) {
 	if len(old) == 0 {
 		return
 	}
-	rs := dice.Pick(d, old).object
-	w.server.change(object.Deployments, ownerName, writer{manager: "kubectl-rollout"}, func(o object.Object) {
+	rs := dice.Pick(d, old).Object
+	w.server.Change(object.Deployments, ownerName, server.Writer{Manager: "kubectl-rollout"}, func(o object.Object) {
 		object.Need(o, "spec", "template")["version"] = int64(template(rs))
 		was := object.Clone(object.At(rs, object.Metadata, "annotations"))
 		was[revisionKey] = object.Annotation(o, revisionKey)
@@ -231,12 +232,12 @@ func undo(w *world, _ Fault, d *dice.Dice) {
 
 func deleteSome(w *world, _ Fault, d *dice.Dice) {
 	if v := w.somePod(d); v != nil {
-		w.server.deletePod(v.name, w.profile.Grace)
+		w.server.DeletePod(v.Name, w.profile.Grace)
 	}
 }
 
 func evictSome(w *world, _ Fault, d *dice.Dice) {
 	if v := w.somePod(d); v != nil {
-		w.evict(v.name)
+		w.evict(v.Name)
 	}
 }

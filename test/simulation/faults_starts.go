@@ -12,6 +12,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/test/simulation/dice"
 	"github.com/idalloc/idalloc/test/simulation/object"
+	"github.com/idalloc/idalloc/test/simulation/server"
 )
 
 // neverStart has some of the pods that are made meanwhile not start at all, until somebody repairs them in the end: no node has room for them,
@@ -21,7 +22,7 @@ func neverStart(w *world, f Fault, d *dice.Dice) {
 	if w.profile.Rolls() && d.Chance(0.7) {
 		rollout(w, f, d)
 	}
-	w.after(f.Lasts, func() { w.stuck = 0 })
+	w.After(f.Lasts, func() { w.stuck = 0 })
 }
 
 // startAll has everything start that did not, and work.
@@ -43,7 +44,7 @@ const waited = 45 * time.Second
 func (g *progress) noteSlotless() {
 	held := map[string]bool{}
 	if v := g.w.owner(); v != nil {
-		for _, name := range slots(object.Annotation(v.object, assignment.DefaultKey)) {
+		for _, name := range slots(object.Annotation(v.Object, assignment.DefaultKey)) {
 			held[name] = true
 		}
 	}
@@ -52,7 +53,7 @@ func (g *progress) noteSlotless() {
 		if !p.launched || p.belief() != nil || held[p.pod] {
 			continue
 		}
-		now[p] = g.w.now()
+		now[p] = g.w.Now()
 		if since, known := g.slotless[p]; known {
 			now[p] = since
 		}
@@ -61,12 +62,12 @@ func (g *progress) noteSlotless() {
 }
 
 // checkStarted reports a slot that a write gave to a pod that never ran, while one that runs has waited for long and gets none.
-func (g *progress) checkStarted(v *version) {
-	if v.kind.Resource != object.Deployments && v.kind.Resource != object.ReplicaSets || !v.before.exists() || g.w.now()-g.troubled < aftermath {
+func (g *progress) checkStarted(v *server.Version) {
+	if v.Kind.Resource != object.Deployments && v.Kind.Resource != object.ReplicaSets || !v.Before.Exists() || g.w.Now()-g.troubled < aftermath {
 		return
 	}
-	n := object.Number(v.object, "spec", v.kind.Count)
-	before, after := slots(object.Annotation(v.before.object, assignment.DefaultKey)), slots(object.Annotation(v.object, assignment.DefaultKey))
+	n := object.Number(v.Object, "spec", v.Kind.Count)
+	before, after := slots(object.Annotation(v.Before.Object, assignment.DefaultKey)), slots(object.Annotation(v.Object, assignment.DefaultKey))
 	taken, served := 0, map[string]bool{}
 	for id, name := range after {
 		served[name] = true
@@ -78,16 +79,16 @@ func (g *progress) checkStarted(v *version) {
 		return
 	}
 	for id, name := range after {
-		got := g.w.server.get(object.Pods, name)
+		got := g.w.server.Get(object.Pods, name)
 		if before[id] == name || got == nil {
 			continue
 		}
-		if k := g.w.pods[podKey(name, object.UID(got.object))]; k == nil || k.runs > 0 {
+		if k := g.w.pods[podKey(name, object.UID(got.Object))]; k == nil || k.runs > 0 {
 			continue
 		}
 		for p, since := range g.slotless {
-			pod := g.w.server.get(object.Pods, p.pod)
-			if g.w.now()-since < waited || served[p.pod] || pod == nil || object.UID(pod.object) != p.uid || object.Terminating(pod.object) || !inWorkload(pod.object) {
+			pod := g.w.server.Get(object.Pods, p.pod)
+			if g.w.Now()-since < waited || served[p.pod] || pod == nil || object.UID(pod.Object) != p.uid || object.Terminating(pod.Object) || !inWorkload(pod.Object) {
 				continue
 			}
 			g.w.judge.reportf(prompt, "slot %d goes to %s, which never ran, and %s waits since %s", id, name, p.id, since.Round(time.Second))
@@ -102,14 +103,14 @@ var errBroken = errors.New("the program is broken")
 func brokenRollout(w *world, f Fault, d *dice.Dice) {
 	rollout(w, f, d)
 	if v := w.owner(); v != nil {
-		w.broken[template(v.object)] = true
+		w.broken[template(v.Object)] = true
 	}
 }
 
 // breaks says after how long the program ends by itself under an id, and whether its whole process dies with it.
 func (p *process) breaks(id identity.Identity) (after time.Duration, dies, broken bool) {
-	v := p.w.server.get(object.Pods, p.pod)
-	if v == nil || !p.w.broken[object.Number(v.object, "spec", "version")] {
+	v := p.w.server.Get(object.Pods, p.pod)
+	if v == nil || !p.w.broken[object.Number(v.Object, "spec", "version")] {
 		return 0, false, false
 	}
 	d := p.w.dice("break", p.id, strconv.FormatInt(id.Epoch, 10))
@@ -120,7 +121,7 @@ func (p *process) breaks(id identity.Identity) (after time.Duration, dies, broke
 func (p *process) untilBroken(ctx context.Context, id identity.Identity) bool {
 	var after time.Duration
 	var dies, broken bool
-	p.w.alone(func() { after, dies, broken = p.breaks(id) })
+	p.w.Alone(func() { after, dies, broken = p.breaks(id) })
 	if !broken {
 		return false
 	}
@@ -131,8 +132,8 @@ func (p *process) untilBroken(ctx context.Context, id identity.Identity) bool {
 		return false
 	case <-timer.C:
 	}
-	p.thawed()
-	p.w.alone(func() { //nolint:contextcheck // the world may start another process after it
+	p.Thawed()
+	p.w.Alone(func() { //nolint:contextcheck // the world may start another process after it
 		if p.dead {
 			return
 		}

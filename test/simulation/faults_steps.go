@@ -7,6 +7,7 @@ import (
 
 	"github.com/idalloc/idalloc/test/simulation/dice"
 	"github.com/idalloc/idalloc/test/simulation/object"
+	"github.com/idalloc/idalloc/test/simulation/server"
 )
 
 // holdUp has any request of any step of the protocol wait: before it is sent, before it is applied, before its answer arrives,
@@ -32,15 +33,15 @@ const steps = 5
 // stepOf returns what kind of a step of the protocol the request is, -1 for none.
 func (w *world) stepOf(c *call) int {
 	switch {
-	case c.verb == verbPatch && c.resource == object.Pods:
+	case c.Verb == server.VerbPatch && c.Resource == object.Pods:
 		return 0 // T2, G2
-	case c.verb == verbPatch:
+	case c.Verb == server.VerbPatch:
 		return 1 // C, G3
-	case c.verb == "get" && c.resource == object.Pods:
+	case c.Verb == "get" && c.Resource == object.Pods:
 		return 2
-	case c.verb == "get":
+	case c.Verb == "get":
 		return 3 // R, T4
-	case c.verb == "list":
+	case c.Verb == "list":
 		return 4 // L, T3
 	}
 	return -1
@@ -63,13 +64,13 @@ func (w *world) heldUp(c *call) bool {
 	if p.heldUp {
 		chance = max(chance, h.again)
 	}
-	if p.heldUp = c.dice.Chance(chance); !p.heldUp {
+	if p.heldUp = c.Dice.Chance(chance); !p.heldUp {
 		return false
 	}
 	w.faults["held up"]++
-	d := dice.Derive(c.dice.Next(), "held up")
+	d := dice.Derive(c.Dice.Next(), "held up")
 	for at := d.Tail(300 * time.Millisecond); d.Chance(h.meanwhile); at += d.Tail(2 * time.Second) {
-		w.after(at, func() { w.another(d) })
+		w.After(at, func() { w.another(d) })
 	}
 	switch d.Below(6) {
 	case 0, 1, 2: // the process stands still before it sends
@@ -82,7 +83,7 @@ func (w *world) heldUp(c *call) bool {
 	case 4: // the answer is late
 		c.lateAnswer = d
 	default: // the process stands still after the request was applied
-		c.served = func(answer) time.Duration {
+		c.served = func(server.Answer) time.Duration {
 			p.freeze()
 			w.until(p, d, p.goOn)
 			return 0
@@ -117,7 +118,7 @@ func (w *world) until(p *process, d *dice.Dice, do func()) {
 		long, wait.left = d.Span(5*time.Second, time.Minute), 1+d.Below(3)
 	}
 	w.waiting = append(w.waiting, wait)
-	w.after(long, func() { w.goOn(wait) })
+	w.After(long, func() { w.goOn(wait) })
 }
 
 // goOn ends a wait, once.
@@ -127,7 +128,7 @@ func (w *world) goOn(wait *waiting) {
 		return
 	}
 	w.waiting = slices.Delete(slices.Clone(w.waiting), i, i+1)
-	w.judge.progress.troubled = w.now()
+	w.judge.progress.troubled = w.Now()
 	wait.do()
 }
 
@@ -140,7 +141,7 @@ func (w *world) tell(what news, by *process) {
 		if wait.left--; wait.left > 0 {
 			continue
 		}
-		w.after(w.dice("news", wait.p.id, wait.p.uid).Tail(20*time.Millisecond), func() { w.goOn(wait) })
+		w.After(w.dice("news", wait.p.id, wait.p.uid).Tail(20*time.Millisecond), func() { w.goOn(wait) })
 	}
 }
 
@@ -161,7 +162,7 @@ func (w *world) another(d *dice.Dice) {
 	}
 	w.more++
 	k := dice.Pick(d, w.others)
-	f := Fault{Name: k.name, At: w.now(), Draw: d.Next()}
+	f := Fault{Name: k.name, At: w.Now(), Draw: d.Next()}
 	if k.lasts > 0 {
 		f.Lasts = d.Span(time.Millisecond, k.lasts)
 	}

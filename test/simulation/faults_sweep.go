@@ -13,6 +13,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/gc"
 	"github.com/idalloc/idalloc/test/simulation/dice"
 	"github.com/idalloc/idalloc/test/simulation/object"
+	"github.com/idalloc/idalloc/test/simulation/server"
 )
 
 // collectSlots has somebody run "idalloc gc": a process without a pod, whose requests fare like all others.
@@ -25,7 +26,7 @@ func collectSlots(w *world, f Fault, d *dice.Dice) {
 		defer close(p.done)
 		defer cancel()
 		p.sweep(ctx)
-		w.alone(func() { p.finished(nil) }) //nolint:contextcheck // the world goes on without it
+		w.Alone(func() { p.finished(nil) }) //nolint:contextcheck // the world goes on without it
 	}()
 }
 
@@ -35,7 +36,7 @@ func (p *process) sweep(ctx context.Context) {
 		panic("simulation: " + err.Error())
 	}
 	k := object.KindOf(p.w.profile.Resource)
-	ref := store.Ref{APIVersion: k.APIVersion, Kind: k.Name, Namespace: namespace, Name: ownerName}
+	ref := store.Ref{APIVersion: k.APIVersion, Kind: k.Name, Namespace: server.Namespace, Name: ownerName}
 	backoff := wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 10, Cap: 10 * time.Second}
 	_, _ = gc.Sweep(ctx, s, ref, backoff, false) // what a person would read
 }

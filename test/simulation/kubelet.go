@@ -9,6 +9,7 @@ import (
 
 	"github.com/idalloc/idalloc/test/simulation/dice"
 	"github.com/idalloc/idalloc/test/simulation/object"
+	"github.com/idalloc/idalloc/test/simulation/server"
 )
 
 // node is a machine with a kubelet.
@@ -71,25 +72,25 @@ func (k *kubeletPod) works() bool {
 }
 
 // kubeletHears is told of every change of a pod; the kubelet hears of it later.
-func (w *world) kubeletHears(v *version) {
-	if v.object == nil {
-		if k := w.pods[podKey(v.name, object.UID(v.before.object))]; k != nil && !k.gone {
+func (w *world) kubeletHears(v *server.Version) {
+	if v.Object == nil {
+		if k := w.pods[podKey(v.Name, object.UID(v.Before.Object))]; k != nil && !k.gone {
 			k.forced = k.works()
 			w.syncSoon(k)
 		}
 		return
 	}
-	key := podKey(v.name, object.UID(v.object))
+	key := podKey(v.Name, object.UID(v.Object))
 	k := w.pods[key]
 	if k == nil {
 		d := w.dice("schedule", key)
-		k = &kubeletPod{name: v.name, uid: object.UID(v.object), node: dice.Pick(d, w.nodes)}
+		k = &kubeletPod{name: v.Name, uid: object.UID(v.Object), node: dice.Pick(d, w.nodes)}
 		k.stuck = d.Chance(w.stuck)
 		w.pods[key] = k
 		w.syncAfter(k, d.Span(10*time.Millisecond, 3*time.Second))
 		return
 	}
-	if object.Terminating(v.object) && !k.stopping {
+	if object.Terminating(v.Object) && !k.stopping {
 		w.syncSoon(k)
 	}
 }
@@ -111,7 +112,7 @@ func (w *world) syncAfter(k *kubeletPod, delay time.Duration) {
 		return
 	}
 	k.due = true
-	w.after(delay, func() {
+	w.After(delay, func() {
 		k.due = false
 		w.sync(k)
 	})
@@ -125,11 +126,11 @@ func (w *world) sync(k *kubeletPod) {
 	if k.node.down || k.node.frozen || k.node.mute {
 		return // repeated when the node is back
 	}
-	w.step("sync", k.name, k.uid)
+	w.Step("sync", k.name, k.uid)
 	var o object.Object
 	if !k.node.cut {
-		if v := w.server.get(object.Pods, k.name); v != nil && object.UID(v.object) == k.uid {
-			o = v.object
+		if v := w.server.Get(object.Pods, k.name); v != nil && object.UID(v.Object) == k.uid {
+			o = v.Object
 		}
 		k.heard = k.heard || o == nil || object.Terminating(o) || object.Text(o, "status", "phase") == object.Failed // whoever declared that
 	}
@@ -160,7 +161,7 @@ func (w *world) stopPod(k *kubeletPod, _ object.Object) {
 	k.stopping = true
 	p := k.process
 	p.terminate()
-	w.after(w.profile.Grace, func() {
+	w.After(w.profile.Grace, func() {
 		kill := func() {
 			k.end()
 			if k.process == p && !p.ended && !p.dead {
@@ -187,7 +188,7 @@ func (w *world) finishPod(k *kubeletPod, o object.Object) {
 		return
 	}
 	unwell := k.evicted || (k.process != nil && k.process.dead)
-	w.server.change(object.Pods, k.name, writer{manager: kubelet, status: true}, func(next object.Object) {
+	w.server.Change(object.Pods, k.name, server.Writer{Manager: kubelet, Status: true}, func(next object.Object) {
 		status := object.Need(next, "status")
 		status["phase"] = object.Succeeded
 		if unwell {
@@ -198,8 +199,8 @@ func (w *world) finishPod(k *kubeletPod, o object.Object) {
 		}
 		status["ready"], status["containerStatuses"] = "False", containerStatus("terminated", "Completed")
 	})
-	if v := w.server.get(object.Pods, k.name); v != nil && object.Terminating(v.object) {
-		w.server.remove(v)
+	if v := w.server.Get(object.Pods, k.name); v != nil && object.Terminating(v.Object) {
+		w.server.Remove(v)
 	}
 }
 
@@ -227,13 +228,13 @@ func (w *world) startPod(k *kubeletPod) {
 		return (other.dead || other.ended) && (other == k.process || !other.outlives())
 	}), p)
 	k.process = p
-	w.after(delay, func() {
+	w.After(delay, func() {
 		if p.ended || p.dead {
 			p.ended = true
 			w.syncSoon(k)
 			return
 		}
-		w.step("start", p.id, k.node.name)
+		w.Step("start", p.id, k.node.name)
 		p.launch()
 	})
 }
@@ -251,7 +252,7 @@ func (w *world) report(k *kubeletPod, o object.Object) {
 	if status != nil && object.Text(status, "ready") == ready && object.Text(status, "phase") == "Running" && object.Text(o, "spec", "nodeName") == k.node.name {
 		return
 	}
-	w.server.change(object.Pods, k.name, writer{manager: kubelet, status: true}, func(next object.Object) {
+	w.server.Change(object.Pods, k.name, server.Writer{Manager: kubelet, Status: true}, func(next object.Object) {
 		object.Need(next, "spec")["nodeName"] = k.node.name
 		status := object.Need(next, "status")
 		status["phase"], status["ready"], status["containerStatuses"] = "Running", ready, containerStatus("running", "")
@@ -276,8 +277,8 @@ func (w *world) isGhost(p *process) bool {
 // livePods counts the owner's pods that are neither dead nor on their way out.
 func (w *world) livePods() int {
 	n := 0
-	for _, v := range w.server.objects(object.Pods) {
-		if !object.Ended(v.object) {
+	for _, v := range w.server.Objects(object.Pods) {
+		if !object.Ended(v.Object) {
 			n++
 		}
 	}
@@ -297,11 +298,11 @@ func (w *world) running() []*process {
 
 // evict ends a pod and leaves it as Failed.
 func (w *world) evict(name string) {
-	v := w.server.get(object.Pods, name)
+	v := w.server.Get(object.Pods, name)
 	if v == nil {
 		return
 	}
-	if k := w.pods[podKey(name, object.UID(v.object))]; k != nil && !k.gone {
+	if k := w.pods[podKey(name, object.UID(v.Object))]; k != nil && !k.gone {
 		k.evicted = true
 		w.note("evict", name)
 		w.syncSoon(k)

@@ -15,6 +15,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/test/simulation/object"
+	"github.com/idalloc/idalloc/test/simulation/server"
 )
 
 // linear is the promise that claims, releases, deaths and sweeps happened as if one after the other.
@@ -174,7 +175,7 @@ func (r *recorder) look(p *process, b *identity.Identity) {
 		r.freed(p, held)
 	}
 	if _, known := r.waiting[p]; !known {
-		r.waiting[p] = r.w.now()
+		r.waiting[p] = r.w.Now()
 	}
 }
 
@@ -196,13 +197,13 @@ func (r *recorder) claimed(p *process, b identity.Identity) {
 	}
 	since, known := r.waiting[p]
 	if !known {
-		since = r.w.now()
+		since = r.w.Now()
 	}
-	r.add(p, i, since, r.w.now())
+	r.add(p, i, since, r.w.Now())
 	r.holding[p] = i
 	delete(r.waiting, p)
 	for _, n := range r.leaving[b.ID] { // an id that is claimed was free
-		r.operations[n].Return = int64(r.w.now())
+		r.operations[n].Return = int64(r.w.Now())
 	}
 	delete(r.leaving, b.ID)
 }
@@ -212,9 +213,9 @@ func (r *recorder) freed(p *process, held input) {
 	if p.dead {
 		held.deed = died
 	}
-	r.add(p, held, r.w.now(), never)
+	r.add(p, held, r.w.Now(), never)
 	r.leaving[held.id] = append(r.leaving[held.id], len(r.operations)-1)
-	r.waiting[p] = r.w.now()
+	r.waiting[p] = r.w.Now()
 	delete(r.holding, p)
 }
 
@@ -228,14 +229,14 @@ func (r *recorder) add(p *process, i input, call, back time.Duration) {
 }
 
 // stored is told of every write to the owner.
-func (r *recorder) stored(v *version) {
+func (r *recorder) stored(v *server.Version) {
 	is, _ := entries(v)
 	for id := range r.leaving {
 		r.leaving[id] = slices.DeleteFunc(r.leaving[id], func(n int) bool {
 			i, _ := r.operations[n].Input.(input)
 			gone := !is[id].names(i.pod)
 			if gone {
-				r.operations[n].Return = int64(r.w.now())
+				r.operations[n].Return = int64(r.w.Now())
 			}
 			return gone
 		})
@@ -245,8 +246,8 @@ func (r *recorder) stored(v *version) {
 
 // swept notes the entries that a write of idalloc took out of a clean map: nobody may act under them. In strict mode
 // they may until the quarantine is over.
-func (r *recorder) swept(v *version, is map[int]entry) {
-	was, clean := entries(v.before)
+func (r *recorder) swept(v *server.Version, is map[int]entry) {
+	was, clean := entries(v.Before)
 	if _, ours := entries(v); !clean || !ours || r.w.profile.FenceAfter > 0 {
 		return
 	}
@@ -256,7 +257,7 @@ func (r *recorder) swept(v *version, is map[int]entry) {
 		}
 		for p, held := range r.holding {
 			if held.id == id && e.names(held.pod) {
-				now := r.w.now()
+				now := r.w.Now()
 				r.add(p, input{id: id, deed: swept, pod: held.pod}, now, now)
 			}
 		}
@@ -272,16 +273,16 @@ func (e entry) names(pod string) bool {
 }
 
 // entries returns what the owner's map says, and whether it is clean.
-func entries(v *version) (map[int]entry, bool) {
+func entries(v *server.Version) (map[int]entry, bool) {
 	out := map[int]entry{}
-	if !v.exists() {
+	if !v.Exists() {
 		return out, false
 	}
-	record := assignment.Decode(object.Annotations(v.object), assignment.DefaultKey, object.UID(v.object), time.Now().Add(24*time.Hour)) // whatever the epoch
+	record := assignment.Decode(object.Annotations(v.Object), assignment.DefaultKey, object.UID(v.Object), time.Now().Add(24*time.Hour)) // whatever the epoch
 	for id, name := range record.State.Slots {
 		out[id] = entry{name: name, uid: record.State.UIDs[id]}
 	}
-	return out, record.Sealed && len(record.Problems) == 0 && v.managers.owned[assignment.FieldManager][assignment.SealKey]
+	return out, record.Sealed && len(record.Problems) == 0 && v.Manages(assignment.FieldManager, assignment.SealKey)
 }
 
 // judge reports when the operations fit no order.

@@ -16,6 +16,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/test/simulation/dice"
 	"github.com/idalloc/idalloc/test/simulation/object"
+	"github.com/idalloc/idalloc/test/simulation/server"
 )
 
 // process is one run of a pod's container: the production code, and the work under its id.
@@ -62,17 +63,17 @@ func (w *world) newProcess(pod, uid string, run int, on *node) *process {
 	}
 	p.clock = &machineClock{p: p, offset: on.offset, rate: on.rate}
 	p.fenceAfter = w.profile.FenceAfter
-	if v := w.server.get(object.Pods, pod); v != nil {
-		p.fenceAfter = w.profile.Fence(object.Number(v.object, "spec", "version"))
+	if v := w.server.Get(object.Pods, pod); v != nil {
+		p.fenceAfter = w.profile.Fence(object.Number(v.Object, "spec", "version"))
 	}
 	return p
 }
 
 // callDice returns the dice of one request. They depend on what it asks for, and on how often that was asked before.
-func (p *process) callDice(c *call) *dice.Dice {
+func (p *process) callDice(r *server.Request) *dice.Dice {
 	p.w.mu.Lock()
 	defer p.w.mu.Unlock()
-	key := c.key()
+	key := r.Key()
 	p.perKey[key]++
 	return p.w.dice("call", p.id, p.uid, key, strconv.Itoa(p.perKey[key]))
 }
@@ -92,6 +93,22 @@ func (p *process) hold(do, broken func()) bool {
 	return false
 }
 
+// String implements client.
+func (p *process) String() string { return p.id }
+
+// IsDead implements client.
+func (p *process) IsDead() bool { return p.dead }
+
+// Deliver implements client: what arrives while the process cannot be reached waits until it can.
+func (p *process) Deliver(due time.Duration, do, broken func()) {
+	p.news = max(p.news, due)
+	p.w.After(due-p.w.Now(), func() {
+		if !p.hold(do, broken) {
+			do()
+		}
+	})
+}
+
 func (p *process) isCut() bool { return p.cut || p.node.cut }
 
 // whenAwake runs do now, or when the process goes on.
@@ -103,8 +120,8 @@ func (p *process) whenAwake(do func()) {
 	do()
 }
 
-// thawed blocks while the process is suspended.
-func (p *process) thawed() {
+// Thawed implements client: it blocks while the process is suspended.
+func (p *process) Thawed() {
 	for {
 		p.w.mu.Lock()
 		frozen, thaw := p.frozen, p.thaw
@@ -204,7 +221,7 @@ func (p *process) launch() {
 	ctx, cancel := context.WithCancel(p.w.ctx)
 	p.cancel, p.launched = cancel, true
 	o := idcontext.Options{
-		PodName: p.pod, PodUID: p.uid, PodNamespace: namespace, FenceAfter: p.fenceAfter, Clock: p.clock, Log: p.log(), KeepOnCountChange: p.w.profile.Keeps,
+		PodName: p.pod, PodUID: p.uid, PodNamespace: server.Namespace, FenceAfter: p.fenceAfter, Clock: p.clock, Log: p.log(), KeepOnCountChange: p.w.profile.Keeps,
 		Config: &rest.Config{Host: "http://simulation.invalid", QPS: -1, Transport: transport{p: p}},
 	}
 	go func() {
@@ -219,7 +236,7 @@ func (p *process) launch() {
 		default:
 			err = idcontext.Run(ctx, o, p.work)
 		}
-		p.w.alone(func() { p.finished(err) }) //nolint:contextcheck // the world may start another process after it
+		p.w.Alone(func() { p.finished(err) }) //nolint:contextcheck // the world may start another process after it
 	}()
 }
 
@@ -228,7 +245,7 @@ func (p *process) log() logr.Logger {
 		return logr.FromSlogHandler(slog.DiscardHandler) // the zero value is slog's default
 	}
 	return funcr.New(func(_, line string) {
-		p.w.alone(func() {
+		p.w.Alone(func() {
 			if !p.dead {
 				p.w.log(p, line)
 			}
@@ -251,13 +268,13 @@ func (p *process) finished(err error) {
 	if err != nil {
 		why = err.Error()
 	}
-	p.w.step("exit", p.id, why)
+	p.w.Step("exit", p.id, why)
 	p.w.kubeletSees(p.pod, p.uid)
 }
 
 // work is the function of Run: it acts until its context ends, and then needs a while to stop.
 func (p *process) work(ctx context.Context, id identity.Identity) error {
-	p.w.alone(func() {
+	p.w.Alone(func() {
 		if p.dead {
 			return
 		}
@@ -269,14 +286,14 @@ func (p *process) work(ctx context.Context, id identity.Identity) error {
 	}
 	<-ctx.Done()
 	p.stopping()
-	p.w.alone(func() { p.stop() }) //nolint:contextcheck // the world may start another process after it
+	p.w.Alone(func() { p.stop() }) //nolint:contextcheck // the world may start another process after it
 	return ctx.Err()
 }
 
 // stopping blocks for as long as the work needs to stop. A process that was suspended finds its step too old.
 func (p *process) stopping() {
 	var long time.Duration
-	p.w.alone(func() {
+	p.w.Alone(func() {
 		if p.dead || p.working == nil {
 			return
 		}
@@ -292,13 +309,13 @@ func (p *process) stopping() {
 	timer := time.NewTimer(long)
 	defer timer.Stop()
 	<-timer.C
-	p.thawed()
+	p.Thawed()
 }
 
 func (p *process) begin(id identity.Identity) {
 	p.working = &id
 	p.w.tell(aWorkBegan, p)
-	p.w.step("begin", p.id, strconv.Itoa(id.ID), strconv.Itoa(id.Count), strconv.FormatInt(id.Epoch, 10))
+	p.w.Step("begin", p.id, strconv.Itoa(id.ID), strconv.Itoa(id.Count), strconv.FormatInt(id.Epoch, 10))
 	p.w.judge.look()
 	p.w.kubeletSees(p.pod, p.uid)
 }
@@ -307,7 +324,7 @@ func (p *process) stop() {
 	if p.working == nil {
 		return
 	}
-	p.w.step("stop", p.id, strconv.Itoa(p.working.ID))
+	p.w.Step("stop", p.id, strconv.Itoa(p.working.ID))
 	p.working = nil
 	p.w.kubeletSees(p.pod, p.uid)
 }
@@ -324,12 +341,12 @@ func (p *process) runStart(ctx context.Context, o idcontext.Options) error {
 		}
 		return err
 	}
-	p.w.alone(func() { p.instance = instance })
+	p.w.Alone(func() { p.instance = instance })
 	heard := make(chan struct{})
 	go func() { //nolint:contextcheck // the world may start another process after it
 		defer close(heard)
 		for id := range instance.Changes() {
-			p.w.alone(func() { p.heard(id) })
+			p.w.Alone(func() { p.heard(id) })
 		}
 	}()
 	for ctx.Err() == nil && instance.Healthy() == nil {
@@ -340,11 +357,11 @@ func (p *process) runStart(ctx context.Context, o idcontext.Options) error {
 		}
 		timer.Stop()
 	}
-	p.thawed()
+	p.Thawed()
 	failed := instance.Healthy()
 	release, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
-	p.w.alone(func() {
+	p.w.Alone(func() {
 		p.instance = nil
 		if !p.asked {
 			p.working = nil // work that could not be stopped before ends with its program
@@ -387,17 +404,17 @@ func (p *process) heard(id identity.Identity) {
 	if id.State != identity.StateDraining && !p.asked {
 		p.working = nil // work that could not be stopped follows this now; work that is stopping acts until it has
 	}
-	p.w.step("heard", p.id, string(id.State), strconv.Itoa(id.ID), strconv.Itoa(id.Count), strconv.FormatInt(id.Epoch, 10))
+	p.w.Step("heard", p.id, string(id.State), strconv.Itoa(id.ID), strconv.Itoa(id.Count), strconv.FormatInt(id.Epoch, 10))
 	p.w.judge.look()
 	p.w.kubeletSees(p.pod, p.uid)
 	if after, _, broken := p.breaks(id); broken && id.Assigned() {
-		p.w.after(after, func() { p.w.kill(p) })
+		p.w.After(after, func() { p.w.kill(p) })
 	}
 }
 
 // stopped is the Stopped callback: the work acts a little longer.
 func (p *process) stopped(ctx context.Context) error {
-	p.w.alone(func() {
+	p.w.Alone(func() {
 		p.asked = true
 		if !p.dead && p.instance != nil {
 			p.working = p.last
@@ -409,9 +426,9 @@ func (p *process) stopped(ctx context.Context) error {
 	case <-timer.C:
 	case <-ctx.Done():
 	}
-	p.thawed()
+	p.Thawed()
 	var err error
-	p.w.alone(func() {
+	p.w.Alone(func() {
 		p.stops++
 		p.asked = false
 		if ctx.Err() == nil && p.instance != nil && p.stops%3 != 0 && p.w.dice("reluctant", p.id, strconv.Itoa(p.stops)).Chance(p.w.profile.Reluctant) {

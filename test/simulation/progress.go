@@ -8,6 +8,7 @@ import (
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/test/simulation/object"
+	"github.com/idalloc/idalloc/test/simulation/server"
 )
 
 // How long a process may need when nothing is in its way. The parts are pkg/allocator's: requests are repeated after up to 10 s, a turn
@@ -39,7 +40,7 @@ type progress struct {
 	since map[string]time.Duration
 	// slotless is since when each process runs without an id and an entry.
 	slotless map[*process]time.Duration
-	owner    *version
+	owner    *server.Version
 	record   assignment.Record
 }
 
@@ -53,11 +54,11 @@ func (g *progress) run() {
 		return
 	}
 	g.look()
-	g.w.after(time.Second+g.w.dice("progress", strconv.Itoa(g.w.steps)).Span(0, 100*time.Millisecond), g.run)
+	g.w.After(time.Second+g.w.dice("progress", strconv.Itoa(g.w.steps)).Span(0, 100*time.Millisecond), g.run)
 }
 
 func (g *progress) look() {
-	now := g.w.now()
+	now := g.w.Now()
 	g.noteSlotless()
 	if !g.w.calm() {
 		g.troubled = now
@@ -85,11 +86,11 @@ func (g *progress) look() {
 // read brings the record up to date. It returns false unless the map is clean.
 func (g *progress) read() bool {
 	v := g.w.owner()
-	if v == nil || !v.managers.owned[assignment.FieldManager][assignment.SealKey] {
+	if v == nil || !v.Manages(assignment.FieldManager, assignment.SealKey) {
 		return false
 	}
 	if v != g.owner {
-		g.owner, g.record = v, assignment.Decode(object.Annotations(v.object), assignment.DefaultKey, object.UID(v.object), g.w.wall())
+		g.owner, g.record = v, assignment.Decode(object.Annotations(v.Object), assignment.DefaultKey, object.UID(v.Object), g.w.wall())
 	}
 	return g.record.Sealed && len(g.record.Problems) == 0
 }
@@ -99,9 +100,9 @@ func (g *progress) todo(p *process) map[string]time.Duration {
 	if !g.w.waits(p) || g.w.isDeaf(p) {
 		return nil
 	}
-	v := g.w.server.get(object.Pods, p.pod)
+	v := g.w.server.Get(object.Pods, p.pod)
 	own := g.receipt(v)
-	n := object.Number(g.owner.object, "spec", g.owner.kind.Count)
+	n := object.Number(g.owner.Object, "spec", g.owner.Kind.Count)
 	id, named := g.record.State.Slots.Of(p.pod)
 	switch {
 	case named && (id >= n || !g.names(id, v) || (own != nil && own.Gives)):
@@ -136,7 +137,7 @@ func (g *progress) todo(p *process) map[string]time.Duration {
 // free returns the slots below n that nobody holds, locks or asks for. In strict mode they may be in quarantine.
 func (g *progress) free(n int) []int {
 	locked := map[int]bool{}
-	for _, v := range g.w.server.objects(object.Pods) {
+	for _, v := range g.w.server.Objects(object.Pods) {
 		if r := g.receipt(v); r.Locks() {
 			locked[r.ID] = true
 		}
@@ -144,7 +145,7 @@ func (g *progress) free(n int) []int {
 	var out []int
 	for id := range n {
 		_, asked := g.record.State.Handover[id]
-		holder := g.w.server.get(object.Pods, g.record.State.Slots[id])
+		holder := g.w.server.Get(object.Pods, g.record.State.Slots[id])
 		held := holder != nil && g.names(id, holder)
 		// In strict mode a holder that is dead is to be put into quarantine first.
 		_, entry := g.record.State.Slots[id]
@@ -156,12 +157,12 @@ func (g *progress) free(n int) []int {
 }
 
 // names reports whether the map gives the slot to this very pod.
-func (g *progress) names(id int, v *version) bool {
-	return g.record.State.Slots[id] == v.name && g.record.State.UIDs[id] == assignment.ShortUID(object.UID(v.object)) && !object.Ended(v.object)
+func (g *progress) names(id int, v *server.Version) bool {
+	return g.record.State.Slots[id] == v.Name && g.record.State.UIDs[id] == assignment.ShortUID(object.UID(v.Object)) && !object.Ended(v.Object)
 }
 
-func (g *progress) receipt(v *version) *assignment.Receipt {
-	r, err := assignment.ReceiptOf(object.Annotations(v.object), object.UID(v.object), g.owner.kind.Name+"/"+ownerName, g.w.wall())
+func (g *progress) receipt(v *server.Version) *assignment.Receipt {
+	r, err := assignment.ReceiptOf(object.Annotations(v.Object), object.UID(v.Object), g.owner.Kind.Name+"/"+ownerName, g.w.wall())
 	if err != nil {
 		return nil
 	}
@@ -170,7 +171,7 @@ func (g *progress) receipt(v *version) *assignment.Receipt {
 
 // calm reports whether nothing goes wrong at this moment with the server, the network and the machines.
 func (w *world) calm() bool {
-	if w.net != (network{slower: 1}) || w.server.down || w.server.admission || len(w.server.refusals) > 0 || len(w.waiting) > 0 {
+	if w.net != (network{slower: 1}) || w.down || w.server.Admission || len(w.server.Refusals) > 0 || len(w.waiting) > 0 {
 		return false
 	}
 	for _, n := range w.nodes {
@@ -188,8 +189,8 @@ func (w *world) calm() bool {
 
 // newsUnderWay reports whether an event for a process that runs is still to come.
 func (w *world) newsUnderWay() bool {
-	return slices.ContainsFunc(w.running(), func(p *process) bool { return p.news > w.now() })
+	return slices.ContainsFunc(w.running(), func(p *process) bool { return p.news > w.Now() })
 }
 
 // isDeaf reports whether an event for the process is still to be minutes late.
-func (w *world) isDeaf(p *process) bool { return p.news > w.now()+soonEnough }
+func (w *world) isDeaf(p *process) bool { return p.news > w.Now()+soonEnough }

@@ -29,7 +29,7 @@ func (c *Chronicle) look(w *world) {
 	if c == nil {
 		return
 	}
-	now := int64(w.now())
+	now := int64(w.Now())
 	c.shown = slices.DeleteFunc(c.shown, func(s showing) bool {
 		b := w.shows(s.p)
 		if b != nil && b.ID == s.id.ID && b.Epoch == s.id.Epoch && b.Count == s.id.Count {

@@ -53,7 +53,7 @@ func Play(seed uint64, names []string, keep func(i int) bool, trace io.Writer, c
 			faults = append(faults, f)
 		}
 	}
-	w.alone(func() {
+	w.Alone(func() {
 		w.note("profile", fmt.Sprintf("%+v", p))
 		w.makeNodes()
 		w.createOwner(p.Count, 1)
@@ -62,16 +62,16 @@ func Play(seed uint64, names []string, keep func(i int) bool, trace io.Writer, c
 		w.schedule(faults, others)
 	})
 	w.sleep(p.Chaos + p.After)
-	w.alone(w.heal)
+	w.Alone(w.heal)
 	w.settle("before anybody repaired anything", w.judge.served)
-	w.alone(w.repair)
+	w.Alone(w.repair)
 	if w.settle("after the last fault", w.judge.settled) {
 		w.rest()
 	}
 	w.shutDown()
-	w.alone(w.judge.recorder.judge)
+	w.Alone(w.judge.recorder.judge)
 	result := Result{
-		Seed: seed, Steps: w.steps, Lines: w.lines, Virtual: w.now(), Faults: w.faults, List: faults,
+		Seed: seed, Steps: w.steps, Lines: w.lines, Virtual: w.Now(), Faults: w.faults, List: faults,
 		Sum: w.sum.Sum64(), Names: names, Healed: p.Chaos + p.After, About: fmt.Sprintf("%+v", p),
 	}
 	for _, v := range w.judge.violations {
@@ -101,20 +101,20 @@ func Fits(seed uint64, words []string) bool {
 // sleep lets the world run, and looks at it on the way.
 func (w *world) sleep(d time.Duration) {
 	time.Sleep(d) //nolint:forbidigo // time is virtual
-	w.alone(w.judge.look)
+	w.Alone(w.judge.look)
 }
 
 // settle waits until nothing is missing.
 func (w *world) settle(when string, whatIsMissing func() string) bool {
 	missing := ""
-	for until := w.now() + patience; w.now() < until; {
-		w.alone(func() { missing = whatIsMissing() })
+	for until := w.Now() + patience; w.Now() < until; {
+		w.Alone(func() { missing = whatIsMissing() })
 		if missing == "" {
 			return true
 		}
 		w.sleep(time.Second)
 	}
-	w.alone(func() { w.judge.reportf(density, "%s %s: %s", patience, when, missing) })
+	w.Alone(func() { w.judge.reportf(density, "%s %s: %s", patience, when, missing) })
 	return false
 }
 
@@ -122,16 +122,16 @@ func (w *world) settle(when string, whatIsMissing func() string) bool {
 func (w *world) rest() {
 	w.sleep(time.Minute)
 	for late := true; late; {
-		w.alone(func() { late = w.newsUnderWay() })
+		w.Alone(func() { late = w.newsUnderWay() })
 		w.sleep(time.Second)
 	}
 	var before map[*process]int
-	w.alone(func() {
+	w.Alone(func() {
 		before = w.judge.calls()
 		w.judge.rest()
 	})
 	w.sleep(resting)
-	w.alone(func() {
+	w.Alone(func() {
 		w.judge.checkCalls(before, resting)
 		if missing := w.judge.settled(); missing != "" {
 			w.judge.reportf(density, "%s after it had settled: %s", resting, missing)
@@ -144,7 +144,7 @@ func (w *world) rest() {
 // shutDown ends all processes; each of their goroutines must end, too, or the bubble never does.
 func (w *world) shutDown() {
 	var all []*process
-	w.alone(func() {
+	w.Alone(func() {
 		w.judge.checkBusy()
 		w.scale(w.owner(), 0)
 		all = w.running()
@@ -155,7 +155,7 @@ func (w *world) shutDown() {
 		}
 	})
 	time.Sleep(time.Minute) //nolint:forbidigo // time is virtual
-	w.alone(func() {
+	w.Alone(func() {
 		w.note("end", strconv.Itoa(w.steps))
 		for _, p := range w.running() {
 			all = append(all, p)
@@ -170,9 +170,9 @@ func (w *world) shutDown() {
 			p.waitForEnd()
 		}
 	}
-	w.alone(func() { w.over = true })
+	w.Alone(func() { w.over = true })
 	time.Sleep(15 * time.Minute) //nolint:forbidigo // time is virtual
-	w.alone(func() {
+	w.Alone(func() {
 		if w.leaked != "" {
 			panic("simulation: a goroutine was left behind: " + w.leaked) // the bubble would never end
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/test/simulation/dice"
 	"github.com/idalloc/idalloc/test/simulation/object"
+	"github.com/idalloc/idalloc/test/simulation/server"
 )
 
 // trap waits for one request, and then something goes wrong. Random faults hit a protocol between two given steps once in
@@ -23,7 +24,7 @@ type trap struct {
 
 // trapFor arms a trap for as long as the fault lasts.
 func (w *world) trapFor(lasts time.Duration, wants func(c *call) bool, spring func(c *call) bool) *trap {
-	t := &trap{until: w.now() + lasts, wants: wants, spring: spring}
+	t := &trap{until: w.Now() + lasts, wants: wants, spring: spring}
 	w.traps = append(w.traps, t)
 	return t
 }
@@ -34,11 +35,11 @@ func (w *world) trapped(c *call) bool {
 		return false
 	}
 	for _, t := range w.traps {
-		if w.now() > t.until || !t.wants(c) {
+		if w.Now() > t.until || !t.wants(c) {
 			continue
 		}
 		w.drop(t)
-		w.step("trap", c.p.id, c.verb, c.resource, c.name)
+		w.Step("trap", c.p.id, c.Verb, c.Resource, c.Name)
 		return t.spring(c)
 	}
 	return false
@@ -53,21 +54,21 @@ func (w *world) disarm() { w.traps = nil }
 
 // when runs do once the condition holds, or after the time within.
 func (w *world) when(within time.Duration, d *dice.Dice, holds func() bool, do func()) {
-	until := w.now() + within
+	until := w.Now() + within
 	var look func()
 	look = func() {
-		if w.quiet || w.now() >= until || holds() {
+		if w.quiet || w.Now() >= until || holds() {
 			do()
 			return
 		}
-		w.after(d.Span(5*time.Millisecond, 25*time.Millisecond), look)
+		w.After(d.Span(5*time.Millisecond, 25*time.Millisecond), look)
 	}
-	w.after(1, look)
+	w.After(1, look)
 }
 
 // writes reports whether c changes the owner.
 func (w *world) writes(c *call) bool {
-	return c.verb == verbPatch && c.resource == w.profile.Resource && c.name == ownerName
+	return c.Verb == server.VerbPatch && c.Resource == w.profile.Resource && c.Name == ownerName
 }
 
 // patched returns what a JSON Patch sets an annotation to.
@@ -115,8 +116,8 @@ func (w *world) moves(c *call) (gets, lets int) {
 	if !w.writes(c) || v == nil {
 		return gets, lets
 	}
-	after, ok := slots(patched(c.body, assignment.DefaultKey)).Of(c.p.pod)
-	before, had := slots(object.Annotation(v.object, assignment.DefaultKey)).Of(c.p.pod)
+	after, ok := slots(patched(c.Body, assignment.DefaultKey)).Of(c.p.pod)
+	before, had := slots(object.Annotation(v.Object, assignment.DefaultKey)).Of(c.p.pod)
 	if ok && (!had || before != after) {
 		gets = after
 	}
@@ -143,22 +144,22 @@ func noteOf(value string) receiptNote {
 
 // takes reports whether c is a pod's receipt for a slot; again says that the pod gave up one before.
 func (w *world) takes(c *call) (is, again bool) {
-	if c.verb != verbPatch || c.resource != object.Pods || c.name != c.p.pod {
+	if c.Verb != server.VerbPatch || c.Resource != object.Pods || c.Name != c.p.pod {
 		return false, false
 	}
-	next := noteOf(patched(c.body, assignment.ReceiptKey))
-	v := w.server.get(object.Pods, c.name)
+	next := noteOf(patched(c.Body, assignment.ReceiptKey))
+	v := w.server.Get(object.Pods, c.Name)
 	if v == nil || next.ID == nil || next.GaveUp {
 		return false, false
 	}
-	return true, noteOf(object.Annotation(v.object, assignment.ReceiptKey)).GaveUp
+	return true, noteOf(object.Annotation(v.Object, assignment.ReceiptKey)).GaveUp
 }
 
 // releases reports whether c is the receipt of a pod that begins to give its slot, and not because it ends.
 func (w *world) releases(c *call) bool {
-	if c.verb != verbPatch || c.resource != object.Pods || c.name != c.p.pod {
+	if c.Verb != server.VerbPatch || c.Resource != object.Pods || c.Name != c.p.pod {
 		return false
 	}
-	v := w.server.get(object.Pods, c.name)
-	return v != nil && !object.Terminating(v.object) && noteOf(patched(c.body, assignment.ReceiptKey)).Gives != nil
+	v := w.server.Get(object.Pods, c.Name)
+	return v != nil && !object.Terminating(v.Object) && noteOf(patched(c.Body, assignment.ReceiptKey)).Gives != nil
 }

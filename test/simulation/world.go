@@ -5,7 +5,6 @@ import (
 	"hash"
 	"hash/fnv"
 	"io"
-	"net/http"
 	"strconv"
 	"sync"
 	"time"
@@ -13,41 +12,11 @@ import (
 	"github.com/idalloc/idalloc/test/simulation/dice"
 	"github.com/idalloc/idalloc/test/simulation/object"
 	"github.com/idalloc/idalloc/test/simulation/profile"
+	"github.com/idalloc/idalloc/test/simulation/server"
 )
 
-const (
-	namespace = "sim"
-	ownerName = "worker"
-)
-
-// network is how requests fare at this moment, as probabilities.
-type network struct {
-	lostRequest, lostResponse, duplicate, late, failed float64
-	astray                                             float64 // of a request to be answered by somebody who is not the API server
-	slower                                             float64 // factor of all delays
-	silent                                             float64 // of an event to be minutes late
-	stall                                              stall
-	killWriter                                         float64 // of a process to be killed right after a write of its own
-	meddle                                             float64 // of the owner to be damaged right after somebody wrote
-	holdUp                                             holdUp
-}
-
-// stall is one kind of request that takes long, there or back, while the client waits: that holds a protocol between
-// two of its steps.
-type stall struct {
-	chance float64
-	verb   string
-	owner  bool // requests about the owner, not about pods
-	answer bool // on the way back
-}
-
-// delay is what the stall adds to a request.
-func (s stall) delay(c *call, answer bool, d *dice.Dice) time.Duration {
-	if answer != s.answer || c.verb != s.verb || (c.resource != object.Pods) != s.owner || !d.Chance(s.chance) {
-		return 0
-	}
-	return d.Span(0, 14*time.Second) // less than a request may take
-}
+// ownerName is the workload's name.
+const ownerName = "worker"
 
 // world is one history under way.
 type world struct {
@@ -60,7 +29,7 @@ type world struct {
 	ctx       context.Context //nolint:containedctx // of all processes
 
 	mu        sync.Mutex
-	server    *server
+	server    *server.Server
 	net       network
 	nodes     []*node
 	processes []*process
@@ -72,6 +41,8 @@ type world struct {
 	sum       hash.Hash64
 	lines     int
 	line      []byte       // the newest
+	down      bool         // the server cannot be reached
+	quota     bool         // controllers cannot make pods
 	stuck     float64      // of a new pod never to start
 	broken    map[int]bool // templates whose programs end by themselves
 	quiet     bool         // the faults are over
@@ -91,13 +62,13 @@ func newWorld(seed uint64, p profile.Profile) *world {
 		faults: map[string]int{}, sum: fnv.New64a(),
 	}
 	w.net = network{slower: 1}
-	w.server = newServer(w)
+	w.server = server.New(w, server.Settings{PageSize: p.PageSize, CacheLag: p.CacheLag, WatchList: p.WatchList})
 	w.judge = newJudge(w)
 	return w
 }
 
-// now is the time since the beginning.
-func (w *world) now() time.Duration { return time.Since(w.start) }
+// Now is the time since the beginning.
+func (w *world) Now() time.Duration { return time.Since(w.start) }
 
 // wall is what a right clock shows.
 func (w *world) wall() time.Time { return time.Now().UTC() }
@@ -105,8 +76,8 @@ func (w *world) wall() time.Time { return time.Now().UTC() }
 // dice returns dice of their own.
 func (w *world) dice(words ...string) *dice.Dice { return dice.Derive(w.seed, words...) }
 
-// after runs do at a later moment, alone.
-func (w *world) after(d time.Duration, do func()) {
+// After runs do at a later moment, alone.
+func (w *world) After(d time.Duration, do func()) {
 	time.AfterFunc(max(d, 1), func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -117,16 +88,16 @@ func (w *world) after(d time.Duration, do func()) {
 	})
 }
 
-// alone runs do while nothing else changes the world.
-func (w *world) alone(do func()) {
+// Alone runs do while nothing else changes the world.
+func (w *world) Alone(do func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	do()
 	w.chronicle.look(w)
 }
 
-// step counts and notes one event.
-func (w *world) step(what string, about ...string) {
+// Step counts and notes one event.
+func (w *world) Step(what string, about ...string) {
 	w.steps++
 	w.note(what, about...)
 }
@@ -134,7 +105,7 @@ func (w *world) step(what string, about ...string) {
 // note adds a line to the history.
 func (w *world) note(what string, about ...string) {
 	w.lines++
-	w.line = appendLine(w.line[:0], w.now(), what, about)
+	w.line = appendLine(w.line[:0], w.Now(), what, about)
 	_, _ = w.sum.Write(w.line) // a hash never fails
 	if w.trace != nil {
 		_, _ = w.trace.Write(w.line)
@@ -144,7 +115,7 @@ func (w *world) note(what string, about ...string) {
 // log adds what a process logs to what is written of the history. It is no part of it: who does not write it down has the same one.
 func (w *world) log(p *process, line string) {
 	if w.trace != nil {
-		_, _ = w.trace.Write(appendLine(nil, w.now(), "log", []string{p.id, line}))
+		_, _ = w.trace.Write(appendLine(nil, w.Now(), "log", []string{p.id, line}))
 	}
 }
 
@@ -169,183 +140,18 @@ func appendLine(b []byte, at time.Duration, what string, about []string) []byte 
 	return append(b, '\n')
 }
 
-// delay is what a request takes, one way.
-func (w *world) delay(d *dice.Dice) time.Duration {
-	return time.Duration(w.net.slower * float64(d.Tail(w.profile.Latency)))
-}
-
-// eventDelay is what a watch event takes.
-func (w *world) eventDelay(d *dice.Dice) time.Duration {
-	if d.Chance(w.net.silent) {
-		return d.Span(10*time.Second, 3*time.Minute)
-	}
-	return time.Duration(w.net.slower * float64(d.Tail(w.profile.WatchLag)))
-}
-
-// route sends a request on its way.
-func (w *world) route(c *call) {
-	p := c.p
-	p.calls++
-	if w.trapped(c) || w.heldUp(c) {
-		return
-	}
-	switch {
-	case w.over:
-		w.leaked = p.id + " asks after its end: " + c.verb + " " + c.resource
-		w.after(time.Second, func() { c.finish(answer{err: errDead}) })
-		return
-	case p.dead:
-		w.after(c.dice.Span(time.Millisecond, 2*time.Millisecond), func() { c.finish(answer{err: errDead}) })
-		return
-	case p.frozen:
-		p.asleep = append(p.asleep, func() { w.route(c) })
-		return
-	case p.isCut():
-		w.after(c.dice.Span(time.Second, 20*time.Second), func() { c.finish(answer{err: errReset}) })
-		return
-	}
-	d := c.dice
-	go1 := w.delay(d)
-	go1 += w.net.stall.delay(c, false, d)
-	if d.Chance(w.net.lostRequest) {
-		w.faults["lost request"]++
-		w.lose(c)
-		return
-	}
-	if d.Chance(w.net.late) {
-		w.faults["late request"]++
-		go1 += d.Span(time.Second, 90*time.Second)
-	}
-	if c.verb == verbPatch && d.Chance(w.net.duplicate) {
-		w.faults["duplicated request"]++
-		w.after(go1+d.Tail(2*time.Second), func() { w.arrive(c, true) })
-	}
-	w.after(go1, func() { w.arrive(c, false) })
-}
-
-// lose ends a call without an answer: its connection breaks, or it hangs until HTTP/2's pings find that out.
-func (w *world) lose(c *call) {
-	hangs := c.dice.Span(30*time.Second, time.Minute)
-	if c.dice.Chance(0.5) {
-		hangs = c.dice.Tail(time.Second)
-	}
-	w.after(hangs, func() { c.finish(answer{err: errReset}) })
-}
-
-// arrive is a request at the server. Nobody waits for the answer to a copy.
-func (w *world) arrive(c *call, isCopy bool) {
-	if c.p.dead && c.verb != verbPatch {
-		return
-	}
-	d := c.dice
-	if isCopy {
-		d = dice.Derive(d.Next(), "copy")
-	}
-	var a answer
-	applied := true
-	switch {
-	case w.server.down:
-		a = answer{err: errRefused}
-	case d.Chance(w.net.astray):
-		w.faults["foreign 404"]++
-		a, applied = foreign404(d, c), false
-	case d.Chance(w.net.failed):
-		w.faults["server error"]++
-		var before bool
-		a, before = serverError(d)
-		if !before {
-			w.serve(c) // it fails after it did it
-		}
-		applied = false
-	default:
-		a = w.serve(c)
-	}
-	w.step("request", c.p.id, c.verb, c.resource, c.name, strconv.Itoa(a.code), strconv.FormatBool(isCopy))
-	if isCopy {
-		return
-	}
-	if c.verb == verbPatch && d.Chance(w.net.killWriter) {
-		// Before it hears of it, or while it is at its next step.
-		w.after(dice.Pick(d, []time.Duration{1, d.Tail(2 * w.profile.Latency), d.Tail(10 * w.profile.Latency)}), func() { w.kill(c.p) })
-	}
-	if c.verb == verbPatch && d.Chance(w.net.meddle) {
-		w.after(d.Tail(5*w.profile.Latency), func() { w.damage(d) })
-	}
-	if applied && d.Chance(w.net.lostResponse) {
-		w.faults["lost response"]++
-		if a.stream != nil {
-			a.stream.forget()
-		}
-		w.lose(c)
-		return
-	}
-	if c.lateAnswer != nil {
-		w.until(c.p, c.lateAnswer, func() { c.finish(a) })
-		return
-	}
-	back := w.delay(d) + w.net.stall.delay(c, true, d)
-	if c.served != nil && !w.quiet { // one that was held up until all is well is answered, no more
-		back += c.served(a)
-	}
-	w.after(back, func() { c.finish(a) })
-}
-
-// serve has the server carry a request out.
-func (w *world) serve(c *call) answer {
-	w.serving = c.p
-	defer func() { w.serving = nil }()
-	return w.server.serve(c)
-}
-
-// foreign404 is the 404 of a proxy, or of a server that does not know the path: it says nothing of the object.
-func foreign404(d *dice.Dice, c *call) answer {
-	const notFound = http.StatusNotFound
-	switch d.Below(4) {
-	case 0:
-		return answer{code: notFound, content: "text/html", body: []byte("<html><body><h1>404 Not Found</h1></body></html>")}
-	case 1:
-		return answer{code: notFound, content: "text/plain; charset=utf-8", body: []byte("404 page not found\n")}
-	case 2:
-		return answer{code: notFound}
-	}
-	f := failure{notFound, "NotFound", "namespaces \"" + namespace + "\" not found", object.Object{"name": namespace, "kind": "namespaces"}}
-	if c.name == "" {
-		f.details = nil // the server could not find the requested resource
-	}
-	return answer{code: notFound, body: f.body()}
-}
-
-// serverError is an answer of a server in trouble; before says that it did nothing.
-func serverError(d *dice.Dice) (a answer, before bool) {
-	switch d.Below(5) {
-	case 0:
-		return refuse(500, "InternalError", "Internal error occurred: etcdserver: leader changed"), d.Chance(0.5)
-	case 1:
-		return refuse(503, "ServiceUnavailable", "the server is currently unable to handle the request"), true
-	case 2:
-		return refuse(504, "Timeout", "the server was unable to return a response in the time allotted"), d.Chance(0.5)
-	case 3:
-		a := refuse(429, "TooManyRequests", "the server has received too many requests")
-		if d.Chance(0.5) { // then client-go repeats it by itself
-			a.retryAfter = strconv.Itoa(d.Between(1, 5))
-		}
-		return a, true
-	}
-	return refuse(409, "Conflict", "Operation cannot be fulfilled: the object has been modified; please apply your changes to the latest version and try again"), true
-}
-
-// changed is told of every stored change.
-func (w *world) changed(v *version) {
-	w.note("stored", v.kind.Resource, v.name, strconv.FormatInt(v.rv, 10))
+// Changed is told of every stored change.
+func (w *world) Changed(v *server.Version) {
+	w.note("stored", v.Kind.Resource, v.Name, strconv.FormatInt(v.RV, 10))
 	w.judge.stored(v)
-	switch v.kind.Resource {
+	switch v.Kind.Resource {
 	case object.Pods:
 		w.kubeletHears(v)
 		if w.serving != nil {
 			w.tell(aReceiptChanged, w.serving)
 		}
 	case w.profile.Resource:
-		if v.before == nil || !object.EqualBut(object.Object{object.Metadata: object.At(v.object, object.Metadata, "annotations")}, object.Object{object.Metadata: object.At(v.before.object, object.Metadata, "annotations")}) {
+		if v.Before == nil || !object.EqualBut(object.Object{object.Metadata: object.At(v.Object, object.Metadata, "annotations")}, object.Object{object.Metadata: object.At(v.Before.Object, object.Metadata, "annotations")}) {
 			w.tell(anOwnerChanged, w.serving)
 		}
 	}

@@ -20,7 +20,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/idalloc/idalloc/pkg/allocator/store"
-	"github.com/idalloc/idalloc/test/simulation"
+	"github.com/idalloc/idalloc/test/simulation/server"
 )
 
 // object is an API object as JSON has it.
@@ -104,7 +104,7 @@ func simulated(ctx context.Context, with http.RoundTripper) (*side, error) {
 	return newSide(ctx, &rest.Config{Host: "http://simulation.invalid", Transport: with}, "sim")
 }
 
-func simulator() http.RoundTripper { return simulation.NewAPIServer() }
+func simulator() http.RoundTripper { return server.NewStandalone() }
 
 // notef adds a line to what the present step saw.
 func (s *side) notef(format string, args ...any) {

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/idalloc/idalloc/test/simulation"
+	"github.com/idalloc/idalloc/test/simulation/server"
 )
 
 // wrong is a server that changes the answers of another one.
@@ -98,7 +98,7 @@ func TestAServerDoesNotDifferFromItself(t *testing.T) {
 func TestAWrongServerIsFound(t *testing.T) {
 	cases := map[string]func() http.RoundTripper{
 		"generation does not follow a Deployment's annotations": func() http.RoundTripper {
-			s := simulation.NewAPIServer()
+			s := server.NewStandalone()
 			s.Misjudge()
 			return s
 		},

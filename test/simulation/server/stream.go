@@ -1,4 +1,4 @@
-package simulation
+package server
 
 import (
 	"bytes"
@@ -15,13 +15,13 @@ import (
 	"github.com/idalloc/idalloc/test/simulation/object"
 )
 
-// errCut is a watch whose connection broke.
-var errCut = errors.New("simulation: connection reset by peer")
+// ErrCut is a watch whose connection broke.
+var ErrCut = errors.New("simulation: connection reset by peer")
 
-// stream is one watch: the body of its response, and what the server still has to send.
-type stream struct {
-	s        *server
-	p        *process
+// Stream is one watch: the body of its response, and what the server still has to send.
+type Stream struct {
+	s        *Server
+	Client   Client
 	ctx      context.Context //nolint:containedctx // that of the request
 	resource string
 	filter   filter
@@ -37,49 +37,40 @@ type stream struct {
 }
 
 // hear sends a change to the stream if it concerns it.
-func (st *stream) hear(v *version) {
-	old, now := st.filter.matches(v.before), st.filter.matches(v)
+func (st *Stream) hear(v *Version) {
+	old, now := st.filter.matches(v.Before), st.filter.matches(v)
 	switch {
 	case now && !old:
 		st.send("ADDED", v)
 	case now:
 		st.send("MODIFIED", v)
 	case old:
-		st.send("DELETED", v.before.deleted(v.rv)) // as it was, also when it only ceased to match
+		st.send("DELETED", v.Before.deleted(v.RV)) // as it was, also when it only ceased to match
 	}
 }
 
 // send delivers an event in order, a random time later.
-func (st *stream) send(event string, v *version) {
-	st.frame(event, v.json(st.metadata), v.name)
+func (st *Stream) send(event string, v *Version) {
+	st.frame(event, v.json(st.metadata), v.Name)
 }
 
-func (st *stream) frame(event string, body []byte, about string) {
+func (st *Stream) frame(event string, body []byte, about string) {
 	frame := fmt.Appendf(nil, `{"type":%q,"object":%s}`+"\n", event, body)
-	st.at(st.s.w.eventDelay(st.dice), func() {
-		st.s.w.step("event", st.p.id, st.resource, event, about)
+	st.at(st.s.host.EventDelay(st.dice), func() {
+		st.s.host.Step("event", st.Client.String(), st.resource, event, about)
 		st.deliver(frame, nil)
 	})
 }
 
 // at runs do after the delay, or after what is due before it.
-func (st *stream) at(delay time.Duration, do func()) {
-	if st.s.prompt {
-		do()
-		return
-	}
-	due := max(st.s.w.now()+delay, st.last+time.Nanosecond)
+func (st *Stream) at(delay time.Duration, do func()) {
+	due := max(st.s.host.Now()+delay, st.last+time.Nanosecond)
 	st.last = due
-	st.p.news = max(st.p.news, due)
-	st.s.w.after(due-st.s.w.now(), func() {
-		if !st.p.hold(do, func() { st.deliver(nil, errCut) }) {
-			do()
-		}
-	})
+	st.Client.Deliver(due, do, func() { st.deliver(nil, ErrCut) })
 }
 
 // bookmark tells the stream how far it is.
-func (st *stream) bookmark(rv int64, end bool) {
+func (st *Stream) bookmark(rv int64, end bool) {
 	meta := object.Object{"resourceVersion": strconv.FormatInt(rv, 10), "creationTimestamp": nil}
 	if end {
 		meta["annotations"] = object.Object{"k8s.io/initial-events-end": "true"}
@@ -92,26 +83,27 @@ func (st *stream) bookmark(rv int64, end bool) {
 	st.frame("BOOKMARK", object.Encode(o), strconv.FormatInt(rv, 10))
 }
 
-// expire tells the stream that its resourceVersion is too old.
-func (st *stream) expire() {
-	status := failure{code: 410, reason: "Expired", message: "too old resource version"}
+// Expire tells the stream that its resourceVersion is too old.
+func (st *Stream) Expire() {
+	status := Failure{Code: 410, Reason: "Expired", Message: "too old resource version"}
 	st.frame("ERROR", status.body(), "expired")
-	st.end(nil)
+	st.End(nil)
 }
 
-// end closes the stream: io.EOF without an error.
-func (st *stream) end(err error) {
+// End closes the stream: io.EOF without an error.
+func (st *Stream) End(err error) {
 	if st.ended {
 		return
 	}
-	st.forget()
+	st.Forget()
 	if err == nil {
 		err = io.EOF
 	}
-	st.at(st.s.w.eventDelay(st.dice), func() { st.deliver(nil, err) })
+	st.at(st.s.host.EventDelay(st.dice), func() { st.deliver(nil, err) })
 }
 
-func (st *stream) forget() {
+// Forget has the server send nothing more, and the client not know of it.
+func (st *Stream) Forget() {
 	st.ended = true
 	list := st.s.watchers[st.resource]
 	if i := slices.Index(list, st); i >= 0 {
@@ -119,7 +111,7 @@ func (st *stream) forget() {
 	}
 }
 
-func (st *stream) deliver(data []byte, err error) {
+func (st *Stream) deliver(data []byte, err error) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if st.err != nil {
@@ -134,7 +126,7 @@ func (st *stream) deliver(data []byte, err error) {
 }
 
 // Read implements io.Reader: it blocks until there is something.
-func (st *stream) Read(p []byte) (int, error) {
+func (st *Stream) Read(p []byte) (int, error) {
 	for {
 		st.mu.Lock()
 		if st.data.Len() > 0 {
@@ -149,7 +141,7 @@ func (st *stream) Read(p []byte) (int, error) {
 		}
 		select {
 		case <-st.ctx.Done():
-			st.p.thawed()
+			st.Client.Thawed()
 			return 0, st.ctx.Err()
 		case <-st.wake:
 		}
@@ -157,16 +149,16 @@ func (st *stream) Read(p []byte) (int, error) {
 }
 
 // Close implements io.Closer.
-func (st *stream) Close() error {
-	st.s.w.mu.Lock()
-	if !st.ended {
-		st.forget()
-	}
-	st.s.w.mu.Unlock()
+func (st *Stream) Close() error {
+	st.s.host.Alone(func() {
+		if !st.ended {
+			st.Forget()
+		}
+	})
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if st.err == nil {
-		st.err = errCut
+		st.err = ErrCut
 	}
 	select {
 	case st.wake <- struct{}{}:

@@ -1,4 +1,4 @@
-package simulation
+package server
 
 import (
 	"cmp"
@@ -8,16 +8,16 @@ import (
 	"github.com/idalloc/idalloc/test/simulation/object"
 )
 
-// managers are the field managers and the annotations that each owns. Cleared managers track nothing until
+// Managers are the field managers and the annotations that each owns. Cleared managers track nothing until
 // the next server-side apply, as on the real server.
-type managers struct {
+type Managers struct {
 	owned map[string]map[string]bool
 	// at is the second in which each took a field last.
 	at      map[string]int64
 	cleared bool
 }
 
-func (m managers) equal(o managers) bool {
+func (m Managers) equal(o Managers) bool {
 	return m.cleared == o.cleared && maps.EqualFunc(m.owned, o.owned, maps.Equal[map[string]bool, map[string]bool])
 }
 
@@ -26,12 +26,12 @@ const beforeApply = "before-first-apply"
 
 // Of more than maxManagers that make updates the real server merges the oldest into one.
 const (
-	maxManagers = 10
+	MaxManagers = 10
 	merged      = "ancient-changes"
 )
 
 // capped merges the oldest managers, as the real server's capManagersManager does.
-func (m managers) capped() {
+func (m Managers) capped() {
 	var updaters []string
 	for id := range m.owned {
 		if _, operation, _ := managerOf(id); operation == "Update" {
@@ -41,7 +41,7 @@ func (m managers) capped() {
 	slices.SortFunc(updaters, func(a, b string) int { return cmp.Or(cmp.Compare(m.at[a], m.at[b]), cmp.Compare(a, b)) })
 	left, first := len(updaters), ""
 	for _, id := range updaters {
-		if left <= maxManagers {
+		if left <= MaxManagers {
 			return
 		}
 		if first == "" {
@@ -62,18 +62,18 @@ func (m managers) capped() {
 }
 
 // updated returns who owns what after the change from old to next, at a time in seconds.
-func (m managers) updated(old, next object.Object, by writer, now int64) managers {
+func (m Managers) updated(old, next object.Object, by Writer, now int64) Managers {
 	was, is := object.At(old, object.Metadata, "annotations"), object.At(next, object.Metadata, "annotations")
-	if by.fields != nil {
-		return *by.fields
+	if by.Fields != nil {
+		return *by.Fields
 	}
 	if fieldsCleared(next) {
-		return managers{cleared: true}
+		return Managers{cleared: true}
 	}
-	if m.cleared && !by.apply {
+	if m.cleared && !by.Apply {
 		return m
 	}
-	out := managers{owned: map[string]map[string]bool{}, at: map[string]int64{}}
+	out := Managers{owned: map[string]map[string]bool{}, at: map[string]int64{}}
 	maps.Copy(out.at, m.at)
 	for manager, keys := range m.owned {
 		out.owned[manager] = maps.Clone(keys)
@@ -88,11 +88,11 @@ func (m managers) updated(old, next object.Object, by writer, now int64) manager
 			out.disown(key)
 		}
 	}
-	manager := by.manager
-	if by.apply {
+	manager := by.Manager
+	if by.Apply {
 		manager += "/apply"
 	}
-	if by.status {
+	if by.Status {
 		manager += "/status"
 	}
 	for key, value := range is {
@@ -103,7 +103,7 @@ func (m managers) updated(old, next object.Object, by writer, now int64) manager
 		out.own(manager, key)
 		out.at[manager] = now
 	}
-	if !by.apply {
+	if !by.Apply {
 		out.capped()
 	}
 	return out
@@ -119,14 +119,14 @@ func fieldsCleared(next object.Object) bool {
 	return there && len(after) == 0
 }
 
-func (m managers) own(manager, key string) {
+func (m Managers) own(manager, key string) {
 	if m.owned[manager] == nil {
 		m.owned[manager] = map[string]bool{}
 	}
 	m.owned[manager][key] = true
 }
 
-func (m managers) disown(key string) {
+func (m Managers) disown(key string) {
 	for manager, keys := range m.owned {
 		delete(keys, key)
 		if len(keys) == 0 {
@@ -136,7 +136,7 @@ func (m managers) disown(key string) {
 }
 
 // write puts m into metadata as the real server shows it.
-func (m managers) write(meta object.Object) {
+func (m Managers) write(meta object.Object) {
 	delete(meta, "managedFields")
 	entries := make([]any, 0, len(m.owned))
 	for _, id := range slices.Sorted(maps.Keys(m.owned)) {

@@ -1,4 +1,4 @@
-package simulation
+package server
 
 import (
 	"fmt"
@@ -13,9 +13,9 @@ import (
 const annotationLimit = 256 * 1024
 
 // applyPatch returns what a patch makes of v. Its error is the server's refusal.
-func applyPatch(v *version, contentType string, body []byte) (object.Object, *failure) {
+func applyPatch(v *Version, contentType string, body []byte) (object.Object, *Failure) {
 	if len(body) > 3*1024*1024 {
-		return nil, &failure{code: 413, reason: "RequestEntityTooLarge", message: "Request entity too large: limit is 3145728"}
+		return nil, &Failure{Code: 413, Reason: "RequestEntityTooLarge", Message: "Request entity too large: limit is 3145728"}
 	}
 	var patched []byte
 	var err error
@@ -23,13 +23,13 @@ func applyPatch(v *version, contentType string, body []byte) (object.Object, *fa
 	case "application/json-patch+json":
 		var patch jsonpatch.Patch
 		if patch, err = jsonpatch.DecodePatch(body); err != nil {
-			return nil, &failure{code: 400, reason: "BadRequest", message: err.Error()}
+			return nil, &Failure{Code: 400, Reason: "BadRequest", Message: err.Error()}
 		}
 		patched, err = patch.Apply(v.json(false))
 	case "application/merge-patch+json":
 		patched, err = jsonpatch.MergePatch(v.json(false), body)
 	default:
-		return nil, &failure{code: 415, reason: "UnsupportedMediaType", message: fmt.Sprintf("the body of the request was in an unknown format - %q", contentType)}
+		return nil, &Failure{Code: 415, Reason: "UnsupportedMediaType", Message: fmt.Sprintf("the body of the request was in an unknown format - %q", contentType)}
 	}
 	if err != nil {
 		return nil, invalid(err.Error())
@@ -52,6 +52,6 @@ func applyPatch(v *version, contentType string, body []byte) (object.Object, *fa
 	return next, nil
 }
 
-func invalid(message string) *failure {
-	return &failure{code: 422, reason: "Invalid", message: "the server rejected our request due to an error in our request: " + message}
+func invalid(message string) *Failure {
+	return &Failure{Code: 422, Reason: "Invalid", Message: "the server rejected our request due to an error in our request: " + message}
 }
