@@ -189,25 +189,14 @@ func (p *process) follow(d time.Duration) {
 			p.w.Step("stop", p.id, strconv.Itoa(b.under.ID))
 			b.set(nil)
 		}
-		p.w.judge.look()
+		p.w.witness.look()
 		p.w.kubeletSees(p.pod, p.uid)
 	}
 	if d == 0 {
 		do()
 		return
 	}
-	p.w.After(d, func() { p.whenAwake(do) })
-}
-
-// breakDown kills a process of a broken revision soon after its work began.
-func (p *process) breakDown(id identity.Identity) {
-	if after, _, broken := p.breaks(id); broken {
-		p.w.After(after, func() {
-			if !p.ended && !p.dead {
-				p.w.kill(p)
-			}
-		})
-	}
+	p.w.After(d, func() { p.WhenAwake(do) })
 }
 
 // besideStopped is for Stopped: with a hook it waits for the work, without one for as long as the work needs at most.
@@ -260,7 +249,7 @@ func (p *process) besideFenced(by time.Duration) {
 			return
 		}
 		d := p.w.dice("fence", p.id, strconv.Itoa(b.turns))
-		left := time.Duration(float64(by-p.clock.BootTime()) / p.clock.rate)
+		left := time.Duration(float64(by-p.clock.BootTime()) / p.clock.Rate)
 		if !p.w.profile.SlowStop {
 			left = d.Span(0, max(0, left))
 		}
@@ -276,7 +265,7 @@ func (p *process) besideFenced(by time.Duration) {
 			kill()
 			return
 		}
-		p.w.After(left, func() { p.whenAwake(kill) })
+		p.w.After(left, func() { p.WhenAwake(kill) })
 	})
 }
 

@@ -30,7 +30,6 @@ const (
 	density   = "density and progress"
 	moves     = "minimal moves"
 	bounded   = "bounded requests"
-	crashed   = "process goes on"
 	prompt    = "bounded progress"
 )
 
@@ -62,13 +61,19 @@ type judge struct {
 	// ended says that processes are ended on purpose now.
 	ended    bool
 	progress *progress
+	// asked is how many requests each process had made when the rest began.
+	asked map[*process]int
 }
 
+// newJudge returns the judge of a world, and has it be its witness.
 func newJudge(w *world) *judge {
-	return &judge{
+	j := &judge{
 		w: w, byID: map[int]heldBy{}, believed: map[*process]identity.Identity{}, idOf: map[string]int{}, told: map[string]bool{},
-		forgotten: map[int]int64{}, recorder: newRecorder(w), progress: newProgress(w),
+		forgotten: map[int]int64{},
 	}
+	j.recorder, j.progress = newRecorder(j), newProgress(j)
+	w.witness = j
+	return j
 }
 
 func (j *judge) reportf(promise, format string, args ...any) {
@@ -105,15 +110,29 @@ func (j *judge) look() {
 	}
 }
 
-// rest notes what everybody acts under: from here on nothing gives anybody a reason to let go of it, not even for a moment.
+// rest notes what everybody acts under, and what it has asked so far: from here on nothing gives anybody a reason to let go of it, not even for a moment.
 func (j *judge) rest() {
-	j.still = map[*process]identity.Identity{}
+	j.still, j.asked = map[*process]identity.Identity{}, map[*process]int{}
 	for _, p := range j.w.processes {
+		j.asked[p] = p.calls
 		if b := p.belief(); b != nil {
 			j.still[p] = *b
 		}
 	}
 }
+
+// rested says how long the rest was, and ends it: a settled workload has asked little, and nothing is missing.
+func (j *judge) rested(long time.Duration) {
+	j.checkCalls(long)
+	if missing := j.settled(); missing != "" {
+		j.miss("%s after it had settled: %s", long, missing)
+	}
+	j.look()
+	j.still = nil
+}
+
+// miss reports that something is missing for good.
+func (j *judge) miss(format string, args ...any) { j.reportf(density, format, args...) }
 
 // checkStill reports a process that let go of its id in the rest, also if it took it again.
 func (j *judge) checkStill(p *process, b *identity.Identity) {
@@ -170,6 +189,9 @@ func (j *judge) began(p *process, b identity.Identity) {
 	}
 	j.idOf[p.uid] = b.ID
 }
+
+// trouble notes that something went wrong that may keep a process from going on.
+func (j *judge) trouble() { j.progress.troubled = j.w.Now() }
 
 // excuse notes that somebody did something for which pods may have to move.
 func (j *judge) excuse() { j.excused = j.w.Now() }
@@ -263,14 +285,6 @@ func (j *judge) served() string {
 	return ""
 }
 
-// waits reports whether the process may have an id and has none.
-func (w *world) waits(p *process) bool {
-	v := w.server.Get(object.Pods, p.pod)
-	k := w.pods[podKey(p.pod, p.uid)]
-	return v != nil && k != nil && object.UID(v.Object) == p.uid && !object.Terminating(v.Object) && inWorkload(v.Object) &&
-		!k.stopping && !k.evicted && p.launched && p.belief() == nil
-}
-
 // settled says what is missing until the workload is as it should be; it is empty when nothing is.
 func (j *judge) settled() string {
 	owner := j.w.server.Get(j.w.profile.Resource, ownerName)
@@ -313,19 +327,10 @@ func (j *judge) settled() string {
 	return ""
 }
 
-// calls returns how many requests each process has made.
-func (j *judge) calls() map[*process]int {
-	out := map[*process]int{}
-	for _, p := range j.w.processes {
-		out[p] = p.calls
-	}
-	return out
-}
-
-// checkCalls compares with an earlier look: a settled workload asks little.
-func (j *judge) checkCalls(before map[*process]int, in time.Duration) {
+// checkCalls reports who asked for more than a settled workload needs.
+func (j *judge) checkCalls(in time.Duration) {
 	minutes := int(in/time.Minute) + 1
-	for p, n := range before {
+	for p, n := range j.asked {
 		most := 12 * minutes // watches that end, and what comes after them
 		if f := p.fenceAfter; f > 0 {
 			most += int(in/f+1) * 6
@@ -336,8 +341,11 @@ func (j *judge) checkCalls(before map[*process]int, in time.Duration) {
 	}
 }
 
-// checkBusy bounds what a process asks in its whole life, faults and all.
-func (j *judge) checkBusy() {
+// watch has the judge look once a second at what can go on, until the end.
+func (j *judge) watch() { j.progress.run() }
+
+// end says that processes are ended on purpose now. It bounds what a process has asked in its whole life, faults and all.
+func (j *judge) end() {
 	j.ended = true
 	const perMinute = 600
 	for _, p := range j.w.processes {
@@ -345,4 +353,16 @@ func (j *judge) checkBusy() {
 			j.reportf(bounded, "%s made %d requests in %s", p.id, p.calls, j.w.Now().Round(time.Second))
 		}
 	}
+}
+
+// decide judges the history as a whole.
+func (j *judge) decide() { j.recorder.check() }
+
+// broken lists the promises that were broken, and how.
+func (j *judge) broken() []string {
+	var out []string
+	for _, v := range j.violations {
+		out = append(out, v.String())
+	}
+	return out
 }

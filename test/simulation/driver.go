@@ -8,8 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -184,4 +186,13 @@ func hear(results io.Reader, add func(Result)) (begun Result, ended bool, err er
 		add(r)
 	}
 	return begun, ended, lines.Err()
+}
+
+// tell lists how often each fault happened.
+func tell(faults map[string]int) string {
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(faults)) {
+		fmt.Fprintf(&b, "  %-24s %d\n", name, faults[name])
+	}
+	return b.String()
 }

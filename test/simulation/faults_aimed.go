@@ -1,7 +1,6 @@
 package simulation
 
 import (
-	"slices"
 	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
@@ -123,7 +122,7 @@ func halfGive(w *world, f Fault, d *dice.Dice) {
 	} else {
 		w.comeBack(d)
 	}
-	w.trapFor(f.Lasts+30*time.Second, w.releases, func(c *call) bool {
+	w.trapFor(f.Lasts+30*time.Second, func(c *call) bool { return w.releases(c) }, func(c *call) bool {
 		pod := c.p.pod
 		c.served = func(server.Answer) time.Duration {
 			w.kill(c.p)
@@ -139,8 +138,7 @@ func halfGive(w *world, f Fault, d *dice.Dice) {
 				return false
 			})
 			w.After(d.Span(15*time.Second, 40*time.Second), func() {
-				if slices.Contains(w.traps, again) {
-					w.drop(again)
+				if w.drop(again) {
 					tell()
 				}
 			})
@@ -202,8 +200,7 @@ func (w *world) crossWith(first *process, d *dice.Dice) {
 		return false
 	})
 	w.After(d.Span(20*time.Second, time.Minute), func() {
-		if slices.Contains(w.traps, crossed) {
-			w.drop(crossed)
+		if w.drop(crossed) {
 			first.goOn()
 		}
 	})
@@ -283,14 +280,4 @@ func lateContact(w *world, f Fault, d *dice.Dice) {
 		}
 		return false
 	})
-}
-
-// reconnect lets a process reach the API server again; its connections have broken meanwhile.
-func (w *world) reconnect(p *process) {
-	if !p.cut {
-		return
-	}
-	p.cut = false
-	w.breakConnections(p)
-	p.reach()
 }

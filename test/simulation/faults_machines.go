@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
-	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/test/simulation/dice"
 	"github.com/idalloc/idalloc/test/simulation/object"
 	"github.com/idalloc/idalloc/test/simulation/server"
@@ -53,33 +52,6 @@ func partition(w *world, f Fault, d *dice.Dice) {
 	w.After(f.Lasts, func() { w.join(n, breaks) })
 }
 
-// join connects a node again. Its connections may have broken meanwhile.
-func (w *world) join(n *node, breaks bool) {
-	n.cut = false
-	for _, p := range w.processes {
-		if p.node != n {
-			continue
-		}
-		if breaks {
-			w.breakConnections(p)
-		}
-		p.reach()
-	}
-	w.syncNode(n)
-}
-
-// breakConnections lets everything that is under way to a process end with an error.
-func (w *world) breakConnections(p *process) {
-	for i := range p.held {
-		p.held[i].do = p.held[i].broken
-	}
-	for _, st := range w.server.Streams() {
-		if st.Client == p {
-			st.End(server.ErrCut)
-		}
-	}
-}
-
 // some picks running processes: fewer than half, or more.
 func some(w *world, d *dice.Dice, major bool) []*process {
 	running := w.running()
@@ -91,11 +63,6 @@ func some(w *world, d *dice.Dice, major bool) []*process {
 		n = d.Between(len(running)/2+1, len(running))
 	}
 	return dice.Sample(d, running, n)
-}
-
-func (w *world) kill(p *process) {
-	p.kill()
-	w.kubeletSees(p.pod, p.uid)
 }
 
 func killSome(w *world, d *dice.Dice, major bool) {
@@ -122,27 +89,11 @@ func (w *world) first() *process {
 
 func nodeCrash(w *world, f Fault, d *dice.Dice) {
 	n := dice.Pick(d, w.nodes)
-	n.down = true
-	for _, p := range w.running() {
-		if p.node == n {
-			p.kill()
-		}
-	}
-	for _, k := range w.pods {
-		if k.node == n && k.beside != nil {
-			k.beside.set(nil)
-			k.beside.shown = identity.Identity{}
-		}
-	}
+	w.crash(n)
 	w.After(f.Lasts, func() {
 		n.down = false
 		w.syncNode(n)
 	})
-}
-
-func (w *world) suspend(p *process, lasts time.Duration) {
-	p.freeze()
-	w.After(lasts, p.goOn)
 }
 
 func suspendSome(w *world, f Fault, d *dice.Dice, major bool) {
@@ -159,12 +110,7 @@ func suspendFirst(w *world, f Fault, _ *dice.Dice) {
 
 func suspendNode(w *world, f Fault, d *dice.Dice) {
 	n := dice.Pick(d, w.nodes)
-	n.frozen = true
-	for _, p := range w.running() {
-		if p.node == n {
-			p.freeze()
-		}
-	}
+	w.suspendNode(n)
 	w.After(f.Lasts, func() { w.resumeNode(n) })
 }
 
@@ -178,21 +124,11 @@ func kubeletDown(w *world, f Fault, d *dice.Dice) {
 	})
 }
 
-func (w *world) resumeNode(n *node) {
-	n.frozen = false
-	for _, p := range w.processes {
-		if p.node == n {
-			p.goOn()
-		}
-	}
-	w.syncNode(n)
-}
-
 // somePod picks a pod of the owner: where somebody is held up, often that one's.
 func (w *world) somePod(d *dice.Dice) *server.Version {
 	all := w.server.Objects(object.Pods)
-	if len(w.waiting) > 0 && d.Chance(0.5) {
-		if v := w.server.Get(object.Pods, dice.Pick(d, w.waiting).p.pod); v != nil {
+	if held := w.heldUpNow(); len(held) > 0 && d.Chance(0.5) {
+		if v := w.server.Get(object.Pods, dice.Pick(d, held).pod); v != nil {
 			return v
 		}
 	}
@@ -265,13 +201,6 @@ func declareFailed(w *world, f Fault, d *dice.Dice) {
 	w.After(f.Lasts, func() { w.join(k.node, true) })
 }
 
-// forsake notes that a pod was declared dead while its process may run.
-func (w *world) forsake(v *server.Version) {
-	if k := w.pods[podKey(v.Name, object.UID(v.Object))]; k != nil && !k.gone && k.works() {
-		k.forced = true
-	}
-}
-
 func relabel(w *world, _ Fault, d *dice.Dice) {
 	if v := w.somePod(d); v != nil {
 		w.relabel(v.Name)
@@ -289,11 +218,6 @@ func hide(w *world, _ Fault, d *dice.Dice) {
 			}
 		})
 	}
-}
-
-// relabel takes a pod out of its workload: another one runs in its place.
-func (w *world) relabel(pod string) {
-	w.server.Change(object.Pods, pod, server.Writer{Manager: "kubectl-label"}, func(o object.Object) { object.SetText(o, "labels", appLabel, "debug") })
 }
 
 // replacePod is kubectl replace --force: another pod under the same name, while the first one's processes may run on. What restores

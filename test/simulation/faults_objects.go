@@ -93,9 +93,9 @@ func clearFields(w *world, _ Fault, _ *dice.Dice) {
 
 // applyOwner is somebody's server-side apply of a label-like annotation: it starts tracking again.
 func (w *world) applyOwner() {
-	w.podNumber++
+	applied := strconv.Itoa(w.nextNumber())
 	w.server.Change(w.profile.Resource, ownerName, server.Writer{Manager: "argocd", Apply: true}, func(o object.Object) {
-		object.SetText(o, "annotations", "example.com/applied", strconv.Itoa(w.podNumber))
+		object.SetText(o, "annotations", "example.com/applied", applied)
 	})
 }
 

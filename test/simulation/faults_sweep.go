@@ -1,42 +1,12 @@
 package simulation
 
 import (
-	"context"
 	"strconv"
-	"time"
 
-	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/rest"
-
-	"github.com/idalloc/idalloc/pkg/allocator/assignment"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
-	"github.com/idalloc/idalloc/pkg/gc"
 	"github.com/idalloc/idalloc/test/simulation/dice"
-	"github.com/idalloc/idalloc/test/simulation/object"
-	"github.com/idalloc/idalloc/test/simulation/server"
 )
 
 // collectSlots has somebody run "idalloc gc": a process without a pod, whose requests fare like all others.
 func collectSlots(w *world, f Fault, d *dice.Dice) {
-	p := w.newProcess("gc-"+strconv.FormatUint(f.Draw, 36), "", 1, dice.Pick(d, w.nodes))
-	w.processes = append(w.processes, p)
-	ctx, cancel := context.WithTimeout(w.ctx, 5*time.Minute)
-	p.cancel, p.launched = cancel, true
-	go func() {
-		defer close(p.done)
-		defer cancel()
-		p.sweep(ctx)
-		w.Alone(func() { p.finished(nil) }) //nolint:contextcheck // the world goes on without it
-	}()
-}
-
-func (p *process) sweep(ctx context.Context) {
-	s, err := store.New(&rest.Config{Host: "http://simulation.invalid", QPS: -1, Transport: transport{p: p}}, assignment.DefaultKey, p.clock)
-	if err != nil {
-		panic("simulation: " + err.Error())
-	}
-	k := object.KindOf(p.w.profile.Resource)
-	ref := store.Ref{APIVersion: k.APIVersion, Kind: k.Name, Namespace: server.Namespace, Name: ownerName}
-	backoff := wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 10, Cap: 10 * time.Second}
-	_, _ = gc.Sweep(ctx, s, ref, backoff, false) // what a person would read
+	w.runSweep("gc-"+strconv.FormatUint(f.Draw, 36), dice.Pick(d, w.nodes))
 }

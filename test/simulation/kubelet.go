@@ -1,7 +1,6 @@
 package simulation
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -222,7 +221,7 @@ func (w *world) startPod(k *kubeletPod) {
 	}
 	p.beside = k.beside
 	if k.process != nil && k.process.outlives() {
-		w.judge.handOn(k.process, p)
+		w.witness.handOn(k.process, p)
 	}
 	w.processes = append(slices.DeleteFunc(w.processes, func(other *process) bool {
 		return (other.dead || other.ended) && (other == k.process || !other.outlives())
@@ -274,17 +273,6 @@ func (w *world) isGhost(p *process) bool {
 	return k != nil && k.forced
 }
 
-// livePods counts the owner's pods that are neither dead nor on their way out.
-func (w *world) livePods() int {
-	n := 0
-	for _, v := range w.server.Objects(object.Pods) {
-		if !object.Ended(v.Object) {
-			n++
-		}
-	}
-	return n
-}
-
 // running returns the processes that run, by start.
 func (w *world) running() []*process {
 	var out []*process
@@ -308,5 +296,3 @@ func (w *world) evict(name string) {
 		w.syncSoon(k)
 	}
 }
-
-func (w *world) String() string { return fmt.Sprintf("seed %d", w.seed) }

@@ -143,6 +143,7 @@ const never = math.MaxInt64
 // recorder notes a history's operations. It sees what each process acts under and what is stored of the owner.
 type recorder struct {
 	w          *world
+	judge      *judge
 	operations []porcupine.Operation
 	clients    map[*process]int
 	// waiting says since when a process has waited, holding what it acts under.
@@ -152,9 +153,9 @@ type recorder struct {
 	leaving map[int][]int
 }
 
-func newRecorder(w *world) *recorder {
+func newRecorder(j *judge) *recorder {
 	return &recorder{
-		w: w, clients: map[*process]int{}, waiting: map[*process]time.Duration{}, holding: map[*process]input{}, leaving: map[int][]int{},
+		w: j.w, judge: j, clients: map[*process]int{}, waiting: map[*process]time.Duration{}, holding: map[*process]input{}, leaving: map[int][]int{},
 	}
 }
 
@@ -193,7 +194,7 @@ func (r *recorder) excused(p *process) bool { return p.fenceAfter == 0 && r.w.is
 func (r *recorder) claimed(p *process, b identity.Identity) {
 	i := input{
 		id: b.ID, deed: claimed, process: p.id + "/" + p.uid, pod: podKey(p.pod, p.uid), token: b.Epoch,
-		unordered: r.w.judge.isForgotten(b),
+		unordered: r.judge.isForgotten(b),
 	}
 	since, known := r.waiting[p]
 	if !known {
@@ -285,16 +286,16 @@ func entries(v *server.Version) (map[int]entry, bool) {
 	return out, record.Sealed && len(record.Problems) == 0 && v.Manages(assignment.FieldManager, assignment.SealKey)
 }
 
-// judge reports when the operations fit no order.
-func (r *recorder) judge() {
+// check reports when the operations fit no order.
+func (r *recorder) check() {
 	switch verdict(r.operations) {
 	case porcupine.Ok:
 	case porcupine.Unknown:
-		r.w.judge.reportf(linear, "not decided after %d steps: %d operations", linearSteps, len(r.operations))
+		r.judge.reportf(linear, "not decided after %d steps: %d operations", linearSteps, len(r.operations))
 	case porcupine.Illegal:
 		for _, part := range byID(r.operations) {
 			if verdict(part) != porcupine.Ok {
-				r.w.judge.reportf(linear, "id %d: no order fits: %s", idOf(part[0]), tellOperations(shortest(part)))
+				r.judge.reportf(linear, "id %d: no order fits: %s", idOf(part[0]), tellOperations(shortest(part)))
 			}
 		}
 	}

@@ -1,32 +1,11 @@
 package simulation
 
 import (
-	"flag"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/anishathalye/porcupine"
 )
-
-//nolint:gochecknoglobals // flags
-var checksFlag = flag.String("checks", "", "report only this broken promise, for example linearizability; empty is all")
-
-// reported leaves out the violations that -checks does not ask for.
-func reported(violations []string) []string {
-	if *checksFlag == "" {
-		return violations
-	}
-	var out []string
-	for _, v := range violations {
-		if strings.HasPrefix(v, *checksFlag) {
-			out = append(out, v)
-		}
-	}
-	return out
-}
 
 // op is an operation on id 3 from one second to another; -1 is never.
 func op(call, back int, i input) porcupine.Operation {
@@ -106,46 +85,4 @@ func TestShortest(t *testing.T) {
 	if got := shortest(ops); len(got) != 4 {
 		t.Errorf("the first four do not fit, got: %s", tellOperations(got))
 	}
-}
-
-// TestLinearizabilityCatchesMutants hunts mutants with no other check. It is for -mutants, as TestMutants.
-func TestLinearizabilityCatchesMutants(t *testing.T) {
-	if *mutantsFlag == "" || *checksFlag == "" {
-		t.Skip("-mutants=blind-write,reclaim-in-quarantine -checks=linearizability")
-	}
-	root, all := mutants(t)
-	for _, m := range all {
-		if !hunted(m) {
-			continue
-		}
-		t.Run(m.name, func(t *testing.T) { huntWith(t, m, root) })
-	}
-}
-
-func huntWith(t *testing.T, m mutant, root string) {
-	t.Helper()
-	dir := t.TempDir()
-	copies := filepath.Join(dir, "source")
-	if err := os.MkdirAll(copies, 0o750); err != nil {
-		t.Fatal(err)
-	}
-	extra, err := m.changed(t.Context(), root, copies)
-	if err != nil {
-		t.Fatal(err)
-	}
-	program, err := Build(dir, extra, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	total, err := playOutside(t.Context(), program, options{
-		seeds: *mutantSeedsFlag, first: *firstFlag, workers: 1,
-		pass: []string{"-catch", "-faults=" + m.faults, "-profile=" + m.profile, "-checks=" + *checksFlag},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(total.failed) == 0 {
-		t.Fatalf("not caught by %d seeds", total.histories)
-	}
-	t.Logf("%d seeds, seed %d: %s", total.histories, total.failed[0].Seed, total.failed[0].Violations[0])
 }

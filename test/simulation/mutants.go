@@ -105,8 +105,8 @@ type caught struct {
 	how   string
 }
 
-// hunt builds the mutant and plays at most this many seeds until a promise is broken.
-func (m mutant) hunt(ctx context.Context, root, dir string, first uint64, most int) (caught, error) {
+// hunt builds the mutant and plays at most this many seeds until a promise is broken. The program gets the flags, too.
+func (m mutant) hunt(ctx context.Context, root, dir string, first uint64, most int, flags ...string) (caught, error) {
 	copies := filepath.Join(dir, "source")
 	if err := os.MkdirAll(copies, 0o750); err != nil {
 		return caught{}, err
@@ -120,7 +120,7 @@ func (m mutant) hunt(ctx context.Context, root, dir string, first uint64, most i
 		return caught{}, err
 	}
 	total, err := playOutside(ctx, program, options{
-		seeds: most, first: first, workers: 1, pass: []string{"-catch", "-faults=" + m.faults, "-profile=" + m.profile},
+		seeds: most, first: first, workers: 1, pass: append([]string{"-catch", "-faults=" + m.faults, "-profile=" + m.profile}, flags...),
 	})
 	switch {
 	case len(total.failed) > 0:

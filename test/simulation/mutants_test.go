@@ -23,6 +23,12 @@ func TestMutants(t *testing.T) {
 	if *mutantsFlag == "" {
 		t.Skip("-mutants=all")
 	}
+	huntAll(t)
+}
+
+// huntAll hunts what -mutants asks for, several at once.
+func huntAll(t *testing.T) {
+	t.Helper()
 	root, all := mutants(t)
 	work := make(chan mutant)
 	var running sync.WaitGroup
@@ -68,7 +74,7 @@ func hunt(t *testing.T, m mutant, root string) {
 		t.Error(err)
 		return
 	}
-	c, err := m.hunt(t.Context(), root, dir, *firstFlag, *mutantSeedsFlag)
+	c, err := m.hunt(t.Context(), root, dir, *firstFlag, *mutantSeedsFlag, "-checks="+*checksFlag)
 	if err != nil {
 		t.Errorf("%s: %v", m.name, err)
 		return
@@ -92,4 +98,12 @@ func TestMutantsApply(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestLinearizabilityCatchesMutants hunts mutants with no other check. It is for -mutants, as TestMutants.
+func TestLinearizabilityCatchesMutants(t *testing.T) {
+	if *mutantsFlag == "" || *checksFlag == "" {
+		t.Skip("-mutants=blind-write,reclaim-in-quarantine -checks=linearizability")
+	}
+	huntAll(t)
 }

@@ -139,7 +139,7 @@ func (w *world) arrive(c *call, isCopy bool) {
 		w.After(dice.Pick(d, []time.Duration{1, d.Tail(2 * w.profile.Latency), d.Tail(10 * w.profile.Latency)}), func() { w.kill(c.p) })
 	}
 	if c.Verb == server.VerbPatch && d.Chance(w.net.meddle) {
-		w.After(d.Tail(5*w.profile.Latency), func() { w.damage(d) })
+		w.After(d.Tail(5*w.profile.Latency), func() { w.mischief.damage(d) })
 	}
 	if applied && d.Chance(w.net.lostResponse) {
 		w.faults["lost response"]++

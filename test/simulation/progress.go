@@ -2,7 +2,6 @@ package simulation
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"time"
 
@@ -33,7 +32,8 @@ const (
 
 // progress sees to it that what can go on does so soon, wherever a history is quiet for long enough.
 type progress struct {
-	w *world
+	w     *world
+	judge *judge
 	// troubled is the last moment at which something went wrong that may keep a process from going on.
 	troubled time.Duration
 	// since is since when each process could have gone on and did not, by what it is to do.
@@ -44,13 +44,13 @@ type progress struct {
 	record   assignment.Record
 }
 
-func newProgress(w *world) *progress {
-	return &progress{w: w, troubled: -aftermath, since: map[string]time.Duration{}}
+func newProgress(j *judge) *progress {
+	return &progress{w: j.w, judge: j, troubled: -aftermath, since: map[string]time.Duration{}}
 }
 
 // run looks once a second, until the history ends.
 func (g *progress) run() {
-	if g.w.judge.ended {
+	if g.judge.ended {
 		return
 	}
 	g.look()
@@ -76,7 +76,7 @@ func (g *progress) look() {
 				due[key] = since
 			}
 			if late := now - due[key]; late > bound {
-				g.w.judge.reportf(prompt, "%s %s since %s", p.id, what, due[key].Round(time.Millisecond))
+				g.judge.reportf(prompt, "%s %s since %s", p.id, what, due[key].Round(time.Millisecond))
 			}
 		}
 	}
@@ -168,29 +168,3 @@ func (g *progress) receipt(v *server.Version) *assignment.Receipt {
 	}
 	return r
 }
-
-// calm reports whether nothing goes wrong at this moment with the server, the network and the machines.
-func (w *world) calm() bool {
-	if w.net != (network{slower: 1}) || w.down || w.server.Admission || len(w.server.Refusals) > 0 || len(w.waiting) > 0 {
-		return false
-	}
-	for _, n := range w.nodes {
-		if n.cut || n.down || n.frozen || n.mute {
-			return false
-		}
-	}
-	for _, p := range w.running() {
-		if p.frozen || p.cut {
-			return false
-		}
-	}
-	return true
-}
-
-// newsUnderWay reports whether an event for a process that runs is still to come.
-func (w *world) newsUnderWay() bool {
-	return slices.ContainsFunc(w.running(), func(p *process) bool { return p.news > w.Now() })
-}
-
-// isDeaf reports whether an event for the process is still to be minutes late.
-func (w *world) isDeaf(p *process) bool { return p.news > w.Now()+soonEnough }

@@ -26,9 +26,6 @@ type showing struct {
 
 // look compares what all processes believe with what they believed.
 func (c *Chronicle) look(w *world) {
-	if c == nil {
-		return
-	}
 	now := int64(w.Now())
 	c.shown = slices.DeleteFunc(c.shown, func(s showing) bool {
 		b := w.shows(s.p)

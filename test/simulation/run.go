@@ -3,7 +3,6 @@ package simulation
 import (
 	"fmt"
 	"io"
-	"strconv"
 	"time"
 
 	"github.com/idalloc/idalloc/test/simulation/dice"
@@ -45,50 +44,53 @@ func Play(seed uint64, names []string, keep func(i int) bool, trace io.Writer, c
 	d := dice.Derive(seed, "world")
 	time.Sleep(d.Span(0, time.Hour)) //nolint:forbidigo // in a bubble: it makes Go's own randomness, too, a function of the seed
 	p := profile.Draw(d)
-	w := newWorld(seed, p)
-	w.trace, w.chronicle = trace, chronicle
+	h := newPlaying(seed, p, trace, chronicle)
 	var faults []Fault
 	for i, f := range drawFaults(seed, p, names) {
 		if keep == nil || keep(i) {
 			faults = append(faults, f)
 		}
 	}
+	w := h.world
+	about := fmt.Sprintf("%+v", p)
 	w.Alone(func() {
-		w.note("profile", fmt.Sprintf("%+v", p))
+		w.note("profile", about)
 		w.makeNodes()
 		w.createOwner(p.Count, 1)
 		w.collect()
 		others, _, _ := drawKinds(seed, p, names)
-		w.schedule(faults, others)
+		h.judge.watch()
+		schedule(w, faults, others)
 	})
-	w.sleep(p.Chaos + p.After)
-	w.Alone(w.heal)
-	w.settle("before anybody repaired anything", w.judge.served)
-	w.Alone(w.repair)
-	if w.settle("after the last fault", w.judge.settled) {
-		w.rest()
+	h.sleep(p.Chaos + p.After)
+	w.Alone(func() { w.heal() })
+	h.settle("before anybody repaired anything", h.judge.served)
+	w.Alone(func() { w.repair() })
+	if h.settle("after the last fault", h.judge.settled) {
+		h.rest()
 	}
+	w.Alone(h.judge.end)
 	w.shutDown()
-	w.Alone(w.judge.recorder.judge)
-	result := Result{
-		Seed: seed, Steps: w.steps, Lines: w.lines, Virtual: w.Now(), Faults: w.faults, List: faults,
-		Sum: w.sum.Sum64(), Names: names, Healed: p.Chaos + p.After, About: fmt.Sprintf("%+v", p),
+	w.Alone(h.judge.decide)
+	return Result{
+		Seed: seed, Steps: w.steps, Lines: w.lines, Virtual: w.Now(), Faults: w.faults, List: faults, Violations: h.judge.broken(),
+		Sum: w.sum.Sum64(), Names: names, Healed: p.Chaos + p.After, About: about,
 	}
-	for _, v := range w.judge.violations {
-		result.Violations = append(result.Violations, v.String())
-	}
-	return result
 }
 
-// waitForEnd blocks until the process has ended. One that does not has left a goroutine behind.
-func (p *process) waitForEnd() {
-	timer := time.NewTimer(time.Hour)
-	defer timer.Stop()
-	select {
-	case <-p.done:
-	case <-timer.C:
-		panic("simulation: a goroutine was left behind: " + p.id + " does not end")
+// playing is one history under way, and its judge.
+type playing struct {
+	world *world
+	judge *judge
+}
+
+func newPlaying(seed uint64, p profile.Profile, trace io.Writer, chronicle *Chronicle) playing {
+	w := newWorld(seed, p)
+	w.trace = trace
+	if chronicle != nil {
+		w.onlook = func() { chronicle.look(w) }
 	}
+	return playing{world: w, judge: newJudge(w)}
 }
 
 // Fits reports whether the seed's history is of the kind that the words ask for: strict, default, or a resource.
@@ -98,83 +100,34 @@ func Fits(seed uint64, words []string) bool {
 	return profile.Draw(d).Fits(words)
 }
 
-// sleep lets the world run, and looks at it on the way.
-func (w *world) sleep(d time.Duration) {
+// sleep lets the world run, and has the judge look at it on the way.
+func (h playing) sleep(d time.Duration) {
 	time.Sleep(d) //nolint:forbidigo // time is virtual
-	w.Alone(w.judge.look)
+	h.world.Alone(h.judge.look)
 }
 
 // settle waits until nothing is missing.
-func (w *world) settle(when string, whatIsMissing func() string) bool {
+func (h playing) settle(when string, whatIsMissing func() string) bool {
 	missing := ""
-	for until := w.Now() + patience; w.Now() < until; {
-		w.Alone(func() { missing = whatIsMissing() })
+	for until := h.world.Now() + patience; h.world.Now() < until; {
+		h.world.Alone(func() { missing = whatIsMissing() })
 		if missing == "" {
 			return true
 		}
-		w.sleep(time.Second)
+		h.sleep(time.Second)
 	}
-	w.Alone(func() { w.judge.reportf(density, "%s %s: %s", patience, when, missing) })
+	h.world.Alone(func() { h.judge.miss("%s %s: %s", patience, when, missing) })
 	return false
 }
 
 // rest watches a settled workload, that must ask little and must not move.
-func (w *world) rest() {
-	w.sleep(time.Minute)
+func (h playing) rest() {
+	h.sleep(time.Minute)
 	for late := true; late; {
-		w.Alone(func() { late = w.newsUnderWay() })
-		w.sleep(time.Second)
+		h.world.Alone(func() { late = h.world.newsUnderWay() })
+		h.sleep(time.Second)
 	}
-	var before map[*process]int
-	w.Alone(func() {
-		before = w.judge.calls()
-		w.judge.rest()
-	})
-	w.sleep(resting)
-	w.Alone(func() {
-		w.judge.checkCalls(before, resting)
-		if missing := w.judge.settled(); missing != "" {
-			w.judge.reportf(density, "%s after it had settled: %s", resting, missing)
-		}
-		w.judge.look()
-		w.judge.still = nil
-	})
-}
-
-// shutDown ends all processes; each of their goroutines must end, too, or the bubble never does.
-func (w *world) shutDown() {
-	var all []*process
-	w.Alone(func() {
-		w.judge.checkBusy()
-		w.scale(w.owner(), 0)
-		all = w.running()
-		for i, p := range all {
-			if i%2 == 0 {
-				p.terminate()
-			}
-		}
-	})
-	time.Sleep(time.Minute) //nolint:forbidigo // time is virtual
-	w.Alone(func() {
-		w.note("end", strconv.Itoa(w.steps))
-		for _, p := range w.running() {
-			all = append(all, p)
-			p.kill()
-		}
-		for _, k := range w.pods {
-			k.gone = true
-		}
-	})
-	for _, p := range all {
-		if p.launched {
-			p.waitForEnd()
-		}
-	}
-	w.Alone(func() { w.over = true })
-	time.Sleep(15 * time.Minute) //nolint:forbidigo // time is virtual
-	w.Alone(func() {
-		if w.leaked != "" {
-			panic("simulation: a goroutine was left behind: " + w.leaked) // the bubble would never end
-		}
-	})
+	h.world.Alone(h.judge.rest)
+	h.sleep(resting)
+	h.world.Alone(func() { h.judge.rested(resting) })
 }

@@ -261,3 +261,20 @@ func shrink(t *testing.T, r Result) Result {
 	}
 	return r
 }
+
+//nolint:gochecknoglobals // flags
+var checksFlag = flag.String("checks", "", "report only this broken promise, for example linearizability; empty is all")
+
+// reported leaves out the violations that -checks does not ask for.
+func reported(violations []string) []string {
+	if *checksFlag == "" {
+		return violations
+	}
+	var out []string
+	for _, v := range violations {
+		if strings.HasPrefix(v, *checksFlag) {
+			out = append(out, v)
+		}
+	}
+	return out
+}

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/test/simulation/dice"
 	"github.com/idalloc/idalloc/test/simulation/object"
 	"github.com/idalloc/idalloc/test/simulation/profile"
@@ -20,42 +21,65 @@ const ownerName = "worker"
 
 // world is one history under way.
 type world struct {
-	seed    uint64
-	start   time.Time
-	profile profile.Profile
-	trace   io.Writer // nil for none
-	// chronicle is nil for none.
-	chronicle *Chronicle
-	ctx       context.Context //nolint:containedctx // of all processes
+	seed     uint64
+	start    time.Time
+	profile  profile.Profile
+	trace    io.Writer       // nil for none
+	ctx      context.Context //nolint:containedctx // of all processes
+	witness  witness
+	mischief mischief
+	// onlook, if it is not nil, is called whenever something happened.
+	onlook func()
 
-	mu        sync.Mutex
-	server    *server.Server
-	net       network
-	nodes     []*node
-	processes []*process
-	pods      map[string]*kubeletPod
-	pending   map[string]bool // reconciliations that are due
-	judge     *judge
-	steps     int
-	faults    map[string]int
-	sum       hash.Hash64
-	lines     int
-	line      []byte       // the newest
-	down      bool         // the server cannot be reached
-	quota     bool         // controllers cannot make pods
-	stuck     float64      // of a new pod never to start
-	broken    map[int]bool // templates whose programs end by themselves
-	quiet     bool         // the faults are over
-	over      bool         // all processes have ended
-	leaked    string
-	podNumber int
-	traps     []*trap // of faults that wait for their moment
-	waiting   []*waiting
-	others    []faultKind // what else goes wrong in this history
-	more      int         // how many of them happened because somebody was held up
-	serving   *process    // whose request is carried out
+	mu         sync.Mutex
+	server     *server.Server
+	net        network
+	nodes      []*node
+	processes  []*process
+	pods       map[string]*kubeletPod
+	pending    map[string]bool // reconciliations that are due
+	steps      int
+	faults     map[string]int
+	sum        hash.Hash64
+	lines      int
+	line       []byte       // the newest
+	down       bool         // the server cannot be reached
+	quota      bool         // controllers cannot make pods
+	stuck      float64      // of a new pod never to start
+	broken     map[int]bool // templates whose programs end by themselves
+	quiet      bool         // the faults are over
+	over       bool         // all processes have ended
+	leaked     string
+	lastNumber int
+	traps      []*trap // of faults that wait for their moment
+	waiting    []*waiting
+	serving    *process // whose request is carried out
 }
 
+// witness judges what happens, and changes nothing.
+type witness interface {
+	// look compares what all processes act under at this moment.
+	look()
+	// stored is told of every version that is stored.
+	stored(v *server.Version)
+	// handOn has next be the process whose work goes on: it is the one that came before it in its pod.
+	handOn(before, next *process)
+	// excuse notes that somebody did something for which pods may have to move.
+	excuse()
+	// trouble notes that something went wrong that may keep a process from going on.
+	trouble()
+}
+
+// mischief is what goes wrong because of what just happened.
+type mischief interface {
+	// damage has somebody damage what idalloc keeps on the owner.
+	damage(d *dice.Dice)
+	// another has one of the history's faults happen.
+	another(d *dice.Dice)
+}
+
+// newWorld returns a world without nodes and objects. Before time moves it needs a witness, and where requests are held up or owners are
+// meddled with, mischief.
 func newWorld(seed uint64, p profile.Profile) *world {
 	w := &world{
 		seed: seed, start: time.Now(), ctx: context.Background(), profile: p, pods: map[string]*kubeletPod{}, pending: map[string]bool{}, broken: map[int]bool{},
@@ -63,7 +87,6 @@ func newWorld(seed uint64, p profile.Profile) *world {
 	}
 	w.net = network{slower: 1}
 	w.server = server.New(w, server.Settings{PageSize: p.PageSize, CacheLag: p.CacheLag, WatchList: p.WatchList})
-	w.judge = newJudge(w)
 	return w
 }
 
@@ -81,10 +104,10 @@ func (w *world) After(d time.Duration, do func()) {
 	time.AfterFunc(max(d, 1), func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.judge.look()
-		w.chronicle.look(w)
+		w.witness.look()
+		w.noticed()
 		do()
-		w.chronicle.look(w)
+		w.noticed()
 	})
 }
 
@@ -93,57 +116,13 @@ func (w *world) Alone(do func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	do()
-	w.chronicle.look(w)
-}
-
-// Step counts and notes one event.
-func (w *world) Step(what string, about ...string) {
-	w.steps++
-	w.note(what, about...)
-}
-
-// note adds a line to the history.
-func (w *world) note(what string, about ...string) {
-	w.lines++
-	w.line = appendLine(w.line[:0], w.Now(), what, about)
-	_, _ = w.sum.Write(w.line) // a hash never fails
-	if w.trace != nil {
-		_, _ = w.trace.Write(w.line)
-	}
-}
-
-// log adds what a process logs to what is written of the history. It is no part of it: who does not write it down has the same one.
-func (w *world) log(p *process, line string) {
-	if w.trace != nil {
-		_, _ = w.trace.Write(appendLine(nil, w.Now(), "log", []string{p.id, line}))
-	}
-}
-
-// appendLine is fmt's "%14.9f %-9s %s\n" of seconds and words, at a fraction of its price.
-func appendLine(b []byte, at time.Duration, what string, about []string) []byte {
-	const space, zeros = "         ", "000000000"
-	var digits [20]byte
-	seconds := strconv.AppendInt(digits[:0], int64(at/time.Second), 10)
-	b = append(b, space[:max(0, 4-len(seconds))]...)
-	b = append(append(b, seconds...), '.')
-	fraction := strconv.AppendInt(digits[:0], int64(at%time.Second), 10)
-	b = append(b, zeros[:len(zeros)-len(fraction)]...)
-	b = append(append(b, fraction...), ' ')
-	b = append(b, what...)
-	b = append(b, space[:max(0, len(space)-len(what))]...)
-	for _, word := range about {
-		b = append(append(b, ' '), word...)
-	}
-	if len(about) == 0 {
-		b = append(b, ' ')
-	}
-	return append(b, '\n')
+	w.noticed()
 }
 
 // Changed is told of every stored change.
 func (w *world) Changed(v *server.Version) {
 	w.note("stored", v.Kind.Resource, v.Name, strconv.FormatInt(v.RV, 10))
-	w.judge.stored(v)
+	w.witness.stored(v)
 	switch v.Kind.Resource {
 	case object.Pods:
 		w.kubeletHears(v)
@@ -156,4 +135,25 @@ func (w *world) Changed(v *server.Version) {
 		}
 	}
 	w.wakeControllers(v)
+}
+
+func (w *world) noticed() {
+	if w.onlook != nil {
+		w.onlook()
+	}
+}
+
+// slots reads an assignment; nil if it cannot be read.
+func slots(value string) assignment.Slots {
+	s, err := assignment.ParseSlots(value)
+	if err != nil {
+		return nil
+	}
+	return s
+}
+
+// nextNumber is another number each time.
+func (w *world) nextNumber() int {
+	w.lastNumber++
+	return w.lastNumber
 }

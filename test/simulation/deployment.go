@@ -1,0 +1,167 @@
+package simulation
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/test/simulation/object"
+	"github.com/idalloc/idalloc/test/simulation/server"
+)
+
+// revisions are the Deployment's ReplicaSets, the one of its template apart.
+func (w *world) revisions(d *server.Version) (current *server.Version, old []*server.Version, newest int) {
+	for _, rs := range w.server.Objects(object.ReplicaSets) {
+		if by := object.Controller(rs.Object); by != object.UID(d.Object) {
+			continue
+		}
+		newest = max(newest, revisionOf(rs.Object))
+		if template(rs.Object) == template(d.Object) {
+			current = rs
+			continue
+		}
+		old = append(old, rs)
+	}
+	return current, old, newest
+}
+
+func revisionOf(o object.Object) int {
+	n, err := strconv.Atoi(object.Annotation(o, revisionKey))
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+func (w *world) reconcileDeployment(d *server.Version) {
+	current, old, newest := w.revisions(d)
+	by := server.Writer{Manager: manager}
+	n := object.Number(d.Object, "spec", "replicas")
+	if current == nil {
+		w.createRevision(d, newest+1)
+		return
+	}
+	revision := revisionOf(current.Object)
+	if revision < newest {
+		revision = newest + 1
+	}
+	w.server.Change(object.ReplicaSets, current.Name, by, func(o object.Object) { copyAnnotations(o, d.Object, strconv.Itoa(revision)) })
+	current = w.server.Get(object.ReplicaSets, current.Name)
+	w.server.Change(object.Deployments, d.Name, by, func(o object.Object) { object.SetText(o, "annotations", revisionKey, strconv.Itoa(revision)) })
+	if w.profile.Recreate {
+		w.recreateRevisions(current, old, n)
+	} else {
+		w.scaleRevisions(d, current, old, n)
+	}
+	w.countDeployment(d, current, old)
+}
+
+// recreateRevisions ends all pods of older revisions, and starts new ones when none of them is left.
+func (w *world) recreateRevisions(current *server.Version, old []*server.Version, n int) {
+	for _, rs := range old {
+		w.scale(rs, 0)
+	}
+	left := slices.ContainsFunc(w.server.Objects(object.Pods), func(pod *server.Version) bool {
+		return slices.ContainsFunc(old, func(rs *server.Version) bool { return object.Controller(pod.Object) == object.UID(rs.Object) })
+	})
+	if !left { // otherwise the end of the last one wakes this controller
+		w.scale(current, n)
+	}
+}
+
+// copyAnnotations gives a ReplicaSet its Deployment's annotations, as the Deployment controller does: that is why an
+// undo brings an old assignment back.
+func copyAnnotations(rs, d object.Object, revision string) {
+	maps.Copy(object.Need(rs, object.Metadata, "annotations"), object.At(d, object.Metadata, "annotations"))
+	object.SetText(rs, "annotations", revisionKey, revision)
+}
+
+func (w *world) createRevision(d *server.Version, revision int) {
+	k := object.KindOf(object.ReplicaSets)
+	hash := "h" + strconv.Itoa(template(d.Object))
+	match := object.Object{appLabel: ownerName, hashLabel: hash}
+	o := object.Object{
+		object.Metadata: object.Object{
+			"name": ownerName + "-" + hash + "-" + assignment.ShortUID(object.UID(d.Object)), "labels": object.Clone(match), "ownerReferences": object.ControlledBy(d.Kind, d.Object),
+		},
+		"spec": object.Object{
+			"replicas": int64(0), "selector": object.Object{"matchLabels": object.Clone(match)},
+			"template": object.Object{object.Metadata: object.Object{"labels": object.Clone(match)}, "version": int64(template(d.Object))},
+		},
+	}
+	copyAnnotations(o, d.Object, strconv.Itoa(revision))
+	w.server.Put(k, o, server.Writer{Manager: manager})
+}
+
+func replicas(v *server.Version) int { return object.Number(v.Object, "spec", "replicas") }
+
+func available(v *server.Version) int { return object.Number(v.Object, "status", "availableReplicas") }
+
+// scaleRevisions moves pods to the current revision within maxSurge and maxUnavailable.
+func (w *world) scaleRevisions(d, current *server.Version, old []*server.Version, n int) {
+	surge, unavailable := w.limits(d.Object)
+	total, oldTotal, ready := replicas(current), 0, available(current)
+	for _, rs := range old {
+		total += replicas(rs)
+		oldTotal += replicas(rs)
+		ready += available(rs)
+	}
+	if oldTotal == 0 {
+		w.scale(current, n)
+		return
+	}
+	switch {
+	case replicas(current) > n:
+		w.scale(current, n)
+		return
+	case replicas(current) < n && total < n+surge:
+		w.scale(current, min(n, replicas(current)+n+surge-total))
+		return
+	}
+	// Pods of the current revision that are not available count as unavailable already.
+	room := total - (n - unavailable) - (replicas(current) - available(current))
+	for _, rs := range old {
+		if room <= 0 {
+			return
+		}
+		unhealthy := min(room, replicas(rs)-available(rs))
+		if unhealthy > 0 {
+			w.scale(rs, replicas(rs)-unhealthy)
+			room -= unhealthy
+		}
+	}
+	spare := min(room, ready-(n-unavailable))
+	for _, rs := range old {
+		rs = w.server.Get(object.ReplicaSets, rs.Name)
+		if spare <= 0 {
+			return
+		}
+		fewer := min(spare, replicas(rs))
+		w.scale(rs, replicas(rs)-fewer)
+		spare -= fewer
+	}
+}
+
+func (w *world) limits(d object.Object) (surge, unavailable int) {
+	surge = object.Number(d, "spec", "strategy", "rollingUpdate", "maxSurge")
+	unavailable = object.Number(d, "spec", "strategy", "rollingUpdate", "maxUnavailable")
+	if surge == 0 && unavailable == 0 {
+		unavailable = 1
+	}
+	return surge, unavailable
+}
+
+func (w *world) countDeployment(d, current *server.Version, old []*server.Version) {
+	updated := object.Number(current.Object, "status", "replicas")
+	all, ready := updated, available(current)
+	for _, rs := range old {
+		all += object.Number(rs.Object, "status", "replicas")
+		ready += available(rs)
+	}
+	w.server.Change(object.Deployments, d.Name, server.Writer{Manager: manager, Status: true}, func(o object.Object) {
+		status := object.Need(o, "status")
+		status["replicas"], status["updatedReplicas"] = int64(all), int64(updated)
+		status["readyReplicas"], status["availableReplicas"] = int64(ready), int64(ready)
+	})
+}
