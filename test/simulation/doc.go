@@ -1,5 +1,21 @@
 // Package simulation runs the production code through faults that a real cluster shows once in a year.
 //
+// # Where to look
+//
+// Each package imports only those above it.
+//
+//	dice     random numbers, derived from names
+//	object   API objects: maps of maps
+//	profile  what a history is about
+//	clock    what time it is on a machine
+//	server   the API server
+//	world    the production code and what it meets: network, controllers, kubelets, work
+//	checks   the judge, who says which promises were broken
+//	faults   what goes wrong, and when
+//
+// This package plays histories (run.go), in several programs at once (driver.go), which are built with an overlay of Go's runtime (overlay.go). It shrinks
+// those that break a promise, makes pages of them (report.go), and hunts mutants (mutants.go).
+//
 // # What is real
 //
 // Each simulated pod runs pkg/context (Run or Start), or the allocator with the options of a command, as it is shipped, in this process: its loop,
@@ -8,23 +24,23 @@
 //
 // # What is simulated
 //
-//   - The API server (server.go, patch.go, http.go, watch.go): one resourceVersion for all objects, JSON Patch with
+//   - The API server (server): one resourceVersion for all objects, JSON Patch with
 //     the library that the real one uses and its 422, merge patch, metadata.generation as each kind keeps
 //     it, managedFields of annotations, consistent and stale lists, watches with bookmarks and initial events, 410, the size limit
 //     of annotations, deletion with grace.
-//   - The network (world.go): requests and answers are lost, late, doubled, or refused. A connection that says nothing is
+//   - The network (world/network.go): requests and answers are lost, late, doubled, or refused. A connection that says nothing is
 //     given up after up to a minute, as HTTP/2's pings do.
-//   - Controllers (controllers.go): Deployment with rolling updates or Recreate, ReplicaSet, StatefulSet (Parallel or OrderedReady), Job
+//   - Controllers (world/controllers.go): Deployment with rolling updates or Recreate, ReplicaSet, StatefulSet (Parallel or OrderedReady), Job
 //     (with completion indexes or without), pod garbage collector. They act late, by a random time, on what is stored.
-//   - Workloads (process.go): Run and Start, work that needs its time to stop, that cannot be stopped at the moment, that runs on over
+//   - Workloads (world/work.go): Run and Start, work that needs its time to stop, that cannot be stopped at the moment, that runs on over
 //     a new count; revisions with another fence-after, or without strict mode beside others with it.
-//   - Work in another program than idalloc (beside.go): that of run in strict mode, which is stopped before its time is over and leaves what
+//   - Work in another program than idalloc (world/beside.go): that of run in strict mode, which is stopped before its time is over and leaves what
 //     it knows of quarantines to the next process; and that of watch, which goes on while the watcher is started again, with a hook or without.
-//   - Somebody who runs "idalloc gc" (faults_sweep.go).
-//   - Nodes and their kubelets (kubelet.go): start, readiness, graceful stop, kill, eviction, restart.
+//   - Somebody who runs "idalloc gc" (world/sweep.go).
+//   - Nodes and their kubelets (world/kubelet.go): start, readiness, graceful stop, kill, eviction, restart.
 //   - Time: a testing/synctest bubble. Each machine has a clock of its own, off by hours, and in strict mode fast
 //     or slow by up to 2.4 percent.
-//   - Steps (faults_steps.go): any request of any process waits before it is sent, before it is applied or before its answer arrives,
+//   - Steps (world/holdup.go): any request of any process waits before it is sent, before it is applied or before its answer arrives,
 //     for a drawn time or until others got on, while other faults happen. Each history has a subset of the faults, at rates of its own.
 //   - Suspend: everything by which a process hears of anything, requests, watches, timers of its clock, stands still
 //     until it goes on, and so does its work.
@@ -39,7 +55,7 @@
 //
 // # What is checked
 //
-// checkers.go: no two pods act under one id; a later holder's token is higher; when the faults stop, nobody waits beside a free slot,
+// By checks: no two pods act under one id; a later holder's token is higher; when the faults stop, nobody waits beside a free slot,
 // and after an operator's repairs every slot is held and nobody waits; nobody moves without a cause; the number of requests is bounded; every goroutine ends.
 // A checker that cannot fail is worth nothing: mutants/ has changes of the production code that are to be caught;
 // docs/robustness.md says which are.

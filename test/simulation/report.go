@@ -9,6 +9,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/test/overlap"
 	"github.com/idalloc/idalloc/test/report/history"
+	"github.com/idalloc/idalloc/test/simulation/world"
 )
 
 // Chronicle notes who acted under which id when, for a page of a history. Its zero value is empty.
@@ -19,16 +20,16 @@ type Chronicle struct {
 
 // showing is what a process acts under, and when that was seen last.
 type showing struct {
-	p    *process
+	p    *world.Process
 	id   identity.Identity
 	seen int64
 }
 
 // look compares what all processes believe with what they believed.
-func (c *Chronicle) look(w *world) {
+func (c *Chronicle) look(w *world.World) {
 	now := int64(w.Now())
 	c.shown = slices.DeleteFunc(c.shown, func(s showing) bool {
-		b := w.shows(s.p)
+		b := shows(w, s.p)
 		if b != nil && b.ID == s.id.ID && b.Epoch == s.id.Epoch && b.Count == s.id.Count {
 			return false
 		}
@@ -38,8 +39,8 @@ func (c *Chronicle) look(w *world) {
 		c.add(s.p, s.id, until)
 		return true
 	})
-	for _, p := range w.processes {
-		b := w.shows(p)
+	for _, p := range w.Processes {
+		b := shows(w, p)
 		if b == nil || slices.ContainsFunc(c.shown, func(s showing) bool { return s.p == p }) {
 			continue
 		}
@@ -48,16 +49,16 @@ func (c *Chronicle) look(w *world) {
 	}
 }
 
-func (c *Chronicle) add(p *process, id identity.Identity, at int64) {
-	c.records = append(c.records, overlap.Record{Before: at, After: at, Pod: p.pod, UID: p.uid, ID: id.ID, Count: id.Count, Epoch: id.Epoch})
+func (c *Chronicle) add(p *world.Process, id identity.Identity, at int64) {
+	c.records = append(c.records, overlap.Record{Before: at, After: at, Pod: p.Pod, UID: p.UID, ID: id.ID, Count: id.Count, Epoch: id.Epoch})
 }
 
 // shows is what the process acts under, nil if it does not, or if nothing is promised for it any more.
-func (w *world) shows(p *process) *identity.Identity {
-	if p.fenceAfter == 0 && w.isGhost(p) {
+func shows(w *world.World, p *world.Process) *identity.Identity {
+	if p.FenceAfter == 0 && w.IsGhost(p) {
 		return nil
 	}
-	return p.belief()
+	return p.Belief()
 }
 
 // Write writes the run of a history into dir, an empty directory, for "make report".
@@ -80,7 +81,7 @@ func (c *Chronicle) Write(dir string, r Result) error {
 			return err
 		}
 	}
-	if err := w.Records(ownerName, c.records); err != nil {
+	if err := w.Records(world.OwnerName, c.records); err != nil {
 		return err
 	}
 	return w.Close(history.Summary{

@@ -5,8 +5,11 @@ import (
 	"io"
 	"time"
 
+	"github.com/idalloc/idalloc/test/simulation/checks"
 	"github.com/idalloc/idalloc/test/simulation/dice"
+	"github.com/idalloc/idalloc/test/simulation/faults"
 	"github.com/idalloc/idalloc/test/simulation/profile"
+	"github.com/idalloc/idalloc/test/simulation/world"
 )
 
 // Result is what came of one history.
@@ -21,7 +24,7 @@ type Result struct {
 	Healed     time.Duration  `json:"healed"`
 	Violations []string       `json:"violations"`
 	Faults     map[string]int `json:"faults"`
-	List       []Fault        `json:"list"`
+	List       []faults.Fault `json:"list"`
 	About      string         `json:"about"`
 	// Kept are the indexes of the faults that are enough, after shrinking.
 	Kept []string `json:"kept,omitempty"`
@@ -45,52 +48,55 @@ func Play(seed uint64, names []string, keep func(i int) bool, trace io.Writer, c
 	time.Sleep(d.Span(0, time.Hour)) //nolint:forbidigo // in a bubble: it makes Go's own randomness, too, a function of the seed
 	p := profile.Draw(d)
 	h := newPlaying(seed, p, trace, chronicle)
-	var faults []Fault
-	for i, f := range drawFaults(seed, p, names) {
+	var list []faults.Fault
+	for i, f := range faults.Draw(seed, p, names) {
 		if keep == nil || keep(i) {
-			faults = append(faults, f)
+			list = append(list, f)
 		}
 	}
 	w := h.world
 	about := fmt.Sprintf("%+v", p)
 	w.Alone(func() {
-		w.note("profile", about)
-		w.makeNodes()
-		w.createOwner(p.Count, 1)
-		w.collect()
-		others, _, _ := drawKinds(seed, p, names)
-		h.judge.watch()
-		schedule(w, faults, others)
+		w.Note("profile", about)
+		w.MakeNodes()
+		w.CreateOwner(p.Count, 1)
+		w.Collect()
+		h.judge.Watch()
+		faults.Schedule(w, list, names)
 	})
 	h.sleep(p.Chaos + p.After)
-	w.Alone(func() { w.heal() })
-	h.settle("before anybody repaired anything", h.judge.served)
-	w.Alone(func() { w.repair() })
-	if h.settle("after the last fault", h.judge.settled) {
+	w.Alone(func() { w.Heal() })
+	h.settle("before anybody repaired anything", h.judge.Served)
+	w.Alone(func() { faults.Repair(w) })
+	if h.settle("after the last fault", h.judge.Settled) {
 		h.rest()
 	}
-	w.Alone(h.judge.end)
-	w.shutDown()
-	w.Alone(h.judge.decide)
-	return Result{
-		Seed: seed, Steps: w.steps, Lines: w.lines, Virtual: w.Now(), Faults: w.faults, List: faults, Violations: h.judge.broken(),
-		Sum: w.sum.Sum64(), Names: names, Healed: p.Chaos + p.After, About: about,
+	w.Alone(h.judge.End)
+	w.ShutDown()
+	w.Alone(h.judge.Decide)
+	result := Result{
+		Seed: seed, Steps: w.Steps, Lines: w.Lines, Virtual: w.Now(), Faults: w.Faults, List: list,
+		Sum: w.Sum.Sum64(), Names: names, Healed: p.Chaos + p.After, About: about,
 	}
+	for _, v := range h.judge.Violations() {
+		result.Violations = append(result.Violations, v.String())
+	}
+	return result
 }
 
 // playing is one history under way, and its judge.
 type playing struct {
-	world *world
-	judge *judge
+	world *world.World
+	judge *checks.Judge
 }
 
 func newPlaying(seed uint64, p profile.Profile, trace io.Writer, chronicle *Chronicle) playing {
-	w := newWorld(seed, p)
-	w.trace = trace
+	w := world.New(seed, p)
+	w.Trace = trace
 	if chronicle != nil {
-		w.onlook = func() { chronicle.look(w) }
+		w.Onlook = func() { chronicle.look(w) }
 	}
-	return playing{world: w, judge: newJudge(w)}
+	return playing{world: w, judge: checks.New(w)}
 }
 
 // Fits reports whether the seed's history is of the kind that the words ask for: strict, default, or a resource.
@@ -103,7 +109,7 @@ func Fits(seed uint64, words []string) bool {
 // sleep lets the world run, and has the judge look at it on the way.
 func (h playing) sleep(d time.Duration) {
 	time.Sleep(d) //nolint:forbidigo // time is virtual
-	h.world.Alone(h.judge.look)
+	h.world.Alone(h.judge.Look)
 }
 
 // settle waits until nothing is missing.
@@ -116,7 +122,7 @@ func (h playing) settle(when string, whatIsMissing func() string) bool {
 		}
 		h.sleep(time.Second)
 	}
-	h.world.Alone(func() { h.judge.miss("%s %s: %s", patience, when, missing) })
+	h.world.Alone(func() { h.judge.Missf("%s %s: %s", patience, when, missing) })
 	return false
 }
 
@@ -124,10 +130,10 @@ func (h playing) settle(when string, whatIsMissing func() string) bool {
 func (h playing) rest() {
 	h.sleep(time.Minute)
 	for late := true; late; {
-		h.world.Alone(func() { late = h.world.newsUnderWay() })
+		h.world.Alone(func() { late = h.world.NewsUnderWay() })
 		h.sleep(time.Second)
 	}
-	h.world.Alone(h.judge.rest)
+	h.world.Alone(h.judge.Rest)
 	h.sleep(resting)
-	h.world.Alone(func() { h.judge.rested(resting) })
+	h.world.Alone(func() { h.judge.Rested(resting) })
 }

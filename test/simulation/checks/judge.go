@@ -1,0 +1,363 @@
+package checks
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/identity"
+	"github.com/idalloc/idalloc/test/simulation/object"
+	"github.com/idalloc/idalloc/test/simulation/server"
+	"github.com/idalloc/idalloc/test/simulation/world"
+)
+
+// Violation is a promise that was broken.
+type Violation struct {
+	At      time.Duration
+	Promise string
+	Detail  string
+}
+
+// String says what was broken, and when.
+func (v Violation) String() string {
+	return fmt.Sprintf("%s at %s: %s", v.Promise, v.At.Round(time.Millisecond), v.Detail)
+}
+
+// The promises that are checked.
+const (
+	exclusion = "mutual exclusion"
+	token     = "fencing token"
+	density   = "density and progress"
+	moves     = "minimal moves"
+	bounded   = "bounded requests"
+	prompt    = "bounded progress"
+)
+
+// held is what the judge knows of one id's last holder.
+type heldBy struct {
+	p     *world.Process
+	token int64
+}
+
+// Judge watches what workloads believe, and nothing else, and says when a promise is broken.
+type Judge struct {
+	w          *world.World
+	violations []Violation
+	byID       map[int]heldBy // the last holder of each id
+	believed   map[*world.Process]identity.Identity
+	// idOf is the last id of each pod, by UID, and since when nothing gave it a reason to move.
+	idOf map[string]int
+	// excused is the last moment at which a pod may have had a reason to move.
+	excused time.Duration
+	told    map[string]bool
+	// forgotten are the ids whose last token nobody remembers, so that only clocks order the next one, with the epoch that was written
+	// then: no token is lower than that.
+	forgotten map[int]int64
+	count     int
+	// still is what everybody acted under when the rest began, nil before.
+	still map[*world.Process]identity.Identity
+	// recorder notes what the check of linearizability looks at.
+	recorder *recorder
+	// ended says that processes are ended on purpose now.
+	ended    bool
+	progress *progress
+	// asked is how many requests each process had made when the rest began.
+	asked map[*world.Process]int
+}
+
+// New returns the judge of a world, and has it be its witness.
+func New(w *world.World) *Judge {
+	j := &Judge{
+		w: w, byID: map[int]heldBy{}, believed: map[*world.Process]identity.Identity{}, idOf: map[string]int{}, told: map[string]bool{},
+		forgotten: map[int]int64{},
+	}
+	j.recorder, j.progress = newRecorder(j), newProgress(j)
+	w.Witness = j
+	return j
+}
+
+func (j *Judge) reportf(promise, format string, args ...any) {
+	v := Violation{At: j.w.Now(), Promise: promise, Detail: fmt.Sprintf(format, args...)}
+	if key := promise + v.Detail; !j.told[key] {
+		j.told[key] = true
+		j.violations = append(j.violations, v)
+		j.w.Note("VIOLATION", v.String())
+	}
+}
+
+// Look compares what all processes believe at this moment.
+func (j *Judge) Look() {
+	now := map[int][]*world.Process{}
+	for _, p := range j.w.Processes {
+		b := p.Belief()
+		j.checkStill(p, b)
+		j.recorder.look(p, b)
+		if b == nil {
+			delete(j.believed, p)
+			continue
+		}
+		before, had := j.believed[p]
+		if !had || before.ID != b.ID || before.Epoch != b.Epoch {
+			j.began(p, *b)
+		}
+		j.believed[p] = *b
+		for _, other := range now[b.ID] {
+			if !j.excusedPair(p, other) {
+				j.reportf(exclusion, "id %d: %s and %s", b.ID, other.ID, p.ID)
+			}
+		}
+		now[b.ID] = append(now[b.ID], p)
+	}
+}
+
+// Rest notes what everybody acts under, and what it has asked so far: from here on nothing gives anybody a reason to let go of it, not even for a moment.
+func (j *Judge) Rest() {
+	j.still, j.asked = map[*world.Process]identity.Identity{}, map[*world.Process]int{}
+	for _, p := range j.w.Processes {
+		j.asked[p] = p.Calls
+		if b := p.Belief(); b != nil {
+			j.still[p] = *b
+		}
+	}
+}
+
+// Rested says how long the rest was, and ends it: a settled workload has asked little, and nothing is missing.
+func (j *Judge) Rested(long time.Duration) {
+	j.checkCalls(long)
+	if missing := j.Settled(); missing != "" {
+		j.Missf("%s after it had settled: %s", long, missing)
+	}
+	j.Look()
+	j.still = nil
+}
+
+// Missf reports that something is missing for good.
+func (j *Judge) Missf(format string, args ...any) { j.reportf(density, format, args...) }
+
+// checkStill reports a process that let go of its id in the rest, also if it took it again.
+func (j *Judge) checkStill(p *world.Process, b *identity.Identity) {
+	had, held := j.still[p]
+	if !held || (b != nil && b.ID == had.ID && b.Epoch == had.Epoch) {
+		return
+	}
+	delete(j.still, p)
+	j.reportf(moves, "%s had id %d and let go of it for no reason", p.ID, had.ID)
+}
+
+// HandOn has next be the process whose work goes on: it is the one that came before it in its pod.
+func (j *Judge) HandOn(before, next *world.Process) {
+	if b, known := j.believed[before]; known {
+		j.believed[next] = b
+		delete(j.believed, before)
+	}
+	if b, known := j.still[before]; known {
+		j.still[next] = b
+		delete(j.still, before)
+	}
+	j.recorder.handOn(before, next)
+}
+
+// isForgotten reports whether nothing but a clock puts the token after those that the id had before.
+func (j *Judge) isForgotten(b identity.Identity) bool {
+	least, forgotten := j.forgotten[b.ID]
+	return forgotten && b.Epoch >= least
+}
+
+// excusedPair: without strict mode a pod that was deleted by force while its process ran on is not covered.
+func (j *Judge) excusedPair(a, b *world.Process) bool {
+	return (a.FenceAfter == 0 && j.w.IsGhost(a)) || (b.FenceAfter == 0 && j.w.IsGhost(b))
+}
+
+// began checks the token of an id that a process begins to act under.
+func (j *Judge) began(p *world.Process, b identity.Identity) {
+	last, known := j.byID[b.ID]
+	switch {
+	case !known, j.isForgotten(b):
+	case last.p.UID != p.UID && b.Epoch <= last.token:
+		j.reportf(token, "id %d: %s has %d, its predecessor %s had %d", b.ID, p.ID, b.Epoch, last.p.ID, last.token)
+	case last.p.UID == p.UID && b.Epoch < last.token:
+		j.reportf(token, "id %d: the token of %s fell from %d to %d", b.ID, p.ID, last.token, b.Epoch)
+	}
+	if !known || b.Epoch > last.token || j.isForgotten(b) {
+		j.byID[b.ID] = heldBy{p: p, token: b.Epoch}
+	}
+	if !known || b.Epoch <= last.token { // a higher one may have been given before it was forgotten
+		delete(j.forgotten, b.ID)
+	}
+	if id, had := j.idOf[p.UID]; had && id != b.ID && j.w.Now()-j.excused > 10*time.Minute {
+		j.reportf(moves, "%s moved from id %d to %d", p.ID, id, b.ID)
+	}
+	j.idOf[p.UID] = b.ID
+}
+
+// Trouble notes that something went wrong that may keep a process from going on.
+func (j *Judge) Trouble() { j.progress.troubled = j.w.Now() }
+
+// Excuse notes that somebody did something for which pods may have to move.
+func (j *Judge) Excuse() { j.excused = j.w.Now() }
+
+// Stored is told of every write.
+func (j *Judge) Stored(v *server.Version) {
+	if v.Kind.Resource != j.w.Profile.Resource || v.Name != world.OwnerName || v.Object == nil {
+		return
+	}
+	j.recorder.stored(v)
+	j.noteForgotten(v)
+	j.progress.checkStarted(v)
+	if n := object.Number(v.Object, "spec", v.Kind.Count); n != j.count {
+		j.count = n
+		j.Excuse()
+	}
+}
+
+// noteForgotten notes the ids whose last token nothing told the planner of: neither the owner as it was, whose epoch somebody erased,
+// nor the receipt of a live pod. Where clocks agree the time still does.
+func (j *Judge) noteForgotten(v *server.Version) {
+	epoch := epochOf(v)
+	if j.w.Serving == nil || j.w.Profile.Skew == 0 || epoch == epochOf(v.Before) {
+		return
+	}
+	before := epochOf(v.Before)
+	if _, clean := entries(v.Before); !clean && assignment.CheckEpoch(before, j.w.Wall().Add(-j.w.Profile.Skew)) != nil {
+		before = 0 // damage, as far as a clock that is behind can tell
+	}
+	known := max(before, j.receipts())
+	for id, last := range j.byID {
+		if epoch <= last.token && known < last.token {
+			if least, again := j.forgotten[id]; !again || epoch < least {
+				j.forgotten[id] = epoch
+			}
+		}
+	}
+}
+
+// epochOf is an owner's epoch, 0 where there is none.
+func epochOf(v *server.Version) int64 {
+	if !v.Exists() {
+		return 0
+	}
+	epoch, err := strconv.ParseInt(object.Annotation(v.Object, assignment.EpochKey), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return epoch
+}
+
+// receipts is the highest epoch of a live pod's receipt.
+func (j *Judge) receipts() int64 {
+	most := int64(0)
+	for _, v := range j.w.Server.Objects(object.Pods) {
+		r, err := assignment.ReceiptOf(object.Annotations(v.Object), object.UID(v.Object), object.KindOf(j.w.Profile.Resource).Name+"/"+world.OwnerName, j.w.Wall())
+		if err == nil && r != nil && !object.Ended(v.Object) {
+			most = max(most, r.Epoch)
+		}
+	}
+	return most
+}
+
+// Served says who waits beside a free slot; it is empty if nobody does. It does not ask for more than can be had before somebody repairs
+// what only an operator can.
+func (j *Judge) Served() string {
+	owner := j.w.Owner()
+	if owner == nil {
+		return ""
+	}
+	held := map[int]bool{}
+	var waiters []*world.Process
+	for _, p := range j.w.Processes {
+		if b := p.Belief(); b != nil {
+			held[b.ID] = true
+		} else if !p.Dead && !p.Ended && j.w.Waits(p) {
+			waiters = append(waiters, p)
+		}
+	}
+	slots := world.Slots(object.Annotation(owner.Object, assignment.DefaultKey))
+	for id := range object.Number(owner.Object, "spec", owner.Kind.Count) {
+		if holder := j.w.Server.Get(object.Pods, slots[id]); holder != nil && !world.InWorkload(holder.Object) {
+			continue // it was taken out of the workload and keeps its slot until somebody deletes it
+		}
+		for _, p := range waiters {
+			if !held[id] && (j.w.Profile.Resource != object.StatefulSets || p.Pod == fmt.Sprintf("%s-%d", world.OwnerName, id)) {
+				return fmt.Sprintf("nobody acts under id %d, and %s waits", id, p.ID)
+			}
+		}
+	}
+	return ""
+}
+
+// Settled says what is missing until the workload is as it should be; it is empty when nothing is.
+func (j *Judge) Settled() string {
+	owner := j.w.Server.Get(j.w.Profile.Resource, world.OwnerName)
+	if owner == nil {
+		return "the owner does not exist"
+	}
+	n := object.Number(owner.Object, "spec", owner.Kind.Count)
+	holders := map[int]string{}
+	acting := 0
+	for _, p := range j.w.Processes {
+		if b := p.Belief(); b != nil {
+			acting++
+			holders[b.ID] = p.ID
+			if b.Count != n && !j.w.Profile.Keeps {
+				return fmt.Sprintf("%s believes in count %d of %d", p.ID, b.Count, n)
+			}
+		}
+	}
+	for id := range n {
+		if holders[id] == "" {
+			return fmt.Sprintf("nobody acts under id %d of %d (%d act, %d pods live)", id, n, acting, j.w.LivePods())
+		}
+	}
+	if acting != n {
+		return fmt.Sprintf("%d act for count %d", acting, n)
+	}
+	for _, v := range j.w.Server.Objects(object.Pods) {
+		if j.w.Profile.Rolls() && object.Number(v.Object, "spec", "version") != world.Template(owner.Object) {
+			return v.Name + " is of an older revision"
+		}
+	}
+	if live := j.w.LivePods(); live != n {
+		return fmt.Sprintf("%d pods live for count %d", live, n)
+	}
+	for _, pod := range j.w.Server.Objects(object.Pods) {
+		if !j.w.Belongs(pod, owner) {
+			return pod.Name + " belongs to an owner that is gone"
+		}
+	}
+	return ""
+}
+
+// checkCalls reports who asked for more than a settled workload needs.
+func (j *Judge) checkCalls(in time.Duration) {
+	minutes := int(in/time.Minute) + 1
+	for p, n := range j.asked {
+		most := 12 * minutes // watches that end, and what comes after them
+		if f := p.FenceAfter; f > 0 {
+			most += int(in/f+1) * 6
+		}
+		if made := p.Calls - n; made > most {
+			j.reportf(bounded, "%s made %s requests in %s of rest; at most %d are needed", p.ID, strconv.Itoa(made), in, most)
+		}
+	}
+}
+
+// Watch has the judge look once a second at what can go on, until the end.
+func (j *Judge) Watch() { j.progress.run() }
+
+// End says that processes are ended on purpose now. It bounds what a process has asked in its whole life, faults and all.
+func (j *Judge) End() {
+	j.ended = true
+	const perMinute = 600
+	for _, p := range j.w.Processes {
+		if most := perMinute * (int(j.w.Now()/time.Minute) + 1); p.Calls > most {
+			j.reportf(bounded, "%s made %d requests in %s", p.ID, p.Calls, j.w.Now().Round(time.Second))
+		}
+	}
+}
+
+// Decide judges the history as a whole.
+func (j *Judge) Decide() { j.recorder.check() }
+
+// Violations are the promises that were broken so far.
+func (j *Judge) Violations() []Violation { return j.violations }

@@ -1,0 +1,249 @@
+package faults
+
+import (
+	"time"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/test/simulation/dice"
+	"github.com/idalloc/idalloc/test/simulation/object"
+	"github.com/idalloc/idalloc/test/simulation/server"
+	"github.com/idalloc/idalloc/test/simulation/world"
+)
+
+// windowed changes the network for a while. Where two windows meet, the later one has it.
+func windowed(change func(*world.Network, *dice.Dice)) func(*world.World, Fault, *dice.Dice) {
+	return func(w *world.World, f Fault, d *dice.Dice) {
+		before := w.Network
+		change(&w.Network, d)
+		w.After(f.Lasts, func() {
+			if !w.Quiet {
+				w.Network = before
+			}
+		})
+	}
+}
+
+func endWatches(w *world.World, d *dice.Dice, expire bool) {
+	for _, st := range w.Server.Streams() {
+		switch {
+		case d.Chance(0.5):
+		case expire:
+			st.Expire()
+		default:
+			st.End(dice.Pick(d, []error{nil, server.ErrCut}))
+		}
+	}
+	if expire {
+		w.Server.Compact()
+	}
+}
+
+func serverDown(w *world.World, f Fault, _ *dice.Dice) {
+	w.Down = true
+	for _, st := range w.Server.Streams() {
+		st.End(server.ErrCut)
+	}
+	w.After(f.Lasts, func() { w.Down = false })
+}
+
+func partition(w *world.World, f Fault, d *dice.Dice) {
+	n := dice.Pick(d, w.Nodes)
+	n.Cut = true
+	breaks := d.Chance(0.5)
+	w.After(f.Lasts, func() { w.Join(n, breaks) })
+}
+
+// some picks running processes: fewer than half, or more.
+func some(w *world.World, d *dice.Dice, major bool) []*world.Process {
+	running := w.Running()
+	if len(running) == 0 {
+		return nil
+	}
+	n := 1
+	if major {
+		n = d.Between(len(running)/2+1, len(running))
+	}
+	return dice.Sample(d, running, n)
+}
+
+func killSome(w *world.World, d *dice.Dice, major bool) {
+	for _, p := range some(w, d, major) {
+		w.Kill(p)
+	}
+}
+
+// killFirst kills whoever acts under id 0.
+func killFirst(w *world.World, _ *dice.Dice) {
+	if p := first(w); p != nil {
+		w.Kill(p)
+	}
+}
+
+func first(w *world.World) *world.Process {
+	for _, p := range w.Running() {
+		if b := p.Belief(); b != nil && b.ID == 0 {
+			return p
+		}
+	}
+	return nil
+}
+
+func nodeCrash(w *world.World, f Fault, d *dice.Dice) {
+	n := dice.Pick(d, w.Nodes)
+	w.Crash(n)
+	w.After(f.Lasts, func() {
+		n.Down = false
+		w.SyncNode(n)
+	})
+}
+
+func suspendSome(w *world.World, f Fault, d *dice.Dice, major bool) {
+	for _, p := range some(w, d, major) {
+		w.Suspend(p, time.Duration(float64(f.Lasts)*(0.5+d.Float()/2)))
+	}
+}
+
+func suspendFirst(w *world.World, f Fault, _ *dice.Dice) {
+	if p := first(w); p != nil {
+		w.Suspend(p, f.Lasts)
+	}
+}
+
+func suspendNode(w *world.World, f Fault, d *dice.Dice) {
+	n := dice.Pick(d, w.Nodes)
+	w.SuspendNode(n)
+	w.After(f.Lasts, func() { w.ResumeNode(n) })
+}
+
+// kubeletDown: nobody starts or ends anything on a node, whose processes go on.
+func kubeletDown(w *world.World, f Fault, d *dice.Dice) {
+	n := dice.Pick(d, w.Nodes)
+	n.Mute = true
+	w.After(f.Lasts, func() {
+		n.Mute = false
+		w.SyncNode(n)
+	})
+}
+
+// somePod picks a pod of the owner: where somebody is held up, often that one's.
+func somePod(w *world.World, d *dice.Dice) *server.Version {
+	all := w.Server.Objects(object.Pods)
+	if held := w.HeldUp(); len(held) > 0 && d.Chance(0.5) {
+		if v := w.Server.Get(object.Pods, dice.Pick(d, held).Pod); v != nil {
+			return v
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return dice.Pick(d, all)
+}
+
+func forceDelete(w *world.World, _ Fault, d *dice.Dice) {
+	if v := somePod(w, d); v != nil {
+		w.Server.Remove(v)
+	}
+}
+
+// deleteNode removes a Node object while its machine is cut off; the pod garbage collector removes its pods.
+func deleteNode(w *world.World, f Fault, d *dice.Dice) {
+	n := dice.Pick(d, w.Nodes)
+	n.Cut = true
+	w.After(d.Span(0, f.Lasts/2+1), func() {
+		for _, v := range w.Server.Objects(object.Pods) {
+			if object.Text(v.Object, "spec", "nodeName") != n.Name {
+				continue
+			}
+			w.Server.Change(object.Pods, v.Name, server.Writer{Manager: world.ControllerManager, Status: true}, func(o object.Object) {
+				status := object.Need(o, "status")
+				status["phase"] = object.Failed
+				status["conditions"] = []any{object.Object{"type": "DisruptionTarget", "reason": "DeletionByPodGC", "status": "True"}}
+			})
+			w.Forsake(v)
+		}
+		w.After(d.Span(0, 5*time.Second), func() {
+			for _, v := range w.Server.Objects(object.Pods) {
+				if object.Text(v.Object, "spec", "nodeName") == n.Name && object.Text(v.Object, "status", "phase") == object.Failed {
+					w.Server.Remove(v)
+				}
+			}
+		})
+	})
+	w.After(f.Lasts, func() { w.Join(n, true) })
+}
+
+// declareFailed: somebody who has no word of the kubelet's declares a pod Failed, whose machine is cut off.
+func declareFailed(w *world.World, f Fault, d *dice.Dice) {
+	v := somePod(w, d)
+	if v == nil {
+		return
+	}
+	n := w.NodeOf(v)
+	if n == nil || object.Text(v.Object, "spec", "nodeName") == "" {
+		return
+	}
+	n.Cut = true
+	w.After(d.Span(0, f.Lasts/2+1), func() {
+		if now := w.Server.Get(object.Pods, v.Name); now == nil || object.UID(now.Object) != object.UID(v.Object) {
+			return
+		}
+		w.Server.Change(object.Pods, v.Name, server.Writer{Manager: world.ControllerManager, Status: true}, func(o object.Object) {
+			status := object.Need(o, "status")
+			status["phase"] = object.Failed
+			switch d.Below(3) {
+			case 0: // as a pod that is rejected
+				delete(status, "containerStatuses")
+			case 1:
+				status["containerStatuses"] = world.ContainerStatus("terminated", "ContainerStatusUnknown")
+			}
+		})
+		w.Forsake(v)
+	})
+	w.After(f.Lasts, func() { w.Join(n, true) })
+}
+
+func relabel(w *world.World, _ Fault, d *dice.Dice) {
+	if v := somePod(w, d); v != nil {
+		w.Relabel(v.Name)
+	}
+}
+
+// hide takes away one of the labels by which a relabelled pod is found, or both, until it restores them.
+func hide(w *world.World, _ Fault, d *dice.Dice) {
+	if v := somePod(w, d); v != nil {
+		w.Relabel(v.Name)
+		gone := dice.Pick(d, [][]string{{assignment.InstanceIDLabel}, {assignment.OwnerLabel}, {assignment.InstanceIDLabel, assignment.OwnerLabel}})
+		w.Server.Change(object.Pods, v.Name, server.Writer{Manager: "kubectl-label"}, func(o object.Object) {
+			for _, label := range gone {
+				object.SetText(o, "labels", label, "")
+			}
+		})
+	}
+}
+
+// replacePod is kubectl replace --force: another pod under the same name, while the first one's processes may run on. What restores
+// a backup brings its annotations back, too.
+func replacePod(w *world.World, _ Fault, d *dice.Dice) {
+	v := somePod(w, d)
+	if v == nil {
+		return
+	}
+	next := object.Clone(v.Object)
+	meta := object.Need(next, object.Metadata)
+	for _, field := range []string{"uid", "resourceVersion", "generation", "deletionTimestamp", "deletionGracePeriodSeconds"} {
+		delete(meta, field)
+	}
+	if d.Chance(0.7) {
+		delete(meta, "annotations")
+		delete(object.At(next, object.Metadata, "labels"), assignment.InstanceIDLabel)
+		delete(object.At(next, object.Metadata, "labels"), assignment.OwnerLabel)
+	}
+	delete(object.At(next, "spec"), "nodeName")
+	next["status"] = object.Object{"phase": "Pending", "ready": "False"}
+	w.Server.Remove(v)
+	w.After(d.Tail(50*time.Millisecond), func() {
+		if !w.Quiet && w.Server.Get(object.Pods, v.Name) == nil { // or nobody would take the pod too many away
+			w.Server.Put(object.KindOf(object.Pods), next, server.Writer{Manager: "kubectl-replace"})
+		}
+	})
+}

@@ -1,0 +1,244 @@
+package faults
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/test/simulation/dice"
+	"github.com/idalloc/idalloc/test/simulation/object"
+	"github.com/idalloc/idalloc/test/simulation/server"
+	"github.com/idalloc/idalloc/test/simulation/world"
+)
+
+// ours are the annotation keys of the owner that idalloc keeps.
+func ours() []string { return assignment.Keys(assignment.DefaultKey) }
+
+func foreignWrite(how func(o object.Object, d *dice.Dice)) func(*world.World, Fault, *dice.Dice) {
+	return func(w *world.World, _ Fault, d *dice.Dice) {
+		w.Server.Change(w.Profile.Resource, world.OwnerName, server.Writer{Manager: "kubectl-edit"}, func(o object.Object) { how(o, d) })
+	}
+}
+
+// wipe removes one of our annotations, all of them, or all annotations.
+func wipe(o object.Object, d *dice.Dice) {
+	switch d.Below(3) {
+	case 0:
+		object.SetText(o, "annotations", dice.Pick(d, ours()), "")
+	case 1:
+		for _, key := range ours() {
+			object.SetText(o, "annotations", key, "")
+		}
+	default:
+		delete(object.Need(o, object.Metadata), "annotations")
+	}
+}
+
+// edit gives slots to other pods, as somebody would who thinks that he knows better.
+func edit(o object.Object, d *dice.Dice) {
+	slots, err := assignment.ParseSlots(object.Annotation(o, assignment.DefaultKey))
+	if err != nil || len(slots) == 0 {
+		return
+	}
+	ids := slots.IDs()
+	a, b := dice.Pick(d, ids), dice.Pick(d, ids)
+	switch d.Below(3) {
+	case 0:
+		slots[a], slots[b] = slots[b], slots[a]
+	case 1:
+		delete(slots, a)
+	default:
+		slots[a] = slots[b] + "x"
+	}
+	object.SetText(o, "annotations", assignment.DefaultKey, slots.Encode())
+	if d.Chance(0.5) { // he knows about the seal, too
+		object.SetText(o, "annotations", assignment.SealKey, assignment.Seal(object.Annotations(o), assignment.DefaultKey, object.UID(o)))
+	}
+}
+
+func corrupt(o object.Object, d *dice.Dice) {
+	object.SetText(o, "annotations", dice.Pick(d, ours()), dice.Pick(d, []string{"", "{", "[]", `{"0":1}`, `{"-1":"a"}`, "1e3", "99999999999999999999", `{"0":"a","1":"a"}`, `{"0":".."}`, "1h0m0s"}))
+}
+
+// oldAnnotations puts all annotations back as they were a while ago.
+func oldAnnotations(w *world.World, _ Fault, d *dice.Dice) {
+	v := w.Owner()
+	if v == nil {
+		return
+	}
+	putBack(w, object.At(earlier(v, d).Object, object.Metadata, "annotations"))
+}
+
+// putBack replaces all annotations of the owner by what they were.
+func putBack(w *world.World, was object.Object) {
+	w.Server.Change(w.Profile.Resource, world.OwnerName, server.Writer{Manager: "kubectl-replace"}, func(o object.Object) {
+		if was == nil {
+			delete(object.Need(o, object.Metadata), "annotations")
+			return
+		}
+		object.Need(o, object.Metadata)["annotations"] = object.Clone(was)
+	})
+}
+
+// damage is one of the foreign writes to the owner.
+func damage(w *world.World, d *dice.Dice) {
+	if !w.Quiet {
+		w.Step("damage")
+		dice.Pick(d, []func(*world.World, Fault, *dice.Dice){foreignWrite(wipe), foreignWrite(edit), foreignWrite(corrupt), oldAnnotations})(w, Fault{}, d)
+	}
+}
+
+func clearFields(w *world.World, _ Fault, _ *dice.Dice) {
+	w.Server.Change(w.Profile.Resource, world.OwnerName, server.Writer{Manager: "kubectl-patch"}, func(o object.Object) { object.Need(o, object.Metadata)["managedFields"] = []any{} })
+}
+
+// applyOwner is somebody's server-side apply of a label-like annotation: it starts tracking again.
+func applyOwner(w *world.World) {
+	applied := strconv.Itoa(w.NextNumber())
+	w.Server.Change(w.Profile.Resource, world.OwnerName, server.Writer{Manager: "argocd", Apply: true}, func(o object.Object) {
+		object.SetText(o, "annotations", "example.com/applied", applied)
+	})
+}
+
+// manyManagers: so many others write annotations of their own that the server forgets who wrote idalloc's. The first of them may bring old
+// ones back.
+func manyManagers(w *world.World, f Fault, d *dice.Dice) {
+	n, lasts := d.Between(server.MaxManagers/2, 3*server.MaxManagers), f.Lasts
+	if d.Chance(0.5) { // one tool after the other, as when somebody restores a namespace
+		lasts = min(lasts, time.Second)
+	}
+	if v := w.Owner(); v != nil && d.Chance(0.4) {
+		putBack(w, object.At(earlier(v, d).Object, object.Metadata, "annotations"))
+	}
+	for i := range n {
+		w.After(lasts*time.Duration(i)/time.Duration(n), func() {
+			name := strconv.Itoa(i)
+			w.Server.Change(w.Profile.Resource, world.OwnerName, server.Writer{Manager: "tool-" + name}, func(o object.Object) {
+				object.SetText(o, "annotations", "example.com/tool-"+name, strconv.Itoa(w.Steps))
+			})
+		})
+	}
+}
+
+// recreateOwner deletes the workload, its pods left alone (cascade=orphan is not simulated: they go too, by and by). A restore
+// tool may give the new one what a backup of the old one has.
+func recreateOwner(w *world.World, f Fault, d *dice.Dice) {
+	v := w.Owner()
+	if v == nil {
+		return
+	}
+	backup := d.Chance(0.5)
+	saved := earlier(v, d)
+	n, version := object.Number(v.Object, "spec", v.Kind.Count), world.Template(v.Object)
+	w.Server.Remove(v)
+	w.After(f.Lasts, func() {
+		if w.Owner() == nil {
+			w.CreateOwner(n, version)
+			if backup {
+				restore(w, saved)
+			}
+		}
+	})
+}
+
+// restore gives the owner an earlier one's annotations, and then its managedFields.
+func restore(w *world.World, saved *server.Version) {
+	putBack(w, object.At(saved.Object, object.Metadata, "annotations"))
+	w.Server.Change(w.Profile.Resource, world.OwnerName, server.Writer{Manager: "velero", Fields: &saved.Managers}, func(object.Object) {})
+}
+
+// earlier returns v or what it was a while ago.
+func earlier(v *server.Version, d *dice.Dice) *server.Version {
+	for range d.Between(1, 12) {
+		if v.Before.Exists() {
+			v = v.Before
+		}
+	}
+	return v
+}
+
+func removeReceipt(w *world.World, _ Fault, d *dice.Dice) {
+	if v := somePod(w, d); v != nil {
+		w.Server.Change(object.Pods, v.Name, server.Writer{Manager: "kubectl-annotate"}, func(o object.Object) {
+			object.SetText(o, "annotations", assignment.ReceiptKey, "")
+			if d.Chance(0.5) {
+				object.SetText(o, "labels", assignment.InstanceIDLabel, "")
+				object.SetText(o, "labels", assignment.OwnerLabel, "")
+			}
+		})
+	}
+}
+
+func corruptReceipt(w *world.World, _ Fault, d *dice.Dice) {
+	if v := somePod(w, d); v != nil {
+		w.Server.Change(object.Pods, v.Name, server.Writer{Manager: "kubectl-annotate"}, func(o object.Object) {
+			if d.Chance(0.3) {
+				object.SetText(o, "labels", dice.Pick(d, []string{assignment.InstanceIDLabel, assignment.OwnerLabel}), "7")
+				return
+			}
+			object.SetText(o, "annotations", assignment.ReceiptKey, dice.Pick(d, []string{"{", "null", `{"uid":"x","owner":"y"}`}))
+		})
+	}
+}
+
+func takeRBAC(w *world.World, f Fault, d *dice.Dice) {
+	what := dice.Pick(d, []string{
+		"get " + w.Profile.Resource, "patch " + w.Profile.Resource, "watch " + w.Profile.Resource, "list " + w.Profile.Resource,
+		"get pods", "list pods", "watch pods", "patch pods", "get replicasets", "create events",
+	})
+	w.Server.Refusals[what] = true
+	w.After(f.Lasts, func() { delete(w.Server.Refusals, what) })
+}
+
+func takeQuota(w *world.World, f Fault, _ *dice.Dice) {
+	w.Quota = true
+	w.After(f.Lasts, func() { w.Quota = false })
+}
+
+func refuseAdmission(w *world.World, f Fault, _ *dice.Dice) {
+	w.Server.Admission = true
+	w.After(f.Lasts, func() { w.Server.Admission = false })
+}
+
+func scaleOwner(w *world.World, _ Fault, d *dice.Dice) {
+	if v := w.Owner(); v != nil {
+		w.Scale(v, d.Between(0, 5))
+	}
+}
+
+func rollout(w *world.World, _ Fault, _ *dice.Dice) {
+	w.Server.Change(w.Profile.Resource, world.OwnerName, server.Writer{Manager: "kubectl-set"}, func(o object.Object) {
+		object.Need(o, "spec", "template")["version"] = int64(world.Template(o) + 1)
+	})
+}
+
+// undo is kubectl rollout undo: the template and all annotations of the ReplicaSet before.
+func undo(w *world.World, _ Fault, d *dice.Dice) {
+	v := w.Owner()
+	if v == nil {
+		return
+	}
+	_, old, _ := w.Revisions(v)
+	if len(old) == 0 {
+		return
+	}
+	rs := dice.Pick(d, old).Object
+	w.Server.Change(object.Deployments, world.OwnerName, server.Writer{Manager: "kubectl-rollout"}, func(o object.Object) {
+		object.Need(o, "spec", "template")["version"] = int64(world.Template(rs))
+		was := object.Clone(object.At(rs, object.Metadata, "annotations"))
+		was[world.RevisionKey] = object.Annotation(o, world.RevisionKey)
+		object.Need(o, object.Metadata)["annotations"] = was
+	})
+}
+
+func deleteSome(w *world.World, _ Fault, d *dice.Dice) {
+	if v := somePod(w, d); v != nil {
+		w.Server.DeletePod(v.Name, w.Profile.Grace)
+	}
+}
+
+func evictSome(w *world.World, _ Fault, d *dice.Dice) {
+	if v := somePod(w, d); v != nil {
+		w.Evict(v.Name)
+	}
+}

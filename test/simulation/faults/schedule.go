@@ -1,0 +1,85 @@
+package faults
+
+import (
+	"slices"
+	"time"
+
+	"github.com/idalloc/idalloc/test/simulation/dice"
+	"github.com/idalloc/idalloc/test/simulation/object"
+	"github.com/idalloc/idalloc/test/simulation/world"
+)
+
+// injector has a history's faults happen.
+type injector struct {
+	w      *world.World
+	others []kind // what may happen while somebody is held up
+	more   int    // how often it did
+}
+
+// Schedule has the faults happen. The names are those that they were drawn from: others of their kinds happen while somebody is
+// held up.
+func Schedule(w *world.World, faults []Fault, names []string) {
+	kinds, _, _ := drawKinds(w.Seed, w.Profile, names)
+	in := &injector{w: w, others: slices.DeleteFunc(kinds, func(k kind) bool {
+		return slices.Contains(k.families, Aimed) || slices.Contains(k.families, Steps)
+	})}
+	w.Mischief = in
+	all := map[string]kind{}
+	for _, k := range catalogue() {
+		all[k.name] = k
+	}
+	for _, f := range faults {
+		w.After(f.At, func() { in.inject(all[f.Name], f) })
+	}
+}
+
+// inject has a fault happen now.
+func (in *injector) inject(k kind, f Fault) {
+	if in.w.Quiet {
+		return
+	}
+	in.w.Step("fault", f.String())
+	in.w.Faults[f.Name]++
+	if k.excuses {
+		in.w.Witness.Excuse()
+	}
+	if slices.Contains(k.families, RandomLoss) || slices.Contains(k.families, Steps) {
+		in.w.Witness.Trouble()
+	}
+	k.inject(in.w, f, dice.From(f.Draw))
+}
+
+// manyMore bounds how many faults happen because somebody is held up.
+const manyMore = 40
+
+// Another implements mischief: it has one of the history's faults happen now.
+func (in *injector) Another(d *dice.Dice) {
+	if in.w.Quiet || len(in.others) == 0 || in.more >= manyMore {
+		return
+	}
+	in.more++
+	k := dice.Pick(d, in.others)
+	f := Fault{Name: k.name, At: in.w.Now(), Draw: d.Next()}
+	if k.lasts > 0 {
+		f.Lasts = d.Span(time.Millisecond, k.lasts)
+	}
+	in.inject(k, f)
+}
+
+// Damage implements mischief.
+func (in *injector) Damage(d *dice.Dice) { damage(in.w, d) }
+
+// Repair does what an operator has to do by hand.
+func Repair(w *world.World) {
+	w.Step("repair")
+	if w.Owner() == nil {
+		w.CreateOwner(w.Profile.Count, 1)
+	}
+	applyOwner(w) // starts tracking again, if somebody cleared managedFields
+	for _, v := range w.Server.Objects(object.Pods) {
+		if !world.InWorkload(v.Object) {
+			w.Server.DeletePod(v.Name, w.Profile.Grace) // it was debugged, and holds a slot
+		}
+	}
+	w.Witness.Excuse()
+}

@@ -1,0 +1,84 @@
+package world
+
+import (
+	"time"
+
+	"github.com/idalloc/idalloc/test/simulation/dice"
+	"github.com/idalloc/idalloc/test/simulation/object"
+	"github.com/idalloc/idalloc/test/simulation/server"
+)
+
+// HoldUp has any request of any step of the protocol wait: before it is sent, before it is applied, before its answer arrives,
+// or with its process suspended right after it was applied. It waits for a drawn time, or until others got on.
+type HoldUp struct {
+	Chance float64 // of each request
+	Steps  uint    // which kinds of requests, one bit for each of stepOf
+	Again  float64 // of the next request of a process that was held up
+	// Meanwhile is the chance that one of the history's other faults happens soon after.
+	Meanwhile float64
+}
+
+// KindsOfSteps is how many kinds of requests stepOf tells apart.
+const KindsOfSteps = 5
+
+// stepOf returns what kind of a step of the protocol the request is, -1 for none.
+func (w *World) stepOf(c *Call) int {
+	switch {
+	case c.Verb == server.VerbPatch && c.Resource == object.Pods:
+		return 0 // T2, G2
+	case c.Verb == server.VerbPatch:
+		return 1 // C, G3
+	case c.Verb == "get" && c.Resource == object.Pods:
+		return 2
+	case c.Verb == "get":
+		return 3 // R, T4
+	case c.Verb == "list":
+		return 4 // L, T3
+	}
+	return -1
+}
+
+// holdsUp holds a request up if its dice say so. It returns true if the request is not to be sent now.
+func (w *World) holdsUp(c *Call) bool {
+	h, p := w.Network.HoldUp, c.Process
+	if h.Chance == 0 || w.over || p.Dead || p.frozen || p.isCut() {
+		return false
+	}
+	step := w.stepOf(c)
+	if step < 0 {
+		return false
+	}
+	chance := 0.0
+	if h.Steps&(1<<uint(step)) != 0 {
+		chance = h.Chance
+	}
+	if p.heldUp {
+		chance = max(chance, h.Again)
+	}
+	if p.heldUp = c.Dice.Chance(chance); !p.heldUp {
+		return false
+	}
+	w.Faults["held up"]++
+	d := dice.Derive(c.Dice.Next(), "held up")
+	for at := d.Tail(300 * time.Millisecond); d.Chance(h.Meanwhile); at += d.Tail(2 * time.Second) {
+		w.After(at, func() { w.Mischief.Another(d) })
+	}
+	switch d.Below(6) {
+	case 0, 1, 2: // the process stands still before it sends
+		p.Freeze()
+		w.until(p, d, p.GoOn)
+		return false
+	case 3: // the request is late
+		w.until(p, d, func() { w.Arrive(c, false) })
+		return true
+	case 4: // the answer is late
+		c.lateAnswer = d
+	default: // the process stands still after the request was applied
+		c.Served = func(server.Answer) time.Duration {
+			p.Freeze()
+			w.until(p, d, p.GoOn)
+			return 0
+		}
+	}
+	return false
+}

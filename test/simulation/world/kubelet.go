@@ -1,0 +1,309 @@
+package world
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/idalloc/idalloc/test/simulation/dice"
+	"github.com/idalloc/idalloc/test/simulation/object"
+	"github.com/idalloc/idalloc/test/simulation/server"
+)
+
+// Node is a machine with a kubelet.
+type Node struct {
+	Name   string
+	offset time.Duration // of its wall clock
+	rate   float64       // of its boot-time clock
+	Cut    bool          // it is cut off from the API server
+	Down   bool          // it does not run at all
+	frozen bool          // everything on it is suspended
+	Mute   bool          // its kubelet does not run; its processes do
+}
+
+// kubeletPod is a pod as its kubelet has it. It outlives the pod's object until the kubelet hears of that.
+type kubeletPod struct {
+	name, uid string
+	node      *Node
+	process   *Process // nil before the first start
+	beside    *beside  // nil but for commands
+	runs      int
+	stopping  bool // SIGTERM was sent
+	evicted   bool
+	gone      bool // the kubelet is done with it
+	forced    bool // its object was removed while its process ran
+	heard     bool // the kubelet knows of the deletion
+	due       bool // a sync is due
+	stuck     bool // it does not start
+}
+
+const kubelet = "kubelet"
+
+// container is the name of each pod's one container.
+const container = "main"
+
+// ContainerStatus is what a kubelet says of it.
+func ContainerStatus(state, reason string) []any {
+	return []any{object.Object{"name": container, "state": object.Object{state: object.Object{"reason": reason}}}}
+}
+
+// MakeNodes makes the machines of the profile, with clocks of their own.
+func (w *World) MakeNodes() {
+	for i := range w.Profile.Nodes {
+		d := w.Dice("node", strconv.Itoa(i))
+		n := &Node{Name: "node-" + strconv.Itoa(i), rate: 1, offset: d.Span(-w.Profile.Skew, w.Profile.Skew)}
+		if i == 0 {
+			n.offset += w.Profile.Ahead
+		}
+		if w.Profile.FenceAfter > 0 {
+			n.rate = 1 + (d.Float()-0.5)*0.048
+		}
+		w.Nodes = append(w.Nodes, n)
+	}
+}
+
+// PodKey tells pods apart, also those of one name.
+func PodKey(name, uid string) string { return name + "/" + uid }
+
+// works reports whether a process of the pod runs, or work that outlived one.
+func (k *kubeletPod) works() bool {
+	p := k.process
+	return p != nil && ((!p.Ended && !p.Dead) || p.outlives())
+}
+
+// kubeletHears is told of every change of a pod; the kubelet hears of it later.
+func (w *World) kubeletHears(v *server.Version) {
+	if v.Object == nil {
+		if k := w.pods[PodKey(v.Name, object.UID(v.Before.Object))]; k != nil && !k.gone {
+			k.forced = k.works()
+			w.syncSoon(k)
+		}
+		return
+	}
+	key := PodKey(v.Name, object.UID(v.Object))
+	k := w.pods[key]
+	if k == nil {
+		d := w.Dice("schedule", key)
+		k = &kubeletPod{name: v.Name, uid: object.UID(v.Object), node: dice.Pick(d, w.Nodes)}
+		k.stuck = d.Chance(w.Stuck)
+		w.pods[key] = k
+		w.syncAfter(k, d.Span(10*time.Millisecond, 3*time.Second))
+		return
+	}
+	if object.Terminating(v.Object) && !k.stopping {
+		w.syncSoon(k)
+	}
+}
+
+// kubeletSees is told when something happened in a container.
+func (w *World) kubeletSees(name, uid string) {
+	if k := w.pods[PodKey(name, uid)]; k != nil && !k.gone {
+		w.syncSoon(k)
+	}
+}
+
+func (w *World) syncSoon(k *kubeletPod) {
+	d := w.Dice("sync", k.uid, strconv.Itoa(w.Steps))
+	w.syncAfter(k, d.Span(time.Millisecond, 2*time.Second))
+}
+
+func (w *World) syncAfter(k *kubeletPod, delay time.Duration) {
+	if k.due {
+		return
+	}
+	k.due = true
+	w.After(delay, func() {
+		k.due = false
+		w.sync(k)
+	})
+}
+
+// sync brings one pod in line, as its kubelet's loop does. Without contact it goes on with what it knows.
+func (w *World) sync(k *kubeletPod) {
+	if k.gone {
+		return
+	}
+	if k.node.Down || k.node.frozen || k.node.Mute {
+		return // repeated when the node is back
+	}
+	w.Step("sync", k.name, k.uid)
+	var o object.Object
+	if !k.node.Cut {
+		if v := w.Server.Get(object.Pods, k.name); v != nil && object.UID(v.Object) == k.uid {
+			o = v.Object
+		}
+		k.heard = k.heard || o == nil || object.Terminating(o) || object.Text(o, "status", "phase") == object.Failed // whoever declared that
+	}
+	running := k.process != nil && !k.process.Ended && !k.process.Dead
+	switch {
+	case k.heard || k.evicted:
+		if running {
+			w.stopPod(k, o)
+			return
+		}
+		w.finishPod(k, o)
+		return
+	case k.process == nil && o == nil:
+		return // not heard of yet
+	case k.process == nil && k.stuck:
+		return
+	case !running:
+		w.startPod(k)
+	}
+	w.report(k, o)
+}
+
+// stopPod sends SIGTERM once, and SIGKILL when the grace is over.
+func (w *World) stopPod(k *kubeletPod, _ object.Object) {
+	if k.stopping {
+		return
+	}
+	k.stopping = true
+	p := k.process
+	p.terminate()
+	w.After(w.Profile.Grace, func() {
+		kill := func() {
+			k.end()
+			if k.process == p && !p.Ended && !p.Dead {
+				p.kill()
+				w.syncSoon(k)
+			}
+		}
+		if k.node.frozen {
+			p.asleep = append(p.asleep, kill)
+			return
+		}
+		kill()
+	})
+}
+
+// finishPod reports the end and lets the object go.
+func (w *World) finishPod(k *kubeletPod, o object.Object) {
+	if k.node.Cut {
+		return // repeated when the node is back
+	}
+	k.end()
+	k.gone = true
+	if o == nil {
+		return
+	}
+	unwell := k.evicted || (k.process != nil && k.process.Dead)
+	w.Server.Change(object.Pods, k.name, server.Writer{Manager: kubelet, Status: true}, func(next object.Object) {
+		status := object.Need(next, "status")
+		status["phase"] = object.Succeeded
+		if unwell {
+			status["phase"] = object.Failed
+		}
+		if k.evicted {
+			status["reason"] = "Evicted"
+		}
+		status["ready"], status["containerStatuses"] = "False", ContainerStatus("terminated", "Completed")
+	})
+	if v := w.Server.Get(object.Pods, k.name); v != nil && object.Terminating(v.Object) {
+		w.Server.Remove(v)
+	}
+}
+
+// startPod starts the container, again after a while if it ended before.
+func (w *World) startPod(k *kubeletPod) {
+	k.runs++
+	d := w.Dice("start", k.uid, strconv.Itoa(k.runs))
+	delay := d.Span(time.Millisecond, time.Second)
+	if k.runs > 1 {
+		delay = d.Span(time.Second, min(time.Duration(k.runs)*4*time.Second, time.Minute))
+	}
+	p := w.newProcess(k.name, k.uid, k.runs, k.node)
+	if k.process != nil && k.process.Ended && !k.process.Dead {
+		w.Note("restart", p.ID)
+	}
+	p.cancel = func() { p.Ended = true } // before it runs, there is nothing to stop
+	if w.Profile.Command && k.beside == nil {
+		k.beside = newBeside()
+	}
+	p.beside = k.beside
+	if k.process != nil && k.process.outlives() {
+		w.Witness.HandOn(k.process, p)
+	}
+	w.Processes = append(slices.DeleteFunc(w.Processes, func(other *Process) bool {
+		return (other.Dead || other.Ended) && (other == k.process || !other.outlives())
+	}), p)
+	k.process = p
+	w.After(delay, func() {
+		if p.Ended || p.Dead {
+			p.Ended = true
+			w.syncSoon(k)
+			return
+		}
+		w.Step("start", p.ID, k.node.Name)
+		p.launch()
+	})
+}
+
+// report tells the API server whether the pod runs and is ready.
+func (w *World) report(k *kubeletPod, o object.Object) {
+	if o == nil {
+		return
+	}
+	ready := "False"
+	if k.process.Belief() != nil && !k.process.Dead && !k.process.Ended {
+		ready = "True"
+	}
+	status := object.At(o, "status")
+	if status != nil && object.Text(status, "ready") == ready && object.Text(status, "phase") == "Running" && object.Text(o, "spec", "nodeName") == k.node.Name {
+		return
+	}
+	w.Server.Change(object.Pods, k.name, server.Writer{Manager: kubelet, Status: true}, func(next object.Object) {
+		object.Need(next, "spec")["nodeName"] = k.node.Name
+		status := object.Need(next, "status")
+		status["phase"], status["ready"], status["containerStatuses"] = "Running", ready, ContainerStatus("running", "")
+	})
+}
+
+// SyncNode brings every pod of a node in line.
+func (w *World) SyncNode(n *Node) {
+	for _, key := range slices.Sorted(maps.Keys(w.pods)) {
+		if k := w.pods[key]; k.node == n && !k.gone {
+			w.syncSoon(k)
+		}
+	}
+}
+
+// IsGhost says that the process's pod object was removed while it ran.
+func (w *World) IsGhost(p *Process) bool {
+	k := w.pods[PodKey(p.Pod, p.UID)]
+	return k != nil && k.forced
+}
+
+// Running returns the processes that run, by start.
+func (w *World) Running() []*Process {
+	var out []*Process
+	for _, p := range w.Processes {
+		if !p.Ended && !p.Dead {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// Evict ends a pod and leaves it as Failed.
+func (w *World) Evict(name string) {
+	v := w.Server.Get(object.Pods, name)
+	if v == nil {
+		return
+	}
+	if k := w.pods[PodKey(name, object.UID(v.Object))]; k != nil && !k.gone {
+		k.evicted = true
+		w.Note("evict", name)
+		w.syncSoon(k)
+	}
+}
+
+// NodeOf returns where a pod is, nil if no kubelet has to do with it.
+func (w *World) NodeOf(v *server.Version) *Node {
+	k := w.pods[PodKey(v.Name, object.UID(v.Object))]
+	if k == nil || k.gone {
+		return nil
+	}
+	return k.node
+}

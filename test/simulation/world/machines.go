@@ -1,0 +1,116 @@
+package world
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/idalloc/idalloc/pkg/identity"
+	"github.com/idalloc/idalloc/test/simulation/object"
+	"github.com/idalloc/idalloc/test/simulation/server"
+)
+
+// Join connects a node again. Its connections may have broken meanwhile.
+func (w *World) Join(n *Node, breaks bool) {
+	n.Cut = false
+	for _, p := range w.Processes {
+		if p.Node != n {
+			continue
+		}
+		if breaks {
+			w.breakConnections(p)
+		}
+		p.reach()
+	}
+	w.SyncNode(n)
+}
+
+// breakConnections lets everything that is under way to a process end with an error.
+func (w *World) breakConnections(p *Process) {
+	for i := range p.held {
+		p.held[i].do = p.held[i].broken
+	}
+	for _, st := range w.Server.Streams() {
+		if st.Client == p {
+			st.End(server.ErrCut)
+		}
+	}
+}
+
+// Kill kills a process, and its kubelet hears of it.
+func (w *World) Kill(p *Process) {
+	p.kill()
+	w.kubeletSees(p.Pod, p.UID)
+}
+
+// Suspend suspends a process for a while.
+func (w *World) Suspend(p *Process, lasts time.Duration) {
+	p.Freeze()
+	w.After(lasts, p.GoOn)
+}
+
+// ResumeNode has everything on a node go on.
+func (w *World) ResumeNode(n *Node) {
+	n.frozen = false
+	for _, p := range w.Processes {
+		if p.Node == n {
+			p.GoOn()
+		}
+	}
+	w.SyncNode(n)
+}
+
+// Forsake notes that a pod was declared dead while its process may run.
+func (w *World) Forsake(v *server.Version) {
+	if k := w.pods[PodKey(v.Name, object.UID(v.Object))]; k != nil && !k.gone && k.works() {
+		k.forced = true
+	}
+}
+
+// Reconnect lets a process reach the API server again; its connections have broken meanwhile.
+func (w *World) Reconnect(p *Process) {
+	if !p.Cut {
+		return
+	}
+	p.Cut = false
+	w.breakConnections(p)
+	p.reach()
+}
+
+// startAll has everything start that did not, and work.
+func (w *World) startAll() {
+	w.Stuck = 0
+	clear(w.Broken)
+	for _, key := range slices.Sorted(maps.Keys(w.pods)) {
+		if k := w.pods[key]; k.stuck && !k.gone {
+			k.stuck = false
+			w.syncSoon(k)
+		}
+	}
+}
+
+// Crash ends everything on a node.
+func (w *World) Crash(n *Node) {
+	n.Down = true
+	for _, p := range w.Running() {
+		if p.Node == n {
+			p.kill()
+		}
+	}
+	for _, k := range w.pods {
+		if k.node == n && k.beside != nil {
+			k.beside.set(nil)
+			k.beside.shown = identity.Identity{}
+		}
+	}
+}
+
+// SuspendNode suspends everything on a node.
+func (w *World) SuspendNode(n *Node) {
+	n.frozen = true
+	for _, p := range w.Running() {
+		if p.Node == n {
+			p.Freeze()
+		}
+	}
+}

@@ -1,0 +1,289 @@
+package world
+
+import (
+	"context"
+	"log/slog"
+	"strconv"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+	"k8s.io/client-go/rest"
+
+	"github.com/idalloc/idalloc/pkg/allocator"
+	idcontext "github.com/idalloc/idalloc/pkg/context"
+	"github.com/idalloc/idalloc/pkg/identity"
+	"github.com/idalloc/idalloc/test/simulation/clock"
+	"github.com/idalloc/idalloc/test/simulation/dice"
+	"github.com/idalloc/idalloc/test/simulation/object"
+	"github.com/idalloc/idalloc/test/simulation/server"
+)
+
+// Process is one run of a pod's container: the production code, and the work under its id.
+type Process struct {
+	w     *World
+	ID    string // for the history: pod name and number of the run
+	Pod   string
+	UID   string
+	Node  *Node
+	clock *clock.Clock
+
+	Dead   bool // killed: what it sends does not arrive, what it believes does not count
+	Ended  bool // its goroutines are done
+	frozen bool
+	Cut    bool          // it is cut off from the API server, its node is not
+	heldUp bool          // its last request was held up
+	news   time.Duration // when the last event that is on its way to it is due
+	thaw   chan struct{} // closed when it goes on
+	asleep []func()      // what happens when it goes on
+	held   []arrival     // what arrives when it can be reached
+	Calls  int
+	perKey map[string]int
+
+	cancel   context.CancelFunc
+	instance *idcontext.Instance  // with Start
+	alloc    *allocator.Allocator // as a command
+	beside   *beside              // what it tells its ids as a command
+	working  *identity.Identity   // what the work acts under, nil if it does not
+	acting   context.Context      //nolint:containedctx // the work's, with Run
+	slept    bool                 // it was suspended since the work began
+	last     *identity.Identity   // the last that Start told
+	Launched bool
+	failure  error
+	done     chan struct{}
+	// FenceAfter is that of this program's revision, zero without strict mode.
+	FenceAfter time.Duration
+	stops      int  // how often its work was asked to stop
+	asked      bool // it is being asked
+}
+
+func (w *World) newProcess(pod, uid string, run int, on *Node) *Process {
+	p := &Process{
+		w: w, ID: pod + "#" + strconv.Itoa(run), Pod: pod, UID: uid, Node: on, perKey: map[string]int{}, done: make(chan struct{}),
+	}
+	p.clock = &clock.Clock{Process: p, Start: w.start, Offset: on.offset, Rate: on.rate}
+	p.FenceAfter = w.Profile.FenceAfter
+	if v := w.Server.Get(object.Pods, pod); v != nil {
+		p.FenceAfter = w.Profile.Fence(object.Number(v.Object, "spec", "version"))
+	}
+	return p
+}
+
+// callDice returns the dice of one request. They depend on what it asks for, and on how often that was asked before.
+func (p *Process) callDice(r *server.Request) *dice.Dice {
+	p.w.mu.Lock()
+	defer p.w.mu.Unlock()
+	key := r.Key()
+	p.perKey[key]++
+	return p.w.Dice("call", p.ID, p.UID, key, strconv.Itoa(p.perKey[key]))
+}
+
+// arrival is what does not reach a process yet, and what it hears instead if the connection breaks meanwhile.
+type arrival struct{ do, broken func() }
+
+// hold keeps what arrives for later if the process cannot be reached.
+func (p *Process) hold(do, broken func()) bool {
+	switch {
+	case p.Dead:
+		return true
+	case p.frozen || p.isCut():
+		p.held = append(p.held, arrival{do, broken})
+		return true
+	}
+	return false
+}
+
+// String implements client.
+func (p *Process) String() string { return p.ID }
+
+// IsDead implements client.
+func (p *Process) IsDead() bool { return p.Dead }
+
+// Deliver implements client: what arrives while the process cannot be reached waits until it can.
+func (p *Process) Deliver(due time.Duration, do, broken func()) {
+	p.news = max(p.news, due)
+	p.w.After(due-p.w.Now(), func() {
+		if !p.hold(do, broken) {
+			do()
+		}
+	})
+}
+
+func (p *Process) isCut() bool { return p.Cut || p.Node.Cut }
+
+// WhenAwake runs do now, or when the process goes on.
+func (p *Process) WhenAwake(do func()) {
+	if p.frozen {
+		p.asleep = append(p.asleep, do)
+		return
+	}
+	do()
+}
+
+// Alone implements clock.Process.
+func (p *Process) Alone(do func()) { p.w.Alone(do) }
+
+// Thawed implements client: it blocks while the process is suspended.
+func (p *Process) Thawed() {
+	for {
+		p.w.mu.Lock()
+		frozen, thaw := p.frozen, p.thaw
+		p.w.mu.Unlock()
+		if !frozen {
+			return
+		}
+		<-thaw
+	}
+}
+
+// Freeze suspends the process until GoOn.
+func (p *Process) Freeze() {
+	if p.frozen || p.Dead || p.Ended {
+		return
+	}
+	p.frozen, p.slept, p.thaw = true, true, make(chan struct{})
+	p.w.Note("suspend", p.ID)
+}
+
+// GoOn ends a suspension.
+func (p *Process) GoOn() {
+	if !p.frozen {
+		return
+	}
+	p.frozen = false
+	close(p.thaw)
+	p.w.Note("resume", p.ID)
+	asleep := p.asleep
+	p.asleep = nil
+	for _, do := range asleep {
+		do()
+	}
+	p.reach()
+}
+
+// reach delivers what arrived while the process could not be reached.
+func (p *Process) reach() {
+	if p.frozen || p.isCut() {
+		return
+	}
+	held := p.held
+	p.held = nil
+	if p.Dead {
+		return
+	}
+	for _, a := range held {
+		a.do()
+	}
+}
+
+// kill ends the process between any two of its steps. Requests that are under way may still arrive.
+func (p *Process) kill() {
+	if p.Dead || p.Ended {
+		return
+	}
+	p.w.Note("kill", p.ID)
+	p.Dead = true
+	p.working = nil
+	if p.beside != nil && p.FenceAfter > 0 {
+		p.beside.set(nil)
+	}
+	p.GoOn()
+	p.cancel()
+}
+
+// terminate is SIGTERM.
+func (p *Process) terminate() {
+	p.w.Note("terminate", p.ID)
+	p.WhenAwake(p.cancel)
+}
+
+// Belief is what the process acts under at this moment, nil if it does not act. A suspended process does not act;
+// without strict mode its id is its own all the same.
+func (p *Process) Belief() *identity.Identity {
+	strict := p.FenceAfter > 0
+	if p.beside != nil {
+		return p.besideBelief()
+	}
+	if p.Dead || p.Ended || (strict && p.frozen) {
+		return nil
+	}
+	if strict && p.slept && p.acting != nil && p.acting.Err() != nil {
+		return nil // the work looks at its context before its next step
+	}
+	if p.working != nil {
+		return p.working
+	}
+	if p.instance != nil {
+		if now := p.instance.Current(); now.Assigned() {
+			return &now
+		}
+	}
+	return nil
+}
+
+// launch starts the production code.
+func (p *Process) launch() {
+	ctx, cancel := context.WithCancel(p.w.ctx)
+	p.cancel, p.Launched = cancel, true
+	o := idcontext.Options{
+		PodName: p.Pod, PodUID: p.UID, PodNamespace: server.Namespace, FenceAfter: p.FenceAfter, Clock: p.clock, Log: p.log(), KeepOnCountChange: p.w.Profile.Keeps,
+		Config: &rest.Config{Host: "http://simulation.invalid", QPS: -1, Transport: transport{p: p}},
+	}
+	go func() {
+		defer close(p.done)
+		defer cancel()
+		var err error
+		switch {
+		case p.beside != nil:
+			err = p.runCommand(ctx, o)
+		case p.w.Profile.Start:
+			err = p.runStart(ctx, o)
+		default:
+			err = idcontext.Run(ctx, o, p.work)
+		}
+		p.w.Alone(func() { p.finished(err) }) //nolint:contextcheck // the world may start another process after it
+	}()
+}
+
+func (p *Process) log() logr.Logger {
+	if p.w.Trace == nil {
+		return logr.FromSlogHandler(slog.DiscardHandler) // the zero value is slog's default
+	}
+	return funcr.New(func(_, line string) {
+		p.w.Alone(func() {
+			if !p.Dead {
+				p.w.log(p, line)
+			}
+		})
+	}, funcr.Options{Verbosity: 1})
+}
+
+func (p *Process) finished(err error) {
+	p.Ended = true
+	p.GoOn() // it may have been suspended at this moment
+	p.working = nil
+	p.failure = err
+	if p.beside != nil && p.FenceAfter > 0 {
+		p.beside.set(nil)
+	}
+	if p.Dead {
+		return
+	}
+	why := ""
+	if err != nil {
+		why = err.Error()
+	}
+	p.w.Step("exit", p.ID, why)
+	p.w.kubeletSees(p.Pod, p.UID)
+}
+
+// waitForEnd blocks until the process has ended. One that does not has left a goroutine behind.
+func (p *Process) waitForEnd() {
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	select {
+	case <-p.done:
+	case <-timer.C:
+		panic("simulation: a goroutine was left behind: " + p.ID + " does not end")
+	}
+}

@@ -1,0 +1,159 @@
+package world
+
+import (
+	"context"
+	"hash"
+	"hash/fnv"
+	"io"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/test/simulation/dice"
+	"github.com/idalloc/idalloc/test/simulation/object"
+	"github.com/idalloc/idalloc/test/simulation/profile"
+	"github.com/idalloc/idalloc/test/simulation/server"
+)
+
+// OwnerName is the workload's name.
+const OwnerName = "worker"
+
+// World is one history under way.
+type World struct {
+	Seed     uint64
+	start    time.Time
+	Profile  profile.Profile
+	Trace    io.Writer       // nil for none
+	ctx      context.Context //nolint:containedctx // of all processes
+	Witness  Witness
+	Mischief Mischief
+	// onlook, if it is not nil, is called whenever something happened.
+	Onlook func()
+
+	mu         sync.Mutex
+	Server     *server.Server
+	Network    Network
+	Nodes      []*Node
+	Processes  []*Process
+	pods       map[string]*kubeletPod
+	pending    map[string]bool // reconciliations that are due
+	Steps      int
+	Faults     map[string]int
+	Sum        hash.Hash64
+	Lines      int
+	line       []byte       // the newest
+	Down       bool         // the server cannot be reached
+	Quota      bool         // controllers cannot make pods
+	Stuck      float64      // of a new pod never to start
+	Broken     map[int]bool // templates whose programs end by themselves
+	Quiet      bool         // the faults are over
+	over       bool         // all processes have ended
+	leaked     string
+	lastNumber int
+	traps      []*Trap // of faults that wait for their moment
+	waiting    []*waiting
+	Serving    *Process // whose request is carried out
+}
+
+// Witness judges what happens, and changes nothing.
+type Witness interface {
+	// Look compares what all processes act under at this moment.
+	Look()
+	// Stored is told of every version that is stored.
+	Stored(v *server.Version)
+	// HandOn has next be the process whose work goes on: it is the one that came before it in its pod.
+	HandOn(before, next *Process)
+	// Excuse notes that somebody did something for which pods may have to move.
+	Excuse()
+	// Trouble notes that something went wrong that may keep a process from going on.
+	Trouble()
+}
+
+// Mischief is what goes wrong because of what just happened.
+type Mischief interface {
+	// Damage has somebody damage what idalloc keeps on the owner.
+	Damage(d *dice.Dice)
+	// Another has one of the history's faults happen.
+	Another(d *dice.Dice)
+}
+
+// New returns a world without nodes and objects. Before time moves it needs a witness, and where requests are held up or owners are
+// meddled with, mischief.
+func New(seed uint64, p profile.Profile) *World {
+	w := &World{
+		Seed: seed, start: time.Now(), ctx: context.Background(), Profile: p, pods: map[string]*kubeletPod{}, pending: map[string]bool{}, Broken: map[int]bool{},
+		Faults: map[string]int{}, Sum: fnv.New64a(),
+	}
+	w.Network = Network{Slower: 1}
+	w.Server = server.New(w, server.Settings{PageSize: p.PageSize, CacheLag: p.CacheLag, WatchList: p.WatchList})
+	return w
+}
+
+// Now is the time since the beginning.
+func (w *World) Now() time.Duration { return time.Since(w.start) }
+
+// Wall is what a right clock shows.
+func (w *World) Wall() time.Time { return time.Now().UTC() }
+
+// Dice returns dice of their own.
+func (w *World) Dice(words ...string) *dice.Dice { return dice.Derive(w.Seed, words...) }
+
+// After runs do at a later moment, alone.
+func (w *World) After(d time.Duration, do func()) {
+	time.AfterFunc(max(d, 1), func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.Witness.Look()
+		w.noticed()
+		do()
+		w.noticed()
+	})
+}
+
+// Alone runs do while nothing else changes the world.
+func (w *World) Alone(do func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	do()
+	w.noticed()
+}
+
+// Changed is told of every stored change.
+func (w *World) Changed(v *server.Version) {
+	w.Note("stored", v.Kind.Resource, v.Name, strconv.FormatInt(v.RV, 10))
+	w.Witness.Stored(v)
+	switch v.Kind.Resource {
+	case object.Pods:
+		w.kubeletHears(v)
+		if w.Serving != nil {
+			w.tell(aReceiptChanged, w.Serving)
+		}
+	case w.Profile.Resource:
+		if v.Before == nil || !object.EqualBut(object.Object{object.Metadata: object.At(v.Object, object.Metadata, "annotations")}, object.Object{object.Metadata: object.At(v.Before.Object, object.Metadata, "annotations")}) {
+			w.tell(anOwnerChanged, w.Serving)
+		}
+	}
+	w.wakeControllers(v)
+}
+
+func (w *World) noticed() {
+	if w.Onlook != nil {
+		w.Onlook()
+	}
+}
+
+// Slots reads an assignment; nil if it cannot be read.
+func Slots(value string) assignment.Slots {
+	s, err := assignment.ParseSlots(value)
+	if err != nil {
+		return nil
+	}
+	return s
+}
+
+// NextNumber is another number each time.
+func (w *World) NextNumber() int {
+	w.lastNumber++
+	return w.lastNumber
+}
