@@ -97,14 +97,6 @@ func (m mutant) changed(ctx context.Context, root, dir string) (map[string]strin
 	return extra, nil
 }
 
-// caught is how a mutant was found out.
-type caught struct {
-	// seeds is how many were needed; 0 means that it got away.
-	seeds int
-	seed  uint64
-	how   string
-}
-
 // hunt builds the mutant and plays at most this many seeds until a promise is broken. The program gets the flags, too.
 func (m mutant) hunt(ctx context.Context, root, dir string, first uint64, most int, flags ...string) (caught, error) {
 	copies := filepath.Join(dir, "source")
@@ -119,18 +111,9 @@ func (m mutant) hunt(ctx context.Context, root, dir string, first uint64, most i
 	if err != nil {
 		return caught{}, err
 	}
-	total, err := playOutside(ctx, program, options{
-		seeds: most, first: first, workers: 1, pass: append([]string{"-catch", "-faults=" + m.faults, "-profile=" + m.profile}, flags...),
+	return catch(ctx, program, options{
+		seeds: most, first: first, pass: append([]string{"-faults=" + m.faults, "-profile=" + m.profile}, flags...),
 	})
-	switch {
-	case len(total.failed) > 0:
-		r := total.failed[0]
-		return caught{seeds: total.histories, seed: r.Seed, how: r.Violations[0]}, nil
-	case err != nil && total.histories < most:
-		lines := strings.SplitN(err.Error(), "\n", 4)
-		return caught{seeds: total.histories + 1, seed: first + uint64(total.histories), how: strings.Join(lines[:min(3, len(lines))], " ")}, nil //nolint:gosec // small
-	}
-	return caught{}, err
 }
 
 // row is a line of the table of mutants.

@@ -76,7 +76,7 @@ func Play(seed uint64, names []string, keep func(i int) bool, trace io.Writer, c
 	w.Alone(h.judge.Decide)
 	result := Result{
 		Seed: seed, Steps: w.Steps, Lines: w.Lines, Virtual: w.Now(), Faults: w.Faults, List: list,
-		Sum: w.Sum.Sum64(), Names: names, Healed: p.Chaos + p.After, About: about,
+		Sum: w.Sum(), Names: names, Healed: p.Chaos + p.After, About: about,
 	}
 	for _, v := range h.judge.Violations() {
 		result.Violations = append(result.Violations, v.String())

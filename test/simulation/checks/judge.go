@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/test/simulation/object"
 	"github.com/idalloc/idalloc/test/simulation/server"
@@ -158,37 +157,9 @@ func (j *Judge) HandOn(before, next *world.Process) {
 	j.recorder.handOn(before, next)
 }
 
-// isForgotten reports whether nothing but a clock puts the token after those that the id had before.
-func (j *Judge) isForgotten(b identity.Identity) bool {
-	least, forgotten := j.forgotten[b.ID]
-	return forgotten && b.Epoch >= least
-}
-
 // excusedPair: without strict mode a pod that was deleted by force while its process ran on is not covered.
 func (j *Judge) excusedPair(a, b *world.Process) bool {
 	return (a.FenceAfter == 0 && j.w.IsGhost(a)) || (b.FenceAfter == 0 && j.w.IsGhost(b))
-}
-
-// began checks the token of an id that a process begins to act under.
-func (j *Judge) began(p *world.Process, b identity.Identity) {
-	last, known := j.byID[b.ID]
-	switch {
-	case !known, j.isForgotten(b):
-	case last.p.UID != p.UID && b.Epoch <= last.token:
-		j.reportf(token, "id %d: %s has %d, its predecessor %s had %d", b.ID, p.ID, b.Epoch, last.p.ID, last.token)
-	case last.p.UID == p.UID && b.Epoch < last.token:
-		j.reportf(token, "id %d: the token of %s fell from %d to %d", b.ID, p.ID, last.token, b.Epoch)
-	}
-	if !known || b.Epoch > last.token || j.isForgotten(b) {
-		j.byID[b.ID] = heldBy{p: p, token: b.Epoch}
-	}
-	if !known || b.Epoch <= last.token { // a higher one may have been given before it was forgotten
-		delete(j.forgotten, b.ID)
-	}
-	if id, had := j.idOf[p.UID]; had && id != b.ID && j.w.Now()-j.excused > 10*time.Minute {
-		j.reportf(moves, "%s moved from id %d to %d", p.ID, id, b.ID)
-	}
-	j.idOf[p.UID] = b.ID
 }
 
 // Trouble notes that something went wrong that may keep a process from going on.
@@ -205,55 +176,10 @@ func (j *Judge) Stored(v *server.Version) {
 	j.recorder.stored(v)
 	j.noteForgotten(v)
 	j.progress.checkStarted(v)
-	if n := object.Number(v.Object, "spec", v.Kind.Count); n != j.count {
+	if n := v.Count(); n != j.count {
 		j.count = n
 		j.Excuse()
 	}
-}
-
-// noteForgotten notes the ids whose last token nothing told the planner of: neither the owner as it was, whose epoch somebody erased,
-// nor the receipt of a live pod. Where clocks agree the time still does.
-func (j *Judge) noteForgotten(v *server.Version) {
-	epoch := epochOf(v)
-	if j.w.Serving == nil || j.w.Profile.Skew == 0 || epoch == epochOf(v.Before) {
-		return
-	}
-	before := epochOf(v.Before)
-	if _, clean := entries(v.Before); !clean && assignment.CheckEpoch(before, j.w.Wall().Add(-j.w.Profile.Skew)) != nil {
-		before = 0 // damage, as far as a clock that is behind can tell
-	}
-	known := max(before, j.receipts())
-	for id, last := range j.byID {
-		if epoch <= last.token && known < last.token {
-			if least, again := j.forgotten[id]; !again || epoch < least {
-				j.forgotten[id] = epoch
-			}
-		}
-	}
-}
-
-// epochOf is an owner's epoch, 0 where there is none.
-func epochOf(v *server.Version) int64 {
-	if !v.Exists() {
-		return 0
-	}
-	epoch, err := strconv.ParseInt(object.Annotation(v.Object, assignment.EpochKey), 10, 64)
-	if err != nil {
-		return 0
-	}
-	return epoch
-}
-
-// receipts is the highest epoch of a live pod's receipt.
-func (j *Judge) receipts() int64 {
-	most := int64(0)
-	for _, v := range j.w.Server.Objects(object.Pods) {
-		r, err := assignment.ReceiptOf(object.Annotations(v.Object), object.UID(v.Object), object.KindOf(j.w.Profile.Resource).Name+"/"+world.OwnerName, j.w.Wall())
-		if err == nil && r != nil && !object.Ended(v.Object) {
-			most = max(most, r.Epoch)
-		}
-	}
-	return most
 }
 
 // Served says who waits beside a free slot; it is empty if nobody does. It does not ask for more than can be had before somebody repairs
@@ -272,8 +198,8 @@ func (j *Judge) Served() string {
 			waiters = append(waiters, p)
 		}
 	}
-	slots := world.Slots(object.Annotation(owner.Object, assignment.DefaultKey))
-	for id := range object.Number(owner.Object, "spec", owner.Kind.Count) {
+	slots := world.Slots(owner)
+	for id := range owner.Count() {
 		if holder := j.w.Server.Get(object.Pods, slots[id]); holder != nil && !world.InWorkload(holder.Object) {
 			continue // it was taken out of the workload and keeps its slot until somebody deletes it
 		}
@@ -292,7 +218,7 @@ func (j *Judge) Settled() string {
 	if owner == nil {
 		return "the owner does not exist"
 	}
-	n := object.Number(owner.Object, "spec", owner.Kind.Count)
+	n := owner.Count()
 	holders := map[int]string{}
 	acting := 0
 	for _, p := range j.w.Processes {
@@ -313,7 +239,7 @@ func (j *Judge) Settled() string {
 		return fmt.Sprintf("%d act for count %d", acting, n)
 	}
 	for _, v := range j.w.Server.Objects(object.Pods) {
-		if j.w.Profile.Rolls() && object.Number(v.Object, "spec", "version") != world.Template(owner.Object) {
+		if j.w.Profile.Rolls() && world.MadeFrom(v) != world.Template(owner.Object) {
 			return v.Name + " is of an older revision"
 		}
 	}

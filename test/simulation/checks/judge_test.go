@@ -49,7 +49,7 @@ func (s stage) act(p *world.Process, id int, epoch int64) {
 // epoch writes the owner's epoch: by a process of ours, or nil for somebody else.
 func (s stage) epoch(by *world.Process, epoch int64) {
 	s.Serving = by
-	s.Server.Change(s.Profile.Resource, world.OwnerName, server.Writer{Manager: assignment.FieldManager}, func(o object.Object) {
+	s.ChangeOwner(server.Writer{Manager: assignment.FieldManager}, func(o object.Object) {
 		object.SetText(o, "annotations", assignment.EpochKey, strconv.FormatInt(epoch, 10))
 	})
 	s.Serving = nil
@@ -87,7 +87,7 @@ func TestAForeignWriteExcusesNoToken(t *testing.T) {
 		a, b := s.Puppet("a"), s.Puppet("b")
 		s.epoch(a, 10)
 		s.act(a, 0, 10)
-		s.Server.Change(s.Profile.Resource, world.OwnerName, server.Writer{Manager: "kubectl"}, func(o object.Object) {
+		s.ChangeOwner(server.Writer{Manager: "kubectl"}, func(o object.Object) {
 			object.SetText(o, "annotations", assignment.SealKey, "") // the epoch is still there
 		})
 		s.act(a, identity.None, 0)
@@ -181,7 +181,7 @@ func TestASlotOfAPodThatNeverRanIsMissedByThoseWhoGetNone(t *testing.T) {
 			}, server.Writer{Manager: "kubectl-create"})
 			s.judge.progress.slotless = map[*world.Process]time.Duration{a: s.Now() - waited}
 			s.Serving = a
-			s.Server.Change(s.Profile.Resource, world.OwnerName, server.Writer{Manager: assignment.FieldManager}, func(o object.Object) {
+			s.ChangeOwner(server.Writer{Manager: assignment.FieldManager}, func(o object.Object) {
 				object.SetText(o, "annotations", assignment.DefaultKey, served)
 			})
 			s.Serving = nil

@@ -102,8 +102,8 @@ func (g *progress) todo(p *world.Process) map[string]time.Duration {
 		return nil
 	}
 	v := g.w.Server.Get(object.Pods, p.Pod)
-	own := g.receipt(v)
-	n := object.Number(g.owner.Object, "spec", g.owner.Kind.Count)
+	own := g.judge.receipt(v)
+	n := g.owner.Count()
 	id, named := g.record.State.Slots.Of(p.Pod)
 	switch {
 	case named && (id >= n || !g.names(id, v) || (own != nil && own.Gives)):
@@ -139,7 +139,7 @@ func (g *progress) todo(p *world.Process) map[string]time.Duration {
 func (g *progress) free(n int) []int {
 	locked := map[int]bool{}
 	for _, v := range g.w.Server.Objects(object.Pods) {
-		if r := g.receipt(v); r.Locks() {
+		if r := g.judge.receipt(v); r.Locks() {
 			locked[r.ID] = true
 		}
 	}
@@ -160,12 +160,4 @@ func (g *progress) free(n int) []int {
 // names reports whether the map gives the slot to this very pod.
 func (g *progress) names(id int, v *server.Version) bool {
 	return g.record.State.Slots[id] == v.Name && g.record.State.UIDs[id] == assignment.ShortUID(object.UID(v.Object)) && !object.Ended(v.Object)
-}
-
-func (g *progress) receipt(v *server.Version) *assignment.Receipt {
-	r, err := assignment.ReceiptOf(object.Annotations(v.Object), object.UID(v.Object), g.owner.Kind.Name+"/"+world.OwnerName, g.w.Wall())
-	if err != nil {
-		return nil
-	}
-	return r
 }

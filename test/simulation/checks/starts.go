@@ -3,7 +3,6 @@ package checks
 import (
 	"time"
 
-	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/test/simulation/object"
 	"github.com/idalloc/idalloc/test/simulation/server"
 	"github.com/idalloc/idalloc/test/simulation/world"
@@ -16,7 +15,7 @@ const waited = 45 * time.Second
 func (g *progress) noteSlotless() {
 	held := map[string]bool{}
 	if v := g.w.Owner(); v != nil {
-		for _, name := range world.Slots(object.Annotation(v.Object, assignment.DefaultKey)) {
+		for _, name := range world.Slots(v) {
 			held[name] = true
 		}
 	}
@@ -38,8 +37,8 @@ func (g *progress) checkStarted(v *server.Version) {
 	if v.Kind.Resource != object.Deployments && v.Kind.Resource != object.ReplicaSets || !v.Before.Exists() || g.w.Now()-g.troubled < aftermath {
 		return
 	}
-	n := object.Number(v.Object, "spec", v.Kind.Count)
-	before, after := world.Slots(object.Annotation(v.Before.Object, assignment.DefaultKey)), world.Slots(object.Annotation(v.Object, assignment.DefaultKey))
+	n := v.Count()
+	before, after := world.Slots(v.Before), world.Slots(v)
 	taken, served := 0, map[string]bool{}
 	for id, name := range after {
 		served[name] = true

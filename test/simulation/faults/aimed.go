@@ -66,7 +66,7 @@ func comeLate(w *world.World, p *world.Process, id int, d *dice.Dice) {
 		vanish(w, other, d)
 		freed := func() bool {
 			v := w.Owner()
-			return v == nil || world.Slots(object.Annotation(v.Object, assignment.DefaultKey))[id] != other.Pod
+			return v == nil || world.Slots(v)[id] != other.Pod
 		}
 		w.When(10*time.Second, d, freed, func() {
 			w.TrapFor(5*time.Second, func(c *world.Call) bool { return c.Process == p && c.Verb == "get" && c.Resource == w.Profile.Resource }, func(*world.Call) bool {
@@ -100,7 +100,7 @@ func comeBack(w *world.World, d *dice.Dice) {
 	if first := first(w); first != nil && d.Chance(0.5) {
 		// One pod less, and the one that goes has not the highest id.
 		w.Server.DeletePod(first.Pod, w.Profile.Grace)
-		w.Scale(v, max(1, object.Number(v.Object, "spec", v.Kind.Count)-1))
+		w.Scale(v, max(1, v.Count()-1))
 		return
 	}
 	if !w.Profile.Rolls() {
@@ -110,7 +110,7 @@ func comeBack(w *world.World, d *dice.Dice) {
 	rollout(w, Fault{}, d)
 	w.After(d.Span(2*time.Second, 30*time.Second), func() {
 		if !w.Quiet {
-			w.Server.Change(w.Profile.Resource, world.OwnerName, server.Writer{Manager: "kubectl-set"}, func(o object.Object) { object.Need(o, "spec", "template")["version"] = int64(was) })
+			w.ChangeOwner(server.Writer{Manager: "kubectl-set"}, func(o object.Object) { object.Need(o, "spec", "template")["version"] = int64(was) })
 		}
 	})
 }

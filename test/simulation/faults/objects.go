@@ -16,7 +16,7 @@ func ours() []string { return assignment.Keys(assignment.DefaultKey) }
 
 func foreignWrite(how func(o object.Object, d *dice.Dice)) func(*world.World, Fault, *dice.Dice) {
 	return func(w *world.World, _ Fault, d *dice.Dice) {
-		w.Server.Change(w.Profile.Resource, world.OwnerName, server.Writer{Manager: "kubectl-edit"}, func(o object.Object) { how(o, d) })
+		w.ChangeOwner(server.Writer{Manager: "kubectl-edit"}, func(o object.Object) { how(o, d) })
 	}
 }
 
@@ -71,7 +71,7 @@ func oldAnnotations(w *world.World, _ Fault, d *dice.Dice) {
 
 // putBack replaces all annotations of the owner by what they were.
 func putBack(w *world.World, was object.Object) {
-	w.Server.Change(w.Profile.Resource, world.OwnerName, server.Writer{Manager: "kubectl-replace"}, func(o object.Object) {
+	w.ChangeOwner(server.Writer{Manager: "kubectl-replace"}, func(o object.Object) {
 		if was == nil {
 			delete(object.Need(o, object.Metadata), "annotations")
 			return
@@ -89,13 +89,13 @@ func damage(w *world.World, d *dice.Dice) {
 }
 
 func clearFields(w *world.World, _ Fault, _ *dice.Dice) {
-	w.Server.Change(w.Profile.Resource, world.OwnerName, server.Writer{Manager: "kubectl-patch"}, func(o object.Object) { object.Need(o, object.Metadata)["managedFields"] = []any{} })
+	w.ChangeOwner(server.Writer{Manager: "kubectl-patch"}, func(o object.Object) { object.Need(o, object.Metadata)["managedFields"] = []any{} })
 }
 
 // applyOwner is somebody's server-side apply of a label-like annotation: it starts tracking again.
 func applyOwner(w *world.World) {
 	applied := strconv.Itoa(w.NextNumber())
-	w.Server.Change(w.Profile.Resource, world.OwnerName, server.Writer{Manager: "argocd", Apply: true}, func(o object.Object) {
+	w.ChangeOwner(server.Writer{Manager: "argocd", Apply: true}, func(o object.Object) {
 		object.SetText(o, "annotations", "example.com/applied", applied)
 	})
 }
@@ -113,7 +113,7 @@ func manyManagers(w *world.World, f Fault, d *dice.Dice) {
 	for i := range n {
 		w.After(lasts*time.Duration(i)/time.Duration(n), func() {
 			name := strconv.Itoa(i)
-			w.Server.Change(w.Profile.Resource, world.OwnerName, server.Writer{Manager: "tool-" + name}, func(o object.Object) {
+			w.ChangeOwner(server.Writer{Manager: "tool-" + name}, func(o object.Object) {
 				object.SetText(o, "annotations", "example.com/tool-"+name, strconv.Itoa(w.Steps))
 			})
 		})
@@ -129,7 +129,7 @@ func recreateOwner(w *world.World, f Fault, d *dice.Dice) {
 	}
 	backup := d.Chance(0.5)
 	saved := earlier(v, d)
-	n, version := object.Number(v.Object, "spec", v.Kind.Count), world.Template(v.Object)
+	n, version := v.Count(), world.Template(v.Object)
 	w.Server.Remove(v)
 	w.After(f.Lasts, func() {
 		if w.Owner() == nil {
@@ -144,7 +144,7 @@ func recreateOwner(w *world.World, f Fault, d *dice.Dice) {
 // restore gives the owner an earlier one's annotations, and then its managedFields.
 func restore(w *world.World, saved *server.Version) {
 	putBack(w, object.At(saved.Object, object.Metadata, "annotations"))
-	w.Server.Change(w.Profile.Resource, world.OwnerName, server.Writer{Manager: "velero", Fields: &saved.Managers}, func(object.Object) {})
+	w.ChangeOwner(server.Writer{Manager: "velero", Fields: &saved.Managers}, func(object.Object) {})
 }
 
 // earlier returns v or what it was a while ago.
@@ -207,7 +207,7 @@ func scaleOwner(w *world.World, _ Fault, d *dice.Dice) {
 }
 
 func rollout(w *world.World, _ Fault, _ *dice.Dice) {
-	w.Server.Change(w.Profile.Resource, world.OwnerName, server.Writer{Manager: "kubectl-set"}, func(o object.Object) {
+	w.ChangeOwner(server.Writer{Manager: "kubectl-set"}, func(o object.Object) {
 		object.Need(o, "spec", "template")["version"] = int64(world.Template(o) + 1)
 	})
 }

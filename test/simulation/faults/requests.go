@@ -51,8 +51,13 @@ func moves(w *world.World, c *world.Call) (gets, lets int) {
 	if !writes(w, c) || v == nil {
 		return gets, lets
 	}
-	after, ok := world.Slots(patched(c.Body, assignment.DefaultKey)).Of(c.Process.Pod)
-	before, had := world.Slots(object.Annotation(v.Object, assignment.DefaultKey)).Of(c.Process.Pod)
+	var after int
+	next, err := assignment.ParseSlots(patched(c.Body, assignment.DefaultKey))
+	ok := err == nil
+	if ok {
+		after, ok = next.Of(c.Process.Pod)
+	}
+	before, had := world.Slots(v).Of(c.Process.Pod)
 	if ok && (!had || before != after) {
 		gets = after
 	}

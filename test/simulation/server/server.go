@@ -35,6 +35,9 @@ type Version struct {
 // Manages reports whether a field manager owns an annotation.
 func (v *Version) Manages(manager, key string) bool { return v.Managers.owned[manager][key] }
 
+// Count is how many pods an owner is to have.
+func (v *Version) Count() int { return object.Number(v.Object, "spec", v.Kind.Count) }
+
 // Exists reports whether there is such an object at that moment.
 func (v *Version) Exists() bool { return v != nil && v.Object != nil }
 
@@ -308,46 +311,4 @@ func (s *Server) DeletePod(name string, grace time.Duration) {
 	if grace == 0 {
 		s.erase(s.Get(object.Pods, name))
 	}
-}
-
-func (s *Server) selector(label string) k8slabels.Selector {
-	sel, ok := s.selectors[label]
-	if !ok {
-		var err error
-		if sel, err = k8slabels.Parse(label); err != nil {
-			panic(fmt.Sprintf("simulation: label selector %q: %v", label, err))
-		}
-		s.selectors[label] = sel
-	}
-	return sel
-}
-
-func (s *Server) fieldSelector(field string) fields.Selector {
-	sel, ok := s.fields[field]
-	if !ok {
-		var err error
-		if sel, err = fields.ParseSelector(field); err != nil {
-			panic(fmt.Sprintf("simulation: field selector %q: %v", field, err))
-		}
-		s.fields[field] = sel
-	}
-	return sel
-}
-
-// filter is what a list or a watch asks for.
-type filter struct {
-	label k8slabels.Selector
-	field fields.Selector
-}
-
-func (s *Server) filter(label, field string) filter {
-	return filter{label: s.selector(label), field: s.fieldSelector(field)}
-}
-
-func (f filter) matches(v *Version) bool {
-	if !v.Exists() {
-		return false
-	}
-	set := fields.Set{"metadata.name": v.Name, "status.phase": object.Text(v.Object, "status", "phase")}
-	return f.field.Matches(set) && f.label.Matches(k8slabels.Set(object.Labels(v.Object)))
 }

@@ -16,7 +16,7 @@ var errBroken = errors.New("the program is broken")
 // breaks says after how long the program ends by itself under an id, and whether its whole process dies with it.
 func (p *Process) breaks(id identity.Identity) (after time.Duration, dies, broken bool) {
 	v := p.w.Server.Get(object.Pods, p.Pod)
-	if v == nil || !p.w.Broken[object.Number(v.Object, "spec", "version")] {
+	if v == nil || !p.w.Broken[MadeFrom(v)] {
 		return 0, false, false
 	}
 	d := p.w.Dice("break", p.ID, strconv.FormatInt(id.Epoch, 10))

@@ -89,6 +89,14 @@ func (w *World) reconcile(v *server.Version) {
 	}
 }
 
+// ChangeOwner stores what edit makes of the workload, if it exists.
+func (w *World) ChangeOwner(by server.Writer, edit func(object.Object)) {
+	w.Server.Change(w.Profile.Resource, OwnerName, by, edit)
+}
+
+// MadeFrom is the version of the template that a pod was made from.
+func MadeFrom(pod *server.Version) int { return object.Number(pod.Object, "spec", "version") }
+
 // Template is the version of the template of an owner or a revision.
 func Template(o object.Object) int { return object.Number(o, "spec", "template", "version") }
 

@@ -37,7 +37,7 @@ func revisionOf(o object.Object) int {
 func (w *World) reconcileDeployment(d *server.Version) {
 	current, old, newest := w.Revisions(d)
 	by := server.Writer{Manager: ControllerManager}
-	n := object.Number(d.Object, "spec", "replicas")
+	n := d.Count()
 	if current == nil {
 		w.createRevision(d, newest+1)
 		return

@@ -1,30 +1,52 @@
 package world
 
 import (
+	"hash"
+	"hash/fnv"
+	"io"
 	"strconv"
 	"time"
 )
 
+// History is what happened so far, a line for each event.
+type History struct {
+	// Trace gets all lines, if it is not nil.
+	Trace io.Writer
+	// Steps are the events that count, Lines all.
+	Steps, Lines int
+	start        time.Time
+	sum          hash.Hash64
+	line         []byte // the newest
+}
+
+func newHistory() History { return History{start: time.Now(), sum: fnv.New64a()} }
+
+// Now is the time since the beginning.
+func (h *History) Now() time.Duration { return time.Since(h.start) }
+
+// Sum is that of all lines: two histories with the same sum are the same.
+func (h *History) Sum() uint64 { return h.sum.Sum64() }
+
 // Step counts and notes one event.
-func (w *World) Step(what string, about ...string) {
-	w.Steps++
-	w.Note(what, about...)
+func (h *History) Step(what string, about ...string) {
+	h.Steps++
+	h.Note(what, about...)
 }
 
 // Note adds a line to the history.
-func (w *World) Note(what string, about ...string) {
-	w.Lines++
-	w.line = appendLine(w.line[:0], w.Now(), what, about)
-	_, _ = w.Sum.Write(w.line) // a hash never fails
-	if w.Trace != nil {
-		_, _ = w.Trace.Write(w.line)
+func (h *History) Note(what string, about ...string) {
+	h.Lines++
+	h.line = appendLine(h.line[:0], h.Now(), what, about)
+	_, _ = h.sum.Write(h.line) // a hash never fails
+	if h.Trace != nil {
+		_, _ = h.Trace.Write(h.line)
 	}
 }
 
-// log adds what a process logs to what is written of the history. It is no part of it: who does not write it down has the same one.
-func (w *World) log(p *Process, line string) {
-	if w.Trace != nil {
-		_, _ = w.Trace.Write(appendLine(nil, w.Now(), "log", []string{p.ID, line}))
+// log adds what a process logs to the trace. It is no part of the history, which is the same without a trace.
+func (h *History) log(who, line string) {
+	if h.Trace != nil {
+		_, _ = h.Trace.Write(appendLine(nil, h.Now(), "log", []string{who, line}))
 	}
 }
 

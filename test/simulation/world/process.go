@@ -64,7 +64,7 @@ func (w *World) newProcess(pod, uid string, run int, on *Node) *Process {
 	p.clock = &clock.Clock{Process: p, Start: w.start, Offset: on.offset, Rate: on.rate}
 	p.FenceAfter = w.Profile.FenceAfter
 	if v := w.Server.Get(object.Pods, pod); v != nil {
-		p.FenceAfter = w.Profile.Fence(object.Number(v.Object, "spec", "version"))
+		p.FenceAfter = w.Profile.Fence(MadeFrom(v))
 	}
 	return p
 }
@@ -252,7 +252,7 @@ func (p *Process) log() logr.Logger {
 	return funcr.New(func(_, line string) {
 		p.w.Alone(func() {
 			if !p.Dead {
-				p.w.log(p, line)
+				p.w.log(p.ID, line)
 			}
 		})
 	}, funcr.Options{Verbosity: 1})

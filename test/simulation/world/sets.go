@@ -36,7 +36,7 @@ func isReady(v *server.Version) bool { return object.Text(v.Object, "status", "r
 // reconcileSet makes a ReplicaSet's or a Job's number of pods right.
 func (w *World) reconcileSet(v *server.Version, prefix string) {
 	active := w.podsOf(v)
-	n := object.Number(v.Object, "spec", v.Kind.Count)
+	n := v.Count()
 	indexes := w.missing(active, n)
 	for i := range n - len(active) {
 		w.createPod(v, prefix+"-"+strconv.Itoa(w.NextNumber()), indexes[i])
@@ -127,7 +127,7 @@ func (w *World) createPod(v *server.Version, podName, index string) {
 // reconcileStatefulSet keeps the names 0 to n-1, all at once (podManagementPolicy Parallel) or in order (OrderedReady), and replaces one
 // changed pod at a time.
 func (w *World) reconcileStatefulSet(v *server.Version) {
-	n := object.Number(v.Object, "spec", "replicas")
+	n := v.Count()
 	all := true
 	var outdated *server.Version
 	for i := range n {
@@ -150,8 +150,8 @@ func (w *World) reconcileStatefulSet(v *server.Version) {
 			all = false
 			continue
 		}
-		all = all && (isReady(pod) || object.Number(pod.Object, "spec", "version") != Template(v.Object))
-		if object.Number(pod.Object, "spec", "version") != Template(v.Object) {
+		all = all && (isReady(pod) || MadeFrom(pod) != Template(v.Object))
+		if MadeFrom(pod) != Template(v.Object) {
 			outdated = pod
 		}
 	}

@@ -2,9 +2,6 @@ package world
 
 import (
 	"context"
-	"hash"
-	"hash/fnv"
-	"io"
 	"strconv"
 	"sync"
 	"time"
@@ -21,10 +18,9 @@ const OwnerName = "worker"
 
 // World is one history under way.
 type World struct {
+	History
 	Seed     uint64
-	start    time.Time
 	Profile  profile.Profile
-	Trace    io.Writer       // nil for none
 	ctx      context.Context //nolint:containedctx // of all processes
 	Witness  Witness
 	Mischief Mischief
@@ -38,11 +34,7 @@ type World struct {
 	Processes  []*Process
 	pods       map[string]*kubeletPod
 	pending    map[string]bool // reconciliations that are due
-	Steps      int
 	Faults     map[string]int
-	Sum        hash.Hash64
-	Lines      int
-	line       []byte       // the newest
 	Down       bool         // the server cannot be reached
 	Quota      bool         // controllers cannot make pods
 	Stuck      float64      // of a new pod never to start
@@ -82,16 +74,13 @@ type Mischief interface {
 // meddled with, mischief.
 func New(seed uint64, p profile.Profile) *World {
 	w := &World{
-		Seed: seed, start: time.Now(), ctx: context.Background(), Profile: p, pods: map[string]*kubeletPod{}, pending: map[string]bool{}, Broken: map[int]bool{},
-		Faults: map[string]int{}, Sum: fnv.New64a(),
+		Seed: seed, History: newHistory(), ctx: context.Background(), Profile: p, pods: map[string]*kubeletPod{}, pending: map[string]bool{}, Broken: map[int]bool{},
+		Faults: map[string]int{},
 	}
 	w.Network = Network{Slower: 1}
 	w.Server = server.New(w, server.Settings{PageSize: p.PageSize, CacheLag: p.CacheLag, WatchList: p.WatchList})
 	return w
 }
-
-// Now is the time since the beginning.
-func (w *World) Now() time.Duration { return time.Since(w.start) }
 
 // Wall is what a right clock shows.
 func (w *World) Wall() time.Time { return time.Now().UTC() }
@@ -143,9 +132,9 @@ func (w *World) noticed() {
 	}
 }
 
-// Slots reads an assignment; nil if it cannot be read.
-func Slots(value string) assignment.Slots {
-	s, err := assignment.ParseSlots(value)
+// Slots reads the assignment of an owner; nil if it cannot be read.
+func Slots(owner *server.Version) assignment.Slots {
+	s, err := assignment.ParseSlots(object.Annotation(owner.Object, assignment.DefaultKey))
 	if err != nil {
 		return nil
 	}

@@ -1,0 +1,94 @@
+package checks
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/identity"
+	"github.com/idalloc/idalloc/test/simulation/object"
+	"github.com/idalloc/idalloc/test/simulation/server"
+	"github.com/idalloc/idalloc/test/simulation/world"
+)
+
+// isForgotten reports whether nothing but a clock puts the token after those that the id had before.
+func (j *Judge) isForgotten(b identity.Identity) bool {
+	least, forgotten := j.forgotten[b.ID]
+	return forgotten && b.Epoch >= least
+}
+
+// began checks the token of an id that a process begins to act under.
+func (j *Judge) began(p *world.Process, b identity.Identity) {
+	last, known := j.byID[b.ID]
+	switch {
+	case !known, j.isForgotten(b):
+	case last.p.UID != p.UID && b.Epoch <= last.token:
+		j.reportf(token, "id %d: %s has %d, its predecessor %s had %d", b.ID, p.ID, b.Epoch, last.p.ID, last.token)
+	case last.p.UID == p.UID && b.Epoch < last.token:
+		j.reportf(token, "id %d: the token of %s fell from %d to %d", b.ID, p.ID, last.token, b.Epoch)
+	}
+	if !known || b.Epoch > last.token || j.isForgotten(b) {
+		j.byID[b.ID] = heldBy{p: p, token: b.Epoch}
+	}
+	if !known || b.Epoch <= last.token { // a higher one may have been given before it was forgotten
+		delete(j.forgotten, b.ID)
+	}
+	if id, had := j.idOf[p.UID]; had && id != b.ID && j.w.Now()-j.excused > 10*time.Minute {
+		j.reportf(moves, "%s moved from id %d to %d", p.ID, id, b.ID)
+	}
+	j.idOf[p.UID] = b.ID
+}
+
+// noteForgotten notes the ids whose last token nothing told the planner of: neither the owner as it was, whose epoch somebody erased,
+// nor the receipt of a live pod. Where clocks agree the time still does.
+func (j *Judge) noteForgotten(v *server.Version) {
+	epoch := epochOf(v)
+	if j.w.Serving == nil || j.w.Profile.Skew == 0 || epoch == epochOf(v.Before) {
+		return
+	}
+	before := epochOf(v.Before)
+	if _, clean := entries(v.Before); !clean && assignment.CheckEpoch(before, j.w.Wall().Add(-j.w.Profile.Skew)) != nil {
+		before = 0 // damage, as far as a clock that is behind can tell
+	}
+	known := max(before, j.receipts())
+	for id, last := range j.byID {
+		if epoch <= last.token && known < last.token {
+			if least, again := j.forgotten[id]; !again || epoch < least {
+				j.forgotten[id] = epoch
+			}
+		}
+	}
+}
+
+// epochOf is an owner's epoch, 0 where there is none.
+func epochOf(v *server.Version) int64 {
+	if !v.Exists() {
+		return 0
+	}
+	epoch, err := strconv.ParseInt(object.Annotation(v.Object, assignment.EpochKey), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return epoch
+}
+
+// receipts is the highest epoch of a live pod's receipt.
+func (j *Judge) receipts() int64 {
+	most := int64(0)
+	for _, v := range j.w.Server.Objects(object.Pods) {
+		if r := j.receipt(v); r != nil && !object.Ended(v.Object) {
+			most = max(most, r.Epoch)
+		}
+	}
+	return most
+}
+
+// receipt is that of a pod, nil if it has none that can be read.
+func (j *Judge) receipt(pod *server.Version) *assignment.Receipt {
+	owner := object.KindOf(j.w.Profile.Resource).Name + "/" + world.OwnerName
+	r, err := assignment.ReceiptOf(object.Annotations(pod.Object), object.UID(pod.Object), owner, j.w.Wall())
+	if err != nil {
+		return nil
+	}
+	return r
+}
