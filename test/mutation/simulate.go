@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/idalloc/idalloc/test/simulation"
+	"github.com/idalloc/idalloc/test/simulation/overlay"
 )
 
 // simulated plays histories with the mutant, and says what was broken, "" for nothing. The program as it is has to pass first.
@@ -24,7 +25,7 @@ func (j *judge) simulated(ctx context.Context, dir string, m *mutant) (how strin
 	if m.number > 0 {
 		return j.histories(ctx, all, switchVariable+"="+strconv.Itoa(m.number))
 	}
-	program, err := simulation.Build(dir, map[string]string{m.path: string(m.text())}, false)
+	program, err := overlay.Build(dir, map[string]string{m.path: string(m.text())}, false)
 	if err != nil {
 		return "", err
 	}
@@ -48,7 +49,7 @@ func (j *judge) simulator(ctx context.Context, pkg string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	program, err := simulation.Build(dir, switchFiles(all), false)
+	program, err := overlay.Build(dir, switchFiles(all), false)
 	if err != nil {
 		return "", err
 	}

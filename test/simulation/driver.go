@@ -147,7 +147,7 @@ func playIn(ctx context.Context, program string, args, env []string, add func(Re
 	if err != nil {
 		return 0, err
 	}
-	worker := exec.CommandContext(ctx, program, append(args, "-results=/dev/fd/3")...) //nolint:gosec // built by Build
+	worker := exec.CommandContext(ctx, program, append(args, "-results=/dev/fd/3")...) //nolint:gosec // built by overlay.Build
 	worker.ExtraFiles = []*os.File{write}
 	var out bytes.Buffer
 	worker.Stdout, worker.Stderr = &out, &out

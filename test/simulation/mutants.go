@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/idalloc/idalloc/test/simulation/overlay"
 )
 
 // mutant is a change of the production code that a checker must catch.
@@ -107,7 +109,7 @@ func (m mutant) hunt(ctx context.Context, root, dir string, first uint64, most i
 	if err != nil {
 		return caught{}, err
 	}
-	program, err := Build(dir, extra, false)
+	program, err := overlay.Build(dir, extra, false)
 	if err != nil {
 		return caught{}, err
 	}

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+
+	"github.com/idalloc/idalloc/test/simulation/overlay"
 )
 
 //nolint:gochecknoglobals // flags
@@ -59,7 +61,7 @@ func TestSimulation(t *testing.T) {
 		playHere(t, defaultSeeds())
 		return
 	}
-	program, err := Build(t.TempDir(), nil, raceEnabled)
+	program, err := overlay.Build(t.TempDir(), nil, raceEnabled)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +83,7 @@ func TestOneSeedOneHistory(t *testing.T) {
 	if !*exactFlag {
 		t.Skip("only with -exact")
 	}
-	program, err := Build(t.TempDir(), nil, raceEnabled)
+	program, err := overlay.Build(t.TempDir(), nil, raceEnabled)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package simulation
+package overlay
 
 import (
 	"encoding/json"
@@ -78,9 +78,9 @@ func edits() []sourceEdit {
 	}
 }
 
-// Overlay writes an overlay for "go build" into dir: the edits above and, on top, the files of extra (by path, with their
+// write writes an overlay for "go build" into dir: the edits above and, on top, the files of extra (by path, with their
 // content). It returns the overlay's name. Its error says which text this version of Go does not have.
-func Overlay(dir string, extra map[string]string) (string, error) {
+func write(dir string, extra map[string]string) (string, error) {
 	out, err := exec.Command("go", "env", "GOROOT").Output() //nolint:noctx // it only prints
 	if err != nil {
 		return "", fmt.Errorf("go env GOROOT: %w", err)
@@ -119,15 +119,15 @@ func Overlay(dir string, extra map[string]string) (string, error) {
 	return name, os.WriteFile(name, text, 0o600)
 }
 
-// Build compiles the simulator with the overlay into dir and returns its name. extra replaces files of the
+// Build compiles the tests of test/simulation with the overlay into dir and returns the program's name. extra replaces files of the
 // module, for mutants. It takes minutes the first time.
 func Build(dir string, extra map[string]string, race bool) (string, error) {
-	overlay, err := Overlay(dir, extra)
+	file, err := write(dir, extra)
 	if err != nil {
 		return "", err
 	}
 	program := filepath.Join(dir, "simulate.test")
-	args := []string{"test", "-c", "-vet=off", "-overlay", overlay, "-o", program}
+	args := []string{"test", "-c", "-vet=off", "-overlay", file, "-o", program}
 	if race {
 		args = append(args, "-race")
 	}
