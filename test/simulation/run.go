@@ -65,7 +65,7 @@ func Play(seed uint64, names []string, keep func(i int) bool, trace io.Writer, c
 		faults.Schedule(w, list, names)
 	})
 	h.sleep(p.Chaos + p.After)
-	w.Alone(func() { w.Heal() })
+	w.Alone(w.Heal)
 	h.settle("before anybody repaired anything", h.judge.Served)
 	w.Alone(func() { faults.Repair(w) })
 	if h.settle("after the last fault", h.judge.Settled) {

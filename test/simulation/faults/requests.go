@@ -51,12 +51,8 @@ func moves(w *world.World, c *world.Call) (gets, lets int) {
 	if !writes(w, c) || v == nil {
 		return gets, lets
 	}
-	var after int
-	next, err := assignment.ParseSlots(patched(c.Body, assignment.DefaultKey))
-	ok := err == nil
-	if ok {
-		after, ok = next.Of(c.Process.Pod)
-	}
+	next, _ := assignment.ParseSlots(patched(c.Body, assignment.DefaultKey)) // nobody has a slot of what cannot be read
+	after, ok := next.Of(c.Process.Pod)
 	before, had := world.Slots(v).Of(c.Process.Pod)
 	if ok && (!had || before != after) {
 		gets = after
