@@ -62,13 +62,13 @@ func Draw(seed uint64, p profile.Profile, names []string) []Fault {
 // drawKinds draws which kinds of faults a history has, and how often each happens beside the others.
 func drawKinds(seed uint64, p profile.Profile, names []string) (kinds []kind, rates []float64, d *dice.Dice) {
 	d = dice.Derive(seed, "faults")
-	without := Receipts
+	without := receipts
 	if d.Chance(0.3) {
-		without = Foreign
+		without = foreign
 	}
 	for _, k := range catalogue() {
 		// What waits for one moment is rare, unless it is asked for.
-		rare := len(names) == 0 && slices.Contains(k.families, Aimed) && d.Chance(0.6)
+		rare := len(names) == 0 && slices.Contains(k.families, aimed) && d.Chance(0.6)
 		if (k.only == nil || k.only(p)) && !slices.Contains(k.families, without) && selected(k, names) && !rare {
 			kinds = append(kinds, k)
 		}
@@ -78,7 +78,7 @@ func drawKinds(seed uint64, p profile.Profile, names []string) (kinds []kind, ra
 	}
 	if p.Crowded && len(names) == 0 && d.Chance(0.5) { // who writes, and who comes and goes
 		kinds = slices.DeleteFunc(kinds, func(k kind) bool {
-			return !slices.Contains(k.families, Foreign) && !slices.Contains(k.families, Life) && !slices.Contains(k.families, Receipts)
+			return !slices.Contains(k.families, foreign) && !slices.Contains(k.families, life) && !slices.Contains(k.families, receipts)
 		})
 	}
 	kinds = dice.Sample(d, kinds, dice.Pick(d, []int{d.Between(1, 3), d.Between(3, 8), d.Between(6, 14), len(kinds) / 2}))

@@ -21,7 +21,7 @@ type injector struct {
 func Schedule(w *world.World, faults []Fault, names []string) {
 	kinds, _, _ := drawKinds(w.Seed, w.Profile, names)
 	in := &injector{w: w, others: slices.DeleteFunc(kinds, func(k kind) bool {
-		return slices.Contains(k.families, Aimed) || slices.Contains(k.families, Steps)
+		return slices.Contains(k.families, aimed) || slices.Contains(k.families, steps)
 	})}
 	w.Mischief = in
 	all := map[string]kind{}
@@ -43,7 +43,7 @@ func (in *injector) inject(k kind, f Fault) {
 	if k.excuses {
 		in.w.Witness.Excuse()
 	}
-	if slices.Contains(k.families, RandomLoss) || slices.Contains(k.families, Steps) {
+	if slices.Contains(k.families, randomLoss) || slices.Contains(k.families, steps) {
 		in.w.Witness.Trouble()
 	}
 	k.inject(in.w, f, dice.From(f.Draw))

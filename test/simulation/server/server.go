@@ -189,7 +189,7 @@ type Writer struct {
 	Apply bool
 	// Status is a write of the status subresource.
 	Status bool
-	// fields, if it is not nil, are the managedFields that the client sends.
+	// Fields, if they are not nil, are the managedFields that the client sends.
 	Fields *Managers
 }
 

@@ -14,7 +14,7 @@ type Call struct {
 	*server.Request
 	Process *Process
 	done    chan server.Answer
-	// served, if it is not nil, is told when the server has carried the request out. It returns by how much the answer
+	// Served, if it is not nil, is told when the server has carried the request out. It returns by how much the answer
 	// is late.
 	Served func(server.Answer) time.Duration
 	// lateAnswer draws for how long the answer is held up, if it is not nil.

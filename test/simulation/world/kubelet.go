@@ -139,7 +139,7 @@ func (w *World) sync(k *kubeletPod) {
 	switch {
 	case k.heard || k.evicted:
 		if running {
-			w.stopPod(k, o)
+			w.stopPod(k)
 			return
 		}
 		w.finishPod(k, o)
@@ -155,7 +155,7 @@ func (w *World) sync(k *kubeletPod) {
 }
 
 // stopPod sends SIGTERM once, and SIGKILL when the grace is over.
-func (w *World) stopPod(k *kubeletPod, _ object.Object) {
+func (w *World) stopPod(k *kubeletPod) {
 	if k.stopping {
 		return
 	}

@@ -21,26 +21,31 @@ import (
 
 // Process is one run of a pod's container: the production code, and the work under its id.
 type Process struct {
-	w     *World
-	ID    string // for the history: pod name and number of the run
-	Pod   string
-	UID   string
-	Node  *Node
-	clock *clock.Clock
+	ID   string // for the history: pod name and number of the run
+	Pod  string
+	UID  string
+	Node *Node
+	// FenceAfter is that of this program's revision, zero without strict mode.
+	FenceAfter time.Duration
+	Launched   bool
+	Dead       bool // killed: what it sends does not arrive, what it believes does not count
+	Ended      bool // its goroutines are done
+	Cut        bool // it is cut off from the API server, its node is not
+	Calls      int  // how many requests it has made
 
-	Dead   bool // killed: what it sends does not arrive, what it believes does not count
-	Ended  bool // its goroutines are done
+	w      *World
+	clock  *clock.Clock
+	perKey map[string]int // requests, by what they ask for
+	cancel context.CancelFunc
+	done   chan struct{}
+
 	frozen bool
-	Cut    bool          // it is cut off from the API server, its node is not
-	heldUp bool          // its last request was held up
-	news   time.Duration // when the last event that is on its way to it is due
 	thaw   chan struct{} // closed when it goes on
 	asleep []func()      // what happens when it goes on
 	held   []arrival     // what arrives when it can be reached
-	Calls  int
-	perKey map[string]int
+	news   time.Duration // when the last event that is on its way to it is due
+	heldUp bool          // its last request was held up
 
-	cancel   context.CancelFunc
 	instance *idcontext.Instance  // with Start
 	alloc    *allocator.Allocator // as a command
 	beside   *beside              // what it tells its ids as a command
@@ -48,13 +53,8 @@ type Process struct {
 	acting   context.Context      //nolint:containedctx // the work's, with Run
 	slept    bool                 // it was suspended since the work began
 	last     *identity.Identity   // the last that Start told
-	Launched bool
-	failure  error
-	done     chan struct{}
-	// FenceAfter is that of this program's revision, zero without strict mode.
-	FenceAfter time.Duration
-	stops      int  // how often its work was asked to stop
-	asked      bool // it is being asked
+	stops    int                  // how often its work was asked to stop
+	asked    bool                 // it is being asked
 }
 
 func (w *World) newProcess(pod, uid string, run int, on *Node) *Process {
@@ -223,7 +223,7 @@ func (p *Process) Belief() *identity.Identity {
 
 // launch starts the production code.
 func (p *Process) launch() {
-	ctx, cancel := context.WithCancel(p.w.ctx)
+	ctx, cancel := context.WithCancel(context.Background())
 	p.cancel, p.Launched = cancel, true
 	o := idcontext.Options{
 		PodName: p.Pod, PodUID: p.UID, PodNamespace: server.Namespace, FenceAfter: p.FenceAfter, Clock: p.clock, Log: p.log(), KeepOnCountChange: p.w.Profile.Keeps,
@@ -262,7 +262,6 @@ func (p *Process) finished(err error) {
 	p.Ended = true
 	p.GoOn() // it may have been suspended at this moment
 	p.working = nil
-	p.failure = err
 	if p.beside != nil && p.FenceAfter > 0 {
 		p.beside.set(nil)
 	}

@@ -29,7 +29,7 @@ func (p *Process) sweep(ctx context.Context) {
 func (w *World) Sweep(name string, on *Node) {
 	p := w.newProcess(name, "", 1, on)
 	w.Processes = append(w.Processes, p)
-	ctx, cancel := context.WithTimeout(w.ctx, 5*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	p.cancel, p.Launched = cancel, true
 	go func() {
 		defer close(p.done)

@@ -1,7 +1,6 @@
 package world
 
 import (
-	"context"
 	"strconv"
 	"sync"
 	"time"
@@ -16,36 +15,38 @@ import (
 // OwnerName is the workload's name.
 const OwnerName = "worker"
 
-// World is one history under way.
+// World is one history under way. Whoever changes it from a goroutine of his own does so in Alone.
 type World struct {
 	History
-	Seed     uint64
-	Profile  profile.Profile
-	ctx      context.Context //nolint:containedctx // of all processes
-	Witness  Witness
+	Seed    uint64
+	Profile profile.Profile
+	Witness Witness
+	// Mischief may be nil where nothing goes wrong.
 	Mischief Mischief
-	// onlook, if it is not nil, is called whenever something happened.
+	// Onlook, if it is not nil, is called whenever something happened.
 	Onlook func()
 
+	Server    *server.Server
+	Network   Network
+	Nodes     []*Node
+	Processes []*Process
+	Serving   *Process // whose request is carried out
+
+	Faults map[string]int // how often each happened
+	Down   bool           // the server cannot be reached
+	Quota  bool           // controllers cannot make pods
+	Stuck  float64        // of a new pod never to start
+	Broken map[int]bool   // templates whose programs end by themselves
+	Quiet  bool           // the faults are over
+
 	mu         sync.Mutex
-	Server     *server.Server
-	Network    Network
-	Nodes      []*Node
-	Processes  []*Process
 	pods       map[string]*kubeletPod
 	pending    map[string]bool // reconciliations that are due
-	Faults     map[string]int
-	Down       bool         // the server cannot be reached
-	Quota      bool         // controllers cannot make pods
-	Stuck      float64      // of a new pod never to start
-	Broken     map[int]bool // templates whose programs end by themselves
-	Quiet      bool         // the faults are over
-	over       bool         // all processes have ended
-	leaked     string
+	traps      []*Trap         // of faults that wait for their moment
+	waiting    []*waiting      // who is held up
 	lastNumber int
-	traps      []*Trap // of faults that wait for their moment
-	waiting    []*waiting
-	Serving    *Process // whose request is carried out
+	over       bool   // all processes have ended
+	leaked     string // who asked for something after that
 }
 
 // Witness judges what happens, and changes nothing.
@@ -70,11 +71,10 @@ type Mischief interface {
 	Another(d *dice.Dice)
 }
 
-// New returns a world without nodes and objects. Before time moves it needs a witness, and where requests are held up or owners are
-// meddled with, mischief.
+// New returns a world without nodes and objects. Before time moves it needs a witness.
 func New(seed uint64, p profile.Profile) *World {
 	w := &World{
-		Seed: seed, History: newHistory(), ctx: context.Background(), Profile: p, pods: map[string]*kubeletPod{}, pending: map[string]bool{}, Broken: map[int]bool{},
+		Seed: seed, History: newHistory(), Profile: p, pods: map[string]*kubeletPod{}, pending: map[string]bool{}, Broken: map[int]bool{},
 		Faults: map[string]int{},
 	}
 	w.Network = Network{Slower: 1}
