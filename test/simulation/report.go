@@ -53,9 +53,9 @@ func (c *Chronicle) add(p *world.Process, id identity.Identity, at int64) {
 	c.records = append(c.records, overlap.Record{Before: at, After: at, Pod: p.Pod, UID: p.UID, ID: id.ID, Count: id.Count, Epoch: id.Epoch})
 }
 
-// shows is what the process acts under, nil if it does not, or if nothing is promised for it any more.
+// shows is what the process acts under, nil if it does not, or is a ghost.
 func shows(w *world.World, p *world.Process) *identity.Identity {
-	if p.FenceAfter == 0 && w.IsGhost(p) {
+	if w.IsGhost(p) {
 		return nil
 	}
 	return p.Belief()

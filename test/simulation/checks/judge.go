@@ -102,7 +102,7 @@ func (j *Judge) Look() {
 		}
 		j.believed[p] = *b
 		for _, other := range now[b.ID] {
-			if !j.excusedPair(p, other) {
+			if !j.w.IsGhost(p) && !j.w.IsGhost(other) {
 				j.reportf(exclusion, "id %d: %s and %s", b.ID, other.ID, p.ID)
 			}
 		}
@@ -157,11 +157,6 @@ func (j *Judge) HandOn(before, next *world.Process) {
 	j.recorder.handOn(before, next)
 }
 
-// excusedPair: without strict mode a pod that was deleted by force while its process ran on is not covered.
-func (j *Judge) excusedPair(a, b *world.Process) bool {
-	return (a.FenceAfter == 0 && j.w.IsGhost(a)) || (b.FenceAfter == 0 && j.w.IsGhost(b))
-}
-
 // Trouble notes that something went wrong that may keep a process from going on.
 func (j *Judge) Trouble() { j.progress.troubled = j.w.Now() }
 
@@ -194,7 +189,7 @@ func (j *Judge) Served() string {
 	for _, p := range j.w.Processes {
 		if b := p.Belief(); b != nil {
 			held[b.ID] = true
-		} else if !p.Dead && !p.Ended && j.w.Waits(p) {
+		} else if p.Runs() && j.w.Waits(p) {
 			waiters = append(waiters, p)
 		}
 	}

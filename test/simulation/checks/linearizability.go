@@ -163,7 +163,7 @@ func newRecorder(j *Judge) *recorder {
 // look is told what a process acts under, nil for nothing.
 func (r *recorder) look(p *world.Process, b *identity.Identity) {
 	held, holds := r.holding[p]
-	if b != nil && !r.excused(p) {
+	if b != nil && !r.w.IsGhost(p) {
 		if holds && held.id == b.ID && held.token == b.Epoch {
 			return
 		}
@@ -188,9 +188,6 @@ func (r *recorder) handOn(before, next *world.Process) {
 		delete(r.holding, before)
 	}
 }
-
-// excused: as for mutual exclusion, a pod that was deleted by force while its process ran on has let its id go.
-func (r *recorder) excused(p *world.Process) bool { return p.FenceAfter == 0 && r.w.IsGhost(p) }
 
 func (r *recorder) claimed(p *world.Process, b identity.Identity) {
 	i := input{

@@ -77,7 +77,7 @@ func (h *calm) Changed(*Version) {}
 // nobody is a client that hears of everything at once: outside of a bubble timers may overtake one another.
 type nobody struct{}
 
-// String implements client.
+// String implements Client.
 func (nobody) String() string { return "nobody" }
 
 func (nobody) Deliver(_ time.Duration, do, _ func()) { do() }

@@ -68,7 +68,7 @@ func (k *kubeletPod) end() {
 // besideBelief is what the work acts under. That of run, in strict mode, ends with its process, and like every work in
 // strict mode does nothing while it is suspended.
 func (p *Process) besideBelief() *identity.Identity {
-	if p.FenceAfter > 0 && (p.Dead || p.Ended || p.frozen || (p.slept && p.alloc != nil && p.alloc.Fenced())) {
+	if p.FenceAfter > 0 && (!p.Runs() || p.frozen || (p.slept && p.alloc != nil && p.alloc.Fenced())) {
 		return nil
 	}
 	return p.beside.under
@@ -171,7 +171,7 @@ func (p *Process) follow(d time.Duration) {
 	b := p.beside
 	b.turns++
 	do := func() {
-		if p.FenceAfter > 0 && (p.Dead || p.Ended) {
+		if p.FenceAfter > 0 && !p.Runs() {
 			return // the work ended with it
 		}
 		id := b.shown

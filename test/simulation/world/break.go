@@ -31,12 +31,8 @@ func (p *Process) untilBroken(ctx context.Context, id identity.Identity) bool {
 	if !broken {
 		return false
 	}
-	timer := time.NewTimer(after)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
+	if !pause(ctx.Done(), after) {
 		return false
-	case <-timer.C:
 	}
 	p.Thawed()
 	p.w.Alone(func() { //nolint:contextcheck // the world may start another process after it
@@ -57,7 +53,7 @@ func (p *Process) untilBroken(ctx context.Context, id identity.Identity) bool {
 func (p *Process) breakDown(id identity.Identity) {
 	if after, _, broken := p.breaks(id); broken {
 		p.w.After(after, func() {
-			if !p.Ended && !p.Dead {
+			if p.Runs() {
 				p.w.Kill(p)
 			}
 		})

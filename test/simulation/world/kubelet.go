@@ -69,7 +69,7 @@ func PodKey(name, uid string) string { return name + "/" + uid }
 // works reports whether a process of the pod runs, or work that outlived one.
 func (k *kubeletPod) works() bool {
 	p := k.process
-	return p != nil && ((!p.Ended && !p.Dead) || p.outlives())
+	return p != nil && (p.Runs() || p.outlives())
 }
 
 // kubeletHears is told of every change of a pod; the kubelet hears of it later.
@@ -135,7 +135,7 @@ func (w *World) sync(k *kubeletPod) {
 		}
 		k.heard = k.heard || o == nil || object.Terminating(o) || object.Text(o, "status", "phase") == object.Failed // whoever declared that
 	}
-	running := k.process != nil && !k.process.Ended && !k.process.Dead
+	running := k.process != nil && k.process.Runs()
 	switch {
 	case k.heard || k.evicted:
 		if running {
@@ -165,7 +165,7 @@ func (w *World) stopPod(k *kubeletPod) {
 	w.After(w.Profile.Grace, func() {
 		kill := func() {
 			k.end()
-			if k.process == p && !p.Ended && !p.Dead {
+			if k.process == p && p.Runs() {
 				p.kill()
 				w.syncSoon(k)
 			}
@@ -226,11 +226,11 @@ func (w *World) startPod(k *kubeletPod) {
 		w.Witness.HandOn(k.process, p)
 	}
 	w.Processes = append(slices.DeleteFunc(w.Processes, func(other *Process) bool {
-		return (other.Dead || other.Ended) && (other == k.process || !other.outlives())
+		return !other.Runs() && (other == k.process || !other.outlives())
 	}), p)
 	k.process = p
 	w.After(delay, func() {
-		if p.Ended || p.Dead {
+		if !p.Runs() {
 			p.Ended = true
 			w.syncSoon(k)
 			return
@@ -246,7 +246,7 @@ func (w *World) report(k *kubeletPod, o object.Object) {
 		return
 	}
 	ready := "False"
-	if k.process.Belief() != nil && !k.process.Dead && !k.process.Ended {
+	if k.process.Belief() != nil && k.process.Runs() {
 		ready = "True"
 	}
 	status := object.At(o, "status")
@@ -269,17 +269,18 @@ func (w *World) SyncNode(n *Node) {
 	}
 }
 
-// IsGhost says that the process's pod object was removed while it ran.
+// IsGhost reports whether nothing is promised for a process any more: its pod was deleted by force or declared dead while it
+// ran, and it has no strict mode.
 func (w *World) IsGhost(p *Process) bool {
 	k := w.pods[PodKey(p.Pod, p.UID)]
-	return k != nil && k.forced
+	return p.FenceAfter == 0 && k != nil && k.forced
 }
 
 // Running returns the processes that run, by start.
 func (w *World) Running() []*Process {
 	var out []*Process
 	for _, p := range w.Processes {
-		if !p.Ended && !p.Dead {
+		if p.Runs() {
 			out = append(out, p)
 		}
 	}

@@ -93,13 +93,16 @@ func (p *Process) hold(do, broken func()) bool {
 	return false
 }
 
-// String implements client.
+// Runs reports whether the process has neither ended nor been killed. It may be suspended.
+func (p *Process) Runs() bool { return !p.Ended && !p.Dead }
+
+// String implements server.Client.
 func (p *Process) String() string { return p.ID }
 
-// IsDead implements client.
+// IsDead implements server.Client.
 func (p *Process) IsDead() bool { return p.Dead }
 
-// Deliver implements client: what arrives while the process cannot be reached waits until it can.
+// Deliver implements server.Client: what arrives while the process cannot be reached waits until it can.
 func (p *Process) Deliver(due time.Duration, do, broken func()) {
 	p.news = max(p.news, due)
 	p.w.After(due-p.w.Now(), func() {
@@ -123,7 +126,7 @@ func (p *Process) WhenAwake(do func()) {
 // Alone implements clock.Process.
 func (p *Process) Alone(do func()) { p.w.Alone(do) }
 
-// Thawed implements client: it blocks while the process is suspended.
+// Thawed implements server.Client: it blocks while the process is suspended.
 func (p *Process) Thawed() {
 	for {
 		p.w.mu.Lock()
@@ -138,7 +141,7 @@ func (p *Process) Thawed() {
 
 // Freeze suspends the process until GoOn.
 func (p *Process) Freeze() {
-	if p.frozen || p.Dead || p.Ended {
+	if p.frozen || !p.Runs() {
 		return
 	}
 	p.frozen, p.slept, p.thaw = true, true, make(chan struct{})
@@ -178,7 +181,7 @@ func (p *Process) reach() {
 
 // kill ends the process between any two of its steps. Requests that are under way may still arrive.
 func (p *Process) kill() {
-	if p.Dead || p.Ended {
+	if !p.Runs() {
 		return
 	}
 	p.w.Note("kill", p.ID)
@@ -204,7 +207,7 @@ func (p *Process) Belief() *identity.Identity {
 	if p.beside != nil {
 		return p.besideBelief()
 	}
-	if p.Dead || p.Ended || (strict && p.frozen) {
+	if !p.Runs() || (strict && p.frozen) {
 		return nil
 	}
 	if strict && p.slept && p.acting != nil && p.acting.Err() != nil {
@@ -278,11 +281,7 @@ func (p *Process) finished(err error) {
 
 // waitForEnd blocks until the process has ended. One that does not has left a goroutine behind.
 func (p *Process) waitForEnd() {
-	timer := time.NewTimer(time.Hour)
-	defer timer.Stop()
-	select {
-	case <-p.done:
-	case <-timer.C:
+	if pause(p.done, time.Hour) {
 		panic("simulation: a goroutine was left behind: " + p.ID + " does not end")
 	}
 }

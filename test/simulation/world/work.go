@@ -88,12 +88,7 @@ func (p *Process) runStart(ctx context.Context, o idcontext.Options) error {
 		}
 	}()
 	for ctx.Err() == nil && instance.Healthy() == nil {
-		timer := time.NewTimer(5 * time.Second)
-		select {
-		case <-ctx.Done():
-		case <-timer.C:
-		}
-		timer.Stop()
+		pause(ctx.Done(), 5*time.Second)
 	}
 	p.Thawed()
 	failed := instance.Healthy()
@@ -117,14 +112,7 @@ func (p *Process) runStart(ctx context.Context, o idcontext.Options) error {
 
 // closeFully closes an instance again whose Close took too long, until nothing of it is left.
 func closeFully(ctx context.Context, instance *idcontext.Instance, heard <-chan struct{}) {
-	for {
-		timer := time.NewTimer(time.Millisecond)
-		select {
-		case <-heard:
-			timer.Stop()
-			return
-		case <-timer.C:
-		}
+	for pause(heard, time.Millisecond) {
 		again, cancel := context.WithTimeout(ctx, time.Minute)
 		_ = instance.Close(again) // it is asked again
 		cancel()
@@ -158,12 +146,7 @@ func (p *Process) stopped(ctx context.Context) error {
 			p.working = p.last
 		}
 	})
-	timer := time.NewTimer(p.w.Profile.Stop)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
+	pause(ctx.Done(), p.w.Profile.Stop)
 	p.Thawed()
 	var err error
 	p.w.Alone(func() {
@@ -180,3 +163,15 @@ func (p *Process) stopped(ctx context.Context) error {
 
 // errReluctant is what work says that cannot be stopped at the moment.
 var errReluctant = errors.New("the work cannot be stopped at the moment")
+
+// pause blocks for a while, or until done is closed. It returns true when the time is over.
+func pause(done <-chan struct{}, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-done:
+		return false
+	case <-timer.C:
+		return true
+	}
+}
