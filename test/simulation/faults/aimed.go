@@ -30,7 +30,7 @@ func stir(w *world.World, d *dice.Dice) {
 	case 1:
 		scaleOwner(w, Fault{}, d)
 	case 2:
-		deleteSome(w, Fault{}, d)
+		toSomePod(deletePod)(w, Fault{}, d)
 	}
 }
 

@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"math"
 	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
@@ -125,6 +126,23 @@ func kubeletDown(w *world.World, f Fault, d *dice.Dice) {
 	})
 }
 
+// toSomePod is a fault of some pod.
+func toSomePod(do func(w *world.World, v *server.Version, d *dice.Dice)) func(*world.World, Fault, *dice.Dice) {
+	return func(w *world.World, _ Fault, d *dice.Dice) {
+		if v := somePod(w, d); v != nil {
+			do(w, v, d)
+		}
+	}
+}
+
+// switched turns something on for a while.
+func switched(turn func(w *world.World, on bool)) func(*world.World, Fault, *dice.Dice) {
+	return func(w *world.World, f Fault, _ *dice.Dice) {
+		turn(w, true)
+		w.After(f.Lasts, func() { turn(w, false) })
+	}
+}
+
 // somePod picks a pod of the owner: where somebody is held up, often that one's.
 func somePod(w *world.World, d *dice.Dice) *server.Version {
 	all := w.Server.Objects(object.Pods)
@@ -137,12 +155,6 @@ func somePod(w *world.World, d *dice.Dice) *server.Version {
 		return nil
 	}
 	return dice.Pick(d, all)
-}
-
-func forceDelete(w *world.World, _ Fault, d *dice.Dice) {
-	if v := somePod(w, d); v != nil {
-		w.Server.Remove(v)
-	}
 }
 
 // deleteNode removes a Node object while its machine is cut off; the pod garbage collector removes its pods.
@@ -202,32 +214,20 @@ func declareFailed(w *world.World, f Fault, d *dice.Dice) {
 	w.After(f.Lasts, func() { w.Join(n, true) })
 }
 
-func relabel(w *world.World, _ Fault, d *dice.Dice) {
-	if v := somePod(w, d); v != nil {
-		w.Relabel(v.Name)
-	}
-}
-
 // hide takes away one of the labels by which a relabelled pod is found, or both, until it restores them.
-func hide(w *world.World, _ Fault, d *dice.Dice) {
-	if v := somePod(w, d); v != nil {
-		w.Relabel(v.Name)
-		gone := dice.Pick(d, [][]string{{assignment.InstanceIDLabel}, {assignment.OwnerLabel}, {assignment.InstanceIDLabel, assignment.OwnerLabel}})
-		w.Server.Change(object.Pods, v.Name, server.Writer{Manager: "kubectl-label"}, func(o object.Object) {
-			for _, label := range gone {
-				object.SetText(o, "labels", label, "")
-			}
-		})
-	}
+func hide(w *world.World, v *server.Version, d *dice.Dice) {
+	w.Relabel(v.Name)
+	gone := dice.Pick(d, [][]string{{assignment.InstanceIDLabel}, {assignment.OwnerLabel}, {assignment.InstanceIDLabel, assignment.OwnerLabel}})
+	w.Server.Change(object.Pods, v.Name, server.Writer{Manager: "kubectl-label"}, func(o object.Object) {
+		for _, label := range gone {
+			object.SetText(o, "labels", label, "")
+		}
+	})
 }
 
 // replacePod is kubectl replace --force: another pod under the same name, while the first one's processes may run on. What restores
 // a backup brings its annotations back, too.
-func replacePod(w *world.World, _ Fault, d *dice.Dice) {
-	v := somePod(w, d)
-	if v == nil {
-		return
-	}
+func replacePod(w *world.World, v *server.Version, d *dice.Dice) {
 	next := object.Clone(v.Object)
 	meta := object.Need(next, object.Metadata)
 	for _, field := range []string{"uid", "resourceVersion", "generation", "deletionTimestamp", "deletionGracePeriodSeconds"} {
@@ -246,4 +246,11 @@ func replacePod(w *world.World, _ Fault, d *dice.Dice) {
 			w.Server.Put(object.KindOf(object.Pods), next, server.Writer{Manager: "kubectl-replace"})
 		}
 	})
+}
+
+// drawHoldUp draws which requests wait, and how often.
+func drawHoldUp(n *world.Network, d *dice.Dice) {
+	n.HoldUp = world.HoldUp{
+		Chance: math.Pow(10, -1.5*d.Float()), Steps: uint(d.Between(1, 1<<world.KindsOfSteps-1)), Again: dice.Pick(d, []float64{0, 0.5, 0.9}), Meanwhile: dice.Pick(d, []float64{0.2, 0.6, 0.8}),
+	}
 }

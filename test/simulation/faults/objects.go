@@ -157,28 +157,24 @@ func earlier(v *server.Version, d *dice.Dice) *server.Version {
 	return v
 }
 
-func removeReceipt(w *world.World, _ Fault, d *dice.Dice) {
-	if v := somePod(w, d); v != nil {
-		w.Server.Change(object.Pods, v.Name, server.Writer{Manager: "kubectl-annotate"}, func(o object.Object) {
-			object.SetText(o, "annotations", assignment.ReceiptKey, "")
-			if d.Chance(0.5) {
-				object.SetText(o, "labels", assignment.InstanceIDLabel, "")
-				object.SetText(o, "labels", assignment.OwnerLabel, "")
-			}
-		})
-	}
+func removeReceipt(w *world.World, v *server.Version, d *dice.Dice) {
+	w.Server.Change(object.Pods, v.Name, server.Writer{Manager: "kubectl-annotate"}, func(o object.Object) {
+		object.SetText(o, "annotations", assignment.ReceiptKey, "")
+		if d.Chance(0.5) {
+			object.SetText(o, "labels", assignment.InstanceIDLabel, "")
+			object.SetText(o, "labels", assignment.OwnerLabel, "")
+		}
+	})
 }
 
-func corruptReceipt(w *world.World, _ Fault, d *dice.Dice) {
-	if v := somePod(w, d); v != nil {
-		w.Server.Change(object.Pods, v.Name, server.Writer{Manager: "kubectl-annotate"}, func(o object.Object) {
-			if d.Chance(0.3) {
-				object.SetText(o, "labels", dice.Pick(d, []string{assignment.InstanceIDLabel, assignment.OwnerLabel}), "7")
-				return
-			}
-			object.SetText(o, "annotations", assignment.ReceiptKey, dice.Pick(d, []string{"{", "null", `{"uid":"x","owner":"y"}`}))
-		})
-	}
+func corruptReceipt(w *world.World, v *server.Version, d *dice.Dice) {
+	w.Server.Change(object.Pods, v.Name, server.Writer{Manager: "kubectl-annotate"}, func(o object.Object) {
+		if d.Chance(0.3) {
+			object.SetText(o, "labels", dice.Pick(d, []string{assignment.InstanceIDLabel, assignment.OwnerLabel}), "7")
+			return
+		}
+		object.SetText(o, "annotations", assignment.ReceiptKey, dice.Pick(d, []string{"{", "null", `{"uid":"x","owner":"y"}`}))
+	})
 }
 
 func takeRBAC(w *world.World, f Fault, d *dice.Dice) {
@@ -188,16 +184,6 @@ func takeRBAC(w *world.World, f Fault, d *dice.Dice) {
 	})
 	w.Server.Refusals[what] = true
 	w.After(f.Lasts, func() { delete(w.Server.Refusals, what) })
-}
-
-func takeQuota(w *world.World, f Fault, _ *dice.Dice) {
-	w.Quota = true
-	w.After(f.Lasts, func() { w.Quota = false })
-}
-
-func refuseAdmission(w *world.World, f Fault, _ *dice.Dice) {
-	w.Server.Admission = true
-	w.After(f.Lasts, func() { w.Server.Admission = false })
 }
 
 func scaleOwner(w *world.World, _ Fault, d *dice.Dice) {
@@ -231,14 +217,29 @@ func undo(w *world.World, _ Fault, d *dice.Dice) {
 	})
 }
 
-func deleteSome(w *world.World, _ Fault, d *dice.Dice) {
-	if v := somePod(w, d); v != nil {
-		w.Server.DeletePod(v.Name, w.Profile.Grace)
-	}
+func deletePod(w *world.World, v *server.Version, _ *dice.Dice) {
+	w.Server.DeletePod(v.Name, w.Profile.Grace)
 }
 
-func evictSome(w *world.World, _ Fault, d *dice.Dice) {
-	if v := somePod(w, d); v != nil {
-		w.Evict(v.Name)
+// collectSlots has somebody run "idalloc gc": a process without a pod, whose requests fare like all others.
+func collectSlots(w *world.World, f Fault, d *dice.Dice) {
+	w.Sweep("gc-"+strconv.FormatUint(f.Draw, 36), dice.Pick(d, w.Nodes))
+}
+
+// neverStart has some of the pods that are made meanwhile not start at all, until somebody repairs them in the end: no node has room for them,
+// or a volume does not exist.
+func neverStart(w *world.World, f Fault, d *dice.Dice) {
+	w.Stuck = 0.3 + 0.7*d.Float()
+	if w.Profile.Rolls() && d.Chance(0.7) {
+		rollout(w, f, d)
+	}
+	w.After(f.Lasts, func() { w.Stuck = 0 })
+}
+
+// brokenRollout begins a revision whose programs end by themselves soon after they got an id, until somebody repairs what they need.
+func brokenRollout(w *world.World, f Fault, d *dice.Dice) {
+	rollout(w, f, d)
+	if v := w.Owner(); v != nil {
+		w.Broken[world.Template(v.Object)] = true
 	}
 }
