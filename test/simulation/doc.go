@@ -50,6 +50,11 @@
 // All that happens is drawn from the seed, by dice that are derived from names: which pod, which request, how many
 // times before. It does not depend on the order of execution, nor, with the overlay, on Go's own randomness.
 //
+// # What is checked
+//
+// Package checks lists the promises. mutants/ has changes of the production code that are to break them, and
+// docs/robustness.md says which promise each one broke. Beside that, every goroutine of the production code has to end.
+//
 // # What is not promised
 //
 // It is a model. etcd, the network and the kernel are as described here, no worse; requests are applied one at a time.

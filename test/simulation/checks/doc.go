@@ -10,6 +10,6 @@
 //   - Nobody moves without a cause.
 //   - Requests are few.
 //
-// The judge changes nothing in the world. A checker that cannot fail is worth nothing: mutants of the production code are to be
-// caught by these, and docs/robustness.md says which ones are.
+// The judge changes nothing in the world. A checker that cannot fail is worth nothing, so mutants of the production code
+// have to be caught by these.
 package checks
