@@ -221,9 +221,15 @@ func deletePod(w *world.World, v *server.Version, _ *dice.Dice) {
 	w.Server.DeletePod(v.Name, w.Profile.Grace)
 }
 
-// collectSlots has somebody run "idalloc gc": a process without a pod, whose requests fare like all others.
+// collectSlots has somebody run "idalloc gc", once or, as a CronJob does, again and again: a process without a pod, whose requests fare
+// like all others.
 func collectSlots(w *world.World, f Fault, d *dice.Dice) {
-	w.Sweep("gc-"+strconv.FormatUint(f.Draw, 36), dice.Pick(d, w.Nodes))
+	name, at := "gc-"+strconv.FormatUint(f.Draw, 36)+"-", time.Duration(0)
+	for i := range d.Between(1, 8) {
+		on := dice.Pick(d, w.Nodes)
+		w.After(at, func() { w.Sweep(name+strconv.Itoa(i), on) })
+		at += d.Tail(5 * time.Second)
+	}
 }
 
 // neverStart has some of the pods that are made meanwhile not start at all, until somebody repairs them in the end: no node has room for them,

@@ -102,7 +102,7 @@ func Template(o object.Object) int { return object.Number(o, "spec", "template",
 
 // Scale sets how many pods an owner or a revision is to have.
 func (w *World) Scale(v *server.Version, n int) {
-	if v.Object == nil || replicas(v) == n {
+	if v.Object == nil || v.Count() == n {
 		return
 	}
 	w.Server.Change(v.Kind.Resource, v.Name, server.Writer{Manager: ControllerManager}, func(o object.Object) { object.Need(o, "spec")[v.Kind.Count] = int64(n) })
