@@ -1,7 +1,9 @@
-// Package assignment is the data that idalloc stores and its strict codec: the assignment, its
-// epoch and seal on the owner, and the receipt on each pod.
+// Package assignment holds the data that idalloc stores, and its codec. It is for idalloc's own packages. Other
+// programs may rely on the stored formats, which the README describes, but not on this Go API.
 //
-// It is pure: no Kubernetes client, no I/O, no clock. What is written is canonical (numeric key
-// order, no spaces), so equal states have equal bytes. What is read is checked: whoever damaged an
-// annotation is told which part of it is wrong, and no part of a damaged annotation is trusted.
+// On the owner are the assignment, its epoch, and its seal. On each pod is a receipt.
+//
+// The package is pure: it has no Kubernetes client, does no I/O, and reads no clock. It writes a canonical form
+// (numeric key order, no spaces), so equal states have equal bytes. It reads strictly: an error names the damaged
+// part of an annotation, and no part of a damaged annotation is trusted.
 package assignment

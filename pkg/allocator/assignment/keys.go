@@ -1,6 +1,6 @@
 package assignment
 
-// FieldManager is the name under which every write to an owner or a pod is made.
+// FieldManager is the field manager of every write that idalloc makes to an owner or a pod.
 const FieldManager = "idalloc"
 
 // Annotation keys on the owner.
@@ -9,11 +9,11 @@ const (
 	DefaultKey = "idalloc.dev/assignment"
 	// EpochKey carries the epoch, a decimal that grows with every change.
 	EpochKey = "idalloc.dev/epoch"
-	// SealKey carries "<format>:<epoch>:<hash of the other keys>"; it differs at every write.
+	// SealKey carries "<format>:<epoch>:<hash of the other keys>". Every write changes it.
 	SealKey = "idalloc.dev/seal"
-	// HandoverKey carries the slots that are asked for, id to requester.
+	// HandoverKey maps each requested slot to the pod that asks for it.
 	HandoverKey = "idalloc.dev/handover"
-	// UIDsKey carries, for each id, the beginning of its holder's UID: a pod's name may be used again.
+	// UIDsKey maps each id to the first characters of its holder's UID, because a pod's name may be used again.
 	UIDsKey = "idalloc.dev/uids"
 	// FenceAfterKey carries the largest fence-after in use (strict mode).
 	FenceAfterKey = "idalloc.dev/fence-after"
@@ -25,11 +25,11 @@ const (
 const (
 	// InstanceIDLabel is the label that shows a pod's id to Services and kubectl.
 	InstanceIDLabel = "idalloc.dev/instance-id"
-	// OwnerLabel is the label that shows whose id it is, as OwnerLabelValue writes it.
+	// OwnerLabel is the label that names the owner of the pod's id, in the form of OwnerLabelValue.
 	OwnerLabel = "idalloc.dev/owner"
 	// ReceiptKey is the annotation with the pod's receipt.
 	ReceiptKey = "idalloc.dev/receipt"
 	// DeletionCostKey is Kubernetes' annotation that ranks the pods of a ReplicaSet for a
-	// scale-down: among Ready pods the lowest cost goes first.
+	// scale-down: of its Ready pods, those with the lowest cost are deleted first.
 	DeletionCostKey = "controller.kubernetes.io/pod-deletion-cost"
 )

@@ -7,15 +7,15 @@ import (
 )
 
 const (
-	// maxLabel is how long Kubernetes lets a label's value be.
+	// maxLabel is the number of characters that Kubernetes allows in a label's value.
 	maxLabel = 63
-	// hashLength is how many characters of a hash stand for an owner whose name is too long.
+	// hashLength is the number of hexadecimal digits that stand for an owner whose name is too long.
 	hashLength = 40
 )
 
-// OwnerLabelValue returns the value of OwnerLabel for owner ("Kind/name"): "deployment.worker", or, where that is
-// too long for a label, a hash of it, which has no dot. Names of objects have no characters that a
-// label may not have.
+// OwnerLabelValue returns the value of OwnerLabel for an owner ("Kind/name"), for example "deployment.worker". If
+// that is too long for a label, it returns 40 hexadecimal digits of the SHA-256 instead, which have no dot. A label
+// allows every character that the name of an object may have.
 func OwnerLabelValue(owner string) string {
 	kind, name, _ := strings.Cut(owner, "/")
 	value := strings.ToLower(kind) + "." + name
@@ -26,8 +26,8 @@ func OwnerLabelValue(owner string) string {
 	return hex.EncodeToString(sum[:])[:hashLength]
 }
 
-// HoldersSelector selects the pods that have a receipt for a slot of owner ("Kind/name"), whatever else
-// somebody made of their labels.
+// HoldersSelector returns a label selector for the pods that have a receipt for a slot of the owner ("Kind/name").
+// It finds them even if somebody changed their other labels.
 func HoldersSelector(owner string) string {
 	return InstanceIDLabel + "," + OwnerLabel + "=" + OwnerLabelValue(owner)
 }

@@ -13,38 +13,38 @@ import (
 )
 
 const (
-	// StopGrace is how long the work may go on after its id was given up for lack of contact.
+	// StopGrace is how long the work may run on after a process without contact has fenced itself.
 	StopGrace = 10 * time.Second
-	// MaxFenceAfter is the longest fence-after that is read.
+	// MaxFenceAfter is the longest fence-after that ParseFenceAfter accepts.
 	MaxFenceAfter = time.Hour
 )
 
-// QuarantineTime returns how long a slot whose holder vanished is kept free when the largest
-// fence-after in use is this: the holder's own deadline, the time that its work needs to stop, and a
-// margin for clocks whose rates differ by up to 5 percent.
+// QuarantineTime returns how long a slot stays free after its holder vanished. fenceAfter is the largest fence-after
+// in use. The result is the sum of the holder's own deadline, the time that its work needs to stop, and a margin
+// for clocks whose rates differ by up to 5 percent.
 func QuarantineTime(fenceAfter time.Duration) time.Duration {
 	return fenceAfter + StopGrace + (fenceAfter+StopGrace)/20 + time.Second
 }
 
-// Span is a range of slots that were put in quarantine by one write.
+// Span is a range of slots that one write put in quarantine.
 type Span struct {
 	// From and To are the first and the last slot. To is MaxID when the range has no end.
 	From, To int
-	// Epoch is that of the write. It only tells one quarantine from another.
+	// Epoch is the epoch of that write. It only tells one quarantine from another.
 	Epoch int64
 }
 
-// Quarantine lists the slots that may still be in use by a process that nobody can see. The spans are
-// in order and do not overlap.
+// Quarantine lists the slots that a process may still use although its pod is gone. The spans are in order and do
+// not overlap.
 type Quarantine []Span
 
-// Since returns the epoch of the write that put the slot in quarantine; ok is false if none did.
+// Since returns the epoch of the write that put the slot in quarantine. ok is false if the slot is in none.
 func (q Quarantine) Since(id int) (epoch int64, ok bool) {
 	s, ok := q.Span(id)
 	return s.Epoch, ok
 }
 
-// Span returns the range that the slot is in; ok is false if it is in none.
+// Span returns the span that contains the slot. ok is false if none does.
 func (q Quarantine) Span(id int) (span Span, ok bool) {
 	i, found := slices.BinarySearchFunc(q, id, func(s Span, id int) int {
 		switch {
@@ -61,7 +61,7 @@ func (q Quarantine) Span(id int) (span Span, ok bool) {
 	return q[i], true
 }
 
-// Epochs returns the epochs that occur, each once, in order.
+// Epochs returns the distinct epochs of all spans, in ascending order.
 func (q Quarantine) Epochs() []int64 {
 	epochs := make([]int64, 0, 4)
 	for _, s := range q {
@@ -71,7 +71,7 @@ func (q Quarantine) Epochs() []int64 {
 	return slices.Compact(epochs)
 }
 
-// With returns q and the slots from..to, those that are in q already unchanged.
+// With returns q extended by the slots from..to. A slot that is already in q keeps its epoch.
 func (q Quarantine) With(from, to int, epoch int64) Quarantine {
 	out := make(Quarantine, 0, len(q)+2)
 	for _, s := range q {
@@ -89,7 +89,7 @@ func (q Quarantine) With(from, to int, epoch int64) Quarantine {
 	return out.sorted()
 }
 
-// WithEach returns q and these slots, which are in ascending order; those that are in q already are unchanged.
+// WithEach returns q extended by ids, which must be in ascending order. A slot that is already in q keeps its epoch.
 func (q Quarantine) WithEach(ids []int, epoch int64) Quarantine {
 	out := make(Quarantine, len(q), len(q)+len(ids))
 	copy(out, q)
@@ -101,7 +101,8 @@ func (q Quarantine) WithEach(ids []int, epoch int64) Quarantine {
 	return out.sorted()
 }
 
-// Without returns q less these slots, which are in ascending order, and less the spans that drop picks.
+// Without returns q without ids, which must be in ascending order, and without the spans for which drop returns
+// true. drop may be nil.
 func (q Quarantine) Without(ids []int, drop func(Span) bool) Quarantine {
 	out := make(Quarantine, 0, len(q))
 	for _, s := range q {
@@ -125,7 +126,7 @@ func (q Quarantine) Without(ids []int, drop func(Span) bool) Quarantine {
 	return out.sorted()
 }
 
-// sorted joins what touches, so that equal quarantines are equal slices.
+// sorted puts the spans in order and joins neighbours of one epoch, so that equal quarantines are equal slices.
 func (q Quarantine) sorted() Quarantine {
 	slices.SortFunc(q, func(a, b Span) int { return cmp.Compare(a.From, b.From) })
 	out := q[:0]
@@ -142,7 +143,7 @@ func (q Quarantine) sorted() Quarantine {
 	return out
 }
 
-// Encode returns the canonical form: {"1795219200123":"0-3,7,12-"}, the slots by epoch; "12-" has no end.
+// Encode returns the canonical form, the slots by epoch: {"1795219200123":"0-3,7,12-"}. "12-" has no end.
 func (q Quarantine) Encode() string {
 	var b strings.Builder
 	b.WriteByte('{')
@@ -176,8 +177,8 @@ func (s Span) text() string {
 	return strconv.Itoa(s.From) + "-" + strconv.Itoa(s.To)
 }
 
-// ParseQuarantine reads what Encode wrote. It is strict: ranges are canonical and do not overlap. The
-// error quotes the offending part.
+// ParseQuarantine reads what Encode wrote, and nothing else: the form must be canonical, and ranges must not overlap.
+// It checks each epoch against now with CheckEpoch. The error quotes the offending part.
 func ParseQuarantine(text string, now time.Time) (Quarantine, error) {
 	dec := json.NewDecoder(strings.NewReader(text))
 	var byEpoch map[string]string
@@ -235,7 +236,7 @@ func parseSpan(text string) (Span, error) {
 	return Span{From: from, To: to}, nil
 }
 
-// ParseFenceAfter reads a fence-after: a Go duration in its canonical form, above zero and at most
+// ParseFenceAfter reads a fence-after. It must be a Go duration in canonical form, above zero and at most
 // MaxFenceAfter.
 func ParseFenceAfter(text string) (time.Duration, error) {
 	d, err := time.ParseDuration(text)

@@ -7,35 +7,36 @@ import (
 	"time"
 )
 
-// Receipt is what a pod writes about its slot on itself: a lock on that slot; or, with GaveUp, the
-// note that it began to give its slot away; or, with Waits, that its program runs and has no slot.
+// Receipt is what a pod writes about its slot on itself. It is one of three things: a lock on the slot; with GaveUp,
+// a note that the pod gives its slot away; or with Waits, a sign of life of a pod without a slot.
 type Receipt struct {
-	// UID is the pod's own. A receipt with another UID came with a copied pod and is none.
+	// UID is the UID of the pod that wrote the receipt. If the pod that carries it has another UID, the receipt was
+	// copied and does not count.
 	UID string
-	// Owner is "Kind/name": receipts outlive a re-created owner.
+	// Owner is "Kind/name", without a UID: a receipt stays valid when its owner is deleted and created again.
 	Owner string
-	// ID and Epoch are the slot and the owner's epoch when it was taken. Zero with GaveUp, unless Gives, and with Waits.
-	ID    int
+	// ID is the slot. It is 0 with Waits, and with GaveUp unless Gives is set.
+	ID int
+	// Epoch is the owner's epoch when the pod took the slot. It is 0 with GaveUp and with Waits.
 	Epoch int64
-	// HandsOver says that the pod can know that its work has stopped, so it may be asked for its slot.
+	// HandsOver says that other pods may ask this one for its slot, because it can tell when its work has stopped.
 	HandsOver bool
-	// FenceAfter is the pod's own fence-after, zero without strict mode. It tells a planner that strict
-	// mode is in use even when somebody removed the owner's annotations. It is negative where somebody
-	// made it unreadable.
+	// FenceAfter is the pod's own fence-after, 0 without strict mode. It tells a planner that strict mode is in use
+	// even if somebody removed the owner's annotations. It is negative if somebody made it unreadable.
 	FenceAfter time.Duration
-	// GaveUp says that the slot is being given away. Such a receipt locks nothing.
+	// GaveUp says that the pod gives its slot away. Such a receipt locks nothing.
 	GaveUp bool
-	// Gives says, with GaveUp, that ID is that slot: whoever plans may take the pod's entry for it out, and it
-	// is not given to the pod before the pod itself has taken this back.
+	// Gives is only set with GaveUp. It says that ID is the slot that the pod gives: any planner may remove the
+	// pod's entry for it, and nobody gives that slot to the pod until the pod has withdrawn this statement.
 	Gives bool
-	// Waits says that the pod's program runs and waits for a slot, while there are not enough. Such a receipt
-	// locks nothing either: it is a sign of life.
+	// Waits says that the pod's program runs and waits, because there are not enough slots. Such a receipt is a sign
+	// of life and locks nothing.
 	Waits bool
 	// Failed counts how often in a row the pod's program ended by itself soon after it took a slot.
 	Failed int
 }
 
-// Failures returns Failed, 0 without a receipt.
+// Failures returns Failed, or 0 for a nil receipt.
 func (r *Receipt) Failures() int {
 	if r == nil {
 		return 0
@@ -43,7 +44,7 @@ func (r *Receipt) Failures() int {
 	return r.Failed
 }
 
-// Locks reports whether there is a receipt that locks its slot.
+// Locks reports whether the receipt locks its slot. A nil receipt locks nothing.
 func (r *Receipt) Locks() bool { return r != nil && !r.GaveUp && !r.Waits }
 
 type receiptWire struct {
@@ -78,15 +79,15 @@ func (r Receipt) Encode() string {
 	return string(b)
 }
 
-// maxFailed bounds what is read of Receipt.Failed: more makes no difference.
+// maxFailed is the largest Receipt.Failed that is read. A larger number would make no difference.
 const maxFailed = 1000
 
-// ErrBadEpoch means that the receipt names its slot, but its epoch cannot be one of ours.
+// ErrBadEpoch means that the receipt names a slot, but idalloc cannot have written its epoch.
 var ErrBadEpoch = errors.New("idalloc: bad epoch")
 
-// ParseReceipt reads a receipt. Fields that it does not know are left to a newer idalloc. With
-// ErrBadEpoch the receipt is returned all the same, with epoch 0: it still locks its slot, because a
-// clock that is wrong, here or there, must not free a slot that is in use.
+// ParseReceipt reads a receipt. It ignores unknown fields, which a newer idalloc may have written. It checks the epoch
+// against now with CheckEpoch. If that fails, it returns both ErrBadEpoch and the receipt, with epoch 0: the receipt
+// still locks its slot, because a wrong clock, on either machine, must not free a slot that is in use.
 func ParseReceipt(text string, now time.Time) (Receipt, error) {
 	var w receiptWire
 	if err := json.Unmarshal([]byte(text), &w); err != nil {
@@ -116,7 +117,7 @@ func ParseReceipt(text string, now time.Time) (Receipt, error) {
 	if w.FenceAfter != "" {
 		var err error
 		if r.FenceAfter, err = ParseFenceAfter(w.FenceAfter); err != nil {
-			r.FenceAfter = -1 // the owner's annotation still has it, and the pod writes its receipt again
+			r.FenceAfter = -1 // the owner's annotation still has the value, and the pod will write its receipt again
 		}
 	}
 	if err := CheckEpoch(w.Epoch, now); err != nil {
@@ -126,12 +127,13 @@ func ParseReceipt(text string, now time.Time) (Receipt, error) {
 	return r, nil
 }
 
-// ErrForeignReceipt means that the receipt is readable but not this pod's for this owner.
+// ErrForeignReceipt means that the receipt can be read, but belongs to another pod or another owner.
 var ErrForeignReceipt = errors.New("idalloc: the receipt is another pod's or another owner's")
 
-// ReceiptOf reads the receipt that a pod with this UID holds for owner ("Kind/name") from its
-// annotations. It returns nil without an error when there is none, and a receipt with ErrBadEpoch. now is the later of the
-// clock and the owner's clean epoch.
+// ReceiptOf reads a receipt from the annotations of the pod with this UID, for this owner ("Kind/name"). now is the
+// later of two times: the clock, and the epoch of the owner's clean map. ReceiptOf returns nil and no error if there
+// is no receipt, ErrForeignReceipt if it belongs to another pod or owner, and, like ParseReceipt, both a receipt and
+// ErrBadEpoch.
 func ReceiptOf(annotations map[string]string, uid, owner string, now time.Time) (*Receipt, error) {
 	text, ok := annotations[ReceiptKey]
 	if !ok {

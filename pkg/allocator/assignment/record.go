@@ -15,29 +15,30 @@ import (
 // MaxEpoch is the largest integer that every JSON reader keeps exact (2^53 - 1, RFC 8259 section 6).
 const MaxEpoch = int64(1)<<53 - 1
 
-// MaxAhead is how far an epoch, which follows the clock in milliseconds, may be ahead of it where nobody vouches for it.
+// MaxAhead is how far an epoch may be ahead of the clock, unless a clean map contains it. Epochs are Unix times in
+// milliseconds, or a little more.
 const MaxAhead = 24 * time.Hour
 
-// AnyTime is a time for Decode and ReceiptOf that no epoch is ahead of.
+// AnyTime returns the time to pass to Decode and ReceiptOf to accept every epoch up to MaxEpoch.
 func AnyTime() time.Time { return time.UnixMilli(MaxEpoch) }
 
-// State is what the owner's annotations hold: the assignment and what goes with it.
+// State is the content of the owner's annotations: the assignment and the data that belongs to it.
 type State struct {
 	// Slots names the holder of each assigned slot.
 	Slots Slots
-	// Handover names the requester of each slot that is asked for.
+	// Handover names the requester of each requested slot.
 	Handover Slots
 	// UIDs holds the holders' short UIDs.
 	UIDs Slots
-	// FenceAfter is the largest fence-after in use, zero where nobody uses strict mode.
+	// FenceAfter is the largest fence-after in use, 0 if nobody uses strict mode.
 	FenceAfter time.Duration
-	// Quarantine lists the slots that are free but may still be in use (strict mode).
+	// Quarantine lists the slots that nobody may have yet (strict mode).
 	Quarantine Quarantine
 	// Epoch grows with every change.
 	Epoch int64
 }
 
-// Clone returns a copy that shares nothing with s.
+// Clone returns a deep copy of s.
 func (s State) Clone() State {
 	c := s
 	c.Slots, c.Handover, c.UIDs = maps.Clone(s.Slots), maps.Clone(s.Handover), maps.Clone(s.UIDs)
@@ -45,14 +46,14 @@ func (s State) Clone() State {
 	return c
 }
 
-// SameContent reports whether s and o differ in nothing but the epoch.
+// SameContent reports whether s and o are equal, apart from the epoch.
 func (s State) SameContent(o State) bool {
 	return maps.Equal(s.Slots, o.Slots) && maps.Equal(s.Handover, o.Handover) && maps.Equal(s.UIDs, o.UIDs) &&
 		s.FenceAfter == o.FenceAfter && slices.Equal(s.Quarantine, o.Quarantine)
 }
 
-// Encode returns the annotations that store s under the assignment key of the owner with this UID, the seal
-// included. A key of ours that is not in the result must not be on the owner.
+// Encode returns the annotations that store s on the owner with this UID, with the assignment under key. The seal is
+// one of them. A writer must remove those of Keys(key) that the result does not contain.
 func (s State) Encode(key, owner string) map[string]string {
 	out := map[string]string{key: s.Slots.Encode(), EpochKey: strconv.FormatInt(s.Epoch, 10)}
 	if len(s.Handover) > 0 {
@@ -71,7 +72,7 @@ func (s State) Encode(key, owner string) map[string]string {
 	return out
 }
 
-// Keys returns the owner's annotation keys that idalloc owns.
+// Keys returns idalloc's annotation keys on an owner whose assignment is under key.
 func Keys(key string) []string {
 	return append(sealedKeys(key), SealKey)
 }
@@ -80,19 +81,19 @@ func sealedKeys(key string) []string {
 	return []string{key, EpochKey, HandoverKey, UIDsKey, FenceAfterKey, QuarantineKey}
 }
 
-// Format is the number of what this version writes. A later one that means something else by the same keys, or has more
-// of them, gets a higher number.
+// Format is the number of the format that this version writes. It goes up when a key gets another meaning, and when a
+// key is added.
 const Format = 1
 
-// Seal binds the values of the annotations together, and to the owner with this UID: what is copied to another object does
-// not fit there. It has the epoch, which no two writes share, so it changes at every write and metadata.managedFields always
-// names its last writer.
+// Seal returns the seal of the annotations. It binds their values together, and to the owner with this UID, so a copy
+// on another object does not fit. It contains the epoch, which differs between any two writes. So every write changes
+// the seal, and metadata.managedFields always names the seal's last writer.
 func Seal(annotations map[string]string, key, owner string) string {
 	h := sha256.New()
 	_, _ = fmt.Fprintf(h, "%d:%s\n", len(owner), owner)
 	for _, k := range sealedKeys(key) {
 		if v, ok := annotations[k]; ok {
-			_, _ = fmt.Fprintf(h, "%d:%s=%d:", len(k), k, len(v)) // a hash never fails to take bytes
+			_, _ = fmt.Fprintf(h, "%d:%s=%d:", len(k), k, len(v)) // writing to a hash never fails
 			hashString(h, v)
 			hashString(h, "\n")
 		}
@@ -100,8 +101,8 @@ func Seal(annotations map[string]string, key, owner string) string {
 	return strconv.Itoa(Format) + ":" + annotations[EpochKey] + ":" + hex.EncodeToString(h.Sum(nil)[:12])
 }
 
-// formatOf reads the format from a seal; ok is false if that is none. Of formats that this version does not know it knows
-// no more than that they begin with their number.
+// formatOf reads the format's number from a seal. ok is false if the text is not a seal. Every format, known or not,
+// begins with its number.
 func formatOf(seal string) (format int, ok bool) {
 	const most = 3 // digits
 	number, _, ok := strings.Cut(seal, ":")
@@ -112,7 +113,7 @@ func formatOf(seal string) (format int, ok bool) {
 	return format, ok && format > 0
 }
 
-// hashString adds text in pieces, because a copy of it may be large.
+// hashString hashes text piece by piece, because a copy of all of it may be large.
 func hashString(h hash.Hash, text string) {
 	const most = 1024
 	piece := make([]byte, 0, min(len(text), most))
@@ -124,7 +125,7 @@ func hashString(h hash.Hash, text string) {
 	}
 }
 
-// ProblemError is a part of an annotation that cannot be read.
+// ProblemError says which part of an annotation cannot be read.
 type ProblemError struct {
 	// Key is the annotation's key.
 	Key string
@@ -135,26 +136,29 @@ type ProblemError struct {
 // Error returns "annotation KEY: DETAIL".
 func (p ProblemError) Error() string { return "annotation " + p.Key + ": " + p.Detail }
 
-// Record is an owner's annotations as read.
+// Record is the result of reading an owner's annotations.
 type Record struct {
-	// Key is the annotation in which the assignment was looked for.
+	// Key is the annotation key under which Decode looked for the assignment.
 	Key string
-	// State holds what could be read; a damaged part is empty.
+	// State is the content. A damaged part is empty.
 	State State
-	// Present says that at least one key of ours is there.
+	// Present says that the owner has at least one of idalloc's annotations.
 	Present bool
-	// Sealed says that the seal fits what it seals, and that all of it can be read. Whose seal it is, managedFields says.
+	// Sealed says that the seal fits, and that all annotations can be read. It does not say who wrote the seal: only
+	// managedFields tell.
 	Sealed bool
-	// Newer is the seal's format if that is higher than this version's, else 0.
+	// Newer is the seal's format if it is higher than Format, else 0.
 	Newer int
-	// OtherKey is the annotation whose assignment the seal fits where that is not Key, and names somebody.
+	// OtherKey is the key of another annotation whose assignment fits the seal. It is empty if there is none, or if
+	// that assignment names no pod.
 	OtherKey string
-	// Problems lists what could not be read.
+	// Problems lists the parts that could not be read.
 	Problems []ProblemError
 }
 
-// Decode reads the annotations of the owner with this UID. It never fails: what cannot be read is a ProblemError. The
-// epoch is checked against now, or, in a map that idalloc wrote, against AnyTime.
+// Decode reads the annotations of the owner with this UID, with the assignment under key. It never fails: it lists in
+// Problems what it could not read. It checks epochs against now with CheckEpoch. Callers pass AnyTime for a map that
+// idalloc is known to have written.
 func Decode(annotations map[string]string, key, owner string, now time.Time) Record {
 	r := Record{Key: key}
 	slots := func(k string, parse func(string) (Slots, error)) Slots {
@@ -201,7 +205,8 @@ func (r *Record) decodeSeal(annotations map[string]string, owner string) {
 	}
 }
 
-// otherKey returns the annotation whose assignment the seal fits, if it is not in key. An empty assignment is in nobody's way.
+// otherKey returns the key of an annotation whose assignment fits the seal, if that is not key. An empty assignment does
+// not count, because it keeps no slot from anybody.
 func otherKey(annotations map[string]string, key, owner string) string {
 	keys := Keys(key)
 	for k, text := range annotations {
@@ -237,8 +242,8 @@ func parseEpoch(text string, now time.Time) (int64, error) {
 	return epoch, nil
 }
 
-// CheckEpoch says whether an epoch can be one of ours: positive, at most MaxEpoch, and at most
-// MaxAhead ahead of now.
+// CheckEpoch returns an error if idalloc cannot have written this epoch: it must be positive, at most MaxEpoch, and at
+// most MaxAhead ahead of now.
 func CheckEpoch(epoch int64, now time.Time) error {
 	switch {
 	case epoch <= 0 || epoch > MaxEpoch:

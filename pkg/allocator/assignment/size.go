@@ -7,31 +7,32 @@ import (
 )
 
 const (
-	// AnnotationLimit is what Kubernetes allows for the keys and values of all annotations of one
-	// object, in bytes (apimachinery, pkg/api/validation, TotalAnnotationSizeLimitB).
+	// AnnotationLimit is the number of bytes that Kubernetes allows for the keys and values of all annotations of
+	// one object (k8s.io/apimachinery, pkg/api/validation, TotalAnnotationSizeLimitB).
 	AnnotationLimit = 256 * 1024
-	// Reserve is kept free: a ReplicaSet gets its Deployment's annotations plus its own, and a
-	// Deployment that is full to the limit cannot roll any more.
+	// Reserve is the number of bytes that idalloc leaves free. A ReplicaSet gets its Deployment's annotations plus
+	// its own, so a Deployment that is full to the limit could not roll out any more.
 	Reserve = 4 * 1024
-	// SizeLimit is what idalloc fills with new entries and requests at most, in bytes.
+	// SizeLimit bounds, in bytes, a write that adds entries or requests.
 	SizeLimit = AnnotationLimit - Reserve
-	// RepairLimit is for a write that has none, which puts a full assignment back or frees a slot: strict mode notes more then.
-	// A ReplicaSet's own annotations, of which the history of its revisions may have 2,000 bytes, fit into the rest.
+	// RepairLimit bounds, in bytes, a write that adds none: it restores a full assignment, or frees a slot. It is
+	// higher than SizeLimit, because strict mode may note more in such a write. A ReplicaSet's own annotations fit
+	// into the rest; the largest of them, the history of its revisions, has up to 2,000 bytes.
 	RepairLimit = AnnotationLimit - Reserve*3/4
 )
 
-// TooLargeError says that a state does not fit into the owner's annotations. Nothing of it was written.
+// TooLargeError says that a state does not fit into the owner's annotations. No part of the state was written.
 type TooLargeError struct {
-	// Size and Limit are in bytes, of all annotations of the owner together.
+	// Size and Limit are in bytes, for all annotations of the owner together.
 	Size, Limit int
-	// Fits is the largest count that fits with these pod names.
+	// Fits is the largest number of replicas that fits with these pod names.
 	Fits int
 }
 
-// Error gives both sizes, the largest N that fits, and the way out.
+// Error names both sizes, the largest N that fits, and what to do.
 func (e *TooLargeError) Error() string { return "idalloc: " + e.Detail() }
 
-// Detail is Error as a part of a sentence.
+// Detail returns the text of Error without the prefix, as a part of a sentence.
 func (e *TooLargeError) Detail() string {
 	return fmt.Sprintf("the owner's annotations would take %d bytes, %d are allowed (Kubernetes' %d less %d kept free for its ReplicaSets); "+
 		"with these pod names at most %d replicas fit: scale down to that, shorten the workload's name, or remove other annotations",
@@ -47,13 +48,13 @@ func Size(annotations map[string]string) int {
 	return n
 }
 
-// Room says how full an owner's annotations are. The zero value is that of an owner without annotations.
+// Room says how full an owner's annotations are. The zero value stands for an owner without annotations.
 type Room struct {
-	// Others are the bytes of those that are not idalloc's, and All of all.
+	// Others is the size of the annotations that are not idalloc's, and All the size of all, in bytes.
 	Others, All int
 }
 
-// RoomOn returns the room on an owner with these annotations and this assignment key.
+// RoomOn returns the room on an owner that has these annotations and this assignment key.
 func RoomOn(annotations map[string]string, key string) Room {
 	r, ours := Room{All: Size(annotations)}, Keys(key)
 	for k, v := range annotations {
@@ -61,12 +62,13 @@ func RoomOn(annotations map[string]string, key string) Room {
 			r.Others += len(k) + len(v)
 		}
 	}
-	r.Others += len(key) - len(DefaultKey) // State.size counts the default one
+	r.Others += len(key) - len(DefaultKey) // State.size counts the default key
 	return r
 }
 
-// Check returns a *TooLargeError when s does not fit within limit beside the owner's other annotations. What makes nothing larger
-// always fits, so that a slot can change hands where somebody else filled the room up to the limit and beyond.
+// Check returns a *TooLargeError if s does not fit within limit (in bytes) beside the owner's other annotations. A state
+// that makes the annotations no larger than they are always fits, so that a slot can change hands even if somebody else
+// has filled the room beyond the limit.
 func (r Room) Check(s State, limit int) error {
 	size := r.Others + s.size()
 	if size <= max(limit, r.All) {
@@ -86,7 +88,7 @@ func (r Room) Check(s State, limit int) error {
 	return &TooLargeError{Size: size, Limit: limit, Fits: fits}
 }
 
-// size is Size(s.Encode(DefaultKey, uid)), with any UID.
+// size returns Size(s.Encode(DefaultKey, uid)), which is the same for every UID.
 func (s State) size() int {
 	const hash = 24 // hexadecimal digits in a seal
 	epoch := len(strconv.FormatInt(s.Epoch, 10))
@@ -106,7 +108,7 @@ func (s State) size() int {
 	return n
 }
 
-// size is len(s.Encode()).
+// size returns len(s.Encode()).
 func (s Slots) size() int {
 	n := len("{}") + max(0, len(s)-1)*len(",")
 	for id, name := range s {
@@ -115,7 +117,7 @@ func (s Slots) size() int {
 	return n
 }
 
-// size is len(q.Encode()). A comma stands between any two spans, of one epoch or of two.
+// size returns len(q.Encode()). There is one comma between any two neighbouring spans, whether they share an epoch or not.
 func (q Quarantine) size() int {
 	n := len("{}") + max(0, len(q)-1)*len(",")
 	for _, epoch := range q.Epochs() {
@@ -142,7 +144,7 @@ func entrySize(s State, id int) int {
 	return n
 }
 
-// digits is len(strconv.Itoa(id)) for an id, without allocating.
+// digits returns len(strconv.Itoa(id)) without allocating. id must not be negative.
 func digits(id int) int {
 	n := 1
 	for ; id > 9; id /= 10 {

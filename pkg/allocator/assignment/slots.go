@@ -12,14 +12,14 @@ import (
 	"strings"
 )
 
-// MaxID is the largest id that is read: Kubernetes counts replicas in an int32.
+// MaxID is the largest id. Kubernetes counts replicas in an int32.
 const MaxID = math.MaxInt32 - 1
 
-// Slots maps ids to names of pods (assignment, hand-over), or to short UIDs.
+// Slots maps ids to names of pods (assignment, hand-over requests) or to short UIDs.
 type Slots map[int]string
 
-// ShortUID is what is stored of a pod's UID beside its slot: enough of it, 32 random bits, to tell a pod from another one
-// that got its name. All of it would halve the number of replicas that fit.
+// ShortUID returns the part of a pod's UID that is stored beside its slot: the first eight characters. Their 32 random
+// bits tell a pod from a later one of the same name. Whole UIDs would halve the number of replicas that fit.
 func ShortUID(uid string) string {
 	const length = 8
 	return uid[:min(len(uid), length)]
@@ -35,7 +35,7 @@ func (s Slots) IDs() []int {
 	return ids
 }
 
-// Of returns the lowest id that names name.
+// Of returns the lowest id whose value is name. ok is false if there is none.
 func (s Slots) Of(name string) (id int, ok bool) {
 	for i, n := range s {
 		if n == name && (!ok || i < id) {
@@ -45,7 +45,7 @@ func (s Slots) Of(name string) (id int, ok bool) {
 	return id, ok
 }
 
-// Encode returns the canonical form: {"0":"a","1":"b"}, keys in numeric order, no spaces.
+// Encode returns the canonical form, with keys in numeric order and without spaces: {"0":"a","1":"b"}.
 func (s Slots) Encode() string {
 	size := 2
 	for _, name := range s {
@@ -60,18 +60,18 @@ func (s Slots) Encode() string {
 		b = append(b, '"')
 		b = strconv.AppendInt(b, int64(id), 10)
 		b = append(b, `":"`...)
-		b = append(b, s[id]...) // names are checked to need no escaping
+		b = append(b, s[id]...) // needs no escaping: validName has checked every name
 		b = append(b, '"')
 	}
 	return string(append(b, '}'))
 }
 
-// entryOverhead is what an entry costs beside its id and its name: four quotes, colon, comma.
+// entryOverhead is the number of bytes of an entry beside its id and its name: four quotes, a colon, and a comma.
 const entryOverhead = 6
 
-// ParseSlots reads a flat JSON object from ids to names. White space and key order are free; all
-// else is strict: ids are canonical decimals in [0, MaxID], names are DNS names, no id and no name
-// stands twice. The error quotes the offending part.
+// ParseSlots reads a flat JSON object from ids to names. It accepts any white space and key order. It is strict about
+// the rest: ids must be canonical decimals in [0, MaxID], names must be DNS names, and no id and no name may occur
+// twice. The error quotes the offending part.
 func ParseSlots(text string) (Slots, error) {
 	if slots, ok := parseCanonical(text, true); ok {
 		return slots, nil
@@ -79,7 +79,7 @@ func ParseSlots(text string) (Slots, error) {
 	return parseAny(text, true)
 }
 
-// parseUIDs reads ids and short UIDs. Of many pods two may have the same short UID.
+// parseUIDs reads a JSON object from ids to short UIDs. Two pods may have the same short UID, so values may repeat.
 func parseUIDs(text string) (Slots, error) {
 	if slots, ok := parseCanonical(text, false); ok {
 		return slots, nil
@@ -87,9 +87,8 @@ func parseUIDs(text string) (Slots, error) {
 	return parseAny(text, false)
 }
 
-// parseCanonical reads what Encode writes, which is nearly everything that is ever read, without
-// allocating for each entry: the names are parts of text. It leaves all else, ok being false, to
-// parseAny, which knows what is wrong with it.
+// parseCanonical reads the form that Encode writes. Nearly every text that is ever read has it. The names are slices of
+// text, so there is no allocation for each entry. For any other text ok is false, and parseAny finds out what is wrong.
 func parseCanonical(text string, unique bool) (slots Slots, ok bool) {
 	rest, ok := strings.CutPrefix(text, "{")
 	if !ok {
@@ -139,9 +138,9 @@ func cutEntry(text string) (id int, name, after string, ok bool) {
 	return id, name, after, ok && validName(name)
 }
 
-// canonicalID reads the decimals that parseID accepts.
+// canonicalID reads the decimals that parseID accepts, without allocating an error for the others.
 func canonicalID(text string) (id int, ok bool) {
-	const digits = 10 // of MaxID
+	const digits = 10 // the number of digits of MaxID
 	if text == "" || len(text) > digits || (text[0] == '0' && text != "0") {
 		return 0, false
 	}
@@ -194,7 +193,7 @@ func parseEntry(dec *json.Decoder) (id int, name string, err error) {
 	if err != nil {
 		return 0, "", fmt.Errorf("not JSON at byte %d: %w", dec.InputOffset(), err)
 	}
-	text, _ := key.(string) // a decoder has no other keys
+	text, _ := key.(string) // a decoder returns every key as a string
 	if id, err = parseID(text); err != nil {
 		return 0, "", err
 	}
@@ -212,7 +211,7 @@ func parseEntry(dec *json.Decoder) (id int, name string, err error) {
 	return id, name, nil
 }
 
-// parseID accepts canonical decimals only: "01", "-1", "+1", "1e3" and " 1" are somebody else's.
+// parseID accepts canonical decimals only. idalloc never writes "01", "-1", "+1", "1e3" or " 1".
 func parseID(text string) (int, error) {
 	id, err := strconv.Atoi(text)
 	if err != nil || id < 0 || id > MaxID || strconv.Itoa(id) != text {
@@ -221,8 +220,9 @@ func parseID(text string) (int, error) {
 	return id, nil
 }
 
-// validName accepts what Kubernetes accepts as the name of a pod: a DNS subdomain (RFC 1123), which a UID is too. A
-// client refuses to send "." or "..", so the holder of an entry with such a name could never be confirmed.
+// validName reports whether Kubernetes accepts name as the name of a pod: a DNS subdomain (RFC 1123). A UID is one, too.
+// Names like "." and ".." must not pass: no client sends a request for them, so nobody could ever confirm whether the
+// holder of such an entry lives.
 func validName(name string) bool {
 	if len(name) > 253 {
 		return false
@@ -241,7 +241,7 @@ func validName(name string) bool {
 	return last != '.' && last != '-'
 }
 
-// quote shortens what somebody else wrote, so that a log line or an Event can carry it.
+// quote quotes and shortens a text that somebody else wrote, so that it fits into a log line or an Event.
 func quote(text string) string {
 	const most = 80
 	if len(text) > most {
