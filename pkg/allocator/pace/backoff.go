@@ -8,25 +8,26 @@ const (
 	MaxDelay = 10 * time.Second
 )
 
-// Backoff is the time before the next try. It doubles from 50 ms to MaxDelay, and each is drawn from the upper half.
+// Backoff is the time before the next try. It doubles from 50 ms up to MaxDelay. The time that a caller gets is drawn at
+// random between half of it and all of it. Backoff is not safe for concurrent use.
 type Backoff struct {
 	random func() float64
 	delay  time.Duration
 }
 
-// Next doubles the time, and draws one.
+// Next doubles the time and draws from it.
 func (b *Backoff) Next() time.Duration {
 	b.delay = min(max(2*b.delay, minDelay), MaxDelay)
 	return b.Current()
 }
 
-// Current draws a time without doubling it; it is 0 after Reset.
+// Current draws from the time without doubling it. The result is 0 after Reset.
 func (b *Backoff) Current() time.Duration {
 	return time.Duration((0.5 + b.random()/2) * float64(b.delay))
 }
 
-// Reset begins anew.
+// Reset starts again from 0.
 func (b *Backoff) Reset() { b.delay = 0 }
 
-// Most has the next times be the longest.
+// Most sets the time to MaxDelay.
 func (b *Backoff) Most() { b.delay = MaxDelay }

@@ -1,6 +1,9 @@
-// Package pace decides when it is a process's turn. Thousands of pods may want to change one object at the same moment, and one
-// write can serve all of them. So each waits for a random time, whose length follows from how many there are and from how fast the
-// API server answers; most hear of another pod's write before their own turn comes. docs/performance.md derives the figures.
+// Package pace decides how long a process waits before its turn comes. It is for idalloc's own packages; other programs
+// must not rely on it.
 //
-// The package reads no clock and makes no request: callers measure, and wait.
+// Thousands of pods may want to change one object at the same moment, and one write can serve all of them. So each
+// pod waits for a random time. The time is longer the more pods there are, and the slower the API server answers.
+// Most pods hear of another pod's write before their own turn comes. docs/performance.md derives the figures.
+//
+// The package reads no clock and makes no request. Callers measure and wait.
 package pace

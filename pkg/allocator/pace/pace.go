@@ -8,42 +8,48 @@ import (
 const (
 	// maxWindow bounds how long a pod waits for its turn to plan.
 	maxWindow = 10 * time.Second
-	// planCost is how many request latencies pass from the start of a plan until the others hear of its write: one read, two
-	// lists, one write, one watch event.
+	// planCost is the number of request latencies from the start of a plan until the other pods hear of its write: one
+	// read, two lists, one write, one watch event.
 	planCost = 5
-	// slotDelay for each slot of the owner, at most maxSlotDelay in all, is what planners wait at the least: a plan lists
-	// as many pods and its write goes to as many watchers, and waiters get what comes free meanwhile with one write.
+	// slotDelay, for each slot of the owner, is the shortest scale of the wait before a plan. A plan lists that many
+	// pods, and its write goes to that many watchers. While a planner waits, more slots may come free, and one write
+	// then gives all of them. maxSlotDelay bounds the sum.
 	slotDelay    = 500 * time.Microsecond
 	maxSlotDelay = time.Second
-	// takeTime for each pod that takes its slot at the same time, beyond the unqueued first, bounds for how long they are spread:
-	// it is what a small API server needs for two requests. One user's requests wait in 6 queues of 50, says
-	// https://kubernetes.io/docs/concepts/cluster-administration/flow-control/ of the defaults.
-	takeTime = 5 * time.Millisecond
-	unqueued = 250
-	// watchDelay for each pod that claims, at most maxWatchDelay, is for how long watches that are not urgent are spread.
+	// takeTime is the time that a small API server needs for the two requests of a take. Pods that take their slots at
+	// the same moment are spread over this time for each pod beyond the first takeAtOnce. The requests of that many
+	// fit into the server's queues for one user: by default 6 queues of 50, according to
+	// https://kubernetes.io/docs/concepts/cluster-administration/flow-control/.
+	takeTime   = 5 * time.Millisecond
+	takeAtOnce = 250
+	// watchDelay, for each pod that claims, is the time over which watches that are not urgent are spread.
+	// maxWatchDelay bounds the sum.
 	watchDelay    = 10 * time.Millisecond
 	maxWatchDelay = 10 * time.Second
-	// LookAgain is how long a waiter trusts its watches, give or take a third at random.
+	// LookAgain is the average time after which a waiter reads everything again, even if its watches say nothing.
 	LookAgain = 30 * time.Second
 )
 
-// Pace is what one process has measured. It is not safe for concurrent use.
+// Pace is what one process has measured, and the waits that follow from it. It is not safe for concurrent use.
 type Pace struct {
 	random func() float64
-	// patience is this process's random part of what Longer adds.
+	// patience, in [0, 1), is this process's own share of what Longer may add.
 	patience float64
-	// request is how long a recent request took, quickest the shortest time of all: what the server needs when it is not busy.
+	// request is how long a recent request took. quickest is the shortest such time so far: the time that the server
+	// needs when it is not busy.
 	request, quickest time.Duration
-	// setup is how long the first requests took, up to the first read of the owner. All pods that start together have a share in it.
+	// setup is the time of the first requests, up to the answer to the first read of the owner. It is long if many pods
+	// start together.
 	setup time.Duration
 	// plan is how long the last plan took, from its lists to the answer to its write.
 	plan time.Duration
 }
 
-// New returns the pace of a process that has measured nothing. random returns numbers in [0, 1).
+// New returns the pace of a process that has measured nothing. random must return numbers in [0, 1).
 func New(random func() float64) *Pace { return &Pace{random: random, patience: random()} }
 
-// Read notes that a read of the owner took this long, and how long the process has been asking by now.
+// Read notes a read of the owner: took is how long it took, and asking is how long ago the process sent its first
+// request.
 func (p *Pace) Read(took, asking time.Duration) {
 	p.request = took
 	if p.setup == 0 {
@@ -57,10 +63,11 @@ func (p *Pace) Read(took, asking time.Duration) {
 // Planned notes how long a plan took.
 func (p *Pace) Planned(took time.Duration) { p.plan = took }
 
-// Scale is about how long a plan takes until the others hear of it, of an owner with so many slots.
+// Scale estimates the time from the start of a plan until the other pods hear of it, for an owner with this many slots.
 func (p *Pace) Scale(slots int) time.Duration { return max(p.request, p.plan, slotScale(slots)) }
 
-// Afresh is Scale where a request that was measured just now says more than what was measured when all started.
+// Afresh is Scale for a process that has just measured a request. That says more than what it measured while all pods
+// started.
 func (p *Pace) Afresh(request time.Duration, slots int) time.Duration {
 	return min(max(request, slotScale(slots)), maxSlotDelay)
 }
@@ -70,16 +77,18 @@ func slotScale(slots int) time.Duration { return min(time.Duration(slots)*slotDe
 // Loaded is Scale if the server stays as slow as it was at the last request.
 func (p *Pace) Loaded() time.Duration { return max(planCost*p.request, p.plan) }
 
-// Calm is Scale when not all pods start at once, as they did when the last request may have been measured.
+// Calm is Scale at a time when pods do not start all at once. The last request may have been measured while they did.
 func (p *Pace) Calm() time.Duration {
 	return max(planCost*min(p.request, 4*p.quickest), min(p.plan, maxSlotDelay))
 }
 
-// Window draws how long to wait before planning, when about n pods want to plan at once and scale is how long a plan takes
-// until the others hear of it. The distribution is the truncated exponential of J. Nonnenmacher and E. W. Biersack, "Scalable
-// feedback for large groups", IEEE/ACM Transactions on Networking 7(3), 1999: with parameter lambda = ln(n) + 1 only a few timers
-// fire before the others hear of the first one's result, however many there are. Its length is lambda times scale, so that
-// about three plan.
+// Window draws the time to wait before a plan. n is about how many pods want to plan at once. scale is the time from the
+// start of a plan until the other pods hear of it.
+//
+// The distribution is the truncated exponential of J. Nonnenmacher and E. W. Biersack, "Scalable feedback for large
+// groups", IEEE/ACM Transactions on Networking 7(3), 1999. Its parameter is lambda = ln(n) + 1. Then only a few timers
+// fire before the other pods hear of the first plan, for any n. Its length is lambda times scale, so that about three
+// pods plan.
 func (p *Pace) Window(n int, scale time.Duration) time.Duration {
 	if n <= 1 {
 		return 0
@@ -89,29 +98,31 @@ func (p *Pace) Window(n int, scale time.Duration) time.Duration {
 	return time.Duration(length / lambda * math.Log1p(p.random()*math.Expm1(lambda)))
 }
 
-// Queue draws how long one of n pods waits before it takes its slot, which all of them hear of at one moment. If all sent what a
-// take needs at once, the API server would refuse what does not fit into its queues, and have it come again seconds later.
+// Queue draws the time that one of n pods waits before it takes its slot. All n pods hear of their slots at the same
+// moment. If all of them took at once, the API server would refuse the requests that do not fit into its queues, and the
+// pods would have to repeat them seconds later.
 func (p *Pace) Queue(n int) time.Duration {
-	longest := min(2*p.setup, time.Duration(max(0, n-unqueued))*takeTime)
+	longest := min(2*p.setup, time.Duration(max(0, n-takeAtOnce))*takeTime)
 	return time.Duration(p.random() * float64(longest))
 }
 
-// Watch draws how long one of n pods that have just got their slots waits before it starts a watch that is not urgent.
+// Watch draws the time that one of n pods with new slots waits before it starts a watch that is not urgent.
 func (p *Pace) Watch(n int) time.Duration {
 	return time.Duration(p.random() * float64(min(time.Duration(n)*watchDelay, maxWatchDelay)))
 }
 
-// LookAgain draws how long a waiter trusts its watches.
+// LookAgain draws the time after which a waiter reads everything again: 20 to 40 s.
 func (p *Pace) LookAgain() time.Duration {
 	return LookAgain + time.Duration((p.random()-0.5)*2/3*float64(LookAgain))
 }
 
-// Longer adds up to a third to d, the same part each time.
+// Longer adds up to a third to d. The part differs between processes and is constant within one.
 func (p *Pace) Longer(d time.Duration) time.Duration {
 	return d + time.Duration(p.patience/3*float64(d))
 }
 
-// Earlier takes up to an eighth from d, so that a thousand processes do not ask at the same moments.
+// Earlier subtracts up to an eighth from d, at random, so that a thousand processes do not send a request at the same
+// moment.
 func (p *Pace) Earlier(d time.Duration) time.Duration {
 	return time.Duration((1 - p.random()/8) * float64(d))
 }
@@ -121,5 +132,5 @@ func (p *Pace) Part(d time.Duration) time.Duration {
 	return time.Duration((1 + p.random()) * float64(d))
 }
 
-// Backoff returns one that has not failed yet.
+// Backoff returns a Backoff that starts from 0.
 func (p *Pace) Backoff() *Backoff { return &Backoff{random: p.random} }
