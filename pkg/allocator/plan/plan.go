@@ -8,8 +8,8 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 )
 
-// Plan returns the owner's next state. It never fails and never blocks; its cost is
-// O((N + pods) log(N + pods)), and where the annotations are full log(N) times that.
+// Plan returns the owner's next state. It never fails and never blocks. Its cost is O((N + pods) log(N + pods)), and
+// log(N) times that if the annotations are full.
 func Plan(in Input) Decision {
 	p := newPlanner(in, unbounded)
 	d := p.decide()
@@ -33,32 +33,36 @@ func (p *planner) decide() Decision {
 	p.serveWaiters()  // rule 4
 	p.dropMet()       // rule 2
 	p.ask()           // rule 6
-	p.dismiss()       // strict mode
+	p.settleStrict()  // strict mode
 	return p.decision()
 }
 
-// contested stands in planner.locks for a slot that the receipts of several live pods name. It is no pod's name.
+// contested stands in planner.locks for a slot that the receipts of several live pods name. No pod has this name.
 const contested = ""
 
 type planner struct {
 	in Input
-	// most bounds how many entries and requests are new, and left is what of it is left.
+	// most bounds the number of new entries and requests. left is how many more may be added.
 	most, left int
 
-	pods  map[string]*Pod
-	next  assignment.State
-	holds map[string]int // pod name to id, the inverse of next.Slots
-	locks map[int]string // slots that a live pod's receipt names; contested where several do
+	pods map[string]*Pod
+	next assignment.State
+	// holds maps pod names to ids. It is the inverse of next.Slots.
+	holds map[string]int
+	// locks maps each slot that live pods' receipts name to that pod, or to contested if there are several.
+	locks map[int]string
 	freed []Change
-	live  int
-	wait  int
-	// barred are waiters that gave up and must not have a free slot.
+	// live is the number of live pods of the owner.
+	live int
+	// waiting is the number of waiters without a slot, among the planner and its siblings.
+	waiting int
+	// barred is the number of those that must leave free slots to other pods (mustYield).
 	barred int
 	// scarce says that there are fewer free slots than pods that might want one.
-	scarce   bool
-	standing standing
-	fence    time.Duration
-	asking   HandOver
+	scarce     bool
+	demand     demand
+	fenceAfter time.Duration
+	handOver   HandOver
 }
 
 func newPlanner(in Input, most int) *planner {
@@ -78,7 +82,7 @@ func newPlanner(in Input, most int) *planner {
 			p.live++
 		}
 	}
-	p.fence = fence(in)
+	p.fenceAfter = largestFenceAfter(in)
 	return p
 }
 
@@ -98,7 +102,7 @@ func (p *planner) keepLiveEntries() {
 			p.freed = append(p.freed, Change{ID: id, Pod: name, Cause: CauseDead})
 		case p.in.State.UIDs[id] != assignment.ShortUID(pod.UID):
 			p.freed = append(p.freed, Change{ID: id, Pod: name, Cause: CauseReplaced})
-		case pod.gives(id): // so that of many that give at once one can write for all
+		case pod.gives(id): // one write can serve many pods that give at once
 			p.freed = append(p.freed, Change{ID: id, Pod: name, Cause: CauseGiven})
 		default:
 			p.assign(id, pod)
@@ -106,13 +110,13 @@ func (p *planner) keepLiveEntries() {
 	}
 }
 
-// restoreReceipts locks every slot that a live receipt names, and writes its pod in where neither
-// the slot nor the pod has an entry. In a map that is not clean this is the whole assignment. In a clean one a
-// receipt without an entry is that of a pod that does not act yet, so it does not end a quarantine.
+// restoreReceipts locks every slot that a live pod's receipt names. If neither the slot nor the pod has an entry, it adds
+// one. In a map that is not clean, these entries are the whole assignment. In a clean map, a pod with a receipt and no
+// entry does not act yet, so its receipt does not end a quarantine.
 //
-// Where the receipts of several pods name a slot, one of them may act, and nothing here tells which: a receipt that was
-// late has the higher epoch as often as not. So the slot is written for none of them. The one that acts keeps its receipt,
-// the others find that they are not named and withdraw theirs, and a later plan writes in the one that is left.
+// If the receipts of several pods name one slot, one of these pods may act. Nothing here tells which: the receipt that
+// came late may have the higher or the lower epoch. So none of them gets an entry. The pod that acts keeps its receipt.
+// The others see that the map does not name them and withdraw theirs. A later plan adds an entry for the remaining one.
 func (p *planner) restoreReceipts() {
 	holders := make([]*Pod, 0, len(p.in.Pods))
 	for i := range p.in.Pods {
@@ -134,17 +138,18 @@ func (p *planner) restoreReceipts() {
 		switch {
 		case taken || has || p.locks[id] != pod.Name:
 		case p.in.Trust != assignment.Clean:
-			p.assign(id, pod) // its pod may act, so all of these are written or none
+			p.assign(id, pod) // the pod may act, so a restored map has all of these entries, whatever room there is
 		case !p.quarantined(id):
 			p.add(id, pod)
 		}
 	}
 	if p.in.Trust != assignment.Clean {
-		p.noteUnbacked()
+		p.freeUnconfirmed()
 	}
 }
 
-func (p *planner) noteUnbacked() {
+// freeUnconfirmed notes as freed the entries of a map that is not clean which no receipt confirms.
+func (p *planner) freeUnconfirmed() {
 	for _, id := range p.in.State.Slots.IDs() {
 		name := p.in.State.Slots[id]
 		if p.next.Slots[id] == name {
@@ -158,6 +163,7 @@ func (p *planner) noteUnbacked() {
 	}
 }
 
+// give removes the planner's own entry.
 func (p *planner) give() {
 	id, ok := p.holds[p.in.Me]
 	if !ok {
@@ -172,24 +178,26 @@ func (p *planner) give() {
 	p.freed = append(p.freed, Change{ID: id, Pod: p.in.Me, Cause: CauseGiven})
 }
 
-// serveWaiters gives the free slots below N to me and my siblings. Another revision's pods may not
-// run idalloc at all; they plan for themselves. Where there are not enough slots, so do siblings that have not shown life.
+// serveWaiters gives the free slots below N to the planner and its siblings. Pods of another revision plan for
+// themselves; they may not even run idalloc. If slots are scarce, siblings that have not shown life plan for themselves,
+// too.
 func (p *planner) serveWaiters() {
-	for before := -1; before < len(p.holds); { // who got a slot stands in nobody's way any more
+	for before := -1; before < len(p.holds); { // other pods need not yield to a pod that now has a slot
 		before = len(p.holds)
 		p.serveOnce()
 	}
 }
 
 func (p *planner) serveOnce() {
-	p.wait, p.barred = 0, 0
-	p.survey()
+	p.waiting, p.barred = 0, 0
+	p.demand = p.countDemand()
 	waiters := p.waiters()
 	p.rank(waiters)
-	p.scarce = p.open() < p.slotless()
-	if me := p.pods[p.in.Me]; me != nil && p.in.Intent == Claim && p.isBarred(me) {
-		// It plans, but it is out of the running, and so is its revision: siblings that run plan for themselves.
-		p.wait += len(waiters)
+	p.scarce = p.openSlots() < p.podsWithoutSlot()
+	if me := p.pods[p.in.Me]; me != nil && p.in.Intent == Claim && p.mustYield(me) {
+		// The planner leaves free slots to other pods, so it gives none to its siblings, which are of its revision.
+		// Siblings whose programs run plan for themselves.
+		p.waiting += len(waiters)
 		return
 	}
 	rest := waiters[:0:0]
@@ -199,36 +207,37 @@ func (p *planner) serveOnce() {
 			rest = append(rest, pod)
 		case p.free(pod.Ordinal, pod):
 			if !p.add(pod.Ordinal, pod) {
-				p.wait++
+				p.waiting++
 			}
 		case p.occupied(pod.Ordinal):
 			rest = append(rest, pod)
 		default:
-			p.wait++
+			p.waiting++
 		}
 	}
 	if p.scarce {
-		alive := p.alive(rest)
-		p.wait += len(rest) - len(alive)
-		rest = alive
+		running := p.knownToRun(rest)
+		p.waiting += len(rest) - len(running)
+		rest = running
 	}
 	id := 0
 	for _, pod := range rest {
 		if id = p.nextFree(id, pod); id >= p.in.Count || !p.add(id, pod) {
-			p.wait++
+			p.waiting++
 		}
 	}
 }
 
-// occupied reports whether a live pod has the slot that will not leave it soon. So it may be after a Job's parallelism was
-// raised or the start of a StatefulSet's ordinals was changed: the pod that has that ordinal now takes another slot.
+// occupied reports whether the slot has a live holder that is not Terminating. The pod that has this ordinal takes another
+// slot then. This happens after somebody raises a Job's parallelism or changes the start of a StatefulSet's ordinals.
 func (p *planner) occupied(id int) bool {
 	holder, ok := p.pods[p.next.Slots[id]]
 	return ok && !holder.Terminating
 }
 
-// open counts the slots below N that no live pod has or locks, those in quarantine too: they come free by themselves.
-func (p *planner) open() int {
+// openSlots counts the slots below N that no live pod holds or locks. Slots in quarantine count, because they come free
+// by themselves.
+func (p *planner) openSlots() int {
 	n := p.in.Count
 	for id := range p.next.Slots {
 		if id < p.in.Count {
@@ -243,8 +252,8 @@ func (p *planner) open() int {
 	return n
 }
 
-// slotless counts the pods, of whatever revision, that have no slot and might want one.
-func (p *planner) slotless() int {
+// podsWithoutSlot counts the pods of all revisions that have no slot and might want one.
+func (p *planner) podsWithoutSlot() int {
 	n := 0
 	for i := range p.in.Pods {
 		pod := &p.in.Pods[i]
@@ -256,22 +265,22 @@ func (p *planner) slotless() int {
 	return n
 }
 
-// alive returns the waiters whose programs are known to run: me first, then the siblings that have shown life, in their
-// order. A slot that is given to a pod that never starts is nobody's for as long as that pod lives (rule 5).
-func (p *planner) alive(waiters []*Pod) []*Pod {
-	alive := make([]*Pod, 0, len(waiters))
+// knownToRun returns the waiters whose programs are known to run: the planner first, then the siblings that have shown
+// life, in their order. A pod that never starts would keep its slot unused for as long as it lives (rule 5).
+func (p *planner) knownToRun(waiters []*Pod) []*Pod {
+	running := make([]*Pod, 0, len(waiters))
 	for _, pod := range waiters {
 		switch {
 		case pod.Name == p.in.Me:
-			alive = slices.Insert(alive, 0, pod)
-		case pod.showsLife() && !pod.failed(): // one that fails may be between two tries
-			alive = append(alive, pod)
+			running = slices.Insert(running, 0, pod)
+		case pod.showsLife() && !pod.failed(): // a program that fails may not run between two tries
+			running = append(running, pod)
 		}
 	}
-	return alive
+	return running
 }
 
-// free reports whether the slot may go to pod, which has none.
+// free reports whether the slot may go to the pod, which has no slot.
 func (p *planner) free(id int, pod *Pod) bool {
 	if _, taken := p.next.Slots[id]; taken || p.quarantined(id) || pod.gives(id) {
 		return false
@@ -280,8 +289,8 @@ func (p *planner) free(id int, pod *Pod) bool {
 	return !locked
 }
 
-// nextFree returns the first slot from id on that pod may have; at or above N there is none. N may be two billion, so that
-// a quarantine is passed in one step.
+// nextFree returns the first slot from id on that the pod may have. A result of N or more means that there is none. It
+// passes a quarantine in one step, because N may be two billion.
 func (p *planner) nextFree(id int, pod *Pod) int {
 	for id < p.in.Count && !p.free(id, pod) {
 		if span, ok := p.next.Quarantine.Span(id); ok && !p.in.Served[span.Epoch] {
@@ -292,8 +301,9 @@ func (p *planner) nextFree(id int, pod *Pod) int {
 	return id
 }
 
-// waiters returns me and my siblings without an entry and without a receipt for a slot, oldest first. A pod that was
-// relabelled is not the owner's any more: it keeps a slot, but another pod runs in its place and gets the next one.
+// waiters returns those pods, oldest first, that have no entry and no receipt for a slot, among the planner and its
+// siblings. A relabelled pod does not belong to the owner any more. It keeps a slot that it has, but it gets no new one,
+// because another pod runs in its place.
 func (p *planner) waiters() []*Pod {
 	me, ok := p.pods[p.in.Me]
 	if !ok {
@@ -306,8 +316,8 @@ func (p *planner) waiters() []*Pod {
 		if has || pod.locks() || !pod.Owned || pod.Terminating || (pod == me && p.in.Intent == Release) || (pod != me && (pod.Controller == "" || pod.Controller != me.Controller)) {
 			continue
 		}
-		if p.isBarred(pod) {
-			p.wait++
+		if p.mustYield(pod) {
+			p.waiting++
 			p.barred++
 			continue
 		}
@@ -317,64 +327,67 @@ func (p *planner) waiters() []*Pod {
 	return waiters
 }
 
-// isBarred: while live pods outnumber N, a pod whose program failed stands back for one that made room and did not fail, and a pod that
-// made room for those who want its slot. One of the current revision made room for nobody that should have it instead.
-func (p *planner) isBarred(pod *Pod) bool {
+// mustYield reports whether the pod must leave free slots to other pods. Nobody yields unless live pods outnumber N. A
+// pod whose program failed yields to pods of other revisions that gave their slots up and did not fail. A pod that gave
+// its slot up yields to every other pod that may want the slot, unless it is of the current revision.
+func (p *planner) mustYield(pod *Pod) bool {
 	switch {
 	case p.live <= p.in.Count, p.in.Insist && pod.Name == p.in.Me:
 		return false
-	case pod.failed() && p.standing.madeRoomFor(pod):
+	case pod.failed() && p.demand.madeRoomFor(pod):
 		return true
 	}
-	return pod.gaveUp() && !p.in.Rollout.Current && p.standing.wants(pod)
+	return pod.gaveUp() && !p.in.Rollout.Current && p.demand.existsBeside(pod)
 }
 
-// standing counts the pods without a slot whose programs have not failed.
-type standing struct {
-	// fresh are those that gave no slot up.
-	fresh int
-	// gaveUp are the others, by controller, and gave how many they are in all.
-	gaveUp map[string]int
-	gave   int
+// demand counts the pods that want a slot and whose programs have not failed.
+type demand struct {
+	// neverGave is the number of those that gave no slot up.
+	neverGave int
+	// gaveUp is the number of those that gave a slot up. gaveUpBy counts them by controller.
+	gaveUp   int
+	gaveUpBy map[string]int
 }
 
-// MadeRoom reports whether a pod of another revision than that named me waits, after it gave its slot up, and has not failed.
+// MadeRoom reports whether a pod of another revision than me's has given its slot up, waits, and has not failed.
+// me is the name of one of the pods.
 func MadeRoom(pods []Pod, me string) bool {
 	p := newPlanner(Input{Pods: pods, Me: me}, unbounded)
-	p.survey()
 	pod, ok := p.pods[me]
-	return ok && p.standing.madeRoomFor(pod)
+	return ok && p.countDemand().madeRoomFor(pod)
 }
 
-// survey counts the pods that may want a slot.
-func (p *planner) survey() {
-	p.standing = standing{gaveUp: map[string]int{}}
+func (p *planner) countDemand() demand {
+	d := demand{gaveUpBy: map[string]int{}}
 	for i := range p.in.Pods {
 		pod := &p.in.Pods[i]
 		if _, has := p.holds[pod.Name]; has || !pod.Owned || pod.Terminating || pod.locks() || pod.failed() {
 			continue
 		}
 		if !pod.gaveUp() {
-			p.standing.fresh++
+			d.neverGave++
 			continue
 		}
-		p.standing.gaveUp[pod.Controller]++
-		p.standing.gave++
+		d.gaveUpBy[pod.Controller]++
+		d.gaveUp++
 	}
+	return d
 }
 
-// madeRoomFor reports whether a pod of another revision that gave its slot up waits beside pod.
-func (s standing) madeRoomFor(pod *Pod) bool { return s.gave > s.gaveUp[pod.Controller] }
+// madeRoomFor reports whether a pod of another revision has given its slot up and waits.
+func (d demand) madeRoomFor(pod *Pod) bool { return d.gaveUp > d.gaveUpBy[pod.Controller] }
 
-// wants reports whether anybody but pod, which gave its slot up, and its like could want a slot.
-func (s standing) wants(pod *Pod) bool { return s.fresh > 0 || s.madeRoomFor(pod) }
+// existsBeside reports whether any pod wants a slot, apart from this pod and its siblings that gave a slot up as it did.
+func (d demand) existsBeside(pod *Pod) bool { return d.neverGave > 0 || d.madeRoomFor(pod) }
 
 func older(a, b *Pod) int {
 	return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.Name, b.Name))
 }
 
 func (p *planner) decision() Decision {
-	d := Decision{Freed: p.freed, Waiting: p.wait, Live: p.live, Scarce: p.scarce, FenceAfter: p.fence, HandOver: p.asking}
+	d := Decision{
+		Freed: p.freed, Waiting: p.waiting, Live: p.live, Scarce: p.scarce, FenceAfter: p.fenceAfter, HandOver: p.handOver,
+	}
 	d.Barred, d.Quarantined = p.idle()
 	d.Stranded = p.stranded()
 	slices.SortFunc(d.Freed, func(a, b Change) int { return cmp.Compare(a.ID, b.ID) })
@@ -387,7 +400,7 @@ func (p *planner) decision() Decision {
 	return d
 }
 
-// stranded reports whether my receipt keeps a slot locked that I do not get.
+// stranded reports whether the planner's receipt locks a slot that the planner does not get.
 func (p *planner) stranded() bool {
 	me, ok := p.pods[p.in.Me]
 	if !ok || !me.locks() {
@@ -397,8 +410,8 @@ func (p *planner) stranded() bool {
 	return !has
 }
 
-// idle counts the slots below N that have no holder although somebody waits. It looks at what there is and not at every slot,
-// because N may be two billion.
+// idle counts the slots below N without a holder: those that waiters must leave to other pods, and those in quarantine. It
+// does not visit every slot, because N may be two billion.
 func (p *planner) idle() (barred, quarantined int) {
 	busy := make(assignment.Slots, len(p.next.Slots)+len(p.locks))
 	for id := range p.next.Slots {
@@ -415,8 +428,8 @@ func (p *planner) idle() (barred, quarantined int) {
 	return min(p.in.Count-below-quarantined, p.barred), quarantined
 }
 
-// given returns the slots that have another holder now, in slot order; a slot that was freed may go to
-// a new pod with the old one's name. freed is in slot order.
+// given returns the slots that have a new holder, in slot order. A freed slot has one even if the pod's name is the same:
+// a new pod may have the old one's name. freed must be in slot order.
 func (p *planner) given(freed []Change) []Change {
 	var given []Change
 	for _, id := range p.next.Slots.IDs() {
@@ -431,8 +444,8 @@ func (p *planner) given(freed []Change) []Change {
 	return given
 }
 
-// epoch follows the clock, and exceeds the owner's old epoch and every receipt's, so that it grows
-// also when the owner lost its annotations or a clock stepped back.
+// epoch returns the next epoch. It follows the clock, and it exceeds the owner's epoch and every receipt's. So it grows
+// even if the owner has lost its annotations, or if a clock has stepped back.
 func (p *planner) epoch() int64 {
 	epoch := max(p.in.State.Epoch+1, p.in.Now.UnixMilli())
 	for i := range p.in.Pods {

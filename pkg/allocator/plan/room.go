@@ -10,14 +10,15 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 )
 
-// unbounded is a planner's bound where there is room for all.
+// unbounded is the bound of a planner that has room for everything.
 const unbounded = math.MaxInt
 
-// within plans where not all fits that was to be added: the entries of live pods stay and those of dead ones go, and of the new
-// ones as many are written as there is room for. If not even what is not new fits, nothing is written.
+// within plans for an owner that has no room for all of the added entries and requests. It keeps the entries of live
+// pods, removes those of dead pods, and adds as many new ones as fit. If it does not fit even without new ones, it
+// writes nothing.
 func within(in Input, added int, large *assignment.TooLargeError) Decision {
-	// A plan with a higher bound writes all that one with a lower bound does. It may take less room all the same, where a request is met: then
-	// what is found fits, too, and the next plan goes on from there.
+	// The search assumes that a plan with a higher bound takes no less room. That is not so if the plan meets a request,
+	// which then goes. The search still finds a plan that fits, and the next plan goes on from there.
 	past := sort.Search(added+1, func(most int) bool {
 		p := newPlanner(in, most)
 		return p.fits(p.decide()) != nil
@@ -31,8 +32,8 @@ func within(in Input, added int, large *assignment.TooLargeError) Decision {
 	return d
 }
 
-// fits returns an error when the owner's annotations have no room for the decision. One that adds nothing may use more, because it puts
-// back what was there, or frees what nobody has.
+// fits returns an error if the owner's annotations have no room for the decision. A decision that adds nothing may use
+// more room, because it only restores or frees entries.
 func (p *planner) fits(d Decision) *assignment.TooLargeError {
 	if d.Next == nil {
 		return nil
@@ -46,20 +47,20 @@ func (p *planner) fits(d Decision) *assignment.TooLargeError {
 	return large
 }
 
-// added is the number of entries and requests that are new.
+// added returns the number of new entries and requests.
 func (p *planner) added() int { return p.most - p.left }
 
-// add writes a new entry, if one more may be written.
+// add writes a new entry if there is room for one more.
 func (p *planner) add(id int, pod *Pod) bool {
-	if !p.room() {
+	if !p.takeRoom() {
 		return false
 	}
 	p.assign(id, pod)
 	return true
 }
 
-// room takes one more new entry or request off what may be written.
-func (p *planner) room() bool {
+// takeRoom uses up the room for one new entry or request. It returns false if there is none.
+func (p *planner) takeRoom() bool {
 	if p.left == 0 {
 		return false
 	}
@@ -67,8 +68,9 @@ func (p *planner) room() bool {
 	return true
 }
 
-// rank puts those first whose programs are known to run, where there is no room for all: me, then siblings that have shown life. An
-// entry for a pod that never starts keeps the room from another one for as long as that pod lives (rule 5).
+// rank moves the waiters whose programs are known to run to the front if there is no room for all: first the planner,
+// then siblings that have shown life. An entry for a pod that never starts would occupy its room for as long as that pod
+// lives (rule 5).
 func (p *planner) rank(waiters []*Pod) {
 	if p.most == unbounded {
 		return

@@ -7,26 +7,29 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 )
 
-// fence is the largest fence-after in use: me's, that of a live pod, or what stands on the owner.
-func fence(in Input) time.Duration {
-	most := max(in.FenceAfter, receipts(in))
-	if trusted(in) || garbled(in) {
+// largestFenceAfter returns the largest fence-after in use: the planner's, those of live receipts, and the owner's.
+//
+// The owner's counts if idalloc wrote it. It also counts if somebody made that of a receipt unreadable, because nothing
+// else tells then. In all other cases a value that somebody else wrote does not count: an hour would keep every new pod
+// waiting, even if the workload does not use strict mode.
+func largestFenceAfter(in Input) time.Duration {
+	most := max(in.FenceAfter, largestInReceipts(in))
+	if fenceAfterIsOurs(in) || hasUnreadableFenceAfter(in) {
 		most = max(most, in.State.FenceAfter)
 	}
 	return most
 }
 
-// trusted reports whether what stands on the owner as fence-after is idalloc's.
-func trusted(in Input) bool { return in.Trust.Believed() || in.FenceOurs }
+// fenceAfterIsOurs reports whether idalloc wrote the fence-after on the owner.
+func fenceAfterIsOurs(in Input) bool { return in.Trust.Believed() || in.FenceOurs }
 
-// garbled reports whether a live receipt has a fence-after that somebody made unreadable: then what stands on the owner is all
-// that is known of it. Without one, what somebody else wrote there counts for nothing: an hour would keep every new pod
-// of a workload waiting that may not even use strict mode.
-func garbled(in Input) bool {
+// hasUnreadableFenceAfter reports whether somebody made the fence-after of a live receipt unreadable.
+func hasUnreadableFenceAfter(in Input) bool {
 	return slices.ContainsFunc(in.Pods, func(p Pod) bool { return p.Receipt != nil && p.Receipt.FenceAfter < 0 })
 }
 
-func receipts(in Input) time.Duration {
+// largestInReceipts returns the largest fence-after in live pods' receipts.
+func largestInReceipts(in Input) time.Duration {
 	most := time.Duration(0)
 	for i := range in.Pods {
 		if r := in.Pods[i].Receipt; r != nil {
@@ -36,17 +39,18 @@ func receipts(in Input) time.Duration {
 	return most
 }
 
-// quarantine keeps free what may still be in use by a process that was cut off: the slot of a holder
-// that vanished without giving it; and where the map is not clean, so that nobody knows who vanished,
-// every slot without a receipt. A sweep does so also where it knows of no fence-after: it has none of its own, and a pod
-// without strict mode passes over a quarantine.
+// quarantine keeps slots free that a process without contact may still use. In a clean map these are the slots of holders
+// that vanished without giving them. In any other map nobody knows who vanished, so they are all slots without a receipt.
+//
+// A sweep quarantines even if it knows of no fence-after, because it has none of its own. A pod that does not use strict
+// mode disregards a quarantine.
 func (p *planner) quarantine() {
-	if p.fence == 0 && (p.in.Me != "" || trusted(p.in)) {
+	if p.fenceAfter == 0 && (p.in.Me != "" || fenceAfterIsOurs(p.in)) {
 		return
 	}
 	if p.in.Trust != assignment.Clean {
-		// What stands there may be an old state that somebody brought back, so it begins anew. Where
-		// nothing is tracked, no map is ever clean: what is served is kept with its epoch.
+		// Somebody may have brought back an old state, so every quarantine begins anew. An untracked map keeps its
+		// quarantines: it never becomes clean, so they would never end otherwise.
 		if p.in.Trust == assignment.Untracked {
 			p.next.Quarantine = p.in.State.Quarantine
 		}
@@ -55,7 +59,7 @@ func (p *planner) quarantine() {
 	}
 	p.next.Quarantine = p.in.State.Quarantine.Without(nil, func(s assignment.Span) bool { return p.in.Served[s.Epoch] })
 	var vanished []int
-	for _, f := range p.freed { // in slot order, as far as holders are dead
+	for _, f := range p.freed { // dead holders are in slot order here, as WithEach needs them
 		if (f.Cause == CauseDead || f.Cause == CauseReplaced) && !p.in.Ended[f.ID] {
 			vanished = append(vanished, f.ID)
 		}
@@ -65,30 +69,31 @@ func (p *planner) quarantine() {
 	}
 }
 
-// quarantined reports whether a slot may not be given yet.
+// quarantined reports whether nobody may have the slot yet.
 func (p *planner) quarantined(id int) bool {
 	epoch, ok := p.next.Quarantine.Since(id)
 	return ok && !p.in.Served[epoch]
 }
 
-// dismiss takes the slots that have a holder out of quarantine, and notes what the others must obey.
-// The owner's fence-after comes down only when nothing is left that it was written for.
-func (p *planner) dismiss() {
+// settleStrict ends the quarantine of slots that have a holder, and sets the owner's fence-after. The fence-after goes
+// down only if no quarantine and no holder may still need the larger one.
+func (p *planner) settleStrict() {
 	p.next.Quarantine = p.next.Quarantine.Without(p.held(), nil)
 	_, has := p.holds[p.in.Me]
 	switch {
-	case len(p.next.Quarantine) > 0 || p.unlocked():
-		p.next.FenceAfter = p.fence
+	case len(p.next.Quarantine) > 0 || p.hasUnknownFenceAfter():
+		p.next.FenceAfter = p.fenceAfter
 	case has:
-		p.next.FenceAfter = max(p.in.FenceAfter, receipts(p.in))
+		p.next.FenceAfter = max(p.in.FenceAfter, largestInReceipts(p.in))
 	default:
-		p.next.FenceAfter = receipts(p.in) // a pod without a slot has nothing to be fenced
+		p.next.FenceAfter = largestInReceipts(p.in) // the planner has no slot, so it needs no fence
 	}
 }
 
-// unlocked reports whether an entry, but one that is new to me, has no receipt that says which fence-after
-// its pod obeys: the pod has not taken it yet, or somebody changed the receipt and the pod has not heard of that.
-func (p *planner) unlocked() bool {
+// hasUnknownFenceAfter reports whether there is a holder whose receipt does not say which fence-after it keeps to: it has
+// not taken its slot yet, or somebody changed the receipt and the pod has not heard of it. The planner's own fence-after
+// is known if its entry is new.
+func (p *planner) hasUnknownFenceAfter() bool {
 	for id, name := range p.next.Slots {
 		pod := p.pods[name]
 		if (name != p.in.Me || p.in.State.Slots[id] == name) && (!pod.locks() || pod.Receipt.ID != id || pod.Receipt.FenceAfter < 0) {
@@ -98,9 +103,9 @@ func (p *planner) unlocked() bool {
 	return false
 }
 
-// held returns the slots that have a holder, in ascending order: those with an entry, and where the map is not clean, those
-// with a live pod's receipt. A slot with several receipts has none: which of those pods acts is not known, and that one is
-// not named any more, so its own deadline runs.
+// held returns the slots that have a holder, in ascending order. These are the slots with an entry, and in a map that is
+// not clean also the slots that one live pod's receipt names. A slot that several receipts name does not count: nobody
+// knows which of those pods acts, and since the map does not name that pod any more, its own deadline runs.
 func (p *planner) held() []int {
 	all := make(assignment.Slots, len(p.next.Slots))
 	for id := range p.next.Slots {
