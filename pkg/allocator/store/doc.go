@@ -1,8 +1,16 @@
-// Package store reads and writes what idalloc keeps in Kubernetes: an owner's state, committed by
-// compare-and-swap, and a pod's receipt.
+// Package store reads and writes the data that idalloc keeps in Kubernetes: an owner's state and a pod's receipt. Other
+// programs may use a Store to call the packages watch and gc. The rest is for idalloc's own packages and may change with
+// any version.
 //
-// Every read is a consistent read (no resourceVersion), every write is one JSON Patch whose tests
-// and changes the API server applies as one, and every outcome is told apart: accepted, ErrConflict
-// (read again and plan again), ErrAmbiguous (the write may still happen: read again before anything
-// else), ErrGone, ForbiddenError, or another error that repeating does not cure.
+// Every read is consistent: it sends no resourceVersion. Every write is one JSON Patch. The API server applies its tests
+// and its changes as one. These are the outcomes of a write:
+//
+//   - The server accepted it.
+//   - ErrConflict: the object has changed. Read again and plan again.
+//   - ErrAmbiguous: the write may still happen. Read again before anything else.
+//   - ErrGone: the object does not exist any more.
+//   - *ForbiddenError: RBAC does not allow it. Repeating does not help.
+//   - Any other error. Temporary reports whether repeating may help.
+//
+// Every single request ends after RequestTimeout at the latest.
 package store

@@ -21,21 +21,23 @@ var (
 	// ErrNoAnswer means that the server did not say what it did with a request: a broken connection, a timeout,
 	// a server error, or somebody else's answer.
 	ErrNoAnswer = errors.New("idalloc: no answer from the API server")
-	// ErrGone means that the API server says that the object does not exist.
+	// ErrGone means that, according to the API server, the object does not exist.
 	ErrGone = errors.New("idalloc: the object does not exist")
-	// ErrNewer means that a newer version wrote the state, in a format that this one does not know.
+	// ErrNewer means that a newer version of idalloc wrote the state, in a format that this version does not know.
 	ErrNewer = errors.New("idalloc: a newer idalloc wrote this assignment")
-	// ErrOtherKey means that pods with another annotation key have the assignment.
+	// ErrOtherKey means that the owner has its assignment under another annotation key.
 	ErrOtherKey = errors.New("idalloc: another annotation key is in use")
 )
 
-// ForbiddenError says which permission is missing. Repeating does not cure it.
+// ForbiddenError says which RBAC permission is missing. Repeating the request does not help.
 type ForbiddenError struct {
+	// Name is empty for a request that is about all objects of the namespace.
 	Verb, Group, Resource, Namespace, Name string
-	Err                                    error
+	// Err is the API server's error.
+	Err error
 }
 
-// Error names the verb and the resource, and where to put them.
+// Error names the verb and the resource, and the Role to add them to.
 func (e *ForbiddenError) Error() string {
 	resource := e.Resource
 	if e.Group != "" {
@@ -49,7 +51,7 @@ func (e *ForbiddenError) Error() string {
 		e.Verb, resource, on, e.Verb, e.Resource, e.Group, e.names(), e.Err)
 }
 
-// names says what to look for where the verb is there already.
+// names is a hint for the case that the Role already has the verb: resourceNames may be in the way.
 func (e *ForbiddenError) names() string {
 	switch {
 	case e.Name != "":
@@ -63,15 +65,15 @@ func (e *ForbiddenError) names() string {
 // Unwrap returns the API server's error.
 func (e *ForbiddenError) Unwrap() error { return e.Err }
 
-// Temporary reports whether repeating the request may help: the server is away, overloaded, slow,
-// or did not accept the credentials yet. Errors that say what is wrong with the request are not.
+// Temporary reports whether repeating the request may help. It may if the server is away, overloaded or slow, if the
+// object has changed, or if the server does not accept the credentials yet. It does not if the request itself is wrong.
 func Temporary(err error) bool {
 	return errors.Is(err, ErrConflict) || errors.Is(err, ErrAmbiguous) || errors.Is(err, ErrNoAnswer) ||
 		apierrors.IsTooManyRequests(err) || apierrors.IsUnauthorized(err)
 }
 
-// unanswered judges a client's error: behind anything but an API server's answer below 500 the request may have
-// been carried out.
+// unanswered reports whether the server may have carried out a request that ended with this error. Only an API server's
+// own answer with a code below 500 says that it has not.
 func (t target) unanswered(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
@@ -81,9 +83,9 @@ func (t target) unanswered(err error) bool {
 	return code >= http.StatusInternalServerError || code == 0 || apierrors.IsTimeout(err) || (code == http.StatusNotFound && !t.gone(err))
 }
 
-// gone reports whether the API server says that this very object does not exist. A proxy in between, or a server that does
-// not know the path, answers 404 too, and whoever is gone loses a slot. The client makes a Status of such an answer, which
-// may even name the object, but says that nobody expected it.
+// gone reports whether the API server says that this very object does not exist. It must be sure, because a pod that is
+// gone loses its slot. A proxy in between, or a server that does not know the path, answers 404 as well. The client turns
+// such an answer into a Status, too. That Status may even name the object, but it has the cause UnexpectedServerResponse.
 func (t target) gone(err error) bool {
 	var api apierrors.APIStatus
 	if !errors.As(err, &api) {
@@ -96,8 +98,8 @@ func (t target) gone(err error) bool {
 		!apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }
 
-// check refuses a name that fits into no path. Some clients refuse it themselves, with an error that looks as if no answer
-// had come; others ask for something else.
+// check returns an error if a name cannot be part of a path. Clients do not reliably do that: some return an error that
+// looks as if no answer had come, and others send a request for something else.
 func (t target) check(verb string) error {
 	for _, part := range []string{t.namespace, t.name} {
 		if wrong := rest.IsValidPathSegmentName(part); len(wrong) > 0 {
@@ -107,7 +109,7 @@ func (t target) check(verb string) error {
 	return nil
 }
 
-// wrap turns an API error into this package's, with what was tried in it.
+// wrap turns an error of a client into one of this package. Its text says which request failed.
 func (t target) wrap(verb string, err error) error {
 	switch {
 	case err == nil:
@@ -123,6 +125,7 @@ func (t target) wrap(verb string, err error) error {
 	return fmt.Errorf("%s: %w", t.try(verb), err)
 }
 
+// try describes a request in a few words.
 func (t target) try(verb string) string {
 	if t.name == "" {
 		return fmt.Sprintf("idalloc: %s %s in namespace %s", verb, t.gvr.Resource, t.namespace)
@@ -130,8 +133,8 @@ func (t target) try(verb string) string {
 	return fmt.Sprintf("idalloc: %s %s %q in namespace %s", verb, t.gvr.Resource, t.name, t.namespace)
 }
 
-// isRBAC tells an authorizer's refusal, which a Role cures, from an admission plugin's or a
-// quota's, which also come as 403. The authorizer's message has "cannot VERB resource".
+// isRBAC reports whether a 403 comes from the authorizer, so that a Role can change it. Admission plugins and quotas
+// answer 403, too. Only the authorizer's message has "cannot VERB resource".
 func isRBAC(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
@@ -140,12 +143,12 @@ func isRBAC(err error) bool {
 	return rbacMessage.MatchString(status.Status().Message)
 }
 
-// requestContext bounds one request: an unanswered one is repeated rather than waited for.
+// requestContext bounds one request, because it is better to repeat a request than to wait long for its answer.
 func requestContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, RequestTimeout)
 }
 
-// Forbidden returns the ForbiddenError of a request that this package did not make.
+// Forbidden returns the ForbiddenError of a request that another package sent. err is the API server's error.
 func Forbidden(verb string, gvr schema.GroupVersionResource, namespace, name string, err error) *ForbiddenError {
 	return &ForbiddenError{Verb: verb, Group: gvr.Group, Resource: gvr.Resource, Namespace: namespace, Name: name, Err: err}
 }

@@ -24,34 +24,34 @@ const (
 )
 
 const (
-	// eventPeriod is the time in which an object gets one Event of a reason at most.
+	// eventPeriod is the time in which an object gets at most one Event with the same reason.
 	eventPeriod = time.Minute
-	// maxEventMessage is what the API server takes of a message, in bytes.
+	// maxEventMessage is the longest message that the API server accepts, in bytes.
 	maxEventMessage = 1024
 )
 
 // Event tells people who look at an object what happened to it.
 type Event struct {
-	// About is the object. Its UID is how kubectl describe finds the Event.
+	// About is the object. kubectl describe finds the Event by the UID.
 	About metav1.OwnerReference
 	// Namespace is the object's.
 	Namespace string
-	// Reporter is the pod that tells.
+	// Reporter is the name of the pod that reports the Event.
 	Reporter string
 	// Type is EventNormal or EventWarning.
 	Type string
-	// Reason is a word in CamelCase, and Message a sentence.
+	// Reason is a word in CamelCase. Message is a sentence; Tell cuts it to 1024 bytes.
 	Reason, Message string
 }
 
-// About names this moment's owner in an Event.
+// About returns the owner as the subject of an Event.
 func (o Owner) About() metav1.OwnerReference {
 	return metav1.OwnerReference{APIVersion: o.APIVersion, Kind: o.Kind, Name: o.Name, UID: o.UID}
 }
 
-// Tell leaves an Event. Of all Events of one reason about one object only the first one of a minute is kept, whoever
-// leaves it: a hundred pods that see one thing do not tell it a hundred times. Errors: *ForbiddenError, or
-// the server's own.
+// Tell writes an Event to the API server. Only the first Event of each minute with the same object and reason is kept,
+// whichever pod sends it: a hundred pods that notice the same thing do not write a hundred Events. Tell returns nil if
+// that Event exists already. It blocks until the server has answered. Errors: *ForbiddenError, or the server's own.
 func (s *Store) Tell(ctx context.Context, e Event) error {
 	ctx, cancel := requestContext(ctx)
 	defer cancel()
@@ -77,12 +77,12 @@ func (s *Store) Tell(ctx context.Context, e Event) error {
 	}}
 	_, err := s.Dynamic.Resource(events).Namespace(e.Namespace).Create(ctx, event, metav1.CreateOptions{FieldManager: assignment.FieldManager})
 	if apierrors.IsAlreadyExists(err) {
-		return nil // told already
+		return nil
 	}
 	return target{gvr: events, namespace: e.Namespace}.wrap("create", err)
 }
 
-// eventName is the same for every process that has the same to tell in the same minute.
+// eventName returns the same name in every process for the same object and reason in the same minute.
 func eventName(name string, uid types.UID, reason string, now time.Time) string {
 	h := fnv.New64a()
 	_, _ = fmt.Fprintf(h, "%s\n%s\n%d", uid, reason, now.Unix()/int64(eventPeriod/time.Second))

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// eventFramer finds where one event of a watch ends and the next one begins. The framer of apimachinery checks
-// all of an event's syntax for that, which decoding does anyway, twice as it is.
+// eventFramer finds the end of each event of a watch. It replaces apimachinery's framer, which checks the whole syntax of
+// an event to find its end. The decoder checks the syntax again.
 type eventFramer struct{}
 
 // NewFrameReader implements runtime.Framer.
@@ -25,19 +25,20 @@ func (eventFramer) NewFrameWriter(w io.Writer) io.Writer { return w }
 
 var _ runtime.Framer = eventFramer{}
 
-// frameReader reads JSON objects that follow one another, with or without white space in between.
+// frameReader reads a sequence of JSON objects, with or without white space between them.
 type frameReader struct {
 	io.Closer
 
 	source *bufio.Reader
-	// depth is how many braces and brackets are open, 0 between two frames.
+	// depth is the number of open braces and brackets. It is 0 between two frames.
 	depth           int
 	quoted, escaped bool
 }
 
 var errNoObject = errors.New("idalloc: an event of a watch does not begin with a brace: is a proxy in between?")
 
-// Read gives the rest of a frame, or as much as fits with io.ErrShortBuffer, as a runtime.Framer's reader does.
+// Read reads the rest of a frame. If that does not fit into data, it fills data and returns io.ErrShortBuffer, as
+// runtime.Framer requires.
 func (f *frameReader) Read(data []byte) (n int, err error) {
 	for n < len(data) {
 		if _, err := f.source.Peek(1); err != nil {
@@ -46,7 +47,7 @@ func (f *frameReader) Read(data []byte) (n int, err error) {
 			}
 			return n, err
 		}
-		chunk, _ := f.source.Peek(min(f.source.Buffered(), len(data)-n)) // what is there already
+		chunk, _ := f.source.Peek(min(f.source.Buffered(), len(data)-n)) // does not block: it asks for buffered bytes only
 		if f.depth == 0 {
 			begin := bytes.TrimLeft(chunk, " \t\r\n")
 			_, _ = f.source.Discard(len(chunk) - len(begin))
@@ -67,7 +68,7 @@ func (f *frameReader) Read(data []byte) (n int, err error) {
 	return n, io.ErrShortBuffer
 }
 
-// scan returns how many bytes of chunk belong to the frame.
+// scan returns the number of bytes of chunk that belong to the frame.
 func (f *frameReader) scan(chunk []byte) int {
 	for i, c := range chunk {
 		switch {
@@ -88,8 +89,8 @@ func (f *frameReader) scan(chunk []byte) int {
 	return len(chunk)
 }
 
-// splitEvent finds the object in an event as the API server writes it. ok is false for an event that is written otherwise.
-// The object is part of data.
+// splitEvent finds the object in an event, without copying: the object is a slice of data. It only reads events in the
+// exact form in which the API server writes them. ok is false for any other form.
 func splitEvent(data []byte) (event metav1.WatchEvent, ok bool) {
 	kind, object, found := bytes.Cut(data, []byte(`","object":`))
 	kind, typed := bytes.CutPrefix(kind, []byte(`{"type":"`))

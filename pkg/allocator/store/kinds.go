@@ -12,7 +12,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/identity"
 )
 
-// Ref names an owner: an object of one of the four kinds that can carry an assignment.
+// Ref names an owner. It is an object of one of the four kinds that can carry an assignment.
 type Ref struct {
 	APIVersion string
 	Kind       string
@@ -23,7 +23,7 @@ type Ref struct {
 // String returns "Deployment/worker".
 func (r Ref) String() string { return r.Kind + "/" + r.Name }
 
-// Owner returns r as the workload sees it.
+// Owner returns r in the form in which workloads see it.
 func (r Ref) Owner() identity.Owner {
 	return identity.Owner{APIVersion: r.APIVersion, Kind: r.Kind, Name: r.Name}
 }
@@ -34,7 +34,7 @@ func (r Ref) GVR() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: k.group, Version: k.version, Resource: k.resource}
 }
 
-// Kinds that can be owners.
+// The kinds that can be owners.
 const (
 	Deployment  = "Deployment"
 	StatefulSet = "StatefulSet"
@@ -42,24 +42,24 @@ const (
 	Job         = "Job"
 )
 
-// kind is all in which the kinds differ.
+// kind holds everything in which the kinds differ.
 type kind struct {
 	group, version, resource string
-	// short are the names that kubectl takes beside the resource.
+	// short are the short names that kubectl accepts.
 	short []string
-	// count finds the desired number of pods.
+	// count returns the desired number of pods, nil for Kubernetes' default.
 	count func(*spec) *int
-	// ordinal finds a pod's index, counted from the owner's first; nil where pods have none.
+	// ordinal returns a pod's index as a decimal. It is nil if pods of the kind have none.
 	ordinal func(pod metav1.Object) string
-	// rolls says that the kind replaces its pods by revisions, each of them a ReplicaSet, and counts in its status how far it
-	// is: pods of a new revision may ask those of an old one for their slots.
+	// rolls says that the kind replaces its pods by revisions, that each revision is a ReplicaSet, and that its status
+	// counts their progress. Then pods of a new revision may ask pods of an old one for their slots.
 	rolls bool
-	// versioned says that the kind's generation grows whenever spec or annotations change. Then it is what a write compares,
-	// since status updates do not disturb it.
+	// versioned says that the generation grows with every change of the spec or the annotations. Then a write compares
+	// the generation, so that a status update does not make it fail.
 	versioned bool
 }
 
-// Labels and annotations that give a pod an ordinal.
+// The labels that give a pod an ordinal. Kubernetes also sets the second one as an annotation.
 const (
 	PodIndexLabel        = "apps.kubernetes.io/pod-index"
 	CompletionIndexLabel = "batch.kubernetes.io/job-completion-index"
@@ -75,7 +75,7 @@ var kinds = map[string]kind{ //nolint:gochecknoglobals // a constant that Go can
 func replicas(s *spec) *int    { return s.Replicas }
 func parallelism(s *spec) *int { return s.Parallelism }
 
-// podIndex is the number with which the name ends, too; the label exists since Kubernetes 1.28.
+// podIndex falls back to the number at the end of the pod's name, because the label only exists since Kubernetes 1.28.
 func podIndex(pod metav1.Object) string {
 	return cmp.Or(pod.GetLabels()[PodIndexLabel], pod.GetName()[strings.LastIndexByte(pod.GetName(), '-')+1:])
 }
@@ -87,7 +87,7 @@ func completionIndex(pod metav1.Object) string {
 // Rolls reports whether the kind replaces its pods by revisions, so that their slots may be handed over.
 func (r Ref) Rolls() bool { return kinds[r.Kind].rolls }
 
-// Ordinal returns the index of one of the owner's pods, counted from 0; ok is false for a pod that has none.
+// Ordinal returns the index of one of the owner's pods, counted from 0. ok is false if the pod has none.
 func (o Owner) Ordinal(pod metav1.Object) (n int, ok bool) {
 	index := kinds[o.Kind].ordinal
 	if index == nil {
@@ -100,7 +100,7 @@ func (o Owner) Ordinal(pod metav1.Object) (n int, ok bool) {
 
 func (k kind) apiVersion() string { return k.group + "/" + k.version }
 
-// NewRef returns the Ref of an object by its apiVersion and kind; ok is false for a kind that cannot be an owner.
+// NewRef returns the Ref of an object. ok is false if objects of this apiVersion and kind cannot be owners.
 func NewRef(apiVersion, kindName, namespace, name string) (ref Ref, ok bool) {
 	k, ok := kinds[kindName]
 	if !ok || apiVersion != k.apiVersion() {
@@ -109,7 +109,7 @@ func NewRef(apiVersion, kindName, namespace, name string) (ref Ref, ok bool) {
 	return Ref{APIVersion: apiVersion, Kind: kindName, Namespace: namespace, Name: name}, true
 }
 
-// ParseRef reads KIND/NAME as kubectl takes it: deployment/worker, deploy/worker, deployments.apps/worker.
+// ParseRef reads KIND/NAME in the forms that kubectl accepts: deployment/worker, deploy/worker, deployments.apps/worker.
 func ParseRef(text, namespace string) (Ref, error) {
 	kindName, name, ok := strings.Cut(text, "/")
 	if !ok || name == "" || strings.Contains(name, "/") {

@@ -8,11 +8,13 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 )
 
-// memory is the newest clean map that this process has seen of each Deployment, as far as it takes to know it again.
+// memory recognizes the newest clean map that this process has seen of each Deployment. The server may forget that
+// idalloc wrote it (Owner.Ancient).
 //
-// The same seal in the same generation is the same map: every W1 changes annotations and so raises a Deployment's generation,
-// so there was none in between, and the seal fits what it seals. So it is what idalloc wrote last, whoever the server thinks it
-// was. The other kinds' generation says nothing of annotations.
+// A map with the same seal in the same generation is the same map. Every write to the assignment changes annotations, so
+// it raises a Deployment's generation. If the generation is the same, there was no such write, and if the seal fits, the
+// content is the same. So idalloc was the last writer, whatever the server says. The generation of the other kinds does
+// not change with annotations, so memory does not help there.
 type memory struct {
 	mu    sync.Mutex
 	clean map[Ref]moment
@@ -24,7 +26,7 @@ type moment struct {
 	seal       string
 }
 
-// vouch notes a clean map, and has one that it knows again count as clean.
+// vouch notes a clean map. If it recognizes a map that is not clean, it makes the map clean.
 func (m *memory) vouch(o *Owner) {
 	if !kinds[o.Kind].versioned || (!o.Clean() && !o.Ancient) {
 		return
@@ -42,7 +44,8 @@ func (m *memory) vouch(o *Owner) {
 	}
 }
 
-// wrote notes the answer to a W1 of this process, and has it count as clean: the server may have forgotten already who wrote it.
+// wrote notes the owner that the server returned for a write of this process, and makes its map clean. The server may
+// have forgotten the writer already.
 func (m *memory) wrote(o *Owner) {
 	if !kinds[o.Kind].versioned || !o.Ancient {
 		return

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// Object is an owner as the API server sends it, as far as idalloc reads it. What is not named here,
-// the pods' template above all, is skipped and takes no memory.
+// Object is the part of an owner that idalloc reads. The decoder skips all other fields, above all the pods' template, so
+// they take no memory.
 type Object struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -70,7 +70,7 @@ func clone[T any](p *T) *T {
 	return &c
 }
 
-// Objects is a list of them.
+// Objects is a list of owners.
 type Objects struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata"`
@@ -88,11 +88,11 @@ func (l *Objects) DeepCopyObject() runtime.Object {
 	return &c
 }
 
-// objectCodec reads what the API server answers about owners: an Object, a list of them, or a Status.
-// It writes nothing; patches are bytes already.
+// objectCodec decodes the API server's answers about owners: an Object, a list of Objects, or a Status. It encodes nothing,
+// because a patch is sent as bytes.
 type objectCodec struct{}
 
-// negotiated is objectCodec as a client takes it.
+// negotiated returns the codec in the form that a client needs.
 func (c objectCodec) negotiated() runtime.NegotiatedSerializer {
 	return runtime.NewSimpleNegotiatedSerializer(runtime.SerializerInfo{
 		MediaType: runtime.ContentTypeJSON, MediaTypeType: "application", MediaTypeSubType: "json",
@@ -101,14 +101,15 @@ func (c objectCodec) negotiated() runtime.NegotiatedSerializer {
 	})
 }
 
-// Decode implements runtime.Decoder. Without into it reads a Status where there is one, else an Object.
+// Decode implements runtime.Decoder. If data has a Status, it returns a *metav1.Status, whatever into is. Without into it
+// returns an *Object.
 func (objectCodec) Decode(data []byte, _ *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
 	if into == nil {
 		into = &Object{}
 	}
 	err := json.Unmarshal(data, into)
 	if kind := into.GetObjectKind().GroupVersionKind(); kind.Kind == "Status" && kind.Version == "v1" {
-		into = &metav1.Status{} // whose field status, a text, is no Object's
+		into = &metav1.Status{} // its field "status" is a text, so it does not decode into an Object
 		err = json.Unmarshal(data, into)
 	}
 	if err != nil {
@@ -129,7 +130,7 @@ func (objectCodec) Identifier() runtime.Identifier { return "idalloc" }
 // eventCodec reads the events of a watch.
 type eventCodec struct{ objectCodec }
 
-// Decode implements runtime.Decoder. The event's object is part of data if it can be.
+// Decode implements runtime.Decoder. If possible, the event's object is a slice of data.
 func (eventCodec) Decode(data []byte, _ *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
 	decoded := false
 	if event, ok := into.(*metav1.WatchEvent); ok {

@@ -12,7 +12,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 )
 
-// Owner is one moment of an owner: count and assignment were read together.
+// Owner is one moment of an owner. Count and assignment were read together.
 type Owner struct {
 	Ref
 	UID             types.UID
@@ -22,28 +22,30 @@ type Owner struct {
 	Count int
 	// OrdinalStart is a StatefulSet's .spec.ordinals.start.
 	OrdinalStart int
-	// Rollout is a Deployment's way to roll; the zero value for other kinds.
+	// Rollout says how a Deployment replaces its pods. It is the zero value for other kinds.
 	Rollout Rollout
 	// Selector selects the owner's pods, in the form that list requests take.
 	Selector string
-	// Annotations are all of the owner's annotations; nil if it has none.
+	// Annotations are all of the owner's annotations, nil if it has none.
 	Annotations map[string]string
-	// Record is what our annotations say.
+	// Record is the content of idalloc's annotations.
 	Record assignment.Record
 	// Trust says how far Record is believed.
 	Trust assignment.Trust
-	// Writers are the others that set annotations of ours, the last one first; nil where the map is clean.
+	// Writers are the other field managers that set annotations of idalloc, the last one first. It is nil if the map is
+	// clean.
 	Writers []Writer
-	// Ancient says that the seal fits, and that the server has forgotten who wrote it: of more than ten managers it merges the
-	// oldest into one. The map is foreign then, or clean, if this process knows that it was idalloc all the same.
+	// Ancient says that the seal fits, but that the server has forgotten who wrote it, because it merges the oldest of
+	// more than ten field managers into one. Then the map is foreign, or clean if this process knows that idalloc wrote
+	// it.
 	Ancient bool
-	// FenceOurs says, of a map that is not clean, that the fence-after beside it is still idalloc's.
+	// FenceOurs says that the map is not clean, but that idalloc was the last to write the fence-after.
 	FenceOurs bool
 	// Terminating says that the owner is being deleted.
 	Terminating bool
 }
 
-// Names reports whether the assignment gives slot id to this pod, and not to an earlier one of its name.
+// Names reports whether the assignment gives slot id to this pod, and not to an earlier pod of the same name.
 func (o Owner) Names(id int, pod string, uid types.UID) bool {
 	if o.Record.State.Slots[id] != pod {
 		return false
@@ -51,17 +53,17 @@ func (o Owner) Names(id int, pod string, uid types.UID) bool {
 	return o.Record.State.UIDs[id] == assignment.ShortUID(string(uid))
 }
 
-// Room says how full the annotations are.
+// Room returns how full the owner's annotations are.
 func (o Owner) Room() assignment.Room { return assignment.RoomOn(o.Annotations, o.Record.Key) }
 
-// SlotOf returns the slot that the assignment gives to this pod.
+// SlotOf returns the slot that the assignment gives to this pod. ok is false if there is none.
 func (o Owner) SlotOf(pod string, uid types.UID) (id int, ok bool) {
 	id, ok = o.Record.State.Slots.Of(pod)
 	return id, ok && o.Names(id, pod, uid)
 }
 
-// Unreadable returns the error of a map that is to be left alone: a newer idalloc wrote it, or one with another annotation
-// key, or may have where nothing is tracked.
+// Unreadable returns an error that wraps ErrOtherKey or ErrNewer if nobody may change the map, because idalloc has, or may
+// have, written it under another annotation key or in a newer format. Otherwise it returns nil.
 func (o Owner) Unreadable() error {
 	switch {
 	case o.Trust != assignment.Unreadable:
@@ -75,9 +77,10 @@ func (o Owner) Unreadable() error {
 		ErrNewer, o.Ref, o.Namespace, assignment.SealKey, o.Record.Newer, assignment.Format)
 }
 
-// DecodeOwner reads an owner from the API's form. now checks the epoch. Where an earlier moment of the
-// owner is known, what the annotations say is taken from there if they are the same: at most events it
-// is the status that changed.
+// DecodeOwner reads an owner from an Object with the assignment under key. It checks epochs against now. earlier may be
+// nil. If it is an earlier moment of the owner with the same annotations, DecodeOwner reuses its Record: most events
+// change only the status. It may replace values in object.Annotations by equal ones. An error names the field of the spec
+// that cannot be read.
 func DecodeOwner(ref Ref, object *Object, key string, now time.Time, earlier *Owner) (Owner, error) {
 	o := Owner{
 		Ref:             ref,
@@ -106,7 +109,7 @@ func DecodeOwner(ref Ref, object *Object, key string, now time.Time, earlier *Ow
 		o.Record = earlier.Record
 		for _, k := range assignment.Keys(key) {
 			if v, ok := earlier.Annotations[k]; ok {
-				o.Annotations[k] = v // the same text, which the record has parts of: one copy is enough
+				o.Annotations[k] = v // the record has slices of this copy of the text, so the other copy can go
 			}
 		}
 	} else {
@@ -120,8 +123,8 @@ func DecodeOwner(ref Ref, object *Object, key string, now time.Time, earlier *Ow
 	return o, nil
 }
 
-// decode reads what the annotations say. The epoch of a clean map is right whatever the clock here says: it comes from a
-// pod whose clock is ahead, and everybody goes on from there. In any other map it may be damage.
+// decode reads the annotations. It accepts every epoch in a clean map: if the epoch is ahead of this clock, it comes from a
+// pod whose clock is ahead, and all pods continue from there. In any other map such an epoch may be damage.
 func (o *Owner) decode(key string, now time.Time, ours bool) assignment.Record {
 	if ours {
 		if r := assignment.Decode(o.Annotations, key, string(o.UID), assignment.AnyTime()); r.Sealed {
@@ -131,7 +134,8 @@ func (o *Owner) decode(key string, now time.Time, ours bool) assignment.Record {
 	return assignment.Decode(o.Annotations, key, string(o.UID), now)
 }
 
-// Horizon is the time against which the epochs of receipts are checked: the later of now and a clean map's epoch.
+// Horizon returns the time to check the epochs of receipts against. It is now, or the epoch of a clean map if that is
+// later.
 func (o *Owner) Horizon(now time.Time) time.Time {
 	if epoch := time.UnixMilli(o.Record.State.Epoch); o.Clean() && epoch.After(now) {
 		return epoch
@@ -139,8 +143,8 @@ func (o *Owner) Horizon(now time.Time) time.Time {
 	return now
 }
 
-// says reports whether annotations would be read as o's were. What is in quarantine depends on the time too, and what is not
-// sealed on other annotations, so that is read again.
+// says reports whether o's record can be reused for these annotations. It cannot if there is a quarantine, whose epochs
+// are checked against the time, or if the record is not sealed, because it then depends on other annotations, too.
 func (o *Owner) says(annotations map[string]string, key string, now time.Time) bool {
 	if !o.Record.Sealed || len(o.Record.State.Quarantine) > 0 || assignment.CheckEpoch(o.Record.State.Epoch, now) != nil {
 		return false
@@ -176,12 +180,13 @@ func wroteFence(fields []metav1.ManagedFieldsEntry) bool {
 	})
 }
 
-// tracked reads from managedFields who wrote the seal last. An update takes a field away from the
-// other managers when it changes its value, and the seal's value differs at every write of ours, so
-// our manager owning it means that nobody else wrote it since.
+// tracked reads from managedFields who wrote the seal last.
 //
-// ancient says that only the manager owns it into which the API server merges the oldest of more than ten that make updates
-// (apimachinery, pkg/util/managedfields/internal/capmanagers.go): it may have been anybody.
+//   - us: it was idalloc. An update that changes a field's value takes the field away from all other managers, and every
+//     write of idalloc changes the seal. So if idalloc owns the seal, nobody else has changed it since.
+//   - nobody: no manager owns the seal.
+//   - ancient: its only owner is the manager into which the API server merges the oldest of more than ten managers
+//     (k8s.io/apimachinery, pkg/util/managedfields/internal/capmanagers.go). Anybody may have written it.
 func tracked(fields []metav1.ManagedFieldsEntry) (us, nobody, ancient bool) {
 	const merged = "ancient-changes"
 	nobody, ancient = true, true

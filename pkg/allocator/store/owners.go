@@ -15,7 +15,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 )
 
-// newOwners returns a client whose answers are Objects.
+// newOwners returns a client that decodes owners as Objects.
 func newOwners(config *rest.Config, client *http.Client) (rest.Interface, error) {
 	config = rest.CopyConfig(config)
 	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
@@ -41,7 +41,7 @@ func (s *Store) patchObject(ctx context.Context, ref Ref, body []byte) (*Object,
 		Param("fieldManager", assignment.FieldManager).Body(body).Do(ctx).Into(o)
 }
 
-// ListObjects lists owners of ref's kind in its namespace. Errors: the client's own.
+// ListObjects lists the objects of ref's kind in its namespace. Only ctx bounds the request. Errors: the client's own.
 func (s *Store) ListObjects(ctx context.Context, ref Ref, o metav1.ListOptions) (*Objects, error) {
 	request, err := withOptions(at(s.owners.Get(), ref), o)
 	if err != nil {
@@ -54,7 +54,8 @@ func (s *Store) ListObjects(ctx context.Context, ref Ref, o metav1.ListOptions) 
 	return list, nil
 }
 
-// WatchObjects follows owners of ref's kind in its namespace. Errors: the client's own.
+// WatchObjects watches the objects of ref's kind in its namespace until ctx ends or the caller stops the watch. Errors: the
+// client's own.
 func (s *Store) WatchObjects(ctx context.Context, ref Ref, o metav1.ListOptions) (apiwatch.Interface, error) {
 	o.Watch = true
 	request, err := withOptions(at(s.owners.Get(), ref), o)

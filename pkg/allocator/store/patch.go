@@ -23,7 +23,7 @@ const (
 	opRemove = "remove"
 )
 
-// testNull is apart because its value, null, must be there.
+// testNull tests that a path is absent. Its value, null, must not be omitted, as operation would do.
 type testNull struct {
 	Op    string `json:"op"`
 	Path  string `json:"path"`
@@ -32,7 +32,7 @@ type testNull struct {
 
 func absent(path string) testNull { return testNull{Op: opTest, Path: path} }
 
-// pointer builds a JSON Pointer (RFC 6901); the keys of annotations have slashes.
+// pointer builds a JSON Pointer (RFC 6901). It escapes the slashes in annotation keys.
 func pointer(parts ...string) string {
 	var b strings.Builder
 	for _, p := range parts {
@@ -42,13 +42,14 @@ func pointer(parts ...string) string {
 	return b.String()
 }
 
-// ownerPatch sets all annotations of next in one request, guarded by tests that the owner is the
-// one that was read and that nothing but its status changed. Every change of a Deployment's spec or
-// annotations raises its generation while status updates, frequent in a rollout, do not; the other
-// kinds' generation ignores annotations, so there only the resourceVersion will do. Testing the old
-// epoch or the old map is not enough: an undo brings old values back. A map that is there but not
-// clean is compared by resourceVersion on a Deployment too, because a change of managedFields, which
-// the generation does not show, may make it trackable again.
+// ownerPatch sets all annotations of next in one request. Its tests fail unless the owner is the one that was read, and
+// nothing but its status has changed.
+//
+// Every change of a Deployment's spec or annotations raises its generation, and the status updates, frequent in a
+// rollout, do not. So the patch tests the generation there. The generation of other kinds ignores annotations, so the
+// patch tests the resourceVersion. It also does so for a Deployment whose map is there but not clean: a change of
+// managedFields may make the map trackable again, and does not raise the generation. To test the old epoch or the old map
+// would not be enough, because kubectl rollout undo brings old values back.
 func ownerPatch(from Owner, key string, next assignment.State) ([]byte, error) {
 	ops := []any{operation{Op: opTest, Path: "/metadata/uid", Value: from.UID}}
 	if from.comparesGeneration() {
@@ -74,17 +75,17 @@ func ownerPatch(from Owner, key string, next assignment.State) ([]byte, error) {
 	return encode(ops)
 }
 
-// change is one key of a pod's labels or annotations: from old to new, nil meaning absent.
+// change is a change of one key of a pod's labels or annotations. A nil value means that the key is absent.
 type change struct {
 	field    string // "labels" or "annotations"
 	key      string
 	old, new *string
-	// tested changes are part of the compare-and-swap.
+	// tested says that the patch fails if the key does not have its old value any more.
 	tested bool
 }
 
-// podPatch changes a pod's labels and annotations if it is still the pod with this UID and the
-// tested keys still have their old values. present lists the maps that the pod has at all.
+// podPatch changes a pod's labels and annotations if the pod still has this UID and the tested keys still have their old
+// values. present lists those of the two fields that the pod has at all: a patch cannot add a key to an absent field.
 func podPatch(uid string, present []string, changes []change) ([]byte, error) {
 	ops := []any{operation{Op: opTest, Path: "/metadata/uid", Value: uid}}
 	whole := map[string]map[string]string{}

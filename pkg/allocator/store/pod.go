@@ -18,7 +18,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 )
 
-// GetPod reads a pod's metadata. Errors: ErrGone, *ForbiddenError, or another that Temporary judges.
+// GetPod reads a pod's metadata. Errors: ErrGone, *ForbiddenError, or another error that Temporary judges.
 func (s *Store) GetPod(ctx context.Context, namespace, name string) (*metav1.PartialObjectMetadata, error) {
 	t := target{Pods, namespace, name}
 	if err := t.check("get"); err != nil {
@@ -33,11 +33,14 @@ func (s *Store) GetPod(ctx context.Context, namespace, name string) (*metav1.Par
 	return pod, nil
 }
 
-// SwapReceipt replaces the receipt on pod, as last read, with next (nil removes it) and returns the
-// pod as written. The receipt that was read is part of the compare-and-swap, so that a late write
-// cannot undo a newer one. Labels and annotation change together. With renew, a receipt that is there
-// already is written in other bytes of the same meaning: a late write of an earlier process of this
-// pod then fails its test. Errors: as of Commit.
+// SwapReceipt replaces the receipt on the pod with next, or removes it if next is nil, and returns the pod as written. pod
+// is the pod as last read. The write fails if the receipt has changed since, so a late write cannot undo a newer one. The
+// labels and the deletion cost change in the same request. If nothing would change, SwapReceipt sends nothing.
+//
+// With renew, it writes a receipt that is there already in other bytes with the same meaning. Then a late write of an
+// earlier process of this pod fails.
+//
+// Errors: ErrConflict, ErrAmbiguous, ErrGone, *ForbiddenError, or the server's own.
 func (s *Store) SwapReceipt(ctx context.Context, pod *metav1.PartialObjectMetadata, next *assignment.Receipt, renew bool) (*metav1.PartialObjectMetadata, error) {
 	t := target{Pods, pod.Namespace, pod.Name}
 	if err := t.check("patch"); err != nil {
@@ -48,7 +51,7 @@ func (s *Store) SwapReceipt(ctx context.Context, pod *metav1.PartialObjectMetada
 	oldOwner := lookup(pod.Labels, assignment.OwnerLabel)
 	oldCost := lookup(pod.Annotations, assignment.DeletionCostKey)
 	if cost == nil && oldCost != nil && !same(oldCost, costOf(oldLabel)) {
-		cost = oldCost // somebody else's
+		cost = oldCost // somebody else set it
 	}
 	if receipt != nil && oldReceipt != nil && strings.TrimRight(*oldReceipt, blanks) == *receipt {
 		*receipt = *oldReceipt
@@ -68,7 +71,7 @@ func (s *Store) SwapReceipt(ctx context.Context, pod *metav1.PartialObjectMetada
 	}
 	body, err := podPatch(string(pod.UID), present, []change{
 		{field: "annotations", key: assignment.ReceiptKey, old: oldReceipt, new: receipt, tested: true},
-		// Labels and cost are set to what belongs to the receipt whatever they were.
+		// Labels and cost follow from the receipt, so nobody tests their old values.
 		{field: "annotations", key: assignment.DeletionCostKey, old: oldCost, new: cost},
 		{field: "labels", key: assignment.InstanceIDLabel, old: oldLabel, new: label},
 		{field: "labels", key: assignment.OwnerLabel, old: oldOwner, new: owner},
@@ -93,6 +96,7 @@ func (s *Store) SwapReceipt(ctx context.Context, pod *metav1.PartialObjectMetada
 	return nil, t.wrap("patch", err)
 }
 
+// judgePod tells a conflict from a real refusal, as judge does for an owner.
 func (s *Store) judgePod(ctx context.Context, pod *metav1.PartialObjectMetadata, refused error) error {
 	now, err := s.GetPod(ctx, pod.Namespace, pod.Name)
 	switch {
@@ -108,10 +112,10 @@ func (s *Store) judgePod(ctx context.Context, pod *metav1.PartialObjectMetadata,
 	return refused
 }
 
-// blanks are white space, which is free in JSON.
+// blanks are white space characters, which mean nothing in JSON.
 const blanks = " \t"
 
-// nonce returns 24 random blanks: bytes that a receipt of the same meaning never had before.
+// nonce returns 24 random blanks. They make the bytes of a receipt unique without changing its meaning.
 func nonce() string {
 	b := make([]byte, 24)
 	bits := rand.Uint32() //nolint:gosec // it has to differ, not to be secret
@@ -121,9 +125,9 @@ func nonce() string {
 	return string(b)
 }
 
-// receiptValues returns the labels, the receipt and the deletion cost that belong together. The cost
-// makes a scale-down remove the highest ids first, so that the survivors need not move, and pods
-// without an id, which have none, before all others.
+// receiptValues returns the labels, the annotation and the deletion cost for a receipt. Pods without an id get no cost, and
+// pods with a high id a low one. So a scale-down first removes pods without an id, then the highest ids, and the other pods
+// keep theirs.
 func receiptValues(r *assignment.Receipt) (label, owner, receipt, cost *string) {
 	if r == nil {
 		return nil, nil, nil, nil
@@ -136,7 +140,7 @@ func receiptValues(r *assignment.Receipt) (label, owner, receipt, cost *string) 
 	return &id, &whose, &text, costOf(&id)
 }
 
-// costOf returns the deletion cost that goes with an id, nil with none.
+// costOf returns the deletion cost for an id, or nil without one.
 func costOf(id *string) *string {
 	if id == nil {
 		return nil
@@ -163,15 +167,16 @@ func same(a, b *string) bool {
 	return *a == *b
 }
 
-// pageSize is how many pods a list asks for at a time, as client-go's own lists do. A pod's metadata takes
-// kilobytes, most of which nobody needs.
+// pageSize is the number of pods in a page of a list. client-go's own lists use the same number. A pod's metadata takes
+// kilobytes, and idalloc needs little of it.
 const pageSize = 500
 
-// EachPod lists pods' metadata with a consistent read and shows do each pod, page by page, so that no more than
-// one page is in memory. The first page, which names no resourceVersion, is of a moment after the call, and
-// the token that continues it stays at that moment: together the pages are one consistent list. If the server forgot
-// that moment before the last page, the list begins again, whole: do is shown pods again then, and perhaps
-// was shown one that is gone. Errors: *ForbiddenError, or another that Temporary judges.
+// EachPod lists pods' metadata with a consistent read and calls do for each pod. It reads page by page, so that no more
+// than one page is in memory. The first page shows a moment after the call, and the other pages show the same moment.
+//
+// If the server forgets that moment before the last page, the list begins again, in one piece. Then do gets pods again,
+// and it may have got a pod that is gone. RequestTimeout bounds each page. Errors: *ForbiddenError, or another error that
+// Temporary judges.
 func (s *Store) EachPod(ctx context.Context, namespace string, o metav1.ListOptions, do func(*metav1.PartialObjectMetadata)) error {
 	return eachPage(ctx, namespace, o, func(ctx context.Context, o metav1.ListOptions) (string, error) {
 		list, err := s.Metadata.Resource(Pods).Namespace(namespace).List(ctx, o)
@@ -234,7 +239,7 @@ func (s *Store) GetFullPod(ctx context.Context, namespace, name string) (*unstru
 	return pod, nil
 }
 
-// GetMetadata reads an object's metadata. Errors: as of Get.
+// GetMetadata reads the metadata of an object. Errors: as of Get.
 func (s *Store) GetMetadata(ctx context.Context, ref Ref) (*metav1.PartialObjectMetadata, error) {
 	t := target{ref.GVR(), ref.Namespace, ref.Name}
 	if err := t.check("get"); err != nil {

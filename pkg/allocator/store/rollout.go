@@ -8,31 +8,31 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// revisionAnnotation is the Deployment controller's: it stands on the Deployment with the current
-// revision and on each ReplicaSet with its own.
+// revisionAnnotation is set by the Deployment controller. On the Deployment it has the number of the current revision, and
+// on each ReplicaSet the number of its own.
 const revisionAnnotation = "deployment.kubernetes.io/revision"
 
-// Rollout is how a Deployment replaces its pods.
+// Rollout says how a Deployment replaces its pods.
 type Rollout struct {
-	// Revision is the current one, empty before the controller looked.
+	// Revision is the number of the current revision. It is empty until the controller has seen the Deployment.
 	Revision string
 	// Recreate says that all old pods end before new ones start.
 	Recreate bool
-	// MaxUnavailable and MaxSurge are numbers of pods, percentages resolved as Kubernetes does.
+	// MaxUnavailable and MaxSurge are numbers of pods. Percentages are rounded as Kubernetes does.
 	MaxUnavailable, MaxSurge int
-	// BlocksBelow is the number of replicas below which Blocks is true because MaxUnavailable, a percentage, is
-	// rounded down to 0; zero where no such number is.
+	// BlocksBelow is the number of replicas below which Blocks is true because MaxUnavailable, a percentage, is rounded
+	// down to 0. It is 0 if there is no such number.
 	BlocksBelow int
-	// Progress is what the Deployment's status counts. It changes when a pod becomes available, or, where another one
-	// ceased to be available before the status was written, when that one is removed.
+	// Progress is what the Deployment's status counts. It changes when a pod becomes available. If another pod stopped
+	// being available before the controller wrote the status, it changes when that pod is removed.
 	Progress Progress
 }
 
-// Progress counts a Deployment's pods, those of the current revision, the Ready and the available ones.
+// Progress counts a Deployment's pods: all, those of the current revision, the Ready ones, and the available ones.
 type Progress struct{ Replicas, Updated, Ready, Available int }
 
-// Blocks reports whether a rolling update starts new pods and ends no old one before a new one is
-// Ready, so that it needs hand-overs where only pods with an id are Ready.
+// Blocks reports whether a rolling update starts new pods, but ends no old one until a new one is Ready. If only pods with
+// an id become Ready, such an update needs hand-overs.
 func (r Rollout) Blocks() bool { return !r.Recreate && r.MaxUnavailable == 0 }
 
 func decodeRollout(o *Object, count int) (r Rollout, err error) {
@@ -56,9 +56,10 @@ func decodeRollout(o *Object, count int) (r Rollout, err error) {
 	return r, err
 }
 
+// blocksBelow returns Rollout.BlocksBelow.
 func blocksBelow(maxSurge, maxUnavailable *intstr.IntOrString) (int, error) {
 	if surge, err := resolve(maxSurge, 1, true); err != nil || surge == 0 {
-		return 0, err // then 0 becomes 1
+		return 0, err // without a surge, Kubernetes raises a MaxUnavailable of 0 to 1
 	}
 	if maxUnavailable != nil && maxUnavailable.Type == intstr.Int {
 		return 0, nil
@@ -80,17 +81,17 @@ func resolve(value *intstr.IntOrString, count int, up bool) (int, error) {
 
 // Revision is one revision of a Deployment.
 type Revision struct {
-	// Number is the revision's own, empty before the controller looked.
+	// Number is the revision's number. It is empty until the controller has set it.
 	Number string
-	// Available is how many of its pods are available.
+	// Available is the number of its available pods.
 	Available int
 }
 
 // Current reports whether this is the owner's current revision.
 func (r Revision) Current(o Owner) bool { return r.Number != "" && r.Number == o.Rollout.Revision }
 
-// RevisionOf reads the revision that a pod of the Deployment belongs to, from its ReplicaSet. A pod
-// without one has the zero Revision, which is never current. Errors: as of Get.
+// RevisionOf reads the revision that a pod of a Deployment belongs to, from its ReplicaSet. For a pod without a ReplicaSet
+// it returns the zero Revision, which is never current. Errors: as of Get.
 func (s *Store) RevisionOf(ctx context.Context, pod *metav1.PartialObjectMetadata) (Revision, error) {
 	controller := metav1.GetControllerOfNoCopy(pod)
 	if controller == nil || controller.Kind != ReplicaSet {

@@ -22,8 +22,8 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 )
 
-// RequestTimeout bounds every single request. It is shorter than the API server's own limit of a
-// minute, so that a lost answer costs seconds.
+// RequestTimeout bounds every single request. It is shorter than the API server's own limit of a minute, so a lost answer
+// costs only seconds.
 const RequestTimeout = 15 * time.Second
 
 var rbacMessage = regexp.MustCompile(`cannot \w+ resource`)
@@ -31,26 +31,26 @@ var rbacMessage = regexp.MustCompile(`cannot \w+ resource`)
 // Pods is the resource of pods.
 var Pods = schema.GroupVersionResource{Version: "v1", Resource: "pods"} //nolint:gochecknoglobals // a constant that Go cannot express
 
-// LivePods is the field selector of pods that are not dead; evicted pods stay as Failed.
+// LivePods is a field selector for pods that are neither Succeeded nor Failed. Evicted pods are Failed.
 const LivePods = "status.phase!=Succeeded,status.phase!=Failed"
 
 // Store reads and writes owners and receipts. It is safe for concurrent use.
 type Store struct {
-	// Dynamic and Metadata are the clients of one API server.
+	// Dynamic and Metadata are clients of the same API server.
 	Dynamic  dynamic.Interface
 	Metadata metadata.Interface
-	// owners is a client of the same server that decodes of owners only what Object has.
+	// owners is a client of that server, too. It decodes owners as Objects.
 	owners rest.Interface
 	// Key is the assignment's annotation key.
 	Key string
-	// Clock dates epochs and checks them.
+	// Clock is the time that epochs are checked against and that Events carry.
 	Clock clock.Clock
-	// memory knows a clean map again.
+	// memory recognizes clean maps.
 	memory memory
 }
 
-// New returns a Store on the API server of config. key is the assignment's annotation key, the
-// default one if empty.
+// New returns a Store for the API server of config. It sends no request. key is the assignment's annotation key; an empty
+// key stands for assignment.DefaultKey. It fails if the config or the key is not valid.
 func New(config *rest.Config, key string, clk clock.Clock) (*Store, error) {
 	config = rest.CopyConfig(config)
 	if config.UserAgent == "" {
@@ -81,7 +81,8 @@ func New(config *rest.Config, key string, clk clock.Clock) (*Store, error) {
 	return &Store{Dynamic: dyn, Metadata: meta, owners: owners, Key: key, Clock: clk}, nil
 }
 
-// CheckKey refuses a key for the assignment that Kubernetes would not have as an annotation's, or that idalloc uses for another one.
+// CheckKey returns an error if key cannot be the assignment's annotation key: Kubernetes does not accept it, or idalloc
+// uses it for another annotation.
 func CheckKey(key string) error {
 	if problems := validation.IsQualifiedName(key); len(problems) > 0 {
 		return fmt.Errorf("%q: %s", key, strings.Join(problems, "; "))
@@ -92,13 +93,13 @@ func CheckKey(key string) error {
 	return nil
 }
 
-// target is what a request is about, for its error.
+// target is the object of a request, or a namespace's objects if name is empty. It makes the request's errors.
 type target struct {
 	gvr             schema.GroupVersionResource
 	namespace, name string
 }
 
-// Get reads the owner. Errors: ErrGone, *ForbiddenError, or another that Temporary judges.
+// Get reads the owner. Errors: ErrGone, *ForbiddenError, or another error that Temporary judges.
 func (s *Store) Get(ctx context.Context, ref Ref) (Owner, error) {
 	t := target{ref.GVR(), ref.Namespace, ref.Name}
 	if err := t.check("get"); err != nil {
@@ -113,7 +114,7 @@ func (s *Store) Get(ctx context.Context, ref Ref) (Owner, error) {
 	return s.Decode(ref, o, nil)
 }
 
-// GetWhole reads the owner with all that its controllers say of it. Errors are those of Get.
+// GetWhole reads the owner with all fields, its whole status included. Errors: as of Get.
 func (s *Store) GetWhole(ctx context.Context, ref Ref) (*unstructured.Unstructured, error) {
 	t := target{ref.GVR(), ref.Namespace, ref.Name}
 	if err := t.check("get"); err != nil {
@@ -125,8 +126,8 @@ func (s *Store) GetWhole(ctx context.Context, ref Ref) (*unstructured.Unstructur
 	return u, t.wrap("get", err)
 }
 
-// Decode is DecodeOwner with what this process remembers: a Deployment's map that it saw clean stays clean when the server
-// forgets who wrote it.
+// Decode is DecodeOwner with this process's memory: a Deployment's map that the process has seen clean stays clean when the
+// server forgets who wrote it.
 func (s *Store) Decode(ref Ref, object *Object, earlier *Owner) (Owner, error) {
 	o, err := DecodeOwner(ref, object, s.Key, s.Clock.Now(), earlier)
 	if err == nil {
@@ -135,9 +136,9 @@ func (s *Store) Decode(ref Ref, object *Object, earlier *Owner) (Owner, error) {
 	return o, err
 }
 
-// Commit makes next the owner's state if nothing but the owner's status changed since from was
-// read, and returns the owner as written. Errors: ErrConflict, ErrAmbiguous, ErrGone,
-// *ForbiddenError, ErrNewer, ErrOtherKey or *assignment.TooLargeError (nothing was sent), or the server's own.
+// Commit makes next the owner's state if nothing but the owner's status has changed since from was read. It returns the
+// owner as written. Errors: ErrConflict, ErrAmbiguous, ErrGone, *ForbiddenError, or the server's own. After ErrNewer,
+// ErrOtherKey and *assignment.TooLargeError nothing was sent.
 func (s *Store) Commit(ctx context.Context, from Owner, next assignment.State) (Owner, error) {
 	if err := from.Unreadable(); err != nil {
 		return Owner{}, err
@@ -173,22 +174,22 @@ func (s *Store) Commit(ctx context.Context, from Owner, next assignment.State) (
 	return Owner{}, s.judge(ctx, from, t.wrap("patch", err))
 }
 
-// judge tells a conflict from a refusal by evaluating the patch's tests on the owner as it is now: a
-// failed test of a JSON Patch comes as 422, like an object that is not valid.
+// judge tells a conflict from a real refusal: the server answers 422 both to a failed test of a JSON Patch and to an invalid
+// object. So judge reads the owner again and evaluates the patch's tests on it.
 func (s *Store) judge(ctx context.Context, from Owner, refused error) error {
 	now, err := s.Get(ctx, from.Ref)
 	switch {
 	case errors.Is(err, ErrGone):
 		return fmt.Errorf("%w: %w", ErrGone, refused)
 	case err != nil:
-		return fmt.Errorf("%w: %w", ErrConflict, err) // unknown: reading again is what comes next anyway
+		return fmt.Errorf("%w: %w", ErrConflict, err) // nobody knows; after a conflict the caller reads again anyway
 	case now.UID != from.UID || version(now, from.comparesGeneration()) != version(from, from.comparesGeneration()) || (now.Annotations == nil) != (from.Annotations == nil):
 		return ErrConflict
 	}
 	return refused
 }
 
-// version is what the compare-and-swap compares: see ownerPatch.
+// version returns the value that the compare-and-swap compares: see ownerPatch.
 func version(o Owner, generation bool) string {
 	if generation {
 		return strconv.FormatInt(o.Generation, 10)

@@ -8,8 +8,8 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 )
 
-// trust decides how far a map is believed. us says that idalloc was the last to write the seal, nobody that no manager is known
-// to have written it.
+// trust decides how far a map is believed. us says that idalloc was the last writer of the seal. nobody says that its writer
+// is not known. See tracked.
 func trust(r assignment.Record, us, nobody bool) assignment.Trust {
 	switch {
 	case !r.Present:
@@ -21,34 +21,35 @@ func trust(r assignment.Record, us, nobody bool) assignment.Trust {
 	case r.Sealed && nobody:
 		return assignment.Untracked
 	}
-	return assignment.Foreign // what somebody else wrote is damage, whatever it looks like
+	return assignment.Foreign // a map that somebody else wrote counts as damaged, even if its seal fits
 }
 
 // Clean reports whether the map is wholly trusted.
 func (o Owner) Clean() bool { return o.Trust == assignment.Clean }
 
-// Holding is what a process holds, or is about to.
+// Holding describes the slot that a process holds, or is about to take.
 type Holding struct {
 	ID  int
 	Pod string
 	UID types.UID
 	// Token is the epoch of the map from which the slot was taken.
 	Token int64
-	// FenceAfter is the process's own, zero without strict mode.
+	// FenceAfter is the process's own fence-after, 0 without strict mode.
 	FenceAfter time.Duration
 }
 
-// Confirms reports whether the owner gives the slot to this pod, and tells every planner to wait for its deadline. A map
-// from before the slot was taken confirms nothing.
+// Confirms reports whether the owner gives the slot to this pod, with a fence-after that covers the process's own. An
+// untracked map with an epoch below the token confirms nothing, because it is from before the take.
 func (o Owner) Confirms(h Holding) bool {
 	return o.Trust.Believed() && (o.Clean() || o.Record.State.Epoch >= h.Token) && o.Names(h.ID, h.Pod, h.UID) && o.Obeys(h.FenceAfter)
 }
 
-// Obeys reports whether the owner tells every planner to wait at least this long for a process without contact.
+// Obeys reports whether the owner's fence-after is at least this long. Then every planner waits long enough for a process
+// without contact.
 func (o Owner) Obeys(fenceAfter time.Duration) bool { return o.Record.State.FenceAfter >= fenceAfter }
 
-// Refutes reports whether the owner gives the slot to another pod, in a map from after the slot was taken. A clean one is
-// taken for that: whoever asks knows no older one.
+// Refutes reports whether the owner gives the slot to another pod, in a map from after the take. Every clean map counts as
+// such: callers do not pass an older one. An untracked map is from after the take if its epoch is above the token.
 func (o Owner) Refutes(h Holding) bool {
 	if !o.Trust.Believed() || (!o.Clean() && o.Record.State.Epoch <= h.Token) {
 		return false

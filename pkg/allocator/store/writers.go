@@ -12,12 +12,12 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 )
 
-// Writer is a field manager other than idalloc that set annotations of idalloc's.
+// Writer is another field manager that has set annotations of idalloc.
 type Writer struct {
 	Manager, Operation, Subresource string
-	// Time is when it changed what it owns last; zero if the server did not note it.
+	// Time is the time of its last change. It is zero if the server did not note it.
 	Time time.Time
-	// Keys are those of idalloc's annotations that it owns.
+	// Keys are the annotations of idalloc that it owns.
 	Keys []string
 }
 
@@ -34,7 +34,7 @@ func (w Writer) String() string {
 	return fmt.Sprintf("field manager %q (%s)%s", w.Manager, operation, at)
 }
 
-// writers returns who else owns these annotations, the last one to write first.
+// writers returns the other field managers that own any of these annotations, the last writer first.
 func writers(fields []metav1.ManagedFieldsEntry, keys []string) []Writer {
 	var found []Writer
 	for i := range fields {
@@ -65,7 +65,7 @@ func isOurs(entry *metav1.ManagedFieldsEntry) bool {
 	return entry.Manager == assignment.FieldManager && entry.Operation == metav1.ManagedFieldsOperationUpdate && entry.Subresource == ""
 }
 
-// Tracked reports, from managedFields alone, whether idalloc was the last writer of the seal.
+// Tracked reports whether managedFields name idalloc as the last writer of the seal. It does not check the seal.
 func (o *Object) Tracked() bool {
 	for i := range o.ManagedFields {
 		if entry := &o.ManagedFields[i]; isOurs(entry) {
@@ -76,7 +76,7 @@ func (o *Object) Tracked() bool {
 	return false
 }
 
-// ownedAnnotations returns the annotations that an entry owns, each as "f:" and its key.
+// ownedAnnotations returns the annotations that an entry owns. Each key has the prefix "f:".
 func ownedAnnotations(entry *metav1.ManagedFieldsEntry) map[string]json.RawMessage {
 	if entry.FieldsV1 == nil {
 		return nil
@@ -92,10 +92,10 @@ func ownedAnnotations(entry *metav1.ManagedFieldsEntry) map[string]json.RawMessa
 	return f.Metadata.Annotations
 }
 
-// Tampering says in one sentence what of idalloc's annotations somebody else changed, and who it was, as far as
-// metadata.managedFields know. It is for an owner whose map is not clean. key is the assignment's.
+// Tampering returns one sentence that says which annotations of idalloc somebody else has changed, and which field managers
+// did it, as far as metadata.managedFields tell. The owner's map must not be clean. key is the assignment's annotation key.
 func (o Owner) Tampering(key string) string {
-	const most = 3 // writers; an operator who sees these looks for more
+	const most = 3 // enough for an operator to go and look for the others
 	var parts []string
 	for _, w := range o.Writers[:min(most, len(o.Writers))] {
 		parts = append(parts, annotations(w.Keys)+" set by "+w.String())
@@ -122,7 +122,7 @@ func annotations(keys []string) string {
 	return "annotations " + strings.Join(keys[:len(keys)-1], ", ") + " and " + keys[len(keys)-1] + " were"
 }
 
-// Culprits is Tampering without times, which change at every write.
+// Culprits is Tampering without times. The same writers give the same sentence, however often they write.
 func (o Owner) Culprits(key string) string {
 	o.Writers = slices.Clone(o.Writers)
 	for i := range o.Writers {
@@ -131,9 +131,9 @@ func (o Owner) Culprits(key string) string {
 	return o.Tampering(key)
 }
 
-// Undone reports whether it was kubectl rollout undo that changed the map: it sets a Deployment's annotations to those
-// that the older revision's ReplicaSet has a copy of. No other command of kubectl that touches annotations uses
-// its bare name as the field manager.
+// Undone reports whether kubectl rollout undo has changed the map. That command sets a Deployment's annotations to the copy
+// that the older revision's ReplicaSet has. Its field manager is "kubectl" or "kubectl-rollout". No other kubectl command
+// that changes annotations uses the plain "kubectl".
 func (o Owner) Undone() bool {
 	if !o.Rolls() || o.Clean() || len(o.Record.Problems) > 0 || len(o.Writers) != 1 {
 		return false
