@@ -16,17 +16,20 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-// fewVictims is how many victims are confirmed one by one; more are confirmed by one list of the
-// namespace, which costs the API server less.
+// fewVictims is the largest number of missing holders that are read one by one. More of them are confirmed by one list of
+// the whole namespace, which costs the API server less.
 const fewVictims = 8
 
-// Victim is a holder that is dead.
+// Victim is a dead holder.
 type Victim struct {
-	ID     int
-	Pod    string
+	// ID is its slot.
+	ID int
+	// Pod is the name of its pod.
+	Pod string
+	// Reason says why the holder counts as dead, as a clause such as "its pod is gone".
 	Reason string
-	// Ended says that its processes are known to have ended, because a kubelet saw each of its containers end. A pod that
-	// is gone may have been deleted by force.
+	// Ended says that the holder's processes are known to have ended, because a kubelet saw each of its containers end.
+	// It is false for a pod that is gone, because somebody may have deleted it by force.
 	Ended bool
 }
 
@@ -36,18 +39,19 @@ type BadReceipt struct {
 	Detail string
 }
 
-// Census is who lives, as seen after the owner was read.
+// Census lists the live pods and the dead holders of an owner.
 type Census struct {
-	// Live are the owner's live pods, the live pods with a receipt, and every live holder, by name.
+	// Live are the owner's live pods, the live pods with a receipt, and all live holders, sorted by name.
 	Live []plan.Pod
-	// Dead are the holders that were confirmed dead, by id.
+	// Dead are the holders that were confirmed dead, sorted by id.
 	Dead []Victim
-	// BadReceipts are receipts that somebody damaged.
+	// BadReceipts are the receipts that somebody damaged.
 	BadReceipts []BadReceipt
 }
 
-// Survey lists the owner's pods and confirms each holder that is not among them. Call it after the
-// owner was read, never before. It blocks for two lists and the confirmations.
+// Survey lists the owner's pods, and reads each holder that is not among them. It writes nothing. Read the owner before you
+// call Survey, never after. It blocks for two lists and for the reads of missing holders. Errors: *store.ForbiddenError, or
+// another error that store.Temporary judges.
 func Survey(ctx context.Context, s *store.Store, owner store.Owner) (Census, error) {
 	return survey(ctx, counter{s: s, owner: owner, seen: map[string]plan.Pod{}})
 }
@@ -66,15 +70,15 @@ func survey(ctx context.Context, c counter) (Census, error) {
 	return c.census(), nil
 }
 
-// Inspect is Survey for people who look: it reads the pods whole, which costs the API server more, and shows each pod that it
-// meets, also those that are dead. A pod may be shown twice; owned says that the owner's selector matches it.
+// Inspect is Survey for people who look: it reads the pods whole, which costs the API server more, and calls show with each pod
+// that it meets, also with dead ones. It may show a pod twice. owned says that the owner's selector matches the pod.
 func Inspect(ctx context.Context, s *store.Store, owner store.Owner, show func(pod *unstructured.Unstructured, owned bool)) (Census, error) {
 	return survey(ctx, counter{s: s, owner: owner, seen: map[string]plan.Pod{}, show: show, finished: map[string]*unstructured.Unstructured{}})
 }
 
-// Guess counts the live pods from what watches said of the owner's pods and of those with a receipt. It asks
-// nobody, so it may be out of date, and a holder in neither is not confirmed: it tells whether a plan
-// is worth its lists, and nothing is decided by it.
+// Guess returns the live pods according to two watches: owned has the pods that the owner's selector matches, and labelled
+// the pods with a receipt. It sends no request, so its result may be out of date, and it does not confirm holders that are
+// in neither. Use it to estimate whether a plan is worth its lists, not to decide anything.
 func Guess(s *store.Store, owner store.Owner, owned, labelled []*metav1.PartialObjectMetadata) []plan.Pod {
 	c := counter{s: s, owner: owner, seen: make(map[string]plan.Pod, len(owned))}
 	for _, pod := range owned {
@@ -126,7 +130,7 @@ func (c *counter) add(meta metav1.Object, owned bool) {
 	c.seen[name] = pod
 }
 
-// confirm reads each holder that the lists did not show.
+// confirm finds out whether the holders live that the lists did not show.
 func (c *counter) confirm(ctx context.Context) error {
 	var missing []int
 	for _, id := range c.owner.Record.State.Slots.IDs() {
@@ -135,8 +139,8 @@ func (c *counter) confirm(ctx context.Context) error {
 		}
 	}
 	if len(missing) > fewVictims && c.show == nil {
-		// The whole namespace, whatever the labels; a holder that is not in it is dead.
-		here := make(map[string]metav1.Object, len(missing)) // of their names
+		// This list has the live pods of the whole namespace, whatever their labels. A holder that is not in it is dead.
+		here := make(map[string]metav1.Object, len(missing))
 		for _, id := range missing {
 			here[c.owner.Record.State.Slots[id]] = nil
 		}
@@ -149,29 +153,29 @@ func (c *counter) confirm(ctx context.Context) error {
 			return err
 		}
 		for _, id := range missing {
-			c.judge(id, here[c.owner.Record.State.Slots[id]], Victim{Reason: "its pod is gone, Succeeded or Failed"})
+			c.countHolder(id, here[c.owner.Record.State.Slots[id]], Victim{Reason: "its pod is gone, Succeeded or Failed"})
 		}
 		return nil
 	}
 	for _, id := range missing {
-		pod, why, err := c.look(ctx, c.owner.Record.State.Slots[id])
+		pod, why, err := c.readHolder(ctx, c.owner.Record.State.Slots[id])
 		if err != nil {
 			return err
 		}
-		c.judge(id, pod, why)
+		c.countHolder(id, pod, why)
 	}
 	return nil
 }
 
-// alive reports whether the lists showed the holder of id.
+// alive reports whether the lists have shown the holder of id.
 func (c *counter) alive(id int) bool {
 	pod, ok := c.seen[c.owner.Record.State.Slots[id]]
 	return ok && c.owner.Names(id, pod.Name, types.UID(pod.UID))
 }
 
-// judge counts the holder of id as live or dead; pod is nil if there is no live pod of that name, and
-// why says so then.
-func (c *counter) judge(id int, pod metav1.Object, why Victim) {
+// countHolder counts the holder of id as live or dead. pod is the live pod of the holder's name. It is nil if there is none,
+// and then why has the reason.
+func (c *counter) countHolder(id int, pod metav1.Object, why Victim) {
 	name := c.owner.Record.State.Slots[id]
 	switch {
 	case pod == nil:
@@ -184,8 +188,8 @@ func (c *counter) judge(id int, pod metav1.Object, why Victim) {
 	}
 }
 
-// look reads one pod. It returns nil and the reason if the pod is dead.
-func (c *counter) look(ctx context.Context, name string) (metav1.Object, Victim, error) {
+// readHolder reads one pod. If the pod is dead, it returns nil and the reason.
+func (c *counter) readHolder(ctx context.Context, name string) (metav1.Object, Victim, error) {
 	u, listed := c.finished[name]
 	if !listed {
 		var err error
@@ -217,8 +221,8 @@ func status(pod *unstructured.Unstructured, field string) string {
 // Finished reports whether a pod in this phase is dead. store.LivePods selects the others.
 func Finished(phase string) bool { return phase == "Succeeded" || phase == "Failed" }
 
-// byPodGC reports whether the pod was declared Failed because its node is gone, without a word of a
-// kubelet: its processes may run on.
+// byPodGC reports whether Kubernetes' pod garbage collector declared the pod Failed because its node is gone. No kubelet
+// confirmed that, so the pod's processes may still run.
 func byPodGC(pod *unstructured.Unstructured) bool {
 	conditions, _, _ := unstructured.NestedSlice(pod.Object, "status", "conditions")
 	for _, c := range conditions {
@@ -229,12 +233,12 @@ func byPodGC(pod *unstructured.Unstructured) bool {
 	return false
 }
 
-// unknownEnd is the reason that a kubelet gives for a container that it did not find any more: of its end it knows nothing.
+// unknownEnd is the reason that a kubelet gives for a container that it could not find any more. It did not see it end.
 const unknownEnd = "ContainerStatusUnknown"
 
-// allTerminated reports whether a kubelet has said of every container that it saw it end. Who declares a pod dead without
-// that word has none: others leave the containers' state as it was, and a kubelet that rejects a pod, as it does with one that
-// it finds running after its own restart, reports no containers at all.
+// allTerminated reports whether, according to a kubelet, every container of the pod has ended. A pod can be Failed without
+// that. If somebody else declares it Failed, the containers' states stay as they were. If a kubelet rejects it, there are no
+// states at all. A kubelet may do so with a running pod after its own restart.
 func allTerminated(pod *unstructured.Unstructured) bool {
 	ended := map[string]bool{}
 	for _, field := range []string{"initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"} {
@@ -265,7 +269,7 @@ func allTerminated(pod *unstructured.Unstructured) bool {
 	return len(ended) > 0
 }
 
-// Ended returns the slots whose dead holders' processes are known to have ended.
+// Ended returns the slots of those dead holders whose processes are known to have ended.
 func (c Census) Ended() map[int]bool {
 	ended := make(map[int]bool, len(c.Dead))
 	for _, v := range c.Dead {

@@ -11,8 +11,9 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-// PodOf reads from a live pod what a plan needs to know of it. owned says that the owner's selector matches it. The error says what is
-// wrong with its receipt; one with a bad epoch still locks its slot, and is there beside the error.
+// PodOf returns what a plan needs to know about a live pod. owned says that the owner's selector matches it. now is the
+// caller's time, against which the epoch of the receipt is checked. The error says what is wrong with the receipt. The
+// returned pod is valid in any case. If the error is assignment.ErrBadEpoch, it has the receipt, which still locks its slot.
 func PodOf(owner store.Owner, meta metav1.Object, owned bool, now time.Time) (plan.Pod, error) {
 	receipt, err := assignment.ReceiptOf(meta.GetAnnotations(), string(meta.GetUID()), owner.String(), owner.Horizon(now))
 	if errors.Is(err, assignment.ErrForeignReceipt) {
@@ -30,7 +31,7 @@ func PodOf(owner store.Owner, meta metav1.Object, owned bool, now time.Time) (pl
 		pod.Ordinal = n
 	}
 	if end := meta.GetDeletionTimestamp(); end != nil {
-		pod.Terminating, pod.Deadline = true, end.Time // Kubernetes adds the grace period
+		pod.Terminating, pod.Deadline = true, end.Time // Kubernetes has added the grace period to this time
 	}
 	if controller := metav1.GetControllerOfNoCopy(meta); controller != nil {
 		pod.Controller = string(controller.UID)

@@ -13,26 +13,28 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-// Result is what a sweep found and did.
+// Result says what a sweep found and did.
 type Result struct {
-	// Victims are the dead holders, by id.
+	// Victims are the dead holders, sorted by id.
 	Victims []Victim
-	// Restored says that the map was not clean and that the receipts of the live pods were put back.
+	// Restored says that the map was not clean, and that the sweep restores it from the live pods' receipts.
 	Restored bool
-	// Wrote says that the owner was changed.
+	// Wrote says that the sweep changed the owner. It is false after a dry run.
 	Wrote bool
 }
 
-// Sweep frees the slots of dead holders, and gives none out: that is for the pods, which know
-// their own revision. With dryRun it only looks. A conflict is tried again until backoff's steps are
-// used up or ctx ends; a server that does not answer is an error at once.
+// Sweep frees the slots of dead holders. It gives slots to nobody: the pods do that, because they know their own revision.
+// With dryRun it writes nothing.
+//
+// Sweep blocks until it is done. After a conflict, and after a write without an answer, it tries again until the steps of
+// backoff are used up or ctx ends. Errors: those of store.Store's Get and Commit, and those of Survey.
 func Sweep(ctx context.Context, s *store.Store, ref store.Ref, backoff wait.Backoff, dryRun bool) (Result, error) {
-	var lost Result // what a write without an answer was about
+	var lost Result // the result of a write without an answer
 	for {
 		result, err := sweepOnce(ctx, s, ref, dryRun)
 		if err == nil {
 			if !result.Wrote && lost.Wrote {
-				return lost, nil // it had happened
+				return lost, nil // that write has happened
 			}
 			return result, nil
 		}
@@ -66,7 +68,7 @@ func sweepOnce(ctx context.Context, s *store.Store, ref store.Ref, dryRun bool) 
 		return Result{}, err
 	}
 	if owner.Trust == assignment.Absent && !slices.ContainsFunc(census.Live, holdsReceipt) {
-		return Result{}, nil // nothing was ever assigned here
+		return Result{}, nil // this owner never had an assignment
 	}
 	decision := plan.Plan(plan.Input{
 		Count: owner.Count, State: owner.Record.State, Trust: owner.Trust,
@@ -77,7 +79,7 @@ func sweepOnce(ctx context.Context, s *store.Store, ref store.Ref, dryRun bool) 
 	case decision.Next == nil && decision.TooLarge != nil && !dryRun:
 		return Result{}, decision.TooLarge
 	case decision.Next != nil && owner.Trust == assignment.Untracked && decision.Next.SameContent(owner.Record.State):
-		return Result{Victims: census.Dead}, nil // nobody can make it clean; a write would change nothing
+		return Result{Victims: census.Dead}, nil // a write would change nothing, and could not make the map clean
 	case decision.Next == nil || dryRun:
 		return result, nil
 	}

@@ -1,9 +1,10 @@
-// Package watch finds a pod's owner and follows it.
+// Package watch finds a pod's owner and follows objects. Other programs may use it, but its API may change with any version.
 //
-// Resolve and the streams are of use by themselves. The package may change with any version.
+// Resolve climbs from a pod to the object that carries the assignment. A Stream follows the objects of one list request
+// until its context ends. It survives disconnects, expired resource versions and restarts of the API server. It always
+// returns the newest moment of an object as a whole: count, assignment, requests and epoch belong together. Owner, Pod and
+// Selected start the streams that idalloc uses. Follow starts one of any type.
 //
-// Resolve climbs from a pod to the object that carries the assignment. A Stream follows one object
-// for ever: it survives disconnects, expired resource versions and API server restarts, and always
-// gives the newest moment that it heard of, whole: count, assignment, hand-over and epoch together.
-// What a stream says is news, not proof: nobody acts on an id because a watch event says so.
+// A stream may be behind. Show what it says, or use it to decide when to read; nobody may act on an id because of a watch
+// event.
 package watch

@@ -14,7 +14,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-// OwnerStream follows one owner. One goroutine may use it at a time.
+// OwnerStream follows one owner. Only one goroutine at a time may use it.
 type OwnerStream struct {
 	*Stream[*store.Object]
 	s   *store.Store
@@ -22,11 +22,12 @@ type OwnerStream struct {
 	// last is the decoded form of seen.
 	last store.Owner
 	seen *store.Object
-	// restores counts how often somebody made the map clean again.
+	// restores counts how often the map became idalloc's again.
 	restores *atomic.Int64
 }
 
-// Owner starts to follow ref until ctx ends.
+// Owner starts to follow the owner that ref names, in a goroutine that ends with ctx. It does not block and does not fail:
+// Stale and Denied say what goes wrong later.
 func Owner(ctx context.Context, s *store.Store, ref store.Ref, log logr.Logger) *OwnerStream {
 	api := API[*store.Object]{
 		List: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
@@ -51,11 +52,13 @@ func Owner(ctx context.Context, s *store.Store, ref store.Ref, log logr.Logger) 
 	}
 }
 
-// Restores returns how often a map that somebody else had written was heard of as idalloc's again, however short that lasted.
+// Restores returns how often idalloc became the last writer of the map again, after somebody else had written it. It counts
+// every time, however short, even if nobody called Latest in between.
 func (o *OwnerStream) Restores() int { return int(o.restores.Load()) }
 
-// Latest returns the newest moment of the owner. ok is false while none is known: it was deleted,
-// or not heard of yet (Synced tells). What it returns is shared: do not change it.
+// Latest returns the newest moment of the owner, without blocking. ok is false if none is known: the owner does not exist,
+// or, while Synced is false, the stream has not got it yet. The error says which field of the owner cannot be read. Do not
+// change the result, because its maps are shared.
 func (o *OwnerStream) Latest() (owner store.Owner, ok bool, err error) {
 	object, ok := o.Get(o.ref.Name)
 	if !ok {
@@ -76,17 +79,17 @@ func (o *OwnerStream) Latest() (owner store.Owner, ok bool, err error) {
 	return owner, true, nil
 }
 
-// PodStream follows pods' metadata.
+// PodStream follows the metadata of pods.
 type PodStream = Stream[*metav1.PartialObjectMetadata]
 
-// Pod starts to follow one pod until ctx ends.
+// Pod starts to follow one pod, in a goroutine that ends with ctx.
 func Pod(ctx context.Context, s *store.Store, namespace, name string, log logr.Logger) *PodStream {
 	return Follow(ctx, "pod", podAPI(s, namespace), ByName(name), s.Clock.Now, log)
 }
 
-// Selected starts to follow the live pods that a label selector matches until ctx ends. A pod that
-// dies in any way leaves the stream. There may be thousands, so only what a plan needs is kept of each, and nothing is
-// told of a pod while UID and receipt stay the same.
+// Selected starts to follow the live pods that a label selector matches, in a goroutine that ends with ctx. A pod that is
+// gone, Succeeded or Failed leaves the stream. There may be thousands of pods. So the stream keeps only the metadata that a
+// plan needs, and Changed reports a change of a pod only if its UID or its receipt differs.
 func Selected(ctx context.Context, s *store.Store, namespace, selector string, log logr.Logger) *PodStream {
 	api := podAPI(s, namespace)
 	api.Trim, api.Same = trimPod, samePod
@@ -107,7 +110,7 @@ func trimPod(pod *metav1.PartialObjectMetadata) *metav1.PartialObjectMetadata {
 	return kept
 }
 
-// only returns these keys of m, nil if there is none.
+// only returns the part of m with these keys, nil if there is none.
 func only(m map[string]string, keys ...string) map[string]string {
 	var kept map[string]string
 	for _, key := range keys {

@@ -14,16 +14,17 @@ import (
 var (
 	// ErrNoController means that the pod belongs to no workload.
 	ErrNoController = errors.New("idalloc: the pod has no controller")
-	// ErrUnknownOwner means that the pod's workload is of a kind that cannot carry an assignment.
+	// ErrUnknownOwner means that the kind of the pod's workload cannot carry an assignment.
 	ErrUnknownOwner = errors.New("idalloc: unknown owner kind")
 )
 
-// Resolve climbs controller ownerReferences from the pod to the topmost object that has a replica
-// count: Deployment, StatefulSet, bare ReplicaSet or Job. It reads a ReplicaSet to see whether a
-// Deployment is above it; one that cannot be read is an error and never taken for the top. A pod
-// without a controller that holds a slot belongs to the owner in its receipt. Errors:
-// ErrNoController, ErrUnknownOwner, store.ErrGone, *store.ForbiddenError, or another that
-// store.Temporary judges.
+// Resolve returns the owner of a pod: the topmost object with a replica count above it. That is a Deployment, a
+// StatefulSet, a ReplicaSet without a Deployment, or a Job. Resolve follows the controller in metadata.ownerReferences.
+//
+// It sends at most one request: it reads a ReplicaSet to see whether a Deployment is above it. If it cannot read the
+// ReplicaSet, it returns an error. A pod without a controller may still hold a slot, because somebody relabelled it; its
+// owner is the one in its receipt. Errors: ErrNoController, ErrUnknownOwner, store.ErrGone, *store.ForbiddenError, or
+// another error that store.Temporary judges.
 func Resolve(ctx context.Context, s *store.Store, pod *metav1.PartialObjectMetadata) (store.Ref, error) {
 	controller := metav1.GetControllerOfNoCopy(pod)
 	if controller == nil {
@@ -38,7 +39,7 @@ func Resolve(ctx context.Context, s *store.Store, pod *metav1.PartialObjectMetad
 		return store.Ref{}, unknown(pod, "pod "+pod.Name, controller)
 	}
 	if ref.Kind != store.ReplicaSet {
-		return ref, nil // above a Job a CronJob makes many, each with ids of its own; above the others are other people's operators
+		return ref, nil // each Job of a CronJob has ids of its own, and idalloc does not know the operators above other kinds
 	}
 	rs, err := s.GetMetadata(ctx, ref)
 	if err != nil {
@@ -50,14 +51,14 @@ func Resolve(ctx context.Context, s *store.Store, pod *metav1.PartialObjectMetad
 	}
 	top, ok := store.NewRef(above.APIVersion, above.Kind, pod.Namespace, above.Name)
 	if !ok || !top.Rolls() {
-		// Its ReplicaSets come and go with its revisions: ids in each of them would collide.
+		// This controller makes a ReplicaSet for each revision, and the ids of two ReplicaSets would collide.
 		return store.Ref{}, unknown(pod, ref.String(), above)
 	}
 	return top, nil
 }
 
-// byReceipt finds the owner of a pod that its controller let go of, because somebody relabelled it to
-// debug it: it still holds its slot, and its receipt says of whom.
+// byReceipt finds the owner of a relabelled pod. Somebody may relabel a pod to debug it, and its controller then releases
+// it. The pod still holds its slot, and its receipt names the owner.
 func byReceipt(s *store.Store, pod *metav1.PartialObjectMetadata) (store.Ref, bool) {
 	r, err := assignment.ParseReceipt(pod.Annotations[assignment.ReceiptKey], s.Clock.Now())
 	if (err != nil && !errors.Is(err, assignment.ErrBadEpoch)) || !r.Locks() || r.UID != string(pod.UID) {

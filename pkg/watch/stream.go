@@ -19,31 +19,32 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-// API is how a stream of T reaches its objects.
+// API gives a stream access to its objects, which have the type T.
 type API[T metav1.Object] struct {
+	// List and Watch send the requests. All objects that they return must have the type T.
 	List  func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error)
 	Watch func(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error)
-	// Type is an empty object of the type that both give.
+	// Type is an empty object of the type T.
 	Type runtime.Object
-	// Trim, if set, returns what is kept of an object: what somebody will read, and the resourceVersion.
+	// Trim, if set, returns the part of an object that the stream keeps. It must keep the name and the resourceVersion.
 	Trim func(T) T
-	// Same, if set, says that nobody cares for the change from one moment of an object to another. It
-	// sees trimmed objects.
+	// Same, if set, reports whether Changed may stay silent about a change of an object. It gets trimmed objects.
 	Same func(before, now T) bool
-	// Heard, if set, is told of every moment of every object, also of those that were replaced by a newer one before anybody
-	// asked. It must not block.
+	// Heard, if set, gets every moment of every object, even if a newer one follows before anybody calls Get. It must not
+	// block, and it must not call the stream's methods.
 	Heard func(T)
 }
 
-// Stream follows the objects of one list request. Make it with Follow; it ends with its context.
+// Stream follows the objects of one list request. Follow makes it, and it ends with its context. Its methods do not block
+// and are safe for concurrent use.
 type Stream[T metav1.Object] struct {
 	mu      sync.Mutex
 	objects map[string]T // by name
 	synced  bool
-	err     error // of the last request, nil while the watch is up
-	since   time.Time
+	err     error     // the error of the last request, nil while the watch is up
+	since   time.Time // the time of the last change from up to not up, or back
 	denied  Denial
-	up      bool // a watch was permitted
+	up      bool // a watch was permitted at least once
 	changed chan struct{}
 	done    chan struct{}
 	now     func() time.Time
@@ -52,14 +53,15 @@ type Stream[T metav1.Object] struct {
 	heard   func(T)
 }
 
-// Follow starts to follow what api lists, in a goroutine that ends with ctx. The options of each
-// request are completed by restrict, for example with a field selector.
+// Follow starts a stream in a goroutine that ends with ctx. name appears in details of the log. restrict completes the options
+// of each request, for example with a field selector. now is the clock behind Stale and Denied. Follow does not fail: it
+// repeats failed requests, with longer and longer waits.
 func Follow[T metav1.Object](ctx context.Context, name string, api API[T], restrict func(*metav1.ListOptions), now func() time.Time, log logr.Logger) *Stream[T] {
 	s := &Stream[T]{objects: map[string]T{}, changed: make(chan struct{}, 1), done: make(chan struct{}), now: now, trim: api.Trim, same: api.Same, heard: api.Heard}
 	lw := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			restrict(&o)
-			ctx, cancel := context.WithTimeout(ctx, store.RequestTimeout) // a list whose answer is lost is asked for again
+			ctx, cancel := context.WithTimeout(ctx, store.RequestTimeout) // the reflector repeats a list without an answer
 			defer cancel()
 			list, err := api.List(ctx, o)
 			s.answered(err, false)
@@ -70,8 +72,8 @@ func Follow[T metav1.Object](ctx context.Context, name string, api API[T], restr
 			w, err := api.Watch(ctx, o)
 			s.answered(err, true)
 			if err != nil && o.SendInitialEvents != nil {
-				// The reflector repeats this one request in a sleep that its context does not end, if
-				// it can see why it failed; like this it lists instead, and waits with its context.
+				// If the reflector can see why this request failed, it may repeat it after a sleep that ctx does not end.
+				// An error without a type makes it list instead, and then it waits with ctx.
 				err = errors.New(err.Error())
 			}
 			if err != nil || api.Trim == nil {
@@ -80,8 +82,7 @@ func Follow[T metav1.Object](ctx context.Context, name string, api API[T], restr
 			return newTrimmed(w, api.Trim), nil
 		},
 	}
-	// What goes wrong with a watch is told by Stale; the reflector's own lines, which are errors at
-	// every try, are details.
+	// Stale says what is wrong with a watch. The reflector's own lines are details: it logs an error at every try.
 	detail := logr.Discard()
 	if log.V(1).Enabled() {
 		detail = log.V(1)
@@ -89,8 +90,8 @@ func Follow[T metav1.Object](ctx context.Context, name string, api API[T], restr
 	reflector := cache.NewReflectorWithOptions(lw, api.Type, (*sink[T])(s), cache.ReflectorOptions{
 		Name:   name,
 		Logger: &detail,
-		// From a quarter of a second to half a minute, each up to doubled at random, so that a
-		// thousand pods do not come back to a restarted API server at once.
+		// The waits grow from 250 ms to 15 s, and a random part up to doubles each, so that a thousand pods do not come back
+		// to a restarted API server at once.
 		Backoff: &wait.Backoff{Duration: 250 * time.Millisecond, Cap: 15 * time.Second, Steps: 60, Factor: 2, Jitter: 1},
 	})
 	go func() {
@@ -100,21 +101,21 @@ func Follow[T metav1.Object](ctx context.Context, name string, api API[T], restr
 	return s
 }
 
-// ByName restricts a stream to one object.
+// ByName is a restrict function for Follow. It restricts a stream to the object of this name.
 func ByName(name string) func(*metav1.ListOptions) {
 	return func(o *metav1.ListOptions) {
 		o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
 	}
 }
 
-// Changed gets a value after something changed: an object, or whether the stream is up. Changes
-// that nobody took yet are one. Only one goroutine may receive from it.
+// Changed returns a channel that gets a value after an object has changed, and after the stream has gone down or come up. It
+// holds one value for all changes since the last receive. Only one goroutine may receive from it.
 func (s *Stream[T]) Changed() <-chan struct{} { return s.changed }
 
-// Done is closed when the stream's goroutine has ended.
+// Done returns a channel that is closed when the stream's goroutine has ended.
 func (s *Stream[T]) Done() <-chan struct{} { return s.done }
 
-// Get returns the newest moment of the object; ok is false while none is known.
+// Get returns the newest moment of the object of this name. ok is false if none is known.
 func (s *Stream[T]) Get(name string) (object T, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -133,14 +134,15 @@ func (s *Stream[T]) Objects() []T {
 	return out
 }
 
-// Synced reports whether a whole list was received.
+// Synced reports whether the stream has received a whole list.
 func (s *Stream[T]) Synced() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.synced
 }
 
-// Stale returns since when and why the stream is not up; the error is nil while it is.
+// Stale returns why the stream is down, and since when. While the stream is up, why is nil, and since is the time since when
+// it is up.
 func (s *Stream[T]) Stale() (since time.Time, why error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -149,33 +151,34 @@ func (s *Stream[T]) Stale() (since time.Time, why error) {
 
 // Denial is a refusal of list or watch by RBAC.
 type Denial struct {
-	// Err is the last refusal, nil if there is none. Verb is what it refused.
+	// Err is the last refusal, nil if there is none. Verb is the verb that it refused.
 	Err  error
 	Verb string
-	// First and Last are the times of the refusals without another answer in between.
+	// First and Last are the times of the first and the last of these refusals. Any other answer ends the series.
 	First, Last time.Time
 }
 
 // Lasted returns how long the refusals have gone on.
 func (d Denial) Lasted() time.Duration { return d.Last.Sub(d.First) }
 
-// Denied returns how RBAC refuses the stream, if it never permitted it. A stream that was up once is
-// Stale rather than Denied: its process still has what it heard.
+// Denied returns the refusals of a stream that RBAC has never permitted. A stream that was up once is stale rather than
+// denied, because its objects are still known.
 func (s *Stream[T]) Denied() Denial {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.denied
 }
 
+// answered notes the outcome of a request.
 func (s *Stream[T]) answered(err error, isWatch bool) {
 	if errors.Is(err, context.Canceled) || apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
-		return // the end of the stream, or the reflector's ordinary way back to a list
+		return // the stream ends, or its resource version has expired and the reflector lists again
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.noteDenied(err, isWatch)
 	if !isWatch && err == nil {
-		return // a list that works says nothing of the watch that follows
+		return // the watch after the list may still fail
 	}
 	if (err == nil) == (s.err == nil) {
 		s.err = err
@@ -185,12 +188,12 @@ func (s *Stream[T]) answered(err error, isWatch bool) {
 	s.notify()
 }
 
-// noteDenied notifies at every refusal, so that whoever waits can look how long it has lasted.
+// noteDenied notes refusals by RBAC. It notifies at each, so that a caller can check how long they have lasted.
 func (s *Stream[T]) noteDenied(err error, isWatch bool) {
 	switch {
 	case err == nil && isWatch:
 		s.up, s.denied = true, Denial{}
-	case err == nil: // a list may be permitted and its watch not
+	case err == nil: // the list is permitted, but the watch may not be
 	case !apierrors.IsForbidden(err):
 		s.denied = Denial{}
 	case !s.up:
@@ -216,7 +219,7 @@ func (s *Stream[T]) notify() {
 // sink is the stream as the reflector sees it.
 type sink[T metav1.Object] Stream[T]
 
-// with lets do change s, and tells of it if do says so.
+// with calls do under the lock, and notifies if do returns true.
 func (k *sink[T]) with(do func(s *Stream[T]) (changed bool)) error {
 	s := (*Stream[T])(k)
 	s.mu.Lock()

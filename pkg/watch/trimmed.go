@@ -8,8 +8,9 @@ import (
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 )
 
-// trimmed is a watch that trims what it shows as it comes: the reflector keeps the objects of the beginning until
-// it has all. Its goroutine ends with Stop, whether or not somebody reads on, which apimachinery's Filter does not do.
+// trimmed is a watch that trims each object as it arrives. It saves memory at the beginning, when the reflector collects all
+// objects before it passes them on. Its goroutine ends with Stop even if nobody reads the channel any more; that of
+// apimachinery's Filter does not.
 type trimmed[T metav1.Object] struct {
 	from    apiwatch.Interface
 	trim    func(T) T
@@ -27,7 +28,7 @@ func newTrimmed[T metav1.Object](from apiwatch.Interface, trim func(T) T) *trimm
 func (w *trimmed[T]) run() {
 	defer close(w.out)
 	for e := range w.from.ResultChan() {
-		if o, is := e.Object.(T); is && e.Type != apiwatch.Bookmark { // which says more by an annotation
+		if o, is := e.Object.(T); is && e.Type != apiwatch.Bookmark { // the reflector reads a bookmark's annotations
 			if kept, is := any(w.trim(o)).(runtime.Object); is {
 				e.Object = kept
 			}
