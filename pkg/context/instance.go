@@ -13,11 +13,10 @@ import (
 	"github.com/idalloc/idalloc/pkg/identity"
 )
 
-// ErrClosed means that the instance was closed.
+// ErrClosed means that somebody called Close.
 var ErrClosed = errors.New("idalloc: the instance was closed")
 
-// Instance is this pod's part in its workload: it claims an id, keeps it and follows it. Its
-// methods are safe for concurrent use.
+// Instance claims an id for this pod and keeps it. Start makes one. Its methods are safe for concurrent use.
 type Instance struct {
 	options Options
 	alloc   *allocator.Allocator
@@ -30,17 +29,20 @@ type Instance struct {
 	changes chan Identity
 	err     error // why the loop ended
 	closed  bool
-	// released is closed when the first Close is done; result is what it returned.
+	// released is closed when the first Close is done. result is what that Close returned.
 	released chan struct{}
 	result   error
-	// byItself says that Run's function ended although nobody told it to; Run alone uses it.
-	byItself bool
-	idle     chan struct{} // closed when it does not
+	// endedByItself says that Run's function ended although its context had not. Only Run uses it.
+	endedByItself bool
+	// workStopped is closed while Run's function does not run.
+	workStopped chan struct{}
 }
 
-// Start finds this pod's owner and begins to claim an id in the background, until Close. It blocks
-// until the API server answered who owns the pod. Errors are for good: a pod without a workload, a
-// kind that cannot be counted, a missing permission.
+// Start finds this pod's owner, and then claims an id and keeps it in the background, until Close.
+//
+// It blocks until the API server has said which object owns the pod, or until ctx ends. Later, ctx has no effect. Its errors
+// are permanent: the pod belongs to no workload, the workload's kind cannot carry an assignment, or a permission is
+// missing.
 func Start(ctx context.Context, o Options) (*Instance, error) {
 	return start(ctx, o, nil)
 }
@@ -54,10 +56,10 @@ func start(ctx context.Context, o Options, stopped func(*Instance, context.Conte
 	if err != nil {
 		return nil, err
 	}
-	idle := make(chan struct{})
-	close(idle)
+	workStopped := make(chan struct{})
+	close(workStopped)
 	i := &Instance{
-		options: o, changed: make(chan struct{}), changes: make(chan Identity, 1), ended: make(chan struct{}), idle: idle, released: make(chan struct{}),
+		options: o, changed: make(chan struct{}), changes: make(chan Identity, 1), ended: make(chan struct{}), workStopped: workStopped, released: make(chan struct{}),
 		current: identity.Pending(o.PodName, o.PodNamespace),
 	}
 	ao := allocator.Options{
@@ -70,7 +72,7 @@ func start(ctx context.Context, o Options, stopped func(*Instance, context.Conte
 	if i.alloc, err = allocator.New(ctx, ao); err != nil {
 		return nil, err
 	}
-	// The loop outlives ctx: an id is kept until its work has stopped, which Close is told.
+	// The loop outlives ctx. It keeps the id until the work under it has stopped, and the caller says so by Close.
 	loop, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	i.cancel = cancel
 	go i.loop(loop)
@@ -92,7 +94,7 @@ func (i *Instance) loop(ctx context.Context) {
 	i.announce()
 }
 
-// set takes in an identity from the loop.
+// set receives an identity from the loop.
 func (i *Instance) set(id Identity) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -100,7 +102,7 @@ func (i *Instance) set(id Identity) {
 	i.announce()
 }
 
-// fence takes in that the id was given up for lack of contact.
+// fence is called when the process has fenced itself for lack of contact.
 func (i *Instance) fence(time.Duration) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -110,7 +112,7 @@ func (i *Instance) fence(time.Duration) {
 	}
 }
 
-// checked returns id as it is by the clock: strict mode may have ended it since it was published.
+// checked returns id, or its fenced form if its deadline has passed since it was published (strict mode).
 func (i *Instance) checked(id Identity) Identity {
 	if id.Assigned() && i.alloc.Fenced() {
 		return id.Without(identity.StateFenced)
@@ -118,7 +120,7 @@ func (i *Instance) checked(id Identity) Identity {
 	return id
 }
 
-// announce wakes everybody who waits. The caller has the lock.
+// announce wakes all waiting callers. The caller must hold the lock.
 func (i *Instance) announce() {
 	close(i.changed)
 	i.changed = make(chan struct{})
@@ -131,20 +133,21 @@ func (i *Instance) announce() {
 	}
 }
 
-// Current returns the identity at this moment, without blocking. Only an assigned one has an id. In
-// strict mode it looks at the clock, so that a process that was suspended finds itself fenced.
+// Current returns the identity at this moment, without blocking. Check Assigned before you use its ID. In strict mode,
+// Current compares the deadline with the clock, so a process that was suspended for too long gets a fenced identity.
 func (i *Instance) Current() Identity {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.checked(i.current)
 }
 
-// Changes returns a channel that has the newest identity whenever it changed since it was last
-// received; what came in between is left out. It is closed by Close. All callers share it. It is news:
-// in strict mode ask Current before acting on it.
+// Changes returns a channel that gets the newest identity after each change. An identity that nobody received before the
+// next change is dropped. All callers share the channel, and Close closes it. In strict mode, call Current before you act
+// on a received identity, because its deadline may have passed.
 func (i *Instance) Changes() <-chan Identity { return i.changes }
 
-// Healthy returns an error if the loop is stuck or has ended. An API server that is away is no error.
+// Healthy returns an error if the loop is stuck or has ended. It does not block, and it returns nil while the API server is
+// away.
 func (i *Instance) Healthy() error {
 	i.mu.Lock()
 	err := i.err
@@ -155,8 +158,9 @@ func (i *Instance) Healthy() error {
 	return i.alloc.Healthy()
 }
 
-// Wait blocks until an id is assigned and returns it. Its error says what it waited for when ctx
-// ended, or why there will never be an id.
+// Wait blocks until an id is assigned, and returns the identity. If ctx ends before that, its error says what it waited for;
+// the error wraps allocator.ErrNoSlot and the cause of ctx. If the loop has ended, so that there will never be an id, Wait
+// returns the reason: ErrClosed after Close.
 func (i *Instance) Wait(ctx context.Context) (Identity, error) {
 	return i.await(ctx, Identity.Assigned)
 }
@@ -180,9 +184,10 @@ func (i *Instance) await(ctx context.Context, until func(Identity) bool) (Identi
 	}
 }
 
-// Close ends the instance and gives its slot back. Call it when the work under the id has stopped.
-// It blocks until the slot is given back or ctx ends; then the slot comes free when the pod is gone.
-// Closing again waits for the first Close and returns what it returned.
+// Close ends the instance and releases its slot. Call it after the work under the id has stopped.
+//
+// It blocks until the slot is released or ctx ends. If it returns an error, the slot comes free when the pod is gone.
+// Another call waits for the first one and returns the same result.
 func (i *Instance) Close(ctx context.Context) error {
 	i.cancel()
 	select {
@@ -203,8 +208,8 @@ func (i *Instance) Close(ctx context.Context) error {
 			return fmt.Errorf("idalloc: close: %w", context.Cause(ctx))
 		}
 	}
-	if !failed { // a loop that ended by itself has no id
-		i.result = i.alloc.Release(ctx, i.byItself)
+	if !failed { // a loop that failed holds no slot
+		i.result = i.alloc.Release(ctx, i.endedByItself)
 	}
 	close(i.released)
 	close(i.changes)

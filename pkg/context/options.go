@@ -21,39 +21,43 @@ import (
 // Identity is one consistent moment: ID and Count were read together.
 type Identity = identity.Identity
 
-// Options configure Run and Start. The zero value is right in a pod with the downward API.
+// Options configure Run and Start. In a pod with the downward API, the zero value works.
 type Options struct {
-	// PodName and PodNamespace name this pod; POD_NAME and POD_NAMESPACE if empty.
+	// PodName and PodNamespace name this pod. The defaults are POD_NAME and POD_NAMESPACE from the environment.
 	PodName, PodNamespace string
-	// PodUID is this pod's UID, POD_UID if empty. With it a container that starts after its pod was force-deleted
-	// does not take a successor of the same name, as a StatefulSet makes it, for its own pod.
+	// PodUID is this pod's UID. The default is POD_UID from the environment, if PodName is the one from there, too. It
+	// matters if somebody force-deletes the pod: a container of it that starts later could take a new pod of the same
+	// name, for example of a StatefulSet, for its own.
 	PodUID string
-	// Config reaches the API server; the pod's service account or kubectl's rules if nil.
+	// Config says how to reach the API server. The default is the pod's service account, or outside of a pod kubectl's
+	// rules.
 	Config *rest.Config
-	// AnnotationKey is the assignment's key on the owner, the same for all its pods; idalloc.dev/assignment if empty. No other key below
-	// idalloc.dev/ will do.
+	// AnnotationKey is the key of the assignment on the owner. All pods of the owner must use the same. The default is
+	// idalloc.dev/assignment. No other key below idalloc.dev/ is accepted.
 	AnnotationKey string
-	// Log receives what an operator should know: waiting, errors, changes of state. With the zero value, which
-	// logr.Discard() is too, that is slog's default; to discard it, use logr.FromSlogHandler(slog.DiscardHandler).
+	// Log receives what an operator should know: waiting, errors, changes of state. For the zero value, which is also
+	// logr.Discard(), the default is slog's default handler. To discard the log, use
+	// logr.FromSlogHandler(slog.DiscardHandler).
 	Log logr.Logger
-	// KeepOnCountChange lets Run's function run on when only the count changed. By default its
-	// context ends and it is called again with the same id and the new count, because work that is
-	// split by a stale count is split wrongly. Work that uses the id alone can keep running.
+	// KeepOnCountChange keeps Run's function running if only the count changes. By default, Run ends the function's
+	// context and calls it again with the same id and the new count, because work that is split by an old count is split
+	// wrongly. Work that uses only the id can keep running.
 	KeepOnCountChange bool
-	// Stopped is for Start: it blocks until the work under the id has stopped, after Current no
-	// longer says assigned, and delays the giving away of the slot until then. Nil means that the
-	// work looks at Current before every step, so that it has stopped at once. It must return when its context ends; after an error it
-	// is called again. With it the pod hands its slot over to a pod of a newer revision that
-	// waits for one. Run has its own.
+	// Stopped is only for Start. It must block until the work under the id has stopped, or until its context ends. It is
+	// called when Current is no longer assigned, and the slot stays with this pod until it returns nil. After an error
+	// it is called again.
+	//
+	// If Stopped is set, the pod hands its slot over to a waiting pod of a newer revision. If it is nil, the work must
+	// check Current before every step, so that it has stopped as soon as Current is not assigned. Run sets its own.
 	Stopped func(context.Context) error
-	// FenceAfter turns strict mode on: an id without contact to the API server for that long is gone by
-	// itself, on a clock that goes on in suspend, and its slot is given to nobody before that.
-	// Current looks at the clock at each call. The context of Run's function ends then; the function must
-	// return within ten seconds (assignment.StopGrace). At least 3 s, at most 1 h; zero is off.
+	// FenceAfter turns on strict mode. The process loses its id by itself after this long without contact to the API
+	// server, on a clock that also counts suspended time. Nobody gets the slot before that. Current compares with the
+	// clock at each call. The context of Run's function ends, and the function must return within ten seconds
+	// (assignment.StopGrace). It is 0 for off, or 3 s to 1 h.
 	FenceAfter time.Duration
-	// ReleaseTimeout bounds the release when Run ends; 10 s if zero.
+	// ReleaseTimeout bounds the release when Run ends. The default is 10 s.
 	ReleaseTimeout time.Duration
-	// Clock is time itself if nil.
+	// Clock is for tests. The default is the real clock.
 	Clock clock.Clock
 }
 

@@ -8,24 +8,26 @@ import (
 )
 
 var (
-	// ErrRevoked is the cause of the end of a function's context when its id is revoked.
+	// ErrRevoked is the cause of fn's context if the id is revoked.
 	ErrRevoked = errors.New("idalloc: the id was revoked")
-	// ErrCountChanged is the cause of its end when the id stays but the count changed.
+	// ErrCountChanged is the cause of fn's context if the id stays and the count changes.
 	ErrCountChanged = errors.New("idalloc: the count changed")
-	// ErrFenced is the cause of its end when there was no contact with the API server for
-	// Options.FenceAfter (strict mode).
+	// ErrFenced is the cause of fn's context if there is no contact with the API server for Options.FenceAfter (strict
+	// mode).
 	ErrFenced = errors.New("idalloc: the id was given up: no contact with the API server")
 )
 
-// Run calls fn while this pod holds an id, one call at a time. The context of fn ends when the id is
-// revoked, given up for lack of contact (strict mode) or, unless Options.KeepOnCountChange, when the count
-// changed; context.Cause says which.
-// Run then waits for fn to return, without a limit, because the slot may go to another pod only
-// after that, and calls it again with the next identity.
+// Run calls fn while this pod holds an id. It makes one call at a time.
 //
-// Run blocks until ctx ends, fn returns by itself, or there can be no id any more. It gives the slot
-// back before it returns. It returns fn's error; nil when fn returned nil, or when ctx ended and fn
-// returned nil or the context's error.
+// Run ends fn's context when the id is revoked, when the process is fenced (strict mode), and, unless
+// Options.KeepOnCountChange is set, when the count changes. context.Cause returns ErrRevoked, ErrFenced or
+// ErrCountChanged. Then Run waits for fn to return, however long that takes, because the slot may go to another pod only
+// after that. It calls fn again with the next identity.
+//
+// Run blocks until ctx ends, until fn returns by itself, or until there can be no id any more. It releases the slot before
+// it returns. It returns fn's error. It returns nil if ctx ended and fn returned nil or the error or the cause of its
+// context. If it could not start, or there can be no id any more, it returns the error that Start or Instance.Wait would
+// return.
 func Run(ctx context.Context, o Options, fn func(ctx context.Context, id Identity) error) error {
 	i, err := start(ctx, o, (*Instance).stopped)
 	if err != nil {
@@ -46,16 +48,16 @@ func Run(ctx context.Context, o Options, fn func(ctx context.Context, id Identit
 		if !i.begin(id) {
 			continue
 		}
-		i.byItself = true // also if it panics
+		i.endedByItself = true // also if fn panics
 		revoked, err := i.call(ctx, id, fn)
-		i.byItself = !revoked && ctx.Err() == nil
+		i.endedByItself = !revoked && ctx.Err() == nil
 		if err != nil || !revoked || ctx.Err() != nil {
 			return err
 		}
 	}
 }
 
-// ended drops an error that only says that ctx ended, which is how Run is told to stop.
+// ended returns nil if ctx has ended, because that is how a caller stops Run.
 func ended(ctx context.Context, err error) error {
 	select {
 	case <-ctx.Done():
@@ -65,7 +67,7 @@ func ended(ctx context.Context, err error) error {
 	}
 }
 
-// call runs fn once. revoked says that its context was ended by a change of identity.
+// call calls fn once. revoked says that a change of the identity has ended its context.
 func (i *Instance) call(ctx context.Context, id Identity, fn func(context.Context, Identity) error) (revoked bool, err error) {
 	fctx, cancel := context.WithCancelCause(ctx)
 	if i.options.FenceAfter > 0 {
@@ -98,9 +100,9 @@ func (i *Instance) call(ctx context.Context, id Identity, fn func(context.Contex
 	return errors.Is(cause, ErrRevoked) || errors.Is(cause, ErrCountChanged) || errors.Is(cause, ErrFenced), err
 }
 
-// strictContext looks at the clock whenever it is asked for its error, so that a function that was
-// suspended with its process does not see a context that is still good. Contexts derived from it do not
-// ask: they end as soon as this process is scheduled again.
+// strictContext compares the deadline with the clock whenever Err is called. So a function that was suspended together with
+// its process sees at once that its id is gone. Contexts derived from it do not call Err. They end a moment later, when the
+// goroutines of this process run again.
 type strictContext struct {
 	context.Context //nolint:containedctx // it is one
 	fenced          func() bool
@@ -115,7 +117,7 @@ func (c *strictContext) Err() error {
 	return c.Context.Err()
 }
 
-// goesOn reports whether a function that was called with id may run on at now.
+// goesOn reports whether a function that was called with id may run on when the identity is now.
 func (i *Instance) goesOn(id, now Identity) bool {
 	if i.options.KeepOnCountChange {
 		now.Count = id.Count
@@ -123,31 +125,31 @@ func (i *Instance) goesOn(id, now Identity) bool {
 	return now == id
 }
 
-// begin marks the work as running, unless the identity changed since id was read.
+// begin marks the work as running, unless the identity is not id any more.
 func (i *Instance) begin(id Identity) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.current != id {
 		return false
 	}
-	i.idle = make(chan struct{})
+	i.workStopped = make(chan struct{})
 	return true
 }
 
 func (i *Instance) finish() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	close(i.idle)
+	close(i.workStopped)
 }
 
-// stopped blocks until fn does not run. The draining identity is in force when it is called, so
-// begin lets no new call start.
+// stopped blocks until fn does not run. The loop calls it after it has published a draining identity, so begin does not let a
+// new call start.
 func (i *Instance) stopped(ctx context.Context) error {
 	i.mu.Lock()
-	idle := i.idle
+	workStopped := i.workStopped
 	i.mu.Unlock()
 	select {
-	case <-idle:
+	case <-workStopped:
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)

@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// ErrNotAssigned is returned where a value would need an id and there is none.
+// ErrNotAssigned means that there is no id from which to make a value.
 var ErrNotAssigned = errors.New("idalloc: no id is assigned")
 
 // FNV-1a with 64 bits, written out so that Owns does not allocate a hash.Hash64 for every key.
@@ -15,14 +15,14 @@ const (
 	fnvPrime  uint64 = 1099511628211
 )
 
-// Owns reports whether this instance is the one to handle key: the FNV-1a 64 hash of key modulo
-// Count is ID. For every key exactly one of the ids below Count owns it, and every process in every
-// language that uses the same hash agrees. It is false while no id is assigned.
+// Owns reports whether this instance handles key. It does if the 64-bit FNV-1a hash of key modulo Count equals ID. Each key
+// has exactly one id below Count, and programs in other languages agree if they use the same hash. While no id is assigned,
+// Owns returns false.
 //
-// When Count changes, most keys change their owner, and for a moment two instances may both own a key:
-// one goes by the new count, the other has not stopped working by the old one. Do not compare epochs
-// then. An epoch fences an id, and these two act under different ids: a key may move to an id with a
-// lower epoch. What to do instead: see the package's documentation.
+// When Count changes, most keys move to another id. For a moment two instances may both own a key: one uses the new count,
+// and the other has not yet stopped its work by the old one. Do not compare their epochs. An epoch fences an id, and these
+// two act under different ids, so a key may move to an id with a lower epoch. The package's documentation says what to do
+// instead.
 func (i Identity) Owns(key []byte) bool {
 	if !i.Assigned() || i.ID < 0 || i.Count <= 0 {
 		return false
@@ -34,9 +34,9 @@ func (i Identity) Owns(key []byte) bool {
 	return h%uint64(i.Count) == uint64(i.ID)
 }
 
-// SequenceStartIncrement returns START WITH and INCREMENT BY for an SQL sequence (or MySQL's
-// auto_increment_offset and auto_increment_increment), so that the instances draw numbers that never
-// collide as long as Count stays the same: id+1 and count. It is false while no id is assigned.
+// SequenceStartIncrement returns START WITH and INCREMENT BY for an SQL sequence: ID+1 and Count. In MySQL these are
+// auto_increment_offset and auto_increment_increment. The numbers of different instances never collide as long as Count stays
+// the same. ok is false while no id is assigned.
 func (i Identity) SequenceStartIncrement() (start, increment int64, ok bool) {
 	if !i.Assigned() {
 		return 0, 0, false
@@ -44,9 +44,9 @@ func (i Identity) SequenceStartIncrement() (start, increment int64, ok bool) {
 	return int64(i.ID) + 1, int64(i.Count), true
 }
 
-// MachineID16 returns the id as the machine number of a Snowflake-like generator of unique ids
-// (sonyflake's MachineID, for one, has this signature). It is ErrNotAssigned while no id is assigned,
-// and an error when the id needs more than 16 bits.
+// MachineID16 returns the id as the machine number of a generator of unique ids like Snowflake. It has the signature of
+// sonyflake's Settings.MachineID. It returns ErrNotAssigned while no id is assigned, and another error if the id needs more
+// than 16 bits.
 func (i Identity) MachineID16() (uint16, error) {
 	if !i.Assigned() {
 		return 0, fmt.Errorf("%w: state is %s", ErrNotAssigned, i.State)

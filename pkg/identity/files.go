@@ -12,26 +12,26 @@ import (
 )
 
 const (
-	// DefaultDir is where the idalloc containers publish the files unless told otherwise.
+	// DefaultDir is the directory in which the idalloc containers publish the files by default.
 	DefaultDir = "/var/run/idalloc"
-	// FileName is the file in that directory that holds a whole identity, and the one that Read reads.
+	// FileName is the name of the file that has a whole identity. Read reads it.
 	FileName = "identity.json"
-	// PollInterval is how often Follow looks. A change is noticed at most this much later. A look
-	// that finds nothing new costs one readlink.
+	// PollInterval is the time between two checks of Follow, so a change is noticed at most this much later. A check that
+	// finds nothing new costs one readlink.
 	PollInterval = 20 * time.Millisecond
 
-	// swapLink is replaced at every change of the files, and only then.
+	// swapLink is a link that is replaced at every change of the files, and only then.
 	swapLink = "..data"
 )
 
-// Read returns the identity that an idalloc container published in dir. It is one moment of the
-// instance: id, count and epoch belong together. The error is fs.ErrNotExist (errors.Is) when
-// nothing was published yet.
+// Read returns the identity that an idalloc container has published in dir. It does not wait. Id, count and epoch belong to
+// the same moment. The error wraps fs.ErrNotExist if nothing is published. It is another error if the file cannot be read,
+// or has no valid identity.
 func Read(dir string) (Identity, error) {
 	path := filepath.Join(dir, FileName)
 	b, err := os.ReadFile(path) //nolint:gosec // the caller names the directory
 	if errors.Is(err, fs.ErrNotExist) {
-		// Two swaps while the kernel walked the path: what it was about to open is gone, the next one is there.
+		// The file may have been replaced twice while the kernel walked the path. A second try finds the newer file.
 		b, err = os.ReadFile(path) //nolint:gosec // as above
 	}
 	if err != nil {
@@ -44,19 +44,18 @@ func Read(dir string) (Identity, error) {
 	return id, nil
 }
 
-// Follow calls fn with the identity that is published in dir, and again whenever it changed, until
-// ctx ends; it returns the cause then. It waits when nothing is published yet. When the files can
-// no longer be read, it returns that error: the identity that fn saw last is not safe to use any more.
+// Follow calls fn with the identity that is published in dir, and again after each change. If nothing is published yet, it
+// waits. It blocks until ctx ends, and then returns the cause of ctx. If the files cannot be read any more, it returns that
+// error. Stop the work then, because the identity that fn got last is not safe to use any more.
 //
-// fn runs on the goroutine that called Follow. While it runs, changes are not noticed; of several
-// that came in meanwhile it is called with the newest only. It must therefore hand the work to
-// another goroutine if it has to stop when the id is revoked.
+// fn runs on the goroutine that called Follow, and Follow notices no change while it runs. If there were several changes
+// meanwhile, fn gets only the newest. So fn must start the work on another goroutine, and stop it at the next call.
 func Follow(ctx context.Context, dir string, fn func(Identity)) error {
 	ticker := time.NewTicker(PollInterval)
 	defer ticker.Stop()
 	f := follower{dir: dir}
 	for {
-		if err := f.look(fn); err != nil {
+		if err := f.poll(fn); err != nil {
 			return err
 		}
 		select {
@@ -70,13 +69,15 @@ func Follow(ctx context.Context, dir string, fn func(Identity)) error {
 type follower struct {
 	dir  string
 	last Identity
-	// seen is set once fn was called. generation is where swapLink pointed at before the read of last.
-	seen       bool
+	// seen says that last is valid.
+	seen bool
+	// generation is the target of swapLink before last was read.
 	generation string
 }
 
-func (f *follower) look(fn func(Identity)) error {
-	// The link is read before the file: if a swap comes in between, the next look reads once more.
+// poll checks for a change once.
+func (f *follower) poll(fn func(Identity)) error {
+	// The link is read before the file. If the files are replaced in between, the next check reads the file again.
 	generation, linkErr := os.Readlink(filepath.Join(f.dir, swapLink))
 	if f.seen && linkErr == nil && generation == f.generation {
 		return nil

@@ -53,7 +53,7 @@ func FuzzFollow(f *testing.F) {
 		dir := t.TempDir()
 		follower := follower{dir: dir}
 		var seen []Identity
-		look := func() error { return follower.look(func(id Identity) { seen = append(seen, id) }) }
+		look := func() error { return follower.poll(func(id Identity) { seen = append(seen, id) }) }
 		if err := look(); err != nil || len(seen) > 0 {
 			t.Fatalf("nothing is published yet: %v, %v", seen, err)
 		}

@@ -1,23 +1,24 @@
-// Package identity is what a workload knows about itself: which id it holds, out of how many.
+// Package identity says what an instance of a workload knows about itself: its id, and how many ids there are. Its API is
+// stable: any program may rely on it.
 //
-// It imports no Kubernetes client, so a workload that only reads the files published by an
-// idalloc container can link it without carrying client-go.
+// Read and Follow read the files that an idalloc container publishes. The package imports no Kubernetes client, so a
+// workload that only reads the files does not link client-go.
 //
 // # Ids are exclusive, shares are not
 //
-// No two instances hold one id at the same time. What follows from id and count together, such as the
-// keys for which [Identity.Owns] is true, is exclusive only as long as the count stays the same. When it
-// changes, every instance hears of it at its own time. Until the slowest one has stopped its work by the
-// old count, two instances may work on one key. An instance without contact to the API server goes on
-// by the old count until it has contact again, or until it is fenced (strict mode).
+// No two instances hold one id at the same time. A share of the work that follows from id and count together, such as the
+// keys for which [Identity.Owns] returns true, is exclusive only as long as the count stays the same. When the count
+// changes, each instance hears of it at a different moment. Until the slowest one has stopped its work by the old count,
+// two instances may work on one key. An instance without contact to the API server uses the old count until it has contact
+// again, or until it is fenced (strict mode).
 //
-// The two act under different ids. So no hand-over and no drain hook comes between them, and their
-// epochs say nothing about who is right. Where both at once do harm, take a lock or compare a number of
-// your own for each key at what is written to, or make work that may be done twice: writes that
-// are idempotent, messages that are delivered at least once.
+// These two instances act under different ids. So no hand-over and no drain hook separates them, and their epochs do not
+// tell which of them is right. If the two do harm together, protect each key in the system that the work writes to, by a
+// lock or by a version number of your own. Or make the work safe to do twice: use idempotent writes, or deliver messages at
+// least once.
 //
-// It does not matter where the count does not change while instances run, where the work depends on the id alone
-// (a machine number), or where what is done twice is only wasted (two samples of one metric).
+// There is no problem if the count does not change while instances run, if the work depends only on the id (a machine
+// number), or if work that is done twice is only wasted (two samples of one metric).
 package identity
 
 import (
@@ -26,25 +27,27 @@ import (
 	"strconv"
 )
 
-// State is where an instance is in its life. Only StateAssigned has an id.
+// State is the state of an instance. It has an id only in StateAssigned.
 type State string
 
 const (
-	// StatePending is having no id yet; the instance waits for a slot.
+	// StatePending: the instance waits for a slot.
 	StatePending State = "pending"
-	// StateAssigned is the only state with an id: the instance holds its id and may act under it.
+	// StateAssigned: the instance holds its id and may act under it. This is the only state with an id.
 	StateAssigned State = "assigned"
-	// StateDraining is before the id is given away; the workload must have stopped using it.
+	// StateDraining: the instance is about to give its id away. The workload must stop using it.
 	StateDraining State = "draining"
-	// StateReleased is the end: the id was given back and the instance will not claim another one.
+	// StateReleased: the instance has released its id and will not claim another one.
 	StateReleased State = "released"
-	// StateLost is a surprise: the slot belongs to another pod, or the receipt was removed; the id is gone.
+	// StateLost: the id is gone, because another pod has the slot, or because somebody removed the receipt. The instance
+	// claims another slot.
 	StateLost State = "lost"
-	// StateFenced exists in strict mode only: contact with the API server was lost for too long, the id is gone.
+	// StateFenced: the id is gone, because the instance had no contact with the API server for too long. It takes the slot
+	// again when it has contact. Only strict mode has this state.
 	StateFenced State = "fenced"
 )
 
-// None is the value of Identity.ID while there is no id.
+// None is the value of Identity.ID in all states but StateAssigned.
 const None = -1
 
 // Owner names the object that carries the assignment.
@@ -64,12 +67,14 @@ type Identity struct {
 	ID int
 	// Count is the owner's desired number of replicas.
 	Count int
-	// Epoch is the fencing token: constant while the process holds the id, higher for every later
-	// holder of the same id. Zero while there is no id. It fits into a float64 (at most 2^53 - 1).
-	Epoch     int64
+	// Epoch is the fencing token. It is constant while the process holds the id, and higher for every later holder of the
+	// same id. It is 0 while there is no id, and at most 2^53 - 1, so a float64 represents it exactly.
+	Epoch int64
+	// Pod and Namespace name the instance's pod.
 	Pod       string
 	Namespace string
-	Owner     Owner
+	// Owner is the object that carries the assignment. It is empty until the pod's owner is known.
+	Owner Owner
 }
 
 // Pending returns the identity of a pod that has no id yet.
@@ -77,7 +82,7 @@ func Pending(pod, namespace string) Identity {
 	return Identity{Pod: pod, Namespace: namespace}.Without(StatePending)
 }
 
-// Without returns i without its id, for the reason that state says. The count stays.
+// Without returns i without id and epoch, and with this state. The count stays.
 func (i Identity) Without(state State) Identity {
 	i.State, i.ID, i.Epoch = state, None, 0
 	return i
@@ -86,7 +91,7 @@ func (i Identity) Without(state State) Identity {
 // Assigned reports whether the instance may act under ID.
 func (i Identity) Assigned() bool { return i.State == StateAssigned }
 
-// String returns "3/5" while assigned and the state otherwise.
+// String returns id and count, such as "3/5", while an id is assigned. Otherwise it returns the state.
 func (i Identity) String() string {
 	if !i.Assigned() {
 		return string(i.State)
@@ -104,7 +109,7 @@ type wire struct {
 	Owner     Owner  `json:"owner"`
 }
 
-// MarshalJSON writes the form of identity.json and of GET /v1/identity; id is null when there is none.
+// MarshalJSON writes the form of identity.json and of GET /v1/identity. id is null while there is none.
 func (i Identity) MarshalJSON() ([]byte, error) {
 	w := wire{State: i.State, Count: i.Count, Epoch: i.Epoch, Pod: i.Pod, Namespace: i.Namespace, Owner: i.Owner}
 	if i.Assigned() {
@@ -113,8 +118,8 @@ func (i Identity) MarshalJSON() ([]byte, error) {
 	return json.Marshal(w)
 }
 
-// UnmarshalJSON reads what MarshalJSON writes. An assigned identity without an id, or with an id
-// outside [0, count), is an error: acting on it would not be safe.
+// UnmarshalJSON reads the form that MarshalJSON writes. It returns an error for an assigned identity without an id, or with
+// an id outside [0, count), because it would not be safe to act on it.
 func (i *Identity) UnmarshalJSON(b []byte) error {
 	var w wire
 	if err := json.Unmarshal(b, &w); err != nil {
