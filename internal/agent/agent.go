@@ -13,55 +13,57 @@ import (
 	"github.com/idalloc/idalloc/pkg/identity"
 )
 
-// ErrTimeout is in the error when there was no id within Options.Timeout.
+// ErrTimeout means that there was no id within Options.Timeout.
 var ErrTimeout = errors.New("--timeout is over")
 
-// releaseTimeout bounds the release at the end; it is below Kubernetes' default grace of 30 s.
+// releaseTimeout bounds the release at the end. It is shorter than Kubernetes' default grace period of 30 s.
 const releaseTimeout = 10 * time.Second
 
-// Options are what Init, Watch and Run have in common.
+// Options are the common options of Init, Watch and Run.
 type Options struct {
-	// Allocator says who claims, and for which pod. What it tells and asks is set here.
+	// Allocator names the pod and the API server. This package sets its callbacks.
 	Allocator allocator.Options
-	// Dir is the directory that identities are published in; empty: none.
+	// Dir is the directory in which identities are published. If it is empty, there are no files.
 	Dir string
-	// HTTPAddress is where they are answered; empty: nowhere.
+	// HTTPAddress is the address of the HTTP server. If it is empty, there is no server.
 	HTTPAddress string
-	// Timeout is how long there may be no id at first; zero waits for ever.
+	// Timeout bounds the wait for the first id. Zero waits for ever.
 	Timeout time.Duration
-	// MoveDelay is the least time between withdrawing an id from the files and giving its slot away, for those who read them.
+	// MoveDelay is the shortest time between the withdrawal of an id from the files and the giving of its slot. Readers of
+	// the files need it to notice.
 	MoveDelay time.Duration
-	// FenceAfter turns strict mode on.
+	// FenceAfter turns on strict mode. Zero is off.
 	FenceAfter time.Duration
 }
 
-// work is what acts under the id.
+// work stands for the workload that acts under the id.
 type work interface {
-	// before is told of an identity before files and answers show it, after when they do.
+	// before is called with an identity before the files and the HTTP answers show it.
 	before(id identity.Identity) error
+	// after is called when they show it.
 	after(id identity.Identity)
 }
 
-// agent shows one allocator's identities.
+// agent shows the identities of one allocator.
 type agent struct {
-	o    Options
-	dir  *volume // nil without a directory
-	hub  *publish.Hub
-	work work
-	// readers are those who read the files.
+	o       Options
+	dir     *volume // nil without a directory
+	hub     *publish.Hub
+	work    work
 	readers *readers
-	alloc   atomic.Pointer[allocator.Allocator]
-	// mu is held while work, files and answers are told of one identity.
+	// alloc is nil until the owner is known.
+	alloc atomic.Pointer[allocator.Allocator]
+	// mu is held until work, files and answers all have the same identity.
 	mu sync.Mutex
 	// shown is that identity.
 	shown identity.Identity
-	// first is done once: by the first id, or by the timeout.
+	// first runs once: when there is the first id, or at the timeout.
 	first sync.Once
-	// fail ends all with an error.
+	// fail ends the agent with an error.
 	fail context.CancelCauseFunc
 }
 
-// newAgent makes the directory ready.
+// newAgent prepares the directory.
 func newAgent(o Options, fail context.CancelCauseFunc) (*agent, error) {
 	a := &agent{o: o, readers: &readers{delay: o.MoveDelay}, fail: fail}
 	first := identity.Pending(o.Allocator.Pod, o.Allocator.Namespace)
@@ -78,7 +80,7 @@ func newAgent(o Options, fail context.CancelCauseFunc) (*agent, error) {
 	return a, nil
 }
 
-// fenced reports by the clock whether the id that was published last is given up for lack of contact.
+// fenced reports whether the process is fenced. It compares the deadline with the clock.
 func (a *agent) fenced() bool {
 	alloc := a.alloc.Load()
 	return alloc != nil && alloc.Fenced()
@@ -88,20 +90,20 @@ func (a *agent) healthy(context.Context) error {
 	if alloc := a.alloc.Load(); alloc != nil {
 		return alloc.Healthy()
 	}
-	return nil // still looking for the API server
+	return nil // the owner is not known yet, which is no reason to restart
 }
 
-// publish is for allocator.Options.Publish.
+// publish implements allocator.Options.Publish.
 func (a *agent) publish(id identity.Identity) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if id.Assigned() && a.fenced() {
-		id = id.Without(identity.StateFenced) // told after it was decided, for what is over meanwhile
+		id = id.Without(identity.StateFenced) // the deadline has passed since the allocator decided
 	}
 	a.show(id)
 }
 
-// withdraw takes back at once what is shown, if that is an id, whatever the allocator is at.
+// withdraw stops showing the id, if one is shown. It does not wait for the allocator.
 func (a *agent) withdraw(state identity.State) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -110,7 +112,7 @@ func (a *agent) withdraw(state identity.State) {
 	}
 }
 
-// show tells everybody. The caller has the lock.
+// show gives the identity to the work, the files and the HTTP answers. The caller must hold the lock.
 func (a *agent) show(id identity.Identity) {
 	if err := a.work.before(id); err != nil {
 		a.fail(err)
@@ -118,12 +120,12 @@ func (a *agent) show(id identity.Identity) {
 	}
 	if a.dir != nil {
 		if err := a.dir.Publish(id); err != nil {
-			a.fail(err) // files that say an old identity are worse than a restart
+			a.fail(err) // a restart is better than files with an old identity
 			if id.Assigned() {
 				return
 			}
 		} else {
-			a.readers.told(id)
+			a.readers.shown(id)
 		}
 	}
 	a.hub.Set(id)
@@ -134,7 +136,8 @@ func (a *agent) show(id identity.Identity) {
 	a.work.after(id)
 }
 
-// claim runs the allocator until ctx ends, or there is no slot within the timeout. ready is called before the first identity.
+// claim runs the allocator until ctx ends, or until the timeout is over without an id. It calls ready before the allocator
+// publishes the first identity.
 func (a *agent) claim(ctx context.Context, ready func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -155,7 +158,7 @@ func (a *agent) claim(ctx context.Context, ready func(context.Context) error) er
 	return noSlotIfLate(alloc.Run(ctx))
 }
 
-// newAllocator finds the owner, and makes the directory this pod's.
+// newAllocator finds the owner, and claims the directory for this pod.
 func (a *agent) newAllocator(ctx context.Context) (*allocator.Allocator, error) {
 	if a.dir == nil {
 		return allocator.New(ctx, a.o.Allocator)
@@ -172,7 +175,7 @@ func (a *agent) newAllocator(ctx context.Context) (*allocator.Allocator, error) 
 	return alloc, a.dir.claim(alloc.PodUID())
 }
 
-// noSlotIfLate: a timeout is no slot in time, whatever it interrupted.
+// noSlotIfLate adds allocator.ErrNoSlot to an error that the timeout caused, whatever it interrupted.
 func noSlotIfLate(err error) error {
 	if errors.Is(err, ErrTimeout) && !errors.Is(err, allocator.ErrNoSlot) {
 		return fmt.Errorf("%w: %w", allocator.ErrNoSlot, err)
@@ -180,7 +183,8 @@ func noSlotIfLate(err error) error {
 	return err
 }
 
-// serve starts the HTTP server, if there is to be one. The returned function waits for its end, after ctx has ended.
+// serve starts the HTTP server, unless it is nil. The returned function blocks until the server has ended, which it does when
+// ctx ends.
 func (a *agent) serve(ctx context.Context, server *publish.Server) (wait func() error, err error) {
 	if server == nil {
 		return func() error { return nil }, nil
@@ -199,7 +203,7 @@ func (a *agent) serve(ctx context.Context, server *publish.Server) (wait func() 
 	return func() error { return <-served }, nil
 }
 
-// server returns nil without an address.
+// server returns the HTTP server, or nil if there is no address.
 func (a *agent) server() *publish.Server {
 	if a.o.HTTPAddress == "" {
 		return nil
@@ -207,7 +211,7 @@ func (a *agent) server() *publish.Server {
 	return publish.NewServer(a.o.HTTPAddress, a.hub, a.healthy)
 }
 
-// release gives the slot back, when nothing works under it any more.
+// release releases the slot. The work under it must have stopped.
 func (a *agent) release(ctx context.Context, alloc *allocator.Allocator, byItself bool) {
 	log := a.o.Allocator.Log
 	if err := alloc.Release(ctx, byItself); err != nil {
@@ -217,7 +221,7 @@ func (a *agent) release(ctx context.Context, alloc *allocator.Allocator, byItsel
 	log.Info("slot released", "pod", a.o.Allocator.Pod)
 }
 
-// sleep returns false when ctx ended first.
+// sleep waits for d. It returns false if ctx ends before that.
 func sleep(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()

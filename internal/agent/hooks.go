@@ -10,26 +10,26 @@ import (
 )
 
 var (
-	// errDrainTimeout is the cause of a context that the drain timeout ended.
+	// errDrainTimeout is the cause of the hook's context if the drain timeout is over.
 	errDrainTimeout = errors.New("--drain-timeout is over")
-	// errFenceLead is the cause of the end of a fence hook that took too long.
+	// errFenceLead is the cause of the hook's context if a fence hook takes too long.
 	errFenceLead = errors.New("a third of --fence-after is over")
 )
 
-// drainer asks the drain hook whether the work has stopped.
+// drainer waits for the drain hook.
 type drainer struct {
-	*beside
+	*watchWork
 	timeout       time.Duration
 	giveAtTimeout bool
 	// ask blocks until the work under the id has stopped, or ctx ends.
 	ask func(ctx context.Context, id identity.Identity) error
 }
 
-// stopped blocks until the work has stopped, and is what allocator.Options.Stopped asks for.
+// stopped implements allocator.Options.Stopped. It blocks until the work has stopped.
 func (d *drainer) stopped(ctx context.Context) error {
-	id, told := d.mayWork()
-	if !told {
-		return nil // no work goes on under an id that nobody was told of
+	id, mayWork := d.mayWork()
+	if !mayWork {
+		return nil
 	}
 	bounded := ctx
 	if d.timeout > 0 {
@@ -40,17 +40,17 @@ func (d *drainer) stopped(ctx context.Context) error {
 	err := d.ask(bounded, id)
 	switch {
 	case err == nil:
-		return d.beside.stopped(id)
+		return d.watchWork.stopped(id)
 	case !errors.Is(err, errDrainTimeout) || !d.giveAtTimeout:
 		return err
 	}
 	d.o.Allocator.Log.Info("the work has not stopped in time; its slot is given away all the same, and two pods may act under one id", "id", id.ID, "epoch", id.Epoch, "reason", err.Error())
-	return d.beside.stopped(id)
+	return d.watchWork.stopped(id)
 }
 
-// fencer stops the work when the id is given up for lack of contact.
+// fencer stops the work when the process is fenced.
 type fencer struct {
-	*beside
+	*watchWork
 	lead time.Duration
 	// kill stops the work.
 	kill func(ctx context.Context, id identity.Identity) error
@@ -59,12 +59,12 @@ type fencer struct {
 // fenceRetry is the time between two tries of the fence hook.
 const fenceRetry = 200 * time.Millisecond
 
-// fence blocks until the work is stopped, for the lead at most, and does not stop half-way when ctx ends.
+// fence stops the work. It blocks until the work has stopped, but no longer than the lead, even if ctx ends.
 func (f *fencer) fence(ctx context.Context) {
 	f.withdraw(identity.StateFenced)
-	id, told := f.mayWork()
-	if !told {
-		return // no work goes on under an id that nobody was told of
+	id, mayWork := f.mayWork()
+	if !mayWork {
+		return
 	}
 	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), f.lead, errFenceLead)
 	defer cancel()

@@ -7,14 +7,15 @@ import (
 	"github.com/idalloc/idalloc/pkg/identity"
 )
 
-// idle is work that nobody has begun.
-type idle struct{}
+// noWork is the work of Init, which returns before the workload starts.
+type noWork struct{}
 
-func (idle) before(identity.Identity) error { return nil }
-func (idle) after(identity.Identity)        {}
+func (noWork) before(identity.Identity) error { return nil }
+func (noWork) after(identity.Identity)        {}
 
-// Init claims an id, shows it in Options.Dir, and returns it. The pod keeps its slot. It blocks until then, until ctx ends, or for
-// Options.Timeout. The error wraps allocator.ErrNoSlot and ErrTimeout when there was none in time.
+// Init claims an id, publishes it in Options.Dir, and returns it. The pod keeps its slot after that. Init blocks until there
+// is an id, until ctx ends, or for at most Options.Timeout. If there is no id in time, the error wraps allocator.ErrNoSlot
+// and ErrTimeout.
 func Init(ctx context.Context, o Options) (identity.Identity, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -26,7 +27,7 @@ func Init(ctx context.Context, o Options) (identity.Identity, error) {
 	if err != nil {
 		return identity.Identity{}, err
 	}
-	a.work = idle{}
+	a.work = noWork{}
 	if o.Timeout > 0 {
 		var stop context.CancelFunc
 		ctx, stop = context.WithTimeoutCause(ctx, o.Timeout, fmt.Errorf("%w (%s)", ErrTimeout, o.Timeout))

@@ -9,11 +9,11 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-// Ended reports, by one live read, whether the pod is being deleted and every main container of it
-// has terminated. Only a native sidecar can outlive the main containers; for others it is false.
+// Ended reports whether the pod is being deleted and all its main containers have terminated. It reads the pod once. It
+// returns false for a pod without a native sidecar, because nothing else outlives the main containers.
 //
-// It is not worth waiting for: on a normal deletion the kubelet (seen on 1.36) reports the main
-// containers' end together with the sidecars' own, so this is true only when they ended before.
+// Do not wait for it to become true: in a normal deletion the kubelet (observed with 1.36) reports the end of the main
+// containers together with that of the sidecars. So it is true only if the main containers ended earlier.
 func Ended(ctx context.Context, s *store.Store, namespace, name string) (bool, error) {
 	pod, err := s.GetFullPod(ctx, namespace, name)
 	if err != nil {
@@ -22,7 +22,8 @@ func Ended(ctx context.Context, s *store.Store, namespace, name string) (bool, e
 	return pod.GetDeletionTimestamp() != nil && hasSidecar(pod) && terminated(pod), nil
 }
 
-// hostNetwork reports, by one live read, whether the pod shares its node's network. A pod that does not exist any more may have.
+// hostNetwork reports whether the pod shares its node's network. It reads the pod once. It returns true for a pod that does
+// not exist any more, because that pod may have shared it.
 func hostNetwork(ctx context.Context, s *store.Store, namespace, name string) (bool, error) {
 	pod, err := s.GetFullPod(ctx, namespace, name)
 	if errors.Is(err, store.ErrGone) {

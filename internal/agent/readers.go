@@ -9,37 +9,37 @@ import (
 	"github.com/idalloc/idalloc/pkg/identity"
 )
 
-// errStillShown keeps a slot whose id could not be withdrawn.
+// errStillShown means that the slot stays with this pod, because its id could not be withdrawn from the files.
 var errStillShown = errors.New("the files in --dir may still show the id")
 
-// readers are the other containers that read the files. Nobody knows whether they act under an id, so they are given time after it left
-// the files.
+// readers stands for the other containers, which read the files. Nobody knows whether they act under an id. So after an id is
+// withdrawn from the files, they get some time to notice.
 type readers struct {
 	delay time.Duration
 
 	mu sync.Mutex
-	// none says that no file has shown an id since the last time that one was withdrawn.
-	none bool
-	// since is when it was.
+	// withdrawn says that the files show no id. It is false at first, because an earlier process may have left one there.
+	withdrawn bool
+	// since is when the last id was withdrawn.
 	since time.Time
 }
 
-// told takes in what the files show now. An earlier process may have left them with an id.
-func (r *readers) told(id identity.Identity) {
+// shown notes the identity that the files show now.
+func (r *readers) shown(id identity.Identity) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !id.Assigned() && !r.none {
+	if !id.Assigned() && !r.withdrawn {
 		r.since = time.Now()
 	}
-	r.none = !id.Assigned()
+	r.withdrawn = !id.Assigned()
 }
 
-// wait blocks until the readers had their time, or ctx ends; then it returns the cause.
+// wait blocks until the readers have had their time. If ctx ends before that, it returns the cause of ctx.
 func (r *readers) wait(ctx context.Context) error {
 	r.mu.Lock()
-	left, none := r.delay-time.Since(r.since), r.none
+	left, withdrawn := r.delay-time.Since(r.since), r.withdrawn
 	r.mu.Unlock()
-	if !none {
+	if !withdrawn {
 		return errStillShown
 	}
 	if left > 0 && !sleep(ctx, left) {

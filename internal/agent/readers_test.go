@@ -27,19 +27,19 @@ func TestReadersHaveTimeFromWhenTheIDLeftTheFiles(t *testing.T) {
 			t.Errorf("wait is %v, and an earlier process may have left an id", err)
 		}
 		none := held().Without(identity.StateDraining)
-		r.told(none) // of what an earlier process may have left
+		r.shown(none) // of what an earlier process may have left
 		waits(time.Second)
-		r.told(held())
-		r.told(none)
+		r.shown(held())
+		r.shown(none)
 		time.Sleep(300 * time.Millisecond) //nolint:forbidigo // a bubble's
-		r.told(held().Without(identity.StateReleased))
+		r.shown(held().Without(identity.StateReleased))
 		waits(700 * time.Millisecond)
 		waits(0)
-		r.told(held())
+		r.shown(held())
 		if err := r.wait(t.Context()); !errors.Is(err, errStillShown) {
 			t.Errorf("wait is %v, and the files show an id", err)
 		}
-		r.told(none)
+		r.shown(none)
 		waits(time.Second)
 	})
 }
@@ -47,7 +47,7 @@ func TestReadersHaveTimeFromWhenTheIDLeftTheFiles(t *testing.T) {
 func TestReadersAreNotWaitedForWhenTheCauseWentAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &readers{delay: time.Hour}
-		r.told(held().Without(identity.StateDraining))
+		r.shown(held().Without(identity.StateDraining))
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(errHook)
 		if err := r.wait(ctx); !errors.Is(err, errHook) {

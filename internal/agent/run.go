@@ -15,72 +15,77 @@ import (
 	"github.com/idalloc/idalloc/pkg/identity"
 )
 
-// minFenceLead is the least time in which a command that is fenced is killed and gone.
+// minFenceLead is the shortest time in which a fenced command can be killed and gone.
 const minFenceLead = 500 * time.Millisecond
 
-// Command is the work of Run: a child process.
+// Command is the child process that Run starts.
 type Command struct {
+	// Processes starts it.
 	Processes *child.Runner
-	// Line is the command with its arguments, in which {id} and the like are filled in.
+	// Line is the command and its arguments. Run fills in {id} and the other placeholders of child.Fill.
 	Line []string
-	// KeepOnCountChange leaves it running when the count alone changes.
+	// KeepOnCountChange keeps it running if only the count changes.
 	KeepOnCountChange bool
 	// StopTimeout is the time between SIGTERM and SIGKILL.
 	StopTimeout time.Duration
 }
 
-// fenceLead is how long before fence-after the command is stopped.
+// fenceLead returns how long before fence-after is over the command must begin to stop.
 func (c Command) fenceLead(fenceAfter time.Duration) time.Duration {
 	return max(min(c.StopTimeout, fenceAfter/3), minFenceLead)
 }
 
-// fenceGrace is how long a fenced command has until it is killed; the rest of fenceLead is for the
-// killing.
+// fenceGrace returns how long a fenced command may take before it is killed. The rest of fenceLead is for the killing.
 func (c Command) fenceGrace(fenceAfter time.Duration) time.Duration {
 	lead := c.fenceLead(fenceAfter)
 	return min(c.StopTimeout, lead-min(lead/4, time.Second))
 }
 
-// above is a command that this process runs.
-type above struct {
+// runWork is a command that this process runs.
+type runWork struct {
 	*agent
 	follower *child.Follower
 }
 
-// The command is told of an id last, when the files and answers that it may read have it, and first that there is none.
-func (c *above) before(id identity.Identity) error {
+// before stops the command if there is no id any more, before anything else shows that. The command starts only in after,
+// when the files and the HTTP answers that it may read have the id.
+func (c *runWork) before(id identity.Identity) error {
 	if !id.Assigned() {
 		c.follower.Publish(id)
 	}
 	return nil
 }
 
-func (c *above) after(id identity.Identity) {
+func (c *runWork) after(id identity.Identity) {
 	if id.Assigned() {
 		c.follower.Publish(id)
 	}
 }
 
-// Run claims an id and runs the command under it, and again under the next, until the command ends by itself or ctx ends. It returns when
-// nothing of the command is left and the slot was given back, or could not be: the command's exit code, or an error, of the command's
-// start (*child.StartError), of the claim, of the directory or of the server.
+// Run claims an id and runs the command under it. After the id or the count has changed, it runs the command again. It
+// blocks until the command ends by itself or ctx ends, until no process of the command is left, and until the slot is
+// released or cannot be.
+//
+// It returns the command's exit code, or an error: *child.StartError if the command could not be started, or an error of the
+// claim, of the directory or of the HTTP server.
 func Run(ctx context.Context, o Options, command Command) (code int, err error) {
 	signalled := ctx
-	// A signal goes to the command first; everything else goes on until that has ended.
+	// A signal stops the command first. Everything else goes on until the command has ended.
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
 	a, err := newAgent(o, cancel)
 	if err != nil {
 		return 0, err
 	}
-	c := &above{agent: a, follower: child.NewFollower(child.Options{
+	c := &runWork{agent: a, follower: child.NewFollower(child.Options{
 		Runner: command.Processes, Command: command.Line, Environ: os.Environ(), StopTimeout: command.StopTimeout,
 		KeepOnCountChange: command.KeepOnCountChange, Fenced: a.fenced, Log: o.Allocator.Log,
 	})}
 	a.work = c
 	to := &a.o.Allocator
 	to.Stopped, to.HandsOver = c.stopped, true
-	// As a container's first process it is followed only when everything in the container has ended; those who read the directory go on.
+	// If this process is the container's first one, everything in the container ends with it. Other containers that read the
+	// directory do not.
 	to.DiesWithProcess = os.Getpid() == 1 && a.dir == nil
 	lead := command.fenceLead(o.FenceAfter)
 	if o.FenceAfter > 0 {
@@ -97,19 +102,19 @@ func Run(ctx context.Context, o Options, command Command) (code int, err error) 
 	if err != nil {
 		return 0, err
 	}
-	// Whatever ends ctx, the allocator goes on until the command has ended: it watches the time without contact.
+	// The allocator runs until the command has ended, even if ctx ends, because it watches the time without contact.
 	claiming, stopClaiming := context.WithCancel(context.WithoutCancel(ctx))
 	claimed := make(chan struct{})
 	go func() {
 		defer close(claimed)
 		if err := a.claim(claiming, func(context.Context) error { return nil }); err != nil && claiming.Err() == nil {
 			if to.Fenced != nil {
-				to.Fenced(boottime.Now() + lead) // nobody watches the time any more
+				to.Fenced(boottime.Now() + lead) // the loop that watches the deadline is gone
 			}
 			cancel(err)
 		}
 	}()
-	if signalled.Err() != nil { // before forward heard of it
+	if signalled.Err() != nil { // the signal may have come before forward listened
 		c.follower.Signal(syscall.SIGTERM)
 	}
 	code, err = c.follower.Run(ctx)
@@ -125,16 +130,16 @@ func Run(ctx context.Context, o Options, command Command) (code int, err error) 
 	return code, err
 }
 
-// stopped blocks until nothing works under the id: the command has ended, and those who read the files had time.
-func (c *above) stopped(ctx context.Context) error {
+// stopped blocks until the command has ended and the readers of the files have had their time.
+func (c *runWork) stopped(ctx context.Context) error {
 	if err := c.follower.Stopped(ctx); err != nil || c.dir == nil {
 		return err
 	}
 	return c.readers.wait(ctx)
 }
 
-// giveBack releases the slot when the readers of the files, if there are any, had their time.
-func (c *above) giveBack(ctx context.Context, alloc *allocator.Allocator) {
+// giveBack releases the slot after the readers of the files, if there are any, have had their time.
+func (c *runWork) giveBack(ctx context.Context, alloc *allocator.Allocator) {
 	ctx = context.WithoutCancel(ctx)
 	if c.dir != nil {
 		c.withdraw(identity.StateDraining)
@@ -148,7 +153,7 @@ func (c *above) giveBack(ctx context.Context, alloc *allocator.Allocator) {
 	c.release(limited, alloc, c.follower.EndedByItself())
 }
 
-// forward passes signals on until ctx ends. The returned function waits for that.
+// forward passes signals on to the command until ctx ends. The returned function blocks until forwarding has ended.
 func forward(ctx context.Context, to *child.Follower) (wait func()) {
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, child.Signals()...)

@@ -8,17 +8,16 @@ import (
 	"github.com/idalloc/idalloc/pkg/identity"
 )
 
-// volume is the directory that identities are published in, and whose it is.
+// volume is the directory in which identities are published. It belongs to one pod.
 type volume struct {
 	*publish.Dir
 	none identity.Identity // what is published while there is no id
-	uid  string            // of this pod, empty while it is not known
+	uid  string            // the pod's UID, empty while it is not known
 	left identity.Identity // what the files show when this process begins
 }
 
-// open makes the directory ready. What another pod left in it, an id above all, is not in force.
-// After a restart in place what this pod published stays in force until the first look says
-// otherwise; then current is that.
+// open prepares the directory. An id that another pod left there is withdrawn. If only this container was restarted, the
+// identity that the pod published before stays valid until the owner has been read. Then current is that identity.
 func open(dir string, o allocator.Options) (v *volume, current identity.Identity, err error) {
 	v = &volume{Dir: publish.New(dir), uid: string(o.PodUID), none: identity.Pending(o.Pod, o.Namespace)}
 	there, found, err := v.ours()
@@ -27,18 +26,18 @@ func open(dir string, o allocator.Options) (v *volume, current identity.Identity
 		return v, v.none, errors.Join(err, v.Note(identity.Identity{}), v.Publish(v.none))
 	}
 	if v.left = there; v.uid == "" {
-		return v, v.none, nil // may be a predecessor's of the same name: not announced until claim tells
+		return v, v.none, nil // an earlier pod of the same name may have published it; claim finds out
 	}
 	return v, there, nil
 }
 
-// ours returns what an earlier process of a pod with this one's name published; false if there is nothing.
+// ours returns the identity that an earlier process published for a pod with this pod's name. found is false if there is none.
 func (v *volume) ours() (there identity.Identity, found bool, err error) {
 	there, found, err = v.Current()
 	return there, found && there.Pod == v.none.Pod && there.Namespace == v.none.Namespace, err
 }
 
-// claim makes the directory this pod's, whose UID is known now.
+// claim makes the directory belong to the pod with this UID, which is this pod's.
 func (v *volume) claim(uid string) error {
 	if v.Pod() == uid {
 		return nil
@@ -49,5 +48,5 @@ func (v *volume) claim(uid string) error {
 	return v.SetPod(uid)
 }
 
-// empty publishes that a pod that does not exist any more has no id.
+// empty publishes that the pod has no id. It is for a pod that does not exist any more.
 func (v *volume) empty() error { return v.Publish(v.none.Without(identity.StateLost)) }

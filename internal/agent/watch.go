@@ -11,27 +11,28 @@ import (
 	"github.com/idalloc/idalloc/pkg/identity"
 )
 
-// Hooks say how Watch learns that the work under an id has stopped, and how it stops it.
+// Hooks say how Watch stops the work under an id, and how it learns that the work has stopped.
 type Hooks struct {
-	// Drain stops the work and returns when it has stopped; nil if it is not a command.
+	// Drain is a command that stops the work and returns when it has stopped. It may be nil.
 	Drain *hook.Command
-	// DrainHTTP has the workload say over HTTP that it has stopped.
+	// DrainHTTP says that the workload reports over HTTP when it has stopped.
 	DrainHTTP bool
-	// DrainTimeout bounds both; zero waits for ever. Then the slot is kept, or, with GiveAtTimeout, given away all the same.
-	DrainTimeout  time.Duration
+	// DrainTimeout bounds the wait for either of them. Zero waits for ever. When it is over, the pod keeps its slot.
+	DrainTimeout time.Duration
+	// GiveAtTimeout makes the pod give its slot away at the timeout instead.
 	GiveAtTimeout bool
-	// Fence stops the work at once, for strict mode.
+	// Fence is a command that stops the work at once, for strict mode. It may be nil.
 	Fence *hook.Command
 }
 
-// hooked reports whether anybody knows that the work has stopped.
+// hooked reports whether a hook tells when the work has stopped.
 func (h Hooks) hooked() bool { return h.Drain != nil || h.DrainHTTP }
 
-// fenceLead is the time that the fence hook has.
+// fenceLead returns how much time the fence hook has.
 func fenceLead(fenceAfter time.Duration) time.Duration { return fenceAfter / 3 }
 
-// Watch claims an id and keeps showing it until ctx ends. Then it returns nil; the slot is given back if the pod's workload has ended.
-// The errors are those of the claim, of the directory and of the server.
+// Watch claims an id and shows it until ctx ends. Then it returns nil. It releases the slot only if the pod's workload has
+// ended. Its errors are those of the claim, of the directory and of the HTTP server.
 func Watch(ctx context.Context, o Options, hooks Hooks) error {
 	signalled := ctx
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -40,7 +41,7 @@ func Watch(ctx context.Context, o Options, hooks Hooks) error {
 	if err != nil {
 		return err
 	}
-	b := &beside{agent: a}
+	b := &watchWork{agent: a}
 	a.work = b
 	left, err := b.recall()
 	if err != nil {
@@ -48,11 +49,11 @@ func Watch(ctx context.Context, o Options, hooks Hooks) error {
 	}
 	a.o.Allocator.Stopped, a.o.Allocator.HandsOver = b.stoppedBy(hooks), hooks.hooked()
 	if hooks.Fence != nil {
-		f := &fencer{beside: b, lead: fenceLead(o.FenceAfter), kill: hooks.Fence.Run}
+		f := &fencer{watchWork: b, lead: fenceLead(o.FenceAfter), kill: hooks.Fence.Run}
 		a.o.Allocator.FenceAfter, a.o.Allocator.FenceLead = o.FenceAfter, f.lead
 		a.o.Allocator.Fenced = func(time.Duration) { f.fence(ctx) }
 		if left {
-			f.fence(ctx) // nobody watched the time since the process before this one ended
+			f.fence(ctx) // nobody has watched the deadline since the earlier process ended
 		}
 	}
 	server := a.server()
@@ -66,7 +67,7 @@ func Watch(ctx context.Context, o Options, hooks Hooks) error {
 	}
 	err = a.claim(ctx, b.guardGate)
 	select {
-	case <-signalled.Done(): // told to stop, which is no error
+	case <-signalled.Done(): // the caller stops Watch, so this is no error
 		err = nil
 		if alloc := a.alloc.Load(); alloc != nil {
 			b.releaseIfEnded(ctx, alloc)
@@ -78,19 +79,21 @@ func Watch(ctx context.Context, o Options, hooks Hooks) error {
 	return cmp.Or(err, stopServer())
 }
 
-// beside is a workload in other containers of the pod.
-type beside struct {
+// watchWork is a workload in other containers of the pod.
+type watchWork struct {
 	*agent
 	gate hook.Gate
-	// requireSecret makes the workload's word need a secret; nil where nobody waits for it.
+	// requireSecret makes the server demand a secret from a workload that reports that it has stopped. It is nil if nobody
+	// waits for such a report.
 	requireSecret func(secret string)
-	// last is the id that the workload was told of last and may be working under, until it is known to
-	// have stopped; it is not assigned when there is none. It is guarded by the agent's lock.
+	// last is the identity under which the workload may be working: the last one with an id that it was shown. It is not
+	// assigned if the workload has stopped. The agent's lock guards it.
 	last identity.Identity
 }
 
-// recall takes in what an earlier process of this pod told the workload. left is false when it told nothing.
-func (b *beside) recall() (left bool, err error) {
+// recall finds out under which id the workload may be working because of an earlier process of this pod. left is false if
+// there is none.
+func (b *watchWork) recall() (left bool, err error) {
 	if b.dir == nil {
 		return false, nil
 	}
@@ -105,10 +108,11 @@ func (b *beside) recall() (left bool, err error) {
 	return b.last.Assigned(), err
 }
 
-// before keeps what the workload may be working under, also for a process that comes after this one. The gate is open before the
-// workload can know that it is to stop, so that its word does not come too early; and closed before it is told to work again, so that
-// no word counts which it does not keep.
-func (b *beside) before(id identity.Identity) error {
+// before notes the id under which the workload may be working, also for a later process.
+//
+// It opens the gate before the workload can know that it must stop, so that the workload's report never comes too early. It
+// closes the gate before the workload may work again, so that an old report does not count.
+func (b *watchWork) before(id identity.Identity) error {
 	if err := b.remember(id); err != nil {
 		return err
 	}
@@ -120,50 +124,51 @@ func (b *beside) before(id identity.Identity) error {
 	return nil
 }
 
-func (b *beside) after(identity.Identity) {}
+func (b *watchWork) after(identity.Identity) {}
 
-func (b *beside) remember(id identity.Identity) error {
+func (b *watchWork) remember(id identity.Identity) error {
 	switch {
 	case id.Assigned():
 		b.last = id
-		return nil // the files say it
-	case id.State == identity.StateReleased: // only when the workload has ended
+		return nil // a later process finds it in the files
+	case id.State == identity.StateReleased: // this state follows only after the workload has ended
 		b.last = identity.Identity{}
 	}
 	return b.note()
 }
 
-func (b *beside) note() error {
+func (b *watchWork) note() error {
 	if b.dir == nil {
 		return nil
 	}
 	return b.dir.Note(b.last)
 }
 
-// stopped takes in that no work goes on under id.
-func (b *beside) stopped(id identity.Identity) error {
+// stopped notes that the work under id has stopped.
+func (b *watchWork) stopped(id identity.Identity) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.last != id || b.shown.Assigned() {
-		return nil // told of one again
+		return nil // the workload has been shown an id again
 	}
 	b.last = identity.Identity{}
 	return b.note()
 }
 
-// mayWork returns the id that the workload was told of, if it was.
-func (b *beside) mayWork() (identity.Identity, bool) {
+// mayWork returns the identity under which the workload may be working. ok is false if it cannot be working.
+func (b *watchWork) mayWork() (id identity.Identity, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.last, b.last.Assigned()
 }
 
-// stoppedBy says what "the work has stopped" means here. Only a drain hook knows; without one the workload has time to notice.
-func (b *beside) stoppedBy(hooks Hooks) func(context.Context) error {
+// stoppedBy returns the function that blocks until the work has stopped. Only a drain hook knows that. Without a hook, the
+// function gives the workload time to notice that it must stop.
+func (b *watchWork) stoppedBy(hooks Hooks) func(context.Context) error {
 	if !hooks.hooked() {
 		return b.readers.wait
 	}
-	d := &drainer{beside: b, timeout: hooks.DrainTimeout, giveAtTimeout: hooks.GiveAtTimeout}
+	d := &drainer{watchWork: b, timeout: hooks.DrainTimeout, giveAtTimeout: hooks.GiveAtTimeout}
 	d.ask = func(ctx context.Context, _ identity.Identity) error { return b.gate.Wait(ctx) }
 	if hooks.Drain != nil {
 		d.ask = hooks.Drain.Run
@@ -171,9 +176,9 @@ func (b *beside) stoppedBy(hooks Hooks) func(context.Context) error {
 	return d.stopped
 }
 
-// guardGate makes the workload's word need a secret where others than this pod have its loopback interface. It
-// comes before the first identity, and nobody waits for a word before that.
-func (b *beside) guardGate(ctx context.Context) error {
+// guardGate makes the server demand a secret from the workload if processes outside of this pod share its loopback
+// interface. It runs before the first identity, and nobody waits for the workload's report before that.
+func (b *watchWork) guardGate(ctx context.Context) error {
 	if b.requireSecret == nil {
 		return nil
 	}
@@ -199,9 +204,9 @@ func (b *beside) guardGate(ctx context.Context) error {
 	}
 }
 
-// releaseIfEnded gives the slot back if this is a native sidecar whose workload has ended. Anybody else
-// cannot know: a failing probe sends SIGTERM too, and a restarted container takes the id again.
-func (b *beside) releaseIfEnded(ctx context.Context, alloc *allocator.Allocator) {
+// releaseIfEnded releases the slot if this is a native sidecar whose workload has ended. In any other container a SIGTERM
+// does not tell: a failing probe sends one as well, and then the restarted container takes the id again.
+func (b *watchWork) releaseIfEnded(ctx context.Context, alloc *allocator.Allocator) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()
 	o := b.o.Allocator

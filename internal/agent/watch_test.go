@@ -26,8 +26,8 @@ var errHook = errors.New("exit status 1")
 func newDrainer(giveAtTimeout bool, ask func(context.Context, identity.Identity) error) (d *drainer, logged *[]string) {
 	logged = &[]string{}
 	log := funcr.New(func(_, args string) { *logged = append(*logged, args) }, funcr.Options{})
-	b := &beside{agent: &agent{o: Options{Allocator: allocator.Options{Log: log}}}, last: held()}
-	return &drainer{beside: b, timeout: 5 * time.Minute, giveAtTimeout: giveAtTimeout, ask: ask}, logged
+	b := &watchWork{agent: &agent{o: Options{Allocator: allocator.Options{Log: log}}}, last: held()}
+	return &drainer{watchWork: b, timeout: 5 * time.Minute, giveAtTimeout: giveAtTimeout, ask: ask}, logged
 }
 
 // never is a hook that does not come to an end.
@@ -96,7 +96,7 @@ func TestACauseThatGoesAwayIsNoTimeout(t *testing.T) {
 }
 
 // beginning is a process of worker-0 that shows its identities in a directory.
-func beginning(t *testing.T, dir string) (b *beside, left bool) {
+func beginning(t *testing.T, dir string) (b *watchWork, left bool) {
 	t.Helper()
 	o := Options{Dir: dir, Allocator: allocator.Options{Pod: "worker-0", Namespace: "shop", PodUID: "uid-1", Log: logr.Discard()}}
 	a, err := newAgent(o, func(err error) { t.Error(err) })
@@ -106,7 +106,7 @@ func beginning(t *testing.T, dir string) (b *beside, left bool) {
 	if err := a.dir.claim("uid-1"); err != nil {
 		t.Fatal(err)
 	}
-	b = &beside{agent: a}
+	b = &watchWork{agent: a}
 	a.work = b
 	if left, err = b.recall(); err != nil {
 		t.Fatal(err)
@@ -233,7 +233,7 @@ func TestFencingWithdrawsTheIDAndThenKillsTheWork(t *testing.T) {
 	dir := t.TempDir()
 	a, _ := beginning(t, dir)
 	var steps []string
-	f := &fencer{beside: a, lead: time.Minute, kill: func(ctx context.Context, id identity.Identity) error {
+	f := &fencer{watchWork: a, lead: time.Minute, kill: func(ctx context.Context, id identity.Identity) error {
 		if id != held() || hasID(t, dir) || a.hub.Get().State != identity.StateFenced {
 			t.Errorf("killing the work under %v; HTTP says %v", id, a.hub.Get())
 		}

@@ -10,23 +10,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Now returns the time since the machine was booted, suspend included.
+// Now returns the time since the machine was booted, including the time that it was suspended.
 func Now() time.Duration {
 	var ts unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts); err != nil {
-		panic("idalloc: the boot time clock cannot be read: " + err.Error()) // since Linux 2.6.39 it can
+		panic("idalloc: the boot time clock cannot be read: " + err.Error()) // Linux has had it since 2.6.39
 	}
 	return time.Duration(ts.Nano())
 }
 
-// Boot tells the boot of this machine that Now counts from. Two readings of Now are of one clock where it is the same. It is
-// empty where that cannot be known.
+// Boot identifies the boot that Now counts from. Two readings of Now can be compared if their Boot is the same and not
+// empty. It is empty if the boot cannot be identified.
 func Boot() string {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil || len(bytes.TrimSpace(boot)) == 0 {
 		return ""
 	}
-	// A time namespace has an offset of its own. Kernels without them have no such link.
+	// A time namespace has an offset of its own. Kernels without time namespaces have no such link.
 	namespace, err := os.Readlink("/proc/self/ns/time")
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return ""
@@ -34,8 +34,8 @@ func Boot() string {
 	return string(bytes.TrimSpace(boot)) + " " + namespace
 }
 
-// Wait blocks until the clock shows at least until, or done is closed. A suspended machine wakes up
-// behind it.
+// Wait blocks until the clock shows at least until, or done is closed. If the machine is suspended at that time, Wait returns
+// when it resumes.
 func Wait(until time.Duration, done <-chan struct{}) {
 	timer, err := newTimer(until)
 	if err != nil {
@@ -45,7 +45,7 @@ func Wait(until time.Duration, done <-chan struct{}) {
 	fired := make(chan struct{})
 	go func() {
 		defer close(fired)
-		_, _ = timer.Read(make([]byte, 8)) // ends when it fires or is closed
+		_, _ = timer.Read(make([]byte, 8)) // returns when the timer fires or is closed
 	}()
 	select {
 	case <-fired:

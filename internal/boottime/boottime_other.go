@@ -4,12 +4,12 @@ package boottime
 
 import "time"
 
-var start = time.Now() //nolint:gochecknoglobals // where the clock begins
+var start = time.Now() //nolint:gochecknoglobals // the zero of the clock
 
 // Now returns the time since this process was started.
 func Now() time.Duration { return time.Since(start) }
 
-// Boot is empty: Now means nothing to another process.
+// Boot returns an empty text, because no other process can compare its readings with these.
 func Boot() string { return "" }
 
 // Wait blocks until the clock shows at least until, or done is closed.

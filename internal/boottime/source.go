@@ -2,16 +2,16 @@ package boottime
 
 import "time"
 
-// Source is a clock that goes on while its process is suspended. A clock.Clock that is a Source too stands
-// for a whole machine: a simulator gives each of its machines one.
+// Source is a clock that continues while its process is suspended. A simulator gives each of its machines a clock.Clock that
+// also implements Source.
 type Source interface {
-	// BootTime returns the time since the machine was booted, suspend included.
+	// BootTime returns the time since the machine was booted, including the time that it was suspended.
 	BootTime() time.Duration
 	// BootWait blocks until the clock shows at least until, or done is closed.
 	BootWait(until time.Duration, done <-chan struct{})
 }
 
-// Of returns clk if it is a Source, else this machine's clock.
+// Of returns clk if it is a Source, and this machine's clock otherwise.
 func Of(clk any) Source {
 	if s, ok := clk.(Source); ok {
 		return s

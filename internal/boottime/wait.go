@@ -2,7 +2,8 @@ package boottime
 
 import "time"
 
-// tick is how often wait looks at the clock: its timer stands still in suspend.
+// tick is the time between two readings of the clock. wait cannot use one long timer, because Go's timers stand still while the
+// machine is suspended.
 const tick = time.Second
 
 func wait(until time.Duration, done <-chan struct{}) {

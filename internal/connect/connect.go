@@ -1,4 +1,4 @@
-// Package connect finds the API server: in a pod by its service account, elsewhere by kubectl's rules.
+// Package connect finds the API server by kubectl's rules. In a pod these end with the service account.
 package connect
 
 import (
@@ -8,9 +8,9 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// Config returns the client configuration that kubectl's rules give with these overrides: an
-// explicit kubeconfig file, else KUBECONFIG, else ~/.kube/config, else the pod's service account.
-// namespace is the one that the configuration names, "default" if none.
+// Config returns a client configuration by kubectl's rules, with these overrides. It uses the first of these that exists: the
+// kubeconfig file, if it is not empty; KUBECONFIG; ~/.kube/config; the pod's service account. namespace is the one that the
+// configuration names, or "default".
 func Config(kubeconfig string, overrides *clientcmd.ConfigOverrides) (config *rest.Config, namespace string, err error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = kubeconfig
@@ -24,8 +24,8 @@ func Config(kubeconfig string, overrides *clientcmd.ConfigOverrides) (config *re
 	if err != nil {
 		return nil, "", fmt.Errorf("idalloc: namespace: %w", err)
 	}
-	// One process makes a handful of requests, with back-off of its own; the API server's priority
-	// and fairness protects the rest. A limiter here would only delay a hand-over.
+	// No rate limit: one process sends few requests and has its own back-off, and the API server protects itself by priority
+	// and fairness. A limit here would only delay hand-overs.
 	config.QPS = -1
 	return config, namespace, nil
 }
