@@ -13,7 +13,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/identity"
 )
 
-// Exit codes as shells have them.
+// Exit codes with the meaning that they have in shells.
 const (
 	codeNotExecutable = 126
 	codeNotFound      = 127
@@ -22,11 +22,13 @@ const (
 
 // StartError says why a command could not be started.
 type StartError struct {
-	Code int // 127: not found; 126: found, but not executable
+	// Code is the exit code that a shell would return: 127 for a command that was not found, 126 for one that cannot be
+	// executed.
+	Code int
 	err  error
 }
 
-// Error says what to do.
+// Error says what is wrong and what to do.
 func (e *StartError) Error() string { return e.err.Error() }
 
 // Unwrap returns the cause.
@@ -39,7 +41,7 @@ func startError(name string, err error) *StartError {
 	return &StartError{Code: codeNotExecutable, err: fmt.Errorf("idalloc: command %q cannot be executed: it must be an executable file for this machine: %w", name, err)}
 }
 
-// Look finds a command as a shell does. The error is a *StartError.
+// Look returns the path of a command, which it finds as a shell does. The error is a *StartError.
 func Look(name string) (path string, err error) {
 	path, err = exec.LookPath(name)
 	if err != nil {
@@ -48,8 +50,8 @@ func Look(name string) (path string, err error) {
 	return path, nil
 }
 
-// Fill puts an identity into arguments: {id}, {count}, {epoch}, {pod} and {namespace}. The same in
-// doubled braces stands for itself in single ones; everything else stays as it is.
+// Fill replaces {id}, {count}, {epoch}, {pod} and {namespace} in arguments by the values of an identity. {{id}} becomes {id}, and
+// so on. Everything else stays as it is.
 func Fill(args []string, id identity.Identity) []string {
 	values := [][2]string{
 		{"id", strconv.Itoa(id.ID)}, {"count", strconv.Itoa(id.Count)}, {"epoch", strconv.FormatInt(id.Epoch, 10)},
@@ -58,7 +60,7 @@ func Fill(args []string, id identity.Identity) []string {
 	pairs := make([]string, 0, 4*len(values))
 	for _, v := range values {
 		single := "{" + v[0] + "}"
-		pairs = append(pairs, "{"+single+"}", single, single, v[1]) // of two that fit, the first counts
+		pairs = append(pairs, "{"+single+"}", single, single, v[1]) // the doubled braces come first, because the first match counts
 	}
 	fill := strings.NewReplacer(pairs...)
 	filled := make([]string, 0, len(args))
@@ -68,7 +70,7 @@ func Fill(args []string, id identity.Identity) []string {
 	return filled
 }
 
-// environment returns base with the identity in place of what base says of one.
+// environment returns base with the variables of the identity. They replace those that base may have.
 func environment(base []string, id identity.Identity) []string {
 	own := []string{
 		"IDALLOC_ID=" + strconv.Itoa(id.ID),

@@ -1,9 +1,9 @@
-// Package child runs the command of "idalloc run" under an identity: one process at a time, which is
-// stopped when its identity is not in force any more and started again with the next one.
+// Package child runs the command of "idalloc run" under an identity. It runs one process at a time. It stops the process when
+// the identity is not valid any more, and starts the command again with the next one. It is for package agent.
 //
-// Runner starts a process and knows when it is gone, with all that it left behind: on Linux this
-// process adopts the orphans below it (prctl(2), PR_SET_CHILD_SUBREAPER), kills them when the command
-// has ended, and reaps them. On other systems only the command's process group is killed.
+// A Runner starts a process and knows when the process and everything that it started are gone. On Linux, this process adopts
+// the orphans below it (prctl(2), PR_SET_CHILD_SUBREAPER), kills them when the command has ended, and reaps them. On other
+// systems it only kills the command's process group.
 //
-// Follower converges the process to the newest identity.
+// A Follower follows the newest identity, and starts and stops the command accordingly.
 package child

@@ -22,47 +22,46 @@ type Options struct {
 	Command []string
 	// Environ is the command's environment without the identity.
 	Environ []string
-	// KeepOnCountChange lets the command run on when only the count changed.
+	// KeepOnCountChange keeps the command running if only the count changes.
 	KeepOnCountChange bool
 	// StopTimeout is the time between SIGTERM and SIGKILL.
 	StopTimeout time.Duration
-	// Fenced says by the clock that the identity that was published last is not in force any more; it
-	// is asked before each start. It may be nil and must not block.
+	// Fenced reports whether the deadline of the last published identity has passed. The Follower calls it before each
+	// start. It may be nil, and it must not block.
 	Fenced func() bool
 	Log    logr.Logger
 }
 
-// Follower runs the command while there is an identity to run it under. Its methods are safe for
-// concurrent use.
+// Follower runs the command while there is an identity with an id. Its methods are safe for concurrent use.
 type Follower struct {
 	o Options
-	// changed has room for one: whoever reads it looks at everything.
+	// changed gets a value after each change. It has room for one, because its reader checks the whole state.
 	changed chan struct{}
 
 	mu sync.Mutex
 	// want is the newest identity.
 	want identity.Identity
-	// revoked counts how often there was no id: a command that was started before has to stop, even
-	// if the same id came back.
+	// revoked counts how often the id was taken away. A command that was started before must stop, even if the same id
+	// comes back.
 	revoked int
-	// fenced: identities do not count until one without an id was published. What is published at the
-	// moment of Fence may be older than it.
+	// fenced says that identities with an id do not count until one without an id is published. An identity that is
+	// published at the moment of Fence may be older than the fence.
 	fenced bool
-	// killBy is the moment by which a command without an id is dead; zero: StopTimeout tells.
+	// killBy is the time by which a command without an id must be dead. If it is 0, StopTimeout decides.
 	killBy time.Duration
-	// ending is the signal that ends Run, zero without one.
+	// ending is the signal that ends Run, 0 if there was none.
 	ending syscall.Signal
-	// idle is closed while no command runs.
-	idle chan struct{}
-	// process is what runs; nil also while it is being started.
+	// noCommand is closed while no command runs.
+	noCommand chan struct{}
+	// process is the running command. It is nil while the command is being started.
 	process *Process
-	// told says that the process got a signal that asks it to end; terminated, that it got SIGTERM.
-	told, terminated bool
-	// byItself says that the command ended although nobody told it to, or could not be started.
-	byItself bool
+	// askedToEnd says that the process got a signal that asks it to end. terminated says that it got SIGTERM.
+	askedToEnd, terminated bool
+	// endedByItself says that the command ended although nobody asked it to, or that it could not be started.
+	endedByItself bool
 }
 
-// task is a command that may be started.
+// task is one run of the command.
 type task struct {
 	id      identity.Identity
 	revoked int
@@ -70,13 +69,13 @@ type task struct {
 
 // NewFollower returns a Follower that has no identity yet.
 func NewFollower(o Options) *Follower {
-	idle := make(chan struct{})
-	close(idle)
-	return &Follower{o: o, changed: make(chan struct{}, 1), idle: idle}
+	noCommand := make(chan struct{})
+	close(noCommand)
+	return &Follower{o: o, changed: make(chan struct{}, 1), noCommand: noCommand}
 }
 
-// Publish tells the newest identity. It does not block. When it has returned for one without an id,
-// no command is started any more until the next one with an id; Stopped says when none runs.
+// Publish sets the newest identity. It does not block. After it has returned for an identity without an id, the Follower
+// starts no command until the next identity with an id. A command may still be running then: Stopped waits for its end.
 func (f *Follower) Publish(id identity.Identity) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -91,8 +90,8 @@ func (f *Follower) Publish(id identity.Identity) {
 	f.wake()
 }
 
-// Fence takes the id away and has the command dead at a moment of package boottime: at once if that
-// is past. It does not block.
+// Fence takes the id away, and makes sure that the command is dead at the given time of package boottime. If that is past, it
+// kills the command at once. It does not block.
 func (f *Follower) Fence(by time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -101,24 +100,25 @@ func (f *Follower) Fence(by time.Duration) {
 		f.revoked++
 		f.want = f.want.Without(identity.StateFenced)
 	}
-	f.killBy = max(by, 1) // zero is none
+	f.killBy = max(by, 1) // 0 would mean that there is no such time
 	f.wake()
 }
 
-// Stopped blocks until no command runs, with all that it started. It is for allocator.Options.
+// Stopped blocks until neither the command nor anything that it started runs. If ctx ends before that, it returns the cause of
+// ctx. It implements allocator.Options.Stopped.
 func (f *Follower) Stopped(ctx context.Context) error {
 	f.mu.Lock()
-	idle := f.idle
+	noCommand := f.noCommand
 	f.mu.Unlock()
 	select {
-	case <-idle:
+	case <-noCommand:
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
 }
 
-// Signal passes a signal on to the command. SIGTERM and SIGINT also end Run, when the command has
+// Signal passes a signal on to the command, without waiting. After SIGTERM and SIGINT, Run also ends when the command has
 // ended.
 func (f *Follower) Signal(sig syscall.Signal) {
 	f.mu.Lock()
@@ -126,7 +126,7 @@ func (f *Follower) Signal(sig syscall.Signal) {
 	ends := sig == syscall.SIGTERM || sig == syscall.SIGINT
 	if f.process != nil {
 		f.pass(sig)
-		f.told = f.told || ends
+		f.askedToEnd = f.askedToEnd || ends
 	}
 	if ends {
 		if f.ending == 0 {
@@ -136,9 +136,8 @@ func (f *Follower) Signal(sig syscall.Signal) {
 	}
 }
 
-// pass signals the process, unless it got that signal already: from the terminal, or because it is
-// being stopped anyway; many programs take a second SIGTERM as an order to drop everything. The
-// caller has the lock.
+// pass sends a signal to the process, unless the process has it already: from the terminal, or because it is being stopped.
+// Many programs end at once, without cleaning up, at a second SIGTERM. The caller must hold the lock.
 func (f *Follower) pass(sig syscall.Signal) {
 	switch sig {
 	case syscall.SIGTERM:
@@ -155,7 +154,7 @@ func (f *Follower) pass(sig syscall.Signal) {
 	f.process.Signal(sig)
 }
 
-// wake lets Run look again. The caller has the lock.
+// wake makes Run check the state again. The caller must hold the lock.
 func (f *Follower) wake() {
 	select {
 	case f.changed <- struct{}{}:
@@ -163,10 +162,11 @@ func (f *Follower) wake() {
 	}
 }
 
-// Run runs the command under one identity after the other until the command ends by itself, a signal
-// ended it, or ctx ends. When it returns, nothing of the command is left and none will be started. It
-// returns the command's exit code, 128+n for a signal that came while no command ran; or an error:
-// a *StartError, or context.Cause(ctx).
+// Run runs the command under one identity after the other. It blocks until the command ends by itself, until it has ended after
+// a signal, or until ctx ends. When Run returns, no process of the command is left, and none will be started.
+//
+// It returns the command's exit code, or 128+n if signal n came while no command ran. Its error is a *StartError or the cause
+// of ctx.
 func (f *Follower) Run(ctx context.Context) (code int, err error) {
 	defer context.AfterFunc(ctx, func() {
 		f.mu.Lock()
@@ -187,7 +187,7 @@ func (f *Follower) Run(ctx context.Context) (code int, err error) {
 		}
 		p, err := f.start(t)
 		if err != nil {
-			f.byItself = true
+			f.endedByItself = true
 			f.finish()
 			return 0, err
 		}
@@ -195,42 +195,41 @@ func (f *Follower) Run(ctx context.Context) (code int, err error) {
 		f.finish()
 		switch {
 		case !asked:
-			f.byItself = f.mustStop(ctx, t) == ""
+			f.endedByItself = f.mustStop(ctx, t) == ""
 			f.o.Log.Info("command ended", "id", t.id.ID, "pid", p.Pid(), "code", p.Code(), "leftovers", p.Leftovers())
 			return p.Code(), nil
 		case ctx.Err() == nil && f.endedBy() == 0:
-			f.stopped(t, p)
+			f.logStopped(t, p)
 		default:
-			f.stopped(t, p)
+			f.logStopped(t, p)
 			return p.Code(), context.Cause(ctx)
 		}
 	}
 }
 
-// EndedByItself reports, after Run returned, whether the command ended although nobody told it to, or could not be started.
-func (f *Follower) EndedByItself() bool { return f.byItself }
+// EndedByItself reports whether the command ended although nobody asked it to, or could not be started. Call it after Run.
+func (f *Follower) EndedByItself() bool { return f.endedByItself }
 
-func (f *Follower) stopped(t task, p *Process) {
+func (f *Follower) logStopped(t task, p *Process) {
 	f.o.Log.Info("command stopped", "id", t.id.ID, "pid", p.Pid(), "code", p.Code(), "killed", p.Killed(), "leftovers", p.Leftovers())
 }
 
-// begin marks the command as running, if there is an identity to run it under.
-func (f *Follower) begin(ctx context.Context) (task, bool) {
+// begin marks the command as running, if there is an id. ok is false otherwise.
+func (f *Follower) begin(ctx context.Context) (t task, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.want.Assigned() || f.ending != 0 || ctx.Err() != nil {
 		return task{}, false
 	}
 	if f.o.Fenced != nil && f.o.Fenced() {
-		return task{}, false // Fence or Publish is about to say so
+		return task{}, false // a call of Fence or Publish will follow
 	}
-	f.idle = make(chan struct{})
-	f.killBy, f.told, f.terminated = 0, false, false
+	f.noCommand = make(chan struct{})
+	f.killBy, f.askedToEnd, f.terminated = 0, false, false
 	return task{id: f.want, revoked: f.revoked}, true
 }
 
-// start starts the command. The lock is not held: it may take as long as the program's file takes to
-// be read.
+// start starts the command. It does not hold the lock meanwhile, because reading the program's file may take long.
 func (f *Follower) start(t task) (*Process, error) {
 	p, err := f.o.Runner.Start(Command{Args: Fill(f.o.Command, t.id), Env: environment(f.o.Environ, t.id)})
 	if err != nil {
@@ -243,23 +242,22 @@ func (f *Follower) start(t task) (*Process, error) {
 	return p, nil
 }
 
-// finish marks that nothing of the command is left.
+// finish notes that no process of the command is left.
 func (f *Follower) finish() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.process = nil
-	close(f.idle)
+	close(f.noCommand)
 }
 
-// endedBy returns the signal that ends Run, zero without one.
+// endedBy returns the signal that ends Run, or 0.
 func (f *Follower) endedBy() syscall.Signal {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.ending
 }
 
-// attend waits for the command's end, and asks for it when the command may not run on. asked says
-// that it did.
+// attend blocks until the command has ended, and stops it when it may not run on. asked says that it stopped the command.
 func (f *Follower) attend(ctx context.Context, t task, p *Process) (asked bool) {
 	for {
 		if reason := f.mustStop(ctx, t); reason != "" {
@@ -277,7 +275,7 @@ func (f *Follower) attend(ctx context.Context, t task, p *Process) (asked bool) 
 	}
 }
 
-// stop asks the process to end, once, and has it killed in time.
+// stop asks the process to end and sets the time at which it is killed. With again, it only moves that time.
 func (f *Follower) stop(again bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -288,13 +286,13 @@ func (f *Follower) stop(again bool) {
 		return
 	}
 	f.process.KillAt(boottime.Now() + f.o.StopTimeout)
-	if !f.told { // a signal that came while it was being started did not reach it
-		f.told = true
+	if !f.askedToEnd { // a signal that came while the command was being started did not reach it
+		f.askedToEnd = true
 		f.pass(cmp.Or(f.ending, syscall.SIGTERM))
 	}
 }
 
-// mustStop says why the command may not run on, empty if it may.
+// mustStop returns why the command may not run on. It returns an empty reason if the command may.
 func (f *Follower) mustStop(ctx context.Context, t task) (reason string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

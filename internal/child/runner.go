@@ -16,33 +16,33 @@ import (
 )
 
 var (
-	// ErrBusy is returned by Start while the process before is not gone.
+	// ErrBusy means that the earlier command is not gone yet.
 	ErrBusy = errors.New("child: the command before still runs")
-	// ErrClosed is returned by Start after Close.
+	// ErrClosed means that the Runner is closed.
 	ErrClosed = errors.New("child: the runner is closed")
 )
 
-// sweepAgain is how often leftovers are looked for while some are left. SIGCHLD tells of all that
-// matters sooner; this is for a process that could not be killed at first.
+// sweepAgain is the time between two searches for leftovers. Usually SIGCHLD starts a search sooner. This is for a process that
+// could not be killed at first.
 const sweepAgain = time.Second
 
-// Command is what to start.
+// Command is a command to start.
 type Command struct {
 	Args []string // the command and its arguments
 	Env  []string // its whole environment, KEY=value
 }
 
-// Runner starts processes, one at a time, and reaps every child of this process except for those of
-// package os/exec. There may be one Runner in a process.
+// Runner starts processes, one at a time. It reaps every child of this process except for those of package os/exec. A process
+// may have only one Runner.
 type Runner struct {
-	// terminal says that standard input is a terminal: then the command stays in this process's
-	// group, which is the one that may read from the terminal.
+	// terminal says that standard input is a terminal. Then the command stays in this process's group, because only that
+	// group may read from the terminal.
 	terminal bool
 	starts   chan start
 	sigchld  chan os.Signal
 	closing  chan struct{}
 	closed   chan struct{}
-	current  *Process // of the loop's goroutine
+	current  *Process // only the loop's goroutine uses it
 }
 
 type start struct {
@@ -56,7 +56,7 @@ type started struct {
 	err     error
 }
 
-// NewRunner makes this process adopt the orphans below it. The caller must Close the Runner.
+// NewRunner returns a Runner, and makes this process adopt the orphans below it. The caller must call Close.
 func NewRunner() (*Runner, error) {
 	if err := adopt(); err != nil {
 		return nil, err
@@ -70,19 +70,18 @@ func NewRunner() (*Runner, error) {
 	return r, nil
 }
 
-// Terminal reports that the command shares this process's group, so that the terminal's signals
-// reach it without help.
+// Terminal reports whether the command shares this process's group, so that the terminal's signals reach it directly.
 func (r *Runner) Terminal() bool { return r.terminal }
 
-// Close ends the Runner, once. A process that still runs is killed, but not waited for.
+// Close ends the Runner. It kills a process that still runs, but does not wait for its end. Call it once.
 func (r *Runner) Close() {
 	signal.Stop(r.sigchld)
 	close(r.closing)
 	<-r.closed
 }
 
-// Start starts a command with this process's standard streams. The error is a *StartError, ErrBusy
-// or ErrClosed.
+// Start starts a command with this process's standard streams. It does not wait for its end. The error is a *StartError,
+// ErrBusy or ErrClosed.
 func (r *Runner) Start(c Command) (*Process, error) {
 	path, err := Look(c.Args[0])
 	if err != nil {
@@ -98,10 +97,10 @@ func (r *Runner) Start(c Command) (*Process, error) {
 	return s.process, s.err
 }
 
-// loop forks and reaps, on a thread of its own: the command's parent-death signal is sent when the
-// forking thread ends, and Go ends idle threads as it likes.
+// loop forks and reaps. It has a thread of its own, because the kernel sends the command's parent-death signal when the thread
+// that forked it ends, and Go may end an unused thread at any time.
 func (r *Runner) loop() {
-	runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
+	runtime.LockOSThread() // it is never unlocked, so the thread ends together with the goroutine
 	defer close(r.closed)
 	for {
 		var again <-chan time.Time
@@ -120,7 +119,7 @@ func (r *Runner) loop() {
 			}
 			return
 		}
-		r.look()
+		r.reapAll()
 	}
 }
 
@@ -129,7 +128,7 @@ func (r *Runner) fork(s start) (*Process, error) {
 		return nil, ErrBusy
 	}
 	attr := &syscall.ProcAttr{Env: s.command.Env, Files: []uintptr{0, 1, 2}, Sys: attributes(!r.terminal)}
-	pid, err := syscall.ForkExec(s.path, s.command.Args, attr) //nolint:gosec // what the user named is what is to run
+	pid, err := syscall.ForkExec(s.path, s.command.Args, attr) //nolint:gosec // the user names the command to run
 	if err != nil {
 		return nil, startError(s.command.Args[0], err)
 	}
@@ -137,13 +136,13 @@ func (r *Runner) fork(s start) (*Process, error) {
 	return r.current, nil
 }
 
-// look takes in which processes have ended. Signals of one kind are not queued, so one may stand for many ends.
-func (r *Runner) look() {
+// reapAll reaps all processes that have ended. Signals of one kind are not queued, so one SIGCHLD may stand for many ends.
+func (r *Runner) reapAll() {
 	p := r.current
 	if p != nil {
 		p.reap()
 	}
-	if none := tidy(p); none && p != nil && p.ended() {
+	if none := clearLeftovers(p); none && p != nil && p.ended() {
 		r.current = nil
 		close(p.done)
 	}
@@ -152,42 +151,41 @@ func (r *Runner) look() {
 // Process is a command that was started. Its methods are safe for concurrent use.
 type Process struct {
 	pid   int
-	group bool         // it leads a process group
-	left  map[int]bool // what it left behind and was killed; of the loop's goroutine until done is closed
-	done  chan struct{}
+	group bool // it leads a process group
+	// left has the leftovers that were killed, by pid. Only the loop's goroutine uses it until done is closed.
+	left map[int]bool
+	done chan struct{}
 
 	mu sync.Mutex
-	// reaped says that the command itself has ended: its pid may be another process's.
+	// reaped says that the command itself has ended. Then another process may have its pid.
 	reaped bool
 	code   int
 	killed bool
 	killAt time.Duration
-	rearm  chan struct{} // ends the goroutine that waits for killAt; nil without one
+	rearm  chan struct{} // closing it ends the goroutine that waits for killAt; nil if there is none
 }
 
 // Pid returns the command's process ID.
 func (p *Process) Pid() int { return p.pid }
 
-// Done returns a channel that is closed when the command has ended and nothing that it started is
-// left.
+// Done returns a channel that is closed when the command has ended and no process that it started is left.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Code returns the command's exit code, 128+n when signal n ended it. Call it after Done.
+// Code returns the command's exit code, or 128+n if signal n ended it. Call it after Done is closed.
 func (p *Process) Code() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.code
 }
 
-// Killed reports that the command did not end in time and was killed. Call it after Done.
+// Killed reports whether the command did not end in time and was killed. Call it after Done is closed.
 func (p *Process) Killed() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.killed
 }
 
-// Leftovers returns how many processes the command left behind, which were killed. Call it after
-// Done.
+// Leftovers returns the number of processes that the command left behind and that were killed. Call it after Done is closed.
 func (p *Process) Leftovers() int { return len(p.left) }
 
 // Signal sends a signal to the command, unless it has ended.
@@ -195,12 +193,12 @@ func (p *Process) Signal(sig syscall.Signal) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.reaped {
-		_ = syscall.Kill(p.pid, sig) // it fails for a command that changed its user only; KillAt's end is the same
+		_ = syscall.Kill(p.pid, sig) // fails only if the command has changed its user, and then there is nothing to do
 	}
 }
 
-// KillAt kills the command and its process group at a moment of package boottime, unless it has
-// ended by then. Of several moments the earliest counts.
+// KillAt makes sure that the command and its process group are killed at the given time of package boottime, unless the command
+// has ended by then. It does not block. If it is called again, the earliest time counts.
 func (p *Process) KillAt(at time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -220,8 +218,8 @@ func (p *Process) KillAt(at time.Duration) {
 	}()
 }
 
-// Stop asks the command to end (SIGTERM), kills it after grace, and blocks until nothing of it is
-// left. It returns an error if ctx ends first; the killing goes on.
+// Stop sends SIGTERM to the command, kills it after grace, and blocks until no process of it is left. If ctx ends before that,
+// it returns the cause of ctx, and the command is killed all the same.
 func (p *Process) Stop(ctx context.Context, grace time.Duration) error {
 	p.Signal(syscall.SIGTERM)
 	p.KillAt(boottime.Now() + grace)
@@ -243,10 +241,10 @@ func (p *Process) kill() {
 	if p.group {
 		_ = syscall.Kill(-p.pid, syscall.SIGKILL)
 	}
-	_ = syscall.Kill(p.pid, syscall.SIGKILL) // it may have left its group
+	_ = syscall.Kill(p.pid, syscall.SIGKILL) // the command may have left its group
 }
 
-// disarm ends the goroutine of KillAt. The caller has the lock.
+// disarm ends the goroutine of KillAt. The caller must hold the lock.
 func (p *Process) disarm() {
 	if p.rearm != nil {
 		close(p.rearm)
@@ -254,14 +252,14 @@ func (p *Process) disarm() {
 	}
 }
 
-// ended reports that the command itself has ended.
+// ended reports whether the command itself has ended.
 func (p *Process) ended() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.reaped
 }
 
-// reap takes in the command's end. The lock keeps its pid from being signalled when it is free again.
+// reap reaps the command if it has ended. It holds the lock, so that nobody sends a signal to the pid after it is free again.
 func (p *Process) reap() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -271,7 +269,7 @@ func (p *Process) reap() {
 	var status syscall.WaitStatus
 	pid, err := wait(p.pid, &status)
 	if err == nil && pid == 0 {
-		return // it runs
+		return // the command still runs
 	}
 	p.reaped, p.code = true, exitCode(status)
 	if err != nil {
@@ -280,10 +278,10 @@ func (p *Process) reap() {
 	p.disarm()
 }
 
-// codeUnknown stands for an exit code that this process was not told.
+// codeUnknown stands for an exit code that this process does not know.
 const codeUnknown = 255
 
-// exitCode is what a shell makes of a status.
+// exitCode returns the exit code that a shell would return for this status.
 func exitCode(status syscall.WaitStatus) int {
 	if status.Signaled() {
 		return signalled + int(status.Signal())
@@ -291,7 +289,7 @@ func exitCode(status syscall.WaitStatus) int {
 	return status.ExitStatus()
 }
 
-// wait reaps one child if it has ended; otherwise the pid that it returns is 0.
+// wait reaps one child if it has ended. If not, it returns 0.
 func wait(pid int, status *syscall.WaitStatus) (int, error) {
 	for {
 		got, err := syscall.Wait4(pid, status, syscall.WNOHANG, nil)

@@ -11,8 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// adopt makes the orphans of this process's children its own children, as they are PID 1's in a
-// container.
+// adopt makes this process the parent of its children's orphans. In a container, PID 1 is their parent anyway.
 func adopt() error {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("idalloc: this process cannot adopt what the command leaves behind (prctl): %w", err)
@@ -23,8 +22,8 @@ func adopt() error {
 	return nil
 }
 
-// attributes: the command dies with this process, also if that is killed and a successor in the same
-// pod may take the same id.
+// attributes returns the attributes of a new process. The command must die with this process, even if that is killed, because
+// the next process in the pod may take the same id.
 func attributes(group bool) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: group, Pdeathsig: syscall.SIGKILL}
 }
@@ -34,19 +33,18 @@ func isTerminal(fd int) bool {
 	return err == nil
 }
 
-// tidy reaps what was adopted and has ended. Once the command p, which may be nil, has ended, what it
-// left behind is killed; each death hands over the next generation. It reports that this process has
-// no child at all any more.
+// clearLeftovers reaps the adopted processes that have ended. If the command p has ended, it also kills the processes that the
+// command left behind. Their children are adopted when they die, so another call kills these. p may be nil. none says that
+// this process has no child any more.
 //
-// What package os/exec started (a kubeconfig's credential plugin) is in this process's own group and
-// is left to it. In a terminal the command is in that group too; what it leaves there counts as the
-// command's.
-func tidy(p *Process) (none bool) {
+// It does not touch processes that package os/exec started, for example a kubeconfig's credential plugin. They are in this
+// process's own group. In a terminal the command is in that group, too; then everything in it counts as the command's.
+func clearLeftovers(p *Process) (none bool) {
 	over := p != nil && p.ended()
 	own := unix.Getpgrp()
 	for _, c := range children() {
 		if p != nil && c.pid == p.pid && !over {
-			continue // Process.reap's
+			continue // Process.reap reaps the command itself
 		}
 		if c.group == own && (!over || p.group) {
 			continue
@@ -54,11 +52,11 @@ func tidy(p *Process) (none bool) {
 		if c.zombie {
 			if got, _ := wait(c.pid, nil); got != 0 {
 				continue
-			} // only its first thread has ended
+			} // only the first thread of the process has ended
 		}
 		if over {
 			p.left[c.pid] = true
-			_ = syscall.Kill(c.pid, syscall.SIGKILL) // a child that was not reaped: its pid is still its own
+			_ = syscall.Kill(c.pid, syscall.SIGKILL) // this child was not reaped, so no other process has its pid
 		}
 	}
 	err := unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
@@ -70,7 +68,7 @@ type process struct {
 	zombie     bool
 }
 
-// children returns the children of this process. One that is born meanwhile may be missing.
+// children returns the children of this process. A child that is born meanwhile may be missing.
 func children() []process {
 	proc, err := os.Open("/proc")
 	if err != nil {
@@ -90,7 +88,7 @@ func children() []process {
 		}
 		stat, err := os.ReadFile("/proc/" + name + "/stat") //nolint:gosec // a number, in /proc
 		if err != nil {
-			continue // it has ended
+			continue // the process has ended
 		}
 		if c, parent, ok := parseStat(pid, stat); ok && parent == me {
 			found = append(found, c)

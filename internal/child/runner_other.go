@@ -12,11 +12,12 @@ func adopt() error { return nil }
 
 func attributes(group bool) *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: group} }
 
-// isTerminal says no: the command is then killed with its group.
+// isTerminal returns false, so that the command gets a process group of its own and can be killed with it.
 func isTerminal(int) bool { return false }
 
-// tidy kills what the command left in its process group. What moved to another one is not found.
-func tidy(p *Process) (none bool) {
+// clearLeftovers kills the processes that the command left in its process group. It does not find those that moved to another
+// group.
+func clearLeftovers(p *Process) (none bool) {
 	if p != nil && p.ended() && p.group {
 		_ = syscall.Kill(-p.pid, syscall.SIGKILL)
 	}

@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// outputLimit is how much of the end of a command's output an error quotes, in bytes.
+	// outputLimit is the number of bytes that an error quotes from the end of a command's output.
 	outputLimit = 1 << 10
-	// outputDelay bounds the wait for the output of processes that a command left running.
+	// outputDelay bounds the wait for the output of processes that the command left running.
 	outputDelay = time.Second
 )
 
@@ -26,9 +26,8 @@ type Command struct {
 	argv []string
 }
 
-// Parse reads a command line. There is no shell: words are separated by white space, single or double
-// quotes keep a word with white space together, and no other character means anything. The error
-// says what is wrong with the line.
+// Parse reads a command line without a shell. White space separates words. Single or double quotes keep a word with white space
+// together. No other character has a meaning. The error says what is wrong with the line.
 func Parse(line string) (*Command, error) {
 	argv, err := split(line)
 	if err != nil {
@@ -40,7 +39,7 @@ func Parse(line string) (*Command, error) {
 	return &Command{argv: argv}, nil
 }
 
-// Look returns an error if the program cannot be found or executed here.
+// Look returns an error if the program cannot be found or executed in this container.
 func (c *Command) Look() error {
 	if _, err := exec.LookPath(c.argv[0]); err != nil {
 		return fmt.Errorf("this container has no such program (%w): idalloc's own image has no shell and no programs: copy /idalloc into the workload's image, or the program into idalloc's", err)
@@ -80,17 +79,17 @@ func split(line string) (words []string, err error) {
 	return words, nil
 }
 
-// Run runs the command for the id that is given up and blocks until it ended. It is nil when the
-// command exited with 0. When ctx ends first, the command and all processes of its group are
-// killed, and the error wraps ctx's cause. Errors quote the end of the command's output.
+// Run runs the command and blocks until it has ended. It returns nil if the command exited with 0. If ctx ends before that, it
+// kills the command and all processes of its group, and the error wraps the cause of ctx. Errors quote the end of the
+// command's output.
 //
-// The command's environment is this process's, with IDALLOC_ID, IDALLOC_COUNT and IDALLOC_EPOCH of id.
+// The command has the environment of this process, with IDALLOC_ID, IDALLOC_COUNT and IDALLOC_EPOCH of id.
 func (c *Command) Run(ctx context.Context, id identity.Identity) error {
 	var output tail
 	cmd := exec.CommandContext(ctx, c.argv[0], c.argv[1:]...) //nolint:gosec // the operator names the command
 	cmd.Env = append(os.Environ(), environment(id)...)
 	cmd.Stdout, cmd.Stderr = &output, &output
-	// A group of its own, so that what the command started dies with it.
+	// The command gets a group of its own, so that the processes that it starts are killed with it.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error {
 		err := syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
@@ -102,7 +101,7 @@ func (c *Command) Run(ctx context.Context, id identity.Identity) error {
 	cmd.WaitDelay = outputDelay
 	err := cmd.Run()
 	if err == nil || errors.Is(err, exec.ErrWaitDelay) {
-		return nil // exit code 0; what it left running is its own business
+		return nil // the exit code is 0; processes that the command left running do not matter
 	}
 	if cause := context.Cause(ctx); cause != nil {
 		err = fmt.Errorf("%w (%w)", cause, err)
@@ -124,7 +123,7 @@ func environment(id identity.Identity) []string {
 // tail keeps the last outputLimit bytes that were written to it.
 type tail struct{ data []byte }
 
-// Write implements io.Writer. os/exec writes from one goroutine when both streams are the same.
+// Write implements io.Writer. It needs no lock: os/exec writes from one goroutine if both streams have the same writer.
 func (t *tail) Write(p []byte) (int, error) {
 	t.data = append(t.data, p...)
 	if over := len(t.data) - outputLimit; over > 0 {
@@ -133,7 +132,7 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// String returns valid UTF-8 without white space at its ends.
+// String returns the bytes as valid UTF-8, without white space at both ends.
 func (t *tail) String() string {
 	return strings.TrimSpace(strings.ToValidUTF8(string(t.data), "?"))
 }

@@ -1,6 +1,6 @@
-// Package hook is how the watcher learns that a workload which is not linked has stopped working
-// under an id: a command that stops it (Command), or a word from the workload (Gate).
+// Package hook tells "idalloc watch" when a workload has stopped its work under an id. A Command stops the workload. A Gate
+// receives the workload's report that it has stopped. It is for package agent.
 //
-// It does not decide when to ask or what to do without an answer, and it does not bound the time:
-// the context of the caller does.
+// The package does not decide when to stop a workload, or what to do if that fails. It does not bound the time either: the
+// caller's context does.
 package hook

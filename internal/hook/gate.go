@@ -7,23 +7,22 @@ import (
 	"sync"
 )
 
-// ErrNothingToDrain means that nobody waits for the workload's word.
+// ErrNothingToDrain means that nobody waits for this report.
 var ErrNothingToDrain = errors.New("nothing to drain")
 
-// Gate is where one side waits for the workload's word that it has stopped. It is open while an id is
-// being given up; a word counts for the episode in which it came. The zero value is closed. It is safe for concurrent
-// use.
+// Gate passes on the workload's report that it has stopped. It is open while the pod gives an id away. A report only counts
+// until the gate is closed. The zero value is closed. It is safe for concurrent use.
 type Gate struct {
 	mu    sync.Mutex
 	open  bool
-	epoch int64 // of the id that is given up, 0 if it is not known
-	// stopped is closed by the word of the newest episode.
+	epoch int64 // the epoch of the id that the pod gives away, 0 if it is not known
+	// stopped is made by Open, and closed by the report.
 	stopped chan struct{}
 	heard   bool
 }
 
-// Open begins an episode, in which the id of this epoch is given up; 0 is an epoch that nobody knows.
-// It does nothing while the gate is open.
+// Open opens the gate. epoch is that of the id that the pod gives away, or 0 if it is not known. Open does nothing if the gate
+// is open.
 func (g *Gate) Open(epoch int64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -34,16 +33,15 @@ func (g *Gate) Open(epoch int64) {
 	g.stopped = make(chan struct{})
 }
 
-// Close ends the episode: the id is in use again, or given away. A word that came is forgotten.
+// Close closes the gate and forgets the report. Call it when the id is in use again, or given away.
 func (g *Gate) Close() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.open = false
 }
 
-// Drained is the workload's word that it has stopped using the id of this epoch; 0 is whatever id it
-// had. Saying it again is no error. The error wraps ErrNothingToDrain: nothing is being given up,
-// or the id of another epoch.
+// Drained reports that the workload has stopped using the id of this epoch. 0 stands for any epoch. A second report is no error.
+// Drained does not block. The error wraps ErrNothingToDrain if the gate is closed, or open for another epoch.
 func (g *Gate) Drained(epoch int64) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -60,13 +58,13 @@ func (g *Gate) Drained(epoch int64) error {
 	return nil
 }
 
-// Wait blocks until the workload's word came in the episode that is open now, or ctx ends; then it
-// returns the cause.
+// Wait blocks until the report comes. If ctx ends before that, it returns the cause of ctx. If the gate is closed, it waits for
+// the end of ctx.
 func (g *Gate) Wait(ctx context.Context) error {
 	g.mu.Lock()
 	stopped := g.stopped
 	if !g.open {
-		stopped = nil // a word of an episode that is over does not count
+		stopped = nil // an earlier report does not count, and a nil channel blocks for ever
 	}
 	g.mu.Unlock()
 	select {
