@@ -8,29 +8,29 @@ import (
 )
 
 const (
-	// maxPolls is how many requests may wait for a change at a time. Each takes about 26 KB.
+	// maxPolls is the number of requests that may wait for a change at the same time. Each of them takes about 26 KB.
 	maxPolls = 128
-	// maxConnections is how many connections are open at a time. The other half is for probes, and for
-	// clients that keep a connection between two requests.
+	// maxConnections is the number of connections that may be open at the same time. Half of them are for probes, and for
+	// clients that keep a connection open between two requests.
 	maxConnections = 2 * maxPolls
 )
 
-// connections are those that a server has open. There is always room for a new one: when there are too
-// many, the one that has been silent longest is closed, unless its request waits for a change. A limit on
-// what is accepted would let clients that are idle, or slow to ask, keep the kubelet's probes out.
+// connections tracks the open connections of a server. There is always room for a new one: if there are too many, it closes
+// the one that has been silent for the longest time and whose request does not wait for a change. To refuse new connections
+// instead would be wrong: silent or slow clients could then keep the kubelet's probes out.
 type connections struct {
 	mu   sync.Mutex
 	open map[net.Conn]*connection
-	// turn counts what happened on all of them.
+	// turn counts the events on all connections.
 	turn uint64
-	// polls is how many requests wait for a change.
+	// polls is the number of requests that wait for a change.
 	polls    int
 	stopping bool
 }
 
 type connection struct {
 	state http.ConnState
-	// last is when something happened on it.
+	// last is the turn of its last event.
 	last uint64
 	// waits says that its request waits for a change.
 	waits bool
@@ -38,8 +38,10 @@ type connection struct {
 
 func newConnections() *connections { return &connections{open: map[net.Conn]*connection{}} }
 
-// track is for http.Server.ConnState. A connection on which no request has begun would hold up the
-// shutdown for seconds: http.Server gives it time for its first request, and clients open some that they never use.
+// track implements http.Server.ConnState.
+//
+// It closes new connections during a shutdown. http.Server gives each of them seconds to send its first request, and clients
+// open some that they never use, so they would delay the shutdown.
 func (c *connections) track(conn net.Conn, state http.ConnState) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -49,7 +51,7 @@ func (c *connections) track(conn net.Conn, state http.ConnState) {
 		return
 	case http.StateNew:
 		if c.stopping {
-			_ = conn.Close() // as if the port had been closed a moment earlier
+			_ = conn.Close() // to the client it looks as if the port had been closed a moment earlier
 		}
 		c.open[conn] = &connection{}
 	case http.StateActive, http.StateIdle:
@@ -60,7 +62,7 @@ func (c *connections) track(conn net.Conn, state http.ConnState) {
 	}
 }
 
-// note changes what is known of a connection that is open still.
+// note changes the entry of a connection, if the connection is still open.
 func (c *connections) note(conn net.Conn, change func(*connection)) {
 	is, found := c.open[conn]
 	if !found {
@@ -71,7 +73,8 @@ func (c *connections) note(conn net.Conn, change func(*connection)) {
 	change(is)
 }
 
-// closeSilent closes the connection that has been silent longest. There is one: fewer than half of them wait.
+// closeSilent closes the connection that has been silent for the longest time. There always is one, because fewer than half of the
+// connections wait for a change.
 func (c *connections) closeSilent() {
 	var silent net.Conn
 	for conn, is := range c.open {
@@ -85,16 +88,16 @@ func (c *connections) closeSilent() {
 	}
 }
 
-// connectionKey is of the context value that has a request's connection.
+// connectionKey is the context key of a request's connection.
 type connectionKey struct{}
 
-// name is for http.Server.ConnContext.
+// name implements http.Server.ConnContext.
 func (*connections) name(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(ctx, connectionKey{}, conn)
 }
 
-// wait notes that the request of ctx waits for a change, until done is called. ok is false, and nothing is noted,
-// when too many wait already.
+// wait notes that the request with this context waits for a change, until done is called. If too many requests wait already, it
+// notes nothing, and ok is false.
 func (c *connections) wait(ctx context.Context) (done func(), ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -102,7 +105,7 @@ func (c *connections) wait(ctx context.Context) (done func(), ok bool) {
 		return nil, false
 	}
 	c.polls++
-	conn, _ := ctx.Value(connectionKey{}).(net.Conn) // none in a server of somebody else's
+	conn, _ := ctx.Value(connectionKey{}).(net.Conn) // nil if the routes are mounted into another server
 	c.note(conn, func(is *connection) { is.waits = true })
 	return func() {
 		c.mu.Lock()
@@ -112,7 +115,7 @@ func (c *connections) wait(ctx context.Context) (done func(), ok bool) {
 	}, true
 }
 
-// refuse closes the connections without a request, and those that still come.
+// refuse closes the connections without a request, and from now on all new ones.
 func (c *connections) refuse() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -124,7 +127,7 @@ func (c *connections) refuse() {
 	}
 }
 
-// in counts the connections in a state.
+// in counts the connections in this state.
 func (c *connections) in(state http.ConnState) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

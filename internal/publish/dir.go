@@ -14,38 +14,38 @@ import (
 )
 
 const (
-	// dataLink is the one name that is ever replaced. The published names are symbolic links through
-	// it, so a single rename changes all of them.
+	// dataLink is a symbolic link to the current generation. The published names are symbolic links through it, so one rename
+	// of dataLink changes all files.
 	dataLink = "..data"
-	// generationPrefix starts the names of the directories that dataLink points at. Like dataLink it
-	// begins with two dots, so that "ls" and globs in the workload do not show it.
+	// generationPrefix begins the names of the directories that dataLink points to. It begins with two dots, so that "ls"
+	// and globs in the workload do not show them.
 	generationPrefix = "..gen-"
-	// swapPrefix starts the names of links that are about to be renamed into place.
+	// swapPrefix begins the names of links that are about to be renamed into place.
 	swapPrefix = "..swap-"
 
 	dirMode  fs.FileMode = 0o755
 	fileMode fs.FileMode = 0o644
 )
 
-// Dir publishes identities as files in one directory. It is safe for concurrent use by one process;
-// two processes must not publish into the same directory at the same time.
+// Dir publishes identities as files in one directory. It is safe for concurrent use in one process. Two processes must not
+// publish into the same directory at the same time.
 type Dir struct {
 	path string
 
 	mu sync.Mutex
-	// last is what is on disk now; it is meaningful only while known is set.
+	// last is the identity on disk. It is valid only if known is set.
 	last  identity.Identity
 	known bool
 }
 
-// New returns a Dir that publishes into path. Nothing is touched before the first Publish.
+// New returns a Dir that publishes into path. It does not touch the directory before the first write.
 func New(path string) *Dir { return &Dir{path: path} }
 
 // Path returns the directory that New was given.
 func (d *Dir) Path() string { return d.path }
 
-// Current reads what is published, by this process or by one before it. It is false, without an
-// error, when nothing was published yet.
+// Current reads the published identity, which this process or an earlier one has written. It returns false and no error if
+// nothing is published yet.
 func (d *Dir) Current() (identity.Identity, bool, error) {
 	id, err := identity.Read(d.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -57,8 +57,8 @@ func (d *Dir) Current() (identity.Identity, bool, error) {
 	return id, true, nil
 }
 
-// Publish makes all files say id in one atomic step. It writes nothing when they say so already.
-// After an error the files show the identity before or this one, and calling it again is safe.
+// Publish makes all files show id, in one atomic step. If they show it already, it writes nothing. After an error the files
+// show either the earlier identity or id, and the caller may call Publish again.
 func (d *Dir) Publish(id identity.Identity) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -80,11 +80,11 @@ func (d *Dir) publish(contents []file) error {
 	if err := makeDirs(d.path); err != nil {
 		return err
 	}
-	// The links come first: they dangle until the first swap, so the files appear all at once.
+	// The links come first. They dangle until the first swap, so all files appear at once.
 	if err := d.link(); err != nil {
 		return err
 	}
-	// A missing link reads as "", which is no generation.
+	// Readlink returns "" for a missing link, and no generation has that name.
 	previous, err := os.Readlink(filepath.Join(d.path, dataLink))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -99,12 +99,12 @@ func (d *Dir) publish(contents []file) error {
 	if err := d.swap(next); err != nil {
 		return errors.Join(err, os.RemoveAll(filepath.Join(d.path, next)))
 	}
-	// The generation before stays until the next swap, for readers that resolved dataLink just
-	// before this one and still want to open the other files.
+	// The previous generation stays until the next swap. Some readers have resolved dataLink just before this swap, and still
+	// open files below it.
 	return d.sweep(next, previous)
 }
 
-// link makes the published names, once: symbolic links into dataLink.
+// link makes the published names, if they do not exist yet. They are symbolic links through dataLink.
 func (d *Dir) link() error {
 	for _, name := range names() {
 		path, target := filepath.Join(d.path, name), filepath.Join(dataLink, name)
@@ -132,8 +132,7 @@ func (d *Dir) write(contents []file) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	// Chmod, because the umask is taken off the mode at creation, and other containers of the pod
-	// may run as other users.
+	// Chmod, because the umask reduces the mode at creation, and other containers of the pod may run as other users.
 	err = os.Chmod(path, dirMode)
 	for _, f := range contents {
 		if err != nil {
@@ -147,14 +146,14 @@ func (d *Dir) write(contents []file) (string, error) {
 	return filepath.Base(path), nil
 }
 
-// swap points dataLink at the generation; this is the moment at which readers see it.
+// swap makes dataLink point to the generation. At this moment readers see it.
 func (d *Dir) swap(generation string) error { return d.replaceLink(generation, dataLink) }
 
-// replaceLink makes name a link to target, atomically. A rename replaces the old link; a link cannot
-// be created over one that exists.
+// replaceLink makes name a link to target, atomically. It renames a new link over the old one, because a link cannot be created
+// over an existing one.
 func (d *Dir) replaceLink(target, name string) error {
 	tmp := filepath.Join(d.path, swapPrefix+name)
-	// Left over when a process died between the two steps below.
+	// A process that died between the two steps below has left this link.
 	if err := os.Remove(tmp); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -164,8 +163,8 @@ func (d *Dir) replaceLink(target, name string) error {
 	return os.Rename(tmp, filepath.Join(d.path, name))
 }
 
-// shows reports whether the generation holds exactly these files. It is asked once after a restart,
-// so that a container that comes back with the same identity does not wake every reader.
+// shows reports whether the generation has exactly these files. It prevents that a container which is restarted with the same
+// identity wakes every reader.
 func (d *Dir) shows(generation string, contents []file) bool {
 	entries, err := os.ReadDir(filepath.Join(d.path, generation))
 	if err != nil || len(entries) != len(contents) {
@@ -180,7 +179,7 @@ func (d *Dir) shows(generation string, contents []file) bool {
 	return true
 }
 
-// sweep removes all generations but the given ones, and the links that a crashed process left.
+// sweep removes all generations except the given ones, and the links that a process left when it died.
 func (d *Dir) sweep(keep ...string) error {
 	entries, err := os.ReadDir(d.path)
 	if err != nil {
@@ -200,7 +199,7 @@ func (d *Dir) sweep(keep ...string) error {
 			continue
 		}
 		if strings.HasPrefix(name, generationPrefix) {
-			// In one step, so that a reader who comes too late misses all of its files, not some.
+			// One rename removes all files at once, so a late reader finds either all of them or none.
 			away := swapPrefix + name
 			if err := os.Rename(filepath.Join(d.path, name), filepath.Join(d.path, away)); err != nil {
 				errs = append(errs, err)
@@ -213,7 +212,7 @@ func (d *Dir) sweep(keep ...string) error {
 	return errors.Join(errs...)
 }
 
-// writeFile creates path with fileMode whatever the umask is.
+// writeFile writes a file with fileMode, whatever the umask is.
 func writeFile(path, data string) error {
 	if err := os.WriteFile(path, []byte(data), fileMode); err != nil {
 		return err
@@ -221,8 +220,8 @@ func writeFile(path, data string) error {
 	return os.Chmod(path, fileMode)
 }
 
-// makeDirs is os.MkdirAll, but what it creates has dirMode whatever the umask is. The mode of what
-// exists is the user's business.
+// makeDirs is like os.MkdirAll, but new directories get dirMode, whatever the umask is. It does not change the mode of existing
+// directories.
 func makeDirs(path string) error {
 	info, err := os.Stat(path)
 	switch {

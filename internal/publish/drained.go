@@ -8,8 +8,8 @@ import (
 	"strconv"
 )
 
-// postDrained answers POST /v1/drained with 204 when the workload's word was of use, and with 409 and
-// the reason when not.
+// postDrained answers POST /v1/drained. It answers 204 if somebody waits for the workload's report, and 409 with the reason
+// otherwise.
 func (h *handler) postDrained(w http.ResponseWriter, r *http.Request) {
 	if reason := cmp.Or(foreign(r), h.unproven(r)); reason != "" {
 		http.Error(w, reason, http.StatusForbidden)
@@ -31,11 +31,12 @@ func (h *handler) postDrained(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// foreign says why a request does not count as one of the pod's own, empty if it does. All containers
-// of a pod share its loopback interface, and nobody else does but with hostNetwork, for which there is a secret. But two things pass on what others
-// ask: a service mesh's proxy, which says so in a header, and a browser at the end of a port-forward.
-// Browsers send Origin with every POST, also with one to a name that was rebound to this address,
-// so the Host header has nothing to add.
+// foreign returns why a request does not come from a container of this pod. It returns an empty reason if the request does.
+//
+// The containers of a pod share its loopback interface. Nobody else uses it, except with hostNetwork, for which there is a
+// secret. But two programs in the pod may pass on requests of others: the proxy of a service mesh, which adds a header, and a
+// port-forward with a browser at its other end. Browsers send Origin with every POST, even to a name that was rebound to this
+// address, so there is no need to check the Host header.
 func foreign(r *http.Request) string {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil || !peer.Addr().Unmap().IsLoopback() {
@@ -54,7 +55,7 @@ func foreign(r *http.Request) string {
 	return ""
 }
 
-// parseEpoch returns 0 when the request names no epoch.
+// parseEpoch returns the epoch that the request names, or 0 if it names none.
 func parseEpoch(r *http.Request) (int64, error) {
 	text := r.URL.Query().Get("epoch")
 	if text == "" {

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// explain adds the way out to an error of the file system.
+// explain adds to an error of the file system what the user can do.
 func (d *Dir) explain(err error) error {
 	switch {
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):

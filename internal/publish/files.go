@@ -9,7 +9,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/identity"
 )
 
-// The published names. They are a contract with the workload.
+// The published names. Workloads rely on them.
 const (
 	fileID    = "id"
 	fileCount = "count"
@@ -19,15 +19,15 @@ const (
 	fileEnv   = "env"
 )
 
-// names returns what is linked at the first Publish, in this order.
+// names returns the published names in the order in which link makes them.
 func names() []string {
 	return []string{fileID, fileCount, fileEpoch, fileState, fileJSON, fileEnv}
 }
 
 type file struct{ name, data string }
 
-// render returns the files of one generation. fileID is missing while there is no id: its link
-// dangles then, so that "test -e id" and open fail instead of giving an id that is not held.
+// render returns the files of one generation. While there is no id, fileID is missing. Its link dangles then, so "test -e id" and
+// open fail, and nobody reads an id that is not held.
 func render(id identity.Identity) ([]file, error) {
 	body, err := json.Marshal(id)
 	if err != nil {
@@ -46,7 +46,7 @@ func render(id identity.Identity) ([]file, error) {
 	return files, nil
 }
 
-// renderEnv returns lines for "source" and for "docker run --env-file": no quotes, no "export".
+// renderEnv returns lines without quotes and without "export", so that both "source" and "docker run --env-file" can read them.
 func renderEnv(id identity.Identity) string {
 	var b strings.Builder
 	if id.Assigned() {

@@ -13,39 +13,38 @@ import (
 )
 
 const (
-	// MaxWait caps ?wait of GET /v1/identity, so that no connection is held for ever.
+	// MaxWait bounds ?wait of GET /v1/identity, so that no request holds its connection for ever.
 	MaxWait = 5 * time.Minute
-	// StaleHeader is "true" in answers of GET /v1/identity while the API server cannot be reached.
-	// It is a header, because neither the body nor the ETag change with it.
+	// StaleHeader is "true" in answers of GET /v1/identity while the API server cannot be reached. It is a header, so that
+	// neither the body nor the ETag changes with it.
 	StaleHeader = "Idalloc-Stale"
-	// writeTimeout is what one answer may take once it is known.
+	// writeTimeout is the time that an answer may take to be written.
 	writeTimeout = 10 * time.Second
-	// retryAfter, in seconds, is told to a client for which there is no room to wait.
+	// retryAfter is the number of seconds after which a client may try again to wait.
 	retryAfter = "5"
 )
 
-// HealthFunc returns nil while the program does its work, and otherwise the reason why it should be
-// restarted.
+// HealthFunc returns nil while the program works, and otherwise the reason why it should be restarted.
 type HealthFunc func(context.Context) error
 
-// DrainedFunc takes in the workload's word that it has stopped using the id of this epoch; 0 is
-// whatever id it had. The error is a sentence that says why that is of no use now.
+// DrainedFunc receives the workload's report that it has stopped using the id of this epoch. 0 stands for any epoch. It returns
+// an error if nobody waits for this report. The error's text is sent to the workload.
 type DrainedFunc func(epoch int64) error
 
 type handler struct {
 	hub    *Hub
 	health HealthFunc
-	// drained is nil where nobody waits for the workload's word.
+	// drained is nil if nobody ever waits for the workload's report.
 	drained DrainedFunc
-	// secret is nil where the workload's word needs none.
+	// secret is nil if the report needs no secret.
 	secret atomic.Pointer[string]
 	// closing ends the long polls.
 	closing <-chan struct{}
 	conns   *connections
 }
 
-// routes returns the routes. The mux answers HEAD like GET, other methods with 405 and Allow, and
-// other paths with 404.
+// routes returns the handler of all routes. The mux answers HEAD like GET, other methods with 405 and the header Allow, and other
+// paths with 404.
 func (h *handler) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/identity", h.identity)
@@ -55,15 +54,14 @@ func (h *handler) routes() http.Handler {
 	return withoutBody(mux)
 }
 
-// withoutBody refuses requests with a body, none of which is ever read: nothing here takes one, and
-// waiting for one that does not come would hold a connection.
+// withoutBody refuses requests with a body. No route needs one, and a body that never arrives would hold its connection.
 func withoutBody(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ContentLength == 0 {
 			next.ServeHTTP(w, r)
 			return
 		}
-		w.Header().Set("Connection", "close") // or the server would read what it can of the body
+		w.Header().Set("Connection", "close") // otherwise the server would read a part of the body
 		http.Error(w, "send no body: nothing here takes one", http.StatusRequestEntityTooLarge)
 	})
 }
@@ -85,8 +83,8 @@ func (h *handler) identity(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		defer done()
-		// The server's own write timeout counts from the start of the request. Not every writer has
-		// deadlines; one that has none needs none moved.
+		// The server's write timeout begins with the request, so it must be moved. It does not matter if this fails, because
+		// then the writer has no deadline.
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(wait + writeTimeout))
 		now = h.await(r.Context(), now, known, wait)
 		body, etag, err = encode(now)
@@ -108,8 +106,8 @@ func (h *handler) identity(w http.ResponseWriter, r *http.Request) {
 	write(w, body)
 }
 
-// await blocks until the identity differs from the one that the client knows, and returns it; after
-// wait, when the client went away, or at shutdown it returns the newest all the same.
+// await blocks until the identity differs from the one that the client knows. It gives up after wait, when the client goes away,
+// and at shutdown. It returns the newest identity in any case.
 func (h *handler) await(ctx context.Context, now Snapshot, known string, wait time.Duration) Snapshot {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
@@ -161,8 +159,8 @@ func parseWait(r *http.Request) (time.Duration, error) {
 	return min(wait, MaxWait), nil
 }
 
-// encode returns the body and its strong ETag. The tag is made from the body, so it is the same
-// after a restart and clients do not see a change that is none.
+// encode returns the body and its strong ETag. The tag depends only on the body, so it stays the same over a restart, and clients
+// do not see a change where there is none.
 func encode(now Snapshot) (body []byte, etag string, err error) {
 	body, err = json.Marshal(now.Identity)
 	if err != nil {
@@ -173,8 +171,8 @@ func encode(now Snapshot) (body []byte, etag string, err error) {
 	return body, `"` + hex.EncodeToString(sum[:12]) + `"`, nil
 }
 
-// matches reports whether an If-None-Match header names the tag. RFC 9110 compares weakly here, so a
-// W/ that a proxy put in front does not count. Our tags contain no comma.
+// matches reports whether an If-None-Match header names the tag. RFC 9110 prescribes a weak comparison, so a prefix W/, which a
+// proxy may add, is ignored. The server's tags contain no comma.
 func matches(ifNoneMatch, etag string) bool {
 	for tag := range strings.SplitSeq(ifNoneMatch, ",") {
 		tag = strings.TrimSpace(tag)
@@ -190,7 +188,7 @@ func writeText(w http.ResponseWriter, text string) {
 	write(w, []byte(text))
 }
 
-// write ends an answer. Its only error is a client that went away: there is nobody left to tell.
+// write writes the body of an answer. It ignores the error: the client has gone away.
 func write(w http.ResponseWriter, body []byte) {
 	_, _ = w.Write(body)
 }

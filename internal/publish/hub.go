@@ -6,17 +6,16 @@ import (
 	"github.com/idalloc/idalloc/pkg/identity"
 )
 
-// Snapshot is what a Hub held at one moment.
+// Snapshot is the content of a Hub at one moment.
 type Snapshot struct {
 	identity.Identity
-	// Stale: the API server could not be reached of late, so the identity may be outdated. It is
-	// still the one to act on.
+	// Stale says that the API server cannot be reached, so the identity may be old. It is still the one to act on.
 	Stale bool
-	// Version grows with every change of the identity; Stale alone does not count.
+	// Version grows with every change of the identity. A change of Stale does not count.
 	Version uint64
 }
 
-// Hub holds the newest identity for any number of readers. It is safe for concurrent use.
+// Hub has the newest identity for any number of readers. It is safe for concurrent use.
 type Hub struct {
 	mu      sync.Mutex
 	now     Snapshot
@@ -24,12 +23,12 @@ type Hub struct {
 	fenced  func() bool
 }
 
-// NewHub returns a Hub that holds initial, usually a pending identity that names the pod.
+// NewHub returns a Hub with this identity, which is usually a pending one with the pod's name.
 func NewHub(initial identity.Identity) *Hub {
 	return &Hub{now: Snapshot{Identity: initial}, changed: make(chan struct{})}
 }
 
-// Set replaces the identity and wakes those who wait for a change, if it is one.
+// Set replaces the identity. If it has changed, Set wakes all readers that wait for a change.
 func (h *Hub) Set(id identity.Identity) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -42,19 +41,19 @@ func (h *Hub) Set(id identity.Identity) {
 	h.changed = make(chan struct{})
 }
 
-// SetStale says whether the identity may be outdated. It wakes nobody.
+// SetStale sets Snapshot.Stale. It wakes no reader.
 func (h *Hub) SetStale(stale bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.now.Stale = stale
 }
 
-// CheckFenced makes every Get ask whether the id that was set last is given up for lack of contact,
-// whatever Set was told: a process that was suspended has to find out by a clock at the moment it
-// answers. fenced must not block and not call the Hub. Call it before the Hub has readers.
+// CheckFenced makes every Get call fenced, which reports whether the deadline of the id has passed. A process that was suspended
+// finds that out only when it answers. fenced must not block, and it must not call the Hub. Call CheckFenced before the Hub has
+// readers.
 func (h *Hub) CheckFenced(fenced func() bool) { h.fenced = fenced }
 
-// Get returns what the Hub holds.
+// Get returns the content of the Hub.
 func (h *Hub) Get() Snapshot {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -65,8 +64,7 @@ func (h *Hub) Get() Snapshot {
 	return now
 }
 
-// Changed returns a channel that is closed once the Hub's version is higher than since; it is closed
-// already if that is so now.
+// Changed returns a channel that is closed when the Hub's version is higher than since. It may be closed already.
 func (h *Hub) Changed(since uint64) <-chan struct{} {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -10,13 +10,13 @@ import (
 // memoryName is the file of a Memory.
 const memoryName = ".quarantines"
 
-// Memory keeps a few bytes in a hidden file of the directory, for the next process that publishes there.
+// Memory keeps a few bytes in a hidden file of a directory. The next process that publishes there can read them.
 type Memory struct{ dir *Dir }
 
-// Memory returns the directory's.
+// Memory returns the memory of the directory.
 func (d *Dir) Memory() Memory { return Memory{d} }
 
-// Load returns what was saved last, nil if nothing was.
+// Load returns the bytes that were saved last, or nil if there are none.
 func (m Memory) Load() ([]byte, error) {
 	b, err := os.ReadFile(filepath.Join(m.dir.path, memoryName))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -25,7 +25,7 @@ func (m Memory) Load() ([]byte, error) {
 	return b, err
 }
 
-// Save replaces what was saved. A process that dies meanwhile leaves what was saved before.
+// Save replaces the saved bytes atomically: if the process dies meanwhile, the old bytes stay.
 func (m Memory) Save(b []byte) error {
 	m.dir.mu.Lock()
 	defer m.dir.mu.Unlock()

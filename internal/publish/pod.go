@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	// podName is the hidden file that tells which pod filled the directory.
+	// podName is a hidden file with the UID of the pod that the directory belongs to.
 	podName = ".pod-uid"
-	// lastName is the hidden file that has the id which the workload is about to lose.
+	// lastName is a hidden file with the identity that the workload is about to lose.
 	lastName = ".last-id"
 )
 
-// Pod returns the UID of the pod that filled the directory, empty if that is not known. A directory may outlive a pod.
+// Pod returns the UID of the pod that the directory belongs to. It is empty if it is not known. A directory may outlive its pod.
 func (d *Dir) Pod() string {
 	uid, err := os.ReadFile(filepath.Join(d.path, podName))
 	if err != nil {
@@ -28,7 +28,7 @@ func (d *Dir) Pod() string {
 	return strings.TrimSpace(string(uid))
 }
 
-// SetPod notes which pod the directory belongs to.
+// SetPod sets the pod that the directory belongs to.
 func (d *Dir) SetPod(uid string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -38,8 +38,8 @@ func (d *Dir) SetPod(uid string) error {
 	return nil
 }
 
-// Note keeps the id that the workload is about to lose: the files do not show it any more, but a process that starts
-// meanwhile has to ask the workload about it. An id that is not assigned is none.
+// Note saves the identity that the workload is about to lose. The files do not show it any more, but a later process must still
+// find out whether the workload has stopped. If id is not assigned, Note removes the saved one.
 func (d *Dir) Note(id identity.Identity) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -64,7 +64,7 @@ func (d *Dir) note(id identity.Identity) error {
 	return errors.Join(makeDirs(d.path), d.replaceFile(lastName, string(b)+"\n"))
 }
 
-// Noted returns what Note kept, which is not assigned if that was none.
+// Noted returns the identity that Note saved. It is not assigned if there is none.
 func (d *Dir) Noted() (id identity.Identity, err error) {
 	b, err := os.ReadFile(filepath.Join(d.path, lastName))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -12,14 +12,13 @@ import (
 )
 
 const (
-	// SecretName is the file by which a workload that shares its node's network proves that it is of this pod.
+	// SecretName is a file with a secret. A workload that shares its node's network proves by it that it belongs to this pod.
 	SecretName = "drain-secret"
-	// SecretHeader carries the content of that file.
-	SecretHeader = "Idalloc-Drain-Secret" //nolint:gosec // the name of a header, not what it carries
+	// SecretHeader is the header in which the workload sends the content of that file.
+	SecretHeader = "Idalloc-Drain-Secret" //nolint:gosec // the name of a header, not a secret
 )
 
-// Secret returns the secret that lies in the directory. It makes one when there is none; a process that restarts finds
-// that of the process before it.
+// Secret returns the secret in the directory. If there is none, it makes one. It stays the same when the process is restarted.
 func (d *Dir) Secret() (string, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -32,15 +31,15 @@ func (d *Dir) Secret() (string, error) {
 		return "", d.explain(err)
 	}
 	secret := rand.Text()
-	// A swap, so that nobody reads half of it. Other containers of the pod may run as other users; who cannot
-	// read the directory is kept out by that.
+	// The file is renamed into place, so that nobody reads half of it. All users may read it, because other containers of the
+	// pod may run as other users. Processes outside of the pod cannot read the directory.
 	if err := errors.Join(makeDirs(d.path), d.replaceFile(SecretName, secret+"\n")); err != nil {
 		return "", d.explain(err)
 	}
 	return secret, nil
 }
 
-// replaceFile makes name a file with this content, atomically.
+// replaceFile replaces the file of this name, atomically.
 func (d *Dir) replaceFile(name, data string) error {
 	tmp := filepath.Join(d.path, swapPrefix+name)
 	if err := writeFile(tmp, data); err != nil {
@@ -49,11 +48,12 @@ func (d *Dir) replaceFile(name, data string) error {
 	return os.Rename(tmp, filepath.Join(d.path, name))
 }
 
-// RequireSecret makes POST /v1/drained ask for the secret of the pod's directory. It is for a pod whose loopback interface is
-// its node's. It may be called while the server runs.
+// RequireSecret makes POST /v1/drained demand this secret. It is for a pod that shares its node's loopback interface. It may be
+// called while the server runs.
 func (s *Server) RequireSecret(secret string) { s.handler.secret.Store(&secret) }
 
-// unproven says why a request does not show the secret that is asked for, empty if it does or none is.
+// unproven returns why a request is refused for lack of the secret. It returns an empty reason if the request has the secret, or
+// needs none.
 func (h *handler) unproven(r *http.Request) string {
 	want := h.secret.Load()
 	if want == nil || subtle.ConstantTimeCompare([]byte(r.Header.Get(SecretHeader)), []byte(*want)) == 1 {

@@ -14,7 +14,7 @@ import (
 const (
 	readHeaderTimeout = 5 * time.Second
 	idleTimeout       = 2 * time.Minute
-	// shutdownTimeout is for answers under way; long polls end at once.
+	// shutdownTimeout is the time that answers under way have at a shutdown. Long polls end at once.
 	shutdownTimeout = 3 * time.Second
 	maxHeaderBytes  = 16 << 10
 )
@@ -31,10 +31,11 @@ type Server struct {
 
 	mu       sync.Mutex
 	listener net.Listener
-	forced   bool // the shutdown had to cut answers off
+	forced   bool // the shutdown has cut off answers
 }
 
-// NewServer returns a server for address (":8089"); health may be nil, which is always healthy.
+// NewServer returns a server for an address such as ":8089". It does not bind the address yet. If health is nil, /healthz always
+// answers 200.
 func NewServer(address string, hub *Hub, health HealthFunc) *Server {
 	closing, conns := make(chan struct{}), newConnections()
 	s := &Server{
@@ -44,7 +45,7 @@ func NewServer(address string, hub *Hub, health HealthFunc) *Server {
 		conns:   conns,
 		http: &http.Server{
 			ReadHeaderTimeout: readHeaderTimeout,
-			// No ReadTimeout: its expiry would end the context of a long poll.
+			// There is no ReadTimeout, because it would end the context of a long poll.
 			WriteTimeout:   writeTimeout,
 			IdleTimeout:    idleTimeout,
 			MaxHeaderBytes: maxHeaderBytes,
@@ -56,15 +57,15 @@ func NewServer(address string, hub *Hub, health HealthFunc) *Server {
 	return s
 }
 
-// OnDrained sets who takes in the workload's POST /v1/drained; without it that is answered with 409.
-// Call it before the server runs.
+// OnDrained sets the function that receives the workload's POST /v1/drained. Without one, the server answers 409. Call it before
+// Run.
 func (s *Server) OnDrained(drained DrainedFunc) { s.handler.drained = drained }
 
-// Handler returns the routes, to be mounted into a server of the caller's.
+// Handler returns the handler of all routes, for a server of the caller.
 func (s *Server) Handler() http.Handler { return s.http.Handler }
 
-// Listen binds the address. Call it before Run to learn about an address in use before anything else
-// is started; Run calls it otherwise. A second call does nothing.
+// Listen binds the address. Call it before Run to notice early that the address is in use; otherwise Run calls it. A second call
+// does nothing. Its error says what is wrong with the address.
 func (s *Server) Listen(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,7 +84,7 @@ func (s *Server) Listen(ctx context.Context) error {
 	return nil
 }
 
-// Addr returns the address that Listen bound, nil before that.
+// Addr returns the address that Listen has bound. Before that it returns nil.
 func (s *Server) Addr() net.Addr {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -93,8 +94,8 @@ func (s *Server) Addr() net.Addr {
 	return s.listener.Addr()
 }
 
-// Run serves until ctx ends, then ends the long polls, lets answers under way finish and returns nil.
-// A server runs once.
+// Run serves until ctx ends. Then it ends the long polls, gives answers under way three seconds to finish, and returns nil. If
+// the server fails before that, it returns an error. Call it once.
 func (s *Server) Run(ctx context.Context) error {
 	if err := s.Listen(ctx); err != nil {
 		return err
@@ -108,11 +109,11 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 	s.once.Do(func() { close(s.closing) })
 	s.conns.refuse()
-	// ctx is over, but the shutdown may take its time.
+	// ctx has ended, but the shutdown needs some time.
 	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
 	defer cancel()
 	if err := s.http.Shutdown(stop); err != nil {
-		// A client that does not read its answer; the process is about to end anyway.
+		// A client does not read its answer. The process is about to end anyway.
 		s.forced = true
 		return errors.Join(s.http.Close(), ignoreDeadline(err))
 	}
