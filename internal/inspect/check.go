@@ -11,20 +11,20 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/plan"
 )
 
-// Kind is what is wrong.
+// Kind says what is wrong.
 type Kind string
 
-// Kinds of findings.
+// The kinds of findings.
 const (
 	// HeldTwice: two live pods claim one id.
 	HeldTwice Kind = "heldTwice"
 	// HeldByDead: the assignment gives the id to a pod that is gone, Succeeded or Failed.
 	HeldByDead Kind = "dead"
-	// Unheld: nobody has the id although a live pod waits for one.
+	// Unheld: nobody has the id, although a live pod waits for one.
 	Unheld Kind = "unheld"
-	// Damaged: what somebody else wrote cannot be read.
+	// Damaged: an annotation that somebody else wrote cannot be read.
 	Damaged Kind = "damaged"
-	// Changed: somebody else changed the assignment, and it is not restored yet.
+	// Changed: somebody else has changed the assignment, and no pod has restored it yet.
 	Changed Kind = "changed"
 	// Mismatch: a pod's receipt and the assignment do not agree.
 	Mismatch Kind = "mismatch"
@@ -35,31 +35,32 @@ const (
 // Finding is one thing that is wrong.
 type Finding struct {
 	Kind Kind `json:"kind"`
-	// ID is the id that it is about, nil if it is about none in particular.
+	// ID is the id that the finding is about, nil if it is about no particular one.
 	ID  *int   `json:"id,omitempty"`
 	Pod string `json:"pod,omitempty"`
-	// Detail is a sentence that says what to do next.
+	// Detail is a sentence that says what is wrong and what to do.
 	Detail string `json:"detail"`
 }
 
-// Report is what a look at an owner and its pods found.
+// Report is the result of checking an owner and its pods.
 type Report struct {
 	Owner     string `json:"owner"`
 	Namespace string `json:"namespace"`
 	OK        bool   `json:"ok"`
-	// Count is the owner's desired number, Held how many ids below it live pods hold.
+	// Count is the owner's desired number of pods.
 	Count int `json:"count"`
-	Held  int `json:"held"`
+	// Held is the number of ids below Count that live pods hold.
+	Held int `json:"held"`
 	// Waiting is the number of the owner's live pods without a slot.
 	Waiting  int       `json:"waiting"`
 	Findings []Finding `json:"findings"`
-	// Warnings are sentences about what is not wrong but may become so.
+	// Warnings are sentences about things that are not wrong, but may lead to a problem.
 	Warnings []string `json:"warnings"`
-	// Unused says that neither the owner nor any of its pods shows a sign of idalloc, which is the one warning then.
+	// Unused says that neither the owner nor any of its pods has a trace of idalloc. Then this is the only warning.
 	Unused bool `json:"unused,omitempty"`
 }
 
-// check finds what is wrong. It does no I/O: the same snapshot gives the same report.
+// check finds what is wrong with a snapshot. It does no I/O: the same snapshot gives the same report.
 func check(n snapshot) Report {
 	c := checker{snapshot: n, state: n.owner.Record.State, receipts: map[int][]pod{}}
 	for _, p := range n.pods {
@@ -99,14 +100,14 @@ type checker struct {
 	warnings []string
 }
 
-// trusted says that the entries of the map mean something. Without annotations and without receipts
-// nothing was ever assigned, which is as good as an empty map.
+// trusted reports whether the entries of the map count. An owner without annotations and without receipts counts as one with an
+// empty map, because nothing was ever assigned.
 func (c *checker) trusted() bool {
 	o := c.owner
 	return o.Trust.Believed() || o.Ancient || (o.Trust == assignment.Absent && len(c.receipts) == 0)
 }
 
-// unused reports whether there is no sign of idalloc anywhere.
+// unused reports whether neither the owner nor any pod has a trace of idalloc.
 func (c *checker) unused() bool {
 	if c.owner.Trust != assignment.Absent {
 		return false
@@ -127,7 +128,7 @@ func (c *checker) warnf(format string, args ...any) {
 	c.warnings = append(c.warnings, fmt.Sprintf(format, args...))
 }
 
-// gc is the command that frees the dead's slots and restores the map.
+// gc returns the command that frees the slots of dead holders and restores the map.
 func (c *checker) gc() string {
 	return fmt.Sprintf("`idalloc gc %s -n %s`", strings.ToLower(c.owner.Kind)+"/"+c.owner.Name, c.owner.Namespace)
 }
@@ -177,7 +178,7 @@ func (c *checker) checkReceipts() {
 		if p.damage == "" || !p.live() {
 			continue
 		}
-		if p.receipt() != nil { // of a bad epoch
+		if p.receipt() != nil { // only its epoch is wrong
 			c.warnf("pod %s: annotation %s: %s: it still locks id %d; set the clocks right, and delete the pod if it stays", name, assignment.ReceiptKey, p.damage, p.receipt().ID)
 			continue
 		}
@@ -197,7 +198,7 @@ func (c *checker) named(p pod) bool {
 }
 
 func (c *checker) checkEntries() {
-	var harmless []string // entries of the dead that nobody needs
+	var harmless []string // ids whose holders are dead, and that no pod needs
 	entries := map[string]int{}
 	for _, id := range c.state.Slots.IDs() {
 		name := c.state.Slots[id]
@@ -249,7 +250,7 @@ func (c *checker) checkWaiters() {
 	c.checkQuarantine()
 }
 
-// rank is the order in which waiters are told of free slots: those that made room for others last.
+// rank returns the order in which free slots are assigned to waiters. Those that gave their slot up come last.
 func rank(p pod) int {
 	if p.gaveUp() {
 		return 1
@@ -257,7 +258,7 @@ func rank(p pod) int {
 	return 0
 }
 
-// alone is what a plan looks at that this waiter makes as if no other pod waited, and as if nothing kept it from a free slot.
+// alone returns the input of a plan that this waiter would make if no other pod waited, and if nothing kept it from a free slot.
 func (c *checker) alone(waiter pod, state assignment.State) plan.Input {
 	in := plan.Input{
 		Count: c.owner.Count, State: state, Trust: c.owner.Trust, Me: waiter.Name, Insist: true, FenceAfter: state.FenceAfter,
@@ -272,12 +273,12 @@ func (c *checker) alone(waiter pod, state assignment.State) plan.Input {
 	return in
 }
 
-// claims reports whether a waiter may be expected to take a free slot. One that gave its slot up may not have
-// it yet, but then the pod that it made room for should.
+// claims reports whether a waiter is expected to take a free slot. A pod that gave its slot up counts, too: it must leave free
+// slots to other pods, but then one of these should take the slot.
 func (c *checker) claims(p pod) bool {
 	switch {
-	case p.controller == "": // it belongs to no owner, or its owner let go of it
-	case c.rollout.outdated[p.revision]: // from before idalloc was added
+	case p.controller == "": // the pod belongs to no owner, or its owner has released it
+	case c.rollout.outdated[p.revision]: // the revision is from before idalloc was added
 	default:
 		return true
 	}
@@ -297,7 +298,7 @@ func (c *checker) checkQuarantine() {
 		return
 	}
 	number, first := 0, []string{}
-	for _, s := range kept { // which may be all of two billion
+	for _, s := range kept { // a span may have two billion slots, so only its first ones are visited
 		to := min(s.To, c.owner.Count-1)
 		for id := s.From; id <= to && len(first) < mostNamed; id++ {
 			first = append(first, strconv.Itoa(id))
@@ -310,7 +311,7 @@ func (c *checker) checkQuarantine() {
 	}
 }
 
-// checkRequests looks for requests that nobody will meet.
+// checkRequests finds requests that nobody can meet any more.
 func (c *checker) checkRequests() {
 	for _, id := range c.state.Handover.IDs() {
 		name := c.state.Handover[id]
@@ -331,13 +332,13 @@ func (c *checker) checkRequests() {
 	}
 }
 
-// mostNamed is how many words a sentence has room for.
+// mostNamed is the largest number of names in a sentence.
 const mostNamed = 5
 
-// few joins words, and counts those that are too many for a sentence.
+// few joins the first words, and says how many more there are.
 func few(words []string) string { return fewOf(words, len(words)) }
 
-// fewOf is few where only the first words of a number are there.
+// fewOf is few for a list of number words of which only the first are known.
 func fewOf(words []string, number int) string {
 	if number <= mostNamed {
 		return strings.Join(words, ", ")

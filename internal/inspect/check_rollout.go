@@ -7,8 +7,8 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator"
 )
 
-// checkRollout finds a rolling update that is stuck, and explains the deadlock of one that may stop no pod before
-// new ones are Ready.
+// checkRollout finds a rolling update that is stuck. It also warns of one that would become stuck, because it may not stop a pod
+// before a new one is Ready.
 func (c *checker) checkRollout() {
 	if !c.owner.Rolls() || c.owner.Count == 0 {
 		return
@@ -40,12 +40,12 @@ func (c *checker) stuckf(pod, format string, args ...any) {
 	})
 }
 
-// rounded says where the 0 comes from.
+// rounded explains why maxUnavailable is 0.
 func (c *checker) rounded() string {
 	return fmt.Sprintf("its maxUnavailable is 0; a percentage of %d replicas is rounded down", c.owner.Count)
 }
 
-// keepers are the pods that do not hand their slots over.
+// keepers returns the names of the pods that do not hand their slots over.
 func (c *checker) keepers() []string {
 	var keep []string
 	for _, holders := range c.receipts {
@@ -59,15 +59,21 @@ func (c *checker) keepers() []string {
 	return keep
 }
 
-// stuck reports whether nothing can happen any more, and to which pod: a pod of the current revision, which runs
-// idalloc, waits; every id belongs to a live pod that stays and does not hand it over, one of them of an older
-// revision; and Kubernetes ends no pod. One that is Terminating, or whose receipt is still to come, may go on.
+// stuck reports whether the rolling update cannot go on by itself. waiter is a pod that waits in vain. The update is stuck if
+// all of this is true:
+//
+//   - A pod of the current revision waits, and that revision runs idalloc.
+//   - Every id belongs to a live pod that does not hand it over to the waiter.
+//   - At least one of these pods is of an older revision.
+//   - Kubernetes ends no pod.
+//
+// A Terminating pod, and a pod without a receipt so far, may still change something.
 func (c *checker) stuck() (waiter pod, yes bool) {
 	if !c.trusted() || !c.owner.Rollout.Blocks() || c.endsAnOldPod() {
 		return pod{}, false
 	}
 	if !c.signs()[c.rollout.current] {
-		return pod{}, false // it may be Ready without an id
+		return pod{}, false // pods of the current revision may become Ready without an id
 	}
 	for _, p := range c.waiters() {
 		if p.controller != "" && p.revision == c.rollout.current {
@@ -88,8 +94,8 @@ func (c *checker) stuck() (waiter pod, yes bool) {
 	return waiter, older && waiter.Name != ""
 }
 
-// endsAnOldPod reports whether Kubernetes ends a pod of an older revision, now or when those of the current one
-// that have an id are available: with maxUnavailable 0 it does if N others are left then.
+// endsAnOldPod reports whether Kubernetes ends a pod of an older revision: now, or when the pods of the current revision that
+// have an id are available. With maxUnavailable 0, it does so if N other pods are left then.
 func (c *checker) endsAnOldPod() bool {
 	stay := 0
 	for name, p := range c.pods {

@@ -11,25 +11,24 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-// revisionKey is where the Deployment controller counts revisions, on Deployment and ReplicaSets.
+// revisionKey is the annotation in which the Deployment controller counts revisions, on the Deployment and its ReplicaSets.
 const revisionKey = "deployment.kubernetes.io/revision"
 
-// rollout is what a Kubernetes controller will do with the owner's pods.
+// rollout says what a Kubernetes controller will do with the owner's pods.
 type rollout struct {
 	// finished says that a Job makes no more pods.
 	finished bool
-	// outdated are the revisions that are not the owner's current one and of which no pod shows a sign
-	// of idalloc.
+	// outdated are the revisions that are older than the current one, and whose pods have no trace of idalloc.
 	outdated map[string]bool
-	// current is the owner's current revision, as pods name it; empty if no waiter is of it.
+	// current is the name that pods have for the owner's current revision. It is empty if no waiter is of that revision.
 	current string
-	// overdue is what the Deployment controller says of a rollout that made no progress before its deadline.
+	// overdue is the Deployment controller's message about a rollout without progress. It is empty if there is none.
 	overdue string
-	// resourceVersion is the owner's after the pods were read.
+	// resourceVersion is that of the owner after the pods were read.
 	resourceVersion string
 }
 
-// readRollout reads the owner again, with what the controllers say about it.
+// readRollout reads the owner again, with the status that its controllers write.
 func (n *snapshot) readRollout(ctx context.Context, s *store.Store) error {
 	ref := n.owner.Ref
 	u, err := s.GetWhole(ctx, ref)
@@ -40,7 +39,7 @@ func (n *snapshot) readRollout(ctx context.Context, s *store.Store) error {
 	return n.readRevisions(ctx, s, u)
 }
 
-// condition reads one of an object's conditions, nil if it has none of this type.
+// condition returns the object's condition of this type, or nil.
 func condition(u *unstructured.Unstructured, of string) map[string]any {
 	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
 	for _, c := range conditions {
@@ -51,13 +50,13 @@ func condition(u *unstructured.Unstructured, of string) map[string]any {
 	return nil
 }
 
-// finished reads a Job's conditions.
+// finished reports whether a Job is Complete or Failed, according to its conditions.
 func finished(u *unstructured.Unstructured) bool {
 	return condition(u, "Complete")["status"] == "True" || condition(u, "Failed")["status"] == "True"
 }
 
-// overdue reads a Deployment's conditions. What they say of an older spec does not count: the rollout may just
-// have been repaired.
+// overdue returns the message of a Deployment's condition about a rollout without progress, or an empty text. A condition about an
+// older spec does not count, because somebody may just have repaired the rollout.
 func overdue(u *unstructured.Unstructured) string {
 	observed, _, _ := unstructured.NestedInt64(u.Object, "status", "observedGeneration")
 	c := condition(u, "Progressing")
@@ -68,9 +67,11 @@ func overdue(u *unstructured.Unstructured) string {
 	return cmp.Or(message, "ProgressDeadlineExceeded")
 }
 
-// readRevisions tells which of the waiters' revisions is the current one, and which do not run idalloc and never
-// will: a Deployment from before idalloc was added, whose rollout goes on or is paused. Pods of the other kinds
-// are siblings whatever their revision, so the pods that do run idalloc give them their slots.
+// readRevisions finds out which of the waiters' revisions is the current one, and which ones are outdated: older, and without
+// idalloc. There are such revisions while idalloc is being added to a Deployment, or if that rollout is paused.
+//
+// It does nothing for the other kinds. Their pods are siblings whatever their revision, so pods with idalloc give slots to pods
+// without.
 func (n *snapshot) readRevisions(ctx context.Context, s *store.Store, u *unstructured.Unstructured) error {
 	if !n.owner.Rolls() {
 		return nil
@@ -96,7 +97,7 @@ func (n *snapshot) readRevisions(ctx context.Context, s *store.Store, u *unstruc
 	return nil
 }
 
-// signs are the revisions of which a pod shows a sign of idalloc.
+// signs returns the revisions of which a pod has a trace of idalloc.
 func (n snapshot) signs() map[string]bool {
 	signs := map[string]bool{}
 	for name, p := range n.pods {

@@ -1,5 +1,6 @@
-// Package inspect looks at an owner and its pods from outside: the rows of "idalloc get", the findings of
-// "idalloc verify".
+// Package inspect looks at an owner and its pods from outside. It makes the rows of "idalloc get" and the findings of "idalloc
+// verify". It writes nothing to the API server. It is for cmd/idalloc; the JSON forms of its types are what these commands
+// print.
 package inspect
 
 import (
@@ -12,10 +13,10 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-// State is what a slot is, as far as it can be seen from outside.
+// State is the state of a slot as it can be seen from outside.
 type State string
 
-// States of a slot.
+// The states of a slot.
 const (
 	// Held: a live pod has the slot.
 	Held State = "held"
@@ -23,15 +24,15 @@ const (
 	Free State = "free"
 	// Dead: the pod that has it is gone, Succeeded or Failed.
 	Dead State = "dead"
-	// Duplicate: receipts of several live pods name it, or its pod has another slot too.
+	// Duplicate: receipts of several live pods name it, or its pod has another slot, too.
 	Duplicate State = "duplicate"
-	// Handover: a live pod has it, and another asks for it.
+	// Handover: a live pod has it, and another pod asks for it.
 	Handover State = "handover"
-	// Quarantine: no pod has it, but the process of one that vanished might still act under it.
+	// Quarantine: no pod has it, but the process of a pod that vanished might still act under it.
 	Quarantine State = "quarantine"
 )
 
-// Slot is one row.
+// Slot is one slot of a View, and one row of its table.
 type Slot struct {
 	ID       int    `json:"id"`
 	Pod      string `json:"pod,omitempty"`
@@ -40,7 +41,7 @@ type Slot struct {
 	State    State  `json:"state"`
 	// Since is when the pod was created.
 	Since *metav1.Time `json:"since,omitempty"`
-	// Receipt is the epoch of the pod's receipt for this slot, zero if it has none yet.
+	// Receipt is the epoch of the pod's receipt for this slot, 0 if it has none yet.
 	Receipt     int64  `json:"receipt,omitempty"`
 	Phase       string `json:"phase,omitempty"`
 	Terminating bool   `json:"terminating,omitempty"`
@@ -48,7 +49,7 @@ type Slot struct {
 	Requester string `json:"requester,omitempty"`
 }
 
-// View is an owner with its slots.
+// View is an owner and its slots at one moment.
 type View struct {
 	Owner     string `json:"owner"`
 	Namespace string `json:"namespace"`
@@ -56,16 +57,16 @@ type View struct {
 	Epoch     int64  `json:"epoch"`
 	// Clean says that idalloc was the last to change the assignment.
 	Clean bool `json:"clean"`
-	// Waiting are the owner's live pods that have no slot.
+	// Waiting are the names of the owner's live pods without a slot.
 	Waiting []string `json:"waiting"`
 	Slots   []Slot   `json:"slots"`
-	// Unlisted is how many free slots have no row, because there are too many.
+	// Unlisted is the number of free slots that are not in Slots, because there are too many.
 	Unlisted int `json:"unlisted,omitempty"`
-	// Problems say what cannot be read.
+	// Problems say which parts of the annotations cannot be read.
 	Problems []string `json:"problems,omitempty"`
 }
 
-// Read reads an owner and its pods. Errors: as of store.Get and gc.Survey.
+// Read reads an owner and its pods. Errors: store.ErrGone, *store.ForbiddenError, or another error that store.Temporary judges.
 func Read(ctx context.Context, s *store.Store, ref store.Ref) (View, error) {
 	now, err := read(ctx, s, ref)
 	if err != nil {
@@ -74,8 +75,8 @@ func Read(ctx context.Context, s *store.Store, ref store.Ref) (View, error) {
 	return now.view(), nil
 }
 
-// mostListed is how many slots have a row whether they are free or not. No map has as many entries, and a count may be two
-// billion.
+// mostListed is the number of slots that have a row even if they are free. It has a limit because a count may be two billion. No
+// map has that many entries.
 const mostListed = 1 << 15
 
 func (n snapshot) view() View {
@@ -153,7 +154,8 @@ func (n snapshot) row(id int, duplicate bool) Slot {
 	return slot
 }
 
-// byReceipt finds the holder of a slot whose entry somebody removed.
+// byReceipt returns the name of a live pod whose receipt names the slot, or an empty text. It finds the holder of a slot whose
+// entry somebody has removed.
 func (n snapshot) byReceipt(id int) string {
 	found := ""
 	for name, p := range n.pods {

@@ -17,26 +17,26 @@ import (
 	"github.com/idalloc/idalloc/pkg/gc"
 )
 
-// snapshot is an owner and then its pods, as read one after the other.
+// snapshot is an owner and its pods. The pods were read after the owner.
 type snapshot struct {
 	owner store.Owner
-	// pods are the owner's pods, those with a receipt for it, and its holders, by name.
+	// pods are the owner's pods, the pods with a receipt for it, and its holders, by name.
 	pods    map[string]pod
 	rollout rollout
 }
 
 type pod struct {
-	plan.Pod              // as the planner sees it
+	plan.Pod              // the part that a planner sees
 	revision, node, phase string
-	// ready is the pod's condition.
+	// ready is the pod's condition Ready.
 	ready bool
-	// controller is the pod's direct controller's name, empty if it has none.
+	// controller is the name of the pod's direct controller, empty if it has none.
 	controller string
-	// damage says what is wrong with the receipt.
+	// damage says what is wrong with the receipt, empty if nothing is.
 	damage string
 }
 
-// receipt is what locks a slot; nil if the pod has none, or gave its slot up.
+// receipt returns the pod's receipt if it locks a slot, and nil otherwise.
 func (p pod) receipt() *assignment.Receipt {
 	if !p.Receipt.Locks() {
 		return nil
@@ -44,10 +44,10 @@ func (p pod) receipt() *assignment.Receipt {
 	return p.Receipt
 }
 
-// gaveUp reports whether the pod gave its slot up and has none again.
+// gaveUp reports whether the pod has given its slot up and has not taken another one.
 func (p pod) gaveUp() bool { return p.Receipt != nil && p.Receipt.GaveUp }
 
-// sign reports whether the pod shows that idalloc runs in it, or did.
+// sign reports whether the pod has a trace of idalloc, which then runs in it or did so.
 func (p pod) sign() bool { return p.Receipt != nil || p.damage != "" }
 
 func (p pod) live() bool { return !gc.Finished(p.phase) }
@@ -90,7 +90,8 @@ func (n snapshot) holds(id int) bool {
 	return exists && n.death(id, p, exists) == ""
 }
 
-// death says why the holder of slot id is dead; it is empty if it is not. p is the pod of its name.
+// death returns why the holder of slot id is dead. It returns an empty text if the holder lives. p is the pod with the holder's
+// name, if one exists.
 func (n snapshot) death(id int, p pod, exists bool) string {
 	switch {
 	case !exists:
@@ -103,7 +104,7 @@ func (n snapshot) death(id int, p pod, exists bool) string {
 	return ""
 }
 
-// waiters are the owner's live pods that have no slot, oldest first.
+// waiters returns the owner's live pods without a slot, oldest first.
 func (n snapshot) waiters() []pod {
 	var waiters []pod
 	for name, p := range n.pods {

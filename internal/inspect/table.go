@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 )
 
-// Table writes the view as kubectl would, with one row per slot.
+// Table writes the view as a table in kubectl's style, with one row for each slot. now is the time from which ages are counted.
 func (v View) Table(w io.Writer, now time.Time, wide bool) error {
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	columns := "ID\tPOD\tREVISION\tNODE\tSTATE\tAGE"

@@ -15,17 +15,17 @@ import (
 )
 
 const (
-	// mostLooks bounds how often an owner that changes all the time is read for one report.
-	mostLooks = 5
-	// retryDelay is how long Await leaves an API server alone that could not answer.
+	// mostReads bounds how often Verify reads an owner that changes all the time.
+	mostReads = 5
+	// retryDelay is how long Await waits before it sends another request to an API server that could not answer.
 	retryDelay = time.Second
 )
 
-// Verify checks an owner against its live pods. Owner and pods are read one after the other; what
-// is found while the owner changed in between may never have been true, so it looks again. Errors:
-// store.ErrGone, store.ErrNewer, store.ErrOtherKey, *store.ForbiddenError, or another that store.Temporary judges.
+// Verify checks an owner against its live pods. It reads the owner first and the pods second. If it finds something wrong, but
+// the owner has changed meanwhile, the finding may never have been true, so it reads everything again. Errors: store.ErrGone,
+// store.ErrNewer, store.ErrOtherKey, *store.ForbiddenError, or another error that store.Temporary judges.
 func Verify(ctx context.Context, s *store.Store, ref store.Ref) (Report, error) {
-	for looks := 1; ; looks++ {
+	for reads := 1; ; reads++ {
 		now, err := read(ctx, s, ref)
 		if err != nil {
 			return Report{}, err
@@ -37,15 +37,16 @@ func Verify(ctx context.Context, s *store.Store, ref store.Ref) (Report, error) 
 			return Report{}, err
 		}
 		report := check(now)
-		if report.OK || looks == mostLooks || now.rollout.resourceVersion == now.owner.ResourceVersion {
+		if report.OK || reads == mostReads || now.rollout.resourceVersion == now.owner.ResourceVersion {
 			return report, nil
 		}
 	}
 }
 
-// Await is Verify, repeated at each change of the owner or its pods until nothing is found, and no warning
-// either if that is asked for, or patience is over. A workload that does not use idalloc yet may begin to. It returns
-// the last report. Errors: as of Verify; of the first look also those that are Temporary.
+// Await repeats Verify at each change of the owner or its pods. It blocks until a report has no findings, until patience is over,
+// or until ctx ends, and returns the last report. With warnings, it also waits until there are none. It waits as well if the
+// workload does not use idalloc yet, because that may change. Errors: as of Verify. A temporary error ends Await only in the first
+// report.
 func Await(ctx context.Context, s *store.Store, ref store.Ref, patience time.Duration, warnings bool, log logr.Logger) (Report, error) {
 	enough := func(r Report) bool { return r.OK && !r.Unused && (!warnings || len(r.Warnings) == 0) }
 	over := s.Clock.NewTimer(patience)
@@ -87,7 +88,7 @@ func Await(ctx context.Context, s *store.Store, ref store.Ref, patience time.Dur
 	}
 }
 
-// news are the watches that say when to look again.
+// news are the watches that tell when to verify again.
 type news struct {
 	cancel          context.CancelFunc
 	owner           *watch.OwnerStream
@@ -110,7 +111,7 @@ func (n news) close() {
 	<-n.labelled.Done()
 }
 
-// denied returns the error of a watch that RBAC does not permit.
+// denied returns a *store.ForbiddenError if RBAC does not permit one of the watches.
 func (n news) denied(ref store.Ref) error {
 	if d := n.owner.Denied(); d.Err != nil {
 		return store.Forbidden(d.Verb, ref.GVR(), ref.Namespace, ref.Name, d.Err)
@@ -123,8 +124,8 @@ func (n news) denied(ref store.Ref) error {
 	return nil
 }
 
-// Table writes a line for each finding and warning, and one for the whole. That a workload does not use idalloc
-// is all that there is to say of it.
+// Table writes a line for each finding and each warning, and a last line with the verdict. For a workload that does not use
+// idalloc, it writes only that.
 func (r Report) Table(w io.Writer) error {
 	if r.Unused {
 		_, err := fmt.Fprintln(w, strings.Join(r.Warnings, "\n"))
