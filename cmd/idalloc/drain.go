@@ -11,14 +11,14 @@ import (
 	"github.com/idalloc/idalloc/internal/hook"
 )
 
-// What --drain and --drain-timeout-action take.
+// The values of --drain and --drain-timeout-action.
 const (
 	drainHTTP  = "http"
 	actionKeep = "keep"
 	actionGive = "give"
 )
 
-// rolloutHelp is the same in the help of init and watch.
+// rolloutHelp is a part of the help of both init and watch.
 const rolloutHelp = `In a rolling update a new pod waits until an old one gives its slot away. With a surge and
 maxUnavailable: 0 Kubernetes in turn waits for the new pod before it stops an old one, so the update
 stands still; below four replicas the default strategy comes to that. Set maxSurge: 0 and
@@ -38,7 +38,7 @@ func (d *drainFlags) bind(f *pflag.FlagSet) {
 	f.StringVar(&d.action, "drain-timeout-action", actionKeep, "what to do when --drain-timeout is over: keep the slot, go on under the id, and ask the program again later; or give the slot away, so that two pods may act under one id for a moment")
 }
 
-// check returns a usage error, or the drain hook if there is one.
+// check returns the hooks that the flags configure, or a usage error.
 func (d *drainFlags) check(httpAddress string) (hooks agent.Hooks, err error) {
 	hooks = agent.Hooks{DrainHTTP: d.mode == drainHTTP, DrainTimeout: d.timeout, GiveAtTimeout: d.action == actionGive}
 	switch {
@@ -57,14 +57,14 @@ func (d *drainFlags) check(httpAddress string) (hooks agent.Hooks, err error) {
 	return hooks, err
 }
 
-// parseHook returns nil for a flag that is not set.
+// parseHook returns the command of a flag, or nil if the flag is not set.
 func parseHook(flag, line string) (*hook.Command, error) {
 	if line == "" {
 		return nil, nil //nolint:nilnil // no hook is no error
 	}
 	c, err := hook.Parse(line)
 	if err == nil {
-		err = c.Look() // now, and not when the work has to stop
+		err = c.Look() // a missing program should be noticed now, not when the work must stop
 	}
 	if err != nil {
 		return nil, usageError{fmt.Errorf("%s %q: %w", flag, line, err)}

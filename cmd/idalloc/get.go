@@ -73,7 +73,7 @@ func (g *getter) run(cmd *cobra.Command, args []string) error {
 	return g.followOwner(cmd.Context(), s, view, ref, log, func(v inspect.View) error { return show(cmd.OutOrStdout(), v) })
 }
 
-// remark says what the rows do not.
+// remark writes what the rows of the table do not show.
 func remark(w io.Writer, v inspect.View) error {
 	remarks := make([]string, 0, len(v.Problems)+2)
 	for _, p := range v.Problems {
@@ -93,7 +93,7 @@ func remark(w io.Writer, v inspect.View) error {
 	return nil
 }
 
-// followOwner shows the view again whenever the owner or one of its pods changed, until ctx ends.
+// followOwner shows the view again after each change of the owner or its pods, until ctx ends.
 func (g *getter) followOwner(ctx context.Context, s *store.Store, shown inspect.View, ref store.Ref, log logr.Logger, show func(inspect.View) error) error {
 	first, err := s.Get(ctx, ref)
 	if err != nil {
@@ -114,7 +114,7 @@ func (g *getter) followOwner(ctx context.Context, s *store.Store, shown inspect.
 	for {
 		select {
 		case <-ctx.Done():
-			return nil // told to stop
+			return nil // a signal ends the command, which is no error
 		case <-owner.Changed():
 		case <-pods.Changed():
 		}
@@ -129,7 +129,7 @@ func (g *getter) followOwner(ctx context.Context, s *store.Store, shown inspect.
 		if err != nil {
 			return err
 		}
-		// Pods change for reasons that no column shows.
+		// Many changes of pods change no column.
 		now, err := json.Marshal(view)
 		if err != nil {
 			return err

@@ -10,7 +10,7 @@ import (
 	"github.com/idalloc/idalloc/internal/agent"
 )
 
-// errInitFence: strict mode is refused and not ignored, because the user counts on it.
+// errInitFence refuses strict mode. To ignore the flag would be wrong, because the user relies on it.
 var errInitFence = usageError{errors.New("--fence-after: init has no strict mode, because it exits and the files that it leaves cannot expire: use idalloc run, the linked package pkg/context, or idalloc watch with --fence-exec as a native sidecar without init")}
 
 func newInit(g *global) *cobra.Command {

@@ -6,14 +6,13 @@ import (
 	"runtime/debug"
 )
 
-// collectAt is the size, in bytes, at which memory is collected more often rather than grown. A holder
-// needs half of it with 4,000 entries; a pod that plans lists thousands of pods at once, and would
-// keep twice their size for minutes. More is taken where it has to be: the limit is a soft one.
+// collectAt is the memory limit of Go's runtime, in bytes. Close to it, the runtime collects garbage more often instead of
+// growing. A holder needs half of it with 4,000 entries. A pod that plans lists thousands of pods at once, and would otherwise
+// keep twice their size for minutes. The limit is soft: a process that needs more gets more.
 const collectAt = 16 << 20
 
-// lean keeps a process small that stays beside a workload and mostly waits. Each processor of Go's
-// runtime has caches of its own, so on a node of 64 cores it would take 4 MiB more (measured). Who
-// sets GOMAXPROCS or GOMEMLIMIT is obeyed.
+// lean keeps a process small that runs beside a workload and mostly waits. Each processor of Go's runtime has caches of its own,
+// so without lean a process on a node with 64 cores would need 4 MiB more (measured). GOMAXPROCS and GOMEMLIMIT override it.
 func lean() {
 	if _, set := os.LookupEnv("GOMAXPROCS"); !set {
 		runtime.GOMAXPROCS(1)

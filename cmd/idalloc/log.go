@@ -11,7 +11,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// logger writes to standard error, and takes in what client-go logs.
+// logger returns a logger that writes to standard error. client-go's log goes there, too.
 func (g *global) logger() (logr.Logger, error) {
 	config := zap.NewProductionEncoderConfig()
 	config.TimeKey, config.EncodeTime = "time", zapcore.RFC3339NanoTimeEncoder

@@ -37,17 +37,17 @@ func run(ctx context.Context, args []string) int {
 	root := newRoot() //nolint:contextcheck // cobra gives each command the context of ExecuteContext
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
-	if err != nil && err.Error() != "" { // how the command of run ended says nothing
+	if err != nil && err.Error() != "" { // an error without a text only carries the exit code of run's command
 		fmt.Fprintln(os.Stderr, "error:", err)
 		leaveWord(terminationLog, cmd, err)
 	}
 	return exitCode(err)
 }
 
-// usageError is an error in how the command was called.
+// usageError means that the command was called in a wrong way.
 type usageError struct{ error }
 
-// Unwrap returns what is wrong.
+// Unwrap returns the error without its type.
 func (e usageError) Unwrap() error { return e.error }
 
 func exitCode(err error) int {

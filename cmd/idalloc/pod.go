@@ -15,7 +15,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 )
 
-// errNoDir is of a command that has nowhere to publish.
+// errNoDir means that a command has no directory to publish in.
 var errNoDir = usageError{errors.New("--dir is empty: name the directory that the containers of the pod share, by default /var/run/idalloc")}
 
 // inPod are the flags of the commands that act for a pod.
@@ -35,10 +35,10 @@ func (p *inPod) bind(cmd *cobra.Command) {
 	f.DurationVar(&p.timeout, "timeout", 0, "exit with code 3 if there is no slot within this time; 0 waits for ever")
 }
 
-// uid is empty if nobody said it.
+// uid returns the pod's UID, or an empty text if it is not given.
 func (p *inPod) uid() string { return cmp.Or(p.podUID, os.Getenv("POD_UID")) }
 
-// options returns what init, watch and run have in common. needsDir refuses an empty --dir.
+// options returns the common options of init, watch and run. With needsDir, it refuses an empty --dir.
 func (p *inPod) options(needsDir bool) (agent.Options, error) {
 	log, err := p.logger()
 	if err != nil {
@@ -63,13 +63,13 @@ func (p *inPod) options(needsDir bool) (agent.Options, error) {
 	}, nil
 }
 
-// checkTimeout refuses a --timeout in which a pod in strict mode could not have an id.
+// checkTimeout refuses a --timeout that is too short for a pod in strict mode to get an id.
 func (p *inPod) checkTimeout(fenceAfter time.Duration) error {
 	if p.timeout <= 0 || fenceAfter <= 0 {
 		return nil
 	}
 	quarantine := assignment.QuarantineTime(fenceAfter)
-	shortest := (quarantine + 2*time.Second - 1).Truncate(time.Second) // a second more, in whole seconds
+	shortest := (quarantine + 2*time.Second - 1).Truncate(time.Second) // one second more, rounded up to whole seconds
 	if p.timeout >= shortest {
 		return nil
 	}

@@ -33,7 +33,7 @@ Exit codes: 0 done; 1 error; 2 usage; 3 no slot within --timeout; 4 forbidden by
 message names the missing verb and resource). idalloc run exits with the code of its command;
 see idalloc run --help.`
 
-// global are the flags of every command.
+// global holds the flags that every command has.
 type global struct {
 	kubeconfig    string
 	overrides     clientcmd.ConfigOverrides
@@ -61,14 +61,14 @@ func newRoot() *cobra.Command {
 			return errors.Join(fromEnvironment(cmd.Flags()), g.checkKey())
 		},
 	}
-	// Installed as kubectl-idalloc it is a kubectl plugin and should say so in its help.
+	// A program named kubectl-idalloc is a kubectl plugin, and its help should say so.
 	if strings.HasPrefix(baseName(os.Args[0]), "kubectl-") {
 		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl idalloc"}
 	}
 	f := root.PersistentFlags()
 	f.StringVar(&g.kubeconfig, "kubeconfig", "", "path of the kubeconfig file; if empty, KUBECONFIG, then ~/.kube/config, then the pod's service account")
 	connection := clientcmd.RecommendedConfigOverrideFlags("")
-	connection.ClusterOverrideFlags.APIServer.ShortName = "s" // as kubectl has it
+	connection.ClusterOverrideFlags.APIServer.ShortName = "s" // the same as kubectl's
 	clientcmd.BindOverrideFlags(&g.overrides, f, connection)
 	f.StringVar(&g.annotationKey, "annotation-key", assignment.DefaultKey, "the owner's annotation that carries the assignment; the same for all pods of a workload")
 	f.StringVar(&g.logFormat, "log-format", "json", "format of the log on standard error: json or console")
@@ -84,7 +84,7 @@ func newRoot() *cobra.Command {
 
 func baseName(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
 
-// checkKey refuses an annotation key that Kubernetes or idalloc itself would not have.
+// checkKey refuses an annotation key that Kubernetes or idalloc does not accept.
 func (g *global) checkKey() error {
 	if err := store.CheckKey(g.annotationKey); err != nil {
 		return usageError{fmt.Errorf("--annotation-key %w", err)}
@@ -103,7 +103,7 @@ func (g *global) connect() (s *store.Store, namespace string, err error) {
 	return s, namespace, err
 }
 
-// connectTo connects for the command that is about the owner KIND/NAME in args.
+// connectTo returns a Store, and the owner that args name as KIND/NAME.
 func (g *global) connectTo(args []string) (*store.Store, store.Ref, error) {
 	ref, err := parseOwner(args)
 	if err != nil {
@@ -128,12 +128,12 @@ func parseOwner(args []string) (store.Ref, error) {
 	return ref, nil
 }
 
-// twin is a flag's environment variable.
+// twin returns the environment variable of a flag.
 func twin(f *pflag.Flag) string {
 	return "IDALLOC_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
 }
 
-// fromEnvironment sets the flags that are not on the command line from their twins.
+// fromEnvironment sets the flags that are not on the command line from their environment variables.
 func fromEnvironment(flags *pflag.FlagSet) error {
 	var errs []error
 	flags.VisitAll(func(f *pflag.Flag) {
@@ -148,7 +148,7 @@ func fromEnvironment(flags *pflag.FlagSet) error {
 	return errors.Join(errs...)
 }
 
-// describeEnvironment adds each flag's twin to its help.
+// describeEnvironment adds the environment variable of each flag to its help.
 func describeEnvironment(cmd *cobra.Command) {
 	describe := func(f *pflag.Flag) {
 		if f.Name != "help" && !strings.Contains(f.Usage, "IDALLOC_") {

@@ -19,7 +19,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/identity"
 )
 
-// runner is "idalloc run".
+// runner holds the flags of "idalloc run".
 type runner struct {
 	inPod
 	httpAddress string
@@ -65,7 +65,7 @@ signal n ended the command. 126: the command cannot be executed; 127: it was not
 	}
 	r.bind(cmd)
 	f := cmd.Flags()
-	f.SetInterspersed(false) // what follows the command is the command's, also without "--"
+	f.SetInterspersed(false) // flags after the command belong to the command, even without "--"
 	dir := f.Lookup("dir")
 	r.dir, dir.DefValue, dir.Usage = "", "", "directory in which to publish id, count, epoch, state, env and identity.json for other containers; empty publishes no files"
 	f.StringVar(&r.httpAddress, "http-address", ":8089", "address that serves GET /v1/identity, /readyz and /healthz; empty turns HTTP off")
@@ -96,13 +96,13 @@ func (r *runner) check() error {
 	return r.checkTimeout(r.fenceAfter)
 }
 
-// statusError ends the program with an exit code of its own. err is nil if there is nothing to say.
+// statusError ends the program with an exit code of its own. err is nil if there is no message.
 type statusError struct {
 	code int
 	err  error
 }
 
-// Error is empty if there is nothing to say.
+// Error returns the message, or an empty text.
 func (e statusError) Error() string {
 	if e.err == nil {
 		return ""
@@ -110,10 +110,10 @@ func (e statusError) Error() string {
 	return e.err.Error()
 }
 
-// Unwrap returns what there is to say.
+// Unwrap returns the error behind the message, if there is one.
 func (e statusError) Unwrap() error { return e.err }
 
-// ended makes an error of how the command ended.
+// ended returns the error for the way in which the command ended.
 func ended(code int, err error) error {
 	var failed *child.StartError
 	switch {
@@ -134,7 +134,7 @@ func (r *runner) run(ctx context.Context, command []string) error {
 		return usageError{fmt.Errorf("%q: the id goes into the arguments; the command itself is always the same", command[0])}
 	}
 	if _, err := child.Look(command[0]); err != nil {
-		return ended(0, err) // before a slot is claimed in vain
+		return ended(0, err) // without the program there is no use for a slot
 	}
 	o, err := r.options(false)
 	if err != nil {

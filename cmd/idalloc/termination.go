@@ -7,19 +7,20 @@ import (
 )
 
 const (
-	// terminationLog is where kubelets look for a container's last words, unless its terminationMessagePath is another.
+	// terminationLog is the default of a container's terminationMessagePath. The kubelet reads the container's last message
+	// there.
 	terminationLog = "/dev/termination-log"
-	// maxTermination is what they take of them, in bytes.
+	// maxTermination is the number of bytes that the kubelet reads.
 	maxTermination = 4096
 )
 
-// inContainer marks the commands that are a container's own: "idalloc get" in somebody's shell is not.
+// inContainer marks the commands that a container runs as its program. "idalloc get" in somebody's shell is none of them.
 const inContainer = "idalloc.dev/in-container"
 
 func marked() map[string]string { return map[string]string{inContainer: "yes"} }
 
-// leaveWord writes why the command failed to where kubectl describe shows it. It makes no file: where there is none,
-// nobody looks for one. Not to be able to is no error of the command's.
+// leaveWord writes why the command failed to the termination log, which kubectl describe shows. It does not create the file,
+// because nobody reads a file that the kubelet has not created. It ignores errors.
 func leaveWord(path string, cmd *cobra.Command, err error) {
 	if cmd == nil || cmd.Annotations[inContainer] == "" || err == nil || err.Error() == "" {
 		return

@@ -12,7 +12,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 )
 
-// fenceFlags are strict mode.
+// fenceFlags are the flags of strict mode.
 type fenceFlags struct {
 	after time.Duration
 	exec  string
@@ -23,7 +23,7 @@ func (f *fenceFlags) bind(flags *pflag.FlagSet) {
 	flags.StringVar(&f.exec, "fence-exec", "", "a command that stops the work at once, required with --fence-after; it has a third of --fence-after to do so; its words are read as those of --drain-exec")
 }
 
-// check returns a usage error, and the command of --fence-exec if there is one.
+// check returns the command of --fence-exec, nil if strict mode is off, or a usage error.
 func (f *fenceFlags) check() (*hook.Command, error) {
 	switch {
 	case f.after == 0 && f.exec == "":
