@@ -2,10 +2,15 @@ package context_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log"
+	"log/slog"
 	"os/signal"
 	"syscall"
 	"time"
+
+	"github.com/go-logr/logr"
 
 	idcontext "github.com/idalloc/idalloc/pkg/context"
 )
@@ -17,9 +22,9 @@ func process(ctx context.Context, id idcontext.Identity) error {
 	return ctx.Err()
 }
 
-// The whole of a workload's main: the function runs while this pod holds an id, and is called again
-// when the id or the count changes. The slot is given back after it has returned.
-func ExampleRun() {
+// This is the whole main of a workload. The function runs while this pod holds an id, and is called again when the id or the
+// count changes. Run releases the slot after the function has returned.
+func Example() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	if err := idcontext.Run(ctx, idcontext.Options{}, process); err != nil {
@@ -27,28 +32,75 @@ func ExampleRun() {
 	}
 }
 
-// A worker that needs an id but not the count, for Snowflake ids say, keeps running over a scale.
+// Run releases the slot and returns when the function returns by itself, for example because the work is done.
+func ExampleRun() {
+	cluster := newCluster() // a test server; in a pod, pass idcontext.Options{} below
+	defer cluster.close()
+
+	err := idcontext.Run(context.Background(), cluster.options(), func(_ context.Context, id idcontext.Identity) error {
+		fmt.Printf("I am %d of %d\n", id.ID, id.Count)
+		return nil
+	})
+	fmt.Println("error:", err)
+	// Output:
+	// I am 0 of 3
+	// error: <nil>
+}
+
+// When somebody scales the workload, Run ends the function's context and calls the function again with the new count.
+func ExampleRun_scale() {
+	cluster := newCluster() // a test server; in a pod, pass idcontext.Options{} below
+	defer cluster.close()
+	ctx, stop := context.WithCancel(context.Background())
+
+	err := idcontext.Run(ctx, cluster.options(), func(work context.Context, id idcontext.Identity) error {
+		fmt.Printf("I am %d of %d\n", id.ID, id.Count)
+		if id.Count == 3 {
+			cluster.scale(5)
+		} else {
+			stop()
+		}
+		<-work.Done()
+		fmt.Println("the count changed:", errors.Is(context.Cause(work), idcontext.ErrCountChanged))
+		return work.Err()
+	})
+	fmt.Println("error:", err)
+	// Output:
+	// I am 0 of 3
+	// the count changed: true
+	// I am 0 of 5
+	// the count changed: false
+	// error: <nil>
+}
+
+// Work that needs only the id, for example a generator of unique ids, keeps running when the count changes.
 func ExampleRun_keepOnCountChange() {
-	options := idcontext.Options{KeepOnCountChange: true}
-	err := idcontext.Run(context.Background(), options, func(ctx context.Context, id idcontext.Identity) error {
+	cluster := newCluster() // a test server; in a pod, begin with idcontext.Options{}
+	defer cluster.close()
+	options := cluster.options()
+	options.KeepOnCountChange = true
+
+	err := idcontext.Run(context.Background(), options, func(_ context.Context, id idcontext.Identity) error {
 		machine, err := id.MachineID16()
 		if err != nil {
 			return err
 		}
-		log.Printf("machine %d", machine)
-		<-ctx.Done()
+		fmt.Println("machine", machine)
 		return nil
 	})
-	if err != nil {
-		log.Fatal(err)
-	}
+	fmt.Println("error:", err)
+	// Output:
+	// machine 0
+	// error: <nil>
 }
 
-// A program with a loop of its own looks at Current before every step, and closes when it is done.
+// A program with a loop of its own checks Current before every step. It calls Close after its work has stopped.
 func ExampleStart() {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-	defer stop()
-	instance, err := idcontext.Start(ctx, idcontext.Options{})
+	cluster := newCluster() // a test server; in a pod, pass idcontext.Options{} below
+	defer cluster.close()
+	ctx := context.Background()
+
+	instance, err := idcontext.Start(ctx, cluster.options())
 	if err != nil {
 		log.Print(err)
 		return
@@ -56,20 +108,42 @@ func ExampleStart() {
 	if _, err := instance.Wait(ctx); err != nil {
 		log.Print(err)
 	}
-	for ctx.Err() == nil {
-		select {
-		case <-ctx.Done():
-		case id := <-instance.Changes():
-			log.Printf("now %s", id)
-		case <-time.After(time.Second):
-			if id := instance.Current(); id.Owns([]byte("some-key")) {
-				log.Print("some-key is mine")
-			}
+	for _, key := range []string{"acme", "berta", "initech"} {
+		if instance.Current().Owns([]byte(key)) {
+			fmt.Println(key, "is mine")
 		}
 	}
-	release, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+
+	release, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	if err := instance.Close(release); err != nil {
-		log.Print(err)
-	}
+	fmt.Println("closed:", instance.Close(release))
+	fmt.Println("assigned:", instance.Current().Assigned())
+	// Output:
+	// initech is mine
+	// closed: <nil>
+	// assigned: false
 }
+
+// A program that only wants to hear of changes receives identities from a channel.
+func ExampleInstance_Changes() {
+	cluster := newCluster() // a test server; in a pod, pass idcontext.Options{} below
+	defer cluster.close()
+	instance, err := idcontext.Start(context.Background(), cluster.options())
+	if err != nil {
+		log.Print(err)
+		return
+	}
+	for id := range instance.Changes() {
+		if id.Assigned() { // the first identity may be a pending one
+			fmt.Println("now", id)
+			break
+		}
+	}
+	fmt.Println("closed:", instance.Close(context.Background()))
+	// Output:
+	// now 0/3
+	// closed: <nil>
+}
+
+// discard keeps the log out of the examples' output.
+var discard = logr.FromSlogHandler(slog.DiscardHandler) //nolint:gochecknoglobals // a constant that Go cannot express

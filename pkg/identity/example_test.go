@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"os"
 
+	"github.com/idalloc/idalloc/internal/publish"
 	"github.com/idalloc/idalloc/pkg/identity"
 )
 
-// Every instance goes through all keys and handles its own.
+// Every instance goes through all keys and handles its own ones.
 func ExampleIdentity_Owns() {
 	const count = 3
 	for id := range count {
@@ -40,23 +42,88 @@ func ExampleIdentity_MachineID16() {
 	// Output: 3 <nil>
 }
 
-// A workload beside an idalloc container follows the files that it publishes.
-func ExampleFollow() {
-	err := identity.Follow(context.Background(), identity.DefaultDir, func(id identity.Identity) {
-		if id.Assigned() {
-			log.Printf("I am %d of %d", id.ID, id.Count)
-		} else {
-			log.Printf("no id now: %s", id.State)
-		}
-	})
-	log.Print(err)
+// A program that runs once, such as a script's helper, reads the identity that an idalloc container has published.
+func ExampleRead() {
+	dir := published(identity.Identity{State: identity.StateAssigned, ID: 3, Count: 5, Epoch: 1795219200123})
+	defer func() { _ = os.RemoveAll(dir) }()
+
+	id, err := identity.Read(dir) // in a pod: identity.DefaultDir
+	if err != nil {
+		log.Print(err)
+		return
+	}
+	if id.Assigned() {
+		fmt.Printf("I am %d of %d, with token %d\n", id.ID, id.Count, id.Epoch)
+	}
+	// Output: I am 3 of 5, with token 1795219200123
 }
 
-// After a scale two instances own one key until the slower one has heard of it. The later owner's epoch may be
-// the lower one: it has held its id for longer.
+// A workload beside an idalloc container follows the identity. It stops the work under the old one before it starts the work
+// under the new one.
+func ExampleFollow() {
+	assigned := identity.Identity{State: identity.StateAssigned, ID: 3, Count: 5, Epoch: 1795219200123}
+	dir := published(assigned)
+	defer func() { _ = os.RemoveAll(dir) }()
+	ctx, cancel := context.WithCancel(context.Background())
+
+	// start starts the work on a goroutine of its own. The function that it returns blocks until the work has stopped.
+	start := func(id identity.Identity) (stop func()) {
+		work, cancelWork := context.WithCancel(ctx)
+		stopped := make(chan struct{})
+		go func() {
+			defer close(stopped)
+			fmt.Println("working as", id)
+			<-work.Done() // a real program works here until its context ends
+			fmt.Println("stopped")
+		}()
+		return func() {
+			cancelWork()
+			<-stopped
+		}
+	}
+
+	stopWork := func() {}
+	err := identity.Follow(ctx, dir, func(id identity.Identity) { // in a pod: identity.DefaultDir
+		stopWork()
+		stopWork = func() {}
+		if id.Assigned() {
+			stopWork = start(id)
+			replaceFiles(dir, assigned.Without(identity.StateDraining)) // the idalloc container does this at some time
+			return
+		}
+		fmt.Println("no id now:", id.State)
+		cancel()
+	})
+	fmt.Println("the end:", err)
+	// Output:
+	// working as 3/5
+	// stopped
+	// no id now: draining
+	// the end: context canceled
+}
+
+// published returns a directory with the files of an idalloc container.
+func published(id identity.Identity) (dir string) {
+	dir, err := os.MkdirTemp("", "idalloc")
+	if err != nil {
+		log.Fatal(err)
+	}
+	replaceFiles(dir, id)
+	return dir
+}
+
+// replaceFiles does what an idalloc container does when the identity changes.
+func replaceFiles(dir string, id identity.Identity) {
+	if err := publish.New(dir).Publish(id); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// After a scale, two instances own one key until the slower one has heard of the new count. The epoch of the key's new owner may
+// be lower than that of its old owner, because the new owner has held its id for longer.
 func ExampleIdentity_Owns_afterAScale() {
 	key := []byte("hooli")
-	slow := identity.Identity{State: identity.StateAssigned, ID: 2, Count: 3, Epoch: 1795219200777} // has not heard of it yet
+	slow := identity.Identity{State: identity.StateAssigned, ID: 2, Count: 3, Epoch: 1795219200777} // has not heard of the new count yet
 	for id, epoch := range []int64{1795219200123, 1795219200123, 1795219200777, 1795219200999, 1795219200999} {
 		quick := identity.Identity{State: identity.StateAssigned, ID: id, Count: 5, Epoch: epoch}
 		if quick.Owns(key) && slow.Owns(key) {

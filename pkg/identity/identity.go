@@ -31,18 +31,18 @@ import (
 type State string
 
 const (
-	// StatePending: the instance waits for a slot.
+	// StatePending means that the instance waits for a slot.
 	StatePending State = "pending"
-	// StateAssigned: the instance holds its id and may act under it. This is the only state with an id.
+	// StateAssigned means that the instance holds its id and may act under it. This is the only state with an id.
 	StateAssigned State = "assigned"
-	// StateDraining: the instance is about to give its id away. The workload must stop using it.
+	// StateDraining means that the instance is about to give its id away. The workload must stop using it.
 	StateDraining State = "draining"
-	// StateReleased: the instance has released its id and will not claim another one.
+	// StateReleased means that the instance has released its id and will not claim another one.
 	StateReleased State = "released"
-	// StateLost: the id is gone, because another pod has the slot, or because somebody removed the receipt. The instance
+	// StateLost means that the id is gone, because another pod has the slot, or because somebody removed the receipt. The instance
 	// claims another slot.
 	StateLost State = "lost"
-	// StateFenced: the id is gone, because the instance had no contact with the API server for too long. It takes the slot
+	// StateFenced means that the id is gone, because the instance had no contact with the API server for too long. It takes the slot
 	// again when it has contact. Only strict mode has this state.
 	StateFenced State = "fenced"
 )

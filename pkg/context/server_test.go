@@ -1,0 +1,231 @@
+package context_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/rest"
+
+	idcontext "github.com/idalloc/idalloc/pkg/context"
+)
+
+const (
+	podsPath     = "/api/v1/namespaces/shop/pods"
+	workersPath  = "/apis/apps/v1/namespaces/shop/statefulsets"
+	workerPath   = workersPath + "/worker"
+	partialKind  = "PartialObjectMetadata"
+	partialGroup = "meta.k8s.io/v1"
+)
+
+// cluster is an API server with the StatefulSet "worker" of three replicas and its pod "worker-0". It only knows the requests that the examples
+// need. In a real pod there is no cluster to make: the zero Options find the API server and the pod's name.
+type cluster struct {
+	server *httptest.Server
+
+	mu      sync.Mutex
+	objects map[string]*unstructured.Unstructured // by path
+	version int
+	changed chan struct{} // closed and replaced at every change
+}
+
+func newCluster() *cluster {
+	c := &cluster{objects: map[string]*unstructured.Unstructured{}, changed: make(chan struct{})}
+	c.set(workerPath, &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apps/v1", "kind": "StatefulSet",
+		"metadata": map[string]any{"name": "worker", "namespace": "shop", "uid": "c0ffee"},
+		"spec":     map[string]any{"replicas": int64(3), "selector": map[string]any{"matchLabels": map[string]any{"app": "worker"}}},
+	}})
+	c.set(podsPath+"/worker-0", &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Pod",
+		"metadata": map[string]any{
+			"name": "worker-0", "namespace": "shop", "uid": "3f1c09be", "labels": map[string]any{"app": "worker"},
+			"ownerReferences": []any{map[string]any{"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "worker", "uid": "c0ffee", "controller": true}},
+		},
+		"status": map[string]any{"phase": "Running"},
+	}})
+	c.server = httptest.NewServer(c)
+	return c
+}
+
+// options are those of the pod worker-0.
+func (c *cluster) options() idcontext.Options {
+	return idcontext.Options{PodName: "worker-0", PodNamespace: "shop", Config: &rest.Config{Host: c.server.URL}, Log: discard}
+}
+
+func (c *cluster) close() { c.server.CloseClientConnections(); c.server.Close() }
+
+// scale sets the number of replicas.
+func (c *cluster) scale(replicas int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	worker := c.objects[workerPath].DeepCopy()
+	worker.Object["spec"].(map[string]any)["replicas"] = replicas //nolint:errcheck,forcetypeassert // newCluster made it
+	c.set(workerPath, worker)
+}
+
+// set stores an object under a new version. The caller must hold the lock.
+func (c *cluster) set(path string, o *unstructured.Unstructured) {
+	c.version++
+	o.SetResourceVersion(strconv.Itoa(c.version))
+	o.SetGeneration(int64(c.version))
+	c.objects[path] = o
+	close(c.changed)
+	c.changed = make(chan struct{})
+}
+
+// ServeHTTP implements http.Handler.
+func (c *cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	query := r.URL.Query()
+	switch {
+	case r.Method == http.MethodPatch:
+		c.patch(w, r)
+	case r.Method == http.MethodGet && query.Get("sendInitialEvents") != "":
+		refuse(w, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid)
+	case r.Method == http.MethodGet && query.Get("watch") != "":
+		c.watch(w, r)
+	case r.Method == http.MethodGet:
+		c.get(w, r)
+	default:
+		refuse(w, http.StatusForbidden, metav1.StatusReasonForbidden)
+	}
+}
+
+func (c *cluster) get(w http.ResponseWriter, r *http.Request) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if o, ok := c.objects[r.URL.Path]; ok {
+		answer(w, shown(o, r))
+		return
+	}
+	list := map[string]any{"apiVersion": partialGroup, "kind": partialKind + "List", "metadata": map[string]any{"resourceVersion": strconv.Itoa(c.version)}}
+	if r.URL.Path == workersPath {
+		list["apiVersion"], list["kind"] = "apps/v1", "StatefulSetList"
+	}
+	items := []any{}
+	for _, o := range c.selected(r, 0) {
+		items = append(items, shown(o, r))
+	}
+	list["items"] = items
+	answer(w, list)
+}
+
+// selected returns the objects of a list or watch request that are newer than a version, oldest first.
+func (c *cluster) selected(r *http.Request, newer int) []*unstructured.Unstructured {
+	byLabel, _ := labels.Parse(r.URL.Query().Get("labelSelector"))
+	name, named := fields.ParseSelectorOrDie(r.URL.Query().Get("fieldSelector")).RequiresExactMatch("metadata.name")
+	var found []*unstructured.Unstructured
+	for path, o := range c.objects {
+		if strings.HasPrefix(path, r.URL.Path+"/") && versionOf(o) > newer && byLabel.Matches(labels.Set(o.GetLabels())) && (!named || o.GetName() == name) {
+			found = append(found, o)
+		}
+	}
+	slices.SortFunc(found, func(a, b *unstructured.Unstructured) int { return versionOf(a) - versionOf(b) })
+	return found
+}
+
+func (c *cluster) watch(w http.ResponseWriter, r *http.Request) {
+	since := 0
+	_, _ = fmt.Sscan(r.URL.Query().Get("resourceVersion"), &since)
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusOK)
+	for {
+		c.mu.Lock()
+		changed := c.changed
+		for _, o := range c.selected(r, since) {
+			since = versionOf(o)
+			write(w, map[string]any{"type": "MODIFIED", "object": shown(o, r)})
+		}
+		c.mu.Unlock()
+		w.(http.Flusher).Flush() //nolint:errcheck,forcetypeassert // that of a server is one
+		select {
+		case <-changed:
+		case <-r.Context().Done():
+			return
+		}
+	}
+}
+
+// patch applies a JSON Patch, and notes who wrote the annotations.
+func (c *cluster) patch(w http.ResponseWriter, r *http.Request) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	after, err := patched(c.objects[r.URL.Path], r.Body)
+	if err != nil {
+		refuse(w, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid)
+		return
+	}
+	owned := make([]string, 0, len(after.GetAnnotations()))
+	for key := range after.GetAnnotations() {
+		owned = append(owned, fmt.Sprintf(`"f:%s":{}`, key))
+	}
+	fieldsV1 := metav1.NewFieldsV1(`{"f:metadata":{"f:annotations":{` + strings.Join(owned, ",") + `}}}`)
+	after.SetManagedFields([]metav1.ManagedFieldsEntry{{
+		Manager: r.URL.Query().Get("fieldManager"), Operation: metav1.ManagedFieldsOperationUpdate, FieldsType: "FieldsV1", FieldsV1: fieldsV1,
+	}})
+	c.set(r.URL.Path, after)
+	answer(w, shown(after, r))
+}
+
+func patched(o *unstructured.Unstructured, body io.Reader) (*unstructured.Unstructured, error) {
+	text, err := io.ReadAll(body)
+	if err != nil {
+		return nil, err
+	}
+	patch, err := jsonpatch.DecodePatch(text)
+	if err != nil {
+		return nil, err
+	}
+	before, err := o.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	if text, err = patch.Apply(before); err != nil {
+		return nil, err
+	}
+	after := &unstructured.Unstructured{}
+	err = after.UnmarshalJSON(text)
+	return after, err
+}
+
+// shown returns an object in the form that the client asks for.
+func shown(o *unstructured.Unstructured, r *http.Request) any {
+	if !strings.Contains(r.Header.Get("Accept"), "as="+partialKind) {
+		return o.Object
+	}
+	return map[string]any{"apiVersion": partialGroup, "kind": partialKind, "metadata": o.Object["metadata"]}
+}
+
+func versionOf(o *unstructured.Unstructured) (version int) {
+	_, _ = fmt.Sscan(o.GetResourceVersion(), &version)
+	return version
+}
+
+func answer(w http.ResponseWriter, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	write(w, body)
+}
+
+func refuse(w http.ResponseWriter, code int32, reason metav1.StatusReason) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(int(code))
+	write(w, metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Reason: reason, Code: code})
+}
+
+// write ends an answer. An error means that the example has ended.
+func write(w io.Writer, body any) {
+	if text, err := json.Marshal(body); err == nil {
+		_, _ = w.Write(text)
+	}
+}
