@@ -52,3 +52,33 @@ func (d demand) madeRoomFor(pod *Pod) bool { return d.gaveUp > d.gaveUpBy[pod.Co
 
 // existsBeside reports whether any pod wants a slot, apart from this pod and its siblings that gave a slot up as it did.
 func (d demand) existsBeside(pod *Pod) bool { return d.neverGave > 0 || d.madeRoomFor(pod) }
+
+// openSlots counts the slots below N that no live pod holds or locks. Slots in quarantine count, because they come free
+// by themselves.
+func (p *planner) openSlots() int {
+	n := p.in.Count
+	for id := range p.next.Slots {
+		if id < p.in.Count {
+			n--
+		}
+	}
+	for id := range p.locks {
+		if _, taken := p.next.Slots[id]; !taken && id < p.in.Count {
+			n--
+		}
+	}
+	return n
+}
+
+// podsWithoutSlot counts the pods of all revisions that have no slot and might want one.
+func (p *planner) podsWithoutSlot() int {
+	n := 0
+	for i := range p.in.Pods {
+		pod := &p.in.Pods[i]
+		_, has := p.holds[pod.Name]
+		if !has && pod.Owned && !pod.Terminating && (pod.Name != p.in.Me || p.in.Intent != Release) {
+			n++
+		}
+	}
+	return n
+}

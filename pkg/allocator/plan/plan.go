@@ -235,36 +235,6 @@ func (p *planner) occupied(id int) bool {
 	return ok && !holder.Terminating
 }
 
-// openSlots counts the slots below N that no live pod holds or locks. Slots in quarantine count, because they come free
-// by themselves.
-func (p *planner) openSlots() int {
-	n := p.in.Count
-	for id := range p.next.Slots {
-		if id < p.in.Count {
-			n--
-		}
-	}
-	for id := range p.locks {
-		if _, taken := p.next.Slots[id]; !taken && id < p.in.Count {
-			n--
-		}
-	}
-	return n
-}
-
-// podsWithoutSlot counts the pods of all revisions that have no slot and might want one.
-func (p *planner) podsWithoutSlot() int {
-	n := 0
-	for i := range p.in.Pods {
-		pod := &p.in.Pods[i]
-		_, has := p.holds[pod.Name]
-		if !has && pod.Owned && !pod.Terminating && (pod.Name != p.in.Me || p.in.Intent != Release) {
-			n++
-		}
-	}
-	return n
-}
-
 // knownToRun returns the waiters whose programs are known to run: the planner first, then the siblings that have shown
 // life, in their order. A pod that never starts would keep its slot unused for as long as it lives (rule 5).
 func (p *planner) knownToRun(waiters []*Pod) []*Pod {
