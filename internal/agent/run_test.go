@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A command that is fenced is dead before its id may be another pod's.
+// A fenced command is dead before another pod may get its id.
 func TestFencedIsDeadInTime(t *testing.T) {
 	for _, tc := range []struct{ stopTimeout, fenceAfter time.Duration }{
 		{10 * time.Second, 30 * time.Second},

@@ -11,7 +11,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/identity"
 )
 
-// opened opens dir for a pod whose UID is known, or is not.
+// opened opens dir for a pod. An empty UID is one that is not known yet.
 func opened(t *testing.T, dir, pod, uid string) (*volume, identity.Identity) {
 	t.Helper()
 	v, current, err := open(dir, allocator.Options{Pod: pod, Namespace: "shop", PodUID: types.UID(uid)})
@@ -21,7 +21,7 @@ func opened(t *testing.T, dir, pod, uid string) (*volume, identity.Identity) {
 	return v, current
 }
 
-// fill leaves in dir what a pod with an id leaves.
+// fill writes the files that a pod with an id leaves in dir.
 func fill(t *testing.T, dir, pod, uid string) {
 	t.Helper()
 	s, _ := opened(t, dir, pod, uid)
@@ -66,8 +66,8 @@ func TestAnotherPodsIDIsNotInForce(t *testing.T) {
 	}
 }
 
-// Without POD_UID a successor of the same name is told apart only by the API server: until then
-// nothing is announced, and what the files say goes as soon as the UID is known.
+// Without POD_UID, only the API server can tell a new pod from an earlier one of the same name. Until then, nothing is
+// announced, and the earlier pod's files are cleared as soon as the UID is known.
 func TestWithoutAUIDNothingIsAnnounced(t *testing.T) {
 	dir := t.TempDir()
 	fill(t, dir, "worker-0", "uid-1")

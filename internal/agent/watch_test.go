@@ -30,7 +30,7 @@ func newDrainer(giveAtTimeout bool, ask func(context.Context, identity.Identity)
 	return &drainer{watchWork: b, timeout: 5 * time.Minute, giveAtTimeout: giveAtTimeout, ask: ask}, logged
 }
 
-// never is a hook that does not come to an end.
+// never is a hook that does not return before its context ends.
 func never(ctx context.Context, _ identity.Identity) error {
 	<-ctx.Done()
 	return context.Cause(ctx)
@@ -95,7 +95,7 @@ func TestACauseThatGoesAwayIsNoTimeout(t *testing.T) {
 	})
 }
 
-// beginning is a process of worker-0 that shows its identities in a directory.
+// beginning starts a process of worker-0 that shows its identities in a directory.
 func beginning(t *testing.T, dir string) (b *watchWork, left bool) {
 	t.Helper()
 	o := Options{Dir: dir, Allocator: allocator.Options{Pod: "worker-0", Namespace: "shop", PodUID: "uid-1", Log: logr.Discard()}}

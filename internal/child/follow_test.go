@@ -91,7 +91,7 @@ func TestACommandFollowsItsIdentity(t *testing.T) {
 	}
 }
 
-// The same id that was away for a moment is another life: somebody else may have had it.
+// If the same id goes and comes back, the command must restart, because another pod may have had the id meanwhile.
 func TestARevokedIdentityRestartsEvenIfItCameBack(t *testing.T) {
 	s := newStage(t)
 	f := s.follower("echo", nil)

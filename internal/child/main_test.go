@@ -20,7 +20,7 @@ import (
 	"github.com/go-logr/logr/testr"
 )
 
-// actEnv makes the test binary play a part as a command.
+// actEnv is a variable that makes the test binary act as a command.
 const actEnv = "CHILD_TEST_ACT"
 
 func TestMain(m *testing.M) {
@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// play is what a command does. It reports to the pipe whose name is the first argument.
+// play acts as a command. It reports to the pipe that the first argument names.
 func play(act string, args []string) int {
 	report, err := os.OpenFile(args[0], os.O_WRONLY, 0) //nolint:gosec // the test's own pipe
 	if err != nil {
@@ -109,7 +109,7 @@ func spawn(act, report string) {
 	}
 }
 
-// stage is a Runner and the pipe that its commands report to.
+// stage has a Runner, and the pipe to which its commands report.
 type stage struct {
 	*Runner
 	t      *testing.T

@@ -82,7 +82,7 @@ func TestOnlyTheEndOfTheOutputIsQuoted(t *testing.T) {
 	}
 }
 
-// The end of a pipe that all processes of the group hold open tells when the last of them is gone.
+// All processes of the group hold a pipe open. When its reader gets to the end, the last of them is gone.
 func TestTheEndOfTheContextKillsTheGroup(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// ended is a context that is over.
+// ended returns a context that has ended.
 func ended(t *testing.T) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithCancelCause(t.Context())

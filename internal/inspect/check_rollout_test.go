@@ -9,8 +9,8 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-// rolling is a rolling update of three pods that do not hand over: x, of the current revision, waits, and Kubernetes
-// ends no pod.
+// rolling returns a snapshot of a rolling update that is stuck. Its three old pods do not hand over. The new pod x waits, and
+// Kubernetes ends no pod.
 func rolling() snapshot {
 	n := settledPods(3)
 	n.owner.Rollout = store.Rollout{MaxSurge: 1}
@@ -24,9 +24,9 @@ func TestARollingUpdateThatIsStuck(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(n *snapshot)
 		pod    string // of the finding
-		// says are parts of the findings and warnings; a finding that the rollout is stuck is expected if there is pod or says.
+		// says are parts of the findings and warnings. If pod or says is set, a finding that the rollout is stuck is expected.
 		says []string
-		// warns says that it would be stuck, or may be.
+		// warns says that there must be a warning that the rollout would or may become stuck.
 		warns bool
 	}{
 		"nobody hands over": {

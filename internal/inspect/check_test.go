@@ -11,7 +11,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-// settledPods is a snapshot of a Deployment of this many replicas whose pods a, b, c… hold 0, 1, 2….
+// settledPods returns a snapshot of a Deployment with this many replicas, whose pods a, b, c… hold the ids 0, 1, 2….
 func settledPods(count int) snapshot {
 	n := snapshot{
 		owner: store.Owner{
@@ -32,7 +32,7 @@ func settledPods(count int) snapshot {
 	return n
 }
 
-// add adds a live pod without a slot; each is younger than the one before.
+// add adds a live pod without a slot. Each pod is younger than the one that was added before it.
 func (n snapshot) add(name string) pod {
 	p := pod{
 		Pod: plan.Pod{
@@ -44,7 +44,7 @@ func (n snapshot) add(name string) pod {
 	return p
 }
 
-// name enters a pod into the map.
+// name adds an entry for a pod to the map.
 func (n snapshot) name(id int, pod string) {
 	n.owner.Record.State.Slots[id], n.owner.Record.State.UIDs[id] = pod, assignment.ShortUID("uid-"+pod)
 }
@@ -73,7 +73,7 @@ func (n snapshot) free(id int) {
 	delete(n.owner.Record.State.UIDs, id)
 }
 
-// handOver lets all pods that have a slot hand it over.
+// handOver makes all pods with a slot hand it over.
 func (n snapshot) handOver() {
 	for name, p := range n.pods {
 		if p.receipt() != nil {
@@ -82,7 +82,7 @@ func (n snapshot) handOver() {
 	}
 }
 
-// brief is a finding without its sentence.
+// brief is a finding without its detail.
 type brief struct {
 	kind Kind
 	id   int // -1 for none

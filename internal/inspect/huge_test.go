@@ -8,7 +8,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 )
 
-// A mistyped count: rows and findings follow what there is.
+// If somebody mistypes the count, the number of rows and findings depends on the pods and entries that exist.
 func TestTwoBillionSlots(t *testing.T) {
 	n := settledPods(2)
 	n.owner.Count = math.MaxInt32

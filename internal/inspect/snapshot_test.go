@@ -10,7 +10,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-// verify must look for a pod's own slot where the planner does.
+// verify must find a pod's ordinal in the same place as the planner.
 func TestAPodHasTheOrdinalThatThePlannerSees(t *testing.T) {
 	const index, completion = "apps.kubernetes.io/pod-index", "batch.kubernetes.io/job-completion-index"
 	for name, tc := range map[string]struct {

@@ -11,7 +11,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/identity"
 )
 
-// alone asks on a connection of its own, as a probe does.
+// alone sends a request on a connection of its own, as a probe does.
 func (s *testServer) alone(t *testing.T, path string) answer {
 	t.Helper()
 	transport := &http.Transport{DisableKeepAlives: true}
@@ -72,14 +72,14 @@ func TestPollsBeyondTheLimitAreToldToComeLater(t *testing.T) {
 	for range maxPolls {
 		(<-answers).want(t, 200, `"count":6`)
 	}
-	// Those that were answered made room.
+	// The answered requests have made room.
 	answers = s.polls(t, 1)
 	s.waiting(t, 1)
 	s.hub.Set(assigned(3, 7, 7))
 	(<-answers).want(t, 200, `"count":7`)
 }
 
-// silent opens n connections that send this and then nothing.
+// silent opens n connections that send this text and then nothing.
 func (s *testServer) silent(t *testing.T, n int, sent string) []net.Conn {
 	t.Helper()
 	conns := make([]net.Conn, n)

@@ -43,7 +43,7 @@ func content(t *testing.T, parts ...string) string {
 	return string(b)
 }
 
-// generations counts what is on disk beside the published names.
+// generations counts the generations on disk.
 func generations(t *testing.T, dir string) int {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(dir, generationPrefix+"*"))
@@ -232,8 +232,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 	}
 }
 
-// Generations are made such that id, count and epoch can be computed from each other, so that a reader
-// can tell a torn one.
+// In each generation, id, count and epoch can be computed from each other. So a reader notices a mix of two generations.
 func TestNoReaderSeesPartsOfTwoIdentities(t *testing.T) {
 	dir := t.TempDir()
 	d := New(dir)
@@ -281,8 +280,8 @@ func TestNoReaderSeesPartsOfTwoIdentities(t *testing.T) {
 	readers.Wait()
 }
 
-// readWhole resolves dataLink once, as a careful reader does, and reads file by file. It is false
-// when the generation was removed meanwhile, which needs two swaps and happens in one step.
+// readWhole resolves dataLink once, as a careful reader does, and reads file by file. It returns false if the generation was
+// removed meanwhile. That needs two swaps, and it removes all files at once.
 func readWhole(dir string) (bool, error) {
 	gen, err := os.Readlink(filepath.Join(dir, dataLink))
 	if err != nil {

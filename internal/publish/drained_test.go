@@ -13,7 +13,7 @@ import (
 // self is a peer of the same pod.
 const self = "127.0.0.1:5"
 
-// post asks a handler without a connection, so that the peer can be anybody.
+// post calls the handler without a connection, so that a test can choose any peer address.
 func post(t *testing.T, drained DrainedFunc, target, peer string, header ...string) answer {
 	t.Helper()
 	s := NewServer(":0", NewHub(without(identity.StateDraining, 5)), nil)

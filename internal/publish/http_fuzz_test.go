@@ -14,7 +14,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/identity"
 )
 
-// exchange is one request of a fuzzer and what the handlers did with it.
+// exchange is one request of the fuzzer and the handlers' answer.
 type exchange struct {
 	request *http.Request
 	answer  *httptest.ResponseRecorder
@@ -23,8 +23,8 @@ type exchange struct {
 	now     identity.Identity
 }
 
-// Any request that Go's server reads is answered: without a panic, without a server error but 503, and
-// with an id only where that id is held. mode picks the state of the instance and who waits for it.
+// The handlers answer every request that Go's server can read. They do not panic, they answer no server error other than 503,
+// and they show an id only if it is held. mode chooses the state of the instance, and whether somebody waits for a report.
 func FuzzHandlers(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw []byte, peer string, mode uint8) {
 		request, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(raw)))
@@ -75,7 +75,7 @@ func (x *exchange) serve(t *testing.T, mode uint8) {
 	server.Handler().ServeHTTP(x.answer, x.request)
 }
 
-// checkID: an answer with an identity shows an id exactly when one is held, and no other answer shows one.
+// checkID checks that an answer with an identity shows an id if and only if one is held, and that no other answer shows one.
 func (x *exchange) checkID(t *testing.T) {
 	t.Helper()
 	body := x.answer.Body.String()
@@ -96,7 +96,7 @@ func (x *exchange) checkID(t *testing.T) {
 	}
 }
 
-// checkDrained: only a container of the pod is listened to, once for a request.
+// checkDrained checks that a report counts only if it comes from a container of the pod, and once for each request.
 func (x *exchange) checkDrained(t *testing.T) {
 	t.Helper()
 	if len(x.drained) == 0 {

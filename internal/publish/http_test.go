@@ -14,7 +14,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/identity"
 )
 
-// answer is what a test looks at, so that every body is closed in one place.
+// answer has the parts of a response that tests check. Its maker closes the body.
 type answer struct {
 	code   int
 	header http.Header
@@ -121,7 +121,7 @@ func TestALongPollAnswersAtTheChange(t *testing.T) {
 	s.hub.Set(without(identity.StateDraining, 3))
 	a := <-got
 	a.want(t, 200, `"state":"draining","id":null,"count":3`)
-	// The client that is behind gets its answer at once.
+	// A client with an old identity gets its answer at once.
 	s.do(t, "GET", "/v1/identity?wait=1m", etag).want(t, 200, "draining")
 }
 
@@ -235,7 +235,7 @@ func TestShutdownDoesNotWaitForAnUnusedConnection(t *testing.T) {
 	}
 }
 
-// until waits until the server has n connections in a state.
+// until waits until the server has n connections in this state.
 func (s *testServer) until(t *testing.T, state http.ConnState, n int) {
 	t.Helper()
 	for s.conns.in(state) < n {

@@ -9,7 +9,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/identity"
 )
 
-// What one process leaves in the directory, the next one finds, and nobody else sees.
+// A process finds the hidden files that an earlier process has left, and workloads do not see them.
 func TestWhatAProcessLeavesForTheNext(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "made", "when", "needed")
 	d := New(path)
