@@ -40,8 +40,8 @@ type Instance struct {
 
 // Start finds this pod's owner, and then claims an id and keeps it in the background, until Close.
 //
-// It blocks until the API server has said which object owns the pod, or until ctx ends. Later, ctx has no effect. Its errors
-// are permanent: the pod belongs to no workload, the workload's kind cannot carry an assignment, or a permission is
+// It blocks until the API server has said which object owns the pod, or until ctx ends. Later, ctx has no effect. All other
+// errors are permanent: the pod belongs to no workload, the workload's kind cannot carry an assignment, or a permission is
 // missing.
 func Start(ctx context.Context, o Options) (*Instance, error) {
 	return start(ctx, o, nil)

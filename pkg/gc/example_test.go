@@ -4,13 +4,16 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	metadatafake "k8s.io/client-go/metadata/fake"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
@@ -45,6 +48,31 @@ func ExampleSurvey() {
 	// Output:
 	// id 1: worker-b: its pod is gone
 	// 2 pods live
+}
+
+// Sweep frees the slots of dead holders. This example needs a cluster, so it only compiles.
+func ExampleSweep() {
+	config, err := rest.InClusterConfig()
+	if err != nil {
+		log.Fatal(err)
+	}
+	s, err := store.New(config, assignment.DefaultKey, clock.RealClock{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	owner, err := store.ParseRef("deployment/worker", "shop")
+	if err != nil {
+		log.Fatal(err)
+	}
+	retry := wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.5, Steps: 5}
+
+	result, err := gc.Sweep(context.Background(), s, owner, retry, false)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, victim := range result.Victims {
+		fmt.Printf("freed id %d of %s: %s\n", victim.ID, victim.Pod, victim.Reason)
+	}
 }
 
 // storeWith returns a Store whose API server has these pods.

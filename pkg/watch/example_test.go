@@ -12,8 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 	metadatafake "k8s.io/client-go/metadata/fake"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/watch"
 )
@@ -55,6 +57,35 @@ func ExampleFollow() {
 	cancel()
 	<-pods.Done()
 	// Output: worker-0 is blue
+}
+
+// Owner follows the assignment of a workload. This example needs a cluster, so it only compiles.
+func ExampleOwner() {
+	config, err := rest.InClusterConfig()
+	if err != nil {
+		log.Fatal(err)
+	}
+	s, err := store.New(config, assignment.DefaultKey, clock.RealClock{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	ref, err := store.ParseRef("deployment/worker", "shop")
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	stream := watch.Owner(context.Background(), s, ref, logr.Discard())
+	for range stream.Changed() {
+		owner, known, err := stream.Latest()
+		switch since, down := stream.Stale(); {
+		case err != nil:
+			log.Print(err)
+		case down != nil:
+			log.Printf("no news since %s: %v", since, down)
+		case known:
+			log.Printf("%d replicas, assignment %s", owner.Count, owner.Record.State.Slots.Encode())
+		}
+	}
 }
 
 // podAPI stands for an API server that has the pod worker-0. Against a real one, List and Watch call a client.

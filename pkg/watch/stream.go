@@ -141,8 +141,7 @@ func (s *Stream[T]) Synced() bool {
 	return s.synced
 }
 
-// Stale returns why the stream is down, and since when. While the stream is up, why is nil, and since is the time since when
-// it is up.
+// Stale returns why the stream is down, and since when. While the stream is up, why is nil.
 func (s *Stream[T]) Stale() (since time.Time, why error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
