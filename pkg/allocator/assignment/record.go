@@ -54,7 +54,7 @@ func (s State) SameContent(o State) bool {
 
 // Encode returns the annotations that store s on the owner with this UID, with the assignment under key. The seal is
 // one of them. A writer must remove those of Keys(key) that the result does not contain.
-func (s State) Encode(key, owner string) map[string]string {
+func (s State) Encode(key, ownerUID string) map[string]string {
 	out := map[string]string{key: s.Slots.Encode(), EpochKey: strconv.FormatInt(s.Epoch, 10)}
 	if len(s.Handover) > 0 {
 		out[HandoverKey] = s.Handover.Encode()
@@ -68,7 +68,7 @@ func (s State) Encode(key, owner string) map[string]string {
 	if len(s.Quarantine) > 0 {
 		out[QuarantineKey] = s.Quarantine.Encode()
 	}
-	out[SealKey] = Seal(out, key, owner)
+	out[SealKey] = Seal(out, key, ownerUID)
 	return out
 }
 
@@ -88,9 +88,9 @@ const Format = 1
 // Seal returns the seal of the annotations. It binds their values together, and to the owner with this UID, so a copy
 // on another object does not fit. It contains the epoch, which differs between any two writes. So every write changes
 // the seal, and metadata.managedFields always names the seal's last writer.
-func Seal(annotations map[string]string, key, owner string) string {
+func Seal(annotations map[string]string, key, ownerUID string) string {
 	h := sha256.New()
-	_, _ = fmt.Fprintf(h, "%d:%s\n", len(owner), owner)
+	_, _ = fmt.Fprintf(h, "%d:%s\n", len(ownerUID), ownerUID)
 	for _, k := range sealedKeys(key) {
 		if v, ok := annotations[k]; ok {
 			_, _ = fmt.Fprintf(h, "%d:%s=%d:", len(k), k, len(v)) // writing to a hash never fails
@@ -159,7 +159,7 @@ type Record struct {
 // Decode reads the annotations of the owner with this UID, with the assignment under key. It never fails: it lists in
 // Problems what it could not read. It checks epochs against now with CheckEpoch. Callers pass AnyTime for a map that
 // idalloc is known to have written.
-func Decode(annotations map[string]string, key, owner string, now time.Time) Record {
+func Decode(annotations map[string]string, key, ownerUID string, now time.Time) Record {
 	r := Record{Key: key}
 	slots := func(k string, parse func(string) (Slots, error)) Slots {
 		text, ok := annotations[k]
@@ -189,28 +189,28 @@ func Decode(annotations map[string]string, key, owner string, now time.Time) Rec
 		r.State.Epoch = epoch
 	}
 	r.decodeStrict(annotations, now)
-	r.decodeSeal(annotations, owner)
+	r.decodeSeal(annotations, ownerUID)
 	return r
 }
 
-func (r *Record) decodeSeal(annotations map[string]string, owner string) {
+func (r *Record) decodeSeal(annotations map[string]string, ownerUID string) {
 	switch format, ok := formatOf(annotations[SealKey]); {
 	case !ok:
 	case format > Format:
 		r.Newer = format
-	case annotations[r.Key] != "" && annotations[SealKey] == Seal(annotations, r.Key, owner):
+	case annotations[r.Key] != "" && annotations[SealKey] == Seal(annotations, r.Key, ownerUID):
 		r.Sealed = len(r.Problems) == 0
 	default:
-		r.OtherKey = otherKey(annotations, r.Key, owner)
+		r.OtherKey = otherKey(annotations, r.Key, ownerUID)
 	}
 }
 
 // otherKey returns the key of an annotation whose assignment fits the seal, if that is not key. An empty assignment does
 // not count, because it keeps no slot from anybody.
-func otherKey(annotations map[string]string, key, owner string) string {
+func otherKey(annotations map[string]string, key, ownerUID string) string {
 	keys := Keys(key)
 	for k, text := range annotations {
-		if strings.HasPrefix(text, "{") && text != (Slots{}).Encode() && !slices.Contains(keys, k) && annotations[SealKey] == Seal(annotations, k, owner) {
+		if strings.HasPrefix(text, "{") && text != (Slots{}).Encode() && !slices.Contains(keys, k) && annotations[SealKey] == Seal(annotations, k, ownerUID) {
 			return k
 		}
 	}
