@@ -11,12 +11,5 @@
 // with hostNetwork it sends the content of the file drain-secret along.
 //
 //	IDALLOC_DIR   where the files are; default /var/run/idalloc
-//	PROBE_DIR     when set: append what is seen every few milliseconds to PROBE_DIR/<pod>.log
 //	DRAIN_URL     when set: where to say that the work has stopped, http://127.0.0.1:8089/v1/drained
-//	POD_NAME      the name of that log; default the host name, which in a pod is the pod's name
-//
-// The flags are for trying things in an image that has no shell:
-//
-//	kubectl exec POD -c worker -- /fileworker -print   # the files, as they are now
-//	kubectl exec POD -c worker -- /fileworker -crash   # make the container's process crash
 package main

@@ -1,15 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"flag"
-	"fmt"
-	"io"
 	"log"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"syscall"
 	"time"
 
@@ -17,50 +14,20 @@ import (
 )
 
 func main() {
-	show := flag.Bool("print", false, "print the files and exit")
-	crash := flag.Bool("crash", false, "let process 1 of the container crash and exit")
-	flag.Parse()
-	dir := os.Getenv("IDALLOC_DIR")
-	if dir == "" {
-		dir = identity.DefaultDir
-	}
-	var err error
-	switch {
-	case *show:
-		err = printFiles(os.Stdout, dir)
-	case *crash:
-		err = crashContainer()
-	default:
-		err = work(dir)
-	}
-	if err != nil {
+	if err := run(); err != nil {
 		log.Fatal(err)
 	}
 }
 
-// crashContainer ends process 1 the way a bug would: a Go program answers this signal with a stack
-// dump and exit code 2. SIGKILL would do nothing, the kernel protects process 1 from it inside its
-// own container.
-func crashContainer() error {
-	if os.Getenv("KUBERNETES_SERVICE_HOST") == "" {
-		return errors.New("-crash is for use in a container: here, process 1 is the whole machine's")
-	}
-	return syscall.Kill(1, syscall.SIGQUIT)
-}
-
-// work runs until the container is told to stop, and then ends at once.
-func work(dir string) error {
+// run works until Kubernetes asks with SIGTERM that the container ends.
+func run() error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
-	ended := make(chan error, 2)
-	go func() { ended <- follow(ctx, dir) }()
-	if probes := os.Getenv("PROBE_DIR"); probes != "" {
-		go func() { ended <- probe(ctx, dir, probes) }()
+	err := follow(ctx, cmp.Or(os.Getenv("IDALLOC_DIR"), identity.DefaultDir))
+	if errors.Is(err, context.Canceled) {
+		return nil
 	}
-	if err := <-ended; !errors.Is(err, context.Canceled) {
-		return err
-	}
-	return nil
+	return err
 }
 
 // follow is the example proper. The work of one identity has a context of its own, which ends before
@@ -114,20 +81,4 @@ func closed() <-chan struct{} {
 	c := make(chan struct{})
 	close(c)
 	return c
-}
-
-func printFiles(out io.Writer, dir string) error {
-	for _, name := range []string{"id", "count", "epoch", "state", identity.FileName, "env"} {
-		b, err := os.ReadFile(filepath.Join(dir, name)) //nolint:gosec // the operator names the directory
-		switch {
-		case errors.Is(err, os.ErrNotExist):
-			_, err = fmt.Fprintf(out, "==> %s: no such file\n", name)
-		case err == nil:
-			_, err = fmt.Fprintf(out, "==> %s\n%s", name, b)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -8,8 +8,4 @@
 //
 //	POD_NAME, POD_NAMESPACE   who this is, from the downward API
 //	HTTP_ADDRESS              for the readiness probe; default :8080
-//	FENCE_AFTER               when set, such as 30s: strict mode, see Options.FenceAfter
-//	KEEP_ON_COUNT_CHANGE      true: the work goes on when only the count changed
-//	FAIL_AFTER                when set, such as 2s: the work fails after that time, as that of a broken revision does
-//	PROBE_DIR                 when set: append the id in use every few milliseconds to PROBE_DIR/<pod>.log
 package main

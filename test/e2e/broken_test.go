@@ -142,7 +142,7 @@ func (w *workload) withoutIdalloc() *appsv1.Deployment {
 	pod := &d.Spec.Template.Spec
 	pod.InitContainers = nil
 	pod.Containers = slices.DeleteFunc(pod.Containers, func(c corev1.Container) bool { return c.Name != name })
-	pod.Containers[0].Env = nil // it logs nothing
+	pod.Containers[0].Command, pod.Containers[0].Env = []string{w.program()}, nil // it logs nothing
 	return d
 }
 

@@ -115,7 +115,7 @@ func (v *victim) process(ctx context.Context, pick int, watcher bool) (pod strin
 	if err != nil {
 		return "", 0, err
 	}
-	program := filepath.Base(v.command())
+	program := filepath.Base(v.program())
 	if watcher {
 		program = "idalloc"
 	}

@@ -35,7 +35,7 @@ func TestE2E(t *testing.T) {
 
 var _ = BeforeSuite(func() {
 	image = os.Getenv("E2E_IMAGE")
-	Expect(image).NotTo(BeEmpty(), "set E2E_IMAGE to an image with /idalloc, /fileworker, /linkedworker and /envworker that the node has; hack/e2e does")
+	Expect(image).NotTo(BeEmpty(), "set E2E_IMAGE to an image with /idalloc, /fileworker and /worker that the node has; hack/e2e does")
 	Expect(os.Getenv("E2E_IDALLOC")).To(BeAnExistingFile(), "set E2E_IDALLOC to the idalloc command; hack/e2e does")
 	var err error
 	config, err = clientcmd.NewNonInteractiveDeferredLoadingClientConfig(clientcmd.NewDefaultClientConfigLoadingRules(), nil).ClientConfig()

@@ -32,10 +32,19 @@ const (
 	drain example = "drain"
 )
 
-// command returns that of the workload's container in the one image of the suite.
-func (e example) command() string {
+// command returns that of the workload's container in the one image of the suite. test/worker logs what the program
+// of the example reads, or works in its place where nobody else can see under which id it does.
+func (e example) command() []string {
 	if e == linked {
-		return "/linkedworker"
+		return []string{"/worker", "linked"}
+	}
+	return []string{"/worker", "files", e.program()}
+}
+
+// program returns the one that does the work.
+func (e example) program() string {
+	if e == linked {
+		return "/worker"
 	}
 	return "/fileworker"
 }
@@ -97,7 +106,7 @@ func (w *workload) adapt() {
 		}
 	}
 	worker := w.manifest.container(name)
-	worker.Command = []string{w.command()}
+	worker.Command = w.command()
 	worker.Env = append(worker.Env, corev1.EnvVar{Name: "PROBE_DIR", Value: probePath})
 	worker.VolumeMounts = append(worker.VolumeMounts, corev1.VolumeMount{Name: "probe", MountPath: probePath})
 	pod.Volumes = append(pod.Volumes, corev1.Volume{Name: "probe", VolumeSource: corev1.VolumeSource{

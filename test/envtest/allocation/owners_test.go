@@ -31,7 +31,7 @@ func (w *workload) jobSpec(check string) *corev1.PodSpec {
 	spec := w.podSpec()
 	// timeout stands for the end of the work: it says 124 when it was what ended it.
 	spec.Containers = spec.Containers[:1]
-	spec.Containers[0].Command = []string{"/bin/sh", "-c", `id=$(cat /ids/id) && ` + check + ` && { timeout 0.3 ` + fileworker + `; test $? -eq 124; }`}
+	spec.Containers[0].Command = []string{"/bin/sh", "-c", `id=$(cat /ids/id) && ` + check + ` && { timeout 0.3 ` + testworker + ` files ` + fileworker + `; test $? -eq 124; }`}
 	return spec
 }
 

@@ -23,8 +23,8 @@ import (
 )
 
 // linkedSpec is the layout of config/examples/linked: one container, Ready while it works under an id.
-func (w *workload) linkedSpec() *corev1.PodSpec {
-	worker := suite.Container("worker", linkedworker)
+func (w *workload) linkedSpec(command ...string) *corev1.PodSpec {
+	worker := suite.Container("worker", command...)
 	worker.Env = append(worker.Env, corev1.EnvVar{Name: "PROBE_DIR", Value: w.probe}, corev1.EnvVar{Name: "HTTP_ADDRESS", Value: "$(POD_IP):8080"})
 	worker.ReadinessProbe = readyz(8080)
 	return suite.PodSpec(worker)
@@ -45,7 +45,7 @@ func recreate(s *appsv1.DeploymentSpec) { s.Strategy.Type = appsv1.RecreateDeplo
 // roll starts n pods with this strategy.
 func (w *workload) roll(ctx context.Context, n int, s strategy) {
 	GinkgoHelper()
-	d := suite.Deployment("worker", int32(n), w.linkedSpec()) //nolint:gosec // small
+	d := suite.Deployment("worker", int32(n), w.linkedSpec(testworker, "linked")) //nolint:gosec // small
 	s(&d.Spec)
 	Expect(w.Create(ctx, d)).To(Succeed())
 	w.rolled(ctx, n)
@@ -158,6 +158,18 @@ var _ = Describe("a rollout", func() {
 		Entry("2, default strategy", 2, rolling("25%", "25%")),
 		Entry("4, maxUnavailable 1", 4, rolling("1", "1")),
 	)
+})
+
+var _ = Describe("the example that links pkg/context", func() {
+	It("is Ready while it works under an id, and hands it over in a rollout", func(ctx SpecContext) {
+		w := newWorkload(ctx, store.Deployment)
+		d := suite.Deployment("worker", 2, w.linkedSpec(built(ctx, "./examples/linkedworker")))
+		rolling("1", "0")(&d.Spec)
+		Expect(w.Create(ctx, d)).To(Succeed())
+		w.rolled(ctx, 2)
+		w.restart(ctx)
+		w.rolled(ctx, 2)
+	})
 })
 
 var _ = Describe("a rollout that is stuck on a broken revision", func() {

@@ -106,32 +106,21 @@ func (w *workload) logs(i *idcontext.Instance) {
 	out, err := overlap.NewWriter(w.probe, i.Current().Pod, "")
 	Expect(err).NotTo(HaveOccurred())
 	over, ended := make(chan struct{}), make(chan error, 1)
-	go func() { ended <- sampleUntil(over, out, i) }()
+	go func() { ended <- errors.Join(out.Until(over, showing(i)), out.Close()) }()
 	DeferCleanup(func() {
 		close(over)
 		Expect(<-ended).To(Succeed())
 	})
 }
 
-func sampleUntil(over <-chan struct{}, out *overlap.Writer, i *idcontext.Instance) error {
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		err := out.Sample(func() (int, int, int64) {
-			id := i.Current()
-			if !id.Assigned() {
-				return overlap.None, 0, 0
-			}
-			return id.ID, id.Count, id.Epoch
-		})
-		select {
-		case <-tick.C:
-			if err == nil {
-				continue
-			}
-		case <-over:
+// showing is what an instance shows at the moment.
+func showing(i *idcontext.Instance) func() (id, count int, epoch int64) {
+	return func() (int, int, int64) {
+		id := i.Current()
+		if !id.Assigned() {
+			return overlap.Nothing()
 		}
-		return errors.Join(err, out.Close())
+		return id.ID, id.Count, id.Epoch
 	}
 }
 
@@ -154,7 +143,7 @@ func TestStrictWorker(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := sampleUntil(ctx.Done(), out, i); err != nil {
+	if err := errors.Join(out.Until(ctx.Done(), showing(i)), out.Close()); err != nil {
 		t.Fatal(err)
 	}
 	_ = i.Close(context.Background()) // its pod may be gone

@@ -1,6 +1,7 @@
 package allocation
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -14,10 +15,10 @@ import (
 //nolint:gochecknoglobals // Ginkgo's specs share what BeforeSuite made
 var (
 	env *suite.Suite
-	// fileworker is the built example that reads the files and logs what it saw.
+	// testworker is the built workload of the tests, which logs what it sees.
+	testworker string
+	// fileworker is the built example that reads the files. testworker runs it.
 	fileworker string
-	// linkedworker is the built example that links pkg/context.
-	linkedworker string
 )
 
 func TestAllocation(t *testing.T) {
@@ -44,8 +45,14 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	env, err = suite.Start(ctx, suite.Options{Log: GinkgoLogr})
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(env.Stop)
-	fileworker, err = suite.Build(ctx, GinkgoT().TempDir(), "./examples/fileworker")
-	Expect(err).NotTo(HaveOccurred())
-	linkedworker, err = suite.Build(ctx, GinkgoT().TempDir(), "./examples/linkedworker")
-	Expect(err).NotTo(HaveOccurred())
+	testworker = built(ctx, "./test/worker")
+	fileworker = built(ctx, "./examples/fileworker")
 })
+
+// built returns the program of a package.
+func built(ctx context.Context, pkg string) string {
+	GinkgoHelper()
+	program, err := suite.Build(ctx, GinkgoT().TempDir(), pkg)
+	Expect(err).NotTo(HaveOccurred())
+	return program
+}

@@ -64,7 +64,7 @@ func readyz(port int32) *corev1.Probe {
 
 // podSpec is the layout of config/examples/files: init container, workload, watcher.
 func (w *workload) podSpec() *corev1.PodSpec {
-	worker := suite.Container("worker", fileworker)
+	worker := suite.Container("worker", testworker, "files", fileworker)
 	worker.Env = append(worker.Env, corev1.EnvVar{Name: "IDALLOC_DIR", Value: "/ids"}, corev1.EnvVar{Name: "PROBE_DIR", Value: w.probe})
 	watcher := suite.Container("idalloc", env.Binary, "watch", "--dir", "/ids", "--http-address", "$(POD_IP):8089")
 	watcher.ReadinessProbe = readyz(8089)

@@ -1,0 +1,25 @@
+package overlap
+
+import "time"
+
+// interval is how often a workload logs what it shows.
+const interval = 5 * time.Millisecond
+
+// Until samples look every few milliseconds until over is closed.
+func (w *Writer) Until(over <-chan struct{}, look func() (id, count int, epoch int64)) error {
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	for {
+		if err := w.Sample(look); err != nil {
+			return err
+		}
+		select {
+		case <-over:
+			return nil
+		case <-ticker.C:
+		}
+	}
+}
+
+// Nothing is what a workload shows that has no id.
+func Nothing() (id, count int, epoch int64) { return None, 0, 0 }

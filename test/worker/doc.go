@@ -1,0 +1,17 @@
+// Worker is the workload of the tests. It logs every few milliseconds which id it acts under, so that package
+// overlap can tell afterwards whether two pods ever had the same one.
+//
+//	worker files PROGRAM [ARGUMENT...]   runs a program, such as examples/fileworker, and logs what the files
+//	                                     say that this program reads
+//	worker linked                        claims an id through pkg/context and works under it
+//	worker env                           works under the id of its environment, as a command of "idalloc run"
+//	worker print                         prints the files; for images without a shell
+//	worker crash                         makes process 1 of the container crash
+//
+// The first three need to know where the log goes:
+//
+//	PROBE_DIR           the directory of the logs; each pod appends to PROBE_DIR/<pod>.log
+//	POD_NAME, POD_UID   whose log it is; without a name, the host's, which is the pod's in a container
+//
+// The files are in IDALLOC_DIR. What linked reads from its environment is described in linked.go.
+package main

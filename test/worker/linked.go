@@ -1,0 +1,97 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+
+	idcontext "github.com/idalloc/idalloc/pkg/context"
+	"github.com/idalloc/idalloc/test/overlap"
+)
+
+// settings is what workLinked reads from its environment.
+type settings struct {
+	idcontext.Options
+
+	// address is HTTP_ADDRESS, for the readiness probe; default :8080.
+	address string
+	// failAfter is FAIL_AFTER: the work fails after that time, as that of a broken revision does. 0: it does not.
+	failAfter time.Duration
+}
+
+// environment reads the settings. FENCE_AFTER and KEEP_ON_COUNT_CHANGE are the options of these names.
+func environment() (settings, error) {
+	s := settings{address: cmp.Or(os.Getenv("HTTP_ADDRESS"), ":8080")}
+	s.Log = logr.FromSlogHandler(slog.NewJSONHandler(os.Stderr, nil))
+	var fence, keep, fail error
+	s.FenceAfter, fence = time.ParseDuration(cmp.Or(os.Getenv("FENCE_AFTER"), "0s"))
+	s.KeepOnCountChange, keep = strconv.ParseBool(cmp.Or(os.Getenv("KEEP_ON_COUNT_CHANGE"), "false"))
+	s.failAfter, fail = time.ParseDuration(cmp.Or(os.Getenv("FAIL_AFTER"), "0s"))
+	return s, errors.Join(fence, keep, fail)
+}
+
+// workLinked claims ids and works under them. It is ready while it does.
+func workLinked(ctx context.Context, w *overlap.Writer) error {
+	s, err := environment()
+	if err != nil {
+		return err
+	}
+	var working atomic.Bool
+	shutdown, err := serveReadiness(ctx, s.address, &working)
+	if err != nil {
+		return err
+	}
+	defer shutdown()
+	err = idcontext.Run(ctx, s.Options, func(ctx context.Context, id idcontext.Identity) error {
+		working.Store(true)
+		defer working.Store(false)
+		if s.failAfter > 0 {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeoutCause(ctx, s.failAfter, errFailed)
+			defer cancel()
+		}
+		return act(ctx, w, id.ID, id.Count, id.Epoch)
+	})
+	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// errFailed is the end of work that FAIL_AFTER asks for.
+var errFailed = errors.New("the work failed, because FAIL_AFTER is set")
+
+// failure returns errFailed if that is how the work ended.
+func failure(ctx context.Context) error {
+	if errors.Is(context.Cause(ctx), errFailed) {
+		return errFailed
+	}
+	return nil
+}
+
+// serveReadiness answers /readyz in the background until shutdown is called. It returns once the port is bound.
+func serveReadiness(ctx context.Context, address string, ready *atomic.Bool) (shutdown func(), err error) {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("HTTP_ADDRESS: %w", err)
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		if !ready.Load() {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	})
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: time.Second}
+	go func() { _ = server.Serve(listener) }() // without it the pod is not Ready, and its spec fails
+	return func() { _ = server.Close() }, nil
+}

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	idcontext "github.com/idalloc/idalloc/pkg/context"
+	"github.com/idalloc/idalloc/pkg/identity"
+	"github.com/idalloc/idalloc/test/overlap"
+)
+
+// stopTime stands for what a real workload needs to finish a request or flush a buffer. The id is
+// still in use during it.
+const stopTime = 50 * time.Millisecond
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run(args []string) error {
+	if len(args) == 0 {
+		return errors.New("say what to do: files, linked, env, print or crash")
+	}
+	switch mode := args[0]; mode {
+	case "print":
+		return printFiles(os.Stdout, directory())
+	case "crash":
+		return crashContainer()
+	case "files":
+		return logged(func(ctx context.Context, w *overlap.Writer) error {
+			return besideProgram(ctx, w, directory(), args[1:])
+		})
+	case "linked":
+		return logged(workLinked)
+	case "env":
+		return logged(workByEnvironment)
+	default:
+		return fmt.Errorf("%q is nothing that this workload can do", mode)
+	}
+}
+
+// directory is where the idalloc container publishes the files.
+func directory() string { return cmp.Or(os.Getenv("IDALLOC_DIR"), identity.DefaultDir) }
+
+// logged calls work with the pod's log. The context ends when the container is told to stop.
+func logged(work func(context.Context, *overlap.Writer) error) error {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	defer stop()
+	dir := os.Getenv("PROBE_DIR")
+	if dir == "" {
+		return errors.New("set PROBE_DIR to the directory of the logs")
+	}
+	pod, err := podName()
+	if err != nil {
+		return err
+	}
+	w, err := overlap.NewWriter(dir, pod, os.Getenv("POD_UID"))
+	if err != nil {
+		return err
+	}
+	return errors.Join(work(ctx, w), w.Close())
+}
+
+func podName() (string, error) {
+	if name := os.Getenv("POD_NAME"); name != "" {
+		return name, nil
+	}
+	return os.Hostname()
+}
+
+// act works under an id until ctx ends, and then for as long as the work needs to stop. In strict mode it
+// asks before each step whether it still may.
+func act(ctx context.Context, w *overlap.Writer, id, count int, epoch int64) error {
+	err := w.Until(stopped(ctx), func() (int, int, int64) {
+		if fenced(ctx) {
+			return overlap.Nothing()
+		}
+		return id, count, epoch
+	})
+	return errors.Join(err, failure(ctx), w.Sample(overlap.Nothing))
+}
+
+// fenced looks at the clock: in strict mode the id may be another pod's by now, whatever this process
+// was last told.
+func fenced(ctx context.Context) bool {
+	return ctx.Err() != nil && errors.Is(context.Cause(ctx), idcontext.ErrFenced)
+}
+
+// stopped is closed when the work has stopped: at once if it was fenced or has failed, else a moment after ctx ended.
+func stopped(ctx context.Context) <-chan struct{} {
+	over := make(chan struct{})
+	context.AfterFunc(ctx, func() {
+		takes := stopTime
+		if fenced(ctx) || failure(ctx) != nil {
+			takes = 0
+		}
+		time.AfterFunc(takes, func() { close(over) })
+	})
+	return over
+}
