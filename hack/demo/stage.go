@@ -35,6 +35,7 @@ type stage struct {
 	dir      string // of the workload's program
 	probes   string // directory of the workloads' logs
 	worker   string // the workload's program
+	logger   string // runs it and logs what it reads
 }
 
 // boot builds the programs and starts the cluster.
@@ -52,6 +53,9 @@ func (s *stage) boot(ctx context.Context) (err error) {
 	}
 	s.display.say("  building the idalloc command and the example workload")
 	if s.worker, err = suite.Build(ctx, s.dir, "./examples/fileworker"); err != nil {
+		return err
+	}
+	if s.logger, err = suite.Build(ctx, s.dir, "./test/worker"); err != nil {
 		return err
 	}
 	if s.env, err = suite.Start(ctx, suite.Options{ProbePeriod: probePeriod, Log: s.bootLog()}); err != nil {
@@ -82,7 +86,7 @@ func (s *stage) stop() error {
 // podSpec is the layout of config/examples/files: an init container that waits for an id, the workload, which reads files,
 // and the watcher, which keeps the files true. The pods are slowed down for the eye.
 func (s *stage) podSpec() *corev1.PodSpec {
-	worker := suite.Container("worker", s.worker)
+	worker := suite.Container("worker", s.logger, "files", s.worker)
 	worker.Env = append(worker.Env, corev1.EnvVar{Name: "IDALLOC_DIR", Value: idsDir}, corev1.EnvVar{Name: "PROBE_DIR", Value: s.probes})
 	watcher := suite.Container("idalloc", s.env.Binary, "watch", "--dir", idsDir, "--http-address", fmt.Sprintf("$(POD_IP):%d", httpPort))
 	watcher.ReadinessProbe = &corev1.Probe{
