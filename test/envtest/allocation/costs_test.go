@@ -12,7 +12,6 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	"k8s.io/client-go/rest"
 
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	idcontext "github.com/idalloc/idalloc/pkg/context"
@@ -30,8 +29,20 @@ type bill struct {
 	open int
 }
 
-func (b *bill) config(c *rest.Config) {
-	c.Wrap(func(next http.RoundTripper) http.RoundTripper { return billed{b, next} })
+func (b *bill) options(o *idcontext.Options) { intercept(b.charge)(o) }
+
+func (b *bill) charge(next http.RoundTripper, r *http.Request) (*http.Response, error) {
+	b.opened(1)
+	defer b.opened(-1)
+	resp, err := next.RoundTrip(r)
+	if err != nil || resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode >= http.StatusInternalServerError {
+		return resp, err // of a server that is busy: the request comes again
+	}
+	resp.Body = billedBody{resp.Body, b}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.requests[verb(r)]++
+	return resp, nil
 }
 
 // charges returns what was counted since the last time.
@@ -60,25 +71,6 @@ func (b *bill) busy() int {
 	b.mu.Unlock()
 	_, total, _ := b.charges()
 	return total + open
-}
-
-type billed struct {
-	bill *bill
-	next http.RoundTripper
-}
-
-func (t billed) RoundTrip(r *http.Request) (*http.Response, error) {
-	t.bill.opened(1)
-	defer t.bill.opened(-1)
-	resp, err := t.next.RoundTrip(r)
-	if err != nil || resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode >= http.StatusInternalServerError {
-		return resp, err // of a server that is busy: the request comes again
-	}
-	resp.Body = billedBody{resp.Body, t.bill}
-	t.bill.mu.Lock()
-	defer t.bill.mu.Unlock()
-	t.bill.requests[verb(r)]++
-	return resp, nil
 }
 
 type billedBody struct {
@@ -128,7 +120,7 @@ var _ = Describe("what it costs", func() {
 		for n, name := range names {
 			starting.Go(func() {
 				defer GinkgoRecover()
-				all[n] = w.instance(ctx, name, b.config)
+				all[n] = w.instance(ctx, name, b.options)
 			})
 		}
 		starting.Wait()
@@ -176,7 +168,7 @@ var _ = Describe("what it costs", func() {
 		w.forceDelete(ctx, leaves)
 		fresh := w.others(ctx, names, 1)
 		own := &bill{requests: map[string]int{}}
-		id, err := w.instance(ctx, fresh[0], own.config).Wait(ctx)
+		id, err := w.instance(ctx, fresh[0], own.options).Wait(ctx)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(id.ID).To(Equal(before[leaves].ID))
 		requests, total, bytes := own.charges()

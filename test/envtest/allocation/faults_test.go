@@ -10,11 +10,11 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
 
 	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	idcontext "github.com/idalloc/idalloc/pkg/context"
 	"github.com/idalloc/idalloc/pkg/identity"
 )
 
@@ -25,21 +25,13 @@ type fault struct {
 	do    func(next http.RoundTripper, r *http.Request) (*http.Response, error)
 }
 
-func (f *fault) config(c *rest.Config) {
-	c.Wrap(func(next http.RoundTripper) http.RoundTripper { return faulty{f, next} })
-}
-
-type faulty struct {
-	*fault
-	next http.RoundTripper
-}
-
-// RoundTrip implements http.RoundTripper.
-func (f faulty) RoundTrip(r *http.Request) (*http.Response, error) {
-	if f.match(r) && f.times.Add(-1) >= 0 {
-		return f.do(f.next, r)
-	}
-	return f.next.RoundTrip(r)
+func (f *fault) options(o *idcontext.Options) {
+	intercept(func(next http.RoundTripper, r *http.Request) (*http.Response, error) {
+		if f.match(r) && f.times.Add(-1) >= 0 {
+			return f.do(next, r)
+		}
+		return next.RoundTrip(r)
+	})(o)
 }
 
 // The faults.
@@ -63,10 +55,6 @@ func overloaded(_ http.RoundTripper, r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-func request(method, path string) func(*http.Request) bool {
-	return func(r *http.Request) bool { return r.Method == method && strings.HasSuffix(r.URL.Path, path) }
-}
-
 var _ = Describe("a request without an answer", func() {
 	var w *workload
 	BeforeEach(func(ctx SpecContext) { w = newWorkload(ctx, store.Deployment) })
@@ -76,7 +64,7 @@ var _ = Describe("a request without an answer", func() {
 		path := map[string]string{"owner": "/deployments/worker", "receipt": "/pods/" + pod}[what]
 		f := &fault{match: request(http.MethodPatch, path), do: do}
 		f.times.Store(2)
-		i := w.instance(ctx, pod, f.config)
+		i := w.instance(ctx, pod, f.options)
 		Expect(i.Wait(ctx)).To(HaveField("ID", 0))
 		Expect(f.times.Load()).To(BeNumerically("<", 2), "the fault did not happen")
 		Expect(w.assignment(ctx)).To(Equal(assignment.Slots{0: pod}))
@@ -96,7 +84,7 @@ var _ = Describe("a request without an answer", func() {
 	It("does not hide that the pod is gone", func(ctx SpecContext) {
 		pod := w.idle(ctx, 1)[0].Name
 		f := &fault{match: request(http.MethodGet, "/pods/"+pod), do: overloaded}
-		i := w.instance(ctx, pod, f.config)
+		i := w.instance(ctx, pod, f.options)
 		Expect(i.Wait(ctx)).To(HaveField("ID", 0))
 		f.times.Store(3)
 		now := int64(0)

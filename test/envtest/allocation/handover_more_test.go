@@ -66,16 +66,10 @@ type worker struct {
 }
 
 // run starts a worker for a pod.
-func (c *crew) run(ctx context.Context, w *workload, pod string, change ...func(*idcontext.Options)) *worker {
+func (c *crew) run(ctx context.Context, w *workload, pod string, change ...change) *worker {
 	GinkgoHelper()
-	config, err := w.Config(ctx)
-	Expect(err).NotTo(HaveOccurred())
-	o := idcontext.Options{
-		PodName: pod, PodNamespace: w.Name, Config: config, Log: GinkgoLogr.WithValues("pod", pod), KeepOnCountChange: true,
-	}
-	for _, f := range change {
-		f(&o)
-	}
+	o := w.options(ctx, pod, change...)
+	o.KeepOnCountChange = true
 	p := &worker{pod: pod, calls: make(chan identity.Identity, 64), causes: make(chan error, 64), stop: make(chan struct{}, 64)}
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	over := make(chan struct{})
@@ -141,7 +135,7 @@ var _ = Describe("a hand-over", func() {
 	BeforeEach(func(ctx SpecContext) { w, all = newWorkload(ctx, store.Deployment), newCrew() })
 
 	// old starts a worker for each of n pods, and a revision that never gets Ready. By id.
-	old := func(ctx context.Context, n int, s strategy, change ...func(*idcontext.Options)) []*worker {
+	old := func(ctx context.Context, n int, s strategy, change ...change) []*worker {
 		GinkgoHelper()
 		workers := make([]*worker, n)
 		for _, pod := range w.sleepers(ctx, n, s) {
@@ -260,23 +254,21 @@ var _ = Describe("a hand-over", func() {
 		var once sync.Once
 		spy := func(o *idcontext.Options) {
 			gives := writesReceipt(o.PodName)
-			o.Config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-				return roundTrip(func(r *http.Request) (*http.Response, error) {
-					switch {
-					case !armed.Load():
-					case reads("")(r): // the look between the end of the work and the give
-						once.Do(func() {
-							defer GinkgoRecover()
-							w.wipe(ctx)
-						})
-					case gives(r):
-						if owner, err := w.store.Get(r.Context(), w.ref); err == nil && !owner.Clean() {
-							gaveOnDamage.Add(1)
-						}
+			intercept(func(next http.RoundTripper, r *http.Request) (*http.Response, error) {
+				switch {
+				case !armed.Load():
+				case reads("")(r): // the look between the end of the work and the give
+					once.Do(func() {
+						defer GinkgoRecover()
+						w.wipe(ctx)
+					})
+				case gives(r):
+					if owner, err := w.store.Get(r.Context(), w.ref); err == nil && !owner.Clean() {
+						gaveOnDamage.Add(1)
 					}
-					return next.RoundTrip(r)
-				})
-			})
+				}
+				return next.RoundTrip(r)
+			})(o)
 		}
 		olds := old(ctx, 2, rolling("1", "0"), spy)
 		young := all.run(ctx, w, w.stalled(ctx, 1)[0].Name)
@@ -366,9 +358,3 @@ func (w *workload) whole(ctx context.Context, slots assignment.Slots) {
 		g.Expect(owner.Record.State.Slots).To(Equal(slots))
 	}).WithContext(ctx).Should(Succeed())
 }
-
-// roundTrip is a http.RoundTripper.
-type roundTrip func(*http.Request) (*http.Response, error)
-
-// RoundTrip implements http.RoundTripper.
-func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
 
 	idcontext "github.com/idalloc/idalloc/pkg/context"
 	"github.com/idalloc/idalloc/test/envtest/suite"
@@ -78,15 +77,25 @@ func (w *workload) somePods(ctx context.Context, n int) []corev1.Pod {
 	return pods
 }
 
-// instance starts pkg/context for a pod in the test process and closes it when the spec ends.
-func (w *workload) instance(ctx context.Context, pod string, change ...func(*rest.Config)) *idcontext.Instance {
+// change is what a spec wants different from the options of a pod that does nothing unusual.
+type change = func(*idcontext.Options)
+
+// options are those of pkg/context for a pod, in the test process.
+func (w *workload) options(ctx context.Context, pod string, change ...change) idcontext.Options {
 	GinkgoHelper()
 	config, err := w.Config(ctx)
 	Expect(err).NotTo(HaveOccurred())
+	o := idcontext.Options{PodName: pod, PodNamespace: w.Name, Config: config, Log: GinkgoLogr.WithValues("pod", pod)}
 	for _, c := range change {
-		c(config)
+		c(&o)
 	}
-	i, err := idcontext.Start(ctx, idcontext.Options{PodName: pod, PodNamespace: w.Name, Config: config, Log: GinkgoLogr.WithValues("pod", pod)})
+	return o
+}
+
+// instance starts pkg/context for a pod in the test process and closes it when the spec ends.
+func (w *workload) instance(ctx context.Context, pod string, change ...change) *idcontext.Instance {
+	GinkgoHelper()
+	i, err := idcontext.Start(ctx, w.options(ctx, pod, change...))
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(i.Close)
 	return i

@@ -17,9 +17,7 @@ var _ = Describe("two annotation keys", func() {
 
 	start := func(ctx context.Context, pod, key string) *idcontext.Instance {
 		GinkgoHelper()
-		config, err := w.Config(ctx)
-		Expect(err).NotTo(HaveOccurred())
-		i, err := idcontext.Start(ctx, idcontext.Options{PodName: pod, PodNamespace: w.Name, Config: config, AnnotationKey: key, Log: GinkgoLogr.WithValues("pod", pod)})
+		i, err := idcontext.Start(ctx, w.options(ctx, pod, func(o *idcontext.Options) { o.AnnotationKey = key }))
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(func(ctx SpecContext) {
 			_ = i.Close(ctx) // who cannot write the owner cannot give its slot back

@@ -12,7 +12,6 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/rest"
 
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	idcontext "github.com/idalloc/idalloc/pkg/context"
@@ -72,16 +71,14 @@ var _ = Describe("on a bad network", func() {
 	It("a watch that is cut in the middle loses no news", func(ctx SpecContext) {
 		w := newWorkload(ctx, store.Deployment)
 		pods := w.idle(ctx, 2)
-		config, err := w.Config(ctx)
-		Expect(err).NotTo(HaveOccurred())
-		p := newProxy(config)
-		i := w.instance(ctx, pods[0].Name, p.through)
+		wire := newLink()
+		i := w.instance(ctx, pods[0].Name, wire.options)
 		Expect(i.Wait(ctx)).To(HaveField("Count", 2))
-		p.cut(true)
+		wire.cut(true)
 		Expect(w.Scale(ctx, store.Deployment, "worker", 7)).To(Succeed())
-		p.cut(false)
+		wire.cut(false)
 		Eventually(i.Current).WithContext(ctx).Should(HaveField("Count", 7))
-		p.cut(false)
+		wire.cut(false)
 		Expect(w.Scale(ctx, store.Deployment, "worker", 9)).To(Succeed())
 		Eventually(i.Current).WithContext(ctx).Should(HaveField("Count", 9))
 		Expect(i.Current().Assigned()).To(BeTrue())
@@ -90,9 +87,7 @@ var _ = Describe("on a bad network", func() {
 	It("connections that break at every moment of many claims harm nobody", func(ctx SpecContext) {
 		w := newWorkload(ctx, store.Deployment)
 		pods := w.idle(ctx, 6)
-		config, err := w.Config(ctx)
-		Expect(err).NotTo(HaveOccurred())
-		p := newProxy(config)
+		wire := newLink()
 		cutting, stop := context.WithCancel(ctx)
 		var wg sync.WaitGroup
 		defer wg.Wait()
@@ -105,13 +100,13 @@ var _ = Describe("on a bad network", func() {
 			for ; cutting.Err() == nil; <-tick.C { // cuts after every few requests, whatever they are
 				if n := requests.Load(); n >= last+7 {
 					last = n
-					p.cut(false)
+					wire.cut(false)
 				}
 			}
 		})
 		instances := make([]*idcontext.Instance, 0, len(pods))
 		for _, pod := range pods {
-			instances = append(instances, w.instance(ctx, pod.Name, p.through, counting(&requests)))
+			instances = append(instances, w.instance(ctx, pod.Name, wire.options, counting(&requests)))
 		}
 		held := map[int]bool{}
 		for n, i := range instances {
@@ -166,9 +161,4 @@ func (w *workload) staleHeader(ctx context.Context, pod corev1.Pod) (string, err
 		return "", err
 	}
 	return resp.Header.Get("Idalloc-Stale"), resp.Body.Close()
-}
-
-// counting counts the requests of a client.
-func counting(n *atomic.Int64) func(*rest.Config) {
-	return func(config *rest.Config) { config.Wrap(counter{n}.wrap) }
 }

@@ -164,18 +164,9 @@ func (r *recorder) undisturbed(at map[string]int, holders map[string]identity.Id
 }
 
 // start starts pkg/context for a pod in the test process, records it, and closes it when the spec ends.
-func (r *recorder) start(ctx context.Context, w *workload, pod string, change ...func(*idcontext.Options)) *idcontext.Instance {
+func (r *recorder) start(ctx context.Context, w *workload, pod string, change ...change) *idcontext.Instance {
 	GinkgoHelper()
-	config, err := w.Config(ctx)
-	Expect(err).NotTo(HaveOccurred())
-	o := idcontext.Options{PodName: pod, PodNamespace: w.Name, Config: config, Log: GinkgoLogr.WithValues("pod", pod)}
-	for _, c := range change {
-		c(&o)
-	}
-	i, err := idcontext.Start(ctx, o)
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(i.Close)
-	return r.follow(i)
+	return r.follow(w.instance(ctx, pod, change...))
 }
 
 // assigned waits for the ids of all these pods.

@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
-
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/idalloc/idalloc/pkg/allocator/store"
@@ -181,9 +180,7 @@ var _ = Describe("a rollout that is stuck on a broken revision", func() {
 		clk := clocktesting.NewFakeClock(time.Now())
 		instances := map[string]*idcontext.Instance{}
 		for _, pod := range w.somePods(ctx, 4) {
-			config, err := w.Config(ctx)
-			Expect(err).NotTo(HaveOccurred())
-			i, err := idcontext.Start(ctx, idcontext.Options{PodName: pod.Name, PodNamespace: w.Name, Config: config, Clock: clk})
+			i, err := idcontext.Start(ctx, w.options(ctx, pod.Name, func(o *idcontext.Options) { o.Clock = clk }))
 			Expect(err).NotTo(HaveOccurred())
 			DeferCleanup(func(ctx SpecContext) {
 				closed := make(chan error, 1)

@@ -33,12 +33,10 @@ type running struct {
 
 func (w *workload) run(ctx context.Context, pod string, keep bool) *running {
 	GinkgoHelper()
-	config, err := w.Config(ctx)
-	Expect(err).NotTo(HaveOccurred())
+	o := w.options(ctx, pod, func(o *idcontext.Options) { o.KeepOnCountChange = keep })
 	rctx, stop := context.WithCancel(ctx)
 	r := &running{calls: make(chan call), done: make(chan error, 1), stop: stop}
 	go func() {
-		o := idcontext.Options{PodName: pod, PodNamespace: w.Name, Config: config, Log: GinkgoLogr, KeepOnCountChange: keep}
 		r.done <- idcontext.Run(rctx, o, func(ctx context.Context, id idcontext.Identity) error {
 			c := call{ctx: ctx, id: id, finish: make(chan error)}
 			r.calls <- c

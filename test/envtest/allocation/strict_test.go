@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"slices"
 	"strconv"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -30,48 +28,10 @@ import (
 	"github.com/idalloc/idalloc/test/overlap"
 )
 
-// link is a client's way to the API server, which can be cut.
-type link struct {
-	mu     sync.Mutex
-	broken bool
-	conns  map[net.Conn]struct{}
-}
-
-var errCut = errors.New("the cable was cut")
-
-func newLink() *link { return &link{conns: map[net.Conn]struct{}{}} }
-
-func (l *link) options(o *idcontext.Options) { o.Config.Dial = l.dial }
-
-func (l *link) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	c, err := new(net.Dialer).DialContext(ctx, network, address)
-	if err != nil {
-		return nil, err
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.broken {
-		return nil, errors.Join(errCut, c.Close())
-	}
-	l.conns[c] = struct{}{}
-	return c, nil
-}
-
-// cut ends all connections; with broken there are no new ones either, until it is called again.
-func (l *link) cut(broken bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.broken = broken
-	for c := range l.conns {
-		_ = c.Close() // it may be closed already
-		delete(l.conns, c)
-	}
-}
-
 // fenceAfter is long enough that a machine that is busy does not fence anybody.
 const fenceAfter = 10 * time.Second
 
-func strict(d time.Duration) func(*idcontext.Options) {
+func strict(d time.Duration) change {
 	return func(o *idcontext.Options) { o.FenceAfter = d }
 }
 
@@ -403,10 +363,8 @@ var _ = Describe("strict mode", func() {
 
 	It("refuses a fence-after that cannot work", func(ctx SpecContext) {
 		pod := w.idle(ctx, 1)[0].Name
-		config, err := w.Config(ctx)
-		Expect(err).NotTo(HaveOccurred())
 		for _, d := range []time.Duration{-time.Second, time.Second, 2 * time.Hour} {
-			_, err := idcontext.Start(ctx, idcontext.Options{PodName: pod, PodNamespace: w.Name, Config: config, FenceAfter: d})
+			_, err := idcontext.Start(ctx, w.options(ctx, pod, strict(d)))
 			Expect(err).To(MatchError(ContainSubstring(fmt.Sprint(allocator.MinFenceAfter))), "it says what works")
 		}
 		Expect(filepath.Glob(filepath.Join(w.probe, "*"))).To(BeEmpty())

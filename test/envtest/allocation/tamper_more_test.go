@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -99,43 +98,6 @@ func (w *workload) untrack(ctx context.Context) {
 	Expect(err).NotTo(HaveOccurred())
 }
 
-// trap does something in the middle of a client's requests: before the first one that before picks, once one that
-// after picks was answered.
-type trap struct {
-	after, before func(*http.Request) bool
-	do            func()
-
-	armed atomic.Bool
-	once  sync.Once
-}
-
-func (t *trap) options(o *idcontext.Options) {
-	o.Config.Wrap(func(next http.RoundTripper) http.RoundTripper { return trapped{t, next} })
-}
-
-type trapped struct {
-	*trap
-	next http.RoundTripper
-}
-
-// RoundTrip implements http.RoundTripper.
-func (t trapped) RoundTrip(r *http.Request) (*http.Response, error) {
-	if t.armed.Load() && t.before(r) {
-		t.once.Do(t.do)
-	}
-	resp, err := t.next.RoundTrip(r)
-	if err == nil && t.after(r) {
-		t.armed.Store(true)
-	}
-	return resp, err
-}
-
-// listsPods picks the lists that a planner makes.
-func listsPods(r *http.Request) bool {
-	q := r.URL.Query()
-	return r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/pods") && q.Get("watch") == "" && q.Get("labelSelector") != ""
-}
-
 var _ = Describe("damage by others", func() {
 	var (
 		w       *workload
@@ -161,7 +123,7 @@ var _ = Describe("damage by others", func() {
 		rec.undisturbed(at, holders)
 	}
 	// newcomers starts an instance for each live pod that is not stalled and has none, until n pods have an id.
-	newcomers := func(ctx context.Context, n int, change ...func(*idcontext.Options)) {
+	newcomers := func(ctx context.Context, n int, change ...change) {
 		GinkgoHelper()
 		now := maps.Clone(holders)
 		Eventually(func(g Gomega) {
@@ -377,9 +339,7 @@ var _ = Describe("damage by others", func() {
 		change(twin)
 		Expect(w.Create(ctx, twin)).To(Succeed())
 		DeferCleanup(func(ctx SpecContext) { w.patchPod(ctx, twin.Name, `{"metadata":{"finalizers":null}}`) })
-		config, err := w.Config(ctx)
-		Expect(err).NotTo(HaveOccurred())
-		copied, err := idcontext.Start(ctx, idcontext.Options{PodName: twin.Name, PodNamespace: w.Name, Config: config, Log: GinkgoLogr.WithValues("pod", twin.Name)})
+		copied, err := idcontext.Start(ctx, w.options(ctx, twin.Name))
 		if err == nil {
 			DeferCleanup(copied.Close)
 			rec.follow(copied)
@@ -555,16 +515,6 @@ func (w *workload) countWrites(ctx context.Context) func() int {
 		<-done
 	})
 	return func() int { return int(n.Load()) }
-}
-
-// The requests of a claim, by the pod that claims.
-func reads(string) func(*http.Request) bool { return request(http.MethodGet, "/deployments/worker") }
-func lists(string) func(*http.Request) bool { return listsPods }
-func writesOwner(string) func(*http.Request) bool {
-	return request(http.MethodPatch, "/deployments/worker")
-}
-func writesReceipt(pod string) func(*http.Request) bool {
-	return request(http.MethodPatch, "/pods/"+pod)
 }
 
 // receipts waits until these pods' receipts say what they hold.

@@ -3,10 +3,8 @@ package allocation
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -20,21 +18,6 @@ import (
 	idcontext "github.com/idalloc/idalloc/pkg/context"
 	"github.com/idalloc/idalloc/pkg/identity"
 )
-
-type counter struct{ n *atomic.Int64 }
-
-func (c counter) wrap(rt http.RoundTripper) http.RoundTripper { return counted{c, rt} }
-
-type counted struct {
-	counter
-	next http.RoundTripper
-}
-
-// RoundTrip implements http.RoundTripper.
-func (c counted) RoundTrip(r *http.Request) (*http.Response, error) {
-	c.n.Add(1)
-	return c.next.RoundTrip(r)
-}
 
 var _ = Describe("damage", func() {
 	var (
