@@ -1,8 +1,9 @@
 package allocation
 
 import (
+	"cmp"
 	"context"
-	"fmt"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -15,48 +16,49 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	idcontext "github.com/idalloc/idalloc/pkg/context"
 	"github.com/idalloc/idalloc/pkg/identity"
+	"github.com/idalloc/idalloc/test/overlap"
 )
 
-// recorder follows instances in this process: every identity that they publish, and what Current says every few
-// milliseconds. When the spec ends it fails if two instances were assigned with one id at one moment, if the epoch of
-// an id did not grow from one holder to the next, or if one that an instance showed fell.
+// recorder follows instances in this process. It keeps every identity that they publish, and logs what they show, as
+// workloads do, for the overlap check at the end of the spec.
 type recorder struct {
-	mu        sync.Mutex
+	*workload
 	instances map[string]*idcontext.Instance
-	news      map[string][]identity.Identity // what Changes delivered
-	epochs    map[string]int64               // the newest that each instance showed
-	last      map[int]identity.Identity      // who was last seen with an id
-	violated  []string
+
+	mu   sync.Mutex
+	news map[string][]identity.Identity // what Changes delivered
 
 	ended   chan struct{}
 	running sync.WaitGroup
 }
 
-func newRecorder() *recorder {
-	r := &recorder{
-		instances: map[string]*idcontext.Instance{}, news: map[string][]identity.Identity{}, epochs: map[string]int64{},
-		last: map[int]identity.Identity{}, ended: make(chan struct{}),
-	}
-	r.running.Go(r.sample)
+// newRecorder returns one that records until the spec ends. Then it fails if an epoch that an instance showed fell.
+func newRecorder(w *workload) *recorder {
+	r := &recorder{workload: w, instances: map[string]*idcontext.Instance{}, news: map[string][]identity.Identity{}, ended: make(chan struct{})}
 	DeferCleanup(func() {
 		close(r.ended)
 		r.running.Wait()
-		if CurrentSpecReport().Failed() {
-			for name, news := range r.news {
+		for name, news := range r.news {
+			if CurrentSpecReport().Failed() {
 				GinkgoWriter.Printf("%s published %v\n", name, news)
 			}
+			held := slices.DeleteFunc(news, func(id identity.Identity) bool { return !id.Assigned() })
+			Expect(slices.IsSortedFunc(held, func(a, b identity.Identity) int { return cmp.Compare(a.Epoch, b.Epoch) })).To(BeTrue(), "an epoch fell: %v", held)
 		}
-		Expect(r.violated).To(BeEmpty())
 	})
 	return r
 }
 
 // follow begins to record an instance. The recorder is the only one to receive its Changes.
 func (r *recorder) follow(i *idcontext.Instance) *idcontext.Instance {
+	GinkgoHelper()
 	name := i.Current().Pod
-	r.mu.Lock()
 	r.instances[name] = i
-	r.mu.Unlock()
+	log := r.probeLog(name)
+	r.running.Go(func() {
+		defer GinkgoRecover()
+		Expect(errors.Join(log.Until(r.ended, showing(i)), log.Close())).To(Succeed())
+	})
 	r.running.Go(func() {
 		for {
 			select {
@@ -66,7 +68,6 @@ func (r *recorder) follow(i *idcontext.Instance) *idcontext.Instance {
 				}
 				r.mu.Lock()
 				r.news[name] = append(r.news[name], id)
-				r.shown(id)
 				r.mu.Unlock()
 			case <-r.ended:
 				return
@@ -76,61 +77,14 @@ func (r *recorder) follow(i *idcontext.Instance) *idcontext.Instance {
 	return i
 }
 
-// sample looks at all instances again and again.
-func (r *recorder) sample() {
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		r.look()
-		select {
-		case <-tick.C:
-		case <-r.ended:
-			return
-		}
-	}
-}
-
-// look asks everybody twice: who says the same before and after all others were asked said it in between.
-func (r *recorder) look() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	before := make(map[string]identity.Identity, len(r.instances))
-	for name, i := range r.instances {
-		before[name] = i.Current()
-	}
-	held := map[int]identity.Identity{}
-	for name, i := range r.instances {
+// showing is what an instance shows at the moment.
+func showing(i *idcontext.Instance) func() (id, count int, epoch int64) {
+	return func() (int, int, int64) {
 		id := i.Current()
-		if !id.Assigned() || id.ID != before[name].ID || id.Epoch != before[name].Epoch {
-			continue
+		if !id.Assigned() {
+			return overlap.Nothing()
 		}
-		if other, twice := held[id.ID]; twice {
-			r.violatef("%s and %s were both assigned %d, with epochs %d and %d", other.Pod, id.Pod, id.ID, other.Epoch, id.Epoch)
-		}
-		held[id.ID] = id
-	}
-	for n, id := range held {
-		if was, ok := r.last[n]; ok && was.Pod != id.Pod && id.Epoch <= was.Epoch {
-			r.violatef("id %d went from %s to %s and its epoch from %d to %d", n, was.Pod, id.Pod, was.Epoch, id.Epoch)
-		}
-		r.last[n] = id
-		r.shown(id)
-	}
-}
-
-func (r *recorder) shown(id identity.Identity) {
-	if !id.Assigned() {
-		return
-	}
-	if id.Epoch < r.epochs[id.Pod] {
-		r.violatef("the epoch of %s fell from %d to %d", id.Pod, r.epochs[id.Pod], id.Epoch)
-	}
-	r.epochs[id.Pod] = max(r.epochs[id.Pod], id.Epoch)
-}
-
-func (r *recorder) violatef(format string, args ...any) {
-	if what := fmt.Sprintf(format, args...); !slices.Contains(r.violated, what) {
-		r.violated = append(r.violated, what)
+		return id.ID, id.Count, id.Epoch
 	}
 }
 
@@ -164,9 +118,9 @@ func (r *recorder) undisturbed(at map[string]int, holders map[string]identity.Id
 }
 
 // start starts pkg/context for a pod in the test process, records it, and closes it when the spec ends.
-func (r *recorder) start(ctx context.Context, w *workload, pod string, change ...change) *idcontext.Instance {
+func (r *recorder) start(ctx context.Context, pod string, change ...change) *idcontext.Instance {
 	GinkgoHelper()
-	return r.follow(w.instance(ctx, pod, change...))
+	return r.follow(r.instance(ctx, pod, change...))
 }
 
 // assigned waits for the ids of all these pods.

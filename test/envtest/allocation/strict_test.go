@@ -2,16 +2,11 @@ package allocation
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
-	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"syscall"
-	"testing"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -60,90 +55,12 @@ func (w *workload) others(ctx context.Context, known []string, n int) []string {
 	return others
 }
 
-// logs writes what an instance says into the probe directory, every few milliseconds, as the workloads do.
-func (w *workload) logs(i *idcontext.Instance) {
-	GinkgoHelper()
-	out, err := overlap.NewWriter(w.probe, i.Current().Pod, "")
-	Expect(err).NotTo(HaveOccurred())
-	over, ended := make(chan struct{}), make(chan error, 1)
-	go func() { ended <- errors.Join(out.Until(over, showing(i)), out.Close()) }()
-	DeferCleanup(func() {
-		close(over)
-		Expect(<-ended).To(Succeed())
-	})
-}
-
-// showing is what an instance shows at the moment.
-func showing(i *idcontext.Instance) func() (id, count int, epoch int64) {
-	return func() (int, int, int64) {
-		id := i.Current()
-		if !id.Assigned() {
-			return overlap.Nothing()
-		}
-		return id.ID, id.Count, id.Epoch
-	}
-}
-
-// strictWorkerDir names the probe directory to the process that TestStrictWorker is.
-const strictWorkerDir = "STRICT_WORKER_DIR"
-
-// TestStrictWorker is no test: the specs start it as the process of a pod, to suspend it.
-func TestStrictWorker(t *testing.T) {
-	dir := os.Getenv(strictWorkerDir)
-	if dir == "" {
-		t.Skip("it is a process that the specs start")
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-	defer stop()
-	i, err := idcontext.Start(ctx, idcontext.Options{FenceAfter: fenceAfter})
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := overlap.NewWriter(dir, os.Getenv("POD_NAME"), os.Getenv("POD_UID"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(out.Until(ctx.Done(), showing(i)), out.Close()); err != nil {
-		t.Fatal(err)
-	}
-	_ = i.Close(context.Background()) // its pod may be gone
-}
-
-// strictProcess starts a process of its own for a pod.
-func (w *workload) strictProcess(ctx context.Context, pod string) *exec.Cmd {
-	GinkgoHelper()
-	config, err := w.Config(ctx)
-	Expect(err).NotTo(HaveOccurred())
-	kubeconfig, err := env.ControlPlane.WriteKubeconfig("strict_"+w.Name, config)
-	Expect(err).NotTo(HaveOccurred())
-	program, err := os.Executable()
-	Expect(err).NotTo(HaveOccurred())
-	cmd := exec.Command(program, "-test.run=^TestStrictWorker$") //nolint:gosec,noctx // this test; the cleanup ends it
-	cmd.Env = append(os.Environ(), strictWorkerDir+"="+w.probe, "POD_NAME="+pod, "POD_NAMESPACE="+w.Name, "KUBECONFIG="+kubeconfig)
-	cmd.Stdout, cmd.Stderr = GinkgoWriter, GinkgoWriter
-	Expect(cmd.Start()).To(Succeed())
-	DeferCleanup(func() {
-		Expect(cmd.Process.Signal(syscall.SIGCONT)).To(Succeed())
-		Expect(cmd.Process.Signal(syscall.SIGTERM)).To(Succeed())
-		_ = cmd.Wait() // how it ended is not what the spec is about
-	})
-	return cmd
-}
-
-// samples returns what a pod logged.
-func (w *workload) samples(pod string) []overlap.Record {
-	GinkgoHelper()
-	all, err := overlap.Read(w.probe)
-	Expect(err).NotTo(HaveOccurred())
-	return slices.DeleteFunc(all, func(r overlap.Record) bool { return r.Pod != pod })
-}
-
 var _ = Describe("strict mode", func() {
 	var (
 		w   *workload
 		rec *recorder
 	)
-	BeforeEach(func(ctx SpecContext) { w, rec = newWorkload(ctx, store.Deployment), newRecorder() })
+	BeforeEach(func(ctx SpecContext) { w = newWorkload(ctx, store.Deployment); rec = newRecorder(w) })
 
 	state := func(i *idcontext.Instance) func() identity.State {
 		return func() identity.State { return i.Current().State }
@@ -153,21 +70,19 @@ var _ = Describe("strict mode", func() {
 	It("quarantines, fences by the clock, and gives a slot to the next only when the last has lost it", func(ctx SpecContext) {
 		pods := podNames(w.idle(ctx, 4))
 		near, far, function, other := pods[0], pods[1], pods[2], pods[3]
-		wire, all := newLink(), newCrew()
+		wire := newLink()
 		defer wire.cut(false)
 
 		By("the first start: nobody knows who held what before")
-		a := rec.start(ctx, w, near, strict(fenceAfter))
+		a := rec.start(ctx, near, strict(fenceAfter))
 		Eventually(func() string { return quarantine(ctx) }).WithContext(ctx).Should(MatchRegexp(`^{"[0-9]+":"0-"}$`))
 		Expect(a.Current().Assigned()).To(BeFalse())
 		Expect(w.owner(ctx).Annotations).To(HaveKeyWithValue(assignment.FenceAfterKey, fenceAfter.String()))
 		Expect(w.assignment(ctx)).To(BeEmpty())
 		Eventually(func() string { return waitingFor(ctx, a) }).WithContext(ctx).Should(ContainSubstring("quarantine"))
-		b := rec.start(ctx, w, far, strict(fenceAfter), wire.options)
-		f := all.run(ctx, w, function, strict(fenceAfter), wire.options)
+		b := rec.start(ctx, far, strict(fenceAfter), wire.options)
+		f := w.work(ctx, function, strict(fenceAfter), wire.options)
 		child := w.strictProcess(ctx, other)
-		w.logs(a)
-		w.logs(b)
 		held := rec.assigned(ctx, near, far)
 		first := f.begins(ctx)
 		Eventually(func() map[int]string { return w.assignment(ctx) }).WithContext(ctx).Should(HaveLen(4))
@@ -204,9 +119,7 @@ var _ = Describe("strict mode", func() {
 		fresh := w.others(ctx, pods, 2)
 		next := make([]*idcontext.Instance, 0, len(fresh))
 		for _, name := range fresh {
-			i := rec.start(ctx, w, name, strict(fenceAfter))
-			w.logs(i)
-			next = append(next, i)
+			next = append(next, rec.start(ctx, name, strict(fenceAfter)))
 		}
 		Eventually(func(g Gomega) {
 			q := w.owner(ctx).Record.State.Quarantine
@@ -242,7 +155,7 @@ var _ = Describe("strict mode", func() {
 
 	It("writes the largest fence-after down, and takes it back when nobody needs it", func(ctx SpecContext) {
 		pods := podNames(w.idle(ctx, 4))
-		plain := rec.start(ctx, w, pods[0])
+		plain := rec.start(ctx, pods[0])
 		rec.assigned(ctx, pods[0])
 		Expect(w.owner(ctx).Annotations).NotTo(HaveKey(assignment.FenceAfterKey))
 		says := func(want string) {
@@ -251,7 +164,7 @@ var _ = Describe("strict mode", func() {
 		}
 		want := []string{"40s", "1m0s", "1m0s"}
 		for n, d := range []time.Duration{40 * time.Second, time.Minute, 20 * time.Second} {
-			rec.start(ctx, w, pods[n+1], strict(d))
+			rec.start(ctx, pods[n+1], strict(d))
 			rec.assigned(ctx, pods[n+1])
 			says(want[n])
 		}
@@ -269,9 +182,9 @@ var _ = Describe("strict mode", func() {
 
 	It("takes the largest fence-after back when nobody needs it", func(ctx SpecContext) {
 		pods := podNames(w.idle(ctx, 2))
-		rec.start(ctx, w, pods[0])
+		rec.start(ctx, pods[0])
 		rec.assigned(ctx, pods[0])
-		rec.start(ctx, w, pods[1], strict(time.Minute))
+		rec.start(ctx, pods[1], strict(time.Minute))
 		held := rec.assigned(ctx, pods...)
 		Expect(w.owner(ctx).Annotations).To(HaveKeyWithValue(assignment.FenceAfterKey, "1m0s"))
 		Expect(rec.instances[pods[1]].Close(ctx)).To(Succeed())
@@ -285,11 +198,11 @@ var _ = Describe("strict mode", func() {
 
 	It("is obeyed by gc and by pods without it: a slot whose holder vanished is not given at once", func(ctx SpecContext) {
 		pods := podNames(w.idle(ctx, 2))
-		rec.start(ctx, w, pods[0])
+		rec.start(ctx, pods[0])
 		rec.assigned(ctx, pods[0])
 		wire := newLink()
 		defer wire.cut(false)
-		gone := rec.start(ctx, w, pods[1], strict(fenceAfter), wire.options)
+		gone := rec.start(ctx, pods[1], strict(fenceAfter), wire.options)
 		held := rec.assigned(ctx, pods[1])
 		wire.cut(true)
 		w.forceDelete(ctx, pods[1])
@@ -297,7 +210,7 @@ var _ = Describe("strict mode", func() {
 		Expect(err).NotTo(HaveOccurred())
 		Expect(quarantine(ctx)).To(MatchRegexp(`^{"[0-9]+":"` + strconv.Itoa(held[pods[1]].ID) + `"}$`))
 		Expect(w.assignment(ctx)).To(Equal(assignment.Slots{0: pods[0]}))
-		fresh := rec.start(ctx, w, w.others(ctx, pods, 1)[0])
+		fresh := rec.start(ctx, w.others(ctx, pods, 1)[0])
 		Eventually(func() string { return waitingFor(ctx, fresh) }).WithContext(ctx).Should(ContainSubstring("quarantine"))
 		By("removing the quarantine by hand, and all the rest")
 		w.annotate(ctx, map[string]any{assignment.QuarantineKey: nil})
@@ -308,24 +221,24 @@ var _ = Describe("strict mode", func() {
 
 	It("protects a holder whose receipt was removed by hand while it was cut off", func(ctx SpecContext) {
 		pods := podNames(w.idle(ctx, 2))
-		rec.start(ctx, w, pods[0])
+		rec.start(ctx, pods[0])
 		rec.assigned(ctx, pods[0])
 		wire := newLink()
 		defer wire.cut(false)
-		gone := rec.start(ctx, w, pods[1], strict(10*time.Minute), wire.options)
+		gone := rec.start(ctx, pods[1], strict(10*time.Minute), wire.options)
 		rec.assigned(ctx, pods[1])
 		wire.cut(true)
 		w.patchPod(ctx, pods[1], `{"metadata":{"annotations":{"idalloc.dev/receipt":null},"labels":{"idalloc.dev/instance-id":null}}}`)
 		By("somebody without strict mode plans")
 		Expect(w.Scale(ctx, store.Deployment, "worker", 3)).To(Succeed())
 		late := w.others(ctx, pods, 1)[0]
-		rec.start(ctx, w, late)
+		rec.start(ctx, late)
 		rec.assigned(ctx, late)
 		Expect(gone.Current().Assigned()).To(BeTrue(), "it has not heard of anything")
 		Expect(w.owner(ctx).Annotations).To(HaveKey(assignment.FenceAfterKey), "slot 1 is held by a pod in strict mode")
 		By("its pod vanishes")
 		w.forceDelete(ctx, pods[1])
-		fresh := rec.start(ctx, w, w.others(ctx, append(pods, late), 1)[0])
+		fresh := rec.start(ctx, w.others(ctx, append(pods, late), 1)[0])
 		Eventually(func() string { return waitingFor(ctx, fresh) + string(fresh.Current().State) }).WithContext(ctx).Should(Or(
 			ContainSubstring("quarantine"), ContainSubstring("assigned")))
 		Expect(fresh.Current().Assigned()).To(BeFalse())
@@ -334,10 +247,10 @@ var _ = Describe("strict mode", func() {
 
 	It("refuses a fence-after that a newer version wrote", func(ctx SpecContext) {
 		pods := podNames(w.idle(ctx, 2))
-		held := rec.start(ctx, w, pods[0])
+		held := rec.start(ctx, pods[0])
 		before := rec.assigned(ctx, pods[0])
 		w.newer(ctx, map[string]any{assignment.FenceAfterKey: "until further notice"})
-		_, err := rec.start(ctx, w, pods[1], strict(fenceAfter)).Wait(ctx)
+		_, err := rec.start(ctx, pods[1], strict(fenceAfter)).Wait(ctx)
 		Expect(err).To(MatchError(store.ErrNewer))
 		_, err = gc.Sweep(ctx, w.store, w.ref, wait.Backoff{}, false)
 		Expect(err).To(MatchError(store.ErrNewer))

@@ -107,11 +107,12 @@ var _ = Describe("damage by others", func() {
 	)
 	setup := func(ctx SpecContext, n int) {
 		GinkgoHelper()
-		w, rec = newWorkload(ctx, store.Deployment), newRecorder()
+		w = newWorkload(ctx, store.Deployment)
+		rec = newRecorder(w)
 		pods := w.sleepers(ctx, n, rolling("1", "0"))
 		all := make([]string, 0, n)
 		for _, pod := range pods {
-			rec.start(ctx, w, pod.Name)
+			rec.start(ctx, pod.Name)
 			all = append(all, pod.Name)
 		}
 		holders = rec.assigned(ctx, all...)
@@ -134,7 +135,7 @@ var _ = Describe("damage by others", func() {
 					continue
 				}
 				if _, known := rec.instances[p.Name]; !known {
-					rec.start(ctx, w, p.Name, change...)
+					rec.start(ctx, p.Name, change...)
 				}
 				now[p.Name] = rec.instances[p.Name].Current()
 			}
@@ -157,7 +158,7 @@ var _ = Describe("damage by others", func() {
 		w.copied(ctx)
 		w.stall(ctx)
 		waiter := w.stalled(ctx, 1)[0]
-		rec.start(ctx, w, waiter.Name)
+		rec.start(ctx, waiter.Name)
 		By("moving on from the map that the old ReplicaSet has a copy of")
 		w.annotate(ctx, map[string]any{assignment.SealKey: nil})
 		unharmed(ctx)
@@ -460,7 +461,7 @@ var _ = Describe("damage by others", func() {
 		})
 		for _, pod := range w.somePods(ctx, 5) {
 			if rec.instances[pod.Name] == nil {
-				rec.start(ctx, w, pod.Name)
+				rec.start(ctx, pod.Name)
 			}
 		}
 		Consistently(written, 10*time.Second, time.Second).Should(BeNumerically("<", 40), "of 500 writes of the other one few are answered")

@@ -298,6 +298,14 @@ func (w *workload) newer(ctx context.Context, annotations map[string]any) {
 	w.annotateAs(ctx, assignment.FieldManager, annotations)
 }
 
+// probeLog opens the log of a pod that works in this process.
+func (w *workload) probeLog(pod string) *overlap.Writer {
+	GinkgoHelper()
+	log, err := overlap.NewWriter(w.probe, pod, "")
+	Expect(err).NotTo(HaveOccurred())
+	return log
+}
+
 // checkOverlap reads what the workloads logged.
 func (w *workload) checkOverlap() {
 	entries, err := os.ReadDir(w.probe)

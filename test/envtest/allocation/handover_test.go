@@ -20,107 +20,8 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	idcontext "github.com/idalloc/idalloc/pkg/context"
-	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/test/envtest/suite"
 )
-
-// crew are functions that idcontext.Run calls in this process. It fails the spec when two of them run under one id at
-// one moment, or when the epoch of an id did not grow from one pod to the next, or fell for one pod.
-type crew struct {
-	mu       sync.Mutex
-	working  map[int]string
-	last     map[int]identity.Identity
-	violated []string
-}
-
-func newCrew() *crew {
-	c := &crew{working: map[int]string{}, last: map[int]identity.Identity{}}
-	DeferCleanup(func() { Expect(c.violated).To(BeEmpty()) })
-	return c
-}
-
-func (c *crew) enter(id identity.Identity) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if other, busy := c.working[id.ID]; busy {
-		c.violated = append(c.violated, fmt.Sprintf("%s began to work under %d while %s does", id.Pod, id.ID, other))
-	}
-	if was, ok := c.last[id.ID]; ok && (id.Epoch < was.Epoch || (id.Pod != was.Pod && id.Epoch == was.Epoch)) {
-		c.violated = append(c.violated, fmt.Sprintf("%s works under %d with epoch %d after %s with %d", id.Pod, id.ID, id.Epoch, was.Pod, was.Epoch))
-	}
-	c.working[id.ID], c.last[id.ID] = id.Pod, id
-}
-
-func (c *crew) leave(id identity.Identity) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.working, id.ID)
-}
-
-// worker is one pod's function. When its context ends it goes on working until it is told to stop.
-type worker struct {
-	pod    string
-	calls  chan identity.Identity
-	causes chan error
-	stop   chan struct{} // one receive for each call that may return
-}
-
-// run starts a worker for a pod.
-func (c *crew) run(ctx context.Context, w *workload, pod string, change ...change) *worker {
-	GinkgoHelper()
-	o := w.options(ctx, pod, change...)
-	o.KeepOnCountChange = true
-	p := &worker{pod: pod, calls: make(chan identity.Identity, 64), causes: make(chan error, 64), stop: make(chan struct{}, 64)}
-	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	over := make(chan struct{})
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		err := idcontext.Run(running, o, func(ctx context.Context, id identity.Identity) error {
-			c.enter(id)
-			defer c.leave(id)
-			p.calls <- id
-			<-ctx.Done()
-			p.causes <- context.Cause(ctx)
-			select {
-			case <-p.stop:
-			case <-over:
-			}
-			return nil
-		})
-		GinkgoLogr.Info("Run returned", "pod", pod, "error", fmt.Sprint(err))
-	}()
-	DeferCleanup(func() {
-		cancel()
-		close(over)
-		<-ended
-	})
-	return p
-}
-
-// letReturn lets a call return that waits, or the next one, as many as may be.
-func (p *worker) letReturn() {
-	select {
-	case p.stop <- struct{}{}:
-	default:
-	}
-}
-
-// begins waits for the next call.
-func (p *worker) begins(ctx context.Context) identity.Identity {
-	GinkgoHelper()
-	var id identity.Identity
-	Eventually(p.calls).WithContext(ctx).Should(Receive(&id), "%s is not called", p.pod)
-	return id
-}
-
-// told waits until the function's context ended.
-func (p *worker) told(ctx context.Context) error {
-	GinkgoHelper()
-	var cause error
-	Eventually(p.causes).WithContext(ctx).Should(Receive(&cause), "%s is not told to stop", p.pod)
-	return cause
-}
 
 // quiet checks for a short while that nothing happens.
 func quiet(what string, f any) {
@@ -128,18 +29,15 @@ func quiet(what string, f any) {
 }
 
 var _ = Describe("a hand-over", func() {
-	var (
-		w   *workload
-		all *crew
-	)
-	BeforeEach(func(ctx SpecContext) { w, all = newWorkload(ctx, store.Deployment), newCrew() })
+	var w *workload
+	BeforeEach(func(ctx SpecContext) { w = newWorkload(ctx, store.Deployment) })
 
 	// old starts a worker for each of n pods, and a revision that never gets Ready. By id.
 	old := func(ctx context.Context, n int, s strategy, change ...change) []*worker {
 		GinkgoHelper()
 		workers := make([]*worker, n)
 		for _, pod := range w.sleepers(ctx, n, s) {
-			p := all.run(ctx, w, pod.Name, change...)
+			p := w.work(ctx, pod.Name, change...)
 			workers[p.begins(ctx).ID] = p
 		}
 		w.copied(ctx)
@@ -150,7 +48,7 @@ var _ = Describe("a hand-over", func() {
 
 	It("waits for the old function to return, and then stays quiet", func(ctx SpecContext) {
 		olds := old(ctx, 2, rolling("1", "0"))
-		young := all.run(ctx, w, w.stalled(ctx, 1)[0].Name)
+		young := w.work(ctx, w.stalled(ctx, 1)[0].Name)
 		Expect(olds[1].told(ctx)).To(MatchError(idcontext.ErrRevoked))
 		Expect(w.owner(ctx).Record.State.Handover).To(Equal(assignment.Slots{1: young.pod}))
 		epoch := w.owner(ctx).Record.State.Epoch
@@ -179,7 +77,7 @@ var _ = Describe("a hand-over", func() {
 		olds := old(ctx, 2, rolling("2", "0"))
 		young := make([]*worker, 2)
 		for n, pod := range w.stalled(ctx, 2) {
-			young[n] = all.run(ctx, w, pod.Name)
+			young[n] = w.work(ctx, pod.Name)
 		}
 		Expect(olds[1].told(ctx)).To(MatchError(idcontext.ErrRevoked))
 		_, err := env.Client.AppsV1().Deployments(w.Name).Patch(ctx, "worker", types.MergePatchType, []byte(`{"spec":{"paused":true}}`), metav1.PatchOptions{})
@@ -198,16 +96,16 @@ var _ = Describe("a hand-over", func() {
 	})
 
 	It("does not happen when no old pod can know that its work has stopped, and the waiter says how to get out", func(ctx SpecContext) {
-		rec := newRecorder()
+		rec := newRecorder(w)
 		holders := make([]string, 0, 2)
 		for _, pod := range w.sleepers(ctx, 2, rolling("1", "0")) {
-			rec.start(ctx, w, pod.Name)
+			rec.start(ctx, pod.Name)
 			holders = append(holders, pod.Name)
 		}
 		held := rec.assigned(ctx, holders...)
 		at := rec.mark()
 		w.stall(ctx)
-		young := rec.start(ctx, w, w.stalled(ctx, 1)[0].Name)
+		young := rec.start(ctx, w.stalled(ctx, 1)[0].Name)
 		Eventually(func() string { return waitingFor(ctx, young) }).WithContext(ctx).Should(ContainSubstring("maxSurge: 0"))
 		quiet("nobody is asked", func() int { return len(requests(ctx)) })
 		rec.undisturbed(at, held)
@@ -217,7 +115,7 @@ var _ = Describe("a hand-over", func() {
 		olds := old(ctx, 2, rolling("1", "0"))
 		wire := newLink()
 		defer wire.cut(false)
-		young := all.run(ctx, w, w.stalled(ctx, 1)[0].Name, wire.options)
+		young := w.work(ctx, w.stalled(ctx, 1)[0].Name, wire.options)
 		Expect(olds[1].told(ctx)).To(MatchError(idcontext.ErrRevoked))
 		epoch := w.owner(ctx).Record.State.Epoch
 		By("deleting the requester; nothing runs in the pod that follows it")
@@ -236,7 +134,7 @@ var _ = Describe("a hand-over", func() {
 
 	It("is called off by an undo in the middle", func(ctx SpecContext) {
 		olds := old(ctx, 2, rolling("1", "0"))
-		young := all.run(ctx, w, w.stalled(ctx, 1)[0].Name)
+		young := w.work(ctx, w.stalled(ctx, 1)[0].Name)
 		Expect(olds[1].told(ctx)).To(MatchError(idcontext.ErrRevoked))
 		before := w.assignment(ctx)
 		w.undo(ctx)
@@ -271,7 +169,7 @@ var _ = Describe("a hand-over", func() {
 			})(o)
 		}
 		olds := old(ctx, 2, rolling("1", "0"), spy)
-		young := all.run(ctx, w, w.stalled(ctx, 1)[0].Name)
+		young := w.work(ctx, w.stalled(ctx, 1)[0].Name)
 		Expect(olds[1].told(ctx)).To(MatchError(idcontext.ErrRevoked))
 		armed.Store(true)
 		olds[1].stop <- struct{}{}
@@ -285,7 +183,7 @@ var _ = Describe("a hand-over", func() {
 
 	It("is forgotten by a wipe while the work stops", func(ctx SpecContext) {
 		olds := old(ctx, 2, rolling("1", "0"))
-		young := all.run(ctx, w, w.stalled(ctx, 1)[0].Name)
+		young := w.work(ctx, w.stalled(ctx, 1)[0].Name)
 		Expect(olds[1].told(ctx)).To(MatchError(idcontext.ErrRevoked))
 		before := w.assignment(ctx)
 		for range 3 {

@@ -1,0 +1,93 @@
+package allocation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	idcontext "github.com/idalloc/idalloc/pkg/context"
+	"github.com/idalloc/idalloc/pkg/identity"
+	"github.com/idalloc/idalloc/test/overlap"
+)
+
+// worker is one pod's function, which idcontext.Run calls in this process. When its context ends it goes on working until
+// it is told to stop. It logs under which id it works, for the overlap check at the end of the spec.
+type worker struct {
+	pod    string
+	log    *overlap.Writer
+	calls  chan identity.Identity
+	causes chan error
+	stop   chan struct{} // one receive for each call that may return
+	over   chan struct{} // closed when all may
+}
+
+// work starts a worker for a pod.
+func (w *workload) work(ctx context.Context, pod string, change ...change) *worker {
+	GinkgoHelper()
+	o := w.options(ctx, pod, change...)
+	o.KeepOnCountChange = true
+	p := &worker{
+		pod: pod, log: w.probeLog(pod), calls: make(chan identity.Identity, 64), causes: make(chan error, 64),
+		stop: make(chan struct{}, 64), over: make(chan struct{}),
+	}
+	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		err := idcontext.Run(running, o, p.do)
+		GinkgoLogr.Info("Run returned", "pod", pod, "error", fmt.Sprint(err))
+	}()
+	DeferCleanup(func() {
+		cancel()
+		close(p.over)
+		<-ended
+		Expect(p.log.Close()).To(Succeed())
+	})
+	return p
+}
+
+// do is the function.
+func (p *worker) do(ctx context.Context, id identity.Identity) error {
+	defer GinkgoRecover()
+	p.calls <- id
+	returned := make(chan struct{})
+	go func() {
+		defer close(returned)
+		<-ctx.Done()
+		p.causes <- context.Cause(ctx)
+		select {
+		case <-p.stop:
+		case <-p.over:
+		}
+	}()
+	works := func() (int, int, int64) { return id.ID, id.Count, id.Epoch }
+	Expect(errors.Join(p.log.Until(returned, works), p.log.Sample(works), p.log.Sample(overlap.Nothing))).To(Succeed())
+	return nil
+}
+
+// letReturn lets a call return that waits, or the next one, as many as may be.
+func (p *worker) letReturn() {
+	select {
+	case p.stop <- struct{}{}:
+	default:
+	}
+}
+
+// begins waits for the next call.
+func (p *worker) begins(ctx context.Context) identity.Identity {
+	GinkgoHelper()
+	var id identity.Identity
+	Eventually(p.calls).WithContext(ctx).Should(Receive(&id), "%s is not called", p.pod)
+	return id
+}
+
+// told waits until the function's context ended.
+func (p *worker) told(ctx context.Context) error {
+	GinkgoHelper()
+	var cause error
+	Eventually(p.causes).WithContext(ctx).Should(Receive(&cause), "%s is not told to stop", p.pod)
+	return cause
+}
