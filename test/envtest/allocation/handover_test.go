@@ -36,7 +36,7 @@ var _ = Describe("a hand-over", func() {
 	old := func(ctx context.Context, n int, s strategy, change ...change) []*worker {
 		GinkgoHelper()
 		workers := make([]*worker, n)
-		for _, pod := range w.sleepers(ctx, n, s) {
+		for _, pod := range w.idle(ctx, n, s) {
 			p := w.work(ctx, pod.Name, change...)
 			workers[p.begins(ctx).ID] = p
 		}
@@ -98,7 +98,7 @@ var _ = Describe("a hand-over", func() {
 	It("does not happen when no old pod can know that its work has stopped, and the waiter says how to get out", func(ctx SpecContext) {
 		rec := newRecorder(w)
 		holders := make([]string, 0, 2)
-		for _, pod := range w.sleepers(ctx, 2, rolling("1", "0")) {
+		for _, pod := range w.idle(ctx, 2, rolling("1", "0")) {
 			rec.start(ctx, pod.Name)
 			holders = append(holders, pod.Name)
 		}

@@ -50,11 +50,14 @@ func (w *workload) log(pod string) string {
 }
 
 // idle makes a Deployment whose pods do nothing: the test process claims for them.
-func (w *workload) idle(ctx context.Context, replicas int32) []corev1.Pod {
+func (w *workload) idle(ctx context.Context, n int, strategies ...strategy) []corev1.Pod {
 	GinkgoHelper()
-	spec := suite.PodSpec(suite.Container("main", "/bin/sleep", "1000"))
-	Expect(w.Create(ctx, suite.Deployment("worker", replicas, spec))).To(Succeed())
-	return w.somePods(ctx, int(replicas))
+	d := suite.Deployment("worker", int32(n), suite.PodSpec(suite.Container("main", "/bin/sleep", "1000"))) //nolint:gosec // small
+	for _, s := range strategies {
+		s(&d.Spec)
+	}
+	Expect(w.Create(ctx, d)).To(Succeed())
+	return w.somePods(ctx, n)
 }
 
 func podNames(pods []corev1.Pod) []string {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	idcontext "github.com/idalloc/idalloc/pkg/context"
 	"github.com/idalloc/idalloc/pkg/identity"
@@ -73,6 +75,41 @@ func (w *workload) rolled(ctx context.Context, n int) {
 		for id := range n {
 			g.Expect(names).To(ContainElement(holders[id]), fmt.Sprintf("the holder of %d", id))
 		}
+	}).WithContext(ctx).Should(Succeed())
+}
+
+// stall begins a revision whose pods never get Ready.
+func (w *workload) stall(ctx context.Context) {
+	GinkgoHelper()
+	_, err := env.Client.AppsV1().Deployments(w.Name).Patch(ctx, "worker", types.JSONPatchType,
+		[]byte(`[{"op":"add","path":"/spec/template/spec/containers/0/readinessProbe","value":{"exec":{"command":["/bin/false"]}}}]`),
+		metav1.PatchOptions{FieldManager: "kubectl-edit"})
+	Expect(err).NotTo(HaveOccurred())
+}
+
+// stalled waits for n pods, not Terminating, of a revision that stall began.
+func (w *workload) stalled(ctx context.Context, n int) []corev1.Pod {
+	GinkgoHelper()
+	var pods []corev1.Pod
+	Eventually(func(g Gomega) {
+		all, err := w.Pods(ctx, "worker")
+		g.Expect(err).NotTo(HaveOccurred())
+		pods = slices.DeleteFunc(all, func(p corev1.Pod) bool {
+			return p.Spec.Containers[0].ReadinessProbe == nil || p.DeletionTimestamp != nil
+		})
+		g.Expect(pods).To(HaveLen(n))
+	}).WithContext(ctx).Should(Succeed())
+	return pods
+}
+
+// copied waits until the ReplicaSet of the first revision has a copy of the owner's map.
+func (w *workload) copied(ctx context.Context) {
+	GinkgoHelper()
+	Eventually(func(g Gomega) {
+		sets, err := env.Client.AppsV1().ReplicaSets(w.Name).List(ctx, metav1.ListOptions{})
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(sets.Items).To(HaveLen(1))
+		g.Expect(sets.Items[0].Annotations).To(HaveKeyWithValue(assignment.SealKey, w.owner(ctx).Annotations[assignment.SealKey]))
 	}).WithContext(ctx).Should(Succeed())
 }
 

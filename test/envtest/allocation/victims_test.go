@@ -1,0 +1,170 @@
+package allocation
+
+import (
+	"context"
+	"maps"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/identity"
+)
+
+// victims are pods that hold ids while somebody else damages what idalloc wrote.
+type victims struct {
+	*recorder
+	holders map[string]identity.Identity
+	at      map[string]int
+}
+
+// holding starts n pods and waits for their ids.
+func holding(ctx SpecContext, n int) *victims {
+	GinkgoHelper()
+	v := &victims{recorder: newRecorder(newWorkload(ctx, store.Deployment))}
+	pods := podNames(v.idle(ctx, n, rolling("1", "0")))
+	for _, pod := range pods {
+		v.start(ctx, pod)
+	}
+	v.holders = v.assigned(ctx, pods...)
+	v.at = v.mark()
+	return v
+}
+
+// unharmed waits until the damage is repaired, and expects that no holder was disturbed by it.
+func (v *victims) unharmed(ctx context.Context) {
+	GinkgoHelper()
+	v.restored(ctx, v.holders)
+	v.undisturbed(v.at, v.holders)
+}
+
+// newcomers starts an instance for each live pod that is not stalled and has none, until n pods have an id.
+func (v *victims) newcomers(ctx context.Context, n int, change ...change) {
+	GinkgoHelper()
+	now := maps.Clone(v.holders)
+	Eventually(func(g Gomega) {
+		pods, err := v.Pods(ctx, "worker")
+		g.Expect(err).NotTo(HaveOccurred())
+		for _, p := range pods {
+			if p.DeletionTimestamp != nil || p.Spec.Containers[0].ReadinessProbe != nil {
+				continue
+			}
+			if _, known := v.instances[p.Name]; !known {
+				v.start(ctx, p.Name, change...)
+			}
+			now[p.Name] = v.instances[p.Name].Current()
+		}
+		g.Expect(now).To(HaveLen(n))
+		for _, id := range now {
+			g.Expect(id.Assigned()).To(BeTrue())
+		}
+	}).WithContext(ctx).Should(Succeed())
+	marks := v.caughtUp(ctx, now)
+	for name := range now {
+		if _, known := v.holders[name]; !known {
+			v.at[name] = marks[name]
+		}
+	}
+	v.holders = now
+}
+
+// ours returns the owner's annotations of idalloc, as they are now.
+func (w *workload) ours(ctx context.Context) map[string]any {
+	GinkgoHelper()
+	ours, all := map[string]any{}, w.owner(ctx).Annotations
+	for _, key := range assignment.Keys(assignment.DefaultKey) {
+		if value, ok := all[key]; ok {
+			ours[key] = value
+		}
+	}
+	return ours
+}
+
+// replace does what kubectl replace does with a manifest that knows nothing of idalloc.
+func (w *workload) replace(ctx context.Context) {
+	GinkgoHelper()
+	deployments := env.Client.AppsV1().Deployments(w.Name)
+	d, err := deployments.Get(ctx, "worker", metav1.GetOptions{})
+	Expect(err).NotTo(HaveOccurred())
+	manifest := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: d.Name, Namespace: d.Namespace}, Spec: d.Spec}
+	_, err = deployments.Update(ctx, manifest, metav1.UpdateOptions{FieldManager: "kubectl-replace"})
+	Expect(err).NotTo(HaveOccurred())
+}
+
+// wipe removes every annotation of ours.
+func (w *workload) wipe(ctx context.Context) {
+	GinkgoHelper()
+	gone := map[string]any{}
+	for _, key := range assignment.Keys(assignment.DefaultKey) {
+		gone[key] = nil
+	}
+	w.annotate(ctx, gone)
+}
+
+// untrack clears managedFields.
+func (w *workload) untrack(ctx context.Context) {
+	GinkgoHelper()
+	_, err := env.Client.AppsV1().Deployments(w.Name).Patch(ctx, "worker", types.JSONPatchType,
+		[]byte(`[{"op":"replace","path":"/metadata/managedFields","value":[{}]}]`), metav1.PatchOptions{})
+	Expect(err).NotTo(HaveOccurred())
+}
+
+// apply makes a server-side apply, which begins to track who manages what.
+func (w *workload) apply(ctx context.Context) {
+	GinkgoHelper()
+	_, err := env.Client.AppsV1().Deployments(w.Name).Patch(ctx, "worker", types.ApplyPatchType,
+		[]byte(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"worker","annotations":{"example.com/applied":"yes"}}}`),
+		metav1.PatchOptions{FieldManager: "applier"})
+	Expect(err).NotTo(HaveOccurred())
+}
+
+// countWrites follows the owner and returns how often idalloc has written it since.
+func (w *workload) countWrites(ctx context.Context) func() int {
+	GinkgoHelper()
+	var n atomic.Int64
+	follow, err := env.Client.AppsV1().Deployments(w.Name).Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=worker", ResourceVersion: w.owner(ctx).ResourceVersion})
+	Expect(err).NotTo(HaveOccurred())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		seal := ""
+		for event := range follow.ResultChan() {
+			d, ok := event.Object.(*appsv1.Deployment)
+			if !ok {
+				continue
+			}
+			o := store.Object{ObjectMeta: d.ObjectMeta}
+			if now := d.Annotations[assignment.SealKey]; o.Tracked() && now != seal {
+				seal = now
+				n.Add(1)
+			}
+		}
+	}()
+	DeferCleanup(func() {
+		follow.Stop()
+		<-done
+	})
+	return func() int { return int(n.Load()) }
+}
+
+// receipts waits until these pods' receipts say what they hold.
+func (w *workload) receipts(ctx context.Context, holders map[string]identity.Identity) {
+	GinkgoHelper()
+	Eventually(func(g Gomega) {
+		for name, id := range holders {
+			pod := w.pod(ctx, name)
+			r, err := assignment.ReceiptOf(pod.Annotations, string(pod.UID), "Deployment/worker", time.Now())
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(r).NotTo(BeNil())
+			g.Expect(r.ID).To(Equal(id.ID))
+			g.Expect(pod.Labels).To(HaveKeyWithValue(assignment.InstanceIDLabel, strconv.Itoa(id.ID)))
+		}
+	}).WithContext(ctx).Should(Succeed())
+}
