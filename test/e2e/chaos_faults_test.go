@@ -3,11 +3,9 @@
 package e2e
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -72,41 +70,6 @@ func (c *chaos) clusterFaults() []fault {
 		{kind: "suspend etcd", weight: 2, everywhere: true, do: c.suspendPart("etcd")},
 		{kind: "suspend kubelet", weight: 3, everywhere: true, do: c.suspendPart("kubelet")},
 	}
-}
-
-// processes returns those of the containers of a pod, by the names of their programs. A restarted
-// container's is another one.
-func processes(pod string) (map[string]int, error) {
-	environments, err := filepath.Glob("/proc/[0-9]*/environ")
-	if err != nil {
-		return nil, err
-	}
-	found := map[string]int{}
-	for _, path := range environments {
-		if !belongs(path, pod) {
-			continue
-		}
-		dir := filepath.Dir(path)
-		pid, err := strconv.Atoi(filepath.Base(dir))
-		if err != nil {
-			return nil, err
-		}
-		program, err := os.ReadFile(filepath.Join(dir, "comm")) //nolint:gosec // of /proc
-		if err == nil {
-			found[strings.TrimSpace(string(program))] = pid
-		}
-	}
-	return found, nil
-}
-
-// belongs tells by the environment: a container that does not ask for its pod's name has it as the host's.
-func belongs(environ, pod string) bool {
-	env, err := os.ReadFile(environ) //nolint:gosec // of /proc
-	if err != nil {
-		return false
-	}
-	env = append([]byte{0}, env...)
-	return bytes.Contains(env, []byte("\x00POD_NAME="+pod+"\x00")) || bytes.Contains(env, []byte("\x00HOSTNAME="+pod+"\x00"))
 }
 
 // process picks a pod, and its workload's process or, with watcher, that of its idalloc container.
@@ -299,17 +262,4 @@ func (c *chaos) suspendPart(part string) action {
 		}
 		return "", resume, nil
 	}
-}
-
-// kill signals a part of the cluster by its pid file.
-func (c *chaos) kill(sig syscall.Signal, part string) error {
-	text, err := os.ReadFile(filepath.Join(c.pids, part+".pid")) //nolint:gosec // the folder that the caller of the suite names
-	if err != nil {
-		return err
-	}
-	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	if err != nil {
-		return err
-	}
-	return syscall.Kill(pid, sig)
 }

@@ -35,15 +35,31 @@ func breakable() cluster {
 func (c cluster) signal(sig syscall.Signal, parts ...string) {
 	GinkgoHelper()
 	for _, part := range parts {
-		text, err := os.ReadFile(filepath.Join(c.pids, part+".pid")) //nolint:gosec // the folder that the caller of the suite names
-		Expect(err).NotTo(HaveOccurred())
-		pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+		pid, err := c.pid(part)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(syscall.Kill(pid, sig)).To(Succeed(), "%s to %s", sig, part)
 		if sig == syscall.SIGKILL { // or it would be taken for running
 			Eventually(func() error { return syscall.Kill(pid, 0) }).WithTimeout(patience).Should(MatchError(syscall.ESRCH), part)
 		}
 	}
+}
+
+// kill signals a part of the cluster once.
+func (c cluster) kill(sig syscall.Signal, part string) error {
+	pid, err := c.pid(part)
+	if err != nil {
+		return err
+	}
+	return syscall.Kill(pid, sig)
+}
+
+// pid reads a part's pid file.
+func (c cluster) pid(part string) (int, error) {
+	text, err := os.ReadFile(filepath.Join(c.pids, part+".pid")) //nolint:gosec // the folder that the caller of the suite names
+	if err != nil {
+		return 0, err
+	}
+	return strconv.Atoi(strings.TrimSpace(string(text)))
 }
 
 // start starts what does not run and waits for it.
@@ -98,20 +114,47 @@ func suspend(pod string) (resume func()) {
 	return resume
 }
 
-// processOf finds the workload's process by its environment: the node is this machine.
+// processOf finds the process of a pod of the linked example: the node is this machine.
 func processOf(pod string) int {
 	GinkgoHelper()
-	environments, err := filepath.Glob("/proc/[0-9]*/environ")
+	running, err := processes(pod)
 	Expect(err).NotTo(HaveOccurred())
+	program := filepath.Base(linked.program())
+	Expect(running).To(HaveKey(program), "processes of "+pod+" on this machine")
+	return running[program]
+}
+
+// processes returns those of the containers of a pod, by the names of their programs. A restarted
+// container's is another one.
+func processes(pod string) (map[string]int, error) {
+	environments, err := filepath.Glob("/proc/[0-9]*/environ")
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]int{}
 	for _, path := range environments {
-		env, err := os.ReadFile(path) //nolint:gosec // of /proc
-		if err != nil || !bytes.Contains(env, []byte("\x00POD_NAME="+pod+"\x00")) {
+		if !belongs(path, pod) {
 			continue
 		}
-		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
-		Expect(err).NotTo(HaveOccurred())
-		return pid
+		dir := filepath.Dir(path)
+		pid, err := strconv.Atoi(filepath.Base(dir))
+		if err != nil {
+			return nil, err
+		}
+		program, err := os.ReadFile(filepath.Join(dir, "comm")) //nolint:gosec // of /proc
+		if err == nil {
+			found[strings.TrimSpace(string(program))] = pid
+		}
 	}
-	Fail("no process of " + pod + " on this machine")
-	return 0
+	return found, nil
+}
+
+// belongs tells by the environment: a container that does not ask for its pod's name has it as the host's.
+func belongs(environ, pod string) bool {
+	env, err := os.ReadFile(environ) //nolint:gosec // of /proc
+	if err != nil {
+		return false
+	}
+	env = append([]byte{0}, env...)
+	return bytes.Contains(env, []byte("\x00POD_NAME="+pod+"\x00")) || bytes.Contains(env, []byte("\x00HOSTNAME="+pod+"\x00"))
 }
