@@ -183,14 +183,22 @@ var _ = Describe("a drain hook", func() {
 })
 
 var _ = Describe("a fence hook", func() {
-	It("runs when the watcher has lost contact, and the id comes back with the API server", Serial, func(ctx SpecContext) {
-		w := newWorkload(ctx, store.Deployment)
-		fenced := filepath.Join(GinkgoT().TempDir(), "fenced")
+	var (
+		w      *workload
+		fenced string // the file that the hook appends the id to
+		before map[int]string
+	)
+	BeforeEach(func(ctx SpecContext) {
+		w = newWorkload(ctx, store.Deployment)
+		fenced = filepath.Join(GinkgoT().TempDir(), "fenced")
 		spec := w.sidecarSpec()
 		watcher := &spec.InitContainers[0]
 		watcher.Command = append(watcher.Command, "--fence-after="+fenceAfter.String(), "--fence-exec", `/bin/sh -c 'echo "$IDALLOC_ID" >>`+fenced+`'`)
 		Expect(w.Create(ctx, suite.Deployment("worker", 1, spec))).To(Succeed())
-		before := w.settled(ctx, 1)
+		before = w.settled(ctx, 1)
+	})
+
+	It("runs when the watcher has lost contact, and the id comes back with the API server", Serial, func(ctx SpecContext) {
 		pod := w.pod(ctx, before[0])
 		Expect(fenced).NotTo(BeAnExistingFile())
 		env.ControlPlane.KillAPIServer()
@@ -207,13 +215,6 @@ var _ = Describe("a fence hook", func() {
 	})
 
 	It("runs first when the watcher restarts, because nobody looked meanwhile", func(ctx SpecContext) {
-		w := newWorkload(ctx, store.Deployment)
-		fenced := filepath.Join(GinkgoT().TempDir(), "fenced")
-		spec := w.sidecarSpec()
-		watcher := &spec.InitContainers[0]
-		watcher.Command = append(watcher.Command, "--fence-after="+fenceAfter.String(), "--fence-exec", `/bin/sh -c 'echo "$IDALLOC_ID" >>`+fenced+`'`)
-		Expect(w.Create(ctx, suite.Deployment("worker", 1, spec))).To(Succeed())
-		before := w.settled(ctx, 1)
 		Expect(env.Node.Signal(w.Name, before[0], "idalloc", syscall.SIGKILL)).To(Succeed())
 		Eventually(func() ([]byte, error) {
 			return os.ReadFile(fenced) //nolint:gosec // a file of the test
