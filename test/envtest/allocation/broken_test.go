@@ -21,8 +21,7 @@ import (
 func (w *workload) revise(ctx context.Context, c *corev1.Container) {
 	GinkgoHelper()
 	patch := []map[string]any{{"op": "replace", "path": "/spec/template/spec/containers/0", "value": c}}
-	_, err := env.Client.AppsV1().Deployments(w.Name).Patch(ctx, "worker", types.JSONPatchType, mustJSON(patch), metav1.PatchOptions{FieldManager: "kubectl-edit"})
-	Expect(err).NotTo(HaveOccurred())
+	w.patchOwner(ctx, "kubectl-edit", types.JSONPatchType, mustJSON(patch))
 }
 
 var _ = Describe("a rollout of a revision with a pod that never starts", func() {

@@ -233,9 +233,7 @@ func (w *workload) fill(ctx context.Context, pod corev1.Pod) {
 	state := assignment.State{
 		Slots: assignment.Slots{0: pod.Name}, UIDs: assignment.Slots{0: assignment.ShortUID(string(pod.UID))}, Epoch: metav1.Now().UnixMilli(),
 	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": state.Encode(assignment.DefaultKey, string(w.owner(ctx).UID))}})
-	Expect(err).NotTo(HaveOccurred())
-	_, err = env.Client.AppsV1().Deployments(w.Name).Patch(ctx, "worker", types.MergePatchType, patch, metav1.PatchOptions{FieldManager: assignment.FieldManager})
-	Expect(err).NotTo(HaveOccurred())
+	patch := map[string]any{"metadata": map[string]any{"annotations": state.Encode(assignment.DefaultKey, string(w.owner(ctx).UID))}}
+	w.patchOwner(ctx, assignment.FieldManager, types.MergePatchType, mustJSON(patch))
 	w.patchPod(ctx, pod.Name, `{"metadata":{"labels":{"app":"kept"}}}`)
 }

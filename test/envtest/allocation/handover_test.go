@@ -14,7 +14,6 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
@@ -80,8 +79,7 @@ var _ = Describe("a hand-over", func() {
 			young[n] = w.work(ctx, pod.Name)
 		}
 		Expect(olds[1].told(ctx)).To(MatchError(idcontext.ErrRevoked))
-		_, err := env.Client.AppsV1().Deployments(w.Name).Patch(ctx, "worker", types.MergePatchType, []byte(`{"spec":{"paused":true}}`), metav1.PatchOptions{})
-		Expect(err).NotTo(HaveOccurred())
+		w.patchOwner(ctx, "", types.MergePatchType, `{"spec":{"paused":true}}`)
 		olds[1].stop <- struct{}{}
 		Eventually(func() int { return len(young[0].calls) + len(young[1].calls) }).WithContext(ctx).Should(Equal(1))
 		Eventually(func() map[int]string { return requests(ctx) }).WithContext(ctx).Should(BeEmpty())

@@ -20,9 +20,7 @@ import (
 // restart begins a new revision, as kubectl rollout restart does.
 func (w *workload) restart(ctx context.Context) {
 	GinkgoHelper()
-	_, err := env.Client.AppsV1().Deployments(w.Name).Patch(ctx, w.ref.Name, types.StrategicMergePatchType,
-		[]byte(`{"spec":{"template":{"metadata":{"annotations":{"test.idalloc.dev/restarted":"yes"}}}}}`), metav1.PatchOptions{FieldManager: "kubectl-rollout"})
-	Expect(err).NotTo(HaveOccurred())
+	w.patchOwner(ctx, "kubectl-rollout", types.StrategicMergePatchType, `{"spec":{"template":{"metadata":{"annotations":{"test.idalloc.dev/restarted":"yes"}}}}}`)
 }
 
 // allowPods keeps the namespace from getting a pod while it has n or more. It waits until the API server refuses one.

@@ -2,7 +2,6 @@ package allocation
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -81,10 +80,7 @@ func (w *workload) rolled(ctx context.Context, n int) {
 // stall begins a revision whose pods never get Ready.
 func (w *workload) stall(ctx context.Context) {
 	GinkgoHelper()
-	_, err := env.Client.AppsV1().Deployments(w.Name).Patch(ctx, "worker", types.JSONPatchType,
-		[]byte(`[{"op":"add","path":"/spec/template/spec/containers/0/readinessProbe","value":{"exec":{"command":["/bin/false"]}}}]`),
-		metav1.PatchOptions{FieldManager: "kubectl-edit"})
-	Expect(err).NotTo(HaveOccurred())
+	w.patchOwner(ctx, "kubectl-edit", types.JSONPatchType, `[{"op":"add","path":"/spec/template/spec/containers/0/readinessProbe","value":{"exec":{"command":["/bin/false"]}}}]`)
 }
 
 // stalled waits for n pods, not Terminating, of a revision that stall began.
@@ -116,9 +112,7 @@ func (w *workload) copied(ctx context.Context) {
 // breakImage begins a revision whose program does not exist.
 func (w *workload) breakImage(ctx context.Context) {
 	GinkgoHelper()
-	_, err := env.Client.AppsV1().Deployments(w.Name).Patch(ctx, "worker", types.JSONPatchType,
-		[]byte(`[{"op":"add","path":"/spec/template/spec/containers/0/command","value":["/bin/false"]}]`), metav1.PatchOptions{FieldManager: "kubectl-edit"})
-	Expect(err).NotTo(HaveOccurred())
+	w.patchOwner(ctx, "kubectl-edit", types.JSONPatchType, `[{"op":"add","path":"/spec/template/spec/containers/0/command","value":["/bin/false"]}]`)
 }
 
 // undo does what kubectl rollout undo does: the template and the annotations of the ReplicaSet of the
@@ -145,8 +139,7 @@ func (w *workload) undo(ctx context.Context) {
 			{"op": "replace", "path": "/spec/template", "value": template},
 			{"op": "replace", "path": "/metadata/annotations", "value": annotations},
 		}
-		_, err = env.Client.AppsV1().Deployments(w.Name).Patch(ctx, "worker", types.JSONPatchType, mustJSON(patch), metav1.PatchOptions{FieldManager: "kubectl-rollout"})
-		Expect(err).NotTo(HaveOccurred())
+		w.patchOwner(ctx, "kubectl-rollout", types.JSONPatchType, mustJSON(patch))
 		return
 	}
 	Fail("there is no first revision")
@@ -239,9 +232,7 @@ var _ = Describe("a rollout that is stuck on a broken revision", func() {
 		before := w.assignment(ctx)
 
 		By("starting a revision that never gets Ready and does not claim")
-		_, err := env.Client.AppsV1().Deployments(w.Name).Patch(ctx, "worker", types.JSONPatchType,
-			[]byte(`[{"op":"add","path":"/spec/template/spec/containers/0/readinessProbe","value":{"httpGet":{"path":"/","port":1}}}]`), metav1.PatchOptions{})
-		Expect(err).NotTo(HaveOccurred())
+		w.patchOwner(ctx, "", types.JSONPatchType, `[{"op":"add","path":"/spec/template/spec/containers/0/readinessProbe","value":{"httpGet":{"path":"/","port":1}}}]`)
 		w.somePods(ctx, 5)
 		By("scaling down so that the holder of 2 goes and that of 3 has to move")
 		w.rank(ctx, map[string]int{before[2]: 0})
@@ -255,10 +246,3 @@ var _ = Describe("a rollout that is stuck on a broken revision", func() {
 		Expect(pods).To(HaveLen(4), "three old pods and a broken one")
 	})
 })
-
-func mustJSON(v any) []byte {
-	GinkgoHelper()
-	b, err := json.Marshal(v)
-	Expect(err).NotTo(HaveOccurred())
-	return b
-}

@@ -8,7 +8,6 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
@@ -85,16 +84,12 @@ var _ = Describe("verify", func() {
 		Expect(got.Stdout).To(And(ContainSubstring("warning: a rolling update"), HaveSuffix("Deployment/worker: ok: live pods hold 2 of 2 ids, 0 wait\n")))
 
 		By("using a strategy that ends old pods first")
-		_, err := env.Client.AppsV1().Deployments(w.Name).Patch(ctx, "worker", types.MergePatchType,
-			[]byte(`{"spec":{"strategy":{"rollingUpdate":{"maxSurge":0,"maxUnavailable":1}}}}`), metav1.PatchOptions{})
-		Expect(err).NotTo(HaveOccurred())
+		w.patchOwner(ctx, "", types.MergePatchType, `{"spec":{"strategy":{"rollingUpdate":{"maxSurge":0,"maxUnavailable":1}}}}`)
 		Expect(w.verdict(ctx, 0, "--fail-on-warnings").Warnings).To(BeEmpty())
 	})
 
 	It("warns of a rolling update that would wait for ever at fewer replicas, and fails if that is asked for", func(ctx SpecContext) {
-		_, err := env.Client.AppsV1().Deployments(w.Name).Patch(ctx, "worker", types.MergePatchType,
-			[]byte(`{"spec":{"strategy":{"rollingUpdate":{"maxSurge":1,"maxUnavailable":"50%"}}}}`), metav1.PatchOptions{})
-		Expect(err).NotTo(HaveOccurred())
+		w.patchOwner(ctx, "", types.MergePatchType, `{"spec":{"strategy":{"rollingUpdate":{"maxSurge":1,"maxUnavailable":"50%"}}}}`)
 		Expect(w.verdict(ctx, 0).Warnings).To(ConsistOf(ContainSubstring("below 2 replicas")))
 		got := w.verify(ctx, "--fail-on-warnings")
 		Expect(got.Code).To(Equal(1))
@@ -121,15 +116,12 @@ var _ = Describe("verify", func() {
 		Expect(v.Findings[0].Detail).To(ContainSubstring("kubectl patch deployment worker -n " + w.Name))
 
 		By("going the way out")
-		_, err := env.Client.AppsV1().Deployments(w.Name).Patch(ctx, "worker", types.MergePatchType,
-			[]byte(`{"spec":{"strategy":{"rollingUpdate":{"maxSurge":0,"maxUnavailable":1}}}}`), metav1.PatchOptions{})
-		Expect(err).NotTo(HaveOccurred())
+		w.patchOwner(ctx, "", types.MergePatchType, `{"spec":{"strategy":{"rollingUpdate":{"maxSurge":0,"maxUnavailable":1}}}}`)
 		Eventually(func() string { return w.verify(ctx).Stdout }).WithContext(ctx).ShouldNot(ContainSubstring("stuck"))
 	})
 
 	It("says that a rolling update is stuck when Kubernetes says so, until it is undone", func(ctx SpecContext) {
-		_, err := env.Client.AppsV1().Deployments(w.Name).Patch(ctx, "worker", types.MergePatchType, []byte(`{"spec":{"progressDeadlineSeconds":1}}`), metav1.PatchOptions{})
-		Expect(err).NotTo(HaveOccurred())
+		w.patchOwner(ctx, "", types.MergePatchType, `{"spec":{"progressDeadlineSeconds":1}}`)
 		w.stall(ctx)
 		Eventually(func(g Gomega) {
 			got := w.verify(ctx)

@@ -111,18 +111,13 @@ func (w *workload) wipe(ctx context.Context) {
 // untrack clears managedFields.
 func (w *workload) untrack(ctx context.Context) {
 	GinkgoHelper()
-	_, err := env.Client.AppsV1().Deployments(w.Name).Patch(ctx, "worker", types.JSONPatchType,
-		[]byte(`[{"op":"replace","path":"/metadata/managedFields","value":[{}]}]`), metav1.PatchOptions{})
-	Expect(err).NotTo(HaveOccurred())
+	w.patchOwner(ctx, "", types.JSONPatchType, `[{"op":"replace","path":"/metadata/managedFields","value":[{}]}]`)
 }
 
 // apply makes a server-side apply, which begins to track who manages what.
 func (w *workload) apply(ctx context.Context) {
 	GinkgoHelper()
-	_, err := env.Client.AppsV1().Deployments(w.Name).Patch(ctx, "worker", types.ApplyPatchType,
-		[]byte(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"worker","annotations":{"example.com/applied":"yes"}}}`),
-		metav1.PatchOptions{FieldManager: "applier"})
-	Expect(err).NotTo(HaveOccurred())
+	w.patchOwner(ctx, "applier", types.ApplyPatchType, `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"worker","annotations":{"example.com/applied":"yes"}}}`)
 }
 
 // countWrites follows the owner and returns how often idalloc has written it since.

@@ -285,10 +285,22 @@ func (w *workload) annotate(ctx context.Context, annotations map[string]any) {
 
 func (w *workload) annotateAs(ctx context.Context, manager string, annotations map[string]any) {
 	GinkgoHelper()
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": annotations}})
+	w.patchOwner(ctx, manager, types.MergePatchType, mustJSON(map[string]any{"metadata": map[string]any{"annotations": annotations}}))
+}
+
+// patchOwner changes the owner as a field manager; without one the API server names it after the test's program.
+func (w *workload) patchOwner(ctx context.Context, manager string, content types.PatchType, patch string) {
+	GinkgoHelper()
+	owners := w.store.Dynamic.Resource(w.ref.GVR()).Namespace(w.Name)
+	_, err := owners.Patch(ctx, w.ref.Name, content, []byte(patch), metav1.PatchOptions{FieldManager: manager})
 	Expect(err).NotTo(HaveOccurred())
-	_, err = w.store.Dynamic.Resource(w.ref.GVR()).Namespace(w.Name).Patch(ctx, w.ref.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: manager})
+}
+
+func mustJSON(v any) string {
+	GinkgoHelper()
+	b, err := json.Marshal(v)
 	Expect(err).NotTo(HaveOccurred())
+	return string(b)
 }
 
 // newer writes the owner as a later version of idalloc would, in a format that this one does not know.
