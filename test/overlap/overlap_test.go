@@ -139,6 +139,35 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	}
 }
 
+func TestAWorkloadIsLookedAtUntilItIsOver(t *testing.T) {
+	dir, over, next := t.TempDir(), make(chan struct{}), 0
+	w, err := overlap.NewWriter(dir, "worker-1", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	look := func() (int, int, int64) {
+		if next++; next == 3 {
+			close(over)
+		}
+		return next, 9, 7
+	}
+	if err := errors.Join(w.Until(over, look), w.Sample(overlap.Nothing), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	records, err := overlap.Read(dir)
+	if err != nil || len(records) != next+1 {
+		t.Fatalf("%d records of %d looks, %v", len(records), next, err)
+	}
+	for i, r := range records[:next] {
+		if r.ID != i+1 {
+			t.Errorf("record %d is %+v", i, r)
+		}
+	}
+	if last := records[next]; last.ID != overlap.None {
+		t.Errorf("the last record is %+v", last)
+	}
+}
+
 func TestADamagedLogIsAnError(t *testing.T) {
 	for _, line := range []string{"1 2 a 3 5\n", "1 2 a x 5 7\n", "1 2 a 3 5 7 8\n", "x 2 a - 5 7\n", "\n"} {
 		dir := t.TempDir()
