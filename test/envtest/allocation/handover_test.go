@@ -54,7 +54,7 @@ var _ = Describe("a hand-over", func() {
 		quiet("the slot stays while the work goes on", func() int { return len(young.calls) })
 		Expect(w.assignment(ctx)).To(HaveKeyWithValue(1, olds[1].pod))
 		Expect(w.owner(ctx).Record.State.Epoch).To(Equal(epoch), "it is asked once")
-		olds[1].stop <- struct{}{}
+		olds[1].stop <- nil
 		id := young.begins(ctx)
 		Expect(id.ID).To(Equal(1))
 		Expect(id.Epoch).To(BeNumerically(">", epoch))
@@ -80,7 +80,7 @@ var _ = Describe("a hand-over", func() {
 		}
 		Expect(olds[1].told(ctx)).To(MatchError(idcontext.ErrRevoked))
 		w.patchOwner(ctx, "", types.MergePatchType, `{"spec":{"paused":true}}`)
-		olds[1].stop <- struct{}{}
+		olds[1].stop <- nil
 		Eventually(func() int { return len(young[0].calls) + len(young[1].calls) }).WithContext(ctx).Should(Equal(1))
 		Eventually(func() map[int]string { return requests(ctx) }).WithContext(ctx).Should(BeEmpty())
 		epoch := w.owner(ctx).Record.State.Epoch
@@ -120,7 +120,7 @@ var _ = Describe("a hand-over", func() {
 		wire.cut(unheard)
 		w.deletePod(ctx, young.pod)
 		Eventually(func() int { return len(w.stalled(ctx, 1)) }).WithContext(ctx).Should(Equal(1))
-		olds[1].stop <- struct{}{}
+		olds[1].stop <- nil
 		id := olds[1].begins(ctx)
 		Expect(id.ID).To(Equal(1))
 		Expect(id.Epoch).To(BeNumerically("<=", epoch), "it gave its slot away for nobody")
@@ -137,7 +137,7 @@ var _ = Describe("a hand-over", func() {
 		before := w.assignment(ctx)
 		w.undo(ctx)
 		w.whole(ctx, before)
-		olds[1].stop <- struct{}{}
+		olds[1].stop <- nil
 		Expect(olds[1].begins(ctx).ID).To(Equal(1))
 		w.whole(ctx, before)
 		Expect(young.calls).To(BeEmpty())
@@ -170,7 +170,7 @@ var _ = Describe("a hand-over", func() {
 		young := w.work(ctx, w.stalled(ctx, 1)[0].Name)
 		Expect(olds[1].told(ctx)).To(MatchError(idcontext.ErrRevoked))
 		armed.Store(true)
-		olds[1].stop <- struct{}{}
+		olds[1].stop <- nil
 		By("it is asked again on the restored map, and gives then")
 		Eventually(func() int { olds[1].letReturn(); return len(young.calls) }).WithContext(ctx).Should(Equal(1))
 		Expect(young.begins(ctx).ID).To(Equal(1))

@@ -14,127 +14,86 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	idcontext "github.com/idalloc/idalloc/pkg/context"
+	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/test/envtest/suite"
 )
 
-// call is one call of Run's function.
-type call struct {
-	ctx    context.Context //nolint:containedctx // it is what the spec looks at
-	id     idcontext.Identity
-	finish chan error
-}
-
-// running is a Run in the test process whose calls the spec ends one by one.
-type running struct {
-	calls chan call
-	done  chan error
-	stop  context.CancelFunc
-}
-
-func (w *workload) run(ctx context.Context, pod string, keep bool) *running {
-	GinkgoHelper()
-	o := w.options(ctx, pod, func(o *idcontext.Options) { o.KeepOnCountChange = keep })
-	rctx, stop := context.WithCancel(ctx)
-	r := &running{calls: make(chan call), done: make(chan error, 1), stop: stop}
-	go func() {
-		r.done <- idcontext.Run(rctx, o, func(ctx context.Context, id idcontext.Identity) error {
-			c := call{ctx: ctx, id: id, finish: make(chan error)}
-			r.calls <- c
-			return <-c.finish
-		})
-	}()
-	DeferCleanup(stop)
-	return r
-}
-
-func (r *running) next(ctx context.Context) call {
-	GinkgoHelper()
-	var c call
-	Eventually(r.calls).WithContext(ctx).Should(Receive(&c))
-	return c
-}
+// interrupted lets a new count end the function's context.
+func interrupted(o *idcontext.Options) { o.KeepOnCountChange = false }
 
 var _ = Describe("Run", func() {
 	var w *workload
 	BeforeEach(func(ctx SpecContext) { w = newWorkload(ctx, store.Deployment) })
 
 	It("keeps the slot until the function has returned, and then gives it back", func(ctx SpecContext) {
-		pod := w.idle(ctx, 1)[0].Name
-		r := w.run(ctx, pod, false)
-		c := r.next(ctx)
-		Expect(c.id).To(And(HaveField("ID", 0), HaveField("Count", 1)))
-		r.stop()
-		Eventually(c.ctx.Done()).WithContext(ctx).Should(BeClosed())
-		Consistently(r.done, 300*time.Millisecond).ShouldNot(Receive())
-		Expect(w.assignment(ctx)).To(Equal(assignment.Slots{0: pod}), "the work has not stopped")
-		c.finish <- c.ctx.Err()
-		Eventually(r.done).WithContext(ctx).Should(Receive(BeNil()))
+		p := w.work(ctx, w.idle(ctx, 1)[0].Name, interrupted)
+		Expect(p.begins(ctx)).To(And(HaveField("ID", 0), HaveField("Count", 1)))
+		p.end()
+		Expect(p.told(ctx)).To(MatchError(context.Canceled))
+		Consistently(p.ended, 300*time.Millisecond).ShouldNot(Receive())
+		Expect(w.assignment(ctx)).To(Equal(assignment.Slots{0: p.pod}), "the work has not stopped")
+		p.stop <- context.Canceled
+		Eventually(p.ended).WithContext(ctx).Should(Receive(BeNil()))
 		Expect(w.assignment(ctx)).To(BeEmpty())
 	})
 
 	It("returns the function's error, and nil when it is done", func(ctx SpecContext) {
 		pod := w.idle(ctx, 1)[0].Name
-		broken := errors.New("broken")
-		r := w.run(ctx, pod, false)
-		r.next(ctx).finish <- broken
-		Eventually(r.done).WithContext(ctx).Should(Receive(MatchError(broken)))
-		r = w.run(ctx, pod, false)
-		r.next(ctx).finish <- nil
-		Eventually(r.done).WithContext(ctx).Should(Receive(BeNil()))
+		for _, result := range []error{errors.New("broken"), nil} {
+			p := w.work(ctx, pod, interrupted)
+			p.begins(ctx)
+			p.quit <- result
+			var returned error
+			Eventually(p.ended).WithContext(ctx).Should(Receive(&returned))
+			Expect(errors.Is(returned, result)).To(BeTrue(), "Run returned %v", returned)
+		}
 	})
 
 	It("calls again with the new count, and keeps the id meanwhile", func(ctx SpecContext) {
-		pod := w.idle(ctx, 1)[0].Name
-		r := w.run(ctx, pod, false)
-		first := r.next(ctx)
+		p := w.work(ctx, w.idle(ctx, 1)[0].Name, interrupted)
+		first := p.begins(ctx)
 		Expect(w.Scale(ctx, store.Deployment, "worker", 3)).To(Succeed())
-		Eventually(first.ctx.Done()).WithContext(ctx).Should(BeClosed())
-		Expect(context.Cause(first.ctx)).To(MatchError(idcontext.ErrCountChanged))
-		first.finish <- nil
-		second := r.next(ctx)
-		Expect(second.id).To(And(HaveField("ID", 0), HaveField("Count", 3), HaveField("Epoch", first.id.Epoch)))
-		r.stop()
-		second.finish <- nil
-		Eventually(r.done).WithContext(ctx).Should(Receive(BeNil()))
+		Expect(p.told(ctx)).To(MatchError(idcontext.ErrCountChanged))
+		p.stop <- nil
+		Expect(p.begins(ctx)).To(And(HaveField("ID", 0), HaveField("Count", 3), HaveField("Epoch", first.Epoch)))
+		p.end()
+		p.stop <- nil
+		Eventually(p.ended).WithContext(ctx).Should(Receive(BeNil()))
 	})
 
 	It("lets the function run on over a new count, if told to", func(ctx SpecContext) {
-		pod := w.idle(ctx, 1)[0].Name
-		r := w.run(ctx, pod, true)
-		c := r.next(ctx)
+		p := w.work(ctx, w.idle(ctx, 1)[0].Name)
+		p.begins(ctx)
 		Expect(w.Scale(ctx, store.Deployment, "worker", 3)).To(Succeed())
-		Consistently(c.ctx.Done(), 500*time.Millisecond).ShouldNot(BeClosed())
-		r.stop()
-		c.finish <- nil
-		Eventually(r.done).WithContext(ctx).Should(Receive(BeNil()))
+		Consistently(p.causes, 500*time.Millisecond).ShouldNot(Receive())
+		p.end()
+		p.stop <- nil
+		Eventually(p.ended).WithContext(ctx).Should(Receive(BeNil()))
 	})
 
 	It("moves from a slot that is above the count only after the function has returned", func(ctx SpecContext) {
-		pods := w.idle(ctx, 2)
-		runs := map[string]*running{}
-		calls := map[int]call{}
-		for _, pod := range pods {
-			runs[pod.Name] = w.run(ctx, pod.Name, true)
-			c := runs[pod.Name].next(ctx)
-			calls[c.id.ID] = c
+		workers, ids := map[int]*worker{}, map[int]identity.Identity{}
+		for _, pod := range w.idle(ctx, 2) {
+			p := w.work(ctx, pod.Name)
+			id := p.begins(ctx)
+			workers[id.ID], ids[id.ID] = p, id
 		}
-		low, high := calls[0], calls[1]
+		low, high := workers[0], workers[1]
 		By("ending the pod with the low id and scaling to one, so that the other has to move")
-		runs[low.id.Pod].stop() // before its pod goes
-		low.finish <- nil
-		Eventually(runs[low.id.Pod].done).WithContext(ctx).Should(Receive(BeNil()))
-		w.rank(ctx, map[string]int{low.id.Pod: 0, high.id.Pod: 1})
+		low.end() // before its pod goes
+		low.stop <- nil
+		Eventually(low.ended).WithContext(ctx).Should(Receive(BeNil()))
+		w.rank(ctx, map[string]int{low.pod: 0, high.pod: 1})
 		Expect(w.Scale(ctx, store.Deployment, "worker", 1)).To(Succeed())
-		Eventually(high.ctx.Done()).WithContext(ctx).Should(BeClosed())
-		Expect(context.Cause(high.ctx)).To(MatchError(idcontext.ErrRevoked))
-		Consistently(func() string { return w.assignment(ctx)[1] }, 300*time.Millisecond).Should(Equal(high.id.Pod), "the work under 1 has not stopped")
-		high.finish <- nil
-		moved := runs[high.id.Pod].next(ctx)
-		Expect(moved.id).To(And(HaveField("ID", 0), HaveField("Count", 1)))
-		Expect(moved.id.Epoch).To(BeNumerically(">", low.id.Epoch), "a later holder has a higher token")
-		runs[high.id.Pod].stop()
-		moved.finish <- nil
-		Eventually(runs[high.id.Pod].done).WithContext(ctx).Should(Receive(BeNil()))
+		Expect(high.told(ctx)).To(MatchError(idcontext.ErrRevoked))
+		Consistently(func() string { return w.assignment(ctx)[1] }, 300*time.Millisecond).Should(Equal(high.pod), "the work under 1 has not stopped")
+		high.stop <- nil
+		moved := high.begins(ctx)
+		Expect(moved).To(And(HaveField("ID", 0), HaveField("Count", 1)))
+		Expect(moved.Epoch).To(BeNumerically(">", ids[0].Epoch), "a later holder has a higher token")
+		high.end()
+		high.stop <- nil
+		Eventually(high.ended).WithContext(ctx).Should(Receive(BeNil()))
 	})
 })
 

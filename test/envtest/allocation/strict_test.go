@@ -98,7 +98,7 @@ var _ = Describe("strict mode", func() {
 		wire.cut(true)
 		Eventually(state(b)).WithContext(ctx).Should(Equal(identity.StateFenced))
 		Expect(f.told(ctx)).To(MatchError(idcontext.ErrFenced))
-		f.stop <- struct{}{}
+		f.stop <- nil
 		Expect(w.assignment(ctx)).To(HaveKeyWithValue(held[far].ID, far), "the slot is kept for it")
 		wire.cut(false)
 		back, err := b.Wait(ctx)
@@ -147,7 +147,7 @@ var _ = Describe("strict mode", func() {
 			Expect(r.ID).To(Equal(overlap.None), "it acted after it was continued: %v", r)
 		}
 		By("letting the other two have the network back")
-		f.stop <- struct{}{}
+		f.stop <- nil
 		wire.cut(false)
 		Eventually(state(b)).WithContext(ctx).Should(Equal(identity.StateLost))
 		Expect(f.begins(ctx).ID).To(Equal(first.ID))

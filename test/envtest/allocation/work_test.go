@@ -20,30 +20,38 @@ type worker struct {
 	log    *overlap.Writer
 	calls  chan identity.Identity
 	causes chan error
-	stop   chan struct{} // one receive for each call that may return
-	over   chan struct{} // closed when all may
+	stop   chan error         // what calls return whose context ended, one for each
+	quit   chan error         // what calls return that end by themselves
+	over   chan struct{}      // closed when all may return
+	end    context.CancelFunc // of Run's context
+	ended  chan error         // what Run returned
 }
 
 // work starts a worker for a pod.
 func (w *workload) work(ctx context.Context, pod string, change ...change) *worker {
 	GinkgoHelper()
-	o := w.options(ctx, pod, change...)
+	o := w.options(ctx, pod)
 	o.KeepOnCountChange = true
+	for _, c := range change {
+		c(&o)
+	}
 	p := &worker{
 		pod: pod, log: w.probeLog(pod), calls: make(chan identity.Identity, 64), causes: make(chan error, 64),
-		stop: make(chan struct{}, 64), over: make(chan struct{}),
+		stop: make(chan error, 64), quit: make(chan error, 1), over: make(chan struct{}), ended: make(chan error, 1),
 	}
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	ended := make(chan struct{})
+	p.end = cancel
 	go func() {
-		defer close(ended)
+		defer close(p.ended)
 		err := idcontext.Run(running, o, p.do)
 		GinkgoLogr.Info("Run returned", "pod", pod, "error", fmt.Sprint(err))
+		p.ended <- err
 	}()
 	DeferCleanup(func() {
 		cancel()
 		close(p.over)
-		<-ended
+		for range p.ended { // until it is closed
+		}
 		Expect(p.log.Close()).To(Succeed())
 	})
 	return p
@@ -53,25 +61,35 @@ func (w *workload) work(ctx context.Context, pod string, change ...change) *work
 func (p *worker) do(ctx context.Context, id identity.Identity) error {
 	defer GinkgoRecover()
 	p.calls <- id
-	returned := make(chan struct{})
+	returned, result := make(chan struct{}), error(nil)
 	go func() {
 		defer close(returned)
-		<-ctx.Done()
-		p.causes <- context.Cause(ctx)
-		select {
-		case <-p.stop:
-		case <-p.over:
-		}
+		result = p.untilStopped(ctx)
 	}()
 	works := func() (int, int, int64) { return id.ID, id.Count, id.Epoch }
 	Expect(errors.Join(p.log.Until(returned, works), p.log.Sample(works), p.log.Sample(overlap.Nothing))).To(Succeed())
-	return nil
+	return result
+}
+
+func (p *worker) untilStopped(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		p.causes <- context.Cause(ctx)
+	case err := <-p.quit:
+		return err
+	}
+	select {
+	case err := <-p.stop:
+		return err
+	case <-p.over:
+		return nil
+	}
 }
 
 // letReturn lets a call return that waits, or the next one, as many as may be.
 func (p *worker) letReturn() {
 	select {
-	case p.stop <- struct{}{}:
+	case p.stop <- nil:
 	default:
 	}
 }
