@@ -14,50 +14,18 @@ import (
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
-	idcontext "github.com/idalloc/idalloc/pkg/context"
 	"github.com/idalloc/idalloc/pkg/identity"
 )
 
 var _ = Describe("damage", func() {
-	var (
-		w         *workload
-		instances map[string]*idcontext.Instance
-		first     map[string]identity.Identity
-	)
-	BeforeEach(func(ctx SpecContext) {
-		w = newWorkload(ctx, store.Deployment)
-		instances, first = map[string]*idcontext.Instance{}, map[string]identity.Identity{}
-		for _, pod := range w.idle(ctx, 3) {
-			instances[pod.Name] = w.instance(ctx, pod.Name)
-		}
-		for name, i := range instances {
-			id, err := i.Wait(ctx)
-			Expect(err).NotTo(HaveOccurred())
-			first[name] = id
-		}
-	})
-
-	// restored waits until the map says again what the pods hold, and checks that nobody was disturbed.
-	restored := func(ctx context.Context) {
-		GinkgoHelper()
-		Eventually(func(g Gomega) {
-			owner := w.owner(ctx)
-			g.Expect(owner.Clean()).To(BeTrue())
-			g.Expect(owner.Record.State.Slots).To(HaveLen(3))
-			for name, id := range first {
-				g.Expect(owner.Record.State.Slots).To(HaveKeyWithValue(id.ID, name))
-			}
-		}).WithContext(ctx).Should(Succeed())
-		for name, i := range instances {
-			Expect(i.Current()).To(Equal(first[name]), "the work of a holder was interrupted")
-		}
-	}
+	var v *victims
+	BeforeEach(func(ctx SpecContext) { v = holding(ctx, 3) })
 
 	// quoted waits for an Event on the owner whose message has all parts.
 	quoted := func(ctx context.Context, parts ...string) {
 		GinkgoHelper()
 		Eventually(func(g Gomega) {
-			events, err := env.Client.CoreV1().Events(w.Name).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.name=worker,involvedObject.kind=Deployment"})
+			events, err := env.Client.CoreV1().Events(v.Name).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.name=worker,involvedObject.kind=Deployment"})
 			g.Expect(err).NotTo(HaveOccurred())
 			var messages []string
 			for _, e := range events.Items {
@@ -75,8 +43,8 @@ var _ = Describe("damage", func() {
 
 	DescribeTable("of the assignment is quoted in an Event and repaired from the receipts",
 		func(ctx SpecContext, key, value, quote string) {
-			w.annotate(ctx, map[string]any{key: value})
-			restored(ctx)
+			v.annotate(ctx, map[string]any{key: value})
+			v.unharmed(ctx)
 			quoted(ctx, key, quote)
 		},
 		Entry("not JSON", assignment.DefaultKey, `worker`, `worker`),
@@ -94,82 +62,74 @@ var _ = Describe("damage", func() {
 
 	It("that is still readable is repaired too", func(ctx SpecContext) {
 		By("giving every slot to somebody else by hand")
-		w.annotate(ctx, map[string]any{assignment.DefaultKey: `{"0":"x","1":"y","2":"z"}`})
-		restored(ctx)
+		v.annotate(ctx, map[string]any{assignment.DefaultKey: `{"0":"x","1":"y","2":"z"}`})
+		v.unharmed(ctx)
 		By("swapping two holders")
-		names := w.assignment(ctx)
-		w.annotate(ctx, map[string]any{assignment.DefaultKey: assignment.Slots{0: names[1], 1: names[0], 2: names[2]}.Encode()})
-		restored(ctx)
+		names := v.assignment(ctx)
+		v.annotate(ctx, map[string]any{assignment.DefaultKey: assignment.Slots{0: names[1], 1: names[0], 2: names[2]}.Encode()})
+		v.unharmed(ctx)
 		By("removing all annotations")
-		w.annotate(ctx, map[string]any{assignment.DefaultKey: nil, assignment.EpochKey: nil, assignment.SealKey: nil})
-		restored(ctx)
+		v.annotate(ctx, map[string]any{assignment.DefaultKey: nil, assignment.EpochKey: nil, assignment.SealKey: nil})
+		v.unharmed(ctx)
 		By("bringing back an older, intact state")
-		old := w.owner(ctx).Annotations
-		w.annotate(ctx, map[string]any{"example.com/x": "1", assignment.SealKey: "broken"})
-		restored(ctx)
-		w.annotate(ctx, map[string]any{
-			assignment.DefaultKey: old[assignment.DefaultKey], assignment.EpochKey: old[assignment.EpochKey], assignment.SealKey: old[assignment.SealKey],
-		})
-		restored(ctx)
+		old := v.ours(ctx)
+		v.annotate(ctx, map[string]any{"example.com/x": "1", assignment.SealKey: "broken"})
+		v.unharmed(ctx)
+		v.annotate(ctx, old)
+		v.unharmed(ctx)
 	})
 
 	It("does not let a newcomer into a live holder's slot", func(ctx SpecContext) {
-		Expect(w.Scale(ctx, store.Deployment, "worker", 4)).To(Succeed())
-		pods := w.somePods(ctx, 4)
-		for name := range first {
-			id := first[name]
+		Expect(v.Scale(ctx, store.Deployment, "worker", 4)).To(Succeed())
+		pods := v.somePods(ctx, 4)
+		for name, id := range v.holders {
 			id.Count = 4
-			first[name] = id
-			Eventually(instances[name].Current).WithContext(ctx).Should(Equal(id))
+			v.holders[name] = id
+			Eventually(v.instances[name].Current).WithContext(ctx).Should(Equal(id))
 		}
-		w.annotate(ctx, map[string]any{assignment.DefaultKey: nil, assignment.EpochKey: nil, assignment.SealKey: nil})
+		v.annotate(ctx, map[string]any{assignment.DefaultKey: nil, assignment.EpochKey: nil, assignment.SealKey: nil})
 		for _, pod := range pods {
-			if _, known := first[pod.Name]; !known {
-				Expect(w.instance(ctx, pod.Name).Wait(ctx)).To(HaveField("ID", 3))
+			if _, known := v.holders[pod.Name]; !known {
+				Expect(v.start(ctx, pod.Name).Wait(ctx)).To(HaveField("ID", 3))
 			}
 		}
-		for name, i := range instances {
-			Expect(i.Current()).To(Equal(first[name]))
+		for name, id := range v.holders {
+			Expect(v.instances[name].Current()).To(Equal(id))
 		}
 	})
 
 	It("of a receipt makes its pod take its id again", func(ctx SpecContext) {
-		var name string
-		for name = range first {
-			break
-		}
-		w.patchPod(ctx, name, `{"metadata":{"annotations":{"idalloc.dev/receipt":null},"labels":{"idalloc.dev/instance-id":null}}}`)
-		Eventually(func() map[string]string { return w.pod(ctx, name).Annotations }).WithContext(ctx).Should(HaveKey(assignment.ReceiptKey))
-		Expect(instances[name].Wait(ctx)).To(HaveField("ID", first[name].ID))
+		name := names(v.holders)[0]
+		v.patchPod(ctx, name, `{"metadata":{"annotations":{"idalloc.dev/receipt":null},"labels":{"idalloc.dev/instance-id":null}}}`)
+		Eventually(func() map[string]string { return v.pod(ctx, name).Annotations }).WithContext(ctx).Should(HaveKey(assignment.ReceiptKey))
+		Expect(v.instances[name].Wait(ctx)).To(HaveField("ID", v.holders[name].ID))
 		quoted(ctx, assignment.ReceiptKey, name)
 	})
 
 	DescribeTable("of a label alone is repaired without touching the id", func(ctx SpecContext, label, value string) {
-		name := w.assignment(ctx)[0]
-		changes := instances[name].Changes()
-		Eventually(changes).WithContext(ctx).Should(Receive(Equal(first[name])))
-		w.patchPod(ctx, name, fmt.Sprintf(`{"metadata":{"labels":{%q:null}}}`, label))
-		Eventually(func() map[string]string { return w.pod(ctx, name).Labels }).WithContext(ctx).Should(HaveKeyWithValue(label, value))
-		Expect(instances[name].Current()).To(Equal(first[name]))
-		Consistently(changes, 200*time.Millisecond).ShouldNot(Receive())
+		name := v.assignment(ctx)[0]
+		v.patchPod(ctx, name, fmt.Sprintf(`{"metadata":{"labels":{%q:null}}}`, label))
+		Eventually(func() map[string]string { return v.pod(ctx, name).Labels }).WithContext(ctx).Should(HaveKeyWithValue(label, value))
+		Expect(v.instances[name].Current()).To(Equal(v.holders[name]))
+		Consistently(func() []identity.Identity { return v.since(v.at, name) }, 200*time.Millisecond).Should(BeEmpty())
 	},
 		Entry("the id", assignment.InstanceIDLabel, "0"),
 		Entry("the owner", assignment.OwnerLabel, "deployment.worker"),
 	)
 
 	It("to managedFields leaves everything working", func(ctx SpecContext) {
-		w.untrack(ctx)
-		Expect(w.Scale(ctx, store.Deployment, "worker", 5)).To(Succeed())
+		v.untrack(ctx)
+		Expect(v.Scale(ctx, store.Deployment, "worker", 5)).To(Succeed())
 		held := map[int]bool{}
-		for _, pod := range w.somePods(ctx, 5) {
-			i, running := instances[pod.Name]
+		for _, pod := range v.somePods(ctx, 5) {
+			i, running := v.instances[pod.Name]
 			if !running {
-				i = w.instance(ctx, pod.Name)
+				i = v.start(ctx, pod.Name)
 			}
 			id, err := i.Wait(ctx)
 			Expect(err).NotTo(HaveOccurred())
 			if running {
-				Expect(id.ID).To(Equal(first[pod.Name].ID))
+				Expect(id.ID).To(Equal(v.holders[pod.Name].ID))
 			}
 			Expect(held).NotTo(HaveKey(id.ID))
 			held[id.ID] = true
@@ -179,21 +139,21 @@ var _ = Describe("damage", func() {
 
 	It("is told apart from what a newer version wrote, which is refused and left alone", func(ctx SpecContext) {
 		const later = `[{"id":0,"pod":"worker"}]`
-		w.newer(ctx, map[string]any{assignment.DefaultKey: later})
-		Expect(w.Scale(ctx, store.Deployment, "worker", 4)).To(Succeed())
-		for _, pod := range w.somePods(ctx, 4) {
-			if _, known := first[pod.Name]; !known {
-				_, err := w.instance(ctx, pod.Name).Wait(ctx)
+		v.newer(ctx, map[string]any{assignment.DefaultKey: later})
+		Expect(v.Scale(ctx, store.Deployment, "worker", 4)).To(Succeed())
+		for _, pod := range v.somePods(ctx, 4) {
+			if _, known := v.holders[pod.Name]; !known {
+				_, err := v.start(ctx, pod.Name).Wait(ctx)
 				Expect(err).To(MatchError(store.ErrNewer))
 			}
 		}
-		Expect(w.owner(ctx).Annotations).To(HaveKeyWithValue(assignment.DefaultKey, later))
-		for name, i := range instances {
-			Expect(i.Current()).To(HaveField("ID", first[name].ID), "holders keep their ids")
+		Expect(v.owner(ctx).Annotations).To(HaveKeyWithValue(assignment.DefaultKey, later))
+		for name, id := range v.holders {
+			Expect(v.instances[name].Current()).To(HaveField("ID", id.ID), "holders keep their ids")
 		}
 		By("taking it away again, as an operator would; the holders restore their own")
-		w.annotate(ctx, map[string]any{assignment.DefaultKey: nil, assignment.EpochKey: nil, assignment.SealKey: nil})
-		restored := func() bool { return w.owner(ctx).Clean() }
+		v.annotate(ctx, map[string]any{assignment.DefaultKey: nil, assignment.EpochKey: nil, assignment.SealKey: nil})
+		restored := func() bool { return v.owner(ctx).Clean() }
 		Eventually(restored).WithContext(ctx).Should(BeTrue())
 	})
 })
