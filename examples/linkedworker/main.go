@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -37,7 +36,7 @@ func run(log *slog.Logger) error {
 	}
 	defer shutdown()
 
-	err = idcontext.Run(ctx, idcontext.Options{Log: logr.FromSlogHandler(log.Handler())}, func(ctx context.Context, id idcontext.Identity) error {
+	return idcontext.Run(ctx, idcontext.Options{Log: logr.FromSlogHandler(log.Handler())}, func(ctx context.Context, id idcontext.Identity) error {
 		ready.set(true)
 		defer ready.set(false)
 		log.Info("working", "id", id.ID, "count", id.Count, "epoch", id.Epoch)
@@ -45,10 +44,6 @@ func run(log *slog.Logger) error {
 		work(ctx)
 		return nil
 	})
-	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
-		return nil
-	}
-	return err
 }
 
 // work stands for the workload. It asks before each step whether it still has its id: ctx.Err looks at the

@@ -47,12 +47,10 @@ func workLinked(ctx context.Context, w *overlap.Writer) error {
 		return err
 	}
 	var working atomic.Bool
-	shutdown, err := serveReadiness(ctx, s.address, &working)
-	if err != nil {
+	if err := serveReadiness(ctx, s.address, &working); err != nil {
 		return err
 	}
-	defer shutdown()
-	err = idcontext.Run(ctx, s.Options, func(ctx context.Context, id idcontext.Identity) error {
+	return idcontext.Run(ctx, s.Options, func(ctx context.Context, id idcontext.Identity) error {
 		working.Store(true)
 		defer working.Store(false)
 		if s.failAfter > 0 {
@@ -62,10 +60,6 @@ func workLinked(ctx context.Context, w *overlap.Writer) error {
 		}
 		return act(ctx, w, id.ID, id.Count, id.Epoch)
 	})
-	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
-		return nil
-	}
-	return err
 }
 
 // errFailed is the end of work that FAIL_AFTER asks for.
@@ -79,19 +73,18 @@ func failure(ctx context.Context) error {
 	return nil
 }
 
-// serveReadiness answers /readyz in the background until shutdown is called. It returns once the port is bound.
-func serveReadiness(ctx context.Context, address string, ready *atomic.Bool) (shutdown func(), err error) {
+// serveReadiness answers the readiness probe for as long as the process lives. It returns once the port is bound.
+func serveReadiness(ctx context.Context, address string, ready *atomic.Bool) error {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
-		return nil, fmt.Errorf("HTTP_ADDRESS: %w", err)
+		return fmt.Errorf("HTTP_ADDRESS: %w", err)
 	}
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+	answer := func(w http.ResponseWriter, _ *http.Request) {
 		if !ready.Load() {
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}
-	})
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: time.Second}
+	}
+	server := &http.Server{Handler: http.HandlerFunc(answer), ReadHeaderTimeout: time.Second}
 	go func() { _ = server.Serve(listener) }() // without it the pod is not Ready, and its spec fails
-	return func() { _ = server.Close() }, nil
+	return nil
 }
