@@ -5,6 +5,7 @@ package e2e
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"strings"
@@ -137,22 +138,10 @@ func (w *workload) kubectlIn(ctx context.Context, stdin string, args ...string) 
 	var stdout, stderr strings.Builder
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
-		return stdout.String(), &kubectlError{args, err, stderr.String()}
+		return stdout.String(), fmt.Errorf("kubectl %s: %w: %s", strings.Join(args, " "), err, &stderr)
 	}
 	return stdout.String(), nil
 }
-
-type kubectlError struct {
-	args   []string
-	err    error
-	stderr string
-}
-
-func (e *kubectlError) Error() string {
-	return "kubectl " + strings.Join(e.args, " ") + ": " + e.err.Error() + ": " + e.stderr
-}
-
-func (e *kubectlError) Unwrap() error { return e.err }
 
 func (w *workload) scale(ctx context.Context, n string) {
 	GinkgoHelper()

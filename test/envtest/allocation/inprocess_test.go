@@ -102,12 +102,6 @@ func (w *workload) instance(ctx context.Context, pod string, change ...change) *
 	return i
 }
 
-// newInstance starts pkg/context for the only pod.
-func newInstance(ctx context.Context, w *workload) *idcontext.Instance {
-	GinkgoHelper()
-	return w.instance(ctx, w.somePods(ctx, 1)[0].Name)
-}
-
 // newcomer returns the pod that did not hold an id before, when there are n pods.
 func (w *workload) newcomer(ctx context.Context, g Gomega, before map[int]string, n int) string {
 	GinkgoHelper()

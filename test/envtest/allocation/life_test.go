@@ -175,7 +175,7 @@ var _ = Describe("a Deployment's pods", func() {
 	It("say pending over HTTP and have no id file while they have none", func(ctx SpecContext) {
 		Expect(w.Create(ctx, suite.Deployment("worker", 0, suite.PodSpec(suite.Container("main", "/bin/sleep", "1000"))))).To(Succeed())
 		Expect(w.Scale(ctx, store.Deployment, "worker", 1)).To(Succeed())
-		i := newInstance(ctx, w)
+		i := w.instance(ctx, w.somePods(ctx, 1)[0].Name)
 		Expect(i.Wait(ctx)).To(HaveField("ID", 0))
 		Expect(w.Scale(ctx, store.Deployment, "worker", 0)).To(Succeed())
 		Eventually(i.Current).WithContext(ctx).ShouldNot(HaveField("State", identity.StateAssigned))

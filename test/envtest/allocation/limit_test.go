@@ -91,12 +91,7 @@ var _ = Describe("an owner whose annotations are full", func() {
 			name := w.newcomer(ctx, g, known, 3)
 			third = w.instance(ctx, name)
 		}).WithContext(ctx).Should(Succeed())
-		over, cancel := context.WithCancel(ctx)
-		cancel()
-		Eventually(func() error {
-			_, err := third.Wait(over) // says what it waits for
-			return err
-		}).WithContext(ctx).Should(MatchError(ContainSubstring("waited for room on Deployment/worker: the owner's annotations would take")))
+		Eventually(func() string { return waitingFor(ctx, third) }).WithContext(ctx).Should(HavePrefix("room on Deployment/worker: the owner's annotations would take"))
 		for pod, i := range held {
 			Expect(i.Current()).To(And(HaveField("State", identity.StateAssigned), HaveField("ID", ids[pod])))
 		}
