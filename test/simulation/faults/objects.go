@@ -14,8 +14,13 @@ import (
 // ours are the annotation keys of the owner that idalloc keeps.
 func ours() []string { return assignment.Keys(assignment.DefaultKey) }
 
+// foreignWrite has somebody change the owner's annotations. Now and then somebody runs "idalloc gc" at about the same time, as "idalloc
+// verify" advises.
 func foreignWrite(how func(o object.Object, d *dice.Dice)) func(*world.World, Fault, *dice.Dice) {
-	return func(w *world.World, _ Fault, d *dice.Dice) {
+	return func(w *world.World, f Fault, d *dice.Dice) {
+		if d.Chance(0.3) {
+			w.After(d.Tail(time.Second), func() { sweep(w, f, d) })
+		}
 		w.ChangeOwner(server.Writer{Manager: "kubectl-edit"}, func(o object.Object) { how(o, d) })
 	}
 }
@@ -224,12 +229,15 @@ func deletePod(w *world.World, v *server.Version, _ *dice.Dice) {
 // collectSlots has somebody run "idalloc gc", once or, as a CronJob does, again and again: a process without a pod, whose requests fare
 // like all others.
 func collectSlots(w *world.World, f Fault, d *dice.Dice) {
-	name, at := "gc-"+strconv.FormatUint(f.Draw, 36)+"-", time.Duration(0)
-	for i := range d.Between(1, 8) {
-		on := dice.Pick(d, w.Nodes)
-		w.After(at, func() { w.Sweep(name+strconv.Itoa(i), on) })
+	at := time.Duration(0)
+	for range d.Between(1, 8) {
+		w.After(at, func() { sweep(w, f, d) })
 		at += d.Tail(5 * time.Second)
 	}
+}
+
+func sweep(w *world.World, f Fault, d *dice.Dice) {
+	w.Sweep("gc-"+strconv.FormatUint(f.Draw, 36)+"-"+strconv.FormatUint(d.Next(), 36), dice.Pick(d, w.Nodes))
 }
 
 // neverStart has some of the pods that are made meanwhile not start at all, until somebody repairs them in the end: no node has room for them,

@@ -1,0 +1,41 @@
+package boottime
+
+import (
+	"runtime"
+	"testing"
+	"time"
+)
+
+func TestWaitEndsNotBeforeItsTime(t *testing.T) {
+	for name, waitFor := range map[string]func(time.Duration, <-chan struct{}){"timer": Wait, "tick": wait} {
+		t.Run(name, func(t *testing.T) {
+			until := Now() + 20*time.Millisecond
+			waitFor(until, nil)
+			if now := Now(); now < until {
+				t.Errorf("it ended %s early", until-now)
+			}
+			waitFor(Now()-time.Hour, nil) // long over
+		})
+	}
+}
+
+func TestABootIsKnownWhereTheClockIsTheMachines(t *testing.T) {
+	if boot := Boot(); boot != Boot() || (boot == "" && runtime.GOOS == "linux") {
+		t.Errorf("the boot is %q, then %q", boot, Boot())
+	}
+}
+
+func TestWaitEndsWhenTold(t *testing.T) {
+	for name, waitFor := range map[string]func(time.Duration, <-chan struct{}){"timer": Wait, "tick": wait} {
+		t.Run(name, func(*testing.T) {
+			done := make(chan struct{})
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				waitFor(Now()+time.Hour, done)
+			}()
+			close(done)
+			<-ended
+		})
+	}
+}
