@@ -261,7 +261,7 @@ func rank(p pod) int {
 // alone returns the input of a plan that this waiter would make if no other pod waited, and if nothing kept it from a free slot.
 func (c *checker) alone(waiter pod, state assignment.State) plan.Input {
 	in := plan.Input{
-		Count: c.owner.Count, State: state, Trust: c.owner.Trust, Me: waiter.Name, Insist: true, FenceAfter: state.FenceAfter,
+		Count: c.owner.Count, State: state, Trust: c.owner.Trust, Me: waiter.Name, TakeReserved: true, FenceAfter: state.FenceAfter,
 		Pods: make([]plan.Pod, 0, len(c.pods)),
 	}
 	for _, p := range c.pods {

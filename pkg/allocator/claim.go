@@ -207,8 +207,8 @@ func (c *claimer) withdrawStranded(ctx context.Context) error {
 
 // plan lists the pods, decides and commits.
 func (c *claimer) plan(ctx context.Context, owner store.Owner) error {
-	insist := !c.reservedSince.IsZero() && c.reservedFor() <= 0
-	written, decision, err := c.commit(ctx, owner, plan.Claim, insist)
+	takeReserved := !c.reservedSince.IsZero() && c.reservedFor() <= 0
+	written, decision, err := c.commit(ctx, owner, plan.Claim, takeReserved)
 	var noRoom *assignment.TooLargeError // this pod waits for it
 	if err != nil && !errors.As(err, &noRoom) {
 		return err
@@ -218,7 +218,7 @@ func (c *claimer) plan(ctx context.Context, owner store.Owner) error {
 		return c.withdrawStranded(ctx)
 	}
 	switch {
-	case decision.Barred == 0:
+	case decision.Reserved == 0:
 		c.reservedSince = time.Time{}
 	case c.reservedSince.IsZero():
 		c.reservedSince = c.clock.Now()

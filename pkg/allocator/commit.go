@@ -15,7 +15,7 @@ import (
 
 // commit surveys the pods, plans and writes the owner. written is nil if there was nothing to write. The error is an
 // *assignment.TooLargeError if there was something and none of it fits.
-func (a *Allocator) commit(ctx context.Context, owner store.Owner, intent plan.Intent, insist bool) (written *store.Owner, decision plan.Decision, err error) {
+func (a *Allocator) commit(ctx context.Context, owner store.Owner, intent plan.Intent, takeReserved bool) (written *store.Owner, decision plan.Decision, err error) {
 	a.markBusy()
 	start := a.clock.Now()
 	defer func() {
@@ -34,7 +34,7 @@ func (a *Allocator) commit(ctx context.Context, owner store.Owner, intent plan.I
 	}
 	a.markBusy()
 	in := a.input(owner, census.Live, intent)
-	in.Ended, in.Insist = census.Ended(), insist
+	in.Ended, in.TakeReserved = census.Ended(), takeReserved
 	if decision, err = a.decide(ctx, owner, in); err != nil {
 		return nil, decision, err
 	}

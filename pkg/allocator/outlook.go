@@ -55,7 +55,7 @@ func (c *claimer) foresee(owner store.Owner) (d plan.Decision, nothing bool) {
 	live := gc.Guess(c.store, owner, c.holders.owned.Objects(), c.holders.labelled.Objects())
 	d = c.decideFor(c.input(owner, live, plan.Claim), c.rollout)
 	if d.Next == nil {
-		return d, (d.Barred == 0) == c.reservedSince.IsZero() // a slot that this pod must not have yet is timed by plan
+		return d, (d.Reserved == 0) == c.reservedSince.IsZero() // a slot that this pod must not have yet is timed by plan
 	}
 	return d, changesNothing(owner, d, c.o.Pod)
 }

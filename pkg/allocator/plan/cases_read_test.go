@@ -228,7 +228,7 @@ func (s *scene) readGone(rest string) error {
 
 func (s *scene) readMe(rest string) error {
 	in := &s.in
-	in.Intent, in.Rollout, in.Insist, in.StandsBack, in.FenceAfter, in.Commit = Claim, Rollout{}, false, false, 0, false
+	in.Intent, in.Rollout, in.TakeReserved, in.StandsBack, in.FenceAfter, in.Commit = Claim, Rollout{}, false, false, 0, false
 	name, is, described := strings.Cut(rest, ":")
 	if in.Me = name; !described {
 		return nil
@@ -240,7 +240,7 @@ func (s *scene) readMe(rest string) error {
 		"max unavailable":    number(&in.Rollout.MaxUnavailable),
 		"available":          number(&in.Rollout.Available),
 		"too early to ask":   just(func() { in.StandsBack = true }),
-		"slot free for long": just(func() { in.Insist = true }),
+		"slot free for long": just(func() { in.TakeReserved = true }),
 		"needs a write":      just(func() { in.Commit = true }),
 		"fence-after":        duration(&in.FenceAfter),
 	}.parts(is)

@@ -5,7 +5,7 @@ package plan
 // its slot up yields to every other pod that may want the slot, unless it is of the current revision.
 func (p *planner) mustYield(pod *Pod) bool {
 	switch {
-	case p.live <= p.in.Count, p.in.Insist && pod.Name == p.in.Me:
+	case p.live <= p.in.Count, p.in.TakeReserved && pod.Name == p.in.Me:
 		return false
 	case pod.failed() && p.demand.madeRoomFor(pod):
 		return true

@@ -56,8 +56,8 @@ type planner struct {
 	live int
 	// waiting is the number of waiters without a slot, among the planner and its siblings.
 	waiting int
-	// barred is the number of those that must leave free slots to other pods (mustYield).
-	barred int
+	// yielding is the number of those that must leave free slots to other pods (mustYield).
+	yielding int
 	// scarce says that there are fewer free slots than pods that might want one.
 	scarce     bool
 	demand     demand
@@ -189,7 +189,7 @@ func (p *planner) serveWaiters() {
 }
 
 func (p *planner) serveOnce() {
-	p.waiting, p.barred = 0, 0
+	p.waiting, p.yielding = 0, 0
 	p.demand = p.countDemand()
 	waiters := p.waiters()
 	p.rank(waiters)
@@ -288,7 +288,7 @@ func (p *planner) waiters() []*Pod {
 		}
 		if p.mustYield(pod) {
 			p.waiting++
-			p.barred++
+			p.yielding++
 			continue
 		}
 		waiters = append(waiters, pod)
@@ -305,7 +305,7 @@ func (p *planner) decision() Decision {
 	d := Decision{
 		Freed: p.freed, Waiting: p.waiting, Live: p.live, Scarce: p.scarce, FenceAfter: p.fenceAfter, HandOver: p.handOver,
 	}
-	d.Barred, d.Quarantined = p.idle()
+	d.Reserved, d.Quarantined = p.unfilled()
 	d.Stranded = p.stranded()
 	slices.SortFunc(d.Freed, func(a, b Change) int { return cmp.Compare(a.ID, b.ID) })
 	d.Given = p.given(d.Freed)
@@ -327,9 +327,9 @@ func (p *planner) stranded() bool {
 	return !has
 }
 
-// idle counts the slots below N without a holder: those that waiters must leave to other pods, and those in quarantine. It
+// unfilled counts the slots below N without a holder: those that waiters must leave to other pods, and those in quarantine. It
 // does not visit every slot, because N may be two billion.
-func (p *planner) idle() (barred, quarantined int) {
+func (p *planner) unfilled() (reserved, quarantined int) {
 	busy := make(assignment.Slots, len(p.next.Slots)+len(p.locks))
 	for id := range p.next.Slots {
 		busy[id] = ""
@@ -342,7 +342,7 @@ func (p *planner) idle() (barred, quarantined int) {
 	for _, s := range p.next.Quarantine.Without(ids, func(s assignment.Span) bool { return p.in.Served[s.Epoch] }) {
 		quarantined += max(0, min(s.To+1, p.in.Count)-s.From)
 	}
-	return min(p.in.Count-below-quarantined, p.barred), quarantined
+	return min(p.in.Count-below-quarantined, p.yielding), quarantined
 }
 
 // given returns the slots that have a new holder, in slot order. A freed slot has one even if the pod's name is the same:

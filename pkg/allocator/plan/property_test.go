@@ -43,7 +43,7 @@ func genInput() *rapid.Generator[Input] {
 			Available: rapid.IntRange(0, 3).Draw(t, "available"),
 		}
 		in.StandsBack = rapid.Bool().Draw(t, "standsBack")
-		in.Insist = rapid.IntRange(0, 4).Draw(t, "insist") == 0
+		in.TakeReserved = rapid.IntRange(0, 4).Draw(t, "take reserved") == 0
 		genStrict(t, &in)
 		if in.Intent != Claim {
 			gaveUp(&in.Pods[0]) // who gives has said so on its receipt first
@@ -296,8 +296,8 @@ func wantsOne(in Input, p Pod) bool {
 
 // mayStandBack reports whether p may be left without a slot for others: it made room for another revision, or it failed.
 func mayStandBack(in Input, p Pod, live int) bool {
-	insists := in.Insist && p.Name == in.Me
-	return live > in.Count && !insists && (p.failed() || (p.gaveUp() && !in.Rollout.Current))
+	takes := in.TakeReserved && p.Name == in.Me
+	return live > in.Count && !takes && (p.failed() || (p.gaveUp() && !in.Rollout.Current))
 }
 
 // free counts the slots below the count that may be given to anybody.

@@ -76,8 +76,8 @@ type Input struct {
 	Intent Intent
 	// Rollout says where the planner stands in a rolling update. With the zero value it asks nobody for a slot.
 	Rollout Rollout
-	// Insist lets a planner that gave up have a slot that has been free for a long time.
-	Insist bool
+	// TakeReserved lets a planner that gave up have a slot that has been free for a long time.
+	TakeReserved bool
 	// StandsBack says that the planner's program failed, and that it is too early to stop another pod's work for it
 	// again.
 	StandsBack bool
@@ -150,8 +150,8 @@ type Decision struct {
 	// Scarce says that there were fewer free slots than live pods of the owner without one. Then siblings that have not
 	// shown life got none.
 	Scarce bool
-	// Barred is the number of free slots that stay free because the waiters must leave them to other pods.
-	Barred int
+	// Reserved is the number of free slots that stay free because the waiters must leave them to other pods.
+	Reserved int
 	// Quarantined is the number of slots below the count that have no holder and are in quarantine.
 	Quarantined int
 	// FenceAfter is the largest fence-after that the planner knows of.
