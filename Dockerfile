@@ -14,7 +14,6 @@ COPY cmd/ cmd/
 COPY examples/ examples/
 COPY internal/ internal/
 COPY pkg/ pkg/
-COPY test/overlap/ test/overlap/
 ARG TARGETOS TARGETARCH VERSION=dev
 ENV CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH
 

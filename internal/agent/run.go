@@ -9,9 +9,9 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/idalloc/idalloc/internal/boottime"
 	"github.com/idalloc/idalloc/internal/child"
 	"github.com/idalloc/idalloc/pkg/allocator"
+	"github.com/idalloc/idalloc/pkg/allocator/boottime"
 	"github.com/idalloc/idalloc/pkg/identity"
 )
 

@@ -11,7 +11,7 @@ import (
 
 	"github.com/go-logr/logr"
 
-	"github.com/idalloc/idalloc/internal/boottime"
+	"github.com/idalloc/idalloc/pkg/allocator/boottime"
 	"github.com/idalloc/idalloc/pkg/identity"
 )
 

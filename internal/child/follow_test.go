@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/idalloc/idalloc/internal/boottime"
+	"github.com/idalloc/idalloc/pkg/allocator/boottime"
 	"github.com/idalloc/idalloc/pkg/identity"
 )
 

@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/idalloc/idalloc/internal/boottime"
+	"github.com/idalloc/idalloc/pkg/allocator/boottime"
 )
 
 var (

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/idalloc/idalloc/internal/boottime"
+	"github.com/idalloc/idalloc/pkg/allocator/boottime"
 )
 
 func gone(pid int) bool { return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/idalloc/idalloc/internal/boottime"
+	"github.com/idalloc/idalloc/pkg/allocator/boottime"
 	"github.com/idalloc/idalloc/pkg/allocator/event"
 	"github.com/idalloc/idalloc/pkg/allocator/pace"
 	"github.com/idalloc/idalloc/pkg/allocator/plan"

@@ -6,7 +6,7 @@ import (
 
 	clocktesting "k8s.io/utils/clock/testing"
 
-	"github.com/idalloc/idalloc/internal/boottime"
+	"github.com/idalloc/idalloc/pkg/allocator/boottime"
 	"github.com/idalloc/idalloc/pkg/allocator/pace"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )

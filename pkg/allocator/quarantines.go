@@ -8,8 +8,8 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/idalloc/idalloc/internal/boottime"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/boottime"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
