@@ -18,8 +18,8 @@ func ours() []string { return assignment.Keys(assignment.DefaultKey) }
 // verify" advises.
 func foreignWrite(how func(o object.Object, d *dice.Dice)) func(*world.World, Fault, *dice.Dice) {
 	return func(w *world.World, f Fault, d *dice.Dice) {
-		if d.Chance(0.3) {
-			w.After(d.Tail(time.Second), func() { sweep(w, f, d) })
+		if d.Chance(0.5) {
+			w.After(d.Tail(100*time.Millisecond), func() { sweep(w, f, d) })
 		}
 		w.ChangeOwner(server.Writer{Manager: "kubectl-edit"}, func(o object.Object) { how(o, d) })
 	}
@@ -174,7 +174,7 @@ func removeReceipt(w *world.World, v *server.Version, d *dice.Dice) {
 
 func corruptReceipt(w *world.World, v *server.Version, d *dice.Dice) {
 	w.Server.Change(object.Pods, v.Name, server.Writer{Manager: "kubectl-annotate"}, func(o object.Object) {
-		if d.Chance(0.3) {
+		if d.Chance(0.5) {
 			object.SetText(o, "labels", dice.Pick(d, []string{assignment.InstanceIDLabel, assignment.OwnerLabel}), "7")
 			return
 		}
