@@ -18,24 +18,9 @@ import (
 func (a *Allocator) commit(ctx context.Context, owner store.Owner, intent plan.Intent, takeReserved bool) (written *store.Owner, decision plan.Decision, err error) {
 	a.markBusy()
 	start := a.clock.Now()
-	defer func() {
-		took := a.clock.Since(start)
-		a.pace.Planned(took)
-		a.happened.Tell(event.Planned{Took: took, Err: err})
-	}()
-	census, err := gc.Survey(ctx, a.store, owner)
+	defer func() { a.pace.Planned(a.clock.Since(start)) }()
+	decision, census, err := a.makePlan(ctx, owner, intent, takeReserved)
 	if err != nil {
-		return nil, decision, err
-	}
-	for _, pod := range census.Live {
-		if pod.Name == a.o.Pod && pod.UID != string(a.pod.UID) {
-			return nil, decision, a.gone(store.ErrGone) // a successor with the same name is not me
-		}
-	}
-	a.markBusy()
-	in := a.input(owner, census.Live, intent)
-	in.Ended, in.TakeReserved = census.Ended(), takeReserved
-	if decision, err = a.decide(ctx, owner, in); err != nil {
 		return nil, decision, err
 	}
 	if decision.Next == nil && decision.TooLarge != nil {
@@ -59,6 +44,26 @@ func (a *Allocator) commit(ctx context.Context, owner store.Owner, intent plan.I
 	})
 	a.tellDamage(owner, census)
 	return &o, decision, nil
+}
+
+// makePlan lists the pods and plans for what it finds.
+func (a *Allocator) makePlan(ctx context.Context, owner store.Owner, intent plan.Intent, takeReserved bool) (decision plan.Decision, census gc.Census, err error) {
+	start := a.clock.Now()
+	defer func() { a.happened.Tell(event.Planned{Took: a.clock.Since(start), Err: err}) }()
+	census, err = gc.Survey(ctx, a.store, owner)
+	if err != nil {
+		return decision, census, err
+	}
+	for _, pod := range census.Live {
+		if pod.Name == a.o.Pod && pod.UID != string(a.pod.UID) {
+			return decision, census, a.gone(store.ErrGone) // a successor with the same name is not me
+		}
+	}
+	a.markBusy()
+	in := a.input(owner, census.Live, intent)
+	in.Ended, in.TakeReserved = census.Ended(), takeReserved
+	decision, err = a.decide(ctx, owner, in)
+	return decision, census, err
 }
 
 func (a *Allocator) input(owner store.Owner, live []plan.Pod, intent plan.Intent) plan.Input {
