@@ -53,7 +53,7 @@
 // # What is checked
 //
 // Package checks lists the promises. mutants/ has changes of the production code that are to break them, and
-// docs/robustness.md says which promise each one broke. Beside that, every goroutine of the production code has to end.
+// docs/figures/2026-11-22-mutants.md says which promise each one broke. Beside that, every goroutine of the production code has to end.
 //
 // # What is not promised
 //

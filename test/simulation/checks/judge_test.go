@@ -112,6 +112,22 @@ func TestAnErasedEpochExcusesATokenOnlyWhereClocksDiffer(t *testing.T) {
 	}
 }
 
+// A process that was confirmed before the epoch was erased may begin after it, with the old token.
+func TestAnErasedEpochExcusesATokenAlsoAfterWorkUnderTheOldOne(t *testing.T) {
+	staged(t, profile.Profile{Skew: time.Hour}, func(s stage) {
+		a, b := s.Puppet("a"), s.Puppet("b")
+		s.epoch(a, 10)
+		s.act(a, 0, 10)
+		s.act(a, identity.None, 0)
+		s.epoch(nil, 0)
+		s.epoch(b, 9)
+		s.act(a, 0, 10)
+		s.act(a, identity.None, 0)
+		s.act(b, 0, 9)
+		s.expect(t, "")
+	})
+}
+
 func TestAnErasedEpochThatAReceiptRemembersExcusesNothing(t *testing.T) {
 	staged(t, profile.Profile{Skew: time.Hour}, func(s stage) {
 		a, b := s.Puppet("a"), s.Puppet("b")

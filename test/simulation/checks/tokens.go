@@ -30,7 +30,7 @@ func (j *Judge) began(p *world.Process, b identity.Identity) {
 	if !known || b.Epoch > last.token || j.isForgotten(b) {
 		j.byID[b.ID] = heldBy{p: p, token: b.Epoch}
 	}
-	if !known || b.Epoch <= last.token { // a higher one may have been given before it was forgotten
+	if !known || b.Epoch < last.token { // this one or a higher one may have been given before it was forgotten
 		delete(j.forgotten, b.ID)
 	}
 	if id, had := j.idOf[p.UID]; had && id != b.ID && j.w.Now()-j.excused > 10*time.Minute {
