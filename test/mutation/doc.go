@@ -1,5 +1,5 @@
 // Mutation makes mutants of the product by itself and sees which of them the tests notice. "make mutation" starts it;
-// docs/robustness.md has its figures. A mutant that nothing notices is a condition that nobody tests, or code that does nothing.
+// docs/figures/2026-11-22-mutants.md has its figures. A mutant that nothing notices is a condition that nobody tests, or code that does nothing.
 //
 //	mutation -packages=./pkg/allocator/plan -table=mutants.csv
 //
