@@ -82,6 +82,31 @@ func TestAGhostHidesNoPair(t *testing.T) {
 	})
 }
 
+// A ghost that begins late can be told from its successor by its token, but not if both have the same.
+func TestAGhostsTokenIsBelowItsSuccessors(t *testing.T) {
+	for late, promise := range map[int64]string{1: "", 2: token} {
+		staged(t, profile.Profile{}, func(s stage) {
+			ghost, a := s.Puppet("ghost"), s.Puppet("a")
+			s.Forsake(s.Server.Get(object.Pods, ghost.Pod))
+			s.act(a, 0, 2)
+			s.act(ghost, 0, late)
+			s.expect(t, promise)
+		})
+	}
+}
+
+func TestAGhostsTokenIsNotWhatTheNextHoldersMustExceed(t *testing.T) {
+	staged(t, profile.Profile{}, func(s stage) {
+		ghost, a, b := s.Puppet("ghost"), s.Puppet("a"), s.Puppet("b")
+		s.Forsake(s.Server.Get(object.Pods, ghost.Pod))
+		s.act(a, 0, 3)
+		s.act(ghost, 0, 1)
+		s.act(a, identity.None, 0)
+		s.act(b, 0, 2)
+		s.expect(t, token)
+	})
+}
+
 func TestAForeignWriteExcusesNoToken(t *testing.T) {
 	staged(t, profile.Profile{Skew: time.Hour}, func(s stage) {
 		a, b := s.Puppet("a"), s.Puppet("b")

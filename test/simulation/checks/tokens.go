@@ -22,6 +22,8 @@ func (j *Judge) began(p *world.Process, b identity.Identity) {
 	last, known := j.byID[b.ID]
 	switch {
 	case !known, j.isForgotten(b):
+	case last.p.UID != p.UID && b.Epoch < last.token && j.w.IsGhost(p):
+		return // it was confirmed before its successor, and its token says so
 	case last.p.UID != p.UID && b.Epoch <= last.token:
 		j.reportf(token, "id %d: %s has %d, its predecessor %s had %d", b.ID, p.ID, b.Epoch, last.p.ID, last.token)
 	case last.p.UID == p.UID && b.Epoch < last.token:
