@@ -69,11 +69,23 @@ func exported(t *testing.T, dir string) string {
 			if err := format.Node(&text, files, d); err != nil {
 				t.Fatal(err)
 			}
-			decls = append(decls, text.String()+"\n")
+			decls = append(decls, plain(text.String()))
 		}
 	}
 	slices.Sort(decls)
 	return strings.Join(decls, "\n")
+}
+
+// plain returns a declaration without what only comments change: empty lines and columns.
+func plain(text string) string {
+	var out strings.Builder
+	for line := range strings.Lines(text) {
+		if words := strings.Fields(line); len(words) > 0 {
+			indent := line[:len(line)-len(strings.TrimLeft(line, "\t"))]
+			out.WriteString(indent + strings.Join(words, " ") + "\n")
+		}
+	}
+	return out.String()
 }
 
 // receives reports whether callers can have a receiver of the function, or it has none.
