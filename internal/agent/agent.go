@@ -103,12 +103,12 @@ func (a *agent) publish(id identity.Identity) {
 	a.show(id)
 }
 
-// withdraw stops showing the id, if one is shown. It does not wait for the allocator.
-func (a *agent) withdraw(state identity.State) {
+// showFenced stops showing the id, if one is shown, because it is fenced. It does not wait for the allocator.
+func (a *agent) showFenced() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.shown.Assigned() {
-		a.show(a.shown.Without(state))
+		a.show(a.shown.Without(identity.StateFenced))
 	}
 }
 
@@ -172,7 +172,7 @@ func (a *agent) newAllocator(ctx context.Context) (*allocator.Allocator, error) 
 	if err != nil {
 		return nil, err
 	}
-	return alloc, a.dir.claim(alloc.PodUID())
+	return alloc, a.dir.adopt(alloc.PodUID())
 }
 
 // noSlotIfLate adds allocator.ErrNoSlot to an error that the timeout caused, whatever it interrupted.

@@ -61,7 +61,7 @@ const fenceRetry = 200 * time.Millisecond
 
 // fence stops the work. It blocks until the work has stopped, but no longer than the lead, even if ctx ends.
 func (f *fencer) fence(ctx context.Context) {
-	f.withdraw(identity.StateFenced)
+	f.showFenced()
 	id, mayWork := f.mayWork()
 	if !mayWork {
 		return

@@ -34,6 +34,13 @@ func (r *readers) shown(id identity.Identity) {
 	r.withdrawn = !id.Assigned()
 }
 
+// mayRead reports whether the files may show an id.
+func (r *readers) mayRead() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return !r.withdrawn
+}
+
 // wait blocks until the readers have had their time. If ctx ends before that, it returns the cause of ctx.
 func (r *readers) wait(ctx context.Context) error {
 	r.mu.Lock()

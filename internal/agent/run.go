@@ -82,6 +82,7 @@ func Run(ctx context.Context, o Options, command Command) (code int, err error) 
 		KeepOnCountChange: command.KeepOnCountChange, Fenced: a.fenced, Log: o.Allocator.Log,
 	})}
 	a.work = c
+	c.begin()
 	to := &a.o.Allocator
 	to.Stopped, to.HandsOver = c.stopped, true
 	// If this process is the container's first one, everything in the container ends with it. Other containers that read the
@@ -92,7 +93,7 @@ func Run(ctx context.Context, o Options, command Command) (code int, err error) 
 		to.FenceAfter, to.FenceLead = o.FenceAfter, lead
 		to.Fenced = func(by time.Duration) {
 			c.follower.Fence(by - (lead - command.fenceGrace(o.FenceAfter))) // the rest is for the killing
-			c.withdraw(identity.StateFenced)
+			c.showFenced()
 		}
 	}
 	waitForSignals := forward(ctx, c.follower)
@@ -138,15 +139,34 @@ func (c *runWork) stopped(ctx context.Context) error {
 	return c.readers.wait(ctx)
 }
 
+// begin shows over HTTP that there is no id: no command runs. The files may still have the id of the process before this one. In strict
+// mode they must not, because nobody has watched its deadline since that process ended.
+func (c *runWork) begin() {
+	if c.o.FenceAfter > 0 {
+		c.showFenced()
+	}
+	c.hub.Set(identity.Pending(c.o.Allocator.Pod, c.o.Allocator.Namespace))
+}
+
+// stopShowing withdraws what the files show, also what the process before this one left there, and gives the readers their time.
+func (c *runWork) stopShowing(ctx context.Context) error {
+	if c.dir == nil {
+		return nil
+	}
+	c.mu.Lock()
+	if c.readers.mayRead() {
+		c.show(c.shown.Without(identity.StateDraining))
+	}
+	c.mu.Unlock()
+	return c.readers.wait(ctx)
+}
+
 // giveBack releases the slot after the readers of the files, if there are any, have had their time.
 func (c *runWork) giveBack(ctx context.Context, alloc *allocator.Allocator) {
 	ctx = context.WithoutCancel(ctx)
-	if c.dir != nil {
-		c.withdraw(identity.StateDraining)
-		if err := c.readers.wait(ctx); err != nil {
-			c.o.Allocator.Log.Info("the slot was not released; it comes free when the pod is gone", "reason", err.Error())
-			return
-		}
+	if err := c.stopShowing(ctx); err != nil {
+		c.o.Allocator.Log.Info("the slot was not released; it comes free when the pod is gone", "reason", err.Error())
+		return
 	}
 	limited, cancel := context.WithTimeout(ctx, releaseTimeout)
 	defer cancel()

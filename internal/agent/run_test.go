@@ -5,6 +5,12 @@ package agent
 import (
 	"testing"
 	"time"
+
+	"github.com/go-logr/logr"
+
+	"github.com/idalloc/idalloc/internal/child"
+	"github.com/idalloc/idalloc/pkg/allocator"
+	"github.com/idalloc/idalloc/pkg/identity"
 )
 
 // A fenced command is dead before another pod may get its id.
@@ -21,5 +27,61 @@ func TestFencedIsDeadInTime(t *testing.T) {
 		if lead > tc.fenceAfter/2 || grace >= lead || grace > tc.stopTimeout || lead-grace < minFenceLead/4 {
 			t.Errorf("%s, %s: lead %s, grace %s", tc.stopTimeout, tc.fenceAfter, lead, grace)
 		}
+	}
+}
+
+// running starts a process of worker-0 that runs a command and shows its identities in a directory.
+func running(t *testing.T, dir string, fenceAfter time.Duration) *runWork {
+	t.Helper()
+	o := Options{Dir: dir, FenceAfter: fenceAfter, Allocator: allocator.Options{Pod: "worker-0", Namespace: "shop", PodUID: "uid-1", Log: logr.Discard()}}
+	a, err := newAgent(o, func(err error) { t.Error(err) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := a.dir.adopt("uid-1"); err != nil {
+		t.Fatal(err)
+	}
+	c := &runWork{agent: a, follower: child.NewFollower(child.Options{Log: logr.Discard()})}
+	a.work = c
+	c.begin()
+	return c
+}
+
+// After a crash the command does not run. The files keep the id that other containers may work under, unless strict mode says that
+// somebody must watch the time.
+func TestAProcessThatIsStartedAgainShowsNoIDThatNobodyWatches(t *testing.T) {
+	for name, tc := range map[string]struct {
+		fenceAfter time.Duration
+		inFiles    bool
+	}{"default mode": {0, true}, "strict mode": {30 * time.Second, false}} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			running(t, dir, tc.fenceAfter).publish(held())
+			again := running(t, dir, tc.fenceAfter)
+			if now := again.hub.Get().Identity; now.Assigned() {
+				t.Errorf("HTTP says %s, and no command runs", now)
+			}
+			if there, err := identity.Read(dir); err != nil || there.Assigned() != tc.inFiles {
+				t.Errorf("the files say %s (%v)", there, err)
+			}
+		})
+	}
+}
+
+// A slot may be taken before anything is published. It has to be released all the same when the process ends then.
+func TestAProcessThatEndsEarlyWithdrawsFromTheFiles(t *testing.T) {
+	for name, left := range map[string]identity.Identity{"nothing left": {}, "an id left": held(), "none left": withdrawn(identity.StateDraining)} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			if left.State != "" {
+				running(t, dir, 0).publish(left)
+			}
+			if err := running(t, dir, 0).stopShowing(t.Context()); err != nil {
+				t.Errorf("the slot is kept: %v", err)
+			}
+			if there, err := identity.Read(dir); err != nil || there.Assigned() {
+				t.Errorf("the files say %s (%v)", there, err)
+			}
+		})
 	}
 }

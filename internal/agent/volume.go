@@ -37,8 +37,8 @@ func (v *volume) ours() (there identity.Identity, found bool, err error) {
 	return there, found && there.Pod == v.none.Pod && there.Namespace == v.none.Namespace, err
 }
 
-// claim makes the directory belong to the pod with this UID, which is this pod's.
-func (v *volume) claim(uid string) error {
+// adopt makes the directory belong to the pod with this UID, which is this pod's.
+func (v *volume) adopt(uid string) error {
 	if v.Pod() == uid {
 		return nil
 	}

@@ -25,7 +25,7 @@ func opened(t *testing.T, dir, pod, uid string) (*volume, identity.Identity) {
 func fill(t *testing.T, dir, pod, uid string) {
 	t.Helper()
 	s, _ := opened(t, dir, pod, uid)
-	if err := s.claim(uid); err != nil {
+	if err := s.adopt(uid); err != nil {
 		t.Fatal(err)
 	}
 	err := s.Publish(identity.Identity{State: identity.StateAssigned, ID: 3, Count: 5, Epoch: 7, Pod: pod, Namespace: "shop"})
@@ -75,7 +75,7 @@ func TestWithoutAUIDNothingIsAnnounced(t *testing.T) {
 	if current.Assigned() {
 		t.Errorf("announced %v before anybody knows whose it is", current)
 	}
-	if err := s.claim("uid-2"); err != nil {
+	if err := s.adopt("uid-2"); err != nil {
 		t.Fatal(err)
 	}
 	if hasID(t, dir) {

@@ -103,7 +103,7 @@ func beginning(t *testing.T, dir string) (b *watchWork, left bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := a.dir.claim("uid-1"); err != nil {
+	if err := a.dir.adopt("uid-1"); err != nil {
 		t.Fatal(err)
 	}
 	b = &watchWork{agent: a}
@@ -218,12 +218,12 @@ func TestAnIDIsWithdrawnAtOnceAndOnce(t *testing.T) {
 	dir := t.TempDir()
 	a, _ := beginning(t, dir)
 	a.publish(held())
-	a.withdraw(identity.StateFenced)
+	a.showFenced()
 	if got := a.hub.Get(); hasID(t, dir) || got.State != identity.StateFenced || got.Count != 5 {
 		t.Errorf("after it was withdrawn %+v is answered", got)
 	}
 	a.publish(withdrawn(identity.StateLost))
-	a.withdraw(identity.StateFenced)
+	a.showFenced()
 	if got := a.hub.Get().State; got != identity.StateLost {
 		t.Errorf("where no id is shown, the state becomes %s", got)
 	}
