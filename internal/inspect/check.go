@@ -3,6 +3,7 @@ package inspect
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,7 +17,7 @@ type Kind string
 
 // The kinds of findings.
 const (
-	// HeldTwice: two live pods claim one id.
+	// HeldTwice: the receipts of two live pods name one id.
 	HeldTwice Kind = "heldTwice"
 	// HeldByDead: the assignment gives the id to a pod that is gone, Succeeded or Failed.
 	HeldByDead Kind = "dead"
@@ -234,39 +235,47 @@ func (c *checker) checkWaiters() {
 		c.findf(Unheld, id, p.Name, "id %d belongs to nobody while pod %s waits for one: give a pod that starts time with --wait=1m; "+
 			"otherwise see the log of idalloc in pod %s, if it runs there at all", id, p.Name, p.Name)
 	}
-	waiters := slices.DeleteFunc(c.waiters(), func(p pod) bool { return !c.claims(p) })
-	slices.SortStableFunc(waiters, func(a, b pod) int { return cmp.Compare(rank(a), rank(b)) })
 	state := c.state
-	for _, p := range waiters {
-		d := plan.Plan(c.alone(p, state))
-		if d.Next == nil {
+	for _, gaveUp := range []bool{false, true} { // pods that gave their slot up come last
+		waiters := slices.DeleteFunc(c.waiters(), func(p pod) bool { return p.gaveUp() != gaveUp || !c.claims(p) })
+		if len(waiters) == 0 {
 			continue
 		}
-		state = *d.Next
-		if id, has := state.Slots.Of(p.Name); has && c.free(id) {
-			unheld(id, p)
+		d := plan.Plan(c.willing(waiters, state))
+		for _, given := range d.Given {
+			if c.free(given.ID) {
+				unheld(given.ID, c.pods[given.Pod])
+			}
+		}
+		if d.Next != nil {
+			state = *d.Next
 		}
 	}
 	c.checkQuarantine()
 }
 
-// rank returns the order in which free slots are assigned to waiters. Those that gave their slot up come last.
-func rank(p pod) int {
-	if p.gaveUp() {
-		return 1
-	}
-	return 0
-}
-
-// alone returns the input of a plan that this waiter would make if no other pod waited, and if nothing kept it from a free slot.
-func (c *checker) alone(waiter pod, state assignment.State) plan.Input {
+// willing returns the input of a plan that one of the waiters would make if they were siblings, all ran, and nothing kept them from a
+// free slot. Slots of dead holders stay theirs, because these are findings of their own.
+func (c *checker) willing(waiters []pod, state assignment.State) plan.Input {
 	in := plan.Input{
-		Count: c.owner.Count, State: state, Trust: c.owner.Trust, Me: waiter.Name, TakeReserved: true, FenceAfter: state.FenceAfter,
-		Pods: make([]plan.Pod, 0, len(c.pods)),
+		Count: c.owner.Count, State: state, Trust: assignment.Clean, FenceAfter: state.FenceAfter, Me: waiters[0].Name,
+		Room: assignment.Room{All: math.MaxInt}, Pods: make([]plan.Pod, 0, len(c.pods)),
+	}
+	for _, p := range waiters {
+		p.Controller, p.Receipt = "waiters", &assignment.Receipt{Waits: true}
+		in.Pods = append(in.Pods, p.Pod)
 	}
 	for _, p := range c.pods {
-		_, has := state.Slots.Of(p.Name)
-		if p.live() && (has || p.receipt() != nil || p.Name == waiter.Name) {
+		if p.live() && p.receipt() != nil {
+			in.Pods = append(in.Pods, p.Pod)
+		}
+	}
+	for id, name := range state.Slots {
+		p, exists := c.pods[name]
+		switch {
+		case !exists || (c.state.Slots[id] == name && c.death(id, p, exists) != ""):
+			in.Pods = append(in.Pods, plan.Pod{Name: "the dead holder of " + strconv.Itoa(id), Terminating: true, Receipt: &assignment.Receipt{ID: id}})
+		case p.receipt() == nil:
 			in.Pods = append(in.Pods, p.Pod)
 		}
 	}

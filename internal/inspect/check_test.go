@@ -123,6 +123,35 @@ func TestCheck(t *testing.T) {
 			change: func(n *snapshot) { n.free(1); n.add("z"); n.add("d") },
 			want:   []brief{{Unheld, 1, "z"}},
 		},
+		"nobody tracks the map, and a pod of another revision waits beside a holder that has no receipt yet": {
+			change: func(n *snapshot) {
+				n.owner.Trust = assignment.Untracked
+				n.edit("a", func(p *pod) { p.Receipt = nil })
+				n.free(1)
+				n.add("z")
+				n.edit("z", func(p *pod) { p.Controller = "uid-7c4" })
+			},
+			want: []brief{{Unheld, 1, "z"}},
+			says: []string{"cleared metadata.managedFields"},
+		},
+		"nothing assigned and pods of two revisions wait": {
+			change: func(n *snapshot) {
+				n.owner.Record, n.owner.Trust = assignment.Record{}, assignment.Absent
+				for name := range n.pods {
+					n.edit(name, func(p *pod) { p.Receipt, p.Controller = waiting(), "uid-"+name })
+				}
+			},
+			want: []brief{{Unheld, 0, "a"}, {Unheld, 1, "b"}, {Unheld, 2, "c"}},
+		},
+		"two pods wait beside a free slot and a dead holder's": {
+			change: func(n *snapshot) {
+				n.free(1)
+				delete(n.pods, "a")
+				n.add("y")
+				n.add("z")
+			},
+			want: []brief{{HeldByDead, 0, "a"}, {Unheld, 1, "y"}},
+		},
 		"all slots held while a pod waits": {change: func(n *snapshot) { n.add("z") }},
 		"a free slot, and only a Terminating pod waits": {change: func(n *snapshot) {
 			n.free(1)

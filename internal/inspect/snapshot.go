@@ -108,11 +108,10 @@ func (n snapshot) death(id int, p pod, exists bool) string {
 func (n snapshot) waiters() []pod {
 	var waiters []pod
 	for name, p := range n.pods {
-		id, named := n.owner.Record.State.Slots.Of(name)
-		if named && n.death(id, p, true) == "" {
+		if !p.live() || p.Terminating || !p.Owned || p.receipt() != nil {
 			continue
 		}
-		if p.live() && !p.Terminating && p.Owned && p.receipt() == nil {
+		if id, named := n.owner.Record.State.Slots.Of(name); !named || n.death(id, p, true) != "" {
 			waiters = append(waiters, p)
 		}
 	}

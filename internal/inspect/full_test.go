@@ -1,0 +1,25 @@
+package inspect
+
+import (
+	"fmt"
+	"testing"
+)
+
+// A planner can write no more into full annotations, so that pods wait beside ids that nobody has.
+func TestFullAnnotationsHideNoID(t *testing.T) {
+	const full, waiting = 5400, 3
+	n := settledPods(0)
+	n.owner.Count = full + 1
+	for id := range full {
+		p := n.add(fmt.Sprintf("worker-of-a-long-name-%04d", id))
+		n.name(id, p.Name)
+		n.lock(p.Name, id, 100)
+	}
+	for i := range waiting {
+		n.add(fmt.Sprintf("waiter-%d", i))
+	}
+	r := check(n)
+	if len(r.Findings) != 1 || r.Findings[0].Kind != Unheld || r.Findings[0].Pod != "waiter-0" || *r.Findings[0].ID != full {
+		t.Errorf("%d findings, want that id %d belongs to nobody while waiter-0 waits: %+v", len(r.Findings), full, r.Findings[:min(3, len(r.Findings))])
+	}
+}
