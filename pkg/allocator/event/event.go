@@ -105,7 +105,7 @@ type (
 		Epoch  int64
 		Reason string
 	}
-	// Fenced means that the id was given up for lack of contact (strict mode).
+	// Fenced means that the id was withdrawn for lack of contact (strict mode).
 	Fenced struct {
 		ID         int
 		Epoch      int64

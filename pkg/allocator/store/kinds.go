@@ -42,7 +42,7 @@ const (
 	Job         = "Job"
 )
 
-// kind holds everything in which the kinds differ.
+// kind holds everything in which the kinds differ, but for how a Deployment's rolling update goes (rollout.go).
 type kind struct {
 	group, version, resource string
 	// short are the short names that kubectl accepts.
