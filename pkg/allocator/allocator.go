@@ -70,7 +70,7 @@ type Options struct {
 // Allocator holds at most one slot for one pod. One goroutine may use it at a time, except for
 // Healthy and Waiting.
 type Allocator struct {
-	contact
+	connection
 	ownPod
 	o Options
 	shown
@@ -95,8 +95,8 @@ func New(ctx context.Context, o Options) (*Allocator, error) {
 	}
 	boot := boottime.Of(o.Store.Clock)
 	a := &Allocator{
-		contact: contact{store: o.Store, clock: o.Store.Clock, log: o.Log, pace: pace.New(rand.Float64), name: o.Pod, tellStale: o.Stale},
-		o:       o, quarantined: quarantines{now: boot.BootTime, keeper: newKeeper(o.Memory)},
+		connection: connection{store: o.Store, clock: o.Store.Clock, log: o.Log, pace: pace.New(rand.Float64), name: o.Pod, tellStale: o.Stale},
+		o:          o, quarantined: quarantines{now: boot.BootTime, keeper: newKeeper(o.Memory)},
 		strict: strictMode{boot: boot, after: o.FenceAfter, lead: o.FenceLead, tell: o.Fenced},
 	}
 	if a.announce = o.Publish; a.announce == nil {
@@ -111,7 +111,7 @@ func New(ctx context.Context, o Options) (*Allocator, error) {
 	if a.strict.tell == nil {
 		a.strict.tell = func(time.Duration) {}
 	}
-	a.server = &a.contact
+	a.server = &a.connection
 	a.setWaiting("the API server's answer about this pod and its owner")
 	a.began = a.clock.Now()
 	err := a.persist(ctx, "find the owner", func() error {
@@ -139,7 +139,7 @@ func New(ctx context.Context, o Options) (*Allocator, error) {
 	a.quarantined.log = a.log
 	a.happened = event.Observers{
 		logged{a.log},
-		&announced{contact: &a.contact, pod: metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", Name: o.Pod, UID: a.pod.UID}},
+		&announced{connection: &a.connection, pod: metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", Name: o.Pod, UID: a.pod.UID}},
 	}
 	if o.Observer != nil {
 		a.happened = append(a.happened, o.Observer)

@@ -83,7 +83,7 @@ func TestDampingLeavesTimeBeforeALeaseEnds(t *testing.T) {
 	clk := clocktesting.NewFakeClock(time.UnixMilli(1795219200123))
 	boot := boottime.Of(clk)
 	for _, random := range []float64{0, 0.5, 0.999} {
-		a := &Allocator{contact: contact{clock: clk, pace: pace.New(func() float64 { return random })}, o: Options{FenceAfter: 20 * time.Second}}
+		a := &Allocator{connection: connection{clock: clk, pace: pace.New(func() float64 { return random })}, o: Options{FenceAfter: 20 * time.Second}}
 		a.strict.boot, a.strict.after = boot, a.o.FenceAfter
 		h := &holding{Allocator: a, retry: a.pace.Backoff()}
 		view := clean(store.Deployment, 100, 100, store.Rollout{})

@@ -21,8 +21,8 @@ const (
 
 // announced leaves Kubernetes Events about what people have to know who look at the owner or at this pod.
 type announced struct {
-	contact *contact
-	pod     metav1.OwnerReference
+	connection *connection
+	pod        metav1.OwnerReference
 
 	// full says that an Event told of an owner without room since this pod had a slot.
 	full atomic.Bool
@@ -58,7 +58,7 @@ func (a *announced) Observe(e event.Event) {
 func (a *announced) complain(what string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	now := a.contact.clock.Now()
+	now := a.connection.clock.Now()
 	if a.complaint.due(what, now) && a.leave(waitingEvent(a.pod, what)) {
 		a.complaint = complaint{what: what, at: now}
 	}
@@ -66,11 +66,11 @@ func (a *announced) complain(what string) {
 
 // leave writes an Event. It is best effort: one that cannot be written is logged.
 func (a *announced) leave(e store.Event) (left bool) {
-	ctx, cancel := context.WithTimeout(a.contact.streams, eventTimeout)
+	ctx, cancel := context.WithTimeout(a.connection.streams, eventTimeout)
 	defer cancel()
-	e.Namespace, e.Reporter = a.contact.ref.Namespace, a.contact.name
-	if err := a.contact.store.Tell(ctx, e); err != nil {
-		a.contact.log.V(1).Info("the event could not be written", "reason", err.Error())
+	e.Namespace, e.Reporter = a.connection.ref.Namespace, a.connection.name
+	if err := a.connection.store.Tell(ctx, e); err != nil {
+		a.connection.log.V(1).Info("the event could not be written", "reason", err.Error())
 		return false
 	}
 	return true

@@ -67,8 +67,8 @@ func announcing(t *testing.T) (a *announced, kept *[]string, refuse *bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &contact{store: s, clock: clk, log: logr.Discard(), streams: t.Context(), ref: store.Ref{Namespace: "ns"}, name: "a"}
-	return &announced{contact: c, pod: metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", Name: "a", UID: "u"}}, kept, refuse
+	c := &connection{store: s, clock: clk, log: logr.Discard(), streams: t.Context(), ref: store.Ref{Namespace: "ns"}, name: "a"}
+	return &announced{connection: c, pod: metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", Name: "a", UID: "u"}}, kept, refuse
 }
 
 func TestKubernetesEventsTellWhatPeopleLookFor(t *testing.T) {

@@ -17,8 +17,8 @@ import (
 // withFailures returns an Allocator whose pod's receipt counts n failures, and its clock.
 func withFailures(n int) (*Allocator, *clocktesting.FakeClock) {
 	clk := clocktesting.NewFakeClock(time.UnixMilli(1795219200123))
-	a := &Allocator{contact: contact{clock: clk, began: clk.Now(), pace: pace.New(func() float64 { return 0.999 })}}
-	a.server, a.pod = &a.contact, &metav1.PartialObjectMetadata{}
+	a := &Allocator{connection: connection{clock: clk, began: clk.Now(), pace: pace.New(func() float64 { return 0.999 })}}
+	a.server, a.pod = &a.connection, &metav1.PartialObjectMetadata{}
 	a.pod.UID = "u"
 	r := assignment.Receipt{UID: "u", Owner: a.ref.String(), Waits: true, Failed: n}
 	a.pod.Annotations = map[string]string{assignment.ReceiptKey: r.Encode()}

@@ -131,7 +131,7 @@ func (s *strictMode) stop() {
 
 // guard seeks contact about mine and watches its deadline, in two goroutines that stop ends and waits for. fenced is closed when
 // the deadline passes; it is nil without strict mode.
-func (s *strictMode) guard(ctx context.Context, c *contact, mine store.Holding) (fenced <-chan struct{}, stop func()) {
+func (s *strictMode) guard(ctx context.Context, c *connection, mine store.Holding) (fenced <-chan struct{}, stop func()) {
 	l := s.lease.Load()
 	if l == nil {
 		return nil, func() {}
@@ -156,7 +156,7 @@ func (s *strictMode) guard(ctx context.Context, c *contact, mine store.Holding) 
 }
 
 // keepContact renews the lease with reads of the owner that confirm the slot.
-func (s *strictMode) keepContact(ctx context.Context, c *contact, mine store.Holding, l *lease) {
+func (s *strictMode) keepContact(ctx context.Context, c *connection, mine store.Holding, l *lease) {
 	retry := c.pace.Backoff()
 	for {
 		sent := s.boot.BootTime()

@@ -22,7 +22,7 @@ func (a *Allocator) hold(ctx context.Context) error {
 	defer func() { h.leavers.close() }()
 	h.listenInTurn()
 	mine := a.held
-	fenced, unguard := a.strict.guard(ctx, &a.contact, a.mine())
+	fenced, unguard := a.strict.guard(ctx, &a.connection, a.mine())
 	defer unguard()
 	h.fenced = fenced
 	for {

@@ -93,9 +93,9 @@ func TestAWaiterWakesUpForAQuarantineThatItHeardOf(t *testing.T) {
 	length := assignment.QuarantineTime(fenceAfter)
 	hand := &handClock{at: time.Hour}
 	c := &claimer{Allocator: &Allocator{
-		contact: contact{clock: clocktesting.NewFakeClock(noon)}, quarantined: *life(&box{}, boot, hand),
+		connection: connection{clock: clocktesting.NewFakeClock(noon)}, quarantined: *life(&box{}, boot, hand),
 	}}
-	c.server, c.pod = &c.contact, &metav1.PartialObjectMetadata{}
+	c.server, c.pod = &c.connection, &metav1.PartialObjectMetadata{}
 	c.outcome.FenceAfter = fenceAfter
 	again := noon.Add(pace.LookAgain)
 	if in := c.wakeIn(again); in != pace.LookAgain {

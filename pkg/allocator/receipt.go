@@ -13,7 +13,7 @@ import (
 
 // ownPod is this process's pod, and the receipt on it.
 type ownPod struct {
-	server *contact
+	server *connection
 	pod    *metav1.PartialObjectMetadata // as last read or written by this process
 	// wrote says that the receipt on the pod was written by this process.
 	wrote bool

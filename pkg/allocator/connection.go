@@ -17,8 +17,8 @@ import (
 	"github.com/idalloc/idalloc/pkg/watch"
 )
 
-// contact is a process's connection with the API server: its streams, how fast the server answers, and whether it does.
-type contact struct {
+// connection is a process's connection with the API server: its streams, how fast the server answers, and whether it does.
+type connection struct {
 	store *store.Store
 	clock clock.Clock
 	log   logr.Logger
@@ -47,7 +47,7 @@ type contact struct {
 
 // follow lets listen start the streams. The returned function ends them. A pod that finds itself in
 // the map at its first look needs none until it has its id: so it is for most pods when a thousand start at once.
-func (c *contact) follow(ctx context.Context) (stop func()) {
+func (c *connection) follow(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	c.streams, c.owner, c.self = ctx, nil, nil
 	return func() {
@@ -64,21 +64,21 @@ func (c *contact) follow(ctx context.Context) (stop func()) {
 }
 
 // listen starts the streams if they are not there yet.
-func (c *contact) listen() {
+func (c *connection) listen() {
 	c.listenToOwner()
 	if c.self == nil {
 		c.self = watch.Pod(c.streams, c.store, c.ref.Namespace, c.name, c.log)
 	}
 }
 
-func (c *contact) listenToOwner() {
+func (c *connection) listenToOwner() {
 	if c.owner == nil {
 		c.owner = watch.Owner(c.streams, c.store, c.ref, c.log)
 	}
 }
 
 // healthy returns an error if the loop has been at one thing for too long.
-func (c *contact) healthy() error {
+func (c *connection) healthy() error {
 	const most = 2 * time.Minute // several requests in a row, each bounded by store.RequestTimeout
 	since := c.busySince.Load()
 	if busy := time.Duration(c.clock.Now().UnixMilli()-since) * time.Millisecond; since != 0 && busy > most {
@@ -87,11 +87,11 @@ func (c *contact) healthy() error {
 	return nil
 }
 
-func (c *contact) markBusy() { c.busySince.Store(c.clock.Now().UnixMilli()) }
-func (c *contact) markIdle() { c.busySince.Store(0) }
+func (c *connection) markBusy() { c.busySince.Store(c.clock.Now().UnixMilli()) }
+func (c *connection) markIdle() { c.busySince.Store(0) }
 
 // read reads the owner. Errors: as of store.Get.
-func (c *contact) read(ctx context.Context) (store.Owner, error) {
+func (c *connection) read(ctx context.Context) (store.Owner, error) {
 	c.markBusy()
 	start := c.clock.Now()
 	owner, err := c.store.Get(ctx, c.ref)
@@ -107,7 +107,7 @@ func (c *contact) read(ctx context.Context) (store.Owner, error) {
 }
 
 // listenFor waits for d, or until the owner's stream, if there is one, has something that is enough, which it returns.
-func (c *contact) listenFor(ctx context.Context, d time.Duration, enough func(store.Owner) bool) (heard *store.Owner, err error) {
+func (c *connection) listenFor(ctx context.Context, d time.Duration, enough func(store.Owner) bool) (heard *store.Owner, err error) {
 	if c.owner == nil {
 		return nil, c.sleep(ctx, d)
 	}
@@ -132,7 +132,7 @@ func (c *contact) listenFor(ctx context.Context, d time.Duration, enough func(st
 
 // watchDenied returns the error of a watch that RBAC does not permit. Without the watch a waiter would sleep, and a
 // holder would not learn that its id is gone.
-func (c *contact) watchDenied() error {
+func (c *connection) watchDenied() error {
 	if d := c.owner.Denied(); d.Err != nil && d.Lasted() >= forbiddenGrace {
 		return store.Forbidden(d.Verb, c.ref.GVR(), c.ref.Namespace, c.ref.Name, d.Err)
 	}
@@ -146,7 +146,7 @@ func (c *contact) watchDenied() error {
 }
 
 // noteStale tells when contact is lost and found.
-func (c *contact) noteStale() {
+func (c *connection) noteStale() {
 	since, why := c.owner.Stale()
 	if (why != nil) == c.stale {
 		return
@@ -160,7 +160,7 @@ func (c *contact) noteStale() {
 }
 
 // unreachable notes an error that is being repeated.
-func (c *contact) unreachable(err error) {
+func (c *connection) unreachable(err error) {
 	var forbidden *store.ForbiddenError
 	switch {
 	case err.Error() == c.failing:
@@ -176,7 +176,7 @@ func (c *contact) unreachable(err error) {
 	}
 }
 
-func (c *contact) setStale(stale bool) {
+func (c *connection) setStale(stale bool) {
 	if stale != c.stale {
 		c.stale = stale
 		c.tellStale(stale)
@@ -195,7 +195,7 @@ type refusal struct {
 }
 
 // temporary reports whether repeating may help.
-func (c *contact) temporary(err error) bool {
+func (c *connection) temporary(err error) bool {
 	var forbidden *store.ForbiddenError
 	if !errors.As(err, &forbidden) {
 		return store.Temporary(err)
@@ -210,7 +210,7 @@ func (c *contact) temporary(err error) bool {
 }
 
 // latest is the newest moment of the owner that the stream has. If it has none, only the count is set, to this one.
-func (c *contact) latest(count int) store.Owner {
+func (c *connection) latest(count int) store.Owner {
 	owner, known, err := c.owner.Latest()
 	if err != nil || !known {
 		return store.Owner{Count: count}
@@ -219,7 +219,7 @@ func (c *contact) latest(count int) store.Owner {
 }
 
 // sleep waits for d or until ctx ends.
-func (c *contact) sleep(ctx context.Context, d time.Duration) error {
+func (c *connection) sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return context.Cause(ctx)
 	}
@@ -236,7 +236,7 @@ func (c *contact) sleep(ctx context.Context, d time.Duration) error {
 }
 
 // persist repeats do until it succeeds, fails for good, or ctx ends.
-func (c *contact) persist(ctx context.Context, what string, do func() error) error {
+func (c *connection) persist(ctx context.Context, what string, do func() error) error {
 	b := c.pace.Backoff()
 	for {
 		err := do()

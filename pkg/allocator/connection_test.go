@@ -17,9 +17,9 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-func newContact() (*contact, *clocktesting.FakeClock) {
+func newContact() (*connection, *clocktesting.FakeClock) {
 	clk := clocktesting.NewFakeClock(noon)
-	return &contact{clock: clk, log: logr.Discard(), pace: pace.New(func() float64 { return 0.5 }), tellStale: func(bool) {}}, clk
+	return &connection{clock: clk, log: logr.Discard(), pace: pace.New(func() float64 { return 0.5 }), tellStale: func(bool) {}}, clk
 }
 
 // An API server that has just started refuses everything until it has read its roles.
