@@ -63,7 +63,7 @@ func (s *stage) phases() []phase {
 		command: "kubectl scale deployment worker --replicas=3",
 		look: `By itself idalloc makes Kubernetes stop the highest ids first, so nobody moves. To make
   it hard, the pods with ids 0 and 1 are marked to go first (pod-deletion-cost: -1).
-  Watch two survivors stop working, give up their ids and take 0 and 1.`,
+  Watch two survivors stop working, give their slots away and take 0 and 1.`,
 		replicas: 3,
 		do:       func(ctx context.Context) error { return errors.Join(s.mark(ctx), scale(3)(ctx)) },
 	}}

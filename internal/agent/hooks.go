@@ -79,6 +79,6 @@ func (f *fencer) fence(ctx context.Context) {
 		}
 	}
 	if err != nil {
-		f.o.Allocator.Log.Error(err, "the fence hook failed; the work may go on under an id that is given up", "id", id.ID, "epoch", id.Epoch)
+		f.o.Allocator.Log.Error(err, "the fence hook failed; the work may go on under an id that is withdrawn", "id", id.ID, "epoch", id.Epoch)
 	}
 }

@@ -119,7 +119,7 @@ func withdrawn(state identity.State) identity.Identity { return held().Without(s
 func TestTheGateIsOpenWhileDraining(t *testing.T) {
 	a, left := beginning(t, t.TempDir())
 	if left {
-		t.Error("an empty directory has an id to give up")
+		t.Error("an empty directory has an id to withdraw")
 	}
 	for _, id := range []identity.Identity{withdrawn(identity.StatePending), held(), withdrawn(identity.StateLost)} {
 		a.publish(id)
@@ -136,7 +136,7 @@ func TestTheGateIsOpenWhileDraining(t *testing.T) {
 		t.Error(err)
 	}
 	if id, told := a.mayWork(); !told || id != held() {
-		t.Errorf("given up is %v, %t", id, told)
+		t.Errorf("withdrawn is %v, %t", id, told)
 	}
 	a.publish(held())
 	if err := a.gate.Drained(7); !errors.Is(err, hook.ErrNothingToDrain) {
@@ -144,7 +144,7 @@ func TestTheGateIsOpenWhileDraining(t *testing.T) {
 	}
 }
 
-func TestARestartKnowsWhatIsBeingGivenUp(t *testing.T) {
+func TestARestartKnowsWhichIDWasWithdrawn(t *testing.T) {
 	for _, states := range [][]identity.State{
 		{identity.StateAssigned},
 		{identity.StateAssigned, identity.StateDraining},
@@ -162,7 +162,7 @@ func TestARestartKnowsWhatIsBeingGivenUp(t *testing.T) {
 			a, left := beginning(t, dir)
 			a.publish(withdrawn(identity.StateDraining))
 			if id, told := a.mayWork(); !left || !told || id != held() {
-				t.Errorf("after %v and a restart %v is given up, %t", states, id, told)
+				t.Errorf("after %v and a restart %v is withdrawn, %t", states, id, told)
 			}
 		}
 	}
@@ -179,7 +179,7 @@ func TestARestartDoesNotAskAboutAnIDThatIsGone(t *testing.T) {
 			a.publish(identityIn(state))
 		}
 		if a, left := beginning(t, dir); left || a.last.Assigned() {
-			t.Errorf("after %v and a restart %v is given up", states, a.last)
+			t.Errorf("after %v and a restart %v is withdrawn", states, a.last)
 		}
 	}
 }

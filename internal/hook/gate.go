@@ -46,10 +46,10 @@ func (g *Gate) Drained(epoch int64) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if !g.open {
-		return fmt.Errorf("%w: no id is being given up; post when the state is draining and the work has stopped", ErrNothingToDrain)
+		return fmt.Errorf("%w: no id is being withdrawn; post when the state is draining and the work has stopped", ErrNothingToDrain)
 	}
 	if epoch != 0 && g.epoch != 0 && epoch != g.epoch {
-		return fmt.Errorf("%w of epoch %d: the id that is being given up has epoch %d", ErrNothingToDrain, epoch, g.epoch)
+		return fmt.Errorf("%w of epoch %d: the id that is being withdrawn has epoch %d", ErrNothingToDrain, epoch, g.epoch)
 	}
 	if !g.heard {
 		g.heard = true

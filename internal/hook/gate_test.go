@@ -18,7 +18,7 @@ func TestAClosedGateTakesNoWord(t *testing.T) {
 	var g Gate
 	for range 2 {
 		if err := g.Drained(0); !errors.Is(err, ErrNothingToDrain) {
-			t.Errorf("a word while nothing is given up: %v", err)
+			t.Errorf("a word while no id is withdrawn: %v", err)
 		}
 		if err := g.Wait(ended(t)); !errors.Is(err, errStop) {
 			t.Errorf("Wait is %v", err)

@@ -106,7 +106,7 @@ func (h *handler) identity(w http.ResponseWriter, r *http.Request) {
 	write(w, body)
 }
 
-// await blocks until the identity differs from the one that the client knows. It gives up after wait, when the client goes away,
+// await blocks until the identity differs from the one that the client knows. It ends after wait, when the client goes away,
 // and at shutdown. It returns the newest identity in any case.
 func (h *handler) await(ctx context.Context, now Snapshot, known string, wait time.Duration) Snapshot {
 	timer := time.NewTimer(wait)

@@ -43,9 +43,8 @@ func (d *Dir) SetPod(uid string) error {
 func (d *Dir) Note(id identity.Identity) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	err := d.note(id)
-	if err != nil {
-		return fmt.Errorf("idalloc: the id that is given up cannot be kept: %w", d.explain(err))
+	if err := d.note(id); err != nil {
+		return d.explain(fmt.Errorf("the withdrawn id cannot be kept: %w", err))
 	}
 	return nil
 }
@@ -74,7 +73,7 @@ func (d *Dir) Noted() (id identity.Identity, err error) {
 		err = json.Unmarshal(b, &id)
 	}
 	if err != nil {
-		return identity.Identity{}, fmt.Errorf("idalloc: which id is being given up is not known: delete the pod: %w", err)
+		return identity.Identity{}, fmt.Errorf("idalloc: which id was withdrawn is not known: delete the pod: %w", err)
 	}
 	return id, nil
 }

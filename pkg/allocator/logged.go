@@ -51,7 +51,7 @@ func (l logged) slot(e event.Event) {
 	case event.Lost:
 		l.log.Info("id lost", "id", e.ID, "epoch", e.Epoch, "reason", e.Reason)
 	case event.Fenced:
-		l.log.Info("no contact with the API server for too long: the id is given up until it is back", "id", e.ID, "epoch", e.Epoch, "fenceAfter", e.FenceAfter, "reason", e.Reason)
+		l.log.Info("no contact with the API server for too long: the id is withdrawn until it is back", "id", e.ID, "epoch", e.Epoch, "fenceAfter", e.FenceAfter, "reason", e.Reason)
 	case event.Withdrawn:
 		if e.Holder == "" {
 			l.log.Info("receipt withdrawn: its slot is not given to this pod", "id", e.ID)

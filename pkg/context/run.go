@@ -14,7 +14,7 @@ var (
 	ErrCountChanged = errors.New("idalloc: the count changed")
 	// ErrFenced is the cause of fn's context if there is no contact with the API server for Options.FenceAfter (strict
 	// mode).
-	ErrFenced = errors.New("idalloc: the id was given up: no contact with the API server")
+	ErrFenced = errors.New("idalloc: the id was withdrawn: no contact with the API server")
 )
 
 // Run calls fn while this pod holds an id. It makes one call at a time.

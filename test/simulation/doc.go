@@ -27,7 +27,7 @@
 //
 //   - The API server (package server).
 //   - The network (world/network.go): requests and answers are lost, late, doubled, or refused. A connection that says
-//     nothing is given up after up to a minute, as HTTP/2's pings do.
+//     nothing is closed after up to a minute, as HTTP/2's pings do.
 //   - Controllers (world/controllers.go): Deployment with rolling updates or Recreate, ReplicaSet, StatefulSet (Parallel
 //     or OrderedReady), Job (with completion indexes or without), pod garbage collector. They act late, by a random
 //     time, on what is stored.
