@@ -47,7 +47,7 @@ func (d *drainFlags) check(httpAddress string) (hooks agent.Hooks, err error) {
 	case d.mode != "" && d.exec != "":
 		return hooks, usageError{errors.New("--drain=http and --drain-exec are two ways to say the same: choose one")}
 	case d.mode != "" && httpAddress == "":
-		return hooks, usageError{errors.New("--drain=http needs an --http-address for the workload to post to")}
+		return hooks, usageError{errors.New("--drain=http needs an --http-address for the program to post to")}
 	case d.timeout < 0:
 		return hooks, usageError{fmt.Errorf("--drain-timeout %s: use a positive duration, or 0 to wait for ever", d.timeout)}
 	case d.action != actionKeep && d.action != actionGive:

@@ -11,7 +11,7 @@ import (
 // keep twice their size for minutes. The limit is soft: a process that needs more gets more.
 const collectAt = 16 << 20
 
-// lean keeps a process small that runs beside a workload and mostly waits. Each processor of Go's runtime has caches of its own,
+// lean keeps a process small that runs beside a program and mostly waits. Each processor of Go's runtime has caches of its own,
 // so without lean a process on a node with 64 cores would need 4 MiB more (measured). GOMAXPROCS and GOMEMLIMIT override it.
 func lean() {
 	if _, set := os.LookupEnv("GOMAXPROCS"); !set {

@@ -1,4 +1,4 @@
-// Fileworker is a workload that knows nothing about Kubernetes: it reads which id it has out of how
+// Fileworker is a program that knows nothing about Kubernetes: it reads which id it has out of how
 // many from the files that an idalloc container publishes in a shared directory. config/examples/files
 // and config/examples/sidecar run it.
 //

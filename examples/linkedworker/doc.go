@@ -1,4 +1,4 @@
-// Linkedworker is a workload that claims its id itself, through pkg/context, without an idalloc
+// Linkedworker is a program that claims its id itself, through pkg/context, without an idalloc
 // container beside it. config/examples/linked runs it.
 //
 // What to copy from it is the call of idcontext.Run in main.go. Its function is the whole work done

@@ -13,7 +13,7 @@ import (
 	idcontext "github.com/idalloc/idalloc/pkg/context"
 )
 
-// stepTime stands for how long one step of a real workload takes, such as a request or a flush. The id is
+// stepTime stands for how long one step of a real program takes, such as a request or a flush. The id is
 // in use until the step is over.
 const stepTime = 50 * time.Millisecond
 
@@ -46,7 +46,7 @@ func run(log *slog.Logger) error {
 	})
 }
 
-// work stands for the workload. It asks before each step whether it still has its id: ctx.Err looks at the
+// work stands for the program. It asks before each step whether it still has its id: ctx.Err looks at the
 // clock in strict mode (idcontext.Options.FenceAfter), where the id may be another pod's by now, whatever this
 // process was last told.
 func work(ctx context.Context) {

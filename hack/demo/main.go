@@ -6,7 +6,7 @@
 // and the idalloc command are real; the pods run as processes of this machine (test/envtest/node). On a terminal a table of
 // the slots is redrawn in place; elsewhere every change is a line. NO_COLOR turns the colours off, -plain asks for lines.
 //
-// At the end test/overlap compares the logs of the workloads, which know nothing of Kubernetes. The demo fails if two pods
+// At the end test/overlap compares the logs of the programs, which know nothing of Kubernetes. The demo fails if two pods
 // ever showed one id at once, or if a phase does not end in time. Nothing is left running, not even after Ctrl-C.
 package main
 

@@ -33,7 +33,7 @@ type stage struct {
 	ns       *suite.Namespace
 	observer *observer
 	dir      string // of the workload's program
-	probes   string // directory of the workloads' logs
+	probes   string // directory of the programs' logs
 	worker   string // the workload's program
 	logger   string // runs it and logs what it reads
 }
@@ -51,7 +51,7 @@ func (s *stage) boot(ctx context.Context) (err error) {
 	if s.probes, err = os.MkdirTemp(s.dir, "probes-"); err != nil {
 		return err
 	}
-	s.display.say("  building the idalloc command and the example workload")
+	s.display.say("  building the idalloc command and the example program")
 	if s.worker, err = suite.Build(ctx, s.dir, "./examples/fileworker"); err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func (s *stage) stop() error {
 	return errors.Join(errs...)
 }
 
-// podSpec is the layout of config/examples/files: an init container that waits for an id, the workload, which reads files,
+// podSpec is the layout of config/examples/files: an init container that waits for an id, the program, which reads files,
 // and the watcher, which keeps the files true. The pods are slowed down for the eye.
 func (s *stage) podSpec() *corev1.PodSpec {
 	worker := suite.Container("worker", s.logger, "files", s.worker)

@@ -38,7 +38,7 @@ func (s *stage) phases() []phase {
 	return []phase{{
 		title:   "Five pods start, and no id is given yet",
 		command: "kubectl create -f deployment.yaml   # replicas: 5",
-		look: `Watch the ID column fill: a pod's workload starts only when the pod has an id.
+		look: `Watch the ID column fill: a pod's program starts only when the pod has an id.
   THE POD SAYS is what it answers over HTTP.`,
 		replicas: 5,
 		do:       func(ctx context.Context) error { return s.ns.Create(ctx, suite.Deployment(workload, 5, s.podSpec())) },

@@ -13,7 +13,7 @@ import (
 	"github.com/idalloc/idalloc/test/overlap"
 )
 
-// prove compares what the workloads logged themselves.
+// prove compares what the programs logged themselves.
 func (s *stage) prove(begin time.Time) error {
 	records, err := overlap.Read(s.probes)
 	if err != nil {
@@ -31,7 +31,7 @@ func (s *stage) prove(begin time.Time) error {
 	for _, pod := range report.Pods {
 		longest = max(longest, pod.LongestGap)
 	}
-	s.display.say("Was an id ever held twice? Every workload logged what it read, every 5 ms, without",
+	s.display.say("Was an id ever held twice? Every program logged what it read, every 5 ms, without",
 		"knowing of Kubernetes. By these logs alone, who had which id, and how long at most nobody had it:")
 	s.display.say(history(report)...)
 	s.display.say("",

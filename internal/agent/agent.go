@@ -36,7 +36,7 @@ type Options struct {
 	FenceAfter time.Duration
 }
 
-// work stands for the workload that acts under the id.
+// work stands for the program that acts under the id.
 type work interface {
 	// before is called with an identity before the files and the HTTP answers show it.
 	before(id identity.Identity) error

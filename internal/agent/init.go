@@ -7,7 +7,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/identity"
 )
 
-// noWork is the work of Init, which returns before the workload starts.
+// noWork is the work of Init, which returns before the program starts.
 type noWork struct{}
 
 func (noWork) before(identity.Identity) error { return nil }

@@ -15,7 +15,7 @@ import (
 type Hooks struct {
 	// Drain is a command that stops the work and returns when it has stopped. It may be nil.
 	Drain *hook.Command
-	// DrainHTTP says that the workload reports over HTTP when it has stopped.
+	// DrainHTTP says that the program reports over HTTP when it has stopped.
 	DrainHTTP bool
 	// DrainTimeout bounds the wait for either of them. Zero waits for ever. When it is over, the pod keeps its slot.
 	DrainTimeout time.Duration
@@ -31,7 +31,7 @@ func (h Hooks) hooked() bool { return h.Drain != nil || h.DrainHTTP }
 // fenceLead returns how much time the fence hook has.
 func fenceLead(fenceAfter time.Duration) time.Duration { return fenceAfter / 3 }
 
-// Watch claims an id and shows it until ctx ends. Then it returns nil. It releases the slot only if the pod's workload has
+// Watch claims an id and shows it until ctx ends. Then it returns nil. It releases the slot only if the pod's program has
 // ended. Its errors are those of the claim, of the directory and of the HTTP server.
 func Watch(ctx context.Context, o Options, hooks Hooks) error {
 	signalled := ctx
@@ -79,19 +79,19 @@ func Watch(ctx context.Context, o Options, hooks Hooks) error {
 	return cmp.Or(err, stopServer())
 }
 
-// watchWork is a workload in other containers of the pod.
+// watchWork is the work of a program in other containers of the pod.
 type watchWork struct {
 	*agent
 	gate hook.Gate
-	// requireSecret makes the server demand a secret from a workload that reports that it has stopped. It is nil if nobody
+	// requireSecret makes the server demand a secret from a program that reports that it has stopped. It is nil if nobody
 	// waits for such a report.
 	requireSecret func(secret string)
-	// last is the identity under which the workload may be working: the last one with an id that it was shown. It is not
-	// assigned if the workload has stopped. The agent's lock guards it.
+	// last is the identity under which the program may be working: the last one with an id that it was shown. It is not
+	// assigned if the program has stopped. The agent's lock guards it.
 	last identity.Identity
 }
 
-// recall finds out under which id the workload may be working because of an earlier process of this pod. left is false if
+// recall finds out under which id the program may be working because of an earlier process of this pod. left is false if
 // there is none.
 func (b *watchWork) recall() (left bool, err error) {
 	if b.dir == nil {
@@ -108,10 +108,10 @@ func (b *watchWork) recall() (left bool, err error) {
 	return b.last.Assigned(), err
 }
 
-// before notes the id under which the workload may be working, also for a later process.
+// before notes the id under which the program may be working, also for a later process.
 //
-// It opens the gate before the workload can know that it must stop, so that the workload's report never comes too early. It
-// closes the gate before the workload may work again, so that an old report does not count.
+// It opens the gate before the program can know that it must stop, so that the program's report never comes too early. It
+// closes the gate before the program may work again, so that an old report does not count.
 func (b *watchWork) before(id identity.Identity) error {
 	if err := b.remember(id); err != nil {
 		return err
@@ -131,7 +131,7 @@ func (b *watchWork) remember(id identity.Identity) error {
 	case id.Assigned():
 		b.last = id
 		return nil // a later process finds it in the files
-	case id.State == identity.StateReleased: // this state follows only after the workload has ended
+	case id.State == identity.StateReleased: // this state follows only after the program has ended
 		b.last = identity.Identity{}
 	}
 	return b.note()
@@ -149,13 +149,13 @@ func (b *watchWork) stopped(id identity.Identity) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.last != id || b.shown.Assigned() {
-		return nil // the workload has been shown an id again
+		return nil // the program has been shown an id again
 	}
 	b.last = identity.Identity{}
 	return b.note()
 }
 
-// mayWork returns the identity under which the workload may be working. ok is false if it cannot be working.
+// mayWork returns the identity under which the program may be working. ok is false if it cannot be working.
 func (b *watchWork) mayWork() (id identity.Identity, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -163,7 +163,7 @@ func (b *watchWork) mayWork() (id identity.Identity, ok bool) {
 }
 
 // stoppedBy returns the function that blocks until the work has stopped. Only a drain hook knows that. Without a hook, the
-// function gives the workload time to notice that it must stop.
+// function gives the program time to notice that it must stop.
 func (b *watchWork) stoppedBy(hooks Hooks) func(context.Context) error {
 	if !hooks.hooked() {
 		return b.readers.wait
@@ -176,8 +176,8 @@ func (b *watchWork) stoppedBy(hooks Hooks) func(context.Context) error {
 	return d.stopped
 }
 
-// guardGate makes the server demand a secret from the workload if processes outside of this pod share its loopback
-// interface. It runs before the first identity, and nobody waits for the workload's report before that.
+// guardGate makes the server demand a secret from the program if processes outside of this pod share its loopback
+// interface. It runs before the first identity, and nobody waits for the program's report before that.
 func (b *watchWork) guardGate(ctx context.Context) error {
 	if b.requireSecret == nil {
 		return nil
@@ -204,7 +204,7 @@ func (b *watchWork) guardGate(ctx context.Context) error {
 	}
 }
 
-// releaseIfEnded releases the slot if this is a native sidecar whose workload has ended. In any other container a SIGTERM
+// releaseIfEnded releases the slot if this is a native sidecar whose program has ended. In any other container a SIGTERM
 // does not tell: a failing probe sends one as well, and then the restarted container takes the id again.
 func (b *watchWork) releaseIfEnded(ctx context.Context, alloc *allocator.Allocator) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)

@@ -184,7 +184,7 @@ func TestARestartDoesNotAskAboutAnIDThatIsGone(t *testing.T) {
 	}
 }
 
-func TestAWorkloadThatStoppedIsNotAskedAgain(t *testing.T) {
+func TestAProgramThatStoppedIsNotAskedAgain(t *testing.T) {
 	dir := t.TempDir()
 	a, _ := beginning(t, dir)
 	a.publish(held())
@@ -193,17 +193,17 @@ func TestAWorkloadThatStoppedIsNotAskedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	if id, told := a.mayWork(); told {
-		t.Errorf("the workload is asked about %v again", id)
+		t.Errorf("the program is asked about %v again", id)
 	}
 	if a, left := beginning(t, dir); left || a.last.Assigned() {
-		t.Errorf("after a restart the workload is asked about %v again", a.last)
+		t.Errorf("after a restart the program is asked about %v again", a.last)
 	}
 	a.publish(held()) // called off
 	if err := a.stopped(held()); err != nil {
 		t.Fatal(err)
 	}
 	if _, told := a.mayWork(); !told {
-		t.Error("the workload was told of the id again, and is not asked about it")
+		t.Error("the program was told of the id again, and is not asked about it")
 	}
 }
 

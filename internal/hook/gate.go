@@ -10,7 +10,7 @@ import (
 // ErrNothingToDrain means that nobody waits for this report.
 var ErrNothingToDrain = errors.New("nothing to drain")
 
-// Gate passes on the workload's report that it has stopped. It is open while the pod gives an id away. A report only counts
+// Gate passes on the program's report that it has stopped. It is open while the pod gives an id away. A report only counts
 // until the gate is closed. The zero value is closed. It is safe for concurrent use.
 type Gate struct {
 	mu    sync.Mutex
@@ -40,7 +40,7 @@ func (g *Gate) Close() {
 	g.open = false
 }
 
-// Drained reports that the workload has stopped using the id of this epoch. 0 stands for any epoch. A second report is no error.
+// Drained reports that the program has stopped using the id of this epoch. 0 stands for any epoch. A second report is no error.
 // Drained does not block. The error wraps ErrNothingToDrain if the gate is closed, or open for another epoch.
 func (g *Gate) Drained(epoch int64) error {
 	g.mu.Lock()

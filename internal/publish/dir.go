@@ -18,7 +18,7 @@ const (
 	// of dataLink changes all files.
 	dataLink = "..data"
 	// generationPrefix begins the names of the directories that dataLink points to. It begins with two dots, so that "ls"
-	// and globs in the workload do not show them.
+	// and globs in the program do not show them.
 	generationPrefix = "..gen-"
 	// swapPrefix begins the names of links that are about to be renamed into place.
 	swapPrefix = "..swap-"

@@ -1,7 +1,7 @@
-// Package publish shows a workload its identity. A Dir publishes it as files in a shared directory. A Server answers HTTP
+// Package publish shows a program its identity. A Dir publishes it as files in a shared directory. A Server answers HTTP
 // requests from a Hub, which has the newest identity. The package is for package agent. The files and the HTTP interface are
 // stable; this Go API is not.
 //
 // A reader never sees the id of one moment with the count of another. The file "id" cannot be opened while there is no id. The
-// package decides nothing: it shows the identity that it is given, and it does not know how a workload uses it.
+// package decides nothing: it shows the identity that it is given, and it does not know how a program uses it.
 package publish

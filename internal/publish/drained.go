@@ -8,7 +8,7 @@ import (
 	"strconv"
 )
 
-// postDrained answers POST /v1/drained. It answers 204 if somebody waits for the workload's report, and 409 with the reason
+// postDrained answers POST /v1/drained. It answers 204 if somebody waits for the program's report, and 409 with the reason
 // otherwise.
 func (h *handler) postDrained(w http.ResponseWriter, r *http.Request) {
 	if reason := cmp.Or(foreign(r), h.unproven(r)); reason != "" {
@@ -21,7 +21,7 @@ func (h *handler) postDrained(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if h.drained == nil {
-		http.Error(w, "nothing to drain: nobody waits for the workload here; idalloc watch does with --drain=http", http.StatusConflict)
+		http.Error(w, "nothing to drain: nobody waits for the program here; idalloc watch does with --drain=http", http.StatusConflict)
 		return
 	}
 	if err := h.drained(epoch); err != nil {
@@ -49,7 +49,7 @@ func foreign(r *http.Request) string {
 	}
 	for _, name := range []string{"Origin", "Sec-Fetch-Site"} {
 		if r.Header.Get(name) != "" {
-			return "only the workload may say this: the header " + name + " says that the request comes from a browser"
+			return "only the program may say this: the header " + name + " says that the request comes from a browser"
 		}
 	}
 	return ""

@@ -28,7 +28,7 @@ func post(t *testing.T, drained DrainedFunc, target, peer string, header ...stri
 	return answer{w.Code, w.Header(), w.Body.String()}
 }
 
-func TestDrainedTakesTheWorkloadsWord(t *testing.T) {
+func TestDrainedTakesTheProgramsWord(t *testing.T) {
 	var got []int64
 	take := func(epoch int64) error {
 		got = append(got, epoch)

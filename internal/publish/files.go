@@ -9,7 +9,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/identity"
 )
 
-// The published names. Workloads rely on them.
+// The published names. Programs rely on them.
 const (
 	fileID    = "id"
 	fileCount = "count"

@@ -27,14 +27,14 @@ const (
 // HealthFunc returns nil while the program works, and otherwise the reason why it should be restarted.
 type HealthFunc func(context.Context) error
 
-// DrainedFunc receives the workload's report that it has stopped using the id of this epoch. 0 stands for any epoch. It returns
-// an error if nobody waits for this report. The error's text is sent to the workload.
+// DrainedFunc receives the program's report that it has stopped using the id of this epoch. 0 stands for any epoch. It returns
+// an error if nobody waits for this report. The error's text is sent to the program.
 type DrainedFunc func(epoch int64) error
 
 type handler struct {
 	hub    *Hub
 	health HealthFunc
-	// drained is nil if nobody ever waits for the workload's report.
+	// drained is nil if nobody ever waits for the program's report.
 	drained DrainedFunc
 	// secret is nil if the report needs no secret.
 	secret atomic.Pointer[string]

@@ -105,11 +105,11 @@ func (x *exchange) checkDrained(t *testing.T) {
 	peer, err := netip.ParseAddrPort(x.request.RemoteAddr)
 	local := err == nil && peer.Addr().Unmap().IsLoopback()
 	if len(x.drained) > 1 || x.drained[0] < 0 || !local || x.request.Method != http.MethodPost || x.request.URL.Path != "/v1/drained" {
-		t.Fatalf("%s %s from %q counts as the workload's word: %v", x.request.Method, x.request.URL, x.request.RemoteAddr, x.drained)
+		t.Fatalf("%s %s from %q counts as the program's word: %v", x.request.Method, x.request.URL, x.request.RemoteAddr, x.drained)
 	}
 	for _, sign := range []string{"Origin", "Forwarded", "X-Forwarded-For", "Via"} {
 		if x.request.Header.Get(sign) != "" {
-			t.Fatalf("a request with %s counts as the workload's word", sign)
+			t.Fatalf("a request with %s counts as the program's word", sign)
 		}
 	}
 }

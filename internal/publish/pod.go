@@ -15,7 +15,7 @@ import (
 const (
 	// podName is a hidden file with the UID of the pod that the directory belongs to.
 	podName = ".pod-uid"
-	// lastName is a hidden file with the identity that the workload is about to lose.
+	// lastName is a hidden file with the identity that the program is about to lose.
 	lastName = ".last-id"
 )
 
@@ -38,8 +38,8 @@ func (d *Dir) SetPod(uid string) error {
 	return nil
 }
 
-// Note saves the identity that the workload is about to lose. The files do not show it any more, but a later process must still
-// find out whether the workload has stopped. If id is not assigned, Note removes the saved one.
+// Note saves the identity that the program is about to lose. The files do not show it any more, but a later process must still
+// find out whether the program has stopped. If id is not assigned, Note removes the saved one.
 func (d *Dir) Note(id identity.Identity) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/identity"
 )
 
-// A process finds the hidden files that an earlier process has left, and workloads do not see them.
+// A process finds the hidden files that an earlier process has left, and programs do not see them.
 func TestWhatAProcessLeavesForTheNext(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "made", "when", "needed")
 	d := New(path)
@@ -41,7 +41,7 @@ func TestWhatAProcessLeavesForTheNext(t *testing.T) {
 	}
 	for _, e := range entries {
 		if !strings.HasPrefix(e.Name(), ".") {
-			t.Errorf("a workload sees %s", e.Name())
+			t.Errorf("a program sees %s", e.Name())
 		}
 	}
 	if err := next.Note(identity.Identity{State: identity.StateDraining, ID: identity.None}); err != nil {

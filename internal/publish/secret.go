@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// SecretName is a file with a secret. A workload that shares its node's network proves by it that it belongs to this pod.
+	// SecretName is a file with a secret. A program that shares its node's network proves by it that it belongs to this pod.
 	SecretName = "drain-secret"
-	// SecretHeader is the header in which the workload sends the content of that file.
+	// SecretHeader is the header in which the program sends the content of that file.
 	SecretHeader = "Idalloc-Drain-Secret" //nolint:gosec // the name of a header, not a secret
 )
 

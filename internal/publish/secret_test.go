@@ -56,7 +56,7 @@ func TestTheSecretOutlivesTheProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	if again, err := d.Secret(); err != nil || again != first {
-		t.Errorf("the secret was %q and is %q, %v: the workload knows the first", first, again, err)
+		t.Errorf("the secret was %q and is %q, %v: the program knows the first", first, again, err)
 	}
 	if other, err := New(t.TempDir()).Secret(); err != nil || other == first {
 		t.Errorf("another directory has %q, %v", other, err)

@@ -57,7 +57,7 @@ func NewServer(address string, hub *Hub, health HealthFunc) *Server {
 	return s
 }
 
-// OnDrained sets the function that receives the workload's POST /v1/drained. Without one, the server answers 409. Call it before
+// OnDrained sets the function that receives the program's POST /v1/drained. Without one, the server answers 409. Call it before
 // Run.
 func (s *Server) OnDrained(drained DrainedFunc) { s.handler.drained = drained }
 

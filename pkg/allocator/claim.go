@@ -197,7 +197,7 @@ func (c *claimer) withdrawStranded(ctx context.Context) error {
 	}
 	if err := c.o.Stopped(ctx); err != nil {
 		if ctx.Err() == nil {
-			c.log.Error(err, "the work has not stopped; the receipt is kept and the workload asked again")
+			c.log.Error(err, "the work has not stopped; the receipt is kept and the program asked again")
 		}
 		return c.sleep(ctx, c.retry.Next())
 	}

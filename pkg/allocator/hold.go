@@ -62,12 +62,12 @@ type holding struct {
 	// listenLater fires when the pod's own stream is to be started.
 	listenLater <-chan time.Time
 	retry       *pace.Backoff
-	// drainRetry is for a workload that could not be stopped.
+	// drainRetry is for a program that could not be stopped.
 	drainRetry *pace.Backoff
 	// drained is non-nil while the work is being stopped; it gets what Options.Stopped returned.
 	drained chan error
 	resume  context.CancelFunc
-	// drainAgain fires when it is time to ask a workload again that could not be stopped.
+	// drainAgain fires when it is time to ask a program again that could not be stopped.
 	drainAgain <-chan time.Time
 	// fenced is closed when the deadline of strict mode passes.
 	fenced <-chan struct{}
@@ -250,7 +250,7 @@ func (h *holding) stopDraining() {
 func (h *holding) finishDraining(ctx context.Context, err error) error {
 	h.stopDraining()
 	if err != nil {
-		h.log.Error(err, "the work has not stopped; the slot is kept and the workload asked again")
+		h.log.Error(err, "the work has not stopped; the slot is kept and the program asked again")
 		h.refuseRequest()
 		if h.held.view.Count <= h.held.id {
 			h.drainAgain = h.clock.After(h.drainRetry.Next())

@@ -31,7 +31,7 @@ func (a *Allocator) take(ctx context.Context, from store.Owner, id int, own bool
 	if err := a.writeReceipt(ctx, &receipt); err != nil {
 		return err
 	}
-	// An earlier process of this pod locked the slot, and its workload may still act. The lock may go only when that work has
+	// An earlier process of this pod locked the slot, and its program may still act. The lock may go only when that work has
 	// stopped, or when the map gives the slot to another pod.
 	earlier := before.Locks() && before.ID == id
 	untracked := own && !from.Clean()
@@ -99,7 +99,7 @@ func (a *Allocator) contested(ctx context.Context, owner store.Owner, id int) (b
 	return false, nil
 }
 
-// withdraw removes a receipt under which nobody acts, not even a workload that reads the identity that an earlier
+// withdraw removes a receipt under which nobody acts, not even a program that reads the identity that an earlier
 // process of this pod published.
 func (a *Allocator) withdraw(ctx context.Context, reason string) error {
 	a.becomePending(a.current.Count)

@@ -1,4 +1,4 @@
-// Package context gives a Go workload its id. Its API is stable: any program may rely on it. Import it as idcontext:
+// Package context gives a Go program its id. Its API is stable: any program may rely on it. Import it as idcontext:
 //
 //	import idcontext "github.com/idalloc/idalloc/pkg/context"
 //

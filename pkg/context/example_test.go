@@ -22,7 +22,7 @@ func process(ctx context.Context, id idcontext.Identity) error {
 	return ctx.Err()
 }
 
-// This is the whole main of a workload. The function runs while this pod holds an id, and is called again when the id or the
+// This is the whole main of a program. The function runs while this pod holds an id, and is called again when the id or the
 // count changes. Run releases the slot after the function has returned.
 func Example() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)

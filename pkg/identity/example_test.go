@@ -58,7 +58,7 @@ func ExampleRead() {
 	// Output: I am 3 of 5, with token 1795219200123
 }
 
-// A workload beside an idalloc container follows the identity. It stops the work under the old one before it starts the work
+// A program beside an idalloc container follows the identity. It stops the work under the old one before it starts the work
 // under the new one.
 func ExampleFollow() {
 	assigned := identity.Identity{State: identity.StateAssigned, ID: 3, Count: 5, Epoch: 1795219200123}

@@ -2,7 +2,7 @@
 // stable: any program may rely on it.
 //
 // Read and Follow read the files that an idalloc container publishes. The package imports no Kubernetes client, so a
-// workload that only reads the files does not link client-go.
+// program that only reads the files does not link client-go.
 //
 // # Ids are exclusive, shares are not
 //
@@ -35,7 +35,7 @@ const (
 	StatePending State = "pending"
 	// StateAssigned means that the instance holds its id and may act under it. This is the only state with an id.
 	StateAssigned State = "assigned"
-	// StateDraining means that the instance is about to give its id away. The workload must stop using it.
+	// StateDraining means that the instance is about to give its id away. The program must stop using it.
 	StateDraining State = "draining"
 	// StateReleased means that the instance has released its id and will not claim another one.
 	StateReleased State = "released"

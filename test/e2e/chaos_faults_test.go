@@ -72,7 +72,7 @@ func (c *chaos) clusterFaults() []fault {
 	}
 }
 
-// process picks a pod, and its workload's process or, with watcher, that of its idalloc container.
+// process picks a pod, and its program's process or, with watcher, that of its idalloc container.
 func (v *victim) process(ctx context.Context, pick int, watcher bool) (pod string, pid int, err error) {
 	p, err := v.pick(ctx, pick, func(p corev1.Pod) bool { return p.Status.Phase == corev1.PodRunning && restarts(p) < mostRestarts })
 	if err != nil {

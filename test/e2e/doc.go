@@ -3,7 +3,7 @@
 // the manifests are checked.
 //
 // It needs KUBECONFIG, kubectl, and E2E_IMAGE: an image that the nodes have already, with /idalloc,
-// /fileworker and /worker. The workloads (test/worker) append what they see to a host directory below
+// /fileworker and /worker. The programs (test/worker) append what they see to a host directory below
 // E2E_PROBE_ROOT (default: the directory for temporary files), which this process must see too: the
 // cluster has one node, and it is this machine. After every spec the logs are searched for two pods that
 // showed one id at the same moment.

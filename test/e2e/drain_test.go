@@ -22,7 +22,7 @@ const secretHeader = "Idalloc-Drain-Secret" //nolint:gosec // the name of a head
 
 var _ = Describe("A pod that shares its node's network", func() {
 	It("takes the word that its work has stopped from nobody without its secret", func(ctx SpecContext) {
-		// This process is on the node, too. The workload says its word here, and it is passed on or not.
+		// This process is on the node, too. The program says its word here, and it is passed on or not.
 		words := make(chan string, 1)
 		relay := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 			select {

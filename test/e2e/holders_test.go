@@ -37,7 +37,7 @@ func (h holders) id(pod string) int {
 }
 
 // held waits until n pods are Ready, nothing else of the workload is alive, and the ids 0 to n-1 are
-// held once each by the word of the assignment, of the labels, and of the workloads themselves.
+// held once each by the word of the assignment, of the labels, and of the programs themselves.
 func (w *workload) held(ctx context.Context, n int) holders {
 	GinkgoHelper()
 	var h holders
@@ -80,7 +80,7 @@ func (w *workload) assignment(ctx context.Context, g Gomega) holders {
 	return h
 }
 
-// lastSample returns what the workload of a pod logged last. It reads the end of the log only.
+// lastSample returns what the program of a pod logged last. It reads the end of the log only.
 func (w *workload) lastSample(pod string) (overlap.Record, error) {
 	const enough = 4096
 	f, err := os.Open(filepath.Join(w.probes, pod+overlap.Suffix)) //nolint:gosec // a directory of the test

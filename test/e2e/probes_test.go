@@ -14,7 +14,7 @@ import (
 	"github.com/idalloc/idalloc/test/overlap"
 )
 
-// records returns what the workloads logged since a moment of overlap.Now.
+// records returns what the programs logged since a moment of overlap.Now.
 func (w *workload) records(since int64) []overlap.Record {
 	GinkgoHelper()
 	all, err := overlap.Read(w.probes)

@@ -91,7 +91,7 @@ var _ = Describe("A foreign write", Ordered, ContinueOnFailure, func() {
 		})
 		// It is copied without the workload's labels: the ReplicaSet would adopt it, and end one that is too many.
 		Expect(w.kubectl(ctx, "label", "pod", "copy", idLabel+"=2")).Error().NotTo(HaveOccurred())
-		By("waiting until the workload in the copy has ended, because the copy belongs to no Deployment")
+		By("waiting until the program in the copy has ended, because the copy belongs to no Deployment")
 		Eventually(func(ctx context.Context) (corev1.Pod, error) {
 			p, err := client.CoreV1().Pods(w.namespace).Get(ctx, "copy", metav1.GetOptions{})
 			return *p, err

@@ -33,7 +33,7 @@ const (
 	drain example = "drain"
 )
 
-// command returns that of the workload's container in the one image of the suite. test/worker logs what the program
+// command returns that of the program's container in the one image of the suite. test/worker logs what the program
 // of the example reads, or works in its place where nobody else can see under which id it does.
 func (e example) command() []string {
 	if e == linked {
@@ -58,7 +58,7 @@ type workload struct {
 	manifest  *manifest
 	// set replaces the Deployment if there is one.
 	set *appsv1.StatefulSet
-	// stale: the workload logs the count with which its work began.
+	// stale: the program logs the count with which its work began.
 	stale bool
 	// overlaps: the spec is about one, and looks for it itself.
 	overlaps bool
@@ -97,7 +97,7 @@ func newWorkload(ctx context.Context, e example) *workload {
 	return w
 }
 
-// adapt changes what a test needs changed: the image, and the probe directory of the workload.
+// adapt changes what a test needs changed: the image, and the probe directory of the program.
 func (w *workload) adapt() {
 	w.manifest.deployment.Spec.Template.Labels[rankedLabel] = "no"
 	pod := &w.manifest.deployment.Spec.Template.Spec

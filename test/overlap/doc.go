@@ -1,7 +1,7 @@
 // Package overlap finds out whether two pods ever showed one id at the same moment, without trusting
 // idalloc for anything.
 //
-// Every workload appends what it sees to a log of its own every few milliseconds (Writer). The time is
+// Every program appends what it sees to a log of its own every few milliseconds (Writer). The time is
 // the host's monotonic clock, which all containers of one host share and nobody can set. Afterwards
 // Check compares the logs of all pods.
 //

@@ -2,7 +2,7 @@ package overlap
 
 import "time"
 
-// interval is how often a workload logs what it shows.
+// interval is how often a program logs what it shows.
 const interval = 5 * time.Millisecond
 
 // Until samples look every few milliseconds until over is closed.
@@ -21,5 +21,5 @@ func (w *Writer) Until(over <-chan struct{}, look func() (id, count int, epoch i
 	}
 }
 
-// Nothing is what a workload shows that has no id.
+// Nothing is what a program shows that has no id.
 func Nothing() (id, count int, epoch int64) { return None, 0, 0 }

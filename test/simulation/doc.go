@@ -32,7 +32,7 @@
 //     or OrderedReady), Job (with completion indexes or without), pod garbage collector. They act late, by a random
 //     time, on what is stored.
 //   - Nodes and their kubelets (world/kubelet.go): start, readiness, graceful stop, kill, eviction, restart.
-//   - Workloads (world/work.go): Run and Start; work that needs its time to stop, that cannot be stopped at the moment,
+//   - Programs (world/work.go): Run and Start; work that needs its time to stop, that cannot be stopped at the moment,
 //     or that runs on over a new count; revisions with another fence-after, or without strict mode beside others
 //     with it.
 //   - Work in another program than idalloc (world/beside.go). That of run in strict mode is stopped before its time is

@@ -1,4 +1,4 @@
-// Worker is the workload of the tests. It logs every few milliseconds which id it acts under, so that package
+// Worker is the program of the tests. It logs every few milliseconds which id it acts under, so that package
 // overlap can tell afterwards whether two pods ever had the same one.
 //
 //	worker files PROGRAM [ARGUMENT...]   runs a program, such as examples/fileworker, and logs what the files

@@ -16,7 +16,7 @@ import (
 	"github.com/idalloc/idalloc/test/overlap"
 )
 
-// stopTime stands for what a real workload needs to finish a request or flush a buffer. The id is
+// stopTime stands for what a real program needs to finish a request or flush a buffer. The id is
 // still in use during it.
 const stopTime = 50 * time.Millisecond
 
@@ -44,7 +44,7 @@ func run(args []string) error {
 	case "env":
 		return logged(workByEnvironment)
 	default:
-		return fmt.Errorf("%q is nothing that this workload can do", mode)
+		return fmt.Errorf("%q is nothing that this program can do", mode)
 	}
 }
 

@@ -23,7 +23,7 @@ type Ref struct {
 // String returns "Deployment/worker".
 func (r Ref) String() string { return r.Kind + "/" + r.Name }
 
-// Owner returns r in the form in which workloads see it.
+// Owner returns r in the form in which programs see it.
 func (r Ref) Owner() identity.Owner {
 	return identity.Owner{APIVersion: r.APIVersion, Kind: r.Kind, Name: r.Name}
 }

@@ -2,6 +2,6 @@
 // pods of a process node, and pkg/context inside the test process where a spec has to see or break
 // its requests.
 //
-// Every spec ends with the overlap check. The workloads in pods log which id they act under, and so do the
+// Every spec ends with the overlap check. The programs in pods log which id they act under, and so do the
 // functions and the recorded instances of the test process. No two pods may have shown one id at the same moment.
 package allocation

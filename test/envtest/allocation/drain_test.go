@@ -18,7 +18,7 @@ import (
 	"github.com/idalloc/idalloc/test/envtest/suite"
 )
 
-// drainByHTTP lets the watcher wait for the workload's word.
+// drainByHTTP lets the watcher wait for the program's word.
 func drainByHTTP(spec *corev1.PodSpec) {
 	worker, watcher := &spec.Containers[0], &spec.Containers[1]
 	worker.Env = append(worker.Env, corev1.EnvVar{Name: "DRAIN_URL", Value: "http://$(POD_IP):8089/v1/drained"})
@@ -98,14 +98,14 @@ var _ = Describe("a drain hook", func() {
 		Expect(w.settled(ctx, 1)).To(Equal(map[int]string{0: high}), "the hook is asked again")
 	})
 
-	It("that is the workload's word lets a pod move when the workload has stopped", func(ctx SpecContext) {
+	It("that is the program's word lets a pod move when the program has stopped", func(ctx SpecContext) {
 		drainByHTTP(spec)
 		Expect(w.Create(ctx, suite.Deployment("worker", 2, spec))).To(Succeed())
 		_, high := w.makeMove(ctx)
 		Expect(w.settled(ctx, 1)).To(Equal(map[int]string{0: high}))
 	})
 
-	It("that is the workload's word takes nobody else's on a node whose network the pod shares", func(ctx SpecContext) {
+	It("that is the program's word takes nobody else's on a node whose network the pod shares", func(ctx SpecContext) {
 		gate, secrets := filepath.Join(GinkgoT().TempDir(), "gate"), w.scratch()
 		DeferCleanup(os.RemoveAll, secrets)
 		watcher := &spec.Containers[1]
@@ -134,7 +134,7 @@ var _ = Describe("a drain hook", func() {
 			Expect(body).To(ContainSubstring("file drain-secret of --dir"))
 		}
 		w.expectDraining(ctx, high)
-		Expect(w.assignment(ctx)).To(HaveKeyWithValue(1, high), "the workload has not said that it stopped")
+		Expect(w.assignment(ctx)).To(HaveKeyWithValue(1, high), "the program has not said that it stopped")
 		Expect(os.WriteFile(gate, nil, 0o600)).To(Succeed())
 		Eventually(func(g Gomega) {
 			secret, err := os.ReadFile(filepath.Join(secrets, high)) //nolint:gosec // a file of the test
@@ -145,7 +145,7 @@ var _ = Describe("a drain hook", func() {
 		Expect(w.settled(ctx, 1)).To(Equal(map[int]string{0: high}))
 	})
 
-	It("that is the workload's word lets a pod move that shares its node's network", func(ctx SpecContext) {
+	It("that is the program's word lets a pod move that shares its node's network", func(ctx SpecContext) {
 		drainByHTTP(spec)
 		spec.HostNetwork = true
 		Expect(w.Create(ctx, suite.Deployment("worker", 2, spec))).To(Succeed())

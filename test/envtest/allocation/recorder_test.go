@@ -20,7 +20,7 @@ import (
 )
 
 // recorder follows instances in this process. It keeps every identity that they publish, and logs what they show, as
-// workloads do, for the overlap check at the end of the spec.
+// programs do, for the overlap check at the end of the spec.
 type recorder struct {
 	*workload
 	instances map[string]*idcontext.Instance

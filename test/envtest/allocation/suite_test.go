@@ -15,7 +15,7 @@ import (
 //nolint:gochecknoglobals // Ginkgo's specs share what BeforeSuite made
 var (
 	env *suite.Suite
-	// testworker is the built workload of the tests, which logs what it sees.
+	// testworker is the built program of the tests, which logs what it sees.
 	testworker string
 	// fileworker is the built example that reads the files. testworker runs it.
 	fileworker string

@@ -32,7 +32,7 @@ type workload struct {
 	*suite.Namespace
 	ref   store.Ref
 	store *store.Store
-	probe string // directory of the workloads' logs
+	probe string // directory of the programs' logs
 }
 
 // newWorkload makes a namespace for an owner of this kind and checks for overlaps when the spec ends.
@@ -62,7 +62,7 @@ func readyz(port int32) *corev1.Probe {
 	return &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: get}, FailureThreshold: 300}
 }
 
-// podSpec is the layout of config/examples/files: init container, workload, watcher.
+// podSpec is the layout of config/examples/files: init container, program, watcher.
 func (w *workload) podSpec() *corev1.PodSpec {
 	worker := suite.Container("worker", testworker, "files", fileworker)
 	worker.Env = append(worker.Env, corev1.EnvVar{Name: "IDALLOC_DIR", Value: "/ids"}, corev1.EnvVar{Name: "PROBE_DIR", Value: w.probe})
@@ -318,12 +318,12 @@ func (w *workload) probeLog(pod string) *overlap.Writer {
 	return log
 }
 
-// checkOverlap reads what the workloads logged.
+// checkOverlap reads what the programs logged.
 func (w *workload) checkOverlap() {
 	entries, err := os.ReadDir(w.probe)
 	Expect(err).NotTo(HaveOccurred())
 	if len(entries) == 0 {
-		return // the spec runs no workload of its own
+		return // the spec runs no program of its own
 	}
 	records, err := overlap.Read(w.probe)
 	Expect(err).NotTo(HaveOccurred())

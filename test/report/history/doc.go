@@ -10,7 +10,7 @@
 // All times are nanoseconds of one clock: overlap.Now where the run was real, the simulator's own clock
 // where it was simulated. Where the clock starts does not matter.
 //
-// A Writer makes all of it. Who runs real workloads lets them write their logs into what Workload
+// A Writer makes all of it. Who runs real programs lets them write their logs into what Workload
 // returns; who simulates them hands the samples to Records. A sample at every change of what a pod
 // shows, and one at its end, is enough: samples with the same id and epoch are drawn as one bar.
 package history

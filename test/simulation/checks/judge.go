@@ -39,7 +39,7 @@ type heldBy struct {
 	token int64
 }
 
-// Judge watches what workloads believe, and nothing else, and says when a promise is broken.
+// Judge watches what programs believe, and nothing else, and says when a promise is broken.
 type Judge struct {
 	w          *world.World
 	violations []Violation

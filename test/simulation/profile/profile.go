@@ -14,9 +14,9 @@ type Profile struct {
 	Nodes    int
 	// FenceAfter is that of strict mode, zero without it.
 	FenceAfter time.Duration
-	// Start says that the workload uses Start and asks Current, not Run.
+	// Start says that the program uses Start and asks Current, not Run.
 	Start bool
-	// HandsOver says that a Start workload has a Stopped callback.
+	// HandsOver says that a Start program has a Stopped callback.
 	HandsOver          bool
 	Surge, Unavailable int
 	Latency            time.Duration // of a request, one way, on average
@@ -31,13 +31,13 @@ type Profile struct {
 	Ahead              time.Duration // how far one machine's clock is ahead of the others, beside that
 	Crowded            bool          // few pods, few slots, and little time between two faults
 	Keeps              bool          // the work of Run runs on when only the count changes
-	Reluctant          float64       // of the work of a Start workload not to stop when it is asked to
+	Reluctant          float64       // of the work of a Start program not to stop when it is asked to
 	Recreate           bool          // a Deployment's pods all end before new ones start
 	Ordered            bool          // a StatefulSet's pods start one after the other and end in reverse
 	Indexed            bool          // a Job's pods have completion indexes
 	Mixed              bool          // every other revision has fenceOther, which may be none
 	FenceOther         time.Duration
-	Command            bool          // the workload is told its ids by idalloc's commands
+	Command            bool          // the program is told its ids by idalloc's commands
 	After              time.Duration // how long what went wrong stays so after the last fault
 }
 

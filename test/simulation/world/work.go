@@ -67,7 +67,7 @@ func (p *Process) stop() {
 	p.w.kubeletSees(p.Pod, p.UID)
 }
 
-// runStart is a workload with a loop of its own: it asks Current before every step.
+// runStart is a program with a loop of its own: it asks Current before every step.
 func (p *Process) runStart(ctx context.Context, o idcontext.Options) error {
 	if p.w.Profile.HandsOver {
 		o.Stopped = p.stopped
