@@ -242,9 +242,9 @@ func (c *checker) checkWaiters() {
 			continue
 		}
 		d := plan.Plan(c.willing(waiters, state))
-		for _, given := range d.Given {
-			if c.free(given.ID) {
-				unheld(given.ID, c.pods[given.Pod])
+		for _, filled := range d.Filled {
+			if c.free(filled.ID) {
+				unheld(filled.ID, c.pods[filled.Pod])
 			}
 		}
 		if d.Next != nil {

@@ -40,7 +40,7 @@ func (a *Allocator) commit(ctx context.Context, owner store.Owner, intent plan.I
 	}
 	a.quarantined.see(o, a.clock.Now())
 	a.happened.Tell(event.Written{
-		Epoch: o.Record.State.Epoch, Given: decision.Given, Freed: decision.Freed, Asked: decision.HandOver.Asked, WasClean: owner.Clean(),
+		Epoch: o.Record.State.Epoch, Filled: decision.Filled, Freed: decision.Freed, Asked: decision.HandOver.Asked, WasClean: owner.Clean(),
 	})
 	a.tellDamage(owner, census)
 	return &o, decision, nil

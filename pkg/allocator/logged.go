@@ -27,7 +27,7 @@ func (l logged) Observe(e event.Event) {
 	case event.Conflict:
 		l.log.V(1).Info("conflict: somebody else changed the object first")
 	case event.Written:
-		l.log.V(1).Info("assignment written", "epoch", e.Epoch, "given", len(e.Given), "freed", len(e.Freed), "asked", len(e.Asked), "clean", e.WasClean)
+		l.log.V(1).Info("assignment written", "epoch", e.Epoch, "filled", len(e.Filled), "freed", len(e.Freed), "asked", len(e.Asked), "clean", e.WasClean)
 	case event.NotTaken:
 		l.log.V(1).Info("slot not taken", "reason", e.Reason)
 	case event.Away:

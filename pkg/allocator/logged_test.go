@@ -30,8 +30,8 @@ func TestTheLogSaysWhatHappened(t *testing.T) {
 		"no owner":                      {event.OwnerMissing{Reason: "Deployment a"}, `"msg"="waiting for the owner, which does not exist" "reason"="Deployment a"`},
 		"a conflict":                    {event.Conflict{}, `"level"=1 "msg"="conflict: somebody else changed the object first"`},
 		"a write": {
-			event.Written{Epoch: 7, Given: make([]plan.Change, 2), Freed: make([]plan.Change, 1), WasClean: true},
-			`"level"=1 "msg"="assignment written" "epoch"=7 "given"=2 "freed"=1 "asked"=0 "clean"=true`,
+			event.Written{Epoch: 7, Filled: make([]plan.Change, 2), Freed: make([]plan.Change, 1), WasClean: true},
+			`"level"=1 "msg"="assignment written" "epoch"=7 "filled"=2 "freed"=1 "asked"=0 "clean"=true`,
 		},
 		"a slot that was not to be had": {event.NotTaken{Reason: "late"}, `"level"=1 "msg"="slot not taken" "reason"="late"`},
 		"contact lost":                  {event.Away{Since: time.Unix(0, 0).UTC(), Reason: errors.New("refused")}, `"msg"="the API server is away; the last state stays in force" "since"="1970-01-01 00:00:00 +0000 UTC" "reason"="refused"`},

@@ -62,8 +62,8 @@ type (
 	// Written means that this pod wrote the owner.
 	Written struct {
 		Epoch int64
-		// Given, Freed and Asked are what is new, in slot order.
-		Given, Freed, Asked []plan.Change
+		// Filled, Freed and Asked are what is new, in slot order.
+		Filled, Freed, Asked []plan.Change
 		// WasClean says that idalloc was the last to write the map before.
 		WasClean bool
 	}

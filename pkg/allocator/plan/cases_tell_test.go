@@ -46,7 +46,7 @@ func tells(in Input, d Decision) phrases {
 	var p phrases
 	h := d.HandOver
 	p.addf(len(d.Freed) > 0, "freed%s", changes(d.Freed))
-	p.addf(len(d.Given) > 0, "given%s", changes(d.Given))
+	p.addf(len(d.Filled) > 0, "filled%s", changes(d.Filled))
 	p.addf(len(h.Asked) > 0, "asked%s", changes(h.Asked))
 	p.addf(h.Limit+h.UnderWay+h.Older+h.Able > 0, "hand-overs %d of %d, %d of %d older holders hand over", h.UnderWay, h.Limit, h.Able, h.Older)
 	if e := d.TooLarge; e != nil {

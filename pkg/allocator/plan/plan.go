@@ -308,7 +308,7 @@ func (p *planner) decision() Decision {
 	d.Reserved, d.Quarantined = p.unfilled()
 	d.Stranded = p.stranded()
 	slices.SortFunc(d.Freed, func(a, b Change) int { return cmp.Compare(a.ID, b.ID) })
-	d.Given = p.given(d.Freed)
+	d.Filled = p.filled(d.Freed)
 	if p.in.Trust == assignment.Clean && !p.in.Commit && p.next.SameContent(p.in.State) {
 		return d
 	}
@@ -345,20 +345,20 @@ func (p *planner) unfilled() (reserved, quarantined int) {
 	return min(p.in.Count-below-quarantined, p.yielding), quarantined
 }
 
-// given returns the slots that have a new holder, in slot order. A freed slot has one even if the pod's name is the same:
+// filled returns the slots that have a new holder, in slot order. A freed slot has one even if the pod's name is the same:
 // a new pod may have the old one's name. freed must be in slot order.
-func (p *planner) given(freed []Change) []Change {
-	var given []Change
+func (p *planner) filled(freed []Change) []Change {
+	var filled []Change
 	for _, id := range p.next.Slots.IDs() {
 		for len(freed) > 0 && freed[0].ID < id {
 			freed = freed[1:]
 		}
 		anew := len(freed) > 0 && freed[0].ID == id
 		if name := p.next.Slots[id]; anew || p.in.State.Slots[id] != name {
-			given = append(given, Change{ID: id, Pod: name})
+			filled = append(filled, Change{ID: id, Pod: name})
 		}
 	}
-	return given
+	return filled
 }
 
 // epoch returns the next epoch. It follows the clock, and it exceeds the owner's epoch and every receipt's. So it grows

@@ -119,11 +119,11 @@ func aLockedSlotIsGivenToNobodyElse(t rapid.TB, in Input, d Decision) {
 		if !p.locks() {
 			continue
 		}
-		for _, given := range d.Given {
-			if given.ID != p.Receipt.ID || given.Pod == p.Name {
+		for _, filled := range d.Filled {
+			if filled.ID != p.Receipt.ID || filled.Pod == p.Name {
 				continue
 			}
-			t.Fatalf("slot %d, locked by %s, is given to %s", given.ID, p.Name, given.Pod)
+			t.Fatalf("slot %d, locked by %s, is given to %s", filled.ID, p.Name, filled.Pod)
 		}
 	}
 }
@@ -186,9 +186,9 @@ func TestWhoLocksASlotGetsNoOther(t *testing.T) { property(t, whoLocksASlotGetsN
 
 func whoLocksASlotGetsNoOther(t rapid.TB, in Input, d Decision) {
 	t.Helper()
-	for _, given := range d.Given {
-		if p := podNamed(in, given.Pod); p.locks() && p.Receipt.ID != given.ID {
-			t.Fatalf("%s, whose receipt names slot %d, is given %d", p.Name, p.Receipt.ID, given.ID)
+	for _, filled := range d.Filled {
+		if p := podNamed(in, filled.Pod); p.locks() && p.Receipt.ID != filled.ID {
+			t.Fatalf("%s, whose receipt names slot %d, is given %d", p.Name, p.Receipt.ID, filled.ID)
 		}
 	}
 }
@@ -343,11 +343,11 @@ func aPodThatMayNeverStartTakesNothingFromOneThatRuns(t rapid.TB, in Input, d De
 			t.Fatalf("%s asks before its time", a.Pod)
 		}
 	}
-	for _, given := range d.Given {
-		p := podNamed(in, given.Pod)
+	for _, filled := range d.Filled {
+		p := podNamed(in, filled.Pod)
 		bound := p.Ordinal >= 0 && p.Ordinal < in.Count // its slot is no other pod's
-		if given.Pod != in.Me && !p.showsLife() && !bound && in.State.Handover[given.ID] != given.Pod && fewerThanWanted(in, next, locked) {
-			t.Fatalf("slot %d is given to %s, which may never start, and slots are scarce: %v", given.ID, given.Pod, next.Slots)
+		if filled.Pod != in.Me && !p.showsLife() && !bound && in.State.Handover[filled.ID] != filled.Pod && fewerThanWanted(in, next, locked) {
+			t.Fatalf("slot %d is given to %s, which may never start, and slots are scarce: %v", filled.ID, filled.Pod, next.Slots)
 		}
 	}
 }

@@ -85,9 +85,9 @@ func TestMoreRoomTakesNothingAway(t *testing.T) {
 		if n := less.added(); n > most || more.added() < n || more.added() > n+1 || (more.added() > n && n < most) {
 			t.Fatalf("%d of at most %d were added, then %d", n, most, more.added())
 		}
-		for _, c := range slices.Concat(a.Given, a.HandOver.Asked) {
-			if !slices.Contains(b.Given, c) && !slices.Contains(b.HandOver.Asked, c) {
-				t.Fatalf("with room for %d: %+v and %+v, with more: %+v and %+v", most, a.Given, a.HandOver.Asked, b.Given, b.HandOver.Asked)
+		for _, c := range slices.Concat(a.Filled, a.HandOver.Asked) {
+			if !slices.Contains(b.Filled, c) && !slices.Contains(b.HandOver.Asked, c) {
+				t.Fatalf("with room for %d: %+v and %+v, with more: %+v and %+v", most, a.Filled, a.HandOver.Asked, b.Filled, b.HandOver.Asked)
 			}
 		}
 	})
@@ -102,8 +102,8 @@ func TestAPlanAtTheLimitIsCheap(t *testing.T) {
 	}
 	in.Room = assignment.Room{Others: assignment.SizeLimit / 2, All: assignment.SizeLimit / 2}
 	d := Plan(in)
-	if d.TooLarge == nil || len(d.Given) != d.TooLarge.Fits {
-		t.Errorf("%d slots were given: %v", len(d.Given), d.TooLarge)
+	if d.TooLarge == nil || len(d.Filled) != d.TooLarge.Fits {
+		t.Errorf("%d slots were filled: %v", len(d.Filled), d.TooLarge)
 	}
 	if plans := testing.AllocsPerRun(1, func() { Plan(in) }) / testing.AllocsPerRun(1, func() { newPlanner(in, pods/2).decide() }); plans > 20 {
 		t.Errorf("it takes as much as %.0f plans", plans)

@@ -13,19 +13,19 @@ func TestAQuarantinedSlotIsGivenToNobody(t *testing.T) { property(t, aQuarantine
 
 func aQuarantinedSlotIsGivenToNobody(t rapid.TB, in Input, d Decision) {
 	t.Helper()
-	for _, given := range d.Given {
-		if p := podNamed(in, given.Pod); p.locks() && p.Receipt.ID == given.ID {
+	for _, filled := range d.Filled {
+		if p := podNamed(in, filled.Pod); p.locks() && p.Receipt.ID == filled.ID {
 			continue // restored
 		}
-		if epoch, ok := in.State.Quarantine.Since(given.ID); ok && (in.Trust.Believed()) && !in.Served[epoch] && d.FenceAfter > 0 {
-			t.Fatalf("slot %d is given to %s out of quarantine %d", given.ID, given.Pod, epoch)
+		if epoch, ok := in.State.Quarantine.Since(filled.ID); ok && (in.Trust.Believed()) && !in.Served[epoch] && d.FenceAfter > 0 {
+			t.Fatalf("slot %d is given to %s out of quarantine %d", filled.ID, filled.Pod, epoch)
 		}
 		if d.FenceAfter > 0 && !in.Trust.Believed() {
-			t.Fatalf("slot %d is given to %s although nobody knows who had it", given.ID, given.Pod)
+			t.Fatalf("slot %d is given to %s although nobody knows who had it", filled.ID, filled.Pod)
 		}
 		for _, f := range d.Freed {
-			if d.FenceAfter > 0 && f.ID == given.ID && f.Cause == CauseDead && !in.Ended[f.ID] {
-				t.Fatalf("slot %d of %s, which vanished, is given to %s", f.ID, f.Pod, given.Pod)
+			if d.FenceAfter > 0 && f.ID == filled.ID && f.Cause == CauseDead && !in.Ended[f.ID] {
+				t.Fatalf("slot %d of %s, which vanished, is given to %s", f.ID, f.Pod, filled.Pod)
 			}
 		}
 	}

@@ -137,8 +137,8 @@ type Decision struct {
 	Next *assignment.State
 	// TooLarge is set if the owner's annotations have no room for the whole plan. Then Next is the part that fits.
 	TooLarge *assignment.TooLargeError
-	// Freed and Given list the differences, in slot order.
-	Freed, Given []Change
+	// Freed and Filled list the differences, in slot order.
+	Freed, Filled []Change
 	// Waiting is the number of waiters without a slot, among the planner and its siblings.
 	Waiting int
 	// Stranded says that the planner's receipt locks a slot that the planner does not get: another live pod's receipt
