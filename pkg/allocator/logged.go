@@ -12,7 +12,7 @@ type logged struct{ log logr.Logger }
 // Observe implements event.Observer.
 func (l logged) Observe(e event.Event) {
 	switch e := e.(type) {
-	case event.Moved:
+	case event.Published:
 		if e.To.State != e.From.State || e.To.ID != e.From.ID {
 			l.log.Info("state changed", "state", e.To.State, "id", e.To.ID, "count", e.To.Count, "epoch", e.To.Epoch)
 		}

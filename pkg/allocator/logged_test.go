@@ -22,8 +22,8 @@ func TestTheLogSaysWhatHappened(t *testing.T) {
 		event event.Event
 		want  string
 	}{
-		"an id":                         {event.Moved{To: assigned}, `"msg"="state changed" "state"="assigned" "id"=2 "count"=3 "epoch"=7`},
-		"another count, which is seen":  {event.Moved{From: assigned, To: wider}, ""},
+		"an id":                         {event.Published{To: assigned}, `"msg"="state changed" "state"="assigned" "id"=2 "count"=3 "epoch"=7`},
+		"another count, which is seen":  {event.Published{From: assigned, To: wider}, ""},
 		"waiting":                       {event.Waiting{Reason: "room", Count: 3, Live: 5, Waiting: 2}, `"msg"="waiting for a slot" "count"=3 "live"=5 "waiting"=2 "reason"="room"`},
 		"waiting beside who knows whom": {event.Waiting{Reason: "room", Count: 3}, `"msg"="waiting for a slot" "count"=3 "reason"="room"`},
 		"waiting still":                 {event.StillWaiting{Reason: "room"}, ""},

@@ -58,7 +58,7 @@ func (a *Allocator) publish(state identity.State, count int) {
 	if !a.isNews(next) {
 		return
 	}
-	a.happened.Tell(event.Moved{From: a.current, To: next})
+	a.happened.Tell(event.Published{From: a.current, To: next})
 	a.show(next)
 }
 

@@ -36,8 +36,8 @@ func (o Observers) Tell(e Event) {
 }
 
 type (
-	// Moved means that another identity was published.
-	Moved struct{ From, To identity.Identity }
+	// Published means that another identity was published.
+	Published struct{ From, To identity.Identity }
 
 	// Waiting means that this pod waits for a slot, or for another reason than before.
 	Waiting struct {
@@ -137,7 +137,7 @@ type (
 	Back struct{}
 )
 
-func (Moved) happened()        {}
+func (Published) happened()    {}
 func (Waiting) happened()      {}
 func (StillWaiting) happened() {}
 func (OwnerMissing) happened() {}

@@ -22,8 +22,8 @@ type witness struct {
 func (w *witness) Observe(e event.Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if moved, ok := e.(event.Moved); ok {
-		w.seen = append(w.seen, "moved to "+string(moved.To.State))
+	if published, ok := e.(event.Published); ok {
+		w.seen = append(w.seen, "published "+string(published.To.State))
 		return
 	}
 	w.seen = append(w.seen, fmt.Sprintf("%T", e))
@@ -41,8 +41,8 @@ var _ = Describe("An observer of an allocator", func() {
 		Expect(id.Assigned()).To(BeTrue())
 		Expect(a.Release(ctx, false)).To(Succeed())
 		Expect(told.seen).To(HaveExactElements(
-			"moved to pending", "event.Planned", "event.Written", "event.Taken", "moved to assigned",
-			"moved to released", "event.Planned", "event.Written",
+			"published pending", "event.Planned", "event.Written", "event.Taken", "published assigned",
+			"published released", "event.Planned", "event.Written",
 		))
 	})
 })
