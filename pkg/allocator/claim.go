@@ -62,7 +62,7 @@ type claimer struct {
 	outlook
 }
 
-// try goes once through look, wait, look again, plan, commit. It returns nil to be called again.
+// try goes once through read, wait, read again, plan, commit and take. It returns nil to be called again.
 func (c *claimer) try(ctx context.Context) error {
 	c.holders.forget()
 	owner, err := c.firstRead(ctx)
@@ -82,7 +82,7 @@ func (c *claimer) try(ctx context.Context) error {
 	}
 	c.contenders = max(c.contenders, contenders(owner))
 	if c.contenders == 1 {
-		return c.plan(ctx, owner)
+		return c.planAndTake(ctx, owner)
 	}
 	if surplus(owner) {
 		// It does so before its turn, so that the first pod that plans serves all running pods with one write.
@@ -107,7 +107,7 @@ func (c *claimer) try(ctx context.Context) error {
 		}
 		scale = slow
 	}
-	return c.plan(ctx, owner)
+	return c.planAndTake(ctx, owner)
 }
 
 // firstRead reads the owner. A waiter that will wait for its turn and read after it takes what its watch says instead, unless it
@@ -205,10 +205,10 @@ func (c *claimer) withdrawStranded(ctx context.Context) error {
 	return c.writeReceipt(ctx, nil)
 }
 
-// plan lists the pods, decides and commits.
-func (c *claimer) plan(ctx context.Context, owner store.Owner) error {
+// planAndTake lists the pods, decides, commits, and takes the slot if the plan has one for this pod.
+func (c *claimer) planAndTake(ctx context.Context, owner store.Owner) error {
 	takeReserved := !c.reservedSince.IsZero() && c.reservedFor() <= 0
-	written, decision, err := c.commit(ctx, owner, plan.Claim, takeReserved)
+	written, decision, err := c.planAndCommit(ctx, owner, plan.Claim, takeReserved)
 	var noRoom *assignment.TooLargeError // this pod waits for it
 	if err != nil && !errors.As(err, &noRoom) {
 		return err

@@ -13,9 +13,9 @@ import (
 	"github.com/idalloc/idalloc/pkg/gc"
 )
 
-// commit surveys the pods, plans and writes the owner. written is nil if there was nothing to write. The error is an
+// planAndCommit surveys the pods, plans and writes the owner. written is nil if there was nothing to write. The error is an
 // *assignment.TooLargeError if there was something and none of it fits.
-func (a *Allocator) commit(ctx context.Context, owner store.Owner, intent plan.Intent, takeReserved bool) (written *store.Owner, decision plan.Decision, err error) {
+func (a *Allocator) planAndCommit(ctx context.Context, owner store.Owner, intent plan.Intent, takeReserved bool) (written *store.Owner, decision plan.Decision, err error) {
 	a.markBusy()
 	start := a.clock.Now()
 	defer func() { a.pace.Planned(a.clock.Since(start)) }()
@@ -73,7 +73,7 @@ func (a *Allocator) input(owner store.Owner, live []plan.Pod, intent plan.Intent
 		// A pod that gave a slot away needs a write of its own, but not at every look while there is no slot for it.
 		StandsBack: a.standBack() > 0,
 		// Only some processes recognise an ancient map as idalloc's, so it is written anew for the others.
-		Commit: owner.Ancient || a.gaveUp() && (intent != plan.Claim || named(owner, a)),
+		NeedsWrite: owner.Ancient || a.gaveUp() && (intent != plan.Claim || named(owner, a)),
 	}
 }
 

@@ -71,7 +71,7 @@ func (a *Allocator) give(ctx context.Context, intent plan.Intent, failed int) (w
 		if err != nil || out {
 			return err
 		}
-		if written, _, err = a.commit(ctx, owner, intent, false); errors.Is(err, store.ErrConflict) {
+		if written, _, err = a.planAndCommit(ctx, owner, intent, false); errors.Is(err, store.ErrConflict) {
 			turn.extend()
 		}
 		return err

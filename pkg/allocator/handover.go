@@ -113,7 +113,7 @@ func (h *holding) dropRequest(ctx context.Context) error {
 		return err
 	}
 	h.held.adopt(owner)
-	written, _, err := h.commit(ctx, owner, plan.Claim, false)
+	written, _, err := h.planAndCommit(ctx, owner, plan.Claim, false)
 	if err == nil && written != nil {
 		h.held.adopt(*written)
 	}

@@ -311,7 +311,7 @@ func (h *holding) restoreMap(ctx context.Context) error {
 	sent := h.strict.boot.BootTime()
 	if err == nil {
 		h.held.adopt(owner)
-		written, _, err = h.commit(ctx, owner, plan.Claim, false)
+		written, _, err = h.planAndCommit(ctx, owner, plan.Claim, false)
 	}
 	switch {
 	case err == nil && written != nil:

@@ -54,7 +54,7 @@ func (h *holding) tidyMap(ctx context.Context) error {
 		return h.tidyLater(ctx, err)
 	}
 	h.held.adopt(owner)
-	written, _, err := h.commit(ctx, owner, plan.Claim, false)
+	written, _, err := h.planAndCommit(ctx, owner, plan.Claim, false)
 	if err != nil {
 		return h.tidyLater(ctx, err)
 	}

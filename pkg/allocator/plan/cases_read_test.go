@@ -228,7 +228,7 @@ func (s *scene) readGone(rest string) error {
 
 func (s *scene) readMe(rest string) error {
 	in := &s.in
-	in.Intent, in.Rollout, in.TakeReserved, in.StandsBack, in.FenceAfter, in.Commit = Claim, Rollout{}, false, false, 0, false
+	in.Intent, in.Rollout, in.TakeReserved, in.StandsBack, in.FenceAfter, in.NeedsWrite = Claim, Rollout{}, false, false, 0, false
 	name, is, described := strings.Cut(rest, ":")
 	if in.Me = name; !described {
 		return nil
@@ -241,7 +241,7 @@ func (s *scene) readMe(rest string) error {
 		"available":          number(&in.Rollout.Available),
 		"too early to ask":   just(func() { in.StandsBack = true }),
 		"slot free for long": just(func() { in.TakeReserved = true }),
-		"needs a write":      just(func() { in.Commit = true }),
+		"needs a write":      just(func() { in.NeedsWrite = true }),
 		"fence-after":        duration(&in.FenceAfter),
 	}.parts(is)
 }

@@ -309,7 +309,7 @@ func (p *planner) decision() Decision {
 	d.Stranded = p.stranded()
 	slices.SortFunc(d.Freed, func(a, b Change) int { return cmp.Compare(a.ID, b.ID) })
 	d.Filled = p.filled(d.Freed)
-	if p.in.Trust == assignment.Clean && !p.in.Commit && p.next.SameContent(p.in.State) {
+	if p.in.Trust == assignment.Clean && !p.in.NeedsWrite && p.next.SameContent(p.in.State) {
 		return d
 	}
 	p.next.Epoch = p.epoch()

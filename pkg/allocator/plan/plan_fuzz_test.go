@@ -32,7 +32,7 @@ func (s *script) input() Input {
 	const pods, ids = 14, 20
 	count, clean, replaced := s.below(ids), s.yes(), s.yes()
 	in := Input{
-		Count: count, Trust: trustIf(clean), Commit: s.yes(), TakeReserved: s.yes(),
+		Count: count, Trust: trustIf(clean), NeedsWrite: s.yes(), TakeReserved: s.yes(),
 		Intent: Intent(s.below(3)), Now: t0, Me: podName(0),
 		Rollout: Rollout{Current: s.yes(), MaxUnavailable: s.below(5), Available: s.below(5)},
 		Served:  map[int64]bool{1: s.yes(), 2: s.yes()}, Ended: map[int]bool{},

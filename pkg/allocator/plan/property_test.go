@@ -16,11 +16,11 @@ import (
 func genInput() *rapid.Generator[Input] {
 	return rapid.Custom(func(t *rapid.T) Input {
 		in := Input{
-			Count:  rapid.IntRange(0, 8).Draw(t, "count"),
-			Trust:  trustIf(rapid.Bool().Draw(t, "clean")),
-			Commit: rapid.Bool().Draw(t, "commit"),
-			Intent: rapid.SampledFrom([]Intent{Claim, Move, Release}).Draw(t, "intent"),
-			Now:    t0,
+			Count:      rapid.IntRange(0, 8).Draw(t, "count"),
+			Trust:      trustIf(rapid.Bool().Draw(t, "clean")),
+			NeedsWrite: rapid.Bool().Draw(t, "needs a write"),
+			Intent:     rapid.SampledFrom([]Intent{Claim, Move, Release}).Draw(t, "intent"),
+			Now:        t0,
 		}
 		in.State = assignment.State{Slots: slots{}, UIDs: slots{}, Handover: slots{}, Epoch: rapid.Int64Range(0, 200).Draw(t, "epoch")}
 		names := rapid.Permutation([]string{"p0", "p1", "p2", "p3", "p4", "p5", "p6", "p7", "p8", "p9"}).Draw(t, "holders")
@@ -213,7 +213,7 @@ func TestPlanningAgainChangesNothing(t *testing.T) { property(t, planningAgainCh
 func planningAgainChangesNothing(t rapid.TB, in Input, d Decision) {
 	t.Helper()
 	again := in
-	again.State, again.Trust, again.Commit = after(in, d), assignment.Clean, false
+	again.State, again.Trust, again.NeedsWrite = after(in, d), assignment.Clean, false
 	if in.Trust != assignment.Clean {
 		again.State = after(again, Plan(again)) // restored first, asked then
 	}

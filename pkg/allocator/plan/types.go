@@ -88,9 +88,9 @@ type Input struct {
 	Ended map[int]bool
 	// Served are the epochs of quarantines that are over by the planner's own clock.
 	Served map[int64]bool
-	// Commit asks for a write even if only the epoch changes. A pod that gave up before may take a slot only after a
+	// NeedsWrite asks for a write even if only the epoch changes. A pod that gave up before may take a slot only after a
 	// write of its own.
-	Commit bool
+	NeedsWrite bool
 	// Room says how full the owner's annotations are.
 	Room assignment.Room
 	// Now is the planner's time. The new epoch follows it, and grace periods are compared with it.
