@@ -22,9 +22,9 @@ var (
 	ErrClosed = errors.New("child: the runner is closed")
 )
 
-// sweepAgain is the time between two searches for leftovers. Usually SIGCHLD starts a search sooner. This is for a process that
+// searchAgain is the time between two searches for leftovers. Usually SIGCHLD starts a search sooner. This is for a process that
 // could not be killed at first.
-const sweepAgain = time.Second
+const searchAgain = time.Second
 
 // Command is a command to start.
 type Command struct {
@@ -105,7 +105,7 @@ func (r *Runner) loop() {
 	for {
 		var again <-chan time.Time
 		if r.current != nil && r.current.ended() {
-			again = time.After(sweepAgain)
+			again = time.After(searchAgain)
 		}
 		select {
 		case s := <-r.starts:

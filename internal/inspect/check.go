@@ -69,8 +69,8 @@ func check(n snapshot) Report {
 			c.receipts[p.receipt().ID] = append(c.receipts[p.receipt().ID], p)
 		}
 	}
-	for _, holders := range c.receipts {
-		slices.SortFunc(holders, func(a, b pod) int { // the first has the slot
+	for _, lockers := range c.receipts {
+		slices.SortFunc(lockers, func(a, b pod) int { // the first has the slot
 			return cmp.Or(cmp.Compare(b.receipt().Epoch, a.receipt().Epoch), a.Created.Compare(b.Created), cmp.Compare(a.Name, b.Name))
 		})
 	}
@@ -158,19 +158,19 @@ func (c *checker) checkOwner() {
 
 // checkReceipts compares the receipts with each other and with the map.
 func (c *checker) checkReceipts() {
-	for id, holders := range c.receipts {
-		has := holders[0].Name
+	for id, lockers := range c.receipts {
+		has := lockers[0].Name
 		if c.trusted() && c.holds(id) {
 			has = c.state.Slots[id]
 		}
-		for _, p := range holders {
+		for _, p := range lockers {
 			if p.Name == has {
 				continue
 			}
 			c.findf(HeldTwice, id, p.Name, "id %d is held twice: the receipt of pod %s names it, and it belongs to pod %s; "+
 				"a pod whose idalloc runs withdraws such a receipt within seconds; if it stays, run `kubectl delete pod %s -n %s`", id, p.Name, has, p.Name, c.owner.Namespace)
 		}
-		if p := holders[0]; c.trusted() && !c.holds(id) && !c.named(p) {
+		if p := lockers[0]; c.trusted() && !c.holds(id) && !c.named(p) {
 			c.findf(Mismatch, id, p.Name, "pod %s has a receipt for id %d, but the assignment does not name it: "+
 				"the next pod that plans writes it in; if it stays, run %s", p.Name, id, c.gc())
 		}

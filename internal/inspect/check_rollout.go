@@ -48,8 +48,8 @@ func (c *checker) rounded() string {
 // keepers returns the names of the pods that do not hand their slots over.
 func (c *checker) keepers() []string {
 	var keep []string
-	for _, holders := range c.receipts {
-		for _, p := range holders {
+	for _, lockers := range c.receipts {
+		for _, p := range lockers {
 			if !p.receipt().HandsOver && !p.Terminating {
 				keep = append(keep, p.Name)
 			}

@@ -90,7 +90,7 @@ func (d *Dir) publish(contents []file) error {
 		return err
 	}
 	if previous != "" && d.shows(previous, contents) {
-		return d.sweep(previous, "")
+		return d.prune(previous, "")
 	}
 	next, err := d.write(contents)
 	if err != nil {
@@ -101,7 +101,7 @@ func (d *Dir) publish(contents []file) error {
 	}
 	// The previous generation stays until the next swap. Some readers have resolved dataLink just before this swap, and still
 	// open files below it.
-	return d.sweep(next, previous)
+	return d.prune(next, previous)
 }
 
 // link makes the published names, if they do not exist yet. They are symbolic links through dataLink.
@@ -179,8 +179,8 @@ func (d *Dir) shows(generation string, contents []file) bool {
 	return true
 }
 
-// sweep removes all generations except the given ones, and the links that a process left when it died.
-func (d *Dir) sweep(keep ...string) error {
+// prune removes all generations except the given ones, and the links that a process left when it died.
+func (d *Dir) prune(keep ...string) error {
 	entries, err := os.ReadDir(d.path)
 	if err != nil {
 		return err

@@ -17,7 +17,7 @@ import (
 // that repeating does not cure.
 func (a *Allocator) claim(ctx context.Context) error {
 	c := &claimer{Allocator: a, retry: a.pace.Backoff(), contenders: 1}
-	defer func() { c.holders.close() }()
+	defer func() { c.podStreams.close() }()
 	defer a.complain(ctx)()
 	for a.held == nil {
 		if ctx.Err() != nil {
@@ -58,13 +58,13 @@ type claimer struct {
 	retry *pace.Backoff
 	// contenders is an estimate of how many pods want to plan now.
 	contenders int
-	holders    *holders
+	podStreams *podStreams
 	outlook
 }
 
 // try goes once through read, wait, read again, plan, commit and take. It returns nil to be called again.
 func (c *claimer) try(ctx context.Context) error {
-	c.holders.forget()
+	c.podStreams.forget()
 	owner, err := c.firstRead(ctx)
 	if err != nil {
 		return err
@@ -113,7 +113,7 @@ func (c *claimer) try(ctx context.Context) error {
 // firstRead reads the owner. A waiter that will wait for its turn and read after it takes what its watch says instead, unless it
 // has a receipt, which it may have to withdraw.
 func (c *claimer) firstRead(ctx context.Context) (store.Owner, error) {
-	if c.contenders > 1 && !c.unsure && c.holders != nil && !c.receipt().Locks() {
+	if c.contenders > 1 && !c.unsure && c.podStreams != nil && !c.receipt().Locks() {
 		if owner, known, err := c.owner.Latest(); known && err == nil {
 			return owner, owner.Unreadable()
 		}
@@ -129,12 +129,12 @@ func (c *claimer) takeTurn(ctx context.Context, scale time.Duration) (owner stor
 		return owner, false, err
 	}
 	if heard != nil {
-		if c.holders == nil && named(*heard, c.Allocator) {
+		if c.podStreams == nil && named(*heard, c.Allocator) {
 			if err := c.sleep(ctx, c.pace.Queue(c.contenders)); err != nil {
 				return owner, false, err
 			}
 		}
-		if done, err = c.takeIfNamed(ctx, *heard); done || err != nil || c.holders != nil {
+		if done, err = c.takeIfNamed(ctx, *heard); done || err != nil || c.podStreams != nil {
 			return *heard, done, err
 		}
 	}
@@ -238,7 +238,7 @@ func (c *claimer) planAndTake(ctx context.Context, owner store.Owner) error {
 // followRollout reads where this waiter stands after the rolling update went on. By this one small read most waiters
 // find out that a plan, with its lists, would still come to nothing.
 func (c *claimer) followRollout(ctx context.Context, owner store.Owner) error {
-	if !owner.Rolls() || c.holders == nil || owner.UID != c.planned.UID || owner.Rollout == c.planned.Rollout {
+	if !owner.Rolls() || c.podStreams == nil || owner.UID != c.planned.UID || owner.Rollout == c.planned.Rollout {
 		return nil
 	}
 	rollout, err := c.readRollout(ctx, owner)

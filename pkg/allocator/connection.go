@@ -59,7 +59,7 @@ func (c *connection) follow(ctx context.Context) (stop func()) {
 			<-c.self.Done()
 		}
 		c.running.Wait()
-		c.markIdle()
+		c.markAtRest()
 	}
 }
 
@@ -87,8 +87,8 @@ func (c *connection) healthy() error {
 	return nil
 }
 
-func (c *connection) markBusy() { c.busySince.Store(c.clock.Now().UnixMilli()) }
-func (c *connection) markIdle() { c.busySince.Store(0) }
+func (c *connection) markBusy()   { c.busySince.Store(c.clock.Now().UnixMilli()) }
+func (c *connection) markAtRest() { c.busySince.Store(0) }
 
 // read reads the owner. Errors: as of store.Get.
 func (c *connection) read(ctx context.Context) (store.Owner, error) {
@@ -113,7 +113,7 @@ func (c *connection) listenFor(ctx context.Context, d time.Duration, enough func
 	}
 	timer := c.clock.NewTimer(d)
 	defer timer.Stop()
-	c.markIdle()
+	c.markAtRest()
 	defer c.markBusy()
 	for {
 		select {
@@ -225,7 +225,7 @@ func (c *connection) sleep(ctx context.Context, d time.Duration) error {
 	}
 	timer := c.clock.NewTimer(d)
 	defer timer.Stop()
-	c.markIdle()
+	c.markAtRest()
 	defer c.markBusy()
 	select {
 	case <-ctx.Done():

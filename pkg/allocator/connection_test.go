@@ -84,7 +84,7 @@ func TestALoopThatIsStuckIsNotHealthy(t *testing.T) {
 	if c.healthy() == nil {
 		t.Error("it has been at one thing for longer than its requests may take")
 	}
-	c.markIdle()
+	c.markAtRest()
 	clk.Step(time.Hour)
 	if err := c.healthy(); err != nil {
 		t.Errorf("to wait is no failure: %v", err)

@@ -79,7 +79,7 @@ type holding struct {
 	restore <-chan time.Time
 	// leavers follows the pods while this pod has entries at or above the count to tidy; tidy fires
 	// when some may be free.
-	leavers *holders
+	leavers *podStreams
 	tidy    <-chan time.Time
 }
 
@@ -117,7 +117,7 @@ func (h *holding) step(ctx context.Context) (done bool, err error) {
 
 // await waits for the next thing that matters and takes it in.
 func (h *holding) await(ctx context.Context) error {
-	h.markIdle()
+	h.markAtRest()
 	defer h.markBusy()
 	select {
 	case <-ctx.Done():

@@ -49,10 +49,10 @@ func (o *outlook) rolledOn(owner store.Owner, d plan.Decision) bool {
 // before it is over.
 func (c *claimer) foresee(owner store.Owner) (d plan.Decision, nothing bool) {
 	c.quarantined.see(owner, c.clock.Now())
-	if c.unsure || c.holders == nil || !c.holders.synced() || !c.same(owner) || named(owner, c.Allocator) {
+	if c.unsure || c.podStreams == nil || !c.podStreams.synced() || !c.same(owner) || named(owner, c.Allocator) {
 		return d, false // a plan says nothing of a slot that this pod has and is to take
 	}
-	live := gc.Guess(c.store, owner, c.holders.owned.Objects(), c.holders.labelled.Objects())
+	live := gc.Guess(c.store, owner, c.podStreams.owned.Objects(), c.podStreams.labelled.Objects())
 	d = c.decideFor(c.input(owner, live, plan.Claim), c.rollout)
 	if d.Next == nil {
 		return d, (d.Reserved == 0) == c.reservedSince.IsZero() // a slot that this pod must not have yet is timed by plan
@@ -75,7 +75,7 @@ func (c *claimer) worthAPlan(owner store.Owner) bool {
 // heardMore answers the question after a stream had news.
 func (c *claimer) heardMore() bool {
 	c.noteStale()
-	freed := c.holders.freed()
+	freed := c.podStreams.freed()
 	owner, known, err := c.owner.Latest()
 	if err != nil || !known {
 		return false

@@ -97,9 +97,9 @@ func TestAWaiterWakesUpForAQuarantineThatItHeardOf(t *testing.T) {
 	}}
 	c.server, c.pod = &c.connection, &metav1.PartialObjectMetadata{}
 	c.outcome.FenceAfter = fenceAfter
-	again := noon.Add(pace.LookAgain)
-	if in := c.wakeIn(again); in != pace.LookAgain {
-		t.Fatalf("it wakes up in %s without a quarantine, want %s", in, pace.LookAgain)
+	again := noon.Add(pace.ReadAgain)
+	if in := c.wakeIn(again); in != pace.ReadAgain {
+		t.Fatalf("it wakes up in %s without a quarantine, want %s", in, pace.ReadAgain)
 	}
 	c.foresee(trusted(ownerUID, quarantined(1)))
 	if in := c.wakeIn(again); in != length {

@@ -22,7 +22,7 @@ func (h *holding) watchLeavers(ctx context.Context, view store.Owner) {
 		return
 	}
 	if h.leavers == nil {
-		h.leavers = h.followHolders(ctx, view)
+		h.leavers = h.followPods(ctx, view)
 	}
 }
 

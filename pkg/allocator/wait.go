@@ -43,10 +43,10 @@ func (c *claimer) waitForSlot(ctx context.Context) error {
 		c.happened.Tell(event.NoRoom{About: c.planned.About(), Detail: c.outcome.TooLarge.Detail()})
 	}
 	c.listen()
-	if c.holders == nil {
-		c.holders = c.followHolders(ctx, c.planned)
+	if c.podStreams == nil {
+		c.podStreams = c.followPods(ctx, c.planned)
 	}
-	again := c.clock.Now().Add(c.pace.LookAgain())
+	again := c.clock.Now().Add(c.pace.ReadAgain())
 	for {
 		news, err := c.waitForNews(ctx, c.wakeIn(again))
 		if err != nil {
@@ -83,7 +83,7 @@ func (c *claimer) wakeIn(again time.Time) time.Duration {
 func (c *claimer) waitForNews(ctx context.Context, d time.Duration) (news bool, err error) {
 	timer := c.clock.NewTimer(d)
 	defer timer.Stop()
-	c.markIdle()
+	c.markAtRest()
 	defer c.markBusy()
 	select {
 	case <-ctx.Done():
@@ -91,8 +91,8 @@ func (c *claimer) waitForNews(ctx context.Context, d time.Duration) (news bool, 
 	case <-timer.C():
 		return false, nil
 	case <-c.owner.Changed():
-	case <-c.holders.owned.Changed():
-	case <-c.holders.labelled.Changed():
+	case <-c.podStreams.owned.Changed():
+	case <-c.podStreams.labelled.Changed():
 	case <-c.self.Changed():
 		return true, c.stillHere(ctx)
 	}
@@ -108,7 +108,7 @@ func (c *claimer) waitForOwner(ctx context.Context) error {
 	c.listen()
 	timer := c.clock.NewTimer(c.retry.Next())
 	defer timer.Stop()
-	c.markIdle()
+	c.markAtRest()
 	defer c.markBusy()
 	select {
 	case <-ctx.Done():

@@ -26,8 +26,8 @@ const (
 	// maxWatchDelay bounds the sum.
 	watchDelay    = 10 * time.Millisecond
 	maxWatchDelay = 10 * time.Second
-	// LookAgain is the average time after which a waiter reads everything again, even if its watches say nothing.
-	LookAgain = 30 * time.Second
+	// ReadAgain is the average time after which a waiter reads everything again, even if its watches say nothing.
+	ReadAgain = 30 * time.Second
 )
 
 // Pace is what one process has measured, and the waits that follow from it. It is not safe for concurrent use.
@@ -111,9 +111,9 @@ func (p *Pace) Watch(n int) time.Duration {
 	return time.Duration(p.random() * float64(min(time.Duration(n)*watchDelay, maxWatchDelay)))
 }
 
-// LookAgain draws the time after which a waiter reads everything again: 20 to 40 s.
-func (p *Pace) LookAgain() time.Duration {
-	return LookAgain + time.Duration((p.random()-0.5)*2/3*float64(LookAgain))
+// ReadAgain draws the time after which a waiter reads everything again: 20 to 40 s.
+func (p *Pace) ReadAgain() time.Duration {
+	return ReadAgain + time.Duration((p.random()-0.5)*2/3*float64(ReadAgain))
 }
 
 // Longer adds up to a third to d. The part differs between processes and is constant within one.

@@ -85,7 +85,7 @@ func TestQueue(t *testing.T) {
 func TestDraws(t *testing.T) {
 	least, most := at(0), at(1)
 	for name, tc := range map[string]struct{ least, most, wantLeast, wantMost time.Duration }{
-		"LookAgain": {least.LookAgain(), most.LookAgain(), 20 * time.Second, 40 * time.Second},
+		"ReadAgain": {least.ReadAgain(), most.ReadAgain(), 20 * time.Second, 40 * time.Second},
 		"Longer":    {least.Longer(3 * time.Second), most.Longer(3 * time.Second), 3 * time.Second, 4 * time.Second},
 		"Earlier":   {most.Earlier(8 * time.Second), least.Earlier(8 * time.Second), 7 * time.Second, 8 * time.Second},
 		"Part":      {least.Part(time.Second), most.Part(time.Second), time.Second, 2 * time.Second},

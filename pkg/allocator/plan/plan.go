@@ -118,20 +118,20 @@ func (p *planner) keepLiveEntries() {
 // came late may have the higher or the lower epoch. So none of them gets an entry. The pod that acts keeps its receipt.
 // The others see that the map does not name them and withdraw theirs. A later plan adds an entry for the remaining one.
 func (p *planner) restoreReceipts() {
-	holders := make([]*Pod, 0, len(p.in.Pods))
+	lockers := make([]*Pod, 0, len(p.in.Pods))
 	for i := range p.in.Pods {
 		pod := &p.in.Pods[i]
 		if !pod.locks() {
 			continue
 		}
-		holders = append(holders, pod)
+		lockers = append(lockers, pod)
 		if _, locked := p.locks[pod.Receipt.ID]; locked {
 			p.locks[pod.Receipt.ID] = contested
 		} else {
 			p.locks[pod.Receipt.ID] = pod.Name
 		}
 	}
-	for _, pod := range holders {
+	for _, pod := range lockers {
 		id := pod.Receipt.ID
 		_, taken := p.next.Slots[id]
 		_, has := p.holds[pod.Name]

@@ -9,12 +9,12 @@ import (
 
 // largestFenceAfter returns the largest fence-after in use: the planner's, those of live receipts, and the owner's.
 //
-// The owner's counts if idalloc wrote it. It also counts if somebody made that of a receipt unreadable, because nothing
+// The owner's counts if idalloc wrote it. It also counts if somebody damaged that of a receipt, because nothing
 // else tells then. In all other cases a value that somebody else wrote does not count: an hour would keep every new pod
 // waiting, even if the workload does not use strict mode.
 func largestFenceAfter(in Input) time.Duration {
 	most := max(in.FenceAfter, largestInReceipts(in))
-	if fenceAfterIsOurs(in) || hasUnreadableFenceAfter(in) {
+	if fenceAfterIsOurs(in) || hasDamagedFenceAfter(in) {
 		most = max(most, in.State.FenceAfter)
 	}
 	return most
@@ -23,8 +23,8 @@ func largestFenceAfter(in Input) time.Duration {
 // fenceAfterIsOurs reports whether idalloc wrote the fence-after on the owner.
 func fenceAfterIsOurs(in Input) bool { return in.Trust.Believed() || in.FenceOurs }
 
-// hasUnreadableFenceAfter reports whether somebody made the fence-after of a live receipt unreadable.
-func hasUnreadableFenceAfter(in Input) bool {
+// hasDamagedFenceAfter reports whether somebody damaged the fence-after of a live receipt.
+func hasDamagedFenceAfter(in Input) bool {
 	return slices.ContainsFunc(in.Pods, func(p Pod) bool { return p.Receipt != nil && p.Receipt.FenceAfter < 0 })
 }
 

@@ -8,74 +8,74 @@ import (
 	"github.com/idalloc/idalloc/pkg/watch"
 )
 
-// holders follows the pods that could free a slot: the owner's pods, and the pods with a receipt, which somebody may
-// have relabelled. A nil *holders follows nothing.
-type holders struct {
+// podStreams follows the pods that could free a slot: the owner's pods, and the pods with a receipt, which somebody may
+// have relabelled. A nil *podStreams follows nothing.
+type podStreams struct {
 	owned, labelled *watch.PodStream
 	stop            context.CancelFunc
 	receipts        map[string]string // by pod, as of the last call of freed
 	complete        bool              // the streams were synced at that call
 }
 
-func (a *Allocator) followHolders(ctx context.Context, owner store.Owner) *holders {
+func (a *Allocator) followPods(ctx context.Context, owner store.Owner) *podStreams {
 	ctx, cancel := context.WithCancel(ctx)
-	return &holders{
+	return &podStreams{
 		owned:    watch.Selected(ctx, a.store, owner.Namespace, owner.Selector, a.log),
 		labelled: watch.Selected(ctx, a.store, owner.Namespace, assignment.HoldersSelector(owner.String()), a.log),
 		stop:     cancel,
 	}
 }
 
-func (h *holders) synced() bool { return h.owned.Synced() && h.labelled.Synced() }
+func (p *podStreams) synced() bool { return p.owned.Synced() && p.labelled.Synced() }
 
 // close ends the streams and waits for them.
-func (h *holders) close() {
-	if h == nil {
+func (p *podStreams) close() {
+	if p == nil {
 		return
 	}
-	h.stop()
-	<-h.owned.Done()
-	<-h.labelled.Done()
+	p.stop()
+	<-p.owned.Done()
+	<-p.labelled.Done()
 }
 
 // changed returns the channel of one of the two streams.
-func (h *holders) changed(i int) <-chan struct{} {
+func (p *podStreams) changed(i int) <-chan struct{} {
 	switch {
-	case h == nil:
+	case p == nil:
 		return nil
 	case i == 0:
-		return h.owned.Changed()
+		return p.owned.Changed()
 	}
-	return h.labelled.Changed()
+	return p.labelled.Changed()
 }
 
 // forget drops what was heard before the read that comes next.
-func (h *holders) forget() {
-	if h == nil {
+func (p *podStreams) forget() {
+	if p == nil {
 		return
 	}
-	for _, s := range []*watch.PodStream{h.owned, h.labelled} {
+	for _, s := range []*watch.PodStream{p.owned, p.labelled} {
 		select {
 		case <-s.Changed():
 		default:
 		}
 	}
-	h.freed()
+	p.freed()
 }
 
 // freed reports whether a pod left or changed its receipt since the last call, or may have done so before the streams
 // were there.
-func (h *holders) freed() bool {
-	first := !h.complete && h.synced()
-	h.complete = h.complete || first
+func (p *podStreams) freed() bool {
+	first := !p.complete && p.synced()
+	p.complete = p.complete || first
 	now := map[string]string{}
-	for _, s := range []*watch.PodStream{h.owned, h.labelled} {
+	for _, s := range []*watch.PodStream{p.owned, p.labelled} {
 		for _, pod := range s.Objects() {
 			now[pod.Name+"/"+string(pod.UID)] = pod.Annotations[assignment.ReceiptKey]
 		}
 	}
-	before := h.receipts
-	h.receipts = now
+	before := p.receipts
+	p.receipts = now
 	for pod, receipt := range before {
 		if r, there := now[pod]; !there || r != receipt {
 			return true
