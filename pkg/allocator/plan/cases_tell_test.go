@@ -55,7 +55,7 @@ func tells(in Input, d Decision) phrases {
 	p.addf(d.Waiting != 0, "waiting %d", d.Waiting)
 	p.addf(d.Scarce, "scarce")
 	p.addf(d.Stranded, "stranded")
-	p.addf(d.Reserved != 0, "kept free %d", d.Reserved)
+	p.addf(d.Reserved != 0, "reserved %d", d.Reserved)
 	p.addf(d.Quarantined != 0, "in quarantine %d", d.Quarantined)
 	p.addf(d.FenceAfter != 0, "largest fence-after %s", short(d.FenceAfter))
 	p.addf(d.Live != len(in.Pods), "live %d", d.Live)
