@@ -70,7 +70,7 @@ func (a *Allocator) input(owner store.Owner, live []plan.Pod, intent plan.Intent
 	return plan.Input{
 		Count: owner.Count, State: owner.Record.State, Trust: owner.Trust, FenceOurs: owner.FenceOurs,
 		Pods: live, Me: a.o.Pod, Intent: intent, FenceAfter: a.o.FenceAfter, Room: owner.Room(), Now: a.clock.Now(),
-		// A pod that gave a slot away needs a write of its own, but not at every look while there is no slot for it.
+		// A pod that gave a slot away needs a write of its own, but not with every plan while there is no slot for it.
 		StandsBack: a.standBack() > 0,
 		// Only some processes recognise an ancient map as idalloc's, so it is written anew for the others.
 		NeedsWrite: owner.Ancient || a.gaveUp() && (intent != plan.Claim || named(owner, a)),

@@ -46,7 +46,7 @@ type connection struct {
 }
 
 // follow lets listen start the streams. The returned function ends them. A pod that finds itself in
-// the map at its first look needs none until it has its id: so it is for most pods when a thousand start at once.
+// the map at its first read needs none until it has its id: so it is for most pods when a thousand start at once.
 func (c *connection) follow(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	c.streams, c.owner, c.self = ctx, nil, nil

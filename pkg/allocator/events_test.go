@@ -88,7 +88,7 @@ func TestKubernetesEventsTellWhatPeopleLookFor(t *testing.T) {
 	}
 }
 
-// A waiter looks again and again, and says once that there is no room, until it had a slot in between.
+// A waiter plans again and again, and says once that there is no room, until it had a slot in between.
 func TestAFullOwnerIsToldOnceForEachClaim(t *testing.T) {
 	a, kept, refuse := announcing(t)
 	full := event.NoRoom{About: metav1.OwnerReference{Kind: "Deployment", Name: "d"}, Detail: "x"}

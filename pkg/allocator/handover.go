@@ -16,7 +16,7 @@ type request struct {
 	by string
 	// granted says that the requester lives and should have the slot.
 	granted bool
-	// again fires when it is time to look again at a request that was not granted, because of an error or because the work did not
+	// again fires when it is time to judge a request again that was not granted, because of an error or because the work did not
 	// stop.
 	again <-chan time.Time
 	// tries counts how often the work was asked to stop in vain.
@@ -69,7 +69,7 @@ func (h *holding) judgeRequest(ctx context.Context, view store.Owner) {
 		err = h.dropRequest(ctx)
 	}
 	if err != nil {
-		h.log.V(1).Info("a request for the slot is looked at again later", "requester", by, "reason", err.Error())
+		h.log.V(1).Info("a request for the slot is judged again later", "requester", by, "reason", err.Error())
 		h.request.again = h.clock.After(h.retry.Next())
 		return
 	}

@@ -65,7 +65,7 @@ func (a *Allocator) publish(state identity.State, count int) {
 // shown is the identity that Options.Publish was called with last.
 type shown struct {
 	current identity.Identity
-	// published is false until the first call. Before its first look at the owner, a process leaves in force what the process
+	// published is false until the first call. Before its first read of the owner, a process leaves in force what the process
 	// before it published.
 	published bool
 	announce  func(identity.Identity)

@@ -12,7 +12,7 @@ import (
 )
 
 // How long a process may need when nothing is in its way. The parts are pkg/allocator's: requests are repeated after up to 10 s, a turn
-// to plan comes after up to 10 s, a waiter looks again after up to 40 s whatever its watches say, a pod that gave up leaves
+// to plan comes after up to 10 s, a waiter reads again after up to 40 s whatever its watches say, a pod that gave up leaves
 // a free slot to others for up to 14 s, and one whose program failed for up to 80.
 const (
 	// soonEnough is what requests and events take together at a server that is well, at their slowest.
