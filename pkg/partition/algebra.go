@@ -1,0 +1,81 @@
+package partition
+
+// Union returns the partitions that are in s, in t, or in both.
+func (s Set) Union(t Set) Set {
+	switch {
+	case s.Empty():
+		return t
+	case t.Empty():
+		return s
+	}
+	out := make([]span, 0, len(s.spans)+len(t.spans))
+	a, b := s.spans, t.spans
+	for len(a) > 0 || len(b) > 0 {
+		if len(a) == 0 || (len(b) > 0 && b[0].first < a[0].first) {
+			a, b = b, a
+		}
+		if n := len(out); n > 0 && a[0].first-1 <= out[n-1].last {
+			out[n-1].last = max(out[n-1].last, a[0].last)
+		} else {
+			out = append(out, a[0])
+		}
+		a = a[1:]
+	}
+	return newSet(out)
+}
+
+// Intersect returns the partitions that are in both s and t.
+func (s Set) Intersect(t Set) Set {
+	var out []span
+	a, b := s.spans, t.spans
+	for len(a) > 0 && len(b) > 0 {
+		if common := (span{max(a[0].first, b[0].first), min(a[0].last, b[0].last)}); common.first <= common.last {
+			out = append(out, common)
+		}
+		if a[0].last < b[0].last {
+			a = a[1:]
+		} else {
+			b = b[1:]
+		}
+	}
+	return newSet(out)
+}
+
+// Minus returns the partitions of s that are not in t.
+func (s Set) Minus(t Set) Set {
+	var out []span
+	b := t.spans
+	for _, r := range s.spans {
+		for len(b) > 0 && b[0].last < r.first {
+			b = b[1:]
+		}
+		// A span of t may reach into the next span of s, too. So the last one that is looked at stays.
+		for i := 0; i < len(b) && b[i].first <= r.last && r.first <= r.last; i++ {
+			if r.first < b[i].first {
+				out = append(out, span{r.first, b[i].first - 1})
+			}
+			r.first = b[i].last + 1
+		}
+		if r.first <= r.last {
+			out = append(out, r)
+		}
+	}
+	return newSet(out)
+}
+
+// lowest returns the n lowest partitions of s, or all if there are fewer.
+func (s Set) lowest(n int) Set {
+	if n >= s.count {
+		return s
+	}
+	var out []span
+	for _, r := range s.spans {
+		if n <= 0 {
+			break
+		}
+		r.last = min(r.last, r.first+n-1)
+		out = append(out, r)
+		n -= r.size()
+	}
+	return newSet(out)
+}

@@ -1,0 +1,39 @@
+// Package partition divides numbered partitions among the ids of a workload: which id works on which of P queues, shards or
+// key ranges. It is pure. It does no I/O, reads no clock and imports no Kubernetes client, so a program that only reads
+// the published files, or only compares strategies, links nothing else.
+//
+// # Sets and owners
+//
+// A partition is a number from 0. A [Set] is a set of them, which prints as "0-15,40". [Owners] says which id has which set:
+// {"0":"0-15,40","1":"16-31","2":""}. An id that it lists is a member, also one with an empty set. Both have one canonical
+// text. [Parse] and [ParseOwners] refuse any other, so two programs that store the same thing store the same bytes.
+// [ParseTarget] reads what a person wrote, in any order.
+//
+// # Strategies
+//
+// A [Strategy] is a pure function from an [Input] to the owners that should be: the target. The input is what one read of
+// the owner says. The same input gives the same target in every process. [Named] finds the four strategies by name:
+//
+//   - range: each member has one run of partitions. The last one has the remainder too.
+//   - sticky: the counts differ by at most one, and as few partitions as possible move.
+//   - primary: each partition has a first choice among all ids below the count, and the next member stands in for it.
+//   - external: somebody else says who has what, and sticky's rule places the rest.
+//
+// The target is the same at every map on the way to it. It does not matter which of the moves were done, in which order, or
+// which partitions are nobody's for the moment. So no partition moves twice for one change of the members. The rule of
+// sticky is worded for that. Each of these steps looks only at what no move on the way changes:
+//
+//  1. P mod k of the k members have one partition more than the others: first those that have more already, lower ids
+//     first, then the lowest of the others.
+//  2. Who has too many gives its highest. These, and the partitions of nobody and of ids that are no members, are placed.
+//  3. They are placed in ascending order, each with the member that has the fewest partitions below it. Of two
+//     such members, the lower id gets it. Only members with room are asked.
+//
+// A program may have a strategy of its own: any function of this type that gives each partition to at most one
+// member. It must be stable on the way, too, or partitions move more than once.
+//
+// # What it does not promise
+//
+// A target is no permission to work. Only a map that idalloc stored, and the steps of docs/protocol.md, make a partition
+// exclusive. [Range] divides partitions by id and count alone: nothing is exclusive there while the count changes.
+package partition

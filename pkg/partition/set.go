@@ -1,0 +1,123 @@
+package partition
+
+import (
+	"iter"
+	"math"
+	"slices"
+	"sort"
+)
+
+// MaxCount is the largest number of partitions of a workload. The map of so many always fits into the owner's annotations. Sets
+// and strategies work beyond it.
+const MaxCount = 4096
+
+// Set is an immutable set of partitions. The zero value is empty. Its size in memory follows the number of its ranges.
+type Set struct {
+	spans []span // ascending, with a gap between each two; nil if the set is empty
+	count int
+}
+
+// span is the range of partitions from first to last, both included.
+type span struct{ first, last int }
+
+func (s span) size() int { return s.last - s.first + 1 }
+
+// newSet returns the set of spans, which it keeps. They are ascending and have gaps between them.
+func newSet(spans []span) Set {
+	if len(spans) == 0 {
+		return Set{}
+	}
+	s := Set{spans: spans}
+	for _, r := range spans {
+		s.count += r.size()
+	}
+	return s
+}
+
+// Of returns the set of the given partitions. They may be in any order and repeat. Negative numbers are left out.
+func Of(partitions ...int) Set {
+	spans := make([]span, 0, len(partitions))
+	for _, p := range partitions {
+		if p >= 0 && p < math.MaxInt {
+			spans = append(spans, span{p, p})
+		}
+	}
+	return newSet(merged(spans))
+}
+
+// Between returns the set of the partitions from first to last, both included. It is empty if last is less than first.
+// Negative numbers are left out.
+func Between(first, last int) Set {
+	first, last = max(first, 0), min(last, math.MaxInt-1)
+	if last < first {
+		return Set{}
+	}
+	return newSet([]span{{first, last}})
+}
+
+// merged sorts spans in place and joins those that overlap or touch.
+func merged(spans []span) []span {
+	slices.SortFunc(spans, func(a, b span) int { return a.first - b.first })
+	out := spans[:0]
+	for _, s := range spans {
+		if n := len(out); n > 0 && s.first-1 <= out[n-1].last {
+			out[n-1].last = max(out[n-1].last, s.last)
+		} else {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// Len returns the number of partitions.
+func (s Set) Len() int { return s.count }
+
+// Empty reports whether there is no partition in the set.
+func (s Set) Empty() bool { return s.count == 0 }
+
+// Contains reports whether the partition is in the set.
+func (s Set) Contains(partition int) bool {
+	i := sort.Search(len(s.spans), func(i int) bool { return s.spans[i].last >= partition })
+	return i < len(s.spans) && s.spans[i].first <= partition
+}
+
+// Equal reports whether both sets have the same partitions.
+func (s Set) Equal(t Set) bool { return slices.Equal(s.spans, t.spans) }
+
+// Subset reports whether each partition of s is in t, too.
+func (s Set) Subset(t Set) bool {
+	i := 0
+	for _, r := range s.spans {
+		for i < len(t.spans) && t.spans[i].last < r.first {
+			i++
+		}
+		if i == len(t.spans) || t.spans[i].first > r.first || t.spans[i].last < r.last {
+			return false
+		}
+	}
+	return true
+}
+
+// All returns the partitions in ascending order.
+func (s Set) All() iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for _, r := range s.spans {
+			for p := r.first; p <= r.last; p++ {
+				if !yield(p) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Ranges returns the first and the last partition of each range, in ascending order. There are as few ranges as possible.
+func (s Set) Ranges() iter.Seq2[int, int] {
+	return func(yield func(int, int) bool) {
+		for _, r := range s.spans {
+			if !yield(r.first, r.last) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,108 @@
+package partition
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// String returns the canonical text: "0-15,40" for 0 to 15 and 40, "" for the empty set. [Parse] reads it.
+func (s Set) String() string { return string(s.appendText(nil)) }
+
+func (s Set) appendText(b []byte) []byte {
+	for i, r := range s.spans {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = strconv.AppendInt(b, int64(r.first), 10)
+		if r.first < r.last {
+			b = append(b, '-')
+			b = strconv.AppendInt(b, int64(r.last), 10)
+		}
+	}
+	return b
+}
+
+// Parse reads the text that [Set.String] writes, and no other: the ranges ascend, no two of them touch, and a range of one
+// partition is one number. All partitions must be below count. The memory that it needs follows the length of the text, not the
+// numbers in it.
+func Parse(text string, count int) (Set, error) {
+	spans, err := parseSpans(text, count)
+	if err != nil {
+		return Set{}, err
+	}
+	s := newSet(merged(spans))
+	if canonical := s.String(); canonical != text {
+		return Set{}, fmt.Errorf("%s is not in canonical form, which is %s", quote(text), quote(canonical))
+	}
+	return s, nil
+}
+
+// parseAnyOrder reads what a person or another program wrote: the ranges stand in any order, may touch, and may
+// have spaces around them. A partition that is named twice is an error, because it shows that the writer did not mean what it
+// wrote.
+func parseAnyOrder(text string, count int) (Set, error) {
+	spans, err := parseSpans(strings.ReplaceAll(text, " ", ""), count)
+	if err != nil {
+		return Set{}, err
+	}
+	named := 0
+	for _, s := range spans {
+		named += s.size() // a text is too short for a sum that overflows
+	}
+	s := newSet(merged(spans))
+	if named > s.Len() {
+		return Set{}, fmt.Errorf("%s names a partition twice", quote(text))
+	}
+	return s, nil
+}
+
+// parseSpans reads ranges between commas.
+func parseSpans(text string, count int) ([]span, error) {
+	if text == "" {
+		return nil, nil
+	}
+	spans := make([]span, 0, strings.Count(text, ",")+1)
+	for part := range strings.SplitSeq(text, ",") {
+		first, last, isRange := strings.Cut(part, "-")
+		if !isRange {
+			last = first
+		}
+		a, okA := parseNumber(first)
+		b, okB := parseNumber(last)
+		switch {
+		case !okA || !okB || b < a:
+			return nil, fmt.Errorf("%s is no range of partitions below 10^%d", quote(part), maxDigits)
+		case b >= count:
+			return nil, fmt.Errorf("partition %d is not below %d", b, count)
+		}
+		spans = append(spans, span{a, b})
+	}
+	return spans, nil
+}
+
+// maxDigits keeps every number that is read far below what an int can be.
+const maxDigits = 9
+
+// parseNumber reads a decimal number without sign and without leading zeros.
+func parseNumber(text string) (n int, ok bool) {
+	if text == "" || len(text) > maxDigits || (text[0] == '0' && len(text) > 1) {
+		return 0, false
+	}
+	for _, c := range []byte(text) {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		n = 10*n + int(c-'0')
+	}
+	return n, true
+}
+
+// quote shortens a text that somebody else wrote to what an error can carry.
+func quote(text string) string {
+	const most = 100
+	if len(text) > most {
+		text = text[:most] + "…"
+	}
+	return strconv.Quote(text)
+}
