@@ -1,0 +1,133 @@
+package partition
+
+import "slices"
+
+// none is the index of no member.
+const none = -1
+
+// division is a target under construction. Members are known by their index in ids.
+type division struct {
+	ids   []int   // ascending
+	owner []int32 // of each partition: a member, or none
+	has   []int   // of each member: how many partitions it has so far
+}
+
+func newDivision(in Input) *division {
+	ids := in.members()
+	d := &division{ids: ids, owner: make([]int32, max(in.Partitions, 0)), has: make([]int, len(ids))}
+	for p := range d.owner {
+		d.owner[p] = none
+	}
+	return d
+}
+
+// owned returns how many of the partitions each member owns.
+func (d *division) owned(o Owners) []int {
+	all := Between(0, len(d.owner)-1)
+	counts := make([]int, len(d.ids))
+	for i, id := range d.ids {
+		counts[i] = o[id].Intersect(all).Len()
+	}
+	return counts
+}
+
+// give gives the partitions of s to the member i, without those that a member has already.
+func (d *division) give(i int, s Set) {
+	for _, r := range s.spans {
+		for p := r.first; p <= r.last && p < len(d.owner); p++ {
+			if d.owner[p] == none {
+				d.owner[p] = int32(i) //nolint:gosec // an index of ids, which are int32
+				d.has[i]++
+			}
+		}
+	}
+}
+
+// place gives the partitions that no member has. It goes through all partitions in ascending order, and knows for each member how
+// many are below. That number, who has room, and the order of ids decide. A partition on the way to its target changes
+// none of this: once it is there, it counts below the later ones all the same, and it takes from the room of no other member.
+func (d *division) place() {
+	if len(d.ids) == 0 {
+		return
+	}
+	free := len(d.owner)
+	for _, n := range d.has {
+		free -= n
+	}
+	room := fill(d.has, free)
+	below := make([]int, len(d.ids))
+	queue := newQueue(room)
+	for p, i := range d.owner {
+		if i == none {
+			i = queue.lowest(below)
+			d.owner[p] = i
+			d.has[i]++
+			if room[i]--; room[i] == 0 {
+				queue.drop()
+			}
+		}
+		below[i]++
+	}
+}
+
+// fill returns how many partitions more each member gets if free ones go, one by one, to a member with the fewest, and the last
+// ones, too few for all of these members, to the lowest ids among them. has is how many each member has before.
+func fill(has []int, free int) []int {
+	sorted := slices.Sorted(slices.Values(has))
+	total := free // what the members that get some have together in the end
+	for _, n := range sorted {
+		total += n
+	}
+	getting := len(sorted)
+	for ; sorted[getting-1]*getting > total; getting-- {
+		total -= sorted[getting-1]
+	}
+	level, rest := total/getting, total%getting
+	room := make([]int, len(has))
+	for i, n := range has {
+		if n > level {
+			continue
+		}
+		room[i] = level - n
+		if rest > 0 {
+			room[i]++
+			rest--
+		}
+	}
+	return room
+}
+
+// owners returns the finished target.
+func (d *division) owners() Owners {
+	ranges := make([]int, len(d.ids)) // of each member: how many ranges its set has
+	total, previous := 0, int32(none)
+	for _, i := range d.owner {
+		if i != previous && i != none {
+			ranges[i]++
+			total++
+		}
+		previous = i
+	}
+	// All sets share one array.
+	array := make([]span, total)
+	spans := make([][]span, len(d.ids))
+	for i, n := range ranges {
+		spans[i], array = array[:0:n], array[n:]
+	}
+	previous = none
+	for p, i := range d.owner {
+		switch i {
+		case none:
+		case previous:
+			spans[i][len(spans[i])-1].last = p
+		default:
+			spans[i] = append(spans[i], span{p, p})
+		}
+		previous = i
+	}
+	o := make(Owners, len(d.ids))
+	for i, id := range d.ids {
+		o[id] = newSet(spans[i])
+	}
+	return o
+}

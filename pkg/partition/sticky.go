@@ -1,0 +1,51 @@
+package partition
+
+// Sticky is the strategy sticky. The counts of the members differ by at most one, and no other target with such counts moves
+// fewer partitions.
+func Sticky(in Input) Owners {
+	d := newDivision(in)
+	keep := quotas(d.owned(in.Owners), in.Partitions)
+	for i, id := range d.ids {
+		d.give(i, in.Owners[id].lowest(keep[i]))
+	}
+	d.place()
+	return d.owners()
+}
+
+// External is the strategy external. A partition whose target is a member goes there. Any other stays with its owner.
+// What is left is placed as Sticky places, such that the fewest partitions of a member are as many as they can be.
+func External(in Input) Owners {
+	d := newDivision(in)
+	for i, id := range d.ids {
+		d.give(i, in.Target[id])
+	}
+	for i, id := range d.ids {
+		d.give(i, in.Owners[id])
+	}
+	d.place()
+	return d.owners()
+}
+
+// quotas returns how many partitions each member has at balance. The members have counts partitions now, in the order of their ids.
+// Of the larger shares the first go to members that have so many already, the others to the lowest ids. It does not matter how
+// many partitions those have: otherwise the quotas would change while they get more.
+func quotas(counts []int, partitions int) []int {
+	q := make([]int, len(counts))
+	if len(q) == 0 {
+		return q
+	}
+	share, larger := partitions/len(q), partitions%len(q)
+	for _, first := range []bool{true, false} {
+		for i, n := range counts {
+			if has := n > share; has != first {
+				continue
+			}
+			q[i] = share
+			if larger > 0 {
+				q[i]++
+				larger--
+			}
+		}
+	}
+	return q
+}

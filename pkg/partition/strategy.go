@@ -1,0 +1,67 @@
+package partition
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Input is everything that a target depends on.
+type Input struct {
+	// Partitions is the number of partitions, P. The memory that a strategy needs follows it, so the caller bounds it.
+	Partitions int
+	// Count is the number of ids, N. Only Primary uses it.
+	Count int
+	// Members are the ids among which the partitions are divided, in any order. The caller leaves out ids that are at or above
+	// Count, and so about to go.
+	Members []int
+	// Owners is who owns what now. It may list ids that are no members, and may leave members out. Partitions at or above Partitions
+	// do not count. Where it names two owners of one partition, which it never should, the member with the lower id counts.
+	Owners Owners
+	// Target is the value of the user's key, for External.
+	Target Owners
+}
+
+// Strategy returns the target: which member should own what. It lists all members and no other id. It must be pure, and
+// stable on the way (see the documentation of the package). Without members the target is empty.
+type Strategy func(Input) Owners
+
+// The names of the strategies. What a name means never changes. A better strategy gets a new name.
+const (
+	NameRange    = "range"
+	NameSticky   = "sticky"
+	NamePrimary  = "primary"
+	NameExternal = "external"
+)
+
+// DefaultName is the name of the strategy of a workload that names none.
+const DefaultName = NameSticky
+
+// ErrUnknownStrategy means that no strategy has this name here. A later version may know it.
+var ErrUnknownStrategy = errors.New("idalloc: unknown partition strategy")
+
+// Named returns the strategy with this name, or an error that wraps ErrUnknownStrategy.
+func Named(name string) (Strategy, error) {
+	switch name {
+	case NameRange:
+		return ByRange, nil
+	case NameSticky:
+		return Sticky, nil
+	case NamePrimary:
+		return Primary, nil
+	case NameExternal:
+		return External, nil
+	}
+	return nil, fmt.Errorf("%w %s: use one of %s", ErrUnknownStrategy, quote(name), strings.Join(Names(), ", "))
+}
+
+// Names returns the names that Named knows.
+func Names() []string { return []string{NameSticky, NameRange, NamePrimary, NameExternal} }
+
+// members returns the members in ascending order, each once.
+func (in Input) members() []int {
+	ids := slices.Clone(in.Members)
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
