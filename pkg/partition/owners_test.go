@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"pgregory.net/rapid"
 )
 
 func TestIDsStandInNumericOrder(t *testing.T) {
@@ -139,7 +141,7 @@ func FuzzParseTarget(f *testing.F) {
 }
 
 // checkOwners fails if a partition has two owners, or is at or above count.
-func checkOwners(tb testing.TB, o Owners, count int) {
+func checkOwners(tb rapid.TB, o Owners, count int) {
 	tb.Helper()
 	var all Set
 	for _, id := range o.IDs() {
