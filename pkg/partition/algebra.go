@@ -62,20 +62,3 @@ func (s Set) Minus(t Set) Set {
 	}
 	return newSet(out)
 }
-
-// lowest returns the n lowest partitions of s, or all if there are fewer.
-func (s Set) lowest(n int) Set {
-	if n >= s.count {
-		return s
-	}
-	var out []span
-	for _, r := range s.spans {
-		if n <= 0 {
-			break
-		}
-		r.last = min(r.last, r.first+n-1)
-		out = append(out, r)
-		n -= r.size()
-	}
-	return newSet(out)
-}

@@ -23,23 +23,26 @@ func newDivision(in Input) *division {
 
 // owned returns how many of the partitions each member owns.
 func (d *division) owned(o Owners) []int {
-	all := Between(0, len(d.owner)-1)
 	counts := make([]int, len(d.ids))
 	for i, id := range d.ids {
-		counts[i] = o[id].Intersect(all).Len()
+		for _, r := range o[id].spans {
+			counts[i] += max(0, min(r.last, len(d.owner)-1)-r.first+1)
+		}
 	}
 	return counts
 }
 
-// give gives the partitions of s to the member i, without those that a member has already.
-func (d *division) give(i int, s Set) {
+// give gives the lowest partitions of s to the member i, at most most of them. Those that a member has already stay there.
+func (d *division) give(i int, s Set, most int) {
 	for _, r := range s.spans {
-		for p := r.first; p <= r.last && p < len(d.owner); p++ {
+		last := min(r.last, len(d.owner)-1, r.first+most-1)
+		for p := r.first; p <= last; p++ {
 			if d.owner[p] == none {
 				d.owner[p] = int32(i) //nolint:gosec // an index of ids, which are int32
 				d.has[i]++
 			}
 		}
+		most -= max(0, last-r.first+1)
 	}
 }
 
@@ -56,17 +59,19 @@ func (d *division) place() {
 	}
 	room := fill(d.has, free)
 	below := make([]int, len(d.ids))
-	queue := newQueue(room)
+	rounds := newRounds(d.has, room)
 	for p, i := range d.owner {
-		if i == none {
-			i = queue.lowest(below)
-			d.owner[p] = i
-			d.has[i]++
-			if room[i]--; room[i] == 0 {
-				queue.drop()
-			}
+		if i != none {
+			below[i]++
+			continue
 		}
+		i = rounds.next(below)
+		d.owner[p] = i
+		d.has[i]++
 		below[i]++
+		if room[i]--; room[i] > 0 {
+			rounds.add(i, below[i])
+		}
 	}
 }
 
@@ -127,7 +132,7 @@ func (d *division) owners() Owners {
 	}
 	o := make(Owners, len(d.ids))
 	for i, id := range d.ids {
-		o[id] = newSet(spans[i])
+		o[id] = Set{spans: spans[i], count: d.has[i]}
 	}
 	return o
 }

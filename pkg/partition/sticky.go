@@ -6,7 +6,7 @@ func Sticky(in Input) Owners {
 	d := newDivision(in)
 	keep := quotas(d.owned(in.Owners), in.Partitions)
 	for i, id := range d.ids {
-		d.give(i, in.Owners[id].lowest(keep[i]))
+		d.give(i, in.Owners[id], keep[i])
 	}
 	d.place()
 	return d.owners()
@@ -17,10 +17,10 @@ func Sticky(in Input) Owners {
 func External(in Input) Owners {
 	d := newDivision(in)
 	for i, id := range d.ids {
-		d.give(i, in.Target[id])
+		d.give(i, in.Target[id], len(d.owner))
 	}
 	for i, id := range d.ids {
-		d.give(i, in.Owners[id])
+		d.give(i, in.Owners[id], len(d.owner))
 	}
 	d.place()
 	return d.owners()

@@ -50,6 +50,13 @@ func TestAPersonMayWriteASetInAnyOrder(t *testing.T) {
 	}
 }
 
+func TestAnErrorQuotesOnlyTheStartOfALongText(t *testing.T) {
+	_, err := Parse(strings.Repeat("1", 1000)+"x", 64)
+	if err == nil || len(err.Error()) > maxError || !strings.Contains(err.Error(), "111…") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
 // maxError is what an error may have in bytes, so that it fits into an Event.
 const maxError = 400
 
