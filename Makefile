@@ -28,6 +28,8 @@ MUTATION ?=
 ENVTEST := ./test/envtest/...
 # A module of its own, for what only drawing needs.
 PLOT := test/bench/plot
+# Another one, for the libraries that strategies are compared with.
+PARTITIONS := test/bench/partitions
 UNIT = $$(go list ./... | grep -v /test/envtest)
 
 ##@ General
@@ -59,6 +61,7 @@ test: test-unit test-simulation test-envtest ## Run all tests that need no clust
 test-unit: ## Run the unit, property and fuzz-seed tests.
 	assets=$$(hack/controlplane/build); PATH="$$assets:$$PATH" go test -race -timeout 10m $(UNIT)
 	go -C $(PLOT) test -race ./...
+	go -C $(PARTITIONS) test -race ./...
 
 .PHONY: test-simulation
 test-simulation: ## Play SEEDS (1000) simulated histories, the same ones each time (see docs/robustness.md).
@@ -106,6 +109,11 @@ bench: ## Measure everything and draw the curves: half an hour; bin/bench gets t
 	assets=$$(hack/controlplane/build); KUBEBUILDER_ASSETS=$$assets go run ./test/bench -out bin/bench
 	go -C $(PLOT) run . -in $(CURDIR)/bin/bench/claims.csv -out $(CURDIR)/bin/bench/claims.svg
 
+.PHONY: bench-partitions
+bench-partitions: ## Compare strategies of partitions with hashing and a Kafka client, a few minutes; bin/bench gets tables and picture.
+	go test -run '^$$' -bench . ./pkg/partition
+	go -C $(PARTITIONS) run . -out $(CURDIR)/bin/bench
+
 ##@ Check
 
 .PHONY: check
@@ -118,7 +126,9 @@ lint: ## Check formatting, vet, golangci-lint and tidiness.
 	go vet ./... && go vet -tags e2e ./test/e2e
 	$$(hack/tool $(GOLANGCI_LINT)) run ./...
 	go mod tidy -diff
-	linter=$$(hack/tool $(GOLANGCI_LINT)); cd $(PLOT); go vet ./... && "$$linter" run ./... && go mod tidy -diff
+	linter=$$(hack/tool $(GOLANGCI_LINT)); for module in $(PLOT) $(PARTITIONS); do \
+	  (cd $$module && go vet ./... && "$$linter" run ./... && go mod tidy -diff) || exit 1; \
+	done
 
 .PHONY: vulncheck
 vulncheck: ## Look for known vulnerabilities (needs the Go vulnerability database).

@@ -62,7 +62,7 @@ func listOf(o Owners, p int) []int {
 	return owner
 }
 
-var full = flag.Bool("full", false, "try all divisions of up to 7 partitions, which takes minutes") //nolint:gochecknoglobals // a flag of the test
+var full = flag.Bool("full", false, "try all divisions of up to 7 partitions; this needs -timeout 1h") //nolint:gochecknoglobals // a flag of the test
 
 // sizes returns numbers of partitions and of ids to try, up to most partitions with four ids, and up to two more with fewer ids.
 func sizes(most int) [][2]int {

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"runtime"
+	"time"
+
+	"github.com/idalloc/idalloc/pkg/partition"
+)
+
+// size is how much is divided among how many.
+type size struct{ partitions, members int }
+
+// cost is what a script cost with a contender.
+type cost struct {
+	size
+	script, contender string
+	steps             int
+	balance           float64       // the mean of the balance degrees after each step
+	stickiness        float64       // the mean over the steps
+	moves             int           // of all steps
+	ideal             int           // the fewest moves that keep members balanced which start balanced
+	took              time.Duration // the mean time of a step
+}
+
+// play has all contenders play all scripts.
+func play(s size) []cost {
+	all, playing := scripts(s.members), contenders()
+	costs := make([]cost, 0, len(all)*len(playing))
+	for _, script := range all {
+		ideal := playOne(s, script, sticky()).ideal
+		for _, c := range playing {
+			got := playOne(s, script, c)
+			got.ideal = ideal
+			costs = append(costs, got)
+		}
+	}
+	return costs
+}
+
+// playOne plays a script. ideal is what it would be from where the contender itself was at each step.
+func playOne(s size, sc script, c contender) cost {
+	got := cost{size: s, script: sc.name, contender: c.name, steps: len(sc.members) - 1}
+	in := partition.Input{Partitions: s.partitions, Members: sc.members[0]}
+	in.Owners, _ = c.divide(in)
+	for _, members := range sc.members[1:] {
+		in.Members = members
+		got.ideal += partition.IdealMoves(in)
+		after, took := c.divide(in)
+		got.took += took / time.Duration(got.steps)
+		got.moves += partition.Moves(in.Owners, after)
+		got.balance += partition.BalanceDegree(after) / float64(got.steps)
+		got.stickiness += partition.Stickiness(in.Owners, after) / float64(got.steps)
+		in.Owners = after
+	}
+	return got
+}
+
+// duration is how long one division took.
+type duration struct {
+	size
+	change, contender string
+	moves             int
+	took              time.Duration // the shortest of some rounds
+	times             float64       // how many times as long as sticky
+}
+
+// race measures one division after a change, for those contenders that keep counts level and move few.
+func race(s size) []duration {
+	all := upTo(s.members)
+	changes := []script{
+		{"first start", [][]int{nil, all}},
+		{"one more", [][]int{all, upTo(s.members + 1)}},
+		{"the middle one fails", [][]int{all, without(all, s.members/2)}},
+		{"half more", [][]int{all, upTo(s.members + s.members/2)}},
+		{"half go", [][]int{all, upTo(s.members - s.members/2)}},
+	}
+	var times []duration
+	for _, change := range changes {
+		base := time.Duration(0)
+		for _, c := range contenders() {
+			if c.name != "sticky" && c.name != "franz-go sticky" && c.name != "franz-go cooperative-sticky" {
+				continue
+			}
+			d := shortest(s, change, c)
+			if base == 0 {
+				base = d.took
+			}
+			d.times = float64(d.took) / float64(base)
+			times = append(times, d)
+		}
+	}
+	return times
+}
+
+func shortest(s size, change script, c contender) duration {
+	const rounds = 3
+	in := partition.Input{Partitions: s.partitions, Members: change.members[0]}
+	if len(in.Members) > 0 {
+		in.Owners, _ = c.divide(in)
+	}
+	in.Members = change.members[1]
+	d := duration{size: s, change: change.name, contender: c.name}
+	for i := range rounds {
+		runtime.GC()
+		after, took := c.divide(in)
+		if i == 0 || took < d.took {
+			d.took = took
+		}
+		d.moves = partition.Moves(in.Owners, after)
+	}
+	return d
+}
