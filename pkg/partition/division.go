@@ -24,10 +24,13 @@ func newDivision(in Input) *division {
 // owned returns how many of the partitions each member owns.
 func (d *division) owned(o Owners) []int {
 	counts := make([]int, len(d.ids))
+	all := Between(0, len(d.owner)-1)
 	for i, id := range d.ids {
-		for _, r := range o[id].spans {
-			counts[i] += max(0, min(r.last, len(d.owner)-1)-r.first+1)
+		s := o[id]
+		if n := len(s.spans); n > 0 && int(s.spans[n-1].last) >= len(d.owner) {
+			s = s.Intersect(all)
 		}
+		counts[i] = s.Len()
 	}
 	return counts
 }
@@ -35,14 +38,15 @@ func (d *division) owned(o Owners) []int {
 // give gives the lowest partitions of s to the member i, at most most of them. Those that a member has already stay there.
 func (d *division) give(i int, s Set, most int) {
 	for _, r := range s.spans {
-		last := min(r.last, len(d.owner)-1, r.first+most-1)
-		for p := r.first; p <= last; p++ {
+		first := int(r.first)
+		last := min(int(r.last), len(d.owner)-1, first+most-1)
+		for p := first; p <= last; p++ {
 			if d.owner[p] == none {
 				d.owner[p] = int32(i) //nolint:gosec // an index of ids, which are int32
 				d.has[i]++
 			}
 		}
-		most -= max(0, last-r.first+1)
+		most -= max(0, last-first+1)
 	}
 }
 
@@ -58,20 +62,22 @@ func (d *division) place() {
 		free -= n
 	}
 	room := fill(d.has, free)
-	below := make([]int, len(d.ids))
 	rounds := newRounds(d.has, room)
-	for p, i := range d.owner {
-		if i != none {
-			below[i]++
+	for i, n := range room {
+		d.has[i] += n
+	}
+	for p := 0; p < len(d.owner); {
+		if i := d.owner[p]; i != none {
+			rounds.below[i]++
+			p++
 			continue
 		}
-		i = rounds.next(below)
-		d.owner[p] = i
-		d.has[i]++
-		below[i]++
-		if room[i]--; room[i] > 0 {
-			rounds.add(i, below[i])
+		end := p + 1
+		for end < len(d.owner) && d.owner[end] == none {
+			end++
 		}
+		rounds.deal(d.owner[p:end])
+		p = end
 	}
 }
 
@@ -104,35 +110,49 @@ func fill(has []int, free int) []int {
 
 // owners returns the finished target.
 func (d *division) owners() Owners {
-	ranges := make([]int, len(d.ids)) // of each member: how many ranges its set has
-	total, previous := 0, int32(none)
-	for _, i := range d.owner {
-		if i != previous && i != none {
-			ranges[i]++
-			total++
-		}
-		previous = i
-	}
-	// All sets share one array.
-	array := make([]span, total)
-	spans := make([][]span, len(d.ids))
-	for i, n := range ranges {
-		spans[i], array = array[:0:n], array[n:]
-	}
-	previous = none
+	array, start := d.layout()
+	end := slices.Clone(start)
+	previous := int32(none)
 	for p, i := range d.owner {
-		switch i {
-		case none:
-		case previous:
-			spans[i][len(spans[i])-1].last = p
-		default:
-			spans[i] = append(spans[i], span{p, p})
+		if i == previous {
+			continue
+		}
+		if previous != none {
+			array[end[previous]-1].last = spanOf(0, p-1).last
+		}
+		if i != none {
+			array[end[i]] = spanOf(p, p)
+			end[i]++
 		}
 		previous = i
+	}
+	if previous != none {
+		array[end[previous]-1].last = spanOf(0, len(d.owner)-1).last
 	}
 	o := make(Owners, len(d.ids))
 	for i, id := range d.ids {
-		o[id] = Set{spans: spans[i], count: d.has[i]}
+		o[id] = Set{count: d.has[i]}
+		if start[i] < end[i] {
+			o[id] = Set{spans: array[start[i]:end[i]:end[i]], count: d.has[i]}
+		}
 	}
 	return o
+}
+
+// layout returns one array for the spans of all members, and where in it those of each member start.
+func (d *division) layout() (array []span, start []int) {
+	start = make([]int, len(d.ids))
+	previous := int32(none)
+	for _, i := range d.owner {
+		if i != previous && i != none {
+			start[i]++
+		}
+		previous = i
+	}
+	total := 0
+	for i, n := range start {
+		start[i] = total
+		total += n
+	}
+	return make([]span, total), start
 }

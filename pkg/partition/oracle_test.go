@@ -41,7 +41,7 @@ func ownersOf(owner []int) Owners {
 	spans := map[int][]span{}
 	for p, id := range owner {
 		if id != none {
-			spans[id] = append(spans[id], span{p, p})
+			spans[id] = append(spans[id], spanOf(p, p))
 		}
 	}
 	o := make(Owners, len(spans))

@@ -119,7 +119,7 @@ func (o Owners) disjoint() error {
 	}
 	slices.SortFunc(all, func(a, b owned) int {
 		if a.first != b.first {
-			return a.first - b.first
+			return int(a.first) - int(b.first)
 		}
 		return a.id - b.id
 	})

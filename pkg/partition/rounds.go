@@ -2,76 +2,117 @@ package partition
 
 import "slices"
 
-// rounds finds the member with room that has the fewest partitions below, the lowest id of several. Members stand in lists by a
-// number of partitions that may be out of date. It can only be too small, because the numbers only grow. So one pass over the lists
-// from the lowest number on meets all members in the right order: who has more by now goes into a later list.
+// rounds finds the member with room that has the fewest partitions below, the lowest id of several. It goes up from level to level. In
+// a round, each member that has as many as the level gets one. It then waits for the next round, with a number that is one larger.
+// Who is found to have more, because it owned some, waits for the round of its number. Numbers only grow, so the rounds meet
+// everybody in the right order.
 type rounds struct {
-	lists  []list  // by number of partitions below
-	after  []int32 // of each member: the next one in its list
-	level  int     // of the pass that is under way
-	round  []int32 // the members of that list that were not met yet, in the order of their ids
-	buffer []int32 // the memory of round
+	below []int // of each member: how many partitions it has below the one that is dealt
+	room  []int // of each member: how many it gets from now on
+	level int
+	now   []int32 // who is still to be met in this round, in the order of ids
+	then  []int32 // who waits for the next round, in the order of ids
+	later []list  // by number: who waits for that round, in any order
+	after []int32 // of each member: the next one in its list
+	spare []int32 // memory for a round to come
 }
 
 // list is a chain of members. It is empty if first is none.
 type list struct{ first, last int32 }
 
-// newRounds returns the rounds of the members with room. A member that has many partitions gets at most room more.
+// newRounds returns the rounds of the members with room, of which it keeps count in room. They have so many partitions before.
 func newRounds(has, room []int) *rounds {
-	most := 0
-	for i, n := range room {
-		if n > 0 {
-			most = max(most, has[i]+n)
-		}
-	}
-	r := &rounds{lists: make([]list, most+1), after: make([]int32, len(room))}
-	for i := range r.lists {
-		r.lists[i].first = none
+	levels := 1
+	r := &rounds{
+		below: make([]int, len(room)), room: room, after: make([]int32, len(room)),
+		then: make([]int32, 0, len(room)), spare: make([]int32, 0, len(room)),
 	}
 	for i, n := range room {
 		if n > 0 {
-			r.buffer = append(r.buffer, int32(i))
+			levels = max(levels, has[i]+n+1)
+			r.spare = append(r.spare, int32(i))
 		}
 	}
-	r.round = r.buffer
+	r.now = r.spare
+	r.later = make([]list, levels)
+	for i := range r.later {
+		r.later[i].first = none
+	}
 	return r
 }
 
-// next returns the member that gets a partition now. There must be one with room. add brings it back if it has room for more.
-func (r *rounds) next(below []int) int32 {
-	for {
-		for len(r.round) == 0 {
+// deal writes into owner who gets each of these partitions, which stand in a row. There must be room for all of them.
+func (r *rounds) deal(owner []int32) {
+	for len(owner) > 0 {
+		if len(r.now) == 0 {
 			r.open()
+			continue
 		}
-		i := r.round[0]
-		r.round = r.round[1:]
-		if below[i] == r.level {
-			return i
+		some := r.take(min(len(r.now), len(owner)))
+		n := r.repeats(some, len(owner))
+		for range n {
+			owner = owner[copy(owner, some):]
 		}
-		r.add(i, below[i])
+		for _, i := range some {
+			r.below[i] += n
+			if r.room[i] -= n; r.room[i] > 0 {
+				r.then = append(r.then, i)
+			}
+		}
+		r.level += n - 1
 	}
 }
 
-// open begins the next pass.
-func (r *rounds) open() {
-	r.level++
-	r.buffer = r.buffer[:0]
-	for i := r.lists[r.level].first; i != none; i = r.after[i] {
-		r.buffer = append(r.buffer, i)
+// take takes n members out of this round and returns those that have as many as the level. The others wait.
+func (r *rounds) take(n int) []int32 {
+	some := r.now[:0]
+	for _, i := range r.now[:n] {
+		if r.below[i] == r.level {
+			some = append(some, i)
+		} else {
+			r.wait(i, r.below[i])
+		}
 	}
-	if !slices.IsSorted(r.buffer) { // its members come from several lists
-		slices.Sort(r.buffer)
-	}
-	r.round = r.buffer
+	r.now = r.now[n:]
+	return some
 }
 
-// add puts a member at the end of the list of this number, which is above the level.
-func (r *rounds) add(i int32, below int) {
-	l := &r.lists[below]
+// repeats returns in how many rounds from this one on these members, and nobody else, get one of the next n partitions in a row.
+func (r *rounds) repeats(some []int32, n int) int {
+	if len(some) == 0 || len(r.now) > 0 || len(r.then) > 0 {
+		return 1
+	}
+	rounds := n / len(some)
+	for _, i := range some {
+		rounds = min(rounds, r.room[i])
+	}
+	for k := 1; k < rounds; k++ {
+		if r.later[r.level+k].first != none {
+			return k
+		}
+	}
+	return rounds
+}
+
+// wait has a member wait for the round of its number, which is above the level.
+func (r *rounds) wait(i int32, below int) {
+	l := &r.later[below]
 	if l.first == none {
 		l.first = i
 	} else {
 		r.after[l.last] = i
 	}
 	l.last, r.after[i] = i, none
+}
+
+// open begins the next round.
+func (r *rounds) open() {
+	r.level++
+	for i := r.later[r.level].first; i != none; i = r.after[i] {
+		r.then = append(r.then, i)
+	}
+	if r.later[r.level].first != none {
+		slices.Sort(r.then)
+	}
+	r.now, r.then, r.spare = r.then, r.spare[:0], r.then
 }

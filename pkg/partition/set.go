@@ -18,9 +18,17 @@ type Set struct {
 }
 
 // span is the range of partitions from first to last, both included.
-type span struct{ first, last int }
+type span struct{ first, last int32 }
 
-func (s span) size() int { return s.last - s.first + 1 }
+// highest is the largest number of a partition. One more must not overflow a span.
+const highest = math.MaxInt32 - 1
+
+// spanOf returns the span of numbers in [0, highest].
+func spanOf(first, last int) span {
+	return span{int32(first), int32(last)} //nolint:gosec // see above
+}
+
+func (s span) size() int { return int(s.last) - int(s.first) + 1 }
 
 // newSet returns the set of spans, which it keeps. They are ascending and have gaps between them.
 func newSet(spans []span) Set {
@@ -34,30 +42,31 @@ func newSet(spans []span) Set {
 	return s
 }
 
-// Of returns the set of the given partitions. They may be in any order and repeat. Negative numbers are left out.
+// Of returns the set of the given partitions. They may be in any order and repeat.
+// What is below 0, or above 2^31 - 2, is left out.
 func Of(partitions ...int) Set {
 	spans := make([]span, 0, len(partitions))
 	for _, p := range partitions {
-		if p >= 0 && p < math.MaxInt {
-			spans = append(spans, span{p, p})
+		if p >= 0 && p <= highest {
+			spans = append(spans, spanOf(p, p))
 		}
 	}
 	return newSet(merged(spans))
 }
 
 // Between returns the set of the partitions from first to last, both included. It is empty if last is less than first.
-// Negative numbers are left out.
+// What is below 0, or above 2^31 - 2, is left out.
 func Between(first, last int) Set {
-	first, last = max(first, 0), min(last, math.MaxInt-1)
+	first, last = max(first, 0), min(last, highest)
 	if last < first {
 		return Set{}
 	}
-	return newSet([]span{{first, last}})
+	return newSet([]span{spanOf(first, last)})
 }
 
 // merged sorts spans in place and joins those that overlap or touch.
 func merged(spans []span) []span {
-	slices.SortFunc(spans, func(a, b span) int { return a.first - b.first })
+	slices.SortFunc(spans, func(a, b span) int { return int(a.first) - int(b.first) })
 	out := spans[:0]
 	for _, s := range spans {
 		if n := len(out); n > 0 && s.first-1 <= out[n-1].last {
@@ -77,8 +86,8 @@ func (s Set) Empty() bool { return s.count == 0 }
 
 // Contains reports whether the partition is in the set.
 func (s Set) Contains(partition int) bool {
-	i := sort.Search(len(s.spans), func(i int) bool { return s.spans[i].last >= partition })
-	return i < len(s.spans) && s.spans[i].first <= partition
+	i := sort.Search(len(s.spans), func(i int) bool { return int(s.spans[i].last) >= partition })
+	return i < len(s.spans) && int(s.spans[i].first) <= partition
 }
 
 // Equal reports whether both sets have the same partitions.
@@ -103,7 +112,7 @@ func (s Set) All() iter.Seq[int] {
 	return func(yield func(int) bool) {
 		for _, r := range s.spans {
 			for p := r.first; p <= r.last; p++ {
-				if !yield(p) {
+				if !yield(int(p)) {
 					return
 				}
 			}
@@ -115,7 +124,7 @@ func (s Set) All() iter.Seq[int] {
 func (s Set) Ranges() iter.Seq2[int, int] {
 	return func(yield func(int, int) bool) {
 		for _, r := range s.spans {
-			if !yield(r.first, r.last) {
+			if !yield(int(r.first), int(r.last)) {
 				return
 			}
 		}

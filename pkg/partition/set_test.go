@@ -114,14 +114,16 @@ func TestSetsOfLargeAndOfNoPartitions(t *testing.T) {
 		{Between(7, 7), "7"},
 		{Between(1<<20, 1<<21), "1048576-2097152"},
 		{Between(0, 9).Minus(Between(3, 4)).Minus(Of(0, 9)), "1-2,5-8"},
-		{Between(0, 9).Minus(Between(0, math.MaxInt)), ""},
+		{Between(0, 9).Minus(Between(0, highest)), ""},
+		{Between(highest, math.MaxInt), "2147483646"},
+		{Of(highest, math.MaxInt32, math.MaxInt), "2147483646"},
 		{Between(0, 3).Union(Between(4, 9)), "0-9"},
 	} {
 		if c.got.String() != c.want {
 			t.Errorf("%q, want %q", c.got, c.want)
 		}
 	}
-	if huge := Between(0, math.MaxInt); huge.Len() != math.MaxInt || !huge.Contains(1<<40) {
+	if huge := Between(0, math.MaxInt); huge.Len() != math.MaxInt32 || !huge.Contains(1<<30) || huge.Contains(math.MaxInt32) {
 		t.Errorf("the largest set has %d partitions", huge.Len())
 	}
 }

@@ -76,12 +76,12 @@ func parseSpans(text string, count int) ([]span, error) {
 		case b >= count:
 			return nil, fmt.Errorf("partition %d is not below %d", b, count)
 		}
-		spans = append(spans, span{a, b})
+		spans = append(spans, spanOf(a, b))
 	}
 	return spans, nil
 }
 
-// maxDigits keeps every number that is read far below what an int can be.
+// maxDigits keeps every number that is read below the highest number of a partition.
 const maxDigits = 9
 
 // parseNumber reads a decimal number without sign and without leading zeros.

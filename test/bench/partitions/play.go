@@ -18,6 +18,7 @@ type cost struct {
 	balance           float64       // the mean of the balance degrees after each step
 	stickiness        float64       // the mean over the steps
 	moves             int           // of all steps
+	bytes             int           // the longest text of the owners after a step
 	ideal             int           // the fewest moves that keep members balanced which start balanced
 	took              time.Duration // the mean time of a step
 }
@@ -47,6 +48,7 @@ func playOne(s size, sc script, c contender) cost {
 		got.ideal += partition.IdealMoves(in)
 		after, took := c.divide(in)
 		got.took += took / time.Duration(got.steps)
+		got.bytes = max(got.bytes, len(after.String()))
 		got.moves += partition.Moves(in.Owners, after)
 		got.balance += partition.BalanceDegree(after) / float64(got.steps)
 		got.stickiness += partition.Stickiness(in.Owners, after) / float64(got.steps)
@@ -93,7 +95,7 @@ func race(s size) []duration {
 }
 
 func shortest(s size, change script, c contender) duration {
-	const rounds = 3
+	const rounds = 7
 	in := partition.Input{Partitions: s.partitions, Members: change.members[0]}
 	if len(in.Members) > 0 {
 		in.Owners, _ = c.divide(in)

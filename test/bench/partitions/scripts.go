@@ -35,7 +35,7 @@ func scripts(n int) []script {
 		{"half more", [][]int{all, upTo(n + n/2)}},
 		{"half go", [][]int{all, upTo(n - n/2)}},
 		{"restart, one by one", restart(all)},
-		{"a hundred at random", atRandom(all)},
+		{"a thousand at random", atRandom(all)},
 	}
 }
 
@@ -50,9 +50,9 @@ func restart(all []int) [][]int {
 	return members
 }
 
-// atRandom has a hundred times a member leave or come, any id below twice their number.
+// atRandom has a thousand times a member leave or come, any id below twice their number.
 func atRandom(all []int) [][]int {
-	const steps = 100
+	const steps = 1000
 	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same script each time
 	members := make([][]int, 1, 1+steps)
 	members[0] = all

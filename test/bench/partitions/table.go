@@ -21,10 +21,10 @@ func markdownOfCosts(costs []cost) string {
 				b.WriteByte('\n')
 			}
 			_, _ = fmt.Fprintf(&b, "%d partitions, %d members:\n\n", c.partitions, c.members)
-			b.WriteString("| script | strategy | balance degree | stickiness | moves | of the ideal | a step takes |\n| --- | --- | --- | --- | --- | --- | --- |\n")
+			b.WriteString("| script | strategy | balance degree | stickiness | moves | of the ideal | a step takes | largest map |\n| --- | --- | --- | --- | --- | --- | --- | --- |\n")
 		}
-		_, _ = fmt.Fprintf(&b, "| %s | %s | %.2f | %.3f | %d | %.2f | %s |\n",
-			c.script, c.contender, c.balance, c.stickiness, c.moves, c.overIdeal(), short(c.took))
+		_, _ = fmt.Fprintf(&b, "| %s | %s | %.2f | %.3f | %d | %.2f | %s | %d B |\n",
+			c.script, c.contender, c.balance, c.stickiness, c.moves, c.overIdeal(), short(c.took), c.bytes)
 	}
 	return b.String()
 }
@@ -52,11 +52,11 @@ func short(d time.Duration) string {
 
 func rowsOfCosts(costs []cost) [][]string {
 	rows := make([][]string, 1, 1+len(costs))
-	rows[0] = []string{"partitions", "members", "script", "strategy", "steps", "balance_degree", "stickiness", "moves", "ideal", "seconds_per_step"}
+	rows[0] = []string{"partitions", "members", "script", "strategy", "steps", "balance_degree", "stickiness", "moves", "ideal", "seconds_per_step", "largest_map_bytes"}
 	for _, c := range costs {
 		rows = append(rows, []string{
 			strconv.Itoa(c.partitions), strconv.Itoa(c.members), c.script, c.contender, strconv.Itoa(c.steps),
-			number(c.balance), number(c.stickiness), strconv.Itoa(c.moves), strconv.Itoa(c.ideal), number(c.took.Seconds()),
+			number(c.balance), number(c.stickiness), strconv.Itoa(c.moves), strconv.Itoa(c.ideal), number(c.took.Seconds()), strconv.Itoa(c.bytes),
 		})
 	}
 	return rows
