@@ -12,8 +12,10 @@ import (
 )
 
 const (
-	width  = 20 * vg.Centimeter
-	height = 12 * vg.Centimeter
+	width  = 28 * vg.Centimeter
+	height = 13 * vg.Centimeter
+	apart  = 0.08 // between two strategies, where 1 is between two scripts
+	legend = 1.8  // the width of the legend
 )
 
 // draw draws how many times the ideal each strategy moved, by script, for the largest size.
@@ -35,9 +37,13 @@ func draw(costs []cost, path string) error {
 		}
 		points[c.contender] = append(points[c.contender], plotter.XY{X: float64(len(names) - 1), Y: c.overIdeal()})
 	}
-	for i, c := range contenders() {
+	playing := contenders()
+	for i, c := range playing {
 		if len(points[c.name]) == 0 {
 			continue
+		}
+		for j := range points[c.name] { // beside each other, so that equal ones are seen
+			points[c.name][j].X += apart * float64(i-len(playing)/2)
 		}
 		s, err := plotter.NewScatter(points[c.name])
 		if err != nil {
@@ -49,5 +55,6 @@ func draw(costs []cost, path string) error {
 	}
 	p.Add(plotter.NewGrid())
 	p.NominalX(names...)
+	p.X.Max += legend
 	return p.Save(width, height, path)
 }
