@@ -99,7 +99,7 @@ func TestATargetWithAMistakeIsInvalidAsAWhole(t *testing.T) {
 
 // Whatever the text is, there are owners with exactly this text, or a short error. No partition has two owners.
 func FuzzParseOwners(f *testing.F) {
-	for _, text := range []string{`{}`, `{"0":"0-15,40","1":"16-31","2":""}`, `{"0":"0","1":"0"}`, `{"1":"","0":""}`, `{"9":"1","10":"2"}`} {
+	for _, text := range []string{`{}`, `{"0":"0-15,40","1":"16-31","2":""}`, `{"0":"0","1":"0"}`, `{"1":"","0":""}`, `{"9":"1","10":"2"}`, strings.Repeat("\x90", maxError)} {
 		f.Add(text, 64)
 	}
 	f.Fuzz(func(t *testing.T, text string, count int) {
@@ -122,7 +122,7 @@ func FuzzParseOwners(f *testing.F) {
 
 // Whatever a person wrote, the target has one owner for a partition, and its canonical text says the same.
 func FuzzParseTarget(f *testing.F) {
-	for _, text := range []string{` {"1":"3, 1","0":"7"}`, `{"0":"1,1"}`, `{"0":"1","0":"2"}`, `{"\u0030":"1"}`} {
+	for _, text := range []string{` {"1":"3, 1","0":"7"}`, `{"0":"1,1"}`, `{"0":"1","0":"2"}`, `{"\u0030":"1"}`, strings.Repeat("\x90", maxError)} {
 		f.Add(text, 64)
 	}
 	f.Fuzz(func(t *testing.T, text string, count int) {

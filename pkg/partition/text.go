@@ -100,7 +100,7 @@ func parseNumber(text string) (n int, ok bool) {
 
 // quote shortens a text that somebody else wrote to what an error can carry.
 func quote(text string) string {
-	const most = 100
+	const most = 60 // each of these bytes may be printed as four
 	if len(text) > most {
 		text = text[:most] + "…"
 	}
