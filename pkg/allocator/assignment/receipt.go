@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/idalloc/idalloc/pkg/partition"
 )
 
 // Receipt is what a pod writes about its slot on itself. It is one of three things: a lock on the slot; with GaveUp,
@@ -34,6 +36,13 @@ type Receipt struct {
 	Waits bool
 	// Failed counts how often in a row the pod's program ended by itself soon after it took a slot.
 	Failed int
+	// Partitions are what the pod locks beside its slot. It is nil if the process does not work on partitions.
+	Partitions *partition.Set
+	// Yields are partitions that the map gives to the pod's id and on which its work has stopped. They are not locked, and
+	// nobody gives them to this id until the pod has withdrawn this statement. It is only set with Partitions.
+	Yields partition.Set
+	// Keeps says that the pod yields nothing, because it cannot know when its work has stopped. It is only set with Partitions.
+	Keeps bool
 }
 
 // Failures returns Failed, or 0 for a nil receipt.
@@ -58,6 +67,10 @@ type receiptWire struct {
 	Gives      *int   `json:"gives,omitempty"`
 	Waits      bool   `json:"waits,omitempty"`
 	Failed     int    `json:"failed,omitempty"`
+
+	Partitions *string `json:"partitions,omitempty"`
+	Yields     string  `json:"yields,omitempty"`
+	Keeps      bool    `json:"keeps,omitempty"`
 }
 
 // Encode returns the canonical form of the annotation.
@@ -70,6 +83,10 @@ func (r Receipt) Encode() string {
 		w.ID, w.Epoch, w.HandsOver = &r.ID, r.Epoch, r.HandsOver
 		if r.FenceAfter != 0 {
 			w.FenceAfter = r.FenceAfter.String()
+		}
+		if r.Partitions != nil {
+			locked := r.Partitions.String()
+			w.Partitions, w.Yields, w.Keeps = &locked, r.Yields.String(), r.Keeps
 		}
 	}
 	b, err := json.Marshal(w)
@@ -120,11 +137,30 @@ func ParseReceipt(text string, now time.Time) (Receipt, error) {
 			r.FenceAfter = -1 // the owner's annotation still has the value, and the pod will write its receipt again
 		}
 	}
+	r.readPartitions(w)
 	if err := CheckEpoch(w.Epoch, now); err != nil {
 		r.Epoch = 0
 		return r, fmt.Errorf("%w: a receipt whose %w", ErrBadEpoch, err)
 	}
 	return r, nil
+}
+
+// readPartitions reads what the receipt says of partitions. If somebody made a set unreadable, it counts as empty: the owner
+// still says what the pod owns, and the pod will write its receipt again. What is yielded is not locked.
+func (r *Receipt) readPartitions(w receiptWire) {
+	if w.Partitions == nil {
+		return
+	}
+	set := func(text string) partition.Set {
+		s, err := partition.Parse(text, partition.MaxCount)
+		if err != nil {
+			return partition.Set{}
+		}
+		return s
+	}
+	r.Yields, r.Keeps = set(w.Yields), w.Keeps
+	locked := set(*w.Partitions).Minus(r.Yields)
+	r.Partitions = &locked
 }
 
 // ErrForeignReceipt means that the receipt can be read, but belongs to another pod or another owner.

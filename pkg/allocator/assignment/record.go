@@ -34,6 +34,8 @@ type State struct {
 	FenceAfter time.Duration
 	// Quarantine lists the slots that nobody may have yet (strict mode).
 	Quarantine Quarantine
+	// Partitions is nil for a workload without partitions, or if what the owner says about them cannot be read.
+	Partitions *Partitions
 	// Epoch grows with every change.
 	Epoch int64
 }
@@ -43,13 +45,18 @@ func (s State) Clone() State {
 	c := s
 	c.Slots, c.Handover, c.UIDs = maps.Clone(s.Slots), maps.Clone(s.Handover), maps.Clone(s.UIDs)
 	c.Quarantine = slices.Clone(s.Quarantine)
+	if s.Partitions != nil {
+		p := *s.Partitions
+		p.Owners = maps.Clone(p.Owners)
+		c.Partitions = &p
+	}
 	return c
 }
 
 // SameContent reports whether s and o are equal, apart from the epoch.
 func (s State) SameContent(o State) bool {
 	return maps.Equal(s.Slots, o.Slots) && maps.Equal(s.Handover, o.Handover) && maps.Equal(s.UIDs, o.UIDs) &&
-		s.FenceAfter == o.FenceAfter && slices.Equal(s.Quarantine, o.Quarantine)
+		s.FenceAfter == o.FenceAfter && slices.Equal(s.Quarantine, o.Quarantine) && s.Partitions.Same(o.Partitions)
 }
 
 // Encode returns the annotations that store s on the owner with this UID, with the assignment under key. The seal is
@@ -69,6 +76,7 @@ func (s State) Encode(key, ownerUID string) map[string]string {
 		out[QuarantineKey] = s.Quarantine.Encode()
 	}
 	out[SealKey] = Seal(out, key, ownerUID)
+	s.Partitions.annotate(out, ownerUID)
 	return out
 }
 
@@ -89,17 +97,25 @@ const Format = 1
 // on another object does not fit. It contains the epoch, which differs between any two writes. So every write changes
 // the seal, and metadata.managedFields always names the seal's last writer.
 func Seal(annotations map[string]string, key, ownerUID string) string {
+	return sealOf(ownerUID, annotations[EpochKey], sealedKeys(key), annotations)
+}
+
+// sealOf returns a seal of those of the keys that the annotations have.
+func sealOf(ownerUID, epoch string, keys []string, annotations map[string]string) string {
 	h := sha256.New()
 	_, _ = fmt.Fprintf(h, "%d:%s\n", len(ownerUID), ownerUID)
-	for _, k := range sealedKeys(key) {
+	for _, k := range keys {
 		if v, ok := annotations[k]; ok {
 			_, _ = fmt.Fprintf(h, "%d:%s=%d:", len(k), k, len(v)) // writing to a hash never fails
 			hashString(h, v)
 			hashString(h, "\n")
 		}
 	}
-	return strconv.Itoa(Format) + ":" + annotations[EpochKey] + ":" + hex.EncodeToString(h.Sum(nil)[:12])
+	return strconv.Itoa(Format) + ":" + epoch + ":" + hex.EncodeToString(h.Sum(nil)[:hashBytes])
 }
+
+// hashBytes is how much of the hash a seal has.
+const hashBytes = 12
 
 // formatOf reads the format's number from a seal. ok is false if the text is not a seal. Every format, known or not,
 // begins with its number.
@@ -149,6 +165,8 @@ type Record struct {
 	Sealed bool
 	// Newer is the seal's format if it is higher than Format, else 0.
 	Newer int
+	// Partitions is what idalloc wrote about partitions. It has a seal of its own.
+	Partitions PartitionRecord
 	// OtherKey is the key of another annotation whose assignment fits the seal. It is empty if there is none, or if
 	// that assignment names no pod.
 	OtherKey string
@@ -190,6 +208,8 @@ func Decode(annotations map[string]string, key, ownerUID string, now time.Time) 
 	}
 	r.decodeStrict(annotations, now)
 	r.decodeSeal(annotations, ownerUID)
+	r.Partitions = DecodePartitions(annotations, ownerUID, now)
+	r.State.Partitions = r.Partitions.Partitions
 	return r
 }
 

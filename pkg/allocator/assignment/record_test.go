@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -274,7 +275,7 @@ func TestReceipts(t *testing.T) {
 	if got, want := waits.Encode(), `{"uid":"u-1","owner":"Deployment/worker","waits":true}`; got != want {
 		t.Errorf("encoded %s, want %s", got, want)
 	}
-	if got, err := ParseReceipt(waits.Encode(), time.Now()); err != nil || got != waits || got.Locks() {
+	if got, err := ParseReceipt(waits.Encode(), time.Now()); err != nil || !reflect.DeepEqual(got, waits) || got.Locks() {
 		t.Errorf("a sign of life is read as %+v, %v", got, err)
 	}
 	if got, want := gave.Encode(), `{"uid":"u-1","owner":"Deployment/worker","gaveUp":true}`; got != want {
@@ -283,7 +284,7 @@ func TestReceipts(t *testing.T) {
 	zero := Receipt{UID: "u-1", Owner: testOwner, Epoch: 1}
 	for _, want := range []Receipt{holds, gave, zero} {
 		got, err := ReceiptOf(map[string]string{ReceiptKey: want.Encode()}, "u-1", testOwner, now)
-		if err != nil || *got != want {
+		if err != nil || !reflect.DeepEqual(*got, want) {
 			t.Errorf("ReceiptOf(%s) = %+v, %v", want.Encode(), got, err)
 		}
 	}
@@ -314,7 +315,7 @@ func TestParseReceipt(t *testing.T) {
 		`"id":3,"epoch":7,"fenceAfter":"soon"`:                 {ID: 3, Epoch: 7, FenceAfter: -1},
 	} {
 		want.UID, want.Owner = "u", "o"
-		if got, err := ParseReceipt(`{"uid":"u","owner":"o",`+text+`}`, now); err != nil || got != want {
+		if got, err := ParseReceipt(`{"uid":"u","owner":"o",`+text+`}`, now); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %+v, %v, want %+v", text, got, err, want)
 		}
 	}
@@ -382,7 +383,7 @@ func FuzzParseReceipt(f *testing.F) {
 			return
 		}
 		again, err := ParseReceipt(r.Encode(), now)
-		if err != nil || again != r {
+		if err != nil || !reflect.DeepEqual(again, r) {
 			t.Fatalf("%q reads as %+v, which does not survive a round trip: %+v, %v", text, r, again, err)
 		}
 	})

@@ -56,7 +56,7 @@ type Room struct {
 
 // RoomOn returns the room on an owner that has these annotations and this assignment key.
 func RoomOn(annotations map[string]string, key string) Room {
-	r, ours := Room{All: Size(annotations)}, Keys(key)
+	r, ours := Room{All: Size(annotations)}, append(Keys(key), PartitionKeys()...)
 	for k, v := range annotations {
 		if !slices.Contains(ours, k) {
 			r.Others += len(k) + len(v)
@@ -90,9 +90,8 @@ func (r Room) Check(s State, limit int) error {
 
 // size returns Size(s.Encode(DefaultKey, uid)), which is the same for every UID.
 func (s State) size() int {
-	const hash = 24 // hexadecimal digits in a seal
 	epoch := len(strconv.FormatInt(s.Epoch, 10))
-	n := len(DefaultKey) + s.Slots.size() + len(EpochKey) + epoch + len(SealKey) + digits(Format) + len(":") + epoch + len(":") + hash
+	n := len(DefaultKey) + s.Slots.size() + len(EpochKey) + epoch + len(SealKey) + sealSize(epoch) + s.Partitions.size()
 	if len(s.Handover) > 0 {
 		n += len(HandoverKey) + s.Handover.size()
 	}
@@ -107,6 +106,9 @@ func (s State) size() int {
 	}
 	return n
 }
+
+// sealSize returns the length of a seal whose epoch has so many digits.
+func sealSize(epoch int) int { return digits(Format) + len(":") + epoch + len(":") + 2*hashBytes }
 
 // size returns len(s.Encode()).
 func (s Slots) size() int {

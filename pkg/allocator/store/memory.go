@@ -24,7 +24,12 @@ type moment struct {
 	uid        types.UID
 	generation int64
 	seal       string
+	// partitions is the seal of the owners of partitions, empty if they were not clean.
+	partitions string
 }
+
+// slots returns what tells one map of slots from another.
+func (m moment) slots() moment { m.partitions = ""; return m }
 
 // vouch notes a clean map. If it recognizes a map that is not clean, it makes the map clean.
 func (m *memory) vouch(o *Owner) {
@@ -36,10 +41,17 @@ func (m *memory) vouch(o *Owner) {
 	now, known := momentOf(*o), m.clean[o.Ref]
 	switch {
 	case !o.Clean():
-		if now == known {
-			o.Trust = assignment.Clean
+		if now.slots() != known.slots() {
+			return
+		}
+		o.Trust = assignment.Clean
+		if now.partitions != "" && now.partitions == known.partitions {
+			o.PartitionTrust = assignment.Clean
 		}
 	case now.uid != known.uid || now.generation >= known.generation:
+		if o.PartitionTrust != assignment.Clean {
+			now.partitions = ""
+		}
 		m.note(o.Ref, now)
 	}
 }
@@ -54,6 +66,9 @@ func (m *memory) wrote(o *Owner) {
 	defer m.mu.Unlock()
 	m.note(o.Ref, momentOf(*o))
 	o.Trust = assignment.Clean
+	if o.Record.Partitions.Sealed { // it was written anew with the map
+		o.PartitionTrust = assignment.Clean
+	}
 }
 
 func (m *memory) note(ref Ref, now moment) {
@@ -64,5 +79,5 @@ func (m *memory) note(ref Ref, now moment) {
 }
 
 func momentOf(o Owner) moment {
-	return moment{o.UID, o.Generation, o.Annotations[assignment.SealKey]}
+	return moment{o.UID, o.Generation, o.Annotations[assignment.SealKey], o.Annotations[assignment.PartitionSealKey]}
 }

@@ -32,6 +32,10 @@ type Owner struct {
 	Record assignment.Record
 	// Trust says how far Record is believed.
 	Trust assignment.Trust
+	// PartitionTrust says how far Record.Partitions is believed. It says nothing of the slots.
+	PartitionTrust assignment.Trust
+	// Wish is what the user's annotations say about partitions.
+	Wish assignment.Wish
 	// Writers are the other field managers that set annotations of idalloc, the last one first. It is nil if the map is
 	// clean.
 	Writers []Writer
@@ -54,7 +58,15 @@ func (o Owner) Names(id int, pod string, uid types.UID) bool {
 }
 
 // Room returns how full the owner's annotations are.
-func (o Owner) Room() assignment.Room { return assignment.RoomOn(o.Annotations, o.Record.Key) }
+func (o Owner) Room() assignment.Room {
+	r := assignment.RoomOn(o.Annotations, o.Record.Key)
+	if o.PartitionTrust == assignment.Unreadable { // it stays, and is not in the state
+		for _, k := range assignment.PartitionKeys() {
+			r.Others += len(k) + len(o.Annotations[k])
+		}
+	}
+	return r
+}
 
 // SlotOf returns the slot that the assignment gives to this pod. ok is false if there is none.
 func (o Owner) SlotOf(pod string, uid types.UID) (id int, ok bool) {
@@ -104,10 +116,10 @@ func DecodeOwner(ref Ref, object *Object, key string, now time.Time, earlier *Ow
 	if o.Selector, err = selector(object.Spec.Selector); err != nil {
 		return Owner{}, fmt.Errorf("idalloc: %s: spec.selector: %w", ref, err)
 	}
-	us, nobody, ancient := tracked(object.ManagedFields)
+	us, nobody, ancient := tracked(object.ManagedFields, assignment.SealKey)
 	if earlier != nil && earlier.UID == o.UID && earlier.says(o.Annotations, key, now) {
 		o.Record = earlier.Record
-		for _, k := range assignment.Keys(key) {
+		for _, k := range append(assignment.Keys(key), assignment.PartitionKeys()...) {
 			if v, ok := earlier.Annotations[k]; ok {
 				o.Annotations[k] = v // the record has slices of this copy of the text, so the other copy can go
 			}
@@ -116,6 +128,11 @@ func DecodeOwner(ref Ref, object *Object, key string, now time.Time, earlier *Ow
 		o.Record = o.decode(key, now, us)
 	}
 	o.Trust = trust(o.Record, us, nobody)
+	o.Wish = assignment.DecodeWish(o.Annotations)
+	if o.Record.Partitions.Present {
+		us, nobody, _ := tracked(object.ManagedFields, assignment.PartitionSealKey)
+		o.PartitionTrust = partitionTrust(o.Record.Partitions, us, nobody)
+	}
 	o.FenceOurs = !o.Clean() && o.Record.State.FenceAfter > 0 && wroteFence(object.ManagedFields)
 	if o.Ancient = ancient && o.Record.Sealed; !o.Clean() && !o.Ancient {
 		o.Writers = writers(object.ManagedFields, assignment.Keys(key))
@@ -149,7 +166,7 @@ func (o *Owner) says(annotations map[string]string, key string, now time.Time) b
 	if !o.Record.Sealed || len(o.Record.State.Quarantine) > 0 || assignment.CheckEpoch(o.Record.State.Epoch, now) != nil {
 		return false
 	}
-	for _, k := range assignment.Keys(key) {
+	for _, k := range append(assignment.Keys(key), assignment.PartitionKeys()...) {
 		was, there := o.Annotations[k]
 		if is, still := annotations[k]; there != still || was != is {
 			return false
@@ -180,18 +197,18 @@ func wroteFence(fields []metav1.ManagedFieldsEntry) bool {
 	})
 }
 
-// tracked reads from managedFields who wrote the seal last.
+// tracked reads from managedFields who wrote the seal under this key last.
 //
 //   - us: it was idalloc. An update that changes a field's value takes the field away from all other managers, and every
 //     write of idalloc changes the seal. So if idalloc owns the seal, nobody else has changed it since.
 //   - nobody: no manager owns the seal.
 //   - ancient: its only owner is the manager into which the API server merges the oldest of more than ten managers
 //     (k8s.io/apimachinery, pkg/util/managedfields/internal/capmanagers.go). Anybody may have written it.
-func tracked(fields []metav1.ManagedFieldsEntry) (us, nobody, ancient bool) {
+func tracked(fields []metav1.ManagedFieldsEntry, key string) (us, nobody, ancient bool) {
 	const merged = "ancient-changes"
 	nobody, ancient = true, true
 	for i := range fields {
-		if _, seal := ownedAnnotations(&fields[i])["f:"+assignment.SealKey]; seal {
+		if _, seal := ownedAnnotations(&fields[i])["f:"+key]; seal {
 			nobody = false
 			us = us || isOurs(&fields[i])
 			ancient = ancient && fields[i].Manager == merged && fields[i].Operation == metav1.ManagedFieldsOperationUpdate

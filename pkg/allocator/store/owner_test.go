@@ -47,7 +47,7 @@ func TestWhoWroteTheSeal(t *testing.T) {
 		"the server forgot, and somebody":   {[]metav1.ManagedFieldsEntry{wrote(ancientManager, update, seal), wrote("kubectl", apply, seal)}, false, false, false},
 		"the server forgot something else ": {[]metav1.ManagedFieldsEntry{wrote(ancientManager, update, "team")}, false, true, false},
 	} {
-		if us, nobody, ancient := tracked(tc.fields); us != tc.us || nobody != tc.nobody || ancient != tc.ancient {
+		if us, nobody, ancient := tracked(tc.fields, assignment.SealKey); us != tc.us || nobody != tc.nobody || ancient != tc.ancient {
 			t.Errorf("%s: us %t, nobody %t, ancient %t", name, us, nobody, ancient)
 		}
 	}

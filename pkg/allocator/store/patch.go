@@ -62,10 +62,15 @@ func ownerPatch(from Owner, key string, next assignment.State) ([]byte, error) {
 		ops = append(ops, absent("/metadata/annotations"), operation{Op: opAdd, Path: "/metadata/annotations", Value: set})
 		return encode(ops)
 	}
-	for _, k := range assignment.Keys(key) {
+	keys := assignment.Keys(key)
+	if from.PartitionTrust != assignment.Unreadable {
+		keys = append(keys, assignment.PartitionKeys()...)
+	}
+	for _, k := range keys {
 		value, wanted := set[k]
-		_, there := from.Annotations[k]
+		old, there := from.Annotations[k]
 		switch {
+		case wanted && there && value == old && k == assignment.PartitionOwnersKey: // it is long
 		case wanted:
 			ops = append(ops, operation{Op: opAdd, Path: pointer("metadata", "annotations", k), Value: value})
 		case there:

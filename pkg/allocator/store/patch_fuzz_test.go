@@ -92,6 +92,7 @@ func FuzzOwnerPatch(f *testing.F) {
 			Annotations: others, Record: assignment.Decode(others, key, uid, time.UnixMilli(8)),
 		}
 		from.Trust = trust(from.Record, tracked, false)
+		from.PartitionTrust = partitionTrust(from.Record.Partitions, tracked, false)
 		if deployment {
 			from.Kind = Deployment
 		}
@@ -103,6 +104,9 @@ func FuzzOwnerPatch(f *testing.F) {
 		want := read
 		want.Metadata.Annotations = maps.Clone(others)
 		maps.DeleteFunc(want.Metadata.Annotations, func(k, _ string) bool { return slices.Contains(assignment.Keys(key), k) })
+		if from.PartitionTrust != assignment.Unreadable {
+			maps.DeleteFunc(want.Metadata.Annotations, func(k, _ string) bool { return slices.Contains(assignment.PartitionKeys(), k) })
+		}
 		if want.Metadata.Annotations == nil {
 			want.Metadata.Annotations = map[string]string{}
 		}

@@ -198,5 +198,6 @@ func version(o Owner, generation bool) string {
 }
 
 func (o Owner) comparesGeneration() bool {
-	return kinds[o.Kind].versioned && (o.Clean() || o.Trust == assignment.Absent)
+	certain := func(t assignment.Trust) bool { return t == assignment.Clean || t == assignment.Absent }
+	return kinds[o.Kind].versioned && certain(o.Trust) && certain(o.PartitionTrust)
 }

@@ -24,8 +24,26 @@ func trust(r assignment.Record, us, nobody bool) assignment.Trust {
 	return assignment.Foreign // a map that somebody else wrote counts as damaged, even if its seal fits
 }
 
+// partitionTrust decides how far the owners of partitions are believed.
+func partitionTrust(r assignment.PartitionRecord, us, nobody bool) assignment.Trust {
+	switch {
+	case !r.Present:
+		return assignment.Absent
+	case (us || nobody) && r.Newer > 0:
+		return assignment.Unreadable
+	case r.Sealed && us:
+		return assignment.Clean
+	case r.Sealed && nobody:
+		return assignment.Untracked
+	}
+	return assignment.Foreign
+}
+
 // Clean reports whether the map is wholly trusted.
 func (o Owner) Clean() bool { return o.Trust == assignment.Clean }
+
+// PartitionsClean reports whether the map and the owners of the partitions are wholly trusted.
+func (o Owner) PartitionsClean() bool { return o.Clean() && o.PartitionTrust == assignment.Clean }
 
 // Holding describes the slot that a process holds, or is about to take.
 type Holding struct {

@@ -38,6 +38,29 @@ func TestTrust(t *testing.T) {
 	}
 }
 
+func TestTrustInPartitions(t *testing.T) {
+	sealed := assignment.PartitionRecord{Present: true, Sealed: true}
+	later := assignment.PartitionRecord{Present: true, Newer: 2}
+	for name, tc := range map[string]struct {
+		record     assignment.PartitionRecord
+		us, nobody bool
+		want       assignment.Trust
+	}{
+		"nothing is there":                       {assignment.PartitionRecord{}, false, true, assignment.Absent},
+		"we wrote it":                            {sealed, true, false, assignment.Clean},
+		"somebody else brought it back":          {sealed, false, false, assignment.Foreign},
+		"nobody tracks it":                       {sealed, false, true, assignment.Untracked},
+		"it does not fit":                        {assignment.PartitionRecord{Present: true}, true, false, assignment.Foreign},
+		"we wrote a later format":                {later, true, false, assignment.Unreadable},
+		"a later format, which nobody tracks":    {later, false, true, assignment.Unreadable},
+		"somebody else wrote what looks like it": {later, false, false, assignment.Foreign},
+	} {
+		if got := partitionTrust(tc.record, tc.us, tc.nobody); got != tc.want {
+			t.Errorf("%s: %s, want %s", name, got, tc.want)
+		}
+	}
+}
+
 // What a map says of a slot that a process took from epoch 7 with a fence-after of a minute.
 func TestWhatAnOwnerSaysOfAHolding(t *testing.T) {
 	const me, sibling = "worker-a", "worker-b"
