@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/partition"
 )
 
 // scene is the input of a plan as the lines of a case tell it.
@@ -131,7 +132,14 @@ func (s *scene) lines() words {
 		"pod":           s.readPods,
 		"pods":          s.readPods,
 		"gone":          s.readGone,
-		"me":            s.readMe,
+		"wants":         s.readWants,
+		"vacant":        s.readVacant,
+
+		"partitions":           func(rest string) error { return s.readPartitions(assignment.Clean, rest) },
+		"foreign partitions":   func(rest string) error { return s.readPartitions(assignment.Foreign, rest) },
+		"untracked partitions": func(rest string) error { return s.readPartitions(assignment.Untracked, rest) },
+		"newer partitions":     func(string) error { in.Partitions.Trust = assignment.Unreadable; return nil },
+		"me":                   s.readMe,
 	}
 }
 
@@ -216,6 +224,70 @@ func (s *scene) readPods(rest string) error {
 	return nil
 }
 
+// readPartitions reads what is in force, COUNT STRATEGY, and who owns what, ID=SET.
+func (s *scene) readPartitions(trust assignment.Trust, rest string) error {
+	fields := strings.Fields(rest)
+	if len(fields) < 2 {
+		return errors.New("how many partitions, and by which strategy?")
+	}
+	in := &assignment.Partitions{Strategy: fields[1], Owners: partition.Owners{}, Epoch: 1}
+	if err := number(&in.Count)(fields[0]); err != nil {
+		return err
+	}
+	owners, err := readSlots(strings.Join(fields[2:], " "))
+	if err != nil {
+		return err
+	}
+	for id, text := range owners {
+		if in.Owners[id], err = readSet(text); err != nil {
+			return err
+		}
+	}
+	s.in.State.Partitions, s.in.Partitions.Trust = in, trust
+	return nil
+}
+
+// readWants reads what the user wants, COUNT or COUNT STRATEGY, and for external a target, ID=SET.
+func (s *scene) readWants(rest string) error {
+	fields := strings.Fields(rest)
+	wish := assignment.Wish{HasCount: true}
+	if len(fields) == 0 {
+		return errors.New("how many partitions?")
+	}
+	if err := number(&wish.Count)(fields[0]); err != nil {
+		return err
+	}
+	if len(fields) > 1 {
+		wish.Strategy = fields[1]
+	}
+	if len(fields) > 2 {
+		wish.Target = partition.Owners{}
+		target, err := readSlots(strings.Join(fields[2:], " "))
+		if err != nil {
+			return err
+		}
+		for id, text := range target {
+			if wish.Target[id], err = readSet(text); err != nil {
+				return err
+			}
+		}
+	}
+	s.in.Partitions.Wish = wish
+	return nil
+}
+
+func (s *scene) readVacant(rest string) error {
+	s.in.Partitions.Vacant = map[int]bool{}
+	for text := range strings.FieldsSeq(rest) {
+		var id int
+		if err := number(&id)(text); err != nil {
+			return err
+		}
+		s.in.Partitions.Vacant[id] = true
+	}
+	return nil
+}
+
 func (s *scene) readGone(rest string) error {
 	for name := range strings.FieldsSeq(rest) {
 		before := len(s.in.Pods)
@@ -229,6 +301,7 @@ func (s *scene) readGone(rest string) error {
 func (s *scene) readMe(rest string) error {
 	in := &s.in
 	in.Intent, in.Rollout, in.TakeReserved, in.StandsBack, in.FenceAfter, in.NeedsWrite = Claim, Rollout{}, false, false, 0, false
+	in.Partitions.Joins = false
 	name, is, described := strings.Cut(rest, ":")
 	if in.Me = name; !described {
 		return nil
@@ -242,6 +315,7 @@ func (s *scene) readMe(rest string) error {
 		"too early to ask":   just(func() { in.StandsBack = true }),
 		"slot free for long": just(func() { in.TakeReserved = true }),
 		"needs a write":      just(func() { in.NeedsWrite = true }),
+		"joins":              just(func() { in.Partitions.Joins = true }),
 		"fence-after":        duration(&in.FenceAfter),
 	}.parts(is)
 }
@@ -266,6 +340,8 @@ func (p podLine) words() words {
 		"gave up":       just(func() { p.receipt().GaveUp = true }),
 		"gives":         p.readGives,
 		"failed":        func(rest string) error { return number(&p.receipt().Failed)(rest) },
+		"locks":         p.readLocks,
+		"yields":        func(rest string) (err error) { p.receipt().Yields, err = readSet(rest); return err },
 	}
 }
 
@@ -327,6 +403,17 @@ func (p podLine) readGives(rest string) error {
 	r := p.receipt()
 	r.GaveUp, r.Gives = true, true
 	return number(&r.ID)(rest)
+}
+
+// readSet reads a set of partitions. Its ranges are joined by a plus, because commas separate words.
+func readSet(text string) (partition.Set, error) {
+	return partition.Parse(strings.ReplaceAll(text, "+", ","), partition.MaxCount)
+}
+
+func (p podLine) readLocks(rest string) error {
+	set, err := readSet(strings.TrimSpace(strings.Replace(rest, "nothing", "", 1)))
+	p.receipt().Partitions = &set
+	return err
 }
 
 func (p podLine) readFence(rest string) error {

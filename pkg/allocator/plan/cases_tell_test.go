@@ -37,6 +37,10 @@ func writes(in Input, next *assignment.State) phrases {
 	p.addf(len(next.Handover) > 0, "requests%s", entries(in, assignment.State{Slots: next.Handover}))
 	p.addf(len(next.Quarantine) > 0, "quarantine%s", spans(next.Quarantine))
 	p.addf(next.FenceAfter != 0, "fence-after %s", short(next.FenceAfter))
+	if now := next.Partitions; now != nil && (!now.Same(in.State.Partitions) || now.Epoch == next.Epoch) {
+		p.addf(true, "partitions %s", owners(now))
+	}
+	p.addf(next.Partitions == nil && in.State.Partitions != nil, "no partitions")
 	epoch := epochText(next.Epoch)
 	p.addf(epoch != "now", "epoch %s", epoch)
 	return p
@@ -58,6 +62,9 @@ func tells(in Input, d Decision) phrases {
 	p.addf(d.Reserved != 0, "reserved %d", d.Reserved)
 	p.addf(d.Quarantined != 0, "in quarantine %d", d.Quarantined)
 	p.addf(d.FenceAfter != 0, "largest fence-after %s", short(d.FenceAfter))
+	p.addf(d.Partitions.Withheld, "partitions withheld")
+	p.addf(d.Partitions.Unknown != "", "unknown strategy %s", d.Partitions.Unknown)
+	p.addf(d.PartitionsTooLarge != nil, "no room for partitions")
 	p.addf(d.Live != len(in.Pods), "live %d", d.Live)
 	return p
 }
@@ -71,6 +78,16 @@ func entries(in Input, s assignment.State) string {
 		if p := podNamed(in, name); s.UIDs != nil && s.UIDs[id] != assignment.ShortUID(p.UID) {
 			fmt.Fprintf(&b, "(UID %s)", s.UIDs[id])
 		}
+	}
+	return b.String()
+}
+
+// owners returns what is in force and who owns what, as a line of a case says it.
+func owners(now *assignment.Partitions) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d %s", now.Count, now.Strategy)
+	for _, id := range now.Owners.IDs() {
+		fmt.Fprintf(&b, " %d=%s", id, strings.ReplaceAll(now.Owners[id].String(), ",", "+"))
 	}
 	return b.String()
 }

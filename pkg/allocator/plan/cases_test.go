@@ -69,6 +69,9 @@ func (p *play) start(command string) (scene, bool) {
 		s.in.State = after(s.in, p.came)
 		if p.came.Next != nil && s.in.Trust != assignment.Untracked {
 			s.in.Trust = assignment.Clean
+			if s.in.State.Partitions != nil {
+				s.in.Partitions.Trust = assignment.Clean
+			}
 		}
 		return s, true
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/ownership"
 )
 
 // Plan returns the owner's next state. It never fails and never blocks. Its cost is O((N + pods) log(N + pods)), and
@@ -13,10 +14,21 @@ import (
 func Plan(in Input) Decision {
 	p := newPlanner(in, unbounded)
 	d := p.decide()
-	if err := p.fits(d); err != nil {
-		return within(in, p.added(), err)
+	err := p.fits(d)
+	if err == nil {
+		return d
 	}
-	return d
+	if large := err; d.Partitions.Changed { // the partitions stay as they are, and the slots go on
+		in.Partitions.Unchanged = true
+		p = newPlanner(in, unbounded)
+		d = p.decide()
+		if err = p.fits(d); err != nil {
+			d = within(in, p.added(), err)
+		}
+		d.PartitionsTooLarge = large
+		return d
+	}
+	return within(in, p.added(), err)
 }
 
 func (p *planner) decide() Decision {
@@ -34,6 +46,7 @@ func (p *planner) decide() Decision {
 	p.dropMet()       // rule 2
 	p.ask()           // rule 6
 	p.settleStrict()  // strict mode
+	p.own()           // rules 7 to 11
 	return p.decision()
 }
 
@@ -63,6 +76,7 @@ type planner struct {
 	demand     demand
 	fenceAfter time.Duration
 	handOver   HandOver
+	partitions ownership.Decision
 }
 
 func newPlanner(in Input, most int) *planner {
@@ -303,16 +317,19 @@ func older(a, b *Pod) int {
 
 func (p *planner) decision() Decision {
 	d := Decision{
-		Freed: p.freed, Waiting: p.waiting, Live: p.live, Scarce: p.scarce, FenceAfter: p.fenceAfter, HandOver: p.handOver,
+		Freed: p.freed, Waiting: p.waiting, Live: p.live, Scarce: p.scarce, FenceAfter: p.fenceAfter, HandOver: p.handOver, Partitions: p.partitions,
 	}
 	d.Reserved, d.Quarantined = p.unfilled()
 	d.Stranded = p.stranded()
 	slices.SortFunc(d.Freed, func(a, b Change) int { return cmp.Compare(a.ID, b.ID) })
 	d.Filled = p.filled(d.Freed)
-	if p.in.Trust == assignment.Clean && !p.in.NeedsWrite && p.next.SameContent(p.in.State) {
+	if p.in.Trust == assignment.Clean && !p.in.NeedsWrite && !p.partitions.Changed && p.next.SameContent(p.in.State) {
 		return d
 	}
 	p.next.Epoch = p.epoch()
+	if p.partitions.Changed && p.next.Partitions != nil {
+		p.next.Partitions.Epoch = p.next.Epoch
+	}
 	d.Next = &p.next
 	return d
 }

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/ownership"
+	"github.com/idalloc/idalloc/pkg/partition"
 )
 
 // NoOrdinal is the Ordinal of a Pod without one.
@@ -91,10 +93,30 @@ type Input struct {
 	// NeedsWrite asks for a write even if only the epoch changes. A pod that gave up before may take a slot only after a
 	// write of its own.
 	NeedsWrite bool
+	// Partitions is what a plan of a workload with partitions depends on besides.
+	Partitions Partitions
 	// Room says how full the owner's annotations are.
 	Room assignment.Room
 	// Now is the planner's time. The new epoch follows it, and grace periods are compared with it.
 	Now time.Time
+}
+
+// Partitions is what the owner and the planner know about partitions. With the zero value nothing changes about them.
+type Partitions struct {
+	// Trust says how far State.Partitions is believed, if the slots are believed as far.
+	Trust assignment.Trust
+	// Wish is what the user wants.
+	Wish assignment.Wish
+	// Vacant are the ids that the planner has itself known to be without a holder for failover-after.
+	Vacant map[int]bool
+	// Joins says that the planner has held its id for long enough to join beside other members (strategy primary).
+	Joins bool
+	// Unchanged keeps the partitions as they are.
+	Unchanged bool
+	// Renew asks for a write of the owners of partitions even if nothing changes, because only some processes trust them.
+	Renew bool
+	// Strategies finds a strategy by its name. Nil stands for partition.Named.
+	Strategies func(name string) (partition.Strategy, error)
 }
 
 // Rollout is what a pod of a Deployment knows about a rolling update.
@@ -158,6 +180,11 @@ type Decision struct {
 	FenceAfter time.Duration
 	// HandOver is the outcome of asking for slots.
 	HandOver HandOver
+	// Partitions is what became of the partitions.
+	Partitions ownership.Decision
+	// PartitionsTooLarge is set if the owner's annotations have no room for a change of the partitions. Then they stay as
+	// they are.
+	PartitionsTooLarge *assignment.TooLargeError
 }
 
 // HandOver is the outcome of asking for slots (rule 6).

@@ -1,0 +1,224 @@
+package ownership
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/partition"
+)
+
+// Values of planner.owner and planner.locker that are no ids.
+const (
+	// nobody owns or locks the partition.
+	nobody = -1
+	// stray stands in locker for a partition that a pod without a slot locks, or that several pods lock. Nobody may get it.
+	stray = -2
+)
+
+type planner struct {
+	in    Input
+	force *assignment.Partitions
+	// was, owner and locker are, for each partition, the id that owned it before, that owns it now, and whose holder locks
+	// it.
+	was, owner, locker []int
+	// members are the members now.
+	members map[int]bool
+	// withheld says that a live pod that does not work on partitions has a slot below the count.
+	withheld bool
+}
+
+func newPlanner(in Input, force *assignment.Partitions) *planner {
+	p := &planner{in: in, force: force, members: map[int]bool{}}
+	for id, h := range in.Holders {
+		p.withheld = p.withheld || (h.Unaware && id < in.Count)
+	}
+	p.locker = p.whoLocks()
+	p.was = make([]int, len(p.locker))
+	for k := range p.was {
+		p.was[k] = nobody
+		if !in.Clean && p.locker[k] >= 0 { // the locks are the ownership
+			p.was[k] = p.locker[k]
+		}
+	}
+	if in.Clean && in.Before != nil {
+		for id, set := range in.Before.Owners {
+			if id < in.Count {
+				p.members[id] = true
+			}
+			for k := range set.All() {
+				p.was[k] = id
+			}
+		}
+	}
+	p.owner = slices.Clone(p.was)
+	return p
+}
+
+// whoLocks returns, for each partition, the id whose holder locks it.
+func (p *planner) whoLocks() []int {
+	locker := make([]int, p.end())
+	for k := range locker {
+		locker[k] = nobody
+	}
+	lock := func(set partition.Set, id int) {
+		for k := range set.All() {
+			if locker[k] != nobody {
+				id = stray
+			}
+			locker[k] = id
+		}
+	}
+	for id, h := range p.in.Holders {
+		if h.Works {
+			lock(h.Locks, id)
+		}
+	}
+	for _, set := range p.in.Strays {
+		lock(set, stray)
+	}
+	return locker
+}
+
+// end returns a number above all partitions that are owned, locked or in force.
+func (p *planner) end() int {
+	end := p.force.Count
+	reach := func(set partition.Set) {
+		for _, last := range set.Ranges() {
+			end = max(end, last+1)
+		}
+	}
+	if p.in.Before != nil {
+		for _, set := range p.in.Before.Owners {
+			reach(set)
+		}
+	}
+	for _, h := range p.in.Holders {
+		reach(h.Locks)
+	}
+	for _, set := range p.in.Strays {
+		reach(set)
+	}
+	return end
+}
+
+// release takes partitions from ids (rules 8, 10 and 11), and takes ids out of the members.
+func (p *planner) release() {
+	for id := range p.members {
+		if p.in.Vacant[id] && !p.held(id) && !p.quarantined(id) && !p.withheld {
+			delete(p.members, id)
+		}
+	}
+	if !p.in.Clean {
+		return // on a map that is not clean nobody yields
+	}
+	for k, id := range p.owner {
+		if id == nobody || p.quarantined(id) {
+			continue
+		}
+		if p.held(id) {
+			if p.in.Holders[id].Yields.Contains(k) {
+				p.owner[k] = nobody
+			}
+		} else if !p.members[id] || k >= p.force.Count {
+			p.owner[k] = nobody
+		}
+	}
+}
+
+// held reports whether the slot has a live holder that works on partitions, or that may take them from the map any moment
+// because it has not written its receipt yet.
+func (p *planner) held(id int) bool {
+	h, live := p.in.Holders[id]
+	return live && !h.Unaware
+}
+
+func (p *planner) quarantined(id int) bool { return p.in.Quarantined != nil && p.in.Quarantined(id) }
+
+// admit adds members.
+func (p *planner) admit() {
+	if p.withheld {
+		return
+	}
+	alone := p.force.Strategy == partition.NamePrimary && len(p.members) > 0 // each id joins by itself, when it has been held for long enough
+	for id, h := range p.in.Holders {
+		if h.Works && id < p.in.Count && (!alone || (id == p.in.Me && p.in.Joins)) {
+			p.members[id] = true
+		}
+	}
+}
+
+// give gives partitions of nobody to the ids that are to own them.
+func (p *planner) give() {
+	if p.withheld || len(p.members) == 0 {
+		return
+	}
+	strategy, _ := p.in.Strategies(p.force.Strategy)
+	target := strategy(partition.Input{
+		Partitions: p.force.Count, Count: p.in.Count, Members: slices.Sorted(maps.Keys(p.members)), Owners: p.owners(p.was), Target: p.in.Wish.Target,
+	})
+	for id, set := range target {
+		if !p.members[id] {
+			continue
+		}
+		yields := p.in.Holders[id].Yields
+		for k := range set.Intersect(partition.Between(0, p.force.Count-1)).All() { // a program's own strategy may say anything
+			free := p.owner[k] == nobody && (p.locker[k] == nobody || p.locker[k] == id)
+			if free && !yields.Contains(k) && (p.was[k] != nobody || !p.in.Unserved) {
+				p.owner[k] = id
+			}
+		}
+	}
+}
+
+// owners returns the sets of an array of owners. Each member has one.
+func (p *planner) owners(of []int) partition.Owners {
+	numbers := make(map[int][]int, len(p.members))
+	for id := range p.members {
+		numbers[id] = nil
+	}
+	for k, id := range of {
+		if id >= 0 {
+			numbers[id] = append(numbers[id], k)
+		}
+	}
+	owners := make(partition.Owners, len(numbers))
+	for id, ks := range numbers {
+		owners[id] = partition.Of(ks...)
+	}
+	return owners
+}
+
+func (p *planner) decision() Decision {
+	next := &assignment.Partitions{Count: p.force.Count, Strategy: p.force.Strategy, Owners: p.owners(p.owner)}
+	d := Decision{Next: next, Withheld: p.withheld}
+	if p.ended() {
+		return Decision{Changed: p.in.Trust != assignment.Absent}
+	}
+	d.Changed = p.in.Renew || p.in.Trust != assignment.Clean || !next.Same(p.in.Before)
+	if p.in.Before != nil {
+		next.Epoch = p.in.Before.Epoch
+	}
+	before := p.owners(p.was)
+	for _, id := range next.Owners.IDs() {
+		if gained := next.Owners[id].Minus(before[id]); !gained.Empty() {
+			d.Gained = append(d.Gained, Change{id, gained})
+		}
+	}
+	for _, id := range before.IDs() {
+		if lost := before[id].Minus(next.Owners[id]); !lost.Empty() {
+			d.Lost = append(d.Lost, Change{id, lost})
+		}
+	}
+	return d
+}
+
+// ended reports whether there are no partitions: nobody works on them yet, or the user ended them, and nobody owns or locks
+// one any more.
+func (p *planner) ended() bool {
+	if len(p.members) == 0 && p.in.Trust == assignment.Absent {
+		return !slices.ContainsFunc(p.owner, func(id int) bool { return id != nobody })
+	}
+	some := func(id int) bool { return id != nobody }
+	return p.force.Count == 0 && !slices.ContainsFunc(p.owner, some) && !slices.ContainsFunc(p.locker, some)
+}

@@ -1,0 +1,83 @@
+package ownership
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/partition"
+)
+
+// View is one moment of an owner as the holder of an id sees it.
+type View struct {
+	// Count is the number of slots.
+	Count int
+	// Row is what is in force and who owns what. It is nil if there is nothing or if it cannot be read.
+	Row *assignment.Partitions
+	// Clean says that both Row and the slots are wholly trusted, and that the slots name this pod for ID.
+	Clean bool
+	// ID is the id of this process.
+	ID int
+	// Target is the value of the user's key for the strategy external.
+	Target partition.Owners
+	// Strategies finds a strategy by its name.
+	Strategies func(name string) (partition.Strategy, error)
+}
+
+// Mine returns what a clean moment says that the id owns.
+func (v View) Mine() partition.Set {
+	if !v.Clean || v.Row == nil {
+		return partition.Set{}
+	}
+	return v.Row.Owners[v.ID]
+}
+
+// Aim returns what the id should own. ok is false if that cannot be told: the moment is not clean, or has a strategy that this
+// version does not know. An id that is no member should own nothing.
+func (v View) Aim() (aim partition.Set, ok bool) {
+	if !v.Clean || v.Row == nil {
+		return aim, false
+	}
+	strategy, err := v.Strategies(v.Row.Strategy)
+	if err != nil {
+		return aim, false
+	}
+	members := slices.DeleteFunc(slices.Sorted(maps.Keys(v.Row.Owners)), func(id int) bool { return id >= v.Count })
+	return strategy(partition.Input{
+		Partitions: v.Row.Count, Count: v.Count, Members: members, Owners: v.Row.Owners, Target: v.Target,
+	})[v.ID], true
+}
+
+// Duties is what a process has to do about its partitions.
+type Duties struct {
+	// Take are to be locked and then confirmed. An earlier process of the pod may have locked some of them, and may have left work
+	// behind. These are taken even if they are to be yielded then.
+	Take partition.Set
+	// Lost are to be stopped at once, because a clean map names another id for them, or nobody.
+	Lost partition.Set
+	// Stop are to be stopped and then yielded.
+	Stop partition.Set
+	// Yield are to be yielded without more ado, because the process has not begun to work on them.
+	Yield partition.Set
+	// Back are those whose yield may be withdrawn, if this moment was read after the yield was written.
+	Back partition.Set
+}
+
+// DutiesAt returns what a process has to do at a clean moment of the owner. held is what it works on, locked what its receipt locks,
+// and yielded what it yields.
+func DutiesAt(v View, held, locked, yielded partition.Set, keeps bool) Duties {
+	if !v.Clean {
+		return Duties{}
+	}
+	mine := v.Mine()
+	d := Duties{Lost: locked.Minus(mine), Back: yielded.Minus(mine)}
+	open := mine.Minus(held).Minus(yielded)
+	aim, known := v.Aim()
+	if !known || keeps || v.ID >= v.Count { // an id at or above the count gives its slot with all that it owns
+		d.Take = open
+		return d
+	}
+	d.Take, d.Yield = open.Intersect(aim.Union(locked)), open.Minus(aim).Minus(locked)
+	d.Stop = held.Intersect(mine).Minus(aim)
+	return d
+}
