@@ -93,9 +93,9 @@ func (p *planner) ask() {
 // askers returns the pods for which another pod's work may be stopped, the planner first. A planner whose program failed
 // waits longer after each failure. After that wait it may ask, even while it must leave free slots to other pods.
 func (p *planner) askers(me *Pod) []*Pod {
-	waiting, reserved := p.waiting, p.yielding
+	waiting, reserved := p.waiting, p.makingWay
 	askers := p.knownToRun(p.waiters())
-	p.waiting, p.yielding = waiting, reserved // serveWaiters has counted them
+	p.waiting, p.makingWay = waiting, reserved // serveWaiters has counted them
 	if at := slices.Index(askers, me); at >= 0 {
 		askers = slices.Delete(askers, at, at+1)
 	}

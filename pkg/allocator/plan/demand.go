@@ -1,9 +1,9 @@
 package plan
 
-// mustYield reports whether the pod must leave free slots to other pods. Nobody yields unless live pods outnumber N. A
-// pod whose program failed yields to pods of other revisions that gave their slots up and did not fail. A pod that gave
-// its slot up yields to every other pod that may want the slot, unless it is of the current revision.
-func (p *planner) mustYield(pod *Pod) bool {
+// mustMakeWay reports whether the pod must leave free slots to other pods. Nobody makes way unless live pods outnumber N. A
+// pod whose program failed makes way for pods of other revisions that gave their slots up and did not fail. A pod that gave
+// its slot up makes way for every other pod that may want the slot, unless it is of the current revision.
+func (p *planner) mustMakeWay(pod *Pod) bool {
 	switch {
 	case p.live <= p.in.Count, p.in.TakeReserved && pod.Name == p.in.Me:
 		return false

@@ -69,8 +69,8 @@ type planner struct {
 	live int
 	// waiting is the number of waiters without a slot, among the planner and its siblings.
 	waiting int
-	// yielding is the number of those that must leave free slots to other pods (mustYield).
-	yielding int
+	// makingWay is the number of those that must leave free slots to other pods (mustMakeWay).
+	makingWay int
 	// scarce says that there are fewer free slots than pods that might want one.
 	scarce     bool
 	demand     demand
@@ -196,19 +196,19 @@ func (p *planner) give() {
 // themselves; they may not even run idalloc. If slots are scarce, siblings that have not shown life plan for themselves,
 // too.
 func (p *planner) serveWaiters() {
-	for before := -1; before < len(p.holds); { // other pods need not yield to a pod that now has a slot
+	for before := -1; before < len(p.holds); { // other pods need not make way for a pod that now has a slot
 		before = len(p.holds)
 		p.serveOnce()
 	}
 }
 
 func (p *planner) serveOnce() {
-	p.waiting, p.yielding = 0, 0
+	p.waiting, p.makingWay = 0, 0
 	p.demand = p.countDemand()
 	waiters := p.waiters()
 	p.rank(waiters)
 	p.scarce = p.openSlots() < p.podsWithoutSlot()
-	if me := p.pods[p.in.Me]; me != nil && p.in.Intent == Claim && p.mustYield(me) {
+	if me := p.pods[p.in.Me]; me != nil && p.in.Intent == Claim && p.mustMakeWay(me) {
 		// The planner leaves free slots to other pods, so it gives none to its siblings, which are of its revision.
 		// Siblings whose programs run plan for themselves.
 		p.waiting += len(waiters)
@@ -300,9 +300,9 @@ func (p *planner) waiters() []*Pod {
 		if has || pod.locks() || !pod.Owned || pod.Terminating || (pod == me && p.in.Intent == Release) || (pod != me && (pod.Controller == "" || pod.Controller != me.Controller)) {
 			continue
 		}
-		if p.mustYield(pod) {
+		if p.mustMakeWay(pod) {
 			p.waiting++
-			p.yielding++
+			p.makingWay++
 			continue
 		}
 		waiters = append(waiters, pod)
@@ -359,7 +359,7 @@ func (p *planner) unfilled() (reserved, quarantined int) {
 	for _, s := range p.next.Quarantine.Without(ids, func(s assignment.Span) bool { return p.in.Served[s.Epoch] }) {
 		quarantined += max(0, min(s.To+1, p.in.Count)-s.From)
 	}
-	return min(p.in.Count-below-quarantined, p.yielding), quarantined
+	return min(p.in.Count-below-quarantined, p.makingWay), quarantined
 }
 
 // filled returns the slots that have a new holder, in slot order. A freed slot has one even if the pod's name is the same:

@@ -12,7 +12,7 @@ import (
 // The numbers of idle slots are those that a look at every slot gives.
 func TestIdleSlotsAreCounted(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p := &planner{in: Input{Count: rapid.IntRange(0, 12).Draw(t, "count"), Served: map[int64]bool{2: true}}, locks: map[int]string{}, yielding: 20}
+		p := &planner{in: Input{Count: rapid.IntRange(0, 12).Draw(t, "count"), Served: map[int64]bool{2: true}}, locks: map[int]string{}, makingWay: 20}
 		p.next.Slots = assignment.Slots{}
 		for id := range 15 {
 			what := rapid.IntRange(0, 4).Draw(t, "slot "+strconv.Itoa(id))
