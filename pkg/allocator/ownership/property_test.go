@@ -1,0 +1,501 @@
+package ownership
+
+import (
+	"reflect"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/partition"
+)
+
+// Rule 7.
+
+func TestALockedPartitionIsGivenToNoOtherID(t *testing.T) {
+	forAll(t, draw.anyWorld, func(t *rapid.T, in Input, d Decision) {
+		for id, s := range owners(d.Next) {
+			for p := range s.Minus(owners(in.Before)[id]).All() {
+				for _, who := range lockers(in, p) {
+					if who != id {
+						t.Fatalf("id %d gets %d, on which the pod of id %d works", id, p, who)
+					}
+				}
+			}
+		}
+	})
+}
+
+func TestWhatOnePodLocksIsItsOwnIfTheMapIsDamaged(t *testing.T) {
+	forAll(t, draw.doubted, func(t *rapid.T, in Input, d Decision) {
+		if d.Next == nil {
+			return
+		}
+		for p := range parts {
+			if who := lockers(in, p); len(who) == 1 && who[0] != noID && owner(d.Next.Owners, p) != who[0] {
+				t.Fatalf("the pod of id %d alone works on %d, which is of %d now", who[0], p, owner(d.Next.Owners, p))
+			}
+		}
+	})
+}
+
+func TestWhatTwoPodsLockIsNobodysIfTheMapIsDamaged(t *testing.T) {
+	forAll(t, draw.doubted, func(t *rapid.T, in Input, d Decision) {
+		for p := range parts {
+			if who := lockers(in, p); len(who) > 1 && owner(owners(d.Next), p) != noID {
+				t.Fatalf("%v lock %d, and %d has it", who, p, owner(d.Next.Owners, p))
+			}
+		}
+	})
+}
+
+func TestWhatAPodWithoutAnEntryLocksIsNobodysIfTheMapIsDamaged(t *testing.T) {
+	forAll(t, draw.doubted, func(t *rapid.T, in Input, d Decision) {
+		for p := range parts {
+			if slices.Contains(lockers(in, p), noID) && owner(owners(d.Next), p) != noID {
+				t.Fatalf("a pod without an entry locks %d, and %d has it", p, owner(d.Next.Owners, p))
+			}
+		}
+	})
+}
+
+// Rule 8.
+
+func TestALivePodKeepsWhatItDoesNotYield(t *testing.T) {
+	forAll(t, draw.clean, func(t *rapid.T, in Input, d Decision) {
+		for id, h := range in.Holders {
+			if taken := in.Before.Owners[id].Minus(owners(d.Next)[id]).Minus(h.Yields); h.Works && !taken.Empty() {
+				t.Fatalf("%s is taken from id %d, whose pod has not yielded it", taken, id)
+			}
+		}
+	})
+}
+
+func TestNoIDGetsWhatItsPodYields(t *testing.T) {
+	forAll(t, draw.anyWorld, func(t *rapid.T, in Input, d Decision) {
+		for id, s := range owners(d.Next) {
+			if got := s.Minus(owners(in.Before)[id]).Intersect(in.Holders[id].Yields); !got.Empty() {
+				t.Fatalf("id %d gets %s, which its pod yields", id, got)
+			}
+		}
+	})
+}
+
+// mayMove says whether one write has to move p to an id.
+func mayMove(in Input, p, to int) bool {
+	from := owner(in.Before.Owners, p)
+	h, alive := in.Holders[from]
+	switch {
+	case withheldBy(in):
+		return false
+	case from == noID && in.Unserved:
+		return false
+	case alive && !h.Unaware && !h.Yields.Contains(p):
+		return false // a live pod works on it, or is about to
+	case from != noID && in.quarantined(from):
+		return false
+	case (!alive || h.Unaware) && from != noID && from < in.Count && !in.Vacant[from]:
+		return false // it waits for the next holder of its id
+	case in.Holders[to].Yields.Contains(p):
+		return false
+	}
+	return !slices.ContainsFunc(lockers(in, p), func(id int) bool { return id != to })
+}
+
+func TestOneWriteMovesAllThatMayMoveToItsTarget(t *testing.T) {
+	forAll(t, draw.clean, func(t *rapid.T, in Input, d Decision) {
+		if d.Next == nil {
+			return
+		}
+		aim := target(t, d.Next, in)
+		for p := range d.Next.Count {
+			to, now := owner(aim, p), owner(d.Next.Owners, p)
+			if mayMove(in, p, to) && now != to {
+				t.Fatalf("%d is of %d after the write, but it should be of %d", p, now, to)
+			}
+		}
+	})
+}
+
+func TestAPartitionMovesNowhereButToItsTarget(t *testing.T) {
+	forAll(t, draw.clean, func(t *rapid.T, in Input, d Decision) {
+		if d.Next == nil {
+			return
+		}
+		aim := target(t, d.Next, in)
+		for id, s := range d.Next.Owners {
+			if got := s.Minus(in.Before.Owners[id]); !got.Subset(aim[id]) {
+				t.Fatalf("id %d gets %s, but it should have %s", id, got, aim[id])
+			}
+		}
+	})
+}
+
+func TestAYieldedPartitionWhoseTargetIsTheSameIDIsLeftWithNobody(t *testing.T) {
+	forAll(t, draw.clean, func(t *rapid.T, in Input, d Decision) {
+		for id, h := range in.Holders {
+			if left := owners(d.Next)[id].Intersect(h.Yields); h.Works && !left.Empty() {
+				t.Fatalf("id %d still has %s, which its pod yields", id, left)
+			}
+		}
+	})
+}
+
+// Members.
+
+func TestOnlyAPodThatWorksOnPartitionsJoins(t *testing.T) {
+	forAll(t, draw.clean, func(t *rapid.T, in Input, d Decision) {
+		for id := range owners(d.Next) {
+			if _, was := in.Before.Owners[id]; !was && (id >= in.Count || !in.Holders[id].Works) {
+				t.Fatalf("id %d joins", id)
+			}
+		}
+	})
+}
+
+func TestOneWriteAddsAllWhoWork(t *testing.T) {
+	forAll(t, draw.anyWorld, func(t *rapid.T, in Input, d Decision) {
+		if d.Next == nil || d.Next.Count == 0 || d.Next.Strategy == partition.NamePrimary || withheldBy(in) {
+			return
+		}
+		for id, h := range in.Holders {
+			if _, is := d.Next.Owners[id]; h.Works && id < in.Count && !is {
+				t.Fatalf("id %d works and is no member", id)
+			}
+		}
+	})
+}
+
+// With primary an id that joins gets its own partitions back. So one whose pods crash again and again must not join at once.
+func TestBesideOthersOnlyWhoHasHeldItsIDForLongJoinsPrimary(t *testing.T) {
+	forAll(t, draw.clean, func(t *rapid.T, in Input, d Decision) {
+		if d.Next == nil || d.Next.Count == 0 || d.Next.Strategy != partition.NamePrimary || in.Me >= in.Count || !in.Holders[in.Me].Works ||
+			withheldBy(in) {
+			return
+		}
+		_, was := in.Before.Owners[in.Me]
+		_, is := d.Next.Owners[in.Me]
+		if in.Joins && !is {
+			t.Fatalf("id %d has been held for long, and does not join", in.Me)
+		}
+		var others bool
+		for id := range in.Before.Owners {
+			_, stays := d.Next.Owners[id]
+			others = others || id != in.Me && id < in.Count && stays
+		}
+		if !in.Joins && !was && is && others {
+			t.Fatalf("id %d joins beside others, but it has not been held for long", in.Me)
+		}
+	})
+}
+
+func TestAMemberStaysUntilItHasBeenWithoutAHolderForLong(t *testing.T) {
+	forAll(t, draw.clean, func(t *rapid.T, in Input, d Decision) {
+		if d.Next == nil || d.Next.Count == 0 {
+			return
+		}
+		for id := range in.Before.Owners {
+			if _, is := d.Next.Owners[id]; id < in.Count && (!in.Vacant[id] || in.Holders[id].Works) && !is {
+				t.Fatalf("id %d is no member any more", id)
+			}
+		}
+	})
+}
+
+func TestAnIDThatHasBeenWithoutAHolderForLongIsNoMember(t *testing.T) {
+	forAll(t, draw.clean, func(t *rapid.T, in Input, d Decision) {
+		for id := range owners(d.Next) {
+			if _, alive := in.Holders[id]; in.Vacant[id] && !alive && !in.quarantined(id) && !withheldBy(in) {
+				t.Fatalf("id %d is still a member", id)
+			}
+		}
+	})
+}
+
+func TestAnIDAtOrAboveTheCountLeavesUnlessItsPodLives(t *testing.T) {
+	forAll(t, draw.clean, func(t *rapid.T, in Input, d Decision) {
+		for id := range owners(d.Next) {
+			if _, alive := in.Holders[id]; id >= in.Count && !alive && !in.quarantined(id) {
+				t.Fatalf("id %d is at or above the count and still listed", id)
+			}
+		}
+	})
+}
+
+func TestAPodThatKnowsNoPartitionsWithholdsThem(t *testing.T) {
+	forAll(t, draw.anyWorld, func(t *rapid.T, in Input, d Decision) {
+		if !withheldBy(in) {
+			if d.Withheld {
+				t.Fatal("withheld for nobody")
+			}
+			return
+		}
+		for id, s := range owners(d.Next) {
+			if got := s.Minus(owners(in.Before)[id]).Minus(in.Holders[id].Locks); !got.Empty() {
+				t.Fatalf("id %d gets %s beside a pod that knows no partitions", id, got)
+			}
+		}
+	})
+}
+
+func TestVerifyIsToldThatPartitionsOfNobodyAreWithheld(t *testing.T) {
+	forAll(t, draw.clean, func(t *rapid.T, in Input, d Decision) {
+		if d.Next == nil || !withheldBy(in) {
+			return
+		}
+		for p := range d.Next.Count {
+			if owner(d.Next.Owners, p) == noID && !d.Withheld {
+				t.Fatalf("%d is nobody's, and nothing says why", p)
+			}
+		}
+	})
+}
+
+// Rules 10 and 11.
+
+func TestAnIDThatIsNotKnownToBeDeadForLongKeepsItsPartitions(t *testing.T) {
+	forAll(t, draw.clean, func(t *rapid.T, in Input, d Decision) {
+		for id, s := range in.Before.Owners {
+			if _, alive := in.Holders[id]; alive || id >= in.Count || in.Vacant[id] || d.Next == nil {
+				continue
+			}
+			if lost := s.Minus(d.Next.Owners[id]).Intersect(partition.Between(0, d.Next.Count-1)); !lost.Empty() {
+				t.Fatalf("id %d waits for its next holder and loses %s", id, lost)
+			}
+		}
+	})
+}
+
+func TestAnIDInQuarantineKeepsItsPartitions(t *testing.T) {
+	forAll(t, draw.clean, func(t *rapid.T, in Input, d Decision) {
+		for id, s := range in.Before.Owners {
+			if in.quarantined(id) && !s.Subset(owners(d.Next)[id]) {
+				t.Fatalf("id %d is in quarantine and loses %s", id, s.Minus(owners(d.Next)[id]))
+			}
+		}
+	})
+}
+
+func TestAfterAWipeNobodyGetsWhatIsNobodys(t *testing.T) {
+	forAll(t, draw.anyWorld, func(t *rapid.T, in Input, d Decision) {
+		if !in.Unserved {
+			return
+		}
+		for id, s := range owners(d.Next) {
+			for p := range s.Minus(in.Holders[id].Locks).All() {
+				if in.Trust.Believed() && owner(owners(in.Before), p) != noID {
+					continue
+				}
+				t.Fatalf("id %d gets %d, which was nobody's, within the quarantine", id, p)
+			}
+		}
+	})
+}
+
+// What is in force.
+
+func TestTheUsersCountIsTakenOver(t *testing.T) {
+	forAll(t, draw.anyWorld, func(t *rapid.T, in Input, d Decision) {
+		if in.Wish.HasCount && d.Next != nil && d.Next.Count != in.Wish.Count {
+			t.Fatalf("%d partitions are in force, not %d", d.Next.Count, in.Wish.Count)
+		}
+		if in.Wish.HasCount && in.Wish.Count > 0 && d.Next == nil && in.Holders[in.Me].Works && in.Me < in.Count && !withheldBy(in) {
+			t.Fatal("there are no partitions")
+		}
+	})
+}
+
+func TestAKnownStrategyIsTakenOver(t *testing.T) {
+	forAll(t, draw.anyWorld, func(t *rapid.T, in Input, d Decision) {
+		if in.Wish.HasCount && in.Wish.Strategy != "" && d.Next != nil && d.Next.Strategy != in.Wish.Strategy {
+			t.Fatalf("%s is in force, not %s", d.Next.Strategy, in.Wish.Strategy)
+		}
+	})
+}
+
+func TestAStrategyThatNobodyKnowsChangesNothing(t *testing.T) {
+	forAll(t, draw.clean, func(t *rapid.T, in Input, _ Decision) {
+		in.Wish.HasCount, in.Wish.Strategy = true, later
+		if d := Plan(in); d.Next == nil && in.Wish.Count > 0 || d.Next != nil && d.Next.Strategy != in.Before.Strategy {
+			t.Fatalf("%s was in force, and now %s", in.Before.Strategy, row(d.Next))
+		}
+	})
+}
+
+func TestAnAbsentCountChangesNothingWhilePartitionsAreOwned(t *testing.T) {
+	forAll(t, draw.anyWorld, func(t *rapid.T, in Input, _ Decision) {
+		in.Wish.HasCount, in.Wish.Count = false, 0
+		d := Plan(in)
+		if in.Before != nil && in.Before.Count > 0 && in.Trust.Believed() && (d.Next == nil || d.Next.Count != in.Before.Count) {
+			t.Fatalf("somebody removed the count, and %s is in force", row(d.Next))
+		}
+		if in.Before == nil && d.Next != nil {
+			t.Fatalf("nobody asks for partitions, and %s is in force", row(d.Next))
+		}
+	})
+}
+
+func TestACountOfZeroEndsPartitions(t *testing.T) {
+	forAll(t, draw.clean, func(t *rapid.T, in Input, _ Decision) {
+		in.Wish.HasCount, in.Wish.Count = true, 0
+		for id, h := range in.Holders {
+			if h.Works {
+				h.Locks, h.Yields = partition.Set{}, in.Before.Owners[id] // all has stopped
+				in.Holders[id] = h
+			}
+		}
+		in.Strays = nil
+		d := Plan(in)
+		for id, s := range owners(d.Next) {
+			if _, alive := in.Holders[id]; !s.Empty() && (in.Holders[id].Works || !alive && in.Vacant[id] && !in.quarantined(id)) {
+				t.Fatalf("there are no partitions, and id %d still has %s", id, s)
+			}
+		}
+	})
+}
+
+func TestWhatIsAtOrAboveTheCountIsGivenToNobody(t *testing.T) {
+	forAll(t, draw.clean, func(t *rapid.T, in Input, d Decision) {
+		for id, s := range owners(d.Next) {
+			for p := range s.Minus(in.Before.Owners[id]).All() {
+				if p >= d.Next.Count {
+					t.Fatalf("id %d gets %d of %d", id, p, d.Next.Count)
+				}
+			}
+		}
+	})
+}
+
+func TestWhoDoesNotKnowTheStrategyInForceMovesNothing(t *testing.T) {
+	forAll(t, draw.anyWorld, func(t *rapid.T, in Input, _ Decision) {
+		if in.Before == nil {
+			return
+		}
+		in.Before.Strategy, in.Wish.Strategy = later, later
+		in.Wish.HasCount = true
+		if d := Plan(in); d.Changed || !d.Next.Same(in.Before) || d.Unknown != later {
+			t.Fatalf("%s, changed %v, unknown %q", row(d.Next), d.Changed, d.Unknown)
+		}
+	})
+}
+
+func TestNothingIsSaidOfAWorkloadWithoutPartitions(t *testing.T) {
+	forAll(t, draw.anyWorld, func(t *rapid.T, in Input, _ Decision) {
+		in.Before, in.Wish = nil, assignment.Wish{}
+		if d := Plan(in); d.Next != nil || d.Changed || d.Withheld || d.Unknown != "" {
+			t.Fatalf("%+v", d)
+		}
+	})
+}
+
+// The plan itself.
+
+func TestAPlanCanBeStoredAndReadAgain(t *testing.T) {
+	forAll(t, draw.anyWorld, func(t *rapid.T, _ Input, d Decision) {
+		if d.Next == nil {
+			return
+		}
+		read, err := partition.ParseOwners(d.Next.Owners.String(), parts)
+		if err != nil || !read.Equal(d.Next.Owners) {
+			t.Fatalf("%s: %v", d.Next.Owners, err)
+		}
+	})
+}
+
+// leavesWithNobody says that a pod yields what should stay with its id. Once that is nobody's, the target may be another one.
+func leavesWithNobody(in Input, d Decision) bool {
+	for id, h := range in.Holders {
+		for _, c := range d.Lost {
+			if c.ID == id && !c.Set.Intersect(h.Yields).Empty() {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func TestAPlanThatWasWrittenIsNotRepeated(t *testing.T) {
+	forAll(t, draw.clean, func(t *rapid.T, in Input, d Decision) {
+		in.Before = d.Next
+		if d.Next == nil {
+			in.Trust = assignment.Absent
+		}
+		again := Plan(in)
+		if again.Changed && leavesWithNobody(in, d) {
+			in.Before = again.Next
+			again = Plan(in)
+		}
+		if again.Changed {
+			t.Fatalf("again: %s", row(again.Next))
+		}
+	})
+}
+
+func TestARestoredMapIsRestoredOnce(t *testing.T) {
+	forAll(t, draw.doubted, func(t *rapid.T, in Input, d Decision) {
+		in.Before, in.Trust, in.Clean = d.Next, assignment.Clean, true
+		if d.Next == nil {
+			in.Trust = assignment.Absent
+		}
+		for range 3 {
+			d = Plan(in)
+			if !d.Changed {
+				return
+			}
+			in.Before = d.Next
+		}
+		t.Fatalf("it is still written anew: %s", row(d.Next))
+	})
+}
+
+func TestAWriteIsAskedForIfSomethingChanges(t *testing.T) {
+	forAll(t, draw.clean, func(t *rapid.T, in Input, d Decision) {
+		if d.Changed == d.Next.Same(in.Before) {
+			t.Fatalf("changed %v", d.Changed)
+		}
+		in.Renew = true
+		if again := Plan(in); d.Next != nil && !again.Changed || !again.Next.Same(d.Next) {
+			t.Fatalf("renewed: changed %v, %s", again.Changed, row(again.Next))
+		}
+	})
+}
+
+func TestAMapThatIsNotBelievedIsWrittenAnew(t *testing.T) {
+	forAll(t, draw.doubted, func(t *rapid.T, in Input, d Decision) {
+		if d.Next != nil && in.Trust != assignment.Clean && !d.Changed {
+			t.Fatal("a map that is not clean stays so")
+		}
+	})
+}
+
+func TestAPlanTellsWhoGotAndLostWhat(t *testing.T) {
+	forAll(t, draw.clean, func(t *rapid.T, in Input, d Decision) {
+		if d.Next == nil {
+			return
+		}
+		var gained, lost []Change
+		for id := range ids {
+			was, is := in.Before.Owners[id], d.Next.Owners[id]
+			if s := is.Minus(was); !s.Empty() {
+				gained = append(gained, Change{id, s})
+			}
+			if s := was.Minus(is); !s.Empty() {
+				lost = append(lost, Change{id, s})
+			}
+		}
+		same := func(a, b Change) bool { return a.ID == b.ID && a.Set.Equal(b.Set) }
+		if !slices.EqualFunc(gained, d.Gained, same) || !slices.EqualFunc(lost, d.Lost, same) {
+			t.Fatalf("gained %v and lost %v, but the plan says %v and %v", gained, lost, d.Gained, d.Lost)
+		}
+	})
+}
+
+func TestAPlanIsPure(t *testing.T) {
+	forAll(t, draw.anyWorld, func(t *rapid.T, in Input, d Decision) {
+		was := told(in)
+		if again := Plan(in); !reflect.DeepEqual(again, d) || told(in) != was {
+			t.Fatalf("the same world has two plans, %+v", again)
+		}
+	})
+}
