@@ -115,6 +115,7 @@ func (t draw) world() Input {
 		switch t.upTo(3, "slot") {
 		case 0, 1:
 			in.Holders[id] = t.holder(in.Before.Owners[id])
+			in.Vacant[id] = t.oneIn(4, "had no holder for long") // the planner has not heard of the holder, or gives it the slot
 		case 2:
 			in.Vacant[id] = t.upTo(1, "for long") == 1
 			quarantined[id] = t.oneIn(3, "quarantined")
