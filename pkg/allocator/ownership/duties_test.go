@@ -111,11 +111,39 @@ func TestAProcessLosesWhatTheMapDoesNotName(t *testing.T) {
 	})
 }
 
+// A lock that nobody lets go of keeps its partition from everybody.
+func TestAProcessLetsGoOfEachLockThatTheMapDoesNotName(t *testing.T) {
+	forAllProcesses(t, func(t *rapid.T, p process, d Duties) {
+		if left := p.locked.Minus(p.view.Row.Owners[p.view.ID]); !d.Lost.Equal(left) {
+			t.Fatalf("it should let go of %s", left)
+		}
+	})
+}
+
+// A foreign write stops no work.
+func TestAProcessHasNoDutiesWhileTheMapIsNotClean(t *testing.T) {
+	forAllProcesses(t, func(t *rapid.T, p process, _ Duties) {
+		p.view.Clean = false
+		d := DutiesAt(p.view, p.held, p.locked, p.yielded, p.keeps)
+		if all := d.Take.Union(d.Lost).Union(d.Stop).Union(d.Yield).Union(d.Back); !all.Empty() {
+			t.Fatalf("it does something about %s", all)
+		}
+	})
+}
+
+func TestAProcessAtOrAboveTheCountYieldsNothingButItsSlot(t *testing.T) {
+	forAllProcesses(t, func(t *rapid.T, p process, d Duties) {
+		if p.view.ID >= p.view.Count && !d.Stop.Union(d.Yield).Empty() {
+			t.Fatalf("it stops %s and yields %s", d.Stop, d.Yield)
+		}
+	})
+}
+
 func TestAProcessStopsWhatItShouldNotHaveAndNothingElse(t *testing.T) {
 	forAllProcesses(t, func(t *rapid.T, p process, d Duties) {
 		want := p.held.Intersect(p.view.Row.Owners[p.view.ID]).Minus(p.aim())
 		if p.keeps || p.view.ID >= p.view.Count {
-			return // below
+			return // it yields nothing
 		}
 		if !d.Stop.Equal(want) {
 			t.Fatalf("it should stop %s", want)

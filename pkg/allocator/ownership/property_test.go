@@ -379,6 +379,25 @@ func TestAnAbsentCountChangesNothingWhilePartitionsAreOwned(t *testing.T) {
 	})
 }
 
+func TestAnAbsentCountKeepsTheStrategyToo(t *testing.T) {
+	forAll(t, draw.clean, func(t *rapid.T, in Input, _ Decision) {
+		in.Wish = assignment.Wish{}
+		if d := Plan(in); d.Next != nil && d.Next.Strategy != in.Before.Strategy {
+			t.Fatalf("%s was in force, and now %s", in.Before.Strategy, d.Next.Strategy)
+		}
+	})
+}
+
+func TestAStrategyThatNobodyKnowsBeginsNothing(t *testing.T) {
+	forAll(t, draw.anyWorld, func(t *rapid.T, in Input, _ Decision) {
+		in.Before, in.Clean = nil, false
+		in.Wish.HasCount, in.Wish.Strategy = true, later
+		if d := Plan(in); d.Next != nil || d.Changed || d.Unknown != later {
+			t.Fatalf("%s, changed %v, unknown %q", row(d.Next), d.Changed, d.Unknown)
+		}
+	})
+}
+
 func TestACountOfZeroEndsPartitions(t *testing.T) {
 	forAll(t, draw.clean, func(t *rapid.T, in Input, _ Decision) {
 		in.Wish.HasCount, in.Wish.Count = true, 0
@@ -470,6 +489,14 @@ func leavesWithNobody(in Input, d Decision) bool {
 		}
 	}
 	return false
+}
+
+func TestAPlanHasTheEpochThatWasRead(t *testing.T) {
+	forAll(t, draw.clean, func(t *rapid.T, in Input, d Decision) {
+		if d.Next != nil && d.Next.Epoch != in.Before.Epoch {
+			t.Fatalf("epoch %d", d.Next.Epoch)
+		}
+	})
 }
 
 func TestAPlanThatWasWrittenIsNotRepeated(t *testing.T) {
