@@ -244,10 +244,7 @@ func allTerminated(pod *unstructured.Unstructured) bool {
 	for _, field := range []string{"initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"} {
 		statuses, _, _ := unstructured.NestedSlice(pod.Object, "status", field)
 		for _, s := range statuses {
-			m, ok := s.(map[string]any)
-			if !ok {
-				return false
-			}
+			m, _ := s.(map[string]any)
 			terminated, found, _ := unstructured.NestedMap(m, "state", "terminated")
 			if !found || terminated["reason"] == unknownEnd {
 				return false
@@ -286,6 +283,5 @@ func (c *counter) census() Census {
 		out.Live = append(out.Live, pod)
 	}
 	slices.SortFunc(out.Live, func(a, b plan.Pod) int { return cmp.Compare(a.Name, b.Name) })
-	slices.SortFunc(out.Dead, func(a, b Victim) int { return cmp.Compare(a.ID, b.ID) })
 	return out
 }

@@ -9,7 +9,7 @@ import (
 // In strict mode the slot of a holder that has ended is given at once, so a kubelet must have seen the end of all that ran.
 func TestOnlyAKubeletsWordIsAnEnd(t *testing.T) {
 	status := func(name, state, reason string) any {
-		return map[string]any{"name": name, "state": map[string]any{state: map[string]any{"reason": reason}}}
+		return map[string]any{"name": name, "state": map[string]any{state: map[string]any{reasonField: reason}}}
 	}
 	done, sidecar := status("main", "terminated", "Error"), status("idalloc", "terminated", "Completed")
 	for name, tc := range map[string]struct {
@@ -31,7 +31,7 @@ func TestOnlyAKubeletsWordIsAnEnd(t *testing.T) {
 				"spec": map[string]any{
 					"initContainers": []any{map[string]any{"name": "idalloc"}}, "containers": []any{map[string]any{"name": "main"}},
 				},
-				"status": map[string]any{
+				statusField: map[string]any{
 					"phase": "Failed", "containerStatuses": tc.main, "initContainerStatuses": tc.init, "ephemeralContainerStatuses": tc.ephemeral,
 				},
 			}}
@@ -39,5 +39,11 @@ func TestOnlyAKubeletsWordIsAnEnd(t *testing.T) {
 				t.Errorf("allTerminated = %t, want %t", got, tc.want)
 			}
 		})
+	}
+}
+
+func TestAPodOfNoContainersHasNotEnded(t *testing.T) {
+	if allTerminated(&unstructured.Unstructured{Object: map[string]any{statusField: map[string]any{"phase": "Failed"}}}) {
+		t.Error("nobody said that anything ended")
 	}
 }
