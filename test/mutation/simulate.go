@@ -77,12 +77,21 @@ func (j *judge) simulates(pkg string) bool {
 	return false
 }
 
+// histories plays the first one alone: one that does not end, as many mutants' do not, is not waited for long.
 func (j *judge) histories(ctx context.Context, program string, env ...string) (string, error) {
-	const patience = 10 * time.Minute // a history takes a few hundredths of a second
+	const one, all = 30 * time.Second, 10 * time.Minute // a history takes a few hundredths of a second
+	how, err := j.hunt(ctx, program, 1, one, env)
+	if how != "" || err != nil || j.simulate == 1 {
+		return how, err
+	}
+	return j.hunt(ctx, program, j.simulate, all, env)
+}
+
+func (j *judge) hunt(ctx context.Context, program string, most int, patience time.Duration, env []string) (string, error) {
 	outer := ctx
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	seeds, what, err := simulation.Hunt(ctx, program, j.simulate, env...)
+	seeds, what, err := simulation.Hunt(ctx, program, most, env...)
 	switch {
 	case outer.Err() != nil:
 		return "", outer.Err()
