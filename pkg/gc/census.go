@@ -120,7 +120,7 @@ func (c *counter) each(ctx context.Context, selector string, owned bool, do func
 
 func (c *counter) add(meta metav1.Object, owned bool) {
 	name := meta.GetName()
-	if known, ok := c.seen[name]; ok && known.UID == string(meta.GetUID()) {
+	if c.seen[name].UID == string(meta.GetUID()) {
 		return
 	}
 	pod, err := PodOf(c.owner, meta, owned, c.s.Clock.Now())

@@ -23,8 +23,8 @@ type Result struct {
 	Wrote bool
 }
 
-// Sweep frees the slots of dead holders. It gives slots to nobody: the pods do that, because they know their own revision.
-// With dryRun it writes nothing.
+// Sweep frees the slots of dead holders. It gives a slot only to a pod that has asked for just that one: the pods give out the
+// others, because they know their own revision. With dryRun it writes nothing.
 //
 // Sweep blocks until it is done. After a conflict, and after a write without an answer, it tries again until the steps of
 // backoff are used up or ctx ends. Errors: those of store.Store's Get and Commit, and those of Survey.
@@ -79,7 +79,7 @@ func sweepOnce(ctx context.Context, s *store.Store, ref store.Ref, dryRun bool) 
 	case decision.Next == nil && decision.TooLarge != nil && !dryRun:
 		return Result{}, decision.TooLarge
 	case decision.Next != nil && owner.Trust == assignment.Untracked && decision.Next.SameContent(owner.Record.State):
-		return Result{Victims: census.Dead}, nil // a write would change nothing, and could not make the map clean
+		return Result{}, nil // nobody is dead, and a write would change nothing and could not make the map clean
 	case decision.Next == nil || dryRun:
 		return result, nil
 	}
