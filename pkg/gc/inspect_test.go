@@ -2,6 +2,7 @@ package gc
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -106,5 +107,44 @@ func TestInspectCountsAsSurveyDoes(t *testing.T) {
 				t.Fatalf("world %d: pod %s, which has slot %d, was not shown", i, p.Name, id)
 			}
 		}
+	}
+}
+
+// However many holders are missing, Inspect shows none of the namespace's other pods, and says of each holder why it is dead.
+func TestInspectShowsTheOwnersPodsAndTheHolders(t *testing.T) {
+	server := apifake.New(t)
+	const n = fewVictims + 4
+	holders := make([]string, 0, n)
+	for id := range n {
+		holders = append(holders, fmt.Sprintf("%02d", id))
+	}
+	server.Put(apifake.Assigned(n, held(holders...)))
+	server.Put(apifake.Pod(holders[0]))
+	server.Put(failed(apifake.Pod(holders[1])))
+	server.Put(relabelled(apifake.Pod(holders[2])))
+	server.Put(failed(relabelled(apifake.Pod(holders[3]))))
+	server.Put(relabelled(apifake.Pod("stranger")))
+	shown := map[string]bool{}
+	c, err := inspected(t, server, func(pod *unstructured.Unstructured, owned bool) { shown[pod.GetName()] = owned })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := map[string]bool{holders[0]: true, holders[1]: true, holders[2]: false, holders[3]: false}; !maps.Equal(shown, want) {
+		t.Errorf("shown are %v, want %v", shown, want)
+	}
+	if want := []string{holders[0], holders[2]}; !slices.Equal(names(c.Live), want) {
+		t.Errorf("alive are %v, want %v", names(c.Live), want)
+	}
+	for _, v := range c.Dead {
+		want := itsGone
+		if v.ID == 1 || v.ID == 3 {
+			want = "its pod is Failed"
+		}
+		if v.Reason != want {
+			t.Errorf("pod %s is dead because %s, want %q", v.Pod, v.Reason, want)
+		}
+	}
+	if slices.Contains(server.Requests(), "GET pods/"+holders[1]) {
+		t.Errorf("%s was read once more, although the list has it", holders[1])
 	}
 }

@@ -25,6 +25,7 @@ const (
 	epoch = 1795219000007
 	// Fields of what a kubelet reports.
 	statusField, reasonField = "status", "reason"
+	itsGone                  = "its pod is gone"
 	// successor is the UID of a pod that has another one's name.
 	successor = "successor"
 )
@@ -87,6 +88,17 @@ func surveyed(t *testing.T, server *apifake.Server) (Census, error) {
 	return Survey(t.Context(), s, owner)
 }
 
+func inspected(t *testing.T, server *apifake.Server, show func(pod *unstructured.Unstructured, owned bool)) (Census, error) {
+	t.Helper()
+	s := storeOf(t, server)
+	owner, err := s.Get(t.Context(), theRef())
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.Requests()
+	return Inspect(t.Context(), s, owner, show)
+}
+
 func TestWhoLivesAndWhoIsDead(t *testing.T) {
 	podGC := ended(apifake.Pod("a"), "Failed", "")
 	if err := unstructured.SetNestedSlice(podGC.Object, []any{
@@ -118,7 +130,7 @@ func TestWhoLivesAndWhoIsDead(t *testing.T) {
 		"with a receipt":                   {pod: apifake.Holding("a", 0, epoch), live: true, owned: true, receipt: true},
 		"relabelled, found by its receipt": {pod: hidden, live: true, receipt: true},
 		"relabelled, found by its name":    {pod: relabelled(apifake.Holding("a", 0, epoch)), live: true, receipt: true},
-		"gone":                             {dead: &Victim{Pod: "a", Reason: "its pod is gone"}},
+		"gone":                             {dead: &Victim{Pod: "a", Reason: itsGone}},
 		"Failed":                           {pod: ended(apifake.Pod("a"), "Failed", ""), dead: &Victim{Pod: "a", Reason: "its pod is Failed", Ended: true}},
 		"evicted":                          {pod: ended(apifake.Pod("a"), "Failed", "Evicted"), dead: &Victim{Pod: "a", Reason: "its pod is Failed (Evicted)", Ended: true}},
 		"Succeeded":                        {pod: ended(apifake.Pod("a"), "Succeeded", ""), dead: &Victim{Pod: "a", Reason: "its pod is Succeeded", Ended: true}},
@@ -261,31 +273,37 @@ func TestAPodThatIsReplacedBetweenTwoLists(t *testing.T) {
 	}
 }
 
-// Without an answer nobody is dead.
+// Without an answer nobody is dead, neither for a plan nor for somebody who looks.
 func TestNobodyIsDeadWithoutAnAnswer(t *testing.T) {
-	for _, victims := range []int{1, fewVictims + 1} {
-		for lost := range 3 { // two lists and what confirms
-			t.Run(fmt.Sprintf("request %d, %d victims", lost, victims), func(t *testing.T) {
-				server := apifake.New(t)
-				holders := make([]string, 0, victims)
-				for id := range victims {
-					holders = append(holders, fmt.Sprintf("%02d", id))
-				}
-				server.Put(apifake.Assigned(9, held(holders...)))
-				seen := -1 // the owner comes first
-				server.Before(func(w http.ResponseWriter, _ *http.Request) bool {
-					seen++
-					if seen != lost+1 {
-						return false
+	looks := map[string]func(*testing.T, *apifake.Server) (Census, error){"survey": surveyed, "inspect": func(t *testing.T, server *apifake.Server) (Census, error) {
+		t.Helper()
+		return inspected(t, server, func(pod *unstructured.Unstructured, _ bool) { _ = pod.GetName() })
+	}}
+	for name, look := range looks {
+		for _, victims := range []int{1, fewVictims + 1} {
+			for lost := range 3 { // two lists and what confirms
+				t.Run(fmt.Sprintf("%s: request %d, %d victims", name, lost, victims), func(t *testing.T) {
+					server := apifake.New(t)
+					holders := make([]string, 0, victims)
+					for id := range victims {
+						holders = append(holders, fmt.Sprintf("%02d", id))
 					}
-					apifake.Refuse(w, http.StatusInternalServerError, metav1.StatusReasonInternalError, "etcd", nil)
-					return true
+					server.Put(apifake.Assigned(9, held(holders...)))
+					seen := -1 // the owner comes first
+					server.Before(func(w http.ResponseWriter, _ *http.Request) bool {
+						seen++
+						if seen != lost+1 {
+							return false
+						}
+						apifake.Refuse(w, http.StatusInternalServerError, metav1.StatusReasonInternalError, "etcd", nil)
+						return true
+					})
+					c, err := look(t, server)
+					if err == nil || !store.Temporary(err) || len(c.Dead)+len(c.Live) > 0 {
+						t.Errorf("%+v, %v", c, err)
+					}
 				})
-				c, err := surveyed(t, server)
-				if err == nil || !store.Temporary(err) || len(c.Dead)+len(c.Live) > 0 {
-					t.Errorf("%+v, %v", c, err)
-				}
-			})
+			}
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -53,6 +54,11 @@ func TestSweep(t *testing.T) {
 	annotations = fullOfNobody.GetAnnotations()
 	annotations["team"] = strings.Repeat("x", 261_800)
 	fullOfNobody.SetAnnotations(annotations)
+	crowded := apifake.Assigned(3, held("a", "b"))
+	annotations = crowded.GetAnnotations()
+	annotations["team"] = strings.Repeat("x", 261_800)
+	crowded.SetAnnotations(annotations)
+	long := strings.Repeat("l", 250)
 	full := apifake.Owner(2)
 	full.SetAnnotations(map[string]string{"team": strings.Repeat("x", 262_000)})
 	for name, tc := range map[string]struct {
@@ -66,11 +72,11 @@ func TestSweep(t *testing.T) {
 	}{
 		"frees the dead, and gives nothing out": {
 			owner: apifake.Assigned(3, held("a", "b")), pods: []*unstructured.Unstructured{apifake.Holding("a", 0, epoch), apifake.Pod("c")},
-			want: Result{Victims: []Victim{{ID: 1, Pod: "b", Reason: "its pod is gone"}}, Wrote: true}, slots: onlyA,
+			want: Result{Victims: []Victim{{ID: 1, Pod: "b", Reason: itsGone}}, Wrote: true}, slots: onlyA,
 		},
 		"only looks": {
 			owner: apifake.Assigned(3, held("a", "b")), pods: []*unstructured.Unstructured{apifake.Holding("a", 0, epoch)}, dry: true,
-			want: Result{Victims: []Victim{{ID: 1, Pod: "b", Reason: "its pod is gone"}}}, slots: `{"0":"a","1":"b"}`,
+			want: Result{Victims: []Victim{{ID: 1, Pod: "b", Reason: itsGone}}}, slots: `{"0":"a","1":"b"}`,
 		},
 		"has nothing to do": {
 			owner: apifake.Assigned(3, held("a")), pods: []*unstructured.Unstructured{apifake.Holding("a", 0, epoch)}, slots: onlyA,
@@ -89,9 +95,16 @@ func TestSweep(t *testing.T) {
 		"leaves a map that nobody can make clean": {
 			owner: untracked, pods: []*unstructured.Unstructured{apifake.Holding("a", 0, epoch)}, slots: onlyA,
 		},
+		"only looks at a map that nobody can make clean": {
+			owner: untracked, pods: []*unstructured.Unstructured{apifake.Holding("a", 0, epoch)}, dry: true, slots: onlyA,
+		},
+		"frees the dead where there is no room for a live pod's entry": {
+			owner: crowded, pods: []*unstructured.Unstructured{apifake.Holding("a", 0, epoch), apifake.Holding(long, 2, epoch)},
+			want: Result{Victims: []Victim{{ID: 1, Pod: "b", Reason: itsGone}}, Wrote: true}, slots: onlyA,
+		},
 		"frees the dead of a map that nobody can make clean": {
 			owner: stillHeldByTheDead, pods: []*unstructured.Unstructured{apifake.Holding("a", 0, epoch)},
-			want: Result{Victims: []Victim{{ID: 1, Pod: "b", Reason: "its pod is gone"}}, Restored: true, Wrote: true}, slots: onlyA,
+			want: Result{Victims: []Victim{{ID: 1, Pod: "b", Reason: itsGone}}, Restored: true, Wrote: true}, slots: onlyA,
 		},
 		"leaves a newer map alone": {
 			owner: newer, fails: store.ErrNewer, slots: onlyA,
@@ -103,7 +116,7 @@ func TestSweep(t *testing.T) {
 			owner: damaged, pods: []*unstructured.Unstructured{apifake.Holding("a", 0, epoch)}, want: Result{Restored: true, Wrote: true}, slots: onlyA,
 		},
 		"only looks at a map of nobody where there is no room": {
-			owner: fullOfNobody, pods: []*unstructured.Unstructured{apifake.Pod("b"), apifake.Holding("a", 1, epoch)}, dry: true,
+			owner: fullOfNobody, pods: []*unstructured.Unstructured{apifake.Pod("b"), apifake.Holding(long, 1, epoch)}, dry: true,
 			want: Result{Restored: true}, slots: `{"0":"b"}`,
 		},
 		"has no owner": {fails: store.ErrGone},
@@ -203,7 +216,7 @@ func TestASweepWhoseAnswerIsLost(t *testing.T) {
 		apifake.Refuse(w, http.StatusInternalServerError, metav1.StatusReasonInternalError, "etcd", nil)
 		return true
 	}
-	freed := []Victim{{Pod: "a", Reason: "its pod is gone"}}
+	freed := []Victim{{Pod: "a", Reason: itsGone}}
 	t.Run("it had happened", func(t *testing.T) {
 		var server *apifake.Server
 		server = dead(t, func(w http.ResponseWriter, _ int) bool {
@@ -241,19 +254,105 @@ func TestASweepAfterALostAnswerFindsMore(t *testing.T) {
 	}
 }
 
-func TestASweepDecidesNothingWithoutTheLists(t *testing.T) {
+// The Deployment with a map of another's writing, in which idalloc wrote the fence-after last, or another did.
+func fenced(byUs bool) *unstructured.Unstructured {
+	state := held("a")
+	state.FenceAfter = 30 * time.Second
+	o := apifake.Assigned(2, state)
+	fence, rest := "f:"+assignment.FenceAfterKey, map[string]bool{"f:" + assignment.SealKey: true, "f:" + assignment.DefaultKey: true}
+	if byUs {
+		o.SetManagedFields([]metav1.ManagedFieldsEntry{apifake.Entry(assignment.FieldManager, map[string]bool{fence: true}), apifake.Entry("kubectl", rest)})
+		return o
+	}
+	rest[fence] = true
+	o.SetManagedFields([]metav1.ManagedFieldsEntry{apifake.Entry("kubectl", rest)})
+	return o
+}
+
+// annotation is what the Deployment says under the key after a sweep.
+func annotation(t *testing.T, server *apifake.Server, key string) string {
+	t.Helper()
+	if got, err := Sweep(t.Context(), storeOf(t, server), theRef(), tries(1), false); err != nil || !got.Wrote {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	return server.Get(apifake.Apps, apifake.Deployment, apifake.Worker).GetAnnotations()[key]
+}
+
+func TestASweepKeepsTheFenceAfterThatIdallocWrote(t *testing.T) {
+	for byUs, want := range map[bool]string{true: "30s", false: ""} {
+		server := apifake.New(t)
+		server.Put(fenced(byUs))
+		server.Put(apifake.Holding("a", 0, epoch))
+		if got := annotation(t, server, assignment.FenceAfterKey); got != want {
+			t.Errorf("idalloc wrote it: %t; the fence-after is %q, want %q", byUs, got, want)
+		}
+	}
+}
+
+// In strict mode a process without contact may still use the slot of a holder that vanished, but not that of one that has ended.
+func TestASweepQuarantinesTheSlotsOfThoseWhoMayStillRun(t *testing.T) {
+	server := apifake.New(t)
+	state := held("gone", "ended")
+	state.FenceAfter = 30 * time.Second
+	server.Put(apifake.Assigned(2, state))
+	server.Put(ended(apifake.Pod("ended"), "Failed", ""))
+	if got := annotation(t, server, assignment.QuarantineKey); !strings.HasSuffix(got, `:"0"}`) {
+		t.Errorf("in quarantine are %s, want slot 0 alone", got)
+	}
+}
+
+// A request is still met when its slot comes free, and stays until then.
+func TestASweepKeepsToWhatPodsAskedFor(t *testing.T) {
+	for name, tc := range map[string]struct {
+		slot            int
+		slots, requests string
+	}{"for a slot whose holder lives": {0, onlyA, `{"0":"c"}`}, "for a slot whose holder is dead": {1, `{"0":"a","1":"c"}`, ""}} {
+		t.Run(name, func(t *testing.T) {
+			server := apifake.New(t)
+			state := held("a", "b")
+			state.Handover = assignment.Slots{tc.slot: "c"}
+			server.Put(apifake.Assigned(2, state))
+			server.Put(apifake.Holding("a", 0, epoch))
+			server.Put(apifake.Pod("c"))
+			if got := annotation(t, server, assignment.HandoverKey); got != tc.requests || slotsOf(server) != tc.slots {
+				t.Errorf("the requests are %q, want %q; the map is %s, want %s", got, tc.requests, slotsOf(server), tc.slots)
+			}
+		})
+	}
+}
+
+// The next holder's token must be higher than any that somebody had from this clock before.
+func TestTheEpochOfASweepFollowsTheClock(t *testing.T) {
 	server := apifake.New(t)
 	server.Put(apifake.Assigned(2, held("a")))
-	server.Before(func(w http.ResponseWriter, r *http.Request) bool {
-		if !strings.HasSuffix(r.URL.Path, "/pods") {
-			return false
-		}
-		apifake.Refuse(w, http.StatusInternalServerError, metav1.StatusReasonInternalError, "etcd", nil)
-		return true
-	})
-	got, err := Sweep(t.Context(), storeOf(t, server), theRef(), tries(2), false)
-	if !store.Temporary(err) || got.Wrote || slotsOf(server) != onlyA {
-		t.Errorf("%+v, %v, the map is %s", got, err, slotsOf(server))
+	before := time.Now().UnixMilli()
+	if got, err := strconv.ParseInt(annotation(t, server, assignment.EpochKey), 10, 64); err != nil || got < before {
+		t.Errorf("the epoch is %d, %v; the clock said %d before", got, err, before)
+	}
+}
+
+func withoutLists(w http.ResponseWriter, r *http.Request) bool {
+	if !strings.HasSuffix(r.URL.Path, "/pods") {
+		return false
+	}
+	apifake.Refuse(w, http.StatusInternalServerError, metav1.StatusReasonInternalError, "etcd", nil)
+	return true
+}
+
+func TestASweepDecidesNothingWithoutTheLists(t *testing.T) {
+	for name, tc := range map[string]struct {
+		owner *unstructured.Unstructured
+		slots string
+	}{"an owner with a map": {apifake.Assigned(2, held("a")), onlyA}, "an owner without one": {apifake.Owner(2), ""}} {
+		t.Run(name, func(t *testing.T) {
+			server := apifake.New(t)
+			server.Put(tc.owner)
+			server.Before(withoutLists)
+			got, err := Sweep(t.Context(), storeOf(t, server), theRef(), tries(2), false)
+			if !store.Temporary(err) || got.Wrote || slotsOf(server) != tc.slots {
+				t.Errorf("%+v, %v, the map is %s", got, err, slotsOf(server))
+			}
+		})
 	}
 }
 
