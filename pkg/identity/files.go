@@ -51,8 +51,7 @@ func Read(dir string) (Identity, error) {
 // fn runs on the goroutine that called Follow, and Follow notices no change while it runs. If there were several changes
 // meanwhile, fn gets only the newest. So fn must start the work on another goroutine, and stop it at the next call.
 func Follow(ctx context.Context, dir string, fn func(Identity)) error {
-	ticker := time.NewTicker(PollInterval)
-	defer ticker.Stop()
+	tick := time.Tick(PollInterval)
 	f := follower{dir: dir}
 	for {
 		if err := f.poll(fn); err != nil {
@@ -61,7 +60,7 @@ func Follow(ctx context.Context, dir string, fn func(Identity)) error {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-ticker.C:
+		case <-tick:
 		}
 	}
 }
@@ -69,7 +68,7 @@ func Follow(ctx context.Context, dir string, fn func(Identity)) error {
 type follower struct {
 	dir  string
 	last Identity
-	// seen says that last is valid.
+	// seen says that an identity was read.
 	seen bool
 	// generation is the target of swapLink before last was read.
 	generation string
@@ -79,7 +78,7 @@ type follower struct {
 func (f *follower) poll(fn func(Identity)) error {
 	// The link is read before the file. If the files are replaced in between, the next check reads the file again.
 	generation, linkErr := os.Readlink(filepath.Join(f.dir, swapLink))
-	if f.seen && linkErr == nil && generation == f.generation {
+	if linkErr == nil && generation == f.generation {
 		return nil
 	}
 	id, err := Read(f.dir)
@@ -89,7 +88,7 @@ func (f *follower) poll(fn func(Identity)) error {
 		}
 		return err
 	}
-	changed := !f.seen || id != f.last
+	changed := id != f.last // never equal at first: the zero Identity is not valid, so it is never read
 	f.last, f.seen, f.generation = id, true, generation
 	if changed {
 		fn(id)

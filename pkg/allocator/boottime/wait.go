@@ -8,11 +8,9 @@ const tick = time.Second
 
 func wait(until time.Duration, done <-chan struct{}) {
 	for left := until - Now(); left > 0; left = until - Now() {
-		timer := time.NewTimer(min(left, tick))
 		select {
-		case <-timer.C:
+		case <-time.After(min(left, tick)):
 		case <-done:
-			timer.Stop()
 			return
 		}
 	}
