@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -21,13 +22,16 @@ func Now() time.Duration {
 
 // Boot identifies the boot that Now counts from. Two readings of Now can be compared if their Boot is the same and not
 // empty. It is empty if the boot cannot be identified.
-func Boot() string {
-	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+func Boot() string { return bootOf("/proc") }
+
+// bootOf is Boot for a proc file system that is mounted there.
+func bootOf(proc string) string {
+	boot, err := os.ReadFile(filepath.Join(proc, "sys", "kernel", "random", "boot_id")) //nolint:gosec // a path of the kernel's
 	if err != nil || len(bytes.TrimSpace(boot)) == 0 {
 		return ""
 	}
 	// A time namespace has an offset of its own. Kernels without time namespaces have no such link.
-	namespace, err := os.Readlink("/proc/self/ns/time")
+	namespace, err := os.Readlink(filepath.Join(proc, "self", "ns", "time"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return ""
 	}

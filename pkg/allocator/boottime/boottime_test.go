@@ -7,7 +7,7 @@ import (
 )
 
 func TestWaitEndsNotBeforeItsTime(t *testing.T) {
-	for name, waitFor := range map[string]func(time.Duration, <-chan struct{}){"timer": Wait, "tick": wait} {
+	for name, waitFor := range map[string]func(time.Duration, <-chan struct{}){"timer": Wait, "tick": wait, "machine": Of(nil).BootWait} {
 		t.Run(name, func(t *testing.T) {
 			until := Now() + 20*time.Millisecond
 			waitFor(until, nil)
@@ -15,6 +15,7 @@ func TestWaitEndsNotBeforeItsTime(t *testing.T) {
 				t.Errorf("it ended %s early", until-now)
 			}
 			waitFor(Now()-time.Hour, nil) // long over
+			waitFor(-time.Hour, nil)      // before the machine was booted
 		})
 	}
 }
@@ -26,7 +27,7 @@ func TestABootIsKnownWhereTheClockIsTheMachines(t *testing.T) {
 }
 
 func TestWaitEndsWhenTold(t *testing.T) {
-	for name, waitFor := range map[string]func(time.Duration, <-chan struct{}){"timer": Wait, "tick": wait} {
+	for name, waitFor := range map[string]func(time.Duration, <-chan struct{}){"timer": Wait, "tick": wait, "machine": Of(nil).BootWait} {
 		t.Run(name, func(*testing.T) {
 			done := make(chan struct{})
 			ended := make(chan struct{})
@@ -37,5 +38,18 @@ func TestWaitEndsWhenTold(t *testing.T) {
 			close(done)
 			<-ended
 		})
+	}
+}
+
+// still is a clock that stands still.
+type still struct{ Source }
+
+func TestAClockThatCountsSuspendedTimeIsUsed(t *testing.T) {
+	if clock := (still{}); Of(clock) != Source(clock) {
+		t.Errorf("in place of the clock %v is used", Of(clock))
+	}
+	before := Now()
+	if got := Of("a clock of another kind").BootTime(); got < before || got > Now() {
+		t.Errorf("the machine's clock says %s, and said %s before", got, before)
 	}
 }
