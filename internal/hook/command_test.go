@@ -17,7 +17,7 @@ import (
 var errStop = errors.New("enough")
 
 func held() identity.Identity {
-	return identity.Identity{State: identity.StateAssigned, ID: 3, Count: 5, Epoch: 7}
+	return identity.Identity{State: identity.StateAssigned, ID: 3, Count: 5, Epoch: 1795219200123}
 }
 
 func TestParse(t *testing.T) {
@@ -26,6 +26,7 @@ func TestParse(t *testing.T) {
 		"  /stop\t--id  3\n":          {"/stop", "--id", "3"},
 		`/bin/sh -c 'kill "$A" ; $B'`: {"/bin/sh", "-c", `kill "$A" ; $B`},
 		`/stop "a 'b' c" d'e f'g ""`:  {"/stop", "a 'b' c", "de fg", ""},
+		"/end\r\n--id":                {"/end", "--id"},
 		`/stop a\ b`:                  {"/stop", `a\`, "b"},
 	} {
 		c, err := Parse(line)
@@ -43,6 +44,15 @@ func TestParse(t *testing.T) {
 	}
 }
 
+func TestAProgramThatIsNotThere(t *testing.T) {
+	for program, there := range map[string]bool{"/bin/sh": true, "sh": true, "/no/such/program": false, "no-such-program": false, "/etc/passwd": false} {
+		err := (&Command{argv: []string{program, "/bin/sh"}}).Look()
+		if (err == nil) != there || (!there && !strings.Contains(err.Error(), "no such program")) {
+			t.Errorf("%s: %v", program, err)
+		}
+	}
+}
+
 func command(t *testing.T, script string) *Command {
 	t.Helper()
 	return &Command{argv: []string{"/bin/sh", "-c", script}}
@@ -55,14 +65,14 @@ func TestExitCodeZeroMeansStopped(t *testing.T) {
 	if err := command(t, `echo "$IDALLOC_ID $IDALLOC_COUNT $IDALLOC_EPOCH" >"$OUT"`).Run(t.Context(), held()); err != nil {
 		t.Fatal(err)
 	}
-	if b, err := os.ReadFile(out); err != nil || string(b) != "3 5 7\n" { //nolint:gosec // a file of the test
+	if b, err := os.ReadFile(out); err != nil || string(b) != "3 5 1795219200123\n" { //nolint:gosec // a file of the test
 		t.Errorf("the command's environment says %q, %v", b, err)
 	}
 }
 
 func TestAnythingElseDoesNot(t *testing.T) {
 	err := command(t, `echo out; echo err >&2; exit 3`).Run(t.Context(), held())
-	if err == nil || !strings.Contains(err.Error(), "exit status 3; its output ends with: out\nerr") {
+	if err == nil || err.Error() != "/bin/sh: exit status 3; its output ends with: out\nerr" {
 		t.Errorf("error is %v", err)
 	}
 	err = command(t, `kill -9 $$`).Run(t.Context(), held())
@@ -82,6 +92,14 @@ func TestOnlyTheEndOfTheOutputIsQuoted(t *testing.T) {
 	}
 }
 
+func TestTheFirstByteOfTheOutputGoesFirst(t *testing.T) {
+	var out tail
+	end := strings.Repeat("-", outputLimit)
+	if _, err := io.WriteString(&out, "<"+end); err != nil || out.String() != end {
+		t.Errorf("%d bytes are quoted, want the last %d: %.10q…, %v", len(out.String()), outputLimit, out.String(), err)
+	}
+}
+
 // All processes of the group hold a pipe open. When its reader gets to the end, the last of them is gone.
 func TestTheEndOfTheContextKillsTheGroup(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
@@ -92,7 +110,7 @@ func TestTheEndOfTheContextKillsTheGroup(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- command(t, `exec >"$PIPE" 2>&1; trap '' TERM; sleep 1000 & echo up; wait`).Run(ctx, held())
+		ended <- command(t, `echo before; exec >"$PIPE" 2>&1; trap '' TERM; sleep 1000 & echo up; wait`).Run(ctx, held())
 	}()
 	f, err := os.Open(pipe) //nolint:gosec // a pipe of the test
 	if err != nil {
@@ -104,8 +122,8 @@ func TestTheEndOfTheContextKillsTheGroup(t *testing.T) {
 		t.Fatal(err)
 	}
 	cancel(errStop)
-	if err := <-ended; !errors.Is(err, errStop) {
-		t.Errorf("error is %v, want the cause of the context's end", err)
+	if err := <-ended; !errors.Is(err, errStop) || !strings.HasSuffix(err.Error(), "ends with: before") {
+		t.Errorf("error is %v, want the cause of the context's end, and the output", err)
 	}
 	if rest, err := io.ReadAll(f); err != nil || len(rest) > 0 {
 		t.Errorf("after the kill: %q, %v", rest, err)

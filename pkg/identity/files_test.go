@@ -2,6 +2,7 @@ package identity_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
@@ -67,6 +68,32 @@ func TestFollowNoticesEveryLastingChange(t *testing.T) {
 	cancel()
 	if err := <-end; !errors.Is(err, context.Canceled) {
 		t.Errorf("Follow returned %v", err)
+	}
+}
+
+// A file that somebody put there by other means, without idalloc's link, is followed, too.
+func TestFollowOfAFileWithoutTheLink(t *testing.T) {
+	dir := t.TempDir()
+	put := func(id identity.Identity) {
+		t.Helper()
+		b, err := json.Marshal(id)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, "next"), b, 0o600)
+		}
+		if err == nil {
+			err = os.Rename(filepath.Join(dir, "next"), filepath.Join(dir, identity.FileName))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(assigned(3, 5))
+	seen, _, _ := follow(t, dir)
+	for _, want := range []identity.Identity{assigned(3, 5), assigned(3, 8)} {
+		put(want)
+		if got := next(t, seen); got != want {
+			t.Errorf("Follow says %+v, want %+v", got, want)
+		}
 	}
 }
 

@@ -19,6 +19,34 @@ func assigned(id, count int) identity.Identity {
 
 func pending(count int) identity.Identity { return assigned(0, count).Without(identity.StatePending) }
 
+func TestAnIdentityAsText(t *testing.T) {
+	for want, id := range map[string]identity.Identity{"3/5": assigned(3, 5), "pending": pending(5), "fenced": assigned(3, 5).Without(identity.StateFenced)} {
+		if got := id.String(); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	if identity.None >= 0 {
+		t.Errorf("None is %d, which is an id", identity.None)
+	}
+}
+
+// Whatever a program has put together, nobody acts without an id, or under one that cannot be.
+func TestAnIdentityThatCannotBe(t *testing.T) {
+	draining := assigned(0, 1)
+	draining.State = identity.StateDraining
+	for name, id := range map[string]identity.Identity{
+		"of no state": {Count: 1}, "draining, with an id": draining, "assigned, of none": assigned(0, 0), "assigned, of less than none": assigned(0, -1),
+		"assigned, without an id": assigned(identity.None, 1),
+	} {
+		if id.Owns([]byte("a")) {
+			t.Errorf("%s: it owns a key", name)
+		}
+	}
+	if n, err := assigned(identity.None, 1).MachineID16(); err == nil {
+		t.Errorf("without an id the machine number is %d", n)
+	}
+}
+
 func TestAnIdentityWithoutAnID(t *testing.T) {
 	want := identity.Identity{State: identity.StateFenced, ID: identity.None, Count: 5, Pod: "worker-1", Namespace: "shop", Owner: assigned(3, 5).Owner}
 	if got := assigned(3, 5).Without(identity.StateFenced); got != want {
@@ -108,6 +136,9 @@ func TestSequencesOfDifferentIDsNeverMeet(t *testing.T) {
 func TestMachineID16(t *testing.T) {
 	if got, err := assigned(math.MaxUint16, math.MaxUint16+1).MachineID16(); err != nil || got != math.MaxUint16 {
 		t.Errorf("the highest number is %d, %v", got, err)
+	}
+	if got, err := assigned(0, 1).MachineID16(); err != nil || got != 0 {
+		t.Errorf("the lowest number is %d, %v", got, err)
 	}
 	if _, err := assigned(math.MaxUint16+1, math.MaxUint16+2).MachineID16(); err == nil || !strings.Contains(err.Error(), "run at most 65536 replicas") {
 		t.Errorf("error is %v", err)

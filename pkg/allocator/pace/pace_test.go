@@ -46,6 +46,7 @@ func TestScale(t *testing.T) {
 		"a read that is not four times as slow":        {[]time.Duration{2 * ms, 7 * ms}, 0, 2, 7 * ms, 35 * ms, 35 * ms},
 		"a plan that took longer":                      {[]time.Duration{2 * ms}, 300 * ms, 2, 300 * ms, 300 * ms, 300 * ms},
 		"one that took very long, when all started":    {[]time.Duration{2 * ms}, 8 * time.Second, 2, 8 * time.Second, 8 * time.Second, time.Second},
+		"a slow read, a quick one, and a slow one":     {[]time.Duration{90 * ms, 2 * ms, 100 * ms}, 0, 2, 100 * ms, 500 * ms, 40 * ms},
 		"the quickest read of all may be the last one": {[]time.Duration{90 * ms, 2 * ms}, 0, 2, 2 * ms, 10 * ms, 10 * ms},
 	} {
 		p := at(0)
@@ -116,6 +117,9 @@ func TestBackoff(t *testing.T) {
 		}
 	}
 	b.Reset()
+	if got := b.Current(); got != 0 {
+		t.Errorf("%s after Reset, before anything failed again", got)
+	}
 	if got := b.Next(); got != 50*ms {
 		t.Errorf("%s after Reset", got)
 	}
