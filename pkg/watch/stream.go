@@ -219,19 +219,18 @@ func (s *Stream[T]) notify() {
 type sink[T metav1.Object] Stream[T]
 
 // with calls do under the lock, and notifies if do returns true.
-func (k *sink[T]) with(do func(s *Stream[T]) (changed bool)) error {
+func (k *sink[T]) with(do func(s *Stream[T]) (changed bool)) {
 	s := (*Stream[T])(k)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if do(s) {
 		s.notify()
 	}
-	return nil
 }
 
 // Add implements cache.ReflectorStore.
 func (k *sink[T]) Add(obj any) error {
-	return k.with(func(s *Stream[T]) bool {
+	k.with(func(s *Stream[T]) bool {
 		o, ok := obj.(T)
 		if !ok {
 			return true
@@ -240,6 +239,7 @@ func (k *sink[T]) Add(obj any) error {
 		now := s.keep(o)
 		return !known || s.same == nil || !s.same(before, now)
 	})
+	return nil
 }
 
 func (s *Stream[T]) keep(o T) T {
@@ -258,17 +258,18 @@ func (k *sink[T]) Update(obj any) error { return k.Add(obj) }
 
 // Delete implements cache.ReflectorStore.
 func (k *sink[T]) Delete(obj any) error {
-	return k.with(func(s *Stream[T]) bool {
+	k.with(func(s *Stream[T]) bool {
 		if o, ok := obj.(T); ok {
 			delete(s.objects, o.GetName())
 		}
 		return true
 	})
+	return nil
 }
 
 // Replace implements cache.ReflectorStore.
 func (k *sink[T]) Replace(list []any, _ string) error {
-	return k.with(func(s *Stream[T]) bool {
+	k.with(func(s *Stream[T]) bool {
 		s.synced = true
 		s.objects = make(map[string]T, len(list))
 		for _, obj := range list {
@@ -278,6 +279,7 @@ func (k *sink[T]) Replace(list []any, _ string) error {
 		}
 		return true
 	})
+	return nil
 }
 
 // Resync implements cache.ReflectorStore; there is nothing to do.
