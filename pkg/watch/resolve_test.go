@@ -1,0 +1,108 @@
+package watch_test
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	testclock "k8s.io/utils/clock/testing"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/watch"
+	"github.com/idalloc/idalloc/test/apifake"
+)
+
+// under is the reference of something that a controller owns.
+func under(apiVersion, kind, name string) []metav1.OwnerReference {
+	return []metav1.OwnerReference{{APIVersion: "v1", Kind: "Other", Name: "x"}, {APIVersion: apiVersion, Kind: kind, Name: name, Controller: new(true)}}
+}
+
+func TestResolve(t *testing.T) {
+	now := time.UnixMilli(1795219200123)
+	receipt := func(r assignment.Receipt) *metav1.PartialObjectMetadata {
+		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{assignment.ReceiptKey: r.Encode()}}}
+	}
+	by := func(apiVersion, kind, name string) *metav1.PartialObjectMetadata {
+		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{OwnerReferences: under(apiVersion, kind, name)}}
+	}
+	good := assignment.Receipt{UID: "u", Owner: "StatefulSet/worker", ID: 3, Epoch: now.UnixMilli()}
+	ahead, waits, foreign, nameless := good, good, good, good
+	ahead.Epoch = now.Add(100 * time.Hour).UnixMilli()
+	waits.Waits = true
+	foreign.UID = "an earlier pod's"
+	nameless.Owner = "worker"
+	for name, tc := range map[string]struct {
+		pod   *metav1.PartialObjectMetadata
+		above []metav1.OwnerReference // what owns the ReplicaSet worker-5d9
+		want  string
+		is    error
+		says  string
+	}{
+		"a StatefulSet":                             {pod: by(apifake.Apps, store.StatefulSet, "worker"), want: "StatefulSet/worker"},
+		"a Job":                                     {pod: by("batch/v1", store.Job, "worker"), want: "Job/worker"},
+		"a ReplicaSet alone":                        {pod: by(apifake.Apps, store.ReplicaSet, "worker-5d9"), want: "ReplicaSet/worker-5d9"},
+		"a Deployment":                              {pod: by(apifake.Apps, store.ReplicaSet, "worker-5d9"), above: under(apifake.Apps, store.Deployment, "worker"), want: "Deployment/worker"},
+		"a ReplicaSet of an operator":               {pod: by(apifake.Apps, store.ReplicaSet, "worker-5d9"), above: under("argoproj.io/v1alpha1", "Rollout", "worker"), is: watch.ErrUnknownOwner, says: "ReplicaSet/worker-5d9"},
+		"a ReplicaSet of another kind":              {pod: by(apifake.Apps, store.ReplicaSet, "worker-5d9"), above: under(apifake.Apps, store.StatefulSet, "worker"), is: watch.ErrUnknownOwner, says: "apps/v1 StatefulSet/worker"},
+		"a ReplicaSet that is gone":                 {pod: by(apifake.Apps, store.ReplicaSet, "worker-gone"), is: store.ErrGone, says: "cannot tell what owns pod worker-0"},
+		"a DaemonSet":                               {pod: by(apifake.Apps, "DaemonSet", "worker"), is: watch.ErrUnknownOwner, says: "pod worker-0"},
+		"a kind of another group":                   {pod: by("example.com/v1", store.StatefulSet, "worker"), is: watch.ErrUnknownOwner, says: "example.com/v1 StatefulSet/worker"},
+		"nothing":                                   {pod: &metav1.PartialObjectMetadata{}, is: watch.ErrNoController, says: "worker-0"},
+		"nothing, with a receipt":                   {pod: receipt(good), want: "StatefulSet/worker"},
+		"nothing, with a receipt of a wild epoch":   {pod: receipt(ahead), want: "StatefulSet/worker"},
+		"nothing, with a receipt that locks none":   {pod: receipt(waits), is: watch.ErrNoController},
+		"nothing, with an earlier pod's receipt":    {pod: receipt(foreign), is: watch.ErrNoController},
+		"nothing, with a receipt of another writer": {pod: receipt(nameless), is: watch.ErrNoController},
+		"nothing, with a receipt that is nonsense": {
+			pod: &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{assignment.ReceiptKey: "{"}}}, is: watch.ErrNoController,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := apifake.New(t)
+			rs := &unstructured.Unstructured{Object: map[string]any{"apiVersion": apifake.Apps, "kind": store.ReplicaSet, "metadata": map[string]any{"name": "worker-5d9"}}}
+			rs.SetOwnerReferences(tc.above)
+			server.Put(rs)
+			s, err := store.New(server.Config(), "", testclock.NewFakeClock(now))
+			if err != nil {
+				t.Fatal(err)
+			}
+			pod := tc.pod
+			pod.Name, pod.Namespace, pod.UID = "worker-0", apifake.Namespace, "u"
+			ref, err := watch.Resolve(t.Context(), s, pod)
+			if tc.is != nil {
+				if !errors.Is(err, tc.is) || !strings.Contains(err.Error(), tc.says) || ref != (store.Ref{}) {
+					t.Errorf("%v, %v, want an error about %q: %v", ref, err, tc.says, tc.is)
+				}
+				return
+			}
+			if err != nil || ref.String() != tc.want || ref.Namespace != apifake.Namespace {
+				t.Errorf("%v, %v, want %s", ref, err, tc.want)
+			}
+		})
+	}
+}
+
+// If nobody can say what is above a ReplicaSet, the ReplicaSet is not the answer.
+func TestResolveWithoutAnAnswer(t *testing.T) {
+	server := apifake.New(t)
+	server.Before(func(w http.ResponseWriter, _ *http.Request) bool {
+		apifake.Refuse(w, http.StatusForbidden, metav1.StatusReasonForbidden, `replicasets.apps "worker-5d9" is forbidden: User "u" cannot get resource "replicasets"`, nil)
+		return true
+	})
+	s, err := store.New(server.Config(), "", testclock.NewFakeClock(time.Now()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+		Name: "worker-0", Namespace: apifake.Namespace, OwnerReferences: under(apifake.Apps, store.ReplicaSet, "worker-5d9"),
+	}}
+	ref, err := watch.Resolve(t.Context(), s, pod)
+	if forbidden, is := errors.AsType[*store.ForbiddenError](err); !is || forbidden == nil || ref != (store.Ref{}) {
+		t.Errorf("%v, %v", ref, err)
+	}
+}
