@@ -38,6 +38,8 @@ type cluster struct {
 	objects map[string]*unstructured.Unstructured // by path
 	version int
 	changed chan struct{} // closed and replaced at every change
+	// refused, if set, is called in place of each patch, which fails then.
+	refused func()
 }
 
 func newCluster() *cluster {
@@ -73,6 +75,20 @@ func (c *cluster) scale(replicas int64) {
 	worker := c.objects[workerPath].DeepCopy()
 	worker.Object["spec"].(map[string]any)["replicas"] = replicas //nolint:errcheck,forcetypeassert // newCluster made it
 	c.set(workerPath, worker)
+}
+
+// annotation returns what the object says under the key now.
+func (c *cluster) annotation(path, key string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.objects[path].GetAnnotations()[key]
+}
+
+// refuse has each patch fail from now on, after a call of f.
+func (c *cluster) refuse(f func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.refused = f
 }
 
 // set stores an object under a new version. The caller must hold the lock.
@@ -161,6 +177,11 @@ func (c *cluster) watch(w http.ResponseWriter, r *http.Request) {
 func (c *cluster) patch(w http.ResponseWriter, r *http.Request) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.refused != nil {
+		c.refused()
+		refuse(w, http.StatusForbidden, metav1.StatusReasonForbidden)
+		return
+	}
 	after, err := patched(c.objects[r.URL.Path], r.Body)
 	if err != nil {
 		refuse(w, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid)
