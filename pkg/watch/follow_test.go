@@ -7,10 +7,12 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -85,10 +87,14 @@ func TestAStreamListsWhereItCannotStreamLists(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			watches := make(chan apiwatch.Interface, 1)
-			s := Follow(ctx, "pod", podsAPI(t, watches, refuse), ByName("worker-0"), time.Now, logr.Discard())
+			api, begin := podsAPI(t, watches, refuse), make(chan struct{})
+			list := api.List
+			api.List = func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { <-begin; return list(ctx, o) }
+			s := Follow(ctx, "pod", api, ByName("worker-0"), time.Now, logr.Discard())
 			if s.Synced() {
 				t.Error("it is synced before it has begun")
 			}
+			close(begin)
 			until(t, s.Changed(), "a list", s.Synced)
 			if all := s.Objects(); len(all) != 1 || all[0].UID != "1" {
 				t.Errorf("it has %v", all)
@@ -124,7 +130,7 @@ func TestWhatGoesWrongIsADetailInTheLog(t *testing.T) {
 		}, funcr.Options{Verbosity: level})
 		ctx, cancel := context.WithCancel(t.Context())
 		lists := make(chan struct{})
-		api := podsAPI(t, nil, errors.New("no"))
+		api := podsAPI(t, nil, apierrors.NewResourceExpired("which says nothing of the stream"))
 		api.List = func(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
 			select {
 			case lists <- struct{}{}:
@@ -135,42 +141,115 @@ func TestWhatGoesWrongIsADetailInTheLog(t *testing.T) {
 		s := Follow(ctx, "worker's pod", api, ByName("worker-0"), time.Now, log)
 		<-lists
 		<-lists // what the first one came to is logged by now
+		if _, why := s.Stale(); why == nil || why.Error() != "broken" {
+			t.Errorf("stale because of %v", why)
+		}
 		cancel()
 		<-s.Done()
 		mu.Lock()
-		if all := strings.Join(lines, "\n"); strings.Contains(all, "worker's pod") != told || (!told && all != "") {
+		if all := strings.Join(lines, "\n"); strings.Contains(all, "worker's pod") != told || strings.Contains(all, "broken") != told || (!told && all != "") {
 			t.Errorf("at level %d the log says %q", level, all)
 		}
 		mu.Unlock()
 	}
 }
 
-// A watch that trims ends with its stream although nobody reads it any more.
+// A watch that trims ends with its stream although nobody reads it any more. The bubble waits for its goroutine.
 func TestATrimmedWatchEnds(t *testing.T) {
-	for name, read := range map[string]bool{"after it was read": true, "with an event that nobody reads": false} {
+	for name, read := range map[string]bool{"after it was read": true, "with events that nobody reads": false} {
 		t.Run(name, func(t *testing.T) {
-			from := apiwatch.NewFakeWithChanSize(2, false)
-			w := newTrimmed(from, trimPod)
-			from.Add(testPod("1", "r", "7"))
-			from.Add(testPod("1", "r", "8"))
-			if read {
-				<-w.ResultChan()
-				<-w.ResultChan()
-			}
-			w.Stop()
-			w.Stop() // as the reflector may
-			if !from.IsStopped() {
-				t.Error("the watch behind it goes on")
-			}
-			late := time.After(20 * time.Second)
-			for open := true; open; {
-				select {
-				case _, open = <-w.ResultChan():
-				case <-late:
-					t.Fatal("its channel stays open")
+			synctest.Test(t, func(t *testing.T) {
+				from := apiwatch.NewFakeWithChanSize(2, false)
+				w := newTrimmed(from, trimPod)
+				from.Add(testPod("1", "r", "7"))
+				from.Add(testPod("1", "r", "8"))
+				if read {
+					<-w.ResultChan()
+					<-w.ResultChan()
 				}
-			}
+				synctest.Wait()
+				w.Stop()
+				w.Stop() // as the reflector may
+				if !from.IsStopped() {
+					t.Error("the watch behind it goes on")
+				}
+				synctest.Wait()
+				if _, open := <-w.ResultChan(); open {
+					t.Error("its channel stays open")
+				}
+			})
 		})
+	}
+}
+
+// A server that can stream lists sends the objects it has, and then a bookmark. What is kept of each is trimmed.
+func TestAStreamOfAServerThatStreamsLists(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	events := apiwatch.NewFake()
+	api := podsAPI(t, nil, nil)
+	api.List = func(context.Context, metav1.ListOptions) (runtime.Object, error) {
+		t.Error("it lists")
+		return nil, errors.New("no")
+	}
+	api.Watch = func(context.Context, metav1.ListOptions) (apiwatch.Interface, error) { return events, nil }
+	var heard []string
+	api.Trim, api.Heard = trimPod, func(pod *metav1.PartialObjectMetadata) { heard = append(heard, pod.ResourceVersion) }
+	s := Follow(ctx, "pod", api, ByName("worker-0"), time.Now, logr.Discard())
+	bookmark := testPod("", "", "9")
+	bookmark.Annotations[metav1.InitialEventsAnnotationKey] = "true"
+	events.Add(testPod("1", "r", "7"))
+	events.Action(apiwatch.Bookmark, bookmark)
+	until(t, s.Changed(), "a list", s.Synced)
+	if pod, ok := s.Get("worker-0"); !ok || pod.UID != "1" || pod.ManagedFields != nil || len(s.Objects()) != 1 {
+		t.Errorf("it has %+v, %t", pod, ok)
+	}
+	cancel()
+	<-s.Done()
+	if !slices.Equal(heard, []string{"7"}) {
+		t.Errorf("heard of %v", heard)
+	}
+}
+
+// A busy server gets no list for a watch that it refuses.
+func TestAStreamAsksABusyServerForTheWatchAlone(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	watches := make(chan apiwatch.Interface, 1)
+	api := podsAPI(t, watches, errors.New("no streaming lists"))
+	list, watch := api.List, api.Watch
+	lists, refused := 0, false
+	api.List = func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { lists++; return list(ctx, o) }
+	api.Watch = func(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error) {
+		if o.SendInitialEvents == nil && !refused {
+			refused = true
+			return nil, apierrors.NewTooManyRequests("busy", 1)
+		}
+		return watch(ctx, o)
+	}
+	s := Follow(ctx, "pod", api, ByName("worker-0"), time.Now, logr.Discard())
+	watches <- apiwatch.NewFake()
+	until(t, s.Changed(), "a watch", func() bool { _, why := s.Stale(); return s.Synced() && why == nil })
+	cancel()
+	<-s.Done()
+	if lists != 1 || !refused {
+		t.Errorf("%d lists", lists)
+	}
+}
+
+// What a later list does not have is gone.
+func TestALaterList(t *testing.T) {
+	s := &PodStream{objects: map[string]*metav1.PartialObjectMetadata{}, changed: make(chan struct{}, 1), now: time.Now}
+	k := (*sink[*metav1.PartialObjectMetadata])(s)
+	other := testPod("2", "", "2")
+	other.Name = "worker-1"
+	for _, list := range [][]any{{testPod("1", "", "1")}, {other}} {
+		if err := k.Replace(list, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if all := s.Objects(); len(all) != 1 || all[0].Name != "worker-1" {
+		t.Errorf("it has %v", all)
 	}
 }
 
@@ -198,6 +277,8 @@ func TestWhatIsKeptOfAPod(t *testing.T) {
 type watched struct {
 	list   any
 	events chan any
+	// held, if set, keeps lists waiting until it is closed.
+	held chan struct{}
 
 	mu      sync.Mutex
 	queries []string
@@ -225,6 +306,9 @@ func (s *watched) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	if r.URL.Query().Get("watch") == "" {
+		if s.held != nil {
+			<-s.held
+		}
 		send(w, s.list)
 		return
 	}
@@ -279,7 +363,7 @@ func objectOf(event any) any {
 func TestAnOwnersMoments(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	server := &watched{events: make(chan any), list: map[string]any{
+	server := &watched{events: make(chan any), held: make(chan struct{}), list: map[string]any{
 		"apiVersion": apifake.Apps, "kind": "DeploymentList", "metadata": map[string]any{"resourceVersion": "1"}, "items": []any{objectOf(moment("", "a", 1, nil))},
 	}}
 	clock := testclock.NewFakeClock(time.UnixMilli(1795219200123))
@@ -287,6 +371,7 @@ func TestAnOwnersMoments(t *testing.T) {
 	if owner, ok, err := s.Latest(); ok || err != nil || owner.Name != "" {
 		t.Errorf("before anything was read: %+v, %t, %v", owner, ok, err)
 	}
+	close(server.held)
 	says := func(what string, is func(owner store.Owner, ok bool, err error) bool) {
 		t.Helper()
 		until(t, s.Changed(), what, func() bool { return is(s.Latest()) })
@@ -309,6 +394,7 @@ func TestAnOwnersMoments(t *testing.T) {
 	foreign := func(o *unstructured.Unstructured) {
 		o.SetManagedFields([]metav1.ManagedFieldsEntry{apifake.Entry("kubectl", map[string]bool{"f:" + assignment.SealKey: true})})
 	}
+	server.events <- moment("MODIFIED", "b", 3, foreign)
 	server.events <- moment("MODIFIED", "c", 3, foreign)
 	server.events <- moment("MODIFIED", "d", 4, nil)
 	server.events <- moment("MODIFIED", "e", 5, nil)

@@ -74,6 +74,10 @@ func TestResolve(t *testing.T) {
 			pod := tc.pod
 			pod.Name, pod.Namespace, pod.UID = "worker-0", apifake.Namespace, "u"
 			ref, err := watch.Resolve(t.Context(), s, pod)
+			controller := metav1.GetControllerOf(pod)
+			if sent := server.Requests(); len(sent) > 0 && (controller == nil || controller.Kind != store.ReplicaSet) {
+				t.Errorf("it sent %v", sent)
+			}
 			if tc.is != nil {
 				if !errors.Is(err, tc.is) || !strings.Contains(err.Error(), tc.says) || ref != (store.Ref{}) {
 					t.Errorf("%v, %v, want an error about %q: %v", ref, err, tc.says, tc.is)
