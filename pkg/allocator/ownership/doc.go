@@ -15,4 +15,8 @@
 //  10. The partitions of an id without a holder stay with it for failover-after. Then the id is no member any more.
 //  11. The partitions of an id at or above the count go with the slot. In strict mode the partitions of an id in quarantine
 //     stay with it.
+//
+// While a live pod that does not work on partitions has a slot below the count, as in the rollout that brings partitions or
+// takes them away, nothing is given out and nobody becomes or ceases to be a member. Its next process may work on partitions, and take
+// what the map gives to its id without a write of the owner. So its id loses nothing, either.
 package ownership

@@ -63,10 +63,11 @@ func (p *planner) whoLocks() []int {
 	}
 	lock := func(set partition.Set, id int) {
 		for k := range set.All() {
-			if locker[k] != nobody {
-				id = stray
+			if locker[k] == nobody {
+				locker[k] = id
+			} else {
+				locker[k] = stray
 			}
-			locker[k] = id
 		}
 	}
 	for id, h := range p.in.Holders {
@@ -117,7 +118,7 @@ func (p *planner) release() {
 			continue
 		}
 		if p.held(id) {
-			if p.in.Holders[id].Yields.Contains(k) {
+			if h := p.in.Holders[id]; h.Yields.Contains(k) || (h.Unaware && k >= p.force.Count) { // nobody yields the latter, and nobody gets it
 				p.owner[k] = nobody
 			}
 		} else if !p.members[id] || k >= p.force.Count {
@@ -126,11 +127,11 @@ func (p *planner) release() {
 	}
 }
 
-// held reports whether the slot has a live holder that works on partitions, or that may take them from the map any moment
-// because it has not written its receipt yet.
+// held reports whether the slot has a live holder. It need not work on partitions yet: its next step, or its next process, may
+// take what the map gives to the id, without a write of the owner.
 func (p *planner) held(id int) bool {
-	h, live := p.in.Holders[id]
-	return live && !h.Unaware
+	_, live := p.in.Holders[id]
+	return live
 }
 
 func (p *planner) quarantined(id int) bool { return p.in.Quarantined != nil && p.in.Quarantined(id) }
@@ -192,12 +193,11 @@ func (p *planner) owners(of []int) partition.Owners {
 func (p *planner) decision() Decision {
 	next := &assignment.Partitions{Count: p.force.Count, Strategy: p.force.Strategy, Owners: p.owners(p.owner)}
 	d := Decision{Next: next, Withheld: p.withheld}
-	if p.ended() {
-		return Decision{Changed: p.in.Trust != assignment.Absent}
-	}
-	d.Changed = p.in.Renew || p.in.Trust != assignment.Clean || !next.Same(p.in.Before)
 	if p.in.Before != nil {
 		next.Epoch = p.in.Before.Epoch
+	}
+	if d.Changed = p.in.Renew || p.in.Trust != assignment.Clean || !next.Same(p.in.Before); p.ended() {
+		d.Next, d.Changed = nil, p.in.Trust != assignment.Absent
 	}
 	before := p.owners(p.was)
 	for _, id := range next.Owners.IDs() {

@@ -72,6 +72,21 @@ func TestALivePodKeepsWhatItDoesNotYield(t *testing.T) {
 	})
 }
 
+// A pod above the count, too, keeps what its id owns until its slot goes, whatever its receipt says. Its next process may take it.
+func TestAPodThatDoesNotWorkOnPartitionsKeepsThoseOfItsID(t *testing.T) {
+	forAll(t, draw.clean, func(t *rapid.T, in Input, d Decision) {
+		if d.Next == nil {
+			return
+		}
+		for id, h := range in.Holders {
+			inForce := partition.Between(0, d.Next.Count-1)
+			if taken := in.Before.Owners[id].Minus(d.Next.Owners[id]).Intersect(inForce); h.Unaware && !taken.Empty() {
+				t.Fatalf("%s is taken from id %d, whose next process may take it at any moment", taken, id)
+			}
+		}
+	})
+}
+
 // Its receipt may be on its way, and it confirms the take by a map from before the plan.
 func TestAPodThatHasAnEntryAndNoReceiptKeepsItsPartitions(t *testing.T) {
 	forAll(t, draw.clean, func(t *rapid.T, in Input, d Decision) {
@@ -117,11 +132,11 @@ func mayMove(in Input, p, to int) bool {
 		return false
 	case from == noID && in.Unserved:
 		return false
-	case alive && !h.Unaware && !h.Yields.Contains(p):
-		return false // a live pod works on it, or is about to
+	case alive && !h.Yields.Contains(p):
+		return false // a live pod works on it, or its next process may
 	case from != noID && in.quarantined(from):
 		return false
-	case (!alive || h.Unaware) && from != noID && from < in.Count && !in.Vacant[from]:
+	case !alive && from != noID && from < in.Count && !in.Vacant[from]:
 		return false // it waits for the next holder of its id
 	case in.Holders[to].Yields.Contains(p):
 		return false
@@ -586,4 +601,25 @@ func TestAPlanIsPure(t *testing.T) {
 			t.Fatalf("the same world has two plans, %+v", again)
 		}
 	})
+}
+
+func TestTheFirstRolloutIsSaidToWithholdPartitions(t *testing.T) {
+	d := Plan(Input{
+		Count: 2, Trust: assignment.Absent, Wish: assignment.Wish{HasCount: true, Count: 2}, Me: 1, Strategies: partition.Named,
+		Holders: map[int]Holder{0: {Unaware: true}, 1: {Works: true}},
+	})
+	if d.Next != nil || !d.Withheld {
+		t.Fatalf("next %+v, withheld %t", d.Next, d.Withheld)
+	}
+}
+
+func TestTheEndOfPartitionsSaysWhatIDsLost(t *testing.T) {
+	d := Plan(Input{
+		Count: 1, Trust: assignment.Clean, Clean: true, Wish: assignment.Wish{HasCount: true}, Strategies: partition.Named,
+		Before:  &assignment.Partitions{Count: 1, Strategy: partition.NameSticky, Owners: partition.Owners{0: partition.Of(0)}},
+		Holders: map[int]Holder{0: {Works: true, Yields: partition.Of(0)}},
+	})
+	if d.Next != nil || !d.Changed || len(d.Lost) != 1 || !d.Lost[0].Set.Equal(partition.Of(0)) {
+		t.Fatalf("%+v", d)
+	}
 }

@@ -124,7 +124,6 @@ func (t draw) world() Input {
 	for range t.upTo(1, "strays") {
 		in.Strays = append(in.Strays, t.set("stray"))
 	}
-	apart(in)
 	in.Quarantined = func(id int) bool { return quarantined[id] }
 	in.Unserved = t.oneIn(4, "unserved")
 	if holders := slices.Sorted(maps.Keys(in.Holders)); len(holders) > 0 {
@@ -132,27 +131,6 @@ func (t draw) world() Input {
 	}
 	in.Joins = t.upTo(1, "joins") == 1
 	return in
-}
-
-// apart lets pods that lock one partition lock none above it. So contested partitions and others do not mix in one receipt.
-func apart(in Input) {
-	for p := range parts {
-		if len(lockers(in, p)) < 2 {
-			continue
-		}
-		upTo := partition.Between(0, p)
-		for id, h := range in.Holders {
-			if h.Locks.Contains(p) {
-				h.Locks = h.Locks.Intersect(upTo)
-				in.Holders[id] = h
-			}
-		}
-		for i, s := range in.Strays {
-			if s.Contains(p) {
-				in.Strays[i] = s.Intersect(upTo)
-			}
-		}
-	}
 }
 
 // clean draws a world with a clean map.

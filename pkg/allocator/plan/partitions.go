@@ -20,6 +20,7 @@ func (p *planner) own() {
 	o := ownership.Input{
 		Count: p.in.Count, Before: p.in.State.Partitions, Trust: in.Trust, Clean: clean, Renew: in.Renew, Wish: in.Wish,
 		Holders: make(map[int]ownership.Holder, len(p.next.Slots)), Vacant: in.Vacant, Me: -1, Joins: in.Joins, Strategies: in.Strategies,
+		Quarantined: p.quarantined,
 	}
 	if o.Strategies == nil {
 		o.Strategies = partition.Named
@@ -27,11 +28,8 @@ func (p *planner) own() {
 	if id, has := p.holds[p.in.Me]; has {
 		o.Me = id
 	}
-	if p.fenceAfter > 0 {
-		o.Quarantined = p.quarantined
-		for _, epoch := range p.next.Quarantine.Epochs() {
-			o.Unserved = o.Unserved || !p.in.Served[epoch]
-		}
+	for _, epoch := range p.next.Quarantine.Epochs() {
+		o.Unserved = o.Unserved || !p.in.Served[epoch]
 	}
 	for i := range p.in.Pods {
 		pod := &p.in.Pods[i]

@@ -14,6 +14,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/partition"
 )
 
+//nolint:gochecknoglobals // a flag
 var histories = flag.Uint64("histories", 2000, "how many histories TestNoPartitionHasTwoWorkers plays")
 
 // TestNoPartitionHasTwoWorkers plays the protocol's steps of some pods in random orders, with foreign writes, pods that die, processes

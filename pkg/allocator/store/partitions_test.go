@@ -62,8 +62,8 @@ func TestForeignPartitionsTestTheVersion(t *testing.T) {
 		fields     []metav1.ManagedFieldsEntry
 		generation bool
 	}{
-		"ours":   {[]metav1.ManagedFieldsEntry{both}, true},
-		"theirs": {[]metav1.ManagedFieldsEntry{ours, theirs}, false},
+		"ours":            {[]metav1.ManagedFieldsEntry{both}, true},
+		"somebody else's": {[]metav1.ManagedFieldsEntry{ours, theirs}, false},
 	} {
 		if o := ownerOf(t, withPartitions(), nil, tc.fields...); !o.Clean() || o.PartitionsClean() != tc.generation || o.comparesGeneration() != tc.generation {
 			t.Errorf("%s: slots %s, partitions %s, compares the generation: %t", name, o.Trust, o.PartitionTrust, o.comparesGeneration())
