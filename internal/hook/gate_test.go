@@ -61,7 +61,7 @@ func TestAWordOfAnEarlierEpisodeDoesNotCount(t *testing.T) {
 		t.Error(err)
 	}
 	g.Close()
-	if err := g.Drained(9); !errors.Is(err, ErrNothingToDrain) || !strings.Contains(err.Error(), "no id is being given up") {
+	if err := g.Drained(9); !errors.Is(err, ErrNothingToDrain) || !strings.Contains(err.Error(), "no id is being withdrawn") {
 		t.Errorf("between two episodes: %v", err)
 	}
 	g.Open(8)
