@@ -134,13 +134,13 @@ func (c *connection) listenFor(ctx context.Context, d time.Duration, enough func
 // holder would not learn that its id is gone.
 func (c *connection) watchDenied() error {
 	if d := c.owner.Denied(); d.Err != nil && d.Lasted() >= forbiddenGrace {
-		return store.Forbidden(d.Verb, c.ref.GVR(), c.ref.Namespace, c.ref.Name, d.Err)
+		return c.refused.by(d, store.Forbidden(d.Verb, c.ref.GVR(), c.ref.Namespace, c.ref.Name, d.Err))
 	}
 	if c.self == nil {
 		return nil
 	}
 	if d := c.self.Denied(); d.Err != nil && d.Lasted() >= forbiddenGrace {
-		return store.Forbidden(d.Verb, store.Pods, c.ref.Namespace, "", d.Err)
+		return c.refused.by(d, store.Forbidden(d.Verb, store.Pods, c.ref.Namespace, "", d.Err))
 	}
 	return nil
 }
@@ -194,19 +194,31 @@ type refusal struct {
 	times       int
 }
 
+// doubted is how often the same request must be refused before the refusal counts.
+const doubted = 3
+
+// by takes in the refusals of a stream that have lasted. A stream waits for up to half a minute between two tries, so that they would
+// look like the beginnings of several episodes.
+func (r *refusal) by(d watch.Denial, err *store.ForbiddenError) error {
+	*r = refusal{what: refusedRequest(err), since: d.First, last: d.Last, times: doubted}
+	return err
+}
+
+func refusedRequest(err *store.ForbiddenError) string { return err.Verb + " " + err.Resource }
+
 // temporary reports whether repeating may help.
 func (c *connection) temporary(err error) bool {
 	var forbidden *store.ForbiddenError
 	if !errors.As(err, &forbidden) {
 		return store.Temporary(err)
 	}
-	now, what := c.clock.Now(), forbidden.Verb+" "+forbidden.Resource
+	now, what := c.clock.Now(), refusedRequest(forbidden)
 	if c.refused.what != what || now.Sub(c.refused.last) > pace.MaxDelay+forbiddenGrace {
 		c.refused = refusal{what: what, since: now}
 	}
 	c.refused.last = now
 	c.refused.times++
-	return c.refused.times < 3 || now.Sub(c.refused.since) < forbiddenGrace
+	return c.refused.times < doubted || now.Sub(c.refused.since) < forbiddenGrace
 }
 
 // latest is the newest moment of the owner that the stream has. If it has none, only the count is set, to this one.

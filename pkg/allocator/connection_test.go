@@ -11,10 +11,12 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/idalloc/idalloc/pkg/allocator/pace"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/watch"
 )
 
 func newContact() (*connection, *clocktesting.FakeClock) {
@@ -128,5 +130,19 @@ func TestWhatIsRepeated(t *testing.T) {
 	err := c.persist(ctx, "write the receipt", func() error { return store.ErrNoAnswer })
 	if !errors.Is(err, store.ErrNoAnswer) || !strings.Contains(err.Error(), "could not write the receipt: told to stop") {
 		t.Errorf("%v", err)
+	}
+}
+
+// A stream that is not permitted tries again seldom, so its refusals are far apart.
+func TestRefusalsOfAStreamThatHaveLastedAreNotDoubtedAgain(t *testing.T) {
+	c, clk := newContact()
+	refused := store.Forbidden("watch", schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}, "ns", "worker", errors.New("no"))
+	began := clk.Now()
+	clk.Step(forbiddenGrace)
+	if err := c.refused.by(watch.Denial{Err: refused.Err, Verb: "watch", First: began, Last: clk.Now()}, refused); c.temporary(err) {
+		t.Error("a stream was refused for five seconds, and that is taken for a mistake")
+	}
+	if c, _ := newContact(); !c.temporary(refused) {
+		t.Error("a first refusal is not taken for a mistake")
 	}
 }
