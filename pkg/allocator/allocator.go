@@ -60,6 +60,8 @@ type Options struct {
 	// The work must have stopped by that time, on the clock of boottime.Now, which goes on in suspend. The time may be past.
 	// Fenced may block until then. It may be called from any goroutine, and again for the same id.
 	Fenced func(by time.Duration)
+	// Partitions has the process work on partitions. Nil: it works on none.
+	Partitions *Partitions
 	// Observer is told what happens to the claim, as the log and the Kubernetes Events are. It may be nil.
 	Observer event.Observer
 	// Memory lets the next process of this pod count a quarantine from when this one first saw it, so that a process that
@@ -85,6 +87,8 @@ type Allocator struct {
 	quarantined quarantines
 	damping     damper
 	foreignWrites
+	shares    shares
+	vacancies vacancies
 }
 
 // New reads the pod and finds its owner. It blocks until the API server answers or ctx ends.
@@ -111,6 +115,7 @@ func New(ctx context.Context, o Options) (*Allocator, error) {
 	if a.strict.tell == nil {
 		a.strict.tell = func(time.Duration) {}
 	}
+	a.shares.on = o.Partitions
 	a.server = &a.connection
 	a.setWaiting("the API server's answer about this pod and its owner")
 	a.began = a.clock.Now()

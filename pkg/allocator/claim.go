@@ -186,7 +186,7 @@ func (c *claimer) withdrawLost(ctx context.Context, owner store.Owner) error {
 		return nil
 	}
 	c.happened.Tell(event.Withdrawn{ID: r.ID, Holder: holder})
-	return c.writeReceipt(ctx, c.noSlotReceipt())
+	return c.writeReceipt(ctx, c.noYields(c.noSlotReceipt()))
 }
 
 // withdrawStranded removes a receipt, of an earlier process or from before the fence, for a slot that this pod does not get. The
@@ -202,7 +202,7 @@ func (c *claimer) withdrawStranded(ctx context.Context) error {
 		return c.sleep(ctx, c.retry.Next())
 	}
 	c.happened.Tell(event.Withdrawn{ID: c.receipt().ID})
-	return c.writeReceipt(ctx, nil)
+	return c.writeReceipt(ctx, c.noYields(nil))
 }
 
 // planAndTake lists the pods, decides, commits, and takes the slot if the plan has one for this pod.

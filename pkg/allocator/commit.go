@@ -67,7 +67,11 @@ func (a *Allocator) makePlan(ctx context.Context, owner store.Owner, intent plan
 }
 
 func (a *Allocator) input(owner store.Owner, live []plan.Pod, intent plan.Intent) plan.Input {
+	vacant, _ := a.vacancies.over(owner.Wish.FailoverAfter, a.clock.Now())
 	return plan.Input{
+		Partitions: plan.Partitions{
+			Trust: owner.PartitionTrust, Wish: owner.Wish, Vacant: vacant, Joins: a.joins(owner), Renew: owner.Ancient, Strategies: a.shares.strategy,
+		},
 		Count: owner.Count, State: owner.Record.State, Trust: owner.Trust, FenceOurs: owner.FenceOurs,
 		Pods: live, Me: a.o.Pod, Intent: intent, FenceAfter: a.o.FenceAfter, Room: owner.Room(), Now: a.clock.Now(),
 		// A pod that gave a slot away needs a write of its own, but not with every plan while there is no slot for it.

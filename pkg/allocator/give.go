@@ -56,6 +56,7 @@ func (a *Allocator) leave(ctx context.Context) error {
 // the second step, so each waits for its turn. failed goes onto the receipt. written is nil if the map did not have to be changed.
 func (a *Allocator) give(ctx context.Context, intent plan.Intent, failed int) (written *store.Owner, err error) {
 	a.held = nil
+	a.shares.forget()
 	gaveUp := assignment.Receipt{UID: string(a.pod.UID), Owner: a.ref.String(), GaveUp: true, Failed: failed}
 	if r := a.receipt(); r.Locks() || (r != nil && r.Gives) {
 		gaveUp.ID, gaveUp.Gives = r.ID, true

@@ -17,9 +17,10 @@ import (
 // hold keeps the slot and publishes what becomes of it. It returns nil when the slot was lost or
 // given away, an error when ctx ends (the slot is kept) or the pod is gone (it is not).
 func (a *Allocator) hold(ctx context.Context) error {
-	h := &holding{Allocator: a, retry: a.pace.Backoff(), drainRetry: a.pace.Backoff()}
+	h := &holding{Allocator: a, sharing: sharing{stopped: make(chan *partitionStop)}, retry: a.pace.Backoff(), drainRetry: a.pace.Backoff()}
 	defer h.stopDraining()
 	defer func() { h.leavers.close() }()
+	defer h.stopSharing()
 	h.listenInTurn()
 	mine := a.held
 	fenced, unguard := a.strict.guard(ctx, &a.connection, a.mine())
@@ -59,6 +60,7 @@ func (h *holding) selfChanged() <-chan struct{} {
 
 type holding struct {
 	*Allocator
+	sharing sharing
 	// listenLater fires when the pod's own stream is to be started.
 	listenLater <-chan time.Time
 	retry       *pace.Backoff
@@ -99,7 +101,11 @@ func (h *holding) step(ctx context.Context) (done bool, err error) {
 	case view.Count > h.held.id && !h.asked():
 		h.stopDraining()
 		h.becomeAssigned()
+		if err := h.share(ctx, view); err != nil {
+			return false, err
+		}
 	default:
+		h.stopSharing() // all of the work stops with the id's
 		h.becomeDraining()
 		if h.drained == nil && h.drainAgain == nil {
 			h.awaitStop(ctx)
@@ -146,6 +152,18 @@ func (h *holding) await(ctx context.Context) error {
 		h.heardLeavers()
 	case <-h.leavers.changed(1):
 		h.heardLeavers()
+	case <-h.sharing.takeAt:
+		return h.grow(ctx)
+	case <-h.sharing.planAt:
+		return h.planShares(ctx)
+	case <-h.sharing.laterAt:
+		h.sharing.laterAt = nil
+	case <-h.sharing.pause:
+		h.sharing.pause = nil
+	case <-h.sharing.neighbour.changed():
+		h.heardNeighbour()
+	case stop := <-h.sharing.stopped:
+		return h.finishStop(ctx, stop)
 	case <-h.tidy:
 		h.tidy = nil
 		return h.tidyMap(ctx)
@@ -182,7 +200,7 @@ func (h *holding) lose(ctx context.Context, reason string, keepReceipt bool) err
 	if keepReceipt {
 		return nil
 	}
-	return h.writeReceipt(ctx, nil)
+	return h.writeReceipt(ctx, h.noYields(nil))
 }
 
 // checkSelf finds out whether this pod and its receipt are still there. The stream only says when to

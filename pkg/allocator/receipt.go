@@ -34,6 +34,16 @@ func (p *ownPod) gaveUp() bool {
 	return r != nil && r.GaveUp
 }
 
+// noYields returns the receipt to write when the pod loses its slot: next, unless the pod yields partitions. A planner may have seen that
+// it yields them, and be about to give them to another id. So the pod may take a slot only after a write of its own, as if it had given one.
+func (p *ownPod) noYields(next *assignment.Receipt) *assignment.Receipt {
+	r := p.receipt()
+	if r == nil || r.Yields.Empty() {
+		return next
+	}
+	return &assignment.Receipt{UID: r.UID, Owner: r.Owner, GaveUp: true, Failed: next.Failures()}
+}
+
 // noSlotReceipt is the receipt of a pod that has no slot and gives none: nil, unless there are failures to remember.
 func (p *ownPod) noSlotReceipt() *assignment.Receipt {
 	if failed := p.receipt().Failures(); failed > 0 {

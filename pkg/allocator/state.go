@@ -11,6 +11,7 @@ import (
 // becomePending: the pod has no slot. The owner has this count.
 func (a *Allocator) becomePending(count int) {
 	a.held = nil
+	a.shares.drop()
 	a.publish(identity.StatePending, count)
 }
 
@@ -32,12 +33,14 @@ func (a *Allocator) becomeLost() {
 		a.strict.stop()
 	}
 	a.held = nil
+	a.shares.drop()
 	a.publish(identity.StateLost, a.current.Count)
 }
 
 // becomeFenced: there was no contact for too long. The receipt stays, so that the slot is kept for this pod.
 func (a *Allocator) becomeFenced() {
 	a.held = nil
+	a.shares.drop()
 	a.wrote = false // somebody may have removed the receipt meanwhile: the next take writes it again
 	a.publish(identity.StateFenced, a.current.Count)
 }
@@ -45,6 +48,7 @@ func (a *Allocator) becomeFenced() {
 // becomeReleased: the work has stopped for good.
 func (a *Allocator) becomeReleased() {
 	a.held = nil
+	a.shares.drop()
 	a.publish(identity.StateReleased, a.current.Count)
 }
 
@@ -59,6 +63,9 @@ func (a *Allocator) publish(state identity.State, count int) {
 		return
 	}
 	a.happened.Tell(event.Published{From: a.current, To: next})
+	if state != identity.StateAssigned {
+		a.shares.hush()
+	}
 	a.show(next)
 }
 

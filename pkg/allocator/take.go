@@ -28,6 +28,7 @@ func (a *Allocator) take(ctx context.Context, from store.Owner, id int, own bool
 		UID: string(a.pod.UID), Owner: a.ref.String(), ID: id, Epoch: epoch, HandsOver: a.o.HandsOver, FenceAfter: a.o.FenceAfter,
 		Failed: before.Failures(),
 	}
+	a.withShares(&receipt, before, from)
 	if err := a.writeReceipt(ctx, &receipt); err != nil {
 		return err
 	}
@@ -65,9 +66,13 @@ func (a *Allocator) take(ctx context.Context, from store.Owner, id int, own bool
 	if !steady || now.UID != from.UID || !now.Confirms(mine) {
 		return a.withdraw(ctx, "the owner changed meanwhile")
 	}
-	if now.Record.State.Epoch > epoch {
+	confirmed, kept := a.confirmShares(now, id, before)
+	if all := receipt.Partitions; now.Record.State.Epoch > epoch || (all != nil && !kept.Equal(*all)) {
 		// The next epoch exceeds every receipt's, so that no later token is below this one.
 		receipt.Epoch = now.Record.State.Epoch
+		if all != nil {
+			receipt.Partitions = &kept
+		}
 		if err := a.writeReceipt(ctx, &receipt); err != nil {
 			return err
 		}
@@ -76,6 +81,7 @@ func (a *Allocator) take(ctx context.Context, from store.Owner, id int, own bool
 		return a.withdraw(ctx, "the API server took too long to confirm it")
 	}
 	a.held = &held{id: id, token: now.Record.State.Epoch, since: a.clock.Now(), view: now, after: now.ResourceVersion}
+	a.shares.add(confirmed, a.held.token)
 	a.happened.Tell(event.Taken{ID: id, Epoch: a.held.token})
 	return nil
 }
@@ -104,5 +110,5 @@ func (a *Allocator) contested(ctx context.Context, owner store.Owner, id int) (b
 func (a *Allocator) withdraw(ctx context.Context, reason string) error {
 	a.becomePending(a.current.Count)
 	a.happened.Tell(event.NotTaken{Reason: reason})
-	return a.writeReceipt(ctx, a.noSlotReceipt())
+	return a.writeReceipt(ctx, a.noYields(a.noSlotReceipt()))
 }

@@ -64,7 +64,7 @@ func start(ctx context.Context, o Options, stopped func(*Instance, context.Conte
 	}
 	ao := allocator.Options{
 		Store: st, Pod: o.PodName, PodUID: types.UID(o.PodUID), Namespace: o.PodNamespace, Log: o.Log, Publish: i.set, Stopped: o.Stopped,
-		HandsOver: stopped != nil || o.Stopped != nil, DiesWithProcess: stopped != nil, FenceAfter: o.FenceAfter, Fenced: i.fence,
+		HandsOver: stopped != nil || o.Stopped != nil, DiesWithProcess: stopped != nil, FenceAfter: o.FenceAfter, Fenced: i.fence, Partitions: o.Partitions,
 	}
 	if stopped != nil {
 		ao.Stopped = func(ctx context.Context) error { return stopped(i, ctx) }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/idalloc/idalloc/internal/connect"
+	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/identity"
 )
@@ -55,6 +56,8 @@ type Options struct {
 	// clock at each call. The context of Run's function ends, and the function must return within ten seconds
 	// (assignment.StopGrace). It is 0 for off, or 3 s to 1 h.
 	FenceAfter time.Duration
+	// Partitions has the process work on partitions.
+	Partitions *allocator.Partitions
 	// ReleaseTimeout bounds the release when Run ends. The default is 10 s.
 	ReleaseTimeout time.Duration
 	// Clock is for tests. The default is the real clock.

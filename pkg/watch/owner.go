@@ -87,6 +87,17 @@ func Pod(ctx context.Context, s *store.Store, namespace, name string, log logr.L
 	return Follow(ctx, "pod", podAPI(s, namespace), ByName(name), s.Clock.Now, log)
 }
 
+// LivePod starts to follow the pod of this name for as long as it lives, in a goroutine that ends with ctx. A pod that is gone,
+// Succeeded or Failed leaves the stream.
+func LivePod(ctx context.Context, s *store.Store, namespace, name string, log logr.Logger) *PodStream {
+	api := podAPI(s, namespace)
+	api.Trim, api.Same = trimPod, samePod
+	return Follow(ctx, name, api, func(o *metav1.ListOptions) {
+		ByName(name)(o)
+		o.FieldSelector += "," + store.LivePods
+	}, s.Clock.Now, log)
+}
+
 // Selected starts to follow the live pods that a label selector matches, in a goroutine that ends with ctx. A pod that is
 // gone, Succeeded or Failed leaves the stream. There may be thousands of pods. So the stream keeps only the metadata that a
 // plan needs, and Changed reports a change of a pod only if its UID or its receipt differs.

@@ -87,6 +87,18 @@ type (
 		Holder string
 	}
 
+	// Grown means that this pod took partitions besides those that it had.
+	Grown struct {
+		ID         int
+		Epoch      int64
+		Partitions string
+	}
+	// Yielded means that work on partitions has stopped, so that other ids can have them.
+	Yielded struct {
+		ID         int
+		Partitions string
+	}
+
 	// Asked means that a pod of a newer revision asked for the slot, and is to have it.
 	Asked struct {
 		ID        int
@@ -148,6 +160,8 @@ func (NoRoom) happened()       {}
 func (Taken) happened()        {}
 func (NotTaken) happened()     {}
 func (Withdrawn) happened()    {}
+func (Grown) happened()        {}
+func (Yielded) happened()      {}
 func (Asked) happened()        {}
 func (Given) happened()        {}
 func (GivenBack) happened()    {}

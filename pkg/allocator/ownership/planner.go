@@ -196,7 +196,8 @@ func (p *planner) decision() Decision {
 	if p.in.Before != nil {
 		next.Epoch = p.in.Before.Epoch
 	}
-	if d.Changed = p.in.Renew || p.in.Trust != assignment.Clean || !next.Same(p.in.Before); p.ended() {
+	// A row that nobody tracks cannot be made clean, so it is not written again for that.
+	if d.Changed = p.in.Renew || !p.in.Trust.Believed() || !next.Same(p.in.Before); p.ended() {
 		d.Next, d.Changed = nil, p.in.Trust != assignment.Absent
 	}
 	before := p.owners(p.was)

@@ -566,7 +566,8 @@ func TestAMapThatIsNotCleanIsWrittenAnewAlsoIfItsContentIsRight(t *testing.T) {
 			return
 		}
 		in.Before = d.Next
-		if again := Plan(in); !again.Changed {
+		// A write cannot make a map clean that nobody tracks.
+		if again := Plan(in); !again.Changed && in.Trust != assignment.Untracked {
 			t.Fatalf("a map that is not clean stays so: %s", row(again.Next))
 		}
 	})

@@ -1,0 +1,84 @@
+package allocator
+
+import (
+	"context"
+	"slices"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/watch"
+)
+
+// neighbour is a holder of partitions that another process follows, so that somebody knows when it is gone. Each process follows
+// one, whatever their number.
+type neighbour struct {
+	id       int
+	pod, uid string
+	stream   *watch.PodStream
+	stop     context.CancelFunc
+}
+
+// close ends the stream and waits for it.
+func (n *neighbour) close() {
+	if n != nil {
+		n.stop()
+		<-n.stream.Done()
+	}
+}
+
+// changed returns the channel of the stream.
+func (n *neighbour) changed() <-chan struct{} {
+	if n == nil {
+		return nil
+	}
+	return n.stream.Changed()
+}
+
+// neighbourOf returns the id whose holder the holder of me follows: the first one before me, cyclically, of those members that have a
+// holder. ok is false if there is none.
+func neighbourOf(me int, owner store.Owner) (id int, ok bool) {
+	row := owner.Record.State.Partitions
+	if row == nil || !owner.PartitionsClean() {
+		return 0, false
+	}
+	members := row.Owners.IDs()
+	at, _ := slices.BinarySearch(members, me)
+	for i := range members {
+		id := members[(at-1-i+2*len(members))%len(members)]
+		if _, has := owner.Record.State.Slots[id]; has && id != me {
+			return id, true
+		}
+	}
+	return 0, false
+}
+
+// followNeighbour follows the pod that the newest view says.
+func (h *holding) followNeighbour(ctx context.Context, view store.Owner) {
+	n := h.sharing.neighbour
+	id, ok := neighbourOf(h.held.id, view)
+	state := view.Record.State
+	if n != nil && ok && n.id == id && n.pod == state.Slots[id] && n.uid == state.UIDs[id] {
+		return
+	}
+	n.close()
+	if h.sharing.neighbour = nil; !ok {
+		return
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	h.sharing.neighbour = &neighbour{
+		id: id, pod: state.Slots[id], uid: state.UIDs[id], stop: cancel,
+		stream: watch.LivePod(ctx, h.store, h.ref.Namespace, state.Slots[id], h.log),
+	}
+}
+
+// heardNeighbour notes that the neighbour is gone.
+func (h *holding) heardNeighbour() {
+	n := h.sharing.neighbour
+	if n == nil || !n.stream.Synced() {
+		return
+	}
+	if pod, there := n.stream.Get(n.pod); there && assignment.ShortUID(string(pod.UID)) == n.uid {
+		return
+	}
+	h.vacancies.gone(n.id, n.pod, n.uid, h.clock.Now())
+}

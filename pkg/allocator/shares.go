@@ -1,0 +1,224 @@
+package allocator
+
+import (
+	"context"
+	"slices"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/ownership"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/partition"
+)
+
+// Partitions are the options of a process that works on partitions.
+type Partitions struct {
+	// Publish is called with what the process may work on after each change, from the goroutine of Run or Claim. It must not block
+	// for long. When it returns, no work begins on partitions that it does not name, and on those that are to stop.
+	Publish func(Shares)
+	// Stop blocks until the work on some partitions has stopped. It is called after they were published as stopping, or taken out of what
+	// is published. If its context ends first, the work need not stop any more: Stop must return, and what is published next says
+	// what goes on. After an error it is called again. Several calls may be under way, for different partitions.
+	Stop func(context.Context, PartitionStop) error
+	// Keeps says that the process cannot know when work on some of its partitions has stopped. It yields none, and they move only
+	// with its slot.
+	Keeps bool
+	// Strategies are strategies of this program, by name, beside those of package partition.
+	Strategies map[string]partition.Strategy
+}
+
+// Shares is what a process works on.
+type Shares struct {
+	// Count is the number of partitions of the workload.
+	Count int
+	// Owned are the partitions that the process may work on, in ascending order of their first partition. No two have a
+	// partition in common.
+	Owned []Share
+	// Stopping are those of them on which work is to stop.
+	Stopping partition.Set
+	// Stop is the number of the last stop. Each stop has a number of its own.
+	Stop int
+}
+
+// Share is a set of partitions that were taken together.
+type Share struct {
+	Set partition.Set
+	// Token is a fencing token. The next owner of each partition has a higher one.
+	Token int64
+}
+
+// PartitionStop says which work is to stop.
+type PartitionStop struct {
+	Set partition.Set
+	// Number tells this stop from others.
+	Number int
+	// Lost says that the partitions are another id's already, or nobody's.
+	Lost bool
+}
+
+// shares is what this process works on beside its id. The zero value is that of a process that works on no partitions.
+type shares struct {
+	// on are the options, nil if the process works on none.
+	on *Partitions
+	// owned are the partitions whose take was confirmed, without those whose work has stopped.
+	owned []Share
+	// id is the id that all of this is about.
+	id int
+	// yielded are the partitions that this process yields, or one before it, until a live read has shown that the map does not give
+	// them to this id.
+	yielded partition.Set
+	// stops are under way. number is that of the last.
+	stops  []*partitionStop
+	number int
+	// told says that Publish was called with what is known now.
+	told bool
+}
+
+// partitionStop is one stop under way.
+type partitionStop struct {
+	PartitionStop
+	cancel context.CancelFunc
+}
+
+// held returns the partitions that the process works on.
+func (s *shares) held() partition.Set {
+	var all partition.Set
+	for _, share := range s.owned {
+		all = all.Union(share.Set)
+	}
+	return all
+}
+
+// add notes that a take was confirmed.
+func (s *shares) add(set partition.Set, token int64) {
+	if set = set.Minus(s.held()); set.Empty() {
+		return
+	}
+	s.owned = append(s.owned, Share{set, token})
+	s.sort()
+	s.told = false
+}
+
+// remove notes that the process does not work on the partitions any more.
+func (s *shares) remove(set partition.Set) {
+	for i := range s.owned {
+		s.owned[i].Set = s.owned[i].Set.Minus(set)
+	}
+	s.owned = slices.DeleteFunc(s.owned, func(share Share) bool { return share.Set.Empty() })
+	s.sort()
+	s.told = false
+}
+
+func (s *shares) sort() {
+	first := func(set partition.Set) int {
+		for k := range set.All() {
+			return k
+		}
+		return 0
+	}
+	slices.SortFunc(s.owned, func(a, b Share) int { return first(a.Set) - first(b.Set) })
+}
+
+// stopping returns the partitions whose work is being stopped.
+func (s *shares) stopping() partition.Set {
+	var all partition.Set
+	for _, stop := range s.stops {
+		all = all.Union(stop.Set)
+	}
+	return all
+}
+
+// tell publishes what the process works on, if that is news.
+func (s *shares) tell(count int) {
+	if s.on != nil && !s.told {
+		s.told = true
+		s.on.Publish(s.shown(count))
+	}
+}
+
+// hush publishes that the process may work on nothing, because it has no id.
+func (s *shares) hush() {
+	if s.on != nil {
+		s.told = false
+		s.on.Publish(Shares{Stop: s.number})
+	}
+}
+
+// shown returns what is to be published.
+func (s *shares) shown(count int) Shares {
+	return Shares{Count: count, Owned: slices.Clone(s.owned), Stopping: s.stopping().Intersect(s.held()), Stop: s.number}
+}
+
+// strategy finds a strategy by its name.
+func (s *shares) strategy(name string) (partition.Strategy, error) {
+	if s.on != nil {
+		if own, known := s.on.Strategies[name]; known {
+			return own, nil
+		}
+	}
+	return partition.Named(name)
+}
+
+// viewOf returns a moment of the owner as the holder of the id sees it.
+func (a *Allocator) viewOf(owner store.Owner, id int) ownership.View {
+	return ownership.View{
+		Count: owner.Count, Row: owner.Record.State.Partitions, ID: id, Target: owner.Wish.Target, Strategies: a.shares.strategy,
+		Clean: owner.PartitionsClean() && owner.Names(id, a.o.Pod, a.pod.UID),
+	}
+}
+
+// locked returns the partitions that this pod's receipt locks.
+func (p *ownPod) locked() partition.Set {
+	if r := p.receipt(); r.Locks() && r.Partitions != nil {
+		return *r.Partitions
+	}
+	return partition.Set{}
+}
+
+// lockPartitions writes the receipt with other partitions. The epoch is raised only if all that is locked was confirmed at it.
+func (p *ownPod) lockPartitions(ctx context.Context, lock, yields partition.Set, epoch int64) error {
+	r := *p.receipt()
+	r.Partitions, r.Yields = &lock, yields
+	r.Epoch = max(r.Epoch, epoch)
+	return p.writeReceipt(ctx, &r)
+}
+
+// withShares adds to a receipt for slot id what the process is to lock of what a moment of the owner gives to the id. before is the
+// receipt of an earlier process of this pod, or nil.
+func (a *Allocator) withShares(r *assignment.Receipt, before *assignment.Receipt, from store.Owner) {
+	s := &a.shares
+	if s.on == nil {
+		return
+	}
+	var lock partition.Set
+	if s.id != r.ID {
+		s.id, s.yielded = r.ID, partition.Set{}
+	}
+	if before.Locks() && before.ID == r.ID {
+		if before.Partitions != nil {
+			lock = *before.Partitions
+		}
+		s.yielded = s.yielded.Union(before.Yields)
+	}
+	lock = lock.Union(ownership.DutiesAt(a.viewOf(from, r.ID), partition.Set{}, lock, s.yielded, s.on.Keeps).Take)
+	r.Partitions, r.Yields, r.Keeps = &lock, s.yielded, s.on.Keeps
+}
+
+// confirmShares returns which of the partitions that the receipt locks the owner confirms, and which stay locked: those, and what an
+// earlier process of the pod locked and may still work on.
+func (a *Allocator) confirmShares(now store.Owner, id int, before *assignment.Receipt) (confirmed, kept partition.Set) {
+	if a.shares.on == nil {
+		return confirmed, kept
+	}
+	confirmed = a.locked().Intersect(a.viewOf(now, id).Mine()).Minus(a.shares.yielded)
+	kept = confirmed
+	if before.Locks() && before.ID == id && before.Partitions != nil && !a.o.DiesWithProcess {
+		kept = kept.Union(*before.Partitions)
+	}
+	return confirmed, kept
+}
+
+// drop forgets what the process worked on, because its id is gone. What it yields it does not forget.
+func (s *shares) drop() { s.owned = nil }
+
+// forget forgets also what the process yields, because its receipt is about to say that it gives its slot, with all that it yields.
+func (s *shares) forget() { s.owned, s.yielded = nil, partition.Set{} }

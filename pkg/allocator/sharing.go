@@ -1,0 +1,434 @@
+package allocator
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/event"
+	"github.com/idalloc/idalloc/pkg/allocator/ownership"
+	"github.com/idalloc/idalloc/pkg/allocator/plan"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/partition"
+)
+
+const (
+	// settleTime is how long a set that is to be taken must not have grown, unless all that the id should own is there.
+	settleTime = time.Second
+	// joinTime is how long an id waits at least before it joins the members, and firstJoinTime if there are none: then one write adds
+	// all who start together.
+	joinTime, firstJoinTime = time.Second, 3 * time.Second
+)
+
+// sharing is what a holder does about partitions, beside what it does about its slot.
+type sharing struct {
+	// takeAt fires when the set growing has not grown for settleTime.
+	takeAt  <-chan time.Time
+	growing partition.Set
+	// planAt fires when it is this process's turn to plan. planned is what the last plan that changed nothing was about.
+	planAt  <-chan time.Time
+	planned *outdated
+	// laterAt fires when time alone has brought about that more can be planned.
+	laterAt <-chan time.Time
+	// stopped gets each stop that has ended.
+	stopped chan *partitionStop
+	// pause fires when it is time to go on after an error.
+	pause <-chan time.Time
+	// neighbour is the pod that this process follows, nil if there is none.
+	neighbour *neighbour
+}
+
+// duties returns what this process has to do about its partitions.
+func (h *holding) duties(view store.Owner) ownership.Duties {
+	s := &h.shares
+	return ownership.DutiesAt(h.viewOf(view, h.held.id), s.held(), h.locked(), s.yielded, s.on.Keeps)
+}
+
+// share brings the work on partitions in line with the newest view. The slot is not being given away.
+func (h *holding) share(ctx context.Context, view store.Owner) error {
+	if h.shares.on == nil {
+		return nil
+	}
+	h.vacancies.see(view, h.clock.Now())
+	h.quarantined.see(view, h.clock.Now()) // also what was only heard of
+	h.followNeighbour(ctx, view)
+	if h.sharing.pause != nil {
+		return nil
+	}
+	duties := h.duties(view)
+	h.stopLost(ctx, duties.Lost)
+	if err := h.takeBackYields(ctx, duties.Back); err != nil {
+		return err
+	}
+	h.stopRevoked(ctx, duties.Stop)
+	if err := h.yieldUntouched(ctx, duties.Yield); err != nil {
+		return err
+	}
+	// Work that is being stopped has to have stopped before it begins anew.
+	if err := h.growInTime(ctx, duties.Take.Minus(h.shares.stopping()), view); err != nil {
+		return err
+	}
+	h.publishShares()
+	h.planInTime(h.held.view)
+	return nil
+}
+
+// stopLost stops the work on partitions that the map does not give to this id any more, and on what an earlier process left.
+func (h *holding) stopLost(ctx context.Context, lost partition.Set) {
+	for _, stop := range h.shares.stops {
+		if stop.Lost {
+			lost = lost.Minus(stop.Set)
+		}
+	}
+	if lost.Empty() {
+		return
+	}
+	h.shares.remove(lost)
+	h.beginStop(ctx, lost, true)
+	h.publishShares()
+}
+
+// stopRevoked stops the work on partitions that other ids are to have, and lets the rest go on.
+func (h *holding) stopRevoked(ctx context.Context, revoked partition.Set) {
+	changed := false
+	for _, stop := range slices.Clone(h.shares.stops) {
+		if stop.Lost {
+			continue
+		}
+		if !stop.Set.Subset(revoked) { // some of them are to stay
+			h.endStop(stop)
+			changed = true
+			continue
+		}
+		revoked = revoked.Minus(stop.Set)
+	}
+	if !revoked.Empty() {
+		h.beginStop(ctx, revoked, false)
+		changed = true
+	}
+	if changed {
+		h.publishShares()
+	}
+}
+
+// beginStop has the work on the set stopped, in a goroutine that ends with its context.
+func (h *holding) beginStop(ctx context.Context, set partition.Set, lost bool) {
+	h.shares.number++
+	ctx, cancel := context.WithCancel(ctx)
+	stop := &partitionStop{PartitionStop: PartitionStop{Set: set, Number: h.shares.number, Lost: lost}, cancel: cancel}
+	h.shares.stops, h.shares.told = append(h.shares.stops, stop), false
+	stopped := h.sharing.stopped
+	do, retry := h.shares.on.Stop, h.pace.Backoff()
+	h.running.Go(func() {
+		for {
+			err := do(ctx, stop.PartitionStop)
+			if err == nil {
+				break
+			}
+			if ctx.Err() == nil {
+				h.log.Error(err, "the work on some partitions has not stopped; they are kept and the program is asked again", "partitions", set.String())
+			}
+			timer := h.clock.NewTimer(retry.Next())
+			select {
+			case <-timer.C():
+			case <-ctx.Done():
+				timer.Stop()
+				return
+			}
+		}
+		select {
+		case stopped <- stop:
+		case <-ctx.Done():
+		}
+	})
+}
+
+// endStop forgets a stop.
+func (h *holding) endStop(stop *partitionStop) {
+	stop.cancel()
+	h.shares.stops = slices.DeleteFunc(h.shares.stops, func(s *partitionStop) bool { return s == stop })
+	h.shares.told = false
+}
+
+// finishStop goes on after a stop: what is lost is not locked any more, what is revoked is yielded.
+func (h *holding) finishStop(ctx context.Context, stop *partitionStop) error {
+	if !slices.Contains(h.shares.stops, stop) {
+		return nil
+	}
+	h.endStop(stop)
+	if stop.Lost {
+		return h.lockPartitions(ctx, h.locked().Minus(stop.Set.Minus(h.duties(h.held.view).Take)), h.shares.yielded, 0)
+	}
+	owner, err := h.readOwner(ctx)
+	if err != nil {
+		h.pauseSharing(err)
+		h.publishShares() // the work goes on
+		return nil
+	}
+	h.held.adopt(owner)
+	set := stop.Set.Intersect(h.duties(owner).Stop)
+	return h.yield(ctx, set)
+}
+
+// yield says that work on the set has stopped.
+func (h *holding) yield(ctx context.Context, set partition.Set) error {
+	if !set.Empty() {
+		h.shares.remove(set)
+		h.shares.yielded = h.shares.yielded.Union(set)
+		h.happened.Tell(event.Yielded{ID: h.held.id, Partitions: set.String()})
+		if err := h.lockPartitions(ctx, h.locked().Minus(set), h.shares.yielded, 0); err != nil {
+			return err
+		}
+		h.sharing.planned = nil
+	}
+	h.publishShares()
+	return nil
+}
+
+// yieldUntouched yields partitions that the process has not begun to work on.
+func (h *holding) yieldUntouched(ctx context.Context, set partition.Set) error {
+	if set.Empty() {
+		return nil
+	}
+	return h.yield(ctx, set)
+}
+
+// takeBackYields withdraws yields that a read shows to be met.
+func (h *holding) takeBackYields(ctx context.Context, back partition.Set) error {
+	if back.Empty() {
+		return nil
+	}
+	owner, err := h.readOwner(ctx)
+	if err != nil {
+		h.pauseSharing(err)
+		return nil
+	}
+	h.held.adopt(owner)
+	if back = h.duties(owner).Back; back.Empty() {
+		return nil
+	}
+	h.shares.yielded = h.shares.yielded.Minus(back)
+	return h.lockPartitions(ctx, h.locked(), h.shares.yielded, 0)
+}
+
+// growInTime takes what the map gives to the id besides, when the set has settled.
+func (h *holding) growInTime(ctx context.Context, take partition.Set, view store.Owner) error {
+	if take.Empty() {
+		h.sharing.takeAt, h.sharing.growing = nil, partition.Set{}
+		return nil
+	}
+	aim, _ := h.viewOf(view, h.held.id).Aim()
+	if aim.Minus(h.shares.held()).Subset(take) {
+		return h.grow(ctx)
+	}
+	if !take.Equal(h.sharing.growing) {
+		h.sharing.growing, h.sharing.takeAt = take, h.clock.After(settleTime)
+	}
+	return nil
+}
+
+// grow takes partitions, as take takes a slot with those of its id.
+func (h *holding) grow(ctx context.Context) error {
+	h.sharing.takeAt, h.sharing.growing = nil, partition.Set{}
+	view := h.held.view
+	take := h.duties(view).Take.Minus(h.shares.stopping())
+	if take.Empty() {
+		return nil
+	}
+	before := h.locked()
+	if err := h.lockPartitions(ctx, before.Union(take), h.shares.yielded, 0); err != nil { // T2
+		return err
+	}
+	owner, err := h.readOwner(ctx) // T4
+	if err != nil {
+		h.pauseSharing(err)
+		return h.lockPartitions(ctx, before, h.shares.yielded, 0)
+	}
+	h.held.adopt(owner)
+	mine := h.viewOf(owner, h.held.id).Mine()
+	confirmed, kept := take.Intersect(mine), before.Union(take.Intersect(mine))
+	epoch := int64(0)
+	if kept.Subset(mine) {
+		epoch = owner.Record.State.Epoch
+	}
+	if err := h.lockPartitions(ctx, kept, h.shares.yielded, epoch); err != nil {
+		return err
+	}
+	h.shares.add(confirmed, owner.Record.State.Epoch)
+	if !confirmed.Empty() {
+		h.happened.Tell(event.Grown{ID: h.held.id, Epoch: owner.Record.State.Epoch, Partitions: confirmed.String()})
+	}
+	h.publishShares()
+	return nil
+}
+
+func (h *holding) publishShares() {
+	row := h.held.view.Record.State.Partitions
+	count := 0
+	if row != nil {
+		count = row.Count
+	}
+	h.shares.tell(count)
+}
+
+// planInTime sets the alarm for a plan, if one would change something as far as this process knows.
+func (h *holding) planInTime(view store.Owner) {
+	now := h.now(view)
+	h.sharing.laterAt = nil
+	if now.next >= 0 {
+		h.sharing.laterAt = h.clock.After(now.next)
+	}
+	if !h.due(view, now) {
+		h.sharing.planAt = nil
+		return
+	}
+	if h.sharing.planAt == nil {
+		h.sharing.planAt = h.clock.After(h.planWait(view))
+	}
+}
+
+// passed is what time has brought about by this process's own clock: ids that have been without a holder for failover-after, and
+// quarantines that are over.
+type passed struct {
+	vacant map[int]bool
+	served map[int64]bool
+	// next is how long it is until there is more, negative if time alone brings no more.
+	next time.Duration
+}
+
+func (h *holding) now(view store.Owner) passed {
+	p := passed{served: map[int64]bool{}}
+	p.vacant, p.next = h.vacancies.over(view.Wish.FailoverAfter, h.clock.Now())
+	if in := view.Wish.FailoverAfter - h.clock.Since(h.held.since); in > 0 && (p.next < 0 || in < p.next) {
+		p.next = in // when the id has been held for that long, it may join beside other members
+	}
+	if f := view.Record.State.FenceAfter; f > 0 {
+		length := assignment.QuarantineTime(f)
+		p.served = h.quarantined.served(length)
+		if in, ok := h.quarantined.next(length); ok && (p.next < 0 || in < p.next) {
+			p.next = in
+		}
+	}
+	return p
+}
+
+// planWait draws when it is this process's turn to plan.
+func (h *holding) planWait(view store.Owner) time.Duration {
+	wait := h.pace.Window(view.Count, h.pace.Calm()) + h.retry.Current()
+	row := view.Record.State.Partitions
+	switch {
+	case row == nil || len(row.Owners) == 0:
+		wait += firstJoinTime
+	default:
+		if _, member := row.Owners[h.held.id]; !member {
+			wait += joinTime
+		}
+	}
+	return wait
+}
+
+// due reports whether a plan would change something, as far as this process knows: of other pods it knows only that the map names them.
+func (h *holding) due(view store.Owner, now passed) bool {
+	if last := h.sharing.planned; last != nil && last.holds(view, now) && last.joins == h.joins(view) {
+		return false
+	}
+	if view.PartitionTrust == assignment.Unreadable {
+		return false
+	}
+	quarantine := view.Record.State.Quarantine
+	row := view.Record.State.Partitions
+	in := ownership.Input{
+		Count: view.Count, Before: row, Trust: view.PartitionTrust, Clean: view.PartitionsClean(), Wish: view.Wish,
+		Holders: map[int]ownership.Holder{}, Vacant: now.vacant, Me: h.held.id, Joins: h.joins(view), Strategies: h.shares.strategy,
+		Quarantined: func(id int) bool {
+			epoch, ok := quarantine.Since(id)
+			return ok && !now.served[epoch]
+		},
+		Unserved: slices.ContainsFunc(quarantine.Epochs(), func(epoch int64) bool { return !now.served[epoch] }),
+	}
+	for id := range view.Record.State.Slots {
+		if _, gone := h.vacancies.dead[id]; gone {
+			continue
+		}
+		holder := ownership.Holder{}
+		if row != nil {
+			_, member := row.Owners[id]
+			holder = ownership.Holder{Works: member, Locks: row.Owners[id]}
+		}
+		in.Holders[id] = holder
+	}
+	in.Holders[h.held.id] = ownership.Holder{Works: true, Locks: h.locked(), Yields: h.shares.yielded}
+	return ownership.Plan(in).Changed
+}
+
+// joins reports whether the id has been held for long enough to join beside other members.
+func (a *Allocator) joins(view store.Owner) bool {
+	return a.held != nil && (view.Wish.FailoverAfter < 0 || a.clock.Since(a.held.since) >= view.Wish.FailoverAfter)
+}
+
+// planShares plans, when it is this process's turn.
+func (h *holding) planShares(ctx context.Context) error {
+	h.sharing.planAt = nil
+	owner, err := h.readOwner(ctx)
+	if err == nil {
+		h.held.adopt(owner)
+		var written *store.Owner
+		if written, _, err = h.planAndCommit(ctx, owner, plan.Claim, false); err == nil && written != nil {
+			h.held.adopt(*written)
+		} else if err == nil {
+			h.sharing.planned = &outdated{owner, h.now(owner), h.joins(owner)}
+		}
+	}
+	var large *assignment.TooLargeError
+	switch {
+	case err == nil:
+		h.retry.Reset()
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.Is(err, ErrPodGone):
+		return err
+	case errors.As(err, &large):
+		h.sharing.planned = &outdated{owner, h.now(owner), h.joins(owner)}
+	default:
+		h.log.V(1).Info("the partitions are planned again later", "reason", err.Error())
+		h.retry.Next()
+	}
+	return nil
+}
+
+// stopSharing ends the stops that are under way, and all alarms.
+func (h *holding) stopSharing() {
+	for _, stop := range slices.Clone(h.shares.stops) {
+		h.endStop(stop)
+	}
+	h.sharing.neighbour.close()
+	h.sharing = sharing{stopped: h.sharing.stopped}
+}
+
+// pauseSharing notes an error that keeps the partitions from going on for a while.
+func (h *holding) pauseSharing(err error) {
+	h.unreachable(err)
+	h.sharing.pause = h.clock.After(h.retry.Next())
+}
+
+// outdated is what a plan that changed nothing was about. The same plan is not made again before any of it changes.
+type outdated struct {
+	owner store.Owner
+	now   passed
+	// joins says that the id had been held for long enough to join beside other members.
+	joins bool
+}
+
+// holds reports whether a plan would be about the same.
+func (o *outdated) holds(view store.Owner, now passed) bool {
+	same := o.owner.UID == view.UID && o.owner.Count == view.Count && o.owner.Trust == view.Trust && o.owner.PartitionTrust == view.PartitionTrust
+	for _, key := range []string{
+		assignment.SealKey, assignment.PartitionSealKey, assignment.PartitionCountKey, assignment.PartitionStrategyKey, assignment.PartitionTargetKey,
+	} {
+		same = same && o.owner.Annotations[key] == view.Annotations[key]
+	}
+	return same && maps.Equal(o.now.vacant, now.vacant) && maps.Equal(o.now.served, now.served)
+}
