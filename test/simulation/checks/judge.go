@@ -61,6 +61,8 @@ type Judge struct {
 	// ended says that processes are ended on purpose now.
 	ended    bool
 	progress *progress
+	// parts is who works on each partition, or worked last.
+	parts map[int]partHeld
 	// asked is how many requests each process had made when the rest began.
 	asked map[*world.Process]int
 }
@@ -72,6 +74,7 @@ func New(w *world.World) *Judge {
 		forgotten: map[int]int64{},
 	}
 	j.recorder, j.progress = newRecorder(j), newProgress(j)
+	j.parts = map[int]partHeld{}
 	w.Witness = j
 	return j
 }
@@ -108,6 +111,7 @@ func (j *Judge) Look() {
 		}
 		now[b.ID] = append(now[b.ID], p)
 	}
+	j.lookAtPartitions()
 }
 
 // Rest notes what everybody acts under, and what it has asked so far: from here on nothing gives anybody a reason to let go of it, not even for a moment.
@@ -246,7 +250,7 @@ func (j *Judge) Settled() string {
 			return pod.Name + " belongs to an owner that is gone"
 		}
 	}
-	return ""
+	return j.partitionsMissing(owner)
 }
 
 // checkCalls reports who asked for more than a settled workload needs.

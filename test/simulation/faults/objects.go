@@ -14,6 +14,14 @@ import (
 // ours are the annotation keys of the owner that idalloc keeps.
 func ours() []string { return assignment.Keys(assignment.DefaultKey) }
 
+// oursOn are those of an owner, which may have partitions.
+func oursOn(o object.Object) []string {
+	if object.Annotation(o, assignment.PartitionOwnersKey) == "" {
+		return ours()
+	}
+	return append(ours(), assignment.PartitionKeys()...)
+}
+
 // foreignWrite has somebody change the owner's annotations. Now and then somebody runs "idalloc gc" at about the same time, as "idalloc
 // verify" advises.
 func foreignWrite(how func(o object.Object, d *dice.Dice)) func(*world.World, Fault, *dice.Dice) {
@@ -29,9 +37,9 @@ func foreignWrite(how func(o object.Object, d *dice.Dice)) func(*world.World, Fa
 func wipe(o object.Object, d *dice.Dice) {
 	switch d.Below(3) {
 	case 0:
-		object.SetText(o, "annotations", dice.Pick(d, ours()), "")
+		object.SetText(o, "annotations", dice.Pick(d, oursOn(o)), "")
 	case 1:
-		for _, key := range ours() {
+		for _, key := range oursOn(o) {
 			object.SetText(o, "annotations", key, "")
 		}
 	default:
@@ -62,7 +70,7 @@ func edit(o object.Object, d *dice.Dice) {
 }
 
 func corrupt(o object.Object, d *dice.Dice) {
-	object.SetText(o, "annotations", dice.Pick(d, ours()), dice.Pick(d, []string{"", "{", "[]", `{"0":1}`, `{"-1":"a"}`, "1e3", "99999999999999999999", `{"0":"a","1":"a"}`, `{"0":".."}`, "1h0m0s"}))
+	object.SetText(o, "annotations", dice.Pick(d, oursOn(o)), dice.Pick(d, []string{"", "{", "[]", `{"0":1}`, `{"-1":"a"}`, "1e3", "99999999999999999999", `{"0":"a","1":"a"}`, `{"0":".."}`, "1h0m0s"}))
 }
 
 // oldAnnotations puts all annotations back as they were a while ago.
@@ -192,6 +200,10 @@ func takeRBAC(w *world.World, f Fault, d *dice.Dice) {
 }
 
 func scaleOwner(w *world.World, _ Fault, d *dice.Dice) {
+	if w.Profile.Partitions > 0 && d.Chance(0.3) {
+		w.WantPartitions(d.Between(0, 6))
+		return
+	}
 	if v := w.Owner(); v != nil {
 		w.Scale(v, d.Between(0, 5))
 	}

@@ -75,6 +75,7 @@ func Repair(w *world.World) {
 	if w.Owner() == nil {
 		w.CreateOwner(w.Profile.Count, 1)
 	}
+	w.WantPartitions(w.Profile.Partitions)
 	applyOwner(w) // starts tracking again, if somebody cleared managedFields
 	for _, v := range w.Server.Objects(object.Pods) {
 		if !world.InWorkload(v.Object) {

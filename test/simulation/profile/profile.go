@@ -38,6 +38,8 @@ type Profile struct {
 	Mixed              bool          // every other revision has fenceOther, which may be none
 	FenceOther         time.Duration
 	Command            bool          // the program is told its ids by idalloc's commands
+	Partitions         int           // how many partitions there are, 0 for a workload without
+	Strategy           string        // by which they are divided
 	After              time.Duration // how long what went wrong stays so after the last fault
 }
 
@@ -49,7 +51,9 @@ func (p Profile) Fits(words []string) bool {
 			return false
 		case word == "linked" && p.Command:
 			return false
-		case word != "strict" && word != "default" && word != "linked" && word != p.Resource:
+		case word == "partitions" && p.Partitions == 0:
+			return false
+		case word != "partitions" && word != "strict" && word != "default" && word != "linked" && word != p.Resource:
 			return false
 		}
 	}
@@ -95,7 +99,9 @@ func Draw(d *dice.Dice) Profile {
 	}
 	p.SlowStop = p.FenceAfter > 0 && d.Chance(0.5)
 	p.PageSize = dice.Pick(d, []int{0, 0, 1, 2, 3})
-	p.vary(dice.Derive(d.Next(), "vary"))
+	vary := d.Next()
+	p.vary(dice.Derive(vary, "vary"))
+	p.divide(dice.Derive(vary, "partitions"))
 	return p
 }
 
@@ -123,6 +129,15 @@ func (p *Profile) vary(d *dice.Dice) {
 			p.Unavailable = max(1, p.Unavailable)
 		}
 	}
+}
+
+// divide draws what the programs divide among themselves besides.
+func (p *Profile) divide(d *dice.Dice) {
+	if p.Start || p.Command || !d.Chance(0.3) {
+		return
+	}
+	p.Partitions, p.Strategy = d.Between(1, 6), dice.Pick(d, []string{"sticky", "sticky", "range", "primary"})
+	p.Keeps = true // the work of one id need not stop when others come
 }
 
 // Fence is the fence-after of a revision's pods.

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/test/simulation/object"
 	"github.com/idalloc/idalloc/test/simulation/server"
 )
@@ -37,6 +38,19 @@ func (w *World) CreateOwner(count, template int) {
 		}}
 	}
 	w.Server.Put(k, object.Object{object.Metadata: object.Object{"name": OwnerName, labels: object.Clone(app)}, "spec": spec}, server.Writer{Manager: "kubectl-create"})
+	w.WantPartitions(w.Profile.Partitions)
+}
+
+// WantPartitions has the user say how many partitions there are, and how they are divided.
+func (w *World) WantPartitions(n int) {
+	if w.Profile.Partitions == 0 {
+		return
+	}
+	w.ChangeOwner(server.Writer{Manager: "kubectl-annotate"}, func(o object.Object) {
+		object.SetText(o, "annotations", assignment.PartitionCountKey, strconv.Itoa(n))
+		object.SetText(o, "annotations", assignment.PartitionStrategyKey, w.Profile.Strategy)
+		object.SetText(o, "annotations", assignment.PartitionFailoverAfterKey, "20s")
+	})
 }
 
 // Owner returns the workload as it is now, nil if it does not exist.

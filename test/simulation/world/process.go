@@ -50,6 +50,8 @@ type Process struct {
 	alloc    *allocator.Allocator // as a command
 	beside   *beside              // what it tells its ids as a command
 	working  *identity.Identity   // what the work acts under, nil if it does not
+	shares   allocator.Shares     // what it may work on
+	parts    map[int]int64        // the partitions that the work works on, and their tokens
 	acting   context.Context      //nolint:containedctx // the work's, with Run
 	slept    bool                 // it was suspended since the work began
 	last     *identity.Identity   // the last that Start told
@@ -231,6 +233,9 @@ func (p *Process) launch() {
 	o := idcontext.Options{
 		PodName: p.Pod, PodUID: p.UID, PodNamespace: server.Namespace, FenceAfter: p.FenceAfter, Clock: p.clock, Log: p.log(), KeepOnCountChange: p.w.Profile.Keeps,
 		Config: &rest.Config{Host: "http://simulation.invalid", QPS: -1, Transport: transport{p: p}},
+	}
+	if p.w.Profile.Partitions > 0 {
+		o.Partitions = &allocator.Partitions{Publish: p.share, Stop: p.unshare}
 	}
 	go func() {
 		defer close(p.done)

@@ -54,6 +54,7 @@ func (p *Process) begin(id identity.Identity) {
 	p.working = &id
 	p.w.tell(aWorkBegan, p)
 	p.w.Step("begin", p.ID, strconv.Itoa(id.ID), strconv.Itoa(id.Count), strconv.FormatInt(id.Epoch, 10))
+	p.workOnShares()
 	p.w.Witness.Look()
 	p.w.kubeletSees(p.Pod, p.UID)
 }
@@ -63,7 +64,7 @@ func (p *Process) stop() {
 		return
 	}
 	p.w.Step("stop", p.ID, strconv.Itoa(p.working.ID))
-	p.working = nil
+	p.working, p.parts = nil, nil
 	p.w.kubeletSees(p.Pod, p.UID)
 }
 

@@ -1,0 +1,68 @@
+package world
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/idalloc/idalloc/pkg/allocator"
+)
+
+// share is what the program does when it hears on what it may work: it begins with what is new. It goes on with what is to stop until
+// unshare returns.
+func (p *Process) share(now allocator.Shares) {
+	p.w.Alone(func() {
+		if p.Dead {
+			return
+		}
+		if p.shares = now; p.working != nil && p.acting.Err() == nil {
+			p.workOnShares()
+		}
+		p.w.Witness.Look()
+	})
+}
+
+// workOnShares begins with what is new.
+func (p *Process) workOnShares() {
+	for _, share := range p.shares.Owned {
+		for k := range share.Set.All() {
+			if _, works := p.parts[k]; works || p.shares.Stopping.Contains(k) {
+				continue
+			}
+			if p.parts == nil {
+				p.parts = map[int]int64{}
+			}
+			p.parts[k] = share.Token
+			p.w.Step("work on", p.ID, strconv.Itoa(k), strconv.FormatInt(share.Token, 10))
+		}
+	}
+}
+
+// unshare is the program's way to stop the work on some partitions.
+func (p *Process) unshare(ctx context.Context, stop allocator.PartitionStop) error {
+	var long time.Duration
+	p.w.Alone(func() {
+		long = min(p.w.Dice("stop", p.ID, "partitions", strconv.Itoa(stop.Number)).Tail(p.w.Profile.Stop), 9*time.Second)
+	})
+	if !pause(ctx.Done(), long) {
+		return ctx.Err()
+	}
+	p.Thawed()
+	p.w.Alone(func() {
+		for k := range stop.Set.All() {
+			if _, works := p.parts[k]; works {
+				p.w.Step("leave", p.ID, strconv.Itoa(k))
+			}
+			delete(p.parts, k)
+		}
+	})
+	return nil
+}
+
+// Working are the partitions that the process works on at this moment, with their tokens.
+func (p *Process) Working() map[int]int64 {
+	if p.Belief() == nil {
+		return nil
+	}
+	return p.parts
+}
