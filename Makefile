@@ -111,7 +111,7 @@ bench: ## Measure everything and draw the curves: half an hour; bin/bench gets t
 
 .PHONY: bench-partitions
 bench-partitions: ## Compare strategies of partitions with hashing and a Kafka client, a few minutes; bin/bench gets tables and picture.
-	go test -run '^$$' -bench . ./pkg/partition
+	go test -run '^$$' -bench . ./pkg/partition/placement
 	go -C $(PARTITIONS) run . -out $(CURDIR)/bin/bench
 
 ##@ Check

@@ -7,7 +7,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/ownership"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
-	"github.com/idalloc/idalloc/pkg/partition"
+	"github.com/idalloc/idalloc/pkg/partition/placement"
 )
 
 // Partitions are the options of a process that works on partitions.
@@ -23,7 +23,7 @@ type Partitions struct {
 	// with its slot.
 	Keeps bool
 	// Strategies are strategies of this program, by name, beside those of package partition.
-	Strategies map[string]partition.Strategy
+	Strategies map[string]placement.Strategy
 }
 
 // Shares is what a process works on.
@@ -34,21 +34,21 @@ type Shares struct {
 	// partition in common.
 	Owned []Share
 	// Stopping are those of them on which work is to stop.
-	Stopping partition.Set
+	Stopping placement.Set
 	// Stop is the number of the last stop. Each stop has a number of its own.
 	Stop int
 }
 
 // Share is a set of partitions that were taken together.
 type Share struct {
-	Set partition.Set
+	Set placement.Set
 	// Token is a fencing token. The next owner of each partition has a higher one.
 	Token int64
 }
 
 // PartitionStop says which work is to stop.
 type PartitionStop struct {
-	Set partition.Set
+	Set placement.Set
 	// Number tells this stop from others.
 	Number int
 	// Lost says that the partitions are another id's already, or nobody's.
@@ -65,7 +65,7 @@ type shares struct {
 	id int
 	// yielded are the partitions that this process yields, or one before it, until a live read has shown that the map does not give
 	// them to this id.
-	yielded partition.Set
+	yielded placement.Set
 	// stops are under way. number is that of the last.
 	stops  []*partitionStop
 	number int
@@ -80,8 +80,8 @@ type partitionStop struct {
 }
 
 // held returns the partitions that the process works on.
-func (s *shares) held() partition.Set {
-	var all partition.Set
+func (s *shares) held() placement.Set {
+	var all placement.Set
 	for _, share := range s.owned {
 		all = all.Union(share.Set)
 	}
@@ -89,7 +89,7 @@ func (s *shares) held() partition.Set {
 }
 
 // add notes that a take was confirmed.
-func (s *shares) add(set partition.Set, token int64) {
+func (s *shares) add(set placement.Set, token int64) {
 	if set = set.Minus(s.held()); set.Empty() {
 		return
 	}
@@ -99,7 +99,7 @@ func (s *shares) add(set partition.Set, token int64) {
 }
 
 // remove notes that the process does not work on the partitions any more.
-func (s *shares) remove(set partition.Set) {
+func (s *shares) remove(set placement.Set) {
 	for i := range s.owned {
 		s.owned[i].Set = s.owned[i].Set.Minus(set)
 	}
@@ -109,7 +109,7 @@ func (s *shares) remove(set partition.Set) {
 }
 
 func (s *shares) sort() {
-	first := func(set partition.Set) int {
+	first := func(set placement.Set) int {
 		for k := range set.All() {
 			return k
 		}
@@ -119,8 +119,8 @@ func (s *shares) sort() {
 }
 
 // stopping returns the partitions whose work is being stopped.
-func (s *shares) stopping() partition.Set {
-	var all partition.Set
+func (s *shares) stopping() placement.Set {
+	var all placement.Set
 	for _, stop := range s.stops {
 		all = all.Union(stop.Set)
 	}
@@ -149,13 +149,13 @@ func (s *shares) shown(count int) Shares {
 }
 
 // strategy finds a strategy by its name.
-func (s *shares) strategy(name string) (partition.Strategy, error) {
+func (s *shares) strategy(name string) (placement.Strategy, error) {
 	if s.on != nil {
 		if own, known := s.on.Strategies[name]; known {
 			return own, nil
 		}
 	}
-	return partition.Named(name)
+	return placement.Named(name)
 }
 
 // viewOf returns a moment of the owner as the holder of the id sees it.
@@ -167,15 +167,15 @@ func (a *Allocator) viewOf(owner store.Owner, id int) ownership.View {
 }
 
 // locked returns the partitions that this pod's receipt locks.
-func (p *ownPod) locked() partition.Set {
+func (p *ownPod) locked() placement.Set {
 	if r := p.receipt(); r.Locks() && r.Partitions != nil {
 		return *r.Partitions
 	}
-	return partition.Set{}
+	return placement.Set{}
 }
 
 // lockPartitions writes the receipt with other partitions. The epoch is raised only if all that is locked was confirmed at it.
-func (p *ownPod) lockPartitions(ctx context.Context, lock, yields partition.Set, epoch int64) error {
+func (p *ownPod) lockPartitions(ctx context.Context, lock, yields placement.Set, epoch int64) error {
 	r := *p.receipt()
 	r.Partitions, r.Yields = &lock, yields
 	r.Epoch = max(r.Epoch, epoch)
@@ -189,9 +189,9 @@ func (a *Allocator) withShares(r *assignment.Receipt, before *assignment.Receipt
 	if s.on == nil {
 		return
 	}
-	var lock partition.Set
+	var lock placement.Set
 	if s.id != r.ID {
-		s.id, s.yielded = r.ID, partition.Set{}
+		s.id, s.yielded = r.ID, placement.Set{}
 	}
 	if before.Locks() && before.ID == r.ID {
 		if before.Partitions != nil {
@@ -199,13 +199,13 @@ func (a *Allocator) withShares(r *assignment.Receipt, before *assignment.Receipt
 		}
 		s.yielded = s.yielded.Union(before.Yields)
 	}
-	lock = lock.Union(ownership.DutiesAt(a.viewOf(from, r.ID), partition.Set{}, lock, s.yielded, s.on.Keeps).Take)
+	lock = lock.Union(ownership.DutiesAt(a.viewOf(from, r.ID), placement.Set{}, lock, s.yielded, s.on.Keeps).Take)
 	r.Partitions, r.Yields, r.Keeps = &lock, s.yielded, s.on.Keeps
 }
 
 // confirmShares returns which of the partitions that the receipt locks the owner confirms, and which stay locked: those, and what an
 // earlier process of the pod locked and may still work on.
-func (a *Allocator) confirmShares(now store.Owner, id int, before *assignment.Receipt) (confirmed, kept partition.Set) {
+func (a *Allocator) confirmShares(now store.Owner, id int, before *assignment.Receipt) (confirmed, kept placement.Set) {
 	if a.shares.on == nil {
 		return confirmed, kept
 	}
@@ -221,4 +221,4 @@ func (a *Allocator) confirmShares(now store.Owner, id int, before *assignment.Re
 func (s *shares) drop() { s.owned = nil }
 
 // forget forgets also what the process yields, because its receipt is about to say that it gives its slot, with all that it yields.
-func (s *shares) forget() { s.owned, s.yielded = nil, partition.Set{} }
+func (s *shares) forget() { s.owned, s.yielded = nil, placement.Set{} }

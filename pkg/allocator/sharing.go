@@ -12,7 +12,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/ownership"
 	"github.com/idalloc/idalloc/pkg/allocator/plan"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
-	"github.com/idalloc/idalloc/pkg/partition"
+	"github.com/idalloc/idalloc/pkg/partition/placement"
 )
 
 const (
@@ -27,7 +27,7 @@ const (
 type sharing struct {
 	// takeAt fires when the set growing has not grown for settleTime.
 	takeAt  <-chan time.Time
-	growing partition.Set
+	growing placement.Set
 	// planAt fires when it is this process's turn to plan. planned is what the last plan that changed nothing was about.
 	planAt  <-chan time.Time
 	planned *outdated
@@ -77,7 +77,7 @@ func (h *holding) share(ctx context.Context, view store.Owner) error {
 }
 
 // stopLost stops the work on partitions that the map does not give to this id any more, and on what an earlier process left.
-func (h *holding) stopLost(ctx context.Context, lost partition.Set) {
+func (h *holding) stopLost(ctx context.Context, lost placement.Set) {
 	for _, stop := range h.shares.stops {
 		if stop.Lost {
 			lost = lost.Minus(stop.Set)
@@ -92,7 +92,7 @@ func (h *holding) stopLost(ctx context.Context, lost partition.Set) {
 }
 
 // stopRevoked stops the work on partitions that other ids are to have, and lets the rest go on.
-func (h *holding) stopRevoked(ctx context.Context, revoked partition.Set) {
+func (h *holding) stopRevoked(ctx context.Context, revoked placement.Set) {
 	changed := false
 	for _, stop := range slices.Clone(h.shares.stops) {
 		if stop.Lost {
@@ -115,7 +115,7 @@ func (h *holding) stopRevoked(ctx context.Context, revoked partition.Set) {
 }
 
 // beginStop has the work on the set stopped, in a goroutine that ends with its context.
-func (h *holding) beginStop(ctx context.Context, set partition.Set, lost bool) {
+func (h *holding) beginStop(ctx context.Context, set placement.Set, lost bool) {
 	h.shares.number++
 	ctx, cancel := context.WithCancel(ctx)
 	stop := &partitionStop{PartitionStop: PartitionStop{Set: set, Number: h.shares.number, Lost: lost}, cancel: cancel}
@@ -174,7 +174,7 @@ func (h *holding) finishStop(ctx context.Context, stop *partitionStop) error {
 }
 
 // yield says that work on the set has stopped.
-func (h *holding) yield(ctx context.Context, set partition.Set) error {
+func (h *holding) yield(ctx context.Context, set placement.Set) error {
 	if !set.Empty() {
 		h.shares.remove(set)
 		h.shares.yielded = h.shares.yielded.Union(set)
@@ -189,7 +189,7 @@ func (h *holding) yield(ctx context.Context, set partition.Set) error {
 }
 
 // yieldUntouched yields partitions that the process has not begun to work on.
-func (h *holding) yieldUntouched(ctx context.Context, set partition.Set) error {
+func (h *holding) yieldUntouched(ctx context.Context, set placement.Set) error {
 	if set.Empty() {
 		return nil
 	}
@@ -197,7 +197,7 @@ func (h *holding) yieldUntouched(ctx context.Context, set partition.Set) error {
 }
 
 // takeBackYields withdraws yields that a read shows to be met.
-func (h *holding) takeBackYields(ctx context.Context, back partition.Set) error {
+func (h *holding) takeBackYields(ctx context.Context, back placement.Set) error {
 	if back.Empty() {
 		return nil
 	}
@@ -215,9 +215,9 @@ func (h *holding) takeBackYields(ctx context.Context, back partition.Set) error 
 }
 
 // growInTime takes what the map gives to the id besides, when the set has settled.
-func (h *holding) growInTime(ctx context.Context, take partition.Set, view store.Owner) error {
+func (h *holding) growInTime(ctx context.Context, take placement.Set, view store.Owner) error {
 	if take.Empty() {
-		h.sharing.takeAt, h.sharing.growing = nil, partition.Set{}
+		h.sharing.takeAt, h.sharing.growing = nil, placement.Set{}
 		return nil
 	}
 	aim, _ := h.viewOf(view, h.held.id).Aim()
@@ -232,7 +232,7 @@ func (h *holding) growInTime(ctx context.Context, take partition.Set, view store
 
 // grow takes partitions, as take takes a slot with those of its id.
 func (h *holding) grow(ctx context.Context) error {
-	h.sharing.takeAt, h.sharing.growing = nil, partition.Set{}
+	h.sharing.takeAt, h.sharing.growing = nil, placement.Set{}
 	view := h.held.view
 	take := h.duties(view).Take.Minus(h.shares.stopping())
 	if take.Empty() {

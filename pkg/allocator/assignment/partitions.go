@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/idalloc/idalloc/pkg/partition"
+	"github.com/idalloc/idalloc/pkg/partition/placement"
 )
 
 // Annotation keys on the owner of a workload with partitions. The user writes the first four, idalloc the others.
@@ -37,7 +37,7 @@ type Partitions struct {
 	// Strategy is the name of the strategy.
 	Strategy string
 	// Owners has a set for each member, be it empty, and for each other id that still owns partitions.
-	Owners partition.Owners
+	Owners placement.Owners
 	// Epoch is the owner's epoch when this was written.
 	Epoch int64
 }
@@ -147,13 +147,13 @@ func parsePartitions(text string) (Partitions, error) {
 	if !validStrategy(w.Strategy) {
 		return Partitions{}, fmt.Errorf("not the name of a strategy: %s", quote(w.Strategy))
 	}
-	owners, err := partition.ParseOwners(string(w.Owners), partition.MaxCount)
+	owners, err := placement.ParseOwners(string(w.Owners), placement.MaxCount)
 	return Partitions{Count: w.Count, Strategy: w.Strategy, Owners: owners}, err
 }
 
 func checkPartitionCount(n int) error {
-	if n < 0 || n > partition.MaxCount {
-		return fmt.Errorf("%d partitions: use 0 to %d", n, partition.MaxCount)
+	if n < 0 || n > placement.MaxCount {
+		return fmt.Errorf("%d partitions: use 0 to %d", n, placement.MaxCount)
 	}
 	return nil
 }
@@ -183,7 +183,7 @@ type Wish struct {
 	// FailoverAfter is how long partitions wait for the next holder of their id. It is negative if they wait for ever.
 	FailoverAfter time.Duration
 	// Target says which id is to own what, nil if nothing valid says so.
-	Target partition.Owners
+	Target placement.Owners
 	// Problems lists the values that make no sense. Those count as absent.
 	Problems []ProblemError
 }
@@ -231,12 +231,12 @@ func DecodeWish(annotations map[string]string) Wish {
 		return nil
 	})
 	read(PartitionTargetKey, func(text string) error {
-		most := partition.MaxCount
+		most := placement.MaxCount
 		if w.HasCount {
 			most = w.Count
 		}
 		var err error
-		w.Target, err = partition.ParseTarget(text, most)
+		w.Target, err = placement.ParseTarget(text, most)
 		return err
 	})
 	return w

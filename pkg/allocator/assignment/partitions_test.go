@@ -10,12 +10,12 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/idalloc/idalloc/pkg/partition"
+	"github.com/idalloc/idalloc/pkg/partition/placement"
 )
 
-func setOf(t *testing.T, text string) partition.Set {
+func setOf(t *testing.T, text string) placement.Set {
 	t.Helper()
-	s, err := partition.Parse(text, partition.MaxCount)
+	s, err := placement.Parse(text, placement.MaxCount)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,7 +24,7 @@ func setOf(t *testing.T, text string) partition.Set {
 
 func TestPartitionsAreStored(t *testing.T) {
 	p := Partitions{
-		Count: 64, Strategy: "sticky", Owners: partition.Owners{0: setOf(t, "0-15,40"), 1: setOf(t, "16-31"), 2: {}}, Epoch: 7,
+		Count: 64, Strategy: "sticky", Owners: placement.Owners{0: setOf(t, "0-15,40"), 1: setOf(t, "16-31"), 2: {}}, Epoch: 7,
 	}
 	s := State{Slots: Slots{0: "a"}, Epoch: 9}
 	without := s.Encode(DefaultKey, ownerUID)
@@ -49,17 +49,17 @@ func TestPartitionsAreStored(t *testing.T) {
 // Whatever set each id owns, what is stored is read again, and the size is the one that is foretold.
 func TestAnyPartitionsSurviveARoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p := Partitions{Count: rapid.IntRange(0, partition.MaxCount).Draw(t, "count"), Strategy: "range", Owners: partition.Owners{}, Epoch: rapid.Int64Range(1, 99).Draw(t, "epoch")}
+		p := Partitions{Count: rapid.IntRange(0, placement.MaxCount).Draw(t, "count"), Strategy: "range", Owners: placement.Owners{}, Epoch: rapid.Int64Range(1, 99).Draw(t, "epoch")}
 		ids := rapid.SliceOfNDistinct(rapid.IntRange(0, 500), 0, 8, rapid.ID).Draw(t, "ids")
 		numbers := map[int][]int{}
-		for k := range partition.MaxCount {
+		for k := range placement.MaxCount {
 			if len(ids) > 0 && rapid.IntRange(0, 40).Draw(t, "owned") == 0 {
 				id := rapid.SampledFrom(ids).Draw(t, "owner")
 				numbers[id] = append(numbers[id], k)
 			}
 		}
 		for _, id := range ids {
-			p.Owners[id] = partition.Of(numbers[id]...)
+			p.Owners[id] = placement.Of(numbers[id]...)
 		}
 		s := State{Slots: Slots{0: "a"}, Epoch: 100, Partitions: &p}
 		stored := s.Encode(DefaultKey, ownerUID)
@@ -76,12 +76,12 @@ func TestAnyPartitionsSurviveARoundTrip(t *testing.T) {
 // The owners of the largest number of partitions take about 20 KB, whatever their history.
 func TestTheLargestOwnersOfPartitions(t *testing.T) {
 	numbers := make([][]int, 1000)
-	for k := range partition.MaxCount {
+	for k := range placement.MaxCount {
 		numbers[k*7%1000] = append(numbers[k*7%1000], k)
 	}
-	p := Partitions{Count: partition.MaxCount, Strategy: "sticky", Owners: partition.Owners{}, Epoch: now.UnixMilli()}
+	p := Partitions{Count: placement.MaxCount, Strategy: "sticky", Owners: placement.Owners{}, Epoch: now.UnixMilli()}
 	for id, set := range numbers {
-		p.Owners[id] = partition.Of(set...)
+		p.Owners[id] = placement.Of(set...)
 	}
 	if size := p.size(); size > 30<<10 {
 		t.Errorf("%d bytes", size)
@@ -90,7 +90,7 @@ func TestTheLargestOwnersOfPartitions(t *testing.T) {
 
 func TestDamagedPartitions(t *testing.T) {
 	good := State{Slots: Slots{0: "a"}, Epoch: 9, Partitions: &Partitions{
-		Count: 4, Strategy: "sticky", Owners: partition.Owners{0: setOf(t, "0-3")}, Epoch: 7,
+		Count: 4, Strategy: "sticky", Owners: placement.Owners{0: setOf(t, "0-3")}, Epoch: 7,
 	}}
 	reseal := func(row string) map[string]string {
 		return map[string]string{PartitionOwnersKey: row, PartitionSealKey: good.Partitions.seal(row, ownerUID)}
@@ -125,7 +125,7 @@ func TestDamagedPartitions(t *testing.T) {
 }
 
 func TestWhatTheUserWantsOfPartitions(t *testing.T) {
-	target := partition.Owners{0: setOf(t, "0-1"), 3: setOf(t, "2")}
+	target := placement.Owners{0: setOf(t, "0-1"), 3: setOf(t, "2")}
 	for name, tc := range map[string]struct {
 		annotations map[string]string
 		want        Wish
@@ -155,7 +155,7 @@ func TestWhatTheUserWantsOfPartitions(t *testing.T) {
 }
 
 func TestReceiptsOfPartitions(t *testing.T) {
-	locked, none := setOf(t, "0-11"), partition.Set{}
+	locked, none := setOf(t, "0-11"), placement.Set{}
 	r := Receipt{UID: "u-1", Owner: testOwner, ID: 3, Epoch: 7, Partitions: &locked, Yields: setOf(t, "12-15"), Keeps: true}
 	const text = `{"uid":"u-1","owner":"Deployment/worker","id":3,"epoch":7,"partitions":"0-11","yields":"12-15","keeps":true}`
 	if got := r.Encode(); got != text {

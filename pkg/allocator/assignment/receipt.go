@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/idalloc/idalloc/pkg/partition"
+	"github.com/idalloc/idalloc/pkg/partition/placement"
 )
 
 // Receipt is what a pod writes about its slot on itself. It is one of three things: a lock on the slot; with GaveUp,
@@ -37,10 +37,10 @@ type Receipt struct {
 	// Failed counts how often in a row the pod's program ended by itself soon after it took a slot.
 	Failed int
 	// Partitions are what the pod locks beside its slot. It is nil if the process does not work on partitions.
-	Partitions *partition.Set
+	Partitions *placement.Set
 	// Yields are partitions that the map gives to the pod's id and on which its work has stopped. They are not locked, and
 	// nobody gives them to this id until the pod has withdrawn this statement. It is only set with Partitions.
-	Yields partition.Set
+	Yields placement.Set
 	// Keeps says that the pod yields nothing, because it cannot know when its work has stopped. It is only set with Partitions.
 	Keeps bool
 }
@@ -151,10 +151,10 @@ func (r *Receipt) readPartitions(w receiptWire) {
 	if w.Partitions == nil {
 		return
 	}
-	set := func(text string) partition.Set {
-		s, err := partition.Parse(text, partition.MaxCount)
+	set := func(text string) placement.Set {
+		s, err := placement.Parse(text, placement.MaxCount)
 		if err != nil {
-			return partition.Set{}
+			return placement.Set{}
 		}
 		return s
 	}

@@ -6,13 +6,13 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/idalloc/idalloc/pkg/partition"
+	"github.com/idalloc/idalloc/pkg/partition/placement"
 )
 
 // process is what one instance knows of itself.
 type process struct {
 	view                  View
-	held, locked, yielded partition.Set
+	held, locked, yielded placement.Set
 	keeps                 bool
 }
 
@@ -20,16 +20,16 @@ type process struct {
 func (t draw) process() process {
 	b := t.before()
 	p := process{view: View{
-		Count: t.upTo(ids, "N"), Row: b, Clean: true, ID: t.upTo(ids-1, "id"), Target: ownersOf(t.division("wished target")), Strategies: partition.Named,
+		Count: t.upTo(ids, "N"), Row: b, Clean: true, ID: t.upTo(ids-1, "id"), Target: ownersOf(t.division("wished target")), Strategies: placement.Named,
 	}}
 	for q := range parts {
 		switch t.upTo(3, "held, locked, yielded, or none") {
 		case 1:
-			p.held, p.locked = p.held.Union(partition.Of(q)), p.locked.Union(partition.Of(q))
+			p.held, p.locked = p.held.Union(placement.Of(q)), p.locked.Union(placement.Of(q))
 		case 2:
-			p.locked = p.locked.Union(partition.Of(q))
+			p.locked = p.locked.Union(placement.Of(q))
 		case 3:
-			p.yielded = p.yielded.Union(partition.Of(q))
+			p.yielded = p.yielded.Union(placement.Of(q))
 		}
 	}
 	p.keeps = t.oneIn(4, "keeps")
@@ -37,24 +37,24 @@ func (t draw) process() process {
 }
 
 // aim returns what the id should own.
-func (p process) aim() partition.Set {
+func (p process) aim() placement.Set {
 	v := p.view
-	strategy, err := partition.Named(v.Row.Strategy)
+	strategy, err := placement.Named(v.Row.Strategy)
 	if err != nil {
 		panic(err)
 	}
-	return strategy(partition.Input{
+	return strategy(placement.Input{
 		Partitions: v.Row.Count, Count: v.Count, Members: members(v.Row.Owners, v.Count), Owners: v.Row.Owners, Target: v.Target,
 	})[v.ID]
 }
 
 // knowsAllBut returns a version that does not know one strategy.
-func knowsAllBut(name string) func(string) (partition.Strategy, error) {
-	return func(asked string) (partition.Strategy, error) {
+func knowsAllBut(name string) func(string) (placement.Strategy, error) {
+	return func(asked string) (placement.Strategy, error) {
 		if asked == name {
 			return nil, errors.New("unknown")
 		}
-		return partition.Named(asked)
+		return placement.Named(asked)
 	}
 }
 
@@ -194,8 +194,8 @@ func TestAYieldIsTakenBackOnlyWhenTheMapHasTakenItAway(t *testing.T) {
 
 func TestNoPartitionHasTwoDuties(t *testing.T) {
 	forAllProcesses(t, func(t *rapid.T, _ process, d Duties) {
-		all, n := partition.Set{}, 0
-		for _, s := range []partition.Set{d.Take, d.Lost, d.Stop, d.Yield} {
+		all, n := placement.Set{}, 0
+		for _, s := range []placement.Set{d.Take, d.Lost, d.Stop, d.Yield} {
 			all, n = all.Union(s), n+s.Len()
 		}
 		if all.Len() != n {

@@ -8,14 +8,14 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
-	"github.com/idalloc/idalloc/pkg/partition"
+	"github.com/idalloc/idalloc/pkg/partition/placement"
 )
 
 // pod is a live pod in a journey. What it is taking is locked, but not held yet.
 type pod struct {
-	held, taking, locked, yielded partition.Set
+	held, taking, locked, yielded placement.Set
 	// stopped is what has stopped, but is still locked.
-	stopped partition.Set
+	stopped placement.Set
 }
 
 // journey is a workload whose pods do their duties in a random order.
@@ -31,7 +31,7 @@ type journey struct {
 func (j *journey) input(me int) Input {
 	in := Input{
 		Count: j.count, Before: j.row, Trust: assignment.Clean, Clean: true, Wish: j.wish, Holders: map[int]Holder{}, Vacant: j.vacant,
-		Me: me, Joins: true, Strategies: partition.Named,
+		Me: me, Joins: true, Strategies: placement.Named,
 	}
 	if j.row == nil {
 		in.Trust = assignment.Absent
@@ -43,7 +43,7 @@ func (j *journey) input(me int) Input {
 }
 
 func (j *journey) view(id int) View {
-	return View{Count: j.count, Row: j.row, Clean: true, ID: id, Target: j.wish.Target, Strategies: partition.Named}
+	return View{Count: j.count, Row: j.row, Clean: true, ID: id, Target: j.wish.Target, Strategies: placement.Named}
 }
 
 // plan lets one pod plan, and reports whether that changed anything.
@@ -62,7 +62,7 @@ func (j *journey) step(id int) bool {
 	if !p.taking.Empty() { // T4
 		p.held = p.held.Union(p.taking.Intersect(mine))
 		p.locked = p.locked.Minus(p.taking.Minus(mine))
-		p.taking = partition.Set{}
+		p.taking = placement.Set{}
 		return true
 	}
 	if !p.stopped.Empty() { // the last read before a yield, and the yield
@@ -70,7 +70,7 @@ func (j *journey) step(id int) bool {
 		p.held = p.held.Union(p.stopped.Intersect(mine).Intersect(aim))
 		p.yielded = p.yielded.Union(p.stopped.Intersect(mine).Minus(aim))
 		p.locked = p.locked.Minus(p.stopped.Minus(p.held))
-		p.stopped = partition.Set{}
+		p.stopped = placement.Set{}
 		return true
 	}
 	d := DutiesAt(j.view(id), p.held, p.locked, p.yielded, false)
@@ -138,8 +138,8 @@ func (j *journey) neverTwo() {
 }
 
 // worked says who works on what.
-func (j *journey) worked() partition.Owners {
-	o := partition.Owners{}
+func (j *journey) worked() placement.Owners {
+	o := placement.Owners{}
 	for id, p := range j.pods {
 		o[id] = p.held
 	}
@@ -177,7 +177,7 @@ func (j *journey) change() {
 }
 
 // aim returns what the members should own.
-func (j *journey) aim() partition.Owners {
+func (j *journey) aim() placement.Owners {
 	if j.row == nil {
 		return nil
 	}
@@ -208,7 +208,7 @@ func TestOneChangeOfTheMembersMovesNothingTwice(t *testing.T) {
 		j.change()
 		was := listed(owners(j.row))
 		for _, id := range slices.Sorted(maps.Keys(j.pods)) { // the first write takes out and adds all, but with primary each adds itself
-			if j.plan(id) && j.wish.Strategy == partition.NamePrimary {
+			if j.plan(id) && j.wish.Strategy == placement.NamePrimary {
 				was = listed(owners(j.row))
 			}
 		}
@@ -233,20 +233,20 @@ func TestOneChangeOfTheMembersMovesNothingTwice(t *testing.T) {
 		if !j.worked().Equal(j.aim()) && j.wish.Count > 0 {
 			t.Fatalf("they work on %s, not on %s", j.worked(), j.aim())
 		}
-		if j.wish.Strategy != partition.NameSticky {
+		if j.wish.Strategy != placement.NameSticky {
 			return
 		}
-		fewest := partition.IdealMoves(partition.Input{
+		fewest := placement.IdealMoves(placement.Input{
 			Partitions: j.wish.Count, Count: j.count, Members: members(owners(j.row), j.count), Owners: before,
 		})
-		if did := partition.Moves(before, j.worked()); did != fewest {
+		if did := placement.Moves(before, j.worked()); did != fewest {
 			t.Fatalf("%d moves instead of %d, from %s to %s", did, fewest, before, j.worked())
 		}
 	})
 }
 
 // listed says for each partition which id owns it.
-func listed(o partition.Owners) (who []int) {
+func listed(o placement.Owners) (who []int) {
 	for p := range parts {
 		who = append(who, owner(o, p))
 	}

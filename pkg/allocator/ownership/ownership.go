@@ -2,7 +2,7 @@ package ownership
 
 import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
-	"github.com/idalloc/idalloc/pkg/partition"
+	"github.com/idalloc/idalloc/pkg/partition/placement"
 )
 
 // Holder is what the receipt of the live pod that has a slot says.
@@ -12,7 +12,7 @@ type Holder struct {
 	// Unaware says that the receipt locks this slot, and that the process does not work on partitions.
 	Unaware bool
 	// Locks are the partitions that the receipt locks, and Yields those that it yields.
-	Locks, Yields partition.Set
+	Locks, Yields placement.Set
 }
 
 // Input is everything that a plan depends on.
@@ -31,7 +31,7 @@ type Input struct {
 	// Holders are the live pods that have slots after the slots were planned, by id.
 	Holders map[int]Holder
 	// Strays is what the receipts of live pods lock that have no slot, or another one than their receipts say.
-	Strays []partition.Set
+	Strays []placement.Set
 	// Vacant are the ids that the planner has itself known to be without a holder for failover-after.
 	Vacant map[int]bool
 	// Quarantined reports whether a slot is in quarantine. It may be nil.
@@ -42,13 +42,13 @@ type Input struct {
 	Me    int
 	Joins bool
 	// Strategies finds a strategy by its name.
-	Strategies func(name string) (partition.Strategy, error)
+	Strategies func(name string) (placement.Strategy, error)
 }
 
 // Change is a set of partitions that an id got or lost.
 type Change struct {
 	ID  int
-	Set partition.Set
+	Set placement.Set
 }
 
 // Decision is the result of Plan.
@@ -87,7 +87,7 @@ func Plan(in Input) Decision {
 // inForce returns what is to be in force, without owners. It is nil if nothing says how many partitions there are. known says
 // that the planner knows the strategy. What the user wants and what makes no sense changes nothing.
 func inForce(in Input) (force *assignment.Partitions, known bool) {
-	force = &assignment.Partitions{Strategy: partition.DefaultName}
+	force = &assignment.Partitions{Strategy: placement.DefaultName}
 	switch {
 	case in.Wish.HasCount:
 		force.Count = in.Wish.Count

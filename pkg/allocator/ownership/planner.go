@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
-	"github.com/idalloc/idalloc/pkg/partition"
+	"github.com/idalloc/idalloc/pkg/partition/placement"
 )
 
 // Values of planner.owner and planner.locker that are no ids.
@@ -61,7 +61,7 @@ func (p *planner) whoLocks() []int {
 	for k := range locker {
 		locker[k] = nobody
 	}
-	lock := func(set partition.Set, id int) {
+	lock := func(set placement.Set, id int) {
 		for k := range set.All() {
 			if locker[k] == nobody {
 				locker[k] = id
@@ -84,7 +84,7 @@ func (p *planner) whoLocks() []int {
 // end returns a number above all partitions that are owned, locked or in force.
 func (p *planner) end() int {
 	end := p.force.Count
-	reach := func(set partition.Set) {
+	reach := func(set placement.Set) {
 		for _, last := range set.Ranges() {
 			end = max(end, last+1)
 		}
@@ -141,7 +141,7 @@ func (p *planner) admit() {
 	if p.withheld {
 		return
 	}
-	alone := p.force.Strategy == partition.NamePrimary && len(p.members) > 0 // each id joins by itself, when it has been held for long enough
+	alone := p.force.Strategy == placement.NamePrimary && len(p.members) > 0 // each id joins by itself, when it has been held for long enough
 	for id, h := range p.in.Holders {
 		if h.Works && id < p.in.Count && (!alone || (id == p.in.Me && p.in.Joins)) {
 			p.members[id] = true
@@ -155,7 +155,7 @@ func (p *planner) give() {
 		return
 	}
 	strategy, _ := p.in.Strategies(p.force.Strategy)
-	target := strategy(partition.Input{
+	target := strategy(placement.Input{
 		Partitions: p.force.Count, Count: p.in.Count, Members: slices.Sorted(maps.Keys(p.members)), Owners: p.owners(p.was), Target: p.in.Wish.Target,
 	})
 	for id, set := range target {
@@ -163,7 +163,7 @@ func (p *planner) give() {
 			continue
 		}
 		yields := p.in.Holders[id].Yields
-		for k := range set.Intersect(partition.Between(0, p.force.Count-1)).All() { // a program's own strategy may say anything
+		for k := range set.Intersect(placement.Between(0, p.force.Count-1)).All() { // a program's own strategy may say anything
 			free := p.owner[k] == nobody && (p.locker[k] == nobody || p.locker[k] == id)
 			if free && !yields.Contains(k) && (p.was[k] != nobody || !p.in.Unserved) {
 				p.owner[k] = id
@@ -173,7 +173,7 @@ func (p *planner) give() {
 }
 
 // owners returns the sets of an array of owners. Each member has one.
-func (p *planner) owners(of []int) partition.Owners {
+func (p *planner) owners(of []int) placement.Owners {
 	numbers := make(map[int][]int, len(p.members))
 	for id := range p.members {
 		numbers[id] = nil
@@ -183,9 +183,9 @@ func (p *planner) owners(of []int) partition.Owners {
 			numbers[id] = append(numbers[id], k)
 		}
 	}
-	owners := make(partition.Owners, len(numbers))
+	owners := make(placement.Owners, len(numbers))
 	for id, ks := range numbers {
-		owners[id] = partition.Of(ks...)
+		owners[id] = placement.Of(ks...)
 	}
 	return owners
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
-	"github.com/idalloc/idalloc/pkg/partition"
+	"github.com/idalloc/idalloc/pkg/partition/placement"
 )
 
 // View is one moment of an owner as the holder of an id sees it.
@@ -19,22 +19,22 @@ type View struct {
 	// ID is the id of this process.
 	ID int
 	// Target is the value of the user's key for the strategy external.
-	Target partition.Owners
+	Target placement.Owners
 	// Strategies finds a strategy by its name.
-	Strategies func(name string) (partition.Strategy, error)
+	Strategies func(name string) (placement.Strategy, error)
 }
 
 // Mine returns what a clean moment says that the id owns.
-func (v View) Mine() partition.Set {
+func (v View) Mine() placement.Set {
 	if !v.Clean || v.Row == nil {
-		return partition.Set{}
+		return placement.Set{}
 	}
 	return v.Row.Owners[v.ID]
 }
 
 // Aim returns what the id should own. ok is false if that cannot be told: the moment is not clean, or has a strategy that this
 // version does not know. An id that is no member should own nothing.
-func (v View) Aim() (aim partition.Set, ok bool) {
+func (v View) Aim() (aim placement.Set, ok bool) {
 	if !v.Clean || v.Row == nil {
 		return aim, false
 	}
@@ -43,7 +43,7 @@ func (v View) Aim() (aim partition.Set, ok bool) {
 		return aim, false
 	}
 	members := slices.DeleteFunc(slices.Sorted(maps.Keys(v.Row.Owners)), func(id int) bool { return id >= v.Count })
-	return strategy(partition.Input{
+	return strategy(placement.Input{
 		Partitions: v.Row.Count, Count: v.Count, Members: members, Owners: v.Row.Owners, Target: v.Target,
 	})[v.ID], true
 }
@@ -52,20 +52,20 @@ func (v View) Aim() (aim partition.Set, ok bool) {
 type Duties struct {
 	// Take are to be locked and then confirmed. An earlier process of the pod may have locked some of them, and may have left work
 	// behind. These are taken even if they are to be yielded then.
-	Take partition.Set
+	Take placement.Set
 	// Lost are to be stopped at once, because a clean map names another id for them, or nobody.
-	Lost partition.Set
+	Lost placement.Set
 	// Stop are to be stopped and then yielded.
-	Stop partition.Set
+	Stop placement.Set
 	// Yield are to be yielded without more ado, because the process has not begun to work on them.
-	Yield partition.Set
+	Yield placement.Set
 	// Back are those whose yield may be withdrawn, if this moment was read after the yield was written.
-	Back partition.Set
+	Back placement.Set
 }
 
 // DutiesAt returns what a process has to do at a clean moment of the owner. held is what it works on, locked what its receipt locks,
 // and yielded what it yields.
-func DutiesAt(v View, held, locked, yielded partition.Set, keeps bool) Duties {
+func DutiesAt(v View, held, locked, yielded placement.Set, keeps bool) Duties {
 	if !v.Clean {
 		return Duties{}
 	}

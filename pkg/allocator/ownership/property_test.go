@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
-	"github.com/idalloc/idalloc/pkg/partition"
+	"github.com/idalloc/idalloc/pkg/partition/placement"
 )
 
 // Rule 7.
@@ -79,7 +79,7 @@ func TestAPodThatDoesNotWorkOnPartitionsKeepsThoseOfItsID(t *testing.T) {
 			return
 		}
 		for id, h := range in.Holders {
-			inForce := partition.Between(0, d.Next.Count-1)
+			inForce := placement.Between(0, d.Next.Count-1)
 			if taken := in.Before.Owners[id].Minus(d.Next.Owners[id]).Intersect(inForce); h.Unaware && !taken.Empty() {
 				t.Fatalf("%s is taken from id %d, whose next process may take it at any moment", taken, id)
 			}
@@ -197,7 +197,7 @@ func TestOnlyAPodThatWorksOnPartitionsJoins(t *testing.T) {
 
 func TestOneWriteAddsAllWhoWork(t *testing.T) {
 	forAll(t, draw.anyWorld, func(t *rapid.T, in Input, d Decision) {
-		if d.Next == nil || d.Next.Count == 0 || d.Next.Strategy == partition.NamePrimary || withheldBy(in) {
+		if d.Next == nil || d.Next.Count == 0 || d.Next.Strategy == placement.NamePrimary || withheldBy(in) {
 			return
 		}
 		for id, h := range in.Holders {
@@ -211,7 +211,7 @@ func TestOneWriteAddsAllWhoWork(t *testing.T) {
 // With primary an id that joins gets its own partitions back. So one whose pods crash again and again must not join at once.
 func TestBesideOthersOnlyWhoHasHeldItsIDForLongJoinsPrimary(t *testing.T) {
 	forAll(t, draw.clean, func(t *rapid.T, in Input, d Decision) {
-		if d.Next == nil || d.Next.Count == 0 || d.Next.Strategy != partition.NamePrimary || in.Me >= in.Count || !in.Holders[in.Me].Works ||
+		if d.Next == nil || d.Next.Count == 0 || d.Next.Strategy != placement.NamePrimary || in.Me >= in.Count || !in.Holders[in.Me].Works ||
 			withheldBy(in) {
 			return
 		}
@@ -289,7 +289,7 @@ func TestAnIDWithoutAHolderKeepsItsPartitionsWhileTheyAreWithheld(t *testing.T) 
 			return
 		}
 		for id, s := range in.Before.Owners {
-			lost := s.Minus(d.Next.Owners[id]).Intersect(partition.Between(0, d.Next.Count-1))
+			lost := s.Minus(d.Next.Owners[id]).Intersect(placement.Between(0, d.Next.Count-1))
 			if _, alive := in.Holders[id]; !alive && id < in.Count && !lost.Empty() {
 				t.Fatalf("id %d loses %s to nobody", id, lost)
 			}
@@ -318,7 +318,7 @@ func TestAnIDThatIsNotKnownToBeDeadForLongKeepsItsPartitions(t *testing.T) {
 			if _, alive := in.Holders[id]; alive || id >= in.Count || in.Vacant[id] || d.Next == nil {
 				continue
 			}
-			if lost := s.Minus(d.Next.Owners[id]).Intersect(partition.Between(0, d.Next.Count-1)); !lost.Empty() {
+			if lost := s.Minus(d.Next.Owners[id]).Intersect(placement.Between(0, d.Next.Count-1)); !lost.Empty() {
 				t.Fatalf("id %d waits for its next holder and loses %s", id, lost)
 			}
 		}
@@ -418,7 +418,7 @@ func TestACountOfZeroEndsPartitions(t *testing.T) {
 		in.Wish.HasCount, in.Wish.Count = true, 0
 		for id, h := range in.Holders {
 			if h.Works {
-				h.Locks, h.Yields = partition.Set{}, in.Before.Owners[id] // all has stopped
+				h.Locks, h.Yields = placement.Set{}, in.Before.Owners[id] // all has stopped
 				in.Holders[id] = h
 			}
 		}
@@ -436,7 +436,7 @@ func TestACountOfZeroEndsPartitions(t *testing.T) {
 func TestTheEndIsWrittenDownUntilNobodyLocksAPartition(t *testing.T) {
 	forAll(t, draw.clean, func(t *rapid.T, in Input, _ Decision) {
 		in.Wish.HasCount, in.Wish.Count = true, 0
-		in.Before.Owners = partition.Owners{}
+		in.Before.Owners = placement.Owners{}
 		d := Plan(in)
 		for p := range parts {
 			if who := lockers(in, p); len(who) > 0 && d.Next == nil {
@@ -487,7 +487,7 @@ func TestAPlanCanBeStoredAndReadAgain(t *testing.T) {
 		if d.Next == nil {
 			return
 		}
-		read, err := partition.ParseOwners(d.Next.Owners.String(), parts)
+		read, err := placement.ParseOwners(d.Next.Owners.String(), parts)
 		if err != nil || !read.Equal(d.Next.Owners) {
 			t.Fatalf("%s: %v", d.Next.Owners, err)
 		}
@@ -606,7 +606,7 @@ func TestAPlanIsPure(t *testing.T) {
 
 func TestTheFirstRolloutIsSaidToWithholdPartitions(t *testing.T) {
 	d := Plan(Input{
-		Count: 2, Trust: assignment.Absent, Wish: assignment.Wish{HasCount: true, Count: 2}, Me: 1, Strategies: partition.Named,
+		Count: 2, Trust: assignment.Absent, Wish: assignment.Wish{HasCount: true, Count: 2}, Me: 1, Strategies: placement.Named,
 		Holders: map[int]Holder{0: {Unaware: true}, 1: {Works: true}},
 	})
 	if d.Next != nil || !d.Withheld {
@@ -616,11 +616,11 @@ func TestTheFirstRolloutIsSaidToWithholdPartitions(t *testing.T) {
 
 func TestTheEndOfPartitionsSaysWhatIDsLost(t *testing.T) {
 	d := Plan(Input{
-		Count: 1, Trust: assignment.Clean, Clean: true, Wish: assignment.Wish{HasCount: true}, Strategies: partition.Named,
-		Before:  &assignment.Partitions{Count: 1, Strategy: partition.NameSticky, Owners: partition.Owners{0: partition.Of(0)}},
-		Holders: map[int]Holder{0: {Works: true, Yields: partition.Of(0)}},
+		Count: 1, Trust: assignment.Clean, Clean: true, Wish: assignment.Wish{HasCount: true}, Strategies: placement.Named,
+		Before:  &assignment.Partitions{Count: 1, Strategy: placement.NameSticky, Owners: placement.Owners{0: placement.Of(0)}},
+		Holders: map[int]Holder{0: {Works: true, Yields: placement.Of(0)}},
 	})
-	if d.Next != nil || !d.Changed || len(d.Lost) != 1 || !d.Lost[0].Set.Equal(partition.Of(0)) {
+	if d.Next != nil || !d.Changed || len(d.Lost) != 1 || !d.Lost[0].Set.Equal(placement.Of(0)) {
 		t.Fatalf("%+v", d)
 	}
 }

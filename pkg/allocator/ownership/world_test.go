@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
-	"github.com/idalloc/idalloc/pkg/partition"
+	"github.com/idalloc/idalloc/pkg/partition/placement"
 )
 
 const (
@@ -34,22 +34,22 @@ func (t draw) division(label string) (who []int) {
 	return rapid.SliceOfN(rapid.IntRange(noID, ids-1), parts, parts).Draw(t.T, label)
 }
 
-func (t draw) set(label string) partition.Set {
-	return partition.Of(rapid.SliceOfNDistinct(rapid.IntRange(0, parts-1), 0, parts, rapid.ID[int]).Draw(t.T, label)...)
+func (t draw) set(label string) placement.Set {
+	return placement.Of(rapid.SliceOfNDistinct(rapid.IntRange(0, parts-1), 0, parts, rapid.ID[int]).Draw(t.T, label)...)
 }
 
-func ownersOf(who []int) partition.Owners {
-	o := partition.Owners{}
+func ownersOf(who []int) placement.Owners {
+	o := placement.Owners{}
 	for p, id := range who {
 		if id != noID {
-			o[id] = o[id].Union(partition.Of(p))
+			o[id] = o[id].Union(placement.Of(p))
 		}
 	}
 	return o
 }
 
 func (t draw) strategy(label string) string {
-	return rapid.SampledFrom(partition.Names()).Draw(t.T, label)
+	return rapid.SampledFrom(placement.Names()).Draw(t.T, label)
 }
 
 // before draws what is in force. Its count is such that some partitions may be at or above it.
@@ -57,7 +57,7 @@ func (t draw) before() *assignment.Partitions {
 	b := &assignment.Partitions{Count: t.upTo(parts, "P"), Strategy: t.strategy("strategy"), Owners: ownersOf(t.division("owners")), Epoch: 7}
 	for id := range ids {
 		if t.oneIn(3, "member") {
-			b.Owners[id] = b.Owners[id].Union(partition.Set{})
+			b.Owners[id] = b.Owners[id].Union(placement.Set{})
 		}
 	}
 	return b
@@ -72,7 +72,7 @@ func (t draw) wish(b *assignment.Partitions) assignment.Wish {
 		w.HasCount, w.Count = true, t.upTo(parts, "wished count")
 	}
 	if t.oneIn(3, "other strategy") {
-		w.Strategy = rapid.SampledFrom(append(partition.Names(), "")).Draw(t.T, "wished strategy")
+		w.Strategy = rapid.SampledFrom(append(placement.Names(), "")).Draw(t.T, "wished strategy")
 	}
 	if t.oneIn(5, "no count") {
 		w.HasCount, w.Count = false, 0
@@ -81,7 +81,7 @@ func (t draw) wish(b *assignment.Partitions) assignment.Wish {
 }
 
 // holder draws the pod that has an id. owned is what the map gives it.
-func (t draw) holder(owned partition.Set) Holder {
+func (t draw) holder(owned placement.Set) Holder {
 	switch t.upTo(5, "holder") {
 	case 4:
 		return Holder{Unaware: true}
@@ -92,9 +92,9 @@ func (t draw) holder(owned partition.Set) Holder {
 	for p := range owned.All() {
 		switch t.upTo(2, "has begun, stopped, or not begun") {
 		case 0:
-			h.Locks = h.Locks.Union(partition.Of(p))
+			h.Locks = h.Locks.Union(placement.Of(p))
 		case 1:
-			h.Yields = h.Yields.Union(partition.Of(p))
+			h.Yields = h.Yields.Union(placement.Of(p))
 		}
 	}
 	if t.oneIn(4, "foreign locks") {
@@ -108,7 +108,7 @@ func (t draw) holder(owned partition.Set) Holder {
 
 // world draws an owner and pods that may be in any state. It says nothing about trust.
 func (t draw) world() Input {
-	in := Input{Count: t.upTo(ids-1, "N"), Before: t.before(), Holders: map[int]Holder{}, Vacant: map[int]bool{}, Me: noID, Strategies: partition.Named}
+	in := Input{Count: t.upTo(ids-1, "N"), Before: t.before(), Holders: map[int]Holder{}, Vacant: map[int]bool{}, Me: noID, Strategies: placement.Named}
 	in.Wish = t.wish(in.Before)
 	quarantined := map[int]bool{}
 	for id := range ids {
@@ -209,7 +209,7 @@ func told(in Input) string {
 func (in Input) quarantined(id int) bool { return in.Quarantined != nil && in.Quarantined(id) }
 
 // owners returns who owns what by p; nobody owns anything if it is nil.
-func owners(p *assignment.Partitions) partition.Owners {
+func owners(p *assignment.Partitions) placement.Owners {
 	if p == nil {
 		return nil
 	}
@@ -217,7 +217,7 @@ func owners(p *assignment.Partitions) partition.Owners {
 }
 
 // owner returns the id that owns p, or noID.
-func owner(o partition.Owners, p int) int {
+func owner(o placement.Owners, p int) int {
 	for id, s := range o {
 		if s.Contains(p) {
 			return id
@@ -242,7 +242,7 @@ func lockers(in Input, p int) (who []int) {
 }
 
 // members returns the ids among which the partitions are divided.
-func members(o partition.Owners, count int) (ids []int) {
+func members(o placement.Owners, count int) (ids []int) {
 	for _, id := range o.IDs() {
 		if id < count {
 			ids = append(ids, id)
@@ -252,13 +252,13 @@ func members(o partition.Owners, count int) (ids []int) {
 }
 
 // target returns who should own what, by the strategy that is to be in force and what was read of the owner.
-func target(t rapid.TB, next *assignment.Partitions, in Input) partition.Owners {
+func target(t rapid.TB, next *assignment.Partitions, in Input) placement.Owners {
 	t.Helper()
-	strategy, err := partition.Named(next.Strategy)
+	strategy, err := placement.Named(next.Strategy)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return strategy(partition.Input{
+	return strategy(placement.Input{
 		Partitions: next.Count, Count: in.Count, Members: members(next.Owners, in.Count), Owners: owners(in.Before), Target: in.Wish.Target,
 	})
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
-	"github.com/idalloc/idalloc/pkg/partition"
+	"github.com/idalloc/idalloc/pkg/partition/placement"
 )
 
 // scene is the input of a plan as the lines of a case tell it.
@@ -230,7 +230,7 @@ func (s *scene) readPartitions(trust assignment.Trust, rest string) error {
 	if len(fields) < 2 {
 		return errors.New("how many partitions, and by which strategy?")
 	}
-	in := &assignment.Partitions{Strategy: fields[1], Owners: partition.Owners{}, Epoch: 1}
+	in := &assignment.Partitions{Strategy: fields[1], Owners: placement.Owners{}, Epoch: 1}
 	if err := number(&in.Count)(fields[0]); err != nil {
 		return err
 	}
@@ -261,7 +261,7 @@ func (s *scene) readWants(rest string) error {
 		wish.Strategy = fields[1]
 	}
 	if len(fields) > 2 {
-		wish.Target = partition.Owners{}
+		wish.Target = placement.Owners{}
 		target, err := readSlots(strings.Join(fields[2:], " "))
 		if err != nil {
 			return err
@@ -406,8 +406,8 @@ func (p podLine) readGives(rest string) error {
 }
 
 // readSet reads a set of partitions. Its ranges are joined by a plus, because commas separate words.
-func readSet(text string) (partition.Set, error) {
-	return partition.Parse(strings.ReplaceAll(text, "+", ","), partition.MaxCount)
+func readSet(text string) (placement.Set, error) {
+	return placement.Parse(strings.ReplaceAll(text, "+", ","), placement.MaxCount)
 }
 
 func (p podLine) readLocks(rest string) error {

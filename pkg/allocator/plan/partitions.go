@@ -3,7 +3,7 @@ package plan
 import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/ownership"
-	"github.com/idalloc/idalloc/pkg/partition"
+	"github.com/idalloc/idalloc/pkg/partition/placement"
 )
 
 // own plans who owns which partitions (rules 7 to 11), now that the slots are planned.
@@ -23,7 +23,7 @@ func (p *planner) own() {
 		Quarantined: p.quarantined,
 	}
 	if o.Strategies == nil {
-		o.Strategies = partition.Named
+		o.Strategies = placement.Named
 	}
 	if id, has := p.holds[p.in.Me]; has {
 		o.Me = id

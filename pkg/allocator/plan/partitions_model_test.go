@@ -11,7 +11,7 @@ import (
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/ownership"
-	"github.com/idalloc/idalloc/pkg/partition"
+	"github.com/idalloc/idalloc/pkg/partition/placement"
 )
 
 //nolint:gochecknoglobals // a flag
@@ -67,16 +67,16 @@ type modelPod struct {
 // process is what a process remembers.
 type process struct {
 	id   int // -1 without a slot
-	held partition.Set
+	held placement.Set
 	// yielded is what it yields, whatever its receipt says.
-	yielded partition.Set
+	yielded placement.Set
 	// next is the rest of what it has begun.
 	next []func()
 	own  bool // a write of its own was accepted since it gave up
 }
 
 func newModel(seed uint64) *model {
-	m := &model{Rand: rand.New(rand.NewPCG(seed, 7)), now: t0, strategy: partition.Names()[:3]} //nolint:gosec // a seed shows a history again
+	m := &model{Rand: rand.New(rand.NewPCG(seed, 7)), now: t0, strategy: placement.Names()[:3]} //nolint:gosec // a seed shows a history again
 	m.rate = 2 + m.IntN(14)
 	for len(m.kinds) < 1+m.IntN(4) {
 		m.kinds = append(m.kinds, m.IntN(kinds))
@@ -227,7 +227,7 @@ func (m *model) act(pod *modelPod) {
 
 func (m *model) view(id int) ownership.View {
 	clean := m.trust == assignment.Clean && m.parts == assignment.Clean
-	return ownership.View{Count: m.count, Row: m.state.Partitions, Clean: clean, ID: id, Strategies: partition.Named}
+	return ownership.View{Count: m.count, Row: m.state.Partitions, Clean: clean, ID: id, Strategies: placement.Named}
 }
 
 func (m *model) names(pod *modelPod) (int, bool) {
@@ -259,11 +259,11 @@ func (m *model) claim(pod *modelPod) {
 // take is T1 to T4 of a slot with the partitions of its id.
 func (m *model) take(pod *modelPod, id int) {
 	p := pod.process
-	var before partition.Set
+	var before placement.Set
 	if r := pod.receipt; r.Locks() && r.ID == id && r.Partitions != nil {
 		before, p.yielded = *r.Partitions, p.yielded.Union(r.Yields)
 	}
-	duties := ownership.DutiesAt(m.view(id), partition.Set{}, before, p.yielded, false)
+	duties := ownership.DutiesAt(m.view(id), placement.Set{}, before, p.yielded, false)
 	lock := before.Union(duties.Take)
 	epoch := m.state.Epoch
 	p.next = []func(){func() { // T2
@@ -274,13 +274,13 @@ func (m *model) take(pod *modelPod, id int) {
 }
 
 // confirm is T4.
-func (m *model) confirm(pod *modelPod, id int, lock partition.Set) {
+func (m *model) confirm(pod *modelPod, id int, lock placement.Set) {
 	p := pod.process
 	now, named := m.names(pod)
 	if !named || now != id {
 		m.logf("%s does not get %d", pod.name, id)
 		pod.receipt = nil
-		p.yielded = partition.Set{}
+		p.yielded = placement.Set{}
 		return
 	}
 	p.id, p.own = id, false
@@ -288,7 +288,7 @@ func (m *model) confirm(pod *modelPod, id int, lock partition.Set) {
 }
 
 // keep begins to work on what a moment of the owner confirms, and lets go of the other locks.
-func (m *model) keep(pod *modelPod, lock partition.Set) {
+func (m *model) keep(pod *modelPod, lock placement.Set) {
 	p := pod.process
 	view := m.view(p.id)
 	confirmed := lock.Intersect(view.Mine()).Union(p.held)
@@ -297,7 +297,7 @@ func (m *model) keep(pod *modelPod, lock partition.Set) {
 	p.next = []func(){func() { m.receipt(pod, confirmed, p.yielded) }}
 }
 
-func (m *model) receipt(pod *modelPod, lock, yields partition.Set) {
+func (m *model) receipt(pod *modelPod, lock, yields placement.Set) {
 	r := *pod.receipt
 	r.Partitions, r.Yields, r.Epoch = &lock, yields, max(r.Epoch, m.state.Epoch)
 	pod.receipt = &r
@@ -345,7 +345,7 @@ func (m *model) hold(pod *modelPod) {
 }
 
 // yield is the W2 of a yield, after the work has stopped and after a look whether it is still to be.
-func (m *model) yield(pod *modelPod, set partition.Set) {
+func (m *model) yield(pod *modelPod, set placement.Set) {
 	p := pod.process
 	duties := ownership.DutiesAt(m.view(p.id), p.held, *pod.receipt.Partitions, p.yielded, false)
 	set = set.Intersect(duties.Stop.Union(duties.Yield))
@@ -471,7 +471,7 @@ func (m *model) settle() error {
 }
 
 func (m *model) rests() bool {
-	worked := partition.Set{}
+	worked := placement.Set{}
 	for _, pod := range m.pods {
 		if pod.gone {
 			continue
@@ -483,5 +483,5 @@ func (m *model) rests() bool {
 		}
 		worked = worked.Union(p.held)
 	}
-	return worked.Equal(partition.Between(0, m.wish.Count-1))
+	return worked.Equal(placement.Between(0, m.wish.Count-1))
 }

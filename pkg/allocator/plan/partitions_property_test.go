@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
-	"github.com/idalloc/idalloc/pkg/partition"
+	"github.com/idalloc/idalloc/pkg/partition/placement"
 )
 
 const someParts = 6
@@ -17,10 +17,10 @@ func genDivided() *rapid.Generator[Input] {
 	return rapid.Custom(func(t *rapid.T) Input {
 		in := genInput().Draw(t, "in")
 		in.Partitions.Trust = rapid.SampledFrom([]assignment.Trust{assignment.Clean, assignment.Clean, assignment.Foreign, assignment.Untracked}).Draw(t, "trust")
-		row := &assignment.Partitions{Count: someParts, Strategy: rapid.SampledFrom(partition.Names()).Draw(t, "strategy"), Owners: partition.Owners{}}
+		row := &assignment.Partitions{Count: someParts, Strategy: rapid.SampledFrom(placement.Names()).Draw(t, "strategy"), Owners: placement.Owners{}}
 		for k := range someParts {
 			if id := rapid.IntRange(-1, 9).Draw(t, "owner"); id >= 0 {
-				row.Owners[id] = row.Owners[id].Union(partition.Of(k))
+				row.Owners[id] = row.Owners[id].Union(placement.Of(k))
 			}
 		}
 		in.State.Partitions = row
@@ -31,7 +31,7 @@ func genDivided() *rapid.Generator[Input] {
 			if !r.Locks() || rapid.IntRange(0, 9).Draw(t, "unaware") == 9 {
 				continue
 			}
-			set := partition.Of(rapid.IntRange(-1, someParts-1).Draw(t, "locks")) // -1 is none
+			set := placement.Of(rapid.IntRange(-1, someParts-1).Draw(t, "locks")) // -1 is none
 			r.Partitions = &set
 			if rapid.Bool().Draw(t, "yields") {
 				r.Yields = row.Owners[r.ID].Minus(set)
@@ -57,9 +57,9 @@ func idAfter(in Input, d Decision, p Pod) (int, bool) {
 	return id, has && p.locks() && p.Receipt.ID == id
 }
 
-func locked(p Pod) partition.Set {
+func locked(p Pod) placement.Set {
 	if !p.locks() || p.Receipt.Partitions == nil {
-		return partition.Set{}
+		return placement.Set{}
 	}
 	return *p.Receipt.Partitions
 }
@@ -166,10 +166,10 @@ func TestWithPrimaryThePlannerJoinsOnlyWhenItHasHeldItsIDForLong(t *testing.T) {
 		in.Count, in.Trust, in.Partitions.Trust, in.Intent = 2, assignment.Clean, assignment.Clean, Claim
 		in.State.Slots, in.State.UIDs = slots{0: "p0", 1: "p1"}, slots{0: "uid-p0", 1: "uid-p1"}
 		in.Pods = []Pod{pod("p0", 1, holds(0)), pod("p1", 1, holds(1))}
-		none, all := partition.Set{}, partition.Between(0, someParts-1)
+		none, all := placement.Set{}, placement.Between(0, someParts-1)
 		in.Pods[0].Receipt.Partitions, in.Pods[1].Receipt.Partitions = &none, &all
-		in.State.Partitions.Strategy, in.Partitions.Wish.Strategy = partition.NamePrimary, partition.NamePrimary
-		in.State.Partitions.Owners = partition.Owners{1: all}
+		in.State.Partitions.Strategy, in.Partitions.Wish.Strategy = placement.NamePrimary, placement.NamePrimary
+		in.State.Partitions.Owners = placement.Owners{1: all}
 		next := after(in, Plan(in))
 		if _, joins := next.Partitions.Owners[0]; joins != in.Partitions.Joins {
 			t.Fatalf("it has held its id for long: %v; it joins: %v", in.Partitions.Joins, joins)

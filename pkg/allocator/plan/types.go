@@ -6,7 +6,7 @@ import (
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/ownership"
-	"github.com/idalloc/idalloc/pkg/partition"
+	"github.com/idalloc/idalloc/pkg/partition/placement"
 )
 
 // NoOrdinal is the Ordinal of a Pod without one.
@@ -115,8 +115,8 @@ type Partitions struct {
 	Unchanged bool
 	// Renew asks for a write of the owners of partitions even if nothing changes, because only some processes trust them.
 	Renew bool
-	// Strategies finds a strategy by its name. Nil stands for partition.Named.
-	Strategies func(name string) (partition.Strategy, error)
+	// Strategies finds a strategy by its name. Nil stands for placement.Named.
+	Strategies func(name string) (placement.Strategy, error)
 }
 
 // Rollout is what a pod of a Deployment knows about a rolling update.

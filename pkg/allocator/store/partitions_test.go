@@ -8,13 +8,13 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
-	"github.com/idalloc/idalloc/pkg/partition"
+	"github.com/idalloc/idalloc/pkg/partition/placement"
 )
 
 func withPartitions() assignment.State {
 	return assignment.State{
 		Slots: assignment.Slots{0: "a"}, UIDs: assignment.Slots{0: "0b7d7f3e"}, Epoch: 9,
-		Partitions: &assignment.Partitions{Count: 4, Strategy: "sticky", Owners: partition.Owners{0: partition.Between(0, 3)}, Epoch: 7},
+		Partitions: &assignment.Partitions{Count: 4, Strategy: "sticky", Owners: placement.Owners{0: placement.Between(0, 3)}, Epoch: 7},
 	}
 }
 
@@ -38,7 +38,7 @@ func TestPartitionsAreWrittenWhenTheyChange(t *testing.T) {
 	if got := patch(from, next); strings.Contains(got, `sticky`) {
 		t.Errorf("partitions that stay are written: %s", got)
 	}
-	next.Partitions.Owners[0], next.Partitions.Epoch = partition.Between(0, 2), 10
+	next.Partitions.Owners[0], next.Partitions.Epoch = placement.Between(0, 2), 10
 	if got := patch(from, next); !strings.Contains(got, `sticky`) || !strings.Contains(got, `"1:10:`) {
 		t.Errorf("partitions that change are not written: %s", got)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/serialx/hashring"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/idalloc/idalloc/pkg/partition"
+	"github.com/idalloc/idalloc/pkg/partition/placement"
 )
 
 // contender is one way to divide partitions.
@@ -18,7 +18,7 @@ type contender struct {
 	name string
 	// divide returns who owns what when the members have changed, and how long it took to find out. The time has no conversion
 	// from and to the types of this program in it.
-	divide func(in partition.Input) (partition.Owners, time.Duration)
+	divide func(in placement.Input) (placement.Owners, time.Duration)
 }
 
 // points is how many virtual nodes each member has on the ring. libketama's number is the usual one.
@@ -27,7 +27,7 @@ const points = 160
 func contenders() []contender {
 	return []contender{
 		sticky(),
-		{"range", ours(partition.ByRange)},
+		{"range", ours(placement.ByRange)},
 		{"modulo", byKey(func(members []int) func(int) int {
 			return func(p int) int { return members[p%len(members)] }
 		})},
@@ -53,10 +53,10 @@ func contenders() []contender {
 	}
 }
 
-func sticky() contender { return contender{"sticky", ours(partition.Sticky)} }
+func sticky() contender { return contender{"sticky", ours(placement.Sticky)} }
 
-func ours(s partition.Strategy) func(partition.Input) (partition.Owners, time.Duration) {
-	return func(in partition.Input) (partition.Owners, time.Duration) {
+func ours(s placement.Strategy) func(placement.Input) (placement.Owners, time.Duration) {
+	return func(in placement.Input) (placement.Owners, time.Duration) {
 		start := time.Now()
 		o := s(in)
 		return o, time.Since(start)
@@ -64,8 +64,8 @@ func ours(s partition.Strategy) func(partition.Input) (partition.Owners, time.Du
 }
 
 // byKey divides by a function from a partition to a member. owner makes it for some members.
-func byKey(owner func(members []int) func(partition int) int) func(partition.Input) (partition.Owners, time.Duration) {
-	return func(in partition.Input) (partition.Owners, time.Duration) {
+func byKey(owner func(members []int) func(partition int) int) func(placement.Input) (placement.Owners, time.Duration) {
+	return func(in placement.Input) (placement.Owners, time.Duration) {
 		list := make([]int, in.Partitions)
 		start := time.Now()
 		of := owner(in.Members)
@@ -78,8 +78,8 @@ func byKey(owner func(members []int) func(partition int) int) func(partition.Inp
 }
 
 // byName does the same for libraries that know keys and members by name.
-func byName(owner func(names []string) func(key string) string) func(partition.Input) (partition.Owners, time.Duration) {
-	return func(in partition.Input) (partition.Owners, time.Duration) {
+func byName(owner func(names []string) func(key string) string) func(placement.Input) (placement.Owners, time.Duration) {
+	return func(in placement.Input) (placement.Owners, time.Duration) {
 		names, ids := make([]string, len(in.Members)), make(map[string]int, len(in.Members))
 		for i, id := range in.Members {
 			names[i] = nameOf(id)
@@ -112,14 +112,14 @@ func hashOf(text string) uint64 {
 }
 
 // ownersOf returns the owners of which list has one for each partition.
-func ownersOf(members, list []int) partition.Owners {
+func ownersOf(members, list []int) placement.Owners {
 	of := make(map[int][]int, len(members))
 	for p, id := range list {
 		of[id] = append(of[id], p)
 	}
-	o := make(partition.Owners, len(members))
+	o := make(placement.Owners, len(members))
 	for _, id := range members {
-		o[id] = partition.Of(of[id]...)
+		o[id] = placement.Of(of[id]...)
 	}
 	return o
 }

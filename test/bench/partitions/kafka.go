@@ -9,7 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"github.com/idalloc/idalloc/pkg/partition"
+	"github.com/idalloc/idalloc/pkg/partition/placement"
 )
 
 // topic is the one topic whose partitions are divided.
@@ -17,7 +17,7 @@ const topic = "orders"
 
 // kafka has a balancer of franz-go divide. The members tell it what they own, as they do when they join a group.
 func kafka(b kgo.GroupBalancer) contender {
-	return contender{"franz-go " + b.ProtocolName(), func(in partition.Input) (partition.Owners, time.Duration) {
+	return contender{"franz-go " + b.ProtocolName(), func(in placement.Input) (placement.Owners, time.Duration) {
 		o, took := balance(b, in)
 		if b.IsCooperative() {
 			// The first division leaves out what has to be revoked first. A second one gives it to its new owner.
@@ -28,7 +28,7 @@ func kafka(b kgo.GroupBalancer) contender {
 	}}
 }
 
-func balance(b kgo.GroupBalancer, in partition.Input) (partition.Owners, time.Duration) {
+func balance(b kgo.GroupBalancer, in placement.Input) (placement.Owners, time.Duration) {
 	members := make([]kmsg.JoinGroupResponseMember, 0, len(in.Members))
 	for _, id := range in.Members {
 		owned := map[string][]int32{}
@@ -60,10 +60,10 @@ func balance(b kgo.GroupBalancer, in partition.Input) (partition.Owners, time.Du
 	return ownersOfPlan(plan, in.Members), took
 }
 
-func ownersOfPlan(plan *kgo.BalancePlan, members []int) partition.Owners {
-	o := make(partition.Owners, len(members))
+func ownersOfPlan(plan *kgo.BalancePlan, members []int) placement.Owners {
+	o := make(placement.Owners, len(members))
 	for _, id := range members {
-		o[id] = partition.Set{}
+		o[id] = placement.Set{}
 	}
 	for name, topics := range plan.AsMemberIDMap() {
 		id, err := strconv.Atoi(name)
@@ -74,7 +74,7 @@ func ownersOfPlan(plan *kgo.BalancePlan, members []int) partition.Owners {
 		for _, p := range topics[topic] {
 			list = append(list, int(p))
 		}
-		o[id] = partition.Of(list...)
+		o[id] = placement.Of(list...)
 	}
 	return o
 }

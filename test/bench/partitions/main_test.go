@@ -10,13 +10,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/idalloc/idalloc/pkg/partition"
+	"github.com/idalloc/idalloc/pkg/partition/placement"
 )
 
 func TestEachContenderGivesEachPartitionToOneMember(t *testing.T) {
 	for _, c := range contenders() {
 		t.Run(c.name, func(t *testing.T) {
-			in := partition.Input{Partitions: 50, Members: []int{0, 2, 3, 7}}
+			in := placement.Input{Partitions: 50, Members: []int{0, 2, 3, 7}}
 			for range 2 { // from nothing, and when two have changed
 				in.Owners, _ = c.divide(in)
 				if !slices.Equal(in.Owners.IDs(), in.Members) {
@@ -26,7 +26,7 @@ func TestEachContenderGivesEachPartitionToOneMember(t *testing.T) {
 				for _, s := range in.Owners {
 					given += s.Len()
 				}
-				if _, err := partition.ParseOwners(in.Owners.String(), 50); err != nil || given != 50 {
+				if _, err := placement.ParseOwners(in.Owners.String(), 50); err != nil || given != 50 {
 					t.Fatalf("%d are given: %s: %v", given, in.Owners, err)
 				}
 				in.Members = []int{0, 3, 4, 7}

@@ -4,7 +4,7 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/idalloc/idalloc/pkg/partition"
+	"github.com/idalloc/idalloc/pkg/partition/placement"
 )
 
 // size is how much is divided among how many.
@@ -41,17 +41,17 @@ func play(s size) []cost {
 // playOne plays a script. ideal is what it would be from where the contender itself was at each step.
 func playOne(s size, sc script, c contender) cost {
 	got := cost{size: s, script: sc.name, contender: c.name, steps: len(sc.members) - 1}
-	in := partition.Input{Partitions: s.partitions, Members: sc.members[0]}
+	in := placement.Input{Partitions: s.partitions, Members: sc.members[0]}
 	in.Owners, _ = c.divide(in)
 	for _, members := range sc.members[1:] {
 		in.Members = members
-		got.ideal += partition.IdealMoves(in)
+		got.ideal += placement.IdealMoves(in)
 		after, took := c.divide(in)
 		got.took += took / time.Duration(got.steps)
 		got.bytes = max(got.bytes, len(after.String()))
-		got.moves += partition.Moves(in.Owners, after)
-		got.balance += partition.BalanceDegree(after) / float64(got.steps)
-		got.stickiness += partition.Stickiness(in.Owners, after) / float64(got.steps)
+		got.moves += placement.Moves(in.Owners, after)
+		got.balance += placement.BalanceDegree(after) / float64(got.steps)
+		got.stickiness += placement.Stickiness(in.Owners, after) / float64(got.steps)
 		in.Owners = after
 	}
 	return got
@@ -96,7 +96,7 @@ func race(s size) []duration {
 
 func shortest(s size, change script, c contender) duration {
 	const rounds = 7
-	in := partition.Input{Partitions: s.partitions, Members: change.members[0]}
+	in := placement.Input{Partitions: s.partitions, Members: change.members[0]}
 	if len(in.Members) > 0 {
 		in.Owners, _ = c.divide(in)
 	}
@@ -108,7 +108,7 @@ func shortest(s size, change script, c contender) duration {
 		if i == 0 || took < d.took {
 			d.took = took
 		}
-		d.moves = partition.Moves(in.Owners, after)
+		d.moves = placement.Moves(in.Owners, after)
 	}
 	return d
 }

@@ -1,4 +1,4 @@
-package partition
+package placement
 
 import (
 	"encoding/json"

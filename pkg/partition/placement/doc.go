@@ -1,4 +1,4 @@
-// Package partition divides numbered partitions among the ids of a workload: which id works on which of P queues, shards or
+// Package placement divides numbered partitions among the ids of a workload: which id works on which of P queues, shards or
 // key ranges. It is pure. It does no I/O, reads no clock and imports no Kubernetes client, so a program that only reads
 // the published files, or only compares strategies, links nothing else.
 //
@@ -36,4 +36,4 @@
 //
 // A target is no permission to work. Only a map that idalloc stored, and the steps of docs/protocol.md, make a partition
 // exclusive. [Range] divides partitions by id and count alone: nothing is exclusive there while the count changes.
-package partition
+package placement

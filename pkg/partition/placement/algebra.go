@@ -1,4 +1,4 @@
-package partition
+package placement
 
 // Union returns the partitions that are in s, in t, or in both.
 func (s Set) Union(t Set) Set {

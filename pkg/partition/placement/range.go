@@ -1,4 +1,4 @@
-package partition
+package placement
 
 // Range returns the partitions of an id if they are divided by id and count alone. With a = min(count, partitions), each id below a
 // has partitions/a of them in one run, and id a-1 has the remainder, too. Ids at or above a have none.

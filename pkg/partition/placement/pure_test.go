@@ -1,4 +1,4 @@
-package partition
+package placement
 
 import (
 	"os/exec"
@@ -8,7 +8,7 @@ import (
 )
 
 func TestThePackageIsPure(t *testing.T) {
-	const self = "github.com/idalloc/idalloc/pkg/partition"
+	const self = "github.com/idalloc/idalloc/pkg/partition/placement"
 	linked := goList(t, "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}")
 	if !slices.Equal(linked, []string{self}) {
 		t.Errorf("the package links more than the standard library: %v", linked)

@@ -1,4 +1,4 @@
-package partition
+package placement
 
 // Sticky is the strategy sticky. The counts of the members differ by at most one, and no other target with such counts moves
 // fewer partitions.
