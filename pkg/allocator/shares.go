@@ -7,6 +7,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/ownership"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/pkg/partition/placement"
 )
 
@@ -19,6 +20,9 @@ type Partitions struct {
 	// is published. If its context ends first, the work need not stop any more: Stop must return, and what is published next says
 	// what goes on. After an error it is called again. Several calls may be under way, for different partitions.
 	Stop func(context.Context, PartitionStop) error
+	// InProcess says that the work on partitions ends with this process, however the process ends. So nothing is left of the work of
+	// an earlier process of the pod.
+	InProcess bool
 	// Keeps says that the process cannot know when work on some of its partitions has stopped. It yields none, and they move only
 	// with its slot.
 	Keeps bool
@@ -28,6 +32,8 @@ type Partitions struct {
 
 // Shares is what a process works on.
 type Shares struct {
+	// Identity is the identity that goes with them. While it is not assigned, nothing is owned.
+	Identity identity.Identity
 	// Count is the number of partitions of the workload.
 	Count int
 	// Owned are the partitions that the process may work on, in ascending order of their first partition. No two have a
@@ -128,24 +134,24 @@ func (s *shares) stopping() placement.Set {
 }
 
 // tell publishes what the process works on, if that is news.
-func (s *shares) tell(count int) {
+func (s *shares) tell(id identity.Identity, count int) {
 	if s.on != nil && !s.told {
 		s.told = true
-		s.on.Publish(s.shown(count))
+		s.on.Publish(s.shown(id, count))
 	}
 }
 
 // hush publishes that the process may work on nothing, because it has no id.
-func (s *shares) hush() {
+func (s *shares) hush(id identity.Identity) {
 	if s.on != nil {
 		s.told = false
-		s.on.Publish(Shares{Stop: s.number})
+		s.on.Publish(Shares{Identity: id, Stop: s.number})
 	}
 }
 
 // shown returns what is to be published.
-func (s *shares) shown(count int) Shares {
-	return Shares{Count: count, Owned: slices.Clone(s.owned), Stopping: s.stopping().Intersect(s.held()), Stop: s.number}
+func (s *shares) shown(id identity.Identity, count int) Shares {
+	return Shares{Identity: id, Count: count, Owned: slices.Clone(s.owned), Stopping: s.stopping().Intersect(s.held()), Stop: s.number}
 }
 
 // strategy finds a strategy by its name.
@@ -211,7 +217,7 @@ func (a *Allocator) confirmShares(now store.Owner, id int, before *assignment.Re
 	}
 	confirmed = a.locked().Intersect(a.viewOf(now, id).Mine()).Minus(a.shares.yielded)
 	kept = confirmed
-	if before.Locks() && before.ID == id && before.Partitions != nil && !a.o.DiesWithProcess {
+	if before.Locks() && before.ID == id && before.Partitions != nil && !a.shares.on.InProcess {
 		kept = kept.Union(*before.Partitions)
 	}
 	return confirmed, kept

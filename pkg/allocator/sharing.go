@@ -271,7 +271,7 @@ func (h *holding) publishShares() {
 	if row != nil {
 		count = row.Count
 	}
-	h.shares.tell(count)
+	h.shares.tell(h.current, count)
 }
 
 // planInTime sets the alarm for a plan, if one would change something as far as this process knows.

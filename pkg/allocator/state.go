@@ -64,7 +64,7 @@ func (a *Allocator) publish(state identity.State, count int) {
 	}
 	a.happened.Tell(event.Published{From: a.current, To: next})
 	if state != identity.StateAssigned {
-		a.shares.hush()
+		a.shares.hush(next)
 	}
 	a.show(next)
 }

@@ -32,7 +32,7 @@ type Instance struct {
 	// released is closed when the first Close is done. result is what that Close returned.
 	released chan struct{}
 	result   error
-	// endedByItself says that Run's function ended although its context had not. Only Run uses it.
+	// endedByItself says that the work ended although nobody told it to.
 	endedByItself bool
 	// workStopped is closed while Run's function does not run.
 	workStopped chan struct{}
@@ -64,7 +64,8 @@ func start(ctx context.Context, o Options, stopped func(*Instance, context.Conte
 	}
 	ao := allocator.Options{
 		Store: st, Pod: o.PodName, PodUID: types.UID(o.PodUID), Namespace: o.PodNamespace, Log: o.Log, Publish: i.set, Stopped: o.Stopped,
-		HandsOver: stopped != nil || o.Stopped != nil, DiesWithProcess: stopped != nil, FenceAfter: o.FenceAfter, Fenced: i.fence, Partitions: o.Partitions,
+		HandsOver: stopped != nil || o.Stopped != nil, DiesWithProcess: stopped != nil || (o.Partitions != nil && o.Partitions.InProcess),
+		FenceAfter: o.FenceAfter, Fenced: i.fence, Partitions: o.Partitions,
 	}
 	if stopped != nil {
 		ao.Stopped = func(ctx context.Context) error { return stopped(i, ctx) }
@@ -184,6 +185,16 @@ func (i *Instance) await(ctx context.Context, until func(Identity) bool) (Identi
 	}
 }
 
+// Failed notes that the work under the id ended although nobody told it to. If that is soon after the id was assigned, the pod
+// makes way for others, as it does after Run's function returned by itself. Call it before Close.
+func (i *Instance) Failed() { i.endsByItself(true) }
+
+func (i *Instance) endsByItself(byItself bool) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.endedByItself = byItself
+}
+
 // Close ends the instance and releases its slot. Call it after the work under the id has stopped.
 //
 // It blocks until the slot is released or ctx ends. If it returns an error, the slot comes free when the pod is gone.
@@ -198,7 +209,7 @@ func (i *Instance) Close(ctx context.Context) error {
 	i.mu.Lock()
 	first := !i.closed
 	i.closed = true
-	failed := !errors.Is(i.err, ErrClosed)
+	failed, byItself := !errors.Is(i.err, ErrClosed), i.endedByItself
 	i.mu.Unlock()
 	if !first {
 		select {
@@ -209,7 +220,7 @@ func (i *Instance) Close(ctx context.Context) error {
 		}
 	}
 	if !failed { // a loop that failed holds no slot
-		i.result = i.alloc.Release(ctx, i.endedByItself)
+		i.result = i.alloc.Release(ctx, byItself)
 	}
 	close(i.released)
 	close(i.changes)

@@ -56,7 +56,7 @@ type Options struct {
 	// clock at each call. The context of Run's function ends, and the function must return within ten seconds
 	// (assignment.StopGrace). It is 0 for off, or 3 s to 1 h.
 	FenceAfter time.Duration
-	// Partitions has the process work on partitions.
+	// Partitions has the process work on partitions. Package partition sets it; a program need not.
 	Partitions *allocator.Partitions
 	// ReleaseTimeout bounds the release when Run ends. The default is 10 s.
 	ReleaseTimeout time.Duration

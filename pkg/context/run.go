@@ -48,9 +48,9 @@ func Run(ctx context.Context, o Options, fn func(ctx context.Context, id Identit
 		if !i.begin(id) {
 			continue
 		}
-		i.endedByItself = true // also if fn panics
+		i.endsByItself(true) // also if fn panics
 		revoked, err := i.call(ctx, id, fn)
-		i.endedByItself = !revoked && ctx.Err() == nil
+		i.endsByItself(!revoked && ctx.Err() == nil)
 		if err != nil || !revoked || ctx.Err() != nil {
 			return err
 		}

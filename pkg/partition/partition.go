@@ -1,0 +1,82 @@
+package partition
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/idalloc/idalloc/pkg/allocator"
+	idcontext "github.com/idalloc/idalloc/pkg/context"
+	"github.com/idalloc/idalloc/pkg/identity"
+	"github.com/idalloc/idalloc/pkg/partition/placement"
+)
+
+// The cause of a call's context says why it ended, and so whether the work may still be recorded, for example by a commit of
+// offsets.
+var (
+	// ErrRevoked means that another id is to have the partition, or the id. Nobody works on it before the call has returned, so there
+	// is time to record what was done.
+	ErrRevoked = errors.New("idalloc: the partition was revoked")
+	// ErrLost means that the partition, or the id, is gone already, because somebody changed the map. Another pod may work on it.
+	ErrLost = errors.New("idalloc: the partition was lost")
+	// ErrFenced means that there was no contact with the API server for Options.FenceAfter (strict mode). Another pod may work on the
+	// partition soon. The call must return within ten seconds.
+	ErrFenced = errors.New("idalloc: the partition was withdrawn: no contact with the API server")
+	// ErrClosing means that Run is about to return. The partition stays with this pod until the call has returned.
+	ErrClosing = errors.New("idalloc: the program stops working on partitions")
+)
+
+// Set is a set of partitions. It prints as "0-15,40".
+type Set = placement.Set
+
+// Partition is one partition on which this process works.
+type Partition struct {
+	// Number is in [0, Count).
+	Number int
+	// Count is the number of partitions of the workload.
+	Count int
+	// Token is a fencing token. It stays the same as long as this process works on the partition. The next owner has a higher one.
+	Token int64
+	// Instance is the identity under which the process works on it.
+	Instance identity.Identity
+}
+
+// Options configure Run and Start. In a pod with the downward API, the zero value works. The embedded options are those of package
+// context. KeepOnCountChange has no effect here: partitions that stay are not disturbed when the number of replicas changes.
+type Options struct {
+	idcontext.Options
+	// Stop is only for Start. It blocks until the work on these partitions has stopped, or until its context ends. It is called
+	// when Owned does not return them any more, and they stay with this pod until it returns nil. After an error it is called again.
+	// Several calls may run at the same time, for different partitions. If the context ends first, the work may go on, and
+	// Owned says with what.
+	//
+	// If it is nil, the work must look at Owned before every step, so that it has stopped as soon as a partition is missing there.
+	Stop func(context.Context, Set) error
+	// Strategies are strategies of this program, by the name that the user writes to idalloc.dev/partition-strategy. All pods of the
+	// workload must have the same. A pod that does not know the strategy in force keeps its partitions and moves none.
+	Strategies map[string]placement.Strategy
+}
+
+// owned returns the partitions on which work may go on.
+func owned(s allocator.Shares) []Partition {
+	var all []Partition
+	for _, share := range s.Owned {
+		for k := range share.Set.Minus(s.Stopping).All() {
+			all = append(all, Partition{Number: k, Count: s.Count, Token: share.Token, Instance: s.Identity})
+		}
+	}
+	slices.SortFunc(all, func(a, b Partition) int { return a.Number - b.Number })
+	return all
+}
+
+// withdrawn returns why no work goes on under an identity that is not assigned.
+func withdrawn(state identity.State) error {
+	switch state {
+	case identity.StateFenced:
+		return ErrFenced
+	case identity.StateDraining:
+		return ErrRevoked
+	default:
+		return ErrLost
+	}
+}

@@ -1,0 +1,188 @@
+package partition
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/idalloc/idalloc/pkg/allocator"
+	"github.com/idalloc/idalloc/pkg/identity"
+)
+
+// runner keeps one call running for each partition on which work may go on.
+type runner struct {
+	work func(context.Context, Partition) error
+	// ctx is the parent of each call's context.
+	ctx context.Context //nolint:containedctx // it ends with close
+	// failed ends when a call has returned an error of its own.
+	failed context.Context //nolint:containedctx // fail ends it
+	fail   context.CancelCauseFunc
+	// current returns the identity at this moment. In strict mode, which strict says, it compares the deadline with the clock.
+	current func() identity.Identity
+	strict  bool
+
+	mu sync.Mutex
+	// may are the partitions on which work may go on, by number.
+	may map[int]Partition
+	// calls are under way, by number.
+	calls map[int]*call
+	// finished are those of may whose work is done.
+	finished map[int]bool
+	closed   bool
+}
+
+// call is one call of the work.
+type call struct {
+	cancel   context.CancelCauseFunc
+	returned chan struct{}
+}
+
+func newRunner(ctx context.Context, work func(context.Context, Partition) error) *runner {
+	r := &runner{work: work, ctx: context.WithoutCancel(ctx), calls: map[int]*call{}, finished: map[int]bool{}}
+	r.failed, r.fail = context.WithCancelCause(r.ctx)
+	return r
+}
+
+// publish takes in what this process may work on. When it returns, the contexts of all other calls have ended.
+func (r *runner) publish(now allocator.Shares) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.may = map[int]Partition{}
+	for _, p := range owned(now) {
+		r.may[p.Number] = p
+	}
+	for number, call := range r.calls {
+		if _, goesOn := r.may[number]; !goesOn {
+			call.cancel(reason(now, number))
+		}
+	}
+	for number := range r.finished {
+		if _, goesOn := r.may[number]; !goesOn {
+			delete(r.finished, number)
+		}
+	}
+	for number := range r.may {
+		r.begin(number)
+	}
+}
+
+// reason returns why work on a partition may not go on.
+func reason(now allocator.Shares, number int) error {
+	switch {
+	case !now.Identity.Assigned():
+		return withdrawn(now.Identity.State)
+	case now.Stopping.Contains(number):
+		return ErrRevoked
+	default:
+		return ErrLost
+	}
+}
+
+// begin calls the work for a partition, if it is to be called. The caller must hold the lock.
+func (r *runner) begin(number int) {
+	p, may := r.may[number]
+	if !may || r.calls[number] != nil || r.finished[number] || r.closed || !r.current().Assigned() {
+		return
+	}
+	ctx, cancel := context.WithCancelCause(r.ctx)
+	this := &call{cancel: cancel, returned: make(chan struct{})}
+	r.calls[number] = this
+	if r.strict {
+		ctx = &strictContext{Context: ctx, current: r.current, cancel: cancel} //nolint:contextcheck // it wraps the one before
+	}
+	go func() {
+		err := r.work(ctx, p)
+		cause := context.Cause(ctx)
+		cancel(nil)
+		r.end(number, this, err, cause)
+	}()
+}
+
+// end notes that a call has returned. cause is why its context ended before that, nil if it had not.
+func (r *runner) end(number int, this *call, err, cause error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case err != nil && (cause == nil || (!errors.Is(err, cause) && !errors.Is(err, context.Canceled))):
+		r.fail(err)
+		r.closed = true
+	case cause == nil:
+		r.finished[number] = true
+	}
+	delete(r.calls, number)
+	close(this.returned)
+	r.begin(number) // the partition may be this process's again
+}
+
+// withdraw ends the contexts of all calls.
+func (r *runner) withdraw(cause error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, call := range r.calls {
+		call.cancel(cause)
+	}
+}
+
+// close ends all calls and waits for them. It returns the error that a call returned by itself.
+func (r *runner) close() error {
+	r.mu.Lock()
+	r.closed = true
+	r.mu.Unlock()
+	r.withdraw(ErrClosing)
+	_ = r.stopped(r.ctx) // which has no end
+	r.fail(nil)
+	if err := context.Cause(r.failed); !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil
+}
+
+// stopped blocks until no call runs.
+func (r *runner) stopped(ctx context.Context) error {
+	return r.await(ctx, func(int) bool { return true })
+}
+
+// stoppedOn blocks until no call runs for these partitions.
+func (r *runner) stoppedOn(ctx context.Context, set Set) error { return r.await(ctx, set.Contains) }
+
+func (r *runner) await(ctx context.Context, which func(number int) bool) error {
+	for {
+		running := r.running(which)
+		if running == nil {
+			return nil
+		}
+		select {
+		case <-running.returned:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// running returns one of the calls for these partitions.
+func (r *runner) running(which func(number int) bool) *call {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for number, call := range r.calls {
+		if which(number) {
+			return call
+		}
+	}
+	return nil
+}
+
+// strictContext compares the deadline with the clock whenever Err is called, so that work that was suspended together with its process
+// sees at once that its partition is gone.
+type strictContext struct {
+	context.Context //nolint:containedctx // it is one
+	current         func() identity.Identity
+	cancel          context.CancelCauseFunc
+}
+
+// Err implements context.Context.
+func (c *strictContext) Err() error {
+	if c.current().State == identity.StateFenced {
+		c.cancel(ErrFenced)
+	}
+	return c.Context.Err()
+}
