@@ -38,6 +38,12 @@ func (w *workload) allowPods(ctx context.Context, n int64) {
 	}).WithContext(ctx).Should(MatchError(ContainSubstring("exceeded quota")))
 }
 
+// allowAllPods takes back what allowPods did.
+func (w *workload) allowAllPods(ctx context.Context) {
+	GinkgoHelper()
+	Expect(env.Client.CoreV1().ResourceQuotas(w.Name).Delete(ctx, "pods", metav1.DeleteOptions{})).To(Succeed())
+}
+
 // log returns what the init container wrote.
 func (w *workload) log(pod string) string {
 	log, err := os.ReadFile(env.Node.Logs(w.Name, pod, "init"))
