@@ -3,6 +3,7 @@
 #   docker buildx build --platform linux/amd64,linux/arm64 --build-arg VERSION=v0.1.0 -t ghcr.io/idalloc/idalloc:v0.1.0 .
 #   docker build --target fileworker   -t ghcr.io/idalloc/fileworker .
 #   docker build --target linkedworker -t ghcr.io/idalloc/linkedworker .
+#   docker build --target partitionworker -t ghcr.io/idalloc/partitionworker .
 
 # The compiler runs on the builder's own platform and cross-compiles: no emulation.
 FROM --platform=$BUILDPLATFORM golang:1.26 AS build
@@ -18,7 +19,7 @@ ARG TARGETOS TARGETARCH VERSION=dev
 ENV CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH
 
 FROM build AS build-examples
-RUN go build -trimpath -ldflags "-s -w" -o /out/ ./examples/fileworker ./examples/linkedworker
+RUN go build -trimpath -ldflags "-s -w" -o /out/ ./examples/fileworker ./examples/linkedworker ./examples/partitionworker
 
 FROM build AS build-idalloc
 RUN go build -trimpath -tags nethttpomithttp2 -ldflags "-s -w -X main.version=$VERSION" -o /out/idalloc ./cmd/idalloc
@@ -32,6 +33,11 @@ FROM gcr.io/distroless/static:nonroot AS linkedworker
 COPY --from=build-examples /out/linkedworker /linkedworker
 USER 65532:65532
 ENTRYPOINT ["/linkedworker"]
+
+FROM gcr.io/distroless/static:nonroot AS partitionworker
+COPY --from=build-examples /out/partitionworker /partitionworker
+USER 65532:65532
+ENTRYPOINT ["/partitionworker"]
 
 # distroless/static has the CA certificates that a kubeconfig outside a cluster may need, and no shell.
 FROM gcr.io/distroless/static:nonroot AS idalloc

@@ -45,6 +45,10 @@ type Partition struct {
 // context. KeepOnCountChange has no effect here: partitions that stay are not disturbed when the number of replicas changes.
 type Options struct {
 	idcontext.Options
+	// Changed is only for Run. It is called with the identity of this pod after each change, in one goroutine. It must not block for
+	// long. A program is ready when the identity is assigned, and not only when there are partitions: with fewer partitions than
+	// pods, a rollout would not end.
+	Changed func(identity.Identity)
 	// Stop is only for Start. It blocks until the work on these partitions has stopped, or until its context ends. It is called
 	// when Owned does not return them any more, and they stay with this pod until it returns nil. After an error it is called again.
 	// Several calls may run at the same time, for different partitions. If the context ends first, the work may go on, and

@@ -10,6 +10,7 @@ import (
 
 	"github.com/idalloc/idalloc/pkg/allocator"
 	idcontext "github.com/idalloc/idalloc/pkg/context"
+	"github.com/idalloc/idalloc/pkg/identity"
 )
 
 // Run calls work for each partition that this pod owns, in goroutines, one call at a time for each partition.
@@ -33,7 +34,7 @@ func Run(ctx context.Context, o Options, work func(ctx context.Context, p Partit
 	if err != nil {
 		return unlessOver(ctx, err)
 	}
-	err = follow(ctx, instance, r)
+	err = follow(ctx, instance, r, o.Changed)
 	if own := r.close(); own != nil {
 		err = own
 		instance.Failed()
@@ -67,26 +68,28 @@ func (r *runner) start(ctx context.Context, o Options) (*idcontext.Instance, err
 }
 
 // follow waits until ctx ends, a call fails, or there can be no id any more. Meanwhile it ends the calls when the process is fenced,
-// which the allocator says only later.
-func follow(ctx context.Context, instance *idcontext.Instance, r *runner) error {
+// which the allocator says only later, and tells of each identity.
+func follow(ctx context.Context, instance *idcontext.Instance, r *runner, tell func(identity.Identity)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(r.failed, cancel)()
+	if tell == nil {
+		tell = func(identity.Identity) {}
+	}
 	for {
-		if _, err := instance.Wait(ctx); err != nil {
+		now, err := instance.Wait(ctx)
+		if err != nil {
 			return err
 		}
-		for assigned := true; assigned; {
+		for tell(now); now.Assigned(); tell(now) {
 			select {
 			case <-ctx.Done():
 				return nil
 			case <-instance.Changes():
 			}
-			if now := instance.Current(); !now.Assigned() {
-				r.withdraw(withdrawn(now.State))
-				assigned = false
-			}
+			now = instance.Current()
 		}
+		r.withdraw(withdrawn(now.State))
 	}
 }
 

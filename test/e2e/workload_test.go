@@ -29,6 +29,8 @@ const (
 	files   example = "files"
 	sidecar example = "sidecar"
 	linked  example = "linked"
+	// partitions is the linked example with a program that works on partitions.
+	partitions example = "partitions"
 	// drain is the files example with a drain hook.
 	drain example = "drain"
 )
@@ -36,15 +38,15 @@ const (
 // command returns that of the program's container in the one image of the suite. test/worker logs what the program
 // of the example reads, or works in its place where nobody else can see under which id it does.
 func (e example) command() []string {
-	if e == linked {
-		return []string{"/worker", "linked"}
+	if e == linked || e == partitions {
+		return []string{"/worker", string(e)}
 	}
 	return []string{"/worker", "files", e.program()}
 }
 
 // program returns the one that does the work.
 func (e example) program() string {
-	if e == linked {
+	if e == linked || e == partitions {
 		return "/worker"
 	}
 	return "/fileworker"

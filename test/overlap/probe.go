@@ -2,12 +2,12 @@ package overlap
 
 import "time"
 
-// interval is how often a program logs what it shows.
+// interval is how often a program logs what it shows, unless it has many logs.
 const interval = 5 * time.Millisecond
 
-// Until samples look every few milliseconds until over is closed.
+// Until samples look every Interval until over is closed.
 func (w *Writer) Until(over <-chan struct{}, look func() (id, count int, epoch int64)) error {
-	ticker := time.NewTicker(interval)
+	ticker := time.NewTicker(w.Interval)
 	defer ticker.Stop()
 	for {
 		if err := w.Sample(look); err != nil {

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 )
 
 const (
@@ -119,6 +120,9 @@ func readLog(path string) (records []Record, err error) {
 
 // Writer appends the samples of one pod to its log.
 type Writer struct {
+	// Interval is the time between two samples of Until.
+	Interval time.Duration
+
 	pod, uid string
 	file     *os.File
 }
@@ -133,7 +137,7 @@ func NewWriter(dir, pod, uid string) (*Writer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("overlap: %w: may the user of this process write to the probe directory?", err)
 	}
-	return &Writer{pod: pod, uid: uid, file: f}, nil
+	return &Writer{Interval: interval, pod: pod, uid: uid, file: f}, nil
 }
 
 // Sample calls look between two readings of the clock and appends what it returns, in one write, so

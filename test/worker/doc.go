@@ -4,13 +4,14 @@
 //	worker files PROGRAM [ARGUMENT...]   runs a program, such as examples/fileworker, and logs what the files
 //	                                     say that this program reads
 //	worker linked                        claims an id through pkg/context and works under it
+//	worker partitions                    works on partitions through pkg/partition
 //	worker env                           works under the id of its environment, as a command of "idalloc run"
 //	worker print                         prints the files; for images without a shell
 //	worker crash                         makes process 1 of the container crash
 //
-// The first three need to know where the log goes:
+// The first four need to know where the logs go:
 //
-//	PROBE_DIR           the directory of the logs; each pod appends to PROBE_DIR/<pod>.log
+//	PROBE_DIR           the directory of the logs; each pod appends to PROBE_DIR/<pod>.log, or for each partition to PROBE_DIR/<pod>#<number>.log
 //	POD_NAME, POD_UID   whose log it is; without a name, the host's, which is the pod's in a container
 //
 // The files are in IDALLOC_DIR. What linked reads from its environment is described in linked.go.

@@ -13,6 +13,7 @@ import (
 
 	idcontext "github.com/idalloc/idalloc/pkg/context"
 	"github.com/idalloc/idalloc/pkg/identity"
+	"github.com/idalloc/idalloc/pkg/partition"
 	"github.com/idalloc/idalloc/test/overlap"
 )
 
@@ -28,7 +29,7 @@ func main() {
 
 func run(args []string) error {
 	if len(args) == 0 {
-		return errors.New("say what to do: files, linked, env, print or crash")
+		return errors.New("say what to do: files, linked, partitions, env, print or crash")
 	}
 	switch mode := args[0]; mode {
 	case "print":
@@ -41,6 +42,8 @@ func run(args []string) error {
 		})
 	case "linked":
 		return logged(workLinked)
+	case "partitions":
+		return inLogs(workOnPartitions)
 	case "env":
 		return logged(workByEnvironment)
 	default:
@@ -53,6 +56,17 @@ func directory() string { return cmp.Or(os.Getenv("IDALLOC_DIR"), identity.Defau
 
 // logged calls work with the pod's log. The context ends when the container is told to stop.
 func logged(work func(context.Context, *overlap.Writer) error) error {
+	return inLogs(func(ctx context.Context, dir, pod string) error {
+		w, err := overlap.NewWriter(dir, pod, os.Getenv("POD_UID"))
+		if err != nil {
+			return err
+		}
+		return errors.Join(work(ctx, w), w.Close())
+	})
+}
+
+// inLogs calls work with the directory of the logs and the pod's name. The context ends when the container is told to stop.
+func inLogs(work func(ctx context.Context, dir, pod string) error) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
 	dir := os.Getenv("PROBE_DIR")
@@ -63,11 +77,7 @@ func logged(work func(context.Context, *overlap.Writer) error) error {
 	if err != nil {
 		return err
 	}
-	w, err := overlap.NewWriter(dir, pod, os.Getenv("POD_UID"))
-	if err != nil {
-		return err
-	}
-	return errors.Join(work(ctx, w), w.Close())
+	return work(ctx, dir, pod)
 }
 
 func podName() (string, error) {
@@ -80,19 +90,20 @@ func podName() (string, error) {
 // act works under an id until ctx ends, and then for as long as the work needs to stop. In strict mode it
 // asks before each step whether it still may.
 func act(ctx context.Context, w *overlap.Writer, id, count int, epoch int64) error {
-	err := w.Until(stopped(ctx), func() (int, int, int64) {
+	shows := func() (int, int, int64) {
 		if fenced(ctx) {
 			return overlap.Nothing()
 		}
 		return id, count, epoch
-	})
-	return errors.Join(err, failure(ctx), w.Sample(overlap.Nothing))
+	}
+	return errors.Join(w.Until(stopped(ctx), shows), failure(ctx), w.Sample(shows), w.Sample(overlap.Nothing))
 }
 
 // fenced looks at the clock: in strict mode the id may be another pod's by now, whatever this process
 // was last told.
 func fenced(ctx context.Context) bool {
-	return ctx.Err() != nil && errors.Is(context.Cause(ctx), idcontext.ErrFenced)
+	cause := context.Cause(ctx)
+	return ctx.Err() != nil && (errors.Is(cause, idcontext.ErrFenced) || errors.Is(cause, partition.ErrFenced))
 }
 
 // stopped is closed when the work has stopped: at once if it was fenced or has failed, else a moment after ctx ended.

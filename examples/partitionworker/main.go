@@ -1,0 +1,88 @@
+// Partitionworker is a program that works on the partitions which belong to its pod, through pkg/partition. config/examples/partitions
+// runs it.
+//
+// What to copy from it is the call of partition.Run. Its function is the whole work on one partition. Run calls it for each partition
+// that the pod owns, ends its context when that one is to move, and leaves the calls for all others alone. No other pod gets the
+// partition before the function has returned, so return only when nothing works on it any more.
+//
+//	POD_NAME, POD_NAMESPACE   who this is, from the downward API
+//	HTTP_ADDRESS              for the readiness probe; default :8080
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/go-logr/logr"
+
+	idcontext "github.com/idalloc/idalloc/pkg/context"
+	"github.com/idalloc/idalloc/pkg/identity"
+	"github.com/idalloc/idalloc/pkg/partition"
+)
+
+// stepTime stands for how long one step of a real program takes, such as one message of a queue.
+const stepTime = 50 * time.Millisecond
+
+func main() {
+	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
+	if err := run(log); err != nil {
+		log.Error("ended", "error", err)
+		os.Exit(1)
+	}
+}
+
+func run(log *slog.Logger) error {
+	// Kubernetes asks with SIGTERM. Run returns after all calls have returned and the slot was given back.
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	defer stop()
+	var ready atomic.Bool
+	if err := serve(ctx, &ready); err != nil {
+		return err
+	}
+	options := partition.Options{
+		Options: idcontext.Options{Log: logr.FromSlogHandler(log.Handler())},
+		// Ready with an id, and not only with partitions: there may be more pods than partitions.
+		Changed: func(id identity.Identity) { ready.Store(id.Assigned()) },
+	}
+	return partition.Run(ctx, options, func(ctx context.Context, p partition.Partition) error {
+		log.Info("working", "partition", p.Number, "token", p.Token, "id", p.Instance.ID)
+		work(ctx)
+		log.Info("stopped working", "partition", p.Number, "reason", context.Cause(ctx).Error())
+		return nil
+	})
+}
+
+// work stands for the program. It asks before each step whether it still has its partition.
+func work(ctx context.Context) {
+	ticker := time.NewTicker(stepTime)
+	defer ticker.Stop()
+	for ctx.Err() == nil {
+		<-ticker.C
+	}
+}
+
+// serve answers the readiness probe for as long as the process lives.
+func serve(ctx context.Context, ready *atomic.Bool) error {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", cmp.Or(os.Getenv("HTTP_ADDRESS"), ":8080"))
+	if err != nil {
+		return fmt.Errorf("cannot serve the readiness probe, set HTTP_ADDRESS to another port: %w", err)
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		if !ready.Load() {
+			http.Error(w, "no id is assigned", http.StatusServiceUnavailable)
+		}
+	})
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
+	go func() { slog.Error("the readiness probe is not answered any more", "error", server.Serve(listener)) }()
+	return nil
+}

@@ -1,0 +1,189 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/test/overlap"
+)
+
+const (
+	// partitionCount is how many partitions the specs divide.
+	partitionCount = 256
+	// failoverAfter is that of the specs.
+	failoverAfter = "5s"
+	// fresh is how old the last sample of work that goes on may be.
+	fresh = 2 * time.Second
+)
+
+// startPartitions starts n replicas that divide the partitions, and waits until all are worked on.
+func startPartitions(ctx context.Context, n int, changes ...change) *workload {
+	GinkgoHelper()
+	w := prepare(ctx, partitions, n, changes...)
+	d := w.manifest.deployment
+	d.Annotations[assignment.PartitionCountKey] = strconv.Itoa(partitionCount)
+	d.Annotations[assignment.PartitionFailoverAfterKey] = failoverAfter
+	w.apply(ctx)
+	w.divided(ctx, n)
+	return w
+}
+
+// workers returns which pods work on each partition, by the logs.
+func (w *workload) workers() (map[int][]string, error) {
+	entries, err := os.ReadDir(w.probes)
+	if err != nil {
+		return nil, err
+	}
+	workers := map[int][]string{}
+	for _, e := range entries {
+		pod, text, found := strings.Cut(strings.TrimSuffix(e.Name(), overlap.Suffix), "#")
+		if !found {
+			return nil, fmt.Errorf("%s is not the log of a partition", e.Name())
+		}
+		number, err := strconv.Atoi(text)
+		if err != nil {
+			return nil, err
+		}
+		last, err := w.lastSample(pod + "#" + text)
+		if err != nil {
+			return nil, err
+		}
+		if last.ID != overlap.None && time.Duration(overlap.Now()-last.After) < fresh {
+			workers[number] = append(workers[number], pod)
+		}
+	}
+	return workers, nil
+}
+
+// divided waits until each partition is worked on by one pod, and n pods have their shares of them.
+func (w *workload) divided(ctx context.Context, n int) {
+	GinkgoHelper()
+	Eventually(func(g Gomega) {
+		workers, err := w.workers()
+		g.Expect(err).NotTo(HaveOccurred())
+		shares := map[string]int{}
+		for number := range partitionCount {
+			g.Expect(workers[number]).To(HaveLen(1), "the pods that work on partition %d", number)
+			shares[workers[number][0]]++
+		}
+		g.Expect(slices.Collect(maps.Values(shares))).To(And(HaveLen(n), HaveEach(BeElementOf(partitionCount/n, (partitionCount+n-1)/n))))
+	}).WithContext(ctx).Should(Succeed())
+}
+
+// row reads who owns what.
+func (w *workload) row(ctx context.Context) string {
+	GinkgoHelper()
+	owner, err := w.owner(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	return owner.Annotations[assignment.PartitionOwnersKey]
+}
+
+// watchWrites counts the writes of the assignment or of the partitions until the spec ends.
+func (w *workload) watchWrites(ctx context.Context) *atomic.Int64 {
+	GinkgoHelper()
+	stream, err := client.AppsV1().Deployments(w.namespace).Watch(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", name).String()})
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(stream.Stop)
+	var writes atomic.Int64
+	go func() {
+		seals := ""
+		for e := range stream.ResultChan() {
+			d, ok := e.Object.(*appsv1.Deployment)
+			if !ok {
+				continue
+			}
+			if now := d.Annotations[assignment.SealKey] + " " + d.Annotations[assignment.PartitionSealKey]; now != seals {
+				seals = now
+				writes.Add(1)
+			}
+		}
+	}()
+	return &writes
+}
+
+// moves says what an event cost: how many partitions have moved since, and for how long nobody worked on them.
+func (w *workload) moves(what string, since int64, writes int64) {
+	GinkgoHelper()
+	took := time.Duration(overlap.Now() - since)
+	records, err := overlap.Read(w.probes)
+	Expect(err).NotTo(HaveOccurred())
+	report, err := overlap.Check(slices.DeleteFunc(records, func(r overlap.Record) bool { return r.Before < since }))
+	Expect(err).NotTo(HaveOccurred())
+	var free []time.Duration
+	for _, slot := range report.Slots {
+		if len(slot.Holders) > 1 {
+			free = append(free, slot.MaxGap)
+		}
+	}
+	slices.Sort(free)
+	line := fmt.Sprintf("%s: all is worked on after %s, %d partitions have another pod", what, took.Round(100*time.Millisecond), len(free))
+	if len(free) > 0 {
+		line += fmt.Sprintf(", nobody worked on them for %s (median), %s (longest)", free[len(free)/2].Round(time.Millisecond), free[len(free)-1].Round(time.Millisecond))
+	}
+	reportf("partitions", "%s, %d writes of the owner", line, writes)
+}
+
+// allowPods keeps the namespace from getting more pods than n. It waits until the API server says so.
+func (w *workload) allowPods(ctx context.Context, n int64) {
+	GinkgoHelper()
+	quotas := client.CoreV1().ResourceQuotas(w.namespace)
+	hard := corev1.ResourceList{corev1.ResourcePods: *resource.NewQuantity(n, resource.DecimalSI)}
+	_, err := quotas.Create(ctx, &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "pods"}, Spec: corev1.ResourceQuotaSpec{Hard: hard}}, metav1.CreateOptions{})
+	Expect(err).NotTo(HaveOccurred())
+	Eventually(func(g Gomega) {
+		q, err := quotas.Get(ctx, "pods", metav1.GetOptions{})
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(q.Status.Hard).To(Equal(hard))
+	}).WithContext(ctx).Should(Succeed())
+}
+
+var _ = Describe("Partitions", func() {
+	It("are worked on by one pod each, while the workload is scaled and rolled and pods die", func(ctx SpecContext) {
+		began := overlap.Now()
+		w := startPartitions(ctx, 4)
+		counter := w.watchWrites(ctx)
+		w.moves("start of 4 pods", began, counter.Load())
+		event := func(what string, n int, do func()) {
+			GinkgoHelper()
+			since, writes := overlap.Now(), counter.Load()
+			do()
+			w.divided(ctx, n)
+			w.moves(what, since, counter.Load()-writes)
+		}
+		kill := func() {
+			pods, err := w.pods(ctx)
+			Expect(err).NotTo(HaveOccurred())
+			Expect(w.kubectl(ctx, "delete", "pod", pods[0].Name, "--wait=true")).Error().NotTo(HaveOccurred())
+		}
+		event("4 to 7 pods", 7, func() { w.scale(ctx, "7") })
+		event("7 to 3 pods", 3, func() { w.scale(ctx, "3") })
+		before := w.row(ctx)
+		event("a rolling restart", 3, func() {
+			w.restart(ctx)
+			Expect(w.kubectl(ctx, "rollout", "status", "deployment", name, "--timeout=5m")).Error().NotTo(HaveOccurred())
+		})
+		Expect(w.row(ctx)).To(Equal(before), "a rolling restart moves nothing between ids")
+		event("a pod that is replaced", 3, kill)
+		Expect(w.row(ctx)).To(Equal(before), "the next holder of the id has the same partitions")
+		w.allowPods(ctx, 2)
+		event("a pod that is not replaced, failover-after "+failoverAfter, 2, kill)
+	}, SpecTimeout(patience))
+})
