@@ -80,7 +80,9 @@ func serve(ctx context.Context, ready *atomic.Bool) error {
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		if !ready.Load() {
 			http.Error(w, "no id is assigned", http.StatusServiceUnavailable)
+			return
 		}
+		w.WriteHeader(http.StatusOK)
 	})
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
 	go func() { slog.Error("the readiness probe is not answered any more", "error", server.Serve(listener)) }()

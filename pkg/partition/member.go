@@ -21,7 +21,7 @@ type Member struct {
 // Start claims an id for this pod and works on partitions in the background, until Close. It blocks and fails as idcontext.Start does.
 func Start(ctx context.Context, o Options) (*Member, error) {
 	m := &Member{changes: make(chan struct{}, 1)}
-	o.Options.Partitions = &allocator.Partitions{
+	o.Partitions = &allocator.Partitions{
 		Publish: m.publish, Strategies: o.Strategies,
 		Stop: func(ctx context.Context, stop allocator.PartitionStop) error {
 			if o.Stop == nil {

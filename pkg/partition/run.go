@@ -35,7 +35,7 @@ func Run(ctx context.Context, o Options, work func(ctx context.Context, p Partit
 		return unlessOver(ctx, err)
 	}
 	err = follow(ctx, instance, r, o.Changed)
-	if own := r.close(); own != nil {
+	if own := r.close(ctx); own != nil {
 		err = own
 		instance.Failed()
 	} else {
@@ -51,8 +51,8 @@ func Run(ctx context.Context, o Options, work func(ctx context.Context, p Partit
 
 // start starts the instance whose partitions the runner works on.
 func (r *runner) start(ctx context.Context, o Options) (*idcontext.Instance, error) {
-	o.Options.Stopped = r.stopped
-	o.Options.Partitions = &allocator.Partitions{
+	o.Stopped = r.stopped
+	o.Partitions = &allocator.Partitions{
 		Publish: r.publish, InProcess: true, Strategies: o.Strategies,
 		Stop: func(ctx context.Context, stop allocator.PartitionStop) error { return r.stoppedOn(ctx, stop.Set) },
 	}
@@ -72,7 +72,7 @@ func (r *runner) start(ctx context.Context, o Options) (*idcontext.Instance, err
 func follow(ctx context.Context, instance *idcontext.Instance, r *runner, tell func(identity.Identity)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(r.failed, cancel)()
+	defer context.AfterFunc(r.ctx, cancel)() //nolint:contextcheck // it ends for a reason of its own, too
 	if tell == nil {
 		tell = func(identity.Identity) {}
 	}
@@ -95,8 +95,10 @@ func follow(ctx context.Context, instance *idcontext.Instance, r *runner, tell f
 
 // unlessOver returns nil if ctx has ended, because that is how a caller stops Run.
 func unlessOver(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
+	select {
+	case <-ctx.Done():
 		return nil
+	default:
+		return err
 	}
-	return err
 }

@@ -1,6 +1,7 @@
 package partition
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -12,11 +13,9 @@ import (
 // runner keeps one call running for each partition on which work may go on.
 type runner struct {
 	work func(context.Context, Partition) error
-	// ctx is the parent of each call's context.
-	ctx context.Context //nolint:containedctx // it ends with close
-	// failed ends when a call has returned an error of its own.
-	failed context.Context //nolint:containedctx // fail ends it
-	fail   context.CancelCauseFunc
+	// ctx is the parent of each call's context. It ends when a call has returned an error of its own, or with close.
+	ctx    context.Context //nolint:containedctx // see above
+	endAll context.CancelCauseFunc
 	// current returns the identity at this moment. In strict mode, which strict says, it compares the deadline with the clock.
 	current func() identity.Identity
 	strict  bool
@@ -28,7 +27,9 @@ type runner struct {
 	calls map[int]*call
 	// finished are those of may whose work is done.
 	finished map[int]bool
-	closed   bool
+	// err is the first error that a call returned by itself.
+	err    error
+	closed bool
 }
 
 // call is one call of the work.
@@ -38,8 +39,8 @@ type call struct {
 }
 
 func newRunner(ctx context.Context, work func(context.Context, Partition) error) *runner {
-	r := &runner{work: work, ctx: context.WithoutCancel(ctx), calls: map[int]*call{}, finished: map[int]bool{}}
-	r.failed, r.fail = context.WithCancelCause(r.ctx)
+	r := &runner{work: work, calls: map[int]*call{}, finished: map[int]bool{}}
+	r.ctx, r.endAll = context.WithCancelCause(context.WithoutCancel(ctx))
 	return r
 }
 
@@ -88,13 +89,13 @@ func (r *runner) begin(number int) {
 	this := &call{cancel: cancel, returned: make(chan struct{})}
 	r.calls[number] = this
 	if r.strict {
-		ctx = &strictContext{Context: ctx, current: r.current, cancel: cancel} //nolint:contextcheck // it wraps the one before
+		ctx = &strictContext{Context: ctx, current: r.current, cancel: cancel}
 	}
 	go func() {
 		err := r.work(ctx, p)
 		cause := context.Cause(ctx)
 		cancel(nil)
-		r.end(number, this, err, cause)
+		r.end(number, this, err, cause) //nolint:contextcheck // the next call has a context of its own
 	}()
 }
 
@@ -104,8 +105,9 @@ func (r *runner) end(number int, this *call, err, cause error) {
 	defer r.mu.Unlock()
 	switch {
 	case err != nil && (cause == nil || (!errors.Is(err, cause) && !errors.Is(err, context.Canceled))):
-		r.fail(err)
+		r.err = cmp.Or(r.err, err)
 		r.closed = true
+		r.endAll(ErrClosing)
 	case cause == nil:
 		r.finished[number] = true
 	}
@@ -123,18 +125,16 @@ func (r *runner) withdraw(cause error) {
 	}
 }
 
-// close ends all calls and waits for them. It returns the error that a call returned by itself.
-func (r *runner) close() error {
+// close ends all calls and waits for them, whether or not ctx has ended. It returns the error that a call returned by itself.
+func (r *runner) close(ctx context.Context) error {
 	r.mu.Lock()
 	r.closed = true
 	r.mu.Unlock()
-	r.withdraw(ErrClosing)
-	_ = r.stopped(r.ctx) // which has no end
-	r.fail(nil)
-	if err := context.Cause(r.failed); !errors.Is(err, context.Canceled) {
-		return err
-	}
-	return nil
+	r.endAll(ErrClosing)
+	_ = r.stopped(context.WithoutCancel(ctx)) // which has no end
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.err
 }
 
 // stopped blocks until no call runs.

@@ -186,7 +186,7 @@ var _ = Describe("Partitions", func() {
 		GinkgoHelper()
 		names := podNames(w.idle(ctx, n))
 		w.divide(ctx, count, more...)
-		var pods []*parts
+		pods := make([]*parts, 0, n)
 		for _, name := range names {
 			pods = append(pods, w.works(ctx, name))
 		}
@@ -196,7 +196,7 @@ var _ = Describe("Partitions", func() {
 	// scale scales up and has the new pods work, too.
 	scaleUp := func(ctx context.Context, pods []*parts, n int) []*parts {
 		GinkgoHelper()
-		Expect(w.Scale(ctx, store.Deployment, "worker", int32(n))).To(Succeed()) //nolint:gosec // small
+		Expect(w.Scale(ctx, store.Deployment, "worker", int32(n))).To(Succeed())
 		for _, pod := range w.somePods(ctx, n) {
 			if !slices.ContainsFunc(pods, func(p *parts) bool { return p.pod == pod.Name }) {
 				pods = append(pods, w.works(ctx, pod.Name))
