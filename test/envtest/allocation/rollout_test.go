@@ -45,7 +45,13 @@ func recreate(s *appsv1.DeploymentSpec) { s.Strategy.Type = appsv1.RecreateDeplo
 // roll starts n pods with this strategy.
 func (w *workload) roll(ctx context.Context, n int, s strategy) {
 	GinkgoHelper()
-	d := suite.Deployment("worker", int32(n), w.linkedSpec(testworker, "linked")) //nolint:gosec // small
+	w.start(ctx, n, w.linkedSpec(testworker, "linked"), s)
+}
+
+// start starts n pods of this kind.
+func (w *workload) start(ctx context.Context, n int, spec *corev1.PodSpec, s strategy) {
+	GinkgoHelper()
+	d := suite.Deployment("worker", int32(n), spec) //nolint:gosec // small
 	s(&d.Spec)
 	Expect(w.Create(ctx, d)).To(Succeed())
 	w.rolled(ctx, n)
