@@ -13,22 +13,25 @@ import (
 type Member struct {
 	instance *idcontext.Instance
 
-	mu      sync.Mutex
-	shares  allocator.Shares
+	mu     sync.Mutex
+	shares allocator.Shares
+	// worked are the partitions that were owned last under an id.
+	worked  Set
 	changes chan struct{}
 }
 
-// Start claims an id for this pod and works on partitions in the background, until Close. It blocks and fails as idcontext.Start does.
+// Start claims an id for this pod and takes part in the background, until Close. It blocks and fails as idcontext.Start does.
 func Start(ctx context.Context, o Options) (*Member, error) {
 	m := &Member{changes: make(chan struct{}, 1)}
+	stop := o.Stop
+	if stop == nil {
+		stop = func(context.Context, Set) error { return nil } // what is lost is lost
+	} else if o.Stopped == nil {
+		o.Stopped = func(ctx context.Context) error { return stop(ctx, m.all()) }
+	}
 	o.Partitions = &allocator.Partitions{
-		Publish: m.publish, Strategies: o.Strategies,
-		Stop: func(ctx context.Context, stop allocator.PartitionStop) error {
-			if o.Stop == nil {
-				return nil
-			}
-			return o.Stop(ctx, stop.Set)
-		},
+		Publish: m.publish, Strategies: o.Strategies, Keeps: o.Stop == nil,
+		Stop: func(ctx context.Context, s allocator.PartitionStop) error { return stop(ctx, s.Set) },
 	}
 	instance, err := idcontext.Start(ctx, o.Options)
 	if err != nil {
@@ -41,11 +44,24 @@ func Start(ctx context.Context, o Options) (*Member, error) {
 func (m *Member) publish(now allocator.Shares) {
 	m.mu.Lock()
 	m.shares = now
+	if now.Identity.Assigned() {
+		m.worked = Set{}
+		for _, share := range now.Owned {
+			m.worked = m.worked.Union(share.Set)
+		}
+	}
 	m.mu.Unlock()
 	select {
 	case m.changes <- struct{}{}:
 	default:
 	}
+}
+
+// all returns the partitions on which the program may have worked under its last id.
+func (m *Member) all() Set {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.worked
 }
 
 // Owned returns the partitions on which the program may work at this moment, in ascending order, without blocking. In strict mode it

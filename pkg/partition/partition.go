@@ -52,9 +52,9 @@ type Options struct {
 	// Stop is only for Start. It blocks until the work on these partitions has stopped, or until its context ends. It is called
 	// when Owned does not return them any more, and they stay with this pod until it returns nil. After an error it is called again.
 	// Several calls may run at the same time, for different partitions. If the context ends first, the work may go on, and
-	// Owned says with what.
+	// Owned says with what. If Stopped is not set, Stop is also called, with all partitions, before the id is given away.
 	//
-	// If it is nil, the work must look at Owned before every step, so that it has stopped as soon as a partition is missing there.
+	// If it is nil, nobody can know when work has stopped. Then this pod's partitions move only together with its id.
 	Stop func(context.Context, Set) error
 	// Strategies are strategies of this program, by the name that the user writes to idalloc.dev/partition-strategy. All pods of the
 	// workload must have the same. A pod that does not know the strategy in force keeps its partitions and moves none.

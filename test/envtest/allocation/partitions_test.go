@@ -277,4 +277,45 @@ var _ = Describe("Partitions", func() {
 		Expect(p.cause(0)).To(MatchError(partition.ErrClosing))
 		Expect(w.assignment(ctx)).To(BeEmpty())
 	})
+
+	It("gives a loop of its own what it owns, and waits until it has stopped", func(ctx SpecContext) {
+		names := podNames(w.idle(ctx, 2))
+		w.divide(ctx, 4)
+		stops, stop := make(chan partition.Set, 8), make(chan struct{})
+		member := func(pod string) *partition.Member {
+			o := partition.Options{Options: w.options(ctx, pod), Stop: func(ctx context.Context, set partition.Set) error {
+				stops <- set
+				select {
+				case <-stop:
+					return nil
+				case <-ctx.Done():
+					return ctx.Err()
+				}
+			}}
+			m, err := partition.Start(ctx, o)
+			Expect(err).NotTo(HaveOccurred())
+			DeferCleanup(m.Close)
+			return m
+		}
+		owned := func(m *partition.Member) func() []int {
+			return func() []int {
+				var all []int
+				for _, p := range m.Owned() {
+					all = append(all, p.Number)
+				}
+				return all
+			}
+		}
+		first := member(names[0])
+		Eventually(owned(first)).WithContext(ctx).Should(Equal(ids(4)))
+		second := member(names[1])
+		var set partition.Set
+		Eventually(stops).WithContext(ctx).Should(Receive(&set))
+		Expect(set.Len()).To(Equal(2))
+		Expect(owned(first)()).To(HaveLen(2), "the program is not to work on what is to stop")
+		Expect(owned(second)()).To(BeEmpty(), "and nobody else works on it")
+		close(stop)
+		Eventually(func() []int { return append(owned(first)(), owned(second)()...) }).WithContext(ctx).Should(ConsistOf(ids(4)))
+		Expect(owned(second)()).To(HaveLen(2))
+	})
 })
