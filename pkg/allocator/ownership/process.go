@@ -35,17 +35,23 @@ func (v View) Mine() placement.Set {
 // Aim returns what the id should own. ok is false if that cannot be told: the moment is not clean, or has a strategy that this
 // version does not know. An id that is no member should own nothing.
 func (v View) Aim() (aim placement.Set, ok bool) {
+	target, ok := v.Aims()
+	return target[v.ID], ok
+}
+
+// Aims returns what each member should own. ok is as of Aim.
+func (v View) Aims() (target placement.Owners, ok bool) {
 	if !v.Clean || v.Row == nil {
-		return aim, false
+		return nil, false
 	}
 	strategy, err := v.Strategies(v.Row.Strategy)
 	if err != nil {
-		return aim, false
+		return nil, false
 	}
 	members := slices.DeleteFunc(slices.Sorted(maps.Keys(v.Row.Owners)), func(id int) bool { return id >= v.Count })
 	return strategy(placement.Input{
 		Partitions: v.Row.Count, Count: v.Count, Members: members, Owners: v.Row.Owners, Target: v.Target,
-	})[v.ID], true
+	}), true
 }
 
 // Duties is what a process has to do about its partitions.

@@ -39,6 +39,8 @@ type Owner struct {
 	// Writers are the other field managers that set annotations of idalloc, the last one first. It is nil if the map is
 	// clean.
 	Writers []Writer
+	// PartitionWriters is the same for what idalloc writes about partitions. It is nil unless somebody else changed that.
+	PartitionWriters []Writer
 	// Ancient says that the seal fits, but that the server has forgotten who wrote it, because it merges the oldest of
 	// more than ten field managers into one. Then the map is foreign, or clean if this process knows that idalloc wrote
 	// it.
@@ -132,6 +134,9 @@ func DecodeOwner(ref Ref, object *Object, key string, now time.Time, earlier *Ow
 	if o.Record.Partitions.Present {
 		us, nobody, _ := tracked(object.ManagedFields, assignment.PartitionSealKey)
 		o.PartitionTrust = partitionTrust(o.Record.Partitions, us, nobody)
+	}
+	if o.PartitionTrust == assignment.Foreign {
+		o.PartitionWriters = writers(object.ManagedFields, assignment.PartitionKeys())
 	}
 	o.FenceOurs = !o.Clean() && o.Record.State.FenceAfter > 0 && wroteFence(object.ManagedFields)
 	if o.Ancient = ancient && o.Record.Sealed; !o.Clean() && !o.Ancient {

@@ -65,6 +65,16 @@ func isOurs(entry *metav1.ManagedFieldsEntry) bool {
 	return entry.Manager == assignment.FieldManager && entry.Operation == metav1.ManagedFieldsOperationUpdate && entry.Subresource == ""
 }
 
+// LastWrite returns when idalloc wrote an object last, as far as its managedFields say. It is zero if they do not.
+func LastWrite(fields []metav1.ManagedFieldsEntry) time.Time {
+	for i := range fields {
+		if isOurs(&fields[i]) && fields[i].Time != nil {
+			return fields[i].Time.Time
+		}
+	}
+	return time.Time{}
+}
+
 // Tracked reports whether managedFields name idalloc as the last writer of the seal. It does not check the seal.
 func (o *Object) Tracked() bool {
 	for i := range o.ManagedFields {
@@ -95,13 +105,23 @@ func ownedAnnotations(entry *metav1.ManagedFieldsEntry) map[string]json.RawMessa
 // Tampering returns one sentence that says which annotations of idalloc somebody else has changed, and which field managers
 // did it, as far as metadata.managedFields tell. The owner's map must not be clean. key is the assignment's annotation key.
 func (o Owner) Tampering(key string) string {
+	return o.tampering(o.Writers, assignment.SealKey, []string{key, assignment.EpochKey, assignment.SealKey})
+}
+
+// PartitionTampering is Tampering for the annotations about partitions.
+func (o Owner) PartitionTampering() string {
+	return o.tampering(o.PartitionWriters, assignment.PartitionSealKey, assignment.PartitionKeys())
+}
+
+// tampering names the writers, and which of the keys are missing. seal is the key of the seal that covers them.
+func (o Owner) tampering(writers []Writer, seal string, keys []string) string {
 	const most = 3 // enough for an operator to go and look for the others
 	var parts []string
-	for _, w := range o.Writers[:min(most, len(o.Writers))] {
+	for _, w := range writers[:min(most, len(writers))] {
 		parts = append(parts, annotations(w.Keys)+" set by "+w.String())
 	}
 	var removed []string
-	for _, k := range []string{key, assignment.EpochKey, assignment.SealKey} {
+	for _, k := range keys {
 		if _, ok := o.Annotations[k]; !ok {
 			removed = append(removed, k)
 		}
@@ -110,7 +130,7 @@ func (o Owner) Tampering(key string) string {
 		parts = append(parts, annotations(removed)+" removed by somebody whom metadata.managedFields do not name")
 	}
 	if len(parts) == 0 {
-		return "an annotation that " + assignment.SealKey + " seals was removed by somebody whom metadata.managedFields do not name"
+		return "an annotation that " + seal + " seals was removed by somebody whom metadata.managedFields do not name"
 	}
 	return strings.Join(parts, "; ")
 }
