@@ -20,25 +20,33 @@ import (
 
 type getter struct {
 	*global
-	output string
-	follow bool
+	output     string
+	follow     bool
+	partitions bool
 }
 
 func newGet(g *global) *cobra.Command {
 	get := &getter{global: g}
 	cmd := &cobra.Command{
-		Use:   "get KIND/NAME [-n NAMESPACE] [-o table|wide|json|yaml] [-w]",
+		Use:   "get KIND/NAME [-n NAMESPACE] [-o table|wide|json|yaml] [-w] [--partitions]",
 		Short: "Show an owner's slots: id, pod, revision, node, state, age",
 		Long: `Shows a row for each slot. The states are held (a live pod has it), free (no pod has it), dead (its
 pod is gone, Succeeded or Failed), duplicate (several live pods' receipts name it), handover (another
 pod asks for it) and quarantine (strict mode keeps it free for a while). It lists pods without a slot
-on standard error. Run idalloc verify to see what is wrong.`,
+on standard error. Run idalloc verify to see what is wrong.
+
+With --partitions it shows a row for each range of partitions. Their states are owned (a live pod has the
+id that owns them, and locks them), stopping (the pod is to stop its work on them), yielded (it has, and
+another id gets them), taking (the pod does not lock them yet), waiting (the id has no live pod that works
+on partitions), nobody (no id owns them) and duplicate (several pods lock them). The column FOR says for
+how long at least it has been so; nothing that is stored says more.`,
 		Example: "  idalloc get deployment/worker -n prod -w",
 		RunE:    get.run,
 	}
 	f := cmd.Flags()
 	f.StringVarP(&get.output, "output", "o", "table", "table, wide, json or yaml")
 	f.BoolVarP(&get.follow, "watch", "w", false, "after the first output, print again at every change")
+	f.BoolVar(&get.partitions, "partitions", false, "show who works on which partitions")
 	return cmd
 }
 
@@ -47,11 +55,22 @@ func (g *getter) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	show, ok := map[string]func(io.Writer, inspect.View) error{
-		"table": func(w io.Writer, v inspect.View) error { return v.Table(w, time.Now(), false) },
-		"wide":  func(w io.Writer, v inspect.View) error { return v.Table(w, time.Now(), true) },
-		"json":  printJSON,
-		"yaml":  printYAML,
+	if g.partitions {
+		return get(g, cmd, log, args, inspect.ReadPartitions, inspect.PartitionView.Table, partitionRemarks)
+	}
+	return get(g, cmd, log, args, inspect.Read, inspect.View.Table, remarks)
+}
+
+// get reads an owner and shows it. table writes a view as a table, and remarks says what that does not show.
+func get[V any](
+	g *getter, cmd *cobra.Command, log logr.Logger, args []string, read func(context.Context, *store.Store, store.Ref) (V, error),
+	table func(v V, w io.Writer, now time.Time, wide bool) error, remarks func(V) []string,
+) error {
+	show, ok := map[string]func(io.Writer, V) error{
+		"table": func(w io.Writer, v V) error { return table(v, w, time.Now(), false) },
+		"wide":  func(w io.Writer, v V) error { return table(v, w, time.Now(), true) },
+		"json":  printJSON[V],
+		"yaml":  printYAML[V],
 	}[g.output]
 	if !ok {
 		return usageError{fmt.Errorf("-o %q: use table, wide, json or yaml", g.output)}
@@ -60,41 +79,48 @@ func (g *getter) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	view, err := inspect.Read(cmd.Context(), s, ref)
+	view, err := read(cmd.Context(), s, ref)
 	if err != nil {
 		return err
 	}
-	if err := remark(cmd.ErrOrStderr(), view); err != nil {
-		return err
+	for _, r := range remarks(view) {
+		if _, err := fmt.Fprintln(cmd.ErrOrStderr(), r); err != nil {
+			return err
+		}
 	}
 	if err := show(cmd.OutOrStdout(), view); err != nil || !g.follow {
 		return err
 	}
-	return g.followOwner(cmd.Context(), s, view, ref, log, func(v inspect.View) error { return show(cmd.OutOrStdout(), v) })
+	return followOwner(cmd.Context(), s, view, ref, log, read, func(v V) error { return show(cmd.OutOrStdout(), v) })
 }
 
-// remark writes what the rows of the table do not show.
-func remark(w io.Writer, v inspect.View) error {
-	remarks := make([]string, 0, len(v.Problems)+2)
-	for _, p := range v.Problems {
-		remarks = append(remarks, "warning: "+p)
-	}
+// remarks says what the rows of the table do not show.
+func remarks(v inspect.View) []string {
+	remarks := warnings(v.Problems)
 	if len(v.Waiting) > 0 {
 		remarks = append(remarks, fmt.Sprintf("%d pods have no slot: %s", len(v.Waiting), strings.Join(v.Waiting, ", ")))
 	}
 	if v.Unlisted > 0 {
 		remarks = append(remarks, fmt.Sprintf("%d more ids are free or in quarantine and not shown", v.Unlisted))
 	}
-	for _, r := range remarks {
-		if _, err := fmt.Fprintln(w, r); err != nil {
-			return err
-		}
+	return remarks
+}
+
+// partitionRemarks is remarks for partitions.
+func partitionRemarks(v inspect.PartitionView) []string { return warnings(v.Problems) }
+
+func warnings(problems []string) []string {
+	remarks := make([]string, 0, len(problems)+2)
+	for _, p := range problems {
+		remarks = append(remarks, "warning: "+p)
 	}
-	return nil
+	return remarks
 }
 
 // followOwner shows the view again after each change of the owner or its pods, until ctx ends.
-func (g *getter) followOwner(ctx context.Context, s *store.Store, shown inspect.View, ref store.Ref, log logr.Logger, show func(inspect.View) error) error {
+func followOwner[V any](
+	ctx context.Context, s *store.Store, shown V, ref store.Ref, log logr.Logger, read func(context.Context, *store.Store, store.Ref) (V, error), show func(V) error,
+) error {
 	first, err := s.Get(ctx, ref)
 	if err != nil {
 		return err
@@ -118,7 +144,7 @@ func (g *getter) followOwner(ctx context.Context, s *store.Store, shown inspect.
 		case <-owner.Changed():
 		case <-pods.Changed():
 		}
-		view, err := inspect.Read(ctx, s, ref)
+		view, err := read(ctx, s, ref)
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -144,13 +170,13 @@ func (g *getter) followOwner(ctx context.Context, s *store.Store, shown inspect.
 	}
 }
 
-func printJSON(w io.Writer, v inspect.View) error {
+func printJSON[V any](w io.Writer, v V) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
 	return e.Encode(v)
 }
 
-func printYAML(w io.Writer, v inspect.View) error {
+func printYAML[V any](w io.Writer, v V) error {
 	b, err := yaml.Marshal(v)
 	if err != nil {
 		return err

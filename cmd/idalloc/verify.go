@@ -27,6 +27,8 @@ func newVerify(g *global) *cobra.Command {
 changes nothing. It exits with 1
   - if an id is held twice, or by a dead pod, or by no pod while a live pod waits;
   - if a rolling update is stuck;
+  - if partitions are locked twice, are nobody's for too long, or cannot be given out, or if an annotation
+    that says how they are to be divided makes no sense or is not in force;
   - if somebody else changed the assignment and no pod has restored it yet.
 Each finding says what to do. There are warnings, too: of a rolling update that would wait for ever, for
 example, or of a slot in quarantine (strict mode). They change the exit code only with

@@ -31,6 +31,16 @@ const (
 	Mismatch Kind = "mismatch"
 	// Stuck: a rolling update does not go on by itself.
 	Stuck Kind = "stuck"
+	// PartitionTwice: the receipts of two live pods lock a partition.
+	PartitionTwice Kind = "partitionTwice"
+	// PartitionMismatch: a pod locks a partition that the map does not give to its id.
+	PartitionMismatch Kind = "partitionMismatch"
+	// PartitionUnowned: a partition has been nobody's, or an id's that no pod has, for longer than failover-after.
+	PartitionUnowned Kind = "partitionUnowned"
+	// PartitionWithheld: a live pod with an id does not work on partitions, so that none is given out.
+	PartitionWithheld Kind = "partitionWithheld"
+	// PartitionKeys: an annotation that the user sets for partitions makes no sense, or is not in force.
+	PartitionKeys Kind = "partitionKeys"
 )
 
 // Finding is one thing that is wrong.
@@ -39,6 +49,8 @@ type Finding struct {
 	// ID is the id that the finding is about, nil if it is about no particular one.
 	ID  *int   `json:"id,omitempty"`
 	Pod string `json:"pod,omitempty"`
+	// Partitions are the partitions that the finding is about, such as 0-15,40.
+	Partitions string `json:"partitions,omitempty"`
 	// Detail is a sentence that says what is wrong and what to do.
 	Detail string `json:"detail"`
 }
@@ -57,6 +69,10 @@ type Report struct {
 	Findings []Finding `json:"findings"`
 	// Warnings are sentences about things that are not wrong, but may lead to a problem.
 	Warnings []string `json:"warnings"`
+	// Notes are sentences about things that are as they should be, but may surprise.
+	Notes []string `json:"notes,omitempty"`
+	// Partitions sums up the partitions, nil for a workload without any.
+	Partitions *PartitionCounts `json:"partitions,omitempty"`
 	// Unused says that neither the owner nor any of its pods has a trace of idalloc. Then this is the only warning.
 	Unused bool `json:"unused,omitempty"`
 }
@@ -88,6 +104,7 @@ func check(n snapshot) Report {
 		c.checkWaiters()
 		c.checkRequests()
 	}
+	c.checkPartitions()
 	c.checkRollout()
 	return c.report()
 }
@@ -99,6 +116,9 @@ type checker struct {
 	receipts map[int][]pod
 	findings []Finding
 	warnings []string
+	notes    []string
+	// partitions sums up the partitions, nil if there are none.
+	partitions *PartitionCounts
 }
 
 // trusted reports whether the entries of the map count. An owner without annotations and without receipts counts as one with an
@@ -359,6 +379,7 @@ func (c *checker) report() Report {
 	r := Report{
 		Owner: c.owner.String(), Namespace: c.owner.Namespace, OK: len(c.findings) == 0, Count: c.owner.Count,
 		Waiting: len(c.waiters()), Findings: append([]Finding{}, c.findings...), Warnings: append([]string{}, c.warnings...),
+		Notes: c.notes, Partitions: c.partitions,
 	}
 	for id := range c.receipts {
 		if id < c.owner.Count {
@@ -377,7 +398,7 @@ func (c *checker) report() Report {
 		return *f.ID
 	}
 	slices.SortStableFunc(r.Findings, func(a, b Finding) int {
-		return cmp.Or(cmp.Compare(number(a), number(b)), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Pod, b.Pod), cmp.Compare(a.Detail, b.Detail))
+		return cmp.Or(cmp.Compare(number(a), number(b)), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Pod, b.Pod), cmp.Compare(a.Partitions, b.Partitions), cmp.Compare(a.Detail, b.Detail))
 	})
 	slices.Sort(r.Warnings)
 	return r

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -15,11 +16,14 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/plan"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/gc"
+	"github.com/idalloc/idalloc/pkg/partition/placement"
 )
 
 // snapshot is an owner and its pods. The pods were read after the owner.
 type snapshot struct {
 	owner store.Owner
+	// now is when the owner had been read, by this machine's clock.
+	now time.Time
 	// pods are the owner's pods, the pods with a receipt for it, and its holders, by name.
 	pods    map[string]pod
 	rollout rollout
@@ -34,6 +38,8 @@ type pod struct {
 	controller string
 	// damage says what is wrong with the receipt, empty if nothing is.
 	damage string
+	// written is when idalloc wrote the pod's receipt last, zero if the server does not say.
+	written time.Time
 }
 
 // receipt returns the pod's receipt if it locks a slot, and nil otherwise.
@@ -42,6 +48,34 @@ func (p pod) receipt() *assignment.Receipt {
 		return nil
 	}
 	return p.Receipt
+}
+
+// locks returns the partitions that the receipt of a live pod locks.
+func (p pod) locks() placement.Set {
+	if r := p.receipt(); r != nil && r.Partitions != nil && p.live() {
+		return *r.Partitions
+	}
+	return placement.Set{}
+}
+
+// yields returns the partitions that the receipt yields.
+func (p pod) yields() placement.Set {
+	if r := p.receipt(); r != nil {
+		return r.Yields
+	}
+	return placement.Set{}
+}
+
+// works reports whether the pod's receipt locks the slot and says that its process works on partitions.
+func (p pod) works(id int) bool {
+	r := p.receipt()
+	return r != nil && r.ID == id && r.Partitions != nil && p.live()
+}
+
+// unaware reports whether the pod's receipt locks the slot and says that its process works on no partitions.
+func (p pod) unaware(id int) bool {
+	r := p.receipt()
+	return r != nil && r.ID == id && r.Partitions == nil && p.live()
 }
 
 // gaveUp reports whether the pod has given its slot up and has not taken another one.
@@ -58,7 +92,7 @@ func read(ctx context.Context, s *store.Store, ref store.Ref) (snapshot, error) 
 	if err != nil {
 		return snapshot{}, err
 	}
-	now := snapshot{owner: owner, pods: map[string]pod{}}
+	now := snapshot{owner: owner, now: s.Clock.Now(), pods: map[string]pod{}}
 	_, err = gc.Inspect(ctx, s, owner, func(u *unstructured.Unstructured, owned bool) {
 		if known, ok := now.pods[u.GetName()]; !ok || known.UID != string(u.GetUID()) {
 			now.pods[u.GetName()] = newPod(u, owner, owned, s.Clock.Now())
@@ -76,6 +110,7 @@ func newPod(u *unstructured.Unstructured, owner store.Owner, owned bool, now tim
 	p.node, _, _ = unstructured.NestedString(u.Object, "spec", "nodeName")
 	p.phase, _, _ = unstructured.NestedString(u.Object, "status", "phase")
 	p.ready = condition(u, "Ready")["status"] == "True"
+	p.written = store.LastWrite(u.GetManagedFields())
 	labels := u.GetLabels()
 	p.revision = cmp.Or(labels["pod-template-hash"], labels["controller-revision-hash"])
 	if c := metav1.GetControllerOfNoCopy(u); c != nil {
@@ -83,6 +118,9 @@ func newPod(u *unstructured.Unstructured, owner store.Owner, owned bool, now tim
 	}
 	return p
 }
+
+// names returns the names of the pods in order.
+func (n snapshot) names() []string { return slices.Sorted(maps.Keys(n.pods)) }
 
 // holds reports whether the assignment gives slot id to this live pod.
 func (n snapshot) holds(id int) bool {

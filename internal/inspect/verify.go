@@ -141,10 +141,18 @@ func (r Report) Table(w io.Writer) error {
 			return err
 		}
 	}
-	verdict := "ok"
+	for _, note := range r.Notes {
+		if _, err := fmt.Fprintf(w, "note: %s\n", note); err != nil {
+			return err
+		}
+	}
+	verdict, partitions := "ok", ""
 	if !r.OK {
 		verdict = "not ok"
 	}
-	_, err := fmt.Fprintf(w, "%s: %s: live pods hold %d of %d ids, %d wait\n", r.Owner, verdict, r.Held, r.Count, r.Waiting)
+	if r.Partitions != nil {
+		partitions = fmt.Sprintf("; they work on %d of %d partitions", r.Partitions.Locked, r.Partitions.Count)
+	}
+	_, err := fmt.Fprintf(w, "%s: %s: live pods hold %d of %d ids, %d wait%s\n", r.Owner, verdict, r.Held, r.Count, r.Waiting, partitions)
 	return err
 }

@@ -1,0 +1,281 @@
+package inspect
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/ownership"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/partition/placement"
+)
+
+// PartitionState is the state of a partition as it can be seen from outside.
+type PartitionState string
+
+// The states of a partition.
+const (
+	// Owned: a live pod has the id that owns the partition, and its receipt locks the partition.
+	Owned PartitionState = "owned"
+	// Stopping: a pod's receipt locks the partition, and the pod is to stop its work on it, because another id is to have it.
+	Stopping PartitionState = "stopping"
+	// Yielded: the work on the partition has stopped, and the next pod that plans gives it to another id.
+	Yielded PartitionState = "yielded"
+	// Taking: the pod that has the id does not lock the partition yet.
+	Taking PartitionState = "taking"
+	// Awaiting: the id that owns the partition has no live holder that works on partitions.
+	Awaiting PartitionState = "waiting"
+	// Unowned: no id owns the partition.
+	Unowned PartitionState = "nobody"
+	// LockedTwice: the receipts of several live pods lock the partition.
+	LockedTwice PartitionState = "duplicate"
+)
+
+// PartitionRange is a row of a PartitionView: partitions in sequence about which the same can be said.
+type PartitionRange struct {
+	// Partitions is the range, such as 0-15 or 40.
+	Partitions string         `json:"partitions"`
+	ID         *int           `json:"id,omitempty"`
+	Pod        string         `json:"pod,omitempty"`
+	Node       string         `json:"node,omitempty"`
+	State      PartitionState `json:"state"`
+	// Since is a time from which the state has been the same. It may have been so for longer: nothing that is stored says when a
+	// partition came into its state. It is nil where not even that is known.
+	Since *metav1.Time `json:"since,omitempty"`
+	// Receipt is the epoch of the pod's receipt, 0 if it has none.
+	Receipt int64 `json:"receipt,omitempty"`
+}
+
+// PartitionView says who works on which partitions of an owner at one moment.
+type PartitionView struct {
+	Owner     string `json:"owner"`
+	Namespace string `json:"namespace"`
+	// Count is the number of partitions and Strategy the name of the strategy that are in force.
+	Count    int    `json:"count"`
+	Strategy string `json:"strategy,omitempty"`
+	// Clean says that idalloc was the last to change the assignment and the owners of the partitions.
+	Clean  bool             `json:"clean"`
+	Ranges []PartitionRange `json:"ranges"`
+	// Problems say which annotations cannot be read or are not in force.
+	Problems []string `json:"problems,omitempty"`
+}
+
+// ReadPartitions is Read for partitions. Errors: as of Read.
+func ReadPartitions(ctx context.Context, s *store.Store, ref store.Ref) (PartitionView, error) {
+	now, err := read(ctx, s, ref)
+	if err != nil {
+		return PartitionView{}, err
+	}
+	return now.partitionView(), nil
+}
+
+func (n snapshot) partitionView() PartitionView {
+	owner, d := n.owner, n.divide()
+	v := PartitionView{Owner: owner.String(), Namespace: owner.Namespace, Clean: owner.PartitionsClean(), Ranges: []PartitionRange{}}
+	v.Count, v.Strategy = n.inForce().Count, n.inForce().Strategy
+	if err := owner.Unreadable(); err != nil {
+		v.Problems = append(v.Problems, err.Error())
+	}
+	if newer := owner.Record.Partitions.Newer; newer > 0 {
+		v.Problems = append(v.Problems, n.newer(newer))
+	}
+	for _, problems := range [][]assignment.ProblemError{owner.Record.Problems, owner.Record.Partitions.Problems, owner.Wish.Problems} {
+		for _, p := range problems {
+			v.Problems = append(v.Problems, p.Error())
+		}
+	}
+	if what := n.unmet(); what != "" {
+		v.Problems = append(v.Problems, what)
+	}
+	for k := 0; k < len(d.ids); {
+		r, to := d.at(k), k
+		for to+1 < len(d.ids) && d.at(to+1) == r {
+			to++
+		}
+		if r != (share{}) {
+			v.Ranges = append(v.Ranges, n.partitionRange(placement.Between(k, to), r))
+		}
+		k = to + 1
+	}
+	return v
+}
+
+func (n snapshot) newer(format int) string {
+	return "annotation " + assignment.PartitionSealKey + " says format " + strconv.Itoa(format) + ", and this version knows formats up to " +
+		strconv.Itoa(assignment.Format) + ": use the idalloc that the pods have to look at their partitions"
+}
+
+func (n snapshot) partitionRange(set placement.Set, s share) PartitionRange {
+	r := PartitionRange{Partitions: set.String(), Pod: s.pod, State: s.state}
+	if s.id != nobody {
+		r.ID = &s.id
+	}
+	if p, exists := n.pods[s.pod]; exists {
+		r.Node = p.node
+		if p.receipt() != nil {
+			r.Receipt = p.receipt().Epoch
+		}
+	}
+	if since := n.since(s); !since.IsZero() {
+		at := metav1.NewTime(since)
+		r.Since = &at
+	}
+	return r
+}
+
+// since returns a time from which what s says has been so.
+//
+//   - A lock and a yield stand in the receipt, and have stood there since it was written last. The partition belonged to the id all
+//     that time, because none leaves an id while a receipt locks it.
+//   - The row names nobody for the partition, or the map nobody for the id, since it was written last.
+//
+// Nothing says when a holder died, or when the target of a pod changed.
+func (n snapshot) since(s share) time.Time {
+	state := n.owner.Record.State
+	_, taken := state.Slots[s.id]
+	switch {
+	case s.state == Owned || s.state == Yielded:
+		return n.pods[s.pod].written
+	case s.state == Unowned && n.divided() && state.Partitions != nil:
+		return time.UnixMilli(state.Partitions.Epoch)
+	case s.state == Awaiting && !taken:
+		return time.UnixMilli(state.Epoch)
+	}
+	return time.Time{}
+}
+
+// nobody stands for the id of a partition that no id owns.
+const nobody = -1
+
+// division says of each partition who owns it and who locks it.
+type division struct {
+	snapshot
+	// ids is the id that owns each partition, or nobody. The other two are the pods whose receipts lock it, empty if there are none.
+	// If more than two pods lock a partition, second is one of them.
+	ids            []int
+	locker, second []string
+	// aims is what the strategy in force gives to each id. known says that this can be told.
+	aims  placement.Owners
+	known bool
+}
+
+// share is what can be said of a partition. The zero value stands for one that does not exist.
+type share struct {
+	id    int
+	pod   string
+	state PartitionState
+}
+
+// divided reports whether the row of the owner counts. Otherwise only the locks do.
+func (n snapshot) divided() bool {
+	o := n.owner
+	slots := o.Trust.Believed() || o.Ancient
+	return slots && (o.PartitionTrust.Believed() || (o.Ancient && o.Record.Partitions.Sealed))
+}
+
+// divide says of each partition who owns it and who locks it.
+func (n snapshot) divide() division {
+	d := division{snapshot: n}
+	force := n.inForce()
+	end := force.Count
+	reach := func(set placement.Set) {
+		for _, last := range set.Ranges() {
+			end = max(end, last+1)
+		}
+	}
+	for _, set := range force.Owners {
+		reach(set)
+	}
+	for _, p := range n.pods {
+		reach(p.locks())
+	}
+	d.ids, d.locker, d.second = make([]int, end), make([]string, end), make([]string, end)
+	for k := range d.ids {
+		d.ids[k] = nobody
+	}
+	for _, name := range n.names() {
+		for k := range n.pods[name].locks().All() {
+			switch {
+			case d.locker[k] == "":
+				d.locker[k] = name
+			case n.owns(name, k): // of two, the first has the partition
+				d.locker[k], d.second[k] = name, d.locker[k]
+			default:
+				d.second[k] = name
+			}
+		}
+	}
+	if !n.divided() { // the locks are the ownership
+		for k, name := range d.locker {
+			if name != "" && d.second[k] == "" {
+				d.ids[k] = n.pods[name].receipt().ID
+			}
+		}
+		return d
+	}
+	for id, set := range force.Owners {
+		for k := range set.All() {
+			d.ids[k] = id
+		}
+	}
+	view := ownership.View{Count: n.owner.Count, Row: &force, Clean: true, Target: n.owner.Wish.Target, Strategies: placement.Named}
+	d.aims, d.known = view.Aims()
+	return d
+}
+
+// owns reports whether the map gives the partition to the id of this pod.
+func (n snapshot) owns(name string, k int) bool {
+	id := n.pods[name].receipt().ID
+	return n.divided() && n.holds(id) && n.owner.Record.State.Slots[id] == name && n.inForce().Owners[id].Contains(k)
+}
+
+// at says what can be said of partition k.
+func (d division) at(k int) share {
+	id, pod := d.ids[k], d.locker[k]
+	switch {
+	case d.second[k] != "":
+		return share{id, pod, LockedTwice}
+	case id == nobody && pod != "":
+		return share{nobody, pod, Stopping}
+	case id == nobody && k >= d.inForce().Count:
+		return share{}
+	case id == nobody:
+		return share{nobody, "", Unowned}
+	}
+	name, live := d.holder(id)
+	switch p := d.pods[name]; {
+	case pod != "" && pod != name:
+		return share{id, pod, Stopping}
+	case !live:
+		return share{id, "", Awaiting}
+	case p.unaware(id):
+		return share{id, name, Awaiting}
+	case pod == "" && p.yields().Contains(k):
+		return share{id, name, Yielded}
+	case pod == "":
+		return share{id, name, Taking}
+	case d.known && id < d.owner.Count && !p.receipt().Keeps && !d.aims[id].Contains(k):
+		return share{id, name, Stopping}
+	}
+	return share{id, name, Owned}
+}
+
+// inForce returns what the owner says about partitions. It is the zero value if that is nothing, or if it cannot be read.
+func (n snapshot) inForce() assignment.Partitions {
+	if row := n.owner.Record.State.Partitions; row != nil {
+		return *row
+	}
+	return assignment.Partitions{}
+}
+
+// holder returns the live pod that has the id.
+func (n snapshot) holder(id int) (name string, live bool) {
+	if n.holds(id) {
+		return n.owner.Record.State.Slots[id], true
+	}
+	name = n.byReceipt(id)
+	return name, name != ""
+}
