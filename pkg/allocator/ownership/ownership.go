@@ -60,6 +60,9 @@ type Decision struct {
 	Changed bool
 	// Gained and Lost are what ids got and lost, in the order of the ids.
 	Gained, Lost []Change
+	// FailedOver are the members that the plan takes out because nobody has held them for failover-after, in the order of the
+	// ids, each with what it owned. A member that owned nothing is not among them.
+	FailedOver []Change
 	// Withheld says that partitions of nobody are given out only when no live pod that does not work on partitions has
 	// a slot any more.
 	Withheld bool

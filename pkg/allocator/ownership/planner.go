@@ -26,10 +26,12 @@ type planner struct {
 	members map[int]bool
 	// withheld says that a live pod that does not work on partitions has a slot below the count.
 	withheld bool
+	// vacated are the ids that release took out of the members because nobody has held them for failover-after.
+	vacated map[int]bool
 }
 
 func newPlanner(in Input, force *assignment.Partitions) *planner {
-	p := &planner{in: in, force: force, members: map[int]bool{}}
+	p := &planner{in: in, force: force, members: map[int]bool{}, vacated: map[int]bool{}}
 	for id, h := range in.Holders {
 		p.withheld = p.withheld || (h.Unaware && id < in.Count)
 	}
@@ -108,6 +110,7 @@ func (p *planner) release() {
 	for id := range p.members {
 		if p.in.Vacant[id] && !p.held(id) && !p.quarantined(id) && !p.withheld {
 			delete(p.members, id)
+			p.vacated[id] = true
 		}
 	}
 	if !p.in.Clean {
@@ -209,6 +212,9 @@ func (p *planner) decision() Decision {
 	for _, id := range before.IDs() {
 		if lost := before[id].Minus(next.Owners[id]); !lost.Empty() {
 			d.Lost = append(d.Lost, Change{id, lost})
+		}
+		if p.vacated[id] && !before[id].Empty() {
+			d.FailedOver = append(d.FailedOver, Change{id, before[id]})
 		}
 	}
 	return d

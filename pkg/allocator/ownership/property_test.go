@@ -256,6 +256,23 @@ func TestAnIDThatHasBeenWithoutAHolderForLongIsNoMember(t *testing.T) {
 	})
 }
 
+// Who was a member and is none any more, below the count, was without a holder for long: nothing else takes a member out.
+func TestAPlanTellsWhosePartitionsFailOver(t *testing.T) {
+	forAll(t, draw.anyWorld, func(t *rapid.T, in Input, d Decision) {
+		var want []Change
+		for id := range ids {
+			_, is := owners(d.Next)[id]
+			if was := owners(in.Before)[id]; in.Clean && id < in.Count && !was.Empty() && !is && d.Next != nil {
+				want = append(want, Change{id, was})
+			}
+		}
+		same := func(a, b Change) bool { return a.ID == b.ID && a.Set.Equal(b.Set) }
+		if d.Next != nil && !slices.EqualFunc(want, d.FailedOver, same) {
+			t.Fatalf("the partitions of %v fail over, and the plan says %v", want, d.FailedOver)
+		}
+	})
+}
+
 func TestAnIDAtOrAboveTheCountLeavesUnlessItsPodLives(t *testing.T) {
 	forAll(t, draw.clean, func(t *rapid.T, in Input, d Decision) {
 		for id := range owners(d.Next) {
