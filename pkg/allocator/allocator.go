@@ -89,6 +89,7 @@ type Allocator struct {
 	foreignWrites
 	shares    shares
 	vacancies vacancies
+	heldUp    heldUp
 }
 
 // New reads the pod and finds its owner. It blocks until the API server answers or ctx ends.

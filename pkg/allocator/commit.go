@@ -23,6 +23,7 @@ func (a *Allocator) planAndCommit(ctx context.Context, owner store.Owner, intent
 	if err != nil {
 		return nil, decision, err
 	}
+	a.tellHeldUp(owner, decision)
 	if decision.Next == nil && decision.TooLarge != nil {
 		return nil, decision, decision.TooLarge
 	}
@@ -43,6 +44,7 @@ func (a *Allocator) planAndCommit(ctx context.Context, owner store.Owner, intent
 		Epoch: o.Record.State.Epoch, Filled: decision.Filled, Freed: decision.Freed, Asked: decision.HandOver.Asked, WasClean: owner.Clean(),
 	})
 	a.tellDamage(owner, census)
+	a.tellDivision(owner, decision, census)
 	return &o, decision, nil
 }
 

@@ -2,6 +2,8 @@ package allocator
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,6 +19,8 @@ const (
 	eventTimeout = 5 * time.Second
 	// complainAgain is the least time between two Events of one pod that say why it waits.
 	complainAgain = 10 * time.Minute
+	// announceAgain is the least time between two Events of one pod about partitions that have the same reason.
+	announceAgain = time.Minute
 )
 
 // announced leaves Kubernetes Events about what people have to know who look at the owner or at this pod.
@@ -26,9 +30,11 @@ type announced struct {
 
 	// full says that an Event told of an owner without room since this pod had a slot.
 	full atomic.Bool
-	// mu is held while complaint is used: what an Event said last of why this pod waits.
+	// mu is held while the others are used. complaint is what an Event said last of why this pod waits.
 	mu        sync.Mutex
 	complaint complaint
+	// told is when an Event of each reason about partitions was left last.
+	told map[string]time.Time
 }
 
 // Observe implements event.Observer.
@@ -51,6 +57,49 @@ func (a *announced) Observe(e event.Event) {
 		a.complain(e.Reason)
 	case event.Taken:
 		a.full.Store(false)
+	default:
+		a.partitions(e)
+	}
+}
+
+// partitions leaves Events about partitions.
+func (a *announced) partitions(e event.Event) {
+	switch e := e.(type) {
+	case event.PartitionsInForce:
+		a.leaveSeldom(store.Event{
+			About: e.About, Type: store.EventNormal, Reason: "PartitionsInForce", Message: e.New.String() + " are in force; before: " + e.Old.String(),
+		})
+	case event.FailedOver:
+		const most = 3 // the log of this pod has all of them
+		parts := make([]string, 0, len(e.From))
+		for _, f := range e.From[:min(most, len(e.From))] {
+			parts = append(parts, f.String())
+		}
+		if more := len(e.From) - most; more > 0 {
+			parts = append(parts, fmt.Sprintf("and those of %d more ids did so, too", more))
+		}
+		a.leaveSeldom(store.Event{About: e.About, Type: store.EventWarning, Reason: "PartitionsFailedOver", Message: strings.Join(parts, "; ")})
+	case event.PartitionsHeldUp:
+		if !e.Unannounced {
+			a.leaveSeldom(store.Event{About: e.About, Type: store.EventWarning, Reason: e.Reason, Message: e.Detail})
+		}
+	}
+}
+
+// leaveSeldom is leave, at most once a minute for each reason. Other processes' Events of the same minute have the same name, so that
+// the API server keeps one of them.
+func (a *announced) leaveSeldom(e store.Event) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	now := a.connection.clock.Now()
+	if last, told := a.told[e.Reason]; told && now.Sub(last) < announceAgain {
+		return
+	}
+	if a.leave(e) {
+		if a.told == nil {
+			a.told = map[string]time.Time{}
+		}
+		a.told[e.Reason] = now
 	}
 }
 

@@ -88,6 +88,53 @@ func TestKubernetesEventsTellWhatPeopleLookFor(t *testing.T) {
 	}
 }
 
+func TestKubernetesEventsTellWhatBecameOfPartitions(t *testing.T) {
+	a, kept, _ := announcing(t)
+	owner := metav1.OwnerReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "d", UID: "du"}
+	for _, e := range []event.Event{
+		event.PartitionsInForce{About: owner, New: event.Division{Count: 64, Strategy: "sticky"}},
+		event.FailedOver{About: owner, From: make([]event.Failover, 5)},
+		event.PartitionsHeldUp{About: owner, Reason: keysIgnored, Detail: "x"},
+		event.PartitionsHeldUp{About: owner, Reason: strategyUnknown, Detail: "x", Unannounced: true},
+		event.Damaged{About: owner, Reason: "PartitionsChanged", Detail: "x"},
+		event.Grown{}, event.Yielded{}, event.Revoked{}, event.PartitionsLost{}, event.PartitionsMoved{},
+	} {
+		a.Observe(e)
+	}
+	want := []string{
+		"Normal PartitionsInForce Deployment d du", "Warning PartitionsFailedOver Deployment d du", "Warning PartitionKeysIgnored Deployment d du",
+		"Warning PartitionsChanged Deployment d du",
+	}
+	if !slices.Equal(*kept, want) {
+		t.Errorf("the Events are %q, want %q", *kept, want)
+	}
+}
+
+func TestEventsAboutPartitionsAreSeldom(t *testing.T) {
+	a, kept, refuse := announcing(t)
+	clk, ok := a.connection.clock.(*testclock.FakeClock)
+	if !ok {
+		t.Fatal("the clock goes by itself")
+	}
+	ignored := event.PartitionsHeldUp{Reason: keysIgnored, Detail: "x"}
+	*refuse = true
+	a.Observe(ignored)
+	*refuse = false // what could not be told counts as untold
+	a.Observe(ignored)
+	a.Observe(ignored)
+	a.Observe(event.PartitionsHeldUp{Reason: partitionsLarge, Detail: "x"})
+	clk.Step(announceAgain - 1)
+	a.Observe(ignored)
+	if len(*kept) != 2 {
+		t.Errorf("within a minute the Events are %q, want one of each reason", *kept)
+	}
+	clk.Step(1)
+	a.Observe(ignored)
+	if len(*kept) != 3 {
+		t.Errorf("after a minute the Events are %q, want one more", *kept)
+	}
+}
+
 // A waiter plans again and again, and says once that there is no room, until it had a slot in between.
 func TestAFullOwnerIsToldOnceForEachClaim(t *testing.T) {
 	a, kept, refuse := announcing(t)

@@ -36,6 +36,7 @@ func (l logged) Observe(e event.Event) {
 		l.log.Info("the API server is back")
 	default:
 		l.slot(e)
+		l.partitions(e)
 	}
 }
 
@@ -68,5 +69,33 @@ func (l logged) slot(e event.Event) {
 		l.log.Info(message, "reason", e.Reason, "detail", e.Detail)
 	case event.Undone:
 		l.log.Info("somebody else undoes each restore of the assignment: the next ones wait longer and longer", "writer", e.Writer, "longest", e.Longest)
+	}
+}
+
+// partitions writes what became of partitions.
+func (l logged) partitions(e event.Event) {
+	switch e := e.(type) {
+	case event.Taken:
+		if e.Partitions != "" {
+			l.log.Info("partitions taken", "id", e.ID, "partitions", e.Partitions, "epoch", e.Epoch)
+		}
+	case event.Grown:
+		l.log.Info("partitions taken", "id", e.ID, "partitions", e.Partitions, "epoch", e.Epoch)
+	case event.Revoked:
+		l.log.Info("the work on partitions is to stop: another id is to have them", "id", e.ID, "partitions", e.Partitions, "stop", e.Stop)
+	case event.Yielded:
+		l.log.Info("partitions yielded", "id", e.ID, "partitions", e.Partitions)
+	case event.PartitionsLost:
+		l.log.Info("partitions lost: the map does not give them to this id any more", "id", e.ID, "partitions", e.Partitions, "stop", e.Stop)
+	case event.PartitionsMoved:
+		l.log.Info("this pod's write moved partitions", "epoch", e.Epoch, "given", e.Given, "taken", e.Taken)
+	case event.PartitionsInForce:
+		l.log.Info("what the user wants about partitions is in force", "old", e.Old.String(), "new", e.New.String())
+	case event.FailedOver:
+		for _, f := range e.From {
+			l.log.Info("other ids got the partitions of an id that no pod holds", "id", f.ID, "partitions", f.Partitions, "to", f.To, "after", f.After)
+		}
+	case event.PartitionsHeldUp:
+		l.log.Info("partitions are held up", "reason", e.Reason, "detail", e.Detail)
 	}
 }

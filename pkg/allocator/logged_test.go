@@ -48,7 +48,22 @@ func TestTheLogSaysWhatHappened(t *testing.T) {
 		"an undo":                       {event.Damaged{Reason: "AssignmentRolledBack", Detail: "x", Expected: true}, `"msg"="assignment brought up to date" "reason"="AssignmentRolledBack" "detail"="x"`},
 		"restores undone":               {event.Undone{Writer: "w", Longest: time.Minute}, `"writer"="w" "longest"="1m0s"`},
 		"a plan":                        {event.Planned{}, ""},
-		"a slot taken, which moves it":  {event.Taken{ID: 2, Epoch: 7}, ""},
+		"partitions with the slot":      {event.Taken{ID: 2, Epoch: 7, Partitions: "0-3"}, `"msg"="partitions taken" "id"=2 "partitions"="0-3" "epoch"=7`},
+		"more partitions":               {event.Grown{ID: 2, Epoch: 7, Partitions: "4"}, `"msg"="partitions taken" "id"=2 "partitions"="4" "epoch"=7`},
+		"partitions that are to stop":   {event.Revoked{ID: 2, Partitions: "4", Stop: 3}, `"msg"="the work on partitions is to stop: another id is to have them" "id"=2 "partitions"="4" "stop"=3`},
+		"partitions yielded":            {event.Yielded{ID: 2, Partitions: "4"}, `"msg"="partitions yielded" "id"=2 "partitions"="4"`},
+		"partitions lost":               {event.PartitionsLost{ID: 2, Partitions: "4", Stop: 3}, `"msg"="partitions lost: the map does not give them to this id any more" "id"=2 "partitions"="4" "stop"=3`},
+		"partitions moved":              {event.PartitionsMoved{Epoch: 7, Given: 3, Taken: 2}, `"msg"="this pod's write moved partitions" "epoch"=7 "given"=3 "taken"=2`},
+		"partitions in force": {
+			event.PartitionsInForce{New: event.Division{Count: 64, Strategy: "sticky"}},
+			`"msg"="what the user wants about partitions is in force" "old"="no partitions" "new"="64 partitions by strategy sticky"`,
+		},
+		"partitions failed over": {
+			event.FailedOver{From: []event.Failover{{ID: 1, Partitions: "0-3", To: []int{0, 2}, After: time.Minute}}},
+			`"msg"="other ids got the partitions of an id that no pod holds" "id"=1 "partitions"="0-3" "to"=[0 2] "after"="1m0s"`,
+		},
+		"partitions held up":           {event.PartitionsHeldUp{Reason: "PartitionsWithheld", Detail: "x", Unannounced: true}, `"msg"="partitions are held up" "reason"="PartitionsWithheld" "detail"="x"`},
+		"a slot taken, which moves it": {event.Taken{ID: 2, Epoch: 7}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			line := ""

@@ -154,6 +154,9 @@ func (s *shares) shown(id identity.Identity, count int) Shares {
 	return Shares{Identity: id, Count: count, Owned: slices.Clone(s.owned), Stopping: s.stopping().Intersect(s.held()), Stop: s.number}
 }
 
+// finder finds a strategy by its name.
+type finder = func(name string) (placement.Strategy, error)
+
 // strategy finds a strategy by its name.
 func (s *shares) strategy(name string) (placement.Strategy, error) {
 	if s.on != nil {

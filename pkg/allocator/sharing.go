@@ -55,6 +55,7 @@ func (h *holding) share(ctx context.Context, view store.Owner) error {
 	h.vacancies.see(view, h.clock.Now())
 	h.quarantined.see(view, h.clock.Now()) // also what was only heard of
 	h.followNeighbour(ctx, view)
+	h.tellWish(view)
 	if h.sharing.pause != nil {
 		return nil
 	}
@@ -119,6 +120,11 @@ func (h *holding) beginStop(ctx context.Context, set placement.Set, lost bool) {
 	h.shares.number++
 	ctx, cancel := context.WithCancel(ctx)
 	stop := &partitionStop{PartitionStop: PartitionStop{Set: set, Number: h.shares.number, Lost: lost}, cancel: cancel}
+	if lost {
+		h.happened.Tell(event.PartitionsLost{ID: h.held.id, Partitions: set.String(), Stop: stop.Number})
+	} else {
+		h.happened.Tell(event.Revoked{ID: h.held.id, Partitions: set.String(), Stop: stop.Number})
+	}
 	h.shares.stops, h.shares.told = append(h.shares.stops, stop), false
 	stopped := h.sharing.stopped
 	do, retry := h.shares.on.Stop, h.pace.Backoff()

@@ -82,7 +82,7 @@ func (a *Allocator) take(ctx context.Context, from store.Owner, id int, own bool
 	}
 	a.held = &held{id: id, token: now.Record.State.Epoch, since: a.clock.Now(), view: now, after: now.ResourceVersion}
 	a.shares.add(confirmed, a.held.token)
-	a.happened.Tell(event.Taken{ID: id, Epoch: a.held.token})
+	a.happened.Tell(event.Taken{ID: id, Epoch: a.held.token, Partitions: confirmed.String()})
 	return nil
 }
 

@@ -7,6 +7,9 @@
 package event
 
 import (
+	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,6 +17,24 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/plan"
 	"github.com/idalloc/idalloc/pkg/identity"
 )
+
+// String returns it as a sentence without its end.
+func (f Failover) String() string {
+	ids := make([]string, 0, len(f.To))
+	for _, id := range f.To {
+		ids = append(ids, strconv.Itoa(id))
+	}
+	to := strings.Join(ids, ", ")
+	switch len(ids) {
+	case 0:
+		to = "nobody so far"
+	case 1:
+		to = "id " + to
+	default:
+		to = "ids " + to
+	}
+	return fmt.Sprintf("partitions %s of id %d, which no pod has held for %s, went to %s", f.Partitions, f.ID, f.After.Round(time.Second), to)
+}
 
 // Event is one of the types of this package.
 type Event interface{ happened() }
@@ -77,6 +98,8 @@ type (
 	Taken struct {
 		ID    int
 		Epoch int64
+		// Partitions are those that it works on from now on, empty if there are none.
+		Partitions string
 	}
 	// NotTaken means that the map named this pod, and the slot was not to be had all the same.
 	NotTaken struct{ Reason string }
@@ -97,6 +120,43 @@ type (
 	Yielded struct {
 		ID         int
 		Partitions string
+	}
+
+	// Revoked means that this pod is to stop its work on partitions, and then yields them.
+	Revoked struct {
+		ID         int
+		Partitions string
+		// Stop is the number of the stop.
+		Stop int
+	}
+	// PartitionsLost means that the map does not give partitions to this pod's id any more, whether or not the work has stopped.
+	PartitionsLost struct {
+		ID         int
+		Partitions string
+		Stop       int
+	}
+	// PartitionsMoved means that this pod's write changed who owns which partitions.
+	PartitionsMoved struct {
+		Epoch int64
+		// Given and Taken are how many partitions some id got, and how many some id lost.
+		Given, Taken int
+	}
+	// PartitionsInForce means that this pod's write took over what the user wants about partitions.
+	PartitionsInForce struct {
+		About    metav1.OwnerReference
+		Old, New Division
+	}
+	// FailedOver means that this pod's write gave the partitions of ids that nobody holds to others.
+	FailedOver struct {
+		About metav1.OwnerReference
+		From  []Failover
+	}
+	// PartitionsHeldUp means that something about partitions does not go as somebody wants. It is told again when Detail changes.
+	PartitionsHeldUp struct {
+		About          metav1.OwnerReference
+		Reason, Detail string
+		// Unannounced says that another pod leaves the Kubernetes Event of it, or that there is none.
+		Unannounced bool
 	}
 
 	// Asked means that a pod of a newer revision asked for the slot, and is to have it.
@@ -149,26 +209,56 @@ type (
 	Back struct{}
 )
 
-func (Published) happened()    {}
-func (Waiting) happened()      {}
-func (StillWaiting) happened() {}
-func (OwnerMissing) happened() {}
-func (Planned) happened()      {}
-func (Conflict) happened()     {}
-func (Written) happened()      {}
-func (NoRoom) happened()       {}
-func (Taken) happened()        {}
-func (NotTaken) happened()     {}
-func (Withdrawn) happened()    {}
-func (Grown) happened()        {}
-func (Yielded) happened()      {}
-func (Asked) happened()        {}
-func (Given) happened()        {}
-func (GivenBack) happened()    {}
-func (Lost) happened()         {}
-func (Fenced) happened()       {}
-func (Restored) happened()     {}
-func (Damaged) happened()      {}
-func (Undone) happened()       {}
-func (Away) happened()         {}
-func (Back) happened()         {}
+// Division is what is in force about partitions. The zero value says that nothing is.
+type Division struct {
+	Count    int
+	Strategy string
+}
+
+// String returns it as a part of a sentence, such as "64 partitions by strategy sticky".
+func (d Division) String() string {
+	if d == (Division{}) {
+		return "no partitions"
+	}
+	return fmt.Sprintf("%d partitions by strategy %s", d.Count, d.Strategy)
+}
+
+// Failover is what one id lost because nobody held it for long.
+type Failover struct {
+	ID         int
+	Partitions string
+	// To are the ids that got some of them, in order. What nobody got is nobody's.
+	To []int
+	// After is for how long the planner had known that the id has no holder.
+	After time.Duration
+}
+
+func (Published) happened()         {}
+func (Waiting) happened()           {}
+func (StillWaiting) happened()      {}
+func (OwnerMissing) happened()      {}
+func (Planned) happened()           {}
+func (Conflict) happened()          {}
+func (Written) happened()           {}
+func (NoRoom) happened()            {}
+func (Taken) happened()             {}
+func (NotTaken) happened()          {}
+func (Withdrawn) happened()         {}
+func (Grown) happened()             {}
+func (Yielded) happened()           {}
+func (Revoked) happened()           {}
+func (PartitionsLost) happened()    {}
+func (PartitionsMoved) happened()   {}
+func (PartitionsInForce) happened() {}
+func (FailedOver) happened()        {}
+func (PartitionsHeldUp) happened()  {}
+func (Asked) happened()             {}
+func (Given) happened()             {}
+func (GivenBack) happened()         {}
+func (Lost) happened()              {}
+func (Fenced) happened()            {}
+func (Restored) happened()          {}
+func (Damaged) happened()           {}
+func (Undone) happened()            {}
+func (Away) happened()              {}
+func (Back) happened()              {}
