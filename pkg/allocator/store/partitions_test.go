@@ -52,6 +52,31 @@ func TestPartitionsAreWrittenWhenTheyChange(t *testing.T) {
 	}
 }
 
+// A write that decides nothing about partitions, such as that of a sweep, does not seal what somebody else wrote there.
+func TestAWriteOfTheSlotsDoesNotSealPartitions(t *testing.T) {
+	update := metav1.ManagedFieldsOperationUpdate
+	s := withPartitions()
+	row := assignment.Partitions{Count: 4, Strategy: "sticky", Owners: placement.Owners{1: placement.Between(0, 3)}}.Encode()
+	for name, damage := range map[string]map[string]string{
+		"another row": {assignment.PartitionOwnersKey: row},
+		"no seal":     {assignment.PartitionSealKey: ""},
+	} {
+		from := ownerOf(t, s, damage, wrote(assignment.FieldManager, update, assignment.SealKey, assignment.PartitionSealKey))
+		if from.PartitionTrust != assignment.Foreign {
+			t.Fatalf("%s: the partitions are %s", name, from.PartitionTrust)
+		}
+		next := from.Record.State.Clone()
+		next.Epoch++
+		body, err := ownerPatch(from, assignment.DefaultKey, next)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(body), "partition") {
+			t.Errorf("%s: %s", name, body)
+		}
+	}
+}
+
 // Partitions that somebody else changed make every write test the resourceVersion, as a map does that somebody else changed.
 func TestForeignPartitionsTestTheVersion(t *testing.T) {
 	update := metav1.ManagedFieldsOperationUpdate

@@ -63,14 +63,14 @@ func ownerPatch(from Owner, key string, next assignment.State) ([]byte, error) {
 		return encode(ops)
 	}
 	keys := assignment.Keys(key)
-	if from.PartitionTrust != assignment.Unreadable {
+	if from.PartitionTrust != assignment.Unreadable && !leaves(from.Record.State.Partitions, next.Partitions) {
 		keys = append(keys, assignment.PartitionKeys()...)
 	}
 	for _, k := range keys {
 		value, wanted := set[k]
 		old, there := from.Annotations[k]
 		switch {
-		case wanted && there && value == old && k == assignment.PartitionOwnersKey: // it is long
+		case wanted && there && value == old && k == assignment.PartitionOwnersKey: // only its seal is new, and the row is long
 		case wanted:
 			ops = append(ops, operation{Op: opAdd, Path: pointer("metadata", "annotations", k), Value: value})
 		case there:
@@ -78,6 +78,12 @@ func ownerPatch(from Owner, key string, next assignment.State) ([]byte, error) {
 		}
 	}
 	return encode(ops)
+}
+
+// leaves reports whether a write leaves the row of partitions as it is. A row that somebody else wrote must not get a seal that fits
+// unless a plan has decided on it.
+func leaves(before, next *assignment.Partitions) bool {
+	return before != nil && before.Same(next) && before.Epoch == next.Epoch
 }
 
 // change is a change of one key of a pod's labels or annotations. A nil value means that the key is absent.
