@@ -61,8 +61,7 @@ type Judge struct {
 	// ended says that processes are ended on purpose now.
 	ended    bool
 	progress *progress
-	// parts is who works on each partition, or worked last.
-	parts map[int]partHeld
+	parts    parts
 	// asked is how many requests each process had made when the rest began.
 	asked map[*world.Process]int
 }
@@ -74,7 +73,7 @@ func New(w *world.World) *Judge {
 		forgotten: map[int]int64{},
 	}
 	j.recorder, j.progress = newRecorder(j), newProgress(j)
-	j.parts = map[int]partHeld{}
+	j.parts = newParts()
 	w.Witness = j
 	return j
 }
@@ -174,6 +173,7 @@ func (j *Judge) Stored(v *server.Version) {
 	}
 	j.recorder.stored(v)
 	j.noteForgotten(v)
+	j.checkPatience(v)
 	j.progress.checkStarted(v)
 	if n := v.Count(); n != j.count {
 		j.count = n

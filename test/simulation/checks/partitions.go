@@ -3,12 +3,27 @@ package checks
 import (
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/partition/placement"
 	"github.com/idalloc/idalloc/test/simulation/object"
 	"github.com/idalloc/idalloc/test/simulation/server"
 	"github.com/idalloc/idalloc/test/simulation/world"
 )
+
+// parts is what the judge knows of partitions.
+type parts struct {
+	// last is who works on each partition, or worked last.
+	last map[int]partHeld
+	// forgotten is for partitions what Judge.forgotten is for ids.
+	forgotten map[int]int64
+	// alive is when the map last gave each id to a pod that lived.
+	alive map[int]time.Duration
+	// owner is the version that slots were read from.
+	owner *server.Version
+	slots map[int]entry
+}
 
 // partHeld is who worked on a partition last.
 type partHeld struct {
@@ -16,8 +31,13 @@ type partHeld struct {
 	token int64
 }
 
+func newParts() parts {
+	return parts{last: map[int]partHeld{}, forgotten: map[int]int64{}, alive: map[int]time.Duration{}}
+}
+
 // lookAtPartitions reports partitions that two processes work on at this moment, and tokens that do not grow.
 func (j *Judge) lookAtPartitions() {
+	j.noteAlive()
 	now := map[int]*world.Process{}
 	for _, p := range j.w.Processes {
 		if j.w.IsGhost(p) {
@@ -28,49 +48,148 @@ func (j *Judge) lookAtPartitions() {
 				j.reportf(exclusion, "partition %d: %s and %s", k, other.ID, p.ID)
 			}
 			now[k] = p
-			last, known := j.parts[k]
-			same := known && last.p.UID == p.UID // the next process of a pod may go on with its token
-			if known && (token < last.token || (token == last.token && !same)) && j.w.Profile.Skew == 0 {
-				j.reportf("fencing token", "partition %d: %s has %d, and before it %s had %d", k, p.ID, token, last.p.ID, last.token)
-			}
-			j.parts[k] = partHeld{p, token}
+			j.checkPartToken(k, p, token)
 		}
 	}
 }
 
-// partitionsMissing says what is missing until each partition is worked on, in balance.
+// checkPartToken reports a token that is not above that of another owner before, or that fell.
+func (j *Judge) checkPartToken(k int, p *world.Process, now int64) {
+	last, known := j.parts.last[k]
+	if known && last.p == p && last.token == now {
+		return
+	}
+	same := known && last.p.UID == p.UID // the next process of a pod may go on with its token
+	least, forgotten := j.parts.forgotten[k]
+	forgotten = forgotten && now >= least
+	if known && !forgotten && (now < last.token || (now == last.token && !same)) {
+		j.reportf(token, "partition %d: %s has %d, and before it %s had %d", k, p.ID, now, last.p.ID, last.token)
+	}
+	if !known || now < last.token { // this one or a higher one may have been given before it was forgotten
+		delete(j.parts.forgotten, k)
+	}
+	j.parts.last[k] = partHeld{p, now}
+}
+
+// noteAlive notes which ids have a holder that lives.
+func (j *Judge) noteAlive() {
+	owner := j.w.Owner()
+	if j.w.Profile.Partitions == 0 || owner == nil {
+		return
+	}
+	if owner != j.parts.owner {
+		j.parts.owner = owner
+		j.parts.slots, _ = entries(owner)
+	}
+	for id, e := range j.parts.slots {
+		if pod := j.w.Server.Get(object.Pods, e.name); pod.Exists() && assignment.ShortUID(object.UID(pod.Object)) == e.uid && !object.Ended(pod.Object) {
+			j.parts.alive[id] = j.w.Now()
+		}
+	}
+}
+
+// rowOf is what a version of the owner says about partitions. clean says that it and the slots are idalloc's.
+func rowOf(v *server.Version) (row *assignment.Partitions, clean bool) {
+	if !v.Exists() {
+		return nil, false
+	}
+	r := assignment.Decode(object.Annotations(v.Object), assignment.DefaultKey, object.UID(v.Object), assignment.AnyTime())
+	clean = r.Sealed && r.Partitions.Sealed && v.Manages(assignment.FieldManager, assignment.SealKey) && v.Manages(assignment.FieldManager, assignment.PartitionSealKey)
+	return r.Partitions.Partitions, clean
+}
+
+// checkPatience reports a write that gives an id's partitions to others although the id has lost its holder only a moment ago.
+func (j *Judge) checkPatience(v *server.Version) {
+	before, wasClean := rowOf(v.Before)
+	after, clean := rowOf(v)
+	if !wasClean || !clean || before.Same(after) || j.w.Serving == nil {
+		return
+	}
+	slots, _ := entries(v)
+	for id, set := range before.Owners {
+		since, known := j.parts.alive[id]
+		kept := world.FailoverAfter - world.FailoverAfter/20 // clocks run at different speeds
+		if _, has := slots[id]; has || !known || id >= v.Count() || j.w.Now()-since >= kept {
+			continue
+		}
+		for other, now := range after.Owners {
+			if got := now.Intersect(set); other != id && !got.Empty() {
+				j.reportf(moves, "%s of id %d go to %d, %s after it lost its holder", got, id, other, j.w.Now()-since)
+			}
+		}
+	}
+}
+
+// partitionsMissing says what is missing until each partition is worked on by whom the strategy says.
 func (j *Judge) partitionsMissing(owner *server.Version) string {
-	if j.w.Profile.Partitions == 0 || owner.Count() == 0 {
+	if !j.w.Profile.Divides(world.Template(owner.Object)) || owner.Count() == 0 {
 		return ""
 	}
 	n, err := strconv.Atoi(object.Annotation(owner.Object, assignment.PartitionCountKey))
 	if err != nil {
 		return "nobody says how many partitions there are"
 	}
+	row, clean := rowOf(owner)
+	if !clean {
+		return "nobody knows who owns the partitions"
+	}
+	if row.Count != n || row.Strategy != j.w.Profile.Strategy {
+		return fmt.Sprintf("%d partitions by %s are in force instead of %d by %s", row.Count, row.Strategy, n, j.w.Profile.Strategy)
+	}
+	if missing := j.workMissing(row); missing != "" {
+		return missing
+	}
+	return j.targetMissing(owner, row)
+}
+
+// workMissing says which partitions nobody works on, or somebody else.
+func (j *Judge) workMissing(row *assignment.Partitions) string {
 	worked := map[int]string{}
-	counts := map[string]int{}
 	for _, p := range j.w.Processes {
+		b := p.Belief()
 		for k := range p.Working() {
 			worked[k] = p.ID
-			counts[p.ID]++
-			if k >= n {
-				return fmt.Sprintf("%s works on partition %d of %d", p.ID, k, n)
+			switch {
+			case b == nil || !row.Owners[b.ID].Contains(k):
+				return fmt.Sprintf("%s works on partition %d, which its id does not own", p.ID, k)
+			case k >= row.Count && !p.Stubborn():
+				return fmt.Sprintf("%s works on partition %d of %d", p.ID, k, row.Count)
 			}
 		}
 	}
-	for k := range n {
+	for k := range row.Count {
 		if worked[k] == "" {
-			return fmt.Sprintf("nobody works on partition %d of %d", k, n)
+			return fmt.Sprintf("nobody works on partition %d of %d", k, row.Count)
 		}
 	}
-	if object.Annotation(owner.Object, assignment.PartitionStrategyKey) != "sticky" {
-		return ""
-	}
-	most := (n + owner.Count() - 1) / max(1, owner.Count())
-	for p, has := range counts {
-		if has > most {
-			return fmt.Sprintf("%s works on %d of %d partitions, with %d pods", p, has, n, owner.Count())
+	return ""
+}
+
+// targetMissing says which id is no member, or does not own what it should. A pod that cannot yield keeps what it has.
+func (j *Judge) targetMissing(owner *server.Version, row *assignment.Partitions) string {
+	for id := range owner.Count() {
+		if _, member := row.Owners[id]; !member {
+			return fmt.Sprintf("id %d is no member", id)
 		}
+	}
+	if len(row.Owners) != owner.Count() {
+		return fmt.Sprintf("%d ids own partitions, and %d are held", len(row.Owners), owner.Count())
+	}
+	for _, p := range j.w.Processes {
+		if p.Runs() && p.Stubborn() {
+			return ""
+		}
+	}
+	strategy, err := placement.Named(row.Strategy)
+	if err != nil {
+		return err.Error()
+	}
+	in := placement.Input{
+		Partitions: row.Count, Count: owner.Count(), Members: row.Owners.IDs(), Owners: row.Owners,
+		Target: assignment.DecodeWish(object.Annotations(owner.Object)).Target,
+	}
+	if target := strategy(in); !target.Equal(row.Owners) {
+		return fmt.Sprintf("%s own the partitions instead of %s", row.Owners, target)
 	}
 	return ""
 }

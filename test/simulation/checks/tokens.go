@@ -60,6 +60,13 @@ func (j *Judge) noteForgotten(v *server.Version) {
 			}
 		}
 	}
+	for k, last := range j.parts.last {
+		if epoch <= last.token && known < last.token {
+			if least, again := j.parts.forgotten[k]; !again || epoch < least {
+				j.parts.forgotten[k] = epoch
+			}
+		}
+	}
 }
 
 // epochOf is an owner's epoch, 0 where there is none.

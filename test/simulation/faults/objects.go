@@ -1,10 +1,12 @@
 package faults
 
 import (
+	"encoding/json"
 	"strconv"
 	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/partition/placement"
 	"github.com/idalloc/idalloc/test/simulation/dice"
 	"github.com/idalloc/idalloc/test/simulation/object"
 	"github.com/idalloc/idalloc/test/simulation/server"
@@ -49,6 +51,10 @@ func wipe(o object.Object, d *dice.Dice) {
 
 // edit gives slots to other pods, as somebody would who thinks that he knows better.
 func edit(o object.Object, d *dice.Dice) {
+	if object.Annotation(o, assignment.PartitionOwnersKey) != "" && d.Chance(0.5) {
+		editRow(o, d)
+		return
+	}
 	slots, err := assignment.ParseSlots(object.Annotation(o, assignment.DefaultKey))
 	if err != nil || len(slots) == 0 {
 		return
@@ -67,6 +73,66 @@ func edit(o object.Object, d *dice.Dice) {
 	if d.Chance(0.5) { // he knows about the seal, too
 		object.SetText(o, "annotations", assignment.SealKey, assignment.Seal(object.Annotations(o), assignment.DefaultKey, object.UID(o)))
 	}
+}
+
+// editRow gives partitions to other ids, or changes what is in force.
+func editRow(o object.Object, d *dice.Dice) {
+	row := assignment.DecodePartitions(object.Annotations(o), object.UID(o), assignment.AnyTime()).Partitions
+	if row == nil {
+		return
+	}
+	if ids := row.Owners.IDs(); len(ids) > 0 {
+		a, b := dice.Pick(d, ids), dice.Pick(d, ids)
+		switch d.Below(3) {
+		case 0:
+			row.Owners[a], row.Owners[b] = row.Owners[b], row.Owners[a]
+		case 1:
+			delete(row.Owners, a)
+		default:
+			row.Owners[d.Between(0, 5)] = row.Owners[a]
+			delete(row.Owners, a)
+		}
+	}
+	if d.Chance(0.2) {
+		row.Count = d.Between(0, 6)
+	}
+	written := assignment.State{Partitions: row}.Encode(assignment.DefaultKey, object.UID(o))
+	object.SetText(o, "annotations", assignment.PartitionOwnersKey, row.Encode())
+	if d.Chance(0.5) { // he knows about the seal, too
+		object.SetText(o, "annotations", assignment.PartitionSealKey, written[assignment.PartitionSealKey])
+	}
+}
+
+// wish has the user change what he wants of partitions: sometimes to what makes no sense, and sometimes he takes a wish away.
+func wish(w *world.World, d *dice.Dice) {
+	key, text := assignment.PartitionCountKey, strconv.Itoa(d.Between(0, 6))
+	switch d.Below(5) {
+	case 0, 1:
+	case 2:
+		key, text = assignment.PartitionStrategyKey, dice.Pick(d, append(placement.Names(), "", "zigzag", "Sticky?"))
+	case 3:
+		key, text = assignment.PartitionCountKey, dice.Pick(d, []string{"", "-1", "many", "99999"})
+	default:
+		key, text = assignment.PartitionTargetKey, target(d)
+	}
+	w.ChangeOwner(server.Writer{Manager: "kubectl-annotate"}, func(o object.Object) { object.SetText(o, "annotations", key, text) })
+}
+
+// target is what an autoscaler says: any partitions to any ids, also to ones that do not exist, and now and then one partition to two.
+func target(d *dice.Dice) string {
+	owners := map[string]string{}
+	for k := range d.Between(0, 6) {
+		id := strconv.Itoa(d.Between(0, 4))
+		if owners[id] != "" {
+			owners[id] += ","
+		}
+		owners[id] += strconv.Itoa(k)
+	}
+	if d.Chance(0.1) {
+		owners["1"], owners["2"] = "3", "3"
+	}
+	text, _ := json.Marshal(owners) //nolint:errchkjson // strings
+	return string(text)
 }
 
 func corrupt(o object.Object, d *dice.Dice) {
@@ -200,8 +266,8 @@ func takeRBAC(w *world.World, f Fault, d *dice.Dice) {
 }
 
 func scaleOwner(w *world.World, _ Fault, d *dice.Dice) {
-	if w.Profile.Partitions > 0 && d.Chance(0.3) {
-		w.WantPartitions(d.Between(0, 6))
+	if w.Profile.Partitions > 0 && d.Chance(0.5) {
+		wish(w, d)
 		return
 	}
 	if v := w.Owner(); v != nil {

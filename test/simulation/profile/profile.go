@@ -40,6 +40,8 @@ type Profile struct {
 	Command            bool          // the program is told its ids by idalloc's commands
 	Partitions         int           // how many partitions there are, 0 for a workload without
 	Strategy           string        // by which they are divided
+	Stubborn           float64       // of a pod not to know when its work on some partitions has stopped
+	Unaware            bool          // every other revision works on no partitions
 	After              time.Duration // how long what went wrong stays so after the last fault
 }
 
@@ -136,8 +138,17 @@ func (p *Profile) divide(d *dice.Dice) {
 	if p.Start || p.Command || !d.Chance(0.3) {
 		return
 	}
-	p.Partitions, p.Strategy = d.Between(1, 6), dice.Pick(d, []string{"sticky", "sticky", "range", "primary"})
+	p.Partitions, p.Strategy = d.Between(1, 6), dice.Pick(d, []string{"sticky", "sticky", "range", "primary", "external"})
 	p.Keeps = true // the work of one id need not stop when others come
+	p.Unaware = p.Rolls() && d.Chance(0.3)
+	if d.Chance(0.15) {
+		p.Stubborn = d.Float()
+	}
+}
+
+// Divides reports whether a revision's pods work on partitions.
+func (p Profile) Divides(template int) bool {
+	return p.Partitions > 0 && (!p.Unaware || template%2 == 1)
 }
 
 // Fence is the fence-after of a revision's pods.

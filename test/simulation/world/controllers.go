@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/partition/placement"
 	"github.com/idalloc/idalloc/test/simulation/object"
 	"github.com/idalloc/idalloc/test/simulation/server"
 )
@@ -49,9 +50,17 @@ func (w *World) WantPartitions(n int) {
 	w.ChangeOwner(server.Writer{Manager: "kubectl-annotate"}, func(o object.Object) {
 		object.SetText(o, "annotations", assignment.PartitionCountKey, strconv.Itoa(n))
 		object.SetText(o, "annotations", assignment.PartitionStrategyKey, w.Profile.Strategy)
-		object.SetText(o, "annotations", assignment.PartitionFailoverAfterKey, "20s")
+		object.SetText(o, "annotations", assignment.PartitionFailoverAfterKey, FailoverAfter.String())
+		if text := object.Annotation(o, assignment.PartitionTargetKey); text != "" {
+			if _, err := placement.ParseTarget(text, n); err != nil {
+				object.SetText(o, "annotations", assignment.PartitionTargetKey, "")
+			}
+		}
 	})
 }
+
+// FailoverAfter is what the user says where he says so: no id's partitions go to others before.
+const FailoverAfter = 20 * time.Second
 
 // Owner returns the workload as it is now, nil if it does not exist.
 func (w *World) Owner() *server.Version { return w.Server.Get(w.Profile.Resource, OwnerName) }

@@ -49,6 +49,9 @@ func (p *Process) unshare(ctx context.Context, stop allocator.PartitionStop) err
 	}
 	p.Thawed()
 	p.w.Alone(func() {
+		if ctx.Err() != nil {
+			return // it was told meanwhile what goes on
+		}
 		for k := range stop.Set.All() {
 			if _, works := p.parts[k]; works {
 				p.w.Step("leave", p.ID, strconv.Itoa(k))
@@ -56,8 +59,14 @@ func (p *Process) unshare(ctx context.Context, stop allocator.PartitionStop) err
 			delete(p.parts, k)
 		}
 	})
-	return nil
+	return ctx.Err()
 }
+
+// Divides reports whether the process works on partitions.
+func (p *Process) Divides() bool { return p.divides }
+
+// Stubborn reports whether the process yields no partitions.
+func (p *Process) Stubborn() bool { return p.stubborn }
 
 // Working are the partitions that the process works on at this moment, with their tokens.
 func (p *Process) Working() map[int]int64 {

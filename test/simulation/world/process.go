@@ -50,6 +50,8 @@ type Process struct {
 	alloc    *allocator.Allocator // as a command
 	beside   *beside              // what it tells its ids as a command
 	working  *identity.Identity   // what the work acts under, nil if it does not
+	divides  bool                 // it works on partitions
+	stubborn bool                 // it does not know when work on some of them has stopped
 	shares   allocator.Shares     // what it may work on
 	parts    map[int]int64        // the partitions that the work works on, and their tokens
 	acting   context.Context      //nolint:containedctx // the work's, with Run
@@ -64,10 +66,14 @@ func (w *World) newProcess(pod, uid string, run int, on *Node) *Process {
 		w: w, ID: pod + "#" + strconv.Itoa(run), Pod: pod, UID: uid, Node: on, perKey: map[string]int{}, done: make(chan struct{}),
 	}
 	p.clock = &clock.Clock{Process: p, Start: w.start, Offset: on.offset, Rate: on.rate}
+	template := 1
 	p.FenceAfter = w.Profile.FenceAfter
 	if v := w.Server.Get(object.Pods, pod); v != nil {
-		p.FenceAfter = w.Profile.Fence(MadeFrom(v))
+		template = MadeFrom(v)
+		p.FenceAfter = w.Profile.Fence(template)
 	}
+	p.divides = w.Profile.Divides(template)
+	p.stubborn = w.Dice("stubborn", pod).Chance(w.Profile.Stubborn)
 	return p
 }
 
@@ -234,8 +240,8 @@ func (p *Process) launch() {
 		PodName: p.Pod, PodUID: p.UID, PodNamespace: server.Namespace, FenceAfter: p.FenceAfter, Clock: p.clock, Log: p.log(), KeepOnCountChange: p.w.Profile.Keeps,
 		Config: &rest.Config{Host: "http://simulation.invalid", QPS: -1, Transport: transport{p: p}},
 	}
-	if p.w.Profile.Partitions > 0 {
-		o.Partitions = &allocator.Partitions{Publish: p.share, Stop: p.unshare}
+	if p.divides {
+		o.Partitions = &allocator.Partitions{Publish: p.share, Stop: p.unshare, Keeps: p.stubborn}
 	}
 	go func() {
 		defer close(p.done)
