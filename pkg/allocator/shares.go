@@ -72,6 +72,8 @@ type shares struct {
 	// yielded are the partitions that this process yields, or one before it, until a live read has shown that the map does not give
 	// them to this id.
 	yielded placement.Set
+	// left are the partitions on which work of this process may go on from before its id was withdrawn.
+	left placement.Set
 	// stops are under way. number is that of the last.
 	stops  []*partitionStop
 	number int
@@ -208,26 +210,32 @@ func (a *Allocator) withShares(r *assignment.Receipt, before *assignment.Receipt
 		}
 		s.yielded = s.yielded.Union(before.Yields)
 	}
+	lock = lock.Union(s.left)
 	lock = lock.Union(ownership.DutiesAt(a.viewOf(from, r.ID), placement.Set{}, lock, s.yielded, s.on.Keeps).Take)
 	r.Partitions, r.Yields, r.Keeps = &lock, s.yielded, s.on.Keeps
 }
 
-// confirmShares returns which of the partitions that the receipt locks the owner confirms, and which stay locked: those, and what an
-// earlier process of the pod locked and may still work on.
+// confirmShares returns which of the partitions that the receipt locks the owner confirms, and which stay locked: those, and what this
+// process worked on before, or an earlier one of the pod, and may still work on.
 func (a *Allocator) confirmShares(now store.Owner, id int, before *assignment.Receipt) (confirmed, kept placement.Set) {
 	if a.shares.on == nil {
 		return confirmed, kept
 	}
 	confirmed = a.locked().Intersect(a.viewOf(now, id).Mine()).Minus(a.shares.yielded)
-	kept = confirmed
+	kept = confirmed.Union(a.shares.left)
 	if before.Locks() && before.ID == id && before.Partitions != nil && !a.shares.on.InProcess {
 		kept = kept.Union(*before.Partitions)
 	}
 	return confirmed, kept
 }
 
-// drop forgets what the process worked on, because its id is gone. What it yields it does not forget.
-func (s *shares) drop() { s.owned = nil }
+// drop notes that the process may work on nothing any more, because its id is gone. The work has not stopped yet: what goes on of it has
+// to be locked again by the next take, so that it is not yielded or lost before it has stopped. What the process yields it does not forget.
+func (s *shares) drop() {
+	s.left = s.left.Union(s.held()).Union(s.stopping())
+	s.owned = nil
+}
 
-// forget forgets also what the process yields, because its receipt is about to say that it gives its slot, with all that it yields.
-func (s *shares) forget() { s.owned, s.yielded = nil, placement.Set{} }
+// forget forgets also what the process yields, because all of its work has stopped and its receipt is about to say that it gives its slot,
+// with all that it yields.
+func (s *shares) forget() { s.owned, s.yielded, s.left = nil, placement.Set{}, placement.Set{} }

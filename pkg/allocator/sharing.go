@@ -407,6 +407,11 @@ func (h *holding) planShares(ctx context.Context) error {
 
 // stopSharing ends the stops that are under way, and all alarms.
 func (h *holding) stopSharing() {
+	for _, stop := range h.shares.stops {
+		if stop.Lost { // it is not known any more that this work goes on
+			h.shares.left = h.shares.left.Union(stop.Set)
+		}
+	}
 	for _, stop := range slices.Clone(h.shares.stops) {
 		h.endStop(stop)
 	}

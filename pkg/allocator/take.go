@@ -9,6 +9,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/event"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/gc"
+	"github.com/idalloc/idalloc/pkg/partition/placement"
 )
 
 // take makes slot id this process's own, if nothing came in between. from is a moment of the owner that names
@@ -81,6 +82,7 @@ func (a *Allocator) take(ctx context.Context, from store.Owner, id int, own bool
 		return a.withdraw(ctx, "the API server took too long to confirm it")
 	}
 	a.held = &held{id: id, token: now.Record.State.Epoch, since: a.clock.Now(), view: now, after: now.ResourceVersion}
+	a.shares.left = placement.Set{} // it is locked
 	a.shares.add(confirmed, a.held.token)
 	a.happened.Tell(event.Taken{ID: id, Epoch: a.held.token, Partitions: confirmed.String()})
 	return nil

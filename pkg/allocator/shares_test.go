@@ -1,0 +1,56 @@
+package allocator
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/partition/placement"
+)
+
+// sharingPod returns a process of pod "a" that works on partitions.
+func sharingPod() *Allocator {
+	a := &Allocator{o: Options{Pod: "a", DiesWithProcess: true}}
+	a.pod = &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "0b7d7f3e-1"}}
+	a.shares = shares{on: &Partitions{Publish: func(Shares) {}}}
+	return a
+}
+
+// owning returns a clean owner of two slots that gives slot 0 to pod "a", with these owners of four partitions.
+func owning(owners placement.Owners) store.Owner {
+	o := store.Owner{Count: 2, Trust: assignment.Clean, PartitionTrust: assignment.Clean}
+	o.Record.State = assignment.State{
+		Slots: assignment.Slots{0: "a", 1: "b"}, UIDs: assignment.Slots{0: assignment.ShortUID("0b7d7f3e-1")}, Epoch: 9,
+		Partitions: &assignment.Partitions{Count: 4, Strategy: placement.NameSticky, Owners: owners},
+	}
+	return o
+}
+
+// Somebody removed the receipt while work on partitions 2 and 3 was being stopped for another id. That work goes on for a while after the
+// id was withdrawn, so the next take locks them again: what is locked is yielded only after its work has stopped.
+func TestATakeLocksWhatWorkGoesOnOn(t *testing.T) {
+	a := sharingPod()
+	owner := owning(placement.Owners{0: placement.Between(0, 3), 1: {}})
+	a.shares.id = 0
+	a.shares.add(placement.Between(0, 3), 9)
+	a.shares.drop()
+	r := assignment.Receipt{ID: 0}
+	a.withShares(&r, nil, owner)
+	if want := placement.Between(0, 3); r.Partitions == nil || !r.Partitions.Equal(want) {
+		t.Fatalf("the receipt locks %v instead of %s", r.Partitions, want)
+	}
+	a.pod.Annotations = map[string]string{assignment.ReceiptKey: `{"uid":"0b7d7f3e-1","owner":"","id":0,"epoch":9,"partitions":"0-3"}`}
+	owner = owning(placement.Owners{0: placement.Between(0, 1), 1: placement.Between(2, 3)})
+	a.ownPod.server = &connection{}
+	if _, kept := a.confirmShares(owner, 0, nil); !kept.Equal(placement.Between(0, 3)) {
+		t.Errorf("%s stay locked, and work goes on on 2 and 3", kept)
+	}
+	a.shares.forget() // the work has stopped
+	r = assignment.Receipt{ID: 0}
+	a.withShares(&r, nil, owning(placement.Owners{0: placement.Between(0, 3), 1: {}}))
+	if want := placement.Between(0, 1); !r.Partitions.Equal(want) {
+		t.Errorf("the receipt locks %s instead of %s", r.Partitions, want)
+	}
+}
