@@ -1,6 +1,8 @@
 package ownership
 
 import (
+	"slices"
+
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/partition/placement"
 )
@@ -109,6 +111,14 @@ func inForce(in Input) (force *assignment.Partitions, known bool) {
 			force.Strategy = in.Before.Strategy
 		}
 	}
+	if in.Before != nil && nonsense(in.Wish, assignment.PartitionStrategyKey) {
+		force.Strategy = in.Before.Strategy
+	}
 	_, err := in.Strategies(force.Strategy)
 	return force, err == nil
+}
+
+// nonsense reports whether the user's value under the key makes no sense.
+func nonsense(wish assignment.Wish, key string) bool {
+	return slices.ContainsFunc(wish.Problems, func(p assignment.ProblemError) bool { return p.Key == key })
 }

@@ -420,6 +420,17 @@ func TestAnAbsentCountKeepsTheStrategyToo(t *testing.T) {
 	})
 }
 
+// Its key is there, so the default is not what the user asks for.
+func TestAStrategyThatMakesNoSenseChangesNothing(t *testing.T) {
+	forAll(t, draw.clean, func(t *rapid.T, in Input, _ Decision) {
+		in.Wish.HasCount, in.Wish.Strategy = true, ""
+		in.Wish.Problems = []assignment.ProblemError{{Key: assignment.PartitionStrategyKey, Detail: "not the name of a strategy"}}
+		if d := Plan(in); d.Next != nil && d.Next.Strategy != in.Before.Strategy {
+			t.Fatalf("%s was in force, and now %s", in.Before.Strategy, d.Next.Strategy)
+		}
+	})
+}
+
 func TestAStrategyThatNobodyKnowsBeginsNothing(t *testing.T) {
 	forAll(t, draw.anyWorld, func(t *rapid.T, in Input, _ Decision) {
 		in.Before, in.Clean = nil, false
