@@ -96,10 +96,12 @@ func (h *holding) wanted(ctx context.Context, view store.Owner, by string) (bool
 	if _, known, _ := h.owner.Latest(); !known {
 		return false, nil // the owner was deleted: there is nothing to hand over
 	}
-	if err := h.readPod(ctx); err != nil {
-		return false, err // its controller may have let go of it
+	// This pod's controller may have let go of it. What checkSelf compares with stays as it is: somebody may have removed the receipt.
+	self, err := h.store.GetPod(ctx, h.ref.Namespace, h.name)
+	if err != nil {
+		return false, h.gone(err)
 	}
-	own, err := h.store.RevisionOf(ctx, h.pod)
+	own, err := h.store.RevisionOf(ctx, self)
 	if errors.Is(err, store.ErrGone) {
 		return true, nil
 	}
