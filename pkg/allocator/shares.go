@@ -77,8 +77,9 @@ type shares struct {
 	// stops are under way. number is that of the last.
 	stops  []*partitionStop
 	number int
-	// told says that Publish was called with what is known now.
-	told bool
+	// count is the number of partitions, as a clean map last said. told says that Publish was called with what is known now.
+	count int
+	told  bool
 }
 
 // partitionStop is one stop under way.
@@ -136,10 +137,17 @@ func (s *shares) stopping() placement.Set {
 }
 
 // tell publishes what the process works on, if that is news.
-func (s *shares) tell(id identity.Identity, count int) {
+func (s *shares) tell(id identity.Identity) {
 	if s.on != nil && !s.told {
 		s.told = true
-		s.on.Publish(s.shown(id, count))
+		s.on.Publish(s.shown(id))
+	}
+}
+
+// counts notes how many partitions there are.
+func (s *shares) counts(count int) {
+	if count != s.count {
+		s.count, s.told = count, false
 	}
 }
 
@@ -152,8 +160,8 @@ func (s *shares) hush(id identity.Identity) {
 }
 
 // shown returns what is to be published.
-func (s *shares) shown(id identity.Identity, count int) Shares {
-	return Shares{Identity: id, Count: count, Owned: slices.Clone(s.owned), Stopping: s.stopping().Intersect(s.held()), Stop: s.number}
+func (s *shares) shown(id identity.Identity) Shares {
+	return Shares{Identity: id, Count: s.count, Owned: slices.Clone(s.owned), Stopping: s.stopping().Intersect(s.held()), Stop: s.number}
 }
 
 // finder finds a strategy by its name.

@@ -1,11 +1,15 @@
 package allocator
 
 import (
+	"slices"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	testclock "k8s.io/utils/clock/testing"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/plan"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/partition/placement"
 )
@@ -14,6 +18,7 @@ import (
 func sharingPod() *Allocator {
 	a := &Allocator{o: Options{Pod: "a", DiesWithProcess: true}}
 	a.pod = &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "0b7d7f3e-1"}}
+	a.ownPod.server = &a.connection
 	a.shares = shares{on: &Partitions{Publish: func(Shares) {}}}
 	return a
 }
@@ -43,7 +48,6 @@ func TestATakeLocksWhatWorkGoesOnOn(t *testing.T) {
 	}
 	a.pod.Annotations = map[string]string{assignment.ReceiptKey: `{"uid":"0b7d7f3e-1","owner":"","id":0,"epoch":9,"partitions":"0-3"}`}
 	owner = owning(placement.Owners{0: placement.Between(0, 1), 1: placement.Between(2, 3)})
-	a.ownPod.server = &connection{}
 	if _, kept := a.confirmShares(owner, 0, nil); !kept.Equal(placement.Between(0, 3)) {
 		t.Errorf("%s stay locked, and work goes on on 2 and 3", kept)
 	}
@@ -52,5 +56,44 @@ func TestATakeLocksWhatWorkGoesOnOn(t *testing.T) {
 	a.withShares(&r, nil, owning(placement.Owners{0: placement.Between(0, 3), 1: {}}))
 	if want := placement.Between(0, 1); !r.Partitions.Equal(want) {
 		t.Errorf("the receipt locks %s instead of %s", r.Partitions, want)
+	}
+}
+
+// A change of the number of partitions is news, also for a process whose own stay the same. What an unclean map says is none.
+func TestTheNumberOfPartitionsIsPublishedWhenItChanges(t *testing.T) {
+	var published []int
+	h := &holding{Allocator: sharingPod()}
+	h.shares.on.Publish = func(now Shares) { published = append(published, now.Count) }
+	owner := owning(placement.Owners{0: placement.Between(0, 1), 1: placement.Between(2, 3)})
+	for _, count := range []int{4, 4, 6, 8} {
+		row := *owner.Record.State.Partitions
+		row.Count = count
+		owner.Record.State.Partitions = &row
+		if count == 8 {
+			owner.PartitionTrust = assignment.Foreign
+		}
+		h.held = &held{view: owner}
+		h.publishShares()
+	}
+	if !slices.Equal(published, []int{4, 6}) {
+		t.Errorf("published %v", published)
+	}
+}
+
+// Ids that this process saw without a holder may have had one since it stopped holding an id itself.
+func TestOnlyAHolderKnowsWhichIDsHaveNone(t *testing.T) {
+	a := sharingPod()
+	clk := testclock.NewFakeClock(time.UnixMilli(1795219200123))
+	a.connection = connection{clock: clk}
+	a.vacancies.gone(1, "b", "", clk.Now())
+	clk.Step(time.Minute)
+	owner := owning(placement.Owners{0: placement.Between(0, 1), 1: placement.Between(2, 3)})
+	owner.Wish.FailoverAfter = 30 * time.Second
+	if vacant := a.input(owner, nil, plan.Claim).Partitions.Vacant; len(vacant) > 0 {
+		t.Errorf("a waiter takes %v for vacant", vacant)
+	}
+	a.held = &held{view: owner}
+	if vacant := a.input(owner, nil, plan.Claim).Partitions.Vacant; !vacant[1] {
+		t.Error("a holder does not know that id 1 is vacant")
 	}
 }

@@ -52,7 +52,6 @@ func (h *holding) share(ctx context.Context, view store.Owner) error {
 	if h.shares.on == nil {
 		return nil
 	}
-	h.vacancies.see(view, h.clock.Now())
 	h.quarantined.see(view, h.clock.Now()) // also what was only heard of
 	h.followNeighbour(ctx, view)
 	h.tellWish(view)
@@ -166,7 +165,7 @@ func (h *holding) finishStop(ctx context.Context, stop *partitionStop) error {
 	}
 	h.endStop(stop)
 	if stop.Lost {
-		return h.lockPartitions(ctx, h.locked().Minus(stop.Set.Minus(h.duties(h.held.view).Take)), h.shares.yielded, 0)
+		return h.lock(ctx, h.locked().Minus(stop.Set.Minus(h.duties(h.held.view).Take)))
 	}
 	owner, err := h.readOwner(ctx)
 	if err != nil {
@@ -175,8 +174,9 @@ func (h *holding) finishStop(ctx context.Context, stop *partitionStop) error {
 		return nil
 	}
 	h.held.adopt(owner)
-	set := stop.Set.Intersect(h.duties(owner).Stop)
-	return h.yield(ctx, set)
+	duties := h.duties(owner)
+	h.stopLost(ctx, duties.Lost) // work on these does not go on
+	return h.yield(ctx, stop.Set.Intersect(duties.Stop))
 }
 
 // yield says that work on the set has stopped.
@@ -185,10 +185,9 @@ func (h *holding) yield(ctx context.Context, set placement.Set) error {
 		h.shares.remove(set)
 		h.shares.yielded = h.shares.yielded.Union(set)
 		h.happened.Tell(event.Yielded{ID: h.held.id, Partitions: set.String()})
-		if err := h.lockPartitions(ctx, h.locked().Minus(set), h.shares.yielded, 0); err != nil {
+		if err := h.lock(ctx, h.locked().Minus(set)); err != nil {
 			return err
 		}
-		h.sharing.planned = nil
 	}
 	h.publishShares()
 	return nil
@@ -217,7 +216,13 @@ func (h *holding) takeBackYields(ctx context.Context, back placement.Set) error 
 		return nil
 	}
 	h.shares.yielded = h.shares.yielded.Minus(back)
-	return h.lockPartitions(ctx, h.locked(), h.shares.yielded, 0)
+	return h.lock(ctx, h.locked())
+}
+
+// lock writes what the receipt locks and yields from now on. A plan may come to something else after it.
+func (h *holding) lock(ctx context.Context, lock placement.Set) error {
+	h.sharing.planned = nil
+	return h.lockPartitions(ctx, lock, h.shares.yielded, 0)
 }
 
 // growInTime takes what the map gives to the id besides, when the set has settled.
@@ -272,12 +277,10 @@ func (h *holding) grow(ctx context.Context) error {
 }
 
 func (h *holding) publishShares() {
-	row := h.held.view.Record.State.Partitions
-	count := 0
-	if row != nil {
-		count = row.Count
+	if view := h.held.view; view.PartitionsClean() {
+		h.shares.counts(view.Record.State.Partitions.Count)
 	}
-	h.shares.tell(h.current, count)
+	h.shares.tell(h.current)
 }
 
 // planInTime sets the alarm for a plan, if one would change something as far as this process knows.
