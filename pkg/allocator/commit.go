@@ -69,7 +69,10 @@ func (a *Allocator) makePlan(ctx context.Context, owner store.Owner, intent plan
 }
 
 func (a *Allocator) input(owner store.Owner, live []plan.Pod, intent plan.Intent) plan.Input {
-	vacant, _ := a.vacancies.over(owner.Wish.FailoverAfter, a.clock.Now())
+	var vacant map[int]bool
+	if a.held != nil { // only a holder hears of all changes of the map
+		vacant, _ = a.vacancies.over(owner.Wish.FailoverAfter, a.clock.Now())
+	}
 	return plan.Input{
 		Partitions: plan.Partitions{
 			Trust: owner.PartitionTrust, Wish: owner.Wish, Vacant: vacant, Joins: a.joins(owner), Renew: owner.Ancient, Strategies: a.shares.strategy,

@@ -21,6 +21,7 @@ func (a *Allocator) hold(ctx context.Context) error {
 	defer h.stopDraining()
 	defer func() { h.leavers.close() }()
 	defer h.stopSharing()
+	defer func() { h.vacancies = vacancies{} }() // it hears of no holder any more
 	h.listenInTurn()
 	mine := a.held
 	fenced, unguard := a.strict.guard(ctx, &a.connection, a.mine())
@@ -92,6 +93,7 @@ func (h *holding) step(ctx context.Context) (done bool, err error) {
 		return true, nil
 	}
 	view := h.held.view
+	h.vacancies.see(view, h.clock.Now())
 	h.judgeRequest(ctx, view)
 	switch {
 	case view.Refutes(h.mine()): // a view is never older than what this process took from (see held.after)
