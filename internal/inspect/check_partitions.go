@@ -63,7 +63,7 @@ func (c *checker) partitionf(kind Kind, set placement.Set, f Finding, format str
 // checkWish compares the user's annotations with what is in force.
 func (c *checker) checkWish() {
 	for _, p := range c.owner.Wish.Problems {
-		c.partitionf(PartitionKeys, placement.Set{}, Finding{}, "%s: idalloc takes no notice of this value: set one that makes sense", p)
+		c.partitionf(PartitionKeys, placement.Set{}, Finding{}, "%s: this value counts as absent: set one that makes sense", p)
 	}
 	if what := c.unmet(); what != "" {
 		c.partitionf(PartitionKeys, placement.Set{}, Finding{}, "%s", what)

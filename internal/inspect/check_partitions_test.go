@@ -211,7 +211,7 @@ func TestPartitionsFromOutside(t *testing.T) {
 			},
 			finds: []string{keysWrong, keysWrong, keysWrong, keysWrong},
 			says: []string{
-				`annotation idalloc.dev/partition-count: not a number: "many": idalloc takes no notice`, "partition-strategy: not the name", "not a duration", "partition-target",
+				`annotation idalloc.dev/partition-count: not a number: "many": this value counts as absent`, "partition-strategy: not the name", "not a duration", "partition-target",
 			},
 		},
 		"another count is wanted": {

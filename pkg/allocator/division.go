@@ -49,22 +49,19 @@ func (h *holding) tellWish(view store.Owner) {
 	tell(strategyUnknown, unknownStrategy(view, h.shares.strategy))
 }
 
-// ignored says which of the user's annotations change nothing because they make no sense, empty if all do.
+// ignored says which of the user's annotations do not count because they make no sense, empty if all do.
 func ignored(view store.Owner, strategy finder) string {
 	var parts []string
 	for _, p := range view.Wish.Problems {
-		parts = append(parts, p.Error())
+		parts = append(parts, p.Error()+": it counts as absent")
 	}
 	row, name := view.Record.State.Partitions, view.Wish.Strategy
 	if name != "" && (row == nil || row.Strategy != name) {
 		if _, err := strategy(name); err != nil {
-			parts = append(parts, assignment.ProblemError{Key: assignment.PartitionStrategyKey, Detail: strings.TrimPrefix(err.Error(), "idalloc: ")}.Error())
+			parts = append(parts, assignment.ProblemError{Key: assignment.PartitionStrategyKey, Detail: strings.TrimPrefix(err.Error(), "idalloc: ")}.Error()+": it changes nothing")
 		}
 	}
-	if len(parts) == 0 {
-		return ""
-	}
-	return strings.Join(parts, "; ") + ": it changes nothing"
+	return strings.Join(parts, "; ")
 }
 
 // unknownStrategy says that this process does not know the strategy in force, empty if it does.

@@ -37,11 +37,11 @@ func TestWhatMakesNoSenseIsNamed(t *testing.T) {
 		"nothing is wanted":   {},
 		"what is in force":    {annotations: map[string]string{assignment.PartitionCountKey: "4", assignment.PartitionStrategyKey: "sticky"}},
 		"what can be":         {annotations: map[string]string{assignment.PartitionCountKey: "9", assignment.PartitionStrategyKey: "range"}},
-		"no number":           {map[string]string{assignment.PartitionCountKey: "many"}, []string{`annotation idalloc.dev/partition-count: not a number: "many": it changes nothing`}},
-		"an unknown strategy": {map[string]string{assignment.PartitionStrategyKey: "best"}, []string{"annotation idalloc.dev/partition-strategy: unknown partition strategy", "use one of sticky"}},
+		"no number":           {map[string]string{assignment.PartitionCountKey: "many"}, []string{`annotation idalloc.dev/partition-count: not a number: "many": it counts as absent`}},
+		"an unknown strategy": {map[string]string{assignment.PartitionStrategyKey: "best"}, []string{"annotation idalloc.dev/partition-strategy: unknown partition strategy", "use one of sticky", ": it changes nothing"}},
 		"two of them": {
 			map[string]string{assignment.PartitionCountKey: "-1", assignment.PartitionStrategyKey: "best"},
-			[]string{"partition-count: -1 partitions", "; annotation idalloc.dev/partition-strategy"},
+			[]string{"partition-count: -1 partitions", ": it counts as absent; annotation idalloc.dev/partition-strategy"},
 		},
 	} {
 		got := ignored(divided(tc.annotations), placement.Named)

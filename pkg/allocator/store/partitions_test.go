@@ -77,6 +77,18 @@ func TestAWriteOfTheSlotsDoesNotSealPartitions(t *testing.T) {
 	}
 }
 
+func TestWhoElseWroteThePartitionsIsNamed(t *testing.T) {
+	update := metav1.ManagedFieldsOperationUpdate
+	ours := wrote(assignment.FieldManager, update, assignment.SealKey, assignment.PartitionSealKey)
+	o := ownerOf(t, withPartitions(), map[string]string{assignment.PartitionOwnersKey: "{}"}, ours, wrote("helm", update, assignment.PartitionOwnersKey))
+	if got, want := o.PartitionTampering(), "annotation idalloc.dev/partition-owners was set by field manager \"helm\" (Update)"; !o.Clean() || o.PartitionTrust != assignment.Foreign || got != want {
+		t.Errorf("slots %s, partitions %s: it says %q, want %q", o.Trust, o.PartitionTrust, got, want)
+	}
+	if o := ownerOf(t, withPartitions(), nil, ours, wrote("kubectl", update, assignment.PartitionCountKey)); o.PartitionWriters != nil {
+		t.Errorf("nobody else wrote what idalloc writes, and %v are named", o.PartitionWriters)
+	}
+}
+
 // Partitions that somebody else changed make every write test the resourceVersion, as a map does that somebody else changed.
 func TestForeignPartitionsTestTheVersion(t *testing.T) {
 	update := metav1.ManagedFieldsOperationUpdate
