@@ -185,5 +185,5 @@ var _ = Describe("Partitions", func() {
 		Expect(w.row(ctx)).To(Equal(before), "the next holder of the id has the same partitions")
 		w.allowPods(ctx, 2)
 		event("a pod that is not replaced, failover-after "+failoverAfter, 2, kill)
-	}, SpecTimeout(patience))
+	}, SpecTimeout(4*patience))
 })
