@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -52,14 +53,25 @@ func (c *ControlPlane) Kubeconfig(user string) (string, error) {
 }
 
 // ServiceAccountConfig asks the API server for a token of a service account and
-// returns a connection that uses it. The token is good for a day.
+// returns a connection that uses it. The token is good for a day and names no pod.
 func (c *ControlPlane) ServiceAccountConfig(ctx context.Context, namespace, name string) (*rest.Config, error) {
+	return c.tokenConfig(ctx, namespace, name, nil)
+}
+
+// PodConfig is the same with a token that is bound to a pod, like those that a
+// kubelet mounts: it names the pod, and it ends with the pod.
+func (c *ControlPlane) PodConfig(ctx context.Context, pod *corev1.Pod) (*rest.Config, error) {
+	return c.tokenConfig(ctx, pod.Namespace, pod.Spec.ServiceAccountName,
+		&authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID})
+}
+
+func (c *ControlPlane) tokenConfig(ctx context.Context, namespace, name string, bound *authenticationv1.BoundObjectReference) (*rest.Config, error) {
 	client, err := kubernetes.NewForConfig(c.Config())
 	if err != nil {
 		return nil, err
 	}
 	seconds := tokenSeconds
-	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds}}
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds, BoundObjectRef: bound}}
 	response, err := client.CoreV1().ServiceAccounts(namespace).CreateToken(ctx, name, request, metav1.CreateOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("controlplane: token of service account %s/%s: %w", namespace, name, err)

@@ -35,6 +35,10 @@ type Options struct {
 	ProbePeriod time.Duration
 	// Images maps further image names to programs; see node.Options.
 	Images map[string]string
+	// BoundTokens gives each pod a token of its own that is bound to it, as a
+	// kubelet does. Otherwise all pods of a service account have the same token,
+	// which outlives them.
+	BoundTokens bool
 	// Log gets what the control plane and the node have to say.
 	Log logr.Logger
 }
@@ -92,8 +96,12 @@ func (s *Suite) startNode(ctx context.Context, options Options) (err error) {
 	if options.ProbePeriod == 0 {
 		options.ProbePeriod = defaultProbePeriod
 	}
+	kubeconfig := s.accountKubeconfig
+	if options.BoundTokens {
+		kubeconfig = s.podKubeconfig
+	}
 	s.Node, err = node.Start(ctx, s.ControlPlane.Config(), node.Options{
-		Kubeconfig:  s.kubeconfig,
+		Kubeconfig:  kubeconfig,
 		Images:      images,
 		ProbePeriod: options.ProbePeriod,
 		Log:         options.Log,
@@ -133,9 +141,18 @@ func Build(ctx context.Context, dir, pkg string) (string, error) {
 	return program, nil
 }
 
-// kubeconfig gives pods their service account's credentials. One token serves
-// all pods of an account.
-func (s *Suite) kubeconfig(ctx context.Context, pod *corev1.Pod) (string, error) {
+// podKubeconfig gives a pod credentials of its own.
+func (s *Suite) podKubeconfig(ctx context.Context, pod *corev1.Pod) (string, error) {
+	config, err := s.ControlPlane.PodConfig(ctx, pod)
+	if err != nil {
+		return "", err
+	}
+	return s.ControlPlane.WriteKubeconfig("pod_"+string(pod.UID), config)
+}
+
+// accountKubeconfig gives pods their service account's credentials. One token
+// serves all pods of an account.
+func (s *Suite) accountKubeconfig(ctx context.Context, pod *corev1.Pod) (string, error) {
 	account := pod.Spec.ServiceAccountName
 	if account == "" {
 		account = "default"
