@@ -36,11 +36,13 @@ func TestTheExamplesRenderAndAreRestricted(t *testing.T) {
 			}
 		})
 	}
-	t.Run("base", func(t *testing.T) {
-		if _, err := render(t.Context(), "base"); err != nil {
-			t.Error(err)
-		}
-	})
+	for _, folder := range []string{"base", "policy"} {
+		t.Run(folder, func(t *testing.T) {
+			if _, err := render(t.Context(), folder); err != nil {
+				t.Error(err)
+			}
+		})
+	}
 }
 
 func checkContainer(t *testing.T, c corev1.Container) {

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -68,6 +69,8 @@ func (m *manifest) add(doc []byte) error {
 		m.binding = o
 	case *appsv1.Deployment:
 		m.deployment = o
+	case *admissionv1.ValidatingAdmissionPolicy, *admissionv1.ValidatingAdmissionPolicyBinding, *rbacv1.ClusterRole:
+		// test/envtest/policy tests what these do.
 	default:
 		return fmt.Errorf("the tests do not know what to do with a %s", obj.GetObjectKind().GroupVersionKind())
 	}
