@@ -130,6 +130,15 @@ func somePods(ctx context.Context, ns *suite.Namespace, name string, n int) []co
 	return found
 }
 
+// object is one of this kind, with a spec if it is not nil.
+func object(apiVersion, kind, name string, spec any) map[string]any {
+	o := map[string]any{"apiVersion": apiVersion, "kind": kind, "metadata": map[string]any{"name": name}}
+	if spec != nil {
+		o["spec"] = spec
+	}
+	return o
+}
+
 func mustJSON(v any) []byte {
 	GinkgoHelper()
 	b, err := json.Marshal(v)

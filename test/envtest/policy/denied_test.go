@@ -38,7 +38,7 @@ func wide() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
 		{APIGroups: []string{"apps", "batch"}, Resources: []string{"*"}, ResourceNames: names, Verbs: []string{"get", "patch", "update", "delete"}},
 		{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"create"}},
-		{APIGroups: []string{""}, Resources: []string{"pods", "pods/status", "pods/eviction", "pods/ephemeralcontainers"}, Verbs: []string{"get", "patch", "update", "delete", "create"}},
+		{APIGroups: []string{""}, Resources: []string{"pods", "pods/status", "pods/eviction", "pods/exec", "pods/ephemeralcontainers"}, Verbs: []string{"get", "patch", "update", "delete", "create"}},
 	}
 }
 
@@ -215,7 +215,7 @@ var _ = Describe("a marked account", Ordered, func() {
 		It("may not delete or evict it", func(ctx SpecContext) {
 			s.refused(ctx, s.marked, func(ctx context.Context, a actor) error { return a.remove(ctx, pods, s.own.Name) }, "DELETE of pods "+s.own.Name)
 			s.refused(ctx, s.marked, func(ctx context.Context, a actor) error {
-				return a.create(ctx, pods, map[string]any{"apiVersion": "policy/v1", "kind": "Eviction", "metadata": map[string]any{"name": s.own.Name}}, "eviction")
+				return a.create(ctx, pods, object("policy/v1", "Eviction", s.own.Name, nil), "eviction")
 			}, "CREATE of pods/eviction "+s.own.Name)
 		})
 
@@ -266,25 +266,40 @@ var _ = Describe("a marked account", Ordered, func() {
 	It("may not create a workload or a pod", func(ctx SpecContext) {
 		template := map[string]any{"metadata": map[string]any{"labels": map[string]any{"a": "b"}}, "spec": map[string]any{"containers": []any{map[string]any{"name": "c", "image": "i"}}}}
 		s.refused(ctx, s.marked, func(ctx context.Context, a actor) error {
-			return a.create(ctx, pods, map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"name": "new"}, "spec": template["spec"]})
+			return a.create(ctx, pods, object("v1", "Pod", "new", template["spec"]))
 		}, "CREATE of pods new")
 		s.refused(ctx, s.marked, func(ctx context.Context, a actor) error {
-			return a.create(ctx, deployments, map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"name": "new"}, "spec": map[string]any{
+			return a.create(ctx, deployments, object("apps/v1", "Deployment", "new", map[string]any{
 				"selector": map[string]any{"matchLabels": map[string]any{"a": "b"}}, "template": template,
-			}})
+			}))
 		}, "CREATE of deployments new")
 	})
 
-	It("may not write at all if its Role names no workload", func(ctx SpecContext) {
-		const account = "unnamed"
-		Expect(s.ns.Grant(ctx, account, mark(), rbacv1.PolicyRule{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"patch"}})).To(Succeed())
+	It("may not run a command in its pod", func(ctx SpecContext) {
+		exec := func(a actor) error {
+			options := &unstructured.Unstructured{Object: object("v1", "PodExecOptions", s.own.Name, nil)}
+			_, err := a.dynamic.Resource(pods).Namespace(a.namespace).Create(ctx, options, metav1.CreateOptions{}, "exec")
+			return err
+		}
+		Expect(exec(s.unmarked)).To(Satisfy(apierrors.IsBadRequest), "RBAC permits it, but it does not say what to run")
+		Expect(exec(s.marked)).To(MatchError(ContainSubstring("CONNECT of pods/exec " + s.own.Name)))
+	})
+
+	DescribeTable("may not write at all if its Role permits to write all workloads by", func(ctx SpecContext, verb string) {
+		account := "all-by-" + verb
+		Expect(s.ns.Grant(ctx, account, mark(),
+			rbacv1.PolicyRule{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, ResourceNames: []string{"deployment"}, Verbs: []string{"patch"}},
+			rbacv1.PolicyRule{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{verb}})).To(Succeed())
 		spec := suite.PodSpec(idle())
 		spec.ServiceAccountName = account
-		Expect(s.ns.Create(ctx, suite.Pod("unnamed", spec))).To(Succeed())
-		a := in(ctx, &somePods(ctx, s.ns, "unnamed", 1)[0])
+		Expect(s.ns.Create(ctx, suite.Pod(account, spec))).To(Succeed())
+		a := in(ctx, &somePods(ctx, s.ns, account, 1)[0])
 		a.limited(ctx, deployments, "deployment")
 		s.refused(ctx, a, func(ctx context.Context, a actor) error {
 			return a.merge(ctx, deployments, "deployment", `{"metadata":{"annotations":{"idalloc.dev/epoch":"1"}}}`)
 		}, "permits it to write all deployments of the namespace", "name its own workload in the resourceNames")
-	})
+	},
+		Entry("a patch", "patch", SpecTimeout(patience)),
+		Entry("an update", "update", SpecTimeout(patience)),
+	)
 })
