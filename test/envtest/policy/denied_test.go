@@ -263,6 +263,12 @@ var _ = Describe("a marked account", Ordered, func() {
 		Expect(receipt(s.another)(ctx, s.copied)).To(Succeed(), "the other pod's token on the other pod")
 	})
 
+	It("may not clear managedFields, also where nobody uses server-side apply", func(ctx SpecContext) {
+		s.refused(ctx, s.copied, func(ctx context.Context, a actor) error {
+			return a.merge(ctx, pods, s.another.Name, `{"metadata":{"managedFields":[{}]}}`)
+		}, "managedFields of pods "+s.another.Name)
+	})
+
 	It("may not create a workload or a pod", func(ctx SpecContext) {
 		template := map[string]any{"metadata": map[string]any{"labels": map[string]any{"a": "b"}}, "spec": map[string]any{"containers": []any{map[string]any{"name": "c", "image": "i"}}}}
 		s.refused(ctx, s.marked, func(ctx context.Context, a actor) error {
