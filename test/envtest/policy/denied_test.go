@@ -263,6 +263,23 @@ var _ = Describe("a marked account", Ordered, func() {
 		Expect(receipt(s.another)(ctx, s.copied)).To(Succeed(), "the other pod's token on the other pod")
 	})
 
+	It("may take idalloc's keys back from somebody who applied them", func(ctx SpecContext) {
+		for resource, applied := range map[schema.GroupVersionResource]string{
+			deployments: `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"deployment","annotations":{"idalloc.dev/epoch":"5"}}}`,
+			pods:        fmt.Sprintf(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":%q,"labels":{"idalloc.dev/owner":"x"}}}`, s.own.Name),
+		} {
+			name := s.own.Name
+			if resource == deployments {
+				name = "deployment"
+			}
+			admin := newActor(s.ns.Name, env.ControlPlane.Config()).dynamic.Resource(resource).Namespace(s.ns.Name)
+			_, err := admin.Patch(ctx, name, types.ApplyPatchType, []byte(applied), metav1.PatchOptions{FieldManager: "another-gitops"})
+			Expect(err).NotTo(HaveOccurred())
+		}
+		Expect(s.marked.merge(ctx, deployments, "deployment", `{"metadata":{"annotations":{"idalloc.dev/epoch":"6"}}}`)).To(Succeed())
+		Expect(s.marked.merge(ctx, pods, s.own.Name, `{"metadata":{"labels":{"idalloc.dev/owner":"y"}}}`)).To(Succeed())
+	})
+
 	It("may not clear managedFields, also where nobody uses server-side apply", func(ctx SpecContext) {
 		s.refused(ctx, s.copied, func(ctx context.Context, a actor) error {
 			return a.merge(ctx, pods, s.another.Name, `{"metadata":{"managedFields":[{}]}}`)
