@@ -8,6 +8,9 @@
 // cluster has one node, and it is this machine. After every spec the logs are searched for two pods that
 // showed one id at the same moment.
 //
+// The suite installs config/policy first, and all specs run with it in force. It removes it at the end, unless the
+// cluster had one before.
+//
 // hack/chaos starts one more spec, with -chaos.duration: for that long, faults that -chaos.seed draws hit
 // three workloads, the network before the API server, and the control plane; then all has to settle.
 // CHAOS_TOXIPROXY is toxiproxy's server. What make report reads goes into -chaos.run.

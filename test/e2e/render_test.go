@@ -70,7 +70,7 @@ func (m *manifest) add(doc []byte) error {
 	case *appsv1.Deployment:
 		m.deployment = o
 	case *admissionv1.ValidatingAdmissionPolicy, *admissionv1.ValidatingAdmissionPolicyBinding, *rbacv1.ClusterRole:
-		// test/envtest/policy tests what these do.
+		// The suite installs these, and test/envtest/policy tests what they do.
 	default:
 		return fmt.Errorf("the tests do not know what to do with a %s", obj.GetObjectKind().GroupVersionKind())
 	}

@@ -33,7 +33,7 @@ func TestE2E(t *testing.T) {
 	RunSpecs(t, "idalloc on a real cluster")
 }
 
-var _ = BeforeSuite(func() {
+var _ = BeforeSuite(func(ctx SpecContext) {
 	image = os.Getenv("E2E_IMAGE")
 	Expect(image).NotTo(BeEmpty(), "set E2E_IMAGE to an image with /idalloc, /fileworker and /worker that the node has; hack/e2e does")
 	Expect(os.Getenv("E2E_IDALLOC")).To(BeAnExistingFile(), "set E2E_IDALLOC to the idalloc command; hack/e2e does")
@@ -46,4 +46,5 @@ var _ = BeforeSuite(func() {
 	Expect(err).NotTo(HaveOccurred())
 	_, err = client.Discovery().ServerVersion()
 	Expect(err).NotTo(HaveOccurred(), "the cluster does not answer")
-})
+	enforcePolicy(ctx)
+}, NodeTimeout(patience))

@@ -1,0 +1,100 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+)
+
+const (
+	policyFolder = "../../config/policy"
+	byPolicy     = "ValidatingAdmissionPolicy 'idalloc'"
+)
+
+// enforcePolicy installs config/policy, waits until it is in force, and sees at the end that it still is. The accounts
+// of the examples have its mark, so all specs run under it. A policy that the cluster had before stays.
+func enforcePolicy(ctx context.Context) {
+	GinkgoHelper()
+	w := newWorkload(ctx, linked)
+	w.manifest.deployment.Spec.Replicas = new(int32(0))
+	_, err := client.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().Get(ctx, "idalloc", metav1.GetOptions{})
+	if err != nil {
+		Expect(err).To(MatchError(apierrors.IsNotFound, "IsNotFound"))
+		DeferCleanup(func(ctx SpecContext) { //nolint:contextcheck // a cleanup has a context of its own
+			Expect(w.kubectl(ctx, "delete", "-k", policyFolder)).Error().NotTo(HaveOccurred())
+		}, NodeTimeout(patience))
+	}
+	Expect(w.kubectl(ctx, "apply", "-k", policyFolder)).Error().NotTo(HaveOccurred())
+	w.apply(ctx)
+	w.limited(ctx)
+	DeferCleanup(func(ctx SpecContext) { w.limited(ctx) }, NodeTimeout(patience)) //nolint:contextcheck // the same
+}
+
+// limited waits until the policy refuses what the Role of the workload permits.
+func (w *workload) limited(ctx context.Context) {
+	GinkgoHelper()
+	account := fmt.Sprintf("system:serviceaccount:%s:%s", w.namespace, w.manifest.serviceAccount.Name)
+	Eventually(func(ctx context.Context) error {
+		_, err := w.kubectl(ctx, "label", "deployment", name, "example.com/probe=yes", "--dry-run=server", "--as="+account)
+		return err
+	}).WithContext(ctx).Should(MatchError(ContainSubstring(byPolicy)))
+}
+
+// as returns a client with a token like the one that the kubelet mounts into this pod.
+func as(ctx context.Context, pod *corev1.Pod) kubernetes.Interface {
+	GinkgoHelper()
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
+		BoundObjectRef: &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID},
+	}}
+	token, err := client.CoreV1().ServiceAccounts(pod.Namespace).CreateToken(ctx, pod.Spec.ServiceAccountName, request, metav1.CreateOptions{})
+	Expect(err).NotTo(HaveOccurred())
+	c := rest.AnonymousClientConfig(config)
+	c.BearerToken = token.Status.Token
+	of, err := kubernetes.NewForConfig(c)
+	Expect(err).NotTo(HaveOccurred())
+	return of
+}
+
+var _ = Describe("The admission policy", func() {
+	It("lets a pod's token write idalloc's keys on the pod and its workload, and nothing else", func(ctx SpecContext) {
+		w, _ := startLinked(ctx, 2)
+		pods, err := w.pods(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		own, another := &pods[0], &pods[1]
+		thief := as(ctx, own)
+		// Nothing is changed.
+		options := metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}, FieldManager: assignment.FieldManager}
+		pod := func(p *corev1.Pod, patch string) error {
+			_, err := thief.CoreV1().Pods(w.namespace).Patch(ctx, p.Name, types.StrategicMergePatchType, []byte(patch), options)
+			return err
+		}
+		deployment := func(patch string) error {
+			_, err := thief.AppsV1().Deployments(w.namespace).Patch(ctx, name, types.StrategicMergePatchType, []byte(patch), options)
+			return err
+		}
+		refused := func(sentence string) OmegaMatcher {
+			return And(MatchError(apierrors.IsForbidden, "IsForbidden"), MatchError(ContainSubstring(byPolicy)), MatchError(ContainSubstring(sentence)))
+		}
+		receipt := fmt.Sprintf(`{"metadata":{"annotations":{%q:"{}"}}}`, assignment.ReceiptKey)
+
+		Expect(deployment(fmt.Sprintf(`{"metadata":{"annotations":{%q:"x"}}}`, assignment.DefaultKey))).To(Succeed())
+		Expect(pod(own, receipt)).To(Succeed())
+		Expect(pod(another, receipt)).To(refused("the token is that of pod " + own.Name))
+		Expect(pod(own, `{"spec":{"containers":[{"name":"worker","image":"example.com/evil"}]}}`)).To(refused("may not change the spec of pods " + own.Name))
+		Expect(deployment(`{"spec":{"template":{"spec":{"containers":[{"name":"worker","image":"example.com/evil"}]}}}}`)).To(refused("may not change the spec of deployments " + name))
+		Expect(deployment(`{"metadata":{"annotations":{"example.com/key":"x"}}}`)).To(refused("example.com/key of deployments " + name))
+	}, SpecTimeout(patience))
+})
