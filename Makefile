@@ -30,6 +30,8 @@ ENVTEST := ./test/envtest/...
 PLOT := test/bench/plot
 # Another one, for the libraries that strategies are compared with.
 PARTITIONS := test/bench/partitions
+# A third one, for the API server's evaluation of the admission policy.
+POLICY := test/bench/policy
 UNIT = $$(go list ./... | grep -v /test/envtest)
 
 ##@ General
@@ -62,6 +64,7 @@ test-unit: ## Run the unit, property and fuzz-seed tests.
 	assets=$$(hack/controlplane/build); PATH="$$assets:$$PATH" go test -race -timeout 10m $(UNIT)
 	go -C $(PLOT) test -race ./...
 	go -C $(PARTITIONS) test -race ./...
+	go -C $(POLICY) test ./...
 
 .PHONY: test-simulation
 test-simulation: ## Play SEEDS (1000) simulated histories, the same ones each time (see docs/robustness.md).
@@ -114,6 +117,11 @@ bench-partitions: ## Compare strategies of partitions with hashing and a Kafka c
 	go test -run '^$$' -bench . ./pkg/partition/placement
 	go -C $(PARTITIONS) run . -out $(CURDIR)/bin/bench
 
+.PHONY: bench-policy
+bench-policy: ## Measure what the admission policy costs, a few minutes.
+	go -C $(POLICY) run .
+	assets=$$(hack/controlplane/build); KUBEBUILDER_ASSETS=$$assets go test -count=1 -v ./test/envtest/policy -ginkgo.focus="policy's cost" -rounds=20
+
 ##@ Check
 
 .PHONY: check
@@ -126,7 +134,7 @@ lint: ## Check formatting, vet, golangci-lint and tidiness.
 	go vet ./... && go vet -tags e2e ./test/e2e
 	$$(hack/tool $(GOLANGCI_LINT)) run ./...
 	go mod tidy -diff
-	linter=$$(hack/tool $(GOLANGCI_LINT)); for module in $(PLOT) $(PARTITIONS); do \
+	linter=$$(hack/tool $(GOLANGCI_LINT)); for module in $(PLOT) $(PARTITIONS) $(POLICY); do \
 	  (cd $$module && go vet ./... && "$$linter" run ./... && go mod tidy -diff) || exit 1; \
 	done
 

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"slices"
 	"strconv"
@@ -19,13 +20,14 @@ import (
 )
 
 const (
-	// rounds is how often the policy is taken away and comes back. What else the machine does hits both sides.
-	rounds = 3
 	// writesPerRound is how many writes are timed with the policy, and as many without it.
 	writesPerRound = 40
 	// entries is the size of the written map.
 	entries = 100
 )
+
+// roundsFlag is how often the policy is taken away and comes back. What else the machine does hits both sides.
+var roundsFlag = flag.Int("rounds", 3, "how many rounds to measure the policy's cost") //nolint:gochecknoglobals // a flag
 
 // write sends one request.
 type write func(context.Context) error
@@ -106,7 +108,7 @@ var _ = Describe("the policy's cost", Serial, func() {
 			with[name], without[name] = &cost{}, &cost{}
 			(&cost{}).add(ctx, send) // opens the connection
 		}
-		for range rounds {
+		for range *roundsFlag {
 			for name, send := range writes {
 				with[name].add(ctx, send)
 			}
