@@ -60,7 +60,8 @@ type Owner struct {
 // String returns "Deployment/worker".
 func (o Owner) String() string { return o.Kind + "/" + o.Name }
 
-// Identity is one consistent moment of an instance: ID and Count were read together.
+// Identity is one consistent moment of an instance: ID and Count were read together, and Partitions are those of the id. Two of them can
+// be compared with ==.
 type Identity struct {
 	State State
 	// ID is in [0, Count) while State is StateAssigned, and None otherwise.
@@ -75,6 +76,12 @@ type Identity struct {
 	Namespace string
 	// Owner is the object that carries the assignment. It is empty until the pod's owner is known.
 	Owner Owner
+	// Stop is the number of the drain while State is StateDraining and the program is to report over HTTP that it has stopped. It
+	// is 0 otherwise. The report names it, so that a late one for an earlier drain does not count.
+	Stop int
+	// Partitions are those of an idalloc container that works on partitions. It is zero otherwise, and in a program that links
+	// pkg/context or pkg/partition.
+	Partitions Partitions
 }
 
 // Pending returns the identity of a pod that has no id yet.
@@ -82,9 +89,10 @@ func Pending(pod, namespace string) Identity {
 	return Identity{Pod: pod, Namespace: namespace}.Without(StatePending)
 }
 
-// Without returns i without id and epoch, and with this state. The count stays.
+// Without returns i without id, epoch and partitions, and with this state. The counts stay.
 func (i Identity) Without(state State) Identity {
-	i.State, i.ID, i.Epoch = state, None, 0
+	i.State, i.ID, i.Epoch, i.Stop = state, None, 0, 0
+	i.Partitions = i.Partitions.none()
 	return i
 }
 
@@ -107,11 +115,14 @@ type wire struct {
 	Pod       string `json:"pod"`
 	Namespace string `json:"namespace"`
 	Owner     Owner  `json:"owner"`
+	// Both are left out where they do not apply. Then the bytes are what they were before there were partitions.
+	Stop       int             `json:"stop,omitempty"`
+	Partitions *partitionsWire `json:"partitions,omitempty"`
 }
 
 // MarshalJSON writes the form of identity.json and of GET /v1/identity. id is null while there is none.
 func (i Identity) MarshalJSON() ([]byte, error) {
-	w := wire{State: i.State, Count: i.Count, Epoch: i.Epoch, Pod: i.Pod, Namespace: i.Namespace, Owner: i.Owner}
+	w := wire{State: i.State, Count: i.Count, Epoch: i.Epoch, Pod: i.Pod, Namespace: i.Namespace, Owner: i.Owner, Stop: i.Stop, Partitions: i.Partitions.wire()}
 	if i.Assigned() {
 		w.ID = &i.ID
 	}
@@ -119,7 +130,7 @@ func (i Identity) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON reads the form that MarshalJSON writes. It returns an error for an assigned identity without an id, or with
-// an id outside [0, count), because it would not be safe to act on it.
+// an id outside [0, count), or with partitions that contradict each other, because it would not be safe to act on it.
 func (i *Identity) UnmarshalJSON(b []byte) error {
 	var w wire
 	if err := json.Unmarshal(b, &w); err != nil {
@@ -132,6 +143,16 @@ func (i *Identity) UnmarshalJSON(b []byte) error {
 		}
 		id = *w.ID
 	}
-	*i = Identity{State: w.State, ID: id, Count: w.Count, Epoch: w.Epoch, Pod: w.Pod, Namespace: w.Namespace, Owner: w.Owner}
+	partitions, err := w.Partitions.partitions()
+	if err != nil {
+		return err
+	}
+	if w.State != StateAssigned {
+		partitions = partitions.none()
+	}
+	*i = Identity{
+		State: w.State, ID: id, Count: w.Count, Epoch: w.Epoch, Pod: w.Pod, Namespace: w.Namespace, Owner: w.Owner,
+		Stop: w.Stop, Partitions: partitions,
+	}
 	return nil
 }
