@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"io/fs"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/idalloc/idalloc/pkg/identity"
+	"github.com/idalloc/idalloc/pkg/partition/placement"
 )
 
 // Exit codes with the meaning that they have in shells.
@@ -50,12 +52,15 @@ func Look(name string) (path string, err error) {
 	return path, nil
 }
 
-// Fill replaces {id}, {count}, {epoch}, {pod} and {namespace} in arguments by the values of an identity. {{id}} becomes {id}, and
-// so on. Everything else stays as it is.
+// Fill replaces {id}, {count}, {epoch}, {pod} and {namespace} in arguments by the values of an identity, and {partitions} if it has
+// partitions. {{id}} becomes {id}, and so on. Everything else stays as it is.
 func Fill(args []string, id identity.Identity) []string {
 	values := [][2]string{
 		{"id", strconv.Itoa(id.ID)}, {"count", strconv.Itoa(id.Count)}, {"epoch", strconv.FormatInt(id.Epoch, 10)},
 		{"pod", id.Pod}, {"namespace", id.Namespace},
+	}
+	if id.Partitions.Enabled() {
+		values = append(values, [2]string{"partitions", id.Partitions.Owned().String()})
 	}
 	pairs := make([]string, 0, 4*len(values))
 	for _, v := range values {
@@ -70,6 +75,13 @@ func Fill(args []string, id identity.Identity) []string {
 	return filled
 }
 
+// NamesPartitions reports whether Fill puts partitions into one of the arguments.
+func NamesPartitions(args []string) bool {
+	none := identity.Identity{Partitions: identity.PartitionsOf(1, nil, placement.Set{}, 0)}
+	some := identity.Identity{Partitions: identity.PartitionsOf(1, []identity.Share{{Set: placement.Of(0)}}, placement.Set{}, 0)}
+	return !slices.Equal(Fill(args, none), Fill(args, some))
+}
+
 // environment returns base with the variables of the identity. They replace those that base may have.
 func environment(base []string, id identity.Identity) []string {
 	own := []string{
@@ -77,10 +89,13 @@ func environment(base []string, id identity.Identity) []string {
 		"IDALLOC_COUNT=" + strconv.Itoa(id.Count),
 		"IDALLOC_EPOCH=" + strconv.FormatInt(id.Epoch, 10),
 	}
+	if id.Partitions.Enabled() {
+		own = append(own, "IDALLOC_PARTITIONS="+id.Partitions.Owned().String())
+	}
 	env := make([]string, 0, len(base)+len(own))
 	for _, v := range base {
 		key, _, _ := strings.Cut(v, "=")
-		if key != "IDALLOC_ID" && key != "IDALLOC_COUNT" && key != "IDALLOC_EPOCH" {
+		if !slices.ContainsFunc(own, func(o string) bool { return strings.HasPrefix(o, key+"=") }) {
 			env = append(env, v)
 		}
 	}

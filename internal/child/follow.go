@@ -13,6 +13,7 @@ import (
 
 	"github.com/idalloc/idalloc/pkg/allocator/boottime"
 	"github.com/idalloc/idalloc/pkg/identity"
+	"github.com/idalloc/idalloc/pkg/partition/placement"
 )
 
 // Options configure a Follower.
@@ -24,6 +25,8 @@ type Options struct {
 	Environ []string
 	// KeepOnCountChange keeps the command running if only the count changes.
 	KeepOnCountChange bool
+	// OnPartitions says what a change of the partitions does to the command.
+	OnPartitions OnPartitions
 	// StopTimeout is the time between SIGTERM and SIGKILL.
 	StopTimeout time.Duration
 	// Fenced reports whether the deadline of the last published identity has passed. The Follower calls it before each
@@ -41,7 +44,7 @@ type Follower struct {
 	mu sync.Mutex
 	// want is the newest identity.
 	want identity.Identity
-	// revoked counts how often the id was taken away. A command that was started before must stop, even if the same id
+	// revoked counts how often the id, or some of the partitions, were taken away. A command that was started before must stop, even if the same id
 	// comes back.
 	revoked int
 	// fenced says that identities with an id do not count until one without an id is published. An identity that is
@@ -51,6 +54,12 @@ type Follower struct {
 	killBy time.Duration
 	// ending is the signal that ends Run, 0 if there was none.
 	ending syscall.Signal
+	// works are the partitions on which the command may be working. It is empty while no command runs.
+	works placement.Set
+	// begun is revoked as it was when the command was started.
+	begun int
+	// restricted says that no command starts before the next Publish, because the files may still name partitions that were taken away.
+	restricted bool
 	// noCommand is closed while no command runs.
 	noCommand chan struct{}
 	// process is the running command. It is nil while the command is being started.
@@ -81,13 +90,32 @@ func (f *Follower) Publish(id identity.Identity) {
 	defer f.mu.Unlock()
 	switch {
 	case !id.Assigned():
-		f.fenced = false
+		f.fenced, f.restricted = false, false
 		f.revoked++
 		f.want = id
 	case !f.fenced:
-		f.want = id
+		f.restricted = false
+		f.change(id)
 	}
 	f.wake()
+}
+
+// change makes id, which is assigned, the newest identity. The caller must hold the lock.
+func (f *Follower) change(id identity.Identity) {
+	before := f.want.Partitions
+	f.want = id
+	if f.o.OnPartitions == IgnorePartitions || id.Partitions == before {
+		return
+	}
+	if f.runs() {
+		f.works = f.works.Union(id.Partitions.Owned()) // the command may read them from the files
+	}
+	switch {
+	case !keeps(id.Partitions, before):
+		f.revoked++
+	case f.runs() && f.o.OnPartitions == SignalOnPartitions && !id.Partitions.Owned().Equal(before.Owned()):
+		f.hangUp()
+	}
 }
 
 // Fence takes the id away, and makes sure that the command is dead at the given time of package boottime. If that is past, it
@@ -115,6 +143,16 @@ func (f *Follower) Stopped(ctx context.Context) error {
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
+	}
+}
+
+// runs reports whether a command runs, or is being started. The caller must hold the lock.
+func (f *Follower) runs() bool {
+	select {
+	case <-f.noCommand:
+		return false
+	default:
+		return true
 	}
 }
 
@@ -218,13 +256,13 @@ func (f *Follower) logStopped(t task, p *Process) {
 func (f *Follower) begin(ctx context.Context) (t task, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if !f.want.Assigned() || f.ending != 0 || ctx.Err() != nil {
+	if !f.want.Assigned() || f.restricted || f.idle() || f.ending != 0 || ctx.Err() != nil {
 		return task{}, false
 	}
 	if f.o.Fenced != nil && f.o.Fenced() {
 		return task{}, false // a call of Fence or Publish will follow
 	}
-	f.noCommand = make(chan struct{})
+	f.noCommand, f.works, f.begun = make(chan struct{}), f.want.Partitions.Owned(), f.revoked
 	f.killBy, f.askedToEnd, f.terminated = 0, false, false
 	return task{id: f.want, revoked: f.revoked}, true
 }
@@ -235,7 +273,11 @@ func (f *Follower) start(t task) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	f.o.Log.Info("command started", "id", t.id.ID, "count", t.id.Count, "epoch", t.id.Epoch, "pid", p.Pid())
+	log := f.o.Log
+	if f.o.OnPartitions != IgnorePartitions {
+		log = log.WithValues("partitions", t.id.Partitions.Owned().String())
+	}
+	log.Info("command started", "id", t.id.ID, "count", t.id.Count, "epoch", t.id.Epoch, "pid", p.Pid())
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.process = p
@@ -246,7 +288,7 @@ func (f *Follower) start(t task) (*Process, error) {
 func (f *Follower) finish() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.process = nil
+	f.process, f.works = nil, placement.Set{}
 	close(f.noCommand)
 }
 
@@ -304,9 +346,14 @@ func (f *Follower) mustStop(ctx context.Context, t task) (reason string) {
 	case !f.want.Assigned():
 		return "the state is " + string(f.want.State)
 	case f.revoked != t.revoked || f.want.ID != t.id.ID || f.want.Epoch != t.id.Epoch:
+		if f.o.OnPartitions != IgnorePartitions && f.want.ID == t.id.ID && f.want.Epoch == t.id.Epoch {
+			return "the id or some of its partitions were revoked"
+		}
 		return "the id was revoked"
 	case f.want.Count != t.id.Count && !f.o.KeepOnCountChange:
 		return "the count changed"
+	case f.o.OnPartitions == RestartOnPartitions && !f.want.Partitions.Owned().Equal(t.id.Partitions.Owned()):
+		return "the partitions changed"
 	}
 	return ""
 }
