@@ -32,8 +32,8 @@ type drainFlags struct {
 }
 
 func (d *drainFlags) bind(f *pflag.FlagSet) {
-	f.StringVar(&d.exec, "drain-exec", "", "drain hook: a command that stops the work under IDALLOC_ID and exits with 0 when it has stopped; there is no shell: white space separates words, quotes keep them together; idalloc looks the command up when it starts, and its own image has no programs [IDALLOC_DRAIN_EXEC]")
-	f.StringVar(&d.mode, "drain", "", "drain hook: with http, the program sees the state draining, stops, and then posts to /v1/drained on 127.0.0.1")
+	f.StringVar(&d.exec, "drain-exec", "", "drain hook: a command that stops the work under IDALLOC_ID, or if IDALLOC_PARTITIONS_STOP is set only that on these partitions, and exits with 0 when it has stopped; there is no shell: white space separates words, quotes keep them together; idalloc looks the command up when it starts, and its own image has no programs [IDALLOC_DRAIN_EXEC]")
+	f.StringVar(&d.mode, "drain", "", "drain hook: with http, the program sees the state draining, or partitions that are stopping, stops, and then posts to /v1/drained on 127.0.0.1")
 	f.DurationVar(&d.timeout, "drain-timeout", 5*time.Minute, "how long a drain hook may take; 0 waits for ever")
 	f.StringVar(&d.action, "drain-timeout-action", actionKeep, "what to do when --drain-timeout is over: keep the slot, go on under the id, and ask the program again later; or give the slot away, so that two pods may act under one id for a moment")
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/idalloc/idalloc/internal/agent"
@@ -33,6 +34,11 @@ func (p *inPod) bind(cmd *cobra.Command) {
 	f.StringVar(&p.podUID, "pod-uid", "", "UID of this pod [POD_UID, from metadata.uid, or IDALLOC_POD_UID]; it distinguishes this pod, and at once the files that it left in --dir, from another pod of the same name; without it idalloc asks the API server")
 	f.StringVar(&p.dir, "dir", "/var/run/idalloc", "directory in which to publish id, count, epoch, state, env and identity.json")
 	f.DurationVar(&p.timeout, "timeout", 0, "exit with code 3 if there is no slot within this time; 0 waits for ever")
+}
+
+// bindPartitions adds the flag that says that the program works on partitions.
+func bindPartitions(f *pflag.FlagSet, on *bool) {
+	f.BoolVar(on, partitionsFlag, false, "the program works on partitions of the workload (annotation "+assignment.PartitionCountKey+"), and on none but those that idalloc names [IDALLOC_WITH_PARTITIONS]")
 }
 
 // uid returns the pod's UID, or an empty text if it is not given.

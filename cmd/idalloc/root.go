@@ -128,8 +128,14 @@ func parseOwner(args []string) (store.Ref, error) {
 	return ref, nil
 }
 
-// twin returns the environment variable of a flag.
+// partitionsFlag is the flag --partitions of several commands.
+const partitionsFlag = "partitions"
+
+// twin returns the environment variable of a flag. IDALLOC_PARTITIONS is what idalloc tells a program, in which idalloc may be called.
 func twin(f *pflag.Flag) string {
+	if f.Name == partitionsFlag {
+		return "IDALLOC_WITH_PARTITIONS"
+	}
 	return "IDALLOC_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
 }
 

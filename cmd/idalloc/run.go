@@ -27,7 +27,16 @@ type runner struct {
 	stopTimeout time.Duration
 	fenceAfter  time.Duration
 	moveDelay   time.Duration
+	// partitions and onPartitions are the flags of the same names.
+	partitions   bool
+	onPartitions string
 }
+
+// The values of --on-partitions.
+const (
+	onPartitionsRestart = "restart"
+	onPartitionsSignal  = "signal"
+)
 
 func newRun(g *global) *cobra.Command {
 	r := &runner{inPod: inPod{global: g}}
@@ -50,10 +59,18 @@ command has ended or was killed after --stop-timeout. Give the pod a termination
 that is 10 s longer than --stop-timeout. If the command is a shell, let it exec the program, or
 SIGTERM stays with the shell.
 
+With --partitions, --on-partitions or {partitions} in the arguments, the command works on partitions of
+the workload. {partitions} and IDALLOC_PARTITIONS are those that it may work on, such as 0-15,40. While
+there are none, it does not run. When there are others, it is stopped and started with the new set.
+With --on-partitions=signal it gets SIGHUP when there are more, and reads the new set from --dir or over
+HTTP; it must handle the signal from the start on. If some are taken away, it is stopped all the same,
+because only its end tells that its work has stopped.
+
 When the command ends, idalloc gives the slot back and exits with the command's code, or with 128+n if
 signal n ended the command. 126: the command cannot be executed; 127: it was not found. The codes 1 to
 4 may also be idalloc's own; then a sentence on standard error begins with "error:".`,
 		Example: `  idalloc run -- kube-state-metrics --shard={id} --total-shards={count}
+  idalloc run -- consumer --queues={partitions}
   idalloc run --restart-on=id -- sh -c 'exec worker --queue "jobs-$IDALLOC_ID"'`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -67,9 +84,11 @@ signal n ended the command. 126: the command cannot be executed; 127: it was not
 	f := cmd.Flags()
 	f.SetInterspersed(false) // flags after the command belong to the command, even without "--"
 	dir := f.Lookup("dir")
-	r.dir, dir.DefValue, dir.Usage = "", "", "directory in which to publish id, count, epoch, state, env and identity.json for other containers; empty publishes no files"
+	r.dir, dir.DefValue, dir.Usage = "", "", "directory in which to publish id, count, epoch, state, env and identity.json, and partitions where it works on some, for other containers; empty publishes no files"
 	f.StringVar(&r.httpAddress, "http-address", ":8089", "address that serves GET /v1/identity, /readyz and /healthz; empty turns HTTP off")
 	f.StringSliceVar(&r.restartOn, "restart-on", []string{"id", "count"}, "changes that restart the command: id,count; or id alone, for a command that does not use the count")
+	bindPartitions(f, &r.partitions)
+	f.StringVar(&r.onPartitions, "on-partitions", "", "what happens when the partitions change: restart (the default), or signal for SIGHUP when there are more; implies --partitions")
 	f.DurationVar(&r.stopTimeout, "stop-timeout", 10*time.Second, "time between SIGTERM and SIGKILL when idalloc stops the command")
 	f.DurationVar(&r.moveDelay, "move-delay", time.Second, "with --dir: the least time between withdrawing an id from the files and giving its slot away; make it longer than the containers that read the files take to notice and to stop")
 	f.DurationVar(&r.fenceAfter, "fence-after", 0, "strict mode: how long the command may run without contact to the API server; after that it is dead and the id withdrawn; 0 turns strict mode off")
@@ -82,6 +101,11 @@ func (r *runner) check() error {
 		if what != "id" && what != "count" {
 			return usageError{fmt.Errorf("--restart-on %q: use id,count or id", strings.Join(r.restartOn, ","))}
 		}
+	}
+	switch r.onPartitions {
+	case "", onPartitionsRestart, onPartitionsSignal:
+	default:
+		return usageError{fmt.Errorf("--on-partitions %q: use restart or signal", r.onPartitions)}
 	}
 	switch {
 	case !slices.Contains(r.restartOn, "id"):
@@ -130,7 +154,7 @@ func (r *runner) run(ctx context.Context, command []string) error {
 	if err := r.check(); err != nil {
 		return err
 	}
-	if !slices.Equal(command[:1], child.Fill(command[:1], identity.Pending("", ""))) {
+	if !slices.Equal(command[:1], child.Fill(command[:1], identity.Pending("", ""))) || child.NamesPartitions(command[:1]) {
 		return usageError{fmt.Errorf("%q: the id goes into the arguments; the command itself is always the same", command[0])}
 	}
 	if _, err := child.Look(command[0]); err != nil {
@@ -146,7 +170,12 @@ func (r *runner) run(ctx context.Context, command []string) error {
 	}
 	defer processes.Close()
 	o.HTTPAddress, o.MoveDelay, o.FenceAfter = r.httpAddress, r.moveDelay, r.fenceAfter
+	o.Partitions = r.partitions || r.onPartitions != "" || child.NamesPartitions(command)
+	onPartitions := child.RestartOnPartitions
+	if r.onPartitions == onPartitionsSignal {
+		onPartitions = child.SignalOnPartitions
+	}
 	return ended(agent.Run(ctx, o, agent.Command{
-		Processes: processes, Line: command, KeepOnCountChange: len(r.restartOn) == 1, StopTimeout: r.stopTimeout,
+		Processes: processes, Line: command, KeepOnCountChange: len(r.restartOn) == 1, OnPartitions: onPartitions, StopTimeout: r.stopTimeout,
 	}))
 }

@@ -36,6 +36,9 @@ func TestRunRefusesWhatCannotWork(t *testing.T) {
 		{[]string{"--fence-after=2s", "--", "sh"}, exitUsage, "use 3s to"},
 		{[]string{"--fence-after=30s", "--timeout=43s", "--", "sh"}, exitUsage, "use --timeout 44s or more, or 0"},
 		{[]string{"--fence-after=30s", "--timeout=44s", "--", "sh"}, exitUsage, "this pod's name is not known"},
+		{[]string{"--on-partitions=ignore", "--", "sh"}, exitUsage, "use restart or signal"},
+		{[]string{"--", "work-{partitions}"}, exitUsage, "the id goes into the arguments"},
+		{[]string{"--on-partitions=signal", "--", "sh", "-c", "{partitions}"}, exitUsage, "this pod's name is not known"},
 		{[]string{"--", "work-{id}"}, exitUsage, "the id goes into the arguments"},
 		{[]string{"--", "no-such-command", "-x"}, 127, "no-such-command"},
 		{[]string{"/"}, 126, "cannot be executed"},
@@ -47,6 +50,18 @@ func TestRunRefusesWhatCannotWork(t *testing.T) {
 				t.Errorf("code %d, %v; want code %d and %q", code, err, tc.code, tc.says)
 			}
 		})
+	}
+}
+
+// A command under idalloc run has IDALLOC_PARTITIONS, and may call idalloc.
+func TestWhatAProgramIsToldIsNoFlag(t *testing.T) {
+	t.Setenv("IDALLOC_PARTITIONS", "0-15")
+	if code, err := exec(t, "--", "sh"); code != exitUsage || !strings.Contains(err.Error(), "this pod's name is not known") {
+		t.Errorf("code %d, %v", code, err)
+	}
+	t.Setenv("IDALLOC_WITH_PARTITIONS", "maybe")
+	if code, err := exec(t, "--", "sh"); code != exitUsage || !strings.Contains(err.Error(), "IDALLOC_WITH_PARTITIONS") {
+		t.Errorf("code %d, %v", code, err)
 	}
 }
 

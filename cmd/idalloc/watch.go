@@ -13,6 +13,7 @@ type watcher struct {
 	inPod
 	httpAddress string
 	moveDelay   time.Duration
+	partitions  bool
 	drain       drainFlags
 	fence       fenceFlags
 }
@@ -33,6 +34,10 @@ the files, waits for --move-delay, gives the slot away, and takes a free one bel
 drain hook (--drain-exec or --drain=http) it gives the slot away when the hook says that the work has
 stopped.
 
+With --partitions the file "partitions" names what the program may work on. When another id is to have
+some of it, they leave the file, the drain hook stops the work on them alone, and then they go. Without a
+drain hook nobody knows that work has stopped, so the pod keeps its partitions for as long as its slot.
+
 ` + rolloutHelp,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return w.run(cmd.Context()) },
@@ -42,6 +47,7 @@ stopped.
 	f.StringVar(&w.httpAddress, "http-address", ":8089", "address that serves GET /v1/identity, /readyz and /healthz, and POST /v1/drained; empty turns HTTP off")
 	f.DurationVar(&w.moveDelay, "move-delay", time.Second,
 		"without a drain hook: the time between withdrawing an id from the files and giving its slot away; make it longer than the program takes to notice and to stop")
+	bindPartitions(f, &w.partitions)
 	w.drain.bind(f)
 	w.fence.bind(f)
 	return cmd
@@ -63,6 +69,6 @@ func (w *watcher) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	o.HTTPAddress, o.MoveDelay, o.FenceAfter = w.httpAddress, w.moveDelay, w.fence.after
+	o.HTTPAddress, o.MoveDelay, o.FenceAfter, o.Partitions = w.httpAddress, w.moveDelay, w.fence.after, w.partitions
 	return agent.Watch(ctx, o, hooks)
 }

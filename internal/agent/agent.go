@@ -34,6 +34,8 @@ type Options struct {
 	MoveDelay time.Duration
 	// FenceAfter turns on strict mode. Zero is off.
 	FenceAfter time.Duration
+	// Partitions says that the program works on partitions.
+	Partitions bool
 }
 
 // work stands for the program that acts under the id.
@@ -55,8 +57,11 @@ type agent struct {
 	alloc atomic.Pointer[allocator.Allocator]
 	// mu is held until work, files and answers all have the same identity.
 	mu sync.Mutex
-	// shown is that identity.
-	shown identity.Identity
+	// shown is that identity. next is what the allocator published last, without partitions.
+	shown, next identity.Identity
+	// parts is nil if the program does not work on partitions.
+	parts *parts
+	stops stops
 	// first runs once: when there is the first id, or at the timeout.
 	first sync.Once
 	// fail ends the agent with an error.
@@ -97,10 +102,29 @@ func (a *agent) healthy(context.Context) error {
 func (a *agent) publish(id identity.Identity) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if id.Assigned() && a.fenced() {
-		id = id.Without(identity.StateFenced) // the deadline has passed since the allocator decided
+	a.next = id
+	if a.parts.follow(id) || a.fenced() {
+		a.showNext()
 	}
-	a.show(id)
+}
+
+// showNext shows what the allocator published last. The caller must hold the lock.
+func (a *agent) showNext() {
+	if a.next.Assigned() && a.fenced() {
+		a.next = a.next.Without(identity.StateFenced) // the deadline has passed since the allocator decided
+	}
+	if a.next.State == "" {
+		return
+	}
+	if !a.next.Assigned() {
+		a.parts.follow(a.next)
+	}
+	next, err := a.stops.of(a.next)
+	if err != nil {
+		a.fail(err)
+		return
+	}
+	a.show(a.parts.of(next, a.stops.last))
 }
 
 // showFenced stops showing the id, if one is shown, because it is fenced. It does not wait for the allocator.
@@ -108,7 +132,9 @@ func (a *agent) showFenced() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.shown.Assigned() {
-		a.show(a.shown.Without(identity.StateFenced))
+		a.next = a.shown.Without(identity.StateFenced)
+		a.next.Partitions = identity.Partitions{}
+		a.showNext()
 	}
 }
 

@@ -23,6 +23,8 @@ type drainer struct {
 	giveAtTimeout bool
 	// ask blocks until the work under the id has stopped, or ctx ends.
 	ask func(ctx context.Context, id identity.Identity) error
+	// askPart blocks until the work on some partitions of the id has stopped, or ctx ends.
+	askPart func(ctx context.Context, id identity.Identity, part partStop) error
 }
 
 // stopped implements allocator.Options.Stopped. It blocks until the work has stopped.
@@ -31,12 +33,8 @@ func (d *drainer) stopped(ctx context.Context) error {
 	if !mayWork {
 		return nil
 	}
-	bounded := ctx
-	if d.timeout > 0 {
-		var cancel context.CancelFunc
-		bounded, cancel = context.WithTimeoutCause(ctx, d.timeout, fmt.Errorf("%w (%s)", errDrainTimeout, d.timeout))
-		defer cancel()
-	}
+	bounded, cancel := d.bound(ctx)
+	defer cancel()
 	err := d.ask(bounded, id)
 	switch {
 	case err == nil:
@@ -46,6 +44,29 @@ func (d *drainer) stopped(ctx context.Context) error {
 	}
 	d.o.Allocator.Log.Info("the work has not stopped in time; its slot is given away all the same, and two pods may act under one id", "id", id.ID, "epoch", id.Epoch, "reason", err.Error())
 	return d.watchWork.stopped(id)
+}
+
+// bound returns ctx with the drain timeout.
+func (d *drainer) bound(ctx context.Context) (context.Context, context.CancelFunc) {
+	if d.timeout <= 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeoutCause(ctx, d.timeout, fmt.Errorf("%w (%s)", errDrainTimeout, d.timeout))
+}
+
+// stoppedPart blocks until the work on some partitions has stopped. It asks whether or not this process has shown them: the program may
+// work on them because of an earlier process of the pod.
+func (d *drainer) stoppedPart(ctx context.Context, part partStop) error {
+	id, _ := d.mayWork()
+	bounded, cancel := d.bound(ctx)
+	defer cancel()
+	err := d.askPart(bounded, id, part)
+	if !errors.Is(err, errDrainTimeout) || !d.giveAtTimeout {
+		return err
+	}
+	d.o.Allocator.Log.Info("the work on some partitions has not stopped in time; they are given away all the same, and two pods may work on one partition",
+		"id", id.ID, "partitions", part.set.String(), "reason", err.Error())
+	return nil
 }
 
 // fencer stops the work when the process is fenced.

@@ -26,6 +26,8 @@ type Command struct {
 	Line []string
 	// KeepOnCountChange keeps it running if only the count changes.
 	KeepOnCountChange bool
+	// OnPartitions says what a change of the partitions does to it. Run uses it only with Options.Partitions.
+	OnPartitions child.OnPartitions
 	// StopTimeout is the time between SIGTERM and SIGKILL.
 	StopTimeout time.Duration
 }
@@ -47,10 +49,12 @@ type runWork struct {
 	follower *child.Follower
 }
 
-// before stops the command if there is no id any more, before anything else shows that. The command starts only in after,
-// when the files and the HTTP answers that it may read have the id.
+// before stops the command if there is no id any more, or if some partitions are gone, before anything else shows that. The command
+// starts only in after, when the files and the HTTP answers that it may read have the id and the partitions.
 func (c *runWork) before(id identity.Identity) error {
-	if !id.Assigned() {
+	if id.Assigned() {
+		c.follower.Restrict(id.Partitions.Owned())
+	} else {
 		c.follower.Publish(id)
 	}
 	return nil
@@ -79,9 +83,12 @@ func Run(ctx context.Context, o Options, command Command) (code int, err error) 
 	}
 	c := &runWork{agent: a, follower: child.NewFollower(child.Options{
 		Runner: command.Processes, Command: command.Line, Environ: os.Environ(), StopTimeout: command.StopTimeout,
-		KeepOnCountChange: command.KeepOnCountChange, Fenced: a.fenced, Log: o.Allocator.Log,
+		KeepOnCountChange: command.KeepOnCountChange, OnPartitions: command.onPartitions(o), Fenced: a.fenced, Log: o.Allocator.Log,
 	})}
 	a.work = c
+	if o.Partitions {
+		a.workOnPartitions(false, c.stoppedPart)
+	}
 	c.begin()
 	to := &a.o.Allocator
 	to.Stopped, to.HandsOver = c.stopped, true
@@ -137,6 +144,22 @@ func (c *runWork) stopped(ctx context.Context) error {
 		return err
 	}
 	return c.readers.wait(ctx)
+}
+
+// onPartitions returns what the follower is to do when the partitions change.
+func (c Command) onPartitions(o Options) child.OnPartitions {
+	if !o.Partitions {
+		return child.IgnorePartitions
+	}
+	return max(c.OnPartitions, child.RestartOnPartitions)
+}
+
+// stoppedPart blocks until no command works on the partitions and the readers of the files have had their time.
+func (c *runWork) stoppedPart(ctx context.Context, part partStop) error {
+	if err := c.follower.StoppedWorkOn(ctx, part.set); err != nil || c.dir == nil {
+		return err
+	}
+	return c.readers.waitSince(ctx, part.since)
 }
 
 // begin shows over HTTP that there is no id: no command runs. The files may still have the id of the process before this one. In strict

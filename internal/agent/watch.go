@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/idalloc/idalloc/internal/hook"
+	"github.com/idalloc/idalloc/internal/publish"
 	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/identity"
@@ -47,9 +48,18 @@ func Watch(ctx context.Context, o Options, hooks Hooks) error {
 	if err != nil {
 		return err
 	}
-	a.o.Allocator.Stopped, a.o.Allocator.HandsOver = b.stoppedBy(hooks), hooks.hooked()
+	if err := b.numberStops(hooks); err != nil {
+		return err
+	}
+	stopped, stoppedPart := b.stoppedBy(hooks)
+	a.o.Allocator.Stopped, a.o.Allocator.HandsOver = stopped, hooks.hooked()
+	if o.Partitions {
+		a.workOnPartitions(!hooks.hooked(), stoppedPart)
+	}
 	if hooks.Fence != nil {
-		f := &fencer{watchWork: b, lead: fenceLead(o.FenceAfter), kill: hooks.Fence.Run}
+		f := &fencer{watchWork: b, lead: fenceLead(o.FenceAfter), kill: func(ctx context.Context, id identity.Identity) error {
+			return hooks.Fence.Run(ctx, id, hook.Stop{})
+		}}
 		a.o.Allocator.FenceAfter, a.o.Allocator.FenceLead = o.FenceAfter, f.lead
 		a.o.Allocator.Fenced = func(time.Duration) { f.fence(ctx) }
 		if left {
@@ -58,7 +68,7 @@ func Watch(ctx context.Context, o Options, hooks Hooks) error {
 	}
 	server := a.server()
 	if hooks.DrainHTTP && server != nil {
-		server.OnDrained(b.gate.Drained)
+		server.OnDrained(b.drained)
 		b.requireSecret = server.RequireSecret
 	}
 	stopServer, err := a.serve(ctx, server)
@@ -83,6 +93,8 @@ func Watch(ctx context.Context, o Options, hooks Hooks) error {
 type watchWork struct {
 	*agent
 	gate hook.Gate
+	// gateOfParts passes on reports about some partitions.
+	gateOfParts hook.Parts
 	// requireSecret makes the server demand a secret from a program that reports that it has stopped. It is nil if nobody
 	// waits for such a report.
 	requireSecret func(secret string)
@@ -117,11 +129,30 @@ func (b *watchWork) before(id identity.Identity) error {
 		return err
 	}
 	if id.State == identity.StateDraining {
-		b.gate.Open(b.last.Epoch)
+		b.gate.Open(b.last.Epoch, b.stops.drain)
 	} else {
 		b.gate.Close()
 	}
+	b.gateOfParts.Show(id.Partitions.Stopping(), id.Partitions.Stop)
 	return nil
+}
+
+// numberStops makes each stop have a number that no stop of the pod has had before, if anybody is told.
+func (b *watchWork) numberStops(hooks Hooks) (err error) {
+	if !hooks.hooked() || b.dir == nil {
+		return nil
+	}
+	b.stops.numbered, b.stops.told, b.stops.save = true, hooks.DrainHTTP, b.dir.SetLastStop
+	b.stops.last, err = b.dir.LastStop()
+	return err
+}
+
+// drained takes the program's report that it has stopped.
+func (b *watchWork) drained(said publish.Report) error {
+	if !said.Partitions.Empty() {
+		return b.gateOfParts.Drained(said.Partitions, said.Stop)
+	}
+	return b.gate.Drained(said.Epoch, said.Stop)
 }
 
 func (b *watchWork) after(identity.Identity) {}
@@ -162,18 +193,33 @@ func (b *watchWork) mayWork() (id identity.Identity, ok bool) {
 	return b.last, b.last.Assigned()
 }
 
-// stoppedBy returns the function that blocks until the work has stopped. Only a drain hook knows that. Without a hook, the
-// function gives the program time to notice that it must stop.
-func (b *watchWork) stoppedBy(hooks Hooks) func(context.Context) error {
+// stoppedBy returns the functions that block until the work has stopped: all of it, and that on some partitions. Only a drain hook
+// knows that. Without a hook, the functions give the program time to notice that it must stop.
+func (b *watchWork) stoppedBy(hooks Hooks) (all func(context.Context) error, part func(context.Context, partStop) error) {
 	if !hooks.hooked() {
-		return b.readers.wait
+		return b.readers.wait, func(ctx context.Context, part partStop) error { return b.readers.waitSince(ctx, part.since) }
 	}
 	d := &drainer{watchWork: b, timeout: hooks.DrainTimeout, giveAtTimeout: hooks.GiveAtTimeout}
 	d.ask = func(ctx context.Context, _ identity.Identity) error { return b.gate.Wait(ctx) }
-	if hooks.Drain != nil {
-		d.ask = hooks.Drain.Run
+	d.askPart = func(ctx context.Context, _ identity.Identity, part partStop) error {
+		return b.gateOfParts.Wait(ctx, part.set)
 	}
-	return d.stopped
+	if hooks.Drain != nil {
+		d.ask = func(ctx context.Context, id identity.Identity) error {
+			return hooks.Drain.Run(ctx, id, hook.Stop{Number: b.drainNumber()})
+		}
+		d.askPart = func(ctx context.Context, id identity.Identity, part partStop) error {
+			return hooks.Drain.Run(ctx, id, hook.Stop{Number: part.number, Partitions: part.set})
+		}
+	}
+	return d.stopped, d.stoppedPart
+}
+
+// drainNumber returns the number of the drain under way.
+func (b *watchWork) drainNumber() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.stops.drain
 }
 
 // guardGate makes the server demand a secret from the program if processes outside of this pod share its loopback

@@ -123,23 +123,23 @@ func TestTheGateIsOpenWhileDraining(t *testing.T) {
 	}
 	for _, id := range []identity.Identity{withdrawn(identity.StatePending), held(), withdrawn(identity.StateLost)} {
 		a.publish(id)
-		if err := a.gate.Drained(0); !errors.Is(err, hook.ErrNothingToDrain) {
+		if err := a.gate.Drained(0, 0); !errors.Is(err, hook.ErrNothingToDrain) {
 			t.Errorf("%s: a word was taken: %v", id, err)
 		}
 	}
 	a.publish(held())
 	a.publish(withdrawn(identity.StateDraining))
-	if err := a.gate.Drained(8); !errors.Is(err, hook.ErrNothingToDrain) {
+	if err := a.gate.Drained(8, 0); !errors.Is(err, hook.ErrNothingToDrain) {
 		t.Errorf("a word for another epoch was taken: %v", err)
 	}
-	if err := a.gate.Drained(7); err != nil {
+	if err := a.gate.Drained(7, 0); err != nil {
 		t.Error(err)
 	}
 	if id, told := a.mayWork(); !told || id != held() {
 		t.Errorf("withdrawn is %v, %t", id, told)
 	}
 	a.publish(held())
-	if err := a.gate.Drained(7); !errors.Is(err, hook.ErrNothingToDrain) {
+	if err := a.gate.Drained(7, 0); !errors.Is(err, hook.ErrNothingToDrain) {
 		t.Errorf("the id is in use again and a word was taken: %v", err)
 	}
 }

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/idalloc/idalloc/pkg/identity"
+	"github.com/idalloc/idalloc/pkg/partition/placement"
 )
 
 const (
@@ -20,6 +22,20 @@ const (
 	// outputDelay bounds the wait for the output of processes that the command left running.
 	outputDelay = time.Second
 )
+
+// The variables of a stop.
+const (
+	stopVariable       = "IDALLOC_STOP"
+	partitionsVariable = "IDALLOC_PARTITIONS_STOP"
+)
+
+// Stop says which work the command is to stop.
+type Stop struct {
+	// Number tells this stop from others. It is 0 if it has none.
+	Number int
+	// Partitions are those on which the work is to stop. If the set is empty, all work under the id is to stop.
+	Partitions placement.Set
+}
 
 // Command is a program and its arguments.
 type Command struct {
@@ -83,11 +99,12 @@ func split(line string) (words []string, err error) {
 // kills the command and all processes of its group, and the error wraps the cause of ctx. Errors quote the end of the
 // command's output.
 //
-// The command has the environment of this process, with IDALLOC_ID, IDALLOC_COUNT and IDALLOC_EPOCH of id.
-func (c *Command) Run(ctx context.Context, id identity.Identity) error {
+// The command has the environment of this process, with IDALLOC_ID, IDALLOC_COUNT and IDALLOC_EPOCH of id, and with IDALLOC_STOP and
+// IDALLOC_PARTITIONS_STOP of stop, as far as it has them.
+func (c *Command) Run(ctx context.Context, id identity.Identity, stop Stop) error {
 	var output tail
 	cmd := exec.CommandContext(ctx, c.argv[0], c.argv[1:]...) //nolint:gosec // the operator names the command
-	cmd.Env = append(os.Environ(), environment(id)...)
+	cmd.Env = environment(os.Environ(), id, stop)
 	cmd.Stdout, cmd.Stderr = &output, &output
 	// The command gets a group of its own, so that the processes that it starts are killed with it.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -112,12 +129,23 @@ func (c *Command) Run(ctx context.Context, id identity.Identity) error {
 	return fmt.Errorf("%s: %w", c.argv[0], err)
 }
 
-func environment(id identity.Identity) []string {
-	return []string{
-		"IDALLOC_ID=" + strconv.Itoa(id.ID),
-		"IDALLOC_COUNT=" + strconv.Itoa(id.Count),
-		"IDALLOC_EPOCH=" + strconv.FormatInt(id.Epoch, 10),
+// environment returns base with the variables of the id and of the stop.
+func environment(base []string, id identity.Identity, stop Stop) []string {
+	env := slices.DeleteFunc(slices.Clone(base), func(v string) bool {
+		return strings.HasPrefix(v, stopVariable+"=") || strings.HasPrefix(v, partitionsVariable+"=")
+	})
+	env = append(env,
+		"IDALLOC_ID="+strconv.Itoa(id.ID),
+		"IDALLOC_COUNT="+strconv.Itoa(id.Count),
+		"IDALLOC_EPOCH="+strconv.FormatInt(id.Epoch, 10),
+	)
+	if stop.Number > 0 {
+		env = append(env, stopVariable+"="+strconv.Itoa(stop.Number))
 	}
+	if !stop.Partitions.Empty() {
+		env = append(env, partitionsVariable+"="+stop.Partitions.String())
+	}
+	return env
 }
 
 // tail keeps the last outputLimit bytes that were written to it.

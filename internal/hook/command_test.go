@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/idalloc/idalloc/pkg/identity"
+	"github.com/idalloc/idalloc/pkg/partition/placement"
 )
 
 var errStop = errors.New("enough")
@@ -58,11 +59,30 @@ func command(t *testing.T, script string) *Command {
 	return &Command{argv: []string{"/bin/sh", "-c", script}}
 }
 
+func TestTheCommandKnowsWhatIsToStop(t *testing.T) {
+	t.Setenv("IDALLOC_STOP", "99")
+	t.Setenv("IDALLOC_PARTITIONS_STOP", "99")
+	for want, stop := range map[string]Stop{
+		"none none\n":  {},
+		"3 none\n":     {Number: 3},
+		"4 12-15,40\n": {Number: 4, Partitions: placement.Between(12, 15).Union(placement.Of(40))},
+	} {
+		out := filepath.Join(t.TempDir(), "out")
+		t.Setenv("OUT", out)
+		if err := command(t, `echo "${IDALLOC_STOP-none} ${IDALLOC_PARTITIONS_STOP-none}" >"$OUT"`).Run(t.Context(), held(), stop); err != nil {
+			t.Fatal(err)
+		}
+		if b, err := os.ReadFile(out); err != nil || string(b) != want { //nolint:gosec // a file of the test
+			t.Errorf("the command's environment says %q, %v; want %q", b, err, want)
+		}
+	}
+}
+
 func TestExitCodeZeroMeansStopped(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
 	t.Setenv("IDALLOC_ID", "99")
 	t.Setenv("OUT", out)
-	if err := command(t, `echo "$IDALLOC_ID $IDALLOC_COUNT $IDALLOC_EPOCH" >"$OUT"`).Run(t.Context(), held()); err != nil {
+	if err := command(t, `echo "$IDALLOC_ID $IDALLOC_COUNT $IDALLOC_EPOCH" >"$OUT"`).Run(t.Context(), held(), Stop{}); err != nil {
 		t.Fatal(err)
 	}
 	if b, err := os.ReadFile(out); err != nil || string(b) != "3 5 1795219200123\n" { //nolint:gosec // a file of the test
@@ -71,22 +91,22 @@ func TestExitCodeZeroMeansStopped(t *testing.T) {
 }
 
 func TestAnythingElseDoesNot(t *testing.T) {
-	err := command(t, `echo out; echo err >&2; exit 3`).Run(t.Context(), held())
+	err := command(t, `echo out; echo err >&2; exit 3`).Run(t.Context(), held(), Stop{})
 	if err == nil || err.Error() != "/bin/sh: exit status 3; its output ends with: out\nerr" {
 		t.Errorf("error is %v", err)
 	}
-	err = command(t, `kill -9 $$`).Run(t.Context(), held())
+	err = command(t, `kill -9 $$`).Run(t.Context(), held(), Stop{})
 	if err == nil || !strings.Contains(err.Error(), "signal: killed") {
 		t.Errorf("error is %v", err)
 	}
-	err = (&Command{argv: []string{"/no/such/program"}}).Run(t.Context(), held())
+	err = (&Command{argv: []string{"/no/such/program"}}).Run(t.Context(), held(), Stop{})
 	if !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("error is %v", err)
 	}
 }
 
 func TestOnlyTheEndOfTheOutputIsQuoted(t *testing.T) {
-	err := command(t, `i=0; while test $i -lt 1000; do echo "line $i"; i=$((i+1)); done; exit 1`).Run(t.Context(), held())
+	err := command(t, `i=0; while test $i -lt 1000; do echo "line $i"; i=$((i+1)); done; exit 1`).Run(t.Context(), held(), Stop{})
 	if err == nil || !strings.HasSuffix(err.Error(), "line 998\nline 999") || len(err.Error()) > outputLimit+100 {
 		t.Errorf("error is %v", err)
 	}
@@ -110,7 +130,7 @@ func TestTheEndOfTheContextKillsTheGroup(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- command(t, `echo before; exec >"$PIPE" 2>&1; trap '' TERM; sleep 1000 & echo up; wait`).Run(ctx, held())
+		ended <- command(t, `echo before; exec >"$PIPE" 2>&1; trap '' TERM; sleep 1000 & echo up; wait`).Run(ctx, held(), Stop{})
 	}()
 	f, err := os.Open(pipe) //nolint:gosec // a pipe of the test
 	if err != nil {
@@ -133,10 +153,10 @@ func TestTheEndOfTheContextKillsTheGroup(t *testing.T) {
 func TestWhatACommandLeavesRunningDoesNotHoldItUp(t *testing.T) {
 	pids := filepath.Join(t.TempDir(), "pid")
 	t.Setenv("PIDS", pids)
-	if err := command(t, `sleep 1000 & echo $! >"$PIDS"`).Run(t.Context(), held()); err != nil {
+	if err := command(t, `sleep 1000 & echo $! >"$PIDS"`).Run(t.Context(), held(), Stop{}); err != nil {
 		t.Error(err)
 	}
-	if err := command(t, `kill -9 $(cat "$PIDS")`).Run(t.Context(), held()); err != nil {
+	if err := command(t, `kill -9 $(cat "$PIDS")`).Run(t.Context(), held(), Stop{}); err != nil {
 		t.Errorf("what the command left running was killed with it: %v", err)
 	}
 }

@@ -10,26 +10,27 @@ import (
 // ErrNothingToDrain means that nobody waits for this report.
 var ErrNothingToDrain = errors.New("nothing to drain")
 
-// Gate passes on the program's report that it has stopped. It is open while the pod gives an id away. A report only counts
+// Gate passes on the program's report that it has stopped using the id. It is open while the pod gives an id away. A report only counts
 // until the gate is closed. The zero value is closed. It is safe for concurrent use.
 type Gate struct {
 	mu    sync.Mutex
 	open  bool
 	epoch int64 // the epoch of the id that the pod gives away, 0 if it is not known
+	stop  int   // the number of the stop, 0 if it has none
 	// stopped is made by Open, and closed by the report.
 	stopped chan struct{}
 	heard   bool
 }
 
-// Open opens the gate. epoch is that of the id that the pod gives away, or 0 if it is not known. Open does nothing if the gate
-// is open.
-func (g *Gate) Open(epoch int64) {
+// Open opens the gate. epoch is that of the id that the pod gives away, or 0 if it is not known, and stop the number of the stop. Open
+// does nothing if the gate is open.
+func (g *Gate) Open(epoch int64, stop int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.open {
 		return
 	}
-	g.open, g.epoch, g.heard = true, epoch, false
+	g.open, g.epoch, g.stop, g.heard = true, epoch, stop, false
 	g.stopped = make(chan struct{})
 }
 
@@ -40,9 +41,11 @@ func (g *Gate) Close() {
 	g.open = false
 }
 
-// Drained reports that the program has stopped using the id of this epoch. 0 stands for any epoch. A second report is no error.
-// Drained does not block. The error wraps ErrNothingToDrain if the gate is closed, or open for another epoch.
-func (g *Gate) Drained(epoch int64) error {
+// Drained reports that the program has stopped using the id of this epoch, as the answer to the stop of this number. 0 stands for any
+// epoch, and for any stop. A second report is no error. Drained does not block. The error wraps ErrNothingToDrain if the gate is
+// closed, or open for another epoch or stop. An id keeps its epoch if a stop is called off, so only the number tells that a report is
+// not a late one.
+func (g *Gate) Drained(epoch int64, stop int) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if !g.open {
@@ -50,6 +53,9 @@ func (g *Gate) Drained(epoch int64) error {
 	}
 	if epoch != 0 && g.epoch != 0 && epoch != g.epoch {
 		return fmt.Errorf("%w of epoch %d: the id that is being withdrawn has epoch %d", ErrNothingToDrain, epoch, g.epoch)
+	}
+	if stop != 0 && stop != g.stop {
+		return fmt.Errorf("%w by stop %d: the stop under way has the number %d", ErrNothingToDrain, stop, g.stop)
 	}
 	if !g.heard {
 		g.heard = true

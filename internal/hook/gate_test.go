@@ -18,7 +18,7 @@ func ended(t *testing.T) context.Context {
 func TestAClosedGateTakesNoWord(t *testing.T) {
 	var g Gate
 	for range 2 {
-		if err := g.Drained(0); !errors.Is(err, ErrNothingToDrain) {
+		if err := g.Drained(0, 0); !errors.Is(err, ErrNothingToDrain) {
 			t.Errorf("a word while no id is withdrawn: %v", err)
 		}
 		for range 64 { // of a context that has ended and a report that counts, Wait takes either
@@ -26,8 +26,8 @@ func TestAClosedGateTakesNoWord(t *testing.T) {
 				t.Fatalf("Wait is %v", err)
 			}
 		}
-		g.Open(7)
-		if err := g.Drained(7); err != nil {
+		g.Open(7, 1)
+		if err := g.Drained(7, 0); err != nil {
 			t.Error(err)
 		}
 		g.Close()
@@ -36,39 +36,39 @@ func TestAClosedGateTakesNoWord(t *testing.T) {
 
 func TestAWordEndsTheWait(t *testing.T) {
 	var g Gate
-	g.Open(7)
+	g.Open(7, 1)
 	done := make(chan error, 1)
 	go func() { done <- g.Wait(t.Context()) }()
-	if err := g.Drained(7); err != nil {
+	if err := g.Drained(7, 0); err != nil {
 		t.Error(err)
 	}
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
-	g.Open(7) // the same episode still
+	g.Open(7, 1) // the same episode still
 	if err := g.Wait(t.Context()); err != nil {
 		t.Errorf("asked again in the same episode: %v", err)
 	}
-	if err := g.Drained(0); err != nil {
+	if err := g.Drained(0, 0); err != nil {
 		t.Errorf("said again: %v", err)
 	}
 }
 
 func TestAWordOfAnEarlierEpisodeDoesNotCount(t *testing.T) {
 	var g Gate
-	g.Open(7)
-	if err := g.Drained(7); err != nil {
+	g.Open(7, 1)
+	if err := g.Drained(7, 0); err != nil {
 		t.Error(err)
 	}
 	g.Close()
-	if err := g.Drained(9); !errors.Is(err, ErrNothingToDrain) || !strings.Contains(err.Error(), "no id is being withdrawn") {
+	if err := g.Drained(9, 0); !errors.Is(err, ErrNothingToDrain) || !strings.Contains(err.Error(), "no id is being withdrawn") {
 		t.Errorf("between two episodes: %v", err)
 	}
-	g.Open(8)
+	g.Open(8, 1)
 	if err := g.Wait(ended(t)); !errors.Is(err, errStop) {
 		t.Errorf("the word of the episode before ended the wait: %v", err)
 	}
-	if err := g.Drained(7); !errors.Is(err, ErrNothingToDrain) {
+	if err := g.Drained(7, 0); !errors.Is(err, ErrNothingToDrain) {
 		t.Errorf("a late word for epoch 7: %v", err)
 	}
 	for range 64 {
@@ -76,15 +76,37 @@ func TestAWordOfAnEarlierEpisodeDoesNotCount(t *testing.T) {
 			t.Fatalf("the late word ended the wait: %v", err)
 		}
 	}
-	if err := g.Drained(8); err != nil {
+	if err := g.Drained(8, 0); err != nil {
 		t.Error(err)
 	}
 }
 
 func TestAnUnknownEpochTakesAnyWord(t *testing.T) {
 	var g Gate
-	g.Open(0)
-	if err := g.Drained(9); err != nil {
+	g.Open(0, 1)
+	if err := g.Drained(9, 0); err != nil {
+		t.Error(err)
+	}
+}
+
+// An id keeps its epoch when its drain is called off, so that a late report names the right one.
+func TestALateReportForAnEarlierStopOfTheSameEpochDoesNotCount(t *testing.T) {
+	var g Gate
+	g.Open(7, 1)
+	g.Close() // called off
+	g.Open(7, 2)
+	for _, stop := range []int{1, 3} {
+		if err := g.Drained(7, stop); !errors.Is(err, ErrNothingToDrain) {
+			t.Errorf("the report for stop %d: %v", stop, err)
+		}
+	}
+	if err := g.Wait(ended(t)); !errors.Is(err, errStop) {
+		t.Errorf("Wait is %v", err)
+	}
+	if err := g.Drained(7, 2); err != nil {
+		t.Error(err)
+	}
+	if err := g.Wait(t.Context()); err != nil {
 		t.Error(err)
 	}
 }

@@ -69,19 +69,19 @@ func (d *Dir) Publish(id identity.Identity) error {
 	if err != nil {
 		return err
 	}
-	if err := d.publish(contents); err != nil {
+	if err := d.publish(names(id), contents); err != nil {
 		return d.explain(err)
 	}
 	d.last, d.known = id, true
 	return nil
 }
 
-func (d *Dir) publish(contents []file) error {
+func (d *Dir) publish(names []string, contents []file) error {
 	if err := makeDirs(d.path); err != nil {
 		return err
 	}
 	// The links come first. They dangle until the first swap, so all files appear at once.
-	if err := d.link(); err != nil {
+	if err := d.link(names); err != nil {
 		return err
 	}
 	// Readlink returns "" for a missing link, and no generation has that name.
@@ -105,8 +105,8 @@ func (d *Dir) publish(contents []file) error {
 }
 
 // link makes the published names, if they do not exist yet. They are symbolic links through dataLink.
-func (d *Dir) link() error {
-	for _, name := range names() {
+func (d *Dir) link(names []string) error {
+	for _, name := range names {
 		path, target := filepath.Join(d.path, name), filepath.Join(dataLink, name)
 		have, err := os.Readlink(path)
 		if err == nil && have == target {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/idalloc/idalloc/pkg/identity"
+	"github.com/idalloc/idalloc/pkg/partition/placement"
 )
 
 func assigned(id, count int, epoch int64) identity.Identity {
@@ -65,6 +66,49 @@ func TestAllFilesSayTheSameIdentity(t *testing.T) {
 	for name, data := range want {
 		if got := content(t, dir, name); got != data {
 			t.Errorf("%s is %q, want %q", name, got, data)
+		}
+	}
+}
+
+// sharing returns an identity that owns 0 to 11 and 40, and is to stop its work on 12.
+func sharing() identity.Identity {
+	id := assigned(3, 5, 7)
+	id.Partitions = identity.PartitionsOf(64, []identity.Share{{Set: placement.Between(0, 12).Union(placement.Of(40)), Token: 7}}, placement.Of(12), 3)
+	return id
+}
+
+func TestPartitionsInTheFiles(t *testing.T) {
+	dir := t.TempDir()
+	d := New(dir)
+	mustPublish(t, d, assigned(3, 5, 7))
+	if _, err := os.Lstat(filepath.Join(dir, "partitions")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a process that does not work on partitions has the file: %v", err)
+	}
+	nothing := sharing()
+	nothing.Partitions = identity.PartitionsOf(64, nil, placement.Set{}, 3)
+	for _, tc := range []struct {
+		id        identity.Identity
+		file, env string
+	}{{sharing(), "0-11,40\n", "IDALLOC_PARTITIONS=0-11,40\n"}, {nothing, "\n", "IDALLOC_PARTITIONS=\n"}} {
+		mustPublish(t, d, tc.id)
+		if got := content(t, dir, "partitions"); got != tc.file {
+			t.Errorf("partitions is %q, want %q", got, tc.file)
+		}
+		if got := content(t, dir, "env"); !strings.Contains(got, "\n"+tc.env) {
+			t.Errorf("env is %q, which lacks %q", got, tc.env)
+		}
+		if got, err := identity.Read(dir); err != nil || got != tc.id {
+			t.Errorf("read %+v, %v", got, err)
+		}
+	}
+	for _, state := range []identity.State{identity.StateDraining, identity.StateFenced, identity.StateLost} {
+		mustPublish(t, d, sharing())
+		mustPublish(t, d, sharing().Without(state))
+		if _, err := os.Open(filepath.Join(dir, "partitions")); !errors.Is(err, fs.ErrNotExist) { //nolint:gosec // a directory of the test
+			t.Errorf("%s: open partitions: %v, want ENOENT", state, err)
+		}
+		if got := content(t, dir, "env"); strings.Contains(got, "PARTITIONS") {
+			t.Errorf("%s: env is %q", state, got)
 		}
 	}
 }

@@ -2,11 +2,26 @@ package publish
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"strconv"
+
+	"github.com/idalloc/idalloc/pkg/partition/placement"
 )
+
+// Report is what the program says when it has stopped.
+type Report struct {
+	// Epoch is that of the id, 0 for any.
+	Epoch int64
+	// Stop is the number of the stop that it answers, 0 if it names none.
+	Stop int
+	// Partitions are those on which it has stopped. If the set is empty, it has stopped using the id.
+	Partitions placement.Set
+}
 
 // postDrained answers POST /v1/drained. It answers 204 if somebody waits for the program's report, and 409 with the reason
 // otherwise.
@@ -15,7 +30,7 @@ func (h *handler) postDrained(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, reason, http.StatusForbidden)
 		return
 	}
-	epoch, err := parseEpoch(r)
+	report, err := parseReport(r.URL.Query())
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
@@ -24,7 +39,7 @@ func (h *handler) postDrained(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "nothing to drain: nobody waits for the program here; idalloc watch does with --drain=http", http.StatusConflict)
 		return
 	}
-	if err := h.drained(epoch); err != nil {
+	if err := h.drained(report); err != nil {
 		http.Error(w, err.Error(), http.StatusConflict)
 		return
 	}
@@ -55,15 +70,34 @@ func foreign(r *http.Request) string {
 	return ""
 }
 
-// parseEpoch returns the epoch that the request names, or 0 if it names none.
-func parseEpoch(r *http.Request) (int64, error) {
-	text := r.URL.Query().Get("epoch")
-	if text == "" {
-		return 0, nil
+// parseReport returns what the request says.
+func parseReport(query url.Values) (Report, error) {
+	var r Report
+	if text := query.Get("epoch"); text != "" {
+		epoch, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || epoch <= 0 {
+			return r, fmt.Errorf("epoch=%q is not an epoch: give the one that came with the id, or none", text)
+		}
+		r.Epoch = epoch
 	}
-	epoch, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || epoch <= 0 {
-		return 0, fmt.Errorf("epoch=%q is not an epoch: give the one that came with the id, or none", text)
+	if text := query.Get("stop"); text != "" {
+		stop, err := strconv.Atoi(text)
+		if err != nil || stop <= 0 {
+			return r, fmt.Errorf("stop=%q is not the number of a stop: give the one that identity.json had", text)
+		}
+		r.Stop = stop
 	}
-	return epoch, nil
+	if !query.Has("partitions") {
+		return r, nil
+	}
+	text := query.Get("partitions")
+	set, err := placement.Parse(text, math.MaxInt32)
+	switch {
+	case err != nil || set.Empty():
+		return r, fmt.Errorf("partitions=%q is no set of partitions: give what identity.json says is stopping, such as 12-15,40", text)
+	case r.Stop == 0:
+		return r, errors.New("partitions without stop: give the number of the stop, too, as identity.json had it, such as partitions=12-15&stop=3")
+	}
+	r.Partitions = set
+	return r, nil
 }

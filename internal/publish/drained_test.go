@@ -29,23 +29,27 @@ func post(t *testing.T, drained DrainedFunc, target, peer string, header ...stri
 }
 
 func TestDrainedTakesTheProgramsWord(t *testing.T) {
-	var got []int64
-	take := func(epoch int64) error {
-		got = append(got, epoch)
+	var got []Report
+	take := func(said Report) error {
+		got = append(got, said)
 		return nil
 	}
 	for _, peer := range []string{self, "127.8.9.10:5", "[::1]:5", "[::ffff:127.0.0.1]:5"} {
 		post(t, take, "/v1/drained", peer).want(t, 204, "")
 	}
-	post(t, take, "/v1/drained?epoch=1795219200123", self).want(t, 204, "")
-	if len(got) != 5 || got[0] != 0 || got[4] != 1795219200123 {
-		t.Errorf("the epochs said are %v", got)
+	post(t, take, "/v1/drained?epoch=1795219200123&stop=2", self).want(t, 204, "")
+	post(t, take, "/v1/drained?partitions=12-15,40&stop=3", self).want(t, 204, "")
+	if len(got) != 6 || got[0].Epoch != 0 || got[0].Stop != 0 || !got[0].Partitions.Empty() || got[4].Epoch != 1795219200123 || got[4].Stop != 2 {
+		t.Fatalf("the reports are %+v", got)
+	}
+	if part := got[5]; part.Stop != 3 || part.Partitions.String() != "12-15,40" || !got[4].Partitions.Empty() {
+		t.Errorf("the report about some partitions is %+v", part)
 	}
 }
 
 func TestDrainedRefuses(t *testing.T) {
-	refuse := func(int64) error { return errors.New("nothing to drain: the id is in use") }
-	never := func(int64) error {
+	refuse := func(Report) error { return errors.New("nothing to drain: the id is in use") }
+	never := func(Report) error {
 		t.Error("a word was taken that should be refused")
 		return nil
 	}
@@ -67,6 +71,11 @@ func TestDrainedRefuses(t *testing.T) {
 		"a browser that hides the origin":    {never, "", self, []string{"Sec-Fetch-Site", "cross-site"}, 403, "Sec-Fetch-Site"},
 		"an epoch that is none":              {never, "?epoch=soon", self, nil, 400, "is not an epoch"},
 		"the epoch that goes with no id":     {never, "?epoch=0", self, nil, 400, "is not an epoch"},
+		"a stop that is none":                {never, "?stop=0", self, nil, 400, "is not the number of a stop"},
+		"a stop that is no number":           {never, "?partitions=1&stop=last", self, nil, 400, "is not the number of a stop"},
+		"partitions without the stop":        {never, "?partitions=12-15", self, nil, 400, "partitions=12-15&stop=3"},
+		"no partitions of a stop":            {never, "?partitions=&stop=3", self, nil, 400, "no set of partitions"},
+		"partitions that cannot be read":     {never, "?partitions=15-12&stop=3", self, nil, 400, "no set of partitions"},
 		"an epoch of another pod's, from it": {never, "?epoch=1", "10.0.0.7:5", nil, 403, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

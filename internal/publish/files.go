@@ -17,17 +17,23 @@ const (
 	fileState = "state"
 	fileJSON  = identity.FileName
 	fileEnv   = "env"
+	// filePartitions is published only by a process that works on partitions.
+	filePartitions = "partitions"
 )
 
-// names returns the published names in the order in which link makes them.
-func names() []string {
-	return []string{fileID, fileCount, fileEpoch, fileState, fileJSON, fileEnv}
+// names returns the names that are published for an identity, in the order in which link makes them.
+func names(id identity.Identity) []string {
+	names := []string{fileID, fileCount, fileEpoch, fileState, fileJSON, fileEnv}
+	if id.Partitions.Enabled() {
+		names = append(names, filePartitions)
+	}
+	return names
 }
 
 type file struct{ name, data string }
 
-// render returns the files of one generation. While there is no id, fileID is missing. Its link dangles then, so "test -e id" and
-// open fail, and nobody reads an id that is not held.
+// render returns the files of one generation. While there is no id, fileID and filePartitions are missing. Their links dangle then, so
+// "test -e id" and open fail, and nobody reads an id that is not held. Work on what filePartitions names may go on, or begin.
 func render(id identity.Identity) ([]file, error) {
 	body, err := json.Marshal(id)
 	if err != nil {
@@ -42,6 +48,9 @@ func render(id identity.Identity) ([]file, error) {
 	}
 	if id.Assigned() {
 		files = append(files, file{fileID, strconv.Itoa(id.ID) + "\n"})
+		if id.Partitions.Enabled() {
+			files = append(files, file{filePartitions, id.Partitions.Owned().String() + "\n"})
+		}
 	}
 	return files, nil
 }
@@ -55,6 +64,9 @@ func renderEnv(id identity.Identity) string {
 	fmt.Fprintf(&b, "IDALLOC_COUNT=%d\n", id.Count)
 	if id.Assigned() {
 		fmt.Fprintf(&b, "IDALLOC_EPOCH=%d\n", id.Epoch)
+	}
+	if id.Assigned() && id.Partitions.Enabled() {
+		fmt.Fprintf(&b, "IDALLOC_PARTITIONS=%s\n", id.Partitions.Owned())
 	}
 	fmt.Fprintf(&b, "IDALLOC_STATE=%s\n", id.State)
 	return b.String()

@@ -27,9 +27,9 @@ const (
 // HealthFunc returns nil while the program works, and otherwise the reason why it should be restarted.
 type HealthFunc func(context.Context) error
 
-// DrainedFunc receives the program's report that it has stopped using the id of this epoch. 0 stands for any epoch. It returns
-// an error if nobody waits for this report. The error's text is sent to the program.
-type DrainedFunc func(epoch int64) error
+// DrainedFunc receives the program's report that it has stopped. It returns an error if nobody waits for this report. The error's text
+// is sent to the program.
+type DrainedFunc func(Report) error
 
 type handler struct {
 	hub    *Hub

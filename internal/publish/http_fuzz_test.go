@@ -64,8 +64,8 @@ func (x *exchange) serve(t *testing.T, mode uint8) {
 	server := NewServer("", hub, nil)
 	close(server.closing) // or a long poll would last
 	if mode&0x20 != 0 {
-		server.OnDrained(func(epoch int64) error {
-			x.drained = append(x.drained, epoch)
+		server.OnDrained(func(said Report) error {
+			x.drained = append(x.drained, said.Epoch)
 			if mode&0x10 != 0 {
 				return errors.New("nobody asked for the id")
 			}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/idalloc/idalloc/pkg/identity"
@@ -17,6 +18,8 @@ const (
 	podName = ".pod-uid"
 	// lastName is a hidden file with the identity that the program is about to lose.
 	lastName = ".last-id"
+	// stopName is a hidden file with the number of the last stop.
+	stopName = ".last-stop"
 )
 
 // Pod returns the UID of the pod that the directory belongs to. It is empty if it is not known. A directory may outlive its pod.
@@ -76,4 +79,31 @@ func (d *Dir) Noted() (id identity.Identity, err error) {
 		return identity.Identity{}, fmt.Errorf("idalloc: which id was withdrawn is not known: delete the pod: %w", err)
 	}
 	return id, nil
+}
+
+// LastStop returns the number that SetLastStop saved, or 0. No later process may give that number, or a lower one, to a stop: a late
+// report of the program about that stop would count for the new one.
+func (d *Dir) LastStop() (int, error) {
+	b, err := os.ReadFile(filepath.Join(d.path, stopName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, d.explain(err)
+	}
+	number, err := strconv.Atoi(strings.TrimSpace(string(b)))
+	if err != nil {
+		return 0, fmt.Errorf("idalloc: how many stops there were is not known: delete the pod: %s: %w", filepath.Join(d.path, stopName), err)
+	}
+	return number, nil
+}
+
+// SetLastStop saves the number of a stop before the program can know it.
+func (d *Dir) SetLastStop(number int) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := errors.Join(makeDirs(d.path), d.replaceFile(stopName, strconv.Itoa(number)+"\n")); err != nil {
+		return d.explain(err)
+	}
+	return nil
 }

@@ -74,3 +74,31 @@ func TestWhatCannotBeLeftIsAnError(t *testing.T) {
 		}
 	}
 }
+
+func TestTheNextProcessKnowsTheLastStop(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ids")
+	if n, err := New(path).LastStop(); n != 0 || err != nil {
+		t.Errorf("an empty directory has had %d stops, %v", n, err)
+	}
+	for _, want := range []int{1, 12} {
+		if err := New(path).SetLastStop(want); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := New(path).LastStop(); n != want || err != nil {
+			t.Errorf("the last stop is %d, %v; want %d", n, err, want)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(path, stopName), []byte("many\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := New(path).LastStop(); err == nil || !strings.Contains(err.Error(), "delete the pod") {
+		t.Errorf("a number that cannot be read: %v", err)
+	}
+	file := filepath.Join(path, stopName)
+	if _, err := New(file).LastStop(); err == nil {
+		t.Error("a file that is no directory has a number")
+	}
+	if err := New(file).SetLastStop(1); err == nil {
+		t.Error("saved in a file that is no directory")
+	}
+}

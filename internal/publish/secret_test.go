@@ -13,7 +13,7 @@ import (
 func TestTheSecretIsAskedFor(t *testing.T) {
 	said := 0
 	s := NewServer(":0", NewHub(without(identity.StateDraining, 5)), nil)
-	s.OnDrained(func(int64) error {
+	s.OnDrained(func(Report) error {
 		said++
 		return nil
 	})
