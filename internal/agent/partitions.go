@@ -180,9 +180,9 @@ func (p *parts) of(id identity.Identity, last int) identity.Identity {
 	for _, s := range p.now.Owned {
 		shares = append(shares, identity.Share(s))
 	}
-	id.Partitions = identity.PartitionsOf(p.now.Count, shares, stopping, last)
 	if !id.Assigned() {
-		return id.Without(id.State)
+		shares, stopping = nil, placement.Set{}
 	}
+	id.Partitions = identity.PartitionsOf(p.now.Count, shares, stopping, last)
 	return id
 }
