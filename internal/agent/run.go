@@ -95,6 +95,9 @@ func Run(ctx context.Context, o Options, command Command) (code int, err error) 
 	// If this process is the container's first one, everything in the container ends with it. Other containers that read the
 	// directory do not.
 	to.DiesWithProcess = os.Getpid() == 1 && a.dir == nil
+	if o.Partitions {
+		to.Partitions.InProcess = to.DiesWithProcess
+	}
 	lead := command.fenceLead(o.FenceAfter)
 	if o.FenceAfter > 0 {
 		to.FenceAfter, to.FenceLead = o.FenceAfter, lead
