@@ -3,10 +3,11 @@ package allocation
 import (
 	"bufio"
 	"context"
-	"fmt"
 	"maps"
+	"net"
 	"net/http"
 	"os"
+	"strconv"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -31,7 +32,7 @@ const consumes = `say() { echo "$1 $POD_NAME $2" >> DIARY; }; trap 'say stop "$I
 // sharing returns a Deployment whose workload has partitions.
 func sharing(replicas int32, spec *corev1.PodSpec) *appsv1.Deployment {
 	d := suite.Deployment("worker", replicas, spec)
-	d.Annotations = map[string]string{assignment.PartitionCountKey: fmt.Sprint(queues)}
+	d.Annotations = map[string]string{assignment.PartitionCountKey: strconv.Itoa(queues)}
 	return d
 }
 
@@ -65,11 +66,10 @@ func (w *workload) consumed() map[int]string {
 }
 
 // shared waits until n pods work on all partitions, each on as many as any other or on one more, as HTTP says.
-func (w *workload) shared(ctx SpecContext, n int) map[int]string {
+func (w *workload) shared(ctx SpecContext, n int) {
 	GinkgoHelper()
-	var works map[int]string
 	Eventually(func(g Gomega) {
-		works = w.consumed()
+		works := w.consumed()
 		g.Expect(works).To(HaveLen(queues))
 		live, err := w.live(ctx)
 		g.Expect(err).NotTo(HaveOccurred())
@@ -82,7 +82,6 @@ func (w *workload) shared(ctx SpecContext, n int) map[int]string {
 			}
 		}
 	}).WithContext(ctx).Should(Succeed())
-	return works
 }
 
 var _ = Describe("partitions of a workload", func() {
@@ -190,7 +189,7 @@ func (w *workload) owning(ctx SpecContext, n, partitions int) []string {
 // report says that a pod's program has stopped its work on partitions, and returns the answer's code.
 func (w *workload) report(ctx context.Context, pod, partitions string, stop int) int {
 	GinkgoHelper()
-	url := fmt.Sprintf("http://%s:8089/v1/drained?partitions=%s&stop=%d", w.pod(ctx, pod).Status.PodIP, partitions, stop)
+	url := "http://" + net.JoinHostPort(w.pod(ctx, pod).Status.PodIP, "8089") + "/v1/drained?partitions=" + partitions + "&stop=" + strconv.Itoa(stop)
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, http.NoBody)
 	Expect(err).NotTo(HaveOccurred())
 	resp, err := http.DefaultClient.Do(req)
