@@ -88,30 +88,24 @@ func (h *holding) stopLost(ctx context.Context, lost placement.Set) {
 	}
 	h.shares.remove(lost)
 	h.beginStop(ctx, lost, true)
-	h.publishShares()
 }
 
 // stopRevoked stops the work on partitions that other ids are to have, and lets the rest go on.
 func (h *holding) stopRevoked(ctx context.Context, revoked placement.Set) {
-	changed := false
 	for _, stop := range slices.Clone(h.shares.stops) {
 		if stop.Lost {
 			continue
 		}
 		if !stop.Set.Subset(revoked) { // some of them are to stay
 			h.endStop(stop)
-			changed = true
 			continue
 		}
 		revoked = revoked.Minus(stop.Set)
 	}
 	if !revoked.Empty() {
 		h.beginStop(ctx, revoked, false)
-		changed = true
 	}
-	if changed {
-		h.publishShares()
-	}
+	h.publishShares()
 }
 
 // beginStop has the work on the set stopped, in a goroutine that ends with its context.
@@ -125,6 +119,7 @@ func (h *holding) beginStop(ctx context.Context, set placement.Set, lost bool) {
 		h.happened.Tell(event.Revoked{ID: h.held.id, Partitions: set.String(), Stop: stop.Number})
 	}
 	h.shares.stops, h.shares.told = append(h.shares.stops, stop), false
+	h.publishShares()
 	stopped := h.sharing.stopped
 	do, retry := h.shares.on.Stop, h.pace.Backoff()
 	h.running.Go(func() {
