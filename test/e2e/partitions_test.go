@@ -151,7 +151,7 @@ func (w *workload) allowPods(ctx context.Context, n int64) {
 	Eventually(func(g Gomega) {
 		q, err := quotas.Get(ctx, "pods", metav1.GetOptions{})
 		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(q.Status.Hard).To(Equal(hard))
+		g.Expect(q.Status.Hard.Pods().Value()).To(Equal(n))
 	}).WithContext(ctx).Should(Succeed())
 }
 

@@ -14,7 +14,7 @@ import (
 )
 
 // partitionInterval is how often the work on one partition logs what it shows. A pod works on many.
-const partitionInterval = 100 * time.Millisecond
+const partitionInterval = 250 * time.Millisecond
 
 // workOnPartitions works on partitions through pkg/partition. The log of each is a file of its own, in which the partition takes
 // the place of the id. It is ready while the pod has an id.
