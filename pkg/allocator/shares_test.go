@@ -18,7 +18,7 @@ import (
 func sharingPod() *Allocator {
 	a := &Allocator{o: Options{Pod: "a", DiesWithProcess: true}}
 	a.pod = &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "0b7d7f3e-1"}}
-	a.ownPod.server = &a.connection
+	a.server = &a.connection
 	a.shares = shares{on: &Partitions{Publish: func(Shares) {}}}
 	return a
 }

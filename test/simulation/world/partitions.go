@@ -49,8 +49,8 @@ func (p *Process) unshare(ctx context.Context, stop allocator.PartitionStop) err
 	}
 	p.Thawed()
 	p.w.Alone(func() {
-		if ctx.Err() != nil {
-			return // it was told meanwhile what goes on
+		if ctx.Err() != nil || (p.stubborn && !stop.Lost) {
+			return // it was told meanwhile what goes on, or nothing stops its work for another id
 		}
 		for k := range stop.Set.All() {
 			if _, works := p.parts[k]; works {
