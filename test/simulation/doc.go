@@ -35,6 +35,8 @@
 //   - Programs (world/work.go): Run and Start; work that needs its time to stop, that cannot be stopped at the moment,
 //     or that runs on over a new count; revisions with another fence-after, or without strict mode beside others
 //     with it.
+//   - Partitions (world/partitions.go): work on some of them stops while the rest goes on, some pods never yield, and some
+//     revisions work on none.
 //   - Work in another program than idalloc (world/beside.go). That of run in strict mode is stopped before its time is
 //     over and leaves what it knows of quarantines to the next process. That of watch goes on while the watcher is
 //     started again, with a hook or without.

@@ -103,7 +103,8 @@ func editRow(o object.Object, d *dice.Dice) {
 	}
 }
 
-// wish has the user change what he wants of partitions: sometimes to what makes no sense, and sometimes he takes a wish away.
+// wish has the user change what he wants of partitions: sometimes to what makes no sense, and sometimes he takes a wish away. He may
+// change his mind within the moment that a plan or a take needs, as an autoscaler does that swings.
 func wish(w *world.World, d *dice.Dice) {
 	key, text := assignment.PartitionCountKey, strconv.Itoa(d.Between(0, 6))
 	switch d.Below(5) {
@@ -115,7 +116,23 @@ func wish(w *world.World, d *dice.Dice) {
 	default:
 		key, text = assignment.PartitionTargetKey, target(d)
 	}
-	w.ChangeOwner(server.Writer{Manager: "kubectl-annotate"}, func(o object.Object) { object.SetText(o, "annotations", key, text) })
+	back, was := d.Chance(0.5), ""
+	w.ChangeOwner(server.Writer{Manager: "kubectl-annotate"}, func(o object.Object) {
+		was = object.Annotation(o, key)
+		object.SetText(o, "annotations", key, text)
+	})
+	for at, n := time.Duration(0), d.Between(1, 4); back && n > 0; n-- {
+		at += d.Tail(200 * time.Millisecond)
+		w.After(at, func() {
+			if w.Quiet {
+				return
+			}
+			w.ChangeOwner(server.Writer{Manager: "kubectl-annotate"}, func(o object.Object) {
+				was, text = text, was
+				object.SetText(o, "annotations", key, text)
+			})
+		})
+	}
 }
 
 // target is what an autoscaler says: any partitions to any ids, also to ones that do not exist, and now and then one partition to two.
