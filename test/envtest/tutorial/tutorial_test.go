@@ -1,0 +1,149 @@
+package tutorial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr/testr"
+
+	"github.com/idalloc/idalloc/test/envtest/controlplane"
+	"github.com/idalloc/idalloc/test/envtest/suite"
+)
+
+const (
+	document = "docs/partitions.md"
+	// image is the name that the page gives to the program.
+	image = "registry.example.com/partitionworker"
+	// patience is many times what the longest step needs.
+	patience = 3 * time.Minute
+	pace     = 200 * time.Millisecond
+)
+
+// overlay stands in for config/examples/partitions, which it takes from beside it. All pods of the process node have one
+// network, so each of them listens on an address of its own.
+const overlay = `apiVersion: kustomize.config.k8s.io/v1beta1
+kind: Kustomization
+resources:
+  - ../as-shipped
+patches:
+  - target:
+      kind: Deployment
+    patch: |-
+      - op: add
+        path: /spec/template/spec/containers/0/env/-
+        value: {name: POD_IP, valueFrom: {fieldRef: {fieldPath: status.podIP}}}
+      - op: add
+        path: /spec/template/spec/containers/0/env/-
+        value: {name: HTTP_ADDRESS, value: "$(POD_IP):8080"}
+`
+
+func TestThePageIsTrue(t *testing.T) {
+	root, err := controlplane.ModuleRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(root, document)) //nolint:gosec // a file of the project
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := steps(string(text))
+	if err != nil {
+		t.Fatal(document, err)
+	}
+	r := newReader(t, root)
+	for _, s := range all {
+		start := time.Now()
+		if err := r.follow(t.Context(), s); err != nil {
+			t.Fatalf("%s:%d: %v", document, s.line, err)
+		}
+		t.Logf("%s:%d: %s after %v", document, s.line, strings.SplitN(s.script, "\n", 2)[0], time.Since(start).Round(time.Millisecond))
+	}
+}
+
+// reader follows the page in a directory of its own.
+type reader struct {
+	dir   string
+	env   []string
+	names names
+}
+
+// newReader starts a control plane with what the page takes for granted: kubectl, idalloc, the image, and the files of config.
+func newReader(t *testing.T, root string) *reader {
+	t.Helper()
+	programs, dir := t.TempDir(), t.TempDir()
+	worker, err := suite.Build(t.Context(), programs, "./examples/partitionworker")
+	if err != nil {
+		t.Fatal(err)
+	}
+	env, err := suite.Start(t.Context(), suite.Options{Images: map[string]string{image: worker}, Log: testr.New(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := env.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	kubeconfig, err := env.ControlPlane.Kubeconfig(controlplane.Admin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	examples := filepath.Join(dir, "config", "examples")
+	err = errors.Join(
+		os.Symlink(env.Binary, filepath.Join(programs, "idalloc")),
+		os.CopyFS(filepath.Join(dir, "config"), os.DirFS(filepath.Join(root, "config"))),
+		os.Rename(filepath.Join(examples, "partitions"), filepath.Join(examples, "as-shipped")),
+		os.Mkdir(filepath.Join(examples, "partitions"), 0o700),
+		os.WriteFile(filepath.Join(examples, "partitions", "kustomization.yaml"), []byte(overlay), 0o600),
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := strings.Join([]string{programs, env.ControlPlane.Assets(), os.Getenv("PATH")}, string(os.PathListSeparator))
+	return &reader{dir: dir, names: names{}, env: []string{"PATH=" + path, "KUBECONFIG=" + kubeconfig, "HOME=" + dir, "LC_ALL=C"}}
+}
+
+// follow does a step, and does it again until it prints what the page shows.
+func (r *reader) follow(ctx context.Context, s step) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	again := time.NewTicker(pace)
+	defer again.Stop()
+	for {
+		printed, err := r.run(ctx, s.script)
+		if len(s.printed) == 0 {
+			return err
+		}
+		if err == nil {
+			err = r.names.fits(s.printed, printed)
+		}
+		if err == nil {
+			return nil
+		}
+		err = fmt.Errorf("%s: %w; it printed\n%s", s.script, err, printed)
+		select {
+		case <-ctx.Done():
+			return err
+		case <-again.C:
+		}
+	}
+}
+
+// run returns what a script prints to stdout. Its error has what it printed to stderr.
+func (r *reader) run(ctx context.Context, script string) (string, error) {
+	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", script) //nolint:gosec // the project's own page
+	cmd.Dir, cmd.Env = r.dir, slices.Clone(r.env)
+	out, err := cmd.Output()
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		return string(out), fmt.Errorf("%w: %s", err, exit.Stderr)
+	}
+	return string(out), err
+}
