@@ -1,0 +1,253 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/idalloc/idalloc/test/envtest/example"
+	"github.com/idalloc/idalloc/test/envtest/suite"
+	"github.com/idalloc/idalloc/test/overlap"
+)
+
+const (
+	partitions = 8
+	// patience is many times what the test needs.
+	patience = 10 * time.Minute
+)
+
+// One broker serves all tests, because it takes long to start.
+func TestWithABroker(t *testing.T) {
+	broker, err := example.StartServer(t.Context(), "rabbitmq")
+	must(t, err)
+	t.Cleanup(func() { must(t, broker.Stop()) })
+	t.Run("work ends", func(t *testing.T) { testTheEndOfWork(t, broker.URL) })
+	t.Run("an event fails", func(t *testing.T) { testAnEventThatFails(t, broker.URL) })
+	t.Run("orders", func(t *testing.T) { testEveryEventIsProcessedInOrder(t, broker) })
+}
+
+// Both ways to consume go through the same scale events and failures at the same time, under load.
+func testEveryEventIsProcessedInOrder(t *testing.T, broker *example.Server) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	s := newSuite(ctx, t)
+	namespace, err := s.NewNamespace(ctx)
+	must(t, err)
+	ways := []*way{
+		newWay(ctx, t, s, namespace, broker.URL, "alone", false),
+		newWay(ctx, t, s, namespace, broker.URL, "single-active", true),
+	}
+	each := func(what string, do func(*testing.T, *way)) {
+		t.Helper()
+		begin := time.Now()
+		for _, w := range ways {
+			do(t, w)
+		}
+		for _, w := range ways {
+			w.progress(ctx, t)
+		}
+		t.Logf("%s: %s", what, time.Since(begin).Round(time.Millisecond))
+	}
+	scale := func(n int) {
+		t.Helper()
+		for _, w := range ways {
+			must(t, w.Scale(ctx, int32(n))) //nolint:gosec // a few
+		}
+		each("scaled to "+strconv.Itoa(n), func(t *testing.T, w *way) { t.Helper(); w.settled(ctx, t, n) })
+	}
+	for _, w := range ways {
+		w.load = newLoad(ctx, t, w.producer)
+	}
+	scale(2)
+	scale(5)
+	each("killed the consumers of ids 0 and 3", func(t *testing.T, w *way) {
+		t.Helper()
+		pods, err := w.Pods(ctx)
+		must(t, err)
+		must(t, w.Signal(pods["0"].Name, syscall.SIGKILL))
+		must(t, w.Signal(pods["3"].Name, syscall.SIGKILL))
+	})
+	each("deleted the pod of id 1 without grace", func(t *testing.T, w *way) {
+		t.Helper()
+		pods, err := w.Pods(ctx)
+		must(t, err)
+		must(t, w.Delete(ctx, pods["1"]))
+	})
+	scale(3)
+	begin := time.Now()
+	broker.Kill()
+	must(t, broker.Start(ctx))
+	t.Logf("killed the broker and started it again: %s", time.Since(begin).Round(time.Millisecond))
+	each("consuming again", func(*testing.T, *way) {})
+	scale(1)
+	for _, w := range ways {
+		t.Run(w.Name, func(t *testing.T) { w.check(ctx, t, w.load.stop()) })
+	}
+}
+
+// way is a workload with queues of its own.
+type way struct {
+	*example.Workload
+
+	queues   Queues
+	producer *Producer
+	probe    string
+	load     *load
+}
+
+func newWay(ctx context.Context, t *testing.T, s *suite.Suite, namespace *suite.Namespace, url, name string, single bool) *way {
+	t.Helper()
+	w := &way{queues: Queues{Name: "OrderEvents-" + name, SingleActive: single}, probe: t.TempDir()}
+	w.producer = &Producer{Queues: w.queues, Partitions: partitions, Log: slog.New(slog.DiscardHandler), connection: connection{url: url}}
+	t.Cleanup(w.producer.Close)
+	self, err := os.Executable()
+	must(t, err)
+	w.Workload, err = example.NewWorkload(ctx, s, namespace, example.Spec{
+		Name:        name,
+		Annotations: map[string]string{example.KeyCount: strconv.Itoa(partitions)},
+		Command:     []string{self},
+		Env: map[string]string{
+			roleEnv: roleConsumer, probeEnv: w.probe,
+			"RABBITMQ_URL": url, "QUEUES": w.queues.Name, "SINGLE_ACTIVE": strconv.FormatBool(single),
+		},
+	})
+	must(t, err)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(w.Logs(context.WithoutCancel(ctx)))
+		}
+	})
+	return w
+}
+
+func (w *way) settled(ctx context.Context, t *testing.T, n int) {
+	t.Helper()
+	_, err := w.Settled(ctx, n, partitions)
+	must(t, err)
+}
+
+// progress waits until events of every queue have been processed since it was called.
+func (w *way) progress(ctx context.Context, t *testing.T) {
+	t.Helper()
+	const some = 5
+	before, err := readProcessed(w.probe)
+	must(t, err)
+	until(ctx, t, w.Name+" processes events of every queue", func() (bool, error) {
+		now, err := readProcessed(w.probe)
+		if err != nil {
+			return false, err
+		}
+		var more [partitions]int
+		for order, events := range now {
+			more[Partition(order, partitions)] += len(events) - len(before[order])
+		}
+		return slices.Min(more[:]) >= some, nil
+	})
+}
+
+// check waits until all that was sent is processed, and judges what the consumers wrote down.
+func (w *way) check(ctx context.Context, t *testing.T, sent map[string]int) {
+	t.Helper()
+	var byOrder map[string][]processed
+	until(ctx, t, "every event is processed", func() (done bool, err error) {
+		byOrder, err = readProcessed(w.probe)
+		return missing(sent, byOrder) == 0, err
+	})
+	wrong, repeats := disorder(byOrder)
+	for _, sentence := range wrong[:min(len(wrong), 10)] {
+		t.Error(sentence)
+	}
+	records, err := overlap.Read(w.probe)
+	must(t, err)
+	report, err := overlap.Check(records)
+	if err != nil {
+		t.Error(err)
+	}
+	events := 0
+	for _, last := range sent {
+		events += last
+	}
+	t.Logf("%d events of %d orders, %d of them more than once\n%v", events, len(sent), repeats, report)
+}
+
+// load sends events of many orders until it is stopped.
+type load struct {
+	cancel context.CancelFunc
+	done   sync.WaitGroup
+	sent   map[string]int
+}
+
+func newLoad(ctx context.Context, t *testing.T, p *Producer) *load {
+	t.Helper()
+	const (
+		orders = 100
+		batch  = 40
+		every  = 100 * time.Millisecond
+	)
+	sending, cancel := context.WithCancel(ctx)
+	l := &load{cancel: cancel, sent: map[string]int{}}
+	t.Cleanup(func() { l.stop() })
+	l.done.Go(func() {
+		tick := time.NewTicker(every)
+		defer tick.Stop()
+		for n := 0; sending.Err() == nil; {
+			events := make([]Event, 0, batch)
+			for range batch {
+				order := fmt.Sprintf("order-%d", n%orders)
+				l.sent[order]++
+				events = append(events, Event{Order: order, Number: l.sent[order]})
+				n++
+			}
+			if err := p.Send(ctx, events); err != nil {
+				t.Error(err)
+				return
+			}
+			select {
+			case <-tick.C:
+			case <-sending.Done():
+			}
+		}
+	})
+	return l
+}
+
+// stop returns how many events of each order were sent.
+func (l *load) stop() map[string]int {
+	l.cancel()
+	l.done.Wait()
+	return maps.Clone(l.sent)
+}
+
+func newSuite(ctx context.Context, t *testing.T) *suite.Suite {
+	t.Helper()
+	s, err := suite.Start(ctx, suite.Options{SkipBinary: true})
+	must(t, err)
+	t.Cleanup(func() { must(t, s.Stop()) })
+	return s
+}
+
+func until(ctx context.Context, t *testing.T, what string, fits func() (bool, error)) {
+	t.Helper()
+	err := wait.PollUntilContextCancel(ctx, 200*time.Millisecond, true, func(context.Context) (bool, error) { return fits() })
+	if err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

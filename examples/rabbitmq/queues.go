@@ -1,0 +1,55 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+// Event is something that happened to an order.
+type Event struct {
+	Order string `json:"order"`
+	// Number counts the events of an order, from 1. A consumer knows by it what it has processed before.
+	Number int `json:"number"`
+}
+
+func (e Event) body() ([]byte, error) { return json.Marshal(e) }
+
+func parseEvent(body []byte) (e Event, err error) {
+	if err = json.Unmarshal(body, &e); err != nil {
+		err = fmt.Errorf("not an event of an order: %w", err)
+	}
+	return e, err
+}
+
+// Queues are the queues of a workload.
+type Queues struct {
+	// Name is what the names of the queues begin with.
+	Name string
+	// SingleActive has the broker deliver to one consumer of a queue at a time, whatever idalloc says.
+	SingleActive bool
+}
+
+// Queue returns the name of the queue of a partition.
+func (q Queues) Queue(partition int) string { return fmt.Sprintf("%s-P%d", q.Name, partition) }
+
+// Partition returns the partition of an order. It must never change while there are events.
+func Partition(order string, count int) int {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(order))         // a hash returns no error
+	return int(h.Sum32() % uint32(count)) //nolint:gosec // the count is small and above 0
+}
+
+// declare makes the queue of a partition if it is not there. Queue and messages outlive the broker.
+func (q Queues) declare(ch *amqp.Channel, partition int) error {
+	args := amqp.Table{}
+	if q.SingleActive {
+		args[amqp.SingleActiveConsumerArg] = true
+	}
+	if _, err := ch.QueueDeclare(q.Queue(partition), true, false, false, false, args); err != nil {
+		return fmt.Errorf("declare %s: %w", q.Queue(partition), err)
+	}
+	return nil
+}
