@@ -137,6 +137,15 @@ func (w *Workload) Signal(pod string, signal syscall.Signal) error {
 	return w.suite.Node.Signal(w.namespace.Name, pod, container, signal)
 }
 
+// Pid returns the process of a pod's program, 0 if none runs.
+func (w *Workload) Pid(pod string) int { return w.suite.Node.Pids(w.namespace.Name, pod)[container] }
+
+// Said says whether the program of a pod has logged this text.
+func (w *Workload) Said(pod, text string) bool {
+	log, err := os.ReadFile(w.suite.Node.Logs(w.namespace.Name, pod, container))
+	return err == nil && strings.Contains(string(log), text)
+}
+
 // Delete deletes a pod without grace period and waits until its object is gone. Its processes are killed.
 func (w *Workload) Delete(ctx context.Context, pod corev1.Pod) error {
 	now := int64(0)

@@ -1,0 +1,300 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/idalloc/idalloc/pkg/partition/placement"
+	"github.com/idalloc/idalloc/test/envtest/example"
+	"github.com/idalloc/idalloc/test/envtest/suite"
+)
+
+const (
+	partitions, replicas = 6, 3
+	// victim is the id whose worker is suspended. Until it is back, the next id has its partitions.
+	victim, next = 1, 2
+	// patience is many times what the test needs.
+	patience = 10 * time.Minute
+)
+
+// roleEnv makes this test binary play the example. suspendEnv names a file: the worker of the pod whose name is in it suspends itself,
+// in the midst of an item.
+const (
+	roleEnv    = "RANGES_ROLE"
+	suspendEnv = "RANGES_SUSPEND"
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv(roleEnv) == "" {
+		os.Exit(m.Run())
+	}
+	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
+	if err := run(log, []string{"work"}, compute); err != nil {
+		log.Error("ended", "error", err)
+		os.Exit(1)
+	}
+}
+
+func compute(ctx context.Context, _ int) {
+	pause(ctx, stepTime)
+	file := os.Getenv(suspendEnv)
+	if name, err := os.ReadFile(file); err == nil && string(name) == os.Getenv("POD_NAME") { //nolint:gosec // the test's own file
+		_ = os.Remove(file) //nolint:gosec // once is enough
+		_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+	}
+}
+
+// One database serves all tests.
+func TestWithADatabase(t *testing.T) {
+	server, err := example.StartServer(t.Context(), "postgres")
+	must(t, err)
+	t.Cleanup(func() { must(t, server.Stop()) })
+	db, err := pgxpool.New(t.Context(), server.URL)
+	must(t, err)
+	t.Cleanup(db.Close)
+	must(t, setup(t.Context(), db))
+	t.Run("a later owner shuts the earlier one out", func(t *testing.T) { testALaterOwnerShutsTheEarlierOneOut(t, db) })
+	t.Run("fail-over", func(t *testing.T) { testFailover(t, server.URL, db) })
+}
+
+// The three conditions of fail-over: in a healthy workload only primaries work; when a worker is dead, another one works on its
+// partitions; when it is back, it works on them again, and the other one does not.
+func testFailover(t *testing.T, url string, db *pgxpool.Pool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	w := newWorkers(ctx, t, url, db)
+
+	t.Log("healthy: each id works on its range of the partitions")
+	owners, err := w.Settled(ctx, replicas, partitions)
+	must(t, err)
+	for id, s := range owners {
+		if primary := placement.Range(id, replicas, partitions); !s.Equal(primary) {
+			t.Errorf("id %d has %v, want %v", id, s, primary)
+		}
+	}
+	healthy := w.pods(ctx, t)
+	w.works(ctx, t, owners, healthy)
+
+	t.Log("suspending a worker in the midst of an item, and deleting its pod by force. There is no room for another pod")
+	w.room(ctx, t, replicas-1)
+	stale := w.suspend(ctx, t, healthy[victim])
+	must(t, w.Delete(ctx, healthy[victim]))
+	failedOver, err := w.Until(ctx, func(o placement.Owners) bool {
+		_, there := o[victim]
+		return !there && o[next].Equal(owners[next].Union(owners[victim]))
+	})
+	must(t, err)
+	w.works(ctx, t, failedOver, healthy)
+
+	t.Log("waking the worker up, which writes what it had in hand")
+	before := w.written(ctx, t, healthy[victim].Name)
+	must(t, syscall.Kill(stale, syscall.SIGCONT))
+	w.until(ctx, t, "a write of the stale worker is refused", func() (bool, error) {
+		return w.Said(healthy[victim].Name, `"msg":"refused"`), nil
+	})
+	if after := w.written(ctx, t, healthy[victim].Name); after != before {
+		t.Errorf("the stale worker has written %d rows, and had written %d before it was suspended", after, before)
+	}
+
+	t.Log("making room for the pod that was missing")
+	w.suite.Node.Resume()
+	w.room(ctx, t, replicas)
+	must(t, w.Annotate(ctx, map[string]string{"example/room": "again"})) // the controller looks again sooner
+	owners, err = w.Settled(ctx, replicas, partitions)
+	must(t, err)
+	w.works(ctx, t, owners, w.pods(ctx, t))
+	w.ordered(ctx, t)
+}
+
+// workers is the workload with what it writes.
+type workers struct {
+	*example.Workload
+
+	suite     *suite.Suite
+	namespace string
+	db        *pgxpool.Pool
+	file      string // of suspendEnv
+}
+
+func newWorkers(ctx context.Context, t *testing.T, url string, db *pgxpool.Pool) *workers {
+	t.Helper()
+	s, err := suite.Start(ctx, suite.Options{SkipBinary: true})
+	must(t, err)
+	t.Cleanup(func() { must(t, s.Stop()) })
+	namespace, err := s.NewNamespace(ctx)
+	must(t, err)
+	w := &workers{suite: s, namespace: namespace.Name, db: db, file: filepath.Join(t.TempDir(), "suspend")}
+	w.room(ctx, t, replicas)
+	self, err := os.Executable()
+	must(t, err)
+	w.Workload, err = example.NewWorkload(ctx, s, namespace, example.Spec{
+		Name:     "ranges",
+		Replicas: replicas,
+		Annotations: map[string]string{
+			example.KeyCount:         strconv.Itoa(partitions),
+			example.KeyStrategy:      placement.NamePrimary,
+			example.KeyFailoverAfter: "2s",
+		},
+		Command: []string{self},
+		Env:     map[string]string{roleEnv: "work", suspendEnv: w.file, "DATABASE_URL": url},
+	})
+	must(t, err)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(w.Logs(context.WithoutCancel(ctx)))
+		}
+	})
+	return w
+}
+
+// room lets the namespace have that many pods.
+func (w *workers) room(ctx context.Context, t *testing.T, pods int64) {
+	t.Helper()
+	quotas := w.suite.Client.CoreV1().ResourceQuotas(w.namespace)
+	_ = quotas.Delete(ctx, "room", metav1.DeleteOptions{}) // there is none the first time
+	hard := corev1.ResourceList{corev1.ResourcePods: *resource.NewQuantity(pods, resource.DecimalSI)}
+	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "room"}, Spec: corev1.ResourceQuotaSpec{Hard: hard}}
+	_, err := quotas.Create(ctx, quota, metav1.CreateOptions{})
+	must(t, err)
+	w.until(ctx, t, "the quota is known", func() (bool, error) {
+		got, err := quotas.Get(ctx, "room", metav1.GetOptions{})
+		return err == nil && got.Status.Hard.Pods().Value() == pods, err
+	})
+}
+
+// pods waits until each id is held, and returns the pods by id.
+func (w *workers) pods(ctx context.Context, t *testing.T) map[int]corev1.Pod {
+	t.Helper()
+	held := map[int]corev1.Pod{}
+	w.until(ctx, t, "each id is held", func() (bool, error) {
+		pods, err := w.Pods(ctx)
+		for id, pod := range pods {
+			n, err := strconv.Atoi(id)
+			must(t, err)
+			held[n] = pod
+		}
+		return len(pods) == replicas, err
+	})
+	return held
+}
+
+// works waits until each partition was worked on by the pod of its owner, and by nobody else since.
+func (w *workers) works(ctx context.Context, t *testing.T, owners placement.Owners, pods map[int]corev1.Pod) {
+	t.Helper()
+	want := map[int]string{}
+	for id, s := range owners {
+		for partition := range s.All() {
+			want[partition] = pods[id].Name
+		}
+	}
+	var got map[int]string
+	w.until(ctx, t, fmt.Sprintf("the owners %v work on their partitions", owners), func() (_ bool, err error) {
+		got, err = w.latest(ctx)
+		return maps.Equal(got, want), err
+	})
+	var last int64
+	must(t, w.db.QueryRow(ctx, `SELECT max(id) FROM run`).Scan(&last))
+	w.until(ctx, t, "all items were worked on once more", func() (done bool, err error) {
+		err = w.db.QueryRow(ctx, `SELECT count(DISTINCT key) = $1 FROM run WHERE id > $2`, keys, last).Scan(&done)
+		return done, err
+	})
+	rows, err := w.db.Query(ctx, `SELECT DISTINCT partition, worker FROM run WHERE id > $1`, last)
+	must(t, err)
+	defer rows.Close()
+	for rows.Next() {
+		var partition int
+		var worker string
+		must(t, rows.Scan(&partition, &worker))
+		if worker != want[partition] {
+			t.Errorf("%s worked on partition %d, want %s", worker, partition, want[partition])
+		}
+	}
+	must(t, rows.Err())
+}
+
+// latest returns who worked last on each partition.
+func (w *workers) latest(ctx context.Context) (map[int]string, error) {
+	rows, err := w.db.Query(ctx, `SELECT DISTINCT ON (partition) partition, worker FROM run ORDER BY partition, id DESC`)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	by := map[int]string{}
+	for rows.Next() {
+		var partition int
+		var worker string
+		if err := rows.Scan(&partition, &worker); err != nil {
+			return nil, err
+		}
+		by[partition] = worker
+	}
+	return by, rows.Err()
+}
+
+// suspend has the worker of a pod suspend itself between computing a result and writing it, and returns its process.
+func (w *workers) suspend(ctx context.Context, t *testing.T, pod corev1.Pod) int {
+	t.Helper()
+	process := w.Pid(pod.Name)
+	w.suite.Node.Pause() // the node does not hear that the pod is deleted
+	t.Cleanup(w.suite.Node.Resume)
+	must(t, os.WriteFile(w.file+".new", []byte(pod.Name), 0o600))
+	must(t, os.Rename(w.file+".new", w.file))
+	w.until(ctx, t, "the worker is suspended", func() (bool, error) {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", process))
+		return strings.Contains(string(stat), ") T "), err
+	})
+	return process
+}
+
+// written returns how many rows a worker has written.
+func (w *workers) written(ctx context.Context, t *testing.T, worker string) (rows int) {
+	t.Helper()
+	must(t, w.db.QueryRow(ctx, `SELECT count(*) FROM run WHERE worker = $1`, worker).Scan(&rows))
+	return rows
+}
+
+// ordered checks that on no partition an earlier owner wrote after a later one.
+func (w *workers) ordered(ctx context.Context, t *testing.T) {
+	t.Helper()
+	const fallen = `SELECT count(*) FROM (
+	  SELECT token, lag(token) OVER (PARTITION BY partition ORDER BY id) AS before FROM run
+	) AS r WHERE token < before`
+	var n, all, workers int
+	must(t, w.db.QueryRow(ctx, fallen).Scan(&n))
+	must(t, w.db.QueryRow(ctx, `SELECT count(*), count(DISTINCT worker) FROM run`).Scan(&all, &workers))
+	t.Logf("%d rows by %d workers", all, workers)
+	if n != 0 {
+		t.Errorf("%d rows have a lower token than the row before them on their partition", n)
+	}
+}
+
+func (w *workers) until(ctx context.Context, t *testing.T, what string, fits func() (bool, error)) {
+	t.Helper()
+	err := wait.PollUntilContextCancel(ctx, 100*time.Millisecond, true, func(context.Context) (bool, error) { return fits() })
+	if err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	idcontext "github.com/idalloc/idalloc/pkg/context"
+	"github.com/idalloc/idalloc/pkg/partition"
+)
+
+// stepTime stands for how long a real program works on an item.
+const stepTime = 10 * time.Millisecond
+
+var errUsage = errors.New("usage: postgres setup | postgres work")
+
+func main() {
+	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
+	if err := run(log, os.Args[1:], func(ctx context.Context, _ int) { pause(ctx, stepTime) }); err != nil {
+		log.Error("ended", "error", err)
+		os.Exit(1)
+	}
+}
+
+func run(log *slog.Logger, args []string, compute func(context.Context, int)) error {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	defer stop()
+	if len(args) != 1 {
+		return errUsage
+	}
+	db, err := pgxpool.New(ctx, cmp.Or(os.Getenv("DATABASE_URL"), "postgres://postgres@127.0.0.1:5432/postgres?sslmode=disable"))
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	switch args[0] {
+	case "setup":
+		return setup(ctx, db)
+	case "work":
+		w := &Worker{Name: os.Getenv("POD_NAME"), DB: db, Compute: compute, Log: log}
+		return partition.Run(ctx, partition.Options{Options: idcontext.Options{Log: logr.FromSlogHandler(log.Handler())}}, w.Work)
+	default:
+		return errUsage
+	}
+}
