@@ -30,6 +30,8 @@ ENVTEST := ./test/envtest/...
 PLOT := test/bench/plot
 # Another one, for the libraries that strategies are compared with.
 PARTITIONS := test/bench/partitions
+# Examples that are modules of their own, with the clients of their servers.
+EXAMPLES := examples/rabbitmq examples/postgres
 # A third one, for the API server's evaluation of the admission policy.
 POLICY := test/bench/policy
 UNIT = $$(go list ./... | grep -v /test/envtest)
@@ -87,6 +89,12 @@ mutation: ## Make mutants of PACKAGES by machine and list those that no test not
 test-envtest: ## Run the suites on the local control plane.
 	assets=$$(hack/controlplane/build); KUBEBUILDER_ASSETS=$$assets go test -race -count=1 -timeout 40m -p 1 $(ENVTEST)
 
+.PHONY: test-examples
+test-examples: ## Run the examples with a RabbitMQ and a PostgreSQL, which must be installed (hack/rabbitmq and hack/postgres say how).
+	assets=$$(hack/controlplane/build); for module in $(EXAMPLES); do \
+	  KUBEBUILDER_ASSETS=$$assets go -C $$module test -count=1 -timeout 20m ./... || exit 1; \
+	done
+
 .PHONY: e2e
 e2e: ## Run the suite on the cluster of KUBECONFIG (see hack/e2e).
 	hack/e2e
@@ -134,7 +142,7 @@ lint: ## Check formatting, vet, golangci-lint and tidiness.
 	go vet ./... && go vet -tags e2e ./test/e2e
 	$$(hack/tool $(GOLANGCI_LINT)) run ./...
 	go mod tidy -diff
-	linter=$$(hack/tool $(GOLANGCI_LINT)); for module in $(PLOT) $(PARTITIONS) $(POLICY); do \
+	linter=$$(hack/tool $(GOLANGCI_LINT)); for module in $(PLOT) $(PARTITIONS) $(POLICY) $(EXAMPLES); do \
 	  (cd $$module && go vet ./... && "$$linter" run ./... && go mod tidy -diff) || exit 1; \
 	done
 
