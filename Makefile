@@ -130,6 +130,10 @@ bench-policy: ## Measure what the admission policy costs, a few minutes.
 	go -C $(POLICY) run .
 	assets=$$(hack/controlplane/build); KUBEBUILDER_ASSETS=$$assets go test -count=1 -v ./test/envtest/policy -ginkgo.focus="policy's cost" -rounds=20
 
+.PHONY: bench-brokers
+bench-brokers: ## Measure how partitions and single-active consumers empty the queues of a RabbitMQ and move them: half an hour.
+	assets=$$(hack/controlplane/build); KUBEBUILDER_ASSETS=$$assets go -C examples/rabbitmq test -run '^$$' -bench . -benchtime 1x -timeout 3h .
+
 ##@ Check
 
 .PHONY: check

@@ -104,11 +104,13 @@ type way struct {
 	producer *Producer
 	probe    string
 	load     *load
+
+	partitions int
 }
 
 func newWay(ctx context.Context, t *testing.T, s *suite.Suite, namespace *suite.Namespace, url, name string, single bool) *way {
 	t.Helper()
-	w := &way{queues: Queues{Name: "OrderEvents-" + name, SingleActive: single}, probe: t.TempDir()}
+	w := &way{queues: Queues{Name: "OrderEvents-" + name, SingleActive: single}, probe: t.TempDir(), partitions: partitions}
 	w.producer = &Producer{Queues: w.queues, Partitions: partitions, Log: slog.New(slog.DiscardHandler), connection: connection{url: url}}
 	t.Cleanup(w.producer.Close)
 	self, err := os.Executable()
@@ -138,21 +140,21 @@ func (w *way) settled(ctx context.Context, t *testing.T, n int) {
 }
 
 // progress waits until events of every queue have been processed since it was called.
-func (w *way) progress(ctx context.Context, t *testing.T) {
-	t.Helper()
+func (w *way) progress(ctx context.Context, tb testing.TB) {
+	tb.Helper()
 	const some = 5
 	before, err := readProcessed(w.probe)
-	must(t, err)
-	until(ctx, t, w.Name+" processes events of every queue", func() (bool, error) {
+	must(tb, err)
+	until(ctx, tb, w.Name+" processes events of every queue", func() (bool, error) {
 		now, err := readProcessed(w.probe)
 		if err != nil {
 			return false, err
 		}
-		var more [partitions]int
+		more := make([]int, w.partitions)
 		for order, events := range now {
-			more[Partition(order, partitions)] += len(events) - len(before[order])
+			more[Partition(order, w.partitions)] += len(events) - len(before[order])
 		}
-		return slices.Min(more[:]) >= some, nil
+		return slices.Min(more) >= some, nil
 	})
 }
 
@@ -188,8 +190,8 @@ type load struct {
 	sent   map[string]int
 }
 
-func newLoad(ctx context.Context, t *testing.T, p *Producer) *load {
-	t.Helper()
+func newLoad(ctx context.Context, tb testing.TB, p *Producer) *load {
+	tb.Helper()
 	const (
 		orders = 100
 		batch  = 40
@@ -197,7 +199,7 @@ func newLoad(ctx context.Context, t *testing.T, p *Producer) *load {
 	)
 	sending, cancel := context.WithCancel(ctx)
 	l := &load{cancel: cancel, sent: map[string]int{}}
-	t.Cleanup(func() { l.stop() })
+	tb.Cleanup(func() { l.stop() })
 	l.done.Go(func() {
 		tick := time.NewTicker(every)
 		defer tick.Stop()
@@ -210,7 +212,7 @@ func newLoad(ctx context.Context, t *testing.T, p *Producer) *load {
 				n++
 			}
 			if err := p.Send(ctx, events); err != nil {
-				t.Error(err)
+				tb.Error(err)
 				return
 			}
 			select {
@@ -229,25 +231,25 @@ func (l *load) stop() map[string]int {
 	return maps.Clone(l.sent)
 }
 
-func newSuite(ctx context.Context, t *testing.T) *suite.Suite {
-	t.Helper()
+func newSuite(ctx context.Context, tb testing.TB) *suite.Suite {
+	tb.Helper()
 	s, err := suite.Start(ctx, suite.Options{SkipBinary: true})
-	must(t, err)
-	t.Cleanup(func() { must(t, s.Stop()) })
+	must(tb, err)
+	tb.Cleanup(func() { must(tb, s.Stop()) })
 	return s
 }
 
-func until(ctx context.Context, t *testing.T, what string, fits func() (bool, error)) {
-	t.Helper()
+func until(ctx context.Context, tb testing.TB, what string, fits func() (bool, error)) {
+	tb.Helper()
 	err := wait.PollUntilContextCancel(ctx, 200*time.Millisecond, true, func(context.Context) (bool, error) { return fits() })
 	if err != nil {
-		t.Fatalf("%s: %v", what, err)
+		tb.Fatalf("%s: %v", what, err)
 	}
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
+func must(tb testing.TB, err error) {
+	tb.Helper()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 }

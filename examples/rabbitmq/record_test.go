@@ -21,15 +21,17 @@ import (
 	"github.com/idalloc/idalloc/test/overlap"
 )
 
-// roleEnv makes this test binary play a consumer that writes down what it does, in the directory that probeEnv names.
+// roleEnv makes this test binary play a consumer that writes down what it does, in the directory that probeEnv names. quietEnv has it leave
+// out the events.
 const (
 	roleEnv      = "ORDERS_ROLE"
 	roleConsumer = "consumer"
 	probeEnv     = "PROBE_DIR"
+	quietEnv     = "ORDERS_QUIET"
 )
 
 func TestMain(m *testing.M) {
-	if os.Getenv(roleEnv) != roleConsumer {
+	if os.Getenv(roleEnv) == "" {
 		os.Exit(m.Run())
 	}
 	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
@@ -46,11 +48,18 @@ func playConsumer(log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	c, err := newConsumer(log, r.handle)
+	handle := r.handle
+	if os.Getenv(quietEnv) == "true" {
+		handle = func(context.Context, partition.Partition, amqp.Delivery) error { return nil }
+	}
+	c, err := newConsumer(log, handle)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
+	if os.Getenv(roleEnv) == roleSubscriber {
+		return errors.Join(subscribe(ctx, r.work(c.Work)), r.events.Close())
+	}
 	return errors.Join(partition.Run(ctx, options(log), r.work(c.Work)), r.events.Close())
 }
 
@@ -125,18 +134,11 @@ func readProcessed(dir string) (map[string][]processed, error) {
 	}
 	byOrder := map[string][]processed{}
 	for _, file := range files {
-		text, err := os.ReadFile(file) //nolint:gosec // the test's own file
+		events, err := readEvents(file)
 		if err != nil {
 			return nil, err
 		}
-		for line := range strings.Lines(string(text)) {
-			if !strings.HasSuffix(line, "\n") {
-				continue // its writer was killed, or is writing it
-			}
-			var p processed
-			if _, err := fmt.Sscan(line, &p.begin, &p.end, &p.Order, &p.Number, &p.again); err != nil {
-				return nil, fmt.Errorf("%s: %q: %w", file, line, err)
-			}
+		for _, p := range events {
 			byOrder[p.Order] = append(byOrder[p.Order], p)
 		}
 	}
@@ -144,6 +146,26 @@ func readProcessed(dir string) (map[string][]processed, error) {
 		slices.SortFunc(events, func(a, b processed) int { return int(a.begin - b.begin) })
 	}
 	return byOrder, nil
+}
+
+// readEvents returns the events of one consumer.
+func readEvents(file string) ([]processed, error) {
+	text, err := os.ReadFile(file) //nolint:gosec // the test's own file
+	if err != nil {
+		return nil, err
+	}
+	var events []processed
+	for line := range strings.Lines(string(text)) {
+		if !strings.HasSuffix(line, "\n") {
+			continue // its writer was killed, or is writing it
+		}
+		var p processed
+		if _, err := fmt.Sscan(line, &p.begin, &p.end, &p.Order, &p.Number, &p.again); err != nil {
+			return nil, fmt.Errorf("%s: %q: %w", file, line, err)
+		}
+		events = append(events, p)
+	}
+	return events, nil
 }
 
 // missing returns how many of the events that were sent nobody has processed. sent says how many events each order has.

@@ -108,6 +108,18 @@ func (w *Workload) Settled(ctx context.Context, n, partitions int) (placement.Ow
 	})
 }
 
+// Running waits until n pods are Ready and no other one is there.
+func (w *Workload) Running(ctx context.Context, n int) error {
+	return wait.PollUntilContextCancel(ctx, look, true, func(ctx context.Context) (bool, error) {
+		all, err := w.namespace.Pods(ctx, w.Name)
+		if err != nil || len(all) != n {
+			return false, err
+		}
+		ready, err := w.namespace.ReadyPods(ctx, w.Name)
+		return len(ready) == n, err
+	})
+}
+
 // Until waits until fits says yes to who owns what.
 func (w *Workload) Until(ctx context.Context, fits func(placement.Owners) bool) (owners placement.Owners, err error) {
 	err = wait.PollUntilContextCancel(ctx, look, true, func(ctx context.Context) (bool, error) {
