@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"log/slog"
@@ -10,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -20,6 +22,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/partition/placement"
 	"github.com/idalloc/idalloc/test/envtest/example"
 	"github.com/idalloc/idalloc/test/envtest/suite"
+	"github.com/idalloc/idalloc/test/overlap"
 )
 
 //nolint:gochecknoglobals // flags of the test binary
@@ -30,16 +33,21 @@ const (
 	benchQueues, benchConsumers = 4, 4
 	// roleSubscriber subscribes to all queues, and has the broker choose. It needs no idalloc.
 	roleSubscriber = "subscriber"
+	// roleOrdinal computes its queues from its ordinal and the number of replicas, as a StatefulSet without idalloc would.
+	roleOrdinal = "ordinal"
 )
 
-// contender is a way to have each queue consumed by one consumer. Without a strategy it is single-active consumers alone.
-type contender struct{ name, strategy string }
+// contender is a way to have each queue consumed by one consumer.
+type contender struct {
+	name, role string
+	strategy   string // of partitions
+}
 
 func contenders() []contender {
 	return []contender{
-		{"sticky", placement.NameSticky},
-		{"range", placement.NameRange},
-		{"single-active consumers alone", ""},
+		{"sticky", roleConsumer, placement.NameSticky},
+		{"range", roleConsumer, placement.NameRange},
+		{"single-active consumers alone", roleSubscriber, ""},
 	}
 }
 
@@ -57,10 +65,10 @@ func BenchmarkDrain(b *testing.B) {
 	}
 }
 
-// BenchmarkMove measures how long a queue had no consumer when it went to another one.
+// BenchmarkMove measures how long a queue had no consumer when it went to another one, and how often it had two.
 func BenchmarkMove(b *testing.B) {
 	bench := newBench(b)
-	for _, c := range contenders() {
+	for _, c := range append(contenders(), contender{"StatefulSet arithmetic", roleOrdinal, ""}) {
 		b.Run(c.name, func(b *testing.B) {
 			for b.Loop() {
 				bench.move(b, c)
@@ -98,12 +106,11 @@ type entry struct {
 func (n *bench) enter(b *testing.B, c contender, record bool) *entry {
 	b.Helper()
 	n.runs++
-	e := &entry{contender: c, queues: Queues{Name: fmt.Sprintf("Bench%d", n.runs), SingleActive: c.strategy == ""}, probe: b.TempDir()}
+	e := &entry{contender: c, queues: Queues{Name: fmt.Sprintf("Bench%d", n.runs), SingleActive: c.role == roleSubscriber}, probe: b.TempDir()}
 	e.producer = n.newProducer(e.queues)
 	b.Cleanup(e.producer.Close)
-	role, annotations := roleSubscriber, map[string]string{}
+	annotations := map[string]string{}
 	if c.strategy != "" {
-		role = roleConsumer
 		annotations = map[string]string{example.KeyCount: strconv.Itoa(benchQueues), example.KeyStrategy: c.strategy}
 	}
 	namespace, err := n.suite.NewNamespace(b.Context())
@@ -112,9 +119,9 @@ func (n *bench) enter(b *testing.B, c contender, record bool) *entry {
 	self, err := os.Executable()
 	must(b, err)
 	e.Workload, err = example.NewWorkload(b.Context(), n.suite, namespace, example.Spec{
-		Name: "bench", Replicas: 0, Annotations: annotations, Command: []string{self},
+		Name: "bench", Replicas: 0, Annotations: annotations, Command: []string{self}, StatefulSet: c.role == roleOrdinal,
 		Env: map[string]string{
-			roleEnv: role, probeEnv: e.probe, quietEnv: strconv.FormatBool(!record), "RABBITMQ_URL": n.broker.URL,
+			roleEnv: c.role, probeEnv: e.probe, quietEnv: strconv.FormatBool(!record), "RABBITMQ_URL": n.broker.URL,
 			"QUEUES": e.queues.Name, "SINGLE_ACTIVE": strconv.FormatBool(e.queues.SingleActive), "PARTITIONS": strconv.Itoa(benchQueues),
 		},
 	})
@@ -200,6 +207,18 @@ func (n *bench) move(b *testing.B, c contender) {
 		b.ReportMetric(gaps[len(gaps)-1].Seconds(), "s/max-gap")
 	}
 	b.ReportMetric(float64(len(gaps)), "moves")
+	if c.role != roleSubscriber { // there every consumer subscribes to every queue, and the broker chooses
+		records, err := overlap.Read(e.probe)
+		must(b, err)
+		report, _ := overlap.Check(records) // what it lists is measured here, not judged
+		doubles := 0
+		for _, sentence := range report.Violations {
+			if strings.Contains(sentence, "both showed it") {
+				doubles++
+			}
+		}
+		b.ReportMetric(float64(doubles), "doubles")
+	}
 	must(b, e.Scale(ctx, 0))
 }
 
@@ -238,16 +257,27 @@ func idle(dir string) ([]time.Duration, error) {
 	return gaps, nil
 }
 
-// subscribe works on all queues until ctx ends.
+// subscribe works on all queues, or on those of an ordinal, until ctx ends.
 func subscribe(ctx context.Context, work func(context.Context, partition.Partition) error) error {
 	count, err := strconv.Atoi(os.Getenv("PARTITIONS"))
 	if err != nil {
 		return err
 	}
+	mine := placement.Between(0, count-1)
+	if os.Getenv(roleEnv) == roleOrdinal {
+		pod := os.Getenv("POD_NAME")
+		ordinal, errOrdinal := strconv.Atoi(pod[strings.LastIndexByte(pod, '-')+1:])
+		replicas, errReplicas := strconv.Atoi(os.Getenv(example.EnvReplicas))
+		if err := errors.Join(errOrdinal, errReplicas); err != nil {
+			return err
+		}
+		mine = placement.Range(ordinal, replicas, count)
+	}
 	var all sync.WaitGroup
-	for p := range count {
-		all.Go(func() { _ = work(ctx, partition.Partition{Number: p, Count: count}) })
+	for p := range mine.All() {
+		all.Go(func() { _ = work(ctx, partition.Partition{Number: p, Count: count}) }) // Work returns no error
 	}
 	all.Wait()
+	<-ctx.Done() // a pod without a queue stays
 	return nil
 }

@@ -57,7 +57,7 @@ func playConsumer(log *slog.Logger) error {
 		return err
 	}
 	defer c.Close()
-	if os.Getenv(roleEnv) == roleSubscriber {
+	if os.Getenv(roleEnv) != roleConsumer {
 		return errors.Join(subscribe(ctx, r.work(c.Work)), r.events.Close())
 	}
 	return errors.Join(partition.Run(ctx, options(log), r.work(c.Work)), r.events.Close())

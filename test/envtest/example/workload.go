@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -43,6 +44,7 @@ type Workload struct {
 	suite     *suite.Suite
 	namespace *suite.Namespace
 	strategy  string
+	ordinals  bool // it is a StatefulSet
 }
 
 // Spec says what a Workload runs.
@@ -55,7 +57,13 @@ type Spec struct {
 	// Command is what each pod runs. The environment has POD_NAME, POD_NAMESPACE, POD_UID and KUBECONFIG besides Env.
 	Command []string
 	Env     map[string]string
+	// StatefulSet makes it a StatefulSet, whose pods learn the replicas from EnvReplicas. They are restarted one after the other when
+	// it is scaled. It has no partitions.
+	StatefulSet bool
 }
+
+// EnvReplicas is the variable that tells the pods of a StatefulSet the number of replicas.
+const EnvReplicas = "REPLICAS"
 
 // NewWorkload creates a Deployment.
 func NewWorkload(ctx context.Context, s *suite.Suite, namespace *suite.Namespace, spec Spec) (*Workload, error) {
@@ -63,16 +71,25 @@ func NewWorkload(ctx context.Context, s *suite.Suite, namespace *suite.Namespace
 	for name, value := range spec.Env {
 		c.Env = append(c.Env, corev1.EnvVar{Name: name, Value: value})
 	}
+	w := &Workload{Name: spec.Name, suite: s, namespace: namespace, strategy: cmp.Or(spec.Annotations[KeyStrategy], placement.DefaultName)}
+	if spec.StatefulSet {
+		w.ordinals = true
+		c.Env = append(c.Env, corev1.EnvVar{Name: EnvReplicas, Value: strconv.Itoa(int(spec.Replicas))})
+		return w, namespace.Create(ctx, suite.StatefulSet(spec.Name, spec.Replicas, suite.PodSpec(c)))
+	}
 	deployment := suite.Deployment(spec.Name, spec.Replicas, suite.PodSpec(c))
 	deployment.Annotations = spec.Annotations
-	if err := namespace.Create(ctx, deployment); err != nil {
-		return nil, err
-	}
-	return &Workload{Name: spec.Name, suite: s, namespace: namespace, strategy: cmp.Or(spec.Annotations[KeyStrategy], placement.DefaultName)}, nil
+	return w, namespace.Create(ctx, deployment)
 }
 
 // Scale sets the replicas.
 func (w *Workload) Scale(ctx context.Context, replicas int32) error {
+	if w.ordinals {
+		patch := fmt.Appendf(nil, `{"spec":{"replicas":%d,"template":{"spec":{"containers":[{"name":%q,"env":[{"name":%q,"value":"%d"}]}]}}}}`,
+			replicas, container, EnvReplicas, replicas)
+		_, err := w.suite.Client.AppsV1().StatefulSets(w.namespace.Name).Patch(ctx, w.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
+		return err
+	}
 	return w.namespace.Scale(ctx, store.Deployment, w.Name, replicas)
 }
 
@@ -108,9 +125,15 @@ func (w *Workload) Settled(ctx context.Context, n, partitions int) (placement.Ow
 	})
 }
 
-// Running waits until n pods are Ready and no other one is there.
+// Running waits until n pods are Ready and no other one is there. Those of a StatefulSet know the number of replicas then.
 func (w *Workload) Running(ctx context.Context, n int) error {
 	return wait.PollUntilContextCancel(ctx, look, true, func(ctx context.Context) (bool, error) {
+		if w.ordinals {
+			set, err := w.suite.Client.AppsV1().StatefulSets(w.namespace.Name).Get(ctx, w.Name, metav1.GetOptions{})
+			if err != nil || set.Status.ObservedGeneration != set.Generation || int(set.Status.UpdatedReplicas) != n {
+				return false, err
+			}
+		}
 		all, err := w.namespace.Pods(ctx, w.Name)
 		if err != nil || len(all) != n {
 			return false, err
