@@ -100,7 +100,7 @@ func LivePod(ctx context.Context, s *store.Store, namespace, name string, log lo
 
 // Selected starts to follow the live pods that a label selector matches, in a goroutine that ends with ctx. A pod that is
 // gone, Succeeded or Failed leaves the stream. There may be thousands of pods. So the stream keeps only the metadata that a
-// plan needs, and Changed reports a change of a pod only if its UID or its receipt differs.
+// plan needs, and Changed reports a change of a pod only if its UID, its receipt or its deletion differs.
 func Selected(ctx context.Context, s *store.Store, namespace, selector string, log logr.Logger) *PodStream {
 	api := podAPI(s, namespace)
 	api.Trim, api.Same = trimPod, samePod
@@ -113,7 +113,8 @@ func Selected(ctx context.Context, s *store.Store, namespace, selector string, l
 func trimPod(pod *metav1.PartialObjectMetadata) *metav1.PartialObjectMetadata {
 	kept := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 		Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion, CreationTimestamp: pod.CreationTimestamp, DeletionTimestamp: pod.DeletionTimestamp,
-		Labels: only(pod.Labels, store.PodIndexLabel, store.CompletionIndexLabel), Annotations: only(pod.Annotations, assignment.ReceiptKey, store.CompletionIndexLabel),
+		DeletionGracePeriodSeconds: pod.DeletionGracePeriodSeconds,
+		Labels:                     only(pod.Labels, store.PodIndexLabel, store.CompletionIndexLabel), Annotations: only(pod.Annotations, assignment.ReceiptKey, store.CompletionIndexLabel),
 	}}
 	if c := metav1.GetControllerOfNoCopy(pod); c != nil {
 		kept.OwnerReferences = []metav1.OwnerReference{{UID: unique.Make(c.UID).Value(), Controller: new(true)}}
@@ -136,7 +137,8 @@ func only(m map[string]string, keys ...string) map[string]string {
 }
 
 func samePod(before, now *metav1.PartialObjectMetadata) bool {
-	return before.UID == now.UID && before.Annotations[assignment.ReceiptKey] == now.Annotations[assignment.ReceiptKey]
+	return before.UID == now.UID && before.Annotations[assignment.ReceiptKey] == now.Annotations[assignment.ReceiptKey] &&
+		before.DeletionTimestamp.Equal(now.DeletionTimestamp)
 }
 
 func podAPI(s *store.Store, namespace string) API[*metav1.PartialObjectMetadata] {

@@ -22,6 +22,19 @@ func testPod(uid types.UID, receipt, version string) *metav1.PartialObjectMetada
 	return pod
 }
 
+// deleted has the pod be deleted with so many seconds of grace.
+func deleted(pod *metav1.PartialObjectMetadata, grace int64) *metav1.PartialObjectMetadata {
+	end := metav1.Unix(100+grace, 0)
+	pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = &end, &grace
+	return pod
+}
+
+func TestATrimmedPodSaysHowLongItsGracePeriodIs(t *testing.T) {
+	if got := trimPod(deleted(testPod("1", "r", "1"), 30)).DeletionGracePeriodSeconds; got == nil || *got != 30 {
+		t.Errorf("the grace period is %v", got)
+	}
+}
+
 // A stream that trims tells of a change of what it keeps, and of nothing else.
 func TestATrimmedStreamTellsOfWhatItKeeps(t *testing.T) {
 	s := &PodStream{
@@ -42,6 +55,9 @@ func TestATrimmedStreamTellsOfWhatItKeeps(t *testing.T) {
 		{"another pod of that name", func() error { return k.Update(testPod("2", "", "7")) }, true},
 		{"its end", func() error { return k.Delete(testPod("2", "", "8")) }, true},
 		{"a new pod", func() error { return k.Add(testPod("3", "r", "9")) }, true},
+		{"its deletion", func() error { return k.Update(deleted(testPod("3", "r", "10"), 30)) }, true},
+		{"its status, while it ends", func() error { return k.Update(deleted(testPod("3", "r", "11"), 30)) }, false},
+		{"its deletion with less grace", func() error { return k.Update(deleted(testPod("3", "r", "12"), 5)) }, true},
 		{"the same list", func() error { return k.Replace([]any{testPod("3", "r", "9")}, "9") }, true},
 	} {
 		if err := step.do(); err != nil {
