@@ -32,9 +32,25 @@ func PodOf(owner store.Owner, meta metav1.Object, owned bool, now time.Time) (pl
 	}
 	if end := meta.GetDeletionTimestamp(); end != nil {
 		pod.Terminating, pod.Deadline = true, end.Time // Kubernetes has added the grace period to this time
+		if grace := meta.GetDeletionGracePeriodSeconds(); grace != nil {
+			pod.Grace = time.Duration(*grace) * time.Second
+		}
 	}
 	if controller := metav1.GetControllerOfNoCopy(meta); controller != nil {
 		pod.Controller = string(controller.UID)
 	}
 	return pod, err
+}
+
+// LostIn returns how long it is until the pod is lost, for somebody who has known it to be Terminating for this long by a clock of his
+// own. It is 0 or less if the pod is lost. ok is false if the pod cannot be lost: it is not Terminating, or nothing is known to
+// stop its work when it has no contact.
+//
+// The pod's deletionTimestamp is not asked, because it is another clock's. Who has known of the deletion for the grace period knows that the
+// period is over, whatever any wall clock shows.
+func LostIn(pod plan.Pod, known time.Duration) (in time.Duration, ok bool) {
+	if !pod.MayBeLost() {
+		return 0, false
+	}
+	return pod.Grace + plan.LostAfter - known, true
 }

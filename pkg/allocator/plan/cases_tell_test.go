@@ -56,6 +56,7 @@ func tells(in Input, d Decision) phrases {
 	if e := d.TooLarge; e != nil {
 		p.addf(true, "too large by %d B, room for %d entries", e.Size-e.Limit, e.Fits)
 	}
+	p.addf(len(d.Overdue) > 0, "overdue%s", changes(d.Overdue))
 	p.addf(d.Waiting != 0, "waiting %d", d.Waiting)
 	p.addf(d.Scarce, "scarce")
 	p.addf(d.Stranded, "stranded")

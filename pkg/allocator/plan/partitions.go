@@ -42,7 +42,7 @@ func (p *planner) own() {
 		case has:
 			o.Holders[id] = ownership.Holder{}
 		}
-		if r := pod.Receipt; pod.locks() && r.Partitions != nil && (!has || r.ID != id) {
+		if r := pod.Receipt; pod.locks() && r.Partitions != nil && (!has || r.ID != id) && (!clean || !p.lost(pod)) {
 			o.Strays = append(o.Strays, *r.Partitions)
 		}
 	}

@@ -92,7 +92,7 @@ func newPlanner(in Input, most int) *planner {
 	for i := range in.Pods {
 		pod := &in.Pods[i]
 		p.pods[pod.Name] = pod
-		if pod.Owned {
+		if pod.Owned && !p.lost(pod) {
 			p.live++
 		}
 	}
@@ -116,6 +116,8 @@ func (p *planner) keepLiveEntries() {
 			p.freed = append(p.freed, Change{ID: id, Pod: name, Cause: CauseDead})
 		case p.in.State.UIDs[id] != assignment.ShortUID(pod.UID):
 			p.freed = append(p.freed, Change{ID: id, Pod: name, Cause: CauseReplaced})
+		case p.lost(pod):
+			p.freed = append(p.freed, Change{ID: id, Pod: name, Cause: CauseLost})
 		case pod.gives(id): // one write can serve many pods that give at once
 			p.freed = append(p.freed, Change{ID: id, Pod: name, Cause: CauseGiven})
 		default:
@@ -131,11 +133,20 @@ func (p *planner) keepLiveEntries() {
 // If the receipts of several pods name one slot, one of these pods may act. Nothing here tells which: the receipt that
 // came late may have the higher or the lower epoch. So none of them gets an entry. The pod that acts keeps its receipt.
 // The others see that the map does not name them and withdraw theirs. A later plan adds an entry for the remaining one.
+//
+// The receipt of a lost pod locks nothing by itself: in a clean map, who acts has an entry, and its slot is in quarantine after
+// that. In any other map it still contests the slot with another receipt, because one of the two pods may act. In a clean map a
+// strict pod that has outlived its grace period gets no entry back, because the next planner might take it out again.
 func (p *planner) restoreReceipts() {
 	lockers := make([]*Pod, 0, len(p.in.Pods))
+	var lost []*Pod
 	for i := range p.in.Pods {
 		pod := &p.in.Pods[i]
 		if !pod.locks() {
+			continue
+		}
+		if p.lost(pod) {
+			lost = append(lost, pod)
 			continue
 		}
 		lockers = append(lockers, pod)
@@ -143,6 +154,11 @@ func (p *planner) restoreReceipts() {
 			p.locks[pod.Receipt.ID] = contested
 		} else {
 			p.locks[pod.Receipt.ID] = pod.Name
+		}
+	}
+	for _, pod := range lost {
+		if _, locked := p.locks[pod.Receipt.ID]; locked && p.in.Trust != assignment.Clean {
+			p.locks[pod.Receipt.ID] = contested
 		}
 	}
 	for _, pod := range lockers {
@@ -153,7 +169,7 @@ func (p *planner) restoreReceipts() {
 		case taken || has || p.locks[id] != pod.Name:
 		case p.in.Trust != assignment.Clean:
 			p.assign(id, pod) // the pod may act, so a restored map has all of these entries, whatever room there is
-		case !p.quarantined(id):
+		case !p.quarantined(id) && (!pod.strict() || !pod.overdue(p.in.Now)):
 			p.add(id, pod)
 		}
 	}
@@ -170,8 +186,10 @@ func (p *planner) freeUnconfirmed() {
 			continue
 		}
 		cause := CauseUnsealed
-		if _, alive := p.pods[name]; !alive {
+		if pod, alive := p.pods[name]; !alive {
 			cause = CauseDead
+		} else if p.lost(pod) {
+			cause = CauseLost
 		}
 		p.freed = append(p.freed, Change{ID: id, Pod: name, Cause: cause})
 	}
@@ -320,6 +338,7 @@ func (p *planner) decision() Decision {
 		Freed: p.freed, Waiting: p.waiting, Live: p.live, Scarce: p.scarce, FenceAfter: p.fenceAfter, HandOver: p.handOver, Partitions: p.partitions,
 	}
 	d.Reserved, d.Quarantined = p.unfilled()
+	d.Overdue = p.overdue()
 	d.Stranded = p.stranded()
 	slices.SortFunc(d.Freed, func(a, b Change) int { return cmp.Compare(a.ID, b.ID) })
 	d.Filled = p.filled(d.Freed)
@@ -332,6 +351,18 @@ func (p *planner) decision() Decision {
 	}
 	d.Next = &p.next
 	return d
+}
+
+// overdue returns the slots of pods that would be lost by now if they were strict, as far as wall clocks tell.
+func (p *planner) overdue() []Change {
+	var overdue []Change
+	for id, name := range p.next.Slots {
+		if pod := p.pods[name]; id < p.in.Count && pod.overdue(p.in.Now.Add(-LostAfter)) && !pod.MayBeLost() {
+			overdue = append(overdue, Change{ID: id, Pod: name})
+		}
+	}
+	slices.SortFunc(overdue, func(a, b Change) int { return cmp.Compare(a.ID, b.ID) })
+	return overdue
 }
 
 // stranded reports whether the planner's receipt locks a slot that the planner does not get.

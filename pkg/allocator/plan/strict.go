@@ -39,8 +39,14 @@ func largestInReceipts(in Input) time.Duration {
 	return most
 }
 
+// lost reports whether the pod counts as lost in this plan. On a map that nobody tracks no pod does: there, a receipt is all that
+// tells who acts. The planner runs, so it is not lost itself.
+func (p *planner) lost(pod *Pod) bool {
+	return pod.Lost && pod.MayBeLost() && pod.Name != p.in.Me && p.in.Trust != assignment.Untracked
+}
+
 // quarantine keeps slots free that a process without contact may still use. In a clean map these are the slots of holders
-// that vanished without giving them. In any other map nobody knows who vanished, so they are all slots without a receipt.
+// that vanished, or are lost, without giving them. In any other map nobody knows who vanished, so they are all slots without a receipt.
 //
 // A sweep quarantines even if it knows of no fence-after, because it has none of its own. A pod that does not use strict
 // mode disregards a quarantine.
@@ -59,8 +65,8 @@ func (p *planner) quarantine() {
 	}
 	p.next.Quarantine = p.in.State.Quarantine.Without(nil, func(s assignment.Span) bool { return p.in.Served[s.Epoch] })
 	var vanished []int
-	for _, f := range p.freed { // dead holders are in slot order here, as WithEach needs them
-		if (f.Cause == CauseDead || f.Cause == CauseReplaced) && !p.in.Ended[f.ID] {
+	for _, f := range p.freed { // they are in slot order here, as WithEach needs them
+		if f.Cause == CauseLost || ((f.Cause == CauseDead || f.Cause == CauseReplaced) && !p.in.Ended[f.ID]) {
 			vanished = append(vanished, f.ID)
 		}
 	}

@@ -25,8 +25,11 @@ type Pod struct {
 	Owned bool
 	// Terminating says that the pod is being deleted. It is alive until it is gone.
 	Terminating bool
-	// Deadline is the end of a Terminating pod's grace period.
+	// Deadline is the end of a Terminating pod's grace period, by the API server's clock, and Grace is how long that period is.
 	Deadline time.Time
+	Grace    time.Duration
+	// Lost says that the pod is Terminating and strict, and that the planner has itself known of that for longer than the grace period.
+	Lost bool
 	// Ordinal is the pod's index (StatefulSet, Indexed Job), counted from 0, or NoOrdinal.
 	Ordinal int
 	// Receipt is the pod's own receipt for this owner, or nil.
@@ -42,6 +45,20 @@ func (p Pod) showsLife() bool { return p.Receipt != nil }
 
 // failed reports whether the pod's program ended by itself soon after it last took a slot.
 func (p Pod) failed() bool { return p.Receipt != nil && p.Receipt.Failed > 0 }
+
+// LostAfter is how long after the end of its grace period a strict pod is lost. A kubelet that runs needs less than that to report the end
+// of a pod's processes.
+const LostAfter = 10 * time.Second
+
+// strict reports whether whatever acts under the slot that the pod's receipt locks stops by itself without contact.
+func (p Pod) strict() bool { return p.locks() && p.Receipt.FenceAfter > 0 }
+
+// MayBeLost reports whether the pod is lost if it outlives its grace period. The slot of any other Terminating pod comes free
+// only when the pod is gone.
+func (p Pod) MayBeLost() bool { return p.Terminating && p.strict() }
+
+// overdue reports whether the pod has outlived its grace period.
+func (p Pod) overdue(now time.Time) bool { return p.Terminating && !now.Before(p.Deadline) }
 
 // gives reports whether the pod's work under id has stopped, so that anybody may remove its entry.
 func (p Pod) gives(id int) bool { return p.gaveUp() && p.Receipt.Gives && p.Receipt.ID == id }
@@ -139,6 +156,8 @@ const (
 	CauseDead Cause = "dead"
 	// CauseReplaced: another pod lives under the holder's name.
 	CauseReplaced Cause = "replaced"
+	// CauseLost: the holder is lost.
+	CauseLost Cause = "lost"
 	// CauseGiven: the holder gave the slot.
 	CauseGiven Cause = "given"
 	// CauseUnsealed: somebody else changed the map, and no receipt confirms the entry.
@@ -167,8 +186,11 @@ type Decision struct {
 	// names the slot too, or it is in quarantine, or it has an entry for another pod. The planner gets no other slot
 	// until its work has stopped and it has withdrawn the receipt.
 	Stranded bool
-	// Live is the number of live pods of the owner.
+	// Live is the number of live pods of the owner, without lost ones.
 	Live int
+	// Overdue are the slots below the count of pods that have outlived their grace period by LostAfter and cannot be lost, because
+	// they are not strict.
+	Overdue []Change
 	// Scarce says that there were fewer free slots than live pods of the owner without one. Then siblings that have not
 	// shown life got none.
 	Scarce bool
