@@ -87,9 +87,10 @@ type Allocator struct {
 	quarantined quarantines
 	damping     damper
 	foreignWrites
-	shares    shares
-	vacancies vacancies
-	heldUp    heldUp
+	shares     shares
+	vacancies  vacancies
+	heldUp     heldUp
+	departures departures
 }
 
 // New reads the pod and finds its owner. It blocks until the API server answers or ctx ends.
@@ -102,7 +103,8 @@ func New(ctx context.Context, o Options) (*Allocator, error) {
 	a := &Allocator{
 		connection: connection{store: o.Store, clock: o.Store.Clock, log: o.Log, pace: pace.New(rand.Float64), name: o.Pod, tellStale: o.Stale},
 		o:          o, quarantined: quarantines{now: boot.BootTime, keeper: newKeeper(o.Memory)},
-		strict: strictMode{boot: boot, after: o.FenceAfter, lead: o.FenceLead, tell: o.Fenced},
+		departures: departures{now: boot.BootTime},
+		strict:     strictMode{boot: boot, after: o.FenceAfter, lead: o.FenceLead, tell: o.Fenced},
 	}
 	if a.announce = o.Publish; a.announce == nil {
 		a.announce = func(identity.Identity) {}

@@ -77,6 +77,9 @@ func (c *claimer) try(ctx context.Context) error {
 		return err
 	}
 	c.becomePending(owner.Count)
+	if c.staysStrict() {
+		return c.leaveStrict(ctx)
+	}
 	if err := errors.Join(c.withdrawLost(ctx, owner), c.takeBackGives(ctx, owner)); err != nil {
 		return err
 	}
@@ -160,7 +163,7 @@ func (a *Allocator) readOwner(ctx context.Context) (store.Owner, error) {
 // a write of its own can tell it that no late write of that giving is still to come.
 func (c *claimer) takeIfNamed(ctx context.Context, owner store.Owner) (done bool, err error) {
 	id, named := owner.SlotOf(c.o.Pod, c.pod.UID)
-	if !named || !owner.Clean() || c.gaveUp() || !owner.Obeys(c.o.FenceAfter) {
+	if !named || !owner.Clean() || c.writesFirst() || c.staysStrict() || !owner.Obeys(c.o.FenceAfter) {
 		return false, nil
 	}
 	return true, c.takeOrWait(ctx, owner, id, false)
@@ -172,6 +175,31 @@ func (c *claimer) takeOrWait(ctx context.Context, owner store.Owner, id int, own
 		return err
 	}
 	return c.backOff(ctx)
+}
+
+// writesFirst reports whether this pod takes only from a write of its own: it gave a slot up, or it is Terminating and not strict. In
+// the latter case a planner that saw the receipt of a strict process of the pod may take the pod for lost.
+func (a *Allocator) writesFirst() bool {
+	return a.gaveUp() || (a.o.FenceAfter == 0 && a.pod.DeletionTimestamp != nil)
+}
+
+// staysStrict reports whether this process, which is not strict, finds the lock of a strict one of its pod.
+func (c *claimer) staysStrict() bool {
+	r := c.receipt()
+	return c.o.FenceAfter == 0 && r.Locks() && r.FenceAfter != 0
+}
+
+// leaveStrict gives up the slot that a strict process of this pod locked. A planner that has seen that lock may be about to take the
+// entry of this pod out, and to give the slot away after a quarantine, which this process would not stop for. So this one takes only
+// from a write of its own that comes after this.
+func (c *claimer) leaveStrict(ctx context.Context) error {
+	if err := c.o.Stopped(ctx); err != nil {
+		if ctx.Err() == nil {
+			c.log.Error(err, "the work of an earlier process has not stopped; the receipt is kept and the program asked again")
+		}
+		return c.sleep(ctx, c.retry.Next())
+	}
+	return c.writeReceipt(ctx, &assignment.Receipt{UID: string(c.pod.UID), Owner: c.ref.String(), GaveUp: true, Failed: c.receipt().Failures()})
 }
 
 // withdrawLost removes a receipt for a slot that a clean map gives to another pod. The receipt would only

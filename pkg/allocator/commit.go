@@ -45,6 +45,7 @@ func (a *Allocator) planAndCommit(ctx context.Context, owner store.Owner, intent
 	})
 	a.tellDamage(owner, census)
 	a.tellDivision(owner, decision, census)
+	a.tellLost(o, decision)
 	return &o, decision, nil
 }
 
@@ -62,6 +63,7 @@ func (a *Allocator) makePlan(ctx context.Context, owner store.Owner, intent plan
 		}
 	}
 	a.markBusy()
+	a.departures.forget(census.Live)
 	in := a.input(owner, census.Live, intent)
 	in.Ended, in.TakeReserved = census.Ended(), takeReserved
 	decision, err = a.decide(ctx, owner, in)
@@ -73,16 +75,17 @@ func (a *Allocator) input(owner store.Owner, live []plan.Pod, intent plan.Intent
 	if a.held != nil { // only a holder hears of all changes of the map
 		vacant, _ = a.vacancies.over(owner.Wish.FailoverAfter, a.clock.Now())
 	}
+	a.departures.mark(live)
 	return plan.Input{
 		Partitions: plan.Partitions{
 			Trust: owner.PartitionTrust, Wish: owner.Wish, Vacant: vacant, Joins: a.joins(owner), Renew: owner.Ancient, Strategies: a.shares.strategy,
 		},
 		Count: owner.Count, State: owner.Record.State, Trust: owner.Trust, FenceOurs: owner.FenceOurs,
 		Pods: live, Me: a.o.Pod, Intent: intent, FenceAfter: a.o.FenceAfter, Room: owner.Room(), Now: a.clock.Now(),
-		// A pod that gave a slot away needs a write of its own, but not with every plan while there is no slot for it.
+		// Some pods need a write of their own, but not with every plan while there is no slot for them.
 		StandsBack: a.standBack() > 0,
 		// Only some processes recognise an ancient map as idalloc's, so it is written anew for the others.
-		NeedsWrite: owner.Ancient || a.gaveUp() && (intent != plan.Claim || named(owner, a)),
+		NeedsWrite: owner.Ancient || a.writesFirst() && (intent != plan.Claim || named(owner, a)),
 	}
 }
 
@@ -146,6 +149,15 @@ func changesNothing(owner store.Owner, d plan.Decision, me string) bool {
 	}
 	_, gets := d.Next.Slots.Of(me)
 	return !gets
+}
+
+// tellLost reports the lost pods whose slots this pod has just put into quarantine.
+func (a *Allocator) tellLost(owner store.Owner, d plan.Decision) {
+	for _, f := range d.Freed {
+		if f.Cause == plan.CauseLost {
+			a.happened.Tell(event.PodLost{About: owner.About(), ID: f.ID, Pod: f.Pod, Quarantine: assignment.QuarantineTime(d.FenceAfter)})
+		}
+	}
 }
 
 // tellDamage reports what somebody else damaged and this pod has just restored.

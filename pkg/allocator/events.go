@@ -46,6 +46,10 @@ func (a *announced) Observe(e event.Event) {
 			kind = store.EventNormal
 		}
 		a.leave(store.Event{About: e.About, Type: kind, Reason: e.Reason, Message: e.Detail})
+	case event.PodLost:
+		a.leave(store.Event{About: e.About, Type: store.EventWarning, Reason: "PodLost", Message: fmt.Sprintf(
+			"pod %s has outlived its grace period, so its node may be down: id %d is given to another pod after a quarantine of %s (strict mode)",
+			e.Pod, e.ID, e.Quarantine.Round(time.Second))})
 	case event.NoRoom:
 		if !a.full.Load() {
 			a.full.Store(a.leave(store.Event{

@@ -77,12 +77,13 @@ func TestKubernetesEventsTellWhatPeopleLookFor(t *testing.T) {
 	for _, e := range []event.Event{
 		event.Damaged{About: owner, Reason: "AssignmentChanged", Detail: "x"},
 		event.Damaged{About: owner, Reason: "AssignmentRolledBack", Detail: "x", Expected: true},
+		event.PodLost{About: owner, ID: 2, Pod: "b", Quarantine: time.Minute},
 		event.StillWaiting{Reason: "room"},
 		event.Lost{}, event.Conflict{}, event.Planned{},
 	} {
 		a.Observe(e)
 	}
-	want := []string{"Warning AssignmentChanged Deployment d du", "Normal AssignmentRolledBack Deployment d du", "Warning WaitingForSlot Pod a u"}
+	want := []string{"Warning AssignmentChanged Deployment d du", "Normal AssignmentRolledBack Deployment d du", "Warning PodLost Deployment d du", "Warning WaitingForSlot Pod a u"}
 	if !slices.Equal(*kept, want) {
 		t.Errorf("the Events are %q, want %q", *kept, want)
 	}

@@ -2,6 +2,7 @@ package allocator
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
@@ -13,6 +14,11 @@ import (
 // WayOut says what to do about a rolling update whose old pods do not hand over.
 const WayOut = "set maxSurge: 0 with maxUnavailable: 1 or more, or let the pods hand over: idalloc run, pkg/context, " +
 	"or idalloc watch with --drain-exec or --drain=http"
+
+// OutlivesGrace says why the slot of a pod that has outlived its grace period does not come free, and what to do.
+const OutlivesGrace = "being deleted, grace period over, not gone, so its node may be down; without strict mode nobody else can have the slot " +
+	"before the pod is gone: bring the node back, or, if it is off for good, taint it node.kubernetes.io/out-of-service=nodeshutdown:NoExecute " +
+	"or delete the Node object"
 
 // explain says what a waiter waits for, when that is not what it said last.
 func (c *claimer) explain(owner store.Owner, d plan.Decision) {
@@ -52,6 +58,9 @@ func (c *claimer) reason(owner store.Owner, d plan.Decision) string {
 	}
 	what := fmt.Sprintf("a free slot: %s has count %d and all %d slots belong to live pods; %d pods live, %d wait; "+
 		"a slot comes free when a pod that holds one is gone, or when the count grows", owner.Ref, owner.Count, owner.Count, d.Live, d.Waiting)
+	if overdue := whoOutlives(d); overdue != "" {
+		what += overdue
+	}
 	switch h := d.HandOver; {
 	case h.Full():
 		what = fmt.Sprintf("other hand-overs of %s: %d of at most %d are under way, that is requests and new pods that are not available yet",
@@ -60,4 +69,17 @@ func (c *claimer) reason(owner store.Owner, d plan.Decision) string {
 		what += "; this rolling update does not go on by itself, since no old pod hands over its slot: " + WayOut
 	}
 	return what
+}
+
+// whoOutlives says which pods have outlived their grace period and keep slots all the same, and what to do. It is empty if none does.
+func whoOutlives(d plan.Decision) string {
+	const most = 3 // pods; who sees these looks for more
+	if len(d.Overdue) == 0 {
+		return ""
+	}
+	slots := make([]string, 0, most)
+	for _, c := range d.Overdue[:min(most, len(d.Overdue))] {
+		slots = append(slots, fmt.Sprintf("slot %d of pod %s", c.ID, c.Pod))
+	}
+	return fmt.Sprintf("; %s: %s", strings.Join(slots, ", "), OutlivesGrace)
 }

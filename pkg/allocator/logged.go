@@ -59,6 +59,9 @@ func (l logged) slot(e event.Event) {
 			return
 		}
 		l.log.Info("receipt withdrawn: the slot is another pod's", "id", e.ID, "holder", e.Holder)
+	case event.PodLost:
+		l.log.Info("a lost pod's slot is in quarantine: the pod has outlived its grace period, and in strict mode its work stops by itself",
+			"id", e.ID, "lost", e.Pod, "quarantine", e.Quarantine)
 	case event.Restored:
 		l.log.Info("assignment restored", "epoch", e.Epoch)
 	case event.Damaged:

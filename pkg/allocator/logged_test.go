@@ -43,6 +43,7 @@ func TestTheLogSaysWhatHappened(t *testing.T) {
 		"an id fenced":                  {event.Fenced{ID: 2, Epoch: 7, FenceAfter: time.Minute, Reason: "no answer"}, `"id"=2 "epoch"=7 "fenceAfter"="1m0s" "reason"="no answer"`},
 		"a receipt nobody stands by":    {event.Withdrawn{ID: 2}, `"msg"="receipt withdrawn: its slot is not given to this pod" "id"=2`},
 		"a receipt for another's slot":  {event.Withdrawn{ID: 2, Holder: "b"}, `"msg"="receipt withdrawn: the slot is another pod's" "id"=2 "holder"="b"`},
+		"a lost pod":                    {event.PodLost{ID: 2, Pod: "b", Quarantine: time.Minute}, `"id"=2 "lost"="b" "quarantine"="1m0s"`},
 		"a restore":                     {event.Restored{Epoch: 7}, `"msg"="assignment restored" "epoch"=7`},
 		"damage":                        {event.Damaged{Reason: "ReceiptDamaged", Detail: "x"}, `"msg"="damage repaired" "reason"="ReceiptDamaged" "detail"="x"`},
 		"an undo":                       {event.Damaged{Reason: "AssignmentRolledBack", Detail: "x", Expected: true}, `"msg"="assignment brought up to date" "reason"="AssignmentRolledBack" "detail"="x"`},

@@ -3,6 +3,7 @@ package allocator
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
@@ -71,14 +72,31 @@ func (h *holding) followNeighbour(ctx context.Context, view store.Owner) {
 	}
 }
 
-// heardNeighbour notes that the neighbour is gone.
+// neighbourLostIn returns how long it is until the neighbour is lost. ok is false if it is lost already, or cannot be.
+func (h *holding) neighbourLostIn() (in time.Duration, ok bool) {
+	n := h.sharing.neighbour
+	if n == nil {
+		return 0, false
+	}
+	pod, there := n.stream.Get(n.pod)
+	if !there {
+		return 0, false
+	}
+	in, ok = h.departures.lostIn(string(pod.UID))
+	return in, ok && in > 0
+}
+
+// heardNeighbour notes that the neighbour is gone or lost.
 func (h *holding) heardNeighbour() {
 	n := h.sharing.neighbour
 	if n == nil || !n.stream.Synced() {
 		return
 	}
 	if pod, there := n.stream.Get(n.pod); there && assignment.ShortUID(string(pod.UID)) == n.uid {
-		return
+		h.departures.hear(h.held.view, h.clock.Now(), n.stream)
+		if !h.departures.lost(string(pod.UID)) {
+			return
+		}
 	}
 	h.vacancies.gone(n.id, n.pod, n.uid, h.clock.Now())
 }

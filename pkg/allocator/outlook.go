@@ -80,6 +80,7 @@ func (c *claimer) heardMore() bool {
 	if err != nil || !known {
 		return false
 	}
+	c.departures.hear(owner, c.clock.Now(), c.podStreams.owned, c.podStreams.labelled)
 	c.quarantined.see(owner, c.clock.Now()) // also where nothing else changed: somebody may have put the slots there anew
 	if owner.Count != c.current.Count {
 		c.becomePending(owner.Count)

@@ -55,6 +55,7 @@ func (h *holding) share(ctx context.Context, view store.Owner) error {
 	h.quarantined.see(view, h.clock.Now()) // also what was only heard of
 	h.followNeighbour(ctx, view)
 	h.tellWish(view)
+	h.heardNeighbour() // also where only time has passed
 	if h.sharing.pause != nil {
 		return nil
 	}
@@ -308,6 +309,9 @@ func (h *holding) now(view store.Owner) passed {
 	p.vacant, p.next = h.vacancies.over(view.Wish.FailoverAfter, h.clock.Now())
 	if in := view.Wish.FailoverAfter - h.clock.Since(h.held.since); in > 0 && (p.next < 0 || in < p.next) {
 		p.next = in // when the id has been held for that long, it may join beside other members
+	}
+	if in, ok := h.neighbourLostIn(); ok && (p.next < 0 || in < p.next) {
+		p.next = in
 	}
 	if f := view.Record.State.FenceAfter; f > 0 {
 		length := assignment.QuarantineTime(f)

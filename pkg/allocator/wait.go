@@ -71,6 +71,9 @@ func (c *claimer) wakeIn(again time.Time) time.Duration {
 	if over, ok := c.quarantined.next(assignment.QuarantineTime(fenceAfter)); ok && fenceAfter > 0 {
 		in = min(in, over)
 	}
+	if lost, ok := c.departures.next(); ok {
+		in = min(in, lost)
+	}
 	for _, left := range []time.Duration{c.standBack(), c.reservedFor()} {
 		if left > 0 {
 			in = min(in, left)

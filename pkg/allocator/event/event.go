@@ -185,6 +185,13 @@ type (
 		Reason     string
 	}
 
+	// PodLost means that this pod took the slot of a lost pod out of the map, and that no pod has it for the time of a quarantine.
+	PodLost struct {
+		About      metav1.OwnerReference
+		ID         int
+		Pod        string
+		Quarantine time.Duration
+	}
 	// Restored means that this pod put the assignment back after a foreign write.
 	Restored struct{ Epoch int64 }
 	// Damaged means that somebody else changed what is idalloc's, and this pod repaired it.
@@ -257,6 +264,7 @@ func (Given) happened()             {}
 func (GivenBack) happened()         {}
 func (Lost) happened()              {}
 func (Fenced) happened()            {}
+func (PodLost) happened()           {}
 func (Restored) happened()          {}
 func (Damaged) happened()           {}
 func (Undone) happened()            {}
