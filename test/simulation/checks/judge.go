@@ -202,6 +202,9 @@ func (j *Judge) Served() string {
 		if holder := j.w.Server.Get(object.Pods, slots[id]); holder != nil && !world.InWorkload(holder.Object) {
 			continue // it was taken out of the workload and keeps its slot until somebody deletes it
 		}
+		if j.awaitsNode(slots[id]) {
+			continue
+		}
 		for _, p := range waiters {
 			if !held[id] && (j.w.Profile.Resource != object.StatefulSets || p.Pod == fmt.Sprintf("%s-%d", world.OwnerName, id)) {
 				return fmt.Sprintf("nobody acts under id %d, and %s waits", id, p.ID)
@@ -209,6 +212,19 @@ func (j *Judge) Served() string {
 		}
 	}
 	return ""
+}
+
+// awaitsNode reports whether the slot of the holder comes free only when its node is back: it is being deleted, and its receipt does not
+// say that it is strict, because it never wrote one or somebody damaged it.
+func (j *Judge) awaitsNode(holder string) bool {
+	v := j.w.Server.Get(object.Pods, holder)
+	return v != nil && object.Terminating(v.Object) && !object.Ended(v.Object) && !j.mayBeLost(v)
+}
+
+// mayBeLost reports whether the slot of a pod is to come free although the pod stays.
+func (j *Judge) mayBeLost(v *server.Version) bool {
+	r := j.receipt(v)
+	return object.Terminating(v.Object) && !object.Ended(v.Object) && r.Locks() && r.FenceAfter > 0
 }
 
 // Settled says what is missing until the workload is as it should be; it is empty when nothing is.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/plan"
 	"github.com/idalloc/idalloc/test/simulation/object"
 	"github.com/idalloc/idalloc/test/simulation/server"
 	"github.com/idalloc/idalloc/test/simulation/world"
@@ -119,6 +120,11 @@ func (g *progress) todo(p *world.Process) map[string]time.Duration {
 		bound = comesBack
 	}
 	out := map[string]time.Duration{}
+	length := assignment.QuarantineTime(max(g.record.State.FenceAfter, g.w.Profile.FenceAfter))
+	if name := g.keptByLost(n); name != "" && !g.w.Profile.HasOrdinals() {
+		// After grace period and LostAfter it is lost, also to who has just heard that it is being deleted. Then a quarantine begins.
+		out["waits while a slot stays "+name+"'s, which does not go"] = g.w.Profile.Grace + plan.LostAfter + length + bound
+	}
 	for _, id := range g.free(n) {
 		if own != nil && own.Gives && own.ID == id {
 			continue
@@ -129,10 +135,25 @@ func (g *progress) todo(p *world.Process) map[string]time.Duration {
 			continue
 		}
 		// Its end is no news: who has heard of its beginning does not sleep through it.
-		length := assignment.QuarantineTime(max(g.record.State.FenceAfter, g.w.Profile.FenceAfter))
 		out[fmt.Sprintf("waits while slot %d stays in quarantine %d", id, since)] = length + bound - deafFor
 	}
 	return out
+}
+
+// keptByLost returns a pod that has or locks a slot below n, and that is lost when it has not gone for long enough; it is empty if there is
+// none.
+func (g *progress) keptByLost(n int) string {
+	for _, v := range g.w.Server.Objects(object.Pods) {
+		if !g.judge.mayBeLost(v) {
+			continue
+		}
+		id := g.judge.receipt(v).ID
+		_, taken := g.record.State.Slots[id]
+		if id < n && (g.names(id, v) || !taken) {
+			return v.Name
+		}
+	}
+	return ""
 }
 
 // free returns the slots below n that nobody holds, locks or asks for. In strict mode they may be in quarantine.

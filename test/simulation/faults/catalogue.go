@@ -82,6 +82,7 @@ func catalogue() []kind {
 		{name: "force-delete", families: []string{force}, excuses: true, inject: toSomePod(func(w *world.World, v *server.Version, _ *dice.Dice) { w.Server.Remove(v) })},
 		{name: "replace-pod", families: []string{force}, excuses: true, inject: toSomePod(replacePod)},
 		{name: "delete-node", families: []string{force}, excuses: true, lasts: 2 * time.Minute, inject: deleteNode},
+		{name: "lost-node", families: []string{force}, excuses: true, lasts: 4 * time.Minute, inject: lostNode},
 		{name: "declare-failed", families: []string{force}, excuses: true, lasts: 2 * time.Minute, inject: declareFailed},
 		{name: "kubelet-down", families: []string{force}, lasts: 3 * time.Minute, inject: kubeletDown},
 

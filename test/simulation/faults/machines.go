@@ -2,6 +2,7 @@ package faults
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
@@ -124,6 +125,32 @@ func kubeletDown(w *world.World, f Fault, d *dice.Dice) {
 		n.Mute = false
 		w.SyncNode(n)
 	})
+}
+
+// lostNode cuts a node off for good: its kubelet and its processes may run on, stand still or be gone. Its pods are deleted after
+// a while, and stay. Half of the nodes come back before the history ends.
+func lostNode(w *world.World, f Fault, d *dice.Dice) {
+	n := dice.Pick(d, w.Nodes)
+	if slices.ContainsFunc(w.Nodes, func(n *world.Node) bool { return n.Lost }) || len(w.Nodes) < 2 {
+		return
+	}
+	n.Cut = true
+	switch d.Below(4) {
+	case 0:
+		w.Crash(n)
+	case 1:
+		w.SuspendNode(n)
+	case 2:
+		n.Mute = true
+	}
+	w.After(d.Span(0, 20*time.Second), func() {
+		if n.Cut && !slices.ContainsFunc(w.Nodes, func(n *world.Node) bool { return n.Lost }) {
+			w.Desert(n)
+		}
+	})
+	if d.Chance(0.5) || !w.Profile.Strict() {
+		w.After(f.Lasts, func() { w.BringBack(n) })
+	}
 }
 
 // toSomePod is a fault of some pod.

@@ -72,6 +72,11 @@ func (in *injector) Damage(d *dice.Dice) { damage(in.w, d) }
 // Repair does what an operator has to do by hand.
 func Repair(w *world.World) {
 	w.Step("repair")
+	for _, n := range w.Nodes {
+		if n.Lost {
+			w.BringBack(n)
+		}
+	}
 	if w.Owner() == nil {
 		w.CreateOwner(w.Profile.Count, 1)
 	}

@@ -37,6 +37,7 @@ type Profile struct {
 	Indexed            bool          // a Job's pods have completion indexes
 	Mixed              bool          // every other revision has fenceOther, which may be none
 	FenceOther         time.Duration
+	Loosens            bool          // a process that is started again may not be strict any more
 	Command            bool          // the program is told its ids by idalloc's commands
 	Partitions         int           // how many partitions there are, 0 for a workload without
 	Strategy           string        // by which they are divided
@@ -131,6 +132,7 @@ func (p *Profile) vary(d *dice.Dice) {
 			p.Unavailable = max(1, p.Unavailable)
 		}
 	}
+	p.Loosens = p.FenceAfter > 0 && !p.Command && d.Chance(0.15)
 }
 
 // divide draws what the programs divide among themselves besides.
@@ -157,6 +159,16 @@ func (p Profile) Fence(template int) time.Duration {
 		return p.FenceOther
 	}
 	return p.FenceAfter
+}
+
+// Strict reports whether all processes are in strict mode.
+func (p Profile) Strict() bool {
+	return p.FenceAfter > 0 && (!p.Mixed || p.FenceOther > 0) && !p.Loosens
+}
+
+// HasOrdinals reports whether a pod takes no other slot than its own.
+func (p Profile) HasOrdinals() bool {
+	return p.Resource == object.StatefulSets || (p.Resource == object.Jobs && p.Indexed)
 }
 
 // Rolls reports whether the workload replaces its pods when its template changes.

@@ -20,6 +20,7 @@ type Node struct {
 	Down   bool          // it does not run at all
 	frozen bool          // everything on it is suspended
 	Mute   bool          // its kubelet does not run; its processes do
+	Lost   bool          // it is cut off until somebody brings it back; its pods were deleted, and no other pod is placed on it
 }
 
 // kubeletPod is a pod as its kubelet has it. It outlives the pod's object until the kubelet hears of that.
@@ -85,7 +86,7 @@ func (w *World) kubeletHears(v *server.Version) {
 	k := w.pods[key]
 	if k == nil {
 		d := w.Dice("schedule", key)
-		k = &kubeletPod{name: v.Name, uid: object.UID(v.Object), node: dice.Pick(d, w.Nodes)}
+		k = &kubeletPod{name: v.Name, uid: object.UID(v.Object), node: dice.Pick(d, w.present())}
 		k.stuck = d.Chance(w.Stuck)
 		w.pods[key] = k
 		w.syncAfter(k, d.Span(10*time.Millisecond, 3*time.Second))
@@ -94,6 +95,11 @@ func (w *World) kubeletHears(v *server.Version) {
 	if object.Terminating(v.Object) && !k.stopping {
 		w.syncSoon(k)
 	}
+}
+
+// present returns the nodes that a pod can be placed on.
+func (w *World) present() []*Node {
+	return slices.DeleteFunc(slices.Clone(w.Nodes), func(n *Node) bool { return n.Lost })
 }
 
 // kubeletSees is told when something happened in a container.

@@ -13,7 +13,7 @@ import (
 
 // Join connects a node again. Its connections may have broken meanwhile.
 func (w *World) Join(n *Node, breaks bool) {
-	n.Cut = false
+	n.Cut, n.Lost = false, false
 	for _, p := range w.Processes {
 		if p.Node != n {
 			continue
@@ -161,15 +161,34 @@ func (w *World) Heal() {
 	w.Down, w.Quota, w.Server.Admission = false, false, false
 	clear(w.Server.Refusals)
 	for _, n := range w.Nodes {
-		n.Down, n.Mute = false, false
-		w.ResumeNode(n)
-		w.Join(n, true)
+		if !n.Lost || !w.Profile.Strict() {
+			w.BringBack(n)
+		}
 	}
 	w.disarm()
 	w.release()
 	w.startAll()
 	for _, p := range w.Running() {
-		p.GoOn()
-		w.Reconnect(p)
+		if !p.Node.Lost {
+			p.GoOn()
+			w.Reconnect(p)
+		}
 	}
+}
+
+// Desert has a node be lost: its pods are deleted, and it hears nothing of that.
+func (w *World) Desert(n *Node) {
+	n.Lost = true
+	for _, v := range w.Server.Objects(object.Pods) {
+		if w.NodeOf(v) == n {
+			w.Server.DeletePod(v.Name, w.Profile.Grace)
+		}
+	}
+}
+
+// BringBack has a node work again.
+func (w *World) BringBack(n *Node) {
+	n.Down, n.Mute = false, false
+	w.ResumeNode(n)
+	w.Join(n, true)
 }

@@ -74,6 +74,9 @@ func (w *World) newProcess(pod, uid string, run int, on *Node) *Process {
 	}
 	p.divides = w.Profile.Divides(template)
 	p.stubborn = w.Dice("stubborn", pod).Chance(w.Profile.Stubborn)
+	if run > 1 && w.Profile.Loosens && w.Dice("loosens", p.ID, uid).Chance(0.5) {
+		p.FenceAfter = 0
+	}
 	return p
 }
 

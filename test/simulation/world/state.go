@@ -8,18 +8,18 @@ import (
 	"github.com/idalloc/idalloc/test/simulation/server"
 )
 
-// Calm reports whether nothing goes wrong at this moment with the server, the network and the machines.
+// Calm reports whether nothing goes wrong at this moment with the server, the network and the machines. What is lost is out of the way.
 func (w *World) Calm() bool {
 	if w.Network != (Network{Slower: 1}) || w.Down || w.Server.Admission || len(w.Server.Refusals) > 0 || len(w.waiting) > 0 {
 		return false
 	}
 	for _, n := range w.Nodes {
-		if n.Cut || n.Down || n.frozen || n.Mute {
+		if !n.Lost && (n.Cut || n.Down || n.frozen || n.Mute) {
 			return false
 		}
 	}
 	for _, p := range w.Running() {
-		if p.frozen || p.Cut {
+		if !p.Node.Lost && (p.frozen || p.Cut) {
 			return false
 		}
 	}
