@@ -11,9 +11,12 @@ import (
 	"github.com/idalloc/idalloc/test/simulation/server"
 )
 
-// Join connects a node again. Its connections may have broken meanwhile.
+// Join connects a node again, unless it is lost. Its connections may have broken meanwhile.
 func (w *World) Join(n *Node, breaks bool) {
-	n.Cut, n.Lost = false, false
+	if n.Lost {
+		return
+	}
+	n.Cut = false
 	for _, p := range w.Processes {
 		if p.Node != n {
 			continue
@@ -188,7 +191,7 @@ func (w *World) Desert(n *Node) {
 
 // BringBack has a node work again.
 func (w *World) BringBack(n *Node) {
-	n.Down, n.Mute = false, false
+	n.Down, n.Mute, n.Lost = false, false, false
 	w.ResumeNode(n)
 	w.Join(n, true)
 }
