@@ -7,7 +7,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
+	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/plan"
 )
@@ -29,6 +31,8 @@ const (
 	Changed Kind = "changed"
 	// Mismatch: a pod's receipt and the assignment do not agree.
 	Mismatch Kind = "mismatch"
+	// HeldByLost: the pod that has the id has outlived its grace period, so that its node may be down.
+	HeldByLost Kind = "lost"
 	// Stuck: a rolling update does not go on by itself.
 	Stuck Kind = "stuck"
 	// PartitionTwice: the receipts of two live pods lock a partition.
@@ -81,7 +85,7 @@ type Report struct {
 func check(n snapshot) Report {
 	c := checker{snapshot: n, state: n.owner.Record.State, receipts: map[int][]pod{}}
 	for _, p := range n.pods {
-		if p.receipt() != nil && p.live() {
+		if n.locks(p) {
 			c.receipts[p.receipt().ID] = append(c.receipts[p.receipt().ID], p)
 		}
 	}
@@ -230,6 +234,8 @@ func (c *checker) checkEntries() {
 			harmless = append(harmless, strconv.Itoa(id))
 		case why != "":
 			c.findf(HeldByDead, id, name, "id %d belongs to pod %s, which is %s: the next pod that waits takes it; to free it now, run %s", id, name, why, c.gc())
+		case c.overdue(p) && id < c.owner.Count:
+			c.findLost(id, p)
 		case p.receipt() != nil && p.receipt().ID != id:
 			c.findf(Mismatch, id, name, "the assignment gives id %d to pod %s, whose receipt names id %d: "+
 				"idalloc in the pod settles it within seconds; if it stays, run `kubectl delete pod %s -n %s`", id, name, p.receipt().ID, name, c.owner.Namespace)
@@ -242,6 +248,17 @@ func (c *checker) checkEntries() {
 	if len(harmless) > 0 {
 		c.warnf("dead pods have entries that nobody needs, of ids %s: %s removes them", few(harmless), c.gc())
 	}
+}
+
+// findLost says for whom all wait, and what to do.
+func (c *checker) findLost(id int, p pod) {
+	over := c.now.Sub(p.Deadline).Round(time.Second)
+	if p.MayBeLost() {
+		c.findf(HeldByLost, id, p.Name, "id %d belongs to pod %s, whose grace period has been over for %s, so its node %s may be down: in strict mode another pod that waits "+
+			"takes it after a quarantine of %s; if none waits, bring the node back", id, p.Name, over, p.node, assignment.QuarantineTime(c.state.FenceAfter).Round(time.Second))
+		return
+	}
+	c.findf(HeldByLost, id, p.Name, "id %d belongs to pod %s on node %s: %s", id, p.Name, p.node, allocator.OutlivesGrace)
 }
 
 // checkWaiters finds the ids that waiting pods could have.
@@ -286,7 +303,7 @@ func (c *checker) willing(waiters []pod, state assignment.State) plan.Input {
 		in.Pods = append(in.Pods, p.Pod)
 	}
 	for _, p := range c.pods {
-		if p.live() && p.receipt() != nil {
+		if c.locks(p) {
 			in.Pods = append(in.Pods, p.Pod)
 		}
 	}

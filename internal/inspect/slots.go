@@ -24,6 +24,8 @@ const (
 	Free State = "free"
 	// Dead: the pod that has it is gone, Succeeded or Failed.
 	Dead State = "dead"
+	// Lost: the pod that has it has outlived its grace period, so that its node may be down.
+	Lost State = "lost"
 	// Duplicate: receipts of several live pods name it, or its pod has another slot, too.
 	Duplicate State = "duplicate"
 	// Handover: a live pod has it, and another pod asks for it.
@@ -97,7 +99,7 @@ func (n snapshot) view() View {
 		ids[id] = true
 	}
 	for _, p := range n.pods {
-		if p.receipt() != nil && p.live() {
+		if n.locks(p) {
 			receipts[p.receipt().ID]++
 			ids[p.receipt().ID] = true
 		}
@@ -146,6 +148,8 @@ func (n snapshot) row(id int, duplicate bool) Slot {
 		slot.State = Dead
 	case duplicate:
 		slot.State = Duplicate
+	case n.overdue(p):
+		slot.State = Lost
 	case slot.Requester != "":
 		slot.State = Handover
 	default:
@@ -159,7 +163,7 @@ func (n snapshot) row(id int, duplicate bool) Slot {
 func (n snapshot) byReceipt(id int) string {
 	found := ""
 	for name, p := range n.pods {
-		if p.receipt() != nil && p.receipt().ID == id && p.live() && (found == "" || name < found) {
+		if n.locks(p) && p.receipt().ID == id && (found == "" || name < found) {
 			found = name
 		}
 	}

@@ -142,6 +142,20 @@ func (n snapshot) death(id int, p pod, exists bool) string {
 	return ""
 }
 
+// overdue reports whether the pod has outlived its grace period for so long that its node may be down, as far as clocks tell.
+func (n snapshot) overdue(p pod) bool {
+	return p.live() && p.Terminating && !n.now.Before(p.Deadline.Add(plan.LostAfter))
+}
+
+// left reports whether the receipt was left behind by a lost pod, which has no entry in a clean map any more. It locks nothing.
+func (n snapshot) left(p pod) bool {
+	_, named := n.owner.SlotOf(p.Name, types.UID(p.UID))
+	return n.owner.Clean() && !named && n.overdue(p) && p.MayBeLost()
+}
+
+// locks reports whether the pod lives and its receipt locks a slot.
+func (n snapshot) locks(p pod) bool { return p.receipt() != nil && p.live() && !n.left(p) }
+
 // waiters returns the owner's live pods without a slot, oldest first.
 func (n snapshot) waiters() []pod {
 	var waiters []pod
