@@ -193,11 +193,8 @@ func (c *claimer) staysStrict() bool {
 // entry of this pod out, and to give the slot away after a quarantine, which this process would not stop for. So this one takes only
 // from a write of its own that comes after this.
 func (c *claimer) leaveStrict(ctx context.Context) error {
-	if err := c.o.Stopped(ctx); err != nil {
-		if ctx.Err() == nil {
-			c.log.Error(err, "the work of an earlier process has not stopped; the receipt is kept and the program asked again")
-		}
-		return c.sleep(ctx, c.retry.Next())
+	if stopped, err := c.stopEarlier(ctx); !stopped || err != nil {
+		return err
 	}
 	return c.writeReceipt(ctx, &assignment.Receipt{UID: string(c.pod.UID), Owner: c.ref.String(), GaveUp: true, Failed: c.receipt().Failures()})
 }
@@ -223,14 +220,23 @@ func (c *claimer) withdrawStranded(ctx context.Context) error {
 	if c.receipt() == nil {
 		return c.readPod(ctx) // a late write of an earlier process, which only the plan's lists have shown
 	}
+	if stopped, err := c.stopEarlier(ctx); !stopped || err != nil {
+		return err
+	}
+	c.happened.Tell(event.Withdrawn{ID: c.receipt().ID})
+	return c.writeReceipt(ctx, c.noYields(nil))
+}
+
+// stopEarlier asks once for the end of the work that an earlier process of this pod, or this one before it was fenced, may have left. If
+// that does not stop, it waits before the next time.
+func (c *claimer) stopEarlier(ctx context.Context) (stopped bool, err error) {
 	if err := c.o.Stopped(ctx); err != nil {
 		if ctx.Err() == nil {
 			c.log.Error(err, "the work has not stopped; the receipt is kept and the program asked again")
 		}
-		return c.sleep(ctx, c.retry.Next())
+		return false, c.sleep(ctx, c.retry.Next())
 	}
-	c.happened.Tell(event.Withdrawn{ID: c.receipt().ID})
-	return c.writeReceipt(ctx, c.noYields(nil))
+	return true, nil
 }
 
 // planAndTake lists the pods, decides, commits, and takes the slot if the plan has one for this pod.
