@@ -77,7 +77,7 @@ func (c *claimer) try(ctx context.Context) error {
 		return err
 	}
 	c.becomePending(owner.Count)
-	if c.staysStrict() {
+	if c.followsStrict() {
 		return c.leaveStrict(ctx)
 	}
 	if err := errors.Join(c.withdrawLost(ctx, owner), c.takeBackGives(ctx, owner)); err != nil {
@@ -163,7 +163,7 @@ func (a *Allocator) readOwner(ctx context.Context) (store.Owner, error) {
 // a write of its own can tell it that no late write of that giving is still to come.
 func (c *claimer) takeIfNamed(ctx context.Context, owner store.Owner) (done bool, err error) {
 	id, named := owner.SlotOf(c.o.Pod, c.pod.UID)
-	if !named || !owner.Clean() || c.writesFirst() || c.staysStrict() || !owner.Obeys(c.o.FenceAfter) {
+	if !named || !owner.Clean() || c.writesFirst() || c.followsStrict() || !owner.Obeys(c.o.FenceAfter) {
 		return false, nil
 	}
 	return true, c.takeOrWait(ctx, owner, id, false)
@@ -183,8 +183,8 @@ func (a *Allocator) writesFirst() bool {
 	return a.gaveUp() || (a.o.FenceAfter == 0 && a.pod.DeletionTimestamp != nil)
 }
 
-// staysStrict reports whether this process, which is not strict, finds the lock of a strict one of its pod.
-func (c *claimer) staysStrict() bool {
+// followsStrict reports whether this process, which is not strict, finds the lock of a strict one of its pod.
+func (c *claimer) followsStrict() bool {
 	r := c.receipt()
 	return c.o.FenceAfter == 0 && r.Locks() && r.FenceAfter != 0
 }
