@@ -14,9 +14,9 @@ func TestWhoIsNotStrictFollowsAStrictProcessByAWriteOfItsOwn(t *testing.T) {
 	const strict = 30 * time.Second
 	lock, strictLock := assignment.Receipt{ID: 1}, assignment.Receipt{ID: 1, FenceAfter: strict}
 	for name, tc := range map[string]struct {
-		fenceAfter               time.Duration
-		before                   *assignment.Receipt
-		terminating              bool
+		fenceAfter                 time.Duration
+		before                     *assignment.Receipt
+		terminating                bool
 		followsStrict, writesFirst bool
 	}{
 		"a new pod":                               {},
