@@ -119,5 +119,6 @@ func catalogue() []kind {
 		{name: "late-give", families: []string{aimed}, excuses: true, lasts: 2 * time.Minute, only: profile.Profile.Rolls, inject: lateGive},
 		{name: "old-state", families: []string{aimed, foreign}, excuses: true, lasts: 2 * time.Minute, inject: bringBackState},
 		{name: "late-contact", families: []string{aimed, force}, excuses: true, lasts: 2 * time.Minute, only: strict, inject: lateContact},
+		{name: "late-loss", families: []string{aimed, force}, excuses: true, lasts: 2 * time.Minute, only: strict, inject: lateLoss},
 	}
 }

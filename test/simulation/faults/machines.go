@@ -127,7 +127,7 @@ func kubeletDown(w *world.World, f Fault, d *dice.Dice) {
 	})
 }
 
-// lostNode cuts a node off for good: its kubelet and its processes may run on, stand still or be gone. Its pods are deleted after
+// lostNode cuts a node off for good, or its kubelet alone: its kubelet and its processes may run on, stand still or be gone. Its pods are deleted after
 // a while, and stay. Half of the nodes come back before the history ends.
 func lostNode(w *world.World, f Fault, d *dice.Dice) {
 	n := dice.Pick(d, w.Nodes)
@@ -135,16 +135,18 @@ func lostNode(w *world.World, f Fault, d *dice.Dice) {
 		return
 	}
 	n.Cut = true
-	switch d.Below(4) {
+	switch d.Below(5) {
 	case 0:
 		w.Crash(n)
 	case 1:
 		w.SuspendNode(n)
 	case 2:
 		n.Mute = true
+	case 3:
+		n.Cut, n.Deaf = false, true
 	}
 	w.After(d.Span(0, 20*time.Second), func() {
-		if n.Cut && !slices.ContainsFunc(w.Nodes, func(n *world.Node) bool { return n.Lost }) {
+		if (n.Cut || n.Deaf) && !slices.ContainsFunc(w.Nodes, func(n *world.Node) bool { return n.Lost }) {
 			w.Desert(n)
 		}
 	})

@@ -63,6 +63,18 @@ func moves(w *world.World, c *world.Call) (gets, lets int) {
 	return gets, lets
 }
 
+// drops reports whether c takes the entry of a pod out.
+func drops(w *world.World, c *world.Call, pod string) bool {
+	v := w.Owner()
+	if !writes(w, c) || v == nil {
+		return false
+	}
+	next, err := assignment.ParseSlots(patched(c.Body, assignment.DefaultKey))
+	_, stays := next.Of(pod)
+	_, had := world.Slots(v).Of(pod)
+	return err == nil && had && !stays
+}
+
 // receiptNote is a receipt as an onlooker reads it.
 type receiptNote struct {
 	ID     *int `json:"id"`

@@ -20,6 +20,7 @@ type Node struct {
 	Down   bool          // it does not run at all
 	frozen bool          // everything on it is suspended
 	Mute   bool          // its kubelet does not run; its processes do
+	Deaf   bool          // its kubelet alone is cut off
 	Lost   bool          // it is cut off until somebody brings it back; its pods were deleted, and no other pod is placed on it
 }
 
@@ -135,7 +136,7 @@ func (w *World) sync(k *kubeletPod) {
 	}
 	w.Step("sync", k.name, k.uid)
 	var o object.Object
-	if !k.node.Cut {
+	if !k.node.Cut && !k.node.Deaf {
 		if v := w.Server.Get(object.Pods, k.name); v != nil && object.UID(v.Object) == k.uid {
 			o = v.Object
 		}
@@ -186,7 +187,7 @@ func (w *World) stopPod(k *kubeletPod) {
 
 // finishPod reports the end and lets the object go.
 func (w *World) finishPod(k *kubeletPod, o object.Object) {
-	if k.node.Cut {
+	if k.node.Cut || k.node.Deaf {
 		return // repeated when the node is back
 	}
 	k.end()

@@ -191,7 +191,7 @@ func (w *World) Desert(n *Node) {
 
 // BringBack has a node work again.
 func (w *World) BringBack(n *Node) {
-	n.Down, n.Mute, n.Lost = false, false, false
+	n.Down, n.Mute, n.Deaf, n.Lost = false, false, false, false
 	w.ResumeNode(n)
 	w.Join(n, true)
 }

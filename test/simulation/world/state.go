@@ -14,7 +14,7 @@ func (w *World) Calm() bool {
 		return false
 	}
 	for _, n := range w.Nodes {
-		if !n.Lost && (n.Cut || n.Down || n.frozen || n.Mute) {
+		if !n.Lost && (n.Cut || n.Down || n.frozen || n.Mute || n.Deaf) {
 			return false
 		}
 	}
