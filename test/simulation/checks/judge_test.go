@@ -153,6 +153,31 @@ func TestAnErasedEpochExcusesATokenAlsoAfterWorkUnderTheOldOne(t *testing.T) {
 	})
 }
 
+// A ghost's claim is not recorded, so the next recorded one has the token that fell.
+func TestATokenThatFellWithAGhostIsComparedWithTheGhosts(t *testing.T) {
+	for next, broken := range map[int64]string{9: "", 7: token + linear} {
+		staged(t, profile.Profile{Skew: time.Hour}, func(s stage) {
+			a, ghost, b := s.Puppet("a"), s.Puppet("ghost"), s.Puppet("b")
+			s.epoch(a, 10)
+			s.act(a, 0, 10)
+			s.act(a, identity.None, 0)
+			s.epoch(nil, 0)
+			s.epoch(b, 8)
+			s.Forsake(s.Server.Get(object.Pods, ghost.Pod))
+			s.act(ghost, 0, 8)
+			s.act(b, 0, next)
+			s.judge.Decide()
+			got := ""
+			for _, v := range s.judge.violations {
+				got += v.Promise
+			}
+			if got != broken {
+				t.Errorf("after tokens 10 and a ghost's 8, token %d breaks %q, want %q", next, got, broken)
+			}
+		})
+	}
+}
+
 func TestAnErasedEpochThatAReceiptRemembersExcusesNothing(t *testing.T) {
 	staged(t, profile.Profile{Skew: time.Hour}, func(s stage) {
 		a, b := s.Puppet("a"), s.Puppet("b")

@@ -152,11 +152,14 @@ type recorder struct {
 	holding map[*world.Process]input
 	// leaving are the operations by id that free it and have no return yet.
 	leaving map[int][]int
+	// fell are the tokens to which ids fell with holders that are not recorded.
+	fell map[int]int64
 }
 
 func newRecorder(j *Judge) *recorder {
 	return &recorder{
 		w: j.w, judge: j, clients: map[*world.Process]int{}, waiting: map[*world.Process]time.Duration{}, holding: map[*world.Process]input{}, leaving: map[int][]int{},
+		fell: map[int]int64{},
 	}
 }
 
@@ -172,6 +175,9 @@ func (r *recorder) look(p *world.Process, b *identity.Identity) {
 		}
 		r.claimed(p, *b)
 		return
+	}
+	if b != nil && r.judge.isForgotten(*b) { // a pod that was deleted by force: its successor's token exceeds this one, and no other
+		r.fell[b.ID] = b.Epoch
 	}
 	if holds {
 		r.freed(p, held)
@@ -190,9 +196,11 @@ func (r *recorder) handOn(before, next *world.Process) {
 }
 
 func (r *recorder) claimed(p *world.Process, b identity.Identity) {
+	fell, unseen := r.fell[b.ID]
+	delete(r.fell, b.ID)
 	i := input{
 		id: b.ID, deed: claimed, process: p.ID + "/" + p.UID, pod: world.PodKey(p.Pod, p.UID), token: b.Epoch,
-		unordered: r.judge.isForgotten(b),
+		unordered: r.judge.isForgotten(b) || (unseen && b.Epoch >= fell),
 	}
 	since, known := r.waiting[p]
 	if !known {
