@@ -55,16 +55,13 @@ func (s stage) epoch(by *world.Process, epoch int64) {
 	s.Serving = nil
 }
 
-func (s stage) expect(t *testing.T, promise string) {
+func (s stage) expect(t *testing.T, promises ...string) {
 	t.Helper()
 	broken := make([]string, 0, len(s.judge.violations))
 	for _, v := range s.judge.violations {
 		broken = append(broken, v.Promise)
 	}
-	want := []string{promise}
-	if promise == "" {
-		want = nil
-	}
+	want := slices.DeleteFunc(promises, func(promise string) bool { return promise == "" })
 	if !slices.Equal(broken, want) {
 		t.Errorf("broken: %v, want %v: %v", broken, want, s.judge.violations)
 	}
@@ -155,7 +152,7 @@ func TestAnErasedEpochExcusesATokenAlsoAfterWorkUnderTheOldOne(t *testing.T) {
 
 // A ghost's claim is not recorded, so the next recorded one has the token that fell.
 func TestATokenThatFellWithAGhostIsComparedWithTheGhosts(t *testing.T) {
-	for next, broken := range map[int64]string{9: "", 7: token + linear} {
+	for next, promises := range map[int64][]string{9: nil, 7: {token, linear}} {
 		staged(t, profile.Profile{Skew: time.Hour}, func(s stage) {
 			a, ghost, b := s.Puppet("a"), s.Puppet("ghost"), s.Puppet("b")
 			s.epoch(a, 10)
@@ -167,13 +164,7 @@ func TestATokenThatFellWithAGhostIsComparedWithTheGhosts(t *testing.T) {
 			s.act(ghost, 0, 8)
 			s.act(b, 0, next)
 			s.judge.Decide()
-			got := ""
-			for _, v := range s.judge.violations {
-				got += v.Promise
-			}
-			if got != broken {
-				t.Errorf("after tokens 10 and a ghost's 8, token %d breaks %q, want %q", next, got, broken)
-			}
+			s.expect(t, promises...)
 		})
 	}
 }
@@ -193,6 +184,22 @@ func TestAnErasedEpochThatAReceiptRemembersExcusesNothing(t *testing.T) {
 		s.act(b, 0, 9)
 		s.expect(t, token)
 	})
+}
+
+func TestOnlyAPodWhoseProgramFailedMovesLate(t *testing.T) {
+	for failed, promise := range map[int]string{0: moves, 1: ""} {
+		staged(t, profile.Profile{}, func(s stage) {
+			a := s.Puppet("a")
+			s.Server.Change(object.Pods, a.Pod, server.Writer{Manager: assignment.FieldManager}, func(o object.Object) {
+				r := assignment.Receipt{UID: a.UID, Owner: "ReplicaSet/" + world.OwnerName, Epoch: 1, Failed: failed}
+				object.SetText(o, "annotations", assignment.ReceiptKey, r.Encode())
+			})
+			s.act(a, 0, 1)
+			s.judge.excused = -time.Hour
+			s.act(a, 1, 2)
+			s.expect(t, promise)
+		})
+	}
 }
 
 func TestAnIDThatIsTakenAgainInTheRestIsSeen(t *testing.T) {

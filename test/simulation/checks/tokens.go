@@ -35,10 +35,16 @@ func (j *Judge) began(p *world.Process, b identity.Identity) {
 	if !known || b.Epoch < last.token { // this one or a higher one may have been given before it was forgotten
 		delete(j.forgotten, b.ID)
 	}
-	if id, had := j.idOf[p.UID]; had && id != b.ID && j.w.Now()-j.excused > 10*time.Minute {
+	if id, had := j.idOf[p.UID]; had && id != b.ID && j.w.Now()-j.excused > 10*time.Minute && !j.failed(p) {
 		j.reportf(moves, "%s moved from id %d to %d", p.ID, id, b.ID)
 	}
 	j.idOf[p.UID] = b.ID
+}
+
+// failed reports whether the program of a process's pod failed lately: it stands back for longer than anything else is an excuse for.
+func (j *Judge) failed(p *world.Process) bool {
+	v := j.w.Server.Get(object.Pods, p.Pod)
+	return v != nil && object.UID(v.Object) == p.UID && j.receipt(v).Failures() > 0
 }
 
 // noteForgotten notes the ids whose last token nothing told the planner of: neither the owner as it was, whose epoch somebody erased,
