@@ -44,7 +44,8 @@ func (j *Judge) began(p *world.Process, b identity.Identity) {
 // failed reports whether the program of a process's pod failed lately: it stands back for longer than anything else is an excuse for.
 func (j *Judge) failed(p *world.Process) bool {
 	v := j.w.Server.Get(object.Pods, p.Pod)
-	return v != nil && object.UID(v.Object) == p.UID && j.receipt(v).Failures() > 0
+	latest := j.w.Wall().Add(j.w.Profile.Skew + j.w.Profile.Ahead) // by a clock that is ahead its epoch is right
+	return v != nil && object.UID(v.Object) == p.UID && j.receiptAt(v, latest).Failures() > 0
 }
 
 // noteForgotten notes the ids whose last token nothing told the planner of: neither the owner as it was, whose epoch somebody erased,
@@ -99,9 +100,12 @@ func (j *Judge) receipts() int64 {
 }
 
 // receipt is that of a pod, nil if it has none that can be read.
-func (j *Judge) receipt(pod *server.Version) *assignment.Receipt {
+func (j *Judge) receipt(pod *server.Version) *assignment.Receipt { return j.receiptAt(pod, j.w.Wall()) }
+
+// receiptAt is that of a pod as a clock tells that shows now.
+func (j *Judge) receiptAt(pod *server.Version, now time.Time) *assignment.Receipt {
 	owner := object.KindOf(j.w.Profile.Resource).Name + "/" + world.OwnerName
-	r, err := assignment.ReceiptOf(object.Annotations(pod.Object), object.UID(pod.Object), owner, j.w.Wall())
+	r, err := assignment.ReceiptOf(object.Annotations(pod.Object), object.UID(pod.Object), owner, now)
 	if err != nil {
 		return nil
 	}
