@@ -35,10 +35,23 @@ func (j *Judge) began(p *world.Process, b identity.Identity) {
 	if !known || b.Epoch < last.token { // this one or a higher one may have been given before it was forgotten
 		delete(j.forgotten, b.ID)
 	}
+	j.noteLateGhost(p, b)
 	if id, had := j.idOf[p.UID]; had && id != b.ID && j.w.Now()-j.excused > 10*time.Minute && !j.failed(p) {
 		j.reportf(moves, "%s moved from id %d to %d", p.ID, id, b.ID)
 	}
 	j.idOf[p.UID] = b.ID
+}
+
+// noteLateGhost notes that nothing tells planners of the token of a process whose pod is gone, if somebody erased the epoch between the
+// read that confirmed its id and the begin of its work.
+func (j *Judge) noteLateGhost(p *world.Process, b identity.Identity) {
+	owner := j.w.Server.Get(j.w.Profile.Resource, world.OwnerName)
+	if owner == nil || j.w.Profile.Skew == 0 || !j.w.IsGhost(p) {
+		return
+	}
+	if epoch := epochOf(owner); max(epoch, j.receipts()) < b.Epoch {
+		j.forgotten[b.ID] = epoch
+	}
 }
 
 // failed reports whether the program of a process's pod failed lately: it stands back for longer than anything else is an excuse for.
