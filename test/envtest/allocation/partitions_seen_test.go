@@ -26,7 +26,7 @@ func (w *workload) divider(ctx context.Context, pod string) {
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan error, 1)
 	go func() { ended <- a.Run(running) }()
-	DeferCleanup(func(ctx SpecContext) {
+	DeferCleanup(func(ctx SpecContext) { //nolint:contextcheck // a cleanup has a context of its own
 		stop()
 		Eventually(ended).WithContext(ctx).Should(Receive(MatchError(context.Canceled)))
 	})

@@ -299,8 +299,9 @@ var _ = Describe("Partitions", func() {
 		}
 		owned := func(m *partition.Member) func() []int {
 			return func() []int {
-				var all []int
-				for _, p := range m.Owned() {
+				owned := m.Owned()
+				all := make([]int, 0, len(owned))
+				for _, p := range owned {
 					all = append(all, p.Number)
 				}
 				return all
