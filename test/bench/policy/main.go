@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	limits "k8s.io/apiserver/pkg/apis/cel"
@@ -34,7 +35,8 @@ func run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	text := fmt.Sprintf("| request | condition, of %d | validations and sentences, of %d | median |\n| --- | --- | --- | --- |\n",
+	var text strings.Builder
+	fmt.Fprintf(&text, "| request | condition, of %d | validations and sentences, of %d | median |\n| --- | --- | --- | --- |\n",
 		limits.RuntimeCELCostBudgetMatchConditions, limits.RuntimeCELCostBudget)
 	for _, r := range requests() {
 		var c cost
@@ -46,8 +48,8 @@ func run(ctx context.Context, out io.Writer) error {
 			took[i] = c.took
 		}
 		slices.Sort(took)
-		text += fmt.Sprintf("| %s | %d | %d | %v |\n", r.name, c.condition, c.validations+c.messages, took[times/2].Round(10*time.Microsecond))
+		fmt.Fprintf(&text, "| %s | %d | %d | %v |\n", r.name, c.condition, c.validations+c.messages, took[times/2].Round(10*time.Microsecond))
 	}
-	_, err = io.WriteString(out, text)
+	_, err = io.WriteString(out, text.String())
 	return err
 }

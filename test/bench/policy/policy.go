@@ -110,7 +110,10 @@ func (p *policy) judge(ctx context.Context, r request) (cost, error) {
 
 // all tells whether all results are true.
 func all(results []plugin.EvaluationResult) bool {
-	return !slices.ContainsFunc(results, func(r plugin.EvaluationResult) bool { return r.EvalResult.Value() != true })
+	return !slices.ContainsFunc(results, func(r plugin.EvaluationResult) bool {
+		is, isBool := r.EvalResult.Value().(bool)
+		return !isBool || !is
+	})
 }
 
 // role is what a marked account may do: allocate on slots.

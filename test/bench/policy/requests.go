@@ -109,11 +109,11 @@ func spec() corev1.PodSpec {
 
 // managers are entries of somebody who uses server-side apply, none of whose fields idalloc writes.
 func managers(n int) []metav1.ManagedFieldsEntry {
-	var entries []metav1.ManagedFieldsEntry
+	entries := make([]metav1.ManagedFieldsEntry, 0, n)
 	for i := range n {
 		entries = append(entries, metav1.ManagedFieldsEntry{
 			Manager: fmt.Sprintf("applier-%d", i), Operation: metav1.ManagedFieldsOperationApply, APIVersion: "apps/v1", FieldsType: "FieldsV1",
-			FieldsV1: &metav1.FieldsV1{Raw: fmt.Appendf(nil, `{"f:metadata":{"f:labels":{"f:example.com/%d":{}}},"f:spec":{"f:replicas":{}}}`, i)},
+			FieldsV1: metav1.NewFieldsV1(fmt.Sprintf(`{"f:metadata":{"f:labels":{"f:example.com/%d":{}}},"f:spec":{"f:replicas":{}}}`, i)),
 		})
 	}
 	return entries
