@@ -32,7 +32,8 @@ func newGet(g *global) *cobra.Command {
 		Short: "Show an owner's slots: id, pod, revision, node, state, age",
 		Long: `Shows a row for each slot. The states are held (a live pod has it), free (no pod has it), dead (its
 pod is gone, Succeeded or Failed), duplicate (several live pods' receipts name it), handover (another
-pod asks for it) and quarantine (strict mode keeps it free for a while). It lists pods without a slot
+pod asks for it), lost (its pod has outlived its grace period and does not go) and quarantine (strict
+mode keeps it free for a while). It lists pods without a slot
 on standard error. Run idalloc verify to see what is wrong.
 
 With --partitions it shows a row for each range of partitions. Their states are owned (a live pod has the

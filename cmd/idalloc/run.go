@@ -43,7 +43,7 @@ func newRun(g *global) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:         "run [flags] -- COMMAND [ARGUMENT...]",
 		Annotations: marked(),
-		Short:       "Run a command under this pod's id, and restart it when the id or the count changes",
+		Short:       "Run a command under this pod's id, and restart it when the id, the count or the partitions change",
 		Long: `Claims a slot for this pod and starts the command. It replaces {id}, {count}, {epoch}, {pod} and
 {namespace} in the arguments by their values; {{id}} stands for {id} itself, and so on. Other braces
 stay as they are. IDALLOC_ID, IDALLOC_COUNT and IDALLOC_EPOCH are in the command's environment.
@@ -88,7 +88,7 @@ signal n ended the command. 126: the command cannot be executed; 127: it was not
 	f.StringVar(&r.httpAddress, "http-address", ":8089", "address that serves GET /v1/identity, /readyz and /healthz; empty turns HTTP off")
 	f.StringSliceVar(&r.restartOn, "restart-on", []string{"id", "count"}, "changes that restart the command: id,count; or id alone, for a command that does not use the count")
 	bindPartitions(f, &r.partitions)
-	f.StringVar(&r.onPartitions, "on-partitions", "", "what happens when the partitions change: restart (the default), or signal for SIGHUP when there are more; implies --partitions")
+	f.StringVar(&r.onPartitions, "on-partitions", "", "what happens when the partitions change: restart (the default), or signal: SIGHUP when there are more, and a restart when there are fewer; implies --partitions")
 	f.DurationVar(&r.stopTimeout, "stop-timeout", 10*time.Second, "time between SIGTERM and SIGKILL when idalloc stops the command")
 	f.DurationVar(&r.moveDelay, "move-delay", time.Second, "with --dir: the least time between withdrawing an id from the files and giving its slot away; make it longer than the containers that read the files take to notice and to stop")
 	f.DurationVar(&r.fenceAfter, "fence-after", 0, "strict mode: how long the command may run without contact to the API server; after that it is dead and the id withdrawn; 0 turns strict mode off")
