@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -64,20 +65,44 @@ func (p *ownPod) showLife(ctx context.Context) error {
 // writeReceipt makes next the receipt on this pod, whatever it is now, and repeats until it
 // knows that next is there. Errors: ErrPodGone, *store.ForbiddenError, or ctx's.
 func (p *ownPod) writeReceipt(ctx context.Context, next *assignment.Receipt) error {
+	return p.server.persist(ctx, "write the receipt", func() error { return p.swapReceipt(ctx, next) })
+}
+
+// errLateReceipt means that an earlier process of this pod wrote the receipt after this one had read it.
+var errLateReceipt = errors.New("idalloc: an earlier process of this pod wrote its receipt late")
+
+// firstReceipt is writeReceipt for a receipt that was made from the one on this pod. Before this process has written any, an earlier
+// process of the pod may still write: that it gives the slot, or that it yields partitions. Then the error is errLateReceipt, and this
+// process has read what that one wrote.
+func (p *ownPod) firstReceipt(ctx context.Context, next *assignment.Receipt) error {
+	found := p.receiptText()
 	return p.server.persist(ctx, "write the receipt", func() error {
-		p.server.markBusy()
-		written, err := p.server.store.SwapReceipt(ctx, p.pod, next, !p.wrote)
-		if err == nil {
-			p.pod, p.wrote = written, true
-			return nil
+		if now := p.receiptText(); !p.wrote && now != found && now != next.Encode() {
+			return errLateReceipt
 		}
-		if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrAmbiguous) {
-			if err := p.readPod(ctx); err != nil {
-				return err
-			}
-		}
-		return p.gone(err)
+		return p.swapReceipt(ctx, next)
 	})
+}
+
+// receiptText returns the receipt without the white space that tells two writes of it apart.
+func (p *ownPod) receiptText() string {
+	return strings.TrimSpace(p.pod.Annotations[assignment.ReceiptKey])
+}
+
+// swapReceipt tries once to make next the receipt. If that fails because there is another one, it reads this pod again.
+func (p *ownPod) swapReceipt(ctx context.Context, next *assignment.Receipt) error {
+	p.server.markBusy()
+	written, err := p.server.store.SwapReceipt(ctx, p.pod, next, !p.wrote)
+	if err == nil {
+		p.pod, p.wrote = written, true
+		return nil
+	}
+	if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrAmbiguous) {
+		if err := p.readPod(ctx); err != nil {
+			return err
+		}
+	}
+	return p.gone(err)
 }
 
 // readPod reads this pod again. Errors: ErrPodGone, or as of store.GetPod.

@@ -48,7 +48,7 @@ type Shares struct {
 // Share is a set of partitions that were taken together.
 type Share struct {
 	Set placement.Set
-	// Token is a fencing token. The next owner of each partition has a higher one.
+	// Token is a fencing token. The next pod that owns a partition of the set has a higher one.
 	Token int64
 }
 

@@ -21,6 +21,8 @@ const (
 	// joinTime is how long an id waits at least before it joins the members, and firstJoinTime if there are none: then one write adds
 	// all who start together.
 	joinTime, firstJoinTime = time.Second, 3 * time.Second
+	// lookTime is how often one of the holders looks at all pods, while a plan that should change something comes to nothing.
+	lookTime = 30 * time.Second
 )
 
 // sharing is what a holder does about partitions, beside what it does about its slot.
@@ -56,11 +58,11 @@ func (h *holding) share(ctx context.Context, view store.Owner) error {
 	h.followNeighbour(ctx, view)
 	h.tellWish(view)
 	h.heardNeighbour() // also where only time has passed
+	duties := h.duties(view)
+	h.stopLost(ctx, duties.Lost)
 	if h.sharing.pause != nil {
 		return nil
 	}
-	duties := h.duties(view)
-	h.stopLost(ctx, duties.Lost)
 	if err := h.takeBackYields(ctx, duties.Back); err != nil {
 		return err
 	}
@@ -171,8 +173,10 @@ func (h *holding) finishStop(ctx context.Context, stop *partitionStop) error {
 	}
 	h.held.adopt(owner)
 	duties := h.duties(owner)
+	set := stop.Set.Intersect(duties.Stop)
+	h.shares.remove(set)         // it is not shown as owned any more, whatever else is published
 	h.stopLost(ctx, duties.Lost) // work on these does not go on
-	return h.yield(ctx, stop.Set.Intersect(duties.Stop))
+	return h.yield(ctx, set)
 }
 
 // yield says that work on the set has stopped.
@@ -310,6 +314,11 @@ func (h *holding) now(view store.Owner) passed {
 	if in := view.Wish.FailoverAfter - h.clock.Since(h.held.since); in > 0 && (p.next < 0 || in < p.next) {
 		p.next = in // when the id has been held for that long, it may join beside other members
 	}
+	if h.sharing.planned != nil {
+		if in := h.sharing.planned.until.Sub(h.clock.Now()); in > 0 && (p.next < 0 || in < p.next) {
+			p.next = in
+		}
+	}
 	if in, ok := h.neighbourLostIn(); ok && (p.next < 0 || in < p.next) {
 		p.next = in
 	}
@@ -340,13 +349,16 @@ func (h *holding) planWait(view store.Owner) time.Duration {
 
 // due reports whether a plan would change something, as far as this process knows: of other pods it knows only that the map names them.
 func (h *holding) due(view store.Owner, now passed) bool {
-	if last := h.sharing.planned; last != nil && last.holds(view, now) && last.joins == h.joins(view) {
+	if last := h.sharing.planned; last != nil && last.holds(view, now) && last.joins == h.joins(view) && h.clock.Now().Before(last.until) {
 		return false
 	}
 	if view.PartitionTrust == assignment.Unreadable {
 		return false
 	}
 	quarantine := view.Record.State.Quarantine
+	if view.Record.State.FenceAfter == 0 {
+		quarantine = nil // a sweep left it, which knows of no mode. A plan drops it
+	}
 	row := view.Record.State.Partitions
 	in := ownership.Input{
 		Count: view.Count, Before: row, Trust: view.PartitionTrust, Clean: view.PartitionsClean(), Wish: view.Wish,
@@ -387,7 +399,7 @@ func (h *holding) planShares(ctx context.Context) error {
 		if written, _, err = h.planAndCommit(ctx, owner, plan.Claim, false); err == nil && written != nil {
 			h.held.adopt(*written)
 		} else if err == nil {
-			h.sharing.planned = &outdated{owner, h.now(owner), h.joins(owner)}
+			h.plannedInVain(owner)
 		}
 	}
 	var large *assignment.TooLargeError
@@ -399,12 +411,21 @@ func (h *holding) planShares(ctx context.Context) error {
 	case errors.Is(err, ErrPodGone):
 		return err
 	case errors.As(err, &large):
-		h.sharing.planned = &outdated{owner, h.now(owner), h.joins(owner)}
+		h.plannedInVain(owner)
 	default:
 		h.log.V(1).Info("the partitions are planned again later", "reason", err.Error())
 		h.retry.Next()
 	}
 	return nil
+}
+
+// plannedInVain notes that a plan about this moment changed nothing. It is made again when the owner or time has changed what it was
+// about; and after a while in any case, because pods may have gone of which this process does not hear. On average one of the
+// holders does so in lookTime.
+func (h *holding) plannedInVain(owner store.Owner) {
+	holders := max(1, len(owner.Record.State.Slots))
+	until := h.clock.Now().Add(h.pace.Part(lookTime*time.Duration(holders)) * 2 / 3) // Part is half more on average
+	h.sharing.planned = &outdated{owner: owner, now: h.now(owner), joins: h.joins(owner), until: until}
 }
 
 // stopSharing ends the stops that are under way, and all alarms.
@@ -433,6 +454,8 @@ type outdated struct {
 	now   passed
 	// joins says that the id had been held for long enough to join beside other members.
 	joins bool
+	// until is when the plan is to be made again in any case.
+	until time.Time
 }
 
 // holds reports whether a plan would be about the same.

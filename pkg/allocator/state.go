@@ -63,7 +63,7 @@ func (a *Allocator) publish(state identity.State, count int) {
 		return
 	}
 	a.happened.Tell(event.Published{From: a.current, To: next})
-	if state != identity.StateAssigned {
+	if a.shares.told = false; state != identity.StateAssigned {
 		a.shares.hush(next)
 	}
 	a.show(next)

@@ -30,7 +30,10 @@ func (a *Allocator) take(ctx context.Context, from store.Owner, id int, own bool
 		Failed: before.Failures(),
 	}
 	a.withShares(&receipt, before, from)
-	if err := a.writeReceipt(ctx, &receipt); err != nil {
+	switch err := a.firstReceipt(ctx, &receipt); {
+	case errors.Is(err, errLateReceipt):
+		return nil // what it gives or yields is known now
+	case err != nil:
 		return err
 	}
 	// An earlier process of this pod locked the slot, and its program may still act. The lock may go only when that work has

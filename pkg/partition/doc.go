@@ -14,8 +14,8 @@
 //
 // No two calls for one partition run at the same time, in whichever pods, as long as each function returns when its context
 // ends. The exceptions of package context hold here, too: a pod that is force-deleted while its node still runs it, unless there
-// is strict mode (FenceAfter). Partition.Token is a fencing token for the systems that the work writes to: each later
-// owner of the partition has a higher one.
+// is strict mode (FenceAfter). Partition.Token is a fencing token for the systems that the work writes to: each later pod
+// that owns the partition has a higher one.
 //
 // A partition is a number. What a number stands for is the program's matter. If keys are spread over partitions by a hash and
 // the number of partitions changes, a key may belong to two partitions for a moment, the old one and the new one. Set a number

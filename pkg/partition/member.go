@@ -15,7 +15,7 @@ type Member struct {
 
 	mu     sync.Mutex
 	shares allocator.Shares
-	// worked are the partitions that were owned last under an id.
+	// worked are the partitions that were owned, and whose work was not known to have stopped since.
 	worked  Set
 	changes chan struct{}
 }
@@ -27,11 +27,11 @@ func Start(ctx context.Context, o Options) (*Member, error) {
 	if stop == nil {
 		stop = func(context.Context, Set) error { return nil } // what is lost is lost
 	} else if o.Stopped == nil {
-		o.Stopped = func(ctx context.Context) error { return stop(ctx, m.all()) }
+		o.Stopped = func(ctx context.Context) error { return m.stop(ctx, o.Stop, m.all()) }
 	}
 	o.Partitions = &allocator.Partitions{
 		Publish: m.publish, Strategies: o.Strategies, Keeps: o.Stop == nil,
-		Stop: func(ctx context.Context, s allocator.PartitionStop) error { return stop(ctx, s.Set) },
+		Stop: func(ctx context.Context, s allocator.PartitionStop) error { return m.stop(ctx, stop, s.Set) },
 	}
 	instance, err := idcontext.Start(ctx, o.Options)
 	if err != nil {
@@ -44,11 +44,8 @@ func Start(ctx context.Context, o Options) (*Member, error) {
 func (m *Member) publish(now allocator.Shares) {
 	m.mu.Lock()
 	m.shares = now
-	if now.Identity.Assigned() {
-		m.worked = Set{}
-		for _, share := range now.Owned {
-			m.worked = m.worked.Union(share.Set)
-		}
+	for _, share := range now.Owned {
+		m.worked = m.worked.Union(share.Set)
 	}
 	m.mu.Unlock()
 	select {
@@ -57,7 +54,21 @@ func (m *Member) publish(now allocator.Shares) {
 	}
 }
 
-// all returns the partitions on which the program may have worked under its last id.
+// stop has the program stop its work on the set.
+func (m *Member) stop(ctx context.Context, stop func(context.Context, Set) error, set Set) error {
+	if err := stop(ctx, set); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, share := range m.shares.Owned { // the stop may have been called off, and work goes on
+		set = set.Minus(share.Set.Minus(m.shares.Stopping))
+	}
+	m.worked = m.worked.Minus(set)
+	return nil
+}
+
+// all returns the partitions on which the program may be working.
 func (m *Member) all() Set {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -35,7 +35,8 @@ type Partition struct {
 	Number int
 	// Count is the number of partitions of the workload.
 	Count int
-	// Token is a fencing token. It stays the same as long as this process works on the partition. The next owner has a higher one.
+	// Token is a fencing token. It stays the same as long as this process works on the partition. Each later pod has a higher one; the
+	// next process of the same pod may have the same.
 	Token int64
 	// Instance is the identity under which the process works on it.
 	Instance identity.Identity
@@ -50,7 +51,7 @@ type Options struct {
 	// pods, a rollout would not end.
 	Changed func(identity.Identity)
 	// Stop is only for Start. It blocks until the work on these partitions has stopped, or until its context ends. It is called
-	// when Owned does not return them any more, and they stay with this pod until it returns nil. After an error it is called again.
+	// when Owned does not return them any more. Unless they are lost, they stay with this pod until it returns nil. After an error it is called again.
 	// Several calls may run at the same time, for different partitions. If the context ends first, the work may go on, and
 	// Owned says with what. If Stopped is not set, Stop is also called, with all partitions, before the id is given away.
 	//
