@@ -75,3 +75,28 @@ func TestAReceiptThatALostPodLeftBehindIsNoFinding(t *testing.T) {
 		t.Errorf("given away: found %v, %d held, the row is %+v", briefs(r), r.Held, n.view().Slots[1])
 	}
 }
+
+// What a lost pod that is out of the map left on itself locks nothing, so the pod that has its id now is the only one.
+func TestALostPodsReceiptLocksNoPartitions(t *testing.T) {
+	n := dividedPods()
+	n.owner.Record.State.FenceAfter = 30 * time.Second
+	n.edit("b", func(p *pod) {
+		p.Terminating, p.Deadline, p.Receipt.FenceAfter = true, n.now.Add(-time.Minute), 30*time.Second
+	})
+	next := n.pods["b"]
+	next.Name, next.Terminating, next.Deadline = "d", false, time.Time{}
+	next.UID = "uid-d"
+	n.pods["d"] = next
+	n.owner.Record.State.Slots[1] = "d"
+	if uids := n.owner.Record.State.UIDs; uids != nil {
+		uids[1] = assignment.ShortUID("uid-d")
+	}
+	for _, f := range check(n).Findings {
+		t.Errorf("found %s: %s", f.Kind, f.Detail)
+	}
+	for _, r := range n.partitionView().Ranges {
+		if r.State != Owned || r.Pod == "b" {
+			t.Errorf("a row says %+v", r)
+		}
+	}
+}

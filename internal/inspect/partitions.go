@@ -189,15 +189,15 @@ func (n snapshot) divide() division {
 	for _, set := range force.Owners {
 		reach(set)
 	}
-	for _, p := range n.pods {
-		reach(p.locks())
+	for name := range n.pods {
+		reach(n.lockedBy(name))
 	}
 	d.ids, d.locker, d.second = make([]int, end), make([]string, end), make([]string, end)
 	for k := range d.ids {
 		d.ids[k] = nobody
 	}
 	for _, name := range n.names() {
-		for k := range n.pods[name].locks().All() {
+		for k := range n.lockedBy(name).All() {
 			switch {
 			case d.locker[k] == "":
 				d.locker[k] = name
@@ -224,6 +224,15 @@ func (n snapshot) divide() division {
 	view := ownership.View{Count: n.owner.Count, Row: &force, Clean: true, Target: n.owner.Wish.Target, Strategies: placement.Named}
 	d.aims, d.known = view.Aims()
 	return d
+}
+
+// lockedBy returns the partitions that the pod locks. A lost pod that the map does not name locks none.
+func (n snapshot) lockedBy(name string) placement.Set {
+	p := n.pods[name]
+	if n.left(p) {
+		return placement.Set{}
+	}
+	return p.locks()
 }
 
 // owns reports whether the map gives the partition to the id of this pod.
