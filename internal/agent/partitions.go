@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator"
@@ -77,6 +78,25 @@ func (a *agent) workOnPartitions(keeps bool, stop func(context.Context, partStop
 		Publish: a.publishShares, Keeps: keeps,
 		Stop: func(ctx context.Context, s allocator.PartitionStop) error { return a.stopPart(ctx, s, stop) },
 	}
+}
+
+// pausing passes on when the work on partitions is to pause, and when it is to go on. The last wish counts.
+type pausing struct {
+	mu     sync.Mutex
+	wishes chan bool
+}
+
+func newPausing() *pausing { return &pausing{wishes: make(chan bool, 1)} }
+
+// pause begins a pause of the work on partitions, or ends it.
+func (p *pausing) pause(paused bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	select {
+	case <-p.wishes: // nobody has taken it in
+	default:
+	}
+	p.wishes <- paused
 }
 
 // publishShares implements allocator.Partitions.Publish.

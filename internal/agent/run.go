@@ -96,7 +96,7 @@ func Run(ctx context.Context, o Options, command Command) (code int, err error) 
 	// directory do not.
 	to.DiesWithProcess = os.Getpid() == 1 && a.dir == nil
 	if o.Partitions {
-		to.Partitions.InProcess = to.DiesWithProcess
+		to.Partitions.InProcess, to.Partitions.RestsAfterFailures = to.DiesWithProcess, true
 	}
 	lead := command.fenceLead(o.FenceAfter)
 	if o.FenceAfter > 0 {

@@ -71,6 +71,12 @@ func Watch(ctx context.Context, o Options, hooks Hooks) error {
 		server.OnDrained(b.drained)
 		b.requireSecret = server.RequireSecret
 	}
+	if o.Partitions && hooks.hooked() && server != nil {
+		p := newPausing()
+		a.o.Allocator.Partitions.Pause = p.wishes
+		server.OnPause(p.pause)
+		b.requireSecret = server.RequireSecret
+	}
 	stopServer, err := a.serve(ctx, server)
 	if err != nil {
 		return err
@@ -95,8 +101,7 @@ type watchWork struct {
 	gate hook.Gate
 	// gateOfParts passes on reports about some partitions.
 	gateOfParts hook.Parts
-	// requireSecret makes the server demand a secret from a program that reports that it has stopped. It is nil if nobody
-	// waits for such a report.
+	// requireSecret makes the server demand a secret from a program that posts to it. It is nil if nothing can be posted.
 	requireSecret func(secret string)
 	// last is the identity under which the program may be working: the last one with an id that it was shown. It is not
 	// assigned if the program has stopped. The agent's lock guards it.

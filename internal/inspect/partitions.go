@@ -266,7 +266,7 @@ func (d division) at(k int) share {
 		return share{id, name, Yielded}
 	case pod == "":
 		return share{id, name, Taking}
-	case d.known && id < d.owner.Count && !p.receipt().Keeps && !d.aims[id].Contains(k):
+	case d.known && id < d.owner.Count && !p.receipt().Keeps && (p.receipt().Paused || !d.aims[id].Contains(k)):
 		return share{id, name, Stopping}
 	}
 	return share{id, name, Owned}

@@ -36,6 +36,8 @@ type handler struct {
 	health HealthFunc
 	// drained is nil if nobody ever waits for the program's report.
 	drained DrainedFunc
+	// pause is nil if the work on partitions cannot be stopped.
+	pause PauseFunc
 	// secret is nil if the report needs no secret.
 	secret atomic.Pointer[string]
 	// closing ends the long polls.
@@ -51,6 +53,8 @@ func (h *handler) routes() http.Handler {
 	mux.HandleFunc("GET /readyz", h.readyz)
 	mux.HandleFunc("GET /healthz", h.healthz)
 	mux.HandleFunc("POST /v1/drained", h.postDrained)
+	mux.HandleFunc("POST /v1/pause", h.postPause(true))
+	mux.HandleFunc("POST /v1/resume", h.postPause(false))
 	return withoutBody(mux)
 }
 

@@ -48,7 +48,7 @@ func (d *Dir) replaceFile(name, data string) error {
 	return os.Rename(tmp, filepath.Join(d.path, name))
 }
 
-// RequireSecret makes POST /v1/drained demand this secret. It is for a pod that shares its node's loopback interface. It may be
+// RequireSecret makes each POST demand this secret. It is for a pod that shares its node's loopback interface. It may be
 // called while the server runs.
 func (s *Server) RequireSecret(secret string) { s.handler.secret.Store(&secret) }
 

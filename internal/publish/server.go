@@ -19,7 +19,7 @@ const (
 	maxHeaderBytes  = 16 << 10
 )
 
-// Server answers GET /v1/identity, /readyz and /healthz from a Hub, and POST /v1/drained.
+// Server answers GET /v1/identity, /readyz and /healthz from a Hub, POST /v1/drained, /v1/pause and /v1/resume.
 type Server struct {
 	address string
 	handler *handler

@@ -88,6 +88,7 @@ type Allocator struct {
 	damping     damper
 	foreignWrites
 	shares     shares
+	pause      pause
 	vacancies  vacancies
 	heldUp     heldUp
 	departures departures

@@ -83,6 +83,11 @@ func (a *announced) partitions(e event.Event) {
 			parts = append(parts, fmt.Sprintf("and those of %d more ids did so, too", more))
 		}
 		a.leaveSeldom(store.Event{About: e.About, Type: store.EventWarning, Reason: "PartitionsFailedOver", Message: strings.Join(parts, "; ")})
+	case event.Paused:
+		if e.Paused && e.For > 0 {
+			a.leaveSeldom(store.Event{About: a.pod, Type: store.EventWarning, Reason: "PartitionsPaused", Message: fmt.Sprintf(
+				"the program failed %d times in a row: for %s other pods get the partitions of id %d", e.Failed, e.For.Round(time.Second), e.ID)})
+		}
 	case event.PartitionsHeldUp:
 		if !e.Unannounced {
 			a.leaveSeldom(store.Event{About: e.About, Type: store.EventWarning, Reason: e.Reason, Message: e.Detail})

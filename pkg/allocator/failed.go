@@ -24,9 +24,9 @@ const (
 func (a *Allocator) failures(byItself bool) int {
 	failed := a.receipt().Failures()
 	switch {
-	case a.held == nil:
+	case a.held == nil || a.pause.active:
 		return failed
-	case a.clock.Since(a.held.since) >= provenAfter:
+	case min(a.clock.Since(a.held.since), a.clock.Since(a.pause.ended)) >= provenAfter:
 		return 0
 	case byItself:
 		return failed + 1

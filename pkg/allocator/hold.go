@@ -160,8 +160,11 @@ func (h *holding) await(ctx context.Context) error {
 		return h.planShares(ctx)
 	case <-h.sharing.laterAt:
 		h.sharing.laterAt = nil
-	case <-h.sharing.pause:
-		h.sharing.pause = nil
+	case <-h.sharing.again:
+		h.sharing.again = nil
+	case <-h.sharing.pauseOver:
+	case paused := <-h.pauseWished():
+		h.pause.ask(paused)
 	case <-h.sharing.neighbour.changed():
 		h.heardNeighbour()
 	case stop := <-h.sharing.stopped:

@@ -90,6 +90,15 @@ func (l logged) partitions(e event.Event) {
 		l.log.Info("partitions yielded", "id", e.ID, "partitions", e.Partitions)
 	case event.PartitionsLost:
 		l.log.Info("partitions lost: the map does not give them to this id any more", "id", e.ID, "partitions", e.Partitions, "stop", e.Stop)
+	case event.Paused:
+		switch {
+		case !e.Paused:
+			l.log.Info("the pause is over: this pod takes partitions again", "id", e.ID)
+		case e.For > 0:
+			l.log.Info("the program failed again and again: for a while other pods get the partitions", "id", e.ID, "failed", e.Failed, "for", e.For)
+		default:
+			l.log.Info("paused: other pods get the partitions", "id", e.ID)
+		}
 	case event.PartitionsMoved:
 		l.log.Info("this pod's write moved partitions", "epoch", e.Epoch, "given", e.Given, "taken", e.Taken)
 	case event.PartitionsInForce:

@@ -26,6 +26,12 @@ type Partitions struct {
 	// Keeps says that the process cannot know when work on some of its partitions has stopped. It yields none, and they move only
 	// with its slot.
 	Keeps bool
+	// Pause is received from while the process holds an id: true has it yield all partitions and take none, until false comes. The next
+	// process of the pod goes on with a pause. It may be nil, and is of no use with Keeps.
+	Pause <-chan bool
+	// RestsAfterFailures says that after three failures in a row the process pauses for a while, so that other pods work on its
+	// partitions meanwhile (see Options.Stopped and Release for what a failure is).
+	RestsAfterFailures bool
 	// Strategies are strategies of this program, by name, beside those of package partition.
 	Strategies map[string]placement.Strategy
 }
@@ -180,7 +186,7 @@ func (s *shares) strategy(name string) (placement.Strategy, error) {
 // viewOf returns a moment of the owner as the holder of the id sees it.
 func (a *Allocator) viewOf(owner store.Owner, id int) ownership.View {
 	return ownership.View{
-		Count: owner.Count, Row: owner.Record.State.Partitions, ID: id, Target: owner.Wish.Target, Strategies: a.shares.strategy,
+		Count: owner.Count, Row: owner.Record.State.Partitions, ID: id, Paused: a.pause.active, Target: owner.Wish.Target, Strategies: a.shares.strategy,
 		Clean: owner.PartitionsClean() && owner.Names(id, a.o.Pod, a.pod.UID),
 	}
 }
@@ -194,11 +200,11 @@ func (p *ownPod) locked() placement.Set {
 }
 
 // lockPartitions writes the receipt with other partitions. The epoch is raised only if all that is locked was confirmed at it.
-func (p *ownPod) lockPartitions(ctx context.Context, lock, yields placement.Set, epoch int64) error {
-	r := *p.receipt()
-	r.Partitions, r.Yields = &lock, yields
+func (a *Allocator) lockPartitions(ctx context.Context, lock, yields placement.Set, epoch int64) error {
+	r := *a.receipt()
+	r.Partitions, r.Yields, r.Paused = &lock, yields, a.pause.active
 	r.Epoch = max(r.Epoch, epoch)
-	return p.writeReceipt(ctx, &r)
+	return a.writeReceipt(ctx, &r)
 }
 
 // withShares adds to a receipt for slot id what the process is to lock of what a moment of the owner gives to the id. before is the
@@ -212,15 +218,17 @@ func (a *Allocator) withShares(r *assignment.Receipt, before *assignment.Receipt
 	if s.id != r.ID {
 		s.id, s.yielded = r.ID, placement.Set{}
 	}
+	a.beginPause(before)
 	if before.Locks() && before.ID == r.ID {
-		if before.Partitions != nil {
+		// A process that is paused begins to work on nothing, so it locks nothing that nobody works on.
+		if before.Partitions != nil && (!a.pause.active || !s.on.InProcess) {
 			lock = *before.Partitions
 		}
 		s.yielded = s.yielded.Union(before.Yields)
 	}
 	lock = lock.Union(s.left)
 	lock = lock.Union(ownership.DutiesAt(a.viewOf(from, r.ID), placement.Set{}, lock, s.yielded, s.on.Keeps).Take)
-	r.Partitions, r.Yields, r.Keeps = &lock, s.yielded, s.on.Keeps
+	r.Partitions, r.Yields, r.Keeps, r.Paused = &lock, s.yielded, s.on.Keeps, a.pause.active
 }
 
 // confirmShares returns which of the partitions that the receipt locks the owner confirms, and which stay locked: those, and what this

@@ -18,6 +18,7 @@ import (
 func sharingPod() *Allocator {
 	a := &Allocator{o: Options{Pod: "a", DiesWithProcess: true}}
 	a.pod = &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "0b7d7f3e-1"}}
+	a.connection = connection{clock: testclock.NewFakeClock(time.UnixMilli(1795219200123))}
 	a.server = &a.connection
 	a.shares = shares{on: &Partitions{Publish: func(Shares) {}}}
 	return a

@@ -118,7 +118,7 @@ func (h *holding) due(view store.Owner, now passed) bool {
 		}
 		in.Holders[id] = holder
 	}
-	in.Holders[h.held.id] = ownership.Holder{Works: true, Locks: h.locked(), Yields: h.shares.yielded}
+	in.Holders[h.held.id] = ownership.Holder{Works: true, Locks: h.locked(), Yields: h.shares.yielded, Paused: h.pause.active}
 	return ownership.Plan(in).Changed
 }
 

@@ -26,8 +26,10 @@ type sharing struct {
 	laterAt <-chan time.Time
 	// stopped gets each stop that has ended.
 	stopped chan *partitionStop
-	// pause fires when it is time to go on after an error.
-	pause <-chan time.Time
+	// again fires when it is time to go on after an error.
+	again <-chan time.Time
+	// pauseOver fires when a pause is over that failures brought about.
+	pauseOver <-chan time.Time
 	// neighbour is the pod that this process follows, nil if there is none.
 	neighbour *neighbour
 }
@@ -47,11 +49,14 @@ func (h *holding) share(ctx context.Context, view store.Owner) error {
 	h.followNeighbour(ctx, view)
 	h.tellWish(view)
 	h.heardNeighbour() // also where only time has passed
-	duties := h.duties(view)
-	h.stopLost(ctx, duties.Lost)
-	if h.sharing.pause != nil {
+	h.stopLost(ctx, h.duties(view).Lost)
+	if h.sharing.again != nil {
 		return nil
 	}
+	if err := h.followPause(ctx); err != nil {
+		return err
+	}
+	duties := h.duties(view)
 	if err := h.takeBackYields(ctx, duties.Back); err != nil {
 		return err
 	}
@@ -158,7 +163,7 @@ func (h *holding) finishStop(ctx context.Context, stop *partitionStop) error {
 	}
 	owner, err := h.readOwner(ctx)
 	if err != nil {
-		h.pauseSharing(err)
+		h.retrySharing(err)
 		h.publishShares() // the work goes on
 		return nil
 	}
@@ -191,7 +196,7 @@ func (h *holding) takeBackYields(ctx context.Context, back placement.Set) error 
 	}
 	owner, err := h.readOwner(ctx)
 	if err != nil {
-		h.pauseSharing(err)
+		h.retrySharing(err)
 		return nil
 	}
 	h.held.adopt(owner)
@@ -238,7 +243,7 @@ func (h *holding) grow(ctx context.Context) error {
 	}
 	owner, err := h.readOwner(ctx) // T4
 	if err != nil {
-		h.pauseSharing(err)
+		h.retrySharing(err)
 		return h.lockPartitions(ctx, before, h.shares.yielded, 0)
 	}
 	h.held.adopt(owner)
@@ -280,8 +285,8 @@ func (h *holding) stopSharing() {
 	h.sharing = sharing{stopped: h.sharing.stopped}
 }
 
-// pauseSharing notes an error that keeps the partitions from going on for a while.
-func (h *holding) pauseSharing(err error) {
+// retrySharing notes an error that keeps the partitions from going on for a while.
+func (h *holding) retrySharing(err error) {
 	h.unreachable(err)
-	h.sharing.pause = h.clock.After(h.retry.Next())
+	h.sharing.again = h.clock.After(h.retry.Next())
 }

@@ -156,15 +156,15 @@ func TestWhatTheUserWantsOfPartitions(t *testing.T) {
 
 func TestReceiptsOfPartitions(t *testing.T) {
 	locked, none := setOf(t, "0-11"), placement.Set{}
-	r := Receipt{UID: "u-1", Owner: testOwner, ID: 3, Epoch: 7, Partitions: &locked, Yields: setOf(t, "12-15"), Keeps: true}
-	const text = `{"uid":"u-1","owner":"Deployment/worker","id":3,"epoch":7,"partitions":"0-11","yields":"12-15","keeps":true}`
+	r := Receipt{UID: "u-1", Owner: testOwner, ID: 3, Epoch: 7, Partitions: &locked, Yields: setOf(t, "12-15"), Keeps: true, Paused: true}
+	const text = `{"uid":"u-1","owner":"Deployment/worker","id":3,"epoch":7,"partitions":"0-11","yields":"12-15","keeps":true,"paused":true}`
 	if got := r.Encode(); got != text {
 		t.Errorf("encoded %s", got)
 	}
 	if got, err := ParseReceipt(text, now); err != nil || !reflect.DeepEqual(got, r) {
 		t.Errorf("read as %+v, %v", got, err)
 	}
-	r.Partitions, r.Yields, r.Keeps = &none, none, false
+	r.Partitions, r.Yields, r.Keeps, r.Paused = &none, none, false, false
 	if got := r.Encode(); got != `{"uid":"u-1","owner":"Deployment/worker","id":3,"epoch":7,"partitions":""}` {
 		t.Errorf("a pod that works on none yet: %s", got)
 	}

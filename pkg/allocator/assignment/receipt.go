@@ -43,6 +43,8 @@ type Receipt struct {
 	Yields placement.Set
 	// Keeps says that the pod yields nothing, because it cannot know when its work has stopped. It is only set with Partitions.
 	Keeps bool
+	// Paused says that the pod yields all that it works on and wants none for now. It is only set with Partitions.
+	Paused bool
 }
 
 // Failures returns Failed, or 0 for a nil receipt.
@@ -71,6 +73,7 @@ type receiptWire struct {
 	Partitions *string `json:"partitions,omitempty"`
 	Yields     string  `json:"yields,omitempty"`
 	Keeps      bool    `json:"keeps,omitempty"`
+	Paused     bool    `json:"paused,omitempty"`
 }
 
 // Encode returns the canonical form of the annotation.
@@ -86,7 +89,7 @@ func (r Receipt) Encode() string {
 		}
 		if r.Partitions != nil {
 			locked := r.Partitions.String()
-			w.Partitions, w.Yields, w.Keeps = &locked, r.Yields.String(), r.Keeps
+			w.Partitions, w.Yields, w.Keeps, w.Paused = &locked, r.Yields.String(), r.Keeps, r.Paused
 		}
 	}
 	b, err := json.Marshal(w)
@@ -158,7 +161,7 @@ func (r *Receipt) readPartitions(w receiptWire) {
 		}
 		return s
 	}
-	r.Yields, r.Keeps = set(w.Yields), w.Keeps
+	r.Yields, r.Keeps, r.Paused = set(w.Yields), w.Keeps, w.Paused
 	locked := set(*w.Partitions).Minus(r.Yields)
 	r.Partitions = &locked
 }

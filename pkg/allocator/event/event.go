@@ -129,6 +129,14 @@ type (
 		// Stop is the number of the stop.
 		Stop int
 	}
+	// Paused means that this pod yields all partitions and takes none for now, or that it takes part again.
+	Paused struct {
+		ID     int
+		Paused bool
+		// Failed is how often in a row the program failed. For is how long the pause lasts because of that, 0 if somebody asked for it.
+		Failed int
+		For    time.Duration
+	}
 	// PartitionsLost means that the map does not give partitions to this pod's id any more, whether or not the work has stopped.
 	PartitionsLost struct {
 		ID         int
@@ -254,6 +262,7 @@ func (Withdrawn) happened()         {}
 func (Grown) happened()             {}
 func (Yielded) happened()           {}
 func (Revoked) happened()           {}
+func (Paused) happened()            {}
 func (PartitionsLost) happened()    {}
 func (PartitionsMoved) happened()   {}
 func (PartitionsInForce) happened() {}

@@ -33,12 +33,16 @@ func (t draw) process() process {
 		}
 	}
 	p.keeps = t.oneIn(4, "keeps")
+	p.view.Paused = t.oneIn(5, "paused")
 	return p
 }
 
 // aim returns what the id should own.
 func (p process) aim() placement.Set {
 	v := p.view
+	if v.Paused {
+		return placement.Set{}
+	}
 	strategy, err := placement.Named(v.Row.Strategy)
 	if err != nil {
 		panic(err)

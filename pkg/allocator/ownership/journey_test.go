@@ -16,6 +16,8 @@ type pod struct {
 	held, taking, locked, yielded placement.Set
 	// stopped is what has stopped, but is still locked.
 	stopped placement.Set
+	// paused says that the pod wants no partitions.
+	paused bool
 }
 
 // journey is a workload whose pods do their duties in a random order.
@@ -37,13 +39,13 @@ func (j *journey) input(me int) Input {
 		in.Trust = assignment.Absent
 	}
 	for id, p := range j.pods {
-		in.Holders[id] = Holder{Works: true, Locks: p.locked, Yields: p.yielded}
+		in.Holders[id] = Holder{Works: true, Locks: p.locked, Yields: p.yielded, Paused: p.paused}
 	}
 	return in
 }
 
 func (j *journey) view(id int) View {
-	return View{Count: j.count, Row: j.row, Clean: true, ID: id, Target: j.wish.Target, Strategies: placement.Named}
+	return View{Count: j.count, Row: j.row, Clean: true, ID: id, Paused: j.pods[id].paused, Target: j.wish.Target, Strategies: placement.Named}
 }
 
 // plan lets one pod plan, and reports whether that changed anything.
@@ -141,7 +143,9 @@ func (j *journey) neverTwo() {
 func (j *journey) worked() placement.Owners {
 	o := placement.Owners{}
 	for id, p := range j.pods {
-		o[id] = p.held
+		if !p.paused || !p.held.Empty() {
+			o[id] = p.held
+		}
 	}
 	return o
 }
@@ -172,6 +176,17 @@ func (j *journey) change() {
 		case len(j.pods) > 1:
 			delete(j.pods, id)
 			j.vacant[id] = true
+		}
+	}
+}
+
+// pauses begins and ends pauses.
+func (j *journey) pauses() {
+	for _, id := range slices.Sorted(maps.Keys(j.pods)) {
+		if (draw{j.t}).oneIn(3, "pauses, or goes on") {
+			p := j.pods[id]
+			p.paused = !p.paused
+			j.t.Logf("id %d is paused: %t", id, p.paused)
 		}
 	}
 }
@@ -261,6 +276,7 @@ func TestChangesOnTheWayEndWhereTheyShould(t *testing.T) {
 			if draw := (draw{t}); draw.oneIn(2, "other count") {
 				j.wish.Count = draw.upTo(parts, "new P")
 			}
+			j.pauses()
 			ids := slices.Sorted(maps.Keys(j.pods))
 			for range rapid.IntRange(0, 12).Draw(t, "steps") {
 				id := rapid.SampledFrom(ids).Draw(t, "who")
@@ -278,6 +294,37 @@ func TestChangesOnTheWayEndWhereTheyShould(t *testing.T) {
 		}
 		if j.wish.Count == 0 && j.row != nil {
 			t.Fatalf("there are no partitions, but %s", row(j.row))
+		}
+	})
+}
+
+func TestWhileAPodIsPausedTheOthersWorkOnAllPartitions(t *testing.T) {
+	each(t, func(t *rapid.T) {
+		j := start(t)
+		before := j.worked()
+		j.pauses()
+		j.settle(func() {})
+		worked, given, awake := j.worked(), 0, 0
+		for id, p := range j.pods {
+			given += worked[id].Len()
+			switch {
+			case !p.paused:
+				awake++
+			case !worked[id].Empty():
+				t.Fatalf("the pod of id %d is paused and works on %s", id, worked[id])
+			case j.wish.Count > 0 && slices.Contains(j.row.Owners.IDs(), id):
+				t.Fatalf("id %d is paused, and still a member: %s", id, row(j.row))
+			}
+		}
+		if awake > 0 && given != j.wish.Count {
+			t.Fatalf("%d of %d partitions are worked on", given, j.wish.Count)
+		}
+		for _, p := range j.pods {
+			p.paused = false
+		}
+		j.settle(func() {})
+		if !j.worked().Equal(j.aim()) && j.wish.Count > 0 {
+			t.Fatalf("after the pauses they work on %s, not on %s; before: %s", j.worked(), j.aim(), before)
 		}
 	})
 }

@@ -15,6 +15,8 @@ type Holder struct {
 	Unaware bool
 	// Locks are the partitions that the receipt locks, and Yields those that it yields.
 	Locks, Yields placement.Set
+	// Paused says that the process wants no partitions for now.
+	Paused bool
 }
 
 // Input is everything that a plan depends on.

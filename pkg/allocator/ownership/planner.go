@@ -108,7 +108,11 @@ func (p *planner) end() int {
 // release takes partitions from ids (rules 8, 10 and 11), and takes ids out of the members.
 func (p *planner) release() {
 	for id := range p.members {
-		if p.in.Vacant[id] && !p.held(id) && !p.quarantined(id) && !p.withheld {
+		switch {
+		case p.withheld:
+		case p.paused(id):
+			delete(p.members, id)
+		case p.in.Vacant[id] && !p.held(id) && !p.quarantined(id):
 			delete(p.members, id)
 			p.vacated[id] = true
 		}
@@ -137,6 +141,13 @@ func (p *planner) held(id int) bool {
 	return live
 }
 
+// paused reports whether the holder of the id wants no partitions, and has stopped its work on all that the id owns. Before that the id
+// stays a member, so that the row lists no id below the count that is none: each process takes the members from there.
+func (p *planner) paused(id int) bool {
+	h := p.in.Holders[id]
+	return h.Paused && (p.in.Before == nil || p.in.Before.Owners[id].Subset(h.Yields))
+}
+
 func (p *planner) quarantined(id int) bool { return p.in.Quarantined != nil && p.in.Quarantined(id) }
 
 // admit adds members.
@@ -146,7 +157,7 @@ func (p *planner) admit() {
 	}
 	alone := p.force.Strategy == placement.NamePrimary && len(p.members) > 0 // each id joins by itself, when it has been held for long enough
 	for id, h := range p.in.Holders {
-		if h.Works && id < p.in.Count && (!alone || (id == p.in.Me && p.in.Joins)) {
+		if h.Works && !h.Paused && id < p.in.Count && (!alone || (id == p.in.Me && p.in.Joins)) {
 			p.members[id] = true
 		}
 	}
@@ -162,7 +173,7 @@ func (p *planner) give() {
 		Partitions: p.force.Count, Count: p.in.Count, Members: slices.Sorted(maps.Keys(p.members)), Owners: p.owners(p.was), Target: p.in.Wish.Target,
 	})
 	for id, set := range target {
-		if !p.members[id] {
+		if !p.members[id] || p.in.Holders[id].Paused {
 			continue
 		}
 		yields := p.in.Holders[id].Yields

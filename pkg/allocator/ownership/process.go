@@ -18,6 +18,8 @@ type View struct {
 	Clean bool
 	// ID is the id of this process.
 	ID int
+	// Paused says that this process wants no partitions for now.
+	Paused bool
 	// Target is the value of the user's key for the strategy external.
 	Target placement.Owners
 	// Strategies finds a strategy by its name.
@@ -33,9 +35,12 @@ func (v View) Mine() placement.Set {
 }
 
 // Aim returns what the id should own. ok is false if that cannot be told: the moment is not clean, or has a strategy that this
-// version does not know. An id that is no member should own nothing.
+// version does not know. An id that is no member should own nothing, and neither should one that is paused.
 func (v View) Aim() (aim placement.Set, ok bool) {
 	target, ok := v.Aims()
+	if v.Paused {
+		return placement.Set{}, ok
+	}
 	return target[v.ID], ok
 }
 

@@ -138,7 +138,7 @@ func mayMove(in Input, p, to int) bool {
 		return false
 	case !alive && from != noID && from < in.Count && !in.Vacant[from]:
 		return false // it waits for the next holder of its id
-	case in.Holders[to].Yields.Contains(p):
+	case in.Holders[to].Yields.Contains(p), in.Holders[to].Paused:
 		return false
 	}
 	return !slices.ContainsFunc(lockers(in, p), func(id int) bool { return id != to })
@@ -188,7 +188,7 @@ func TestAYieldedPartitionWhoseTargetIsTheSameIDIsLeftWithNobody(t *testing.T) {
 func TestOnlyAPodThatWorksOnPartitionsJoins(t *testing.T) {
 	forAll(t, draw.clean, func(t *rapid.T, in Input, d Decision) {
 		for id := range owners(d.Next) {
-			if _, was := in.Before.Owners[id]; !was && (id >= in.Count || !in.Holders[id].Works) {
+			if _, was := in.Before.Owners[id]; !was && (id >= in.Count || !in.Holders[id].Works || in.Holders[id].Paused) {
 				t.Fatalf("id %d joins", id)
 			}
 		}
@@ -201,7 +201,7 @@ func TestOneWriteAddsAllWhoWork(t *testing.T) {
 			return
 		}
 		for id, h := range in.Holders {
-			if _, is := d.Next.Owners[id]; h.Works && id < in.Count && !is {
+			if _, is := d.Next.Owners[id]; h.Works && !h.Paused && id < in.Count && !is {
 				t.Fatalf("id %d works and is no member", id)
 			}
 		}
@@ -215,7 +215,7 @@ func TestBesideOthersOnlyWhoHasHeldItsIDForLongJoinsPrimary(t *testing.T) {
 			withheldBy(in) {
 			return
 		}
-		if _, is := d.Next.Owners[in.Me]; in.Joins && !is {
+		if _, is := d.Next.Owners[in.Me]; in.Joins && !is && !in.Holders[in.Me].Paused {
 			t.Fatalf("id %d has been held for long, and does not join", in.Me)
 		}
 		stays := func(id int) bool {
@@ -239,7 +239,7 @@ func TestAMemberStaysUntilItHasBeenWithoutAHolderForLong(t *testing.T) {
 			return
 		}
 		for id := range in.Before.Owners {
-			if _, is := d.Next.Owners[id]; id < in.Count && (!in.Vacant[id] || in.Holders[id].Works) && !is {
+			if _, is := d.Next.Owners[id]; id < in.Count && (!in.Vacant[id] || in.Holders[id].Works) && !is && !in.rests(id) {
 				t.Fatalf("id %d is no member any more", id)
 			}
 		}
@@ -256,13 +256,38 @@ func TestAnIDThatHasBeenWithoutAHolderForLongIsNoMember(t *testing.T) {
 	})
 }
 
-// Who was a member and is none any more, below the count, was without a holder for long: nothing else takes a member out.
+// A pod that is paused leaves when it has yielded all that its id owns, in one write that gives it away.
+func TestAPodThatIsPausedIsAMemberUntilItHasYieldedAll(t *testing.T) {
+	forAll(t, draw.clean, func(t *rapid.T, in Input, d Decision) {
+		for id, h := range in.Holders {
+			before, was := owners(in.Before)[id]
+			after, is := owners(d.Next)[id]
+			if !h.Paused || d.Next == nil || id >= in.Count || withheldBy(in) {
+				continue
+			}
+			if got := after.Minus(before); !got.Empty() {
+				t.Fatalf("id %d is paused and gets %s", id, got)
+			}
+			if was && is == in.rests(id) {
+				t.Fatalf("id %d is paused, and a member: %t", id, is)
+			}
+		}
+	})
+}
+
+// rests reports whether the holder of the id is paused, and works on nothing that the id owns.
+func (in Input) rests(id int) bool {
+	h := in.Holders[id]
+	return h.Paused && owners(in.Before)[id].Subset(h.Yields)
+}
+
+// Who was a member and is none any more, below the count, was without a holder for long, or is paused: nothing else takes a member out.
 func TestAPlanTellsWhosePartitionsFailOver(t *testing.T) {
 	forAll(t, draw.anyWorld, func(t *rapid.T, in Input, d Decision) {
 		var want []Change
 		for id := range ids {
 			_, is := owners(d.Next)[id]
-			if was := owners(in.Before)[id]; in.Clean && id < in.Count && !was.Empty() && !is && d.Next != nil {
+			if was := owners(in.Before)[id]; in.Clean && id < in.Count && !was.Empty() && !is && !in.rests(id) && d.Next != nil {
 				want = append(want, Change{id, was})
 			}
 		}

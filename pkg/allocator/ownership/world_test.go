@@ -88,7 +88,7 @@ func (t draw) holder(owned placement.Set) Holder {
 	case 5:
 		return Holder{} // it has not taken
 	}
-	h := Holder{Works: true}
+	h := Holder{Works: true, Paused: t.oneIn(6, "paused")}
 	for p := range owned.All() {
 		switch t.upTo(2, "has begun, stopped, or not begun") {
 		case 0:
@@ -195,7 +195,7 @@ func told(in Input) string {
 	fmt.Fprintf(&b, "N=%d, %s (%s, clean %v), wish %+v", in.Count, row(in.Before), in.Trust, in.Clean, in.Wish)
 	for _, id := range slices.Sorted(maps.Keys(in.Holders)) {
 		h := in.Holders[id]
-		fmt.Fprintf(&b, "; holder %d works %v unaware %v locks %s yields %s", id, h.Works, h.Unaware, h.Locks, h.Yields)
+		fmt.Fprintf(&b, "; holder %d works %v unaware %v paused %v locks %s yields %s", id, h.Works, h.Unaware, h.Paused, h.Locks, h.Yields)
 	}
 	for id := range ids {
 		if in.Vacant[id] || in.quarantined(id) {

@@ -36,7 +36,7 @@ func (p *planner) own() {
 		id, has := p.holds[pod.Name]
 		switch r := pod.Receipt; {
 		case has && pod.locks() && r.ID == id && r.Partitions != nil:
-			o.Holders[id] = ownership.Holder{Works: true, Locks: *r.Partitions, Yields: r.Yields}
+			o.Holders[id] = ownership.Holder{Works: true, Locks: *r.Partitions, Yields: r.Yields, Paused: r.Paused}
 		case has && pod.locks() && r.ID == id:
 			o.Holders[id] = ownership.Holder{Unaware: true}
 		case has:

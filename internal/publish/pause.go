@@ -1,0 +1,28 @@
+package publish
+
+import (
+	"cmp"
+	"net/http"
+)
+
+// PauseFunc begins a pause of the pod's work on partitions, or ends it. It must not block.
+type PauseFunc func(paused bool)
+
+// OnPause sets the function that receives POST /v1/pause and POST /v1/resume. Without one, the server answers 409. Call it before Run.
+func (s *Server) OnPause(pause PauseFunc) { s.handler.pause = pause }
+
+// postPause answers POST /v1/pause and POST /v1/resume. It answers 204 if the pod works on partitions that can be stopped, and 409 otherwise.
+func (h *handler) postPause(paused bool) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if reason := cmp.Or(foreign(r), h.unproven(r)); reason != "" {
+			http.Error(w, reason, http.StatusForbidden)
+			return
+		}
+		if h.pause == nil {
+			http.Error(w, "nothing to pause: no work on partitions can be stopped here; it can with idalloc watch --partitions and a drain hook", http.StatusConflict)
+			return
+		}
+		h.pause(paused)
+		w.WriteHeader(http.StatusNoContent)
+	}
+}

@@ -1,0 +1,81 @@
+package allocator
+
+import (
+	"context"
+	"time"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/event"
+)
+
+// restAfter is after how many failures in a row a process pauses by itself.
+const restAfter = 3
+
+// pause says whether this process wants no partitions for now.
+type pause struct {
+	// asked says that somebody wants the pause. until is when one that failures brought about is over.
+	asked bool
+	until time.Time
+	// active is what the duties follow and the receipt says, and told what was told last.
+	active, told bool
+	// ended is when a pause ended last.
+	ended time.Time
+	// begun says that this process has looked at what the one before it left.
+	begun bool
+}
+
+// beginPause pauses from the start if the process before this one was paused, or if its program failed again and again.
+func (a *Allocator) beginPause(before *assignment.Receipt) {
+	p := &a.pause
+	if p.begun {
+		return
+	}
+	p.begun = true
+	switch failed := before.Failures(); {
+	case !a.shares.on.RestsAfterFailures:
+		p.asked = before.Locks() && before.Paused
+	case failed >= restAfter:
+		p.until = a.began.Add(a.standBackFor(failed))
+	}
+	a.settlePause()
+}
+
+// ask takes in that somebody wants a pause, or none any more.
+func (p *pause) ask(paused bool) { p.asked, p.until = paused, time.Time{} }
+
+// settlePause takes in the time. left is how long there will be a pause that time ends.
+func (a *Allocator) settlePause() (left time.Duration) {
+	p, now := &a.pause, a.clock.Now()
+	left = p.until.Sub(now)
+	active := (p.asked || left > 0) && !a.shares.on.Keeps
+	if p.active && !active {
+		p.ended = now
+	}
+	p.active = active
+	return left
+}
+
+// followPause begins or ends a pause when it is time to.
+func (h *holding) followPause(ctx context.Context) error {
+	left := h.settlePause()
+	h.sharing.pauseOver = nil
+	if left > 0 {
+		h.sharing.pauseOver = h.clock.After(left)
+	}
+	if h.pause.active != h.pause.told {
+		h.pause.told = h.pause.active
+		h.happened.Tell(event.Paused{ID: h.held.id, Paused: h.pause.active, Failed: h.receipt().Failures(), For: max(0, left)})
+	}
+	if h.receipt() == nil || h.receipt().Paused == h.pause.active {
+		return nil
+	}
+	return h.lock(ctx, h.locked())
+}
+
+// pauseWished is nil for a process that nobody can pause.
+func (h *holding) pauseWished() <-chan bool {
+	if h.shares.on == nil {
+		return nil
+	}
+	return h.shares.on.Pause
+}
