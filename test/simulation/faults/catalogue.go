@@ -45,6 +45,7 @@ const holdUps = "hold-ups"
 func onlyDeployment(p profile.Profile) bool { return p.Resource == object.Deployments }
 func notStrict(p profile.Profile) bool      { return p.FenceAfter == 0 }
 func strict(p profile.Profile) bool         { return p.FenceAfter > 0 }
+func divides(p profile.Profile) bool        { return p.Partitions > 0 }
 
 // catalogue lists all that can go wrong.
 func catalogue() []kind {
@@ -112,6 +113,7 @@ func catalogue() []kind {
 		{name: "never-start", families: []string{life}, excuses: true, lasts: 3 * time.Minute, inject: neverStart},
 		{name: "evict", families: []string{life}, inject: toSomePod(func(w *world.World, v *server.Version, _ *dice.Dice) { w.Evict(v.Name) })},
 		{name: "sweep", families: []string{life}, inject: collectSlots},
+		{name: "pause", families: []string{life}, lasts: 2 * time.Minute, only: divides, inject: pausePod},
 
 		{name: "suspend-taker", families: []string{aimed, foreign}, excuses: true, lasts: 2 * time.Minute, inject: suspendTaker},
 		{name: "crossed-writes", families: []string{aimed, foreign}, excuses: true, lasts: 2 * time.Minute, inject: crossWrites},

@@ -321,6 +321,16 @@ func deletePod(w *world.World, v *server.Version, _ *dice.Dice) {
 	w.Server.DeletePod(v.Name, w.Profile.Grace)
 }
 
+// pausePod has somebody pause a pod's work on partitions for a while.
+func pausePod(w *world.World, f Fault, d *dice.Dice) {
+	v := somePod(w, d)
+	if v == nil {
+		return
+	}
+	w.Pause(v.Name, true)
+	w.After(f.Lasts, func() { w.Pause(v.Name, false) })
+}
+
 // collectSlots has somebody run "idalloc gc", once or, as a CronJob does, again and again: a process without a pod, whose requests fare
 // like all others.
 func collectSlots(w *world.World, f Fault, d *dice.Dice) {

@@ -62,6 +62,28 @@ func (p *Process) unshare(ctx context.Context, stop allocator.PartitionStop) err
 	return ctx.Err()
 }
 
+// Pause has somebody pause the pod's work on partitions, or end that. The processes of the pod that start later hear of it, too.
+func (w *World) Pause(pod string, paused bool) {
+	if w.paused == nil {
+		w.paused = map[string]bool{}
+	}
+	w.paused[pod] = paused
+	for _, p := range w.Processes {
+		if p.Pod == pod && p.pauses != nil {
+			p.hearPause(paused)
+		}
+	}
+}
+
+// hearPause passes on the last wish.
+func (p *Process) hearPause(paused bool) {
+	select {
+	case <-p.pauses:
+	default:
+	}
+	p.pauses <- paused
+}
+
 // Divides reports whether the process works on partitions.
 func (p *Process) Divides() bool { return p.divides }
 

@@ -52,6 +52,7 @@ type Process struct {
 	working  *identity.Identity   // what the work acts under, nil if it does not
 	divides  bool                 // it works on partitions
 	stubborn bool                 // it does not know when work on some of them has stopped
+	pauses   chan bool            // whether it is to pause its work on partitions
 	shares   allocator.Shares     // what it may work on
 	parts    map[int]int64        // the partitions that the work works on, and their tokens
 	acting   context.Context      //nolint:containedctx // the work's, with Run
@@ -244,7 +245,11 @@ func (p *Process) launch() {
 		Config: &rest.Config{Host: "http://simulation.invalid", QPS: -1, Transport: transport{p: p}},
 	}
 	if p.divides {
-		o.Partitions = &allocator.Partitions{Publish: p.share, Stop: p.unshare, Keeps: p.stubborn}
+		p.pauses = make(chan bool, 1)
+		o.Partitions = &allocator.Partitions{Publish: p.share, Stop: p.unshare, Keeps: p.stubborn, Pause: p.pauses}
+		if paused, told := p.w.paused[p.Pod]; told {
+			p.hearPause(paused)
+		}
 	}
 	go func() {
 		defer close(p.done)

@@ -42,6 +42,7 @@ type World struct {
 	mu         sync.Mutex
 	pods       map[string]*kubeletPod
 	pending    map[string]bool // reconciliations that are due
+	paused     map[string]bool // pods whose work on partitions somebody paused, and whether they still are
 	traps      []*Trap         // of faults that wait for their moment
 	waiting    []*waiting      // who is held up
 	lastNumber int
