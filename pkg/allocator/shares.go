@@ -103,12 +103,13 @@ func (s *shares) held() placement.Set {
 	return all
 }
 
-// add notes that a take was confirmed.
-func (s *shares) add(set placement.Set, token int64) {
+// add notes that a take was confirmed by this state.
+func (s *shares) add(set placement.Set, by assignment.State) {
 	if set = set.Minus(s.held()); set.Empty() {
 		return
 	}
-	s.owned = append(s.owned, Share{set, token})
+	s.counts(by.Partitions.Count)
+	s.owned = append(s.owned, Share{set, by.Epoch})
 	s.sort()
 	s.told = false
 }
@@ -165,9 +166,16 @@ func (s *shares) hush(id identity.Identity) {
 	}
 }
 
-// shown returns what is to be published.
+// shown returns what is to be published. The map names partitions beyond a lower number until they are yielded. No work begins on them, so they
+// are published as stopping even if their stop has not begun.
 func (s *shares) shown(id identity.Identity) Shares {
-	return Shares{Identity: id, Count: s.count, Owned: slices.Clone(s.owned), Stopping: s.stopping().Intersect(s.held()), Stop: s.number}
+	held := s.held()
+	below := placement.Set{}
+	if s.count > 0 {
+		below = placement.Between(0, s.count-1)
+	}
+	stopping := s.stopping().Intersect(held).Union(held.Minus(below))
+	return Shares{Identity: id, Count: s.count, Owned: slices.Clone(s.owned), Stopping: stopping, Stop: s.number}
 }
 
 // finder finds a strategy by its name.

@@ -40,7 +40,7 @@ func TestATakeLocksWhatWorkGoesOnOn(t *testing.T) {
 	a := sharingPod()
 	owner := owning(placement.Owners{0: placement.Between(0, 3), 1: {}})
 	a.shares.id = 0
-	a.shares.add(placement.Between(0, 3), 9)
+	a.shares.add(placement.Between(0, 3), owner.Record.State)
 	a.shares.drop()
 	r := assignment.Receipt{ID: 0}
 	a.withShares(&r, nil, owner)
@@ -78,6 +78,29 @@ func TestTheNumberOfPartitionsIsPublishedWhenItChanges(t *testing.T) {
 	}
 	if !slices.Equal(published, []int{4, 6}) {
 		t.Errorf("published %v", published)
+	}
+}
+
+// A take may be confirmed when the number of partitions is lower than it was when the take began: the map names what is beyond until it is
+// yielded. No function is to be called with a number that its count does not cover.
+func TestWhatIsBeyondTheNumberIsNotBegun(t *testing.T) {
+	var published Shares
+	h := &holding{Allocator: sharingPod()}
+	h.shares.on.Publish = func(now Shares) { published = now }
+	owner := owning(placement.Owners{0: placement.Between(0, 3), 1: {}})
+	for _, c := range []struct {
+		count    int
+		stopping string
+	}{{4, ""}, {2, "2-3"}, {0, "0-3"}, {4, ""}} {
+		row := *owner.Record.State.Partitions
+		row.Count = c.count
+		owner.Record.State.Partitions = &row
+		h.held = &held{view: owner}
+		h.shares.add(placement.Between(0, 3), owner.Record.State)
+		h.publishShares()
+		if published.Count != c.count || published.Stopping.String() != c.stopping {
+			t.Errorf("of 0-3, %q are stopping with %d partitions, not %q", published.Stopping, published.Count, c.stopping)
+		}
 	}
 }
 

@@ -256,7 +256,7 @@ func (h *holding) grow(ctx context.Context) error {
 	if err := h.lockPartitions(ctx, kept, h.shares.yielded, epoch); err != nil {
 		return err
 	}
-	h.shares.add(confirmed, owner.Record.State.Epoch)
+	h.shares.add(confirmed, owner.Record.State)
 	if !confirmed.Empty() {
 		h.happened.Tell(event.Grown{ID: h.held.id, Epoch: owner.Record.State.Epoch, Partitions: confirmed.String()})
 	}

@@ -86,7 +86,7 @@ func (a *Allocator) take(ctx context.Context, from store.Owner, id int, own bool
 	}
 	a.held = &held{id: id, token: now.Record.State.Epoch, since: a.clock.Now(), view: now, after: now.ResourceVersion}
 	a.shares.left = placement.Set{} // it is locked
-	a.shares.add(confirmed, a.held.token)
+	a.shares.add(confirmed, now.Record.State)
 	a.happened.Tell(event.Taken{ID: id, Epoch: a.held.token, Partitions: confirmed.String()})
 	return nil
 }
