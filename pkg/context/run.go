@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/idalloc/idalloc/internal/fence"
 	"github.com/idalloc/idalloc/pkg/identity"
 )
 
@@ -71,7 +72,7 @@ func ended(ctx context.Context, err error) error {
 func (i *Instance) call(ctx context.Context, id Identity, fn func(context.Context, Identity) error) (revoked bool, err error) {
 	fctx, cancel := context.WithCancelCause(ctx)
 	if i.options.FenceAfter > 0 {
-		fctx = &strictContext{Context: fctx, fenced: i.alloc.Fenced, cancel: cancel} //nolint:contextcheck // it wraps the one before
+		fctx = fence.Context{Context: fctx, Passed: i.alloc.Fenced, End: func() { cancel(ErrFenced) }} //nolint:contextcheck // it wraps the one before
 	}
 	watched := make(chan struct{})
 	go func() {
@@ -98,23 +99,6 @@ func (i *Instance) call(ctx context.Context, id Identity, fn func(context.Contex
 		err = nil
 	}
 	return errors.Is(cause, ErrRevoked) || errors.Is(cause, ErrCountChanged) || errors.Is(cause, ErrFenced), err
-}
-
-// strictContext compares the deadline with the clock whenever Err is called. So a function that was suspended together with
-// its process sees at once that its id is gone. Contexts derived from it do not call Err. They end a moment later, when the
-// goroutines of this process run again.
-type strictContext struct {
-	context.Context //nolint:containedctx // it is one
-	fenced          func() bool
-	cancel          context.CancelCauseFunc
-}
-
-// Err implements context.Context.
-func (c *strictContext) Err() error {
-	if c.fenced() {
-		c.cancel(ErrFenced)
-	}
-	return c.Context.Err()
 }
 
 // goesOn reports whether a function that was called with id may run on when the identity is now.

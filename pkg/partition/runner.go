@@ -6,6 +6,7 @@ import (
 	"errors"
 	"sync"
 
+	"github.com/idalloc/idalloc/internal/fence"
 	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/identity"
 )
@@ -89,20 +90,21 @@ func (r *runner) begin(number int) {
 	this := &call{cancel: cancel, returned: make(chan struct{})}
 	r.calls[number] = this
 	if r.strict {
-		ctx = &strictContext{Context: ctx, current: r.current, cancel: cancel}
+		passed := func() bool { return r.current().State == identity.StateFenced }
+		ctx = fence.Context{Context: ctx, Passed: passed, End: func() { cancel(ErrFenced) }}
 	}
 	go func() {
 		err := r.work(ctx, p)
-		cause := context.Cause(ctx)
-		cancel(nil)
-		r.end(number, this, err, cause) //nolint:contextcheck // the next call has a context of its own
+		r.end(ctx, number, this, err)
 	}()
 }
 
-// end notes that a call has returned. cause is why its context ended before that, nil if it had not.
-func (r *runner) end(number int, this *call, err, cause error) {
+// end notes that a call with this context has returned.
+func (r *runner) end(ctx context.Context, number int, this *call, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	cause := context.Cause(ctx) // nil if it has not ended, and it does not while the lock is held: so what is finished is not revoked
+	this.cancel(nil)
 	switch {
 	case err != nil && (cause == nil || (!errors.Is(err, cause) && !errors.Is(err, context.Canceled))):
 		r.err = cmp.Or(r.err, err)
@@ -113,7 +115,7 @@ func (r *runner) end(number int, this *call, err, cause error) {
 	}
 	delete(r.calls, number)
 	close(this.returned)
-	r.begin(number) // the partition may be this process's again
+	r.begin(number) //nolint:contextcheck // the partition may be this process's again, with a context of its own
 }
 
 // withdraw ends the contexts of all calls.
@@ -169,20 +171,4 @@ func (r *runner) running(which func(number int) bool) *call {
 		}
 	}
 	return nil
-}
-
-// strictContext compares the deadline with the clock whenever Err is called, so that work that was suspended together with its process
-// sees at once that its partition is gone.
-type strictContext struct {
-	context.Context //nolint:containedctx // it is one
-	current         func() identity.Identity
-	cancel          context.CancelCauseFunc
-}
-
-// Err implements context.Context.
-func (c *strictContext) Err() error {
-	if c.current().State == identity.StateFenced {
-		c.cancel(ErrFenced)
-	}
-	return c.Context.Err()
 }
