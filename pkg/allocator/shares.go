@@ -191,11 +191,12 @@ func (s *shares) strategy(name string) (placement.Strategy, error) {
 	return placement.Named(name)
 }
 
-// viewOf returns a moment of the owner as the holder of the id sees it.
+// viewOf returns a moment of the owner as the holder of the id sees it. In strict mode one with a shorter fence-after is not clean: planners
+// would not wait for this process.
 func (a *Allocator) viewOf(owner store.Owner, id int) ownership.View {
 	return ownership.View{
 		Count: owner.Count, Row: owner.Record.State.Partitions, ID: id, Paused: a.pause.active, Target: owner.Wish.Target, Strategies: a.shares.strategy,
-		Clean: owner.PartitionsClean() && owner.Names(id, a.o.Pod, a.pod.UID),
+		Clean: owner.PartitionsClean() && owner.Names(id, a.o.Pod, a.pod.UID) && owner.Obeys(a.o.FenceAfter),
 	}
 }
 
@@ -233,6 +234,10 @@ func (a *Allocator) withShares(r *assignment.Receipt, before *assignment.Receipt
 			lock = *before.Partitions
 		}
 		s.yielded = s.yielded.Union(before.Yields)
+	}
+	if before == nil && !s.on.InProcess {
+		// Somebody may have removed the receipt of an earlier process while none ran. Work of that one may go on, and nothing says on what.
+		lock = a.viewOf(from, r.ID).Mine()
 	}
 	lock = lock.Union(s.left)
 	lock = lock.Union(ownership.DutiesAt(a.viewOf(from, r.ID), placement.Set{}, lock, s.yielded, s.on.Keeps).Take)

@@ -53,10 +53,28 @@ func TestATakeLocksWhatWorkGoesOnOn(t *testing.T) {
 		t.Errorf("%s stay locked, and work goes on on 2 and 3", kept)
 	}
 	a.shares.forget() // the work has stopped
+	a.shares.on.InProcess = true
 	r = assignment.Receipt{ID: 0}
 	a.withShares(&r, nil, owning(placement.Owners{0: placement.Between(0, 3), 1: {}}))
 	if want := placement.Between(0, 1); !r.Partitions.Equal(want) {
 		t.Errorf("the receipt locks %s instead of %s", r.Partitions, want)
+	}
+}
+
+// Nothing says on what an earlier process worked whose receipt somebody removed, and that work may go on if it outlives its process.
+func TestAProcessThatFindsNoReceiptLocksAllThatWorkMayGoOnOn(t *testing.T) {
+	owner := owning(placement.Owners{0: placement.Between(0, 3), 1: {}})
+	for inProcess, want := range map[bool]placement.Set{true: placement.Between(0, 1), false: placement.Between(0, 3)} {
+		a := sharingPod()
+		a.shares.on.InProcess = inProcess
+		r := assignment.Receipt{ID: 0}
+		if a.withShares(&r, nil, owner); !r.Partitions.Equal(want) {
+			t.Errorf("the work ends with its process: %t, and the receipt locks %s", inProcess, r.Partitions)
+		}
+		r = assignment.Receipt{ID: 0}
+		if a.withShares(&r, &assignment.Receipt{Waits: true}, owner); !r.Partitions.Equal(placement.Between(0, 1)) {
+			t.Errorf("one that has waited locks %s", r.Partitions)
+		}
 	}
 }
 
