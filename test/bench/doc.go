@@ -1,4 +1,4 @@
-// Bench measures idalloc on a local control plane, in five parts:
+// Bench measures idalloc on a local control plane, in several parts:
 //
 //	make bench                                          # all of it, with the curves; about half an hour
 //	go run ./test/bench -only claims -n 10,100          # other sizes
@@ -9,7 +9,8 @@
 // as yardsticks the requests that no safe claim can do without (floor), one GET and one PATCH for each pod.
 //
 // restart restarts a Deployment step by step. propagation measures how long news takes to arrive.
-// capacity fills a Deployment to its limit. footprint measures the command: its size and its memory.
+// capacity fills a Deployment to its limit. footprint measures the command: its size and its memory. shares adds and takes away replicas of a
+// workload with partitions, and without.
 //
 // The pods are those of a real ReplicaSet, but no kubelet runs them: goroutines of this process play
 // them, each with a token, a TCP and a TLS connection of its own. Requests are counted where they leave the

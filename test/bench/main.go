@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/klog/v2"
 
+	"github.com/idalloc/idalloc/pkg/partition/placement"
 	"github.com/idalloc/idalloc/test/envtest/controlplane"
 	"github.com/idalloc/idalloc/test/envtest/suite"
 )
@@ -34,7 +35,9 @@ type options struct {
 	filler    int
 	// neighbours is how many other pods there are in the namespace.
 	neighbours int
-	dir        string
+	// members and partitions are of a workload with partitions.
+	members, partitions int
+	dir                 string
 }
 
 // part is one of the measurements.
@@ -44,7 +47,7 @@ type part struct {
 }
 
 func parts() []part {
-	return []part{{"claims", claims}, {"restart", restart}, {"propagation", propagation}, {"capacity", capacity}, {"footprint", footprint}, {"neighbours", neighbours}}
+	return []part{{"claims", claims}, {"restart", restart}, {"propagation", propagation}, {"capacity", capacity}, {"footprint", footprint}, {"neighbours", neighbours}, {"shares", shares}}
 }
 
 func main() {
@@ -73,6 +76,8 @@ func parse() (o options, err error) {
 	flag.IntVar(&o.rounds, "rounds", 20, "propagation: how many writes")
 	flag.IntVar(&o.filler, "filler", 0, "capacity: bytes of another annotation, for a quick run in less room")
 	flag.IntVar(&o.neighbours, "neighbours", 5000, "neighbours: how many other pods")
+	flag.IntVar(&o.members, "members", 300, "shares: how many replicas")
+	flag.IntVar(&o.partitions, "partitions", placement.MaxCount, "shares: how many partitions")
 	flag.StringVar(&o.dir, "out", "", "write the tables as CSV into this directory")
 	flag.Parse()
 	for field := range strings.SplitSeq(*sizes, ",") {

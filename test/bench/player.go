@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/idalloc/idalloc/pkg/allocator"
 	idcontext "github.com/idalloc/idalloc/pkg/context"
 	"github.com/idalloc/idalloc/test/envtest/suite"
 )
@@ -36,6 +37,8 @@ type player struct {
 	// crash leaves the objects of deleted pods behind, and their instances end without giving anything
 	// back: what a node does that hangs.
 	crash bool
+	// partitions returns what a pod works on partitions with. It may be nil.
+	partitions func(pod string) *allocator.Partitions
 
 	stop    context.CancelFunc
 	running sync.WaitGroup
@@ -58,13 +61,18 @@ type sighting struct {
 
 // play starts to run the workload's pods, until finish.
 func play(ctx context.Context, w *workload, crash bool, see func(sighting)) (*player, error) {
+	return playWith(ctx, w, &player{see: see, crash: crash})
+}
+
+// playWith is play for a player with options of its own.
+func playWith(ctx context.Context, w *workload, p *player) (*player, error) {
 	config := w.env.ControlPlane.Config()
 	config.ContentType = "application/vnd.kubernetes.protobuf"
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, err
 	}
-	p := &player{w: w, client: client, see: see, crash: crash, ends: map[types.UID]context.CancelFunc{}}
+	p.w, p.client, p.ends = w, client, map[types.UID]context.CancelFunc{}
 	if err := p.register(ctx); err != nil {
 		return nil, err
 	}
@@ -181,10 +189,14 @@ func (p *player) live(all, life context.Context, pod *corev1.Pod) error {
 
 // instance holds an id for a pod until life ends.
 func (p *player) instance(all, life context.Context, config *rest.Config, pod *corev1.Pod) error {
-	i, err := idcontext.Start(life, idcontext.Options{
+	o := idcontext.Options{
 		PodName: pod.Name, PodNamespace: p.w.Name, Config: config, Log: quiet(),
 		Stopped: func(context.Context) error { return nil }, // there is no work to stop
-	})
+	}
+	if p.partitions != nil {
+		o.Partitions = p.partitions(pod.Name)
+	}
+	i, err := idcontext.Start(life, o)
 	if err != nil {
 		if life.Err() != nil {
 			return nil

@@ -1,0 +1,213 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/idalloc/idalloc/pkg/allocator"
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/test/envtest/suite"
+)
+
+// sharesTimeout bounds all events of one workload.
+const sharesTimeout = 15 * time.Minute
+
+// shares measures what a change of the number of replicas costs with partitions, and without.
+func shares(ctx context.Context, env *suite.Suite, o options, out, progress io.Writer) error {
+	lines := [][]string{{
+		"partitions", "replicas", "owner writes", "conflicts", "requests", "until settled s", "moved", "idle p50 s", "idle max s", "received MB", "server CPU s",
+	}}
+	for _, partitions := range []int{0, o.partitions} {
+		if _, err := fmt.Fprintf(progress, "%d replicas, %d partitions\n", o.members, partitions); err != nil {
+			return err
+		}
+		more, err := scaleWith(ctx, env, o.members, partitions, progress)
+		if err != nil {
+			return fmt.Errorf("%d partitions: %w", partitions, err)
+		}
+		lines = append(lines, more...)
+	}
+	return errors.Join(writeTable(out, "Replicas come and go", lines), o.save("shares", lines))
+}
+
+// scaleWith starts n pods, and then has one more, one less, and half as many more.
+func scaleWith(ctx context.Context, env *suite.Suite, n, partitions int, progress io.Writer) (lines [][]string, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, sharesTimeout, fmt.Errorf("not done after %s", sharesTimeout))
+	defer cancel()
+	d := plain(n)
+	if partitions > 0 {
+		d.Annotations = map[string]string{assignment.PartitionCountKey: strconv.Itoa(partitions)}
+	}
+	w, err := newWorkload(ctx, env, d)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, w.remove(ctx)) }()
+	b := &board{count: partitions, works: map[string][]bool{}, since: make([]time.Time, partitions)}
+	start := time.Now()
+	p, err := playWith(ctx, w, &player{see: b.see, partitions: b.partitions})
+	if err != nil {
+		return nil, err
+	}
+	defer p.finish()
+	before, cpu := counts{}, 0.0
+	for _, replicas := range []int{n, n + 1, n, n + n/2} {
+		if replicas != n || len(lines) > 0 {
+			if err := w.quiet(ctx); err != nil {
+				return nil, err
+			}
+			before, cpu = w.count.counts(), w.cpu(ctx)
+			b.begin()
+			start = time.Now()
+			if err := w.Scale(ctx, "Deployment", w.deployment, int32(replicas)); err != nil { //nolint:gosec // a few thousand
+				return nil, err
+			}
+		}
+		if err := b.settled(ctx, p, replicas); err != nil {
+			return nil, fmt.Errorf("%d replicas: %w", replicas, err)
+		}
+		took, moved, idle := b.end(start)
+		after := w.count.counts()
+		line := []string{
+			strconv.Itoa(partitions), strconv.Itoa(replicas), strconv.Itoa(after.writes - before.writes), strconv.Itoa(after.conflicts - before.conflicts),
+			strconv.Itoa(after.total - before.total), secondsOf(took), strconv.Itoa(moved), secondsOf(percentile(idle, 50)), secondsOf(percentile(idle, 100)),
+			strconv.FormatFloat(float64(after.received-before.received)/1e6, 'f', 1, 64), strconv.FormatFloat(w.cpu(ctx)-cpu, 'f', 1, 64),
+		}
+		if _, err := fmt.Fprintln(progress, line); err != nil {
+			return nil, err
+		}
+		lines = append(lines, line)
+	}
+	return lines, nil
+}
+
+func secondsOf(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', 2, 64) }
+
+// board says which pod works on which partition, as each was told.
+type board struct {
+	mu    sync.Mutex
+	count int
+	// works has the partitions of each pod that has an id.
+	works map[string][]bool
+	// since is when nobody worked on a partition any more, zero if somebody does.
+	since []time.Time
+	// changed is when anything changed last.
+	changed time.Time
+	// idle are the times for which nobody worked on a partition that moved. err is the first violation.
+	idle []time.Duration
+	err  error
+}
+
+// partitions returns the options of a pod that works on partitions, nil if there are none.
+func (b *board) partitions(pod string) *allocator.Partitions {
+	if b.count == 0 {
+		return nil
+	}
+	return &allocator.Partitions{
+		InProcess: true, Stop: func(context.Context, allocator.PartitionStop) error { return nil },
+		Publish: func(now allocator.Shares) { b.publish(pod, now) },
+	}
+}
+
+func (b *board) publish(pod string, now allocator.Shares) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	works := make([]bool, b.count)
+	for _, share := range now.Owned {
+		for k := range share.Set.Minus(now.Stopping).All() {
+			works[k] = true
+		}
+	}
+	before := b.works[pod]
+	b.works[pod] = works
+	b.changed = time.Now()
+	for k := range works {
+		was := len(before) > k && before[k]
+		switch {
+		case was && !works[k]:
+			b.since[k] = b.changed
+		case !was && works[k]:
+			b.begun(pod, k)
+		}
+	}
+}
+
+// begun notes that a pod works on a partition.
+func (b *board) begun(pod string, k int) {
+	for other, works := range b.works {
+		if other != pod && works[k] {
+			b.err = errors.Join(b.err, fmt.Errorf("%s and %s work on partition %d", other, pod, k))
+		}
+	}
+	if !b.since[k].IsZero() {
+		b.idle = append(b.idle, b.changed.Sub(b.since[k]))
+	}
+	b.since[k] = time.Time{}
+}
+
+// see notes what becomes of a pod's id.
+func (b *board) see(s sighting) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case s.ended:
+		delete(b.works, s.pod)
+	case s.id.Assigned() && b.works[s.pod] == nil:
+		b.works[s.pod] = make([]bool, b.count)
+	default:
+		return
+	}
+	b.changed = s.at
+}
+
+// settled waits until there are n pods with ids, and each works on as many partitions as any other, or on one more.
+func (b *board) settled(ctx context.Context, p *player, n int) error {
+	if err := p.ready(ctx, n); err != nil {
+		return err
+	}
+	return p.w.until(ctx, func(context.Context) (bool, error) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		total, fair := 0, len(b.works) == n
+		for _, works := range b.works {
+			has := 0
+			for _, does := range works {
+				if does {
+					has++
+				}
+			}
+			total += has
+			fair = fair && has >= b.count/n && has <= (b.count+n-1)/n
+		}
+		return fair && total == b.count, errors.Join(b.err, p.failed())
+	})
+}
+
+func (b *board) begin() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.idle = nil
+}
+
+// end returns how long the change took, how many partitions moved, and how long nobody worked on each.
+func (b *board) end(start time.Time) (took time.Duration, moved int, idle []time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	slices.Sort(b.idle)
+	return b.changed.Sub(start), len(b.idle), b.idle
+}
+
+// cpu returns the CPU seconds of the API server so far.
+func (w *workload) cpu(ctx context.Context) float64 {
+	now, err := readServer(ctx, w.env.Client)
+	if err != nil {
+		return 0
+	}
+	return now.cpu
+}
