@@ -73,6 +73,7 @@ func (a *Allocator) makePlan(ctx context.Context, owner store.Owner, intent plan
 func (a *Allocator) input(owner store.Owner, live []plan.Pod, intent plan.Intent) plan.Input {
 	var vacant map[int]bool
 	if a.held != nil { // only a holder hears of all changes of the map
+		a.vacancies.see(owner, a.clock.Now()) // the stream may be far behind, and the id may have had another holder meanwhile
 		vacant, _ = a.vacancies.over(owner.Wish.FailoverAfter, a.clock.Now())
 	}
 	a.departures.mark(live)

@@ -139,3 +139,19 @@ func TestOnlyAHolderKnowsWhichIDsHaveNone(t *testing.T) {
 		t.Error("a holder does not know that id 1 is vacant")
 	}
 }
+
+// The streams of this process stood still while the id got another holder. The read before the plan shows that one, dead or alive.
+func TestAnIDThatHadAHolderMeanwhileIsVacantOnlyFromThenOn(t *testing.T) {
+	a := sharingPod()
+	clk := testclock.NewFakeClock(time.UnixMilli(1795219200123))
+	a.connection = connection{clock: clk}
+	owner := owning(placement.Owners{0: placement.Between(0, 1), 1: placement.Between(2, 3)})
+	owner.Wish.FailoverAfter = 30 * time.Second
+	a.held = &held{view: owner}
+	a.vacancies.gone(1, "b", "", clk.Now())
+	clk.Step(time.Minute)
+	owner.Record.State.Slots = assignment.Slots{0: "a", 1: "c"}
+	if vacant := a.input(owner, nil, plan.Claim).Partitions.Vacant; vacant[1] {
+		t.Error("the holder of before counts")
+	}
+}
