@@ -15,7 +15,10 @@ import (
 
 // claim returns nil when a slot is held. It blocks until then, until ctx ends, or until an error
 // that repeating does not cure.
-func (a *Allocator) claim(ctx context.Context) error {
+func (a *Allocator) claim(ctx context.Context) (err error) {
+	a.happened.Tell(event.Claiming{})
+	start := a.clock.Now()
+	defer func() { a.happened.Tell(event.Claimed{Result: claimResult(err), Took: a.clock.Since(start)}) }()
 	c := &claimer{Allocator: a, retry: a.pace.Backoff(), contenders: 1}
 	defer func() { c.podStreams.close() }()
 	defer a.complain(ctx)()
@@ -45,6 +48,17 @@ func (a *Allocator) claim(ctx context.Context) error {
 	a.setWaiting("")
 	a.claimedWith = c.contenders
 	return nil
+}
+
+// claimResult says how a claim with this error ended.
+func claimResult(err error) event.ClaimResult {
+	switch {
+	case err == nil:
+		return event.ClaimTaken
+	case errors.Is(err, ErrNoSlot):
+		return event.ClaimStopped
+	}
+	return event.ClaimFailed
 }
 
 // noSlot is the error of a context that ended before there was a slot.

@@ -171,8 +171,9 @@ func (c *connection) unreachable(err error) {
 		c.log.Info("a request failed and will be repeated", "reason", err.Error())
 	}
 	c.failing = err.Error()
-	if errors.Is(err, store.ErrNoAnswer) {
+	if errors.Is(err, store.ErrNoAnswer) && !c.stale {
 		c.setStale(true)
+		c.happened.Tell(event.Away{Since: c.clock.Now(), Reason: err, Logged: true})
 	}
 }
 

@@ -166,6 +166,7 @@ func (s *strictMode) keepContact(ctx context.Context, c *connection, mine store.
 		next := s.after / contacts
 		if err == nil && owner.Confirms(mine) {
 			l.renew(sent)
+			c.happened.Tell(event.Contact{Age: s.boot.BootTime() - sent})
 			retry.Reset()
 		} else {
 			next = min(next, retry.Next())
@@ -181,6 +182,13 @@ func (s *strictMode) keepContact(ctx context.Context, c *connection, mine store.
 // of contact (strict mode). It is for callers that may have been suspended since then. It does not block and may
 // be called from any goroutine.
 func (a *Allocator) Fenced() bool { return a.strict.over() }
+
+// tellContact tells that an answer confirmed what this process holds, in strict mode. sent is when its request was sent.
+func (a *Allocator) tellContact(sent time.Duration) {
+	if a.strict.after > 0 {
+		a.happened.Tell(event.Contact{Age: a.strict.boot.BootTime() - sent})
+	}
+}
 
 // fence ends the id for lack of contact.
 func (h *holding) fence() {

@@ -344,6 +344,7 @@ func (h *holding) restoreMap(ctx context.Context) error {
 		h.retry.Reset()
 		if written.Confirms(h.mine()) {
 			h.strict.renew(sent) // the answer shows the owner as a read at that moment would
+			h.tellContact(sent)
 		}
 		return nil
 	case ctx.Err() != nil:

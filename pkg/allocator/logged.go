@@ -31,6 +31,9 @@ func (l logged) Observe(e event.Event) {
 	case event.NotTaken:
 		l.log.V(1).Info("slot not taken", "reason", e.Reason)
 	case event.Away:
+		if e.Logged {
+			return
+		}
 		l.log.Info("the API server is away; the last state stays in force", "since", e.Since, "reason", e.Reason.Error())
 	case event.Back:
 		l.log.Info("the API server is back")

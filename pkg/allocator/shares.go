@@ -144,11 +144,13 @@ func (s *shares) stopping() placement.Set {
 }
 
 // tell publishes what the process works on, if that is news.
-func (s *shares) tell(id identity.Identity) {
-	if s.on != nil && !s.told {
-		s.told = true
-		s.on.Publish(s.shown(id))
+func (s *shares) tell(id identity.Identity) (news bool) {
+	if s.on == nil || s.told {
+		return false
 	}
+	s.told = true
+	s.on.Publish(s.shown(id))
+	return true
 }
 
 // counts notes how many partitions there are.

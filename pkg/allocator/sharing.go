@@ -268,7 +268,9 @@ func (h *holding) publishShares() {
 	if view := h.held.view; view.PartitionsClean() {
 		h.shares.counts(view.Record.State.Partitions.Count)
 	}
-	h.shares.tell(h.current)
+	if h.shares.tell(h.current) {
+		h.happened.Tell(event.PartitionsPublished{Count: h.shares.count, Owned: h.shares.held().Len(), Stopping: h.shares.stopping().Intersect(h.shares.held()).Len()})
+	}
 }
 
 // stopSharing ends the stops that are under way, and all alarms.

@@ -84,6 +84,7 @@ func (a *Allocator) take(ctx context.Context, from store.Owner, id int, own bool
 	if !a.strict.begin(sent) {
 		return a.withdraw(ctx, "the API server took too long to confirm it")
 	}
+	a.tellContact(sent)
 	a.held = &held{id: id, token: now.Record.State.Epoch, since: a.clock.Now(), view: now, after: now.ResourceVersion}
 	a.shares.left = placement.Set{} // it is locked
 	a.shares.add(confirmed, now.Record.State)

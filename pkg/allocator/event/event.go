@@ -60,6 +60,13 @@ type (
 	// Published means that another identity was published.
 	Published struct{ From, To identity.Identity }
 
+	// Claiming means that this pod has no slot and begins to claim one.
+	Claiming struct{}
+	// Claimed means that a claim has ended.
+	Claimed struct {
+		Result ClaimResult
+		Took   time.Duration
+	}
 	// Waiting means that this pod waits for a slot, or for another reason than before.
 	Waiting struct {
 		// Reason says what it waits for, as the end of the sentence "idalloc waits for".
@@ -122,6 +129,12 @@ type (
 		Partitions string
 	}
 
+	// PartitionsPublished means that this process published on which partitions it may work.
+	PartitionsPublished struct {
+		// Count is the number of partitions of the workload. Owned and Stopping are how many of them this pod owns, and on how many of
+		// these its work is to stop.
+		Count, Owned, Stopping int
+	}
 	// Revoked means that this pod is to stop its work on partitions, and then yields them.
 	Revoked struct {
 		ID         int
@@ -215,13 +228,30 @@ type (
 		Longest time.Duration
 	}
 
+	// Contact means that the API server confirmed what this process holds (strict mode). The request for that was sent Age ago.
+	Contact struct{ Age time.Duration }
 	// Away means that there is no contact with the API server.
 	Away struct {
 		Since  time.Time
 		Reason error
+		// Logged says that the log has named the request that failed.
+		Logged bool
 	}
 	// Back means that there is contact again.
 	Back struct{}
+)
+
+// ClaimResult says how a claim ended.
+type ClaimResult string
+
+// The results.
+const (
+	// ClaimTaken: this pod has a slot.
+	ClaimTaken ClaimResult = "taken"
+	// ClaimStopped: this process was told to stop, or its time was over.
+	ClaimStopped ClaimResult = "stopped"
+	// ClaimFailed: there can be no slot, such as without a permission.
+	ClaimFailed ClaimResult = "failed"
 )
 
 // Division is what is in force about partitions. The zero value says that nothing is.
@@ -248,34 +278,38 @@ type Failover struct {
 	After time.Duration
 }
 
-func (Published) happened()         {}
-func (Waiting) happened()           {}
-func (StillWaiting) happened()      {}
-func (OwnerMissing) happened()      {}
-func (Planned) happened()           {}
-func (Conflict) happened()          {}
-func (Written) happened()           {}
-func (NoRoom) happened()            {}
-func (Taken) happened()             {}
-func (NotTaken) happened()          {}
-func (Withdrawn) happened()         {}
-func (Grown) happened()             {}
-func (Yielded) happened()           {}
-func (Revoked) happened()           {}
-func (Paused) happened()            {}
-func (PartitionsLost) happened()    {}
-func (PartitionsMoved) happened()   {}
-func (PartitionsInForce) happened() {}
-func (FailedOver) happened()        {}
-func (PartitionsHeldUp) happened()  {}
-func (Asked) happened()             {}
-func (Given) happened()             {}
-func (GivenBack) happened()         {}
-func (Lost) happened()              {}
-func (Fenced) happened()            {}
-func (PodLost) happened()           {}
-func (Restored) happened()          {}
-func (Damaged) happened()           {}
-func (Undone) happened()            {}
-func (Away) happened()              {}
-func (Back) happened()              {}
+func (Published) happened()           {}
+func (Claiming) happened()            {}
+func (Claimed) happened()             {}
+func (Waiting) happened()             {}
+func (StillWaiting) happened()        {}
+func (OwnerMissing) happened()        {}
+func (Planned) happened()             {}
+func (Conflict) happened()            {}
+func (Written) happened()             {}
+func (NoRoom) happened()              {}
+func (Taken) happened()               {}
+func (NotTaken) happened()            {}
+func (Withdrawn) happened()           {}
+func (Grown) happened()               {}
+func (Yielded) happened()             {}
+func (PartitionsPublished) happened() {}
+func (Revoked) happened()             {}
+func (Paused) happened()              {}
+func (PartitionsLost) happened()      {}
+func (PartitionsMoved) happened()     {}
+func (PartitionsInForce) happened()   {}
+func (FailedOver) happened()          {}
+func (PartitionsHeldUp) happened()    {}
+func (Asked) happened()               {}
+func (Given) happened()               {}
+func (GivenBack) happened()           {}
+func (Lost) happened()                {}
+func (Fenced) happened()              {}
+func (PodLost) happened()             {}
+func (Restored) happened()            {}
+func (Damaged) happened()             {}
+func (Undone) happened()              {}
+func (Contact) happened()             {}
+func (Away) happened()                {}
+func (Back) happened()                {}

@@ -41,7 +41,7 @@ var _ = Describe("An observer of an allocator", func() {
 		Expect(id.Assigned()).To(BeTrue())
 		Expect(a.Release(ctx, false)).To(Succeed())
 		Expect(told.seen).To(HaveExactElements(
-			"published pending", "event.Planned", "event.Written", "event.Taken", "published assigned",
+			"event.Claiming", "published pending", "event.Planned", "event.Written", "event.Taken", "event.Claimed", "published assigned",
 			"published released", "event.Planned", "event.Written",
 		))
 	})
