@@ -85,7 +85,7 @@ signal n ended the command. 126: the command cannot be executed; 127: it was not
 	f.SetInterspersed(false) // flags after the command belong to the command, even without "--"
 	dir := f.Lookup("dir")
 	r.dir, dir.DefValue, dir.Usage = "", "", "directory in which to publish id, count, epoch, state, env and identity.json, and partitions where it works on some, for other containers; empty publishes no files"
-	f.StringVar(&r.httpAddress, "http-address", ":8089", "address that serves GET /v1/identity, /readyz and /healthz; empty turns HTTP off")
+	f.StringVar(&r.httpAddress, "http-address", ":8089", "address that serves GET /v1/identity, /readyz, /healthz and /metrics; empty turns HTTP off")
 	f.StringSliceVar(&r.restartOn, "restart-on", []string{"id", "count"}, "changes that restart the command: id,count; or id alone, for a command that does not use the count")
 	bindPartitions(f, &r.partitions)
 	f.StringVar(&r.onPartitions, "on-partitions", "", "what happens when the partitions change: restart (the default), or signal: SIGHUP when there are more, and a restart when there are fewer; implies --partitions")

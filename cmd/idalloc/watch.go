@@ -44,7 +44,7 @@ drain hook nobody knows that work has stopped, so the pod keeps its partitions f
 	}
 	w.bind(cmd)
 	f := cmd.Flags()
-	f.StringVar(&w.httpAddress, "http-address", ":8089", "address that serves GET /v1/identity, /readyz and /healthz, and POST /v1/drained, /v1/pause and /v1/resume; empty turns HTTP off")
+	f.StringVar(&w.httpAddress, "http-address", ":8089", "address that serves GET /v1/identity, /readyz, /healthz and /metrics, and POST /v1/drained, /v1/pause and /v1/resume; empty turns HTTP off")
 	f.DurationVar(&w.moveDelay, "move-delay", time.Second,
 		"without a drain hook: the time between withdrawing an id from the files and giving its slot away; make it longer than the program takes to notice and to stop")
 	bindPartitions(f, &w.partitions)

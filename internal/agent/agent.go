@@ -11,6 +11,7 @@ import (
 	"github.com/idalloc/idalloc/internal/publish"
 	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/identity"
+	"github.com/idalloc/idalloc/pkg/metrics"
 )
 
 // ErrTimeout means that there was no id within Options.Timeout.
@@ -36,6 +37,8 @@ type Options struct {
 	FenceAfter time.Duration
 	// Partitions says that the program works on partitions.
 	Partitions bool
+	// Version is that of the program. The metrics name it.
+	Version string
 }
 
 // work stands for the program that acts under the id.
@@ -51,6 +54,7 @@ type agent struct {
 	o       Options
 	dir     *volume // nil without a directory
 	hub     *publish.Hub
+	metrics *metrics.Metrics // nil without an HTTP server
 	work    work
 	readers *readers
 	// alloc is nil until the owner is known.
@@ -82,6 +86,11 @@ func newAgent(o Options, fail context.CancelCauseFunc) (*agent, error) {
 	a.hub = publish.NewHub(first)
 	a.hub.CheckFenced(a.fenced)
 	a.o.Allocator.Publish, a.o.Allocator.Stale = a.publish, a.hub.SetStale
+	if o.HTTPAddress != "" {
+		a.metrics = metrics.NewOf(o.Version)
+		a.metrics.CheckFenced(a.fenced)
+		a.o.Allocator.Observer = a.metrics
+	}
 	return a, nil
 }
 
@@ -234,7 +243,9 @@ func (a *agent) server() *publish.Server {
 	if a.o.HTTPAddress == "" {
 		return nil
 	}
-	return publish.NewServer(a.o.HTTPAddress, a.hub, a.healthy)
+	server := publish.NewServer(a.o.HTTPAddress, a.hub, a.healthy)
+	server.ServeMetrics(a.metrics)
+	return server
 }
 
 // release releases the slot. The work under it must have stopped.

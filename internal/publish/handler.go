@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -10,6 +11,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/idalloc/idalloc/pkg/metrics"
 )
 
 const (
@@ -38,6 +41,8 @@ type handler struct {
 	drained DrainedFunc
 	// pause is nil if the work on partitions cannot be stopped.
 	pause PauseFunc
+	// metrics is nil if there are none.
+	metrics Metrics
 	// secret is nil if the report needs no secret.
 	secret atomic.Pointer[string]
 	// closing ends the long polls.
@@ -50,6 +55,7 @@ type handler struct {
 func (h *handler) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/identity", h.identity)
+	mux.HandleFunc("GET /metrics", h.getMetrics)
 	mux.HandleFunc("GET /readyz", h.readyz)
 	mux.HandleFunc("GET /healthz", h.healthz)
 	mux.HandleFunc("POST /v1/drained", h.postDrained)
@@ -149,6 +155,21 @@ func (h *handler) healthz(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	writeText(w, "ok\n")
+}
+
+// getMetrics answers at once. The body is small, and it is made before anything is sent, so that a slow client keeps nothing waiting.
+func (h *handler) getMetrics(w http.ResponseWriter, r *http.Request) {
+	if h.metrics == nil {
+		http.NotFound(w, r)
+		return
+	}
+	var body bytes.Buffer
+	if err := h.metrics.WriteText(&body); err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", metrics.ContentType)
+	write(w, body.Bytes())
 }
 
 func parseWait(r *http.Request) (time.Duration, error) {

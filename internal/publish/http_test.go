@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/idalloc/idalloc/pkg/identity"
+	"github.com/idalloc/idalloc/pkg/metrics"
 )
 
 // answer has the parts of a response that tests check. Its maker closes the body.
@@ -29,10 +30,13 @@ type testServer struct {
 	stop func() error
 }
 
-func start(t *testing.T, initial identity.Identity, health HealthFunc) *testServer {
+func start(t *testing.T, initial identity.Identity, health HealthFunc, counted ...Metrics) *testServer {
 	t.Helper()
 	hub := NewHub(initial)
 	s := NewServer("127.0.0.1:0", hub, health)
+	for _, m := range counted {
+		s.ServeMetrics(m)
+	}
 	if err := s.Listen(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -255,5 +259,32 @@ func TestAnAddressInUseSaysWhatToDo(t *testing.T) {
 	err = NewServer("nonsense", s.hub, nil).Run(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "give --http-address a host and port") {
 		t.Errorf("error is %v", err)
+	}
+}
+
+// texts is what GET /metrics answers with, or why it cannot.
+type texts struct {
+	text string
+	err  error
+}
+
+func (m texts) WriteText(w io.Writer) error {
+	_, err := io.WriteString(w, m.text)
+	return errors.Join(err, m.err)
+}
+
+func TestMetricsAreServed(t *testing.T) {
+	s := start(t, assigned(3, 5, 7), nil)
+	s.do(t, "GET", "/metrics", "").want(t, 404, "")
+	m := start(t, assigned(3, 5, 7), nil, texts{text: "idalloc_id 3\n"})
+	a := m.do(t, "GET", "/metrics", "")
+	a.want(t, 200, "idalloc_id 3\n")
+	if got := a.header.Get("Content-Type"); got != metrics.ContentType {
+		t.Errorf("the content type is %s", got)
+	}
+	m.do(t, "POST", "/metrics", "").want(t, 405, "")
+	broken := start(t, assigned(3, 5, 7), nil, texts{text: "idalloc_id 3\n", err: errors.New("no text")})
+	if a := broken.do(t, "GET", "/metrics", ""); a.code != 500 || strings.Contains(a.body, "idalloc_id") {
+		t.Errorf("half a text is answered: %+v", a)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"sync"
@@ -19,7 +20,7 @@ const (
 	maxHeaderBytes  = 16 << 10
 )
 
-// Server answers GET /v1/identity, /readyz and /healthz from a Hub, POST /v1/drained, /v1/pause and /v1/resume.
+// Server answers GET /v1/identity, /readyz and /healthz from a Hub, GET /metrics, and POST /v1/drained, /v1/pause and /v1/resume.
 type Server struct {
 	address string
 	handler *handler
@@ -60,6 +61,15 @@ func NewServer(address string, hub *Hub, health HealthFunc) *Server {
 // OnDrained sets the function that receives the program's POST /v1/drained. Without one, the server answers 409. Call it before
 // Run.
 func (s *Server) OnDrained(drained DrainedFunc) { s.handler.drained = drained }
+
+// Metrics are what GET /metrics answers with.
+type Metrics interface {
+	// WriteText writes them in Prometheus' text format.
+	WriteText(w io.Writer) error
+}
+
+// ServeMetrics sets what GET /metrics answers with. Without it, the server answers 404. Call it before Run.
+func (s *Server) ServeMetrics(m Metrics) { s.handler.metrics = m }
 
 // Handler returns the handler of all routes, for a server of the caller.
 func (s *Server) Handler() http.Handler { return s.http.Handler }

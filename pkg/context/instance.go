@@ -70,8 +70,14 @@ func start(ctx context.Context, o Options, stopped func(*Instance, context.Conte
 	if stopped != nil {
 		ao.Stopped = func(ctx context.Context) error { return stopped(i, ctx) }
 	}
+	if o.Metrics != nil {
+		ao.Observer = o.Metrics
+	}
 	if i.alloc, err = allocator.New(ctx, ao); err != nil {
 		return nil, err
+	}
+	if o.Metrics != nil {
+		o.Metrics.CheckFenced(i.alloc.Fenced)
 	}
 	// The loop outlives ctx. It keeps the id until the work under it has stopped, and the caller says so by Close.
 	loop, cancel := context.WithCancel(context.WithoutCancel(ctx))

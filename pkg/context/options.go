@@ -17,6 +17,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/identity"
+	"github.com/idalloc/idalloc/pkg/metrics"
 )
 
 // Identity is one consistent moment: ID and Count were read together.
@@ -56,6 +57,9 @@ type Options struct {
 	// clock at each call. The context of Run's function ends, and the function must return within ten seconds
 	// (assignment.StopGrace). It is 0 for off, or 3 s to 1 h.
 	FenceAfter time.Duration
+	// Metrics counts what happens to this instance. Use one for each instance. To register it with Prometheus, make it with
+	// collector.Register. Nil counts nothing.
+	Metrics *metrics.Metrics
 	// Partitions has the process work on partitions. Package partition sets it; a program need not.
 	Partitions *allocator.Partitions
 	// ReleaseTimeout bounds the release when Run ends. The default is 10 s.

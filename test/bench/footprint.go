@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -115,7 +116,30 @@ func watcherMemory(ctx context.Context, env *suite.Suite, binary, dir string) (m
 	if err := published(ctx, ids, child); err != nil {
 		return m, err
 	}
+	if err := scrape(ctx, address); err != nil {
+		return m, err
+	}
 	return settledMemory(ctx, child.Pid())
+}
+
+// scrape reads the watcher's metrics as often as a Prometheus does within half an hour.
+func scrape(ctx context.Context, address string) error {
+	const times = 60
+	for range times {
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/metrics", http.NoBody)
+		if err != nil {
+			return err
+		}
+		response, err := http.DefaultClient.Do(r)
+		if err != nil {
+			return err
+		}
+		_, err = io.Copy(io.Discard, response.Body)
+		if err := errors.Join(err, response.Body.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // published blocks until the watcher has published an id.
