@@ -1,7 +1,6 @@
 package publish
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -157,19 +156,14 @@ func (h *handler) healthz(w http.ResponseWriter, r *http.Request) {
 	writeText(w, "ok\n")
 }
 
-// getMetrics answers at once. The body is small, and it is made before anything is sent, so that a slow client keeps nothing waiting.
+// getMetrics answers at once.
 func (h *handler) getMetrics(w http.ResponseWriter, r *http.Request) {
 	if h.metrics == nil {
 		http.NotFound(w, r)
 		return
 	}
-	var body bytes.Buffer
-	if err := h.metrics.WriteText(&body); err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
 	w.Header().Set("Content-Type", metrics.ContentType)
-	write(w, body.Bytes())
+	_ = h.metrics.WriteText(w) // if it fails, the client has gone away
 }
 
 func parseWait(r *http.Request) (time.Duration, error) {

@@ -64,7 +64,7 @@ func (s *Server) OnDrained(drained DrainedFunc) { s.handler.drained = drained }
 
 // Metrics are what GET /metrics answers with.
 type Metrics interface {
-	// WriteText writes them in Prometheus' text format.
+	// WriteText writes them in Prometheus' text format. Its error is the writer's.
 	WriteText(w io.Writer) error
 }
 

@@ -11,9 +11,10 @@ import (
 // ContentType is the media type of what WriteText writes.
 const ContentType = "text/plain; version=0.0.4; charset=utf-8"
 
-// WriteText writes all metrics in Prometheus' text format. Its error is the writer's.
+// WriteText writes all metrics in Prometheus' text format, in one call of Write. Its error is the writer's.
 func (m *Metrics) WriteText(w io.Writer) error {
-	var t text
+	const usual = 10 << 10
+	t := text{make([]byte, 0, usual)}
 	for _, f := range m.Families() {
 		t.family(f)
 	}
