@@ -34,7 +34,7 @@ PARTITIONS := test/bench/partitions
 EXAMPLES := examples/rabbitmq examples/postgres
 # A third one, for the API server's evaluation of the admission policy.
 POLICY := test/bench/policy
-UNIT = $$(go list ./... | grep -v /test/envtest)
+UNIT = $$(go list ./... | grep -v -e /test/envtest -e /test/prometheus)
 
 ##@ General
 
@@ -90,10 +90,11 @@ test-envtest: ## Run the suites on the local control plane.
 	assets=$$(hack/controlplane/build); KUBEBUILDER_ASSETS=$$assets go test -race -count=1 -timeout 40m -p 1 $(ENVTEST)
 
 .PHONY: test-examples
-test-examples: ## Run the examples with a RabbitMQ and a PostgreSQL, which must be installed (hack/rabbitmq and hack/postgres say how).
+test-examples: ## Run the examples with a RabbitMQ and a PostgreSQL, and the metrics with a Prometheus, which must be installed (hack/rabbitmq and the like say how).
 	assets=$$(hack/controlplane/build); for module in $(EXAMPLES); do \
 	  KUBEBUILDER_ASSETS=$$assets go -C $$module test -count=1 -timeout 20m ./... || exit 1; \
-	done
+	done; \
+	KUBEBUILDER_ASSETS=$$assets go test -count=1 -timeout 20m ./test/prometheus
 
 .PHONY: e2e
 e2e: ## Run the suite on the cluster of KUBECONFIG (see hack/e2e).

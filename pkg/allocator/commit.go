@@ -42,6 +42,7 @@ func (a *Allocator) planAndCommit(ctx context.Context, owner store.Owner, intent
 	a.quarantined.see(o, a.clock.Now())
 	a.happened.Tell(event.Written{
 		Epoch: o.Record.State.Epoch, Filled: decision.Filled, Freed: decision.Freed, Asked: decision.HandOver.Asked, WasClean: owner.Clean(),
+		Restores: a.tampered(owner),
 	})
 	a.tellDamage(owner, census)
 	a.tellDivision(owner, decision, census)
@@ -164,8 +165,7 @@ func (a *Allocator) tellLost(owner store.Owner, d plan.Decision) {
 // tellDamage reports what somebody else damaged and this pod has just restored.
 func (a *Allocator) tellDamage(owner store.Owner, census gc.Census) {
 	const most = 3 // parts and receipts; an operator who sees these looks for more
-	// An owner without any annotation of ours is new, unless this pod has an id.
-	if !owner.Trust.Believed() && !owner.Ancient && (owner.Trust != assignment.Absent || a.held != nil) {
+	if a.tampered(owner) {
 		a.tellTampering(owner, most)
 	}
 	bad := census.BadReceipts[:min(most, len(census.BadReceipts))]
@@ -176,6 +176,12 @@ func (a *Allocator) tellDamage(owner store.Owner, census gc.Census) {
 	if len(receipts) > 0 {
 		a.happened.Tell(event.Damaged{About: owner.About(), Reason: "ReceiptDamaged", Detail: strings.Join(receipts, "; ") + ": ignored"})
 	}
+}
+
+// tampered reports whether somebody else changed or removed the assignment. An owner without any annotation of ours is new, unless this
+// pod has an id.
+func (a *Allocator) tampered(owner store.Owner) bool {
+	return !owner.Trust.Believed() && !owner.Ancient && (owner.Trust != assignment.Absent || a.held != nil)
 }
 
 func (a *Allocator) tellTampering(owner store.Owner, most int) {

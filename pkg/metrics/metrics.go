@@ -124,11 +124,12 @@ func (m *Metrics) observeSlot(e event.Event) {
 		}
 	case event.Written:
 		m.count(writes, "")
+		if e.Restores {
+			m.count(restores, "")
+		}
 		for _, f := range e.Freed {
 			m.count(frees, string(f.Cause))
 		}
-	case event.Restored:
-		m.count(restores, "")
 	case event.Given:
 		if e.Requester != "" {
 			m.count(gives, handOver)

@@ -69,7 +69,7 @@ func eventful() []event.Event {
 		event.NotTaken{}, event.Taken{ID: 3, Epoch: 7}, event.Claimed{Result: event.ClaimTaken, Took: 700 * time.Millisecond},
 		event.Claimed{Result: event.ClaimTaken, Took: time.Hour}, event.Claimed{Result: event.ClaimStopped}, event.Claimed{Result: event.ClaimFailed},
 		published(assigned(3, 5, 1795219200123)), event.PartitionsPublished{Count: 64, Owned: 12, Stopping: 2},
-		event.PartitionsMoved{Given: 5, Taken: 4}, event.PartitionsMoved{Given: 2}, event.Restored{},
+		event.PartitionsMoved{Given: 5, Taken: 4}, event.PartitionsMoved{Given: 2}, event.Written{Restores: true},
 		event.Given{Requester: "worker-new"}, event.Given{}, event.Given{}, event.GivenBack{}, event.Lost{}, event.Fenced{},
 	}
 }
@@ -87,7 +87,7 @@ func TestEachEventIsCounted(t *testing.T) {
 		`idalloc_claim_duration_seconds_bucket{le="0.5"} 0`, `idalloc_claim_duration_seconds_bucket{le="1"} 1`, `idalloc_claim_duration_seconds_bucket{le="600"} 1`,
 		`idalloc_claim_duration_seconds_bucket{le="+Inf"} 2`, `idalloc_claim_duration_seconds_sum 3600.7`, `idalloc_claim_duration_seconds_count 2`,
 		`idalloc_takes_total{result="taken"} 1`, `idalloc_takes_total{result="not_taken"} 1`, `idalloc_conflicts_total 1`,
-		`idalloc_plans_total{result="made"} 1`, `idalloc_plans_total{result="failed"} 1`, `idalloc_writes_total 1`,
+		`idalloc_plans_total{result="made"} 1`, `idalloc_plans_total{result="failed"} 1`, `idalloc_writes_total 2`,
 		`idalloc_slots_freed_total{cause="dead"} 1`, `idalloc_slots_freed_total{cause="lost"} 1`, `idalloc_slots_freed_total{cause="given"} 0`,
 		`idalloc_slots_given_total{reason="hand_over"} 1`, `idalloc_slots_given_total{reason="move"} 2`, `idalloc_slots_given_total{reason="give_back"} 1`,
 		`idalloc_restores_total 1`, `idalloc_ids_lost_total 1`, `idalloc_ids_fenced_total 1`,

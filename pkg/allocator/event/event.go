@@ -94,6 +94,8 @@ type (
 		Filled, Freed, Asked []plan.Change
 		// WasClean says that idalloc was the last to write the map before.
 		WasClean bool
+		// Restores says that somebody else had changed or removed the assignment, and this write put it back.
+		Restores bool
 	}
 	// NoRoom means that the owner's annotations have no room for what was to be written, so that pods wait.
 	NoRoom struct {
