@@ -33,6 +33,9 @@ type announced struct {
 	// mu is held while the others are used. complaint is what an Event said last of why this pod waits.
 	mu        sync.Mutex
 	complaint complaint
+	// claiming is when the claim under way began, and complained says that an Event told why it takes long.
+	claiming   time.Time
+	complained bool
 	// told is when an Event of each reason about partitions was left last.
 	told map[string]time.Time
 }
@@ -57,10 +60,22 @@ func (a *announced) Observe(e event.Event) {
 				Message: e.Detail + ": pods without an id wait, those that have one keep it",
 			}))
 		}
+	case event.Claiming:
+		a.begin()
 	case event.StillWaiting:
 		a.complain(e.Reason)
 	case event.Taken:
 		a.full.Store(false)
+		a.relieve(e.ID)
+	case event.Given:
+		if e.Requester != "" {
+			a.leaveLater(store.Event{
+				About: e.About, Type: store.EventNormal, Reason: "SlotHandedOver",
+				Message: fmt.Sprintf("pod %s handed id %d over to pod %s of the current revision", a.pod.Name, e.ID, e.Requester),
+			})
+		}
+	case event.Lost:
+		a.leaveLater(store.Event{About: a.pod, Type: store.EventWarning, Reason: "IDLost", Message: fmt.Sprintf("id %d is lost: %s", e.ID, e.Reason)})
 	default:
 		a.partitions(e)
 	}
@@ -112,14 +127,40 @@ func (a *announced) leaveSeldom(e store.Event) {
 	}
 }
 
+// begin notes that a claim begins.
+func (a *announced) begin() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.claiming, a.complained = a.connection.clock.Now(), false
+}
+
 // complain says on the pod why it waits.
 func (a *announced) complain(what string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	now := a.connection.clock.Now()
 	if a.complaint.due(what, now) && a.leave(waitingEvent(a.pod, what)) {
-		a.complaint = complaint{what: what, at: now}
+		a.complaint, a.complained = complaint{what: what, at: now}, true
 	}
+}
+
+// relieve says on the pod that it has an id, if an Event said that it waits.
+func (a *announced) relieve(id int) {
+	if !a.mu.TryLock() {
+		return // the complaint is being written: the pod must not wait for that, and has waited for half a minute alone
+	}
+	defer a.mu.Unlock()
+	if !a.complained {
+		return
+	}
+	a.complained = false
+	a.leaveLater(store.Event{About: a.pod, Type: store.EventNormal, Reason: "SlotTaken", Message: fmt.Sprintf(
+		"got id %d after %s; before, idalloc waited for %s", id, a.connection.clock.Since(a.claiming).Round(time.Second), a.complaint.what)})
+}
+
+// leaveLater is leave in a goroutine, for what the loop must not wait for. It ends with follow.
+func (a *announced) leaveLater(e store.Event) {
+	a.connection.running.Go(func() { a.leave(e) })
 }
 
 // leave writes an Event. It is best effort: one that cannot be written is logged.

@@ -79,11 +79,14 @@ func TestKubernetesEventsTellWhatPeopleLookFor(t *testing.T) {
 		event.Damaged{About: owner, Reason: "AssignmentRolledBack", Detail: "x", Expected: true},
 		event.PodLost{About: owner, ID: 2, Pod: "b", Quarantine: time.Minute},
 		event.StillWaiting{Reason: "room"},
-		event.Lost{}, event.Conflict{}, event.Planned{},
+		event.Taken{ID: 3}, event.Taken{ID: 3}, event.Given{About: owner, ID: 3, Requester: "b"}, event.Given{About: owner, ID: 3}, event.Lost{ID: 3},
+		event.Conflict{}, event.Planned{},
 	} {
 		a.Observe(e)
+		a.connection.running.Wait()
 	}
-	want := []string{"Warning AssignmentChanged Deployment d du", "Normal AssignmentRolledBack Deployment d du", "Warning PodLost Deployment d du", "Warning WaitingForSlot Pod a u"}
+	want := []string{"Warning AssignmentChanged Deployment d du", "Normal AssignmentRolledBack Deployment d du", "Warning PodLost Deployment d du", "Warning WaitingForSlot Pod a u",
+		"Normal SlotTaken Pod a u", "Normal SlotHandedOver Deployment d du", "Warning IDLost Pod a u"}
 	if !slices.Equal(*kept, want) {
 		t.Errorf("the Events are %q, want %q", *kept, want)
 	}
@@ -133,6 +136,22 @@ func TestEventsAboutPartitionsAreSeldom(t *testing.T) {
 	a.Observe(ignored)
 	if len(*kept) != 3 {
 		t.Errorf("after a minute the Events are %q, want one more", *kept)
+	}
+}
+
+// A pod that got its id soon has nothing to tell.
+func TestAPodTellsOfItsIDIfItToldOfItsWait(t *testing.T) {
+	a, kept, _ := announcing(t)
+	for _, e := range []event.Event{
+		event.Claiming{}, event.Taken{ID: 3},
+		event.Claiming{}, event.StillWaiting{Reason: "room"}, event.Taken{ID: 3},
+		event.Claiming{}, event.StillWaiting{Reason: "room"}, event.Taken{ID: 3}, // the same wait again is told seldom
+	} {
+		a.Observe(e)
+		a.connection.running.Wait()
+	}
+	if want := []string{"Warning WaitingForSlot Pod a u", "Normal SlotTaken Pod a u"}; !slices.Equal(*kept, want) {
+		t.Errorf("the Events are %q, want %q", *kept, want)
 	}
 }
 

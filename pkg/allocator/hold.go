@@ -289,7 +289,7 @@ func (h *holding) finishDraining(ctx context.Context, err error) error {
 	if h.Fenced() {
 		return nil // the slot stays with this pod, and step says so
 	}
-	h.happened.Tell(event.Given{ID: h.held.id, Count: h.held.view.Count, Requester: h.request.by})
+	h.happened.Tell(event.Given{About: h.held.view.About(), ID: h.held.id, Count: h.held.view.Count, Requester: h.request.by})
 	err = h.leave(ctx)
 	if h.held == nil && err == nil {
 		h.becomePending(h.latest(h.current.Count).Count)

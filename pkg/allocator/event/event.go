@@ -189,6 +189,7 @@ type (
 	}
 	// Given means that the work has stopped, and the slot goes to its requester, or is at or above the count.
 	Given struct {
+		About     metav1.OwnerReference
 		ID, Count int
 		Requester string
 	}
