@@ -27,8 +27,8 @@ type fault struct {
 	weight int
 	// everywhere: it concerns all workloads.
 	everywhere bool
-	// only names the workload that it is for; empty is any.
-	only string
+	// only tells which workloads it is for; nil: all.
+	only func(*victim) bool
 	do   action
 }
 
@@ -45,7 +45,7 @@ func (c *chaos) faults() []fault {
 	GinkgoHelper()
 	wanted, err := regexp.Compile(*chaosFaults)
 	Expect(err).NotTo(HaveOccurred(), "-chaos.faults")
-	all := slices.DeleteFunc(slices.Concat(c.clusterFaults(), foreignFaults(), c.networkFaults()), func(f fault) bool { return !wanted.MatchString(f.kind) })
+	all := slices.DeleteFunc(slices.Concat(c.clusterFaults(), foreignFaults(), partitionFaults(), c.networkFaults()), func(f fault) bool { return !wanted.MatchString(f.kind) })
 	Expect(all).NotTo(BeEmpty(), "kinds of faults that match -chaos.faults=%s", *chaosFaults)
 	return all
 }
@@ -54,8 +54,8 @@ func (c *chaos) clusterFaults() []fault {
 	return []fault{
 		{kind: "kill workload", weight: 8, do: killProcess(false)},
 		{kind: "suspend workload", weight: 8, do: suspendProcess(false)},
-		{kind: "kill watcher", weight: 4, only: withWatcher, do: killProcess(true)},
-		{kind: "suspend watcher", weight: 4, only: withWatcher, do: suspendProcess(true)},
+		{kind: "kill watcher", weight: 4, only: watched, do: killProcess(true)},
+		{kind: "suspend watcher", weight: 4, only: watched, do: suspendProcess(true)},
 		{kind: "delete pod", weight: 8, do: deletePod},
 		{kind: "force-delete pod", weight: 4, do: forceDelete},
 		{kind: "fail pod", weight: 3, do: failPod},
@@ -71,6 +71,9 @@ func (c *chaos) clusterFaults() []fault {
 		{kind: "suspend kubelet", weight: 3, everywhere: true, do: c.suspendPart("kubelet")},
 	}
 }
+
+// watched: an idalloc container, the watcher, publishes the ids.
+func watched(v *victim) bool { return v.example == sidecar }
 
 // process picks a pod, and its program's process or, with watcher, that of its idalloc container.
 func (v *victim) process(ctx context.Context, pick int, watcher bool) (pod string, pid int, err error) {

@@ -107,7 +107,7 @@ func tamper(edit func(v *victim, now map[string]string) map[string]any) action {
 
 func wiped(*victim, map[string]string) map[string]any {
 	edit := map[string]any{}
-	for _, key := range assignment.Keys(assignment.DefaultKey) {
+	for _, key := range append(assignment.Keys(assignment.DefaultKey), assignment.PartitionOwnersKey, assignment.PartitionSealKey) {
 		edit[key] = nil
 	}
 	return edit

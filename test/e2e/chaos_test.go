@@ -34,8 +34,10 @@ var (
 const (
 	// chaosReplicas is what each workload has at the begin and at the end.
 	chaosReplicas = 4
-	// withWatcher is the workload with an idalloc container, the watcher.
-	withWatcher = "sidecar"
+	// chaosPartitions is how many those workloads have that divide some, and chaosStop for how long their work goes on after it
+	// was told to stop. Whoever does not wait for that starts other work beside it.
+	chaosPartitions = 16
+	chaosStop       = "1s"
 	// chaosFence is the strict workload's fence-after: long enough for a machine that is busy.
 	chaosFence = "6s"
 	// betweenFaults is the mean time from one fault to the next; they last up to longestFault.
@@ -141,7 +143,11 @@ func newChaos(ctx context.Context) *chaos {
 	c := &chaos{cluster: breakable(), history: w, control: make(turn, 1), tally: map[string]tally{}, toxics: map[string]traffic{}}
 	c.add(ctx, "default", linked)
 	c.add(ctx, "strict", linked, env("FENCE_AFTER", chaosFence)).strict = true
-	c.add(ctx, withWatcher, sidecar, rolling("0", "1"))
+	c.add(ctx, "sidecar", sidecar, rolling("0", "1"))
+	c.add(ctx, "partitions", partitions, env("STOP_TIME", chaosStop)).divide(chaosPartitions)
+	strict := c.add(ctx, "partitions-strict", partitions, env("STOP_TIME", chaosStop), env("FENCE_AFTER", chaosFence))
+	strict.strict = true
+	strict.divide(chaosPartitions)
 	DeferCleanup(c.mend, NodeTimeout(patience)) // whatever happened
 	return c
 }
@@ -182,10 +188,19 @@ func (c *chaos) start(ctx context.Context) {
 		v.apply(ctx)
 	}
 	for _, v := range c.workloads {
-		v.held(ctx, chaosReplicas)
+		v.complete(ctx)
 		deploy, err := v.deployment(ctx)
 		Expect(err).NotTo(HaveOccurred())
 		v.old = deploy.Annotations
+	}
+}
+
+// complete waits until the workload is what it is without faults.
+func (v *victim) complete(ctx context.Context) {
+	GinkgoHelper()
+	v.held(ctx, chaosReplicas)
+	if v.divides > 0 {
+		v.divided(ctx, chaosReplicas)
 	}
 }
 
@@ -210,8 +225,9 @@ func (c *chaos) draws() []draw {
 	for at := time.Duration(0); at < *chaosDuration; at += all[len(all)-1].after {
 		d := draw{
 			after: time.Duration(random.Float64() * float64(2*betweenFaults)), lasts: 200*time.Millisecond + time.Duration(random.Float64()*float64(longestFault)),
-			on: c.workloads[random.IntN(len(c.workloads))], number: random.IntN(1 << 20),
+			number: random.IntN(1 << 20),
 		}
+		which := random.IntN(1 << 20)
 		d.pick = d.number * random.IntN(often)
 		if i := len(all); i < len(first) {
 			d.fault = first[i]
@@ -221,9 +237,11 @@ func (c *chaos) draws() []draw {
 		if d.everywhere { // nothing else goes on meanwhile
 			d.lasts /= shorter
 		}
-		if i := slices.IndexFunc(c.workloads, func(v *victim) bool { return v.label == d.only }); i >= 0 {
-			d.on = c.workloads[i]
+		on := c.workloads
+		if d.only != nil {
+			on = slices.DeleteFunc(slices.Clone(on), func(v *victim) bool { return !d.only(v) })
 		}
+		d.on = on[which%len(on)]
 		all = append(all, d)
 	}
 	return all
@@ -360,10 +378,13 @@ func (c *chaos) settle(ctx context.Context) {
 	DeferCleanup(SetDefaultEventuallyTimeout, patience)
 	for _, v := range c.workloads {
 		v.scale(ctx, strconv.Itoa(chaosReplicas))
+		if v.divides > 0 {
+			Expect(v.wish(ctx, v.wishes())).Error().NotTo(HaveOccurred())
+		}
 	}
 	for _, v := range c.workloads {
 		By("settling " + v.label)
-		v.held(ctx, chaosReplicas)
+		v.complete(ctx)
 	}
 	for _, v := range c.workloads {
 		v.verify(ctx)

@@ -5,13 +5,13 @@
 // It needs KUBECONFIG, kubectl, and E2E_IMAGE: an image that the nodes have already, with /idalloc,
 // /fileworker and /worker. The programs (test/worker) append what they see to a host directory below
 // E2E_PROBE_ROOT (default: the directory for temporary files), which this process must see too: the
-// cluster has one node, and it is this machine. After every spec the logs are searched for two pods that
-// showed one id at the same moment.
+// cluster has one node, and it is this machine, as is the second one that a spec adds and loses. After every
+// spec the logs are searched for two pods that showed one id, or worked on one partition, at the same moment.
 //
 // The suite installs config/policy first, and all specs run with it in force. It removes it at the end, unless the
 // cluster had one before.
 //
 // hack/chaos starts one more spec, with -chaos.duration: for that long, faults that -chaos.seed draws hit
-// three workloads, the network before the API server, and the control plane; then all has to settle.
+// five workloads, the network before the API server, and the control plane; then all has to settle.
 // CHAOS_TOXIPROXY is toxiproxy's server. What make report reads goes into -chaos.run.
 package e2e

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -30,6 +31,8 @@ const (
 	partitionCount = 256
 	// failoverAfter is that of the specs.
 	failoverAfter = "5s"
+	// filePartitions are fewer: whoever reads files looks at each.
+	filePartitions = 16
 	// fresh is how old the last sample of work that goes on may be.
 	fresh = 2 * time.Second
 )
@@ -38,21 +41,34 @@ const (
 func startPartitions(ctx context.Context, n int, changes ...change) *workload {
 	GinkgoHelper()
 	w := prepare(ctx, partitions, n, changes...)
-	d := w.manifest.deployment
-	d.Annotations[assignment.PartitionCountKey] = strconv.Itoa(partitionCount)
-	d.Annotations[assignment.PartitionFailoverAfterKey] = failoverAfter
+	w.divide(partitionCount)
 	w.apply(ctx)
 	w.divided(ctx, n)
 	return w
 }
 
-// workers returns which pods work on each partition, by the logs.
-func (w *workload) workers() (map[int][]string, error) {
+// divide gives the workload this number of partitions.
+func (w *workload) divide(count int) {
+	w.divides = count
+	for key, value := range w.wishes() {
+		metav1.SetMetaDataAnnotation(&w.manifest.deployment.ObjectMeta, key, value)
+	}
+}
+
+// wishes are the user's annotations about partitions.
+func (w *workload) wishes() map[string]string {
+	return map[string]string{
+		assignment.PartitionCountKey: strconv.Itoa(w.divides), assignment.PartitionStrategyKey: "sticky", assignment.PartitionFailoverAfterKey: failoverAfter,
+	}
+}
+
+// workers returns the last samples of the pods that work on each partition.
+func (w *workload) workers() (map[int][]overlap.Record, error) {
 	entries, err := os.ReadDir(w.probes)
 	if err != nil {
 		return nil, err
 	}
-	workers := map[int][]string{}
+	workers := map[int][]overlap.Record{}
 	for _, e := range entries {
 		pod, text, found := strings.Cut(strings.TrimSuffix(e.Name(), overlap.Suffix), "#")
 		if !found {
@@ -67,25 +83,30 @@ func (w *workload) workers() (map[int][]string, error) {
 			return nil, err
 		}
 		if last.ID != overlap.None && time.Duration(overlap.Now()-last.After) < fresh {
-			workers[number] = append(workers[number], pod)
+			last.Pod = pod
+			workers[number] = append(workers[number], last)
 		}
 	}
 	return workers, nil
 }
 
-// divided waits until each partition is worked on by one pod, and n pods have their shares of them.
-func (w *workload) divided(ctx context.Context, n int) {
+// divided waits until each partition is worked on by one pod, and n pods have their shares of them. It returns the last samples of the
+// work on each.
+func (w *workload) divided(ctx context.Context, n int) (work map[int]overlap.Record) {
 	GinkgoHelper()
 	Eventually(func(g Gomega) {
+		work = map[int]overlap.Record{}
 		workers, err := w.workers()
 		g.Expect(err).NotTo(HaveOccurred())
 		shares := map[string]int{}
-		for number := range partitionCount {
+		for number := range w.divides {
 			g.Expect(workers[number]).To(HaveLen(1), "the pods that work on partition %d", number)
-			shares[workers[number][0]]++
+			work[number] = workers[number][0]
+			shares[work[number].Pod]++
 		}
-		g.Expect(slices.Collect(maps.Values(shares))).To(And(HaveLen(n), HaveEach(BeElementOf(partitionCount/n, (partitionCount+n-1)/n))))
+		g.Expect(slices.Collect(maps.Values(shares))).To(And(HaveLen(n), HaveEach(BeElementOf(w.divides/n, (w.divides+n-1)/n))))
 	}).WithContext(ctx).Should(Succeed())
+	return work
 }
 
 // row reads who owns what.
@@ -155,7 +176,69 @@ func (w *workload) allowPods(ctx context.Context, n int64) {
 	}).WithContext(ctx).Should(Succeed())
 }
 
+// killContainer kills the process of a pod, and waits until the pod works on its partitions again.
+func (w *workload) killContainer(ctx context.Context) {
+	GinkgoHelper()
+	workers, err := w.workers()
+	Expect(err).NotTo(HaveOccurred())
+	pod := workers[0][0].Pod
+	restarts := w.restarts(ctx, pod, name)
+	Expect(syscall.Kill(processOf(pod), syscall.SIGKILL)).To(Succeed())
+	since := overlap.Now()
+	Eventually(func(g Gomega, ctx context.Context) {
+		g.Expect(w.restarts(ctx, pod, name)).To(Equal(restarts + 1))
+		for number, before := range workers {
+			if before[0].Pod != pod {
+				continue
+			}
+			last, err := w.lastSample(pod + "#" + strconv.Itoa(number))
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(last.ID).To(Equal(number))
+			g.Expect(last.Epoch).To(BeNumerically(">=", before[0].Epoch))
+			g.Expect(last.Before).To(BeNumerically(">", since))
+		}
+	}).WithContext(ctx).Should(Succeed())
+	reportf("partitions", "longest time in which nobody worked on one, a container killed: %s", describeAbsences(absences(w.records(since-int64(time.Second)))))
+}
+
+// sharing is the sidecar example with a program that works on the partitions that the files name, and a drain hook that asks it.
+func sharing(s *appsv1.DeploymentSpec) {
+	pod := &s.Template.Spec
+	for i := range pod.InitContainers {
+		pod.InitContainers[i].Args = []string{"watch", "--partitions", "--drain-exec=/worker stopped"}
+	}
+	for i := range pod.Containers {
+		pod.Containers[i].Command = []string{"/worker", "share"}
+	}
+}
+
 var _ = Describe("Partitions", func() {
+	It("of a program that reads files move when its drain hook says so, and the others are not disturbed", func(ctx SpecContext) {
+		w := prepare(ctx, sidecar, 2, rolling("1", "0"), sharing)
+		w.divide(filePartitions)
+		w.apply(ctx)
+		before, since := w.divided(ctx, 2), overlap.Now()
+		w.scale(ctx, "3")
+		after := w.divided(ctx, 3)
+		stay := map[string]int64{}
+		for number, now := range after {
+			if was := before[number]; was.Pod == now.Pod {
+				stay[now.Pod+"#"+strconv.Itoa(number)] = was.Epoch
+			}
+		}
+		Expect(stay).To(HaveLen(filePartitions - filePartitions/3))
+		for _, r := range w.records(since) {
+			if epoch, stays := stay[r.Pod]; stays {
+				Expect(r.Epoch).To(Equal(epoch), "the work was disturbed: %s", r)
+			}
+		}
+		row := w.row(ctx)
+		w.restart(ctx)
+		Expect(w.kubectl(ctx, "rollout", "status", "deployment", name, "--timeout=2m")).Error().NotTo(HaveOccurred())
+		w.divided(ctx, 3)
+		Expect(w.row(ctx)).To(Equal(row), "a hand-over moves nothing between ids")
+	}, SpecTimeout(2*patience))
+
 	It("are worked on by one pod each, while the workload is scaled and rolled and pods die", func(ctx SpecContext) {
 		began := overlap.Now()
 		w := startPartitions(ctx, 4)
@@ -169,9 +252,8 @@ var _ = Describe("Partitions", func() {
 			w.moves(what, since, counter.Load()-writes)
 		}
 		kill := func() {
-			pods, err := w.pods(ctx)
-			Expect(err).NotTo(HaveOccurred())
-			Expect(w.kubectl(ctx, "delete", "pod", pods[0].Name, "--wait=true")).Error().NotTo(HaveOccurred())
+			pod := w.divided(ctx, 3)[0].Pod // one that works: others may still be ending
+			Expect(w.kubectl(ctx, "delete", "pod", pod, "--wait=true")).Error().NotTo(HaveOccurred())
 		}
 		event("4 to 7 pods", 7, func() { w.scale(ctx, "7") })
 		event("7 to 3 pods", 3, func() { w.scale(ctx, "3") })
@@ -183,6 +265,8 @@ var _ = Describe("Partitions", func() {
 		Expect(w.row(ctx)).To(Equal(before), "a rolling restart moves nothing between ids")
 		event("a pod that is replaced", 3, kill)
 		Expect(w.row(ctx)).To(Equal(before), "the next holder of the id has the same partitions")
+		event("a container that is killed", 3, func() { w.killContainer(ctx) })
+		Expect(w.row(ctx)).To(Equal(before), "the next process of the pod has the same partitions")
 		w.allowPods(ctx, 2)
 		event("a pod that is not replaced, failover-after "+failoverAfter, 2, kill)
 	}, SpecTimeout(4*patience))

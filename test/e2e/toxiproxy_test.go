@@ -54,7 +54,7 @@ func startToxiproxy(ctx context.Context) *toxiproxy {
 	Expect(err).NotTo(HaveOccurred())
 	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	Expect(err).NotTo(HaveOccurred())
-	Expect(nodes.Items).To(HaveLen(1))
+	Expect(nodes.Items).NotTo(BeEmpty()) // of several, which are all this machine, the first will do
 	for _, a := range nodes.Items[0].Status.Addresses {
 		if a.Type == corev1.NodeInternalIP {
 			t.address = a.Address

@@ -64,6 +64,8 @@ type workload struct {
 	stale bool
 	// overlaps: the spec is about one, and looks for it itself.
 	overlaps bool
+	// divides is the number of partitions; 0: its programs work under ids, and log these.
+	divides int
 }
 
 // kind is the owner's, as kubectl calls it.

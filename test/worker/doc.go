@@ -5,14 +5,16 @@
 //	                                     say that this program reads
 //	worker linked                        claims an id through pkg/context and works under it
 //	worker partitions                    works on partitions through pkg/partition
+//	worker share                         works on the partitions that the files name
 //	worker env                           works under the id of its environment, as a command of "idalloc run"
+//	worker stopped                       a drain hook: succeeds when the work of "worker share" in the same pod has stopped
 //	worker print                         prints the files; for images without a shell
 //	worker crash                         makes process 1 of the container crash
 //
-// The first four need to know where the logs go:
+// The first five need to know where the logs go:
 //
 //	PROBE_DIR           the directory of the logs; each pod appends to PROBE_DIR/<pod>.log, or for each partition to PROBE_DIR/<pod>#<number>.log
 //	POD_NAME, POD_UID   whose log it is; without a name, the host's, which is the pod's in a container
 //
-// The files are in IDALLOC_DIR. What linked reads from its environment is described in linked.go.
+// STOP_TIME is for how long the work goes on after it was told to stop; 50ms by default. The files are in IDALLOC_DIR. What linked reads from its environment is described in linked.go.
 package main

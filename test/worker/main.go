@@ -18,8 +18,10 @@ import (
 )
 
 // stopTime stands for what a real program needs to finish a request or flush a buffer. The id is
-// still in use during it.
-const stopTime = 50 * time.Millisecond
+// still in use during it. STOP_TIME sets another one.
+func stopTime() (time.Duration, error) {
+	return time.ParseDuration(cmp.Or(os.Getenv("STOP_TIME"), "50ms"))
+}
 
 func main() {
 	if err := run(os.Args[1:]); err != nil {
@@ -29,7 +31,7 @@ func main() {
 
 func run(args []string) error {
 	if len(args) == 0 {
-		return errors.New("say what to do: files, linked, partitions, env, print or crash")
+		return errors.New("say what to do: files, linked, partitions, share, env, stopped, print or crash")
 	}
 	switch mode := args[0]; mode {
 	case "print":
@@ -44,6 +46,10 @@ func run(args []string) error {
 		return logged(workLinked)
 	case "partitions":
 		return inLogs(workOnPartitions)
+	case "share":
+		return inLogs(func(ctx context.Context, logs, pod string) error { return workByFiles(ctx, directory(), logs, pod) })
+	case "stopped":
+		return askStopped(context.Background())
 	case "env":
 		return logged(workByEnvironment)
 	default:
@@ -90,13 +96,17 @@ func podName() (string, error) {
 // act works under an id until ctx ends, and then for as long as the work needs to stop. In strict mode it
 // asks before each step whether it still may.
 func act(ctx context.Context, w *overlap.Writer, id, count int, epoch int64) error {
+	takes, err := stopTime()
+	if err != nil {
+		return err
+	}
 	shows := func() (int, int, int64) {
 		if fenced(ctx) {
 			return overlap.Nothing()
 		}
 		return id, count, epoch
 	}
-	return errors.Join(w.Until(stopped(ctx), shows), failure(ctx), w.Sample(shows), w.Sample(overlap.Nothing))
+	return errors.Join(w.Until(stopped(ctx, takes), shows), failure(ctx), w.Sample(shows), w.Sample(overlap.Nothing))
 }
 
 // fenced looks at the clock: in strict mode the id may be another pod's by now, whatever this process
@@ -106,11 +116,10 @@ func fenced(ctx context.Context) bool {
 	return ctx.Err() != nil && (errors.Is(cause, idcontext.ErrFenced) || errors.Is(cause, partition.ErrFenced))
 }
 
-// stopped is closed when the work has stopped: at once if it was fenced or has failed, else a moment after ctx ended.
-func stopped(ctx context.Context) <-chan struct{} {
+// stopped is closed when the work has stopped: at once if it was fenced or has failed, else that long after ctx ended.
+func stopped(ctx context.Context, takes time.Duration) <-chan struct{} {
 	over := make(chan struct{})
 	context.AfterFunc(ctx, func() {
-		takes := stopTime
 		if fenced(ctx) || failure(ctx) != nil {
 			takes = 0
 		}

@@ -1,0 +1,100 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+)
+
+// partitionFaults are for the workloads with partitions.
+func partitionFaults() []fault {
+	return []fault{
+		{kind: "partition owners swapped", weight: 2, only: dividing, do: foreign(tamper(ownersSwapped))},
+		{kind: "partition owners damaged", weight: 2, only: dividing, do: foreign(tamper(ownersDamaged))},
+		{kind: "partitions wished otherwise", weight: 4, only: dividing, do: changeWishes},
+	}
+}
+
+// dividing: the workload has partitions.
+func dividing(v *victim) bool { return v.divides > 0 }
+
+// ownersSwapped gives every id what the next one owns.
+func ownersSwapped(_ *victim, now map[string]string) map[string]any {
+	var row map[string]json.RawMessage
+	var owners map[string]string
+	err := json.Unmarshal([]byte(now[assignment.PartitionOwnersKey]), &row)
+	if err == nil {
+		err = json.Unmarshal(row["owners"], &owners)
+	}
+	if err != nil || len(owners) == 0 {
+		return ownersDamaged(nil, nil)
+	}
+	ids, other := slices.Sorted(maps.Keys(owners)), map[string]string{}
+	for i, id := range ids {
+		other[id] = owners[ids[(i+1)%len(ids)]]
+	}
+	swapped, err := json.Marshal(other)
+	row["owners"] = swapped
+	text, err2 := json.Marshal(row)
+	if errors.Join(err, err2) != nil {
+		return ownersDamaged(nil, nil)
+	}
+	return map[string]any{assignment.PartitionOwnersKey: string(text)}
+}
+
+func ownersDamaged(*victim, map[string]string) map[string]any {
+	return map[string]any{assignment.PartitionOwnersKey: `{"count":4,"owners":{"0":"3-1"}}`}
+}
+
+// changeWishes changes what the user wants of partitions. That is no foreign write: these annotations are the user's.
+func changeWishes(ctx context.Context, d draw) (string, func(context.Context) error, error) {
+	number := d.number
+	pick := func(values ...string) string {
+		drawn := values[number%len(values)]
+		number /= len(values)
+		return drawn
+	}
+	wishes := map[string]string{
+		assignment.PartitionCountKey:         pick(strconv.Itoa(chaosPartitions/2), strconv.Itoa(chaosPartitions), strconv.Itoa(2*chaosPartitions)),
+		assignment.PartitionStrategyKey:      pick("sticky", "range", "primary"),
+		assignment.PartitionFailoverAfterKey: pick("1s", failoverAfter, "never"),
+	}
+	_, err := d.on.wish(ctx, wishes)
+	return strings.Join(slices.Sorted(maps.Values(wishes)), " "), nil, err
+}
+
+// wish sets annotations of the user's.
+func (w *workload) wish(ctx context.Context, wishes map[string]string) (string, error) {
+	pairs := make([]string, 0, len(wishes))
+	for _, key := range slices.Sorted(maps.Keys(wishes)) {
+		pairs = append(pairs, key+"="+wishes[key])
+	}
+	return w.kubectl(ctx, append([]string{"annotate", "deployment", name, "--overwrite"}, pairs...)...)
+}
+
+// gaps says how often partitions moved, and for how long nobody worked on them.
+func (c *chaos) gaps(row func(format string, args ...any)) {
+	for _, v := range slices.DeleteFunc(slices.Clone(c.workloads), func(v *victim) bool { return v.divides == 0 }) {
+		counts, _, _ := v.compare() // noOverlap looks at the error
+		moves := 0
+		medians, longest := make([]time.Duration, 0, len(counts.Slots)), time.Duration(0)
+		for _, s := range counts.Slots {
+			moves += len(s.Holders) - 1
+			medians, longest = append(medians, s.MedianGap), max(longest, s.MaxGap)
+		}
+		slices.Sort(medians)
+		if len(medians) == 0 {
+			continue
+		}
+		row("%s\t%d\t%s\t%s\t%s", v.label, moves, medians[len(medians)/2].Round(time.Millisecond), longest.Round(time.Millisecond), describeAbsences(absences(v.records(0))))
+	}
+}
