@@ -38,7 +38,7 @@ func (c cluster) signal(sig syscall.Signal, parts ...string) {
 		pid, err := c.pid(part)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(syscall.Kill(pid, sig)).To(Succeed(), "%s to %s", sig, part)
-		if sig == syscall.SIGKILL { // or it would be taken for running
+		if sig == syscall.SIGKILL || sig == syscall.SIGTERM { // or it would be taken for running
 			Eventually(func() error { return syscall.Kill(pid, 0) }).WithTimeout(patience).Should(MatchError(syscall.ESRCH), part)
 		}
 	}
@@ -69,12 +69,53 @@ func (c cluster) start(ctx context.Context) {
 	Expect(err).NotTo(HaveOccurred(), string(out))
 }
 
-// stopKubelet suspends the kubelet until the spec ends or resume is called: the node does not answer
-// any more, and its containers run on.
-func (c cluster) stopKubelet() (resume func()) {
+// Parts of a second node.
+const (
+	secondKubelet    = "kubelet2"
+	secondContainerd = "containerd2"
+)
+
+// secondNode adds a node until the spec ends, with the image of the suite. One that is there already stays.
+func (c cluster) secondNode(ctx context.Context) string {
 	GinkgoHelper()
-	c.signal(syscall.SIGSTOP, "kubelet")
-	resume = func() { c.signal(syscall.SIGCONT, "kubelet") }
+	before := nodes(ctx)
+	out, err := exec.CommandContext(ctx, c.up, "--nodes", "2").CombinedOutput() //nolint:gosec // the command that the caller of the suite names
+	if err != nil {
+		Expect(os.Getenv("CI")).To(BeEmpty(), "CI skips nothing: CLUSTER_UP --nodes 2 has to add a node: %v: %s", err, out)
+		Skip("CLUSTER_UP --nodes 2 has to add a node: " + err.Error() + ": " + string(out))
+	}
+	if len(before) == 1 {
+		DeferCleanup(func(ctx SpecContext) { //nolint:contextcheck // a cleanup has a context of its own
+			c.signal(syscall.SIGTERM, secondKubelet, secondContainerd)
+			c.start(ctx)
+			Expect(nodes(ctx)).To(Equal(before))
+		}, NodeTimeout(patience))
+	}
+	out, err = exec.CommandContext(ctx, os.Getenv("E2E_LOAD")).CombinedOutput() //nolint:gosec // what hack/e2e made
+	Expect(err).NotTo(HaveOccurred(), "E2E_LOAD: %s", out)
+	after := nodes(ctx)
+	Expect(after).To(HaveLen(2))
+	return after[1]
+}
+
+// nodes returns the names of the nodes.
+func nodes(ctx context.Context) []string {
+	GinkgoHelper()
+	list, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	Expect(err).NotTo(HaveOccurred())
+	names := make([]string, 0, len(list.Items))
+	for i := range list.Items {
+		names = append(names, list.Items[i].Name)
+	}
+	return names
+}
+
+// stopKubelet suspends the kubelet of a node until the spec ends or resume is called: the node does not answer
+// any more, and its containers run on.
+func (c cluster) stopKubelet(part string) (resume func()) {
+	GinkgoHelper()
+	c.signal(syscall.SIGSTOP, part)
+	resume = func() { c.signal(syscall.SIGCONT, part) }
 	DeferCleanup(resume)
 	return resume
 }

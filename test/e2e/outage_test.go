@@ -51,7 +51,7 @@ var _ = Describe("In an outage", Serial, func() {
 
 		// The replacements of the deleted pods could not start: they shall not get the slots.
 		Expect(w.kubectl(ctx, "create", "quota", "full", "--hard=pods=1")).Error().NotTo(HaveOccurred())
-		resumeKubelet := c.stopKubelet()
+		resumeKubelet := c.stopKubelet("kubelet")
 		mend, resume := w.cutOff(ctx, before[0]), suspend(before[1])
 		for id := range 2 {
 			Expect(w.kubectl(ctx, "delete", "pod", before[id], "--force", "--grace-period=0")).Error().NotTo(HaveOccurred())
