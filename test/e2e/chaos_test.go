@@ -37,7 +37,7 @@ const (
 	// chaosPartitions is how many those workloads have that divide some, and chaosStop for how long their work goes on after it
 	// was told to stop. Whoever does not wait for that starts other work beside it.
 	chaosPartitions = 16
-	chaosStop       = "1s"
+	chaosStop       = "3s"
 	// chaosFence is the strict workload's fence-after: long enough for a machine that is busy.
 	chaosFence = "6s"
 	// betweenFaults is the mean time from one fault to the next; they last up to longestFault.

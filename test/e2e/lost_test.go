@@ -50,14 +50,21 @@ var _ = Describe("A lost node", Serial, func() {
 		resume := c.stopKubelet(secondKubelet)
 
 		var found []inspect.Finding
+		looks, named := 0, 0
 		Eventually(func(g Gomega) {
-			found = append(found, strict.findings(ctx)...)
+			now := strict.findings(ctx)
+			found = append(found, now...)
+			looks++
+			if len(now) > 0 {
+				named++
+			}
 			h := strict.assignment(ctx, g)
 			g.Expect(h).To(HaveLen(4))
 			g.Expect(h).NotTo(ContainElement(BeElementOf(lost)))
 		}).WithContext(ctx).WithTimeout(lostPatience).Should(Succeed())
 		strict.divided(ctx, 4)
 		strict.moves("a lost node, strict mode with fence-after "+chaosFence, since, counter.Load()-writes)
+		reportf("verify", "%d of %d runs until then had findings", named, looks)
 		Expect(found).To(ContainElement(And(HaveField("Kind", inspect.HeldByLost), HaveField("Pod", BeElementOf(lost)),
 			HaveField("Detail", And(ContainSubstring("its node "+node+" may be down"), ContainSubstring("takes it after a quarantine"))))))
 		Expect(strict.findings(ctx)).To(BeEmpty())
