@@ -1,0 +1,47 @@
+// Package packing packs partitions by their load into few pods, and moves little. It is pure: it does no I/O, reads no clock and imports
+// nothing but pkg/partition/placement. So an autoscaler, a simulation and a command that only says what would happen can share it.
+//
+// An [Input] says how fast each partition is, what one pod works off, and who owns what now. A [Packing] says how many pods there should
+// be and who should own what. It is a target for the strategy external of pkg/partition/placement. [Pack] is the algorithm to use:
+//
+//	packed := packing.Pack(packing.Input{Speeds: speeds, Capacity: 1000, Owners: owners})
+//	cost := packing.Moved(speeds, owners, packed.Owners) / 1000 // in loads of a pod
+//
+// # How Pack packs
+//
+//  1. What fits stays. A pod that holds too much gives away the least load that makes it fit: the best of all sets of up to ten
+//     partitions, and nearly the best of more.
+//  2. What was given away, and what nobody owns, goes to other pods, the largest first. Pods are opened only for what fits nowhere.
+//     Then each goes to the lightest pod, if all fit that way into as many pods, because light pods have room for what grows next.
+//  3. The pod with the highest id is closed if what it has fits elsewhere, then the next one, and so on. A pod that takes over from it
+//     keeps a fiftieth of its capacity free. Smaller partitions may make room for larger ones, and go elsewhere in their turn. How
+//     much may move that way for one pod is 20 capacities, times the part by which there are more pods than [LowerBound] says: one
+//     capacity at 5 % more, five at 25 %.
+//
+// Kubernetes ends the pods with the highest ids, so only these are closed, and what [Moved] counts is what really moves. No pod is
+// renumbered.
+//
+// If Max pods cannot hold the load, it is spread evenly: no pod has more than a sixteenth above the even share, if that can be found,
+// and each pod still keeps what it can.
+//
+// # What it promises
+//
+// Each partition has one owner among the ids 0 to Pods-1. No pod holds more than the capacity, up to a billionth, unless one partition
+// alone is larger or Max binds. The same input gives the same packing. What Pack has packed, it packs the same way again. So while the
+// loads stay as they are, nothing moves twice.
+//
+// # What it does not promise
+//
+// There may be fewer pods that hold the load. To find the fewest is NP-hard, and the last pods are the dearest to close. With partitions
+// of about half a pod, as in the paper, there are about 6 % more pods than the lower bound; with many small ones about 2 %, which is the
+// fiftieth that is kept free. A pod stays open as long as its load fits elsewhere only to the brim.
+//
+// One packing does not know of the next. A load that swings a lot makes pods come and go; the caller decides how often to pack.
+//
+// # The other algorithms
+//
+// First Fit, Best Fit, Worst Fit and their decreasing forms are the textbook's. The modified ones are by Landau, Andrade and Barbosa
+// ("Kafka Consumer Group Autoscaler", arXiv 2206.11170; with Saurabh, arXiv 2402.06085). They are here to compare with: they do not
+// know Max, and they end any pod. If only the highest ids can be ended, they move more than the paper counts. docs/autoscaling.md has the
+// comparison.
+package packing

@@ -1,0 +1,108 @@
+package packing
+
+import (
+	"math"
+	"slices"
+)
+
+// Sums of floats depend on their order, and whether a pod is full must not. So loads are whole numbers here.
+const (
+	// full is the capacity of a pod.
+	full = 1 << 36
+	// room is what may stand in a pod: rounding must not keep ten tenths out. It is a billionth more.
+	room = full + full>>30
+)
+
+// none is the pod of a partition that nobody owns.
+const none = -1
+
+// load is what there is to pack.
+type load struct {
+	sizes []int64 // of each partition, with its margin
+	owner []int   // of each partition: the id that owns it, or none
+	sum   int64
+}
+
+func loadOf(in Input) load {
+	l := load{sizes: make([]int64, len(in.Speeds)), owner: make([]int, len(in.Speeds))}
+	largest := max(math.MaxInt64/16/int64(len(in.Speeds)+1), 2*full) // so that no sum overflows
+	margin := cleaned(in.Margin)
+	for p, speed := range in.Speeds {
+		l.sizes[p] = sizeOf((cleaned(speed)+margin)/cleaned(in.Capacity), largest)
+		l.owner[p] = none
+		l.sum += l.sizes[p]
+	}
+	ids := in.Owners.IDs()
+	for _, id := range slices.Backward(ids) { // the lowest last, because it counts
+		if id < 0 || id >= max(len(in.Speeds), in.Min) {
+			continue // more pods than that are never needed
+		}
+		for first, last := range in.Owners[id].Ranges() {
+			for p := first; p <= min(last, len(l.owner)-1); p++ {
+				l.owner[p] = id
+			}
+		}
+	}
+	return l
+}
+
+// cleaned returns a number that is not negative.
+func cleaned(f float64) float64 {
+	if f > 0 {
+		return f
+	}
+	return 0
+}
+
+// sizeOf returns the size of a part of a pod's capacity.
+func sizeOf(part float64, largest int64) int64 {
+	switch size := math.Round(part * full); {
+	case math.IsNaN(size):
+		return 0
+	case size < float64(largest):
+		return int64(size)
+	}
+	return largest
+}
+
+// used returns the number of ids up to the highest that owns a partition.
+func (l load) used() int {
+	n := 0
+	for _, id := range l.owner {
+		n = max(n, id+1)
+	}
+	return n
+}
+
+// decreasing sorts partitions by size, the largest first. Of two that are as large, the lower number comes first.
+func (l load) decreasing(partitions []int) {
+	slices.SortFunc(partitions, func(p, q int) int {
+		switch {
+		case l.sizes[p] > l.sizes[q]:
+			return -1
+		case l.sizes[p] < l.sizes[q]:
+			return 1
+		}
+		return p - q
+	})
+}
+
+// oversized returns the partitions that are larger than a pod.
+func (l load) oversized() []int {
+	var large []int
+	for p, size := range l.sizes {
+		if size > room {
+			large = append(large, p)
+		}
+	}
+	return large
+}
+
+// total returns how large partitions are together.
+func (l load) total(partitions []int) int64 {
+	sum := int64(0)
+	for _, p := range partitions {
+		sum += l.sizes[p]
+	}
+	return sum
+}

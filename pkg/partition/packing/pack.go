@@ -1,0 +1,129 @@
+package packing
+
+import (
+	"math"
+
+	"github.com/idalloc/idalloc/pkg/partition/placement"
+)
+
+const (
+	// spare is what a pod keeps free when it takes over from one that is closed: a fiftieth. So a pod is not closed now and opened
+	// a moment later.
+	spare = full / 50
+	// worth is how much may move to make room for what a closed pod had, in capacities of a pod, for each pod above the lower bound
+	// and as a part of it. A twentieth above it, one capacity may move; at twice the bound, twenty.
+	worth = 20
+	// unlimited is more than there can be to move.
+	unlimited = math.MaxInt64 / 2
+)
+
+// Pack packs. The documentation of the package says how.
+func Pack(in Input) Packing {
+	l := loadOf(in)
+	for {
+		b, settled := l.pack(in)
+		if settled {
+			return l.packing(b.lists)
+		}
+		l.owner = b.owners()
+	}
+}
+
+// pack packs once. settled says that what it returns would be packed the same way again.
+func (l load) pack(in Input) (b *bins, settled bool) {
+	bound := l.bound()
+	least := max(in.Min, bound, 0)
+	n := max(l.used(), least)
+	if in.Max > 0 {
+		n, least = min(n, in.Max), min(least, in.Max)
+	}
+	if b := l.grown(n, in.Max); b != nil {
+		b.shrink(least, bound)
+		return b, true
+	}
+	b = l.even(in.Max)
+	settled = b.same()
+	return b, settled
+}
+
+// grown returns n pods, of which none holds too much, or as many more as it takes. It returns nil if that is more than most.
+func (l load) grown(n, most int) *bins {
+	b, pool := l.relieved(n, room)
+	kept := b.clone()
+	for _, p := range pool {
+		id, ok := b.ranks.best(l.sizes[p], room)
+		if !ok {
+			id = b.open()
+		}
+		b.put(p, id)
+	}
+	switch {
+	case most > 0 && len(b.lists) > most:
+		if !kept.place(pool, room, unlimited, ranks.worst) {
+			return nil
+		}
+		return kept
+	case len(b.lists) > n:
+		for len(kept.lists) < len(b.lists) {
+			kept.open()
+		}
+	}
+	if kept.spread(pool) {
+		return kept
+	}
+	return b
+}
+
+// spread puts each partition into the lightest pod. It returns false if one does not fit. Light pods take what grows later.
+func (b *bins) spread(pool []int) bool {
+	for _, p := range pool {
+		id, ok := b.ranks.worst(b.sizes[p], room)
+		if !ok {
+			return false
+		}
+		b.put(p, id)
+	}
+	return true
+}
+
+// shrink closes the highest pod, as long as what it has fits elsewhere.
+func (b *bins) shrink(least, bound int) {
+	for n := len(b.lists); n > least; n-- {
+		budget := int64(full) / int64(max(bound, 1)) * int64(n-bound) * worth
+		if !b.closed(func(pool []int) bool { return b.place(pool, room-spare, budget, ranks.best) }) {
+			return
+		}
+	}
+}
+
+// owners returns who has each partition.
+func (b *bins) owners() []int {
+	owner := make([]int, len(b.sizes))
+	for id, list := range b.lists {
+		for _, p := range list {
+			owner[p] = id
+		}
+	}
+	return owner
+}
+
+// same reports whether nothing moved.
+func (b *bins) same() bool {
+	for id, list := range b.lists {
+		for _, p := range list {
+			if b.owner[p] != id {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// packing returns the finished packing, of which pods lists the partitions of each id.
+func (l load) packing(pods [][]int) Packing {
+	p := Packing{Owners: make(placement.Owners, len(pods)), Pods: len(pods), Oversized: l.oversized()}
+	for id, partitions := range pods {
+		p.Owners[id] = placement.Of(partitions...)
+	}
+	return p
+}

@@ -1,0 +1,69 @@
+package packing
+
+import (
+	"cmp"
+	"slices"
+)
+
+// ranks are pods, the lightest first. Of pods that are as light, the one with fewer partitions comes first, and then the lower id.
+type ranks []rank
+
+type rank struct {
+	load      int64
+	count, id int32
+}
+
+func rankOf(id int, load int64, count int) rank {
+	return rank{load, int32(count), int32(id)} //nolint:gosec // numbers of partitions and of pods, which are int32
+}
+
+func compare(a, b rank) int {
+	if a.load != b.load {
+		return cmp.Compare(a.load, b.load)
+	}
+	if a.count != b.count {
+		return cmp.Compare(a.count, b.count)
+	}
+	return cmp.Compare(a.id, b.id)
+}
+
+func (r ranks) find(n rank) int {
+	i, _ := slices.BinarySearchFunc(r, n, compare)
+	return i
+}
+
+func (r *ranks) add(n rank) { *r = slices.Insert(*r, r.find(n), n) }
+
+func (r *ranks) remove(n rank) {
+	i := r.find(n)
+	*r = slices.Delete(*r, i, i+1)
+}
+
+// change replaces a rank. Only those between its old and its new place shift.
+func (r ranks) change(from, to rank) {
+	i, j := r.find(from), r.find(to)
+	if j > i {
+		j--
+		copy(r[i:j], r[i+1:j+1])
+	} else {
+		copy(r[j+1:i+1], r[j:i])
+	}
+	r[j] = to
+}
+
+// worst returns the lightest pod, if size fits there.
+func (r ranks) worst(size, most int64) (id int, ok bool) {
+	if len(r) == 0 || r[0].count > 0 && r[0].load+size > most {
+		return none, false
+	}
+	return int(r[0].id), true
+}
+
+// best returns the fullest pod in which size fits.
+func (r ranks) best(size, most int64) (id int, ok bool) {
+	i := r.find(rank{load: most - size + 1})
+	if i == 0 {
+		return r.worst(size, most) // a pod that has nothing takes whatever comes
+	}
+	return int(r[r.find(rank{load: r[i-1].load})].id), true
+}
