@@ -126,6 +126,11 @@ bench-partitions: ## Compare strategies of partitions with hashing and a Kafka c
 	go test -run '^$$' -bench . ./pkg/partition/placement
 	go -C $(PARTITIONS) run . -out $(CURDIR)/bin/bench
 
+.PHONY: bench-packing
+bench-packing: ## Compare algorithms that pack partitions by load, by the protocol of a paper, a few minutes; bin/bench gets tables and picture.
+	go test -run '^$$' -bench . ./pkg/partition/packing
+	go -C $(PARTITIONS) run ./packing -out $(CURDIR)/bin/bench
+
 .PHONY: bench-policy
 bench-policy: ## Measure what the admission policy costs, a few minutes.
 	go -C $(POLICY) run .

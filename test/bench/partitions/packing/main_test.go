@@ -1,0 +1,81 @@
+package main
+
+import (
+	"bytes"
+	"encoding/csv"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/idalloc/idalloc/pkg/partition/packing"
+)
+
+// The paper's best algorithm for moves is Modified Worst Fit. Pack needs fewer pods and moves less, even if the other one may end any pod
+// and Pack only the highest ids. At rest both move nothing.
+func TestPackIsBelowModifiedWorstFitOnBothAxes(t *testing.T) {
+	playing := slices.DeleteFunc(contenders(), func(c contender) bool {
+		return c.name != packing.NamePack && c.name != packing.NameModifiedWorstFit
+	})
+	for _, step := range steps() {
+		means := meansOf(protocol{partitions: 200, measurements: 100, seeds: 2}.play(step, playing))
+		ours, theirs := means[0], means[1]
+		if ours.name != packing.NamePack || theirs.name != packing.NameModifiedWorstFit {
+			t.Fatalf("%s and %s play", ours.name, theirs.name)
+		}
+		t.Logf("%d %%: %.3f and %.1f, theirs %.3f and %.1f", step, ours.overBound, ours.moved, theirs.overBound, theirs.moved)
+		if step == 0 {
+			if ours.moved > 0 || ours.overBound > theirs.overBound {
+				t.Errorf("at rest: %+v, theirs %+v", ours, theirs)
+			}
+			continue
+		}
+		if ours.overBound >= theirs.overBound || ours.moved >= theirs.moved {
+			t.Errorf("steps of %d %%: %+v, theirs %+v", step, ours, theirs)
+		}
+	}
+}
+
+func TestSpeedsStayWithinAPod(t *testing.T) {
+	p := protocol{partitions: 50, measurements: 50, seeds: 1}
+	for _, s := range p.play(25, contenders()) {
+		if s.overBound < 0 || s.overFewest < 0 || s.pods > 50 || s.moved > 50 || s.compact < 0 {
+			t.Errorf("%+v", s)
+		}
+	}
+}
+
+func TestTheFrontIsWhatNoneBeats(t *testing.T) {
+	points := front([]score{{overBound: 0.2, moved: 1}, {overBound: 0.1, moved: 2}, {overBound: 0.2, moved: 2}, {overBound: 0, moved: 9}})
+	if len(points) != 3 || points[0].Y != 9 || points[1].Y != 2 || points[2].Y != 1 {
+		t.Errorf("%v", points)
+	}
+}
+
+func TestTheResultsAreWrittenDown(t *testing.T) {
+	dir := t.TempDir()
+	var out bytes.Buffer
+	if err := run(dir, protocol{partitions: 12, measurements: 5, seeds: 2}, 30, &out); err != nil {
+		t.Fatal(err)
+	}
+	for name, has := range map[string]string{"packing.md": "| 5 % | modified-worst-fit |", "packing.svg": "<svg"} {
+		b, err := os.ReadFile(filepath.Join(dir, name)) //nolint:gosec // a file of the test
+		if err != nil || !strings.Contains(string(b), has) {
+			t.Errorf("%s does not have %q: %v", name, has, err)
+		}
+	}
+	for name, size := range map[string][2]int{"packing.csv": {1 + 6*12*2, 8}, "packing-large.csv": {1 + 2*3*4, 6}} {
+		b, err := os.ReadFile(filepath.Join(dir, name)) //nolint:gosec // a file of the test
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows, err := csv.NewReader(bytes.NewReader(b)).ReadAll()
+		if err != nil || len(rows) != size[0] || len(rows[0]) != size[1] {
+			t.Errorf("%s has %d rows: %v", name, len(rows), err)
+		}
+	}
+	if !strings.Contains(out.String(), "| 30 | halved | pack |") {
+		t.Errorf("the tables are not shown: %s", &out)
+	}
+}
