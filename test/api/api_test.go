@@ -17,7 +17,7 @@ var rewrite = flag.Bool("rewrite", false, "write the texts anew") //nolint:goche
 
 // A change of these texts is a change of the contract in README.md: think of those who link the packages.
 func TestWhatGoProgramsMayRelyOnStays(t *testing.T) {
-	for _, name := range []string{"context", "identity", "metrics", "metrics/collector", "partition", "partition/packing", "partition/placement"} {
+	for _, name := range []string{"context", "identity", "metrics", "metrics/collector", "partition", "partition/placement"} {
 		t.Run(name, func(t *testing.T) {
 			got := exported(t, filepath.Join("..", "..", "pkg", name))
 			path := filepath.Join("testdata", filepath.FromSlash(name)+".txt")

@@ -1,5 +1,7 @@
 package packing
 
+import "slices"
+
 // scanned is in how many pods room is looked for, from the lightest on.
 const scanned = 256
 
@@ -23,8 +25,10 @@ func (b *bins) place(pool []int, most, budget int64, find finder) bool {
 		b.keep(without(b.lists[id], leave), id)
 		b.put(p, id)
 		budget -= b.total(leave)
-		pool = append(pool, leave...)
-		b.decreasing(pool)
+		for _, q := range leave {
+			i, _ := slices.BinarySearchFunc(pool, q, b.bySize)
+			pool = slices.Insert(pool, i, q)
+		}
 	}
 	return true
 }

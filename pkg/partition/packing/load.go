@@ -1,6 +1,7 @@
 package packing
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
@@ -75,16 +76,13 @@ func (l load) used() int {
 }
 
 // decreasing sorts partitions by size, the largest first. Of two that are as large, the lower number comes first.
-func (l load) decreasing(partitions []int) {
-	slices.SortFunc(partitions, func(p, q int) int {
-		switch {
-		case l.sizes[p] > l.sizes[q]:
-			return -1
-		case l.sizes[p] < l.sizes[q]:
-			return 1
-		}
-		return p - q
-	})
+func (l load) decreasing(partitions []int) { slices.SortFunc(partitions, l.bySize) }
+
+func (l load) bySize(p, q int) int {
+	if c := cmp.Compare(l.sizes[q], l.sizes[p]); c != 0 {
+		return c
+	}
+	return p - q
 }
 
 // oversized returns the partitions that are larger than a pod.

@@ -37,9 +37,11 @@ func (l load) pack(in Input) (b *bins, settled bool) {
 	if in.Max > 0 {
 		n, least = min(n, in.Max), min(least, in.Max)
 	}
-	if b := l.grown(n, in.Max); b != nil {
-		b.shrink(least, bound)
-		return b, true
+	if in.Max <= 0 || bound <= in.Max {
+		if b := l.grown(n, in.Max); b != nil {
+			b.shrink(least, bound)
+			return b, true
+		}
 	}
 	b = l.even(in.Max)
 	settled = b.same()
