@@ -19,7 +19,7 @@ func TestPackIsBelowModifiedWorstFitOnBothAxes(t *testing.T) {
 		return c.name != packing.NamePack && c.name != packing.NameModifiedWorstFit
 	})
 	for _, step := range steps() {
-		means := meansOf(protocol{partitions: 200, measurements: 100, seeds: 2}.play(step, playing))
+		means := meansOf(protocol{partitions: 200, measurements: 100, seeds: 2, hold: 1}.play(step, playing))
 		ours, theirs := means[0], means[1]
 		if ours.name != packing.NamePack || theirs.name != packing.NameModifiedWorstFit {
 			t.Fatalf("%s and %s play", ours.name, theirs.name)
@@ -38,7 +38,7 @@ func TestPackIsBelowModifiedWorstFitOnBothAxes(t *testing.T) {
 }
 
 func TestSpeedsStayWithinAPod(t *testing.T) {
-	p := protocol{partitions: 50, measurements: 50, seeds: 1}
+	p := protocol{partitions: 50, measurements: 50, seeds: 1, hold: 1}
 	for _, s := range p.play(25, contenders()) {
 		if s.overBound < 0 || s.overFewest < 0 || s.pods > 50 || s.moved > 50 || s.compact < 0 {
 			t.Errorf("%+v", s)
@@ -56,7 +56,7 @@ func TestTheFrontIsWhatNoneBeats(t *testing.T) {
 func TestTheResultsAreWrittenDown(t *testing.T) {
 	dir := t.TempDir()
 	var out bytes.Buffer
-	if err := run(dir, protocol{partitions: 12, measurements: 5, seeds: 2}, 30, &out); err != nil {
+	if err := run(dir, protocol{12, 5, 2, 1}, protocol{12, 5, 1, 3}, 30, &out); err != nil {
 		t.Fatal(err)
 	}
 	for name, has := range map[string]string{"packing.md": "| 5 % | modified-worst-fit |", "packing.svg": "<svg"} {
@@ -65,7 +65,9 @@ func TestTheResultsAreWrittenDown(t *testing.T) {
 			t.Errorf("%s does not have %q: %v", name, has, err)
 		}
 	}
-	for name, size := range map[string][2]int{"packing.csv": {1 + 6*12*2, 8}, "packing-large.csv": {1 + 2*3*4, 6}} {
+	for name, size := range map[string][2]int{
+		"packing.csv": {1 + 6*12*2, 8}, "packing-small.csv": {1 + 6*12, 8}, "packing-large.csv": {1 + 2*3*4, 6},
+	} {
 		b, err := os.ReadFile(filepath.Join(dir, name)) //nolint:gosec // a file of the test
 		if err != nil {
 			t.Fatal(err)

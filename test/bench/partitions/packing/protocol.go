@@ -7,14 +7,14 @@ import (
 	"github.com/idalloc/idalloc/pkg/partition/placement"
 )
 
-// capacity is that of a pod. Speeds are whole percents of it, as in the paper's generator.
-const capacity = 100
+// fastest is the highest speed of a partition. Speeds are whole numbers up to it, as in the paper's generator.
+const fastest = 100
 
-// steps are the largest changes of a speed from one measurement to the next, in percent of the capacity.
+// steps are the largest changes of a speed from one measurement to the next.
 func steps() []int { return []int{0, 5, 10, 15, 20, 25} }
 
-// protocol is how much is played.
-type protocol struct{ partitions, measurements, seeds int }
+// protocol is how much is played, and how many of the fastest partitions a pod can work off. In the paper that is one.
+type protocol struct{ partitions, measurements, seeds, hold int }
 
 // contender is an algorithm. The published ones may leave ids out, as in the paper, where any consumer can be ended.
 type contender struct {
@@ -47,7 +47,17 @@ type score struct {
 	compact    float64 // the same if only the pods with the highest ids can be ended
 }
 
-// play has all contenders pack the same walks.
+// playAll plays walks for each size of the steps.
+func (p protocol) playAll() []score {
+	playing, all := contenders(), steps()
+	scores := make([]score, 0, len(all)*p.seeds*len(playing))
+	for _, step := range all {
+		scores = append(scores, p.play(step, playing)...)
+	}
+	return scores
+}
+
+// play has contenders pack the same walks.
 func (p protocol) play(step int, playing []contender) []score {
 	scores := make([]score, 0, p.seeds*len(playing))
 	for seed := range p.seeds {
@@ -60,7 +70,7 @@ func (p protocol) walk(step, seed int, playing []contender) []score {
 	r := rand.New(rand.NewPCG(uint64(seed)+1, uint64(step))) //nolint:gosec // the same ones each time
 	scores := make([]score, len(playing))
 	owners, compact := make([]placement.Owners, len(playing)), make([]placement.Owners, len(playing))
-	in := packing.Input{Speeds: make([]float64, p.partitions), Capacity: capacity}
+	in := packing.Input{Speeds: make([]float64, p.partitions), Capacity: float64(p.hold * fastest)}
 	part := 1 / float64(p.measurements)
 	for i := range p.measurements {
 		advance(r, in.Speeds, step, i == 0)
@@ -70,13 +80,13 @@ func (p protocol) walk(step, seed int, playing []contender) []score {
 		for j, c := range playing {
 			in.Owners, in.Gaps = owners[j], c.gaps
 			packed := c.pack(in)
-			moved := packing.Moved(in.Speeds, in.Owners, packed.Owners) / capacity
+			moved := packing.Moved(in.Speeds, in.Owners, packed.Owners) / in.Capacity
 			owners[j], pods[j] = packed.Owners, packed.Pods
 			scores[j].moved += moved * part
 			if in.Gaps = false; c.gaps {
 				in.Owners = compact[j]
 				packed = c.pack(in)
-				moved = packing.Moved(in.Speeds, in.Owners, packed.Owners) / capacity
+				moved = packing.Moved(in.Speeds, in.Owners, packed.Owners) / in.Capacity
 				compact[j] = packed.Owners
 			}
 			scores[j].compact += moved * part
@@ -94,13 +104,13 @@ func (p protocol) walk(step, seed int, playing []contender) []score {
 	return scores
 }
 
-// advance draws the first measurement, or the next one: each speed goes up or down by up to step, and stays between 0 and the capacity.
+// advance draws the first measurement, or the next one: each speed goes up or down by up to step, and stays between 0 and the fastest.
 func advance(r *rand.Rand, speeds []float64, step int, first bool) {
 	for p, s := range speeds {
 		if first {
-			speeds[p] = float64(r.IntN(capacity + 1))
+			speeds[p] = float64(r.IntN(fastest + 1))
 		} else {
-			speeds[p] = min(max(s+float64(r.IntN(2*step+1)-step), 0), capacity)
+			speeds[p] = min(max(s+float64(r.IntN(2*step+1)-step), 0), fastest)
 		}
 	}
 }
