@@ -91,6 +91,13 @@ func (b *bins) open() (id int) {
 	return id
 }
 
+// grow opens pods until there are n.
+func (b *bins) grow(n int) {
+	for len(b.lists) < n {
+		b.open()
+	}
+}
+
 // closed takes the highest pod away and has move move what it had. If that fails, all is as before, but for the ranks and loads.
 func (b *bins) closed(move func(pool []int) bool) bool {
 	id := len(b.lists) - 1

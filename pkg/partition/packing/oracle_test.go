@@ -162,3 +162,25 @@ func TestLeastOfAll(t *testing.T) {
 		}
 	})
 }
+
+// As few pods as can hold everything are enough in nearly all cases, whoever owns what.
+func TestMaxIsAsManyAsThereMustBe(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 3)) //nolint:gosec // the same ones each time
+	overloaded, all := 0, 0
+	for range 1000 {
+		in := small(r, 8)
+		in.Max = loadOf(in).fewest()
+		out := Pack(in)
+		for id, sum := range loads(in, out.Owners) {
+			if sum > room && out.Owners[id].Len() > 1 {
+				overloaded++
+				break
+			}
+		}
+		all++
+	}
+	t.Logf("%d of %d are overloaded", overloaded, all)
+	if overloaded*50 > all {
+		t.Errorf("%d of %d are overloaded, though all would fit", overloaded, all)
+	}
+}

@@ -59,18 +59,14 @@ func (l load) grown(n, most int) *bins {
 		}
 		b.put(p, id)
 	}
-	switch {
-	case most > 0 && len(b.lists) > most:
+	if most > 0 && len(b.lists) > most {
+		kept.grow(most)
 		if !kept.place(pool, room, unlimited, ranks.worst) {
 			return nil
 		}
 		return kept
-	case len(b.lists) > n:
-		for len(kept.lists) < len(b.lists) {
-			kept.open()
-		}
 	}
-	if kept.spread(pool) {
+	if kept.grow(len(b.lists)); kept.spread(pool) {
 		return kept
 	}
 	return b

@@ -270,3 +270,12 @@ func TestNamed(t *testing.T) {
 		t.Errorf("%v", names)
 	}
 }
+
+// Best fit would open three pods here. Two are enough, and the most there may be.
+func TestAllPodsUpToTheMaximumAreUsedBeforeOneHoldsTooMuch(t *testing.T) {
+	l := loadOf(Input{Speeds: []float64{4, 4, 3, 3, 3, 3}, Capacity: 10})
+	b := l.grown(1, 2)
+	if b == nil || len(b.lists) != 2 || b.loads[0] > room || b.loads[1] > room {
+		t.Fatalf("%+v", b)
+	}
+}
