@@ -30,7 +30,7 @@ type Input struct {
 
 // Packing is what should be.
 type Packing struct {
-	// Owners lists the ids 0 to Pods-1, and gives each partition to one of them. With Input.Gaps it lists Pods ids from 0.
+	// Owners lists the ids 0 to Pods-1, and gives each partition to one of them. With Input.Gaps it lists as many ids, not all below Pods.
 	Owners placement.Owners
 	// Pods is the number of pods.
 	Pods int
