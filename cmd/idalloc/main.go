@@ -50,6 +50,23 @@ type usageError struct{ error }
 // Unwrap returns the error without its type.
 func (e usageError) Unwrap() error { return e.error }
 
+// statusError ends the program with an exit code of its own. err is nil if there is no message.
+type statusError struct {
+	code int
+	err  error
+}
+
+// Error returns the message, or an empty text.
+func (e statusError) Error() string {
+	if e.err == nil {
+		return ""
+	}
+	return e.err.Error()
+}
+
+// Unwrap returns the error behind the message, if there is one.
+func (e statusError) Unwrap() error { return e.err }
+
 func exitCode(err error) int {
 	var (
 		usage     usageError

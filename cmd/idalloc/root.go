@@ -23,7 +23,7 @@ annotation of the workload. There is no server and no custom resource.
 In a pod there are three ways to use it:
   - "idalloc init" as an init container, and "idalloc watch" beside the program;
   - "idalloc watch" alone, as a native sidecar;
-  - "idalloc run", which starts the program itself.
+  - "idalloc run", which starts the program itself; "idalloc install" brings it into other images.
 From a shell, "idalloc get deployment/worker" shows which pod has which id.
 
 Every flag has an environment variable: --http-address is IDALLOC_HTTP_ADDRESS. A flag on the
@@ -76,7 +76,7 @@ func newRoot() *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("%w: see %s --help", err, cmd.CommandPath())}
 	})
-	root.AddCommand(newInit(g), newWatch(g), newGet(g), newVerify(g), newRun(g), newGC(g), newVersion())
+	root.AddCommand(newInit(g), newWatch(g), newGet(g), newVerify(g), newRun(g), newInstall(), newGC(g), newVersion())
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
 	describeEnvironment(root)
 	return root

@@ -120,23 +120,6 @@ func (r *runner) check() error {
 	return r.checkTimeout(r.fenceAfter)
 }
 
-// statusError ends the program with an exit code of its own. err is nil if there is no message.
-type statusError struct {
-	code int
-	err  error
-}
-
-// Error returns the message, or an empty text.
-func (e statusError) Error() string {
-	if e.err == nil {
-		return ""
-	}
-	return e.err.Error()
-}
-
-// Unwrap returns the error behind the message, if there is one.
-func (e statusError) Unwrap() error { return e.err }
-
 // ended returns the error for the way in which the command ended.
 func ended(code int, err error) error {
 	var failed *child.StartError

@@ -30,7 +30,7 @@ func TestTheLastSentenceIsTheTerminationMessage(t *testing.T) {
 		}
 	}
 	failed := errors.New("idalloc: no slot: waited for a free slot")
-	for _, name := range []string{"init", "watch", "run"} {
+	for _, name := range []string{"init", "watch", "run", "install"} {
 		if got := command(name)(failed); got != "error: "+failed.Error() {
 			t.Errorf("%s: %q", name, got)
 		}

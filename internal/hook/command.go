@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/idalloc/idalloc/pkg/identity"
@@ -107,14 +106,7 @@ func (c *Command) Run(ctx context.Context, id identity.Identity, stop Stop) erro
 	cmd.Env = environment(os.Environ(), id, stop)
 	cmd.Stdout, cmd.Stderr = &output, &output
 	// The command gets a group of its own, so that the processes that it starts are killed with it.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error {
-		err := syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
-		if errors.Is(err, syscall.ESRCH) {
-			return os.ErrProcessDone
-		}
-		return err
-	}
+	group(cmd)
 	cmd.WaitDelay = outputDelay
 	err := cmd.Run()
 	if err == nil || errors.Is(err, exec.ErrWaitDelay) {

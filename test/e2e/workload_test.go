@@ -33,15 +33,21 @@ const (
 	partitions example = "partitions"
 	// drain is the files example with a drain hook.
 	drain example = "drain"
+	// run is a program of another image, started by idalloc run.
+	run example = "run"
 )
 
 // command returns that of the program's container in the one image of the suite. test/worker logs what the program
 // of the example reads, or works in its place where nobody else can see under which id it does.
 func (e example) command() []string {
-	if e == linked || e == partitions {
+	switch e {
+	case linked, partitions:
 		return []string{"/worker", string(e)}
+	case run:
+		return []string{"/opt/idalloc/idalloc", "run", "--"}
+	default:
+		return []string{"/worker", "files", e.program()}
 	}
-	return []string{"/worker", "files", e.program()}
 }
 
 // program returns the one that does the work.
@@ -112,6 +118,9 @@ func (w *workload) adapt() {
 	}
 	worker := w.manifest.container(name)
 	worker.Command = w.command()
+	if w.example == run {
+		worker.Args = []string{"/worker", "env"}
+	}
 	worker.Env = append(worker.Env, corev1.EnvVar{Name: "PROBE_DIR", Value: probePath})
 	worker.VolumeMounts = append(worker.VolumeMounts, corev1.VolumeMount{Name: "probe", MountPath: probePath})
 	pod.Volumes = append(pod.Volumes, corev1.Volume{Name: "probe", VolumeSource: corev1.VolumeSource{

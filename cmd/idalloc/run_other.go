@@ -1,0 +1,22 @@
+//go:build !unix
+
+package main
+
+import (
+	"errors"
+
+	"github.com/spf13/cobra"
+)
+
+// newRun has nothing but a sentence where no pods run: on a person's machine.
+func newRun(*global) *cobra.Command {
+	return &cobra.Command{
+		Use:                "run",
+		Short:              "Not on this operating system",
+		Hidden:             true,
+		DisableFlagParsing: true,
+		RunE: func(*cobra.Command, []string) error {
+			return usageError{errors.New("idalloc run does not work on this operating system: use it in a Linux container")}
+		},
+	}
+}
