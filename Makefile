@@ -34,6 +34,9 @@ PARTITIONS := test/bench/partitions
 EXAMPLES := examples/rabbitmq examples/postgres
 # A third one, for the API server's evaluation of the admission policy.
 POLICY := test/bench/policy
+# What makes a release, and the chart's tests.
+RELEASE := hack/release
+HELM := test/helm
 UNIT = $$(go list ./... | grep -v -e /test/envtest -e /test/prometheus)
 
 ##@ General
@@ -56,6 +59,10 @@ demo: ## Watch five pods get their ids on a local control plane; no cluster need
 image: ## Build the container image $(IMAGE) (needs docker).
 	docker build --build-arg VERSION=$(VERSION) -t $(IMAGE) .
 
+.PHONY: release
+release: ## Make the files of a release of this commit in dist: binaries, image, chart, bills of materials, checksums.
+	GOTOOLCHAIN=go$$(go list -m -f '{{.GoVersion}}') go -C $(RELEASE) run . -out $(CURDIR)/dist
+
 ##@ Test
 
 .PHONY: test
@@ -67,6 +74,7 @@ test-unit: ## Run the unit, property and fuzz-seed tests.
 	go -C $(PLOT) test -race ./...
 	go -C $(PARTITIONS) test -race ./...
 	go -C $(POLICY) test ./...
+	go -C $(RELEASE) test ./...
 
 .PHONY: test-simulation
 test-simulation: ## Play SEEDS (1000) simulated histories, the same ones each time (see docs/robustness.md).
@@ -88,6 +96,7 @@ mutation: ## Make mutants of PACKAGES by machine and list those that no test not
 .PHONY: test-envtest
 test-envtest: ## Run the suites on the local control plane.
 	assets=$$(hack/controlplane/build); KUBEBUILDER_ASSETS=$$assets go test -race -count=1 -timeout 40m -p 1 $(ENVTEST)
+	assets=$$(hack/controlplane/build); KUBEBUILDER_ASSETS=$$assets go -C $(HELM) test -count=1 -timeout 10m ./...
 
 .PHONY: test-examples
 test-examples: ## Run the examples with a RabbitMQ and a PostgreSQL, and the metrics with a Prometheus, which must be installed (hack/rabbitmq and the like say how).
@@ -152,7 +161,7 @@ lint: ## Check formatting, vet, golangci-lint and tidiness.
 	go vet ./... && go vet -tags e2e ./test/e2e
 	$$(hack/tool $(GOLANGCI_LINT)) run ./...
 	go mod tidy -diff
-	linter=$$(hack/tool $(GOLANGCI_LINT)); for module in $(PLOT) $(PARTITIONS) $(POLICY) $(EXAMPLES); do \
+	linter=$$(hack/tool $(GOLANGCI_LINT)); for module in $(PLOT) $(PARTITIONS) $(POLICY) $(RELEASE) $(HELM) $(EXAMPLES); do \
 	  (cd $$module && go vet ./... && "$$linter" run ./... && go mod tidy -diff) || exit 1; \
 	done
 

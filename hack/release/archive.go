@@ -1,0 +1,133 @@
+package main
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Who unpacks an archive may read everything, and run programs.
+const (
+	plain      fs.FileMode = 0o644
+	executable fs.FileMode = 0o755
+)
+
+// entry is a file in an archive. Nothing of where it came from is kept.
+type entry struct {
+	name    string
+	mode    fs.FileMode
+	content []byte
+}
+
+// archive writes the archive of a program.
+func (r *release) archive(b binary, licence []byte) error {
+	entries := []entry{{b.file(), executable, b.content}, {"LICENSE", plain, licence}}
+	name, pack := r.stem(b)+".tar.gz", tarGz
+	if b.on.os == "windows" {
+		name, pack = r.stem(b)+".zip", zipped
+	}
+	content, err := pack(entries, r.time)
+	if err != nil {
+		return err
+	}
+	return r.write(name, content)
+}
+
+// chart writes the archive of the Helm chart.
+func (r *release) chart() error {
+	const folder = "charts/idalloc"
+	var entries []entry
+	err := fs.WalkDir(os.DirFS(r.root), folder, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		content, err := os.ReadFile(filepath.Join(r.root, name)) //nolint:gosec // a file of the project
+		entries = append(entries, entry{path.Join("idalloc", strings.TrimPrefix(name, folder)), plain, content})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	content, err := tarGz(entries, r.time)
+	if err != nil {
+		return err
+	}
+	return r.write("idalloc_"+r.version+"_chart.tgz", content)
+}
+
+func tarGz(entries []entry, at time.Time) ([]byte, error) {
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	if err := tarTo(w, entries, at); err != nil {
+		return nil, err
+	}
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}
+
+func tarTo(w io.Writer, entries []entry, at time.Time) error {
+	t := tar.NewWriter(w)
+	for _, e := range entries {
+		header := &tar.Header{Typeflag: tar.TypeReg, Name: e.name, Mode: int64(e.mode), Size: int64(len(e.content)), ModTime: at, Format: tar.FormatUSTAR}
+		if err := t.WriteHeader(header); err != nil {
+			return err
+		}
+		if _, err := t.Write(e.content); err != nil {
+			return err
+		}
+	}
+	return t.Close()
+}
+
+func zipped(entries []entry, at time.Time) ([]byte, error) {
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	for _, e := range entries {
+		header := &zip.FileHeader{Name: e.name, Method: zip.Deflate, Modified: at}
+		header.SetMode(e.mode)
+		w, err := z.CreateHeader(header)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := w.Write(e.content); err != nil {
+			return nil, err
+		}
+	}
+	if err := z.Close(); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}
+
+func (r *release) write(name string, content []byte) error {
+	return os.WriteFile(r.path(name), content, plain)
+}
+
+// checksums writes what sha256sum --check reads.
+func (r *release) checksums() error {
+	files, err := os.ReadDir(r.out) // by name
+	if err != nil {
+		return err
+	}
+	var b strings.Builder
+	for _, f := range files {
+		content, err := os.ReadFile(r.path(f.Name()))
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(&b, "%x  %s\n", sha256.Sum256(content), f.Name())
+	}
+	return r.write("SHA256SUMS", []byte(b.String()))
+}

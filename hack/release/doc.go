@@ -1,0 +1,14 @@
+// Release makes all that a release has, from a clean commit, and needs Go and git only:
+//
+//	release [-out dist] [-version v0.1.0]
+//
+//	idalloc_VERSION_linux_ARCH.tar.gz            the static binary for pods and people
+//	kubectl-idalloc_VERSION_OS_ARCH.tar.gz       the same as a kubectl plugin; for Windows a .zip
+//	idalloc_VERSION_image.tar                    the image as an OCI archive, for both architectures
+//	idalloc_VERSION_chart.tgz                    the Helm chart
+//	*.cdx.json                                   for each binary, what it was built of (CycloneDX)
+//	SHA256SUMS                                   the checksums of all these
+//
+// The same commit gives the same bytes, on whatever machine and in whatever directory: the go.mod names the toolchain, the
+// builds know no path and no time, and the archives have the commit's time.
+package main

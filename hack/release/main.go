@@ -1,0 +1,122 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := run(ctx, os.Args[1:])
+	stop()
+	if err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run(ctx context.Context, args []string) error {
+	flags := flag.NewFlagSet("release", flag.ContinueOnError)
+	out := flags.String("out", "dist", "the directory to make; it must not exist, or be empty")
+	version := flags.String("version", "", "the version; default: what git describe says")
+	dirty := flags.Bool("dirty", false, "release also what is not committed, to try it")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	root, err := git(ctx, ".", "rev-parse", "--show-toplevel")
+	if err != nil {
+		return err
+	}
+	changes, err := git(ctx, root, "status", "--porcelain")
+	if err != nil {
+		return err
+	}
+	if changes != "" && !*dirty {
+		return fmt.Errorf("the work tree is not the commit: commit or stash these first, or try it with -dirty:\n%s", changes)
+	}
+	r := release{root: root, out: *out, version: *version, products: products()}
+	if r.version == "" {
+		if r.version, err = git(ctx, root, "describe", "--tags", "--always", "--dirty"); err != nil {
+			return err
+		}
+	}
+	if r.commit, err = git(ctx, root, "rev-parse", "HEAD"); err != nil {
+		return err
+	}
+	seconds, err := git(ctx, root, "log", "-1", "--format=%ct")
+	if err != nil {
+		return err
+	}
+	unix, err := strconv.ParseInt(seconds, 10, 64)
+	if err != nil {
+		return err
+	}
+	r.time = time.Unix(unix, 0).UTC()
+	return r.make(ctx)
+}
+
+func git(ctx context.Context, dir string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, "git", args...) //nolint:gosec // fixed commands
+	cmd.Dir = dir
+	out, err := cmd.Output()
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		return "", fmt.Errorf("git %s: %w: %s", strings.Join(args, " "), err, exit.Stderr)
+	}
+	return strings.TrimSpace(string(out)), err
+}
+
+// release is one release of one commit.
+type release struct {
+	// root is the project's directory, out that of the files.
+	root, out string
+	// version and commit are written into what is made.
+	version, commit string
+	// time is that of the commit.
+	time     time.Time
+	products []product
+}
+
+// make makes all files.
+func (r *release) make(ctx context.Context) error {
+	if err := os.MkdirAll(r.out, 0o755); err != nil { //nolint:gosec // the files are for all
+		return err
+	}
+	if there, err := os.ReadDir(r.out); err != nil || len(there) > 0 {
+		return errors.Join(err, fmt.Errorf("%s is not empty: name a new directory with -out", r.out))
+	}
+	licence, err := os.ReadFile(filepath.Join(r.root, "LICENSE"))
+	if err != nil {
+		return err
+	}
+	var layers []binary
+	for _, p := range r.products {
+		for _, on := range p.platforms {
+			b, err := r.build(ctx, p, on)
+			if err != nil {
+				return err
+			}
+			if err := errors.Join(r.archive(b, licence), r.bill(b)); err != nil {
+				return err
+			}
+			if p.image {
+				layers = append(layers, b)
+			}
+		}
+	}
+	if err := errors.Join(r.image(layers), r.chart()); err != nil {
+		return err
+	}
+	return r.checksums()
+}
+
+// path returns that of a file of the release.
+func (r *release) path(name string) string { return filepath.Join(r.out, name) }
