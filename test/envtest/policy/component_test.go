@@ -138,3 +138,11 @@ var _ = Describe("the kustomize component", func() {
 			To(MatchError(ContainSubstring(`cannot patch resource "deployments"`)))
 	})
 })
+
+var _ = Describe("the network policy", func() {
+	It("is one that the API server takes", func(ctx SpecContext) {
+		root, err := controlplane.ModuleRoot()
+		Expect(err).NotTo(HaveOccurred())
+		kubectl(ctx, "apply", "--dry-run=server", "--validate=strict", "-n", "default", "-k", filepath.Join(root, "config", "networkpolicy"))
+	})
+})

@@ -1,0 +1,103 @@
+package helm_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/go-logr/logr/testr"
+	"helm.sh/helm/v4/pkg/action"
+	"helm.sh/helm/v4/pkg/kube"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/idalloc/idalloc/test/envtest/controlplane"
+)
+
+const name = "idalloc"
+
+// helm returns what an administrator's Helm works with, and a client.
+func helm(t *testing.T) (*action.Configuration, kubernetes.Interface) {
+	t.Helper()
+	cp, err := controlplane.Start(t.Context(), controlplane.Options{Log: testr.New(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := cp.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	kubeconfig, err := cp.Kubeconfig(controlplane.Admin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	flags, cache := genericclioptions.NewConfigFlags(true), t.TempDir()
+	flags.KubeConfig, flags.CacheDir = &kubeconfig, &cache
+	config := action.NewConfiguration()
+	if err := config.Init(flags, metav1.NamespaceDefault, "secret"); err != nil {
+		t.Fatal(err)
+	}
+	client, err := kubernetes.NewForConfig(cp.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return config, client
+}
+
+func TestTheChartIsInstalledUpgradedAndUninstalled(t *testing.T) {
+	config, client := helm(t)
+	admission, roles := client.AdmissionregistrationV1(), client.RbacV1().ClusterRoles()
+
+	install := action.NewInstall(config)
+	install.ReleaseName, install.Namespace, install.WaitStrategy = name, metav1.NamespaceDefault, kube.HookOnlyStrategy
+	if _, err := install.RunWithContext(t.Context(), load(t), values{"validationActions": []any{"Warn", "Audit"}}); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, client, admissionv1.Warn, admissionv1.Audit)
+
+	upgrade := action.NewUpgrade(config)
+	upgrade.Namespace, upgrade.WaitStrategy = metav1.NamespaceDefault, kube.HookOnlyStrategy
+	if _, err := upgrade.RunWithContext(t.Context(), name, load(t), values{"aggregateToAdmin": false}); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, client, admissionv1.Deny)
+	role, err := roles.Get(t.Context(), "idalloc-grant", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, has := role.Labels["rbac.authorization.k8s.io/aggregate-to-admin"]; has {
+		t.Error("the ClusterRole still goes to all administrators")
+	}
+
+	uninstall := action.NewUninstall(config)
+	uninstall.WaitStrategy = kube.HookOnlyStrategy
+	if _, err := uninstall.Run(name); err != nil {
+		t.Fatal(err)
+	}
+	_, policyErr := admission.ValidatingAdmissionPolicies().Get(t.Context(), name, metav1.GetOptions{})
+	_, bindingErr := admission.ValidatingAdmissionPolicyBindings().Get(t.Context(), name, metav1.GetOptions{})
+	_, roleErr := roles.Get(t.Context(), "idalloc-grant", metav1.GetOptions{})
+	for what, err := range map[string]error{"policy": policyErr, "binding": bindingErr, "ClusterRole": roleErr} {
+		if !apierrors.IsNotFound(err) {
+			t.Errorf("the %s is left: %v", what, err)
+		}
+	}
+}
+
+// expect sees the policy, and what its binding does.
+func expect(t *testing.T, client kubernetes.Interface, actions ...admissionv1.ValidationAction) {
+	t.Helper()
+	if _, err := client.AdmissionregistrationV1().ValidatingAdmissionPolicies().Get(t.Context(), name, metav1.GetOptions{}); err != nil {
+		t.Error(err)
+	}
+	binding, err := client.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(binding.Spec.ValidationActions, actions) {
+		t.Errorf("validationActions: %v, not %v", binding.Spec.ValidationActions, actions)
+	}
+}
