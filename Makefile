@@ -48,8 +48,9 @@ help: ## List the targets.
 ##@ Use
 
 .PHONY: build
-build: ## Build bin/idalloc, static and stripped.
+build: ## Build bin/idalloc and bin/kubectl-idalloc, static and stripped.
 	CGO_ENABLED=0 go build -trimpath -tags "$(TAGS)" -ldflags "$(LDFLAGS)" -o bin/idalloc ./cmd/idalloc
+	CGO_ENABLED=0 go build -trimpath -tags "$(TAGS)" -ldflags "$(LDFLAGS)" -o bin/kubectl-idalloc ./cmd/kubectl-idalloc
 
 .PHONY: demo
 demo: ## Watch five pods get their ids on a local control plane; no cluster needed.

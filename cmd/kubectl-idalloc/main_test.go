@@ -1,0 +1,73 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const workload = `apiVersion: apps/v1
+kind: Deployment
+metadata: {name: worker}
+spec: {template: {metadata: {labels: {idalloc.dev/inject: "true"}}, spec: {containers: [{name: main}]}}}
+`
+
+// call runs the command as a shell does.
+func call(t *testing.T, stdin string, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, errs strings.Builder
+	code = run(t.Context(), args, strings.NewReader(stdin), &out, &errs)
+	return code, out.String(), errs.String()
+}
+
+func TestInjectReadsAFileOrStandardInput(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "worker.yaml")
+	if err := os.WriteFile(file, []byte(workload), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, byFile, _ := call(t, "", "inject", "-f", file, "--image=example.com/idalloc:v1")
+	if code != exitDone || !strings.Contains(byFile, "example.com/idalloc:v1") {
+		t.Errorf("exit code %d:\n%s", code, byFile)
+	}
+	if _, byInput, _ := call(t, workload, "inject", "-f", "-", "--image=example.com/idalloc:v1"); byInput != byFile {
+		t.Errorf("by standard input:\n%s\nby file:\n%s", byInput, byFile)
+	}
+}
+
+func TestInjectSaysThatNothingAsks(t *testing.T) {
+	other := strings.Replace(workload, "idalloc.dev/inject", "app", 1)
+	code, stdout, stderr := call(t, other, "inject", "-f", "-")
+	if code != exitDone || stdout != other || !strings.Contains(stderr, "no workload asks for the sidecar") {
+		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
+	}
+	if _, stdout, stderr = call(t, other, "inject", "-f", "-", "--all"); stdout == other || stderr != "" {
+		t.Errorf("--all: %s%s", stdout, stderr)
+	}
+}
+
+func TestExitCodes(t *testing.T) {
+	for _, c := range []struct {
+		args     []string
+		code     int
+		sentence string
+	}{
+		{[]string{"inject"}, exitUsage, "name a file with -f"},
+		{[]string{"inject", "-f", "-", "more"}, exitUsage, "takes no arguments"},
+		{[]string{"inject", "--flie=x"}, exitUsage, "see kubectl idalloc inject --help"},
+		{[]string{"injct"}, exitUsage, `unknown command "injct"`},
+		{[]string{"inject", "-f", "/does/not/exist"}, exitError, "no such file"},
+		{[]string{"inject", "-f", "-"}, exitError, "DaemonSet/worker: idalloc gives ids to the pods of"},
+	} {
+		code, stdout, stderr := call(t, strings.Replace(workload, "Deployment", "DaemonSet", 1), c.args...)
+		if code != c.code || stdout != "" || !strings.Contains(stderr, "error: ") || !strings.Contains(stderr, c.sentence) {
+			t.Errorf("%q: exit code %d: %s%s", c.args, code, stdout, stderr)
+		}
+	}
+}
+
+func TestVersion(t *testing.T) {
+	if code, stdout, _ := call(t, "", "version"); code != exitDone || !strings.HasPrefix(stdout, "kubectl-idalloc dev go") {
+		t.Errorf("exit code %d: %s", code, stdout)
+	}
+}

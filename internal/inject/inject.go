@@ -1,0 +1,99 @@
+package inject
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Label is the label of a pod template that asks for the sidecar, with the value "true".
+const Label = "idalloc.dev/inject"
+
+// Injected is the annotation of a template that has the sidecar from this package, and of a pod that has it from either way.
+const Injected = "idalloc.dev/injected"
+
+// DefaultImage is the sidecar's image if neither Options nor the template name one.
+const DefaultImage = "ghcr.io/idalloc/idalloc:latest"
+
+const yes = "true"
+
+// Options configures Stream. The zero value is ready to use.
+type Options struct {
+	// All adds the sidecar to all workloads, also to those whose templates lack the label. A template with another value of
+	// the label stays as it is.
+	All bool
+	// Image replaces DefaultImage.
+	Image string
+}
+
+// Stream returns a stream of YAML or JSON documents with the sidecar in all workloads that ask for it, and the names of these
+// workloads as KIND/NAME. Of several errors it returns all, one for each workload that cannot have the sidecar.
+func Stream(stream string, o Options) (result string, workloads []string, err error) {
+	var b strings.Builder
+	if o.Image == "" {
+		o.Image = DefaultImage
+	}
+	i := injector{options: o}
+	for _, d := range split(stream) {
+		text, err := i.document(d.body)
+		if err != nil {
+			i.errs = append(i.errs, err)
+		}
+		if text != d.body && !strings.HasSuffix(d.separator, "\n") && d.separator != "" {
+			d.separator += "\n" // the document began in this line
+		}
+		b.WriteString(d.separator + text)
+	}
+	if err := errors.Join(i.errs...); err != nil {
+		return "", nil, err
+	}
+	return b.String(), i.workloads, nil
+}
+
+type injector struct {
+	options   Options
+	workloads []string
+	errs      []error
+}
+
+// document returns the text of a document with the sidecar, or the same text.
+func (i *injector) document(text string) (string, error) {
+	var root yaml.Node
+	if err := yaml.Unmarshal([]byte(text), &root); err != nil {
+		return "", fmt.Errorf("a document cannot be read: %w", err)
+	}
+	if root.Kind != yaml.DocumentNode || root.Content[0].Kind != yaml.MappingNode {
+		return text, nil
+	}
+	expanded, err := expand(&root)
+	if err != nil {
+		return "", err
+	}
+	if !i.object(expanded.Content[0]) {
+		return text, nil
+	}
+	return styleOf(&root).encode(expanded)
+}
+
+// object adds the sidecar to an object, or to those of a list, and tells whether anything has changed.
+func (i *injector) object(object *yaml.Node) (changed bool) {
+	if items := field(object, "items"); items != nil && items.Kind == yaml.SequenceNode {
+		for _, item := range items.Content {
+			changed = i.object(item) || changed
+		}
+		return changed
+	}
+	w, asked, err := i.find(object)
+	if err == nil && asked {
+		changed, err = w.inject(i.options)
+	}
+	switch {
+	case err != nil:
+		i.errs = append(i.errs, fmt.Errorf("%s: %w", w.name, err))
+	case asked:
+		i.workloads = append(i.workloads, w.name)
+	}
+	return changed
+}

@@ -1,0 +1,141 @@
+package inject
+
+import (
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// field returns the value of a key of a mapping, or nil.
+func field(m *yaml.Node, key string) *yaml.Node {
+	if i := keyIndex(m, key); i >= 0 {
+		return m.Content[i+1]
+	}
+	return nil
+}
+
+func keyIndex(m *yaml.Node, key string) int {
+	if m == nil || m.Kind != yaml.MappingNode {
+		return -1
+	}
+	for i := 0; i < len(m.Content); i += 2 {
+		if m.Content[i].Value == key {
+			return i
+		}
+	}
+	return -1
+}
+
+// descend follows keys, and returns nil where one is missing.
+func descend(m *yaml.Node, keys ...string) *yaml.Node {
+	for _, key := range keys {
+		m = field(m, key)
+	}
+	return m
+}
+
+// value returns the text at the end of keys, or none. Null is none.
+func value(m *yaml.Node, keys ...string) string {
+	n := descend(m, keys...)
+	if n == nil || n.Kind != yaml.ScalarNode || n.ShortTag() == "!!null" {
+		return ""
+	}
+	return n.Value
+}
+
+// list returns the sequence at a key, or nil.
+func list(m *yaml.Node, key string) *yaml.Node {
+	if n := field(m, key); n != nil && n.Kind == yaml.SequenceNode {
+		return n
+	}
+	return nil
+}
+
+// elements returns a copy of those of a sequence, so that it may change meanwhile.
+func elements(sequence *yaml.Node) []*yaml.Node {
+	if sequence == nil {
+		return nil
+	}
+	return slices.Clone(sequence.Content)
+}
+
+// named returns the index of the first element of a sequence whose key has this value, or -1.
+func named(sequence *yaml.Node, key, text string) int {
+	return slices.IndexFunc(elements(sequence), func(n *yaml.Node) bool { return value(n, key) == text })
+}
+
+// put sets a key of a mapping.
+func put(m *yaml.Node, key string, v *yaml.Node) {
+	if i := keyIndex(m, key); i >= 0 {
+		m.Content[i+1] = v
+		return
+	}
+	m.Content = append(m.Content, scalar(key), v)
+}
+
+// remove takes a key out of a mapping.
+func remove(m *yaml.Node, key string) {
+	if i := keyIndex(m, key); i >= 0 {
+		m.Content = slices.Delete(m.Content, i, i+2)
+	}
+}
+
+// drop takes the element with a name out of a list, and the list if it is empty then. It tells whether there was one.
+func drop(parent *yaml.Node, key, name string) bool {
+	l := list(parent, key)
+	at := named(l, "name", name)
+	if at < 0 {
+		return false
+	}
+	l.Content = slices.Delete(l.Content, at, at+1)
+	if len(l.Content) == 0 {
+		remove(parent, key)
+	}
+	return true
+}
+
+// ensure returns the mapping or sequence at a key. It makes one if there is none, or null.
+func ensure(m *yaml.Node, key string, kind yaml.Kind) *yaml.Node {
+	n := field(m, key)
+	if n == nil || n.Kind != kind {
+		n = &yaml.Node{Kind: kind}
+		put(m, key, n)
+	}
+	if len(n.Content) == 0 {
+		n.Style &^= yaml.FlowStyle // env: [] is to become a block
+	}
+	return n
+}
+
+// same tells whether two nodes mean the same, if the order of keys counts.
+func same(a, b *yaml.Node) bool {
+	return a.Kind == b.Kind && (a.Kind != yaml.ScalarNode || a.ShortTag() == b.ShortTag() && a.Value == b.Value) &&
+		slices.EqualFunc(a.Content, b.Content, same)
+}
+
+func scalar(text string) *yaml.Node {
+	n := &yaml.Node{}
+	n.SetString(text)
+	return n
+}
+
+func quoted(text string) *yaml.Node {
+	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: text, Style: yaml.DoubleQuotedStyle}
+}
+
+func boolean(b bool) *yaml.Node {
+	text := "false"
+	if b {
+		text = yes
+	}
+	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: text}
+}
+
+// mapping returns one of texts: a key, its value, and so on.
+func mapping(texts ...string) *yaml.Node {
+	n := &yaml.Node{Kind: yaml.MappingNode}
+	for _, text := range texts {
+		n.Content = append(n.Content, scalar(text))
+	}
+	return n
+}

@@ -1,0 +1,157 @@
+package inject
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// The annotations of a pod template that say how its sidecar is to be.
+const (
+	prefix = "inject.idalloc.dev/"
+
+	imageKey      = prefix + "image"
+	dirKey        = prefix + "dir"
+	containersKey = prefix + "containers"
+	drainKey      = prefix + "drain"
+	partitionsKey = prefix + "partitions"
+	fenceAfterKey = prefix + "fence-after"
+	fenceExecKey  = prefix + "fence-exec"
+	accountKey    = prefix + "service-account"
+)
+
+const (
+	defaultDir     = "/var/run/idalloc"
+	defaultAccount = "idalloc"
+	drainHTTP      = "http"
+
+	// What idalloc watch accepts for --fence-after.
+	minFenceAfter = 3 * time.Second
+	maxFenceAfter = time.Hour
+)
+
+// settings are what the annotations of a template say.
+type settings struct {
+	image, dir, drain, fenceAfter, fenceExec string
+	// account is empty if the template does not name it.
+	account string
+	// containers is empty for all but init containers.
+	containers []string
+	partitions bool
+}
+
+// readSettings returns what the annotations of a template say, or why they make no sense.
+func readSettings(template *yaml.Node, image string) (settings, error) {
+	s := settings{image: image, dir: defaultDir}
+	annotations := descend(template, "metadata", "annotations")
+	if annotations == nil || annotations.Kind != yaml.MappingNode {
+		return s, nil
+	}
+	for k := 0; k < len(annotations.Content); k += 2 {
+		if err := s.set(annotations.Content[k].Value, annotations.Content[k+1].Value); err != nil {
+			return s, err
+		}
+	}
+	err := s.check()
+	return s, err
+}
+
+func (s *settings) set(key, text string) error {
+	switch key {
+	case imageKey:
+		s.image = text
+	case dirKey:
+		s.dir = text
+	case containersKey:
+		s.containers = strings.Split(text, ",")
+	case drainKey:
+		s.drain = text
+	case partitionsKey:
+		s.partitions = text == yes
+		if text != yes && text != "false" {
+			return fmt.Errorf("annotation %s is %q: use \"true\" or \"false\"", key, text)
+		}
+	case fenceAfterKey:
+		s.fenceAfter = text
+	case fenceExecKey:
+		s.fenceExec = text
+	case accountKey:
+		s.account = text
+	default:
+		if strings.HasPrefix(key, prefix) {
+			return fmt.Errorf("there is no annotation %s: see docs/injection.md for those that there are", key)
+		}
+	}
+	return nil
+}
+
+func (s *settings) check() error {
+	switch {
+	case s.image == "":
+		return fmt.Errorf("annotation %s is empty: name an image, or remove it", imageKey)
+	case !path.IsAbs(s.dir) || strings.Contains(s.dir, ":"):
+		return fmt.Errorf("annotation %s is %q: use an absolute path without a colon, such as %s", dirKey, s.dir, defaultDir)
+	case s.drain != "" && s.drain != drainHTTP:
+		return fmt.Errorf("annotation %s is %q: use http, or remove it", drainKey, s.drain)
+	case slices.Contains(s.containers, ""):
+		return fmt.Errorf("annotation %s has an empty name: name containers with commas between them, and without spaces", containersKey)
+	case (s.fenceAfter == "") != (s.fenceExec == ""):
+		return fmt.Errorf("annotations %s and %s work only together: set both", fenceAfterKey, fenceExecKey)
+	case s.fenceAfter == "":
+		return nil
+	}
+	after, err := time.ParseDuration(s.fenceAfter)
+	if err != nil || after < minFenceAfter || after > maxFenceAfter {
+		return fmt.Errorf("annotation %s is %q: use a duration from %s to %s", fenceAfterKey, s.fenceAfter, minFenceAfter, maxFenceAfter)
+	}
+	return nil
+}
+
+// args returns the arguments of the sidecar.
+func (s *settings) args() []string {
+	args := []string{"watch"}
+	if s.dir != defaultDir {
+		args = append(args, "--dir="+s.dir)
+	}
+	if s.drain != "" {
+		args = append(args, "--drain="+s.drain)
+	}
+	if s.partitions {
+		args = append(args, "--partitions")
+	}
+	if s.fenceAfter != "" {
+		args = append(args, "--fence-after="+s.fenceAfter, "--fence-exec="+s.fenceExec)
+	}
+	return args
+}
+
+// runAs sets the pod's service account. A pod that names one keeps it, and keeps what it says about its token.
+func (s *settings) runAs(spec *yaml.Node) (changed bool, err error) {
+	account := value(spec, "serviceAccountName")
+	if account == "" {
+		account = value(spec, "serviceAccount")
+	}
+	want := s.account
+	if want == "" {
+		want = defaultAccount
+	}
+	switch {
+	case account == "" || account == "default":
+		remove(spec, "serviceAccount") // the old name of the field, which would contradict
+		put(spec, "serviceAccountName", scalar(want))
+		if field(spec, "automountServiceAccountToken") == nil {
+			put(spec, "automountServiceAccountToken", boolean(false))
+		}
+		return true, nil
+	case s.account != "" && s.account != account:
+		return false, fmt.Errorf("the pod runs as %s, and annotation %s says %s: remove one of them", account, accountKey, s.account)
+	}
+	return false, nil
+}
+
+var errNoContainers = errors.New("the pod template has no containers")

@@ -1,0 +1,175 @@
+package inject
+
+import (
+	_ "embed"
+	"errors"
+	"fmt"
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// The names of what a pod gets.
+const (
+	container   = "idalloc" // the sidecar
+	dirVolume   = "idalloc" // where the files are
+	tokenVolume = "idalloc-token"
+	dirEnv      = "IDALLOC_DIR"
+	urlEnv      = "IDALLOC_URL"
+	url         = "http://127.0.0.1:8089"
+)
+
+// What a pod gets, but for what its settings say.
+//
+//go:embed sidecar.yaml
+var parts []byte
+
+// inject adds the sidecar to a workload's template, or brings it up to date, and tells whether that changed anything.
+func (w *workload) inject(o Options) (changed bool, err error) {
+	s, err := readSettings(w.template, o.Image)
+	if err != nil {
+		return false, err
+	}
+	spec := field(w.template, "spec")
+	if list(spec, "containers") == nil {
+		return false, errNoContainers
+	}
+	p := pod{spec: spec, settings: s, again: value(w.template, "metadata", "annotations", Injected) == yes}
+	if err := p.check(); err != nil {
+		return false, err
+	}
+	if p.changed, err = s.runAs(spec); err != nil {
+		return false, err
+	}
+	if err := p.add(); err != nil {
+		return false, err
+	}
+	if !p.again {
+		metadata := ensure(w.template, "metadata", yaml.MappingNode)
+		put(ensure(metadata, "annotations", yaml.MappingNode), Injected, quoted(yes))
+		p.changed = true
+	}
+	return p.changed, nil
+}
+
+// pod is the spec of a template that is being changed.
+type pod struct {
+	spec     *yaml.Node
+	settings settings
+	// again: it has the sidecar already.
+	again   bool
+	changed bool
+}
+
+// check returns why the pod cannot have the sidecar.
+func (p *pod) check() error {
+	for _, name := range p.settings.containers {
+		if named(list(p.spec, "containers"), "name", name) < 0 && named(list(p.spec, "initContainers"), "name", name) < 0 || name == container {
+			return fmt.Errorf("annotation %s names %q, which is no container of the pod", containersKey, name)
+		}
+	}
+	own := named(list(p.spec, "containers"), "name", container) >= 0
+	if own || !p.again && named(list(p.spec, "initContainers"), "name", container) >= 0 {
+		return fmt.Errorf("the pod has a container %s of its own: rename it, because the sidecar has this name", container)
+	}
+	if p.again {
+		return nil
+	}
+	for _, name := range []string{dirVolume, tokenVolume} {
+		if named(list(p.spec, "volumes"), "name", name) >= 0 {
+			return fmt.Errorf("the pod has a volume %s of its own: rename it, because a volume of the sidecar has this name", name)
+		}
+	}
+	var errs []error
+	p.each(func(c *yaml.Node, sees bool) { errs = append(errs, p.checkContainer(c, sees)) })
+	return errors.Join(errs...)
+}
+
+func (p *pod) checkContainer(c *yaml.Node, sees bool) error {
+	if named(list(c, "env"), "name", dirEnv) >= 0 || named(list(c, "env"), "name", urlEnv) >= 0 {
+		return fmt.Errorf("container %s sets %s or %s itself: remove it there, because it comes with the sidecar", value(c, "name"), dirEnv, urlEnv)
+	}
+	if sees && named(list(c, "volumeMounts"), "mountPath", p.settings.dir) >= 0 {
+		return fmt.Errorf("container %s mounts a volume of its own at %s: name another directory in annotation %s", value(c, "name"), p.settings.dir, dirKey)
+	}
+	return nil
+}
+
+// each calls f with each container but the sidecar, and whether it is to see the id.
+func (p *pod) each(f func(c *yaml.Node, sees bool)) {
+	names := p.settings.containers
+	for _, c := range elements(list(p.spec, "initContainers")) {
+		if name := value(c, "name"); name != container {
+			f(c, slices.Contains(names, name))
+		}
+	}
+	for _, c := range elements(list(p.spec, "containers")) {
+		f(c, len(names) == 0 || slices.Contains(names, value(c, "name")))
+	}
+}
+
+// add puts the parts into the pod.
+func (p *pod) add() error {
+	var root yaml.Node
+	if err := yaml.Unmarshal(parts, &root); err != nil {
+		return err
+	}
+	all := root.Content[0]
+	sidecar := field(all, "sidecar")
+	put(sidecar, "image", scalar(p.settings.image))
+	args := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
+	for _, arg := range p.settings.args() {
+		args.Content = append(args.Content, scalar(arg))
+	}
+	put(sidecar, "args", args)
+	put(list(sidecar, "volumeMounts").Content[0], "mountPath", scalar(p.settings.dir))
+
+	p.each(p.show)
+	p.set(p.spec, "initContainers", sidecar, p.first())
+	for _, volume := range list(all, "volumes").Content {
+		p.set(p.spec, "volumes", volume, -1)
+	}
+	return nil
+}
+
+// first returns the place of the first init container that is to see the id, or -1. The sidecar stands before it. Otherwise it is the
+// last one: a pod asks for an id only when it can work, so that nobody waits for its other init containers.
+func (p *pod) first() int {
+	return slices.IndexFunc(elements(list(p.spec, "initContainers")), func(c *yaml.Node) bool {
+		return slices.Contains(p.settings.containers, value(c, "name"))
+	})
+}
+
+// show gives a container the directory and the environment, or takes them away from one that had them.
+func (p *pod) show(c *yaml.Node, sees bool) {
+	if !sees {
+		for _, k := range []struct{ list, name string }{{"env", dirEnv}, {"env", urlEnv}, {"volumeMounts", dirVolume}} {
+			p.changed = p.again && drop(c, k.list, k.name) || p.changed
+		}
+		return
+	}
+	p.set(c, "env", mapping("name", dirEnv, "value", p.settings.dir), -1)
+	p.set(c, "env", mapping("name", urlEnv, "value", url), -1)
+	mount := mapping("name", dirVolume, "mountPath", p.settings.dir)
+	put(mount, "readOnly", boolean(true))
+	p.set(c, "volumeMounts", mount, -1)
+}
+
+// set puts an element with a name into a list: in the place of the one with this name, otherwise at the index, or at the end if that is -1.
+func (p *pod) set(parent *yaml.Node, key string, element *yaml.Node, index int) {
+	l := ensure(parent, key, yaml.SequenceNode)
+	at := named(l, "name", value(element, "name"))
+	switch {
+	case at >= 0 && same(l.Content[at], element):
+		return
+	case at >= 0:
+		old := l.Content[at]
+		element.HeadComment, element.LineComment, element.FootComment = old.HeadComment, old.LineComment, old.FootComment
+		l.Content[at] = element
+	case index >= 0:
+		l.Content = slices.Insert(l.Content, index, element)
+	default:
+		l.Content = append(l.Content, element)
+	}
+	p.changed = true
+}

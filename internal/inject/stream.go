@@ -1,0 +1,92 @@
+package inject
+
+import (
+	"errors"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// document is one of a stream: its text, and the line that separates it from the one before.
+type document struct{ separator, body string }
+
+// split cuts a stream at lines that begin with "---" or "...": YAML has them nowhere else, also not in a text of several lines.
+func split(stream string) []document {
+	documents := []document{{}}
+	for line := range strings.Lines(stream) {
+		d := &documents[len(documents)-1]
+		marker, rest := line, ""
+		if len(line) > 3 {
+			marker, rest = line[:3], line[3:]
+		}
+		blank := strings.TrimSpace(rest) == "" || strings.HasPrefix(strings.TrimLeft(rest, " \t"), "#")
+		switch {
+		case marker != "---" && marker != "..." || rest != "" && !strings.ContainsRune(" \t\r\n", rune(rest[0])):
+			d.body += line
+		case blank:
+			documents = append(documents, document{separator: line})
+		default: // the document begins in the line of its separator
+			documents = append(documents, document{separator: marker, body: rest})
+		}
+	}
+	return documents
+}
+
+// style is how a document is written.
+type style struct {
+	indent  int
+	compact bool // sequences are not indented
+}
+
+// styleOf finds the style of a document from its first mapping and its first sequence.
+func styleOf(root *yaml.Node) style {
+	s := style{}
+	compact := 0
+	var visit func(n *yaml.Node)
+	visit = func(n *yaml.Node) {
+		for i, c := range n.Content {
+			if n.Kind == yaml.MappingNode && i%2 == 1 && c.Line > n.Content[i-1].Line && c.Style&yaml.FlowStyle == 0 {
+				switch step := c.Column - n.Content[i-1].Column; {
+				case c.Kind == yaml.MappingNode && s.indent == 0:
+					s.indent = step
+				case c.Kind == yaml.SequenceNode && compact == 0:
+					compact = step + 1
+				}
+			}
+			visit(c)
+		}
+	}
+	visit(root)
+	s.compact = compact == 1
+	if s.indent < 2 || s.indent > 8 {
+		s.indent = 2
+	}
+	return s
+}
+
+func (s style) encode(root *yaml.Node) (string, error) {
+	if root.Content[0].Style&yaml.FlowStyle != 0 { // JSON, whose rules YAML's flow style does not keep
+		block(root)
+	}
+	var b strings.Builder
+	e := yaml.NewEncoder(&b)
+	e.SetIndent(s.indent)
+	if s.compact {
+		e.CompactSeqIndent()
+	}
+	if err := errors.Join(e.Encode(root), e.Close()); err != nil {
+		return "", err
+	}
+	return b.String(), nil
+}
+
+// block takes the style of JSON away.
+func block(n *yaml.Node) {
+	n.Style &^= yaml.FlowStyle
+	if n.Kind == yaml.ScalarNode {
+		n.Style &^= yaml.DoubleQuotedStyle
+	}
+	for _, c := range n.Content {
+		block(c)
+	}
+}
