@@ -116,6 +116,9 @@ func same(a, b *yaml.Node) bool {
 func scalar(text string) *yaml.Node {
 	n := &yaml.Node{}
 	n.SetString(text)
+	if truth.MatchString(text) {
+		n.Style = yaml.DoubleQuotedStyle
+	}
 	return n
 }
 

@@ -2,6 +2,7 @@ package inject
 
 import (
 	"errors"
+	"regexp"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -31,6 +32,12 @@ func split(stream string) []document {
 	}
 	return documents
 }
+
+var (
+	word = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9./_-]*$`) //nolint:gochecknoglobals // a constant that Go cannot express
+	// truth matches what kubectl takes for true or false, by the rules of YAML 1.1, and the YAML library for a text.
+	truth = regexp.MustCompile(`^(?i:y|n|yes|no|on|off)$`) //nolint:gochecknoglobals // the same
+)
 
 // style is how a document is written.
 type style struct {
@@ -80,10 +87,10 @@ func (s style) encode(root *yaml.Node) (string, error) {
 	return b.String(), nil
 }
 
-// block takes the style of JSON away.
+// block takes the style of JSON away. Quotes stay where a text might be taken for something else.
 func block(n *yaml.Node) {
 	n.Style &^= yaml.FlowStyle
-	if n.Kind == yaml.ScalarNode {
+	if n.Kind == yaml.ScalarNode && word.MatchString(n.Value) && !truth.MatchString(n.Value) {
 		n.Style &^= yaml.DoubleQuotedStyle
 	}
 	for _, c := range n.Content {
