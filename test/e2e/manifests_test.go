@@ -36,7 +36,7 @@ func TestTheExamplesRenderAndAreRestricted(t *testing.T) {
 			}
 		})
 	}
-	for _, folder := range []string{"base", "policy"} {
+	for _, folder := range []string{"base", "policy", "inject"} {
 		t.Run(folder, func(t *testing.T) {
 			if _, err := render(t.Context(), folder); err != nil {
 				t.Error(err)

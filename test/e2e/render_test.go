@@ -69,8 +69,9 @@ func (m *manifest) add(doc []byte) error {
 		m.binding = o
 	case *appsv1.Deployment:
 		m.deployment = o
-	case *admissionv1.ValidatingAdmissionPolicy, *admissionv1.ValidatingAdmissionPolicyBinding, *rbacv1.ClusterRole:
-		// The suite installs these, and test/envtest/policy tests what they do.
+	case *admissionv1.ValidatingAdmissionPolicy, *admissionv1.ValidatingAdmissionPolicyBinding, *rbacv1.ClusterRole,
+		*admissionv1.MutatingAdmissionPolicy, *admissionv1.MutatingAdmissionPolicyBinding:
+		// The suite installs these, and test/envtest/{policy,inject} test what they do.
 	default:
 		return fmt.Errorf("the tests do not know what to do with a %s", obj.GetObjectKind().GroupVersionKind())
 	}

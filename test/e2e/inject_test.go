@@ -1,0 +1,115 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const (
+	injectFolder = "../../config/inject"
+	injectLabel  = "idalloc.dev/inject"
+	injectedKey  = "idalloc.dev/injected"
+	idalloc      = "idalloc"
+)
+
+var _ = Describe("A Deployment with a label and nothing else about idalloc", func() {
+	DescribeTable("gets ids, and keeps them through a scale and a rollout", func(ctx SpecContext, apply func(w *workload, ctx context.Context)) {
+		w := prepare(ctx, files, 2, bare, rolling("0", "2"))
+		injectByPolicy(ctx, w.namespace)
+		apply(w, ctx)
+		before := w.held(ctx, 2)
+		w.scale(ctx, "3")
+		after := w.held(ctx, 3)
+		expectKept(before, after)
+		w.restart(ctx)
+		w.held(ctx, 3)
+	},
+		Entry("by the policy", func(w *workload, ctx context.Context) {
+			w.apply(ctx)
+			d, err := w.deployment(ctx)
+			Expect(err).NotTo(HaveOccurred())
+			Expect(d.Spec.Template.Spec.InitContainers).To(BeEmpty(), "the Deployment is as its user wrote it")
+		}, SpecTimeout(2*patience)),
+		Entry("by kubectl idalloc inject", func(w *workload, ctx context.Context) {
+			w.applyInjected(ctx)
+			d, err := w.deployment(ctx)
+			Expect(err).NotTo(HaveOccurred())
+			Expect(d.Spec.Template.Spec.InitContainers).To(HaveLen(1))
+		}, SpecTimeout(2*patience)),
+	)
+})
+
+// bare takes out of the example with files what idalloc needs, and says in the template that the pods want it. The test's image has
+// another name than the default.
+func bare(s *appsv1.DeploymentSpec) {
+	t := &s.Template
+	t.Labels[injectLabel] = "true"
+	t.Annotations = map[string]string{"inject.idalloc.dev/image": image}
+	pod := &t.Spec
+	pod.ServiceAccountName, pod.AutomountServiceAccountToken, pod.InitContainers = "", nil, nil
+	pod.Containers = slices.DeleteFunc(pod.Containers, func(c corev1.Container) bool { return c.Name == idalloc })
+	c := &pod.Containers[0]
+	c.VolumeMounts = slices.DeleteFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == idalloc })
+	pod.Volumes = slices.DeleteFunc(pod.Volumes, func(v corev1.Volume) bool { return v.Name == idalloc || v.Name == "token" })
+}
+
+// injectByPolicy installs config/inject until the spec ends, and waits until it is in force. Policies that the cluster had before stay.
+func injectByPolicy(ctx context.Context, namespace string) {
+	GinkgoHelper()
+	kubectl := (&workload{namespace: namespace}).kubectl
+	_, err := client.AdmissionregistrationV1().MutatingAdmissionPolicyBindings().Get(ctx, "idalloc-inject", metav1.GetOptions{})
+	if err != nil {
+		Expect(err).To(MatchError(apierrors.IsNotFound, "IsNotFound"))
+		DeferCleanup(func(ctx SpecContext) { //nolint:contextcheck // a cleanup has a context of its own
+			Expect(kubectl(ctx, "delete", "-k", injectFolder)).Error().NotTo(HaveOccurred())
+		}, NodeTimeout(patience))
+	}
+	Expect(kubectl(ctx, "apply", "-k", injectFolder)).Error().NotTo(HaveOccurred())
+	probe := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			GenerateName: "probe-", Labels: map[string]string{injectLabel: "true"}, Annotations: map[string]string{"inject.idalloc.dev/service-account": "default"},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "probe", UID: "c0ffee", Controller: new(true)}},
+		},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: name, Image: image}}},
+	}
+	Eventually(func(g Gomega, ctx context.Context) {
+		options := metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
+		pod, err := client.CoreV1().Pods(namespace).Create(ctx, probe, options)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(pod.Annotations).To(HaveKeyWithValue(injectedKey, "true"))
+		refused := probe.DeepCopy()
+		refused.OwnerReferences = nil
+		_, err = client.CoreV1().Pods(namespace).Create(ctx, refused, options)
+		g.Expect(err).To(MatchError(ContainSubstring("a pod by itself has nothing to number it by")))
+	}).WithContext(ctx).Should(Succeed())
+}
+
+// applyInjected is apply, by "kubectl idalloc inject -f - | kubectl apply -f -". kubectl finds the plugin beside the command idalloc.
+func (w *workload) applyInjected(ctx context.Context) {
+	GinkgoHelper()
+	manifests, err := json.Marshal(map[string]any{
+		"apiVersion": "v1", "kind": "List", "items": []any{w.manifest.serviceAccount, w.manifest.role, w.manifest.binding, w.manifest.deployment},
+	})
+	Expect(err).NotTo(HaveOccurred())
+	cmd := exec.CommandContext(ctx, "kubectl", "idalloc", "inject", "-f", "-")
+	cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(os.Getenv("E2E_IDALLOC"))+":"+os.Getenv("PATH"))
+	cmd.Stdin = strings.NewReader(string(manifests))
+	var injected, stderr strings.Builder
+	cmd.Stdout, cmd.Stderr = &injected, &stderr
+	Expect(cmd.Run()).To(Succeed(), stderr.String())
+	Expect(w.kubectlIn(ctx, injected.String(), "apply", "-f", "-")).Error().NotTo(HaveOccurred())
+}
