@@ -34,9 +34,9 @@ func split(stream string) []document {
 }
 
 var (
-	word = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9./_-]*$`) //nolint:gochecknoglobals // a constant that Go cannot express
+	word = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9./_-]*$`)
 	// truth matches what kubectl takes for true or false, by the rules of YAML 1.1, and the YAML library for a text.
-	truth = regexp.MustCompile(`^(?i:y|n|yes|no|on|off)$`) //nolint:gochecknoglobals // the same
+	truth = regexp.MustCompile(`^(?i:y|n|yes|no|on|off)$`)
 )
 
 // style is how a document is written.
