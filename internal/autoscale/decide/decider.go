@@ -1,0 +1,173 @@
+package decide
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/idalloc/idalloc/pkg/partition/packing"
+	"github.com/idalloc/idalloc/pkg/partition/placement"
+)
+
+// Decider decides, one moment after the other. Its zero value, with Settings, is ready. It is not safe for concurrent use.
+type Decider struct {
+	Settings Settings
+
+	// known says that count is the number of pods at the moment before.
+	known bool
+	count int
+	// These are when the number of pods rose and fell, and when the last target was decided, zero if that was not seen.
+	up, down, assigned time.Time
+	// These are since when something has been so without a break, zero while it is not so.
+	fewer, moving, joining, short time.Time
+}
+
+// Decide returns what to do at this moment. If the caller does not do it, or fails, the next call decides anew.
+func (d *Decider) Decide(s Seen, now time.Time) Decision {
+	d.notice(s, now)
+	switch {
+	case s.Trouble != "":
+		return blind(s, "%s", s.Trouble)
+	case s.Count == 0:
+		return blind(s, "the workload is scaled to zero: it stays so until somebody scales it up")
+	case s.Partitions == 0:
+		return blind(s, "the workload has no partitions yet")
+	}
+	if held := d.underway(s, now); held != nil {
+		return *held
+	}
+	if held := d.unmeasured(s, now); held != nil {
+		return *held
+	}
+	return d.judge(s, now)
+}
+
+// notice remembers when the number of pods changed, whoever changed it.
+func (d *Decider) notice(s Seen, now time.Time) {
+	if d.known && s.Trouble == "" {
+		switch {
+		case s.Count > d.count:
+			d.up = now
+		case s.Count < d.count:
+			d.down = now
+		}
+	}
+	if s.Trouble == "" {
+		d.known, d.count = true, s.Count
+	}
+}
+
+func blind(s Seen, format string, args ...any) Decision {
+	return Decision{Phase: Blind, Action: Nothing, Wanted: s.Count, Why: fmt.Sprintf(format, args...)}
+}
+
+// since keeps in at the time from which what is true has been so, and returns how long that is.
+func since(at *time.Time, is bool, now time.Time) time.Duration {
+	switch {
+	case !is:
+		*at = time.Time{}
+		return 0
+	case at.IsZero():
+		*at = now
+	}
+	return now.Sub(*at)
+}
+
+// members returns the ids that may own partitions.
+func (s Seen) members() []int {
+	return slices.DeleteFunc(s.Row.IDs(), func(id int) bool { return id >= s.Count })
+}
+
+// underway returns a decision to wait while a partition is not where the pods are to bring it.
+func (d *Decider) underway(s Seen, now time.Time) *Decision {
+	members := s.members()
+	aim := placement.External(placement.Input{Partitions: s.Partitions, Count: s.Count, Members: members, Owners: s.Row, Target: s.Target})
+	moves := len(members) == 0 || !aim.Equal(s.Row)
+	took := since(&d.moving, moves, now)
+	if !moves {
+		return nil
+	}
+	w := Decision{Phase: Moving, Action: Nothing, Wanted: s.Count, Stuck: took > d.Settings.Patience}
+	w.Warn = w.Stuck
+	w.Why = fmt.Sprintf("a move has been under way for %s: %s", seconds(took), late(s.Row, aim))
+	if w.Stuck {
+		w.Why += "; nothing else is decided before it is done: look at idalloc get --partitions for what the pod is doing"
+	}
+	return &w
+}
+
+// late says which partitions are not where they should be.
+func late(row, aim placement.Owners) string {
+	var parts []string
+	more := 0
+	for _, id := range aim.IDs() {
+		missing := aim[id].Minus(row[id])
+		if missing.Empty() {
+			continue
+		}
+		if len(parts) == 3 {
+			more++
+			continue
+		}
+		parts = append(parts, fmt.Sprintf("id %d waits for partitions %s%s", id, short(missing.String()), holders(row, missing)))
+	}
+	if more > 0 {
+		parts = append(parts, fmt.Sprintf("%d more ids wait", more))
+	}
+	if len(parts) == 0 {
+		return "no id is a member yet"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// holders says which ids own some of the partitions.
+func holders(row placement.Owners, set placement.Set) string {
+	var ids []string
+	for _, id := range row.IDs() {
+		if !row[id].Intersect(set).Empty() {
+			ids = append(ids, strconv.Itoa(id))
+		}
+	}
+	if len(ids) == 0 {
+		return ", which no id owns"
+	}
+	return " of id " + short(strings.Join(ids, ","))
+}
+
+func short(text string) string {
+	const most = 40
+	if len(text) > most {
+		return text[:most] + "…"
+	}
+	return text
+}
+
+// unmeasured returns a decision to wait while the loads cannot be judged.
+func (d *Decider) unmeasured(s Seen, now time.Time) *Decision {
+	var w Decision
+	switch {
+	case len(s.Loads.Speeds) != s.Partitions:
+		w = blind(s, "loads are known of %d partitions, and there are %d", len(s.Loads.Speeds), s.Partitions)
+	case !s.Loads.Missing.Empty():
+		w = blind(s, "no load is known of partitions %s: the source says nothing of them, or not for long enough", short(s.Loads.Missing.String()))
+	case now.Sub(s.Loads.At) > d.Settings.MaxAge:
+		w = blind(s, "the loads are %s old, older than --max-age %s", seconds(now.Sub(s.Loads.At)), seconds(d.Settings.MaxAge))
+		w.Warn = true
+	default:
+		return nil
+	}
+	d.fewer = time.Time{} // nobody knows whether fewer would do
+	return &w
+}
+
+// seconds returns a duration without fractions.
+func seconds(t time.Duration) time.Duration { return t.Round(time.Second) }
+
+// pack packs the partitions into pods of this share of their capacity.
+func (d *Decider) pack(s Seen, share float64, low, high int) packing.Packing {
+	return packing.Pack(packing.Input{
+		Speeds: s.Loads.Speeds, Capacity: d.Settings.Capacity * share, Margin: d.Settings.Margin, Owners: s.Row, Min: low, Max: high,
+	})
+}

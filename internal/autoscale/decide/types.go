@@ -1,0 +1,118 @@
+package decide
+
+import (
+	"time"
+
+	"github.com/idalloc/idalloc/pkg/partition/placement"
+)
+
+// Settings are what a user decides. All times are positive.
+type Settings struct {
+	// Capacity is what one pod works off, in units per second. Margin is kept free of it for each partition that the pod has.
+	Capacity, Margin float64
+	// Min and Max bound the number of pods. Max 0 sets no bound.
+	Min, Max int
+	// Every is the shortest time between two targets.
+	Every time.Duration
+	// AfterUp and AfterDown are how long scaling waits after the number of pods has risen or fallen. For AfterDown fewer pods must have
+	// been enough before any goes.
+	AfterUp, AfterDown time.Duration
+	// MaxAge is the age from which data is too old to decide on.
+	MaxAge time.Duration
+	// Patience is how long ids may take to become members, and others to change the number of pods, before the partitions are divided
+	// among the members that there are. A move that takes longer counts as stuck.
+	Patience time.Duration
+	// Spare is the share of Capacity that stays free when pods go.
+	Spare float64
+}
+
+// gain is the share of a pod's capacity by which the fullest pod must improve for partitions to move where there is no room for all.
+const gain = 0.05
+
+// Loads is how fast partitions grow.
+type Loads struct {
+	// Speeds is the speed of each partition in units per second, without those that are Missing.
+	Speeds []float64
+	// Missing are the partitions of which nothing is known.
+	Missing placement.Set
+	// At is when the oldest of the latest values was measured.
+	At time.Time
+}
+
+// Seen is one moment of the workload.
+type Seen struct {
+	// Trouble says why the owner is not to be touched, empty if it may be.
+	Trouble string
+	// Count is the number of pods that the owner asks for.
+	Count int
+	// Partitions is the number in force. Row says who owns them, and Target is what the target's annotation says.
+	Partitions  int
+	Row, Target placement.Owners
+	Loads       Loads
+}
+
+// Phase is what the autoscaler is about.
+type Phase string
+
+// The phases.
+const (
+	// Blind: the owner or the loads cannot be judged, so nothing is decided.
+	Blind Phase = "blind"
+	// Idle: every partition is where it should be, and the pods are as many as the load asks for.
+	Idle Phase = "idle"
+	// Waiting: something is to be done, and it is too early for that.
+	Waiting Phase = "waiting"
+	// Moving: pods are to become members, or partitions are on their way.
+	Moving Phase = "moving"
+	// Acting: this decision has something to write.
+	Acting Phase = "acting"
+)
+
+// Phases returns all phases.
+func Phases() []Phase { return []Phase{Blind, Idle, Waiting, Moving, Acting} }
+
+// Action is what is to be written.
+type Action string
+
+// The actions.
+const (
+	// Nothing is to be written.
+	Nothing Action = "nothing"
+	// Assign writes Decision.Target.
+	Assign Action = "assign"
+	// Scale sets the number of pods to Decision.Wanted.
+	Scale Action = "scale"
+)
+
+// Reason is a word for the cause of an action, for metrics and Events.
+type Reason string
+
+// The reasons.
+const (
+	Overload Reason = "Overload" // a pod has more than it works off
+	Fewer    Reason = "Fewer"    // fewer pods are enough
+	Bounds   Reason = "Bounds"   // the number of pods is outside its bounds
+	Balance  Reason = "Balance"  // there cannot be more pods, and the load can be spread better
+	Empty    Reason = "Empty"    // the highest ids own nothing
+)
+
+// Decision is what is to be done, and why.
+type Decision struct {
+	Phase  Phase
+	Action Action
+	Reason Reason // empty if there is nothing to be done
+	// Why is a sentence with the numbers that the decision rests on.
+	Why string
+	// Wanted is the number of pods that there should be now. It is Seen.Count unless that is to change.
+	Wanted int
+	// Target is what Assign writes.
+	Target placement.Owners
+	// Warn says that a person should look.
+	Warn bool
+	// Moved is the load that Target moves, in units per second.
+	Moved float64
+	// Oversized are partitions that grow faster than a pod works off.
+	Oversized []int
+	// Stuck says that the move under way takes longer than Settings.Patience.
+	Stuck bool
+}
