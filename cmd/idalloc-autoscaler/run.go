@@ -1,0 +1,195 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/clock"
+
+	"github.com/idalloc/idalloc/internal/autoscale/decide"
+	"github.com/idalloc/idalloc/internal/autoscale/election"
+	"github.com/idalloc/idalloc/internal/autoscale/loop"
+	"github.com/idalloc/idalloc/internal/autoscale/metrics"
+	"github.com/idalloc/idalloc/internal/autoscale/monitor"
+	"github.com/idalloc/idalloc/internal/autoscale/workload"
+	"github.com/idalloc/idalloc/internal/connect"
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+)
+
+// believed is how many pods' capacity a partition may have before its speed is not believed any more.
+const believed = 1e6
+
+type runner struct {
+	*logging
+	sources
+	settings      decide.Settings
+	monitor       monitor.Monitor
+	kubeconfig    string
+	overrides     clientcmd.ConfigOverrides
+	annotationKey string
+	address       string
+	period        time.Duration
+	scale, dryRun bool
+	elect         bool
+}
+
+func newRun(l *logging) *cobra.Command {
+	r := &runner{logging: l}
+	cmd := &cobra.Command{
+		Use:   "run KIND/NAME [-n NAMESPACE] --capacity UNITS --source KIND --source-url URL",
+		Short: "Scale a workload by the load of its partitions",
+		Long: `Reads the loads every --period and decides. With --dry-run it says in the log what it would do, and writes nothing;
+it needs no permission but to get the workload then. With --scale=false it places partitions, leaves the number of pods alone and
+publishes what it should be as the metric idalloc_autoscaler_pods_wanted.`,
+		Example: `  idalloc-autoscaler run deployment/worker --capacity 500 --source prometheus --source-url http://prometheus:9090 \
+    --prometheus-query 'sum by (partition) (rate(orders_published_total[1m]))' --dry-run`,
+		Args: cobra.RangeArgs(0, 2),
+		RunE: r.run,
+	}
+	f := cmd.Flags()
+	f.StringVar(&r.kubeconfig, "kubeconfig", "", "path of the kubeconfig file; if empty, KUBECONFIG, then ~/.kube/config, then the pod's service account")
+	connection := clientcmd.RecommendedConfigOverrideFlags("")
+	connection.ClusterOverrideFlags.APIServer.ShortName = "s"
+	clientcmd.BindOverrideFlags(&r.overrides, f, connection)
+	f.StringVar(&r.annotationKey, "annotation-key", assignment.DefaultKey, "the owner's annotation that carries the assignment, as the pods have it")
+	f.StringVar(&r.address, "http-address", ":8080", "address of /metrics and /healthz; empty: none")
+	f.DurationVar(&r.period, "period", 5*time.Second, "time between two readings of the source")
+	f.DurationVar(&r.monitor.Window, "window", 30*time.Second, "time over which speeds are measured")
+	f.DurationVar(&r.monitor.Smooth, "smooth", 0, "time constant of a low-pass filter for the speeds; 0: none")
+	f.DurationVar(&r.monitor.CatchUp, "catch-up", 0, "time in which pods are to work off what waits, beside what comes in; 0: what waits does not count")
+	f.BoolVar(&r.scale, "scale", true, "set the number of pods; with false somebody else does, from the metric idalloc_autoscaler_pods_wanted")
+	f.BoolVar(&r.dryRun, "dry-run", false, "say what would be done, and write nothing")
+	f.BoolVar(&r.elect, "leader-elect", true, "act only as the leader of all replicas, by a Lease")
+	bindSettings(f, &r.settings)
+	r.bind(f)
+	return cmd
+}
+
+func (r *runner) run(cmd *cobra.Command, args []string) error {
+	log, err := r.logger()
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(checkSettings(r.settings), r.check()); err != nil {
+		return err
+	}
+	source, err := r.source()
+	if err != nil {
+		return err
+	}
+	w, config, err := r.connect(args)
+	if err != nil {
+		return err
+	}
+	if err := workload.CanScale(w.Ref); err != nil && r.scale && !r.dryRun {
+		return usageError{err}
+	}
+	r.monitor.Most = believed * r.settings.Capacity
+	shown := metrics.New(r.settings)
+	if err := r.serve(cmd.Context(), shown); err != nil {
+		return err
+	}
+	name := identity()
+	l := &loop.Loop{
+		Workload: w, Source: source, Monitor: &r.monitor, Decider: &decide.Decider{Settings: r.settings}, Period: r.period,
+		DryRun: r.dryRun, KeepPods: !r.scale, Reporter: name, Clock: clock.RealClock{}, Log: log, Observe: shown.Observe,
+	}
+	if r.dryRun || !r.elect {
+		shown.Leads(true)
+		return l.Run(cmd.Context())
+	}
+	return election.Candidate{
+		Config: config, Namespace: w.Ref.Namespace, Name: leaseName(w.Ref), Identity: name, Log: log, Leads: shown.Leads,
+	}.Run(cmd.Context(), l.Run)
+}
+
+func (r *runner) check() error {
+	var errs []error
+	for name, d := range map[string]time.Duration{"period": r.period, "window": r.monitor.Window} {
+		if d <= 0 {
+			errs = append(errs, usageError{fmt.Errorf("--%s %s: use a time above 0", name, d)})
+		}
+	}
+	for name, d := range map[string]time.Duration{"smooth": r.monitor.Smooth, "catch-up": r.monitor.CatchUp} {
+		if d < 0 {
+			errs = append(errs, usageError{fmt.Errorf("--%s %s: use 0 or more", name, d)})
+		}
+	}
+	if err := store.CheckKey(r.annotationKey); err != nil {
+		errs = append(errs, usageError{fmt.Errorf("--annotation-key %w", err)})
+	}
+	return errors.Join(errs...)
+}
+
+func (r *runner) connect(args []string) (workload.Workload, *rest.Config, error) {
+	if len(args) == 2 { // kubectl also takes KIND NAME
+		args = []string{args[0] + "/" + args[1]}
+	}
+	if len(args) != 1 {
+		return workload.Workload{}, nil, usageError{errors.New("name one workload: KIND/NAME, for example deployment/worker")}
+	}
+	ref, err := store.ParseRef(args[0], "")
+	if err != nil {
+		return workload.Workload{}, nil, usageError{err}
+	}
+	config, namespace, err := connect.Config(r.kubeconfig, &r.overrides)
+	if err != nil {
+		return workload.Workload{}, nil, err
+	}
+	ref.Namespace = namespace
+	config.UserAgent = "idalloc-autoscaler/" + version
+	s, err := store.New(config, r.annotationKey, clock.RealClock{})
+	return workload.Workload{Store: s, Ref: ref}, config, err
+}
+
+// leaseName is the same for all autoscalers of a workload.
+func leaseName(ref store.Ref) string {
+	return "idalloc-autoscaler-" + strings.ToLower(ref.Kind) + "." + ref.Name
+}
+
+// identity is the name of the pod, which is unique, or a name that is so in all likelihood.
+func identity() string {
+	if pod := os.Getenv("POD_NAME"); pod != "" {
+		return pod
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return host + "-" + rand.String(5)
+}
+
+// serve answers scrapes and probes until ctx ends.
+func (r *runner) serve(ctx context.Context, shown *metrics.Metrics) error {
+	if r.address == "" {
+		return nil
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", shown.Handler())
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", r.address)
+	if err != nil {
+		return fmt.Errorf("idalloc: --http-address: %w", err)
+	}
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx }}
+	context.AfterFunc(ctx, func() { _ = server.Close() })
+	log := logr.FromContextOrDiscard(ctx)
+	go func() {
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			log.Error(err, "the HTTP server has ended")
+		}
+	}()
+	return nil
+}

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/idalloc/idalloc/internal/autoscale/loop"
+	"github.com/idalloc/idalloc/internal/autoscale/source/prometheus"
+	"github.com/idalloc/idalloc/internal/autoscale/source/rabbitmq"
+	"github.com/idalloc/idalloc/internal/autoscale/source/web"
+)
+
+// sources are the flags that say where loads are read.
+type sources struct {
+	kind, address, tokenFile string
+	prometheus               prometheus.Source
+	rabbitmq                 rabbitmq.Source
+}
+
+func (o *sources) bind(f *pflag.FlagSet) {
+	f.StringVar(&o.kind, "source", "", "where to read the loads: prometheus or rabbitmq; required")
+	f.StringVar(&o.address, "source-url", "", "address of the source, such as http://prometheus:9090 or, for RabbitMQ's management API, http://USER:PASSWORD@rabbitmq:15672; "+
+		"an address with a password is best given by the environment variable")
+	f.StringVar(&o.tokenFile, "source-token-file", "", "file with a bearer token for the source")
+	f.StringVar(&o.prometheus.Query, "prometheus-query", "", "query whose result has one series for each partition, such as sum by (partition) (rate(published_total[1m]))")
+	f.StringVar(&o.prometheus.Label, "prometheus-label", "partition", "label of the result that names the partition")
+	f.StringVar(&o.prometheus.Prefix, "prometheus-prefix", "", "what stands before the number of the partition in that label")
+	f.BoolVar(&o.prometheus.Totals, "prometheus-totals", false, "the query gives counters, and the autoscaler measures their growth")
+	f.StringVar(&o.rabbitmq.Prefix, "rabbitmq-prefix", "", "what stands before the number of the partition in a queue's name, such as orders-P")
+	f.StringVar(&o.rabbitmq.VHost, "rabbitmq-vhost", "/", "virtual host of the queues")
+}
+
+// source returns the source that the flags name.
+func (o *sources) source() (loop.Source, error) {
+	kinds := map[string]func(web.Server) (loop.Source, error){
+		"prometheus": func(s web.Server) (loop.Source, error) {
+			if strings.TrimSpace(o.prometheus.Query) == "" {
+				return nil, usageError{fmt.Errorf("--source prometheus needs --prometheus-query")}
+			}
+			o.prometheus.Server, o.prometheus.Now = s, time.Now
+			return o.prometheus, nil
+		},
+		"rabbitmq": func(s web.Server) (loop.Source, error) {
+			if o.rabbitmq.Prefix == "" {
+				return nil, usageError{fmt.Errorf("--source rabbitmq needs --rabbitmq-prefix: what stands before the number in a queue's name")}
+			}
+			o.rabbitmq.Server, o.rabbitmq.Now = s, time.Now
+			return o.rabbitmq, nil
+		},
+	}
+	make, ok := kinds[o.kind]
+	if !ok {
+		return nil, usageError{fmt.Errorf("--source %q: use prometheus or rabbitmq", o.kind)}
+	}
+	address, err := web.Parse(o.address)
+	if err != nil {
+		return nil, usageError{fmt.Errorf("--source-url: %w", err)}
+	}
+	return make(web.Server{URL: address, TokenFile: o.tokenFile})
+}
