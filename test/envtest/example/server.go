@@ -27,17 +27,19 @@ type Server struct {
 	URL string
 
 	script, dir string
+	args        []string
 	group       *process.Group
 	running     *process.Process
 }
 
-// StartServer runs hack/NAME and returns once the server answers. What it starts does not outlive this process.
-func StartServer(ctx context.Context, name string) (*Server, error) {
+// StartServer runs hack/NAME with these arguments after the directory, and returns once the server answers. What it starts does not outlive
+// this process.
+func StartServer(ctx context.Context, name string, args ...string) (*Server, error) {
 	root, err := controlplane.ModuleRoot()
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{script: filepath.Join(root, "hack", name)}
+	s := &Server{script: filepath.Join(root, "hack", name), args: args}
 	if s.group, err = process.NewGroup(); err != nil {
 		return nil, err
 	}
@@ -60,12 +62,18 @@ func (s *Server) Start(ctx context.Context) error {
 	if err := os.Remove(s.path("url")); err != nil && !os.IsNotExist(err) {
 		return err
 	}
-	cmd := exec.Command(s.script, s.dir) //nolint:gosec,noctx // the project's own script, which outlives ctx
+	cmd := exec.Command(s.script, append([]string{s.dir}, s.args...)...) //nolint:gosec,noctx // the project's own script, which outlives ctx
 	cmd.Stdout, cmd.Stderr = log, log
 	if s.running, err = s.group.Start(cmd); err != nil {
 		return err
 	}
 	return s.await(ctx)
+}
+
+// Said returns the content of a file that the script has written for its users.
+func (s *Server) Said(file string) (string, error) {
+	text, err := os.ReadFile(s.path(file))
+	return strings.TrimSpace(string(text)), err
 }
 
 func (s *Server) await(ctx context.Context) error {
