@@ -58,8 +58,8 @@ func permissions() []rbacv1.PolicyRule {
 	}
 }
 
-// deploy makes a workload of so many pods that divide partitions, and waits until each partition is owned.
-func deploy(ctx SpecContext, pods int32) *scaled {
+// prepare makes a namespace with the autoscaler's account, and no workload yet.
+func prepare(ctx SpecContext) *scaled {
 	GinkgoHelper()
 	ns, err := env.NewNamespace(ctx)
 	Expect(err).NotTo(HaveOccurred())
@@ -72,6 +72,13 @@ func deploy(ctx SpecContext, pods int32) *scaled {
 	Expect(err).NotTo(HaveOccurred())
 	w.config, err = env.ControlPlane.ServiceAccountConfig(ctx, ns.Name, account)
 	Expect(err).NotTo(HaveOccurred())
+	return w
+}
+
+// deploy makes a workload of so many pods that divide partitions, and waits until each partition is owned.
+func deploy(ctx SpecContext, pods int32) *scaled {
+	GinkgoHelper()
+	w := prepare(ctx)
 	c := suite.Container("main")
 	c.Image = image
 	c.Env = append(c.Env, corev1.EnvVar{Name: "HTTP_ADDRESS", Value: "127.0.0.1:0"})
@@ -80,7 +87,7 @@ func deploy(ctx SpecContext, pods int32) *scaled {
 		assignment.PartitionCountKey: strconv.Itoa(partitions), assignment.PartitionStrategyKey: placement.NameExternal,
 		assignment.PartitionFailoverAfterKey: "2s",
 	}
-	Expect(ns.Create(ctx, d)).To(Succeed())
+	Expect(w.Create(ctx, d)).To(Succeed())
 	w.loads(50)
 	w.follow(ctx)
 	w.settles(ctx, int(pods))
