@@ -4,6 +4,7 @@
 #   docker build --target fileworker   -t ghcr.io/idalloc/fileworker .
 #   docker build --target linkedworker -t ghcr.io/idalloc/linkedworker .
 #   docker build --target partitionworker -t ghcr.io/idalloc/partitionworker .
+#   docker build --target autoscaler      -t ghcr.io/idalloc/idalloc-autoscaler .
 
 # The compiler runs on the builder's own platform and cross-compiles: no emulation.
 FROM --platform=$BUILDPLATFORM golang:1.26 AS build
@@ -24,6 +25,9 @@ RUN go build -trimpath -ldflags "-s -w" -o /out/ ./examples/fileworker ./example
 FROM build AS build-idalloc
 RUN go build -trimpath -tags nethttpomithttp2 -ldflags "-s -w -X main.version=$VERSION" -o /out/idalloc ./cmd/idalloc
 
+FROM build AS build-autoscaler
+RUN go build -trimpath -tags nethttpomithttp2 -ldflags "-s -w -X main.version=$VERSION" -o /out/idalloc-autoscaler ./cmd/idalloc-autoscaler
+
 FROM gcr.io/distroless/static:nonroot AS fileworker
 COPY --from=build-examples /out/fileworker /fileworker
 USER 65532:65532
@@ -38,6 +42,11 @@ FROM gcr.io/distroless/static:nonroot AS partitionworker
 COPY --from=build-examples /out/partitionworker /partitionworker
 USER 65532:65532
 ENTRYPOINT ["/partitionworker"]
+
+FROM gcr.io/distroless/static:nonroot AS autoscaler
+COPY --from=build-autoscaler /out/idalloc-autoscaler /idalloc-autoscaler
+USER 65532:65532
+ENTRYPOINT ["/idalloc-autoscaler"]
 
 # distroless/static has the CA certificates that a kubeconfig outside a cluster may need, and no shell.
 FROM gcr.io/distroless/static:nonroot AS idalloc

@@ -52,6 +52,10 @@ build: ## Build bin/idalloc and bin/kubectl-idalloc, static and stripped.
 	CGO_ENABLED=0 go build -trimpath -tags "$(TAGS)" -ldflags "$(LDFLAGS)" -o bin/idalloc ./cmd/idalloc
 	CGO_ENABLED=0 go build -trimpath -tags "$(TAGS)" -ldflags "$(LDFLAGS)" -o bin/kubectl-idalloc ./cmd/kubectl-idalloc
 
+.PHONY: build-autoscaler
+build-autoscaler: ## Build bin/idalloc-autoscaler (see docs/autoscaling.md).
+	CGO_ENABLED=0 go build -trimpath -tags "$(TAGS)" -ldflags "$(LDFLAGS)" -o bin/idalloc-autoscaler ./cmd/idalloc-autoscaler
+
 .PHONY: demo
 demo: ## Watch five pods get their ids on a local control plane; no cluster needed.
 	assets=$$(hack/controlplane/build); KUBEBUILDER_ASSETS=$$assets go run ./hack/demo
@@ -100,7 +104,8 @@ test-envtest: ## Run the suites on the local control plane.
 	assets=$$(hack/controlplane/build); KUBEBUILDER_ASSETS=$$assets go -C $(HELM) test -count=1 -timeout 10m ./...
 
 .PHONY: test-examples
-test-examples: ## Run the examples with a RabbitMQ and a PostgreSQL, and the metrics with a Prometheus, which must be installed (hack/rabbitmq and the like say how).
+test-examples: ## Run the examples, the autoscaler's sources and the metrics with a RabbitMQ, a PostgreSQL and a Prometheus, which must be installed.
+	SOURCES=required go test -count=1 -timeout 10m ./test/sources
 	assets=$$(hack/controlplane/build); for module in $(EXAMPLES); do \
 	  KUBEBUILDER_ASSETS=$$assets go -C $$module test -count=1 -timeout 20m ./... || exit 1; \
 	done; \

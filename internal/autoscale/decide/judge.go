@@ -183,7 +183,7 @@ func (d *Decider) less(s Seen, now time.Time, lean packing.Packing, fewer time.D
 	switch {
 	case empty < s.Count && empty <= max(lean.Pods, d.Settings.Min):
 		w.Action, w.Reason, w.Wanted = Scale, Empty, empty
-		w.Why = fmt.Sprintf("ids %d to %d own nothing: scale from %d to %d pods", empty, s.Count-1, s.Count, empty)
+		w.Why = fmt.Sprintf("no id from %d on owns a partition: scale from %d to %d pods", empty, s.Count, empty)
 	case lean.Pods < s.Count:
 		w.Action, w.Target = Assign, lean.Owners
 		w.Moved = moved(s, lean.Owners)
@@ -266,10 +266,10 @@ func moved(s Seen, target placement.Owners) float64 {
 	return sum
 }
 
-// figure prints a number with three significant digits, and without an exponent where it is of a usual size.
+// figure prints a number with four significant digits, and without an exponent where it is of a usual size.
 func figure(v float64) string {
 	if v >= 1000 && v < 1e15 {
 		return fmt.Sprintf("%.0f", v)
 	}
-	return fmt.Sprintf("%.3g", v)
+	return fmt.Sprintf("%.4g", v)
 }

@@ -3,6 +3,7 @@ package autoscale
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -10,6 +11,9 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -160,24 +164,55 @@ var _ = Describe("The autoscaler", func() {
 		w := deploy(ctx, 1)
 		role, err := env.Client.RbacV1().Roles(w.Name).Get(ctx, account, metav1.GetOptions{})
 		Expect(err).NotTo(HaveOccurred())
-		role.Rules = append(role.Rules[:1], role.Rules[2:]...)
+		role.Rules = slices.DeleteFunc(role.Rules, func(r rbacv1.PolicyRule) bool { return slices.Contains(r.Resources, "deployments/scale") })
 		_, err = env.Client.RbacV1().Roles(w.Name).Update(ctx, role, metav1.UpdateOptions{})
 		Expect(err).NotTo(HaveOccurred())
 		w.loads(250)
-		forbidden := make(chan error, 1)
-		run(ctx, w.autoscaler(func(l *loop.Loop) {
-			l.Observe = func(r loop.Report) {
-				if r.Err != nil {
-					select {
-					case forbidden <- r.Err:
-					default:
-					}
+		Expect(refusal(ctx, w)).To(MatchError(ContainSubstring(`add verb "patch" on resource "deployments/scale"`)))
+	})
+
+	It("is kept from scaling by the admission policy if its account is marked", func(ctx SpecContext) {
+		w := deploy(ctx, 1)
+		role, err := env.Client.RbacV1().Roles(w.Name).Get(ctx, account, metav1.GetOptions{})
+		Expect(err).NotTo(HaveOccurred())
+		role.Rules = append(role.Rules, rbacv1.PolicyRule{APIGroups: []string{"idalloc.dev"}, Resources: []string{"slots"}, Verbs: []string{"allocate"}})
+		_, err = env.Client.RbacV1().Roles(w.Name).Update(ctx, role, metav1.UpdateOptions{})
+		Expect(err).NotTo(HaveOccurred())
+		w.loads(250)
+		Expect(refusal(ctx, w)).To(MatchError(ContainSubstring("an account that is marked for idalloc may only update workloads and pods themselves")))
+	})
+})
+
+// refusal runs an autoscaler until a write of it is refused.
+func refusal(ctx SpecContext, w *scaled) error {
+	GinkgoHelper()
+	refusals := make(chan error, 1)
+	run(ctx, w.autoscaler(func(l *loop.Loop) {
+		l.Observe = func(r loop.Report) {
+			if forbidden := (*store.ForbiddenError)(nil); errors.As(r.Err, &forbidden) {
+				select {
+				case refusals <- r.Err:
+				default:
 				}
 			}
-		}))
-		var refused error
-		Eventually(forbidden).WithContext(ctx).Should(Receive(&refused))
-		Expect(refused).To(MatchError(ContainSubstring(`add verb "patch" on resource "deployments/scale"`)))
+		}
+	}))
+	var refused error
+	Eventually(refusals).WithContext(ctx).Should(Receive(&refused))
+	return refused
+}
+
+var _ = Describe("The example", func() {
+	It("is accepted by the API server", func(ctx SpecContext) {
+		ns, err := env.NewNamespace(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(ns.Delete)
+		strict := metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict, DryRun: []string{metav1.DryRunAll}}
+		_, err = env.Client.AppsV1().Deployments(ns.Name).Create(ctx, manifest[*appsv1.Deployment]("examples", "autoscaler", "deployment.yaml"), strict)
+		Expect(err).NotTo(HaveOccurred())
+		_, err = env.Client.AutoscalingV2().HorizontalPodAutoscalers(ns.Name).Create(ctx,
+			manifest[*autoscalingv2.HorizontalPodAutoscaler]("examples", "autoscaler", "hpa.yaml"), strict)
+		Expect(err).NotTo(HaveOccurred())
 	})
 })
 
@@ -185,7 +220,7 @@ var _ = Describe("Leader election", func() {
 	It("gives the lease back only after the work has stopped", func(ctx SpecContext) {
 		w := prepare(ctx)
 		candidate := func(who string) election.Candidate {
-			return election.Candidate{Config: w.config, Namespace: w.Name, Name: "lease", Identity: who, Duration: 3 * time.Second, Log: GinkgoLogr}
+			return election.Candidate{Config: w.config, Namespace: w.Name, Name: lease, Identity: who, Duration: 3 * time.Second, Log: GinkgoLogr}
 		}
 		var mu sync.Mutex
 		var order []string
@@ -222,9 +257,9 @@ var _ = Describe("Leader election", func() {
 		}()
 		stopFirst()
 		held := func() string {
-			lease, err := env.Client.CoordinationV1().Leases(w.Name).Get(ctx, "lease", metav1.GetOptions{})
+			found, err := env.Client.CoordinationV1().Leases(w.Name).Get(ctx, lease, metav1.GetOptions{})
 			Expect(err).NotTo(HaveOccurred())
-			return *lease.Spec.HolderIdentity
+			return *found.Spec.HolderIdentity
 		}
 		Consistently(held, 4*time.Second).Should(Equal("a"), "it renews the lease until its work has stopped")
 		close(release)
@@ -239,7 +274,7 @@ var _ = Describe("Leader election", func() {
 		leads := make(chan struct{})
 		first, stop := context.WithCancel(ctx)
 		end := make(chan error, 1)
-		c := election.Candidate{Config: w.config, Namespace: w.Name, Name: "lease", Identity: "a", Log: GinkgoLogr}
+		c := election.Candidate{Config: w.config, Namespace: w.Name, Name: lease, Identity: "a", Log: GinkgoLogr}
 		go func() {
 			end <- c.Run(first, func(ctx context.Context) error {
 				close(leads)

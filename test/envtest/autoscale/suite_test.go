@@ -1,13 +1,21 @@
 package autoscale
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	"github.com/onsi/ginkgo/v2/types"
 	. "github.com/onsi/gomega"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/kubernetes/scheme"
 
+	"github.com/idalloc/idalloc/test/envtest/controlplane"
 	"github.com/idalloc/idalloc/test/envtest/suite"
 )
 
@@ -41,4 +49,24 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	env, err = suite.Start(ctx, suite.Options{SkipBinary: true, Images: map[string]string{image: program}, BoundTokens: true, Log: GinkgoLogr})
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(env.Stop)
+	// The policy is in force for all specs: what the autoscaler writes has to pass it.
+	options := metav1.CreateOptions{}
+	_, err = env.Client.AdmissionregistrationV1().ValidatingAdmissionPolicies().Create(ctx, manifest[*admissionv1.ValidatingAdmissionPolicy]("policy", "policy.yaml"), options)
+	Expect(err).NotTo(HaveOccurred())
+	_, err = env.Client.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().Create(ctx, manifest[*admissionv1.ValidatingAdmissionPolicyBinding]("policy", "binding.yaml"), options)
+	Expect(err).NotTo(HaveOccurred())
 })
+
+// manifest reads a file of config. Unknown fields are errors.
+func manifest[T runtime.Object](path ...string) T {
+	GinkgoHelper()
+	root, err := controlplane.ModuleRoot()
+	Expect(err).NotTo(HaveOccurred())
+	content, err := os.ReadFile(filepath.Join(append([]string{root, "config"}, path...)...))
+	Expect(err).NotTo(HaveOccurred())
+	object, _, err := serializer.NewCodecFactory(scheme.Scheme, serializer.EnableStrict).UniversalDeserializer().Decode(content, nil, nil)
+	Expect(err).NotTo(HaveOccurred())
+	typed, ok := object.(T)
+	Expect(ok).To(BeTrue(), "%v: %T", path, object)
+	return typed
+}

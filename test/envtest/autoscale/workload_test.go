@@ -30,8 +30,9 @@ const (
 	name       = "worker"
 	partitions = 12
 	capacity   = 100.0
-	// account is the autoscaler's.
+	// account is the autoscaler's, and lease the name of the Lease that its Role names.
 	account = "autoscaler"
+	lease   = "idalloc-autoscaler-deployment.worker"
 )
 
 // scaled is a Deployment whose pods work on partitions, with the loads that the spec says.
@@ -48,23 +49,13 @@ type scaled struct {
 	broken []error
 }
 
-// permissions are those of config/examples/autoscaler.
-func permissions() []rbacv1.PolicyRule {
-	return []rbacv1.PolicyRule{
-		{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, ResourceNames: []string{name}, Verbs: []string{"get", "patch"}},
-		{APIGroups: []string{"apps"}, Resources: []string{"deployments/scale"}, ResourceNames: []string{name}, Verbs: []string{"patch"}},
-		{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"create", "get", "update"}},
-		{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"create"}},
-	}
-}
-
 // prepare makes a namespace with the autoscaler's account, and no workload yet.
 func prepare(ctx SpecContext) *scaled {
 	GinkgoHelper()
 	ns, err := env.NewNamespace(ctx)
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(ns.Delete)
-	Expect(ns.Grant(ctx, account, permissions()...)).To(Succeed())
+	Expect(ns.Grant(ctx, account, manifest[*rbacv1.Role]("examples", "autoscaler", "role.yaml").Rules...)).To(Succeed())
 	ref, err := store.ParseRef("deployment/"+name, ns.Name)
 	Expect(err).NotTo(HaveOccurred())
 	w := &scaled{Namespace: ns, ref: ref}
