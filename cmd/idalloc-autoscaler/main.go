@@ -31,7 +31,7 @@ func main() {
 }
 
 func run(ctx context.Context, args []string) int {
-	root := newRoot() //nolint:contextcheck // cobra gives each command the context of ExecuteContext
+	root := newRoot()
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	if err != nil {

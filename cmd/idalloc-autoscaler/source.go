@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -38,20 +39,20 @@ func (o *sources) source() (loop.Source, error) {
 	kinds := map[string]func(web.Server) (loop.Source, error){
 		"prometheus": func(s web.Server) (loop.Source, error) {
 			if strings.TrimSpace(o.prometheus.Query) == "" {
-				return nil, usageError{fmt.Errorf("--source prometheus needs --prometheus-query")}
+				return nil, usageError{errors.New("--source prometheus needs --prometheus-query")}
 			}
 			o.prometheus.Server, o.prometheus.Now = s, time.Now
 			return o.prometheus, nil
 		},
 		"rabbitmq": func(s web.Server) (loop.Source, error) {
 			if o.rabbitmq.Prefix == "" {
-				return nil, usageError{fmt.Errorf("--source rabbitmq needs --rabbitmq-prefix: what stands before the number in a queue's name")}
+				return nil, usageError{errors.New("--source rabbitmq needs --rabbitmq-prefix: what stands before the number in a queue's name")}
 			}
 			o.rabbitmq.Server, o.rabbitmq.Now = s, time.Now
 			return o.rabbitmq, nil
 		},
 	}
-	make, ok := kinds[o.kind]
+	build, ok := kinds[o.kind]
 	if !ok {
 		return nil, usageError{fmt.Errorf("--source %q: use prometheus or rabbitmq", o.kind)}
 	}
@@ -59,5 +60,5 @@ func (o *sources) source() (loop.Source, error) {
 	if err != nil {
 		return nil, usageError{fmt.Errorf("--source-url: %w", err)}
 	}
-	return make(web.Server{URL: address, TokenFile: o.tokenFile})
+	return build(web.Server{URL: address, TokenFile: o.tokenFile})
 }

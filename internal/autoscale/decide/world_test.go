@@ -54,7 +54,8 @@ func newWorld(t *testing.T, partitions, pods int, load func(p int, after time.Du
 	t.Helper()
 	start := time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC)
 	w := &world{
-		t: t, decider: &decide.Decider{Settings: settings()}, now: start, start: start, random: rand.New(rand.NewPCG(1, 2)),
+		t: t, decider: &decide.Decider{Settings: settings()}, now: start, start: start,
+		random:     rand.New(rand.NewPCG(1, 2)), //nolint:gosec // not for secrets
 		partitions: partitions, count: pods, row: placement.Owners{}, due: map[int]time.Time{}, load: load, stuck: map[int]bool{}, speeds: make([]float64, partitions),
 	}
 	for id := range pods {
@@ -110,7 +111,7 @@ func (w *world) live() {
 }
 
 // step lets one tick pass and does what the decider says.
-func (w *world) step() decide.Decision {
+func (w *world) step() {
 	w.t.Helper()
 	w.now = w.now.Add(tick)
 	w.live()
@@ -134,7 +135,6 @@ func (w *world) step() decide.Decision {
 			w.t.Fatalf("nothing is to be done, and %d of %d pods are wanted: %s", d.Wanted, w.count, d.Why)
 		}
 	}
-	return d
 }
 
 func (w *world) seen() decide.Seen {

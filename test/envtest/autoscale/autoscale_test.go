@@ -38,7 +38,7 @@ var _ = Describe("The autoscaler", func() {
 		w.settles(ctx, 1)
 		events, err := env.Client.CoreV1().Events(w.Name).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.name=" + name})
 		Expect(err).NotTo(HaveOccurred())
-		var said []string
+		said := make([]string, 0, len(events.Items))
 		for i := range events.Items {
 			said = append(said, events.Items[i].Reason)
 		}
