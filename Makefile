@@ -32,7 +32,9 @@ PLOT := test/bench/plot
 PARTITIONS := test/bench/partitions
 # Examples that are modules of their own, with the clients of their servers.
 EXAMPLES := examples/rabbitmq examples/postgres
-# A third one, for the API server's evaluation of the admission policy.
+# Another one, for the Kafka broker that the autoscaler's source is tested with.
+KAFKA := test/kafka
+# One more, for the API server's evaluation of the admission policy.
 POLICY := test/bench/policy
 # What makes a release, and the chart's tests.
 RELEASE := hack/release
@@ -78,6 +80,7 @@ test-unit: ## Run the unit, property and fuzz-seed tests.
 	assets=$$(hack/controlplane/build); PATH="$$assets:$$PATH" go test -race -timeout 10m $(UNIT)
 	go -C $(PLOT) test -race ./...
 	go -C $(PARTITIONS) test -race ./...
+	go -C $(KAFKA) test -race ./...
 	go -C $(POLICY) test ./...
 	go -C $(RELEASE) test ./...
 
@@ -167,7 +170,7 @@ lint: ## Check formatting, vet, golangci-lint and tidiness.
 	go vet ./... && go vet -tags e2e ./test/e2e
 	$$(hack/tool $(GOLANGCI_LINT)) run ./...
 	go mod tidy -diff
-	linter=$$(hack/tool $(GOLANGCI_LINT)); for module in $(PLOT) $(PARTITIONS) $(POLICY) $(RELEASE) $(HELM) $(EXAMPLES); do \
+	linter=$$(hack/tool $(GOLANGCI_LINT)); for module in $(PLOT) $(PARTITIONS) $(KAFKA) $(POLICY) $(RELEASE) $(HELM) $(EXAMPLES); do \
 	  (cd $$module && go vet ./... && "$$linter" run ./... && go mod tidy -diff) || exit 1; \
 	done
 
