@@ -110,6 +110,19 @@ func (w *world) sum(id int) float64 {
 	return sum
 }
 
+func TestNoTargetNamesAnIDThatNobodyHas(t *testing.T) {
+	w := newWorld(t, 64, 4, flat(4)) // 256: three pods would do
+	w.lost = map[int]bool{1: true}
+	delete(w.row, 1)
+	w.run(hour) // the world checks each target
+	if w.count != 4 {
+		t.Errorf("%d pods", w.count)
+	}
+	w.lost = nil
+	w.run(hour)
+	w.settled(3, 3)
+}
+
 func TestAtTheMaximumItBalances(t *testing.T) {
 	w := newWorld(t, 64, 4, func(p int, after time.Duration) float64 {
 		if after > 5*minute && p < 32 {

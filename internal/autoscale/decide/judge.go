@@ -27,7 +27,7 @@ func (d *Decider) judge(s Seen, now time.Time) Decision {
 		return d.rest(s, busiest, lean.Oversized)
 	default:
 		since(&d.short, false, now)
-		return d.less(s, now, lean, fewer, tooMany)
+		return d.less(s, now, usable, lean, fewer, tooMany)
 	}
 }
 
@@ -177,13 +177,15 @@ func (d *Decider) bound(s Seen) string {
 }
 
 // less decides on a workload for which fewer pods are enough.
-func (d *Decider) less(s Seen, now time.Time, lean packing.Packing, fewer time.Duration, tooMany bool) Decision {
+func (d *Decider) less(s Seen, now time.Time, usable int, lean packing.Packing, fewer time.Duration, tooMany bool) Decision {
 	w := Decision{Phase: Acting, Reason: Fewer, Wanted: s.Count, Oversized: lean.Oversized}
 	empty := max(used(s.Row), d.Settings.Min, 1)
 	switch {
 	case empty < s.Count && empty <= max(lean.Pods, d.Settings.Min):
 		w.Action, w.Reason, w.Wanted = Scale, Empty, empty
 		w.Why = fmt.Sprintf("no id from %d on owns a partition: scale from %d to %d pods", empty, s.Count, empty)
+	case lean.Pods < s.Count && lean.Pods > usable:
+		return d.rest(s, load{id: used(s.Row) - 1, amount: d.peak(s, s.Row)}, lean.Oversized)
 	case lean.Pods < s.Count:
 		w.Action, w.Target = Assign, lean.Owners
 		w.Moved = moved(s, lean.Owners)

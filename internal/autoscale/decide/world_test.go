@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	tick   = 5 * time.Second
+	tick   = 10 * time.Second
 	minute = time.Minute
 	hour   = time.Hour
 )
@@ -40,6 +40,7 @@ type world struct {
 	dark     bool
 	speeds   []float64
 	stuck    map[int]bool // ids that never yield
+	lost     map[int]bool // ids that get no member
 	full     int          // how many pods the cluster has room for, 0 for any number
 	frozen   bool         // nobody carries out a change of the number of pods
 
@@ -76,7 +77,7 @@ func (w *world) live() {
 		_, member := w.row[id]
 		due, coming := w.due[id]
 		switch {
-		case member || (w.full > 0 && id >= w.full):
+		case member || (w.full > 0 && id >= w.full) || w.lost[id]:
 		case !coming:
 			w.due[id] = w.now.Add(20 * time.Second)
 		case !w.now.Before(due):
