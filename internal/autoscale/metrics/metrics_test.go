@@ -1,8 +1,10 @@
 package metrics_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -31,7 +33,7 @@ func report(second int64, phase decide.Phase) loop.Report {
 
 func scrape(m *metrics.Metrics) string {
 	w := httptest.NewRecorder()
-	m.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	m.Handler().ServeHTTP(w, httptest.NewRequestWithContext(context.Background(), http.MethodGet, "/metrics", http.NoBody))
 	return w.Body.String()
 }
 
@@ -82,8 +84,9 @@ func TestWhoDoesNotLeadSaysNothingOfTheWorkload(t *testing.T) {
 // names returns the names of all metrics, in order.
 func names(t *testing.T) []string {
 	t.Helper()
-	var all []string
-	for _, m := range regexp.MustCompile(`# TYPE idalloc_autoscaler_(\w+)`).FindAllStringSubmatch(scrape(observed()), -1) {
+	types := regexp.MustCompile(`# TYPE idalloc_autoscaler_(\w+)`).FindAllStringSubmatch(scrape(observed()), -1)
+	all := make([]string, 0, len(types))
+	for _, m := range types {
 		all = append(all, m[1])
 	}
 	return all
@@ -102,8 +105,9 @@ func TestThePageAndTheDashboardHaveAllMetricsAndNoOther(t *testing.T) {
 	page := root(t, "docs", "autoscaling.md")
 	_, table, _ := strings.Cut(page, "## What to watch")
 	table, _, _ = strings.Cut(table, "[dashboard.json]")
-	var documented []string
-	for _, m := range regexp.MustCompile("[|,] `(\\w+)(\\{|`)|, `(\\w+)`").FindAllStringSubmatch(table, -1) {
+	rows := regexp.MustCompile("[|,] `(\\w+)(\\{|`)|, `(\\w+)`").FindAllStringSubmatch(table, -1)
+	documented := make([]string, 0, len(rows))
+	for _, m := range rows {
 		documented = append(documented, m[1]+m[3])
 	}
 	slices.Sort(documented)
@@ -111,7 +115,11 @@ func TestThePageAndTheDashboardHaveAllMetricsAndNoOther(t *testing.T) {
 		t.Errorf("the page has\n%v, want\n%v", documented, want)
 	}
 	var dashboard struct {
-		Panels []struct{ Targets []struct{ Expr string } }
+		Panels []struct {
+			Targets []struct {
+				Expr string `json:"expr"`
+			} `json:"targets"`
+		} `json:"panels"`
 	}
 	if err := json.Unmarshal([]byte(root(t, "config", "examples", "autoscaler", "dashboard.json")), &dashboard); err != nil {
 		t.Fatal(err)
