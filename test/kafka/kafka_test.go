@@ -43,7 +43,7 @@ func produce(t *testing.T, client *kgo.Client, counts ...int) {
 	var records []*kgo.Record
 	for p, n := range counts {
 		for range n {
-			records = append(records, &kgo.Record{Topic: topic, Partition: int32(p), Value: make([]byte, 100)}) //nolint:gosec // small
+			records = append(records, &kgo.Record{Topic: topic, Partition: int32(p), Value: make([]byte, 100)})
 		}
 	}
 	if err := client.ProduceSync(t.Context(), records...).FirstErr(); err != nil {

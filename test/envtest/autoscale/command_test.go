@@ -17,7 +17,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/idalloc/idalloc/test/envtest/process"
-	"github.com/idalloc/idalloc/test/envtest/suite"
 )
 
 // log is what a process has written so far.
@@ -62,8 +61,6 @@ func (w *scaled) prometheus() string {
 var _ = Describe("The command", func() {
 	It("scales with the flags of the example, shows metrics, and gives the lease back", func(ctx SpecContext) {
 		w := deploy(ctx, 1)
-		program, err := suite.Build(ctx, GinkgoT().TempDir(), "./cmd/idalloc-autoscaler")
-		Expect(err).NotTo(HaveOccurred())
 		kubeconfig, err := env.ControlPlane.WriteKubeconfig("autoscaler_"+w.Name, w.config)
 		Expect(err).NotTo(HaveOccurred())
 		listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
@@ -71,7 +68,7 @@ var _ = Describe("The command", func() {
 		address := listener.Addr().String()
 		Expect(listener.Close()).To(Succeed())
 
-		cmd := exec.Command(program, "run", "deployment/"+name, "-n", w.Name, "--capacity=100", "--source=prometheus", "--source-url="+w.prometheus(), //nolint:gosec,noctx // ends below
+		cmd := exec.Command(autoscaler, "run", "deployment/"+name, "-n", w.Name, "--capacity=100", "--source=prometheus", "--source-url="+w.prometheus(), //nolint:gosec,noctx // ends below
 			"--prometheus-query=q", "--period=200ms", "--window=1s", "--every=1s", "--after-up=2s", "--http-address="+address)
 		said := &log{}
 		cmd.Stdout, cmd.Stderr = said, said

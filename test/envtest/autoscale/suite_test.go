@@ -19,7 +19,12 @@ import (
 	"github.com/idalloc/idalloc/test/envtest/suite"
 )
 
-var env *suite.Suite //nolint:gochecknoglobals // Ginkgo's specs share what BeforeSuite made
+//nolint:gochecknoglobals // Ginkgo's specs share what BeforeSuite made
+var (
+	env *suite.Suite
+	// autoscaler is the built command.
+	autoscaler string
+)
 
 func TestAutoscale(t *testing.T) {
 	RegisterFailHandler(Fail)
@@ -45,6 +50,8 @@ const image = "partitionworker"
 
 var _ = BeforeSuite(func(ctx SpecContext) {
 	program, err := suite.Build(ctx, GinkgoT().TempDir(), "./examples/partitionworker")
+	Expect(err).NotTo(HaveOccurred())
+	autoscaler, err = suite.Build(ctx, GinkgoT().TempDir(), "./cmd/idalloc-autoscaler")
 	Expect(err).NotTo(HaveOccurred())
 	env, err = suite.Start(ctx, suite.Options{SkipBinary: true, Images: map[string]string{image: program}, BoundTokens: true, Log: GinkgoLogr})
 	Expect(err).NotTo(HaveOccurred())
