@@ -39,7 +39,7 @@ POLICY := test/bench/policy
 # What makes a release, and the chart's tests.
 RELEASE := hack/release
 HELM := test/helm
-UNIT = $$(go list ./... | grep -v -e /test/envtest -e /test/prometheus)
+UNIT = $$(go list ./... | grep -v -e /test/envtest -e /test/prometheus -e /test/sources)
 
 ##@ General
 
