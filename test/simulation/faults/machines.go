@@ -12,16 +12,11 @@ import (
 	"github.com/idalloc/idalloc/test/simulation/world"
 )
 
-// windowed changes the network for a while. Where two windows meet, the later one has it.
+// windowed changes the network for a while. Of two windows of one kind the later one counts while both are open.
 func windowed(change func(*world.Network, *dice.Dice)) func(*world.World, Fault, *dice.Dice) {
 	return func(w *world.World, f Fault, d *dice.Dice) {
-		before := w.Network
-		change(&w.Network, d)
-		w.After(f.Lasts, func() {
-			if !w.Quiet {
-				w.Network = before
-			}
-		})
+		drawn := d.Next()
+		w.Disturb(f.Lasts, func(n *world.Network) { change(n, dice.From(drawn)) })
 	}
 }
 

@@ -160,7 +160,8 @@ func (w *World) ShutDown() {
 func (w *World) Heal() {
 	w.Quiet = true
 	w.Step("heal")
-	w.Network = Network{Slower: 1}
+	w.disturbed = nil
+	w.disturb()
 	w.Down, w.Quota, w.Server.Admission = false, false, false
 	clear(w.Server.Refusals)
 	for _, n := range w.Nodes {

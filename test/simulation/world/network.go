@@ -2,6 +2,7 @@ package world
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -20,6 +21,28 @@ type Network struct {
 	KillWriter                                         float64 // of a process to be killed right after a write of its own
 	Meddle                                             float64 // of the owner to be damaged right after somebody wrote
 	HoldUp                                             HoldUp
+}
+
+// disturbance is one change of how requests fare.
+type disturbance struct{ change func(*Network) }
+
+// Disturb changes for a while how requests fare, beside all other disturbances.
+func (w *World) Disturb(lasts time.Duration, change func(*Network)) {
+	one := &disturbance{change: change}
+	w.disturbed = append(w.disturbed, one)
+	w.disturb()
+	w.After(lasts, func() {
+		w.disturbed = slices.DeleteFunc(w.disturbed, func(d *disturbance) bool { return d == one })
+		w.disturb()
+	})
+}
+
+// disturb brings the network up to date.
+func (w *World) disturb() {
+	w.Network = Network{Slower: 1}
+	for _, d := range w.disturbed {
+		d.change(&w.Network)
+	}
 }
 
 // Stall is one kind of request that takes long, there or back, while the client waits: that holds a protocol between

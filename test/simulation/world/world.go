@@ -45,6 +45,7 @@ type World struct {
 	paused     map[string]bool // pods whose work on partitions somebody paused, and whether they still are
 	traps      []*Trap         // of faults that wait for their moment
 	waiting    []*waiting      // who is held up
+	disturbed  []*disturbance  // what makes requests fare badly
 	lastNumber int
 	over       bool   // all processes have ended
 	leaked     string // who asked for something after that
