@@ -97,7 +97,7 @@ func catalogue() []kind {
 		{name: "apply", families: []string{foreign}, excuses: true, inject: func(w *world.World, _ Fault, _ *dice.Dice) { applyOwner(w) }},
 		{name: "many-managers", families: []string{foreign}, excuses: true, lasts: time.Minute, inject: manyManagers},
 		{name: "recreate-owner", families: []string{foreign}, excuses: true, lasts: time.Minute, inject: recreateOwner},
-		{name: "hide", families: []string{receipts}, excuses: true, inject: toSomePod(hide)},
+		{name: "hide", families: []string{receipts}, excuses: true, lasts: time.Minute, inject: hide},
 		{name: "remove-receipt", families: []string{receipts}, excuses: true, inject: toSomePod(removeReceipt)},
 		{name: "corrupt-receipt", families: []string{receipts}, excuses: true, inject: toSomePod(corruptReceipt)},
 

@@ -238,15 +238,35 @@ func declareFailed(w *world.World, f Fault, d *dice.Dice) {
 	w.After(f.Lasts, func() { w.Join(n, true) })
 }
 
-// hide takes away one of the labels by which a relabelled pod is found, or both, until it restores them.
-func hide(w *world.World, v *server.Version, d *dice.Dice) {
+// hide takes away one of the labels by which a relabelled pod is found, or both, until it restores them. A controller that does not know
+// such labels does so again and again.
+func hide(w *world.World, f Fault, d *dice.Dice) {
+	v := somePod(w, d)
+	if v == nil {
+		return
+	}
 	w.Relabel(v.Name)
 	gone := dice.Pick(d, [][]string{{assignment.InstanceIDLabel}, {assignment.OwnerLabel}, {assignment.InstanceIDLabel, assignment.OwnerLabel}})
-	w.Server.Change(object.Pods, v.Name, server.Writer{Manager: "kubectl-label"}, func(o object.Object) {
-		for _, label := range gone {
-			object.SetText(o, "labels", label, "")
+	until := w.Now()
+	if d.Chance(0.5) {
+		until += f.Lasts
+	}
+	var strip func()
+	strip = func() {
+		now := w.Server.Get(object.Pods, v.Name)
+		if w.Quiet || now == nil || object.UID(now.Object) != object.UID(v.Object) {
+			return
 		}
-	})
+		w.Server.Change(object.Pods, v.Name, server.Writer{Manager: "kubectl-label"}, func(o object.Object) {
+			for _, label := range gone {
+				object.SetText(o, "labels", label, "")
+			}
+		})
+		if again := d.Tail(2 * time.Second); w.Now()+again < until {
+			w.After(again, strip)
+		}
+	}
+	strip()
 }
 
 // replacePod is kubectl replace --force: another pod under the same name, while the first one's processes may run on. What restores

@@ -200,10 +200,10 @@ func applyOwner(w *world.World) {
 // ones back.
 func manyManagers(w *world.World, f Fault, d *dice.Dice) {
 	n, lasts := d.Between(server.MaxManagers/2, 3*server.MaxManagers), f.Lasts
-	if d.Chance(0.5) { // one tool after the other, as when somebody restores a namespace
-		lasts = min(lasts, time.Second)
+	if d.Chance(0.6) { // one tool right after the other, as when somebody restores a namespace
+		lasts = min(lasts, d.Tail(200*time.Millisecond))
 	}
-	if v := w.Owner(); v != nil && d.Chance(0.4) {
+	if v := w.Owner(); v != nil && d.Chance(0.6) {
 		putBack(w, object.At(earlier(v, d).Object, object.Metadata, "annotations"))
 	}
 	for i := range n {

@@ -25,7 +25,8 @@ type Profile struct {
 	PageSize           int           // how many objects a page of a list has at most, 0 for as many as are asked for
 	Grace              time.Duration // of a pod's deletion
 	Stop               time.Duration // what the work needs to stop, on average
-	SlowStop           bool          // it needs nearly all the time that strict mode leaves it
+	SlowStop           bool          // it needs nearly ten seconds, all the time that strict mode leaves it
+	Warm               time.Duration // how long a process acts before its pod is ready
 	Chaos              time.Duration // how long there are faults
 	Skew               time.Duration // how far clocks are from right
 	Ahead              time.Duration // how far one machine's clock is ahead of the others, beside that
@@ -66,7 +67,7 @@ func (p Profile) Fits(words []string) bool {
 // Draw draws what a history is about.
 func Draw(d *dice.Dice) Profile {
 	p := Profile{
-		Resource:  dice.Pick(d, []string{object.Deployments, object.Deployments, object.Deployments, object.StatefulSets, object.StatefulSets, object.ReplicaSets, object.Jobs}),
+		Resource:  dice.Pick(d, []string{object.Deployments, object.Deployments, object.Deployments, object.Deployments, object.StatefulSets, object.StatefulSets, object.ReplicaSets, object.Jobs}),
 		Count:     d.Between(1, 4),
 		Nodes:     d.Between(2, 3),
 		Start:     d.Chance(0.25),
@@ -79,7 +80,7 @@ func Draw(d *dice.Dice) Profile {
 		Chaos:     d.Span(time.Minute, 6*time.Minute),
 	}
 	p.HandsOver = !p.Start || d.Chance(0.7)
-	if d.Chance(0.3) {
+	if d.Chance(0.35) {
 		p.FenceAfter = d.Span(3*time.Second, 30*time.Second)
 	}
 	p.Crowded = d.Chance(0.5)
@@ -100,7 +101,7 @@ func Draw(d *dice.Dice) Profile {
 	if !p.HandsOver || p.Surge == 0 {
 		p.Unavailable = max(1, p.Unavailable)
 	}
-	p.SlowStop = p.FenceAfter > 0 && d.Chance(0.5)
+	p.SlowStop = d.Chance(0.2) || (p.FenceAfter > 0 && d.Chance(0.4))
 	p.PageSize = dice.Pick(d, []int{0, 0, 1, 2, 3})
 	vary := d.Next()
 	p.vary(dice.Derive(vary, "vary"))
@@ -122,12 +123,19 @@ func (p *Profile) vary(d *dice.Dice) {
 	}
 	if d.Chance(0.5) { // what somebody waits for beyond a fault is longer than that in strict mode
 		p.After = d.Span(0, 30*time.Second+3*p.FenceAfter)
+		if d.Chance(0.4) { // long enough for what has to happen by itself
+			p.After += d.Span(time.Minute, 6*time.Minute)
+		}
+	}
+	if d.Chance(0.3) {
+		p.Warm = d.Span(time.Second, 40*time.Second)
 	}
 	if !p.Crowded && d.Chance(0.06) {
 		p.Count = d.Between(9, 14) // more than are confirmed dead at once
 	}
 	if p.Command = !p.Start && d.Chance(0.2); p.Command {
 		p.Keeps, p.HandsOver = false, p.FenceAfter > 0 || d.Chance(0.5)
+		p.SlowStop = p.SlowStop && p.HandsOver // without a hook nobody waits for it
 		if !p.HandsOver {
 			p.Unavailable = max(1, p.Unavailable)
 		}

@@ -253,7 +253,7 @@ func (w *World) report(k *kubeletPod, o object.Object) {
 		return
 	}
 	ready := "False"
-	if k.process.Belief() != nil && k.process.Runs() {
+	if k.process.Belief() != nil && k.process.Runs() && w.isWarm(k) {
 		ready = "True"
 	}
 	status := object.At(o, "status")
@@ -265,6 +265,16 @@ func (w *World) report(k *kubeletPod, o object.Object) {
 		status := object.Need(next, "status")
 		status["phase"], status["ready"], status["containerStatuses"] = "Running", ready, ContainerStatus("running", "")
 	})
+}
+
+// isWarm reports whether the process has acted for long enough to be ready. If not, its kubelet looks again then.
+func (w *World) isWarm(k *kubeletPod) bool {
+	p := k.process
+	if p.warm == 0 {
+		p.warm = w.Now() + w.Profile.Warm
+		w.After(w.Profile.Warm, func() { w.syncSoon(k) })
+	}
+	return w.Now() >= p.warm
 }
 
 // SyncNode brings every pod of a node in line.

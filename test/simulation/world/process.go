@@ -57,6 +57,7 @@ type Process struct {
 	parts    map[int]int64        // the partitions that the work works on, and their tokens
 	acting   context.Context      //nolint:containedctx // the work's, with Run
 	slept    bool                 // it was suspended since the work began
+	warm     time.Duration        // when its pod may be ready, 0 before it acted
 	last     *identity.Identity   // the last that Start told
 	stops    int                  // how often its work was asked to stop
 	asked    bool                 // it is being asked
