@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"slices"
 	"time"
 
 	"github.com/idalloc/idalloc/test/simulation/dice"
@@ -19,6 +20,14 @@ type kind struct {
 	// excuses says that pods may have to move for it.
 	excuses bool
 	only    func(p profile.Profile) bool
+}
+
+// suits reports whether the fault can happen to such a workload.
+func (k kind) suits(p profile.Profile) bool { return k.only == nil || k.only(p) }
+
+// is reports whether the fault belongs to one of the families.
+func (k kind) is(families ...string) bool {
+	return slices.ContainsFunc(families, func(f string) bool { return slices.Contains(k.families, f) })
 }
 
 // Families of faults, selectable by name beside each fault's own.

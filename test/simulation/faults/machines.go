@@ -44,7 +44,7 @@ func serverDown(w *world.World, f Fault, _ *dice.Dice) {
 }
 
 func partition(w *world.World, f Fault, d *dice.Dice) {
-	n := dice.Pick(d, w.Nodes)
+	n := someNode(w, d)
 	n.Cut = true
 	breaks := d.Chance(0.5)
 	w.After(f.Lasts, func() { w.Join(n, breaks) })
@@ -56,11 +56,17 @@ func some(w *world.World, d *dice.Dice, major bool) []*world.Process {
 	if len(running) == 0 {
 		return nil
 	}
-	n := 1
 	if major {
-		n = d.Between(len(running)/2+1, len(running))
+		return dice.Sample(d, running, d.Between(len(running)/2+1, len(running)))
 	}
-	return dice.Sample(d, running, n)
+	for _, p := range running {
+		if p.Pod != "" && p.Pod == w.Victim && d.Chance(w.Clings) {
+			return []*world.Process{p}
+		}
+	}
+	p := dice.Pick(d, running)
+	w.Victim = p.Pod
+	return []*world.Process{p}
 }
 
 func killSome(w *world.World, d *dice.Dice, major bool) {
@@ -86,7 +92,7 @@ func first(w *world.World) *world.Process {
 }
 
 func nodeCrash(w *world.World, f Fault, d *dice.Dice) {
-	n := dice.Pick(d, w.Nodes)
+	n := someNode(w, d)
 	w.Crash(n)
 	w.After(f.Lasts, func() {
 		n.Down = false
@@ -107,14 +113,14 @@ func suspendFirst(w *world.World, f Fault, _ *dice.Dice) {
 }
 
 func suspendNode(w *world.World, f Fault, d *dice.Dice) {
-	n := dice.Pick(d, w.Nodes)
+	n := someNode(w, d)
 	w.SuspendNode(n)
 	w.After(f.Lasts, func() { w.ResumeNode(n) })
 }
 
 // kubeletDown: nobody starts or ends anything on a node, whose processes go on.
 func kubeletDown(w *world.World, f Fault, d *dice.Dice) {
-	n := dice.Pick(d, w.Nodes)
+	n := someNode(w, d)
 	n.Mute = true
 	w.After(f.Lasts, func() {
 		n.Mute = false
@@ -167,23 +173,39 @@ func switched(turn func(w *world.World, on bool)) func(*world.World, Fault, *dic
 	}
 }
 
-// somePod picks a pod of the owner: where somebody is held up, often that one's.
+// somePod picks a pod of the owner: where somebody is held up, often that one's, or the one that was picked before.
 func somePod(w *world.World, d *dice.Dice) *server.Version {
 	all := w.Server.Objects(object.Pods)
 	if held := w.HeldUp(); len(held) > 0 && d.Chance(0.5) {
 		if v := w.Server.Get(object.Pods, dice.Pick(d, held).Pod); v != nil {
+			w.Victim = v.Name
 			return v
 		}
+	}
+	if v := w.Server.Get(object.Pods, w.Victim); v != nil && d.Chance(w.Clings) {
+		return v
 	}
 	if len(all) == 0 {
 		return nil
 	}
-	return dice.Pick(d, all)
+	v := dice.Pick(d, all)
+	w.Victim = v.Name
+	return v
+}
+
+// someNode picks a machine: often that of the pod that was picked before.
+func someNode(w *world.World, d *dice.Dice) *world.Node {
+	if v := w.Server.Get(object.Pods, w.Victim); v != nil && d.Chance(w.Clings) {
+		if n := w.NodeOf(v); n != nil {
+			return n
+		}
+	}
+	return dice.Pick(d, w.Nodes)
 }
 
 // deleteNode removes a Node object while its machine is cut off; the pod garbage collector removes its pods.
 func deleteNode(w *world.World, f Fault, d *dice.Dice) {
-	n := dice.Pick(d, w.Nodes)
+	n := someNode(w, d)
 	n.Cut = true
 	w.After(d.Span(0, f.Lasts/2+1), func() {
 		for _, v := range w.Server.Objects(object.Pods) {

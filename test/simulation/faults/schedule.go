@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -12,24 +13,35 @@ import (
 // injector has a history's faults happen.
 type injector struct {
 	w      *world.World
-	others []kind // what may happen while somebody is held up
+	others []kind // what may happen beside a fault, and while somebody is held up
 	more   int    // how often it did
+	// aftermath is the chance that another fault follows each, after about so long.
+	aftermath float64
+	soon      time.Duration
 }
 
 // Schedule has the faults happen. The names are those that they were drawn from: others of their kinds happen while somebody is
 // held up.
 func Schedule(w *world.World, faults []Fault, names []string) {
-	kinds, _, _ := drawKinds(w.Seed, w.Profile, names)
-	in := &injector{w: w, others: slices.DeleteFunc(kinds, func(k kind) bool {
-		return slices.Contains(k.families, aimed) || slices.Contains(k.families, steps)
-	})}
+	m, _ := drawMix(w.Seed, w.Profile, names)
+	d := dice.Derive(w.Seed, "aftermath")
+	in := &injector{w: w, others: slices.DeleteFunc(m.kinds, func(k kind) bool { return k.is(aimed, steps) })}
+	in.aftermath = dice.Pick(d, []float64{0, 0.3, 0.6, 0.8})
+	in.soon = time.Duration(math.Pow(10, 1+3*d.Float())) * time.Millisecond // 10 ms to 10 s
+	w.Clings = dice.Pick(d, []float64{0, 0.5, 0.9})
 	w.Mischief = in
 	all := map[string]kind{}
 	for _, k := range catalogue() {
 		all[k.name] = k
 	}
 	for _, f := range faults {
-		w.After(f.At, func() { in.inject(all[f.Name], f) })
+		w.After(f.At, func() {
+			in.inject(all[f.Name], f)
+			d := dice.Derive(f.Draw, "aftermath")
+			for at := d.Tail(in.soon); d.Chance(in.aftermath); at += d.Tail(in.soon) {
+				w.After(at, func() { in.Another(d) })
+			}
+		})
 	}
 }
 

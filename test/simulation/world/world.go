@@ -23,6 +23,9 @@ type World struct {
 	Witness Witness
 	// Mischief may be nil where nothing goes wrong.
 	Mischief Mischief
+	// Clings is the chance that a fault hits the pod, or its machine, that the one before hit: Victim.
+	Clings float64
+	Victim string
 	// Onlook, if it is not nil, is called whenever something happened.
 	Onlook func()
 
