@@ -217,7 +217,7 @@ func manyManagers(w *world.World, f Fault, d *dice.Dice) {
 }
 
 // recreateOwner deletes the workload, its pods left alone (cascade=orphan is not simulated: they go too, by and by). A restore
-// tool may give the new one what a backup of the old one has.
+// tool may give the new one what a backup of the old one has, also at once, as kubectl replace --force does, while the pods still run.
 func recreateOwner(w *world.World, f Fault, d *dice.Dice) {
 	v := w.Owner()
 	if v == nil {
@@ -225,9 +225,13 @@ func recreateOwner(w *world.World, f Fault, d *dice.Dice) {
 	}
 	backup := d.Chance(0.5)
 	saved := earlier(v, d)
+	gap := f.Lasts
+	if d.Chance(0.5) {
+		gap = min(gap, d.Tail(500*time.Millisecond))
+	}
 	n, version := v.Count(), world.Template(v.Object)
 	w.Server.Remove(v)
-	w.After(f.Lasts, func() {
+	w.After(gap, func() {
 		if w.Owner() == nil {
 			w.CreateOwner(n, version)
 			if backup {
