@@ -131,7 +131,7 @@ func kubeletDown(w *world.World, f Fault, d *dice.Dice) {
 // lostNode cuts a node off for good, or its kubelet alone: its kubelet and its processes may run on, stand still or be gone. Its pods are deleted after
 // a while, and stay. Half of the nodes come back before the history ends.
 func lostNode(w *world.World, f Fault, d *dice.Dice) {
-	n := dice.Pick(d, w.Nodes)
+	n := someNode(w, d)
 	if slices.ContainsFunc(w.Nodes, func(n *world.Node) bool { return n.Lost }) || len(w.Nodes) < 2 {
 		return
 	}
