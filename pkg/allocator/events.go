@@ -30,7 +30,8 @@ type announced struct {
 
 	// full says that an Event told of an owner without room since this pod had a slot.
 	full atomic.Bool
-	// mu is held while the others are used. complaint is what an Event said last of why this pod waits.
+	// mu is held while the others are used, and not while an Event is under way: of two goroutines that leave one, neither waits for the
+	// other. complaint is what an Event said last of why this pod waits.
 	mu        sync.Mutex
 	complaint complaint
 	// claiming is when the claim under way began, and complained says that an Event told why it takes long.
@@ -113,18 +114,27 @@ func (a *announced) partitions(e event.Event) {
 // leaveSeldom is leave, at most once a minute for each reason. Other processes' Events of the same minute have the same name, so that
 // the API server keeps one of them.
 func (a *announced) leaveSeldom(e store.Event) {
+	if !a.due(e.Reason) || a.leave(e) {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.told, e.Reason)
+}
+
+// due reports whether an Event about partitions may be left now, and notes that it is.
+func (a *announced) due(reason string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	now := a.connection.clock.Now()
-	if last, told := a.told[e.Reason]; told && now.Sub(last) < announceAgain {
-		return
+	if last, told := a.told[reason]; told && now.Sub(last) < announceAgain {
+		return false
 	}
-	if a.leave(e) {
-		if a.told == nil {
-			a.told = map[string]time.Time{}
-		}
-		a.told[e.Reason] = now
+	if a.told == nil {
+		a.told = map[string]time.Time{}
 	}
+	a.told[reason] = now
+	return true
 }
 
 // begin notes that a claim begins.
@@ -136,19 +146,25 @@ func (a *announced) begin() {
 
 // complain says on the pod why it waits.
 func (a *announced) complain(what string) {
+	next := complaint{what: what, at: a.connection.clock.Now()}
+	a.mu.Lock()
+	before := a.complaint
+	due := before.due(what, next.at)
+	if due {
+		a.complaint, a.complained = next, true
+	}
+	a.mu.Unlock()
+	if !due || a.leave(waitingEvent(a.pod, what)) {
+		return
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	now := a.connection.clock.Now()
-	if a.complaint.due(what, now) && a.leave(waitingEvent(a.pod, what)) {
-		a.complaint, a.complained = complaint{what: what, at: now}, true
-	}
+	a.complaint, a.complained = before, false
 }
 
 // relieve says on the pod that it has an id, if an Event said that it waits.
 func (a *announced) relieve(id int) {
-	if !a.mu.TryLock() {
-		return // the complaint is being written: the pod must not wait for that, and has waited for half a minute alone
-	}
+	a.mu.Lock()
 	defer a.mu.Unlock()
 	if !a.complained {
 		return

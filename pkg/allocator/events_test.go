@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -153,6 +154,40 @@ func TestAPodTellsOfItsIDIfItToldOfItsWait(t *testing.T) {
 	if want := []string{"Warning WaitingForSlot Pod a u", "Normal SlotTaken Pod a u"}; !slices.Equal(*kept, want) {
 		t.Errorf("the Events are %q, want %q", *kept, want)
 	}
+}
+
+// The Event of a pod that waited may still be under way when it has its slot and works on partitions.
+func TestAnEventThatTakesLongHoldsUpNoOther(t *testing.T) {
+	a, _, _ := announcing(t)
+	arrived, other := make(chan struct{}), make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var e struct {
+			Reason string `json:"reason"`
+		}
+		err := json.NewDecoder(r.Body).Decode(&e)
+		w.WriteHeader(http.StatusForbidden)
+		if err != nil || e.Reason != "WaitingForSlot" {
+			close(other)
+			return
+		}
+		close(arrived)
+		select {
+		case <-other:
+		case <-r.Context().Done():
+			t.Error("the other Event came only when this one was given up")
+		}
+	}))
+	t.Cleanup(server.Close)
+	s, err := store.New(&rest.Config{Host: server.URL}, "", a.connection.clock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.connection.store = s
+	var running sync.WaitGroup
+	running.Go(func() { a.Observe(event.StillWaiting{Reason: "room"}) })
+	<-arrived
+	a.Observe(event.PartitionsHeldUp{Reason: keysIgnored, Detail: "x"})
+	running.Wait()
 }
 
 // A waiter plans again and again, and says once that there is no room, until it had a slot in between.
