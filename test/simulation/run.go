@@ -70,6 +70,7 @@ func Play(seed uint64, names []string, keep func(i int) bool, trace io.Writer, c
 	w.Alone(func() { faults.Repair(w) })
 	if h.settle("after the last fault", h.judge.Settled) {
 		h.rest()
+		h.scale()
 	}
 	w.Alone(h.judge.End)
 	w.ShutDown()
@@ -124,6 +125,24 @@ func (h playing) settle(when string, whatIsMissing func() string) bool {
 	}
 	h.world.Alone(func() { h.judge.Missf("%s %s: %s", patience, when, missing) })
 	return false
+}
+
+// scale changes the count of a settled workload by one, and looks at which partitions move.
+func (h playing) scale() {
+	w, scaled := h.world, false
+	w.Alone(func() {
+		if scaled = h.judge.Scale(); !scaled {
+			return
+		}
+		by := 1
+		if owner := w.Owner(); owner.Count() > 1 && w.Dice("scale").Chance(0.5) {
+			by = -1
+		}
+		w.Scale(w.Owner(), w.Owner().Count()+by)
+	})
+	if scaled && h.settle("after the count changed", h.judge.Settled) {
+		w.Alone(h.judge.Scaled)
+	}
 }
 
 // rest watches a settled workload, that must ask little and must not move.

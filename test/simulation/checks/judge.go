@@ -174,6 +174,8 @@ func (j *Judge) Stored(v *server.Version) {
 	j.recorder.stored(v)
 	j.noteForgotten(v)
 	j.checkPatience(v)
+	j.checkTaken(v)
+	j.countMoves(v)
 	j.progress.checkStarted(v)
 	if n := v.Count(); n != j.count {
 		j.count = n
@@ -211,7 +213,7 @@ func (j *Judge) Served() string {
 			}
 		}
 	}
-	return ""
+	return j.unserved(owner)
 }
 
 // awaitsNode reports whether the slot of the holder comes free only when its node is back: it is being deleted, and its receipt does not

@@ -2,6 +2,7 @@ package checks
 
 import (
 	"fmt"
+	"maps"
 	"strconv"
 	"time"
 
@@ -23,6 +24,8 @@ type parts struct {
 	// owner is the version that slots were read from.
 	owner *server.Version
 	slots map[int]entry
+	// scaling is not nil while moves are counted.
+	scaling *scaling
 }
 
 // partHeld is who worked on a partition last.
@@ -88,6 +91,29 @@ func (j *Judge) noteAlive() {
 	}
 }
 
+// checkTaken reports a write that takes a partition from an id on a clean map while the id's holder works on it.
+func (j *Judge) checkTaken(v *server.Version) {
+	if j.w.Profile.Partitions == 0 || j.w.Serving == nil {
+		return
+	}
+	before, wasClean := rowOf(v.Before)
+	after, clean := rowOf(v)
+	if !wasClean || !clean || before.Same(after) {
+		return
+	}
+	for _, p := range j.w.Processes {
+		b := p.Belief()
+		if b == nil || j.w.IsGhost(p) {
+			continue
+		}
+		for k := range p.Working() {
+			if before.Owners[b.ID].Contains(k) && !after.Owners[b.ID].Contains(k) {
+				j.reportf(exclusion, "partition %d is taken from id %d, and %s works on it", k, b.ID, p.ID)
+			}
+		}
+	}
+}
+
 // rowOf is what a version of the owner says about partitions. clean says that it and the slots are idalloc's.
 func rowOf(v *server.Version) (row *assignment.Partitions, clean bool) {
 	if !v.Exists() {
@@ -140,6 +166,88 @@ func (j *Judge) partitionsMissing(owner *server.Version) string {
 		return missing
 	}
 	return j.targetMissing(owner, row)
+}
+
+// unserved says which partition nobody works on although somebody could. It does not ask for more than can be had before somebody
+// repairs what only an operator can.
+func (j *Judge) unserved(owner *server.Version) string {
+	row, clean := rowOf(owner)
+	if !clean || row == nil || owner.Count() == 0 || !j.w.Profile.Divides(world.Template(owner.Object)) {
+		return ""
+	}
+	worked, members := map[int]bool{}, false
+	for _, p := range j.w.Processes {
+		if p.Runs() && (p.Stubborn() || !p.Divides()) {
+			return "" // it keeps partitions from moving
+		}
+		b := p.Belief()
+		for k := range p.Working() {
+			worked[k] = true
+			members = members || b.ID < owner.Count()
+		}
+		members = members || (b != nil && b.ID < owner.Count())
+	}
+	for _, v := range j.w.Server.Objects(object.Pods) {
+		if !object.Ended(v.Object) && (!world.InWorkload(v.Object) || j.awaitsNode(v.Name) || j.receipt(v) == nil) {
+			return "" // nobody knows what it works on, or it keeps what it has until somebody deletes it
+		}
+	}
+	for k := range row.Count {
+		if members && !worked[k] {
+			return fmt.Sprintf("nobody works on partition %d of %d", k, row.Count)
+		}
+	}
+	return ""
+}
+
+// scaling is what the judge counts while a change of the count moves partitions.
+type scaling struct {
+	before, owners placement.Owners
+	moves          int
+}
+
+// Scale begins to count the partitions that move because somebody changes the count in a quiet place. It returns false if they need
+// not be few: with another strategy than sticky, where pods may yield nothing, or where nobody owns any.
+func (j *Judge) Scale() bool {
+	owner := j.w.Owner()
+	row, clean := rowOf(owner)
+	few := row != nil && row.Strategy == placement.NameSticky && owner.Count() > 0 && j.w.Profile.Stubborn == 0
+	if !clean || !few || !j.w.Profile.Divides(world.Template(owner.Object)) {
+		return false
+	}
+	j.parts.scaling = &scaling{before: row.Owners, owners: maps.Clone(row.Owners)}
+	return true
+}
+
+// countMoves counts the partitions that a version of the owner moves to another id.
+func (j *Judge) countMoves(v *server.Version) {
+	s := j.parts.scaling
+	row, clean := rowOf(v)
+	if s == nil || !clean || row == nil {
+		return
+	}
+	for to, set := range row.Owners {
+		for from, had := range s.owners {
+			if moved := set.Intersect(had); from != to && !moved.Empty() {
+				s.moves += moved.Len()
+				s.owners[from], s.owners[to] = had.Minus(moved), s.owners[to].Union(moved)
+			}
+		}
+	}
+}
+
+// Scaled reports if more partitions moved than the new count needs.
+func (j *Judge) Scaled() {
+	s, owner := j.parts.scaling, j.w.Owner()
+	j.parts.scaling = nil
+	row, _ := rowOf(owner)
+	in := placement.Input{Partitions: row.Count, Count: owner.Count(), Owners: s.before}
+	for id := range owner.Count() {
+		in.Members = append(in.Members, id)
+	}
+	if ideal := placement.IdealMoves(in); s.moves != ideal {
+		j.reportf(moves, "%d partitions moved from %s to %s, and %d have to", s.moves, s.before, row.Owners, ideal)
+	}
 }
 
 // workMissing says which partitions nobody works on, or somebody else.

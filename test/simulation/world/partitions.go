@@ -97,3 +97,6 @@ func (p *Process) Working() map[int]int64 {
 	}
 	return p.parts
 }
+
+// WorkOn has a puppet work on partitions, each with its token.
+func (p *Process) WorkOn(parts map[int]int64) { p.divides, p.parts = true, parts }
