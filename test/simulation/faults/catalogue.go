@@ -81,6 +81,7 @@ func catalogue() []kind {
 
 		{name: "kill-minor", families: []string{randomKillMinor}, inject: func(w *world.World, _ Fault, d *dice.Dice) { killSome(w, d, false) }},
 		{name: "kill-writers", families: []string{randomKillMinor}, lasts: 2 * time.Minute, inject: windowed(func(n *world.Network, d *dice.Dice) { n.KillWriter = d.Float() * 0.5 })},
+		{name: "kill-senders", families: []string{randomKillMinor}, lasts: 2 * time.Minute, inject: windowed(func(n *world.Network, d *dice.Dice) { n.KillSender = d.Float() * 0.5 })},
 		{name: "kill-major", families: []string{randomKillMajor}, inject: func(w *world.World, _ Fault, d *dice.Dice) { killSome(w, d, true) }},
 		{name: "kill-fixed", families: []string{randomKillFixed}, inject: func(w *world.World, _ Fault, d *dice.Dice) { killFirst(w, d) }},
 		{name: "node-crash", families: []string{randomKillMajor}, lasts: 2 * time.Minute, inject: nodeCrash},

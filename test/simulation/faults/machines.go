@@ -50,7 +50,7 @@ func partition(w *world.World, f Fault, d *dice.Dice) {
 	w.After(f.Lasts, func() { w.Join(n, breaks) })
 }
 
-// some picks running processes: fewer than half, or more.
+// some picks running processes: one, often one that is held up or that was picked before, or more than half.
 func some(w *world.World, d *dice.Dice, major bool) []*world.Process {
 	running := w.Running()
 	if len(running) == 0 {
@@ -58,6 +58,12 @@ func some(w *world.World, d *dice.Dice, major bool) []*world.Process {
 	}
 	if major {
 		return dice.Sample(d, running, d.Between(len(running)/2+1, len(running)))
+	}
+	if held := w.HeldUp(); len(held) > 0 && d.Chance(0.5) {
+		if p := dice.Pick(d, held); p.Runs() {
+			w.Victim = p.Pod
+			return []*world.Process{p}
+		}
 	}
 	for _, p := range running {
 		if p.Pod != "" && p.Pod == w.Victim && d.Chance(w.Clings) {

@@ -92,6 +92,7 @@ const (
 	anOwnerChanged news = iota
 	aReceiptChanged
 	aWorkBegan
+	aListServed
 	kindsOfNews
 )
 

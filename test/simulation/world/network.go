@@ -19,6 +19,7 @@ type Network struct {
 	Silent                                             float64 // of an event to be minutes late
 	Stall                                              Stall
 	KillWriter                                         float64 // of a process to be killed right after a write of its own
+	KillSender                                         float64 // of a process to be killed while a write of its own is under way
 	Meddle                                             float64 // of the owner to be damaged right after somebody wrote
 	HoldUp                                             HoldUp
 }
@@ -98,6 +99,15 @@ func (w *World) route(c *Call) {
 		return
 	}
 	d := c.Dice
+	if c.Verb == server.VerbPatch && d.Chance(w.Network.KillSender) {
+		w.orphan(c)
+		return
+	}
+	w.meetOrphans(p, d)
+	if p.frozen {
+		p.asleep = append(p.asleep, func() { w.route(c) })
+		return
+	}
 	go1 := w.delay(d)
 	go1 += w.Network.Stall.delay(c, false, d)
 	if d.Chance(w.Network.LostRequest) {
@@ -187,7 +197,11 @@ func (w *World) Arrive(c *Call, isCopy bool) {
 func (w *World) serve(c *Call) server.Answer {
 	w.Serving = c.Process
 	defer func() { w.Serving = nil }()
-	return w.Server.Serve(c.Request)
+	a := w.Server.Serve(c.Request)
+	if c.Verb == "list" && c.Resource == object.Pods {
+		w.tell(aListServed, c.Process)
+	}
+	return a
 }
 
 // foreign404 is the 404 of a proxy, or of a server that does not know the path: it says nothing of the object.

@@ -33,6 +33,7 @@ func (p *Process) workOnShares() {
 				p.parts = map[int]int64{}
 			}
 			p.parts[k] = share.Token
+			p.w.tell(aWorkBegan, p)
 			p.w.Step("work on", p.ID, strconv.Itoa(k), strconv.FormatInt(share.Token, 10))
 		}
 	}

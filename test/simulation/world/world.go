@@ -49,6 +49,7 @@ type World struct {
 	traps      []*Trap         // of faults that wait for their moment
 	waiting    []*waiting      // who is held up
 	disturbed  []*disturbance  // what makes requests fare badly
+	orphans    []*orphan       // writes of processes that were killed
 	lastNumber int
 	over       bool   // all processes have ended
 	leaked     string // who asked for something after that
