@@ -43,6 +43,7 @@ type Profile struct {
 	Partitions         int           // how many partitions there are, 0 for a workload without
 	Strategy           string        // by which they are divided
 	Stubborn           float64       // of a pod not to know when its work on some partitions has stopped
+	InProcess          bool          // it is known that work on partitions ends with its process
 	Unaware            bool          // every other revision works on no partitions
 	After              time.Duration // how long what went wrong stays so after the last fault
 }
@@ -154,6 +155,7 @@ func (p *Profile) divide(d *dice.Dice) {
 	if d.Chance(0.15) {
 		p.Stubborn = d.Float()
 	}
+	p.InProcess = d.Chance(0.7)
 }
 
 // Divides reports whether a revision's pods work on partitions.

@@ -247,7 +247,7 @@ func (p *Process) launch() {
 	}
 	if p.divides {
 		p.pauses = make(chan bool, 1)
-		o.Partitions = &allocator.Partitions{Publish: p.share, Stop: p.unshare, Keeps: p.stubborn, Pause: p.pauses}
+		o.Partitions = &allocator.Partitions{Publish: p.share, Stop: p.unshare, Keeps: p.stubborn, InProcess: p.w.Profile.InProcess, Pause: p.pauses}
 		if paused, told := p.w.paused[p.Pod]; told {
 			p.hearPause(paused)
 		}
