@@ -73,7 +73,7 @@ func TestPrometheusSeesAWorkload(t *testing.T) {
 }
 
 func TestThePromtoolTestsOfTheRulesPass(t *testing.T) {
-	promtool(t, nil, "test", "rules", config(t, "prometheus", "rules_test.yaml"))
+	promtool(t.Context(), t, nil, "test", "rules", config(t, "prometheus", "rules_test.yaml"))
 }
 
 // Each alert has a test that fires it.
@@ -99,9 +99,9 @@ func TestEachAlertFiresInATest(t *testing.T) {
 }
 
 // promtool runs it and fails with what it prints. It prints warnings and succeeds.
-func promtool(t *testing.T, stdin io.Reader, args ...string) {
+func promtool(ctx context.Context, t *testing.T, stdin io.Reader, args ...string) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "promtool", args...) //nolint:gosec // the arguments are the test's
+	cmd := exec.CommandContext(ctx, "promtool", args...) //nolint:gosec // the arguments are the test's
 	cmd.Stdin = stdin
 	if output, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("promtool %s: %v\n%s", strings.Join(args, " "), err, output)
@@ -161,9 +161,11 @@ func testTheDashboard(ctx context.Context, t *testing.T, p *server, namespace st
 	must(t, err)
 	var dashboard struct {
 		Panels []struct {
-			Title   string
-			Targets []struct{ Expr string }
-		}
+			Title   string `json:"title"`
+			Targets []struct {
+				Expr string `json:"expr"`
+			} `json:"targets"`
+		} `json:"panels"`
 	}
 	must(t, json.Unmarshal(text, &dashboard))
 	fill := strings.NewReplacer("$namespace", namespace, "$workload", name, "$__rate_interval", "1m", "$__range", "10m")
@@ -186,14 +188,19 @@ func testTheDashboard(ctx context.Context, t *testing.T, p *server, namespace st
 
 func testTheRules(ctx context.Context, t *testing.T, p *server) {
 	t.Helper()
+	type rule struct {
+		Name      string `json:"name"`
+		Health    string `json:"health"`
+		LastError string `json:"lastError"`
+	}
 	var data struct {
 		Groups []struct {
-			Rules []struct{ Name, Health, LastError string }
-		}
+			Rules []rule `json:"rules"`
+		} `json:"groups"`
 	}
 	err := wait.PollUntilContextCancel(ctx, look, true, func(ctx context.Context) (bool, error) {
 		err := p.get(ctx, "/api/v1/rules", nil, &data)
-		unknown := func(r struct{ Name, Health, LastError string }) bool { return r.Health == "unknown" }
+		unknown := func(r rule) bool { return r.Health == "unknown" }
 		return err == nil && len(data.Groups) == 1 && !slices.ContainsFunc(data.Groups[0].Rules, unknown), err
 	})
 	must(t, err)
@@ -216,5 +223,5 @@ func testWhatAPodSays(ctx context.Context, t *testing.T, namespace *suite.Namesp
 	response, err := http.DefaultClient.Do(r)
 	must(t, err)
 	defer response.Body.Close() //nolint:errcheck // a read-only body
-	promtool(t, response.Body, "check", "metrics")
+	promtool(ctx, t, response.Body, "check", "metrics")
 }

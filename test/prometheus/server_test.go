@@ -131,8 +131,9 @@ func (s *server) get(ctx context.Context, path string, parameters url.Values, in
 	}
 	defer response.Body.Close() //nolint:errcheck // a read-only body
 	answer := struct {
-		Status, Error string
-		Data          any
+		Status string `json:"status"`
+		Error  string `json:"error"`
+		Data   any    `json:"data"`
 	}{Data: into}
 	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
 		return fmt.Errorf("%s: %s: %w", path, response.Status, err)
