@@ -31,6 +31,21 @@ func products() []product {
 	}
 }
 
+// limited returns the products for one platform.
+func limited(all []product, only string) ([]product, error) {
+	var found []product
+	for _, p := range all {
+		p.platforms = slices.DeleteFunc(slices.Clone(p.platforms), func(on platform) bool { return on.os+"/"+on.arch != only })
+		if len(p.platforms) > 0 {
+			found = append(found, p)
+		}
+	}
+	if len(found) == 0 {
+		return nil, fmt.Errorf("-only %s: no program is built for that", only)
+	}
+	return found, nil
+}
+
 // binary is a program that was built.
 type binary struct {
 	product

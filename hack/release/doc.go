@@ -1,6 +1,6 @@
 // Release makes all that a release has, from a clean commit, and needs Go and git only:
 //
-//	release [-out dist] [-version v0.1.0]
+//	release [-out dist] [-version v0.1.0] [-only linux/amd64] [-dirty]
 //
 //	idalloc_VERSION_linux_ARCH.tar.gz            the static binary for pods and people
 //	kubectl-idalloc_VERSION_OS_ARCH.tar.gz       the same as a kubectl plugin; for Windows a .zip

@@ -29,6 +29,7 @@ func run(ctx context.Context, args []string) error {
 	out := flags.String("out", "dist", "the directory to make; it must not exist, or be empty")
 	version := flags.String("version", "", "the version; default: what git describe says")
 	dirty := flags.Bool("dirty", false, "release also what is not committed, to try it")
+	only := flags.String("only", "", "the one platform to build for, such as linux/amd64; default: all")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -44,6 +45,11 @@ func run(ctx context.Context, args []string) error {
 		return fmt.Errorf("the work tree is not the commit: commit or stash these first, or try it with -dirty:\n%s", changes)
 	}
 	r := release{root: root, out: *out, version: *version, products: products()}
+	if *only != "" {
+		if r.products, err = limited(r.products, *only); err != nil {
+			return err
+		}
+	}
 	if r.version == "" {
 		if r.version, err = git(ctx, root, "describe", "--tags", "--always", "--dirty"); err != nil {
 			return err
