@@ -4,9 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -30,7 +31,7 @@ type server struct {
 	mu sync.Mutex
 	// answer replaces the answer to some requests. It may be nil, and returns 0 for those that it leaves alone.
 	answer func(r *http.Request) int
-	// patches are the bodies of all patches, by the last part of the path; events are the Events' messages.
+	// patches are the bodies of all patches behind the last part of the path, and events are Events.
 	patches []string
 	events  []string
 	version int
@@ -45,7 +46,7 @@ func (s *server) object() map[string]any {
 	annotations[assignment.PartitionCountKey], annotations[assignment.PartitionStrategyKey] = "4", placement.NameExternal
 	return map[string]any{
 		"apiVersion": "apps/v1", "kind": "Deployment",
-		"metadata": map[string]any{"name": "worker", "namespace": "demo", "uid": uid, "resourceVersion": fmt.Sprint(s.version), "annotations": annotations},
+		"metadata": map[string]any{"name": "worker", "namespace": "demo", "uid": uid, "resourceVersion": strconv.Itoa(s.version), "annotations": annotations},
 		"spec":     map[string]any{"replicas": 1, "selector": map[string]any{"matchLabels": map[string]any{"app": "worker"}}},
 	}
 }
@@ -58,22 +59,29 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if code := s.answer(r); code != 0 {
 			w.WriteHeader(code)
 			reason := map[int]string{http.StatusConflict: "Conflict", http.StatusNotFound: "NotFound"}[code]
-			_ = json.NewEncoder(w).Encode(map[string]any{
+			encode(w, map[string]any{
 				"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "reason": reason, "details": map[string]any{"name": "worker", "group": "apps", "kind": "deployments"},
 			})
 			return
 		}
 	}
-	var body map[string]any
-	_ = json.NewDecoder(r.Body).Decode(&body)
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		panic(err)
+	}
 	switch {
 	case r.Method == http.MethodPatch:
-		text, _ := json.Marshal(body)
-		s.patches = append(s.patches, r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]+" "+string(text))
+		s.patches = append(s.patches, r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]+" "+string(body))
 	case strings.HasSuffix(r.URL.Path, "/events"):
-		s.events = append(s.events, fmt.Sprint(body["message"]))
+		s.events = append(s.events, string(body))
 	}
-	_ = json.NewEncoder(w).Encode(s.object())
+	encode(w, s.object())
+}
+
+func encode(w io.Writer, object map[string]any) {
+	if err := json.NewEncoder(w).Encode(object); err != nil {
+		panic(err)
+	}
 }
 
 func (s *server) set(answer func(r *http.Request) int) {
