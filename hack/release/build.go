@@ -28,6 +28,7 @@ func products() []product {
 	return []product{
 		{name: "idalloc", pkg: "./cmd/idalloc", platforms: pods, image: true},
 		{name: "kubectl-idalloc", pkg: "./cmd/idalloc", platforms: slices.Concat(pods, people)},
+		{name: "kubectl-idalloc-inject", pkg: "./cmd/kubectl-idalloc-inject", platforms: slices.Concat(pods, people)},
 	}
 }
 

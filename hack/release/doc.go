@@ -4,6 +4,7 @@
 //
 //	idalloc_VERSION_linux_ARCH.tar.gz            the static binary for pods and people
 //	kubectl-idalloc_VERSION_OS_ARCH.tar.gz       the same as a kubectl plugin; for Windows a .zip
+//	kubectl-idalloc-inject_VERSION_OS_ARCH.tar.gz  the plugin that adds the sidecar to manifests
 //	idalloc_VERSION_image.tar                    the image as an OCI archive, for both architectures
 //	idalloc_VERSION_chart.tgz                    the Helm chart
 //	*.cdx.json                                   for each binary, what it was built of (CycloneDX)

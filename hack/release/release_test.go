@@ -73,6 +73,7 @@ func TestTheSameCommitGivesTheSameBytes(t *testing.T) {
 	names := slices.Sorted(maps.Keys(first))
 	want := []string{
 		"SHA256SUMS", "idalloc_v1.2.3_chart.tgz", "idalloc_v1.2.3_image.tar", "idalloc_v1.2.3_linux_amd64.cdx.json", "idalloc_v1.2.3_linux_amd64.tar.gz",
+		"kubectl-idalloc-inject_v1.2.3_linux_amd64.cdx.json", "kubectl-idalloc-inject_v1.2.3_linux_amd64.tar.gz",
 		"kubectl-idalloc_v1.2.3_linux_amd64.cdx.json", "kubectl-idalloc_v1.2.3_linux_amd64.tar.gz",
 	}
 	if !slices.Equal(names, want) || len(second) != len(want) {

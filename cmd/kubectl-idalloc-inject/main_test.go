@@ -26,22 +26,22 @@ func TestInjectReadsAFileOrStandardInput(t *testing.T) {
 	if err := os.WriteFile(file, []byte(workload), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	code, byFile, _ := call(t, "", "inject", "-f", file, "--image=example.com/idalloc:v1")
+	code, byFile, _ := call(t, "", "-f", file, "--image=example.com/idalloc:v1")
 	if code != exitDone || !strings.Contains(byFile, "example.com/idalloc:v1") {
 		t.Errorf("exit code %d:\n%s", code, byFile)
 	}
-	if _, byInput, _ := call(t, workload, "inject", "-f", "-", "--image=example.com/idalloc:v1"); byInput != byFile {
+	if _, byInput, _ := call(t, workload, "-f", "-", "--image=example.com/idalloc:v1"); byInput != byFile {
 		t.Errorf("by standard input:\n%s\nby file:\n%s", byInput, byFile)
 	}
 }
 
 func TestInjectSaysThatNothingAsks(t *testing.T) {
 	other := strings.Replace(workload, "idalloc.dev/inject", "app", 1)
-	code, stdout, stderr := call(t, other, "inject", "-f", "-")
+	code, stdout, stderr := call(t, other, "-f", "-")
 	if code != exitDone || stdout != other || !strings.Contains(stderr, "no workload asks for the sidecar") {
 		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
 	}
-	if _, stdout, stderr = call(t, other, "inject", "-f", "-", "--all"); stdout == other || stderr != "" {
+	if _, stdout, stderr = call(t, other, "-f", "-", "--all"); stdout == other || stderr != "" {
 		t.Errorf("--all: %s%s", stdout, stderr)
 	}
 }
@@ -52,12 +52,12 @@ func TestExitCodes(t *testing.T) {
 		code     int
 		sentence string
 	}{
-		{[]string{"inject"}, exitUsage, "name a file with -f"},
-		{[]string{"inject", "-f", "-", "more"}, exitUsage, "takes no arguments"},
-		{[]string{"inject", "--flie=x"}, exitUsage, "see kubectl idalloc inject --help"},
-		{[]string{"injct"}, exitUsage, `unknown command "injct"`},
-		{[]string{"inject", "-f", "/does/not/exist"}, exitError, "no such file"},
-		{[]string{"inject", "-f", "-"}, exitError, "DaemonSet/worker: idalloc gives ids to the pods of"},
+		{nil, exitUsage, "name a file with -f"},
+		{[]string{"-f", "-", "more"}, exitUsage, "takes no arguments"},
+		{[]string{"--flie=x"}, exitUsage, "see kubectl idalloc inject --help"},
+		{[]string{"inject"}, exitUsage, "takes no arguments"},
+		{[]string{"-f", "/does/not/exist"}, exitError, "no such file"},
+		{[]string{"-f", "-"}, exitError, "DaemonSet/worker: idalloc gives ids to the pods of"},
 	} {
 		code, stdout, stderr := call(t, strings.Replace(workload, "Deployment", "DaemonSet", 1), c.args...)
 		if code != c.code || stdout != "" || !strings.Contains(stderr, "error: ") || !strings.Contains(stderr, c.sentence) {
@@ -67,7 +67,7 @@ func TestExitCodes(t *testing.T) {
 }
 
 func TestVersion(t *testing.T) {
-	if code, stdout, _ := call(t, "", "version"); code != exitDone || !strings.HasPrefix(stdout, "kubectl-idalloc dev go") {
+	if code, stdout, _ := call(t, "", "--version"); code != exitDone || stdout != "kubectl idalloc inject version dev\n" {
 		t.Errorf("exit code %d: %s", code, stdout)
 	}
 }

@@ -1,4 +1,4 @@
-// Command kubectl-idalloc is what people run, and pods do not need. See kubectl idalloc --help.
+// Command kubectl-idalloc-inject is a kubectl plugin, which adds the sidecar to manifests. See kubectl idalloc inject --help.
 package main
 
 import (
@@ -29,12 +29,12 @@ func main() {
 }
 
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	root := newRoot()
-	root.SetArgs(args)
-	root.SetIn(stdin)
-	root.SetOut(stdout)
-	root.SetErr(stderr)
-	err := root.ExecuteContext(ctx)
+	cmd := newInject()
+	cmd.SetArgs(args)
+	cmd.SetIn(stdin)
+	cmd.SetOut(stdout)
+	cmd.SetErr(stderr)
+	err := cmd.ExecuteContext(ctx)
 	if err == nil {
 		return exitDone
 	}
