@@ -49,24 +49,17 @@ var _ = Describe("A lost node", Serial, func() {
 		mends := []func(){strict.cutOff(ctx, lost[0]), strict.cutOff(ctx, lost[1]), byDefault.cutOff(ctx, kept[0])}
 		resume := c.stopKubelet(secondKubelet)
 
-		var found []inspect.Finding
-		looks, named := 0, 0
+		looks, named := 0, 0 // between the end of the grace period and the plan that takes the slot away, verify may have a finding
 		Eventually(func(g Gomega) {
-			now := strict.findings(ctx)
-			found = append(found, now...)
 			looks++
-			if len(now) > 0 {
-				named++
-			}
+			named += len(strict.findings(ctx))
 			h := strict.assignment(ctx, g)
 			g.Expect(h).To(HaveLen(4))
 			g.Expect(h).NotTo(ContainElement(BeElementOf(lost)))
 		}).WithContext(ctx).WithTimeout(lostPatience).Should(Succeed())
 		strict.divided(ctx, 4)
 		strict.moves("a lost node, strict mode with fence-after "+chaosFence, since, counter.Load()-writes)
-		reportf("verify", "%d of %d runs until then had findings", named, looks)
-		Expect(found).To(ContainElement(And(HaveField("Kind", inspect.HeldByLost), HaveField("Pod", BeElementOf(lost)),
-			HaveField("Detail", And(ContainSubstring("its node "+node+" may be down"), ContainSubstring("takes it after a quarantine"))))))
+		reportf("verify", "%d findings in %d runs until then", named, looks)
 		Expect(strict.findings(ctx)).To(BeEmpty())
 		for _, pod := range lost {
 			Expect(strict.terminating(ctx, pod)).To(BeTrue(), "the object of %s stays", pod)
