@@ -21,6 +21,8 @@ import (
 const (
 	folder  = "../../charts/idalloc"
 	shipped = "../../config/policy"
+	// actions is a value of the chart.
+	actions = "validationActions"
 )
 
 type values = map[string]any
@@ -87,7 +89,7 @@ func TestTheChartIsConfigPolicy(t *testing.T) {
 	got := objects(t, []byte(manifest))
 	want := 0
 	for _, file := range []string{"policy.yaml", "binding.yaml", "clusterrole.yaml"} {
-		text, err := os.ReadFile(filepath.Join(shipped, file))
+		text, err := os.ReadFile(filepath.Join(shipped, file)) //nolint:gosec // a constant of the test
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -112,12 +114,12 @@ func TestTheChartIsConfigPolicy(t *testing.T) {
 
 func TestTheValuesHaveASchema(t *testing.T) {
 	for name, v := range map[string]values{
-		"validationActions": {"validationActions": []any{"Deny", "Warn"}}, // the API server refuses both together
-		"uniqueItems":       {"validationActions": []any{"Warn", "Warn"}},
-		"minItems":          {"validationActions": []any{}},
-		"one of":            {"validationActions": []any{"Refuse"}},
-		"boolean":           {"aggregateToAdmin": "yes"},
-		"additional":        {"replicas": 3},
+		"together":    {actions: []any{"Deny", "Warn"}}, // the API server refuses both together
+		"uniqueItems": {actions: []any{"Warn", "Warn"}},
+		"minItems":    {actions: []any{}},
+		"one of":      {actions: []any{"Refuse"}},
+		"boolean":     {"aggregateToAdmin": "yes"},
+		"additional":  {"replicas": 3},
 	} {
 		if _, err := render(t, v); err == nil {
 			t.Errorf("%s: %v is accepted", name, v)
@@ -125,7 +127,7 @@ func TestTheValuesHaveASchema(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	manifest, err := render(t, values{"validationActions": []any{"Warn", "Audit"}, "aggregateToAdmin": false})
+	manifest, err := render(t, values{actions: []any{"Warn", "Audit"}, "aggregateToAdmin": false})
 	if err != nil {
 		t.Fatal(err)
 	}

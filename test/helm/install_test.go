@@ -53,7 +53,7 @@ func TestTheChartIsInstalledUpgradedAndUninstalled(t *testing.T) {
 
 	install := action.NewInstall(config)
 	install.ReleaseName, install.Namespace, install.WaitStrategy = name, metav1.NamespaceDefault, kube.HookOnlyStrategy
-	if _, err := install.RunWithContext(t.Context(), load(t), values{"validationActions": []any{"Warn", "Audit"}}); err != nil {
+	if _, err := install.RunWithContext(t.Context(), load(t), values{actions: []any{"Warn", "Audit"}}); err != nil {
 		t.Fatal(err)
 	}
 	expect(t, client, admissionv1.Warn, admissionv1.Audit)
@@ -88,7 +88,7 @@ func TestTheChartIsInstalledUpgradedAndUninstalled(t *testing.T) {
 }
 
 // expect sees the policy, and what its binding does.
-func expect(t *testing.T, client kubernetes.Interface, actions ...admissionv1.ValidationAction) {
+func expect(t *testing.T, client kubernetes.Interface, want ...admissionv1.ValidationAction) {
 	t.Helper()
 	if _, err := client.AdmissionregistrationV1().ValidatingAdmissionPolicies().Get(t.Context(), name, metav1.GetOptions{}); err != nil {
 		t.Error(err)
@@ -97,7 +97,7 @@ func expect(t *testing.T, client kubernetes.Interface, actions ...admissionv1.Va
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(binding.Spec.ValidationActions, actions) {
-		t.Errorf("validationActions: %v, not %v", binding.Spec.ValidationActions, actions)
+	if !slices.Equal(binding.Spec.ValidationActions, want) {
+		t.Errorf("the binding does %v, not %v", binding.Spec.ValidationActions, want)
 	}
 }
