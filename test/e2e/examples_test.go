@@ -140,7 +140,7 @@ func life(e example) {
 			By("crashing " + container + " in " + before[i])
 			restarts := w.restarts(ctx, before[i], container)
 			// The answer may be lost: the process that kubectl talks to ends with the container.
-			out, err := w.kubectl(ctx, "exec", before[i], "-c", container, "--", "/worker", "crash")
+			out, err := w.kubectl(ctx, "exec", before[i], "-c", container, "--", program, "crash")
 			GinkgoWriter.Println(out, err)
 			Eventually(func(ctx context.Context) int32 { return w.restarts(ctx, before[i], container) }).WithContext(ctx).Should(BeNumerically(">", restarts))
 			Expect(w.held(ctx, 5)).To(Equal(before))

@@ -208,7 +208,7 @@ func sharing(s *appsv1.DeploymentSpec) {
 		pod.InitContainers[i].Args = []string{"watch", "--partitions", "--drain-exec=/worker stopped"}
 	}
 	for i := range pod.Containers {
-		pod.Containers[i].Command = []string{"/worker", "share"}
+		pod.Containers[i].Command = []string{program, "share"}
 	}
 }
 

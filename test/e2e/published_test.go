@@ -33,7 +33,7 @@ func (w *workload) expectPublished(ctx context.Context, pod string, id, count in
 	Expect(w.http(ctx, pod, "8089", "healthz")).To(ContainSubstring("ok"))
 
 	// The images have no shell; the program prints its files itself.
-	printed, err := w.kubectl(ctx, "exec", pod, "-c", name, "--", "/worker", "print")
+	printed, err := w.kubectl(ctx, "exec", pod, "-c", name, "--", program, "print")
 	Expect(err).NotTo(HaveOccurred())
 	Expect(printed).To(Equal(fmt.Sprintf("==> id\n%d\n==> count\n%d\n==> epoch\n%d\n==> state\nassigned\n==> identity.json\n%s"+
 		"==> env\nIDALLOC_ID=%d\nIDALLOC_COUNT=%d\nIDALLOC_EPOCH=%d\nIDALLOC_STATE=assigned\n", id, count, got.Epoch, body, id, count, got.Epoch)))

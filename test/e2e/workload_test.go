@@ -18,7 +18,9 @@ import (
 )
 
 const (
-	name      = "worker"
+	name = "worker"
+	// program is the worker in its image.
+	program   = "/worker"
 	probePath = "/probe"
 )
 
@@ -42,18 +44,18 @@ const (
 func (e example) command() []string {
 	switch e {
 	case linked, partitions:
-		return []string{"/worker", string(e)}
+		return []string{program, string(e)}
 	case run:
 		return []string{"/opt/idalloc/idalloc", "run", "--"}
 	default:
-		return []string{"/worker", "files", e.program()}
+		return []string{program, "files", e.program()}
 	}
 }
 
 // program returns the one that does the work.
 func (e example) program() string {
 	if e == linked || e == partitions {
-		return "/worker"
+		return program
 	}
 	return "/fileworker"
 }
@@ -119,7 +121,7 @@ func (w *workload) adapt() {
 	worker := w.manifest.container(name)
 	worker.Command = w.command()
 	if w.example == run {
-		worker.Args = []string{"/worker", "env"}
+		worker.Args = []string{program, "env"}
 	}
 	worker.Env = append(worker.Env, corev1.EnvVar{Name: "PROBE_DIR", Value: probePath})
 	worker.VolumeMounts = append(worker.VolumeMounts, corev1.VolumeMount{Name: "probe", MountPath: probePath})
