@@ -71,11 +71,11 @@ func (s *stops) of(id identity.Identity) (identity.Identity, error) {
 }
 
 // workOnPartitions has the allocator work on partitions. stop blocks until the work on some of them has stopped. keeps says that nobody
-// can know that.
-func (a *agent) workOnPartitions(keeps bool, stop func(context.Context, partStop) error) {
+// can know that. left is the identity under which work of an earlier process of the pod may go on.
+func (a *agent) workOnPartitions(keeps bool, left identity.Identity, stop func(context.Context, partStop) error) {
 	a.parts = &parts{lost: map[int]placement.Set{}, numbers: map[int]int{}, shown: make(chan struct{})}
 	a.o.Allocator.Partitions = &allocator.Partitions{
-		Publish: a.publishShares, Keeps: keeps,
+		Publish: a.publishShares, Keeps: keeps, Left: left.Partitions.Owned().Union(left.Partitions.Stopping()),
 		Stop: func(ctx context.Context, s allocator.PartitionStop) error { return a.stopPart(ctx, s, stop) },
 	}
 }

@@ -46,7 +46,7 @@ func newSharer(t *testing.T, dir string, hooks Hooks) *sharer {
 	}
 	stopped, part := b.stoppedBy(hooks)
 	b.o.Allocator.Stopped = stopped
-	b.workOnPartitions(!hooks.hooked(), part)
+	b.workOnPartitions(!hooks.hooked(), b.last, part)
 	s := &sharer{watchWork: b, t: t, dir: dir, server: publish.NewServer(":0", b.hub, nil)}
 	s.server.OnDrained(b.drained)
 	return s
@@ -176,6 +176,22 @@ func TestTheNextProcessGoesOnWithTheNumbers(t *testing.T) {
 	again.says(204, "partitions=12&stop=2")
 }
 
+// Somebody may remove the receipt that locks it.
+func TestTheNextProcessKnowsFromTheFilesOnWhatWorkMayGoOn(t *testing.T) {
+	dir := t.TempDir()
+	s := newSharer(t, dir, httpHooks())
+	s.publish(held())
+	s.publishShares(shares(placement.Between(0, 15), placement.Of(12), 1))
+	if left := newSharer(t, dir, httpHooks()).o.Allocator.Partitions.Left; left.String() != "0-15" {
+		t.Errorf("the files show 0-15, and work may go on on %s", left)
+	}
+	s.publishShares(shares(placement.Between(0, 11), placement.Set{}, 1))
+	s.publish(withdrawn(identity.StateDraining))
+	if left := newSharer(t, dir, httpHooks()).o.Allocator.Partitions.Left; left.String() != "0-11" {
+		t.Errorf("0-11 was withdrawn with the id, and work may go on on %s", left)
+	}
+}
+
 // The program works on what the earlier process published, until this one knows what becomes of it.
 func TestARestartDoesNotDisturbTheWork(t *testing.T) {
 	dir := t.TempDir()
@@ -291,7 +307,7 @@ func TestACommandHasStoppedWhenTheFilesDoNotNameThePart(t *testing.T) {
 		}
 		c := &runWork{agent: a, follower: child.NewFollower(child.Options{OnPartitions: child.RestartOnPartitions, Log: logr.Discard()})}
 		a.work = c
-		a.workOnPartitions(false, c.stoppedPart)
+		a.workOnPartitions(false, identity.Identity{}, c.stoppedPart)
 		a.publish(held())
 		a.publishShares(shares(placement.Between(0, 3), placement.Of(3), 1))
 		begin := time.Now()

@@ -87,7 +87,7 @@ func Run(ctx context.Context, o Options, command Command) (code int, err error) 
 	})}
 	a.work = c
 	if o.Partitions {
-		a.workOnPartitions(false, c.stoppedPart)
+		a.workOnPartitions(false, a.shown, c.stoppedPart)
 	}
 	c.begin()
 	to := &a.o.Allocator

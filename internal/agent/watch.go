@@ -54,7 +54,7 @@ func Watch(ctx context.Context, o Options, hooks Hooks) error {
 	stopped, stoppedPart := b.stoppedBy(hooks)
 	a.o.Allocator.Stopped, a.o.Allocator.HandsOver = stopped, hooks.hooked()
 	if o.Partitions {
-		a.workOnPartitions(!hooks.hooked(), stoppedPart)
+		a.workOnPartitions(!hooks.hooked(), b.last, stoppedPart)
 	}
 	if hooks.Fence != nil {
 		f := &fencer{watchWork: b, lead: fenceLead(o.FenceAfter), kill: func(ctx context.Context, id identity.Identity) error {
@@ -75,7 +75,7 @@ func Watch(ctx context.Context, o Options, hooks Hooks) error {
 		p := newPausing()
 		a.o.Allocator.Partitions.Pause = p.wishes
 		server.OnPause(p.pause)
-		b.requireSecret = server.RequireSecret
+		b.requireSecret, b.trustLoopback = server.RequireSecret, server.TrustLoopback
 	}
 	stopServer, err := a.serve(ctx, server)
 	if err != nil {
@@ -103,6 +103,8 @@ type watchWork struct {
 	gateOfParts hook.Parts
 	// requireSecret makes the server demand a secret from a program that posts to it. It is nil if nothing can be posted.
 	requireSecret func(secret string)
+	// trustLoopback makes the server accept a pause without a secret. It is nil if nobody can pause.
+	trustLoopback func()
 	// last is the identity under which the program may be working: the last one with an id that it was shown. It is not
 	// assigned if the program has stopped. The agent's lock guards it.
 	last identity.Identity
@@ -238,6 +240,9 @@ func (b *watchWork) guardGate(ctx context.Context) error {
 		shared, err := hostNetwork(ctx, o.Store, o.Namespace, o.Pod)
 		switch {
 		case err == nil && !shared:
+			if b.trustLoopback != nil {
+				b.trustLoopback()
+			}
 			return nil
 		case err == nil:
 			secret, err := b.dir.Secret()

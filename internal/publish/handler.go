@@ -44,6 +44,8 @@ type handler struct {
 	metrics Metrics
 	// secret is nil if the report needs no secret.
 	secret atomic.Pointer[string]
+	// trusted says that it is known that the report needs no secret.
+	trusted atomic.Bool
 	// closing ends the long polls.
 	closing <-chan struct{}
 	conns   *connections

@@ -14,6 +14,7 @@ func postTo(t *testing.T, pause PauseFunc, target, peer string) answer {
 	t.Helper()
 	s := NewServer(":0", NewHub(without(identity.StateDraining, 5)), nil)
 	s.OnPause(pause)
+	s.TrustLoopback()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, target, http.NoBody)
 	r.RemoteAddr = peer
 	w := httptest.NewRecorder()
@@ -48,5 +49,26 @@ func TestAPauseNeedsTheSecretWhereOthersShareTheLoopback(t *testing.T) {
 	s.Handler().ServeHTTP(w, r)
 	if w.Code != http.StatusForbidden {
 		t.Errorf("answered %d", w.Code)
+	}
+}
+
+// Before that, others on the node might have sent the request.
+func TestAPauseIsRefusedUntilItIsKnownWhoMayPost(t *testing.T) {
+	paused := 0
+	s := NewServer(":0", NewHub(without(identity.StateDraining, 5)), nil)
+	s.OnPause(func(bool) { paused++ })
+	post := func() int {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/pause", http.NoBody)
+		r.RemoteAddr = self
+		w := httptest.NewRecorder()
+		s.Handler().ServeHTTP(w, r)
+		return w.Code
+	}
+	if code := post(); code != http.StatusServiceUnavailable || paused != 0 {
+		t.Errorf("answered %d, paused %d times", code, paused)
+	}
+	s.TrustLoopback()
+	if code := post(); code != http.StatusNoContent || paused != 1 {
+		t.Errorf("answered %d, paused %d times", code, paused)
 	}
 }

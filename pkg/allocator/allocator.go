@@ -119,7 +119,9 @@ func New(ctx context.Context, o Options) (*Allocator, error) {
 	if a.strict.tell == nil {
 		a.strict.tell = func(time.Duration) {}
 	}
-	a.shares.on = o.Partitions
+	if a.shares.on = o.Partitions; a.shares.on != nil {
+		a.shares.left = o.Partitions.Left
+	}
 	a.server = &a.connection
 	a.setWaiting("the API server's answer about this pod and its owner")
 	a.began = a.clock.Now()

@@ -11,6 +11,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/pace"
 	"github.com/idalloc/idalloc/pkg/allocator/plan"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/partition/placement"
 )
 
 // claim returns nil when a slot is held. It blocks until then, until ctx ends, or until an error
@@ -250,6 +251,7 @@ func (c *claimer) stopEarlier(ctx context.Context) (stopped bool, err error) {
 		}
 		return false, c.sleep(ctx, c.retry.Next())
 	}
+	c.shares.left = placement.Set{}
 	return true, nil
 }
 

@@ -2,10 +2,12 @@ package allocator
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/event"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
 // restAfter is after how many failures in a row a process pauses by itself.
@@ -25,7 +27,7 @@ type pause struct {
 }
 
 // beginPause pauses from the start if the process before this one was paused, or if its program failed again and again.
-func (a *Allocator) beginPause(before *assignment.Receipt) {
+func (a *Allocator) beginPause(before *assignment.Receipt, from store.Owner, id int) {
 	p := &a.pause
 	if p.begun {
 		return
@@ -34,10 +36,28 @@ func (a *Allocator) beginPause(before *assignment.Receipt) {
 	switch failed := before.Failures(); {
 	case !a.shares.on.RestsAfterFailures:
 		p.asked = before.Locks() && before.Paused
-	case failed >= restAfter:
+	case failed >= restAfter && a.recent(before) && a.othersWork(from, id):
 		p.until = a.began.Add(a.standBackFor(failed))
 	}
 	a.settlePause()
+}
+
+// recent reports whether the failures that the receipt counts may be recent. They are not if it locks a slot and has done so for long:
+// then the program has worked since, and its process was killed.
+func (a *Allocator) recent(before *assignment.Receipt) bool {
+	return !before.Locks() || a.clock.Since(time.UnixMilli(before.Epoch)) < provenAfter
+}
+
+// othersWork reports whether another id has a holder and is a member, so that it gets the partitions of this one.
+func (a *Allocator) othersWork(owner store.Owner, id int) bool {
+	if !owner.PartitionsClean() {
+		return false
+	}
+	return slices.ContainsFunc(owner.Record.State.Partitions.Members(), func(other int) bool {
+		_, taken := owner.Record.State.Slots[other]
+		_, gone := a.vacancies.dead[other]
+		return other != id && other < owner.Count && taken && !gone
+	})
 }
 
 // ask takes in that somebody wants a pause, or none any more.
@@ -57,6 +77,9 @@ func (a *Allocator) settlePause() (left time.Duration) {
 
 // followPause begins or ends a pause when it is time to.
 func (h *holding) followPause(ctx context.Context) error {
+	if view := h.held.view; view.PartitionsClean() && !h.othersWork(view, h.held.id) {
+		h.pause.until = time.Time{} // nobody else would work on the partitions
+	}
 	left := h.settlePause()
 	h.sharing.pauseOver = nil
 	if left > 0 {

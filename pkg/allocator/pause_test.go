@@ -17,9 +17,9 @@ func failing(n int) (*Allocator, func(time.Duration)) {
 	return a, clk.Step
 }
 
-// both is an owner that gives all four partitions to the id of pod "a".
+// both is an owner that gives all four partitions to the id of pod "a", and has another member.
 func both() store.Owner {
-	owner := owning(placement.Owners{0: placement.Between(0, 3)})
+	owner := owning(placement.Owners{0: placement.Between(0, 3), 1: {}})
 	owner.Record.State.UIDs = assignment.Slots{0: assignment.ShortUID("u")}
 	return owner
 }
@@ -33,7 +33,7 @@ func TestAProgramThatFailsAgainAndAgainRests(t *testing.T) {
 			t.Errorf("after %d failures in a row it is paused: %t", failed, r.Paused)
 		}
 		if rests != r.Partitions.Empty() {
-			t.Errorf("after %d failures in a row it takes %s", failed, r.Partitions)
+			t.Errorf("after %d failures in a row it takes %q", failed, r.Partitions)
 		}
 		step(maxStandBack * 2)
 		if a.settlePause(); a.pause.active {
@@ -49,9 +49,44 @@ func TestAProcessThatRestsLocksNothingOfTheOneBefore(t *testing.T) {
 		a.shares.on.InProcess = inProcess
 		locked := placement.Between(0, 1)
 		r := assignment.Receipt{ID: 0}
-		a.withShares(&r, &assignment.Receipt{ID: 0, Epoch: 7, Failed: 3, Partitions: &locked}, both())
+		a.withShares(&r, &assignment.Receipt{ID: 0, Epoch: a.clock.Now().UnixMilli(), Failed: 3, Partitions: &locked}, both())
 		if r.Partitions.Empty() != inProcess {
 			t.Errorf("the work ended with its process: %t, and the next one locks %q", inProcess, r.Partitions)
+		}
+	}
+}
+
+// Somebody has to work on the partitions meanwhile.
+func TestAProgramRestsOnlyWhileAnotherMemberHasAHolder(t *testing.T) {
+	for name, alter := range map[string]func(*store.Owner){
+		"no other member":            func(o *store.Owner) { delete(o.Record.State.Partitions.Owners, 1) },
+		"the other member is paused": func(o *store.Owner) { o.Record.State.Partitions.Paused = placement.Of(1) },
+		"nobody has the other id":    func(o *store.Owner) { delete(o.Record.State.Slots, 1) },
+		"the other id is to go":      func(o *store.Owner) { o.Count = 1 },
+	} {
+		a, _ := failing(3)
+		owner, r := both(), assignment.Receipt{ID: 0}
+		alter(&owner)
+		if a.withShares(&r, a.receipt(), owner); r.Paused {
+			t.Errorf("%s, and it rests", name)
+		}
+		a, _ = failing(3)
+		a.withShares(&r, a.receipt(), both())
+		h := &holding{Allocator: a}
+		if a.held = (&held{view: owner}); h.followPause(t.Context()) != nil || a.pause.active {
+			t.Errorf("%s since it began to rest, and it goes on resting", name)
+		}
+	}
+}
+
+// The receipt that counts them has locked its slot for long, so the program has worked since.
+func TestAProgramDoesNotRestForFailuresOfLongAgo(t *testing.T) {
+	for ago, rests := range map[time.Duration]bool{time.Minute: true, provenAfter: false} {
+		a, _ := failing(0)
+		r := assignment.Receipt{ID: 0}
+		before := &assignment.Receipt{ID: 0, Failed: 3, Epoch: a.clock.Now().Add(-ago).UnixMilli(), Partitions: &placement.Set{}}
+		if a.withShares(&r, before, both()); r.Paused != rests {
+			t.Errorf("it was killed %s after it took: it rests: %t", ago, r.Paused)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package allocator
 
 import (
 	"errors"
+	"net/http"
 	"testing"
 
 	"github.com/go-logr/logr"
@@ -52,6 +53,47 @@ func TestTheFirstReceiptDoesNotHideWhatAnEarlierProcessWroteLate(t *testing.T) {
 	server.Change("v1", "Pod", "worker-0", func(o *unstructured.Unstructured) { setReceipt(o, late) })
 	if err := a.firstReceipt(t.Context(), &next); err != nil {
 		t.Errorf("after a write of its own, which no late write outlives: %v", err)
+	}
+}
+
+// If the receipt is removed after that, the next process goes by what is published. That must not name what is yielded.
+func TestWhatIsYieldedIsNotPublishedAnyMore(t *testing.T) {
+	server := apifake.New(t)
+	server.Put(apifake.Owner(1))
+	pod, locked := apifake.Pod("worker-0"), placement.Between(0, 3)
+	setReceipt(pod, assignment.Receipt{UID: string(apifake.UIDOf("worker-0")), Owner: "Deployment/" + apifake.Worker, Epoch: 1795219000007, Partitions: &locked})
+	server.Put(pod)
+	s, err := store.New(server.Config(), "", clock.RealClock{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := placement.Set{}
+	a, err := New(t.Context(), Options{
+		Store: s, Pod: "worker-0", Namespace: apifake.Namespace, Log: logr.Discard(), Publish: func(identity.Identity) {},
+		Partitions: &Partitions{Publish: func(now Shares) {
+			shown = placement.Set{}
+			for _, share := range now.Owned {
+				shown = shown.Union(share.Set)
+			}
+		}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &holding{Allocator: a}
+	a.held = &held{view: owning(placement.Owners{0: locked})}
+	a.shares.add(locked, a.held.view.Record.State)
+	server.Before(func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.Method == http.MethodPatch && shown.String() != "0-1" {
+			t.Errorf("the receipt is written while %q is published", shown)
+		}
+		return false
+	})
+	if err := h.yield(t.Context(), placement.Between(2, 3)); err != nil {
+		t.Fatal(err)
+	}
+	if r := a.receipt(); r.Yields.String() != "2-3" || r.Partitions.String() != "0-1" {
+		t.Errorf("the receipt is %s", r.Encode())
 	}
 }
 

@@ -23,6 +23,9 @@ type Partitions struct {
 	// InProcess says that the work on partitions ends with this process, however the process ends. So nothing is left of the work of
 	// an earlier process of the pod.
 	InProcess bool
+	// Left are partitions on which work of an earlier process of the pod may go on, as far as this process knows beside the pod's
+	// receipt, which somebody may have removed: those that its files show.
+	Left placement.Set
 	// Keeps says that the process cannot know when work on some of its partitions has stopped. It yields none, and they move only
 	// with its slot.
 	Keeps bool
@@ -78,7 +81,7 @@ type shares struct {
 	// yielded are the partitions that this process yields, or one before it, until a live read has shown that the map does not give
 	// them to this id.
 	yielded placement.Set
-	// left are the partitions on which work of this process may go on from before its id was withdrawn.
+	// left are the partitions on which work may go on: that of this process from before its id was withdrawn, or Partitions.Left.
 	left placement.Set
 	// stops are under way. number is that of the last.
 	stops  []*partitionStop
@@ -229,17 +232,13 @@ func (a *Allocator) withShares(r *assignment.Receipt, before *assignment.Receipt
 	if s.id != r.ID {
 		s.id, s.yielded = r.ID, placement.Set{}
 	}
-	a.beginPause(before)
+	a.beginPause(before, from, r.ID)
 	if before.Locks() && before.ID == r.ID {
 		// A process that is paused begins to work on nothing, so it locks nothing that nobody works on.
 		if before.Partitions != nil && (!a.pause.active || !s.on.InProcess) {
 			lock = *before.Partitions
 		}
 		s.yielded = s.yielded.Union(before.Yields)
-	}
-	if before == nil && !s.on.InProcess {
-		// Somebody may have removed the receipt of an earlier process while none ran. Work of that one may go on, and nothing says on what.
-		lock = a.viewOf(from, r.ID).Mine()
 	}
 	lock = lock.Union(s.left)
 	lock = lock.Union(ownership.DutiesAt(a.viewOf(from, r.ID), placement.Set{}, lock, s.yielded, s.on.Keeps).Take)

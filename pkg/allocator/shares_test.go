@@ -61,19 +61,19 @@ func TestATakeLocksWhatWorkGoesOnOn(t *testing.T) {
 	}
 }
 
-// Nothing says on what an earlier process worked whose receipt somebody removed, and that work may go on if it outlives its process.
-func TestAProcessThatFindsNoReceiptLocksAllThatWorkMayGoOnOn(t *testing.T) {
+// An earlier process may have said that it yields the others, and a planner that saw that may be about to give them away.
+func TestAProcessThatFindsNoReceiptLocksWhatItsFilesSay(t *testing.T) {
 	owner := owning(placement.Owners{0: placement.Between(0, 3), 1: {}})
-	for inProcess, want := range map[bool]placement.Set{true: placement.Between(0, 1), false: placement.Between(0, 3)} {
+	for name, before := range map[string]*assignment.Receipt{"it finds no receipt": nil, "it has waited": {Waits: true}} {
 		a := sharingPod()
-		a.shares.on.InProcess = inProcess
+		a.shares.left = placement.Of(3)
 		r := assignment.Receipt{ID: 0}
-		if a.withShares(&r, nil, owner); !r.Partitions.Equal(want) {
-			t.Errorf("the work ends with its process: %t, and the receipt locks %s", inProcess, r.Partitions)
+		if a.withShares(&r, before, owner); r.Partitions.String() != "0-1,3" {
+			t.Errorf("%s: the files show 3, the target is 0-1, and the receipt locks %s", name, r.Partitions)
 		}
-		r = assignment.Receipt{ID: 0}
-		if a.withShares(&r, &assignment.Receipt{Waits: true}, owner); !r.Partitions.Equal(placement.Between(0, 1)) {
-			t.Errorf("one that has waited locks %s", r.Partitions)
+		a = sharingPod()
+		if a.withShares(&r, before, owner); r.Partitions.String() != "0-1" {
+			t.Errorf("%s: there are no files, the target is 0-1, and the receipt locks %s", name, r.Partitions)
 		}
 	}
 }

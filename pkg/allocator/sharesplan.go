@@ -74,13 +74,12 @@ func (h *holding) now(view store.Owner) passed {
 func (h *holding) planWait(view store.Owner) time.Duration {
 	wait := h.pace.Window(view.Count, h.pace.Calm()) + h.retry.Current()
 	row := view.Record.State.Partitions
-	switch {
-	case row == nil || len(row.Owners) == 0:
+	switch members := row.Members(); {
+	case h.pause.active:
+	case len(members) == 0:
 		wait += firstJoinTime
-	default:
-		if _, member := row.Owners[h.held.id]; !member {
-			wait += joinTime
-		}
+	case !slices.Contains(members, h.held.id):
+		wait += joinTime
 	}
 	return wait
 }
@@ -113,8 +112,8 @@ func (h *holding) due(view store.Owner, now passed) bool {
 		}
 		holder := ownership.Holder{}
 		if row != nil {
-			_, member := row.Owners[id]
-			holder = ownership.Holder{Works: member, Locks: row.Owners[id]}
+			_, listed := row.Owners[id]
+			holder = ownership.Holder{Works: listed, Locks: row.Owners[id], Paused: row.Paused.Contains(id)}
 		}
 		in.Holders[id] = holder
 	}

@@ -175,18 +175,17 @@ func (h *holding) finishStop(ctx context.Context, stop *partitionStop) error {
 	return h.yield(ctx, set)
 }
 
-// yield says that work on the set has stopped.
+// yield says that work on the set has stopped. What is published drops it before: the next process of the pod may find no receipt, and
+// go by what is published.
 func (h *holding) yield(ctx context.Context, set placement.Set) error {
-	if !set.Empty() {
-		h.shares.remove(set)
-		h.shares.yielded = h.shares.yielded.Union(set)
-		h.happened.Tell(event.Yielded{ID: h.held.id, Partitions: set.String()})
-		if err := h.lock(ctx, h.locked().Minus(set)); err != nil {
-			return err
-		}
-	}
+	h.shares.remove(set)
 	h.publishShares()
-	return nil
+	if set.Empty() {
+		return nil
+	}
+	h.shares.yielded = h.shares.yielded.Union(set)
+	h.happened.Tell(event.Yielded{ID: h.held.id, Partitions: set.String()})
+	return h.lock(ctx, h.locked().Minus(set))
 }
 
 // takeBackYields withdraws yields that a read shows to be met.

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -61,7 +62,8 @@ func see(o store.Owner) Moment {
 	m := Moment{Owner: o, Seen: decide.Seen{Count: o.Count, Target: o.Wish.Target}}
 	row := o.Record.State.Partitions
 	if row != nil {
-		m.Partitions, m.Row = row.Count, row.Owners
+		m.Partitions, m.Row = row.Count, maps.Clone(row.Owners)
+		maps.DeleteFunc(m.Row, func(id int, _ placement.Set) bool { return row.Paused.Contains(id) })
 	}
 	m.Trouble = trouble(o, row)
 	return m

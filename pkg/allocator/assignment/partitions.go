@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -38,6 +39,8 @@ type Partitions struct {
 	Strategy string
 	// Owners has a set for each member, be it empty, and for each other id that still owns partitions.
 	Owners placement.Owners
+	// Paused are the ids of Owners whose holders want no partitions for now. They may still own some.
+	Paused placement.Set
 	// Epoch is the owner's epoch when this was written.
 	Epoch int64
 }
@@ -47,18 +50,32 @@ func (p *Partitions) Same(o *Partitions) bool {
 	if p == nil || o == nil {
 		return p == o
 	}
-	return p.Count == o.Count && p.Strategy == o.Strategy && p.Owners.Equal(o.Owners)
+	return p.Count == o.Count && p.Strategy == o.Strategy && p.Owners.Equal(o.Owners) && p.Paused.Equal(o.Paused)
+}
+
+// Members returns the ids among which partitions are divided, in ascending order: those that Owners lists and that are not paused. It
+// does not know the number of slots, so some may be at or above it.
+func (p *Partitions) Members() []int {
+	if p == nil {
+		return nil
+	}
+	return slices.DeleteFunc(p.Owners.IDs(), p.Paused.Contains)
 }
 
 type partitionsWire struct {
 	Count    int             `json:"count"`
 	Strategy string          `json:"strategy"`
 	Owners   json.RawMessage `json:"owners"`
+	Paused   *string         `json:"paused"`
 }
 
 // Encode returns the canonical form of the annotation PartitionOwnersKey.
 func (p Partitions) Encode() string {
-	return `{"count":` + strconv.Itoa(p.Count) + `,"strategy":"` + p.Strategy + `","owners":` + p.Owners.String() + `}`
+	row := `{"count":` + strconv.Itoa(p.Count) + `,"strategy":"` + p.Strategy + `","owners":` + p.Owners.String()
+	if !p.Paused.Empty() {
+		row += `,"paused":"` + p.Paused.String() + `"`
+	}
+	return row + "}"
 }
 
 // seal returns the value of PartitionSealKey for the row.
@@ -148,7 +165,26 @@ func parsePartitions(text string) (Partitions, error) {
 		return Partitions{}, fmt.Errorf("not the name of a strategy: %s", quote(w.Strategy))
 	}
 	owners, err := placement.ParseOwners(string(w.Owners), placement.MaxCount)
-	return Partitions{Count: w.Count, Strategy: w.Strategy, Owners: owners}, err
+	if err != nil {
+		return Partitions{}, err
+	}
+	paused, err := parsePaused(w.Paused, owners)
+	return Partitions{Count: w.Count, Strategy: w.Strategy, Owners: owners, Paused: paused}, err
+}
+
+// parsePaused reads the ids that are paused, which owners has to list.
+func parsePaused(text *string, owners placement.Owners) (placement.Set, error) {
+	if text == nil {
+		return placement.Set{}, nil
+	}
+	paused, err := placement.Parse(*text, MaxID+1)
+	if err != nil {
+		return placement.Set{}, fmt.Errorf("not the ids that are paused: %w", err)
+	}
+	if paused.Empty() || !paused.Subset(placement.Of(owners.IDs()...)) {
+		return placement.Set{}, fmt.Errorf("the ids that are paused are not listed, or there are none: %s", quote(*text))
+	}
+	return paused, nil
 }
 
 func checkPartitionCount(n int) error {

@@ -46,6 +46,28 @@ func TestPartitionsAreStored(t *testing.T) {
 	}
 }
 
+// The bytes of a workload in which nobody pauses do not change for it.
+func TestTheRowSaysWhichIDsArePaused(t *testing.T) {
+	p := Partitions{Count: 2, Strategy: "sticky", Owners: placement.Owners{0: setOf(t, "0"), 1: {}, 3: setOf(t, "1")}, Paused: placement.Of(1, 3), Epoch: 7}
+	const row = `{"count":2,"strategy":"sticky","owners":{"0":"0","1":"","3":"1"},"paused":"1,3"}`
+	if got := p.Encode(); got != row {
+		t.Errorf("stored as %s", got)
+	}
+	again, err := parsePartitions(row)
+	if err != nil || !again.Paused.Equal(p.Paused) || !slices.Equal(again.Members(), []int{0}) {
+		t.Errorf("read as %+v: %v", again, err)
+	}
+	if awake := (Partitions{Count: 2, Strategy: "sticky", Owners: p.Owners}); awake.Same(&p) {
+		t.Error("a pause is no change")
+	}
+	for _, bad := range []string{`""`, `"2"`, `"0-2147483646"`, `"3,1"`, `"x"`, `1`} {
+		text := strings.Replace(row, `"1,3"`, bad, 1)
+		if _, err := parsePartitions(text); err == nil {
+			t.Errorf("%s can be read", text)
+		}
+	}
+}
+
 // Whatever set each id owns, what is stored is read again, and the size is the one that is foretold.
 func TestAnyPartitionsSurviveARoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -60,6 +82,9 @@ func TestAnyPartitionsSurviveARoundTrip(t *testing.T) {
 		}
 		for _, id := range ids {
 			p.Owners[id] = placement.Of(numbers[id]...)
+			if rapid.Bool().Draw(t, "paused") {
+				p.Paused = p.Paused.Union(placement.Of(id))
+			}
 		}
 		s := State{Slots: Slots{0: "a"}, Epoch: 100, Partitions: &p}
 		stored := s.Encode(DefaultKey, ownerUID)

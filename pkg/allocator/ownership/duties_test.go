@@ -48,7 +48,7 @@ func (p process) aim() placement.Set {
 		panic(err)
 	}
 	return strategy(placement.Input{
-		Partitions: v.Row.Count, Count: v.Count, Members: members(v.Row.Owners, v.Count), Owners: v.Row.Owners, Target: v.Target,
+		Partitions: v.Row.Count, Count: v.Count, Members: members(v.Row, v.Count), Owners: v.Row.Owners, Target: v.Target,
 	})[v.ID]
 }
 

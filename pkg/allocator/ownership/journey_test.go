@@ -252,7 +252,7 @@ func TestOneChangeOfTheMembersMovesNothingTwice(t *testing.T) {
 			return
 		}
 		fewest := placement.IdealMoves(placement.Input{
-			Partitions: j.wish.Count, Count: j.count, Members: members(owners(j.row), j.count), Owners: before,
+			Partitions: j.wish.Count, Count: j.count, Members: members(j.row, j.count), Owners: before,
 		})
 		if did := placement.Moves(before, j.worked()); did != fewest {
 			t.Fatalf("%d moves instead of %d, from %s to %s", did, fewest, before, j.worked())
@@ -312,7 +312,7 @@ func TestWhileAPodIsPausedTheOthersWorkOnAllPartitions(t *testing.T) {
 				awake++
 			case !worked[id].Empty():
 				t.Fatalf("the pod of id %d is paused and works on %s", id, worked[id])
-			case j.wish.Count > 0 && slices.Contains(j.row.Owners.IDs(), id):
+			case j.wish.Count > 0 && slices.Contains(j.row.Members(), id):
 				t.Fatalf("id %d is paused, and still a member: %s", id, row(j.row))
 			}
 		}

@@ -22,8 +22,8 @@ type planner struct {
 	// was, owner and locker are, for each partition, the id that owned it before, that owns it now, and whose holder locks
 	// it.
 	was, owner, locker []int
-	// members are the members now.
-	members map[int]bool
+	// members are the members now. paused are the other ids below the count that are listed.
+	members, paused map[int]bool
 	// withheld says that a live pod that does not work on partitions has a slot below the count.
 	withheld bool
 	// vacated are the ids that release took out of the members because nobody has held them for failover-after.
@@ -31,7 +31,7 @@ type planner struct {
 }
 
 func newPlanner(in Input, force *assignment.Partitions) *planner {
-	p := &planner{in: in, force: force, members: map[int]bool{}, vacated: map[int]bool{}}
+	p := &planner{in: in, force: force, members: map[int]bool{}, paused: map[int]bool{}, vacated: map[int]bool{}}
 	for id, h := range in.Holders {
 		p.withheld = p.withheld || (h.Unaware && id < in.Count)
 	}
@@ -46,7 +46,7 @@ func newPlanner(in Input, force *assignment.Partitions) *planner {
 	if in.Clean && in.Before != nil {
 		for id, set := range in.Before.Owners {
 			if id < in.Count {
-				p.members[id] = true
+				p.list(id, in.Before.Paused.Contains(id))
 			}
 			for k := range set.All() {
 				p.was[k] = id
@@ -105,15 +105,26 @@ func (p *planner) end() int {
 	return end
 }
 
-// release takes partitions from ids (rules 8, 10 and 11), and takes ids out of the members.
+// list lists an id below the count, as a member or as paused.
+func (p *planner) list(id int, paused bool) {
+	delete(p.members, id)
+	delete(p.paused, id)
+	if paused {
+		p.paused[id] = true
+		return
+	}
+	p.members[id] = true
+}
+
+// listed reports whether the id is below the count and listed.
+func (p *planner) listed(id int) bool { return p.members[id] || p.paused[id] }
+
+// release takes partitions from ids (rules 8, 10 and 11), and takes ids that nobody holds out of the row.
 func (p *planner) release() {
-	for id := range p.members {
-		switch {
-		case p.withheld:
-		case p.paused(id):
+	for id, vacant := range p.in.Vacant {
+		if vacant && p.listed(id) && !p.withheld && !p.held(id) && !p.quarantined(id) {
 			delete(p.members, id)
-		case p.in.Vacant[id] && !p.held(id) && !p.quarantined(id):
-			delete(p.members, id)
+			delete(p.paused, id)
 			p.vacated[id] = true
 		}
 	}
@@ -128,7 +139,7 @@ func (p *planner) release() {
 			if h := p.in.Holders[id]; h.Yields.Contains(k) || (h.Unaware && k >= p.force.Count) { // nobody yields the latter, and nobody gets it
 				p.owner[k] = nobody
 			}
-		} else if !p.members[id] || k >= p.force.Count {
+		} else if !p.listed(id) || k >= p.force.Count {
 			p.owner[k] = nobody
 		}
 	}
@@ -141,24 +152,22 @@ func (p *planner) held(id int) bool {
 	return live
 }
 
-// paused reports whether the holder of the id wants no partitions, and has stopped its work on all that the id owns. Before that the id
-// stays a member, so that the row lists no id below the count that is none: each process takes the members from there.
-func (p *planner) paused(id int) bool {
-	h := p.in.Holders[id]
-	return h.Paused && (p.in.Before == nil || p.in.Before.Owners[id].Subset(h.Yields))
-}
-
 func (p *planner) quarantined(id int) bool { return p.in.Quarantined != nil && p.in.Quarantined(id) }
 
-// admit adds members.
+// admit takes over from the receipts who is paused, and adds members. An id that ends its pause joins as any other.
 func (p *planner) admit() {
 	if p.withheld {
 		return
 	}
+	for id, h := range p.in.Holders {
+		if h.Works && h.Paused && id < p.in.Count && (p.listed(id) || slices.Contains(p.was, id)) {
+			p.list(id, true)
+		}
+	}
 	alone := p.force.Strategy == placement.NamePrimary && len(p.members) > 0 // each id joins by itself, when it has been held for long enough
 	for id, h := range p.in.Holders {
 		if h.Works && !h.Paused && id < p.in.Count && (!alone || (id == p.in.Me && p.in.Joins)) {
-			p.members[id] = true
+			p.list(id, false)
 		}
 	}
 }
@@ -173,7 +182,7 @@ func (p *planner) give() {
 		Partitions: p.force.Count, Count: p.in.Count, Members: slices.Sorted(maps.Keys(p.members)), Owners: p.owners(p.was), Target: p.in.Wish.Target,
 	})
 	for id, set := range target {
-		if !p.members[id] || p.in.Holders[id].Paused {
+		if !p.members[id] {
 			continue
 		}
 		yields := p.in.Holders[id].Yields
@@ -184,13 +193,34 @@ func (p *planner) give() {
 			}
 		}
 	}
+	p.askTheRow()
 }
 
-// owners returns the sets of an array of owners. Each member has one.
+// askTheRow leaves with nobody for now what is yielded, and what the row as it was read would give to that very id. Somebody may have removed
+// the receipt that yields it. Then the next process of the pod knows nothing of the yield, and follows the row. It may have taken such a
+// partition again, without a write that would make this plan fail. The plan after this one sees its lock.
+func (p *planner) askTheRow() {
+	if !p.in.Clean || p.in.Before == nil {
+		return
+	}
+	aims, known := View{Count: p.in.Count, Row: p.in.Before, Clean: true, Target: p.in.Wish.Target, Strategies: p.in.Strategies}.Aims()
+	for k, id := range p.was {
+		if id == nobody || p.owner[k] == id || !p.in.Holders[id].Yields.Contains(k) {
+			continue
+		}
+		if !known || id >= p.in.Count || aims[id].Contains(k) {
+			p.owner[k] = nobody
+		}
+	}
+}
+
+// owners returns the sets of an array of owners. Each id that is listed has one.
 func (p *planner) owners(of []int) placement.Owners {
-	numbers := make(map[int][]int, len(p.members))
-	for id := range p.members {
-		numbers[id] = nil
+	numbers := make(map[int][]int, len(p.members)+len(p.paused))
+	for _, ids := range []map[int]bool{p.members, p.paused} {
+		for id := range ids {
+			numbers[id] = nil
+		}
 	}
 	for k, id := range of {
 		if id >= 0 {
@@ -205,7 +235,7 @@ func (p *planner) owners(of []int) placement.Owners {
 }
 
 func (p *planner) decision() Decision {
-	next := &assignment.Partitions{Count: p.force.Count, Strategy: p.force.Strategy, Owners: p.owners(p.owner)}
+	next := &assignment.Partitions{Count: p.force.Count, Strategy: p.force.Strategy, Owners: p.owners(p.owner), Paused: placement.Of(slices.Collect(maps.Keys(p.paused))...)}
 	d := Decision{Next: next, Withheld: p.withheld}
 	if p.in.Before != nil {
 		next.Epoch = p.in.Before.Epoch

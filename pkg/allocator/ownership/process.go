@@ -1,7 +1,6 @@
 package ownership
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
@@ -35,7 +34,7 @@ func (v View) Mine() placement.Set {
 }
 
 // Aim returns what the id should own. ok is false if that cannot be told: the moment is not clean, or has a strategy that this
-// version does not know. An id that is no member should own nothing, and neither should one that is paused.
+// version does not know. An id that is no member should own nothing, and neither should this process while it is paused.
 func (v View) Aim() (aim placement.Set, ok bool) {
 	target, ok := v.Aims()
 	if v.Paused {
@@ -53,7 +52,7 @@ func (v View) Aims() (target placement.Owners, ok bool) {
 	if err != nil {
 		return nil, false
 	}
-	members := slices.DeleteFunc(slices.Sorted(maps.Keys(v.Row.Owners)), func(id int) bool { return id >= v.Count })
+	members := slices.DeleteFunc(v.Row.Members(), func(id int) bool { return id >= v.Count })
 	return strategy(placement.Input{
 		Partitions: v.Row.Count, Count: v.Count, Members: members, Owners: v.Row.Owners, Target: v.Target,
 	}), true

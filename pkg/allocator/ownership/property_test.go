@@ -138,10 +138,32 @@ func mayMove(in Input, p, to int) bool {
 		return false
 	case !alive && from != noID && from < in.Count && !in.Vacant[from]:
 		return false // it waits for the next holder of its id
-	case in.Holders[to].Yields.Contains(p), in.Holders[to].Paused:
+	case in.Holders[to].Yields.Contains(p):
 		return false
+	case alive && rowGives(in, p, from):
+		return false // the next process of the pod may not know of the yield
 	}
 	return !slices.ContainsFunc(lockers(in, p), func(id int) bool { return id != to })
+}
+
+// rowGives reports whether a process of the id that knows nothing but the row might take p.
+func rowGives(in Input, p, id int) bool {
+	aims, known := View{Count: in.Count, Row: in.Before, Clean: true, Target: in.Wish.Target, Strategies: in.Strategies}.Aims()
+	return !known || id >= in.Count || aims[id].Contains(p)
+}
+
+// Somebody may have removed the receipt that says so, and the next process of the pod may have taken it, as the row says.
+func TestWhatTheRowGivesToItsIDIsGivenToNoOtherID(t *testing.T) {
+	forAll(t, draw.clean, func(t *rapid.T, in Input, d Decision) {
+		for id, s := range owners(d.Next) {
+			for p := range s.Minus(in.Before.Owners[id]).All() {
+				from := owner(in.Before.Owners, p)
+				if _, alive := in.Holders[from]; alive && rowGives(in, p, from) {
+					t.Fatalf("%d goes from id %d to %d, and the row gives it to the former", p, from, id)
+				}
+			}
+		}
+	})
 }
 
 func TestOneWriteMovesAllThatMayMoveToItsTarget(t *testing.T) {
@@ -239,7 +261,7 @@ func TestAMemberStaysUntilItHasBeenWithoutAHolderForLong(t *testing.T) {
 			return
 		}
 		for id := range in.Before.Owners {
-			if _, is := d.Next.Owners[id]; id < in.Count && (!in.Vacant[id] || in.Holders[id].Works) && !is && !in.rests(id) {
+			if _, is := d.Next.Owners[id]; id < in.Count && (!in.Vacant[id] || in.Holders[id].Works) && !is {
 				t.Fatalf("id %d is no member any more", id)
 			}
 		}
@@ -256,38 +278,58 @@ func TestAnIDThatHasBeenWithoutAHolderForLongIsNoMember(t *testing.T) {
 	})
 }
 
-// A pod that is paused leaves when it has yielded all that its id owns, in one write that gives it away.
-func TestAPodThatIsPausedIsAMemberUntilItHasYieldedAll(t *testing.T) {
+// The row says who is paused, so that each process works out the members from the owner alone.
+func TestTheRowSaysWhoIsPaused(t *testing.T) {
 	forAll(t, draw.clean, func(t *rapid.T, in Input, d Decision) {
-		for id, h := range in.Holders {
-			before, was := owners(in.Before)[id]
-			after, is := owners(d.Next)[id]
-			if !h.Paused || d.Next == nil || id >= in.Count || withheldBy(in) {
-				continue
+		if d.Next == nil || withheldBy(in) {
+			return
+		}
+		for id := range d.Next.Owners {
+			h, was, is := in.Holders[id], in.Before.Paused.Contains(id), d.Next.Paused.Contains(id)
+			switch {
+			case id >= in.Count && is:
+				t.Fatalf("id %d is at or above the count, and paused", id)
+			case id < in.Count && h.Works && h.Paused && !is:
+				t.Fatalf("id %d is paused, and the row does not say so", id)
+			case id < in.Count && !h.Works && was != is:
+				t.Fatalf("id %d has no holder that says so, and the row says that it is paused: %t, and %t before", id, is, was)
+			case h.Works && !h.Paused && is && !was:
+				t.Fatalf("id %d is not paused, and the row says so", id)
 			}
-			if got := after.Minus(before); !got.Empty() {
+			if got := d.Next.Owners[id].Minus(in.Before.Owners[id]); is && !got.Empty() {
 				t.Fatalf("id %d is paused and gets %s", id, got)
 			}
-			if was && is == in.rests(id) {
-				t.Fatalf("id %d is paused, and a member: %t", id, is)
+		}
+		if !d.Next.Paused.Subset(placement.Of(d.Next.Owners.IDs()...)) {
+			t.Fatalf("%s is paused and not listed", d.Next.Paused)
+		}
+	})
+}
+
+// Nobody knows how long its work takes to stop. All that is nobody's goes to the others meanwhile.
+func TestAPodThatIsPausedAndDoesNotStopKeepsNothingElseFromOthers(t *testing.T) {
+	forAll(t, draw.clean, func(t *rapid.T, in Input, _ Decision) {
+		in.Count, in.Before.Count, in.Wish.HasCount, in.Wish.Count = 3, parts, true, parts
+		in.Before.Owners, in.Before.Paused = placement.Owners{0: placement.Between(0, 2), 1: {}, 2: {}}, placement.Set{}
+		locked, none := placement.Between(0, 2), placement.Set{}
+		in.Holders = map[int]Holder{0: {Works: true, Locks: locked, Paused: true}, 1: {Works: true, Locks: none}, 2: {Works: true, Locks: none}}
+		in.Me, in.Strays, in.Vacant, in.Unserved = 1, nil, nil, false
+		d := Plan(in)
+		for p := 3; p < parts; p++ {
+			if id := owner(d.Next.Owners, p); id != 1 && id != 2 {
+				t.Fatalf("%d is of %d: %s", p, id, row(d.Next))
 			}
 		}
 	})
 }
 
-// rests reports whether the holder of the id is paused, and works on nothing that the id owns.
-func (in Input) rests(id int) bool {
-	h := in.Holders[id]
-	return h.Paused && owners(in.Before)[id].Subset(h.Yields)
-}
-
-// Who was a member and is none any more, below the count, was without a holder for long, or is paused: nothing else takes a member out.
+// Who was listed and is not any more, below the count, was without a holder for long: nothing else takes an id out.
 func TestAPlanTellsWhosePartitionsFailOver(t *testing.T) {
 	forAll(t, draw.anyWorld, func(t *rapid.T, in Input, d Decision) {
 		var want []Change
 		for id := range ids {
 			_, is := owners(d.Next)[id]
-			if was := owners(in.Before)[id]; in.Clean && id < in.Count && !was.Empty() && !is && !in.rests(id) && d.Next != nil {
+			if was := owners(in.Before)[id]; in.Clean && id < in.Count && !was.Empty() && !is && d.Next != nil {
 				want = append(want, Change{id, was})
 			}
 		}

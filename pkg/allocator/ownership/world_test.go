@@ -60,6 +60,11 @@ func (t draw) before() *assignment.Partitions {
 			b.Owners[id] = b.Owners[id].Union(placement.Set{})
 		}
 	}
+	for id := range b.Owners {
+		if t.oneIn(6, "is paused") {
+			b.Paused = b.Paused.Union(placement.Of(id))
+		}
+	}
 	return b
 }
 
@@ -242,9 +247,9 @@ func lockers(in Input, p int) (who []int) {
 }
 
 // members returns the ids among which the partitions are divided.
-func members(o placement.Owners, count int) (ids []int) {
-	for _, id := range o.IDs() {
-		if id < count {
+func members(row *assignment.Partitions, count int) (ids []int) {
+	for _, id := range owners(row).IDs() {
+		if id < count && !row.Paused.Contains(id) {
 			ids = append(ids, id)
 		}
 	}
@@ -259,7 +264,7 @@ func target(t rapid.TB, next *assignment.Partitions, in Input) placement.Owners 
 		t.Fatal(err)
 	}
 	return strategy(placement.Input{
-		Partitions: next.Count, Count: in.Count, Members: members(next.Owners, in.Count), Owners: owners(in.Before), Target: in.Wish.Target,
+		Partitions: next.Count, Count: in.Count, Members: members(next, in.Count), Owners: owners(in.Before), Target: in.Wish.Target,
 	})
 }
 

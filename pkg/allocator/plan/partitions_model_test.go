@@ -51,6 +51,8 @@ type model struct {
 	// rate and kinds are how often something disturbs and what: a random part of all kinds, so that rare ones meet.
 	rate  int
 	kinds []int
+	// outlives says that work goes on when its process ends.
+	outlives bool
 }
 
 type modelPod struct {
@@ -60,6 +62,8 @@ type modelPod struct {
 	aware   bool
 	process *process
 	gone    bool
+	// left is what work of an earlier process goes on on, and what the pod's files say.
+	left placement.Set
 	// suspended is for how many steps the process does nothing.
 	suspended int
 }
@@ -70,6 +74,8 @@ type process struct {
 	held placement.Set
 	// yielded is what it yields, whatever its receipt says.
 	yielded placement.Set
+	// paused says that it wants no partitions.
+	paused bool
 	// next is the rest of what it has begun.
 	next []func()
 	own  bool // a write of its own was accepted since it gave up
@@ -81,6 +87,13 @@ func newModel(seed uint64) *model {
 	for len(m.kinds) < 1+m.IntN(4) {
 		m.kinds = append(m.kinds, m.IntN(kinds))
 	}
+	if m.IntN(4) == 0 {
+		m.kinds = []int{11, forgets} // what is yielded, and forgotten, while planners are slow
+	}
+	if slices.Contains(m.kinds, forgets) { // whoever removes receipts leaves the map alone
+		m.kinds = slices.DeleteFunc(m.kinds, func(kind int) bool { return kind >= 3 && kind <= 6 })
+	}
+	m.outlives = m.IntN(2) == 0
 	m.count = 1 + m.IntN(3)
 	m.wish = assignment.Wish{Count: 1 + m.IntN(4), HasCount: true, Strategy: m.strategy[m.IntN(3)], FailoverAfter: time.Second}
 	for range m.count {
@@ -134,7 +147,10 @@ func (m *model) step() {
 }
 
 // kinds is the number of ways in which disturb disturbs.
-const kinds = 11
+const kinds = 13
+
+// forgets is the kind that removes the receipt of a pod while its process is started again.
+const forgets = 12
 
 // disturb does what users, nodes and other writers do.
 func (m *model) disturb() {
@@ -173,7 +189,7 @@ func (m *model) disturb() {
 	case 7, 8:
 		if !pod.gone {
 			m.logf("%s dies", pod.name)
-			pod.gone = true
+			pod.gone, pod.left = true, placement.Set{}
 			m.abandon(pod)
 			if m.IntN(4) > 0 {
 				m.start()
@@ -188,6 +204,18 @@ func (m *model) disturb() {
 	case 10:
 		if !pod.gone && pod.process.id >= 0 && len(pod.process.next) == 0 {
 			m.give(pod) // as when another pod asks for the slot
+		}
+	case 11:
+		if p := pod.process; !pod.gone && p.id >= 0 && len(p.next) == 0 {
+			p.paused = !p.paused
+			m.logf("%s is paused: %t", pod.name, p.paused)
+			m.receipt(pod, *pod.receipt.Partitions, p.yielded)
+		}
+	case forgets:
+		if r := pod.receipt; !pod.gone && r.Locks() {
+			m.logf("%s starts again without its receipt", pod.name)
+			m.abandon(pod)
+			pod.receipt = nil
 		}
 	}
 	for m.living() < m.count {
@@ -206,6 +234,9 @@ func (m *model) living() (n int) {
 
 // abandon ends a process. A request that it has sent may still arrive: the write of the owner, which tests its version.
 func (m *model) abandon(pod *modelPod) {
+	if m.outlives && !pod.gone {
+		pod.left = pod.left.Union(pod.process.held)
+	}
 	pod.process = &process{id: -1}
 }
 
@@ -225,9 +256,9 @@ func (m *model) act(pod *modelPod) {
 	m.hold(pod)
 }
 
-func (m *model) view(id int) ownership.View {
+func (m *model) view(id int, paused bool) ownership.View {
 	clean := m.trust == assignment.Clean && m.parts == assignment.Clean
-	return ownership.View{Count: m.count, Row: m.state.Partitions, Clean: clean, ID: id, Strategies: placement.Named}
+	return ownership.View{Count: m.count, Row: m.state.Partitions, Clean: clean, ID: id, Paused: paused, Strategies: placement.Named}
 }
 
 func (m *model) names(pod *modelPod) (int, bool) {
@@ -249,7 +280,7 @@ func (m *model) claim(pod *modelPod) {
 	}
 	if r := pod.receipt; r.Locks() && m.trust == assignment.Clean { // of an earlier process
 		if holder, taken := m.state.Slots[r.ID]; taken && holder != pod.name {
-			pod.receipt = nil
+			pod.receipt, pod.left = nil, placement.Set{}
 			return
 		}
 	}
@@ -261,13 +292,14 @@ func (m *model) take(pod *modelPod, id int) {
 	p := pod.process
 	var before placement.Set
 	if r := pod.receipt; r.Locks() && r.ID == id && r.Partitions != nil {
-		before, p.yielded = *r.Partitions, p.yielded.Union(r.Yields)
+		before, p.yielded, p.paused = *r.Partitions, p.yielded.Union(r.Yields), r.Paused
 	}
-	duties := ownership.DutiesAt(m.view(id), placement.Set{}, before, p.yielded, false)
+	before = before.Union(pod.left)
+	duties := ownership.DutiesAt(m.view(id, p.paused), placement.Set{}, before, p.yielded, false)
 	lock := before.Union(duties.Take)
 	epoch := m.state.Epoch
 	p.next = []func(){func() { // T2
-		pod.receipt = &assignment.Receipt{UID: "u", Owner: "o", ID: id, Epoch: epoch, HandsOver: true, Partitions: &lock, Yields: p.yielded}
+		pod.receipt = &assignment.Receipt{UID: "u", Owner: "o", ID: id, Epoch: epoch, HandsOver: true, Partitions: &lock, Yields: p.yielded, Paused: p.paused}
 		m.logf("%s locks %d: %s, yields %s", pod.name, id, lock, p.yielded)
 		p.next = []func(){func() { m.confirm(pod, id, lock) }}
 	}}
@@ -277,9 +309,13 @@ func (m *model) take(pod *modelPod, id int) {
 func (m *model) confirm(pod *modelPod, id int, lock placement.Set) {
 	p := pod.process
 	now, named := m.names(pod)
+	if m.trust != assignment.Clean && !pod.left.Empty() {
+		m.logf("%s has to restore the map first", pod.name)
+		return
+	}
 	if !named || now != id {
 		m.logf("%s does not get %d", pod.name, id)
-		pod.receipt = nil
+		pod.receipt, pod.left = nil, placement.Set{}
 		p.yielded = placement.Set{}
 		return
 	}
@@ -290,16 +326,17 @@ func (m *model) confirm(pod *modelPod, id int, lock placement.Set) {
 // keep begins to work on what a moment of the owner confirms, and lets go of the other locks.
 func (m *model) keep(pod *modelPod, lock placement.Set) {
 	p := pod.process
-	view := m.view(p.id)
+	view := m.view(p.id, p.paused)
 	confirmed := lock.Intersect(view.Mine()).Union(p.held)
-	p.held = confirmed
+	p.held, pod.left = confirmed, pod.left.Minus(confirmed)
+	kept := confirmed.Union(pod.left)
 	m.logf("%s works on %d: %s", pod.name, p.id, p.held)
-	p.next = []func(){func() { m.receipt(pod, confirmed, p.yielded) }}
+	p.next = []func(){func() { m.receipt(pod, kept, p.yielded) }}
 }
 
 func (m *model) receipt(pod *modelPod, lock, yields placement.Set) {
 	r := *pod.receipt
-	r.Partitions, r.Yields, r.Epoch = &lock, yields, max(r.Epoch, m.state.Epoch)
+	r.Partitions, r.Yields, r.Epoch, r.Paused = &lock, yields, max(r.Epoch, m.state.Epoch), pod.process.paused
 	pod.receipt = &r
 }
 
@@ -308,7 +345,7 @@ func (m *model) hold(pod *modelPod) {
 	p := pod.process
 	if holder, taken := m.state.Slots[p.id]; m.trust == assignment.Clean && taken && holder != pod.name {
 		m.logf("%s loses %d", pod.name, p.id)
-		pod.receipt, *p = nil, process{id: -1}
+		pod.receipt, pod.left, *p = nil, placement.Set{}, process{id: -1}
 		return
 	}
 	if m.trust == assignment.Clean && p.id >= m.count {
@@ -320,11 +357,11 @@ func (m *model) hold(pod *modelPod) {
 		return
 	}
 	locked := *pod.receipt.Partitions
-	duties := ownership.DutiesAt(m.view(p.id), p.held, locked, p.yielded, false)
+	duties := ownership.DutiesAt(m.view(p.id, p.paused), p.held, locked, p.yielded, false)
 	switch {
 	case !duties.Lost.Empty():
 		m.logf("%s loses %s", pod.name, duties.Lost)
-		p.held = p.held.Minus(duties.Lost)
+		p.held, pod.left = p.held.Minus(duties.Lost), pod.left.Minus(duties.Lost)
 		p.next = []func(){func() { m.receipt(pod, locked.Minus(duties.Lost), p.yielded) }}
 	case !duties.Back.Empty(): // this is the live read after the yield
 		p.yielded = p.yielded.Minus(duties.Back)
@@ -347,7 +384,7 @@ func (m *model) hold(pod *modelPod) {
 // yield is the W2 of a yield, after the work has stopped and after a look whether it is still to be.
 func (m *model) yield(pod *modelPod, set placement.Set) {
 	p := pod.process
-	duties := ownership.DutiesAt(m.view(p.id), p.held, *pod.receipt.Partitions, p.yielded, false)
+	duties := ownership.DutiesAt(m.view(p.id, p.paused), p.held, *pod.receipt.Partitions, p.yielded, false)
 	set = set.Intersect(duties.Stop.Union(duties.Yield))
 	p.held, p.yielded = p.held.Minus(set), p.yielded.Union(set)
 	if set.Empty() {
@@ -365,6 +402,7 @@ func (m *model) give(pod *modelPod) {
 	p := pod.process
 	id := p.id
 	*p = process{id: -1}
+	pod.left = placement.Set{}
 	p.next = []func(){func() {
 		m.logf("%s gives %d", pod.name, id)
 		pod.receipt = &assignment.Receipt{UID: "u", Owner: "o", GaveUp: true, Gives: true, ID: id}
@@ -396,6 +434,9 @@ func (m *model) plan(pod *modelPod, intent Intent) {
 					Name: other.name, UID: "u", Created: other.created, Controller: "rs", Owned: true, Ordinal: NoOrdinal, Receipt: other.receipt,
 				})
 			}
+		}
+		if !m.quiet && slices.Contains(m.kinds, forgets) && m.IntN(2) == 0 {
+			pod.suspended = m.IntN(40)
 		}
 		commit := func() bool { // C
 			d := Plan(in)
@@ -433,7 +474,7 @@ func rowText(row *assignment.Partitions) string {
 func (m *model) check() error {
 	workers := map[int]string{}
 	for _, pod := range m.pods {
-		for k := range pod.process.held.All() {
+		for k := range pod.process.held.Union(pod.left).All() {
 			if other, taken := workers[k]; taken {
 				return fmt.Errorf("%s and %s work on partition %d", other, pod.name, k)
 			}
@@ -446,11 +487,18 @@ func (m *model) check() error {
 // settle plays without disturbance until all partitions are worked on by the ids that should.
 func (m *model) settle() error {
 	m.quiet = true
+	for _, pod := range m.pods {
+		pod.process.paused = false
+		if pod.receipt != nil {
+			r := *pod.receipt
+			r.Paused, pod.receipt = false, &r
+		}
+	}
 	m.wish.Count = max(1, m.wish.Count)
 	for m.living() > m.count {
 		for _, pod := range m.pods {
 			if !pod.gone && m.living() > m.count {
-				pod.gone = true
+				pod.gone, pod.left = true, placement.Set{}
 				m.abandon(pod)
 			}
 		}
@@ -477,7 +525,7 @@ func (m *model) rests() bool {
 			continue
 		}
 		p := pod.process
-		aim, ok := m.view(p.id).Aim()
+		aim, ok := m.view(p.id, false).Aim()
 		if p.id < 0 || !ok || !p.held.Equal(aim) || !pod.receipt.Yields.Empty() || !pod.receipt.Partitions.Equal(aim) {
 			return false
 		}

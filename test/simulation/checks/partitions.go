@@ -3,6 +3,7 @@ package checks
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"time"
 
@@ -276,7 +277,7 @@ func (j *Judge) workMissing(row *assignment.Partitions) string {
 // targetMissing says which id is no member, or does not own what it should. A pod that cannot yield keeps what it has.
 func (j *Judge) targetMissing(owner *server.Version, row *assignment.Partitions) string {
 	for id := range owner.Count() {
-		if _, member := row.Owners[id]; !member {
+		if !slices.Contains(row.Members(), id) {
 			return fmt.Sprintf("id %d is no member", id)
 		}
 	}
@@ -293,7 +294,7 @@ func (j *Judge) targetMissing(owner *server.Version, row *assignment.Partitions)
 		return err.Error()
 	}
 	in := placement.Input{
-		Partitions: row.Count, Count: owner.Count(), Members: row.Owners.IDs(), Owners: row.Owners,
+		Partitions: row.Count, Count: owner.Count(), Members: row.Members(), Owners: row.Owners,
 		Target: assignment.DecodeWish(object.Annotations(owner.Object)).Target,
 	}
 	if target := strategy(in); !target.Equal(row.Owners) {
