@@ -16,7 +16,7 @@ type damper struct {
 	heard    int       // restores by anybody, as counted by the owner's stream
 	restored time.Time // when the last one was heard of
 	stands   bool      // it has not been undone yet
-	times    int       // how many in a row were undone before they had lasted
+	times    int       // how many in a row were undone before they had lasted, or were in vain
 }
 
 // note takes in how many restores were heard of until now, and whether the map is intact. undone says that it is not, and
@@ -41,6 +41,10 @@ func (d *damper) note(restores int, intact bool, now time.Time) (undone bool) {
 // restore takes in a restore of this process's own, which the stream may not tell: where managedFields were cleared it
 // cannot know one.
 func (d *damper) restore(now time.Time) { d.restored, d.stands = now, true }
+
+// vain takes in a restore of this process's own after which the map is still not what it has to be for this process, so that another one at
+// once would come to the same.
+func (d *damper) vain(now time.Time) { d.restored, d.stands, d.times = now, false, d.times+1 }
 
 // wait returns how long the map is left as it is.
 func (d *damper) wait() time.Duration {

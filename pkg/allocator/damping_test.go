@@ -78,6 +78,22 @@ func TestDamperCountsItsOwnRestoreOnce(t *testing.T) {
 	}
 }
 
+// A restore may leave the map as it has to be for others, and not for this process. Nobody undoes it.
+func TestDamperCountsARestoreThatWasInVain(t *testing.T) {
+	clk := clocktesting.NewFakeClock(time.UnixMilli(1795219200123))
+	var d damper
+	for i, want := 0, minDamping; i < 12; i, want = i+1, min(2*want, maxDamping) {
+		d.vain(clk.Now())
+		if d.note(i, true, clk.Now()) {
+			t.Fatal("somebody undid it")
+		}
+		if d.wait() != want {
+			t.Errorf("after %d restores in vain the wait is %s, want %s", i+1, d.wait(), want)
+		}
+		clk.Step(d.wait())
+	}
+}
+
 // In strict mode a map that is not clean takes ids away: each has restored it by itself while there is time.
 func TestDampingLeavesTimeBeforeALeaseEnds(t *testing.T) {
 	clk := clocktesting.NewFakeClock(time.UnixMilli(1795219200123))
