@@ -237,18 +237,15 @@ func TestBesideOthersOnlyWhoHasHeldItsIDForLongJoinsPrimary(t *testing.T) {
 			withheldBy(in) {
 			return
 		}
-		if _, is := d.Next.Owners[in.Me]; in.Joins && !is && !in.Holders[in.Me].Paused {
+		was, is := members(in.Before, in.Count), members(d.Next, in.Count)
+		if in.Joins && !slices.Contains(is, in.Me) && !in.Holders[in.Me].Paused {
 			t.Fatalf("id %d has been held for long, and does not join", in.Me)
 		}
-		stays := func(id int) bool {
-			_, is := d.Next.Owners[id]
-			return id < in.Count && is
-		}
-		if !slices.ContainsFunc(in.Before.Owners.IDs(), stays) {
+		if !slices.ContainsFunc(was, func(id int) bool { return slices.Contains(is, id) }) {
 			return // all may join, for nobody else has the partitions
 		}
-		for id := range d.Next.Owners {
-			if _, was := in.Before.Owners[id]; !was && (id != in.Me || !in.Joins) {
+		for _, id := range is {
+			if !slices.Contains(was, id) && (id != in.Me || !in.Joins) {
 				t.Fatalf("id %d joins beside others, but it has not been held for long", id)
 			}
 		}
@@ -442,7 +439,7 @@ func TestTheUsersCountIsTakenOver(t *testing.T) {
 		if in.Wish.HasCount && d.Next != nil && d.Next.Count != in.Wish.Count {
 			t.Fatalf("%d partitions are in force, not %d", d.Next.Count, in.Wish.Count)
 		}
-		if in.Wish.HasCount && in.Wish.Count > 0 && d.Next == nil && in.Holders[in.Me].Works && in.Me < in.Count && !withheldBy(in) {
+		if in.Wish.HasCount && in.Wish.Count > 0 && d.Next == nil && in.Holders[in.Me].Works && !in.Holders[in.Me].Paused && in.Me < in.Count && !withheldBy(in) {
 			t.Fatal("there are no partitions")
 		}
 	})
