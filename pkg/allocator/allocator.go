@@ -125,6 +125,9 @@ func New(ctx context.Context, o Options) (*Allocator, error) {
 	a.server = &a.connection
 	a.setWaiting("the API server's answer about this pod and its owner")
 	a.began = a.clock.Now()
+	if o.Observer != nil {
+		a.happened = event.Observers{o.Observer} // the others have to know the owner
+	}
 	err := a.persist(ctx, "find the owner", func() error {
 		pod, err := a.store.GetPod(ctx, o.Namespace, o.Pod)
 		if errors.Is(err, store.ErrGone) {
@@ -146,6 +149,7 @@ func New(ctx context.Context, o Options) (*Allocator, error) {
 	if err != nil {
 		return nil, err
 	}
+	a.answered()
 	a.log = a.log.WithValues("owner", a.ref.String(), "namespace", o.Namespace, "pod", o.Pod)
 	a.quarantined.log = a.log
 	a.happened = event.Observers{

@@ -177,6 +177,14 @@ func (c *connection) unreachable(err error) {
 	}
 }
 
+// answered tells that contact is found, if it was lost before there was a stream.
+func (c *connection) answered() {
+	if c.stale {
+		c.setStale(false)
+		c.happened.Tell(event.Back{})
+	}
+}
+
 func (c *connection) setStale(stale bool) {
 	if stale != c.stale {
 		c.stale = stale

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -11,12 +12,16 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/idalloc/idalloc/pkg/allocator/event"
 	"github.com/idalloc/idalloc/pkg/allocator/pace"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/watch"
+	"github.com/idalloc/idalloc/test/apifake"
 )
 
 func newContact() (*connection, *clocktesting.FakeClock) {
@@ -144,5 +149,42 @@ func TestRefusalsOfAStreamThatHaveLastedAreNotDoubtedAgain(t *testing.T) {
 	}
 	if c, _ := newContact(); !c.temporary(refused) {
 		t.Error("a first refusal is not taken for a mistake")
+	}
+}
+
+// Before there is a pod and an owner, nobody but the observer can be told.
+func TestAnAPIServerThatIsAwayAtTheStartIsTold(t *testing.T) {
+	server := apifake.New(t)
+	server.Put(apifake.Owner(1))
+	server.Put(apifake.Holding("worker-0", 0, 1795219000007))
+	requests := 0
+	server.Before(func(w http.ResponseWriter, _ *http.Request) bool {
+		if requests++; requests > 2 {
+			return false
+		}
+		apifake.Refuse(w, http.StatusInternalServerError, metav1.StatusReasonInternalError, "etcd is away", nil)
+		return true
+	})
+	s, err := store.New(server.Config(), "", clock.RealClock{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var told observed
+	if _, err := New(t.Context(), Options{Store: s, Pod: "worker-0", Namespace: apifake.Namespace, Log: logr.Discard(), Observer: &told}); err != nil {
+		t.Fatal(err)
+	}
+	if told.text != "away back " {
+		t.Errorf("told: %s", told.text)
+	}
+}
+
+type observed struct{ text string }
+
+func (o *observed) Observe(e event.Event) {
+	switch e.(type) {
+	case event.Away:
+		o.text += "away "
+	case event.Back:
+		o.text += "back "
 	}
 }

@@ -186,7 +186,7 @@ func (a *Allocator) Fenced() bool { return a.strict.over() }
 // tellContact tells that an answer confirmed what this process holds, in strict mode. sent is when its request was sent.
 func (a *Allocator) tellContact(sent time.Duration) {
 	if a.strict.after > 0 {
-		a.happened.Tell(event.Contact{Age: a.strict.boot.BootTime() - sent})
+		a.happened.Tell(event.Contact{Age: a.strict.boot.BootTime() - sent, Overdue: 2 * a.strict.after / contacts})
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/idalloc/idalloc/pkg/allocator"
+	"github.com/idalloc/idalloc/pkg/allocator/event"
 	"github.com/idalloc/idalloc/pkg/identity"
 )
 
@@ -96,9 +97,18 @@ func (i *Instance) loop(ctx context.Context) {
 	defer i.mu.Unlock()
 	i.err = err
 	if i.current.Assigned() && !errors.Is(err, ErrClosed) {
-		i.current = i.current.Without(identity.StateLost)
+		i.lose()
 	}
 	i.announce()
+}
+
+// lose withdraws the id because its loop has ended, which the metrics hear from nobody else. The caller must hold the lock.
+func (i *Instance) lose() {
+	from := i.current
+	i.current = from.Without(identity.StateLost)
+	if i.options.Metrics != nil {
+		i.options.Metrics.Observe(event.Published{From: from, To: i.current})
+	}
 }
 
 // set receives an identity from the loop.

@@ -26,8 +26,10 @@ type Metrics struct {
 	waitingSince time.Time
 	// awaySince is when contact with the API server was lost, zero while there is contact.
 	awaySince time.Time
-	// confirmed is when the request was sent whose answer confirmed what the instance holds last, zero without strict mode.
+	// confirmed is when the request was sent whose answer confirmed what the instance holds last, zero without strict mode. overdue is
+	// after how long without another one that is news.
 	confirmed time.Time
+	overdue   time.Duration
 	// partitions is what was published last about partitions.
 	partitions event.PartitionsPublished
 }
@@ -97,7 +99,7 @@ func (m *Metrics) Observe(e event.Event) {
 			m.claims.observe(e.Took.Seconds())
 		}
 	case event.Contact:
-		m.confirmed = m.now().Add(-e.Age)
+		m.confirmed, m.overdue = m.now().Add(-e.Age), e.Overdue
 	case event.Away:
 		m.awaySince = e.Since
 	case event.Back:
@@ -166,8 +168,8 @@ func (m *Metrics) contactAge() time.Duration {
 	if !m.awaySince.IsZero() {
 		age = now.Sub(m.awaySince)
 	}
-	if !m.confirmed.IsZero() && m.current.Assigned() {
-		age = now.Sub(m.confirmed)
+	if since := now.Sub(m.confirmed); !m.confirmed.IsZero() && m.current.Assigned() && since > m.overdue {
+		age = max(age, since)
 	}
 	return max(age, 0)
 }

@@ -177,8 +177,8 @@ func table() []metric {
 		},
 		{
 			name: "idalloc_contact_age_seconds", kind: TypeGauge,
-			help: "Time since contact with the API server was lost, 0 while there is contact. In strict mode, time since the request was sent " +
-				"whose answer confirmed the id last, which is up to a quarter of fence-after while all is well.",
+			help: "Time since contact with the API server was lost, 0 while there is contact. In strict mode, contact is also lost if no answer has " +
+				"confirmed the id for half of fence-after; then it is the time since the last such request was sent.",
 			read: func(m *Metrics) []Sample { return one(m.contactAge().Seconds()) },
 		},
 		{

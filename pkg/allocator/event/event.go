@@ -232,7 +232,11 @@ type (
 	}
 
 	// Contact means that the API server confirmed what this process holds (strict mode). The request for that was sent Age ago.
-	Contact struct{ Age time.Duration }
+	Contact struct {
+		Age time.Duration
+		// Overdue is the age at which there should long have been another one.
+		Overdue time.Duration
+	}
 	// Away means that there is no contact with the API server.
 	Away struct {
 		Since  time.Time

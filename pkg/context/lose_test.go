@@ -1,0 +1,27 @@
+package context
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/idalloc/idalloc/pkg/allocator/event"
+	"github.com/idalloc/idalloc/pkg/identity"
+	"github.com/idalloc/idalloc/pkg/metrics"
+)
+
+// The loop ends by itself when a permission is gone, and publishes nothing then.
+func TestTheMetricsHoldNoIDWhenTheLoopHasEnded(t *testing.T) {
+	pending := identity.Pending("worker-0", "shop")
+	held := pending.Without(identity.StateAssigned)
+	held.ID, held.Epoch = 3, 7
+	i := &Instance{current: held, options: Options{Metrics: metrics.New()}}
+	i.options.Metrics.Observe(event.Published{From: pending, To: held})
+	i.lose()
+	var text strings.Builder
+	if err := i.options.Metrics.WriteText(&text); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(text.String(), "\nidalloc_id_held 0\n") || !strings.Contains(text.String(), "\nidalloc_state{state=\"lost\"} 1\n") {
+		t.Error(text.String())
+	}
+}
