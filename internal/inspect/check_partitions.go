@@ -31,6 +31,7 @@ func (c *checker) checkPartitions() {
 	c.checkRow(d)
 	c.checkLocks(d)
 	c.checkCounts(d)
+	c.checkPaused()
 	withheld := c.trusted() && c.checkUnaware()
 	if !c.divided() {
 		return
@@ -240,6 +241,17 @@ func (c *checker) checkAwaiting(d division) {
 			c.partitionf(PartitionUnowned, owned, Finding{ID: &id}, "partitions %s belong to id %d, which no pod has, for %s at least, by the epoch of the map: other ids should have got them %s (annotation %s); "+
 				"see why no pod has the id, and the log of idalloc in the pods that hold others", owned, id, age.Round(time.Second), after, assignment.PartitionFailoverAfterKey)
 		}
+	}
+}
+
+// checkPaused tells of pods that want no partitions for now.
+func (c *checker) checkPaused() {
+	for _, id := range c.paused() {
+		why := "somebody paused it (POST /v1/pause), and it takes part again after POST /v1/resume"
+		if failed := c.pods[c.state.Slots[id]].receipt().Failures(); failed > 0 {
+			why = fmt.Sprintf("its program failed %d times in a row, and it takes part again after some minutes", failed)
+		}
+		c.warnf("pod %s with id %d is paused and works on no partitions, which other ids get: %s", c.state.Slots[id], id, why)
 	}
 }
 

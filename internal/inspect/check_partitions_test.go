@@ -57,6 +57,24 @@ func TestPartitionsFromOutside(t *testing.T) {
 		rows []string
 	}{
 		"settled": {rows: []string{ofA, ofB, ofC}},
+		"a pod is paused": {
+			change: func(n *snapshot) {
+				n.stored().Owners, n.stored().Paused = placement.Owners{0: placement.Between(0, 2), 1: {}, 2: placement.Between(3, 5)}, placement.Of(1)
+				n.locksPartitions("a", placement.Between(0, 2))
+				n.locksPartitions("c", placement.Between(3, 5))
+				n.edit("b", func(p *pod) { p.Receipt.Partitions, p.Receipt.Paused = &placement.Set{}, true })
+			},
+			warns: []string{"pod b with id 1 is paused and works on no partitions, which other ids get: somebody paused it"},
+			rows:  []string{"0-2 0 a owned >5m", "3-5 2 c owned >5m", "- 1 b paused >5m"},
+		},
+		"a pod rests that still has something to stop": {
+			change: func(n *snapshot) {
+				n.stored().Paused = placement.Of(1)
+				n.edit("b", func(p *pod) { p.Receipt.Paused, p.Receipt.Failed = true, 3 })
+			},
+			warns: []string{"its program failed 3 times in a row"},
+			rows:  []string{ofA, "2-3 1 b stopping -", ofC, "- 1 b paused >5m"},
+		},
 		"no partitions": {
 			change: func(n *snapshot) { n.unwanted(); n.forget() },
 			rows:   []string{"Deployment/worker in namespace shop has no partitions: annotation idalloc.dev/partition-count says how many there are to be"},

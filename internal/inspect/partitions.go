@@ -30,13 +30,15 @@ const (
 	Awaiting PartitionState = "waiting"
 	// Unowned: no id owns the partition.
 	Unowned PartitionState = "nobody"
+	// Paused: the pod that has the id wants no partitions for now. Such a row is about the id, and has no partitions.
+	Paused PartitionState = "paused"
 	// LockedTwice: the receipts of several live pods lock the partition.
 	LockedTwice PartitionState = "duplicate"
 )
 
 // PartitionRange is a row of a PartitionView: partitions in sequence about which the same can be said.
 type PartitionRange struct {
-	// Partitions is the range, such as 0-15 or 40.
+	// Partitions is the range, such as 0-15 or 40. It is empty in a row about a pod that is paused.
 	Partitions string         `json:"partitions"`
 	ID         *int           `json:"id,omitempty"`
 	Pod        string         `json:"pod,omitempty"`
@@ -100,7 +102,21 @@ func (n snapshot) partitionView() PartitionView {
 		}
 		k = to + 1
 	}
+	for _, id := range n.paused() {
+		v.Ranges = append(v.Ranges, n.partitionRange(placement.Set{}, share{id, n.owner.Record.State.Slots[id], Paused}))
+	}
 	return v
+}
+
+// paused returns the ids whose pods want no partitions for now, in ascending order.
+func (n snapshot) paused() (ids []int) {
+	for _, id := range n.owner.Record.State.Slots.IDs() {
+		r := n.pods[n.owner.Record.State.Slots[id]].receipt()
+		if n.holds(id) && r.Locks() && r.ID == id && r.Paused {
+			ids = append(ids, id)
+		}
+	}
+	return ids
 }
 
 func (n snapshot) newer(format int) string {
@@ -137,7 +153,7 @@ func (n snapshot) since(s share) time.Time {
 	state := n.owner.Record.State
 	_, taken := state.Slots[s.id]
 	switch {
-	case s.state == Owned || s.state == Yielded:
+	case s.state == Owned || s.state == Yielded || s.state == Paused:
 		return n.pods[s.pod].written
 	case s.state == Unowned && n.divided() && state.Partitions != nil:
 		return time.UnixMilli(state.Partitions.Epoch)

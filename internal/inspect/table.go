@@ -62,7 +62,7 @@ func (v PartitionView) Table(w io.Writer, now time.Time, wide bool) error {
 		if r.Since != nil { // it may be longer
 			since = ">" + duration.HumanDuration(max(0, now.Sub(r.Since.Time)))
 		}
-		line := fmt.Sprintf("%s\t%s\t%s\t%s\t%s", r.Partitions, id, dash(r.Pod), r.State, since)
+		line := fmt.Sprintf("%s\t%s\t%s\t%s\t%s", dash(r.Partitions), id, dash(r.Pod), r.State, since)
 		if wide {
 			line += fmt.Sprintf("\t%s\t%s", dash(r.Node), dash(epochText(r.Receipt)))
 		}

@@ -32,6 +32,8 @@ type Metrics struct {
 	overdue   time.Duration
 	// partitions is what was published last about partitions.
 	partitions event.PartitionsPublished
+	// paused says that the instance wants no partitions for now.
+	paused bool
 }
 
 // series is one time series of a counter: the metric, and the value of its label, empty if it has none.
@@ -147,6 +149,8 @@ func (m *Metrics) observeSlot(e event.Event) {
 		m.confirmed = time.Time{} // nothing is held that could be confirmed
 	case event.PartitionsPublished:
 		m.partitions = e
+	case event.Paused:
+		m.paused = e.Paused
 	case event.PartitionsMoved:
 		m.counts[series{moves, ""}] += uint64(max(e.Given, 0))
 	}

@@ -68,7 +68,7 @@ func eventful() []event.Event {
 		event.Written{Freed: []plan.Change{{ID: 1, Pod: "worker-gone", Cause: plan.CauseDead}, {ID: 2, Pod: "worker-lost", Cause: plan.CauseLost}}},
 		event.NotTaken{}, event.Taken{ID: 3, Epoch: 7}, event.Claimed{Result: event.ClaimTaken, Took: 700 * time.Millisecond},
 		event.Claimed{Result: event.ClaimTaken, Took: time.Hour}, event.Claimed{Result: event.ClaimStopped}, event.Claimed{Result: event.ClaimFailed},
-		published(assigned(3, 5, 1795219200123)), event.PartitionsPublished{Count: 64, Owned: 12, Stopping: 2},
+		published(assigned(3, 5, 1795219200123)), event.PartitionsPublished{Count: 64, Owned: 12, Stopping: 2}, event.Paused{Paused: true},
 		event.PartitionsMoved{Given: 5, Taken: 4}, event.PartitionsMoved{Given: 2}, event.Written{Restores: true},
 		event.Given{Requester: "worker-new"}, event.Given{}, event.Given{}, event.GivenBack{}, event.Lost{}, event.Fenced{},
 	}
@@ -91,7 +91,7 @@ func TestEachEventIsCounted(t *testing.T) {
 		`idalloc_slots_freed_total{cause="dead"} 1`, `idalloc_slots_freed_total{cause="lost"} 1`, `idalloc_slots_freed_total{cause="given"} 0`,
 		`idalloc_slots_given_total{reason="hand_over"} 1`, `idalloc_slots_given_total{reason="move"} 2`, `idalloc_slots_given_total{reason="give_back"} 1`,
 		`idalloc_restores_total 1`, `idalloc_ids_lost_total 1`, `idalloc_ids_fenced_total 1`,
-		`idalloc_partitions 64`, `idalloc_partitions_owned 12`, `idalloc_partitions_stopping 2`, `idalloc_partition_moves_total 7`,
+		`idalloc_partitions 64`, `idalloc_partitions_owned 12`, `idalloc_partitions_stopping 2`, `idalloc_partitions_paused 1`, `idalloc_partition_moves_total 7`,
 		`idalloc_owner_info{owner_kind="Deployment",owner_name="worker"} 1`,
 	} {
 		if !slices.Contains(got, want) {

@@ -247,6 +247,16 @@ func table() []metric {
 			read: func(m *Metrics) []Sample { return one(float64(m.partitions.Stopping)) },
 		},
 		{
+			name: "idalloc_partitions_paused", kind: TypeGauge,
+			help: "Whether the instance wants no partitions for now (1), because somebody paused it or its program failed again and again, or not (0).",
+			read: func(m *Metrics) []Sample {
+				if m.paused {
+					return one(1)
+				}
+				return one(0)
+			},
+		},
+		{
 			name: moves, kind: TypeCounter,
 			help: "Partitions that writes of this instance moved to another id, or gave out for the first time.",
 		},
