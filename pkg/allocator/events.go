@@ -18,7 +18,7 @@ const (
 	// eventTimeout bounds the time that the loop spends on an Event.
 	eventTimeout = 5 * time.Second
 	// complainAgain is the least time between two Events of one pod that say why it waits.
-	complainAgain = 10 * time.Minute
+	complainAgain = time.Minute
 	// announceAgain is the least time between two Events of one pod about partitions that have the same reason.
 	announceAgain = time.Minute
 )

@@ -75,7 +75,7 @@ var _ = Describe("A lost node", Serial, func() {
 			g.Expect(pods).To(HaveLen(1))
 			g.Expect(held).To(BeEmpty())
 			replacement = pods[0].Name
-			// The Event has the reason of the first half minute, and another one only ten minutes later. The log has each.
+			// The Event has the reason of the first half minute, and another one only a minute later. The log has each.
 			g.Expect(byDefault.kubectl(ctx, "describe", "pod", replacement)).To(ContainSubstring("WaitingForSlot"))
 			g.Expect(byDefault.kubectl(ctx, "logs", replacement)).To(says)
 		}).WithContext(ctx).Should(Succeed())
