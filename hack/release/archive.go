@@ -10,8 +10,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path"
-	"path/filepath"
 	"strings"
 	"time"
 )
@@ -41,28 +39,6 @@ func (r *release) archive(b binary, licence []byte) error {
 		return err
 	}
 	return r.write(name, content)
-}
-
-// chart writes the archive of the Helm chart.
-func (r *release) chart() error {
-	const folder = "charts/idalloc"
-	var entries []entry
-	err := fs.WalkDir(os.DirFS(r.root), folder, func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		content, err := os.ReadFile(filepath.Join(r.root, name)) //nolint:gosec // a file of the project
-		entries = append(entries, entry{path.Join("idalloc", strings.TrimPrefix(name, folder)), plain, content})
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	content, err := tarGz(entries, r.time)
-	if err != nil {
-		return err
-	}
-	return r.write("idalloc_"+r.version+"_chart.tgz", content)
 }
 
 func tarGz(entries []entry, at time.Time) ([]byte, error) {

@@ -51,7 +51,7 @@ func run(ctx context.Context, args []string) error {
 		}
 	}
 	if r.version == "" {
-		if r.version, err = git(ctx, root, "describe", "--tags", "--always", "--dirty"); err != nil {
+		if r.version, err = git(ctx, root, "describe", "--tags", "--match", "v*", "--always", "--dirty"); err != nil {
 			return err
 		}
 	}

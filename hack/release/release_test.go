@@ -92,9 +92,27 @@ func TestTheSameCommitGivesTheSameBytes(t *testing.T) {
 			}
 		}
 	})
+	t.Run("chart", func(t *testing.T) {
+		chart := string(unpacked(t, first["idalloc_v1.2.3_chart.tgz"])["idalloc/Chart.yaml"])
+		if !strings.Contains(chart, "\nversion: \"1.2.3\"\n") || !strings.Contains(chart, "\nappVersion: \"v1.2.3\"\n") {
+			t.Errorf("it has another version than the release:\n%s", chart)
+		}
+	})
 	program := unpacked(t, first["idalloc_v1.2.3_linux_amd64.tar.gz"])["idalloc"]
 	t.Run("bill", func(t *testing.T) { checkBill(t, first["idalloc_v1.2.3_linux_amd64.cdx.json"], program) })
 	t.Run("image", func(t *testing.T) { checkImage(t, first["idalloc_v1.2.3_image.tar"], program) })
+}
+
+// Helm takes semantic versions only, for which a number may not begin with 0.
+func TestEachReleaseGivesItsChartAVersion(t *testing.T) {
+	for version, want := range map[string]string{
+		"v1.2.3": "1.2.3", "v1.2.3-rc.1": "1.2.3-rc.1", "v1.2.3-4-g550dccb": "1.2.3-4-g550dccb", "0550123": "0.0.0-g0550123",
+		"550dccb-dirty": "0.0.0-g550dccb-dirty", "e2e": "0.0.0-ge2e", "release/1": "0.0.0-grelease-1",
+	} {
+		if got := semantic(version); got != want {
+			t.Errorf("%s becomes %s, not %s", version, got, want)
+		}
+	}
 }
 
 func checkBill(t *testing.T, text, program []byte) {
