@@ -68,6 +68,7 @@ func (i *injectCommand) run(stdin io.Reader, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
+	i.options.Warn = func(sentence string) { _, _ = fmt.Fprintln(stderr, "warning:", sentence) }
 	result, workloads, err := inject.Stream(string(manifests), i.options)
 	if err != nil {
 		return err

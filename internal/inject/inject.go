@@ -26,12 +26,18 @@ type Options struct {
 	All bool
 	// Image replaces DefaultImage.
 	Image string
+	// Warn is told of a workload that gets the sidecar and will be in trouble with it, as a sentence that begins with KIND/NAME.
+	// Nil tells nobody.
+	Warn func(sentence string)
 }
 
 // Stream returns a stream of YAML or JSON documents with the sidecar in all workloads that ask for it, and the names of these
 // workloads as KIND/NAME. Of several errors it returns all, one for each workload that cannot have the sidecar.
 func Stream(stream string, o Options) (result string, workloads []string, err error) {
 	var b strings.Builder
+	if o.Warn == nil {
+		o.Warn = func(string) {}
+	}
 	if o.Image == "" {
 		o.Image = DefaultImage
 	}

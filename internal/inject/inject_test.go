@@ -21,6 +21,10 @@ func TestStreams(t *testing.T) {
 			t.Helper()
 			o := inject.Options{All: d.HasArg("all")}
 			d.MaybeScanArgs(t, "image", &o.Image)
+			var warned strings.Builder
+			if d.Cmd == "warnings" {
+				o.Warn = func(sentence string) { warned.WriteString(sentence + "\n") }
+			}
 			result, workloads, err := inject.Stream(d.Input+"\n", o)
 			if err != nil {
 				return "error: " + err.Error()
@@ -28,6 +32,9 @@ func TestStreams(t *testing.T) {
 			again, same, err := inject.Stream(result, o)
 			if err != nil || again != result || len(same) != len(workloads) {
 				t.Errorf("injected again: %v %v\n%s", same, err, again)
+			}
+			if d.Cmd == "warnings" {
+				return warned.String()
 			}
 			if d.Cmd == "names" {
 				return strings.Join(workloads, "\n")

@@ -44,6 +44,9 @@ func (w *workload) inject(o Options) (changed bool, err error) {
 	if err := p.add(); err != nil {
 		return false, err
 	}
+	if warning := strategyWarning(w.object, s); warning != "" {
+		o.Warn(w.name + ": " + warning)
+	}
 	if !p.again {
 		metadata := ensure(w.template, "metadata", yaml.MappingNode)
 		put(ensure(metadata, "annotations", yaml.MappingNode), Injected, quoted(yes))

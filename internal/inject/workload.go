@@ -10,15 +10,15 @@ import (
 
 // workload is an object with a pod template.
 type workload struct {
-	name     string // KIND/NAME
-	template *yaml.Node
+	name             string // KIND/NAME
+	object, template *yaml.Node
 }
 
 // find returns the workload that an object is, and whether it is to have the sidecar. An error means that it asks for one and
 // cannot have it.
 func (i *injector) find(object *yaml.Node) (w workload, asked bool, err error) {
 	kind := value(object, "kind")
-	w = workload{name: kind + "/" + value(object, "metadata", "name"), template: descend(object, "spec", "template")}
+	w = workload{name: kind + "/" + value(object, "metadata", "name"), object: object, template: descend(object, "spec", "template")}
 	switch kind {
 	case "Pod":
 		w.template = object

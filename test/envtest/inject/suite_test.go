@@ -61,11 +61,11 @@ func install(ctx context.Context) {
 	GinkgoHelper()
 	options := metav1.CreateOptions{}
 	admission := client.AdmissionregistrationV1()
-	for _, file := range [][]string{{"policy", "policy.yaml"}, {"inject", "refusal.yaml"}} {
+	for _, file := range [][]string{{"policy", "policy.yaml"}, {"inject", "refusal.yaml"}, {"inject", "strategy.yaml"}} {
 		_, err := admission.ValidatingAdmissionPolicies().Create(ctx, manifest[*admissionv1.ValidatingAdmissionPolicy](file...), options)
 		Expect(err).NotTo(HaveOccurred())
 	}
-	for _, file := range [][]string{{"policy", "binding.yaml"}, {"inject", "refusal-binding.yaml"}} {
+	for _, file := range [][]string{{"policy", "binding.yaml"}, {"inject", "refusal-binding.yaml"}, {"inject", "strategy-binding.yaml"}} {
 		_, err := admission.ValidatingAdmissionPolicyBindings().Create(ctx, manifest[*admissionv1.ValidatingAdmissionPolicyBinding](file...), options)
 		Expect(err).NotTo(HaveOccurred())
 	}
