@@ -15,14 +15,22 @@ import (
 const (
 	prefix = "inject.idalloc.dev/"
 
-	imageKey      = prefix + "image"
-	dirKey        = prefix + "dir"
+	// The sidecar's image.
+	imageKey = prefix + "image"
+	// The directory of the files.
+	dirKey = prefix + "dir"
+	// Which containers see the id, with commas between them; all but init containers if it is absent.
 	containersKey = prefix + "containers"
-	drainKey      = prefix + "drain"
+	// The drain hook: http.
+	drainKey = prefix + "drain"
+	// Whether the program works on partitions: "true" or "false".
 	partitionsKey = prefix + "partitions"
+	// After how long without contact to the API server the work is stopped (strict mode).
 	fenceAfterKey = prefix + "fence-after"
-	fenceExecKey  = prefix + "fence-exec"
-	accountKey    = prefix + "service-account"
+	// The command that stops the work (strict mode).
+	fenceExecKey = prefix + "fence-exec"
+	// The account of a pod that names none.
+	accountKey = prefix + "service-account"
 )
 
 const (

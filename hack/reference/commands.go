@@ -1,0 +1,119 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// commands describes the programs below cmd by what they say themselves to --help.
+func commands(ctx context.Context, root string) (string, error) {
+	programs, err := os.ReadDir(filepath.Join(root, "cmd"))
+	if err != nil {
+		return "", err
+	}
+	dir, err := os.MkdirTemp("", "idalloc-reference-")
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	build := exec.CommandContext(ctx, "go", "build", "-o", dir+string(filepath.Separator), "./cmd/...") //nolint:gosec // the project's programs
+	build.Dir = root
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w: %s", err, out)
+	}
+	var b strings.Builder
+	b.WriteString("## Commands\n\nA flag on the command line wins over its environment variable.\n")
+	for _, p := range programs {
+		if err := describe(ctx, &b, filepath.Join(dir, p.Name())); err != nil {
+			return "", err
+		}
+	}
+	return b.String(), nil
+}
+
+// describe writes what a program or one of its commands has, and goes on with the commands below it.
+func describe(ctx context.Context, b *strings.Builder, program string, args ...string) error {
+	cmd := exec.CommandContext(ctx, program, append(args, "--help")...) //nolint:gosec // the project's programs
+	// A default may come from the environment of whoever runs this.
+	cmd.Env = []string{"HOME=/nonexistent"}
+	help, err := cmd.CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%s %s: %w: %s", program, strings.Join(args, " "), err, help)
+	}
+	h := parse(string(help))
+	name := strings.Join(append([]string{filepath.Base(program)}, args...), " ")
+	if len(h.flags) > 0 {
+		fmt.Fprintf(b, "\n### %s\n\n", name)
+		if len(h.commands) > 0 {
+			b.WriteString("All commands have these flags.\n\n")
+		}
+		b.WriteString(table([]string{"flag", "variable", "default", "meaning"}, h.flags))
+	}
+	for _, sub := range h.commands {
+		if sub == "help" || sub == "completion" {
+			continue
+		}
+		if err := describe(ctx, b, program, append(slices.Clip(args), sub)...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// helped is what a help text lists.
+type helped struct {
+	commands []string
+	flags    [][]string
+}
+
+// parse reads the help of one command. Flags that it has from the command above it are that one's.
+func parse(help string) helped {
+	var h helped
+	section := ""
+	for line := range strings.Lines(help) {
+		line = strings.TrimRight(line, "\n")
+		switch {
+		case line != "" && !strings.HasPrefix(line, " "):
+			section = line
+		case strings.HasSuffix(section, "ommands:"):
+			if words := strings.Fields(line); len(words) > 0 {
+				h.commands = append(h.commands, words[0])
+			}
+		case section == "Flags:":
+			if f := flagLine.FindStringSubmatch(line); len(f) > 0 && f[2] != "help" {
+				h.flags = append(h.flags, flagRow(f[1], f[2], f[3], f[4]))
+			}
+		}
+	}
+	return h
+}
+
+var (
+	flagLine = regexp.MustCompile(`^ +(?:-(\w), )?--([a-z][\w-]*)(?: (\w+))? {2,}(.*)$`)
+	ending   = regexp.MustCompile(` \(default (.*)\)$`)
+	bracket  = regexp.MustCompile(` \[([A-Z][A-Z_]{3,}[^\]]*)\]`)
+	variable = regexp.MustCompile(`[A-Z][A-Z_]{3,}`)
+)
+
+func flagRow(short, long, kind, usage string) []string {
+	flag, value, names := code(strings.TrimSpace("--"+long+" "+kind)), "", []string{}
+	if short != "" && short != long {
+		flag = code("-"+short) + ", " + flag
+	}
+	if m := ending.FindStringSubmatch(usage); m != nil {
+		value, usage = code(strings.Trim(m[1], `"`)), strings.TrimSuffix(usage, m[0])
+	}
+	if m := bracket.FindStringSubmatch(usage); m != nil {
+		for _, name := range variable.FindAllString(m[1], -1) {
+			names = append(names, code(name))
+		}
+		usage = strings.Replace(usage, m[0], "", 1)
+	}
+	return []string{flag, strings.Join(names, ", "), value, usage}
+}

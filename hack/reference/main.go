@@ -1,0 +1,94 @@
+// Reference makes docs/reference.md: the flags, environment variables, metrics, Events labels and annotations that there are, read from the programs and
+// from the code that has them. A test says when the page is not current.
+//
+//	go run ./hack/reference
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+const (
+	document = "docs/reference.md"
+	intro    = `# Reference
+
+All names that idalloc has, made from the code by ` + "`go run ./hack/reference`" + `. The [contract](../README.md#the-contract) says which of them are kept stable and
+what their values look like. [operations.md](operations.md) says what to do about each Event, and [metrics.md](metrics.md) how to watch the metrics.
+`
+)
+
+func main() {
+	if err := write(context.Background()); err != nil {
+		fmt.Fprintln(os.Stderr, "reference:", err)
+		os.Exit(1)
+	}
+}
+
+func write(ctx context.Context) error {
+	text, err := page(ctx, ".")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(document, []byte(text), 0o644) //nolint:gosec // a page for all
+}
+
+// page returns the page for the project in a directory.
+func page(ctx context.Context, root string) (string, error) {
+	var b strings.Builder
+	b.WriteString(intro)
+	for _, part := range []func(context.Context, string) (string, error){commands, metricTables, events, keys} {
+		text, err := part(ctx, root)
+		if err != nil {
+			return "", err
+		}
+		b.WriteString("\n" + text)
+	}
+	return b.String(), nil
+}
+
+// table returns a table in Markdown.
+func table(head []string, rows [][]string) string {
+	var b strings.Builder
+	line := func(cells []string) { b.WriteString("| " + strings.Join(cells, " | ") + " |\n") }
+	line(head)
+	b.WriteString("|" + strings.Repeat(" --- |", len(head)) + "\n")
+	for _, row := range rows {
+		cells := make([]string, 0, len(row))
+		for _, cell := range row {
+			if cell = strings.ReplaceAll(cell, "|", `\|`); cell == "" {
+				cell = "–"
+			}
+			cells = append(cells, cell)
+		}
+		line(cells)
+	}
+	return b.String()
+}
+
+func code(text string) string {
+	if text == "" {
+		return ""
+	}
+	return "`" + text + "`"
+}
+
+// sources returns the Go files below some directories, without tests, in order.
+func sources(root string, dirs ...string) ([]string, error) {
+	var all []string
+	for _, dir := range dirs {
+		err := filepath.WalkDir(filepath.Join(root, dir), func(path string, d os.DirEntry, err error) error {
+			if err == nil && !d.IsDir() && strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go") {
+				all = append(all, path)
+			}
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
