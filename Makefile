@@ -62,6 +62,15 @@ build-autoscaler: ## Build bin/idalloc-autoscaler (see docs/autoscaling.md).
 demo: ## Watch five pods get their ids on a local control plane; no cluster needed.
 	assets=$$(hack/controlplane/build); KUBEBUILDER_ASSETS=$$assets go run ./hack/demo
 
+.PHONY: picture
+picture: ## Record the demo anew, and draw the picture of it that README.md shows.
+	assets=$$(hack/controlplane/build); KUBEBUILDER_ASSETS=$$assets go run ./hack/demo -plain >docs/figures/demo.txt
+	go run ./hack/demo -picture <docs/figures/demo.txt >docs/figures/demo.svg
+
+.PHONY: reference
+reference: ## Make docs/reference.md anew from the code.
+	go run ./hack/reference
+
 .PHONY: image
 image: ## Build the container image $(IMAGE) (needs docker).
 	docker build --build-arg VERSION=$(VERSION) -t $(IMAGE) .

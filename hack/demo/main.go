@@ -15,6 +15,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"syscall"
@@ -22,7 +23,19 @@ import (
 
 func main() {
 	plain := flag.Bool("plain", false, "print lines even on a terminal")
+	svg := flag.Bool("picture", false, "write a picture of the output that is on standard input, as SVG, and show nothing")
 	flag.Parse()
+	if *svg {
+		output, err := io.ReadAll(os.Stdin)
+		if err == nil {
+			_, err = io.WriteString(os.Stdout, picture(string(output)))
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "demo:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the demo at once; what it started dies with it
 	err := run(ctx, newDisplay(os.Stdout, *plain))
