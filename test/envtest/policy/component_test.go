@@ -144,5 +144,6 @@ var _ = Describe("the network policy", func() {
 		root, err := controlplane.ModuleRoot()
 		Expect(err).NotTo(HaveOccurred())
 		kubectl(ctx, "apply", "--dry-run=server", "--validate=strict", "-n", "default", "-k", filepath.Join(root, "config", "networkpolicy"))
+		kubectl(ctx, "apply", "--dry-run=server", "--validate=strict", "-n", "default", "-k", filepath.Join(root, "config", "networkpolicy", "prometheus"))
 	})
 })
