@@ -47,6 +47,9 @@ func TestANameStandsForOnePod(t *testing.T) {
 		{"0-3 owned", "0-3 waiting", false},
 		{"0-3 owned -", "0-3 owned >200ms", true},
 		{"0-3 owned", "0-3 owned now", false},
+		{"6fd6c5d4f4 node1 held 3s", "574c89f59b process-node held 1m20s", true},
+		{"6fd6c5d4f4 node1 held 3s", "574c89f59b process-node free 3s", false},
+		{"6fd6c5d4f4 node1 held 3s", "- process-node held 3s", false},
 		{a, a, false}, // a is x, whatever the pods are called
 	} {
 		if err := n.fits(strings.Split(s.shown, "\n"), s.printed); (err == nil) != s.fits {

@@ -19,15 +19,19 @@ import (
 )
 
 const (
-	document = "docs/partitions.md"
-	// image is the name that the page gives to the program.
-	image = "registry.example.com/partitionworker"
 	// patience is many times what the longest step needs.
 	patience = 3 * time.Minute
 	pace     = 200 * time.Millisecond
 )
 
-// overlay stands in for config/examples/partitions, which it takes from beside it. All pods of the process node have one
+// page is one that is run.
+type page struct {
+	document string
+	// program is the example that the page deploys: its directory in examples, and its image. example is its folder in config/examples.
+	program, example string
+}
+
+// overlay stands in for the folder of the example, which it takes from beside it. All pods of the process node have one
 // network, so each of them listens on an address of its own.
 const overlay = `apiVersion: kustomize.config.k8s.io/v1beta1
 kind: Kustomization
@@ -45,26 +49,32 @@ patches:
         value: {name: HTTP_ADDRESS, value: "$(POD_IP):8080"}
 `
 
-func TestThePageIsTrue(t *testing.T) {
+func TestThePagesAreTrue(t *testing.T) {
+	for _, p := range []page{{"docs/tutorial.md", "linkedworker", "linked"}, {"docs/partitions.md", "partitionworker", "partitions"}} {
+		t.Run(p.document, p.isTrue)
+	}
+}
+
+func (p page) isTrue(t *testing.T) {
 	root, err := controlplane.ModuleRoot()
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile(filepath.Join(root, document)) //nolint:gosec // a file of the project
+	text, err := os.ReadFile(filepath.Join(root, p.document)) //nolint:gosec // a file of the project
 	if err != nil {
 		t.Fatal(err)
 	}
 	all, err := steps(string(text))
 	if err != nil {
-		t.Fatal(document, err)
+		t.Fatal(p.document, err)
 	}
-	r := newReader(t, root)
+	r := newReader(t, root, p)
 	for _, s := range all {
 		start := time.Now()
 		if err := r.follow(t.Context(), s); err != nil {
-			t.Fatalf("%s:%d: %v", document, s.line, err)
+			t.Fatalf("%s:%d: %v", p.document, s.line, err)
 		}
-		t.Logf("%s:%d: %s after %v", document, s.line, strings.SplitN(s.script, "\n", 2)[0], time.Since(start).Round(time.Millisecond))
+		t.Logf("%s:%d: %s after %v", p.document, s.line, strings.SplitN(s.script, "\n", 2)[0], time.Since(start).Round(time.Millisecond))
 	}
 }
 
@@ -76,14 +86,14 @@ type reader struct {
 }
 
 // newReader starts a control plane with what the page takes for granted: kubectl, idalloc, the image, and the files of config.
-func newReader(t *testing.T, root string) *reader {
+func newReader(t *testing.T, root string, p page) *reader {
 	t.Helper()
 	programs, dir := t.TempDir(), t.TempDir()
-	worker, err := suite.Build(t.Context(), programs, "./examples/partitionworker")
+	worker, err := suite.Build(t.Context(), programs, "./examples/"+p.program)
 	if err != nil {
 		t.Fatal(err)
 	}
-	env, err := suite.Start(t.Context(), suite.Options{Images: map[string]string{image: worker}, Log: testr.New(t)})
+	env, err := suite.Start(t.Context(), suite.Options{Images: map[string]string{"registry.example.com/" + p.program: worker}, Log: testr.New(t), BoundTokens: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,9 +110,9 @@ func newReader(t *testing.T, root string) *reader {
 	err = errors.Join(
 		os.Symlink(env.Binary, filepath.Join(programs, "idalloc")),
 		os.CopyFS(filepath.Join(dir, "config"), os.DirFS(filepath.Join(root, "config"))),
-		os.Rename(filepath.Join(examples, "partitions"), filepath.Join(examples, "as-shipped")),
-		os.Mkdir(filepath.Join(examples, "partitions"), 0o700),
-		os.WriteFile(filepath.Join(examples, "partitions", "kustomization.yaml"), []byte(overlay), 0o600),
+		os.Rename(filepath.Join(examples, p.example), filepath.Join(examples, "as-shipped")),
+		os.Mkdir(filepath.Join(examples, p.example), 0o700),
+		os.WriteFile(filepath.Join(examples, p.example, "kustomization.yaml"), []byte(overlay), 0o600),
 	)
 	if err != nil {
 		t.Fatal(err)
