@@ -28,7 +28,7 @@ func main() {
 	if *svg {
 		output, err := io.ReadAll(os.Stdin)
 		if err == nil {
-			_, err = io.WriteString(os.Stdout, picture(string(output)))
+			_, err = os.Stdout.WriteString(picture(string(output)))
 		}
 		if err != nil {
 			fmt.Fprintln(os.Stderr, "demo:", err)

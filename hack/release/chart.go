@@ -40,7 +40,7 @@ func (r *release) stamped(chart []byte) ([]byte, error) {
 	for key, value := range map[string]string{"version": semantic(r.version), "appVersion": r.version} {
 		line := regexp.MustCompile("(?m)^" + key + ": .*$")
 		if n := len(line.FindAll(chart, -1)); n != 1 {
-			return nil, fmt.Errorf("Chart.yaml has %d lines %s, not one", n, key)
+			return nil, fmt.Errorf("the chart has %d lines %s in Chart.yaml, not one", n, key)
 		}
 		chart = line.ReplaceAllLiteral(chart, fmt.Appendf(nil, "%s: %q", key, value))
 	}
