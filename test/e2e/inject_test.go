@@ -53,6 +53,34 @@ var _ = Describe("A Deployment with a label and nothing else about idalloc", fun
 	)
 })
 
+var _ = Describe("A Deployment with a label, in strict mode", Serial, func() {
+	It("has all ids again when a node is lost, while nobody deletes anything", func(ctx SpecContext) {
+		c := breakable()
+		node := c.secondNode(ctx)
+		w := prepare(ctx, files, 2, bare, onBothNodes, fenced)
+		injectByPolicy(ctx, w.namespace)
+		w.apply(ctx)
+		w.held(ctx, 2)
+		lost := w.podsOn(ctx, node)
+		Expect(lost).To(HaveLen(1))
+
+		w.cutOff(ctx, lost[0])
+		c.stopKubelet(secondKubelet)
+		Eventually(func(g Gomega) {
+			h := w.assignment(ctx, g)
+			g.Expect(h).To(HaveLen(2))
+			g.Expect(h).NotTo(ContainElement(lost[0]))
+		}).WithContext(ctx).WithTimeout(lostPatience).Should(Succeed())
+		Expect(w.terminating(ctx, lost[0])).To(BeTrue(), "the object of %s stays", lost[0])
+	}, SpecTimeout(lostPatience+patience))
+})
+
+// fenced asks for strict mode. The program stops when its file is gone, so the command has nothing to do.
+func fenced(s *appsv1.DeploymentSpec) {
+	s.Template.Annotations["inject.idalloc.dev/fence-after"] = chaosFence
+	s.Template.Annotations["inject.idalloc.dev/fence-exec"] = "/idalloc version"
+}
+
 // bare takes out of the example with files what idalloc needs, and says in the template that the pods want it. The test's image has
 // another name than the default.
 func bare(s *appsv1.DeploymentSpec) {
