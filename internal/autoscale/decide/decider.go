@@ -18,7 +18,7 @@ type Decider struct {
 	// known says that count is the number of pods at the moment before.
 	known bool
 	count int
-	// These are when the number of pods rose and fell, and when the last target was decided, zero if that was not seen.
+	// These are when the number of pods rose and fell, and when the last target was written, zero if that was not seen.
 	up, down, assigned time.Time
 	// These are since when something has been so without a break, zero while it is not so.
 	fewer, moving, joining, short time.Time
@@ -42,6 +42,13 @@ func (d *Decider) Decide(s Seen, now time.Time) Decision {
 		return *held
 	}
 	return d.judge(s, now)
+}
+
+// Wrote says that the caller has done what was decided. A target that could not be written starts no wait.
+func (d *Decider) Wrote(w Decision, now time.Time) {
+	if w.Action == Assign {
+		d.assigned = now
+	}
 }
 
 // notice remembers when the number of pods changed, whoever changed it.

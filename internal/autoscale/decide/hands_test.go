@@ -182,6 +182,22 @@ func TestZeroPodsStayZero(t *testing.T) {
 	}
 }
 
+func TestATargetThatCouldNotBeWrittenIsDecidedAgainAtOnce(t *testing.T) {
+	w := newWorld(t, 8, 2, flat(10))
+	w.step()
+	w.row = placement.Owners{0: placement.Between(0, 5), 1: placement.Between(6, 7)}
+	w.speeds = []float64{30, 30, 30, 30, 0, 0, 0, 0}
+	first := w.decider.Decide(w.seen(), w.now)
+	again := w.decider.Decide(w.seen(), w.now.Add(tick)) // the write of the first has failed
+	if first.Action != decide.Assign || again.Action != decide.Assign {
+		t.Fatalf("%s: %s; then %s: %s", first.Action, first.Why, again.Action, again.Why)
+	}
+	w.decider.Wrote(again, w.now.Add(tick))
+	if third := w.decider.Decide(w.seen(), w.now.Add(2*tick)); third.Phase != decide.Waiting {
+		t.Errorf("%s within --every of a target: %s", third.Action, third.Why)
+	}
+}
+
 func TestTroubleAndGapsAreSaid(t *testing.T) {
 	now := time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC)
 	row := placement.Owners{0: placement.Between(0, 3)}

@@ -165,7 +165,6 @@ func (d *Decider) spread(s Seen, now time.Time, wide packing.Packing, usable int
 	if wait := d.Settings.Every - now.Sub(d.assigned); !d.assigned.IsZero() && wait > 0 {
 		return waiting(s, w, wait)
 	}
-	d.assigned = now
 	return w
 }
 
@@ -208,7 +207,6 @@ func (d *Decider) less(s Seen, now time.Time, usable int, lean packing.Packing, 
 		if wait := d.Settings.Every - now.Sub(d.assigned); !d.assigned.IsZero() && wait > 0 {
 			return waiting(s, w, wait)
 		}
-		d.assigned = now
 	}
 	return w
 }

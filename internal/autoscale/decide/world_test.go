@@ -126,6 +126,7 @@ func (w *world) step() {
 	w.measure()
 	d := w.decider.Decide(w.seen(), w.now)
 	w.history = append(w.history, d)
+	defer func() { w.decider.Wrote(d, w.now) }()
 	switch d.Action {
 	case decide.Scale:
 		w.scale(d)

@@ -119,6 +119,7 @@ func (l *Loop) act(ctx context.Context, r *Report) error {
 		return err
 	}
 	r.Done = true
+	l.Decider.Wrote(d, r.Now)
 	l.tell(ctx, m, store.EventNormal, string(d.Action), d)
 	return nil
 }

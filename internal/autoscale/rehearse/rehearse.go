@@ -89,6 +89,7 @@ func Play(o Options, loads Loads, say func(Line)) Summary {
 		d := decider.Decide(decide.Seen{Count: p.count, Partitions: loads.Partitions, Row: p.row, Target: p.target, Loads: now}, p.now)
 		p.print(d, say)
 		p.do(d)
+		decider.Wrote(d, p.now)
 	}
 	p.summary.Took = loads.Last() - loads.First()
 	return p.summary
