@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/idalloc/idalloc/pkg/partition/packing"
 	"github.com/idalloc/idalloc/pkg/partition/placement"
 )
 
@@ -22,6 +21,8 @@ type Decider struct {
 	up, down, assigned time.Time
 	// These are since when something has been so without a break, zero while it is not so.
 	fewer, moving, joining, short time.Time
+	// ids are all below the number of pods.
+	ids map[int]*attendance
 }
 
 // Decide returns what to do at this moment. If the caller does not do it, or fails, the next call decides anew.
@@ -35,13 +36,14 @@ func (d *Decider) Decide(s Seen, now time.Time) Decision {
 	case s.Partitions == 0:
 		return blind(s, "the workload has no partitions yet")
 	}
+	there := d.attend(s, now)
 	if held := d.underway(s, now); held != nil {
 		return *held
 	}
 	if held := d.unmeasured(s, now); held != nil {
 		return *held
 	}
-	return d.judge(s, now)
+	return d.judge(s, there, now)
 }
 
 // Wrote says that the caller has done what was decided. A target that could not be written starts no wait.
@@ -96,11 +98,28 @@ func (d *Decider) underway(s Seen, now time.Time) *Decision {
 	if !moves {
 		return nil
 	}
+	if s.Foreign != "" && len(members) > 0 {
+		return d.restore(s, members, now)
+	}
 	w := Decision{Phase: Moving, Action: Nothing, Wanted: s.Count, Stuck: took > d.Settings.Patience}
 	w.Warn = w.Stuck
 	w.Why = fmt.Sprintf("a move has been under way for %s: %s", seconds(took), late(s.Row, aim))
 	if w.Stuck {
 		w.Why += "; nothing else is decided before it is done: look at idalloc get --partitions for what the pod is doing"
+	}
+	return &w
+}
+
+// restore returns a decision to end a move to a target that is not the autoscaler's, as after kubectl rollout undo, which brings back
+// the annotations of a former revision. What has moved stays where it is. Then the loads decide anew.
+func (d *Decider) restore(s Seen, members []int, now time.Time) *Decision {
+	w := Decision{Phase: Acting, Action: Assign, Reason: Restore, Wanted: s.Count, Target: placement.Owners{}}
+	for _, id := range members {
+		w.Target[id] = s.Row[id]
+	}
+	w.Why = "the target was changed by " + s.Foreign + ": partitions stay where they are, and the loads decide anew"
+	if wait := d.Settings.Every - now.Sub(d.assigned); !d.assigned.IsZero() && wait > 0 {
+		w = waiting(s, w, wait)
 	}
 	return &w
 }
@@ -171,10 +190,3 @@ func (d *Decider) unmeasured(s Seen, now time.Time) *Decision {
 
 // seconds returns a duration without fractions.
 func seconds(t time.Duration) time.Duration { return t.Round(time.Second) }
-
-// pack packs the partitions into pods of this share of their capacity.
-func (d *Decider) pack(s Seen, share float64, low, high int) packing.Packing {
-	return packing.Pack(packing.Input{
-		Speeds: s.Loads.Speeds, Capacity: d.Settings.Capacity * share, Margin: d.Settings.Margin, Owners: s.Row, Min: low, Max: high,
-	})
-}

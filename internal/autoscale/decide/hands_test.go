@@ -210,7 +210,7 @@ func TestTroubleAndGapsAreSaid(t *testing.T) {
 		"no partitions yet":              func(s *decide.Seen) { s.Partitions = 0 },
 		"id 0 waits for partitions 0-3":  func(s *decide.Seen) { s.Row = placement.Owners{0: {}} },
 		"no id is a member yet":          func(s *decide.Seen) { s.Row = nil },
-		"id 1 of 2 has not been":         func(s *decide.Seen) { s.Count = 2 },
+		"id 1 of 2 has not taken part":   func(s *decide.Seen) { s.Count = 2 },
 	} {
 		s := good
 		change(&s)

@@ -8,45 +8,40 @@ import (
 	"github.com/idalloc/idalloc/pkg/partition/placement"
 )
 
-// judge decides on a workload that is at rest, and whose loads are known.
-func (d *Decider) judge(s Seen, now time.Time) Decision {
-	usable, waits := d.usable(s, now)
-	if waits != nil {
+// judge decides on a workload that is at rest, and whose loads are known. These ids count.
+func (d *Decider) judge(s Seen, there []int, now time.Time) Decision {
+	if waits := d.absent(s, there, now); waits != nil {
 		return *waits
 	}
-	busiest, over := d.busiest(s)
+	v := d.view(s, there, now)
+	busiest, over := d.busiest(v)
 	tooFew, tooMany := s.Count < d.Settings.Min, d.Settings.Max > 0 && s.Count > d.Settings.Max
 	needsMore := (over || tooFew) && !tooMany
-	lean := d.pack(s, 1-d.Settings.Spare, d.Settings.Min, d.Settings.Max)
-	fewer := since(&d.fewer, !needsMore && (lean.Pods < s.Count || used(s.Row) < s.Count), now)
+	lean := d.pack(v, 1-d.Settings.Spare, v.below(d.Settings.Min), v.most(d.Settings.Max))
+	pods := max(v.pods(lean.Pods), used(v.kept))
+	fewer := since(&d.fewer, !needsMore && (pods < s.Count || used(s.Row) < s.Count), now)
 	switch {
 	case needsMore:
-		return d.more(s, now, usable, busiest, tooFew)
+		return d.more(v, now, busiest, tooFew)
 	case d.fewer.IsZero():
 		since(&d.short, false, now)
-		return d.rest(s, busiest, lean.Oversized)
+		return d.rest(v, busiest, lean.Oversized)
 	default:
 		since(&d.short, false, now)
-		return d.less(s, now, usable, lean, fewer, tooMany)
+		return d.less(v, now, lean, pods, fewer, tooMany)
 	}
 }
 
-// usable returns how many of the lowest ids are members. It also returns a decision to wait while others may still become members.
-func (d *Decider) usable(s Seen, now time.Time) (int, *Decision) {
-	n := 0
-	for ; n < s.Count; n++ {
-		if _, member := s.Row[n]; !member {
-			break
-		}
+// absent returns a decision to wait while ids may still begin to take part.
+func (d *Decider) absent(s Seen, there []int, now time.Time) *Decision {
+	waited := since(&d.joining, len(there) < s.Count, now)
+	if len(there) == s.Count || (len(there) > 0 && waited > d.Settings.Patience) {
+		return nil
 	}
-	joining := since(&d.joining, n < s.Count, now)
-	if n == s.Count || (n > 0 && joining > d.Settings.Patience) {
-		return n, nil
-	}
-	w := Decision{Phase: Moving, Action: Nothing, Wanted: s.Count, Stuck: joining > d.Settings.Patience}
+	w := Decision{Phase: Moving, Action: Nothing, Wanted: s.Count, Stuck: waited > d.Settings.Patience}
 	w.Warn = w.Stuck
-	w.Why = fmt.Sprintf("id %d of %d has not been a member for %s: it has no pod that works on partitions", n, s.Count, seconds(joining))
-	return n, &w
+	w.Why = d.missing(s, now)
+	return &w
 }
 
 // load is what an id has to work off, its margins included.
@@ -66,10 +61,10 @@ func (d *Decider) load(s Seen, owners placement.Owners, id int) load {
 
 // busiest returns the id with the highest load. over says that some id has more than it works off, and several partitions, so that
 // another division may help.
-func (d *Decider) busiest(s Seen) (most load, over bool) {
+func (d *Decider) busiest(v view) (most load, over bool) {
 	most.id = -1
-	for _, id := range s.Row.IDs() {
-		l := d.load(s, s.Row, id)
+	for _, id := range v.ids {
+		l := d.load(v.Seen, v.Row, id)
 		if l.amount > d.Settings.Capacity && l.parts > 1 {
 			if !over || l.amount > most.amount {
 				most = l
@@ -82,11 +77,11 @@ func (d *Decider) busiest(s Seen) (most load, over bool) {
 	return most, over
 }
 
-// peak returns the highest load of an id.
-func (d *Decider) peak(s Seen, owners placement.Owners) float64 {
+// peak returns the highest load of an id that counts.
+func (d *Decider) peak(v view, owners placement.Owners) float64 {
 	most := 0.0
-	for id := range owners {
-		most = max(most, d.load(s, owners, id).amount)
+	for _, id := range v.ids {
+		most = max(most, d.load(v.Seen, owners, id).amount)
 	}
 	return most
 }
@@ -103,7 +98,8 @@ func used(row placement.Owners) int {
 }
 
 // rest says that nothing is to be done.
-func (d *Decider) rest(s Seen, busiest load, oversized []int) Decision {
+func (d *Decider) rest(v view, busiest load, oversized []int) Decision {
+	s := v.Seen
 	w := Decision{Phase: Idle, Action: Nothing, Wanted: s.Count, Oversized: oversized}
 	w.Why = fmt.Sprintf("%d pods are enough: the busiest, id %d, has %s of %s units/s", s.Count, busiest.id, figure(busiest.amount), figure(d.Settings.Capacity))
 	if d.Settings.Max > 0 && s.Count > d.Settings.Max {
@@ -111,6 +107,15 @@ func (d *Decider) rest(s Seen, busiest load, oversized []int) Decision {
 	}
 	if len(oversized) > 0 {
 		w.Why += warnOversized(oversized)
+		w.Warn = true
+	}
+	return v.mention(w)
+}
+
+// mention adds to a decision which ids do not count. A person should look at that.
+func (v view) mention(w Decision) Decision {
+	if v.missing != "" {
+		w.Why += "; " + v.missing
 		w.Warn = true
 	}
 	return w
@@ -121,47 +126,50 @@ func warnOversized(oversized []int) string {
 }
 
 // more decides on a workload in which a pod has more than it works off, or that has fewer pods than it must have.
-func (d *Decider) more(s Seen, now time.Time, usable int, busiest load, tooFew bool) Decision {
+func (d *Decider) more(v view, now time.Time, busiest load, tooFew bool) Decision {
 	// No pod is closed for the load of another one: that is decided in less.
-	low := s.Count
-	if d.Settings.Max > 0 {
-		low = min(low, d.Settings.Max)
+	low, high := len(v.ids), v.most(d.Settings.Max)
+	if high > 0 {
+		low = min(low, high)
 	}
-	wide := d.pack(s, 1, max(low, d.Settings.Min), d.Settings.Max)
+	wide := d.pack(v, 1, low, high)
+	pods := max(v.pods(wide.Pods), d.Settings.Min)
 	cause, reason := fmt.Sprintf("id %d has %s of %s units/s", busiest.id, figure(busiest.amount), figure(d.Settings.Capacity)), Overload
 	if tooFew {
-		cause, reason = fmt.Sprintf("%d pods are fewer than --min-replicas %d", s.Count, d.Settings.Min), Bounds
+		cause, reason = fmt.Sprintf("%d pods are fewer than --min-replicas %d", v.Count, d.Settings.Min), Bounds
 	}
-	grows := wide.Pods > s.Count && usable == s.Count
+	grows := pods > v.Count
 	wanting := since(&d.short, grows && d.early(now) == 0, now)
-	if wide.Pods <= usable || !grows || wanting > d.Settings.Patience {
-		if w := d.spread(s, now, wide, usable, cause, reason); w.Action == Assign || !grows {
+	if !grows || wanting > d.Settings.Patience {
+		if w := d.spread(v, now, wide, cause, reason); w.Action == Assign || !grows {
 			return w
 		}
 	}
-	w := Decision{Phase: Acting, Action: Scale, Reason: reason, Wanted: wide.Pods, Oversized: wide.Oversized}
-	w.Why = fmt.Sprintf("%s: scale from %d to %d pods, which work off %s units/s of %d partitions", cause, s.Count, wide.Pods, figure(total(s)), s.Partitions)
-	return d.unlessEarly(s, now, w)
+	w := Decision{Phase: Acting, Action: Scale, Reason: reason, Wanted: pods, Oversized: wide.Oversized}
+	w.Why = fmt.Sprintf("%s: scale from %d to %d pods, which work off %s units/s of %d partitions", cause, v.Count, pods, figure(total(v.Seen)), v.Partitions)
+	return d.unlessEarly(v.Seen, now, v.mention(w))
 }
 
 // spread divides the partitions among the members.
-func (d *Decider) spread(s Seen, now time.Time, wide packing.Packing, usable int, cause string, reason Reason) Decision {
+func (d *Decider) spread(v view, now time.Time, wide packing.Packing, cause string, reason Reason) Decision {
+	s, among := v.Seen, len(v.ids)
 	w := Decision{Phase: Acting, Action: Assign, Reason: reason, Wanted: s.Count, Target: wide.Owners, Oversized: wide.Oversized}
-	if wide.Pods > usable {
-		w.Reason, w.Target = Balance, d.pack(s, 1, usable, usable).Owners
+	if wide.Pods > among {
+		w.Reason, w.Target = Balance, d.pack(v, 1, among, among).Owners
 	}
-	before, after := d.peak(s, s.Row), d.peak(s, w.Target)
+	before, after := d.peak(v, s.Row), d.peak(v, w.Target)
 	full := after > d.Settings.Capacity // there is no room for all, so a move only pays if it makes things better
 	if same(w.Target, s.Row) || (full && before-after < gain*d.Settings.Capacity) {
 		w = Decision{Phase: Idle, Action: Nothing, Wanted: s.Count, Oversized: w.Oversized, Warn: true}
-		w.Why = fmt.Sprintf("%s, and no other division among %d pods is better by %.0f%%%s", cause, usable, 100*gain, d.bound(s))
+		w.Why = fmt.Sprintf("%s, and no other division among %d pods is better by %.0f%%%s", cause, among, 100*gain, d.bound(s))
 		if len(w.Oversized) > 0 {
 			w.Why += warnOversized(w.Oversized)
 		}
-		return w
+		return v.mention(w)
 	}
 	w.Moved = moved(s, w.Target)
-	w.Why = fmt.Sprintf("%s: move %s units/s among %d pods, after which the busiest has %s", cause, figure(w.Moved), usable, figure(after))
+	w.Why = fmt.Sprintf("%s: move %s units/s among %d pods, after which the busiest has %s", cause, figure(w.Moved), among, figure(after))
+	w = v.mention(w)
 	if wait := d.Settings.Every - now.Sub(d.assigned); !d.assigned.IsZero() && wait > 0 {
 		return waiting(s, w, wait)
 	}
@@ -175,23 +183,23 @@ func (d *Decider) bound(s Seen) string {
 	return ""
 }
 
-// less decides on a workload for which fewer pods are enough.
-func (d *Decider) less(s Seen, now time.Time, usable int, lean packing.Packing, fewer time.Duration, tooMany bool) Decision {
+// less decides on a workload for which so many pods, fewer than it has, are enough.
+func (d *Decider) less(v view, now time.Time, lean packing.Packing, pods int, fewer time.Duration, tooMany bool) Decision {
+	s := v.Seen
+	rest := d.rest(v, load{id: used(s.Row) - 1, amount: d.peak(v, s.Row)}, lean.Oversized)
 	w := Decision{Phase: Acting, Reason: Fewer, Wanted: s.Count, Oversized: lean.Oversized}
 	empty := max(used(s.Row), d.Settings.Min, 1)
 	switch {
-	case empty < s.Count && empty <= max(lean.Pods, d.Settings.Min):
+	case empty < s.Count && empty <= max(pods, d.Settings.Min):
 		w.Action, w.Reason, w.Wanted = Scale, Empty, empty
 		w.Why = fmt.Sprintf("no id from %d on owns a partition: scale from %d to %d pods", empty, s.Count, empty)
-	case lean.Pods < s.Count && lean.Pods > usable:
-		return d.rest(s, load{id: used(s.Row) - 1, amount: d.peak(s, s.Row)}, lean.Oversized)
-	case lean.Pods < s.Count:
+	case pods < s.Count && !same(lean.Owners, s.Row):
 		w.Action, w.Target = Assign, lean.Owners
 		w.Moved = moved(s, lean.Owners)
 		w.Why = fmt.Sprintf("%d of %d pods work off %s units/s of %d partitions and have %.0f%% to spare: move %s units/s to them",
-			lean.Pods, s.Count, figure(total(s)), s.Partitions, 100*d.Settings.Spare, figure(w.Moved))
+			pods, s.Count, figure(total(s)), s.Partitions, 100*d.Settings.Spare, figure(w.Moved))
 	default:
-		return d.rest(s, load{id: used(s.Row) - 1, amount: d.peak(s, s.Row)}, lean.Oversized)
+		return rest
 	}
 	if tooMany {
 		w.Reason = Bounds
@@ -199,14 +207,9 @@ func (d *Decider) less(s Seen, now time.Time, usable int, lean packing.Packing, 
 	} else if wait := d.Settings.AfterDown - fewer; wait > 0 {
 		return waiting(s, w, wait)
 	}
-	w = d.unlessEarly(s, now, w)
-	if w.Action == Assign {
-		if same(w.Target, s.Row) {
-			return d.rest(s, load{id: used(s.Row) - 1, amount: d.peak(s, s.Row)}, lean.Oversized)
-		}
-		if wait := d.Settings.Every - now.Sub(d.assigned); !d.assigned.IsZero() && wait > 0 {
-			return waiting(s, w, wait)
-		}
+	w = d.unlessEarly(s, now, v.mention(w))
+	if wait := d.Settings.Every - now.Sub(d.assigned); w.Action == Assign && !d.assigned.IsZero() && wait > 0 {
+		return waiting(s, w, wait)
 	}
 	return w
 }

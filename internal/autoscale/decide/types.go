@@ -19,8 +19,8 @@ type Settings struct {
 	AfterUp, AfterDown time.Duration
 	// MaxAge is the age from which data is too old to decide on.
 	MaxAge time.Duration
-	// Patience is how long ids may take to become members, and others to change the number of pods, before the partitions are divided
-	// among the members that there are. A move that takes longer counts as stuck.
+	// Patience is how long decisions wait for ids that take no part, and for others to change the number of pods, before the partitions
+	// are divided among the ids that there are. A move that takes longer counts as stuck.
 	Patience time.Duration
 	// Spare is the share of Capacity that stays free when pods go.
 	Spare float64
@@ -48,7 +48,11 @@ type Seen struct {
 	// Partitions is the number in force. Row says who owns them, and Target is what the target's annotation says.
 	Partitions  int
 	Row, Target placement.Owners
-	Loads       Loads
+	// Foreign says who else wrote the target in force, empty if an autoscaler did.
+	Foreign string
+	// Absent says of ids that have no pod which can work why that is so. An id that is no member and not among them has not joined yet.
+	Absent map[int]string
+	Loads  Loads
 }
 
 // Phase is what the autoscaler is about.
@@ -94,6 +98,7 @@ const (
 	Bounds   Reason = "Bounds"   // the number of pods is outside its bounds
 	Balance  Reason = "Balance"  // there cannot be more pods, and the load can be spread better
 	Empty    Reason = "Empty"    // the highest ids own nothing
+	Restore  Reason = "Restore"  // somebody else has changed the target
 )
 
 // Decision is what is to be done, and why.

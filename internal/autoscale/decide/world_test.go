@@ -41,6 +41,8 @@ type world struct {
 	speeds   []float64
 	stuck    map[int]bool // ids that never yield
 	lost     map[int]bool // ids that get no member
+	dead     map[int]bool // ids whose pods do not answer, and that are still members
+	foreign  string       // who wrote the target
 	full     int          // how many pods the cluster has room for, 0 for any number
 	frozen   bool         // nobody carries out a change of the number of pods
 
@@ -140,8 +142,12 @@ func (w *world) step() {
 }
 
 func (w *world) seen() decide.Seen {
+	absent := map[int]string{}
+	for id := range w.dead {
+		absent[id] = "its pod is not Ready"
+	}
 	return decide.Seen{
-		Count: w.count, Partitions: w.partitions, Row: w.row, Target: w.target,
+		Count: w.count, Partitions: w.partitions, Row: w.row, Target: w.target, Foreign: w.foreign, Absent: absent,
 		Loads: decide.Loads{Speeds: w.speeds, At: w.measured},
 	}
 }
@@ -179,13 +185,16 @@ func (w *world) scale(d decide.Decision) {
 // assign checks the rules of a target.
 func (w *world) assign(d decide.Decision) {
 	w.t.Helper()
-	if !w.aim().Equal(w.row) {
+	if !w.aim().Equal(w.row) && d.Reason != decide.Restore {
 		w.t.Fatalf("a target while a move is under way: %s", d.Why)
 	}
 	owned := placement.Set{}
 	for id, set := range d.Target {
 		if _, member := w.row[id]; !member && !set.Empty() {
 			w.t.Fatalf("the target gives %s to id %d, which is no member: %s", set, id, d.Why)
+		}
+		if w.dead[id] && !set.Equal(w.row[id]) {
+			w.t.Fatalf("the target gives %s to id %d, which has %s and a pod that does not answer: %s", set, id, w.row[id], d.Why)
 		}
 		if !owned.Intersect(set).Empty() {
 			w.t.Fatalf("the target has two owners for %s", owned.Intersect(set))
@@ -195,7 +204,7 @@ func (w *world) assign(d decide.Decision) {
 	if owned.Len() != w.partitions {
 		w.t.Fatalf("the target names %d of %d partitions", owned.Len(), w.partitions)
 	}
-	w.target = d.Target
+	w.target, w.foreign = d.Target, ""
 	w.targets++
 }
 

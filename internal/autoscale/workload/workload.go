@@ -13,6 +13,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -49,13 +50,26 @@ func CanScale(ref store.Ref) error {
 	return nil
 }
 
-// Read reads the owner. Errors: as of store.Get.
+// Read reads the owner and, if not all of its pods are Ready, its pods. Errors: as of store.Get.
 func (w Workload) Read(ctx context.Context) (Moment, error) {
-	owner, err := w.Store.Get(ctx, w.Ref)
+	whole, err := w.Store.GetWhole(ctx, w.Ref)
 	if err != nil {
 		return Moment{}, err
 	}
-	return see(owner), nil
+	var object store.Object
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(whole.Object, &object); err != nil {
+		return Moment{}, fmt.Errorf("idalloc: read %s in namespace %s: %w", w.Ref, w.Ref.Namespace, err)
+	}
+	owner, err := w.Store.Decode(w.Ref, &object, nil)
+	if err != nil {
+		return Moment{}, err
+	}
+	m := see(owner)
+	m.Foreign = foreign(object.ManagedFields)
+	if m.Trouble == "" && m.Count > 0 && ready(whole) < m.Count {
+		m.Absent, err = w.absent(ctx, owner)
+	}
+	return m, err
 }
 
 func see(o store.Owner) Moment {

@@ -1,0 +1,104 @@
+package decide
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// attendance is what is known of an id below the number of pods.
+type attendance struct {
+	// joined says that it took part at some time.
+	joined bool
+	// gone is since when it has not counted, zero while it counts. back is since when it has been there again.
+	gone, back time.Time
+}
+
+// attend returns the ids that count, in ascending order: members with a pod that can work. An id that was lost counts again when it has
+// been there for a while, because a pod that crashes again and again is there for moments only. A new one counts at once.
+func (d *Decider) attend(s Seen, now time.Time) []int {
+	if d.ids == nil {
+		d.ids = map[int]*attendance{}
+	}
+	for id := range d.ids {
+		if id >= s.Count {
+			delete(d.ids, id)
+		}
+	}
+	var there []int
+	for id := range s.Count {
+		a := d.ids[id]
+		if a == nil {
+			a = &attendance{}
+			d.ids[id] = a
+		}
+		_, member := s.Row[id]
+		a.note(member && s.Absent[id] == "", d.Settings.Every, now)
+		if a.gone.IsZero() {
+			there = append(there, id)
+		}
+	}
+	return there
+}
+
+func (a *attendance) note(there bool, settled time.Duration, now time.Time) {
+	switch {
+	case !there:
+		a.back = time.Time{}
+		if a.gone.IsZero() {
+			a.gone = now
+		}
+	case !a.joined:
+		a.joined, a.gone = true, time.Time{}
+	case !a.gone.IsZero():
+		if since(&a.back, true, now) >= settled {
+			a.gone, a.back = time.Time{}, time.Time{}
+		}
+	}
+}
+
+// missing says which ids do not count, and why. It is empty if all do.
+func (d *Decider) missing(s Seen, now time.Time) string {
+	const most = 3
+	var lost []int
+	for id := range s.Count {
+		if !d.ids[id].gone.IsZero() {
+			lost = append(lost, id)
+		}
+	}
+	text := ""
+	for _, id := range lost[:min(len(lost), most)] {
+		if text != "" {
+			text += ", "
+		}
+		text += fmt.Sprintf("id %d of %d has not taken part for %s: %s", id, s.Count, seconds(now.Sub(d.ids[id].gone)), d.why(s, id))
+	}
+	if len(lost) > most {
+		text += fmt.Sprintf(", and %d more", len(lost)-most)
+	}
+	return text
+}
+
+// why says why an id does not count.
+func (d *Decider) why(s Seen, id int) string {
+	_, member := s.Row[id]
+	switch {
+	case s.Absent[id] != "":
+		return s.Absent[id]
+	case !member:
+		return "its pod has not begun to work on partitions"
+	}
+	return "its pod is back, but not for long enough"
+}
+
+// holes returns how many ids below the highest that counts have not counted for longer than the patience. Pods come, as the higher
+// ids show, and these have none that works. So as many more pods are needed.
+func (d *Decider) holes(there []int, now time.Time) int {
+	n := 0
+	for id := range slices.Max(there) {
+		if a := d.ids[id]; !a.gone.IsZero() && now.Sub(a.gone) > d.Settings.Patience {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,144 @@
+package workload_test
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/idalloc/idalloc/internal/autoscale/workload"
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/partition/placement"
+)
+
+type object = map[string]any
+
+// server has a Deployment of four replicas. The test changes what it answers before it reads.
+type server struct {
+	ready    int
+	managers []any
+	pods     []any
+	lists    int  // how often pods were listed
+	denied   bool // listing pods is forbidden
+}
+
+func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	var answer object
+	switch {
+	case !strings.HasSuffix(r.URL.Path, "/pods"):
+		answer = s.deployment()
+	case s.denied:
+		w.WriteHeader(http.StatusForbidden)
+		answer = object{"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": http.StatusForbidden, "reason": "Forbidden", "message": `pods is forbidden: User "autoscaler" cannot list resource "pods" in API group "" in the namespace "demo"`}
+	default:
+		s.lists++
+		answer = object{"apiVersion": "v1", "kind": "PodList", "items": s.pods}
+	}
+	if err := json.NewEncoder(w).Encode(answer); err != nil {
+		panic(err)
+	}
+}
+
+func (s *server) deployment() object {
+	row := assignment.Partitions{Count: 4, Strategy: placement.NameExternal, Owners: placement.Owners{0: placement.Between(0, 3), 1: {}, 2: {}}, Epoch: 7}
+	state := assignment.State{Slots: assignment.Slots{0: "a", 1: "b", 2: "c"}, UIDs: map[int]string{0: "1", 1: "2", 2: "3"}, Epoch: 7, Partitions: &row}
+	annotations := state.Encode(assignment.DefaultKey, "u")
+	annotations[assignment.PartitionCountKey], annotations[assignment.PartitionStrategyKey] = "4", placement.NameExternal
+	return object{
+		"apiVersion": "apps/v1", "kind": "Deployment",
+		"metadata": object{"name": "worker", "namespace": "demo", "uid": "u", "resourceVersion": "1", "annotations": annotations, "managedFields": s.managers},
+		"spec":     object{"replicas": 4, "selector": object{"matchLabels": object{"app": "worker"}}},
+		"status":   object{"replicas": 4, "readyReplicas": s.ready},
+	}
+}
+
+// pod returns a pod with this condition Ready.
+func pod(name, ready string) object {
+	return object{
+		"apiVersion": "v1", "kind": "Pod", "metadata": object{"name": name},
+		"status": object{"conditions": []any{object{"type": "Initialized", "status": "True"}, object{"type": "Ready", "status": ready}}},
+	}
+}
+
+func (s *server) read(t *testing.T) (workload.Moment, error) {
+	t.Helper()
+	web := httptest.NewServer(s)
+	t.Cleanup(web.Close)
+	st, err := store.New(&rest.Config{Host: web.URL}, "", clocktesting.NewFakeClock(time.Unix(1_800_000_000, 0)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ref, err := store.ParseRef("deployment/worker", "demo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return workload.Workload{Store: st, Ref: ref}.Read(t.Context())
+}
+
+func TestPodsThatCannotWorkAreNamed(t *testing.T) {
+	leaving := pod("b", "True")
+	leaving["metadata"] = object{"name": "b", "deletionTimestamp": "2026-11-23T00:00:00Z"}
+	s := &server{ready: 1, pods: []any{pod("a", "True"), leaving, pod("other", "True")}}
+	m, err := s.read(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id, want := range map[int]string{0: "", 1: "its pod b is being deleted", 2: "its pod c is gone", 3: "no pod has it"} {
+		if got := m.Absent[id]; got != want {
+			t.Errorf("id %d: %q, want %q", id, got, want)
+		}
+	}
+	s.pods = []any{pod("a", "False"), pod("b", "Unknown"), object{"apiVersion": "v1", "kind": "Pod", "metadata": object{"name": "c"}}}
+	if m, err = s.read(t); err != nil {
+		t.Fatal(err)
+	}
+	for id, name := range []string{"a", "b", "c"} {
+		if want := "its pod " + name + " is not Ready"; m.Absent[id] != want {
+			t.Errorf("id %d: %q, want %q", id, m.Absent[id], want)
+		}
+	}
+}
+
+func TestPodsAreListedOnlyIfSomeAreNotReady(t *testing.T) {
+	s := &server{ready: 4}
+	if m, err := s.read(t); err != nil || len(m.Absent) > 0 || s.lists > 0 {
+		t.Errorf("%v, %v, %d lists", m.Absent, err, s.lists)
+	}
+	s.ready, s.denied = 3, true
+	_, err := s.read(t)
+	if forbidden := (*store.ForbiddenError)(nil); !errors.As(err, &forbidden) || !strings.Contains(err.Error(), `verb "list" on resource "pods"`) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestWhoWroteTheTargetIsKnown(t *testing.T) {
+	wrote := func(manager, key string) object {
+		return object{
+			"manager": manager, "operation": "Update", "apiVersion": "apps/v1", "time": "2026-11-23T00:00:00Z", "fieldsType": "FieldsV1",
+			"fieldsV1": object{"f:metadata": object{"f:annotations": object{"f:" + key: object{}}}},
+		}
+	}
+	target := assignment.PartitionTargetKey
+	for name, c := range map[string]struct {
+		managers []any
+		want     string
+	}{
+		"nobody":              {nil, ""},
+		"an autoscaler":       {[]any{wrote("kubectl", "example.com/note"), wrote(workload.FieldManager, target)}, ""},
+		"an undone rollout":   {[]any{wrote(workload.FieldManager, "example.com/note"), wrote("kubectl-rollout", target)}, `field manager "kubectl-rollout"`},
+		"both, with the same": {[]any{wrote("helm", target), wrote(workload.FieldManager, target)}, ""},
+	} {
+		m, err := (&server{ready: 4, managers: c.managers}).read(t)
+		if err != nil || m.Foreign != c.want {
+			t.Errorf("%s: %q, %v; want %q", name, m.Foreign, err, c.want)
+		}
+	}
+}
