@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -42,8 +43,7 @@ type Loop struct {
 	// Observe gets a Report after each step. It may be nil.
 	Observe func(Report)
 
-	said string // what the log has said last, without numbers that change each time
-	told string // the same for errors
+	decisions, errors notes
 }
 
 // Report is what one step saw and did.
@@ -106,7 +106,7 @@ func (l *Loop) act(ctx context.Context, r *Report) error {
 	r.Seen = m.Seen
 	d := l.Decider.Decide(m.Seen, r.Now)
 	r.Decision = d
-	l.say(d)
+	l.say(d, r.Now)
 	if l.DryRun || d.Action == decide.Nothing || (l.KeepPods && d.Action == decide.Scale) {
 		return nil
 	}
@@ -124,14 +124,17 @@ func (l *Loop) act(ctx context.Context, r *Report) error {
 	return nil
 }
 
-// say logs a decision. What lasts is said once; the log of verbosity 1 has each step.
-func (l *Loop) say(d decide.Decision) {
-	key := fmt.Sprint(d.Phase, d.Action, d.Reason, d.Warn)
-	verbosity := 0
-	if key == l.said && (d.Action == decide.Nothing || l.DryRun || l.KeepPods) {
-		verbosity = 1
+// say logs a decision. What was done is always said, what lasts once, and trouble that lasts from time to time. The log of verbosity 1 has
+// each step.
+func (l *Loop) say(d decide.Decision, now time.Time) {
+	verbosity, key := 1, string(d.Phase)+withoutNumbers(d.Why)
+	if d.Action == decide.Scale { // a number that is published is news, also if nothing else in the sentence has changed
+		key += strconv.Itoa(d.Wanted)
 	}
-	l.said = key
+	due := l.decisions.due(key, d.Warn || d.Phase == decide.Blind, now)
+	if acts := d.Action != decide.Nothing && !l.DryRun && (!l.KeepPods || d.Action != decide.Scale); acts || due {
+		verbosity = 0
+	}
 	l.Log.V(verbosity).Info(l.prefix(d)+d.Why, "phase", d.Phase, "action", d.Action, "reason", d.Reason, "wanted", d.Wanted, "dryRun", l.DryRun)
 }
 
@@ -147,21 +150,26 @@ func (l *Loop) prefix(d decide.Decision) string {
 	return ""
 }
 
-// complain logs errors, each once until something else happens.
+// fine is what errors give way to.
+const fine = "the workload and its loads can be read again"
+
+// complain logs errors: each cause once, again from time to time while it lasts, and when it is over.
 func (l *Loop) complain(r Report) {
-	text := ""
+	text, now := "", l.Clock.Now()
 	switch {
 	case errors.Is(r.Err, store.ErrConflict):
 		l.Log.V(1).Info("the workload changed in between; the next step decides anew", "reason", r.Err.Error())
+		return
 	case r.Err != nil:
 		text = r.Err.Error()
 	case r.SourceErr != nil:
 		text = "the loads cannot be read: " + r.SourceErr.Error()
+	case l.errors.last != "" && l.errors.due(fine, false, now):
+		l.Log.Info(fine)
 	}
-	if text != "" && text != l.told {
+	if text != "" && l.errors.due(withoutNumbers(text), true, now) {
 		l.Log.Error(nil, text)
 	}
-	l.told = text
 }
 
 // The reasons of Events, by action.

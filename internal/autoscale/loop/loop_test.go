@@ -119,7 +119,7 @@ func newRig(t *testing.T) *rig {
 	r := &rig{t: t, server: &server{version: 1}, source: &source{clock: clk, speed: 60}, clock: clk}
 	web := httptest.NewServer(r.server)
 	t.Cleanup(web.Close)
-	s, err := store.New(&rest.Config{Host: web.URL}, "", clk)
+	s, err := store.New(&rest.Config{Host: web.URL, QPS: -1}, "", clk)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -224,6 +224,46 @@ func TestASourceThatIsDownIsSaidOnceAndNothingIsDecidedOnOldData(t *testing.T) {
 	r.source.err, r.source.speed = nil, -1
 	if last = r.step(); last.SourceErr == nil || !strings.Contains(last.SourceErr.Error(), "the whole reading is refused") {
 		t.Errorf("%+v", last)
+	}
+}
+
+func TestTheCauseOfBlindnessIsSaidWhenItChangesAndWhenItIsOver(t *testing.T) {
+	r := newRig(t)
+	r.source.speed = 10
+	r.source.err = errors.New("dial tcp 10.0.0.7:50001: connection refused")
+	r.step()
+	r.source.err = errors.New("dial tcp 10.0.0.7:50002: connection refused") // the same, from another port
+	r.step()
+	r.source.err = errors.New("401 Unauthorized")
+	r.step()
+	for want, n := range map[string]int{"connection refused": 1, "401 Unauthorized": 1, "no load is known": 1} {
+		if got := r.logged(want); got != n {
+			t.Errorf("%q was said %d times, want %d: %v", want, got, n, r.log)
+		}
+	}
+	r.source.err = nil
+	r.step()
+	if r.logged("the workload and its loads can be read again") != 1 || r.logged("1 pods are enough") != 1 {
+		t.Errorf("it does not say that it sees again: %v", r.log)
+	}
+}
+
+func TestCausesThatChangePlacesDoNotFillTheLog(t *testing.T) {
+	r := newRig(t)
+	for i := range 240 { // 20 minutes
+		r.source.err = errors.New([]string{"connection refused", "401 Unauthorized"}[i%2])
+		r.step()
+	}
+	if n := r.logged("the loads cannot be read"); n < 4 || n > 42 {
+		t.Errorf("%d lines in 20 minutes", n)
+	}
+	lines := len(r.log)
+	r.source.err = errors.New("connection refused")
+	for range 240 {
+		r.step()
+	}
+	if n := len(r.log) - lines; n < 2 || n > 8 {
+		t.Errorf("%d lines in 20 minutes of one cause: %v", n, r.log[lines:])
 	}
 }
 
