@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -30,11 +29,12 @@ func newGet(g *global) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "get KIND/NAME [-n NAMESPACE] [-o table|wide|json|yaml] [-w] [--partitions]",
 		Short: "Show an owner's slots: id, pod, revision, node, state, age",
-		Long: `Shows a row for each slot. The states are held (a live pod has it), free (no pod has it), dead (its
-pod is gone, Succeeded or Failed), duplicate (several live pods' receipts name it), handover (another
-pod asks for it), lost (its pod has outlived its grace period and does not go) and quarantine (strict
-mode keeps it free for a while). It lists pods without a slot
-on standard error. Run idalloc verify to see what is wrong.
+		Long: `Shows a row for each slot. AGE is for how long the pod has had it. The states are held (a live pod has
+it), moving (the same, but the id is at or above the count, and the pod moves to another one), free (no
+pod has it), dead (its pod is gone, Succeeded or Failed), duplicate (several live pods' receipts name it),
+handover (another pod asks for it), lost (its pod has outlived its grace period and does not go) and
+quarantine (strict mode keeps it free for a while). It lists pods without a slot on standard error. Run
+idalloc verify to see what is wrong.
 
 With --partitions it shows a row for each range of partitions. Their states are owned (a live pod has the
 id that owns them, and locks them), stopping (the pod is to stop its work on them), yielded (it has, and
@@ -57,9 +57,9 @@ func (g *getter) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if g.partitions {
-		return get(g, cmd, log, args, inspect.ReadPartitions, inspect.PartitionView.Table, partitionRemarks)
+		return get(g, cmd, log, args, inspect.ReadPartitions, inspect.PartitionView.Table, inspect.PartitionView.Remarks)
 	}
-	return get(g, cmd, log, args, inspect.Read, inspect.View.Table, remarks)
+	return get(g, cmd, log, args, inspect.Read, inspect.View.Table, inspect.View.Remarks)
 }
 
 // get reads an owner and shows it. table writes a view as a table, and remarks says what that does not show.
@@ -67,9 +67,9 @@ func get[V any](
 	g *getter, cmd *cobra.Command, log logr.Logger, args []string, read func(context.Context, *store.Store, store.Ref) (V, error),
 	table func(v V, w io.Writer, now time.Time, wide bool) error, remarks func(V) []string,
 ) error {
-	show, ok := map[string]func(io.Writer, V) error{
-		"table": func(w io.Writer, v V) error { return table(v, w, time.Now(), false) },
-		"wide":  func(w io.Writer, v V) error { return table(v, w, time.Now(), true) },
+	show, ok := map[string]func(io.Writer, V, time.Time) error{
+		"table": func(w io.Writer, v V, now time.Time) error { return table(v, w, now, false) },
+		"wide":  func(w io.Writer, v V, now time.Time) error { return table(v, w, now, true) },
 		"json":  printJSON[V],
 		"yaml":  printYAML[V],
 	}[g.output]
@@ -89,38 +89,33 @@ func get[V any](
 			return err
 		}
 	}
-	if err := show(cmd.OutOrStdout(), view); err != nil || !g.follow {
+	if err := show(cmd.OutOrStdout(), view, time.Now()); err != nil || !g.follow {
 		return err
 	}
-	return followOwner(cmd.Context(), s, view, ref, log, read, func(v V) error { return show(cmd.OutOrStdout(), v) })
+	last, err := timeless(show, view)
+	if err != nil {
+		return err
+	}
+	return followOwner(cmd.Context(), s, ref, log, read, func(v V) error {
+		text, err := timeless(show, v)
+		if err != nil || text == last {
+			return err // many changes of pods change no column
+		}
+		last = text
+		return show(cmd.OutOrStdout(), v, time.Now())
+	})
 }
 
-// remarks says what the rows of the table do not show.
-func remarks(v inspect.View) []string {
-	remarks := warnings(v.Problems)
-	if len(v.Waiting) > 0 {
-		remarks = append(remarks, fmt.Sprintf("%d pods have no slot: %s", len(v.Waiting), strings.Join(v.Waiting, ", ")))
-	}
-	if v.Unlisted > 0 {
-		remarks = append(remarks, fmt.Sprintf("%d more ids are free or in quarantine and not shown", v.Unlisted))
-	}
-	return remarks
-}
-
-// partitionRemarks is remarks for partitions.
-func partitionRemarks(v inspect.PartitionView) []string { return warnings(v.Problems) }
-
-func warnings(problems []string) []string {
-	remarks := make([]string, 0, len(problems)+2)
-	for _, p := range problems {
-		remarks = append(remarks, "warning: "+p)
-	}
-	return remarks
+// timeless returns what is shown of a view, but for ages.
+func timeless[V any](show func(io.Writer, V, time.Time) error, v V) (string, error) {
+	var b strings.Builder
+	err := show(&b, v, time.Time{})
+	return b.String(), err
 }
 
 // followOwner shows the view again after each change of the owner or its pods, until ctx ends.
 func followOwner[V any](
-	ctx context.Context, s *store.Store, shown V, ref store.Ref, log logr.Logger, read func(context.Context, *store.Store, store.Ref) (V, error), show func(V) error,
+	ctx context.Context, s *store.Store, ref store.Ref, log logr.Logger, read func(context.Context, *store.Store, store.Ref) (V, error), show func(V) error,
 ) error {
 	first, err := s.Get(ctx, ref)
 	if err != nil {
@@ -134,10 +129,6 @@ func followOwner[V any](
 		<-owner.Done()
 		<-pods.Done()
 	}()
-	last, err := json.Marshal(shown)
-	if err != nil {
-		return err
-	}
 	for {
 		select {
 		case <-ctx.Done():
@@ -156,28 +147,19 @@ func followOwner[V any](
 		if err != nil {
 			return err
 		}
-		// Many changes of pods change no column.
-		now, err := json.Marshal(view)
-		if err != nil {
-			return err
-		}
-		if bytes.Equal(now, last) {
-			continue
-		}
-		last = now
 		if err := show(view); err != nil {
 			return err
 		}
 	}
 }
 
-func printJSON[V any](w io.Writer, v V) error {
+func printJSON[V any](w io.Writer, v V, _ time.Time) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
 	return e.Encode(v)
 }
 
-func printYAML[V any](w io.Writer, v V) error {
+func printYAML[V any](w io.Writer, v V, _ time.Time) error {
 	b, err := yaml.Marshal(v)
 	if err != nil {
 		return err

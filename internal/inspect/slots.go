@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -43,6 +44,10 @@ type Slot struct {
 	State    State  `json:"state"`
 	// Since is when the pod was created.
 	Since *metav1.Time `json:"since,omitempty"`
+	// HeldSince is when the pod's process took the slot, by the clock that made the receipt's epoch. It is nil without a receipt.
+	HeldSince *metav1.Time `json:"heldSince,omitempty"`
+	// Moving says that the pod is alive and has to move to another slot, because this one is at or above the count.
+	Moving bool `json:"moving,omitempty"`
 	// Receipt is the epoch of the pod's receipt for this slot, 0 if it has none yet.
 	Receipt     int64  `json:"receipt,omitempty"`
 	Phase       string `json:"phase,omitempty"`
@@ -59,6 +64,8 @@ type View struct {
 	Epoch     int64  `json:"epoch"`
 	// Clean says that idalloc was the last to change the assignment.
 	Clean bool `json:"clean"`
+	// Finished says that the owner is a Job that makes no more pods. Then Slots has only those that live pods have.
+	Finished bool `json:"finished,omitempty"`
 	// Waiting are the names of the owner's live pods without a slot.
 	Waiting []string `json:"waiting"`
 	Slots   []Slot   `json:"slots"`
@@ -74,6 +81,13 @@ func Read(ctx context.Context, s *store.Store, ref store.Ref) (View, error) {
 	if err != nil {
 		return View{}, err
 	}
+	if ref.Kind == store.Job { // its status says whether dead pods will have successors
+		whole, err := s.GetWhole(ctx, ref)
+		if err != nil {
+			return View{}, err
+		}
+		now.rollout.finished = finished(whole)
+	}
 	return now.view(), nil
 }
 
@@ -85,7 +99,7 @@ func (n snapshot) view() View {
 	owner, state := n.owner, n.owner.Record.State
 	v := View{
 		Owner: owner.String(), Namespace: owner.Namespace, Count: owner.Count, Epoch: state.Epoch, Clean: owner.Clean(),
-		Slots: []Slot{}, Waiting: []string{},
+		Slots: []Slot{}, Waiting: []string{}, Finished: n.rollout.finished,
 	}
 	if err := owner.Unreadable(); err != nil {
 		v.Problems = append(v.Problems, err.Error())
@@ -116,6 +130,9 @@ func (n snapshot) view() View {
 		}
 		v.Slots = append(v.Slots, n.row(id, receipts[id] > 1 || entries[state.Slots[id]] > 1))
 	}
+	if v.Finished {
+		v.Slots, v.Unlisted = slices.DeleteFunc(v.Slots, func(s Slot) bool { return s.State == Dead || s.State == Free }), 0
+	}
 	slices.SortFunc(v.Slots, func(a, b Slot) int { return cmp.Compare(a.ID, b.ID) })
 	for _, p := range n.waiters() {
 		v.Waiting = append(v.Waiting, p.Name)
@@ -137,6 +154,8 @@ func (n snapshot) row(id int, duplicate bool) Slot {
 		slot.Since = &since
 		if p.receipt() != nil && p.receipt().ID == id {
 			slot.Receipt = p.receipt().Epoch
+			at := metav1.NewTime(time.UnixMilli(slot.Receipt))
+			slot.HeldSince = &at
 		}
 	}
 	_, quarantined := state.Quarantine.Since(id)
@@ -154,6 +173,7 @@ func (n snapshot) row(id int, duplicate bool) Slot {
 		slot.State = Handover
 	default:
 		slot.State = Held
+		slot.Moving = id >= n.owner.Count && !p.Terminating
 	}
 	return slot
 }

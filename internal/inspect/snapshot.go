@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -34,8 +35,8 @@ type pod struct {
 	revision, node, phase string
 	// ready is the pod's condition Ready.
 	ready bool
-	// controller is the name of the pod's direct controller, empty if it has none.
-	controller string
+	// controller is the name of the pod's direct controller, empty if it has none. template is the hash of its Deployment's template.
+	controller, template string
 	// damage says what is wrong with the receipt, empty if nothing is.
 	damage string
 	// written is when idalloc wrote the pod's receipt last, zero if the server does not say.
@@ -112,7 +113,8 @@ func newPod(u *unstructured.Unstructured, owner store.Owner, owned bool, now tim
 	p.ready = condition(u, "Ready")["status"] == "True"
 	p.written = store.LastWrite(u.GetManagedFields())
 	labels := u.GetLabels()
-	p.revision = cmp.Or(labels["pod-template-hash"], labels["controller-revision-hash"])
+	p.template = labels["pod-template-hash"]
+	p.revision = cmp.Or(p.template, labels["controller-revision-hash"])
 	if c := metav1.GetControllerOfNoCopy(u); c != nil {
 		p.controller = c.Name
 	}
@@ -156,11 +158,23 @@ func (n snapshot) left(p pod) bool {
 // locks reports whether the pod lives and its receipt locks a slot.
 func (n snapshot) locks(p pod) bool { return p.receipt() != nil && p.live() && !n.left(p) }
 
+// another reports whether the pod belongs to another workload, whose pods have the labels that this owner selects, too. The name of a
+// Deployment's ReplicaSet is the Deployment's with the hash behind that its pods have as a label.
+func (n snapshot) another(p pod) bool {
+	if p.controller == "" {
+		return false
+	}
+	if !n.owner.Rolls() {
+		return p.controller != n.owner.Name
+	}
+	return p.template != "" && strings.HasSuffix(p.controller, "-"+p.template) && p.controller != n.owner.Name+"-"+p.template
+}
+
 // waiters returns the owner's live pods without a slot, oldest first.
 func (n snapshot) waiters() []pod {
 	var waiters []pod
 	for name, p := range n.pods {
-		if !p.live() || p.Terminating || !p.Owned || p.receipt() != nil {
+		if !p.live() || p.Terminating || !p.Owned || n.another(p) || p.receipt() != nil {
 			continue
 		}
 		if id, named := n.owner.Record.State.Slots.Of(name); !named || n.death(id, p, true) != "" {

@@ -37,3 +37,31 @@ func TestAPodHasTheOrdinalThatThePlannerSees(t *testing.T) {
 		}
 	}
 }
+
+// A canary is a Deployment of its own, whose pods have the labels that the first one selects, too.
+func TestAnotherWorkloadsPodDoesNotWaitHere(t *testing.T) {
+	for name, tc := range map[string]struct {
+		kind                 string
+		controller, template string
+		waits                bool
+	}{
+		"a pod of this Deployment": {store.Deployment, "worker-5d9", "5d9", true},
+		"a canary":                 {store.Deployment, "worker-canary-5d9", "5d9", false},
+		"a ReplicaSet that the Deployment adopted":   {store.Deployment, "older", "", true},
+		"a pod that its controller has released":     {store.Deployment, "", "5d9", true},
+		"a pod of this StatefulSet":                  {store.StatefulSet, "worker", "", true},
+		"a StatefulSet with the same labels":         {store.StatefulSet, "worker-canary", "", false},
+		"a Deployment whose name begins like this's": {store.Deployment, "worker-5d9-7c4", "7c4", false},
+	} {
+		n := settledPods(1)
+		n.owner.Kind = tc.kind
+		n.add("z")
+		n.edit("z", func(p *pod) { p.controller, p.template = tc.controller, tc.template })
+		if got := len(n.view().Waiting) == 1; got != tc.waits {
+			t.Errorf("%s: it waits: %t", name, got)
+		}
+		if got := check(n).Waiting == 1; got != tc.waits {
+			t.Errorf("%s: verify says that it waits: %t", name, got)
+		}
+	}
+}

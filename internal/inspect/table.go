@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -13,60 +14,74 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 )
 
+// Columns are the titles of a table, and Wide those that only a wide one has.
+type Columns struct{ Always, Wide []string }
+
+// SlotColumns returns the titles of the cells of Slot.Cells.
+func SlotColumns() Columns {
+	return Columns{Always: []string{"ID", "POD", "REVISION", "NODE", "STATE", "AGE"}, Wide: []string{"PHASE", "RECEIPT", "REQUESTER"}}
+}
+
+// PartitionColumns returns the titles of the cells of PartitionRange.Cells.
+func PartitionColumns() Columns {
+	return Columns{Always: []string{"PARTITIONS", "ID", "POD", "STATE", "FOR"}, Wide: []string{"NODE", "RECEIPT"}}
+}
+
+// Cells returns the slot's row of a wide table. now is the time from which ages are counted.
+func (s Slot) Cells(now time.Time) []string {
+	age, state := "-", string(s.State)
+	if s.HeldSince != nil { // clocks differ
+		age = duration.HumanDuration(max(0, now.Sub(s.HeldSince.Time)))
+	}
+	if s.Moving {
+		state = "moving"
+	}
+	return []string{strconv.Itoa(s.ID), dash(s.Pod), dash(s.Revision), dash(s.Node), state, age, dash(s.phase()), dash(epochText(s.Receipt)), dash(s.Requester)}
+}
+
+// Cells returns the range's row of a wide table. now is the time from which the column FOR is counted.
+func (r PartitionRange) Cells(now time.Time) []string {
+	id, since := "-", "-"
+	if r.ID != nil {
+		id = strconv.Itoa(*r.ID)
+	}
+	if r.Since != nil { // it may be longer
+		since = ">" + duration.HumanDuration(max(0, now.Sub(r.Since.Time)))
+	}
+	return []string{dash(r.Partitions), id, dash(r.Pod), string(r.State), since, dash(r.Node), dash(epochText(r.Receipt))}
+}
+
 // Table writes the view as a table in kubectl's style, with one row for each slot. now is the time from which ages are counted.
 func (v View) Table(w io.Writer, now time.Time, wide bool) error {
-	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
-	columns := "ID\tPOD\tREVISION\tNODE\tSTATE\tAGE"
-	if wide {
-		columns += "\tPHASE\tRECEIPT\tREQUESTER"
-	}
-	if _, err := fmt.Fprintln(t, columns); err != nil {
-		return err
-	}
-	for _, s := range v.Slots {
-		age := "-"
-		if s.Since != nil {
-			age = duration.HumanDuration(now.Sub(s.Since.Time))
-		}
-		line := fmt.Sprintf("%d\t%s\t%s\t%s\t%s\t%s", s.ID, dash(s.Pod), dash(s.Revision), dash(s.Node), s.State, age)
-		if wide {
-			line += fmt.Sprintf("\t%s\t%s\t%s", dash(s.phase()), dash(epochText(s.Receipt)), dash(s.Requester))
-		}
-		if _, err := fmt.Fprintln(t, line); err != nil {
-			return err
-		}
-	}
-	return t.Flush()
+	return table(w, SlotColumns(), wide, v.Slots, func(s Slot) []string { return s.Cells(now) })
 }
 
 // Table writes the view as a table in kubectl's style, with one row for each range, or one sentence if there are no partitions. now is
 // the time from which the column FOR is counted.
 func (v PartitionView) Table(w io.Writer, now time.Time, wide bool) error {
 	if len(v.Ranges) == 0 {
-		_, err := fmt.Fprintf(w, "%s in namespace %s has no partitions: annotation %s says how many there are to be\n", v.Owner, v.Namespace, assignment.PartitionCountKey)
+		_, err := fmt.Fprintln(w, v.None())
 		return err
+	}
+	return table(w, PartitionColumns(), wide, v.Ranges, func(r PartitionRange) []string { return r.Cells(now) })
+}
+
+// None says that there are no partitions.
+func (v PartitionView) None() string {
+	return fmt.Sprintf("%s in namespace %s has no partitions: annotation %s says how many there are to be", v.Owner, v.Namespace, assignment.PartitionCountKey)
+}
+
+func table[R any](w io.Writer, columns Columns, wide bool, rows []R, cells func(R) []string) error {
+	titles := columns.Always
+	if wide {
+		titles = append(titles, columns.Wide...)
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
-	columns := "PARTITIONS\tID\tPOD\tSTATE\tFOR"
-	if wide {
-		columns += "\tNODE\tRECEIPT"
-	}
-	if _, err := fmt.Fprintln(t, columns); err != nil {
+	if _, err := fmt.Fprintln(t, strings.Join(titles, "\t")); err != nil {
 		return err
 	}
-	for _, r := range v.Ranges {
-		id, since := "-", "-"
-		if r.ID != nil {
-			id = strconv.Itoa(*r.ID)
-		}
-		if r.Since != nil { // it may be longer
-			since = ">" + duration.HumanDuration(max(0, now.Sub(r.Since.Time)))
-		}
-		line := fmt.Sprintf("%s\t%s\t%s\t%s\t%s", dash(r.Partitions), id, dash(r.Pod), r.State, since)
-		if wide {
-			line += fmt.Sprintf("\t%s\t%s", dash(r.Node), dash(epochText(r.Receipt)))
-		}
-		if _, err := fmt.Fprintln(t, line); err != nil {
+	for _, r := range rows {
+		if _, err := fmt.Fprintln(t, strings.Join(cells(r)[:len(titles)], "\t")); err != nil {
 			return err
 		}
 	}

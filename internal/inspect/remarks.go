@@ -1,0 +1,32 @@
+package inspect
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Remarks says what the rows of the table do not show.
+func (v View) Remarks() []string {
+	remarks := warnings(v.Problems)
+	if v.Finished {
+		remarks = append(remarks, v.Owner+" has finished; the ids of pods that have ended are not shown")
+	}
+	if len(v.Waiting) > 0 {
+		remarks = append(remarks, fmt.Sprintf("%d pods have no slot: %s", len(v.Waiting), strings.Join(v.Waiting, ", ")))
+	}
+	if v.Unlisted > 0 {
+		remarks = append(remarks, fmt.Sprintf("%d more ids are free or in quarantine and not shown", v.Unlisted))
+	}
+	return remarks
+}
+
+// Remarks says what the rows of the table do not show.
+func (v PartitionView) Remarks() []string { return warnings(v.Problems) }
+
+func warnings(problems []string) []string {
+	remarks := make([]string, 0, len(problems)+2)
+	for _, p := range problems {
+		remarks = append(remarks, "warning: "+p)
+	}
+	return remarks
+}
