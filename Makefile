@@ -50,9 +50,10 @@ help: ## List the targets.
 ##@ Use
 
 .PHONY: build
-build: ## Build bin/idalloc and bin/kubectl-idalloc-inject, static and stripped.
+build: ## Build bin/idalloc and bin/kubectl-idalloc, static and stripped.
 	CGO_ENABLED=0 go build -trimpath -tags "$(TAGS)" -ldflags "$(LDFLAGS)" -o bin/idalloc ./cmd/idalloc
-	CGO_ENABLED=0 go build -trimpath -tags "$(TAGS)" -ldflags "$(LDFLAGS)" -o bin/kubectl-idalloc-inject ./cmd/kubectl-idalloc-inject
+	CGO_ENABLED=0 go build -trimpath -tags "$(TAGS)" -ldflags "$(LDFLAGS)" -o bin/kubectl-idalloc ./cmd/kubectl-idalloc
+	cp cmd/kubectl-idalloc/kubectl_complete-idalloc bin/
 
 .PHONY: build-autoscaler
 build-autoscaler: ## Build bin/idalloc-autoscaler (see docs/autoscaling.md).

@@ -14,7 +14,6 @@ import (
 
 	"github.com/idalloc/idalloc/internal/inspect"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
-	"github.com/idalloc/idalloc/pkg/watch"
 )
 
 type getter struct {
@@ -96,7 +95,7 @@ func get[V any](
 	if err != nil {
 		return err
 	}
-	return followOwner(cmd.Context(), s, ref, log, read, func(v V) error {
+	return inspect.Follow(cmd.Context(), s, ref, log, read, func(v V) error {
 		text, err := timeless(show, v)
 		if err != nil || text == last {
 			return err // many changes of pods change no column
@@ -111,46 +110,6 @@ func timeless[V any](show func(io.Writer, V, time.Time) error, v V) (string, err
 	var b strings.Builder
 	err := show(&b, v, time.Time{})
 	return b.String(), err
-}
-
-// followOwner shows the view again after each change of the owner or its pods, until ctx ends.
-func followOwner[V any](
-	ctx context.Context, s *store.Store, ref store.Ref, log logr.Logger, read func(context.Context, *store.Store, store.Ref) (V, error), show func(V) error,
-) error {
-	first, err := s.Get(ctx, ref)
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	owner := watch.Owner(ctx, s, ref, log)
-	pods := watch.Selected(ctx, s, ref.Namespace, first.Selector, log)
-	defer func() {
-		cancel()
-		<-owner.Done()
-		<-pods.Done()
-	}()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil // a signal ends the command, which is no error
-		case <-owner.Changed():
-		case <-pods.Changed():
-		}
-		view, err := read(ctx, s, ref)
-		if ctx.Err() != nil {
-			return nil
-		}
-		if store.Temporary(err) {
-			log.Info("the slots cannot be read now; they are shown again at the next change", "reason", err.Error())
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		if err := show(view); err != nil {
-			return err
-		}
-	}
 }
 
 func printJSON[V any](w io.Writer, v V, _ time.Time) error {

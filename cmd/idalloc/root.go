@@ -61,10 +61,6 @@ func newRoot() *cobra.Command {
 			return errors.Join(fromEnvironment(cmd.Flags()), g.checkKey())
 		},
 	}
-	// A program named kubectl-idalloc is a kubectl plugin, and its help should say so.
-	if strings.HasPrefix(baseName(os.Args[0]), "kubectl-") {
-		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl idalloc"}
-	}
 	f := root.PersistentFlags()
 	f.StringVar(&g.kubeconfig, "kubeconfig", "", "path of the kubeconfig file; if empty, KUBECONFIG, then ~/.kube/config, then the pod's service account")
 	connection := clientcmd.RecommendedConfigOverrideFlags("")
@@ -81,8 +77,6 @@ func newRoot() *cobra.Command {
 	describeEnvironment(root)
 	return root
 }
-
-func baseName(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
 
 // checkKey refuses an annotation key that Kubernetes or idalloc does not accept.
 func (g *global) checkKey() error {

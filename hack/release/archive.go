@@ -30,6 +30,13 @@ type entry struct {
 // archive writes the archive of a program.
 func (r *release) archive(b binary, licence []byte) error {
 	entries := []entry{{b.file(), executable, b.content}, {"LICENSE", plain, licence}}
+	if b.beside != "" {
+		script, err := os.ReadFile(filepath.Join(r.root, filepath.FromSlash(b.beside)))
+		if err != nil {
+			return err
+		}
+		entries = append(entries, entry{path.Base(b.beside), executable, script})
+	}
 	name, pack := r.stem(b)+".tar.gz", tarGz
 	if b.on.os == "windows" {
 		name, pack = r.stem(b)+".zip", zipped

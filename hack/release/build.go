@@ -15,9 +15,14 @@ type product struct {
 	// name is that of the program, pkg its package.
 	name, pkg string
 	platforms []platform
+	// beside is a script that is packed beside the program, empty for none.
+	beside string
 	// image: the image has it.
 	image bool
 }
+
+// plugin is the program for kubectl.
+const plugin = "kubectl-idalloc"
 
 type platform struct{ os, arch string }
 
@@ -27,8 +32,7 @@ func products() []product {
 	people := []platform{{"darwin", "amd64"}, {"darwin", "arm64"}, {"windows", "amd64"}, {"windows", "arm64"}}
 	return []product{
 		{name: "idalloc", pkg: "./cmd/idalloc", platforms: pods, image: true},
-		{name: "kubectl-idalloc", pkg: "./cmd/idalloc", platforms: slices.Concat(pods, people)},
-		{name: "kubectl-idalloc-inject", pkg: "./cmd/kubectl-idalloc-inject", platforms: slices.Concat(pods, people)},
+		{name: plugin, pkg: "./cmd/kubectl-idalloc", platforms: slices.Concat(pods, people), beside: "cmd/kubectl-idalloc/kubectl_complete-idalloc"},
 	}
 }
 

@@ -118,7 +118,7 @@ func (r *release) make(ctx context.Context) error {
 			}
 		}
 	}
-	if err := errors.Join(r.image(layers), r.chart()); err != nil {
+	if err := errors.Join(r.image(layers), r.chart(), r.krew()); err != nil {
 		return err
 	}
 	return r.checksums()

@@ -72,8 +72,7 @@ func TestTheSameCommitGivesTheSameBytes(t *testing.T) {
 	second := made(t, filepath.Join(t.TempDir(), "somewhere", "else", "with a space"), 0o644)
 	names := slices.Sorted(maps.Keys(first))
 	want := []string{
-		"SHA256SUMS", "idalloc_v1.2.3_chart.tgz", "idalloc_v1.2.3_image.tar", "idalloc_v1.2.3_linux_amd64.cdx.json", "idalloc_v1.2.3_linux_amd64.tar.gz",
-		"kubectl-idalloc-inject_v1.2.3_linux_amd64.cdx.json", "kubectl-idalloc-inject_v1.2.3_linux_amd64.tar.gz",
+		"SHA256SUMS", "idalloc.yaml", "idalloc_v1.2.3_chart.tgz", "idalloc_v1.2.3_image.tar", "idalloc_v1.2.3_linux_amd64.cdx.json", "idalloc_v1.2.3_linux_amd64.tar.gz",
 		"kubectl-idalloc_v1.2.3_linux_amd64.cdx.json", "kubectl-idalloc_v1.2.3_linux_amd64.tar.gz",
 	}
 	if !slices.Equal(names, want) || len(second) != len(want) {

@@ -11,6 +11,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
+// AccountKey is the annotation of a pod template that names the account of pods that name none.
+const AccountKey = prefix + "service-account"
+
 // The annotations of a pod template that say how its sidecar is to be.
 const (
 	prefix = "inject.idalloc.dev/"
@@ -29,8 +32,6 @@ const (
 	fenceAfterKey = prefix + "fence-after"
 	// The command that stops the work (strict mode).
 	fenceExecKey = prefix + "fence-exec"
-	// The account of a pod that names none.
-	accountKey = prefix + "service-account"
 )
 
 const (
@@ -88,7 +89,7 @@ func (s *settings) set(key, text string) error {
 		s.fenceAfter = text
 	case fenceExecKey:
 		s.fenceExec = text
-	case accountKey:
+	case AccountKey:
 		s.account = text
 	default:
 		if strings.HasPrefix(key, prefix) {
@@ -157,7 +158,7 @@ func (s *settings) runAs(spec *yaml.Node) (changed bool, err error) {
 		}
 		return true, nil
 	case s.account != "" && s.account != account:
-		return false, fmt.Errorf("the pod runs as %s, and annotation %s says %s: remove one of them", account, accountKey, s.account)
+		return false, fmt.Errorf("the pod runs as %s, and annotation %s says %s: remove one of them", account, AccountKey, s.account)
 	}
 	return false, nil
 }

@@ -38,8 +38,9 @@ func TestARowThatIsToMoveIsMarked(t *testing.T) {
 	n := settledPods(3)
 	n.owner.Count = 1
 	n.edit("c", func(p *pod) { p.Terminating = true })
-	var states []string
-	for _, row := range tableOf(t, n.view(), time.Time{}) {
+	rows := tableOf(t, n.view(), time.Time{})
+	states := make([]string, 0, len(rows))
+	for _, row := range rows {
 		states = append(states, row[4])
 	}
 	if want := []string{"held", "moving", "held"}; !slices.Equal(states, want) {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-const workload = `apiVersion: apps/v1
+const manifest = `apiVersion: apps/v1
 kind: Deployment
 metadata: {name: worker}
 spec: {template: {metadata: {labels: {idalloc.dev/inject: "true"}}, spec: {containers: [{name: main}]}}}
@@ -17,26 +17,26 @@ spec: {template: {metadata: {labels: {idalloc.dev/inject: "true"}}, spec: {conta
 func call(t *testing.T, stdin string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs strings.Builder
-	code = run(t.Context(), args, strings.NewReader(stdin), &out, &errs)
+	code = run(t.Context(), append([]string{"inject"}, args...), strings.NewReader(stdin), &out, &errs)
 	return code, out.String(), errs.String()
 }
 
 func TestInjectReadsAFileOrStandardInput(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "worker.yaml")
-	if err := os.WriteFile(file, []byte(workload), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(manifest), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	code, byFile, _ := call(t, "", "-f", file, "--image=example.com/idalloc:v1")
 	if code != exitDone || !strings.Contains(byFile, "example.com/idalloc:v1") {
 		t.Errorf("exit code %d:\n%s", code, byFile)
 	}
-	if _, byInput, _ := call(t, workload, "-f", "-", "--image=example.com/idalloc:v1"); byInput != byFile {
+	if _, byInput, _ := call(t, manifest, "-f", "-", "--image=example.com/idalloc:v1"); byInput != byFile {
 		t.Errorf("by standard input:\n%s\nby file:\n%s", byInput, byFile)
 	}
 }
 
 func TestInjectSaysThatNothingAsks(t *testing.T) {
-	other := strings.Replace(workload, "idalloc.dev/inject", "app", 1)
+	other := strings.Replace(manifest, "idalloc.dev/inject", "app", 1)
 	code, stdout, stderr := call(t, other, "-f", "-")
 	if code != exitDone || stdout != other || !strings.Contains(stderr, "no workload asks for the sidecar") {
 		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
@@ -46,7 +46,7 @@ func TestInjectSaysThatNothingAsks(t *testing.T) {
 	}
 }
 
-func TestExitCodes(t *testing.T) {
+func TestExitCodesOfInject(t *testing.T) {
 	for _, c := range []struct {
 		args     []string
 		code     int
@@ -55,19 +55,12 @@ func TestExitCodes(t *testing.T) {
 		{nil, exitUsage, "name a file with -f"},
 		{[]string{"-f", "-", "more"}, exitUsage, "takes no arguments"},
 		{[]string{"--flie=x"}, exitUsage, "see kubectl idalloc inject --help"},
-		{[]string{"inject"}, exitUsage, "takes no arguments"},
 		{[]string{"-f", "/does/not/exist"}, exitError, "no such file"},
 		{[]string{"-f", "-"}, exitError, "DaemonSet/worker: idalloc gives ids to the pods of"},
 	} {
-		code, stdout, stderr := call(t, strings.Replace(workload, "Deployment", "DaemonSet", 1), c.args...)
+		code, stdout, stderr := call(t, strings.Replace(manifest, "Deployment", "DaemonSet", 1), c.args...)
 		if code != c.code || stdout != "" || !strings.Contains(stderr, "error: ") || !strings.Contains(stderr, c.sentence) {
 			t.Errorf("%q: exit code %d: %s%s", c.args, code, stdout, stderr)
 		}
-	}
-}
-
-func TestVersion(t *testing.T) {
-	if code, stdout, _ := call(t, "", "--version"); code != exitDone || stdout != "kubectl idalloc inject version dev\n" {
-		t.Errorf("exit code %d: %s", code, stdout)
 	}
 }

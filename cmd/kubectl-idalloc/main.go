@@ -1,4 +1,4 @@
-// Command kubectl-idalloc-inject is a kubectl plugin, which adds the sidecar to manifests. See kubectl idalloc inject --help.
+// Command kubectl-idalloc is the kubectl plugin: what people need of idalloc, and pods do not. See kubectl idalloc --help.
 package main
 
 import (
@@ -9,6 +9,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
 // Exit codes; those of the command idalloc.
@@ -16,6 +18,8 @@ const (
 	exitDone  = 0
 	exitError = 1
 	exitUsage = 2
+	// exitForbidden: RBAC forbids it.
+	exitForbidden = 4
 )
 
 // version is set by the linker.
@@ -29,7 +33,7 @@ func main() {
 }
 
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	cmd := newInject()
+	cmd := newRoot() //nolint:contextcheck // cobra gives each command the context of ExecuteContext
 	cmd.SetArgs(args)
 	cmd.SetIn(stdin)
 	cmd.SetOut(stdout)
@@ -39,8 +43,15 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		return exitDone
 	}
 	_, _ = fmt.Fprintln(stderr, "error:", err)
-	if usage := (usageError{}); errors.As(err, &usage) {
+	var (
+		usage     usageError
+		forbidden *store.ForbiddenError
+	)
+	switch {
+	case errors.As(err, &usage):
 		return exitUsage
+	case errors.As(err, &forbidden):
+		return exitForbidden
 	}
 	return exitError
 }

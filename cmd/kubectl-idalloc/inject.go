@@ -19,12 +19,8 @@ type injectCommand struct {
 func newInject() *cobra.Command {
 	i := &injectCommand{}
 	cmd := &cobra.Command{
-		Use:           "kubectl-idalloc-inject -f FILE",
-		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl idalloc inject"},
-		Short:         "Add the sidecar to the workloads of manifests",
-		Version:       version,
-		SilenceUsage:  true,
-		SilenceErrors: true,
+		Use:   "inject -f FILE",
+		Short: "Add the sidecar to the workloads of manifests",
 		Long: `Reads manifests, and writes them with idalloc's native sidecar in each Deployment, StatefulSet,
 ReplicaSet and Job whose pod template has the label idalloc.dev/inject: "true". All else is written
 as it is, comments included. A template that has the sidecar is brought up to date, so it does no
@@ -32,10 +28,8 @@ harm to inject twice. It talks to no cluster.
 
 The pods are the same that the policy of config/inject makes; use that where the cluster has
 Kubernetes 1.36. Annotations of the template say how the sidecar is to be, for example
-inject.idalloc.dev/drain: http. The workload's Role and service account have to be there:
-docs/injection.md has them all.
-
-Exit codes: 0 done; 1 error; 2 usage.`,
+inject.idalloc.dev/drain: http. The workload's Role and service account have to be there: kubectl
+idalloc enable makes them.`,
 		Example: `  kubectl idalloc inject -f deployment.yaml | kubectl apply -f -
   kubectl idalloc inject -f deployment.yaml | kubectl diff -f -
   kustomize build . | kubectl idalloc inject -f - --image=registry.example.com/idalloc:v0.1.0`,
@@ -48,17 +42,7 @@ Exit codes: 0 done; 1 error; 2 usage.`,
 	f.StringVarP(&i.file, "filename", "f", "", "file with the manifests, in YAML or JSON; - is standard input")
 	f.BoolVar(&i.options.All, "all", false, "add the sidecar to all workloads, also without the label; a template with the value \"false\" stays as it is")
 	f.StringVar(&i.options.Image, "image", inject.DefaultImage, "idalloc's image, for templates that do not name one")
-	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
-		return usageError{fmt.Errorf("%w: see kubectl idalloc inject --help", err)}
-	})
 	return cmd
-}
-
-func noArgs(_ *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return usageError{fmt.Errorf("kubectl idalloc inject takes no arguments, got %q", args)}
-	}
-	return nil
 }
 
 var errNoFile = usageError{errors.New("name a file with -f, or - for standard input")}

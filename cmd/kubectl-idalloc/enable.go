@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/cli-runtime/pkg/printers"
+
+	"github.com/idalloc/idalloc/internal/enable"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+)
+
+type enabler struct {
+	*global
+	output
+
+	options enable.Options
+	dryRun  string
+}
+
+func newEnable(g *global) *cobra.Command {
+	e := &enabler{global: g}
+	cmd := &cobra.Command{
+		Use:   "enable KIND/NAME [--account-only] [--dry-run=client|server] [-o yaml]",
+		Short: "Give a workload an account and the label that brings the sidecar",
+		Long: `Makes a service account, a Role and a RoleBinding for this one workload, and asks for the sidecar by the label
+idalloc.dev/inject on its pod template. The label changes the template, so the workload rolls. A workload
+whose pods run as an account of their own keeps that, and the Role is bound to it. The sidecar comes from
+the policies of config/inject. With --dry-run=client -o yaml it prints what it would apply.`,
+		Example: `  kubectl idalloc enable deployment/worker -n prod
+  kubectl idalloc enable deploy/worker --dry-run=client -o yaml`,
+		ValidArgsFunction: g.completeAny,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return e.run(cmd.Context(), args, cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	e.flags(cmd)
+	cmd.Flags().BoolVar(&e.options.AccountOnly, "account-only", false, "leave the pod template as it is, for a linked program or a sidecar of your own")
+	cmd.Flags().StringVar(&e.dryRun, "dry-run", "none", "none, client (print, and send nothing) or server (let the API server check, and store nothing)")
+	return cmd
+}
+
+func (e *enabler) run(ctx context.Context, args []string, out, errs io.Writer) error {
+	if _, err := e.printer(); err != nil {
+		return err
+	}
+	if e.dryRun != "none" && e.dryRun != "client" && e.dryRun != "server" {
+		return usageError{fmt.Errorf("--dry-run %q: use none, client or server", e.dryRun)}
+	}
+	s, ref, err := e.one(args)
+	if err != nil {
+		return err
+	}
+	whole, err := s.GetWhole(ctx, ref)
+	if err != nil {
+		return err
+	}
+	owner, err := s.Get(ctx, ref)
+	if err != nil {
+		return err
+	}
+	plan, err := enable.For(ref, whole, e.options)
+	if err != nil {
+		return err
+	}
+	if !e.options.AccountOnly {
+		plan.Notes = append(plan.Notes, cautions(ctx, s, owner)...)
+	}
+	for _, note := range plan.Notes {
+		if _, err := fmt.Fprintln(errs, "note: "+note); err != nil {
+			return err
+		}
+	}
+	done := make([]*unstructured.Unstructured, 0, len(plan.Objects))
+	for _, o := range plan.Objects {
+		applied, err := e.apply(ctx, s, o)
+		if err != nil {
+			return fmt.Errorf("%s %s: %w", o.GetKind(), o.GetName(), err)
+		}
+		done = append(done, applied)
+	}
+	return e.print(out, done)
+}
+
+// cautions says what the user should know before the workload rolls.
+func cautions(ctx context.Context, s *store.Store, owner store.Owner) []string {
+	var notes []string
+	bindings := schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "mutatingadmissionpolicybindings"}
+	if _, err := s.Dynamic.Resource(bindings).Get(ctx, "idalloc-inject", metav1.GetOptions{}); apierrors.IsNotFound(err) {
+		notes = append(notes, "the cluster has no policy idalloc-inject, so the label does nothing: let an administrator run kubectl apply -k config/inject, or put the sidecar into the manifest with kubectl idalloc inject")
+	}
+	if owner.Rolls() && owner.Rollout.Blocks() {
+		notes = append(notes, fmt.Sprintf("the workload's maxUnavailable is 0, so later rolling updates wait for ever unless the pods hand their ids over: set maxSurge: 0 and maxUnavailable: 1 in %s, or a drain hook", owner.Ref))
+	}
+	return notes
+}
+
+// apply applies an object, or returns it as it is if nothing is to be sent.
+func (e *enabler) apply(ctx context.Context, s *store.Store, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	if e.dryRun == "client" {
+		return o, nil
+	}
+	gvk := o.GroupVersionKind()
+	resource := map[string]string{"ServiceAccount": "serviceaccounts", "Role": "roles", "RoleBinding": "rolebindings"}[gvk.Kind]
+	if resource == "" {
+		ref, ok := store.NewRef(o.GetAPIVersion(), o.GetKind(), o.GetNamespace(), o.GetName())
+		if !ok {
+			return nil, errors.New("this kind is not applied")
+		}
+		resource = ref.GVR().Resource
+	}
+	options := metav1.ApplyOptions{FieldManager: enable.FieldManager}
+	if e.dryRun == "server" {
+		options.DryRun = []string{metav1.DryRunAll}
+	}
+	return s.Dynamic.Resource(gvk.GroupVersion().WithResource(resource)).Namespace(o.GetNamespace()).Apply(ctx, o.GetName(), o, options)
+}
+
+func (e *enabler) print(out io.Writer, objects []*unstructured.Unstructured) error {
+	p, err := e.printer()
+	if err != nil {
+		return err
+	}
+	if p == nil {
+		operation := map[string]string{"none": "applied", "client": "applied (dry run)", "server": "applied (server dry run)"}[e.dryRun]
+		p = &printers.NamePrinter{Operation: operation}
+	}
+	if e.format == "yaml" || e.people() || e.format == "name" {
+		for _, o := range objects {
+			if err := p.PrintObj(o, out); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	all := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": "v1", "kind": "List"}}
+	for _, o := range objects {
+		all.Items = append(all.Items, *o)
+	}
+	return p.PrintObj(all, out)
+}

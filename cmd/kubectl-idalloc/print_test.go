@@ -1,0 +1,116 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/idalloc/idalloc/internal/inspect"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+)
+
+func shown() inspect.View {
+	at := metav1.NewTime(time.Unix(1_000, 0).UTC())
+	return inspect.View{Owner: "Deployment/worker", Namespace: "shop", Count: 2, Epoch: 7, Slots: []inspect.Slot{
+		{ID: 0, Pod: "a", Node: "n1", Revision: "5d9", State: inspect.Held, HeldSince: &at, Receipt: 7, Phase: "Running"},
+		{ID: 1, State: inspect.Free},
+	}}
+}
+
+func ref() store.Ref {
+	return store.Ref{APIVersion: "apps/v1", Kind: store.Deployment, Namespace: "shop", Name: "worker"}
+}
+
+func TestFormatsForPrograms(t *testing.T) {
+	for format, want := range map[string]string{
+		"name": "deployment.apps/worker\n",
+		"jsonpath={.slots[*].state}/{.metadata.name}": "held free/worker",
+		"go-template={{.count}}":                      "2",
+		"json":                                        `"kind": "Slots"`,
+		"yaml":                                        "namespace: shop\n",
+	} {
+		var b strings.Builder
+		o := output{format: format}
+		if err := o.items(&b, false, item{workload(ref()), "Slots", shown()}); err != nil || !strings.Contains(b.String(), want) {
+			t.Errorf("-o %s: %v: %s", format, err, b.String())
+		}
+	}
+	var b strings.Builder
+	o := output{format: "jsonpath={.items[*].owner}"}
+	if err := o.items(&b, true, item{workload(ref()), "Slots", shown()}); err != nil || b.String() != "Deployment/worker" {
+		t.Errorf("a list: %v: %s", err, b.String())
+	}
+}
+
+func TestTables(t *testing.T) {
+	now := time.Unix(1_030, 0)
+	for name, tc := range map[string]struct {
+		o    output
+		want []string
+	}{
+		"plain":      {output{}, []string{"ID   POD   REVISION   NODE   STATE   AGE", "0    a     5d9        n1     held    30s", "1    -     -          -      free    -"}},
+		"no headers": {output{noHeaders: true}, []string{"0     a     5d9   n1    held   30s", "1     -     -     -     free   -"}},
+		"wide": {output{format: wide}, []string{
+			"ID   POD   REVISION   NODE   STATE   AGE   PHASE     RECEIPT   REQUESTER", "0    a     5d9        n1     held    30s   Running   7         -",
+			"1    -     -          -      free    -     -         -         -",
+		}},
+	} {
+		var b strings.Builder
+		if err := tc.o.table(&b, inspect.SlotColumns(), slotRows(shown(), now)); err != nil {
+			t.Error(err)
+		}
+		var fields, want []string
+		for line := range strings.Lines(b.String()) {
+			fields = append(fields, strings.Join(strings.Fields(line), " "))
+		}
+		for _, line := range tc.want {
+			want = append(want, strings.Join(strings.Fields(line), " "))
+		}
+		if !slices.Equal(fields, want) {
+			t.Errorf("%s:\n%s", name, b.String())
+		}
+	}
+}
+
+func TestARowIsPrintedAgainOnlyIfItChanged(t *testing.T) {
+	v, known := shown(), seen{}
+	if got := known.differ(slotRows(v, time.Time{})); !slices.Equal(got, []int{0, 1}) {
+		t.Errorf("at first: %v", got)
+	}
+	later := metav1.NewTime(v.Slots[0].HeldSince.Add(time.Hour))
+	v.Slots[0].HeldSince = &later
+	if got := known.differ(slotRows(v, time.Time{})); len(got) > 0 {
+		t.Errorf("only an age differs: %v", got)
+	}
+	v.Slots[1].State, v.Slots[1].Pod = inspect.Held, "b"
+	if got := known.differ(slotRows(v, time.Time{})); !slices.Equal(got, []int{1}) {
+		t.Errorf("a slot was taken: %v", got)
+	}
+}
+
+func TestTopWithoutATerminalPrintsChanges(t *testing.T) {
+	var b strings.Builder
+	show := lines(&b)
+	one := scene{ref: ref(), slots: shown()}
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for range 2 {
+		if err := show(at, []scene{one}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	one.slots = shown()
+	one.slots.Slots[0].State, one.slots.Slots[0].Requester = inspect.Handover, "b"
+	if err := show(at, []scene{one}); err != nil {
+		t.Fatal(err)
+	}
+	want := "03:04:05 shop deployment.apps/worker id 0: held a\n03:04:05 shop deployment.apps/worker id 1: free -\n03:04:05 shop deployment.apps/worker id 0: handover a -> b\n"
+	if b.String() != want {
+		t.Errorf("got\n%s", b.String())
+	}
+	if got := string(cut([]byte("a\nb\nc\n"), 2)); got != "a\nb\n" {
+		t.Errorf("cut to two lines: %q", got)
+	}
+}

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// called runs the plugin as a shell does.
+func called(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	t.Setenv("KUBECONFIG", "/does/not/exist")
+	var out, errs strings.Builder
+	code = run(t.Context(), args, strings.NewReader(""), &out, &errs)
+	return code, out.String(), errs.String()
+}
+
+func TestArgumentsAreReadAsKubectlReadsThem(t *testing.T) {
+	for line, want := range map[string]string{
+		"":                         "",
+		"deploy/a":                 "Deployment/a",
+		"deployments.apps/a sts/b": "Deployment/a StatefulSet/b",
+		"statefulsets a b":         "StatefulSet StatefulSet/a StatefulSet/b",
+		"deploy,rs,jobs":           "Deployment ReplicaSet Job",
+		"pods":                     "error",
+		"deploy,sts a":             "error",
+		"deploy/a b":               "error",
+		"deploy/":                  "error",
+	} {
+		got, err := parseTargets(strings.Fields(line))
+		words := slices.Clone(got.kinds)
+		for _, ref := range got.refs {
+			words = append(words, ref.String())
+		}
+		if text := strings.Join(words, " "); (err != nil) != (want == "error") || (err == nil && text != want) {
+			t.Errorf("%q: %q, %v", line, text, err)
+		}
+	}
+}
+
+func TestUsage(t *testing.T) {
+	for line, says := range map[string]string{
+		"frobnicate":                       "unknown command",
+		"get worker":                       "use a deployment",
+		"get deploy/a -A":                  "name none then",
+		"get deploy/a sts/b -w":            "top",
+		"get --partitions":                 "name the workloads",
+		"get deploy/a -o xml":              "use json, yaml, name, wide",
+		"get deploy/a -o jsonpath={":       "unclosed action",
+		"verify":                           "name one workload",
+		"verify deploy/a --wait=-1s":       "use 0 or more",
+		"gc deploy/a deploy/b":             "name one workload",
+		"explain":                          "name one pod",
+		"top --interval=1ms":               "500ms or more",
+		"enable deploy/a --dry-run=always": "use none, client or server",
+		"version x":                        "takes no arguments",
+		"get --no-such-flag":               "see kubectl idalloc get --help",
+	} {
+		if code, stdout, stderr := called(t, strings.Fields(line)...); code != exitUsage || stdout != "" || !strings.Contains(stderr, says) {
+			t.Errorf("%s: exit code %d: %s%s", line, code, stdout, stderr)
+		}
+	}
+}
+
+func TestHelpIsShortAndSpeaksOfThePlugin(t *testing.T) {
+	for _, command := range []string{"get", "verify", "gc", "explain", "top", "enable", "inject"} {
+		code, help, _ := called(t, command, "--help")
+		if code != exitDone || strings.Contains(help, "--certificate-authority") || !strings.Contains(help, "kubectl idalloc options") {
+			t.Errorf("%s --help:\n%s", command, help)
+		}
+		if !strings.Contains(help, "kubectl idalloc "+command) || strings.Contains(help, "kubectl-idalloc") {
+			t.Errorf("%s --help does not say how to call it:\n%s", command, help)
+		}
+	}
+	if _, options, _ := called(t, "options"); !strings.Contains(options, "--certificate-authority") || !strings.Contains(options, "--namespace") {
+		t.Errorf("options:\n%s", options)
+	}
+}
+
+func TestVersion(t *testing.T) {
+	if code, stdout, _ := called(t, "version", "-o", "jsonpath={.version}"); code != exitDone || stdout != "dev" {
+		t.Errorf("exit code %d: %s", code, stdout)
+	}
+}
+
+func TestCompletionOfKinds(t *testing.T) {
+	_, stdout, _ := called(t, "__complete", "get", "")
+	for _, kind := range []string{"deployment/", "statefulset/", "replicaset/", "job/"} {
+		if !strings.Contains(stdout, kind+"\n") {
+			t.Errorf("%s is missing: %s", kind, stdout)
+		}
+	}
+	if _, stdout, _ = called(t, "__complete", "get", "-o", ""); !strings.Contains(stdout, "jsonpath=\n") {
+		t.Errorf("formats: %s", stdout)
+	}
+}

@@ -1,0 +1,220 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+	"k8s.io/utils/clock"
+
+	"github.com/idalloc/idalloc/internal/inspect"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+)
+
+type topper struct {
+	*global
+	output
+
+	all      bool
+	selector string
+	interval time.Duration
+	clock    clock.WithTicker
+}
+
+func newTop(g *global) *cobra.Command {
+	t := &topper{global: g, clock: clock.RealClock{}}
+	cmd := &cobra.Command{
+		Use:   "top [KIND/NAME... | KIND[,KIND...]] [-A] [-l SELECTOR] [--interval=2s]",
+		Short: "Watch slots, holders, hand-overs and partitions live",
+		Long: `Shows the slots and the partitions of workloads, and again every two seconds. On a terminal it redraws the
+screen, and cuts what does not fit. Elsewhere it prints a line for each change. Ctrl-C ends it.`,
+		Example: `  kubectl idalloc top deployment/worker -n prod
+  kubectl idalloc top -A`,
+		ValidArgsFunction: g.completeUsers,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return t.run(cmd.Context(), args, cmd.OutOrStdout())
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVarP(&t.all, "all-namespaces", "A", false, "of all namespaces")
+	f.StringVarP(&t.selector, "selector", "l", "", "only workloads that have these labels")
+	f.DurationVar(&t.interval, "interval", 2*time.Second, "how often to look, at least 500ms")
+	return cmd
+}
+
+func (t *topper) run(ctx context.Context, args []string, out io.Writer) error {
+	named, err := parseTargets(args)
+	if err != nil {
+		return err
+	}
+	if len(named.refs) > 0 && (t.all || t.selector != "") {
+		return usageError{errors.New("-A and -l choose workloads: name none then")}
+	}
+	if t.interval < 500*time.Millisecond {
+		return usageError{fmt.Errorf("--interval %s: use 500ms or more", t.interval)}
+	}
+	s, namespace, err := t.connect()
+	if err != nil {
+		return err
+	}
+	for k := range named.refs {
+		named.refs[k].Namespace = namespace
+	}
+	if t.all {
+		namespace = ""
+	}
+	show := lines(out)
+	if file, ok := out.(*os.File); ok && term.IsTerminal(int(file.Fd())) { //nolint:gosec // a file descriptor is small
+		show = screen(file)
+	}
+	tick := t.clock.NewTicker(t.interval)
+	defer tick.Stop()
+	for {
+		scenes, err := look(ctx, s, namespace, t.selector, named)
+		if ctx.Err() != nil {
+			return nil // a signal ends the command, which is no error
+		}
+		if err != nil && !store.Temporary(err) {
+			return err
+		}
+		if err == nil {
+			err = show(t.clock.Now(), scenes)
+		}
+		if err != nil && !store.Temporary(err) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C():
+		}
+	}
+}
+
+// scene is a workload at one moment.
+type scene struct {
+	ref        store.Ref
+	slots      inspect.View
+	partitions inspect.PartitionView
+}
+
+// look reads the workloads.
+func look(ctx context.Context, s *store.Store, namespace, selector string, named targets) ([]scene, error) {
+	refs := named.refs
+	if len(refs) == 0 {
+		var err error
+		if refs, err = inspect.Workloads(ctx, s, namespace, selector, named.kinds...); err != nil {
+			return nil, err
+		}
+	}
+	scenes := make([]scene, 0, len(refs))
+	for _, ref := range refs {
+		slots, err := inspect.Read(ctx, s, ref)
+		if err != nil {
+			return nil, err
+		}
+		partitions, err := inspect.ReadPartitions(ctx, s, ref)
+		if err != nil {
+			return nil, err
+		}
+		scenes = append(scenes, scene{ref, slots, partitions})
+	}
+	return scenes, nil
+}
+
+// screen draws on a terminal.
+func screen(file *os.File) func(time.Time, []scene) error {
+	return func(now time.Time, scenes []scene) error {
+		var b bytes.Buffer
+		if err := draw(&b, now, scenes); err != nil {
+			return err
+		}
+		frame := b.Bytes()
+		if _, height, err := term.GetSize(int(file.Fd())); err == nil { //nolint:gosec // a file descriptor is small
+			frame = cut(frame, height-1)
+		}
+		_, err := file.Write(append([]byte("\x1b[H\x1b[2J"), frame...))
+		return err
+	}
+}
+
+// cut returns the first lines.
+func cut(text []byte, lines int) []byte {
+	for k, c := range text {
+		if c != '\n' {
+			continue
+		}
+		if lines--; lines <= 0 {
+			return text[:k+1]
+		}
+	}
+	return text
+}
+
+// draw writes all that there is to see.
+func draw(w io.Writer, now time.Time, scenes []scene) error {
+	if _, err := fmt.Fprintf(w, "%s  workloads: %d\n", now.Format(time.TimeOnly), len(scenes)); err != nil {
+		return err
+	}
+	var plain output
+	for _, s := range scenes {
+		cells := summary(s.ref, s.slots)
+		if _, err := fmt.Fprintf(w, "\n%s in %s: held %s, waiting %s, changing %s, dead %s\n", cells[0], s.ref.Namespace, cells[1], cells[2], cells[3], cells[4]); err != nil {
+			return err
+		}
+		for _, slot := range s.slots.Slots {
+			if slot.Requester == "" {
+				continue
+			}
+			if _, err := fmt.Fprintf(w, "hand-over of id %d: %s -> %s\n", slot.ID, slot.Pod, slot.Requester); err != nil {
+				return err
+			}
+		}
+		if len(s.slots.Slots) > 0 {
+			if err := plain.table(w, inspect.SlotColumns(), slotRows(s.slots, now)); err != nil {
+				return err
+			}
+		}
+		if len(s.partitions.Ranges) > 0 {
+			if err := plain.table(w, inspect.PartitionColumns(), partitionRows(s.partitions, now)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// lines writes a line for each slot and each range of partitions that is new or has changed.
+func lines(w io.Writer) func(time.Time, []scene) error {
+	known := seen{}
+	return func(now time.Time, scenes []scene) error {
+		var rows [][]string
+		for _, s := range scenes {
+			at := s.ref.Namespace + " " + nameOf(s.ref)
+			for _, slot := range s.slots.Slots {
+				c := slot.Cells(now)
+				line := fmt.Sprintf("id %s: %s %s", c[0], c[4], c[1])
+				if slot.Requester != "" {
+					line += " -> " + slot.Requester
+				}
+				rows = append(rows, []string{at + " id " + c[0], at + " " + line})
+			}
+			for _, r := range s.partitions.Ranges {
+				c := r.Cells(now)
+				rows = append(rows, []string{at + " partitions " + c[0], fmt.Sprintf("%s partitions %s: %s %s of id %s", at, c[0], c[3], c[2], c[1])})
+			}
+		}
+		for _, k := range known.differ(rows) {
+			if _, err := fmt.Fprintf(w, "%s %s\n", now.Format(time.TimeOnly), rows[k][1]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}

@@ -1,0 +1,136 @@
+// Package enable makes what a workload needs before idalloc can run in its pods: an account that may write idalloc's keys on this one
+// workload, and the marks in its pod template that bring the sidecar. It is for cmd/kubectl-idalloc.
+package enable
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/idalloc/idalloc/internal/inject"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+)
+
+// FieldManager is the name under which the API server remembers what Plan's objects say.
+const FieldManager = "kubectl-idalloc"
+
+// Plan is what is to be applied, in this order, and what a person should know about it.
+type Plan struct {
+	Objects []*unstructured.Unstructured
+	Notes   []string
+}
+
+// Options configures For.
+type Options struct {
+	// AccountOnly leaves the pod template as it is.
+	AccountOnly bool
+}
+
+// For returns the plan for a workload. whole is the workload as the API server has it.
+func For(ref store.Ref, whole *unstructured.Unstructured, o Options) (Plan, error) {
+	name := ref.Name + "-idalloc"
+	template, found, err := unstructured.NestedMap(whole.Object, "spec", "template")
+	if err != nil || !found {
+		return Plan{}, errors.Join(err, fmt.Errorf("%s in namespace %s has no pod template", ref, ref.Namespace))
+	}
+	own, _, _ := unstructured.NestedString(template, "spec", "serviceAccountName")
+	asked, _, _ := unstructured.NestedString(template, "metadata", "annotations", inject.AccountKey)
+	if own == "default" {
+		own = ""
+	}
+	account := cmp.Or(own, asked, name)
+	var p Plan
+	if account == name {
+		p.Objects = append(p.Objects, serviceAccount(ref.Namespace, name))
+	}
+	p.Objects = append(p.Objects, role(ref, name), binding(ref.Namespace, name, account))
+	switch {
+	case o.AccountOnly:
+		if own != account {
+			p.Notes = append(p.Notes, fmt.Sprintf("let the pods run as this account: set serviceAccountName: %s in the pod template", account))
+		}
+	case runs(template):
+	case ref.Kind == store.Job:
+		p.Notes = append(p.Notes, fmt.Sprintf("a Job's pod template cannot be changed: create the Job with label %s: \"true\" and annotation %s: %s in its template", inject.Label, inject.AccountKey, account))
+	default:
+		p.Objects = append(p.Objects, marks(ref, own, account))
+	}
+	return p, nil
+}
+
+// runs tells whether the pods run idalloc's container, or are to get it.
+func runs(template map[string]any) bool {
+	if label, _, _ := unstructured.NestedString(template, "metadata", "labels", inject.Label); label == "true" {
+		return true
+	}
+	for _, field := range []string{"initContainers", "containers"} {
+		containers, _, _ := unstructured.NestedSlice(template, "spec", field)
+		for _, c := range containers {
+			if m, ok := c.(map[string]any); ok && m["name"] == "idalloc" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// marks returns the part of the workload that brings the sidecar.
+func marks(ref store.Ref, own, account string) *unstructured.Unstructured {
+	meta := map[string]any{"labels": map[string]any{inject.Label: "true"}}
+	if own == "" {
+		meta["annotations"] = map[string]any{inject.AccountKey: account}
+	}
+	return object(ref.APIVersion, ref.Kind, ref.Namespace, ref.Name, nil, map[string]any{
+		"spec": map[string]any{"template": map[string]any{"metadata": meta}},
+	})
+}
+
+func serviceAccount(namespace, name string) *unstructured.Unstructured {
+	return object("v1", "ServiceAccount", namespace, name, labels(), map[string]any{"automountServiceAccountToken": false})
+}
+
+// role returns the permissions of a pod, those of config/base.
+func role(ref store.Ref, name string) *unstructured.Unstructured {
+	rules := []any{rule(ref.GVR().Group, ref.GVR().Resource, ref.Name, "get", "list", "watch", "patch")}
+	if ref.Rolls() {
+		rules = append(rules, rule("apps", "replicasets", "", "get"))
+	}
+	rules = append(rules,
+		rule("", "pods", "", "get", "list", "watch", "patch"),
+		rule("", "events", "", "create"),
+		rule("idalloc.dev", "slots", "", "allocate"))
+	return object(rbac+"/v1", "Role", ref.Namespace, name, labels(), map[string]any{"rules": rules})
+}
+
+const rbac = "rbac.authorization.k8s.io"
+
+func rule(group, resource, name string, verbs ...any) map[string]any {
+	r := map[string]any{"apiGroups": []any{group}, "resources": []any{resource}, "verbs": verbs}
+	if name != "" {
+		r["resourceNames"] = []any{name}
+	}
+	return r
+}
+
+func binding(namespace, name, account string) *unstructured.Unstructured {
+	return object(rbac+"/v1", "RoleBinding", namespace, name, labels(), map[string]any{
+		"roleRef":  map[string]any{"apiGroup": rbac, "kind": "Role", "name": name},
+		"subjects": []any{map[string]any{"kind": "ServiceAccount", "name": account, "namespace": namespace}},
+	})
+}
+
+func labels() map[string]any { return map[string]any{"app.kubernetes.io/name": "idalloc"} }
+
+func object(apiVersion, kind, namespace, name string, labels, rest map[string]any) *unstructured.Unstructured {
+	meta := map[string]any{"name": name, "namespace": namespace}
+	if labels != nil {
+		meta["labels"] = labels
+	}
+	all := map[string]any{"apiVersion": apiVersion, "kind": kind, "metadata": meta}
+	for field, value := range rest {
+		all[field] = value
+	}
+	return &unstructured.Unstructured{Object: all}
+}

@@ -1,0 +1,87 @@
+package enable
+
+import (
+	"fmt"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+)
+
+func worker(t *testing.T, kind, template string) (store.Ref, *unstructured.Unstructured) {
+	t.Helper()
+	ref, err := store.ParseRef(kind+"/worker", "shop")
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte("spec: {template: {"+template+"}}"), &u.Object); err != nil {
+		t.Fatal(err)
+	}
+	return ref, u
+}
+
+func TestWhatIsApplied(t *testing.T) {
+	for name, tc := range map[string]struct {
+		kind, template string
+		options        Options
+		want           []string
+		account, says  string
+	}{
+		"a plain Deployment":          {"deployment", "spec: {}", Options{}, []string{"ServiceAccount", "Role", "RoleBinding", "Deployment"}, "worker-idalloc", ""},
+		"the default account is none": {"sts", "spec: {serviceAccountName: default}", Options{}, []string{"ServiceAccount", "Role", "RoleBinding", "StatefulSet"}, "worker-idalloc", ""},
+		"an account of its own":       {"deployment", "spec: {serviceAccountName: shop}", Options{}, []string{"Role", "RoleBinding", "Deployment"}, "shop", ""},
+		"an account by annotation":    {"deployment", "metadata: {annotations: {inject.idalloc.dev/service-account: ids}}", Options{}, []string{"Role", "RoleBinding", "Deployment"}, "ids", ""},
+		"it has the label":            {"deployment", `metadata: {labels: {idalloc.dev/inject: "true"}}`, Options{}, []string{"ServiceAccount", "Role", "RoleBinding"}, "worker-idalloc", ""},
+		"it has the sidecar":          {"deployment", "spec: {serviceAccountName: shop, initContainers: [{name: idalloc}]}", Options{}, []string{"Role", "RoleBinding"}, "shop", ""},
+		"a Job cannot be changed":     {"job", "spec: {}", Options{}, []string{"ServiceAccount", "Role", "RoleBinding"}, "worker-idalloc", "cannot be changed"},
+		"only the account":            {"deployment", "spec: {}", Options{AccountOnly: true}, []string{"ServiceAccount", "Role", "RoleBinding"}, "worker-idalloc", "serviceAccountName: worker-idalloc"},
+	} {
+		ref, whole := worker(t, tc.kind, tc.template)
+		p, err := For(ref, whole, tc.options)
+		var kinds []string
+		for _, o := range p.Objects {
+			kinds = append(kinds, o.GetKind())
+			if subjects, _, _ := unstructured.NestedSlice(o.Object, "subjects"); len(subjects) > 0 && !strings.Contains(fmt.Sprint(subjects), "name:"+tc.account+" ") {
+				t.Errorf("%s: the Role is bound to %v", name, subjects)
+			}
+		}
+		if err != nil || !reflect.DeepEqual(kinds, tc.want) || !strings.Contains(strings.Join(p.Notes, "\n"), tc.says) {
+			t.Errorf("%s: %v %v %v", name, err, kinds, p.Notes)
+		}
+	}
+}
+
+// The Role is the one of the component.
+func TestTheRoleIsTheComponents(t *testing.T) {
+	text, err := os.ReadFile("../../config/component/account.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ref, whole := worker(t, "deployment", "spec: {}")
+	p, err := For(ref, whole, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k, document := range strings.Split(strings.ReplaceAll(string(text), "OWNER", "worker"), "---\n") {
+		want := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte(document), &want.Object); err != nil {
+			t.Fatal(err)
+		}
+		got := p.Objects[k].DeepCopy()
+		unstructured.RemoveNestedField(got.Object, "metadata", "namespace")
+		if want.GetKind() == "RoleBinding" { // a subject needs its namespace where no kustomization sets it
+			for _, s := range got.Object["subjects"].([]any) { //nolint:forcetypeassert,errcheck // a test's own object
+				delete(s.(map[string]any), "namespace") //nolint:forcetypeassert,errcheck // the same
+			}
+		}
+		if !reflect.DeepEqual(got.Object, want.Object) {
+			t.Errorf("%s is\n%v\nand config/component has\n%v", want.GetKind(), got.Object, want.Object)
+		}
+	}
+}

@@ -1,0 +1,239 @@
+package inspect
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/idalloc/idalloc/pkg/allocator/plan"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/gc"
+	"github.com/idalloc/idalloc/pkg/watch"
+)
+
+// Explanation says where a pod stands on its way to an id.
+type Explanation struct {
+	Pod       string `json:"pod"`
+	Namespace string `json:"namespace"`
+	// Owner is the pod's workload, empty if the pod has none that gives ids.
+	Owner string `json:"owner,omitempty"`
+	// ID is the id that the pod has, nil for none.
+	ID *int `json:"id,omitempty"`
+	// Verdict is a sentence: the pod has an id, waits for one, or gets none.
+	Verdict string `json:"verdict"`
+	// Reasons are sentences: what the pod waits for, and what to do about it.
+	Reasons []string `json:"reasons"`
+}
+
+// Explain says why a pod has no id, from what the API server has about it and its workload. It writes nothing. Errors: as of Verify.
+func Explain(ctx context.Context, s *store.Store, namespace, name string) (Explanation, error) {
+	whole, err := s.GetFullPod(ctx, namespace, name)
+	if err != nil {
+		return Explanation{}, err
+	}
+	var meta metav1.PartialObjectMetadata
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(map[string]any{"metadata": whole.Object["metadata"]}, &meta); err != nil {
+		return Explanation{}, fmt.Errorf("idalloc: pod %s: %w", name, err)
+	}
+	ref, err := watch.Resolve(ctx, s, &meta)
+	if errors.Is(err, watch.ErrNoController) || errors.Is(err, watch.ErrUnknownOwner) {
+		return Explanation{Pod: name, Namespace: namespace, Verdict: "the pod gets no id", Reasons: []string{err.Error()}}, nil
+	}
+	if err != nil {
+		return Explanation{}, err
+	}
+	n, err := read(ctx, s, ref)
+	if err != nil {
+		return Explanation{}, err
+	}
+	if err := n.owner.Unreadable(); err != nil {
+		return Explanation{}, err
+	}
+	if err := n.readRollout(ctx, s); err != nil {
+		return Explanation{}, err
+	}
+	if p, listed := n.pods[name]; !listed || p.UID != string(whole.GetUID()) { // its labels are others
+		n.pods[name] = newPod(whole, n.owner, false, s.Clock.Now())
+	}
+	e := n.explain(name, startOf(whole))
+	if e.ID == nil && !gc.Finished(n.pods[name].phase) {
+		e.Reasons = append(e.Reasons, missing(ctx, s, whole, ref)...)
+		e.Reasons = append(e.Reasons, said(ctx, s, whole)...)
+	}
+	return e, nil
+}
+
+// explain does no I/O. start says what keeps the pod's containers from running.
+func (n snapshot) explain(name string, start []string) Explanation {
+	p := n.pods[name]
+	e := Explanation{Pod: name, Namespace: n.owner.Namespace, Owner: n.owner.String(), Reasons: []string{}}
+	id, named := n.owner.SlotOf(name, types.UID(p.UID))
+	switch {
+	case !p.live():
+		e.Verdict = fmt.Sprintf("the pod has ended (%s), and a pod that has ended has no id", p.phase)
+	case n.locks(p):
+		id = p.receipt().ID
+		e.ID, e.Verdict = &id, fmt.Sprintf("the pod has id %d of %s", id, n.owner)
+		e.Reasons = slices.Concat(n.outlook(p, id), start, n.findings(name, false))
+	case named:
+		e.Verdict = fmt.Sprintf("%s gives id %d to the pod, and idalloc in the pod has not confirmed it yet; that takes a moment", n.owner, id)
+		e.Reasons = slices.Concat(start, n.findings(name, false))
+	case p.Terminating:
+		e.Verdict = "the pod is Terminating, and gets no id any more"
+	default:
+		e.Verdict = fmt.Sprintf("the pod waits for an id of %s", n.owner)
+		e.Reasons = slices.Concat(start, n.waitsFor(p), n.findings(name, true))
+	}
+	return e
+}
+
+// outlook says what is about to happen to the id of a pod that has one.
+func (n snapshot) outlook(p pod, id int) []string {
+	var reasons []string
+	if p.Terminating {
+		return []string{"the pod is Terminating, and keeps the id until it has given it back or is gone"}
+	}
+	if id >= n.owner.Count {
+		reasons = append(reasons, fmt.Sprintf("the count is %d, so the pod moves to another id as soon as one is free", n.owner.Count))
+	}
+	if requester := n.owner.Record.State.Handover[id]; requester != "" {
+		reasons = append(reasons, fmt.Sprintf("pod %s of a newer revision asks for the id: this pod gives it when its work has stopped, and its log says if that does not happen", requester))
+	}
+	return reasons
+}
+
+// waitsFor says which pods have the ids, so that this one has none.
+func (n snapshot) waitsFor(p pod) []string {
+	state, count := n.owner.Record.State, n.owner.Count
+	if count == 0 {
+		return []string{n.owner.String() + " is scaled to 0, so there is no id"}
+	}
+	var reasons []string
+	if !p.sign() {
+		reasons = append(reasons, "idalloc has written nothing on the pod: it has not started there, it may not write, no slot was free for long enough to say so, or no container runs it")
+	}
+	if !p.Owned {
+		reasons = append(reasons, fmt.Sprintf("the pod's labels are not those that %s selects, so it does not count there", n.owner))
+	}
+	if p.gaveUp() {
+		reasons = append(reasons, "the pod gave its slot up for another pod, and takes one again when no other pod waits")
+	}
+	if failed := p.Receipt.Failures(); failed > 0 {
+		reasons = append(reasons, fmt.Sprintf("the pod's program ended by itself soon after it had got an id (%d times in a row), so other pods come first: read the program's log", failed))
+	}
+	if id, asks := state.Handover.Of(p.Name); asks {
+		return append(reasons, fmt.Sprintf("the pod has asked pod %s for id %d: that pod gives it when its work has stopped, and its log says if that does not happen", state.Slots[id], id))
+	}
+	if p.Ordinal != plan.NoOrdinal && p.Ordinal < count && n.holds(p.Ordinal) {
+		return append(reasons, fmt.Sprintf("the pod has ordinal %d and waits for that very id, which pod %s has", p.Ordinal, state.Slots[p.Ordinal]))
+	}
+	return append(reasons, n.holders()...)
+}
+
+// holders says of which kinds the pods are that have all ids. It says nothing if an id is free.
+func (n snapshot) holders() []string {
+	var ending, strange, live []string
+	for id := range min(n.owner.Count, mostListed) {
+		name, holds := n.holder(id)
+		if !holds {
+			return nil
+		}
+		switch p := n.pods[name]; {
+		case p.Terminating:
+			ending = append(ending, name)
+		case !p.Owned:
+			strange = append(strange, name)
+		default:
+			live = append(live, name)
+		}
+	}
+	reasons := []string{fmt.Sprintf("all %d ids belong to other pods", n.owner.Count)}
+	if len(ending) > 0 {
+		reasons = append(reasons, fmt.Sprintf("Terminating, and with an id until they have given it back or are gone: %s", few(ending)))
+	}
+	if len(strange) > 0 {
+		reasons = append(reasons, fmt.Sprintf("relabelled, and with an id until somebody deletes them: %s", few(strange)))
+	}
+	if len(ending)+len(strange) == 0 {
+		reasons = append(reasons, fmt.Sprintf("they live (%s): the pod gets an id when one of them ends or hands its id over, or when the count grows", few(live)))
+	}
+	return reasons
+}
+
+// findings returns what verify finds about the pod. With waits, it also returns what keeps ids from pods that wait.
+func (n snapshot) findings(name string, waits bool) []string {
+	var found []string
+	for _, f := range check(n).Findings {
+		general := waits && (f.Pod == "" || f.Kind == HeldByDead || f.Kind == HeldByLost || f.Kind == Stuck) && f.Partitions == ""
+		if f.Pod == name || general {
+			found = append(found, f.Detail)
+		}
+	}
+	if waits {
+		c := checker{snapshot: n, state: n.owner.Record.State}
+		c.checkQuarantine()
+		found = append(found, c.warnings...)
+	}
+	return found
+}
+
+// Text returns the explanation as sentences, one a line.
+func (e Explanation) Text() string {
+	text := fmt.Sprintf("%s: %s\n", e.Pod, e.Verdict)
+	for _, r := range e.Reasons {
+		text += "  - " + r + "\n"
+	}
+	return text
+}
+
+// startOf says what keeps a pod's containers from running.
+func startOf(u *unstructured.Unstructured) []string {
+	var reasons []string
+	if c := condition(u, "PodScheduled"); c["status"] == "False" {
+		reasons = append(reasons, fmt.Sprintf("Kubernetes has no node for the pod: %v", cmp.Or(c["message"], c["reason"])))
+	}
+	for _, field := range []string{"initContainerStatuses", "containerStatuses"} {
+		statuses, _, _ := unstructured.NestedSlice(u.Object, "status", field)
+		for _, s := range statuses {
+			if m, ok := s.(map[string]any); ok {
+				reasons = append(reasons, containerOf(m)...)
+			}
+		}
+	}
+	return reasons
+}
+
+// containerOf says what is wrong with a container, from its status.
+func containerOf(status map[string]any) []string {
+	var reasons []string
+	name, _, _ := unstructured.NestedString(status, "name")
+	waiting, _, _ := unstructured.NestedStringMap(status, "state", "waiting")
+	if reason := waiting["reason"]; reason != "" && reason != "PodInitializing" && reason != "ContainerCreating" {
+		reasons = append(reasons, fmt.Sprintf("container %s does not start: %s", name, joined(reason, waiting["message"])))
+	}
+	for _, field := range []string{"state", "lastState"} {
+		code, there, _ := unstructured.NestedInt64(status, field, "terminated", "exitCode")
+		if !there || code == 0 {
+			continue
+		}
+		reason, _, _ := unstructured.NestedString(status, field, "terminated", "reason")
+		message, _, _ := unstructured.NestedString(status, field, "terminated", "message")
+		reasons = append(reasons, fmt.Sprintf("container %s ended with exit code %d: %s", name, code, joined(reason, message)))
+		break
+	}
+	return reasons
+}
+
+func joined(reason, message string) string {
+	if message == "" {
+		return reason
+	}
+	return reason + ": " + message
+}

@@ -1,0 +1,88 @@
+package inspect
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+)
+
+// pageSize is the number of objects in an answer.
+const pageSize = 500
+
+// Kinds returns the kinds that can be owners.
+func Kinds() []string {
+	return []string{store.Deployment, store.StatefulSet, store.ReplicaSet, store.Job}
+}
+
+// Workloads returns the workloads that have annotations of idalloc's, by namespace, kind and name. An empty namespace stands for all,
+// and no kinds stand for all. It reads the metadata of all workloads of these kinds, so it is for people. If one kind cannot be
+// listed, it returns those of the others, and an error.
+func Workloads(ctx context.Context, s *store.Store, namespace, selector string, kinds ...string) ([]store.Ref, error) {
+	return list(ctx, s, namespace, selector, kinds, func(o metav1.Object) bool {
+		for key := range o.GetAnnotations() {
+			if key == s.Key || strings.HasPrefix(key, "idalloc.dev/") {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// Candidates returns the workloads that could use idalloc, as Workloads does.
+func Candidates(ctx context.Context, s *store.Store, namespace string, kinds ...string) ([]store.Ref, error) {
+	return list(ctx, s, namespace, "", kinds, func(metav1.Object) bool { return true })
+}
+
+func list(ctx context.Context, s *store.Store, namespace, selector string, kinds []string, shown func(metav1.Object) bool) ([]store.Ref, error) {
+	if len(kinds) == 0 {
+		kinds = Kinds()
+	}
+	var (
+		found []store.Ref
+		errs  []error
+	)
+	for _, kind := range kinds {
+		of, err := store.ParseRef(kind+"/any", namespace)
+		if err != nil {
+			return nil, err
+		}
+		errs = append(errs, each(ctx, s, of, selector, func(o metav1.Object) {
+			// A Deployment's ReplicaSets have copies of its annotations.
+			if (of.Kind != store.ReplicaSet || metav1.GetControllerOfNoCopy(o) == nil) && shown(o) {
+				found = append(found, store.Ref{APIVersion: of.APIVersion, Kind: of.Kind, Namespace: o.GetNamespace(), Name: o.GetName()})
+			}
+		}))
+	}
+	slices.SortFunc(found, func(a, b store.Ref) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
+	})
+	return found, errors.Join(errs...)
+}
+
+// each lists the metadata of all objects of a kind, in pages.
+func each(ctx context.Context, s *store.Store, of store.Ref, selector string, show func(metav1.Object)) error {
+	o := metav1.ListOptions{LabelSelector: selector, Limit: pageSize}
+	for {
+		page, err := s.Metadata.Resource(of.GVR()).Namespace(of.Namespace).List(ctx, o)
+		switch {
+		case apierrors.IsForbidden(err):
+			return store.Forbidden("list", of.GVR(), cmp.Or(of.Namespace, "of all (-A)"), "", err)
+		case err != nil:
+			return fmt.Errorf("idalloc: list %s: %w", of.GVR().Resource, err)
+		}
+		for i := range page.Items {
+			show(&page.Items[i])
+		}
+		if o.Continue = page.Continue; o.Continue == "" {
+			return nil
+		}
+	}
+}

@@ -1,0 +1,104 @@
+package inspect
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+)
+
+// permission is what idalloc in a pod has to be allowed, or it gets no id.
+type permission struct{ verb, group, resource, name string }
+
+// permissions returns what pods of an owner need.
+func permissions(owner store.Ref) []permission {
+	var all []permission
+	for _, verb := range []string{"get", "list", "watch", "patch"} {
+		all = append(all, permission{verb, owner.GVR().Group, owner.GVR().Resource, owner.Name}, permission{verb, "", "pods", ""})
+	}
+	if owner.Rolls() {
+		all = append(all, permission{"get", "apps", "replicasets", ""})
+	}
+	return all
+}
+
+// missing says which permissions the pod's service account lacks. It asks the API server, and says nothing if it may not ask.
+func missing(ctx context.Context, s *store.Store, pod *unstructured.Unstructured, owner store.Ref) []string {
+	account, _, _ := unstructured.NestedString(pod.Object, "spec", "serviceAccountName")
+	account = cmp.Or(account, "default")
+	var lacks []string
+	for _, p := range permissions(owner) {
+		allowed, err := ask(ctx, s, owner.Namespace, account, p)
+		if err != nil {
+			return nil
+		}
+		if !allowed {
+			what := p.resource
+			if p.name != "" {
+				what += "/" + p.name
+			}
+			lacks = append(lacks, p.verb+" "+what)
+		}
+	}
+	if len(lacks) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("the pod's service account %s may not: %s; idalloc in the pod needs that, so bind a Role that permits it (kubectl idalloc enable %s/%s -n %s makes one)",
+		account, strings.Join(lacks, ", "), strings.ToLower(owner.Kind), owner.Name, owner.Namespace)}
+}
+
+// ask asks the API server whether RBAC allows something to a service account.
+func ask(ctx context.Context, s *store.Store, namespace, account string, p permission) (bool, error) {
+	review := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "authorization.k8s.io/v1", "kind": "LocalSubjectAccessReview", "metadata": map[string]any{"namespace": namespace},
+		"spec": map[string]any{
+			"user":   "system:serviceaccount:" + namespace + ":" + account,
+			"groups": []any{"system:serviceaccounts", "system:serviceaccounts:" + namespace, "system:authenticated"},
+			"resourceAttributes": map[string]any{
+				"namespace": namespace, "verb": p.verb, "group": p.group, "resource": p.resource, "name": p.name,
+			},
+		},
+	}}
+	reviews := schema.GroupVersionResource{Group: "authorization.k8s.io", Version: "v1", Resource: "localsubjectaccessreviews"}
+	answer, err := s.Dynamic.Resource(reviews).Namespace(namespace).Create(ctx, review, metav1.CreateOptions{})
+	if err != nil {
+		return false, err
+	}
+	allowed, _, err := unstructured.NestedBool(answer.Object, "status", "allowed")
+	return allowed, err
+}
+
+// said returns what idalloc in the pod said last in an Event. Without a permission to read Events it says nothing.
+func said(ctx context.Context, s *store.Store, pod *unstructured.Unstructured) []string {
+	events := schema.GroupVersionResource{Version: "v1", Resource: "events"}
+	list, err := s.Dynamic.Resource(events).Namespace(pod.GetNamespace()).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.uid=" + string(pod.GetUID())})
+	if err != nil {
+		return nil
+	}
+	heard := slices.DeleteFunc(list.Items, func(e unstructured.Unstructured) bool {
+		reason, _ := e.Object["reason"].(string)
+		return !slices.Contains([]string{"WaitingForSlot", "IDLost"}, reason)
+	})
+	if len(heard) == 0 {
+		return nil
+	}
+	last := slices.MaxFunc(heard, func(a, b unstructured.Unstructured) int { return cmp.Compare(heardAt(a), heardAt(b)) })
+	return []string{fmt.Sprintf("idalloc in the pod said at %s: %v", heardAt(last), last.Object["message"])}
+}
+
+// heardAt returns the time of an Event as it is stored, in UTC.
+func heardAt(e unstructured.Unstructured) string {
+	for _, key := range []string{"lastTimestamp", "eventTime", "firstTimestamp"} {
+		if at, ok := e.Object[key].(string); ok && at != "" {
+			return at
+		}
+	}
+	return e.GetCreationTimestamp().UTC().Format("2006-01-02T15:04:05Z")
+}
