@@ -117,7 +117,7 @@ func (n snapshot) waitsFor(p pod) []string {
 	}
 	var reasons []string
 	if !p.sign() {
-		reasons = append(reasons, "idalloc has written nothing on the pod: it has not started there, it may not write, no slot was free for long enough to say so, or no container runs it")
+		reasons = append(reasons, "idalloc has written nothing on the pod: it has not started there, it may not write, or no container runs it")
 	}
 	if !p.Owned {
 		reasons = append(reasons, fmt.Sprintf("the pod's labels are not those that %s selects, so it does not count there", n.owner))
