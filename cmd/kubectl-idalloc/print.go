@@ -149,7 +149,7 @@ func tableOf(columns inspect.Columns, rows [][]string) runtime.Object {
 	t := &metav1.Table{}
 	for priority, names := range [][]string{columns.Always, columns.Wide} {
 		for _, name := range names {
-			t.ColumnDefinitions = append(t.ColumnDefinitions, metav1.TableColumnDefinition{Name: name, Type: "string", Priority: int32(priority)}) //nolint:gosec // 0 or 1
+			t.ColumnDefinitions = append(t.ColumnDefinitions, metav1.TableColumnDefinition{Name: name, Type: "string", Priority: int32(priority)})
 		}
 	}
 	for _, row := range rows {

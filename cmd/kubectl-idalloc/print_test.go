@@ -62,7 +62,8 @@ func TestTables(t *testing.T) {
 		if err := tc.o.table(&b, inspect.SlotColumns(), slotRows(shown(), now)); err != nil {
 			t.Error(err)
 		}
-		var fields, want []string
+		var fields []string
+		want := make([]string, 0, len(tc.want))
 		for line := range strings.Lines(b.String()) {
 			fields = append(fields, strings.Join(strings.Fields(line), " "))
 		}

@@ -128,7 +128,7 @@ func parseTargets(args []string) (t targets, err error) {
 		return t, nil
 	}
 	if !strings.Contains(args[0], "/") {
-		for _, word := range strings.Split(args[0], ",") {
+		for word := range strings.SplitSeq(args[0], ",") {
 			of, err := store.ParseRef(word+"/any", "")
 			if err != nil {
 				return t, usageError{err}

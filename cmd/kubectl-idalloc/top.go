@@ -19,7 +19,6 @@ import (
 
 type topper struct {
 	*global
-	output
 
 	all      bool
 	selector string
@@ -70,7 +69,7 @@ func (t *topper) run(ctx context.Context, args []string, out io.Writer) error {
 		namespace = ""
 	}
 	show := lines(out)
-	if file, ok := out.(*os.File); ok && term.IsTerminal(int(file.Fd())) { //nolint:gosec // a file descriptor is small
+	if file, ok := out.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
 		show = screen(file)
 	}
 	tick := t.clock.NewTicker(t.interval)
@@ -136,7 +135,7 @@ func screen(file *os.File) func(time.Time, []scene) error {
 			return err
 		}
 		frame := b.Bytes()
-		if _, height, err := term.GetSize(int(file.Fd())); err == nil { //nolint:gosec // a file descriptor is small
+		if _, height, err := term.GetSize(int(file.Fd())); err == nil {
 			frame = cut(frame, height-1)
 		}
 		_, err := file.Write(append([]byte("\x1b[H\x1b[2J"), frame...))

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -129,8 +130,6 @@ func object(apiVersion, kind, namespace, name string, labels, rest map[string]an
 		meta["labels"] = labels
 	}
 	all := map[string]any{"apiVersion": apiVersion, "kind": kind, "metadata": meta}
-	for field, value := range rest {
-		all[field] = value
-	}
+	maps.Copy(all, rest)
 	return &unstructured.Unstructured{Object: all}
 }

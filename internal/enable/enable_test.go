@@ -13,6 +13,8 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
+const binds = "RoleBinding"
+
 func worker(t *testing.T, kind, template string) (store.Ref, *unstructured.Unstructured) {
 	t.Helper()
 	ref, err := store.ParseRef(kind+"/worker", "shop")
@@ -33,18 +35,18 @@ func TestWhatIsApplied(t *testing.T) {
 		want           []string
 		account, says  string
 	}{
-		"a plain Deployment":          {"deployment", "spec: {}", Options{}, []string{"ServiceAccount", "Role", "RoleBinding", "Deployment"}, "worker-idalloc", ""},
-		"the default account is none": {"sts", "spec: {serviceAccountName: default}", Options{}, []string{"ServiceAccount", "Role", "RoleBinding", "StatefulSet"}, "worker-idalloc", ""},
-		"an account of its own":       {"deployment", "spec: {serviceAccountName: shop}", Options{}, []string{"Role", "RoleBinding", "Deployment"}, "shop", ""},
-		"an account by annotation":    {"deployment", "metadata: {annotations: {inject.idalloc.dev/service-account: ids}}", Options{}, []string{"Role", "RoleBinding", "Deployment"}, "ids", ""},
-		"it has the label":            {"deployment", `metadata: {labels: {idalloc.dev/inject: "true"}}`, Options{}, []string{"ServiceAccount", "Role", "RoleBinding"}, "worker-idalloc", ""},
-		"it has the sidecar":          {"deployment", "spec: {serviceAccountName: shop, initContainers: [{name: idalloc}]}", Options{}, []string{"Role", "RoleBinding"}, "shop", ""},
-		"a Job cannot be changed":     {"job", "spec: {}", Options{}, []string{"ServiceAccount", "Role", "RoleBinding"}, "worker-idalloc", "cannot be changed"},
-		"only the account":            {"deployment", "spec: {}", Options{AccountOnly: true}, []string{"ServiceAccount", "Role", "RoleBinding"}, "worker-idalloc", "serviceAccountName: worker-idalloc"},
+		"a plain Deployment":          {"deployment", "spec: {}", Options{}, []string{"ServiceAccount", "Role", binds, "Deployment"}, "worker-idalloc", ""},
+		"the default account is none": {"sts", "spec: {serviceAccountName: default}", Options{}, []string{"ServiceAccount", "Role", binds, "StatefulSet"}, "worker-idalloc", ""},
+		"an account of its own":       {"deployment", "spec: {serviceAccountName: shop}", Options{}, []string{"Role", binds, "Deployment"}, "shop", ""},
+		"an account by annotation":    {"deployment", "metadata: {annotations: {inject.idalloc.dev/service-account: ids}}", Options{}, []string{"Role", binds, "Deployment"}, "ids", ""},
+		"it has the label":            {"deployment", `metadata: {labels: {idalloc.dev/inject: "true"}}`, Options{}, []string{"ServiceAccount", "Role", binds}, "worker-idalloc", ""},
+		"it has the sidecar":          {"deployment", "spec: {serviceAccountName: shop, initContainers: [{name: idalloc}]}", Options{}, []string{"Role", binds}, "shop", ""},
+		"a Job cannot be changed":     {"job", "spec: {}", Options{}, []string{"ServiceAccount", "Role", binds}, "worker-idalloc", "cannot be changed"},
+		"only the account":            {"deployment", "spec: {}", Options{AccountOnly: true}, []string{"ServiceAccount", "Role", binds}, "worker-idalloc", "serviceAccountName: worker-idalloc"},
 	} {
 		ref, whole := worker(t, tc.kind, tc.template)
 		p, err := For(ref, whole, tc.options)
-		var kinds []string
+		kinds := make([]string, 0, len(p.Objects))
 		for _, o := range p.Objects {
 			kinds = append(kinds, o.GetKind())
 			if subjects, _, _ := unstructured.NestedSlice(o.Object, "subjects"); len(subjects) > 0 && !strings.Contains(fmt.Sprint(subjects), "name:"+tc.account+" ") {
@@ -75,7 +77,7 @@ func TestTheRoleIsTheComponents(t *testing.T) {
 		}
 		got := p.Objects[k].DeepCopy()
 		unstructured.RemoveNestedField(got.Object, "metadata", "namespace")
-		if want.GetKind() == "RoleBinding" { // a subject needs its namespace where no kustomization sets it
+		if want.GetKind() == binds { // a subject needs its namespace where no kustomization sets it
 			for _, s := range got.Object["subjects"].([]any) { //nolint:forcetypeassert,errcheck // a test's own object
 				delete(s.(map[string]any), "namespace") //nolint:forcetypeassert,errcheck // the same
 			}

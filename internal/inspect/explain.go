@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -156,10 +157,10 @@ func (n snapshot) holders() []string {
 	}
 	reasons := []string{fmt.Sprintf("all %d ids belong to other pods", n.owner.Count)}
 	if len(ending) > 0 {
-		reasons = append(reasons, fmt.Sprintf("Terminating, and with an id until they have given it back or are gone: %s", few(ending)))
+		reasons = append(reasons, "Terminating, and with an id until they have given it back or are gone: "+few(ending))
 	}
 	if len(strange) > 0 {
-		reasons = append(reasons, fmt.Sprintf("relabelled, and with an id until somebody deletes them: %s", few(strange)))
+		reasons = append(reasons, "relabelled, and with an id until somebody deletes them: "+few(strange))
 	}
 	if len(ending)+len(strange) == 0 {
 		reasons = append(reasons, fmt.Sprintf("they live (%s): the pod gets an id when one of them ends or hands its id over, or when the count grows", few(live)))
@@ -186,11 +187,7 @@ func (n snapshot) findings(name string, waits bool) []string {
 
 // Text returns the explanation as sentences, one a line.
 func (e Explanation) Text() string {
-	text := fmt.Sprintf("%s: %s\n", e.Pod, e.Verdict)
-	for _, r := range e.Reasons {
-		text += "  - " + r + "\n"
-	}
-	return text
+	return strings.Join(append([]string{e.Pod + ": " + e.Verdict}, e.Reasons...), "\n  - ") + "\n"
 }
 
 // startOf says what keeps a pod's containers from running.
