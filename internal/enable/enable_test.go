@@ -13,7 +13,10 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-const binds = "RoleBinding"
+const (
+	binds  = "RoleBinding"
+	deploy = "deployment"
+)
 
 func worker(t *testing.T, kind, template string) (store.Ref, *unstructured.Unstructured) {
 	t.Helper()
@@ -35,14 +38,14 @@ func TestWhatIsApplied(t *testing.T) {
 		want           []string
 		account, says  string
 	}{
-		"a plain Deployment":          {"deployment", "spec: {}", Options{}, []string{"ServiceAccount", "Role", binds, "Deployment"}, "worker-idalloc", ""},
+		"a plain Deployment":          {deploy, "spec: {}", Options{}, []string{"ServiceAccount", "Role", binds, "Deployment"}, "worker-idalloc", ""},
 		"the default account is none": {"sts", "spec: {serviceAccountName: default}", Options{}, []string{"ServiceAccount", "Role", binds, "StatefulSet"}, "worker-idalloc", ""},
-		"an account of its own":       {"deployment", "spec: {serviceAccountName: shop}", Options{}, []string{"Role", binds, "Deployment"}, "shop", ""},
-		"an account by annotation":    {"deployment", "metadata: {annotations: {inject.idalloc.dev/service-account: ids}}", Options{}, []string{"Role", binds, "Deployment"}, "ids", ""},
-		"it has the label":            {"deployment", `metadata: {labels: {idalloc.dev/inject: "true"}}`, Options{}, []string{"ServiceAccount", "Role", binds}, "worker-idalloc", ""},
-		"it has the sidecar":          {"deployment", "spec: {serviceAccountName: shop, initContainers: [{name: idalloc}]}", Options{}, []string{"Role", binds}, "shop", ""},
+		"an account of its own":       {deploy, "spec: {serviceAccountName: shop}", Options{}, []string{"Role", binds, "Deployment"}, "shop", ""},
+		"an account by annotation":    {deploy, "metadata: {annotations: {inject.idalloc.dev/service-account: ids}}", Options{}, []string{"Role", binds, "Deployment"}, "ids", ""},
+		"it has the label":            {deploy, `metadata: {labels: {idalloc.dev/inject: "true"}}`, Options{}, []string{"ServiceAccount", "Role", binds}, "worker-idalloc", ""},
+		"it has the sidecar":          {deploy, "spec: {serviceAccountName: shop, initContainers: [{name: idalloc}]}", Options{}, []string{"Role", binds}, "shop", ""},
 		"a Job cannot be changed":     {"job", "spec: {}", Options{}, []string{"ServiceAccount", "Role", binds}, "worker-idalloc", "cannot be changed"},
-		"only the account":            {"deployment", "spec: {}", Options{AccountOnly: true}, []string{"ServiceAccount", "Role", binds}, "worker-idalloc", "serviceAccountName: worker-idalloc"},
+		"only the account":            {deploy, "spec: {}", Options{AccountOnly: true}, []string{"ServiceAccount", "Role", binds}, "worker-idalloc", "serviceAccountName: worker-idalloc"},
 	} {
 		ref, whole := worker(t, tc.kind, tc.template)
 		p, err := For(ref, whole, tc.options)
@@ -65,7 +68,7 @@ func TestTheRoleIsTheComponents(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ref, whole := worker(t, "deployment", "spec: {}")
+	ref, whole := worker(t, deploy, "spec: {}")
 	p, err := For(ref, whole, Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -5,6 +5,8 @@ import (
 	"testing"
 )
 
+const waits = "waits for an id"
+
 func TestExplain(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(n *snapshot)
@@ -17,22 +19,22 @@ func TestExplain(t *testing.T) {
 		"a holder above the count":   {func(n *snapshot) { n.owner.Count = 1 }, "b", "has id 1", "the count is 1"},
 		"one that has ended":         {func(n *snapshot) { n.edit("a", func(p *pod) { p.phase = "Succeeded" }) }, "a", "has ended (Succeeded)", ""},
 		"an entry without a receipt": {func(n *snapshot) { n.edit("a", func(p *pod) { p.Receipt = nil }) }, "a", "has not confirmed it yet", ""},
-		"scaled to 0":                {func(n *snapshot) { n.owner.Count = 0; n.add("z") }, "z", "waits for an id", "scaled to 0"},
-		"a surge":                    {func(n *snapshot) { n.add("z"); n.edit("z", func(p *pod) { p.Receipt = waiting() }) }, "z", "waits for an id", "they live (a, b)"},
-		"nothing of idalloc":         {func(n *snapshot) { n.add("z") }, "z", "waits for an id", "idalloc has written nothing on the pod"},
+		"scaled to 0":                {func(n *snapshot) { n.owner.Count = 0; n.add("z") }, "z", waits, "scaled to 0"},
+		"a surge":                    {func(n *snapshot) { n.add("z"); n.edit("z", func(p *pod) { p.Receipt = waiting() }) }, "z", waits, "they live (a, b)"},
+		"nothing of idalloc":         {func(n *snapshot) { n.add("z") }, "z", waits, "idalloc has written nothing on the pod"},
 		"the predecessor ends": {func(n *snapshot) {
 			n.add("z")
 			n.edit("b", func(p *pod) { p.Terminating = true })
-		}, "z", "waits for an id", "until they have given it back or are gone: b"},
+		}, "z", waits, "until they have given it back or are gone: b"},
 		"a relabelled holder": {func(n *snapshot) {
 			n.add("z")
 			n.edit("b", func(p *pod) { p.Owned = false })
-		}, "z", "waits for an id", "relabelled, and with an id until somebody deletes them: b"},
-		"a hand-over":   {func(n *snapshot) { n.add("z"); n.owner.Record.State.Handover = map[int]string{1: "z"} }, "z", "waits for an id", "has asked pod b for id 1"},
-		"a free id":     {func(n *snapshot) { n.free(1); n.add("z") }, "z", "waits for an id", "id 1 belongs to nobody while pod z waits"},
-		"an ordinal":    {func(n *snapshot) { n.add("z"); n.edit("z", func(p *pod) { p.Ordinal = 1 }) }, "z", "waits for an id", "which pod b has"},
+		}, "z", waits, "relabelled, and with an id until somebody deletes them: b"},
+		"a hand-over":   {func(n *snapshot) { n.add("z"); n.owner.Record.State.Handover = map[int]string{1: "z"} }, "z", waits, "has asked pod b for id 1"},
+		"a free id":     {func(n *snapshot) { n.free(1); n.add("z") }, "z", waits, "id 1 belongs to nobody while pod z waits"},
+		"an ordinal":    {func(n *snapshot) { n.add("z"); n.edit("z", func(p *pod) { p.Ordinal = 1 }) }, "z", waits, "which pod b has"},
 		"Terminating":   {func(n *snapshot) { n.add("z"); n.edit("z", func(p *pod) { p.Terminating = true }) }, "z", "gets no id any more", ""},
-		"a dead holder": {func(n *snapshot) { n.add("z"); delete(n.pods, "b") }, "z", "waits for an id", "which is gone"},
+		"a dead holder": {func(n *snapshot) { n.add("z"); delete(n.pods, "b") }, "z", waits, "which is gone"},
 	} {
 		n := settledPods(2)
 		tc.change(&n)
