@@ -31,7 +31,9 @@ PLOT := test/bench/plot
 # Another one, for the libraries that strategies are compared with.
 PARTITIONS := test/bench/partitions
 # Examples that are modules of their own, with the clients of their servers.
-EXAMPLES := examples/rabbitmq examples/postgres
+EXAMPLES := examples/rabbitmq examples/postgres examples/snowflake examples/sonyflake examples/kafka-static-membership examples/sequences
+# Runs those examples that use an id alone, with what they need.
+CONSUMERS := test/consumers
 # Another one, for the Kafka broker that the autoscaler's source is tested with.
 KAFKA := test/kafka
 # One more, for the API server's evaluation of the admission policy.
@@ -119,7 +121,7 @@ test-envtest: ## Run the suites on the local control plane.
 .PHONY: test-examples
 test-examples: ## Run the examples, the autoscaler's sources and the metrics with a RabbitMQ, a PostgreSQL and a Prometheus, which must be installed.
 	SOURCES=required go test -count=1 -timeout 10m ./test/sources
-	assets=$$(hack/controlplane/build); for module in $(EXAMPLES); do \
+	assets=$$(hack/controlplane/build); for module in $(EXAMPLES) $(CONSUMERS); do \
 	  KUBEBUILDER_ASSETS=$$assets go -C $$module test -count=1 -timeout 20m ./... || exit 1; \
 	done; \
 	KUBEBUILDER_ASSETS=$$assets go test -count=1 -timeout 20m ./test/prometheus
@@ -180,7 +182,7 @@ lint: ## Check formatting, vet, golangci-lint and tidiness.
 	go vet ./... && go vet -tags e2e ./test/e2e
 	$$(hack/tool $(GOLANGCI_LINT)) run ./...
 	go mod tidy -diff
-	linter=$$(hack/tool $(GOLANGCI_LINT)); for module in $(PLOT) $(PARTITIONS) $(KAFKA) $(POLICY) $(RELEASE) $(HELM) $(EXAMPLES); do \
+	linter=$$(hack/tool $(GOLANGCI_LINT)); for module in $(PLOT) $(PARTITIONS) $(KAFKA) $(POLICY) $(RELEASE) $(HELM) $(EXAMPLES) $(CONSUMERS); do \
 	  (cd $$module && go vet ./... && "$$linter" run ./... && go mod tidy -diff) || exit 1; \
 	done
 

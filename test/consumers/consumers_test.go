@@ -1,0 +1,66 @@
+package consumers
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/idalloc/idalloc/test/envtest/controlplane"
+	"github.com/idalloc/idalloc/test/envtest/suite"
+)
+
+// patience is many times what the tests need.
+const patience = 10 * time.Minute
+
+// One control plane serves all tests, and they run side by side: most of the time each waits for Kubernetes.
+func TestConsumers(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	env, err := suite.Start(ctx, suite.Options{})
+	must(t, err)
+	t.Cleanup(func() { must(t, env.Stop()) })
+	for name, test := range map[string]func(context.Context, *testing.T, *suite.Suite){
+		"snowflake":               testSnowflake,
+		"sonyflake":               testSonyflake,
+		"kafka-static-membership": testKafka,
+		"sequences":               testSequences,
+		"prometheus":              testPrometheus,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(ctx, t, env)
+		})
+	}
+}
+
+// build compiles an example, which is a module of its own, and returns the program's path.
+func build(ctx context.Context, t *testing.T, name string) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), name)
+	cmd := exec.CommandContext(ctx, "go", "build", "-o", program, ".") //nolint:gosec // the project's own example
+	cmd.Dir = folder(t, name)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if output, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("go build %s: %v\n%s", name, err, output)
+	}
+	return program
+}
+
+// folder returns the path of an example.
+func folder(t *testing.T, name string) string {
+	t.Helper()
+	root, err := controlplane.ModuleRoot()
+	must(t, err)
+	return filepath.Join(root, "examples", name)
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
