@@ -73,7 +73,7 @@ func New(w *world.World) *Judge {
 		forgotten: map[int]int64{},
 	}
 	j.recorder, j.progress = newRecorder(j), newProgress(j)
-	j.parts = newParts()
+	j.parts = newParts(j)
 	w.Witness = j
 	return j
 }
@@ -168,10 +168,12 @@ func (j *Judge) Excuse() { j.excused = j.w.Now() }
 
 // Stored is told of every write.
 func (j *Judge) Stored(v *server.Version) {
+	j.noteLocks(v)
 	if v.Kind.Resource != j.w.Profile.Resource || v.Name != world.OwnerName || v.Object == nil {
 		return
 	}
 	j.recorder.stored(v)
+	j.parts.recorder.stored(v)
 	j.noteForgotten(v)
 	j.checkPatience(v)
 	j.checkTaken(v)
@@ -300,7 +302,10 @@ func (j *Judge) End() {
 }
 
 // Decide judges the history as a whole.
-func (j *Judge) Decide() { j.recorder.check() }
+func (j *Judge) Decide() {
+	j.fit("id", j.recorder.operations)
+	j.fit("partition", j.parts.recorder.operations)
+}
 
 // Violations are the promises that were broken so far.
 func (j *Judge) Violations() []Violation { return j.violations }

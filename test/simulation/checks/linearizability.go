@@ -292,16 +292,16 @@ func entries(v *server.Version) (map[int]entry, bool) {
 	return out, record.Sealed && len(record.Problems) == 0 && v.Manages(assignment.FieldManager, assignment.SealKey)
 }
 
-// check reports when the operations fit no order.
-func (r *recorder) check() {
-	switch verdict(r.operations) {
+// fit reports when the operations on ids or partitions fit no order.
+func (j *Judge) fit(what string, operations []porcupine.Operation) {
+	switch verdict(operations) {
 	case porcupine.Ok:
 	case porcupine.Unknown:
-		r.judge.reportf(linear, "not decided after %d steps: %d operations", linearSteps, len(r.operations))
+		j.reportf(linear, "not decided after %d steps: %d operations of kind %s", linearSteps, len(operations), what)
 	case porcupine.Illegal:
-		for _, part := range byID(r.operations) {
+		for _, part := range byID(operations) {
 			if verdict(part) != porcupine.Ok {
-				r.judge.reportf(linear, "id %d: no order fits: %s", idOf(part[0]), tellOperations(shortest(part)))
+				j.reportf(linear, "%s %d: no order fits: %s", what, idOf(part[0]), tellOperations(shortest(part)))
 			}
 		}
 	}
