@@ -33,10 +33,9 @@ func (o *sources) bind(f *pflag.FlagSet) {
 	f.StringVar(&o.address, "source-url", "", "address of the source, such as http://prometheus:9090 or, for RabbitMQ's management API, http://USER:PASSWORD@rabbitmq:15672; "+
 		"an address with a password is best given by the environment variable")
 	f.StringVar(&o.tokenFile, "source-token-file", "", "file with a bearer token for the source")
-	f.StringVar(&o.prometheus.Query, "prometheus-query", "", "query whose result has one series for each partition, such as sum by (partition) (rate(published_total[1m]))")
+	f.StringVar(&o.prometheus.Query, "prometheus-query", "", "query whose result has one series for each partition, such as sum by (partition) (rate(published_total[1m])); the range must span at least two scrapes")
 	f.StringVar(&o.prometheus.Label, "prometheus-label", "partition", "label of the result that names the partition")
 	f.StringVar(&o.prometheus.Prefix, "prometheus-prefix", "", "what stands before the number of the partition in that label")
-	f.BoolVar(&o.prometheus.Totals, "prometheus-totals", false, "the query gives counters, and the autoscaler measures their growth")
 	f.StringVar(&o.rabbitmq.Prefix, "rabbitmq-prefix", "", "what stands before the number of the partition in a queue's name, such as orders-P")
 	f.StringVar(&o.rabbitmq.VHost, "rabbitmq-vhost", "/", "virtual host of the queues")
 	f.StringSliceVar(&o.brokers, "kafka-brokers", nil, "addresses of some brokers, such as kafka-0:9092,kafka-1:9092")

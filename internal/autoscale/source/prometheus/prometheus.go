@@ -18,12 +18,10 @@ import (
 // Source asks one query. Its result is a vector with one series for each partition.
 type Source struct {
 	Server web.Server
-	// Query is in PromQL.
+	// Query is in PromQL. It gives speeds, as rate() does.
 	Query string
 	// Label is the label that names the partition, and Prefix is what stands before the number in its value.
 	Label, Prefix string
-	// Totals says that the query gives counters. Otherwise it gives speeds, as rate() does.
-	Totals bool
 	// Now is the clock.
 	Now func() time.Time
 }
@@ -46,7 +44,7 @@ type series struct {
 
 // Read asks the query. A warning is an error here, because a part of the result may be missing.
 func (s Source) Read(ctx context.Context) (monitor.Reading, error) {
-	r := monitor.Reading{At: s.Now(), Totals: s.Totals, Values: map[int]float64{}}
+	r := monitor.Reading{At: s.Now(), Values: map[int]float64{}}
 	var a answer
 	if err := s.Server.Get(ctx, "/api/v1/query", url.Values{"query": {s.Query}}, &a); err != nil {
 		return r, fmt.Errorf("prometheus: %w", err)
