@@ -11,9 +11,6 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// AccountKey is the annotation of a pod template that names the account of pods that name none.
-const AccountKey = prefix + "service-account"
-
 // The annotations of a pod template that say how its sidecar is to be.
 const (
 	prefix = "inject.idalloc.dev/"
@@ -32,6 +29,8 @@ const (
 	fenceAfterKey = prefix + "fence-after"
 	// The command that stops the work (strict mode).
 	fenceExecKey = prefix + "fence-exec"
+	// AccountKey names the account of a pod that names none.
+	AccountKey = prefix + "service-account"
 )
 
 const (
