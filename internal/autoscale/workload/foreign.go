@@ -27,8 +27,8 @@ func foreign(fields []metav1.ManagedFieldsEntry) string {
 func wroteTarget(entry *metav1.ManagedFieldsEntry) bool {
 	var f struct {
 		Metadata struct {
-			Annotations map[string]json.RawMessage `json:"f:annotations"` //nolint:tagliatelle // Kubernetes' name
-		} `json:"f:metadata"` //nolint:tagliatelle // as above
+			Annotations map[string]json.RawMessage `json:"f:annotations"`
+		} `json:"f:metadata"`
 	}
 	if entry.FieldsV1 == nil || json.Unmarshal(entry.FieldsV1.GetRawBytes(), &f) != nil {
 		return false

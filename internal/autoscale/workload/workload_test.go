@@ -20,6 +20,8 @@ import (
 
 type object = map[string]any
 
+const version = "apiVersion"
+
 // server has a Deployment of four replicas. The test changes what it answers before it reads.
 type server struct {
 	ready    int
@@ -37,10 +39,10 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		answer = s.deployment()
 	case s.denied:
 		w.WriteHeader(http.StatusForbidden)
-		answer = object{"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": http.StatusForbidden, "reason": "Forbidden", "message": `pods is forbidden: User "autoscaler" cannot list resource "pods" in API group "" in the namespace "demo"`}
+		answer = object{"kind": "Status", "status": "Failure", "code": http.StatusForbidden, "reason": "Forbidden", "message": `pods is forbidden: User "autoscaler" cannot list resource "pods" in API group "" in the namespace "demo"`}
 	default:
 		s.lists++
-		answer = object{"apiVersion": "v1", "kind": "PodList", "items": s.pods}
+		answer = object{version: "v1", "kind": "PodList", "items": s.pods}
 	}
 	if err := json.NewEncoder(w).Encode(answer); err != nil {
 		panic(err)
@@ -53,7 +55,7 @@ func (s *server) deployment() object {
 	annotations := state.Encode(assignment.DefaultKey, "u")
 	annotations[assignment.PartitionCountKey], annotations[assignment.PartitionStrategyKey] = "4", placement.NameExternal
 	return object{
-		"apiVersion": "apps/v1", "kind": "Deployment",
+		version: "apps/v1", "kind": "Deployment",
 		"metadata": object{"name": "worker", "namespace": "demo", "uid": "u", "resourceVersion": "1", "annotations": annotations, "managedFields": s.managers},
 		"spec":     object{"replicas": 4, "selector": object{"matchLabels": object{"app": "worker"}}},
 		"status":   object{"replicas": 4, "readyReplicas": s.ready},
@@ -63,7 +65,7 @@ func (s *server) deployment() object {
 // pod returns a pod with this condition Ready.
 func pod(name, ready string) object {
 	return object{
-		"apiVersion": "v1", "kind": "Pod", "metadata": object{"name": name},
+		version: "v1", "kind": "Pod", "metadata": object{"name": name},
 		"status": object{"conditions": []any{object{"type": "Initialized", "status": "True"}, object{"type": "Ready", "status": ready}}},
 	}
 }
@@ -96,7 +98,7 @@ func TestPodsThatCannotWorkAreNamed(t *testing.T) {
 			t.Errorf("id %d: %q, want %q", id, got, want)
 		}
 	}
-	s.pods = []any{pod("a", "False"), pod("b", "Unknown"), object{"apiVersion": "v1", "kind": "Pod", "metadata": object{"name": "c"}}}
+	s.pods = []any{pod("a", "False"), pod("b", "Unknown"), object{version: "v1", "kind": "Pod", "metadata": object{"name": "c"}}}
 	if m, err = s.read(t); err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +124,7 @@ func TestPodsAreListedOnlyIfSomeAreNotReady(t *testing.T) {
 func TestWhoWroteTheTargetIsKnown(t *testing.T) {
 	wrote := func(manager, key string) object {
 		return object{
-			"manager": manager, "operation": "Update", "apiVersion": "apps/v1", "time": "2026-11-23T00:00:00Z", "fieldsType": "FieldsV1",
+			"manager": manager, "operation": "Update", version: "apps/v1", "time": "2026-11-23T00:00:00Z", "fieldsType": "FieldsV1",
 			"fieldsV1": object{"f:metadata": object{"f:annotations": object{"f:" + key: object{}}}},
 		}
 	}
