@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -187,7 +186,7 @@ func (n *bench) move(b *testing.B, c contender) {
 	b.Helper()
 	ctx := b.Context()
 	e := n.enter(b, c, true)
-	l := newLoad(ctx, b, e.producer)
+	l := newLoad(ctx, b, e.producer, perSecond)
 	for _, replicas := range []int32{2, 4, 3, 1} {
 		must(b, e.Scale(ctx, replicas))
 		if c.strategy != "" {
@@ -199,7 +198,8 @@ func (n *bench) move(b *testing.B, c contender) {
 		w := way{Workload: e.Workload, probe: e.probe, partitions: benchQueues}
 		w.progress(ctx, b)
 	}
-	l.stop()
+	_, err := l.Stop()
+	must(b, err)
 	gaps, err := idle(e.probe)
 	must(b, err)
 	if len(gaps) > 0 {
@@ -224,32 +224,21 @@ func (n *bench) move(b *testing.B, c contender) {
 
 // idle returns for each move of a queue how long nobody processed an event of it, sorted.
 func idle(dir string) ([]time.Duration, error) {
-	files, err := filepath.Glob(filepath.Join(dir, "*"+suffix))
+	byOrder, err := example.ReadProcessed(dir)
 	if err != nil {
 		return nil, err
 	}
-	type event struct {
-		processed
-
-		by string
-	}
-	byQueue := map[int][]event{}
-	for _, file := range files {
-		events, err := readEvents(file)
-		if err != nil {
-			return nil, err
-		}
-		for _, e := range events {
-			queue := Partition(e.Order, benchQueues)
-			byQueue[queue] = append(byQueue[queue], event{e, file})
-		}
+	byQueue := map[int][]example.Processed{}
+	for order, events := range byOrder {
+		queue := Partition(order, benchQueues)
+		byQueue[queue] = append(byQueue[queue], events...)
 	}
 	var gaps []time.Duration
 	for _, events := range byQueue {
-		slices.SortFunc(events, func(a, b event) int { return cmp.Compare(a.begin, b.begin) })
+		slices.SortFunc(events, func(a, b example.Processed) int { return cmp.Compare(a.Begin, b.Begin) })
 		for i := 1; i < len(events); i++ {
-			if events[i].by != events[i-1].by {
-				gaps = append(gaps, time.Duration(max(0, events[i].begin-events[i-1].end)))
+			if events[i].By != events[i-1].By {
+				gaps = append(gaps, time.Duration(max(0, events[i].Begin-events[i-1].End)))
 			}
 		}
 	}

@@ -2,13 +2,10 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
-	"maps"
 	"os"
 	"slices"
 	"strconv"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -22,31 +19,35 @@ import (
 
 const (
 	partitions = 8
+	// perSecond is how many events each way gets.
+	perSecond = 400
 	// patience is many times what the test needs.
 	patience = 10 * time.Minute
 )
 
 // One broker serves all tests, because it takes long to start.
 func TestWithABroker(t *testing.T) {
-	broker, err := example.StartServer(t.Context(), "rabbitmq")
+	broker, err := example.StartServer(t.Context(), "rabbitmq", "management")
 	must(t, err)
 	t.Cleanup(func() { must(t, broker.Stop()) })
 	t.Run("work ends", func(t *testing.T) { testTheEndOfWork(t, broker.URL) })
 	t.Run("an event fails", func(t *testing.T) { testAnEventThatFails(t, broker.URL) })
-	t.Run("orders", func(t *testing.T) { testEveryEventIsProcessedInOrder(t, broker) })
+	s := newSuite(t.Context(), t)
+	t.Run("scaled by load", func(t *testing.T) { testScaledByLoad(t, s, broker) })
+	t.Run("orders", func(t *testing.T) { testEveryEventIsProcessedInOrder(t, s, broker) })
 }
 
 // Both ways to consume go through the same scale events and failures at the same time, under load.
-func testEveryEventIsProcessedInOrder(t *testing.T, broker *example.Server) {
+func testEveryEventIsProcessedInOrder(t *testing.T, s *suite.Suite, broker *example.Server) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	s := newSuite(ctx, t)
 	namespace, err := s.NewNamespace(ctx)
 	must(t, err)
+	annotations := map[string]string{example.KeyCount: strconv.Itoa(partitions)}
 	ways := []*way{
-		newWay(ctx, t, s, namespace, broker.URL, "alone", false),
-		newWay(ctx, t, s, namespace, broker.URL, "single-active", true),
+		newWay(ctx, t, s, namespace, broker.URL, "alone", false, annotations),
+		newWay(ctx, t, s, namespace, broker.URL, "single-active", true, annotations),
 	}
 	each := func(what string, do func(*testing.T, *way)) {
 		t.Helper()
@@ -67,7 +68,7 @@ func testEveryEventIsProcessedInOrder(t *testing.T, broker *example.Server) {
 		each("scaled to "+strconv.Itoa(n), func(t *testing.T, w *way) { t.Helper(); w.settled(ctx, t, n) })
 	}
 	for _, w := range ways {
-		w.load = newLoad(ctx, t, w.producer)
+		w.load = newLoad(ctx, t, w.producer, perSecond)
 	}
 	scale(2)
 	scale(5)
@@ -92,7 +93,7 @@ func testEveryEventIsProcessedInOrder(t *testing.T, broker *example.Server) {
 	each("consuming again", func(*testing.T, *way) {})
 	scale(1)
 	for _, w := range ways {
-		t.Run(w.Name, func(t *testing.T) { w.check(ctx, t, w.load.stop()) })
+		t.Run(w.Name, func(t *testing.T) { w.check(ctx, t, w.load) })
 	}
 }
 
@@ -103,21 +104,23 @@ type way struct {
 	queues   Queues
 	producer *Producer
 	probe    string
-	load     *load
+	load     *example.Load
 
 	partitions int
 }
 
-func newWay(ctx context.Context, t *testing.T, s *suite.Suite, namespace *suite.Namespace, url, name string, single bool) *way {
+func newWay(ctx context.Context, t *testing.T, s *suite.Suite, namespace *suite.Namespace, url, name string, single bool, annotations map[string]string) *way {
 	t.Helper()
-	w := &way{queues: Queues{Name: "OrderEvents-" + name, SingleActive: single}, probe: t.TempDir(), partitions: partitions}
-	w.producer = &Producer{Queues: w.queues, Partitions: partitions, Log: slog.New(slog.DiscardHandler), connection: connection{url: url}}
+	count, err := strconv.Atoi(annotations[example.KeyCount])
+	must(t, err)
+	w := &way{queues: Queues{Name: "OrderEvents-" + name, SingleActive: single}, probe: t.TempDir(), partitions: count}
+	w.producer = &Producer{Queues: w.queues, Partitions: count, Log: slog.New(slog.DiscardHandler), connection: connection{url: url}}
 	t.Cleanup(w.producer.Close)
 	self, err := os.Executable()
 	must(t, err)
 	w.Workload, err = example.NewWorkload(ctx, s, namespace, example.Spec{
 		Name:        name,
-		Annotations: map[string]string{example.KeyCount: strconv.Itoa(partitions)},
+		Annotations: annotations,
 		Command:     []string{self},
 		Env: map[string]string{
 			roleEnv: roleConsumer, probeEnv: w.probe,
@@ -143,10 +146,10 @@ func (w *way) settled(ctx context.Context, t *testing.T, n int) {
 func (w *way) progress(ctx context.Context, tb testing.TB) {
 	tb.Helper()
 	const some = 5
-	before, err := readProcessed(w.probe)
+	before, err := example.ReadProcessed(w.probe)
 	must(tb, err)
 	until(ctx, tb, w.Name+" processes events of every queue", func() (bool, error) {
-		now, err := readProcessed(w.probe)
+		now, err := example.ReadProcessed(w.probe)
 		if err != nil {
 			return false, err
 		}
@@ -159,14 +162,16 @@ func (w *way) progress(ctx context.Context, tb testing.TB) {
 }
 
 // check waits until all that was sent is processed, and judges what the consumers wrote down.
-func (w *way) check(ctx context.Context, t *testing.T, sent map[string]int) {
+func (w *way) check(ctx context.Context, t *testing.T, load *example.Load) {
 	t.Helper()
-	var byOrder map[string][]processed
+	sent, err := load.Stop()
+	must(t, err)
+	var byOrder map[string][]example.Processed
 	until(ctx, t, "every event is processed", func() (done bool, err error) {
-		byOrder, err = readProcessed(w.probe)
-		return missing(sent, byOrder) == 0, err
+		byOrder, err = example.ReadProcessed(w.probe)
+		return example.Missing(sent, byOrder) == 0, err
 	})
-	wrong, repeats := disorder(byOrder)
+	wrong, repeats := example.Disorder(byOrder)
 	for _, sentence := range wrong[:min(len(wrong), 10)] {
 		t.Error(sentence)
 	}
@@ -183,52 +188,18 @@ func (w *way) check(ctx context.Context, t *testing.T, sent map[string]int) {
 	t.Logf("%d events of %d orders, %d of them more than once\n%v", events, len(sent), repeats, report)
 }
 
-// load sends events of many orders until it is stopped.
-type load struct {
-	cancel context.CancelFunc
-	done   sync.WaitGroup
-	sent   map[string]int
-}
-
-func newLoad(ctx context.Context, tb testing.TB, p *Producer) *load {
+// newLoad sends events of many orders until the test ends.
+func newLoad(ctx context.Context, tb testing.TB, p *Producer, perSecond float64) *example.Load {
 	tb.Helper()
-	const (
-		orders = 100
-		batch  = 40
-		every  = 100 * time.Millisecond
-	)
-	sending, cancel := context.WithCancel(ctx)
-	l := &load{cancel: cancel, sent: map[string]int{}}
-	tb.Cleanup(func() { l.stop() })
-	l.done.Go(func() {
-		tick := time.NewTicker(every)
-		defer tick.Stop()
-		for n := 0; sending.Err() == nil; {
-			events := make([]Event, 0, batch)
-			for range batch {
-				order := fmt.Sprintf("order-%d", n%orders)
-				l.sent[order]++
-				events = append(events, Event{Order: order, Number: l.sent[order]})
-				n++
-			}
-			if err := p.Send(ctx, events); err != nil {
-				tb.Error(err)
-				return
-			}
-			select {
-			case <-tick.C:
-			case <-sending.Done():
-			}
+	l := example.StartLoad(ctx, perSecond, func(ctx context.Context, sent []example.Event) error {
+		events := make([]Event, 0, len(sent))
+		for _, e := range sent {
+			events = append(events, Event(e))
 		}
+		return p.Send(ctx, events)
 	})
+	tb.Cleanup(func() { _, _ = l.Stop() }) // whoever judges what was sent has stopped it before
 	return l
-}
-
-// stop returns how many events of each order were sent.
-func (l *load) stop() map[string]int {
-	l.cancel()
-	l.done.Wait()
-	return maps.Clone(l.sent)
 }
 
 func newSuite(ctx context.Context, tb testing.TB) *suite.Suite {

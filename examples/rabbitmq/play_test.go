@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"testing"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/idalloc/idalloc/pkg/partition"
+	"github.com/idalloc/idalloc/test/envtest/example"
+	"github.com/idalloc/idalloc/test/overlap"
+)
+
+// roleEnv makes this test binary play a consumer that writes down what it does, in the directory that probeEnv names. quietEnv has it leave
+// out the events.
+const (
+	roleEnv      = "ORDERS_ROLE"
+	roleConsumer = "consumer"
+	probeEnv     = "PROBE_DIR"
+	quietEnv     = "ORDERS_QUIET"
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv(roleEnv) == "" {
+		os.Exit(m.Run())
+	}
+	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
+	if err := playConsumer(log); err != nil {
+		log.Error("ended", "error", err)
+		os.Exit(1)
+	}
+}
+
+func playConsumer(log *slog.Logger) error {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	r, err := example.NewRecorder(os.Getenv(probeEnv), os.Getenv("POD_NAME"), os.Getenv("POD_UID"))
+	if err != nil {
+		return err
+	}
+	handle := recording(r)
+	if os.Getenv(quietEnv) == "true" {
+		handle = func(context.Context, partition.Partition, amqp.Delivery) error { return nil }
+	}
+	c, err := newConsumer(log, handle)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	if os.Getenv(roleEnv) != roleConsumer {
+		return errors.Join(subscribe(ctx, r.Work(c.Work)), r.Close())
+	}
+	return errors.Join(partition.Run(ctx, options(log), r.Work(c.Work)), r.Close())
+}
+
+// recording writes each event down.
+func recording(r *example.Recorder) func(context.Context, partition.Partition, amqp.Delivery) error {
+	return func(_ context.Context, p partition.Partition, d amqp.Delivery) error {
+		begin := overlap.Now()
+		e, err := parseEvent(d.Body)
+		if err != nil {
+			return err
+		}
+		sent, _ := d.Headers[resent].(bool)
+		return r.Event(p, begin, example.Event(e), d.Redelivered || sent)
+	}
+}

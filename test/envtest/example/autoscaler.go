@@ -1,0 +1,158 @@
+package example
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/idalloc/idalloc/pkg/partition/placement"
+	"github.com/idalloc/idalloc/test/envtest/controlplane"
+	"github.com/idalloc/idalloc/test/envtest/process"
+	"github.com/idalloc/idalloc/test/envtest/suite"
+)
+
+// Scaled is the name of the workload that the Role of config/examples/autoscaler names.
+const Scaled = "worker"
+
+// Autoscaler is an idalloc-autoscaler of the Deployment Scaled, a process of this machine with the permissions of
+// config/examples/autoscaler.
+type Autoscaler struct {
+	dir     string
+	group   *process.Group
+	running *process.Process
+}
+
+// StartAutoscaler builds and starts an autoscaler. args say what a pod works off and where the loads are read. Its waits are short.
+func StartAutoscaler(ctx context.Context, s *suite.Suite, namespace *suite.Namespace, args ...string) (*Autoscaler, error) {
+	a := &Autoscaler{}
+	if err := a.start(ctx, s, namespace, args); err != nil {
+		return nil, errors.Join(fmt.Errorf("example: autoscaler: %w", err), a.Stop())
+	}
+	return a, nil
+}
+
+func (a *Autoscaler) start(ctx context.Context, s *suite.Suite, namespace *suite.Namespace, args []string) (err error) {
+	if a.dir, err = os.MkdirTemp("", "idalloc-autoscaler-"); err != nil {
+		return err
+	}
+	if a.group, err = process.NewGroup(); err != nil {
+		return err
+	}
+	kubeconfig, err := autoscalerKubeconfig(ctx, s, namespace)
+	if err != nil {
+		return err
+	}
+	program, err := suite.Build(ctx, a.dir, "./cmd/idalloc-autoscaler")
+	if err != nil {
+		return err
+	}
+	log, err := os.Create(a.log())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = log.Close() }() // the child has its own descriptor
+	args = append([]string{
+		"run", "deployment/" + Scaled, "-n", namespace.Name, "--http-address=", "--log-format=console",
+		"--period=500ms", "--window=15s", "--every=2s", "--after-up=5s", "--after-down=5s",
+	}, args...)
+	cmd := exec.Command(program, args...) //nolint:gosec,noctx // the program under test, which outlives ctx
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "POD_NAME=autoscaler-0")
+	a.running, err = a.group.Start(cmd)
+	return err
+}
+
+// autoscalerKubeconfig makes the account, with the rules of the example's Role.
+func autoscalerKubeconfig(ctx context.Context, s *suite.Suite, namespace *suite.Namespace) (string, error) {
+	const account = "idalloc-autoscaler"
+	root, err := controlplane.ModuleRoot()
+	if err != nil {
+		return "", err
+	}
+	content, err := os.ReadFile(filepath.Join(root, "config", "examples", "autoscaler", "role.yaml")) //nolint:gosec // a file of this repository
+	if err != nil {
+		return "", err
+	}
+	role := &rbacv1.Role{}
+	if _, _, err := serializer.NewCodecFactory(scheme.Scheme, serializer.EnableStrict).UniversalDeserializer().Decode(content, nil, role); err != nil {
+		return "", err
+	}
+	if err := namespace.Grant(ctx, account, role.Rules...); err != nil {
+		return "", err
+	}
+	config, err := s.ControlPlane.ServiceAccountConfig(ctx, namespace.Name, account)
+	if err != nil {
+		return "", err
+	}
+	return s.ControlPlane.WriteKubeconfig("autoscaler_"+namespace.Name, config)
+}
+
+func (a *Autoscaler) log() string { return filepath.Join(a.dir, "log") }
+
+// Log returns what it said.
+func (a *Autoscaler) Log() string {
+	text, err := os.ReadFile(a.log())
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
+
+// Stop asks the autoscaler to end, and waits until it has.
+func (a *Autoscaler) Stop() error {
+	var errs []error
+	if a.running != nil {
+		a.running.Signal(syscall.SIGTERM)
+		<-a.running.Done()
+		if code := a.running.ExitCode(); code != 0 {
+			errs = append(errs, fmt.Errorf("the autoscaler ended with exit code %d: %s", code, a.Log()))
+		}
+	}
+	if a.group != nil {
+		a.group.Close()
+	}
+	return errors.Join(append(errs, os.RemoveAll(a.dir))...)
+}
+
+// Swing has the load of an autoscaled workload grow fourfold and fall back, and returns the most ids that owned partitions. It waits each time
+// until as many pods as the load needs own all partitions, and at the end until there are no more than at the beginning.
+func (w *Workload) Swing(ctx context.Context, load *Load, partitions int, base, capacity float64) (most int, err error) {
+	few, many := int(math.Ceil(base/capacity)), int(math.Ceil(4*base/capacity))
+	until := func(enough func(pods int) bool) error {
+		_, err := w.Until(ctx, func(owners placement.Owners) bool {
+			owned := 0
+			for _, set := range owners {
+				owned += set.Len()
+			}
+			most = max(most, len(owners))
+			return owned == partitions && enough(len(owners))
+		})
+		return err
+	}
+	if err := until(func(pods int) bool { return pods == few }); err != nil {
+		return most, err
+	}
+	load.Set(4 * base)
+	if err := until(func(pods int) bool { return pods >= many }); err != nil {
+		return most, err
+	}
+	load.Set(base)
+	if err := until(func(pods int) bool { return pods == few }); err != nil {
+		return most, err
+	}
+	d, err := w.suite.Client.AppsV1().Deployments(w.namespace.Name).Get(ctx, w.Name, metav1.GetOptions{})
+	if err == nil && int(*d.Spec.Replicas) != few {
+		err = fmt.Errorf("example: %s has %d replicas, want %d", w.Name, *d.Spec.Replicas, few)
+	}
+	return most, errors.Join(err, w.Running(ctx, few))
+}
