@@ -31,7 +31,7 @@ PLOT := test/bench/plot
 # Another one, for the libraries that strategies are compared with.
 PARTITIONS := test/bench/partitions
 # Examples that are modules of their own, with the clients of their servers.
-EXAMPLES := examples/rabbitmq examples/postgres examples/snowflake examples/sonyflake examples/kafka-static-membership examples/sequences
+EXAMPLES := examples/rabbitmq examples/franz examples/postgres examples/snowflake examples/sonyflake examples/kafka-static-membership examples/sequences
 # Runs those examples that use an id alone, with what they need.
 CONSUMERS := test/consumers
 # Another one, for the Kafka broker that the autoscaler's source is tested with.

@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/idalloc/idalloc/pkg/partition"
+)
+
+const (
+	// batch is after how many records an offset is committed, at most. After a crash as many are processed again.
+	batch = 100
+	// patience is how long a request to the brokers may take.
+	patience = 10 * time.Second
+	// retryDelay is how long a consumer waits before it turns to brokers again that have failed.
+	retryDelay = 250 * time.Millisecond
+)
+
+// Consumer processes the records of the partitions that this pod owns.
+type Consumer struct {
+	Brokers []string
+	Topic   string
+	// Group is the name under which offsets are committed. No other consumer may join a group of this name: Kafka would refuse the commits.
+	Group string
+	// Handle processes a record. A record whose offset nobody committed is delivered again, so Handle must do no harm when it processes
+	// one twice. Its context ends only when this pod must not go on, not even with the record in hand.
+	Handle func(context.Context, partition.Partition, *kgo.Record) error
+	Log    *slog.Logger
+}
+
+// Work consumes one partition from the committed offset until ctx ends. It is a function for partition.Run: while it runs, no
+// other pod consumes the partition. When it returns, the offset of every record that it processed is committed, unless the partition was lost.
+func (c *Consumer) Work(ctx context.Context, p partition.Partition) error {
+	for ctx.Err() == nil {
+		err := c.consume(ctx, p)
+		if err == nil {
+			break
+		}
+		c.Log.Warn("will consume again from the committed offset", "topic", c.Topic, "partition", p.Number, "error", err)
+		pause(ctx, retryDelay)
+	}
+	return nil
+}
+
+// consume returns nil when ctx has ended and the offset is committed. An error says that a broker failed, or that a record could not
+// be processed.
+func (c *Consumer) consume(ctx context.Context, p partition.Partition) error {
+	client, err := kgo.NewClient(kgo.SeedBrokers(c.Brokers...), kgo.RetryTimeout(patience))
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	number := int32(p.Number) //nolint:gosec // the contract has at most 4096 partitions
+	admin := kadm.NewClient(client)
+	from, err := c.committed(ctx, admin, number)
+	if err != nil {
+		return err
+	}
+	client.AddConsumePartitions(map[string]map[int32]kgo.Offset{c.Topic: {number: from}})
+	inHand, done := finishing(ctx)
+	defer done()
+	for ctx.Err() == nil {
+		records, err := poll(ctx, client)
+		if err != nil {
+			return err
+		}
+		processed, failed := c.process(ctx, inHand, p, records)
+		if err := errors.Join(failed, c.commit(ctx, inHand, admin, records[:processed])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// committed returns the offset from which the partition is to be consumed.
+func (c *Consumer) committed(ctx context.Context, admin *kadm.Client, number int32) (kgo.Offset, error) {
+	start := kgo.NewOffset().AtStart()
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	offsets, err := admin.FetchOffsetsForTopics(ctx, c.Group, c.Topic)
+	if errors.Is(err, kerr.GroupIDNotFound) {
+		return start, nil // nobody has committed anything in this group
+	}
+	if err != nil {
+		return start, fmt.Errorf("ask for the committed offset: %w", err)
+	}
+	if at, ok := offsets.Lookup(c.Topic, number); ok && at.At >= 0 {
+		return start.At(at.At), nil
+	}
+	return start, nil
+}
+
+// poll returns the next records. It returns none when ctx ends.
+func poll(ctx context.Context, client *kgo.Client) ([]*kgo.Record, error) {
+	fetches := client.PollRecords(ctx, batch)
+	if ctx.Err() != nil {
+		return nil, nil //nolint:nilerr // the end of ctx is no failure of a broker
+	}
+	return fetches.Records(), fetches.Err()
+}
+
+// process processes records until one fails or ctx ends, and returns how many it has processed.
+func (c *Consumer) process(ctx, inHand context.Context, p partition.Partition, records []*kgo.Record) (processed int, err error) {
+	for processed < len(records) && ctx.Err() == nil {
+		r := records[processed]
+		if err := c.Handle(inHand, p, r); err != nil {
+			return processed, fmt.Errorf("process offset %d of %s, partition %d: %w", r.Offset, c.Topic, p.Number, err)
+		}
+		processed++
+	}
+	return processed, nil
+}
+
+// commit commits that these records were processed, unless the partition was lost meanwhile.
+func (c *Consumer) commit(ctx, inHand context.Context, admin *kadm.Client, records []*kgo.Record) error {
+	if len(records) == 0 || gone(ctx) {
+		return nil
+	}
+	last := records[len(records)-1]
+	offsets := kadm.Offsets{}
+	offsets.AddOffset(c.Topic, last.Partition, last.Offset+1, last.LeaderEpoch)
+	inHand, cancel := context.WithTimeout(inHand, patience)
+	defer cancel()
+	if err := admin.CommitAllOffsets(inHand, c.Group, offsets); err != nil {
+		return fmt.Errorf("commit offset %d of %s, partition %d: %w", last.Offset+1, c.Topic, last.Partition, err)
+	}
+	return nil
+}
+
+// gone says whether another pod may own the partition by now.
+func gone(ctx context.Context) bool {
+	cause := context.Cause(ctx)
+	return ctx.Err() != nil && (errors.Is(cause, partition.ErrLost) || errors.Is(cause, partition.ErrFenced))
+}
+
+// finishing returns the context of the record in hand and of the last commit. If the partition is revoked, or the program ends, idalloc
+// waits until the work has stopped, so the record is finished and its offset committed. If the partition is lost or fenced, another pod may
+// own it now or soon. Then this context ends, too, and nothing is committed.
+func finishing(ctx context.Context) (context.Context, context.CancelFunc) {
+	inHand, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		if gone(ctx) {
+			cancel(context.Cause(ctx))
+		}
+	})
+	return inHand, func() {
+		stop()
+		cancel(nil)
+	}
+}
+
+// pause returns after d, or when ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
