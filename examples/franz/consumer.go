@@ -36,7 +36,8 @@ type Consumer struct {
 }
 
 // Work consumes one partition from the committed offset until ctx ends. It is a function for partition.Run: while it runs, no
-// other pod consumes the partition. When it returns, the offset of every record that it processed is committed, unless the partition was lost.
+// other pod consumes the partition. When it returns, the offset of every record that it processed is committed, unless the partition
+// was lost or the brokers failed.
 func (c *Consumer) Work(ctx context.Context, p partition.Partition) error {
 	for ctx.Err() == nil {
 		err := c.consume(ctx, p)

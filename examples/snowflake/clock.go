@@ -10,7 +10,7 @@ import (
 // passed returns when the clock has passed each time that an earlier holder of the id can have put into what it made. tick is the unit
 // of these times. If ctx ends before that, it returns the error of ctx.
 //
-// idalloc gives the id after the earlier holder has stopped, so that holder's clock showed at most skew more than this one does now. The
+// idalloc gives the id after the earlier holder has stopped, so what it made is at most skew ahead of this clock. The
 // epoch adds safety where a clock is wrong by more than skew: it is at least the time by the clock of every pod that has changed the
 // assignment, in milliseconds.
 func passed(ctx context.Context, c clock.Clock, epoch int64, skew, tick time.Duration) error {

@@ -62,9 +62,14 @@ func (g *Generator) use(node *snowflake.Node, held func() error) {
 func (g *Generator) Next() (snowflake.ID, error) {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
-	// In strict mode the context knows by the clock that the id is not held any more, before Work can have heard of it.
-	if g.node == nil || g.held() != nil {
+	if g.node == nil {
 		return 0, ErrNoID
 	}
-	return g.node.Generate(), nil
+	id := g.node.Generate()
+	// Only now: an id that was made before a moment at which this pod holds its own id is this pod's. In strict mode the context knows by
+	// the clock that the id is not held any more, before Work can have heard of it.
+	if g.held() != nil {
+		return 0, ErrNoID
+	}
+	return id, nil
 }

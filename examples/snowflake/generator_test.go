@@ -113,3 +113,20 @@ func TestAnIDThatIsNoNodeNumberIsRefused(t *testing.T) {
 		}
 	})
 }
+
+// A process may be stopped for long between a look at the id and what it does then.
+func TestAnIDIsMadeBeforeTheLastLookAtWhetherThePodHoldsItsOwn(t *testing.T) {
+	node, err := snowflake.NewNode(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var atLook snowflake.ID
+	g := &Generator{}
+	g.use(node, func() error {
+		atLook = node.Generate()
+		return nil
+	})
+	if id, err := g.Next(); err != nil || id >= atLook {
+		t.Errorf("id %d, %v; at the last look %d was made", id, err, atLook)
+	}
+}

@@ -69,13 +69,21 @@ func (g *Generator) use(machine *sonyflake.Sonyflake, held func() error) {
 	g.machine, g.held = machine, held
 }
 
-// Next returns a new id. It blocks for up to 10 ms if there were 256 in this time unit.
+// Next returns a new id. It blocks for up to 10 ms if there were 256 in this time unit, and longer if the clock was set back then.
 func (g *Generator) Next() (uint64, error) {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
-	// In strict mode the context knows by the clock that the id is not held any more, before Work can have heard of it.
-	if g.machine == nil || g.held() != nil {
+	if g.machine == nil {
 		return 0, ErrNoID
 	}
-	return g.machine.NextID()
+	id, err := g.machine.NextID()
+	if err != nil {
+		return 0, err
+	}
+	// Only now: an id that was made before a moment at which this pod holds its own id is this pod's. In strict mode the context knows by
+	// the clock that the id is not held any more, before Work can have heard of it.
+	if g.held() != nil {
+		return 0, ErrNoID
+	}
+	return id, nil
 }

@@ -128,6 +128,9 @@ func (g kafkaGroup) consume(ctx context.Context, upTo int64) {
 	}
 	must(g.t, client.ProduceSync(ctx, records...).FirstErr())
 	_, err = g.cluster.WaitGroupInfo(ctx, group, func(info *kfake.GroupInfo) bool {
+		if info == nil { // nobody has joined yet
+			return false
+		}
 		done := 0
 		for _, commit := range info.Commits[topic] {
 			if commit.Offset == upTo {
@@ -143,10 +146,24 @@ func (g kafkaGroup) consume(ctx context.Context, upTo int64) {
 // pods that have heard of one only, the only one.
 func (g kafkaGroup) assigned(ctx context.Context, want groupState) {
 	g.t.Helper()
+	var got map[string][]int32
+	g.until(ctx, "each consumer has heard of the generation", func(ctx context.Context) (heard bool, err error) {
+		got, err = g.heard(ctx, want.generation)
+		return len(got) == members, err
+	})
+	if !maps.EqualFunc(got, want.partitions, slices.Equal) {
+		g.t.Errorf("in generation %d the consumers were assigned %v, want %v", want.generation, got, want.partitions)
+	}
+}
+
+// heard returns what each member of a generation has logged of its assignment.
+func (g kafkaGroup) heard(ctx context.Context, generation int32) (map[string][]int32, error) {
 	got := map[string][]int32{}
 	for _, pod := range g.pods(ctx) {
 		said, err := g.said(pod)
-		must(g.t, err)
+		if err != nil {
+			return nil, err
+		}
 		for line := range strings.Lines(said) {
 			var event struct {
 				Message    string  `json:"msg"`
@@ -154,13 +171,10 @@ func (g kafkaGroup) assigned(ctx context.Context, want groupState) {
 				Generation int32   `json:"generation"`
 				Partitions []int32 `json:"partitions"`
 			}
-			if json.Unmarshal([]byte(line), &event) != nil || event.Message != "assigned" || event.Generation != want.generation {
-				continue
+			if json.Unmarshal([]byte(line), &event) == nil && event.Message == "assigned" && event.Generation == generation {
+				got[event.Member] = slices.Sorted(slices.Values(event.Partitions))
 			}
-			got[event.Member] = slices.Sorted(slices.Values(event.Partitions))
 		}
 	}
-	if !maps.EqualFunc(got, want.partitions, slices.Equal) {
-		g.t.Errorf("in generation %d the consumers were assigned %v, want %v", want.generation, got, want.partitions)
-	}
+	return got, nil
 }
