@@ -29,7 +29,7 @@ const (
 	fenceAfterKey = prefix + "fence-after"
 	// The command that stops the work (strict mode).
 	fenceExecKey = prefix + "fence-exec"
-	// AccountKey names the account of a pod that names none.
+	// AccountKey is the account of a pod that names none.
 	AccountKey = prefix + "service-account"
 )
 

@@ -72,7 +72,7 @@ var _ = Describe("A Deployment with a label, in strict mode", Serial, func() {
 			g.Expect(h).NotTo(ContainElement(lost[0]))
 		}).WithContext(ctx).WithTimeout(lostPatience).Should(Succeed())
 		Expect(w.terminating(ctx, lost[0])).To(BeTrue(), "the object of %s stays", lost[0])
-	}, SpecTimeout(lostPatience+patience))
+	}, SpecTimeout(lostPatience+3*patience))
 })
 
 // fenced asks for strict mode. The program stops when its file is gone, so the command has nothing to do.

@@ -8,6 +8,7 @@ import (
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
@@ -31,16 +32,28 @@ func (w *warnings) HandleWarningHeader(_ int, _, text string) {
 // apply writes a Deployment without storing it, and returns what the API server warned of.
 func apply(ctx context.Context, namespace, workload string) []string {
 	GinkgoHelper()
+	c, w := warned()
+	_, err := c.AppsV1().Deployments(namespace).Create(ctx, deployment(workload), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	Expect(err).NotTo(HaveOccurred())
+	return w.said
+}
+
+// warned returns a client, and what it is warned of.
+func warned() (kubernetes.Interface, *warnings) {
+	GinkgoHelper()
 	w := &warnings{}
 	config := rest.CopyConfig(plane.Config())
 	config.WarningHandler = w
 	c, err := kubernetes.NewForConfig(config)
 	Expect(err).NotTo(HaveOccurred())
-	var d appsv1.Deployment
-	Expect(yaml.UnmarshalStrict([]byte(workload), &d)).To(Succeed())
-	_, err = c.AppsV1().Deployments(namespace).Create(ctx, &d, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-	Expect(err).NotTo(HaveOccurred())
-	return w.said
+	return c, w
+}
+
+func deployment(workload string) *appsv1.Deployment {
+	GinkgoHelper()
+	d := &appsv1.Deployment{}
+	Expect(yaml.UnmarshalStrict([]byte(workload), d)).To(Succeed())
+	return d
 }
 
 var _ = Describe("who writes a Deployment with the label", Ordered, func() {
@@ -81,6 +94,20 @@ var _ = Describe("who writes a Deployment with the label", Ordered, func() {
 		Entry("with another strategy", "strategy: {type: Recreate}", ""),
 		Entry("with a drain hook", drains, ""),
 	)
+
+	It("is not warned by a write that leaves the spec as it is, as those of pods do", func(ctx SpecContext) {
+		c, w := warned()
+		deployments := c.AppsV1().Deployments(newNamespace(ctx))
+		d, err := deployments.Create(ctx, deployment(plain), metav1.CreateOptions{})
+		Expect(err).NotTo(HaveOccurred())
+		Expect(w.said).To(HaveLen(1), "by its creation")
+		_, err = deployments.Patch(ctx, d.Name, types.MergePatchType, []byte(`{"metadata":{"annotations":{"demo":"1"}}}`), metav1.PatchOptions{})
+		Expect(err).NotTo(HaveOccurred())
+		Expect(w.said).To(HaveLen(1))
+		_, err = deployments.Patch(ctx, d.Name, types.MergePatchType, []byte(`{"spec":{"replicas":3}}`), metav1.PatchOptions{})
+		Expect(err).NotTo(HaveOccurred())
+		Expect(w.said).To(HaveLen(2), "by a change of its replicas")
+	})
 
 	It("is not warned without the label", func(ctx SpecContext) {
 		Expect(apply(ctx, namespace, with(`, idalloc.dev/inject: "true"`, ""))).To(BeEmpty())
