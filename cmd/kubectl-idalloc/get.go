@@ -164,11 +164,11 @@ func show[V any](ctx context.Context, g *getter, s *store.Store, refs []store.Re
 	later := g.output
 	later.noHeaders = true
 	known := seen{}
-	known.differ(by.rows(last, time.Time{}))
+	known.differ(keyed(by.rows(last, time.Time{})))
 	return inspect.Follow(ctx, s, refs[0], klog.Background(), by.read, func(v V) error {
-		fresh := known.differ(by.rows(v, time.Time{}))
+		fresh, gone := known.differ(keyed(by.rows(v, time.Time{})))
 		switch {
-		case len(fresh) == 0:
+		case len(fresh)+len(gone) == 0:
 			return nil
 		case !g.people():
 			return g.items(out, false, item{workload(refs[0]), by.kind, v})
@@ -177,23 +177,11 @@ func show[V any](ctx context.Context, g *getter, s *store.Store, refs []store.Re
 		for _, k := range fresh {
 			rows = append(rows, now[k])
 		}
+		for _, first := range gone {
+			rows = append(rows, goneRow(columns, first))
+		}
 		return later.table(out, columns, rows)
 	})
-}
-
-// seen are the rows that were shown last, by their first cell.
-type seen map[string]string
-
-// differ returns the numbers of the rows that are new or have changed, and remembers them.
-func (s seen) differ(rows [][]string) []int {
-	var fresh []int
-	for k, row := range rows {
-		if text := strings.Join(row, "\t"); s[row[0]] != text {
-			s[row[0]] = text
-			fresh = append(fresh, k)
-		}
-	}
-	return fresh
 }
 
 // list prints the workloads that use idalloc.
@@ -222,13 +210,16 @@ func (g *getter) list(ctx context.Context, s *store.Store, namespace string, kin
 	if !g.people() {
 		return errors.Join(g.items(out, true, items...), failed)
 	}
-	if len(rows) == 0 {
+	if len(rows) == 0 && failed == nil {
 		where := "in namespace " + namespace
 		if g.all {
 			where = "in the cluster"
 		}
 		_, err := fmt.Fprintf(errs, "no workload %s uses idalloc\n", where)
-		return errors.Join(err, failed)
+		return err
+	}
+	if len(rows) == 0 {
+		return failed
 	}
 	columns := inspect.Columns{Always: []string{"NAME", "HELD", "WAITING", "CHANGING", "DEAD"}, Wide: []string{"EPOCH"}}
 	if g.all {

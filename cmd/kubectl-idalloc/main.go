@@ -10,6 +10,8 @@ import (
 	"os/signal"
 	"syscall"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
@@ -50,7 +52,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	switch {
 	case errors.As(err, &usage):
 		return exitUsage
-	case errors.As(err, &forbidden):
+	case errors.As(err, &forbidden), apierrors.IsForbidden(err):
 		return exitForbidden
 	}
 	return exitError

@@ -78,17 +78,31 @@ func TestTables(t *testing.T) {
 
 func TestARowIsPrintedAgainOnlyIfItChanged(t *testing.T) {
 	v, known := shown(), seen{}
-	if got := known.differ(slotRows(v, time.Time{})); !slices.Equal(got, []int{0, 1}) {
-		t.Errorf("at first: %v", got)
-	}
 	later := metav1.NewTime(v.Slots[0].HeldSince.Add(time.Hour))
-	v.Slots[0].HeldSince = &later
-	if got := known.differ(slotRows(v, time.Time{})); len(got) > 0 {
-		t.Errorf("only an age differs: %v", got)
+	for _, step := range []struct {
+		name   string
+		change func()
+		fresh  []int
+		gone   []string
+	}{
+		{"at first", func() {}, []int{0, 1}, nil},
+		{"only an age differs", func() { v.Slots[0].HeldSince = &later }, nil, nil},
+		{"a slot was taken", func() { v.Slots[1].State, v.Slots[1].Pod = inspect.Held, "b" }, []int{1}, nil},
+		{"the count fell", func() { v.Slots = v.Slots[:1] }, nil, []string{"1"}},
+		{"it rose again", func() { v.Slots = v.Slots[:2] }, []int{1}, nil},
+	} {
+		step.change()
+		if fresh, gone := known.differ(keyed(slotRows(v, time.Time{}))); !slices.Equal(fresh, step.fresh) || !slices.Equal(gone, step.gone) {
+			t.Errorf("%s: %v and %v", step.name, fresh, gone)
+		}
 	}
-	v.Slots[1].State, v.Slots[1].Pod = inspect.Held, "b"
-	if got := known.differ(slotRows(v, time.Time{})); !slices.Equal(got, []int{1}) {
-		t.Errorf("a slot was taken: %v", got)
+}
+
+func TestRowsOfPausedPodsAreToldApart(t *testing.T) {
+	rows, known := [][]string{{"-", "1", "a", "paused"}, {"-", "2", "b", "paused"}}, seen{}
+	known.differ(keyed(rows))
+	if fresh, gone := known.differ(keyed(rows)); len(fresh)+len(gone) > 0 {
+		t.Errorf("nothing has changed: %v and %v", fresh, gone)
 	}
 }
 

@@ -3,9 +3,11 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/clock"
 
@@ -90,6 +92,7 @@ func (g *global) connect() (s *store.Store, namespace string, err error) {
 		return nil, "", err
 	}
 	config.UserAgent = "kubectl-idalloc/" + version
+	config.WarningHandler = rest.NewWarningWriter(os.Stderr, rest.WarningWriterOptions{Deduplicate: true})
 	s, err = store.New(config, g.annotationKey, clock.RealClock{})
 	return s, namespace, err
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -115,14 +116,17 @@ func look(ctx context.Context, s *store.Store, namespace, selector string, named
 	scenes := make([]scene, 0, len(refs))
 	for _, ref := range refs {
 		slots, err := inspect.Read(ctx, s, ref)
-		if err != nil {
-			return nil, err
+		var partitions inspect.PartitionView
+		if err == nil {
+			partitions, err = inspect.ReadPartitions(ctx, s, ref)
 		}
-		partitions, err := inspect.ReadPartitions(ctx, s, ref)
-		if err != nil {
+		switch {
+		case errors.Is(err, store.ErrGone) && len(named.refs) == 0:
+		case err != nil:
 			return nil, err
+		default:
+			scenes = append(scenes, scene{ref, slots, partitions})
 		}
-		scenes = append(scenes, scene{ref, slots, partitions})
 	}
 	return scenes, nil
 }
@@ -138,7 +142,8 @@ func screen(file *os.File) func(time.Time, []scene) error {
 		if _, height, err := term.GetSize(int(file.Fd())); err == nil {
 			frame = cut(frame, height-1)
 		}
-		_, err := file.Write(append([]byte("\x1b[H\x1b[2J"), frame...))
+		// Lines that are too long end at the edge.
+		_, err := file.Write(slices.Concat([]byte("\x1b[?7l\x1b[H\x1b[2J"), frame, []byte("\x1b[?7h")))
 		return err
 	}
 }
@@ -206,11 +211,19 @@ func lines(w io.Writer) func(time.Time, []scene) error {
 			}
 			for _, r := range s.partitions.Ranges {
 				c := r.Cells(now)
-				rows = append(rows, []string{at + " partitions " + c[0], fmt.Sprintf("%s partitions %s: %s %s of id %s", at, c[0], c[3], c[2], c[1])})
+				rows = append(rows, []string{at + " partitions " + keyed([][]string{c})[0][0], fmt.Sprintf("%s partitions %s: %s %s of id %s", at, c[0], c[3], c[2], c[1])})
 			}
 		}
-		for _, k := range known.differ(rows) {
-			if _, err := fmt.Fprintf(w, "%s %s\n", now.Format(time.TimeOnly), rows[k][1]); err != nil {
+		fresh, gone := known.differ(rows)
+		said := make([]string, 0, len(fresh)+len(gone))
+		for _, k := range fresh {
+			said = append(said, rows[k][1])
+		}
+		for _, what := range gone {
+			said = append(said, what+": gone")
+		}
+		for _, line := range said {
+			if _, err := fmt.Fprintf(w, "%s %s\n", now.Format(time.TimeOnly), line); err != nil {
 				return err
 			}
 		}

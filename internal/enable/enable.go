@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -32,6 +33,9 @@ type Options struct {
 // For returns the plan for a workload. whole is the workload as the API server has it.
 func For(ref store.Ref, whole *unstructured.Unstructured, o Options) (Plan, error) {
 	name := ref.Name + "-idalloc"
+	if ref.Kind != store.Deployment { // workloads of several kinds may have one name
+		name = ref.Name + "-" + strings.ToLower(ref.Kind) + "-idalloc"
+	}
 	template, found, err := unstructured.NestedMap(whole.Object, "spec", "template")
 	if err != nil || !found {
 		return Plan{}, errors.Join(err, fmt.Errorf("%s in namespace %s has no pod template", ref, ref.Namespace))
@@ -47,12 +51,12 @@ func For(ref store.Ref, whole *unstructured.Unstructured, o Options) (Plan, erro
 		p.Objects = append(p.Objects, serviceAccount(ref.Namespace, name))
 	}
 	p.Objects = append(p.Objects, role(ref, name), binding(ref.Namespace, name, account))
-	switch {
-	case o.AccountOnly:
+	switch label, _, _ := unstructured.NestedString(template, "metadata", "labels", inject.Label); {
+	case o.AccountOnly || runs(template):
 		if own != account {
 			p.Notes = append(p.Notes, fmt.Sprintf("let the pods run as this account: set serviceAccountName: %s in the pod template", account))
 		}
-	case runs(template):
+	case label == "true" && cmp.Or(own, asked) != "":
 	case ref.Kind == store.Job:
 		p.Notes = append(p.Notes, fmt.Sprintf("a Job's pod template cannot be changed: create the Job with label %s: \"true\" and annotation %s: %s in its template", inject.Label, inject.AccountKey, account))
 	default:
@@ -61,11 +65,8 @@ func For(ref store.Ref, whole *unstructured.Unstructured, o Options) (Plan, erro
 	return p, nil
 }
 
-// runs tells whether the pods run idalloc's container, or are to get it.
+// runs tells whether the pod template has idalloc's container.
 func runs(template map[string]any) bool {
-	if label, _, _ := unstructured.NestedString(template, "metadata", "labels", inject.Label); label == "true" {
-		return true
-	}
 	for _, field := range []string{"initContainers", "containers"} {
 		containers, _, _ := unstructured.NestedSlice(template, "spec", field)
 		for _, c := range containers {

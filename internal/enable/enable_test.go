@@ -14,6 +14,7 @@ import (
 )
 
 const (
+	makes  = "ServiceAccount"
 	binds  = "RoleBinding"
 	deploy = "deployment"
 )
@@ -38,14 +39,16 @@ func TestWhatIsApplied(t *testing.T) {
 		want           []string
 		account, says  string
 	}{
-		"a plain Deployment":          {deploy, "spec: {}", Options{}, []string{"ServiceAccount", "Role", binds, "Deployment"}, "worker-idalloc", ""},
-		"the default account is none": {"sts", "spec: {serviceAccountName: default}", Options{}, []string{"ServiceAccount", "Role", binds, "StatefulSet"}, "worker-idalloc", ""},
+		"a plain Deployment":          {deploy, "spec: {}", Options{}, []string{makes, "Role", binds, "Deployment"}, "worker-idalloc", ""},
+		"the default account is none": {"sts", "spec: {serviceAccountName: default}", Options{}, []string{makes, "Role", binds, "StatefulSet"}, "worker-statefulset-idalloc", ""},
 		"an account of its own":       {deploy, "spec: {serviceAccountName: shop}", Options{}, []string{"Role", binds, "Deployment"}, "shop", ""},
 		"an account by annotation":    {deploy, "metadata: {annotations: {inject.idalloc.dev/service-account: ids}}", Options{}, []string{"Role", binds, "Deployment"}, "ids", ""},
-		"it has the label":            {deploy, `metadata: {labels: {idalloc.dev/inject: "true"}}`, Options{}, []string{"ServiceAccount", "Role", binds}, "worker-idalloc", ""},
+		"it has the label alone":      {deploy, `metadata: {labels: {idalloc.dev/inject: "true"}}`, Options{}, []string{makes, "Role", binds, "Deployment"}, "worker-idalloc", ""},
+		"the label and an account":    {deploy, `metadata: {labels: {idalloc.dev/inject: "true"}}, spec: {serviceAccountName: shop}`, Options{}, []string{"Role", binds}, "shop", ""},
+		"the sidecar and no account":  {deploy, "spec: {containers: [{name: idalloc}]}", Options{}, []string{makes, "Role", binds}, "worker-idalloc", "serviceAccountName: worker-idalloc"},
 		"it has the sidecar":          {deploy, "spec: {serviceAccountName: shop, initContainers: [{name: idalloc}]}", Options{}, []string{"Role", binds}, "shop", ""},
-		"a Job cannot be changed":     {"job", "spec: {}", Options{}, []string{"ServiceAccount", "Role", binds}, "worker-idalloc", "cannot be changed"},
-		"only the account":            {deploy, "spec: {}", Options{AccountOnly: true}, []string{"ServiceAccount", "Role", binds}, "worker-idalloc", "serviceAccountName: worker-idalloc"},
+		"a Job cannot be changed":     {"job", "spec: {}", Options{}, []string{makes, "Role", binds}, "worker-job-idalloc", "cannot be changed"},
+		"only the account":            {deploy, "spec: {}", Options{AccountOnly: true}, []string{makes, "Role", binds}, "worker-idalloc", "serviceAccountName: worker-idalloc"},
 	} {
 		ref, whole := worker(t, tc.kind, tc.template)
 		p, err := For(ref, whole, tc.options)

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/idalloc/idalloc/internal/inspect"
+)
+
+// seen are the rows that were shown last, by their first cell.
+type seen map[string]string
+
+// differ returns the numbers of the rows that are new or have changed, and the first cells of those that are no more, in their order. It
+// remembers the rows.
+func (s seen) differ(rows [][]string) (fresh []int, gone []string) {
+	now := seen{}
+	for k, row := range rows {
+		now[row[0]] = strings.Join(row, "\t")
+		if s[row[0]] != now[row[0]] {
+			fresh = append(fresh, k)
+		}
+	}
+	for key := range s {
+		if _, is := now[key]; !is {
+			gone = append(gone, key)
+		}
+	}
+	slices.Sort(gone)
+	clear(s)
+	maps.Copy(s, now)
+	return fresh, gone
+}
+
+// keyed returns the rows with a cell before the others that no two have. Rows of paused pods name no partitions.
+func keyed(rows [][]string) [][]string {
+	all := make([][]string, 0, len(rows))
+	for _, row := range rows {
+		key := row[0]
+		if key == "-" {
+			key = "id " + row[1]
+		}
+		all = append(all, append([]string{key}, row...))
+	}
+	return all
+}
+
+// goneRow returns the row of what is no more.
+func goneRow(columns inspect.Columns, first string) []string {
+	row := make([]string, 0, len(columns.Always)+len(columns.Wide))
+	for _, title := range slices.Concat(columns.Always, columns.Wide) {
+		cell := "-"
+		if title == "STATE" {
+			cell = "gone"
+		}
+		row = append(row, cell)
+	}
+	row[0] = first
+	return row
+}
