@@ -135,6 +135,15 @@ func TestAProcessHasNoDutiesWhileTheMapIsNotClean(t *testing.T) {
 	})
 }
 
+// An earlier process may have yielded it, in a receipt that somebody removed.
+func TestAProcessAtOrAboveTheCountTakesOnlyWhatIsLocked(t *testing.T) {
+	forAllProcesses(t, func(t *rapid.T, p process, d Duties) {
+		if extra := d.Take.Minus(p.locked); p.view.ID >= p.view.Count && !p.keeps && !extra.Empty() {
+			t.Fatalf("it takes %s", extra)
+		}
+	})
+}
+
 func TestAProcessAtOrAboveTheCountYieldsNothingButItsSlot(t *testing.T) {
 	forAllProcesses(t, func(t *rapid.T, p process, d Duties) {
 		if p.view.ID >= p.view.Count && !d.Stop.Union(d.Yield).Empty() {

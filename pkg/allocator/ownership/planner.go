@@ -181,12 +181,12 @@ func (p *planner) give() {
 	target := strategy(placement.Input{
 		Partitions: p.force.Count, Count: p.in.Count, Members: slices.Sorted(maps.Keys(p.members)), Owners: p.owners(p.was), Target: p.in.Wish.Target,
 	})
-	for id, set := range target {
+	for _, id := range target.IDs() { // in order: a program's own strategy may name a partition twice
 		if !p.members[id] {
 			continue
 		}
 		yields := p.in.Holders[id].Yields
-		for k := range set.Intersect(placement.Between(0, p.force.Count-1)).All() { // a program's own strategy may say anything
+		for k := range target[id].Intersect(placement.Between(0, p.force.Count-1)).All() { // a program's own strategy may say anything
 			free := p.owner[k] == nobody && (p.locker[k] == nobody || p.locker[k] == id)
 			if free && !yields.Contains(k) && (p.was[k] != nobody || !p.in.Unserved) {
 				p.owner[k] = id
@@ -196,20 +196,19 @@ func (p *planner) give() {
 	p.askTheRow()
 }
 
-// askTheRow leaves with nobody for now what is yielded, and what the row as it was read would give to that very id. Somebody may have removed
-// the receipt that yields it. Then the next process of the pod knows nothing of the yield, and follows the row. It may have taken such a
-// partition again, without a write that would make this plan fail. The plan after this one sees its lock.
+// askTheRow moves nothing for now of what the row as it was read gives to the very id that yields it. Somebody may have removed the receipt
+// that yields it. Then the next process of the pod knows nothing of the yield, and follows the row. It may have taken such a partition again,
+// without a write that would make this plan fail. The plan after this one sees its lock. Until then the partition stays with its id, not with
+// nobody, because what is nobody's has to wait for quarantines (rule 11).
 func (p *planner) askTheRow() {
 	if !p.in.Clean || p.in.Before == nil {
 		return
 	}
 	aims, known := View{Count: p.in.Count, Row: p.in.Before, Clean: true, Target: p.in.Wish.Target, Strategies: p.in.Strategies}.Aims()
 	for k, id := range p.was {
-		if id == nobody || p.owner[k] == id || !p.in.Holders[id].Yields.Contains(k) {
-			continue
-		}
-		if !known || id >= p.in.Count || aims[id].Contains(k) {
-			p.owner[k] = nobody
+		moves := id != nobody && p.owner[k] != nobody && p.owner[k] != id
+		if moves && p.in.Holders[id].Yields.Contains(k) && (!known || aims[id].Contains(k)) {
+			p.owner[k] = id
 		}
 	}
 }

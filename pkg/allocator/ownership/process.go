@@ -83,8 +83,12 @@ func DutiesAt(v View, held, locked, yielded placement.Set, keeps bool) Duties {
 	d := Duties{Lost: locked.Minus(mine), Back: yielded.Minus(mine)}
 	open := mine.Minus(held).Minus(yielded)
 	aim, known := v.Aim()
-	if !known || keeps || v.ID >= v.Count { // an id at or above the count gives its slot with all that it owns
+	switch {
+	case !known || keeps:
 		d.Take = open
+		return d
+	case v.ID >= v.Count: // its slot goes with all that it owns
+		d.Take = open.Intersect(locked)
 		return d
 	}
 	d.Take, d.Yield = open.Intersect(aim.Union(locked)), open.Minus(aim).Minus(locked)

@@ -60,7 +60,7 @@ func (t draw) before() *assignment.Partitions {
 			b.Owners[id] = b.Owners[id].Union(placement.Set{})
 		}
 	}
-	for id := range b.Owners {
+	for _, id := range b.Owners.IDs() { // in order, so that the same draws make the same world
 		if t.oneIn(6, "is paused") {
 			b.Paused = b.Paused.Union(placement.Of(id))
 		}

@@ -343,6 +343,7 @@ func (p podLine) words() words {
 		"failed":        func(rest string) error { return number(&p.receipt().Failed)(rest) },
 		"locks":         p.readLocks,
 		"yields":        func(rest string) (err error) { p.receipt().Yields, err = readSet(rest); return err },
+		"paused":        just(func() { p.receipt().Paused = true }),
 	}
 }
 

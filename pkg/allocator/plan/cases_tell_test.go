@@ -90,6 +90,9 @@ func owners(now *assignment.Partitions) string {
 	for _, id := range now.Owners.IDs() {
 		fmt.Fprintf(&b, " %d=%s", id, strings.ReplaceAll(now.Owners[id].String(), ",", "+"))
 	}
+	if !now.Paused.Empty() {
+		fmt.Fprintf(&b, " paused %s", strings.ReplaceAll(now.Paused.String(), ",", "+"))
+	}
 	return b.String()
 }
 
