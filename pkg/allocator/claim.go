@@ -178,7 +178,7 @@ func (a *Allocator) readOwner(ctx context.Context) (store.Owner, error) {
 // a write of its own can tell it that no late write of that giving is still to come.
 func (c *claimer) takeIfNamed(ctx context.Context, owner store.Owner) (done bool, err error) {
 	id, named := owner.SlotOf(c.o.Pod, c.pod.UID)
-	if !named || !owner.Clean() || c.writesFirst() || c.followsStrict() || !owner.Obeys(c.o.FenceAfter) {
+	if !named || !owner.Clean() || c.writesFirst(owner) || c.followsStrict() || !owner.Obeys(c.o.FenceAfter) {
 		return false, nil
 	}
 	return true, c.takeOrWait(ctx, owner, id, false)
@@ -192,10 +192,14 @@ func (c *claimer) takeOrWait(ctx context.Context, owner store.Owner, id int, own
 	return c.backOff(ctx)
 }
 
-// writesFirst reports whether this pod takes only from a write of its own: it gave a slot up, or it is Terminating and not strict. In
-// the latter case a planner that saw the receipt of a strict process of the pod may take the pod for lost.
-func (a *Allocator) writesFirst() bool {
-	return a.gaveUp() || (a.o.FenceAfter == 0 && a.pod.DeletionTimestamp != nil)
+// writesFirst reports whether this pod takes only from a write of its own:
+//   - It gave a slot up.
+//   - It is Terminating and not strict. A planner that saw the receipt of a strict process of the pod may take the pod for lost.
+//   - It has no receipt, and does not know the strategy of the partitions. So it takes all that its id owns. A planner that saw a receipt,
+//     which somebody has removed, may be about to give some of that to another id.
+func (a *Allocator) writesFirst(owner store.Owner) bool {
+	return a.gaveUp() || (a.o.FenceAfter == 0 && a.pod.DeletionTimestamp != nil) ||
+		(a.shares.on != nil && !a.receipt().Locks() && unknownStrategy(owner, a.shares.strategy) != "")
 }
 
 // followsStrict reports whether this process, which is not strict, finds the lock of a strict one of its pod.

@@ -7,6 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/partition/placement"
 )
 
 // A planner that saw the receipt of a strict process may take the pod for lost, and a process that does not fence itself would not stop.
@@ -43,7 +45,42 @@ func TestWhoIsNotStrictFollowsAStrictProcessByAWriteOfItsOwn(t *testing.T) {
 		if got := c.followsStrict(); got != tc.followsStrict {
 			t.Errorf("%s: gives the slot up first: %t", name, got)
 		}
-		if got := c.writesFirst(); got != tc.writesFirst {
+		if got := c.writesFirst(store.Owner{}); got != tc.writesFirst {
+			t.Errorf("%s: takes only from a write of its own: %t", name, got)
+		}
+	}
+}
+
+// Such a process takes all that its id owns. A planner that saw a receipt, which somebody has removed, may be about to move some of that.
+func TestWhoDoesNotKnowTheStrategyTakesByAWriteOfItsOwn(t *testing.T) {
+	none := placement.Set{}
+	own := func(placement.Input) placement.Owners { return nil }
+	for name, tc := range map[string]struct {
+		before      *assignment.Receipt
+		on          *Partitions
+		foreign     bool
+		writesFirst bool
+	}{
+		"a new pod":                           {on: &Partitions{}, writesFirst: true},
+		"the receipt says what it yields":     {on: &Partitions{}, before: &assignment.Receipt{ID: 0, Partitions: &none}},
+		"it waited":                           {on: &Partitions{}, before: &assignment.Receipt{Waits: true}, writesFirst: true},
+		"its program knows the strategy":      {on: &Partitions{Strategies: map[string]placement.Strategy{"mine": own}}},
+		"it works on no partitions":           {},
+		"somebody else wrote the partitions'": {on: &Partitions{}, foreign: true},
+	} {
+		a := &Allocator{}
+		a.server, a.pod = &a.connection, &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{UID: "u"}}
+		if r := tc.before; r != nil {
+			r.UID, r.Owner = "u", a.ref.String()
+			a.pod.Annotations = map[string]string{assignment.ReceiptKey: r.Encode()}
+		}
+		a.shares.on = tc.on
+		owner := owning(placement.Owners{0: placement.Between(0, 3)})
+		owner.Record.State.Partitions.Strategy = "mine"
+		if tc.foreign {
+			owner.PartitionTrust = assignment.Foreign
+		}
+		if got := a.writesFirst(owner); got != tc.writesFirst {
 			t.Errorf("%s: takes only from a write of its own: %t", name, got)
 		}
 	}

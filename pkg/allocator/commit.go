@@ -87,7 +87,7 @@ func (a *Allocator) input(owner store.Owner, live []plan.Pod, intent plan.Intent
 		// Some pods need a write of their own, but not with every plan while there is no slot for them.
 		StandsBack: a.standBack() > 0,
 		// Only some processes recognise an ancient map as idalloc's, so it is written anew for the others.
-		NeedsWrite: owner.Ancient || a.writesFirst() && (intent != plan.Claim || named(owner, a)),
+		NeedsWrite: owner.Ancient || a.writesFirst(owner) && (intent != plan.Claim || named(owner, a)),
 	}
 }
 

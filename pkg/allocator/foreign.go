@@ -49,6 +49,8 @@ func (c *claimer) backOff(ctx context.Context) error {
 		return c.sleep(ctx, in)
 	}
 	c.listenToOwner()
-	_, err := c.listenFor(ctx, in, func(owner store.Owner) bool { return owner.Clean() && named(owner, c.Allocator) && !c.writesFirst() })
+	_, err := c.listenFor(ctx, in, func(owner store.Owner) bool {
+		return owner.Clean() && named(owner, c.Allocator) && !c.writesFirst(owner)
+	})
 	return errors.Join(err, context.Cause(ctx))
 }

@@ -30,6 +30,39 @@ func TestNoPartitionHasTwoWorkers(t *testing.T) {
 	}
 }
 
+// Pod b has seen that a yields partitions, and is about to write that they are its own. Somebody removes a's receipt, and a's next process
+// does not know the strategy, so it works on whatever its id owns.
+func TestWhoDoesNotKnowTheStrategyTakesNothingThatAPlanMoves(t *testing.T) {
+	m := newModel(0)
+	m.quiet, m.count, m.pods = true, 2, nil
+	m.start()
+	m.start()
+	a, b := m.pods[0], m.pods[1]
+	m.state = assignment.State{Slots: assignment.Slots{0: a.name, 1: b.name}, UIDs: assignment.Slots{0: "u", 1: "u"}, Epoch: 7}
+	m.state.Partitions = &assignment.Partitions{Count: 4, Strategy: placement.NameRange, Owners: placement.Owners{0: placement.Between(0, 3), 1: {}}}
+	m.wish = assignment.Wish{HasCount: true, Count: 4, Strategy: placement.NameRange}
+	m.trust, m.parts = assignment.Clean, assignment.Clean
+	none, locked := placement.Set{}, placement.Between(0, 1)
+	a.receipt = &assignment.Receipt{UID: "u", Owner: "o", ID: 0, Epoch: 7, Partitions: &locked, Yields: placement.Between(2, 3)}
+	b.receipt = &assignment.Receipt{UID: "u", Owner: "o", ID: 1, Epoch: 7, Partitions: &none}
+	b.process.id = 1
+	m.plan(b, Claim)
+	m.act(b) // b lists the pods
+	a.receipt, a.older, a.process = nil, true, &process{id: -1}
+	for range 10 {
+		m.act(a)
+	}
+	for range 10 {
+		m.act(b)
+		if err := m.check(); err != nil {
+			t.Fatalf("%v\n%s", err, strings.Join(m.story, "\n"))
+		}
+	}
+	if a.process.held.Empty() || a.process.held.Union(b.process.held).Len() != 4 {
+		t.Errorf("they work on %s and %s", a.process.held, b.process.held)
+	}
+}
+
 // model is an owner, its pods, and the processes in them.
 type model struct {
 	*rand.Rand
@@ -53,6 +86,8 @@ type model struct {
 	kinds []int
 	// outlives says that work goes on when its process ends.
 	outlives bool
+	// mixed says that some pods do not know one of the strategies.
+	mixed bool
 }
 
 type modelPod struct {
@@ -60,6 +95,8 @@ type modelPod struct {
 	created time.Time
 	receipt *assignment.Receipt
 	aware   bool
+	// older says that the pod does not know one of the strategies.
+	older   bool
 	process *process
 	gone    bool
 	// left is what work of an earlier process goes on on, and what the pod's files say.
@@ -93,6 +130,9 @@ func newModel(seed uint64) *model {
 	if slices.Contains(m.kinds, forgets) { // whoever removes receipts leaves the map alone
 		m.kinds = slices.DeleteFunc(m.kinds, func(kind int) bool { return kind >= 3 && kind <= 6 })
 	}
+	if m.mixed = m.IntN(4) == 0; m.mixed {
+		m.kinds, m.rate = []int{2, 2, 11, forgets}, 2+m.IntN(4)
+	}
 	m.outlives = m.IntN(2) == 0
 	m.count = 1 + m.IntN(3)
 	m.wish = assignment.Wish{Count: 1 + m.IntN(4), HasCount: true, Strategy: m.strategy[m.IntN(3)], FailoverAfter: time.Second}
@@ -108,7 +148,7 @@ func (m *model) logf(format string, args ...any) {
 
 func (m *model) start() {
 	m.born++
-	m.pods = append(m.pods, &modelPod{name: fmt.Sprintf("p%d", m.born), created: m.now, aware: true, process: &process{id: -1}})
+	m.pods = append(m.pods, &modelPod{name: fmt.Sprintf("p%d", m.born), created: m.now, aware: true, older: m.mixed && m.IntN(2) == 0, process: &process{id: -1}})
 }
 
 func (m *model) play() error {
@@ -256,9 +296,29 @@ func (m *model) act(pod *modelPod) {
 	m.hold(pod)
 }
 
-func (m *model) view(id int, paused bool) ownership.View {
+func (m *model) view(pod *modelPod, id int) ownership.View {
 	clean := m.trust == assignment.Clean && m.parts == assignment.Clean
-	return ownership.View{Count: m.count, Row: m.state.Partitions, Clean: clean, ID: id, Paused: paused, Strategies: placement.Named}
+	return ownership.View{Count: m.count, Row: m.state.Partitions, Clean: clean, ID: id, Paused: pod.process.paused, Strategies: pod.strategies}
+}
+
+// strategies finds a strategy that the pod knows.
+func (p *modelPod) strategies(name string) (placement.Strategy, error) {
+	if p.older && name == placement.NameRange {
+		return nil, placement.ErrUnknownStrategy
+	}
+	return placement.Named(name)
+}
+
+// writesFirst reports whether the pod takes only from a write of its own.
+func (m *model) writesFirst(pod *modelPod) bool {
+	if r := pod.receipt; r != nil && (r.GaveUp || r.Locks()) {
+		return r.GaveUp
+	}
+	if m.state.Partitions == nil {
+		return false
+	}
+	_, err := pod.strategies(m.state.Partitions.Strategy)
+	return err != nil
 }
 
 func (m *model) names(pod *modelPod) (int, bool) {
@@ -267,8 +327,7 @@ func (m *model) names(pod *modelPod) (int, bool) {
 }
 
 func (m *model) claim(pod *modelPod) {
-	gaveUp := pod.receipt != nil && pod.receipt.GaveUp
-	if id, ok := m.names(pod); ok && (!gaveUp || pod.process.own) {
+	if id, ok := m.names(pod); ok && (!m.writesFirst(pod) || pod.process.own) {
 		m.take(pod, id)
 		return
 	}
@@ -295,7 +354,7 @@ func (m *model) take(pod *modelPod, id int) {
 		before, p.yielded, p.paused = *r.Partitions, p.yielded.Union(r.Yields), r.Paused
 	}
 	before = before.Union(pod.left)
-	duties := ownership.DutiesAt(m.view(id, p.paused), placement.Set{}, before, p.yielded, false)
+	duties := ownership.DutiesAt(m.view(pod, id), placement.Set{}, before, p.yielded, false)
 	lock := before.Union(duties.Take)
 	epoch := m.state.Epoch
 	p.next = []func(){func() { // T2
@@ -326,7 +385,7 @@ func (m *model) confirm(pod *modelPod, id int, lock placement.Set) {
 // keep begins to work on what a moment of the owner confirms, and lets go of the other locks.
 func (m *model) keep(pod *modelPod, lock placement.Set) {
 	p := pod.process
-	view := m.view(p.id, p.paused)
+	view := m.view(pod, p.id)
 	confirmed := lock.Intersect(view.Mine()).Union(p.held)
 	p.held, pod.left = confirmed, pod.left.Minus(confirmed)
 	kept := confirmed.Union(pod.left)
@@ -357,7 +416,7 @@ func (m *model) hold(pod *modelPod) {
 		return
 	}
 	locked := *pod.receipt.Partitions
-	duties := ownership.DutiesAt(m.view(p.id, p.paused), p.held, locked, p.yielded, false)
+	duties := ownership.DutiesAt(m.view(pod, p.id), p.held, locked, p.yielded, false)
 	switch {
 	case !duties.Lost.Empty():
 		m.logf("%s loses %s", pod.name, duties.Lost)
@@ -384,7 +443,7 @@ func (m *model) hold(pod *modelPod) {
 // yield is the W2 of a yield, after the work has stopped and after a look whether it is still to be.
 func (m *model) yield(pod *modelPod, set placement.Set) {
 	p := pod.process
-	duties := ownership.DutiesAt(m.view(p.id, p.paused), p.held, *pod.receipt.Partitions, p.yielded, false)
+	duties := ownership.DutiesAt(m.view(pod, p.id), p.held, *pod.receipt.Partitions, p.yielded, false)
 	set = set.Intersect(duties.Stop.Union(duties.Yield))
 	p.held, p.yielded = p.held.Minus(set), p.yielded.Union(set)
 	if set.Empty() {
@@ -413,18 +472,14 @@ func (m *model) give(pod *modelPod) {
 // plan is R, L and C.
 func (m *model) plan(pod *modelPod, intent Intent) {
 	p := pod.process
-	gaveUp := pod.receipt != nil && pod.receipt.GaveUp
 	in := Input{ // R
-		Count: m.count, State: m.state.Clone(), Trust: m.trust, Me: pod.name, Intent: intent, NeedsWrite: gaveUp && intent != Claim, Now: m.now,
-		Partitions: Partitions{Trust: m.parts, Wish: m.wish, Vacant: map[int]bool{}, Joins: m.IntN(2) == 0},
+		Count: m.count, State: m.state.Clone(), Trust: m.trust, Me: pod.name, Intent: intent, NeedsWrite: m.writesFirst(pod), Now: m.now,
+		Partitions: Partitions{Trust: m.parts, Wish: m.wish, Vacant: map[int]bool{}, Joins: m.IntN(2) == 0, Strategies: pod.strategies},
 	}
 	if m.quiet || m.IntN(3) == 0 {
 		for id := range 5 {
 			in.Partitions.Vacant[id] = true
 		}
-	}
-	if gaveUp {
-		in.NeedsWrite = true
 	}
 	version := m.version
 	p.next = []func(){func() { // L
@@ -488,7 +543,7 @@ func (m *model) check() error {
 func (m *model) settle() error {
 	m.quiet = true
 	for _, pod := range m.pods {
-		pod.process.paused = false
+		pod.process.paused, pod.older = false, false
 		if pod.receipt != nil {
 			r := *pod.receipt
 			r.Paused, pod.receipt = false, &r
@@ -525,7 +580,7 @@ func (m *model) rests() bool {
 			continue
 		}
 		p := pod.process
-		aim, ok := m.view(p.id, false).Aim()
+		aim, ok := m.view(pod, p.id).Aim()
 		if p.id < 0 || !ok || !p.held.Equal(aim) || !pod.receipt.Yields.Empty() || !pod.receipt.Partitions.Equal(aim) {
 			return false
 		}
