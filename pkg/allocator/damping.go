@@ -1,6 +1,10 @@
 package allocator
 
-import "time"
+import (
+	"time"
+
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+)
 
 const (
 	// lasting is how long a restored map has to stand for the restore to have lasted.
@@ -52,4 +56,15 @@ func (d *damper) wait() time.Duration {
 		return 0
 	}
 	return min(minDamping<<min(d.times-1, 16), maxDamping)
+}
+
+// damp takes in a restore of this process's own that left the map like this. If it is untracked, and the token comes from a clock far ahead, the
+// next restore would be written again and change nothing. A clean map is written again only when there is something to change: when another
+// pod lets go of this slot, for one.
+func (h *holding) damp(restored store.Owner) {
+	if !restored.Clean() && !h.intact(restored) {
+		h.damping.vain(h.clock.Now())
+		return
+	}
+	h.damping.restore(h.clock.Now())
 }

@@ -4,8 +4,10 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/boottime"
 	"github.com/idalloc/idalloc/pkg/allocator/pace"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
@@ -91,6 +93,33 @@ func TestDamperCountsARestoreThatWasInVain(t *testing.T) {
 			t.Errorf("after %d restores in vain the wait is %s, want %s", i+1, d.wait(), want)
 		}
 		clk.Step(d.wait())
+	}
+}
+
+func TestOnlyAnUntrackedMapIsRestoredInVain(t *testing.T) {
+	token := int64(9)
+	for name, tc := range map[string]struct {
+		alter func(*store.Owner)
+		vain  bool
+	}{
+		"it names the pod":                             {func(*store.Owner) {}, false},
+		"clean, and two receipts name the slot":        {func(o *store.Owner) { delete(o.Record.State.Slots, 0) }, false},
+		"untracked":                                    {func(o *store.Owner) { o.Trust = assignment.Untracked }, false},
+		"untracked, and its epoch is behind the token": {func(o *store.Owner) { o.Trust, o.Record.State.Epoch = assignment.Untracked, token-1 }, true},
+	} {
+		clk := clocktesting.NewFakeClock(time.UnixMilli(1795219200123))
+		a := &Allocator{connection: connection{clock: clk, pace: pace.New(func() float64 { return 0 })}, o: Options{Pod: "a"}}
+		a.pod, a.held = &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{UID: "u"}}, &held{id: 0, token: token}
+		h := &holding{Allocator: a, retry: a.pace.Backoff()}
+		owner := both()
+		tc.alter(&owner)
+		h.damp(owner)
+		if vain := h.damping.wait() > 0; vain != tc.vain {
+			t.Errorf("%s: the next restore waits %s", name, h.damping.wait())
+		}
+		if h.damping.stands == tc.vain {
+			t.Errorf("%s: the restore counts as one that stands: %t", name, h.damping.stands)
+		}
 	}
 }
 

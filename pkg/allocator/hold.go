@@ -340,12 +340,10 @@ func (h *holding) restoreMap(ctx context.Context) error {
 	case err == nil && written != nil:
 		h.happened.Tell(event.Restored{Epoch: written.Record.State.Epoch})
 		h.held.adopt(*written)
-		if !h.intact(h.held.view) { // as on an untracked map, if the token comes from a clock far ahead
-			h.damping.vain(h.clock.Now())
+		if h.damp(h.held.view); !h.intact(h.held.view) {
 			h.retry.Next()
 			return nil
 		}
-		h.damping.restore(h.clock.Now())
 		h.retry.Reset()
 		h.strict.renew(sent) // the answer shows the owner as a read at that moment would
 		h.tellContact(sent)
