@@ -199,7 +199,19 @@ type complaint struct {
 
 // due reports whether an Event is to say now that the pod waits for what: once, and again when the reason changed, but seldom.
 func (c complaint) due(what string, now time.Time) bool {
-	return what != "" && what != c.what && (c.what == "" || now.Sub(c.at) >= complainAgain)
+	return what != "" && withoutNumbers(what) != withoutNumbers(c.what) && (c.what == "" || now.Sub(c.at) >= complainAgain)
+}
+
+// withoutNumbers returns the text without its numbers, and without the units of times. In a large workload the number of pods that live
+// changes all the time, and the reason to wait is still the same.
+func withoutNumbers(text string) string {
+	number := false
+	return strings.Map(func(r rune) rune {
+		if number = (r >= '0' && r <= '9') || (number && strings.ContainsRune("hms", r)); number {
+			return -1
+		}
+		return r
+	}, text)
 }
 
 func waitingEvent(pod metav1.OwnerReference, what string) store.Event {

@@ -32,6 +32,8 @@ func TestAPodComplainsOnceAndAgainForAnotherReason(t *testing.T) {
 		"the same reason, hours later":  {told, "a free slot", at.Add(5 * time.Hour), false},
 		"another reason soon after":     {told, "room", at.Add(complainAgain - 1), false},
 		"another reason after a while":  {told, "room", at.Add(complainAgain), true},
+		"other numbers":                 {complaint{what: "room: 9 pods live, a try in 59s", at: at}, "room: 10 pods live, a try in 1m5s", at.Add(5 * time.Hour), false},
+		"another pod":                   {complaint{what: "pod a to go", at: at}, "pod b to go", at.Add(complainAgain), true},
 		"no reason any more, meanwhile": {told, "", at.Add(complainAgain), false},
 	} {
 		if got := tc.complaint.due(tc.what, tc.now); got != tc.want {
