@@ -43,7 +43,8 @@ func (a *Allocator) beginPause(before *assignment.Receipt, from store.Owner, id 
 }
 
 // recent reports whether the failures that the receipt counts may be recent. They are not if it locks a slot and has done so for long:
-// then the program has worked since, and its process was killed.
+// then the program has worked since, or has rested for as long, and its process was killed. After such a rest the program is tried again. If it
+// fails, the count goes on.
 func (a *Allocator) recent(before *assignment.Receipt) bool {
 	return !before.Locks() || a.clock.Since(time.UnixMilli(before.Epoch)) < provenAfter
 }

@@ -91,6 +91,23 @@ func TestAProgramDoesNotRestForFailuresOfLongAgo(t *testing.T) {
 	}
 }
 
+// A set that grows raises the epoch, so the next process would take the failures for recent ones.
+func TestAProgramDoesNotRestForFailuresFromBeforeItsSetGrew(t *testing.T) {
+	for worked, rests := range map[time.Duration]bool{time.Minute: true, provenAfter: false} {
+		a, step := failing(3)
+		a.held = &held{since: a.clock.Now()}
+		step(worked)
+		before := a.locking(placement.Between(0, 3), placement.Set{}, a.clock.Now().UnixMilli())
+		before.Waits = false // it locks the slot
+		next, _ := failing(0)
+		next.clock, next.began = a.clock, a.clock.Now()
+		r := assignment.Receipt{ID: 0}
+		if next.withShares(&r, &before, both()); r.Paused != rests {
+			t.Errorf("the set grew after the program had worked for %s, and then its process was killed: the next one rests: %t", worked, r.Paused)
+		}
+	}
+}
+
 func TestAPauseThatSomebodyAskedForOutlivesTheProcess(t *testing.T) {
 	none := placement.Set{}
 	for name, before := range map[string]*assignment.Receipt{

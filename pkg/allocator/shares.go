@@ -215,10 +215,17 @@ func (p *ownPod) locked() placement.Set {
 
 // lockPartitions writes the receipt with other partitions. The epoch is raised only if all that is locked was confirmed at it.
 func (a *Allocator) lockPartitions(ctx context.Context, lock, yields placement.Set, epoch int64) error {
+	r := a.locking(lock, yields, epoch)
+	return a.writeReceipt(ctx, &r)
+}
+
+// locking is the receipt that lockPartitions writes. The next process takes its epoch for the beginning of the work (see recent). So failures
+// of long ago are not on it any more.
+func (a *Allocator) locking(lock, yields placement.Set, epoch int64) assignment.Receipt {
 	r := *a.receipt()
 	r.Partitions, r.Yields, r.Paused = &lock, yields, a.pause.active
-	r.Epoch = max(r.Epoch, epoch)
-	return a.writeReceipt(ctx, &r)
+	r.Epoch, r.Failed = max(r.Epoch, epoch), a.failures(false)
+	return r
 }
 
 // withShares adds to a receipt for slot id what the process is to lock of what a moment of the owner gives to the id. before is the
