@@ -75,7 +75,13 @@ func (s *stops) of(id identity.Identity) (identity.Identity, error) {
 func (a *agent) workOnPartitions(keeps bool, left identity.Identity, stop func(context.Context, partStop) error) {
 	a.parts = &parts{lost: map[int]placement.Set{}, numbers: map[int]int{}, shown: make(chan struct{})}
 	a.o.Allocator.Partitions = &allocator.Partitions{
-		Publish: a.publishShares, Keeps: keeps, Left: left.Partitions.Owned().Union(left.Partitions.Stopping()),
+		Publish: a.publishShares, Keeps: keeps,
+		Left: func(uid string) placement.Set {
+			if a.dir == nil || a.dir.Pod() != uid { // without POD_UID nobody knew it before: an earlier pod of the same name may have left the files
+				return placement.Set{}
+			}
+			return left.Partitions.Owned().Union(left.Partitions.Stopping())
+		},
 		Stop: func(ctx context.Context, s allocator.PartitionStop) error { return a.stopPart(ctx, s, stop) },
 	}
 }

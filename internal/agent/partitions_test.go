@@ -182,13 +182,17 @@ func TestTheNextProcessKnowsFromTheFilesOnWhatWorkMayGoOn(t *testing.T) {
 	s := newSharer(t, dir, httpHooks())
 	s.publish(held())
 	s.publishShares(shares(placement.Between(0, 15), placement.Of(12), 1))
-	if left := newSharer(t, dir, httpHooks()).o.Allocator.Partitions.Left; left.String() != "0-15" {
+	if left := newSharer(t, dir, httpHooks()).o.Allocator.Partitions.Left("uid-1"); left.String() != "0-15" {
 		t.Errorf("the files show 0-15, and work may go on on %s", left)
 	}
 	s.publishShares(shares(placement.Between(0, 11), placement.Set{}, 1))
 	s.publish(withdrawn(identity.StateDraining))
-	if left := newSharer(t, dir, httpHooks()).o.Allocator.Partitions.Left; left.String() != "0-11" {
+	again := newSharer(t, dir, httpHooks())
+	if left := again.o.Allocator.Partitions.Left("uid-1"); left.String() != "0-11" {
 		t.Errorf("0-11 was withdrawn with the id, and work may go on on %s", left)
+	}
+	if left := again.o.Allocator.Partitions.Left("uid-2"); !left.Empty() {
+		t.Errorf("another pod of the same name worked on %s, and that counts as work of this one", left)
 	}
 }
 

@@ -119,9 +119,6 @@ func New(ctx context.Context, o Options) (*Allocator, error) {
 	if a.strict.tell == nil {
 		a.strict.tell = func(time.Duration) {}
 	}
-	if a.shares.on = o.Partitions; a.shares.on != nil {
-		a.shares.left = o.Partitions.Left
-	}
 	a.server = &a.connection
 	a.setWaiting("the API server's answer about this pod and its owner")
 	a.began = a.clock.Now()
@@ -148,6 +145,9 @@ func New(ctx context.Context, o Options) (*Allocator, error) {
 	})
 	if err != nil {
 		return nil, err
+	}
+	if a.shares.on = o.Partitions; a.shares.on != nil && a.shares.on.Left != nil {
+		a.shares.left = a.shares.on.Left(string(a.pod.UID))
 	}
 	a.answered()
 	a.log = a.log.WithValues("owner", a.ref.String(), "namespace", o.Namespace, "pod", o.Pod)

@@ -23,9 +23,9 @@ type Partitions struct {
 	// InProcess says that the work on partitions ends with this process, however the process ends. So nothing is left of the work of
 	// an earlier process of the pod.
 	InProcess bool
-	// Left are partitions on which work of an earlier process of the pod may go on, as far as this process knows beside the pod's
-	// receipt, which somebody may have removed: those that its files show.
-	Left placement.Set
+	// Left returns partitions on which work of an earlier process of the pod with this UID may go on, as far as this process knows beside the
+	// pod's receipt, which somebody may have removed: those that its files show. It is called once, by New. It may be nil.
+	Left func(uid string) placement.Set
 	// Keeps says that the process cannot know when work on some of its partitions has stopped. It yields none, and they move only
 	// with its slot.
 	Keeps bool
