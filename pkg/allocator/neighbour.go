@@ -35,17 +35,17 @@ func (n *neighbour) changed() <-chan struct{} {
 	return n.stream.Changed()
 }
 
-// neighbourOf returns the id whose holder the holder of me follows: the first one before me, cyclically, of those members that have a
-// holder. ok is false if there is none.
+// neighbourOf returns the id whose holder the holder of me follows: the first one before me, cyclically, of those ids that the row lists and that
+// have a holder. Ids that are paused are among them. ok is false if there is none.
 func neighbourOf(me int, owner store.Owner) (id int, ok bool) {
 	row := owner.Record.State.Partitions
 	if row == nil || !owner.PartitionsClean() {
 		return 0, false
 	}
-	members := row.Owners.IDs()
-	at, _ := slices.BinarySearch(members, me)
-	for i := range members {
-		id := members[(at-1-i+2*len(members))%len(members)]
+	listed := row.Owners.IDs()
+	at, _ := slices.BinarySearch(listed, me)
+	for i := range listed {
+		id := listed[(at-1-i+2*len(listed))%len(listed)]
 		if _, has := owner.Record.State.Slots[id]; has && id != me {
 			return id, true
 		}
