@@ -105,12 +105,15 @@ func (p *pausing) pause(paused bool) {
 	p.wishes <- paused
 }
 
-// publishShares implements allocator.Partitions.Publish.
+// publishShares implements allocator.Partitions.Publish. If there is no id any more, the identity that says so is about to follow. Until then
+// everything shows what it showed: work may go on there, and the next process of the pod has to know of it.
 func (a *agent) publishShares(s allocator.Shares) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	p := a.parts
-	p.now, p.known = s, true
+	if s.Identity.Assigned() {
+		p.now, p.known = s, true
+	}
 	grown := p.seen < s.Stop
 	for ; p.seen < s.Stop; p.seen++ {
 		number, err := a.stops.next()
@@ -120,7 +123,9 @@ func (a *agent) publishShares(s allocator.Shares) {
 		}
 		p.numbers[p.seen+1] = number
 	}
-	a.showNext()
+	if s.Identity.Assigned() {
+		a.showNext()
+	}
 	if grown {
 		close(p.shown)
 		p.shown = make(chan struct{})

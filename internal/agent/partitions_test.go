@@ -27,7 +27,7 @@ import (
 
 // shares returns what an allocator says that it owns, and what of that is to stop.
 func shares(owned, stopping placement.Set, stop int) allocator.Shares {
-	return allocator.Shares{Count: 64, Owned: []allocator.Share{{Set: owned, Token: 7}}, Stopping: stopping, Stop: stop}
+	return allocator.Shares{Identity: held(), Count: 64, Owned: []allocator.Share{{Set: owned, Token: 7}}, Stopping: stopping, Stop: stop}
 }
 
 // sharer is a watcher of a pod that works on partitions, and the HTTP server that its program posts to.
@@ -104,6 +104,21 @@ func TestAPartOfTheWorkStopsWhenTheProgramSaysSo(t *testing.T) {
 	s.publishShares(shares(placement.Between(0, 11).Union(placement.Between(13, 15)), placement.Set{}, 1))
 	s.shows("0-11,13-15", "")
 	s.says(409, "partitions=12&stop=1")
+}
+
+// Somebody may have removed the receipt that locks them, too.
+func TestAProcessKnowsWhatWorkMayGoOnAfterTheIDIsWithdrawn(t *testing.T) {
+	dir := t.TempDir()
+	s := newSharer(t, dir, httpHooks())
+	s.publish(held())
+	s.publishShares(shares(placement.Between(0, 15), placement.Set{}, 0))
+	lost := held().Without(identity.StateLost)
+	s.publishShares(allocator.Shares{Identity: lost}) // as the allocator does before it publishes the identity
+	s.publish(lost)
+	next, _ := beginning(t, dir)
+	if left := next.last.Partitions.Owned(); left.String() != "0-15" {
+		t.Errorf("the next process knows of work on %q; want 0-15", left)
+	}
 }
 
 func TestALateReportForAStopThatWasCalledOffDoesNotCount(t *testing.T) {
