@@ -158,6 +158,7 @@ func (j *Judge) HandOn(before, next *world.Process) {
 		delete(j.still, before)
 	}
 	j.recorder.handOn(before, next)
+	j.parts.recorder.handOn(before, next)
 }
 
 // Trouble notes that something went wrong that may keep a process from going on.

@@ -55,6 +55,17 @@ func (r *workRecorder) look(p *world.Process) {
 	}
 }
 
+// handOn has next work on what its pod's process before it worked on.
+func (r *workRecorder) handOn(before, next *world.Process) {
+	if _, known := r.known[before]; !known {
+		return
+	}
+	r.known[next], r.working[next], r.since[next] = r.known[before], r.working[before], r.since[before]
+	delete(r.known, before)
+	delete(r.working, before)
+	delete(r.since, before)
+}
+
 func (r *workRecorder) began(p *world.Process, k int, token int64) {
 	least, forgotten := r.judge.parts.forgotten[k]
 	i := input{

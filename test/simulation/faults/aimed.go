@@ -42,6 +42,10 @@ func suspendTaker(w *world.World, f Fault, d *dice.Dice) {
 	w.TrapFor(f.Lasts, func(c *world.Call) bool { is, _ := takes(w, c); return is }, func(c *world.Call) bool {
 		p := c.Process
 		w.After(d.Tail(100*time.Millisecond), func() { damage(w, d) })
+		if more := locksMore(w, c); !more.Empty() && d.Chance(0.7) {
+			lockLate(w, p, more, d)
+			return false
+		}
 		if id := noteOf(patched(c.Body, assignment.ReceiptKey)).ID; w.Profile.FenceAfter > 0 && id != nil && d.Chance(0.5) {
 			comeLate(w, p, *id, d)
 			return false

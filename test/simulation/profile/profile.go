@@ -48,17 +48,18 @@ type Profile struct {
 	After              time.Duration // how long what went wrong stays so after the last fault
 }
 
-// Fits reports whether p is of the kind that the words ask for: strict, default, linked (no command tells the ids), or a resource.
+// Fits reports whether p is of the kind that the words ask for: strict, default, linked or command (who tells the
+// ids), partitions, or a resource.
 func (p Profile) Fits(words []string) bool {
 	for _, word := range words {
 		switch {
 		case word == "strict" && p.FenceAfter == 0, word == "default" && p.FenceAfter > 0:
 			return false
-		case word == "linked" && p.Command:
+		case word == "linked" && p.Command, word == "command" && !p.Command:
 			return false
 		case word == "partitions" && p.Partitions == 0:
 			return false
-		case word != "partitions" && word != "strict" && word != "default" && word != "linked" && word != p.Resource:
+		case word != "partitions" && word != "strict" && word != "default" && word != "linked" && word != "command" && word != p.Resource:
 			return false
 		}
 	}
@@ -146,14 +147,17 @@ func (p *Profile) vary(d *dice.Dice) {
 
 // divide draws what the programs divide among themselves besides.
 func (p *Profile) divide(d *dice.Dice) {
-	if p.Start || p.Command || !d.Chance(0.3) {
+	if p.Start || !d.Chance(0.3) {
 		return
 	}
 	p.Partitions, p.Strategy = d.Between(1, 6), dice.Pick(d, []string{"sticky", "sticky", "range", "primary", "external"})
-	p.Keeps = true // the work of one id need not stop when others come
+	p.Keeps = !p.Command // the work of one id need not stop when others come
 	p.Unaware = p.Rolls() && d.Chance(0.3)
 	if d.Chance(0.15) {
 		p.Stubborn = d.Float()
+	}
+	if p.Command && !p.HandsOver {
+		p.Stubborn = 1 // nobody knows when the work has stopped
 	}
 	p.InProcess = d.Chance(0.7)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	idcontext "github.com/idalloc/idalloc/pkg/context"
 	"github.com/idalloc/idalloc/pkg/identity"
+	"github.com/idalloc/idalloc/pkg/partition/placement"
 	"github.com/idalloc/idalloc/test/simulation/server"
 )
 
@@ -26,6 +27,7 @@ type beside struct {
 	// ending says that the pod ends, so that the work does not begin again.
 	ending bool
 	saved  []byte // of the Memory
+	sharesBeside
 }
 
 const (
@@ -35,7 +37,7 @@ const (
 )
 
 func newBeside() *beside {
-	b := &beside{idle: make(chan struct{})}
+	b := &beside{idle: make(chan struct{}), sharesBeside: sharesBeside{left: make(chan struct{})}}
 	close(b.idle)
 	return b
 }
@@ -49,7 +51,9 @@ func (b *beside) set(id *identity.Identity) {
 	case b.under != nil && id == nil:
 		close(b.idle)
 	}
-	b.under = id
+	if b.under = id; id == nil {
+		b.leaveAll()
+	}
 }
 
 // outlives reports whether work goes on that this process told of an id, also when it has ended.
@@ -87,6 +91,10 @@ func (p *Process) runCommand(ctx context.Context, o idcontext.Options) error {
 	}
 	if p.FenceAfter > 0 {
 		ao.FenceAfter, ao.FenceLead, ao.Fenced, ao.Memory = p.FenceAfter, p.FenceAfter/3, p.besideFenced, disk{p}
+	}
+	if p.divides {
+		ao.Partitions = p.partitionsBeside()
+		ao.DiesWithProcess = ao.Partitions.InProcess
 	}
 	claiming, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
@@ -145,13 +153,25 @@ func (p *Process) told(id identity.Identity) {
 			return
 		}
 		p.w.Step("told", p.ID, string(id.State), strconv.Itoa(id.ID), strconv.Itoa(id.Count), strconv.FormatInt(id.Epoch, 10))
-		p.beside.shown = id
-		if p.beside.under == nil {
-			p.follow(0)
-			return
+		p.said.identity = id
+		if p.said.complete(p.divides) {
+			p.show()
 		}
-		p.follow(p.stopTime())
 	})
+}
+
+// show has the work follow what the allocator said last.
+func (p *Process) show() {
+	b := p.beside
+	b.shown = p.said.identity
+	b.showShares(&p.said)
+	if b.under == nil {
+		p.follow(0)
+		return
+	}
+	p.beginBeside()
+	p.w.Witness.Look()
+	p.follow(p.stopTime())
 }
 
 // stopTime draws how long the work needs until it does what it was told.
@@ -178,12 +198,14 @@ func (p *Process) follow(d time.Duration) {
 		switch {
 		case id.Assigned() && !b.ending && (p.alloc == nil || !p.alloc.Fenced()):
 			if b.under != nil && *b.under == id {
+				p.workAsShown()
 				return
 			}
 			b.set(&id)
 			p.slept = false
 			p.w.tell(aWorkBegan, p)
 			p.w.Step("begin", p.ID, strconv.Itoa(id.ID), strconv.Itoa(id.Count), strconv.FormatInt(id.Epoch, 10))
+			p.workAsShown()
 			p.breakDown(id)
 		case b.under != nil:
 			p.w.Step("stop", p.ID, strconv.Itoa(b.under.ID))
@@ -202,8 +224,22 @@ func (p *Process) follow(d time.Duration) {
 // besideStopped is for Stopped: with a hook it waits for the work, without one for as long as the work needs at most.
 func (p *Process) besideStopped(ctx context.Context) error {
 	if p.w.Profile.HandsOver {
-		return p.awaitIdle(ctx)
+		if err := p.awaitIdle(ctx); err != nil {
+			return err
+		}
+	} else if err := p.awaitReaders(ctx); err != nil {
+		return err
 	}
+	p.w.Alone(func() {
+		if !p.Dead && !p.beside.shown.Assigned() {
+			p.beside.noted = placement.Set{}
+		}
+	})
+	return nil
+}
+
+// awaitReaders blocks for as long as work without a hook needs at most.
+func (p *Process) awaitReaders(ctx context.Context) error {
 	timer := p.clock.NewTimer(moveDelay)
 	defer timer.Stop()
 	select {
@@ -245,6 +281,9 @@ func (p *Process) besideFenced(by time.Duration) {
 		}
 		b := p.beside
 		b.shown.State, b.shown.ID, b.shown.Epoch = identity.StateFenced, identity.None, 0
+		p.said.identity = b.shown
+		p.said.complete(p.divides)
+		b.showShares(&p.said)
 		if b.under == nil {
 			return
 		}

@@ -93,8 +93,11 @@ func (p *Process) Stubborn() bool { return p.stubborn }
 
 // Working are the partitions that the process works on at this moment, with their tokens.
 func (p *Process) Working() map[int]int64 {
-	if p.Belief() == nil {
+	switch {
+	case p.Belief() == nil:
 		return nil
+	case p.beside != nil:
+		return p.beside.works
 	}
 	return p.parts
 }

@@ -49,6 +49,7 @@ type Process struct {
 	instance *idcontext.Instance  // with Start
 	alloc    *allocator.Allocator // as a command
 	beside   *beside              // what it tells its ids as a command
+	said     said                 // what its allocator says, as a command
 	working  *identity.Identity   // what the work acts under, nil if it does not
 	divides  bool                 // it works on partitions
 	stubborn bool                 // it does not know when work on some of them has stopped
