@@ -39,7 +39,7 @@
 //     revisions work on none.
 //   - Work in another program than idalloc (world/beside.go). That of run in strict mode is stopped before its time is
 //     over and leaves what it knows of quarantines to the next process. That of watch goes on while the watcher is
-//     started again, with a hook or without.
+//     started again, with a hook or without. So does its work on partitions (world/beside_partitions.go).
 //   - Somebody who runs "idalloc gc" (world/sweep.go).
 //   - Time (package clock).
 //   - Held-up requests (world/holdup.go): any request of any process waits before it is sent, before it is applied or before its
