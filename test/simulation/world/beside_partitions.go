@@ -149,14 +149,14 @@ func (p *Process) unshareBeside(ctx context.Context, stop allocator.PartitionSto
 			p.said.lost = map[int]placement.Set{}
 		}
 		p.said.lost[stop.Number] = stop.Set
-		p.show()
+		p.show() //nolint:contextcheck // the world may start another process after it
 	})
 	wait := func() error { return p.awaitLeft(ctx, stop.Set) }
 	if !p.w.Profile.HandsOver {
 		wait = func() error { return p.awaitReaders(ctx) }
 	}
 	err := wait()
-	p.w.Alone(func() {
+	p.w.Alone(func() { //nolint:contextcheck // the world may start another process after it
 		if _, lost := p.said.lost[stop.Number]; lost && !p.Dead {
 			delete(p.said.lost, stop.Number)
 			p.show()
