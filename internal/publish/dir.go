@@ -84,11 +84,8 @@ func (d *Dir) publish(names []string, contents []file) error {
 	if err := d.link(names); err != nil {
 		return err
 	}
-	// Readlink returns "" for a missing link, and no generation has that name.
-	previous, err := os.Readlink(filepath.Join(d.path, dataLink))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
+	// Readlink returns "" for what is missing or no link, and no generation has that name. The swap replaces a file.
+	previous, _ := os.Readlink(filepath.Join(d.path, dataLink))
 	if previous != "" && d.shows(previous, contents) {
 		return d.prune(previous, "")
 	}

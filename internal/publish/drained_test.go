@@ -66,6 +66,8 @@ func TestDrainedRefuses(t *testing.T) {
 		"another pod, IPv6":                  {never, "", "[fd00::7]:5", nil, 403, "only a container of this pod"},
 		"a peer without an address":          {never, "", "@", nil, 403, "only a container of this pod"},
 		"a proxy":                            {never, "", "127.0.0.6:5", []string{"X-Forwarded-For", "10.0.0.7"}, 403, "a proxy passed the request on"},
+		"a proxy that says who it is":        {never, "", self, []string{"Via", "1.1 mesh"}, 403, "a proxy passed the request on"},
+		"a proxy of the standard":            {never, "", self, []string{"Forwarded", "for=10.0.0.7"}, 403, "a proxy passed the request on"},
 		"another site's page in a browser":   {never, "", self, []string{"Origin", "https://example.com"}, 403, "Origin"},
 		"a page of no origin":                {never, "", self, []string{"Origin", "null"}, 403, "Origin"},
 		"a browser that hides the origin":    {never, "", self, []string{"Sec-Fetch-Site", "cross-site"}, 403, "Sec-Fetch-Site"},
@@ -120,7 +122,7 @@ func TestABodyIsRefusedAndNotWaitedFor(t *testing.T) {
 func TestAFencedIDIsNotAnsweredWhateverWasSet(t *testing.T) {
 	s := start(t, assigned(3, 5, 7), nil)
 	over := false
-	s.hub.fenced = func() bool { return over }
+	s.hub.CheckFenced(func() bool { return over })
 	etag := s.do(t, "GET", "/v1/identity", "").header.Get("ETag")
 	s.do(t, "GET", "/readyz", "").want(t, 200, "3/5")
 	s.hub.mu.Lock()

@@ -145,7 +145,7 @@ func (h *handler) readyz(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, fmt.Sprintf("not ready: no id is assigned, the state is %s", now.State), http.StatusServiceUnavailable)
 		return
 	}
-	writeText(w, fmt.Sprintf("ok: %s\n", now.Identity))
+	write(w, fmt.Appendf(nil, "ok: %s\n", now.Identity))
 }
 
 func (h *handler) healthz(w http.ResponseWriter, r *http.Request) {
@@ -155,7 +155,7 @@ func (h *handler) healthz(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	writeText(w, "ok\n")
+	write(w, []byte("ok\n"))
 }
 
 // getMetrics answers at once.
@@ -202,11 +202,6 @@ func matches(ifNoneMatch, etag string) bool {
 		}
 	}
 	return false
-}
-
-func writeText(w http.ResponseWriter, text string) {
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	write(w, []byte(text))
 }
 
 // write writes the body of an answer. It ignores the error: the client has gone away.

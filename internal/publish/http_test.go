@@ -143,6 +143,7 @@ func TestABadWaitIsRefusedWithASentence(t *testing.T) {
 	for _, wait := range []string{"30", "-1s", "soon"} {
 		s.do(t, "GET", "/v1/identity?wait="+wait, "").want(t, 400, "give a number with a unit such as wait=30s")
 	}
+	s.do(t, "GET", "/v1/identity?wait=0s", "").want(t, 200, `"id":3`)
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/identity?wait=10h", http.NoBody)
 	if err != nil {
 		t.Fatal(err)

@@ -12,10 +12,10 @@ func TestAMemoryIsForTheNextProcess(t *testing.T) {
 		t.Errorf("an empty directory has %q, %v", b, err)
 	}
 	for _, want := range []string{"a", "bc", ""} {
-		if err := New(dir).Memory().Save([]byte(want)); err != nil {
+		d := New(dir)
+		if err := d.Memory().Save([]byte(want)); err != nil {
 			t.Fatal(err)
 		}
-		d := New(dir)
 		if err := d.Publish(assigned(3, 5, 7)); err != nil {
 			t.Fatal(err)
 		}

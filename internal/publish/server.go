@@ -123,16 +123,9 @@ func (s *Server) Run(ctx context.Context) error {
 	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
 	defer cancel()
 	if err := s.http.Shutdown(stop); err != nil {
-		// A client does not read its answer. The process is about to end anyway.
+		// A client does not read its answer. The process is about to end anyway. Close also returns what Shutdown could not close.
 		s.forced = true
-		return errors.Join(s.http.Close(), ignoreDeadline(err))
+		return s.http.Close()
 	}
 	return nil
-}
-
-func ignoreDeadline(err error) error {
-	if errors.Is(err, context.DeadlineExceeded) {
-		return nil
-	}
-	return err
 }

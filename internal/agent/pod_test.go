@@ -1,0 +1,270 @@
+package agent
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"github.com/idalloc/idalloc/internal/publish"
+	"github.com/idalloc/idalloc/pkg/allocator"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/identity"
+)
+
+type object = map[string]any
+
+// apiServer answers each request with a status code and an object. Code 0 is a connection that breaks. It opens no socket, so that it can be
+// used in a bubble.
+type apiServer func() (code int, body object)
+
+// RoundTrip implements http.RoundTripper.
+func (s apiServer) RoundTrip(r *http.Request) (*http.Response, error) {
+	code, body := s()
+	if code == 0 {
+		return nil, errors.New("connection refused")
+	}
+	b, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	return &http.Response{
+		StatusCode: code, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(b)), Request: r,
+	}, nil
+}
+
+// asked returns the options of worker-0 with this API server.
+func asked(t *testing.T, s apiServer) allocator.Options {
+	t.Helper()
+	st, err := store.New(&rest.Config{Host: "http://api.invalid", Transport: s}, "", clock.RealClock{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return allocator.Options{Store: st, Pod: "worker-0", Namespace: "shop", PodUID: "uid-1", Log: logr.Discard()}
+}
+
+func away() (int, object) { return 0, nil }
+
+func refused(code int, reason string) (int, object) {
+	return code, object{
+		"apiVersion": "v1", "kind": "Status", "status": "Failure", "reason": reason, "code": code,
+		"details": object{"name": "worker-0", "kind": "pods"},
+	}
+}
+
+// pod returns worker-0 with this specification and status.
+func pod(deleted bool, spec, status object) object {
+	meta := object{"name": "worker-0", "namespace": "shop", "uid": "uid-1"}
+	if deleted {
+		meta["deletionTimestamp"] = "2026-11-23T00:00:00Z"
+	}
+	return object{"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec, "status": status}
+}
+
+func containers(states ...string) object {
+	var out []any
+	for _, state := range states {
+		out = append(out, object{"state": object{state: object{}}})
+	}
+	return object{"containerStatuses": out}
+}
+
+// A sidecar that takes a program for ended, which only restarts or has not started, gives its id away.
+func TestThePodHasEndedOnlyIfAllItsMainContainersHave(t *testing.T) {
+	two := []any{object{"name": "a"}, object{"name": "b"}}
+	native := object{"containers": two, "initContainers": []any{object{"name": "init"}, object{"name": "idalloc", "restartPolicy": "Always"}}}
+	plain := object{"containers": two, "initContainers": []any{object{"name": "init"}}}
+	for name, c := range map[string]struct {
+		pod  object
+		want bool
+	}{
+		"deleted, all ended":          {pod(true, native, containers("terminated", "terminated")), true},
+		"not deleted, all ended":      {pod(false, native, containers("terminated", "terminated")), false},
+		"one runs":                    {pod(true, native, containers("terminated", "running")), false},
+		"one restarts":                {pod(true, native, containers("waiting", "terminated")), false},
+		"one without a status":        {pod(true, native, containers("terminated")), false},
+		"no native sidecar":           {pod(true, plain, containers("terminated", "terminated")), false},
+		"nothing but main containers": {pod(true, object{"containers": two}, containers("terminated", "terminated")), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := asked(t, func() (int, object) { return 200, c.pod })
+			if got, err := Ended(t.Context(), o.Store, o.Namespace, o.Pod); err != nil || got != c.want {
+				t.Errorf("ended is %t, %v; want %t", got, err, c.want)
+			}
+		})
+	}
+	o := asked(t, func() (int, object) { return refused(403, "Forbidden") })
+	if got, err := Ended(t.Context(), o.Store, o.Namespace, o.Pod); err == nil || got {
+		t.Errorf("ended is %t, %v, and nobody has said so", got, err)
+	}
+}
+
+// guarded is a watcher whose program may post, and what the server was told of who may.
+type guarded struct {
+	*watchWork
+	dir, secret string
+	trusted     bool
+}
+
+func guarding(t *testing.T, s apiServer) *guarded {
+	t.Helper()
+	g := &guarded{dir: t.TempDir()}
+	a, err := newAgent(Options{Dir: g.dir, Allocator: asked(t, s)}, func(err error) { t.Error(err) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.watchWork = &watchWork{
+		agent: a, requireSecret: func(secret string) { g.secret = secret }, trustLoopback: func() { g.trusted = true },
+	}
+	return g
+}
+
+// Everybody on the node could say that the work has stopped.
+func TestAProgramInItsNodesNetworkNeedsTheSecret(t *testing.T) {
+	for name, c := range map[string]struct {
+		answer apiServer
+		shared bool
+	}{
+		"its own network":  {func() (int, object) { return 200, pod(false, object{}, nil) }, false},
+		"so it says":       {func() (int, object) { return 200, pod(false, object{"hostNetwork": false}, nil) }, false},
+		"the node's":       {func() (int, object) { return 200, pod(false, object{"hostNetwork": true}, nil) }, true},
+		"nobody can tell":  {func() (int, object) { return refused(404, "NotFound") }, true},
+		"after two errors": {later(2, pod(false, object{"hostNetwork": true}, nil)), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g := guarding(t, c.answer)
+				if err := g.guardGate(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				if g.trusted == c.shared || (g.secret != "") != c.shared {
+					t.Errorf("trusts the loopback interface: %t, secret %q", g.trusted, g.secret)
+				}
+				if !c.shared {
+					return
+				}
+				if b, err := os.ReadFile(filepath.Join(g.dir, publish.SecretName)); err != nil || strings.TrimSpace(string(b)) != g.secret {
+					t.Errorf("the program reads %q, %v; the server wants %q", b, err, g.secret)
+				}
+			})
+		})
+	}
+}
+
+// later returns an API server that is away for some requests, and then answers with this pod.
+func later(errors int, then object) apiServer {
+	return func() (int, object) {
+		if errors--; errors >= 0 {
+			return away()
+		}
+		return 200, then
+	}
+}
+
+func TestUntilItIsKnownWhoMayPostNobodyIsTrusted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := guarding(t, func() (int, object) { return refused(403, "Forbidden") })
+		if err := g.guardGate(t.Context()); err == nil || g.trusted {
+			t.Errorf("%v, trusted: %t", err, g.trusted)
+		}
+		g = guarding(t, away)
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(time.Hour, func() { cancel(errHook) })
+		if err := g.guardGate(ctx); !errors.Is(err, errHook) || g.trusted {
+			t.Errorf("%v, trusted: %t", err, g.trusted)
+		}
+		g = guarding(t, func() (int, object) { t.Error("asked, and nothing can be posted"); return away() })
+		g.requireSecret = nil
+		if err := g.guardGate(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// --timeout means the same whatever the process waits for.
+func TestTheTimeoutEndsAWaitForTheAPIServer(t *testing.T) {
+	for name, wait := range map[string]func(context.Context, Options) error{
+		"init":  func(ctx context.Context, o Options) error { _, err := Init(ctx, o); return err },
+		"watch": func(ctx context.Context, o Options) error { return Watch(ctx, o, Hooks{}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				o := Options{Dir: t.TempDir(), Timeout: time.Minute, Allocator: asked(t, away)}
+				begin := time.Now()
+				err := wait(t.Context(), o)
+				if !errors.Is(err, ErrTimeout) || !errors.Is(err, allocator.ErrNoSlot) || time.Since(begin) != time.Minute {
+					t.Errorf("it ended after %s with %v", time.Since(begin), err)
+				}
+				o.Timeout = 0
+				begin = time.Now()
+				ctx, cancel := context.WithCancelCause(t.Context())
+				time.AfterFunc(time.Hour, func() { cancel(errHook) })
+				if err := wait(ctx, o); errors.Is(err, ErrTimeout) || time.Since(begin) != time.Hour {
+					t.Errorf("without a timeout it ended after %s with %v", time.Since(begin), err)
+				}
+			})
+		})
+	}
+}
+
+func TestTheTimeoutIsForTheFirstIDOnly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, err := newAgent(Options{Timeout: time.Minute, Allocator: asked(t, away)}, func(err error) { t.Error(err) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.work = noWork{}
+		a.publish(held())
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(time.Hour, func() { cancel(errHook) })
+		if err := a.claim(ctx, nil); !errors.Is(err, errHook) || errors.Is(err, allocator.ErrNoSlot) {
+			t.Errorf("it ended with %v", err)
+		}
+	})
+}
+
+func TestWatchEndsWithoutAnErrorWhenItIsToldTo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		if err := Watch(ctx, Options{Dir: t.TempDir(), Allocator: asked(t, away)}, Hooks{}); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// The kubelet of a node that was away may not know yet that the pod is gone, and another pod may have its id.
+func TestAPodThatIsGoneShowsNoID(t *testing.T) {
+	for name, answer := range map[string]apiServer{
+		"no pod": func() (int, object) { return refused(404, "NotFound") },
+		"another of its name": func() (int, object) {
+			p := pod(false, nil, nil)
+			p["metadata"].(object)["uid"] = "uid-2" //nolint:forcetypeassert,errcheck // made above
+			return 200, p
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			fill(t, dir, "worker-0", "uid-1")
+			_, err := Init(t.Context(), Options{Dir: dir, Allocator: asked(t, answer)})
+			if !errors.Is(err, allocator.ErrPodGone) {
+				t.Errorf("it ended with %v", err)
+			}
+			if id, err := identity.Read(dir); err != nil || id.State != identity.StateLost || hasID(t, dir) {
+				t.Errorf("the files say %s, %v", id, err)
+			}
+		})
+	}
+}
