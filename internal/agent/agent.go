@@ -218,24 +218,23 @@ func noSlotIfLate(err error) error {
 	return err
 }
 
-// serve starts the HTTP server, unless it is nil. The returned function blocks until the server has ended, which it does when
-// ctx ends.
-func (a *agent) serve(ctx context.Context, server *publish.Server) (wait func() error, err error) {
+// serve starts the HTTP server, unless it is nil. A server that fails ends the agent. The returned function blocks until the server has
+// ended, which it does when ctx ends.
+func (a *agent) serve(ctx context.Context, server *publish.Server) (wait func(), err error) {
 	if server == nil {
-		return func() error { return nil }, nil
+		return func() {}, nil
 	}
 	if err := server.Listen(ctx); err != nil {
 		return nil, err
 	}
-	served := make(chan error, 1)
+	served := make(chan struct{})
 	go func() {
-		err := server.Run(ctx)
-		if err != nil {
+		defer close(served)
+		if err := server.Run(ctx); err != nil {
 			a.fail(err)
 		}
-		served <- err
 	}()
-	return func() error { return <-served }, nil
+	return func() { <-served }, nil
 }
 
 // server returns the HTTP server, or nil if there is no address.

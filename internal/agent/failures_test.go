@@ -1,4 +1,4 @@
-//go:build unix
+//go:build linux
 
 package agent
 
@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,8 +18,10 @@ import (
 	"github.com/go-logr/logr/funcr"
 
 	"github.com/idalloc/idalloc/internal/child"
+	"github.com/idalloc/idalloc/internal/hook"
 	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/identity"
+	"github.com/idalloc/idalloc/pkg/partition/placement"
 )
 
 // failing starts a watcher in a directory, and notes the errors that end it.
@@ -143,6 +146,117 @@ func TestACommandHearsOfPartitionsOnlyWhereItWorksOnThem(t *testing.T) {
 	} {
 		if got := (Command{OnPartitions: c.asked}).onPartitions(Options{Partitions: c.partitions}); got != c.want {
 			t.Errorf("%+v: %d", c, got)
+		}
+	}
+}
+
+// Other containers may still act under the id.
+func TestASlotIsKeptWhileTheFilesMayShowItsID(t *testing.T) {
+	dir := t.TempDir()
+	b, ends := failing(t, dir)
+	c := &runWork{agent: b.agent, follower: child.NewFollower(child.Options{Log: logr.Discard()})}
+	c.work = c
+	c.publish(held())
+	occupy(t, dir, "count")
+	if err := c.stopShowing(t.Context()); !errors.Is(err, errStillShown) || len(*ends) != 1 {
+		t.Errorf("%v, and the process ends with %v", err, *ends)
+	}
+	c.giveBack(t.Context(), nil) // it does not ask the allocator for anything
+}
+
+// A program must not be told for ever to stop work that nobody waits for any more.
+func TestALostPartitionIsForgottenWhenItsStopIsCalledOff(t *testing.T) {
+	s := newSharer(t, t.TempDir(), httpHooks())
+	s.publish(held())
+	s.publishShares(shares(placement.Between(0, 2), placement.Set{}, 1))
+	ctx, callOff := context.WithCancel(t.Context())
+	done := s.stopping(ctx, allocator.PartitionStop{Set: placement.Of(3), Number: 1, Lost: true})
+	for s.hub.Get().Partitions.Stopping().Empty() {
+		<-s.hub.Changed(s.hub.Get().Version)
+	}
+	callOff()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("Stop is %v", err)
+	}
+	s.shows("0-2", "")
+}
+
+func TestSignalsReachTheCommand(t *testing.T) {
+	f := child.NewFollower(child.Options{Log: logr.Discard()})
+	ctx, cancel := context.WithCancel(t.Context())
+	wait := forward(ctx, f)
+	if err := syscall.Kill(os.Getpid(), syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if code, err := f.Run(t.Context()); code != 128+int(syscall.SIGTERM) || err != nil {
+		t.Errorf("%d, %v", code, err)
+	}
+	cancel()
+	wait()
+}
+
+// ended is a context that has ended, so that a process does only what it does before it claims.
+func ended(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	return ctx
+}
+
+// leave publishes as an earlier process of worker-0 does.
+func leave(t *testing.T, dir string, ids ...identity.Identity) {
+	t.Helper()
+	b, _ := beginning(t, dir)
+	for _, id := range ids {
+		b.publish(id)
+	}
+}
+
+// Nobody has watched the deadline since the process before this one ended, and the API server may be away.
+func TestAWatcherThatIsStartedAgainFencesWhatWorkMayGoOn(t *testing.T) {
+	for name, left := range map[string][]identity.Identity{
+		"an id in the files": {held()}, "an id that was withdrawn": {held(), withdrawn(identity.StateDraining)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			leave(t, dir, left...)
+			kills := filepath.Join(t.TempDir(), "kills")
+			fence, err := hook.Parse(`/bin/sh -c 'echo "$IDALLOC_ID" >>` + kills + `; test "$(wc -l <` + kills + `)" -gt 1'`)
+			if err != nil {
+				t.Fatal(err)
+			}
+			o := Options{Dir: dir, FenceAfter: time.Minute, Allocator: asked(t, away)}
+			if err := Watch(ended(t), o, Hooks{Fence: fence}); err != nil {
+				t.Error(err)
+			}
+			if b, err := os.ReadFile(kills); err != nil || string(b) != "3\n3\n" { //nolint:gosec // a file of the test
+				t.Errorf("the hook has written %q, %v; it fails the first time", b, err)
+			}
+			if hasID(t, dir) {
+				t.Error("the files show an id that nobody watches")
+			}
+		})
+	}
+}
+
+func TestAWatcherWithAHookNeedsNoPartitions(t *testing.T) {
+	o := Options{Dir: t.TempDir(), HTTPAddress: "127.0.0.1:0", Allocator: asked(t, away)}
+	if err := Watch(ended(t), o, Hooks{DrainHTTP: true}); err != nil {
+		t.Error(err)
+	}
+}
+
+// Otherwise a report about an earlier stop could count for a later one, or work could go on under an id that nobody asks about.
+func TestAWatcherDoesNotBeginWithoutWhatTheOneBeforeItKept(t *testing.T) {
+	for _, name := range []string{".last-stop", ".last-id"} {
+		dir := t.TempDir()
+		leave(t, dir, held(), withdrawn(identity.StateDraining))
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("?"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		err := Watch(ended(t), Options{Dir: dir, Allocator: asked(t, away)}, Hooks{DrainHTTP: true})
+		if err == nil || !strings.Contains(err.Error(), "delete the pod") {
+			t.Errorf("%s is damaged, and Watch returned %v", name, err)
 		}
 	}
 }

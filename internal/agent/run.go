@@ -135,9 +135,7 @@ func Run(ctx context.Context, o Options, command Command) (code int, err error) 
 		c.giveBack(ctx, alloc)
 	}
 	cancel(nil)
-	if stopped := stopServer(); err == nil {
-		err = stopped
-	}
+	stopServer()
 	return code, err
 }
 

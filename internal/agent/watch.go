@@ -92,7 +92,8 @@ func Watch(ctx context.Context, o Options, hooks Hooks) error {
 		err = cmp.Or(context.Cause(ctx), err)
 	}
 	cancel(err)
-	return cmp.Or(err, stopServer())
+	stopServer()
+	return err
 }
 
 // watchWork is the work of a program in other containers of the pod.
