@@ -74,7 +74,7 @@ func pod(deleted bool, spec, status object) object {
 }
 
 func containers(states ...string) object {
-	var out []any
+	out := make([]any, 0, len(states))
 	for _, state := range states {
 		out = append(out, object{"state": object{state: object{}}})
 	}
@@ -155,7 +155,7 @@ func TestAProgramInItsNodesNetworkNeedsTheSecret(t *testing.T) {
 				if !c.shared {
 					return
 				}
-				if b, err := os.ReadFile(filepath.Join(g.dir, publish.SecretName)); err != nil || strings.TrimSpace(string(b)) != g.secret {
+				if b, err := os.ReadFile(filepath.Join(g.dir, publish.SecretName)); err != nil || strings.TrimSpace(string(b)) != g.secret { //nolint:gosec // a directory of the test
 					t.Errorf("the program reads %q, %v; the server wants %q", b, err, g.secret)
 				}
 			})
@@ -164,9 +164,9 @@ func TestAProgramInItsNodesNetworkNeedsTheSecret(t *testing.T) {
 }
 
 // later returns an API server that is away for some requests, and then answers with this pod.
-func later(errors int, then object) apiServer {
+func later(failures int, then object) apiServer {
 	return func() (int, object) {
-		if errors--; errors >= 0 {
+		if failures--; failures >= 0 {
 			return away()
 		}
 		return 200, then
@@ -251,7 +251,7 @@ func TestAPodThatIsGoneShowsNoID(t *testing.T) {
 		"no pod": func() (int, object) { return refused(404, "NotFound") },
 		"another of its name": func() (int, object) {
 			p := pod(false, nil, nil)
-			p["metadata"].(object)["uid"] = "uid-2" //nolint:forcetypeassert,errcheck // made above
+			p["metadata"].(object)["uid"] = "uid-2" //nolint:errcheck // made above
 			return 200, p
 		},
 	} {

@@ -3,6 +3,7 @@
 package child
 
 import (
+	"errors"
 	"os"
 	"sync/atomic"
 	"syscall"
@@ -88,7 +89,7 @@ func TestCloseKillsWhatRuns(t *testing.T) {
 	if _, err := syscall.Wait4(p.Pid(), &status, 0, nil); err != nil || status.Signal() != syscall.SIGKILL {
 		t.Errorf("%v, signal %s", err, status.Signal())
 	}
-	if _, err := r.Start(Command{Args: []string{"/bin/sleep", "3600"}}); err != ErrClosed { //nolint:errorlint // it is returned as it is
+	if _, err := r.Start(Command{Args: []string{"/bin/sleep", "3600"}}); !errors.Is(err, ErrClosed) {
 		t.Errorf("after the end: %v", err)
 	}
 }

@@ -1,0 +1,150 @@
+package inspect
+
+import (
+	"encoding/json"
+	"net/http"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	testclock "k8s.io/utils/clock/testing"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/test/apifake"
+)
+
+// asking returns a Store of an API server that refuses what denied says, and that allows service accounts nothing.
+func asking(t *testing.T, denied func(r *http.Request) bool, objects ...*unstructured.Unstructured) *store.Store {
+	t.Helper()
+	server := apifake.New(t)
+	for _, o := range objects {
+		server.Put(o)
+	}
+	server.Before(func(w http.ResponseWriter, r *http.Request) bool {
+		var body map[string]any
+		switch {
+		case denied(r):
+			w.WriteHeader(http.StatusForbidden)
+			body = map[string]any{"apiVersion": "v1", "kind": "Status", "status": "Failure", "reason": "Forbidden", "code": http.StatusForbidden}
+		case strings.HasSuffix(r.URL.Path, "/localsubjectaccessreviews"):
+			body = map[string]any{"apiVersion": "authorization.k8s.io/v1", "kind": "LocalSubjectAccessReview", "status": map[string]any{"allowed": false}}
+		default:
+			return false
+		}
+		w.Header().Set("Content-Type", "application/json")
+		if err := json.NewEncoder(w).Encode(body); err != nil {
+			t.Error(err)
+		}
+		return true
+	})
+	s, err := store.New(server.Config(), "", testclock.NewFakeClock(apifake.Born()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func nothing(*http.Request) bool { return false }
+
+// below returns an object with a controller.
+func below(o *unstructured.Unstructured, kind, name string) *unstructured.Unstructured {
+	o.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: apifake.Apps, Kind: kind, Name: name, UID: "c", Controller: new(true)}})
+	return o
+}
+
+func replicaSet(annotations map[string]string) *unstructured.Unstructured {
+	rs := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": apifake.Apps, "kind": store.ReplicaSet, "metadata": map[string]any{"name": "worker-5d9", "uid": "c"},
+	}}
+	rs.SetAnnotations(annotations)
+	return below(rs, apifake.Deployment, apifake.Worker)
+}
+
+func TestExplainAsksTheAPIServer(t *testing.T) {
+	held := assignment.State{Slots: assignment.Slots{0: "worker-a"}, UIDs: assignment.Slots{0: assignment.ShortUID("worker-a-uid")}, Epoch: 100}
+	waits := below(apifake.Pod("worker-b"), store.ReplicaSet, "worker-5d9")
+	relabelled := waits.DeepCopy()
+	relabelled.SetLabels(map[string]string{"app": "other"})
+	ended := waits.DeepCopy()
+	ended.Object["status"] = map[string]any{"phase": "Failed"}
+	for name, tc := range map[string]struct {
+		pod *unstructured.Unstructured
+		// says are parts of the text, and never is one that it must not have.
+		says  []string
+		never string
+	}{
+		"a waiter":         {waits, []string{"waits for an id of Deployment/worker", "all 1 ids belong to other pods", "service account default may not: "}, ""},
+		"a relabelled one": {relabelled, []string{"waits for an id", "the pod's labels are not those that Deployment/worker selects"}, ""},
+		"one that ended":   {ended, []string{"the pod has ended (Failed)"}, "service account"},
+		"a holder":         {below(apifake.Holding("worker-a", 0, 100), store.ReplicaSet, "worker-5d9"), []string{"has id 0 of Deployment/worker"}, "service account"},
+		"a lone pod":       {apifake.Pod("worker-b"), []string{"the pod gets no id", "stands alone: run it from a Deployment"}, ""},
+		"a daemon":         {below(apifake.Pod("worker-b"), "DaemonSet", "worker"), []string{"the pod gets no id", "which idalloc cannot count"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := asking(t, nothing, apifake.Assigned(1, held), replicaSet(nil), below(apifake.Holding("worker-a", 0, 100), store.ReplicaSet, "worker-5d9"), tc.pod)
+			e, err := Explain(t.Context(), s, apifake.Namespace, tc.pod.GetName())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, says := range tc.says {
+				if !strings.Contains(e.Text(), says) {
+					t.Errorf("%s\nlacks %q", e.Text(), says)
+				}
+			}
+			if tc.never != "" && strings.Contains(e.Text(), tc.never) {
+				t.Errorf("%s\nhas %q", e.Text(), tc.never)
+			}
+		})
+	}
+}
+
+// An explanation of a pod that could not be read would be a guess.
+func TestExplainTellsWhatItMayNotRead(t *testing.T) {
+	pod := below(apifake.Pod("worker-b"), store.ReplicaSet, "worker-5d9")
+	for _, what := range []string{"/pods/worker-b", "/replicasets/worker-5d9", "/deployments/worker", "/pods"} {
+		s := asking(t, func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, what) }, apifake.Owner(1), replicaSet(nil), pod)
+		if e, err := Explain(t.Context(), s, apifake.Namespace, "worker-b"); err == nil {
+			t.Errorf("%s is refused, and the pod is explained: %s", what, e.Text())
+		}
+	}
+}
+
+func TestWorkloadsOfAKindThatMayNotBeListed(t *testing.T) {
+	marks := map[string]string{"idalloc.dev/assignment": "{}"}
+	owner, other := apifake.Owner(1), apifake.Owner(1)
+	owner.SetAnnotations(marks)
+	other.SetName("other")
+	s := asking(t, func(r *http.Request) bool { return path.Base(r.URL.Path) == "jobs" }, owner, other, replicaSet(marks))
+	found, err := Workloads(t.Context(), s, apifake.Namespace, "")
+	if err == nil || !strings.Contains(err.Error(), `verb "list" on resource "jobs"`) {
+		t.Errorf("the error is %v", err)
+	}
+	if want := []store.Ref{{APIVersion: apifake.Apps, Kind: store.Deployment, Namespace: apifake.Namespace, Name: apifake.Worker}}; !slices.Equal(found, want) {
+		t.Errorf("found %v; a ReplicaSet of a Deployment has a copy of its annotations", found)
+	}
+}
+
+func TestOnlyIDsBelowTheCountAreKeptFromPods(t *testing.T) {
+	n := settledPods(3)
+	n.free(2)
+	n.add("z")
+	n.owner.Record.State.Quarantine = assignment.Quarantine{{From: 2, To: 7, Epoch: 100}}
+	c := checker{snapshot: n, state: n.owner.Record.State}
+	c.checkQuarantine()
+	if len(c.warnings) != 1 || !strings.HasSuffix(c.warnings[0], ": 2") {
+		t.Errorf("the warnings are %q", c.warnings)
+	}
+}
+
+func TestAContainerThatIsBeingMadeIsNotWrong(t *testing.T) {
+	for _, reason := range []string{"PodInitializing", "ContainerCreating"} {
+		status := map[string]any{"name": "main", "state": map[string]any{"waiting": map[string]any{"reason": reason}}}
+		if got := containerOf(status); len(got) > 0 {
+			t.Errorf("%s: %q", reason, got)
+		}
+	}
+}
