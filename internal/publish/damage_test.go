@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -136,12 +137,22 @@ func TestWhatCannotBeClearedIsToldAndClearedTheNextTime(t *testing.T) {
 	if err := d.Publish(assigned(3, 5, 9)); err == nil {
 		t.Error("a generation was left, and that is no error")
 	}
-	mustPublish(t, d, assigned(3, 5, 9))
-	mustPublish(t, d, assigned(4, 5, 9))
-	if got := content(t, dir, fileID); got != "4\n" {
-		t.Errorf("the files say %q", got)
+	for before, id := range []int{3, 4} {
+		mustPublish(t, d, assigned(id, 5, 9))
+		if got := content(t, dir, fileID); got != strconv.Itoa(id)+"\n" {
+			t.Errorf("the files say %q", got)
+		}
+		if left, err := filepath.Glob(filepath.Join(dir, swapPrefix+"*")); err != nil || len(left) > 0 || generations(t, dir) != before+1 {
+			t.Errorf("left over: %v, %v, and %d generations", left, err, generations(t, dir))
+		}
 	}
-	if left, err := filepath.Glob(filepath.Join(dir, swapPrefix+"*")); err != nil || len(left) > 0 || generations(t, dir) != 2 {
-		t.Errorf("left over: %v, %v, and %d generations", left, err, generations(t, dir))
+}
+
+// The server would demand a secret that no program can read.
+func TestASecretThatCannotBeSavedIsAnError(t *testing.T) {
+	dir := t.TempDir()
+	must(t, os.Mkdir(filepath.Join(dir, swapPrefix+SecretName), 0o700))
+	if secret, err := New(dir).Secret(); err == nil || secret != "" {
+		t.Errorf("the secret is %q, %v", secret, err)
 	}
 }

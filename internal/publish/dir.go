@@ -198,10 +198,7 @@ func (d *Dir) prune(keep ...string) error {
 		if strings.HasPrefix(name, generationPrefix) {
 			// One rename removes all files at once, so a late reader finds either all of them or none.
 			away := swapPrefix + name
-			if err := os.Rename(filepath.Join(d.path, name), filepath.Join(d.path, away)); err != nil {
-				errs = append(errs, err)
-				continue
-			}
+			errs = append(errs, os.Rename(filepath.Join(d.path, name), filepath.Join(d.path, away)))
 			name = away
 		}
 		errs = append(errs, os.RemoveAll(filepath.Join(d.path, name)))

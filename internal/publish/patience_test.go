@@ -150,6 +150,9 @@ func TestAShutdownDoesNotWaitLongForAClientThatDoesNotRead(t *testing.T) {
 
 func TestAServerThatFailsSaysSo(t *testing.T) {
 	s := NewServer("127.0.0.1:0", NewHub(assigned(3, 5, 7)), nil)
+	if at := s.Addr(); at != nil {
+		t.Errorf("it is not bound yet, and its address is %s", at)
+	}
 	if err := s.Listen(t.Context()); err != nil {
 		t.Fatal(err)
 	}
