@@ -28,7 +28,7 @@ import (
 func failing(t *testing.T, dir string) (b *watchWork, ends *[]error) {
 	t.Helper()
 	ends = &[]error{}
-	o := Options{Dir: dir, Allocator: allocator.Options{Pod: "worker-0", Namespace: "shop", PodUID: "uid-1", Log: logr.Discard()}}
+	o := Options{Dir: dir, Allocator: allocator.Options{Pod: podName, Namespace: "shop", PodUID: podUID, Log: logr.Discard()}}
 	a, err := newAgent(o, func(err error) { *ends = append(*ends, err) })
 	if err != nil {
 		t.Fatal(err)

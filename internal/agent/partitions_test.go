@@ -319,7 +319,7 @@ func TestADrainHookIsAskedAboutAPart(t *testing.T) {
 func TestACommandHasStoppedWhenTheFilesDoNotNameThePart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
-		o := Options{Dir: dir, MoveDelay: time.Hour, Allocator: allocator.Options{Pod: "worker-0", Namespace: "shop", PodUID: "uid-1", Log: logr.Discard()}}
+		o := Options{Dir: dir, MoveDelay: time.Hour, Allocator: allocator.Options{Pod: podName, Namespace: "shop", PodUID: podUID, Log: logr.Discard()}}
 		a, err := newAgent(o, func(err error) { t.Error(err) })
 		if err != nil {
 			t.Fatal(err)

@@ -52,7 +52,7 @@ func asked(t *testing.T, s apiServer) allocator.Options {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return allocator.Options{Store: st, Pod: "worker-0", Namespace: "shop", PodUID: "uid-1", Log: logr.Discard()}
+	return allocator.Options{Store: st, Pod: podName, Namespace: "shop", PodUID: podUID, Log: logr.Discard()}
 }
 
 func away() (int, object) { return 0, nil }
@@ -60,13 +60,13 @@ func away() (int, object) { return 0, nil }
 func refused(code int, reason string) (int, object) {
 	return code, object{
 		"apiVersion": "v1", "kind": "Status", "status": "Failure", "reason": reason, "code": code,
-		"details": object{"name": "worker-0", "kind": "pods"},
+		"details": object{"name": podName, "kind": "pods"},
 	}
 }
 
 // pod returns worker-0 with this specification and status.
 func pod(deleted bool, spec, status object) object {
-	meta := object{"name": "worker-0", "namespace": "shop", "uid": "uid-1"}
+	meta := object{"name": podName, "namespace": "shop", "uid": podUID}
 	if deleted {
 		meta["deletionTimestamp"] = "2026-11-23T00:00:00Z"
 	}
@@ -155,7 +155,7 @@ func TestAProgramInItsNodesNetworkNeedsTheSecret(t *testing.T) {
 				if !c.shared {
 					return
 				}
-				if b, err := os.ReadFile(filepath.Join(g.dir, publish.SecretName)); err != nil || strings.TrimSpace(string(b)) != g.secret { //nolint:gosec // a directory of the test
+				if b, err := os.ReadFile(filepath.Join(g.dir, publish.SecretName)); err != nil || strings.TrimSpace(string(b)) != g.secret {
 					t.Errorf("the program reads %q, %v; the server wants %q", b, err, g.secret)
 				}
 			})
@@ -257,7 +257,8 @@ func TestAPodThatIsGoneShowsNoID(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			fill(t, dir, "worker-0", "uid-1")
+			b, _ := beginning(t, dir)
+			b.publish(held())
 			_, err := Init(t.Context(), Options{Dir: dir, Allocator: asked(t, answer)})
 			if !errors.Is(err, allocator.ErrPodGone) {
 				t.Errorf("it ended with %v", err)

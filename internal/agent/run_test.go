@@ -33,12 +33,12 @@ func TestFencedIsDeadInTime(t *testing.T) {
 // running starts a process of worker-0 that runs a command and shows its identities in a directory.
 func running(t *testing.T, dir string, fenceAfter time.Duration) *runWork {
 	t.Helper()
-	o := Options{Dir: dir, FenceAfter: fenceAfter, Allocator: allocator.Options{Pod: "worker-0", Namespace: "shop", PodUID: "uid-1", Log: logr.Discard()}}
+	o := Options{Dir: dir, FenceAfter: fenceAfter, Allocator: allocator.Options{Pod: podName, Namespace: "shop", PodUID: podUID, Log: logr.Discard()}}
 	a, err := newAgent(o, func(err error) { t.Error(err) })
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := a.dir.adopt("uid-1"); err != nil {
+	if err := a.dir.adopt(podUID); err != nil {
 		t.Fatal(err)
 	}
 	c := &runWork{agent: a, follower: child.NewFollower(child.Options{Log: logr.Discard()})}

@@ -42,8 +42,8 @@ func hasID(t *testing.T, dir string) bool {
 
 func TestARestartInPlaceKeepsTheID(t *testing.T) {
 	dir := t.TempDir()
-	fill(t, dir, "worker-0", "uid-1")
-	_, current := opened(t, dir, "worker-0", "uid-1")
+	fill(t, dir, podName, podUID)
+	_, current := opened(t, dir, podName, podUID)
 	if !current.Assigned() || !hasID(t, dir) {
 		t.Errorf("the id of a pod whose container restarted is gone: %v", current)
 	}
@@ -52,12 +52,12 @@ func TestARestartInPlaceKeepsTheID(t *testing.T) {
 func TestAnotherPodsIDIsNotInForce(t *testing.T) {
 	for name, pod := range map[string]struct{ name, uid string }{
 		"another name":          {"worker-1", "uid-2"},
-		"the same name, reborn": {"worker-0", "uid-2"},
+		"the same name, reborn": {podName, "uid-2"},
 		"another name, no UID":  {"worker-1", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			fill(t, dir, "worker-0", "uid-1")
+			fill(t, dir, podName, podUID)
 			_, current := opened(t, dir, pod.name, pod.uid)
 			if current.Assigned() || hasID(t, dir) {
 				t.Errorf("the id of an earlier pod is in force: %v", current)
@@ -70,8 +70,8 @@ func TestAnotherPodsIDIsNotInForce(t *testing.T) {
 // announced, and the earlier pod's files are cleared as soon as the UID is known.
 func TestWithoutAUIDNothingIsAnnounced(t *testing.T) {
 	dir := t.TempDir()
-	fill(t, dir, "worker-0", "uid-1")
-	s, current := opened(t, dir, "worker-0", "")
+	fill(t, dir, podName, podUID)
+	s, current := opened(t, dir, podName, "")
 	if current.Assigned() {
 		t.Errorf("announced %v before anybody knows whose it is", current)
 	}

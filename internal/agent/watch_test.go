@@ -16,8 +16,14 @@ import (
 	"github.com/idalloc/idalloc/pkg/identity"
 )
 
+// The pod of most tests.
+const (
+	podName = "worker-0"
+	podUID  = "uid-1"
+)
+
 func held() identity.Identity {
-	return identity.Identity{State: identity.StateAssigned, ID: 3, Count: 5, Epoch: 7, Pod: "worker-0", Namespace: "shop"}
+	return identity.Identity{State: identity.StateAssigned, ID: 3, Count: 5, Epoch: 7, Pod: podName, Namespace: "shop"}
 }
 
 var errHook = errors.New("exit status 1")
@@ -98,12 +104,12 @@ func TestACauseThatGoesAwayIsNoTimeout(t *testing.T) {
 // beginning starts a process of worker-0 that shows its identities in a directory.
 func beginning(t *testing.T, dir string) (b *watchWork, left bool) {
 	t.Helper()
-	o := Options{Dir: dir, Allocator: allocator.Options{Pod: "worker-0", Namespace: "shop", PodUID: "uid-1", Log: logr.Discard()}}
+	o := Options{Dir: dir, Allocator: allocator.Options{Pod: podName, Namespace: "shop", PodUID: podUID, Log: logr.Discard()}}
 	a, err := newAgent(o, func(err error) { t.Error(err) })
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := a.dir.adopt("uid-1"); err != nil {
+	if err := a.dir.adopt(podUID); err != nil {
 		t.Fatal(err)
 	}
 	b = &watchWork{agent: a}

@@ -97,14 +97,14 @@ func TestCloseKillsWhatRuns(t *testing.T) {
 // A kubeconfig's credential plugin is started with package os/exec, which waits for it.
 func TestWhatPackageExecStartedIsLeftToIt(t *testing.T) {
 	env := &syscall.ProcAttr{Env: os.Environ()}
-	over, err := syscall.ForkExec("/bin/true", []string{"true"}, env)
+	over, err := syscall.ForkExec("/bin/true", []string{"true"}, env) //nolint:gosec // a program of the system
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := unix.Waitid(unix.P_PID, over, nil, unix.WEXITED|unix.WNOWAIT, nil); err != nil {
 		t.Fatal(err)
 	}
-	running, err := syscall.ForkExec("/bin/sleep", []string{"sleep", "3600"}, env)
+	running, err := syscall.ForkExec("/bin/sleep", []string{"sleep", "3600"}, env) //nolint:gosec // a program of the system
 	if err != nil {
 		t.Fatal(err)
 	}
