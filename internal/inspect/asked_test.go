@@ -148,3 +148,14 @@ func TestAContainerThatIsBeingMadeIsNotWrong(t *testing.T) {
 		}
 	}
 }
+
+func TestWhatKubernetesSaysOfARolloutIsRead(t *testing.T) {
+	owner := apifake.Owner(1)
+	owner.Object["status"] = map[string]any{"observedGeneration": int64(1), "conditions": []any{
+		map[string]any{"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded", "message": "it is late"},
+	}}
+	n := settledPods(1)
+	if err := n.readRollout(t.Context(), asking(t, nothing, owner)); err != nil || n.rollout.overdue != "it is late" {
+		t.Errorf("%q, %v", n.rollout.overdue, err)
+	}
+}
