@@ -25,11 +25,13 @@ func asking(t *testing.T, denied func(r *http.Request) bool, objects ...*unstruc
 		server.Put(o)
 	}
 	server.Before(func(w http.ResponseWriter, r *http.Request) bool {
-		var body map[string]any
+		var body any
 		switch {
 		case denied(r):
 			w.WriteHeader(http.StatusForbidden)
-			body = map[string]any{"apiVersion": "v1", "kind": "Status", "status": "Failure", "reason": "Forbidden", "code": http.StatusForbidden}
+			body = metav1.Status{
+				TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Reason: metav1.StatusReasonForbidden, Code: http.StatusForbidden,
+			}
 		case strings.HasSuffix(r.URL.Path, "/localsubjectaccessreviews"):
 			body = map[string]any{"apiVersion": "authorization.k8s.io/v1", "kind": "LocalSubjectAccessReview", "status": map[string]any{"allowed": false}}
 		default:
