@@ -83,7 +83,9 @@ func (p *Process) partitionsBeside() *allocator.Partitions {
 		InProcess: p.FenceAfter > 0 && p.w.Profile.InProcess, RestsAfterFailures: p.FenceAfter > 0,
 	}
 	if !o.InProcess {
-		p.w.Alone(func() { o.Left = p.beside.noted })
+		var noted placement.Set
+		p.w.Alone(func() { noted = p.beside.noted })
+		o.Left = func(string) placement.Set { return noted }
 	}
 	return o
 }
