@@ -123,6 +123,9 @@ func TestTheOthersAreNotDisturbed(t *testing.T) {
 	leaves := g.next()
 	g.owns(placement.Of(1), placement.Set{}, 9)
 	_ = g.cause(leaves)
+	if err := stays.ctx.Err(); err != nil {
+		t.Errorf("the call for a partition that stays ends: %v", context.Cause(stays.ctx))
+	}
 	g.none(5) // also not for 1, which is not owned any more
 	if leaves.Number != 2 || stays.Number != 1 {
 		t.Errorf("%d stays, %d leaves", stays.Number, leaves.Number)
