@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
-	"sync"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -16,137 +14,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/partition"
-	"github.com/idalloc/idalloc/test/overlap"
 )
-
-// parts is one pod's function for partitions, which partition.Run calls in this process.
-type parts struct {
-	w     *workload
-	pod   string
-	end   context.CancelFunc // of Run's context
-	ended chan error         // what Run returned
-
-	mu sync.Mutex
-	// on are the calls that run, by partition; begun counts the calls of each.
-	on    map[int]partition.Partition
-	begun map[int]int
-	// held keeps calls from returning until it is closed.
-	held   chan struct{}
-	causes map[int]error
-	fail   map[int]error
-}
-
-// works runs partition.Run for a pod.
-func (w *workload) works(ctx context.Context, pod string, change ...change) *parts {
-	GinkgoHelper()
-	p := &parts{
-		w: w, pod: pod, ended: make(chan error, 1), on: map[int]partition.Partition{}, begun: map[int]int{}, causes: map[int]error{},
-		fail: map[int]error{},
-	}
-	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	p.end = cancel
-	o := partition.Options{Options: w.options(ctx, pod, change...)}
-	go func() {
-		defer close(p.ended)
-		p.ended <- partition.Run(running, o, p.do)
-	}()
-	DeferCleanup(func() {
-		cancel()
-		p.release()
-		for range p.ended { // until it is closed
-		}
-	})
-	return p
-}
-
-// do works on one partition. It logs so in a file of this partition and pod, for the overlap check at the end of the spec.
-func (p *parts) do(ctx context.Context, part partition.Partition) error {
-	defer GinkgoRecover()
-	log := p.w.probeLog(p.pod + "#" + strconv.Itoa(part.Number))
-	p.begin(part)
-	shows := func() (int, int, int64) { return part.Number, part.Count, part.Token }
-	Expect(log.Sample(shows)).To(Succeed())
-	fail := p.failure(part.Number)
-	if fail == nil {
-		<-ctx.Done()
-		p.hold()
-	}
-	Expect(errors.Join(log.Sample(shows), log.Sample(overlap.Nothing), log.Close())).To(Succeed())
-	p.finish(part.Number, context.Cause(ctx))
-	if fail != nil {
-		return fail
-	}
-	return ctx.Err()
-}
-
-func (p *parts) begin(part partition.Partition) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	_, twice := p.on[part.Number]
-	Expect(twice).To(BeFalse(), "two calls for partition %d of pod %s", part.Number, p.pod)
-	p.on[part.Number] = part
-	p.begun[part.Number]++
-}
-
-func (p *parts) finish(number int, cause error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.on, number)
-	p.causes[number] = cause
-}
-
-func (p *parts) failure(number int) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.fail[number]
-}
-
-// hold blocks while calls are not to return.
-func (p *parts) hold() {
-	p.mu.Lock()
-	held := p.held
-	p.mu.Unlock()
-	if held != nil {
-		<-held
-	}
-}
-
-// holdBack keeps calls whose context has ended from returning.
-func (p *parts) holdBack() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.held = make(chan struct{})
-}
-
-// release lets them return.
-func (p *parts) release() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.held != nil {
-		close(p.held)
-	}
-	p.held = nil
-}
-
-// now returns the partitions of the calls that run.
-func (p *parts) now() []int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return slices.Sorted(maps.Keys(p.on))
-}
-
-// calls returns how often the work on the partition has begun.
-func (p *parts) calls(number int) int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.begun[number]
-}
-
-func (p *parts) cause(number int) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.causes[number]
-}
 
 // divide sets the number of partitions, and what else the user says about them.
 func (w *workload) divide(ctx context.Context, count int, more ...string) {
@@ -297,16 +165,7 @@ var _ = Describe("Partitions", func() {
 			DeferCleanup(m.Close)
 			return m
 		}
-		owned := func(m *partition.Member) func() []int {
-			return func() []int {
-				owned := m.Owned()
-				all := make([]int, 0, len(owned))
-				for _, p := range owned {
-					all = append(all, p.Number)
-				}
-				return all
-			}
-		}
+		owned := func(m *partition.Member) func() []int { return func() []int { return numbers(m) } }
 		first := member(names[0])
 		Eventually(owned(first)).WithContext(ctx).Should(Equal(ids(4)))
 		second := member(names[1])
