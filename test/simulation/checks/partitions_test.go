@@ -17,6 +17,9 @@ func divided() profile.Profile {
 	return profile.Profile{Partitions: 4, Strategy: placement.NameSticky}
 }
 
+// halves is a row in which each of the two ids owns half of the partitions.
+const halves = `{"0":"0-1","1":"2-3"}`
+
 // row has a process of ours write who owns the four partitions. The ids are those of the pods, in their order.
 func (s stage) row(t *testing.T, text string, epoch int64, pods ...*world.Process) {
 	t.Helper()
@@ -77,9 +80,9 @@ func TestMovesBeyondWhatANewCountNeedsAreSeen(t *testing.T) {
 		rows    []string
 		promise string
 	}{
-		"two move":                       {[]string{`{"0":"0-3","1":""}`, `{"0":"0-1","1":"2-3"}`}, ""},
-		"one after the other":            {[]string{`{"0":"0-1,3","1":""}`, `{"0":"0-1,3","1":"2"}`, `{"0":"0-1","1":"2-3"}`}, ""},
-		"one moves there and back again": {[]string{`{"0":"0","1":"1-3"}`, `{"0":"0-1","1":"2-3"}`}, moves},
+		"two move":                       {[]string{`{"0":"0-3","1":""}`, halves}, ""},
+		"one after the other":            {[]string{`{"0":"0-1,3","1":""}`, `{"0":"0-1,3","1":"2"}`, halves}, ""},
+		"one moves there and back again": {[]string{`{"0":"0","1":"1-3"}`, halves}, moves},
 	} {
 		t.Run(name, func(t *testing.T) {
 			staged(t, divided(), func(s stage) {

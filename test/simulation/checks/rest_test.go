@@ -37,14 +37,14 @@ func TestWhatIsMissingOfTheDivisionAtRest(t *testing.T) {
 		change func(s stage)
 		want   string
 	}{
-		"nothing":                      {row: `{"0":"0-1","1":"2-3"}`, a: []int{0, 1}, b: []int{2, 3}},
+		"nothing":                      {row: halves, a: []int{0, 1}, b: []int{2, 3}},
 		"nobody owns one":              {row: `{"0":"0-1","1":"2"}`, a: []int{0, 1}, b: []int{2}, want: "nobody works on partition 3 of 4"},
-		"nobody works on one":          {row: `{"0":"0-1","1":"2-3"}`, a: []int{0, 1}, b: []int{2}, want: "nobody works on partition 3 of 4"},
-		"a wrong id works on one":      {row: `{"0":"0-1","1":"2-3"}`, a: []int{0, 1, 2}, b: []int{3}, want: "a#1 works on partition 2, which its id does not own"},
+		"nobody works on one":          {row: halves, a: []int{0, 1}, b: []int{2}, want: "nobody works on partition 3 of 4"},
+		"a wrong id works on one":      {row: halves, a: []int{0, 1, 2}, b: []int{3}, want: "a#1 works on partition 2, which its id does not own"},
 		"one is not at its target":     {row: `{"0":"0-2","1":"3"}`, a: []int{0, 1, 2}, b: []int{3}, want: "own the partitions instead of"},
 		"an id is no member":           {row: `{"0":"0-3"}`, a: []int{0, 1, 2, 3}, want: "id 1 is no member"},
-		"the user's number":            {row: `{"0":"0-1","1":"2-3"}`, a: []int{0, 1}, b: []int{2, 3}, change: func(s stage) { s.user(assignment.PartitionCountKey, "8") }, want: "are in force instead of 8"},
-		"the seal, which is the row's": {row: `{"0":"0-1","1":"2-3"}`, a: []int{0, 1}, b: []int{2, 3}, change: func(s stage) { s.user(assignment.PartitionSealKey, "") }, want: "nobody knows who owns the partitions"},
+		"the user's number":            {row: halves, a: []int{0, 1}, b: []int{2, 3}, change: func(s stage) { s.user(assignment.PartitionCountKey, "8") }, want: "are in force instead of 8"},
+		"the seal, which is the row's": {row: halves, a: []int{0, 1}, b: []int{2, 3}, change: func(s stage) { s.user(assignment.PartitionSealKey, "") }, want: "nobody knows who owns the partitions"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			staged(t, divided(), func(s stage) {
@@ -104,7 +104,7 @@ func TestARestoreThatTakesWhatOnePodAloneLocksIsSeen(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			staged(t, divided(), func(s stage) {
 				a, b := s.Puppet("a"), s.Puppet("b")
-				s.row(t, `{"0":"0-1","1":"2-3"}`, 5, a, b)
+				s.row(t, halves, 5, a, b)
 				tc.lock(s, a, b)
 				s.work(a, 0, 0, 1)
 				s.work(b, 1, 2, 3)
