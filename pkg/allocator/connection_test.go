@@ -80,6 +80,29 @@ func TestAFailureIsToldOnce(t *testing.T) {
 	}
 }
 
+// A lack of permission is somebody's mistake, so it stands in the log as an error, once. A server that is away for a moment is news.
+func TestALackOfPermissionIsLoggedAsAnError(t *testing.T) {
+	refused := &store.ForbiddenError{Verb: "patch", Resource: "deployments.apps", Err: errors.New("RBAC says no")}
+	for name, tc := range map[string]struct {
+		err     error
+		asError bool
+	}{
+		"forbidden":            {refused, true},
+		"forbidden, wrapped":   {fmt.Errorf("plan: %w", refused), true},
+		"no answer":            {fmt.Errorf("%w: connection refused", store.ErrNoAnswer), false},
+		"somebody was quicker": {store.ErrConflict, false},
+	} {
+		c, _ := newContact()
+		var logged []string
+		c.log = funcr.New(func(_, line string) { logged = append(logged, line) }, funcr.Options{})
+		c.unreachable(tc.err)
+		c.unreachable(tc.err)
+		if len(logged) != 1 || strings.Contains(logged[0], `"error"=`) != tc.asError {
+			t.Errorf("%s: the log has %q, want one line, as an error: %t", name, logged, tc.asError)
+		}
+	}
+}
+
 func TestALoopThatIsStuckIsNotHealthy(t *testing.T) {
 	c, clk := newContact()
 	c.markBusy()
