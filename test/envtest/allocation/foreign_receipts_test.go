@@ -94,7 +94,7 @@ var _ = Describe("damage by others", func() {
 		copied, err := idcontext.Start(ctx, v.options(ctx, twin.Name))
 		if err == nil {
 			DeferCleanup(copied.Close)
-			v.follow(copied)
+			v.follow(copied, twin.UID)
 			Eventually(func() *metav1.Time { return v.pod(ctx, twin.Name).DeletionTimestamp }).WithContext(ctx).ShouldNot(BeNil(), "the ReplicaSet has a pod too many")
 		}
 		By("planning with the copy there")

@@ -23,12 +23,13 @@ func (w *workload) restart(ctx context.Context) {
 	w.patchOwner(ctx, "kubectl-rollout", types.StrategicMergePatchType, `{"spec":{"template":{"metadata":{"annotations":{"test.idalloc.dev/restarted":"yes"}}}}}`)
 }
 
-// allowPods keeps the namespace from getting a pod while it has n or more. It waits until the API server refuses one.
-func (w *workload) allowPods(ctx context.Context, n int64) {
+// allowPods keeps the namespace from getting a pod while it has n or more. It waits until the API server refuses one. With scopes it is about
+// the pods of these scopes only.
+func (w *workload) allowPods(ctx context.Context, n int64, scopes ...corev1.ResourceQuotaScope) {
 	GinkgoHelper()
 	limit := corev1.ResourceList{corev1.ResourcePods: *resource.NewQuantity(n, resource.DecimalSI)}
 	_, err := env.Client.CoreV1().ResourceQuotas(w.Name).Create(ctx, &corev1.ResourceQuota{
-		ObjectMeta: metav1.ObjectMeta{Name: "pods"}, Spec: corev1.ResourceQuotaSpec{Hard: limit},
+		ObjectMeta: metav1.ObjectMeta{Name: "pods"}, Spec: corev1.ResourceQuotaSpec{Hard: limit, Scopes: scopes},
 	}, metav1.CreateOptions{})
 	Expect(err).NotTo(HaveOccurred())
 	one := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "one-more"}, Spec: *suite.PodSpec(suite.Container("main", "/bin/sleep", "1000"))}

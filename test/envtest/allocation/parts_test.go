@@ -63,7 +63,7 @@ func (w *workload) worksBy(ctx context.Context, pod string, o partition.Options)
 // do works on one partition. It logs so in a file of this partition and pod, for the overlap check at the end of the spec.
 func (p *parts) do(ctx context.Context, part partition.Partition) error {
 	defer GinkgoRecover()
-	log := p.w.probeLog(p.pod + "#" + strconv.Itoa(part.Number))
+	log := p.w.probeLog(p.pod+"#"+strconv.Itoa(part.Number), "")
 	p.begin(part)
 	shows := func() (int, int, int64) { return part.Number, part.Count, part.Token }
 	Expect(log.Sample(shows)).To(Succeed())

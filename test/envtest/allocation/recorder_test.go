@@ -12,6 +12,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	idcontext "github.com/idalloc/idalloc/pkg/context"
@@ -49,12 +50,12 @@ func newRecorder(w *workload) *recorder {
 	return r
 }
 
-// follow begins to record an instance. The recorder is the only one to receive its Changes.
-func (r *recorder) follow(i *idcontext.Instance) *idcontext.Instance {
+// follow begins to record an instance of the pod with this UID. The recorder is the only one to receive its Changes.
+func (r *recorder) follow(i *idcontext.Instance, uid types.UID) *idcontext.Instance {
 	GinkgoHelper()
 	name := i.Current().Pod
 	r.instances[name] = i
-	log := r.probeLog(name)
+	log := r.probeLog(name, string(uid))
 	r.running.Go(func() {
 		defer GinkgoRecover()
 		Expect(errors.Join(log.Until(r.ended, showing(i)), log.Close())).To(Succeed())
@@ -120,7 +121,7 @@ func (r *recorder) undisturbed(at map[string]int, holders map[string]identity.Id
 // start starts pkg/context for a pod in the test process, records it, and closes it when the spec ends.
 func (r *recorder) start(ctx context.Context, pod string, change ...change) *idcontext.Instance {
 	GinkgoHelper()
-	return r.follow(r.instance(ctx, pod, change...))
+	return r.follow(r.instance(ctx, pod, change...), r.pod(ctx, pod).UID)
 }
 
 // assigned waits for the ids of all these pods.

@@ -36,7 +36,7 @@ func (w *workload) work(ctx context.Context, pod string, change ...change) *work
 		c(&o)
 	}
 	p := &worker{
-		pod: pod, log: w.probeLog(pod), calls: make(chan identity.Identity, 64), causes: make(chan error, 64),
+		pod: pod, log: w.probeLog(pod, ""), calls: make(chan identity.Identity, 64), causes: make(chan error, 64),
 		stop: make(chan error, 64), quit: make(chan error, 1), over: make(chan struct{}), ended: make(chan error, 1),
 	}
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))

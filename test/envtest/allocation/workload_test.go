@@ -310,10 +310,10 @@ func (w *workload) newer(ctx context.Context, annotations map[string]any) {
 	w.annotateAs(ctx, assignment.FieldManager, annotations)
 }
 
-// probeLog opens the log of a pod that works in this process.
-func (w *workload) probeLog(pod string) *overlap.Writer {
+// probeLog opens the log of a pod that works in this process. uid may be empty, if no other pod of the spec has the name.
+func (w *workload) probeLog(pod, uid string) *overlap.Writer {
 	GinkgoHelper()
-	log, err := overlap.NewWriter(w.probe, pod, "")
+	log, err := overlap.NewWriter(w.probe, pod, uid)
 	Expect(err).NotTo(HaveOccurred())
 	return log
 }
