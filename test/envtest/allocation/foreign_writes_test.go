@@ -178,9 +178,16 @@ var _ = Describe("damage by others", func() {
 			}
 		})
 		for _, pod := range v.somePods(ctx, 5) {
-			if v.instances[pod.Name] == nil {
-				v.start(ctx, pod.Name)
+			if v.instances[pod.Name] != nil {
+				continue
 			}
+			waiter := v.start(ctx, pod.Name)
+			Eventually(func() string {
+				if waiter.Current().Assigned() {
+					return "it took the slot in a gap"
+				}
+				return waitingFor(ctx, waiter)
+			}).WithContext(ctx).Should(Or(ContainSubstring(`field manager "kubectl-annotate" (Update)`), HavePrefix("it took")), "a waiter says who is in its way")
 		}
 		Consistently(written, 10*time.Second, time.Second).Should(BeNumerically("<", 40), "of 500 writes of the other one few are answered")
 		close(ended)
