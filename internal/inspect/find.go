@@ -74,7 +74,7 @@ func each(ctx context.Context, s *store.Store, of store.Ref, selector string, sh
 		page, err := s.Metadata.Resource(of.GVR()).Namespace(of.Namespace).List(ctx, o)
 		switch {
 		case apierrors.IsForbidden(err):
-			return store.Forbidden("list", of.GVR(), cmp.Or(of.Namespace, "of all (-A)"), "", err)
+			return store.Forbidden("list", of.GVR(), of.Namespace, "", err)
 		case err != nil:
 			return fmt.Errorf("idalloc: list %s: %w", of.GVR().Resource, err)
 		}

@@ -31,24 +31,28 @@ var (
 
 // ForbiddenError says which RBAC permission is missing. Repeating the request does not help.
 type ForbiddenError struct {
-	// Name is empty for a request that is about all objects of the namespace.
+	// Name is empty for a request that is about all objects of the namespace, and Namespace for one about all namespaces.
 	Verb, Group, Resource, Namespace, Name string
 	// Err is the API server's error.
 	Err error
 }
 
-// Error names the verb and the resource, and the Role to add them to.
+// Error names the verb and the resource, and the role to add them to. The API server's error names the account, which is the pod's or
+// a person's.
 func (e *ForbiddenError) Error() string {
 	resource := e.Resource
 	if e.Group != "" {
 		resource += "." + e.Group
 	}
-	on := "in namespace " + e.Namespace
+	on, role := "in namespace "+e.Namespace, "Role"
+	if e.Namespace == "" {
+		on, role = "in all namespaces", "ClusterRole"
+	}
 	if e.Name != "" {
 		on = fmt.Sprintf("%q %s", e.Name, on)
 	}
-	return fmt.Sprintf("idalloc: forbidden: cannot %s %s %s: add verb %q on resource %q of API group %q to the Role of the pod's service account%s: %v",
-		e.Verb, resource, on, e.Verb, e.Resource, e.Group, e.names(), e.Err)
+	return fmt.Sprintf("idalloc: forbidden: cannot %s %s %s: add verb %q on resource %q of API group %q to a %s of the account that the API server names%s: %v",
+		e.Verb, resource, on, e.Verb, e.Resource, e.Group, role, e.names(), e.Err)
 }
 
 // names is a hint for the case that the Role already has the verb: resourceNames may be in the way.
