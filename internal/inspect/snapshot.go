@@ -28,6 +28,8 @@ type snapshot struct {
 	// pods are the owner's pods, the pods with a receipt for it, and its holders, by name.
 	pods    map[string]pod
 	rollout rollout
+	// adopted are the owner's ReplicaSets whose names do not begin with its name. It took them over from another Deployment.
+	adopted map[string]bool
 }
 
 type pod struct {
@@ -99,7 +101,24 @@ func read(ctx context.Context, s *store.Store, ref store.Ref) (snapshot, error) 
 			now.pods[u.GetName()] = newPod(u, owner, owned, s.Clock.Now())
 		}
 	})
+	if err == nil {
+		now.adopted = now.adoptions(ctx, s)
+	}
 	return now, err
+}
+
+// adoptions returns the owner's ReplicaSets among those whose names say that they are another Deployment's. What it may not read, it
+// believes by the name.
+func (n snapshot) adoptions(ctx context.Context, s *store.Store) map[string]bool {
+	adopted := map[string]bool{}
+	for _, p := range n.pods {
+		if _, known := adopted[p.controller]; known || !n.owner.Rolls() || !p.Owned || !n.another(p) {
+			continue
+		}
+		rs, err := s.GetMetadata(ctx, store.Ref{APIVersion: "apps/v1", Kind: store.ReplicaSet, Namespace: n.owner.Namespace, Name: p.controller})
+		adopted[p.controller] = err == nil && metav1.IsControlledBy(rs, &metav1.ObjectMeta{UID: n.owner.UID})
+	}
+	return adopted
 }
 
 func newPod(u *unstructured.Unstructured, owner store.Owner, owned bool, now time.Time) pod {
@@ -167,7 +186,7 @@ func (n snapshot) another(p pod) bool {
 	if !n.owner.Rolls() {
 		return p.controller != n.owner.Name
 	}
-	return p.template != "" && strings.HasSuffix(p.controller, "-"+p.template) && p.controller != n.owner.Name+"-"+p.template
+	return !n.adopted[p.controller] && p.template != "" && strings.HasSuffix(p.controller, "-"+p.template) && p.controller != n.owner.Name+"-"+p.template
 }
 
 // waiters returns the owner's live pods without a slot, oldest first.

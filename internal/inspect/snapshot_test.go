@@ -4,10 +4,15 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/plan"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/test/apifake"
 )
 
 // verify must find a pod's ordinal in the same place as the planner.
@@ -62,6 +67,38 @@ func TestAnotherWorkloadsPodDoesNotWaitHere(t *testing.T) {
 		}
 		if got := check(n).Waiting == 1; got != tc.waits {
 			t.Errorf("%s: verify says that it waits: %t", name, got)
+		}
+	}
+}
+
+// Somebody deleted a Deployment and left its pods, and a Deployment of another name selects them. Their ReplicaSet keeps its name.
+func TestThePodsOfAnAdoptedReplicaSetWait(t *testing.T) {
+	for name, tc := range map[string]struct {
+		controller string
+		waits      int
+	}{
+		"adopted":                 {apifake.OwnerUID, 1},
+		"of another Deployment":   {"u", 0},
+		"nobody's, or not to see": {"", 0},
+	} {
+		server := apifake.New(t)
+		server.Put(apifake.Owner(1))
+		if tc.controller != "" {
+			rs := &unstructured.Unstructured{Object: map[string]any{"apiVersion": apifake.Apps, "kind": store.ReplicaSet, "metadata": map[string]any{"name": "former-5d9"}}}
+			rs.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: apifake.Apps, Kind: store.Deployment, UID: types.UID(tc.controller), Controller: new(true)}})
+			server.Put(rs)
+		}
+		p := apifake.Pod("former-5d9-x")
+		p.SetLabels(map[string]string{"app": apifake.Worker, "pod-template-hash": "5d9"})
+		p.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: apifake.Apps, Kind: store.ReplicaSet, Name: "former-5d9", UID: "rs", Controller: new(true)}})
+		server.Put(p)
+		s, err := store.New(server.Config(), assignment.DefaultKey, clocktesting.NewFakeClock(apifake.Born()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := Read(t.Context(), s, store.Ref{APIVersion: apifake.Apps, Kind: store.Deployment, Namespace: apifake.Namespace, Name: apifake.Worker})
+		if err != nil || len(v.Waiting) != tc.waits {
+			t.Errorf("%s: %v wait, %v", name, v.Waiting, err)
 		}
 	}
 }
