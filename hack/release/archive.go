@@ -33,11 +33,15 @@ type entry struct {
 func (r *release) archive(b binary, licence []byte) error {
 	entries := []entry{{b.file(), executable, b.content}, {"LICENSE", plain, licence}}
 	if b.beside != "" {
-		script, err := os.ReadFile(filepath.Join(r.root, filepath.FromSlash(b.beside)))
+		script := b.beside
+		if b.on.os == "windows" {
+			script += ".cmd"
+		}
+		content, err := os.ReadFile(filepath.Join(r.root, filepath.FromSlash(script)))
 		if err != nil {
 			return err
 		}
-		entries = append(entries, entry{path.Base(b.beside), executable, script})
+		entries = append(entries, entry{path.Base(script), executable, content})
 	}
 	name, pack := r.stem(b)+".tar.gz", tarGz
 	if b.on.os == "windows" {

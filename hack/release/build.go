@@ -15,7 +15,7 @@ type product struct {
 	// name is that of the program, pkg its package.
 	name, pkg string
 	platforms []platform
-	// beside is a script that is packed beside the program, empty for none.
+	// beside is a script that is packed beside the program, empty for none. Windows has one of its own, which ends with .cmd.
 	beside string
 	// image: the image has it.
 	image bool
