@@ -47,6 +47,15 @@ func describe(ctx context.Context, b *strings.Builder, program string, args ...s
 		return fmt.Errorf("%s %s: %w: %s", program, strings.Join(args, " "), err, help)
 	}
 	h := parse(string(help))
+	if len(args) == 0 && slices.Contains(h.commands, "options") { // its help leaves out the flags that all commands have
+		options := exec.CommandContext(ctx, program, "options") //nolint:gosec // the project's programs
+		options.Env = cmd.Env
+		text, err := options.Output()
+		if err != nil {
+			return fmt.Errorf("%s options: %w", program, err)
+		}
+		h.flags = append(h.flags, parse(string(text)).flags...)
+	}
 	name := strings.Join(append([]string{filepath.Base(program)}, args...), " ")
 	if len(h.flags) > 0 {
 		fmt.Fprintf(b, "\n### %s\n\n", name)
@@ -85,7 +94,7 @@ func parse(help string) helped {
 			if words := strings.Fields(line); len(words) > 0 {
 				h.commands = append(h.commands, words[0])
 			}
-		case section == "Flags:":
+		case section == "Flags:" || strings.HasSuffix(section, " these flags:"):
 			if f := flagLine.FindStringSubmatch(line); len(f) > 0 && f[2] != "help" {
 				h.flags = append(h.flags, flagRow(f[1], f[2], f[3], f[4]))
 			}
