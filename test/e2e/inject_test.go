@@ -54,24 +54,33 @@ var _ = Describe("A Deployment with a label and nothing else about idalloc", fun
 })
 
 var _ = Describe("A Deployment with a label, in strict mode", Serial, func() {
-	It("has all ids again when a node is lost, while nobody deletes anything", func(ctx SpecContext) {
+	It("has all ids again when a node is lost, by the policy and by kubectl idalloc inject, while nobody deletes anything", func(ctx SpecContext) {
 		c := breakable()
 		node := c.secondNode(ctx)
-		w := prepare(ctx, files, 2, bare, onBothNodes, fenced)
-		injectByPolicy(ctx, w.namespace)
-		w.apply(ctx)
-		w.held(ctx, 2)
-		lost := w.podsOn(ctx, node)
-		Expect(lost).To(HaveLen(1))
+		byPolicy, byCommand := prepare(ctx, files, 2, bare, onBothNodes, fenced), prepare(ctx, files, 2, bare, onBothNodes, fenced)
+		injectByPolicy(ctx, byPolicy.namespace)
+		byPolicy.apply(ctx)
+		byCommand.applyInjected(ctx)
+		lost := map[*workload]string{}
+		for _, w := range []*workload{byPolicy, byCommand} {
+			w.held(ctx, 2)
+			pods := w.podsOn(ctx, node)
+			Expect(pods).To(HaveLen(1))
+			lost[w] = pods[0]
+		}
 
-		w.cutOff(ctx, lost[0])
+		for w, pod := range lost {
+			w.cutOff(ctx, pod)
+		}
 		c.stopKubelet(secondKubelet)
-		Eventually(func(g Gomega) {
-			h := w.assignment(ctx, g)
-			g.Expect(h).To(HaveLen(2))
-			g.Expect(h).NotTo(ContainElement(lost[0]))
-		}).WithContext(ctx).WithTimeout(lostPatience).Should(Succeed())
-		Expect(w.terminating(ctx, lost[0])).To(BeTrue(), "the object of %s stays", lost[0])
+		for w, pod := range lost {
+			Eventually(func(g Gomega) {
+				h := w.assignment(ctx, g)
+				g.Expect(h).To(HaveLen(2))
+				g.Expect(h).NotTo(ContainElement(pod))
+			}).WithContext(ctx).WithTimeout(lostPatience).Should(Succeed())
+			Expect(w.terminating(ctx, pod)).To(BeTrue(), "the object of %s stays", pod)
+		}
 	}, SpecTimeout(lostPatience+3*patience))
 })
 
