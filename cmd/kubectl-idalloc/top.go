@@ -8,10 +8,12 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
+	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
 	"github.com/idalloc/idalloc/internal/inspect"
@@ -32,8 +34,9 @@ func newTop(g *global) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "top [KIND/NAME... | KIND[,KIND...]] [-A] [-l SELECTOR] [--interval=2s]",
 		Short: "Watch slots, holders, hand-overs and partitions live",
-		Long: `Shows the slots and the partitions of workloads, and again every two seconds. On a terminal it redraws the
-screen, and cuts what does not fit. Elsewhere it prints a line for each change. Ctrl-C ends it.`,
+		Long: `Shows the slots and the partitions of workloads, and again every two seconds. Of workloads that you name it
+also shows each change at once. On a terminal it redraws the screen, and cuts what does not fit.
+Elsewhere it prints a line for each change. Ctrl-C ends it.`,
 		Example: `  kubectl idalloc top deployment/worker -n prod
   kubectl idalloc top -A`,
 		ValidArgsFunction: g.completeUsers,
@@ -73,6 +76,15 @@ func (t *topper) run(ctx context.Context, args []string, out io.Writer) error {
 	if file, ok := out.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
 		show = screen(file)
 	}
+	var changed <-chan struct{}
+	if len(named.refs) > 0 {
+		news, stop, err := inspect.Changes(ctx, s, named.refs, klog.Background())
+		if err != nil {
+			return err
+		}
+		defer stop()
+		changed = news
+	}
 	tick := t.clock.NewTicker(t.interval)
 	defer tick.Stop()
 	for {
@@ -92,6 +104,7 @@ func (t *topper) run(ctx context.Context, args []string, out io.Writer) error {
 		select {
 		case <-ctx.Done():
 			return nil
+		case <-changed: // never, without names: all pods of the namespace would have to be watched
 		case <-tick.C():
 		}
 	}
@@ -142,8 +155,9 @@ func screen(file *os.File) func(time.Time, []scene) error {
 		if _, height, err := term.GetSize(int(file.Fd())); err == nil {
 			frame = cut(frame, height-1)
 		}
-		// Lines that are too long end at the edge.
-		_, err := file.Write(slices.Concat([]byte("\x1b[?7l\x1b[H\x1b[2J"), frame, []byte("\x1b[?7h")))
+		// Lines that are too long end at the edge. What was there is overwritten and not cleared before, which would flicker.
+		frame = bytes.ReplaceAll(frame, []byte("\n"), []byte("\x1b[K\n"))
+		_, err := file.Write(slices.Concat([]byte("\x1b[?7l\x1b[H"), frame, []byte("\x1b[J\x1b[?7h")))
 		return err
 	}
 }
@@ -171,6 +185,11 @@ func draw(w io.Writer, now time.Time, scenes []scene) error {
 		cells := summary(s.ref, s.slots)
 		if _, err := fmt.Fprintf(w, "\n%s in %s: held %s, waiting %s, changing %s, dead %s\n", cells[0], s.ref.Namespace, cells[1], cells[2], cells[3], cells[4]); err != nil {
 			return err
+		}
+		if len(s.slots.Waiting) > 0 {
+			if _, err := fmt.Fprintln(w, "waiting: "+strings.Join(s.slots.Waiting, ", ")); err != nil {
+				return err
+			}
 		}
 		for _, slot := range s.slots.Slots {
 			if slot.Requester == "" {
