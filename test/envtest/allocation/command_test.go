@@ -38,23 +38,28 @@ type result struct {
 // for a pod, or the administrator's.
 func (w *workload) idalloc(ctx context.Context, pod string, args ...string) result {
 	GinkgoHelper()
-	cmd := exec.CommandContext(ctx, env.Binary, args...) //nolint:gosec // the command under test
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + GinkgoT().TempDir()}
+	environment := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + GinkgoT().TempDir()}
 	var kubeconfig string
 	var err error
 	if pod == "" {
 		kubeconfig, err = env.ControlPlane.Kubeconfig(controlplane.Admin)
 	} else {
-		cmd.Env = append(cmd.Env, "POD_NAME="+pod, "POD_NAMESPACE="+w.Name)
+		environment = append(environment, "POD_NAME="+pod, "POD_NAMESPACE="+w.Name)
 		config, cerr := w.Config(ctx)
 		Expect(cerr).NotTo(HaveOccurred())
 		kubeconfig, err = env.ControlPlane.WriteKubeconfig(w.Name, config)
 	}
 	Expect(err).NotTo(HaveOccurred())
-	cmd.Env = append(cmd.Env, "KUBECONFIG="+kubeconfig)
-	err = cmd.Run()
+	return called(ctx, env.Binary, append(environment, "KUBECONFIG="+kubeconfig), args...)
+}
+
+// called runs a program to its end.
+func called(ctx context.Context, program string, environment []string, args ...string) result {
+	GinkgoHelper()
+	cmd := exec.CommandContext(ctx, program, args...) //nolint:gosec // what is under test
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr, cmd.Env = &stdout, &stderr, environment
+	err := cmd.Run()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		Fail(err.Error())
