@@ -34,7 +34,7 @@ func (r *release) archive(b binary, licence []byte) error {
 	entries := []entry{{b.file(), executable, b.content}, {"LICENSE", plain, licence}}
 	if b.beside != "" {
 		script := b.beside
-		if b.on.os == "windows" {
+		if b.on.os == windows {
 			script += ".cmd"
 		}
 		content, err := os.ReadFile(filepath.Join(r.root, filepath.FromSlash(script)))
@@ -44,7 +44,7 @@ func (r *release) archive(b binary, licence []byte) error {
 		entries = append(entries, entry{path.Base(script), executable, content})
 	}
 	name, pack := r.stem(b)+".tar.gz", tarGz
-	if b.on.os == "windows" {
+	if b.on.os == windows {
 		name, pack = r.stem(b)+".zip", zipped
 	}
 	content, err := pack(entries, r.time)

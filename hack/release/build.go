@@ -24,12 +24,14 @@ type product struct {
 // plugin is the program for kubectl.
 const plugin = "kubectl-idalloc"
 
+const windows = "windows"
+
 type platform struct{ os, arch string }
 
 // products returns what a release has.
 func products() []product {
 	pods := []platform{{"linux", "amd64"}, {"linux", "arm64"}}
-	people := []platform{{"darwin", "amd64"}, {"darwin", "arm64"}, {"windows", "amd64"}, {"windows", "arm64"}}
+	people := []platform{{"darwin", "amd64"}, {"darwin", "arm64"}, {windows, "amd64"}, {windows, "arm64"}}
 	return []product{
 		{name: "idalloc", pkg: "./cmd/idalloc", platforms: pods, image: true},
 		{name: plugin, pkg: "./cmd/kubectl-idalloc", platforms: slices.Concat(pods, people), beside: "cmd/kubectl-idalloc/kubectl_complete-idalloc"},
@@ -63,7 +65,7 @@ type binary struct {
 
 // file returns the name of the program's file.
 func (b binary) file() string {
-	if b.on.os == "windows" {
+	if b.on.os == windows {
 		return b.name + ".exe"
 	}
 	return b.name

@@ -43,7 +43,7 @@ func (r *release) krew() error {
 		for _, on := range p.platforms {
 			of := binary{product: p, on: on}
 			archive := r.stem(of) + ".tar.gz"
-			if on.os == "windows" {
+			if on.os == windows {
 				archive = r.stem(of) + ".zip"
 			}
 			content, err := os.ReadFile(r.path(archive))

@@ -34,7 +34,7 @@ func TestWindowsCompletesByAScriptOfItsOwn(t *testing.T) {
 	r := release{root: "../..", out: t.TempDir(), version: version}
 	for _, p := range products() {
 		for _, on := range p.platforms {
-			if p.name != plugin || on.os != "windows" {
+			if p.name != plugin || on.os != windows {
 				continue
 			}
 			b := binary{product: p, on: on}
