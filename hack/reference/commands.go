@@ -48,7 +48,7 @@ func describe(ctx context.Context, b *strings.Builder, program string, args ...s
 	}
 	h := parse(string(help))
 	if len(args) == 0 && slices.Contains(h.commands, "options") { // its help leaves out the flags that all commands have
-		options := exec.CommandContext(ctx, program, "options") //nolint:gosec // the project's programs
+		options := exec.CommandContext(ctx, program, "options")
 		options.Env = cmd.Env
 		text, err := options.Output()
 		if err != nil {
