@@ -3,7 +3,9 @@ package helm_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -19,10 +21,11 @@ import (
 )
 
 const (
-	folder  = "../../charts/idalloc"
-	shipped = "../../config/policy"
+	folder = "../../charts/idalloc"
 	// actions is a value of the chart.
 	actions = "validationActions"
+	// inject is another, and a folder of config.
+	inject = "inject"
 )
 
 type values = map[string]any
@@ -39,12 +42,12 @@ func load(t *testing.T) chart.Charter {
 	return c
 }
 
-// render is "helm template".
-func render(t *testing.T, v values) (string, error) {
+// render is "helm template" for a version of Kubernetes.
+func render(t *testing.T, minor string, v values) (string, error) {
 	t.Helper()
 	install := action.NewInstall(action.NewConfiguration())
 	install.DryRunStrategy, install.ReleaseName, install.Namespace = action.DryRunClient, "idalloc", "default"
-	install.KubeVersion = &common.KubeVersion{Version: "v1.30.0", Major: "1", Minor: "30"}
+	install.KubeVersion = &common.KubeVersion{Version: "v1." + minor + ".0", Major: "1", Minor: minor}
 	r, err := install.RunWithContext(t.Context(), load(t), v)
 	if err != nil {
 		return "", err
@@ -56,7 +59,7 @@ func render(t *testing.T, v values) (string, error) {
 	return a.Manifest(), nil
 }
 
-// objects reads the documents of a YAML file by kind. Each kind occurs once.
+// objects reads the documents of a YAML file by kind and name.
 func objects(t *testing.T, text []byte) map[string]object {
 	t.Helper()
 	all := map[string]object{}
@@ -73,42 +76,72 @@ func objects(t *testing.T, text []byte) map[string]object {
 		if o == nil {
 			continue
 		}
-		kind, isText := o["kind"].(string)
-		if _, twice := all[kind]; twice || !isText {
-			t.Fatalf("%v: a second %q", o["metadata"], kind)
+		meta, isMap := o["metadata"].(object)
+		if !isMap {
+			t.Fatalf("no metadata: %v", o)
 		}
-		all[kind] = o
+		all[fmt.Sprintf("%v/%v", o["kind"], meta["name"])] = o
 	}
 }
 
-func TestTheChartIsConfigPolicy(t *testing.T) {
-	manifest, err := render(t, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := objects(t, []byte(manifest))
-	want := 0
-	for _, file := range []string{"policy.yaml", "binding.yaml", "clusterrole.yaml"} {
-		text, err := os.ReadFile(filepath.Join(shipped, file)) //nolint:gosec // a constant of the test
+// shipped reads the manifests of folders of config.
+func shipped(t *testing.T, folders ...string) map[string]object {
+	t.Helper()
+	all := map[string]object{}
+	for _, folder := range folders {
+		files, err := filepath.Glob(filepath.Join("..", "..", "config", folder, "*.yaml"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		for kind, o := range objects(t, text) {
-			want++
-			if !reflect.DeepEqual(got[kind], o) {
-				t.Errorf("%s of %s/%s and of the chart differ: make them equal", kind, shipped, file)
+		for _, file := range files {
+			if filepath.Base(file) == "kustomization.yaml" {
+				continue
 			}
+			text, err := os.ReadFile(file) //nolint:gosec // a file of the project
+			if err != nil {
+				t.Fatal(err)
+			}
+			maps.Copy(all, objects(t, text))
 		}
 	}
-	if len(got) != want {
-		t.Errorf("the chart has %d objects, %s has %d", len(got), shipped, want)
+	return all
+}
+
+func TestTheChartIsConfigPolicyAndInject(t *testing.T) {
+	for name, tc := range map[string]struct {
+		minor   string
+		values  values
+		folders []string
+	}{
+		"as it is":            {"30", nil, []string{"policy"}},
+		"with inject.enabled": {"36", values{inject: values{"enabled": true, "image": "ghcr.io/idalloc/idalloc:latest"}}, []string{"policy", inject}},
+	} {
+		manifest, err := render(t, tc.minor, tc.values)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, want := objects(t, []byte(manifest)), shipped(t, tc.folders...)
+		if len(want) < 3 {
+			t.Fatalf("%s: config has only %d", name, len(want))
+		}
+		for key, o := range want {
+			if !reflect.DeepEqual(got[key], o) {
+				t.Errorf("%s: %s of config and of the chart differ: make them equal", name, key)
+			}
+		}
+		if len(got) != len(want) {
+			t.Errorf("%s: the chart has %d objects, config has %d", name, len(got), len(want))
+		}
 	}
-	files, err := os.ReadDir(shipped)
-	if err != nil {
-		t.Fatal(err)
+}
+
+func TestTheSidecarHasTheVersionOfTheChart(t *testing.T) {
+	manifest, err := render(t, "36", values{inject: values{"enabled": true}})
+	if err != nil || !strings.Contains(manifest, `"'ghcr.io/idalloc/idalloc:v0.1.0'"`) {
+		t.Errorf("%v:\n%s", err, manifest)
 	}
-	if len(files) != want+1 {
-		t.Errorf("%s has %d files, the test knows %d and the kustomization", shipped, len(files), want)
+	if _, err := render(t, "35", values{inject: values{"enabled": true}}); err == nil || !strings.Contains(err.Error(), "inject.enabled needs Kubernetes 1.36") {
+		t.Errorf("with an older cluster: %v", err)
 	}
 }
 
@@ -120,14 +153,15 @@ func TestTheValuesHaveASchema(t *testing.T) {
 		"one of":      {actions: []any{"Refuse"}},
 		"boolean":     {"aggregateToAdmin": "yes"},
 		"additional":  {"replicas": 3},
+		"pattern":     {inject: values{"image": "a'b"}}, // it stands in a text of an expression
 	} {
-		if _, err := render(t, v); err == nil {
+		if _, err := render(t, "36", v); err == nil {
 			t.Errorf("%s: %v is accepted", name, v)
 		} else if !strings.Contains(err.Error(), "don't meet the specifications of the schema") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	manifest, err := render(t, values{actions: []any{"Warn", "Audit"}, "aggregateToAdmin": false})
+	manifest, err := render(t, "30", values{actions: []any{"Warn", "Audit"}, "aggregateToAdmin": false})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -60,7 +60,7 @@ func TestTheChartIsInstalledUpgradedAndUninstalled(t *testing.T) {
 
 	upgrade := action.NewUpgrade(config)
 	upgrade.Namespace, upgrade.WaitStrategy = metav1.NamespaceDefault, kube.HookOnlyStrategy
-	if _, err := upgrade.RunWithContext(t.Context(), name, load(t), values{"aggregateToAdmin": false}); err != nil {
+	if _, err := upgrade.RunWithContext(t.Context(), name, load(t), values{"aggregateToAdmin": false, inject: values{"enabled": true}}); err != nil {
 		t.Fatal(err)
 	}
 	expect(t, client, admissionv1.Deny)
@@ -72,6 +72,10 @@ func TestTheChartIsInstalledUpgradedAndUninstalled(t *testing.T) {
 		t.Error("the ClusterRole still goes to all administrators")
 	}
 
+	if _, err := admission.MutatingAdmissionPolicies().Get(t.Context(), "idalloc-inject", metav1.GetOptions{}); err != nil {
+		t.Error(err)
+	}
+
 	uninstall := action.NewUninstall(config)
 	uninstall.WaitStrategy = kube.HookOnlyStrategy
 	if _, err := uninstall.Run(name); err != nil {
@@ -80,7 +84,8 @@ func TestTheChartIsInstalledUpgradedAndUninstalled(t *testing.T) {
 	_, policyErr := admission.ValidatingAdmissionPolicies().Get(t.Context(), name, metav1.GetOptions{})
 	_, bindingErr := admission.ValidatingAdmissionPolicyBindings().Get(t.Context(), name, metav1.GetOptions{})
 	_, roleErr := roles.Get(t.Context(), "idalloc-grant", metav1.GetOptions{})
-	for what, err := range map[string]error{"policy": policyErr, "binding": bindingErr, "ClusterRole": roleErr} {
+	_, injectErr := admission.MutatingAdmissionPolicies().Get(t.Context(), "idalloc-inject", metav1.GetOptions{})
+	for what, err := range map[string]error{"policy": policyErr, "policy of injection": injectErr, "binding": bindingErr, "ClusterRole": roleErr} {
 		if !apierrors.IsNotFound(err) {
 			t.Errorf("the %s is left: %v", what, err)
 		}
