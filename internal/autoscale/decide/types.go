@@ -52,7 +52,9 @@ type Seen struct {
 	Foreign string
 	// Absent says of ids that have no pod which can work why that is so. An id that is no member and not among them has not joined yet.
 	Absent map[int]string
-	Loads  Loads
+	// Unready are those of Absent whose pods run, and of which only the readiness says that they cannot work. Too much load may be why.
+	Unready map[int]bool
+	Loads   Loads
 }
 
 // Phase is what the autoscaler is about.

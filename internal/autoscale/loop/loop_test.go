@@ -48,7 +48,7 @@ func (s *server) object() map[string]any {
 		"apiVersion": "apps/v1", "kind": "Deployment",
 		"metadata": map[string]any{"name": "worker", "namespace": "demo", "uid": uid, "resourceVersion": strconv.Itoa(s.version), "annotations": annotations},
 		"spec":     map[string]any{"replicas": 1, "selector": map[string]any{"matchLabels": map[string]any{"app": "worker"}}},
-		"status":   map[string]any{"replicas": 1, "readyReplicas": 1},
+		"status":   map[string]any{"replicas": 1, "readyReplicas": 1, "updatedReplicas": 1},
 	}
 }
 

@@ -7,66 +7,97 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-// ready returns how many pods are Ready, as the owner's status says.
-func ready(owner *unstructured.Unstructured) int {
-	field := "readyReplicas"
-	if owner.GetKind() == store.Job {
-		field = "ready"
+// settled reports whether the owner's status leaves no doubt that each id has a pod that is Ready. During a rollout, and while a pod
+// is being deleted, as many pods can be Ready as there should be, and a pod without an id be one of them.
+func settled(owner *unstructured.Unstructured, count int) bool {
+	status := func(field string) int {
+		n, _, err := unstructured.NestedInt64(owner.Object, "status", field)
+		if err != nil {
+			return -1 // then the pods say it
+		}
+		return int(n)
 	}
-	n, _, err := unstructured.NestedInt64(owner.Object, "status", field)
-	if err != nil {
-		return 0 // then the pods say it
+	switch owner.GetKind() {
+	case store.Job:
+		return status("active") == count && status("ready") == count && status("terminating") == 0
+	case store.ReplicaSet:
+		return status("replicas") == count && status("readyReplicas") == count && status("terminatingReplicas") == 0
 	}
-	return int(n)
+	return status("replicas") == count && status("readyReplicas") == count && status("updatedReplicas") == count && status("terminatingReplicas") == 0
 }
 
-// absent says of ids whose pod cannot work why that is so. The row has an id as a member for a while after its pod was lost, and of a pod
+// attend says of ids whose pod cannot work why that is so. The row has an id as a member for a while after its pod was lost, and of a pod
 // that does not answer for as long as it exists. Load must not be given to either.
-func (w Workload) absent(ctx context.Context, o store.Owner) (map[int]string, error) {
-	pods := map[string]string{} // why a pod cannot work, empty if it can
-	err := w.Store.EachFullPod(ctx, o.Namespace, metav1.ListOptions{LabelSelector: o.Selector}, func(pod *unstructured.Unstructured) {
-		pods[pod.GetName()] = unable(pod)
+func (w Workload) attend(ctx context.Context, m *Moment) error {
+	pods := map[string]pod{}
+	o := m.Owner
+	err := w.Store.EachFullPod(ctx, o.Namespace, metav1.ListOptions{LabelSelector: o.Selector}, func(object *unstructured.Unstructured) {
+		pods[object.GetName()] = judge(object)
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	absent := map[int]string{}
 	for id := range o.Count {
-		pod, held := o.Record.State.Slots[id]
-		why, there := pods[pod]
+		name, held := o.Record.State.Slots[id]
+		p, there := pods[name]
 		switch {
+		case m.Absent[id] != "": // it is paused
 		case !held:
-			absent[id] = "no pod has it"
+			m.Absent[id] = "no pod has it"
 		case !there:
-			absent[id] = fmt.Sprintf("its pod %s is gone", pod)
-		case why != "":
-			absent[id] = fmt.Sprintf("its pod %s %s", pod, why)
+			m.Absent[id] = fmt.Sprintf("its pod %s is gone", name)
+		case p.unable != "":
+			m.Absent[id] = fmt.Sprintf("its pod %s %s", name, p.unable)
+		}
+		if there && p.runs {
+			m.Unready[id] = true
 		}
 	}
-	return absent, nil
+	return nil
 }
 
-// unable says why a pod cannot work, empty if it can.
-func unable(pod *unstructured.Unstructured) string {
-	if pod.GetDeletionTimestamp() != nil {
-		return "is being deleted"
+// pod is what counts of a pod here.
+type pod struct {
+	// unable says why it cannot work, empty if it can.
+	unable string
+	// runs says that it is unable only because a container that runs is not ready, as the kubelet has found.
+	runs bool
+}
+
+func judge(object *unstructured.Unstructured) pod {
+	if object.GetDeletionTimestamp() != nil {
+		return pod{unable: "is being deleted"}
 	}
-	conditions, _, err := unstructured.NestedSlice(pod.Object, "status", "conditions")
-	if err != nil {
-		return "has a status that cannot be read"
+	var p corev1.Pod
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &p); err != nil {
+		return pod{unable: "has a status that cannot be read"}
 	}
-	for _, c := range conditions {
-		condition, ok := c.(map[string]any)
-		if !ok || condition["type"] != string(corev1.PodReady) {
-			continue
+	// A node that is lost makes its pods not Ready, and leaves ContainersReady and the containers as they were.
+	if condition(&p, corev1.PodReady) == corev1.ConditionTrue {
+		return pod{}
+	}
+	return pod{unable: "is not Ready", runs: condition(&p, corev1.ContainersReady) == corev1.ConditionFalse && running(&p)}
+}
+
+func condition(p *corev1.Pod, kind corev1.PodConditionType) corev1.ConditionStatus {
+	for _, c := range p.Status.Conditions {
+		if c.Type == kind {
+			return c.Status
 		}
-		if condition["status"] == string(corev1.ConditionTrue) {
-			return ""
+	}
+	return corev1.ConditionUnknown
+}
+
+func running(p *corev1.Pod) bool {
+	for i := range p.Status.ContainerStatuses {
+		if p.Status.ContainerStatuses[i].State.Running == nil {
+			return false
 		}
 	}
-	return "is not Ready"
+	return len(p.Status.ContainerStatuses) > 0
 }

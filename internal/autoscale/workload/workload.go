@@ -50,7 +50,7 @@ func CanScale(ref store.Ref) error {
 	return nil
 }
 
-// Read reads the owner and, if not all of its pods are Ready, its pods. Errors: as of store.Get.
+// Read reads the owner and, unless its status says that each pod is Ready and no other one is there, its pods. Errors: as of store.Get.
 func (w Workload) Read(ctx context.Context) (Moment, error) {
 	whole, err := w.Store.GetWhole(ctx, w.Ref)
 	if err != nil {
@@ -66,18 +66,21 @@ func (w Workload) Read(ctx context.Context) (Moment, error) {
 	}
 	m := see(owner)
 	m.Foreign = foreign(object.ManagedFields)
-	if m.Trouble == "" && m.Count > 0 && ready(whole) < m.Count {
-		m.Absent, err = w.absent(ctx, owner)
+	if m.Trouble == "" && m.Count > 0 && !settled(whole, m.Count) {
+		err = w.attend(ctx, &m)
 	}
 	return m, err
 }
 
 func see(o store.Owner) Moment {
-	m := Moment{Owner: o, Seen: decide.Seen{Count: o.Count, Target: o.Wish.Target}}
+	m := Moment{Owner: o, Seen: decide.Seen{Count: o.Count, Target: o.Wish.Target, Absent: map[int]string{}, Unready: map[int]bool{}}}
 	row := o.Record.State.Partitions
 	if row != nil {
 		m.Partitions, m.Row = row.Count, maps.Clone(row.Owners)
-		maps.DeleteFunc(m.Row, func(id int, _ placement.Set) bool { return row.Paused.Contains(id) })
+		for id := range row.Paused.All() {
+			delete(m.Row, id)
+			m.Absent[id] = "its pod is paused"
+		}
 	}
 	m.Trouble = trouble(o, row)
 	return m

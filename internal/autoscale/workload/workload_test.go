@@ -24,7 +24,8 @@ const version = "apiVersion"
 
 // server has a Deployment of four replicas. The test changes what it answers before it reads.
 type server struct {
-	ready    int
+	status   object
+	paused   placement.Set
 	managers []any
 	pods     []any
 	lists    int  // how often pods were listed
@@ -50,7 +51,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *server) deployment() object {
-	row := assignment.Partitions{Count: 4, Strategy: placement.NameExternal, Owners: placement.Owners{0: placement.Between(0, 3), 1: {}, 2: {}}, Epoch: 7}
+	row := assignment.Partitions{Count: 4, Strategy: placement.NameExternal, Owners: placement.Owners{0: placement.Between(0, 3), 1: {}, 2: {}}, Paused: s.paused, Epoch: 7}
 	state := assignment.State{Slots: assignment.Slots{0: "a", 1: "b", 2: "c"}, UIDs: map[int]string{0: "1", 1: "2", 2: "3"}, Epoch: 7, Partitions: &row}
 	annotations := state.Encode(assignment.DefaultKey, "u")
 	annotations[assignment.PartitionCountKey], annotations[assignment.PartitionStrategyKey] = "4", placement.NameExternal
@@ -58,7 +59,7 @@ func (s *server) deployment() object {
 		version: "apps/v1", "kind": "Deployment",
 		"metadata": object{"name": "worker", "namespace": "demo", "uid": "u", "resourceVersion": "1", "annotations": annotations, "managedFields": s.managers},
 		"spec":     object{"replicas": 4, "selector": object{"matchLabels": object{"app": "worker"}}},
-		"status":   object{"replicas": 4, "readyReplicas": s.ready},
+		"status":   s.status,
 	}
 }
 
@@ -88,7 +89,7 @@ func (s *server) read(t *testing.T) (workload.Moment, error) {
 func TestPodsThatCannotWorkAreNamed(t *testing.T) {
 	leaving := pod("b", "True")
 	leaving["metadata"] = object{"name": "b", "deletionTimestamp": "2026-11-23T00:00:00Z"}
-	s := &server{ready: 1, pods: []any{pod("a", "True"), leaving, pod("other", "True")}}
+	s := &server{pods: []any{pod("a", "True"), leaving, pod("other", "True")}}
 	m, err := s.read(t)
 	if err != nil {
 		t.Fatal(err)
@@ -109,15 +110,65 @@ func TestPodsThatCannotWorkAreNamed(t *testing.T) {
 	}
 }
 
-func TestPodsAreListedOnlyIfSomeAreNotReady(t *testing.T) {
-	s := &server{ready: 4}
-	if m, err := s.read(t); err != nil || len(m.Absent) > 0 || s.lists > 0 {
-		t.Errorf("%v, %v, %d lists", m.Absent, err, s.lists)
+// quiet is the status of an owner with four pods, all of them Ready.
+func quiet() object {
+	return object{"replicas": 4, "readyReplicas": 4, "updatedReplicas": 4}
+}
+
+// Only a status that leaves no doubt saves the list. In all the others a pod without an id may be one of those that are Ready.
+func TestPodsAreListedUnlessAllAreReadyAndNoOtherIsThere(t *testing.T) {
+	for name, c := range map[string]struct {
+		field string
+		value int
+		lists int
+	}{
+		"all are Ready":         {"unavailableReplicas", 0, 0},
+		"one is not Ready":      {"readyReplicas", 3, 1},
+		"one more has come":     {"replicas", 5, 1},
+		"one is of before":      {"updatedReplicas", 3, 1},
+		"one is being deleted":  {"terminatingReplicas", 1, 1},
+		"the status is not new": {"replicas", 2, 1},
+	} {
+		s := &server{status: quiet()}
+		s.status[c.field] = c.value
+		m, err := s.read(t)
+		if err != nil || s.lists != c.lists || (len(m.Absent) > 0) != (c.lists > 0) {
+			t.Errorf("%s: %v, %v, %d lists, want %d", name, m.Absent, err, s.lists, c.lists)
+		}
 	}
-	s.ready, s.denied = 3, true
+	s := &server{denied: true}
 	_, err := s.read(t)
 	if forbidden := (*store.ForbiddenError)(nil); !errors.As(err, &forbidden) || !strings.Contains(err.Error(), `verb "list" on resource "pods"`) {
 		t.Errorf("%v", err)
+	}
+}
+
+func TestAPodThatRunsAndIsNotReadyIsToldFromOneThatIsLost(t *testing.T) {
+	with := func(name, containersReady, state string) object {
+		p := pod(name, "False")
+		status, ok := p["status"].(object)
+		if !ok {
+			t.Fatal("a pod has a status")
+		}
+		status["conditions"] = []any{object{"type": "Ready", "status": "False"}, object{"type": "ContainersReady", "status": containersReady}}
+		status["containerStatuses"] = []any{object{"name": "main", "state": object{state: object{}}}}
+		return p
+	}
+	// The readiness probe of a fails. The node of b is lost: its kubelet says nothing any more. c crashes again and again.
+	s := &server{pods: []any{with("a", "False", "running"), with("b", "True", "running"), with("c", "False", "waiting")}}
+	m, err := s.read(t)
+	if err != nil || len(m.Absent) != 4 || len(m.Unready) != 1 || !m.Unready[0] {
+		t.Errorf("absent %v, of these unready %v; %v", m.Absent, m.Unready, err)
+	}
+}
+
+func TestAnIDThatIsPausedIsNamed(t *testing.T) {
+	m, err := (&server{status: quiet(), paused: placement.Of(1)}).read(t)
+	if err != nil || len(m.Absent) != 1 || m.Absent[1] != "its pod is paused" {
+		t.Errorf("%v, %v", m.Absent, err)
+	}
+	if _, member := m.Row[1]; member {
+		t.Error("an id that is paused is a member")
 	}
 }
 
@@ -138,7 +189,7 @@ func TestWhoWroteTheTargetIsKnown(t *testing.T) {
 		"an undone rollout":   {[]any{wrote(workload.FieldManager, "example.com/note"), wrote("kubectl-rollout", target)}, `field manager "kubectl-rollout"`},
 		"both, with the same": {[]any{wrote("helm", target), wrote(workload.FieldManager, target)}, ""},
 	} {
-		m, err := (&server{ready: 4, managers: c.managers}).read(t)
+		m, err := (&server{status: quiet(), managers: c.managers}).read(t)
 		if err != nil || m.Foreign != c.want {
 			t.Errorf("%s: %q, %v; want %q", name, m.Foreign, err, c.want)
 		}
