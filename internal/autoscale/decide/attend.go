@@ -2,7 +2,6 @@ package decide
 
 import (
 	"fmt"
-	"slices"
 	"time"
 )
 
@@ -15,10 +14,12 @@ type attendance struct {
 }
 
 // attend returns the ids that count, in ascending order: members with a pod that can work. An id that was lost counts again when it has
-// been there for a while, because a pod that crashes again and again is there for moments only. A new one counts at once.
+// been there for a while, because a pod that crashes again and again is there for moments only. A new one counts at once. Which ones are
+// new nobody knows at the first moment. So what is missing then was lost, and the first target waits to see who stays.
 func (d *Decider) attend(s Seen, now time.Time) []int {
-	if d.ids == nil {
-		d.ids = map[int]*attendance{}
+	first := d.ids == nil
+	if first {
+		d.ids, d.assigned = map[int]*attendance{}, now
 	}
 	for id := range d.ids {
 		if id >= s.Count {
@@ -29,7 +30,7 @@ func (d *Decider) attend(s Seen, now time.Time) []int {
 	for id := range s.Count {
 		a := d.ids[id]
 		if a == nil {
-			a = &attendance{}
+			a = &attendance{joined: first}
 			d.ids[id] = a
 		}
 		_, member := s.Row[id]
@@ -91,14 +92,23 @@ func (d *Decider) why(s Seen, id int) string {
 	return "its pod is back, but not for long enough"
 }
 
-// holes returns how many ids below the highest that counts have not counted for longer than the patience. Pods come, as the higher
-// ids show, and these have none that works. So as many more pods are needed.
-func (d *Decider) holes(there []int, now time.Time) int {
-	n := 0
-	for id := range slices.Max(there) {
-		if a := d.ids[id]; !a.gone.IsZero() && now.Sub(a.gone) > d.Settings.Patience {
+// lost reports whether an id has not counted for longer than the patience.
+func (d *Decider) lost(id int, now time.Time) bool {
+	a := d.ids[id]
+	return !a.gone.IsZero() && now.Sub(a.gone) > d.Settings.Patience
+}
+
+// holes returns how many ids up to the highest whose pod runs are lost. Pods come, as the higher ids show, and these have none that works.
+// So as many more pods are needed.
+func (d *Decider) holes(s Seen, now time.Time) int {
+	n, highest := 0, 0
+	for id := range s.Count {
+		if d.lost(id, now) {
 			n++
 		}
+		if d.ids[id].gone.IsZero() || s.Unready[id] {
+			highest = n
+		}
 	}
-	return n
+	return highest
 }

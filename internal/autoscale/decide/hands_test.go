@@ -184,7 +184,7 @@ func TestZeroPodsStayZero(t *testing.T) {
 
 func TestATargetThatCouldNotBeWrittenIsDecidedAgainAtOnce(t *testing.T) {
 	w := newWorld(t, 8, 2, flat(10))
-	w.step()
+	w.run(minute)
 	w.row = placement.Owners{0: placement.Between(0, 5), 1: placement.Between(6, 7)}
 	w.speeds = []float64{30, 30, 30, 30, 0, 0, 0, 0}
 	first := w.decider.Decide(w.seen(), w.now)

@@ -10,10 +10,10 @@ import (
 
 // judge decides on a workload that is at rest, and whose loads are known. These ids count.
 func (d *Decider) judge(s Seen, there []int, now time.Time) Decision {
-	if waits := d.absent(s, there, now); waits != nil {
+	v := d.view(s, there, now)
+	if waits := d.absent(v, now); waits != nil {
 		return *waits
 	}
-	v := d.view(s, there, now)
 	busiest, over := d.busiest(v)
 	tooFew, tooMany := s.Count < d.Settings.Min, d.Settings.Max > 0 && s.Count > d.Settings.Max
 	needsMore := (over || tooFew) && !tooMany
@@ -32,16 +32,16 @@ func (d *Decider) judge(s Seen, there []int, now time.Time) Decision {
 	}
 }
 
-// absent returns a decision to wait while ids may still begin to take part.
-func (d *Decider) absent(s Seen, there []int, now time.Time) *Decision {
-	waited := since(&d.joining, len(there) < s.Count, now)
-	if len(there) == s.Count || (len(there) > 0 && waited > d.Settings.Patience) {
+// absent returns a decision to wait while ids may still begin to take part. If none does, only pods that can come may help, and only those
+// that are strained.
+func (d *Decider) absent(v view, now time.Time) *Decision {
+	waited := since(&d.joining, len(v.ids) < v.Count, now)
+	stuck := waited > d.Settings.Patience
+	helps := len(v.ids) > 0 || (len(v.strained) > 0 && v.pods(1) > v.Count && (d.Settings.Max <= 0 || v.Count < d.Settings.Max))
+	if len(v.ids) == v.Count || (stuck && helps) {
 		return nil
 	}
-	w := Decision{Phase: Moving, Action: Nothing, Wanted: s.Count, Stuck: waited > d.Settings.Patience}
-	w.Warn = w.Stuck
-	w.Why = d.missing(s, now)
-	return &w
+	return &Decision{Phase: Moving, Action: Nothing, Wanted: v.Count, Stuck: stuck, Warn: stuck, Why: v.missing}
 }
 
 // load is what an id has to work off, its margins included.
@@ -59,13 +59,15 @@ func (d *Decider) load(s Seen, owners placement.Owners, id int) load {
 	return l
 }
 
-// busiest returns the id with the highest load. over says that some id has more than it works off, and several partitions, so that
-// another division may help.
+// overloaded reports whether an id has more than it works off, and several partitions, so that another division may help.
+func (d *Decider) overloaded(l load) bool { return l.amount > d.Settings.Capacity && l.parts > 1 }
+
+// busiest returns the id with the highest load. over says that some id is overloaded.
 func (d *Decider) busiest(v view) (most load, over bool) {
 	most.id = -1
-	for _, id := range v.ids {
+	for _, id := range v.judged() {
 		l := d.load(v.Seen, v.Row, id)
-		if l.amount > d.Settings.Capacity && l.parts > 1 {
+		if d.overloaded(l) {
 			if !over || l.amount > most.amount {
 				most = l
 			}
@@ -77,10 +79,10 @@ func (d *Decider) busiest(v view) (most load, over bool) {
 	return most, over
 }
 
-// peak returns the highest load of an id that counts.
+// peak returns the highest load of an id whose load counts.
 func (d *Decider) peak(v view, owners placement.Owners) float64 {
 	most := 0.0
-	for _, id := range v.ids {
+	for _, id := range v.judged() {
 		most = max(most, d.load(v.Seen, owners, id).amount)
 	}
 	return most
@@ -140,7 +142,7 @@ func (d *Decider) more(v view, now time.Time, busiest load, tooFew bool) Decisio
 	}
 	grows := pods > v.Count
 	wanting := since(&d.short, grows && d.early(now) == 0, now)
-	if !grows || wanting > d.Settings.Patience {
+	if !grows || (len(v.ids) > 0 && wanting > d.Settings.Patience) {
 		if w := d.spread(v, now, wide, cause, reason); w.Action == Assign || !grows {
 			return w
 		}

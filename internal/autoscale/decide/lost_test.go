@@ -128,3 +128,75 @@ func TestATargetOfSomebodyElseIsNotFollowed(t *testing.T) {
 		t.Errorf("%s, and it was %s", w.row, stood)
 	}
 }
+
+func TestPodsWhoseReadinessFailsUnderLoadAreRelieved(t *testing.T) {
+	for name, load := range map[string]func(int, time.Duration) float64{
+		"all": growing(5, 12), // 320, then 768
+		"one of two": func(p int, after time.Duration) float64 {
+			return growing(2, map[bool]float64{true: 5, false: 2}[p < 32])(p, after)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, 64, 2, load)
+			w.fragile = true
+			w.run(30 * minute)
+			w.relieved()
+			w.settled(3, 9)
+			if w.overloaded > 6*minute || w.ups > 2 || w.downs > 0 {
+				t.Errorf("overloaded for %s; %d ups and %d downs", w.overloaded, w.ups, w.downs)
+			}
+		})
+	}
+}
+
+func TestNoPodsAreAskedForAboveTheMaximumWhereNoneIsReady(t *testing.T) {
+	w := newWorld(t, 64, 2, growing(3, 12))
+	w.fragile = true
+	w.decider.Settings.Max = 2
+	w.run(hour) // the world checks the bound
+	if w.scalings() > 0 || !w.last().Stuck || !strings.Contains(w.last().Why, "its pod is not Ready") {
+		t.Errorf("%d scalings: %s", w.scalings(), w.last().Why)
+	}
+}
+
+func TestPodsThatFindNoRoomAreNotAskedForAgainWhereNoneIsReady(t *testing.T) {
+	w := newWorld(t, 64, 2, growing(3, 12))
+	w.fragile, w.full = true, 2
+	w.run(hour)
+	if w.ups > 1 || w.count > 12 {
+		t.Errorf("%d pods after %d ups", w.count, w.ups)
+	}
+}
+
+// A new decider does not know who has crashed before.
+func TestAfterARestartAPodThatCrashesAgainAndAgainGetsNothing(t *testing.T) {
+	for name, there := range map[string]bool{"that is there at that moment": true, "that is away at that moment": false} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, 64, 4, nil)
+			first := w.row[0]
+			w.load = func(p int, after time.Duration) float64 {
+				if first.Contains(p) {
+					return growing(4, 8)(p, after) // 64, then 128
+				}
+				return growing(4, 2)(p, after)
+			}
+			w.run(9 * minute)
+			had := w.row[1]
+			for range 10 { // it is there for 20 s at a time
+				w.decider = &decide.Decider{Settings: settings()}
+				if there {
+					w.run(20 * time.Second)
+				}
+				w.dead = map[int]bool{1: true}
+				w.run(50 * time.Second)
+				w.dead = nil
+				if !there {
+					w.run(20 * time.Second)
+				}
+			}
+			if !w.row[1].Minus(had).Empty() {
+				t.Errorf("id 1 had %s and got %s", had, w.row[1])
+			}
+		})
+	}
+}

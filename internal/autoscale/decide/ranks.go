@@ -1,6 +1,7 @@
 package decide
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -10,16 +11,19 @@ import (
 )
 
 // view is a moment as the packing sees it. The packing knows pods 0, 1, 2 and so on, which are the ids that count, in ascending order. What
-// another member owns stays with it, because nobody can take it from a pod that does not answer. So those partitions are not packed.
+// another member owns stays with it, because nobody can take it from a pod that does not answer. So those partitions are not packed. A pod
+// that runs and is not Ready for long gives away what it cannot work off.
 type view struct {
 	Seen
 
 	ids []int
-	// holes are how many ids below these have had no pod for long.
+	// holes are how many ids below the highest whose pod runs are lost.
 	holes int
+	// strained are ids that do not count, and that give something away.
+	strained []int
 	// missing says which ids do not count, empty if all do.
 	missing string
-	// kept is what members own that do not count.
+	// kept is what members keep that do not count.
 	kept placement.Owners
 	// parts are the partitions that are packed, in ascending order, and speeds and owners are theirs, by their place in parts.
 	parts  []int
@@ -28,13 +32,18 @@ type view struct {
 }
 
 func (d *Decider) view(s Seen, ids []int, now time.Time) view {
-	v := view{Seen: s, ids: ids, holes: d.holes(ids, now), missing: d.missing(s, now), kept: placement.Owners{}, owners: placement.Owners{}}
+	v := view{Seen: s, ids: ids, holes: d.holes(s, now), missing: d.missing(s, now), kept: placement.Owners{}, owners: placement.Owners{}}
 	stays := placement.Set{}
-	for id, set := range s.Row {
-		if id < s.Count && !slices.Contains(ids, id) {
-			v.kept[id] = set
-			stays = stays.Union(set)
+	for _, id := range s.members() {
+		if slices.Contains(ids, id) {
+			continue
 		}
+		v.kept[id] = s.Row[id]
+		if s.Unready[id] && d.lost(id, now) && d.overloaded(d.load(s, s.Row, id)) {
+			v.kept[id] = d.fitting(s, s.Row[id])
+			v.strained = append(v.strained, id)
+		}
+		stays = stays.Union(v.kept[id])
 	}
 	places := make([]int, s.Partitions)
 	for p := range s.Partitions {
@@ -53,6 +62,21 @@ func (d *Decider) view(s Seen, ids []int, now time.Time) view {
 	}
 	return v
 }
+
+// fitting returns those of an id's partitions that one pod works off: the largest that find room, and at least the largest.
+func (d *Decider) fitting(s Seen, set placement.Set) placement.Set {
+	parts := slices.SortedStableFunc(set.All(), func(a, b int) int { return cmp.Compare(s.Loads.Speeds[b], s.Loads.Speeds[a]) })
+	keep, sum := []int{parts[0]}, s.Loads.Speeds[parts[0]]+d.Settings.Margin
+	for _, p := range parts[1:] {
+		if with := sum + s.Loads.Speeds[p] + d.Settings.Margin; with <= d.Settings.Capacity {
+			keep, sum = append(keep, p), with
+		}
+	}
+	return placement.Of(keep...)
+}
+
+// judged returns the ids whose load counts.
+func (v view) judged() []int { return slices.Concat(v.ids, v.strained) }
 
 // below returns how many of the ids that count are below this number.
 func (v view) below(count int) int {

@@ -42,6 +42,7 @@ type world struct {
 	stuck    map[int]bool // ids that never yield
 	lost     map[int]bool // ids that get no member
 	dead     map[int]bool // ids whose pods do not answer, and that are still members
+	fragile  bool         // pods with more than they work off are not Ready
 	foreign  string       // who wrote the target
 	full     int          // how many pods the cluster has room for, 0 for any number
 	frozen   bool         // nobody carries out a change of the number of pods
@@ -146,8 +147,14 @@ func (w *world) seen() decide.Seen {
 	for id := range w.dead {
 		absent[id] = "its pod is not Ready"
 	}
+	unready := map[int]bool{}
+	for id := range w.row {
+		if w.fragile && w.sum(id) > w.decider.Settings.Capacity {
+			absent[id], unready[id] = "its pod is not Ready", true
+		}
+	}
 	return decide.Seen{
-		Count: w.count, Partitions: w.partitions, Row: w.row, Target: w.target, Foreign: w.foreign, Absent: absent,
+		Count: w.count, Partitions: w.partitions, Row: w.row, Target: w.target, Foreign: w.foreign, Absent: absent, Unready: unready,
 		Loads: decide.Loads{Speeds: w.speeds, At: w.measured},
 	}
 }
