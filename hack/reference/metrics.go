@@ -11,6 +11,7 @@ import (
 
 	"github.com/idalloc/idalloc/internal/autoscale/decide"
 	autoscaler "github.com/idalloc/idalloc/internal/autoscale/metrics"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/metrics"
 )
 
@@ -29,7 +30,7 @@ func metricTables(context.Context, string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return "## Metrics\n\n### Of a pod\n\n" + table(head, own) + "\n### Of the autoscaler\n\n" + table(head, others), nil
+	return "## Metrics\n\n### Of a pod\n\n" + table(head, own) + "\n### Of the autoscaler\n\nEach has the labels `owner_namespace`, `owner_kind` and `owner_name` besides its own.\n\n" + table(head, others), nil
 }
 
 // description matches the text of one of the client library's descriptions, which tells nothing otherwise.
@@ -40,7 +41,7 @@ func autoscalers() ([][]string, error) {
 	ch := make(chan *prometheus.Desc)
 	go func() {
 		defer close(ch)
-		autoscaler.New(decide.Settings{}).Describe(ch)
+		autoscaler.New(decide.Settings{}, store.Ref{}).Describe(ch)
 	}()
 	rows := map[string][]string{}
 	for d := range ch {

@@ -97,11 +97,11 @@ func TestAQueryToPrometheus(t *testing.T) {
 	}
 }
 
-// startPrometheus runs a Prometheus that scrapes the target each second.
-func startPrometheus(t *testing.T, program, target string) web.Server {
+// startPrometheus runs a Prometheus that scrapes the targets each second.
+func startPrometheus(t *testing.T, program string, targets ...string) web.Server {
 	t.Helper()
 	dir := t.TempDir()
-	config := fmt.Sprintf("global: {scrape_interval: 1s}\nscrape_configs: [{job_name: test, metrics_path: /, static_configs: [{targets: [%q]}]}]\n", target)
+	config := fmt.Sprintf("global: {scrape_interval: 1s}\nscrape_configs: [{job_name: test, metrics_path: /, static_configs: [{targets: [%s]}]}]\n", strings.Join(targets, ", "))
 	if err := os.WriteFile(filepath.Join(dir, "prometheus.yml"), []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/idalloc/idalloc/internal/autoscale/decide"
 	"github.com/idalloc/idalloc/internal/autoscale/loop"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/partition/placement"
 )
 
@@ -34,27 +35,29 @@ type Metrics struct {
 
 const prefix = "idalloc_autoscaler_"
 
-// New returns the metrics of an autoscaler with these settings.
-func New(settings decide.Settings) *Metrics {
+// New returns the metrics of an autoscaler of this workload with these settings. Each of them names the workload, so that one Prometheus can
+// have those of several.
+func New(settings decide.Settings, ref store.Ref) *Metrics {
 	m := &Metrics{registry: prometheus.NewRegistry(), settings: settings}
+	ours := prometheus.WrapRegistererWith(prometheus.Labels{"owner_namespace": ref.Namespace, "owner_kind": ref.Kind, "owner_name": ref.Name}, m.registry)
 	gauge := func(name, help string) prometheus.Gauge {
 		g := prometheus.NewGauge(prometheus.GaugeOpts{Name: prefix + name, Help: help})
-		m.registry.MustRegister(g)
+		ours.MustRegister(g)
 		return g
 	}
 	counter := func(name, help string) prometheus.Counter {
 		c := prometheus.NewCounter(prometheus.CounterOpts{Name: prefix + name, Help: help})
-		m.registry.MustRegister(c)
+		ours.MustRegister(c)
 		return c
 	}
 	gauges := func(name, help string, labels ...string) *prometheus.GaugeVec {
 		g := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: prefix + name, Help: help}, labels)
-		m.registry.MustRegister(g)
+		ours.MustRegister(g)
 		return g
 	}
 	counters := func(name, help string, labels ...string) *prometheus.CounterVec {
 		c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: prefix + name, Help: help}, labels)
-		m.registry.MustRegister(c)
+		ours.MustRegister(c)
 		return c
 	}
 	m.leader = gauge("leader", "1 if this process decides, 0 if another one does.")

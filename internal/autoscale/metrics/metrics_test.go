@@ -17,6 +17,7 @@ import (
 	"github.com/idalloc/idalloc/internal/autoscale/decide"
 	"github.com/idalloc/idalloc/internal/autoscale/loop"
 	"github.com/idalloc/idalloc/internal/autoscale/metrics"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/partition/placement"
 )
 
@@ -38,7 +39,7 @@ func scrape(m *metrics.Metrics) string {
 }
 
 func observed() *metrics.Metrics {
-	m := metrics.New(decide.Settings{Capacity: 100, Margin: 1})
+	m := metrics.New(decide.Settings{Capacity: 100, Margin: 1}, store.Ref{Kind: store.Deployment, Namespace: "demo", Name: "worker"})
 	m.Leads(true)
 	m.Observe(report(100, decide.Idle))
 	r := report(105, decide.Acting)
@@ -52,6 +53,9 @@ func observed() *metrics.Metrics {
 
 func TestWhatAStepSawAndDidIsShown(t *testing.T) {
 	text := scrape(observed())
+	// Each line has the labels of the workload among its own.
+	const whose = `owner_kind="Deployment",owner_name="worker",owner_namespace="demo"`
+	text = strings.NewReplacer("{"+whose+"}", "", whose+",", "", ","+whose, "").Replace(text)
 	for _, line := range []string{
 		"leader 1", "pods 2", "pods_wanted 2", "members 2", "pod_capacity_units_per_second 100", "load_units_per_second 12", "load_age_seconds 4",
 		`partition_load_units_per_second{partition="0"} 5`, `id_load_units_per_second{id="0"} 14`, `phase{phase="acting"} 1`, `phase{phase="idle"} 0`,
@@ -71,12 +75,12 @@ func TestWhoDoesNotLeadSaysNothingOfTheWorkload(t *testing.T) {
 	m := observed()
 	m.Leads(false)
 	text := scrape(m)
-	for _, name := range []string{"pods ", "pods_wanted", "partition_load", "id_load", "members"} {
+	for _, name := range []string{"pods{", "pods_wanted", "partition_load", "id_load", "members"} {
 		if strings.Contains(text, "\nidalloc_autoscaler_"+name) {
 			t.Errorf("%s has a value", name)
 		}
 	}
-	if !strings.Contains(text, "\nidalloc_autoscaler_leader 0\n") {
+	if !strings.Contains(text, "\nidalloc_autoscaler_leader{owner_kind=\"Deployment\",owner_name=\"worker\",owner_namespace=\"demo\"} 0\n") {
 		t.Error("it does not say that it does not lead")
 	}
 }

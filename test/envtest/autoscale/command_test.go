@@ -97,10 +97,11 @@ var _ = Describe("The command", func() {
 			Expect(err).NotTo(HaveOccurred())
 			return string(text)
 		}
+		whose := fmt.Sprintf(`owner_kind="Deployment",owner_name="worker",owner_namespace=%q`, w.Name)
 		Eventually(metrics).WithContext(ctx).Should(And(
-			ContainSubstring("idalloc_autoscaler_leader 1\n"), ContainSubstring("idalloc_autoscaler_pods_wanted 1\n"),
-			ContainSubstring(`idalloc_autoscaler_decisions_total{action="scale",reason="Overload"} 1`),
-			ContainSubstring(`idalloc_autoscaler_decisions_total{action="scale",reason="Empty"} 1`),
+			ContainSubstring("idalloc_autoscaler_leader{"+whose+"} 1\n"), ContainSubstring("idalloc_autoscaler_pods_wanted{"+whose+"} 1\n"),
+			ContainSubstring(`idalloc_autoscaler_decisions_total{action="scale",`+whose+`,reason="Overload"} 1`),
+			ContainSubstring(`idalloc_autoscaler_decisions_total{action="scale",`+whose+`,reason="Empty"} 1`),
 		))
 		Expect(said.String()).To(ContainSubstring("id 0 has 250 of 100 units/s: scale from 1 to 3 pods"))
 
