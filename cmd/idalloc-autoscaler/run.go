@@ -13,8 +13,6 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/rand"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/clock"
 
 	"github.com/idalloc/idalloc/internal/autoscale/decide"
@@ -22,8 +20,9 @@ import (
 	"github.com/idalloc/idalloc/internal/autoscale/loop"
 	"github.com/idalloc/idalloc/internal/autoscale/metrics"
 	"github.com/idalloc/idalloc/internal/autoscale/monitor"
+	"github.com/idalloc/idalloc/internal/autoscale/source/rabbitmq"
+	"github.com/idalloc/idalloc/internal/autoscale/state"
 	"github.com/idalloc/idalloc/internal/autoscale/workload"
-	"github.com/idalloc/idalloc/internal/connect"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
@@ -34,10 +33,10 @@ const believed = 1e6
 type runner struct {
 	*logging
 	sources
+	connection
+
 	settings      decide.Settings
 	monitor       monitor.Monitor
-	kubeconfig    string
-	overrides     clientcmd.ConfigOverrides
 	annotationKey string
 	address       string
 	period        time.Duration
@@ -59,12 +58,9 @@ publishes what it should be as the metric idalloc_autoscaler_pods_wanted.`,
 		RunE: r.run,
 	}
 	f := cmd.Flags()
-	f.StringVar(&r.kubeconfig, "kubeconfig", "", "path of the kubeconfig file; if empty, KUBECONFIG, then ~/.kube/config, then the pod's service account")
-	connection := clientcmd.RecommendedConfigOverrideFlags("")
-	connection.ClusterOverrideFlags.APIServer.ShortName = "s"
-	clientcmd.BindOverrideFlags(&r.overrides, f, connection)
+	r.connection.bind(f)
 	f.StringVar(&r.annotationKey, "annotation-key", assignment.DefaultKey, "the owner's annotation that carries the assignment, as the pods have it")
-	f.StringVar(&r.address, "http-address", ":8080", "address of /metrics and /healthz; empty: none")
+	f.StringVar(&r.address, "http-address", ":8080", "address of /metrics, /state and /healthz; empty: none")
 	f.DurationVar(&r.period, "period", 5*time.Second, "time between two readings of the source")
 	f.DurationVar(&r.monitor.Window, "window", 30*time.Second, "time over which speeds are measured")
 	f.DurationVar(&r.monitor.Smooth, "smooth", 0, "time constant of a low-pass filter for the speeds; 0: none")
@@ -73,7 +69,7 @@ publishes what it should be as the metric idalloc_autoscaler_pods_wanted.`,
 	f.BoolVar(&r.dryRun, "dry-run", false, "say what would be done, and write nothing")
 	f.BoolVar(&r.elect, "leader-elect", true, "act only as the leader of all replicas, by a Lease")
 	bindSettings(f, &r.settings)
-	r.bind(f)
+	r.sources.bind(f)
 	return cmd
 }
 
@@ -89,29 +85,42 @@ func (r *runner) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	w, config, err := r.connect(args)
+	ref, config, err := r.connect(args)
 	if err != nil {
 		return err
 	}
+	s, err := store.New(config, r.annotationKey, clock.RealClock{})
+	if err != nil {
+		return err
+	}
+	w := workload.Workload{Store: s, Ref: ref}
 	if err := workload.CanScale(w.Ref); err != nil && r.scale && !r.dryRun {
 		return usageError{err}
 	}
 	r.monitor.Most = believed * r.settings.Capacity
-	shown := metrics.New(r.settings)
-	if err := r.serve(cmd.Context(), shown); err != nil {
+	shown, latest := metrics.New(r.settings, ref), &state.Latest{Settings: r.settings, Ref: ref}
+	if err := r.serve(cmd.Context(), shown, latest); err != nil {
 		return err
 	}
 	name := identity()
 	l := &loop.Loop{
 		Workload: w, Source: source, Monitor: &r.monitor, Decider: &decide.Decider{Settings: r.settings}, Period: r.period,
-		DryRun: r.dryRun, KeepPods: !r.scale, Reporter: name, Clock: clock.RealClock{}, Log: log, Observe: shown.Observe,
+		DryRun: r.dryRun, KeepPods: !r.scale, Reporter: name, Clock: clock.RealClock{}, Log: log,
+		Observe: func(report loop.Report) {
+			shown.Observe(report)
+			latest.Observe(report)
+		},
 	}
 	if r.dryRun || !r.elect {
 		shown.Leads(true)
 		return l.Run(cmd.Context())
 	}
 	return election.Candidate{
-		Config: config, Namespace: w.Ref.Namespace, Name: leaseName(w.Ref), Identity: name, Log: log, Leads: shown.Leads,
+		Config: config, Namespace: w.Ref.Namespace, Name: leaseName(w.Ref), Identity: name, Log: log,
+		Leads: func(leads bool) {
+			shown.Leads(leads)
+			latest.Leads(leads)
+		},
 	}.Run(cmd.Context(), l.Run)
 }
 
@@ -127,31 +136,14 @@ func (r *runner) check() error {
 			errs = append(errs, usageError{fmt.Errorf("--%s %s: use 0 or more", name, d)})
 		}
 	}
+	if least := 3 * rabbitmq.Interval; r.kind == "rabbitmq" && r.monitor.Window < least {
+		errs = append(errs, usageError{fmt.Errorf("--window %s: RabbitMQ counts messages each %s, and between two counts a steady load reads as nothing: use %s or more",
+			r.monitor.Window, rabbitmq.Interval, least)})
+	}
 	if err := store.CheckKey(r.annotationKey); err != nil {
 		errs = append(errs, usageError{fmt.Errorf("--annotation-key %w", err)})
 	}
 	return errors.Join(errs...)
-}
-
-func (r *runner) connect(args []string) (workload.Workload, *rest.Config, error) {
-	if len(args) == 2 { // kubectl also takes KIND NAME
-		args = []string{args[0] + "/" + args[1]}
-	}
-	if len(args) != 1 {
-		return workload.Workload{}, nil, usageError{errors.New("name one workload: KIND/NAME, for example deployment/worker")}
-	}
-	ref, err := store.ParseRef(args[0], "")
-	if err != nil {
-		return workload.Workload{}, nil, usageError{err}
-	}
-	config, namespace, err := connect.Config(r.kubeconfig, &r.overrides)
-	if err != nil {
-		return workload.Workload{}, nil, err
-	}
-	ref.Namespace = namespace
-	config.UserAgent = "idalloc-autoscaler/" + version
-	s, err := store.New(config, r.annotationKey, clock.RealClock{})
-	return workload.Workload{Store: s, Ref: ref}, config, err
 }
 
 // leaseName is the same for all autoscalers of a workload.
@@ -172,12 +164,13 @@ func identity() string {
 }
 
 // serve answers scrapes and probes until ctx ends.
-func (r *runner) serve(ctx context.Context, shown *metrics.Metrics) error {
+func (r *runner) serve(ctx context.Context, shown *metrics.Metrics, latest *state.Latest) error {
 	if r.address == "" {
 		return nil
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", shown.Handler())
+	mux.Handle("GET "+state.Path, latest)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", r.address)
 	if err != nil {

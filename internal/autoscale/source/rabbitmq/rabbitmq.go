@@ -13,6 +13,9 @@ import (
 	"github.com/idalloc/idalloc/internal/autoscale/source/web"
 )
 
+// Interval is how often RabbitMQ's nodes count, unless collect_statistics_interval says something else. A window has to span several counts.
+const Interval = 5 * time.Second
+
 // Source reads the queues PREFIX0, PREFIX1 and so on. Each is a partition.
 type Source struct {
 	// Server is the management API's, which usually listens at port 15672. The user needs the tag monitoring or management.
