@@ -48,6 +48,7 @@ func TestAFlashCrowd(t *testing.T) {
 		t.Errorf("%d ups, overloaded for %s", w.ups, w.overloaded)
 	}
 	w.run(hour)
+	t.Logf("%d up, %d down, %d targets; overloaded for %s", w.ups, w.downs, w.targets, w.overloaded)
 	if w.count > 3 || w.scalings() > 5 {
 		t.Errorf("%d pods an hour after the crowd, %d scalings", w.count, w.scalings())
 	}
@@ -66,6 +67,7 @@ func TestOneHotPartition(t *testing.T) {
 			t.Errorf("id %d has the hot partition and others: %s", id, set)
 		}
 	}
+	t.Logf("%d up, %d down, %d targets", w.ups, w.downs, w.targets)
 	last := w.history[len(w.history)-1]
 	if len(last.Oversized) != 1 || last.Oversized[0] != 5 || !last.Warn {
 		t.Errorf("nothing says that partition 5 is too large: %+v", last)

@@ -69,6 +69,29 @@ func TestARestartGoesOnFromWhatStands(t *testing.T) {
 	}
 }
 
+// The world fails if a target is written while a partition is not where the last one has it.
+func TestALeaderThatIsLostInTheMiddleOfAMoveIsFollowedByOneThatWaitsForIt(t *testing.T) {
+	w := newWorld(t, 64, 2, growing(3, 12)) // 192, then 768
+	lost := 0
+	for range int(hour / tick) {
+		before := w.targets
+		w.step()
+		if w.targets == before {
+			continue
+		}
+		lost++
+		w.decider = &decide.Decider{Settings: settings()}
+		w.step()
+		if w.last().Phase != decide.Moving {
+			t.Errorf("a move is under way, and the next leader is %s: %s", w.last().Phase, w.last().Why)
+		}
+	}
+	w.settled(8, 9)
+	if lost == 0 || w.scalings() > 2 {
+		t.Errorf("%d leaders were lost; %d scalings", lost, w.scalings())
+	}
+}
+
 func TestASecondAutoscaler(t *testing.T) {
 	w := newWorld(t, 64, 2, flat(6))
 	first, second := w.decider, &decide.Decider{Settings: settings()}
