@@ -44,7 +44,7 @@ An autoscaler that runs elsewhere, or without a Lease, is asked at --url.`,
 		RunE:    g.run,
 	}
 	f := cmd.Flags()
-	g.connection.bind(f)
+	g.bind(f)
 	f.StringVarP(&g.output, "output", "o", "table", "table or json")
 	f.BoolVar(&g.partitions, "partitions", false, "show a row for each partition, not for each id; JSON has both")
 	f.IntVar(&g.port, "port", 8080, "port of the autoscaler's --http-address")
@@ -77,7 +77,8 @@ func (g *getter) ask(ctx context.Context, args []string) (s state.State, err err
 		if err != nil {
 			return s, usageError{fmt.Errorf("--url: %w", err)}
 		}
-		return s, web.Server{URL: address}.Get(ctx, state.Path, nil, &s)
+		err = web.Server{URL: address}.Get(ctx, state.Path, nil, &s)
+		return s, err
 	}
 	ref, config, err := g.connect(args)
 	if err != nil {

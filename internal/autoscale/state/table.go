@@ -36,7 +36,7 @@ func (s State) Table(out io.Writer, now time.Time, partitions bool) error {
 }
 
 func (s State) ids() []string {
-	rows := []string{"ID\tLOAD\tUSED\tPARTITIONS\tREMARK"}
+	rows := append(make([]string, 0, 1+len(s.IDs)), "ID\tLOAD\tUSED\tPARTITIONS\tREMARK")
 	for _, id := range s.IDs {
 		parts := id.Partitions
 		if parts == "" {
@@ -48,7 +48,7 @@ func (s State) ids() []string {
 }
 
 func (s State) partitions() []string {
-	rows := []string{"PARTITION\tID\tTARGET\tLOAD"}
+	rows := append(make([]string, 0, 1+len(s.Partitions)), "PARTITION\tID\tTARGET\tLOAD")
 	who := func(id *int) string {
 		if id == nil {
 			return "-"

@@ -20,7 +20,10 @@ import (
 
 type object = map[string]any
 
-const version = "apiVersion"
+const (
+	version = "apiVersion"
+	status  = "status"
+)
 
 // server has a Deployment of four replicas. The test changes what it answers before it reads.
 type server struct {
@@ -40,7 +43,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		answer = s.deployment()
 	case s.denied:
 		w.WriteHeader(http.StatusForbidden)
-		answer = object{"kind": "Status", "status": "Failure", "code": http.StatusForbidden, "reason": "Forbidden", "message": `pods is forbidden: User "autoscaler" cannot list resource "pods" in API group "" in the namespace "demo"`}
+		answer = object{"kind": "Status", status: "Failure", "code": http.StatusForbidden, "reason": "Forbidden", "message": `pods is forbidden: User "autoscaler" cannot list resource "pods" in API group "" in the namespace "demo"`}
 	default:
 		s.lists++
 		answer = object{version: "v1", "kind": "PodList", "items": s.pods}
@@ -59,7 +62,7 @@ func (s *server) deployment() object {
 		version: "apps/v1", "kind": "Deployment",
 		"metadata": object{"name": "worker", "namespace": "demo", "uid": "u", "resourceVersion": "1", "annotations": annotations, "managedFields": s.managers},
 		"spec":     object{"replicas": 4, "selector": object{"matchLabels": object{"app": "worker"}}},
-		"status":   s.status,
+		status:     s.status,
 	}
 }
 
@@ -67,7 +70,7 @@ func (s *server) deployment() object {
 func pod(name, ready string) object {
 	return object{
 		version: "v1", "kind": "Pod", "metadata": object{"name": name},
-		"status": object{"conditions": []any{object{"type": "Initialized", "status": "True"}, object{"type": "Ready", "status": ready}}},
+		status: object{"conditions": []any{object{"type": "Initialized", status: "True"}, object{"type": "Ready", status: ready}}},
 	}
 }
 
@@ -146,12 +149,12 @@ func TestPodsAreListedUnlessAllAreReadyAndNoOtherIsThere(t *testing.T) {
 func TestAPodThatRunsAndIsNotReadyIsToldFromOneThatIsLost(t *testing.T) {
 	with := func(name, containersReady, state string) object {
 		p := pod(name, "False")
-		status, ok := p["status"].(object)
+		said, ok := p[status].(object)
 		if !ok {
 			t.Fatal("a pod has a status")
 		}
-		status["conditions"] = []any{object{"type": "Ready", "status": "False"}, object{"type": "ContainersReady", "status": containersReady}}
-		status["containerStatuses"] = []any{object{"name": "main", "state": object{state: object{}}}}
+		said["conditions"] = []any{object{"type": "Ready", status: "False"}, object{"type": "ContainersReady", status: containersReady}}
+		said["containerStatuses"] = []any{object{"name": "main", "state": object{state: object{}}}}
 		return p
 	}
 	// The readiness probe of a fails. The node of b is lost: its kubelet says nothing any more. c crashes again and again.
