@@ -44,6 +44,14 @@ USER 65532:65532
 ENTRYPOINT ["/partitionworker"]
 
 FROM gcr.io/distroless/static:nonroot AS autoscaler
+ARG VERSION=dev
+ARG REVISION=unknown
+LABEL org.opencontainers.image.title="idalloc-autoscaler" \
+      org.opencontainers.image.description="Scales a Kubernetes workload by the load of its partitions" \
+      org.opencontainers.image.source="https://github.com/idalloc/idalloc" \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.version="$VERSION" \
+      org.opencontainers.image.revision="$REVISION"
 COPY --from=build-autoscaler /out/idalloc-autoscaler /idalloc-autoscaler
 USER 65532:65532
 ENTRYPOINT ["/idalloc-autoscaler"]

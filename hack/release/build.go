@@ -17,8 +17,8 @@ type product struct {
 	platforms []platform
 	// beside is a script that is packed beside the program, empty for none. Windows has one of its own, which ends with .cmd.
 	beside string
-	// image: the image has it.
-	image bool
+	// image is what its image is called in a registry and in manifests, empty if there is none; about says there what the program is.
+	image, about string
 }
 
 // plugin is the program for kubectl.
@@ -33,7 +33,14 @@ func products() []product {
 	pods := []platform{{"linux", "amd64"}, {"linux", "arm64"}}
 	people := []platform{{"darwin", "amd64"}, {"darwin", "arm64"}, {windows, "amd64"}, {windows, "arm64"}}
 	return []product{
-		{name: "idalloc", pkg: "./cmd/idalloc", platforms: pods, image: true},
+		{
+			name: "idalloc", pkg: "./cmd/idalloc", platforms: pods,
+			image: "ghcr.io/idalloc/idalloc", about: "A small integer id of its own for every replica of a Kubernetes workload",
+		},
+		{
+			name: "idalloc-autoscaler", pkg: "./cmd/idalloc-autoscaler", platforms: pods,
+			image: "ghcr.io/idalloc/idalloc-autoscaler", about: "Scales a Kubernetes workload by the load of its partitions",
+		},
 		{name: plugin, pkg: "./cmd/kubectl-idalloc", platforms: slices.Concat(pods, people), beside: "cmd/kubectl-idalloc/kubectl_complete-idalloc"},
 	}
 }

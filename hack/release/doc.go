@@ -3,9 +3,11 @@
 //	release [-out dist] [-version v0.1.0] [-only linux/amd64] [-dirty]
 //
 //	idalloc_VERSION_linux_ARCH.tar.gz            the static binary for pods and people
+//	idalloc-autoscaler_VERSION_linux_ARCH.tar.gz the autoscaler's
 //	kubectl-idalloc_VERSION_OS_ARCH.tar.gz       the kubectl plugin; for Windows a .zip
 //	idalloc.yaml                                 the plugin's manifest for krew
 //	idalloc_VERSION_image.tar                    the image as an OCI archive, for both architectures
+//	idalloc-autoscaler_VERSION_image.tar         the autoscaler's
 //	idalloc_VERSION_chart.tgz                    the Helm chart
 //	*.cdx.json                                   for each binary, what it was built of (CycloneDX)
 //	SHA256SUMS                                   the checksums of all these

@@ -16,15 +16,11 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-const (
-	// repository is where the image is published, and what manifests call it.
-	repository = "ghcr.io/idalloc/idalloc"
-	// user is the number of nobody in particular; runAsNonRoot cannot check a name.
-	user = "65532"
-)
+// user is the number of nobody in particular; runAsNonRoot cannot check a name.
+const user = "65532"
 
-// image writes the image of all platforms as an OCI archive, which containerd, podman, skopeo and crane read.
-func (r *release) image(programs []binary) error {
+// image writes the image of a product for all its platforms as an OCI archive, which containerd, podman, skopeo and crane read.
+func (r *release) image(p product, programs []binary) error {
 	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	for _, b := range programs {
 		image, err := r.forPlatform(b)
@@ -45,7 +41,7 @@ func (r *release) image(programs []binary) error {
 		return err
 	}
 	// The first is what containerd calls the image, the second what the others do.
-	names := map[string]string{"io.containerd.image.name": repository + ":" + r.version, "org.opencontainers.image.ref.name": r.version}
+	names := map[string]string{"io.containerd.image.name": p.image + ":" + r.version, "org.opencontainers.image.ref.name": r.version}
 	if err := files.AppendIndex(index, layout.WithAnnotations(names)); err != nil {
 		return err
 	}
@@ -57,7 +53,7 @@ func (r *release) image(programs []binary) error {
 	if err := tarTo(&archive, entries, r.time); err != nil {
 		return err
 	}
-	return r.write("idalloc_"+r.version+"_image.tar", archive.Bytes())
+	return r.write(p.name+"_"+r.version+"_image.tar", archive.Bytes())
 }
 
 // forPlatform returns the image of one platform: the program, and who it runs as.
@@ -89,16 +85,16 @@ func (r *release) forPlatform(b binary) (v1.Image, error) {
 	}
 	config = config.DeepCopy()
 	config.OS, config.Architecture, config.Created = b.on.os, b.on.arch, v1.Time{Time: r.time}
-	config.Config = v1.Config{User: user + ":" + user, Entrypoint: []string{"/" + b.file()}, Env: []string{"PATH=/"}, Labels: r.labels()}
+	config.Config = v1.Config{User: user + ":" + user, Entrypoint: []string{"/" + b.file()}, Env: []string{"PATH=/"}, Labels: r.labels(b.product)}
 	return mutate.ConfigFile(image, config)
 }
 
 // labels returns what the Dockerfile says, too.
-func (r *release) labels() map[string]string {
+func (r *release) labels(p product) map[string]string {
 	const prefix = "org.opencontainers.image."
 	return map[string]string{
-		prefix + "title":       "idalloc",
-		prefix + "description": "A small integer id of its own for every replica of a Kubernetes workload",
+		prefix + "title":       p.name,
+		prefix + "description": p.about,
 		prefix + "source":      "https://" + project,
 		prefix + "licenses":    "Apache-2.0",
 		prefix + "version":     r.version,

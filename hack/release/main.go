@@ -103,25 +103,34 @@ func (r *release) make(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var layers []binary
 	for _, p := range r.products {
-		for _, on := range p.platforms {
-			b, err := r.build(ctx, p, on)
-			if err != nil {
-				return err
-			}
-			if err := errors.Join(r.archive(b, licence), r.bill(b)); err != nil {
-				return err
-			}
-			if p.image {
-				layers = append(layers, b)
-			}
+		if err := r.makeProduct(ctx, p, licence); err != nil {
+			return err
 		}
 	}
-	if err := errors.Join(r.image(layers), r.chart(), r.krew()); err != nil {
+	if err := errors.Join(r.chart(), r.krew()); err != nil {
 		return err
 	}
 	return r.checksums()
+}
+
+// makeProduct makes the files of one product.
+func (r *release) makeProduct(ctx context.Context, p product, licence []byte) error {
+	var programs []binary
+	for _, on := range p.platforms {
+		b, err := r.build(ctx, p, on)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(r.archive(b, licence), r.bill(b)); err != nil {
+			return err
+		}
+		programs = append(programs, b)
+	}
+	if p.image == "" {
+		return nil
+	}
+	return r.image(p, programs)
 }
 
 // path returns that of a file of the release.

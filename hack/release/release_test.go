@@ -72,7 +72,7 @@ func TestTheSameCommitGivesTheSameBytes(t *testing.T) {
 	second := made(t, filepath.Join(t.TempDir(), "somewhere", "else", "with a space"), 0o644)
 	names := slices.Sorted(maps.Keys(first))
 	want := []string{
-		"SHA256SUMS", "idalloc.yaml", "idalloc_v1.2.3_chart.tgz", "idalloc_v1.2.3_image.tar", "idalloc_v1.2.3_linux_amd64.cdx.json", "idalloc_v1.2.3_linux_amd64.tar.gz",
+		"SHA256SUMS", "idalloc-autoscaler_v1.2.3_image.tar", "idalloc-autoscaler_v1.2.3_linux_amd64.cdx.json", "idalloc-autoscaler_v1.2.3_linux_amd64.tar.gz", "idalloc.yaml", "idalloc_v1.2.3_chart.tgz", "idalloc_v1.2.3_image.tar", "idalloc_v1.2.3_linux_amd64.cdx.json", "idalloc_v1.2.3_linux_amd64.tar.gz",
 		"kubectl-idalloc_v1.2.3_linux_amd64.cdx.json", "kubectl-idalloc_v1.2.3_linux_amd64.tar.gz",
 	}
 	if !slices.Equal(names, want) || len(second) != len(want) {
@@ -97,9 +97,12 @@ func TestTheSameCommitGivesTheSameBytes(t *testing.T) {
 			t.Errorf("it has another version than the release:\n%s", chart)
 		}
 	})
-	program := unpacked(t, first["idalloc_v1.2.3_linux_amd64.tar.gz"])["idalloc"]
-	t.Run("bill", func(t *testing.T) { checkBill(t, first["idalloc_v1.2.3_linux_amd64.cdx.json"], program) })
-	t.Run("image", func(t *testing.T) { checkImage(t, first["idalloc_v1.2.3_image.tar"], program) })
+	for _, name := range []string{"idalloc", "idalloc-autoscaler"} {
+		program := unpacked(t, first[name+"_v1.2.3_linux_amd64.tar.gz"])[name]
+		t.Run(name+"'s bill", func(t *testing.T) { checkBill(t, first[name+"_v1.2.3_linux_amd64.cdx.json"], program) })
+		t.Run(name+"'s image", func(t *testing.T) { checkImage(t, name, first[name+"_v1.2.3_image.tar"], program) })
+		t.Run(name+" runs", func(t *testing.T) { runs(t, program) })
+	}
 }
 
 // Helm takes semantic versions only, for which a number may not begin with 0.
@@ -132,7 +135,7 @@ func checkBill(t *testing.T, text, program []byte) {
 	}
 }
 
-func checkImage(t *testing.T, archive, program []byte) {
+func checkImage(t *testing.T, name string, archive, program []byte) {
 	t.Helper()
 	dir := t.TempDir()
 	for name, content := range files(t, bytes.NewReader(archive)) {
@@ -153,8 +156,8 @@ func checkImage(t *testing.T, archive, program []byte) {
 		t.Fatal(err)
 	}
 	named := manifest.Manifests[0]
-	if name := named.Annotations["io.containerd.image.name"]; name != "ghcr.io/idalloc/idalloc:v1.2.3" {
-		t.Errorf("it is called %q", name)
+	if called := named.Annotations["io.containerd.image.name"]; called != "ghcr.io/idalloc/"+name+":v1.2.3" {
+		t.Errorf("it is called %q", called)
 	}
 	index, err := top.ImageIndex(named.Digest)
 	if err != nil {
@@ -175,7 +178,8 @@ func checkImage(t *testing.T, archive, program []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c := config.Config; c.User != "65532:65532" || !slices.Equal(c.Entrypoint, []string{"/idalloc"}) || c.Labels["org.opencontainers.image.revision"] != commit {
+	const label = "org.opencontainers.image."
+	if c := config.Config; c.User != "65532:65532" || !slices.Equal(c.Entrypoint, []string{"/" + name}) || c.Labels[label+"title"] != name || c.Labels[label+"revision"] != commit {
 		t.Errorf("config %+v", c)
 	}
 	layers, err := image.Layers()
@@ -186,10 +190,9 @@ func checkImage(t *testing.T, archive, program []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !bytes.Equal(files(t, content)["idalloc"], program) {
+	if !bytes.Equal(files(t, content)[name], program) {
 		t.Error("the program in it is not the one of the archive")
 	}
-	runs(t, program)
 }
 
 // runs sees that the program knows its version.
@@ -200,7 +203,7 @@ func runs(t *testing.T, program []byte) {
 		t.Fatal(err)
 	}
 	out, err := exec.CommandContext(t.Context(), path, "version").CombinedOutput() //nolint:gosec // what was just built
-	if err != nil || !strings.HasPrefix(string(out), "idalloc v1.2.3 ") {
+	if err != nil || !strings.Contains(string(out), version) {
 		t.Errorf("%v: %s", err, out)
 	}
 }
