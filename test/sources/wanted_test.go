@@ -26,7 +26,7 @@ func TestTheQueryOfTheScaledObjectHasTheNumberOfItsWorkloadAlone(t *testing.T) {
 		{Kind: store.Deployment, Namespace: "other", Name: "worker"}:   9,
 		{Kind: store.Deployment, Namespace: "default", Name: "bigger"}: 7,
 	}
-	var targets []string
+	targets := make([]string, 0, len(wanted))
 	for ref, pods := range wanted {
 		m := metrics.New(decide.Settings{Capacity: 100}, ref)
 		m.Leads(true)

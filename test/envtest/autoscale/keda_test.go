@@ -30,7 +30,8 @@ func published(ctx context.Context) string {
 	out, err := exec.CommandContext(ctx, "go", "mod", "download", "-json", keda).Output()
 	Expect(err).NotTo(HaveOccurred(), string(out))
 	var module struct {
-		Dir, Sum string
+		Dir string `json:"Dir"` //nolint:tagliatelle // go's
+		Sum string `json:"Sum"` //nolint:tagliatelle // as above
 	}
 	Expect(json.Unmarshal(out, &module)).To(Succeed())
 	Expect(module.Sum).To(Equal(kedaSum))
