@@ -11,4 +11,5 @@
 //	PARTITIONS                how many queues there are; only the producer asks
 //	SINGLE_ACTIVE             true: the queues have x-single-active-consumer
 //	POD_NAME, POD_NAMESPACE   who this is, from the downward API; only consumers ask
+//	HTTP_ADDRESS              where a consumer answers the readiness probe; default :8080
 package main

@@ -48,7 +48,11 @@ func run(log *slog.Logger, args []string) error {
 			return err
 		}
 		defer c.Close()
-		return partition.Run(ctx, options(log), c.Work)
+		o, err := ready(ctx, options(log), cmp.Or(os.Getenv("HTTP_ADDRESS"), ":8080"))
+		if err != nil {
+			return err
+		}
+		return partition.Run(ctx, o, c.Work)
 	default:
 		return errUsage
 	}

@@ -55,7 +55,13 @@ func playConsumer(log *slog.Logger) error {
 	if os.Getenv(roleEnv) != roleConsumer {
 		return errors.Join(subscribe(ctx, r.Work(c.Work)), r.Close())
 	}
-	return errors.Join(partition.Run(ctx, options(log), r.Work(c.Work)), r.Close())
+	o := options(log)
+	if address := os.Getenv("HTTP_ADDRESS"); address != "" { // else pods are processes of one machine, and share its ports
+		if o, err = ready(ctx, o, address); err != nil {
+			return err
+		}
+	}
+	return errors.Join(partition.Run(ctx, o, r.Work(c.Work)), r.Close())
 }
 
 // recording writes each event down.
