@@ -127,7 +127,7 @@ test-examples: ## Run the examples, the autoscaler's sources and the metrics wit
 	KUBEBUILDER_ASSETS=$$assets go test -count=1 -timeout 20m ./test/prometheus
 
 .PHONY: e2e
-e2e: ## Run the suite on the cluster of KUBECONFIG (see hack/e2e).
+e2e: ## Run the suite and the autoscaler's test on the cluster of KUBECONFIG (see hack/e2e).
 	hack/e2e
 
 .PHONY: fuzz
@@ -170,6 +170,10 @@ bench-policy: ## Measure what the admission policy costs, a few minutes.
 bench-brokers: ## Measure how partitions and single-active consumers empty the queues of a RabbitMQ and move them: half an hour.
 	assets=$$(hack/controlplane/build); KUBEBUILDER_ASSETS=$$assets go -C examples/rabbitmq test -run '^$$' -bench . -benchtime 1x -timeout 3h .
 
+.PHONY: bench-autoscaler
+bench-autoscaler: ## Compare pods that idalloc-autoscaler scales with pods that are counted by the total load, on the cluster of KUBECONFIG, a quarter of an hour.
+	hack/e2e autoscaler -unhurried
+
 ##@ Check
 
 .PHONY: check
@@ -179,7 +183,7 @@ check: lint ## Check the code as lint does, and that the documents are true.
 .PHONY: lint
 lint: ## Check formatting, vet, golangci-lint and tidiness.
 	test -z "$$(gofmt -l $$(git ls-files '*.go'))"
-	go vet ./... && go vet -tags e2e ./test/e2e
+	go vet ./... && go vet -tags e2e ./test/e2e && go -C examples/rabbitmq vet -tags e2e .
 	$$(hack/tool $(GOLANGCI_LINT)) run ./...
 	go mod tidy -diff
 	linter=$$(hack/tool $(GOLANGCI_LINT)); for module in $(PLOT) $(PARTITIONS) $(KAFKA) $(POLICY) $(RELEASE) $(HELM) $(EXAMPLES) $(CONSUMERS); do \

@@ -51,22 +51,40 @@ func Disorder(byOrder map[string][]Processed) (wrong []string, repeats int) {
 // Absence returns for how long partitions were without anybody who worked on them, all together, between the first and the last time at
 // which each was worked on, and how often a partition went from one pod to another.
 func Absence(records []overlap.Record) (total time.Duration, moves int) {
+	for _, g := range Gaps(records) {
+		total += time.Duration(g.To - g.From)
+		if g.Moved {
+			moves++
+		}
+	}
+	return total, moves
+}
+
+// Gap is a time, by overlap.Now, in which nobody worked on a partition, between two pods or two pieces of work of one pod. It is empty if
+// the next one began at once.
+type Gap struct {
+	Partition int
+	From, To  int64
+	// Moved: another pod worked on it afterwards.
+	Moved bool
+}
+
+// Gaps returns the gaps between the first and the last time at which each partition was worked on.
+func Gaps(records []overlap.Record) []Gap {
+	var gaps []Gap
 	byPartition := map[int][]span{}
 	for _, s := range spans(records) {
 		byPartition[s.partition] = append(byPartition[s.partition], s)
 	}
-	for _, all := range byPartition {
+	for partition, all := range byPartition {
 		slices.SortFunc(all, func(a, b span) int { return cmp.Compare(a.from, b.from) })
 		end := all[0].to
 		for i, s := range all[1:] {
-			total += time.Duration(max(0, s.from-end))
+			gaps = append(gaps, Gap{Partition: partition, From: min(end, s.from), To: s.from, Moved: s.pod != all[i].pod})
 			end = max(end, s.to)
-			if s.pod != all[i].pod {
-				moves++
-			}
 		}
 	}
-	return total, moves
+	return gaps
 }
 
 // span is a time in which one pod worked on a partition.

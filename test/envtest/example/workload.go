@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -99,6 +100,11 @@ func (w *Workload) Owners(ctx context.Context) (placement.Owners, error) {
 	if err != nil {
 		return nil, err
 	}
+	return OwnersOf(d)
+}
+
+// OwnersOf returns who owns what by the annotations of a Deployment. It is empty before the first plan.
+func OwnersOf(d *appsv1.Deployment) (placement.Owners, error) {
 	text, ok := d.Annotations[KeyOwners]
 	if !ok {
 		return placement.Owners{}, nil
