@@ -20,6 +20,8 @@ type Reading struct {
 	At time.Time
 	// Totals says that the values are counters, so that their growth is the speed. Otherwise they are speeds, in units per second.
 	Totals bool
+	// Step is how often the server counts. Between two counts its totals stand still. With 0 they are always up to date.
+	Step time.Duration
 	// Values are by partition. A partition that is not there was not measured.
 	Values map[int]float64
 	// Origins may say which server counted: a total is compared only with one of the same origin.
@@ -57,6 +59,8 @@ type point struct {
 	value  float64
 	origin string
 	totals bool
+	// loose says that nobody knows when the server had counted this, as at the start. The growth to the next count took longer than it seems.
+	loose bool
 }
 
 // Add takes a reading. An error says which value cannot be. Then nothing of the reading counts.
@@ -87,7 +91,7 @@ func (m *Monitor) Add(r Reading) error {
 			s = &series{}
 			m.series[p] = s
 		}
-		s.add(point{r.At, r.Values[p], r.Origins[p], r.Totals}, m.Window)
+		s.add(point{at: r.At, value: r.Values[p], origin: r.Origins[p], totals: r.Totals}, m.Window, r.Step)
 		s.backlog = r.Backlogs[p]
 		m.filter(s, r.At)
 	}
@@ -110,7 +114,7 @@ func (m *Monitor) check(p int, v float64, r Reading) error {
 	if s == nil || len(s.points) == 0 {
 		return nil
 	}
-	before, now := s.points[len(s.points)-1], point{r.At, v, r.Origins[p], true}
+	before, now := s.points[len(s.points)-1], point{at: r.At, value: v, origin: r.Origins[p], totals: true}
 	if grown, took, ok := growth(before, now); ok && grown/took.Seconds() > m.Most {
 		delete(m.series, p) // or the same jump would be refused again and again
 		return fmt.Errorf("partition %d grew by %g in %s, and more than %g units/s are not believed: the whole reading is refused", p, grown, took, m.Most)
@@ -124,7 +128,18 @@ func growth(from, to point) (grown float64, took time.Duration, ok bool) {
 }
 
 // add appends a point, and forgets those that are out of the window. One that is just outside stays, so that the window is full.
-func (s *series) add(p point, window time.Duration) {
+//
+// Of a server that counts in steps, only points at which it has counted are kept. A window that began and ended anywhere between them would have
+// one step more at one time than at another, and a steady load would seem to swing. A total that stands still for two steps has not grown.
+func (s *series) add(p point, window, step time.Duration) {
+	p.loose = step > 0
+	if step > 0 && len(s.points) > 0 {
+		grown, took, ok := growth(s.points[len(s.points)-1], p)
+		if ok && grown == 0 && took < 2*step {
+			return
+		}
+		p.loose = !ok
+	}
 	s.points = append(s.points, p)
 	for len(s.points) > 2 && p.at.Sub(s.points[1].at) >= window {
 		s.points = s.points[1:]
@@ -146,8 +161,10 @@ func (s *series) speed(window time.Duration) (speed float64, known bool) {
 	}
 	grown, took := 0.0, time.Duration(0)
 	for i := 1; i < len(s.points); i++ {
+		from := s.points[i-1]
+		g, t, ok := growth(from, s.points[i])
 		// Old intervals are left out, as after a time in which the source was silent.
-		if g, t, ok := growth(s.points[i-1], s.points[i]); ok && last.at.Sub(s.points[i-1].at) <= 2*window {
+		if ok && last.at.Sub(from.at) <= 2*window && (g == 0 || !from.loose) {
 			grown, took = grown+g, took+t
 		}
 	}

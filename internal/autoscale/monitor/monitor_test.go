@@ -82,6 +82,57 @@ func TestAnotherServerCountsAnew(t *testing.T) {
 	expect(t, m, []float64{1}, "")
 }
 
+// counted is a reading of a server that counts every five seconds, and counted first at 1.3 s.
+func counted(after time.Duration, total func(at time.Duration) float64) monitor.Reading {
+	const first, step = 1300 * time.Millisecond, 5 * time.Second
+	counts := (after - first + step) / step // none before the first
+	return monitor.Reading{
+		At: start.Add(after), Totals: true, Step: step, Values: map[int]float64{0: total(first + (counts-1)*step)},
+	}
+}
+
+func TestASteadyLoadThatIsCountedInStepsIsSteady(t *testing.T) {
+	for _, period := range []time.Duration{500 * time.Millisecond, 2 * time.Second, 3 * time.Second, 5 * time.Second} {
+		for begin := 1500 * time.Millisecond; begin < 6500*time.Millisecond; begin += 500 * time.Millisecond {
+			steady(t, begin, period)
+		}
+	}
+}
+
+// steady reads a steady load from begin on, and has the speed differ by no more than what comes of seeing a count up to a period late. At the
+// start half a window is enough.
+func steady(t *testing.T, begin, period time.Duration) {
+	t.Helper()
+	m := newMonitor()
+	known := 0
+	for at := begin; at < 5*time.Minute; at += period {
+		add(t, m, counted(at, func(at time.Duration) float64 { return 100 * at.Seconds() }))
+		l := m.Loads(1)
+		if !l.Missing.Empty() {
+			continue
+		}
+		known++
+		window := min(m.Window, max(m.Window/2, at-begin-10*time.Second)) - period
+		if off := math.Abs(l.Speeds[0]-100) / 100; off > period.Seconds()/window.Seconds() {
+			t.Errorf("read every %s from %s on, 100 units/s are taken for %.1f after %s", period, begin, l.Speeds[0], at)
+		}
+	}
+	if known == 0 {
+		t.Errorf("read every %s from %s on, the speed is not known after five minutes", period, begin)
+	}
+}
+
+func TestALoadThatIsCountedInStepsEnds(t *testing.T) {
+	m := newMonitor()
+	for at := 2 * time.Second; at < 3*time.Minute; at += 2 * time.Second {
+		add(t, m, counted(at, func(at time.Duration) float64 { return 100 * min(at, time.Minute).Seconds() }))
+		if l := m.Loads(1); at < time.Minute && at > 30*time.Second && l.Speeds[0] < 90 {
+			t.Errorf("%.1f units/s after %s", l.Speeds[0], at)
+		}
+	}
+	expect(t, m, []float64{0}, "")
+}
+
 func TestSpeedsAreAveraged(t *testing.T) {
 	m := newMonitor()
 	add(t, m, rate(0, map[int]float64{0: 900}), rate(40, map[int]float64{0: 10}), rate(50, map[int]float64{0: 20, 1: 3}), rate(60, map[int]float64{0: 30}))

@@ -40,7 +40,7 @@ type queue struct {
 // Read reads the totals of published messages and the numbers of those that wait. A queue that no message was ever published to has the
 // total 0; one that has messages and no total, as after a restart of the statistics, was not measured.
 func (s Source) Read(ctx context.Context) (monitor.Reading, error) {
-	r := monitor.Reading{At: s.Now(), Totals: true, Values: map[int]float64{}, Backlogs: map[int]float64{}}
+	r := monitor.Reading{At: s.Now(), Totals: true, Step: Interval, Values: map[int]float64{}, Backlogs: map[int]float64{}}
 	var queues []queue
 	columns := url.Values{"columns": {"name,messages,message_stats.publish"}}
 	if err := s.Server.Get(ctx, "/api/queues/"+url.PathEscape(s.VHost), columns, &queues); err != nil {
