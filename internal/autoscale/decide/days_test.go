@@ -54,6 +54,30 @@ func TestAFlashCrowd(t *testing.T) {
 	}
 }
 
+// The first measurements see only a part of it, and more pods have to wait for as long as --after-up says.
+func TestALoadThatGoesOnRisingIsSharedByThePodsThatAreThere(t *testing.T) {
+	w := newWorld(t, 64, 2, func(_ int, after time.Duration) float64 {
+		switch {
+		case after < 10*minute:
+			return 3
+		case after < 10*minute+20*time.Second:
+			return 6
+		}
+		return 12
+	})
+	w.run(12 * minute)
+	if w.ups != 1 || w.count < 4 || w.count > 5 {
+		t.Fatalf("%d pods after %d times up: %s", w.count, w.ups, w.last().Why)
+	}
+	for id := range w.count {
+		if sum, mean := w.sum(id), 64*12/float64(w.count); sum > 1.25*mean {
+			t.Errorf("id %d has %.0f units/s, and the mean is %.0f: %s", id, sum, mean, w.last().Why)
+		}
+	}
+	w.run(8 * minute)
+	w.settled(8, 9)
+}
+
 func TestOneHotPartition(t *testing.T) {
 	w := newWorld(t, 16, 2, func(p int, after time.Duration) float64 {
 		if p == 5 && after > 10*minute {

@@ -142,7 +142,8 @@ func (d *Decider) more(v view, now time.Time, busiest load, tooFew bool) Decisio
 	}
 	grows := pods > v.Count
 	wanting := since(&d.short, grows && d.early(now) == 0, now)
-	if !grows || (len(v.ids) > 0 && wanting > d.Settings.Patience) {
+	// While more pods may not be asked for yet, or do not come, those that are there share the load.
+	if !grows || (len(v.ids) > 0 && (d.early(now) > 0 || wanting > d.Settings.Patience)) {
 		if w := d.spread(v, now, wide, cause, reason); w.Action == Assign || !grows {
 			return w
 		}
