@@ -8,7 +8,6 @@ import (
 	"flag"
 	"fmt"
 	"log/slog"
-	"math"
 	"os"
 	"strconv"
 	"strings"
@@ -132,7 +131,7 @@ func swingOnce(ctx context.Context, t *testing.T, c *cluster, broker *example.Se
 		restartTheStatistics(ctx, t, broker)
 	}
 	grown := awaitBoth(ctx, t, both, busy)
-	turn, turned := time.Now(), overlap.Now()
+	turn := time.Now()
 	for _, r := range both {
 		r.load.Load().Set(calm)
 	}
@@ -140,22 +139,21 @@ func swingOnce(ctx context.Context, t *testing.T, c *cluster, broker *example.Se
 	for i, r := range both {
 		records, err := overlap.Read(r.probe)
 		must(t, err)
-		up, down := summary(records, since, turned), summary(records, turned, math.MaxInt64)
 		cost := r.history.between(begin, time.Now())
-		r.swings = append(r.swings, fmt.Sprintf("| %s | %s | %d | %d | %s | %s | %s | %s | %.0f |\n", r.queues.Name, what, cost.most, cost.scalings,
-			grown[i].Sub(begin).Round(time.Second), shrunk[i].Sub(turn).Round(time.Second), up, down, cost.hours.Seconds()))
+		r.swings = append(r.swings, fmt.Sprintf("| %s | %s | %d | %d | %s | %s | %s | %.0f |\n", r.queues.Name, what, cost.most, cost.scalings,
+			grown[i].Sub(begin).Round(time.Second), shrunk[i].Sub(turn).Round(time.Second), summary(records, since), cost.hours.Seconds()))
 	}
 }
 
-const header = `| strategy | swing | most pods | scalings | up after | down after | up: moves, partition-seconds without a consumer, longest | down: the same | pod-seconds |
-| --- | --- | --- | --- | --- | --- | --- | --- | --- |
+const header = `| strategy | swing | most pods | scalings | up after | down after | moves | partition-seconds without a consumer | longest | pod-seconds |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
 `
 
-// summary returns the moves between two times, for how long partitions had no consumer, and the longest such time.
-func summary(records []overlap.Record, from, to int64) string {
+// summary returns the moves since a time, for how long partitions had no consumer, and the longest such time.
+func summary(records []overlap.Record, since int64) string {
 	moves, total, longest := 0, time.Duration(0), time.Duration(0)
 	for _, g := range example.Gaps(records) {
-		if g.To < from || g.To >= to {
+		if g.To < since {
 			continue
 		}
 		if g.Moved {
@@ -164,14 +162,14 @@ func summary(records []overlap.Record, from, to int64) string {
 		total += time.Duration(g.To - g.From)
 		longest = max(longest, time.Duration(g.To-g.From))
 	}
-	return fmt.Sprintf("%d, %.1f s, %.2f s", moves, total.Seconds(), longest.Seconds())
+	return fmt.Sprintf("%d | %.1f s | %.2f s", moves, total.Seconds(), longest.Seconds())
 }
 
-// awaitBoth waits until as many pods as the load needs own all partitions, no others are there, and every queue is consumed. It returns when
-// the Deployments were so.
+// awaitBoth waits until as many pods as the load needs own all partitions, no others are there, and that many pods consume all queues. It
+// returns when the Deployments were so. The owners are named before the work of the former ones has stopped.
 func awaitBoth(ctx context.Context, t *testing.T, both []*rival, pods int) []time.Time {
 	t.Helper()
-	when, errs := make([]time.Time, len(both)), make([]error, len(both))
+	when, owners, errs := make([]time.Time, len(both)), make([]int, len(both)), make([]error, len(both))
 	var done sync.WaitGroup
 	for i, r := range both {
 		done.Go(func() {
@@ -179,33 +177,36 @@ func awaitBoth(ctx context.Context, t *testing.T, both []*rival, pods int) []tim
 				enough := s.owners == pods || pods == busy && s.owners > pods // packing may take one more
 				return s.owned == r.partitions && enough && s.replicas == s.owners && s.pods == s.replicas
 			})
-			when[i], errs[i] = s.at, err
+			when[i], owners[i], errs[i] = s.at, s.owners, err
 		})
 	}
 	done.Wait()
 	must(t, errors.Join(errs...))
-	for _, r := range both {
+	for i, r := range both {
 		until(ctx, t, r.queues.Name+" consumes every queue", func() (bool, error) {
 			records, err := overlap.Read(r.probe)
-			return consumed(records) == r.partitions, err
+			queues, pods := consumed(records)
+			return queues == r.partitions && pods == owners[i], err
 		})
 	}
 	return when
 }
 
-// consumed returns how many partitions are worked on.
-func consumed(records []overlap.Record) int {
-	last := map[string]int{}
+// consumed returns how many partitions are worked on, and by how many pods.
+func consumed(records []overlap.Record) (queues, workers int) {
+	last := map[string]overlap.Record{}
 	for _, r := range records {
-		last[r.Holder()] = r.ID
+		last[r.Holder()] = r
 	}
-	partitions := map[int]struct{}{}
-	for _, id := range last {
-		if id != overlap.None {
-			partitions[id] = struct{}{}
+	partitions, pods := map[int]struct{}{}, map[string]struct{}{}
+	for _, r := range last {
+		if r.ID == overlap.None {
+			continue
 		}
+		partitions[r.ID] = struct{}{}
+		pods[strings.TrimSuffix(r.Pod, fmt.Sprintf(".%d", r.ID))] = struct{}{}
 	}
-	return len(partitions)
+	return len(partitions), len(pods)
 }
 
 // says has a test that fails, or one that is unhurried, show what the pods said.
