@@ -86,7 +86,7 @@ func (h *holding) neighbourLostIn() (in time.Duration, ok bool) {
 	return in, ok && in > 0
 }
 
-// heardNeighbour notes that the neighbour is gone or lost.
+// heardNeighbour notes that the neighbour is gone or lost, or that it is there after all.
 func (h *holding) heardNeighbour() {
 	n := h.sharing.neighbour
 	if n == nil || !n.stream.Synced() {
@@ -95,6 +95,7 @@ func (h *holding) heardNeighbour() {
 	if pod, there := n.stream.Get(n.pod); there && assignment.ShortUID(string(pod.UID)) == n.uid {
 		h.departures.hear(h.held.view, h.clock.Now(), n.stream)
 		if !h.departures.lost(string(pod.UID)) {
+			h.vacancies.back(n.id, n.pod, n.uid)
 			return
 		}
 	}

@@ -47,6 +47,15 @@ func (v *vacancies) gone(id int, pod, uid string, now time.Time) {
 	}
 }
 
+// back notes that the pod to which the map gives the id is there. A list that the API server's cache answers may lack a new pod, and a pod that was
+// lost may be heard of again.
+func (v *vacancies) back(id int, pod, uid string) {
+	if v.dead[id] == pod+"/"+uid {
+		delete(v.dead, id)
+		delete(v.since, id)
+	}
+}
+
 // over returns the ids that have been without a holder for at least this long, and how long it is until the next one has. left is
 // negative if there is none. A negative time never ends.
 func (v *vacancies) over(after time.Duration, now time.Time) (over map[int]bool, left time.Duration) {
