@@ -85,9 +85,9 @@ func TestAnotherServerCountsAnew(t *testing.T) {
 // counted is a reading of a server that counts every five seconds, and counted first at 1.3 s.
 func counted(after time.Duration, total func(at time.Duration) float64) monitor.Reading {
 	const first, step = 1300 * time.Millisecond, 5 * time.Second
-	counts := (after - first + step) / step // none before the first
+	counts := int64((after - first) / step) // after the first
 	return monitor.Reading{
-		At: start.Add(after), Totals: true, Step: step, Values: map[int]float64{0: total(first + (counts-1)*step)},
+		At: start.Add(after), Totals: true, Step: step, Values: map[int]float64{0: total(first + time.Duration(counts)*step)},
 	}
 }
 
