@@ -52,10 +52,12 @@ func (c *chaos) faults() []fault {
 
 func (c *chaos) clusterFaults() []fault {
 	return []fault{
-		{kind: "kill workload", weight: 8, do: killProcess(false)},
-		{kind: "suspend workload", weight: 8, do: suspendProcess(false)},
-		{kind: "kill watcher", weight: 4, only: watched, do: killProcess(true)},
-		{kind: "suspend watcher", weight: 4, only: watched, do: suspendProcess(true)},
+		{kind: "kill workload", weight: 8, do: killProcesses(oneWorker)},
+		{kind: "suspend workload", weight: 8, do: suspendProcesses(oneWorker)},
+		{kind: "kill most of workload", weight: 2, do: killProcesses(mostWorkers)},
+		{kind: "suspend most of workload", weight: 4, do: suspendProcesses(mostWorkers)},
+		{kind: "kill watcher", weight: 4, only: watched, do: killProcesses(oneWatcher)},
+		{kind: "suspend watcher", weight: 4, only: watched, do: suspendProcesses(oneWatcher)},
 		{kind: "delete pod", weight: 8, do: deletePod},
 		{kind: "force-delete pod", weight: 4, do: forceDelete},
 		{kind: "fail pod", weight: 3, do: failPod},
@@ -75,25 +77,51 @@ func (c *chaos) clusterFaults() []fault {
 // watched: an idalloc container, the watcher, publishes the ids.
 func watched(v *victim) bool { return v.example == sidecar }
 
-// process picks a pod, and its program's process or, with watcher, that of its idalloc container.
-func (v *victim) process(ctx context.Context, pick int, watcher bool) (pod string, pid int, err error) {
-	p, err := v.pick(ctx, pick, func(p corev1.Pod) bool { return p.Status.Phase == corev1.PodRunning && restarts(p) < mostRestarts })
+// process is one that a fault hits.
+type process struct {
+	pod string
+	pid int
+}
+
+// choice picks the processes that a fault hits.
+type choice func(ctx context.Context, d draw) ([]process, error)
+
+func oneWorker(ctx context.Context, d draw) ([]process, error) {
+	return d.on.processes(ctx, d.pick, 1, filepath.Base(d.on.program()))
+}
+
+func oneWatcher(ctx context.Context, d draw) ([]process, error) {
+	return d.on.processes(ctx, d.pick, 1, "idalloc")
+}
+
+// mostWorkers picks more than half of them.
+func mostWorkers(ctx context.Context, d draw) ([]process, error) {
+	return d.on.processes(ctx, d.pick, chaosReplicas/2+1, filepath.Base(d.on.program()))
+}
+
+// processes returns those of a program in n pods one after the other, from the picked one on.
+func (v *victim) processes(ctx context.Context, pick, n int, program string) ([]process, error) {
+	pods, err := v.those(ctx, func(p corev1.Pod) bool { return p.Status.Phase == corev1.PodRunning && restarts(p) < mostRestarts })
 	if err != nil {
-		return "", 0, err
+		return nil, err
 	}
-	program := filepath.Base(v.program())
-	if watcher {
-		program = "idalloc"
+	if len(pods) < n {
+		return nil, fmt.Errorf("%w: %d pods run that were not killed too often", errNothing, len(pods))
 	}
-	running, err := processes(p.Name)
-	if err != nil {
-		return "", 0, err
+	var found []process
+	for i := range n {
+		pod := pods[(pick+i)%len(pods)].Name
+		running, err := processes(pod)
+		if err != nil {
+			return nil, err
+		}
+		pid, ok := running[program]
+		if !ok {
+			return nil, fmt.Errorf("%w: %s does not run %s", errNothing, pod, program)
+		}
+		found = append(found, process{pod, pid})
 	}
-	pid, ok := running[program]
-	if !ok {
-		return "", 0, fmt.Errorf("%w: %s does not run %s", errNothing, p.Name, program)
-	}
-	return p.Name, pid, nil
+	return found, nil
 }
 
 func restarts(p corev1.Pod) int32 {
@@ -104,43 +132,81 @@ func restarts(p corev1.Pod) int32 {
 	return most
 }
 
-// pick returns one of the workload's pods that fit.
-func (v *victim) pick(ctx context.Context, pick int, fits func(corev1.Pod) bool) (corev1.Pod, error) {
+// those returns the workload's pods that fit, at least one.
+func (v *victim) those(ctx context.Context, fits func(corev1.Pod) bool) ([]corev1.Pod, error) {
 	pods, err := v.pods(ctx)
 	if err != nil {
-		return corev1.Pod{}, err
+		return nil, err
 	}
 	pods = slices.DeleteFunc(pods, func(p corev1.Pod) bool { return !fits(p) })
 	if len(pods) == 0 {
-		return corev1.Pod{}, errNothing
+		return nil, errNothing
+	}
+	return pods, nil
+}
+
+// pick returns one of the workload's pods that fit.
+func (v *victim) pick(ctx context.Context, pick int, fits func(corev1.Pod) bool) (corev1.Pod, error) {
+	pods, err := v.those(ctx, fits)
+	if err != nil {
+		return corev1.Pod{}, err
 	}
 	return pods[pick%len(pods)], nil
 }
 
-func killProcess(watcher bool) action {
+func killProcesses(of choice) action {
 	return func(ctx context.Context, d draw) (string, func(context.Context) error, error) {
-		pod, pid, err := d.on.process(ctx, d.pick, watcher)
-		if err != nil {
-			return "", nil, err
-		}
-		return pod, nil, syscall.Kill(pid, syscall.SIGKILL)
+		hit, err := signal(ctx, d, of, syscall.SIGKILL)
+		return pods(hit), nil, err
 	}
 }
 
-func suspendProcess(watcher bool) action {
+func suspendProcesses(of choice) action {
 	return func(ctx context.Context, d draw) (string, func(context.Context) error, error) {
-		pod, pid, err := d.on.process(ctx, d.pick, watcher)
-		if err != nil {
+		hit, err := signal(ctx, d, of, syscall.SIGSTOP)
+		if len(hit) == 0 {
 			return "", nil, err
 		}
 		resume := func(context.Context) error {
-			if !belongs(fmt.Sprintf("/proc/%d/environ", pid), pod) {
-				return nil // it was killed meanwhile
+			var failed []error
+			for _, p := range hit {
+				if belongs(fmt.Sprintf("/proc/%d/environ", p.pid), p.pod) { // it was not killed meanwhile
+					failed = append(failed, ignoreEnded(syscall.Kill(p.pid, syscall.SIGCONT)))
+				}
 			}
-			return ignoreEnded(syscall.Kill(pid, syscall.SIGCONT))
+			return errors.Join(failed...)
 		}
-		return pod, resume, syscall.Kill(pid, syscall.SIGSTOP)
+		return pods(hit), resume, nil
 	}
+}
+
+// signal sends a signal to the chosen processes and returns those that got it. It fails if none did.
+func signal(ctx context.Context, d draw, of choice, what syscall.Signal) (hit []process, err error) {
+	chosen, err := of(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	var failed []error
+	for _, p := range chosen {
+		if err := syscall.Kill(p.pid, what); err != nil {
+			failed = append(failed, err)
+		} else {
+			hit = append(hit, p)
+		}
+	}
+	if len(hit) == 0 {
+		return nil, errors.Join(failed...)
+	}
+	return hit, nil
+}
+
+// pods names those of the processes.
+func pods(of []process) string {
+	names := make([]string, 0, len(of))
+	for _, p := range of {
+		names = append(names, p.pod)
+	}
+	return strings.Join(names, ", ")
 }
 
 func ignoreEnded(err error) error {
