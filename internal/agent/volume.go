@@ -37,12 +37,12 @@ func (v *volume) ours() (there identity.Identity, found bool, err error) {
 	return there, found && there.Pod == v.none.Pod && there.Namespace == v.none.Namespace, err
 }
 
-// adopt makes the directory belong to the pod with this UID, which is this pod's.
+// adopt makes the directory belong to the pod with this UID, which is this pod's. What an earlier pod of the same name left there goes.
 func (v *volume) adopt(uid string) error {
 	if v.Pod() == uid {
 		return nil
 	}
-	if err := v.Publish(v.none); err != nil {
+	if err := errors.Join(v.Note(identity.Identity{}), v.Publish(v.none)); err != nil {
 		return err
 	}
 	return v.SetPod(uid)

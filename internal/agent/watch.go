@@ -81,7 +81,7 @@ func Watch(ctx context.Context, o Options, hooks Hooks) error {
 	if err != nil {
 		return err
 	}
-	err = a.claim(ctx, b.guardGate)
+	err = a.claim(ctx, b.begin)
 	select {
 	case <-signalled.Done(): // the caller stops Watch, so this is no error
 		err = nil
@@ -112,7 +112,7 @@ type watchWork struct {
 }
 
 // recall finds out under which id the program may be working because of an earlier process of this pod. left is false if
-// there is none.
+// there is none. Without a UID that process may have been another pod's of the same name, which only the API server can tell.
 func (b *watchWork) recall() (left bool, err error) {
 	if b.dir == nil {
 		return false, nil
@@ -126,6 +126,18 @@ func (b *watchWork) recall() (left bool, err error) {
 		b.last, err = b.dir.Noted()
 	}
 	return b.last.Assigned(), err
+}
+
+// begin runs when the API server has said which pod this is, and before the first identity. If the directory was another pod's, nothing in
+// it is this pod's any more.
+func (b *watchWork) begin(ctx context.Context) error {
+	b.mu.Lock()
+	_, err := b.recall()
+	b.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	return b.guardGate(ctx)
 }
 
 // before notes the id under which the program may be working, also for a later process.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/idalloc/idalloc/internal/hook"
 	"github.com/idalloc/idalloc/pkg/allocator"
@@ -104,17 +105,26 @@ func TestACauseThatGoesAwayIsNoTimeout(t *testing.T) {
 // beginning starts a process of worker-0 that shows its identities in a directory.
 func beginning(t *testing.T, dir string) (b *watchWork, left bool) {
 	t.Helper()
-	o := Options{Dir: dir, Allocator: allocator.Options{Pod: podName, Namespace: "shop", PodUID: podUID, Log: logr.Discard()}}
+	return beginningOf(t, dir, podUID, podUID)
+}
+
+// beginningOf starts a process of a pod that is told one UID, perhaps none, and hears another one from the API server.
+func beginningOf(t *testing.T, dir string, told types.UID, heard string) (b *watchWork, left bool) {
+	t.Helper()
+	o := Options{Dir: dir, Allocator: allocator.Options{Pod: podName, Namespace: "shop", PodUID: told, Log: logr.Discard()}}
 	a, err := newAgent(o, func(err error) { t.Error(err) })
 	if err != nil {
-		t.Fatal(err)
-	}
-	if err := a.dir.adopt(podUID); err != nil {
 		t.Fatal(err)
 	}
 	b = &watchWork{agent: a}
 	a.work = b
 	if left, err = b.recall(); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.dir.adopt(heard); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.begin(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	return b, left
@@ -169,6 +179,25 @@ func TestARestartKnowsWhichIDWasWithdrawn(t *testing.T) {
 			a.publish(withdrawn(identity.StateDraining))
 			if id, told := a.mayWork(); !left || !told || id != held() {
 				t.Errorf("after %v and a restart %v is withdrawn, %t", states, id, told)
+			}
+		}
+	}
+}
+
+func TestWithoutAUIDAnEarlierPodsWorkIsForgottenAndThisPodsIsNot(t *testing.T) {
+	for _, states := range [][]identity.State{{identity.StateAssigned}, {identity.StateAssigned, identity.StateDraining}} {
+		for _, uid := range []string{podUID, "uid-2"} {
+			dir := t.TempDir()
+			a, _ := beginning(t, dir)
+			for _, state := range states {
+				a.publish(identityIn(state))
+			}
+			for range 2 { // and a restart before there is an id
+				a, _ := beginningOf(t, dir, "", uid)
+				if id, told := a.mayWork(); told != (uid == podUID) {
+					t.Errorf("pod %s takes what pod %s left after %v for its own: %t, %v", uid, podUID, states, told, id)
+				}
+				a.publish(withdrawn(identity.StatePending))
 			}
 		}
 	}
