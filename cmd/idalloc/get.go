@@ -29,11 +29,11 @@ func newGet(g *global) *cobra.Command {
 		Use:   "get KIND/NAME [-n NAMESPACE] [-o table|wide|json|yaml] [-w] [--partitions]",
 		Short: "Show an owner's slots: id, pod, revision, node, state, age",
 		Long: `Shows a row for each slot. AGE is for how long the pod has had it. The states are held (a live pod has
-it), moving (the same, but the id is at or above the count, and the pod moves to another one), free (no
-pod has it), dead (its pod is gone, Succeeded or Failed), duplicate (several live pods' receipts name it),
-handover (another pod asks for it), lost (its pod has outlived its grace period and does not go) and
-quarantine (strict mode keeps it free for a while). It lists pods without a slot on standard error. Run
-idalloc verify to see what is wrong.
+it), ending (the same, but the pod is Terminating), moving (held, but the id is at or above the count, and
+the pod moves to another one), free (no pod has it), dead (its pod is gone, Succeeded or Failed), duplicate
+(several live pods' receipts name it), handover (another pod asks for it), lost (its pod has outlived its
+grace period and does not go) and quarantine (strict mode keeps it free for a while). It lists pods without
+a slot on standard error. Run idalloc verify to see what is wrong.
 
 With --partitions it shows a row for each range of partitions. Their states are owned (a live pod has the
 id that owns them, and locks them), stopping (the pod is to stop its work on them), yielded (it has, and

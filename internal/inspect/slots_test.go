@@ -34,17 +34,25 @@ func TestAgeIsThatOfTheHolding(t *testing.T) {
 	}
 }
 
-func TestARowThatIsToMoveIsMarked(t *testing.T) {
-	n := settledPods(3)
-	n.owner.Count = 1
-	n.edit("c", func(p *pod) { p.Terminating = true })
-	rows := tableOf(t, n.view(), time.Time{})
-	states := make([]string, 0, len(rows))
-	for _, row := range rows {
+func TestARowWhosePodIsAboutToLeaveIsMarked(t *testing.T) {
+	n := settledPods(4)
+	n.owner.Count = 2
+	n.edit("b", func(p *pod) { p.Terminating = true })
+	n.edit("d", func(p *pod) { p.Terminating = true })
+	v := n.view()
+	states := make([]string, 0, len(v.Slots))
+	for _, row := range tableOf(t, v, time.Time{}) {
 		states = append(states, row[4])
 	}
-	if want := []string{"held", "moving", "held"}; !slices.Equal(states, want) {
-		t.Errorf("states %q, want %q: the last pod is Terminating and moves nowhere", states, want)
+	if want := []string{"held", "ending", "moving", "ending"}; !slices.Equal(states, want) {
+		t.Errorf("states %q, want %q: the pods of 1 and 3 are Terminating and move nowhere", states, want)
+	}
+	if ending := v.Slots[1]; ending.State != Held || !ending.Terminating {
+		t.Errorf("for programs it says %+v", ending)
+	}
+	n.owner.Record.State.Handover = map[int]string{1: "a"}
+	if row := tableOf(t, n.view(), time.Time{})[1]; row[4] != "handover" {
+		t.Errorf("a pod that is asked for its slot and ends: %q", row[4])
 	}
 }
 

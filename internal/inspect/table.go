@@ -29,14 +29,11 @@ func PartitionColumns() Columns {
 
 // Cells returns the slot's row of a wide table. now is the time from which ages are counted.
 func (s Slot) Cells(now time.Time) []string {
-	age, state := "-", string(s.State)
+	age := "-"
 	if s.HeldSince != nil { // clocks differ
 		age = duration.HumanDuration(max(0, now.Sub(s.HeldSince.Time)))
 	}
-	if s.Moving {
-		state = "moving"
-	}
-	return []string{strconv.Itoa(s.ID), dash(s.Pod), dash(s.Revision), dash(s.Node), state, age, dash(s.phase()), dash(epochText(s.Receipt)), dash(s.Requester)}
+	return []string{strconv.Itoa(s.ID), dash(s.Pod), dash(s.Revision), dash(s.Node), s.state(), age, dash(s.phase()), dash(epochText(s.Receipt)), dash(s.Requester)}
 }
 
 // Cells returns the range's row of a wide table. now is the time from which the column FOR is counted.
@@ -86,6 +83,17 @@ func table[R any](w io.Writer, columns Columns, wide bool, rows []R, cells func(
 		}
 	}
 	return t.Flush()
+}
+
+// state says of a slot that is held also whether its pod is about to leave it.
+func (s Slot) state() string {
+	switch {
+	case s.Moving:
+		return "moving"
+	case s.Terminating && s.State == Held:
+		return "ending"
+	}
+	return string(s.State)
 }
 
 func (s Slot) phase() string {
