@@ -209,14 +209,3 @@ func (m *Monitor) Loads(partitions int) decide.Loads {
 	l.Missing = placement.Of(missing...)
 	return l
 }
-
-// Beyond returns how many partitions were measured that do not exist.
-func (m *Monitor) Beyond(partitions int) int {
-	n := 0
-	for p := range m.series {
-		if p >= partitions {
-			n++
-		}
-	}
-	return n
-}
