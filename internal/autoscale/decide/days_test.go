@@ -16,20 +16,22 @@ func daily(peak float64, partitions int) func(int, time.Duration) float64 {
 	}
 }
 
-func TestThreeDaysOfADailyCurve(t *testing.T) {
+func TestADailyCurve(t *testing.T) {
 	w := newWorld(t, 40, 3, daily(1000, 40))
-	w.run(3 * 24 * hour)
+	w.tick = 30 * time.Second
+	w.run(24 * hour)
 	t.Logf("%d up, %d down, %d targets; overloaded for %s; %.0f pod-hours", w.ups, w.downs, w.targets, w.overloaded, w.pods.Hours())
-	if w.scalings() > 3*2*12 {
-		t.Errorf("%d scalings in 3 days, more than 12 for each way up and down", w.scalings())
+	if w.scalings() > 2*8 {
+		t.Errorf("%d scalings in a day, more than 8 for each way up and down", w.scalings())
 	}
-	if share := w.overloaded.Hours() / 72; share > 0.02 {
+	if share := w.overloaded.Hours() / 24; share > 0.02 {
 		t.Errorf("a pod was overloaded for %.1f%% of the time", 100*share)
 	}
-	// The load of all three days is 1000 * 0.625 * 72 / 100 = 450 pod-hours.
-	if hours := w.pods.Hours(); hours > 650 {
-		t.Errorf("%.0f pod-hours for a load of 450", hours)
+	// The load of the day is 1000 * 0.625 * 24 / 100 = 150 pod-hours.
+	if hours := w.pods.Hours(); hours > 195 {
+		t.Errorf("%.0f pod-hours for a load of 150", hours)
 	}
+	w.settled(3, 3) // as it began, so the next day is as this one
 }
 
 func TestAFlashCrowd(t *testing.T) {

@@ -26,6 +26,7 @@ func settings() decide.Settings {
 type world struct {
 	t       *testing.T
 	decider *decide.Decider
+	tick    time.Duration // how often the decider decides
 	now     time.Time
 	random  *rand.Rand
 
@@ -58,7 +59,7 @@ func newWorld(t *testing.T, partitions, pods int, load func(p int, after time.Du
 	t.Helper()
 	start := time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC)
 	w := &world{
-		t: t, decider: &decide.Decider{Settings: settings()}, now: start, start: start,
+		t: t, decider: &decide.Decider{Settings: settings()}, tick: tick, now: start, start: start,
 		random:     rand.New(rand.NewPCG(1, 2)), //nolint:gosec // not for secrets
 		partitions: partitions, count: pods, row: placement.Owners{}, due: map[int]time.Time{}, load: load, stuck: map[int]bool{}, speeds: make([]float64, partitions),
 	}
@@ -117,7 +118,7 @@ func (w *world) live() {
 // step lets one tick pass and does what the decider says.
 func (w *world) step() {
 	w.t.Helper()
-	w.now = w.now.Add(tick)
+	w.now = w.now.Add(w.tick)
 	w.live()
 	if !w.dark {
 		w.speeds = make([]float64, w.partitions)
@@ -217,14 +218,14 @@ func (w *world) assign(d decide.Decision) {
 
 // measure sums up what users feel and pay.
 func (w *world) measure() {
-	w.pods += time.Duration(w.count) * tick
+	w.pods += time.Duration(w.count) * w.tick
 	for _, set := range w.row {
 		sum := 0.0
 		for p := range set.All() {
 			sum += w.speeds[p]
 		}
 		if sum > w.decider.Settings.Capacity {
-			w.overloaded += tick
+			w.overloaded += w.tick
 			return
 		}
 	}
