@@ -44,7 +44,7 @@ func (c Candidate) Run(ctx context.Context, work func(context.Context) error) er
 		c.Duration = 15 * time.Second
 	}
 	// The election has a context of its own, which ends after the work. It releases the lease at its end.
-	election, end := context.WithCancel(logr.NewContext(context.WithoutCancel(ctx), c.Log))
+	election, end := context.WithCancel(logr.NewContext(context.WithoutCancel(ctx), calm(c.Log)))
 	defer end()
 	lock := &lock{
 		Interface: &resourcelock.LeaseLock{

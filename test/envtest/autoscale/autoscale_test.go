@@ -3,12 +3,14 @@ package autoscale
 import (
 	"context"
 	"errors"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
@@ -16,6 +18,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 
 	"github.com/idalloc/idalloc/internal/autoscale/decide"
 	"github.com/idalloc/idalloc/internal/autoscale/election"
@@ -290,4 +293,55 @@ var _ = Describe("Leader election", func() {
 		stop()
 		Eventually(end).WithContext(ctx).Should(Receive(BeNil()))
 	})
+
+	It("logs no error when two candidates make the lease at once", func(ctx SpecContext) {
+		w := prepare(ctx)
+		var mu sync.Mutex
+		var said []string
+		log := funcr.New(func(_, text string) {
+			mu.Lock()
+			defer mu.Unlock()
+			said = append(said, text)
+		}, funcr.Options{})
+		logged := func() []string {
+			mu.Lock()
+			defer mu.Unlock()
+			return slices.Clone(said)
+		}
+		// Each hears that there is no lease before either makes one.
+		var looked sync.WaitGroup
+		looked.Add(2)
+		both, stop := context.WithCancel(ctx)
+		ends := make(chan error, 2)
+		for _, who := range []string{"a", "b"} {
+			config := rest.CopyConfig(w.config)
+			var once sync.Once
+			config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+				return roundTrip(func(r *http.Request) (*http.Response, error) {
+					answer, err := next.RoundTrip(r)
+					once.Do(func() {
+						looked.Done()
+						looked.Wait()
+					})
+					return answer, err
+				})
+			})
+			c := election.Candidate{Config: config, Namespace: w.Name, Name: lease, Identity: who, Log: log}
+			go func() {
+				ends <- c.Run(both, func(ctx context.Context) error {
+					<-ctx.Done()
+					return nil
+				})
+			}()
+		}
+		Eventually(logged).WithContext(ctx).Should(ContainElements(ContainSubstring("acquired lease"), ContainSubstring("already exists")))
+		Expect(logged()).NotTo(ContainElement(ContainSubstring(`"error"=`)))
+		stop()
+		Eventually(ends).WithContext(ctx).Should(Receive(BeNil()))
+		Eventually(ends).WithContext(ctx).Should(Receive(BeNil()))
+	})
 })
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
