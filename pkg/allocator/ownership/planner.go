@@ -128,9 +128,6 @@ func (p *planner) release() {
 			p.vacated[id] = true
 		}
 	}
-	if !p.in.Clean {
-		return // on a map that is not clean nobody yields
-	}
 	for k, id := range p.owner {
 		if id == nobody || p.quarantined(id) {
 			continue

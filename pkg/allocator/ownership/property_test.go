@@ -98,21 +98,6 @@ func TestAPodThatHasAnEntryAndNoReceiptKeepsItsPartitions(t *testing.T) {
 	})
 }
 
-func TestNobodyYieldsOnAMapThatIsNotClean(t *testing.T) {
-	forAll(t, draw.doubted, func(t *rapid.T, in Input, _ Decision) {
-		for id, h := range in.Holders {
-			h.Yields = h.Yields.Union(h.Locks)
-			in.Holders[id] = h
-		}
-		d := Plan(in)
-		for p := range parts {
-			if who := lockers(in, p); d.Next != nil && len(who) == 1 && who[0] != noID && owner(d.Next.Owners, p) != who[0] {
-				t.Fatalf("the pod of id %d alone locks %d, and the id loses it", who[0], p)
-			}
-		}
-	})
-}
-
 func TestNoIDGetsWhatItsPodYields(t *testing.T) {
 	forAll(t, draw.anyWorld, func(t *rapid.T, in Input, d Decision) {
 		for id, s := range owners(d.Next) {
