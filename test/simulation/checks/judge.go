@@ -245,6 +245,9 @@ func (j *Judge) Settled() string {
 		if b := p.Belief(); b != nil {
 			acting++
 			holders[b.ID] = p.ID
+			if !p.Runs() || !p.Launched {
+				return p.ID + " does not run beside its work" // its next process tells the work another token
+			}
 			if b.Count != n && !j.w.Profile.Keeps {
 				return fmt.Sprintf("%s believes in count %d of %d", p.ID, b.Count, n)
 			}

@@ -9,6 +9,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/partition/placement"
 	"github.com/idalloc/idalloc/test/simulation/object"
+	"github.com/idalloc/idalloc/test/simulation/profile"
 	"github.com/idalloc/idalloc/test/simulation/server"
 	"github.com/idalloc/idalloc/test/simulation/world"
 )
@@ -114,4 +115,20 @@ func TestARestoreThatTakesWhatOnePodAloneLocksIsSeen(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A watcher that starts again tells the work another token, which looks as if the pod had let go of its id.
+func TestNothingIsSettledWhileAWatcherDoesNotRun(t *testing.T) {
+	staged(t, profile.Profile{}, func(s stage) {
+		a, b := s.Puppet("a"), s.Puppet("b")
+		s.act(a, 0, 5)
+		s.act(b, 1, 5)
+		if got := s.judge.Settled(); strings.Contains(got, "does not run") {
+			t.Errorf("both run, and this is missing: %s", got)
+		}
+		b.Launched = false
+		if got := s.judge.Settled(); got != "b#1 does not run beside its work" {
+			t.Errorf("missing: %q", got)
+		}
+	})
 }
