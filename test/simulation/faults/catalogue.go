@@ -132,5 +132,7 @@ func catalogue() []kind {
 		{name: "old-state", families: []string{aimed, foreign}, excuses: true, lasts: 2 * time.Minute, inject: bringBackState},
 		{name: "late-contact", families: []string{aimed, force}, excuses: true, lasts: 2 * time.Minute, only: strict, inject: lateContact},
 		{name: "late-loss", families: []string{aimed, force}, excuses: true, lasts: 2 * time.Minute, only: strict, inject: lateLoss},
+		{name: "late-yield", families: []string{aimed}, excuses: true, lasts: 2 * time.Minute, only: divides, inject: lateYield},
+		{name: "forget-yield", families: []string{aimed, receipts}, excuses: true, lasts: 2 * time.Minute, only: divides, inject: forgetYield},
 	}
 }
