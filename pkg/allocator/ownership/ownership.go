@@ -77,7 +77,7 @@ type Decision struct {
 // Plan returns the next state. It never fails and never blocks. Its cost is that of the strategy.
 func Plan(in Input) Decision {
 	force, known := inForce(in)
-	if force == nil || !known {
+	if !known {
 		d := Decision{Next: in.Before}
 		if force != nil {
 			d.Unknown = force.Strategy
@@ -104,11 +104,10 @@ func inForce(in Input) (force *assignment.Partitions, known bool) {
 		return nil, false
 	}
 	if in.Wish.Strategy != "" {
-		if _, err := in.Strategies(in.Wish.Strategy); err == nil {
-			force.Strategy = in.Wish.Strategy
+		force.Strategy = in.Wish.Strategy
+		if _, err := in.Strategies(force.Strategy); err == nil {
 			return force, true
 		}
-		force.Strategy = in.Wish.Strategy
 		if in.Before != nil {
 			force.Strategy = in.Before.Strategy
 		}

@@ -157,7 +157,7 @@ func (p *planner) admit() {
 		return
 	}
 	for id, h := range p.in.Holders {
-		if h.Works && h.Paused && id < p.in.Count && (p.listed(id) || slices.Contains(p.was, id)) {
+		if h.Paused && id < p.in.Count && (p.listed(id) || slices.Contains(p.was, id)) {
 			p.list(id, true)
 		}
 	}
@@ -171,7 +171,7 @@ func (p *planner) admit() {
 
 // give gives partitions of nobody to the ids that are to own them.
 func (p *planner) give() {
-	if p.withheld || len(p.members) == 0 {
+	if p.withheld {
 		return
 	}
 	strategy, _ := p.in.Strategies(p.force.Strategy)
@@ -198,12 +198,9 @@ func (p *planner) give() {
 // without a write that would make this plan fail. The plan after this one sees its lock. Until then the partition stays with its id, not with
 // nobody, because what is nobody's has to wait for quarantines (rule 11).
 func (p *planner) askTheRow() {
-	if !p.in.Clean || p.in.Before == nil {
-		return
-	}
-	aims, known := View{Count: p.in.Count, Row: p.in.Before, Clean: true, Target: p.in.Wish.Target, Strategies: p.in.Strategies}.Aims()
+	aims, known := View{Count: p.in.Count, Row: p.in.Before, Clean: p.in.Clean, Target: p.in.Wish.Target, Strategies: p.in.Strategies}.Aims()
 	for k, id := range p.was {
-		moves := id != nobody && p.owner[k] != nobody && p.owner[k] != id
+		moves := p.owner[k] != nobody && p.owner[k] != id
 		if moves && p.in.Holders[id].Yields.Contains(k) && (!known || aims[id].Contains(k)) {
 			p.owner[k] = id
 		}
@@ -250,7 +247,7 @@ func (p *planner) decision() Decision {
 		if lost := before[id].Minus(next.Owners[id]); !lost.Empty() {
 			d.Lost = append(d.Lost, Change{id, lost})
 		}
-		if p.vacated[id] && !before[id].Empty() {
+		if p.vacated[id] { // before lists it only if it owned something
 			d.FailedOver = append(d.FailedOver, Change{id, before[id]})
 		}
 	}
