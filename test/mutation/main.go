@@ -34,6 +34,7 @@ type config struct {
 	strict     bool
 	skip       string
 	own        bool
+	checks     int
 }
 
 // shard is one of so many parts.
@@ -90,6 +91,7 @@ func command(ctx context.Context, args []string, out io.Writer) (ok bool, err er
 	flags.BoolVar(&c.strict, "strict", false, "exit with 1 if a mutant survives that is not in the list")
 	flags.StringVar(&c.skip, "skip", "^TestTheBinary", "leave these tests out: a regular expression")
 	flags.BoolVar(&c.own, "own", false, "run only the tests of the package itself, not those of packages that import it")
+	flags.IntVar(&c.checks, "checks", 100, "try so many random cases of each property")
 	if err := flags.Parse(args); err != nil {
 		return false, err
 	}

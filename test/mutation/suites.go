@@ -93,7 +93,8 @@ func (j *judge) tests(l *listedPackage, target string) bool {
 func (j *judge) measure(ctx context.Context, l *listedPackage) (*suite, error) {
 	s := &suite{pkg: l, covered: map[string][]span{}, flags: []string{"-test.short", "-test.failfast", "-test.skip=" + j.skip}}
 	if slices.ContainsFunc(slices.Concat(l.TestImports, l.XTestImports), func(path string) bool { return path == "pgregory.net/rapid" }) {
-		s.flags = append(s.flags, "-rapid.seed=1", "-rapid.nofailfile", "-rapid.shrinktime=1ms")
+		const short = 5 // rapid tries a fifth of the cases with -test.short
+		s.flags = append(s.flags, "-rapid.seed=1", "-rapid.nofailfile", "-rapid.shrinktime=1ms", "-rapid.checks="+strconv.Itoa(short*j.checks))
 	}
 	program, profile := filepath.Join(j.dir, "measure.test"), filepath.Join(j.dir, "measure.cover")
 	build := []string{"test", "-c", "-vet=off", "-o", program, "-cover", "-coverpkg=" + strings.Join(j.program.targets, ","), l.ImportPath}
