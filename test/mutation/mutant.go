@@ -26,6 +26,7 @@ type mutant struct {
 	base      string // the file's name
 	line      int
 	last      int // the last line that the change touches
+	reached   int // the line that runs whenever the change may: for a condition of a case that of the switch
 	kind      string
 	function  string
 	edits     []edit // in order

@@ -44,7 +44,7 @@ func TestKnownMutantsMeetTheirFates(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds and runs a test program for each mutant")
 	}
-	ok, out, rows := mutate(t, "-strict", "-only=Within|Loose/(compare|nil-error)|Sum/drop-statement|Last/swap|Untested/constant|Unsigned/drop-operand|Find/constant")
+	ok, out, rows := mutate(t, "-strict", "-only=Within|Loose/(compare|nil-error)|Sum/drop-statement|Last/swap|Untested/constant|Unsigned/drop-operand|Find/constant|Grade/negate")
 	if ok {
 		t.Error("the survivors are not listed, and -strict says nothing")
 	}
@@ -65,6 +65,7 @@ func TestKnownMutantsMeetTheirFates(t *testing.T) {
 		{"Unsigned/drop-operand", unit, "sample TestUnsigned", 1},
 		{"Find/constant", unit, "sample TestFind", 2}, // not what stands beside the error
 		{"Find/constant", surviving, "", 0},
+		{"Grade/negate", unit, "sample TestGrade", 1}, // the condition of a case that no test enters
 	} {
 		if got := count(rows, want.name, want.status, want.by); got != want.n {
 			t.Errorf("%d mutants %s are %s %q, not %d", got, want.name, want.status, want.by, want.n)

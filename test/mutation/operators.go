@@ -87,7 +87,28 @@ func (m *maker) add(kind string, n ast.Node, edits ...edit) {
 		packageName: m.s.packageName(), pkg: m.s.ImportPath, path: filepath.Join(m.s.Dir, m.name), base: m.name, kind: kind, function: function, generic: generic,
 		line: file.Line(file.Pos(first)), last: file.Line(file.Pos(last)), edits: edits, original: m.text,
 	})
+	made := m.out[len(m.out)-1]
+	if made.reached = made.line; m.inCase(n) != nil {
+		made.reached = file.Line(m.inCase(n).Pos())
+	}
 	m.around = append(m.around, m.head(n))
+}
+
+// inCase returns the switch of whose cases' conditions n is a part, nil if it is none. The conditions run whenever the switch does, but go's
+// coverage counts only the statements of a case.
+func (m *maker) inCase(n ast.Node) ast.Node {
+	var of ast.Node
+	for _, outer := range m.path {
+		switch outer := outer.(type) {
+		case *ast.SwitchStmt:
+			of = outer
+		case *ast.CaseClause:
+			if n.End() <= outer.Colon {
+				return of
+			}
+		}
+	}
+	return nil
 }
 
 // addSwitched notes a mutant that can also be switched on in a running program.

@@ -35,7 +35,7 @@ func (s *suite) covers(m *mutant) bool {
 	if m.function == "package" {
 		return true
 	}
-	return slices.ContainsFunc(s.covered[m.pkg+"/"+m.base], func(c span) bool { return c.from <= m.last && m.line <= c.to })
+	return slices.ContainsFunc(s.covered[m.pkg+"/"+m.base], func(c span) bool { return c.from <= m.last && m.reached <= c.to })
 }
 
 // suites returns the suites that can notice a change of the target: its own first, then those of small programs.

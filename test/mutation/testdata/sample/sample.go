@@ -49,3 +49,12 @@ func Find(n int) (at int, err error) {
 	}
 	return 7, nil
 }
+
+// Grade has a case that no test enters.
+func Grade(n int) string {
+	switch {
+	case n < 0:
+		return "in debt"
+	}
+	return "in credit"
+}

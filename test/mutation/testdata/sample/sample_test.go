@@ -43,3 +43,9 @@ func TestFind(t *testing.T) {
 		t.Error("4 is found")
 	}
 }
+
+func TestGrade(t *testing.T) {
+	if Grade(1) != "in credit" {
+		t.Error("1 is in debt")
+	}
+}
