@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/partition/placement"
 	"github.com/idalloc/idalloc/test/simulation/object"
 	"github.com/idalloc/idalloc/test/simulation/server"
 	"github.com/idalloc/idalloc/test/simulation/world"
@@ -14,6 +15,7 @@ func (j *Judge) noteLocks(v *server.Version) {
 	if j.w.Profile.Partitions == 0 || v.Kind.Resource != object.Pods {
 		return
 	}
+	j.noteRemoved(v)
 	delete(j.parts.locks, v.Name)
 	if r := j.lockOf(v); r != nil {
 		for _, other := range j.parts.locks {
@@ -23,6 +25,38 @@ func (j *Judge) noteLocks(v *server.Version) {
 		}
 		j.parts.locks[v.Name] = *r.Partitions
 	}
+}
+
+// noteRemoved takes in whether somebody removed a pod's word that it yields partitions.
+func (j *Judge) noteRemoved(v *server.Version) {
+	if v.Before == nil || j.w.Serving != nil {
+		return
+	}
+	var yields placement.Set
+	if was := j.lockOf(v.Before); was != nil {
+		yields = was.Yields
+	}
+	if is := j.lockOf(v); is != nil {
+		yields = yields.Minus(is.Yields)
+	}
+	if !yields.Empty() {
+		pod := world.PodKey(v.Name, object.UID(v.Before.Object))
+		j.parts.removed[pod] = j.parts.removed[pod].Union(yields)
+	}
+}
+
+// lockedAgain reports whether a process took a partition again that its pod had yielded, because somebody removed the receipt that said so, and
+// locks it. A late write that saw the yield may leave the partition with nobody. The lock keeps others off, and the process stops.
+func (j *Judge) lockedAgain(p *world.Process, k int) bool {
+	if !j.parts.removed[world.PodKey(p.Pod, p.UID)].Contains(k) {
+		return false
+	}
+	pod := j.w.Server.Get(object.Pods, p.Pod)
+	if pod == nil || object.UID(pod.Object) != p.UID {
+		return false
+	}
+	r := j.lockOf(pod)
+	return r != nil && r.Partitions.Contains(k)
 }
 
 // lockOf is the receipt of a live pod that locks partitions, nil if there is none.
@@ -57,6 +91,7 @@ func (j *Judge) checkTaken(v *server.Version) {
 				continue
 			}
 			switch to := ownerOf(after, k); {
+			case to < 0 && j.lockedAgain(p, k):
 			case wasClean && before.Owners[b.ID].Contains(k):
 				j.reportf(exclusion, "partition %d is taken from id %d, and %s works on it", k, b.ID, p.ID)
 			case to >= 0:

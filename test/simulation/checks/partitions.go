@@ -30,6 +30,8 @@ type parts struct {
 	// locks are the partitions that the receipts of live pods lock, and tied says when two of them locked one last.
 	locks map[string]placement.Set
 	tied  map[int]time.Duration
+	// removed are, by pod, the partitions of which somebody removed its word that it yields them.
+	removed map[string]placement.Set
 	// recorder notes what the check of linearizability looks at.
 	recorder *workRecorder
 }
@@ -43,7 +45,7 @@ type partHeld struct {
 func newParts(j *Judge) parts {
 	return parts{
 		last: map[int]partHeld{}, forgotten: map[int]int64{}, alive: map[int]time.Duration{}, locks: map[string]placement.Set{},
-		tied: map[int]time.Duration{}, recorder: newWorkRecorder(j),
+		tied: map[int]time.Duration{}, removed: map[string]placement.Set{}, recorder: newWorkRecorder(j),
 	}
 }
 
@@ -111,11 +113,12 @@ func rowOf(v *server.Version) (row *assignment.Partitions, clean bool) {
 	return r.Partitions.Partitions, clean
 }
 
-// checkPatience reports a write that gives an id's partitions to others although the id has lost its holder only a moment ago.
+// checkPatience reports a write that gives an id's partitions to others although the id has lost its holder only a moment ago. A process whose
+// watch is silent may not know that the id has had a holder meanwhile.
 func (j *Judge) checkPatience(v *server.Version) {
 	before, wasClean := rowOf(v.Before)
 	after, clean := rowOf(v)
-	if !wasClean || !clean || before.Same(after) || j.w.Serving == nil {
+	if !wasClean || !clean || before.Same(after) || j.w.Serving == nil || j.w.IsDeaf(j.w.Serving, time.Second) {
 		return
 	}
 	slots, _ := entries(v)

@@ -2,6 +2,7 @@ package checks
 
 import (
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -21,10 +22,17 @@ func (s stage) user(key, value string) {
 
 // locks has a process of the owner say by its receipt that it has the id and works on the partitions.
 func (s stage) locks(p *world.Process, id int, on ...int) {
+	s.receipt(p, assignment.Receipt{ID: id}, on...)
+}
+
+// receipt has a process of the owner write a receipt that locks the partitions.
+func (s stage) receipt(p *world.Process, r assignment.Receipt, on ...int) {
 	owner := object.UID(s.Owner().Object)
+	s.Serving = p
+	defer func() { s.Serving = nil }()
 	s.Server.Change(object.Pods, p.Pod, server.Writer{Manager: assignment.FieldManager}, func(o object.Object) {
 		set := placement.Of(on...)
-		r := assignment.Receipt{UID: p.UID, Owner: "ReplicaSet/" + world.OwnerName, ID: id, Epoch: 5, Partitions: &set}
+		r.UID, r.Owner, r.Epoch, r.Partitions = p.UID, "ReplicaSet/"+world.OwnerName, 5, &set
 		meta := object.Need(o, object.Metadata)
 		maps.Copy(object.Need(meta, "annotations"), object.Object{assignment.ReceiptKey: r.Encode()})
 		meta["ownerReferences"] = []any{object.Object{"controller": true, "uid": owner}}
@@ -111,6 +119,63 @@ func TestARestoreThatTakesWhatOnePodAloneLocksIsSeen(t *testing.T) {
 				s.work(b, 1, 2, 3)
 				s.user(assignment.PartitionSealKey, "")
 				s.row(t, `{"0":"0","1":"2-3"}`, 6, a, b)
+				s.expect(t, tc.promise)
+			})
+		})
+	}
+}
+
+// Somebody removed the receipt by which a pod yielded a partition, and its next process took it again: a late write may leave it with nobody.
+func TestWhatAPodLocksAgainMayBecomeNobodys(t *testing.T) {
+	for name, tc := range map[string]struct {
+		removed, locked bool
+		row             string
+		promise         string
+	}{
+		"it becomes nobody's":                    {true, true, `{"0":"0","1":"2-3"}`, ""},
+		"another id gets it":                     {true, true, `{"0":"0","1":"1-3"}`, exclusion},
+		"it is not locked":                       {true, false, `{"0":"0","1":"2-3"}`, exclusion},
+		"the pod itself said no more of a yield": {false, true, `{"0":"0","1":"2-3"}`, exclusion},
+	} {
+		t.Run(name, func(t *testing.T) {
+			staged(t, divided(), func(s stage) {
+				a, b := s.Puppet("a"), s.Puppet("b")
+				s.row(t, halves, 5, a, b)
+				s.receipt(a, assignment.Receipt{ID: 0, Yields: placement.Of(1)}, 0)
+				if tc.removed {
+					s.Server.Change(object.Pods, a.Pod, server.Writer{Manager: "kubectl"}, func(o object.Object) {
+						object.SetText(o, "annotations", assignment.ReceiptKey, "")
+					})
+				}
+				on := []int{0}
+				if tc.locked {
+					on = append(on, 1)
+				}
+				s.locks(a, 0, on...)
+				s.work(a, 0, 0, 1)
+				s.row(t, tc.row, 6, a, b)
+				s.expect(t, tc.promise)
+				if excused := tc.promise == ""; excused != !slices.ContainsFunc(s.judge.parts.recorder.operations, wasSwept) {
+					t.Errorf("operations: %v", s.judge.parts.recorder.operations)
+				}
+			})
+		})
+	}
+}
+
+// A planner that has not heard for a while may have missed that the id had a holder.
+func TestAnIDKeepsItsPartitionsForAWhile(t *testing.T) {
+	for name, tc := range map[string]struct {
+		news    time.Duration // that is on its way to the planner
+		promise string
+	}{"a planner that hears": {0, moves}, "a planner whose watch is silent": {time.Minute, ""}} {
+		t.Run(name, func(t *testing.T) {
+			staged(t, divided(), func(s stage) {
+				a, b := s.Puppet("a"), s.Puppet("b")
+				s.row(t, halves, 5, a, b)
+				s.judge.Look()
+				a.Deliver(s.Now()+tc.news, func() {}, func() {})
+				s.row(t, `{"0":"0-3"}`, 6, a)
 				s.expect(t, tc.promise)
 			})
 		})

@@ -116,7 +116,7 @@ func (r *workRecorder) stored(v *server.Version) {
 			continue
 		}
 		for k, i := range works {
-			if before.Owners[b.ID].Contains(k) && !after.Owners[b.ID].Contains(k) {
+			if before.Owners[b.ID].Contains(k) && !after.Owners[b.ID].Contains(k) && (ownerOf(after, k) >= 0 || !r.judge.lockedAgain(p, k)) {
 				r.add(p, input{id: k, deed: swept, pod: i.pod}, r.judge.w.Now(), int64(r.judge.w.Now()))
 			}
 		}

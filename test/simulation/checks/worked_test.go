@@ -66,6 +66,12 @@ func TestAWriteThatTakesWorkAwayIsAnOperation(t *testing.T) {
 	}
 }
 
+// wasSwept reports whether an operation is a write that took work away.
+func wasSwept(o porcupine.Operation) bool {
+	i, _ := o.Input.(input)
+	return i.deed == swept
+}
+
 // disordered reports whether the operations of a history have no order.
 func (s stage) disordered() bool {
 	return slices.ContainsFunc(s.judge.Violations(), func(v Violation) bool { return v.Promise == linear })
