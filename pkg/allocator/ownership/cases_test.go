@@ -42,6 +42,13 @@ func swaps(in *Input) {
 	in.Holders = map[int]Holder{0: {Works: true, Locks: placement.Of(1), Yields: placement.Of(0)}, 1: {Works: true, Yields: placement.Between(2, 3)}}
 }
 
+// aloneAndPaused makes a workload of one pod that is paused and has yielded all that the row gives to its id.
+func aloneAndPaused(in *Input) {
+	all := placement.Between(0, 3)
+	in.Count, in.Before.Owners = 1, placement.Owners{0: all}
+	in.Holders = map[int]Holder{0: {Works: true, Yields: all, Paused: true}}
+}
+
 // own makes in use a strategy of the program's own, which gives to the ids what o says.
 func own(in *Input, o placement.Owners) {
 	in.Wish.Strategy = "mine"
@@ -197,6 +204,14 @@ func TestPlansOfSmallWorkloads(t *testing.T) {
 			swaps(in)
 			in.Before.Strategy = later
 		}, "4 external 0=0-1 1=2-3", false, ""},
+		"the only pod pauses, and has yielded all": {aloneAndPaused, "4 range 0=0-3 paused 0", false, ""},
+		"the only pod is paused by the row, too": {func(in *Input) {
+			aloneAndPaused(in)
+			in.Before.Paused = placement.Of(0)
+		}, "4 range 0= paused 0", false, ""},
+		"the pod has yielded what its id is to own on": {func(in *Input) {
+			in.Holders[0] = Holder{Works: true, Yields: placement.Between(0, 1)}
+		}, "4 range 0= 1=2-3", false, ""},
 	} {
 		in := atRest()
 		tc.alter(&in)

@@ -190,18 +190,18 @@ func (p *planner) give() {
 			}
 		}
 	}
-	p.askTheRow()
+	p.askTheRow(target)
 }
 
-// askTheRow moves nothing for now of what the row as it was read gives to the very id that yields it. Somebody may have removed the receipt
+// askTheRow takes nothing for now of what the row as it was read gives to the very id that yields it. Somebody may have removed the receipt
 // that yields it. Then the next process of the pod knows nothing of the yield, and follows the row. It may have taken such a partition again,
-// without a write that would make this plan fail. The plan after this one sees its lock. Until then the partition stays with its id, not with
-// nobody, because what is nobody's has to wait for quarantines (rule 11).
-func (p *planner) askTheRow() {
+// without a write that would make this plan fail. The plan after this one sees its lock. What the id is to own on is nobody's for one write all the
+// same, because its pod takes it again only then.
+func (p *planner) askTheRow(target placement.Owners) {
 	aims, known := View{Count: p.in.Count, Row: p.in.Before, Clean: p.in.Clean, Target: p.in.Wish.Target, Strategies: p.in.Strategies}.Aims()
-	for k, id := range p.was {
-		moves := p.owner[k] != nobody && p.owner[k] != id
-		if moves && p.in.Holders[id].Yields.Contains(k) && (!known || aims[id].Contains(k)) {
+	for k, id := range p.was[:p.force.Count] {
+		freed := p.owner[k] == nobody && target[id].Contains(k)
+		if p.owner[k] != id && !freed && p.in.Holders[id].Yields.Contains(k) && (!known || aims[id].Contains(k)) {
 			p.owner[k] = id
 		}
 	}
