@@ -62,6 +62,7 @@ type Judge struct {
 	ended    bool
 	progress *progress
 	parts    parts
+	beyond   beyond
 	// asked is how many requests each process had made when the rest began.
 	asked map[*world.Process]int
 }
@@ -73,7 +74,7 @@ func New(w *world.World) *Judge {
 		forgotten: map[int]int64{},
 	}
 	j.recorder, j.progress = newRecorder(j), newProgress(j)
-	j.parts = newParts(j)
+	j.parts, j.beyond = newParts(j), newBeyond()
 	w.Witness = j
 	return j
 }
@@ -93,18 +94,22 @@ func (j *Judge) Look() {
 	for _, p := range j.w.Processes {
 		b := p.Belief()
 		j.checkStill(p, b)
+		before, had := j.believed[p]
+		begins := b != nil && (!had || before.ID != b.ID || before.Epoch != b.Epoch)
+		if begins {
+			j.noteNext(p, b.Epoch)
+		}
 		j.recorder.look(p, b)
 		if b == nil {
 			delete(j.believed, p)
 			continue
 		}
-		before, had := j.believed[p]
-		if !had || before.ID != b.ID || before.Epoch != b.Epoch {
+		if begins {
 			j.began(p, *b)
 		}
 		j.believed[p] = *b
 		for _, other := range now[b.ID] {
-			if !j.w.IsGhost(p) && !j.w.IsGhost(other) {
+			if !j.isGhost(p) && !j.isGhost(other) {
 				j.reportf(exclusion, "id %d: %s and %s", b.ID, other.ID, p.ID)
 			}
 		}
@@ -118,7 +123,7 @@ func (j *Judge) Rest() {
 	j.still, j.asked = map[*world.Process]identity.Identity{}, map[*world.Process]int{}
 	for _, p := range j.w.Processes {
 		j.asked[p] = p.Calls
-		if b := p.Belief(); b != nil {
+		if b := p.Belief(); b != nil && !j.isGhost(p) {
 			j.still[p] = *b
 		}
 	}
@@ -170,9 +175,12 @@ func (j *Judge) Excuse() { j.excused = j.w.Now() }
 // Stored is told of every write.
 func (j *Judge) Stored(v *server.Version) {
 	j.noteLocks(v)
+	j.noteUngiven(v)
 	if v.Kind.Resource != j.w.Profile.Resource || v.Name != world.OwnerName || v.Object == nil {
 		return
 	}
+	j.noteWritten()
+	j.noteLateReceipt(v)
 	j.recorder.stored(v)
 	j.parts.recorder.stored(v)
 	j.noteForgotten(v)

@@ -166,7 +166,7 @@ func newRecorder(j *Judge) *recorder {
 // look is told what a process acts under, nil for nothing.
 func (r *recorder) look(p *world.Process, b *identity.Identity) {
 	held, holds := r.holding[p]
-	if b != nil && !r.w.IsGhost(p) {
+	if b != nil && !r.judge.isGhost(p) {
 		if holds && held.id == b.ID && held.token == b.Epoch {
 			return
 		}

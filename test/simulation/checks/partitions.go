@@ -55,7 +55,7 @@ func (j *Judge) lookAtPartitions() {
 	now := map[int]*world.Process{}
 	for _, p := range j.w.Processes {
 		j.parts.recorder.look(p)
-		if j.w.IsGhost(p) {
+		if j.isGhost(p) {
 			continue
 		}
 		for k, token := range p.Working() {
