@@ -1,6 +1,8 @@
 package checks
 
 import (
+	"time"
+
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/test/simulation/object"
 	"github.com/idalloc/idalloc/test/simulation/server"
@@ -53,9 +55,10 @@ func (j *Judge) noteNext(p *world.Process, token int64) {
 	}
 }
 
-// noteLateReceipt notes the last holders of ids, strict ones whose pods were deleted by force, when somebody restores a map beside a receipt
-// of another pod that came late.
-func (j *Judge) noteLateReceipt(owner *server.Version) {
+// noteVanished notes strict processes whose pods were deleted by force, when somebody restores a map: the last holders of ids of which
+// nothing tells (Not covered in docs/protocol.md). A receipt of another pod that came late names the id, or nothing says any more for how
+// long such a process may go on.
+func (j *Judge) noteVanished(owner *server.Version) {
 	if j.w.Profile.FenceAfter == 0 || j.w.Serving == nil {
 		return
 	}
@@ -63,15 +66,34 @@ func (j *Judge) noteLateReceipt(owner *server.Version) {
 		return
 	}
 	slots, _ := entries(owner)
+	known := j.knownFence(owner.Before)
 	for id, last := range j.byID {
 		if last.p.FenceAfter == 0 || j.exists(last.p.Pod, last.p.UID) {
 			continue
 		}
-		other := j.w.Server.Get(object.Pods, slots[id].name)
-		if r := j.receiptOf(other); r.Locks() && r.ID == id && r.Epoch < last.token {
+		other := j.receiptOf(j.w.Server.Get(object.Pods, slots[id].name))
+		late := other.Locks() && other.ID == id && other.Epoch < last.token
+		if late || known < last.p.FenceAfter {
 			j.beyond.ghosts[last.p] = last.token
 		}
 	}
+}
+
+// knownFence is the longest fence-after of which a planner that restores a map knows: its own, a live receipt's, or what idalloc alone wrote
+// on the owner.
+func (j *Judge) knownFence(damaged *server.Version) time.Duration {
+	known := j.w.Serving.FenceAfter
+	if damaged.Exists() && damaged.Manages(assignment.FieldManager, assignment.FenceAfterKey) {
+		if f, err := time.ParseDuration(object.Annotation(damaged.Object, assignment.FenceAfterKey)); err == nil {
+			known = max(known, f)
+		}
+	}
+	for _, v := range j.w.Server.Objects(object.Pods) {
+		if r := j.receiptOf(v); r != nil && !object.Ended(v.Object) {
+			known = max(known, r.FenceAfter)
+		}
+	}
+	return known
 }
 
 // running is the process of a pod that runs and may have read what its receipt says, nil if there is none.

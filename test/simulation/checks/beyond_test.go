@@ -2,6 +2,7 @@ package checks
 
 import (
 	"testing"
+	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/identity"
@@ -69,25 +70,37 @@ func TestTheNextProcessOfAPodWhoseGivingSomebodyForgotIsExcused(t *testing.T) {
 }
 
 // Nothing but the receipt of a strict pod tells that it acts, if the map is damaged. If the pod is gone, too, a receipt of another pod
-// that came late tells a lie.
-func TestALateReceiptBesideAPodThatVanishedExcusesItsProcess(t *testing.T) {
+// that came late tells a lie, and perhaps nothing tells of its fence-after.
+func TestAStrictProcessOfWhichNothingTellsIsExcused(t *testing.T) {
 	for name, tc := range map[string]struct {
-		token   int64 // of the other pod's receipt
-		stays   bool  // the pod that acts
+		token   int64         // of the other pod's receipt
+		stays   bool          // the pod that acts
+		fence   time.Duration // of the other pod's receipt
+		own     bool          // idalloc wrote fence-after on the owner, and nobody else has
 		promise string
 	}{
-		"a late receipt":            {token: 3},
-		"a receipt after its token": {token: 7, promise: exclusion},
-		"the pod is there":          {token: 3, stays: true, promise: exclusion},
+		"a late receipt":                {token: 3, fence: 10 * time.Second},
+		"a receipt after its token":     {token: 7, fence: 10 * time.Second, promise: exclusion},
+		"the pod is there":              {token: 3, fence: 10 * time.Second, stays: true, promise: exclusion},
+		"a fence-after that is shorter": {token: 7, fence: 9 * time.Second},
+		"fence-after is idalloc's":      {token: 7, own: true, promise: exclusion},
 	} {
 		t.Run(name, func(t *testing.T) {
-			staged(t, profile.Profile{FenceAfter: 10e9}, func(s stage) {
+			staged(t, profile.Profile{FenceAfter: 10 * time.Second}, func(s stage) {
 				a, b := s.Puppet("a"), s.Puppet("b")
+				b.FenceAfter = 0
 				s.act(a, 0, 5)
+				if tc.own {
+					s.Serving = a
+					s.ChangeOwner(server.Writer{Manager: assignment.FieldManager}, func(o object.Object) {
+						object.SetText(o, "annotations", assignment.FenceAfterKey, "10s")
+					})
+					s.Serving = nil
+				}
 				if !tc.stays {
 					s.Server.Remove(s.Server.Get(object.Pods, a.Pod))
 				}
-				s.writes(b, assignment.Receipt{ID: 0, Epoch: tc.token})
+				s.writes(b, assignment.Receipt{ID: 0, Epoch: tc.token, FenceAfter: tc.fence})
 				s.restores(b, 0, b)
 				s.act(b, 0, 9)
 				s.expect(t, tc.promise)

@@ -180,7 +180,7 @@ func (j *Judge) Stored(v *server.Version) {
 		return
 	}
 	j.noteWritten()
-	j.noteLateReceipt(v)
+	j.noteVanished(v)
 	j.recorder.stored(v)
 	j.parts.recorder.stored(v)
 	j.noteForgotten(v)
