@@ -20,7 +20,7 @@ type parts struct {
 	last map[int]partHeld
 	// forgotten is for partitions what Judge.forgotten is for ids.
 	forgotten map[int]int64
-	// alive is when the map last gave each id to a pod that lived.
+	// alive is when the map last gave each id to a pod that lived and was not lost.
 	alive map[int]time.Duration
 	// owner is the version that slots were read from.
 	owner *server.Version
@@ -97,10 +97,17 @@ func (j *Judge) noteAlive() {
 		j.parts.slots, _ = entries(owner)
 	}
 	for id, e := range j.parts.slots {
-		if pod := j.w.Server.Get(object.Pods, e.name); pod.Exists() && assignment.ShortUID(object.UID(pod.Object)) == e.uid && !object.Ended(pod.Object) {
+		pod := j.w.Server.Get(object.Pods, e.name)
+		if pod.Exists() && assignment.ShortUID(object.UID(pod.Object)) == e.uid && !object.Ended(pod.Object) && !j.maySeemLost(pod) {
 			j.parts.alive[id] = j.w.Now()
 		}
 	}
+}
+
+// maySeemLost reports whether a planner may take a pod for lost, by a clock that is fast.
+func (j *Judge) maySeemLost(v *server.Version) bool {
+	ends, err := time.Parse(time.RFC3339, object.Text(v.Object, object.Metadata, "deletionTimestamp"))
+	return err == nil && j.mayBeLost(v) && time.Since(ends) > 9*time.Second // the planner's time is ten, after one that has no fractions
 }
 
 // rowOf is what a version of the owner says about partitions. clean says that it and the slots are idalloc's.
