@@ -84,6 +84,23 @@ func (p *ownPod) firstReceipt(ctx context.Context, next *assignment.Receipt) err
 	})
 }
 
+// learn reads this pod again if a list showed another receipt on it than this process knows: an earlier process of the pod wrote late. If
+// that is so the error is errLateReceipt. What this process wrote itself it knows: nobody else's removal makes it forget that it gave a slot.
+func (p *ownPod) learn(ctx context.Context, listed *assignment.Receipt) error {
+	known := p.receipt()
+	if listed == nil || (known != nil && (p.wrote || listed.Encode() == known.Encode())) {
+		return nil
+	}
+	found := p.receiptText()
+	if err := p.readPod(ctx); err != nil {
+		return err
+	}
+	if p.receiptText() == found {
+		return nil // this process reads it in another way than the planner
+	}
+	return errLateReceipt
+}
+
 // receiptText returns the receipt without the white space that tells two writes of it apart.
 func (p *ownPod) receiptText() string {
 	return strings.TrimSpace(p.pod.Annotations[assignment.ReceiptKey])
