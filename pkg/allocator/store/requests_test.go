@@ -18,6 +18,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -247,7 +248,7 @@ func TestSomebodyElsesDeletionCost(t *testing.T) {
 		"idalloc's own":                {cost: "2147483644", label: "3"},
 		"somebody else's":              {cost: "100", label: "3", keeps: true},
 		"one of a pod without a label": {cost: "2147483644", keeps: true},
-		"one beside a damaged label":   {cost: "2147483644", label: "three", keeps: true},
+		"one beside a damaged label":   {cost: "2147483647", label: "three", keeps: true},
 	} {
 		labels := map[string]any{"app": "worker"}
 		if tc.label != nil {
@@ -263,6 +264,45 @@ func TestSomebodyElsesDeletionCost(t *testing.T) {
 		_, labelled := now.Labels[assignment.InstanceIDLabel]
 		if there != tc.keeps || (there && cost != tc.cost) || labelled || now.Labels["app"] != "worker" {
 			t.Errorf("%s: then %v %v", name, now.Annotations, now.Labels)
+		}
+	}
+}
+
+// A pod that takes a slot gets the slot's receipt, label and cost in place of what stood there.
+func TestAReceiptReplacesWhatWasThere(t *testing.T) {
+	before := assignment.Receipt{UID: "u", Owner: "Deployment/worker", ID: 4, Epoch: 6}
+	annotations := map[string]any{assignment.ReceiptKey: before.Encode(), assignment.DeletionCostKey: "100"}
+	server, s := newShelf(t, map[string]map[string]any{podPath: aPod(annotations, map[string]any{"app": "worker"})})
+	pod := read(t, s)
+	server.change(podPath, "labels", map[string]any{"app": "worker", assignment.InstanceIDLabel: "9"}) // labels follow from the receipt, whoever sets them
+	if _, err := s.SwapReceipt(t.Context(), pod, locks(), false); err != nil {
+		t.Fatal(err)
+	}
+	now := read(t, s)
+	if now.Annotations[assignment.ReceiptKey] != locks().Encode() || now.Annotations[assignment.DeletionCostKey] != "2147483644" || now.Labels[assignment.InstanceIDLabel] != "3" {
+		t.Errorf("then %v %v", now.Annotations, now.Labels)
+	}
+}
+
+// A list that the server refuses from the first page on ends with an error.
+func TestAListThatIsRefused(t *testing.T) {
+	for name, status := range map[string]*metav1.Status{
+		"a moment that is forgotten": {Code: http.StatusGone, Reason: metav1.StatusReasonExpired},
+		"too many requests":          {Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: "quota"},
+	} {
+		asked := 0
+		s := answering(t, func(w http.ResponseWriter, _ *http.Request) {
+			if asked++; asked > 10 {
+				panic(http.ErrAbortHandler)
+			}
+			w.Header().Set("Content-Type", jsonType)
+			say(w, status)
+		})
+		if err := s.EachPod(t.Context(), "shop", metav1.ListOptions{}, func(*metav1.PartialObjectMetadata) {}); apierrors.ReasonForError(err) != status.Reason {
+			t.Errorf("%s: EachPod returns %v", name, err)
+		}
+		if err := s.EachFullPod(t.Context(), "shop", metav1.ListOptions{}, func(*unstructured.Unstructured) {}); apierrors.ReasonForError(err) != status.Reason || asked != 2 {
+			t.Errorf("%s: EachFullPod returns %v after %d requests", name, err, asked)
 		}
 	}
 }
