@@ -40,7 +40,7 @@ func TestPartitionsAreWrittenWhenTheyChange(t *testing.T) {
 		t.Errorf("partitions that stay are written: %s", got)
 	}
 	next.Partitions.Epoch = 10
-	if got := patch(from, next); strings.Contains(got, `sticky`) || !strings.Contains(got, `"1:10:`) {
+	if got := patch(from, next); strings.Contains(got, `sticky`) || !strings.Contains(got, `partition-seal","value":"1:10:`) {
 		t.Errorf("a decision for the same owners does not get its seal alone: %s", got)
 	}
 	next.Partitions.Owners[0] = placement.Between(0, 2)

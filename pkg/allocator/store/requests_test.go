@@ -250,7 +250,7 @@ func TestSomebodyElsesDeletionCost(t *testing.T) {
 		"one of a pod without a label": {cost: "2147483644", keeps: true},
 		"one beside a damaged label":   {cost: "2147483647", label: "three", keeps: true},
 	} {
-		labels := map[string]any{"app": "worker"}
+		labels := map[string]any{"app": testName}
 		if tc.label != nil {
 			labels[assignment.InstanceIDLabel] = tc.label
 		}
@@ -262,7 +262,7 @@ func TestSomebodyElsesDeletionCost(t *testing.T) {
 		now := read(t, s)
 		cost, there := now.Annotations[assignment.DeletionCostKey]
 		_, labelled := now.Labels[assignment.InstanceIDLabel]
-		if there != tc.keeps || (there && cost != tc.cost) || labelled || now.Labels["app"] != "worker" {
+		if there != tc.keeps || (there && cost != tc.cost) || labelled || now.Labels["app"] != testName {
 			t.Errorf("%s: then %v %v", name, now.Annotations, now.Labels)
 		}
 	}
@@ -272,9 +272,9 @@ func TestSomebodyElsesDeletionCost(t *testing.T) {
 func TestAReceiptReplacesWhatWasThere(t *testing.T) {
 	before := assignment.Receipt{UID: "u", Owner: "Deployment/worker", ID: 4, Epoch: 6}
 	annotations := map[string]any{assignment.ReceiptKey: before.Encode(), assignment.DeletionCostKey: "100"}
-	server, s := newShelf(t, map[string]map[string]any{podPath: aPod(annotations, map[string]any{"app": "worker"})})
+	server, s := newShelf(t, map[string]map[string]any{podPath: aPod(annotations, map[string]any{"app": testName})})
 	pod := read(t, s)
-	server.change(podPath, "labels", map[string]any{"app": "worker", assignment.InstanceIDLabel: "9"}) // labels follow from the receipt, whoever sets them
+	server.change(podPath, "labels", map[string]any{"app": testName, assignment.InstanceIDLabel: "9"}) // labels follow from the receipt, whoever sets them
 	if _, err := s.SwapReceipt(t.Context(), pod, locks(), false); err != nil {
 		t.Fatal(err)
 	}
@@ -346,7 +346,7 @@ func TestWhatARefusedWriteMeans(t *testing.T) {
 	receipts["a label has changed"] = outcome{invalid, func(s *shelf, path string) { s.change(path, "labels", map[string]any{"app": "other"}) }, ErrConflict}
 	receipts["only its version is another"] = outcome{invalid, func(s *shelf, path string) { s.change(path, "resourceVersion", "9") }, nil}
 	for name, tc := range receipts {
-		server, s := newShelf(t, map[string]map[string]any{podPath: aPod(map[string]any{"a": "b"}, map[string]any{"app": "worker"})})
+		server, s := newShelf(t, map[string]map[string]any{podPath: aPod(map[string]any{"a": "b"}, map[string]any{"app": testName})})
 		pod := read(t, s)
 		server.refusal = tc.refusal
 		tc.change(server, podPath)
