@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 )
@@ -517,6 +518,9 @@ func TestWhatAnEventSays(t *testing.T) {
 	if err := json.Unmarshal(server.body, &got); err != nil {
 		t.Fatal(err)
 	}
+	if want := "POST /api/v1/namespaces/shop/events as " + assignment.FieldManager; !slices.Equal(server.sent, []string{want}) {
+		t.Errorf("sent %q, want %q", server.sent, want)
+	}
 	about := corev1.ObjectReference{APIVersion: testAPIVersion, Kind: Deployment, Namespace: "shop", Name: testName, UID: "o"}
 	second := testTime.Truncate(time.Second)
 	if got.Namespace != "shop" || got.InvolvedObject != about || got.Type != "Warning" || got.Reason != "AssignmentChanged" || got.Message != "somebody" ||
@@ -601,5 +605,26 @@ func TestAWriteIsOnesOwn(t *testing.T) {
 		if m.wrote(&answer); !answer.Clean() || answer.PartitionsClean() != sealed {
 			t.Errorf("%s: the slots are %s, the partitions %s", name, answer.Trust, answer.PartitionTrust)
 		}
+	}
+}
+
+func TestAStoreForAKeyThatIsIdallocsOwn(t *testing.T) {
+	for _, key := range []string{assignment.SealKey, "a b"} {
+		if s, err := New(&rest.Config{Host: "http://127.0.0.1:1"}, key, nil); err == nil || s != nil || !strings.Contains(err.Error(), key) {
+			t.Errorf("%s: %v, %v", key, s, err)
+		}
+	}
+}
+
+// The server need not note when a manager wrote.
+func TestTheTimeOfTheLastWrite(t *testing.T) {
+	entry := wrote(assignment.FieldManager, metav1.ManagedFieldsOperationUpdate, assignment.SealKey)
+	entry.Time = nil
+	if at := LastWrite([]metav1.ManagedFieldsEntry{entry}); !at.IsZero() {
+		t.Errorf("without a time it is %s", at)
+	}
+	entry.Time = &metav1.Time{Time: testTime}
+	if at := LastWrite([]metav1.ManagedFieldsEntry{wrote("helm", metav1.ManagedFieldsOperationUpdate), entry}); !at.Equal(testTime) {
+		t.Errorf("it is %s", at)
 	}
 }
