@@ -199,10 +199,18 @@ func (c *leapClock) BootWait(until time.Duration, _ <-chan struct{}) {
 
 func (c *leapClock) pass(d time.Duration) { c.BootWait(c.BootTime()+d, nil) }
 
-// still is a clock that stands. Its waits end when nobody wants them any more.
-type still struct{ handClock }
+// still is a clock that stands. It tells of its waits, which end when nobody wants them any more.
+type still struct {
+	handClock
+	waits chan time.Duration
+}
 
-func (*still) BootWait(_ time.Duration, done <-chan struct{}) { <-done }
+func newStill() *still { return &still{handClock{at: time.Hour}, make(chan time.Duration, 10)} }
+
+func (c *still) BootWait(until time.Duration, done <-chan struct{}) {
+	c.waits <- until
+	<-done
+}
 
 // strictOn is a strict process on a server, which holds slot 0.
 func strictOn(t *testing.T, server *apifake.Server, boot boottime.Source, lead time.Duration) (a *Allocator, told *[]time.Duration, happened *heard) {
@@ -276,11 +284,14 @@ func TestContactMovesTheDeadline(t *testing.T) {
 					t.Errorf("it tells %v", *happened)
 				}
 				for i, at := range sent[1:] {
-					if gap := at - sent[i]; gap > strict/4 {
-						t.Errorf("it asks after %s", gap)
+					if gap := at - sent[i]; gap > strict/4 || gap < strict/5 {
+						t.Errorf("it asks again after %s", gap)
 					}
 				}
 				return
+			}
+			if gap := sent[1] - sent[0]; gap > strict/6 {
+				t.Errorf("it tries again after %s", gap)
 			}
 			if l.deadline() != first || !l.expired() || len(*happened) > 0 {
 				t.Errorf("the deadline is %s, and was %s; it tells %v", l.deadline(), first, *happened)
@@ -309,7 +320,7 @@ func TestWorkIsToldToStopByTheDeadline(t *testing.T) {
 		}
 	})
 	t.Run("when the loop has noticed", func(t *testing.T) {
-		boot := &still{handClock{at: time.Hour}}
+		boot := newStill()
 		a, told, _ := strictOn(t, shop(t, mine, lockedAt(me, 0)), boot, lead)
 		boot.at += strict - lead
 		fenced, stop := a.strict.guard(t.Context(), &a.connection, a.mine())
@@ -324,10 +335,17 @@ func TestWorkIsToldToStopByTheDeadline(t *testing.T) {
 		}
 	})
 	t.Run("not before", func(t *testing.T) {
-		boot := &still{handClock{at: time.Hour}}
-		a, told, _ := strictOn(t, shop(t, mine, lockedAt(me, 0)), boot, lead)
+		boot := newStill()
+		a, told, happened := strictOn(t, shop(t, mine, lockedAt(me, 0)), boot, lead)
 		fenced, stop := a.strict.guard(t.Context(), &a.connection, a.mine())
+		waits := []time.Duration{<-boot.waits, <-boot.waits}
 		stop()
+		if deadline := time.Hour + strict - lead; !slices.Contains(waits, deadline) {
+			t.Errorf("it waits until %v, want until %s", waits, deadline)
+		}
+		if len(*happened) != 1 {
+			t.Errorf("it seeks contact meanwhile: %v", *happened)
+		}
 		select {
 		case <-fenced:
 			t.Error("it is fenced")
