@@ -182,6 +182,28 @@ func TestAPlanReadsWhereThePodStandsInTheRollingUpdate(t *testing.T) {
 	}
 }
 
+// Whoever has a slot needs to know that only to judge hand-overs.
+func TestAHolderReadsWhereItStandsOnlyDuringAHandOver(t *testing.T) {
+	for _, asked := range []bool{false, true} {
+		state := lax(me)
+		if asked {
+			state.Handover = assignment.Slots{0: other}
+		}
+		server := shop(t, apifake.Assigned(1, state), withReceipt(assignment.Receipt{Epoch: epoch}), apifake.Pod(other))
+		a, read := startedOn(t, server, Options{}), false
+		server.Before(func(_ http.ResponseWriter, r *http.Request) bool {
+			read = read || strings.Contains(r.URL.Path, "/replicasets/worker-5d9")
+			return false
+		})
+		if _, _, err := planned(t, server, a, false); err != nil {
+			t.Fatal(err)
+		}
+		if read != asked {
+			t.Errorf("it reads its revision: %t, want %t", read, asked)
+		}
+	}
+}
+
 const revisionKey = "deployment.kubernetes.io/revision"
 
 // byHand has a client of this name set the annotation of the map.
