@@ -145,20 +145,11 @@ func TestAPlanReadsWhereThePodStandsInTheRollingUpdate(t *testing.T) {
 			setReceipt(pod, assignment.Receipt{UID: string(apifake.UIDOf(me)), Owner: "Deployment/" + apifake.Worker, GaveUp: true})
 			server := shop(t, owner, pod, apifake.Pod(other))
 			a := startedOn(t, server, Options{})
-			setRevision := func(text string) {
-				server.Change(apifake.Apps, "ReplicaSet", "worker-5d9", func(o *unstructured.Unstructured) { o.SetAnnotations(map[string]string{revisionKey: text}) })
-			}
 			if tc.earlier != "" {
-				setRevision(tc.earlier)
-				from, err := a.readOwner(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
-				if a.rollout, err = a.readRollout(t.Context(), from); err != nil {
-					t.Fatal(err)
-				}
+				setRevision(server, tc.earlier)
+				a.rollout = rolloutOf(t, a)
 			}
-			if setRevision(tc.revision); tc.revision == "" {
+			if setRevision(server, tc.revision); tc.revision == "" {
 				server.Remove(apifake.Apps, "ReplicaSet", "worker-5d9")
 			}
 			read := false
@@ -180,6 +171,24 @@ func TestAPlanReadsWhereThePodStandsInTheRollingUpdate(t *testing.T) {
 			}
 		})
 	}
+}
+
+func setRevision(server *apifake.Server, text string) {
+	server.Change(apifake.Apps, "ReplicaSet", "worker-5d9", func(o *unstructured.Unstructured) { o.SetAnnotations(map[string]string{revisionKey: text}) })
+}
+
+// rolloutOf is where the pod stands in the rolling update.
+func rolloutOf(t *testing.T, a *Allocator) plan.Rollout {
+	t.Helper()
+	from, err := a.readOwner(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	rollout, err := a.readRollout(t.Context(), from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rollout
 }
 
 // Whoever has a slot needs to know that only to judge hand-overs.
@@ -290,29 +299,33 @@ func TestAPlanTellsWhatSomebodyElseDamagedAndItRestored(t *testing.T) {
 			for i := range tc.want {
 				tc.want[i].About = owner.About()
 			}
-			var told []event.Damaged
-			surveyed, wrote := 0, 0
-			for _, e := range got {
-				switch e := e.(type) {
-				case event.Damaged:
-					told = append(told, e)
-				case event.Planned:
-					surveyed++
-				case event.Written:
-					wrote++
-					if e.Restores != (len(tc.want) > 0 && tc.want[0].Reason != "ReceiptDamaged") {
-						t.Errorf("the write restores: %t", e.Restores)
-					}
-				}
-			}
+			told, plans, writes := damages(got)
 			if !reflect.DeepEqual(told, tc.want) {
 				t.Errorf("it tells\n%+v\nwant\n%+v", told, tc.want)
 			}
-			if surveyed != 1 || wrote != 1 {
-				t.Errorf("it tells of %d plans and %d writes", surveyed, wrote)
+			if plans != 1 || len(writes) != 1 {
+				t.Fatalf("it tells of %d plans and %d writes", plans, len(writes))
+			}
+			if want := len(tc.want) > 0 && tc.want[0].Reason != "ReceiptDamaged"; writes[0].Restores != want {
+				t.Errorf("the write restores: %t", writes[0].Restores)
 			}
 		})
 	}
+}
+
+// damages are the events that tell of damage, of plans and of writes.
+func damages(all heard) (told []event.Damaged, plans int, writes []event.Written) {
+	for _, e := range all {
+		switch e := e.(type) {
+		case event.Damaged:
+			told = append(told, e)
+		case event.Planned:
+			plans++
+		case event.Written:
+			writes = append(writes, e)
+		}
+	}
+	return told, plans, writes
 }
 
 func TestWithoutItsListsAPlanWritesNothing(t *testing.T) {

@@ -277,17 +277,7 @@ func TestContactMovesTheDeadline(t *testing.T) {
 			})
 			a.strict.keepContact(ctx, &a.connection, a.mine(), l)
 			if tc.lasts {
-				if last := sent[reads-1] + strict; l.deadline() != last || l.expired() {
-					t.Errorf("the deadline is %s, want %s", l.deadline(), last)
-				}
-				if want := (event.Contact{Age: took}); len(*happened) != reads || (*happened)[0] != want {
-					t.Errorf("it tells %v", *happened)
-				}
-				for i, at := range sent[1:] {
-					if gap := at - sent[i]; gap > strict/4 || gap < strict/5 {
-						t.Errorf("it asks again after %s", gap)
-					}
-				}
+				checkContact(t, l, sent[:reads], took, *happened)
 				return
 			}
 			if gap := sent[1] - sent[0]; gap > strict/6 {
@@ -300,6 +290,22 @@ func TestContactMovesTheDeadline(t *testing.T) {
 	}
 }
 
+// checkContact checks what became of requests that were all answered as they should.
+func checkContact(t *testing.T, l *lease, sent []time.Duration, took time.Duration, happened heard) {
+	t.Helper()
+	if last := sent[len(sent)-1] + strict; l.deadline() != last || l.expired() {
+		t.Errorf("the deadline is %s, want %s", l.deadline(), last)
+	}
+	if want := (event.Contact{Age: took}); len(happened) != len(sent) || happened[0] != want {
+		t.Errorf("it tells %v", happened)
+	}
+	for i, at := range sent[1:] {
+		if gap := at - sent[i]; gap > strict/4 || gap < strict/5 {
+			t.Errorf("it asks again after %s", gap)
+		}
+	}
+}
+
 // The work is told, whoever notices the deadline first.
 func TestWorkIsToldToStopByTheDeadline(t *testing.T) {
 	const lead = 10 * time.Second
@@ -308,7 +314,7 @@ func TestWorkIsToldToStopByTheDeadline(t *testing.T) {
 		boot := &leapClock{at: time.Hour}
 		server := shop(t, mine, lockedAt(me, 0))
 		a, told, _ := strictOn(t, server, boot, lead)
-		server.Before(func(w http.ResponseWriter, r *http.Request) bool {
+		server.Before(func(w http.ResponseWriter, _ *http.Request) bool {
 			apifake.Refuse(w, http.StatusInternalServerError, metav1.StatusReasonInternalError, "no", nil)
 			return true
 		})

@@ -69,7 +69,7 @@ func TestQuarantinesCountFromTheFirstSight(t *testing.T) {
 func TestTheNextQuarantineIsTheOneThatEndsFirst(t *testing.T) {
 	c := &handClock{at: time.Hour}
 	q := &quarantines{now: c.now}
-	var epochs []int64
+	epochs := make([]int64, 0, 20)
 	for epoch := range int64(20) {
 		epochs = append(epochs, epoch+1)
 		q.note(quarantined(epochs...), noon)

@@ -21,16 +21,16 @@ import (
 )
 
 // holderOf is a process that has held slot 0 of this owner for an hour.
-func holderOf(owner store.Owner) (*holding, *testclock.FakeClock, *handClock) {
+func holderOf(owner store.Owner) (*holding, *testclock.FakeClock) {
 	a, boot := sharingPod(), &handClock{at: time.Hour}
 	clk := testclock.NewFakeClock(time.UnixMilli(1795219200123))
-	a.connection.clock, a.connection.pace = clk, pace.New(func() float64 { return 0 })
+	a.clock, a.pace = clk, pace.New(func() float64 { return 0 })
 	a.quarantined, a.departures = quarantines{now: boot.now, log: logr.Discard()}, departures{now: boot.now}
 	locks := owner.Record.State.Partitions.Owners[0]
 	own := assignment.Receipt{UID: string(a.pod.UID), Owner: a.ref.String(), Epoch: 9, Partitions: &locks}
 	a.pod.Annotations = map[string]string{assignment.ReceiptKey: own.Encode()}
 	a.held = &held{id: 0, token: 9, view: owner, since: clk.Now().Add(-time.Hour)}
-	return &holding{Allocator: a, retry: a.pace.Backoff()}, clk, boot
+	return &holding{Allocator: a, retry: a.pace.Backoff()}, clk
 }
 
 // two is a workload of two pods with two partitions each, and this time for a fail-over.
@@ -77,7 +77,7 @@ func TestAHolderWakesUpForTheFirstThingThatTimeBringsAbout(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			view := two(tc.failoverAfter)
-			h, clk, _ := holderOf(view)
+			h, clk := holderOf(view)
 			if tc.change != nil {
 				tc.change(h, clk, &view)
 			}
@@ -98,7 +98,7 @@ func quarantine(h *holding, o *store.Owner) {
 // A plan costs the API server two lists of pods.
 func TestAPlanForPartitionsIsDueOnlyIfItWouldChangeSomething(t *testing.T) {
 	view := two(30 * time.Second)
-	h, clk, _ := holderOf(view)
+	h, clk := holderOf(view)
 	due := func() bool { return h.due(view, h.now(view)) }
 	if due() {
 		t.Error("all is well, and a plan is due")
