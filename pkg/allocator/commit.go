@@ -66,7 +66,7 @@ func (a *Allocator) makePlan(ctx context.Context, owner store.Owner, intent plan
 			return decision, census, a.gone(store.ErrGone) // a successor with the same name is not me
 		}
 		if a.held == nil && intent == plan.Claim {
-			if err = a.learn(ctx, pod.Receipt); err != nil {
+			if err := a.learn(ctx, pod.Receipt); err != nil {
 				return decision, census, err
 			}
 		}
