@@ -2,6 +2,7 @@ package checks
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -30,6 +31,7 @@ const (
 	density   = "density and progress"
 	moves     = "minimal moves"
 	bounded   = "bounded requests"
+	versions  = "other versions"
 	prompt    = "bounded progress"
 )
 
@@ -180,6 +182,7 @@ func (j *Judge) Stored(v *server.Version) {
 		return
 	}
 	j.noteWritten()
+	j.checkLeft(v)
 	j.noteVanished(v)
 	j.recorder.stored(v)
 	j.parts.recorder.stored(v)
@@ -198,7 +201,7 @@ func (j *Judge) Stored(v *server.Version) {
 // what only an operator can.
 func (j *Judge) Served() string {
 	owner := j.w.Owner()
-	if owner == nil {
+	if owner == nil || j.w.Disagree() {
 		return ""
 	}
 	held := map[int]bool{}
@@ -206,7 +209,7 @@ func (j *Judge) Served() string {
 	for _, p := range j.w.Processes {
 		if b := p.Belief(); b != nil {
 			held[b.ID] = true
-		} else if p.Runs() && j.w.Waits(p) {
+		} else if p.Runs() && j.w.Waits(p) && j.w.CanRead(p) {
 			waiters = append(waiters, p)
 		}
 	}
@@ -215,7 +218,7 @@ func (j *Judge) Served() string {
 		if holder := j.w.Server.Get(object.Pods, slots[id]); holder != nil && !world.InWorkload(holder.Object) {
 			continue // it was taken out of the workload and keeps its slot until somebody deletes it
 		}
-		if j.awaitsNode(slots[id]) {
+		if j.awaitsNode(slots[id]) || j.awaitsUpgrade(id, slots[id]) {
 			continue
 		}
 		for _, p := range waiters {
@@ -225,6 +228,18 @@ func (j *Judge) Served() string {
 		}
 	}
 	return j.unserved(owner)
+}
+
+// awaitsUpgrade reports whether a live pod has or locks the slot that cannot read the map: it neither takes the slot nor lets go of it.
+func (j *Judge) awaitsUpgrade(id int, holder string) bool {
+	if !j.w.Mixes() {
+		return false
+	}
+	return slices.ContainsFunc(j.w.Server.Objects(object.Pods), func(v *server.Version) bool {
+		r := j.receipt(v)
+		has := v.Name == holder || (r.Locks() && r.ID == id)
+		return has && !object.Ended(v.Object) && !j.w.CanReadPod(v)
+	})
 }
 
 // awaitsNode reports whether the slot of the holder comes free only when its node is back: it is being deleted, and its receipt does not

@@ -115,7 +115,7 @@ func rowOf(v *server.Version) (row *assignment.Partitions, clean bool) {
 	if !v.Exists() {
 		return nil, false
 	}
-	r := assignment.Decode(object.Annotations(v.Object), assignment.DefaultKey, object.UID(v.Object), assignment.AnyTime())
+	r := world.Read(v, assignment.AnyTime())
 	clean = r.Sealed && r.Partitions.Sealed && v.Manages(assignment.FieldManager, assignment.SealKey) && v.Manages(assignment.FieldManager, assignment.PartitionSealKey)
 	return r.Partitions.Partitions, clean
 }
@@ -174,7 +174,7 @@ func (j *Judge) unserved(owner *server.Version) string {
 	}
 	worked, members := map[int]bool{}, false
 	for _, p := range j.w.Processes {
-		if p.Runs() && (p.Stubborn() || !p.Divides()) {
+		if p.Runs() && (p.Stubborn() || !p.Divides() || !j.w.CanRead(p)) {
 			return "" // it keeps partitions from moving
 		}
 		b := p.Belief()
