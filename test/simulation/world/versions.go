@@ -163,8 +163,8 @@ func (w *World) Unseal() {
 	})
 }
 
-// Unite has an operator end a mix of programs: the workload gets one that can read all, and he deletes the pods with any other, until
-// none is left.
+// Unite has an operator end a mix of programs: the workload gets one that can read all, and he scales all others to zero and deletes
+// their pods, until none is left.
 func (w *World) Unite() {
 	owner := w.Owner()
 	if owner == nil || !w.Mixes() {
@@ -176,6 +176,11 @@ func (w *World) Unite() {
 		w.Roll(want)
 	}
 	left := false
+	for _, rs := range w.Server.Objects(object.ReplicaSets) {
+		if w.Profile.Resource == object.Deployments && w.Programs[Template(rs.Object)] != want {
+			w.Scale(rs, 0) // so that it does not replace the pods
+		}
+	}
 	for _, pod := range w.Server.Objects(object.Pods) {
 		if w.Programs[MadeFrom(pod)] != want {
 			left = true
