@@ -107,7 +107,8 @@ func (j *Judge) noteAlive() {
 // maySeemLost reports whether a planner may take a pod for lost, by a clock that is fast.
 func (j *Judge) maySeemLost(v *server.Version) bool {
 	ends, err := time.Parse(time.RFC3339, object.Text(v.Object, object.Metadata, "deletionTimestamp"))
-	return err == nil && j.mayBeLost(v) && time.Since(ends) > 9*time.Second // the planner's time is ten, after one that has no fractions
+	r := j.receiptOf(v)
+	return err == nil && r.Locks() && r.FenceAfter > 0 && time.Since(ends) > 9*time.Second // a planner's time is ten, after one without fractions
 }
 
 // rowOf is what a version of the owner says about partitions. clean says that it and the slots are idalloc's.
