@@ -37,7 +37,7 @@ func For(ref store.Ref, whole *unstructured.Unstructured, o Options) (Plan, erro
 		name = ref.Name + "-" + strings.ToLower(ref.Kind) + "-idalloc"
 	}
 	template, found, err := unstructured.NestedMap(whole.Object, "spec", "template")
-	if err != nil || !found {
+	if !found { // as with an error
 		return Plan{}, errors.Join(err, fmt.Errorf("%s in namespace %s has no pod template", ref, ref.Namespace))
 	}
 	own, _, _ := unstructured.NestedString(template, "spec", "serviceAccountName")

@@ -46,6 +46,8 @@ func TestWhatIsApplied(t *testing.T) {
 		"it has the label alone":      {deploy, `metadata: {labels: {idalloc.dev/inject: "true"}}`, Options{}, []string{makes, "Role", binds, "Deployment"}, "worker-idalloc", ""},
 		"the label and an account":    {deploy, `metadata: {labels: {idalloc.dev/inject: "true"}}, spec: {serviceAccountName: shop}`, Options{}, []string{"Role", binds}, "shop", ""},
 		"the sidecar and no account":  {deploy, "spec: {containers: [{name: idalloc}]}", Options{}, []string{makes, "Role", binds}, "worker-idalloc", "serviceAccountName: worker-idalloc"},
+		"a Job with the marks":        {"job", `metadata: {labels: {idalloc.dev/inject: "true"}, annotations: {inject.idalloc.dev/service-account: ids}}`, Options{}, []string{"Role", binds}, "ids", ""},
+		"only the account, marked":    {deploy, `metadata: {labels: {idalloc.dev/inject: "true"}, annotations: {inject.idalloc.dev/service-account: ids}}`, Options{AccountOnly: true}, []string{"Role", binds}, "ids", "serviceAccountName: ids"},
 		"it has the sidecar":          {deploy, "spec: {serviceAccountName: shop, initContainers: [{name: idalloc}]}", Options{}, []string{"Role", binds}, "shop", ""},
 		"a Job cannot be changed":     {"job", "spec: {}", Options{}, []string{makes, "Role", binds}, "worker-job-idalloc", "cannot be changed"},
 		"only the account":            {deploy, "spec: {}", Options{AccountOnly: true}, []string{makes, "Role", binds}, "worker-idalloc", "serviceAccountName: worker-idalloc"},
@@ -59,7 +61,7 @@ func TestWhatIsApplied(t *testing.T) {
 				t.Errorf("%s: the Role is bound to %v", name, subjects)
 			}
 		}
-		if err != nil || !reflect.DeepEqual(kinds, tc.want) || !strings.Contains(strings.Join(p.Notes, "\n"), tc.says) {
+		if err != nil || !reflect.DeepEqual(kinds, tc.want) || !strings.Contains(strings.Join(p.Notes, "\n"), tc.says) || (len(p.Notes) > 0) != (tc.says != "") {
 			t.Errorf("%s: %v %v %v", name, err, kinds, p.Notes)
 		}
 	}
@@ -90,6 +92,38 @@ func TestTheRoleIsTheComponents(t *testing.T) {
 		}
 		if !reflect.DeepEqual(got.Object, want.Object) {
 			t.Errorf("%s is\n%v\nand config/component has\n%v", want.GetKind(), got.Object, want.Object)
+		}
+	}
+}
+
+// The marks name an account only where the template names none, and a container of another name is not the sidecar.
+func TestTheMarks(t *testing.T) {
+	for name, tc := range map[string]struct{ template, want string }{
+		"no account":            {"spec: {containers: [{name: main}]}", "map[annotations:map[inject.idalloc.dev/service-account:worker-idalloc] labels:map[idalloc.dev/inject:true]]"},
+		"an account of its own": {"spec: {serviceAccountName: shop, containers: [{name: main}]}", "map[labels:map[idalloc.dev/inject:true]]"},
+	} {
+		ref, whole := worker(t, deploy, tc.template)
+		p, err := For(ref, whole, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		last := p.Objects[len(p.Objects)-1]
+		meta, _, err := unstructured.NestedMap(last.Object, "spec", "template", "metadata")
+		if err != nil || last.GetKind() != "Deployment" || last.GetName() != "worker" || fmt.Sprint(meta) != tc.want {
+			t.Errorf("%s: %s gets %v, %v, want %s", name, last.GetName(), meta, err, tc.want)
+		}
+	}
+}
+
+func TestAWorkloadWithoutATemplate(t *testing.T) {
+	for name, object := range map[string]map[string]any{
+		"none":      {"spec": map[string]any{}},
+		"no object": {"spec": map[string]any{"template": "main"}},
+	} {
+		ref, _ := worker(t, deploy, "")
+		p, err := For(ref, &unstructured.Unstructured{Object: object}, Options{})
+		if err == nil || !strings.Contains(err.Error(), "Deployment/worker in namespace shop has no pod template") || p.Objects != nil {
+			t.Errorf("%s: %v, %v", name, p, err)
 		}
 	}
 }

@@ -1,11 +1,15 @@
 package inject_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/cockroachdb/datadriven"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
 
 	"github.com/idalloc/idalloc/internal/inject"
 	"github.com/idalloc/idalloc/pkg/allocator"
@@ -61,16 +65,11 @@ func grep(text string, texts ...string) string {
 	return b.String()
 }
 
-func template(annotations string) string {
-	return "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: w}\nspec: {template: {metadata: {labels: {idalloc.dev/inject: \"true\"}, annotations: {" +
-		annotations + "}}, spec: {containers: [{name: main}]}}}\n"
-}
-
 func TestFenceAfterIsThatOfTheSidecar(t *testing.T) {
 	for after, right := range map[time.Duration]bool{
 		allocator.MinFenceAfter: true, allocator.MinFenceAfter - 1: false, assignment.MaxFenceAfter: true, assignment.MaxFenceAfter + 1: false,
 	} {
-		_, _, err := inject.Stream(template("inject.idalloc.dev/fence-exec: /stop, inject.idalloc.dev/fence-after: "+after.String()), inject.Options{})
+		_, _, err := inject.Stream(workload("inject.idalloc.dev/fence-exec: /stop, inject.idalloc.dev/fence-after: "+after.String(), main), inject.Options{})
 		if (err == nil) != right {
 			t.Errorf("%s: %v", after, err)
 		}
@@ -78,8 +77,8 @@ func TestFenceAfterIsThatOfTheSidecar(t *testing.T) {
 }
 
 func FuzzStream(f *testing.F) {
-	f.Add(template(""))
-	f.Add("---\n" + template("inject.idalloc.dev/dir: /x") + "...\n--- {a: &b [*b]}\n")
+	f.Add(workload("", main))
+	f.Add("---\n" + workload("inject.idalloc.dev/dir: /x", main) + "...\n--- {a: &b [*b]}\n")
 	f.Add("a: &a {b: c}\nd: {<<: *a}\n")
 	f.Fuzz(func(t *testing.T, stream string) {
 		for _, all := range []bool{false, true} {
@@ -92,4 +91,138 @@ func FuzzStream(f *testing.F) {
 			}
 		}
 	})
+}
+
+// workload is a Deployment that asks for the sidecar. pod is the spec of its pods.
+func workload(annotations, pod string) string {
+	return "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: w}\nspec: {template: {metadata: {labels: {idalloc.dev/inject: \"true\"}, annotations: {" +
+		annotations + "}}, spec: {" + pod + "}}}\n"
+}
+
+const (
+	main    = "containers: [{name: main}, {name: log}]"
+	sidecar = "idalloc"
+	watch   = "watch" // its command
+)
+
+func TestWhatCannotHaveTheSidecar(t *testing.T) {
+	for says, stream := range map[string]string{
+		`there is no annotation inject.idalloc.dev/folder`:                       workload("inject.idalloc.dev/folder: /x", main),
+		`partitions is "yes": use "true" or "false"`:                             workload(`inject.idalloc.dev/partitions: "yes"`, main),
+		`dir is "ids": use an absolute path`:                                     workload("inject.idalloc.dev/dir: ids", main),
+		`dir is "/a:b": use an absolute path`:                                    workload(`inject.idalloc.dev/dir: "/a:b"`, main),
+		`drain is "exec": use http, or remove it`:                                workload("inject.idalloc.dev/drain: exec", main),
+		`containers has an empty name`:                                           workload(`inject.idalloc.dev/containers: "main,"`, main),
+		`fence-after and inject.idalloc.dev/fence-exec work only together`:       workload("inject.idalloc.dev/fence-after: 30s", main),
+		`/fence-after and inject.idalloc.dev/fence-exec work only together: set`: workload("inject.idalloc.dev/fence-exec: /stop", main),
+		`fence-after is "soon": use a duration`:                                  workload("inject.idalloc.dev/fence-after: soon, inject.idalloc.dev/fence-exec: /stop", main),
+		`names "web", which is no container`:                                     workload("inject.idalloc.dev/containers: web", main),
+		`names "idalloc", which is no container`:                                 workload("inject.idalloc.dev/containers: idalloc", main+", initContainers: [{name: idalloc}]"),
+		`the pod has a container idalloc of its own`:                             workload("", "containers: [{name: idalloc}]"),
+		`a container idalloc of its own: rename it`:                              workload("", main+", initContainers: [{name: idalloc}]"),
+		`rename it, because the sidecar has this name`:                           workload(`idalloc.dev/injected: "true"`, "containers: [{name: idalloc}]"),
+		`the pod template has no containers`:                                     workload("", "containers: {}"),
+		`the pod has a volume idalloc of its own`:                                workload("", main+", volumes: [{name: idalloc}]"),
+		`the pod has a volume idalloc-token of its own`:                          workload("", main+", volumes: [{name: data}, {name: idalloc-token}]"),
+		`container main sets IDALLOC_DIR or IDALLOC_URL itself`:                  workload("", "containers: [{name: main, env: [{name: IDALLOC_DIR}]}]"),
+		`container log sets IDALLOC_DIR or IDALLOC_URL itself`:                   workload("", "containers: [{name: log, env: [{name: IDALLOC_URL}]}]"),
+		`the pod runs as shop, and annotation`:                                   workload("inject.idalloc.dev/service-account: ids", main+", serviceAccountName: shop"),
+		`label idalloc.dev/inject is "yes": use "true" or "false"`:               strings.Replace(workload("", main), `"true"`, `"yes"`, 1),
+	} {
+		result, workloads, err := inject.Stream(stream, inject.Options{})
+		if err == nil || !strings.Contains(err.Error(), says) || result != "" || workloads != nil {
+			t.Errorf("%s\nbecomes %q of %v, %v, want an error with %s", stream, result, workloads, err, says)
+		}
+	}
+}
+
+// A field that is null counts as absent, and a key that comes by a merge counts wherever the merge stands.
+func TestNullsAndMerges(t *testing.T) {
+	result, _, err := inject.Stream(workload("", main+", serviceAccountName: null"), inject.Options{})
+	if err != nil || !strings.Contains(result, "serviceAccountName: idalloc\n") && !strings.Contains(result, "serviceAccountName: idalloc,") {
+		t.Errorf("%v\n%s", err, result)
+	}
+	merged := "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: w, annotations: &asks {idalloc.dev/inject: \"true\"}}\n" +
+		"spec: {template: {metadata: {labels: {app: w, <<: *asks}}, spec: {" + main + "}}}\n"
+	if _, workloads, err := inject.Stream(merged, inject.Options{}); err != nil || !slices.Equal(workloads, []string{"Deployment/w"}) {
+		t.Errorf("%q, %v", workloads, err)
+	}
+}
+
+// sidecarOf returns the arguments of the sidecar, and the containers that see the id.
+func sidecarOf(t *testing.T, stream string) (args, sees []string, order []string) {
+	t.Helper()
+	result, _, err := inject.Stream(stream, inject.Options{})
+	if err != nil {
+		t.Fatalf("%s\n%v", stream, err)
+	}
+	var d appsv1.Deployment
+	if err := yaml.UnmarshalStrict([]byte(result), &d); err != nil {
+		t.Fatalf("%s\n%v", result, err)
+	}
+	pod := d.Spec.Template.Spec
+	for _, c := range slices.Concat(pod.InitContainers, pod.Containers) {
+		order = append(order, c.Name)
+		if c.Name == sidecar {
+			args = c.Args
+			continue
+		}
+		if slices.ContainsFunc(c.Env, func(e corev1.EnvVar) bool { return e.Name == "IDALLOC_DIR" }) &&
+			slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == sidecar && m.ReadOnly }) {
+			sees = append(sees, c.Name)
+		}
+	}
+	return args, sees, order
+}
+
+func TestWhatTheSidecarIsTold(t *testing.T) {
+	const first = "initContainers: [{name: setup}, {name: migrate}], " + main
+	for name, tc := range map[string]struct {
+		annotations, pod  string
+		args, sees, order []string
+	}{
+		"nothing": {"", main, []string{watch}, []string{"main", "log"}, []string{sidecar, "main", "log"}},
+		"its own defaults": {`inject.idalloc.dev/dir: /var/run/idalloc, inject.idalloc.dev/partitions: "false"`, main,
+			[]string{watch}, []string{"main", "log"}, []string{sidecar, "main", "log"}},
+		"all of it": {`inject.idalloc.dev/dir: /ids, inject.idalloc.dev/drain: http, inject.idalloc.dev/partitions: "true", inject.idalloc.dev/fence-after: 30s, inject.idalloc.dev/fence-exec: /stop`, main,
+			[]string{watch, "--dir=/ids", "--drain=http", "--partitions", "--fence-after=30s", "--fence-exec=/stop"}, []string{"main", "log"}, []string{sidecar, "main", "log"}},
+		"one container":             {"inject.idalloc.dev/containers: log", main, []string{watch}, []string{"log"}, []string{sidecar, "main", "log"}},
+		"behind what need not know": {"", first, []string{watch}, []string{"main", "log"}, []string{"setup", "migrate", sidecar, "main", "log"}},
+		"before the first that needs it": {`inject.idalloc.dev/containers: "migrate,main"`, first,
+			[]string{watch}, []string{"migrate", "main"}, []string{"setup", sidecar, "migrate", "main", "log"}},
+		"before all": {"inject.idalloc.dev/containers: setup", first, []string{watch}, []string{"setup"}, []string{sidecar, "setup", "migrate", "main", "log"}},
+	} {
+		args, sees, order := sidecarOf(t, workload(tc.annotations, tc.pod))
+		if !slices.Equal(args, tc.args) || !slices.Equal(sees, tc.sees) || !slices.Equal(order, tc.order) {
+			t.Errorf("%s: idalloc %q beside %q of %q, want %q beside %q of %q", name, args, sees, order, tc.args, tc.sees, tc.order)
+		}
+	}
+}
+
+func TestWhoseRollingUpdateWouldWaitForEver(t *testing.T) {
+	for spec, warns := range map[string]bool{
+		"":                                true, // one replica, of which 25% may be unavailable: none
+		"replicas: 3":                     true,
+		"replicas: 4":                     false,
+		"replicas: 0":                     false,
+		"strategy: {type: Recreate}":      false,
+		"strategy: {type: RollingUpdate}": true,
+		"strategy: {rollingUpdate: {maxUnavailable: 1}}":                           false,
+		"replicas: 9, strategy: {rollingUpdate: {maxUnavailable: 0}}":              true,
+		"replicas: 9, strategy: {rollingUpdate: {maxUnavailable: 0, maxSurge: 0}}": false,
+	} {
+		for _, drain := range []bool{false, true} {
+			annotations := ""
+			if drain {
+				annotations = "inject.idalloc.dev/drain: http"
+			}
+			stream := strings.Replace(workload(annotations, main), "spec: {template", "spec: {"+spec+", template", 1)
+			stream = strings.Replace(stream, "{, ", "{", 1)
+			warned := ""
+			_, _, err := inject.Stream(stream, inject.Options{Warn: func(sentence string) { warned = sentence }})
+			if want := warns && !drain; err != nil || (warned != "") != want || (want && !strings.Contains(warned, "would wait for ever")) {
+				t.Errorf("%s: %v, warned %q", stream, err, warned)
+			}
+		}
+	}
 }

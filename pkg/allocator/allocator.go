@@ -103,7 +103,7 @@ func New(ctx context.Context, o Options) (*Allocator, error) {
 	boot := boottime.Of(o.Store.Clock)
 	a := &Allocator{
 		connection: connection{store: o.Store, clock: o.Store.Clock, log: o.Log, pace: pace.New(rand.Float64), name: o.Pod, tellStale: o.Stale},
-		o:          o, quarantined: quarantines{now: boot.BootTime, keeper: newKeeper(o.Memory)},
+		o:          o, quarantined: quarantines{now: boot.BootTime, keeper: keeper{memory: o.Memory, boot: boottime.Boot()}},
 		departures: departures{now: boot.BootTime},
 		strict:     strictMode{boot: boot, after: o.FenceAfter, lead: o.FenceLead, tell: o.Fenced},
 	}

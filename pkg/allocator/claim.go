@@ -236,9 +236,6 @@ func (c *claimer) withdrawLost(ctx context.Context, owner store.Owner) error {
 // withdrawStranded removes a receipt, of an earlier process or from before the fence, for a slot that this pod does not get. The
 // work under the identity that was published then may go on, so it has to stop first.
 func (c *claimer) withdrawStranded(ctx context.Context) error {
-	if c.receipt() == nil {
-		return c.readPod(ctx) // a late write of an earlier process, which only the plan's lists have shown
-	}
 	if stopped, err := c.stopEarlier(ctx); !stopped || err != nil {
 		return err
 	}
@@ -264,7 +261,10 @@ func (c *claimer) planAndTake(ctx context.Context, owner store.Owner) error {
 	takeReserved := !c.reservedSince.IsZero() && c.reservedFor() <= 0
 	written, decision, err := c.planAndCommit(ctx, owner, plan.Claim, takeReserved)
 	var noRoom *assignment.TooLargeError // this pod waits for it
-	if err != nil && !errors.As(err, &noRoom) {
+	switch {
+	case errors.Is(err, errLateReceipt):
+		return nil // what it says is known now
+	case err != nil && !errors.As(err, &noRoom):
 		return err
 	}
 	c.unsure = false

@@ -27,7 +27,7 @@ func (a *Allocator) planAndCommit(ctx context.Context, owner store.Owner, intent
 	if decision.Next == nil && decision.TooLarge != nil {
 		return nil, decision, decision.TooLarge
 	}
-	if decision.Next == nil || changesNothing(owner, decision, a.o.Pod) {
+	if decision.Next == nil || a.changesNothing(owner, decision) {
 		return nil, decision, nil
 	}
 	if decision.HandOver.AskedFor(a.o.Pod) {
@@ -59,8 +59,16 @@ func (a *Allocator) makePlan(ctx context.Context, owner store.Owner, intent plan
 		return decision, census, err
 	}
 	for _, pod := range census.Live {
-		if pod.Name == a.o.Pod && pod.UID != string(a.pod.UID) {
+		if pod.Name != a.o.Pod {
+			continue
+		}
+		if pod.UID != string(a.pod.UID) {
 			return decision, census, a.gone(store.ErrGone) // a successor with the same name is not me
+		}
+		if a.held == nil && intent == plan.Claim {
+			if err := a.learn(ctx, pod.Receipt); err != nil {
+				return decision, census, err
+			}
 		}
 	}
 	a.markBusy()
@@ -144,13 +152,13 @@ func named(owner store.Owner, a *Allocator) bool {
 }
 
 // changesNothing reports whether a write would only change the epoch of a map that nobody can make clean, and give
-// this pod nothing.
-func changesNothing(owner store.Owner, d plan.Decision, me string) bool {
+// this pod nothing that it has not.
+func (a *Allocator) changesNothing(owner store.Owner, d plan.Decision) bool {
 	if owner.Trust != assignment.Untracked || !d.Next.SameContent(owner.Record.State) {
 		return false
 	}
-	_, gets := d.Next.Slots.Of(me)
-	return !gets
+	_, gets := d.Next.Slots.Of(a.o.Pod)
+	return !gets || (a.held != nil && owner.Confirms(a.mine()))
 }
 
 // tellLost reports the lost pods whose slots this pod has just put into quarantine.

@@ -27,11 +27,8 @@ type departure struct {
 	counted bool
 }
 
-// note takes in a pod that this process has seen.
+// note takes in a Terminating pod that this process has seen.
 func (d *departures) note(pod plan.Pod) {
-	if !pod.Terminating {
-		return
-	}
 	if d.pods == nil {
 		d.pods = map[string]departure{}
 	}

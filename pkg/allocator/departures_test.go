@@ -4,6 +4,9 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/plan"
 )
@@ -72,5 +75,34 @@ func TestAPodThatIsGoneIsForgotten(t *testing.T) {
 	d.forget([]plan.Pod{leaving("b", time.Minute)})
 	if in, ok := d.next(); !ok || in != 70*time.Second {
 		t.Errorf("the next is lost in %s, %t, want that of b in 70s", in, ok)
+	}
+}
+
+// A pod that is deleted shows it by its deletionTimestamp, which a stream tells before any list.
+func TestAPodThatAStreamTellsOfIsLostInTime(t *testing.T) {
+	c := &handClock{at: time.Hour}
+	d := &departures{now: c.now}
+	owner := owning(nil)
+	grace := int64(30)
+	pod := func(uid string, deleted bool) *metav1.PartialObjectMetadata {
+		o := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: uid, UID: types.UID(uid)}}
+		r := assignment.Receipt{UID: uid, Owner: owner.String(), ID: 0, Epoch: 9, FenceAfter: time.Minute}
+		o.Annotations = map[string]string{assignment.ReceiptKey: r.Encode()}
+		if deleted {
+			o.DeletionTimestamp, o.DeletionGracePeriodSeconds = &metav1.Time{Time: noon}, &grace
+		}
+		return o
+	}
+	d.hearOf(owner, noon, pod("stays", false))
+	d.hearOf(owner, noon, pod("leaves", true))
+	if in, ok := d.next(); !ok || in != 40*time.Second {
+		t.Errorf("the next is lost in %s, %t, want 40s", in, ok)
+	}
+	c.at += 40 * time.Second
+	if d.lost("stays") || d.lost("unheard of") || !d.lost("leaves") {
+		t.Errorf("lost: %t, %t and %t, want the last one", d.lost("stays"), d.lost("unheard of"), d.lost("leaves"))
+	}
+	if _, ok := d.lostIn("unheard of"); ok {
+		t.Error("a pod that is not being deleted is to be lost")
 	}
 }

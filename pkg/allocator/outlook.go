@@ -57,7 +57,7 @@ func (c *claimer) foresee(owner store.Owner) (d plan.Decision, nothing bool) {
 	if d.Next == nil {
 		return d, (d.Reserved == 0) == c.reservedSince.IsZero() // a slot that this pod must not have yet is timed by plan
 	}
-	return d, changesNothing(owner, d, c.o.Pod)
+	return d, c.changesNothing(owner, d)
 }
 
 // worthAPlan answers the question for an owner that was read or heard of since the last plan. If the answer is no, the owner's map is

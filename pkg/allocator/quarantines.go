@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
-	"github.com/idalloc/idalloc/pkg/allocator/boottime"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
@@ -142,20 +141,12 @@ func (q *quarantines) recall(r remembered, boot string) {
 // keeper passes what a process knows of quarantines on to the next one.
 type keeper struct {
 	memory Memory
-	// boot is the boot of this machine that its clock counts from, empty if that is not known.
+	// boot is the boot of this machine that its clock counts from, empty if that is not known. Then nothing that was saved counts.
 	boot string
 	// saved is what the memory has.
 	saved remembered
 	// failed says that the last time it could not be saved.
 	failed bool
-}
-
-func newKeeper(memory Memory) keeper {
-	boot := boottime.Boot()
-	if boot == "" {
-		memory = nil // a reading of the clock means nothing to another process
-	}
-	return keeper{memory: memory, boot: boot}
 }
 
 // load returns what was saved last, and nothing if that cannot be read.

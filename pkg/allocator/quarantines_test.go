@@ -66,6 +66,20 @@ func TestQuarantinesCountFromTheFirstSight(t *testing.T) {
 	}
 }
 
+func TestTheNextQuarantineIsTheOneThatEndsFirst(t *testing.T) {
+	c := &handClock{at: time.Hour}
+	q := &quarantines{now: c.now}
+	epochs := make([]int64, 0, 20)
+	for epoch := range int64(20) {
+		epochs = append(epochs, epoch+1)
+		q.note(quarantined(epochs...), noon)
+		c.at += time.Second
+	}
+	if in, ok := q.next(time.Minute); !ok || in != 40*time.Second {
+		t.Errorf("the next ends in %s, %t, want 40s", in, ok)
+	}
+}
+
 // A waiter that slept after such a plan would not wake up for the slot.
 func TestAQuarantineThatEndsWhileAPlanIsMadeIsNotMissed(t *testing.T) {
 	const length = 10 * time.Second
@@ -313,6 +327,26 @@ func TestAMemoryThatIsOfNoUseIsNoObstacle(t *testing.T) {
 				t.Errorf("%d messages, want one: %t", logged, want)
 			}
 		})
+	}
+}
+
+// This process's clock was never at these times, so nobody saw the quarantine then.
+func TestATimeBeforeTheBootIsNotBelieved(t *testing.T) {
+	for _, since := range []string{"0", "-1"} {
+		c := &handClock{at: time.Hour}
+		a := life(&box{data: []byte(`{"boot":"` + boot + `","owner":"owner","since":{"1":` + since + `}}`)}, boot, c)
+		a.see(trusted(ownerUID, quarantined(1)), noon)
+		if got := servedEpochs(a, served); len(got) > 0 {
+			t.Errorf("%v served, as if it had been seen at %s", got, since)
+		}
+	}
+}
+
+// What could not be saved is of another owner, perhaps.
+func TestWhatIsLoadedIsOnlyWhatWasSaved(t *testing.T) {
+	k := keeper{memory: &box{data: []byte(`{"boot":"x","owner":"o","since":{"1":5}}`)}, saved: remembered{Since: map[int64]time.Duration{7: 3}}}
+	if r := k.load(); len(r.Since) != 1 || r.Since[1] != 5 {
+		t.Errorf("loaded %v", r.Since)
 	}
 }
 

@@ -22,10 +22,8 @@ type ownPod struct {
 
 // receipt returns this pod's receipt for its owner, nil without a readable one.
 func (p *ownPod) receipt() *assignment.Receipt {
-	r, err := assignment.ReceiptOf(p.pod.Annotations, string(p.pod.UID), p.server.ref.String(), assignment.AnyTime())
-	if err != nil && !errors.Is(err, assignment.ErrBadEpoch) {
-		return nil
-	}
+	// Beside an error there is a receipt only if nothing but its epoch is bad.
+	r, _ := assignment.ReceiptOf(p.pod.Annotations, string(p.pod.UID), p.server.ref.String(), assignment.AnyTime())
 	return r
 }
 
@@ -82,6 +80,23 @@ func (p *ownPod) firstReceipt(ctx context.Context, next *assignment.Receipt) err
 		}
 		return p.swapReceipt(ctx, next)
 	})
+}
+
+// learn reads this pod again if a list showed another receipt on it than this process knows: an earlier process of the pod wrote late. If
+// that is so the error is errLateReceipt. What this process wrote itself it knows: nobody else's removal makes it forget that it gave a slot.
+func (p *ownPod) learn(ctx context.Context, listed *assignment.Receipt) error {
+	known := p.receipt()
+	if listed == nil || (known != nil && (p.wrote || listed.Encode() == known.Encode())) {
+		return nil
+	}
+	found := p.receiptText()
+	if err := p.readPod(ctx); err != nil {
+		return err
+	}
+	if p.receiptText() == found {
+		return nil // this process reads it in another way than the planner
+	}
+	return errLateReceipt
 }
 
 // receiptText returns the receipt without the white space that tells two writes of it apart.

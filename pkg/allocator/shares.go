@@ -175,11 +175,7 @@ func (s *shares) hush(id identity.Identity) {
 // are published as stopping even if their stop has not begun.
 func (s *shares) shown(id identity.Identity) Shares {
 	held := s.held()
-	below := placement.Set{}
-	if s.count > 0 {
-		below = placement.Between(0, s.count-1)
-	}
-	stopping := s.stopping().Intersect(held).Union(held.Minus(below))
+	stopping := s.stopping().Intersect(held).Union(held.Minus(placement.Between(0, s.count-1)))
 	return Shares{Identity: id, Count: s.count, Owned: slices.Clone(s.owned), Stopping: stopping, Stop: s.number}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/plan"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/pkg/partition/placement"
 )
 
@@ -153,5 +154,100 @@ func TestAnIDThatHadAHolderMeanwhileIsVacantOnlyFromThenOn(t *testing.T) {
 	owner.Record.State.Slots = assignment.Slots{0: "a", 1: "c"}
 	if vacant := a.input(owner, nil, plan.Claim).Partitions.Vacant; vacant[1] {
 		t.Error("the holder of before counts")
+	}
+}
+
+// The program gets what it may work on, in the order of the partitions, when that has changed and only then.
+func TestWhatAProcessWorksOnIsPublishedWhenItChanges(t *testing.T) {
+	var told []Shares
+	s := &shares{on: &Partitions{Publish: func(now Shares) { told = append(told, now) }}, number: 3}
+	by := func(epoch int64) assignment.State {
+		return assignment.State{Epoch: epoch, Partitions: &assignment.Partitions{Count: 8}}
+	}
+	id := identity.Identity{ID: 1}
+	s.add(placement.Between(4, 5), by(7))
+	s.add(placement.Between(0, 1), by(9))
+	s.tell(id)
+	s.add(placement.Of(4), by(11)) // it has it
+	s.tell(id)
+	s.remove(placement.Between(0, 4))
+	s.tell(id)
+	s.remove(placement.Of(5))
+	s.tell(id)
+	s.hush(id)
+	s.tell(id)
+	of := func(set placement.Set, token int64) Share { return Share{Set: set, Token: token} }
+	want := []Shares{
+		{Count: 8, Owned: []Share{of(placement.Between(0, 1), 9), of(placement.Between(4, 5), 7)}},
+		{Count: 8, Owned: []Share{of(placement.Of(5), 7)}}, {Count: 8}, {}, {Count: 8},
+	}
+	if len(told) != len(want) {
+		t.Fatalf("it publishes\n%+v\nwant\n%+v", told, want)
+	}
+	for i, w := range want {
+		same := func(a, b Share) bool { return a.Set.Equal(b.Set) && a.Token == b.Token }
+		if got := told[i]; got.Count != w.Count || !slices.EqualFunc(got.Owned, w.Owned, same) || got.Identity != id || got.Stop != 3 {
+			t.Errorf("%d: it publishes\n%+v\nwant\n%+v", i, got, w)
+		}
+	}
+	if without := (&shares{}); without.tell(id) {
+		t.Error("a process that works on no partitions publishes some")
+	}
+}
+
+// A process may work on what a moment of the owner after its receipt confirms. Work of the process before it may go on on more.
+func TestATakeConfirmsWhatTheOwnerStillGives(t *testing.T) {
+	mine, earlier := placement.Between(0, 1), placement.Between(0, 2)
+	others := owning(placement.Owners{0: mine, 1: {}})
+	others.Record.State.Slots[0] = "c"
+	damaged := owning(placement.Owners{0: mine, 1: {}})
+	damaged.PartitionTrust = assignment.Foreign
+	for name, tc := range map[string]struct {
+		change          func(*Allocator)
+		now             store.Owner
+		before          *assignment.Receipt
+		confirmed, kept placement.Set
+	}{
+		"nothing changed":                    {now: owning(placement.Owners{0: mine, 1: {}}), confirmed: mine, kept: mine},
+		"one is another id's now":            {now: owning(placement.Owners{0: placement.Of(0), 1: placement.Of(1)}), confirmed: placement.Of(0), kept: placement.Of(0)},
+		"the id is another pod's now":        {now: others},
+		"somebody else changed the owners":   {now: damaged},
+		"one is yielded":                     {now: owning(placement.Owners{0: mine, 1: {}}), change: func(a *Allocator) { a.shares.yielded = placement.Of(1) }, confirmed: placement.Of(0), kept: placement.Of(0)},
+		"a process before it had the id":     {now: owning(placement.Owners{0: mine, 1: {}}), before: &assignment.Receipt{ID: 0, Partitions: &earlier}, confirmed: mine, kept: earlier},
+		"and its work ended with it":         {now: owning(placement.Owners{0: mine, 1: {}}), change: func(a *Allocator) { a.shares.on.InProcess = true }, before: &assignment.Receipt{ID: 0, Partitions: &earlier}, confirmed: mine, kept: mine},
+		"a process before it had another id": {now: owning(placement.Owners{0: mine, 1: {}}), before: &assignment.Receipt{ID: 1, Partitions: &earlier}, confirmed: mine, kept: mine},
+		"a process before it gave the id":    {now: owning(placement.Owners{0: mine, 1: {}}), before: &assignment.Receipt{ID: 0, GaveUp: true, Gives: true, Partitions: &earlier}, confirmed: mine, kept: mine},
+		"it works on no partitions":          {now: owning(placement.Owners{0: mine, 1: {}}), change: func(a *Allocator) { a.shares.on = nil }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := sharingPod()
+			four := placement.Between(0, 3)
+			own := assignment.Receipt{UID: string(a.pod.UID), Owner: a.ref.String(), Epoch: 9, Partitions: &four}
+			a.pod.Annotations = map[string]string{assignment.ReceiptKey: own.Encode()}
+			if tc.change != nil {
+				tc.change(a)
+			}
+			confirmed, kept := a.confirmShares(tc.now, 0, tc.before)
+			if !confirmed.Equal(tc.confirmed) || !kept.Equal(tc.kept) {
+				t.Errorf("%q are confirmed and %q stay locked, want %q and %q", confirmed, kept, tc.confirmed, tc.kept)
+			}
+		})
+	}
+}
+
+// What a process yielded is about the id that it had.
+func TestWhatIsYieldedBelongsToTheID(t *testing.T) {
+	a := sharingPod()
+	a.shares.yielded = placement.Of(1)
+	owner := owning(placement.Owners{0: placement.Between(0, 3), 1: placement.Between(0, 3)})
+	owner.Record.State.Slots[1], owner.Record.State.UIDs[1] = "a", assignment.ShortUID("0b7d7f3e-1")
+	for _, tc := range []struct {
+		id   int
+		want string
+	}{{0, "1"}, {1, ""}} {
+		r := assignment.Receipt{ID: tc.id}
+		if a.withShares(&r, nil, owner); r.Yields.String() != tc.want {
+			t.Errorf("with id %d it yields %q, want %q", tc.id, r.Yields, tc.want)
+		}
 	}
 }

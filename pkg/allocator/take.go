@@ -59,6 +59,9 @@ func (a *Allocator) take(ctx context.Context, from store.Owner, id int, own bool
 	if errors.Is(err, store.ErrGone) {
 		return err // no owner, no other holder: the lock stays for the one that comes back under its name
 	}
+	if err != nil && earlier {
+		return err // nothing says that the slot is another pod's
+	}
 	if err != nil {
 		return errors.Join(err, a.withdraw(ctx, "the owner could not be read again"))
 	}

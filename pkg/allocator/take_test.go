@@ -124,6 +124,13 @@ func TestATakeIsConfirmedByTheOwnerAfterTheReceipt(t *testing.T) {
 	untrack := func(s *apifake.Server) {
 		s.Change(apifake.Apps, apifake.Deployment, apifake.Worker, func(o *unstructured.Unstructured) { o.SetManagedFields(nil) })
 	}
+	upgrade := func(s *apifake.Server) { // by a newer idalloc
+		s.Change(apifake.Apps, apifake.Deployment, apifake.Worker, func(o *unstructured.Unstructured) {
+			a := o.GetAnnotations()
+			a[assignment.SealKey] = "2:later"
+			o.SetAnnotations(a)
+		})
+	}
 	anew := apifake.Owner(2)
 	anew.SetUID("another")
 	anew.SetAnnotations(naming(me, epoch).Encode(assignment.DefaultKey, "another"))
@@ -151,6 +158,10 @@ func TestATakeIsConfirmedByTheOwnerAfterTheReceipt(t *testing.T) {
 		"somebody edited the map":           {meanwhile: edit, lost: true, receipt: "none"},
 		"and an earlier process may act":    {pods: []*unstructured.Unstructured{lockedAt(me, 0)}, meanwhile: edit, lost: true, receipt: locked},
 		"and an earlier one had another id": {pods: []*unstructured.Unstructured{lockedAt(me, 1)}, meanwhile: edit, lost: true, receipt: "none"},
+		"a newer idalloc wrote the map":     {meanwhile: upgrade, err: store.ErrNewer, lost: true, receipt: "none"},
+		"a newer one did, and an earlier process may act": {
+			pods: []*unstructured.Unstructured{lockedAt(me, 0)}, meanwhile: upgrade, err: store.ErrNewer, lost: true, receipt: locked,
+		},
 		"the slot of the earlier process went to another pod": {
 			pods:      []*unstructured.Unstructured{lockedAt(me, 0)},
 			meanwhile: func(s *apifake.Server) { replace(s, apifake.Assigned(2, naming(other, epoch+3))) }, lost: true, receipt: "none",

@@ -25,3 +25,21 @@ func TestTheMetricsHoldNoIDWhenTheLoopHasEnded(t *testing.T) {
 		t.Error(text.String())
 	}
 }
+
+// Who waits hears that the id is fenced, also while the loop is busy.
+func TestAFenceIsToldAtOnce(t *testing.T) {
+	pending := identity.Pending("worker-0", "shop")
+	held := pending.Without(identity.StateAssigned)
+	held.ID, held.Epoch = 3, 7
+	i := &Instance{current: held, changed: make(chan struct{}), changes: make(chan Identity, 1)}
+	changed := i.changed
+	i.fence(0)
+	<-changed
+	if id := <-i.changes; id.State != identity.StateFenced || id.Assigned() {
+		t.Errorf("it hears of %v", id)
+	}
+	i.current = pending
+	if i.fence(0); len(i.changes) > 0 || i.current != pending {
+		t.Errorf("without an id it becomes %v", i.current)
+	}
+}

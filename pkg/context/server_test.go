@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,15 +19,18 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/rest"
 
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	idcontext "github.com/idalloc/idalloc/pkg/context"
 )
 
 const (
 	podsPath     = "/api/v1/namespaces/shop/pods"
-	workersPath  = "/apis/apps/v1/namespaces/shop/statefulsets"
-	workerPath   = workersPath + "/worker"
+	workerPath   = "/apis/apps/v1/namespaces/shop/statefulsets/worker"
 	partialKind  = "PartialObjectMetadata"
 	partialGroup = "meta.k8s.io/v1"
+	apiVersion   = "apiVersion"
+	metadata     = "metadata"
+	appsV1       = "apps/v1"
 )
 
 // cluster is an API server with the StatefulSet "worker" of three replicas and its pod "worker-0". It only knows the requests that the examples
@@ -40,20 +44,24 @@ type cluster struct {
 	changed chan struct{} // closed and replaced at every change
 	// refused, if set, is called in place of each patch, which fails then.
 	refused func()
+	// vanished has each connection break.
+	vanished bool
+	// closed is closed with the cluster.
+	closed chan struct{}
 }
 
 func newCluster() *cluster {
-	c := &cluster{objects: map[string]*unstructured.Unstructured{}, changed: make(chan struct{})}
+	c := &cluster{objects: map[string]*unstructured.Unstructured{}, changed: make(chan struct{}), closed: make(chan struct{})}
 	c.set(workerPath, &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "apps/v1", "kind": "StatefulSet",
-		"metadata": map[string]any{"name": "worker", "namespace": "shop", "uid": "c0ffee"},
-		"spec":     map[string]any{"replicas": int64(3), "selector": map[string]any{"matchLabels": map[string]any{"app": "worker"}}},
+		apiVersion: appsV1, "kind": "StatefulSet",
+		metadata: map[string]any{"name": "worker", "namespace": "shop", "uid": "c0ffee"},
+		"spec":   map[string]any{"replicas": int64(3), "selector": map[string]any{"matchLabels": map[string]any{"app": "worker"}}},
 	}})
 	c.set(podsPath+"/worker-0", &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "v1", "kind": "Pod",
-		"metadata": map[string]any{
+		apiVersion: "v1", "kind": "Pod",
+		metadata: map[string]any{
 			"name": "worker-0", "namespace": "shop", "uid": "3f1c09be", "labels": map[string]any{"app": "worker"},
-			"ownerReferences": []any{map[string]any{"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "worker", "uid": "c0ffee", "controller": true}},
+			"ownerReferences": []any{map[string]any{apiVersion: appsV1, "kind": "StatefulSet", "name": "worker", "uid": "c0ffee", "controller": true}},
 		},
 		"status": map[string]any{"phase": "Running"},
 	}})
@@ -66,7 +74,7 @@ func (c *cluster) options() idcontext.Options {
 	return idcontext.Options{PodName: "worker-0", PodNamespace: "shop", Config: &rest.Config{Host: c.server.URL}, Log: discard}
 }
 
-func (c *cluster) close() { c.server.CloseClientConnections(); c.server.Close() }
+func (c *cluster) close() { close(c.closed); c.server.CloseClientConnections(); c.server.Close() }
 
 // scale sets the number of replicas.
 func (c *cluster) scale(replicas int64) {
@@ -91,6 +99,106 @@ func (c *cluster) refuse(f func()) {
 	c.refused = f
 }
 
+// unlocked returns a channel that is closed when the receipt of worker-0 locks no slot.
+func (c *cluster) unlocked() <-chan struct{} { return c.unlockedBy("worker-0") }
+
+// unlockedBy is unlocked for any pod.
+func (c *cluster) unlockedBy(pod string) <-chan struct{} {
+	unlocked := make(chan struct{})
+	go func() {
+		for {
+			c.mu.Lock()
+			text, changed := c.objects[podsPath+"/"+pod].GetAnnotations()[assignment.ReceiptKey], c.changed
+			c.mu.Unlock()
+			if r, err := assignment.ParseReceipt(text, time.Now()); err != nil || !r.Locks() {
+				close(unlocked)
+				return
+			}
+			select {
+			case <-changed:
+			case <-c.closed:
+				return
+			}
+		}
+	}()
+	return unlocked
+}
+
+// roll makes the Deployment "site" of one replica, in the middle of an update. The process of the new revision's pod "site-new" has just died
+// while it held the slot. The old revision's pod "site-old" has given the slot up before, and waits.
+func (c *cluster) roll() {
+	const apps = "/apis/" + appsV1 + "/namespaces/shop/"
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := time.Now().UnixMilli()
+	add := func(path string, o map[string]any) *unstructured.Unstructured {
+		u := &unstructured.Unstructured{Object: o}
+		c.set(path, u)
+		return u
+	}
+	labels := map[string]any{"app": "site"}
+	by := func(kind, name string) []any {
+		return []any{map[string]any{apiVersion: appsV1, "kind": kind, "name": name, "uid": name, "controller": true}}
+	}
+	site := add(apps+"deployments/site", map[string]any{
+		apiVersion: appsV1, "kind": "Deployment",
+		metadata: map[string]any{"name": "site", "namespace": "shop", "uid": "site"},
+		"spec":   map[string]any{"replicas": int64(1), "selector": map[string]any{"matchLabels": labels}},
+		"status": map[string]any{"replicas": int64(2), "updatedReplicas": int64(1)},
+	})
+	state := assignment.State{Epoch: now, Slots: assignment.Slots{0: "site-new"}, UIDs: assignment.Slots{0: "site-new"}}
+	site.SetAnnotations(state.Encode(assignment.DefaultKey, "site"))
+	manage(site, assignment.FieldManager)
+	for name, receipt := range map[string]assignment.Receipt{
+		"site-new": {UID: "site-new", Owner: "Deployment/site", ID: 0, Epoch: now},
+		"site-old": {UID: "site-old", Owner: "Deployment/site", GaveUp: true},
+	} {
+		add(apps+"replicasets/"+name, map[string]any{
+			apiVersion: appsV1, "kind": "ReplicaSet",
+			metadata: map[string]any{"name": name, "namespace": "shop", "uid": name, "ownerReferences": by("Deployment", "site")},
+		})
+		add(podsPath+"/"+name, map[string]any{
+			apiVersion: "v1", "kind": "Pod",
+			metadata: map[string]any{
+				"name": name, "namespace": "shop", "uid": name, "labels": labels, "ownerReferences": by("ReplicaSet", name),
+				"annotations": map[string]any{assignment.ReceiptKey: receipt.Encode()},
+			},
+			"status": map[string]any{"phase": "Running"},
+		})
+	}
+}
+
+// replace puts another pod of the same name into the place of worker-0.
+func (c *cluster) replace() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	other := c.objects[podsPath+"/worker-0"].DeepCopy()
+	other.SetUID("90d2a7c4")
+	other.SetAnnotations(nil)
+	other.SetLabels(map[string]string{"app": "worker"})
+	c.set(podsPath+"/worker-0", other)
+}
+
+// vanish has each connection break from now on, or no more.
+func (c *cluster) vanish(vanished bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.vanished = vanished
+	if vanished {
+		c.server.CloseClientConnections()
+	}
+}
+
+// assign writes the workload's state as idalloc does.
+func (c *cluster) assign(s assignment.State) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	worker := c.objects[workerPath].DeepCopy()
+	worker.SetAnnotations(s.Encode(assignment.DefaultKey, string(worker.GetUID())))
+	manage(worker, assignment.FieldManager)
+	c.set(workerPath, worker)
+}
+
 // set stores an object under a new version. The caller must hold the lock.
 func (c *cluster) set(path string, o *unstructured.Unstructured) {
 	c.version++
@@ -103,6 +211,12 @@ func (c *cluster) set(path string, o *unstructured.Unstructured) {
 
 // ServeHTTP implements http.Handler.
 func (c *cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c.mu.Lock()
+	vanished := c.vanished
+	c.mu.Unlock()
+	if vanished {
+		panic(http.ErrAbortHandler)
+	}
 	query := r.URL.Query()
 	switch {
 	case r.Method == http.MethodPatch:
@@ -125,9 +239,9 @@ func (c *cluster) get(w http.ResponseWriter, r *http.Request) {
 		answer(w, shown(o, r))
 		return
 	}
-	list := map[string]any{"apiVersion": partialGroup, "kind": partialKind + "List", "metadata": map[string]any{"resourceVersion": strconv.Itoa(c.version)}}
-	if r.URL.Path == workersPath {
-		list["apiVersion"], list["kind"] = "apps/v1", "StatefulSetList"
+	list := map[string]any{apiVersion: partialGroup, "kind": partialKind + "List", metadata: map[string]any{"resourceVersion": strconv.Itoa(c.version)}}
+	if strings.HasPrefix(r.URL.Path, "/apis/") {
+		list[apiVersion], list["kind"] = appsV1, "List"
 	}
 	items := []any{}
 	for _, o := range c.selected(r, 0) {
@@ -187,16 +301,21 @@ func (c *cluster) patch(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid)
 		return
 	}
-	owned := make([]string, 0, len(after.GetAnnotations()))
-	for key := range after.GetAnnotations() {
+	manage(after, r.URL.Query().Get("fieldManager"))
+	c.set(r.URL.Path, after)
+	answer(w, shown(after, r))
+}
+
+// manage notes that a field manager wrote all annotations of an object.
+func manage(o *unstructured.Unstructured, manager string) {
+	owned := make([]string, 0, len(o.GetAnnotations()))
+	for key := range o.GetAnnotations() {
 		owned = append(owned, fmt.Sprintf(`"f:%s":{}`, key))
 	}
 	fieldsV1 := metav1.NewFieldsV1(`{"f:metadata":{"f:annotations":{` + strings.Join(owned, ",") + `}}}`)
-	after.SetManagedFields([]metav1.ManagedFieldsEntry{{
-		Manager: r.URL.Query().Get("fieldManager"), Operation: metav1.ManagedFieldsOperationUpdate, FieldsType: "FieldsV1", FieldsV1: fieldsV1,
+	o.SetManagedFields([]metav1.ManagedFieldsEntry{{
+		Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, FieldsType: "FieldsV1", FieldsV1: fieldsV1,
 	}})
-	c.set(r.URL.Path, after)
-	answer(w, shown(after, r))
 }
 
 func patched(o *unstructured.Unstructured, body io.Reader) (*unstructured.Unstructured, error) {
@@ -225,7 +344,7 @@ func shown(o *unstructured.Unstructured, r *http.Request) any {
 	if !strings.Contains(r.Header.Get("Accept"), "as="+partialKind) {
 		return o.Object
 	}
-	return map[string]any{"apiVersion": partialGroup, "kind": partialKind, "metadata": o.Object["metadata"]}
+	return map[string]any{apiVersion: partialGroup, "kind": partialKind, metadata: o.Object[metadata]}
 }
 
 func versionOf(o *unstructured.Unstructured) (version int) {

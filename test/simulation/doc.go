@@ -35,6 +35,8 @@
 //   - Programs (world/work.go): Run and Start; work that needs its time to stop, that cannot be stopped at the moment,
 //     or that runs on over a new count; revisions with another fence-after, or without strict mode beside others
 //     with it.
+//   - Versions and keys (world/versions.go): revisions with a newer idalloc, and revisions with another annotation key. A newer idalloc
+//     is the same code, with the number of its format changed on the way to the server and back.
 //   - Partitions (world/partitions.go): work on some of them stops while the rest goes on, some pods never yield, and some
 //     revisions work on none.
 //   - Work in another program than idalloc (world/beside.go). That of run in strict mode is stopped before its time is

@@ -44,6 +44,7 @@ func named(s *Store, name string) map[string]func(t *testing.T) error {
 	return map[string]func(t *testing.T) error{
 		"get owner": func(t *testing.T) error { t.Helper(); _, err := s.Get(t.Context(), ref); return err },
 		"metadata":  func(t *testing.T) error { t.Helper(); _, err := s.GetMetadata(t.Context(), ref); return err },
+		"whole":     func(t *testing.T) error { t.Helper(); _, err := s.GetWhole(t.Context(), ref); return err },
 		"get pod":   func(t *testing.T) error { t.Helper(); _, err := s.GetPod(t.Context(), "default", name); return err },
 		"whole pod": func(t *testing.T) error { t.Helper(); _, err := s.GetFullPod(t.Context(), "default", name); return err },
 		"W1": func(t *testing.T) error {
@@ -97,7 +98,7 @@ func TestOnlyTheServersWordMeansGone(t *testing.T) {
 		content, body string
 		gone          []string
 	}{
-		"the owner":         {jsonType, status(target{worker, "", testName}), []string{"get owner", "metadata", "W1"}},
+		"the owner":         {jsonType, status(target{worker, "", testName}), []string{"get owner", "whole", "metadata", "W1"}},
 		"the pod":           {jsonType, status(target{Pods, "", testName}), []string{"get pod", "whole pod", "W2"}},
 		"another object":    {jsonType, status(target{worker, "", "other"}), nil},
 		"the namespace":     {jsonType, status(target{schema.GroupVersionResource{Resource: "namespaces"}, "", "default"}), nil},

@@ -124,6 +124,7 @@ func TestDecodeOwnerDefaults(t *testing.T) {
 		"all":              {Deployment, `{"replicas":4,"strategy":{"rollingUpdate":{"maxUnavailable":"100%"}},` + selector + `}`, 4, 0, Rollout{MaxUnavailable: 4, MaxSurge: 1}},
 		"a number":         {Deployment, `{"replicas":4,"strategy":{"rollingUpdate":{"maxUnavailable":0}},` + selector + `}`, 4, 0, Rollout{MaxSurge: 1}},
 		"no surge":         {Deployment, `{"replicas":4,"strategy":{"rollingUpdate":{"maxSurge":0}},` + selector + `}`, 4, 0, Rollout{MaxUnavailable: 1}},
+		"no percent":       {Deployment, `{"replicas":4,"strategy":{"rollingUpdate":{"maxUnavailable":"0%"}},` + selector + `}`, 4, 0, Rollout{MaxSurge: 1}},
 		"Recreate":         {Deployment, `{"replicas":4,"strategy":{"type":"Recreate"},` + selector + `}`, 4, 0, Rollout{Recreate: true}},
 		"no surge at all":  {Deployment, `{"replicas":4,"strategy":{"rollingUpdate":{"maxSurge":0,"maxUnavailable":"0%"}},` + selector + `}`, 4, 0, Rollout{MaxUnavailable: 1}},
 		"first ordinal":    {StatefulSet, `{"replicas":3,"ordinals":{"start":5},` + selector + `}`, 3, 5, Rollout{}},

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 
@@ -38,13 +39,21 @@ func TestPartitionsAreWrittenWhenTheyChange(t *testing.T) {
 	if got := patch(from, next); strings.Contains(got, `sticky`) {
 		t.Errorf("partitions that stay are written: %s", got)
 	}
-	next.Partitions.Owners[0], next.Partitions.Epoch = placement.Between(0, 2), 10
+	next.Partitions.Epoch = 10
+	if got := patch(from, next); strings.Contains(got, `sticky`) || !strings.Contains(got, `partition-seal","value":"1:10:`) {
+		t.Errorf("a decision for the same owners does not get its seal alone: %s", got)
+	}
+	next.Partitions.Owners[0] = placement.Between(0, 2)
 	if got := patch(from, next); !strings.Contains(got, `sticky`) || !strings.Contains(got, `"1:10:`) {
 		t.Errorf("partitions that change are not written: %s", got)
 	}
 	next.Partitions = nil
 	if got := patch(from, next); strings.Count(got, `"remove"`) != 2 {
 		t.Errorf("partitions that end are not removed: %s", got)
+	}
+	empty := ownerOf(t, s, map[string]string{assignment.PartitionOwnersKey: ""}, wrote(assignment.FieldManager, update, assignment.SealKey, assignment.PartitionSealKey))
+	if got := patch(empty, next); strings.Count(got, `"remove"`) != 2 {
+		t.Errorf("an empty row stays: %s", got)
 	}
 	newer := ownerOf(t, s, map[string]string{assignment.PartitionSealKey: "2:7:more"}, wrote(assignment.FieldManager, update, assignment.SealKey, assignment.PartitionSealKey))
 	if got := patch(newer, next); strings.Contains(got, "partition") {
@@ -113,10 +122,14 @@ func TestAncientPartitions(t *testing.T) {
 	const merged = "ancient-changes"
 	one := 1
 	s := &Store{Key: assignment.DefaultKey, Clock: testclock.NewFakeClock(testTime)}
+	unsealed := false
 	decode := func(state assignment.State, slots, partitions string) Owner {
 		object := &Object{
 			ObjectMeta: metav1.ObjectMeta{UID: "o", Generation: 7, Annotations: state.Encode(s.Key, "o")},
 			Spec:       spec{Replicas: &one, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "a"}}},
+		}
+		if unsealed {
+			delete(object.Annotations, assignment.PartitionSealKey)
 		}
 		update := metav1.ManagedFieldsOperationUpdate
 		object.ManagedFields = []metav1.ManagedFieldsEntry{wrote(slots, update, assignment.SealKey), wrote(partitions, update, assignment.PartitionSealKey)}
@@ -136,5 +149,19 @@ func TestAncientPartitions(t *testing.T) {
 	decode(withPartitions(), assignment.FieldManager, assignment.FieldManager)
 	if o := decode(withPartitions(), merged, merged); !o.PartitionsClean() {
 		t.Errorf("this process saw both clean: %s, %s", o.Trust, o.PartitionTrust)
+	}
+	unsealed = true
+	decode(withPartitions(), assignment.FieldManager, "kubectl")
+	if o := decode(withPartitions(), merged, merged); !o.Clean() || o.PartitionsClean() {
+		t.Errorf("nobody sealed the partitions: %s, %s", o.Trust, o.PartitionTrust)
+	}
+}
+
+// What the user wishes is read with the map.
+func TestTheUsersWish(t *testing.T) {
+	wish := map[string]string{assignment.PartitionCountKey: "64"}
+	ours := wrote(assignment.FieldManager, metav1.ManagedFieldsOperationUpdate, assignment.SealKey)
+	if o := ownerOf(t, assignment.State{Epoch: 9}, wish, ours); !reflect.DeepEqual(o.Wish, assignment.DecodeWish(wish)) || reflect.DeepEqual(o.Wish, assignment.DecodeWish(nil)) {
+		t.Errorf("%+v", o.Wish)
 	}
 }

@@ -2,6 +2,7 @@ package checks
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -30,6 +31,7 @@ const (
 	density   = "density and progress"
 	moves     = "minimal moves"
 	bounded   = "bounded requests"
+	versions  = "other versions"
 	prompt    = "bounded progress"
 )
 
@@ -62,6 +64,7 @@ type Judge struct {
 	ended    bool
 	progress *progress
 	parts    parts
+	beyond   beyond
 	// asked is how many requests each process had made when the rest began.
 	asked map[*world.Process]int
 }
@@ -73,7 +76,7 @@ func New(w *world.World) *Judge {
 		forgotten: map[int]int64{},
 	}
 	j.recorder, j.progress = newRecorder(j), newProgress(j)
-	j.parts = newParts(j)
+	j.parts, j.beyond = newParts(j), newBeyond()
 	w.Witness = j
 	return j
 }
@@ -93,18 +96,22 @@ func (j *Judge) Look() {
 	for _, p := range j.w.Processes {
 		b := p.Belief()
 		j.checkStill(p, b)
+		before, had := j.believed[p]
+		begins := b != nil && (!had || before.ID != b.ID || before.Epoch != b.Epoch)
+		if begins {
+			j.noteNext(p, b.Epoch)
+		}
 		j.recorder.look(p, b)
 		if b == nil {
 			delete(j.believed, p)
 			continue
 		}
-		before, had := j.believed[p]
-		if !had || before.ID != b.ID || before.Epoch != b.Epoch {
+		if begins {
 			j.began(p, *b)
 		}
 		j.believed[p] = *b
 		for _, other := range now[b.ID] {
-			if !j.w.IsGhost(p) && !j.w.IsGhost(other) {
+			if !j.isGhost(p) && !j.isGhost(other) {
 				j.reportf(exclusion, "id %d: %s and %s", b.ID, other.ID, p.ID)
 			}
 		}
@@ -118,7 +125,7 @@ func (j *Judge) Rest() {
 	j.still, j.asked = map[*world.Process]identity.Identity{}, map[*world.Process]int{}
 	for _, p := range j.w.Processes {
 		j.asked[p] = p.Calls
-		if b := p.Belief(); b != nil {
+		if b := p.Belief(); b != nil && !j.isGhost(p) {
 			j.still[p] = *b
 		}
 	}
@@ -170,9 +177,13 @@ func (j *Judge) Excuse() { j.excused = j.w.Now() }
 // Stored is told of every write.
 func (j *Judge) Stored(v *server.Version) {
 	j.noteLocks(v)
+	j.noteUngiven(v)
 	if v.Kind.Resource != j.w.Profile.Resource || v.Name != world.OwnerName || v.Object == nil {
 		return
 	}
+	j.noteWritten()
+	j.checkLeft(v)
+	j.noteVanished(v)
 	j.recorder.stored(v)
 	j.parts.recorder.stored(v)
 	j.noteForgotten(v)
@@ -190,7 +201,7 @@ func (j *Judge) Stored(v *server.Version) {
 // what only an operator can.
 func (j *Judge) Served() string {
 	owner := j.w.Owner()
-	if owner == nil {
+	if owner == nil || j.w.Disagree() {
 		return ""
 	}
 	held := map[int]bool{}
@@ -198,7 +209,7 @@ func (j *Judge) Served() string {
 	for _, p := range j.w.Processes {
 		if b := p.Belief(); b != nil {
 			held[b.ID] = true
-		} else if p.Runs() && j.w.Waits(p) {
+		} else if p.Runs() && j.w.Waits(p) && j.w.CanRead(p) {
 			waiters = append(waiters, p)
 		}
 	}
@@ -207,7 +218,7 @@ func (j *Judge) Served() string {
 		if holder := j.w.Server.Get(object.Pods, slots[id]); holder != nil && !world.InWorkload(holder.Object) {
 			continue // it was taken out of the workload and keeps its slot until somebody deletes it
 		}
-		if j.awaitsNode(slots[id]) {
+		if j.awaitsNode(slots[id]) || j.awaitsUpgrade(id, slots[id]) {
 			continue
 		}
 		for _, p := range waiters {
@@ -217,6 +228,18 @@ func (j *Judge) Served() string {
 		}
 	}
 	return j.unserved(owner)
+}
+
+// awaitsUpgrade reports whether a live pod has or locks the slot that cannot read the map: it neither takes the slot nor lets go of it.
+func (j *Judge) awaitsUpgrade(id int, holder string) bool {
+	if !j.w.Mixes() {
+		return false
+	}
+	return slices.ContainsFunc(j.w.Server.Objects(object.Pods), func(v *server.Version) bool {
+		r := j.receipt(v)
+		has := v.Name == holder || (r.Locks() && r.ID == id)
+		return has && !object.Ended(v.Object) && !j.w.CanReadPod(v)
+	})
 }
 
 // awaitsNode reports whether the slot of the holder comes free only when its node is back: it is being deleted, and its receipt does not

@@ -14,7 +14,6 @@ import (
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/identity"
-	"github.com/idalloc/idalloc/test/simulation/object"
 	"github.com/idalloc/idalloc/test/simulation/server"
 	"github.com/idalloc/idalloc/test/simulation/world"
 )
@@ -166,7 +165,7 @@ func newRecorder(j *Judge) *recorder {
 // look is told what a process acts under, nil for nothing.
 func (r *recorder) look(p *world.Process, b *identity.Identity) {
 	held, holds := r.holding[p]
-	if b != nil && !r.w.IsGhost(p) {
+	if b != nil && !r.judge.isGhost(p) {
 		if holds && held.id == b.ID && held.token == b.Epoch {
 			return
 		}
@@ -285,7 +284,7 @@ func entries(v *server.Version) (map[int]entry, bool) {
 	if !v.Exists() {
 		return out, false
 	}
-	record := assignment.Decode(object.Annotations(v.Object), assignment.DefaultKey, object.UID(v.Object), time.Now().Add(24*time.Hour)) // whatever the epoch
+	record := world.Read(v, time.Now().Add(24*time.Hour)) // whatever the epoch
 	for id, name := range record.State.Slots {
 		out[id] = entry{name: name, uid: record.State.UIDs[id]}
 	}

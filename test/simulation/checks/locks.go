@@ -83,7 +83,7 @@ func (j *Judge) checkTaken(v *server.Version) {
 	}
 	for _, p := range j.w.Processes {
 		b := p.Belief()
-		if b == nil || j.w.IsGhost(p) {
+		if b == nil || j.isGhost(p) {
 			continue
 		}
 		for k := range p.Working() {

@@ -20,7 +20,7 @@ type parts struct {
 	last map[int]partHeld
 	// forgotten is for partitions what Judge.forgotten is for ids.
 	forgotten map[int]int64
-	// alive is when the map last gave each id to a pod that lived.
+	// alive is when the map last gave each id to a pod that lived and was not lost.
 	alive map[int]time.Duration
 	// owner is the version that slots were read from.
 	owner *server.Version
@@ -55,7 +55,7 @@ func (j *Judge) lookAtPartitions() {
 	now := map[int]*world.Process{}
 	for _, p := range j.w.Processes {
 		j.parts.recorder.look(p)
-		if j.w.IsGhost(p) {
+		if j.isGhost(p) {
 			continue
 		}
 		for k, token := range p.Working() {
@@ -97,10 +97,18 @@ func (j *Judge) noteAlive() {
 		j.parts.slots, _ = entries(owner)
 	}
 	for id, e := range j.parts.slots {
-		if pod := j.w.Server.Get(object.Pods, e.name); pod.Exists() && assignment.ShortUID(object.UID(pod.Object)) == e.uid && !object.Ended(pod.Object) {
+		pod := j.w.Server.Get(object.Pods, e.name)
+		if pod.Exists() && assignment.ShortUID(object.UID(pod.Object)) == e.uid && !object.Ended(pod.Object) && !j.maySeemLost(pod) {
 			j.parts.alive[id] = j.w.Now()
 		}
 	}
+}
+
+// maySeemLost reports whether a planner may take a pod for lost, by a clock that is fast.
+func (j *Judge) maySeemLost(v *server.Version) bool {
+	ends, err := time.Parse(time.RFC3339, object.Text(v.Object, object.Metadata, "deletionTimestamp"))
+	r := j.receiptOf(v)
+	return err == nil && r.Locks() && r.FenceAfter > 0 && time.Since(ends) > 9*time.Second // a planner's time is ten, after one without fractions
 }
 
 // rowOf is what a version of the owner says about partitions. clean says that it and the slots are idalloc's.
@@ -108,7 +116,7 @@ func rowOf(v *server.Version) (row *assignment.Partitions, clean bool) {
 	if !v.Exists() {
 		return nil, false
 	}
-	r := assignment.Decode(object.Annotations(v.Object), assignment.DefaultKey, object.UID(v.Object), assignment.AnyTime())
+	r := world.Read(v, assignment.AnyTime())
 	clean = r.Sealed && r.Partitions.Sealed && v.Manages(assignment.FieldManager, assignment.SealKey) && v.Manages(assignment.FieldManager, assignment.PartitionSealKey)
 	return r.Partitions.Partitions, clean
 }
@@ -167,7 +175,7 @@ func (j *Judge) unserved(owner *server.Version) string {
 	}
 	worked, members := map[int]bool{}, false
 	for _, p := range j.w.Processes {
-		if p.Runs() && (p.Stubborn() || !p.Divides()) {
+		if p.Runs() && (p.Stubborn() || !p.Divides() || !j.w.CanRead(p)) {
 			return "" // it keeps partitions from moving
 		}
 		b := p.Belief()

@@ -3,6 +3,7 @@ package checks
 import (
 	"maps"
 	"testing"
+	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/partition/placement"
@@ -32,9 +33,10 @@ func (s stage) row(t *testing.T, text string, epoch int64, pods ...*world.Proces
 		Partitions: &assignment.Partitions{Count: 4, Strategy: placement.NameSticky, Owners: owners, Epoch: epoch},
 	}
 	for id, p := range pods {
-		state.Slots[id], state.UIDs[id] = p.Pod, assignment.ShortUID(p.UID)
+		if p != nil { // an id without a holder
+			state.Slots[id], state.UIDs[id], s.Serving = p.Pod, assignment.ShortUID(p.UID), p
+		}
 	}
-	s.Serving = pods[0]
 	s.ChangeOwner(server.Writer{Manager: assignment.FieldManager}, func(o object.Object) {
 		for key, value := range state.Encode(assignment.DefaultKey, object.UID(o)) {
 			object.SetText(o, "annotations", key, value)
@@ -69,6 +71,42 @@ func TestAPartitionThatIsTakenFromUnderItsWorkIsSeen(t *testing.T) {
 				s.work(a, 0, tc.worksOn...)
 				s.work(b, 1)
 				s.row(t, `{"0":"0-1,3","1":"2"}`, 6, a, b)
+				s.expect(t, tc.promise)
+			})
+		})
+	}
+}
+
+// A strict pod that stays Terminating is lost, and its id's partitions need not wait for the write that says so.
+func TestPartitionsThatLeaveAnIDTooSoonAreSeen(t *testing.T) {
+	for name, tc := range map[string]struct {
+		before  time.Duration // how long ago the id had its holder
+		ended   time.Duration // how long ago its pod should have ended, 0 for a pod that is not deleted
+		fence   time.Duration // of its receipt
+		promise string
+	}{
+		"at once":                        {promise: moves},
+		"after failover-after":           {before: world.FailoverAfter},
+		"of a pod that is lost":          {ended: 10 * time.Second, fence: time.Second},
+		"of a pod that is not lost yet":  {ended: 8 * time.Second, fence: time.Second, promise: moves},
+		"of a pod that may work forever": {ended: 10 * time.Second, promise: moves},
+	} {
+		t.Run(name, func(t *testing.T) {
+			staged(t, divided(), func(s stage) {
+				a, b := s.Puppet("a"), s.Puppet("b")
+				s.receipt(b, assignment.Receipt{ID: 1, FenceAfter: tc.fence}, 2, 3)
+				if tc.ended > 0 {
+					s.Server.Change(object.Pods, b.Pod, server.Writer{Manager: "kubectl"}, func(o object.Object) {
+						object.Need(o, object.Metadata)["deletionTimestamp"] = time.Now().Add(-tc.ended).UTC().Format(time.RFC3339)
+					})
+				}
+				s.row(t, halves, 5, a, b)
+				s.judge.Look()
+				if tc.before > 0 {
+					s.judge.parts.alive[1] = -tc.before
+				}
+				s.row(t, halves, 6, a)
+				s.row(t, `{"0":"0-3"}`, 7, a)
 				s.expect(t, tc.promise)
 			})
 		})

@@ -92,14 +92,14 @@ func (g *progress) read() bool {
 		return false
 	}
 	if v != g.owner {
-		g.owner, g.record = v, assignment.Decode(object.Annotations(v.Object), assignment.DefaultKey, object.UID(v.Object), g.w.Wall())
+		g.owner, g.record = v, world.Read(v, g.w.Wall())
 	}
 	return g.record.Sealed && len(g.record.Problems) == 0
 }
 
 // todo returns what keeps a process from acting for no reason, with how long that may last.
 func (g *progress) todo(p *world.Process) map[string]time.Duration {
-	if !g.w.Waits(p) || g.w.IsDeaf(p, soonEnough) {
+	if !g.w.Waits(p) || g.w.IsDeaf(p, soonEnough) || !g.w.CanRead(p) {
 		return nil
 	}
 	v := g.w.Server.Get(object.Pods, p.Pod)
@@ -196,7 +196,7 @@ func (g *progress) noteSlotless() {
 	}
 	now := map[*world.Process]time.Duration{}
 	for _, p := range g.w.Running() {
-		if !p.Launched || p.Belief() != nil || held[p.Pod] {
+		if !p.Launched || p.Belief() != nil || held[p.Pod] || !g.w.CanRead(p) {
 			continue
 		}
 		now[p] = g.w.Now()

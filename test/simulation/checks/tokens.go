@@ -22,7 +22,7 @@ func (j *Judge) began(p *world.Process, b identity.Identity) {
 	last, known := j.byID[b.ID]
 	switch {
 	case !known, j.isForgotten(b):
-	case last.p.UID != p.UID && b.Epoch < last.token && j.w.IsGhost(p):
+	case last.p.UID != p.UID && b.Epoch < last.token && j.isGhost(p):
 		return // it was confirmed before its successor, and its token says so
 	case last.p.UID != p.UID && b.Epoch <= last.token:
 		j.reportf(token, "id %d: %s has %d, its predecessor %s had %d", b.ID, p.ID, b.Epoch, last.p.ID, last.token)
@@ -46,7 +46,7 @@ func (j *Judge) began(p *world.Process, b identity.Identity) {
 // read that confirmed its id and the begin of its work.
 func (j *Judge) noteLateGhost(p *world.Process, b identity.Identity) {
 	owner := j.w.Server.Get(j.w.Profile.Resource, world.OwnerName)
-	if owner == nil || j.w.Profile.Skew == 0 || !j.w.IsGhost(p) {
+	if owner == nil || j.w.Profile.Skew == 0 || !j.isGhost(p) {
 		return
 	}
 	if epoch := epochOf(owner); max(epoch, j.receipts()) < b.Epoch {

@@ -40,7 +40,7 @@ func (r *workRecorder) look(p *world.Process) {
 		r.known[p], r.working[p], r.since[p] = r.judge.w.Now(), map[int]input{}, map[int]time.Duration{}
 	}
 	now := p.Working()
-	if r.judge.w.IsGhost(p) {
+	if r.judge.isGhost(p) {
 		now = nil
 	}
 	for k, i := range r.working[p] {

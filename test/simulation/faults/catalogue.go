@@ -120,6 +120,8 @@ func catalogue() []kind {
 		{name: "undo", families: []string{life, foreign}, excuses: true, only: onlyDeployment, inject: undo},
 		{name: "delete-pod", families: []string{life}, inject: toSomePod(deletePod)},
 		{name: "broken-rollout", families: []string{life}, excuses: true, only: profile.Profile.Rolls, inject: brokenRollout},
+		{name: "upgrade", families: []string{life, foreign}, excuses: true, lasts: 3 * time.Minute, inject: upgrade},
+		{name: "other-key", families: []string{life, foreign}, excuses: true, lasts: 3 * time.Minute, inject: otherKey},
 		{name: "never-start", families: []string{life}, excuses: true, lasts: 3 * time.Minute, inject: neverStart},
 		{name: "evict", families: []string{life}, inject: toSomePod(func(w *world.World, v *server.Version, _ *dice.Dice) { w.Evict(v.Name) })},
 		{name: "sweep", families: []string{life}, inject: collectSlots},

@@ -16,12 +16,16 @@ import (
 // ours are the annotation keys of the owner that idalloc keeps.
 func ours() []string { return assignment.Keys(assignment.DefaultKey) }
 
-// oursOn are those of an owner, which may have partitions.
+// oursOn are those of an owner, which may have partitions, or an assignment under another key.
 func oursOn(o object.Object) []string {
-	if object.Annotation(o, assignment.PartitionOwnersKey) == "" {
-		return ours()
+	keys := ours()
+	if object.Annotation(o, world.OtherKey) != "" {
+		keys = append(keys, world.OtherKey)
 	}
-	return append(ours(), assignment.PartitionKeys()...)
+	if object.Annotation(o, assignment.PartitionOwnersKey) == "" {
+		return keys
+	}
+	return append(keys, assignment.PartitionKeys()...)
 }
 
 // foreignWrite has somebody change the owner's annotations. Now and then somebody runs "idalloc gc" at about the same time, as "idalloc

@@ -94,6 +94,8 @@ func Repair(w *world.World) {
 	}
 	w.WantPartitions(w.Profile.Partitions)
 	applyOwner(w) // starts tracking again, if somebody cleared managedFields
+	w.Unite()
+	w.After(time.Minute, w.Unite) // a process whose pod is gone may have restored the map under its key meanwhile
 	for _, v := range w.Server.Objects(object.Pods) {
 		if !world.InWorkload(v.Object) {
 			w.Server.DeletePod(v.Name, w.Profile.Grace) // it was debugged, and holds a slot

@@ -35,6 +35,19 @@ type Version struct {
 // Manages reports whether a field manager owns an annotation.
 func (v *Version) Manages(manager, key string) bool { return v.Managers.owned[manager][key] }
 
+// ManagedByOthers reports whether field managers own an annotation, but not this one.
+func (v *Version) ManagedByOthers(but, key string) bool {
+	if v.Manages(but, key) {
+		return false
+	}
+	for _, keys := range v.Managers.owned {
+		if keys[key] {
+			return true
+		}
+	}
+	return false
+}
+
 // Count is how many pods an owner is to have.
 func (v *Version) Count() int { return object.Number(v.Object, "spec", v.Kind.Count) }
 

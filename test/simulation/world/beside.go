@@ -81,7 +81,7 @@ func (p *Process) besideBelief() *identity.Identity {
 // runCommand claims and serves as the commands do: with a fence-after as run, which is the only parent of its work and stops it
 // before the time is over, and without as watch, beside work that reads files or is asked by a hook.
 func (p *Process) runCommand(ctx context.Context, o idcontext.Options) error {
-	st, err := store.New(o.Config, "", p.clock)
+	st, err := store.New(o.Config, o.AnnotationKey, p.clock)
 	if err != nil {
 		return err
 	}

@@ -47,6 +47,9 @@ func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if a.Err != nil {
 		return nil, a.Err
 	}
+	if t.p.program.Newer {
+		return understood(a.Response(req), a), nil
+	}
 	return a.Response(req), nil
 }
 
@@ -54,6 +57,9 @@ func (t transport) newCall(req *http.Request) (*Call, error) {
 	r, err := server.ReadRequest(req, t.p)
 	if err != nil {
 		return nil, err
+	}
+	if t.p.program.Newer {
+		r.Body = later(r.Body)
 	}
 	r.Dice = t.p.callDice(r)
 	return &Call{Request: r, Process: t.p, done: make(chan server.Answer, 1)}, nil

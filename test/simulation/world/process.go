@@ -52,6 +52,7 @@ type Process struct {
 	said     said                 // what its allocator says, as a command
 	working  *identity.Identity   // what the work acts under, nil if it does not
 	divides  bool                 // it works on partitions
+	program  Program              // what its idalloc is like
 	stubborn bool                 // it does not know when work on some of them has stopped
 	pauses   chan bool            // whether it is to pause its work on partitions
 	shares   allocator.Shares     // what it may work on
@@ -75,6 +76,7 @@ func (w *World) newProcess(pod, uid string, run int, on *Node) *Process {
 		template = MadeFrom(v)
 		p.FenceAfter = w.Profile.Fence(template)
 	}
+	p.program = w.Programs[template]
 	p.divides = w.Profile.Divides(template)
 	p.stubborn = w.Dice("stubborn", pod).Chance(w.Profile.Stubborn)
 	if run > 1 && w.Profile.Loosens && w.Dice("loosens", p.ID, uid).Chance(0.5) {
@@ -243,7 +245,7 @@ func (p *Process) launch() {
 	ctx, cancel := context.WithCancel(context.Background())
 	p.cancel, p.Launched = cancel, true
 	o := idcontext.Options{
-		PodName: p.Pod, PodUID: p.UID, PodNamespace: server.Namespace, FenceAfter: p.FenceAfter, Clock: p.clock, Log: p.log(), KeepOnCountChange: p.w.Profile.Keeps,
+		PodName: p.Pod, PodUID: p.UID, PodNamespace: server.Namespace, AnnotationKey: p.program.key(), FenceAfter: p.FenceAfter, Clock: p.clock, Log: p.log(), KeepOnCountChange: p.w.Profile.Keeps,
 		Config: &rest.Config{Host: "http://simulation.invalid", QPS: -1, Transport: transport{p: p}},
 	}
 	if p.divides {

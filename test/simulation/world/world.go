@@ -40,7 +40,9 @@ type World struct {
 	Quota  bool           // controllers cannot make pods
 	Stuck  float64        // of a new pod never to start
 	Broken map[int]bool   // templates whose programs end by themselves
-	Quiet  bool           // the faults are over
+	// Programs are those of templates with another idalloc than this one, or with other settings.
+	Programs map[int]Program
+	Quiet    bool // the faults are over
 
 	mu         sync.Mutex
 	pods       map[string]*kubeletPod
@@ -81,7 +83,8 @@ type Mischief interface {
 func New(seed uint64, p profile.Profile) *World {
 	w := &World{
 		Seed: seed, History: newHistory(), Profile: p, pods: map[string]*kubeletPod{}, pending: map[string]bool{}, Broken: map[int]bool{},
-		Faults: map[string]int{},
+		Programs: map[int]Program{},
+		Faults:   map[string]int{},
 	}
 	w.Network = Network{Slower: 1}
 	w.Server = server.New(w, server.Settings{PageSize: p.PageSize, CacheLag: p.CacheLag, WatchList: p.WatchList})
@@ -140,7 +143,11 @@ func (w *World) noticed() {
 
 // Slots reads the assignment of an owner; nil if it cannot be read.
 func Slots(owner *server.Version) assignment.Slots {
-	s, _ := assignment.ParseSlots(object.Annotation(owner.Object, assignment.DefaultKey)) // nil with an error
+	key := assignment.DefaultKey
+	if object.Annotation(owner.Object, OtherKey) != "" {
+		key = Read(owner, assignment.AnyTime()).Key
+	}
+	s, _ := assignment.ParseSlots(object.Annotation(owner.Object, key)) // nil with an error
 	return s
 }
 

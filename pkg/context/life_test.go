@@ -1,0 +1,263 @@
+package context_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/idalloc/idalloc/pkg/allocator"
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	idcontext "github.com/idalloc/idalloc/pkg/context"
+	"github.com/idalloc/idalloc/pkg/identity"
+)
+
+// Another pod may ask for the slot only where this process can know that its work has stopped.
+func TestWhoHandsOver(t *testing.T) {
+	c := clusterOf(t)
+	handsOver := func(when string, want bool) {
+		t.Helper()
+		r, err := assignment.ParseReceipt(c.annotation(podsPath+"/worker-0", assignment.ReceiptKey), time.Now())
+		if err != nil || !r.Locks() || r.HandsOver != want {
+			t.Errorf("%s: the receipt is %+v, %v", when, r, err)
+		}
+	}
+	for when, stopped := range map[string]func(context.Context) error{
+		"a program that checks Current":  nil,
+		"a program that says it stopped": func(context.Context) error { return nil },
+	} {
+		o := c.options()
+		o.Stopped = stopped
+		i, err := idcontext.Start(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := i.Wait(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		handsOver(when, stopped != nil)
+		if err := i.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err := idcontext.Run(t.Context(), c.options(), func(context.Context, idcontext.Identity) error {
+		handsOver("a function", true)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// While the work goes on, its pod locks the slot, however long the work takes to stop.
+func TestTheSlotStaysUntilTheWorkHasStopped(t *testing.T) {
+	t.Run("a function", func(t *testing.T) {
+		c := clusterOf(t)
+		ctx, stop := context.WithCancel(t.Context())
+		err := idcontext.Run(ctx, c.options(), func(work context.Context, _ idcontext.Identity) error {
+			c.scale(0)
+			<-work.Done()
+			if cause := context.Cause(work); !errors.Is(cause, idcontext.ErrRevoked) {
+				t.Errorf("the work ends because of %v", cause)
+			}
+			checkLocked(t, c)
+			go func() {
+				defer stop()
+				<-c.unlocked()
+			}()
+			return work.Err()
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		checkReleased(t, c, 0)
+	})
+	t.Run("an instance", func(t *testing.T) {
+		c := clusterOf(t)
+		o := c.options()
+		asked := make(chan struct{})
+		var current func() idcontext.Identity
+		o.Stopped = func(context.Context) error {
+			if current().Assigned() {
+				t.Error("the work is to stop, and its id is still there")
+			}
+			checkLocked(t, c)
+			close(asked)
+			return nil
+		}
+		i, err := idcontext.Start(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		current = i.Current
+		if _, err := i.Wait(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		c.scale(0)
+		<-asked
+		<-c.unlocked()
+		if err := i.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Where no function has been called yet, nothing holds a slot that is to be given.
+func TestASlotThatNoWorkUses(t *testing.T) {
+	c := clusterOf(t)
+	i, err := idcontext.StartRun(t.Context(), c.options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := i.Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	c.scale(0)
+	select {
+	case <-c.unlocked():
+	case <-time.After(20 * time.Second):
+		t.Error("the slot is kept although no work runs")
+	}
+	if err := i.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// A pod whose process died soon after it took the slot gives it back for one that made room, if the work died with that process.
+func TestWhatAProcessLeavesThatDied(t *testing.T) {
+	partitions := func(inProcess bool) *allocator.Partitions {
+		return &allocator.Partitions{
+			InProcess: inProcess, Publish: func(allocator.Shares) {}, Stop: func(context.Context, allocator.PartitionStop) error { return nil },
+		}
+	}
+	for name, tc := range map[string]struct {
+		start      func(context.Context, idcontext.Options) (*idcontext.Instance, error)
+		partitions *allocator.Partitions
+		gives      bool
+	}{
+		"a function":                      {start: idcontext.StartRun, gives: true},
+		"work that may outlive it":        {start: idcontext.Start},
+		"work on partitions":              {start: idcontext.Start, partitions: partitions(true), gives: true},
+		"partitions whose work may go on": {start: idcontext.Start, partitions: partitions(false)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := clusterOf(t)
+			c.roll()
+			o := c.options()
+			o.PodName, o.Partitions = "site-new", tc.partitions
+			i, err := tc.start(t.Context(), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			defer cancel()
+			if tc.gives {
+				select {
+				case <-c.unlockedBy(o.PodName):
+				case <-ctx.Done():
+				}
+			} else if id, err := i.Wait(ctx); err != nil || id.ID != 0 {
+				t.Errorf("%v, %v", id, err)
+			}
+			text := c.annotation(podsPath+"/"+o.PodName, assignment.ReceiptKey)
+			r, err := assignment.ParseReceipt(text, time.Now())
+			if err != nil || r.Locks() == tc.gives || (r.Failed == 1) != tc.gives {
+				t.Errorf("the receipt is %s, %v", text, err)
+			}
+			if err := i.Close(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// checkLocked checks that nothing gives the slot of worker-0 away. A right program makes it wait in vain.
+func checkLocked(t *testing.T, c *cluster) {
+	t.Helper()
+	select {
+	case <-c.unlocked():
+		t.Error("the slot is given while the work goes on")
+	case <-time.After(100 * time.Millisecond):
+	}
+}
+
+// Where the pod is another one now, nothing is left to keep and nothing is written, and the program hears why.
+func TestAPodThatIsAnotherOneNow(t *testing.T) {
+	check := func(t *testing.T, c *cluster) {
+		t.Helper()
+		if receipt := c.annotation(podsPath+"/worker-0", assignment.ReceiptKey); receipt != "" {
+			t.Errorf("the other pod has the receipt %s", receipt)
+		}
+		if slots := c.annotation(workerPath, assignment.DefaultKey); slots != `{"0":"worker-0"}` {
+			t.Errorf("the map is %s", slots)
+		}
+	}
+	t.Run("a function", func(t *testing.T) {
+		c := clusterOf(t)
+		calls := 0
+		err := idcontext.Run(t.Context(), c.options(), func(work context.Context, _ idcontext.Identity) error {
+			calls++
+			c.replace()
+			<-work.Done()
+			if cause := context.Cause(work); !errors.Is(cause, idcontext.ErrRevoked) {
+				t.Errorf("the work ends because of %v", cause)
+			}
+			return work.Err()
+		})
+		if !errors.Is(err, allocator.ErrPodGone) || calls != 1 {
+			t.Errorf("after %d calls Run returned %v", calls, err)
+		}
+		check(t, c)
+	})
+	t.Run("an instance", func(t *testing.T) {
+		c := clusterOf(t)
+		i, err := idcontext.Start(t.Context(), c.options())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := i.Wait(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		c.replace()
+		for id := range i.Changes() {
+			if id.State == identity.StateLost {
+				break
+			}
+		}
+		if id, err := i.Wait(t.Context()); id.Assigned() || !errors.Is(err, allocator.ErrPodGone) {
+			t.Errorf("Wait returns %v, %v", id, err)
+		}
+		if err := i.Healthy(); !errors.Is(err, allocator.ErrPodGone) {
+			t.Errorf("Healthy returns %v", err)
+		}
+		if err := i.Close(t.Context()); err != nil {
+			t.Errorf("Close returns %v, and there is nothing to release", err)
+		}
+		check(t, c)
+	})
+}
+
+// A function that keeps running when the count changes is not called again, and ends with its id.
+func TestWorkThatGoesOnWhenTheCountChanges(t *testing.T) {
+	c := clusterOf(t)
+	o := c.options()
+	o.KeepOnCountChange = true
+	var counts []int
+	err := idcontext.Run(t.Context(), o, func(work context.Context, id idcontext.Identity) error {
+		if counts = append(counts, id.Count); len(counts) > 1 {
+			return nil
+		}
+		c.scale(5)
+		c.scale(0)
+		<-work.Done()
+		if cause := context.Cause(work); !errors.Is(cause, idcontext.ErrRevoked) {
+			t.Errorf("the work ends because of %v", cause)
+		}
+		c.scale(4)
+		return work.Err()
+	})
+	if err != nil || !slices.Equal(counts, []int{3, 4}) {
+		t.Errorf("%v after calls with the counts %v", err, counts)
+	}
+}
