@@ -1,6 +1,7 @@
 package assignment
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -160,15 +161,14 @@ type Record struct {
 	State State
 	// Present says that the owner has at least one of idalloc's annotations.
 	Present bool
-	// Sealed says that the seal fits, and that all annotations can be read. It does not say who wrote the seal: only
-	// managedFields tell.
+	// Sealed says that the seal fits the assignment under Key or OtherKey, and that all annotations can be read. It does
+	// not say who wrote the seal: only managedFields tell.
 	Sealed bool
 	// Newer is the seal's format if it is higher than Format, else 0.
 	Newer int
 	// Partitions is what idalloc wrote about partitions. It has a seal of its own.
 	Partitions PartitionRecord
-	// OtherKey is the key of another annotation whose assignment fits the seal. It is empty if there is none, or if
-	// that assignment names no pod.
+	// OtherKey is the key of another annotation if the seal fits the assignment there. Then State has that assignment.
 	OtherKey string
 	// Problems lists the parts that could not be read.
 	Problems []ProblemError
@@ -179,6 +179,7 @@ type Record struct {
 // idalloc is known to have written.
 func Decode(annotations map[string]string, key, ownerUID string, now time.Time) Record {
 	r := Record{Key: key}
+	fits := r.decodeSeal(annotations, ownerUID)
 	slots := func(k string, parse func(string) (Slots, error)) Slots {
 		text, ok := annotations[k]
 		if !ok {
@@ -196,7 +197,7 @@ func Decode(annotations map[string]string, key, ownerUID string, now time.Time) 
 			r.Present = true
 		}
 	}
-	r.State.Slots = slots(key, ParseSlots)
+	r.State.Slots = slots(r.under(), ParseSlots)
 	r.State.Handover = slots(HandoverKey, ParseSlots)
 	r.State.UIDs = slots(UIDsKey, parseUIDs)
 	if text, ok := annotations[EpochKey]; ok {
@@ -207,30 +208,43 @@ func Decode(annotations map[string]string, key, ownerUID string, now time.Time) 
 		r.State.Epoch = epoch
 	}
 	r.decodeStrict(annotations, now)
-	r.decodeSeal(annotations, ownerUID)
+	r.Sealed = fits && len(r.Problems) == 0
 	r.Partitions = DecodePartitions(annotations, ownerUID, now)
 	r.State.Partitions = r.Partitions.Partitions
 	return r
 }
 
-func (r *Record) decodeSeal(annotations map[string]string, ownerUID string) {
-	switch format, ok := formatOf(annotations[SealKey]); {
+// Keys returns the keys of the annotations that the record is read from, but for those of partitions.
+func (r *Record) Keys() []string { return Keys(r.under()) }
+
+// under is the key of the assignment that State has.
+func (r *Record) under() string { return cmp.Or(r.OtherKey, r.Key) }
+
+// Elsewhere reports whether pods have slots in the assignment of OtherKey. One that names no pod keeps no slot from
+// anybody, so it is as good as one under Key.
+func (r *Record) Elsewhere() bool { return r.OtherKey != "" && len(r.State.Slots) > 0 }
+
+// decodeSeal finds the assignment that the seal fits.
+func (r *Record) decodeSeal(annotations map[string]string, ownerUID string) (fits bool) {
+	format, ok := formatOf(annotations[SealKey])
+	switch {
 	case !ok:
+		return false
 	case format > Format:
 		r.Newer = format
+		return false
 	case annotations[r.Key] != "" && annotations[SealKey] == Seal(annotations, r.Key, ownerUID):
-		r.Sealed = len(r.Problems) == 0
-	default:
-		r.OtherKey = otherKey(annotations, r.Key, ownerUID)
+		return true
 	}
+	r.OtherKey = otherKey(annotations, r.Key, ownerUID)
+	return r.OtherKey != ""
 }
 
-// otherKey returns the key of an annotation whose assignment fits the seal, if that is not key. An empty assignment does
-// not count, because it keeps no slot from anybody.
+// otherKey returns the key of an annotation whose assignment fits the seal, if that is not key.
 func otherKey(annotations map[string]string, key, ownerUID string) string {
 	keys := Keys(key)
 	for k, text := range annotations {
-		if strings.HasPrefix(text, "{") && text != (Slots{}).Encode() && !slices.Contains(keys, k) && annotations[SealKey] == Seal(annotations, k, ownerUID) {
+		if strings.HasPrefix(text, "{") && !slices.Contains(keys, k) && annotations[SealKey] == Seal(annotations, k, ownerUID) {
 			return k
 		}
 	}

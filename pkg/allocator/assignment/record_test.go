@@ -72,20 +72,36 @@ func TestOtherAnnotationKey(t *testing.T) {
 	if r := Decode(annotations, key, ownerUID, now); !r.Sealed || r.OtherKey != "" {
 		t.Errorf("under its own key it reads as %+v", r)
 	}
-	if r := Decode(annotations, DefaultKey, ownerUID, now); r.Sealed || r.OtherKey != key {
+	if r := Decode(annotations, DefaultKey, ownerUID, now); !r.Elsewhere() || r.OtherKey != key {
 		t.Errorf("under another key it reads as %+v", r)
 	}
 	annotations["team"] = "{a"
 	annotations[DefaultKey] = `{"0":"b"}`
-	if r := Decode(annotations, DefaultKey, ownerUID, now); r.Sealed || r.OtherKey != key {
+	if r := Decode(annotations, DefaultKey, ownerUID, now); !r.Elsewhere() || r.State.Slots[0] != "a" {
 		t.Errorf("beside an assignment of before it reads as %+v", r)
 	}
 	annotations[EpochKey] = "8"
 	if r := Decode(annotations, DefaultKey, ownerUID, now); r.Sealed || r.OtherKey != "" {
 		t.Errorf("a seal that fits none reads as %+v", r)
 	}
-	if r := Decode(State{Epoch: 7}.Encode(key, ownerUID), DefaultKey, ownerUID, now); r.OtherKey != "" {
-		t.Errorf("an assignment of nobody is in the way: %+v", r)
+	if r := Decode(annotations, key, ownerUID, now); r.Sealed || r.Elsewhere() {
+		t.Errorf("a seal that fits none reads as %+v", r)
+	}
+}
+
+// An assignment of nobody under another key is in nobody's way, and what stands beside it counts.
+func TestAnEmptyAssignmentUnderAnotherKey(t *testing.T) {
+	const key = "cdap.instances.assignment"
+	want := State{Slots: Slots{}, FenceAfter: 30 * time.Second, Quarantine: Quarantine{{From: 0, To: MaxID, Epoch: 6}}, Epoch: 7}
+	annotations := want.Encode(key, ownerUID)
+	annotations[DefaultKey] = "not an assignment"
+	r := Decode(annotations, DefaultKey, ownerUID, now)
+	if !r.Sealed || r.Elsewhere() || !reflect.DeepEqual(r.State, want) {
+		t.Errorf("it reads as %+v, want %+v", r, want)
+	}
+	annotations[key] = "{ }"
+	if r := Decode(annotations, DefaultKey, ownerUID, now); r.Sealed {
+		t.Errorf("after somebody's edit it reads as %+v", r)
 	}
 }
 

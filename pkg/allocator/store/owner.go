@@ -82,7 +82,7 @@ func (o Owner) Unreadable() error {
 	switch {
 	case o.Trust != assignment.Unreadable:
 		return nil
-	case o.Record.OtherKey != "":
+	case o.Record.Elsewhere():
 		return fmt.Errorf("%w: %s in namespace %s has its assignment in annotation %s, and this process looks in %s: give all pods of a workload "+
 			"the same --annotation-key; to change it, scale to zero, run `idalloc gc %s -n %s --annotation-key=%s`, and scale up again; nothing was changed",
 			ErrOtherKey, o.Ref, o.Namespace, o.Record.OtherKey, o.Record.Key, o.Ref, o.Namespace, o.Record.OtherKey)
@@ -119,9 +119,9 @@ func DecodeOwner(ref Ref, object *Object, key string, now time.Time, earlier *Ow
 		return Owner{}, fmt.Errorf("idalloc: %s: spec.selector: %w", ref, err)
 	}
 	us, nobody, ancient := tracked(object.ManagedFields, assignment.SealKey)
-	if earlier != nil && earlier.UID == o.UID && earlier.says(o.Annotations, key, now) {
+	if earlier != nil && earlier.UID == o.UID && earlier.says(o.Annotations, now) {
 		o.Record = earlier.Record
-		for _, k := range append(assignment.Keys(key), assignment.PartitionKeys()...) {
+		for _, k := range append(o.Record.Keys(), assignment.PartitionKeys()...) {
 			if v, ok := earlier.Annotations[k]; ok {
 				o.Annotations[k] = v // the record has slices of this copy of the text, so the other copy can go
 			}
@@ -167,11 +167,11 @@ func (o *Owner) Horizon(now time.Time) time.Time {
 
 // says reports whether o's record can be reused for these annotations. It cannot if there is a quarantine, whose epochs
 // are checked against the time, or if the record is not sealed, because it then depends on other annotations, too.
-func (o *Owner) says(annotations map[string]string, key string, now time.Time) bool {
+func (o *Owner) says(annotations map[string]string, now time.Time) bool {
 	if !o.Record.Sealed || len(o.Record.State.Quarantine) > 0 || assignment.CheckEpoch(o.Record.State.Epoch, now) != nil {
 		return false
 	}
-	for _, k := range append(assignment.Keys(key), assignment.PartitionKeys()...) {
+	for _, k := range append(o.Record.Keys(), assignment.PartitionKeys()...) {
 		was, there := o.Annotations[k]
 		if is, still := annotations[k]; there != still || was != is {
 			return false

@@ -113,6 +113,8 @@ func TestTheSameAnnotationsAreReadOnce(t *testing.T) {
 	strict := s
 	strict.Quarantine = assignment.Quarantine{{From: 3, To: 3, Epoch: 5}}
 	known := ownerOf(t, s, nil)
+	const other = "team.example/ids"
+	elsewhere := ownerOf(t, assignment.State{}, assignment.State{Epoch: s.Epoch}.Encode(other, "o"))
 	for name, tc := range map[string]struct {
 		known  Owner
 		change map[string]string
@@ -123,15 +125,30 @@ func TestTheSameAnnotationsAreReadOnce(t *testing.T) {
 		"something else was added":              {known, map[string]string{"team": "x"}, testTime, true},
 		"the map was edited":                    {known, map[string]string{assignment.DefaultKey: "{}"}, testTime, false},
 		"a key of ours was added, though empty": {known, map[string]string{assignment.HandoverKey: ""}, testTime, false},
+		"the same under another key":            {elsewhere, nil, testTime, true},
+		"that was edited":                       {elsewhere, map[string]string{other: "{ }"}, testTime, false},
 		"it was damaged before":                 {ownerOf(t, s, map[string]string{assignment.EpochKey: "8"}), nil, testTime, false},
 		"a quarantine depends on the time":      {ownerOf(t, strict, nil), nil, testTime, false},
 		"so does an epoch that is ahead":        {known, nil, testTime.Add(-48 * time.Hour), false},
 	} {
 		annotations := maps.Clone(tc.known.Annotations)
 		maps.Copy(annotations, tc.change)
-		if tc.known.says(annotations, assignment.DefaultKey, tc.now) != tc.want {
+		if tc.known.says(annotations, tc.now) != tc.want {
 			t.Errorf("%s: the same is %t", name, !tc.want)
 		}
+	}
+}
+
+// The first write under another key takes the place of the assignment that named no pod.
+func TestAnAssignmentOfNobodyIsReplaced(t *testing.T) {
+	const other = "team.example/ids"
+	from := ownerOf(t, assignment.State{}, assignment.State{Epoch: 6}.Encode(other, "o"), wrote(assignment.FieldManager, metav1.ManagedFieldsOperationUpdate, assignment.SealKey))
+	if !from.Clean() || from.Record.OtherKey != other {
+		t.Fatalf("%s, under %q", from.Trust, from.Record.OtherKey)
+	}
+	body, err := ownerPatch(from, assignment.DefaultKey, assignment.State{Slots: assignment.Slots{0: "a"}, Epoch: 7})
+	if err != nil || !strings.Contains(string(body), `{"op":"remove","path":"/metadata/annotations/team.example~1ids"}`) {
+		t.Errorf("%s, %v", body, err)
 	}
 }
 

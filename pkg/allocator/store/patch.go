@@ -63,6 +63,9 @@ func ownerPatch(from Owner, key string, next assignment.State) ([]byte, error) {
 		return encode(ops)
 	}
 	keys := assignment.Keys(key)
+	if from.Record.OtherKey != "" { // what the assignment that is written takes the place of
+		keys = append(keys, from.Record.OtherKey)
+	}
 	if from.PartitionTrust != assignment.Unreadable && !leaves(from.Record.State.Partitions, next.Partitions) {
 		keys = append(keys, assignment.PartitionKeys()...)
 	}

@@ -103,7 +103,7 @@ func FuzzOwnerPatch(f *testing.F) {
 		read := object{Metadata: meta{UID: uid, Generation: generation, ResourceVersion: version, Annotations: others}, Spec: map[string]any{"replicas": 1.0}}
 		want := read
 		want.Metadata.Annotations = maps.Clone(others)
-		maps.DeleteFunc(want.Metadata.Annotations, func(k, _ string) bool { return slices.Contains(assignment.Keys(key), k) })
+		maps.DeleteFunc(want.Metadata.Annotations, func(k, _ string) bool { return slices.Contains(assignment.Keys(key), k) || k == from.Record.OtherKey })
 		if from.PartitionTrust != assignment.Unreadable {
 			maps.DeleteFunc(want.Metadata.Annotations, func(k, _ string) bool { return slices.Contains(assignment.PartitionKeys(), k) })
 		}

@@ -14,7 +14,7 @@ func trust(r assignment.Record, us, nobody bool) assignment.Trust {
 	switch {
 	case !r.Present:
 		return assignment.Absent
-	case (us || nobody) && (r.Newer > 0 || r.OtherKey != ""):
+	case (us || nobody) && (r.Newer > 0 || r.Elsewhere()):
 		return assignment.Unreadable
 	case r.Sealed && us:
 		return assignment.Clean

@@ -13,7 +13,8 @@ func TestTrust(t *testing.T) {
 	present := assignment.Record{Present: true}
 	sealed := assignment.Record{Present: true, Sealed: true}
 	later := assignment.Record{Present: true, Newer: 2}
-	elsewhere := assignment.Record{Present: true, OtherKey: "team.example/ids"}
+	elsewhere := assignment.Record{Present: true, Sealed: true, OtherKey: "team.example/ids", State: assignment.State{Slots: assignment.Slots{0: "a"}}}
+	empty := assignment.Record{Present: true, Sealed: true, OtherKey: "team.example/ids"}
 	for name, tc := range map[string]struct {
 		record     assignment.Record
 		us, nobody bool
@@ -31,6 +32,9 @@ func TestTrust(t *testing.T) {
 		"somebody else wrote what looks like a later one": {later, false, false, assignment.Foreign},
 		"we wrote it under another key":                   {elsewhere, true, false, assignment.Unreadable},
 		"somebody else copied it to another key":          {elsewhere, false, false, assignment.Foreign},
+		"nobody has a slot under another key":             {empty, true, false, assignment.Clean},
+		"nobody tracks who wrote that":                    {empty, false, true, assignment.Untracked},
+		"somebody else wrote that":                        {empty, false, false, assignment.Foreign},
 	} {
 		if got := trust(tc.record, tc.us, tc.nobody); got != tc.want {
 			t.Errorf("%s: %s, want %s", name, got, tc.want)

@@ -201,7 +201,7 @@ func (j *Judge) Stored(v *server.Version) {
 // what only an operator can.
 func (j *Judge) Served() string {
 	owner := j.w.Owner()
-	if owner == nil || j.w.Disagree() {
+	if owner == nil {
 		return ""
 	}
 	held := map[int]bool{}

@@ -114,7 +114,7 @@ func (w *World) Leaves(p *Process, owner *server.Version) (slots, row bool) {
 		annotations = inThisFormat(annotations)
 	}
 	r := assignment.Decode(annotations, p.program.key(), object.UID(owner.Object), assignment.AnyTime())
-	slots = (r.Newer > 0 || r.OtherKey != "") && !owner.ManagedByOthers(assignment.FieldManager, assignment.SealKey)
+	slots = (r.Newer > 0 || r.Elsewhere()) && !owner.ManagedByOthers(assignment.FieldManager, assignment.SealKey)
 	row = r.Partitions.Newer > 0 && !owner.ManagedByOthers(assignment.FieldManager, assignment.PartitionSealKey)
 	return slots, row
 }
@@ -128,20 +128,6 @@ func (w *World) CanRead(p *Process) bool {
 // CanReadPod is CanRead of the process that is to run in a pod.
 func (w *World) CanReadPod(v *server.Version) bool {
 	return w.CanRead(&Process{program: w.Programs[MadeFrom(v)]})
-}
-
-// Disagree reports whether pods with different keys run, and the map has no entry that would decide between them: in strict mode each
-// begins all quarantines anew.
-func (w *World) Disagree() bool {
-	owner := w.Owner()
-	if owner == nil || len(Slots(owner)) > 0 {
-		return false
-	}
-	keys := map[bool]bool{}
-	for _, p := range w.Running() {
-		keys[p.program.Keyed] = true
-	}
-	return len(keys) > 1
 }
 
 // Roll has the user begin a revision whose pods have such a program.
