@@ -54,7 +54,7 @@ func Play(seed uint64, names []string, keep func(i int) bool, trace io.Writer, c
 			list = append(list, f)
 		}
 	}
-	w := h.world
+	w, faulty := h.world, time.Duration(p.Chapters)*p.Chaos
 	about := fmt.Sprintf("%+v", p)
 	w.Alone(func() {
 		w.Note("profile", about)
@@ -64,7 +64,7 @@ func Play(seed uint64, names []string, keep func(i int) bool, trace io.Writer, c
 		h.judge.Watch()
 		faults.Schedule(w, list, names)
 	})
-	h.sleep(p.Chaos + p.After)
+	h.sleep(faulty + p.After)
 	w.Alone(w.Heal)
 	h.settle("before anybody repaired anything", h.judge.Served)
 	w.Alone(func() { faults.Repair(w) })
@@ -77,7 +77,7 @@ func Play(seed uint64, names []string, keep func(i int) bool, trace io.Writer, c
 	w.Alone(h.judge.Decide)
 	result := Result{
 		Seed: seed, Steps: w.Steps, Lines: w.Lines, Virtual: w.Now(), Faults: w.Faults, List: list,
-		Sum: w.Sum(), Names: names, Healed: p.Chaos + p.After, About: about,
+		Sum: w.Sum(), Names: names, Healed: faulty + p.After, About: about,
 	}
 	for _, v := range h.judge.Violations() {
 		result.Violations = append(result.Violations, v.String())

@@ -222,15 +222,19 @@ func playOne(t *testing.T, seed uint64, keep func(int) bool) Result {
 		chronicle = &Chronicle{}
 	}
 	var r Result
-	synctest.Test(t, func(*testing.T) { r = Play(seed, names(), keep, lines, chronicle) })
+	synctest.Test(t, func(*testing.T) {
+		defer func() { // also of one that does not come to its end
+			if trace != nil {
+				if err := os.WriteFile(*historyFlag, trace.Bytes(), 0o600); err != nil {
+					t.Error(err)
+				}
+			}
+		}()
+		r = Play(seed, names(), keep, lines, chronicle)
+	})
 	r.Violations = reported(r.Violations)
 	if keep != nil {
 		r.Kept = onlyThese()
-	}
-	if trace != nil {
-		if err := os.WriteFile(*historyFlag, trace.Bytes(), 0o600); err != nil {
-			t.Error(err)
-		}
 	}
 	if chronicle != nil {
 		if err := chronicle.Write(*reportFlag, r); err != nil {

@@ -56,6 +56,9 @@ func notStrict(p profile.Profile) bool      { return p.FenceAfter == 0 }
 func strict(p profile.Profile) bool         { return p.FenceAfter > 0 }
 func divides(p profile.Profile) bool        { return p.Partitions > 0 }
 
+// repairs is the fault that is none: somebody does by hand what only an operator can.
+const repairs = "repair"
+
 // catalogue lists all that can go wrong.
 func catalogue() []kind {
 	loss := []string{randomLoss}
@@ -125,6 +128,7 @@ func catalogue() []kind {
 		{name: "never-start", families: []string{life}, excuses: true, lasts: 3 * time.Minute, inject: neverStart},
 		{name: "evict", families: []string{life}, inject: toSomePod(func(w *world.World, v *server.Version, _ *dice.Dice) { w.Evict(v.Name) })},
 		{name: "sweep", families: []string{life}, inject: collectSlots},
+		{name: repairs, families: []string{life}, excuses: true, inject: func(w *world.World, _ Fault, _ *dice.Dice) { operate(w) }},
 		{name: "pause", families: []string{life}, lasts: 2 * time.Minute, only: divides, inject: pausePod},
 
 		{name: "suspend-taker", families: []string{aimed, foreign}, excuses: true, lasts: 2 * time.Minute, inject: suspendTaker},

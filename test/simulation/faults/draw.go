@@ -1,7 +1,9 @@
 package faults
 
 import (
+	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -31,26 +33,51 @@ func (f Fault) String() string {
 // Draw draws a list of faults. names selects kinds or families; empty is all. Damage to receipts and to
 // the map never meet in one history: who changes both at once is on his own (docs/protocol.md, A4).
 //
-// Each history has a subset of the kinds, and each kind a rate of its own: what keeps others from happening is missing in some
-// histories, and what has to meet is frequent in some (Groce et al., Swarm testing, ISSTA 2012).
+// A history has chapters. Each chapter has a random subset of the kinds, and each kind a rate of its own: what keeps others from happening is
+// missing in some, and what has to meet is frequent in some (Groce et al., Swarm testing, ISSTA 2012). What one chapter leaves behind
+// the next one finds, unless somebody repairs it between them.
 func Draw(seed uint64, p profile.Profile, names []string) []Fault {
-	m, d := drawMix(seed, p, names)
-	if len(m.kinds) == 0 {
+	var out []Fault
+	for k, c := range drawChapters(seed, p, names) {
+		out = append(out, c.draw(time.Duration(k)*p.Chaos, p)...)
+	}
+	return out
+}
+
+// chapter is which kinds of faults a part of a history has, and how often each happens beside the others.
+type chapter struct {
+	kinds []kind
+	rates []float64
+	// heldUp says that requests are held up all the time.
+	heldUp bool
+	// repaired says that somebody repairs what the chapter before left behind.
+	repaired bool
+	// dice draw its faults.
+	dice *dice.Dice
+}
+
+// draw draws a chapter's faults, which begins at this time.
+func (c chapter) draw(begins time.Duration, p profile.Profile) []Fault {
+	if len(c.kinds) == 0 {
 		return nil
 	}
+	d := c.dice
 	n := d.Between(1, 14)
 	if d.Chance(0.25) || p.Crowded {
 		n = d.Between(15, 40)
 	}
-	n = max(n, min(len(m.kinds)*d.Between(1, 3), 40)) // so that those meet which a history has
+	n = max(n, min(len(c.kinds)*d.Between(1, 3), 40)) // so that those meet which a chapter has
 	long := d.Chance(0.3)                             // what lasts has time to meet others
-	out := make([]Fault, 0, n+1)
-	if m.heldUp {
-		out = append(out, Fault{Name: holdUps, At: 1, Lasts: p.Chaos, Draw: d.Next()})
+	out := make([]Fault, 0, n+2)
+	if c.repaired {
+		out = append(out, Fault{Name: repairs, At: begins, Draw: d.Next()})
+	}
+	if c.heldUp {
+		out = append(out, Fault{Name: holdUps, At: begins + 1, Lasts: p.Chaos, Draw: d.Next()})
 	}
 	for range n {
-		k := m.kinds[dice.Weighted(d, m.rates)]
-		f := Fault{Name: k.name, At: d.Span(0, p.Chaos), Draw: d.Next()}
+		k := c.kinds[dice.Weighted(d, c.rates)]
+		f := Fault{Name: k.name, At: begins + d.Span(0, p.Chaos), Draw: d.Next()}
 		if k.lasts > 0 {
 			f.Lasts = d.Span(time.Millisecond, k.lasts)
 			if long {
@@ -59,40 +86,49 @@ func Draw(seed uint64, p profile.Profile, names []string) []Fault {
 		}
 		out = append(out, f)
 	}
-	slices.SortFunc(out, func(a, b Fault) int { return int(a.At - b.At) })
+	slices.SortStableFunc(out, func(a, b Fault) int { return int(a.At - b.At) })
 	return out
 }
 
-// mix is which kinds of faults a history has, and how often each happens beside the others.
-type mix struct {
-	kinds []kind
-	rates []float64
-	// heldUp says that requests are held up all the time.
-	heldUp bool
+// drawChapters draws what kinds of faults the chapters of a history have.
+func drawChapters(seed uint64, p profile.Profile, names []string) []chapter {
+	out := make([]chapter, 0, p.Chapters)
+	without := "" // which of the two families the history does not have that never meet
+	for k := range p.Chapters {
+		d := dice.Derive(seed, "faults"+strconv.Itoa(k))
+		c := chapter{dice: d, repaired: k > 0 && d.Chance(0.5)}
+		if len(names) == 0 && d.Chance(0.4) {
+			c.kinds = someFamilies(d, p, without)
+		} else {
+			c.kinds = someKinds(d, p, names, without)
+			c.heldUp = p.Crowded && len(names) == 0
+		}
+		for _, k := range c.kinds {
+			rate := float64(d.Tail(time.Second))
+			if k.name == holdUps {
+				rate *= 3
+			}
+			c.rates = append(c.rates, rate)
+		}
+		switch {
+		case c.has(foreign):
+			without = receipts
+		case c.has(receipts):
+			without = foreign
+		}
+		out = append(out, c)
+	}
+	return out
 }
 
-// drawMix draws a history's mix. It returns the dice that are to draw the faults.
-func drawMix(seed uint64, p profile.Profile, names []string) (m mix, d *dice.Dice) {
-	d = dice.Derive(seed, "faults")
-	if len(names) == 0 && d.Chance(0.4) {
-		m.kinds = someFamilies(d, p)
-	} else {
-		m.kinds = someKinds(d, p, names)
-		m.heldUp = p.Crowded && len(names) == 0
-	}
-	for _, k := range m.kinds {
-		rate := float64(d.Tail(time.Second))
-		if k.name == holdUps {
-			rate *= 3
-		}
-		m.rates = append(m.rates, rate)
-	}
-	return m, d
+// has reports whether a chapter has kinds of a family.
+func (c chapter) has(family string) bool {
+	return slices.ContainsFunc(c.kinds, func(k kind) bool { return k.is(family) })
 }
 
 // someKinds draws kinds without regard to their families.
-func someKinds(d *dice.Dice, p profile.Profile, names []string) []kind {
-	without := either(d)
+func someKinds(d *dice.Dice, p profile.Profile, names []string, without string) []kind {
+	without = cmp.Or(without, either(d))
 	var kinds []kind
 	for _, k := range catalogue() {
 		// What waits for one moment is rare, unless it is asked for.
@@ -113,14 +149,14 @@ func someKinds(d *dice.Dice, p profile.Profile, names []string) []kind {
 }
 
 // someFamilies draws one to three groups of families, and kinds of these alone: those of one family go together well.
-func someFamilies(d *dice.Dice, p profile.Profile) []kind {
+func someFamilies(d *dice.Dice, p profile.Profile, without string) []kind {
 	drawn := dice.Sample(d, [][]string{
 		{randomLoss}, {randomKillMinor, randomKillMajor, randomKillFixed}, {randomSuspendMinor, randomSuspendMajor, randomSuspendFixed},
 		{foreign}, {receipts}, {access}, {life}, {force}, {aimed}, {aimed}, {steps},
 	}, d.Between(1, 3))
 	var kinds []kind
 	for _, k := range catalogue() {
-		if k.suits(p) && slices.ContainsFunc(drawn, func(families []string) bool { return k.is(families...) }) {
+		if k.suits(p) && !k.is(without) && slices.ContainsFunc(drawn, func(families []string) bool { return k.is(families...) }) {
 			kinds = append(kinds, k)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 // injector has a history's faults happen.
 type injector struct {
 	w      *world.World
-	others []kind // what may happen beside a fault, and while somebody is held up
+	others []kind // what may happen in this chapter beside a fault, and while somebody is held up
 	more   int    // how often it did
 	// aftermath is the chance that another fault follows each, after about so long.
 	aftermath float64
@@ -23,9 +23,13 @@ type injector struct {
 // Schedule has the faults happen. The names are those that they were drawn from: others of their kinds happen while somebody is
 // held up.
 func Schedule(w *world.World, faults []Fault, names []string) {
-	m, _ := drawMix(w.Seed, w.Profile, names)
 	d := dice.Derive(w.Seed, "aftermath")
-	in := &injector{w: w, others: slices.DeleteFunc(m.kinds, func(k kind) bool { return k.is(aimed, steps) })}
+	in := &injector{w: w}
+	for k, c := range drawChapters(w.Seed, w.Profile, names) {
+		w.After(time.Duration(k)*w.Profile.Chaos, func() {
+			in.others, in.more = slices.DeleteFunc(c.kinds, func(k kind) bool { return k.is(aimed, steps) }), 0
+		})
+	}
 	in.aftermath = dice.Pick(d, []float64{0, 0.3, 0.6, 0.8})
 	in.soon = time.Duration(math.Pow(10, 1+3*d.Float())) * time.Millisecond // 10 ms to 10 s
 	w.Clings = dice.Pick(d, []float64{0, 0.5, 0.9})
@@ -61,7 +65,7 @@ func (in *injector) inject(k kind, f Fault) {
 	k.inject(in.w, f, dice.From(f.Draw))
 }
 
-// manyMore bounds how many faults happen because somebody is held up.
+// manyMore bounds how many faults of a chapter happen because somebody is held up.
 const manyMore = 40
 
 // Another implements mischief: it has one of the history's faults happen now.
@@ -81,9 +85,17 @@ func (in *injector) Another(d *dice.Dice) {
 // Damage implements mischief.
 func (in *injector) Damage(d *dice.Dice) { damage(in.w, d) }
 
-// Repair does what an operator has to do by hand.
+// Repair does what an operator has to do by hand, and has the server track again who writes, if somebody cleared managedFields.
 func Repair(w *world.World) {
 	w.Step("repair")
+	operate(w)
+	applyOwner(w)
+	w.After(time.Minute, w.Unite) // a process whose pod is gone may have restored the map under its key meanwhile
+	w.Witness.Excuse()
+}
+
+// operate does what only an operator can do: it brings nodes back, and the owner, and ends what no user wants.
+func operate(w *world.World) {
 	for _, n := range w.Nodes {
 		if n.Lost {
 			w.BringBack(n)
@@ -93,13 +105,10 @@ func Repair(w *world.World) {
 		w.CreateOwner(w.Profile.Count, 1)
 	}
 	w.WantPartitions(w.Profile.Partitions)
-	applyOwner(w) // starts tracking again, if somebody cleared managedFields
 	w.Unite()
-	w.After(time.Minute, w.Unite) // a process whose pod is gone may have restored the map under its key meanwhile
 	for _, v := range w.Server.Objects(object.Pods) {
 		if !world.InWorkload(v.Object) {
 			w.Server.DeletePod(v.Name, w.Profile.Grace) // it was debugged, and holds a slot
 		}
 	}
-	w.Witness.Excuse()
 }

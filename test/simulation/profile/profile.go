@@ -27,7 +27,8 @@ type Profile struct {
 	Stop               time.Duration // what the work needs to stop, on average
 	SlowStop           bool          // it needs nearly ten seconds, all the time that strict mode leaves it
 	Warm               time.Duration // how long a process acts before its pod is ready
-	Chaos              time.Duration // how long there are faults
+	Chaos              time.Duration // how long the faults of a chapter last
+	Chapters           int           // how many there are, each with other kinds of faults
 	Skew               time.Duration // how far clocks are from right
 	Ahead              time.Duration // how far one machine's clock is ahead of the others, beside that
 	Crowded            bool          // few pods, few slots, and little time between two faults
@@ -143,11 +144,12 @@ func (p *Profile) vary(d *dice.Dice) {
 		}
 	}
 	p.Loosens = p.FenceAfter > 0 && !p.Command && d.Chance(0.15)
+	p.Chapters = d.Between(1, 5)
 }
 
 // divide draws what the programs divide among themselves besides.
 func (p *Profile) divide(d *dice.Dice) {
-	if p.Start || !d.Chance(0.3) {
+	if p.Start || !d.Chance(0.45) {
 		return
 	}
 	p.Partitions, p.Strategy = d.Between(1, 6), dice.Pick(d, []string{"sticky", "sticky", "range", "primary", "external"})

@@ -213,7 +213,7 @@ func (p *Process) kill() {
 // terminate is SIGTERM.
 func (p *Process) terminate() {
 	p.w.Note("terminate", p.ID)
-	p.WhenAwake(p.cancel)
+	p.WhenAwake(func() { p.cancel() }) // it may begin to run until then, and cancel changes
 }
 
 // Belief is what the process acts under at this moment, nil if it does not act. A suspended process does not act;
