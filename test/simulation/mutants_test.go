@@ -16,7 +16,7 @@ import (
 var (
 	mutantsFlag     = flag.String("mutants", "", "hunt these mutants, separated by commas, or all")
 	mutantSeedsFlag = flag.Int("mutant-seeds", 3000, "how many seeds a mutant may survive")
-	hintsFlag       = flag.Bool("hints", true, "obey the patches' Faults and Profile; without, each mutant meets the histories that CI plays")
+	hintsFlag       = flag.Bool("hints", true, "obey the patches' Faults and Profile; without, each mutant meets the histories that CI plays, or those of -faults and -profile")
 )
 
 // TestMutants shows that the checkers can fail: each mutant of the production code must be caught.
@@ -71,7 +71,7 @@ func hunted(m mutant) bool {
 func hunt(t *testing.T, m mutant, root string) {
 	t.Helper()
 	if !*hintsFlag {
-		m.faults, m.profile = "", ""
+		m.faults, m.profile = *faultsFlag, *profileFlag
 	}
 	dir := filepath.Join(t.TempDir(), m.name)
 	if err := os.MkdirAll(dir, 0o750); err != nil {
