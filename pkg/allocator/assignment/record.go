@@ -214,8 +214,14 @@ func Decode(annotations map[string]string, key, ownerUID string, now time.Time) 
 	return r
 }
 
-// Keys returns the keys of the annotations that the record is read from, but for those of partitions.
-func (r *Record) Keys() []string { return Keys(r.under()) }
+// Keys returns the keys of the annotations that the record is read from, but for those of partitions. The next write under Key
+// takes the place of all of them.
+func (r *Record) Keys() []string {
+	if r.OtherKey != "" {
+		return append(Keys(r.Key), r.OtherKey)
+	}
+	return Keys(r.Key)
+}
 
 // under is the key of the assignment that State has.
 func (r *Record) under() string { return cmp.Or(r.OtherKey, r.Key) }

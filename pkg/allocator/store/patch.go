@@ -62,10 +62,7 @@ func ownerPatch(from Owner, key string, next assignment.State) ([]byte, error) {
 		ops = append(ops, absent("/metadata/annotations"), operation{Op: opAdd, Path: "/metadata/annotations", Value: set})
 		return encode(ops)
 	}
-	keys := assignment.Keys(key)
-	if from.Record.OtherKey != "" { // what the assignment that is written takes the place of
-		keys = append(keys, from.Record.OtherKey)
-	}
+	keys := from.Record.Keys()
 	if from.PartitionTrust != assignment.Unreadable && !leaves(from.Record.State.Partitions, next.Partitions) {
 		keys = append(keys, assignment.PartitionKeys()...)
 	}

@@ -2,6 +2,7 @@ package allocation
 
 import (
 	"context"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -13,11 +14,14 @@ import (
 
 var _ = Describe("two annotation keys", func() {
 	const other = "example.com/ids"
-	var w *workload
+	var (
+		w          *workload
+		fenceAfter time.Duration
+	)
 
 	start := func(ctx context.Context, pod, key string) *idcontext.Instance {
 		GinkgoHelper()
-		i, err := idcontext.Start(ctx, w.options(ctx, pod, func(o *idcontext.Options) { o.AnnotationKey = key }))
+		i, err := idcontext.Start(ctx, w.options(ctx, pod, func(o *idcontext.Options) { o.AnnotationKey, o.FenceAfter = key, fenceAfter }))
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(func(ctx SpecContext) {
 			_ = i.Close(ctx) // who cannot write the owner cannot give its slot back
@@ -34,7 +38,27 @@ var _ = Describe("two annotation keys", func() {
 	}
 
 	BeforeEach(func(ctx SpecContext) {
-		w = newWorkload(ctx, store.Deployment)
+		w, fenceAfter = newWorkload(ctx, store.Deployment), 0
+	})
+
+	It("do not keep each other waiting in strict mode while no pod has an id", func(ctx SpecContext) {
+		fenceAfter = 3 * time.Second
+		pods := podNames(w.idle(ctx, 2))
+		w.annotateAs(ctx, "somebody", map[string]any{assignment.EpochKey: "1"}) // all slots are in quarantine from the first restore on
+		a, b := start(ctx, pods[0], assignment.DefaultKey), start(ctx, pods[1], other)
+		got := make(chan error, 2)
+		for _, i := range []*idcontext.Instance{a, b} {
+			go func() {
+				_, err := i.Wait(ctx)
+				got <- err
+			}()
+		}
+		first, second := <-got, <-got
+		if first != nil {
+			first, second = second, first
+		}
+		Expect(first).NotTo(HaveOccurred())
+		Expect(second).To(MatchError(store.ErrOtherKey))
 	})
 
 	It("are refused, until one has let go", func(ctx SpecContext) {
