@@ -3,6 +3,9 @@ package main
 import (
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/idalloc/idalloc/internal/agent"
 )
 
 // pastChecks is in the error of what comes after the checks of the hooks' flags.
@@ -26,6 +29,8 @@ func TestHookFlagsAreChecked(t *testing.T) {
 		"--fence-after=30s":                               "watch by itself cannot",
 		"--fence-exec=/kill":                              "set both",
 		"--fence-after=2s --fence-exec=/kill":             "use 3s to",
+		"--fence-after=61m --fence-exec=sh":               "use 3s to",
+		"--fence-after=1h --fence-exec=sh":                pastChecks,
 		"--fence-after=-5s --fence-exec=/kill":            "use 3s to",
 		"--fence-after=30s --fence-exec=\"/kill":          "is not closed",
 		"--fence-after=30s --fence-exec=sh --timeout=43s": "use --timeout 44s or more, or 0",
@@ -46,6 +51,32 @@ func TestHookFlagsAreChecked(t *testing.T) {
 		if exitCode(err) != exitUsage || !strings.Contains(err.Error(), want) {
 			t.Errorf("watch %s: %v, want a usage error with %q", line, err, want)
 		}
+	}
+}
+
+// A hook that is asked for and not used would give ids away while work goes on.
+func TestHookFlagsBecomeHooks(t *testing.T) {
+	for _, tc := range []struct {
+		flags drainFlags
+		want  agent.Hooks
+	}{
+		{drainFlags{action: actionKeep}, agent.Hooks{}},
+		{drainFlags{mode: drainHTTP, timeout: time.Minute, action: actionKeep}, agent.Hooks{DrainHTTP: true, DrainTimeout: time.Minute}},
+		{drainFlags{mode: drainHTTP, action: actionGive}, agent.Hooks{DrainHTTP: true, GiveAtTimeout: true}},
+	} {
+		if got, err := tc.flags.check(":8089"); err != nil || got != tc.want {
+			t.Errorf("%+v: %+v, %v", tc.flags, got, err)
+		}
+	}
+	hooks, err := (&drainFlags{exec: "sh -c stop", action: actionKeep}).check("")
+	if err != nil || hooks.Drain == nil || hooks.DrainHTTP {
+		t.Errorf("a command: %+v, %v", hooks, err)
+	}
+	if command, err := (&fenceFlags{after: time.Minute, exec: "sh"}).check(); err != nil || command == nil {
+		t.Errorf("strict mode: %v, %v", command, err)
+	}
+	if command, err := (&fenceFlags{}).check(); err != nil || command != nil {
+		t.Errorf("without strict mode: %v, %v", command, err)
 	}
 }
 

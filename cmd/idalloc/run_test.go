@@ -76,4 +76,7 @@ func TestTheExitCodeIsTheCommands(t *testing.T) {
 	if err := ended(0, agent.ErrTimeout); errors.As(err, &status) || !errors.Is(err, agent.ErrTimeout) {
 		t.Errorf("an error is %v", err)
 	}
+	if err := ended(7, agent.ErrTimeout); errors.As(err, &status) || !errors.Is(err, agent.ErrTimeout) {
+		t.Errorf("an error with a code is %v", err)
+	}
 }

@@ -125,6 +125,23 @@ func checkReleased(t *testing.T, c *cluster, failed int) {
 	}
 }
 
+// A program that ended by itself says so, and its pod makes way for others.
+func TestWorkThatFailedIsCounted(t *testing.T) {
+	c := clusterOf(t)
+	i, err := idcontext.Start(t.Context(), c.options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := i.Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	i.Failed()
+	if err := i.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	checkReleased(t, c, 1)
+}
+
 // Whoever closes an instance hears that its slot stays, and so does whoever closes it after that.
 func TestAReleaseThatFails(t *testing.T) {
 	c := clusterOf(t)

@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"maps"
+	"os"
 	"regexp"
 	"strings"
 )
@@ -36,7 +37,8 @@ func (j *judge) sameCode(ctx context.Context, m *mutant, overlay string) (bool, 
 
 // compile returns a hash of each symbol of a package, by its name, from the compiler's listing.
 func (j *judge) compile(ctx context.Context, pkg string, args ...string) (map[string]string, error) {
-	build := append(append([]string{"build", "-trimpath", "-gcflags=-S"}, args...), pkg)
+	// A program would be written into the tree otherwise.
+	build := append(append([]string{"build", "-trimpath", "-gcflags=-S", "-o", os.DevNull}, args...), pkg)
 	out, err := j.command(ctx, build...).CombinedOutput()
 	if err != nil {
 		return nil, fmt.Errorf("go %s: %w\n%s", strings.Join(build, " "), err, out)

@@ -125,6 +125,8 @@ func TestDecodeOwnerDefaults(t *testing.T) {
 		"a number":         {Deployment, `{"replicas":4,"strategy":{"rollingUpdate":{"maxUnavailable":0}},` + selector + `}`, 4, 0, Rollout{MaxSurge: 1}},
 		"no surge":         {Deployment, `{"replicas":4,"strategy":{"rollingUpdate":{"maxSurge":0}},` + selector + `}`, 4, 0, Rollout{MaxUnavailable: 1}},
 		"no percent":       {Deployment, `{"replicas":4,"strategy":{"rollingUpdate":{"maxUnavailable":"0%"}},` + selector + `}`, 4, 0, Rollout{MaxSurge: 1}},
+		"two, no surge":    {Deployment, `{"replicas":4,"strategy":{"rollingUpdate":{"maxSurge":0,"maxUnavailable":2}},` + selector + `}`, 4, 0, Rollout{MaxUnavailable: 2}},
+		"one percent":      {Deployment, `{"replicas":4,"strategy":{"rollingUpdate":{"maxUnavailable":"1%"}},` + selector + `}`, 4, 0, Rollout{MaxSurge: 1, BlocksBelow: 100}},
 		"Recreate":         {Deployment, `{"replicas":4,"strategy":{"type":"Recreate"},` + selector + `}`, 4, 0, Rollout{Recreate: true}},
 		"no surge at all":  {Deployment, `{"replicas":4,"strategy":{"rollingUpdate":{"maxSurge":0,"maxUnavailable":"0%"}},` + selector + `}`, 4, 0, Rollout{MaxUnavailable: 1}},
 		"first ordinal":    {StatefulSet, `{"replicas":3,"ordinals":{"start":5},` + selector + `}`, 3, 5, Rollout{}},

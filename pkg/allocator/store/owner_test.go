@@ -32,6 +32,10 @@ func wrote(manager string, operation metav1.ManagedFieldsOperationType, keys ...
 func TestWhoWroteTheSeal(t *testing.T) {
 	const update, apply = metav1.ManagedFieldsOperationUpdate, metav1.ManagedFieldsOperationApply
 	const seal = assignment.SealKey
+	sub := wrote(assignment.FieldManager, update, seal)
+	sub.Subresource = "status"
+	broken := wrote("kubectl", update, seal)
+	broken.FieldsV1 = metav1.NewFieldsV1(`[]`)
 	for name, tc := range map[string]struct {
 		fields              []metav1.ManagedFieldsEntry
 		us, nobody, ancient bool
@@ -40,6 +44,10 @@ func TestWhoWroteTheSeal(t *testing.T) {
 		"somebody wrote something else":     {[]metav1.ManagedFieldsEntry{wrote("kubectl", update, "team")}, false, true, false},
 		"idalloc":                           {[]metav1.ManagedFieldsEntry{wrote(assignment.FieldManager, update, seal)}, true, false, false},
 		"idalloc, and others the same":      {[]metav1.ManagedFieldsEntry{wrote(assignment.FieldManager, update, seal), wrote("argocd", apply, seal)}, true, false, false},
+		"somebody who applies as idalloc":   {[]metav1.ManagedFieldsEntry{wrote(assignment.FieldManager, apply, seal)}, false, false, false},
+		"a subresource, as idalloc":         {[]metav1.ManagedFieldsEntry{sub}, false, false, false},
+		"an entry without fields":           {[]metav1.ManagedFieldsEntry{{Manager: "kubectl", Operation: update}}, false, true, false},
+		"an entry of another form":          {[]metav1.ManagedFieldsEntry{broken}, false, true, false},
 		"somebody else":                     {[]metav1.ManagedFieldsEntry{wrote("kubectl", update, seal)}, false, false, false},
 		"the server forgot who":             {[]metav1.ManagedFieldsEntry{wrote(ancientManager, update, seal)}, false, false, true},
 		"somebody who calls himself that":   {[]metav1.ManagedFieldsEntry{wrote(ancientManager, apply, seal)}, false, false, false},
@@ -49,6 +57,9 @@ func TestWhoWroteTheSeal(t *testing.T) {
 	} {
 		if us, nobody, ancient := tracked(tc.fields, assignment.SealKey); us != tc.us || nobody != tc.nobody || ancient != tc.ancient {
 			t.Errorf("%s: us %t, nobody %t, ancient %t", name, us, nobody, ancient)
+		}
+		if o := (&Object{ObjectMeta: metav1.ObjectMeta{ManagedFields: tc.fields}}); o.Tracked() != tc.us {
+			t.Errorf("%s: tracked %t", name, !tc.us)
 		}
 	}
 }
@@ -154,7 +165,8 @@ func TestAnAssignmentOfNobodyIsReplaced(t *testing.T) {
 
 func TestOwnersThatCannotBeServed(t *testing.T) {
 	for says, spec := range map[string]string{
-		"spec.strategy":                 `{"strategy":{"type":"RollingUpdate","rollingUpdate":{"maxSurge":1,"maxUnavailable":"lots"}},` + labelsOfA + `}`,
+		"spec.strategy: maxUnavailable": `{"strategy":{"type":"RollingUpdate","rollingUpdate":{"maxSurge":1,"maxUnavailable":"lots"}},` + labelsOfA + `}`,
+		"spec.strategy: maxSurge":       `{"strategy":{"type":"RollingUpdate","rollingUpdate":{"maxSurge":"lots","maxUnavailable":1}},` + labelsOfA + `}`,
 		"would select every pod":        `{"selector":{}}`,
 		`is not a valid label selector`: `{"selector":{"matchExpressions":[{"key":"app","operator":"Maybe"}]}}`,
 	} {

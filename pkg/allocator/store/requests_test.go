@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+	testclock "k8s.io/utils/clock/testing"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 )
@@ -430,6 +432,64 @@ func TestACommitTestsWhatItWasPlannedOn(t *testing.T) {
 	}
 }
 
+// Annotations do not raise the generation of a StatefulSet, so a write of another pod shows in the resourceVersion alone.
+func TestACommitSeesAnothersWriteOnAnyKind(t *testing.T) {
+	const path = "/apis/apps/v1/namespaces/shop/statefulsets/worker"
+	ref := Ref{APIVersion: testAPIVersion, Kind: StatefulSet, Namespace: "shop", Name: testName}
+	state := func(pod string, epoch int64) assignment.State {
+		return assignment.State{Epoch: epoch, Slots: assignment.Slots{0: pod}, UIDs: assignment.Slots{0: "u"}}
+	}
+	worker := aWorker(map[string]any{})
+	worker["kind"] = StatefulSet
+	server, s := newShelf(t, map[string]map[string]any{path: worker})
+	before, err := s.Get(t.Context(), ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.change(path, "resourceVersion", "2") // another pod wrote
+	if _, err := s.Commit(t.Context(), before, state("b", 9)); !errors.Is(err, ErrConflict) {
+		t.Errorf("a write over the write of another pod: %v", err)
+	}
+	now, err := s.Get(t.Context(), ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Commit(t.Context(), now, state("b", 9)); err != nil {
+		t.Errorf("a write of what was read: %v", err)
+	}
+}
+
+// A process knows what it wrote itself, also if the answer does not name the writer any more.
+func TestTheAnswerToACommitIsKnown(t *testing.T) {
+	worker := aWorker(map[string]any{})
+	worker["metadata"].(map[string]any)["managedFields"] = []any{map[string]any{ //nolint:errcheck,forcetypeassert // aWorker made it
+		"manager": "ancient-changes", "operation": "Update", "fieldsType": "FieldsV1",
+		"fieldsV1": map[string]any{"f:metadata": map[string]any{"f:annotations": map[string]any{"f:" + assignment.SealKey: map[string]any{}}}},
+	}}
+	_, s := newShelf(t, map[string]map[string]any{ownerPath: worker})
+	from, err := s.Get(t.Context(), theRef())
+	if err != nil {
+		t.Fatal(err)
+	}
+	written, err := s.Commit(t.Context(), from, assignment.State{Epoch: 9, Slots: assignment.Slots{0: "a"}, UIDs: assignment.Slots{0: "u"}})
+	if err != nil || !written.Ancient || !written.Clean() {
+		t.Errorf("the answer counts as %s (ancient: %t), %v", written.Trust, written.Ancient, err)
+	}
+	if again, err := s.Get(t.Context(), theRef()); err != nil || !again.Clean() {
+		t.Errorf("read again, it counts as %s, %v", again.Trust, err)
+	}
+}
+
+// An owner whose pods nobody can count is no owner of one replica.
+func TestAnOwnerThatCannotBeReadIsAnError(t *testing.T) {
+	worker := aWorker(nil)
+	worker["spec"] = map[string]any{"replicas": 3}
+	_, s := newShelf(t, map[string]map[string]any{ownerPath: worker})
+	if o, err := s.Get(t.Context(), theRef()); err == nil || !strings.Contains(err.Error(), "spec.selector") {
+		t.Errorf("%+v, %v", o, err)
+	}
+}
+
 func TestWhatIsTooLargeIsNotSent(t *testing.T) {
 	server, s := newShelf(t, map[string]map[string]any{ownerPath: aWorker(map[string]any{"big": strings.Repeat("x", 256<<10)})})
 	owner, err := s.Get(t.Context(), theRef())
@@ -508,7 +568,7 @@ func TestOrdinals(t *testing.T) {
 func TestWhatAnEventSays(t *testing.T) {
 	server, s := newShelf(t, nil)
 	event := Event{
-		About: metav1.OwnerReference{APIVersion: testAPIVersion, Kind: Deployment, Name: testName, UID: "o"}, Namespace: "shop", Reporter: "worker-a",
+		About: Owner{Ref: theRef(), UID: "o"}.About(), Namespace: "shop", Reporter: "worker-a",
 		Type: EventWarning, Reason: "AssignmentChanged", Message: "somebody",
 	}
 	if err := s.Tell(t.Context(), event); err != nil {
@@ -616,6 +676,51 @@ func TestAStoreForAKeyThatIsIdallocsOwn(t *testing.T) {
 	}
 }
 
+func TestAStoreForAnyOtherKey(t *testing.T) {
+	for key, want := range map[string]string{"": assignment.DefaultKey, assignment.DefaultKey: assignment.DefaultKey, "team.example/ids": "team.example/ids"} {
+		s, err := New(&rest.Config{Host: "http://127.0.0.1:1"}, key, nil)
+		if err != nil || s.Key != want {
+			t.Errorf("%q: %+v, %v", key, s, err)
+		}
+	}
+}
+
+// A connection that cannot be as it was asked for is refused, not made in another way.
+func TestAStoreThatCannotBeMade(t *testing.T) {
+	for name, config := range map[string]*rest.Config{
+		"a certificate that is not there": {Host: "https://127.0.0.1:1", TLSClientConfig: rest.TLSClientConfig{CAFile: "/no/such/file"}},
+		"a host that is none":             {Host: "http://[::1"},
+	} {
+		if s, err := New(config, "", nil); err == nil || s != nil || !strings.Contains(err.Error(), "idalloc: client: ") {
+			t.Errorf("%s: %v, %v", name, s, err)
+		}
+	}
+}
+
+// The audit log of the API server says which program wrote.
+func TestTheServerKnowsWhoAsks(t *testing.T) {
+	var agent string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		agent = r.UserAgent()
+		w.Header().Set("Content-Type", jsonType)
+		send(w, aWorker(nil))
+	}))
+	t.Cleanup(server.Close)
+	for given, want := range map[string]string{"": rest.DefaultKubernetesUserAgent(), "team/1": "team/1"} {
+		config := &rest.Config{Host: server.URL, UserAgent: given}
+		s, err := New(config, "", testclock.NewFakeClock(testTime))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Get(t.Context(), theRef()); err != nil || agent != want {
+			t.Errorf("the server hears of %q, %v, want %q", agent, err, want)
+		}
+		if config.UserAgent != given {
+			t.Errorf("the caller's config has %q now", config.UserAgent)
+		}
+	}
+}
+
 // The server need not note when a manager wrote.
 func TestTheTimeOfTheLastWrite(t *testing.T) {
 	entry := wrote(assignment.FieldManager, metav1.ManagedFieldsOperationUpdate, assignment.SealKey)
@@ -624,7 +729,9 @@ func TestTheTimeOfTheLastWrite(t *testing.T) {
 		t.Errorf("without a time it is %s", at)
 	}
 	entry.Time = &metav1.Time{Time: testTime}
-	if at := LastWrite([]metav1.ManagedFieldsEntry{wrote("helm", metav1.ManagedFieldsOperationUpdate), entry}); !at.Equal(testTime) {
+	helm := wrote("helm", metav1.ManagedFieldsOperationUpdate)
+	helm.Time = &metav1.Time{Time: testTime.Add(time.Hour)}
+	if at := LastWrite([]metav1.ManagedFieldsEntry{helm, entry}); !at.Equal(testTime) {
 		t.Errorf("it is %s", at)
 	}
 }

@@ -52,23 +52,23 @@ func decodeRollout(o *Object, count int) (r Rollout, err error) {
 	if r.MaxSurge == 0 && r.MaxUnavailable == 0 {
 		r.MaxUnavailable = 1 // as the Deployment controller does, so that it can roll at all
 	}
-	r.BlocksBelow, err = blocksBelow(rolling.MaxSurge, rolling.MaxUnavailable)
-	return r, err
+	r.BlocksBelow = blocksBelow(rolling.MaxSurge, rolling.MaxUnavailable)
+	return r, nil
 }
 
-// blocksBelow returns Rollout.BlocksBelow.
-func blocksBelow(maxSurge, maxUnavailable *intstr.IntOrString) (int, error) {
-	if surge, err := resolve(maxSurge, 1, true); err != nil || surge == 0 {
-		return 0, err // without a surge, Kubernetes raises a MaxUnavailable of 0 to 1
+// blocksBelow returns Rollout.BlocksBelow. Both values can be resolved.
+func blocksBelow(maxSurge, maxUnavailable *intstr.IntOrString) int {
+	if surge, _ := resolve(maxSurge, 1, true); surge == 0 {
+		return 0 // without a surge, Kubernetes raises a MaxUnavailable of 0 to 1
 	}
 	if maxUnavailable != nil && maxUnavailable.Type == intstr.Int {
-		return 0, nil
+		return 0
 	}
-	percent, err := resolve(maxUnavailable, 100, false)
-	if err != nil || percent <= 0 || percent >= 100 {
-		return 0, err
+	percent, _ := resolve(maxUnavailable, 100, false)
+	if percent <= 0 || percent >= 100 {
+		return 0
 	}
-	return (100 + percent - 1) / percent, nil
+	return (100 + percent - 1) / percent
 }
 
 func resolve(value *intstr.IntOrString, count int, up bool) (int, error) {

@@ -55,12 +55,25 @@ func TestTrustInPartitions(t *testing.T) {
 		"somebody else brought it back":          {sealed, false, false, assignment.Foreign},
 		"nobody tracks it":                       {sealed, false, true, assignment.Untracked},
 		"it does not fit":                        {assignment.PartitionRecord{Present: true}, true, false, assignment.Foreign},
+		"it does not fit, and nobody tracks it":  {assignment.PartitionRecord{Present: true}, false, true, assignment.Foreign},
 		"we wrote a later format":                {later, true, false, assignment.Unreadable},
 		"a later format, which nobody tracks":    {later, false, true, assignment.Unreadable},
 		"somebody else wrote what looks like it": {later, false, false, assignment.Foreign},
 	} {
 		if got := partitionTrust(tc.record, tc.us, tc.nobody); got != tc.want {
 			t.Errorf("%s: %s, want %s", name, got, tc.want)
+		}
+	}
+}
+
+// A row of partitions that is clean names ids, and who has them is in the map.
+func TestPartitionsAreAsCleanAsTheMap(t *testing.T) {
+	for trust, want := range map[assignment.Trust]bool{assignment.Clean: true, assignment.Untracked: false, assignment.Foreign: false, assignment.Absent: false} {
+		if o := (Owner{Trust: trust, PartitionTrust: assignment.Clean}); o.PartitionsClean() != want {
+			t.Errorf("a clean row beside a map that is %s: %t", trust, !want)
+		}
+		if o := (Owner{Trust: assignment.Clean, PartitionTrust: trust}); o.PartitionsClean() != want {
+			t.Errorf("a row that is %s beside a clean map: %t", trust, !want)
 		}
 	}
 }

@@ -88,9 +88,6 @@ func (o *Object) Tracked() bool {
 
 // ownedAnnotations returns the annotations that an entry owns. Each key has the prefix "f:".
 func ownedAnnotations(entry *metav1.ManagedFieldsEntry) map[string]json.RawMessage {
-	if entry.FieldsV1 == nil {
-		return nil
-	}
 	var f struct {
 		Metadata struct {
 			Annotations map[string]json.RawMessage `json:"f:annotations"`

@@ -59,6 +59,10 @@ func TestTamperingNamesAnnotationsAndWriter(t *testing.T) {
 				entry("argocd", apply, late, assignment.DefaultKey, assignment.EpochKey, "example.com/other")),
 			[]string{`annotations idalloc.dev/assignment and idalloc.dev/epoch were set by field manager "argocd" (Apply)`, `; annotation idalloc.dev/seal was set by field manager "hand"`},
 		},
+		"the scale subresource": {
+			tampered(t, swap, us(assignment.SealKey), subresource(entry("scaler", update, late, assignment.DefaultKey))),
+			[]string{`set by field manager "scaler" (Update of scale) at `},
+		},
 		"the seal removed": {
 			tampered(t, func(a map[string]string) { delete(a, assignment.SealKey) }, us(assignment.DefaultKey, assignment.EpochKey)),
 			[]string{"annotation idalloc.dev/seal was removed by somebody whom metadata.managedFields do not name"},
@@ -78,9 +82,33 @@ func TestTamperingNamesAnnotationsAndWriter(t *testing.T) {
 			t.Errorf("%s: the map is clean", name)
 		}
 	}
+	bystander := entry("helm", update, late, "example.com/other")
+	if o := tampered(t, swap, bystander, entry("hand", update, late, assignment.DefaultKey)); len(o.Writers) != 1 || o.Writers[0].Manager != "hand" {
+		t.Errorf("only one manager set what is idalloc's, and the writers are %v", o.Writers)
+	}
 	clean := tampered(t, func(map[string]string) {}, us(assignment.SealKey), entry("hand", update, late, assignment.UIDsKey))
 	if !clean.Clean() || clean.Writers != nil {
 		t.Errorf("a clean map has writers %v", clean.Writers)
+	}
+}
+
+func subresource(e metav1.ManagedFieldsEntry) metav1.ManagedFieldsEntry {
+	e.Subresource = "scale"
+	return e
+}
+
+// The log says the same sentence of the same writers, so that nobody reads it again at each of their writes.
+func TestCulpritsAreTheSameAtEachWrite(t *testing.T) {
+	at := func(when time.Time) Owner {
+		return tampered(t, func(a map[string]string) { a[assignment.DefaultKey] = "{}" }, entry("hand", metav1.ManagedFieldsOperationUpdate, when, assignment.DefaultKey))
+	}
+	early, late := at(testTime.Add(-time.Hour)), at(testTime)
+	first, second := early.Culprits(assignment.DefaultKey), late.Culprits(assignment.DefaultKey)
+	if first != second || !strings.Contains(first, `"hand" (Update)`) {
+		t.Errorf("%q, and later %q", first, second)
+	}
+	if said := late.Tampering(assignment.DefaultKey); !strings.Contains(said, " at "+testTime.UTC().Format(time.RFC3339)) {
+		t.Errorf("the time is gone: %q", said)
 	}
 }
 
@@ -88,10 +116,14 @@ func TestOnlyAnUndoIsAnUndo(t *testing.T) {
 	const update, apply = metav1.ManagedFieldsOperationUpdate, metav1.ManagedFieldsOperationApply
 	all := []string{assignment.DefaultKey, assignment.EpochKey, assignment.SealKey}
 	whole := func(map[string]string) {}
+	set := tampered(t, whole, entry("kubectl", update, testTime, all...))
+	set.Kind = StatefulSet // its revisions have no annotations
 	for name, tc := range map[string]struct {
 		owner Owner
 		want  bool
 	}{
+		"of a StatefulSet":          {set, false},
+		"by a subresource":          {tampered(t, whole, subresource(entry("kubectl", update, testTime, all...))), false},
 		"kubectl rollout undo":      {tampered(t, whole, entry("kubectl", update, testTime, all...)), true},
 		"by another name":           {tampered(t, whole, entry("kubectl-rollout", update, testTime, all...)), true},
 		"kubectl edit":              {tampered(t, whole, entry("kubectl-edit", update, testTime, all...)), false},

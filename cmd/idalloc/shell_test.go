@@ -1,0 +1,429 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/klog/v2"
+
+	"github.com/idalloc/idalloc/internal/agent"
+	"github.com/idalloc/idalloc/pkg/allocator"
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/test/apifake"
+)
+
+// outcome is how a command line ended.
+type outcome struct {
+	code        int
+	out, errors string
+}
+
+func (o outcome) String() string { return fmt.Sprintf("exit code %d\n%s%s", o.code, o.out, o.errors) }
+
+// shell runs command lines as somebody outside of a pod does who looks at an API server.
+func shell(t *testing.T, server *apifake.Server) func(line string, more ...string) outcome {
+	t.Helper()
+	t.Setenv("KUBECONFIG", "")
+	t.Setenv("HOME", t.TempDir())
+	t.Setenv("KUBERNETES_SERVICE_HOST", "")
+	return func(line string, more ...string) outcome {
+		t.Helper()
+		var out, errs strings.Builder
+		root := newRoot()
+		root.SetOut(&out)
+		root.SetErr(&errs)
+		root.SetArgs(append([]string{"--server=" + server.Config().Host, "--namespace=" + apifake.Namespace}, append(strings.Fields(line), more...)...))
+		err := root.ExecuteContext(t.Context())
+		if err != nil {
+			errs.WriteString(err.Error())
+		}
+		return outcome{exitCode(err), out.String(), errs.String()}
+	}
+}
+
+// workload is an API server with the Deployment "worker": worker-a has slot 0, and worker-gone had slot 1.
+func workload(t *testing.T, replicas int64) *apifake.Server {
+	t.Helper()
+	server := apifake.New(t)
+	slots, uids := assignment.Slots{0: "worker-a", 1: "worker-gone"}, assignment.Slots{}
+	for id, pod := range slots {
+		uids[id] = assignment.ShortUID(string(apifake.UIDOf(pod)))
+	}
+	server.Put(apifake.Assigned(replicas, assignment.State{Slots: slots, UIDs: uids, Epoch: 100}))
+	server.Put(apifake.Holding("worker-a", 0, 100))
+	return server
+}
+
+// says checks an exit code, and what a command printed on standard output and standard error.
+func says(t *testing.T, got outcome, code int, out, errs string) {
+	t.Helper()
+	if got.code != code || !strings.Contains(got.out, out) || !strings.Contains(got.errors, errs) {
+		t.Errorf("%s\nwant exit code %d, %q on standard output and %q on standard error", got, code, out, errs)
+	}
+}
+
+func TestGetShowsEachSlotInEachFormat(t *testing.T) {
+	server := workload(t, 2)
+	server.Put(apifake.Pod("worker-b"))
+	run := shell(t, server)
+	for _, line := range []string{"get deployment/worker", "get deploy worker", "get deploy/worker -o table"} {
+		got := run(line)
+		says(t, got, exitDone, "ID   POD           REVISION   NODE   STATE   AGE\n0    worker-a ", "worker-b")
+		if rows := strings.Count(got.out, "\n"); rows != 3 || strings.Contains(got.out, "RECEIPT") {
+			t.Errorf("%s prints %d lines:\n%s", line, rows, got.out)
+		}
+	}
+	says(t, run("get deployment/worker -o wide"), exitDone, "RECEIPT", "")
+	var view struct {
+		Owner string `json:"owner"`
+		Slots []struct {
+			State string `json:"state"`
+		} `json:"slots"`
+	}
+	got := run("get deployment/worker -o json")
+	if err := json.Unmarshal([]byte(got.out), &view); err != nil || got.code != exitDone || view.Owner != "Deployment/worker" || len(view.Slots) != 2 || view.Slots[1].State != "dead" {
+		t.Errorf("%v: %+v\n%s", err, view, got)
+	}
+	if !strings.HasPrefix(got.out, "{\n  \"owner\"") {
+		t.Errorf("people cannot read it: %s", got)
+	}
+	got = run("get deployment/worker -o yaml")
+	if says(t, got, exitDone, "\nowner: Deployment/worker\n", ""); !strings.HasPrefix(got.out, "---\n") {
+		t.Errorf("with --watch nobody can tell where the next one begins: %s", got)
+	}
+	got = run("get deployment/worker --partitions")
+	says(t, got, exitDone, "Deployment/worker in namespace shop has no partitions", "")
+}
+
+func TestGCSaysWhatItFrees(t *testing.T) {
+	server := workload(t, 2)
+	run := shell(t, server)
+	slots := func() string {
+		return server.Get(apifake.Apps, apifake.Deployment, apifake.Worker).GetAnnotations()[assignment.DefaultKey]
+	}
+	before := slots()
+	says(t, run("gc deployment/worker --dry-run"), exitDone, "would free slot 1 of worker-gone: Deployment/worker: ", "")
+	if now := slots(); now != before {
+		t.Errorf("--dry-run changed the map from %s to %s", before, now)
+	}
+	got := run("gc deployment worker")
+	if says(t, got, exitDone, "freed slot 1 of worker-gone: Deployment/worker: ", ""); strings.Contains(got.out, "no dead holders") || strings.Contains(got.out, "restored") {
+		t.Error(got)
+	}
+	if now := slots(); now != `{"0":"worker-a"}` {
+		t.Errorf("the map is %s", now)
+	}
+	if got := run("gc deployment/worker"); got.code != exitDone || got.out != "Deployment/worker: no dead holders\n" {
+		t.Error(got)
+	}
+	server.Change(apifake.Apps, apifake.Deployment, apifake.Worker, func(o *unstructured.Unstructured) {
+		annotations := o.GetAnnotations()
+		annotations[assignment.DefaultKey] = "{}"
+		o.SetAnnotations(annotations)
+		o.SetManagedFields([]metav1.ManagedFieldsEntry{apifake.Entry("kubectl-edit", map[string]bool{"f:" + assignment.DefaultKey: true, "f:" + assignment.SealKey: true})})
+	})
+	if got := run("gc deployment/worker --dry-run"); got.code != exitDone || slots() != "{}" ||
+		got.out != "Deployment/worker: the assignment was changed by somebody else; would restore it from the pods' receipts\n" {
+		t.Error(got, slots())
+	}
+	if got := run("gc deployment/worker"); got.code != exitDone || slots() != `{"0":"worker-a"}` ||
+		got.out != "Deployment/worker: restored the assignment, which somebody else had changed, from the pods' receipts\n" {
+		t.Error(got, slots())
+	}
+}
+
+func TestVerifyFailsIfSomethingIsWrong(t *testing.T) {
+	server := workload(t, 2)
+	server.Change(apifake.Apps, apifake.Deployment, apifake.Worker, func(o *unstructured.Unstructured) {
+		o.Object["spec"].(map[string]any)["strategy"] = map[string]any{ //nolint:errcheck,forcetypeassert // apifake made it
+			"rollingUpdate": map[string]any{"maxSurge": int64(0), "maxUnavailable": int64(1)},
+		}
+	})
+	run := shell(t, server)
+	says(t, run("verify deployment/worker"), exitError, "worker-gone", "Deployment/worker in namespace shop: verify found what is wrong, 1 in number; see above")
+	says(t, run("gc deployment/worker"), exitDone, "freed", "")
+	if got := run("verify deployment/worker --fail-on-warnings"); got.code != exitDone || got.errors != "" || !strings.Contains(got.out, "Deployment/worker") {
+		t.Error(got)
+	}
+	var report struct {
+		OK    bool `json:"ok"`
+		Count int  `json:"count"`
+		Held  int  `json:"held"`
+	}
+	got := run("verify deployment/worker -o json")
+	if err := json.Unmarshal([]byte(got.out), &report); err != nil || got.code != exitDone || !report.OK || report.Count != 2 || report.Held != 1 {
+		t.Errorf("%v: %+v\n%s", err, report, got)
+	}
+	if !strings.HasPrefix(got.out, "{\n  \"owner\"") {
+		t.Errorf("people cannot read it: %s", got)
+	}
+	unused := apifake.Owner(1)
+	unused.SetName("unused")
+	server.Put(unused)
+	says(t, run("verify deployment/unused"), exitDone, "unused", "")
+	says(t, run("verify deployment/unused --fail-on-warnings"), exitError, "unused",
+		"Deployment/unused in namespace shop: verify warns, 1 in number, and --fail-on-warnings is set; see above")
+}
+
+func TestWhatIsRefusedBeforeARequest(t *testing.T) {
+	server := workload(t, 1)
+	run := shell(t, server)
+	for line, want := range map[string]string{
+		"frobnicate":                              `unknown command "frobnicate": see idalloc --help`,
+		"get":                                     "name one owner",
+		"gc":                                      "name one owner",
+		"verify":                                  "name one owner",
+		"get deploy/a deploy/b deploy/c":          "name one owner",
+		"get worker":                              "worker",
+		"get pod/worker-a":                        "pod",
+		"get deploy/worker -o xml":                "use table, wide, json or yaml",
+		"verify deploy/worker -o yaml":            "use table or json",
+		"verify deploy/worker --wait=-1s":         "use 0 or more",
+		"get deploy/worker --no-such-flag":        "see idalloc get --help",
+		"get deploy/worker -v=11":                 "use 0 to 10",
+		"verify deploy/worker -v=-1":              "use 0 to 10",
+		"gc deploy/worker --log-format=xml":       "use json or console",
+		"get deploy/worker --log-format=xml":      "use json or console",
+		"verify deploy/worker --log-format=":      "use json or console",
+		"gc deploy/worker --annotation-key=a/b/c": "--annotation-key",
+		"install":                                 "name one directory",
+		"install a b":                             "name one directory",
+		"version x":                               "takes no arguments",
+		"watch x":                                 "takes no arguments",
+	} {
+		if got := run(line); got.code != exitUsage || got.out != "" || !strings.Contains(got.errors, want) {
+			t.Errorf("idalloc %s: %s\nwant a usage error with %q", line, got, want)
+		}
+	}
+	says(t, run("install", ""), exitUsage, "", "name one directory")
+	if sent := server.Requests(); len(sent) > 0 {
+		t.Errorf("requests were sent: %v", sent)
+	}
+	says(t, run("get deployment/worker -v=10 --log-format=console"), exitDone, "worker-a", "")
+}
+
+func TestRequestsThatFail(t *testing.T) {
+	run := shell(t, apifake.New(t))
+	for _, line := range []string{"get deployment/worker", "get deployment/worker --partitions", "gc deployment/worker", "gc deployment/worker --dry-run", "verify deployment/worker"} {
+		says(t, run(line), exitError, "", `get deployments "worker" in namespace shop: `)
+	}
+	server := workload(t, 1)
+	server.Before(func(w http.ResponseWriter, _ *http.Request) bool {
+		apifake.Refuse(w, http.StatusForbidden, metav1.StatusReasonForbidden, `User "me" cannot get resource "deployments"`, nil)
+		return true
+	})
+	run = shell(t, server)
+	for _, command := range []string{"get", "gc", "verify"} {
+		says(t, run(command+" deployment/worker"), exitForbidden, "", `get deployments`)
+	}
+	says(t, run("get deployment/worker --kubeconfig=/no/such/file"), exitError, "", "/no/such/file")
+}
+
+func TestInstallSaysWhatTheDirectoryNeeds(t *testing.T) {
+	run := shell(t, apifake.New(t))
+	dir := t.TempDir()
+	says(t, run("install "+dir+"/none"), exitError, "", "cannot install into "+dir+"/none")
+	says(t, run("install "+dir), exitDone, "", "")
+	if got := content(t, dir); len(got) != 1 || len(got["idalloc"]) == 0 {
+		t.Errorf("the directory has %d files", len(got))
+	}
+}
+
+func TestVersionAndHelp(t *testing.T) {
+	run := shell(t, apifake.New(t))
+	says(t, run("version"), exitDone, "idalloc dev go", "")
+	says(t, run(""), exitDone, "Exit codes: ", "")
+	help := run("watch --help")
+	for _, twin := range []string{"[IDALLOC_HTTP_ADDRESS]", "[IDALLOC_WITH_PARTITIONS]", "[IDALLOC_ANNOTATION_KEY]", "[IDALLOC_TIMEOUT]"} {
+		if strings.Count(help.out, twin) != 1 {
+			t.Errorf("the help of watch has %s %d times", twin, strings.Count(help.out, twin))
+		}
+	}
+	if strings.Contains(help.out, "IDALLOC_HELP") {
+		t.Error("--help has no environment variable")
+	}
+}
+
+// full is a device without room.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errFull }
+
+var errFull = errors.New("no space left on device")
+
+// A script that gets half of the output has to know.
+func TestOutputThatCannotBeWritten(t *testing.T) {
+	for _, line := range []string{
+		"get deployment/worker", "get deployment/worker -o wide", "get deployment/worker -o json", "get deployment/worker -o yaml",
+		"gc deployment/worker --dry-run", "gc deployment/clean", "gc deployment/foreign --dry-run", "verify deployment/worker", "verify deployment/worker -o json", "version",
+	} {
+		server := workload(t, 2)
+		for name, change := range map[string]func(o *unstructured.Unstructured){
+			"clean": func(*unstructured.Unstructured) {},
+			"foreign": func(o *unstructured.Unstructured) {
+				o.SetManagedFields([]metav1.ManagedFieldsEntry{apifake.Entry("kubectl-edit", map[string]bool{"f:" + assignment.SealKey: true})})
+			},
+		} {
+			other := apifake.Assigned(0, assignment.State{Epoch: 100})
+			other.SetName(name)
+			change(other)
+			server.Put(other)
+		}
+		shell(t, server)
+		root := newRoot()
+		root.SetOut(full{})
+		root.SetErr(io.Discard)
+		root.SetArgs(append(strings.Fields(line), "--server="+server.Config().Host, "--namespace="+apifake.Namespace))
+		if err := root.ExecuteContext(t.Context()); !errors.Is(err, errFull) {
+			t.Errorf("idalloc %s: %v", line, err)
+		}
+	}
+}
+
+// What idalloc says beside the table is lost as well if nobody can read it.
+func TestRemarksThatCannotBeWritten(t *testing.T) {
+	server := workload(t, 2)
+	server.Put(apifake.Pod("worker-b"))
+	shell(t, server)
+	root := newRoot()
+	root.SetOut(io.Discard)
+	root.SetErr(full{})
+	root.SetArgs([]string{"get", "deployment/worker", "--server=" + server.Config().Host, "--namespace=" + apifake.Namespace})
+	if err := root.ExecuteContext(t.Context()); !errors.Is(err, errFull) {
+		t.Error(err)
+	}
+}
+
+// A container that cannot get an id ends with an error, and not as if it had one.
+func TestAPodThatMayNotStart(t *testing.T) {
+	run := shell(t, apifake.New(t))
+	dir := t.TempDir()
+	for _, line := range []string{"init --dir=" + dir, "watch --http-address= --dir=" + dir, "run --http-address= -- /bin/true"} {
+		command, rest, _ := strings.Cut(line, " ")
+		says(t, run(command+" --pod-name=worker-x --pod-uid=u --pod-namespace="+apifake.Namespace+" "+rest), exitError, "", "worker-x")
+	}
+	for _, line := range []string{"watch --dir=" + dir, "run /bin/true"} {
+		command, rest, _ := strings.Cut(line, " ")
+		says(t, run(command+" --pod-name=worker-x --pod-uid=u --http-address=127.0.0.1:none "+rest), exitError, "", "127.0.0.1:none")
+	}
+}
+
+// The shell completes no file names where idalloc wants a workload.
+func TestCompletionNamesNoFiles(t *testing.T) {
+	run := shell(t, apifake.New(t))
+	says(t, run("__complete get", ""), exitDone, ":4\n", "")
+}
+
+// standardError returns what f writes there.
+func standardError(t *testing.T, f func()) string {
+	t.Helper()
+	file, err := os.CreateTemp(t.TempDir(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := os.Stderr
+	os.Stderr = file //nolint:reassign // there is no other way to see what a program says
+	f()
+	os.Stderr = before //nolint:reassign // as it was
+	text, err := os.ReadFile(file.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := file.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func TestAnErrorIsOneSentence(t *testing.T) {
+	code := exitDone
+	text := standardError(t, func() { code = run(t.Context(), []string{"frobnicate"}) })
+	if want := "error: unknown command \"frobnicate\": see idalloc --help\n"; code != exitUsage || text != want {
+		t.Errorf("exit code %d, and on standard error %q", code, text)
+	}
+}
+
+// What reads logs by machine finds times and durations in them, and what client-go says.
+func TestTheLog(t *testing.T) {
+	t.Cleanup(klog.ClearLogger)
+	logs := func(format string, verbosity int) string {
+		return standardError(t, func() {
+			log, err := (&global{logFormat: format, verbosity: verbosity}).logger()
+			if err != nil {
+				t.Fatal(err)
+			}
+			log.Info("claimed", "after", 1500*time.Millisecond)
+			log.V(1).Info("a step")
+			klog.Background().Info("by client-go")
+		})
+	}
+	var lines []map[string]any
+	for line := range strings.Lines(logs("json", 0)) {
+		fields := map[string]any{}
+		if err := json.Unmarshal([]byte(line), &fields); err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		lines = append(lines, fields)
+	}
+	if len(lines) != 2 || lines[0]["msg"] != "claimed" || lines[0]["after"] != "1.5s" || lines[1]["msg"] != "by client-go" || lines[1]["logger"] != "client-go" {
+		t.Fatal(lines)
+	}
+	if at, err := time.Parse(time.RFC3339Nano, fmt.Sprint(lines[0]["time"])); err != nil || time.Since(at) > time.Hour {
+		t.Errorf("%v: %v", lines[0], err)
+	}
+	if text := logs("console", 1); strings.HasPrefix(text, "{") || !strings.Contains(text, "a step") {
+		t.Errorf("for people: %s", text)
+	}
+}
+
+// The README documents the exit codes.
+func TestExitCodes(t *testing.T) {
+	forbidden := &store.ForbiddenError{Verb: "get"}
+	for _, tc := range []struct {
+		err  error
+		want int
+	}{
+		{nil, 0},
+		{errors.New("boom"), 1},
+		{usageError{errors.New("boom")}, 2},
+		{fmt.Errorf("%w: %w", allocator.ErrNoSlot, agent.ErrTimeout), 3},
+		{allocator.ErrNoSlot, 1},
+		{agent.ErrTimeout, 1},
+		{fmt.Errorf("%w: %w: %w", allocator.ErrNoSlot, agent.ErrTimeout, forbidden), 4},
+		{forbidden, 4},
+		{fmt.Errorf("watch: %w", forbidden), 4},
+		{statusError{code: 137}, 137},
+		{statusError{code: 127, err: usageError{errors.New("boom")}}, 127},
+	} {
+		if got := exitCode(tc.err); got != tc.want {
+			t.Errorf("%v: exit code %d, want %d", tc.err, got, tc.want)
+		}
+	}
+}
+
+// What strict mode and the other times accept, to the last value.
+func TestTheLastValuesThatRunAccepts(t *testing.T) {
+	for _, tc := range []struct{ flag, value, next string }{
+		{"--fence-after", assignment.MaxFenceAfter.String(), (assignment.MaxFenceAfter + time.Millisecond).String()},
+		{"--fence-after", allocator.MinFenceAfter.String(), (allocator.MinFenceAfter - time.Millisecond).String()},
+		{"--move-delay", "0s", "-1ns"},
+		{"--stop-timeout", "0s", "-1ns"},
+	} {
+		if _, err := exec(t, tc.flag+"="+tc.value, "--", "sh"); err == nil || !strings.Contains(err.Error(), "this pod's name is not known") {
+			t.Errorf("%s=%s: %v", tc.flag, tc.value, err)
+		}
+		if code, err := exec(t, tc.flag+"="+tc.next, "--", "sh"); code != exitUsage || !strings.Contains(err.Error(), tc.flag+" ") {
+			t.Errorf("%s=%s: %v", tc.flag, tc.next, err)
+		}
+	}
+}
