@@ -138,6 +138,7 @@ func TestNoSignalForPartitionsThatAreTheSame(t *testing.T) {
 	same := sharing(placement.Of(0), 7)
 	same.Partitions.Stop = 5
 	move(f, same)
+	f.awaitProcess()
 	f.Signal(syscall.SIGUSR1) // the next that it hears of
 	expect(t, s, syscall.SIGUSR1.String())
 	f.Signal(syscall.SIGTERM)

@@ -5,6 +5,7 @@ package child
 import (
 	"context"
 	"errors"
+	"runtime"
 	"slices"
 	"syscall"
 	"testing"
@@ -35,6 +36,15 @@ func (f *Follower) going(ctx context.Context) <-chan outcome {
 		done <- outcome{code, err}
 	}()
 	return done
+}
+
+// awaitProcess waits until the follower knows the command that has reported already. Before that, it has nobody to pass a signal on to.
+func (f *Follower) awaitProcess() {
+	for known := false; !known; runtime.Gosched() {
+		f.mu.Lock()
+		known = f.process != nil
+		f.mu.Unlock()
+	}
 }
 
 func expect(t *testing.T, s *stage, want ...string) {
@@ -186,6 +196,7 @@ func TestSignalsArePassedOn(t *testing.T) {
 	done := f.going(t.Context())
 	f.Publish(assigned(0, 3, 7))
 	expect(t, s, "ready")
+	f.awaitProcess()
 	f.Signal(syscall.SIGHUP)
 	expect(t, s, syscall.SIGHUP.String())
 	f.Signal(syscall.SIGINT)
