@@ -332,9 +332,9 @@ func standardError(t *testing.T, f func()) string {
 		t.Fatal(err)
 	}
 	before := os.Stderr
-	os.Stderr = file //nolint:reassign // there is no other way to see what a program says
+	os.Stderr = file
 	f()
-	os.Stderr = before //nolint:reassign // as it was
+	os.Stderr = before
 	text, err := os.ReadFile(file.Name())
 	if err != nil {
 		t.Fatal(err)

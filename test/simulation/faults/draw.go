@@ -37,11 +37,12 @@ func (f Fault) String() string {
 // missing in some, and what has to meet is frequent in some (Groce et al., Swarm testing, ISSTA 2012). What one chapter leaves behind
 // the next one finds, unless somebody repairs it between them.
 func Draw(seed uint64, p profile.Profile, names []string) []Fault {
-	var out []Fault
-	for k, c := range drawChapters(seed, p, names) {
-		out = append(out, c.draw(time.Duration(k)*p.Chaos, p)...)
+	chapters := drawChapters(seed, p, names)
+	lists := make([][]Fault, len(chapters))
+	for k, c := range chapters {
+		lists[k] = c.draw(time.Duration(k)*p.Chaos, p)
 	}
-	return out
+	return slices.Concat(lists...)
 }
 
 // chapter is which kinds of faults a part of a history has, and how often each happens beside the others.
