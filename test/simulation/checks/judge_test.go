@@ -169,21 +169,34 @@ func TestATokenThatFellWithAGhostIsComparedWithTheGhosts(t *testing.T) {
 	}
 }
 
+// A receipt that is written after the erased epoch was read may be too late for the planner's list.
 func TestAnErasedEpochThatAReceiptRemembersExcusesNothing(t *testing.T) {
-	staged(t, profile.Profile{Skew: time.Hour}, func(s stage) {
-		a, b := s.Puppet("a"), s.Puppet("b")
-		s.epoch(a, 10)
-		s.act(a, 0, 10)
-		s.Server.Change(object.Pods, a.Pod, server.Writer{Manager: assignment.FieldManager}, func(o object.Object) {
-			r := assignment.Receipt{UID: a.UID, Owner: "ReplicaSet/" + world.OwnerName, Epoch: 10}
-			object.SetText(o, "annotations", assignment.ReceiptKey, r.Encode())
+	for late, promise := range map[bool]string{false: token, true: ""} {
+		staged(t, profile.Profile{Skew: time.Hour}, func(s stage) {
+			a, b := s.Puppet("a"), s.Puppet("b")
+			writes := []func(){
+				func() {
+					s.Server.Change(object.Pods, a.Pod, server.Writer{Manager: assignment.FieldManager}, func(o object.Object) {
+						r := assignment.Receipt{UID: a.UID, Owner: "ReplicaSet/" + world.OwnerName, Epoch: 10}
+						object.SetText(o, "annotations", assignment.ReceiptKey, r.Encode())
+					})
+				},
+				func() { s.epoch(nil, 0) },
+			}
+			if late {
+				slices.Reverse(writes)
+			}
+			s.epoch(a, 10)
+			s.act(a, 0, 10)
+			s.act(a, identity.None, 0)
+			for _, write := range writes {
+				write()
+			}
+			s.epoch(b, 9)
+			s.act(b, 0, 9)
+			s.expect(t, promise)
 		})
-		s.act(a, identity.None, 0)
-		s.epoch(nil, 0)
-		s.epoch(b, 9)
-		s.act(b, 0, 9)
-		s.expect(t, token)
-	})
+	}
 }
 
 func TestOnlyAPodWhoseProgramFailedMovesLate(t *testing.T) {

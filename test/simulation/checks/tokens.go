@@ -1,6 +1,7 @@
 package checks
 
 import (
+	"math"
 	"strconv"
 	"time"
 
@@ -49,7 +50,7 @@ func (j *Judge) noteLateGhost(p *world.Process, b identity.Identity) {
 	if owner == nil || j.w.Profile.Skew == 0 || !j.isGhost(p) {
 		return
 	}
-	if epoch := epochOf(owner); max(epoch, j.receipts()) < b.Epoch {
+	if epoch := epochOf(owner); max(epoch, j.receipts(math.MaxInt64)) < b.Epoch {
 		j.forgotten[b.ID] = epoch
 	}
 }
@@ -72,7 +73,10 @@ func (j *Judge) noteForgotten(v *server.Version) {
 	if _, clean := entries(v.Before); !clean && assignment.CheckEpoch(before, j.w.Wall().Add(-j.w.Profile.Skew)) != nil {
 		before = 0 // damage, as far as a clock that is behind can tell
 	}
-	known := max(before, j.receipts())
+	known := before
+	if v.Before != nil {
+		known = max(before, j.receipts(v.Before.RV))
+	}
 	for id, last := range j.byID {
 		if epoch <= last.token && known < last.token {
 			if least, again := j.forgotten[id]; !again || epoch < least {
@@ -101,12 +105,20 @@ func epochOf(v *server.Version) int64 {
 	return epoch
 }
 
-// receipts is the highest epoch of a live pod's receipt.
-func (j *Judge) receipts() int64 {
+// receipts is the highest epoch of a live pod's receipt that a planner has seen for sure: it stood when the owner's version that the
+// planner read was written, before the planner listed the pods, and it still stands.
+func (j *Judge) receipts(owner int64) int64 {
 	most := int64(0)
 	for _, v := range j.w.Server.Objects(object.Pods) {
-		if r := j.receipt(v); r != nil && !object.Ended(v.Object) {
-			most = max(most, r.Epoch)
+		then := v
+		for then != nil && then.RV > owner {
+			then = then.Before
+		}
+		if !then.Exists() || object.Ended(v.Object) {
+			continue
+		}
+		if is, was := j.receipt(v), j.receipt(then); is != nil && was != nil {
+			most = max(most, min(is.Epoch, was.Epoch))
 		}
 	}
 	return most
