@@ -36,17 +36,11 @@ func (a *Allocator) take(ctx context.Context, from store.Owner, id int, own bool
 	case err != nil:
 		return err
 	}
-	// An earlier process of this pod locked the slot, and its program may still act. The lock may go only when that work has
-	// stopped, or when the map gives the slot to another pod.
 	earlier := before.Locks() && before.ID == id
 	untracked := own && !from.Clean()
 	if untracked {
-		contested, err := a.contested(ctx, from, id)
-		if contested && earlier {
-			return nil
-		}
-		if err != nil || contested {
-			return errors.Join(err, a.withdraw(ctx, "another pod has a receipt for this slot"))
+		if contested, err := a.contested(ctx, from, id); err != nil || contested {
+			return errors.Join(err, a.withdrawUnless(ctx, earlier, "another pod has a receipt for this slot"))
 		}
 	}
 	var now store.Owner
@@ -59,19 +53,13 @@ func (a *Allocator) take(ctx context.Context, from store.Owner, id int, own bool
 	if errors.Is(err, store.ErrGone) {
 		return err // no owner, no other holder: the lock stays for the one that comes back under its name
 	}
-	if err != nil && earlier {
-		return err // nothing says that the slot is another pod's
-	}
 	if err != nil {
-		return errors.Join(err, a.withdraw(ctx, "the owner could not be read again"))
-	}
-	if earlier && !untracked && !now.Clean() {
-		return nil // restore first
+		return errors.Join(err, a.withdrawUnless(ctx, earlier, "the owner could not be read again"))
 	}
 	steady := now.Clean() != untracked && (now.Clean() || now.Record.State.Epoch == epoch)
 	mine := store.Holding{ID: id, Pod: a.o.Pod, UID: a.pod.UID, Token: epoch, FenceAfter: a.o.FenceAfter}
 	if !steady || now.UID != from.UID || !now.Confirms(mine) {
-		return a.withdraw(ctx, "the owner changed meanwhile")
+		return a.withdrawUnless(ctx, earlier, "the owner changed meanwhile")
 	}
 	confirmed, kept := a.confirmShares(now, id, before)
 	if all := receipt.Partitions; now.Record.State.Epoch > epoch || (all != nil && !kept.Equal(*all)) {
@@ -112,6 +100,16 @@ func (a *Allocator) contested(ctx context.Context, owner store.Owner, id int) (b
 		}
 	}
 	return false, nil
+}
+
+// withdrawUnless ends a take in vain. If an earlier process of this pod locked the slot, its program may still act. That lock goes only when
+// that work has stopped, or when a clean map gives the slot to another pod: the next try looks.
+func (a *Allocator) withdrawUnless(ctx context.Context, earlier bool, reason string) error {
+	if earlier {
+		a.happened.Tell(event.NotTaken{Reason: reason})
+		return nil
+	}
+	return a.withdraw(ctx, reason)
 }
 
 // withdraw removes a receipt under which nobody acts, not even a program that reads the identity that an earlier

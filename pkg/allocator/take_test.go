@@ -162,9 +162,9 @@ func TestATakeIsConfirmedByTheOwnerAfterTheReceipt(t *testing.T) {
 		"a newer one did, and an earlier process may act": {
 			pods: []*unstructured.Unstructured{lockedAt(me, 0)}, meanwhile: upgrade, err: store.ErrNewer, lost: true, receipt: locked,
 		},
-		"the slot of the earlier process went to another pod": {
+		"the slot of the earlier process went to another pod": { // the next try withdraws it
 			pods:      []*unstructured.Unstructured{lockedAt(me, 0)},
-			meanwhile: func(s *apifake.Server) { replace(s, apifake.Assigned(2, naming(other, epoch+3))) }, lost: true, receipt: "none",
+			meanwhile: func(s *apifake.Server) { replace(s, apifake.Assigned(2, naming(other, epoch+3))) }, lost: true, receipt: locked,
 		},
 		"the owner was deleted":           {meanwhile: func(s *apifake.Server) { s.Remove(apifake.Apps, apifake.Deployment, apifake.Worker) }, err: store.ErrGone, lost: true, receipt: locked},
 		"another owner has its name":      {meanwhile: func(s *apifake.Server) { replace(s, anew) }, lost: true, receipt: "none"},
@@ -176,8 +176,16 @@ func TestATakeIsConfirmedByTheOwnerAfterTheReceipt(t *testing.T) {
 		"nobody tracks it, two locks":     {untracked: true, pods: []*unstructured.Unstructured{lockedAt(other, 0)}, lost: true, receipt: "none"},
 		"nobody tracks it, three locks":   {untracked: true, pods: []*unstructured.Unstructured{lockedAt(me, 0), lockedAt(other, 0)}, lost: true, receipt: locked},
 		"nobody tracks it, and a write":   {untracked: true, meanwhile: func(s *apifake.Server) { replace(s, apifake.Assigned(2, naming(me, epoch+3))); untrack(s) }, lost: true, receipt: "none"},
-		"it is tracked again":             {untracked: true, meanwhile: func(s *apifake.Server) { replace(s, apifake.Assigned(2, naming(me, epoch))) }, lost: true, receipt: "none"},
-		"strict, and the answer is slow":  {strict: true, meanwhile: func(*apifake.Server) { slow.at += strict - 1 }, receipt: locked},
+		"nobody tracks it, a write, and an earlier process may act": {
+			untracked: true, pods: []*unstructured.Unstructured{lockedAt(me, 0)}, lost: true, receipt: locked,
+			meanwhile: func(s *apifake.Server) { replace(s, apifake.Assigned(2, naming(me, epoch+3))); untrack(s) },
+		},
+		"it is tracked again, and an earlier process may act": {
+			untracked: true, pods: []*unstructured.Unstructured{lockedAt(me, 0)}, lost: true, receipt: locked,
+			meanwhile: func(s *apifake.Server) { replace(s, apifake.Assigned(2, naming(me, epoch+3))) },
+		},
+		"it is tracked again":            {untracked: true, meanwhile: func(s *apifake.Server) { replace(s, apifake.Assigned(2, naming(me, epoch))) }, lost: true, receipt: "none"},
+		"strict, and the answer is slow": {strict: true, meanwhile: func(*apifake.Server) { slow.at += strict - 1 }, receipt: locked},
 		"strict, and others would not wait": {strict: true, lost: true, receipt: "none", meanwhile: func(s *apifake.Server) {
 			short := naming(me, epoch+3)
 			short.FenceAfter = strict - time.Second
