@@ -182,6 +182,7 @@ func (j *Judge) Stored(v *server.Version) {
 		return
 	}
 	j.noteWritten()
+	j.noteMissed()
 	j.checkLeft(v)
 	j.noteVanished(v)
 	j.recorder.stored(v)

@@ -1,6 +1,7 @@
 package checks
 
 import (
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -44,6 +45,24 @@ func (s stage) act(p *world.Process, id int, epoch int64) {
 		p.Act(&identity.Identity{State: identity.StateAssigned, ID: id, Count: s.Profile.Count, Epoch: epoch})
 	}
 	s.judge.Look()
+}
+
+// follow has the server send a process what becomes of the owner from now on.
+func (s stage) follow(t *testing.T, p *world.Process) {
+	t.Helper()
+	path := "/apis/apps/v1/namespaces/" + server.Namespace + "/" + s.Profile.Resource + "?watch=true&resourceVersion=1000000"
+	watch, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://simulation.invalid"+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request, err := server.ReadRequest(watch, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Dice = s.Dice("watch", p.ID)
+	if answer := s.Server.Serve(request); answer.Stream == nil {
+		t.Fatalf("the watch is answered with %d: %s", answer.Code, answer.Body)
+	}
 }
 
 // epoch writes the owner's epoch: by a process of ours, or nil for somebody else.

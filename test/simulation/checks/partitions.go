@@ -22,6 +22,8 @@ type parts struct {
 	forgotten map[int]int64
 	// alive is when the map last gave each id to a pod that lived and was not lost.
 	alive map[int]time.Duration
+	// missed is when a version of the owner was written last that the server did not send to each process.
+	missed map[*world.Process]time.Duration
 	// owner is the version that slots were read from.
 	owner *server.Version
 	slots map[int]entry
@@ -44,7 +46,7 @@ type partHeld struct {
 
 func newParts(j *Judge) parts {
 	return parts{
-		last: map[int]partHeld{}, forgotten: map[int]int64{}, alive: map[int]time.Duration{}, locks: map[string]placement.Set{},
+		last: map[int]partHeld{}, forgotten: map[int]int64{}, alive: map[int]time.Duration{}, missed: map[*world.Process]time.Duration{}, locks: map[string]placement.Set{},
 		tied: map[int]time.Duration{}, removed: map[string]placement.Set{}, recorder: newWorkRecorder(j),
 	}
 }
@@ -121,12 +123,30 @@ func rowOf(v *server.Version) (row *assignment.Partitions, clean bool) {
 	return r.Partitions.Partitions, clean
 }
 
+// noteMissed notes who does not hear of a version of the owner that is being written.
+func (j *Judge) noteMissed() {
+	if j.w.Profile.Partitions == 0 {
+		return
+	}
+	for _, p := range j.w.Running() {
+		if !j.w.Follows(p) {
+			j.parts.missed[p] = j.w.Now()
+		}
+	}
+}
+
+// mayHaveMissed reports whether a process may not know of a holder that an id has had within failover-after.
+func (j *Judge) mayHaveMissed(p *world.Process) bool {
+	missed, ever := j.parts.missed[p]
+	return j.w.IsDeaf(p, time.Second) || !j.w.Follows(p) || (ever && j.w.Now()-missed < world.FailoverAfter)
+}
+
 // checkPatience reports a write that gives an id's partitions to others although the id has lost its holder only a moment ago. A process whose
-// watch is silent may not know that the id has had a holder meanwhile.
+// watch is silent or ended may not know that the id has had a holder meanwhile.
 func (j *Judge) checkPatience(v *server.Version) {
 	before, wasClean := rowOf(v.Before)
 	after, clean := rowOf(v)
-	if !wasClean || !clean || before.Same(after) || j.w.Serving == nil || j.w.IsDeaf(j.w.Serving, time.Second) {
+	if !wasClean || !clean || before.Same(after) || j.w.Serving == nil || j.mayHaveMissed(j.w.Serving) {
 		return
 	}
 	slots, _ := entries(v)

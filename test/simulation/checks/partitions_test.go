@@ -94,6 +94,7 @@ func TestPartitionsThatLeaveAnIDTooSoonAreSeen(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			staged(t, divided(), func(s stage) {
 				a, b := s.Puppet("a"), s.Puppet("b")
+				s.follow(t, a)
 				s.receipt(b, assignment.Receipt{ID: 1, FenceAfter: tc.fence}, 2, 3)
 				if tc.ended > 0 {
 					s.Server.Change(object.Pods, b.Pod, server.Writer{Manager: "kubectl"}, func(o object.Object) {

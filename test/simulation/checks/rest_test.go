@@ -166,14 +166,27 @@ func TestWhatAPodLocksAgainMayBecomeNobodys(t *testing.T) {
 // A planner that has not heard for a while may have missed that the id had a holder.
 func TestAnIDKeepsItsPartitionsForAWhile(t *testing.T) {
 	for name, tc := range map[string]struct {
+		deaf    bool          // the planner has no watch
+		late    bool          // its watch began when the id had no holder any more
 		news    time.Duration // that is on its way to the planner
 		promise string
-	}{"a planner that hears": {0, moves}, "a planner whose watch is silent": {time.Minute, ""}} {
+	}{
+		"a planner that hears":            {promise: moves},
+		"a planner whose watch is silent": {news: time.Minute},
+		"a planner whose watch ended":     {deaf: true},
+		"a planner with a new watch":      {deaf: true, late: true},
+	} {
 		t.Run(name, func(t *testing.T) {
 			staged(t, divided(), func(s stage) {
 				a, b := s.Puppet("a"), s.Puppet("b")
+				if !tc.deaf {
+					s.follow(t, a)
+				}
 				s.row(t, halves, 5, a, b)
 				s.judge.Look()
+				if tc.late {
+					s.follow(t, a)
+				}
 				a.Deliver(s.Now()+tc.news, func() {}, func() {})
 				s.row(t, `{"0":"0-3"}`, 6, a)
 				s.expect(t, tc.promise)

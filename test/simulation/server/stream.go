@@ -36,6 +36,11 @@ type Stream struct {
 	wake chan struct{}
 }
 
+// IsFor reports whether the stream is a client's, and of a resource.
+func (st *Stream) IsFor(c Client, resource string) bool {
+	return st.Client == c && st.resource == resource
+}
+
 // hear sends a change to the stream if it concerns it.
 func (st *Stream) hear(v *Version) {
 	old, now := st.filter.matches(v.Before), st.filter.matches(v)
