@@ -22,7 +22,7 @@ type parts struct {
 	forgotten map[int]int64
 	// alive is when the map last gave each id to a pod that lived and was not lost.
 	alive map[int]time.Duration
-	// missed is when a version of the owner was written last that the server did not send to each process.
+	// missed is when a version of the owner was written last that each process did not hear of at once.
 	missed map[*world.Process]time.Duration
 	// owner is the version that slots were read from.
 	owner *server.Version
@@ -129,20 +129,21 @@ func (j *Judge) noteMissed() {
 		return
 	}
 	for _, p := range j.w.Running() {
-		if !j.w.Follows(p) {
+		if !j.w.Hears(p) {
 			j.parts.missed[p] = j.w.Now()
 		}
 	}
 }
 
-// mayHaveMissed reports whether a process may not know of a holder that an id has had within failover-after.
+// mayHaveMissed reports whether a process may not know of a holder that an id has had within failover-after. Of what it hears at one moment it
+// looks at the last alone.
 func (j *Judge) mayHaveMissed(p *world.Process) bool {
 	missed, ever := j.parts.missed[p]
-	return j.w.IsDeaf(p, time.Second) || !j.w.Follows(p) || (ever && j.w.Now()-missed < world.FailoverAfter)
+	return j.w.IsDeaf(p, 0) || !j.w.Hears(p) || (ever && j.w.Now()-missed < world.FailoverAfter)
 }
 
 // checkPatience reports a write that gives an id's partitions to others although the id has lost its holder only a moment ago. A process whose
-// watch is silent or ended may not know that the id has had a holder meanwhile.
+// watch is silent or ended, or that was suspended, may not know that the id has had a holder meanwhile.
 func (j *Judge) checkPatience(v *server.Version) {
 	before, wasClean := rowOf(v.Before)
 	after, clean := rowOf(v)

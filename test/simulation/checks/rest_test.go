@@ -168,6 +168,7 @@ func TestAnIDKeepsItsPartitionsForAWhile(t *testing.T) {
 	for name, tc := range map[string]struct {
 		deaf    bool          // the planner has no watch
 		late    bool          // its watch began when the id had no holder any more
+		slept   bool          // it was suspended while the id had one
 		news    time.Duration // that is on its way to the planner
 		promise string
 	}{
@@ -175,6 +176,7 @@ func TestAnIDKeepsItsPartitionsForAWhile(t *testing.T) {
 		"a planner whose watch is silent": {news: time.Minute},
 		"a planner whose watch ended":     {deaf: true},
 		"a planner with a new watch":      {deaf: true, late: true},
+		"a planner that was suspended":    {slept: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			staged(t, divided(), func(s stage) {
@@ -182,8 +184,13 @@ func TestAnIDKeepsItsPartitionsForAWhile(t *testing.T) {
 				if !tc.deaf {
 					s.follow(t, a)
 				}
+				if tc.slept {
+					a.Freeze()
+				}
 				s.row(t, halves, 5, a, b)
 				s.judge.Look()
+				time.Sleep(time.Millisecond) // of the bubble: it has heard
+				a.GoOn()
 				if tc.late {
 					s.follow(t, a)
 				}

@@ -283,10 +283,10 @@ func (s *Server) erase(v *Version) {
 func (s *Server) keep(v *Version) {
 	s.current[v.Kind.Resource][v.Name] = v
 	s.log[v.Kind.Resource] = append(s.log[v.Kind.Resource], v)
+	s.host.Changed(v)
 	for _, st := range s.watchers[v.Kind.Resource] {
 		st.hear(v)
 	}
-	s.host.Changed(v)
 }
 
 // Change stores what edit makes of an object; it does nothing when there is none.

@@ -34,9 +34,9 @@ func (w *World) NewsUnderWay() bool {
 // IsDeaf reports whether an event for the process is due only later than that.
 func (w *World) IsDeaf(p *Process, than time.Duration) bool { return p.news > w.Now()+than }
 
-// Follows reports whether the server sends the process what becomes of the owner.
-func (w *World) Follows(p *Process) bool {
-	return slices.ContainsFunc(w.Server.Streams(), func(st *server.Stream) bool { return st.IsFor(p, w.Profile.Resource) })
+// Hears reports whether the server sends the process what becomes of the owner, and the process takes it in.
+func (w *World) Hears(p *Process) bool {
+	return !p.frozen && !p.isCut() && slices.ContainsFunc(w.Server.Streams(), func(st *server.Stream) bool { return st.IsFor(p, w.Profile.Resource) })
 }
 
 // Waits reports whether the process may have an id and has none.
