@@ -68,8 +68,7 @@ func Play(seed uint64, names []string, keep func(i int) bool, trace io.Writer, c
 	w.Alone(w.Heal)
 	h.settle("before anybody repaired anything", h.judge.Served)
 	w.Alone(func() { faults.Repair(w) })
-	if h.settle("after the last fault", h.judge.Settled) {
-		h.rest()
+	if h.settle("after the last fault", h.judge.Settled) && h.rest() {
 		h.scale()
 	}
 	w.Alone(h.judge.End)
@@ -145,14 +144,19 @@ func (h playing) scale() {
 	}
 }
 
-// rest watches a settled workload, that must ask little and must not move.
-func (h playing) rest() {
-	h.sleep(time.Minute)
+// rest watches a settled workload, that must ask little and must not move. It returns false if it was not settled for long: the repair looks
+// once more after a minute.
+func (h playing) rest() bool {
+	h.sleep(time.Minute + time.Second)
 	for late := true; late; {
 		h.world.Alone(func() { late = h.world.NewsUnderWay() })
 		h.sleep(time.Second)
 	}
+	if !h.settle("after the repair", h.judge.Settled) {
+		return false
+	}
 	h.world.Alone(h.judge.Rest)
 	h.sleep(resting)
 	h.world.Alone(func() { h.judge.Rested(resting) })
+	return true
 }
