@@ -58,7 +58,7 @@ func TestTheFirstReceiptDoesNotHideWhatAnEarlierProcessWroteLate(t *testing.T) {
 	if err := a.firstReceipt(t.Context(), &next); err != nil {
 		t.Errorf("after a write of its own, which no late write outlives: %v", err)
 	}
-	if got := receiptOf(server, a); got != "0 at +2" {
+	if got := receiptOn(server); got != "0 at +2" {
 		t.Errorf("the receipt is %s", got)
 	}
 }
@@ -104,7 +104,7 @@ func TestAReceiptIsWrittenWhateverIsThere(t *testing.T) {
 	if err := a.writeReceipt(t.Context(), &assignment.Receipt{UID: a.PodUID(), Owner: a.ref.String(), ID: 1, Epoch: epoch}); err != nil {
 		t.Error(err)
 	}
-	if got := receiptOf(server, a); got != "1 at +0" {
+	if got := receiptOn(server); got != "1 at +0" {
 		t.Errorf("the receipt is %s", got)
 	}
 }
@@ -166,7 +166,7 @@ func TestAWaiterShowsThatItLivesOnce(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if got := receiptOf(server, a); got != tc.receipt {
+			if got := receiptOn(server); got != tc.receipt {
 				t.Errorf("the receipt is %s, want %s", got, tc.receipt)
 			}
 			if n := len(server.Requests()); n != tc.writes {
@@ -203,7 +203,7 @@ func TestWhoYieldsGivesUpWithItsSlot(t *testing.T) {
 			if err := a.writeReceipt(t.Context(), a.noYields(a.noSlotReceipt())); err != nil {
 				t.Fatal(err)
 			}
-			got := receiptOf(server, a)
+			got := receiptOn(server)
 			if got == "gave up" {
 				got = fmt.Sprintf("gave up, failed %d", a.receipt().Failures())
 			}

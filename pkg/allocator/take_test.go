@@ -93,9 +93,13 @@ func afterReceipt(server *apifake.Server, do func()) {
 	})
 }
 
-// receiptOf tells the receipt that is on the pod, and its epoch beside epoch.
-func receiptOf(server *apifake.Server, a *Allocator) string {
-	r, err := assignment.ReceiptOf(server.Get("v1", apifake.Pods, me).GetAnnotations(), a.PodUID(), a.ref.String(), assignment.AnyTime())
+// receiptOn tells the receipt that is on the pod, and its epoch beside epoch.
+func receiptOn(server *apifake.Server) string {
+	pod := server.Get("v1", apifake.Pods, me)
+	if pod == nil {
+		return "no pod"
+	}
+	r, err := assignment.ReceiptOf(pod.GetAnnotations(), string(apifake.UIDOf(me)), apifake.Deployment+"/"+apifake.Worker, assignment.AnyTime())
 	switch {
 	case err != nil:
 		return err.Error()
@@ -220,7 +224,7 @@ func TestATakeIsConfirmedByTheOwnerAfterTheReceipt(t *testing.T) {
 			case a.held != nil && a.held.token != epoch+tc.token:
 				t.Errorf("the token is %d, want %d", a.held.token, epoch+tc.token)
 			}
-			if got := receiptOf(server, a); got != tc.receipt {
+			if got := receiptOn(server); got != tc.receipt {
 				t.Errorf("the receipt is %s, want %s", got, tc.receipt)
 			}
 		})
@@ -275,7 +279,7 @@ func TestAGiveSaysSoOnTheReceiptBeforeTheMapLosesTheEntry(t *testing.T) {
 			if _, err := a.give(t.Context(), tc.intent, 0); !errors.Is(err, tc.err) {
 				t.Errorf("it returns %v", err)
 			}
-			if got := receiptOf(server, a); got != tc.receipt {
+			if got := receiptOn(server); got != tc.receipt {
 				t.Errorf("the receipt is %s, want %s", got, tc.receipt)
 			}
 			requests, write := server.Requests(), "PATCH deployments/"+apifake.Worker

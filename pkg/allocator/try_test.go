@@ -78,7 +78,7 @@ func TestAClaimWritesTheOwnerOnlyIfItMustNotTrustTheMap(t *testing.T) {
 			if writes != tc.writes || asked != tc.asked || tc.holds != (a.held != nil) {
 				t.Errorf("it holds the slot: %t, after %d writes; the work was asked to stop %d times", a.held != nil, writes, asked)
 			}
-			if got := receiptOf(server, a); !tc.holds && got != tc.receipt {
+			if got := receiptOn(server); !tc.holds && got != tc.receipt {
 				t.Errorf("the receipt is %s, want %s", got, tc.receipt)
 			}
 			if r := a.receipt(); r.Failures() != failed {
@@ -124,7 +124,7 @@ func TestAReceiptForAnotherPodsSlotIsWithdrawn(t *testing.T) {
 			if err := claiming(a).withdrawLost(t.Context(), owner); err != nil {
 				t.Fatal(err)
 			}
-			if got := receiptOf(server, a); got != tc.receipt {
+			if got := receiptOn(server); got != tc.receipt {
 				t.Errorf("the receipt is %s, want %s", got, tc.receipt)
 			}
 		})
@@ -156,7 +156,7 @@ func TestAStrandedReceiptIsWithdrawnWhenTheWorkHasStopped(t *testing.T) {
 			if err := claiming(a).withdrawStranded(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if got := receiptOf(server, a); got != tc.receipt || asked != tc.asked {
+			if got := receiptOn(server); got != tc.receipt || asked != tc.asked {
 				t.Errorf("the receipt is %s, and the work was asked to stop %d times", got, asked)
 			}
 			if stopped := tc.receipt == "none"; stopped != a.shares.left.Empty() {

@@ -32,6 +32,9 @@ type Server struct {
 	objects  map[string]*unstructured.Unstructured
 	version  int
 	requests []string
+	changes  []change
+	news     chan struct{} // closed by the next change
+	ended    chan struct{} // closed when the test ends
 	// before may answer a request itself.
 	before func(w http.ResponseWriter, r *http.Request) (answered bool)
 }
@@ -39,9 +42,12 @@ type Server struct {
 // New starts a server that ends with the test.
 func New(tb testing.TB) *Server {
 	tb.Helper()
-	s := &Server{objects: map[string]*unstructured.Unstructured{}}
+	s := &Server{objects: map[string]*unstructured.Unstructured{}, news: make(chan struct{}), ended: make(chan struct{})}
 	s.http = httptest.NewServer(s)
-	tb.Cleanup(s.http.Close)
+	tb.Cleanup(func() {
+		close(s.ended) // the server waits for its watches
+		s.http.Close()
+	})
 	return s
 }
 
@@ -68,7 +74,9 @@ func (s *Server) put(o *unstructured.Unstructured) {
 	o.SetNamespace(Namespace)
 	s.version++
 	o.SetResourceVersion(strconv.Itoa(s.version))
+	was := s.objects[pathOf(o)]
 	s.objects[pathOf(o)] = o
+	s.changed(pathOf(o), was, o)
 }
 
 // Change changes what is stored, as another client would.
@@ -84,7 +92,10 @@ func (s *Server) Change(apiVersion, kind, name string, do func(o *unstructured.U
 func (s *Server) Remove(apiVersion, kind, name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.objects, pathOf(s.find(apiVersion, kind, name)))
+	was := s.find(apiVersion, kind, name)
+	delete(s.objects, pathOf(was))
+	s.version++
+	s.changed(pathOf(was), was, nil)
 }
 
 // Get returns what is stored, nil for nothing.
@@ -126,6 +137,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.requests = append(s.requests, short(r))
 	s.mu.Unlock()
 	if before != nil && before(w, r) {
+		return
+	}
+	if isWatch(r) {
+		s.watch(w, r)
 		return
 	}
 	s.mu.Lock()
@@ -180,23 +195,31 @@ func seenBy(r *http.Request, o *unstructured.Unstructured) map[string]any {
 	return map[string]any{"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": o.Object["metadata"]}
 }
 
-func (s *Server) list(w http.ResponseWriter, r *http.Request) {
+// selected returns what tells whether a list or a watch is for an object.
+func selected(r *http.Request) (fits func(*unstructured.Unstructured) bool, err error) {
 	byLabel, err := labels.Parse(r.URL.Query().Get("labelSelector"))
 	if err != nil {
-		Refuse(w, http.StatusBadRequest, metav1.StatusReasonBadRequest, err.Error(), nil)
-		return
+		return nil, err
 	}
 	byField, err := fields.ParseSelector(r.URL.Query().Get("fieldSelector"))
+	if err != nil {
+		return nil, err
+	}
+	return func(o *unstructured.Unstructured) bool {
+		phase, _, _ := unstructured.NestedString(o.Object, "status", "phase")
+		return byLabel.Matches(labels.Set(o.GetLabels())) && byField.Matches(fields.Set{"status.phase": phase, "metadata.name": o.GetName()})
+	}, nil
+}
+
+func (s *Server) list(w http.ResponseWriter, r *http.Request) {
+	fits, err := selected(r)
 	if err != nil {
 		Refuse(w, http.StatusBadRequest, metav1.StatusReasonBadRequest, err.Error(), nil)
 		return
 	}
 	items := []map[string]any{}
 	for _, name := range slices.Sorted(maps.Keys(s.objects)) {
-		o := s.objects[name]
-		phase, _, _ := unstructured.NestedString(o.Object, "status", "phase")
-		if path.Dir(name) == r.URL.Path && byLabel.Matches(labels.Set(o.GetLabels())) &&
-			byField.Matches(fields.Set{"status.phase": phase, "metadata.name": o.GetName()}) {
+		if o := s.objects[name]; path.Dir(name) == r.URL.Path && fits(o) {
 			items = append(items, seenBy(r, o))
 		}
 	}

@@ -107,7 +107,7 @@ func TestPartitionsThatLeaveAnIDTooSoonAreSeen(t *testing.T) {
 					s.judge.parts.alive[1] = -tc.before
 				}
 				s.row(t, halves, 6, a)
-				time.Sleep(time.Millisecond) // of the bubble: it has heard
+				time.Sleep(time.Millisecond) //nolint:forbidigo // time is virtual: it has heard
 				s.row(t, `{"0":"0-3"}`, 7, a)
 				s.expect(t, tc.promise)
 			})

@@ -189,7 +189,7 @@ func TestAnIDKeepsItsPartitionsForAWhile(t *testing.T) {
 				}
 				s.row(t, halves, 5, a, b)
 				s.judge.Look()
-				time.Sleep(time.Millisecond) // of the bubble: it has heard
+				time.Sleep(time.Millisecond) //nolint:forbidigo // time is virtual: it has heard
 				a.GoOn()
 				if tc.late {
 					s.follow(t, a)
