@@ -236,6 +236,9 @@ func (c *claimer) withdrawLost(ctx context.Context, owner store.Owner) error {
 // withdrawStranded removes a receipt, of an earlier process or from before the fence, for a slot that this pod does not get. The
 // work under the identity that was published then may go on, so it has to stop first.
 func (c *claimer) withdrawStranded(ctx context.Context) error {
+	if c.receipt() == nil {
+		return nil // the lists showed one that somebody has removed since
+	}
 	if stopped, err := c.stopEarlier(ctx); !stopped || err != nil {
 		return err
 	}

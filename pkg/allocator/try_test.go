@@ -225,3 +225,29 @@ func removedBeforeReceipt(s *apifake.Server) {
 		return false
 	})
 }
+
+// A late receipt of an earlier process shows in the lists, strands this one, and is gone when the pod is read.
+func TestAClaimOutlivesAReceiptThatComesAndGoes(t *testing.T) {
+	rival := apifake.Holding(other, 0, epoch)
+	server := shop(t, edited(empty(0)), bare(), rival)
+	a := startedOn(t, server, Options{Stopped: func(context.Context) error {
+		t.Error("it asks for the end of work that it knows nothing of")
+		return nil
+	}})
+	defer a.follow(t.Context())()
+	server.Put(withReceipt(assignment.Receipt{Epoch: epoch}))
+	read := 0
+	server.Before(func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/pods/"+me) {
+			read++
+			server.Put(bare())
+		}
+		return false
+	})
+	if err := claiming(a).try(t.Context()); err != nil {
+		t.Errorf("it returns %v", err)
+	}
+	if read == 0 || a.held != nil {
+		t.Errorf("it read its pod %d times, and holds the slot: %t", read, a.held != nil)
+	}
+}
