@@ -192,6 +192,7 @@ func (j *Judge) Stored(v *server.Version) {
 	j.checkTaken(v)
 	j.countMoves(v)
 	j.progress.checkStarted(v)
+	j.progress.noteDamage(v)
 	if n := v.Count(); n != j.count {
 		j.count = n
 		j.Excuse()

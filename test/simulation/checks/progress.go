@@ -85,6 +85,14 @@ func (g *progress) look() {
 	g.since = due
 }
 
+// noteDamage has all times begin again when the map is not clean, also for less than a second: what restores it may begin a quarantine again
+// that has the epoch of an earlier one.
+func (g *progress) noteDamage(v *server.Version) {
+	if _, clean := entries(v); !clean {
+		clear(g.since)
+	}
+}
+
 // read brings the record up to date. It returns false unless the map is clean.
 func (g *progress) read() bool {
 	v := g.w.Owner()

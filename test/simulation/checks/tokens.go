@@ -66,6 +66,10 @@ func (j *Judge) failed(p *world.Process) bool {
 // nor the receipt of a live pod. Where clocks agree the time still does.
 func (j *Judge) noteForgotten(v *server.Version) {
 	epoch := epochOf(v)
+	if j.w.Serving == nil && isUntracked(v) && epoch > 0 && epoch < epochOf(v.Before) {
+		// Whoever wrote this map, which somebody brings back, takes what it names.
+		j.forget(epoch, j.receipts(v.RV))
+	}
 	if j.w.Serving == nil || j.w.Profile.Skew == 0 || epoch == epochOf(v.Before) {
 		return
 	}
@@ -77,6 +81,11 @@ func (j *Judge) noteForgotten(v *server.Version) {
 	if v.Before != nil {
 		known = max(before, j.receipts(v.Before.RV))
 	}
+	j.forget(epoch, known)
+}
+
+// forget notes the ids and partitions whose last token a planner that knew of no higher epoch than known did not exceed.
+func (j *Judge) forget(epoch, known int64) {
 	for id, last := range j.byID {
 		if epoch <= last.token && known < last.token {
 			if least, again := j.forgotten[id]; !again || epoch < least {
@@ -91,6 +100,11 @@ func (j *Judge) noteForgotten(v *server.Version) {
 			}
 		}
 	}
+}
+
+// isUntracked reports whether the server does not know who wrote an owner's map.
+func isUntracked(v *server.Version) bool {
+	return !v.Manages(assignment.FieldManager, assignment.SealKey) && !v.ManagedByOthers(assignment.FieldManager, assignment.SealKey)
 }
 
 // epochOf is an owner's epoch, 0 where there is none.
