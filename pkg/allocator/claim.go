@@ -174,11 +174,12 @@ func (a *Allocator) readOwner(ctx context.Context) (store.Owner, error) {
 	return owner, owner.Unreadable()
 }
 
-// takeIfNamed takes the slot that a clean map gives to this pod. A pod that gave a slot away before does not: only
-// a write of its own can tell it that no late write of that giving is still to come.
+// takeIfNamed takes the slot that a clean map gives to this pod. A map whose writer the server has forgotten would not confirm that (see take),
+// so it is written anew. A pod that gave a slot away before does not take: only a write of its own can tell it that no late write of that
+// giving is still to come.
 func (c *claimer) takeIfNamed(ctx context.Context, owner store.Owner) (done bool, err error) {
 	id, named := owner.SlotOf(c.o.Pod, c.pod.UID)
-	if !named || !owner.Clean() || c.writesFirst(owner) || c.followsStrict() || !owner.Obeys(c.o.FenceAfter) {
+	if !named || !owner.Clean() || owner.Ancient || c.writesFirst(owner) || c.followsStrict() || !owner.Obeys(c.o.FenceAfter) {
 		return false, nil
 	}
 	return true, c.takeOrWait(ctx, owner, id, false)

@@ -21,7 +21,8 @@ import (
 //     and sees it.
 //  3. If my own write did not make the map clean, nothing is tracked, and two pods may each have
 //     written a map that names themselves: look for another receipt.
-//  4. The owner still names me, so no planner that did not see my receipt changed it in between.
+//  4. The owner still names me, in a map that all know to be clean, so no planner that did not see my receipt changed it in
+//     between, or is about to.
 func (a *Allocator) take(ctx context.Context, from store.Owner, id int, own bool) error {
 	a.markBusy()
 	epoch, before := from.Record.State.Epoch, a.receipt()
@@ -56,7 +57,9 @@ func (a *Allocator) take(ctx context.Context, from store.Owner, id int, own bool
 	if err != nil {
 		return errors.Join(err, a.withdrawUnless(ctx, earlier, "the owner could not be read again"))
 	}
-	steady := now.Clean() != untracked && (now.Clean() || now.Record.State.Epoch == epoch)
+	// A map that only this process knows to be clean is no more to others than a foreign one: a plan that did not see the receipt may be about
+	// to drop the entry.
+	steady := now.Clean() != untracked && (now.Clean() || now.Record.State.Epoch == epoch) && !now.Ancient
 	mine := store.Holding{ID: id, Pod: a.o.Pod, UID: a.pod.UID, Token: epoch, FenceAfter: a.o.FenceAfter}
 	if !steady || now.UID != from.UID || !now.Confirms(mine) {
 		return a.withdrawUnless(ctx, earlier, "the owner changed meanwhile")

@@ -128,6 +128,13 @@ func TestATakeIsConfirmedByTheOwnerAfterTheReceipt(t *testing.T) {
 	untrack := func(s *apifake.Server) {
 		s.Change(apifake.Apps, apifake.Deployment, apifake.Worker, func(o *unstructured.Unstructured) { o.SetManagedFields(nil) })
 	}
+	forget := func(s *apifake.Server) { // who wrote the map: more than ten managers wrote later
+		s.Change(apifake.Apps, apifake.Deployment, apifake.Worker, func(o *unstructured.Unstructured) {
+			entries := o.GetManagedFields()
+			entries[0].Manager = "ancient-changes"
+			o.SetManagedFields(entries)
+		})
+	}
 	upgrade := func(s *apifake.Server) { // by a newer idalloc
 		s.Change(apifake.Apps, apifake.Deployment, apifake.Worker, func(o *unstructured.Unstructured) {
 			a := o.GetAnnotations()
@@ -172,6 +179,7 @@ func TestATakeIsConfirmedByTheOwnerAfterTheReceipt(t *testing.T) {
 		},
 		"the owner was deleted":           {meanwhile: func(s *apifake.Server) { s.Remove(apifake.Apps, apifake.Deployment, apifake.Worker) }, err: store.ErrGone, lost: true, receipt: locked},
 		"another owner has its name":      {meanwhile: func(s *apifake.Server) { replace(s, anew) }, lost: true, receipt: "none"},
+		"the server forgot who wrote it":  {meanwhile: forget, lost: true, receipt: "none"},
 		"nobody tracks it any more":       {meanwhile: untrack, lost: true, receipt: "none"},
 		"nobody tracks it":                {untracked: true, receipt: locked},
 		"nobody tracks it, other slots":   {untracked: true, pods: []*unstructured.Unstructured{lockedAt(other, 1)}, receipt: locked},

@@ -251,3 +251,24 @@ func TestAClaimOutlivesAReceiptThatComesAndGoes(t *testing.T) {
 		t.Errorf("it read its pod %d times, and holds the slot: %t", read, a.held != nil)
 	}
 }
+
+// The process knows that the map is clean, and others cannot: so it writes the map anew before it takes.
+func TestAClaimWritesAMapAnewWhoseWriterTheServerForgot(t *testing.T) {
+	server := shop(t, apifake.Assigned(1, naming(me, epoch)), bare())
+	a := startedOn(t, server, Options{})
+	if _, err := a.readOwner(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	server.Change(apifake.Apps, apifake.Deployment, apifake.Worker, func(o *unstructured.Unstructured) {
+		entries := o.GetManagedFields()
+		entries[0].Manager = "ancient-changes"
+		o.SetManagedFields(entries)
+	})
+	server.Requests()
+	if err := claiming(a).try(t.Context()); err != nil {
+		t.Errorf("it returns %v", err)
+	}
+	if requests := server.Requests(); a.held == nil || !slices.Contains(requests, writesOwner) {
+		t.Errorf("it holds the slot: %t, after %q", a.held != nil, requests)
+	}
+}
