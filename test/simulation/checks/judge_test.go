@@ -65,6 +65,12 @@ func (s stage) follow(t *testing.T, p *world.Process) {
 	}
 }
 
+// then lets what is under way arrive before it does something.
+func (s stage) then(do func()) {
+	time.Sleep(time.Millisecond) //nolint:forbidigo // time is virtual
+	s.Alone(do)
+}
+
 // epoch writes the owner's epoch: by a process of ours, or nil for somebody else.
 func (s stage) epoch(by *world.Process, epoch int64) {
 	s.Serving = by

@@ -94,22 +94,25 @@ func TestPartitionsThatLeaveAnIDTooSoonAreSeen(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			staged(t, divided(), func(s stage) {
 				a, b := s.Puppet("a"), s.Puppet("b")
-				s.follow(t, a)
-				s.receipt(b, assignment.Receipt{ID: 1, FenceAfter: tc.fence}, 2, 3)
-				if tc.ended > 0 {
-					s.Server.Change(object.Pods, b.Pod, server.Writer{Manager: "kubectl"}, func(o object.Object) {
-						object.Need(o, object.Metadata)["deletionTimestamp"] = time.Now().Add(-tc.ended).UTC().Format(time.RFC3339)
-					})
-				}
-				s.row(t, halves, 5, a, b)
-				s.judge.Look()
-				if tc.before > 0 {
-					s.judge.parts.alive[1] = -tc.before
-				}
-				s.row(t, halves, 6, a)
-				time.Sleep(time.Millisecond) //nolint:forbidigo // time is virtual: it has heard
-				s.row(t, `{"0":"0-3"}`, 7, a)
-				s.expect(t, tc.promise)
+				s.Alone(func() {
+					s.follow(t, a)
+					s.receipt(b, assignment.Receipt{ID: 1, FenceAfter: tc.fence}, 2, 3)
+					if tc.ended > 0 {
+						s.Server.Change(object.Pods, b.Pod, server.Writer{Manager: "kubectl"}, func(o object.Object) {
+							object.Need(o, object.Metadata)["deletionTimestamp"] = time.Now().Add(-tc.ended).UTC().Format(time.RFC3339)
+						})
+					}
+					s.row(t, halves, 5, a, b)
+					s.judge.Look()
+					if tc.before > 0 {
+						s.judge.parts.alive[1] = -tc.before
+					}
+					s.row(t, halves, 6, a)
+				})
+				s.then(func() {
+					s.row(t, `{"0":"0-3"}`, 7, a)
+					s.expect(t, tc.promise)
+				})
 			})
 		})
 	}

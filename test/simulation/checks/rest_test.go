@@ -181,22 +181,25 @@ func TestAnIDKeepsItsPartitionsForAWhile(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			staged(t, divided(), func(s stage) {
 				a, b := s.Puppet("a"), s.Puppet("b")
-				if !tc.deaf {
-					s.follow(t, a)
-				}
-				if tc.slept {
-					a.Freeze()
-				}
-				s.row(t, halves, 5, a, b)
-				s.judge.Look()
-				time.Sleep(time.Millisecond) //nolint:forbidigo // time is virtual: it has heard
-				a.GoOn()
-				if tc.late {
-					s.follow(t, a)
-				}
-				a.Deliver(s.Now()+tc.news, func() {}, func() {})
-				s.row(t, `{"0":"0-3"}`, 6, a)
-				s.expect(t, tc.promise)
+				s.Alone(func() {
+					if !tc.deaf {
+						s.follow(t, a)
+					}
+					if tc.slept {
+						a.Freeze()
+					}
+					s.row(t, halves, 5, a, b)
+					s.judge.Look()
+				})
+				s.then(func() {
+					a.GoOn()
+					if tc.late {
+						s.follow(t, a)
+					}
+					a.Deliver(s.Now()+tc.news, func() {}, func() {})
+					s.row(t, `{"0":"0-3"}`, 6, a)
+					s.expect(t, tc.promise)
+				})
 			})
 		})
 	}
