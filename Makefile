@@ -18,14 +18,18 @@ REPORT ?= report.html
 # How many minutes make simulate plays, from which seed on, and how many seeds make test-simulation plays from seed 1 on.
 MINUTES ?= 600
 FIRST ?= $$(date +%s)000
-SEEDS ?= 1000
+SEEDS ?= 150
 # What make mutants breaks, names separated by commas.
 MUTANTS ?= all
 # What make mutation breaks, and more flags for it.
 PACKAGES ?= ./pkg/...,./internal/...,./cmd/idalloc
 MUTATION ?=
-# Packages with suites on the local control plane; each starts one of its own.
+# Suites on the local control plane. Each starts one of its own. QUICK is what make test runs of them.
 ENVTEST := ./test/envtest/...
+QUICK := ./test/envtest/allocation ./test/envtest/policy ./test/envtest/inject
+# Packages in which goroutines meet. Their tests run with the race detector, which makes a test program slow to build.
+RACE := ./pkg/allocator ./pkg/context ./pkg/identity ./pkg/partition ./pkg/watch ./internal/agent ./internal/autoscale/loop \
+  ./internal/autoscale/state ./internal/child ./internal/hook ./internal/publish
 # A module of its own, for what only drawing needs.
 PLOT := test/bench/plot
 # Another one, for the libraries that strategies are compared with.
@@ -41,7 +45,8 @@ POLICY := test/bench/policy
 # What makes a release, and the chart's tests.
 RELEASE := hack/release
 HELM := test/helm
-UNIT = $$(go list ./... | grep -v -e /test/envtest -e /test/prometheus -e /test/sources)
+# The other packages that need nothing but kubectl.
+UNIT = $$(go list ./... | grep -v -e /test/envtest -e /test/prometheus -e /test/sources -e '/test/simulation$$' | grep -vxFf <(go list $(RACE)))
 
 ##@ General
 
@@ -85,20 +90,57 @@ release: ## Make the files of a release of this commit in dist: binaries, image,
 ##@ Test
 
 .PHONY: test
-test: test-unit test-simulation test-envtest ## Run all tests that need no cluster, with the race detector.
+test: test-unit test-simulation test-envtest ## Tell in five minutes whether a change is right: tests beside the code, a short simulation, the quick specs.
+
+.PHONY: ci
+ci: ## Run what has to pass before a change lands, 25 minutes: make test, linters, documents, demo, examples, a real cluster.
+	.ci/run
+
+.PHONY: nightly
+nightly: ## Run all the rest, some hours (see hack/nightly).
+	hack/nightly
+
+##@ Parts of the tests
 
 .PHONY: test-unit
-test-unit: ## Run the unit, property and fuzz-seed tests.
-	assets=$$(hack/controlplane/build); PATH="$$assets:$$PATH" go test -race -timeout 10m $(UNIT)
-	go -C $(PLOT) test -race ./...
-	go -C $(PARTITIONS) test -race ./...
-	go -C $(KAFKA) test -race ./...
-	go -C $(POLICY) test ./...
-	go -C $(RELEASE) test ./...
+test-unit: ## Run the unit and property tests and the seeds of the fuzz targets; with the race detector where goroutines meet.
+	assets=$$(hack/controlplane/build); PATH="$$assets:$$PATH" go test -timeout 10m $(UNIT)
+	go test -race -timeout 10m $(RACE)
+
+.PHONY: test-race
+test-race: ## Run the unit tests, and 25 simulated histories, all with the race detector.
+	assets=$$(hack/controlplane/build); PATH="$$assets:$$PATH" go test -race -timeout 20m $(UNIT) $(RACE) ./test/simulation
+
+.PHONY: test-tools
+test-tools: ## Run the tests of the tools, which are modules of their own.
+	for module in $(TOOLS); do go -C $$module test -timeout 20m ./... || exit 1; done
 
 .PHONY: test-simulation
-test-simulation: ## Play SEEDS (1000) simulated histories, the same ones each time (see docs/robustness.md).
-	go test -count=1 -timeout 20m ./test/simulation -run '^(TestSimulation|TestOneSeedOneHistory)$$' -seeds=$(SEEDS) -v
+test-simulation: ## Play SEEDS (150) simulated histories, the same ones each time (see docs/robustness.md).
+	go test -timeout 20m ./test/simulation -seeds=$(SEEDS)
+
+.PHONY: test-envtest
+test-envtest: ## Run the quick specs on the local control plane.
+	assets=$$(hack/controlplane/build); KUBEBUILDER_ASSETS=$$assets go test -count=1 -timeout 10m $(QUICK) -ginkgo.label-filter='!nightly'
+
+.PHONY: test-envtest-all
+test-envtest-all: ## Run all specs on the local control plane with the race detector.
+	assets=$$(hack/controlplane/build); KUBEBUILDER_ASSETS=$$assets go test -race -count=1 -timeout 40m -p 1 $(ENVTEST)
+	assets=$$(hack/controlplane/build); KUBEBUILDER_ASSETS=$$assets go -C $(HELM) test -count=1 -timeout 10m ./...
+
+.PHONY: smoke
+smoke: ## Run each example beside its server for a moment. RabbitMQ, PostgreSQL and Prometheus must be installed.
+	assets=$$(hack/controlplane/build); for module in $(EXAMPLES) $(CONSUMERS); do \
+	  KUBEBUILDER_ASSETS=$$assets go -C $$module test -count=1 -timeout 10m -short ./... || exit 1; \
+	done
+
+.PHONY: test-examples
+test-examples: ## Run the examples, the autoscaler's sources and the metrics in full, with the same servers.
+	SOURCES=required go test -count=1 -timeout 10m ./test/sources
+	assets=$$(hack/controlplane/build); for module in $(EXAMPLES) $(CONSUMERS) $(KAFKA); do \
+	  KUBEBUILDER_ASSETS=$$assets go -C $$module test -count=1 -timeout 20m ./... || exit 1; \
+	done; \
+	KUBEBUILDER_ASSETS=$$assets go test -count=1 -timeout 20m ./test/prometheus
 
 .PHONY: simulate
 simulate: ## Play simulated histories that nobody played yet for MINUTES (600, a night).
@@ -112,19 +154,6 @@ mutants: ## Break the code in each of MUTANTS (all) of test/simulation/mutants, 
 mutation: ## Make mutants of PACKAGES by machine and list those that no test notices, a night for all (see docs/robustness.md).
 	mkdir -p bin
 	go run ./test/mutation -packages=$(PACKAGES) -table=bin/mutation.csv -simulate=300 $(MUTATION)
-
-.PHONY: test-envtest
-test-envtest: ## Run the suites on the local control plane.
-	assets=$$(hack/controlplane/build); KUBEBUILDER_ASSETS=$$assets go test -race -count=1 -timeout 40m -p 1 $(ENVTEST)
-	assets=$$(hack/controlplane/build); KUBEBUILDER_ASSETS=$$assets go -C $(HELM) test -count=1 -timeout 10m ./...
-
-.PHONY: test-examples
-test-examples: ## Run the examples, the autoscaler's sources and the metrics with a RabbitMQ, a PostgreSQL and a Prometheus, which must be installed.
-	SOURCES=required go test -count=1 -timeout 10m ./test/sources
-	assets=$$(hack/controlplane/build); for module in $(EXAMPLES) $(CONSUMERS); do \
-	  KUBEBUILDER_ASSETS=$$assets go -C $$module test -count=1 -timeout 20m ./... || exit 1; \
-	done; \
-	KUBEBUILDER_ASSETS=$$assets go test -count=1 -timeout 20m ./test/prometheus
 
 .PHONY: e2e
 e2e: ## Run the suite and the autoscaler's test on the cluster of KUBECONFIG (see hack/e2e).
