@@ -13,7 +13,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/idalloc/idalloc/test/report/history"
+	"github.com/idalloc/idalloc/test/history"
 )
 
 func main() {
