@@ -41,6 +41,8 @@ POLICY := test/bench/policy
 # What makes a release, and the chart's tests.
 RELEASE := hack/release
 HELM := test/helm
+# Tools that ./... does not build: the benchmark, what makes mutants, and the page of a run.
+TOOLS := test/bench test/mutation test/report
 UNIT = $$(go list ./... | grep -v -e /test/envtest -e /test/prometheus -e /test/sources)
 
 ##@ General
@@ -95,6 +97,7 @@ test-unit: ## Run the unit, property and fuzz-seed tests.
 	go -C $(KAFKA) test -race ./...
 	go -C $(POLICY) test ./...
 	go -C $(RELEASE) test ./...
+	for module in $(TOOLS); do go -C $$module test -race -timeout 10m ./... || exit 1; done
 
 .PHONY: test-simulation
 test-simulation: ## Play SEEDS (1000) simulated histories, the same ones each time (see docs/robustness.md).
@@ -111,7 +114,7 @@ mutants: ## Break the code in each of MUTANTS (all) of test/simulation/mutants, 
 .PHONY: mutation
 mutation: ## Make mutants of PACKAGES by machine and list those that no test notices, a night for all (see docs/robustness.md).
 	mkdir -p bin
-	go run ./test/mutation -packages=$(PACKAGES) -table=bin/mutation.csv -simulate=300 $(MUTATION)
+	go -C test/mutation run . -packages=$(PACKAGES) -table=$(CURDIR)/bin/mutation.csv -simulate=300 $(MUTATION)
 
 .PHONY: test-envtest
 test-envtest: ## Run the suites on the local control plane.
@@ -143,12 +146,12 @@ chaos: ## Break pods, network and control plane of the cluster of KUBECONFIG at 
 
 .PHONY: report
 report: ## Make REPORT (report.html), the page of the run with faults in RUN (chaos-run).
-	go run ./test/report -run $(RUN) -out $(REPORT)
+	go -C test/report run . -run $(abspath $(RUN)) -out $(abspath $(REPORT))
 
 .PHONY: bench
 bench: ## Measure everything and draw the curves: half an hour; bin/bench gets tables and picture.
 	go test -run '^$$' -bench . ./pkg/...
-	assets=$$(hack/controlplane/build); KUBEBUILDER_ASSETS=$$assets go run ./test/bench -out bin/bench
+	assets=$$(hack/controlplane/build); KUBEBUILDER_ASSETS=$$assets go -C test/bench run . -out $(CURDIR)/bin/bench
 	go -C $(PLOT) run . -in $(CURDIR)/bin/bench/claims.csv -out $(CURDIR)/bin/bench/claims.svg
 
 .PHONY: bench-partitions
@@ -186,7 +189,7 @@ lint: ## Check formatting, vet, golangci-lint and tidiness.
 	go vet ./... && go vet -tags e2e ./test/e2e && go -C examples/rabbitmq vet -tags e2e .
 	$$(hack/tool $(GOLANGCI_LINT)) run ./...
 	go mod tidy -diff
-	linter=$$(hack/tool $(GOLANGCI_LINT)); for module in $(PLOT) $(PARTITIONS) $(KAFKA) $(POLICY) $(RELEASE) $(HELM) $(EXAMPLES) $(CONSUMERS); do \
+	linter=$$(hack/tool $(GOLANGCI_LINT)); for module in $(PLOT) $(PARTITIONS) $(KAFKA) $(POLICY) $(RELEASE) $(HELM) $(TOOLS) $(EXAMPLES) $(CONSUMERS); do \
 	  (cd $$module && go vet ./... && "$$linter" run ./... && go mod tidy -diff) || exit 1; \
 	done
 
