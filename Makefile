@@ -30,23 +30,33 @@ QUICK := ./test/envtest/allocation ./test/envtest/policy ./test/envtest/inject
 # Packages in which goroutines meet. Their tests run with the race detector, which makes a test program slow to build.
 RACE := ./pkg/allocator ./pkg/context ./pkg/identity ./pkg/partition ./pkg/watch ./internal/agent ./internal/autoscale/loop \
   ./internal/autoscale/state ./internal/child ./internal/hook ./internal/publish
-# A module of its own, for what only drawing needs.
+# Modules of their own, so that ./... is the product and its tests. Tools:
 PLOT := test/bench/plot
-# Another one, for the libraries that strategies are compared with.
 PARTITIONS := test/bench/partitions
-# Examples that are modules of their own, with the clients of their servers.
-EXAMPLES := examples/rabbitmq examples/franz examples/postgres examples/snowflake examples/sonyflake examples/kafka-static-membership examples/sequences
-# Runs those examples that use an id alone, with what they need.
-CONSUMERS := test/consumers
-# Another one, for the Kafka broker that the autoscaler's source is tested with.
-KAFKA := test/kafka
-# One more, for the API server's evaluation of the admission policy.
 POLICY := test/bench/policy
-# What makes a release, and the chart's tests.
 RELEASE := hack/release
+TOOLS := test/bench test/mutation test/report $(PLOT) $(PARTITIONS) $(POLICY) $(RELEASE)
+# Examples with the clients of their servers. CONSUMERS runs those that use an id alone; KAFKA has the broker for the autoscaler's source.
+EXAMPLES := examples/rabbitmq examples/franz examples/postgres examples/snowflake examples/sonyflake examples/kafka-static-membership examples/sequences
+CONSUMERS := test/consumers
+KAFKA := test/kafka
+# The chart's tests.
 HELM := test/helm
 # The other packages that need nothing but kubectl.
 UNIT = $$(go list ./... | grep -v -e /test/envtest -e /test/prometheus -e /test/sources -e '/test/simulation$$' | grep -vxFf <(go list $(RACE)))
+
+##@ Test: two rings, and the night
+
+.PHONY: test
+test: test-unit test-simulation test-envtest ## Tell in five minutes whether a change is right: tests beside the code, a short simulation, the quick specs.
+
+.PHONY: ci
+ci: ## Run what has to pass before a change lands, 25 minutes: make test, linters, documents, demo, examples, a real cluster.
+	.ci/run
+
+.PHONY: nightly
+nightly: ## Run all the rest, some hours; hack/nightly PART... runs parts of it.
+	hack/nightly
 
 ##@ General
 
@@ -86,19 +96,6 @@ image: ## Build the container image $(IMAGE) (needs docker).
 .PHONY: release
 release: ## Make the files of a release of this commit in dist: binaries, image, chart, bills of materials, checksums.
 	GOTOOLCHAIN=go$$(go list -m -f '{{.GoVersion}}') go -C $(RELEASE) run . -out $(CURDIR)/dist
-
-##@ Test
-
-.PHONY: test
-test: test-unit test-simulation test-envtest ## Tell in five minutes whether a change is right: tests beside the code, a short simulation, the quick specs.
-
-.PHONY: ci
-ci: ## Run what has to pass before a change lands, 25 minutes: make test, linters, documents, demo, examples, a real cluster.
-	.ci/run
-
-.PHONY: nightly
-nightly: ## Run all the rest, some hours (see hack/nightly).
-	hack/nightly
 
 ##@ Parts of the tests
 
@@ -153,7 +150,7 @@ mutants: ## Break the code in each of MUTANTS (all) of test/simulation/mutants, 
 .PHONY: mutation
 mutation: ## Make mutants of PACKAGES by machine and list those that no test notices, a night for all (see docs/robustness.md).
 	mkdir -p bin
-	go run ./test/mutation -packages=$(PACKAGES) -table=bin/mutation.csv -simulate=300 $(MUTATION)
+	go -C test/mutation run . -packages=$(PACKAGES) -table=$(CURDIR)/bin/mutation.csv -simulate=300 $(MUTATION)
 
 .PHONY: e2e
 e2e: ## Run the suite and the autoscaler's test on the cluster of KUBECONFIG (see hack/e2e).
@@ -172,12 +169,12 @@ chaos: ## Break pods, network and control plane of the cluster of KUBECONFIG at 
 
 .PHONY: report
 report: ## Make REPORT (report.html), the page of the run with faults in RUN (chaos-run).
-	go run ./test/report -run $(RUN) -out $(REPORT)
+	go -C test/report run . -run $(abspath $(RUN)) -out $(abspath $(REPORT))
 
 .PHONY: bench
 bench: ## Measure everything and draw the curves: half an hour; bin/bench gets tables and picture.
 	go test -run '^$$' -bench . ./pkg/...
-	assets=$$(hack/controlplane/build); KUBEBUILDER_ASSETS=$$assets go run ./test/bench -out bin/bench
+	assets=$$(hack/controlplane/build); KUBEBUILDER_ASSETS=$$assets go -C test/bench run . -out $(CURDIR)/bin/bench
 	go -C $(PLOT) run . -in $(CURDIR)/bin/bench/claims.csv -out $(CURDIR)/bin/bench/claims.svg
 
 .PHONY: bench-partitions
@@ -215,7 +212,7 @@ lint: ## Check formatting, vet, golangci-lint and tidiness.
 	go vet ./... && go vet -tags e2e ./test/e2e && go -C examples/rabbitmq vet -tags e2e .
 	$$(hack/tool $(GOLANGCI_LINT)) run ./...
 	go mod tidy -diff
-	linter=$$(hack/tool $(GOLANGCI_LINT)); for module in $(PLOT) $(PARTITIONS) $(KAFKA) $(POLICY) $(RELEASE) $(HELM) $(EXAMPLES) $(CONSUMERS); do \
+	linter=$$(hack/tool $(GOLANGCI_LINT)); for module in $(TOOLS) $(HELM) $(KAFKA) $(EXAMPLES) $(CONSUMERS); do \
 	  (cd $$module && go vet ./... && "$$linter" run ./... && go mod tidy -diff) || exit 1; \
 	done
 

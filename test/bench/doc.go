@@ -1,9 +1,11 @@
 // Bench measures idalloc on a local control plane, in several parts:
 //
 //	make bench                                          # all of it, with the curves; about half an hour
-//	go run ./test/bench -only claims -n 10,100          # other sizes
-//	go run ./test/bench -only claims -protocol idalloc,floor -n 1000
-//	go run ./test/bench -only restart,propagation -out bin/bench
+//	go -C test/bench run . -only claims -n 10,100       # other sizes
+//	go -C test/bench run . -only claims -protocol idalloc,floor -n 1000
+//	go -C test/bench run . -only restart,propagation -out "$PWD/bin/bench"
+//
+// -out is below this folder if it does not begin with /.
 //
 // claims lets N pods claim at once: with idalloc, with the protocol of CDAP, with one Lease per slot; and
 // as yardsticks the requests that no safe claim can do without (floor), one GET and one PATCH for each pod.

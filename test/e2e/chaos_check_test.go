@@ -12,8 +12,8 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	"github.com/idalloc/idalloc/test/history"
 	"github.com/idalloc/idalloc/test/overlap"
-	"github.com/idalloc/idalloc/test/report/history"
 )
 
 // excuse leaves out what a pod shows from now on.

@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -74,8 +75,8 @@ func command(ctx context.Context, args []string, out io.Writer) (ok bool, err er
 	flags := flag.NewFlagSet("mutation", flag.ContinueOnError)
 	flags.SetOutput(out)
 	var packages string
-	flags.StringVar(&c.root, "C", ".", "the module's root")
-	flags.StringVar(&packages, "packages", "./pkg/...,./internal/...,./cmd/idalloc", "what to change: patterns of go list, separated by commas")
+	flags.StringVar(&c.root, "C", "", "the root of the module to change; without it idalloc's, at or above the working directory")
+	flags.StringVar(&packages, "packages", "./pkg/...,./internal/...,./cmd/idalloc", "what to change: patterns of go list below the root, separated by commas")
 	flags.StringVar(&c.functions, "only", "", "only mutants whose name fits this regular expression")
 	flags.Var(&c.shard, "shard", "only part i of n, as i/n")
 	flags.IntVar(&c.sample, "sample", 0, "only so many of them, drawn with -seed; 0 is all")
@@ -96,10 +97,34 @@ func command(ctx context.Context, args []string, out io.Writer) (ok bool, err er
 		return false, err
 	}
 	c.packages = strings.Split(packages, ",")
-	if c.root, err = filepath.Abs(c.root); err != nil {
+	if c.root == "" {
+		c.root, err = findRoot()
+	} else {
+		c.root, err = filepath.Abs(c.root)
+	}
+	if err != nil {
 		return false, err
 	}
 	return run(ctx, c, out)
+}
+
+// findRoot returns the directory of idalloc's go.mod. "go run" starts this program in its own module's directory, below that root; who has
+// built it starts it anywhere in the tree.
+func findRoot() (string, error) {
+	const module = "module github.com/idalloc/idalloc"
+	working, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for dir := working; ; dir = filepath.Dir(dir) {
+		text, err := os.ReadFile(filepath.Join(dir, "go.mod")) //nolint:gosec // the name is fixed
+		if err == nil && slices.Contains(strings.Split(string(text), "\n"), module) {
+			return dir, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return "", fmt.Errorf("no go.mod at or above %s says %q: name the module with -C", working, module)
+		}
+	}
 }
 
 // run makes the mutants, judges them and reports. It is not ok where a mutant survives and the flags forbid that.

@@ -98,6 +98,21 @@ func TestATableIsContinued(t *testing.T) {
 	}
 }
 
+func TestTheRootIsFoundFromBelow(t *testing.T) {
+	here := mustAbs(t, ".")
+	root := filepath.Dir(filepath.Dir(here))
+	for _, dir := range []string{root, here, filepath.Join(here, sample)} { // two of them have a go.mod of their own
+		t.Chdir(dir)
+		if got, err := findRoot(); err != nil || got != root {
+			t.Errorf("the root above %s is %q, %v", dir, got, err)
+		}
+	}
+	t.Chdir(t.TempDir())
+	if got, err := findRoot(); err == nil || !strings.Contains(err.Error(), "-C") {
+		t.Errorf("far from any root it is %q, %v", got, err)
+	}
+}
+
 func sampleMutants(t *testing.T, root string) []*mutant {
 	t.Helper()
 	p, err := load(t.Context(), root, []string{"."})

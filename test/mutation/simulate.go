@@ -25,7 +25,7 @@ func (j *judge) simulated(ctx context.Context, dir string, m *mutant) (how strin
 	if m.number > 0 {
 		return j.histories(ctx, all, switchVariable+"="+strconv.Itoa(m.number))
 	}
-	program, err := overlay.Build(dir, map[string]string{m.path: string(m.text())}, false)
+	program, err := overlay.Build(j.root, dir, map[string]string{m.path: string(m.text())}, false)
 	if err != nil {
 		return "", err
 	}
@@ -49,7 +49,7 @@ func (j *judge) simulator(ctx context.Context, pkg string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	program, err := overlay.Build(dir, switchFiles(all), false)
+	program, err := overlay.Build(j.root, dir, switchFiles(all), false)
 	if err != nil {
 		return "", err
 	}

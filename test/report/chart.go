@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/idalloc/idalloc/test/history"
 	"github.com/idalloc/idalloc/test/overlap"
-	"github.com/idalloc/idalloc/test/report/history"
 )
 
 // Sizes in pixels.

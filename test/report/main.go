@@ -1,8 +1,9 @@
 // Report makes one self-contained HTML page of a run with faults: who held which id when, what was
 // broken when, and what was counted. "make report" starts it; package history says what a run is.
 //
-//	report -run DIR -out FILE
+//	go -C test/report run . -run DIR -out FILE
 //
+// Names that do not begin with / are below this folder then, so give whole ones.
 // The page needs nothing but a browser. Every id is a row, every bar a pod that showed the id, every
 // line or area a fault; what two pods showed at once is red.
 package main
@@ -13,7 +14,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/idalloc/idalloc/test/report/history"
+	"github.com/idalloc/idalloc/test/history"
 )
 
 func main() {

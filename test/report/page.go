@@ -14,8 +14,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/idalloc/idalloc/test/history"
 	"github.com/idalloc/idalloc/test/overlap"
-	"github.com/idalloc/idalloc/test/report/history"
 )
 
 //go:embed page.html

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/idalloc/idalloc/test/history"
 	"github.com/idalloc/idalloc/test/overlap"
-	"github.com/idalloc/idalloc/test/report/history"
 )
 
 // shows returns samples of a pod with id 3 every 5 ms.

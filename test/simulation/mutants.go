@@ -128,7 +128,7 @@ func (m mutant) hunt(ctx context.Context, root, dir string, first uint64, most i
 	if err != nil {
 		return caught{}, err
 	}
-	program, err := overlay.Build(dir, extra, false)
+	program, err := overlay.Build(root, dir, extra, false)
 	if err != nil {
 		return caught{}, err
 	}

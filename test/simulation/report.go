@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/idalloc/idalloc/pkg/identity"
+	"github.com/idalloc/idalloc/test/history"
 	"github.com/idalloc/idalloc/test/overlap"
-	"github.com/idalloc/idalloc/test/report/history"
 	"github.com/idalloc/idalloc/test/simulation/world"
 )
 

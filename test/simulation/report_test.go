@@ -9,8 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/idalloc/idalloc/test/history"
 	"github.com/idalloc/idalloc/test/overlap"
-	"github.com/idalloc/idalloc/test/report/history"
 )
 
 // busySeed is a history with 39 faults of 6 kinds.
@@ -37,7 +37,7 @@ func TestTheReportOfASeed(t *testing.T) {
 		t.Error("nobody is shown under id 0")
 	}
 	page := filepath.Join(t.TempDir(), "report.html")
-	if out, err := exec.CommandContext(t.Context(), "go", "run", "../report", "-run", dir, "-out", page).CombinedOutput(); err != nil { //nolint:gosec // paths of the test
+	if out, err := exec.CommandContext(t.Context(), "go", "-C", "../report", "run", ".", "-run", dir, "-out", page).CombinedOutput(); err != nil { //nolint:gosec // paths of the test
 		t.Fatalf("%v\n%s", err, out)
 	}
 	html, err := os.ReadFile(page) //nolint:gosec // of the test

@@ -61,7 +61,7 @@ func TestSimulation(t *testing.T) {
 		playHere(t, defaultSeeds())
 		return
 	}
-	program, err := overlay.Build(t.TempDir(), nil, raceEnabled)
+	program, err := overlay.Build(".", t.TempDir(), nil, raceEnabled)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func TestOneSeedOneHistory(t *testing.T) {
 	if !*exactFlag {
 		t.Skip("only with -exact")
 	}
-	program, err := overlay.Build(t.TempDir(), nil, raceEnabled)
+	program, err := overlay.Build(".", t.TempDir(), nil, raceEnabled)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -78,10 +78,12 @@ func edits() []sourceEdit {
 	}
 }
 
-// write writes an overlay for "go build" into dir: the edits above and, on top, the files of extra (by path, with their
+// write writes an overlay for "go build" in root into dir: the edits above and, on top, the files of extra (by path, with their
 // content). It returns the overlay's name. Its error says which text this version of Go does not have.
-func write(dir string, extra map[string]string) (string, error) {
-	out, err := exec.Command("go", "env", "GOROOT").Output() //nolint:noctx // it only prints
+func write(root, dir string, extra map[string]string) (string, error) {
+	env := exec.Command("go", "env", "GOROOT") //nolint:noctx // it only prints
+	env.Dir = root
+	out, err := env.Output()
 	if err != nil {
 		return "", fmt.Errorf("go env GOROOT: %w", err)
 	}
@@ -119,10 +121,11 @@ func write(dir string, extra map[string]string) (string, error) {
 	return name, os.WriteFile(name, text, 0o600)
 }
 
-// Build compiles the tests of test/simulation with the overlay into dir and returns the program's name. extra replaces files of the
+// Build compiles the tests of test/simulation with the overlay into dir, a whole path, and returns the program's name. The go command runs in
+// root, a directory of idalloc's root module: in another module it would build other versions, or nothing. extra replaces files of the root
 // module, for mutants. It takes minutes the first time.
-func Build(dir string, extra map[string]string, race bool) (string, error) {
-	file, err := write(dir, extra)
+func Build(root, dir string, extra map[string]string, race bool) (string, error) {
+	file, err := write(root, dir, extra)
 	if err != nil {
 		return "", err
 	}
@@ -132,6 +135,7 @@ func Build(dir string, extra map[string]string, race bool) (string, error) {
 		args = append(args, "-race")
 	}
 	build := exec.Command("go", append(args, "github.com/idalloc/idalloc/test/simulation")...) //nolint:gosec,noctx // arguments of ours
+	build.Dir = root
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("go %s: %w\n%s", strings.Join(args, " "), err, out)
 	}

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/idalloc/idalloc/test/history"
 	"github.com/idalloc/idalloc/test/overlap"
-	"github.com/idalloc/idalloc/test/report/history"
 )
 
 func TestWhatIsWrittenIsRead(t *testing.T) {

@@ -1,5 +1,6 @@
 // Package history is what a run with faults leaves behind for "make report": who showed which id when,
 // what was broken when, and what was counted. The chaos suite writes it, and a simulator can for a seed.
+// Both are of the root module, so this package is, too; test/report, which reads it, is a module of its own.
 //
 // A run is a directory:
 //
