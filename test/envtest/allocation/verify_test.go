@@ -88,15 +88,6 @@ var _ = Describe("verify", func() {
 		Expect(w.verdict(ctx, 0, "--fail-on-warnings").Warnings).To(BeEmpty())
 	})
 
-	It("warns of a rolling update that would wait for ever at fewer replicas, and fails if that is asked for", func(ctx SpecContext) {
-		w.patchOwner(ctx, "", types.MergePatchType, `{"spec":{"strategy":{"rollingUpdate":{"maxSurge":1,"maxUnavailable":"50%"}}}}`)
-		Expect(w.verdict(ctx, 0).Warnings).To(ConsistOf(ContainSubstring("below 2 replicas")))
-		got := w.verify(ctx, "--fail-on-warnings")
-		Expect(got.Code).To(Equal(1))
-		Expect(got.Stdout).To(HaveSuffix("Deployment/worker: ok: live pods hold 2 of 2 ids, 0 wait\n"))
-		Expect(got.Stderr).To(ContainSubstring("verify warns, 1 in number, and --fail-on-warnings is set"))
-	})
-
 	It("says that a rolling update is stuck when a new pod waits and no old one hands over", func(ctx SpecContext) {
 		w.stall(ctx)
 		waiter := w.stalled(ctx, 1)[0].Name
@@ -165,20 +156,6 @@ var _ = Describe("verify", func() {
 		w.verdict(ctx, 0)
 	})
 
-	It("finds an id that two pods claim", func(ctx SpecContext) {
-		uid := string(w.pod(ctx, pods[1]).UID)
-		receipt := assignment.Receipt{UID: uid, Owner: w.ref.String(), ID: 0, Epoch: w.owner(ctx).Record.State.Epoch}
-		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{assignment.ReceiptKey: receipt.Encode()}}})
-		Expect(err).NotTo(HaveOccurred())
-		w.patchPod(ctx, pods[1], string(patch))
-		v := w.verdict(ctx, 1)
-		kinds := map[string]string{}
-		for _, f := range v.Findings {
-			kinds[f.Kind] = f.Pod
-		}
-		Expect(kinds).To(Equal(map[string]string{"heldTwice": pods[1], "mismatch": pods[1]}))
-	})
-
 	It("finds what somebody else wrote and nobody restored yet", func(ctx SpecContext) {
 		By("writing what makes sense")
 		w.annotate(ctx, map[string]any{assignment.DefaultKey: assignment.Slots{0: pods[1], 1: pods[0]}.Encode()})
@@ -198,31 +175,6 @@ var _ = Describe("verify", func() {
 		Expect(w.idalloc(ctx, "", "gc", "deployment/worker", "-n", w.Name)).To(HaveField("Code", 0))
 		w.verdict(ctx, 0)
 		Expect(w.assignment(ctx)).To(Equal(pods))
-	})
-
-	It("finds a damaged receipt", func(ctx SpecContext) {
-		w.patchPod(ctx, pods[1], `{"metadata":{"annotations":{"idalloc.dev/receipt":"mine"}}}`)
-		v := w.verdict(ctx, 1)
-		v.found("damaged", 1, pods[1])
-		Expect(v.Findings[0].Detail).To(ContainSubstring(`"mine"`))
-	})
-
-	It("does not judge what a newer version wrote", func(ctx SpecContext) {
-		w.newer(ctx, map[string]any{assignment.DefaultKey: `[{"id":0,"pod":"worker"}]`})
-		got := w.verify(ctx)
-		Expect(got.Code).To(Equal(1))
-		Expect(got.Stdout).To(BeEmpty())
-		Expect(got.Stderr).To(ContainSubstring("a newer idalloc wrote this assignment"))
-	})
-
-	It("says in one sentence that a workload does not use idalloc", func(ctx SpecContext) {
-		other := newWorkload(ctx, store.Deployment)
-		other.idle(ctx, 2)
-		got := other.verify(ctx)
-		Expect(got).To(And(HaveField("Code", 0), HaveField("Stderr", "")))
-		Expect(got.Stdout).To(And(HavePrefix("Deployment/worker in namespace "+other.Name+" does not use idalloc"), HaveSuffix("\n")))
-		Expect(strings.Count(got.Stdout, "\n")).To(Equal(1))
-		Expect(other.verify(ctx, "--fail-on-warnings")).To(HaveField("Code", 1))
 	})
 
 	It("exits 2 for what it does not understand, 1 for no owner, 4 for a missing permission", func(ctx SpecContext) {
