@@ -87,7 +87,7 @@ var _ = Describe("the command", func() {
 		Expect(out.Annotations).To(HaveKeyWithValue(assignment.DefaultKey, fmt.Sprintf(`{"0":%q}`, pod)))
 	})
 
-	It("exits 3 when there is no slot in time, and says why", func(ctx SpecContext) {
+	It("exits 3 when there is no slot in time, and says why", Label(nightly), func(ctx SpecContext) {
 		pod := w.idle(ctx, 1)[0].Name
 		Expect(w.idalloc(ctx, pod, "init", "--dir", GinkgoT().TempDir())).To(HaveField("Code", 0))
 		w.patchPod(ctx, pod, `{"metadata":{"labels":{"app":"kept"}}}`) // keeps the only slot
@@ -201,9 +201,9 @@ var _ = Describe("a missing permission", func() {
 		Expect(got.Code).To(Equal(4), got.Stderr)
 		Expect(got.Stderr).To(And(ContainSubstring(fmt.Sprintf("add verb %q on resource %q of API group %q", verb, resource, group))))
 	},
-		Entry("to watch pods", "", "pods", "watch"),
+		Entry("to watch pods", Label(nightly), "", "pods", "watch"),
 		Entry("to read the owner", "apps", "deployments", "get"),
-		Entry("to watch the owner", "apps", "deployments", "watch"),
+		Entry("to watch the owner", Label(nightly), "apps", "deployments", "watch"),
 	)
 })
 

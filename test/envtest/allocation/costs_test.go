@@ -137,7 +137,7 @@ var _ = Describe("what it costs", func() {
 		return instances, held
 	}
 
-	It("to claim for a hundred pods at once: few writes and lists, and a fixed number of small requests for each", func(ctx SpecContext) {
+	It("to claim for a hundred pods at once: few writes and lists, and a fixed number of small requests for each", Label(nightly), func(ctx SpecContext) {
 		const n = 100
 		instances, _ := together(ctx, podNames(w.idle(ctx, n)))
 		requests, total, bytes := b.charges()
@@ -159,7 +159,7 @@ var _ = Describe("what it costs", func() {
 		closing.Wait()
 	})
 
-	It("to hold: nothing, also while another pod is replaced and while the count changes", func(ctx SpecContext) {
+	It("to hold: nothing, also while another pod is replaced and while the count changes", Label(nightly), func(ctx SpecContext) {
 		names := podNames(w.idle(ctx, 5))
 		instances, before := together(ctx, names)
 		leaves := names[4]
@@ -189,7 +189,7 @@ var _ = Describe("what it costs", func() {
 		Expect(total).To(BeZero(), "holders hear what they need by their watches: %v", held)
 	})
 
-	It("to tidy: one write for a scale-down of many", func(ctx SpecContext) {
+	It("to tidy: one write for a scale-down of many", Label(nightly), func(ctx SpecContext) {
 		names := podNames(w.idle(ctx, 20))
 		together(ctx, names)
 		w.ranked(ctx, names...)
@@ -260,7 +260,7 @@ var _ = Describe("what it costs without partitions", func() {
 		}
 	},
 		Entry("with pkg/context", linked),
-		Entry("with partition.Run", divides),
+		Entry("with partition.Run", Label(nightly), divides),
 	)
 })
 
@@ -307,7 +307,7 @@ func (b streamBody) Close() error {
 }
 
 var _ = Describe("A holder of partitions", func() {
-	It("follows its own pod and that of the id before its own, and no other of five", func(ctx SpecContext) {
+	It("follows its own pod and that of the id before its own, and no other of five", Label(nightly), func(ctx SpecContext) {
 		w := newWorkload(ctx, store.Deployment)
 		names := podNames(w.idle(ctx, 5))
 		w.divide(ctx, 10)

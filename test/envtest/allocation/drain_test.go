@@ -81,7 +81,7 @@ var _ = Describe("a drain hook", func() {
 		Expect(low).NotTo(Equal(high))
 	})
 
-	It("that failed keeps the slot, and its output is in the log", func(ctx SpecContext) {
+	It("that failed keeps the slot, and its output is in the log", Label(nightly), func(ctx SpecContext) {
 		gate := filepath.Join(GinkgoT().TempDir(), "gate")
 		drainByExec(spec, `test -e `+gate+` || { echo "the queue is not empty"; exit 7; }`)
 		Expect(w.Create(ctx, suite.Deployment("worker", 2, spec))).To(Succeed())
@@ -94,14 +94,14 @@ var _ = Describe("a drain hook", func() {
 		Expect(w.settled(ctx, 1)).To(Equal(map[int]string{0: high}), "the hook is asked again")
 	})
 
-	It("that is the program's word lets a pod move when the program has stopped", func(ctx SpecContext) {
+	It("that is the program's word lets a pod move when the program has stopped", Label(nightly), func(ctx SpecContext) {
 		drainByHTTP(spec)
 		Expect(w.Create(ctx, suite.Deployment("worker", 2, spec))).To(Succeed())
 		_, high := w.makeMove(ctx)
 		Expect(w.settled(ctx, 1)).To(Equal(map[int]string{0: high}))
 	})
 
-	It("whose word does not come in time lets the slot go only if told so", func(ctx SpecContext) {
+	It("whose word does not come in time lets the slot go only if told so", Label(nightly), func(ctx SpecContext) {
 		watcher := &spec.Containers[1]
 		watcher.Command = append(watcher.Command, "--drain=http", "--drain-timeout=1s", "--drain-timeout-action=give")
 		Expect(w.Create(ctx, suite.Deployment("worker", 2, spec))).To(Succeed())
@@ -110,7 +110,7 @@ var _ = Describe("a drain hook", func() {
 		Expect(w.watcherLog(high)).To(ContainSubstring("the work has not stopped in time; its slot is given away all the same"))
 	})
 
-	It("lets a rolling update with the default strategy complete", func(ctx SpecContext) {
+	It("lets a rolling update with the default strategy complete", Label(nightly), func(ctx SpecContext) {
 		drainByHTTP(spec)
 		Expect(w.Create(ctx, suite.Deployment("worker", 3, spec))).To(Succeed())
 		before := w.settled(ctx, 3)
@@ -143,7 +143,7 @@ var _ = Describe("a fence hook", func() {
 		before = w.settled(ctx, 1)
 	})
 
-	It("runs when the watcher has lost contact, and the id comes back with the API server", Serial, func(ctx SpecContext) {
+	It("runs when the watcher has lost contact, and the id comes back with the API server", Label(nightly), Serial, func(ctx SpecContext) {
 		pod := w.pod(ctx, before[0])
 		Expect(fenced).NotTo(BeAnExistingFile())
 		env.ControlPlane.KillAPIServer()
@@ -159,7 +159,7 @@ var _ = Describe("a fence hook", func() {
 		Expect(w.settled(ctx, 1)).To(Equal(before))
 	})
 
-	It("runs first when the watcher restarts, because nobody looked meanwhile", func(ctx SpecContext) {
+	It("runs first when the watcher restarts, because nobody looked meanwhile", Label(nightly), func(ctx SpecContext) {
 		Expect(env.Node.Signal(w.Name, before[0], "idalloc", syscall.SIGKILL)).To(Succeed())
 		Eventually(func() ([]byte, error) {
 			return os.ReadFile(fenced) //nolint:gosec // a file of the test

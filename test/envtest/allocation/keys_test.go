@@ -35,7 +35,7 @@ var _ = Describe("two annotation keys", func() {
 
 	BeforeEach(func(ctx SpecContext) { w = newWorkload(ctx, store.Deployment) })
 
-	It("are refused, until one has let go", func(ctx SpecContext) {
+	It("are refused, until one has let go", Label(nightly), func(ctx SpecContext) {
 		pods := podNames(w.idle(ctx, 2))
 		_, err := start(ctx, pods[0], assignment.DefaultKey).Wait(ctx)
 		Expect(err).NotTo(HaveOccurred())

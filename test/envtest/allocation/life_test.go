@@ -20,7 +20,7 @@ var _ = Describe("a Deployment's pods", func() {
 		w.settled(ctx, 10)
 	})
 
-	It("claim an id each, a hundred at once", func(ctx SpecContext) {
+	It("claim an id each, a hundred at once", Label(nightly), func(ctx SpecContext) {
 		spec := w.podSpec()
 		spec.InitContainers, spec.Containers = nil, spec.Containers[1:] // the watcher alone: a hundred processes, not three hundred
 		Expect(w.Create(ctx, suite.Deployment("worker", 100, spec))).To(Succeed())
@@ -37,7 +37,7 @@ var _ = Describe("a Deployment's pods", func() {
 		Expect(after[2]).To(Equal(before[2]), "a bystander moved")
 	})
 
-	It("keep dense ids while the count goes 5, 8, 3, 0, 4 and low ids are killed", func(ctx SpecContext) {
+	It("keep dense ids while the count goes 5, 8, 3, 0, 4 and low ids are killed", Label(nightly), func(ctx SpecContext) {
 		Expect(w.Create(ctx, suite.Deployment("worker", 5, w.podSpec()))).To(Succeed())
 		five := w.settled(ctx, 5)
 

@@ -23,7 +23,7 @@ func (w *workload) pad(ctx context.Context, free int) {
 }
 
 var _ = Describe("an owner whose annotations are full", func() {
-	It("serves the slots of dead pods, and lets a pod too many wait for room", func(ctx SpecContext) {
+	It("serves the slots of dead pods, and lets a pod too many wait for room", Label(nightly), func(ctx SpecContext) {
 		w := newWorkload(ctx, store.Deployment)
 		Expect(w.Create(ctx, suite.Deployment("worker", 3, w.podSpec()))).To(Succeed())
 		held := w.settled(ctx, 3)

@@ -15,7 +15,7 @@ var _ = Describe("when the API server goes away", func() {
 	var w *workload
 	BeforeEach(func(ctx SpecContext) { w = newWorkload(ctx, store.Deployment) })
 
-	It("holders keep their ids, say that they are stale, and go on when it is back", Serial, func(ctx SpecContext) {
+	It("holders keep their ids, say that they are stale, and go on when it is back", Label(nightly), Serial, func(ctx SpecContext) {
 		Expect(w.Create(ctx, suite.Deployment("worker", 3, w.podSpec()))).To(Succeed())
 		before := w.settled(ctx, 3)
 		pods := map[int]corev1.Pod{}

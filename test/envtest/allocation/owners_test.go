@@ -99,7 +99,7 @@ var _ = Describe("an owner that is a StatefulSet", func() {
 		Expect(w.owner(ctx).Record.State.UIDs[1]).NotTo(Equal(assignment.ShortUID(string(uid))))
 	})
 
-	It("gives ids from 0 whatever its ordinals start with, and a pod its predecessor's", func(ctx SpecContext) {
+	It("gives ids from 0 whatever its ordinals start with, and a pod its predecessor's", Label(nightly), func(ctx SpecContext) {
 		w := newWorkload(ctx, store.StatefulSet)
 		spec := w.podSpec()
 		hold, deaf := w.stubborn(spec)
@@ -146,7 +146,7 @@ var _ = Describe("an owner that is a StatefulSet", func() {
 		w.verified(ctx)
 	})
 
-	It("gives a pod another id than its ordinal's where a live pod has that, after the start of a StatefulSet's ordinals changed", func(ctx SpecContext) {
+	It("gives a pod another id than its ordinal's where a live pod has that, after the start of a StatefulSet's ordinals changed", Label(nightly), func(ctx SpecContext) {
 		rec := newRecorder(newWorkload(ctx, store.StatefulSet))
 		sts := suite.StatefulSet("worker", 2, suite.PodSpec(suite.Container("main", "/bin/sleep", "1000")))
 		sts.Spec.PodManagementPolicy = appsv1.ParallelPodManagement
@@ -172,7 +172,7 @@ var _ = Describe("an owner that is a StatefulSet", func() {
 		rec.undisturbed(at, map[string]identity.Identity{"worker-1": held["worker-1"]})
 	})
 
-	It("may begin to run idalloc", func(ctx SpecContext) {
+	It("may begin to run idalloc", Label(nightly), func(ctx SpecContext) {
 		w := newWorkload(ctx, store.StatefulSet)
 		sets := env.Client.AppsV1().StatefulSets(w.Name)
 		Expect(w.Create(ctx, suite.StatefulSet("worker", 2, suite.PodSpec(suite.Container("main", "/bin/sleep", "1000"))))).To(Succeed())
@@ -212,7 +212,7 @@ var _ = Describe("an owner that is a Job", func() {
 		w.verified(ctx)
 	})
 
-	It("gives the completion index where it fits, and another id where it does not", func(ctx SpecContext) {
+	It("gives the completion index where it fits, and another id where it does not", Label(nightly), func(ctx SpecContext) {
 		w := newWorkload(ctx, store.Job)
 		job := suite.Job("worker", 2, w.jobSpec(`test $id -lt 2 && { test $JOB_COMPLETION_INDEX -ge 2 || test $id = $JOB_COMPLETION_INDEX; }`))
 		completions, none, indexed := int32(5), int32(0), batchv1.IndexedCompletion
@@ -222,7 +222,7 @@ var _ = Describe("an owner that is a Job", func() {
 		w.verified(ctx)
 	})
 
-	It("counts for itself although a CronJob is above it", func(ctx SpecContext) {
+	It("counts for itself although a CronJob is above it", Label(nightly), func(ctx SpecContext) {
 		w := newWorkload(ctx, store.Job)
 		ref, err := store.ParseRef("job/worker-b", w.Name)
 		Expect(err).NotTo(HaveOccurred())
@@ -251,7 +251,7 @@ var _ = Describe("an owner that is a Job", func() {
 })
 
 var _ = Describe("an owner that is a bare ReplicaSet", func() {
-	It("keeps ids dense while it is scaled and loses pods", func(ctx SpecContext) {
+	It("keeps ids dense while it is scaled and loses pods", Label(nightly), func(ctx SpecContext) {
 		w := newWorkload(ctx, store.ReplicaSet)
 		Expect(w.Create(ctx, suite.ReplicaSet("worker", 2, w.podSpec()))).To(Succeed())
 		before := w.settled(ctx, 2)
@@ -272,7 +272,7 @@ var _ = Describe("an owner that is a Deployment", func() {
 	var w *workload
 	BeforeEach(func(ctx SpecContext) { w = newWorkload(ctx, store.Deployment) })
 
-	It("may begin to run idalloc", func(ctx SpecContext) {
+	It("may begin to run idalloc", Label(nightly), func(ctx SpecContext) {
 		w.idle(ctx, 4)
 		deployments := env.Client.AppsV1().Deployments(w.Name)
 		By("rolling one pod and then none, since that one is not available for an hour")
@@ -304,7 +304,7 @@ var _ = Describe("an owner that is a Deployment", func() {
 		w.verified(ctx)
 	})
 
-	It("may be deleted without its pods and come back under its name", func(ctx SpecContext) {
+	It("may be deleted without its pods and come back under its name", Label(nightly), func(ctx SpecContext) {
 		Expect(w.Create(ctx, suite.Deployment("worker", 3, w.podSpec()))).To(Succeed())
 		before := w.settled(ctx, 3)
 		first := w.identities(ctx, before)

@@ -71,7 +71,7 @@ var _ = Describe("Partitions", func() {
 		}
 	})
 
-	It("gives a loop of its own what it owns, and waits until it has stopped", func(ctx SpecContext) {
+	It("gives a loop of its own what it owns, and waits until it has stopped", Label(nightly), func(ctx SpecContext) {
 		names := podNames(w.idle(ctx, 2))
 		w.divide(ctx, 4)
 		stops, stop := make(chan partition.Set, 8), make(chan struct{})
@@ -120,7 +120,7 @@ func allTo(choose func([]int) int) placement.Strategy {
 }
 
 var _ = Describe("Strategies of a program's own", func() {
-	It("divide what Run works on and what Start owns, by the name that the user writes", func(ctx SpecContext) {
+	It("divide what Run works on and what Start owns, by the name that the user writes", Label(nightly), func(ctx SpecContext) {
 		w := newWorkload(ctx, store.Deployment)
 		names := podNames(w.idle(ctx, 2))
 		own := map[string]placement.Strategy{"lowest": allTo(slices.Min[[]int]), "highest": allTo(slices.Max[[]int])}

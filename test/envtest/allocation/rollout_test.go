@@ -147,12 +147,12 @@ var _ = Describe("a rollout", func() {
 		w.rolled(ctx, n)
 	},
 		Entry("3, default strategy", 3, rolling("25%", "25%")),
-		Entry("10, default strategy", 10, rolling("25%", "25%")),
-		Entry("3, maxSurge 0", 3, rolling("0", "1")),
-		Entry("3, Recreate", 3, recreate),
+		Entry("10, default strategy", Label(nightly), 10, rolling("25%", "25%")),
+		Entry("3, maxSurge 0", Label(nightly), 3, rolling("0", "1")),
+		Entry("3, Recreate", Label(nightly), 3, recreate),
 	)
 
-	It("hands one id over at a time with maxSurge 100% and maxUnavailable 0", func(ctx SpecContext) {
+	It("hands one id over at a time with maxSurge 100% and maxUnavailable 0", Label(nightly), func(ctx SpecContext) {
 		w.roll(ctx, 4, rolling("100%", "0"))
 		first, err := w.Pods(ctx, "worker")
 		Expect(err).NotTo(HaveOccurred())
@@ -180,7 +180,7 @@ var _ = Describe("a rollout", func() {
 		Expect(most).To(Equal(1), "hand-overs under way at once")
 	})
 
-	It("that is broken can be rolled back half-way", func(ctx SpecContext) {
+	It("that is broken can be rolled back half-way", Label(nightly), func(ctx SpecContext) {
 		w.roll(ctx, 2, rolling("25%", "25%"))
 		w.breakImage(ctx)
 		Eventually(func(g Gomega) {

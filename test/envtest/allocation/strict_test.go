@@ -63,7 +63,7 @@ var _ = Describe("strict mode", func() {
 	}
 	quarantine := func(ctx context.Context) string { return w.owner(ctx).Annotations[assignment.QuarantineKey] }
 
-	It("quarantines, fences by the clock, and gives a slot to the next only when the last has lost it", func(ctx SpecContext) {
+	It("quarantines, fences by the clock, and gives a slot to the next only when the last has lost it", Label(nightly), func(ctx SpecContext) {
 		pods := podNames(w.idle(ctx, 4))
 		near, far, function, other := pods[0], pods[1], pods[2], pods[3]
 		wire := newLink()

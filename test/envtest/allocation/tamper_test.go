@@ -48,7 +48,7 @@ var _ = Describe("damage", func() {
 		quoted(ctx, assignment.DefaultKey, "no JSON")
 	})
 
-	It("of a receipt makes its pod take its id again", func(ctx SpecContext) {
+	It("of a receipt makes its pod take its id again", Label(nightly), func(ctx SpecContext) {
 		name := names(v.holders)[0]
 		v.patchPod(ctx, name, `{"metadata":{"annotations":{"idalloc.dev/receipt":null},"labels":{"idalloc.dev/instance-id":null}}}`)
 		Eventually(func() map[string]string { return v.pod(ctx, name).Annotations }).WithContext(ctx).Should(HaveKey(assignment.ReceiptKey))
@@ -56,7 +56,7 @@ var _ = Describe("damage", func() {
 		quoted(ctx, assignment.ReceiptKey, name)
 	})
 
-	It("to managedFields leaves everything working", func(ctx SpecContext) {
+	It("to managedFields leaves everything working", Label(nightly), func(ctx SpecContext) {
 		v.untrack(ctx)
 		Expect(v.Scale(ctx, store.Deployment, "worker", 5)).To(Succeed())
 		held := map[int]bool{}
@@ -88,7 +88,7 @@ var _ = Describe("damage by others", func() {
 		v.unharmed(ctx)
 	})
 
-	It("a controller that sets the annotations every 20 ms, beside waiters", func(ctx SpecContext) {
+	It("a controller that sets the annotations every 20 ms, beside waiters", Label(nightly), func(ctx SpecContext) {
 		v := holding(ctx, 3)
 		back := v.ours(ctx)
 		Expect(v.Scale(ctx, store.Deployment, "worker", 5)).To(Succeed())
@@ -170,11 +170,11 @@ var _ = Describe("damage by others", func() {
 			Expect(copied.Current().Assigned()).To(BeFalse())
 		}
 	},
-		Entry("with its labels and annotations, without ownerReferences", func(p *corev1.Pod) {
+		Entry("with its labels and annotations, without ownerReferences", Label(nightly), func(p *corev1.Pod) {
 			p.OwnerReferences = nil
 			delete(p.Labels, "app")
 			delete(p.Labels, appsv1.DefaultDeploymentUniqueLabelKey)
 		}),
-		Entry("with everything", func(*corev1.Pod) {}),
+		Entry("with everything", Label(nightly), func(*corev1.Pod) {}),
 	)
 })

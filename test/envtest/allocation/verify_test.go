@@ -88,7 +88,7 @@ var _ = Describe("verify", func() {
 		Expect(w.verdict(ctx, 0, "--fail-on-warnings").Warnings).To(BeEmpty())
 	})
 
-	It("says that a rolling update is stuck when a new pod waits and no old one hands over", func(ctx SpecContext) {
+	It("says that a rolling update is stuck when a new pod waits and no old one hands over", Label(nightly), func(ctx SpecContext) {
 		w.stall(ctx)
 		waiter := w.stalled(ctx, 1)[0].Name
 		Expect(w.verdict(ctx, 0).Warnings).To(ContainElement(ContainSubstring("would wait for ever")), "the new pod has not said yet that it waits")
@@ -111,7 +111,7 @@ var _ = Describe("verify", func() {
 		Eventually(func() string { return w.verify(ctx).Stdout }).WithContext(ctx).ShouldNot(ContainSubstring("stuck"))
 	})
 
-	It("says that a rolling update is stuck when Kubernetes says so, until it is undone", func(ctx SpecContext) {
+	It("says that a rolling update is stuck when Kubernetes says so, until it is undone", Label(nightly), func(ctx SpecContext) {
 		w.patchOwner(ctx, "", types.MergePatchType, `{"spec":{"progressDeadlineSeconds":1}}`)
 		w.stall(ctx)
 		Eventually(func(g Gomega) {
@@ -125,7 +125,7 @@ var _ = Describe("verify", func() {
 		w.verified(ctx)
 	})
 
-	It("finds an id that nobody holds while a pod waits, and with --wait gives the pod time", func(ctx SpecContext) {
+	It("finds an id that nobody holds while a pod waits, and with --wait gives the pod time", Label(nightly), func(ctx SpecContext) {
 		Expect(w.Scale(ctx, store.Deployment, "worker", 3)).To(Succeed())
 		var waiter string
 		Eventually(func(g Gomega) { waiter = w.newcomer(ctx, g, pods, 3) }).WithContext(ctx).Should(Succeed())
@@ -144,7 +144,7 @@ var _ = Describe("verify", func() {
 		Eventually(seen).WithContext(ctx).Should(Receive(HaveField("Code", 0)))
 	})
 
-	It("finds the id of a dead pod, until gc has freed it and its successor claims", func(ctx SpecContext) {
+	It("finds the id of a dead pod, until gc has freed it and its successor claims", Label(nightly), func(ctx SpecContext) {
 		Expect(env.Node.Evict(ctx, w.Name, pods[1])).To(Succeed())
 		Eventually(func(g Gomega) { w.newcomer(ctx, g, pods, 3) }).WithContext(ctx).Should(Succeed())
 		v := w.verdict(ctx, 1)
@@ -156,7 +156,7 @@ var _ = Describe("verify", func() {
 		w.verdict(ctx, 0)
 	})
 
-	It("finds what somebody else wrote and nobody restored yet", func(ctx SpecContext) {
+	It("finds what somebody else wrote and nobody restored yet", Label(nightly), func(ctx SpecContext) {
 		By("writing what makes sense")
 		w.annotate(ctx, map[string]any{assignment.DefaultKey: assignment.Slots{0: pods[1], 1: pods[0]}.Encode()})
 		w.verdict(ctx, 1).found("changed", -1, "")
@@ -177,7 +177,7 @@ var _ = Describe("verify", func() {
 		Expect(w.assignment(ctx)).To(Equal(pods))
 	})
 
-	It("exits 2 for what it does not understand, 1 for no owner, 4 for a missing permission", func(ctx SpecContext) {
+	It("exits 2 for what it does not understand, 1 for no owner, 4 for a missing permission", Label(nightly), func(ctx SpecContext) {
 		for _, args := range [][]string{{"verify"}, {"verify", "worker"}, {"verify", "deploy/worker", "-o", "yaml"}, {"verify", "deploy/worker", "--wait=-1s"}} {
 			Expect(w.idalloc(ctx, "", args...)).To(HaveField("Code", 2), strings.Join(args, " "))
 		}

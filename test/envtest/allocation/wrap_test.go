@@ -151,7 +151,7 @@ var _ = Describe("idalloc run", func() {
 		}
 	})
 
-	It("lets the command run on over a new count, if told to", func(ctx SpecContext) {
+	It("lets the command run on over a new count, if told to", Label(nightly), func(ctx SpecContext) {
 		Expect(w.Create(ctx, suite.Deployment("worker", 2, w.wrapSpec(works, "--restart-on=id")))).To(Succeed())
 		before := w.running(ctx, 2)
 		Expect(w.Scale(ctx, store.Deployment, "worker", 4)).To(Succeed())
@@ -194,7 +194,7 @@ var _ = Describe("idalloc run", func() {
 		Expect(lives(before.PID)).To(BeFalse())
 	})
 
-	It("kills a command that ignores SIGTERM, and what it left behind", func(ctx SpecContext) {
+	It("kills a command that ignores SIGTERM, and what it left behind", Label(nightly), func(ctx SpecContext) {
 		daemons := filepath.Join(w.scratch(), "daemon-")
 		script := `setsid sh -c 'trap "" TERM; echo $$$$ > ` + daemons + `$POD_NAME.$IDALLOC_COUNT; while :; do sleep 0.05; done' & ` +
 			`trap '' TERM; ` + says + `; while :; do sleep 0.05; done`
@@ -225,7 +225,7 @@ var _ = Describe("idalloc run", func() {
 		Expect(lives(before.PID)).To(BeFalse())
 	})
 
-	It("hands ids over in a rolling update without room", func(ctx SpecContext) {
+	It("hands ids over in a rolling update without room", Label(nightly), func(ctx SpecContext) {
 		d := suite.Deployment("worker", 2, w.wrapSpec(works))
 		zero, one := intstr.FromInt32(0), intstr.FromInt32(1)
 		d.Spec.Strategy.RollingUpdate = &appsv1.RollingUpdateDeployment{MaxUnavailable: &zero, MaxSurge: &one}
@@ -254,7 +254,7 @@ var _ = Describe("idalloc run", func() {
 		Expect(w.assignment(ctx)).To(BeEmpty())
 	})
 
-	It("keeps the slot until the readers of its files had time, when it moves and when it ends", func(ctx SpecContext) {
+	It("keeps the slot until the readers of its files had time, when it moves and when it ends", Label(nightly), func(ctx SpecContext) {
 		spec := w.wrapSpec(works, "--dir", "/ids", "--move-delay=10s")
 		suite.Share(spec, "/ids")
 		Expect(w.Create(ctx, suite.Deployment("worker", 2, spec))).To(Succeed())
