@@ -16,7 +16,7 @@ import (
 )
 
 var _ = Describe("A foreign write", func() {
-	It("by kubectl replace, with a manifest that lacks the annotations, is repaired while a pod is replaced", func(ctx SpecContext) {
+	It("by kubectl replace, with a manifest that lacks the annotations, is repaired while a pod is replaced", Label(mainFlow), func(ctx SpecContext) {
 		const n = 3
 		w, stay := startLinked(ctx, n)
 		leaves := stay[n-1]
@@ -45,7 +45,7 @@ var _ = Describe("Of twelve pods", Ordered, func() {
 
 	AfterEach(func(ctx SpecContext) { w.check(ctx) })
 
-	It("ten keep their ids through an undo and a simultaneous scale-up", func(ctx SpecContext) {
+	It("ten keep their ids through an undo and a simultaneous scale-up", Label(mainFlow), func(ctx SpecContext) {
 		first := w.held(ctx, 10)
 		By("beginning a revision that cannot start, and replacing a pod: the old revision's copy of the assignment is out of date now")
 		Expect(w.kubectl(ctx, "set", "image", "deployment", name, name+"=docker.io/idalloc/absent:1")).Error().NotTo(HaveOccurred())
@@ -78,7 +78,7 @@ var _ = Describe("Of twelve pods", Ordered, func() {
 		w.expectUninterrupted(now, since)
 	}, SpecTimeout(2*patience))
 
-	It("the highest ids end first when it is scaled to ten and to six", func(ctx SpecContext) {
+	It("the highest ids end first when it is scaled to ten and to six", Label(mainFlow), func(ctx SpecContext) {
 		h := w.held(ctx, 12)
 		since := overlap.Now()
 		for _, n := range []int{10, 6} {
