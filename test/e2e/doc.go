@@ -11,6 +11,8 @@
 // The suite installs config/policy first, and all specs run with it in force. It removes it at the end, unless the
 // cluster had one before.
 //
+// Specs with the label main are the main flows; -ginkgo.label-filter=main runs no others.
+//
 // hack/chaos starts one more spec, with -chaos.duration: for that long, faults that -chaos.seed draws hit
 // five workloads, the network before the API server, and the control plane; then all has to settle.
 // CHAOS_TOXIPROXY is toxiproxy's server. What make report reads goes into -chaos.run.

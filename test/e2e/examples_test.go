@@ -43,11 +43,11 @@ func life(e example) {
 		w.expectNoOverlap()
 	})
 
-	It("has five replicas that hold the ids 0 to 4 once each", func(ctx SpecContext) {
+	It("has five replicas that hold the ids 0 to 4 once each", Label(mainFlow), func(ctx SpecContext) {
 		w.held(ctx, 5)
 	}, SpecTimeout(patience))
 
-	It("publishes the identity inside each pod", func(ctx SpecContext) {
+	It("publishes the identity inside each pod", Label(mainFlow), func(ctx SpecContext) {
 		for id, pod := range w.held(ctx, 5) {
 			w.expectPublished(ctx, pod, id, 5)
 		}
@@ -76,7 +76,7 @@ func life(e example) {
 		expectReplaced(before, w.held(ctx, 5), 2)
 	}, SpecTimeout(patience))
 
-	It("gives the id of an evicted pod to its replacement", func(ctx SpecContext) {
+	It("gives the id of an evicted pod to its replacement", Label(mainFlow), func(ctx SpecContext) {
 		before := w.held(ctx, 5)
 		Expect(client.PolicyV1().Evictions(w.namespace).Evict(ctx, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: before[4], Namespace: w.namespace}})).To(Succeed())
 		expectReplaced(before, w.held(ctx, 5), 4)

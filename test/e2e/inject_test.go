@@ -38,7 +38,7 @@ var _ = Describe("A Deployment with a label and nothing else about idalloc", fun
 		w.restart(ctx)
 		w.held(ctx, 3)
 	},
-		Entry("by the policy", func(w *workload, ctx context.Context) {
+		Entry("by the policy", Label(mainFlow), func(w *workload, ctx context.Context) {
 			w.apply(ctx)
 			d, err := w.deployment(ctx)
 			Expect(err).NotTo(HaveOccurred())

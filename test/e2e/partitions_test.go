@@ -213,7 +213,7 @@ func sharing(s *appsv1.DeploymentSpec) {
 }
 
 var _ = Describe("Partitions", func() {
-	It("of a program that reads files move when its drain hook says so, and the others are not disturbed", func(ctx SpecContext) {
+	It("of a program that reads files move when its drain hook says so, and the others are not disturbed", Label(mainFlow), func(ctx SpecContext) {
 		w := prepare(ctx, sidecar, 2, rolling("1", "0"), sharing)
 		w.divide(filePartitions)
 		w.apply(ctx)

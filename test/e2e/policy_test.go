@@ -69,7 +69,7 @@ func as(ctx context.Context, pod *corev1.Pod) kubernetes.Interface {
 }
 
 var _ = Describe("The admission policy", func() {
-	It("lets a pod's token write idalloc's keys on the pod and its workload, and nothing else", func(ctx SpecContext) {
+	It("lets a pod's token write idalloc's keys on the pod and its workload, and nothing else", Label(mainFlow), func(ctx SpecContext) {
 		w, _ := startLinked(ctx, 2)
 		pods, err := w.pods(ctx)
 		Expect(err).NotTo(HaveOccurred())

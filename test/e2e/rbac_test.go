@@ -47,7 +47,7 @@ var _ = Describe("A missing permission", func() {
 		Entry(nil, "get", "replicasets", SpecTimeout(patience)),
 		Entry(nil, "get", "pods", SpecTimeout(patience)),
 		Entry(nil, "list", "pods", SpecTimeout(patience)),
-		Entry(nil, "patch", "pods", SpecTimeout(patience)),
+		Entry(nil, Label(mainFlow), "patch", "pods", SpecTimeout(patience)),
 	)
 })
 

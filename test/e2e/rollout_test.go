@@ -36,11 +36,11 @@ var _ = Describe("A rollout", func() {
 		reportf(fmt.Sprintf("longest time without a holder per id, rollout of %d", n), "Deployment %s; StatefulSet %s", describeAbsences(ours), describeAbsences(theirs))
 	},
 		Entry("1 replica", 1, SpecTimeout(2*patience)),
-		Entry("2 replicas", 2, SpecTimeout(2*patience)),
+		Entry("2 replicas", Label(mainFlow), 2, SpecTimeout(2*patience)),
 		Entry("3 replicas", 3, SpecTimeout(2*patience)),
 	)
 
-	It("of the example with a drain hook completes by itself", func(ctx SpecContext) {
+	It("of the example with a drain hook completes by itself", Label(mainFlow), func(ctx SpecContext) {
 		w := prepare(ctx, drain, 3)
 		w.apply(ctx)
 		w.held(ctx, 3)
@@ -68,7 +68,7 @@ var _ = Describe("A rollout", func() {
 		w.undo(ctx)
 		w.held(ctx, n)
 	},
-		Entry("2 replicas, it exits at once", 2, exits, crashed, SpecTimeout(patience)),
+		Entry("2 replicas, it exits at once", Label(mainFlow), 2, exits, crashed, SpecTimeout(patience)),
 		Entry("4 replicas, it exits at once", 4, exits, crashed, SpecTimeout(patience)),
 		Entry("2 replicas, its image cannot be had", 2, absent, imageless, SpecTimeout(patience)),
 		Entry("4 replicas, its image cannot be had", 4, absent, imageless, SpecTimeout(patience)),

@@ -10,7 +10,7 @@ import (
 )
 
 var _ = Describe("The run example", func() {
-	It("brings idalloc into another image, and hands the ids over in a rolling update", func(ctx SpecContext) {
+	It("brings idalloc into another image, and hands the ids over in a rolling update", Label(mainFlow), func(ctx SpecContext) {
 		w := newWorkload(ctx, run)
 		w.manifest.deployment.Spec.Replicas = new(int32(2))
 		if released := os.Getenv("E2E_RELEASED"); released != "" { // else the suite's own image has idalloc

@@ -18,6 +18,9 @@ const (
 	// patience is for one step of a cluster with two slow cores: a few pods end and start.
 	patience = 2 * time.Minute
 	polling  = 200 * time.Millisecond
+	// mainFlow is the label of a spec of what most users do, which is run for every change: each example is applied, has its ids, and loses a
+	// pod; rollouts, an undo, a lost node. The other specs are run at night.
+	mainFlow = "main"
 )
 
 var (

@@ -6,8 +6,10 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -16,6 +18,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	idcontext "github.com/idalloc/idalloc/pkg/context"
 	"github.com/idalloc/idalloc/pkg/identity"
+	"github.com/idalloc/idalloc/pkg/partition"
 )
 
 // bill counts what instances ask of the API server and get an answer to.
@@ -134,7 +137,7 @@ var _ = Describe("what it costs", func() {
 		return instances, held
 	}
 
-	It("to claim for a hundred pods at once: few writes and lists, and a fixed number of small requests for each", func(ctx SpecContext) {
+	It("to claim for a hundred pods at once: few writes and lists, and a fixed number of small requests for each", Label(nightly), func(ctx SpecContext) {
 		const n = 100
 		instances, _ := together(ctx, podNames(w.idle(ctx, n)))
 		requests, total, bytes := b.charges()
@@ -156,7 +159,7 @@ var _ = Describe("what it costs", func() {
 		closing.Wait()
 	})
 
-	It("to hold: nothing, also while another pod is replaced and while the count changes", func(ctx SpecContext) {
+	It("to hold: nothing, also while another pod is replaced and while the count changes", Label(nightly), func(ctx SpecContext) {
 		names := podNames(w.idle(ctx, 5))
 		instances, before := together(ctx, names)
 		leaves := names[4]
@@ -186,7 +189,7 @@ var _ = Describe("what it costs", func() {
 		Expect(total).To(BeZero(), "holders hear what they need by their watches: %v", held)
 	})
 
-	It("to tidy: one write for a scale-down of many", func(ctx SpecContext) {
+	It("to tidy: one write for a scale-down of many", Label(nightly), func(ctx SpecContext) {
 		names := podNames(w.idle(ctx, 20))
 		together(ctx, names)
 		w.ranked(ctx, names...)
@@ -206,3 +209,133 @@ var _ = Describe("what it costs", func() {
 func reportf(what, format string, args ...any) {
 	AddReportEntry(what, fmt.Sprintf(format, args...))
 }
+
+// asked returns what was counted so far.
+func (b *bill) asked() map[string]int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return maps.Clone(b.requests)
+}
+
+// A process that could work on partitions asks for no more than one that could not, where the user says nothing about partitions.
+var _ = Describe("what it costs without partitions", func() {
+	linked := func(ctx context.Context, w *workload, pod string, b *bill) (current func() identity.Identity) {
+		GinkgoHelper()
+		return w.instance(ctx, pod, b.options).Current
+	}
+	divides := func(ctx context.Context, w *workload, pod string, b *bill) (current func() identity.Identity) {
+		GinkgoHelper()
+		now := &atomic.Pointer[identity.Identity]{}
+		now.Store(&identity.Identity{})
+		o := partition.Options{Options: w.options(ctx, pod, b.options), Changed: func(id identity.Identity) { now.Store(&id) }}
+		w.worksBy(ctx, pod, o)
+		return func() identity.Identity { return *now.Load() }
+	}
+	DescribeTable("to claim a slot, and to take one that a sibling's plan gave, and to hold both", func(ctx SpecContext, start func(context.Context, *workload, string, *bill) func() identity.Identity) {
+		w := newWorkload(ctx, store.Deployment)
+		names := podNames(w.idle(ctx, 2))
+		instances, bills := make([]func() identity.Identity, 0, len(names)), make([]*bill, 0, len(names))
+		for _, pod := range names {
+			b := &bill{requests: map[string]int{}}
+			current := start(ctx, w, pod, b)
+			Eventually(func() bool { return current().Assigned() }).WithContext(ctx).Should(BeTrue())
+			instances, bills = append(instances, current), append(bills, b)
+		}
+		for n, want := range []map[string]int{
+			{ // it resolves its owner, plans for both (W1), and takes (T1 to T4)
+				"GET pods": 1, "GET replicasets": 1, "GET deployments": 4, "LIST pods": 2, "PATCH deployments": 1, "PATCH pods": 1,
+				"WATCH deployments": 1, "WATCH pods": 1,
+			},
+			{ // the map names it already
+				"GET pods": 1, "GET replicasets": 1, "GET deployments": 2, "PATCH pods": 1, "WATCH deployments": 1, "WATCH pods": 1,
+			},
+		} {
+			Eventually(func() string { return fmt.Sprint(bills[n].asked()) }).WithContext(ctx).Should(Equal(fmt.Sprint(want)), "pod %d", n)
+		}
+		before := []map[string]int{bills[0].asked(), bills[1].asked()}
+		Expect(w.Scale(ctx, store.Deployment, "worker", 3)).To(Succeed())
+		for n, current := range instances {
+			Eventually(func() int { return current().Count }).WithContext(ctx).Should(Equal(3))
+			Expect(bills[n].asked()).To(Equal(before[n]), "a holder hears what it needs by its watches")
+		}
+	},
+		Entry("with pkg/context", linked),
+		Entry("with partition.Run", Label(nightly), divides),
+	)
+})
+
+// streams are the watches of pods that a client has open.
+type streams struct {
+	mu sync.Mutex
+	// open are their selectors.
+	open map[*http.Request]string
+}
+
+func (s *streams) follow(next http.RoundTripper, r *http.Request) (*http.Response, error) {
+	resp, err := next.RoundTrip(r)
+	if err != nil || resp.StatusCode != http.StatusOK || verb(r) != "WATCH pods" {
+		return resp, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	selector, _, _ := strings.Cut(r.URL.Query().Get("labelSelector")+r.URL.Query().Get("fieldSelector"), ",")
+	s.open[r] = selector
+	resp.Body = streamBody{resp.Body, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.open, r)
+	}}
+	return resp, nil
+}
+
+// selectors returns those of the watches that are open, in ascending order.
+func (s *streams) selectors() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Sorted(maps.Values(s.open))
+}
+
+type streamBody struct {
+	io.ReadCloser
+
+	closed func()
+}
+
+func (b streamBody) Close() error {
+	b.closed()
+	return b.ReadCloser.Close()
+}
+
+var _ = Describe("A holder of partitions", func() {
+	It("follows its own pod and that of the id before its own, and no other of five", Label(nightly), func(ctx SpecContext) {
+		w := newWorkload(ctx, store.Deployment)
+		names := podNames(w.idle(ctx, 5))
+		w.divide(ctx, 10)
+		follows, pods := map[string]*streams{}, make([]*parts, 0, len(names))
+		for _, name := range names {
+			follows[name] = &streams{open: map[*http.Request]string{}}
+			pods = append(pods, w.works(ctx, name, intercept(follows[name].follow)))
+		}
+		divided(ctx, 10, pods...)
+		slots := w.assignment(ctx)
+		for id, name := range slots {
+			before := slots[(id+len(names)-1)%len(names)]
+			Eventually(follows[name].selectors).WithContext(ctx).Should(ConsistOf("metadata.name="+name, "metadata.name="+before), "id %d", id)
+		}
+	})
+})
+
+// intercept lets do answer the requests of a client. next is the way to the server.
+func intercept(do func(next http.RoundTripper, r *http.Request) (*http.Response, error)) change {
+	return func(o *idcontext.Options) {
+		o.Config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+			return roundTrip(func(r *http.Request) (*http.Response, error) { return do(next, r) })
+		})
+	}
+}
+
+// roundTrip is a http.RoundTripper.
+type roundTrip func(*http.Request) (*http.Response, error)
+
+// RoundTrip implements http.RoundTripper.
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

@@ -1,12 +1,8 @@
 package allocation
 
 import (
-	"errors"
-	"io"
-	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -85,7 +81,7 @@ var _ = Describe("a drain hook", func() {
 		Expect(low).NotTo(Equal(high))
 	})
 
-	It("that failed keeps the slot, and its output is in the log", func(ctx SpecContext) {
+	It("that failed keeps the slot, and its output is in the log", Label(nightly), func(ctx SpecContext) {
 		gate := filepath.Join(GinkgoT().TempDir(), "gate")
 		drainByExec(spec, `test -e `+gate+` || { echo "the queue is not empty"; exit 7; }`)
 		Expect(w.Create(ctx, suite.Deployment("worker", 2, spec))).To(Succeed())
@@ -98,62 +94,14 @@ var _ = Describe("a drain hook", func() {
 		Expect(w.settled(ctx, 1)).To(Equal(map[int]string{0: high}), "the hook is asked again")
 	})
 
-	It("that is the program's word lets a pod move when the program has stopped", func(ctx SpecContext) {
+	It("that is the program's word lets a pod move when the program has stopped", Label(nightly), func(ctx SpecContext) {
 		drainByHTTP(spec)
 		Expect(w.Create(ctx, suite.Deployment("worker", 2, spec))).To(Succeed())
 		_, high := w.makeMove(ctx)
 		Expect(w.settled(ctx, 1)).To(Equal(map[int]string{0: high}))
 	})
 
-	It("that is the program's word takes nobody else's on a node whose network the pod shares", func(ctx SpecContext) {
-		gate, secrets := filepath.Join(GinkgoT().TempDir(), "gate"), w.scratch()
-		DeferCleanup(os.RemoveAll, secrets)
-		watcher := &spec.Containers[1]
-		watcher.Command = append(watcher.Command, "--drain=http")
-		spec.HostNetwork = true
-		reader := suite.Container("reader", "/bin/sh", "-c", `until test -e `+gate+`; do sleep 0.1; done; cp /ids/drain-secret `+secrets+`/$POD_NAME; exec sleep 1000`)
-		reader.VolumeMounts = watcher.VolumeMounts
-		spec.Containers = append(spec.Containers, reader)
-		Expect(w.Create(ctx, suite.Deployment("worker", 2, spec))).To(Succeed())
-		_, high := w.makeMove(ctx)
-		w.expectDraining(ctx, high)
-		pod := w.pod(ctx, high)
-		say := func(g Gomega, secret string) (int, string) {
-			r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+pod.Status.PodIP+":8089/v1/drained", http.NoBody)
-			g.Expect(err).NotTo(HaveOccurred())
-			r.Header.Set("Idalloc-Drain-Secret", secret)
-			resp, err := http.DefaultClient.Do(r)
-			g.Expect(err).NotTo(HaveOccurred())
-			body, err := io.ReadAll(resp.Body)
-			g.Expect(errors.Join(err, resp.Body.Close())).To(Succeed())
-			return resp.StatusCode, string(body)
-		}
-		for _, wrong := range []string{"", "guessed"} {
-			code, body := say(NewGomega(Fail), wrong)
-			Expect(code).To(Equal(http.StatusForbidden))
-			Expect(body).To(ContainSubstring("file drain-secret of --dir"))
-		}
-		w.expectDraining(ctx, high)
-		Expect(w.assignment(ctx)).To(HaveKeyWithValue(1, high), "the program has not said that it stopped")
-		Expect(os.WriteFile(gate, nil, 0o600)).To(Succeed())
-		Eventually(func(g Gomega) {
-			secret, err := os.ReadFile(filepath.Join(secrets, high)) //nolint:gosec // a file of the test
-			g.Expect(err).NotTo(HaveOccurred())
-			code, body := say(g, strings.TrimSpace(string(secret)))
-			g.Expect(code).To(Equal(http.StatusNoContent), body)
-		}).WithContext(ctx).Should(Succeed())
-		Expect(w.settled(ctx, 1)).To(Equal(map[int]string{0: high}))
-	})
-
-	It("that is the program's word lets a pod move that shares its node's network", func(ctx SpecContext) {
-		drainByHTTP(spec)
-		spec.HostNetwork = true
-		Expect(w.Create(ctx, suite.Deployment("worker", 2, spec))).To(Succeed())
-		_, high := w.makeMove(ctx)
-		Expect(w.settled(ctx, 1)).To(Equal(map[int]string{0: high}))
-	})
-
-	It("whose word does not come in time lets the slot go only if told so", func(ctx SpecContext) {
+	It("whose word does not come in time lets the slot go only if told so", Label(nightly), func(ctx SpecContext) {
 		watcher := &spec.Containers[1]
 		watcher.Command = append(watcher.Command, "--drain=http", "--drain-timeout=1s", "--drain-timeout-action=give")
 		Expect(w.Create(ctx, suite.Deployment("worker", 2, spec))).To(Succeed())
@@ -162,24 +110,21 @@ var _ = Describe("a drain hook", func() {
 		Expect(w.watcherLog(high)).To(ContainSubstring("the work has not stopped in time; its slot is given away all the same"))
 	})
 
-	DescribeTable("lets a rolling update with the default strategy complete", func(ctx SpecContext, replicas int32) {
+	It("lets a rolling update with the default strategy complete", Label(nightly), func(ctx SpecContext) {
 		drainByHTTP(spec)
-		Expect(w.Create(ctx, suite.Deployment("worker", replicas, spec))).To(Succeed())
-		before := w.settled(ctx, int(replicas))
+		Expect(w.Create(ctx, suite.Deployment("worker", 3, spec))).To(Succeed())
+		before := w.settled(ctx, 3)
 		w.restart(ctx)
 		Eventually(func(g Gomega) {
 			held, err := w.holders(ctx)
 			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(held).To(HaveLen(int(replicas)))
+			g.Expect(held).To(HaveLen(3))
 			for _, pod := range before {
 				g.Expect(held).NotTo(ContainElement(pod))
 			}
 		}).WithContext(ctx).Should(Succeed())
-		w.settled(ctx, int(replicas))
-	},
-		Entry("of one replica", int32(1)),
-		Entry("of three", int32(3)),
-	)
+		w.settled(ctx, 3)
+	})
 })
 
 var _ = Describe("a fence hook", func() {
@@ -198,7 +143,7 @@ var _ = Describe("a fence hook", func() {
 		before = w.settled(ctx, 1)
 	})
 
-	It("runs when the watcher has lost contact, and the id comes back with the API server", Serial, func(ctx SpecContext) {
+	It("runs when the watcher has lost contact, and the id comes back with the API server", Label(nightly), Serial, func(ctx SpecContext) {
 		pod := w.pod(ctx, before[0])
 		Expect(fenced).NotTo(BeAnExistingFile())
 		env.ControlPlane.KillAPIServer()
@@ -214,7 +159,7 @@ var _ = Describe("a fence hook", func() {
 		Expect(w.settled(ctx, 1)).To(Equal(before))
 	})
 
-	It("runs first when the watcher restarts, because nobody looked meanwhile", func(ctx SpecContext) {
+	It("runs first when the watcher restarts, because nobody looked meanwhile", Label(nightly), func(ctx SpecContext) {
 		Expect(env.Node.Signal(w.Name, before[0], "idalloc", syscall.SIGKILL)).To(Succeed())
 		Eventually(func() ([]byte, error) {
 			return os.ReadFile(fenced) //nolint:gosec // a file of the test

@@ -66,7 +66,7 @@ var _ = Describe("Events", func() {
 		Expect(w.told(ctx)).To(HaveEach(HaveField("InvolvedObject.UID", w.owner(ctx).UID)))
 	})
 
-	It("tell of kubectl rollout undo as of something normal", func(ctx SpecContext) {
+	It("tell of kubectl rollout undo as of something normal", Label(nightly), func(ctx SpecContext) {
 		w.kubectl(ctx, "patch", "deployment", "worker", "-p", `{"spec":{"template":{"metadata":{"annotations":{"example.com/revision":"2"}}}}}`)
 		w.rolled(ctx, 3)
 		w.kubectl(ctx, "rollout", "undo", "deployment", "worker")
@@ -76,7 +76,7 @@ var _ = Describe("Events", func() {
 		Expect(w.told(ctx)).To(HaveEach(HaveField("Type", corev1.EventTypeNormal)))
 	})
 
-	It("tell on a pod why it has no id after half a minute", func(ctx SpecContext) {
+	It("tell on a pod why it has no id after half a minute", Label(nightly), func(ctx SpecContext) {
 		kept := w.somePods(ctx, 3)[0].Name
 		w.patchPod(ctx, kept, `{"metadata":{"labels":{"app":"kept"}}}`) // it keeps its slot, and its ReplicaSet starts another one
 		var waits string
@@ -94,7 +94,7 @@ var _ = Describe("Events", func() {
 			`Warning\s+WaitingForSlot\s.*idalloc\s+no id yet: idalloc waits for a free slot: Deployment/worker has count 3`))
 	})
 
-	It("of one reason and minute are one, whoever tells them", func(ctx SpecContext) {
+	It("of one reason and minute are one, whoever tells them", Label(nightly), func(ctx SpecContext) {
 		owner := w.owner(ctx)
 		var tellers sync.WaitGroup
 		for _, pod := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {

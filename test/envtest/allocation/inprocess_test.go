@@ -23,13 +23,12 @@ func (w *workload) restart(ctx context.Context) {
 	w.patchOwner(ctx, "kubectl-rollout", types.StrategicMergePatchType, `{"spec":{"template":{"metadata":{"annotations":{"test.idalloc.dev/restarted":"yes"}}}}}`)
 }
 
-// allowPods keeps the namespace from getting a pod while it has n or more. It waits until the API server refuses one. With scopes it is about
-// the pods of these scopes only.
-func (w *workload) allowPods(ctx context.Context, n int64, scopes ...corev1.ResourceQuotaScope) {
+// allowPods keeps the namespace from getting a pod while it has n or more. It waits until the API server refuses one.
+func (w *workload) allowPods(ctx context.Context, n int64) {
 	GinkgoHelper()
 	limit := corev1.ResourceList{corev1.ResourcePods: *resource.NewQuantity(n, resource.DecimalSI)}
 	_, err := env.Client.CoreV1().ResourceQuotas(w.Name).Create(ctx, &corev1.ResourceQuota{
-		ObjectMeta: metav1.ObjectMeta{Name: "pods"}, Spec: corev1.ResourceQuotaSpec{Hard: limit, Scopes: scopes},
+		ObjectMeta: metav1.ObjectMeta{Name: "pods"}, Spec: corev1.ResourceQuotaSpec{Hard: limit},
 	}, metav1.CreateOptions{})
 	Expect(err).NotTo(HaveOccurred())
 	one := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "one-more"}, Spec: *suite.PodSpec(suite.Container("main", "/bin/sleep", "1000"))}
@@ -37,12 +36,6 @@ func (w *workload) allowPods(ctx context.Context, n int64, scopes ...corev1.Reso
 		_, err := env.Client.CoreV1().Pods(w.Name).Create(ctx, &one, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		return err
 	}).WithContext(ctx).Should(MatchError(ContainSubstring("exceeded quota")))
-}
-
-// allowAllPods takes back what allowPods did.
-func (w *workload) allowAllPods(ctx context.Context) {
-	GinkgoHelper()
-	Expect(env.Client.CoreV1().ResourceQuotas(w.Name).Delete(ctx, "pods", metav1.DeleteOptions{})).To(Succeed())
 }
 
 // log returns what the init container wrote.

@@ -10,7 +10,6 @@ import (
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
-	idcontext "github.com/idalloc/idalloc/pkg/context"
 	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/test/envtest/suite"
 )
@@ -24,7 +23,7 @@ func (w *workload) pad(ctx context.Context, free int) {
 }
 
 var _ = Describe("an owner whose annotations are full", func() {
-	It("serves the slots of dead pods, and lets a pod too many wait for room", func(ctx SpecContext) {
+	It("serves the slots of dead pods, and lets a pod too many wait for room", Label(nightly), func(ctx SpecContext) {
 		w := newWorkload(ctx, store.Deployment)
 		Expect(w.Create(ctx, suite.Deployment("worker", 3, w.podSpec()))).To(Succeed())
 		held := w.settled(ctx, 3)
@@ -63,45 +62,5 @@ var _ = Describe("an owner whose annotations are full", func() {
 		Expect(now).To(HaveKeyWithValue(2, held[2]))
 		Expect(w.pod(ctx, waits).Status.InitContainerStatuses).To(HaveEach(HaveField("RestartCount", BeZero())), "it waits and does not end")
 		w.verified(ctx)
-	})
-
-	It("leaves holders their ids where a foreign write cannot be undone, until it can", func(ctx SpecContext) {
-		w := newWorkload(ctx, store.Deployment)
-		held := map[string]*idcontext.Instance{}
-		for _, pod := range w.idle(ctx, 2) {
-			held[pod.Name] = w.instance(ctx, pod.Name)
-		}
-		ids := map[string]int{}
-		for pod, i := range held {
-			id, err := i.Wait(ctx)
-			Expect(err).NotTo(HaveOccurred())
-			ids[pod] = id.ID
-		}
-		w.annotate(ctx, map[string]any{assignment.DefaultKey: "{}", filler: strings.Repeat("x", assignment.AnnotationLimit-2*1024)})
-
-		Expect(w.idalloc(ctx, "", "gc", "deployment/worker", "-n", w.Name)).To(And(
-			HaveField("Code", 1), HaveField("Stderr", ContainSubstring("the owner's annotations would take"))))
-		Expect(w.Scale(ctx, store.Deployment, "worker", 3)).To(Succeed())
-		known := map[int]string{}
-		for pod, id := range ids {
-			known[id] = pod
-		}
-		var third *idcontext.Instance
-		Eventually(func(g Gomega) {
-			name := w.newcomer(ctx, g, known, 3)
-			third = w.instance(ctx, name)
-		}).WithContext(ctx).Should(Succeed())
-		Eventually(func() string { return waitingFor(ctx, third) }).WithContext(ctx).Should(HavePrefix("room on Deployment/worker: the owner's annotations would take"))
-		for pod, i := range held {
-			Expect(i.Current()).To(And(HaveField("State", identity.StateAssigned), HaveField("ID", ids[pod])))
-		}
-
-		w.annotate(ctx, map[string]any{filler: nil})
-		Expect(third.Wait(ctx)).To(HaveField("ID", 2))
-		Eventually(func() bool { return w.owner(ctx).Clean() }).WithContext(ctx).Should(BeTrue())
-		for pod, i := range held {
-			Expect(i.Current()).To(And(HaveField("State", identity.StateAssigned), HaveField("ID", ids[pod])))
-			Expect(w.assignment(ctx)).To(HaveKeyWithValue(ids[pod], pod))
-		}
 	})
 })

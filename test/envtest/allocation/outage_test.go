@@ -2,20 +2,12 @@ package allocation
 
 import (
 	"context"
-	"maps"
-	"slices"
-	"strconv"
-	"sync"
-	"sync/atomic"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/idalloc/idalloc/pkg/allocator/store"
-	idcontext "github.com/idalloc/idalloc/pkg/context"
-	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/test/envtest/suite"
 )
 
@@ -23,7 +15,7 @@ var _ = Describe("when the API server goes away", func() {
 	var w *workload
 	BeforeEach(func(ctx SpecContext) { w = newWorkload(ctx, store.Deployment) })
 
-	It("holders keep their ids, say that they are stale, and go on when it is back", Serial, func(ctx SpecContext) {
+	It("holders keep their ids, say that they are stale, and go on when it is back", Label(nightly), Serial, func(ctx SpecContext) {
 		Expect(w.Create(ctx, suite.Deployment("worker", 3, w.podSpec()))).To(Succeed())
 		before := w.settled(ctx, 3)
 		pods := map[int]corev1.Pod{}
@@ -44,27 +36,6 @@ var _ = Describe("when the API server goes away", func() {
 			Expect(restarts(w.pod(ctx, name), "idalloc")).To(BeZero(), "an outage is no reason to restart")
 		}
 	})
-
-	It("claimers go on where they were when it is back", Serial, func(ctx SpecContext) {
-		Expect(w.Create(ctx, suite.Deployment("worker", 10, w.podSpec()))).To(Succeed())
-		Eventually(func() ([]corev1.Pod, error) { return w.Pods(ctx, "worker") }).WithContext(ctx).Should(HaveLen(10))
-		env.ControlPlane.KillAPIServer()
-		Expect(env.ControlPlane.StartAPIServer(ctx)).To(Succeed())
-		w.settled(ctx, 10)
-	})
-
-	It("a release goes through when it is back", Serial, func(ctx SpecContext) {
-		pod := w.idle(ctx, 1)[0]
-		i := w.instance(ctx, pod.Name)
-		Expect(i.Wait(ctx)).To(HaveField("ID", 0))
-		env.ControlPlane.KillAPIServer()
-		closed := make(chan error, 1)
-		go func() { closed <- i.Close(ctx) }()
-		Eventually(i.Current).WithContext(ctx).Should(HaveField("State", identity.StateReleased))
-		Expect(env.ControlPlane.StartAPIServer(ctx)).To(Succeed())
-		Eventually(closed).WithContext(ctx).Should(Receive(BeNil()))
-		Expect(w.assignment(ctx)).To(BeEmpty())
-	})
 })
 
 var _ = Describe("on a bad network", func() {
@@ -82,75 +53,6 @@ var _ = Describe("on a bad network", func() {
 		Expect(w.Scale(ctx, store.Deployment, "worker", 9)).To(Succeed())
 		Eventually(i.Current).WithContext(ctx).Should(HaveField("Count", 9))
 		Expect(i.Current().Assigned()).To(BeTrue())
-	})
-
-	It("connections that break at every moment of many claims harm nobody", func(ctx SpecContext) {
-		w := newWorkload(ctx, store.Deployment)
-		pods := w.idle(ctx, 6)
-		wire := newLink()
-		cutting, stop := context.WithCancel(ctx)
-		var wg sync.WaitGroup
-		defer wg.Wait()
-		defer stop()
-		var requests atomic.Int64
-		wg.Go(func() {
-			tick := time.NewTicker(time.Millisecond)
-			defer tick.Stop()
-			last := int64(0)
-			for ; cutting.Err() == nil; <-tick.C { // cuts after every few requests, whatever they are
-				if n := requests.Load(); n >= last+7 {
-					last = n
-					wire.cut(false)
-				}
-			}
-		})
-		instances := make([]*idcontext.Instance, 0, len(pods))
-		for _, pod := range pods {
-			instances = append(instances, w.instance(ctx, pod.Name, wire.options, counting(&requests)))
-		}
-		held := map[int]bool{}
-		for n, i := range instances {
-			if n == len(instances)/2 {
-				stop() // the second half gets through
-			}
-			id, err := i.Wait(ctx)
-			Expect(err).NotTo(HaveOccurred())
-			held[id.ID] = true
-		}
-		Expect(slices.Sorted(maps.Keys(held))).To(Equal(ids(6)))
-	})
-})
-
-var _ = Describe("many claims", func() {
-	It("get through beside somebody who writes to the owner all the time", func(ctx SpecContext) {
-		w := newWorkload(ctx, store.Deployment)
-		pods := w.idle(ctx, 10)
-		writing, stop := context.WithCancel(ctx)
-		var wg sync.WaitGroup
-		wg.Go(func() {
-			defer GinkgoRecover()
-			for n := 0; ; n++ {
-				begun := time.Now()
-				w.annotate(ctx, map[string]any{"example.com/counter": strconv.Itoa(n)})
-				// Where all requests are slow, a claim needs more time between two writes, too.
-				pause := time.NewTimer(max(50*time.Millisecond, 10*time.Since(begun)))
-				select {
-				case <-pause.C:
-				case <-writing.Done():
-					pause.Stop()
-					return
-				}
-			}
-		})
-		defer wg.Wait()
-		defer stop()
-		held := map[int]bool{}
-		for _, pod := range pods {
-			id, err := w.instance(ctx, pod.Name).Wait(ctx)
-			Expect(err).NotTo(HaveOccurred())
-			held[id.ID] = true
-		}
-		Expect(held).To(HaveLen(10))
 	})
 })
 

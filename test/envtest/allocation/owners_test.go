@@ -15,12 +15,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
-	idcontext "github.com/idalloc/idalloc/pkg/context"
 	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/test/envtest/suite"
 )
@@ -90,7 +87,19 @@ func (w *workload) stubborn(spec *corev1.PodSpec) (hold string, deaf func(ctx co
 }
 
 var _ = Describe("an owner that is a StatefulSet", func() {
-	It("gives ids from 0 whatever its ordinals start with, and a pod its predecessor's", func(ctx SpecContext) {
+	It("gives its pods their ordinal, and a replaced pod its predecessor's", func(ctx SpecContext) {
+		w := newWorkload(ctx, store.StatefulSet)
+		Expect(w.Create(ctx, suite.StatefulSet("worker", 3, w.podSpec()))).To(Succeed())
+		want := map[int]string{0: "worker-0", 1: "worker-1", 2: "worker-2"}
+		Expect(w.settled(ctx, 3)).To(Equal(want))
+		uid := w.pod(ctx, "worker-1").UID
+		w.deletePod(ctx, "worker-1")
+		Expect(w.settled(ctx, 3)).To(Equal(want))
+		Expect(w.owner(ctx).Record.State.UIDs[1]).To(Equal(assignment.ShortUID(string(w.pod(ctx, "worker-1").UID))))
+		Expect(w.owner(ctx).Record.State.UIDs[1]).NotTo(Equal(assignment.ShortUID(string(uid))))
+	})
+
+	It("gives ids from 0 whatever its ordinals start with, and a pod its predecessor's", Label(nightly), func(ctx SpecContext) {
 		w := newWorkload(ctx, store.StatefulSet)
 		spec := w.podSpec()
 		hold, deaf := w.stubborn(spec)
@@ -137,23 +146,33 @@ var _ = Describe("an owner that is a StatefulSet", func() {
 		w.verified(ctx)
 	})
 
-	It("does not let a container of a force-deleted pod act for the successor of the same name", func(ctx SpecContext) {
-		w := newWorkload(ctx, store.StatefulSet)
-		Expect(w.Create(ctx, suite.StatefulSet("worker", 1, suite.PodSpec(suite.Container("main", "/bin/sleep", "1000"))))).To(Succeed())
-		old := w.somePods(ctx, 1)[0]
-		w.forceDelete(ctx, old.Name)
+	It("gives a pod another id than its ordinal's where a live pod has that, after the start of a StatefulSet's ordinals changed", Label(nightly), func(ctx SpecContext) {
+		rec := newRecorder(newWorkload(ctx, store.StatefulSet))
+		sts := suite.StatefulSet("worker", 2, suite.PodSpec(suite.Container("main", "/bin/sleep", "1000")))
+		sts.Spec.PodManagementPolicy = appsv1.ParallelPodManagement
+		Expect(rec.Create(ctx, sts)).To(Succeed())
+		rec.somePods(ctx, 2)
+		goes := rec.start(ctx, "worker-0")
+		rec.start(ctx, "worker-1")
+		held := rec.assigned(ctx, "worker-0", "worker-1")
+		Expect(held["worker-1"].ID).To(Equal(1))
+		at := rec.mark()
+
+		Expect(goes.Close(ctx)).To(Succeed())
+		_, err := env.Client.AppsV1().StatefulSets(rec.Name).Patch(ctx, "worker", types.MergePatchType, []byte(`{"spec":{"ordinals":{"start":1}}}`), metav1.PatchOptions{})
+		Expect(err).NotTo(HaveOccurred())
 		Eventually(func(g Gomega) {
-			pods, err := w.Pods(ctx, "worker")
+			pods, err := rec.Pods(ctx, "worker")
 			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(pods).To(HaveEach(HaveField("UID", Not(Equal(old.UID)))))
-			g.Expect(pods).To(HaveLen(1))
+			g.Expect(podNames(pods)).To(ConsistOf("worker-1", "worker-2"))
 		}).WithContext(ctx).Should(Succeed())
-		_, err := idcontext.Start(ctx, w.options(ctx, old.Name, func(o *idcontext.Options) { o.PodUID = string(old.UID) }))
-		Expect(err).To(MatchError(allocator.ErrPodGone))
-		Expect(w.pod(ctx, old.Name).Annotations).NotTo(HaveKey(assignment.ReceiptKey))
+		late, err := rec.start(ctx, "worker-2").Wait(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(late.ID).To(BeZero(), "the id of its ordinal, 1, is worker-1's")
+		rec.undisturbed(at, map[string]identity.Identity{"worker-1": held["worker-1"]})
 	})
 
-	It("may begin to run idalloc", func(ctx SpecContext) {
+	It("may begin to run idalloc", Label(nightly), func(ctx SpecContext) {
 		w := newWorkload(ctx, store.StatefulSet)
 		sets := env.Client.AppsV1().StatefulSets(w.Name)
 		Expect(w.Create(ctx, suite.StatefulSet("worker", 2, suite.PodSpec(suite.Container("main", "/bin/sleep", "1000"))))).To(Succeed())
@@ -193,7 +212,7 @@ var _ = Describe("an owner that is a Job", func() {
 		w.verified(ctx)
 	})
 
-	It("gives the completion index where it fits, and another id where it does not", func(ctx SpecContext) {
+	It("gives the completion index where it fits, and another id where it does not", Label(nightly), func(ctx SpecContext) {
 		w := newWorkload(ctx, store.Job)
 		job := suite.Job("worker", 2, w.jobSpec(`test $id -lt 2 && { test $JOB_COMPLETION_INDEX -ge 2 || test $id = $JOB_COMPLETION_INDEX; }`))
 		completions, none, indexed := int32(5), int32(0), batchv1.IndexedCompletion
@@ -203,7 +222,7 @@ var _ = Describe("an owner that is a Job", func() {
 		w.verified(ctx)
 	})
 
-	It("counts for itself although a CronJob is above it", func(ctx SpecContext) {
+	It("counts for itself although a CronJob is above it", Label(nightly), func(ctx SpecContext) {
 		w := newWorkload(ctx, store.Job)
 		ref, err := store.ParseRef("job/worker-b", w.Name)
 		Expect(err).NotTo(HaveOccurred())
@@ -232,7 +251,7 @@ var _ = Describe("an owner that is a Job", func() {
 })
 
 var _ = Describe("an owner that is a bare ReplicaSet", func() {
-	It("keeps ids dense while it is scaled and loses pods", func(ctx SpecContext) {
+	It("keeps ids dense while it is scaled and loses pods", Label(nightly), func(ctx SpecContext) {
 		w := newWorkload(ctx, store.ReplicaSet)
 		Expect(w.Create(ctx, suite.ReplicaSet("worker", 2, w.podSpec()))).To(Succeed())
 		before := w.settled(ctx, 2)
@@ -253,13 +272,12 @@ var _ = Describe("an owner that is a Deployment", func() {
 	var w *workload
 	BeforeEach(func(ctx SpecContext) { w = newWorkload(ctx, store.Deployment) })
 
-	DescribeTable("may begin to run idalloc", func(ctx SpecContext, update *appsv1.RollingUpdateDeployment) {
+	It("may begin to run idalloc", Label(nightly), func(ctx SpecContext) {
 		w.idle(ctx, 4)
 		deployments := env.Client.AppsV1().Deployments(w.Name)
 		By("rolling one pod and then none, since that one is not available for an hour")
 		patch, err := json.Marshal(map[string]any{"spec": map[string]any{
 			"minReadySeconds": 3600, "progressDeadlineSeconds": 7200,
-			"strategy": map[string]any{"rollingUpdate": update},
 			"template": map[string]any{"spec": w.podSpec()},
 		}})
 		Expect(err).NotTo(HaveOccurred())
@@ -284,12 +302,9 @@ var _ = Describe("an owner that is a Deployment", func() {
 			g.Expect(pods).To(HaveLen(4))
 		}).WithContext(ctx).Should(Succeed())
 		w.verified(ctx)
-	},
-		Entry("with the default strategy", &appsv1.RollingUpdateDeployment{}),
-		Entry("with maxSurge: 0", &appsv1.RollingUpdateDeployment{MaxSurge: new(intstr.FromInt32(0)), MaxUnavailable: new(intstr.FromInt32(1))}),
-	)
+	})
 
-	It("may be deleted without its pods and come back under its name", func(ctx SpecContext) {
+	It("may be deleted without its pods and come back under its name", Label(nightly), func(ctx SpecContext) {
 		Expect(w.Create(ctx, suite.Deployment("worker", 3, w.podSpec()))).To(Succeed())
 		before := w.settled(ctx, 3)
 		first := w.identities(ctx, before)
@@ -306,43 +321,6 @@ var _ = Describe("an owner that is a Deployment", func() {
 		for id, pod := range before {
 			Expect(after).To(HaveKeyWithValue(id, pod))
 		}
-		w.verified(ctx)
-	})
-
-	It("may be deleted and come back while its old pods still run", func(ctx SpecContext) {
-		spec := w.podSpec()
-		hold, deaf := w.stubborn(spec)
-		Expect(w.Create(ctx, suite.Deployment("worker", 2, spec))).To(Succeed())
-		before := w.settled(ctx, 2)
-		deaf(ctx, before[0], before[1])
-		w.deleteOwner(ctx, metav1.DeletePropagationBackground)
-		Eventually(func(g Gomega) {
-			for _, name := range before {
-				g.Expect(w.pod(ctx, name).DeletionTimestamp).NotTo(BeNil())
-			}
-		}).WithContext(ctx).Should(Succeed())
-		Expect(w.Create(ctx, suite.Deployment("worker", 2, w.podSpec()))).To(Succeed())
-		var newcomers []string
-		Eventually(func(g Gomega) {
-			pods, err := w.Pods(ctx, "worker")
-			g.Expect(err).NotTo(HaveOccurred())
-			newcomers = nil
-			for _, pod := range pods {
-				if !slices.Contains(slices.Collect(maps.Values(before)), pod.Name) {
-					newcomers = append(newcomers, pod.Name)
-				}
-			}
-			g.Expect(newcomers).To(HaveLen(2))
-			for _, name := range newcomers {
-				g.Expect(w.log(name)).To(ContainSubstring("waiting for a slot"))
-			}
-		}).WithContext(ctx).Should(Succeed())
-		Expect(map[int]string(w.assignment(ctx))).To(Equal(before), "the old pods' receipts lock their slots")
-		w.verified(ctx)
-
-		Expect(os.Remove(hold)).To(Succeed())
-		after := w.settled(ctx, 2)
-		Expect(slices.Collect(maps.Values(after))).To(ConsistOf(newcomers))
 		w.verified(ctx)
 	})
 })

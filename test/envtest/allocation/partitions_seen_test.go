@@ -51,7 +51,7 @@ var _ = Describe("Partitions from outside", func() {
 		}
 	})
 
-	It("are shown and checked, and Events tell what becomes of them", func(ctx SpecContext) {
+	It("are shown and checked, and Events tell what becomes of them", Label(nightly), func(ctx SpecContext) {
 		Eventually(func() assignment.Slots { return w.assignment(ctx) }).WithContext(ctx).Should(HaveLen(2))
 		Expect(w.idalloc(ctx, "", "get", w.ref.String(), "-n", w.Name, "--partitions").Stdout).To(ContainSubstring("has no partitions: annotation idalloc.dev/partition-count"))
 

@@ -2,11 +2,9 @@ package allocation
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -14,6 +12,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/partition"
+	"github.com/idalloc/idalloc/pkg/partition/placement"
 )
 
 // divide sets the number of partitions, and what else the user says about them.
@@ -49,38 +48,17 @@ var _ = Describe("Partitions", func() {
 	var w *workload
 	BeforeEach(func(ctx SpecContext) { w = newWorkload(ctx, store.Deployment) })
 
-	// start has n pods work on count partitions.
-	start := func(ctx context.Context, n, count int, more ...string) []*parts {
-		GinkgoHelper()
-		names := podNames(w.idle(ctx, n))
-		w.divide(ctx, count, more...)
-		pods := make([]*parts, 0, n)
-		for _, name := range names {
-			pods = append(pods, w.works(ctx, name))
-		}
-		divided(ctx, count, pods...)
-		return pods
-	}
-	// scale scales up and has the new pods work, too.
-	scaleUp := func(ctx context.Context, pods []*parts, n int) []*parts {
-		GinkgoHelper()
-		Expect(w.Scale(ctx, store.Deployment, "worker", int32(n))).To(Succeed())
-		for _, pod := range w.somePods(ctx, n) {
-			if !slices.ContainsFunc(pods, func(p *parts) bool { return p.pod == pod.Name }) {
-				pods = append(pods, w.works(ctx, pod.Name))
-			}
-		}
-		return pods
-	}
-
 	It("divides them, and moves the fewest when pods join, without disturbing the others", func(ctx SpecContext) {
-		pods := start(ctx, 2, 12)
+		names := podNames(w.idle(ctx, 2))
+		w.divide(ctx, 12)
+		pods := []*parts{w.works(ctx, names[0]), w.works(ctx, names[1])}
+		divided(ctx, 12, pods...)
 		before := map[*parts][]int{}
 		for _, p := range pods {
 			before[p] = p.now()
 		}
-		all := scaleUp(ctx, pods, 3)
-		divided(ctx, 12, all...)
+		Expect(w.Scale(ctx, store.Deployment, "worker", 3)).To(Succeed())
+		divided(ctx, 12, append(pods, w.works(ctx, w.others(ctx, names, 1)[0]))...)
 		for _, p := range pods {
 			Expect(p.now()).To(HaveLen(4))
 			for _, number := range before[p] {
@@ -93,60 +71,7 @@ var _ = Describe("Partitions", func() {
 		}
 	})
 
-	It("moves a partition only after its call has returned", func(ctx SpecContext) {
-		pods := start(ctx, 1, 4)
-		pods[0].holdBack()
-		all := scaleUp(ctx, pods, 2)
-		Eventually(func() int { return w.owner(ctx).Count }).WithContext(ctx).Should(Equal(2))
-		Consistently(all[1].now, 3*time.Second).Should(BeEmpty(), "the work on them has not stopped")
-		Expect(pods[0].now()).To(HaveLen(4))
-		pods[0].release()
-		divided(ctx, 4, all...)
-	})
-
-	It("gives the partitions of a pod that ends to the next holder of its id", func(ctx SpecContext) {
-		pods := start(ctx, 2, 6)
-		gone := pods[0].now()
-		pods[0].end()
-		var returned error
-		Eventually(pods[0].ended).WithContext(ctx).Should(Receive(&returned))
-		Expect(returned).NotTo(HaveOccurred())
-		Expect(pods[0].cause(gone[0])).To(MatchError(partition.ErrClosing))
-		w.deletePod(ctx, pods[0].pod)
-		all := scaleUp(ctx, pods, 2)
-		divided(ctx, 6, all[1:]...)
-		Expect(all[2].now()).To(Equal(gone), "nothing moves between ids")
-	})
-
-	It("gives them to other ids when nobody takes the id, and back to its next holder", func(ctx SpecContext) {
-		pods := start(ctx, 3, 6, assignment.PartitionStrategyKey, "primary", assignment.PartitionFailoverAfterKey, "1s")
-		gone := pods[0].now()
-		w.allowPods(ctx, 2)
-		pods[0].end()
-		for range pods[0].ended { // until it is closed
-		}
-		w.deletePod(ctx, pods[0].pod)
-		Eventually(func() []int { return slices.Concat(pods[1].now(), pods[2].now()) }).WithContext(ctx).Should(ConsistOf(ids(6)))
-		w.allowAllPods(ctx)
-		all := scaleUp(ctx, pods, 3)
-		divided(ctx, 6, all[1:]...)
-		Expect(all[3].now()).To(Equal(gone), "the primary gets back what is its own")
-	})
-
-	It("ends when a call returns an error, and gives the slot back", func(ctx SpecContext) {
-		broken := errors.New("broken")
-		pod := w.idle(ctx, 1)[0].Name
-		w.divide(ctx, 3)
-		p := w.works(ctx, pod)
-		p.fail[1] = broken
-		var returned error
-		Eventually(p.ended).WithContext(ctx).Should(Receive(&returned))
-		Expect(returned).To(MatchError(broken))
-		Expect(p.cause(0)).To(MatchError(partition.ErrClosing))
-		Expect(w.assignment(ctx)).To(BeEmpty())
-	})
-
-	It("gives a loop of its own what it owns, and waits until it has stopped", func(ctx SpecContext) {
+	It("gives a loop of its own what it owns, and waits until it has stopped", Label(nightly), func(ctx SpecContext) {
 		names := podNames(w.idle(ctx, 2))
 		w.divide(ctx, 4)
 		stops, stop := make(chan partition.Set, 8), make(chan struct{})
@@ -177,5 +102,58 @@ var _ = Describe("Partitions", func() {
 		close(stop)
 		Eventually(func() []int { return append(owned(first)(), owned(second)()...) }).WithContext(ctx).Should(ConsistOf(ids(4)))
 		Expect(owned(second)()).To(HaveLen(2))
+	})
+})
+
+// allTo is a strategy that gives all partitions to the member that choose picks.
+func allTo(choose func([]int) int) placement.Strategy {
+	return func(in placement.Input) placement.Owners {
+		all := placement.Owners{}
+		for _, id := range in.Members {
+			all[id] = placement.Set{}
+		}
+		if len(in.Members) > 0 && in.Partitions > 0 {
+			all[choose(in.Members)] = placement.Between(0, in.Partitions-1)
+		}
+		return all
+	}
+}
+
+var _ = Describe("Strategies of a program's own", func() {
+	It("divide what Run works on and what Start owns, by the name that the user writes", Label(nightly), func(ctx SpecContext) {
+		w := newWorkload(ctx, store.Deployment)
+		names := podNames(w.idle(ctx, 2))
+		own := map[string]placement.Strategy{"lowest": allTo(slices.Min[[]int]), "highest": allTo(slices.Max[[]int])}
+		options := func(pod string) partition.Options {
+			return partition.Options{
+				Options: w.options(ctx, pod), Strategies: own, Stop: func(context.Context, partition.Set) error { return nil },
+			}
+		}
+		w.divide(ctx, 4, assignment.PartitionStrategyKey, "lowest")
+		runs := w.worksBy(ctx, names[0], options(names[0]))
+		member, err := partition.Start(ctx, options(names[1]))
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(member.Close)
+		Eventually(func() assignment.Slots { return w.assignment(ctx) }).WithContext(ctx).Should(HaveLen(2))
+		on := [2]func() []int{runs.now, func() []int { return numbers(member) }}
+		if w.assignment(ctx)[0] == names[1] {
+			slices.Reverse(on[:])
+		}
+		inForce := func(name string, zero, one int) {
+			GinkgoHelper()
+			Eventually(func(g Gomega) {
+				g.Expect(on[0]()).To(HaveLen(zero))
+				g.Expect(on[1]()).To(HaveLen(one))
+				g.Expect(slices.Concat(on[0](), on[1]())).To(ConsistOf(ids(4)))
+			}).WithContext(ctx).Should(Succeed(), name)
+			Expect(w.owner(ctx).Record.State.Partitions.Strategy).To(Equal(name))
+		}
+		inForce("lowest", 4, 0)
+		w.divide(ctx, 4, assignment.PartitionStrategyKey, "highest")
+		inForce("highest", 0, 4)
+		w.divide(ctx, 4, assignment.PartitionStrategyKey, "lowest")
+		inForce("lowest", 4, 0)
+		w.divide(ctx, 4, assignment.PartitionStrategyKey, placement.NameSticky)
+		inForce(placement.NameSticky, 2, 2)
 	})
 })

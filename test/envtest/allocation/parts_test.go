@@ -17,19 +17,14 @@ import (
 
 // parts is one pod's function for partitions, which partition.Run calls in this process.
 type parts struct {
-	w     *workload
-	pod   string
-	end   context.CancelFunc // of Run's context
-	ended chan error         // what Run returned
+	w   *workload
+	pod string
 
 	mu sync.Mutex
 	// on are the calls that run, by partition; begun counts the calls of each.
-	on    map[int]partition.Partition
-	begun map[int]int
-	// held keeps calls from returning until it is closed.
-	held   chan struct{}
+	on     map[int]partition.Partition
+	begun  map[int]int
 	causes map[int]error
-	fail   map[int]error
 }
 
 // works runs partition.Run for a pod.
@@ -41,21 +36,16 @@ func (w *workload) works(ctx context.Context, pod string, change ...change) *par
 // worksBy runs partition.Run for a pod with these options.
 func (w *workload) worksBy(ctx context.Context, pod string, o partition.Options) *parts {
 	GinkgoHelper()
-	p := &parts{
-		w: w, pod: pod, ended: make(chan error, 1), on: map[int]partition.Partition{}, begun: map[int]int{}, causes: map[int]error{},
-		fail: map[int]error{},
-	}
+	p := &parts{w: w, pod: pod, on: map[int]partition.Partition{}, begun: map[int]int{}, causes: map[int]error{}}
+	ended := make(chan struct{})
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	p.end = cancel
 	go func() {
-		defer close(p.ended)
-		p.ended <- partition.Run(running, o, p.do)
+		defer close(ended)
+		_ = partition.Run(running, o, p.do) // what it works on is what counts
 	}()
 	DeferCleanup(func() {
 		cancel()
-		p.release()
-		for range p.ended { // until it is closed
-		}
+		<-ended
 	})
 	return p
 }
@@ -67,16 +57,9 @@ func (p *parts) do(ctx context.Context, part partition.Partition) error {
 	p.begin(part)
 	shows := func() (int, int, int64) { return part.Number, part.Count, part.Token }
 	Expect(log.Sample(shows)).To(Succeed())
-	fail := p.failure(part.Number)
-	if fail == nil {
-		<-ctx.Done()
-		p.hold()
-	}
+	<-ctx.Done()
 	Expect(errors.Join(log.Sample(shows), log.Sample(overlap.Nothing), log.Close())).To(Succeed())
 	p.finish(part.Number, context.Cause(ctx))
-	if fail != nil {
-		return fail
-	}
 	return ctx.Err()
 }
 
@@ -94,39 +77,6 @@ func (p *parts) finish(number int, cause error) {
 	defer p.mu.Unlock()
 	delete(p.on, number)
 	p.causes[number] = cause
-}
-
-func (p *parts) failure(number int) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.fail[number]
-}
-
-// hold blocks while calls are not to return.
-func (p *parts) hold() {
-	p.mu.Lock()
-	held := p.held
-	p.mu.Unlock()
-	if held != nil {
-		<-held
-	}
-}
-
-// holdBack keeps calls whose context has ended from returning.
-func (p *parts) holdBack() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.held = make(chan struct{})
-}
-
-// release lets them return.
-func (p *parts) release() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.held != nil {
-		close(p.held)
-	}
-	p.held = nil
 }
 
 // now returns the partitions of the calls that run.

@@ -101,7 +101,7 @@ var _ = Describe("the kubectl plugin", Ordered, func() {
 			Should(ContainSubstring("the pod's service account idalloc may not: get statefulsets/plain"))
 	})
 
-	It("enables a workload: an account that may write its own workload, and the label", func(ctx SpecContext) {
+	It("enables a workload: an account that may write its own workload, and the label", Label(nightly), func(ctx SpecContext) {
 		const account = "plain-statefulset-idalloc"
 		got := as(ctx, controlplane.Admin, "idalloc", "enable", "sts/plain", "-n", w.Name, "--dry-run=server")
 		Expect(got.Code).To(BeZero(), got.Stderr)
@@ -130,7 +130,7 @@ var _ = Describe("the kubectl plugin", Ordered, func() {
 		Expect(list.Items).To(HaveLen(3), "the label is set already")
 	})
 
-	It("completes kinds, names, pods and namespaces, as kubectl asks for them", func(ctx SpecContext) {
+	It("completes kinds, names, pods and namespaces, as kubectl asks for them", Label(nightly), func(ctx SpecContext) {
 		complete := func(words ...string) []string {
 			GinkgoHelper()
 			return strings.Split(kubectl(ctx, append([]string{"__complete", "idalloc"}, words...)...), "\n")

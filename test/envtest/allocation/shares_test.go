@@ -94,7 +94,7 @@ var _ = Describe("partitions of a workload", func() {
 	})
 
 	for _, how := range []string{"restart", "signal"} {
-		It("are each worked on by one command at a time, with --on-partitions="+how, func(ctx SpecContext) {
+		It("are each worked on by one command at a time, with --on-partitions="+how, Label(nightly), func(ctx SpecContext) {
 			spec := w.wrapSpec(consumes, "--on-partitions="+how, "--dir", "/ids")
 			suite.Share(spec, "/ids")
 			args := spec.Containers[0].Command
@@ -111,7 +111,7 @@ var _ = Describe("partitions of a workload", func() {
 		})
 	}
 
-	It("are other pods' while a program fails again and again", func(ctx SpecContext) {
+	It("are other pods' while a program fails again and again", Label(nightly), func(ctx SpecContext) {
 		const failing = `test -e "DIARY.$POD_NAME" && exit 3; `
 		script := failing + strings.Replace(consumes, "do sleep", `do test -e "DIARY.$POD_NAME" && { say stop "$1"; exit 3; }; sleep`, 1)
 		Expect(script).To(ContainSubstring("do test -e"))
@@ -144,7 +144,7 @@ var _ = Describe("partitions of a workload", func() {
 		}).WithContext(ctx).Should(Succeed())
 	})
 
-	It("go to other pods while the program says that it is paused", func(ctx SpecContext) {
+	It("go to other pods while the program says that it is paused", Label(nightly), func(ctx SpecContext) {
 		Expect(w.Create(ctx, sharing(2, w.watchSpec("--partitions", "--drain=http")))).To(Succeed())
 		pods := w.owning(ctx, 2, queues)
 		Expect(w.post(ctx, pods[0], "/v1/pause")).To(Equal(http.StatusNoContent))

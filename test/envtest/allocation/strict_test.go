@@ -2,10 +2,7 @@ package allocation
 
 import (
 	"context"
-	"fmt"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"syscall"
 	"time"
 
@@ -14,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	idcontext "github.com/idalloc/idalloc/pkg/context"
@@ -67,7 +63,7 @@ var _ = Describe("strict mode", func() {
 	}
 	quarantine := func(ctx context.Context) string { return w.owner(ctx).Annotations[assignment.QuarantineKey] }
 
-	It("quarantines, fences by the clock, and gives a slot to the next only when the last has lost it", func(ctx SpecContext) {
+	It("quarantines, fences by the clock, and gives a slot to the next only when the last has lost it", Label(nightly), func(ctx SpecContext) {
 		pods := podNames(w.idle(ctx, 4))
 		near, far, function, other := pods[0], pods[1], pods[2], pods[3]
 		wire := newLink()
@@ -151,135 +147,5 @@ var _ = Describe("strict mode", func() {
 		wire.cut(false)
 		Eventually(state(b)).WithContext(ctx).Should(Equal(identity.StateLost))
 		Expect(f.begins(ctx).ID).To(Equal(first.ID))
-	})
-
-	It("writes the largest fence-after down, and takes it back when nobody needs it", func(ctx SpecContext) {
-		pods := podNames(w.idle(ctx, 4))
-		plain := rec.start(ctx, pods[0])
-		rec.assigned(ctx, pods[0])
-		Expect(w.owner(ctx).Annotations).NotTo(HaveKey(assignment.FenceAfterKey))
-		says := func(want string) {
-			GinkgoHelper()
-			Eventually(func() string { return w.owner(ctx).Annotations[assignment.FenceAfterKey] }).WithContext(ctx).Should(Equal(want))
-		}
-		want := []string{"40s", "1m0s", "1m0s"}
-		for n, d := range []time.Duration{40 * time.Second, time.Minute, 20 * time.Second} {
-			rec.start(ctx, pods[n+1], strict(d))
-			rec.assigned(ctx, pods[n+1])
-			says(want[n])
-		}
-		all := rec.assigned(ctx, pods...)
-		at := rec.mark()
-		By("somebody lowers it, removes it, and makes it unreadable")
-		for _, value := range []any{"3s", nil, "soon", "2h0m0s"} {
-			w.annotate(ctx, map[string]any{assignment.FenceAfterKey: value})
-			w.restored(ctx, all)
-			says("1m0s")
-		}
-		rec.undisturbed(at, all)
-		Expect(plain.Current().Assigned()).To(BeTrue())
-	})
-
-	It("takes the largest fence-after back when nobody needs it", func(ctx SpecContext) {
-		pods := podNames(w.idle(ctx, 2))
-		rec.start(ctx, pods[0])
-		rec.assigned(ctx, pods[0])
-		rec.start(ctx, pods[1], strict(time.Minute))
-		held := rec.assigned(ctx, pods...)
-		Expect(w.owner(ctx).Annotations).To(HaveKeyWithValue(assignment.FenceAfterKey, "1m0s"))
-		Expect(rec.instances[pods[1]].Close(ctx)).To(Succeed())
-		_, err := gc.Sweep(ctx, w.store, w.ref, wait.Backoff{}, false)
-		Expect(err).NotTo(HaveOccurred())
-		Expect(w.owner(ctx).Annotations).NotTo(HaveKey(assignment.FenceAfterKey))
-		Expect(quarantine(ctx)).To(BeEmpty(), "a slot that was given is free at once")
-		delete(held, pods[1])
-		w.restored(ctx, held)
-	})
-
-	It("is obeyed by gc and by pods without it: a slot whose holder vanished is not given at once", func(ctx SpecContext) {
-		pods := podNames(w.idle(ctx, 2))
-		rec.start(ctx, pods[0])
-		rec.assigned(ctx, pods[0])
-		wire := newLink()
-		defer wire.cut(false)
-		gone := rec.start(ctx, pods[1], strict(fenceAfter), wire.options)
-		held := rec.assigned(ctx, pods[1])
-		wire.cut(true)
-		w.forceDelete(ctx, pods[1])
-		_, err := gc.Sweep(ctx, w.store, w.ref, wait.Backoff{}, false)
-		Expect(err).NotTo(HaveOccurred())
-		Expect(quarantine(ctx)).To(MatchRegexp(`^{"[0-9]+":"` + strconv.Itoa(held[pods[1]].ID) + `"}$`))
-		Expect(w.assignment(ctx)).To(Equal(assignment.Slots{0: pods[0]}))
-		fresh := rec.start(ctx, w.others(ctx, pods, 1)[0])
-		Eventually(func() string { return waitingFor(ctx, fresh) }).WithContext(ctx).Should(ContainSubstring("quarantine"))
-		By("removing the quarantine by hand, and all the rest")
-		w.annotate(ctx, map[string]any{assignment.QuarantineKey: nil})
-		Eventually(func() bool { return w.owner(ctx).Clean() }).WithContext(ctx).Should(BeTrue())
-		Expect(fresh.Current().Assigned()).To(BeFalse())
-		Eventually(state(gone)).WithContext(ctx).Should(Equal(identity.StateFenced))
-	})
-
-	It("protects a holder whose receipt was removed by hand while it was cut off", func(ctx SpecContext) {
-		pods := podNames(w.idle(ctx, 2))
-		rec.start(ctx, pods[0])
-		rec.assigned(ctx, pods[0])
-		wire := newLink()
-		defer wire.cut(false)
-		gone := rec.start(ctx, pods[1], strict(10*time.Minute), wire.options)
-		rec.assigned(ctx, pods[1])
-		wire.cut(true)
-		w.patchPod(ctx, pods[1], `{"metadata":{"annotations":{"idalloc.dev/receipt":null},"labels":{"idalloc.dev/instance-id":null}}}`)
-		By("somebody without strict mode plans")
-		Expect(w.Scale(ctx, store.Deployment, "worker", 3)).To(Succeed())
-		late := w.others(ctx, pods, 1)[0]
-		rec.start(ctx, late)
-		rec.assigned(ctx, late)
-		Expect(gone.Current().Assigned()).To(BeTrue(), "it has not heard of anything")
-		Expect(w.owner(ctx).Annotations).To(HaveKey(assignment.FenceAfterKey), "slot 1 is held by a pod in strict mode")
-		By("its pod vanishes")
-		w.forceDelete(ctx, pods[1])
-		fresh := rec.start(ctx, w.others(ctx, append(pods, late), 1)[0])
-		Eventually(func() string { return waitingFor(ctx, fresh) + string(fresh.Current().State) }).WithContext(ctx).Should(Or(
-			ContainSubstring("quarantine"), ContainSubstring("assigned")))
-		Expect(fresh.Current().Assigned()).To(BeFalse())
-		Expect(gone.Current().Assigned()).To(BeTrue())
-	})
-
-	It("refuses a fence-after that a newer version wrote", func(ctx SpecContext) {
-		pods := podNames(w.idle(ctx, 2))
-		held := rec.start(ctx, pods[0])
-		before := rec.assigned(ctx, pods[0])
-		w.newer(ctx, map[string]any{assignment.FenceAfterKey: "until further notice"})
-		_, err := rec.start(ctx, pods[1], strict(fenceAfter)).Wait(ctx)
-		Expect(err).To(MatchError(store.ErrNewer))
-		_, err = gc.Sweep(ctx, w.store, w.ref, wait.Backoff{}, false)
-		Expect(err).To(MatchError(store.ErrNewer))
-		Expect(w.owner(ctx).Annotations).To(HaveKeyWithValue(assignment.FenceAfterKey, "until further notice"))
-		Expect(held.Current()).To(Equal(before[pods[0]]))
-		By("taking it away again, as an operator would")
-		w.wipe(ctx)
-		Eventually(func() bool { return w.owner(ctx).Clean() }).WithContext(ctx).Should(BeTrue())
-	})
-
-	It("lets a pod have an id whose container never lives as long as a quarantine", func(ctx SpecContext) {
-		pod, dir := w.idle(ctx, 1)[0].Name, filepath.Join(GinkgoT().TempDir(), "ids")
-		length := assignment.QuarantineTime(allocator.MinFenceAfter)
-		Eventually(func(g Gomega) {
-			life, end := context.WithTimeout(ctx, length/2)
-			defer end()
-			w.idalloc(life, pod, "watch", "--dir", dir, "--http-address", "", "--fence-after", allocator.MinFenceAfter.String(), "--fence-exec", "/bin/true")
-			id, err := identity.Read(dir)
-			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(id.Assigned()).To(BeTrue(), "%v", id)
-		}).WithContext(ctx).WithTimeout(9 * length).Should(Succeed())
-	})
-
-	It("refuses a fence-after that cannot work", func(ctx SpecContext) {
-		pod := w.idle(ctx, 1)[0].Name
-		for _, d := range []time.Duration{-time.Second, time.Second, 2 * time.Hour} {
-			_, err := idcontext.Start(ctx, w.options(ctx, pod, strict(d)))
-			Expect(err).To(MatchError(ContainSubstring(fmt.Sprint(allocator.MinFenceAfter))), "it says what works")
-		}
-		Expect(filepath.Glob(filepath.Join(w.probe, "*"))).To(BeEmpty())
 	})
 })

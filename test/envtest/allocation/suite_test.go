@@ -30,6 +30,10 @@ func TestAllocation(t *testing.T) {
 	RunSpecs(t, "allocation")
 }
 
+// nightly is the label of a spec that runs at night only: it takes long, because it waits for time-outs, breaks the control plane or starts
+// many pods, or a cheaper one tells most of its story.
+const nightly = "nightly"
+
 // patience is many times what the longest spec needs. A spec that hangs fails by its name, long before the whole suite does.
 const patience = 10 * time.Minute
 

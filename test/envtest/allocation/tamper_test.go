@@ -2,19 +2,20 @@ package allocation
 
 import (
 	"context"
-	"fmt"
-	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
-	"github.com/idalloc/idalloc/pkg/identity"
+	idcontext "github.com/idalloc/idalloc/pkg/context"
+	"github.com/idalloc/idalloc/test/envtest/suite"
 )
 
 var _ = Describe("damage", func() {
@@ -41,64 +42,13 @@ var _ = Describe("damage", func() {
 		}).WithContext(ctx).Should(Succeed())
 	}
 
-	DescribeTable("of the assignment is quoted in an Event and repaired from the receipts",
-		func(ctx SpecContext, key, value, quote string) {
-			v.annotate(ctx, map[string]any{key: value})
-			v.unharmed(ctx)
-			quoted(ctx, key, quote)
-		},
-		Entry("not JSON", assignment.DefaultKey, `worker`, `worker`),
-		Entry("a list", assignment.DefaultKey, `["a","b"]`, `not a JSON object`),
-		Entry("a negative id", assignment.DefaultKey, `{"-1":"a"}`, `-1`),
-		Entry("a leading zero", assignment.DefaultKey, `{"01":"a"}`, `01`),
-		Entry("an exponent", assignment.DefaultKey, `{"1e3":"a"}`, `1e3`),
-		Entry("a word", assignment.DefaultKey, `{"x":"a"}`, `"x"`),
-		Entry("a name twice", assignment.DefaultKey, `{"0":"a","1":"a"}`, `"a" stands twice`),
-		Entry("a broken epoch", assignment.EpochKey, `soon`, `soon`),
-		Entry("an epoch beyond 2^53 - 1", assignment.EpochKey, `9007199254740992`, `9007199254740992`),
-		Entry("an epoch of the far future", assignment.EpochKey, strconv.FormatInt(time.Now().Add(48*time.Hour).UnixMilli(), 10), `ahead of the clock`),
-		Entry("a broken hand-over", assignment.HandoverKey, `{"0":`, assignment.HandoverKey),
-	)
-
-	It("that is still readable is repaired too", func(ctx SpecContext) {
-		By("giving every slot to somebody else by hand")
-		v.annotate(ctx, map[string]any{assignment.DefaultKey: `{"0":"x","1":"y","2":"z"}`})
+	It("of the assignment is quoted in an Event and repaired", func(ctx SpecContext) {
+		v.annotate(ctx, map[string]any{assignment.DefaultKey: "no JSON"})
 		v.unharmed(ctx)
-		By("swapping two holders")
-		names := v.assignment(ctx)
-		v.annotate(ctx, map[string]any{assignment.DefaultKey: assignment.Slots{0: names[1], 1: names[0], 2: names[2]}.Encode()})
-		v.unharmed(ctx)
-		By("removing all annotations")
-		v.annotate(ctx, map[string]any{assignment.DefaultKey: nil, assignment.EpochKey: nil, assignment.SealKey: nil})
-		v.unharmed(ctx)
-		By("bringing back an older, intact state")
-		old := v.ours(ctx)
-		v.annotate(ctx, map[string]any{"example.com/x": "1", assignment.SealKey: "broken"})
-		v.unharmed(ctx)
-		v.annotate(ctx, old)
-		v.unharmed(ctx)
+		quoted(ctx, assignment.DefaultKey, "no JSON")
 	})
 
-	It("does not let a newcomer into a live holder's slot", func(ctx SpecContext) {
-		Expect(v.Scale(ctx, store.Deployment, "worker", 4)).To(Succeed())
-		pods := v.somePods(ctx, 4)
-		for name, id := range v.holders {
-			id.Count = 4
-			v.holders[name] = id
-			Eventually(v.instances[name].Current).WithContext(ctx).Should(Equal(id))
-		}
-		v.annotate(ctx, map[string]any{assignment.DefaultKey: nil, assignment.EpochKey: nil, assignment.SealKey: nil})
-		for _, pod := range pods {
-			if _, known := v.holders[pod.Name]; !known {
-				Expect(v.start(ctx, pod.Name).Wait(ctx)).To(HaveField("ID", 3))
-			}
-		}
-		for name, id := range v.holders {
-			Expect(v.instances[name].Current()).To(Equal(id))
-		}
-	})
-
-	It("of a receipt makes its pod take its id again", func(ctx SpecContext) {
+	It("of a receipt makes its pod take its id again", Label(nightly), func(ctx SpecContext) {
 		name := names(v.holders)[0]
 		v.patchPod(ctx, name, `{"metadata":{"annotations":{"idalloc.dev/receipt":null},"labels":{"idalloc.dev/instance-id":null}}}`)
 		Eventually(func() map[string]string { return v.pod(ctx, name).Annotations }).WithContext(ctx).Should(HaveKey(assignment.ReceiptKey))
@@ -106,18 +56,7 @@ var _ = Describe("damage", func() {
 		quoted(ctx, assignment.ReceiptKey, name)
 	})
 
-	DescribeTable("of a label alone is repaired without touching the id", func(ctx SpecContext, label, value string) {
-		name := v.assignment(ctx)[0]
-		v.patchPod(ctx, name, fmt.Sprintf(`{"metadata":{"labels":{%q:null}}}`, label))
-		Eventually(func() map[string]string { return v.pod(ctx, name).Labels }).WithContext(ctx).Should(HaveKeyWithValue(label, value))
-		Expect(v.instances[name].Current()).To(Equal(v.holders[name]))
-		Consistently(func() []identity.Identity { return v.since(v.at, name) }, 200*time.Millisecond).Should(BeEmpty())
-	},
-		Entry("the id", assignment.InstanceIDLabel, "0"),
-		Entry("the owner", assignment.OwnerLabel, "deployment.worker"),
-	)
-
-	It("to managedFields leaves everything working", func(ctx SpecContext) {
+	It("to managedFields leaves everything working", Label(nightly), func(ctx SpecContext) {
 		v.untrack(ctx)
 		Expect(v.Scale(ctx, store.Deployment, "worker", 5)).To(Succeed())
 		held := map[int]bool{}
@@ -136,24 +75,106 @@ var _ = Describe("damage", func() {
 		}
 		Expect(held).To(HaveLen(5))
 	})
+})
 
-	It("is told apart from what a newer version wrote, which is refused and left alone", func(ctx SpecContext) {
-		const later = `[{"id":0,"pod":"worker"}]`
-		v.newer(ctx, map[string]any{assignment.DefaultKey: later})
-		Expect(v.Scale(ctx, store.Deployment, "worker", 4)).To(Succeed())
-		for _, pod := range v.somePods(ctx, 4) {
-			if _, known := v.holders[pod.Name]; !known {
-				_, err := v.start(ctx, pod.Name).Wait(ctx)
-				Expect(err).To(MatchError(store.ErrNewer))
-			}
-		}
-		Expect(v.owner(ctx).Annotations).To(HaveKeyWithValue(assignment.DefaultKey, later))
-		for name, id := range v.holders {
-			Expect(v.instances[name].Current()).To(HaveField("ID", id.ID), "holders keep their ids")
-		}
-		By("taking it away again, as an operator would; the holders restore their own")
-		v.annotate(ctx, map[string]any{assignment.DefaultKey: nil, assignment.EpochKey: nil, assignment.SealKey: nil})
-		restored := func() bool { return v.owner(ctx).Clean() }
-		Eventually(restored).WithContext(ctx).Should(BeTrue())
+var _ = Describe("damage by others", func() {
+	It("kubectl replace with a manifest that lacks the annotations, while pods start", func(ctx SpecContext) {
+		v := holding(ctx, 3)
+		v.replace(ctx)
+		Expect(v.Scale(ctx, store.Deployment, "worker", 5)).To(Succeed())
+		v.newcomers(ctx, 5)
+		v.unharmed(ctx)
+		v.replace(ctx)
+		v.unharmed(ctx)
 	})
+
+	It("a controller that sets the annotations every 20 ms, beside waiters", Label(nightly), func(ctx SpecContext) {
+		v := holding(ctx, 3)
+		back := v.ours(ctx)
+		Expect(v.Scale(ctx, store.Deployment, "worker", 5)).To(Succeed())
+		v.somePods(ctx, 5)
+		back[assignment.EpochKey] = "1"
+		written := v.countWrites(ctx)
+		ended := make(chan struct{})
+		var writing sync.WaitGroup
+		defer writing.Wait()
+		writing.Go(func() {
+			defer GinkgoRecover()
+			tick := time.NewTicker(20 * time.Millisecond)
+			defer tick.Stop()
+			for {
+				v.annotate(ctx, back)
+				select {
+				case <-tick.C:
+				case <-ended:
+					return
+				}
+			}
+		})
+		for _, pod := range v.somePods(ctx, 5) {
+			if v.instances[pod.Name] != nil {
+				continue
+			}
+			waiter := v.start(ctx, pod.Name)
+			Eventually(func() string {
+				if waiter.Current().Assigned() {
+					return "it took the slot in a gap"
+				}
+				return waitingFor(ctx, waiter)
+			}).WithContext(ctx).Should(Or(ContainSubstring(`field manager "kubectl-annotate" (Update)`), HavePrefix("it took")), "a waiter says who is in its way")
+		}
+		Consistently(written, 10*time.Second, time.Second).Should(BeNumerically("<", 40), "of 500 writes of the other one few are answered")
+		close(ended)
+		writing.Wait()
+		v.newcomers(ctx, 5)
+		v.unharmed(ctx)
+		changed := map[string]int{}
+		for _, e := range v.told(ctx) {
+			changed[e.Reason]++
+			Expect(e.Message).To(ContainSubstring(`field manager "kubectl-annotate" (Update)`))
+		}
+		Expect(changed).To(HaveKeyWithValue("AssignmentChanged", BeNumerically("<=", 3)), "one a minute")
+		Expect(written()).NotTo(BeZero())
+	})
+
+	DescribeTable("a copied pod", func(ctx SpecContext, change func(*corev1.Pod)) {
+		v := holding(ctx, 3)
+		original := v.assignment(ctx)[1]
+		pod := v.pod(ctx, original)
+		twin := &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: original + "-debug", Labels: pod.Labels, Annotations: pod.Annotations, OwnerReferences: pod.OwnerReferences},
+			Spec:       *suite.PodSpec(suite.Container("main", "/bin/sleep", "1000")),
+		}
+		// So that it stays when the ReplicaSet ends one pod too many. That is the copy, which no node may run.
+		twin.Finalizers = []string{"test.idalloc.dev/stays"}
+		twin.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "test.idalloc.dev/never"}}
+		change(twin)
+		Expect(v.Create(ctx, twin)).To(Succeed())
+		DeferCleanup(func(ctx SpecContext) { v.patchPod(ctx, twin.Name, `{"metadata":{"finalizers":null}}`) })
+		copied, err := idcontext.Start(ctx, v.options(ctx, twin.Name))
+		if err == nil {
+			DeferCleanup(copied.Close)
+			v.follow(copied, twin.UID)
+			Eventually(func() *metav1.Time { return v.pod(ctx, twin.Name).DeletionTimestamp }).WithContext(ctx).ShouldNot(BeNil(), "the ReplicaSet has a pod too many")
+		}
+		By("planning with the copy there")
+		v.wipe(ctx)
+		v.unharmed(ctx)
+		By("letting the original go: its slot is free although the copy lives")
+		delete(v.holders, original)
+		Expect(v.instances[original].Close(ctx)).To(Succeed())
+		v.deletePod(ctx, original)
+		v.newcomers(ctx, 3)
+		v.unharmed(ctx)
+		if copied != nil {
+			Expect(copied.Current().Assigned()).To(BeFalse())
+		}
+	},
+		Entry("with its labels and annotations, without ownerReferences", Label(nightly), func(p *corev1.Pod) {
+			p.OwnerReferences = nil
+			delete(p.Labels, "app")
+			delete(p.Labels, appsv1.DefaultDeploymentUniqueLabelKey)
+		}),
+		Entry("with everything", Label(nightly), func(*corev1.Pod) {}),
+	)
 })

@@ -88,16 +88,7 @@ var _ = Describe("verify", func() {
 		Expect(w.verdict(ctx, 0, "--fail-on-warnings").Warnings).To(BeEmpty())
 	})
 
-	It("warns of a rolling update that would wait for ever at fewer replicas, and fails if that is asked for", func(ctx SpecContext) {
-		w.patchOwner(ctx, "", types.MergePatchType, `{"spec":{"strategy":{"rollingUpdate":{"maxSurge":1,"maxUnavailable":"50%"}}}}`)
-		Expect(w.verdict(ctx, 0).Warnings).To(ConsistOf(ContainSubstring("below 2 replicas")))
-		got := w.verify(ctx, "--fail-on-warnings")
-		Expect(got.Code).To(Equal(1))
-		Expect(got.Stdout).To(HaveSuffix("Deployment/worker: ok: live pods hold 2 of 2 ids, 0 wait\n"))
-		Expect(got.Stderr).To(ContainSubstring("verify warns, 1 in number, and --fail-on-warnings is set"))
-	})
-
-	It("says that a rolling update is stuck when a new pod waits and no old one hands over", func(ctx SpecContext) {
+	It("says that a rolling update is stuck when a new pod waits and no old one hands over", Label(nightly), func(ctx SpecContext) {
 		w.stall(ctx)
 		waiter := w.stalled(ctx, 1)[0].Name
 		Expect(w.verdict(ctx, 0).Warnings).To(ContainElement(ContainSubstring("would wait for ever")), "the new pod has not said yet that it waits")
@@ -120,7 +111,7 @@ var _ = Describe("verify", func() {
 		Eventually(func() string { return w.verify(ctx).Stdout }).WithContext(ctx).ShouldNot(ContainSubstring("stuck"))
 	})
 
-	It("says that a rolling update is stuck when Kubernetes says so, until it is undone", func(ctx SpecContext) {
+	It("says that a rolling update is stuck when Kubernetes says so, until it is undone", Label(nightly), func(ctx SpecContext) {
 		w.patchOwner(ctx, "", types.MergePatchType, `{"spec":{"progressDeadlineSeconds":1}}`)
 		w.stall(ctx)
 		Eventually(func(g Gomega) {
@@ -134,7 +125,7 @@ var _ = Describe("verify", func() {
 		w.verified(ctx)
 	})
 
-	It("finds an id that nobody holds while a pod waits, and with --wait gives the pod time", func(ctx SpecContext) {
+	It("finds an id that nobody holds while a pod waits, and with --wait gives the pod time", Label(nightly), func(ctx SpecContext) {
 		Expect(w.Scale(ctx, store.Deployment, "worker", 3)).To(Succeed())
 		var waiter string
 		Eventually(func(g Gomega) { waiter = w.newcomer(ctx, g, pods, 3) }).WithContext(ctx).Should(Succeed())
@@ -153,7 +144,7 @@ var _ = Describe("verify", func() {
 		Eventually(seen).WithContext(ctx).Should(Receive(HaveField("Code", 0)))
 	})
 
-	It("finds the id of a dead pod, until gc has freed it and its successor claims", func(ctx SpecContext) {
+	It("finds the id of a dead pod, until gc has freed it and its successor claims", Label(nightly), func(ctx SpecContext) {
 		Expect(env.Node.Evict(ctx, w.Name, pods[1])).To(Succeed())
 		Eventually(func(g Gomega) { w.newcomer(ctx, g, pods, 3) }).WithContext(ctx).Should(Succeed())
 		v := w.verdict(ctx, 1)
@@ -165,21 +156,7 @@ var _ = Describe("verify", func() {
 		w.verdict(ctx, 0)
 	})
 
-	It("finds an id that two pods claim", func(ctx SpecContext) {
-		uid := string(w.pod(ctx, pods[1]).UID)
-		receipt := assignment.Receipt{UID: uid, Owner: w.ref.String(), ID: 0, Epoch: w.owner(ctx).Record.State.Epoch}
-		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{assignment.ReceiptKey: receipt.Encode()}}})
-		Expect(err).NotTo(HaveOccurred())
-		w.patchPod(ctx, pods[1], string(patch))
-		v := w.verdict(ctx, 1)
-		kinds := map[string]string{}
-		for _, f := range v.Findings {
-			kinds[f.Kind] = f.Pod
-		}
-		Expect(kinds).To(Equal(map[string]string{"heldTwice": pods[1], "mismatch": pods[1]}))
-	})
-
-	It("finds what somebody else wrote and nobody restored yet", func(ctx SpecContext) {
+	It("finds what somebody else wrote and nobody restored yet", Label(nightly), func(ctx SpecContext) {
 		By("writing what makes sense")
 		w.annotate(ctx, map[string]any{assignment.DefaultKey: assignment.Slots{0: pods[1], 1: pods[0]}.Encode()})
 		w.verdict(ctx, 1).found("changed", -1, "")
@@ -200,32 +177,7 @@ var _ = Describe("verify", func() {
 		Expect(w.assignment(ctx)).To(Equal(pods))
 	})
 
-	It("finds a damaged receipt", func(ctx SpecContext) {
-		w.patchPod(ctx, pods[1], `{"metadata":{"annotations":{"idalloc.dev/receipt":"mine"}}}`)
-		v := w.verdict(ctx, 1)
-		v.found("damaged", 1, pods[1])
-		Expect(v.Findings[0].Detail).To(ContainSubstring(`"mine"`))
-	})
-
-	It("does not judge what a newer version wrote", func(ctx SpecContext) {
-		w.newer(ctx, map[string]any{assignment.DefaultKey: `[{"id":0,"pod":"worker"}]`})
-		got := w.verify(ctx)
-		Expect(got.Code).To(Equal(1))
-		Expect(got.Stdout).To(BeEmpty())
-		Expect(got.Stderr).To(ContainSubstring("a newer idalloc wrote this assignment"))
-	})
-
-	It("says in one sentence that a workload does not use idalloc", func(ctx SpecContext) {
-		other := newWorkload(ctx, store.Deployment)
-		other.idle(ctx, 2)
-		got := other.verify(ctx)
-		Expect(got).To(And(HaveField("Code", 0), HaveField("Stderr", "")))
-		Expect(got.Stdout).To(And(HavePrefix("Deployment/worker in namespace "+other.Name+" does not use idalloc"), HaveSuffix("\n")))
-		Expect(strings.Count(got.Stdout, "\n")).To(Equal(1))
-		Expect(other.verify(ctx, "--fail-on-warnings")).To(HaveField("Code", 1))
-	})
-
-	It("exits 2 for what it does not understand, 1 for no owner, 4 for a missing permission", func(ctx SpecContext) {
+	It("exits 2 for what it does not understand, 1 for no owner, 4 for a missing permission", Label(nightly), func(ctx SpecContext) {
 		for _, args := range [][]string{{"verify"}, {"verify", "worker"}, {"verify", "deploy/worker", "-o", "yaml"}, {"verify", "deploy/worker", "--wait=-1s"}} {
 			Expect(w.idalloc(ctx, "", args...)).To(HaveField("Code", 2), strings.Join(args, " "))
 		}

@@ -3,9 +3,7 @@ package allocation
 import (
 	"context"
 	"maps"
-	"strconv"
 	"sync/atomic"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -46,7 +44,7 @@ func (v *victims) unharmed(ctx context.Context) {
 }
 
 // newcomers starts an instance for each live pod that is not stalled and has none, until n pods have an id.
-func (v *victims) newcomers(ctx context.Context, n int, change ...change) {
+func (v *victims) newcomers(ctx context.Context, n int) {
 	GinkgoHelper()
 	now := maps.Clone(v.holders)
 	Eventually(func(g Gomega) {
@@ -57,7 +55,7 @@ func (v *victims) newcomers(ctx context.Context, n int, change ...change) {
 				continue
 			}
 			if _, known := v.instances[p.Name]; !known {
-				v.start(ctx, p.Name, change...)
+				v.start(ctx, p.Name)
 			}
 			now[p.Name] = v.instances[p.Name].Current()
 		}
@@ -114,12 +112,6 @@ func (w *workload) untrack(ctx context.Context) {
 	w.patchOwner(ctx, "", types.JSONPatchType, `[{"op":"replace","path":"/metadata/managedFields","value":[{}]}]`)
 }
 
-// apply makes a server-side apply, which begins to track who manages what.
-func (w *workload) apply(ctx context.Context) {
-	GinkgoHelper()
-	w.patchOwner(ctx, "applier", types.ApplyPatchType, `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"worker","annotations":{"example.com/applied":"yes"}}}`)
-}
-
 // countWrites follows the owner and returns how often idalloc has written it since.
 func (w *workload) countWrites(ctx context.Context) func() int {
 	GinkgoHelper()
@@ -147,19 +139,4 @@ func (w *workload) countWrites(ctx context.Context) func() int {
 		<-done
 	})
 	return func() int { return int(n.Load()) }
-}
-
-// receipts waits until these pods' receipts say what they hold.
-func (w *workload) receipts(ctx context.Context, holders map[string]identity.Identity) {
-	GinkgoHelper()
-	Eventually(func(g Gomega) {
-		for name, id := range holders {
-			pod := w.pod(ctx, name)
-			r, err := assignment.ReceiptOf(pod.Annotations, string(pod.UID), "Deployment/worker", time.Now())
-			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(r).NotTo(BeNil())
-			g.Expect(r.ID).To(Equal(id.ID))
-			g.Expect(pod.Labels).To(HaveKeyWithValue(assignment.InstanceIDLabel, strconv.Itoa(id.ID)))
-		}
-	}).WithContext(ctx).Should(Succeed())
 }

@@ -20,11 +20,9 @@ type worker struct {
 	log    *overlap.Writer
 	calls  chan identity.Identity
 	causes chan error
-	stop   chan error         // what calls return whose context ended, one for each
-	quit   chan error         // what calls return that end by themselves
-	over   chan struct{}      // closed when all may return
-	end    context.CancelFunc // of Run's context
-	ended  chan error         // what Run returned
+	stop   chan error    // what calls return whose context ended, one for each
+	over   chan struct{} // closed when all may return
+	ended  chan error    // what Run returned
 }
 
 // work starts a worker for a pod.
@@ -37,10 +35,9 @@ func (w *workload) work(ctx context.Context, pod string, change ...change) *work
 	}
 	p := &worker{
 		pod: pod, log: w.probeLog(pod, ""), calls: make(chan identity.Identity, 64), causes: make(chan error, 64),
-		stop: make(chan error, 64), quit: make(chan error, 1), over: make(chan struct{}), ended: make(chan error, 1),
+		stop: make(chan error, 64), over: make(chan struct{}), ended: make(chan error, 1),
 	}
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	p.end = cancel
 	go func() {
 		defer close(p.ended)
 		err := idcontext.Run(running, o, p.do)
@@ -72,25 +69,13 @@ func (p *worker) do(ctx context.Context, id identity.Identity) error {
 }
 
 func (p *worker) untilStopped(ctx context.Context) error {
-	select {
-	case <-ctx.Done():
-		p.causes <- context.Cause(ctx)
-	case err := <-p.quit:
-		return err
-	}
+	<-ctx.Done()
+	p.causes <- context.Cause(ctx)
 	select {
 	case err := <-p.stop:
 		return err
 	case <-p.over:
 		return nil
-	}
-}
-
-// letReturn lets a call return that waits, or the next one, as many as may be.
-func (p *worker) letReturn() {
-	select {
-	case p.stop <- nil:
-	default:
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -301,13 +300,6 @@ func mustJSON(v any) string {
 	b, err := json.Marshal(v)
 	Expect(err).NotTo(HaveOccurred())
 	return string(b)
-}
-
-// newer writes the owner as a later version of idalloc would, in a format that this one does not know.
-func (w *workload) newer(ctx context.Context, annotations map[string]any) {
-	GinkgoHelper()
-	annotations[assignment.SealKey] = fmt.Sprintf("%d:%d:and more", assignment.Format+1, time.Now().UnixMilli())
-	w.annotateAs(ctx, assignment.FieldManager, annotations)
 }
 
 // probeLog opens the log of a pod that works in this process. uid may be empty, if no other pod of the spec has the name.

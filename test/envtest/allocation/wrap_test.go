@@ -151,7 +151,7 @@ var _ = Describe("idalloc run", func() {
 		}
 	})
 
-	It("lets the command run on over a new count, if told to", func(ctx SpecContext) {
+	It("lets the command run on over a new count, if told to", Label(nightly), func(ctx SpecContext) {
 		Expect(w.Create(ctx, suite.Deployment("worker", 2, w.wrapSpec(works, "--restart-on=id")))).To(Succeed())
 		before := w.running(ctx, 2)
 		Expect(w.Scale(ctx, store.Deployment, "worker", 4)).To(Succeed())
@@ -166,17 +166,6 @@ var _ = Describe("idalloc run", func() {
 		}
 	})
 
-	It("moves to a low id when the count falls, and has one command at a time", func(ctx SpecContext) {
-		Expect(w.Create(ctx, suite.Deployment("worker", 2, w.wrapSpec(works)))).To(Succeed())
-		before := w.running(ctx, 2)
-		w.rank(ctx, map[string]int{before[0].Pod: 0, before[1].Pod: 1})
-		Expect(w.Scale(ctx, store.Deployment, "worker", 1)).To(Succeed())
-		after := w.running(ctx, 1)
-		Expect(after[0].Pod).To(Equal(before[1].Pod))
-		Expect(after[0].Epoch).To(BeNumerically(">", before[0].Epoch))
-		Expect(lives(before[1].PID)).To(BeFalse())
-	})
-
 	It("ends with the command's exit code and gives the slot back", func(ctx SpecContext) {
 		Expect(w.Create(ctx, suite.Deployment("worker", 1, w.wrapSpec(says+`; exit 7`)))).To(Succeed())
 		pod := w.somePods(ctx, 1)[0].Name
@@ -185,21 +174,6 @@ var _ = Describe("idalloc run", func() {
 			log, err := os.ReadFile(env.Node.Logs(w.Name, pod, "idalloc"))
 			return string(log), err
 		}).WithContext(ctx).Should(And(ContainSubstring(`"command ended"`), ContainSubstring(`"code":7`), ContainSubstring(`"slot released"`)))
-	})
-
-	It("lets a Job's next pod have the id of a command that is done", func(ctx SpecContext) {
-		job := suite.Job("once", 1, w.wrapSpec(says))
-		completions := int32(2)
-		job.Spec.Completions = &completions
-		Expect(w.Create(ctx, job)).To(Succeed())
-		Eventually(func(g Gomega) {
-			job, err := env.Client.BatchV1().Jobs(w.Name).Get(ctx, "once", metav1.GetOptions{})
-			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(job.Status.Failed).To(BeZero())
-			g.Expect(job.Status.Succeeded).To(Equal(completions))
-		}).WithContext(ctx).Should(Succeed())
-		Expect(w.starts()).To(HaveLen(2))
-		Expect(w.starts()[1].Epoch).To(BeNumerically(">", w.starts()[0].Epoch))
 	})
 
 	It("passes SIGTERM on, and releases the slot when the command has ended", func(ctx SpecContext) {
@@ -220,7 +194,7 @@ var _ = Describe("idalloc run", func() {
 		Expect(lives(before.PID)).To(BeFalse())
 	})
 
-	It("kills a command that ignores SIGTERM, and what it left behind", func(ctx SpecContext) {
+	It("kills a command that ignores SIGTERM, and what it left behind", Label(nightly), func(ctx SpecContext) {
 		daemons := filepath.Join(w.scratch(), "daemon-")
 		script := `setsid sh -c 'trap "" TERM; echo $$$$ > ` + daemons + `$POD_NAME.$IDALLOC_COUNT; while :; do sleep 0.05; done' & ` +
 			`trap '' TERM; ` + says + `; while :; do sleep 0.05; done`
@@ -251,7 +225,7 @@ var _ = Describe("idalloc run", func() {
 		Expect(lives(before.PID)).To(BeFalse())
 	})
 
-	It("hands ids over in a rolling update without room", func(ctx SpecContext) {
+	It("hands ids over in a rolling update without room", Label(nightly), func(ctx SpecContext) {
 		d := suite.Deployment("worker", 2, w.wrapSpec(works))
 		zero, one := intstr.FromInt32(0), intstr.FromInt32(1)
 		d.Spec.Strategy.RollingUpdate = &appsv1.RollingUpdateDeployment{MaxUnavailable: &zero, MaxSurge: &one}
@@ -280,7 +254,7 @@ var _ = Describe("idalloc run", func() {
 		Expect(w.assignment(ctx)).To(BeEmpty())
 	})
 
-	It("keeps the slot until the readers of its files had time, when it moves and when it ends", func(ctx SpecContext) {
+	It("keeps the slot until the readers of its files had time, when it moves and when it ends", Label(nightly), func(ctx SpecContext) {
 		spec := w.wrapSpec(works, "--dir", "/ids", "--move-delay=10s")
 		suite.Share(spec, "/ids")
 		Expect(w.Create(ctx, suite.Deployment("worker", 2, spec))).To(Succeed())
