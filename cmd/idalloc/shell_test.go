@@ -102,14 +102,14 @@ func TestGetShowsEachSlotInEachFormat(t *testing.T) {
 		t.Errorf("with --watch nobody can tell where the next one begins: %s", got)
 	}
 	got = run("get deployment/worker --partitions")
-	says(t, got, exitDone, "Deployment/worker in namespace shop has no partitions", "")
+	says(t, got, exitDone, "Deployment/worker in namespace sim has no partitions", "")
 }
 
 func TestGCSaysWhatItFrees(t *testing.T) {
 	server := workload(t, 2)
 	run := shell(t, server)
 	slots := func() string {
-		return server.Get(apifake.Apps, apifake.Deployment, apifake.Worker).GetAnnotations()[assignment.DefaultKey]
+		return server.Get(apifake.Deployment, apifake.Worker).GetAnnotations()[assignment.DefaultKey]
 	}
 	before := slots()
 	says(t, run("gc deployment/worker --dry-run"), exitDone, "would free slot 1 of worker-gone: Deployment/worker: ", "")
@@ -126,11 +126,10 @@ func TestGCSaysWhatItFrees(t *testing.T) {
 	if got := run("gc deployment/worker"); got.code != exitDone || got.out != "Deployment/worker: no dead holders\n" {
 		t.Error(got)
 	}
-	server.Change(apifake.Apps, apifake.Deployment, apifake.Worker, func(o *unstructured.Unstructured) {
+	server.Change(apifake.Deployment, apifake.Worker, func(o *unstructured.Unstructured) {
 		annotations := o.GetAnnotations()
 		annotations[assignment.DefaultKey] = "{}"
 		o.SetAnnotations(annotations)
-		o.SetManagedFields([]metav1.ManagedFieldsEntry{apifake.Entry("kubectl-edit", map[string]bool{"f:" + assignment.DefaultKey: true, "f:" + assignment.SealKey: true})})
 	})
 	if got := run("gc deployment/worker --dry-run"); got.code != exitDone || slots() != "{}" ||
 		got.out != "Deployment/worker: the assignment was changed by somebody else; would restore it from the pods' receipts\n" {
@@ -144,13 +143,13 @@ func TestGCSaysWhatItFrees(t *testing.T) {
 
 func TestVerifyFailsIfSomethingIsWrong(t *testing.T) {
 	server := workload(t, 2)
-	server.Change(apifake.Apps, apifake.Deployment, apifake.Worker, func(o *unstructured.Unstructured) {
+	server.Change(apifake.Deployment, apifake.Worker, func(o *unstructured.Unstructured) {
 		o.Object["spec"].(map[string]any)["strategy"] = map[string]any{ //nolint:errcheck,forcetypeassert // apifake made it
 			"rollingUpdate": map[string]any{"maxSurge": int64(0), "maxUnavailable": int64(1)},
 		}
 	})
 	run := shell(t, server)
-	says(t, run("verify deployment/worker"), exitError, "worker-gone", "Deployment/worker in namespace shop: verify found what is wrong, 1 in number; see above")
+	says(t, run("verify deployment/worker"), exitError, "worker-gone", "Deployment/worker in namespace sim: verify found what is wrong, 1 in number; see above")
 	says(t, run("gc deployment/worker"), exitDone, "freed", "")
 	if got := run("verify deployment/worker --fail-on-warnings"); got.code != exitDone || got.errors != "" || !strings.Contains(got.out, "Deployment/worker") {
 		t.Error(got)
@@ -172,7 +171,7 @@ func TestVerifyFailsIfSomethingIsWrong(t *testing.T) {
 	server.Put(unused)
 	says(t, run("verify deployment/unused"), exitDone, "unused", "")
 	says(t, run("verify deployment/unused --fail-on-warnings"), exitError, "unused",
-		"Deployment/unused in namespace shop: verify warns, 1 in number, and --fail-on-warnings is set; see above")
+		"Deployment/unused in namespace sim: verify warns, 1 in number, and --fail-on-warnings is set; see above")
 }
 
 func TestWhatIsRefusedBeforeARequest(t *testing.T) {
@@ -215,11 +214,11 @@ func TestWhatIsRefusedBeforeARequest(t *testing.T) {
 func TestRequestsThatFail(t *testing.T) {
 	run := shell(t, apifake.New(t))
 	for _, line := range []string{"get deployment/worker", "get deployment/worker --partitions", "gc deployment/worker", "gc deployment/worker --dry-run", "verify deployment/worker"} {
-		says(t, run(line), exitError, "", `get deployments "worker" in namespace shop: `)
+		says(t, run(line), exitError, "", `get deployments "worker" in namespace sim: `)
 	}
 	server := workload(t, 1)
 	server.Before(func(w http.ResponseWriter, _ *http.Request) bool {
-		apifake.Refuse(w, http.StatusForbidden, metav1.StatusReasonForbidden, `User "me" cannot get resource "deployments"`, nil)
+		apifake.Refuse(w, http.StatusForbidden, metav1.StatusReasonForbidden, `User "me" cannot get resource "deployments"`)
 		return true
 	})
 	run = shell(t, server)
@@ -271,7 +270,7 @@ func TestOutputThatCannotBeWritten(t *testing.T) {
 		for name, change := range map[string]func(o *unstructured.Unstructured){
 			"clean": func(*unstructured.Unstructured) {},
 			"foreign": func(o *unstructured.Unstructured) {
-				o.SetManagedFields([]metav1.ManagedFieldsEntry{apifake.Entry("kubectl-edit", map[string]bool{"f:" + assignment.SealKey: true})})
+				apifake.Managed(o, map[string][]string{apifake.Editor: {assignment.SealKey}})
 			},
 		} {
 			other := apifake.Assigned(0, assignment.State{Epoch: 100})

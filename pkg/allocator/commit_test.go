@@ -63,11 +63,6 @@ func planned(t *testing.T, server *apifake.Server, a *Allocator, takeReserved bo
 	return writes, d, err
 }
 
-func untracked(o *unstructured.Unstructured) *unstructured.Unstructured {
-	o.SetManagedFields(nil)
-	return o
-}
-
 func TestAPlanGivesThisPodASlotOnlyIfItMayHaveIt(t *testing.T) {
 	died := func(terminated bool) *unstructured.Unstructured {
 		o := apifake.Pod(other)
@@ -92,8 +87,8 @@ func TestAPlanGivesThisPodASlotOnlyIfItMayHaveIt(t *testing.T) {
 		"a slot is free":     {owner: apifake.Assigned(1, empty(0)), slot: 0, writes: 1},
 		"it has one":         {owner: apifake.Assigned(1, lax(me)), pods: []*unstructured.Unstructured{lockedAt(me, 0)}, slot: 0},
 		"another pod has it": {owner: apifake.Assigned(1, lax(other)), pods: []*unstructured.Unstructured{lockedAt(other, 0)}, slot: -1},
-		"nobody tracks the map, and a slot is free":     {owner: untracked(apifake.Assigned(1, empty(0))), slot: 0, writes: 1},
-		"nobody tracks the map, and all slots are used": {owner: untracked(apifake.Assigned(1, lax(other))), pods: []*unstructured.Unstructured{lockedAt(other, 0)}, slot: -1},
+		"nobody tracks the map, and a slot is free":     {owner: apifake.Untracked(apifake.Assigned(1, empty(0))), slot: 0, writes: 1},
+		"nobody tracks the map, and all slots are used": {owner: apifake.Untracked(apifake.Assigned(1, lax(other))), pods: []*unstructured.Unstructured{lockedAt(other, 0)}, slot: -1},
 		"the holder has ended":                          {strict: true, owner: apifake.Assigned(1, naming(other, epoch)), pods: []*unstructured.Unstructured{died(true)}, slot: 0, writes: 1},
 		"the holder's processes may go on":              {strict: true, owner: apifake.Assigned(1, naming(other, epoch)), pods: []*unstructured.Unstructured{died(false)}, slot: -1, writes: 1},
 		"the slot is in quarantine":                     {strict: true, owner: apifake.Assigned(1, inQuarantine), waited: assignment.QuarantineTime(strict) - 1, slot: -1},
@@ -150,7 +145,7 @@ func TestAPlanReadsWhereThePodStandsInTheRollingUpdate(t *testing.T) {
 				a.rollout = rolloutOf(t, a)
 			}
 			if setRevision(server, tc.revision); tc.revision == "" {
-				server.Remove(apifake.Apps, "ReplicaSet", "worker-5d9")
+				server.Remove("ReplicaSet", "worker-5d9")
 			}
 			read := false
 			server.Before(func(w http.ResponseWriter, r *http.Request) bool {
@@ -158,7 +153,7 @@ func TestAPlanReadsWhereThePodStandsInTheRollingUpdate(t *testing.T) {
 					return false
 				}
 				if read = true; tc.refused {
-					apifake.Refuse(w, http.StatusInternalServerError, metav1.StatusReasonInternalError, "no", nil)
+					apifake.Refuse(w, http.StatusInternalServerError, metav1.StatusReasonInternalError, "no")
 				}
 				return tc.refused
 			})
@@ -174,7 +169,7 @@ func TestAPlanReadsWhereThePodStandsInTheRollingUpdate(t *testing.T) {
 }
 
 func setRevision(server *apifake.Server, text string) {
-	server.Change(apifake.Apps, "ReplicaSet", "worker-5d9", func(o *unstructured.Unstructured) { o.SetAnnotations(map[string]string{revisionKey: text}) })
+	server.Change("ReplicaSet", "worker-5d9", func(o *unstructured.Unstructured) { o.SetAnnotations(map[string]string{revisionKey: text}) })
 }
 
 // rolloutOf is where the pod stands in the rolling update.
@@ -221,11 +216,7 @@ func byHand(manager, text string) *unstructured.Unstructured {
 	annotations := o.GetAnnotations()
 	annotations[assignment.DefaultKey] = text
 	o.SetAnnotations(annotations)
-	o.SetManagedFields([]metav1.ManagedFieldsEntry{
-		apifake.Entry(assignment.FieldManager, map[string]bool{"f:" + assignment.EpochKey: true, "f:" + assignment.SealKey: true}),
-		apifake.Entry(manager, map[string]bool{"f:" + assignment.DefaultKey: true}),
-	})
-	return o
+	return apifake.Managed(o, map[string][]string{assignment.FieldManager: {assignment.EpochKey, assignment.SealKey}, manager: {assignment.DefaultKey}})
 }
 
 // Operators find in this what happened to their workload.
@@ -334,7 +325,7 @@ func TestWithoutItsListsAPlanWritesNothing(t *testing.T) {
 	server.Before(func(w http.ResponseWriter, r *http.Request) bool {
 		refused := r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/pods")
 		if refused {
-			apifake.Refuse(w, http.StatusInternalServerError, metav1.StatusReasonInternalError, "no", nil)
+			apifake.Refuse(w, http.StatusInternalServerError, metav1.StatusReasonInternalError, "no")
 		}
 		return refused
 	})

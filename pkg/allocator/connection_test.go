@@ -185,7 +185,7 @@ func TestAnAPIServerThatIsAwayAtTheStartIsTold(t *testing.T) {
 		if requests++; requests > 2 {
 			return false
 		}
-		apifake.Refuse(w, http.StatusInternalServerError, metav1.StatusReasonInternalError, "etcd is away", nil)
+		apifake.Refuse(w, http.StatusInternalServerError, metav1.StatusReasonInternalError, "etcd is away")
 		return true
 	})
 	s, err := store.New(server.Config(), "", clock.RealClock{})

@@ -248,7 +248,7 @@ func TestContactMovesTheDeadline(t *testing.T) {
 		"the map gives the id to another pod":         {now: apifake.Assigned(1, naming(other, epoch))},
 		"somebody edited the map":                     {now: edited(naming(me, epoch))},
 		"others would not wait for this process":      {now: apifake.Assigned(1, short)},
-		"nobody tracks the map, and it is an old one": {now: untracked(apifake.Assigned(1, naming(me, epoch-1)))},
+		"nobody tracks the map, and it is an old one": {now: apifake.Untracked(apifake.Assigned(1, naming(me, epoch-1)))},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server, boot := shop(t, apifake.Assigned(1, naming(me, epoch)), lockedAt(me, 0)), &leapClock{at: time.Hour}
@@ -273,7 +273,7 @@ func TestContactMovesTheDeadline(t *testing.T) {
 					return true
 				}
 				if tc.refused {
-					apifake.Refuse(w, http.StatusInternalServerError, metav1.StatusReasonInternalError, "no", nil)
+					apifake.Refuse(w, http.StatusInternalServerError, metav1.StatusReasonInternalError, "no")
 				}
 				return tc.refused
 			})
@@ -317,7 +317,7 @@ func TestWorkIsToldToStopByTheDeadline(t *testing.T) {
 		server := shop(t, mine, lockedAt(me, 0))
 		a, told, _ := strictOn(t, server, boot, lead)
 		server.Before(func(w http.ResponseWriter, _ *http.Request) bool {
-			apifake.Refuse(w, http.StatusInternalServerError, metav1.StatusReasonInternalError, "no", nil)
+			apifake.Refuse(w, http.StatusInternalServerError, metav1.StatusReasonInternalError, "no")
 			return true
 		})
 		fenced, stop := a.strict.guard(t.Context(), &a.connection, a.mine())

@@ -145,12 +145,12 @@ func (h *holder) receipt() string { return receiptOn(h.server) }
 
 // slots is the assignment as it is stored.
 func (h *holder) slots() string {
-	return h.server.Get(apifake.Apps, apifake.Deployment, apifake.Worker).GetAnnotations()[assignment.DefaultKey]
+	return h.server.Get(apifake.Deployment, apifake.Worker).GetAnnotations()[assignment.DefaultKey]
 }
 
 // owner changes the owner, as somebody else does.
 func (h *holder) owner(do func(o *unstructured.Unstructured)) {
-	h.server.Change(apifake.Apps, apifake.Deployment, apifake.Worker, do)
+	h.server.Change(apifake.Deployment, apifake.Worker, do)
 }
 
 // scale has a user change the count.
@@ -159,13 +159,12 @@ func (h *holder) scale(count int64) {
 		if err := unstructured.SetNestedField(o.Object, count, "spec", "replicas"); err != nil {
 			h.t.Error(err)
 		}
-		o.SetGeneration(o.GetGeneration() + 1)
 	})
 }
 
 // pod changes this process's pod, as somebody else does.
 func (h *holder) pod(do func(o *unstructured.Unstructured)) {
-	h.server.Change("v1", apifake.Pods, me, do)
+	h.server.Change(apifake.Pods, me, do)
 }
 
 func TestAHolderHearsOfTheCount(t *testing.T) {
@@ -244,7 +243,7 @@ func TestAHolderWhoseSlotIsAnotherPodsLosesItAtOnce(t *testing.T) {
 			h := holds(t, 1, apifake.Pod(other))
 			taken := apifake.Assigned(1, naming(other, epoch+3))
 			if untracked {
-				taken.SetManagedFields(nil)
+				apifake.Untracked(taken)
 			}
 			h.server.Put(taken)
 			h.hears(identity.StateLost, identity.None, 1)
@@ -283,7 +282,7 @@ func TestAHolderWhoseLabelsAreGoneWritesThemAgain(t *testing.T) {
 				delete(labels, label)
 				o.SetLabels(labels)
 			})
-			h.await("the label is back", func() bool { return h.server.Get("v1", apifake.Pods, me).GetLabels()[label] != "" })
+			h.await("the label is back", func() bool { return h.server.Get(apifake.Pods, me).GetLabels()[label] != "" })
 			h.hearsNothing()
 		})
 	}
@@ -303,8 +302,8 @@ func TestAHolderDoesNotMindChangesOfItsPodThatSayNothingOfTheSlot(t *testing.T) 
 
 func TestAHolderEndsWithItsPod(t *testing.T) {
 	for name, end := range map[string]func(h *holder){
-		"it is gone":               func(h *holder) { h.server.Remove("v1", apifake.Pods, me) },
-		"another pod has its name": func(h *holder) { h.pod(func(o *unstructured.Unstructured) { o.SetUID("another") }) },
+		"it is gone":               func(h *holder) { h.server.Remove(apifake.Pods, me) },
+		"another pod has its name": func(h *holder) { succeed(h.server) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := holds(t, 1)
@@ -320,8 +319,8 @@ func TestAHolderEndsWithItsPod(t *testing.T) {
 
 func TestAHolderKeepsItsIDWithoutAnOwner(t *testing.T) {
 	h := holds(t, 1)
-	owner := h.server.Get(apifake.Apps, apifake.Deployment, apifake.Worker)
-	h.server.Remove(apifake.Apps, apifake.Deployment, apifake.Worker)
+	owner := h.server.Get(apifake.Deployment, apifake.Worker)
+	h.server.Remove(apifake.Deployment, apifake.Worker)
 	if err := unstructured.SetNestedField(owner.Object, int64(3), "spec", "replicas"); err != nil {
 		t.Fatal(err)
 	}
@@ -363,7 +362,7 @@ func refuseOnce(refused *atomic.Bool) func(w http.ResponseWriter, r *http.Reques
 		if r.Method != http.MethodGet || !strings.HasSuffix(r.URL.Path, "/pods/"+me) || refused.Swap(true) {
 			return false
 		}
-		apifake.Refuse(w, http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "not now", nil)
+		apifake.Refuse(w, http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "not now")
 		return true
 	}
 }

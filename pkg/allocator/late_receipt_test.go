@@ -50,7 +50,7 @@ func TestAPlanLearnsWhatAnEarlierProcessWroteLate(t *testing.T) {
 			if tc.held {
 				a.held = &held{id: 0, token: epoch, view: owner}
 			}
-			server.Change("v1", apifake.Pods, me, func(o *unstructured.Unstructured) {
+			server.Change(apifake.Pods, me, func(o *unstructured.Unstructured) {
 				o.SetAnnotations(nil)
 				if tc.late != nil {
 					setReceipt(o, *tc.late)
@@ -84,9 +84,7 @@ func TestAHolderDoesNotWriteAnUntrackedMapForNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			state := naming(me, epoch)
 			state.FenceAfter = 0
-			untracked := apifake.Assigned(1, state)
-			untracked.SetManagedFields(nil)
-			a := startedOn(t, shop(t, untracked, bare()), Options{})
+			a := startedOn(t, shop(t, apifake.Untracked(apifake.Assigned(1, state)), bare()), Options{})
 			if err := a.writeReceipt(t.Context(), &assignment.Receipt{UID: a.PodUID(), Owner: a.ref.String(), ID: 0, Epoch: epoch}); err != nil {
 				t.Fatal(err)
 			}

@@ -40,7 +40,7 @@ func TestTheFirstReceiptDoesNotHideWhatAnEarlierProcessWroteLate(t *testing.T) {
 	}
 	late := before
 	late.Partitions, late.Yields = &placement.Set{}, two
-	server.Change("v1", "Pod", "worker-0", func(o *unstructured.Unstructured) { setReceipt(o, late) })
+	server.Change("Pod", "worker-0", func(o *unstructured.Unstructured) { setReceipt(o, late) })
 
 	next := before
 	next.Epoch++
@@ -53,7 +53,7 @@ func TestTheFirstReceiptDoesNotHideWhatAnEarlierProcessWroteLate(t *testing.T) {
 	if err := a.firstReceipt(t.Context(), &next); err != nil {
 		t.Errorf("made from what is there now: %v", err)
 	}
-	server.Change("v1", "Pod", "worker-0", func(o *unstructured.Unstructured) { setReceipt(o, late) })
+	server.Change("Pod", "worker-0", func(o *unstructured.Unstructured) { setReceipt(o, late) })
 	next.Epoch++
 	if err := a.firstReceipt(t.Context(), &next); err != nil {
 		t.Errorf("after a write of its own, which no late write outlives: %v", err)
@@ -69,7 +69,7 @@ func TestAReceiptThatIsThereAlreadyIsNotLate(t *testing.T) {
 	a := startedOn(t, server, Options{})
 	next := *a.receipt()
 	next.Epoch++
-	server.Change("v1", apifake.Pods, me, func(o *unstructured.Unstructured) { setReceipt(o, next) })
+	server.Change(apifake.Pods, me, func(o *unstructured.Unstructured) { setReceipt(o, next) })
 	if err := a.firstReceipt(t.Context(), &next); err != nil {
 		t.Error(err)
 	}
@@ -79,18 +79,18 @@ func TestAReceiptThatIsThereAlreadyIsNotLate(t *testing.T) {
 func TestTheFirstReceiptIsWrittenEvenIfItIsThereAlready(t *testing.T) {
 	server := shop(t, apifake.Owner(1), lockedAt(me, 0))
 	a := startedOn(t, server, Options{})
-	before := server.Get("v1", apifake.Pods, me).GetAnnotations()[assignment.ReceiptKey]
+	before := server.Get(apifake.Pods, me).GetAnnotations()[assignment.ReceiptKey]
 	if err := a.writeReceipt(t.Context(), a.receipt()); err != nil {
 		t.Fatal(err)
 	}
-	first := server.Get("v1", apifake.Pods, me).GetAnnotations()[assignment.ReceiptKey]
+	first := server.Get(apifake.Pods, me).GetAnnotations()[assignment.ReceiptKey]
 	if first == before {
 		t.Error("the first write changed no byte")
 	}
 	if err := a.writeReceipt(t.Context(), a.receipt()); err != nil {
 		t.Fatal(err)
 	}
-	if second := server.Get("v1", apifake.Pods, me).GetAnnotations()[assignment.ReceiptKey]; second != first {
+	if second := server.Get(apifake.Pods, me).GetAnnotations()[assignment.ReceiptKey]; second != first {
 		t.Error("the second one changed some")
 	}
 }
@@ -98,7 +98,7 @@ func TestTheFirstReceiptIsWrittenEvenIfItIsThereAlready(t *testing.T) {
 func TestAReceiptIsWrittenWhateverIsThere(t *testing.T) {
 	server := shop(t, apifake.Owner(1), lockedAt(me, 0))
 	a := startedOn(t, server, Options{})
-	server.Change("v1", apifake.Pods, me, func(o *unstructured.Unstructured) {
+	server.Change(apifake.Pods, me, func(o *unstructured.Unstructured) {
 		setReceipt(o, assignment.Receipt{UID: a.PodUID(), Owner: a.ref.String(), Waits: true})
 	})
 	if err := a.writeReceipt(t.Context(), &assignment.Receipt{UID: a.PodUID(), Owner: a.ref.String(), ID: 1, Epoch: epoch}); err != nil {
@@ -124,14 +124,14 @@ func TestAProcessWhosePodIsGoneIsTold(t *testing.T) {
 			t.Run(name+", and it "+what, func(t *testing.T) {
 				server := shop(t, apifake.Owner(1), bare())
 				a := startedOn(t, server, Options{})
-				server.Remove("v1", apifake.Pods, me)
+				server.Remove(apifake.Pods, me)
 				if now != nil {
 					server.Put(now)
 				}
 				conflicts := strings.Contains(what, "conflict")
 				server.Before(func(w http.ResponseWriter, r *http.Request) bool {
 					if conflicts && r.Method == http.MethodPatch {
-						apifake.Refuse(w, http.StatusConflict, metav1.StatusReasonConflict, "conflict", nil)
+						apifake.Refuse(w, http.StatusConflict, metav1.StatusReasonConflict, "conflict")
 						return true
 					}
 					return false
@@ -139,7 +139,7 @@ func TestAProcessWhosePodIsGoneIsTold(t *testing.T) {
 				if err := do(a); !errors.Is(err, ErrPodGone) {
 					t.Errorf("it hears %v", err)
 				}
-				if now != nil && server.Get("v1", apifake.Pods, me).GetAnnotations()[assignment.ReceiptKey] != now.GetAnnotations()[assignment.ReceiptKey] {
+				if now != nil && server.Get(apifake.Pods, me).GetAnnotations()[assignment.ReceiptKey] != now.GetAnnotations()[assignment.ReceiptKey] {
 					t.Error("it changed the other pod")
 				}
 			})

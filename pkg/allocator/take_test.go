@@ -3,6 +3,7 @@ package allocator
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -63,6 +64,22 @@ func shop(t *testing.T, owner *unstructured.Unstructured, pods ...*unstructured.
 	return server
 }
 
+// succeed has another pod come with the name of this process's.
+func succeed(server *apifake.Server) {
+	pod := server.Get(apifake.Pods, me)
+	pod.SetUID("another")
+	server.Put(pod)
+}
+
+// forget has the server forget who wrote the map, as it does when more than ten managers write later.
+func forget(server *apifake.Server) {
+	o := server.Get(apifake.Deployment, apifake.Worker)
+	entries := o.GetManagedFields()
+	entries[0].Manager = "ancient-changes"
+	o.SetManagedFields(entries)
+	server.Put(o)
+}
+
 // startedOn is this process on a server.
 func startedOn(t *testing.T, server *apifake.Server, o Options) *Allocator {
 	t.Helper()
@@ -95,7 +112,7 @@ func afterReceipt(server *apifake.Server, do func()) {
 
 // receiptOn tells the receipt that is on the pod, and its epoch beside epoch.
 func receiptOn(server *apifake.Server) string {
-	pod := server.Get("v1", apifake.Pods, me)
+	pod := server.Get(apifake.Pods, me)
 	if pod == nil {
 		return "no pod"
 	}
@@ -119,37 +136,26 @@ func receiptOn(server *apifake.Server) string {
 func TestATakeIsConfirmedByTheOwnerAfterTheReceipt(t *testing.T) {
 	replace := func(s *apifake.Server, o *unstructured.Unstructured) { s.Put(o) }
 	edit := func(s *apifake.Server) { // by somebody else
-		s.Change(apifake.Apps, apifake.Deployment, apifake.Worker, func(o *unstructured.Unstructured) {
+		s.Change(apifake.Deployment, apifake.Worker, func(o *unstructured.Unstructured) {
 			a := o.GetAnnotations()
 			a[assignment.DefaultKey] = `{"0":"nobody"}`
 			o.SetAnnotations(a)
 		})
 	}
 	untrack := func(s *apifake.Server) {
-		s.Change(apifake.Apps, apifake.Deployment, apifake.Worker, func(o *unstructured.Unstructured) { o.SetManagedFields(nil) })
+		s.Change(apifake.Deployment, apifake.Worker, func(o *unstructured.Unstructured) { apifake.Untracked(o) })
 	}
-	forget := func(s *apifake.Server) { // who wrote the map: more than ten managers wrote later
-		s.Change(apifake.Apps, apifake.Deployment, apifake.Worker, func(o *unstructured.Unstructured) {
-			entries := o.GetManagedFields()
-			entries[0].Manager = "ancient-changes"
-			o.SetManagedFields(entries)
-		})
-	}
-	upgrade := func(s *apifake.Server) { // by a newer idalloc
-		s.Change(apifake.Apps, apifake.Deployment, apifake.Worker, func(o *unstructured.Unstructured) {
-			a := o.GetAnnotations()
-			a[assignment.SealKey] = "2:later"
-			o.SetAnnotations(a)
-		})
+	upgrade := func(s *apifake.Server) { // by a newer idalloc, which has the same field manager
+		o := s.Get(apifake.Deployment, apifake.Worker)
+		a := o.GetAnnotations()
+		a[assignment.SealKey] = "2:later"
+		o.SetAnnotations(a)
+		s.Put(o)
 	}
 	anew := apifake.Owner(2)
 	anew.SetUID("another")
 	anew.SetAnnotations(naming(me, epoch).Encode(assignment.DefaultKey, "another"))
-	owned := map[string]bool{}
-	for key := range anew.GetAnnotations() {
-		owned["f:"+key] = true
-	}
-	anew.SetManagedFields([]metav1.ManagedFieldsEntry{apifake.Entry(assignment.FieldManager, owned)})
+	apifake.Managed(anew, map[string][]string{assignment.FieldManager: slices.Collect(maps.Keys(anew.GetAnnotations()))})
 	waiter := lockedAt(other, 0)
 	setReceipt(waiter, assignment.Receipt{UID: string(apifake.UIDOf(other)), Owner: "Deployment/" + apifake.Worker, Waits: true})
 	slow := &handClock{at: time.Hour}
@@ -177,7 +183,7 @@ func TestATakeIsConfirmedByTheOwnerAfterTheReceipt(t *testing.T) {
 			pods:      []*unstructured.Unstructured{lockedAt(me, 0)},
 			meanwhile: func(s *apifake.Server) { replace(s, apifake.Assigned(2, naming(other, epoch+3))) }, lost: true, receipt: locked,
 		},
-		"the owner was deleted":           {meanwhile: func(s *apifake.Server) { s.Remove(apifake.Apps, apifake.Deployment, apifake.Worker) }, err: store.ErrGone, lost: true, receipt: locked},
+		"the owner was deleted":           {meanwhile: func(s *apifake.Server) { s.Remove(apifake.Deployment, apifake.Worker) }, err: store.ErrGone, lost: true, receipt: locked},
 		"another owner has its name":      {meanwhile: func(s *apifake.Server) { replace(s, anew) }, lost: true, receipt: "none"},
 		"the server forgot who wrote it":  {meanwhile: forget, lost: true, receipt: "none"},
 		"nobody tracks it any more":       {meanwhile: untrack, lost: true, receipt: "none"},
@@ -255,7 +261,7 @@ func TestAGiveSaysSoOnTheReceiptBeforeTheMapLosesTheEntry(t *testing.T) {
 		"somebody else emptied the map": {
 			pod: lockedAt(me, 0), intent: plan.Release, receipt: gives, writes: 1,
 			meanwhile: func(s *apifake.Server) {
-				s.Change(apifake.Apps, apifake.Deployment, apifake.Worker, func(o *unstructured.Unstructured) {
+				s.Change(apifake.Deployment, apifake.Worker, func(o *unstructured.Unstructured) {
 					a := o.GetAnnotations()
 					a[assignment.DefaultKey] = "{}"
 					o.SetAnnotations(a)
@@ -269,11 +275,11 @@ func TestAGiveSaysSoOnTheReceiptBeforeTheMapLosesTheEntry(t *testing.T) {
 		},
 		"the owner is gone, and the pod ends": {
 			pod: lockedAt(me, 0), intent: plan.Release, receipt: gives, err: store.ErrGone,
-			meanwhile: func(s *apifake.Server) { s.Remove(apifake.Apps, apifake.Deployment, apifake.Worker) },
+			meanwhile: func(s *apifake.Server) { s.Remove(apifake.Deployment, apifake.Worker) },
 		},
 		"the owner is gone, and the pod moves": {
 			pod: lockedAt(me, 0), intent: plan.Move, receipt: gives,
-			meanwhile: func(s *apifake.Server) { s.Remove(apifake.Apps, apifake.Deployment, apifake.Worker) },
+			meanwhile: func(s *apifake.Server) { s.Remove(apifake.Deployment, apifake.Worker) },
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -297,7 +303,7 @@ func TestAGiveSaysSoOnTheReceiptBeforeTheMapLosesTheEntry(t *testing.T) {
 			if n := len(requests) - len(slices.DeleteFunc(slices.Clone(requests), func(r string) bool { return r == write })); n != tc.writes {
 				t.Errorf("%d writes of the owner, want %d: %q", n, tc.writes, requests)
 			}
-			if owner := server.Get(apifake.Apps, apifake.Deployment, apifake.Worker); tc.err == nil && tc.intent == plan.Release &&
+			if owner := server.Get(apifake.Deployment, apifake.Worker); tc.err == nil && tc.intent == plan.Release &&
 				strings.Contains(owner.GetAnnotations()[assignment.DefaultKey], me) {
 				t.Errorf("the map still names the pod: %s", owner.GetAnnotations()[assignment.DefaultKey])
 			}
@@ -311,7 +317,9 @@ func crossed(s *apifake.Server) {
 	s.Before(func(_ http.ResponseWriter, r *http.Request) bool {
 		if r.Method == http.MethodPatch && strings.HasSuffix(r.URL.Path, "/"+apifake.Worker) && !done {
 			done = true
-			s.Change(apifake.Apps, apifake.Deployment, apifake.Worker, func(o *unstructured.Unstructured) { o.SetGeneration(o.GetGeneration() + 1) })
+			s.Change(apifake.Deployment, apifake.Worker, func(o *unstructured.Unstructured) {
+				o.Object["spec"].(map[string]any)["paused"] = true //nolint:errcheck,forcetypeassert // apifake made it
+			})
 		}
 		return false
 	})

@@ -66,7 +66,7 @@ func TestAClaimWritesTheOwnerOnlyIfItMustNotTrustTheMap(t *testing.T) {
 			}
 			a := startedOn(t, server, o)
 			defer a.follow(t.Context())()
-			if server.Remove(apifake.Apps, apifake.Deployment, apifake.Worker); tc.owner != nil {
+			if server.Remove(apifake.Deployment, apifake.Worker); tc.owner != nil {
 				server.Put(tc.owner)
 			}
 			server.Requests()
@@ -219,8 +219,8 @@ func TestAClaimEndsAsItSays(t *testing.T) {
 // removedBeforeReceipt has the pod vanish right before this process writes its receipt.
 func removedBeforeReceipt(s *apifake.Server) {
 	s.Before(func(_ http.ResponseWriter, r *http.Request) bool {
-		if r.Method == http.MethodPatch && strings.HasSuffix(r.URL.Path, "/pods/"+me) && s.Get("v1", apifake.Pods, me) != nil {
-			s.Remove("v1", apifake.Pods, me)
+		if r.Method == http.MethodPatch && strings.HasSuffix(r.URL.Path, "/pods/"+me) && s.Get(apifake.Pods, me) != nil {
+			s.Remove(apifake.Pods, me)
 		}
 		return false
 	})
@@ -259,11 +259,7 @@ func TestAClaimWritesAMapAnewWhoseWriterTheServerForgot(t *testing.T) {
 	if _, err := a.readOwner(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	server.Change(apifake.Apps, apifake.Deployment, apifake.Worker, func(o *unstructured.Unstructured) {
-		entries := o.GetManagedFields()
-		entries[0].Manager = "ancient-changes"
-		o.SetManagedFields(entries)
-	})
+	forget(server)
 	server.Requests()
 	if err := claiming(a).try(t.Context()); err != nil {
 		t.Errorf("it returns %v", err)

@@ -295,7 +295,7 @@ func TestNobodyIsDeadWithoutAnAnswer(t *testing.T) {
 						if seen != lost+1 {
 							return false
 						}
-						apifake.Refuse(w, http.StatusInternalServerError, metav1.StatusReasonInternalError, "etcd", nil)
+						apifake.Refuse(w, http.StatusInternalServerError, metav1.StatusReasonInternalError, "etcd")
 						return true
 					})
 					c, err := look(t, server)

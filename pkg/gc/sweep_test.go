@@ -24,33 +24,28 @@ const onlyA = `{"0":"a"}`
 
 // slotsOf is what the Deployment's map says now.
 func slotsOf(server *apifake.Server) string {
-	if server.Get(apifake.Apps, apifake.Deployment, apifake.Worker) == nil {
+	if server.Get(apifake.Deployment, apifake.Worker) == nil {
 		return ""
 	}
-	return server.Get(apifake.Apps, apifake.Deployment, apifake.Worker).GetAnnotations()[assignment.DefaultKey]
+	return server.Get(apifake.Deployment, apifake.Worker).GetAnnotations()[assignment.DefaultKey]
 }
 
 // tries is a backoff for so many tries again, one after the other.
 func tries(n int) wait.Backoff { return wait.Backoff{Steps: n} }
 
 func TestSweep(t *testing.T) {
-	foreign := apifake.Assigned(2, held("a", "b"))
-	foreign.SetManagedFields([]metav1.ManagedFieldsEntry{apifake.Entry("kubectl", map[string]bool{"f:" + assignment.SealKey: true})})
-	untracked := apifake.Assigned(2, held("a"))
-	untracked.SetManagedFields(nil)
-	stillHeldByTheDead := apifake.Assigned(2, held("a", "b"))
-	stillHeldByTheDead.SetManagedFields(nil)
+	foreign := apifake.Managed(apifake.Assigned(2, held("a", "b")), map[string][]string{"kubectl": {assignment.SealKey}})
+	untracked := apifake.Untracked(apifake.Assigned(2, held("a")))
+	stillHeldByTheDead := apifake.Untracked(apifake.Assigned(2, held("a", "b")))
 	newer := apifake.Assigned(2, held("a"))
 	annotations := newer.GetAnnotations()
 	annotations[assignment.SealKey] = "9" + annotations[assignment.SealKey][1:]
 	newer.SetAnnotations(annotations)
-	damaged := apifake.Assigned(2, held("a"))
-	damaged.SetManagedFields(nil)
+	damaged := apifake.Untracked(apifake.Assigned(2, held("a")))
 	annotations = damaged.GetAnnotations()
 	annotations[assignment.SealKey] = "?"
 	damaged.SetAnnotations(annotations)
-	fullOfNobody := apifake.Assigned(2, held("b"))
-	fullOfNobody.SetManagedFields(nil)
+	fullOfNobody := apifake.Untracked(apifake.Assigned(2, held("b")))
 	annotations = fullOfNobody.GetAnnotations()
 	annotations["team"] = strings.Repeat("x", 261_800)
 	fullOfNobody.SetAnnotations(annotations)
@@ -166,7 +161,7 @@ func dead(t *testing.T, f func(w http.ResponseWriter, patch int) bool) *apifake.
 }
 
 func conflict(w http.ResponseWriter) bool {
-	apifake.Refuse(w, http.StatusConflict, metav1.StatusReasonConflict, "changed", nil)
+	apifake.Refuse(w, http.StatusConflict, metav1.StatusReasonConflict, "changed")
 	return true
 }
 
@@ -192,7 +187,7 @@ func TestASweepTriesAgain(t *testing.T) {
 		patches := 0
 		server := dead(t, func(w http.ResponseWriter, patch int) bool {
 			patches = patch
-			apifake.Refuse(w, http.StatusForbidden, metav1.StatusReasonForbidden, "no", nil)
+			apifake.Refuse(w, http.StatusForbidden, metav1.StatusReasonForbidden, "no")
 			return true
 		})
 		if got, err := Sweep(t.Context(), storeOf(t, server), theRef(), tries(5), false); err == nil || patches != 1 || got.Wrote {
@@ -213,7 +208,7 @@ func TestASweepTriesAgain(t *testing.T) {
 // Behind no answer a write may have happened, and then the sweep says what it did.
 func TestASweepWhoseAnswerIsLost(t *testing.T) {
 	lost := func(w http.ResponseWriter) bool {
-		apifake.Refuse(w, http.StatusInternalServerError, metav1.StatusReasonInternalError, "etcd", nil)
+		apifake.Refuse(w, http.StatusInternalServerError, metav1.StatusReasonInternalError, "etcd")
 		return true
 	}
 	freed := []Victim{{Pod: "a", Reason: itsGone}}
@@ -245,7 +240,7 @@ func TestASweepAfterALostAnswerFindsMore(t *testing.T) {
 			return false
 		}
 		server.Put(apifake.Assigned(2, held("a", "b")))
-		apifake.Refuse(w, http.StatusInternalServerError, metav1.StatusReasonInternalError, "etcd", nil)
+		apifake.Refuse(w, http.StatusInternalServerError, metav1.StatusReasonInternalError, "etcd")
 		return true
 	})
 	got, err := Sweep(t.Context(), storeOf(t, server), theRef(), tries(2), false)
@@ -259,14 +254,10 @@ func fenced(byUs bool) *unstructured.Unstructured {
 	state := held("a")
 	state.FenceAfter = 30 * time.Second
 	o := apifake.Assigned(2, state)
-	fence, rest := "f:"+assignment.FenceAfterKey, map[string]bool{"f:" + assignment.SealKey: true, "f:" + assignment.DefaultKey: true}
 	if byUs {
-		o.SetManagedFields([]metav1.ManagedFieldsEntry{apifake.Entry(assignment.FieldManager, map[string]bool{fence: true}), apifake.Entry("kubectl", rest)})
-		return o
+		return apifake.Managed(o, map[string][]string{assignment.FieldManager: {assignment.FenceAfterKey}, "kubectl": {assignment.SealKey, assignment.DefaultKey}})
 	}
-	rest[fence] = true
-	o.SetManagedFields([]metav1.ManagedFieldsEntry{apifake.Entry("kubectl", rest)})
-	return o
+	return apifake.Managed(o, map[string][]string{"kubectl": {assignment.SealKey, assignment.DefaultKey, assignment.FenceAfterKey}})
 }
 
 // annotation is what the Deployment says under the key after a sweep.
@@ -275,7 +266,7 @@ func annotation(t *testing.T, server *apifake.Server, key string) string {
 	if got, err := Sweep(t.Context(), storeOf(t, server), theRef(), tries(1), false); err != nil || !got.Wrote {
 		t.Fatalf("%+v, %v", got, err)
 	}
-	return server.Get(apifake.Apps, apifake.Deployment, apifake.Worker).GetAnnotations()[key]
+	return server.Get(apifake.Deployment, apifake.Worker).GetAnnotations()[key]
 }
 
 func TestASweepKeepsTheFenceAfterThatIdallocWrote(t *testing.T) {
@@ -335,7 +326,7 @@ func withoutLists(w http.ResponseWriter, r *http.Request) bool {
 	if !strings.HasSuffix(r.URL.Path, "/pods") {
 		return false
 	}
-	apifake.Refuse(w, http.StatusInternalServerError, metav1.StatusReasonInternalError, "etcd", nil)
+	apifake.Refuse(w, http.StatusInternalServerError, metav1.StatusReasonInternalError, "etcd")
 	return true
 }
 
@@ -359,7 +350,7 @@ func TestASweepDecidesNothingWithoutTheLists(t *testing.T) {
 func TestASweepOfAnOwnerThatIsDeletedMeanwhile(t *testing.T) {
 	var server *apifake.Server
 	server = dead(t, func(http.ResponseWriter, int) bool {
-		server.Remove(apifake.Apps, apifake.Deployment, apifake.Worker)
+		server.Remove(apifake.Deployment, apifake.Worker)
 		return false
 	})
 	got, err := Sweep(t.Context(), storeOf(t, server), theRef(), tries(2), false)

@@ -301,7 +301,7 @@ func (s *watched) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.queries = append(s.queries, r.URL.Path+"?"+r.URL.Query().Get("labelSelector")+"&"+r.URL.Query().Get("fieldSelector"))
 	s.mu.Unlock()
 	if r.URL.Query().Get("sendInitialEvents") != "" {
-		apifake.Refuse(w, http.StatusBadRequest, metav1.StatusReasonBadRequest, "unknown parameter", nil)
+		apifake.Refuse(w, http.StatusBadRequest, metav1.StatusReasonBadRequest, "unknown parameter")
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
@@ -392,7 +392,7 @@ func TestAnOwnersMoments(t *testing.T) {
 	}
 
 	foreign := func(o *unstructured.Unstructured) {
-		o.SetManagedFields([]metav1.ManagedFieldsEntry{apifake.Entry("kubectl", map[string]bool{"f:" + assignment.SealKey: true})})
+		apifake.Managed(o, map[string][]string{"kubectl": {assignment.SealKey}})
 	}
 	server.events <- moment("MODIFIED", "b", 3, foreign)
 	server.events <- moment("MODIFIED", "c", 3, foreign)
@@ -429,7 +429,7 @@ func TestAnOwnersMoments(t *testing.T) {
 
 	server.events <- moment("DELETED", "h", 9, nil)
 	says("its end", func(o store.Owner, ok bool, err error) bool { return !ok && err == nil && o.Name == "" })
-	if asked, want := server.asked(), "/apis/apps/v1/namespaces/shop/deployments?&metadata.name=worker"; !asked[want] || len(asked) != 1 {
+	if asked, want := server.asked(), "/apis/apps/v1/namespaces/"+apifake.Namespace+"/deployments?&metadata.name=worker"; !asked[want] || len(asked) != 1 {
 		t.Errorf("it asked for %v, want %s", asked, want)
 	}
 }
@@ -446,12 +446,12 @@ func TestStreamsOfPods(t *testing.T) {
 		follow func(ctx context.Context, s *store.Store) *PodStream
 		whole  bool
 	}{
-		"/api/v1/namespaces/shop/pods?&metadata.name=worker-0": {
+		"/api/v1/namespaces/" + apifake.Namespace + "/pods?&metadata.name=worker-0": {
 			func(ctx context.Context, s *store.Store) *PodStream {
 				return Pod(ctx, s, apifake.Namespace, "worker-0", logr.Discard())
 			}, true,
 		},
-		"/api/v1/namespaces/shop/pods?app=worker&" + store.LivePods: {
+		"/api/v1/namespaces/" + apifake.Namespace + "/pods?app=worker&" + store.LivePods: {
 			func(ctx context.Context, s *store.Store) *PodStream {
 				return Selected(ctx, s, apifake.Namespace, "app=worker", logr.Discard())
 			}, false,

@@ -95,7 +95,7 @@ func TestResolve(t *testing.T) {
 func TestResolveWithoutAnAnswer(t *testing.T) {
 	server := apifake.New(t)
 	server.Before(func(w http.ResponseWriter, _ *http.Request) bool {
-		apifake.Refuse(w, http.StatusForbidden, metav1.StatusReasonForbidden, `replicasets.apps "worker-5d9" is forbidden: User "u" cannot get resource "replicasets"`, nil)
+		apifake.Refuse(w, http.StatusForbidden, metav1.StatusReasonForbidden, `replicasets.apps "worker-5d9" is forbidden: User "u" cannot get resource "replicasets"`)
 		return true
 	})
 	s, err := store.New(server.Config(), "", testclock.NewFakeClock(time.Now()))

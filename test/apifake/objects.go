@@ -1,6 +1,9 @@
 package apifake
 
 import (
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,26 +28,35 @@ func Born() time.Time { return time.UnixMilli(1795219000000) }
 
 // Owner is the Deployment "worker" with so many replicas.
 func Owner(count int64) *unstructured.Unstructured {
-	o := &unstructured.Unstructured{Object: map[string]any{
+	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": Apps, "kind": Deployment,
 		"metadata": map[string]any{"name": Worker, "uid": OwnerUID, "generation": int64(1)},
 		"spec":     map[string]any{"replicas": count, "selector": map[string]any{"matchLabels": map[string]any{"app": Worker}}},
 	}}
-	return o
 }
 
 // Assigned is the Deployment with a map that idalloc wrote last.
 func Assigned(count int64, state assignment.State) *unstructured.Unstructured {
-	o := Owner(count)
-	annotations := state.Encode(assignment.DefaultKey, OwnerUID)
-	owned := map[string]bool{}
-	for key := range annotations {
-		owned["f:"+key] = true
-	}
+	o, annotations := Owner(count), state.Encode(assignment.DefaultKey, OwnerUID)
 	o.SetAnnotations(annotations)
-	o.SetManagedFields([]metav1.ManagedFieldsEntry{Entry(assignment.FieldManager, owned)})
+	return Managed(o, map[string][]string{assignment.FieldManager: slices.Collect(maps.Keys(annotations))})
+}
+
+// Managed is o after field managers wrote these of its annotations last.
+func Managed(o *unstructured.Unstructured, owned map[string][]string) *unstructured.Unstructured {
+	entries := make([]metav1.ManagedFieldsEntry, 0, len(owned))
+	for manager, keys := range owned {
+		entries = append(entries, metav1.ManagedFieldsEntry{
+			Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, FieldsType: "FieldsV1",
+			FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:annotations":{"f:` + strings.Join(keys, `":{},"f:`) + `":{}}}}`),
+		})
+	}
+	o.SetManagedFields(entries)
 	return o
 }
+
+// Untracked is o after somebody cleared its managedFields.
+func Untracked(o *unstructured.Unstructured) *unstructured.Unstructured { return Managed(o, nil) }
 
 // Pod is a running pod of the Deployment. Its UID is its name and "-uid".
 func Pod(name string) *unstructured.Unstructured {

@@ -1,40 +1,39 @@
 package apifake
 
 import (
-	"encoding/json"
-	"io"
-	"maps"
+	"context"
+	"net"
 	"net/http"
 	"net/http/httptest"
-	"path"
-	"slices"
-	"strconv"
+	"net/http/httputil"
 	"strings"
 	"sync"
 	"testing"
 
-	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/rest"
+
+	"github.com/idalloc/idalloc/test/simulation/object"
+	"github.com/idalloc/idalloc/test/simulation/server"
 )
 
-// Namespace is where all objects are.
-const Namespace = "shop"
+const (
+	// Namespace is where all objects are.
+	Namespace = server.Namespace
+	// Editor is the field manager of what a test changes.
+	Editor = "kubectl-edit"
+)
 
-// Server has objects by their paths. It is safe for concurrent use.
+// Server is a server.Standalone at a URL. It is safe for concurrent use.
 type Server struct {
-	http *httptest.Server
+	api   *server.Standalone
+	proxy *httputil.ReverseProxy
+	http  *httptest.Server
+	news  chan struct{} // has one if there was a write that Await has not looked at
 
 	mu       sync.Mutex
-	objects  map[string]*unstructured.Unstructured
-	version  int
 	requests []string
-	changes  []change
-	news     chan struct{} // closed by the next change
-	ended    chan struct{} // closed when the test ends
 	// before may answer a request itself.
 	before func(w http.ResponseWriter, r *http.Request) (answered bool)
 }
@@ -42,19 +41,18 @@ type Server struct {
 // New starts a server that ends with the test.
 func New(tb testing.TB) *Server {
 	tb.Helper()
-	s := &Server{objects: map[string]*unstructured.Unstructured{}, news: make(chan struct{}), ended: make(chan struct{})}
-	s.http = httptest.NewServer(s)
-	tb.Cleanup(func() {
-		close(s.ended) // the server waits for its watches
-		s.http.Close()
-	})
+	s := &Server{api: server.NewStandalone(), news: make(chan struct{}, 1)}
+	s.proxy = &httputil.ReverseProxy{Transport: s.api, Rewrite: func(*httputil.ProxyRequest) {}}
+	s.http = httptest.NewUnstartedServer(s)
+	// Close waits for the watches, which end with the test's context.
+	s.http.Config.BaseContext = func(net.Listener) context.Context { return tb.Context() }
+	s.http.Start()
+	tb.Cleanup(s.http.Close)
 	return s
 }
 
 // Config is how a client finds the server.
-func (s *Server) Config() *rest.Config {
-	return &rest.Config{Host: s.http.URL, QPS: -1}
-}
+func (s *Server) Config() *rest.Config { return &rest.Config{Host: s.http.URL, QPS: -1} }
 
 // Before has f see each request first, and answer it if it says so. f may use the server.
 func (s *Server) Before(f func(w http.ResponseWriter, r *http.Request) (answered bool)) {
@@ -63,50 +61,23 @@ func (s *Server) Before(f func(w http.ResponseWriter, r *http.Request) (answered
 	s.before = f
 }
 
-// Put stores an object, whatever was there, with the next resourceVersion.
-func (s *Server) Put(o *unstructured.Unstructured) {
+// ServeHTTP implements http.Handler.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	_, object, _ := strings.Cut(r.URL.Path, "/namespaces/"+Namespace+"/")
+	if selector := r.URL.Query().Get("labelSelector"); selector != "" {
+		object += "?" + selector
+	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.put(o.DeepCopy())
-}
-
-func (s *Server) put(o *unstructured.Unstructured) {
-	o.SetNamespace(Namespace)
-	s.version++
-	o.SetResourceVersion(strconv.Itoa(s.version))
-	was := s.objects[pathOf(o)]
-	s.objects[pathOf(o)] = o
-	s.changed(pathOf(o), was, o)
-}
-
-// Change changes what is stored, as another client would.
-func (s *Server) Change(apiVersion, kind, name string, do func(o *unstructured.Unstructured)) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	o := s.find(apiVersion, kind, name).DeepCopy()
-	do(o)
-	s.put(o)
-}
-
-// Remove removes an object.
-func (s *Server) Remove(apiVersion, kind, name string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	was := s.find(apiVersion, kind, name)
-	delete(s.objects, pathOf(was))
-	s.version++
-	s.changed(pathOf(was), was, nil)
-}
-
-// Get returns what is stored, nil for nothing.
-func (s *Server) Get(apiVersion, kind, name string) *unstructured.Unstructured {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.find(apiVersion, kind, name).DeepCopy()
-}
-
-func (s *Server) find(apiVersion, kind, name string) *unstructured.Unstructured {
-	return s.objects[pathIn(apiVersion, kind, name)]
+	before := s.before
+	s.requests = append(s.requests, r.Method+" "+object)
+	s.mu.Unlock()
+	if before != nil && before(w, r) {
+		return
+	}
+	s.proxy.ServeHTTP(w, r)
+	if r.Method != http.MethodGet {
+		s.wrote()
+	}
 }
 
 // Requests returns the requests so far, as "GET pods/worker-0" and "GET pods?labels", and forgets them.
@@ -118,222 +89,69 @@ func (s *Server) Requests() []string {
 	return out
 }
 
-func pathOf(o *unstructured.Unstructured) string {
-	return pathIn(o.GetAPIVersion(), o.GetKind(), o.GetName())
-}
-
-func pathIn(apiVersion, kind, name string) string {
-	root := "/apis/" + apiVersion
-	if apiVersion == "v1" {
-		root = "/api/v1"
-	}
-	return path.Join(root, "namespaces", Namespace, strings.ToLower(kind)+"s", name)
-}
-
-// ServeHTTP implements http.Handler.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	s.mu.Lock()
-	before := s.before
-	s.requests = append(s.requests, short(r))
-	s.mu.Unlock()
-	if before != nil && before(w, r) {
-		return
-	}
-	if isWatch(r) {
-		s.watch(w, r)
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch {
-	case r.Method == http.MethodPost:
-		s.create(w, r)
-	case s.objects[r.URL.Path] != nil && r.Method == http.MethodPatch:
-		s.patch(w, r)
-	case s.objects[r.URL.Path] != nil:
-		answer(w, http.StatusOK, seenBy(r, s.objects[r.URL.Path]))
-	case strings.HasSuffix(r.URL.Path, "s") && r.Method == http.MethodGet:
-		s.list(w, r)
-	default:
-		resource, name := path.Base(path.Dir(r.URL.Path)), path.Base(r.URL.Path)
-		group := ""
-		if parts := strings.Split(r.URL.Path, "/"); parts[1] == "apis" {
-			group = parts[2]
-		}
-		Refuse(w, http.StatusNotFound, metav1.StatusReasonNotFound, "not found", &metav1.StatusDetails{Group: group, Kind: resource, Name: name})
-	}
-}
-
-func short(r *http.Request) string {
-	_, object, _ := strings.Cut(r.URL.Path, "/namespaces/"+Namespace+"/")
-	if selector := r.URL.Query().Get("labelSelector"); selector != "" {
-		object += "?" + selector
-	}
-	return r.Method + " " + object
-}
-
 // Refuse answers with a Status.
-func Refuse(w http.ResponseWriter, code int32, reason metav1.StatusReason, message string, about *metav1.StatusDetails) {
-	answer(w, int(code), metav1.Status{
-		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure, Code: code, Reason: reason, Message: message, Details: about,
-	})
-}
-
-func answer(w http.ResponseWriter, code int, what any) {
+func Refuse(w http.ResponseWriter, code int, reason metav1.StatusReason, message string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	if err := json.NewEncoder(w).Encode(what); err != nil {
-		panic(err) // what tests store can be encoded
-	}
+	_, _ = w.Write(server.Refuse(code, string(reason), message).Body) // the client may be gone
 }
 
-// seenBy is an object as the client wants it: whole, or its metadata alone.
-func seenBy(r *http.Request, o *unstructured.Unstructured) map[string]any {
-	if !strings.Contains(r.Header.Get("Accept"), "as=PartialObjectMetadata") {
-		return o.Object
-	}
-	return map[string]any{"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": o.Object["metadata"]}
-}
-
-// selected returns what tells whether a list or a watch is for an object.
-func selected(r *http.Request) (fits func(*unstructured.Unstructured) bool, err error) {
-	byLabel, err := labels.Parse(r.URL.Query().Get("labelSelector"))
-	if err != nil {
-		return nil, err
-	}
-	byField, err := fields.ParseSelector(r.URL.Query().Get("fieldSelector"))
-	if err != nil {
-		return nil, err
-	}
-	return func(o *unstructured.Unstructured) bool {
-		phase, _, _ := unstructured.NestedString(o.Object, "status", "phase")
-		return byLabel.Matches(labels.Set(o.GetLabels())) && byField.Matches(fields.Set{"status.phase": phase, "metadata.name": o.GetName()})
-	}, nil
-}
-
-func (s *Server) list(w http.ResponseWriter, r *http.Request) {
-	fits, err := selected(r)
-	if err != nil {
-		Refuse(w, http.StatusBadRequest, metav1.StatusReasonBadRequest, err.Error(), nil)
-		return
-	}
-	items := []map[string]any{}
-	for _, name := range slices.Sorted(maps.Keys(s.objects)) {
-		if o := s.objects[name]; path.Dir(name) == r.URL.Path && fits(o) {
-			items = append(items, seenBy(r, o))
+// Put stores an object as a backup has it, whatever was there. Another object of its name is deleted first.
+func (s *Server) Put(o *unstructured.Unstructured) {
+	s.do(func(in *server.Server) {
+		k := object.KindOf(resourceOf(o.GetKind()))
+		if was := in.Get(k.Resource, o.GetName()); was != nil && object.UID(was.Object) != string(o.GetUID()) {
+			in.Remove(was)
 		}
-	}
-	kind, apiVersion := "List", "v1"
-	if strings.Contains(r.Header.Get("Accept"), "as=PartialObjectMetadata") {
-		kind, apiVersion = "PartialObjectMetadataList", "meta.k8s.io/v1"
-	}
-	answer(w, http.StatusOK, map[string]any{
-		"apiVersion": apiVersion, "kind": kind, "metadata": map[string]any{"resourceVersion": strconv.Itoa(s.version)}, "items": items,
+		in.Put(k, o.DeepCopy().Object, server.Writer{Manager: Editor, Restores: true})
 	})
 }
 
-func (s *Server) create(w http.ResponseWriter, r *http.Request) {
-	o := &unstructured.Unstructured{}
-	if err := json.NewDecoder(r.Body).Decode(&o.Object); err != nil {
-		Refuse(w, http.StatusBadRequest, metav1.StatusReasonBadRequest, err.Error(), nil)
-		return
-	}
-	if s.objects[pathOf(o)] != nil {
-		Refuse(w, http.StatusConflict, metav1.StatusReasonAlreadyExists, "already exists", nil)
-		return
-	}
-	s.put(o)
-	answer(w, http.StatusCreated, o.Object)
+// Change changes what is stored, as another client would.
+func (s *Server) Change(kind, name string, edit func(o *unstructured.Unstructured)) {
+	s.do(func(in *server.Server) {
+		in.Change(resourceOf(kind), name, server.Writer{Manager: Editor}, func(o object.Object) { edit(&unstructured.Unstructured{Object: o}) })
+	})
 }
 
-// patch applies a JSON Patch. Annotations that it sets are the manager's from then on, and raise a Deployment's generation.
-func (s *Server) patch(w http.ResponseWriter, r *http.Request) {
-	was := s.objects[r.URL.Path]
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		Refuse(w, http.StatusBadRequest, metav1.StatusReasonBadRequest, err.Error(), nil)
-		return
+// Remove removes an object.
+func (s *Server) Remove(kind, name string) {
+	s.do(func(in *server.Server) { in.Remove(in.Get(resourceOf(kind), name)) })
+}
+
+// Get returns what is stored, nil for nothing.
+func (s *Server) Get(kind, name string) (o *unstructured.Unstructured) {
+	s.api.Alone(func(in *server.Server) {
+		if v := in.Get(resourceOf(kind), name); v != nil {
+			o = &unstructured.Unstructured{Object: object.Clone(v.Object)}
+		}
+	})
+	return o
+}
+
+func resourceOf(kind string) string { return strings.ToLower(kind) + "s" }
+
+func (s *Server) do(f func(*server.Server)) {
+	s.api.Alone(f)
+	s.wrote()
+}
+
+func (s *Server) wrote() {
+	select {
+	case s.news <- struct{}{}:
+	default:
 	}
-	steps, err := jsonpatch.DecodePatch(body)
-	if err != nil {
-		Refuse(w, http.StatusBadRequest, metav1.StatusReasonBadRequest, err.Error(), nil)
-		return
-	}
-	now, err := apply(steps, was)
-	if err != nil {
-		Refuse(w, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, err.Error(), nil)
-		return
-	}
-	if !maps.Equal(was.GetAnnotations(), now.GetAnnotations()) {
-		now.SetManagedFields(managed(r.URL.Query().Get("fieldManager"), was, now))
-		if now.GetKind() == "Deployment" {
-			now.SetGeneration(was.GetGeneration() + 1)
+}
+
+// Await returns when what is asked for has come, which is looked at after writes. It returns false if ctx ends before.
+// One goroutine may wait at a time.
+func (s *Server) Await(ctx context.Context, is func() bool) bool {
+	for !is() {
+		select {
+		case <-s.news:
+		case <-ctx.Done():
+			return false
 		}
 	}
-	s.put(now)
-	answer(w, http.StatusOK, seenBy(r, now))
-}
-
-func apply(steps jsonpatch.Patch, to *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	before, err := to.MarshalJSON()
-	if err != nil {
-		return nil, err
-	}
-	after, err := steps.Apply(before)
-	if err != nil {
-		return nil, err
-	}
-	now := &unstructured.Unstructured{}
-	err = now.UnmarshalJSON(after)
-	return now, err
-}
-
-func managed(manager string, was, now *unstructured.Unstructured) []metav1.ManagedFieldsEntry {
-	before := was.GetAnnotations()
-	var others []metav1.ManagedFieldsEntry
-	changed := map[string]bool{}
-	for key, value := range now.GetAnnotations() {
-		if old, there := before[key]; !there || old != value {
-			changed["f:"+key] = true
-		}
-	}
-	owned := maps.Clone(changed)
-	for _, entry := range was.GetManagedFields() {
-		keys := Owned(entry)
-		maps.DeleteFunc(keys, func(key string, _ bool) bool {
-			_, there := now.GetAnnotations()[strings.TrimPrefix(key, "f:")]
-			return changed[key] || !there
-		})
-		if entry.Manager == manager {
-			maps.Copy(owned, keys)
-			continue
-		}
-		others = append(others, Entry(entry.Manager, keys))
-	}
-	return append(others, Entry(manager, owned))
-}
-
-// Owned returns the annotations that an entry of managedFields owns, each as "f:" and its key.
-func Owned(entry metav1.ManagedFieldsEntry) map[string]bool {
-	var f map[string]map[string]map[string]any
-	if entry.FieldsV1 == nil || json.Unmarshal(entry.FieldsV1.GetRawBytes(), &f) != nil {
-		return map[string]bool{}
-	}
-	out := map[string]bool{}
-	for key := range f["f:metadata"]["f:annotations"] {
-		out[key] = true
-	}
-	return out
-}
-
-// Entry is an update of a manager that owns these annotations, each as "f:" and its key.
-func Entry(manager string, owned map[string]bool) metav1.ManagedFieldsEntry {
-	names := make([]string, 0, len(owned))
-	for _, key := range slices.Sorted(maps.Keys(owned)) {
-		names = append(names, strconv.Quote(key)+":{}")
-	}
-	return metav1.ManagedFieldsEntry{
-		Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, FieldsType: "FieldsV1",
-		FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:annotations":{` + strings.Join(names, ",") + `}}}`),
-	}
+	return true
 }

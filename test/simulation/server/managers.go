@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/idalloc/idalloc/test/simulation/object"
 )
@@ -90,10 +91,10 @@ func (m Managers) updated(old, next object.Object, by Writer, now int64) Manager
 	}
 	manager := by.Manager
 	if by.Apply {
-		manager += "/apply"
+		manager += applySuffix
 	}
 	if by.Status {
-		manager += "/status"
+		manager += statusSuffix
 	}
 	for key, value := range is {
 		if before, there := was[key]; there && before == value {
@@ -159,13 +160,38 @@ func (m Managers) write(meta object.Object) {
 	}
 }
 
+// managersOf reads the managers that metadata names, as write shows them. It returns nil if it names none.
+func managersOf(meta object.Object) *Managers {
+	entries, _ := meta["managedFields"].([]any)
+	if len(entries) == 0 {
+		return nil
+	}
+	m := &Managers{owned: map[string]map[string]bool{}}
+	for _, e := range entries {
+		entry, _ := e.(object.Object)
+		id := object.Text(entry, "manager")
+		switch {
+		case object.Text(entry, "operation") == "Apply":
+			id += applySuffix
+		case object.Text(entry, "subresource") == "status":
+			id += statusSuffix
+		}
+		for field := range object.At(entry, "fieldsV1", "f:metadata", "f:annotations") {
+			m.own(id, strings.TrimPrefix(field, "f:"))
+		}
+	}
+	return m
+}
+
+// What is added to the name of a manager that applies, and of one that writes the status.
+const applySuffix, statusSuffix = "/apply", "/status"
+
 func managerOf(id string) (manager, operation, subresource string) {
-	const apply, status = "/apply", "/status"
-	switch {
-	case len(id) > len(apply) && id[len(id)-len(apply):] == apply:
-		return id[:len(id)-len(apply)], "Apply", ""
-	case len(id) > len(status) && id[len(id)-len(status):] == status:
-		return id[:len(id)-len(status)], "Update", "status"
+	if name, is := strings.CutSuffix(id, applySuffix); is {
+		return name, "Apply", ""
+	}
+	if name, is := strings.CutSuffix(id, statusSuffix); is {
+		return name, "Update", "status"
 	}
 	return id, "Update", ""
 }

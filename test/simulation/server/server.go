@@ -204,6 +204,9 @@ type Writer struct {
 	Status bool
 	// Fields, if they are not nil, are the managedFields that the client sends.
 	Fields *Managers
+	// Restores says that the object comes from a backup of etcd: as far as it has them, it keeps its UID, its age and
+	// its managedFields.
+	Restores bool
 }
 
 // Put stores next. It returns the stored version; one that changes nothing is the one before.
@@ -216,6 +219,9 @@ func (s *Server) Put(k object.Kind, next object.Object, by Writer) *Version {
 		}
 	}
 	var owners Managers
+	if by.Restores {
+		by.Fields = managersOf(meta)
+	}
 	if old.Exists() {
 		for _, fixed := range []string{"name", "namespace", "uid", "creationTimestamp"} {
 			meta[fixed] = object.At(old.Object, object.Metadata)[fixed]
@@ -227,9 +233,12 @@ func (s *Server) Put(k object.Kind, next object.Object, by Writer) *Version {
 		}
 	} else {
 		s.uids++
-		meta["uid"] = newUID(s.uids)
+		for field, value := range map[string]string{"uid": newUID(s.uids), "creationTimestamp": time.Now().UTC().Format(time.RFC3339)} {
+			if _, has := meta[field]; !has || !by.Restores {
+				meta[field] = value
+			}
+		}
 		meta["namespace"] = Namespace
-		meta["creationTimestamp"] = time.Now().UTC().Format(time.RFC3339)
 		meta["generation"] = int64(1)
 		next["kind"], next["apiVersion"] = k.Name, k.APIVersion
 		owners = Managers{}.updated(object.Object{}, next, by, time.Now().UTC().Unix())

@@ -16,9 +16,9 @@ import (
 )
 
 // Standalone is the simulated API server by itself, in real time: there are no controllers and no kubelets, and nothing goes
-// wrong. It is there to be compared with a real one (test/envtest/differential). Beyond what idalloc asks for it answers what
-// the simulator's controllers, kubelets and people do by calls of Go: they create, delete, scale and apply, and
-// write the status.
+// wrong. It is compared with a real one (test/envtest/differential), and tests of one package run on it (test/apifake). Beyond
+// what idalloc asks for it answers what the simulator's controllers, kubelets and people do by calls of Go: they create, delete,
+// scale and apply, and write the status.
 type Standalone struct {
 	server *Server
 	// misjudge has a Deployment's metadata.generation not follow its annotations, and the others' follow theirs.
@@ -48,8 +48,13 @@ func (a *Standalone) RoundTrip(req *http.Request) (*http.Response, error) {
 		do = a.server.Serve
 	}
 	var out Answer
-	a.server.host.Alone(func() { out = do(r) })
+	a.Alone(func(*Server) { out = do(r) })
 	return out.Response(req), nil
+}
+
+// Alone runs do while no request is served.
+func (a *Standalone) Alone(do func(*Server)) {
+	a.server.host.Alone(func() { do(a.server) })
 }
 
 // calm is a host in which nothing else happens.
