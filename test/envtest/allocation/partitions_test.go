@@ -51,14 +51,15 @@ var _ = Describe("Partitions", func() {
 	It("divides them, and moves the fewest when pods join, without disturbing the others", func(ctx SpecContext) {
 		names := podNames(w.idle(ctx, 2))
 		w.divide(ctx, 12)
-		pods := []*parts{w.works(ctx, names[0]), w.works(ctx, names[1])}
+		one, other := w.works(ctx, names[0]), w.works(ctx, names[1])
+		pods := []*parts{one, other}
 		divided(ctx, 12, pods...)
 		before := map[*parts][]int{}
 		for _, p := range pods {
 			before[p] = p.now()
 		}
 		Expect(w.Scale(ctx, store.Deployment, "worker", 3)).To(Succeed())
-		divided(ctx, 12, append(pods, w.works(ctx, w.others(ctx, names, 1)[0]))...)
+		divided(ctx, 12, one, other, w.works(ctx, w.others(ctx, names, 1)[0]))
 		for _, p := range pods {
 			Expect(p.now()).To(HaveLen(4))
 			for _, number := range before[p] {

@@ -22,9 +22,7 @@ import (
 // fenceAfter is long enough that a machine that is busy does not fence anybody.
 const fenceAfter = 10 * time.Second
 
-func strict(d time.Duration) change {
-	return func(o *idcontext.Options) { o.FenceAfter = d }
-}
+func strict(o *idcontext.Options) { o.FenceAfter = fenceAfter }
 
 // forceDelete deletes a pod's object without waiting for anything.
 func (w *workload) forceDelete(ctx context.Context, name string) {
@@ -70,14 +68,14 @@ var _ = Describe("strict mode", func() {
 		defer wire.cut(false)
 
 		By("the first start: nobody knows who held what before")
-		a := rec.start(ctx, near, strict(fenceAfter))
+		a := rec.start(ctx, near, strict)
 		Eventually(func() string { return quarantine(ctx) }).WithContext(ctx).Should(MatchRegexp(`^{"[0-9]+":"0-"}$`))
 		Expect(a.Current().Assigned()).To(BeFalse())
 		Expect(w.owner(ctx).Annotations).To(HaveKeyWithValue(assignment.FenceAfterKey, fenceAfter.String()))
 		Expect(w.assignment(ctx)).To(BeEmpty())
 		Eventually(func() string { return waitingFor(ctx, a) }).WithContext(ctx).Should(ContainSubstring("quarantine"))
-		b := rec.start(ctx, far, strict(fenceAfter), wire.options)
-		f := w.work(ctx, function, strict(fenceAfter), wire.options)
+		b := rec.start(ctx, far, strict, wire.options)
+		f := w.work(ctx, function, strict, wire.options)
 		child := w.strictProcess(ctx, other)
 		held := rec.assigned(ctx, near, far)
 		first := f.begins(ctx)
@@ -115,7 +113,7 @@ var _ = Describe("strict mode", func() {
 		fresh := w.others(ctx, pods, 2)
 		next := make([]*idcontext.Instance, 0, len(fresh))
 		for _, name := range fresh {
-			next = append(next, rec.start(ctx, name, strict(fenceAfter)))
+			next = append(next, rec.start(ctx, name, strict))
 		}
 		Eventually(func(g Gomega) {
 			q := w.owner(ctx).Record.State.Quarantine

@@ -20,7 +20,7 @@ import (
 
 var _ = Describe("damage", func() {
 	var v *victims
-	BeforeEach(func(ctx SpecContext) { v = holding(ctx, 3) })
+	BeforeEach(func(ctx SpecContext) { v = holding(ctx) })
 
 	// quoted waits for an Event on the owner whose message has all parts.
 	quoted := func(ctx context.Context, parts ...string) {
@@ -79,7 +79,7 @@ var _ = Describe("damage", func() {
 
 var _ = Describe("damage by others", func() {
 	It("kubectl replace with a manifest that lacks the annotations, while pods start", func(ctx SpecContext) {
-		v := holding(ctx, 3)
+		v := holding(ctx)
 		v.replace(ctx)
 		Expect(v.Scale(ctx, store.Deployment, "worker", 5)).To(Succeed())
 		v.newcomers(ctx, 5)
@@ -89,7 +89,7 @@ var _ = Describe("damage by others", func() {
 	})
 
 	It("a controller that sets the annotations every 20 ms, beside waiters", Label(nightly), func(ctx SpecContext) {
-		v := holding(ctx, 3)
+		v := holding(ctx)
 		back := v.ours(ctx)
 		Expect(v.Scale(ctx, store.Deployment, "worker", 5)).To(Succeed())
 		v.somePods(ctx, 5)
@@ -138,7 +138,7 @@ var _ = Describe("damage by others", func() {
 	})
 
 	DescribeTable("a copied pod", func(ctx SpecContext, change func(*corev1.Pod)) {
-		v := holding(ctx, 3)
+		v := holding(ctx)
 		original := v.assignment(ctx)[1]
 		pod := v.pod(ctx, original)
 		twin := &corev1.Pod{

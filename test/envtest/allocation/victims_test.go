@@ -23,11 +23,11 @@ type victims struct {
 	at      map[string]int
 }
 
-// holding starts n pods and waits for their ids.
-func holding(ctx SpecContext, n int) *victims {
+// holding starts three pods and waits for their ids.
+func holding(ctx SpecContext) *victims {
 	GinkgoHelper()
 	v := &victims{recorder: newRecorder(newWorkload(ctx, store.Deployment))}
-	pods := podNames(v.idle(ctx, n, rolling("1", "0")))
+	pods := podNames(v.idle(ctx, 3, rolling("1", "0")))
 	for _, pod := range pods {
 		v.start(ctx, pod)
 	}
