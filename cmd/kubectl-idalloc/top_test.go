@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"slices"
@@ -43,11 +44,14 @@ func terminal(t *testing.T, columns, rows uint16) (seen, written *os.File) {
 	return seen, written
 }
 
+// end is how screen ends a frame.
+const end = "\x1b[J\x1b[?7h"
+
 // drawn is what a terminal shows after what was written to it. It knows what screen uses.
 func drawn(t *testing.T, rows []string, written string) []string {
 	t.Helper()
 	at := 0
-	rest, cleared := strings.CutSuffix(written, "\x1b[J\x1b[?7h")
+	rest, cleared := strings.CutSuffix(written, end)
 	rest, home := strings.CutPrefix(rest, "\x1b[?7l\x1b[H")
 	if !cleared || !home {
 		t.Fatalf("%q", written)
@@ -76,12 +80,16 @@ func TestTopFillsATerminalAndNoMore(t *testing.T) {
 		if err := show(at, []scene{one}); err != nil {
 			t.Fatal(err)
 		}
-		buffer := make([]byte, 4096)
-		n, err := seen.Read(buffer)
-		if err != nil {
-			t.Fatal(err)
+		var frame []byte
+		for !bytes.HasSuffix(frame, []byte(end)) { // a terminal gives in parts what was written at once
+			part := make([]byte, 4096)
+			n, err := seen.Read(part)
+			if err != nil {
+				t.Fatal(err)
+			}
+			frame = append(frame, part[:n]...)
 		}
-		rows = drawn(t, rows, string(buffer[:n]))
+		rows = drawn(t, rows, string(frame))
 	}
 	look()
 	if len(rows) != height-1 || rows[2] != "deployment.apps/worker in shop: held 1/2, waiting 2, changing 0, dead 0" || rows[3] != "waiting: c, d" {
