@@ -1,0 +1,20 @@
+// Package duty decides what a process does next about the slot and the partitions of its pod. It is pure: it makes no request, reads no clock
+// and starts no goroutine. The loop asks Next, does the one thing that it says, notes in the Tenure what came of it, and asks again.
+//
+// # Why no two
+//
+// The receipt on a pod locks its slot and its partitions. The map on the owner only proposes. A pod takes what is proposed to it in two steps:
+//
+//	T2 (Write)  its receipt locks it. The write is a swap: it fails unless the pod is this one and its receipt is the one that this
+//	            process knows. It always writes bytes that were never there, so a late write finds its old bytes gone.
+//	T3 (List)   it lists the receipts of the other live pods. What one of them locks, it may not have.
+//
+// Two pods that want one thing write their receipts one after the other. The later one lists after both, so it sees the earlier one's lock,
+// and does not begin. The earlier one's lock stays until its work has stopped. Nothing that somebody writes on the owner occurs in this. It needs
+// that nobody else changes a live pod's receipt.
+//
+// A process that ends leaves its pod's receipt, and perhaps work. The next one takes what the receipt locks once more, with T2 and T3, and
+// stops any other work first.
+//
+// test/model explores every history of a few pods, whatever is proposed to them.
+package duty
