@@ -1,0 +1,9 @@
+// Package model explores every history of a few pods that follow pkg/allocator/duty, the decisions that are shipped. It is exhaustive within
+// budgets of faults and writes, and prints the shortest history in which two live pods are at work on one thing.
+//
+// The owner does not occur. Whatever its map may say, now or at any earlier time, is proposed to each process at each step, so no plan and no
+// foreign write can bring in a history that is not explored. What else goes wrong: processes end, and their work may go on; writes get no
+// answer, and arrive at any later time or never; pods are replaced under their names.
+//
+// A model that cannot fail shows nothing: each step of the protocol is left out once, and a history with two at work has to be found.
+package model
