@@ -86,7 +86,8 @@ type pod struct {
 	tenure  tenure
 	// work is where programs really are at work.
 	work share
-	// late says that a write may still arrive: to replaces the receipt with the bytes from. A new pod of the same name has no such receipt.
+	// late says that a write may still arrive: to replaces the receipt with the bytes from. The test of the UID
+	// keeps it from a new pod of the same name.
 	late bool
 	from uint8
 	to   receipt
