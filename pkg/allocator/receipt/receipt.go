@@ -1,0 +1,240 @@
+package receipt
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/idalloc/idalloc/pkg/partition/placement"
+)
+
+// Where a receipt is.
+const (
+	// Key is the annotation of a pod that carries its receipt.
+	Key = "idalloc.dev/receipt"
+	// IDLabel is the label of a pod that locks a slot. Its value is the slot.
+	IDLabel = "idalloc.dev/instance-id"
+	// OwnerLabel is the label of a pod that locks a slot. Its value says whose slot it is.
+	OwnerLabel = "idalloc.dev/owner"
+)
+
+// Bounds of what is read.
+const (
+	// NoID is the id of what has none.
+	NoID = -1
+	// MaxID is the largest id.
+	MaxID = 1<<31 - 2
+	// MaxRank is the largest Rank that is read. A larger one would make no difference.
+	MaxRank = 1000
+)
+
+// State is what a receipt says of its pod.
+type State int
+
+const (
+	// None is no receipt, or one that is not of this pod or not for this owner.
+	None State = iota
+	// Waits says that the pod's program runs and waits for a slot.
+	Waits
+	// GaveUp says that the pod has given its slot up. It takes nothing before it waits again.
+	GaveUp
+	// Locks says that the pod locks a slot, and perhaps partitions.
+	Locks
+	// Unreadable says that somebody damaged the receipt. It locks the slot of its label and every partition.
+	Unreadable
+)
+
+// Share is a slot with partitions.
+type Share struct {
+	// ID is the slot, or NoID.
+	ID int
+	// Of is how many partitions there are. It is 0 if the id is none of those that divide them.
+	Of         int
+	Partitions placement.Set
+}
+
+// Nothing is no slot and no partition.
+func Nothing() Share { return Share{ID: NoID} }
+
+// Empty reports whether s has no slot.
+func (s Share) Empty() bool { return s.ID == NoID }
+
+// Equal reports whether s and t are the same.
+func (s Share) Equal(t Share) bool {
+	return s.ID == t.ID && s.Of == t.Of && s.Partitions.Equal(t.Partitions)
+}
+
+// Covers reports whether s has all that t has.
+func (s Share) Covers(t Share) bool {
+	return t.Empty() || s.ID == t.ID && t.Partitions.Subset(s.Partitions)
+}
+
+// Within returns what of s is in t, too. Partitions of another id are not.
+func (s Share) Within(t Share) Share {
+	if s.ID != t.ID {
+		return Nothing()
+	}
+	return Share{ID: s.ID, Of: min(s.Of, t.Of), Partitions: s.Partitions.Intersect(t.Partitions)}
+}
+
+// Receipt is what a pod says about itself.
+type Receipt struct {
+	// UID is that of the pod that wrote the receipt. Owner is "Kind/name", without a UID: a receipt stays valid when its owner is deleted
+	// and created again.
+	UID, Owner string
+	State      State
+	// Share is what the receipt locks, Nothing unless State is Locks. An Unreadable one has the slot of its label.
+	Share Share
+	// Write is drawn anew for each write, so that no two receipts of a pod have the same bytes.
+	Write string
+	// Rank says how willingly slots are given to the pod: 0 if it never gave one up, 1 if it did, and more if its program failed, one more
+	// for each failure in a row.
+	Rank int
+	// HandsOver says that other pods may ask this one for its slot, because it can tell when its work has stopped.
+	HandsOver bool
+	// Strict says that a Lease holds the slot beside the receipt.
+	Strict bool
+}
+
+// Failures returns how often in a row the pod's program ended by itself soon after it had got a slot.
+func (r Receipt) Failures() int { return max(0, r.Rank-1) }
+
+// LocksSlot reports whether the receipt locks this slot.
+func (r Receipt) LocksSlot(id int) bool {
+	return (r.State == Locks || r.State == Unreadable) && r.Share.ID == id
+}
+
+// LocksOf returns which of these partitions the receipt locks.
+func (r Receipt) LocksOf(set placement.Set) placement.Set {
+	switch r.State {
+	case Locks:
+		return r.Share.Partitions.Intersect(set)
+	case Unreadable:
+		return set
+	case None, Waits, GaveUp:
+	}
+	return placement.Set{}
+}
+
+// Draw returns a value for Write that was never there.
+func Draw() string {
+	return strconv.FormatUint(rand.Uint64(), 36) //nolint:gosec // it has to differ, not to be secret
+}
+
+type wire struct {
+	UID        string  `json:"uid"`
+	Owner      string  `json:"owner"`
+	ID         *int    `json:"id,omitempty"`
+	Partitions *string `json:"partitions,omitempty"`
+	GaveUp     bool    `json:"gaveUp,omitempty"`
+	Rank       int     `json:"rank,omitempty"`
+	HandsOver  bool    `json:"handsOver,omitempty"`
+	Strict     bool    `json:"strict,omitempty"`
+	Write      string  `json:"write"`
+}
+
+// of stands between the partitions and their number.
+const of = " of "
+
+// Encode returns the text of the annotation. An Unreadable receipt has none.
+func (r Receipt) Encode() string {
+	w := wire{UID: r.UID, Owner: r.Owner, GaveUp: r.State == GaveUp, Rank: r.Rank, HandsOver: r.HandsOver, Strict: r.Strict, Write: r.Write}
+	if r.State == Locks {
+		w.ID = &r.Share.ID
+		if r.Share.Of > 0 {
+			set := r.Share.Partitions.String() + of + strconv.Itoa(r.Share.Of)
+			w.Partitions = &set
+		}
+	}
+	b, err := json.Marshal(w)
+	if err != nil {
+		panic(fmt.Sprintf("idalloc: a receipt of strings and numbers does not encode: %v", err))
+	}
+	return string(b)
+}
+
+// Parse reads the text of the annotation. It ignores fields that it does not know. The error says what is wrong.
+func Parse(text string) (Receipt, error) {
+	var w wire
+	if err := json.Unmarshal([]byte(text), &w); err != nil {
+		return Receipt{}, fmt.Errorf("not a receipt: %s", quote(text))
+	}
+	r := Receipt{
+		UID: w.UID, Owner: w.Owner, State: Waits, Share: Nothing(), Write: w.Write, Rank: min(max(w.Rank, 0), MaxRank), HandsOver: w.HandsOver, Strict: w.Strict,
+	}
+	switch {
+	case w.UID == "" || w.Owner == "":
+		return Receipt{}, fmt.Errorf("a receipt without uid or owner: %s", quote(text))
+	case w.ID != nil && (*w.ID < 0 || *w.ID > MaxID):
+		return Receipt{}, fmt.Errorf("a receipt for id %d", *w.ID)
+	case w.ID != nil && w.GaveUp:
+		return Receipt{}, fmt.Errorf("a receipt that both locks and gave up: %s", quote(text))
+	case w.GaveUp:
+		r.State = GaveUp
+	case w.ID != nil:
+		r.State, r.Share.ID = Locks, *w.ID
+		if err := r.readPartitions(w.Partitions); err != nil {
+			return Receipt{}, err
+		}
+	}
+	return r, nil
+}
+
+func (r *Receipt) readPartitions(text *string) error {
+	if text == nil {
+		return nil
+	}
+	set, number, _ := strings.Cut(*text, of)
+	n, err := strconv.Atoi(number)
+	if err != nil || n <= 0 || n > placement.MaxCount {
+		return fmt.Errorf("not partitions%sa number of them: %s", of, quote(*text))
+	}
+	r.Share.Of = n
+	if r.Share.Partitions, err = placement.Parse(set, placement.MaxCount); err != nil {
+		return err
+	}
+	return nil
+}
+
+// ErrUnreadable says that somebody damaged a receipt.
+var ErrUnreadable = errors.New("idalloc: the receipt cannot be read")
+
+// Of returns what a pod says about itself to this owner ("Kind/name"). A receipt that was copied from another pod, or that is for another
+// owner, says nothing. The error is nil or wraps ErrUnreadable; then the receipt is Unreadable.
+func Of(pod metav1.Object, owner string) (Receipt, error) {
+	text, there := pod.GetAnnotations()[Key]
+	if !there {
+		return Receipt{Share: Nothing()}, nil
+	}
+	r, err := Parse(text)
+	switch {
+	case err != nil:
+		return Receipt{State: Unreadable, Share: Share{ID: labelled(pod)}}, fmt.Errorf("%w: %w", ErrUnreadable, err)
+	case r.UID != string(pod.GetUID()) || r.Owner != owner:
+		return Receipt{Share: Nothing()}, nil
+	}
+	return r, nil
+}
+
+// labelled returns the slot that the pod's label says, or NoID.
+func labelled(pod metav1.Object) int {
+	id, err := strconv.Atoi(pod.GetLabels()[IDLabel])
+	if err != nil || id < 0 || id > MaxID {
+		return NoID
+	}
+	return id
+}
+
+// quote returns text for an error.
+func quote(text string) string {
+	const most = 60
+	if len(text) > most {
+		return fmt.Sprintf("%q and %d bytes more", text[:most], len(text)-most)
+	}
+	return strconv.Quote(text)
+}
