@@ -10,6 +10,8 @@ type result struct {
 	states int
 	// two is the shortest history in which two are at work on one thing, nil if there is none.
 	two []string
+	// moments counts the worlds in which two are at work on one thing after somebody removed a receipt, and nobody has heard of it yet.
+	moments int
 	// stuck counts the worlds from which the pods cannot come to hold all slots any more, without another fault.
 	stuck int
 }
@@ -24,7 +26,11 @@ func explore(b budget) (r result) {
 	var own []step32 // the protocol's own steps
 	for at := int32(0); int(at) < len(worlds); at++ {
 		w := worlds[at]
-		if w.two() {
+		switch {
+		case !w.two():
+		case m.removed > 0 && !w.heard():
+			r.moments++
+		default:
 			return result{states: len(worlds), two: history(m, worlds, from, at)}
 		}
 		for _, e := range m.next(w) {

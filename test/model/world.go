@@ -6,13 +6,17 @@ import (
 	"strings"
 
 	"github.com/idalloc/idalloc/pkg/allocator/duty"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/partition/placement"
 )
 
 const (
 	mostPods  = 3
+	mostSlots = 2
 	mostParts = 2
-	locks     = int8(duty.Locks)
+	locks     = int8(receipt.Locks)
+	// nobody holds a Lease. A pod that was deleted by force holds one as its index and mostPods.
+	nobody = -1
 )
 
 // step is one of the protocol that a model may leave out.
@@ -26,15 +30,22 @@ const (
 	noTest    step = "the swap: a write does not test the receipt that it replaces"
 	noRead    step = "the read: a write without an answer counts as carried out"
 	fastGive  step = "the wait: work counts as stopped as soon as it is told to stop"
+	noSurvey  step = "T3 in strict mode: the others' Leases are not listed"
+	noLease   step = "T2 in strict mode: a Lease is taken whoever has it"
+	noRefence step = "T3 after an interruption: work goes on under a Lease that is renewed"
 )
 
 // budget bounds a model.
 type budget struct {
 	pods, slots, parts int
+	// strict says which pods are strict, by index.
+	strict [mostPods]bool
 	// writes is how many receipts each pod writes at most.
 	writes uint8
-	// crashes, unanswered and replaced are how often that happens.
-	crashes, unanswered, replaced uint8
+	// crashes, unanswered, replaced, cut, forced and removed are how often that happens: a process ends, a write gets no answer, a pod is
+	// replaced under its name after its processes ended, a strict pod has no contact, a strict pod is deleted by force while it works, and
+	// somebody else removes a receipt.
+	crashes, unanswered, replaced, cut, forced, removed uint8
 	// outlives says that work goes on when its process ends.
 	outlives bool
 	without  step
@@ -56,7 +67,7 @@ type action struct {
 	share share
 }
 
-// share, lock and tenure are duty's types in a form that can be the key of a map. parts is a mask.
+// share, lock and tenure are the shipped types in a form that can be the key of a map. parts is a mask.
 type share struct {
 	id      int8
 	divides bool
@@ -64,40 +75,48 @@ type share struct {
 }
 
 type lock struct {
-	state int8 // a duty.State
+	state int8 // a receipt.State
 	share share
 }
 
-type receipt struct {
+type written struct {
 	lock
 	bytes uint8
 }
 
 type tenure struct {
-	known, renewed, listed, unsure, stopping, doubts, slotTaken bool
-	receipt                                                     receipt
-	partsTaken                                                  uint8
-	working, keep                                               share
+	known, renewed, listed, surveyed, unsure, stopping, doubts, slotTaken, strict, leaseTaken bool
+	receipt                                                                                   written
+	partsTaken                                                                                uint8
+	working, keep, lease                                                                      share
 }
 
 type pod struct {
-	receipt receipt
+	receipt written
 	alive   bool
 	tenure  tenure
-	// work is where programs really are at work.
-	work share
+	// work is where programs really are at work. ghost is that of a strict pod that was deleted by force.
+	work, ghost share
 	// late says that a write may still arrive: to replaces the receipt with the bytes from. The test of the UID
 	// keeps it from a new pod of the same name.
 	late bool
 	from uint8
-	to   receipt
+	to   written
 	// wrote counts receipts, and is the bytes of the newest one.
 	wrote uint8
 }
 
+// lease is the Lease of one slot.
+type lease struct {
+	holder  int8
+	expired bool
+	parts   uint8
+}
+
 type world struct {
-	pods                          [mostPods]pod
-	crashes, unanswered, replaced uint8
+	pods                                                [mostPods]pod
+	leases                                              [mostSlots]lease
+	crashes, unanswered, replaced, cut, forced, removed uint8
 }
 
 // edge is one step from a world to the next: what a pod does or what happens to it, with the receipt that it is about. fault says that the
@@ -115,52 +134,25 @@ func (e edge) String() string {
 	return strings.TrimSuffix(fmt.Sprintf("pod %d %s %v", e.pod, e.what, e.about), " no receipt")
 }
 
-func nothing() share { return share{id: duty.NoID} }
+func nothing() share { return share{id: receipt.NoID} }
 
 func (m *model) first() world {
-	w := world{crashes: m.crashes, unanswered: m.unanswered, replaced: m.replaced}
+	w := world{crashes: m.crashes, unanswered: m.unanswered, replaced: m.replaced, cut: m.cut, forced: m.forced, removed: m.removed}
 	for i := range w.pods {
-		w.pods[i] = newPod(0)
+		w.pods[i] = m.newPod(i, 0)
+	}
+	for i := range w.leases {
+		w.leases[i].holder = nobody
 	}
 	return w
 }
 
-func newPod(wrote uint8) pod {
-	return pod{receipt: receipt{lock: lock{share: nothing()}}, tenure: fresh(), work: nothing(), wrote: wrote}
+func (m *model) newPod(i int, wrote uint8) pod {
+	return pod{receipt: written{lock: lock{share: nothing()}}, tenure: m.fresh(i), work: nothing(), ghost: nothing(), wrote: wrote}
 }
 
 // fresh is what a process knows that starts.
-func fresh() tenure {
-	return tenure{receipt: receipt{lock: lock{share: nothing()}}, unsure: true, working: nothing(), keep: nothing()}
-}
-
-// next returns all worlds that may come next.
-func (m *model) next(w world) (out []edge) {
-	for i := range m.pods {
-		out = append(out, m.faults(w, i)...)
-		p := w.pods[i]
-		if !p.alive {
-			to := w
-			to.pods[i].alive, to.pods[i].tenure = true, fresh()
-			out = append(out, edge{pod: i, what: "starts", to: to})
-			continue
-		}
-		if p.tenure.stopping {
-			to := w
-			to.pods[i].stopped()
-			out = append(out, edge{pod: i, what: "hears that work has stopped", to: to})
-		}
-		if p.tenure.doubts {
-			to := w
-			to.pods[i].tenure.doubts = false
-			out = append(out, edge{pod: i, what: "has doubted long enough", to: to})
-		}
-		for _, a := range m.actions(p.tenure) {
-			out = append(out, m.do(w, i, a)...)
-		}
-	}
-	return out
-}
+func (m *model) fresh(i int) tenure { return tenureOf(duty.Start(m.strict[i]), 0) }
 
 // actions returns all that a process may do next, whatever is wanted of it.
 func (m *model) actions(t tenure) []action {
@@ -169,7 +161,7 @@ func (m *model) actions(t tenure) []action {
 	}
 	var out []action
 	for _, wish := range m.wishes() {
-		d := duty.Next(t.shipped(), wish)
+		d := duty.Step(t.shipped(), wish)
 		a := action{do: d.Do, lock: lockOf(d.Lock), share: shareOf(d.Share)}
 		if !slices.Contains(out, a) {
 			out = append(out, a)
@@ -179,150 +171,39 @@ func (m *model) actions(t tenure) []action {
 	return out
 }
 
-// faults returns what may happen to a pod that it does not do itself.
-func (m *model) faults(w world, i int) (out []edge) {
-	p := w.pods[i]
-	if p.late {
-		to := w
-		q := &to.pods[i]
-		if q.receipt.bytes == p.from || m.without == noTest {
-			q.receipt = p.to
-		}
-		q.late, q.from, q.to = false, 0, receipt{}
-		out = append(out, edge{pod: i, what: "gets its late write", about: p.to.lock, to: to, fault: true})
-	}
-	if w.crashes > 0 && p.alive {
-		to := w
-		to.crashes--
-		q := &to.pods[i]
-		q.alive, q.tenure = false, fresh()
-		if !m.outlives {
-			q.work = nothing()
-		}
-		out = append(out, edge{pod: i, what: "loses its process", to: to, fault: true})
-	}
-	if w.replaced > 0 {
-		to := w
-		to.replaced--
-		to.pods[i] = newPod(p.wrote)
-		out = append(out, edge{pod: i, what: "is replaced under its name", to: to, fault: true})
-	}
-	return out
-}
-
-// do returns what may come of an action.
-func (m *model) do(w world, i int, a action) []edge {
-	to := w
-	p := &to.pods[i]
-	switch a.do {
-	case duty.Read:
-		p.read(m.without)
-		return []edge{{pod: i, what: "reads its pod:", about: p.receipt.lock, to: to}}
-	case duty.Write:
-		return m.write(w, i, a.lock)
-	case duty.List:
-		p.tenure.listed, p.tenure.slotTaken, p.tenure.partsTaken = true, false, 0
-		if m.without != noList {
-			p.tenure.slotTaken, p.tenure.partsTaken = w.others(i, p.tenure.receipt.share)
-		}
-		return []edge{{pod: i, what: "lists the other receipts (T3)", to: to}}
-	case duty.Begin:
-		p.work = a.share
-		p.tenure.working = p.work
-		return []edge{{pod: i, what: "begins", about: lock{locks, p.work}, to: to}}
-	case duty.Stop:
-		p.tenure.stopping, p.tenure.keep = true, a.share
-		if m.without == fastGive {
-			p.tenure.stopping, p.tenure.unsure, p.tenure.working = false, false, p.tenure.keep
-		}
-		return []edge{{pod: i, what: "stops all but", about: lock{locks, p.tenure.keep}, to: to}}
-	case duty.Rest:
-	}
-	return nil
-}
-
-// read is a read of the own pod. A process that starts takes what the receipt locks for what may be at work, and doubts another receipt for it.
-func (p *pod) read(without step) {
-	t := &p.tenure
-	t.receipt, t.known, t.renewed, t.listed, t.slotTaken, t.partsTaken = p.receipt, true, false, false, false, 0
-	if p.receipt.state == locks {
-		if t.unsure {
-			t.working = p.receipt.share
-		}
-		t.doubts = true
-		if without == noRenewal {
-			t.renewed = true
-		}
-	}
-}
-
-func (p *pod) stopped() {
-	t := &p.tenure
-	if p.work.id != t.keep.id {
-		p.work = nothing()
-	} else {
-		p.work.parts &= t.keep.parts
-	}
-	t.stopping, t.unsure, t.working, t.keep = false, false, t.keep, nothing()
-}
-
-// write returns the outcomes of a swap of the receipt.
-func (m *model) write(w world, i int, l lock) []edge {
-	p := w.pods[i]
-	if p.wrote >= m.writes {
-		return nil
-	}
-	r := receipt{lock: l, bytes: p.wrote + 1}
-	if m.without == sameBytes && l == p.tenure.receipt.lock {
-		r.bytes = p.tenure.receipt.bytes
-	}
-	if p.receipt.bytes != p.tenure.receipt.bytes && m.without != noTest {
-		to := w
-		to.pods[i].tenure.known = false
-		return []edge{{pod: i, what: "fails to write", about: l, to: to}}
-	}
-	to := w
-	q := &to.pods[i]
-	q.wrote++
-	q.receipt, q.tenure.receipt = r, r
-	q.tenure.renewed, q.tenure.listed, q.tenure.slotTaken, q.tenure.partsTaken = true, false, false, 0
-	q.tenure.doubts = p.tenure.doubts && l == p.tenure.receipt.lock
-	out := []edge{{pod: i, what: "writes (T2)", about: l, to: to}}
-	if w.unanswered > 0 && !p.late {
-		to := w
-		to.unanswered--
-		q := &to.pods[i]
-		q.wrote++
-		q.tenure.known, q.late, q.from, q.to = false, true, p.tenure.receipt.bytes, r
-		if m.without == noRead {
-			q.tenure.known, q.tenure.receipt, q.tenure.renewed, q.tenure.listed = true, r, true, false
-		}
-		out = append(out, edge{pod: i, what: "gets no answer to the write of", about: l, to: to, fault: true})
-	}
-	return out
-}
-
-// others is what a list of the other receipts says of a share.
-func (w world) others(i int, s share) (slot bool, parts uint8) {
-	for j, p := range w.pods {
-		if j != i && p.receipt.state == locks {
-			slot = slot || p.receipt.share.id == s.id
-			parts |= p.receipt.share.parts & s.parts
-		}
-	}
-	return slot, parts
-}
-
-// two reports whether two pods are at work on one thing.
+// two reports whether two are at work on one thing.
 func (w world) two() bool {
 	for i, p := range w.pods {
 		for _, q := range w.pods[:i] {
-			if p.work.id != duty.NoID && p.work.id == q.work.id || p.work.parts&q.work.parts != 0 {
+			if p.work.meets(q.work) || p.work.meets(q.ghost) || p.ghost.meets(q.work) {
 				return true
 			}
 		}
+		if p.work.meets(p.ghost) {
+			return true
+		}
 	}
 	return false
+}
+
+func (s share) meets(t share) bool {
+	return s.id != receipt.NoID && s.id == t.id || s.parts&t.parts != 0
+}
+
+// heard reports whether each pod knows what stands on it, so that no moment remains in which one has to hear of a removal.
+func (w world) heard() bool {
+	for _, p := range w.pods {
+		if p.alive && p.tenure.known && p.receipt.bytes != p.tenure.receipt.bytes {
+			return false
+		}
+		if !p.alive && p.work != nothing() || p.tenure.stopping || p.alive && (!p.tenure.known || p.tenure.unsure) {
+			return false
+		}
+		if r := p.tenure.receipt.share; p.tenure.working.id != receipt.NoID && p.tenure.working.id != r.id || p.tenure.working.parts&^r.parts != 0 {
+			return false // it is about to stop that work
+		}
+	}
+	return true
 }
 
 // held reports whether all slots are worked under.
@@ -341,11 +222,12 @@ func (m *model) held(w world) bool {
 
 // wishes are all that may be wanted of a process.
 func (m *model) wishes() (out []duty.Wish) {
-	out = append(out, duty.Wish{Give: true, Propose: duty.Nothing()}, duty.Wish{Propose: duty.Nothing(), WaitAgain: true})
+	out = append(out, duty.Wish{Give: true, Propose: receipt.Nothing()}, duty.Wish{Propose: receipt.Nothing(), WaitAgain: true, Show: true})
 	for id := range m.slots {
 		for parts := range uint8(1) << m.parts {
 			for yield := range uint8(1) << m.parts {
-				out = append(out, duty.Wish{Propose: duty.Share{ID: id, Divides: m.parts > 0, Partitions: set(parts)}, Yield: set(yield)})
+				propose := share{int8(id), m.parts > 0, parts}
+				out = append(out, duty.Wish{Propose: propose.shipped(), Yield: set(yield)})
 			}
 		}
 	}
@@ -370,33 +252,41 @@ func mask(s placement.Set) (out uint8) {
 	return out
 }
 
-func shareOf(s duty.Share) share {
-	return share{id: int8(s.ID), divides: s.Divides, parts: mask(s.Partitions)} //nolint:gosec // an id below 3
+func shareOf(s receipt.Share) share {
+	return share{id: int8(s.ID), divides: s.Of > 0, parts: mask(s.Partitions)} //nolint:gosec // an id below 3
 }
 
-func (s share) shipped() duty.Share {
-	return duty.Share{ID: int(s.id), Divides: s.divides, Partitions: set(s.parts)}
+func (s share) shipped() receipt.Share {
+	of := 0
+	if s.divides {
+		of = mostParts
+	}
+	return receipt.Share{ID: int(s.id), Of: of, Partitions: set(s.parts)}
 }
 
-func lockOf(l duty.Lock) lock { return lock{state: int8(l.State), share: shareOf(l.Share)} } //nolint:gosec // one of four
+func lockOf(l duty.Lock) lock { return lock{state: int8(l.State), share: shareOf(l.Share)} } //nolint:gosec // one of five
+
+func (l lock) shipped() duty.Lock {
+	return duty.Lock{State: receipt.State(l.state), Share: l.share.shipped()}
+}
 
 // String is for histories.
 func (l lock) String() string {
-	switch duty.State(l.state) {
-	case duty.Waits:
+	switch receipt.State(l.state) {
+	case receipt.Waits:
 		return "waits"
-	case duty.GaveUp:
+	case receipt.GaveUp:
 		return "gave up"
-	case duty.Locks:
+	case receipt.Locks:
 		return l.share.String()
-	case duty.None:
+	case receipt.None, receipt.Unreadable:
 	}
 	return "no receipt"
 }
 
 // String is for histories.
 func (s share) String() string {
-	if s.id == duty.NoID {
+	if s.id == receipt.NoID {
 		return "nothing"
 	}
 	return fmt.Sprintf("slot %d, partitions %02b", s.id, s.parts)
@@ -404,8 +294,22 @@ func (s share) String() string {
 
 func (t tenure) shipped() duty.Tenure {
 	return duty.Tenure{
-		Known: t.known, Lock: duty.Lock{State: duty.State(t.receipt.state), Share: t.receipt.share.shipped()}, Renewed: t.renewed,
-		Listed: t.listed, Others: duty.Others{Slot: t.slotTaken, Partitions: set(t.partsTaken)},
-		Working: t.working.shipped(), Unsure: t.unsure, Stopping: t.stopping, Keep: t.keep.shipped(), Doubts: t.doubts,
+		Known: t.known, Lock: t.receipt.shipped(), Renewed: t.renewed, Listed: t.listed, Surveyed: t.surveyed,
+		Others: duty.Others{Slot: t.slotTaken, Partitions: set(t.partsTaken)}, Working: t.working.shipped(), Unsure: t.unsure,
+		Stopping: t.stopping, Keep: t.keep.shipped(), Doubts: t.doubts, Strict: t.strict, Lease: t.lease.shipped(), Taken: t.leaseTaken,
 	}
+}
+
+// tenureOf is the inverse of shipped. bytes are those of the receipt.
+func tenureOf(t duty.Tenure, bytes uint8) tenure {
+	return tenure{
+		known: t.Known, receipt: written{lockOf(t.Lock), bytes}, renewed: t.Renewed, listed: t.Listed, surveyed: t.Surveyed,
+		slotTaken: t.Others.Slot, partsTaken: mask(t.Others.Partitions), working: shareOf(t.Working), unsure: t.Unsure,
+		stopping: t.Stopping, keep: shareOf(t.Keep), doubts: t.Doubts, strict: t.Strict, lease: shareOf(t.Lease), leaseTaken: t.Taken,
+	}
+}
+
+// note takes in what came of a step, by one of the shipped transitions.
+func (t *tenure) note(change func(duty.Tenure) duty.Tenure) {
+	*t = tenureOf(change(t.shipped()), t.receipt.bytes)
 }

@@ -16,5 +16,8 @@
 // A process that ends leaves its pod's receipt, and perhaps work. The next one takes what the receipt locks once more, with T2 and T3, and
 // stops any other work first.
 //
+// In strict mode a Lease locks the same beside the receipt. It outlives its pod: it ends when its time is over, and its holder's work has
+// stopped by then. Before T2 the pod has the Lease of its slot (Secure). After T3 it lists the other Leases (Survey), too.
+//
 // test/model explores every history of a few pods, whatever is proposed to them.
 package duty

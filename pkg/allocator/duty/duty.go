@@ -1,79 +1,15 @@
 package duty
 
-import "github.com/idalloc/idalloc/pkg/partition/placement"
-
-// NoID is the id of what has none.
-const NoID = -1
-
-// State is what a receipt says of its pod.
-type State int
-
-const (
-	// None is no receipt, or one that is not of this pod.
-	None State = iota
-	// Waits says that the pod waits for a slot.
-	Waits
-	// GaveUp says that the pod has given its slot up. It takes nothing before it waits again.
-	GaveUp
-	// Locks says that the pod locks a slot, and perhaps partitions.
-	Locks
+import (
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/partition/placement"
 )
-
-// Share is a slot with partitions: what a receipt locks, what work may be under way on, or what the owner proposes.
-type Share struct {
-	// ID is the slot, or NoID.
-	ID int
-	// Divides says that the id is one of those that divide the partitions, even if it has none of them yet.
-	Divides    bool
-	Partitions placement.Set
-}
-
-// Nothing is no slot and no partition.
-func Nothing() Share { return Share{ID: NoID} }
-
-// Empty reports whether s has neither a slot nor a partition.
-func (s Share) Empty() bool { return s.ID == NoID && s.Partitions.Empty() }
-
-// within returns what of s is in t, too. Partitions of another id are not.
-func (s Share) within(t Share) Share {
-	if s.ID != t.ID {
-		return Nothing()
-	}
-	return Share{ID: s.ID, Divides: s.Divides && t.Divides, Partitions: s.Partitions.Intersect(t.Partitions)}
-}
-
-func (s Share) equal(t Share) bool {
-	return s.ID == t.ID && s.Divides == t.Divides && s.Partitions.Equal(t.Partitions)
-}
 
 // Lock is what a receipt says.
 type Lock struct {
-	State State
+	State receipt.State
 	// Share is what it locks, Nothing unless State is Locks.
-	Share Share
-}
-
-// Tenure is what a process knows of its own pod. Each field has one writer: the step that Next asked for.
-type Tenure struct {
-	// Known says that Lock stands on the pod: no write of this process is without an answer. It is false when the process starts.
-	Known bool
-	// Lock is the receipt, as it was read or written last.
-	Lock Lock
-	// Renewed says that this process has written Lock since it read it (T2).
-	Renewed bool
-	// Listed says that the other receipts were listed after Lock was written (T3), and Others what they lock of Lock.
-	Listed bool
-	Others Others
-	// Working is where work may be under way: what was begun and has not stopped. A process that starts does not know, and says
-	// Unsure: an earlier process may have left work on anything.
-	Working Share
-	Unsure  bool
-	// Stopping says that the work on what Keep lacks was told to stop, and has not stopped.
-	Stopping bool
-	Keep     Share
-	// Doubts says that Lock is an earlier process's, and that the other receipt may be withdrawn: its pod came later. The loop clears it
-	// when that has lasted long enough.
-	Doubts bool
+	Share receipt.Share
 }
 
 // Others is what other pods lock of a share.
@@ -84,20 +20,27 @@ type Others struct {
 
 func (o Others) any() bool { return o.Slot || !o.Partitions.Empty() }
 
-// Wish is what is wanted of the process now, by any read of the owner, old or new.
+// and returns what either says.
+func (o Others) and(p Others) Others {
+	return Others{Slot: o.Slot || p.Slot, Partitions: o.Partitions.Union(p.Partitions)}
+}
+
+// Wish is what is wanted of the process now, by any read of the owner, old or new. A wish that is out of date costs time and is never unsafe.
 type Wish struct {
 	// Give says that the slot is to be given up: it is above the count, a newer pod asks for it, the pod ends, or its owner is another one.
 	Give bool
 	// Propose is the slot that the map proposes to the pod, with the partitions that the row proposes to that id; Nothing if there is none.
 	// A slot at or above the count is not proposed.
-	Propose Share
+	Propose receipt.Share
 	// Yield has the partitions that go to other ids.
 	Yield placement.Set
 	// WaitAgain says that a pod that gave its slot up may wait for another one.
 	WaitAgain bool
+	// Show says that a pod without a slot is to show that its program runs.
+	Show bool
 }
 
-// Do is a kind of step.
+// Do is a kind of step. Each step of the locks sends at most one request.
 type Do int
 
 const (
@@ -105,68 +48,96 @@ const (
 	Rest Do = iota
 	// Read is to read the own pod, because it is not known what stands on it.
 	Read
+	// Secure is to have the own Lease say Duty.Share, or let go of it if that is Nothing (strict mode).
+	Secure
 	// Write is to swap the receipt for Duty.Lock.
 	Write
 	// List is to list the receipts of other live pods.
 	List
+	// Survey is to list the Leases of other slots (strict mode).
+	Survey
 	// Begin is to begin the work on Duty.Share beside what is under way already.
 	Begin
 	// Stop is to tell the work to stop, except for that on Duty.Share. It does not wait for it.
 	Stop
+	// Look is to read the owner.
+	Look
+	// Judge is to find out whether the pod that asks for the slot should have it.
+	Judge
+	// Plan is to read the owner, to list the pods, and to write who should have what. It is the one step of several requests.
+	Plan
 )
 
 // Duty is what a process does next.
 type Duty struct {
 	Do    Do
 	Lock  Lock
-	Share Share
+	Share receipt.Share
+	// Why says why a process rests.
+	Why Why
 }
 
-// Next returns what the process does next. A wish that is out of date costs time and is never unsafe.
-func Next(t Tenure, w Wish) Duty {
+// Step returns what the process does next about its locks. It is Rest if nothing is to be done.
+func Step(t Tenure, w Wish) Duty {
 	switch {
 	case !t.Known:
 		return Duty{Do: Read}
 	case t.Stopping:
-		return Duty{Do: Rest}
-	case t.Unsure || !covers(t.Lock.Share, t.Working): // an earlier process's work, or the receipt was taken away
-		return Duty{Do: Stop, Share: t.Working.within(t.Lock.Share)}
-	case t.Lock.State != Locks:
+		return Duty{Do: Rest, Why: WorkStops}
+	case t.Unsure || !t.Lock.Share.Covers(t.Working): // an earlier process's work, or the receipt was taken away
+		return Duty{Do: Stop, Share: t.Working.Within(t.Lock.Share)}
+	case t.Lock.State != receipt.Locks:
 		return t.wait(w)
 	case w.Give:
 		return t.give()
+	case t.Taken:
+		return t.shrink(receipt.Nothing(), waiting())
+	case t.Strict && !t.Lease.Covers(t.Lock.Share):
+		return t.secure(t.Lock.Share)
 	case !t.Renewed:
 		return Duty{Do: Write, Lock: t.Lock}
 	case !t.Listed:
 		return Duty{Do: List}
+	case t.Strict && !t.Surveyed:
+		return Duty{Do: Survey}
 	case t.Others.any():
 		return t.withdraw()
 	}
 	return t.hold(w)
 }
 
-// covers reports whether the share has all that the work is on.
-func covers(share, work Share) bool {
-	return work.Empty() || work.ID == share.ID && work.Partitions.Subset(share.Partitions)
-}
-
 // wait is for a pod that locks nothing. No work is under way.
 func (t Tenure) wait(w Wish) Duty {
+	take := t.Lock.State != receipt.GaveUp && !w.Give && !w.Propose.Empty()
 	switch {
-	case t.Lock.State == None, t.Lock.State == GaveUp && w.WaitAgain:
-		return Duty{Do: Write, Lock: Lock{State: Waits, Share: Nothing()}}
-	case t.Lock.State == Waits && !w.Give && w.Propose.ID != NoID:
-		return Duty{Do: Write, Lock: Lock{State: Locks, Share: w.Propose}}
+	case take && t.Strict && !t.Lease.Covers(w.Propose):
+		return t.secure(w.Propose)
+	case take:
+		return Duty{Do: Write, Lock: Lock{State: receipt.Locks, Share: w.Propose}}
+	case !t.Lease.Empty():
+		return t.secure(receipt.Nothing())
+	case t.Lock.State == receipt.GaveUp && w.WaitAgain, t.Lock.State == receipt.None && w.Show:
+		return Duty{Do: Write, Lock: waiting()}
 	}
-	return Duty{Do: Rest}
+	return Duty{Do: Rest, Why: NoSlot}
+}
+
+func waiting() Lock { return Lock{State: receipt.Waits, Share: receipt.Nothing()} }
+
+// secure has the own Lease say what the share has. The Lease of another slot goes first.
+func (t Tenure) secure(share receipt.Share) Duty {
+	if !t.Lease.Empty() && t.Lease.ID != share.ID {
+		share = receipt.Nothing()
+	}
+	return Duty{Do: Secure, Share: share}
 }
 
 // give lets the slot go, once the work has stopped.
 func (t Tenure) give() Duty {
 	if !t.Working.Empty() {
-		return Duty{Do: Stop, Share: Nothing()}
+		return Duty{Do: Stop, Share: receipt.Nothing()}
 	}
-	return Duty{Do: Write, Lock: Lock{State: GaveUp, Share: Nothing()}}
+	return Duty{Do: Write, Lock: Lock{State: receipt.GaveUp, Share: receipt.Nothing()}}
 }
 
 // withdraw takes out of the receipt what other pods lock, too. An earlier process's work on it stops before.
@@ -174,19 +145,19 @@ func (t Tenure) withdraw() Duty {
 	if t.Doubts {
 		return Duty{Do: List}
 	}
-	rest, lock := Nothing(), Lock{State: Waits, Share: Nothing()}
+	rest, lock := receipt.Nothing(), waiting()
 	if !t.Others.Slot {
 		rest = t.Lock.Share
 		rest.Partitions = rest.Partitions.Minus(t.Others.Partitions)
-		lock = Lock{State: Locks, Share: rest}
+		lock = Lock{State: receipt.Locks, Share: rest}
 	}
 	return t.shrink(rest, lock)
 }
 
 // shrink writes a lock of less, once the work on the rest has stopped.
-func (t Tenure) shrink(to Share, lock Lock) Duty {
-	if !covers(to, t.Working) {
-		return Duty{Do: Stop, Share: t.Working.within(to)}
+func (t Tenure) shrink(to receipt.Share, lock Lock) Duty {
+	if !to.Covers(t.Working) {
+		return Duty{Do: Stop, Share: t.Working.Within(to)}
 	}
 	return Duty{Do: Write, Lock: lock}
 }
@@ -197,17 +168,23 @@ func (t Tenure) hold(w Wish) Duty {
 	want := mine
 	want.Partitions = mine.Partitions.Minus(w.Yield)
 	if w.Propose.ID == mine.ID {
-		want.Divides = w.Propose.Divides
+		want.Of = w.Propose.Of
 		want.Partitions = want.Partitions.Union(w.Propose.Partitions.Minus(w.Yield))
 	}
-	if !want.Divides {
+	if want.Of == 0 {
 		want.Partitions = placement.Set{}
 	}
 	switch {
-	case !want.equal(mine):
-		return t.shrink(mine.within(want), Lock{State: Locks, Share: want})
-	case !t.Working.equal(mine):
+	case !want.Covers(t.Working):
+		return Duty{Do: Stop, Share: t.Working.Within(want)}
+	case !want.Equal(mine) && t.Strict && !t.Lease.Covers(want):
+		return t.secure(want)
+	case !want.Equal(mine):
+		return Duty{Do: Write, Lock: Lock{State: receipt.Locks, Share: want}}
+	case !t.Working.Equal(mine):
 		return Duty{Do: Begin, Share: mine}
+	case t.Strict && !t.Lease.Equal(mine):
+		return t.secure(mine)
 	}
 	return Duty{Do: Rest}
 }

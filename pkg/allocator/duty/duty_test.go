@@ -3,119 +3,142 @@ package duty_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/duty"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/partition/placement"
 )
 
-// share is slot 1 with these partitions.
-func share(partitions ...int) duty.Share {
-	return duty.Share{ID: 1, Divides: true, Partitions: placement.Of(partitions...)}
+// share is slot 1 with these of eight partitions.
+func share(partitions ...int) receipt.Share {
+	return receipt.Share{ID: 1, Of: 8, Partitions: placement.Of(partitions...)}
 }
 
-func locks(s duty.Share) duty.Lock { return duty.Lock{State: duty.Locks, Share: s} }
+func locks(s receipt.Share) duty.Lock { return duty.Lock{State: receipt.Locks, Share: s} }
 
-func waits() duty.Lock { return duty.Lock{State: duty.Waits, Share: duty.Nothing()} }
+func waits() duty.Lock { return duty.Lock{State: receipt.Waits, Share: receipt.Nothing()} }
 
-func gaveUp() duty.Lock { return duty.Lock{State: duty.GaveUp, Share: duty.Nothing()} }
+func gaveUp() duty.Lock { return duty.Lock{State: receipt.GaveUp, Share: receipt.Nothing()} }
+
+func none() duty.Lock { return duty.Lock{Share: receipt.Nothing()} }
+
+// idle is the tenure of a process whose pod has this receipt, and that found no work under way.
+func idle(lock duty.Lock) duty.Tenure {
+	return duty.Start(false).Told(receipt.Nothing()).Stopped().Read(lock).Sure()
+}
 
 // holds is the tenure of a process that works on all that its receipt locks.
-func holds(s duty.Share) duty.Tenure {
-	return duty.Tenure{Known: true, Lock: locks(s), Renewed: true, Listed: true, Working: s, Keep: duty.Nothing()}
+func holds(s receipt.Share) duty.Tenure {
+	return idle(none()).Wrote(locks(s)).Saw(duty.Others{}).Begun(s)
 }
 
-func with(t duty.Tenure, change func(*duty.Tenure)) duty.Tenure {
-	change(&t)
-	return t
+// strictly is holds in strict mode.
+func strictly(s receipt.Share) duty.Tenure {
+	t := duty.Start(true).Read(none()).Told(receipt.Nothing()).Stopped()
+	return t.Secured(s).Wrote(locks(s)).Saw(duty.Others{}).SawLeases(duty.Others{}).Begun(s)
 }
 
-func TestNext(t *testing.T) {
-	none := duty.Wish{Propose: duty.Nothing()}
-	proposed := func(s duty.Share) duty.Wish { return duty.Wish{Propose: s} }
-	idle := duty.Tenure{Known: true, Lock: waits(), Working: duty.Nothing(), Keep: duty.Nothing()}
-	resumed := duty.Tenure{Known: true, Lock: locks(share(4)), Working: share(4), Keep: duty.Nothing(), Doubts: true}
+func TestStep(t *testing.T) {
+	nothing := duty.Wish{Propose: receipt.Nothing()}
+	proposed := func(s receipt.Share) duty.Wish { return duty.Wish{Propose: s} }
+	give := duty.Wish{Give: true, Propose: share(4)}
+	resumed := duty.Start(false).Read(locks(share(4))).Told(share(4)).Stopped()
+	slot := duty.Others{Slot: true}
 	for name, c := range map[string]struct {
 		tenure duty.Tenure
 		wish   duty.Wish
 		want   duty.Duty
 	}{
-		"it does not know its receipt": {
-			with(idle, func(t *duty.Tenure) { t.Known = false }), proposed(share()), duty.Duty{Do: duty.Read},
+		"it does not know its receipt":                 {duty.Start(false), proposed(share()), duty.Duty{Do: duty.Read}},
+		"an earlier process may have left work":        {duty.Start(false).Read(none()), nothing, duty.Duty{Do: duty.Stop, Share: receipt.Nothing()}},
+		"an earlier process may have left other work":  {duty.Start(false).Read(locks(share(4))), nothing, duty.Duty{Do: duty.Stop, Share: share(4)}},
+		"nothing is proposed to it":                    {idle(none()), nothing, duty.Duty{Why: duty.NoSlot}},
+		"nothing is proposed, and it shows that it is": {idle(none()), duty.Wish{Propose: receipt.Nothing(), Show: true}, duty.Duty{Do: duty.Write, Lock: waits()}},
+		"a slot is proposed to it":                     {idle(none()), proposed(share(4)), duty.Duty{Do: duty.Write, Lock: locks(share(4))}},
+		"a slot is proposed to a waiter":               {idle(waits()), proposed(share(4)), duty.Duty{Do: duty.Write, Lock: locks(share(4))}},
+		"a slot is proposed to one that gave up":       {idle(gaveUp()), proposed(share()), duty.Duty{Why: duty.NoSlot}},
+		"one that gave up may wait again": {
+			idle(gaveUp()), duty.Wish{Propose: receipt.Nothing(), WaitAgain: true}, duty.Duty{Do: duty.Write, Lock: waits()},
 		},
-		"an earlier process may have left work anywhere": {
-			with(idle, func(t *duty.Tenure) { t.Lock.State, t.Unsure = duty.None, true }), none, duty.Duty{Do: duty.Stop, Share: duty.Nothing()},
-		},
-		"it has no receipt": {
-			with(idle, func(t *duty.Tenure) { t.Lock.State = duty.None }), none, duty.Duty{Do: duty.Write, Lock: waits()},
-		},
-		"a slot is proposed to a waiter": {
-			idle, proposed(share(4)), duty.Duty{Do: duty.Write, Lock: locks(share(4))},
-		},
-		"nothing is proposed to a waiter": {idle, none, duty.Duty{Do: duty.Rest}},
-		"a slot is proposed to a pod that gave its slot up": {
-			with(idle, func(t *duty.Tenure) { t.Lock = gaveUp() }), proposed(share()), duty.Duty{Do: duty.Rest},
-		},
-		"a pod that gave its slot up may wait again": {
-			with(idle, func(t *duty.Tenure) { t.Lock = gaveUp() }), duty.Wish{Propose: duty.Nothing(), WaitAgain: true}, duty.Duty{Do: duty.Write, Lock: waits()},
-		},
-		"its receipt is written, and the others are not listed": {
-			with(holds(share()), func(t *duty.Tenure) { t.Listed, t.Working = false, duty.Nothing() }), none, duty.Duty{Do: duty.List},
-		},
-		"nobody else locks what it locks": {
-			with(holds(share(4)), func(t *duty.Tenure) { t.Working = duty.Nothing() }), none, duty.Duty{Do: duty.Begin, Share: share(4)},
-		},
-		"another pod locks the slot": {
-			with(holds(share()), func(t *duty.Tenure) { t.Working, t.Others.Slot = duty.Nothing(), true }), none, duty.Duty{Do: duty.Write, Lock: waits()},
-		},
-		"another pod locks one of the partitions": {
-			with(holds(share(4, 5)), func(t *duty.Tenure) { t.Working, t.Others.Partitions = share(4), placement.Of(5) }), none,
-			duty.Duty{Do: duty.Write, Lock: locks(share(4))},
-		},
-		"it works, and nothing is wanted of it":             {holds(share(4)), proposed(share(4)), duty.Duty{Do: duty.Rest}},
-		"it works, and the map proposes the slot to others": {holds(share(4)), none, duty.Duty{Do: duty.Rest}},
-		"more partitions are proposed": {
-			holds(share(4)), proposed(share(4, 5)), duty.Duty{Do: duty.Write, Lock: locks(share(4, 5))},
-		},
-		"a partition goes to another id, and its work has not stopped": {
+		"its receipt is written":       {idle(none()).Wrote(locks(share())), nothing, duty.Duty{Do: duty.List}},
+		"nobody else locks that":       {idle(none()).Wrote(locks(share(4))).Saw(duty.Others{}), nothing, duty.Duty{Do: duty.Begin, Share: share(4)}},
+		"another pod locks the slot":   {idle(none()).Wrote(locks(share())).Saw(slot), nothing, duty.Duty{Do: duty.Write, Lock: waits()}},
+		"another locks one of several": {idle(none()).Wrote(locks(share(4, 5))).Saw(duty.Others{Partitions: placement.Of(5)}), nothing, duty.Duty{Do: duty.Write, Lock: locks(share(4))}},
+		"its write got no answer":      {holds(share(4)).Lost(), nothing, duty.Duty{Do: duty.Read}},
+		"it has what it should have":   {holds(share(4)), proposed(share(4)), duty.Duty{}},
+		"the map names another pod":    {holds(share(4)), nothing, duty.Duty{}},
+		"more partitions are proposed": {holds(share(4)), proposed(share(4, 5)), duty.Duty{Do: duty.Write, Lock: locks(share(4, 5))}},
+		"a partition goes to another id": {
 			holds(share(4, 5)), duty.Wish{Propose: share(4, 5), Yield: placement.Of(5)}, duty.Duty{Do: duty.Stop, Share: share(4)},
 		},
-		"a partition goes to another id, and its work has stopped": {
-			with(holds(share(4, 5)), func(t *duty.Tenure) { t.Working = share(4) }), duty.Wish{Propose: share(4, 5), Yield: placement.Of(5)},
-			duty.Duty{Do: duty.Write, Lock: locks(share(4))},
+		"the work on a partition that goes has stopped": {
+			holds(share(4, 5)).Told(share(4)).Stopped(), duty.Wish{Propose: share(4, 5), Yield: placement.Of(5)}, duty.Duty{Do: duty.Write, Lock: locks(share(4))},
 		},
-		"what went to another id is proposed still": {
-			holds(share(4)), duty.Wish{Propose: share(4, 5), Yield: placement.Of(5)}, duty.Duty{Do: duty.Rest},
-		},
-		"the user wants no partitions any more": {
-			holds(share(4)), proposed(duty.Share{ID: 1}), duty.Duty{Do: duty.Stop, Share: duty.Share{ID: 1}},
-		},
-		"it is to give, and its work has not stopped": {
-			holds(share(4)), duty.Wish{Give: true, Propose: share(4)}, duty.Duty{Do: duty.Stop, Share: duty.Nothing()},
-		},
-		"it is to give, and its work is stopping": {
-			with(holds(share()), func(t *duty.Tenure) { t.Stopping = true }), duty.Wish{Give: true, Propose: duty.Nothing()}, duty.Duty{Do: duty.Rest},
-		},
-		"it is to give, and its work has stopped": {
-			with(holds(share()), func(t *duty.Tenure) { t.Working = duty.Nothing() }), duty.Wish{Give: true, Propose: duty.Nothing()}, duty.Duty{Do: duty.Write, Lock: gaveUp()},
-		},
-		"the request is taken back after its work has stopped": {
-			with(holds(share()), func(t *duty.Tenure) { t.Working = duty.Nothing() }), none, duty.Duty{Do: duty.Begin, Share: share()},
-		},
-		"an earlier process left a lock": {resumed, none, duty.Duty{Do: duty.Write, Lock: locks(share(4))}},
-		"it resumes, and another pod's receipt may be withdrawn": {
-			with(resumed, func(t *duty.Tenure) { t.Renewed, t.Listed, t.Others.Slot = true, true, true }), none, duty.Duty{Do: duty.List},
-		},
-		"it resumes, and another pod's receipt stays": {
-			with(resumed, func(t *duty.Tenure) { t.Renewed, t.Listed, t.Doubts, t.Others.Slot = true, true, false, true }), none,
-			duty.Duty{Do: duty.Stop, Share: duty.Nothing()},
-		},
-		"somebody removed its receipt while it works": {
-			with(holds(share(4)), func(t *duty.Tenure) { t.Lock = duty.Lock{Share: duty.Nothing()} }), none, duty.Duty{Do: duty.Stop, Share: duty.Nothing()},
-		},
+		"what went is proposed still":            {holds(share(4)), duty.Wish{Propose: share(4, 5), Yield: placement.Of(5)}, duty.Duty{}},
+		"it is to divide no partitions any more": {holds(share(4)), proposed(receipt.Share{ID: 1}), duty.Duty{Do: duty.Stop, Share: receipt.Share{ID: 1}}},
+		"it is to give":                          {holds(share(4)), give, duty.Duty{Do: duty.Stop, Share: receipt.Nothing()}},
+		"its work is stopping":                   {holds(share()).Told(receipt.Nothing()), give, duty.Duty{Why: duty.WorkStops}},
+		"it gives, and its work has stopped":     {holds(share()).Told(receipt.Nothing()).Stopped(), give, duty.Duty{Do: duty.Write, Lock: gaveUp()}},
+		"its work does not stop":                 {holds(share()).Told(receipt.Nothing()).Resumed(), nothing, duty.Duty{}},
+		"it need not give any more":              {holds(share()).Told(receipt.Nothing()).Stopped(), nothing, duty.Duty{Do: duty.Begin, Share: share()}},
+		"an earlier process left a lock":         {resumed, nothing, duty.Duty{Do: duty.Write, Lock: locks(share(4))}},
+		"another receipt may be withdrawn":       {resumed.Wrote(locks(share(4))).Saw(slot), nothing, duty.Duty{Do: duty.List}},
+		"another receipt stays":                  {resumed.Wrote(locks(share(4))).Saw(slot).Sure(), nothing, duty.Duty{Do: duty.Stop, Share: receipt.Nothing()}},
+		"somebody removed its receipt":           {holds(share(4)).Lost().Read(none()), nothing, duty.Duty{Do: duty.Stop, Share: receipt.Nothing()}},
+		"strict, and a slot is proposed":         {duty.Start(true).Read(none()).Told(receipt.Nothing()).Stopped(), proposed(share()), duty.Duty{Do: duty.Secure, Share: share()}},
+		"strict, and the others are listed":      {strictly(share(4)).Wrote(locks(share(4))).Saw(duty.Others{}), nothing, duty.Duty{Do: duty.Survey}},
+		"strict, and it should have more":        {strictly(share(4)), proposed(share(4, 5)), duty.Duty{Do: duty.Secure, Share: share(4, 5)}},
+		"strict, and it gave up":                 {strictly(share()).Told(receipt.Nothing()).Stopped().Wrote(gaveUp()), nothing, duty.Duty{Do: duty.Secure, Share: receipt.Nothing()}},
+		"its time is over":                       {strictly(share()).Fenced(), nothing, duty.Duty{Do: duty.Secure, Share: share()}},
+		"its time is over, and another pod came": {strictly(share()).Fenced().NotSecured(), nothing, duty.Duty{Do: duty.Write, Lock: waits()}},
+		"its Lease says more than its receipt":   {strictly(share(4)).Secured(share(4, 5)), nothing, duty.Duty{Do: duty.Secure, Share: share(4)}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := duty.Next(c.tenure, c.wish); fmt.Sprint(got) != fmt.Sprint(c.want) {
+			if got := duty.Step(c.tenure, c.wish); fmt.Sprint(got) != fmt.Sprint(c.want) {
 				t.Errorf("next is %v, want %v", got, c.want)
+			}
+		})
+	}
+}
+
+func TestNext(t *testing.T) {
+	now := time.Unix(1000, 0)
+	soon := now.Add(time.Second)
+	late := soon.Add(time.Second)
+	view := func(id int) duty.View { return duty.View{Count: 3, Propose: receipt.Share{ID: id}} }
+	held := receipt.Share{ID: 1}
+	for name, c := range map[string]struct {
+		tenure duty.Tenure
+		view   duty.View
+		known  duty.Known
+		want   duty.Do
+		at     time.Time
+	}{
+		"a slot is proposed":                   {idle(none()), view(2), duty.Known{}, duty.Write, time.Time{}},
+		"the owner is not known":               {idle(none()), view(2), duty.Known{Unseen: true}, duty.Look, time.Time{}},
+		"another pod had the slot just now":    {idle(none()), view(2), duty.Known{Again: soon}, duty.Rest, soon},
+		"somebody asks for the slot":           {holds(held), duty.View{Count: 3, Propose: held, Asks: true}, duty.Known{}, duty.Judge, time.Time{}},
+		"a slot at the count is proposed":      {idle(none()), view(3), duty.Known{}, duty.Rest, time.Time{}},
+		"the last request was in vain":         {idle(none()), view(2), duty.Known{Retry: soon}, duty.Rest, soon},
+		"a plan may help":                      {idle(none()), view(receipt.NoID), duty.Known{Worth: true}, duty.Plan, time.Time{}},
+		"a plan may help, and others go first": {idle(none()), view(receipt.NoID), duty.Known{Worth: true, Turn: soon}, duty.Rest, soon},
+		"a plan may help after a wait":         {idle(none()), view(receipt.NoID), duty.Known{Worth: true, Turn: soon, Retry: late}, duty.Rest, late},
+		"a plan came to nothing":               {idle(none()), view(receipt.NoID), duty.Known{Outcome: true}, duty.Write, time.Time{}},
+		"its slot is above the count":          {holds(receipt.Share{ID: 3}), view(3), duty.Known{}, duty.Stop, time.Time{}},
+		"its work did not stop just now":       {holds(receipt.Share{ID: 3}), view(3), duty.Known{Refused: soon}, duty.Rest, soon},
+		"a newer pod asks":                     {holds(held), duty.View{Count: 3, Propose: held, Asked: true}, duty.Known{}, duty.Stop, time.Time{}},
+		"the process ends":                     {holds(held), view(1), duty.Known{Ends: true, Refused: soon}, duty.Stop, time.Time{}},
+		"its owner is gone":                    {holds(held), duty.View{Gone: true, Count: 3, Propose: held}, duty.Known{}, duty.Stop, time.Time{}},
+		"its owner is gone, and it waits":      {idle(waits()), duty.View{Gone: true, Count: 3, Propose: held}, duty.Known{Worth: true}, duty.Rest, time.Time{}},
+		"it gave up, and is named still":       {idle(gaveUp()), view(1), duty.Known{Worth: true}, duty.Plan, time.Time{}},
+		"it gave up, and is not named":         {idle(gaveUp()), view(receipt.NoID), duty.Known{}, duty.Write, time.Time{}},
+		"it gave up for good":                  {idle(gaveUp()), view(receipt.NoID), duty.Known{Ends: true}, duty.Rest, time.Time{}},
+		"it works, and the map is wrong":       {holds(held), view(receipt.NoID), duty.Known{Worth: true, Turn: soon}, duty.Rest, soon},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got, at := duty.Next(c.tenure, c.view, c.known, now); got.Do != c.want || !at.Equal(c.at) {
+				t.Errorf("next is %v at %v, want %v at %v", got, at, c.want, c.at)
 			}
 		})
 	}

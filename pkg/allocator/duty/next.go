@@ -1,0 +1,118 @@
+package duty
+
+import (
+	"time"
+
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/partition/placement"
+)
+
+// View is a moment of the owner, as this pod sees it.
+type View struct {
+	// Gone says that the owner does not exist, or is not this pod's any more.
+	Gone bool
+	// Count is the owner's desired number of replicas.
+	Count int
+	// Propose is what map and row propose to this pod, Nothing if the map does not name it.
+	Propose receipt.Share
+	// Yield has those partitions of the pod's id that the target gives to others.
+	Yield placement.Set
+	// Asks says that another pod asks for the slot, and Asked that it should have it.
+	Asks, Asked bool
+}
+
+// Known is what a process knows beside its pod and its owner. All of it is about who waits for how long. None of it is about safety.
+type Known struct {
+	// Ends says that the process ends, and GivesBack that it gives a slot back that an earlier process took and failed under.
+	Ends, GivesBack bool
+	// Unseen says that the owner has to be read.
+	Unseen bool
+	// Retry is when the next request may be sent after one in vain. Again is when a slot may be taken again that another pod locked, too.
+	// Refused is when the work may be asked to stop again that did not stop.
+	Retry, Again, Refused time.Time
+	// Outcome says that a plan left this pod without a slot.
+	Outcome bool
+	// Worth says that a plan would change something, as far as this process knows. Turn is when it is this process's turn.
+	Worth bool
+	Turn  time.Time
+}
+
+// Why says why a process rests.
+type Why int
+
+// The reasons.
+const (
+	// Content: it has what it should have.
+	Content Why = iota
+	// NoSlot: no slot is proposed to it. The last plan says why.
+	NoSlot
+	// WorkStops: its work was told to stop.
+	WorkStops
+	// Later: a request came to nothing, and the next one is sent later.
+	Later
+	// OwnTurn: another process may plan first.
+	OwnTurn
+)
+
+// Next returns what the process does next, and when it has to ask again if nothing changes before; the zero time if it need not.
+func Next(t Tenure, v View, k Known, now time.Time) (next Duty, at time.Time) {
+	switch next = k.step(t, v, now); {
+	case next.Do == Begin || next.Do == Stop: // no request
+		return next, time.Time{}
+	case next.Do != Rest && now.Before(k.Retry):
+		return Duty{Do: Rest, Why: Later}, k.Retry
+	case next.Do != Rest:
+		return next, time.Time{}
+	}
+	for _, alarm := range []time.Time{k.Again, k.Refused, k.turn()} {
+		if now.Before(alarm) && (at.IsZero() || alarm.Before(at)) {
+			at = alarm
+		}
+	}
+	return next, at
+}
+
+// step is what the process does next if nothing holds it up.
+func (k Known) step(t Tenure, v View, now time.Time) Duty {
+	next := Step(t, k.wish(t, v, now))
+	switch {
+	case next.Do == Read || next.Do == Begin || next.Do == Stop:
+		return next
+	case k.Unseen && !t.Stopping:
+		return Duty{Do: Look}
+	case next.Do != Rest || t.Stopping || v.Gone:
+		return next
+	case v.Asks && !now.Before(k.Refused):
+		return Duty{Do: Judge}
+	case k.Worth && !now.Before(k.turn()):
+		return Duty{Do: Plan}
+	case k.Worth && next.Why == NoSlot:
+		next.Why = OwnTurn
+	}
+	return next
+}
+
+// turn is when this process may plan; the zero time if it need not.
+func (k Known) turn() time.Time {
+	switch {
+	case !k.Worth:
+		return time.Time{}
+	case k.Retry.After(k.Turn):
+		return k.Retry
+	}
+	return k.Turn
+}
+
+func (k Known) wish(t Tenure, v View, now time.Time) Wish {
+	w := Wish{Propose: v.Propose, Yield: v.Yield, WaitAgain: !k.Ends && (v.Propose.Empty() || v.Propose.ID >= v.Count), Show: k.Outcome && !k.Ends}
+	id, refused := t.Lock.Share.ID, now.Before(k.Refused)
+	above := id != receipt.NoID && id >= v.Count && !k.Unseen
+	w.Give = k.Ends || k.GivesBack || v.Gone || (above || v.Asked) && !refused
+	if refused {
+		w.Yield = placement.Set{}
+	}
+	if takes := t.Lock.State != receipt.Locks; v.Gone || v.Propose.ID >= v.Count || takes && now.Before(k.Again) {
+		w.Propose = receipt.Nothing()
+	}
+	return w
+}

@@ -1,0 +1,121 @@
+package duty
+
+import "github.com/idalloc/idalloc/pkg/allocator/receipt"
+
+// Tenure is what a process knows of its own pod. Start makes it, and its methods return it with what came of a step.
+type Tenure struct {
+	// Known says that Lock stands on the pod: no write of this process is without an answer.
+	Known bool
+	// Lock is the receipt, as it was read or written last.
+	Lock Lock
+	// Renewed says that this process has written Lock since it read it (T2).
+	Renewed bool
+	// Listed says that the other receipts were listed after Lock was written (T3), and Surveyed that the other Leases were listed after that.
+	Listed, Surveyed bool
+	// Others is what these lock of Lock.
+	Others Others
+	// Working is where work may be under way: what was begun and has not stopped. A process that starts does not know, and says
+	// Unsure: an earlier process may have left work on anything.
+	Working receipt.Share
+	Unsure  bool
+	// Stopping says that the work on what Keep lacks was told to stop, and has not stopped.
+	Stopping bool
+	Keep     receipt.Share
+	// Doubts says that Lock is an earlier process's, and that another receipt may be withdrawn: its pod came later.
+	Doubts bool
+	// Strict says that a Lease locks beside the receipt, and Lease is what the own one locks, Nothing without one whose time runs.
+	Strict bool
+	Lease  receipt.Share
+	// Taken says that another pod has the Lease of the slot that Lock locks.
+	Taken bool
+}
+
+// Start is the tenure of a process that starts.
+func Start(strict bool) Tenure {
+	return Tenure{Lock: Lock{Share: receipt.Nothing()}, Working: receipt.Nothing(), Keep: receipt.Nothing(), Unsure: true, Strict: strict, Lease: receipt.Nothing()}
+}
+
+// Read takes in a read of the own pod.
+func (t Tenure) Read(lock Lock) Tenure {
+	t.Known, t.Lock = true, lock
+	t.Renewed, t.Listed, t.Surveyed, t.Others = false, false, false, Others{}
+	if t.Doubts = lock.State == receipt.Locks; t.Doubts && t.Unsure {
+		t.Working = lock.Share
+	}
+	return t
+}
+
+// Wrote takes in that the API server accepted a receipt.
+func (t Tenure) Wrote(lock Lock) Tenure {
+	t.Doubts = t.Doubts && lock.State == t.Lock.State && lock.Share.Equal(t.Lock.Share)
+	t.Lock, t.Taken = lock, false
+	t.Renewed, t.Listed, t.Surveyed, t.Others = true, false, false, Others{}
+	return t
+}
+
+// Lost takes in that it is not known what stands on the pod: a write failed its test or got no answer, or somebody else changed the receipt.
+func (t Tenure) Lost() Tenure {
+	t.Known = false
+	return t
+}
+
+// Saw takes in a list of the other receipts.
+func (t Tenure) Saw(others Others) Tenure {
+	t.Listed, t.Surveyed, t.Others = true, false, others
+	return t
+}
+
+// SawLeases takes in a list of the other Leases.
+func (t Tenure) SawLeases(others Others) Tenure {
+	t.Surveyed, t.Others = true, t.Others.and(others)
+	return t
+}
+
+// Sure takes in that another receipt has stayed for so long that it is not being withdrawn.
+func (t Tenure) Sure() Tenure {
+	t.Doubts = false
+	return t
+}
+
+// Begun takes in that work has begun on the share.
+func (t Tenure) Begun(share receipt.Share) Tenure {
+	t.Working = share
+	return t
+}
+
+// Told takes in that the work was told to stop, except for that on the share.
+func (t Tenure) Told(keep receipt.Share) Tenure {
+	t.Stopping, t.Keep = true, keep
+	return t
+}
+
+// Stopped takes in that the work has stopped that was told to.
+func (t Tenure) Stopped() Tenure {
+	t.Working, t.Unsure = t.Keep, false
+	return t.Resumed()
+}
+
+// Resumed takes in that the work has not stopped, and goes on.
+func (t Tenure) Resumed() Tenure {
+	t.Stopping, t.Keep = false, receipt.Nothing()
+	return t
+}
+
+// Secured takes in what the own Lease says from now on.
+func (t Tenure) Secured(share receipt.Share) Tenure {
+	t.Lease, t.Taken = share, false
+	return t
+}
+
+// NotSecured takes in that another pod has the Lease that this one was to have.
+func (t Tenure) NotSecured() Tenure {
+	t.Lease, t.Taken = receipt.Nothing(), t.Lock.State == receipt.Locks
+	return t
+}
+
+// Fenced takes in that the time of the own Lease is over. All work has stopped by then.
+func (t Tenure) Fenced() Tenure {
+	t.Lease, t.Working = receipt.Nothing(), receipt.Nothing()
+	t.Renewed, t.Listed, t.Surveyed, t.Others = false, false, false, Others{}
+	return t.Resumed()
+}

@@ -1,0 +1,287 @@
+package model
+
+import (
+	"github.com/idalloc/idalloc/pkg/allocator/duty"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+)
+
+// next returns all worlds that may come next.
+func (m *model) next(w world) (out []edge) {
+	for i := range m.pods {
+		out = append(out, m.faults(w, i)...)
+		p := w.pods[i]
+		if !p.alive {
+			to := w
+			to.pods[i].alive, to.pods[i].tenure = true, m.fresh(i)
+			out = append(out, edge{pod: i, what: "starts", to: to})
+			continue
+		}
+		if p.tenure.stopping {
+			to := w
+			to.pods[i].stopped()
+			out = append(out, edge{pod: i, what: "hears that work has stopped", to: to})
+		}
+		if p.tenure.doubts {
+			to := w
+			to.pods[i].tenure.note(duty.Tenure.Sure)
+			out = append(out, edge{pod: i, what: "has doubted long enough", to: to})
+		}
+		if p.tenure.known && p.receipt.bytes != p.tenure.receipt.bytes {
+			to := w
+			to.pods[i].tenure.note(duty.Tenure.Lost)
+			out = append(out, edge{pod: i, what: "hears of another receipt on it", to: to})
+		}
+		for _, a := range m.actions(p.tenure) {
+			out = append(out, m.do(w, i, a)...)
+		}
+	}
+	for id := range m.slots {
+		out = append(out, m.expiry(w, id)...)
+	}
+	return out
+}
+
+// expiry is the end of a Lease's time. The work under it has stopped by then: its holder's own clock stops it earlier.
+func (m *model) expiry(w world, id int) []edge {
+	l := w.leases[id]
+	if l.holder == nobody || l.expired {
+		return nil
+	}
+	at := w.pods[l.holder%mostPods].work
+	if l.holder >= mostPods {
+		at = w.pods[l.holder%mostPods].ghost
+	}
+	if int(at.id) == id {
+		return nil
+	}
+	to := w
+	to.leases[id].expired = true
+	return []edge{{pod: int(l.holder), what: "has not renewed its Lease", to: to}}
+}
+
+// faults returns what may happen to a pod that it does not do itself.
+func (m *model) faults(w world, i int) (out []edge) {
+	p := w.pods[i]
+	add := func(what string, do func(to *world, q *pod)) {
+		to := w
+		do(&to, &to.pods[i])
+		out = append(out, edge{pod: i, what: what, to: to, fault: true})
+	}
+	if p.late {
+		add("gets its late write", func(_ *world, q *pod) {
+			if q.receipt.bytes == p.from || m.without == noTest {
+				q.receipt = p.to
+			}
+			q.late, q.from, q.to = false, 0, written{}
+		})
+	}
+	if w.crashes > 0 && p.alive {
+		add("loses its process", func(to *world, q *pod) {
+			to.crashes--
+			q.alive, q.tenure = false, m.fresh(i)
+			if !m.outlives {
+				q.work = nothing()
+			}
+		})
+	}
+	if w.replaced > 0 {
+		add("is replaced under its name", func(to *world, _ *pod) {
+			to.replaced--
+			m.replace(to, i, nothing())
+		})
+	}
+	if w.forced > 0 && m.strict[i] && p.ghost == nothing() {
+		add("is deleted by force", func(to *world, _ *pod) {
+			to.forced--
+			m.replace(to, i, p.work)
+		})
+	}
+	if p.ghost != nothing() {
+		add("was deleted, and its work stops in time", func(_ *world, q *pod) { q.ghost = nothing() })
+	}
+	if w.cut > 0 && p.alive && m.strict[i] && p.tenure.lease != nothing() {
+		add("has no contact, and its work stops in time", func(to *world, q *pod) {
+			to.cut--
+			q.work = nothing()
+			if m.without != noRefence {
+				q.tenure.note(duty.Tenure.Fenced)
+			}
+		})
+	}
+	if w.removed > 0 && p.receipt.state != int8(receipt.None) {
+		add("loses its receipt to somebody", func(to *world, q *pod) {
+			to.removed--
+			q.wrote++
+			q.receipt = written{lock{share: nothing()}, q.wrote}
+		})
+	}
+	return out
+}
+
+// replace makes another pod of the same name, while work of the one before may go on.
+func (m *model) replace(w *world, i int, ghost share) {
+	for id := range w.leases {
+		if int(w.leases[id].holder) == i {
+			w.leases[id].holder += mostPods
+		}
+	}
+	w.pods[i] = m.newPod(i, w.pods[i].wrote)
+	w.pods[i].ghost = ghost
+}
+
+// do returns what may come of an action.
+func (m *model) do(w world, i int, a action) []edge {
+	to := w
+	p := &to.pods[i]
+	switch a.do {
+	case duty.Read:
+		p.read(m.without)
+		return []edge{{pod: i, what: "reads its pod:", about: p.receipt.lock, to: to}}
+	case duty.Secure:
+		return m.secure(w, i, a.share)
+	case duty.Write:
+		return m.write(w, i, a.lock)
+	case duty.List:
+		var others duty.Others
+		if m.without != noList {
+			others = w.others(i, p.tenure.receipt.share)
+		}
+		p.tenure.note(func(t duty.Tenure) duty.Tenure { return t.Saw(others) })
+		return []edge{{pod: i, what: "lists the other receipts (T3)", to: to}}
+	case duty.Survey:
+		return m.survey(to, i)
+	case duty.Begin:
+		if own := w.leases[max(0, a.share.id)]; m.strict[i] && (int(own.holder) != i || own.expired) && m.without != noRefence && m.without != noLease {
+			p.tenure.note(duty.Tenure.Fenced) // its own clock says so
+			p.work = nothing()
+			return []edge{{pod: i, what: "finds its time over", to: to}}
+		}
+		p.work = a.share
+		p.tenure.note(func(t duty.Tenure) duty.Tenure { return t.Begun(a.share.shipped()) })
+		return []edge{{pod: i, what: "begins", about: lock{locks, p.work}, to: to}}
+	case duty.Stop:
+		p.tenure.note(func(t duty.Tenure) duty.Tenure { return t.Told(a.share.shipped()) })
+		if m.without == fastGive {
+			p.tenure.note(duty.Tenure.Stopped)
+		}
+		return []edge{{pod: i, what: "stops all but", about: lock{locks, a.share}, to: to}}
+	case duty.Rest, duty.Look, duty.Judge, duty.Plan: // not about locks
+	}
+	return nil
+}
+
+// secure is a write of the own Lease.
+func (m *model) secure(w world, i int, s share) []edge {
+	to := w
+	p := &to.pods[i]
+	if s == nothing() {
+		if id := p.tenure.lease.id; int(w.leases[id].holder) == i {
+			to.leases[id] = lease{holder: nobody}
+		}
+		p.tenure.note(func(t duty.Tenure) duty.Tenure { return t.Secured(receipt.Nothing()) })
+		return []edge{{pod: i, what: "lets its Lease go", to: to}}
+	}
+	l := w.leases[s.id]
+	if l.holder != nobody && int(l.holder) != i && !l.expired && m.without != noLease {
+		p.tenure.note(duty.Tenure.NotSecured)
+		return []edge{{pod: i, what: "finds the Lease of another pod for", about: lock{locks, s}, to: to}}
+	}
+	to.leases[s.id] = lease{holder: int8(i), parts: s.parts} //nolint:gosec // an index below 3
+	p.tenure.note(func(t duty.Tenure) duty.Tenure { return t.Secured(s.shipped()) })
+	return []edge{{pod: i, what: "has the Lease of", about: lock{locks, s}, to: to}}
+}
+
+// survey lists the Leases.
+func (m *model) survey(to world, i int) []edge {
+	p := &to.pods[i]
+	mine := p.tenure.receipt.share
+	var others duty.Others
+	for id, l := range to.leases {
+		if l.holder == nobody || l.expired {
+			continue
+		}
+		if id != int(mine.id) && m.without != noSurvey {
+			others.Partitions = others.Partitions.Union(set(l.parts & mine.parts))
+		}
+	}
+	if own := to.leases[mine.id]; int(own.holder) != i || own.expired {
+		p.tenure.note(duty.Tenure.Fenced)
+		p.work = nothing()
+		return []edge{{pod: i, what: "finds its time over", to: to}}
+	}
+	p.tenure.note(func(t duty.Tenure) duty.Tenure { return t.SawLeases(others) })
+	return []edge{{pod: i, what: "lists the other Leases", to: to}}
+}
+
+// read is a read of the own pod.
+func (p *pod) read(without step) {
+	bytes := p.receipt.bytes
+	p.tenure.note(func(t duty.Tenure) duty.Tenure {
+		t = t.Read(p.receipt.shipped())
+		t.Renewed = t.Renewed || without == noRenewal && t.Lock.State == receipt.Locks
+		return t
+	})
+	p.tenure.receipt.bytes = bytes
+}
+
+func (p *pod) stopped() {
+	keep := p.tenure.keep
+	if p.work.id != keep.id {
+		p.work = nothing()
+	} else {
+		p.work.parts &= keep.parts
+		p.work.divides = p.work.divides && keep.divides
+	}
+	p.tenure.note(duty.Tenure.Stopped)
+}
+
+// write returns the outcomes of a swap of the receipt.
+func (m *model) write(w world, i int, l lock) []edge {
+	p := w.pods[i]
+	if p.wrote >= m.writes {
+		return nil
+	}
+	r := written{lock: l, bytes: p.wrote + 1}
+	if m.without == sameBytes && l == p.tenure.receipt.lock {
+		r.bytes = p.tenure.receipt.bytes
+	}
+	if p.receipt.bytes != p.tenure.receipt.bytes && m.without != noTest {
+		to := w
+		to.pods[i].tenure.note(duty.Tenure.Lost)
+		return []edge{{pod: i, what: "fails to write", about: l, to: to}}
+	}
+	accepted := func(t duty.Tenure) duty.Tenure { return t.Wrote(l.shipped()) }
+	to := w
+	q := &to.pods[i]
+	q.wrote++
+	q.receipt = r
+	q.tenure.note(accepted)
+	q.tenure.receipt.bytes = r.bytes
+	out := []edge{{pod: i, what: "writes (T2)", about: l, to: to}}
+	if w.unanswered > 0 && !p.late {
+		to := w
+		to.unanswered--
+		q := &to.pods[i]
+		q.wrote++
+		q.late, q.from, q.to = true, p.tenure.receipt.bytes, r
+		if m.without == noRead {
+			q.tenure.note(accepted)
+			q.tenure.receipt.bytes = r.bytes
+		} else {
+			q.tenure.note(duty.Tenure.Lost)
+		}
+		out = append(out, edge{pod: i, what: "gets no answer to the write of", about: l, to: to, fault: true})
+	}
+	return out
+}
+
+// others is what a list of the other receipts says of a share. Two strict pods lock by their Leases.
+func (w world) others(i int, s share) (o duty.Others) {
+	for j, p := range w.pods {
+		if j != i && p.receipt.state == locks && (!p.tenure.strict || !w.pods[i].tenure.strict) {
+			o.Slot = o.Slot || p.receipt.share.id == s.id
+			o.Partitions = o.Partitions.Union(set(p.receipt.share.parts & s.parts))
+		}
+	}
+	return o
+}
