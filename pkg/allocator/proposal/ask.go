@@ -1,0 +1,100 @@
+package proposal
+
+import (
+	"maps"
+	"slices"
+)
+
+// keepRequests carries over the requests that can still be met (rule 3). After a rollback those of the other revision would move slots in the
+// wrong direction.
+func (p *planner) keepRequests() {
+	for id, name := range p.in.State.Handover {
+		pod := p.pods[name]
+		if id < p.in.Count && p.waits(pod) && (p.me == nil || !p.in.Rollout.Current || p.sibling(pod)) {
+			p.next.Handover[id] = name
+		}
+	}
+}
+
+// serveRequests gives each free slot that a pod asked for to that pod (rule 3).
+func (p *planner) serveRequests() {
+	for _, id := range p.next.Handover.IDs() {
+		if pod := p.pods[p.next.Handover[id]]; p.free(id) && p.waits(pod) {
+			p.add(id, pod)
+		}
+	}
+}
+
+// dropRequests drops the requests of pods that have a slot by now.
+func (p *planner) dropRequests() {
+	maps.DeleteFunc(p.next.Handover, func(_ int, name string) bool {
+		_, has := p.holds[name]
+		return has
+	})
+}
+
+// ask asks pods of older revisions for their slots, for the planner and for siblings that are known to run (rule 6). A pod's work is stopped
+// for that. A planner whose program failed asks when its time has come, even while it leaves free slots to other pods.
+func (p *planner) ask() {
+	if !p.in.Rollout.Current || !p.waits(p.me) {
+		return
+	}
+	h := &p.d.HandOver
+	able := p.survey()
+	asking := make(map[string]bool, len(p.next.Handover))
+	for _, name := range p.next.Handover {
+		asking[name] = true
+	}
+	askers := slices.DeleteFunc(p.waiters(), func(pod *Pod) bool {
+		return pod.Ordinal != NoOrdinal || asking[pod.Name] || p.doubt(pod) > 1 || (pod == p.me && p.in.StandsBack)
+	})
+	slices.SortStableFunc(askers, func(a, b *Pod) int { return p.doubt(a) - p.doubt(b) })
+	for _, pod := range askers {
+		if len(able) == 0 || h.UnderWay >= h.Limit || p.left == 0 {
+			return
+		}
+		p.left--
+		p.next.Handover[able[0]] = pod.Name
+		h.UnderWay++
+		h.Asked = append(h.Asked, Change{ID: able[0], Pod: pod.Name})
+		able = able[1:]
+	}
+}
+
+// survey returns the slots that can be asked for, the highest first, because Kubernetes ends those pods first. A pod that was relabelled keeps
+// its slot.
+//
+// Three things count as hand-overs under way: requests; siblings that have a slot, have shown life, and are not available yet; and older pods
+// within their grace period, because their slots come free by themselves. So a revision that does not work does not collect every id. A
+// sibling that has not shown life took its slot from nobody, so it does not count.
+func (p *planner) survey() (able []int) {
+	h := &p.d.HandOver
+	starting, leaving := -p.in.Rollout.Available, 0
+	for id, name := range p.next.Slots {
+		pod := p.pods[name]
+		if p.sibling(pod) {
+			if !pod.Terminating && pod.showsLife() {
+				starting++
+			}
+			continue
+		}
+		if id >= p.in.Count {
+			continue
+		}
+		if pod.Owned {
+			h.Older++
+		}
+		_, asked := p.next.Handover[id]
+		switch {
+		case asked:
+		case pod.Terminating && !pod.overdue(p.in.Now):
+			leaving++
+		case !pod.Terminating && pod.Owned && pod.Receipt.HandsOver && pod.slot() == id:
+			able = append(able, id)
+		}
+	}
+	slices.SortFunc(able, func(a, b int) int { return b - a })
+	h.Able, h.Limit = len(able), max(1, p.in.Rollout.MaxUnavailable)
+	h.UnderWay = len(p.next.Handover) + max(0, starting) + leaving
+	return able
+}

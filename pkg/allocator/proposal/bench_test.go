@@ -1,0 +1,129 @@
+package proposal
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/plan"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+)
+
+// before returns the input of the planner of protocol 1 that says the same.
+func before(in Input) plan.Input {
+	old := plan.Input{
+		Count: in.Count, State: in.State, Me: in.Me, Trust: assignment.Clean, Now: in.Now, Room: in.Room,
+		Rollout: plan.Rollout{Current: in.Rollout.Current, MaxUnavailable: in.Rollout.MaxUnavailable, Available: in.Rollout.Available},
+	}
+	if old.State.UIDs = (slots{}); in.State.Slots == nil {
+		old.Trust = assignment.Absent
+	}
+	for _, p := range in.Pods {
+		pod := plan.Pod{Name: p.Name, UID: p.UID, Created: p.Created, Controller: p.Controller, Owned: p.Owned, Ordinal: p.Ordinal}
+		if p.locks() {
+			pod.Receipt = &assignment.Receipt{UID: p.UID, Owner: "o", ID: p.slot(), HandsOver: p.Receipt.HandsOver}
+		}
+		old.Pods = append(old.Pods, pod)
+		if p.locks() && in.State.Slots != nil {
+			old.State.UIDs[p.slot()] = assignment.ShortUID(p.UID)
+		}
+	}
+	return old
+}
+
+// claimInput: all pods of a new owner wait.
+func claimInput(n int) Input {
+	in := Input{Count: n, Me: benchName(0), Now: t0}
+	for i := range n {
+		in.Pods = append(in.Pods, pod(benchName(i), i))
+	}
+	return in
+}
+
+func benchName(i int) string { return fmt.Sprintf("worker-7c6b5d9f8-%05d", i) }
+
+// idleInput: every pod has its slot, and there is nothing to do.
+func idleInput(n int) Input {
+	in := claimInput(n)
+	in.State.Slots = slots{}
+	for i := range in.Pods {
+		in.Pods[i] = in.Pods[i].says(receipt.Locks, i)
+		in.State.Slots[i] = in.Pods[i].Name
+	}
+	return in
+}
+
+// replaceInput: half of the holders are dead, and as many new siblings wait.
+func replaceInput(n int) Input {
+	in := idleInput(n)
+	for i := range n / 2 {
+		in.Pods[i] = pod(benchName(i)+"-new", i)
+	}
+	in.Me = in.Pods[0].Name
+	return in
+}
+
+// restoreInput: somebody wiped the map, and every pod has its receipt.
+func restoreInput(n int) Input {
+	in := idleInput(n)
+	in.State = assignment.State{}
+	return in
+}
+
+// handoverInput: a new revision of as many pods asks for the slots of the old one, half of them at once.
+func handoverInput(n int) Input {
+	in := idleInput(n)
+	for i := range n {
+		in.Pods[i].Receipt.HandsOver = true
+		p := pod(benchName(i)+"-new", 0).says(receipt.Waits, receipt.NoID)
+		p.Controller = "rs-2"
+		in.Pods = append(in.Pods, p)
+	}
+	in.Me = in.Pods[n].Name
+	in.Rollout = Rollout{Current: true, MaxUnavailable: max(1, n/2)}
+	return in
+}
+
+// BenchmarkPlan measures this planner and, in the same run, the one of protocol 1.
+func BenchmarkPlan(b *testing.B) {
+	for _, w := range []struct {
+		name  string
+		build func(n int) Input
+	}{{"claim", claimInput}, {"idle", idleInput}, {"replace", replaceInput}, {"restore", restoreInput}, {"handover", handoverInput}} {
+		for _, n := range []int{1000, 5000} {
+			in := w.build(n)
+			old := before(in)
+			measure(b, fmt.Sprintf("%s/pods=%d/protocol=1", w.name, n), n, func() { plan.Plan(old) })
+			measure(b, fmt.Sprintf("%s/pods=%d/protocol=2", w.name, n), n, func() { Plan(in) })
+		}
+	}
+}
+
+func measure(b *testing.B, name string, pods int, do func()) {
+	b.Helper()
+	b.Run(name, func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			do()
+		}
+		b.ReportMetric(float64(b.Elapsed()/time.Nanosecond)/float64(b.N)/float64(pods), "ns/pod")
+	})
+}
+
+// Many partitions among many members cost little beside the strategy.
+func BenchmarkPartitions(b *testing.B) {
+	for _, n := range []int{100, 1000} {
+		in := idleInput(n)
+		in.Partitions.Wish = assignment.Wish{HasCount: true, Count: 4096}
+		for i := range in.Pods {
+			in.Pods[i].Receipt.Share.Of = 4096
+		}
+		measure(b, fmt.Sprintf("first/pods=%d", n), n, func() { Plan(in) })
+		in.State = *Plan(in).Next
+		for i := range in.Pods {
+			in.Pods[i].Receipt.Share.Partitions = in.State.Partitions.Owners[i]
+		}
+		measure(b, fmt.Sprintf("idle/pods=%d", n), n, func() { Plan(in) })
+	}
+}

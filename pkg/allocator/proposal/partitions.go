@@ -1,0 +1,133 @@
+package proposal
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/partition/placement"
+)
+
+// own plans who owns which partitions (rules 7 to 9), now that the slots are planned.
+func (p *planner) own() {
+	row := p.in.State.Partitions
+	p.next.Partitions = row
+	next, strategy := p.inForce()
+	if strategy == nil || p.in.Partitions.Unchanged {
+		return
+	}
+	alone, unclear, locked := p.locks()
+	sure := locked.Minus(unclear)
+	was := placement.Owners{} // by a lock, or else by the row
+	for id, set := range p.row() {
+		was[id] = set.Minus(sure)
+	}
+	for id, set := range alone {
+		was[id] = was[id].Union(set)
+	}
+	members, vacated := p.members(next.Strategy)
+	target := strategy(placement.Input{
+		Partitions: next.Count, Count: p.in.Count, Members: members, Owners: was, Target: p.in.Partitions.Wish.Target,
+	})
+	next.Owners = make(placement.Owners, len(members))
+	free := placement.Between(0, next.Count-1).Minus(locked)
+	for _, id := range members { // in order: a program's own strategy may name a partition twice, or one that does not exist
+		gets := target[id].Intersect(free)
+		free = free.Minus(gets)
+		next.Owners[id] = was[id].Intersect(locked).Union(gets)
+	}
+	for id, set := range was {
+		if keeps := set.Intersect(locked); id >= p.in.Count && !keeps.Empty() {
+			next.Owners[id] = keeps
+		}
+	}
+	p.next.Partitions = &next
+	ends := next.Count == 0 && locked.Empty() && (p.in.Partitions.Wish.HasCount || p.said() == 0)
+	if ends || (row == nil && len(next.Owners) == 0) {
+		p.next.Partitions = nil // nobody works on partitions any more, or yet
+	}
+	moves := &p.d.Partitions
+	moves.Changed = !p.next.Partitions.Same(row)
+	moves.Gained, moves.Lost = more(next.Owners, was), more(was, next.Owners)
+	for _, id := range vacated {
+		if !was[id].Empty() {
+			moves.FailedOver = append(moves.FailedOver, Owned{id, was[id]})
+		}
+	}
+}
+
+// row returns the owners of the row as it was read.
+func (p *planner) row() placement.Owners {
+	if p.in.State.Partitions == nil {
+		return nil
+	}
+	return p.in.State.Partitions.Owners
+}
+
+// locks returns what the holder of each id locks and nobody else does; what is locked in any other way, which means by several pods, by a pod
+// that has no slot, or by a damaged receipt; and all that is locked.
+func (p *planner) locks() (alone placement.Owners, unclear, locked placement.Set) {
+	alone = placement.Owners{}
+	for _, pod := range p.alive {
+		set := pod.Receipt.LocksOf(placement.Between(0, placement.MaxCount-1))
+		unclear, locked = unclear.Union(set.Intersect(locked)), locked.Union(set)
+		if id, has := p.holds[pod.Name]; has && pod.Receipt.State == receipt.Locks {
+			alone[id] = set
+		} else {
+			unclear = unclear.Union(set)
+		}
+	}
+	for id, set := range alone {
+		alone[id] = set.Minus(unclear)
+	}
+	return alone, unclear, locked
+}
+
+// members returns the members in ascending order, and the ids that are none any more because they are vacant (rule 7).
+func (p *planner) members(strategy string) (members, vacated []int) {
+	is := make(map[int]bool, len(p.next.Slots))
+	for _, id := range p.row().IDs() {
+		switch {
+		case id >= p.in.Count || p.divides(id, false):
+		case p.free(id) && p.in.Partitions.Vacant[id]:
+			vacated = append(vacated, id)
+		default: // its holder may be about to take the slot, or its receipt may be damaged
+			is[id] = true
+		}
+	}
+	var joining []int
+	for id, name := range p.next.Slots {
+		switch {
+		case id >= p.in.Count || !p.divides(id, true):
+		case p.pods[name].Receipt.Share.Partitions.Empty():
+			joining = append(joining, id)
+		default: // it is a member whatever the row says
+			is[id] = true
+		}
+	}
+	beside := strategy == placement.NamePrimary && len(is) > 0
+	mine, has := p.holds[p.in.Me]
+	for _, id := range joining {
+		if !beside || (has && id == mine && p.in.Partitions.Joins) {
+			is[id] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(is)), vacated
+}
+
+// divides reports whether a receipt says that the holder of the id works on partitions (yes), or that it does not (no).
+func (p *planner) divides(id int, yes bool) bool {
+	pod, has := p.pods[p.next.Slots[id]]
+	return has && pod.Receipt.State == receipt.Locks && (pod.Receipt.Share.Of > 0) == yes
+}
+
+// more returns what ids have in a and not in b.
+func more(a, b placement.Owners) []Owned {
+	var all []Owned
+	for _, id := range a.IDs() {
+		if set := a[id].Minus(b[id]); !set.Empty() {
+			all = append(all, Owned{id, set})
+		}
+	}
+	return all
+}

@@ -1,0 +1,153 @@
+package proposal
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+)
+
+// Reserved returns for how long a waiter of this rank leaves a free slot to pods of lower ranks.
+func Reserved(rank int) time.Duration {
+	if rank <= gaveUp {
+		return 10 * time.Second
+	}
+	return time.Minute
+}
+
+// wants reports whether the pod has no slot and wants one, now or soon. One that gave up is about to wait. One that locks a slot that
+// others lock, too, lets go of it first.
+func (p *planner) wants(pod *Pod) bool {
+	_, has := p.holds[pod.Name]
+	return !has && pod.Owned && !pod.Terminating && !pod.locks()
+}
+
+// waits reports whether the pod may be given a slot.
+func (p *planner) waits(pod *Pod) bool {
+	return pod != nil && p.wants(pod) && pod.Receipt.State != receipt.GaveUp
+}
+
+// sibling reports whether the pod is the planner's own, or has the same controller.
+func (p *planner) sibling(pod *Pod) bool {
+	return p.me != nil && (pod == p.me || (pod.Controller != "" && pod.Controller == p.me.Controller))
+}
+
+// rank returns the rank that counts for the planner. Pods of the current revision take a slot back at once. If the planner is not of that
+// revision, pods of other controllers may be.
+func (p *planner) rank(pod *Pod) int {
+	if rank := pod.rank(); rank != gaveUp || p.sibling(pod) != p.in.Rollout.Current {
+		return rank
+	}
+	return neverGave
+}
+
+// leaves reports whether the waiter has to leave free slots to pods of lower ranks. Only the planner knows for how long a slot has been free.
+func (p *planner) leaves(pod *Pod) bool {
+	rank := p.rank(pod)
+	if p.d.Live <= p.in.Count || (pod == p.me && p.in.FreeFor >= Reserved(rank)) {
+		return false
+	}
+	return slices.ContainsFunc(p.wanting[:rank], func(pods int) bool { return pods > 0 })
+}
+
+// MadeRoom reports whether a pod of another revision than me's has given its slot up without a failure and wants one. me is the name of one
+// of the pods.
+func MadeRoom(pods []Pod, me string) bool {
+	p := newPlanner(Input{Pods: pods, Me: me}, unbounded)
+	return p.me != nil && slices.ContainsFunc(p.alive, func(pod *Pod) bool {
+		return !p.sibling(pod) && p.wants(pod) && pod.rank() == gaveUp
+	})
+}
+
+// serveWaiters gives free slots to the planner and its siblings (rules 4 and 5). Pods of another revision plan for themselves, because they
+// may not even run idalloc.
+func (p *planner) serveWaiters() {
+	wanting := 0
+	for _, pod := range p.alive {
+		if p.wants(pod) {
+			p.wanting[p.rank(pod)]++
+			wanting++
+		}
+	}
+	p.d.Scarce = p.open < wanting
+	// A planner that leaves a slot is of the revision that makes room, and so are its siblings.
+	makesRoom := p.waits(p.me) && p.leaves(p.me)
+	leaving := 0
+	for _, pod := range p.waiters() {
+		switch {
+		case p.leaves(pod):
+			leaving++
+			p.d.Waiting++
+		case makesRoom || !p.serve(pod):
+			p.d.Waiting++
+		}
+	}
+	p.d.Reserved = min(leaving, p.open)
+}
+
+// waiters returns the planner and its siblings that wait, in the order in which they get slots: by rank, then those with an ordinal, then by
+// age. If there is not enough of something, those that are known to run come before older ones: an entry for a pod that never starts would be
+// of no use for as long as the pod lives.
+func (p *planner) waiters() []*Pod {
+	waiters := make([]*Pod, 0, len(p.alive))
+	for _, pod := range p.alive {
+		if p.sibling(pod) && p.waits(pod) {
+			waiters = append(waiters, pod)
+		}
+	}
+	class := func(pod *Pod) (class int) {
+		bound := p.bound(pod)
+		if !bound {
+			class = 1
+		}
+		if p.most < unbounded || (p.d.Scarce && !bound) {
+			class += 2 * p.doubt(pod)
+		}
+		return class
+	}
+	slices.SortFunc(waiters, func(a, b *Pod) int {
+		return cmp.Or(p.rank(a)-p.rank(b), class(a)-class(b), a.Created.Compare(b.Created), cmp.Compare(a.Name, b.Name))
+	})
+	return waiters
+}
+
+// doubt says how doubtful it is that the pod's program runs. The planner's runs.
+func (p *planner) doubt(pod *Pod) int {
+	switch {
+	case pod == p.me:
+		return 0
+	case pod.runs():
+		return 1
+	}
+	return 2
+}
+
+// bound reports whether the pod waits for the slot of its ordinal. It takes another one if somebody has that slot who is to stay. This happens
+// after somebody raises a Job's parallelism, or changes the start of a StatefulSet's ordinals.
+func (p *planner) bound(pod *Pod) bool {
+	if pod.Ordinal < 0 || pod.Ordinal >= p.in.Count {
+		return false
+	}
+	holder := p.pods[p.next.Slots[pod.Ordinal]]
+	return holder == nil || holder.Terminating
+}
+
+// serve gives the waiter a slot. It returns false if there is none for it, or no room for the entry.
+func (p *planner) serve(pod *Pod) bool {
+	id := pod.Ordinal
+	if !p.bound(pod) {
+		if p.d.Scarce && p.doubt(pod) > 1 {
+			return false
+		}
+		for p.lowest < p.in.Count && !p.free(p.lowest) {
+			p.lowest++
+		}
+		id = p.lowest
+	}
+	if id >= p.in.Count || !p.free(id) || !p.add(id, pod) {
+		return false
+	}
+	p.wanting[p.rank(pod)]--
+	return true
+}
