@@ -112,6 +112,14 @@ func ByName(name string) func(*metav1.ListOptions) {
 // holds one value for all changes since the last receive. Only one goroutine may receive from it.
 func (s *Stream[T]) Changed() <-chan struct{} { return s.changed }
 
+// Wake has the stream use this channel instead of that of Changed. Several streams may share one. It must hold one value.
+func (s *Stream[T]) Wake(channel chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.changed = channel
+	s.notify() // something may have changed already
+}
+
 // Done returns a channel that is closed when the stream's goroutine has ended.
 func (s *Stream[T]) Done() <-chan struct{} { return s.done }
 

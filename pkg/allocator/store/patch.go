@@ -16,6 +16,12 @@ type operation struct {
 	Value any    `json:"value,omitempty"`
 }
 
+// Fields of an object's metadata.
+const (
+	labelsField      = "labels"
+	annotationsField = "annotations"
+)
+
 // The operations that patches are made of.
 const (
 	opTest   = "test"
@@ -72,9 +78,9 @@ func ownerPatch(from Owner, key string, next assignment.State) ([]byte, error) {
 		switch {
 		case wanted && there && value == old && k == assignment.PartitionOwnersKey: // only its seal is new, and the row is long
 		case wanted:
-			ops = append(ops, operation{Op: opAdd, Path: pointer("metadata", "annotations", k), Value: value})
+			ops = append(ops, operation{Op: opAdd, Path: pointer("metadata", annotationsField, k), Value: value})
 		case there:
-			ops = append(ops, operation{Op: opRemove, Path: pointer("metadata", "annotations", k)})
+			ops = append(ops, operation{Op: opRemove, Path: pointer("metadata", annotationsField, k)})
 		}
 	}
 	return encode(ops)
@@ -124,7 +130,7 @@ func podPatch(uid string, present []string, changes []change) ([]byte, error) {
 			ops = append(ops, operation{Op: opRemove, Path: path})
 		}
 	}
-	for _, field := range []string{"labels", "annotations"} {
+	for _, field := range []string{labelsField, annotationsField} {
 		if values, ok := whole[field]; ok {
 			path := pointer("metadata", field)
 			ops = append(ops, absent(path), operation{Op: opAdd, Path: path, Value: values})

@@ -64,17 +64,17 @@ func (s *Store) SwapReceipt(ctx context.Context, pod *metav1.PartialObjectMetada
 	}
 	var present []string
 	if pod.Labels != nil {
-		present = append(present, "labels")
+		present = append(present, labelsField)
 	}
 	if pod.Annotations != nil {
-		present = append(present, "annotations")
+		present = append(present, annotationsField)
 	}
 	body, err := podPatch(string(pod.UID), present, []change{
-		{field: "annotations", key: assignment.ReceiptKey, old: oldReceipt, new: receipt, tested: true},
+		{field: annotationsField, key: assignment.ReceiptKey, old: oldReceipt, new: receipt, tested: true},
 		// Labels and cost follow from the receipt, so nobody tests their old values.
-		{field: "annotations", key: assignment.DeletionCostKey, old: oldCost, new: cost},
-		{field: "labels", key: assignment.InstanceIDLabel, old: oldLabel, new: label},
-		{field: "labels", key: assignment.OwnerLabel, old: oldOwner, new: owner},
+		{field: annotationsField, key: assignment.DeletionCostKey, old: oldCost, new: cost},
+		{field: labelsField, key: assignment.InstanceIDLabel, old: oldLabel, new: label},
+		{field: labelsField, key: assignment.OwnerLabel, old: oldOwner, new: owner},
 	})
 	if err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ const (
 	ReplicaSets  = "replicasets"
 	StatefulSets = "statefulsets"
 	Jobs         = "jobs"
+	Leases       = "leases"
 )
 
 // Kind is what differs between kinds of objects.
@@ -31,6 +32,8 @@ func KindOf(resource string) Kind {
 		return Kind{StatefulSets, "StatefulSet", "apps", "apps/v1", "replicas", false}
 	case Jobs:
 		return Kind{Jobs, "Job", "batch", "batch/v1", "parallelism", false}
+	case Leases:
+		return Kind{Resource: Leases, Name: "Lease", Group: "coordination.k8s.io", APIVersion: "coordination.k8s.io/v1"}
 	}
 	return Kind{Resource: resource}
 }

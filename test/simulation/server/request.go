@@ -75,6 +75,8 @@ func (r *Request) verbOf(method string) string {
 		return VerbPatch
 	case method == http.MethodPost:
 		return "create"
+	case method == http.MethodPut:
+		return "update"
 	case r.Name != "":
 		return "get"
 	case r.query.Get("watch") == "true" || r.query.Get("watch") == "1":

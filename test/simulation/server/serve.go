@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
 	"github.com/idalloc/idalloc/test/simulation/dice"
 	"github.com/idalloc/idalloc/test/simulation/object"
 )
@@ -22,8 +24,13 @@ func (s *Server) Serve(r *Request) Answer {
 			r.Resource, k.Group, r.Name, r.Verb, r.Resource, k.Group, Namespace))
 	}
 	switch r.Verb {
-	case "create": // events
-		return Answer{Code: http.StatusCreated, Body: r.Body}
+	case "create":
+		if r.Resource == object.Leases {
+			return s.replace(r, http.StatusCreated)
+		}
+		return Answer{Code: http.StatusCreated, Body: r.Body} // events
+	case "update":
+		return s.replace(r, http.StatusOK)
 	case "get":
 		v := s.Get(r.Resource, r.Name)
 		if v == nil {
@@ -64,6 +71,25 @@ func (s *Server) patch(r *Request) Answer {
 	manager := r.query.Get("fieldManager")
 	stored := s.Put(v.Kind, next, Writer{Manager: manager})
 	return Answer{Code: http.StatusOK, Body: stored.json(r.metadata)}
+}
+
+// replace creates an object, or puts another in the place of one that has the resourceVersion that the request names.
+func (s *Server) replace(r *Request, code int) Answer {
+	var next object.Object
+	if err := utiljson.Unmarshal(r.Body, &next); err != nil {
+		return Refuse(http.StatusBadRequest, "BadRequest", err.Error())
+	}
+	v := s.Get(r.Resource, object.Name(next))
+	switch {
+	case code == http.StatusCreated && v != nil:
+		return Refuse(http.StatusConflict, "AlreadyExists", fmt.Sprintf("%s %q already exists", r.Resource, v.Name))
+	case code == http.StatusOK && v == nil:
+		return s.notFound(r)
+	case code == http.StatusOK && object.Text(v.Object, object.Metadata, "resourceVersion") != object.Text(next, object.Metadata, "resourceVersion"):
+		return Refuse(http.StatusConflict, "Conflict", fmt.Sprintf("Operation cannot be fulfilled on %s %q: the object has been modified", r.Resource, v.Name))
+	}
+	stored := s.Put(object.KindOf(r.Resource), next, Writer{Manager: r.query.Get("fieldManager")})
+	return Answer{Code: code, Body: stored.json(r.metadata)}
 }
 
 func (s *Server) list(r *Request) Answer {

@@ -124,7 +124,7 @@ func New(in Host, as Settings) *Server {
 		host: in, Settings: as, rv: 1000, current: map[string]map[string]*Version{}, log: map[string][]*Version{}, watchers: map[string][]*Stream{},
 		selectors: map[string]k8slabels.Selector{}, fields: map[string]fields.Selector{}, Refusals: map[string]bool{},
 	}
-	for _, resource := range []string{object.Pods, object.Deployments, object.ReplicaSets, object.StatefulSets, object.Jobs} {
+	for _, resource := range []string{object.Pods, object.Deployments, object.ReplicaSets, object.StatefulSets, object.Jobs, object.Leases} {
 		s.current[resource] = map[string]*Version{}
 	}
 	return s

@@ -1,0 +1,162 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+)
+
+// Leases is the resource of Leases (strict mode).
+var Leases = schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"} //nolint:gochecknoglobals // a constant that Go cannot express
+
+// LeaseReceiptKey is the annotation of a Lease that says what it locks, in the form of a receipt.
+const LeaseReceiptKey = receipt.Key
+
+// Lease locks one slot, and partitions, for a time.
+type Lease struct {
+	// ID is the slot.
+	ID int
+	// Holder is the UID of the pod that has it, empty if none has. Receipt says what it locks.
+	Holder  string
+	Receipt receipt.Receipt
+	// Pod is the holder's name, for people.
+	Pod string
+	// Lasts is the time from a renewal to the end.
+	Lasts time.Duration
+	// Renewed is the holder's wall clock at the last renewal, for people.
+	Renewed time.Time
+	// Version is the resourceVersion. It is empty for a Lease that does not exist.
+	Version string
+}
+
+// LeaseName returns the name of the Lease of a slot of this owner ("Kind/name").
+func LeaseName(owner string, id int) string {
+	return "idalloc-" + assignment.OwnerLabelValue(owner) + "-" + strconv.Itoa(id)
+}
+
+// GetLease reads the Lease of a slot. One that does not exist has no Version. Errors: *ForbiddenError, or another error that Temporary judges.
+func (s *Store) GetLease(ctx context.Context, ref Ref, id int) (Lease, error) {
+	t := target{Leases, ref.Namespace, LeaseName(ref.String(), id)}
+	ctx, cancel := requestContext(ctx)
+	defer cancel()
+	u, err := s.Dynamic.Resource(Leases).Namespace(t.namespace).Get(ctx, t.name, metav1.GetOptions{})
+	switch {
+	case t.gone(err):
+		return Lease{ID: id, Receipt: receipt.Receipt{Share: receipt.Nothing()}}, nil
+	case err != nil:
+		return Lease{}, t.wrap("get", err)
+	}
+	return leaseOf(u, id), nil
+}
+
+// ListLeases lists the owner's Leases by a consistent read. Errors: as of GetLease.
+func (s *Store) ListLeases(ctx context.Context, ref Ref) ([]Lease, error) {
+	ctx, cancel := requestContext(ctx)
+	defer cancel()
+	list, err := s.Dynamic.Resource(Leases).Namespace(ref.Namespace).List(ctx, metav1.ListOptions{
+		LabelSelector: receipt.OwnerLabel + "=" + assignment.OwnerLabelValue(ref.String()),
+	})
+	if err != nil {
+		return nil, target{gvr: Leases, namespace: ref.Namespace}.wrap("list", err)
+	}
+	out := make([]Lease, 0, len(list.Items))
+	for i := range list.Items {
+		id, err := strconv.Atoi(list.Items[i].GetLabels()[receipt.IDLabel])
+		if err != nil || list.Items[i].GetName() != LeaseName(ref.String(), id) {
+			continue // somebody else's
+		}
+		out = append(out, leaseOf(&list.Items[i], id))
+	}
+	return out, nil
+}
+
+// PutLease writes the Lease, if it is as next.Version says, and returns it as written. It makes one that does not exist. The owner takes it
+// along when it is deleted. Errors: ErrConflict, ErrAmbiguous, *ForbiddenError, or another error that Temporary judges.
+func (s *Store) PutLease(ctx context.Context, ref Ref, owner types.UID, next Lease) (Lease, error) {
+	t := target{Leases, ref.Namespace, LeaseName(ref.String(), next.ID)}
+	ctx, cancel := requestContext(ctx)
+	defer cancel()
+	client := s.Dynamic.Resource(Leases).Namespace(t.namespace)
+	var u *unstructured.Unstructured
+	var err error
+	verb := "update"
+	if next.Version == "" {
+		verb = "create"
+		u, err = client.Create(ctx, next.object(ref, owner), metav1.CreateOptions{FieldManager: assignment.FieldManager})
+	} else {
+		u, err = client.Update(ctx, next.object(ref, owner), metav1.UpdateOptions{FieldManager: assignment.FieldManager})
+	}
+	switch {
+	case err == nil:
+		return leaseOf(u, next.ID), nil
+	case t.unanswered(err):
+		return Lease{}, fmt.Errorf("%w: %w", ErrAmbiguous, t.wrap(verb, err))
+	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err), t.gone(err):
+		return Lease{}, fmt.Errorf("%w: %w", ErrConflict, err)
+	}
+	return Lease{}, t.wrap(verb, err)
+}
+
+// object returns the Lease as the API server has it.
+func (l Lease) object(ref Ref, owner types.UID) *unstructured.Unstructured {
+	metadata := map[string]any{
+		"name": LeaseName(ref.String(), l.ID), "namespace": ref.Namespace,
+		labelsField: map[string]any{receipt.OwnerLabel: assignment.OwnerLabelValue(ref.String()), receipt.IDLabel: strconv.Itoa(l.ID)},
+		"ownerReferences": []any{map[string]any{
+			"apiVersion": ref.APIVersion, "kind": ref.Kind, "name": ref.Name, "uid": string(owner),
+		}},
+	}
+	spec := map[string]any{"leaseDurationSeconds": int64(math.Ceil(l.Lasts.Seconds()))}
+	if l.Version != "" {
+		metadata["resourceVersion"] = l.Version
+	}
+	if l.Holder != "" {
+		metadata[annotationsField] = map[string]any{LeaseReceiptKey: l.Receipt.Encode()}
+		spec["holderIdentity"] = l.Pod + holderSeparator + l.Holder
+		spec["renewTime"] = l.Renewed.UTC().Format(microTime)
+	}
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec,
+	}}
+}
+
+const (
+	// holderSeparator stands between the name and the UID of a Lease's holder. No name has it.
+	holderSeparator = "/"
+	// microTime is the format of metav1.MicroTime.
+	microTime = "2006-01-02T15:04:05.000000Z07:00"
+)
+
+// leaseOf reads a Lease. If what it locks cannot be read, it locks every partition.
+func leaseOf(u *unstructured.Unstructured, id int) Lease {
+	l := Lease{ID: id, Version: u.GetResourceVersion(), Receipt: receipt.Receipt{Share: receipt.Nothing()}}
+	seconds, _, _ := unstructured.NestedInt64(u.Object, "spec", "leaseDurationSeconds")
+	l.Lasts = time.Duration(seconds) * time.Second
+	holder, _, _ := unstructured.NestedString(u.Object, "spec", "holderIdentity")
+	if holder == "" {
+		return l
+	}
+	var named bool
+	if l.Pod, l.Holder, named = strings.Cut(holder, holderSeparator); !named {
+		l.Holder = holder
+	}
+	renewed, _, _ := unstructured.NestedString(u.Object, "spec", "renewTime")
+	l.Renewed, _ = time.Parse(time.RFC3339Nano, renewed)
+	var err error
+	if l.Receipt, err = receipt.Parse(u.GetAnnotations()[LeaseReceiptKey]); err != nil || l.Receipt.Share.ID != id {
+		l.Receipt = receipt.Receipt{State: receipt.Unreadable, Share: receipt.Share{ID: id}}
+	}
+	return l
+}
