@@ -105,7 +105,7 @@ func (a *Allocator) hear() {
 		owner, known, err := c.owner.Latest()
 		switch {
 		case err != nil:
-			a.log.Error(err, "the owner cannot be read; what is held is kept")
+			a.log.Error(err, "the owner cannot be read; the id is kept")
 		case known && newer(owner.ResourceVersion, a.view.owner.ResourceVersion):
 			a.adopt(owner)
 		case !known && c.owner.Synced() && a.view.ok:
