@@ -3,7 +3,6 @@ module github.com/idalloc/idalloc
 go 1.26.8
 
 require (
-	github.com/anishathalye/porcupine v1.3.1
 	github.com/cockroachdb/datadriven v1.0.3
 	github.com/go-logr/logr v1.4.4
 	github.com/go-logr/zapr v1.3.0

@@ -37,7 +37,6 @@ func TestUsageErrorsNameTheFlag(t *testing.T) {
 		"--max-age -1s":                      good("--max-age=-1s"),
 		"--period 0s":                        good("--period=0s"),
 		"--smooth -1s":                       good("--smooth=-1s"),
-		"--annotation-key":                   good("--annotation-key=idalloc.dev/epoch"),
 		"--source \"x\"":                     good("--source=x"),
 		"--source-url":                       good("--source-url=x"),
 		"needs --prometheus-query":           good("--prometheus-query="),

@@ -23,7 +23,6 @@ import (
 	"github.com/idalloc/idalloc/internal/autoscale/source/rabbitmq"
 	"github.com/idalloc/idalloc/internal/autoscale/state"
 	"github.com/idalloc/idalloc/internal/autoscale/workload"
-	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
@@ -37,7 +36,6 @@ type runner struct {
 
 	settings      decide.Settings
 	monitor       monitor.Monitor
-	annotationKey string
 	address       string
 	period        time.Duration
 	scale, dryRun bool
@@ -59,7 +57,6 @@ publishes what it should be as the metric idalloc_autoscaler_pods_wanted.`,
 	}
 	f := cmd.Flags()
 	r.connection.bind(f)
-	f.StringVar(&r.annotationKey, "annotation-key", assignment.DefaultKey, "the owner's annotation that carries the assignment, as the pods have it")
 	f.StringVar(&r.address, "http-address", ":8080", "address of /metrics, /state and /healthz; empty: none")
 	f.DurationVar(&r.period, "period", 5*time.Second, "time between two readings of the source")
 	f.DurationVar(&r.monitor.Window, "window", 30*time.Second, "time over which speeds are measured")
@@ -89,7 +86,7 @@ func (r *runner) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	s, err := store.New(config, r.annotationKey, clock.RealClock{})
+	s, err := store.New(config, clock.RealClock{})
 	if err != nil {
 		return err
 	}
@@ -139,9 +136,6 @@ func (r *runner) check() error {
 	if least := 3 * rabbitmq.Interval; r.kind == "rabbitmq" && r.monitor.Window < least {
 		errs = append(errs, usageError{fmt.Errorf("--window %s: RabbitMQ counts messages each %s, and between two counts a steady load reads as nothing: use %s or more",
 			r.monitor.Window, rabbitmq.Interval, least)})
-	}
-	if err := store.CheckKey(r.annotationKey); err != nil {
-		errs = append(errs, usageError{fmt.Errorf("--annotation-key %w", err)})
 	}
 	return errors.Join(errs...)
 }

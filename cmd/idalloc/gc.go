@@ -15,9 +15,8 @@ func newGC(g *global) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "gc KIND/NAME [-n NAMESPACE] [--dry-run]",
 		Short: "Free the slots of an owner's dead holders, and say why for each",
-		Long: `Frees the slots of dead holders. A holder is dead when its pod is gone, Succeeded or Failed, or when
-another pod has its name now. A Terminating pod is alive. gc confirms each victim by a live read.
-Waiting pods free such slots by themselves. Use gc to see which there are (--dry-run), or when no pod
+		Long: `Frees the slots of dead holders. A holder is dead when its pod is gone, Succeeded or Failed. A Terminating
+pod is alive. Waiting pods free such slots by themselves. Use gc to see which there are (--dry-run), or when no pod
 is left to free them.`,
 		Example: "  idalloc gc deployment/worker -n prod --dry-run",
 		RunE: func(cmd *cobra.Command, args []string) error {

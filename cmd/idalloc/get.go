@@ -30,16 +30,18 @@ func newGet(g *global) *cobra.Command {
 		Short: "Show an owner's slots: id, pod, revision, node, state, age",
 		Long: `Shows a row for each slot. AGE is for how long the pod has had it. The states are held (a live pod has
 it), ending (the same, but the pod is Terminating), moving (held, but the id is at or above the count, and
-the pod moves to another one), free (no pod has it), dead (its pod is gone, Succeeded or Failed), duplicate
-(several live pods' receipts name it), handover (another pod asks for it), lost (its pod has outlived its
-grace period and does not go) and quarantine (strict mode keeps it free for a while). It lists pods without
-a slot on standard error. Run idalloc verify to see what is wrong.
+the pod moves to another one), proposed (a live pod is to have it, and does not lock it yet), free (no pod
+has it), dead (its pod is gone, Succeeded or Failed), duplicate (several live pods' receipts lock it),
+handover (another pod asks for it) and lost (its pod has outlived its grace period and does not go). With
+-o wide it says, in strict mode, whose Lease of the slot counts until when. It lists pods without a slot
+on standard error. Run idalloc verify to see what is wrong.
 
 With --partitions it shows a row for each range of partitions. Their states are owned (a live pod has the
-id that owns them, and locks them), stopping (the pod is to stop its work on them), yielded (it has, and
-another id gets them), taking (the pod does not lock them yet), waiting (the id has no live pod that works
-on partitions), nobody (no id owns them) and duplicate (several pods lock them). The column FOR says for
-how long at least it has been so; nothing that is stored says more.`,
+id that owns them, and locks them), stopping (the pod is to stop its work on them, because another id is
+to have them), taking (the pod does not lock them yet), waiting (the id has no live pod that works on
+partitions), nobody (no id owns them) and duplicate (several pods lock them). A row paused is about an id
+whose pod works on none. The column FOR says for how long at least it has been so; nothing that is stored
+says more.`,
 		Example: "  idalloc get deployment/worker -n prod -w",
 		RunE:    get.run,
 	}

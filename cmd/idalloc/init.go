@@ -48,6 +48,6 @@ func (p *inPod) init(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	o.Allocator.Log.Info("claimed", "owner", id.Owner.String(), "pod", id.Pod, "id", id.ID, "count", id.Count, "epoch", id.Epoch)
+	o.Allocator.Log.Info("claimed", "owner", id.Owner.String(), "pod", id.Pod, "id", id.ID, "count", id.Count, "token", id.Token)
 	return nil
 }

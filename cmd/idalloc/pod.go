@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"os"
 	"time"
 
@@ -32,7 +31,7 @@ func (p *inPod) bind(cmd *cobra.Command) {
 	f.StringVar(&p.podName, "pod-name", "", "name of this pod [POD_NAME, from the downward API's metadata.name, or IDALLOC_POD_NAME]")
 	f.StringVar(&p.podNamespace, "pod-namespace", "", "namespace of this pod [POD_NAMESPACE, from metadata.namespace, or IDALLOC_POD_NAMESPACE]")
 	f.StringVar(&p.podUID, "pod-uid", "", "UID of this pod [POD_UID, from metadata.uid, or IDALLOC_POD_UID]; it distinguishes this pod, and at once the files that it left in --dir, from another pod of the same name; without it idalloc asks the API server")
-	f.StringVar(&p.dir, "dir", "/var/run/idalloc", "directory in which to publish id, count, epoch, state, env and identity.json")
+	f.StringVar(&p.dir, "dir", "/var/run/idalloc", "directory in which to publish id, count, token, state, env and identity.json")
 	f.DurationVar(&p.timeout, "timeout", 0, "exit with code 3 if there is no slot within this time; 0 waits for ever")
 }
 
@@ -67,18 +66,4 @@ func (p *inPod) options(needsDir bool) (agent.Options, error) {
 		},
 		Dir: p.dir, Timeout: p.timeout, Version: version,
 	}, nil
-}
-
-// checkTimeout refuses a --timeout that is too short for a pod in strict mode to get an id.
-func (p *inPod) checkTimeout(fenceAfter time.Duration) error {
-	if p.timeout <= 0 || fenceAfter <= 0 {
-		return nil
-	}
-	quarantine := assignment.QuarantineTime(fenceAfter)
-	shortest := (quarantine + 2*time.Second - 1).Truncate(time.Second) // one second more, rounded up to whole seconds
-	if p.timeout >= shortest {
-		return nil
-	}
-	return usageError{fmt.Errorf("--timeout %s is over before there can be an id: with --fence-after %s the first start of a workload, and each pod that replaces one that vanished, "+
-		"waits for a quarantine of %s: use --timeout %s or more, or 0 to wait for ever", p.timeout, fenceAfter, quarantine, shortest)}
 }

@@ -37,14 +37,3 @@ func TestEveryFlagHasAnEnvironmentTwin(t *testing.T) {
 		t.Errorf("--http-address is %s, want the command line's :2", got)
 	}
 }
-
-func TestAnnotationKeyIsChecked(t *testing.T) {
-	for key, good := range map[string]bool{
-		"idalloc.dev/assignment": true, "cdap.instances.assignment": true,
-		"idalloc.dev/seal": false, "a b": false, "": false, "a/b/c": false,
-	} {
-		if err := (&global{annotationKey: key}).checkKey(); good != (err == nil) {
-			t.Errorf("--annotation-key %q: %v", key, err)
-		}
-	}
-}

@@ -12,13 +12,13 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/idalloc/idalloc/internal/connect"
-	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
 const longHelp = `idalloc gives every replica of a Deployment, StatefulSet, ReplicaSet or Job a small integer
-id of its own, 0 <= id < count, and keeps telling it both numbers. The ids live in one
-annotation of the workload. There is no server and no custom resource.
+id of its own, 0 <= id < count, and keeps telling it both numbers. An annotation of the workload
+says which pod should have which id, and one of each pod which id it has. There is no server
+and no custom resource.
 
 In a pod there are three ways to use it:
   - "idalloc init" as an init container, and "idalloc watch" beside the program;
@@ -35,11 +35,10 @@ see idalloc run --help.`
 
 // global holds the flags that every command has.
 type global struct {
-	kubeconfig    string
-	overrides     clientcmd.ConfigOverrides
-	annotationKey string
-	logFormat     string
-	verbosity     int
+	kubeconfig string
+	overrides  clientcmd.ConfigOverrides
+	logFormat  string
+	verbosity  int
 }
 
 func newRoot() *cobra.Command {
@@ -58,7 +57,7 @@ func newRoot() *cobra.Command {
 			return cmd.Help()
 		},
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
-			return errors.Join(fromEnvironment(cmd.Flags()), g.checkKey())
+			return fromEnvironment(cmd.Flags())
 		},
 	}
 	f := root.PersistentFlags()
@@ -66,7 +65,6 @@ func newRoot() *cobra.Command {
 	connection := clientcmd.RecommendedConfigOverrideFlags("")
 	connection.ClusterOverrideFlags.APIServer.ShortName = "s" // the same as kubectl's
 	clientcmd.BindOverrideFlags(&g.overrides, f, connection)
-	f.StringVar(&g.annotationKey, "annotation-key", assignment.DefaultKey, "the owner's annotation that carries the assignment; the same for all pods of a workload")
 	f.StringVar(&g.logFormat, "log-format", "json", "format of the log on standard error: json or console")
 	f.IntVarP(&g.verbosity, "v", "v", 0, "verbosity of the log: 0 shows what an operator acts on, 1 adds steps, 4 adds details of requests")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
@@ -78,14 +76,6 @@ func newRoot() *cobra.Command {
 	return root
 }
 
-// checkKey refuses an annotation key that Kubernetes or idalloc does not accept.
-func (g *global) checkKey() error {
-	if err := store.CheckKey(g.annotationKey); err != nil {
-		return usageError{fmt.Errorf("--annotation-key %w", err)}
-	}
-	return nil
-}
-
 // connect returns a Store, and the namespace that the flags or the kubeconfig name.
 func (g *global) connect() (s *store.Store, namespace string, err error) {
 	config, namespace, err := connect.Config(g.kubeconfig, &g.overrides)
@@ -93,7 +83,7 @@ func (g *global) connect() (s *store.Store, namespace string, err error) {
 		return nil, "", err
 	}
 	config.UserAgent = "idalloc/" + version
-	s, err = store.New(config, g.annotationKey, clock.RealClock{})
+	s, err = store.New(config, clock.RealClock{})
 	return s, namespace, err
 }
 

@@ -44,9 +44,9 @@ func newRun(g *global) *cobra.Command {
 		Use:         "run [flags] -- COMMAND [ARGUMENT...]",
 		Annotations: marked(),
 		Short:       "Run a command under this pod's id, and restart it when the id, the count or the partitions change",
-		Long: `Claims a slot for this pod and starts the command. It replaces {id}, {count}, {epoch}, {pod} and
+		Long: `Claims a slot for this pod and starts the command. It replaces {id}, {count}, {token}, {pod} and
 {namespace} in the arguments by their values; {{id}} stands for {id} itself, and so on. Other braces
-stay as they are. IDALLOC_ID, IDALLOC_COUNT and IDALLOC_EPOCH are in the command's environment.
+stay as they are. IDALLOC_ID, IDALLOC_COUNT and IDALLOC_TOKEN are in the command's environment.
 
 When the id or the count changes (see --restart-on), the command gets SIGTERM, and SIGKILL after
 --stop-timeout. idalloc starts it again when all that it had started is gone and there is an id. A
@@ -84,7 +84,7 @@ signal n ended the command. 126: the command cannot be executed; 127: it was not
 	f := cmd.Flags()
 	f.SetInterspersed(false) // flags after the command belong to the command, even without "--"
 	dir := f.Lookup("dir")
-	r.dir, dir.DefValue, dir.Usage = "", "", "directory in which to publish id, count, epoch, state, env and identity.json, and partitions where it works on some, for other containers; empty publishes no files"
+	r.dir, dir.DefValue, dir.Usage = "", "", "directory in which to publish id, count, token, state, env and identity.json, and partitions where it works on some, for other containers; empty publishes no files"
 	f.StringVar(&r.httpAddress, "http-address", ":8089", "address that serves GET /v1/identity, /readyz, /healthz and /metrics; empty turns HTTP off")
 	f.StringSliceVar(&r.restartOn, "restart-on", []string{"id", "count"}, "changes that restart the command: id,count; or id alone, for a command that does not use the count")
 	bindPartitions(f, &r.partitions)
@@ -117,7 +117,7 @@ func (r *runner) check() error {
 	case r.fenceAfter != 0 && (r.fenceAfter < allocator.MinFenceAfter || r.fenceAfter > assignment.MaxFenceAfter):
 		return usageError{fmt.Errorf("--fence-after %s: use %s to %s, or 0 to turn strict mode off", r.fenceAfter, allocator.MinFenceAfter, assignment.MaxFenceAfter)}
 	}
-	return r.checkTimeout(r.fenceAfter)
+	return nil
 }
 
 // ended returns the error for the way in which the command ended.

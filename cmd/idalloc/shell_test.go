@@ -55,12 +55,8 @@ func shell(t *testing.T, server *apifake.Server) func(line string, more ...strin
 func workload(t *testing.T, replicas int64) *apifake.Server {
 	t.Helper()
 	server := apifake.New(t)
-	slots, uids := assignment.Slots{0: "worker-a", 1: "worker-gone"}, assignment.Slots{}
-	for id, pod := range slots {
-		uids[id] = assignment.ShortUID(string(apifake.UIDOf(pod)))
-	}
-	server.Put(apifake.Assigned(replicas, assignment.State{Slots: slots, UIDs: uids, Epoch: 100}))
-	server.Put(apifake.Holding("worker-a", 0, 100))
+	server.Put(apifake.Assigned(replicas, assignment.State{Slots: assignment.Slots{0: "worker-a", 1: "worker-gone"}}))
+	server.Put(apifake.Holding("worker-a", 0))
 	return server
 }
 
@@ -79,11 +75,11 @@ func TestGetShowsEachSlotInEachFormat(t *testing.T) {
 	for _, line := range []string{"get deployment/worker", "get deploy worker", "get deploy/worker -o table"} {
 		got := run(line)
 		says(t, got, exitDone, "ID   POD           REVISION   NODE   STATE   AGE\n0    worker-a ", "worker-b")
-		if rows := strings.Count(got.out, "\n"); rows != 3 || strings.Contains(got.out, "RECEIPT") {
+		if rows := strings.Count(got.out, "\n"); rows != 3 || strings.Contains(got.out, "LEASE") {
 			t.Errorf("%s prints %d lines:\n%s", line, rows, got.out)
 		}
 	}
-	says(t, run("get deployment/worker -o wide"), exitDone, "RECEIPT", "")
+	says(t, run("get deployment/worker -o wide"), exitDone, "LEASE", "")
 	var view struct {
 		Owner string `json:"owner"`
 		Slots []struct {
@@ -109,7 +105,7 @@ func TestGCSaysWhatItFrees(t *testing.T) {
 	server := workload(t, 2)
 	run := shell(t, server)
 	slots := func() string {
-		return server.Get(apifake.Deployment, apifake.Worker).GetAnnotations()[assignment.DefaultKey]
+		return server.Get(apifake.Deployment, apifake.Worker).GetAnnotations()[assignment.Key]
 	}
 	before := slots()
 	says(t, run("gc deployment/worker --dry-run"), exitDone, "would free slot 1 of worker-gone: Deployment/worker: ", "")
@@ -128,7 +124,7 @@ func TestGCSaysWhatItFrees(t *testing.T) {
 	}
 	server.Change(apifake.Deployment, apifake.Worker, func(o *unstructured.Unstructured) {
 		annotations := o.GetAnnotations()
-		annotations[assignment.DefaultKey] = "{}"
+		annotations[assignment.Key] = "{}"
 		o.SetAnnotations(annotations)
 	})
 	if got := run("gc deployment/worker --dry-run"); got.code != exitDone || slots() != "{}" ||
@@ -178,27 +174,26 @@ func TestWhatIsRefusedBeforeARequest(t *testing.T) {
 	server := workload(t, 1)
 	run := shell(t, server)
 	for line, want := range map[string]string{
-		"frobnicate":                              `unknown command "frobnicate": see idalloc --help`,
-		"get":                                     "name one owner",
-		"gc":                                      "name one owner",
-		"verify":                                  "name one owner",
-		"get deploy/a deploy/b deploy/c":          "name one owner",
-		"get worker":                              "worker",
-		"get pod/worker-a":                        "pod",
-		"get deploy/worker -o xml":                "use table, wide, json or yaml",
-		"verify deploy/worker -o yaml":            "use table or json",
-		"verify deploy/worker --wait=-1s":         "use 0 or more",
-		"get deploy/worker --no-such-flag":        "see idalloc get --help",
-		"get deploy/worker -v=11":                 "use 0 to 10",
-		"verify deploy/worker -v=-1":              "use 0 to 10",
-		"gc deploy/worker --log-format=xml":       "use json or console",
-		"get deploy/worker --log-format=xml":      "use json or console",
-		"verify deploy/worker --log-format=":      "use json or console",
-		"gc deploy/worker --annotation-key=a/b/c": "--annotation-key",
-		"install":                                 "name one directory",
-		"install a b":                             "name one directory",
-		"version x":                               "takes no arguments",
-		"watch x":                                 "takes no arguments",
+		"frobnicate":                         `unknown command "frobnicate": see idalloc --help`,
+		"get":                                "name one owner",
+		"gc":                                 "name one owner",
+		"verify":                             "name one owner",
+		"get deploy/a deploy/b deploy/c":     "name one owner",
+		"get worker":                         "worker",
+		"get pod/worker-a":                   "pod",
+		"get deploy/worker -o xml":           "use table, wide, json or yaml",
+		"verify deploy/worker -o yaml":       "use table or json",
+		"verify deploy/worker --wait=-1s":    "use 0 or more",
+		"get deploy/worker --no-such-flag":   "see idalloc get --help",
+		"get deploy/worker -v=11":            "use 0 to 10",
+		"verify deploy/worker -v=-1":         "use 0 to 10",
+		"gc deploy/worker --log-format=xml":  "use json or console",
+		"get deploy/worker --log-format=xml": "use json or console",
+		"verify deploy/worker --log-format=": "use json or console",
+		"install":                            "name one directory",
+		"install a b":                        "name one directory",
+		"version x":                          "takes no arguments",
+		"watch x":                            "takes no arguments",
 	} {
 		if got := run(line); got.code != exitUsage || got.out != "" || !strings.Contains(got.errors, want) {
 			t.Errorf("idalloc %s: %s\nwant a usage error with %q", line, got, want)
@@ -243,7 +238,7 @@ func TestVersionAndHelp(t *testing.T) {
 	says(t, run("version"), exitDone, "idalloc dev go", "")
 	says(t, run(""), exitDone, "Exit codes: ", "")
 	help := run("watch --help")
-	for _, twin := range []string{"[IDALLOC_HTTP_ADDRESS]", "[IDALLOC_WITH_PARTITIONS]", "[IDALLOC_ANNOTATION_KEY]", "[IDALLOC_TIMEOUT]"} {
+	for _, twin := range []string{"[IDALLOC_HTTP_ADDRESS]", "[IDALLOC_WITH_PARTITIONS]", "[IDALLOC_TIMEOUT]"} {
 		if strings.Count(help.out, twin) != 1 {
 			t.Errorf("the help of watch has %s %d times", twin, strings.Count(help.out, twin))
 		}
@@ -268,12 +263,10 @@ func TestOutputThatCannotBeWritten(t *testing.T) {
 	} {
 		server := workload(t, 2)
 		for name, change := range map[string]func(o *unstructured.Unstructured){
-			"clean": func(*unstructured.Unstructured) {},
-			"foreign": func(o *unstructured.Unstructured) {
-				apifake.Managed(o, map[string][]string{apifake.Editor: {assignment.SealKey}})
-			},
+			"clean":   func(*unstructured.Unstructured) {},
+			"foreign": func(o *unstructured.Unstructured) { o.SetAnnotations(map[string]string{assignment.Key: "?"}) },
 		} {
-			other := apifake.Assigned(0, assignment.State{Epoch: 100})
+			other := apifake.Assigned(0, assignment.State{})
 			other.SetName(name)
 			change(other)
 			server.Put(other)

@@ -29,9 +29,9 @@ changes nothing. It exits with 1
   - if a rolling update is stuck;
   - if partitions are locked twice, are nobody's for too long, or cannot be given out, or if an annotation
     that says how they are to be divided makes no sense or is not in force;
-  - if somebody else changed the assignment and no pod has restored it yet.
+  - if somebody else changed the assignment or a receipt, and no pod has written it again yet.
 Each finding says what to do. There are warnings, too: of a rolling update that would wait for ever, for
-example, or of a slot in quarantine (strict mode). They change the exit code only with
+example, or of a pod that does not renew its Lease (strict mode). They change the exit code only with
 --fail-on-warnings. If a workload does not use idalloc at all, verify says only that, as a warning.
 
 Pods that start or end are between two states for a moment. With --wait, verify checks again at every

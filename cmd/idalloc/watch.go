@@ -62,9 +62,6 @@ func (w *watcher) run(ctx context.Context) error {
 	if hooks.Fence, err = w.fence.check(); err != nil {
 		return err
 	}
-	if err := w.checkTimeout(w.fence.after); err != nil {
-		return err
-	}
 	o, err := w.options(true)
 	if err != nil {
 		return err

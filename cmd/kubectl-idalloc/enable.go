@@ -28,12 +28,13 @@ type enabler struct {
 func newEnable(g *global) *cobra.Command {
 	e := &enabler{global: g}
 	cmd := &cobra.Command{
-		Use:   "enable KIND/NAME [--account-only] [--dry-run=client|server] [-o yaml]",
+		Use:   "enable KIND/NAME [--account-only] [--strict] [--dry-run=client|server] [-o yaml]",
 		Short: "Give a workload an account and the label that brings the sidecar",
 		Long: `Makes a service account, a Role and a RoleBinding for this one workload, and asks for the sidecar by the label
 idalloc.dev/inject on its pod template. The label changes the template, so the workload rolls. A workload
 whose pods run as an account of their own keeps that, and the Role is bound to it. The sidecar comes from
-the policies of config/inject. With --dry-run=client -o yaml it prints what it would apply.`,
+the policies of config/inject. With --strict the account may also write Leases, as strict mode needs; a later
+run without it takes that back. With --dry-run=client -o yaml it prints what it would apply.`,
 		Example: `  kubectl idalloc enable deployment/worker -n prod
   kubectl idalloc enable deploy/worker --dry-run=client -o yaml`,
 		ValidArgsFunction: g.completeAny,
@@ -43,6 +44,7 @@ the policies of config/inject. With --dry-run=client -o yaml it prints what it w
 	}
 	e.flags(cmd)
 	cmd.Flags().BoolVar(&e.options.AccountOnly, "account-only", false, "leave the pod template as it is, for a linked program or a sidecar of your own")
+	cmd.Flags().BoolVar(&e.options.Strict, "strict", false, "let the account write Leases, which pods need that run with --fence-after")
 	cmd.Flags().StringVar(&e.dryRun, "dry-run", "none", "none, client (print, and send nothing) or server (let the API server check, and store nothing)")
 	return cmd
 }

@@ -221,7 +221,7 @@ func (g *getter) list(ctx context.Context, s *store.Store, namespace string, kin
 	if len(rows) == 0 {
 		return failed
 	}
-	columns := inspect.Columns{Always: []string{"NAME", "HELD", "WAITING", "CHANGING", "DEAD"}, Wide: []string{"EPOCH"}}
+	columns := inspect.Columns{Always: []string{"NAME", "HELD", "WAITING", "CHANGING", "DEAD"}}
 	if g.all {
 		columns.Always = append([]string{"NAMESPACE"}, columns.Always...)
 	}
@@ -242,10 +242,12 @@ func summary(ref store.Ref, v inspect.View) []string {
 			if s.Moving || s.State == inspect.Handover {
 				changing++
 			}
+		case inspect.Proposed:
+			changing++
 		default: // nobody has it
 		}
 	}
-	return []string{nameOf(ref), fmt.Sprintf("%d/%d", held, v.Count), strconv.Itoa(len(v.Waiting)), strconv.Itoa(changing), strconv.Itoa(dead), strconv.FormatInt(v.Epoch, 10)}
+	return []string{nameOf(ref), fmt.Sprintf("%d/%d", held, v.Count), strconv.Itoa(len(v.Waiting)), strconv.Itoa(changing), strconv.Itoa(dead)}
 }
 
 func workload(ref store.Ref) metav1.PartialObjectMetadata {

@@ -14,8 +14,8 @@ import (
 
 func shown() inspect.View {
 	at := metav1.NewTime(time.Unix(1_000, 0).UTC())
-	return inspect.View{Owner: "Deployment/worker", Namespace: "shop", Count: 2, Epoch: 7, Slots: []inspect.Slot{
-		{ID: 0, Pod: "a", Node: "n1", Revision: "5d9", State: inspect.Held, HeldSince: &at, Receipt: 7, Phase: "Running"},
+	return inspect.View{Owner: "Deployment/worker", Namespace: "shop", Count: 2, Slots: []inspect.Slot{
+		{ID: 0, Pod: "a", Node: "n1", Revision: "5d9", State: inspect.Held, HeldSince: &at, Phase: "Running", Lease: &inspect.LeaseRow{Pod: "a", Renewed: at, Ends: metav1.NewTime(at.Add(58 * time.Second))}},
 		{ID: 1, State: inspect.Free},
 	}}
 }
@@ -54,8 +54,8 @@ func TestTables(t *testing.T) {
 		"plain":      {output{}, []string{"ID   POD   REVISION   NODE   STATE   AGE", "0    a     5d9        n1     held    30s", "1    -     -          -      free    -"}},
 		"no headers": {output{noHeaders: true}, []string{"0     a     5d9   n1    held   30s", "1     -     -     -     free   -"}},
 		"wide": {output{format: wide}, []string{
-			"ID   POD   REVISION   NODE   STATE   AGE   PHASE     RECEIPT   REQUESTER", "0    a     5d9        n1     held    30s   Running   7         -",
-			"1    -     -          -      free    -     -         -         -",
+			"ID   POD   REVISION   NODE   STATE   AGE   PHASE     REQUESTER   LEASE", "0    a     5d9        n1     held    30s   Running   -           28s",
+			"1    -     -          -      free    -     -         -           -",
 		}},
 	} {
 		var b strings.Builder

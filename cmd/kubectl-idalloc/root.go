@@ -12,7 +12,6 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/idalloc/idalloc/internal/connect"
-	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
@@ -22,9 +21,8 @@ Exit codes: 0 done; 1 error, or verify found something; 2 usage; 4 forbidden by 
 
 // global holds the flags that every command has. They are those of kubectl, so the commands' own help does not list them.
 type global struct {
-	kubeconfig    string
-	overrides     clientcmd.ConfigOverrides
-	annotationKey string
+	kubeconfig string
+	overrides  clientcmd.ConfigOverrides
 }
 
 func newRoot() *cobra.Command {
@@ -40,19 +38,12 @@ func newRoot() *cobra.Command {
 			}
 			return cmd.Help()
 		},
-		PersistentPreRunE: func(*cobra.Command, []string) error {
-			if err := store.CheckKey(g.annotationKey); err != nil {
-				return usageError{fmt.Errorf("--annotation-key %w", err)}
-			}
-			return nil
-		},
 	}
 	f := root.PersistentFlags()
 	f.StringVar(&g.kubeconfig, "kubeconfig", "", "path of the kubeconfig file; if empty, KUBECONFIG, then ~/.kube/config")
 	connection := clientcmd.RecommendedConfigOverrideFlags("")
 	connection.ClusterOverrideFlags.APIServer.ShortName = "s" // the same as kubectl's
 	clientcmd.BindOverrideFlags(&g.overrides, f, connection)
-	f.StringVar(&g.annotationKey, "annotation-key", assignment.DefaultKey, "the workload's annotation that carries the assignment")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("%w: see %s --help", err, cmd.CommandPath())}
 	})
@@ -93,7 +84,7 @@ func (g *global) connect() (s *store.Store, namespace string, err error) {
 	}
 	config.UserAgent = "kubectl-idalloc/" + version
 	config.WarningHandler = rest.NewWarningWriter(os.Stderr, rest.WarningWriterOptions{Deduplicate: true})
-	s, err = store.New(config, g.annotationKey, clock.RealClock{})
+	s, err = store.New(config, clock.RealClock{})
 	return s, namespace, err
 }
 

@@ -24,8 +24,8 @@ func newVerify(g *global) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify KIND/NAME [--wait=DURATION]",
 		Short: "Check a workload against its live pods; exit 1 if something is wrong",
-		Long: `Checks that each id is held by exactly one live pod, as the assignment and the pods' receipts say. It
-changes nothing. Each finding says what to do; docs/operations.md explains them.`,
+		Long: `Checks that each id is held by exactly one live pod, as the pods' receipts and the assignment say. It
+changes nothing. It looks at the Leases of strict mode, too, if it may list them. Each finding says what to do; docs/operations.md explains them.`,
 		Example:           "  kubectl idalloc verify deployment/worker -n prod --wait=1m",
 		ValidArgsFunction: g.completeUsers,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -75,8 +75,8 @@ func newGC(g *global) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "gc KIND/NAME [--dry-run]",
 		Short: "Free the slots of a workload's dead holders, and say why for each",
-		Long: `Frees the slots of dead holders. A holder is dead when its pod is gone, Succeeded or Failed, or when
-another pod has its name now. Waiting pods free such slots by themselves.`,
+		Long: `Frees the slots of dead holders. A holder is dead when its pod is gone, Succeeded or Failed. Waiting pods
+free such slots by themselves. The slot of a live pod that locks it stays that pod's.`,
 		Example: `  kubectl idalloc gc deployment/worker -n prod --dry-run
   kubectl idalloc gc sts/db -o json`,
 		ValidArgsFunction: g.completeUsers,

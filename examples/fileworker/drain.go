@@ -23,12 +23,12 @@ const (
 	drainTimeout = 5 * time.Second
 )
 
-// sayDrained tells the idalloc container that the work under the id of this epoch has stopped, so that
-// the pod that waits for the id gets it. epoch is 0 if this process had no id. ctx ends when the state
+// sayDrained tells the idalloc container that the work under the id of this token has stopped, so that
+// the pod that waits for the id gets it. token is 0 if this process had no id. ctx ends when the state
 // changes, and with it the request: nothing is said any more once the work begins again.
-func sayDrained(ctx context.Context, dir, target string, epoch int64) {
-	if epoch != 0 {
-		target += "?" + url.Values{"epoch": {strconv.FormatInt(epoch, 10)}}.Encode()
+func sayDrained(ctx context.Context, dir, target string, token int64) {
+	if token != 0 {
+		target += "?" + url.Values{"token": {strconv.FormatInt(token, 10)}}.Encode()
 	}
 	ticker := time.NewTicker(drainAgain)
 	defer ticker.Stop()

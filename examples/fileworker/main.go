@@ -45,10 +45,10 @@ func follow(ctx context.Context, dir string) error {
 		if id.Assigned() {
 			last = id
 		}
-		epoch := last.Epoch
+		token := last.Token
 		go func() {
 			defer close(finished)
-			act(own, dir, id, epoch)
+			act(own, dir, id, token)
 		}()
 	})
 	cancel()
@@ -57,21 +57,21 @@ func follow(ctx context.Context, dir string) error {
 }
 
 // act does what is to be done about an identity until ctx ends. When it begins, the work under the
-// identity before, whose epoch it is told, has stopped.
-func act(ctx context.Context, dir string, id identity.Identity, epoch int64) {
+// identity before, whose token it is told, has stopped.
+func act(ctx context.Context, dir string, id identity.Identity, token int64) {
 	if id.Assigned() {
 		serve(ctx, id)
 		return
 	}
 	log.Printf("no id now, the state is %s", id.State)
 	if url := os.Getenv("DRAIN_URL"); url != "" && id.State == identity.StateDraining {
-		sayDrained(ctx, dir, url, epoch)
+		sayDrained(ctx, dir, url, token)
 	}
 }
 
 // serve stands for the work: it does what belongs to this id until ctx ends.
 func serve(ctx context.Context, id identity.Identity) {
-	log.Printf("working as %d of %d (epoch %d)", id.ID, id.Count, id.Epoch)
+	log.Printf("working as %d of %d (token %d)", id.ID, id.Count, id.Token)
 	begin := time.Now()
 	<-ctx.Done()
 	log.Printf("stopped working as %d of %d after %s", id.ID, id.Count, time.Since(begin).Round(time.Millisecond))

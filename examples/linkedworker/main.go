@@ -39,7 +39,7 @@ func run(log *slog.Logger) error {
 	return idcontext.Run(ctx, idcontext.Options{Log: logr.FromSlogHandler(log.Handler())}, func(ctx context.Context, id idcontext.Identity) error {
 		ready.set(true)
 		defer ready.set(false)
-		log.Info("working", "id", id.ID, "count", id.Count, "epoch", id.Epoch)
+		log.Info("working", "id", id.ID, "count", id.Count, "token", id.Token)
 		defer log.Info("stopped working", "id", id.ID, "count", id.Count)
 		work(ctx)
 		return nil

@@ -35,8 +35,8 @@ type Generator struct {
 // Work lets the generator make ids until ctx ends. It is a function for idcontext.Run. When it returns, no call of Next makes an id with
 // this node number any more.
 func (g *Generator) Work(ctx context.Context, id idcontext.Identity) error {
-	g.Log.Info("waiting for the clock", "id", id.ID, "epoch", id.Epoch)
-	if err := passed(ctx, g.Clock, id.Epoch, g.Skew, tick); err != nil {
+	g.Log.Info("waiting for the clock", "id", id.ID)
+	if err := passed(ctx, g.Clock, g.Skew, tick); err != nil {
 		return err
 	}
 	// Only now: a node takes the time from the clock when it is made, and counts on by itself.

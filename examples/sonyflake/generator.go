@@ -42,8 +42,8 @@ type Generator struct {
 // Work lets the generator make ids until ctx ends. It is a function for idcontext.Run. When it returns, no call of Next makes an id with
 // this machine id any more.
 func (g *Generator) Work(ctx context.Context, id idcontext.Identity) error {
-	g.Log.Info("waiting for the clock", "id", id.ID, "epoch", id.Epoch)
-	if err := passed(ctx, g.Clock, id.Epoch, g.Skew, tick); err != nil {
+	g.Log.Info("waiting for the clock", "id", id.ID)
+	if err := passed(ctx, g.Clock, g.Skew, tick); err != nil {
 		return err
 	}
 	machine, err := sonyflake.New(sonyflake.Settings{StartTime: g.Start, MachineID: func() (uint16, error) {

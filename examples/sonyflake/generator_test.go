@@ -63,7 +63,7 @@ func hold(t *testing.T, behind, skew time.Duration) (made []uint64) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
-	go func() { done <- g.Work(ctx, idcontext.Identity{ID: 1, Count: 2, Epoch: g.Clock.Now().UnixMilli()}) }()
+	go func() { done <- g.Work(ctx, idcontext.Identity{ID: 1, Count: 2}) }()
 	synctest.Wait()
 	for len(made) < 5000 {
 		id, err := g.Next()

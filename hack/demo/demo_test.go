@@ -88,7 +88,7 @@ func TestTwoPodsWithOneIDAreNoSuccess(t *testing.T) {
 		}
 		t.Cleanup(func() { _ = w.Close() })
 		for range 2 {
-			if err := w.Sample(func() (id, count int, epoch int64) { return 1, 5, 7 }); err != nil {
+			if err := w.Sample(func() (id, count int, token int64) { return 1, 5, 7 }); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -61,7 +62,7 @@ type observer struct {
 // observe begins to follow the Deployment, until the control plane ends.
 func observe(ctx context.Context, env *suite.Suite, ns *suite.Namespace) (o *observer, err error) {
 	o = &observer{ns: ns, http: &http.Client{Timeout: time.Second}, seen: map[types.UID]bool{}}
-	if o.store, err = store.New(env.ControlPlane.Config(), "", clock.RealClock{}); err != nil {
+	if o.store, err = store.New(env.ControlPlane.Config(), clock.RealClock{}); err != nil {
 		return nil, err
 	}
 	if o.ref, err = store.ParseRef("deployment/"+workload, ns.Name); err != nil {
@@ -75,7 +76,7 @@ func observe(ctx context.Context, env *suite.Suite, ns *suite.Namespace) (o *obs
 	return o, nil
 }
 
-// count counts the seals that the Deployment gets: each write of idalloc makes a new one.
+// count counts how often what idalloc writes on the Deployment changes.
 func (o *observer) count(events <-chan watch.Event) {
 	last := ""
 	for event := range events {
@@ -83,9 +84,14 @@ func (o *observer) count(events <-chan watch.Event) {
 		if !ok {
 			continue
 		}
-		o.assignment.Store(deployment.Annotations[assignment.DefaultKey])
-		if seal := deployment.Annotations[assignment.SealKey]; seal != last {
-			last = seal
+		o.assignment.Store(deployment.Annotations[assignment.Key])
+		written := make([]string, 0, len(assignment.Keys()))
+		for _, key := range assignment.Keys() {
+			written = append(written, deployment.Annotations[key])
+		}
+		now := strings.Join(written, "\n")
+		if now != last && strings.TrimSpace(now) != "" {
+			last = now
 			o.writes.Add(1)
 		}
 	}
@@ -139,6 +145,8 @@ func (o *observer) row(ctx context.Context, count int, slot inspect.Slot, pod *c
 		r.state = "draining"
 	case slot.ID >= count:
 		r.state = "must move"
+	case slot.State == inspect.Proposed:
+		r.state, r.style = "starting", cyan
 	case slot.State != inspect.Held:
 	case !says.Assigned() || says.ID != slot.ID:
 		r.state, r.style = "starting", cyan

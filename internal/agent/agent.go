@@ -59,13 +59,13 @@ type agent struct {
 	readers *readers
 	// alloc is nil until the owner is known.
 	alloc atomic.Pointer[allocator.Allocator]
+	// left is the identity under which work of an earlier process of the pod may go on.
+	left identity.Identity
 	// mu is held until work, files and answers all have the same identity.
 	mu sync.Mutex
-	// shown is that identity. next is what the allocator published last, without partitions.
+	// shown is that identity. next is what the allocator published last.
 	shown, next identity.Identity
-	// parts is nil if the program does not work on partitions.
-	parts *parts
-	stops stops
+	stops       stops
 	// first runs once: when there is the first id, or at the timeout.
 	first sync.Once
 	// fail ends the agent with an error.
@@ -81,11 +81,12 @@ func newAgent(o Options, fail context.CancelCauseFunc) (*agent, error) {
 		if a.dir, first, err = open(o.Dir, o.Allocator); err != nil {
 			return nil, err
 		}
-		a.shown = a.dir.left
+		a.left, a.shown = a.dir.left, a.dir.left
 	}
 	a.hub = publish.NewHub(first)
 	a.hub.CheckFenced(a.fenced)
-	a.o.Allocator.Publish, a.o.Allocator.Stale = a.publish, a.hub.SetStale
+	a.o.Allocator.Publish, a.o.Allocator.Stale, a.o.Allocator.Left = a.publish, a.hub.SetStale, a.leftBy
+	a.o.Allocator.Divides = o.Partitions
 	if o.HTTPAddress != "" {
 		a.metrics = metrics.NewOf(o.Version)
 		a.metrics.CheckFenced(a.fenced)
@@ -107,33 +108,36 @@ func (a *agent) healthy(context.Context) error {
 	return nil // the owner is not known yet, which is no reason to restart
 }
 
+// leftBy implements allocator.Options.Left. Without POD_UID it was not known before whose files there are.
+func (a *agent) leftBy(uid string) identity.Identity {
+	if a.dir == nil || a.dir.Pod() != uid {
+		return identity.Identity{}
+	}
+	return a.left
+}
+
 // publish implements allocator.Options.Publish.
 func (a *agent) publish(id identity.Identity) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.next = id
-	if a.parts.follow(id) || a.fenced() {
-		a.showNext()
-	}
+	a.showNext()
 }
 
 // showNext shows what the allocator published last. The caller must hold the lock.
 func (a *agent) showNext() {
+	if a.next.State == "" {
+		return // it has published nothing
+	}
 	if a.next.Assigned() && a.fenced() {
 		a.next = a.next.Without(identity.StateFenced) // the deadline has passed since the allocator decided
-	}
-	if a.next.State == "" {
-		return
-	}
-	if !a.next.Assigned() {
-		a.parts.follow(a.next)
 	}
 	next, err := a.stops.of(a.next)
 	if err != nil {
 		a.fail(err)
 		return
 	}
-	a.show(a.parts.of(next, a.stops.last))
+	a.show(next)
 }
 
 // showFenced stops showing the id, if one is shown, because it is fenced. It does not wait for the allocator.
@@ -142,7 +146,6 @@ func (a *agent) showFenced() {
 	defer a.mu.Unlock()
 	if a.shown.Assigned() {
 		a.next = a.shown.Without(identity.StateFenced)
-		a.next.Partitions = identity.Partitions{}
 		a.showNext()
 	}
 }
@@ -198,9 +201,7 @@ func (a *agent) newAllocator(ctx context.Context) (*allocator.Allocator, error) 
 	if a.dir == nil {
 		return allocator.New(ctx, a.o.Allocator)
 	}
-	o := a.o.Allocator
-	o.Memory = a.dir.Memory()
-	alloc, err := allocator.New(ctx, o)
+	alloc, err := allocator.New(ctx, a.o.Allocator)
 	if errors.Is(err, allocator.ErrPodGone) {
 		return nil, errors.Join(err, a.dir.empty())
 	}

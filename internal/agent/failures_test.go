@@ -21,7 +21,6 @@ import (
 	"github.com/idalloc/idalloc/internal/hook"
 	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/identity"
-	"github.com/idalloc/idalloc/pkg/partition/placement"
 )
 
 // failing starts a watcher in a directory, and notes the errors that end it.
@@ -83,8 +82,8 @@ func TestWhatCannotBeKeptIsNotShown(t *testing.T) {
 	}
 	b, ends = failing(t, t.TempDir())
 	b.publish(held())
-	b.stops.numbered, b.stops.save = true, func(int) error { return errHook }
-	b.publish(withdrawn(identity.StateDraining))
+	b.stops.save = func(int) error { return errHook }
+	b.publish(draining(1))
 	if now := b.hub.Get().Identity; !now.Assigned() || !slices.Equal(*ends, []error{errHook}) {
 		t.Errorf("HTTP says %s, and the process ends with %v", now, *ends)
 	}
@@ -120,18 +119,6 @@ func TestAFenceHookIsTriedUntilItsTimeIsOverWhateverEnds(t *testing.T) {
 	})
 }
 
-func TestOnlyTheLastWishToPauseCounts(t *testing.T) {
-	for _, wishes := range [][]bool{{true}, {true, false}, {false, true, true}, {true, true, false}} {
-		p := newPausing()
-		for _, wish := range wishes {
-			p.pause(wish)
-		}
-		if got := <-p.wishes; got != wishes[len(wishes)-1] || len(p.wishes) > 0 {
-			t.Errorf("after %v the pod pauses: %t", wishes, got)
-		}
-	}
-}
-
 func TestACommandHearsOfPartitionsOnlyWhereItWorksOnThem(t *testing.T) {
 	for _, c := range []struct {
 		partitions bool
@@ -162,23 +149,6 @@ func TestASlotIsKeptWhileTheFilesMayShowItsID(t *testing.T) {
 		t.Errorf("%v, and the process ends with %v", err, *ends)
 	}
 	c.giveBack(t.Context(), nil) // it does not ask the allocator for anything
-}
-
-// A program must not be told for ever to stop work that nobody waits for any more.
-func TestALostPartitionIsForgottenWhenItsStopIsCalledOff(t *testing.T) {
-	s := newSharer(t, t.TempDir(), httpHooks())
-	s.publish(held())
-	s.publishShares(shares(placement.Between(0, 2), placement.Set{}, 1))
-	ctx, callOff := context.WithCancel(t.Context())
-	done := s.stopping(ctx, allocator.PartitionStop{Set: placement.Of(3), Number: 1, Lost: true})
-	for s.hub.Get().Partitions.Stopping().Empty() {
-		<-s.hub.Changed(s.hub.Get().Version)
-	}
-	callOff()
-	if err := <-done; !errors.Is(err, context.Canceled) {
-		t.Errorf("Stop is %v", err)
-	}
-	s.shows("0-2", "")
 }
 
 func TestSignalsReachTheCommand(t *testing.T) {

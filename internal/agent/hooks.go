@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/identity"
 )
 
@@ -21,29 +22,41 @@ type drainer struct {
 	*watchWork
 	timeout       time.Duration
 	giveAtTimeout bool
-	// ask blocks until the work under the id has stopped, or ctx ends.
-	ask func(ctx context.Context, id identity.Identity) error
-	// askPart blocks until the work on some partitions of the id has stopped, or ctx ends.
-	askPart func(ctx context.Context, id identity.Identity, part partStop) error
+	// ask blocks until the work has stopped that the stop is about, or ctx ends.
+	ask func(ctx context.Context, id identity.Identity, stop allocator.Stop) error
 }
 
-// stopped implements allocator.Options.Stopped. It blocks until the work has stopped.
-func (d *drainer) stopped(ctx context.Context) error {
+// stop implements allocator.Options.Stop. It asks about partitions whether or not this process has shown them: the program may work on them
+// because of an earlier process of the pod.
+func (d *drainer) stop(ctx context.Context, stop allocator.Stop) error {
+	if err := d.keepNumber(stop.Number); err != nil {
+		return err
+	}
 	id, mayWork := d.mayWork()
-	if !mayWork {
+	if stop.All && !mayWork {
 		return nil
 	}
 	bounded, cancel := d.bound(ctx)
 	defer cancel()
-	err := d.ask(bounded, id)
-	switch {
-	case err == nil:
-		return d.watchWork.stopped(id)
-	case !errors.Is(err, errDrainTimeout) || !d.giveAtTimeout:
-		return err
+	err := d.ask(bounded, id, stop)
+	if errors.Is(err, errDrainTimeout) && d.giveAtTimeout {
+		d.logGiven(id, stop, err)
+		err = nil
 	}
-	d.o.Allocator.Log.Info("the work has not stopped in time; its slot is given away all the same, and two pods may act under one id", "id", id.ID, "epoch", id.Epoch, "reason", err.Error())
-	return d.watchWork.stopped(id)
+	if err == nil && stop.All {
+		return d.stopped(id)
+	}
+	return err
+}
+
+func (d *drainer) logGiven(id identity.Identity, stop allocator.Stop, reason error) {
+	log := d.o.Allocator.Log.WithValues("id", id.ID, "reason", reason.Error())
+	if stop.All {
+		log.Info("the work has not stopped in time; its slot is given away all the same, and two pods may act under one id", "token", id.Token)
+		return
+	}
+	log.Info("the work on some partitions has not stopped in time; they are given away all the same, and two pods may work on one partition",
+		"partitions", stop.Partitions.String())
 }
 
 // bound returns ctx with the drain timeout.
@@ -52,21 +65,6 @@ func (d *drainer) bound(ctx context.Context) (context.Context, context.CancelFun
 		return context.WithCancel(ctx)
 	}
 	return context.WithTimeoutCause(ctx, d.timeout, fmt.Errorf("%w (%s)", errDrainTimeout, d.timeout))
-}
-
-// stoppedPart blocks until the work on some partitions has stopped. It asks whether or not this process has shown them: the program may
-// work on them because of an earlier process of the pod.
-func (d *drainer) stoppedPart(ctx context.Context, part partStop) error {
-	id, _ := d.mayWork()
-	bounded, cancel := d.bound(ctx)
-	defer cancel()
-	err := d.askPart(bounded, id, part)
-	if !errors.Is(err, errDrainTimeout) || !d.giveAtTimeout {
-		return err
-	}
-	d.o.Allocator.Log.Info("the work on some partitions has not stopped in time; they are given away all the same, and two pods may work on one partition",
-		"id", id.ID, "partitions", part.set.String(), "reason", err.Error())
-	return nil
 }
 
 // fencer stops the work when the process is fenced.
@@ -100,6 +98,6 @@ func (f *fencer) fence(ctx context.Context) {
 		}
 	}
 	if err != nil {
-		f.o.Allocator.Log.Error(err, "the fence hook failed; the work may go on under an id that is withdrawn", "id", id.ID, "epoch", id.Epoch)
+		f.o.Allocator.Log.Error(err, "the fence hook failed; the work may go on under an id that is withdrawn", "id", id.ID, "token", id.Token)
 	}
 }

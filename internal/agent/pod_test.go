@@ -48,7 +48,7 @@ func (s apiServer) RoundTrip(r *http.Request) (*http.Response, error) {
 // asked returns the options of worker-0 with this API server.
 func asked(t *testing.T, s apiServer) allocator.Options {
 	t.Helper()
-	st, err := store.New(&rest.Config{Host: "http://api.invalid", Transport: s}, "", clock.RealClock{})
+	st, err := store.New(&rest.Config{Host: "http://api.invalid", Transport: s}, clock.RealClock{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -54,3 +54,11 @@ func (r *readers) wait(ctx context.Context) error {
 	}
 	return nil
 }
+
+// waitSince blocks until the readers have had their time since then. If ctx ends before that, it returns the cause of ctx.
+func (r *readers) waitSince(ctx context.Context, since time.Time) error {
+	if left := r.delay - time.Since(since); left > 0 && !sleep(ctx, left) {
+		return context.Cause(ctx)
+	}
+	return nil
+}

@@ -86,17 +86,13 @@ func Run(ctx context.Context, o Options, command Command) (code int, err error) 
 		KeepOnCountChange: command.KeepOnCountChange, OnPartitions: command.onPartitions(o), Fenced: a.fenced, Log: o.Allocator.Log,
 	})}
 	a.work = c
-	if o.Partitions {
-		a.workOnPartitions(false, a.shown, c.stoppedPart)
-	}
 	c.begin()
 	to := &a.o.Allocator
-	to.Stopped, to.HandsOver = c.stopped, true
+	to.Stop, to.HandsOver, to.RestsAfterFailures = c.stop, true, o.Partitions
 	// If this process is the container's first one, everything in the container ends with it. Other containers that read the
 	// directory do not.
-	to.DiesWithProcess = os.Getpid() == 1 && a.dir == nil
-	if o.Partitions {
-		to.Partitions.InProcess, to.Partitions.RestsAfterFailures = to.DiesWithProcess, true
+	if os.Getpid() == 1 && a.dir == nil {
+		to.Left = nil
 	}
 	lead := command.fenceLead(o.FenceAfter)
 	if o.FenceAfter > 0 {
@@ -139,12 +135,19 @@ func Run(ctx context.Context, o Options, command Command) (code int, err error) 
 	return code, err
 }
 
-// stopped blocks until the command has ended and the readers of the files have had their time.
-func (c *runWork) stopped(ctx context.Context) error {
-	if err := c.follower.Stopped(ctx); err != nil || c.dir == nil {
+// stop blocks until no command works on what is to stop, and the readers of the files have had their time.
+func (c *runWork) stop(ctx context.Context, stop allocator.Stop) error {
+	begin := time.Now()
+	if stop.All {
+		if err := c.follower.Stopped(ctx); err != nil || c.dir == nil {
+			return err
+		}
+		return c.readers.wait(ctx)
+	}
+	if err := c.follower.StoppedWorkOn(ctx, stop.Partitions); err != nil || c.dir == nil {
 		return err
 	}
-	return c.readers.wait(ctx)
+	return c.readers.waitSince(ctx, begin)
 }
 
 // onPartitions returns what the follower is to do when the partitions change.
@@ -153,14 +156,6 @@ func (c Command) onPartitions(o Options) child.OnPartitions {
 		return child.IgnorePartitions
 	}
 	return max(c.OnPartitions, child.RestartOnPartitions)
-}
-
-// stoppedPart blocks until no command works on the partitions and the readers of the files have had their time.
-func (c *runWork) stoppedPart(ctx context.Context, part partStop) error {
-	if err := c.follower.StoppedWorkOn(ctx, part.set); err != nil || c.dir == nil {
-		return err
-	}
-	return c.readers.waitSince(ctx, part.since)
 }
 
 // begin shows over HTTP that there is no id: no command runs. The files may still have the id of the process before this one. In strict

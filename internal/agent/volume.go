@@ -23,7 +23,7 @@ func open(dir string, o allocator.Options) (v *volume, current identity.Identity
 	there, found, err := v.ours()
 	if err != nil || !found || (v.uid != "" && v.Pod() != v.uid) {
 		v.left = v.none
-		return v, v.none, errors.Join(err, v.Note(identity.Identity{}), v.Publish(v.none))
+		return v, v.none, errors.Join(err, v.clear())
 	}
 	if v.left = there; v.uid == "" {
 		return v, v.none, nil // an earlier pod of the same name may have published it; claim finds out
@@ -42,10 +42,15 @@ func (v *volume) adopt(uid string) error {
 	if v.Pod() == uid {
 		return nil
 	}
-	if err := errors.Join(v.Note(identity.Identity{}), v.Publish(v.none)); err != nil {
+	if err := v.clear(); err != nil {
 		return err
 	}
 	return v.SetPod(uid)
+}
+
+// clear removes what another pod left.
+func (v *volume) clear() error {
+	return errors.Join(v.Note(identity.Identity{}), v.SetPaused(false), v.Publish(v.none))
 }
 
 // empty publishes that the pod has no id. It is for a pod that does not exist any more.

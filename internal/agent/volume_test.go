@@ -28,7 +28,7 @@ func fill(t *testing.T, dir, pod, uid string) {
 	if err := s.adopt(uid); err != nil {
 		t.Fatal(err)
 	}
-	err := s.Publish(identity.Identity{State: identity.StateAssigned, ID: 3, Count: 5, Epoch: 7, Pod: pod, Namespace: "shop"})
+	err := s.Publish(identity.Identity{State: identity.StateAssigned, ID: 3, Count: 5, Token: 7, Pod: pod, Namespace: "shop"})
 	if err != nil {
 		t.Fatal(err)
 	}

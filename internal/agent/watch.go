@@ -51,11 +51,7 @@ func Watch(ctx context.Context, o Options, hooks Hooks) error {
 	if err := b.numberStops(hooks); err != nil {
 		return err
 	}
-	stopped, stoppedPart := b.stoppedBy(hooks)
-	a.o.Allocator.Stopped, a.o.Allocator.HandsOver = stopped, hooks.hooked()
-	if o.Partitions {
-		a.workOnPartitions(!hooks.hooked(), b.last, stoppedPart)
-	}
+	a.left, a.o.Allocator.Stop, a.o.Allocator.HandsOver = b.last, b.stopBy(hooks), hooks.hooked()
 	if hooks.Fence != nil {
 		f := &fencer{watchWork: b, lead: fenceLead(o.FenceAfter), kill: func(ctx context.Context, id identity.Identity) error {
 			return hooks.Fence.Run(ctx, id, hook.Stop{})
@@ -72,10 +68,7 @@ func Watch(ctx context.Context, o Options, hooks Hooks) error {
 		b.requireSecret = server.RequireSecret
 	}
 	if o.Partitions && hooks.hooked() && server != nil {
-		p := newPausing()
-		a.o.Allocator.Partitions.Pause = p.wishes
-		server.OnPause(p.pause)
-		b.requireSecret, b.trustLoopback = server.RequireSecret, server.TrustLoopback
+		b.pausedBy(server)
 	}
 	stopServer, err := a.serve(ctx, server)
 	if err != nil {
@@ -104,8 +97,9 @@ type watchWork struct {
 	gateOfParts hook.Parts
 	// requireSecret makes the server demand a secret from a program that posts to it. It is nil if nothing can be posted.
 	requireSecret func(secret string)
-	// trustLoopback makes the server accept a pause without a secret. It is nil if nobody can pause.
+	// trustLoopback makes the server accept a pause without a secret. It is nil if nobody can pause, and so is pausing.
 	trustLoopback func()
+	pausing       *pausing
 	// last is the identity under which the program may be working: the last one with an id that it was shown. It is not
 	// assigned if the program has stopped. The agent's lock guards it.
 	last identity.Identity
@@ -128,6 +122,14 @@ func (b *watchWork) recall() (left bool, err error) {
 	return b.last.Assigned(), err
 }
 
+// pausedBy has the pod pause when somebody posts that to the server, or did before this process began.
+func (b *watchWork) pausedBy(server *publish.Server) {
+	b.pausing = newPausing(b.dir.SetPaused)
+	server.OnPause(b.pausing.pause)
+	b.requireSecret, b.trustLoopback = server.RequireSecret, server.TrustLoopback
+	b.o.Allocator.Pause, b.o.Allocator.Paused = b.pausing.wishes, b.dir.Paused()
+}
+
 // begin runs when the API server has said which pod this is, and before the first identity. If the directory was another pod's, nothing in
 // it is this pod's any more.
 func (b *watchWork) begin(ctx context.Context) error {
@@ -136,6 +138,11 @@ func (b *watchWork) begin(ctx context.Context) error {
 	b.mu.Unlock()
 	if err != nil {
 		return err
+	}
+	if b.pausing != nil && b.o.Allocator.Paused && !b.dir.Paused() {
+		if err := b.pausing.pause(false); err != nil {
+			return err
+		}
 	}
 	return b.guardGate(ctx)
 }
@@ -149,7 +156,7 @@ func (b *watchWork) before(id identity.Identity) error {
 		return err
 	}
 	if id.State == identity.StateDraining {
-		b.gate.Open(b.last.Epoch, b.stops.drain)
+		b.gate.Open(b.last.Token, id.Stop)
 	} else {
 		b.gate.Close()
 	}
@@ -162,8 +169,9 @@ func (b *watchWork) numberStops(hooks Hooks) (err error) {
 	if !hooks.hooked() || b.dir == nil {
 		return nil
 	}
-	b.stops.numbered, b.stops.told, b.stops.save = true, hooks.DrainHTTP, b.dir.SetLastStop
+	b.stops.told, b.stops.save = hooks.DrainHTTP, b.dir.SetLastStop
 	b.stops.last, err = b.dir.LastStop()
+	b.o.Allocator.LastStop = b.stops.last
 	return err
 }
 
@@ -172,7 +180,7 @@ func (b *watchWork) drained(said publish.Report) error {
 	if !said.Partitions.Empty() {
 		return b.gateOfParts.Drained(said.Partitions, said.Stop)
 	}
-	return b.gate.Drained(said.Epoch, said.Stop)
+	return b.gate.Drained(said.Token, said.Stop)
 }
 
 func (b *watchWork) after(identity.Identity) {}
@@ -213,33 +221,40 @@ func (b *watchWork) mayWork() (id identity.Identity, ok bool) {
 	return b.last, b.last.Assigned()
 }
 
-// stoppedBy returns the functions that block until the work has stopped: all of it, and that on some partitions. Only a drain hook
-// knows that. Without a hook, the functions give the program time to notice that it must stop.
-func (b *watchWork) stoppedBy(hooks Hooks) (all func(context.Context) error, part func(context.Context, partStop) error) {
+// stopBy returns the function that blocks until work has stopped. Only a drain hook knows that. Without a hook, the function gives the program
+// time to notice that it must stop.
+func (b *watchWork) stopBy(hooks Hooks) func(context.Context, allocator.Stop) error {
 	if !hooks.hooked() {
-		return b.readers.wait, func(ctx context.Context, part partStop) error { return b.readers.waitSince(ctx, part.since) }
+		return b.giveTime
 	}
-	d := &drainer{watchWork: b, timeout: hooks.DrainTimeout, giveAtTimeout: hooks.GiveAtTimeout}
-	d.ask = func(ctx context.Context, _ identity.Identity) error { return b.gate.Wait(ctx) }
-	d.askPart = func(ctx context.Context, _ identity.Identity, part partStop) error {
-		return b.gateOfParts.Wait(ctx, part.set)
-	}
+	d := &drainer{watchWork: b, timeout: hooks.DrainTimeout, giveAtTimeout: hooks.GiveAtTimeout, ask: b.awaitReport}
 	if hooks.Drain != nil {
-		d.ask = func(ctx context.Context, id identity.Identity) error {
-			return hooks.Drain.Run(ctx, id, hook.Stop{Number: b.drainNumber()})
-		}
-		d.askPart = func(ctx context.Context, id identity.Identity, part partStop) error {
-			return hooks.Drain.Run(ctx, id, hook.Stop{Number: part.number, Partitions: part.set})
+		d.ask = func(ctx context.Context, id identity.Identity, stop allocator.Stop) error {
+			if stop.All {
+				return hooks.Drain.Run(ctx, id, hook.Stop{Number: stop.Number})
+			}
+			return hooks.Drain.Run(ctx, id, hook.Stop{Number: stop.Number, Partitions: stop.Partitions})
 		}
 	}
-	return d.stopped, d.stoppedPart
+	return d.stop
 }
 
-// drainNumber returns the number of the drain under way.
-func (b *watchWork) drainNumber() int {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.stops.drain
+// giveTime blocks until the readers of the files have had their time.
+func (b *watchWork) giveTime(ctx context.Context, stop allocator.Stop) error {
+	if stop.All {
+		return b.readers.wait(ctx)
+	}
+	return b.readers.waitSince(ctx, time.Now())
+}
+
+// awaitReport blocks until the program has reported over HTTP that its work has stopped.
+func (b *watchWork) awaitReport(ctx context.Context, _ identity.Identity, stop allocator.Stop) error {
+	if !stop.All {
+		return b.gateOfParts.Wait(ctx, stop.Partitions)
+	}
+	b.ask(stop.Number)
+	defer b.ask(0)
+	return b.gate.Wait(ctx)
 }
 
 // guardGate makes the server demand a secret from the program if processes outside of this pod share its loopback

@@ -24,13 +24,13 @@ const (
 )
 
 func held() identity.Identity {
-	return identity.Identity{State: identity.StateAssigned, ID: 3, Count: 5, Epoch: 7, Pod: podName, Namespace: "shop"}
+	return identity.Identity{State: identity.StateAssigned, ID: 3, Count: 5, Token: 7, Pod: podName, Namespace: "shop"}
 }
 
 var errHook = errors.New("exit status 1")
 
 // newDrainer returns a drainer whose hook is ask.
-func newDrainer(giveAtTimeout bool, ask func(context.Context, identity.Identity) error) (d *drainer, logged *[]string) {
+func newDrainer(giveAtTimeout bool, ask func(context.Context, identity.Identity, allocator.Stop) error) (d *drainer, logged *[]string) {
 	logged = &[]string{}
 	log := funcr.New(func(_, args string) { *logged = append(*logged, args) }, funcr.Options{})
 	b := &watchWork{agent: &agent{o: Options{Allocator: allocator.Options{Log: log}}}, last: held()}
@@ -38,32 +38,32 @@ func newDrainer(giveAtTimeout bool, ask func(context.Context, identity.Identity)
 }
 
 // never is a hook that does not return before its context ends.
-func never(ctx context.Context, _ identity.Identity) error {
+func never(ctx context.Context, _ identity.Identity, _ allocator.Stop) error {
 	<-ctx.Done()
 	return context.Cause(ctx)
 }
 
 func TestTheHookDecides(t *testing.T) {
 	for _, want := range []error{nil, errHook} {
-		d, logged := newDrainer(true, func(_ context.Context, id identity.Identity) error {
+		d, logged := newDrainer(true, func(_ context.Context, id identity.Identity, _ allocator.Stop) error {
 			if id != held() {
 				t.Errorf("asked about %v", id)
 			}
 			return want
 		})
-		if err := d.stopped(t.Context()); !errors.Is(err, want) || len(*logged) > 0 {
-			t.Errorf("stopped is %v, want %v; the log has %v", err, want, *logged)
+		if err := d.stop(t.Context(), allocator.Stop{All: true}); !errors.Is(err, want) || len(*logged) > 0 {
+			t.Errorf("stop is %v, want %v; the log has %v", err, want, *logged)
 		}
 	}
 }
 
 func TestNobodyIsAskedAboutAnIDThatNobodyWasToldOf(t *testing.T) {
-	d, _ := newDrainer(false, func(context.Context, identity.Identity) error {
+	d, _ := newDrainer(false, func(context.Context, identity.Identity, allocator.Stop) error {
 		t.Error("asked")
 		return errHook
 	})
 	d.last = identity.Identity{}
-	if err := d.stopped(t.Context()); err != nil {
+	if err := d.stop(t.Context(), allocator.Stop{All: true}); err != nil {
 		t.Error(err)
 	}
 }
@@ -72,9 +72,9 @@ func TestAtTheTimeoutTheSlotIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, _ := newDrainer(false, never)
 		begin := time.Now()
-		err := d.stopped(t.Context())
+		err := d.stop(t.Context(), allocator.Stop{All: true})
 		if !errors.Is(err, errDrainTimeout) || time.Since(begin) != 5*time.Minute {
-			t.Errorf("stopped is %v after %s", err, time.Since(begin))
+			t.Errorf("stop is %v after %s", err, time.Since(begin))
 		}
 	})
 }
@@ -83,9 +83,9 @@ func TestAtTheTimeoutTheSlotIsGivenIfSoWanted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, logged := newDrainer(true, never)
 		begin := time.Now()
-		err := d.stopped(t.Context())
+		err := d.stop(t.Context(), allocator.Stop{All: true})
 		if err != nil || time.Since(begin) != 5*time.Minute || len(*logged) != 1 {
-			t.Errorf("stopped is %v after %s; the log has %v", err, time.Since(begin), *logged)
+			t.Errorf("stop is %v after %s; the log has %v", err, time.Since(begin), *logged)
 		}
 	})
 }
@@ -96,8 +96,8 @@ func TestACauseThatGoesAwayIsNoTimeout(t *testing.T) {
 		d.timeout = 0
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(1000*time.Hour, cancel)
-		if err := d.stopped(ctx); !errors.Is(err, context.Canceled) || len(*logged) > 0 {
-			t.Errorf("stopped is %v; the log has %v", err, *logged)
+		if err := d.stop(ctx, allocator.Stop{All: true}); !errors.Is(err, context.Canceled) || len(*logged) > 0 {
+			t.Errorf("stop is %v; the log has %v", err, *logged)
 		}
 	})
 }
@@ -146,7 +146,7 @@ func TestTheGateIsOpenWhileDraining(t *testing.T) {
 	a.publish(held())
 	a.publish(withdrawn(identity.StateDraining))
 	if err := a.gate.Drained(8, 0); !errors.Is(err, hook.ErrNothingToDrain) {
-		t.Errorf("a word for another epoch was taken: %v", err)
+		t.Errorf("a word for another token was taken: %v", err)
 	}
 	if err := a.gate.Drained(7, 0); err != nil {
 		t.Error(err)

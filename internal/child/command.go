@@ -52,11 +52,11 @@ func Look(name string) (path string, err error) {
 	return path, nil
 }
 
-// Fill replaces {id}, {count}, {epoch}, {pod} and {namespace} in arguments by the values of an identity, and {partitions} if it has
+// Fill replaces {id}, {count}, {token}, {pod} and {namespace} in arguments by the values of an identity, and {partitions} if it has
 // partitions. {{id}} becomes {id}, and so on. Everything else stays as it is.
 func Fill(args []string, id identity.Identity) []string {
 	values := [][2]string{
-		{"id", strconv.Itoa(id.ID)}, {"count", strconv.Itoa(id.Count)}, {"epoch", strconv.FormatInt(id.Epoch, 10)},
+		{"id", strconv.Itoa(id.ID)}, {"count", strconv.Itoa(id.Count)}, {"token", strconv.FormatInt(id.Token, 10)},
 		{"pod", id.Pod}, {"namespace", id.Namespace},
 	}
 	if id.Partitions.Enabled() {
@@ -87,7 +87,7 @@ func environment(base []string, id identity.Identity) []string {
 	own := []string{
 		"IDALLOC_ID=" + strconv.Itoa(id.ID),
 		"IDALLOC_COUNT=" + strconv.Itoa(id.Count),
-		"IDALLOC_EPOCH=" + strconv.FormatInt(id.Epoch, 10),
+		"IDALLOC_TOKEN=" + strconv.FormatInt(id.Token, 10),
 	}
 	if id.Partitions.Enabled() {
 		own = append(own, "IDALLOC_PARTITIONS="+id.Partitions.Owned().String())

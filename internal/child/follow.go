@@ -277,7 +277,7 @@ func (f *Follower) start(t task) (*Process, error) {
 	if f.o.OnPartitions != IgnorePartitions {
 		log = log.WithValues("partitions", t.id.Partitions.Owned().String())
 	}
-	log.Info("command started", "id", t.id.ID, "count", t.id.Count, "epoch", t.id.Epoch, "pid", p.Pid())
+	log.Info("command started", "id", t.id.ID, "count", t.id.Count, "token", t.id.Token, "pid", p.Pid())
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.process = p
@@ -345,8 +345,8 @@ func (f *Follower) mustStop(ctx context.Context, t task) (reason string) {
 		return context.Cause(ctx).Error()
 	case !f.want.Assigned():
 		return "the state is " + string(f.want.State)
-	case f.revoked != t.revoked || f.want.ID != t.id.ID || f.want.Epoch != t.id.Epoch:
-		if f.o.OnPartitions != IgnorePartitions && f.want.ID == t.id.ID && f.want.Epoch == t.id.Epoch {
+	case f.revoked != t.revoked || f.want.ID != t.id.ID || f.want.Token != t.id.Token:
+		if f.o.OnPartitions != IgnorePartitions && f.want.ID == t.id.ID && f.want.Token == t.id.Token {
 			return "the id or some of its partitions were revoked"
 		}
 		return "the id was revoked"

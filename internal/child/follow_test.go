@@ -15,8 +15,8 @@ import (
 	"github.com/idalloc/idalloc/pkg/identity"
 )
 
-func assigned(id, count int, epoch int64) identity.Identity {
-	return identity.Identity{State: identity.StateAssigned, ID: id, Count: count, Epoch: epoch, Pod: "worker-x", Namespace: "shop"}
+func assigned(id, count int, token int64) identity.Identity {
+	return identity.Identity{State: identity.StateAssigned, ID: id, Count: count, Token: token, Pod: "worker-x", Namespace: "shop"}
 }
 
 func without(state identity.State) identity.Identity {
@@ -58,7 +58,7 @@ func expect(t *testing.T, s *stage, want ...string) {
 
 func TestFillReplacesWhatItKnows(t *testing.T) {
 	args := []string{
-		"--shard={id}", "--total={count}", "{epoch}", "{namespace}/{pod}", "{{id}}", "${{count}}", "{other}", "{{ .x }}", "{id}{id}",
+		"--shard={id}", "--total={count}", "{token}", "{namespace}/{pod}", "{{id}}", "${{count}}", "{other}", "{{ .x }}", "{id}{id}",
 		`{"id":{id}}`, "{ID}", "{", "}", "", "{{{id}}}",
 	}
 	want := []string{
@@ -71,8 +71,8 @@ func TestFillReplacesWhatItKnows(t *testing.T) {
 }
 
 func TestEnvironmentHasOneIdentity(t *testing.T) {
-	got := environment([]string{"A=1", "IDALLOC_ID=9", "IDALLOC_DIR=/d", "IDALLOC_EPOCH="}, assigned(3, 5, 77))
-	want := []string{"A=1", "IDALLOC_DIR=/d", "IDALLOC_ID=3", "IDALLOC_COUNT=5", "IDALLOC_EPOCH=77"}
+	got := environment([]string{"A=1", "IDALLOC_ID=9", "IDALLOC_DIR=/d", "IDALLOC_TOKEN="}, assigned(3, 5, 77))
+	want := []string{"A=1", "IDALLOC_DIR=/d", "IDALLOC_ID=3", "IDALLOC_COUNT=5", "IDALLOC_TOKEN=77"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}

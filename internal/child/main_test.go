@@ -46,7 +46,7 @@ func play(act string, args []string) int {
 		code, _ := strconv.Atoi(args[1])
 		return code
 	case "echo":
-		say("%s %s %s %s", strings.Join(args[1:], " "), os.Getenv("IDALLOC_ID"), os.Getenv("IDALLOC_COUNT"), os.Getenv("IDALLOC_EPOCH"))
+		say("%s %s %s %s", strings.Join(args[1:], " "), os.Getenv("IDALLOC_ID"), os.Getenv("IDALLOC_COUNT"), os.Getenv("IDALLOC_TOKEN"))
 		<-signals
 		say("stopped")
 		return 0

@@ -13,7 +13,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/partition/placement"
 )
 
-// sharing returns id 0 of three with partitions that were taken at an epoch.
+// sharing returns id 0 of three with partitions that were taken at a token.
 func sharing(set placement.Set, token int64) identity.Identity {
 	id := assigned(0, 3, 7)
 	id.Partitions = identity.PartitionsOf(8, []identity.Share{{Set: set, Token: token}}, placement.Set{}, 0)
@@ -48,11 +48,11 @@ func TestFillKnowsPartitionsOnlyWhereThereAreSome(t *testing.T) {
 		}
 	}
 	got := environment([]string{"A=1", "IDALLOC_PARTITIONS=9"}, some)
-	if want := []string{"A=1", "IDALLOC_ID=0", "IDALLOC_COUNT=3", "IDALLOC_EPOCH=7", "IDALLOC_PARTITIONS=0-1,5"}; !slices.Equal(got, want) {
+	if want := []string{"A=1", "IDALLOC_ID=0", "IDALLOC_COUNT=3", "IDALLOC_TOKEN=7", "IDALLOC_PARTITIONS=0-1,5"}; !slices.Equal(got, want) {
 		t.Errorf("the environment is %q", got)
 	}
 	got = environment([]string{"IDALLOC_PARTITIONS=9"}, assigned(0, 3, 7))
-	if want := []string{"IDALLOC_PARTITIONS=9", "IDALLOC_ID=0", "IDALLOC_COUNT=3", "IDALLOC_EPOCH=7"}; !slices.Equal(got, want) {
+	if want := []string{"IDALLOC_PARTITIONS=9", "IDALLOC_ID=0", "IDALLOC_COUNT=3", "IDALLOC_TOKEN=7"}; !slices.Equal(got, want) {
 		t.Errorf("without partitions the environment is %q", got)
 	}
 }

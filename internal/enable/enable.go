@@ -28,6 +28,8 @@ type Plan struct {
 type Options struct {
 	// AccountOnly leaves the pod template as it is.
 	AccountOnly bool
+	// Strict permits what strict mode needs.
+	Strict bool
 }
 
 // For returns the plan for a workload. whole is the workload as the API server has it.
@@ -50,7 +52,7 @@ func For(ref store.Ref, whole *unstructured.Unstructured, o Options) (Plan, erro
 	if account == name {
 		p.Objects = append(p.Objects, serviceAccount(ref.Namespace, name))
 	}
-	p.Objects = append(p.Objects, role(ref, name), binding(ref.Namespace, name, account))
+	p.Objects = append(p.Objects, role(ref, name, o.Strict), binding(ref.Namespace, name, account))
 	switch label, _, _ := unstructured.NestedString(template, "metadata", "labels", inject.Label); {
 	case o.AccountOnly || runs(template):
 		if own != account {
@@ -93,8 +95,8 @@ func serviceAccount(namespace, name string) *unstructured.Unstructured {
 	return object("v1", "ServiceAccount", namespace, name, labels(), map[string]any{"automountServiceAccountToken": false})
 }
 
-// role returns the permissions of a pod, those of config/base.
-func role(ref store.Ref, name string) *unstructured.Unstructured {
+// role returns the permissions of a pod, those of config/base and, for strict mode, of config/strict.
+func role(ref store.Ref, name string, strict bool) *unstructured.Unstructured {
 	rules := []any{rule(ref.GVR().Group, ref.GVR().Resource, ref.Name, "get", "list", "watch", "patch")}
 	if ref.Rolls() {
 		rules = append(rules, rule("apps", "replicasets", "", "get"))
@@ -103,6 +105,10 @@ func role(ref store.Ref, name string) *unstructured.Unstructured {
 		rule("", "pods", "", "get", "list", "watch", "patch"),
 		rule("", "events", "", "create"),
 		rule("idalloc.dev", "slots", "", "allocate"))
+	if strict {
+		leases := store.Leases
+		rules = append(rules, rule(leases.Group, leases.Resource, "", "get", "list", "watch", "create", "update"))
+	}
 	return object(rbac+"/v1", "Role", ref.Namespace, name, labels(), map[string]any{"rules": rules})
 }
 

@@ -96,6 +96,45 @@ func TestTheRoleIsTheComponents(t *testing.T) {
 	}
 }
 
+// In strict mode the Role has the rule of config/strict besides.
+func TestTheRoleOfStrictMode(t *testing.T) {
+	text, err := os.ReadFile("../../config/strict/kustomization.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var component struct {
+		Patches []struct{ Patch string }
+	}
+	if err := yaml.Unmarshal(text, &component); err != nil || len(component.Patches) != 1 {
+		t.Fatalf("%v: %v", err, component)
+	}
+	var patch []struct {
+		Path  string
+		Value map[string]any
+	}
+	if err := yaml.Unmarshal([]byte(component.Patches[0].Patch), &patch); err != nil || len(patch) != 1 || patch[0].Path != "/rules/-" {
+		t.Fatalf("%v: %v", err, patch)
+	}
+	if usual, strict := rules(t, Options{}), rules(t, Options{Strict: true}); !reflect.DeepEqual(strict, append(usual, patch[0].Value)) {
+		t.Errorf("the rules are %v", strict)
+	}
+}
+
+// rules returns those of the Role for a plain Deployment.
+func rules(t *testing.T, o Options) []any {
+	t.Helper()
+	ref, whole := worker(t, deploy, "spec: {}")
+	p, err := For(ref, whole, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules, _, err := unstructured.NestedSlice(p.Objects[1].Object, "rules")
+	if err != nil || p.Objects[1].GetKind() != "Role" {
+		t.Fatalf("%s: %v", p.Objects[1].GetKind(), err)
+	}
+	return rules
+}
+
 // The marks name an account only where the template names none, and a container of another name is not the sidecar.
 func TestTheMarks(t *testing.T) {
 	for name, tc := range map[string]struct{ template, want string }{

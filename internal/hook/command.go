@@ -98,7 +98,7 @@ func split(line string) (words []string, err error) {
 // kills the command and all processes of its group, and the error wraps the cause of ctx. Errors quote the end of the
 // command's output.
 //
-// The command has the environment of this process, with IDALLOC_ID, IDALLOC_COUNT and IDALLOC_EPOCH of id, and with IDALLOC_STOP and
+// The command has the environment of this process, with IDALLOC_ID, IDALLOC_COUNT and IDALLOC_TOKEN of id, and with IDALLOC_STOP and
 // IDALLOC_PARTITIONS_STOP of stop, as far as it has them.
 func (c *Command) Run(ctx context.Context, id identity.Identity, stop Stop) error {
 	var output tail
@@ -129,7 +129,7 @@ func environment(base []string, id identity.Identity, stop Stop) []string {
 	env = append(env,
 		"IDALLOC_ID="+strconv.Itoa(id.ID),
 		"IDALLOC_COUNT="+strconv.Itoa(id.Count),
-		"IDALLOC_EPOCH="+strconv.FormatInt(id.Epoch, 10),
+		"IDALLOC_TOKEN="+strconv.FormatInt(id.Token, 10),
 	)
 	if stop.Number > 0 {
 		env = append(env, stopVariable+"="+strconv.Itoa(stop.Number))

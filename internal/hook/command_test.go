@@ -18,7 +18,7 @@ import (
 var errStop = errors.New("enough")
 
 func held() identity.Identity {
-	return identity.Identity{State: identity.StateAssigned, ID: 3, Count: 5, Epoch: 1795219200123}
+	return identity.Identity{State: identity.StateAssigned, ID: 3, Count: 5, Token: 1795219200123}
 }
 
 func TestParse(t *testing.T) {
@@ -82,7 +82,7 @@ func TestExitCodeZeroMeansStopped(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
 	t.Setenv("IDALLOC_ID", "99")
 	t.Setenv("OUT", out)
-	if err := command(t, `echo "$IDALLOC_ID $IDALLOC_COUNT $IDALLOC_EPOCH" >"$OUT"`).Run(t.Context(), held(), Stop{}); err != nil {
+	if err := command(t, `echo "$IDALLOC_ID $IDALLOC_COUNT $IDALLOC_TOKEN" >"$OUT"`).Run(t.Context(), held(), Stop{}); err != nil {
 		t.Fatal(err)
 	}
 	if b, err := os.ReadFile(out); err != nil || string(b) != "3 5 1795219200123\n" { //nolint:gosec // a file of the test

@@ -1,6 +1,7 @@
 package hook
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,22 +16,25 @@ var ErrNothingToDrain = errors.New("nothing to drain")
 type Gate struct {
 	mu    sync.Mutex
 	open  bool
-	epoch int64 // the epoch of the id that the pod gives away, 0 if it is not known
-	stop  int   // the number of the stop, 0 if it has none
+	token int64 // the token of the id that the pod gives away, 0 if it is not known
+	// first and last are the numbers of the first and the last stop since it was opened, 0 if there was none.
+	first, last int
 	// stopped is made by Open, and closed by the report.
 	stopped chan struct{}
 	heard   bool
 }
 
-// Open opens the gate. epoch is that of the id that the pod gives away, or 0 if it is not known, and stop the number of the stop. Open
-// does nothing if the gate is open.
-func (g *Gate) Open(epoch int64, stop int) {
+// Open opens the gate. token is that of the id that the pod gives away, or 0 if it is not known, and stop the number of the stop, or 0 if it
+// has none yet. If the gate is open, the program is asked once more, and the report for an earlier number counts, too: the work has not begun
+// again in between.
+func (g *Gate) Open(token int64, stop int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.open {
+		g.first, g.last = cmp.Or(g.first, stop), stop
 		return
 	}
-	g.open, g.epoch, g.stop, g.heard = true, epoch, stop, false
+	g.open, g.token, g.first, g.last, g.heard = true, token, stop, stop, false
 	g.stopped = make(chan struct{})
 }
 
@@ -41,21 +45,21 @@ func (g *Gate) Close() {
 	g.open = false
 }
 
-// Drained reports that the program has stopped using the id of this epoch, as the answer to the stop of this number. 0 stands for any
-// epoch, and for any stop. A second report is no error. Drained does not block. The error wraps ErrNothingToDrain if the gate is
-// closed, or open for another epoch or stop. An id keeps its epoch if a stop is called off, so only the number tells that a report is
+// Drained reports that the program has stopped using the id of this token, as the answer to the stop of this number. 0 stands for any
+// token, and for any stop. A second report is no error. Drained does not block. The error wraps ErrNothingToDrain if the gate is
+// closed, or open for another token or stop. An id keeps its token if a stop is called off, so only the number tells that a report is
 // not a late one.
-func (g *Gate) Drained(epoch int64, stop int) error {
+func (g *Gate) Drained(token int64, stop int) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if !g.open {
 		return fmt.Errorf("%w: no id is being withdrawn; post when the state is draining and the work has stopped", ErrNothingToDrain)
 	}
-	if epoch != 0 && g.epoch != 0 && epoch != g.epoch {
-		return fmt.Errorf("%w of epoch %d: the id that is being withdrawn has epoch %d", ErrNothingToDrain, epoch, g.epoch)
+	if token != 0 && g.token != 0 && token != g.token {
+		return fmt.Errorf("%w of token %d: the id that is being withdrawn has token %d", ErrNothingToDrain, token, g.token)
 	}
-	if stop != 0 && stop != g.stop {
-		return fmt.Errorf("%w by stop %d: the stop under way has the number %d", ErrNothingToDrain, stop, g.stop)
+	if stop != 0 && (stop < g.first || stop > g.last) {
+		return fmt.Errorf("%w by stop %d: the stop under way has the number %d", ErrNothingToDrain, stop, g.last)
 	}
 	if !g.heard {
 		g.heard = true

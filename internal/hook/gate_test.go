@@ -69,7 +69,7 @@ func TestAWordOfAnEarlierEpisodeDoesNotCount(t *testing.T) {
 		t.Errorf("the word of the episode before ended the wait: %v", err)
 	}
 	if err := g.Drained(7, 0); !errors.Is(err, ErrNothingToDrain) {
-		t.Errorf("a late word for epoch 7: %v", err)
+		t.Errorf("a late word for token 7: %v", err)
 	}
 	for range 64 {
 		if err := g.Wait(ended(t)); !errors.Is(err, errStop) {
@@ -81,7 +81,7 @@ func TestAWordOfAnEarlierEpisodeDoesNotCount(t *testing.T) {
 	}
 }
 
-func TestAnUnknownEpochTakesAnyWord(t *testing.T) {
+func TestAnUnknownTokenTakesAnyWord(t *testing.T) {
 	var g Gate
 	g.Open(0, 1)
 	if err := g.Drained(9, 0); err != nil {
@@ -89,8 +89,8 @@ func TestAnUnknownEpochTakesAnyWord(t *testing.T) {
 	}
 }
 
-// An id keeps its epoch when its drain is called off, so that a late report names the right one.
-func TestALateReportForAnEarlierStopOfTheSameEpochDoesNotCount(t *testing.T) {
+// An id keeps its token when its drain is called off, so that a late report names the right one.
+func TestALateReportForAnEarlierStopOfTheSameTokenDoesNotCount(t *testing.T) {
 	var g Gate
 	g.Open(7, 1)
 	g.Close() // called off
@@ -108,5 +108,30 @@ func TestALateReportForAnEarlierStopOfTheSameEpochDoesNotCount(t *testing.T) {
 	}
 	if err := g.Wait(t.Context()); err != nil {
 		t.Error(err)
+	}
+}
+
+// Nothing began between the two stops, so a report for the first one answers the second one, too.
+func TestAProgramThatIsAskedAgainMayHaveReportedBefore(t *testing.T) {
+	for name, tc := range map[string]struct {
+		opened []int
+		report int
+		counts bool
+	}{
+		"the number was not known yet":   {[]int{0, 2}, 2, true},
+		"the first of two":               {[]int{2, 3}, 2, true},
+		"the second of two":              {[]int{2, 3}, 3, true},
+		"one before the first":           {[]int{2, 3}, 1, false},
+		"one before, not known at first": {[]int{0, 2}, 1, false},
+		"one that is not known":          {[]int{0}, 1, false},
+		"one after the last":             {[]int{2, 3}, 4, false},
+	} {
+		var g Gate
+		for _, number := range tc.opened {
+			g.Open(7, number)
+		}
+		if err := g.Drained(7, tc.report); tc.counts != (err == nil) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 
 // Parts passes on the program's reports that it has stopped its work on some partitions. It knows for each partition that is to stop
 // which stop was the first to name it. A report names the last stop that the program had heard of. So it counts for a partition that was
-// to stop then, and has been ever since: the program cannot have begun to work on it anew. The zero value has none. It is safe for
+// to stop then, and has been ever since: the program cannot have begun to work on it again. The zero value has none. It is safe for
 // concurrent use.
 type Parts struct {
 	mu sync.Mutex

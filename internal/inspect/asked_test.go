@@ -43,7 +43,7 @@ func asking(t *testing.T, denied func(r *http.Request) bool, objects ...*unstruc
 		}
 		return true
 	})
-	s, err := store.New(server.Config(), "", testclock.NewFakeClock(apifake.Born()))
+	s, err := store.New(server.Config(), testclock.NewFakeClock(apifake.Born()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func replicaSet(annotations map[string]string) *unstructured.Unstructured {
 }
 
 func TestExplainAsksTheAPIServer(t *testing.T) {
-	held := assignment.State{Slots: assignment.Slots{0: "worker-a"}, UIDs: assignment.Slots{0: assignment.ShortUID("worker-a-uid")}, Epoch: 100}
+	held := assignment.State{Slots: assignment.Slots{0: "worker-a"}}
 	waits := below(apifake.Pod("worker-b"), store.ReplicaSet, "worker-5d9")
 	relabelled := waits.DeepCopy()
 	relabelled.SetLabels(map[string]string{"app": "other"})
@@ -82,12 +82,12 @@ func TestExplainAsksTheAPIServer(t *testing.T) {
 		"a waiter":         {waits, []string{"waits for an id of Deployment/worker", "all 1 ids belong to other pods", "service account default may not: "}, ""},
 		"a relabelled one": {relabelled, []string{"waits for an id", "the pod's labels are not those that Deployment/worker selects"}, ""},
 		"one that ended":   {ended, []string{"the pod has ended (Failed)"}, "service account"},
-		"a holder":         {below(apifake.Holding("worker-a", 0, 100), store.ReplicaSet, "worker-5d9"), []string{"has id 0 of Deployment/worker"}, "service account"},
+		"a holder":         {below(apifake.Holding("worker-a", 0), store.ReplicaSet, "worker-5d9"), []string{"has id 0 of Deployment/worker"}, "service account"},
 		"a lone pod":       {apifake.Pod("worker-b"), []string{"the pod gets no id", "stands alone: run it from a Deployment"}, ""},
 		"a daemon":         {below(apifake.Pod("worker-b"), "DaemonSet", "worker"), []string{"the pod gets no id", "which idalloc cannot count"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := asking(t, nothing, apifake.Assigned(1, held), replicaSet(nil), below(apifake.Holding("worker-a", 0, 100), store.ReplicaSet, "worker-5d9"), tc.pod)
+			s := asking(t, nothing, apifake.Assigned(1, held), replicaSet(nil), below(apifake.Holding("worker-a", 0), store.ReplicaSet, "worker-5d9"), tc.pod)
 			e, err := Explain(t.Context(), s, apifake.Namespace, tc.pod.GetName())
 			if err != nil {
 				t.Fatal(err)
@@ -127,18 +127,6 @@ func TestWorkloadsOfAKindThatMayNotBeListed(t *testing.T) {
 	}
 	if want := []store.Ref{{APIVersion: apifake.Apps, Kind: store.Deployment, Namespace: apifake.Namespace, Name: apifake.Worker}}; !slices.Equal(found, want) {
 		t.Errorf("found %v; a ReplicaSet of a Deployment has a copy of its annotations", found)
-	}
-}
-
-func TestOnlyIDsBelowTheCountAreKeptFromPods(t *testing.T) {
-	n := settledPods(3)
-	n.free(2)
-	n.add("z")
-	n.owner.Record.State.Quarantine = assignment.Quarantine{{From: 2, To: 7, Epoch: 100}}
-	c := checker{snapshot: n, state: n.owner.Record.State}
-	c.checkQuarantine()
-	if len(c.warnings) != 1 || !strings.HasSuffix(c.warnings[0], ": 2") {
-		t.Errorf("the warnings are %q", c.warnings)
 	}
 }
 

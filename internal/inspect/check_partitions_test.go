@@ -21,16 +21,16 @@ var rowAt = time.UnixMilli(1795219200000) //nolint:gochecknoglobals // a constan
 // the receipts five minutes ago.
 func dividedPods() snapshot {
 	n := settledPods(3)
-	n.now = rowAt.Add(10 * time.Minute)
-	n.owner.PartitionTrust = assignment.Clean
+	n.now, n.written = rowAt.Add(10*time.Minute), rowAt
 	n.owner.Wish = assignment.Wish{Count: 6, HasCount: true, FailoverAfter: 30 * time.Second}
-	n.owner.Record.State.Epoch = rowAt.UnixMilli()
-	n.owner.Record.State.Partitions = &assignment.Partitions{Count: 6, Strategy: placement.NameSticky, Owners: placement.Owners{}, Epoch: rowAt.UnixMilli()}
+	n.owner.Record.State.Partitions = &assignment.Partitions{Count: 6, Strategy: placement.NameSticky, Owners: placement.Owners{}}
 	for id, name := range []string{"a", "b", "c"} {
 		set := placement.Between(2*id, 2*id+1)
 		n.stored().Owners[id] = set
-		n.edit(name, func(p *pod) { p.Receipt.Partitions, p.written = &set, rowAt.Add(5*time.Minute) })
+		n.locksPartitions(name, set)
+		n.edit(name, func(p *pod) { p.written = rowAt.Add(5 * time.Minute) })
 	}
+	n.handOver()
 	return n
 }
 
@@ -38,7 +38,12 @@ func (n snapshot) stored() *assignment.Partitions { return n.owner.Record.State.
 
 // locksPartitions has the receipt of a pod lock other partitions.
 func (n snapshot) locksPartitions(name string, set placement.Set) {
-	n.edit(name, func(p *pod) { p.Receipt.Partitions = &set })
+	n.edit(name, func(p *pod) { p.Receipt.Share.Of, p.Receipt.Share.Partitions = 6, set })
+}
+
+// abstain has the receipt of a pod say that it works on no partitions.
+func (n snapshot) abstain(name string) {
+	n.edit(name, func(p *pod) { p.Receipt.Share.Of, p.Receipt.Share.Partitions = 0, placement.Set{} })
 }
 
 // Rows of the table for pods that work on what is theirs, and a finding about no particular partitions or pod.
@@ -59,21 +64,21 @@ func TestPartitionsFromOutside(t *testing.T) {
 		"settled": {rows: []string{ofA, ofB, ofC}},
 		"a pod is paused": {
 			change: func(n *snapshot) {
-				n.stored().Owners, n.stored().Paused = placement.Owners{0: placement.Between(0, 2), 1: {}, 2: placement.Between(3, 5)}, placement.Of(1)
+				n.stored().Owners = placement.Owners{0: placement.Between(0, 2), 2: placement.Between(3, 5)}
 				n.locksPartitions("a", placement.Between(0, 2))
 				n.locksPartitions("c", placement.Between(3, 5))
-				n.edit("b", func(p *pod) { p.Receipt.Partitions, p.Receipt.Paused = &placement.Set{}, true })
+				n.abstain("b")
 			},
-			warns: []string{"pod b with id 1 is paused and works on no partitions, which other ids get: somebody paused it"},
+			warns: []string{"pod b with id 1 works on no partitions, which other ids get: somebody paused it"},
 			rows:  []string{"0-2 0 a owned >5m", "3-5 2 c owned >5m", "- 1 b paused >5m"},
 		},
-		"a pod rests that still has something to stop": {
+		"a pod rests, and the row has not changed yet": {
 			change: func(n *snapshot) {
-				n.stored().Paused = placement.Of(1)
-				n.edit("b", func(p *pod) { p.Receipt.Paused, p.Receipt.Failed = true, 3 })
+				n.abstain("b")
+				n.edit("b", func(p *pod) { p.Receipt.Rank = 4 })
 			},
 			warns: []string{"its program failed 3 times in a row"},
-			rows:  []string{ofA, "2-3 1 b stopping -", ofC, "- 1 b paused >5m"},
+			rows:  []string{ofA, "2-3 1 b waiting -", ofC, "- 1 b paused >5m"},
 		},
 		"no partitions": {
 			change: func(n *snapshot) { n.unwanted(); n.forget() },
@@ -82,16 +87,16 @@ func TestPartitionsFromOutside(t *testing.T) {
 		"two pods lock a partition": {
 			change: func(n *snapshot) { n.locksPartitions("b", placement.Between(1, 3)) },
 			finds:  []string{"partitionTwice 1 b"},
-			says:   []string{"the receipts of pods a and b name them, and they belong to pod a", "kubectl delete pod b -n shop"},
+			says:   []string{"the receipts of pods a and b lock them", "nobody can tell", "written later lets go by itself", "kubectl delete pod b -n shop"},
 			rows:   []string{"0 0 a owned >5m", "1 0 a duplicate -", ofB, ofC},
 		},
-		"two pods lock partitions of a map that somebody else changed": {
+		"two pods lock partitions whose owners somebody removed": {
 			change: func(n *snapshot) {
 				n.locksPartitions("b", placement.Between(0, 3))
-				n.owner.PartitionTrust = assignment.Foreign
+				n.owner.Record.State.Partitions = nil
 			},
-			finds: []string{"changed  ", "partitionTwice 0-1 b"},
-			says:  []string{"neither works on them before one lets go", "the pods restore it"},
+			finds: []string{"changed  ", keysWrong, "partitionTwice 0-1 b"},
+			says:  []string{"the next pod that plans writes it again from the receipts"},
 			rows:  []string{"0-1 - a duplicate -", ofB, ofC},
 		},
 		"a pod locks a partition of another id's, which does not lock it": {
@@ -100,7 +105,7 @@ func TestPartitionsFromOutside(t *testing.T) {
 				n.locksPartitions("b", placement.Between(1, 3))
 			},
 			finds: []string{"partitionMismatch 1 b"},
-			says:  []string{"pod b locks partitions 1, and the map does not give them to it", "kubectl delete pod b -n shop"},
+			says:  []string{"pod b locks partitions 1, and annotation idalloc.dev/partition-owners does not give them to its id", "kubectl delete pod b -n shop"},
 			rows:  []string{"0 0 a owned >5m", "1 0 b stopping -", ofB, ofC},
 		},
 		"a pod locks a partition of nobody": {
@@ -111,7 +116,7 @@ func TestPartitionsFromOutside(t *testing.T) {
 		"partitions of nobody for ten minutes": {
 			change: func(n *snapshot) { n.stored().Owners[2] = placement.Of(4); n.locksPartitions("c", placement.Of(4)) },
 			finds:  []string{"partitionUnowned 5 "},
-			says:   []string{"for 10m0s at least, by the epoch of the map"},
+			says:   []string{"for 10m0s at least, as long as idalloc has not written the workload"},
 			rows:   []string{ofA, ofB, "4 2 c owned >5m", "5 - - nobody >10m"},
 		},
 		"partitions of nobody for a moment, as far as verify can see": {
@@ -130,15 +135,7 @@ func TestPartitionsFromOutside(t *testing.T) {
 			},
 			finds: []string{"partitionUnowned 5 "},
 		},
-		"partitions of nobody beside a quarantine": {
-			change: func(n *snapshot) {
-				n.stored().Owners[2] = placement.Of(4)
-				n.locksPartitions("c", placement.Of(4))
-				n.owner.Record.State.Quarantine = assignment.Quarantine{{From: 7, To: 7, Epoch: 100}}
-			},
-			warns: []string{"strict mode gives out no partition of nobody"},
-		},
-		"a clock that is behind the epoch": {
+		"a clock that is behind": {
 			change: func(n *snapshot) {
 				n.stored().Owners[2] = placement.Of(4)
 				n.locksPartitions("c", placement.Of(4))
@@ -155,7 +152,7 @@ func TestPartitionsFromOutside(t *testing.T) {
 		},
 		"an id that no pod has, for a moment": {
 			change: func(n *snapshot) { n.free(2); n.now = rowAt.Add(time.Second) },
-			warns:  []string{"belong to id 2, which no pod has, for 1s at least, by the epoch of the map: its next holder gets them; otherwise other ids do, after 30s"},
+			warns:  []string{"belong to id 2, which no pod has, for 1s at least, as long as idalloc has not written the workload: its next holder gets them; otherwise other ids do, after 30s"},
 		},
 		"an id that no pod has, where partitions wait for ever": {
 			change: func(n *snapshot) { n.free(2); n.owner.Wish.FailoverAfter = -1 },
@@ -167,12 +164,13 @@ func TestPartitionsFromOutside(t *testing.T) {
 			warns:  []string{"partitions 4-5 belong to id 2, whose pod c is dead", "which verify cannot see"},
 			rows:   []string{ofA, ofB, "4-5 2 - waiting -"},
 		},
-		"an id in quarantine": {
+		"an id whose Lease counts still": {
 			change: func(n *snapshot) {
 				n.free(2)
-				n.owner.Record.State.Quarantine = assignment.Quarantine{{From: 2, To: 2, Epoch: 100}}
+				n.leases.held = map[int]store.Lease{2: {ID: 2, Pod: "c", Holder: "uid-c", Lasts: 40 * time.Second, Renewed: n.now.Add(-10 * time.Second)}}
 			},
-			warns: []string{"belong to id 2, which is in quarantine"},
+			warns: []string{"belong to id 2, which no pod has: the Lease of id 2 is that of pod c (gone) and counts until"},
+			notes: []string{"another strict pod takes the id after that"},
 		},
 		"a member without partitions that no pod has": {
 			change: func(n *snapshot) {
@@ -181,19 +179,6 @@ func TestPartitionsFromOutside(t *testing.T) {
 				n.stored().Owners[2] = placement.Set{}
 				n.free(2)
 			},
-		},
-		"a holder that does not work on partitions": {
-			change: func(n *snapshot) { n.edit("b", func(p *pod) { p.Receipt.Partitions = nil }) },
-			finds:  []string{"partitionWithheld  b"},
-			says:   []string{"has an id below the count: b: a rolling update", `set annotation idalloc.dev/partition-count to "0"`},
-			rows:   []string{ofA, "2-3 1 b waiting -", ofC},
-		},
-		"no pod works on partitions yet": {
-			change: func(n *snapshot) {
-				n.forget()
-			},
-			finds: []string{"partitionWithheld  a"},
-			says:  []string{"a, b, c"},
 		},
 		"no pod works on partitions, and none are asked for": {
 			change: func(n *snapshot) { n.forget(); n.owner.Wish.Count = 0 },
@@ -204,20 +189,19 @@ func TestPartitionsFromOutside(t *testing.T) {
 		},
 		"partitions on the way to another id": {
 			change: func(n *snapshot) {
-				n.stored().Owners[0], n.stored().Owners[2] = placement.Between(0, 1), placement.Of()
+				n.stored().Owners[2] = placement.Of()
 				n.stored().Owners[1] = placement.Between(2, 5)
 				n.locksPartitions("c", placement.Of())
 				n.locksPartitions("b", placement.Between(2, 4))
-				n.edit("b", func(p *pod) { p.Receipt.Yields = placement.Of(5) })
 			},
-			rows: []string{ofA, ofB, "4 1 b stopping -", "5 1 b yielded >5m"},
+			rows: []string{ofA, ofB, "4 1 b stopping -", "5 1 b taking -"},
 		},
-		"a process that keeps what it has": {
+		"a process that keeps what it has, because it cannot know when work has stopped": {
 			change: func(n *snapshot) {
 				n.stored().Owners[1], n.stored().Owners[2] = placement.Between(2, 5), placement.Of()
 				n.locksPartitions("c", placement.Of())
 				n.locksPartitions("b", placement.Between(2, 5))
-				n.edit("b", func(p *pod) { p.Receipt.Keeps = true })
+				n.edit("b", func(p *pod) { p.Receipt.HandsOver = false })
 			},
 			rows: []string{ofA, "2-5 1 b owned >5m"},
 		},
@@ -270,50 +254,24 @@ func TestPartitionsFromOutside(t *testing.T) {
 			change: func(n *snapshot) { n.unwanted() },
 			warns:  []string{`annotation idalloc.dev/partition-count of Deployment/worker is gone, and 6 partitions stay in force`},
 		},
-		"somebody else changed the owners": {
-			change: func(n *snapshot) {
-				n.owner.PartitionTrust = assignment.Foreign
-				n.owner.Annotations = map[string]string{assignment.PartitionOwnersKey: "x", assignment.PartitionSealKey: "x"}
-				n.owner.PartitionWriters = []store.Writer{{Manager: "helm", Operation: "Update", Keys: []string{assignment.PartitionOwnersKey}}}
-			},
-			finds: []string{"changed  "},
-			says:  []string{`annotation idalloc.dev/partition-owners was set by field manager "helm" (Update)`},
-			rows:  []string{ofA, ofB, ofC},
-		},
 		"somebody else damaged the owners": {
 			change: func(n *snapshot) {
-				n.owner.PartitionTrust = assignment.Foreign
-				n.owner.Record.Partitions.Problems = []assignment.ProblemError{{Key: assignment.PartitionOwnersKey, Detail: "not the owners"}}
+				n.owner.Record.Problems = []assignment.ProblemError{{Key: assignment.PartitionOwnersKey, Detail: "not the owners"}}
 				n.owner.Record.State.Partitions = nil
 			},
 			finds: []string{"damaged  "},
-			says:  []string{"not the owners"},
+			says:  []string{"annotation idalloc.dev/partition-owners: not the owners: it counts as absent"},
 		},
 		"somebody removed the owners": {
-			change: func(n *snapshot) {
-				n.owner.PartitionTrust, n.owner.Record.State.Partitions = assignment.Absent, nil
-			},
-			finds: []string{"changed  ", keysWrong},
-			says:  []string{"does not say who owns which partitions although pods lock some"},
-			rows:  []string{ofA, ofB, ofC},
+			change: func(n *snapshot) { n.owner.Record.State.Partitions = nil },
+			finds:  []string{"changed  ", keysWrong},
+			says:   []string{"does not say who owns which partitions although pods lock some"},
+			rows:   []string{ofA, ofB, ofC},
 		},
-		"nobody tracks the owners": {
-			change: func(n *snapshot) { n.owner.PartitionTrust = assignment.Untracked },
-			warns:  []string{"do not say who wrote the owners of the partitions"},
-		},
-		"the server forgot who wrote the owners": {
-			change: func(n *snapshot) {
-				n.owner.Trust, n.owner.PartitionTrust, n.owner.Ancient = assignment.Foreign, assignment.Foreign, true
-				n.owner.Record.Partitions.Sealed = true
-			},
-			rows: []string{ofA, ofB, ofC},
-		},
-		"a newer version wrote the owners": {
-			change: func(n *snapshot) {
-				n.owner.PartitionTrust, n.owner.Record.Partitions.Newer = assignment.Unreadable, 2
-				n.owner.Record.State.Partitions = nil
-			},
-			warns: []string{"says format 2, and this version knows formats up to 1"},
+		"a receipt that cannot be read": {
+			change: func(n *snapshot) { n.damage(1) },
+			finds:  []string{"damaged  b"},
+			rows:   []string{ofA, "2-3 1 b taking -", ofC},
 		},
 		"more ids than partitions": {
 			change: func(n *snapshot) {
@@ -329,7 +287,7 @@ func TestPartitionsFromOutside(t *testing.T) {
 			change: func(n *snapshot) {
 				n.owner.Count = 0
 				clear(n.pods)
-				n.owner.Record.State.Slots, n.owner.Record.State.UIDs = assignment.Slots{}, assignment.Slots{}
+				n.owner.Record.State.Slots = assignment.Slots{}
 				clear(n.stored().Owners)
 			},
 		},
@@ -370,9 +328,9 @@ func (n *snapshot) unwanted() { n.owner.Wish = assignment.DecodeWish(nil) }
 
 // forget makes the workload one that never worked on partitions, whatever the user wants.
 func (n *snapshot) forget() {
-	n.owner.PartitionTrust, n.owner.Record.State.Partitions = assignment.Absent, nil
+	n.owner.Record.State.Partitions = nil
 	for name := range n.pods {
-		n.edit(name, func(p *pod) { p.Receipt.Partitions = nil })
+		n.abstain(name)
 	}
 }
 
@@ -426,7 +384,7 @@ func TestTheWideTableOfPartitions(t *testing.T) {
 	if err := n.partitionView().Table(&b, n.now, true); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"PARTITIONS   ID   POD   STATE   FOR   NODE     RECEIPT\n", "2-3          1    b     owned   >5m   node-2   100\n"} {
+	for _, want := range []string{"PARTITIONS   ID   POD   STATE   FOR   NODE\n", "2-3          1    b     owned   >5m   node-2\n"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("the table is\n%swant %q", b.String(), want)
 		}
@@ -441,10 +399,10 @@ func TestAReceiptIsAsOldAsItsLastWrite(t *testing.T) {
 		{Manager: "kubelet", Operation: metav1.ManagedFieldsOperationUpdate, Subresource: "status", Time: &metav1.Time{Time: n.now}},
 		{Manager: assignment.FieldManager, Operation: metav1.ManagedFieldsOperationUpdate, Time: &at},
 	}
-	if got := store.LastWrite(fields); !got.Equal(rowAt) {
+	if got := lastWrite(fields); !got.Equal(rowAt) {
 		t.Errorf("the last write was at %s, want %s", got, rowAt)
 	}
-	if got := store.LastWrite(fields[:1]); !got.IsZero() {
+	if got := lastWrite(fields[:1]); !got.IsZero() {
 		t.Errorf("without a write of its own, the last one was at %s", got)
 	}
 }

@@ -48,9 +48,9 @@ func (c *checker) rounded() string {
 // keepers returns the names of the pods that do not hand their slots over.
 func (c *checker) keepers() []string {
 	var keep []string
-	for _, lockers := range c.receipts {
+	for _, lockers := range c.lockers {
 		for _, p := range lockers {
-			if !p.receipt().HandsOver && !p.Terminating {
+			if !p.Receipt.HandsOver && !p.Terminating {
 				keep = append(keep, p.Name)
 			}
 		}
@@ -69,7 +69,7 @@ func (c *checker) keepers() []string {
 //
 // A Terminating pod, and a pod without a receipt so far, may still change something.
 func (c *checker) stuck() (waiter pod, yes bool) {
-	if !c.trusted() || !c.owner.Rollout.Blocks() || c.endsAnOldPod() {
+	if !c.owner.Rollout.Blocks() || c.endsAnOldPod() {
 		return pod{}, false
 	}
 	if !c.signs()[c.rollout.current] {
@@ -83,10 +83,10 @@ func (c *checker) stuck() (waiter pod, yes bool) {
 	}
 	older := false
 	for id := range c.owner.Count {
-		p := c.pods[c.state.Slots[id]]
+		name, locks := c.holder(id)
+		p := c.pods[name]
 		old := p.revision != c.rollout.current
-		switch {
-		case !c.holds(id), p.Terminating, p.receipt() == nil, p.receipt().ID != id, old && p.receipt().HandsOver:
+		if !locks || p.Terminating || old && p.Receipt.HandsOver {
 			return pod{}, false
 		}
 		older = older || old && p.Owned

@@ -4,8 +4,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
@@ -51,7 +53,7 @@ func TestARollingUpdateThatIsStuck(t *testing.T) {
 			change: func(n *snapshot) { n.edit("b", func(p *pod) { p.Receipt.HandsOver = true }) }, warns: true,
 		},
 		"an old pod has not said yet whether it hands over": {
-			change: func(n *snapshot) { n.edit("b", func(p *pod) { p.Receipt = nil }) }, warns: true,
+			change: func(n *snapshot) { n.unlock("b") }, warns: true,
 		},
 		"an old pod is Terminating": {
 			change: func(n *snapshot) { n.edit("b", func(p *pod) { p.Terminating = true }) }, warns: true,
@@ -60,7 +62,7 @@ func TestARollingUpdateThatIsStuck(t *testing.T) {
 			change: func(n *snapshot) { n.edit("x", func(p *pod) { p.ready = true }) }, warns: true,
 		},
 		"the new revision shows no sign of idalloc": {
-			change: func(n *snapshot) { n.edit("x", func(p *pod) { p.Receipt = nil }) }, warns: true,
+			change: func(n *snapshot) { n.unlock("x") }, warns: true,
 		},
 		"one old pod too many is there, and one of them will be ended": {
 			change: func(n *snapshot) { n.add("d") }, warns: true,
@@ -72,10 +74,10 @@ func TestARollingUpdateThatIsStuck(t *testing.T) {
 			},
 			warns: true,
 		},
-		"a slot is in quarantine": {
+		"the Lease of a free slot counts still": {
 			change: func(n *snapshot) {
 				n.free(1)
-				n.owner.Record.State.Quarantine = assignment.Quarantine{{From: 1, To: 1, Epoch: 100}}
+				n.leases.held = map[int]store.Lease{1: {ID: 1, Pod: "b", Holder: "uid-b", Lasts: 40 * time.Second, Renewed: n.now}}
 			},
 			warns: true,
 		},
@@ -136,9 +138,9 @@ func TestARollingUpdateThatIsStuck(t *testing.T) {
 func TestAWorkloadThatDoesNotUseIdalloc(t *testing.T) {
 	unused := func() snapshot {
 		n := settledPods(3)
-		n.owner.Record, n.owner.Trust, n.owner.Rollout.MaxUnavailable = assignment.Record{}, assignment.Absent, 0
+		n.owner.Record, n.owner.Rollout.MaxUnavailable = assignment.Record{}, 0
 		for name := range n.pods {
-			n.edit(name, func(p *pod) { p.Receipt = nil })
+			n.unlock(name)
 		}
 		return n
 	}
@@ -151,10 +153,10 @@ func TestAWorkloadThatDoesNotUseIdalloc(t *testing.T) {
 		t.Errorf("says %q of %+v", text.String(), r)
 	}
 	for name, sign := range map[string]func(p *pod){
-		"a receipt":  func(p *pod) { p.Receipt = &assignment.Receipt{UID: p.UID, Owner: "Deployment/worker"} },
+		"a receipt":  func(p *pod) { p.Receipt.State = receipt.Locks },
 		"gave up":    func(p *pod) { p.Receipt = gaveUp() },
 		"waits":      func(p *pod) { p.Receipt = waiting() },
-		"is damaged": func(p *pod) { p.damage = "not a receipt" },
+		"is damaged": func(p *pod) { p.Receipt.State = receipt.Unreadable },
 		"a dead one": func(p *pod) { p.phase, p.Receipt = "Failed", gaveUp() },
 	} {
 		n := unused()

@@ -7,7 +7,8 @@ import (
 	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
-	"github.com/idalloc/idalloc/pkg/allocator/plan"
+	"github.com/idalloc/idalloc/pkg/allocator/proposal"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
@@ -17,9 +18,8 @@ func settledPods(count int) snapshot {
 		owner: store.Owner{
 			Ref:     store.Ref{APIVersion: "apps/v1", Kind: store.Deployment, Namespace: "shop", Name: "worker"},
 			Count:   count,
-			Trust:   assignment.Clean,
 			Rollout: store.Rollout{MaxUnavailable: 1},
-			Record:  assignment.Record{Present: true, Sealed: true, State: assignment.State{Slots: assignment.Slots{}, UIDs: assignment.Slots{}, Epoch: 100}},
+			Record:  assignment.Record{Present: true, State: assignment.State{Slots: assignment.Slots{}}},
 		},
 		pods:    map[string]pod{},
 		rollout: rollout{outdated: map[string]bool{}},
@@ -27,7 +27,7 @@ func settledPods(count int) snapshot {
 	for id := range count {
 		p := n.add(string(rune('a' + id)))
 		n.name(id, p.Name)
-		n.lock(p.Name, id, 100)
+		n.lock(p.Name, id)
 	}
 	return n
 }
@@ -35,8 +35,9 @@ func settledPods(count int) snapshot {
 // add adds a live pod without a slot. Each pod is younger than the one that was added before it.
 func (n snapshot) add(name string) pod {
 	p := pod{
-		Pod: plan.Pod{
-			Name: name, UID: "uid-" + name, Owned: true, Controller: "uid-5d9", Ordinal: plan.NoOrdinal, Created: time.Unix(int64(len(n.pods)), 0),
+		Pod: proposal.Pod{
+			Name: name, UID: "uid-" + name, Owned: true, Controller: "uid-5d9", Ordinal: proposal.NoOrdinal, Created: time.Unix(int64(len(n.pods)), 0),
+			Receipt: receipt.Receipt{Share: receipt.Nothing()},
 		},
 		phase: "Running", controller: "worker-5d9", revision: "5d9",
 	}
@@ -45,9 +46,7 @@ func (n snapshot) add(name string) pod {
 }
 
 // name adds an entry for a pod to the map.
-func (n snapshot) name(id int, pod string) {
-	n.owner.Record.State.Slots[id], n.owner.Record.State.UIDs[id] = pod, assignment.ShortUID("uid-"+pod)
-}
+func (n snapshot) name(id int, pod string) { n.owner.Record.State.Slots[id] = pod }
 
 // edit changes a pod.
 func (n snapshot) edit(name string, change func(*pod)) {
@@ -56,27 +55,47 @@ func (n snapshot) edit(name string, change func(*pod)) {
 	n.pods[name] = p
 }
 
-func waiting() *assignment.Receipt { return &assignment.Receipt{Waits: true} }
-func gaveUp() *assignment.Receipt  { return &assignment.Receipt{GaveUp: true} }
+func waiting() receipt.Receipt {
+	return receipt.Receipt{State: receipt.Waits, Share: receipt.Nothing()}
+}
 
-// lock gives a pod a receipt.
-func (n snapshot) lock(name string, id int, epoch int64) {
+func gaveUp() receipt.Receipt {
+	return receipt.Receipt{State: receipt.Waits, Share: receipt.Nothing(), Rank: 1}
+}
+
+// lock gives a pod a receipt for a slot.
+func (n snapshot) lock(name string, id int) {
 	n.edit(name, func(p *pod) {
-		p.Receipt = &assignment.Receipt{UID: p.UID, Owner: n.owner.String(), ID: id, Epoch: epoch}
+		p.Receipt = receipt.Receipt{UID: p.UID, Owner: n.owner.String(), State: receipt.Locks, Share: receipt.Share{ID: id}}
 	})
 }
+
+// unlock takes a pod's receipt away.
+func (n snapshot) unlock(name string) {
+	n.edit(name, func(p *pod) { p.Receipt = receipt.Receipt{Share: receipt.Nothing()} })
+}
+
+// damage makes pod b's receipt unreadable, with a label for this slot.
+func (n snapshot) damage(id int) {
+	n.edit("b", func(p *pod) {
+		p.damage = `annotation idalloc.dev/receipt: not a receipt: "x"`
+		p.Receipt = receipt.Receipt{State: receipt.Unreadable, Share: receipt.Share{ID: id}}
+	})
+}
+
+// wipe removes all that idalloc wrote on the owner.
+func (n *snapshot) wipe() { n.owner.Record = assignment.Record{} }
 
 // free removes a slot's entry and its holder.
 func (n snapshot) free(id int) {
 	delete(n.pods, n.owner.Record.State.Slots[id])
 	delete(n.owner.Record.State.Slots, id)
-	delete(n.owner.Record.State.UIDs, id)
 }
 
 // handOver makes all pods with a slot hand it over.
 func (n snapshot) handOver() {
 	for name, p := range n.pods {
-		if p.receipt() != nil {
+		if p.locks() {
 			n.edit(name, func(p *pod) { p.Receipt.HandsOver = true })
 		}
 	}
@@ -111,7 +130,7 @@ func TestCheck(t *testing.T) {
 		"settled": {},
 		"nothing assigned and pods wait": {
 			change: func(n *snapshot) {
-				n.owner.Record, n.owner.Trust = assignment.Record{}, assignment.Absent
+				n.wipe()
 				for name := range n.pods {
 					n.edit(name, func(p *pod) { p.Receipt = waiting() })
 				}
@@ -119,24 +138,27 @@ func TestCheck(t *testing.T) {
 			want: []brief{{Unheld, 0, "a"}, {Unheld, 1, "b"}, {Unheld, 2, "c"}},
 			says: []string{"--wait=1m", "see the log of idalloc in pod c"},
 		},
+		"a free slot, and the process of the only pod without one gave it up and ended": {change: func(n *snapshot) {
+			n.free(1)
+			n.add("z")
+			n.edit("z", func(p *pod) { p.Receipt = gaveUp(); p.Receipt.State = receipt.GaveUp })
+		}},
 		"a slot without entry while a pod waits": {
 			change: func(n *snapshot) { n.free(1); n.add("z"); n.add("d") },
 			want:   []brief{{Unheld, 1, "z"}},
 		},
-		"nobody tracks the map, and a pod of another revision waits beside a holder that has no receipt yet": {
+		"a pod of another revision waits beside a holder that has no receipt yet": {
 			change: func(n *snapshot) {
-				n.owner.Trust = assignment.Untracked
-				n.edit("a", func(p *pod) { p.Receipt = nil })
+				n.unlock("a")
 				n.free(1)
 				n.add("z")
 				n.edit("z", func(p *pod) { p.Controller = "uid-7c4" })
 			},
 			want: []brief{{Unheld, 1, "z"}},
-			says: []string{"cleared metadata.managedFields"},
 		},
 		"nothing assigned and pods of two revisions wait": {
 			change: func(n *snapshot) {
-				n.owner.Record, n.owner.Trust = assignment.Record{}, assignment.Absent
+				n.wipe()
 				for name := range n.pods {
 					n.edit(name, func(p *pod) { p.Receipt, p.Controller = waiting(), "uid-"+name })
 				}
@@ -197,15 +219,6 @@ func TestCheck(t *testing.T) {
 			},
 			want: []brief{{Unheld, 1, "z"}},
 		},
-		"a slot in quarantine": {
-			change: func(n *snapshot) {
-				n.free(1)
-				n.add("z")
-				n.owner.Record.State.FenceAfter = 30 * time.Second
-				n.owner.Record.State.Quarantine = assignment.Quarantine{{From: 1, To: 1, Epoch: 100}}
-			},
-			says: []string{"quarantine", "from when a waiting pod first saw it: 1"},
-		},
 		"an ordinal waits for its own slot": {
 			change: func(n *snapshot) {
 				n.free(1)
@@ -242,15 +255,7 @@ func TestCheck(t *testing.T) {
 			want: []brief{{HeldByDead, 1, "b"}},
 			says: []string{"which is Failed"},
 		},
-		"a holder is Terminating": {change: func(n *snapshot) { n.edit("b", func(p *pod) { p.Terminating = true }) }},
-		"another pod has the holder's name": {
-			change: func(n *snapshot) {
-				n.owner.Record.State.UIDs[1] = "uid-old"
-				n.edit("b", func(p *pod) { p.Receipt = nil })
-			},
-			want: []brief{{HeldByDead, 1, "b"}},
-			says: []string{"UID uid-old"},
-		},
+		"a holder is Terminating":      {change: func(n *snapshot) { n.edit("b", func(p *pod) { p.Terminating = true }) }},
 		"a live entry above the count": {change: func(n *snapshot) { n.owner.Count = 2 }},
 		"a dead entry above the count": {
 			change: func(n *snapshot) {
@@ -269,15 +274,16 @@ func TestCheck(t *testing.T) {
 			says: []string{"ids 0, 1, 2", "idalloc gc job/worker"},
 		},
 		"two receipts for one slot": {
-			change: func(n *snapshot) { n.add("z"); n.lock("z", 1, 50) },
+			change: func(n *snapshot) { n.add("z"); n.lock("z", 1) },
 			want:   []brief{{HeldTwice, 1, "z"}},
-			says:   []string{"kubectl delete pod z -n shop", "belongs to pod b"},
+			says:   []string{"the receipts of pods b and z lock it", "nobody can tell", "written later withdraws by itself within seconds", "kubectl delete pod z -n shop"},
 		},
-		"two receipts for one slot, and the younger one's pod has the entry": {
+		"two receipts for one slot, and the one that was written first is that of the younger pod": {
 			change: func(n *snapshot) {
 				n.add("z")
-				n.lock("z", 1, 200)
-				n.name(1, "z")
+				n.lock("z", 1)
+				n.edit("b", func(p *pod) { p.written = time.Unix(1000, 0) })
+				n.edit("z", func(p *pod) { p.written = time.Unix(999, 0) })
 			},
 			want: []brief{{HeldTwice, 1, "b"}},
 		},
@@ -286,69 +292,74 @@ func TestCheck(t *testing.T) {
 				n.add("z")
 				n.name(1, "z")
 			},
-			want: []brief{{HeldTwice, 1, "b"}},
+			want: []brief{{Mismatch, 1, "b"}},
+			says: []string{"pod b locks id 1, and the assignment gives it to pod z: the next pod that plans puts that right"},
+		},
+		"a receipt for a slot that the map gives to a dead pod": {
+			change: func(n *snapshot) { n.name(1, "gone") },
+			want:   []brief{{Mismatch, 1, "gone"}},
 		},
 		"two receipts for one slot without a map": {
 			change: func(n *snapshot) {
 				n.add("z")
-				n.lock("z", 1, 200)
-				n.owner.Record, n.owner.Trust = assignment.Record{}, assignment.Absent
+				n.lock("z", 1)
+				n.wipe()
 			},
-			want: []brief{{Changed, -1, ""}, {HeldTwice, 1, "b"}},
-			says: []string{"belongs to pod z"},
+			want: []brief{{Changed, -1, ""}, {HeldTwice, 1, "z"}},
+		},
+		"somebody removed the map": {
+			change: func(n *snapshot) { n.wipe() },
+			want:   []brief{{Changed, -1, ""}},
+			says:   []string{"idalloc gc deployment/worker -n shop", "holders keep their ids"},
 		},
 		"a receipt without an entry": {
 			change: func(n *snapshot) { delete(n.owner.Record.State.Slots, 1) },
 			want:   []brief{{Mismatch, 1, "b"}},
 		},
 		"a receipt for another slot than the entry": {
-			change: func(n *snapshot) { n.lock("b", 7, 100) },
+			change: func(n *snapshot) { n.lock("b", 7) },
 			want:   []brief{{Mismatch, 1, "b"}},
-			says:   []string{"whose receipt names id 7"},
+			says:   []string{"whose receipt locks id 7"},
 		},
 		"a receipt that is copied from another slot's holder": {
-			change: func(n *snapshot) { n.lock("b", 2, 100) },
-			want:   []brief{{Mismatch, 1, "b"}, {HeldTwice, 2, "b"}},
+			change: func(n *snapshot) { n.lock("b", 2) },
+			want:   []brief{{Mismatch, 1, "b"}, {HeldTwice, 2, "c"}},
 		},
-		"a pod in two entries": {
-			change: func(n *snapshot) {
-				n.name(1, "a")
-				delete(n.pods, "b")
-				n.edit("a", func(p *pod) { p.Receipt = nil })
-			},
-			want: []brief{{Mismatch, 1, "a"}},
-			says: []string{"both id 0 and id 1"},
+		"two holders whose entries somebody exchanged": {
+			change: func(n *snapshot) { n.name(0, "b"); n.name(1, "a") },
+			want:   []brief{{Mismatch, 0, "a"}, {Mismatch, 1, "b"}},
 		},
-		"a holder that has not taken its slot yet": {change: func(n *snapshot) { n.edit("b", func(p *pod) { p.Receipt = nil }) }},
-		"somebody else changed the map": {
-			change: func(n *snapshot) {
-				n.owner.Trust = assignment.Foreign
-				n.owner.Record.State.Slots = assignment.Slots{0: "x", 1: "a", 2: "a"}
-			},
-			want: []brief{{Changed, -1, ""}},
-			says: []string{"idalloc gc deployment/worker -n shop", "managedFields"},
+		"a holder that has not taken its slot yet": {change: func(n *snapshot) { n.unlock("b") }},
+		"a pod that does not take its slot": {
+			change: func(n *snapshot) { n.unlock("b"); n.now, n.written = time.Unix(1000, 0), time.Unix(880, 0) },
+			want:   []brief{{Mismatch, 1, "b"}},
+			says:   []string{"has given id 1 to pod b for 2m0s at least, and the pod has not locked it"},
 		},
 		"somebody else damaged the map": {
 			change: func(n *snapshot) {
-				n.owner.Record.Sealed, n.owner.Trust = false, assignment.Foreign
 				n.owner.Record.State.Slots = nil
-				n.owner.Record.Problems = []assignment.ProblemError{{Key: assignment.DefaultKey, Detail: `not an id: "01"`}}
+				n.owner.Record.Problems = []assignment.ProblemError{{Key: assignment.Key, Detail: `not an id: "01"`}}
 			},
 			want: []brief{{Damaged, -1, ""}},
-			says: []string{`annotation idalloc.dev/assignment: not an id: "01"`},
-		},
-		"somebody cleared managedFields": {
-			change: func(n *snapshot) { n.owner.Trust = assignment.Untracked },
-			says:   []string{"managedFields"},
+			says: []string{`annotation idalloc.dev/assignment: not an id: "01": it counts as absent`},
 		},
 		"somebody damaged a receipt": {
-			change: func(n *snapshot) { n.edit("b", func(p *pod) { p.Receipt, p.damage = nil, `not a receipt: "x"` }) },
+			change: func(n *snapshot) { n.damage(1) },
 			want:   []brief{{Damaged, 1, "b"}},
-			says:   []string{`annotation idalloc.dev/receipt: not a receipt: "x"`},
+			says:   []string{`annotation idalloc.dev/receipt: not a receipt: "x"`, "it locks id 1 and every partition"},
 		},
-		"a receipt of a far future": {
-			change: func(n *snapshot) { n.edit("b", func(p *pod) { p.damage = "bad epoch" }) },
-			says:   []string{"still locks id 1"},
+		"somebody damaged a receipt, and the label says another's slot": {
+			change: func(n *snapshot) { n.damage(2) },
+			want:   []brief{{Mismatch, 1, "b"}, {Damaged, 2, "b"}, {HeldTwice, 2, "c"}},
+		},
+		"somebody damaged a receipt and removed its label": {
+			change: func(n *snapshot) { n.damage(receipt.NoID) },
+			want:   []brief{{Damaged, -1, "b"}},
+		},
+		"somebody changed the labels of a holder": {
+			change: func(n *snapshot) { n.edit("b", func(p *pod) { p.damage = "labels x" }) },
+			want:   []brief{{Damaged, 1, "b"}},
+			says:   []string{"labels of pod b: labels x"},
 		},
 		"requests that cannot be met": {
 			change: func(n *snapshot) {
@@ -418,15 +429,5 @@ func TestLongListsAreCut(t *testing.T) {
 	n.owner.Rollout.MaxUnavailable = 0
 	if r := check(n); len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "a, b, c, d, e and 4 more") {
 		t.Errorf("the warnings are %v", r.Warnings)
-	}
-}
-
-func TestTheViewShowsQuarantine(t *testing.T) {
-	n := settledPods(3)
-	n.free(1)
-	n.owner.Record.State.Quarantine = assignment.Quarantine{{From: 0, To: 1, Epoch: 100}}
-	v := n.view()
-	if v.Slots[0].State != Held || v.Slots[1].State != Quarantine || v.Slots[2].State != Held {
-		t.Errorf("the slots are %v", v.Slots)
 	}
 }

@@ -11,9 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/idalloc/idalloc/pkg/allocator/plan"
+	"github.com/idalloc/idalloc/pkg/allocator/proposal"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/gc"
 	"github.com/idalloc/idalloc/pkg/watch"
@@ -54,18 +53,15 @@ func Explain(ctx context.Context, s *store.Store, namespace, name string) (Expla
 	if err != nil {
 		return Explanation{}, err
 	}
-	if err := n.owner.Unreadable(); err != nil {
-		return Explanation{}, err
-	}
 	if err := n.readRollout(ctx, s); err != nil {
 		return Explanation{}, err
 	}
 	if p, listed := n.pods[name]; !listed || p.UID != string(whole.GetUID()) { // its labels are others
-		n.pods[name] = newPod(whole, n.owner, false, s.Clock.Now())
+		n.pods[name] = newPod(whole, n.owner, false)
 	}
 	e := n.explain(name, startOf(whole))
 	if e.ID == nil && !gc.Finished(n.pods[name].phase) {
-		e.Reasons = append(e.Reasons, missing(ctx, s, whole, ref)...)
+		e.Reasons = append(e.Reasons, missing(ctx, s, whole, ref, n.pods[name].Receipt.Strict)...)
 		e.Reasons = append(e.Reasons, said(ctx, s, whole)...)
 	}
 	return e, nil
@@ -73,24 +69,27 @@ func Explain(ctx context.Context, s *store.Store, namespace, name string) (Expla
 
 // explain does no I/O. start says what keeps the pod's containers from running.
 func (n snapshot) explain(name string, start []string) Explanation {
-	p := n.pods[name]
+	p, h := n.pods[name], n.holding()
 	e := Explanation{Pod: name, Namespace: n.owner.Namespace, Owner: n.owner.String(), Reasons: []string{}}
-	id, named := n.owner.SlotOf(name, types.UID(p.UID))
+	id, named := n.owner.Record.State.Slots.Of(name)
 	switch {
 	case !p.live():
 		e.Verdict = fmt.Sprintf("the pod has ended (%s), and a pod that has ended has no id", p.phase)
-	case n.locks(p):
-		id = p.receipt().ID
+	case p.slot() >= 0 && !n.left(p):
+		id = p.slot()
 		e.ID, e.Verdict = &id, fmt.Sprintf("the pod has id %d of %s", id, n.owner)
 		e.Reasons = slices.Concat(n.outlook(p, id), start, n.findings(name, false))
-	case named:
-		e.Verdict = fmt.Sprintf("%s gives id %d to the pod, and idalloc in the pod has not confirmed it yet; that takes a moment", n.owner, id)
-		e.Reasons = slices.Concat(start, n.findings(name, false))
+	case named && n.proposed(id):
+		e.Verdict = fmt.Sprintf("%s proposes id %d to the pod, and idalloc in the pod has not locked it yet; that takes a moment", n.owner, id)
+		if bars := n.bars(id, name); p.Receipt.Strict && bars != "" {
+			e.Reasons = append(e.Reasons, bars+": the pod takes the id after that")
+		}
+		e.Reasons = slices.Concat(e.Reasons, start, n.findings(name, false))
 	case p.Terminating:
 		e.Verdict = "the pod is Terminating, and gets no id any more"
 	default:
 		e.Verdict = fmt.Sprintf("the pod waits for an id of %s", n.owner)
-		e.Reasons = slices.Concat(start, n.waitsFor(p), n.findings(name, true))
+		e.Reasons = slices.Concat(start, h.waitsFor(p), n.findings(name, true))
 	}
 	return e
 }
@@ -111,42 +110,43 @@ func (n snapshot) outlook(p pod, id int) []string {
 }
 
 // waitsFor says which pods have the ids, so that this one has none.
-func (n snapshot) waitsFor(p pod) []string {
-	state, count := n.owner.Record.State, n.owner.Count
+func (h holding) waitsFor(p pod) []string {
+	state, count := h.owner.Record.State, h.owner.Count
 	if count == 0 {
-		return []string{n.owner.String() + " is scaled to 0, so there is no id"}
+		return []string{h.owner.String() + " is scaled to 0, so there is no id"}
 	}
 	var reasons []string
 	if !p.sign() {
 		reasons = append(reasons, "idalloc has written nothing on the pod: it has not started there, it may not write, or no container runs it")
 	}
 	if !p.Owned {
-		reasons = append(reasons, fmt.Sprintf("the pod's labels are not those that %s selects, so it does not count there", n.owner))
+		reasons = append(reasons, fmt.Sprintf("the pod's labels are not those that %s selects, so it does not count there", h.owner))
 	}
-	if p.gaveUp() {
+	if failed := p.Receipt.Failures(); failed == 0 && p.gaveUp() {
 		reasons = append(reasons, "the pod gave its slot up for another pod, and takes one again when no other pod waits")
-	}
-	if failed := p.Receipt.Failures(); failed > 0 {
+	} else if failed > 0 {
 		reasons = append(reasons, fmt.Sprintf("the pod's program ended by itself soon after it had got an id (%d times in a row), so other pods come first: read the program's log", failed))
 	}
 	if id, asks := state.Handover.Of(p.Name); asks {
 		return append(reasons, fmt.Sprintf("the pod has asked pod %s for id %d: that pod gives it when its work has stopped, and its log says if that does not happen", state.Slots[id], id))
 	}
-	if p.Ordinal != plan.NoOrdinal && p.Ordinal < count && n.holds(p.Ordinal) {
-		return append(reasons, fmt.Sprintf("the pod has ordinal %d and waits for that very id, which pod %s has", p.Ordinal, state.Slots[p.Ordinal]))
+	if p.Ordinal != proposal.NoOrdinal && p.Ordinal < count {
+		if name, _ := h.holder(p.Ordinal); name != "" {
+			return append(reasons, fmt.Sprintf("the pod has ordinal %d and waits for that very id, which pod %s has", p.Ordinal, name))
+		}
 	}
-	return append(reasons, n.holders()...)
+	return append(reasons, h.holders()...)
 }
 
 // holders says of which kinds the pods are that have all ids. It says nothing if an id is free.
-func (n snapshot) holders() []string {
+func (h holding) holders() []string {
 	var ending, strange, live []string
-	for id := range min(n.owner.Count, mostListed) {
-		name, holds := n.holder(id)
-		if !holds {
+	for id := range min(h.owner.Count, mostListed) {
+		name, _ := h.holder(id)
+		if name == "" {
 			return nil
 		}
-		switch p := n.pods[name]; {
+		switch p := h.pods[name]; {
 		case p.Terminating:
 			ending = append(ending, name)
 		case !p.Owned:
@@ -155,7 +155,7 @@ func (n snapshot) holders() []string {
 			live = append(live, name)
 		}
 	}
-	reasons := []string{fmt.Sprintf("all %d ids belong to other pods", n.owner.Count)}
+	reasons := []string{fmt.Sprintf("all %d ids belong to other pods", h.owner.Count)}
 	if len(ending) > 0 {
 		reasons = append(reasons, "Terminating, and with an id until they have given it back or are gone: "+few(ending))
 	}
@@ -177,10 +177,10 @@ func (n snapshot) findings(name string, waits bool) []string {
 			found = append(found, f.Detail)
 		}
 	}
-	if waits {
-		c := checker{snapshot: n, state: n.owner.Record.State}
-		c.checkQuarantine()
-		found = append(found, c.warnings...)
+	if waits && n.strict() {
+		c := checker{holding: n.holding()}
+		c.checkLeases()
+		found = append(found, c.notes...)
 	}
 	return found
 }

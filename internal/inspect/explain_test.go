@@ -18,7 +18,7 @@ func TestExplain(t *testing.T) {
 		"a holder that is asked":     {func(n *snapshot) { n.owner.Record.State.Handover = map[int]string{0: "z"} }, "a", "has id 0", "pod z of a newer revision asks"},
 		"a holder above the count":   {func(n *snapshot) { n.owner.Count = 1 }, "b", "has id 1", "the count is 1"},
 		"one that has ended":         {func(n *snapshot) { n.edit("a", func(p *pod) { p.phase = "Succeeded" }) }, "a", "has ended (Succeeded)", ""},
-		"an entry without a receipt": {func(n *snapshot) { n.edit("a", func(p *pod) { p.Receipt = nil }) }, "a", "has not confirmed it yet", ""},
+		"an entry without a receipt": {func(n *snapshot) { n.unlock("a") }, "a", "has not locked it yet", ""},
 		"scaled to 0":                {func(n *snapshot) { n.owner.Count = 0; n.add("z") }, "z", waits, "scaled to 0"},
 		"a surge":                    {func(n *snapshot) { n.add("z"); n.edit("z", func(p *pod) { p.Receipt = waiting() }) }, "z", waits, "they live (a, b)"},
 		"nothing of idalloc":         {func(n *snapshot) { n.add("z") }, "z", waits, "idalloc has written nothing on the pod"},

@@ -28,7 +28,7 @@ func Kinds() []string {
 func Workloads(ctx context.Context, s *store.Store, namespace, selector string, kinds ...string) ([]store.Ref, error) {
 	return list(ctx, s, namespace, selector, kinds, func(o metav1.Object) bool {
 		for key := range o.GetAnnotations() {
-			if key == s.Key || strings.HasPrefix(key, "idalloc.dev/") {
+			if strings.HasPrefix(key, "idalloc.dev/") {
 				return true
 			}
 		}

@@ -13,7 +13,7 @@ func TestFullAnnotationsHideNoID(t *testing.T) {
 	for id := range full {
 		p := n.add(fmt.Sprintf("worker-of-a-long-name-%04d", id))
 		n.name(id, p.Name)
-		n.lock(p.Name, id, 100)
+		n.lock(p.Name, id)
 	}
 	for i := range waiting {
 		n.add(fmt.Sprintf("waiter-%d", i))

@@ -18,7 +18,7 @@ import (
 type permission struct{ verb, group, resource, name string }
 
 // permissions returns what pods of an owner need.
-func permissions(owner store.Ref) []permission {
+func permissions(owner store.Ref, strict bool) []permission {
 	var all []permission
 	for _, verb := range []string{"get", "list", "watch", "patch"} {
 		all = append(all, permission{verb, owner.GVR().Group, owner.GVR().Resource, owner.Name}, permission{verb, "", "pods", ""})
@@ -26,15 +26,20 @@ func permissions(owner store.Ref) []permission {
 	if owner.Rolls() {
 		all = append(all, permission{"get", "apps", "replicasets", ""})
 	}
+	if strict {
+		for _, verb := range []string{"get", "list", "create", "update"} {
+			all = append(all, permission{verb, store.Leases.Group, store.Leases.Resource, ""})
+		}
+	}
 	return all
 }
 
 // missing says which permissions the pod's service account lacks. It asks the API server, and says nothing if it may not ask.
-func missing(ctx context.Context, s *store.Store, pod *unstructured.Unstructured, owner store.Ref) []string {
+func missing(ctx context.Context, s *store.Store, pod *unstructured.Unstructured, owner store.Ref, strict bool) []string {
 	account, _, _ := unstructured.NestedString(pod.Object, "spec", "serviceAccountName")
 	account = cmp.Or(account, "default")
 	var lacks []string
-	for _, p := range permissions(owner) {
+	for _, p := range permissions(owner, strict) {
 		allowed, err := ask(ctx, s, owner.Namespace, account, p)
 		if err != nil {
 			return nil
@@ -50,8 +55,8 @@ func missing(ctx context.Context, s *store.Store, pod *unstructured.Unstructured
 	if len(lacks) == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("the pod's service account %s may not: %s; idalloc in the pod needs that, so bind a Role that permits it (kubectl idalloc enable %s/%s -n %s makes one)",
-		account, strings.Join(lacks, ", "), strings.ToLower(owner.Kind), owner.Name, owner.Namespace)}
+	return []string{fmt.Sprintf("the pod's service account %s may not: %s; idalloc in the pod needs that, so bind a Role that permits it (kubectl idalloc enable %s/%s -n %s%s makes one)",
+		account, strings.Join(lacks, ", "), strings.ToLower(owner.Kind), owner.Name, owner.Namespace, map[bool]string{true: " --strict"}[strict])}
 }
 
 // ask asks the API server whether RBAC allows something to a service account.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator"
-	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
 // outlives has pod b, with id 1, outlive its grace period by a minute, while pod x waits.
@@ -16,15 +16,17 @@ func outlives(strict bool) snapshot {
 	n.now = time.Unix(1000, 0)
 	n.add("x")
 	n.edit("b", func(p *pod) {
-		p.Terminating, p.Deadline, p.node = true, n.now.Add(-time.Minute), "node-1"
-		if strict {
-			p.Receipt.FenceAfter = 30 * time.Second
-		}
+		p.Terminating, p.Deadline, p.node, p.Receipt.Strict = true, n.now.Add(-time.Minute), "node-1", strict
 	})
 	if strict {
-		n.owner.Record.State.FenceAfter = 30 * time.Second
+		n.leases.held = map[int]store.Lease{1: lease(1, "b", n.now.Add(-30*time.Second))}
 	}
 	return n
+}
+
+// lease is a Lease of 40 s, which counts for 43 s.
+func lease(id int, pod string, renewed time.Time) store.Lease {
+	return store.Lease{ID: id, Pod: pod, Holder: "uid-" + pod, Lasts: 40 * time.Second, Renewed: renewed, Version: "1"}
 }
 
 func TestAPodThatOutlivesItsGracePeriodIsNamedWithTheWayOut(t *testing.T) {
@@ -32,7 +34,7 @@ func TestAPodThatOutlivesItsGracePeriodIsNamedWithTheWayOut(t *testing.T) {
 		strict bool
 		says   []string
 	}{
-		"strict mode":  {true, []string{"id 1", "pod b", "1m0s", "node node-1", "quarantine of 43s"}},
+		"strict mode":  {true, []string{"id 1", "pod b", "1m0s", "node node-1", "when its Lease counts no more, at 1970-01-01T00:16:53Z by its renewTime"}},
 		"default mode": {false, []string{"id 1", "pod b", "node node-1", allocator.OutlivesGrace}},
 	} {
 		n := outlives(tc.strict)
@@ -60,37 +62,30 @@ func TestAPodWithinItsGracePeriodIsNotLost(t *testing.T) {
 	}
 }
 
-// The node cannot take the receipt away, and it locks nothing.
+// The node cannot take the receipt away. The Lease locks the slot for as long as it lasts.
 func TestAReceiptThatALostPodLeftBehindIsNoFinding(t *testing.T) {
 	n := outlives(true)
-	n.free(1)
-	n.owner.Record.State.Quarantine = assignment.Quarantine{{From: 1, To: 1, Epoch: 100}}
-	if r := check(n); !r.OK || n.view().Slots[1].State != Quarantine {
-		t.Errorf("in quarantine: found %v, the row is %+v", briefs(r), n.view().Slots[1])
-	}
-	n.owner.Record.State.Quarantine = nil
 	n.name(1, "x")
-	n.lock("x", 1, 200)
+	if r := check(n); !r.OK || n.view().Slots[1].State != Proposed || r.Held != 2 {
+		t.Errorf("proposed: found %v, %d held, the row is %+v", briefs(r), r.Held, n.view().Slots[1])
+	}
+	n.lock("x", 1)
 	if r := check(n); !r.OK || n.view().Slots[1].State != Held || r.Held != 3 {
-		t.Errorf("given away: found %v, %d held, the row is %+v", briefs(r), r.Held, n.view().Slots[1])
+		t.Errorf("taken: found %v, %d held, the row is %+v", briefs(r), r.Held, n.view().Slots[1])
 	}
 }
 
 // What a lost pod that is out of the map left on itself locks nothing, so the pod that has its id now is the only one.
 func TestALostPodsReceiptLocksNoPartitions(t *testing.T) {
 	n := dividedPods()
-	n.owner.Record.State.FenceAfter = 30 * time.Second
 	n.edit("b", func(p *pod) {
-		p.Terminating, p.Deadline, p.Receipt.FenceAfter = true, n.now.Add(-time.Minute), 30*time.Second
+		p.Terminating, p.Deadline, p.Receipt.Strict = true, n.now.Add(-time.Minute), true
 	})
 	next := n.pods["b"]
 	next.Name, next.Terminating, next.Deadline = "d", false, time.Time{}
 	next.UID = "uid-d"
 	n.pods["d"] = next
-	n.owner.Record.State.Slots[1] = "d"
-	if uids := n.owner.Record.State.UIDs; uids != nil {
-		uids[1] = assignment.ShortUID("uid-d")
-	}
+	n.name(1, "d")
 	for _, f := range check(n).Findings {
 		t.Errorf("found %s: %s", f.Kind, f.Detail)
 	}

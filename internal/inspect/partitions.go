@@ -2,13 +2,13 @@ package inspect
 
 import (
 	"context"
-	"strconv"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
-	"github.com/idalloc/idalloc/pkg/allocator/ownership"
+	"github.com/idalloc/idalloc/pkg/allocator/proposal"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/partition/placement"
 )
@@ -22,15 +22,13 @@ const (
 	Owned PartitionState = "owned"
 	// Stopping: a pod's receipt locks the partition, and the pod is to stop its work on it, because another id is to have it.
 	Stopping PartitionState = "stopping"
-	// Yielded: the work on the partition has stopped, and the next pod that plans gives it to another id.
-	Yielded PartitionState = "yielded"
 	// Taking: the pod that has the id does not lock the partition yet.
 	Taking PartitionState = "taking"
 	// Awaiting: the id that owns the partition has no live holder that works on partitions.
 	Awaiting PartitionState = "waiting"
 	// Unowned: no id owns the partition.
 	Unowned PartitionState = "nobody"
-	// Paused: the pod that has the id wants no partitions for now. Such a row is about the id, and has no partitions.
+	// Paused: the pod that has the id works on no partitions. Such a row is about the id, and has no partitions.
 	Paused PartitionState = "paused"
 	// LockedTwice: the receipts of several live pods lock the partition.
 	LockedTwice PartitionState = "duplicate"
@@ -47,8 +45,6 @@ type PartitionRange struct {
 	// Since is a time from which the state has been the same. It may have been so for longer: nothing that is stored says when a
 	// partition came into its state. It is nil where not even that is known.
 	Since *metav1.Time `json:"since,omitempty"`
-	// Receipt is the epoch of the pod's receipt, 0 if it has none.
-	Receipt int64 `json:"receipt,omitempty"`
 }
 
 // PartitionView says who works on which partitions of an owner at one moment.
@@ -56,11 +52,9 @@ type PartitionView struct {
 	Owner     string `json:"owner"`
 	Namespace string `json:"namespace"`
 	// Count is the number of partitions and Strategy the name of the strategy that are in force.
-	Count    int    `json:"count"`
-	Strategy string `json:"strategy,omitempty"`
-	// Clean says that idalloc was the last to change the assignment and the owners of the partitions.
-	Clean  bool             `json:"clean"`
-	Ranges []PartitionRange `json:"ranges"`
+	Count    int              `json:"count"`
+	Strategy string           `json:"strategy,omitempty"`
+	Ranges   []PartitionRange `json:"ranges"`
 	// Problems say which annotations cannot be read or are not in force.
 	Problems []string `json:"problems,omitempty"`
 }
@@ -75,21 +69,15 @@ func ReadPartitions(ctx context.Context, s *store.Store, ref store.Ref) (Partiti
 }
 
 func (n snapshot) partitionView() PartitionView {
-	owner, d := n.owner, n.divide()
-	v := PartitionView{Owner: owner.String(), Namespace: owner.Namespace, Clean: owner.PartitionsClean(), Ranges: []PartitionRange{}}
+	owner, d := n.owner, n.holding().divide()
+	v := PartitionView{Owner: owner.String(), Namespace: owner.Namespace, Ranges: []PartitionRange{}}
 	v.Count, v.Strategy = n.inForce().Count, n.inForce().Strategy
-	if err := owner.Unreadable(); err != nil {
-		v.Problems = append(v.Problems, err.Error())
-	}
-	if newer := owner.Record.Partitions.Newer; newer > 0 {
-		v.Problems = append(v.Problems, n.newer(newer))
-	}
-	for _, problems := range [][]assignment.ProblemError{owner.Record.Problems, owner.Record.Partitions.Problems, owner.Wish.Problems} {
+	for _, problems := range [][]assignment.ProblemError{owner.Record.Problems, owner.Wish.Problems} {
 		for _, p := range problems {
 			v.Problems = append(v.Problems, p.Error())
 		}
 	}
-	if what := n.unmet(); what != "" {
+	if what := d.unmet(); what != "" {
 		v.Problems = append(v.Problems, what)
 	}
 	for k := 0; k < len(d.ids); {
@@ -102,26 +90,22 @@ func (n snapshot) partitionView() PartitionView {
 		}
 		k = to + 1
 	}
-	for _, id := range n.paused() {
-		v.Ranges = append(v.Ranges, n.partitionRange(placement.Set{}, share{id, n.owner.Record.State.Slots[id], Paused}))
+	for _, id := range d.paused() {
+		name, _ := d.holder(id)
+		v.Ranges = append(v.Ranges, n.partitionRange(placement.Set{}, share{id, name, Paused}))
 	}
 	return v
 }
 
-// paused returns the ids whose pods want no partitions for now, in ascending order.
-func (n snapshot) paused() (ids []int) {
-	for _, id := range n.owner.Record.State.Slots.IDs() {
-		r := n.pods[n.owner.Record.State.Slots[id]].receipt()
-		if n.holds(id) && r.Locks() && r.ID == id && r.Paused {
+// paused returns the ids below the count whose pods work on no partitions although there are some, in ascending order.
+func (h holding) paused() (ids []int) {
+	for id := range h.lockers {
+		if name, _ := h.holder(id); id < h.owner.Count && h.inForce().Count > 0 && h.pods[name].abstains() {
 			ids = append(ids, id)
 		}
 	}
+	slices.Sort(ids)
 	return ids
-}
-
-func (n snapshot) newer(format int) string {
-	return "annotation " + assignment.PartitionSealKey + " says format " + strconv.Itoa(format) + ", and this version knows formats up to " +
-		strconv.Itoa(assignment.Format) + ": use the idalloc that the pods have to look at their partitions"
 }
 
 func (n snapshot) partitionRange(set placement.Set, s share) PartitionRange {
@@ -131,9 +115,6 @@ func (n snapshot) partitionRange(set placement.Set, s share) PartitionRange {
 	}
 	if p, exists := n.pods[s.pod]; exists {
 		r.Node = p.node
-		if p.receipt() != nil {
-			r.Receipt = p.receipt().Epoch
-		}
 	}
 	if since := n.since(s); !since.IsZero() {
 		at := metav1.NewTime(since)
@@ -144,21 +125,18 @@ func (n snapshot) partitionRange(set placement.Set, s share) PartitionRange {
 
 // since returns a time from which what s says has been so.
 //
-//   - A lock and a yield stand in the receipt, and have stood there since it was written last. The partition belonged to the id all
-//     that time, because none leaves an id while a receipt locks it.
-//   - The row names nobody for the partition, or the map nobody for the id, since it was written last.
+//   - A lock stands in the receipt, and has stood there since it was written last. The partition belonged to the id all that time, because
+//     none leaves an id while a receipt locks it.
+//   - The row names nobody for the partition, or the map nobody for the id, since idalloc wrote the owner last.
 //
 // Nothing says when a holder died, or when the target of a pod changed.
 func (n snapshot) since(s share) time.Time {
-	state := n.owner.Record.State
-	_, taken := state.Slots[s.id]
+	_, taken := n.owner.Record.State.Slots[s.id]
 	switch {
-	case s.state == Owned || s.state == Yielded || s.state == Paused:
+	case s.state == Owned || s.state == Paused:
 		return n.pods[s.pod].written
-	case s.state == Unowned && n.divided() && state.Partitions != nil:
-		return time.UnixMilli(state.Partitions.Epoch)
-	case s.state == Awaiting && !taken:
-		return time.UnixMilli(state.Epoch)
+	case s.state == Unowned && n.owner.Record.State.Partitions != nil, s.state == Awaiting && !taken:
+		return n.written
 	}
 	return time.Time{}
 }
@@ -168,7 +146,7 @@ const nobody = -1
 
 // division says of each partition who owns it and who locks it.
 type division struct {
-	snapshot
+	holding
 	// ids is the id that owns each partition, or nobody. The other two are the pods whose receipts lock it, empty if there are none.
 	// If more than two pods lock a partition, second is one of them.
 	ids            []int
@@ -185,17 +163,10 @@ type share struct {
 	state PartitionState
 }
 
-// divided reports whether the row of the owner counts. Otherwise only the locks do.
-func (n snapshot) divided() bool {
-	o := n.owner
-	slots := o.Trust.Believed() || o.Ancient
-	return slots && (o.PartitionTrust.Believed() || (o.Ancient && o.Record.Partitions.Sealed))
-}
-
 // divide says of each partition who owns it and who locks it.
-func (n snapshot) divide() division {
-	d := division{snapshot: n}
-	force := n.inForce()
+func (h holding) divide() division {
+	d := division{holding: h}
+	force := h.inForce()
 	end := force.Count
 	reach := func(set placement.Set) {
 		for _, last := range set.Ranges() {
@@ -205,29 +176,29 @@ func (n snapshot) divide() division {
 	for _, set := range force.Owners {
 		reach(set)
 	}
-	for name := range n.pods {
-		reach(n.lockedBy(name))
+	for name := range h.pods {
+		reach(h.lockedBy(name))
 	}
 	d.ids, d.locker, d.second = make([]int, end), make([]string, end), make([]string, end)
 	for k := range d.ids {
 		d.ids[k] = nobody
 	}
-	for _, name := range n.names() {
-		for k := range n.lockedBy(name).All() {
+	for _, name := range h.names() {
+		for k := range h.lockedBy(name).All() {
 			switch {
 			case d.locker[k] == "":
 				d.locker[k] = name
-			case n.owns(name, k): // of two, the first has the partition
+			case h.owns(name, k): // of two, the first has the partition
 				d.locker[k], d.second[k] = name, d.locker[k]
 			default:
 				d.second[k] = name
 			}
 		}
 	}
-	if !n.divided() { // the locks are the ownership
+	if h.owner.Record.State.Partitions == nil { // the locks are the ownership
 		for k, name := range d.locker {
 			if name != "" && d.second[k] == "" {
-				d.ids[k] = n.pods[name].receipt().ID
+				d.ids[k] = h.pods[name].slot()
 			}
 		}
 		return d
@@ -237,24 +208,23 @@ func (n snapshot) divide() division {
 			d.ids[k] = id
 		}
 	}
-	view := ownership.View{Count: n.owner.Count, Row: &force, Clean: true, Target: n.owner.Wish.Target, Strategies: placement.Named}
-	d.aims, d.known = view.Aims()
+	d.aims, d.known = proposal.Target(h.owner.Count, &force, h.owner.Wish, nil)
 	return d
 }
 
-// lockedBy returns the partitions that the pod locks. A lost pod that the map does not name locks none.
+// lockedBy returns the partitions that the pod locks. What an unreadable receipt locks is not among them. A lost pod that the map does not
+// name locks none.
 func (n snapshot) lockedBy(name string) placement.Set {
-	p := n.pods[name]
-	if n.left(p) {
-		return placement.Set{}
+	if p := n.pods[name]; p.divides() && !n.left(p) {
+		return p.Receipt.Share.Partitions
 	}
-	return p.locks()
+	return placement.Set{}
 }
 
-// owns reports whether the map gives the partition to the id of this pod.
-func (n snapshot) owns(name string, k int) bool {
-	id := n.pods[name].receipt().ID
-	return n.divided() && n.holds(id) && n.owner.Record.State.Slots[id] == name && n.inForce().Owners[id].Contains(k)
+// owns reports whether the row gives the partition to the id of this pod.
+func (h holding) owns(name string, k int) bool {
+	id := h.pods[name].slot()
+	return h.is(h.pods[name], id) && h.inForce().Owners[id].Contains(k)
 }
 
 // at says what can be said of partition k.
@@ -270,19 +240,17 @@ func (d division) at(k int) share {
 	case id == nobody:
 		return share{nobody, "", Unowned}
 	}
-	name, live := d.holder(id)
+	name, locks := d.holder(id)
 	switch p := d.pods[name]; {
 	case pod != "" && pod != name:
 		return share{id, pod, Stopping}
-	case !live:
+	case name == "":
 		return share{id, "", Awaiting}
-	case p.unaware(id):
+	case p.abstains():
 		return share{id, name, Awaiting}
-	case pod == "" && p.yields().Contains(k):
-		return share{id, name, Yielded}
-	case pod == "":
+	case pod == "" || !locks:
 		return share{id, name, Taking}
-	case d.known && id < d.owner.Count && !p.receipt().Keeps && (p.receipt().Paused || !d.aims[id].Contains(k)):
+	case d.known && id < d.owner.Count && p.Receipt.HandsOver && !d.aims[id].Contains(k):
 		return share{id, name, Stopping}
 	}
 	return share{id, name, Owned}
@@ -294,13 +262,4 @@ func (n snapshot) inForce() assignment.Partitions {
 		return *row
 	}
 	return assignment.Partitions{}
-}
-
-// holder returns the live pod that has the id.
-func (n snapshot) holder(id int) (name string, live bool) {
-	if n.holds(id) {
-		return n.owner.Record.State.Slots[id], true
-	}
-	name = n.byReceipt(id)
-	return name, name != ""
 }

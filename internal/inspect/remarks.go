@@ -15,7 +15,7 @@ func (v View) Remarks() []string {
 		remarks = append(remarks, fmt.Sprintf("%d pods have no slot: %s", len(v.Waiting), strings.Join(v.Waiting, ", ")))
 	}
 	if v.Unlisted > 0 {
-		remarks = append(remarks, fmt.Sprintf("%d more ids are free or in quarantine and not shown", v.Unlisted))
+		remarks = append(remarks, fmt.Sprintf("%d more ids are free and not shown", v.Unlisted))
 	}
 	return remarks
 }

@@ -12,17 +12,17 @@ type Kind string
 
 // The kinds of findings.
 const (
-	// HeldTwice: the receipts of two live pods name one id.
+	// HeldTwice: the receipts of two live pods lock one id.
 	HeldTwice Kind = "heldTwice"
-	// HeldByDead: the assignment gives the id to a pod that is gone, Succeeded or Failed.
+	// HeldByDead: the map gives the id to a pod that is gone, Succeeded or Failed.
 	HeldByDead Kind = "dead"
 	// Unheld: nobody has the id, although a live pod waits for one.
 	Unheld Kind = "unheld"
-	// Damaged: an annotation that somebody else wrote cannot be read.
+	// Damaged: an annotation of idalloc's that somebody else wrote cannot be read, or a pod's labels hide its receipt.
 	Damaged Kind = "damaged"
-	// Changed: somebody else has changed the assignment, and no pod has restored it yet.
+	// Changed: somebody else has removed what the owner proposes, and no pod has written it again yet.
 	Changed Kind = "changed"
-	// Mismatch: a pod's receipt and the assignment do not agree.
+	// Mismatch: a pod's receipt and the map do not agree.
 	Mismatch Kind = "mismatch"
 	// HeldByLost: the pod that has the id has outlived its grace period, so that its node may be down.
 	HeldByLost Kind = "lost"
@@ -30,12 +30,10 @@ const (
 	Stuck Kind = "stuck"
 	// PartitionTwice: the receipts of two live pods lock a partition.
 	PartitionTwice Kind = "partitionTwice"
-	// PartitionMismatch: a pod locks a partition that the map does not give to its id.
+	// PartitionMismatch: a pod locks a partition that the row does not give to its id.
 	PartitionMismatch Kind = "partitionMismatch"
 	// PartitionUnowned: a partition has been nobody's, or an id's that no pod has, for longer than failover-after.
 	PartitionUnowned Kind = "partitionUnowned"
-	// PartitionWithheld: a live pod with an id does not work on partitions, so that none is given out.
-	PartitionWithheld Kind = "partitionWithheld"
 	// PartitionKeys: an annotation that the user sets for partitions makes no sense, or is not in force.
 	PartitionKeys Kind = "partitionKeys"
 )
@@ -59,7 +57,7 @@ type Report struct {
 	OK        bool   `json:"ok"`
 	// Count is the owner's desired number of pods.
 	Count int `json:"count"`
-	// Held is the number of ids below Count that live pods hold.
+	// Held is the number of ids below Count that live pods lock.
 	Held int `json:"held"`
 	// Waiting is the number of the owner's live pods without a slot.
 	Waiting  int       `json:"waiting"`
@@ -80,26 +78,22 @@ func (c *checker) report() Report {
 		Waiting: len(c.waiters()), Findings: append([]Finding{}, c.findings...), Warnings: append([]string{}, c.warnings...),
 		Notes: c.notes, Partitions: c.partitions,
 	}
-	for id := range c.receipts {
+	for id := range c.lockers {
 		if id < c.owner.Count {
 			r.Held++
 		}
 	}
-	for id := range c.state.Slots {
-		if id < c.owner.Count && len(c.receipts[id]) == 0 && c.trusted() && c.holds(id) {
-			r.Held++
-		}
-	}
-	number := func(f Finding) int {
+	idOf := func(f Finding) int {
 		if f.ID == nil {
 			return -1
 		}
 		return *f.ID
 	}
 	slices.SortStableFunc(r.Findings, func(a, b Finding) int {
-		return cmp.Or(cmp.Compare(number(a), number(b)), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Pod, b.Pod), cmp.Compare(a.Partitions, b.Partitions), cmp.Compare(a.Detail, b.Detail))
+		return cmp.Or(cmp.Compare(idOf(a), idOf(b)), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Pod, b.Pod), cmp.Compare(a.Partitions, b.Partitions), cmp.Compare(a.Detail, b.Detail))
 	})
 	slices.Sort(r.Warnings)
+	slices.Sort(r.Notes)
 	return r
 }
 

@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -19,7 +18,7 @@ type State string
 
 // The states of a slot.
 const (
-	// Held: a live pod has the slot.
+	// Held: a live pod locks the slot.
 	Held State = "held"
 	// Free: no pod has it.
 	Free State = "free"
@@ -27,12 +26,12 @@ const (
 	Dead State = "dead"
 	// Lost: the pod that has it has outlived its grace period, so that its node may be down.
 	Lost State = "lost"
-	// Duplicate: receipts of several live pods name it, or its pod has another slot, too.
+	// Duplicate: the receipts of several live pods lock it.
 	Duplicate State = "duplicate"
 	// Handover: a live pod has it, and another pod asks for it.
 	Handover State = "handover"
-	// Quarantine: no pod has it, but the process of a pod that vanished might still act under it.
-	Quarantine State = "quarantine"
+	// Proposed: the map gives it to a live pod, which does not lock it yet.
+	Proposed State = "proposed"
 )
 
 // Slot is one slot of a View, and one row of its table.
@@ -44,16 +43,17 @@ type Slot struct {
 	State    State  `json:"state"`
 	// Since is when the pod was created.
 	Since *metav1.Time `json:"since,omitempty"`
-	// HeldSince is when the pod's process took the slot, by the clock that made the receipt's epoch. It is nil without a receipt.
+	// HeldSince is when idalloc wrote the pod's receipt last, so that the pod has had the slot since then at least. It is nil without a
+	// receipt, and if the server does not say.
 	HeldSince *metav1.Time `json:"heldSince,omitempty"`
 	// Moving says that the pod is alive and has to move to another slot, because this one is at or above the count.
-	Moving bool `json:"moving,omitempty"`
-	// Receipt is the epoch of the pod's receipt for this slot, 0 if it has none yet.
-	Receipt     int64  `json:"receipt,omitempty"`
+	Moving      bool   `json:"moving,omitempty"`
 	Phase       string `json:"phase,omitempty"`
 	Terminating bool   `json:"terminating,omitempty"`
 	// Requester is the pod that asks for the slot.
 	Requester string `json:"requester,omitempty"`
+	// Lease is nil if nobody has a Lease of the slot, or if it could not be read.
+	Lease *LeaseRow `json:"lease,omitempty"`
 }
 
 // View is an owner and its slots at one moment.
@@ -61,9 +61,6 @@ type View struct {
 	Owner     string `json:"owner"`
 	Namespace string `json:"namespace"`
 	Count     int    `json:"count"`
-	Epoch     int64  `json:"epoch"`
-	// Clean says that idalloc was the last to change the assignment.
-	Clean bool `json:"clean"`
 	// Finished says that the owner is a Job that makes no more pods. Then Slots has only those that live pods have.
 	Finished bool `json:"finished,omitempty"`
 	// Waiting are the names of the owner's live pods without a slot.
@@ -81,13 +78,6 @@ func Read(ctx context.Context, s *store.Store, ref store.Ref) (View, error) {
 	if err != nil {
 		return View{}, err
 	}
-	if ref.Kind == store.Job { // its status says whether dead pods will have successors
-		whole, err := s.GetWhole(ctx, ref)
-		if err != nil {
-			return View{}, err
-		}
-		now.rollout.finished = finished(whole)
-	}
 	return now.view(), nil
 }
 
@@ -96,39 +86,29 @@ func Read(ctx context.Context, s *store.Store, ref store.Ref) (View, error) {
 const mostListed = 1 << 15
 
 func (n snapshot) view() View {
-	owner, state := n.owner, n.owner.Record.State
+	owner, h := n.owner, n.holding()
 	v := View{
-		Owner: owner.String(), Namespace: owner.Namespace, Count: owner.Count, Epoch: state.Epoch, Clean: owner.Clean(),
-		Slots: []Slot{}, Waiting: []string{}, Finished: n.rollout.finished,
-	}
-	if err := owner.Unreadable(); err != nil {
-		v.Problems = append(v.Problems, err.Error())
+		Owner: owner.String(), Namespace: owner.Namespace, Count: owner.Count, Slots: []Slot{}, Waiting: []string{}, Finished: n.rollout.finished,
 	}
 	for _, p := range owner.Record.Problems {
 		v.Problems = append(v.Problems, p.Error())
 	}
-	receipts := map[int]int{}
 	ids := map[int]bool{}
 	for id := range min(owner.Count, mostListed) {
 		ids[id] = true
 	}
-	for _, p := range n.pods {
-		if n.locks(p) {
-			receipts[p.receipt().ID]++
-			ids[p.receipt().ID] = true
-		}
-	}
-	entries := map[string]int{}
-	for id, name := range state.Slots {
+	for id := range h.lockers {
 		ids[id] = true
-		entries[name]++
+	}
+	for id := range owner.Record.State.Slots {
+		ids[id] = true
 	}
 	v.Unlisted = owner.Count
 	for id := range ids {
 		if id < owner.Count {
 			v.Unlisted--
 		}
-		v.Slots = append(v.Slots, n.row(id, receipts[id] > 1 || entries[state.Slots[id]] > 1))
+		v.Slots = append(v.Slots, h.row(id))
 	}
 	if v.Finished {
 		v.Slots, v.Unlisted = slices.DeleteFunc(v.Slots, func(s Slot) bool { return s.State == Dead || s.State == Free }), 0
@@ -141,51 +121,38 @@ func (n snapshot) view() View {
 	return v
 }
 
-func (n snapshot) row(id int, duplicate bool) Slot {
-	state := n.owner.Record.State
-	slot := Slot{ID: id, Pod: state.Slots[id], Requester: state.Handover[id], State: Free}
-	if slot.Pod == "" {
-		slot.Pod = n.byReceipt(id)
+func (h holding) row(id int) Slot {
+	state := h.owner.Record.State
+	name, locks := h.holder(id)
+	slot := Slot{ID: id, Pod: name, Requester: state.Handover[id], State: Free, Lease: h.lease(id)}
+	if dead := state.Slots[id]; name == "" && dead != "" && h.death(dead) != "" {
+		slot.Pod = dead
 	}
-	p, exists := n.pods[slot.Pod]
+	p, exists := h.pods[slot.Pod]
 	if exists {
 		slot.Revision, slot.Node, slot.Phase, slot.Terminating = p.revision, p.node, p.phase, p.Terminating
 		since := metav1.NewTime(p.Created)
 		slot.Since = &since
-		if p.receipt() != nil && p.receipt().ID == id {
-			slot.Receipt = p.receipt().Epoch
-			at := metav1.NewTime(time.UnixMilli(slot.Receipt))
+		if locks && !p.written.IsZero() {
+			at := metav1.NewTime(p.written)
 			slot.HeldSince = &at
 		}
 	}
-	_, quarantined := state.Quarantine.Since(id)
 	switch {
-	case slot.Pod == "" && quarantined:
-		slot.State = Quarantine
 	case slot.Pod == "":
-	case n.death(id, p, exists) != "":
+	case name == "":
 		slot.State = Dead
-	case duplicate:
+	case len(h.lockers[id]) > 1:
 		slot.State = Duplicate
-	case n.overdue(p):
+	case h.overdue(p):
 		slot.State = Lost
 	case slot.Requester != "":
 		slot.State = Handover
+	case !locks:
+		slot.State = Proposed
 	default:
 		slot.State = Held
-		slot.Moving = id >= n.owner.Count && !p.Terminating
+		slot.Moving = id >= h.owner.Count && !p.Terminating
 	}
 	return slot
-}
-
-// byReceipt returns the name of a live pod whose receipt names the slot, or an empty text. It finds the holder of a slot whose
-// entry somebody has removed.
-func (n snapshot) byReceipt(id int) string {
-	found := ""
-	for name, p := range n.pods {
-		if n.locks(p) && p.receipt().ID == id && (found == "" || name < found) {
-			found = name
-		}
-	}
-	return found
 }

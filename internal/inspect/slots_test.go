@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 )
 
 // tableOf returns the rows of the view's table, cell by cell.
@@ -25,9 +27,8 @@ func tableOf(t *testing.T, v View, now time.Time) [][]string {
 func TestAgeIsThatOfTheHolding(t *testing.T) {
 	n := settledPods(2)
 	now := time.UnixMilli(1_795_219_200_000)
-	n.lock("a", 0, now.Add(-time.Minute).UnixMilli())
-	n.edit("a", func(p *pod) { p.Created = now.Add(-time.Hour) })
-	n.edit("b", func(p *pod) { p.Receipt = nil })
+	n.edit("a", func(p *pod) { p.Created, p.written = now.Add(-time.Hour), now.Add(-time.Minute) })
+	n.unlock("b")
 	rows := tableOf(t, n.view(), now)
 	if got := []string{rows[0][5], rows[1][5]}; !slices.Equal(got, []string{"60s", "-"}) {
 		t.Errorf("ages %q", got)
@@ -53,6 +54,27 @@ func TestARowWhosePodIsAboutToLeaveIsMarked(t *testing.T) {
 	n.owner.Record.State.Handover = map[int]string{1: "a"}
 	if row := tableOf(t, n.view(), time.Time{})[1]; row[4] != "handover" {
 		t.Errorf("a pod that is asked for its slot and ends: %q", row[4])
+	}
+}
+
+// The next pod that plans takes the entry out.
+func TestASlotThatItsPodGaveUpIsFree(t *testing.T) {
+	n := settledPods(2)
+	n.edit("b", func(p *pod) { p.Receipt = gaveUp(); p.Receipt.State = receipt.GaveUp })
+	v := n.view()
+	if slot := v.Slots[1]; slot.State != Free || slot.Pod != "" || !slices.Equal(v.Waiting, []string{"b"}) {
+		t.Errorf("%+v, %v wait", slot, v.Waiting)
+	}
+	if r := check(n); !r.OK || r.Held != 1 {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestASlotWithoutALockIsProposed(t *testing.T) {
+	n := settledPods(2)
+	n.unlock("b")
+	if slot := n.view().Slots[1]; slot.State != Proposed || slot.Pod != "b" {
+		t.Errorf("%+v", slot)
 	}
 }
 

@@ -3,7 +3,6 @@ package inspect
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -11,100 +10,119 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
-	"github.com/idalloc/idalloc/pkg/allocator/plan"
+	"github.com/idalloc/idalloc/pkg/allocator/proposal"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/gc"
-	"github.com/idalloc/idalloc/pkg/partition/placement"
 )
+
+// lostAfter is how long a pod outlives its grace period until people are told that its node may be down.
+const lostAfter = 10 * time.Second
 
 // snapshot is an owner and its pods. The pods were read after the owner.
 type snapshot struct {
 	owner store.Owner
 	// now is when the owner had been read, by this machine's clock.
 	now time.Time
-	// pods are the owner's pods, the pods with a receipt for it, and its holders, by name.
+	// written is when idalloc wrote the owner last, zero if the server does not say.
+	written time.Time
+	// pods are the owner's pods, and the pods with a lock of one of its slots, by name.
 	pods    map[string]pod
+	leases  leases
 	rollout rollout
 	// adopted are the owner's ReplicaSets whose names do not begin with its name. It took them over from another Deployment.
 	adopted map[string]bool
 }
 
 type pod struct {
-	plan.Pod              // the part that a planner sees
+	proposal.Pod          // the part that a planner sees
 	revision, node, phase string
 	// ready is the pod's condition Ready.
 	ready bool
 	// controller is the name of the pod's direct controller, empty if it has none. template is the hash of its Deployment's template.
 	controller, template string
-	// damage says what is wrong with the receipt, empty if nothing is.
+	// damage says what is wrong with the receipt or its labels, empty if nothing is.
 	damage string
 	// written is when idalloc wrote the pod's receipt last, zero if the server does not say.
 	written time.Time
 }
 
-// receipt returns the pod's receipt if it locks a slot, and nil otherwise.
-func (p pod) receipt() *assignment.Receipt {
-	if !p.Receipt.Locks() {
-		return nil
+// locks reports whether the receipt locks something, be it that nobody can read what.
+func (p pod) locks() bool {
+	return p.Receipt.State == receipt.Locks || p.Receipt.State == receipt.Unreadable
+}
+
+// slot returns the slot that the receipt locks, or receipt.NoID.
+func (p pod) slot() int {
+	if !p.locks() {
+		return receipt.NoID
 	}
-	return p.Receipt
+	return p.Receipt.Share.ID
 }
 
-// locks returns the partitions that the receipt of a live pod locks.
-func (p pod) locks() placement.Set {
-	if r := p.receipt(); r != nil && r.Partitions != nil && p.live() {
-		return *r.Partitions
-	}
-	return placement.Set{}
+// divides reports whether the pod lives and its receipt says that it works on partitions, be they none at the moment.
+func (p pod) divides() bool {
+	return p.live() && p.Receipt.State == receipt.Locks && p.Receipt.Share.Of > 0
 }
 
-// yields returns the partitions that the receipt yields.
-func (p pod) yields() placement.Set {
-	if r := p.receipt(); r != nil {
-		return r.Yields
-	}
-	return placement.Set{}
-}
-
-// works reports whether the pod's receipt locks the slot and says that its process works on partitions.
-func (p pod) works(id int) bool {
-	r := p.receipt()
-	return r != nil && r.ID == id && r.Partitions != nil && p.live()
-}
-
-// unaware reports whether the pod's receipt locks the slot and says that its process works on no partitions.
-func (p pod) unaware(id int) bool {
-	r := p.receipt()
-	return r != nil && r.ID == id && r.Partitions == nil && p.live()
+// abstains reports whether the pod lives, and its receipt has a slot and says that it works on no partitions.
+func (p pod) abstains() bool {
+	return p.live() && p.Receipt.State == receipt.Locks && p.Receipt.Share.Of == 0
 }
 
 // gaveUp reports whether the pod has given its slot up and has not taken another one.
-func (p pod) gaveUp() bool { return p.Receipt != nil && p.Receipt.GaveUp }
+func (p pod) gaveUp() bool {
+	return !p.locks() && (p.Receipt.State == receipt.GaveUp || p.Receipt.Rank > 0)
+}
 
 // sign reports whether the pod has a trace of idalloc, which then runs in it or did so.
-func (p pod) sign() bool { return p.Receipt != nil || p.damage != "" }
+func (p pod) sign() bool { return p.Receipt.State != receipt.None }
 
 func (p pod) live() bool { return !gc.Finished(p.phase) }
 
-// read reads an owner and its pods. Errors: as of store.Get and gc.Survey.
+// read reads an owner, its pods and its Leases. Errors: as of store.Get and store.EachFullPod.
 func read(ctx context.Context, s *store.Store, ref store.Ref) (snapshot, error) {
-	owner, err := s.Get(ctx, ref)
+	whole, err := s.GetWhole(ctx, ref)
 	if err != nil {
 		return snapshot{}, err
 	}
-	now := snapshot{owner: owner, now: s.Clock.Now(), pods: map[string]pod{}}
-	_, err = gc.Inspect(ctx, s, owner, func(u *unstructured.Unstructured, owned bool) {
-		if known, ok := now.pods[u.GetName()]; !ok || known.UID != string(u.GetUID()) {
-			now.pods[u.GetName()] = newPod(u, owner, owned, s.Clock.Now())
-		}
-	})
-	if err == nil {
-		now.adopted = now.adoptions(ctx, s)
+	var object store.Object
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(whole.Object, &object); err != nil {
+		return snapshot{}, err
 	}
+	owner, err := store.DecodeOwner(ref, &object, nil)
+	if err != nil {
+		return snapshot{}, err
+	}
+	now := snapshot{
+		owner: owner, now: s.Clock.Now(), written: lastWrite(whole.GetManagedFields()), pods: map[string]pod{}, rollout: rollout{finished: finished(whole)},
+	}
+	for _, selector := range gc.Selectors(owner) {
+		err := s.EachFullPod(ctx, owner.Namespace, metav1.ListOptions{LabelSelector: selector}, func(u *unstructured.Unstructured) {
+			if known, ok := now.pods[u.GetName()]; !ok || known.UID != string(u.GetUID()) {
+				now.pods[u.GetName()] = newPod(u, owner, selector == owner.Selector)
+			}
+		})
+		if err != nil {
+			return snapshot{}, err
+		}
+	}
+	now.adopted = now.adoptions(ctx, s)
+	now.leases, err = readLeases(ctx, s, ref)
 	return now, err
+}
+
+// lastWrite returns when idalloc wrote an object last, zero if the server does not say.
+func lastWrite(fields []metav1.ManagedFieldsEntry) time.Time {
+	for i := range fields {
+		if f := &fields[i]; f.Manager == assignment.FieldManager && f.Operation == metav1.ManagedFieldsOperationUpdate && f.Subresource == "" && f.Time != nil {
+			return f.Time.Time
+		}
+	}
+	return time.Time{}
 }
 
 // adoptions returns the owner's ReplicaSets among those whose names say that they are another Deployment's. What it may not read, it
@@ -121,17 +139,20 @@ func (n snapshot) adoptions(ctx context.Context, s *store.Store) map[string]bool
 	return adopted
 }
 
-func newPod(u *unstructured.Unstructured, owner store.Owner, owned bool, now time.Time) pod {
+func newPod(u *unstructured.Unstructured, owner store.Owner, owned bool) pod {
 	var p pod
 	var err error
-	if p.Pod, err = gc.PodOf(owner, u, owned, now); err != nil {
-		p.damage = err.Error()
+	if p.Pod, err = gc.PodOf(owner, u, owned); err != nil {
+		p.damage = "annotation " + receipt.Key + ": " + err.Error()
 	}
 	p.node, _, _ = unstructured.NestedString(u.Object, "spec", "nodeName")
 	p.phase, _, _ = unstructured.NestedString(u.Object, "status", "phase")
 	p.ready = condition(u, "Ready")["status"] == "True"
-	p.written = store.LastWrite(u.GetManagedFields())
+	p.written = lastWrite(u.GetManagedFields())
 	labels := u.GetLabels()
+	if p.damage == "" && p.locks() && (labels[receipt.OwnerLabel] != assignment.OwnerLabelValue(owner.String()) || labels[receipt.IDLabel] != number(p.slot())) {
+		p.damage = "labels " + receipt.OwnerLabel + " and " + receipt.IDLabel + " do not say what the receipt locks, so other pods do not see it"
+	}
 	p.template = labels["pod-template-hash"]
 	p.revision = cmp.Or(p.template, labels["controller-revision-hash"])
 	if c := metav1.GetControllerOfNoCopy(u); c != nil {
@@ -143,39 +164,35 @@ func newPod(u *unstructured.Unstructured, owner store.Owner, owned bool, now tim
 // names returns the names of the pods in order.
 func (n snapshot) names() []string { return slices.Sorted(maps.Keys(n.pods)) }
 
-// holds reports whether the assignment gives slot id to this live pod.
-func (n snapshot) holds(id int) bool {
-	p, exists := n.pods[n.owner.Record.State.Slots[id]]
-	return exists && n.death(id, p, exists) == ""
+// proposed reports whether the map gives slot id to a live pod that may take it.
+func (n snapshot) proposed(id int) bool {
+	name, named := n.owner.Record.State.Slots[id]
+	return named && n.death(name) == "" && n.pods[name].Receipt.State != receipt.GaveUp
 }
 
-// death returns why the holder of slot id is dead. It returns an empty text if the holder lives. p is the pod with the holder's
-// name, if one exists.
-func (n snapshot) death(id int, p pod, exists bool) string {
+// death returns why the pod of this name is dead, empty if it lives.
+func (n snapshot) death(name string) string {
+	p, exists := n.pods[name]
 	switch {
 	case !exists:
 		return "gone"
 	case !p.live():
 		return p.phase
-	case !n.owner.Names(id, p.Name, types.UID(p.UID)):
-		return fmt.Sprintf("an earlier pod (UID %s…) of the one that has its name now", n.owner.Record.State.UIDs[id])
 	}
 	return ""
 }
 
 // overdue reports whether the pod has outlived its grace period for so long that its node may be down, as far as clocks tell.
 func (n snapshot) overdue(p pod) bool {
-	return p.live() && p.Terminating && !n.now.Before(p.Deadline.Add(plan.LostAfter))
+	return p.live() && p.Terminating && !n.now.Before(p.Deadline.Add(lostAfter))
 }
 
-// left reports whether the receipt was left behind by a lost pod, which has no entry in a clean map any more. It locks nothing.
+// left reports whether the receipt was left behind by a lost pod, which has no entry in the map any more. Its Lease locks the slot, and
+// only as long as it lasts.
 func (n snapshot) left(p pod) bool {
-	_, named := n.owner.SlotOf(p.Name, types.UID(p.UID))
-	return n.owner.Clean() && !named && n.overdue(p) && p.MayBeLost()
+	_, named := n.owner.Record.State.Slots.Of(p.Name)
+	return !named && p.Receipt.Strict && n.overdue(p)
 }
-
-// locks reports whether the pod lives and its receipt locks a slot.
-func (n snapshot) locks(p pod) bool { return p.receipt() != nil && p.live() && !n.left(p) }
 
 // another reports whether the pod belongs to another workload, whose pods have the labels that this owner selects, too. The name of a
 // Deployment's ReplicaSet is the Deployment's with the hash behind that its pods have as a label.
@@ -193,10 +210,10 @@ func (n snapshot) another(p pod) bool {
 func (n snapshot) waiters() []pod {
 	var waiters []pod
 	for name, p := range n.pods {
-		if !p.live() || p.Terminating || !p.Owned || n.another(p) || p.receipt() != nil {
+		if !p.live() || p.Terminating || !p.Owned || n.another(p) || p.locks() {
 			continue
 		}
-		if id, named := n.owner.Record.State.Slots.Of(name); !named || n.death(id, p, true) != "" {
+		if _, named := n.owner.Record.State.Slots.Of(name); !named || p.Receipt.State == receipt.GaveUp {
 			waiters = append(waiters, p)
 		}
 	}

@@ -2,15 +2,13 @@ package inspect
 
 import (
 	"testing"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 
-	"github.com/idalloc/idalloc/pkg/allocator/assignment"
-	"github.com/idalloc/idalloc/pkg/allocator/plan"
+	"github.com/idalloc/idalloc/pkg/allocator/proposal"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/test/apifake"
 )
@@ -27,17 +25,17 @@ func TestAPodHasTheOrdinalThatThePlannerSees(t *testing.T) {
 		"a StatefulSet's, by its label":   {store.Owner{Ref: store.Ref{Kind: store.StatefulSet}}, "worker-x", map[string]string{index: "4"}, nil, 4},
 		"by its name, on an old cluster":  {store.Owner{Ref: store.Ref{Kind: store.StatefulSet}}, "worker-4", nil, nil, 4},
 		"counted from the first":          {store.Owner{Ref: store.Ref{Kind: store.StatefulSet}, OrdinalStart: 3}, "worker-4", nil, nil, 1},
-		"one from before the first":       {store.Owner{Ref: store.Ref{Kind: store.StatefulSet}, OrdinalStart: 3}, "worker-2", nil, nil, plan.NoOrdinal},
+		"one from before the first":       {store.Owner{Ref: store.Ref{Kind: store.StatefulSet}, OrdinalStart: 3}, "worker-2", nil, nil, proposal.NoOrdinal},
 		"an Indexed Job's, by its label":  {store.Owner{Ref: store.Ref{Kind: store.Job}}, "worker-x", map[string]string{completion: "2"}, nil, 2},
 		"by its annotation":               {store.Owner{Ref: store.Ref{Kind: store.Job}}, "worker-x", nil, map[string]string{completion: "2"}, 2},
-		"that of a Job without an index":  {store.Owner{Ref: store.Ref{Kind: store.Job}}, "worker-x", nil, nil, plan.NoOrdinal},
-		"a Deployment's, whatever it has": {store.Owner{Ref: store.Ref{Kind: store.Deployment}}, "worker-4", map[string]string{index: "4"}, nil, plan.NoOrdinal},
+		"that of a Job without an index":  {store.Owner{Ref: store.Ref{Kind: store.Job}}, "worker-x", nil, nil, proposal.NoOrdinal},
+		"a Deployment's, whatever it has": {store.Owner{Ref: store.Ref{Kind: store.Deployment}}, "worker-4", map[string]string{index: "4"}, nil, proposal.NoOrdinal},
 	} {
 		u := &unstructured.Unstructured{Object: map[string]any{}}
 		u.SetName(tc.pod)
 		u.SetLabels(tc.labels)
 		u.SetAnnotations(tc.annotations)
-		if got := newPod(u, tc.owner, true, time.Time{}).Ordinal; got != tc.want {
+		if got := newPod(u, tc.owner, true).Ordinal; got != tc.want {
 			t.Errorf("%s: %d, want %d", name, got, tc.want)
 		}
 	}
@@ -92,7 +90,7 @@ func TestThePodsOfAnAdoptedReplicaSetWait(t *testing.T) {
 		p.SetLabels(map[string]string{"app": apifake.Worker, "pod-template-hash": "5d9"})
 		p.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: apifake.Apps, Kind: store.ReplicaSet, Name: "former-5d9", UID: "rs", Controller: new(true)}})
 		server.Put(p)
-		s, err := store.New(server.Config(), assignment.DefaultKey, clocktesting.NewFakeClock(apifake.Born()))
+		s, err := store.New(server.Config(), clocktesting.NewFakeClock(apifake.Born()))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -19,12 +19,12 @@ type Columns struct{ Always, Wide []string }
 
 // SlotColumns returns the titles of the cells of Slot.Cells.
 func SlotColumns() Columns {
-	return Columns{Always: []string{"ID", "POD", "REVISION", "NODE", "STATE", "AGE"}, Wide: []string{"PHASE", "RECEIPT", "REQUESTER"}}
+	return Columns{Always: []string{"ID", "POD", "REVISION", "NODE", "STATE", "AGE"}, Wide: []string{"PHASE", "REQUESTER", "LEASE"}}
 }
 
 // PartitionColumns returns the titles of the cells of PartitionRange.Cells.
 func PartitionColumns() Columns {
-	return Columns{Always: []string{"PARTITIONS", "ID", "POD", "STATE", "FOR"}, Wide: []string{"NODE", "RECEIPT"}}
+	return Columns{Always: []string{"PARTITIONS", "ID", "POD", "STATE", "FOR"}, Wide: []string{"NODE"}}
 }
 
 // Cells returns the slot's row of a wide table. now is the time from which ages are counted.
@@ -33,7 +33,7 @@ func (s Slot) Cells(now time.Time) []string {
 	if s.HeldSince != nil { // clocks differ
 		age = duration.HumanDuration(max(0, now.Sub(s.HeldSince.Time)))
 	}
-	return []string{strconv.Itoa(s.ID), dash(s.Pod), dash(s.Revision), dash(s.Node), s.state(), age, dash(s.phase()), dash(epochText(s.Receipt)), dash(s.Requester)}
+	return []string{strconv.Itoa(s.ID), dash(s.Pod), dash(s.Revision), dash(s.Node), s.state(), age, dash(s.phase()), dash(s.Requester), dash(s.lease(now))}
 }
 
 // Cells returns the range's row of a wide table. now is the time from which the column FOR is counted.
@@ -45,7 +45,7 @@ func (r PartitionRange) Cells(now time.Time) []string {
 	if r.Since != nil { // it may be longer
 		since = ">" + duration.HumanDuration(max(0, now.Sub(r.Since.Time)))
 	}
-	return []string{dash(r.Partitions), id, dash(r.Pod), string(r.State), since, dash(r.Node), dash(epochText(r.Receipt))}
+	return []string{dash(r.Partitions), id, dash(r.Pod), string(r.State), since, dash(r.Node)}
 }
 
 // Table writes the view as a table in kubectl's style, with one row for each slot. now is the time from which ages are counted.
@@ -103,12 +103,24 @@ func (s Slot) phase() string {
 	return s.Phase
 }
 
-// epochText returns the epoch of a receipt, empty if there is none.
-func epochText(epoch int64) string {
-	if epoch == 0 {
+// lease says how long the Lease counts if it is not renewed, and whose it is if it is not that of the slot's pod. Without a time it says only
+// whose it is.
+func (s Slot) lease(now time.Time) string {
+	if s.Lease == nil {
 		return ""
 	}
-	return strconv.FormatInt(epoch, 10)
+	var words []string
+	if s.Lease.Gone || s.Lease.Pod != s.Pod {
+		words = append(words, "of "+s.Lease.Pod)
+	}
+	switch left := s.Lease.Ends.Sub(now); {
+	case now.IsZero():
+	case left <= 0:
+		words = append(words, "over")
+	default:
+		words = append(words, duration.HumanDuration(left))
+	}
+	return strings.Join(words, " ")
 }
 
 func dash(s string) string { return cmp.Or(s, "-") }

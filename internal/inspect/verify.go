@@ -23,14 +23,11 @@ const (
 
 // Verify checks an owner against its live pods. It reads the owner first and the pods second. If it finds something wrong, but
 // the owner has changed meanwhile, the finding may never have been true, so it reads everything again. Errors: store.ErrGone,
-// store.ErrNewer, store.ErrOtherKey, *store.ForbiddenError, or another error that store.Temporary judges.
+// *store.ForbiddenError, or another error that store.Temporary judges.
 func Verify(ctx context.Context, s *store.Store, ref store.Ref) (Report, error) {
 	for reads := 1; ; reads++ {
 		now, err := read(ctx, s, ref)
 		if err != nil {
-			return Report{}, err
-		}
-		if err := now.owner.Unreadable(); err != nil {
 			return Report{}, err
 		}
 		if err := now.readRollout(ctx, s); err != nil {

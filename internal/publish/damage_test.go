@@ -94,7 +94,6 @@ func TestAfterAnErrorTheFilesShowWhatTheyShowed(t *testing.T) {
 func TestAHiddenFileThatCannotBeReadIsAnError(t *testing.T) {
 	for name, read := range map[string]func(*Dir) error{
 		SecretName: func(d *Dir) error { _, err := d.Secret(); return err },
-		memoryName: func(d *Dir) error { _, err := d.Memory().Load(); return err },
 		stopName:   func(d *Dir) error { _, err := d.LastStop(); return err },
 		lastName:   func(d *Dir) error { _, err := d.Noted(); return err },
 		fileJSON:   func(d *Dir) error { _, _, err := d.Current(); return err },

@@ -15,9 +15,9 @@ import (
 	"github.com/idalloc/idalloc/pkg/partition/placement"
 )
 
-func assigned(id, count int, epoch int64) identity.Identity {
+func assigned(id, count int, token int64) identity.Identity {
 	return identity.Identity{
-		State: identity.StateAssigned, ID: id, Count: count, Epoch: epoch, Pod: "worker-1", Namespace: "shop",
+		State: identity.StateAssigned, ID: id, Count: count, Token: token, Pod: "worker-1", Namespace: "shop",
 		Owner: identity.Owner{APIVersion: "apps/v1", Kind: "Deployment", Name: "worker"},
 	}
 }
@@ -58,9 +58,9 @@ func TestAllFilesSayTheSameIdentity(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "not", "there", "yet")
 	mustPublish(t, New(dir), assigned(3, 5, 1795219200123))
 	want := map[string]string{
-		"id": "3\n", "count": "5\n", "epoch": "1795219200123\n", "state": "assigned\n",
-		"env": "IDALLOC_ID=3\nIDALLOC_COUNT=5\nIDALLOC_EPOCH=1795219200123\nIDALLOC_STATE=assigned\n",
-		"identity.json": `{"state":"assigned","id":3,"count":5,"epoch":1795219200123,"pod":"worker-1","namespace":"shop",` +
+		"id": "3\n", "count": "5\n", "token": "1795219200123\n", "state": "assigned\n",
+		"env": "IDALLOC_ID=3\nIDALLOC_COUNT=5\nIDALLOC_TOKEN=1795219200123\nIDALLOC_STATE=assigned\n",
+		"identity.json": `{"state":"assigned","id":3,"count":5,"token":1795219200123,"pod":"worker-1","namespace":"shop",` +
 			`"owner":{"apiVersion":"apps/v1","kind":"Deployment","name":"worker"}}` + "\n",
 	}
 	for name, data := range want {
@@ -126,8 +126,8 @@ func TestWithoutAnIDTheIDFileCannotBeOpened(t *testing.T) {
 			if _, err := os.Stat(filepath.Join(dir, "id")); !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("test -e id: %v, want ENOENT", err)
 			}
-			if got := content(t, dir, "epoch"); got != "0\n" {
-				t.Errorf("epoch is %q, want 0 while there is no id", got)
+			if got := content(t, dir, "token"); got != "0\n" {
+				t.Errorf("token is %q, want 0 while there is no id", got)
 			}
 			if got, want := content(t, dir, "env"), "IDALLOC_COUNT=5\nIDALLOC_STATE="+string(state)+"\n"; got != want {
 				t.Errorf("env is %q, want %q", got, want)
@@ -276,7 +276,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 	}
 }
 
-// In each generation, id, count and epoch can be computed from each other. So a reader notices a mix of two generations.
+// In each generation, id, count and token can be computed from each other. So a reader notices a mix of two generations.
 func TestNoReaderSeesPartsOfTwoIdentities(t *testing.T) {
 	dir := t.TempDir()
 	d := New(dir)
@@ -338,22 +338,22 @@ func readWhole(dir string) (bool, error) {
 		}
 		return string(b)
 	}
-	state, id, count, epoch := read("state"), read("id"), read("count"), read("epoch")
+	state, id, count, token := read("state"), read("id"), read("count"), read("token")
 	if _, err := os.Stat(filepath.Join(dir, gen)); err != nil {
 		return false, nil //nolint:nilerr // removed: not torn, but too late
 	}
 	if state == "pending\n" {
-		if id != "" || epoch != "0\n" {
-			return false, fmt.Errorf("pending with id %q and epoch %q", id, epoch)
+		if id != "" || token != "0\n" {
+			return false, fmt.Errorf("pending with id %q and token %q", id, token)
 		}
 		return true, nil
 	}
 	var i, n, e int
-	if _, err := fmt.Sscan(id+count+epoch, &i, &n, &e); err != nil {
-		return false, fmt.Errorf("a generation reads %q %q %q: %w", id, count, epoch, err)
+	if _, err := fmt.Sscan(id+count+token, &i, &n, &e); err != nil {
+		return false, fmt.Errorf("a generation reads %q %q %q: %w", id, count, token, err)
 	}
 	if n != i+1000 || e != i+5000 {
-		return false, fmt.Errorf("torn: id %d, count %d, epoch %d", i, n, e)
+		return false, fmt.Errorf("torn: id %d, count %d, token %d", i, n, e)
 	}
 	return true, nil
 }

@@ -15,8 +15,8 @@ import (
 
 // Report is what the program says when it has stopped.
 type Report struct {
-	// Epoch is that of the id, 0 for any.
-	Epoch int64
+	// Token is that of the id, 0 for any.
+	Token int64
 	// Stop is the number of the stop that it answers, 0 if it names none.
 	Stop int
 	// Partitions are those on which it has stopped. If the set is empty, it has stopped using the id.
@@ -73,12 +73,12 @@ func foreign(r *http.Request) string {
 // parseReport returns what the request says.
 func parseReport(query url.Values) (Report, error) {
 	var r Report
-	if text := query.Get("epoch"); text != "" {
-		epoch, err := strconv.ParseInt(text, 10, 64)
-		if err != nil || epoch <= 0 {
-			return r, fmt.Errorf("epoch=%q is not an epoch: give the one that came with the id, or none", text)
+	if text := query.Get("token"); text != "" {
+		token, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || token <= 0 {
+			return r, fmt.Errorf("token=%q is not a token: give the one that came with the id, or none", text)
 		}
-		r.Epoch = epoch
+		r.Token = token
 	}
 	if text := query.Get("stop"); text != "" {
 		stop, err := strconv.Atoi(text)

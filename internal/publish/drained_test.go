@@ -37,9 +37,9 @@ func TestDrainedTakesTheProgramsWord(t *testing.T) {
 	for _, peer := range []string{self, "127.8.9.10:5", "[::1]:5", "[::ffff:127.0.0.1]:5"} {
 		post(t, take, "/v1/drained", peer).want(t, 204, "")
 	}
-	post(t, take, "/v1/drained?epoch=1795219200123&stop=2", self).want(t, 204, "")
+	post(t, take, "/v1/drained?token=1795219200123&stop=2", self).want(t, 204, "")
 	post(t, take, "/v1/drained?partitions=12-15,40&stop=3", self).want(t, 204, "")
-	if len(got) != 6 || got[0].Epoch != 0 || got[0].Stop != 0 || !got[0].Partitions.Empty() || got[4].Epoch != 1795219200123 || got[4].Stop != 2 {
+	if len(got) != 6 || got[0].Token != 0 || got[0].Stop != 0 || !got[0].Partitions.Empty() || got[4].Token != 1795219200123 || got[4].Stop != 2 {
 		t.Fatalf("the reports are %+v", got)
 	}
 	if part := got[5]; part.Stop != 3 || part.Partitions.String() != "12-15,40" || !got[4].Partitions.Empty() {
@@ -60,25 +60,25 @@ func TestDrainedRefuses(t *testing.T) {
 		code         int
 		says         string
 	}{
-		"when there is nothing to drain":     {refuse, "", self, nil, 409, "the id is in use"},
-		"when nobody waits":                  {nil, "", self, nil, 409, "--drain=http"},
-		"another pod":                        {never, "", "10.0.0.7:5", nil, 403, "only a container of this pod"},
-		"another pod, IPv6":                  {never, "", "[fd00::7]:5", nil, 403, "only a container of this pod"},
-		"a peer without an address":          {never, "", "@", nil, 403, "only a container of this pod"},
-		"a proxy":                            {never, "", "127.0.0.6:5", []string{"X-Forwarded-For", "10.0.0.7"}, 403, "a proxy passed the request on"},
-		"a proxy that says who it is":        {never, "", self, []string{"Via", "1.1 mesh"}, 403, "a proxy passed the request on"},
-		"a proxy of the standard":            {never, "", self, []string{"Forwarded", "for=10.0.0.7"}, 403, "a proxy passed the request on"},
-		"another site's page in a browser":   {never, "", self, []string{"Origin", "https://example.com"}, 403, "Origin"},
-		"a page of no origin":                {never, "", self, []string{"Origin", "null"}, 403, "Origin"},
-		"a browser that hides the origin":    {never, "", self, []string{"Sec-Fetch-Site", "cross-site"}, 403, "Sec-Fetch-Site"},
-		"an epoch that is none":              {never, "?epoch=soon", self, nil, 400, "is not an epoch"},
-		"the epoch that goes with no id":     {never, "?epoch=0", self, nil, 400, "is not an epoch"},
-		"a stop that is none":                {never, "?stop=0", self, nil, 400, "is not the number of a stop"},
-		"a stop that is no number":           {never, "?partitions=1&stop=last", self, nil, 400, "is not the number of a stop"},
-		"partitions without the stop":        {never, "?partitions=12-15", self, nil, 400, "partitions=12-15&stop=3"},
-		"no partitions of a stop":            {never, "?partitions=&stop=3", self, nil, 400, "no set of partitions"},
-		"partitions that cannot be read":     {never, "?partitions=15-12&stop=3", self, nil, 400, "no set of partitions"},
-		"an epoch of another pod's, from it": {never, "?epoch=1", "10.0.0.7:5", nil, 403, ""},
+		"when there is nothing to drain":    {refuse, "", self, nil, 409, "the id is in use"},
+		"when nobody waits":                 {nil, "", self, nil, 409, "--drain=http"},
+		"another pod":                       {never, "", "10.0.0.7:5", nil, 403, "only a container of this pod"},
+		"another pod, IPv6":                 {never, "", "[fd00::7]:5", nil, 403, "only a container of this pod"},
+		"a peer without an address":         {never, "", "@", nil, 403, "only a container of this pod"},
+		"a proxy":                           {never, "", "127.0.0.6:5", []string{"X-Forwarded-For", "10.0.0.7"}, 403, "a proxy passed the request on"},
+		"a proxy that says who it is":       {never, "", self, []string{"Via", "1.1 mesh"}, 403, "a proxy passed the request on"},
+		"a proxy of the standard":           {never, "", self, []string{"Forwarded", "for=10.0.0.7"}, 403, "a proxy passed the request on"},
+		"another site's page in a browser":  {never, "", self, []string{"Origin", "https://example.com"}, 403, "Origin"},
+		"a page of no origin":               {never, "", self, []string{"Origin", "null"}, 403, "Origin"},
+		"a browser that hides the origin":   {never, "", self, []string{"Sec-Fetch-Site", "cross-site"}, 403, "Sec-Fetch-Site"},
+		"a token that is none":              {never, "?token=soon", self, nil, 400, "is not a token"},
+		"the token that goes with no id":    {never, "?token=0", self, nil, 400, "is not a token"},
+		"a stop that is none":               {never, "?stop=0", self, nil, 400, "is not the number of a stop"},
+		"a stop that is no number":          {never, "?partitions=1&stop=last", self, nil, 400, "is not the number of a stop"},
+		"partitions without the stop":       {never, "?partitions=12-15", self, nil, 400, "partitions=12-15&stop=3"},
+		"no partitions of a stop":           {never, "?partitions=&stop=3", self, nil, 400, "no set of partitions"},
+		"partitions that cannot be read":    {never, "?partitions=15-12&stop=3", self, nil, 400, "no set of partitions"},
+		"a token of another pod's, from it": {never, "?token=1", "10.0.0.7:5", nil, 403, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			post(t, c.drained, "/v1/drained"+c.target, c.peer, c.header...).want(t, c.code, c.says)
@@ -98,7 +98,7 @@ func TestDrainedIsForPOSTOnly(t *testing.T) {
 
 func TestABodyIsRefusedAndNotWaitedFor(t *testing.T) {
 	s := start(t, assigned(3, 5, 7), nil)
-	body := strings.NewReader(`{"epoch":7}`)
+	body := strings.NewReader(`{"token":7}`)
 	for _, path := range []string{"/v1/drained", "/v1/identity"} {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.base+path, body)
 		if err != nil {
@@ -128,7 +128,7 @@ func TestAFencedIDIsNotAnsweredWhateverWasSet(t *testing.T) {
 	s.hub.mu.Lock()
 	over = true
 	s.hub.mu.Unlock()
-	s.do(t, "GET", "/v1/identity", etag).want(t, 200, `"state":"fenced","id":null,"count":5,"epoch":0`)
+	s.do(t, "GET", "/v1/identity", etag).want(t, 200, `"state":"fenced","id":null,"count":5,"token":0`)
 	s.do(t, "GET", "/readyz", "").want(t, 503, "the state is fenced")
 	s.hub.Set(without(identity.StatePending, 5))
 	s.do(t, "GET", "/v1/identity", etag).want(t, 200, `"state":"pending"`)

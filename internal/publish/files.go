@@ -13,7 +13,7 @@ import (
 const (
 	fileID    = "id"
 	fileCount = "count"
-	fileEpoch = "epoch"
+	fileToken = "token"
 	fileState = "state"
 	fileJSON  = identity.FileName
 	fileEnv   = "env"
@@ -23,7 +23,7 @@ const (
 
 // names returns the names that are published for an identity, in the order in which link makes them.
 func names(id identity.Identity) []string {
-	names := []string{fileID, fileCount, fileEpoch, fileState, fileJSON, fileEnv}
+	names := []string{fileID, fileCount, fileToken, fileState, fileJSON, fileEnv}
 	if id.Partitions.Enabled() {
 		names = append(names, filePartitions)
 	}
@@ -42,7 +42,7 @@ func render(id identity.Identity) ([]file, error) {
 	files := []file{
 		{fileState, string(id.State) + "\n"},
 		{fileCount, strconv.Itoa(id.Count) + "\n"},
-		{fileEpoch, strconv.FormatInt(id.Epoch, 10) + "\n"},
+		{fileToken, strconv.FormatInt(id.Token, 10) + "\n"},
 		{fileJSON, string(body) + "\n"},
 		{fileEnv, renderEnv(id)},
 	}
@@ -63,7 +63,7 @@ func renderEnv(id identity.Identity) string {
 	}
 	fmt.Fprintf(&b, "IDALLOC_COUNT=%d\n", id.Count)
 	if id.Assigned() {
-		fmt.Fprintf(&b, "IDALLOC_EPOCH=%d\n", id.Epoch)
+		fmt.Fprintf(&b, "IDALLOC_TOKEN=%d\n", id.Token)
 	}
 	if id.Assigned() && id.Partitions.Enabled() {
 		fmt.Fprintf(&b, "IDALLOC_PARTITIONS=%s\n", id.Partitions.Owned())

@@ -65,7 +65,7 @@ func (x *exchange) serve(t *testing.T, mode uint8) {
 	close(server.closing) // or a long poll would last
 	if mode&0x20 != 0 {
 		server.OnDrained(func(said Report) error {
-			x.drained = append(x.drained, said.Epoch)
+			x.drained = append(x.drained, said.Token)
 			if mode&0x10 != 0 {
 				return errors.New("nobody asked for the id")
 			}

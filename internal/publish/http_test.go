@@ -92,7 +92,7 @@ func (a answer) want(t *testing.T, code int, part string) {
 func TestIdentityHasAStrongETagThatSurvivesARestart(t *testing.T) {
 	first := start(t, assigned(3, 5, 7), nil)
 	a := first.do(t, "GET", "/v1/identity", "")
-	a.want(t, 200, `"state":"assigned","id":3,"count":5,"epoch":7`)
+	a.want(t, 200, `"state":"assigned","id":3,"count":5,"token":7`)
 	etag := a.header.Get("ETag")
 	if !strings.HasPrefix(etag, `"`) || a.header.Get("Content-Type") != "application/json" {
 		t.Errorf("headers are %v", a.header)

@@ -173,14 +173,14 @@ func TestHugeHeadersAreRefused(t *testing.T) {
 func TestAPollThatWasAnsweredKeepsNobodyOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, connect, stop := served(t)
-		for epoch := int64(8); epoch <= 9; epoch++ {
+		for token := int64(8); token <= 9; token++ {
 			etag := reply(t, connect(get("", ""))).header.Get("ETag")
 			conns := make([]net.Conn, maxPolls)
 			for i := range conns {
 				conns[i] = connect(get("?wait=1m", etag))
 			}
 			synctest.Wait()
-			s.handler.hub.Set(assigned(3, 5, epoch))
+			s.handler.hub.Set(assigned(3, 5, token))
 			for _, c := range conns {
 				reply(t, c).want(t, 200, `"id":3`)
 			}

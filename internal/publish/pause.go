@@ -5,8 +5,8 @@ import (
 	"net/http"
 )
 
-// PauseFunc begins a pause of the pod's work on partitions, or ends it. It must not block.
-type PauseFunc func(paused bool)
+// PauseFunc begins a pause of the pod's work on partitions, or ends it. It must not block. After an error nothing has changed.
+type PauseFunc func(paused bool) error
 
 // OnPause sets the function that receives POST /v1/pause and POST /v1/resume. Without one, the server answers 409. With one, it answers
 // 503 until RequireSecret or TrustLoopback says who may post. Call it before Run.
@@ -33,7 +33,10 @@ func (h *handler) postPause(paused bool) http.HandlerFunc {
 			http.Error(w, "not known yet whether this pod shares its node's network: ask again in a second", http.StatusServiceUnavailable)
 			return
 		}
-		h.pause(paused)
+		if err := h.pause(paused); err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
 		w.WriteHeader(http.StatusNoContent)
 	}
 }

@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -24,7 +25,7 @@ func postTo(t *testing.T, pause PauseFunc, target, peer string) answer {
 
 func TestAPauseBeginsAndEnds(t *testing.T) {
 	var got []bool
-	pause := func(paused bool) { got = append(got, paused) }
+	pause := func(paused bool) error { got = append(got, paused); return nil }
 	postTo(t, pause, "/v1/pause", self).want(t, 204, "")
 	postTo(t, pause, "/v1/resume", self).want(t, 204, "")
 	if !slices.Equal(got, []bool{true, false}) {
@@ -37,11 +38,12 @@ func TestAPauseBeginsAndEnds(t *testing.T) {
 	if len(got) != 2 {
 		t.Errorf("somebody else paused it: %v", got)
 	}
+	postTo(t, func(bool) error { return fs.ErrPermission }, "/v1/pause", self).want(t, 500, "permission denied")
 }
 
 func TestAPauseNeedsTheSecretWhereOthersShareTheLoopback(t *testing.T) {
 	s := NewServer(":0", NewHub(without(identity.StateDraining, 5)), nil)
-	s.OnPause(func(bool) { t.Error("it was paused") })
+	s.OnPause(func(bool) error { t.Error("it was paused"); return nil })
 	s.RequireSecret("right")
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/pause", http.NoBody)
 	r.RemoteAddr = self
@@ -56,7 +58,7 @@ func TestAPauseNeedsTheSecretWhereOthersShareTheLoopback(t *testing.T) {
 func TestAPauseIsRefusedUntilItIsKnownWhoMayPost(t *testing.T) {
 	paused := 0
 	s := NewServer(":0", NewHub(without(identity.StateDraining, 5)), nil)
-	s.OnPause(func(bool) { paused++ })
+	s.OnPause(func(bool) error { paused++; return nil })
 	post := func() int {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/pause", http.NoBody)
 		r.RemoteAddr = self

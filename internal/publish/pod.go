@@ -20,6 +20,8 @@ const (
 	lastName = ".last-id"
 	// stopName is a hidden file with the number of the last stop.
 	stopName = ".last-stop"
+	// pausedName is a hidden file that is there while the pod's work on partitions is to pause.
+	pausedName = ".paused"
 )
 
 // Pod returns the UID of the pod that the directory belongs to. It is empty if it is not known. A directory may outlive its pod.
@@ -54,10 +56,7 @@ func (d *Dir) Note(id identity.Identity) error {
 
 func (d *Dir) note(id identity.Identity) error {
 	if !id.Assigned() {
-		if err := os.Remove(filepath.Join(d.path, lastName)); !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		return nil
+		return d.removeFile(lastName)
 	}
 	b, err := json.Marshal(id)
 	if err != nil {
@@ -104,6 +103,37 @@ func (d *Dir) SetLastStop(number int) error {
 	defer d.mu.Unlock()
 	if err := errors.Join(makeDirs(d.path), d.replaceFile(stopName, strconv.Itoa(number)+"\n")); err != nil {
 		return d.explain(err)
+	}
+	return nil
+}
+
+// Paused reports whether the pod's work on partitions is to pause, as SetPaused said last.
+func (d *Dir) Paused() bool {
+	_, err := os.Stat(filepath.Join(d.path, pausedName))
+	return err == nil
+}
+
+// SetPaused saves whether the pod's work on partitions is to pause, for the next process of the pod.
+func (d *Dir) SetPaused(paused bool) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	change := d.removeFile
+	if paused {
+		change = d.touch
+	}
+	if err := change(pausedName); err != nil {
+		return d.explain(err)
+	}
+	return nil
+}
+
+// touch makes an empty file of this name.
+func (d *Dir) touch(name string) error { return errors.Join(makeDirs(d.path), d.replaceFile(name, "")) }
+
+// removeFile removes the file of this name, if there is one.
+func (d *Dir) removeFile(name string) error {
+	if err := os.Remove(filepath.Join(d.path, name)); !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
 	return nil
 }

@@ -22,7 +22,7 @@ func TestWhatAProcessLeavesForTheNext(t *testing.T) {
 	if err := d.Note(identity.Identity{}); err != nil {
 		t.Errorf("to forget nothing is no error: %v", err)
 	}
-	id := identity.Identity{State: identity.StateAssigned, ID: 3, Count: 5, Epoch: 7, Pod: "worker-0", Namespace: "shop"}
+	id := identity.Identity{State: identity.StateAssigned, ID: 3, Count: 5, Token: 7, Pod: "worker-0", Namespace: "shop"}
 	for _, err := range []error{d.SetPod("uid-1"), d.SetPod("uid-2"), d.Note(id)} {
 		if err != nil {
 			t.Fatal(err)
@@ -67,7 +67,7 @@ func TestWhatCannotBeLeftIsAnError(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	id := identity.Identity{State: identity.StateAssigned, ID: 3, Epoch: 7}
+	id := identity.Identity{State: identity.StateAssigned, ID: 3, Token: 7}
 	for name, err := range map[string]error{"SetPod": New(file).SetPod("u"), "Note": New(file).Note(id)} {
 		if err == nil || !strings.Contains(err.Error(), "choose another one with --dir") {
 			t.Errorf("%s: %v", name, err)
@@ -100,5 +100,27 @@ func TestTheNextProcessKnowsTheLastStop(t *testing.T) {
 	}
 	if err := New(file).SetLastStop(1); err == nil {
 		t.Error("saved in a file that is no directory")
+	}
+}
+
+func TestTheNextProcessKnowsOfAPause(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ids")
+	if New(path).Paused() {
+		t.Error("nobody has paused it")
+	}
+	for _, paused := range []bool{false, true, true, false} {
+		if err := New(path).SetPaused(paused); err != nil {
+			t.Fatal(err)
+		}
+		if New(path).Paused() != paused {
+			t.Errorf("paused is not %t", paused)
+		}
+	}
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := New(file).SetPaused(true); err == nil || !strings.Contains(err.Error(), "choose another one with --dir") {
+		t.Errorf("saved in a file that is no directory: %v", err)
 	}
 }

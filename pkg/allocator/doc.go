@@ -1,12 +1,11 @@
-// Package allocator is the loop that claims an id for one pod, keeps it, moves it and gives it back.
+// Package allocator claims an id for one pod, keeps it, moves it and gives it back.
 //
-// It is for programs that need more than package context gives, which is the stable API: this one may change with any version.
+// One goroutine asks one question, duty.Next: what does this process do next, and when is it to ask again? Each answer is carried out by a few
+// linear steps, and what came of them is noted in the duty.Tenure. Waiting for a slot and holding one are the same loop.
 //
-// An Allocator plans with package plan, commits with package store, and hears of changes through
-// package watch. It promises: nobody acts on an id before the owner was read twice with the pod's
-// receipt written in between (take), and a slot is given away only after the work under it has
-// stopped and the receipt says so (give). docs/protocol.md has the argument why this is enough.
+//	hear     takes in what streams, timers and goroutines have brought. It sends no request.
+//	Next     decides.
+//	do       carries it out: one step of the protocol, or a wait for more.
 //
-// It does not promise that a process notices in time that its pod was force-deleted: until then
-// two processes may act under one id. Kubernetes makes the same exception for a StatefulSet.
+// The package is for idalloc's own commands and libraries. It may change with any version.
 package allocator

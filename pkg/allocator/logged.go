@@ -14,7 +14,7 @@ func (l logged) Observe(e event.Event) {
 	switch e := e.(type) {
 	case event.Published:
 		if e.To.State != e.From.State || e.To.ID != e.From.ID {
-			l.log.Info("state changed", "state", e.To.State, "id", e.To.ID, "count", e.To.Count, "epoch", e.To.Epoch)
+			l.log.Info("state changed", "state", e.To.State, "id", e.To.ID, "count", e.To.Count, "token", e.To.Token)
 		}
 	case event.Waiting:
 		if e.Live == 0 {
@@ -27,7 +27,7 @@ func (l logged) Observe(e event.Event) {
 	case event.Conflict:
 		l.log.V(1).Info("conflict: somebody else changed the object first")
 	case event.Written:
-		l.log.V(1).Info("assignment written", "epoch", e.Epoch, "filled", len(e.Filled), "freed", len(e.Freed), "asked", len(e.Asked), "clean", e.WasClean)
+		l.log.V(1).Info("assignment written", "filled", len(e.Filled), "freed", len(e.Freed), "asked", len(e.Asked))
 	case event.NotTaken:
 		l.log.V(1).Info("slot not taken", "reason", e.Reason)
 	case event.Away:
@@ -53,20 +53,9 @@ func (l logged) slot(e event.Event) {
 	case event.GivenBack:
 		l.log.Info("the process before this one ended soon after it took the slot: given back to the pods that gave up for it", "id", e.ID, "failed", e.Failed)
 	case event.Lost:
-		l.log.Info("id lost", "id", e.ID, "epoch", e.Epoch, "reason", e.Reason)
+		l.log.Info("id lost", "id", e.ID, "token", e.Token, "reason", e.Reason)
 	case event.Fenced:
-		l.log.Info("no contact with the API server for too long: the id is withdrawn until it is back", "id", e.ID, "epoch", e.Epoch, "fenceAfter", e.FenceAfter, "reason", e.Reason)
-	case event.Withdrawn:
-		if e.Holder == "" {
-			l.log.Info("receipt withdrawn: its slot is not given to this pod", "id", e.ID)
-			return
-		}
-		l.log.Info("receipt withdrawn: the slot is another pod's", "id", e.ID, "holder", e.Holder)
-	case event.PodLost:
-		l.log.Info("a lost pod's slot is in quarantine: the pod has outlived its grace period, and in strict mode its work stops by itself",
-			"id", e.ID, "lost", e.Pod, "quarantine", e.Quarantine)
-	case event.Restored:
-		l.log.Info("assignment restored", "epoch", e.Epoch)
+		l.log.Info("no contact with the API server for too long: the id is withdrawn until it is back", "id", e.ID, "token", e.Token, "fenceAfter", e.FenceAfter, "reason", e.Reason)
 	case event.Damaged:
 		message := "damage repaired"
 		if e.Expected {
@@ -74,7 +63,7 @@ func (l logged) slot(e event.Event) {
 		}
 		l.log.Info(message, "reason", e.Reason, "detail", e.Detail)
 	case event.Undone:
-		l.log.Info("somebody else undoes each restore of the assignment: the next ones wait longer and longer", "writer", e.Writer, "longest", e.Longest)
+		l.log.Info("somebody else undoes what this pod writes on the owner: the next writes wait longer and longer", "longest", e.Longest)
 	}
 }
 
@@ -83,16 +72,14 @@ func (l logged) partitions(e event.Event) {
 	switch e := e.(type) {
 	case event.Taken:
 		if e.Partitions != "" {
-			l.log.Info("partitions taken", "id", e.ID, "partitions", e.Partitions, "epoch", e.Epoch)
+			l.log.Info("partitions taken", "id", e.ID, "partitions", e.Partitions, "token", e.Token)
 		}
 	case event.Grown:
-		l.log.Info("partitions taken", "id", e.ID, "partitions", e.Partitions, "epoch", e.Epoch)
+		l.log.Info("partitions taken", "id", e.ID, "partitions", e.Partitions, "token", e.Token)
 	case event.Revoked:
 		l.log.Info("the work on partitions is to stop: another id is to have them", "id", e.ID, "partitions", e.Partitions, "stop", e.Stop)
 	case event.Yielded:
 		l.log.Info("partitions yielded", "id", e.ID, "partitions", e.Partitions)
-	case event.PartitionsLost:
-		l.log.Info("partitions lost: the map does not give them to this id any more", "id", e.ID, "partitions", e.Partitions, "stop", e.Stop)
 	case event.Paused:
 		switch {
 		case !e.Paused:
@@ -103,7 +90,7 @@ func (l logged) partitions(e event.Event) {
 			l.log.Info("paused: other pods get the partitions", "id", e.ID)
 		}
 	case event.PartitionsMoved:
-		l.log.Info("this pod's write moved partitions", "epoch", e.Epoch, "given", e.Given, "taken", e.Taken)
+		l.log.Info("this pod's write moved partitions", "given", e.Given, "taken", e.Taken)
 	case event.PartitionsInForce:
 		l.log.Info("what the user wants about partitions is in force", "old", e.Old.String(), "new", e.New.String())
 	case event.FailedOver:

@@ -5,21 +5,21 @@ import (
 	"slices"
 	"time"
 
-	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/watch"
 )
 
-// neighbour is a holder of partitions that another process follows, so that somebody knows when it is gone. Each process follows
-// one, whatever their number.
+// neighbour is the holder of other partitions that this holder follows, so that somebody knows when its pod is gone: its slot and its partitions
+// go to others even if no pod waits for a slot. Each holder follows one, whatever their number.
 type neighbour struct {
-	id       int
-	pod, uid string
-	stream   *watch.PodStream
-	stop     context.CancelFunc
+	pod    string
+	stream *watch.PodStream
+	stop   context.CancelFunc
+	// vain says that a plan found the pod alive.
+	vain bool
 }
 
-// close ends the stream and waits for it.
 func (n *neighbour) close() {
 	if n != nil {
 		n.stop()
@@ -27,77 +27,71 @@ func (n *neighbour) close() {
 	}
 }
 
-// changed returns the channel of the stream.
-func (n *neighbour) changed() <-chan struct{} {
-	if n == nil {
-		return nil
-	}
-	return n.stream.Changed()
-}
-
-// neighbourOf returns the id whose holder the holder of me follows: the first one before me, cyclically, of those ids that the row lists and that
-// have a holder. Ids that are paused are among them. ok is false if there is none.
-func neighbourOf(me int, owner store.Owner) (id int, ok bool) {
+// neighbourOf returns the pod that the holder of me follows, empty if there is none: that of the first id before me, cyclically, of those that
+// the row lists and that have an entry.
+func neighbourOf(me int, owner store.Owner) string {
 	row := owner.Record.State.Partitions
-	if row == nil || !owner.PartitionsClean() {
-		return 0, false
+	if row == nil {
+		return ""
 	}
 	listed := row.Owners.IDs()
 	at, _ := slices.BinarySearch(listed, me)
 	for i := range listed {
 		id := listed[(at-1-i+2*len(listed))%len(listed)]
-		if _, has := owner.Record.State.Slots[id]; has && id != me {
-			return id, true
+		if pod, has := owner.Record.State.Slots[id]; has && id != me {
+			return pod
 		}
 	}
-	return 0, false
+	return ""
 }
 
 // followNeighbour follows the pod that the newest view says.
-func (h *holding) followNeighbour(ctx context.Context, view store.Owner) {
-	n := h.sharing.neighbour
-	id, ok := neighbourOf(h.held.id, view)
-	state := view.Record.State
-	if n != nil && ok && n.id == id && n.pod == state.Slots[id] && n.uid == state.UIDs[id] {
+func (a *Allocator) followNeighbour() {
+	p, pod := &a.plans, ""
+	if a.o.Divides && !a.tenure.Working.Empty() {
+		pod = neighbourOf(a.tenure.Working.ID, a.view.owner)
+	}
+	if p.neighbour != nil && p.neighbour.pod == pod {
 		return
 	}
-	n.close()
-	if h.sharing.neighbour = nil; !ok {
+	p.neighbour.close()
+	if p.neighbour = nil; pod == "" {
 		return
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	h.sharing.neighbour = &neighbour{
-		id: id, pod: state.Slots[id], uid: state.UIDs[id], stop: cancel,
-		stream: watch.LivePod(ctx, h.store, h.ref.Namespace, state.Slots[id], h.log),
-	}
+	ctx, stop := context.WithCancel(a.contact.streams)
+	p.neighbour = &neighbour{pod: pod, stream: watch.LivePod(ctx, a.o.Store, a.ref.Namespace, pod, a.log), stop: stop}
+	p.neighbour.stream.Wake(a.contact.wake)
 }
 
-// neighbourLostIn returns how long it is until the neighbour is lost. ok is false if it is lost already, or cannot be.
-func (h *holding) neighbourLostIn() (in time.Duration, ok bool) {
-	n := h.sharing.neighbour
+// neighbourGone reports whether the neighbour's pod is gone, or counts as gone.
+func (a *Allocator) neighbourGone() bool {
+	n := a.plans.neighbour
+	if n == nil || !n.stream.Synced() {
+		return false
+	}
+	if _, there := n.stream.Get(n.pod); there {
+		n.vain = n.vain && a.overdue(n)
+		return a.overdue(n) && !n.vain
+	}
+	return !n.vain
+}
+
+func (a *Allocator) overdue(n *neighbour) bool {
+	at := a.neighbourEnds(n)
+	return !at.IsZero() && !a.clock.Now().Before(at)
+}
+
+// neighbourEnds is when the neighbour counts as gone, because it is strict and its grace period is over; the zero time if that is not known.
+func (a *Allocator) neighbourEnds(n *neighbour) time.Time {
 	if n == nil {
-		return 0, false
+		return time.Time{}
 	}
 	pod, there := n.stream.Get(n.pod)
-	if !there {
-		return 0, false
+	if !there || pod.DeletionTimestamp == nil {
+		return time.Time{}
 	}
-	in, ok = h.departures.lostIn(string(pod.UID))
-	return in, ok && in > 0
-}
-
-// heardNeighbour notes that the neighbour is gone or lost, or that it is there after all.
-func (h *holding) heardNeighbour() {
-	n := h.sharing.neighbour
-	if n == nil || !n.stream.Synced() {
-		return
+	if r, _ := receipt.Of(pod, a.ref.String()); !r.Strict {
+		return time.Time{}
 	}
-	if pod, there := n.stream.Get(n.pod); there && assignment.ShortUID(string(pod.UID)) == n.uid {
-		h.departures.hear(h.held.view, h.clock.Now(), n.stream)
-		if !h.departures.lost(string(pod.UID)) {
-			h.vacancies.back(n.id, n.pod, n.uid)
-			return
-		}
-	}
-	h.vacancies.gone(n.id, n.pod, n.uid, h.clock.Now())
+	return pod.DeletionTimestamp.Time // Kubernetes has added the grace period to it
 }

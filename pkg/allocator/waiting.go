@@ -2,33 +2,53 @@ package allocator
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"strings"
 	"sync/atomic"
 	"time"
 
+	"github.com/idalloc/idalloc/pkg/allocator/duty"
 	"github.com/idalloc/idalloc/pkg/allocator/event"
+	"github.com/idalloc/idalloc/pkg/allocator/proposal"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
+
+// WayOut says what to do about a rolling update whose old pods do not hand over.
+const WayOut = "set maxSurge: 0 with maxUnavailable: 1 or more, or let the pods hand over: idalloc run, pkg/context, " +
+	"or idalloc watch with --drain-exec or --drain=http"
+
+// OutlivesGrace says why the slot of a pod that has outlived its grace period does not come free, and what to do.
+const OutlivesGrace = "being deleted, grace period over, not gone, so its node may be down; without strict mode nobody else can have the slot " +
+	"before the pod is gone: bring the node back, or, if it is off for good, taint it node.kubernetes.io/out-of-service=nodeshutdown:NoExecute " +
+	"or delete the Node object"
 
 // patience is how long a pod waits for a slot before it says so, and how long until it says so again.
 const patience = 30 * time.Second
 
 // wait is what this process waits for.
-type wait struct{ what atomic.Pointer[string] }
+type wait struct {
+	what atomic.Pointer[string]
+	// claiming says that this process has no slot and claims one, and since when it does.
+	claiming atomic.Bool
+	since    time.Time
+}
 
-// waitingFor says what is waited for, empty if nothing. It may be called from any goroutine.
-func (w *wait) waitingFor() string {
+// now says what is waited for, empty if nothing. It may be called from any goroutine.
+func (w *wait) now() string {
 	if s := w.what.Load(); s != nil {
 		return *s
 	}
 	return ""
 }
 
-// setWaiting notes what is waited for.
-func (w *wait) setWaiting(what string) { w.what.Store(&what) }
+func (w *wait) set(what string) { w.what.Store(&what) }
 
-// complain tells again and again that the claim under way takes long, until stop. It does so in a goroutine, which ends with follow.
+// complain tells again and again that a wait takes long, until stop. It does so in a goroutine, which ends with the streams.
 func (a *Allocator) complain(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	a.running.Go(func() {
+	a.contact.running.Go(func() {
 		for {
 			timer := a.clock.NewTimer(patience)
 			select {
@@ -37,10 +57,126 @@ func (a *Allocator) complain(ctx context.Context) (stop func()) {
 				return
 			case <-timer.C():
 			}
-			if what := a.Waiting(); what != "" {
+			if what := a.Waiting(); what != "" && a.wait.claiming.Load() {
 				a.happened.Tell(event.StillWaiting{Reason: what})
 			}
 		}
 	})
 	return cancel
 }
+
+// noteClaim tells when a claim begins and ends.
+func (a *Allocator) noteClaim() {
+	switch w := &a.wait; {
+	case a.work.confirmed:
+		a.endClaim(event.ClaimTaken)
+	case !a.known.Ends && w.claiming.CompareAndSwap(false, true):
+		w.since = a.clock.Now()
+		a.happened.Tell(event.Claiming{})
+	}
+}
+
+func (a *Allocator) endClaim(result event.ClaimResult) {
+	if a.wait.claiming.CompareAndSwap(true, false) {
+		a.happened.Tell(event.Claimed{Result: result, Took: a.clock.Since(a.wait.since)})
+	}
+}
+
+// claimResult says how a claim with this error ended.
+func claimResult(err error) event.ClaimResult {
+	switch {
+	case err == nil:
+		return event.ClaimTaken
+	case errors.Is(err, ErrNoSlot):
+		return event.ClaimStopped
+	}
+	return event.ClaimFailed
+}
+
+// explain says what a process rests for, when that is not what it said last.
+func (a *Allocator) explain(next duty.Duty) {
+	what, d := "", a.plans.outcome
+	switch next.Why {
+	case duty.Content:
+	case duty.WorkStops:
+		what = "the work to stop that was told to"
+	case duty.NoSlot:
+		what = a.reason()
+	case duty.OwnTurn:
+		what = fmt.Sprintf("its turn: of the pods of %s that want a slot, a few write for all", a.ref)
+	case duty.Later:
+		if what = "its next try: another process wrote first"; a.contact.failing != "" {
+			what = "the next try of a request that failed: " + a.contact.failing
+		}
+	}
+	if what == a.Waiting() {
+		return
+	}
+	a.wait.set(what)
+	switch {
+	case next.Why != duty.NoSlot:
+	case a.view.gone:
+		a.happened.Tell(event.OwnerMissing{Reason: what})
+	default:
+		a.happened.Tell(event.Waiting{Count: a.view.owner.Count, Live: d.Live, Waiting: d.Waiting, Reason: what})
+	}
+}
+
+// reason says why this pod has no slot.
+func (a *Allocator) reason() string {
+	owner, d, r := a.view.owner, a.plans.outcome, a.receipt()
+	switch blocked := a.strict.blocked; {
+	case a.view.gone:
+		return fmt.Sprintf("%s in namespace %s to exist, or for another workload to own this pod", a.ref, a.ref.Namespace)
+	case owner.Count == 0:
+		return fmt.Sprintf("the count to grow: %s is scaled to 0", owner.Ref)
+	case blocked.Holder != "":
+		return fmt.Sprintf("slot %d: pod %s has the Lease %s, last renewed at %s; if it does not renew it, its time is over by %s (strict mode)",
+			blocked.ID, blocked.Pod, store.LeaseName(a.ref.String(), blocked.ID), blocked.Renewed.Format(time.RFC3339), a.strict.blockedUntil.Format(time.RFC3339))
+	case !a.plans.made:
+		return fmt.Sprintf("a first plan for %s", owner.Ref)
+	case d.TooLarge != nil:
+		return fmt.Sprintf("room on %s: %s; %d pods live, %d wait", owner.Ref, d.TooLarge.Detail(), d.Live, d.Waiting)
+	}
+	if id, asked := requestOf(owner, d).Of(a.o.Pod); asked {
+		return fmt.Sprintf("the hand-over of slot %d: %s, of an older revision, was asked for it and gives it when its work has stopped",
+			id, owner.Record.State.Slots[id])
+	}
+	if failed := r.Failures(); failed > 0 && d.Live > owner.Count {
+		return fmt.Sprintf("a later try: this pod's program ended by itself within %s after it had got a slot (failures in a row: %d); while %d pods live for %d slots, "+
+			"those that gave theirs up go first, and no other pod's work is stopped for this one before it has run for %s: look at its log, repair or undo the rollout",
+			provenAfter, failed, d.Live, owner.Count, a.standBackFor(failed).Round(time.Second))
+	}
+	if r.Rank > 0 && d.Live > owner.Count && d.HandOver.Limit == 0 {
+		return fmt.Sprintf("room: this pod gave its slot up and gets another one when at most %d pods of %s live, "+
+			"or when one stays free: when those that want it failed, or have not taken it for %s; %d pods live, %d wait",
+			owner.Count, owner.Ref, proposal.Reserved(r.Rank), d.Live, d.Waiting)
+	}
+	what := fmt.Sprintf("a free slot: %s has count %d and all %d slots belong to live pods; %d pods live, %d wait; "+
+		"a slot comes free when a pod that holds one is gone, or when the count grows", owner.Ref, owner.Count, owner.Count, d.Live, d.Waiting)
+	what += whoOutlives(d)
+	switch h := d.HandOver; {
+	case h.Full():
+		what = fmt.Sprintf("other hand-overs of %s: %d of at most %d are under way, that is requests and new pods that are not available yet",
+			owner.Ref, h.UnderWay, h.Limit)
+	case h.Older > 0 && h.Able == 0 && owner.Rollout.Blocks():
+		what += "; this rolling update does not go on by itself, since no old pod hands over its slot: " + WayOut
+	}
+	return what
+}
+
+// whoOutlives says which pods have outlived their grace period and keep slots all the same, and what to do. It is empty if none does.
+func whoOutlives(d proposal.Decision) string {
+	const most = 3 // pods; who sees these looks for more
+	if len(d.Overdue) == 0 {
+		return ""
+	}
+	slots := make([]string, 0, most)
+	for _, c := range d.Overdue[:min(most, len(d.Overdue))] {
+		slots = append(slots, fmt.Sprintf("slot %d of pod %s", c.ID, c.Pod))
+	}
+	return fmt.Sprintf("; %s: %s", strings.Join(slots, ", "), OutlivesGrace)
+}
+
+// waiting is the lock of a pod that waits.
+func waiting() duty.Lock { return duty.Lock{State: receipt.Waits, Share: receipt.Nothing()} }

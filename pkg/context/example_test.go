@@ -17,7 +17,7 @@ import (
 
 // process does a part of the work that belongs to id out of count, and returns when ctx ends.
 func process(ctx context.Context, id idcontext.Identity) error {
-	log.Printf("working on part %d of %d with token %d", id.ID, id.Count, id.Epoch)
+	log.Printf("working on part %d of %d with token %d", id.ID, id.Count, id.Token)
 	<-ctx.Done()
 	return ctx.Err()
 }

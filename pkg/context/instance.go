@@ -63,14 +63,14 @@ func start(ctx context.Context, o Options, stopped func(*Instance, context.Conte
 		options: o, changed: make(chan struct{}), changes: make(chan Identity, 1), ended: make(chan struct{}), workStopped: workStopped, released: make(chan struct{}),
 		current: identity.Pending(o.PodName, o.PodNamespace),
 	}
-	ao := allocator.Options{
-		Store: st, Pod: o.PodName, PodUID: types.UID(o.PodUID), Namespace: o.PodNamespace, Log: o.Log, Publish: i.set, Stopped: o.Stopped,
-		HandsOver: stopped != nil || o.Stopped != nil, DiesWithProcess: stopped != nil || (o.Partitions != nil && o.Partitions.InProcess),
-		FenceAfter: o.FenceAfter, Fenced: i.fence, Partitions: o.Partitions,
-	}
 	if stopped != nil {
-		ao.Stopped = func(ctx context.Context) error { return stopped(i, ctx) }
+		o.Stopped = func(ctx context.Context) error { return stopped(i, ctx) }
 	}
+	ao := allocator.Options{
+		Store: st, Pod: o.PodName, PodUID: types.UID(o.PodUID), Namespace: o.PodNamespace, Log: o.Log, Publish: i.set,
+		FenceAfter: o.FenceAfter, Fenced: i.fence,
+	}
+	o.work(&ao, stopped != nil)
 	if o.Metrics != nil {
 		ao.Observer = o.Metrics
 	}
@@ -111,22 +111,33 @@ func (i *Instance) lose() {
 	}
 }
 
-// set receives an identity from the loop.
+// set receives an identity from the loop. It does not hold the lock while package partition asks for the current identity.
 func (i *Instance) set(id Identity) {
+	id = i.change(func(Identity) Identity { return i.checked(id) })
+	if p := i.options.Partitions; p != nil {
+		p.Publish(id)
+	}
+}
+
+// change replaces the current identity, and returns the new one.
+func (i *Instance) change(to func(Identity) Identity) Identity {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.current = i.checked(id)
-	i.announce()
+	if next := to(i.current); next != i.current {
+		i.current = next
+		i.announce()
+	}
+	return i.current
 }
 
 // fence is called when the process has fenced itself for lack of contact.
 func (i *Instance) fence(time.Duration) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if i.current.Assigned() {
-		i.current = i.current.Without(identity.StateFenced)
-		i.announce()
-	}
+	i.change(func(now Identity) Identity {
+		if now.Assigned() {
+			return now.Without(identity.StateFenced)
+		}
+		return now
+	})
 }
 
 // checked returns id, or its fenced form if its deadline has passed since it was published (strict mode).

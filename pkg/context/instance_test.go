@@ -5,12 +5,12 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator"
-	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	idcontext "github.com/idalloc/idalloc/pkg/context"
 	"github.com/idalloc/idalloc/pkg/watch"
+	"github.com/idalloc/idalloc/test/simulation/object"
 )
 
 var errBoom = errors.New("boom")
@@ -24,15 +24,10 @@ func clusterOf(t *testing.T) *cluster {
 
 func TestStartSaysWhatIsWrong(t *testing.T) {
 	c := clusterOf(t)
-	c.mu.Lock()
-	alone := c.objects[podsPath+"/worker-0"].DeepCopy()
-	alone.SetName("lonely")
-	alone.SetOwnerReferences(nil)
-	c.set(podsPath+"/lonely", alone)
-	c.mu.Unlock()
+	c.put(object.Pods, "lonely", object.Object{"status": object.Object{"phase": "Running"}})
 	t.Setenv("POD_NAME", "")
-	nameless, lonely, wrongKey := c.options(), c.options(), c.options()
-	nameless.PodName, lonely.PodName, wrongKey.AnnotationKey = "", "lonely", "idalloc.dev/seal"
+	nameless, lonely := c.options(), c.options()
+	nameless.PodName, lonely.PodName = "", "lonely"
 	ended, end := context.WithCancel(t.Context())
 	end()
 	for name, tc := range map[string]struct {
@@ -40,9 +35,8 @@ func TestStartSaysWhatIsWrong(t *testing.T) {
 		says    string
 		is      error
 	}{
-		"a pod without a name":       {options: nameless, says: "set POD_NAME"},
-		"a pod that stands alone":    {options: lonely, is: watch.ErrNoController},
-		"a key that idalloc refuses": {options: wrongKey, says: "idalloc.dev/seal"},
+		"a pod without a name":    {options: nameless, says: "set POD_NAME"},
+		"a pod that stands alone": {options: lonely, is: watch.ErrNoController},
 	} {
 		i, err := idcontext.Start(t.Context(), tc.options)
 		if err == nil || i != nil || (tc.is != nil && !errors.Is(err, tc.is)) || !strings.Contains(err.Error(), tc.says) {
@@ -91,7 +85,7 @@ func TestAnInstanceThatIsClosed(t *testing.T) {
 	if err := i.Healthy(); err != nil {
 		t.Error(err)
 	}
-	if c.annotation(podsPath+"/worker-0", assignment.ReceiptKey) == "" {
+	if c.receiptText(worker0) == "" {
 		t.Error("it has an id, and the pod no receipt")
 	}
 	for range 2 {
@@ -116,12 +110,11 @@ func TestAnInstanceThatIsClosed(t *testing.T) {
 // checkReleased checks that the pod has given its slot back, and said how often its program ended by itself.
 func checkReleased(t *testing.T, c *cluster, failed int) {
 	t.Helper()
-	if slots := c.annotation(workerPath, assignment.DefaultKey); slots != "{}" {
+	if slots := c.slots(); slots != "{}" {
 		t.Errorf("the map is %s", slots)
 	}
-	text := c.annotation(podsPath+"/worker-0", assignment.ReceiptKey)
-	if r, err := assignment.ParseReceipt(text, time.Now()); err != nil || r.Locks() || r.Failed != failed {
-		t.Errorf("the receipt is %s, %v, want one that locks nothing and counts %d failures", text, err, failed)
+	if r := c.receiptOf(worker0); r.State != receipt.GaveUp || r.Failures() != failed {
+		t.Errorf("the receipt is %s, want one that locks nothing and counts %d failures", c.receiptText(worker0), failed)
 	}
 }
 

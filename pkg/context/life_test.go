@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator"
-	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	idcontext "github.com/idalloc/idalloc/pkg/context"
 	"github.com/idalloc/idalloc/pkg/identity"
 )
@@ -18,9 +18,8 @@ func TestWhoHandsOver(t *testing.T) {
 	c := clusterOf(t)
 	handsOver := func(when string, want bool) {
 		t.Helper()
-		r, err := assignment.ParseReceipt(c.annotation(podsPath+"/worker-0", assignment.ReceiptKey), time.Now())
-		if err != nil || !r.Locks() || r.HandsOver != want {
-			t.Errorf("%s: the receipt is %+v, %v", when, r, err)
+		if r := c.receiptOf(worker0); r.State != receipt.Locks || r.HandsOver != want {
+			t.Errorf("%s: the receipt is %+v", when, r)
 		}
 	}
 	for when, stopped := range map[string]func(context.Context) error{
@@ -64,7 +63,7 @@ func TestTheSlotStaysUntilTheWorkHasStopped(t *testing.T) {
 			checkLocked(t, c)
 			go func() {
 				defer stop()
-				<-c.unlocked()
+				<-c.unlocked(worker0)
 			}()
 			return work.Err()
 		})
@@ -96,7 +95,7 @@ func TestTheSlotStaysUntilTheWorkHasStopped(t *testing.T) {
 		}
 		c.scale(0)
 		<-asked
-		<-c.unlocked()
+		<-c.unlocked(worker0)
 		if err := i.Close(t.Context()); err != nil {
 			t.Error(err)
 		}
@@ -115,7 +114,7 @@ func TestASlotThatNoWorkUses(t *testing.T) {
 	}
 	c.scale(0)
 	select {
-	case <-c.unlocked():
+	case <-c.unlocked(worker0):
 	case <-time.After(20 * time.Second):
 		t.Error("the slot is kept although no work runs")
 	}
@@ -126,14 +125,12 @@ func TestASlotThatNoWorkUses(t *testing.T) {
 
 // A pod whose process died soon after it took the slot gives it back for one that made room, if the work died with that process.
 func TestWhatAProcessLeavesThatDied(t *testing.T) {
-	partitions := func(inProcess bool) *allocator.Partitions {
-		return &allocator.Partitions{
-			InProcess: inProcess, Publish: func(allocator.Shares) {}, Stop: func(context.Context, allocator.PartitionStop) error { return nil },
-		}
+	partitions := func(inProcess bool) *idcontext.Partitions {
+		return &idcontext.Partitions{InProcess: inProcess, HandsOver: true, Publish: func(idcontext.Identity) {}}
 	}
 	for name, tc := range map[string]struct {
 		start      func(context.Context, idcontext.Options) (*idcontext.Instance, error)
-		partitions *allocator.Partitions
+		partitions *idcontext.Partitions
 		gives      bool
 	}{
 		"a function":                      {start: idcontext.StartRun, gives: true},
@@ -154,16 +151,14 @@ func TestWhatAProcessLeavesThatDied(t *testing.T) {
 			defer cancel()
 			if tc.gives {
 				select {
-				case <-c.unlockedBy(o.PodName):
+				case <-c.unlocked(o.PodName):
 				case <-ctx.Done():
 				}
 			} else if id, err := i.Wait(ctx); err != nil || id.ID != 0 {
 				t.Errorf("%v, %v", id, err)
 			}
-			text := c.annotation(podsPath+"/"+o.PodName, assignment.ReceiptKey)
-			r, err := assignment.ParseReceipt(text, time.Now())
-			if err != nil || r.Locks() == tc.gives || (r.Failed == 1) != tc.gives {
-				t.Errorf("the receipt is %s, %v", text, err)
+			if r := c.receiptOf(o.PodName); (r.State == receipt.Locks) == tc.gives || (r.Failures() == 1) != tc.gives {
+				t.Errorf("the receipt is %+v", r)
 			}
 			if err := i.Close(t.Context()); err != nil {
 				t.Error(err)
@@ -176,7 +171,7 @@ func TestWhatAProcessLeavesThatDied(t *testing.T) {
 func checkLocked(t *testing.T, c *cluster) {
 	t.Helper()
 	select {
-	case <-c.unlocked():
+	case <-c.unlocked(worker0):
 		t.Error("the slot is given while the work goes on")
 	case <-time.After(100 * time.Millisecond):
 	}
@@ -186,10 +181,10 @@ func checkLocked(t *testing.T, c *cluster) {
 func TestAPodThatIsAnotherOneNow(t *testing.T) {
 	check := func(t *testing.T, c *cluster) {
 		t.Helper()
-		if receipt := c.annotation(podsPath+"/worker-0", assignment.ReceiptKey); receipt != "" {
-			t.Errorf("the other pod has the receipt %s", receipt)
+		if text := c.receiptText(worker0); text != "" {
+			t.Errorf("the other pod has the receipt %s", text)
 		}
-		if slots := c.annotation(workerPath, assignment.DefaultKey); slots != `{"0":"worker-0"}` {
+		if slots := c.slots(); slots != `{"0":"worker-0"}` {
 			t.Errorf("the map is %s", slots)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 func TestTheMetricsHoldNoIDWhenTheLoopHasEnded(t *testing.T) {
 	pending := identity.Pending("worker-0", "shop")
 	held := pending.Without(identity.StateAssigned)
-	held.ID, held.Epoch = 3, 7
+	held.ID, held.Token = 3, 7
 	i := &Instance{current: held, options: Options{Metrics: metrics.New()}}
 	i.options.Metrics.Observe(event.Published{From: pending, To: held})
 	i.lose()
@@ -30,7 +30,7 @@ func TestTheMetricsHoldNoIDWhenTheLoopHasEnded(t *testing.T) {
 func TestAFenceIsToldAtOnce(t *testing.T) {
 	pending := identity.Pending("worker-0", "shop")
 	held := pending.Without(identity.StateAssigned)
-	held.ID, held.Epoch = 3, 7
+	held.ID, held.Token = 3, 7
 	i := &Instance{current: held, changed: make(chan struct{}), changes: make(chan Identity, 1)}
 	changed := i.changed
 	i.fence(0)

@@ -18,6 +18,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/pkg/metrics"
+	"github.com/idalloc/idalloc/pkg/partition/placement"
 )
 
 // Identity is one consistent moment: ID and Count were read together.
@@ -34,9 +35,6 @@ type Options struct {
 	// Config says how to reach the API server. The default is the pod's service account, or outside of a pod kubectl's
 	// rules.
 	Config *rest.Config
-	// AnnotationKey is the key of the assignment on the owner. All pods of the owner must use the same. The default is
-	// idalloc.dev/assignment. No other key below idalloc.dev/ is accepted.
-	AnnotationKey string
 	// Log receives what an operator should know: waiting, errors, changes of state. For the zero value, which is also
 	// logr.Discard(), the default is slog's default handler. To discard the log, use
 	// logr.FromSlogHandler(slog.DiscardHandler).
@@ -61,11 +59,25 @@ type Options struct {
 	// collector.Register. Nil counts nothing.
 	Metrics *metrics.Metrics
 	// Partitions has the process work on partitions. Package partition sets it; a program need not.
-	Partitions *allocator.Partitions
+	Partitions *Partitions
 	// ReleaseTimeout bounds the release when Run ends. The default is 10 s.
 	ReleaseTimeout time.Duration
 	// Clock is for tests. The default is the real clock.
 	Clock clock.Clock
+}
+
+// Partitions is what package partition needs to know. It may change with any version.
+type Partitions struct {
+	// Publish is called with each identity after Current has begun to return it. When it returns, nobody begins work that the identity does
+	// not name.
+	Publish func(Identity)
+	// Stop, HandsOver, Keeps and Strategies are those of allocator.Options.
+	Stop       func(context.Context, allocator.Stop) error
+	HandsOver  bool
+	Keeps      bool
+	Strategies map[string]placement.Strategy
+	// InProcess says that the work ends with this process, however the process ends.
+	InProcess bool
 }
 
 // complete fills in the defaults.
@@ -96,5 +108,20 @@ func (o Options) complete() (Options, error) {
 }
 
 func (o Options) store() (*store.Store, error) {
-	return store.New(o.Config, o.AnnotationKey, o.Clock)
+	return store.New(o.Config, o.Clock)
+}
+
+// work adds to the allocator's options how work is stopped. inProcess says that the work ends with this process, however the process ends:
+// otherwise an earlier process of the pod may have left some, and nobody knows under which id.
+func (o Options) work(to *allocator.Options, inProcess bool) {
+	if p := o.Partitions; p != nil {
+		to.Divides, to.Stop, to.HandsOver, to.Keeps, to.Strategies = true, p.Stop, p.HandsOver, p.Keeps, p.Strategies
+		inProcess = p.InProcess
+	} else if o.Stopped != nil {
+		to.HandsOver = true
+		to.Stop = func(ctx context.Context, _ allocator.Stop) error { return o.Stopped(ctx) }
+	}
+	if !inProcess {
+		to.Left = func(string) Identity { return Identity{} }
+	}
 }

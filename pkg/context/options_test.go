@@ -40,15 +40,6 @@ func TestTheZeroLogIsSlogsDefault(t *testing.T) {
 	}
 }
 
-func TestAKeyOfIdallocsOwnIsRefused(t *testing.T) {
-	for key, good := range map[string]bool{"": true, "example.com/ids": true, "idalloc.dev/seal": false, "a b": false} {
-		o := Options{PodName: thisPod, PodNamespace: "shop", Config: &rest.Config{Host: "http://127.0.0.1:1"}, AnnotationKey: key}
-		if _, err := o.store(); good != (err == nil) {
-			t.Errorf("AnnotationKey %q: %v", key, err)
-		}
-	}
-}
-
 func TestWhichPodThisIs(t *testing.T) {
 	type pod struct{ name, namespace, uid string }
 	env := pod{thisPod, "shop", "u"}

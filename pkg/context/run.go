@@ -80,7 +80,7 @@ func (i *Instance) call(ctx context.Context, id Identity, fn func(context.Contex
 		now, err := i.await(fctx, func(now Identity) bool { return !i.goesOn(id, now) })
 		switch {
 		case fctx.Err() != nil:
-		case err == nil && now.Assigned() && now.ID == id.ID && now.Epoch == id.Epoch:
+		case err == nil && now.Assigned() && now.ID == id.ID && now.Token == id.Token:
 			cancel(ErrCountChanged)
 		case now.State == identity.StateFenced:
 			cancel(ErrFenced)

@@ -12,7 +12,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"k8s.io/utils/clock"
 
-	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/boottime"
 	idcontext "github.com/idalloc/idalloc/pkg/context"
 	"github.com/idalloc/idalloc/pkg/identity"
@@ -69,10 +68,8 @@ func (m *machine) BootWait(until time.Duration, done <-chan struct{}) {
 	}
 }
 
-// strict returns the options of worker-0 with a fence-after of a minute on this machine. The workload is in strict mode already, so that no
-// slot is in quarantine.
+// strict returns the options of worker-0 with a fence-after of a minute on this machine.
 func strict(c *cluster, m *machine) idcontext.Options {
-	c.assign(assignment.State{Epoch: 1, FenceAfter: time.Minute})
 	o := c.options()
 	o.FenceAfter, o.Clock = time.Minute, m
 	return o

@@ -1,49 +1,121 @@
 package gc
 
 import (
+	"net/http"
+	"slices"
 	"testing"
+	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/idalloc/idalloc/pkg/allocator/proposal"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/test/apifake"
 )
 
-// In strict mode the slot of a holder that has ended is given at once, so a kubelet must have seen the end of all that ran.
-func TestOnlyAKubeletsWordIsAnEnd(t *testing.T) {
-	status := func(name, state, reason string) any {
-		return map[string]any{"name": name, "state": map[string]any{state: map[string]any{reasonField: reason}}}
+func TestASurveyFindsTheOwnersPodsAndThoseWithALock(t *testing.T) {
+	server := apifake.New(t)
+	server.Put(apifake.Assigned(9, held("a", "b", "dead")))
+	server.Put(apifake.Holding("a", 0))
+	server.Put(released(apifake.Holding("b", 1)))
+	server.Put(apifake.Pod("c"))
+	server.Put(released(apifake.Pod("stranger")))
+	dead := apifake.Holding("dead", 2)
+	dead.Object["status"] = map[string]any{"phase": "Succeeded"}
+	server.Put(dead)
+	s := storeOf(t, server)
+	owner, err := s.Get(t.Context(), theRef())
+	if err != nil {
+		t.Fatal(err)
 	}
-	done, sidecar := status("main", "terminated", "Error"), status("idalloc", "terminated", "Completed")
-	for name, tc := range map[string]struct {
-		main, init, ephemeral []any
-		want                  bool
-	}{
-		"all have ended":                     {main: []any{done}, init: []any{sidecar}, want: true},
-		"the sidecar still runs":             {main: []any{done}, init: []any{status("idalloc", "running", "")}},
-		"a container still runs":             {main: []any{status("main", "running", "")}, init: []any{sidecar}},
-		"a container is to start again":      {main: []any{status("main", "waiting", "CrashLoopBackOff")}, init: []any{sidecar}},
-		"nobody knows how a container fared": {main: []any{status("main", "terminated", "ContainerStatusUnknown")}, init: []any{sidecar}},
-		"a rejected pod":                     {},
-		"a container is not mentioned":       {main: []any{done}},
-		"a debug container still runs":       {main: []any{done}, init: []any{sidecar}, ephemeral: []any{status("debug", "running", "")}},
-		"what cannot be read":                {main: []any{"?"}, init: []any{sidecar}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			pod := &unstructured.Unstructured{Object: map[string]any{
-				"spec": map[string]any{
-					"initContainers": []any{map[string]any{"name": "idalloc"}}, "containers": []any{map[string]any{"name": "main"}},
-				},
-				statusField: map[string]any{
-					"phase": "Failed", "containerStatuses": tc.main, "initContainerStatuses": tc.init, "ephemeralContainerStatuses": tc.ephemeral,
-				},
-			}}
-			if got := allTerminated(pod); got != tc.want {
-				t.Errorf("allTerminated = %t, want %t", got, tc.want)
-			}
-		})
+	pods, err := Survey(t.Context(), s, owner)
+	if err != nil || len(pods) != 3 {
+		t.Fatalf("%+v, %v", pods, err)
+	}
+	for k, want := range []proposal.Pod{{Name: "a", Owned: true}, {Name: "b"}, {Name: "c", Owned: true}} {
+		locks := pods[k].Receipt.State == receipt.Locks
+		if pods[k].Name != want.Name || pods[k].Owned != want.Owned || locks != (k < 2) || !pods[k].Created.Equal(apifake.Born()) {
+			t.Errorf("%+v, want %+v", pods[k], want)
+		}
 	}
 }
 
-func TestAPodOfNoContainersHasNotEnded(t *testing.T) {
-	if allTerminated(&unstructured.Unstructured{Object: map[string]any{statusField: map[string]any{"phase": "Failed"}}}) {
-		t.Error("nobody said that anything ended")
+func TestASurveyWithoutAnAnswerSaysNothing(t *testing.T) {
+	for lost := range 2 {
+		server := apifake.New(t)
+		server.Put(apifake.Assigned(9, held("a")))
+		lists := 0
+		server.Before(func(w http.ResponseWriter, r *http.Request) bool {
+			if r.URL.Query().Get("labelSelector") == "" {
+				return false
+			}
+			if lists++; lists != lost+1 {
+				return false
+			}
+			apifake.Refuse(w, http.StatusInternalServerError, metav1.StatusReasonInternalError, "etcd")
+			return true
+		})
+		s := storeOf(t, server)
+		owner, err := s.Get(t.Context(), theRef())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if pods, err := Survey(t.Context(), s, owner); !store.Temporary(err) || len(pods) > 0 {
+			t.Errorf("%+v, %v", pods, err)
+		}
+	}
+}
+
+func TestAReceiptThatCannotBeReadLocks(t *testing.T) {
+	pod := &metav1.ObjectMeta{Name: "a", UID: "u", Labels: map[string]string{receipt.IDLabel: "3"}, Annotations: map[string]string{receipt.Key: "{"}}
+	if got, err := PodOf(store.Owner{}, pod, true); err == nil || !got.Receipt.LocksSlot(3) {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// pods with an ordinal, a deadline or a controller.
+func TestWhatAPodIsToAPlan(t *testing.T) {
+	pod := func(name string, labels, annotations map[string]string) *metav1.ObjectMeta {
+		return &metav1.ObjectMeta{Name: name, UID: "u", Labels: labels, Annotations: annotations}
+	}
+	deadline := metav1.NewTime(apifake.Born().Add(time.Minute))
+	deleted := pod("worker-0", nil, nil)
+	deleted.DeletionTimestamp = &deadline
+	controlled := pod("worker-0", nil, nil)
+	controlled.OwnerReferences = []metav1.OwnerReference{{UID: "other"}, {UID: "rs", Controller: new(true)}}
+	index := func(n string) map[string]string { return map[string]string{store.PodIndexLabel: n} }
+	completion := map[string]string{store.CompletionIndexLabel: "6"}
+	for name, tc := range map[string]struct {
+		kind  string
+		start int
+		pod   *metav1.ObjectMeta
+		want  proposal.Pod
+	}{
+		"of a Deployment":                     {store.Deployment, 0, pod("worker-7", index("7"), completion), proposal.Pod{Ordinal: proposal.NoOrdinal}},
+		"of a StatefulSet, by its name":       {store.StatefulSet, 0, pod("my-worker-7", nil, nil), proposal.Pod{Ordinal: 7}},
+		"of a StatefulSet, by its label":      {store.StatefulSet, 0, pod("worker-x", index("7"), nil), proposal.Pod{Ordinal: 7}},
+		"of a StatefulSet that starts at 5":   {store.StatefulSet, 5, pod("worker-7", nil, nil), proposal.Pod{Ordinal: 2}},
+		"the first of it":                     {store.StatefulSet, 5, pod("worker-5", nil, nil), proposal.Pod{Ordinal: 0}},
+		"one from before it was moved":        {store.StatefulSet, 5, pod("worker-3", nil, nil), proposal.Pod{Ordinal: proposal.NoOrdinal}},
+		"without a number":                    {store.StatefulSet, 0, pod("worker", nil, nil), proposal.Pod{Ordinal: proposal.NoOrdinal}},
+		"of a Job, by its label":              {store.Job, 0, pod("worker-abc", completion, nil), proposal.Pod{Ordinal: 6}},
+		"of a Job, by its annotation":         {store.Job, 0, pod("worker-abc", nil, completion), proposal.Pod{Ordinal: 6}},
+		"of a Job without indexes":            {store.Job, 0, pod("worker-7", nil, nil), proposal.Pod{Ordinal: proposal.NoOrdinal}},
+		"that is being deleted":               {store.Deployment, 0, deleted, proposal.Pod{Ordinal: proposal.NoOrdinal, Terminating: true, Deadline: deadline.Time}},
+		"with a controller and another owner": {store.Deployment, 0, controlled, proposal.Pod{Ordinal: proposal.NoOrdinal, Controller: "rs"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			owner := store.Owner{Ref: store.Ref{Kind: tc.kind, Name: "worker"}, OrdinalStart: tc.start}
+			for _, owned := range []bool{true, false} {
+				want := tc.want
+				want.Name, want.UID, want.Owned, want.Receipt.Share = tc.pod.Name, "u", owned, receipt.Nothing()
+				got, err := PodOf(owner, tc.pod, owned)
+				if err != nil || !slices.Equal([]any{got.Ordinal, got.Deadline, got.Controller, got.Owned, got.Terminating},
+					[]any{want.Ordinal, want.Deadline, want.Controller, want.Owned, want.Terminating}) {
+					t.Errorf("%+v, want %+v, %v", got, want, err)
+				}
+			}
+		})
 	}
 }

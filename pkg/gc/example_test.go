@@ -16,38 +16,33 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
-	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/gc"
 )
 
-// Survey lists the dead holders of an owner without changing anything. A program in a cluster gets its Store from store.New,
-// and the owner from Store.Get.
+// Survey lists the live pods of an owner without changing anything. A program in a cluster gets its Store from store.New, and the owner from
+// Store.Get.
 func ExampleSurvey() {
 	owner := store.Owner{
 		Ref:      store.Ref{APIVersion: "apps/v1", Kind: store.Deployment, Namespace: "shop", Name: "worker"},
 		Selector: "app=worker",
-		Record: assignment.Record{State: assignment.State{
-			Slots: assignment.Slots{0: "worker-a", 1: "worker-b", 2: "worker-c"},
-			UIDs:  assignment.Slots{0: "3f1c09be", 1: "90d2a7c4", 2: "77aa01e5"},
-		}},
 	}
 	s := storeWith(
-		pod("worker-a", "3f1c09be-1", corev1.PodRunning),
-		pod("worker-c", "77aa01e5-1", corev1.PodRunning),
+		pod("worker-a", `{"uid":"worker-a-uid","owner":"Deployment/worker","id":0,"write":"1"}`),
+		pod("worker-c", ""),
 	)
 
-	census, err := gc.Survey(context.Background(), s, owner)
+	pods, err := gc.Survey(context.Background(), s, owner)
 	if err != nil {
 		log.Fatal(err)
 	}
-	for _, victim := range census.Dead {
-		fmt.Printf("id %d: %s: %s\n", victim.ID, victim.Pod, victim.Reason)
+	for _, p := range pods {
+		fmt.Printf("%s locks slot 0: %t\n", p.Name, p.Receipt.LocksSlot(0))
 	}
-	fmt.Println(len(census.Live), "pods live")
 	// Output:
-	// id 1: worker-b: its pod is gone
-	// 2 pods live
+	// worker-a locks slot 0: true
+	// worker-c locks slot 0: false
 }
 
 // Sweep frees the slots of dead holders. This example needs a cluster, so it only compiles.
@@ -56,7 +51,7 @@ func ExampleSweep() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	s, err := store.New(config, assignment.DefaultKey, clock.RealClock{})
+	s, err := store.New(config, clock.RealClock{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -92,13 +87,16 @@ func storeWith(pods ...*corev1.Pod) *store.Store {
 	return &store.Store{
 		Dynamic:  dynamicfake.NewSimpleDynamicClient(scheme, whole...),
 		Metadata: metadatafake.NewSimpleMetadataClient(scheme, metadata...),
-		Key:      assignment.DefaultKey,
 		Clock:    clock.RealClock{},
 	}
 }
 
-func pod(name, uid string, phase corev1.PodPhase) *corev1.Pod {
-	p := &corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, Status: corev1.PodStatus{Phase: phase}}
-	p.Name, p.Namespace, p.UID, p.Labels = name, "shop", types.UID(uid), map[string]string{"app": "worker"}
+func pod(name, text string) *corev1.Pod {
+	p := &corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}}
+	p.Name, p.Namespace, p.UID, p.Labels = name, "shop", types.UID(name+"-uid"), map[string]string{"app": "worker"}
+	if text != "" {
+		p.Annotations = map[string]string{receipt.Key: text}
+		p.Labels[receipt.OwnerLabel], p.Labels[receipt.IDLabel] = "deployment.worker", "0"
+	}
 	return p
 }

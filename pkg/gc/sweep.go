@@ -6,28 +6,41 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	"github.com/idalloc/idalloc/pkg/allocator/assignment"
-	"github.com/idalloc/idalloc/pkg/allocator/plan"
+	"github.com/idalloc/idalloc/pkg/allocator/proposal"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
+// fewVictims is the largest number of dead holders of which the reasons are read one by one.
+const fewVictims = 8
+
+// Victim is a holder by the map that holds the slot no more, or never did.
+type Victim struct {
+	// ID is its slot.
+	ID int
+	// Pod is the name of its pod.
+	Pod string
+	// Reason says why it does not keep the slot, as a clause such as "its pod is gone".
+	Reason string
+}
+
 // Result says what a sweep found and did.
 type Result struct {
-	// Victims are the dead holders, sorted by id.
+	// Victims are those that lose their entries, sorted by id.
 	Victims []Victim
-	// Restored says that the map was not clean, and that the sweep restores it from the live pods' receipts.
+	// Restored says that the map could not be read, or that it lacked what live pods lock, and that the sweep writes it anew.
 	Restored bool
 	// Wrote says that the sweep changed the owner. It is false after a dry run.
 	Wrote bool
 }
 
 // Sweep frees the slots of dead holders. It gives a slot only to a pod that has asked for just that one: the pods give out the
-// others, because they know their own revision. With dryRun it writes nothing.
+// others, because they know their own revision. It leaves partitions to them, too. With dryRun it writes nothing.
 //
 // Sweep blocks until it is done. After a conflict, and after a write without an answer, it tries again until the steps of
-// backoff are used up or ctx ends. Errors: those of store.Store's Get and Commit, and those of Survey.
+// backoff are used up or ctx ends. Errors: those of store.Store's Get and Propose, and those of Survey.
 func Sweep(ctx context.Context, s *store.Store, ref store.Ref, backoff wait.Backoff, dryRun bool) (Result, error) {
 	var lost Result // the result of a write without an answer
 	for {
@@ -60,30 +73,30 @@ func sweepOnce(ctx context.Context, s *store.Store, ref store.Ref, dryRun bool) 
 	if err != nil {
 		return Result{}, err
 	}
-	if err := owner.Unreadable(); err != nil {
-		return Result{}, err
-	}
-	census, err := Survey(ctx, s, owner)
+	pods, err := Survey(ctx, s, owner)
 	if err != nil {
 		return Result{}, err
 	}
-	if owner.Trust == assignment.Absent && !slices.ContainsFunc(census.Live, holdsReceipt) {
-		return Result{}, nil // this owner never had an assignment
-	}
-	decision := plan.Plan(plan.Input{
-		Count: owner.Count, State: owner.Record.State, Trust: owner.Trust,
-		FenceOurs: owner.FenceOurs, Pods: census.Live, Ended: census.Ended(), Room: owner.Room(), Now: s.Clock.Now(),
+	decision := proposal.Plan(proposal.Input{
+		Count: owner.Count, State: owner.Record.State, Pods: pods, Room: owner.Room(), Now: s.Clock.Now(),
+		Partitions: proposal.Partitions{Unchanged: true},
 	})
-	result := Result{Victims: census.Dead, Restored: !owner.Clean()}
+	next := decision.Next
+	if next == nil && len(owner.Record.Problems) > 0 {
+		next = &owner.Record.State // without what cannot be read
+	}
+	locked := func(c proposal.Change) bool { return owner.Record.State.Handover[c.ID] != c.Pod } // the others were asked for
+	result := Result{Restored: len(owner.Record.Problems) > 0 || slices.ContainsFunc(decision.Filled, locked)}
+	if result.Victims, err = victims(ctx, s, owner, decision.Freed); err != nil {
+		return Result{}, err
+	}
 	switch {
-	case decision.Next == nil && decision.TooLarge != nil && !dryRun:
+	case next == nil && decision.TooLarge != nil && !dryRun:
 		return Result{}, decision.TooLarge
-	case decision.Next != nil && owner.Trust == assignment.Untracked && decision.Next.SameContent(owner.Record.State):
-		return Result{}, nil // nobody is dead, and a write would change nothing and could not make the map clean
-	case decision.Next == nil || dryRun:
+	case next == nil || dryRun:
 		return result, nil
 	}
-	if _, err := s.Commit(ctx, owner, *decision.Next); err != nil {
+	if _, err := s.Propose(ctx, owner, *next); err != nil {
 		if errors.Is(err, store.ErrGone) {
 			return Result{}, fmt.Errorf("%w: it was deleted meanwhile: nothing is left to free", err)
 		}
@@ -94,4 +107,45 @@ func sweepOnce(ctx context.Context, s *store.Store, ref store.Ref, dryRun bool) 
 	return result, nil
 }
 
-func holdsReceipt(p plan.Pod) bool { return p.Receipt.Locks() }
+// victims says why each of them is one.
+func victims(ctx context.Context, s *store.Store, owner store.Owner, freed []proposal.Change) ([]Victim, error) {
+	reasons := map[proposal.Cause]string{
+		proposal.CauseDead:   "its pod is gone, Succeeded or Failed",
+		proposal.CauseLost:   "its pod has outlived its grace period, and the Lease of the slot protects what it may still do",
+		proposal.CauseGiven:  "its pod gave it up",
+		proposal.CauseUnused: "its pod has not taken it, and may not any more",
+		proposal.CauseLocked: "a receipt says otherwise: it, or its pod's other slot, is locked",
+	}
+	var out []Victim
+	for _, c := range freed {
+		v := Victim{ID: c.ID, Pod: c.Pod, Reason: reasons[c.Cause]}
+		if c.Cause == proposal.CauseDead && len(freed) <= fewVictims {
+			var err error
+			if v.Reason, err = end(ctx, s, owner.Namespace, c.Pod); err != nil {
+				return nil, err
+			}
+		}
+		out = append(out, v)
+	}
+	return out, nil
+}
+
+// end says how the pod of a dead holder ended.
+func end(ctx context.Context, s *store.Store, namespace, name string) (string, error) {
+	pod, err := s.GetFullPod(ctx, namespace, name)
+	switch {
+	case errors.Is(err, store.ErrGone):
+		return "its pod is gone", nil
+	case err != nil:
+		return "", err
+	}
+	phase, _, _ := unstructured.NestedString(pod.Object, "status", "phase")
+	reason, _, _ := unstructured.NestedString(pod.Object, "status", "reason")
+	switch {
+	case !Finished(phase):
+		return "its pod has other labels, and locks nothing", nil
+	case reason != "":
+		return fmt.Sprintf("its pod is %s (%s)", phase, reason), nil
+	}
+	return "its pod is " + phase, nil
+}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -13,49 +12,95 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/clock"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/test/apifake"
 )
 
-// onlyA is a map in which pod "a" has slot 0.
-const onlyA = `{"0":"a"}`
+const (
+	onlyA   = `{"0":"a"}`
+	itsGone = "its pod is gone"
+)
+
+func theRef() store.Ref {
+	return store.Ref{APIVersion: apifake.Apps, Kind: store.Deployment, Namespace: apifake.Namespace, Name: apifake.Worker}
+}
+
+func storeOf(t *testing.T, server *apifake.Server) *store.Store {
+	t.Helper()
+	s, err := store.New(server.Config(), clock.RealClock{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// held is a state in which pods of these names have the slots from 0 on.
+func held(names ...string) assignment.State {
+	s := assignment.State{Slots: assignment.Slots{}}
+	for id, name := range names {
+		s.Slots[id] = name
+	}
+	return s
+}
+
+// crowd adds an annotation of this size.
+func crowd(o *unstructured.Unstructured, size int) *unstructured.Unstructured {
+	annotations := o.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations["team"] = strings.Repeat("x", size)
+	o.SetAnnotations(annotations)
+	return o
+}
+
+// released takes the labels away that the owner selects.
+func released(o *unstructured.Unstructured) *unstructured.Unstructured {
+	labels := o.GetLabels()
+	delete(labels, "app")
+	o.SetLabels(labels)
+	return o
+}
+
+// lost is the holder of slot 0, "a", that has outlived its grace period.
+func lost(t *testing.T, strict bool) *unstructured.Unstructured {
+	t.Helper()
+	o := apifake.Holding("a", 0)
+	r, err := receipt.Parse(o.GetAnnotations()[receipt.Key])
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Strict = strict
+	o.SetAnnotations(map[string]string{receipt.Key: r.Encode()})
+	deadline := metav1.NewTime(apifake.Born())
+	o.SetDeletionTimestamp(&deadline)
+	return o
+}
 
 // slotsOf is what the Deployment's map says now.
 func slotsOf(server *apifake.Server) string {
 	if server.Get(apifake.Deployment, apifake.Worker) == nil {
 		return ""
 	}
-	return server.Get(apifake.Deployment, apifake.Worker).GetAnnotations()[assignment.DefaultKey]
+	return server.Get(apifake.Deployment, apifake.Worker).GetAnnotations()[assignment.Key]
 }
 
 // tries is a backoff for so many tries again, one after the other.
 func tries(n int) wait.Backoff { return wait.Backoff{Steps: n} }
 
 func TestSweep(t *testing.T) {
-	foreign := apifake.Managed(apifake.Assigned(2, held("a", "b")), map[string][]string{"kubectl": {assignment.SealKey}})
-	untracked := apifake.Untracked(apifake.Assigned(2, held("a")))
-	stillHeldByTheDead := apifake.Untracked(apifake.Assigned(2, held("a", "b")))
-	newer := apifake.Assigned(2, held("a"))
-	annotations := newer.GetAnnotations()
-	annotations[assignment.SealKey] = "9" + annotations[assignment.SealKey][1:]
-	newer.SetAnnotations(annotations)
-	damaged := apifake.Untracked(apifake.Assigned(2, held("a")))
-	annotations = damaged.GetAnnotations()
-	annotations[assignment.SealKey] = "?"
-	damaged.SetAnnotations(annotations)
-	fullOfNobody := apifake.Untracked(apifake.Assigned(2, held("b")))
-	annotations = fullOfNobody.GetAnnotations()
-	annotations["team"] = strings.Repeat("x", 261_800)
-	fullOfNobody.SetAnnotations(annotations)
-	crowded := apifake.Assigned(3, held("a", "b"))
-	annotations = crowded.GetAnnotations()
-	annotations["team"] = strings.Repeat("x", 261_800)
-	crowded.SetAnnotations(annotations)
-	long := strings.Repeat("l", 250)
-	full := apifake.Owner(2)
-	full.SetAnnotations(map[string]string{"team": strings.Repeat("x", 262_000)})
+	damaged := apifake.Assigned(2, held("b"))
+	damaged.SetAnnotations(map[string]string{assignment.Key: "{"})
+	crowded := crowd(apifake.Assigned(3, held("a", "b")), 261_800)
+	full := crowd(apifake.Owner(2), 262_000)
+	failed, evicted := apifake.Pod("b"), apifake.Pod("c")
+	failed.Object["status"] = map[string]any{"phase": "Failed"}
+	evicted.Object["status"] = map[string]any{"phase": "Failed", "reason": "Evicted"}
+	strict := lost(t, true)
 	for name, tc := range map[string]struct {
 		owner *unstructured.Unstructured
 		pods  []*unstructured.Unstructured
@@ -66,61 +111,49 @@ func TestSweep(t *testing.T) {
 		full  bool // that there is no room is the error
 	}{
 		"frees the dead, and gives nothing out": {
-			owner: apifake.Assigned(3, held("a", "b")), pods: []*unstructured.Unstructured{apifake.Holding("a", 0, epoch), apifake.Pod("c")},
+			owner: apifake.Assigned(3, held("a", "b")), pods: []*unstructured.Unstructured{apifake.Holding("a", 0), apifake.Pod("c")},
 			want: Result{Victims: []Victim{{ID: 1, Pod: "b", Reason: itsGone}}, Wrote: true}, slots: onlyA,
 		},
+		"says how they ended": {
+			owner: apifake.Assigned(3, held("a", "b", "c")), pods: []*unstructured.Unstructured{apifake.Holding("a", 0), failed, evicted},
+			want: Result{Victims: []Victim{{1, "b", "its pod is Failed"}, {2, "c", "its pod is Failed (Evicted)"}}, Wrote: true}, slots: onlyA,
+		},
 		"only looks": {
-			owner: apifake.Assigned(3, held("a", "b")), pods: []*unstructured.Unstructured{apifake.Holding("a", 0, epoch)}, dry: true,
+			owner: apifake.Assigned(3, held("a", "b")), pods: []*unstructured.Unstructured{apifake.Holding("a", 0)}, dry: true,
 			want: Result{Victims: []Victim{{ID: 1, Pod: "b", Reason: itsGone}}}, slots: `{"0":"a","1":"b"}`,
 		},
 		"has nothing to do": {
-			owner: apifake.Assigned(3, held("a")), pods: []*unstructured.Unstructured{apifake.Holding("a", 0, epoch)}, slots: onlyA,
+			owner: apifake.Assigned(3, held("a")), pods: []*unstructured.Unstructured{apifake.Holding("a", 0)}, slots: onlyA,
+		},
+		"leaves alone who may still take its slot": {
+			owner: apifake.Assigned(3, held("a")), pods: []*unstructured.Unstructured{apifake.Pod("a")}, slots: onlyA,
+		},
+		"keeps the slot of a pod that somebody relabelled": {
+			owner: apifake.Assigned(3, held("a")), pods: []*unstructured.Unstructured{released(apifake.Holding("a", 0))}, slots: onlyA,
 		},
 		"leaves alone who never used idalloc": {owner: apifake.Owner(3), pods: []*unstructured.Unstructured{apifake.Pod("a")}},
 		"restores what the receipts say": {
-			owner: apifake.Owner(3), pods: []*unstructured.Unstructured{apifake.Holding("a", 0, epoch)}, want: Result{Restored: true, Wrote: true}, slots: onlyA,
+			owner: apifake.Owner(3), pods: []*unstructured.Unstructured{apifake.Holding("a", 0)}, want: Result{Restored: true, Wrote: true}, slots: onlyA,
 		},
 		"only looks at what the receipts say": {
-			owner: apifake.Owner(3), pods: []*unstructured.Unstructured{apifake.Holding("a", 0, epoch)}, dry: true, want: Result{Restored: true},
+			owner: apifake.Owner(3), pods: []*unstructured.Unstructured{apifake.Holding("a", 0)}, dry: true, want: Result{Restored: true},
 		},
-		"restores a map that somebody else wrote": {
-			owner: foreign, pods: []*unstructured.Unstructured{apifake.Holding("a", 0, epoch), apifake.Holding("b", 1, epoch)},
-			want: Result{Restored: true, Wrote: true}, slots: `{"0":"a","1":"b"}`,
+		"restores a map that cannot be read": {
+			owner: damaged, pods: []*unstructured.Unstructured{apifake.Holding("a", 0)}, want: Result{Restored: true, Wrote: true}, slots: onlyA,
 		},
-		"leaves a map that nobody can make clean": {
-			owner: untracked, pods: []*unstructured.Unstructured{apifake.Holding("a", 0, epoch)}, slots: onlyA,
+		"writes a map that cannot be read anew though nobody holds anything": {owner: damaged, want: Result{Restored: true, Wrote: true}, slots: "{}"},
+		"frees the slot of a strict pod that outlived its grace period": {
+			owner: apifake.Assigned(2, held("a")), pods: []*unstructured.Unstructured{strict},
+			want: Result{Victims: []Victim{{0, "a", "its pod has outlived its grace period, and the Lease of the slot protects what it may still do"}}, Wrote: true}, slots: "{}",
 		},
-		"only looks at a map that nobody can make clean": {
-			owner: untracked, pods: []*unstructured.Unstructured{apifake.Holding("a", 0, epoch)}, dry: true, slots: onlyA,
-		},
-		"frees the dead where there is no room for a live pod's entry": {
-			owner: crowded, pods: []*unstructured.Unstructured{apifake.Holding("a", 0, epoch), apifake.Holding(long, 2, epoch)},
+		"keeps that of one that is not strict": {owner: apifake.Assigned(2, held("a")), pods: []*unstructured.Unstructured{lost(t, false)}, slots: onlyA},
+		"frees the dead where there is no room for more": {
+			owner: crowded, pods: []*unstructured.Unstructured{apifake.Holding("a", 0)},
 			want: Result{Victims: []Victim{{ID: 1, Pod: "b", Reason: itsGone}}, Wrote: true}, slots: onlyA,
 		},
-		"frees the dead of a map that nobody can make clean": {
-			owner: stillHeldByTheDead, pods: []*unstructured.Unstructured{apifake.Holding("a", 0, epoch)},
-			want: Result{Victims: []Victim{{ID: 1, Pod: "b", Reason: itsGone}}, Restored: true, Wrote: true}, slots: onlyA,
-		},
-		"leaves a newer map alone": {
-			owner: newer, fails: store.ErrNewer, slots: onlyA,
-		},
-		"does not look at a newer map": {
-			owner: newer, dry: true, fails: store.ErrNewer, slots: onlyA,
-		},
-		"restores a map that is damaged and that nobody can make clean": {
-			owner: damaged, pods: []*unstructured.Unstructured{apifake.Holding("a", 0, epoch)}, want: Result{Restored: true, Wrote: true}, slots: onlyA,
-		},
-		"only looks at a map of nobody where there is no room": {
-			owner: fullOfNobody, pods: []*unstructured.Unstructured{apifake.Pod("b"), apifake.Holding(long, 1, epoch)}, dry: true,
-			want: Result{Restored: true}, slots: `{"0":"b"}`,
-		},
-		"has no owner": {fails: store.ErrGone},
-		"finds no room": {
-			owner: full, pods: []*unstructured.Unstructured{apifake.Holding("a", 0, epoch)}, full: true,
-		},
-		"only looks where there is no room": {
-			owner: full, pods: []*unstructured.Unstructured{apifake.Holding("a", 0, epoch)}, dry: true, want: Result{Restored: true},
-		},
+		"has no owner":                      {fails: store.ErrGone},
+		"finds no room":                     {owner: full, pods: []*unstructured.Unstructured{apifake.Holding("a", 0)}, full: true},
+		"only looks where there is no room": {owner: full, pods: []*unstructured.Unstructured{apifake.Holding("a", 0)}, dry: true, want: Result{Restored: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := apifake.New(t)
@@ -215,7 +248,7 @@ func TestASweepWhoseAnswerIsLost(t *testing.T) {
 	t.Run("it had happened", func(t *testing.T) {
 		var server *apifake.Server
 		server = dead(t, func(w http.ResponseWriter, _ int) bool {
-			server.Put(apifake.Assigned(2, assignment.State{Slots: assignment.Slots{}, Epoch: epoch + 1}))
+			server.Put(apifake.Assigned(2, assignment.State{Slots: assignment.Slots{}}))
 			return lost(w)
 		})
 		got, err := Sweep(t.Context(), storeOf(t, server), theRef(), tries(2), false)
@@ -249,17 +282,6 @@ func TestASweepAfterALostAnswerFindsMore(t *testing.T) {
 	}
 }
 
-// The Deployment with a map of another's writing, in which idalloc wrote the fence-after last, or another did.
-func fenced(byUs bool) *unstructured.Unstructured {
-	state := held("a")
-	state.FenceAfter = 30 * time.Second
-	o := apifake.Assigned(2, state)
-	if byUs {
-		return apifake.Managed(o, map[string][]string{assignment.FieldManager: {assignment.FenceAfterKey}, "kubectl": {assignment.SealKey, assignment.DefaultKey}})
-	}
-	return apifake.Managed(o, map[string][]string{"kubectl": {assignment.SealKey, assignment.DefaultKey, assignment.FenceAfterKey}})
-}
-
 // annotation is what the Deployment says under the key after a sweep.
 func annotation(t *testing.T, server *apifake.Server, key string) string {
 	t.Helper()
@@ -267,29 +289,6 @@ func annotation(t *testing.T, server *apifake.Server, key string) string {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	return server.Get(apifake.Deployment, apifake.Worker).GetAnnotations()[key]
-}
-
-func TestASweepKeepsTheFenceAfterThatIdallocWrote(t *testing.T) {
-	for byUs, want := range map[bool]string{true: "30s", false: ""} {
-		server := apifake.New(t)
-		server.Put(fenced(byUs))
-		server.Put(apifake.Holding("a", 0, epoch))
-		if got := annotation(t, server, assignment.FenceAfterKey); got != want {
-			t.Errorf("idalloc wrote it: %t; the fence-after is %q, want %q", byUs, got, want)
-		}
-	}
-}
-
-// In strict mode a process without contact may still use the slot of a holder that vanished, but not that of one that has ended.
-func TestASweepQuarantinesTheSlotsOfThoseWhoMayStillRun(t *testing.T) {
-	server := apifake.New(t)
-	state := held("gone", "ended")
-	state.FenceAfter = 30 * time.Second
-	server.Put(apifake.Assigned(2, state))
-	server.Put(ended(apifake.Pod("ended"), "Failed", ""))
-	if got := annotation(t, server, assignment.QuarantineKey); !strings.HasSuffix(got, `:"0"}`) {
-		t.Errorf("in quarantine are %s, want slot 0 alone", got)
-	}
 }
 
 // A request is still met when its slot comes free, and stays until then.
@@ -303,22 +302,12 @@ func TestASweepKeepsToWhatPodsAskedFor(t *testing.T) {
 			state := held("a", "b")
 			state.Handover = assignment.Slots{tc.slot: "c"}
 			server.Put(apifake.Assigned(2, state))
-			server.Put(apifake.Holding("a", 0, epoch))
+			server.Put(apifake.Holding("a", 0))
 			server.Put(apifake.Pod("c"))
 			if got := annotation(t, server, assignment.HandoverKey); got != tc.requests || slotsOf(server) != tc.slots {
 				t.Errorf("the requests are %q, want %q; the map is %s, want %s", got, tc.requests, slotsOf(server), tc.slots)
 			}
 		})
-	}
-}
-
-// The next holder's token must be higher than any that somebody had from this clock before.
-func TestTheEpochOfASweepFollowsTheClock(t *testing.T) {
-	server := apifake.New(t)
-	server.Put(apifake.Assigned(2, held("a")))
-	before := time.Now().UnixMilli()
-	if got, err := strconv.ParseInt(annotation(t, server, assignment.EpochKey), 10, 64); err != nil || got < before {
-		t.Errorf("the epoch is %d, %v; the clock said %d before", got, err, before)
 	}
 }
 

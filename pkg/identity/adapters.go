@@ -20,8 +20,8 @@ const (
 // Owns returns false.
 //
 // When Count changes, most keys move to another id. For a moment two instances may both own a key: one uses the new count,
-// and the other has not yet stopped its work by the old one. Do not compare their epochs. An epoch fences an id, and these
-// two act under different ids, so a key may move to an id with a lower epoch. The package's documentation says what to do
+// and the other has not yet stopped its work by the old one. Do not compare their tokens. A token fences an id, and these
+// two act under different ids, so a key may move to an id with a lower token. The package's documentation says what to do
 // instead.
 func (i Identity) Owns(key []byte) bool {
 	if !i.Assigned() || i.ID < 0 || i.Count <= 0 {

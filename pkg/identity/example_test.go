@@ -44,7 +44,7 @@ func ExampleIdentity_MachineID16() {
 
 // A program that runs once, such as a script's helper, reads the identity that an idalloc container has published.
 func ExampleRead() {
-	dir := published(identity.Identity{State: identity.StateAssigned, ID: 3, Count: 5, Epoch: 1795219200123})
+	dir := published(identity.Identity{State: identity.StateAssigned, ID: 3, Count: 5, Token: 1795219200123})
 	defer func() { _ = os.RemoveAll(dir) }()
 
 	id, err := identity.Read(dir) // in a pod: identity.DefaultDir
@@ -53,7 +53,7 @@ func ExampleRead() {
 		return
 	}
 	if id.Assigned() {
-		fmt.Printf("I am %d of %d, with token %d\n", id.ID, id.Count, id.Epoch)
+		fmt.Printf("I am %d of %d, with token %d\n", id.ID, id.Count, id.Token)
 	}
 	// Output: I am 3 of 5, with token 1795219200123
 }
@@ -61,7 +61,7 @@ func ExampleRead() {
 // A program beside an idalloc container follows the identity. It stops the work under the old one before it starts the work
 // under the new one.
 func ExampleFollow() {
-	assigned := identity.Identity{State: identity.StateAssigned, ID: 3, Count: 5, Epoch: 1795219200123}
+	assigned := identity.Identity{State: identity.StateAssigned, ID: 3, Count: 5, Token: 1795219200123}
 	dir := published(assigned)
 	defer func() { _ = os.RemoveAll(dir) }()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -119,16 +119,16 @@ func replaceFiles(dir string, id identity.Identity) {
 	}
 }
 
-// After a scale, two instances own one key until the slower one has heard of the new count. The epoch of the key's new owner may
+// After a scale, two instances own one key until the slower one has heard of the new count. The token of the key's new owner may
 // be lower than that of its old owner, because the new owner has held its id for longer.
 func ExampleIdentity_Owns_afterAScale() {
 	key := []byte("hooli")
-	slow := identity.Identity{State: identity.StateAssigned, ID: 2, Count: 3, Epoch: 1795219200777} // has not heard of the new count yet
-	for id, epoch := range []int64{1795219200123, 1795219200123, 1795219200777, 1795219200999, 1795219200999} {
-		quick := identity.Identity{State: identity.StateAssigned, ID: id, Count: 5, Epoch: epoch}
+	slow := identity.Identity{State: identity.StateAssigned, ID: 2, Count: 3, Token: 1795219200777} // has not heard of the new count yet
+	for id, token := range []int64{1795219200123, 1795219200123, 1795219200777, 1795219200999, 1795219200999} {
+		quick := identity.Identity{State: identity.StateAssigned, ID: id, Count: 5, Token: token}
 		if quick.Owns(key) && slow.Owns(key) {
-			fmt.Printf("%s: %v with epoch %d and %v with epoch %d\n", key, slow, slow.Epoch, quick, quick.Epoch)
+			fmt.Printf("%s: %v with token %d and %v with token %d\n", key, slow, slow.Token, quick, quick.Token)
 		}
 	}
-	// Output: hooli: 2/3 with epoch 1795219200777 and 1/5 with epoch 1795219200123
+	// Output: hooli: 2/3 with token 1795219200777 and 1/5 with token 1795219200123
 }

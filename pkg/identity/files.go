@@ -24,7 +24,7 @@ const (
 	swapLink = "..data"
 )
 
-// Read returns the identity that an idalloc container has published in dir. It does not wait. Id, count and epoch belong to
+// Read returns the identity that an idalloc container has published in dir. It does not wait. Id, count and token belong to
 // the same moment. The error wraps fs.ErrNotExist if nothing is published. It is another error if the file cannot be read,
 // or has no valid identity.
 func Read(dir string) (Identity, error) {

@@ -12,7 +12,7 @@
 // two instances may work on one key. An instance without contact to the API server uses the old count until it has contact
 // again, or until it is fenced (strict mode).
 //
-// These two instances act under different ids. So no hand-over and no drain hook separates them, and their epochs do not
+// These two instances act under different ids. So no hand-over and no drain hook separates them, and their tokens do not
 // tell which of them is right. If the two do harm together, protect each key in the system that the work writes to, by a
 // lock or by a version number of your own. Or make the work safe to do twice: use idempotent writes, or deliver messages at
 // least once.
@@ -50,6 +50,9 @@ const (
 // None is the value of Identity.ID in all states but StateAssigned.
 const None = -1
 
+// MaxToken is the largest integer that every JSON reader keeps exact (2^53 - 1, RFC 8259 section 6).
+const MaxToken = int64(1)<<53 - 1
+
 // Owner names the object that carries the assignment.
 type Owner struct {
 	APIVersion string `json:"apiVersion"`
@@ -68,9 +71,9 @@ type Identity struct {
 	ID int
 	// Count is the owner's desired number of replicas.
 	Count int
-	// Epoch is the fencing token. It is constant while the process holds the id, and higher for every later holder of the
-	// same id. It is 0 while there is no id, and at most 2^53 - 1, so a float64 represents it exactly.
-	Epoch int64
+	// Token is the fencing token of the id. It is constant while the process holds the id, and higher for every later holder of the
+	// same id. It is no time. It is 0 while there is no id, and at most 2^53 - 1, so a float64 represents it exactly.
+	Token int64
 	// Pod and Namespace name the instance's pod.
 	Pod       string
 	Namespace string
@@ -79,8 +82,7 @@ type Identity struct {
 	// Stop is the number of the drain while State is StateDraining and the program is to report over HTTP that it has stopped. It
 	// is 0 otherwise. The report names it, so that a late one for an earlier drain does not count.
 	Stop int
-	// Partitions are those of an idalloc container that works on partitions. It is zero otherwise, and in a program that links
-	// pkg/context or pkg/partition.
+	// Partitions are those of an instance that works on partitions. It is zero otherwise.
 	Partitions Partitions
 }
 
@@ -89,9 +91,9 @@ func Pending(pod, namespace string) Identity {
 	return Identity{Pod: pod, Namespace: namespace}.Without(StatePending)
 }
 
-// Without returns i without id, epoch and partitions, and with this state. The counts stay.
+// Without returns i without id, token and partitions, and with this state. The counts stay.
 func (i Identity) Without(state State) Identity {
-	i.State, i.ID, i.Epoch, i.Stop = state, None, 0, 0
+	i.State, i.ID, i.Token, i.Stop = state, None, 0, 0
 	i.Partitions = i.Partitions.none()
 	return i
 }
@@ -111,7 +113,7 @@ type wire struct {
 	State     State  `json:"state"`
 	ID        *int   `json:"id"`
 	Count     int    `json:"count"`
-	Epoch     int64  `json:"epoch"`
+	Token     int64  `json:"token"`
 	Pod       string `json:"pod"`
 	Namespace string `json:"namespace"`
 	Owner     Owner  `json:"owner"`
@@ -122,7 +124,7 @@ type wire struct {
 
 // MarshalJSON writes the form of identity.json and of GET /v1/identity. id is null while there is none.
 func (i Identity) MarshalJSON() ([]byte, error) {
-	w := wire{State: i.State, Count: i.Count, Epoch: i.Epoch, Pod: i.Pod, Namespace: i.Namespace, Owner: i.Owner, Stop: i.Stop, Partitions: i.Partitions.wire()}
+	w := wire{State: i.State, Count: i.Count, Token: i.Token, Pod: i.Pod, Namespace: i.Namespace, Owner: i.Owner, Stop: i.Stop, Partitions: i.Partitions.wire()}
 	if i.Assigned() {
 		w.ID = &i.ID
 	}
@@ -151,7 +153,7 @@ func (i *Identity) UnmarshalJSON(b []byte) error {
 		partitions = partitions.none()
 	}
 	*i = Identity{
-		State: w.State, ID: id, Count: w.Count, Epoch: w.Epoch, Pod: w.Pod, Namespace: w.Namespace, Owner: w.Owner,
+		State: w.State, ID: id, Count: w.Count, Token: w.Token, Pod: w.Pod, Namespace: w.Namespace, Owner: w.Owner,
 		Stop: w.Stop, Partitions: partitions,
 	}
 	return nil

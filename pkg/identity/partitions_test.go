@@ -20,7 +20,7 @@ func sharing() identity.Identity {
 }
 
 func TestPartitionsAreInTheJSONOnlyOfAnInstanceThatWorksOnPartitions(t *testing.T) {
-	const without = `{"state":"assigned","id":3,"count":5,"epoch":1795219200123,"pod":"worker-1","namespace":"shop",` +
+	const without = `{"state":"assigned","id":3,"count":5,"token":1795219200123,"pod":"worker-1","namespace":"shop",` +
 		`"owner":{"apiVersion":"apps/v1","kind":"Deployment","name":"worker"}`
 	for want, id := range map[string]identity.Identity{
 		without + `}`: assigned(3, 5),

@@ -12,6 +12,6 @@
 //	err := idcontext.Run(ctx, idcontext.Options{Metrics: m}, work)
 //
 // The names, the types and the labels of docs/metrics.md stay the same; more may be added. The number of time series of one
-// instance is fixed, and no label has the name of a pod. An observed value is one consistent moment: id, count and epoch belong
+// instance is fixed, and no label has the name of a pod. An observed value is one consistent moment: id, count and token belong
 // together.
 package metrics

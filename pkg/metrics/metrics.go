@@ -30,8 +30,6 @@ type Metrics struct {
 	// after how long without another one that is news.
 	confirmed time.Time
 	overdue   time.Duration
-	// partitions is what was published last about partitions.
-	partitions event.PartitionsPublished
 	// paused says that the instance wants no partitions for now.
 	paused bool
 }
@@ -84,9 +82,6 @@ func (m *Metrics) Observe(e event.Event) {
 	switch e := e.(type) {
 	case event.Published:
 		m.current = e.To
-		if !e.To.Assigned() {
-			m.partitions = event.PartitionsPublished{}
-		}
 		if e.To.State == identity.StateReleased {
 			m.waitingSince = time.Time{}
 		}
@@ -128,12 +123,11 @@ func (m *Metrics) observeSlot(e event.Event) {
 		}
 	case event.Written:
 		m.count(writes, "")
-		if e.Restores {
-			m.count(restores, "")
-		}
 		for _, f := range e.Freed {
-			m.count(frees, string(f.Cause))
+			m.count(frees, f.Cause)
 		}
+	case event.Damaged:
+		m.count(restores, "")
 	case event.Given:
 		if e.Requester != "" {
 			m.count(gives, handOver)
@@ -147,8 +141,6 @@ func (m *Metrics) observeSlot(e event.Event) {
 	case event.Fenced:
 		m.count(fences, "")
 		m.confirmed = time.Time{} // nothing is held that could be confirmed
-	case event.PartitionsPublished:
-		m.partitions = e
 	case event.Paused:
 		m.paused = e.Paused
 	case event.PartitionsMoved:

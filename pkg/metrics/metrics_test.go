@@ -18,8 +18,9 @@ import (
 	"github.com/prometheus/common/model"
 
 	"github.com/idalloc/idalloc/pkg/allocator/event"
-	"github.com/idalloc/idalloc/pkg/allocator/plan"
+	"github.com/idalloc/idalloc/pkg/allocator/proposal"
 	"github.com/idalloc/idalloc/pkg/identity"
+	"github.com/idalloc/idalloc/pkg/partition/placement"
 )
 
 // stopped returns a Metrics whose clock stands still, and the function that moves it.
@@ -31,11 +32,18 @@ func stopped() (m *Metrics, step func(time.Duration)) {
 	return m, func(d time.Duration) { now = now.Add(d) }
 }
 
-func assigned(id, count int, epoch int64) identity.Identity {
+func assigned(id, count int, token int64) identity.Identity {
 	return identity.Identity{
-		State: identity.StateAssigned, ID: id, Count: count, Epoch: epoch, Pod: "worker-57c67449b4-59wd7", Namespace: "demo",
+		State: identity.StateAssigned, ID: id, Count: count, Token: token, Pod: "worker-57c67449b4-59wd7", Namespace: "demo",
 		Owner: identity.Owner{APIVersion: "apps/v1", Kind: "Deployment", Name: "worker"},
 	}
+}
+
+// dividing returns the identity with so many partitions, which it owns and of which it stops some.
+func dividing(id identity.Identity, count, owned, stopping int) identity.Identity {
+	stops := placement.Between(0, stopping-1)
+	id.Partitions = identity.PartitionsOf(count, []identity.Share{{Set: placement.Between(0, owned-1), Token: id.Token}}, stops, 0)
+	return id
 }
 
 func published(to identity.Identity) event.Event { return event.Published{To: to} }
@@ -65,11 +73,11 @@ func textOf(t *testing.T, m *Metrics) string {
 func eventful() []event.Event {
 	return []event.Event{
 		event.Claiming{}, event.Planned{}, event.Planned{Err: errors.New("x")}, event.Conflict{},
-		event.Written{Freed: []plan.Change{{ID: 1, Pod: "worker-gone", Cause: plan.CauseDead}, {ID: 2, Pod: "worker-lost", Cause: plan.CauseLost}}},
-		event.NotTaken{}, event.Taken{ID: 3, Epoch: 7}, event.Claimed{Result: event.ClaimTaken, Took: 700 * time.Millisecond},
+		event.Written{Freed: []event.Change{{ID: 1, Pod: "worker-gone", Cause: string(proposal.CauseDead)}, {ID: 2, Pod: "worker-lost", Cause: string(proposal.CauseLost)}}},
+		event.NotTaken{}, event.Taken{ID: 3, Token: 7}, event.Claimed{Result: event.ClaimTaken, Took: 700 * time.Millisecond},
 		event.Claimed{Result: event.ClaimTaken, Took: time.Hour}, event.Claimed{Result: event.ClaimStopped}, event.Claimed{Result: event.ClaimFailed},
-		published(assigned(3, 5, 1795219200123)), event.PartitionsPublished{Count: 64, Owned: 12, Stopping: 2}, event.Paused{Paused: true},
-		event.PartitionsMoved{Given: 5, Taken: 4}, event.PartitionsMoved{Given: 2}, event.Written{Restores: true},
+		published(dividing(assigned(3, 5, 1795219200123), 64, 12, 2)), event.Paused{Paused: true},
+		event.PartitionsMoved{Given: 5, Taken: 4}, event.PartitionsMoved{Given: 2}, event.Written{}, event.Damaged{}, event.Damaged{Expected: true},
 		event.Given{Requester: "worker-new"}, event.Given{}, event.Given{}, event.GivenBack{}, event.Lost{}, event.Fenced{},
 	}
 }
@@ -81,7 +89,7 @@ func TestEachEventIsCounted(t *testing.T) {
 	}
 	got := scrape(t, m)
 	for _, want := range []string{
-		`idalloc_id_held 1`, `idalloc_id 3`, `idalloc_epoch 1795219200123`, `idalloc_slots 5`, `idalloc_state{state="assigned"} 1`, `idalloc_state{state="pending"} 0`,
+		`idalloc_id_held 1`, `idalloc_id 3`, `idalloc_token 1795219200123`, `idalloc_slots 5`, `idalloc_state{state="assigned"} 1`, `idalloc_state{state="pending"} 0`,
 		`idalloc_waiting_seconds 0`, `idalloc_contact_age_seconds 0`,
 		`idalloc_claims_total{result="taken"} 2`, `idalloc_claims_total{result="stopped"} 1`, `idalloc_claims_total{result="failed"} 1`,
 		`idalloc_claim_duration_seconds_bucket{le="0.5"} 0`, `idalloc_claim_duration_seconds_bucket{le="1"} 1`, `idalloc_claim_duration_seconds_bucket{le="600"} 1`,
@@ -90,7 +98,7 @@ func TestEachEventIsCounted(t *testing.T) {
 		`idalloc_plans_total{result="made"} 1`, `idalloc_plans_total{result="failed"} 1`, `idalloc_writes_total 2`,
 		`idalloc_slots_freed_total{cause="dead"} 1`, `idalloc_slots_freed_total{cause="lost"} 1`, `idalloc_slots_freed_total{cause="given"} 0`,
 		`idalloc_slots_given_total{reason="hand_over"} 1`, `idalloc_slots_given_total{reason="move"} 2`, `idalloc_slots_given_total{reason="give_back"} 1`,
-		`idalloc_restores_total 1`, `idalloc_ids_lost_total 1`, `idalloc_ids_fenced_total 1`,
+		`idalloc_restores_total 2`, `idalloc_ids_lost_total 1`, `idalloc_ids_fenced_total 1`,
 		`idalloc_partitions 64`, `idalloc_partitions_owned 12`, `idalloc_partitions_stopping 2`, `idalloc_partitions_paused 1`, `idalloc_partition_moves_total 7`,
 		`idalloc_owner_info{owner_kind="Deployment",owner_name="worker"} 1`,
 	} {
@@ -104,8 +112,7 @@ func TestThereIsNoIDWhileNoneIsHeld(t *testing.T) {
 	for name, give := range map[string]func(*Metrics){
 		"at the start": func(*Metrics) {},
 		"of a pod that drains": func(m *Metrics) {
-			m.Observe(published(assigned(3, 5, 7)))
-			m.Observe(event.PartitionsPublished{Count: 8, Owned: 8})
+			m.Observe(published(dividing(assigned(3, 5, 7), 8, 8, 0)))
 			m.Observe(published(assigned(3, 5, 7).Without(identity.StateDraining)))
 		},
 		"of a process that has not noticed its fence": func(m *Metrics) {
@@ -120,22 +127,17 @@ func TestThereIsNoIDWhileNoneIsHeld(t *testing.T) {
 			t.Errorf("%s: an id is held", name)
 		}
 		for _, line := range got {
-			if strings.HasPrefix(line, "idalloc_id ") || strings.HasPrefix(line, "idalloc_epoch ") || line == `idalloc_state{state="assigned"} 1` {
+			if strings.HasPrefix(line, "idalloc_id ") || strings.HasPrefix(line, "idalloc_token ") || line == `idalloc_state{state="assigned"} 1` {
 				t.Errorf("%s: %s", name, line)
 			}
 		}
 	}
 }
 
-func TestANewStateHasNoPartitionsOfTheOneBefore(t *testing.T) {
+func TestNobodyOwnsPartitionsWithoutAnID(t *testing.T) {
 	m, _ := stopped()
-	m.Observe(published(assigned(3, 5, 7)))
-	m.Observe(event.PartitionsPublished{Count: 8, Owned: 8})
-	m.Observe(published(assigned(3, 6, 7)))
-	if got := scrape(t, m); !slices.Contains(got, "idalloc_partitions_owned 8") {
-		t.Error("a new count took the partitions away")
-	}
-	m.Observe(published(assigned(3, 6, 7).Without(identity.StateLost)))
+	m.Observe(published(dividing(assigned(3, 5, 7), 8, 8, 0)))
+	m.CheckFenced(func() bool { return true })
 	if got := scrape(t, m); !slices.Contains(got, "idalloc_partitions_owned 0") {
 		t.Error("partitions are owned without an id")
 	}
@@ -271,7 +273,7 @@ func TestTheNumberOfSeriesDoesNotGrow(t *testing.T) {
 	before := len(scrape(t, m))
 	for i := range 1000 {
 		name := fmt.Sprintf("worker-%d", i)
-		m.Observe(event.Written{Freed: []plan.Change{{ID: i, Pod: name, Cause: plan.CauseReplaced}}})
+		m.Observe(event.Written{Freed: []event.Change{{ID: i, Pod: name, Cause: string(proposal.CauseUnused)}}})
 		m.Observe(event.Given{ID: i, Requester: name})
 		id := assigned(i, 1000, int64(i))
 		id.Pod = name

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/idalloc/idalloc/pkg/allocator/event"
-	"github.com/idalloc/idalloc/pkg/allocator/plan"
+	"github.com/idalloc/idalloc/pkg/allocator/proposal"
 	"github.com/idalloc/idalloc/pkg/identity"
 )
 
@@ -154,10 +154,10 @@ func table() []metric {
 			},
 		},
 		{
-			name: "idalloc_epoch", kind: TypeGauge,
-			help: "Epoch under which the instance holds its id, which is its fencing token. Absent while it holds none.",
+			name: "idalloc_token", kind: TypeGauge,
+			help: "Fencing token under which the instance holds its id. Absent while it holds none.",
 			read: func(m *Metrics) []Sample {
-				return m.ifHeld(func(id identity.Identity) float64 { return float64(id.Epoch) })
+				return m.ifHeld(func(id identity.Identity) float64 { return float64(id.Token) })
 			},
 		},
 		{
@@ -194,7 +194,7 @@ func table() []metric {
 		},
 		{
 			name: takes, kind: TypeCounter, labels: "result", values: taken + "," + notTaken,
-			help: "Takes of a slot that the map gave to the pod. A slot is not taken if the owner changed meanwhile, or the API server took too long.",
+			help: "Takes of a slot that the map gave to the pod. A slot is not taken if the receipt of another live pod, or in strict mode its Lease, locks it.",
 		},
 		{
 			name: conflicts, kind: TypeCounter,
@@ -210,9 +210,9 @@ func table() []metric {
 		},
 		{
 			name: frees, kind: TypeCounter, labels: "cause",
-			values: string(plan.CauseDead + "," + plan.CauseReplaced + "," + plan.CauseLost + "," + plan.CauseGiven + "," + plan.CauseUnsealed),
-			help: "Slots that the writes of this instance freed. Their holder was gone or had ended (dead), lived on only in name (replaced), was lost (lost), " +
-				"or gave the slot (given); or no receipt confirmed the entry after a foreign write (unsealed).",
+			values: string(proposal.CauseDead + "," + proposal.CauseLost + "," + proposal.CauseGiven + "," + proposal.CauseUnused + "," + proposal.CauseLocked),
+			help: "Entries of the map that the writes of this instance took out. The pod was gone or had ended (dead), was strict and had outlived its grace period (lost), " +
+				"gave the slot (given), or had not taken it and may not any more (unused); or a receipt says otherwise (locked).",
 		},
 		{
 			name: gives, kind: TypeCounter, labels: "reason", values: handOver + "," + move + "," + giveBack,
@@ -221,7 +221,7 @@ func table() []metric {
 		},
 		{
 			name: restores, kind: TypeCounter,
-			help: "Writes that put the assignment back after somebody else had changed it.",
+			help: "Times that the instance put back what somebody else had changed of idalloc's annotations.",
 		},
 		{
 			name: losses, kind: TypeCounter,
@@ -234,17 +234,21 @@ func table() []metric {
 		{
 			name: "idalloc_partitions", kind: TypeGauge,
 			help: "Number of partitions of the workload. 0 without an id, and in an instance that works on none.",
-			read: func(m *Metrics) []Sample { return one(float64(m.partitions.Count)) },
+			read: func(m *Metrics) []Sample { return m.partitions(func(p identity.Partitions) int { return p.Count }) },
 		},
 		{
 			name: "idalloc_partitions_owned", kind: TypeGauge,
 			help: "Number of partitions on which the instance works, with those whose work is being stopped.",
-			read: func(m *Metrics) []Sample { return one(float64(m.partitions.Owned)) },
+			read: func(m *Metrics) []Sample {
+				return m.partitions(func(p identity.Partitions) int { return p.Owned().Len() + p.Stopping().Len() })
+			},
 		},
 		{
 			name: "idalloc_partitions_stopping", kind: TypeGauge,
 			help: "Number of partitions whose work is being stopped so that other ids can have them.",
-			read: func(m *Metrics) []Sample { return one(float64(m.partitions.Stopping)) },
+			read: func(m *Metrics) []Sample {
+				return m.partitions(func(p identity.Partitions) int { return p.Stopping().Len() })
+			},
 		},
 		{
 			name: "idalloc_partitions_paused", kind: TypeGauge,
@@ -300,6 +304,15 @@ func (m *Metrics) ifHeld(value func(identity.Identity) float64) []Sample {
 		return nil
 	}
 	return one(value(id))
+}
+
+// partitions returns a number of partitions, 0 while no id is held.
+func (m *Metrics) partitions(number func(identity.Partitions) int) []Sample {
+	id := m.identity()
+	if !id.Assigned() {
+		return one(0)
+	}
+	return one(float64(number(id.Partitions)))
 }
 
 func one(value float64) []Sample { return []Sample{{Value: value}} }

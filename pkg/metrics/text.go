@@ -75,7 +75,7 @@ func (t *text) sample(name string, labels, values []string, value float64) {
 	t.add(" ", number(value), "\n")
 }
 
-// number writes whole numbers without an exponent, so that people can read an epoch.
+// number writes whole numbers without an exponent, so that people can read a token.
 func number(value float64) string {
 	switch {
 	case math.IsInf(value, 1):

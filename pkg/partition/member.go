@@ -2,6 +2,7 @@ package partition
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	"github.com/idalloc/idalloc/pkg/allocator"
@@ -9,12 +10,17 @@ import (
 	"github.com/idalloc/idalloc/pkg/identity"
 )
 
+// errWithTheID is for partitions whose work cannot be stopped alone.
+var errWithTheID = errors.New("idalloc: partitions move only together with the id, because Options.Stop is not set")
+
 // Member takes part in the division of the partitions. Start makes one. Its methods are safe for concurrent use.
 type Member struct {
 	instance *idcontext.Instance
+	options  Options
 
-	mu     sync.Mutex
-	shares allocator.Shares
+	mu sync.Mutex
+	// now was published last.
+	now identity.Identity
 	// worked are the partitions that were owned, and whose work was not known to have stopped since.
 	worked  Set
 	changes chan struct{}
@@ -22,16 +28,9 @@ type Member struct {
 
 // Start claims an id for this pod and takes part in the background, until Close. It blocks and fails as idcontext.Start does.
 func Start(ctx context.Context, o Options) (*Member, error) {
-	m := &Member{changes: make(chan struct{}, 1)}
-	stop := o.Stop
-	if stop == nil {
-		stop = func(context.Context, Set) error { return nil } // what is lost is lost
-	} else if o.Stopped == nil {
-		o.Stopped = func(ctx context.Context) error { return m.stop(ctx, o.Stop, m.all()) }
-	}
-	o.Partitions = &allocator.Partitions{
-		Publish: m.publish, Strategies: o.Strategies, Keeps: o.Stop == nil,
-		Stop: func(ctx context.Context, s allocator.PartitionStop) error { return m.stop(ctx, stop, s.Set) },
+	m := &Member{options: o, changes: make(chan struct{}, 1)}
+	o.Partitions = &idcontext.Partitions{
+		Publish: m.publish, Stop: m.stop, HandsOver: o.Stop != nil || o.Stopped != nil, Keeps: o.Stop == nil, Strategies: o.Strategies,
 	}
 	instance, err := idcontext.Start(ctx, o.Options)
 	if err != nil {
@@ -41,12 +40,9 @@ func Start(ctx context.Context, o Options) (*Member, error) {
 	return m, nil
 }
 
-func (m *Member) publish(now allocator.Shares) {
+func (m *Member) publish(now identity.Identity) {
 	m.mu.Lock()
-	m.shares = now
-	for _, share := range now.Owned {
-		m.worked = m.worked.Union(share.Set)
-	}
+	m.now, m.worked = now, m.worked.Union(now.Partitions.Owned())
 	m.mu.Unlock()
 	select {
 	case m.changes <- struct{}{}:
@@ -54,18 +50,32 @@ func (m *Member) publish(now allocator.Shares) {
 	}
 }
 
-// stop has the program stop its work on the set.
-func (m *Member) stop(ctx context.Context, stop func(context.Context, Set) error, set Set) error {
-	if err := stop(ctx, set); err != nil {
+// stop has the program stop its work.
+func (m *Member) stop(ctx context.Context, stop allocator.Stop) error {
+	set := stop.Partitions
+	if stop.All {
+		set = m.all()
+	}
+	if err := m.tell(ctx, stop.All, set); err != nil {
 		return err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, share := range m.shares.Owned { // the stop may have been called off, and work goes on
-		set = set.Minus(share.Set.Minus(m.shares.Stopping))
-	}
-	m.worked = m.worked.Minus(set)
+	m.worked = m.worked.Minus(set.Minus(m.now.Partitions.Owned())) // the stop may have been called off, and work goes on
 	return nil
+}
+
+// tell has the program stop its work on the set, which is all that it works on or a part of it.
+func (m *Member) tell(ctx context.Context, all bool, set Set) error {
+	switch o := m.options; {
+	case all && o.Stopped != nil:
+		return o.Stopped(ctx)
+	case o.Stop != nil:
+		return o.Stop(ctx, set)
+	case o.Stopped != nil:
+		return errWithTheID
+	}
+	return nil // nobody can know
 }
 
 // all returns the partitions on which the program may be working.
@@ -77,15 +87,7 @@ func (m *Member) all() Set {
 
 // Owned returns the partitions on which the program may work at this moment, in ascending order, without blocking. In strict mode it
 // compares the deadline with the clock, so a process that was suspended for too long gets none.
-func (m *Member) Owned() []Partition {
-	id := m.instance.Current()
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if !id.Assigned() || id.ID != m.shares.Identity.ID || id.Epoch != m.shares.Identity.Epoch {
-		return nil
-	}
-	return owned(m.shares)
-}
+func (m *Member) Owned() []Partition { return owned(m.instance.Current()) }
 
 // Changes returns a channel that gets a value after Owned has changed. Changes that nobody received before the next one are received
 // as one. All callers share the channel. It is not closed.

@@ -2,6 +2,7 @@ package partition
 
 import (
 	"context"
+	"errors"
 	"testing"
 
 	"github.com/idalloc/idalloc/pkg/allocator"
@@ -13,10 +14,9 @@ import (
 func TestAMemberKnowsOnWhatWorkMayGoOn(t *testing.T) {
 	m := &Member{changes: make(chan struct{}, 1)}
 	owns := func(stopping placement.Set, partitions ...int) {
-		m.publish(allocator.Shares{
-			Identity: identity.Identity{State: identity.StateAssigned}, Count: 8,
-			Owned: []allocator.Share{{Set: placement.Of(partitions...)}}, Stopping: stopping,
-		})
+		id := identity.Identity{State: identity.StateAssigned}
+		id.Partitions = identity.PartitionsOf(8, []identity.Share{{Set: placement.Of(partitions...)}}, stopping, 0)
+		m.publish(id)
 	}
 	says := func(want placement.Set, when string) {
 		t.Helper()
@@ -24,28 +24,54 @@ func TestAMemberKnowsOnWhatWorkMayGoOn(t *testing.T) {
 			t.Errorf("%s: %s, want %s", when, got, want)
 		}
 	}
-	stopped := func(context.Context, Set) error { return nil }
-	fails := func(context.Context, Set) error { return errBroken }
+	stop := func(result error, s allocator.Stop) {
+		t.Helper()
+		m.options.Stop = func(context.Context, Set) error { return result }
+		if err := m.stop(t.Context(), s); !errors.Is(err, result) {
+			t.Errorf("stop is %v, want %v", err, result)
+		}
+	}
 
 	owns(placement.Set{}, 1, 2, 3)
 	owns(placement.Of(3), 1, 3)
-	if err := m.stop(t.Context(), fails, placement.Of(2)); err == nil {
-		t.Error("an error is lost")
-	}
+	stop(errBroken, allocator.Stop{Partitions: placement.Of(2)})
 	says(placement.Of(1, 2, 3), "the work on 2, which is lost, has not stopped")
-	for _, number := range []int{2, 3} {
-		if err := m.stop(t.Context(), stopped, placement.Of(number)); err != nil {
-			t.Error(err)
+	stop(nil, allocator.Stop{Partitions: placement.Of(2)})
+	stop(nil, allocator.Stop{Partitions: placement.Of(3)})
+	says(placement.Of(1), "2 and 3 have stopped")
+	stop(nil, allocator.Stop{Partitions: placement.Of(1)})
+	says(placement.Of(1), "the stop of 1 was called off")
+	m.publish(identity.Identity{State: identity.StateDraining})
+	stop(nil, allocator.Stop{All: true})
+	says(placement.Set{}, "all have stopped")
+}
+
+// Which of the program's functions says that work has stopped.
+func TestWhomAMemberAsks(t *testing.T) {
+	for name, tc := range map[string]struct {
+		stop, stopped bool
+		all, part     string
+		fails         bool
+	}{
+		"Stop alone":    {stop: true, all: "1-3", part: "2"},
+		"Stopped alone": {stopped: true, all: "all", fails: true},
+		"both":          {stop: true, stopped: true, all: "all", part: "2"},
+		"neither":       {},
+	} {
+		asked := ""
+		m := &Member{changes: make(chan struct{}, 1), worked: placement.Between(1, 3)}
+		if tc.stop {
+			m.options.Stop = func(_ context.Context, set Set) error { asked = set.String(); return nil }
+		}
+		if tc.stopped {
+			m.options.Stopped = func(context.Context) error { asked = "all"; return nil }
+		}
+		if err := m.stop(t.Context(), allocator.Stop{Partitions: placement.Of(2)}); (err != nil) != tc.fails || asked != tc.part {
+			t.Errorf("%s: for a part it asks %q, %v", name, asked, err)
+		}
+		m.worked = placement.Between(1, 3)
+		if err := m.stop(t.Context(), allocator.Stop{All: true, Partitions: placement.Between(1, 3)}); err != nil || asked != tc.all {
+			t.Errorf("%s: for all it asks %q, %v", name, asked, err)
 		}
 	}
-	says(placement.Of(1), "2 and 3 have stopped")
-	if err := m.stop(t.Context(), stopped, placement.Of(1)); err != nil {
-		t.Error(err)
-	}
-	says(placement.Of(1), "the stop of 1 was called off")
-	m.publish(allocator.Shares{Identity: identity.Identity{State: identity.StateDraining}})
-	if err := m.stop(t.Context(), stopped, m.all()); err != nil {
-		t.Error(err)
-	}
-	says(placement.Set{}, "all have stopped")
 }

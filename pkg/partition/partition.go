@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/idalloc/idalloc/pkg/allocator"
 	idcontext "github.com/idalloc/idalloc/pkg/context"
 	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/pkg/partition/placement"
@@ -38,7 +37,7 @@ type Partition struct {
 	// Token is a fencing token. It stays the same as long as this process works on the partition. Each later pod has a higher one; the
 	// next process of the same pod may have the same.
 	Token int64
-	// Instance is the identity under which the process works on it.
+	// Instance is the identity under which the process works on it. It has no partitions, so that it stays the same when others move.
 	Instance identity.Identity
 }
 
@@ -51,9 +50,9 @@ type Options struct {
 	// pods, a rollout would not end.
 	Changed func(identity.Identity)
 	// Stop is only for Start. It blocks until the work on these partitions has stopped, or until its context ends. It is called
-	// when Owned does not return them any more. Unless they are lost, they stay with this pod until it returns nil. After an error it is called again.
-	// Several calls may run at the same time, for different partitions. If the context ends first, the work may go on, and
-	// Owned says with what. If Stopped is not set, Stop is also called, with all partitions, before the id is given away.
+	// when Owned does not return them any more, one call at a time. Unless they are lost, they stay with this pod until it returns nil. After an
+	// error it is called again. If the context ends first, the work may go on, and Owned says with what. If Stopped is not set, Stop is also
+	// called, with all partitions, before the id is given away.
 	//
 	// If it is nil, nobody can know when work has stopped. Then this pod's partitions move only together with its id.
 	Stop func(context.Context, Set) error
@@ -62,12 +61,14 @@ type Options struct {
 	Strategies map[string]placement.Strategy
 }
 
-// owned returns the partitions on which work may go on.
-func owned(s allocator.Shares) []Partition {
+// owned returns the partitions on which work may go on, in ascending order.
+func owned(id identity.Identity) []Partition {
 	var all []Partition
-	for _, share := range s.Owned {
-		for k := range share.Set.Minus(s.Stopping).All() {
-			all = append(all, Partition{Number: k, Count: s.Count, Token: share.Token, Instance: s.Identity})
+	shares, count := id.Partitions.Shares(), id.Partitions.Count
+	id.Partitions = identity.Partitions{}
+	for _, share := range shares {
+		for k := range share.Set.All() {
+			all = append(all, Partition{Number: k, Count: count, Token: share.Token, Instance: id})
 		}
 	}
 	slices.SortFunc(all, func(a, b Partition) int { return a.Number - b.Number })

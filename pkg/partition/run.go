@@ -8,7 +8,6 @@ import (
 
 	"github.com/go-logr/logr"
 
-	"github.com/idalloc/idalloc/pkg/allocator"
 	idcontext "github.com/idalloc/idalloc/pkg/context"
 	"github.com/idalloc/idalloc/pkg/identity"
 )
@@ -18,7 +17,7 @@ import (
 // The context of a call ends when that partition is to move, and context.Cause says why: ErrRevoked, ErrLost, ErrFenced or
 // ErrClosing. The calls for other partitions go on. Run waits for the call to return, however long that takes, because the
 // partition may go to another pod only after that. If a call returns nil before its context has ended, work is called again for that
-// partition only after this pod has lost it and has taken it anew.
+// partition only after this pod has lost it and has taken it again.
 //
 // Run blocks until ctx ends, until a call returns an error of its own, or until there can be no id any more. Then it ends all
 // calls, waits for them and releases the slot. It returns the call's error. It returns nil if ctx ended and the calls
@@ -51,19 +50,13 @@ func Run(ctx context.Context, o Options, work func(ctx context.Context, p Partit
 
 // start starts the instance whose partitions the runner works on.
 func (r *runner) start(ctx context.Context, o Options) (*idcontext.Instance, error) {
-	o.Stopped = r.stopped
-	o.Partitions = &allocator.Partitions{
-		Publish: r.publish, InProcess: true, Strategies: o.Strategies,
-		Stop: func(ctx context.Context, stop allocator.PartitionStop) error { return r.stoppedOn(ctx, stop.Set) },
-	}
-	r.mu.Lock() // nothing is begun before the instance is known
-	defer r.mu.Unlock()
+	o.Partitions = &idcontext.Partitions{Publish: r.publish, Stop: r.stop, HandsOver: true, Strategies: o.Strategies, InProcess: true}
 	instance, err := idcontext.Start(ctx, o.Options)
 	if err != nil {
-		r.closed = true
 		return nil, err
 	}
 	r.current, r.strict = instance.Current, o.FenceAfter > 0
+	close(r.known)
 	return instance, nil
 }
 

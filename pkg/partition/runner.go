@@ -17,9 +17,11 @@ type runner struct {
 	// ctx is the parent of each call's context. It ends when a call has returned an error of its own, or with close.
 	ctx    context.Context //nolint:containedctx // see above
 	endAll context.CancelCauseFunc
-	// current returns the identity at this moment. In strict mode, which strict says, it compares the deadline with the clock.
+	// current returns the identity at this moment. In strict mode, which strict says, it compares the deadline with the clock. Both are known
+	// when the channel is closed.
 	current func() identity.Identity
 	strict  bool
+	known   chan struct{}
 
 	mu sync.Mutex
 	// may are the partitions on which work may go on, by number.
@@ -40,13 +42,14 @@ type call struct {
 }
 
 func newRunner(ctx context.Context, work func(context.Context, Partition) error) *runner {
-	r := &runner{work: work, calls: map[int]*call{}, finished: map[int]bool{}}
+	r := &runner{work: work, known: make(chan struct{}), calls: map[int]*call{}, finished: map[int]bool{}}
 	r.ctx, r.endAll = context.WithCancelCause(context.WithoutCancel(ctx))
 	return r
 }
 
 // publish takes in what this process may work on. When it returns, the contexts of all other calls have ended.
-func (r *runner) publish(now allocator.Shares) {
+func (r *runner) publish(now identity.Identity) {
+	<-r.known
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.may = map[int]Partition{}
@@ -69,11 +72,11 @@ func (r *runner) publish(now allocator.Shares) {
 }
 
 // reason returns why work on a partition may not go on.
-func reason(now allocator.Shares, number int) error {
+func reason(now identity.Identity, number int) error {
 	switch {
-	case !now.Identity.Assigned():
-		return withdrawn(now.Identity.State)
-	case now.Stopping.Contains(number):
+	case !now.Assigned():
+		return withdrawn(now.State)
+	case now.Partitions.Stopping().Contains(number):
 		return ErrRevoked
 	default:
 		return ErrLost
@@ -137,6 +140,14 @@ func (r *runner) close(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.err
+}
+
+// stop blocks until no call runs for what is to stop. The contexts of these calls have ended.
+func (r *runner) stop(ctx context.Context, stop allocator.Stop) error {
+	if stop.All {
+		return r.stopped(ctx)
+	}
+	return r.stoppedOn(ctx, stop.Partitions)
 }
 
 // stopped blocks until no call runs.

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/pkg/partition/placement"
 )
@@ -35,20 +34,23 @@ type rig struct {
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
-	g := &rig{t: t, calls: make(chan started, 100), now: identity.Identity{State: identity.StateAssigned, ID: 3, Count: 5, Epoch: 7}}
+	g := &rig{t: t, calls: make(chan started, 100), now: identity.Identity{State: identity.StateAssigned, ID: 3, Count: 5, Token: 7}}
 	g.runner = newRunner(t.Context(), func(ctx context.Context, p Partition) error {
 		s := started{ctx, p, make(chan error, 1)}
 		g.calls <- s
 		return <-s.result
 	})
 	g.current = func() identity.Identity { return g.now }
+	close(g.known)
 	return g
 }
 
 // owns publishes what the process may work on.
 func (g *rig) owns(owned, stopping placement.Set, token int64) {
 	g.t.Helper()
-	g.publish(allocator.Shares{Identity: g.now, Count: 64, Owned: []allocator.Share{{Set: owned, Token: token}}, Stopping: stopping})
+	id := g.now
+	id.Partitions = identity.PartitionsOf(64, []identity.Share{{Set: owned, Token: token}}, stopping, 0)
+	g.publish(id)
 }
 
 // next returns the next call that begins.

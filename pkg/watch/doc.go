@@ -2,7 +2,7 @@
 //
 // Resolve climbs from a pod to the object that carries the assignment. A Stream follows the objects of one list request
 // until its context ends. It survives disconnects, expired resource versions and restarts of the API server. It always
-// returns the newest moment of an object as a whole: count, assignment, requests and epoch belong together. Owner, Pod and
+// returns the newest moment of an object as a whole: count, assignment and requests belong together. Owner, Pod and
 // Selected start the streams that idalloc uses. Follow starts one of any type.
 //
 // A stream may be behind. Show what it says, or use it to decide when to read; nobody may act on an id because of a watch

@@ -15,7 +15,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
-	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/watch"
 )
@@ -65,7 +64,7 @@ func ExampleOwner() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	s, err := store.New(config, assignment.DefaultKey, clock.RealClock{})
+	s, err := store.New(config, clock.RealClock{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -2,7 +2,6 @@ package watch
 
 import (
 	"context"
-	"sync/atomic"
 	"unique"
 
 	"github.com/go-logr/logr"
@@ -10,20 +9,17 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 
-	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
 // OwnerStream follows one owner. Only one goroutine at a time may use it.
 type OwnerStream struct {
 	*Stream[*store.Object]
-	s   *store.Store
 	ref store.Ref
 	// last is the decoded form of seen.
 	last store.Owner
 	seen *store.Object
-	// restores counts how often the map became idalloc's again.
-	restores *atomic.Int64
 }
 
 // Owner starts to follow the owner that ref names, in a goroutine that ends with ctx. It does not block and does not fail:
@@ -38,23 +34,11 @@ func Owner(ctx context.Context, s *store.Store, ref store.Ref, log logr.Logger) 
 		},
 		Type: &store.Object{},
 	}
-	restores, foreign := new(atomic.Int64), false
-	api.Heard = func(o *store.Object) {
-		tracked := o.Tracked()
-		if tracked && foreign {
-			restores.Add(1)
-		}
-		foreign = !tracked
-	}
 	return &OwnerStream{
 		Stream: Follow(ctx, "owner", api, ByName(ref.Name), s.Clock.Now, log),
-		s:      s, ref: ref, restores: restores,
+		ref:    ref,
 	}
 }
-
-// Restores returns how often idalloc became the last writer of the map again, after somebody else had written it. It counts
-// every time, however short, even if nobody called Latest in between.
-func (o *OwnerStream) Restores() int { return int(o.restores.Load()) }
 
 // Latest returns the newest moment of the owner, without blocking. ok is false if none is known: the owner does not exist,
 // or, while Synced is false, the stream has not got it yet. The error says which field of the owner cannot be read. Do not
@@ -64,14 +48,14 @@ func (o *OwnerStream) Latest() (owner store.Owner, ok bool, err error) {
 	if !ok {
 		return store.Owner{}, false, nil
 	}
-	if object == o.seen && len(o.last.Record.Problems) == 0 {
+	if object == o.seen {
 		return o.last, true, nil
 	}
 	var earlier *store.Owner
 	if o.seen != nil {
 		earlier = &o.last
 	}
-	owner, err = o.s.Decode(o.ref, object, earlier)
+	owner, err = store.DecodeOwner(o.ref, object, earlier)
 	if err != nil {
 		return store.Owner{}, false, err
 	}
@@ -113,8 +97,8 @@ func Selected(ctx context.Context, s *store.Store, namespace, selector string, l
 func trimPod(pod *metav1.PartialObjectMetadata) *metav1.PartialObjectMetadata {
 	kept := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 		Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion, CreationTimestamp: pod.CreationTimestamp, DeletionTimestamp: pod.DeletionTimestamp,
-		DeletionGracePeriodSeconds: pod.DeletionGracePeriodSeconds,
-		Labels:                     only(pod.Labels, store.PodIndexLabel, store.CompletionIndexLabel), Annotations: only(pod.Annotations, assignment.ReceiptKey, store.CompletionIndexLabel),
+		Labels:      only(pod.Labels, store.PodIndexLabel, store.CompletionIndexLabel, receipt.IDLabel),
+		Annotations: only(pod.Annotations, receipt.Key, store.CompletionIndexLabel),
 	}}
 	if c := metav1.GetControllerOfNoCopy(pod); c != nil {
 		kept.OwnerReferences = []metav1.OwnerReference{{UID: unique.Make(c.UID).Value(), Controller: new(true)}}
@@ -137,7 +121,7 @@ func only(m map[string]string, keys ...string) map[string]string {
 }
 
 func samePod(before, now *metav1.PartialObjectMetadata) bool {
-	return before.UID == now.UID && before.Annotations[assignment.ReceiptKey] == now.Annotations[assignment.ReceiptKey] &&
+	return before.UID == now.UID && before.Annotations[receipt.Key] == now.Annotations[receipt.Key] &&
 		before.DeletionTimestamp.Equal(now.DeletionTimestamp)
 }
 

@@ -7,7 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
@@ -28,7 +28,7 @@ var (
 func Resolve(ctx context.Context, s *store.Store, pod *metav1.PartialObjectMetadata) (store.Ref, error) {
 	controller := metav1.GetControllerOfNoCopy(pod)
 	if controller == nil {
-		if ref, ok := byReceipt(s, pod); ok {
+		if ref, ok := byReceipt(pod); ok {
 			return ref, nil
 		}
 		return store.Ref{}, fmt.Errorf("%w: pod %s in namespace %s stands alone: run it from a Deployment, StatefulSet, ReplicaSet or Job",
@@ -59,9 +59,9 @@ func Resolve(ctx context.Context, s *store.Store, pod *metav1.PartialObjectMetad
 
 // byReceipt finds the owner of a relabelled pod. Somebody may relabel a pod to debug it, and its controller then releases
 // it. The pod still holds its slot, and its receipt names the owner.
-func byReceipt(s *store.Store, pod *metav1.PartialObjectMetadata) (store.Ref, bool) {
-	r, err := assignment.ParseReceipt(pod.Annotations[assignment.ReceiptKey], s.Clock.Now())
-	if (err != nil && !errors.Is(err, assignment.ErrBadEpoch)) || !r.Locks() || r.UID != string(pod.UID) {
+func byReceipt(pod *metav1.PartialObjectMetadata) (store.Ref, bool) {
+	r, err := receipt.Parse(pod.Annotations[receipt.Key])
+	if err != nil || r.State != receipt.Locks || r.UID != string(pod.UID) {
 		return store.Ref{}, false
 	}
 	ref, err := store.ParseRef(r.Owner, pod.Namespace)

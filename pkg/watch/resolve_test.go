@@ -5,13 +5,12 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	testclock "k8s.io/utils/clock/testing"
+	"k8s.io/utils/clock"
 
-	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/watch"
 	"github.com/idalloc/idalloc/test/apifake"
@@ -23,17 +22,15 @@ func under(apiVersion, kind, name string) []metav1.OwnerReference {
 }
 
 func TestResolve(t *testing.T) {
-	now := time.UnixMilli(1795219200123)
-	receipt := func(r assignment.Receipt) *metav1.PartialObjectMetadata {
-		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{assignment.ReceiptKey: r.Encode()}}}
+	with := func(text string) *metav1.PartialObjectMetadata {
+		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{receipt.Key: text}}}
 	}
 	by := func(apiVersion, kind, name string) *metav1.PartialObjectMetadata {
 		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{OwnerReferences: under(apiVersion, kind, name)}}
 	}
-	good := assignment.Receipt{UID: "u", Owner: "StatefulSet/worker", ID: 3, Epoch: now.UnixMilli()}
-	ahead, waits, foreign, nameless := good, good, good, good
-	ahead.Epoch = now.Add(100 * time.Hour).UnixMilli()
-	waits.Waits = true
+	good := receipt.Receipt{UID: "u", Owner: "StatefulSet/worker", State: receipt.Locks, Share: receipt.Share{ID: 3}, Write: "1"}
+	waits, foreign, nameless := good, good, good
+	waits.State = receipt.Waits
 	foreign.UID = "an earlier pod's"
 	nameless.Owner = "worker"
 	for name, tc := range map[string]struct {
@@ -53,21 +50,18 @@ func TestResolve(t *testing.T) {
 		"a DaemonSet":                               {pod: by(apifake.Apps, "DaemonSet", "worker"), is: watch.ErrUnknownOwner, says: "pod worker-0"},
 		"a kind of another group":                   {pod: by("example.com/v1", store.StatefulSet, "worker"), is: watch.ErrUnknownOwner, says: "example.com/v1 StatefulSet/worker"},
 		"nothing":                                   {pod: &metav1.PartialObjectMetadata{}, is: watch.ErrNoController, says: "worker-0"},
-		"nothing, with a receipt":                   {pod: receipt(good), want: "StatefulSet/worker"},
-		"nothing, with a receipt of a wild epoch":   {pod: receipt(ahead), want: "StatefulSet/worker"},
-		"nothing, with a receipt that locks none":   {pod: receipt(waits), is: watch.ErrNoController},
-		"nothing, with an earlier pod's receipt":    {pod: receipt(foreign), is: watch.ErrNoController},
-		"nothing, with a receipt of another writer": {pod: receipt(nameless), is: watch.ErrNoController},
-		"nothing, with a receipt that is nonsense": {
-			pod: &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{assignment.ReceiptKey: "{"}}}, is: watch.ErrNoController,
-		},
+		"nothing, with a receipt":                   {pod: with(good.Encode()), want: "StatefulSet/worker"},
+		"nothing, with a receipt that locks none":   {pod: with(waits.Encode()), is: watch.ErrNoController},
+		"nothing, with an earlier pod's receipt":    {pod: with(foreign.Encode()), is: watch.ErrNoController},
+		"nothing, with a receipt of another writer": {pod: with(nameless.Encode()), is: watch.ErrNoController},
+		"nothing, with a receipt that is nonsense":  {pod: with("{"), is: watch.ErrNoController},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := apifake.New(t)
 			rs := &unstructured.Unstructured{Object: map[string]any{"apiVersion": apifake.Apps, "kind": store.ReplicaSet, "metadata": map[string]any{"name": "worker-5d9"}}}
 			rs.SetOwnerReferences(tc.above)
 			server.Put(rs)
-			s, err := store.New(server.Config(), "", testclock.NewFakeClock(now))
+			s, err := store.New(server.Config(), clock.RealClock{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -98,7 +92,7 @@ func TestResolveWithoutAnAnswer(t *testing.T) {
 		apifake.Refuse(w, http.StatusForbidden, metav1.StatusReasonForbidden, `replicasets.apps "worker-5d9" is forbidden: User "u" cannot get resource "replicasets"`)
 		return true
 	})
-	s, err := store.New(server.Config(), "", testclock.NewFakeClock(time.Now()))
+	s, err := store.New(server.Config(), clock.RealClock{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,16 +8,16 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 
-	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 )
 
-func testPod(uid types.UID, receipt, version string) *metav1.PartialObjectMetadata {
+func testPod(uid types.UID, text, version string) *metav1.PartialObjectMetadata {
 	pod := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 		Name: "worker-0", UID: uid, ResourceVersion: version, Labels: map[string]string{"app": "worker"},
 		Annotations: map[string]string{"other": version}, ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "kubelet"}},
 	}}
-	if receipt != "" {
-		pod.Annotations[assignment.ReceiptKey] = receipt
+	if text != "" {
+		pod.Annotations[receipt.Key] = text
 	}
 	return pod
 }
@@ -27,12 +27,6 @@ func deleted(pod *metav1.PartialObjectMetadata, grace int64) *metav1.PartialObje
 	end := metav1.Unix(100+grace, 0)
 	pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = &end, &grace
 	return pod
-}
-
-func TestATrimmedPodSaysHowLongItsGracePeriodIs(t *testing.T) {
-	if got := trimPod(deleted(testPod("1", "r", "1"), 30)).DeletionGracePeriodSeconds; got == nil || *got != 30 {
-		t.Errorf("the grace period is %v", got)
-	}
 }
 
 // A stream that trims tells of a change of what it keeps, and of nothing else.
@@ -74,7 +68,7 @@ func TestATrimmedStreamTellsOfWhatItKeeps(t *testing.T) {
 		}
 	}
 	pod, ok := s.Get("worker-0")
-	if !ok || pod.UID != "3" || pod.Annotations[assignment.ReceiptKey] != "r" || len(pod.Annotations) != 1 || pod.Labels != nil || pod.ManagedFields != nil {
+	if !ok || pod.UID != "3" || pod.Annotations[receipt.Key] != "r" || len(pod.Annotations) != 1 || pod.Labels != nil || pod.ManagedFields != nil {
 		t.Errorf("kept %+v", pod)
 	}
 }
@@ -92,7 +86,7 @@ func TestATrimmedWatchKeepsWhatTheReflectorReads(t *testing.T) {
 		from.Error(&metav1.Status{Reason: metav1.StatusReasonExpired})
 	}()
 	pod, ok := (<-w.ResultChan()).Object.(*metav1.PartialObjectMetadata)
-	if !ok || pod.ResourceVersion != "7" || pod.Annotations[assignment.ReceiptKey] != "r" || pod.ManagedFields != nil {
+	if !ok || pod.ResourceVersion != "7" || pod.Annotations[receipt.Key] != "r" || pod.ManagedFields != nil {
 		t.Errorf("a pod comes as %+v", pod)
 	}
 	if e := <-w.ResultChan(); e.Object != bookmark {

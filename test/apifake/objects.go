@@ -1,9 +1,7 @@
 package apifake
 
 import (
-	"maps"
-	"slices"
-	"strings"
+	"strconv"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 )
 
 // Names of the objects that most tests need.
@@ -35,28 +34,12 @@ func Owner(count int64) *unstructured.Unstructured {
 	}}
 }
 
-// Assigned is the Deployment with a map that idalloc wrote last.
+// Assigned is the Deployment with a map.
 func Assigned(count int64, state assignment.State) *unstructured.Unstructured {
-	o, annotations := Owner(count), state.Encode(assignment.DefaultKey, OwnerUID)
-	o.SetAnnotations(annotations)
-	return Managed(o, map[string][]string{assignment.FieldManager: slices.Collect(maps.Keys(annotations))})
-}
-
-// Managed is o after field managers wrote these of its annotations last.
-func Managed(o *unstructured.Unstructured, owned map[string][]string) *unstructured.Unstructured {
-	entries := make([]metav1.ManagedFieldsEntry, 0, len(owned))
-	for manager, keys := range owned {
-		entries = append(entries, metav1.ManagedFieldsEntry{
-			Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, FieldsType: "FieldsV1",
-			FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:annotations":{"f:` + strings.Join(keys, `":{},"f:`) + `":{}}}}`),
-		})
-	}
-	o.SetManagedFields(entries)
+	o := Owner(count)
+	o.SetAnnotations(state.Encode())
 	return o
 }
-
-// Untracked is o after somebody cleared its managedFields.
-func Untracked(o *unstructured.Unstructured) *unstructured.Unstructured { return Managed(o, nil) }
 
 // Pod is a running pod of the Deployment. Its UID is its name and "-uid".
 func Pod(name string) *unstructured.Unstructured {
@@ -72,12 +55,12 @@ func Pod(name string) *unstructured.Unstructured {
 func UIDOf(name string) types.UID { return types.UID(name + "-uid") }
 
 // Holding is a pod with a receipt and its labels.
-func Holding(name string, id int, epoch int64) *unstructured.Unstructured {
+func Holding(name string, id int) *unstructured.Unstructured {
 	o := Pod(name)
 	owner := Deployment + "/" + Worker
-	o.SetAnnotations(map[string]string{assignment.ReceiptKey: assignment.Receipt{UID: string(UIDOf(name)), Owner: owner, ID: id, Epoch: epoch}.Encode()})
+	o.SetAnnotations(map[string]string{receipt.Key: receipt.Receipt{UID: string(UIDOf(name)), Owner: owner, State: receipt.Locks, Share: receipt.Share{ID: id}, Write: "1"}.Encode()})
 	labels := o.GetLabels()
-	labels[assignment.InstanceIDLabel], labels[assignment.OwnerLabel] = "0", assignment.OwnerLabelValue(owner)
+	labels[receipt.IDLabel], labels[receipt.OwnerLabel] = strconv.Itoa(id), assignment.OwnerLabelValue(owner)
 	o.SetLabels(labels)
 	return o
 }

@@ -165,6 +165,9 @@ func (m *model) do(w world, i int, a action) []edge {
 			p.tenure.note(duty.Tenure.Stopped)
 		}
 		return []edge{{pod: i, what: "stops all but", about: lock{locks, a.share}, to: to}}
+	case duty.CallOff:
+		p.tenure.note(duty.Tenure.Resumed)
+		return []edge{{pod: i, what: "lets its work go on", to: to}}
 	case duty.Rest, duty.Look, duty.Judge, duty.Plan: // not about locks
 	}
 	return nil

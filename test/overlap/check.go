@@ -40,13 +40,13 @@ type Pod struct {
 	LongestGap time.Duration
 }
 
-// run is a series of samples of one pod with the same id and epoch. It showed the id for sure from
+// run is a series of samples of one pod with the same id and token. It showed the id for sure from
 // start to end. A single sample has end before start; it is inside another run only as a whole, which
 // is what intersects then asks.
 type run struct {
 	pod        string
 	id         int
-	epoch      int64
+	token      int64
 	start, end int64
 }
 
@@ -119,7 +119,7 @@ func outOfRange(own []Record) []string {
 	return bad
 }
 
-// runs cuts the records of one pod into series. A change of the epoch ends one, because the pod may
+// runs cuts the records of one pod into series. A change of the token ends one, because the pod may
 // have lost the id and got it back between two samples.
 func runs(own []Record) []run {
 	var all []run
@@ -129,12 +129,12 @@ func runs(own []Record) []run {
 			open = false
 			continue
 		}
-		if last := len(all) - 1; open && all[last].id == r.ID && all[last].epoch == r.Epoch {
+		if last := len(all) - 1; open && all[last].id == r.ID && all[last].token == r.Token {
 			all[last].end = r.Before
 			continue
 		}
 		open = true
-		all = append(all, run{pod: r.Holder(), id: r.ID, epoch: r.Epoch, start: r.After, end: r.Before})
+		all = append(all, run{pod: r.Holder(), id: r.ID, token: r.Token, start: r.After, end: r.Before})
 	}
 	return all
 }
@@ -146,19 +146,19 @@ func compare(history []run) []string {
 	for i, later := range history {
 		for _, earlier := range history[:i] {
 			if earlier.pod == later.pod {
-				if later.epoch < earlier.epoch {
-					bad = append(bad, fmt.Sprintf("id %d: the epoch of %s fell from %d to %d", later.id, later.pod, earlier.epoch, later.epoch))
+				if later.token < earlier.token {
+					bad = append(bad, fmt.Sprintf("id %d: the token of %s fell from %d to %d", later.id, later.pod, earlier.token, later.token))
 				}
 				continue
 			}
 			if earlier.intersects(later) {
 				from, to := max(earlier.start, later.start), min(earlier.end, later.end)
-				bad = append(bad, fmt.Sprintf("id %d: %s (epoch %d) and %s (epoch %d) both showed it for at least %s from %d ns on",
-					later.id, earlier.pod, earlier.epoch, later.pod, later.epoch, time.Duration(max(0, to-from)), from))
+				bad = append(bad, fmt.Sprintf("id %d: %s (token %d) and %s (token %d) both showed it for at least %s from %d ns on",
+					later.id, earlier.pod, earlier.token, later.pod, later.token, time.Duration(max(0, to-from)), from))
 			}
-			if later.epoch <= earlier.epoch {
-				bad = append(bad, fmt.Sprintf("id %d: %s has epoch %d after %s had %d; a later holder needs a higher one",
-					later.id, later.pod, later.epoch, earlier.pod, earlier.epoch))
+			if later.token <= earlier.token {
+				bad = append(bad, fmt.Sprintf("id %d: %s has token %d after %s had %d; a later holder needs a higher one",
+					later.id, later.pod, later.token, earlier.pod, earlier.token))
 			}
 		}
 	}

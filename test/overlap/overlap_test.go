@@ -16,10 +16,10 @@ import (
 const twice = "both showed it"
 
 // shows returns samples of a pod every 10 ns from from to to, each of which takes 1 ns.
-func shows(pod string, from, to int64, id int, epoch int64) []overlap.Record {
+func shows(pod string, from, to int64, id int, token int64) []overlap.Record {
 	var all []overlap.Record
 	for t := from; t <= to; t += 10 {
-		all = append(all, overlap.Record{Before: t, After: t + 1, Pod: pod, ID: id, Count: 5, Epoch: epoch})
+		all = append(all, overlap.Record{Before: t, After: t + 1, Pod: pod, ID: id, Count: 5, Token: token})
 	}
 	return all
 }
@@ -39,7 +39,7 @@ func TestCheck(t *testing.T) {
 		want string
 	}{
 		"one after the other": {slices.Concat(shows("a", 0, 100, 3, 1), shows("b", 110, 200, 3, 2)), ""},
-		"two at once":         {slices.Concat(shows("a", 0, 100, 3, 1), shows("b", 50, 200, 3, 2)), "id 3: a (epoch 1) and b (epoch 2) both showed it for at least 49ns"},
+		"two at once":         {slices.Concat(shows("a", 0, 100, 3, 1), shows("b", 50, 200, 3, 2)), "id 3: a (token 1) and b (token 2) both showed it for at least 49ns"},
 		"one inside the other": {slices.Concat(shows("a", 0, 100, 3, 1), shows("b", 40, 60, 3, 2)),
 			twice},
 		"a single sample inside a run":          {slices.Concat(shows("a", 0, 100, 3, 1), shows("b", 50, 50, 3, 2)), twice},
@@ -49,23 +49,23 @@ func TestCheck(t *testing.T) {
 		"a lost it unseen, b held it meanwhile": {slices.Concat(shows("a", 0, 100, 3, 1), shows("a", 200, 300, 3, 3), shows("b", 120, 180, 3, 2)), ""},
 		"a did not sample, but it kept its id":  {slices.Concat(shows("a", 0, 100, 3, 1), shows("a", 200, 300, 3, 1), shows("b", 120, 180, 3, 2)), twice},
 		"a showed none meanwhile":               {slices.Concat(shows("a", 0, 100, 3, 1), shows("a", 110, 110, overlap.None, 0), shows("b", 120, 180, 3, 2), shows("a", 190, 200, 3, 3)), ""},
-		"the token stays":                       {slices.Concat(shows("a", 0, 100, 3, 1), shows("b", 110, 200, 3, 1)), "b has epoch 1 after a had 1; a later holder needs a higher one"},
+		"the token stays":                       {slices.Concat(shows("a", 0, 100, 3, 1), shows("b", 110, 200, 3, 1)), "b has token 1 after a had 1; a later holder needs a higher one"},
 		"the token falls":                       {slices.Concat(shows("a", 0, 100, 3, 9), shows("b", 110, 200, 3, 8)), "a later holder needs a higher one"},
-		"the token falls two holders later":     {slices.Concat(shows("a", 0, 100, 3, 9), shows("b", 110, 200, 3, 10), shows("c", 210, 300, 3, 9)), "c has epoch 9 after a had 9"},
-		"the token falls after a restart":       {slices.Concat(shows("a", 0, 100, 3, 9), shows("a", 110, 200, 3, 8)), "the epoch of a fell from 9 to 8"},
+		"the token falls two holders later":     {slices.Concat(shows("a", 0, 100, 3, 9), shows("b", 110, 200, 3, 10), shows("c", 210, 300, 3, 9)), "c has token 9 after a had 9"},
+		"the token falls after a restart":       {slices.Concat(shows("a", 0, 100, 3, 9), shows("a", 110, 200, 3, 8)), "the token of a fell from 9 to 8"},
 		"the token rises after a restart":       {slices.Concat(shows("a", 0, 100, 3, 9), shows("a", 110, 200, 3, 10)), ""},
 		"a successor under the same name": {slices.Concat(of("u", shows("a", 0, 100, 3, 1)), of("v", shows("a", 50, 200, 3, 2))),
-			"id 3: a/u (epoch 1) and a/v (epoch 2) both showed it"},
+			"id 3: a/u (token 1) and a/v (token 2) both showed it"},
 		"a successor with its predecessor's token": {slices.Concat(of("u", shows("a", 0, 100, 3, 1)), of("v", shows("a", 110, 200, 3, 1))),
-			"a/v has epoch 1 after a/u had 1; a later holder needs a higher one"},
+			"a/v has token 1 after a/u had 1; a later holder needs a higher one"},
 		"a successor with a token of its own": {slices.Concat(of("u", shows("a", 0, 100, 3, 1)), of("v", shows("a", 110, 200, 3, 2))), ""},
 		"out of range":                        {shows("a", 0, 100, 5, 1), "id 5 of a is not in [0, 5)"},
 		"nobody ever had an id":               {shows("a", 0, 100, overlap.None, 0), overlap.ErrNoSamples.Error()},
 		"two boots mixed":                     {slices.Concat(shows("a", 100, 200, 3, 1), shows("a", 0, 50, 3, 1)), "runs backwards"},
 		"slow clock reading hides no overlap that was none": {[]overlap.Record{
 			// b was suspended between reading the clock and the id: it may have got the id at any time up to 120.
-			{Before: 50, After: 120, Pod: "b", ID: 3, Count: 5, Epoch: 2},
-			{Before: 0, After: 1, Pod: "a", ID: 3, Count: 5, Epoch: 1}, {Before: 100, After: 101, Pod: "a", ID: 3, Count: 5, Epoch: 1},
+			{Before: 50, After: 120, Pod: "b", ID: 3, Count: 5, Token: 2},
+			{Before: 0, After: 1, Pod: "a", ID: 3, Count: 5, Token: 1}, {Before: 100, After: 101, Pod: "a", ID: 3, Count: 5, Token: 1},
 		}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -130,7 +130,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	}
 	for i, r := range records {
 		want := []int{overlap.None, 3}[i%2]
-		if r.Pod != "worker-1" || r.UID != "u-1" || r.ID != want || r.Count != 5 || r.Epoch != 7 || r.Before <= 0 || r.After < r.Before {
+		if r.Pod != "worker-1" || r.UID != "u-1" || r.ID != want || r.Count != 5 || r.Token != 7 || r.Before <= 0 || r.After < r.Before {
 			t.Errorf("record %d is %+v", i, r)
 		}
 		if i > 0 && r.Before < records[i-1].After {

@@ -6,7 +6,7 @@ import "time"
 const interval = 5 * time.Millisecond
 
 // Until samples look every Interval until over is closed.
-func (w *Writer) Until(over <-chan struct{}, look func() (id, count int, epoch int64)) error {
+func (w *Writer) Until(over <-chan struct{}, look func() (id, count int, token int64)) error {
 	ticker := time.NewTicker(w.Interval)
 	defer ticker.Stop()
 	for {
@@ -22,4 +22,4 @@ func (w *Writer) Until(over <-chan struct{}, look func() (id, count int, epoch i
 }
 
 // Nothing is what a program shows that has no id.
-func Nothing() (id, count int, epoch int64) { return None, 0, 0 }
+func Nothing() (id, count int, token int64) { return None, 0, 0 }

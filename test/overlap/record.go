@@ -23,7 +23,7 @@ const (
 	fields   = 6
 )
 
-// Record is one sample: at some moment between Before and After, Pod showed ID, Count and Epoch.
+// Record is one sample: at some moment between Before and After, Pod showed ID, Count and Token.
 type Record struct {
 	// Before and After are nanoseconds of the host's monotonic clock.
 	Before, After int64
@@ -31,7 +31,7 @@ type Record struct {
 	Pod, UID string
 	ID       int
 	Count    int
-	Epoch    int64
+	Token    int64
 }
 
 // Holder is what tells the holders apart: pod/UID, or the pod alone where there is no UID.
@@ -42,13 +42,13 @@ func (r Record) Holder() string {
 	return r.Pod + "/" + r.UID
 }
 
-// String returns the line of the log: before, after, pod or pod/UID, id or "-", count, epoch.
+// String returns the line of the log: before, after, pod or pod/UID, id or "-", count, token.
 func (r Record) String() string {
 	id := noneText
 	if r.ID != None {
 		id = strconv.Itoa(r.ID)
 	}
-	return fmt.Sprintf("%d %d %s %s %d %d", r.Before, r.After, r.Holder(), id, r.Count, r.Epoch)
+	return fmt.Sprintf("%d %d %s %s %d %d", r.Before, r.After, r.Holder(), id, r.Count, r.Token)
 }
 
 // Parse reads what String writes.
@@ -63,7 +63,7 @@ func Parse(line string) (Record, error) {
 		errs = append(errs, err)
 		return n
 	}
-	r := Record{Before: number(part[0]), After: number(part[1]), ID: None, Count: int(number(part[4])), Epoch: number(part[5])}
+	r := Record{Before: number(part[0]), After: number(part[1]), ID: None, Count: int(number(part[4])), Token: number(part[5])}
 	r.Pod, r.UID, _ = strings.Cut(part[2], "/")
 	if part[3] != noneText {
 		r.ID = int(number(part[3]))
@@ -142,9 +142,9 @@ func NewWriter(dir, pod, uid string) (*Writer, error) {
 
 // Sample calls look between two readings of the clock and appends what it returns, in one write, so
 // that a kill at any moment leaves whole lines. look returns None as id while there is none.
-func (w *Writer) Sample(look func() (id, count int, epoch int64)) error {
+func (w *Writer) Sample(look func() (id, count int, token int64)) error {
 	r := Record{Pod: w.pod, UID: w.uid, Before: Now()}
-	r.ID, r.Count, r.Epoch = look()
+	r.ID, r.Count, r.Token = look()
 	r.After = Now()
 	if _, err := w.file.WriteString(r.String() + "\n"); err != nil {
 		return fmt.Errorf("overlap: %w", err)

@@ -174,7 +174,7 @@ func (d drawing) rows(all []interval, y float64) (rows []row, bottom float64) {
 func (d drawing) bar(i interval, y float64, colour int) bar {
 	b := bar{
 		X: d.x(i.from), Y: y + (rowHeight-barHeight)/2, Width: max(thinnest, digits(float64(i.to-i.from)*d.scale)), Class: "h" + strconv.Itoa(colour),
-		Title: fmt.Sprintf("id %d: %s, epoch %d, from %s to %s (%s)", i.id, i.pod, i.epoch, d.at(i.from), d.at(i.to), brief(time.Duration(i.to-i.from))),
+		Title: fmt.Sprintf("id %d: %s, token %d, from %s to %s (%s)", i.id, i.pod, i.token, d.at(i.from), d.at(i.to), brief(time.Duration(i.to-i.from))),
 	}
 	if i.quiet {
 		b.Class += " quiet"

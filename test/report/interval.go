@@ -16,12 +16,12 @@ const (
 	shortestQuiet = 500 * time.Millisecond
 )
 
-// interval is a time in which a pod showed one id under one epoch. While it is quiet, it logged nothing,
-// but went on with the same id and epoch afterwards.
+// interval is a time in which a pod showed one id under one token. While it is quiet, it logged nothing,
+// but went on with the same id and token afterwards.
 type interval struct {
 	pod      string
 	id       int
-	epoch    int64
+	token    int64
 	from, to int64
 	quiet    bool
 }
@@ -71,12 +71,12 @@ func merge(own []overlap.Record, quiet int64) []interval {
 			continue
 		}
 		last := len(all) - 1
-		goesOn := open && all[last].id == r.ID && all[last].epoch == r.Epoch
+		goesOn := open && all[last].id == r.ID && all[last].token == r.Token
 		if goesOn && r.Before-all[last].to <= quiet {
 			all[last].to = max(all[last].to, r.Before)
 			continue
 		}
-		next := interval{pod: r.Holder(), id: r.ID, epoch: r.Epoch, from: r.After, to: max(r.After, r.Before)}
+		next := interval{pod: r.Holder(), id: r.ID, token: r.Token, from: r.After, to: max(r.After, r.Before)}
 		if goesOn {
 			silence := next
 			silence.from, silence.to, silence.quiet = all[last].to, r.Before, true

@@ -15,10 +15,10 @@ import (
 )
 
 // shows returns samples of a pod with id 3 every 5 ms.
-func shows(pod string, from, to time.Duration, epoch int64) []overlap.Record {
+func shows(pod string, from, to time.Duration, token int64) []overlap.Record {
 	var all []overlap.Record
 	for t := from; t < to; t += 5 * time.Millisecond {
-		all = append(all, overlap.Record{Before: int64(t), After: int64(t) + 1000, Pod: pod, ID: 3, Count: 10, Epoch: epoch})
+		all = append(all, overlap.Record{Before: int64(t), After: int64(t) + 1000, Pod: pod, ID: 3, Count: 10, Token: token})
 	}
 	return all
 }
@@ -32,7 +32,7 @@ func TestSamplesBecomeBars(t *testing.T) {
 	all := intervals(records)
 	got := make([]string, 0, len(all))
 	for _, i := range all {
-		got = append(got, fmt.Sprintf("%s %d %d-%d %v", i.pod, i.epoch, i.from/int64(time.Millisecond), i.to/int64(time.Millisecond), i.quiet))
+		got = append(got, fmt.Sprintf("%s %d %d-%d %v", i.pod, i.token, i.from/int64(time.Millisecond), i.to/int64(time.Millisecond), i.quiet))
 	}
 	want := "a 1 0-995 false, a 1 995-3000 true, a 1 3000-3995 false, a 2 4000-4995 false, b 3 4900-5995 false"
 	if strings.Join(got, ", ") != want {
@@ -45,7 +45,7 @@ func TestSamplesBecomeBars(t *testing.T) {
 
 // Samples that are far apart, as a simulator writes them, are no silence.
 func TestFewSamplesAreNotQuiet(t *testing.T) {
-	records := []overlap.Record{{Before: 0, Pod: "a", ID: 1, Epoch: 1}, {Before: int64(time.Hour), After: int64(time.Hour), Pod: "a", ID: 1, Epoch: 1}}
+	records := []overlap.Record{{Before: 0, Pod: "a", ID: 1, Token: 1}, {Before: int64(time.Hour), After: int64(time.Hour), Pod: "a", ID: 1, Token: 1}}
 	if all := intervals(records); len(all) != 1 || all[0].quiet {
 		t.Errorf("bars are %+v", all)
 	}
@@ -64,13 +64,13 @@ func busy(t *testing.T, dir string) {
 		var records []overlap.Record
 		pod := 0
 		for id := range 8 {
-			epoch := int64(1)
+			token := int64(1)
 			for at := time.Duration(random.IntN(500)) * time.Millisecond; at < length; pod++ {
 				long := time.Duration(200+random.IntN(12000)) * time.Millisecond
-				records = append(records, overlap.Record{Before: int64(at), After: int64(at), Pod: fmt.Sprintf("worker-5d9c7f-%05d", pod), ID: id, Count: 8, Epoch: epoch},
-					overlap.Record{Before: int64(at + long), After: int64(at + long), Pod: fmt.Sprintf("worker-5d9c7f-%05d", pod), ID: id, Count: 8, Epoch: epoch})
+				records = append(records, overlap.Record{Before: int64(at), After: int64(at), Pod: fmt.Sprintf("worker-5d9c7f-%05d", pod), ID: id, Count: 8, Token: token},
+					overlap.Record{Before: int64(at + long), After: int64(at + long), Pod: fmt.Sprintf("worker-5d9c7f-%05d", pod), ID: id, Count: 8, Token: token})
 				at += long + time.Duration(20+random.IntN(1500))*time.Millisecond
-				epoch++
+				token++
 			}
 		}
 		if name == "default" {

@@ -13,9 +13,9 @@ import (
 func workByEnvironment(ctx context.Context, w *overlap.Writer) error {
 	id, idErr := strconv.Atoi(os.Getenv("IDALLOC_ID"))
 	count, countErr := strconv.Atoi(os.Getenv("IDALLOC_COUNT"))
-	epoch, epochErr := strconv.ParseInt(os.Getenv("IDALLOC_EPOCH"), 10, 64)
-	if err := errors.Join(idErr, countErr, epochErr); err != nil {
+	token, tokenErr := strconv.ParseInt(os.Getenv("IDALLOC_TOKEN"), 10, 64)
+	if err := errors.Join(idErr, countErr, tokenErr); err != nil {
 		return err
 	}
-	return act(ctx, w, id, count, epoch)
+	return act(ctx, w, id, count, token)
 }

@@ -35,7 +35,7 @@ func besideProgram(ctx context.Context, w *overlap.Writer, dir string, command [
 		ended <- program.Wait()
 	}()
 	var unreadable error
-	err := w.Until(over, func() (id, count int, epoch int64) {
+	err := w.Until(over, func() (id, count int, token int64) {
 		now, err := identity.Read(dir)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
@@ -45,7 +45,7 @@ func besideProgram(ctx context.Context, w *overlap.Writer, dir string, command [
 			stop()
 			return overlap.Nothing()
 		}
-		return now.ID, now.Count, now.Epoch
+		return now.ID, now.Count, now.Token
 	})
 	stop()
 	end := <-ended
@@ -56,7 +56,7 @@ func besideProgram(ctx context.Context, w *overlap.Writer, dir string, command [
 }
 
 func printFiles(out io.Writer, dir string) error {
-	for _, name := range []string{"id", "count", "epoch", "state", identity.FileName, "env"} {
+	for _, name := range []string{"id", "count", "token", "state", identity.FileName, "env"} {
 		b, err := os.ReadFile(filepath.Join(dir, name)) //nolint:gosec // the pod's author names the directory
 		switch {
 		case errors.Is(err, fs.ErrNotExist):

@@ -58,7 +58,7 @@ func workLinked(ctx context.Context, w *overlap.Writer) error {
 			ctx, cancel = context.WithTimeoutCause(ctx, s.failAfter, errFailed)
 			defer cancel()
 		}
-		return act(ctx, w, id.ID, id.Count, id.Epoch)
+		return act(ctx, w, id.ID, id.Count, id.Token)
 	})
 }
 

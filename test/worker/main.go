@@ -95,7 +95,7 @@ func podName() (string, error) {
 
 // act works under an id until ctx ends, and then for as long as the work needs to stop. In strict mode it
 // asks before each step whether it still may.
-func act(ctx context.Context, w *overlap.Writer, id, count int, epoch int64) error {
+func act(ctx context.Context, w *overlap.Writer, id, count int, token int64) error {
 	takes, err := stopTime()
 	if err != nil {
 		return err
@@ -104,7 +104,7 @@ func act(ctx context.Context, w *overlap.Writer, id, count int, epoch int64) err
 		if fenced(ctx) {
 			return overlap.Nothing()
 		}
-		return id, count, epoch
+		return id, count, token
 	}
 	return errors.Join(w.Until(stopped(ctx, takes), shows), failure(ctx), w.Sample(shows), w.Sample(overlap.Nothing))
 }

@@ -40,9 +40,9 @@ type server struct {
 const uid = "7b1f3c52-0000-4000-8000-000000000000"
 
 func (s *server) object() map[string]any {
-	row := assignment.Partitions{Count: 4, Strategy: placement.NameExternal, Owners: placement.Owners{0: placement.Between(0, 3)}, Epoch: 7}
-	state := assignment.State{Slots: assignment.Slots{0: "worker-a"}, UIDs: map[int]string{0: "11111111"}, Epoch: 7, Partitions: &row}
-	annotations := state.Encode(assignment.DefaultKey, uid)
+	row := assignment.Partitions{Count: 4, Strategy: placement.NameExternal, Owners: placement.Owners{0: placement.Between(0, 3)}}
+	state := assignment.State{Slots: assignment.Slots{0: "worker-a"}, Partitions: &row}
+	annotations := state.Encode()
 	annotations[assignment.PartitionCountKey], annotations[assignment.PartitionStrategyKey] = "4", placement.NameExternal
 	return map[string]any{
 		"apiVersion": "apps/v1", "kind": "Deployment",
@@ -119,7 +119,7 @@ func newRig(t *testing.T) *rig {
 	r := &rig{t: t, server: &server{version: 1}, source: &source{clock: clk, speed: 60}, clock: clk}
 	web := httptest.NewServer(r.server)
 	t.Cleanup(web.Close)
-	s, err := store.New(&rest.Config{Host: web.URL, QPS: -1}, "", clk)
+	s, err := store.New(&rest.Config{Host: web.URL, QPS: -1}, clk)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
@@ -37,7 +38,10 @@ func (w Workload) attend(ctx context.Context, m *Moment) error {
 	pods := map[string]pod{}
 	o := m.Owner
 	err := w.Store.EachFullPod(ctx, o.Namespace, metav1.ListOptions{LabelSelector: o.Selector}, func(object *unstructured.Unstructured) {
-		pods[object.GetName()] = judge(object)
+		p := judge(object)
+		r, _ := receipt.Of(object, o.String()) // one that cannot be read says nothing of partitions
+		p.paused = r.State == receipt.Locks && r.Share.Of == 0
+		pods[object.GetName()] = p
 	})
 	if err != nil {
 		return err
@@ -46,13 +50,14 @@ func (w Workload) attend(ctx context.Context, m *Moment) error {
 		name, held := o.Record.State.Slots[id]
 		p, there := pods[name]
 		switch {
-		case m.Absent[id] != "": // it is paused
 		case !held:
 			m.Absent[id] = "no pod has it"
 		case !there:
 			m.Absent[id] = fmt.Sprintf("its pod %s is gone", name)
 		case p.unable != "":
 			m.Absent[id] = fmt.Sprintf("its pod %s %s", name, p.unable)
+		case p.paused:
+			m.Absent[id] = fmt.Sprintf("its pod %s is paused, or does not work on partitions", name)
 		}
 		if there && p.runs {
 			m.Unready[id] = true
@@ -67,6 +72,8 @@ type pod struct {
 	unable string
 	// runs says that it is unable only because a container that runs is not ready, as the kubelet has found.
 	runs bool
+	// paused says that its receipt has a slot and no set of partitions.
+	paused bool
 }
 
 func judge(object *unstructured.Unstructured) pod {

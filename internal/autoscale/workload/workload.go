@@ -50,7 +50,8 @@ func CanScale(ref store.Ref) error {
 	return nil
 }
 
-// Read reads the owner and, unless its status says that each pod is Ready and no other one is there, its pods. Errors: as of store.Get.
+// Read reads the owner and, unless its status says that each pod is Ready and no other one is there, and the row lists each id, its pods. Errors:
+// as of store.Get.
 func (w Workload) Read(ctx context.Context) (Moment, error) {
 	whole, err := w.Store.GetWhole(ctx, w.Ref)
 	if err != nil {
@@ -60,13 +61,13 @@ func (w Workload) Read(ctx context.Context) (Moment, error) {
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(whole.Object, &object); err != nil {
 		return Moment{}, fmt.Errorf("idalloc: read %s in namespace %s: %w", w.Ref, w.Ref.Namespace, err)
 	}
-	owner, err := w.Store.Decode(w.Ref, &object, nil)
+	owner, err := store.DecodeOwner(w.Ref, &object, nil)
 	if err != nil {
 		return Moment{}, err
 	}
 	m := see(owner)
 	m.Foreign = foreign(object.ManagedFields)
-	if m.Trouble == "" && m.Count > 0 && !settled(whole, m.Count) {
+	if m.Trouble == "" && m.Count > 0 && (!settled(whole, m.Count) || m.lacks()) {
 		err = w.attend(ctx, &m)
 	}
 	return m, err
@@ -77,43 +78,41 @@ func see(o store.Owner) Moment {
 	row := o.Record.State.Partitions
 	if row != nil {
 		m.Partitions, m.Row = row.Count, maps.Clone(row.Owners)
-		for id := range row.Paused.All() {
-			delete(m.Row, id)
-			m.Absent[id] = "its pod is paused"
-		}
 	}
 	m.Trouble = trouble(o, row)
 	return m
 }
 
+// lacks reports whether an id is no member.
+func (m *Moment) lacks() bool {
+	for id := range m.Count {
+		if _, member := m.Row[id]; !member {
+			return true
+		}
+	}
+	return false
+}
+
 // trouble says why the owner is not to be touched.
 func trouble(o store.Owner, row *assignment.Partitions) string {
 	ask := fmt.Sprintf("kubectl annotate -n %s %s", o.Namespace, o.Ref)
-	switch err := o.Unreadable(); {
+	switch {
 	case o.Terminating:
 		return fmt.Sprintf("%s is being deleted", o.Ref)
-	case err != nil:
-		return err.Error()
 	case !o.Wish.HasCount || o.Wish.Count == 0:
 		return fmt.Sprintf("%s has no partitions: %s %s=64", o.Ref, ask, assignment.PartitionCountKey)
 	case o.Wish.Strategy != placement.NameExternal:
 		return fmt.Sprintf("the autoscaler places partitions only with the strategy external: %s --overwrite %s=%s", ask, assignment.PartitionStrategyKey, placement.NameExternal)
+	case len(o.Record.Problems) > 0:
+		return "idalloc's annotations cannot be read, and the pods have not put them right yet"
 	case row == nil:
 		return "no pod works on partitions yet"
-	case !believed(o):
-		return "idalloc's annotations were changed by somebody else, and the pods have not put them right yet"
 	case row.Strategy != placement.NameExternal:
 		return fmt.Sprintf("the strategy in force is still %s: the pods change it with their next plan", row.Strategy)
 	case row.Count != o.Wish.Count:
 		return fmt.Sprintf("%d partitions are in force, and %d are asked for: the pods change that with their next plan", row.Count, o.Wish.Count)
 	}
 	return ""
-}
-
-// believed reports whether the map and the row count, as far as somebody can know who has not followed the owner from the start.
-func believed(o store.Owner) bool {
-	slots := o.Trust.Believed() || o.Ancient
-	return slots && (o.PartitionTrust.Believed() || (o.Ancient && o.Record.Partitions.Sealed))
 }
 
 // Assign writes the target, if nothing has changed since m was read. Errors: as of Scale.

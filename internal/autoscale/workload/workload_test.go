@@ -14,6 +14,7 @@ import (
 
 	"github.com/idalloc/idalloc/internal/autoscale/workload"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/partition/placement"
 )
@@ -28,11 +29,12 @@ const (
 // server has a Deployment of four replicas. The test changes what it answers before it reads.
 type server struct {
 	status   object
-	paused   placement.Set
+	joining  bool // id 3 has a pod and is no member
 	managers []any
 	pods     []any
 	lists    int  // how often pods were listed
 	denied   bool // listing pods is forbidden
+	deleted  bool // the Deployment is Terminating
 }
 
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -54,15 +56,22 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *server) deployment() object {
-	row := assignment.Partitions{Count: 4, Strategy: placement.NameExternal, Owners: placement.Owners{0: placement.Between(0, 3), 1: {}, 2: {}}, Paused: s.paused, Epoch: 7}
-	state := assignment.State{Slots: assignment.Slots{0: "a", 1: "b", 2: "c"}, UIDs: map[int]string{0: "1", 1: "2", 2: "3"}, Epoch: 7, Partitions: &row}
-	annotations := state.Encode(assignment.DefaultKey, "u")
+	row := assignment.Partitions{Count: 4, Strategy: placement.NameExternal, Owners: placement.Owners{0: placement.Between(0, 3), 1: {}, 2: {}, 3: {}}}
+	state := assignment.State{Slots: assignment.Slots{0: "a", 1: "b", 2: "c"}, Partitions: &row}
+	if s.joining {
+		delete(row.Owners, 3)
+		state.Slots[3] = "d"
+	}
+	annotations := state.Encode()
 	annotations[assignment.PartitionCountKey], annotations[assignment.PartitionStrategyKey] = "4", placement.NameExternal
+	metadata := object{"name": "worker", "namespace": "demo", "uid": "u", "resourceVersion": "1", "annotations": annotations, "managedFields": s.managers}
+	if s.deleted {
+		metadata["deletionTimestamp"] = "2026-11-23T00:00:00Z"
+	}
 	return object{
-		version: "apps/v1", "kind": "Deployment",
-		"metadata": object{"name": "worker", "namespace": "demo", "uid": "u", "resourceVersion": "1", "annotations": annotations, "managedFields": s.managers},
-		"spec":     object{"replicas": 4, "selector": object{"matchLabels": object{"app": "worker"}}},
-		status:     s.status,
+		version: "apps/v1", "kind": "Deployment", "metadata": metadata,
+		"spec": object{"replicas": 4, "selector": object{"matchLabels": object{"app": "worker"}}},
+		status: s.status,
 	}
 }
 
@@ -78,7 +87,7 @@ func (s *server) read(t *testing.T) (workload.Moment, error) {
 	t.Helper()
 	web := httptest.NewServer(s)
 	t.Cleanup(web.Close)
-	st, err := store.New(&rest.Config{Host: web.URL}, "", clocktesting.NewFakeClock(time.Unix(1_800_000_000, 0)))
+	st, err := store.New(&rest.Config{Host: web.URL}, clocktesting.NewFakeClock(time.Unix(1_800_000_000, 0)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,12 +175,22 @@ func TestAPodThatRunsAndIsNotReadyIsToldFromOneThatIsLost(t *testing.T) {
 }
 
 func TestAnIDThatIsPausedIsNamed(t *testing.T) {
-	m, err := (&server{status: quiet(), paused: placement.Of(1)}).read(t)
-	if err != nil || len(m.Absent) != 1 || m.Absent[1] != "its pod is paused" {
-		t.Errorf("%v, %v", m.Absent, err)
+	for of, want := range map[int]string{0: "its pod d is paused, or does not work on partitions", 4: ""} {
+		text := receipt.Receipt{UID: "d", Owner: "Deployment/worker", State: receipt.Locks, Share: receipt.Share{ID: 3, Of: of}, Write: "1"}.Encode()
+		d := pod("d", "True")
+		d["metadata"] = object{"name": "d", "uid": "d", "annotations": object{receipt.Key: text}}
+		s := &server{status: quiet(), joining: true, pods: []any{pod("a", "True"), pod("b", "True"), pod("c", "True"), d}}
+		m, err := s.read(t)
+		if _, member := m.Row[3]; err != nil || m.Absent[3] != want || member {
+			t.Errorf("%v, %v, row %v; want %q", m.Absent, err, m.Row, want)
+		}
 	}
-	if _, member := m.Row[1]; member {
-		t.Error("an id that is paused is a member")
+}
+
+func TestAnOwnerThatIsBeingDeletedIsLeftAlone(t *testing.T) {
+	s := &server{status: quiet(), deleted: true}
+	if m, err := s.read(t); err != nil || m.Trouble != "Deployment/worker is being deleted" || s.lists > 0 {
+		t.Errorf("%q, %v", m.Trouble, err)
 	}
 }
 

@@ -3,23 +3,16 @@ package assignment
 // FieldManager is the field manager of every write that idalloc makes to an owner or a pod.
 const FieldManager = "idalloc"
 
-// Annotation keys on the owner.
+// Annotation keys on the owner. PartitionOwnersKey is one more.
 const (
-	// DefaultKey carries the assignment itself; --annotation-key changes it.
-	DefaultKey = "idalloc.dev/assignment"
-	// EpochKey carries the epoch, a decimal that grows with every change.
-	EpochKey = "idalloc.dev/epoch"
-	// SealKey carries "<format>:<epoch>:<hash of the other keys>". Every write changes it.
-	SealKey = "idalloc.dev/seal"
+	// Key carries the assignment, which people call the map: the name of the pod that should have each slot.
+	Key = "idalloc.dev/assignment"
 	// HandoverKey maps each requested slot to the pod that asks for it.
 	HandoverKey = "idalloc.dev/handover"
-	// UIDsKey maps each id to the first characters of its holder's UID, because a pod's name may be used again.
-	UIDsKey = "idalloc.dev/uids"
-	// FenceAfterKey carries the largest fence-after in use (strict mode).
-	FenceAfterKey = "idalloc.dev/fence-after"
-	// QuarantineKey carries the quarantined slots (strict mode).
-	QuarantineKey = "idalloc.dev/quarantine"
 )
+
+// Keys returns the annotation keys on an owner that idalloc writes.
+func Keys() []string { return []string{Key, HandoverKey, PartitionOwnersKey} }
 
 // Keys on a pod.
 const (

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,7 +12,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/partition/placement"
 )
 
-// Annotation keys on the owner of a workload with partitions. The user writes the first four, idalloc the others.
+// Annotation keys on the owner of a workload with partitions. The user writes the first four, idalloc the last one.
 const (
 	// PartitionCountKey carries the number of partitions that the user wants.
 	PartitionCountKey = "idalloc.dev/partition-count"
@@ -25,9 +24,6 @@ const (
 	PartitionTargetKey = "idalloc.dev/partition-target"
 	// PartitionOwnersKey carries Partitions.
 	PartitionOwnersKey = "idalloc.dev/partition-owners"
-	// PartitionSealKey carries "<format>:<epoch>:<hash of PartitionOwnersKey>". It changes only when the other one does, so
-	// that a version without partitions does not break it.
-	PartitionSealKey = "idalloc.dev/partition-seal"
 )
 
 // Partitions is what is in force, and which id owns which partitions.
@@ -39,113 +35,42 @@ type Partitions struct {
 	Strategy string
 	// Owners has a set for each member, be it empty, and for each other id that still owns partitions.
 	Owners placement.Owners
-	// Paused are the ids of Owners whose holders want no partitions for now. They may still own some.
-	Paused placement.Set
-	// Epoch is the owner's epoch when this was written.
-	Epoch int64
 }
 
-// Same reports whether p and o are equal, apart from the epoch. Either may be nil.
+// Same reports whether p and o are equal. Either may be nil.
 func (p *Partitions) Same(o *Partitions) bool {
 	if p == nil || o == nil {
 		return p == o
 	}
-	return p.Count == o.Count && p.Strategy == o.Strategy && p.Owners.Equal(o.Owners) && p.Paused.Equal(o.Paused)
+	return p.Count == o.Count && p.Strategy == o.Strategy && p.Owners.Equal(o.Owners)
 }
 
-// Members returns the ids among which partitions are divided, in ascending order: those that Owners lists and that are not paused. It
-// does not know the number of slots, so some may be at or above it.
+// Members returns the ids among which partitions are divided, in ascending order: those that Owners lists. It does not know the number of
+// slots, so some may be at or above it.
 func (p *Partitions) Members() []int {
 	if p == nil {
 		return nil
 	}
-	return slices.DeleteFunc(p.Owners.IDs(), p.Paused.Contains)
+	return p.Owners.IDs()
 }
 
 type partitionsWire struct {
 	Count    int             `json:"count"`
 	Strategy string          `json:"strategy"`
 	Owners   json.RawMessage `json:"owners"`
-	Paused   *string         `json:"paused"`
 }
 
 // Encode returns the canonical form of the annotation PartitionOwnersKey.
 func (p Partitions) Encode() string {
-	row := `{"count":` + strconv.Itoa(p.Count) + `,"strategy":"` + p.Strategy + `","owners":` + p.Owners.String()
-	if !p.Paused.Empty() {
-		row += `,"paused":"` + p.Paused.String() + `"`
-	}
-	return row + "}"
+	return `{"count":` + strconv.Itoa(p.Count) + `,"strategy":"` + p.Strategy + `","owners":` + p.Owners.String() + "}"
 }
 
-// seal returns the value of PartitionSealKey for the row.
-func (p Partitions) seal(row, ownerUID string) string {
-	return sealOf(ownerUID, strconv.FormatInt(p.Epoch, 10), []string{PartitionOwnersKey}, map[string]string{PartitionOwnersKey: row})
-}
-
-// annotate adds the annotations that store p on the owner with this UID.
-func (p *Partitions) annotate(annotations map[string]string, ownerUID string) {
-	if p == nil {
-		return
-	}
-	row := p.Encode()
-	annotations[PartitionOwnersKey], annotations[PartitionSealKey] = row, p.seal(row, ownerUID)
-}
-
-// size returns the bytes of the annotations that store p.
+// size returns the bytes of the annotation that stores p.
 func (p *Partitions) size() int {
 	if p == nil {
 		return 0
 	}
-	return len(PartitionOwnersKey) + len(p.Encode()) + len(PartitionSealKey) + sealSize(len(strconv.FormatInt(p.Epoch, 10)))
-}
-
-// PartitionKeys returns the keys of the annotations that idalloc writes about partitions.
-func PartitionKeys() []string { return []string{PartitionOwnersKey, PartitionSealKey} }
-
-// PartitionRecord is the result of reading the annotations that idalloc wrote about partitions.
-type PartitionRecord struct {
-	// Partitions is the content, nil if there is none or if it cannot be read.
-	Partitions *Partitions
-	// Present says that the owner has at least one of the annotations.
-	Present bool
-	// Sealed says that the seal fits and that all can be read. It does not say who wrote the seal.
-	Sealed bool
-	// Newer is the seal's format if it is higher than Format, else 0.
-	Newer int
-	// Problems lists what could not be read.
-	Problems []ProblemError
-}
-
-// DecodePartitions reads what idalloc wrote about partitions on the owner with this UID. It checks the epoch against now
-// with CheckEpoch.
-func DecodePartitions(annotations map[string]string, ownerUID string, now time.Time) PartitionRecord {
-	row, there := annotations[PartitionOwnersKey]
-	seal, sealed := annotations[PartitionSealKey]
-	r := PartitionRecord{Present: there || sealed}
-	if !r.Present {
-		return r
-	}
-	if format, ok := formatOf(seal); ok && format > Format {
-		r.Newer = format
-		return r
-	}
-	p, err := parsePartitions(row)
-	if err != nil {
-		r.Problems = append(r.Problems, ProblemError{Key: PartitionOwnersKey, Detail: err.Error()})
-		return r
-	}
-	r.Partitions = &p
-	parts := strings.Split(seal, ":")
-	if len(parts) != 3 {
-		return r
-	}
-	if p.Epoch, err = parseEpoch(parts[1], now); err != nil {
-		r.Problems = append(r.Problems, ProblemError{Key: PartitionSealKey, Detail: err.Error()})
-		return r
-	}
-	r.Sealed = p.seal(row, ownerUID) == seal
-	return r
+	return len(PartitionOwnersKey) + len(p.Encode())
 }
 
 func parsePartitions(text string) (Partitions, error) {
@@ -168,23 +93,7 @@ func parsePartitions(text string) (Partitions, error) {
 	if err != nil {
 		return Partitions{}, err
 	}
-	paused, err := parsePaused(w.Paused, owners)
-	return Partitions{Count: w.Count, Strategy: w.Strategy, Owners: owners, Paused: paused}, err
-}
-
-// parsePaused reads the ids that are paused, which owners has to list.
-func parsePaused(text *string, owners placement.Owners) (placement.Set, error) {
-	if text == nil {
-		return placement.Set{}, nil
-	}
-	paused, err := placement.Parse(*text, MaxID+1)
-	if err != nil {
-		return placement.Set{}, fmt.Errorf("not the ids that are paused: %w", err)
-	}
-	if paused.Empty() || !paused.Subset(placement.Of(owners.IDs()...)) {
-		return placement.Set{}, fmt.Errorf("the ids that are paused are not listed, or there are none: %s", quote(*text))
-	}
-	return paused, nil
+	return Partitions{Count: w.Count, Strategy: w.Strategy, Owners: owners}, nil
 }
 
 func checkPartitionCount(n int) error {

@@ -3,7 +3,6 @@ package assignment
 import (
 	"fmt"
 	"slices"
-	"strconv"
 )
 
 const (
@@ -15,9 +14,8 @@ const (
 	Reserve = 4 * 1024
 	// SizeLimit bounds, in bytes, a write that adds entries or requests.
 	SizeLimit = AnnotationLimit - Reserve
-	// RepairLimit bounds, in bytes, a write that adds none: it restores a full assignment, or frees a slot. It is
-	// higher than SizeLimit, because strict mode may note more in such a write. A ReplicaSet's own annotations fit
-	// into the rest; the largest of them, the history of its revisions, has up to 2,000 bytes.
+	// RepairLimit bounds, in bytes, a write that adds none: it restores a full assignment, or frees a slot. A ReplicaSet's own
+	// annotations fit into the rest; the largest of them, the history of its revisions, has up to 2,000 bytes.
 	RepairLimit = AnnotationLimit - Reserve*3/4
 )
 
@@ -54,15 +52,14 @@ type Room struct {
 	Others, All int
 }
 
-// RoomOn returns the room on an owner that has these annotations and this assignment key.
-func RoomOn(annotations map[string]string, key string) Room {
-	r, ours := Room{All: Size(annotations)}, append(Keys(key), PartitionKeys()...)
+// RoomOn returns the room on an owner that has these annotations.
+func RoomOn(annotations map[string]string) Room {
+	r, ours := Room{All: Size(annotations)}, Keys()
 	for k, v := range annotations {
 		if !slices.Contains(ours, k) {
 			r.Others += len(k) + len(v)
 		}
 	}
-	r.Others += len(key) - len(DefaultKey) // State.size counts the default key
 	return r
 }
 
@@ -88,27 +85,14 @@ func (r Room) Check(s State, limit int) error {
 	return &TooLargeError{Size: size, Limit: limit, Fits: fits}
 }
 
-// size returns Size(s.Encode(DefaultKey, uid)), which is the same for every UID.
+// size returns Size(s.Encode()).
 func (s State) size() int {
-	epoch := len(strconv.FormatInt(s.Epoch, 10))
-	n := len(DefaultKey) + s.Slots.size() + len(EpochKey) + epoch + len(SealKey) + sealSize(epoch) + s.Partitions.size()
+	n := len(Key) + s.Slots.size() + s.Partitions.size()
 	if len(s.Handover) > 0 {
 		n += len(HandoverKey) + s.Handover.size()
 	}
-	if len(s.UIDs) > 0 {
-		n += len(UIDsKey) + s.UIDs.size()
-	}
-	if s.FenceAfter > 0 {
-		n += len(FenceAfterKey) + len(s.FenceAfter.String())
-	}
-	if len(s.Quarantine) > 0 {
-		n += len(QuarantineKey) + s.Quarantine.size()
-	}
 	return n
 }
-
-// sealSize returns the length of a seal whose epoch has so many digits.
-func sealSize(epoch int) int { return digits(Format) + len(":") + epoch + len(":") + 2*hashBytes }
 
 // size returns len(s.Encode()).
 func (s Slots) size() int {
@@ -119,32 +103,7 @@ func (s Slots) size() int {
 	return n
 }
 
-// size returns len(q.Encode()). There is one comma between any two neighbouring spans, whether they share an epoch or not.
-func (q Quarantine) size() int {
-	n := len("{}") + max(0, len(q)-1)*len(",")
-	for _, epoch := range q.Epochs() {
-		n += len(`"":""`) + len(strconv.FormatInt(epoch, 10))
-	}
-	for _, s := range q {
-		n += digits(s.From)
-		switch s.To {
-		case s.From:
-		case MaxID:
-			n += len("-")
-		default:
-			n += len("-") + digits(s.To)
-		}
-	}
-	return n
-}
-
-func entrySize(s State, id int) int {
-	n := entryOverhead + digits(id) + len(s.Slots[id])
-	if uid, ok := s.UIDs[id]; ok {
-		n += entryOverhead + digits(id) + len(uid)
-	}
-	return n
-}
+func entrySize(s State, id int) int { return entryOverhead + digits(id) + len(s.Slots[id]) }
 
 // digits returns len(strconv.Itoa(id)) without allocating. id must not be negative.
 func digits(id int) int {

@@ -2,13 +2,15 @@ package assignment
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/idalloc/idalloc/pkg/partition/placement"
 )
 
 // The size that is foretold is that of what is written, whatever the state has.
@@ -21,23 +23,18 @@ func TestTheSizeThatIsForetold(t *testing.T) {
 			}
 			return s
 		}
-		s := State{
-			Slots: slots("slots"), UIDs: slots("uids"), Handover: slots("handover"), Epoch: rapid.Int64Range(1, MaxEpoch).Draw(t, "epoch"),
-			FenceAfter: rapid.SampledFrom([]time.Duration{0, 1, 90 * time.Second, 12345 * time.Millisecond}).Draw(t, "fence"),
+		s := State{Slots: slots("slots"), Handover: slots("handover")}
+		if rapid.Bool().Draw(t, "partitions") {
+			s.Partitions = &Partitions{Count: 8, Strategy: "sticky", Owners: placement.Owners{0: placement.Of(0, 1, 2, 3), 7: placement.Of(5, 7)}}
 		}
-		for _, from := range rapid.SliceOfN(rapid.IntRange(0, 20_000), 0, 10).Draw(t, "quarantine") {
-			to := rapid.SampledFrom([]int{from, from, from + 1, from + 1000, MaxID}).Draw(t, "to")
-			s.Quarantine = s.Quarantine.With(from, to, rapid.Int64Range(1, 12).Draw(t, "of"))
-		}
-		key := rapid.SampledFrom([]string{DefaultKey, "example.com/ids", "k"}).Draw(t, "key")
-		others := map[string]string{"team": "a", "example.com/" + key: "b"}
-		room := RoomOn(others, key)
-		maps.Copy(others, s.Encode(key, "uid"))
+		others := map[string]string{"team": "a", "example.com/" + Key: "b"}
+		room := RoomOn(others)
+		maps.Copy(others, s.Encode())
 		written := Size(others)
 		if room.Check(s, written) != nil || room.Check(s, written-1) == nil {
 			t.Fatalf("%d bytes were written: %v", written, room.Check(s, 0))
 		}
-		if again := RoomOn(others, key); again.Others != room.Others || again.All != written {
+		if again := RoomOn(others); again.Others != room.Others || again.All != written {
 			t.Fatalf("%d bytes, and before that %+v: %+v", written, room, again)
 		}
 	})
@@ -45,12 +42,12 @@ func TestTheSizeThatIsForetold(t *testing.T) {
 
 // Somebody else may fill an owner beyond what idalloc does. A slot can change hands all the same.
 func TestWhatMakesNothingLargerFits(t *testing.T) {
-	full := State{Slots: Slots{0: "worker-a", 1: "worker-b"}, UIDs: Slots{0: "aaaaaaaa", 1: "bbbbbbbb"}, Epoch: now.UnixMilli()}
-	annotations := full.Encode(DefaultKey, ownerUID)
+	full := State{Slots: Slots{0: "worker-a", 1: "worker-b"}}
+	annotations := full.Encode()
 	annotations["team"] = strings.Repeat("x", SizeLimit)
-	room := RoomOn(annotations, DefaultKey)
+	room := RoomOn(annotations)
 	next := full.Clone()
-	next.Slots[1], next.UIDs[1], next.Epoch = "worker-c", "cccccccc", full.Epoch+1
+	next.Slots[1] = "worker-c"
 	if err := room.Check(next, SizeLimit); err != nil {
 		t.Errorf("another holder of one size: %v", err)
 	}
@@ -77,6 +74,84 @@ func TestDigits(t *testing.T) {
 	for _, id := range []int{0, 9, 10, 99, 100, 12345, MaxID} {
 		if got := digits(id); got != len(strconv.Itoa(id)) {
 			t.Errorf("%d has %d digits", id, got)
+		}
+	}
+}
+
+func TestSizeCountsKeysAndValues(t *testing.T) {
+	if got := Size(map[string]string{"ab": "c", "d": ""}); got != 4 || SizeLimit != 258048 {
+		t.Errorf("%d bytes of %d, want 4 of 258048, as the README says", got, SizeLimit)
+	}
+}
+
+func TestWhatIsReplacedDoesNotCount(t *testing.T) {
+	annotations := map[string]string{}
+	for _, key := range Keys() {
+		annotations[key] = strings.Repeat("x", SizeLimit)
+	}
+	room := RoomOn(annotations)
+	room.All = 0 // what makes nothing larger always fits
+	if err := room.Check(State{Slots: Slots{0: "a"}}, SizeLimit); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestTheLastByteCounts(t *testing.T) {
+	s := State{Slots: Slots{0: "a", 1: "b"}}
+	room := SizeLimit - Size(s.Encode()) - len("team")
+	if err := (Room{Others: len("team") + room}).Check(s, SizeLimit); err != nil {
+		t.Errorf("all of the limit: %v", err)
+	}
+	var large *TooLargeError
+	for more, fits := range map[int]int{1: 1, len(`,"1":"b"`): 1, len(`,"1":"b"`) + 1: 0} {
+		if err := (Room{Others: len("team") + room + more}).Check(s, SizeLimit); !errors.As(err, &large) || large.Fits != fits {
+			t.Errorf("%d bytes more: %v, want that %d fit", more, err, fits)
+		}
+	}
+}
+
+func TestSizeIsCheckedBeforeWriting(t *testing.T) {
+	s := State{Slots: Slots{}}
+	other := map[string]string{"team": "a"}
+	fits := 0
+	for id := 0; ; id++ {
+		s.Slots[id] = fmt.Sprintf("worker-%053d", id) // 60 characters
+		if len(s.Slots)*60 < SizeLimit*8/10 {
+			continue // far from full
+		}
+		if Size(s.Encode())+Size(other) > SizeLimit {
+			break
+		}
+		if err := RoomOn(other).Check(s, SizeLimit); err != nil {
+			t.Fatalf("%d slots fit, but: %v", len(s.Slots), err)
+		}
+		fits = len(s.Slots)
+	}
+	err := RoomOn(other).Check(s, SizeLimit)
+	var large *TooLargeError
+	if !errors.As(err, &large) {
+		t.Fatalf("%d slots do not fit, but: %v", len(s.Slots), err)
+	}
+	if large.Fits != fits || large.Size <= large.Limit || large.Limit != SizeLimit {
+		t.Errorf("got %+v, want Fits %d", large, fits)
+	}
+	for _, part := range []string{strconv.Itoa(large.Size), strconv.Itoa(large.Limit), strconv.Itoa(fits)} {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("the error does not say %s: %v", part, err)
+		}
+	}
+}
+
+// README.md and docs/operations.md give these numbers.
+func TestHowManyReplicasFit(t *testing.T) {
+	for pod, fits := range map[string]int{"worker-6dc99c5c6-%05d": 8097, "worker-%d": 12184} {
+		s := State{Slots: Slots{}}
+		for id := range 20000 {
+			s.Slots[id] = fmt.Sprintf(pod, id)
+		}
+		var large *TooLargeError
+		if err := (Room{}).Check(s, SizeLimit); !errors.As(err, &large) || large.Fits != fits {
+			t.Errorf("pods %s: got %v, want %d replicas", pod, err, fits)
 		}
 	}
 }

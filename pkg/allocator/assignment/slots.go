@@ -15,15 +15,8 @@ import (
 // MaxID is the largest id. Kubernetes counts replicas in an int32.
 const MaxID = math.MaxInt32 - 1
 
-// Slots maps ids to names of pods (assignment, hand-over requests) or to short UIDs.
+// Slots maps ids to names of pods.
 type Slots map[int]string
-
-// ShortUID returns the part of a pod's UID that is stored beside its slot: the first eight characters. Their 32 random
-// bits tell a pod from a later one of the same name. Whole UIDs would halve the number of replicas that fit.
-func ShortUID(uid string) string {
-	const length = 8
-	return uid[:min(len(uid), length)]
-}
 
 // IDs returns the ids in ascending order.
 func (s Slots) IDs() []int {
@@ -73,23 +66,15 @@ const entryOverhead = 6
 // the rest: ids must be canonical decimals in [0, MaxID], names must be DNS names, and no id and no name may occur
 // twice. The error quotes the offending part.
 func ParseSlots(text string) (Slots, error) {
-	if slots, ok := parseCanonical(text, true); ok {
+	if slots, ok := parseCanonical(text); ok {
 		return slots, nil
 	}
-	return parseAny(text, true)
-}
-
-// parseUIDs reads a JSON object from ids to short UIDs. Two pods may have the same short UID, so values may repeat.
-func parseUIDs(text string) (Slots, error) {
-	if slots, ok := parseCanonical(text, false); ok {
-		return slots, nil
-	}
-	return parseAny(text, false)
+	return parseAny(text)
 }
 
 // parseCanonical reads the form that Encode writes. Nearly every text that is ever read has it. The names are slices of
 // text, so there is no allocation for each entry. For any other text ok is false, and parseAny finds out what is wrong.
-func parseCanonical(text string, unique bool) (slots Slots, ok bool) {
+func parseCanonical(text string) (slots Slots, ok bool) {
 	rest, ok := strings.CutPrefix(text, "{")
 	if !ok {
 		return nil, false
@@ -99,10 +84,7 @@ func parseCanonical(text string, unique bool) (slots Slots, ok bool) {
 	}
 	n := strings.Count(rest, ",") + 1
 	slots = make(Slots, n)
-	var names map[string]struct{}
-	if unique {
-		names = make(map[string]struct{}, n)
-	}
+	names := make(map[string]struct{}, n)
 	previous := -1
 	for {
 		id, name, after, ok := cutEntry(rest)
@@ -110,11 +92,9 @@ func parseCanonical(text string, unique bool) (slots Slots, ok bool) {
 			return nil, false
 		}
 		slots[id], previous = name, id
-		if unique {
-			names[name] = struct{}{}
-		}
+		names[name] = struct{}{}
 		if after == "}" {
-			return slots, !unique || len(names) == len(slots)
+			return slots, len(names) == len(slots)
 		}
 		if rest, ok = strings.CutPrefix(after, ","); !ok {
 			return nil, false
@@ -154,7 +134,7 @@ func canonicalID(text string) (id int, ok bool) {
 }
 
 // parseAny reads a JSON object of any layout.
-func parseAny(text string, unique bool) (Slots, error) {
+func parseAny(text string) (Slots, error) {
 	dec := json.NewDecoder(strings.NewReader(text))
 	first, err := dec.Token()
 	if err != nil {
@@ -173,7 +153,7 @@ func parseAny(text string, unique bool) (Slots, error) {
 		if _, twice := slots[id]; twice {
 			return nil, fmt.Errorf("id %d stands twice", id)
 		}
-		if other, twice := seen[name]; twice && unique {
+		if other, twice := seen[name]; twice {
 			return nil, fmt.Errorf("%s stands twice, for id %d and for id %d", quote(name), other, id)
 		}
 		slots[id], seen[name] = name, id
@@ -220,7 +200,7 @@ func parseID(text string) (int, error) {
 	return id, nil
 }
 
-// validName reports whether Kubernetes accepts name as the name of a pod: a DNS subdomain (RFC 1123). A UID is one, too.
+// validName reports whether Kubernetes accepts name as the name of a pod: a DNS subdomain (RFC 1123).
 // Names like "." and ".." must not pass: no client sends a request for them, so nobody could ever confirm whether the
 // holder of such an entry lives.
 func validName(name string) bool {

@@ -60,6 +60,8 @@ const (
 	Begin
 	// Stop is to tell the work to stop, except for that on Duty.Share. It does not wait for it.
 	Stop
+	// CallOff is to say that the work need not stop any more that was told to. It may have stopped all the same.
+	CallOff
 	// Look is to read the owner.
 	Look
 	// Judge is to find out whether the pod that asks for the slot should have it.
@@ -82,10 +84,14 @@ func Step(t Tenure, w Wish) Duty {
 	switch {
 	case !t.Known:
 		return Duty{Do: Read}
+	case t.Stopping && t.needless(w):
+		return Duty{Do: CallOff}
 	case t.Stopping:
 		return Duty{Do: Rest, Why: WorkStops}
 	case t.Unsure || !t.Lock.Share.Covers(t.Working): // an earlier process's work, or the receipt was taken away
 		return Duty{Do: Stop, Share: t.Working.Within(t.Lock.Share)}
+	case t.Lock.State == receipt.Unreadable: // somebody else wrote it
+		return Duty{Do: Write, Lock: waiting()}
 	case t.Lock.State != receipt.Locks:
 		return t.wait(w)
 	case w.Give:
@@ -104,6 +110,13 @@ func Step(t Tenure, w Wish) Duty {
 		return t.withdraw()
 	}
 	return t.hold(w)
+}
+
+// needless reports whether the stop under way would not be asked for now.
+func (t Tenure) needless(w Wish) bool {
+	now := t
+	now.Stopping = false
+	return !t.CalledOff && Step(now, w).Do != Stop
 }
 
 // wait is for a pod that locks nothing. No work is under way.
@@ -132,10 +145,13 @@ func (t Tenure) secure(share receipt.Share) Duty {
 	return Duty{Do: Secure, Share: share}
 }
 
-// give lets the slot go, once the work has stopped.
+// give lets the slot go, once the work has stopped. The Lease goes first, so that the next pod finds it free.
 func (t Tenure) give() Duty {
-	if !t.Working.Empty() {
+	switch {
+	case !t.Working.Empty():
 		return Duty{Do: Stop, Share: receipt.Nothing()}
+	case !t.Lease.Empty():
+		return t.secure(receipt.Nothing())
 	}
 	return Duty{Do: Write, Lock: Lock{State: receipt.GaveUp, Share: receipt.Nothing()}}
 }
@@ -177,8 +193,8 @@ func (t Tenure) hold(w Wish) Duty {
 	switch {
 	case !want.Covers(t.Working):
 		return Duty{Do: Stop, Share: t.Working.Within(want)}
-	case !want.Equal(mine) && t.Strict && !t.Lease.Covers(want):
-		return t.secure(want)
+	case !want.Equal(mine) && t.Strict && !t.Lease.Covers(both(mine, want)):
+		return t.secure(both(mine, want)) // the receipt locks the one until it locks the other
 	case !want.Equal(mine):
 		return Duty{Do: Write, Lock: Lock{State: receipt.Locks, Share: want}}
 	case !t.Working.Equal(mine):
@@ -187,4 +203,9 @@ func (t Tenure) hold(w Wish) Duty {
 		return t.secure(mine)
 	}
 	return Duty{Do: Rest}
+}
+
+// both is what either of two shares of one slot has.
+func both(s, t receipt.Share) receipt.Share {
+	return receipt.Share{ID: s.ID, Of: max(s.Of, t.Of), Partitions: s.Partitions.Union(t.Partitions)}
 }

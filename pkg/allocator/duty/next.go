@@ -27,7 +27,7 @@ type Known struct {
 	Ends, GivesBack bool
 	// Unseen says that the owner has to be read.
 	Unseen bool
-	// Retry is when the next request may be sent after one in vain. Again is when a slot may be taken again that another pod locked, too.
+	// Retry is when the next request may be sent after one in vain. Again is when what another pod locked, too, may be taken again.
 	// Refused is when the work may be asked to stop again that did not stop.
 	Retry, Again, Refused time.Time
 	// Outcome says that a plan left this pod without a slot.
@@ -57,7 +57,7 @@ const (
 // Next returns what the process does next, and when it has to ask again if nothing changes before; the zero time if it need not.
 func Next(t Tenure, v View, k Known, now time.Time) (next Duty, at time.Time) {
 	switch next = k.step(t, v, now); {
-	case next.Do == Begin || next.Do == Stop: // no request
+	case next.Do == Begin || next.Do == Stop || next.Do == CallOff: // no request
 		return next, time.Time{}
 	case next.Do != Rest && now.Before(k.Retry):
 		return Duty{Do: Rest, Why: Later}, k.Retry
@@ -76,7 +76,7 @@ func Next(t Tenure, v View, k Known, now time.Time) (next Duty, at time.Time) {
 func (k Known) step(t Tenure, v View, now time.Time) Duty {
 	next := Step(t, k.wish(t, v, now))
 	switch {
-	case next.Do == Read || next.Do == Begin || next.Do == Stop:
+	case next.Do == Read || next.Do == Begin || next.Do == Stop || next.Do == CallOff:
 		return next
 	case k.Unseen && !t.Stopping:
 		return Duty{Do: Look}
@@ -111,8 +111,11 @@ func (k Known) wish(t Tenure, v View, now time.Time) Wish {
 	if refused {
 		w.Yield = placement.Set{}
 	}
-	if takes := t.Lock.State != receipt.Locks; v.Gone || v.Propose.ID >= v.Count || takes && now.Before(k.Again) {
+	switch takes, again := t.Lock.State != receipt.Locks, !now.Before(k.Again); {
+	case v.Gone || v.Propose.ID >= v.Count || takes && !again:
 		w.Propose = receipt.Nothing()
+	case !again:
+		w.Propose.Partitions = w.Propose.Partitions.Intersect(t.Lock.Share.Partitions)
 	}
 	return w
 }

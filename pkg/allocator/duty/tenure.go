@@ -21,6 +21,8 @@ type Tenure struct {
 	// Stopping says that the work on what Keep lacks was told to stop, and has not stopped.
 	Stopping bool
 	Keep     receipt.Share
+	// CalledOff says that the stop is not needed any more.
+	CalledOff bool
 	// Doubts says that Lock is an earlier process's, and that another receipt may be withdrawn: its pod came later.
 	Doubts bool
 	// Strict says that a Lease locks beside the receipt, and Lease is what the own one locks, Nothing without one whose time runs.
@@ -37,8 +39,8 @@ func Start(strict bool) Tenure {
 
 // Read takes in a read of the own pod.
 func (t Tenure) Read(lock Lock) Tenure {
+	t = t.unconfirmed()
 	t.Known, t.Lock = true, lock
-	t.Renewed, t.Listed, t.Surveyed, t.Others = false, false, false, Others{}
 	if t.Doubts = lock.State == receipt.Locks; t.Doubts && t.Unsure {
 		t.Working = lock.Share
 	}
@@ -85,7 +87,13 @@ func (t Tenure) Begun(share receipt.Share) Tenure {
 
 // Told takes in that the work was told to stop, except for that on the share.
 func (t Tenure) Told(keep receipt.Share) Tenure {
-	t.Stopping, t.Keep = true, keep
+	t.Stopping, t.Keep, t.CalledOff = true, keep, false
+	return t
+}
+
+// Recalled takes in that the work was told that it need not stop any more.
+func (t Tenure) Recalled() Tenure {
+	t.CalledOff = true
 	return t
 }
 
@@ -97,12 +105,15 @@ func (t Tenure) Stopped() Tenure {
 
 // Resumed takes in that the work has not stopped, and goes on.
 func (t Tenure) Resumed() Tenure {
-	t.Stopping, t.Keep = false, receipt.Nothing()
+	t.Stopping, t.Keep, t.CalledOff = false, receipt.Nothing(), false
 	return t
 }
 
-// Secured takes in what the own Lease says from now on.
+// Secured takes in what the own Lease says from now on. One that was not this pod's for a moment protects nothing before the next T2 and T3.
 func (t Tenure) Secured(share receipt.Share) Tenure {
+	if t.Lease.Empty() {
+		t = t.unconfirmed()
+	}
 	t.Lease, t.Taken = share, false
 	return t
 }
@@ -116,6 +127,11 @@ func (t Tenure) NotSecured() Tenure {
 // Fenced takes in that the time of the own Lease is over. All work has stopped by then.
 func (t Tenure) Fenced() Tenure {
 	t.Lease, t.Working = receipt.Nothing(), receipt.Nothing()
+	return t.unconfirmed().Resumed()
+}
+
+// unconfirmed has the lock need T2 and T3 again.
+func (t Tenure) unconfirmed() Tenure {
 	t.Renewed, t.Listed, t.Surveyed, t.Others = false, false, false, Others{}
-	return t.Resumed()
+	return t
 }

@@ -14,7 +14,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/idalloc/idalloc/pkg/allocator/plan"
 	"github.com/idalloc/idalloc/pkg/identity"
 )
 
@@ -89,13 +88,8 @@ type (
 	Conflict struct{}
 	// Written means that this pod wrote the owner.
 	Written struct {
-		Epoch int64
 		// Filled, Freed and Asked are what is new, in slot order.
-		Filled, Freed, Asked []plan.Change
-		// WasClean says that idalloc was the last to write the map before.
-		WasClean bool
-		// Restores says that somebody else had changed or removed the assignment, and this write put it back.
-		Restores bool
+		Filled, Freed, Asked []Change
 	}
 	// NoRoom means that the owner's annotations have no room for what was to be written, so that pods wait.
 	NoRoom struct {
@@ -106,23 +100,17 @@ type (
 	// Taken means that the slot is this pod's, which acts under its id from now on.
 	Taken struct {
 		ID    int
-		Epoch int64
+		Token int64
 		// Partitions are those that it works on from now on, empty if there are none.
 		Partitions string
 	}
 	// NotTaken means that the map named this pod, and the slot was not to be had all the same.
 	NotTaken struct{ Reason string }
-	// Withdrawn means that this pod removed a receipt under which nobody acts.
-	Withdrawn struct {
-		ID int
-		// Holder is the pod that has the slot, empty if the receipt's slot is just not given to this pod.
-		Holder string
-	}
 
 	// Grown means that this pod took partitions besides those that it had.
 	Grown struct {
 		ID         int
-		Epoch      int64
+		Token      int64
 		Partitions string
 	}
 	// Yielded means that work on partitions has stopped, so that other ids can have them.
@@ -131,12 +119,6 @@ type (
 		Partitions string
 	}
 
-	// PartitionsPublished means that this process published on which partitions it may work.
-	PartitionsPublished struct {
-		// Count is the number of partitions of the workload. Owned and Stopping are how many of them this pod owns, and on how many of
-		// these its work is to stop.
-		Count, Owned, Stopping int
-	}
 	// Revoked means that this pod is to stop its work on partitions, and then yields them.
 	Revoked struct {
 		ID         int
@@ -152,15 +134,8 @@ type (
 		Failed int
 		For    time.Duration
 	}
-	// PartitionsLost means that the map does not give partitions to this pod's id any more, whether or not the work has stopped.
-	PartitionsLost struct {
-		ID         int
-		Partitions string
-		Stop       int
-	}
 	// PartitionsMoved means that this pod's write changed who owns which partitions.
 	PartitionsMoved struct {
-		Epoch int64
 		// Given and Taken are how many partitions some id got, and how many some id lost.
 		Given, Taken int
 	}
@@ -198,26 +173,17 @@ type (
 	// Lost means that the id is gone, whether or not the work has stopped.
 	Lost struct {
 		ID     int
-		Epoch  int64
+		Token  int64
 		Reason string
 	}
 	// Fenced means that the id was withdrawn for lack of contact (strict mode).
 	Fenced struct {
 		ID         int
-		Epoch      int64
+		Token      int64
 		FenceAfter time.Duration
 		Reason     string
 	}
 
-	// PodLost means that this pod took the slot of a lost pod out of the map, and that no pod has it for the time of a quarantine.
-	PodLost struct {
-		About      metav1.OwnerReference
-		ID         int
-		Pod        string
-		Quarantine time.Duration
-	}
-	// Restored means that this pod put the assignment back after a foreign write.
-	Restored struct{ Epoch int64 }
 	// Damaged means that somebody else changed what is idalloc's, and this pod repaired it.
 	Damaged struct {
 		About          metav1.OwnerReference
@@ -225,11 +191,8 @@ type (
 		// Expected says that it is no damage: it follows from what an operator may do.
 		Expected bool
 	}
-	// Undone means that somebody else undoes each restore, so that the next ones wait longer.
-	Undone struct {
-		Writer  string
-		Longest time.Duration
-	}
+	// Undone means that somebody else undoes what this pod writes on the owner. The next write waits for up to Longest.
+	Undone struct{ Longest time.Duration }
 
 	// Contact means that the API server confirmed what this process holds (strict mode). The request for that was sent Age ago.
 	Contact struct {
@@ -247,6 +210,14 @@ type (
 	// Back means that there is contact again.
 	Back struct{}
 )
+
+// Change is one slot that a write changed.
+type Change struct {
+	ID  int
+	Pod string
+	// Cause says in a word why a pod's entry was freed. Other changes have none.
+	Cause string
+}
 
 // ClaimResult says how a claim ended.
 type ClaimResult string
@@ -285,38 +256,33 @@ type Failover struct {
 	After time.Duration
 }
 
-func (Published) happened()           {}
-func (Claiming) happened()            {}
-func (Claimed) happened()             {}
-func (Waiting) happened()             {}
-func (StillWaiting) happened()        {}
-func (OwnerMissing) happened()        {}
-func (Planned) happened()             {}
-func (Conflict) happened()            {}
-func (Written) happened()             {}
-func (NoRoom) happened()              {}
-func (Taken) happened()               {}
-func (NotTaken) happened()            {}
-func (Withdrawn) happened()           {}
-func (Grown) happened()               {}
-func (Yielded) happened()             {}
-func (PartitionsPublished) happened() {}
-func (Revoked) happened()             {}
-func (Paused) happened()              {}
-func (PartitionsLost) happened()      {}
-func (PartitionsMoved) happened()     {}
-func (PartitionsInForce) happened()   {}
-func (FailedOver) happened()          {}
-func (PartitionsHeldUp) happened()    {}
-func (Asked) happened()               {}
-func (Given) happened()               {}
-func (GivenBack) happened()           {}
-func (Lost) happened()                {}
-func (Fenced) happened()              {}
-func (PodLost) happened()             {}
-func (Restored) happened()            {}
-func (Damaged) happened()             {}
-func (Undone) happened()              {}
-func (Contact) happened()             {}
-func (Away) happened()                {}
-func (Back) happened()                {}
+func (Published) happened()         {}
+func (Claiming) happened()          {}
+func (Claimed) happened()           {}
+func (Waiting) happened()           {}
+func (StillWaiting) happened()      {}
+func (OwnerMissing) happened()      {}
+func (Planned) happened()           {}
+func (Conflict) happened()          {}
+func (Written) happened()           {}
+func (NoRoom) happened()            {}
+func (Taken) happened()             {}
+func (NotTaken) happened()          {}
+func (Grown) happened()             {}
+func (Yielded) happened()           {}
+func (Revoked) happened()           {}
+func (Paused) happened()            {}
+func (PartitionsMoved) happened()   {}
+func (PartitionsInForce) happened() {}
+func (FailedOver) happened()        {}
+func (PartitionsHeldUp) happened()  {}
+func (Asked) happened()             {}
+func (Given) happened()             {}
+func (GivenBack) happened()         {}
+func (Lost) happened()              {}
+func (Fenced) happened()            {}
+func (Damaged) happened()           {}
+func (Undone) happened()            {}
+func (Contact) happened()           {}
+func (Away) happened()              {}
+func (Back) happened()              {}

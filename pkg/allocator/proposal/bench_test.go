@@ -6,31 +6,8 @@ import (
 	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
-	"github.com/idalloc/idalloc/pkg/allocator/plan"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 )
-
-// before returns the input of the planner of protocol 1 that says the same.
-func before(in Input) plan.Input {
-	old := plan.Input{
-		Count: in.Count, State: in.State, Me: in.Me, Trust: assignment.Clean, Now: in.Now, Room: in.Room,
-		Rollout: plan.Rollout{Current: in.Rollout.Current, MaxUnavailable: in.Rollout.MaxUnavailable, Available: in.Rollout.Available},
-	}
-	if old.State.UIDs = (slots{}); in.State.Slots == nil {
-		old.Trust = assignment.Absent
-	}
-	for _, p := range in.Pods {
-		pod := plan.Pod{Name: p.Name, UID: p.UID, Created: p.Created, Controller: p.Controller, Owned: p.Owned, Ordinal: p.Ordinal}
-		if p.locks() {
-			pod.Receipt = &assignment.Receipt{UID: p.UID, Owner: "o", ID: p.slot(), HandsOver: p.Receipt.HandsOver}
-		}
-		old.Pods = append(old.Pods, pod)
-		if p.locks() && in.State.Slots != nil {
-			old.State.UIDs[p.slot()] = assignment.ShortUID(p.UID)
-		}
-	}
-	return old
-}
 
 // claimInput: all pods of a new owner wait.
 func claimInput(n int) Input {
@@ -85,7 +62,6 @@ func handoverInput(n int) Input {
 	return in
 }
 
-// BenchmarkPlan measures this planner and, in the same run, the one of protocol 1.
 func BenchmarkPlan(b *testing.B) {
 	for _, w := range []struct {
 		name  string
@@ -93,9 +69,7 @@ func BenchmarkPlan(b *testing.B) {
 	}{{"claim", claimInput}, {"idle", idleInput}, {"replace", replaceInput}, {"restore", restoreInput}, {"handover", handoverInput}} {
 		for _, n := range []int{1000, 5000} {
 			in := w.build(n)
-			old := before(in)
-			measure(b, fmt.Sprintf("%s/pods=%d/protocol=1", w.name, n), n, func() { plan.Plan(old) })
-			measure(b, fmt.Sprintf("%s/pods=%d/protocol=2", w.name, n), n, func() { Plan(in) })
+			measure(b, fmt.Sprintf("%s/pods=%d", w.name, n), n, func() { Plan(in) })
 		}
 	}
 }

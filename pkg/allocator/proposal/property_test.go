@@ -79,6 +79,18 @@ func TestEveryInvariantHolds(t *testing.T) {
 	})
 }
 
+// Whatever partitions there are besides, the same holds.
+func FuzzPlan(f *testing.F) {
+	f.Fuzz(rapid.MakeFuzz(func(t *rapid.T) {
+		in := genDivided().Draw(t, "in")
+		d := Plan(in)
+		for _, check := range invariants {
+			check(t, in, d)
+		}
+		locksAreHeeded(t, in, d)
+	}))
+}
+
 func neverTwoEntriesForAPod(t *rapid.T, in Input, d Decision) {
 	seen := map[string]int{}
 	for id, name := range after(in, d).Slots {

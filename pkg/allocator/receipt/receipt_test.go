@@ -100,3 +100,41 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+func TestShares(t *testing.T) {
+	none, two, same := receipt.Nothing(), receipt.Share{ID: 2, Of: 8, Partitions: placement.Of(1, 2)}, receipt.Share{ID: 2, Of: 8, Partitions: placement.Of(2, 1)}
+	other := receipt.Share{ID: 3, Of: 8, Partitions: placement.Of(1)}
+	part := receipt.Share{ID: 2, Of: 4, Partitions: placement.Of(2)}
+	if !none.Empty() || two.Empty() || !two.Equal(same) || two.Equal(part) || two.Equal(other) {
+		t.Error("a share is empty without a slot, and equal to itself alone")
+	}
+	if !two.Covers(none) || !two.Covers(part) || part.Covers(two) || two.Covers(other) {
+		t.Error("a share covers nothing at all, and less of the same slot, and no more")
+	}
+	if got := two.Within(part); !got.Equal(part) {
+		t.Errorf("what of %+v is in %+v is %+v", two, part, got)
+	}
+	if got := two.Within(other); !got.Empty() {
+		t.Errorf("what of %+v is in %+v is %+v", two, other, got)
+	}
+}
+
+func TestWhatAReceiptLocks(t *testing.T) {
+	all := placement.Between(0, 8)
+	for _, r := range []receipt.Receipt{
+		{State: receipt.None, Share: receipt.Nothing()}, {State: receipt.Waits, Share: receipt.Nothing()}, {State: receipt.GaveUp, Share: receipt.Nothing()},
+	} {
+		if r.LocksSlot(0) || r.LocksSlot(receipt.NoID) || !r.LocksOf(all).Empty() {
+			t.Errorf("%+v locks something", r)
+		}
+	}
+	r := receipt.Receipt{State: receipt.Locks, Share: receipt.Share{ID: 2, Of: 8, Partitions: placement.Of(1, 2)}}
+	if !r.LocksSlot(2) || r.LocksSlot(1) || !r.LocksOf(placement.Of(2, 3)).Equal(placement.Of(2)) {
+		t.Errorf("%+v does not lock slot 2 and partitions 1 and 2 alone", r)
+	}
+	for rank, want := range map[int]int{0: 0, 1: 0, 2: 1, 4: 3} {
+		if got := (receipt.Receipt{Rank: rank}).Failures(); got != want {
+			t.Errorf("rank %d says %d failures, want %d", rank, got, want)
+		}
+	}
+}

@@ -1,9 +1,9 @@
-// Package store reads and writes the data that idalloc keeps in Kubernetes: an owner's state and a pod's receipt. Other
+// Package store reads and writes the data that idalloc keeps in Kubernetes: an owner's state, a pod's receipt, and Leases. Other
 // programs may use a Store to call the packages watch and gc. The rest is for idalloc's own packages and may change with
 // any version.
 //
-// Every read is consistent: it sends no resourceVersion. Every write is one JSON Patch. The API server applies its tests
-// and its changes as one. These are the outcomes of a write:
+// Every read is consistent: it sends no resourceVersion. Every write is one JSON Patch, whose tests and changes the API server applies as one,
+// or of a Lease an update that names the version that was read. These are the outcomes of a write:
 //
 //   - The server accepted it.
 //   - ErrConflict: the object has changed. Read again and plan again.

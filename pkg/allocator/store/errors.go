@@ -23,10 +23,6 @@ var (
 	ErrNoAnswer = errors.New("idalloc: no answer from the API server")
 	// ErrGone means that, according to the API server, the object does not exist.
 	ErrGone = errors.New("idalloc: the object does not exist")
-	// ErrNewer means that a newer version of idalloc wrote the state, in a format that this version does not know.
-	ErrNewer = errors.New("idalloc: a newer idalloc wrote this assignment")
-	// ErrOtherKey means that the owner has its assignment under another annotation key.
-	ErrOtherKey = errors.New("idalloc: another annotation key is in use")
 )
 
 // ForbiddenError says which RBAC permission is missing. Repeating the request does not help.

@@ -17,6 +17,7 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 )
 
 const (
@@ -30,7 +31,7 @@ func answering(t *testing.T, answer http.HandlerFunc) *Store {
 	t.Helper()
 	server := httptest.NewServer(answer)
 	t.Cleanup(server.Close)
-	s, err := New(&rest.Config{Host: server.URL, Timeout: 10 * time.Second}, "", testclock.NewFakeClock(testTime))
+	s, err := New(&rest.Config{Host: server.URL, Timeout: 10 * time.Second}, testclock.NewFakeClock(testTime))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,14 +48,14 @@ func named(s *Store, name string) map[string]func(t *testing.T) error {
 		"whole":     func(t *testing.T) error { t.Helper(); _, err := s.GetWhole(t.Context(), ref); return err },
 		"get pod":   func(t *testing.T) error { t.Helper(); _, err := s.GetPod(t.Context(), "default", name); return err },
 		"whole pod": func(t *testing.T) error { t.Helper(); _, err := s.GetFullPod(t.Context(), "default", name); return err },
-		"W1": func(t *testing.T) error {
+		"propose": func(t *testing.T) error {
 			t.Helper()
-			_, err := s.Commit(t.Context(), Owner{Ref: ref}, assignment.State{})
+			_, err := s.Propose(t.Context(), Owner{Ref: ref}, assignment.State{})
 			return err
 		},
-		"W2": func(t *testing.T) error {
+		"lock": func(t *testing.T) error {
 			t.Helper()
-			_, err := s.SwapReceipt(t.Context(), pod, &assignment.Receipt{UID: "u"}, false)
+			_, err := s.SwapLock(t.Context(), pod, receipt.Receipt{UID: "u"})
 			return err
 		},
 	}
@@ -75,7 +76,7 @@ func TestWhatIsNeverSentIsNotUnanswered(t *testing.T) {
 func TestBrokenConnectionIsUnanswered(t *testing.T) {
 	s := answering(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
 	requests := named(s, testName)
-	for _, what := range []string{"W1", "W2"} { // the client repeats others, for seconds
+	for _, what := range []string{"propose", "lock"} { // the client repeats others, for seconds
 		t.Run(what, func(t *testing.T) {
 			if err := requests[what](t); !errors.Is(err, ErrAmbiguous) || !Temporary(err) {
 				t.Errorf("want ErrAmbiguous, got %v", err)
@@ -98,8 +99,8 @@ func TestOnlyTheServersWordMeansGone(t *testing.T) {
 		content, body string
 		gone          []string
 	}{
-		"the owner":         {jsonType, status(target{worker, "", testName}), []string{"get owner", "whole", "metadata", "W1"}},
-		"the pod":           {jsonType, status(target{Pods, "", testName}), []string{"get pod", "whole pod", "W2"}},
+		"the owner":         {jsonType, status(target{worker, "", testName}), []string{"get owner", "whole", "metadata", "propose"}},
+		"the pod":           {jsonType, status(target{Pods, "", testName}), []string{"get pod", "whole pod", "lock"}},
 		"another object":    {jsonType, status(target{worker, "", "other"}), nil},
 		"the namespace":     {jsonType, status(target{schema.GroupVersionResource{Resource: "namespaces"}, "", "default"}), nil},
 		"no details":        {jsonType, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`, nil},

@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
@@ -40,6 +39,10 @@ type Lease struct {
 	// Version is the resourceVersion. It is empty for a Lease that does not exist.
 	Version string
 }
+
+// Outlasts returns for how long a Lease must not change until its time is over for any observer: 1.05 times what it lasts, because the rates of
+// two clocks differ by at most 5 percent, and a second.
+func (l Lease) Outlasts() time.Duration { return l.Lasts*105/100 + time.Second }
 
 // LeaseName returns the name of the Lease of a slot of this owner ("Kind/name").
 func LeaseName(owner string, id int) string {
@@ -82,9 +85,9 @@ func (s *Store) ListLeases(ctx context.Context, ref Ref) ([]Lease, error) {
 	return out, nil
 }
 
-// PutLease writes the Lease, if it is as next.Version says, and returns it as written. It makes one that does not exist. The owner takes it
-// along when it is deleted. Errors: ErrConflict, ErrAmbiguous, *ForbiddenError, or another error that Temporary judges.
-func (s *Store) PutLease(ctx context.Context, ref Ref, owner types.UID, next Lease) (Lease, error) {
+// PutLease writes the Lease, if it is as next.Version says, and returns it as written. It makes one that does not exist. It stays when the owner
+// is deleted, as that of a leader election does, because work under it may go on. Errors: ErrConflict, ErrAmbiguous, *ForbiddenError, or another error that Temporary judges.
+func (s *Store) PutLease(ctx context.Context, ref Ref, next Lease) (Lease, error) {
 	t := target{Leases, ref.Namespace, LeaseName(ref.String(), next.ID)}
 	ctx, cancel := requestContext(ctx)
 	defer cancel()
@@ -94,9 +97,9 @@ func (s *Store) PutLease(ctx context.Context, ref Ref, owner types.UID, next Lea
 	verb := "update"
 	if next.Version == "" {
 		verb = "create"
-		u, err = client.Create(ctx, next.object(ref, owner), metav1.CreateOptions{FieldManager: assignment.FieldManager})
+		u, err = client.Create(ctx, next.object(ref), metav1.CreateOptions{FieldManager: assignment.FieldManager})
 	} else {
-		u, err = client.Update(ctx, next.object(ref, owner), metav1.UpdateOptions{FieldManager: assignment.FieldManager})
+		u, err = client.Update(ctx, next.object(ref), metav1.UpdateOptions{FieldManager: assignment.FieldManager})
 	}
 	switch {
 	case err == nil:
@@ -110,13 +113,10 @@ func (s *Store) PutLease(ctx context.Context, ref Ref, owner types.UID, next Lea
 }
 
 // object returns the Lease as the API server has it.
-func (l Lease) object(ref Ref, owner types.UID) *unstructured.Unstructured {
+func (l Lease) object(ref Ref) *unstructured.Unstructured {
 	metadata := map[string]any{
 		"name": LeaseName(ref.String(), l.ID), "namespace": ref.Namespace,
 		labelsField: map[string]any{receipt.OwnerLabel: assignment.OwnerLabelValue(ref.String()), receipt.IDLabel: strconv.Itoa(l.ID)},
-		"ownerReferences": []any{map[string]any{
-			"apiVersion": ref.APIVersion, "kind": ref.Kind, "name": ref.Name, "uid": string(owner),
-		}},
 	}
 	spec := map[string]any{"leaseDurationSeconds": int64(math.Ceil(l.Lasts.Seconds()))}
 	if l.Version != "" {
@@ -155,7 +155,7 @@ func leaseOf(u *unstructured.Unstructured, id int) Lease {
 	renewed, _, _ := unstructured.NestedString(u.Object, "spec", "renewTime")
 	l.Renewed, _ = time.Parse(time.RFC3339Nano, renewed)
 	var err error
-	if l.Receipt, err = receipt.Parse(u.GetAnnotations()[LeaseReceiptKey]); err != nil || l.Receipt.Share.ID != id {
+	if l.Receipt, err = receipt.Parse(u.GetAnnotations()[LeaseReceiptKey]); err != nil || l.Receipt.Share.ID != id || l.Receipt.UID != l.Holder {
 		l.Receipt = receipt.Receipt{State: receipt.Unreadable, Share: receipt.Share{ID: id}}
 	}
 	return l

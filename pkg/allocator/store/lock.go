@@ -14,21 +14,59 @@ import (
 )
 
 // SwapLock replaces the receipt on the pod with next, and returns the pod as written. pod is the pod as last read. The write fails unless the
-// pod has the same UID and the same receipt still, so a late write cannot undo a newer one. The labels and the deletion cost change in the
-// same request.
+// pod has the same UID, the same receipt and the same two labels still, so a late write cannot undo a newer one. The labels and the deletion
+// cost change in the same request.
 //
-// Errors: ErrConflict, ErrAmbiguous, ErrGone, *ForbiddenError, or the server's own.
+// Errors: ErrConflict, ErrAmbiguous, ErrNotKept, ErrGone, *ForbiddenError, or the server's own.
 func (s *Store) SwapLock(ctx context.Context, pod *metav1.PartialObjectMetadata, next receipt.Receipt) (*metav1.PartialObjectMetadata, error) {
 	t := target{Pods, pod.Namespace, pod.Name}
 	if err := t.check("patch"); err != nil {
 		return nil, err
 	}
-	text := next.Encode()
-	var id, owner *string
-	if next.State == receipt.Locks {
-		number, whose := strconv.Itoa(next.Share.ID), assignment.OwnerLabelValue(next.Owner)
-		id, owner = &number, &whose
+	body, err := lockPatch(pod, next)
+	if err != nil {
+		return nil, err
 	}
+	rctx, cancel := requestContext(ctx)
+	defer cancel()
+	written, err := s.Metadata.Resource(Pods).Namespace(pod.Namespace).Patch(rctx, pod.Name, types.JSONPatchType, body,
+		metav1.PatchOptions{FieldManager: assignment.FieldManager})
+	switch {
+	case err == nil && !shows(written, next):
+		return nil, fmt.Errorf("%w: annotation %s or the labels %s and %s of pod %s in namespace %s",
+			ErrNotKept, receipt.Key, receipt.IDLabel, receipt.OwnerLabel, pod.Name, pod.Namespace)
+	case err == nil:
+		return written, nil
+	case t.unanswered(err):
+		return nil, fmt.Errorf("%w: %w", ErrAmbiguous, t.wrap("patch", err))
+	case apierrors.IsConflict(err):
+		return nil, fmt.Errorf("%w: %w", ErrConflict, t.wrap("patch", err))
+	case apierrors.IsInvalid(err):
+		return nil, s.judgePod(ctx, pod, t.wrap("patch", err))
+	}
+	return nil, t.wrap("patch", err)
+}
+
+// labelsOf returns the values of a pod's labels that go with a receipt. They are nil for one that locks nothing.
+func labelsOf(r receipt.Receipt) (id, owner *string) {
+	if r.State != receipt.Locks {
+		return nil, nil
+	}
+	number, whose := strconv.Itoa(r.Share.ID), assignment.OwnerLabelValue(r.Owner)
+	return &number, &whose
+}
+
+// shows reports whether others can see the receipt on the pod, and find it by its labels.
+func shows(pod *metav1.PartialObjectMetadata, r receipt.Receipt) bool {
+	id, owner := labelsOf(r)
+	return pod.Annotations[receipt.Key] == r.Encode() &&
+		same(lookup(pod.Labels, receipt.IDLabel), id) && same(lookup(pod.Labels, receipt.OwnerLabel), owner)
+}
+
+// lockPatch sets the receipt, the labels and the deletion cost.
+func lockPatch(pod *metav1.PartialObjectMetadata, next receipt.Receipt) ([]byte, error) {
+	text := next.Encode()
+	id, owner := labelsOf(next)
 	oldID, oldCost := lookup(pod.Labels, receipt.IDLabel), lookup(pod.Annotations, assignment.DeletionCostKey)
 	cost := costOf(id)
 	if cost == nil && oldCost != nil && !same(oldCost, costOf(oldID)) {
@@ -41,31 +79,13 @@ func (s *Store) SwapLock(ctx context.Context, pod *metav1.PartialObjectMetadata,
 	if pod.Annotations != nil {
 		present = append(present, annotationsField)
 	}
-	body, err := podPatch(string(pod.UID), present, []change{
+	return podPatch(string(pod.UID), present, []change{
 		{field: annotationsField, key: receipt.Key, old: lookup(pod.Annotations, receipt.Key), new: &text, tested: true},
-		// Labels and cost follow from the receipt, so nobody tests their old values.
-		{field: annotationsField, key: assignment.DeletionCostKey, old: oldCost, new: cost},
-		{field: labelsField, key: receipt.IDLabel, old: oldID, new: id},
-		{field: labelsField, key: receipt.OwnerLabel, old: lookup(pod.Labels, receipt.OwnerLabel), new: owner},
+		// A receipt whose labels somebody removed was no lock for a moment: a late write must not make it look unbroken.
+		{field: labelsField, key: receipt.IDLabel, old: oldID, new: id, tested: true},
+		{field: labelsField, key: receipt.OwnerLabel, old: lookup(pod.Labels, receipt.OwnerLabel), new: owner, tested: true},
+		{field: annotationsField, key: assignment.DeletionCostKey, old: oldCost, new: cost}, // it follows from the receipt
 	})
-	if err != nil {
-		return nil, err
-	}
-	rctx, cancel := requestContext(ctx)
-	defer cancel()
-	written, err := s.Metadata.Resource(Pods).Namespace(pod.Namespace).Patch(rctx, pod.Name, types.JSONPatchType, body,
-		metav1.PatchOptions{FieldManager: assignment.FieldManager})
-	switch {
-	case err == nil:
-		return written, nil
-	case t.unanswered(err):
-		return nil, fmt.Errorf("%w: %w", ErrAmbiguous, t.wrap("patch", err))
-	case apierrors.IsConflict(err):
-		return nil, fmt.Errorf("%w: %w", ErrConflict, t.wrap("patch", err))
-	case apierrors.IsInvalid(err):
-		return nil, s.judgePod(ctx, pod, t.wrap("patch", err))
-	}
-	return nil, t.wrap("patch", err)
 }
 
 // Receipt is a receipt with its pod.
@@ -79,17 +99,24 @@ type Receipt struct {
 }
 
 // Receipts lists the receipts of the owner's live pods that lock something, by a consistent read: those for slot id, or all if id is
-// receipt.NoID. It finds them by their labels. RequestTimeout bounds each page. Errors: *ForbiddenError, or another error that Temporary
-// judges.
+// receipt.NoID. It finds them by their labels, in one page, because an API server answers that from its cache. Errors: *ForbiddenError, or
+// another error that Temporary judges.
 func (s *Store) Receipts(ctx context.Context, ref Ref, id int) ([]Receipt, error) {
 	selector := receipt.OwnerLabel + "=" + assignment.OwnerLabelValue(ref.String())
 	if id != receipt.NoID {
 		selector += "," + receipt.IDLabel + "=" + strconv.Itoa(id)
 	}
-	var out []Receipt
-	err := s.EachPod(ctx, ref.Namespace, metav1.ListOptions{LabelSelector: selector, FieldSelector: LivePods}, func(pod *metav1.PartialObjectMetadata) {
+	request, cancel := requestContext(ctx)
+	defer cancel()
+	list, err := s.Metadata.Resource(Pods).Namespace(ref.Namespace).List(request, metav1.ListOptions{LabelSelector: selector, FieldSelector: LivePods})
+	if err != nil {
+		return nil, target{gvr: Pods, namespace: ref.Namespace}.wrap("list", err)
+	}
+	out := make([]Receipt, 0, len(list.Items))
+	for i := range list.Items {
+		pod := &list.Items[i]
 		r, _ := receipt.Of(pod, ref.String()) // one that cannot be read locks, too
 		out = append(out, Receipt{Receipt: r, Pod: pod.Name, UID: pod.UID, Text: pod.Annotations[receipt.Key]})
-	})
-	return out, err
+	}
+	return out, nil
 }

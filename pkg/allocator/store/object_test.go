@@ -8,7 +8,6 @@ import (
 	"io"
 	"reflect"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -30,12 +29,11 @@ var testTime = time.UnixMilli(1795219200123) //nolint:gochecknoglobals // a cons
 func rawDeployment(tb testing.TB, n, revision int) []byte {
 	tb.Helper()
 	const uid = "0b7d7f3e-7f1c-4a57-9f6e-3ad9f64cf7a7"
-	state := assignment.State{Slots: assignment.Slots{}, UIDs: assignment.Slots{}, Epoch: testTime.UnixMilli()}
+	state := assignment.State{Slots: assignment.Slots{}}
 	for i := range n {
-		state.UIDs[i] = fmt.Sprintf("%08x", i)
 		state.Slots[i] = fmt.Sprintf("worker-7c6b5d9f8-%05d", i)
 	}
-	annotations := state.Encode(assignment.DefaultKey, uid)
+	annotations := state.Encode()
 	annotations[revisionAnnotation] = "3"
 	metadata := map[string]any{
 		"name": testName, "namespace": "default", "uid": uid,
@@ -43,18 +41,18 @@ func rawDeployment(tb testing.TB, n, revision int) []byte {
 		"annotations": annotations, "labels": map[string]string{"app": testName},
 		"managedFields": []any{
 			map[string]any{
-				"manager": assignment.FieldManager, "operation": "Update", "apiVersion": testAPIVersion, "time": "2026-11-20T10:00:01Z",
+				"manager": assignment.FieldManager, "operation": "Update", apiVersionField: testAPIVersion, "time": "2026-11-20T10:00:01Z",
 				"fieldsType": "FieldsV1", "fieldsV1": map[string]any{"f:metadata": map[string]any{"f:annotations": map[string]any{
-					"f:" + assignment.DefaultKey: struct{}{}, "f:" + assignment.EpochKey: struct{}{}, "f:" + assignment.SealKey: struct{}{}}}},
+					"f:" + assignment.Key: struct{}{}}}},
 			},
 			map[string]any{
-				"manager": "kubectl", "operation": "Update", "apiVersion": testAPIVersion, "time": "2026-11-20T10:00:00Z",
+				"manager": "kubectl", "operation": "Update", apiVersionField: testAPIVersion, "time": "2026-11-20T10:00:00Z",
 				"fieldsType": "FieldsV1", "fieldsV1": map[string]any{"f:spec": map[string]any{"f:replicas": struct{}{}}},
 			},
 		},
 	}
 	b, err := json.Marshal(map[string]any{
-		"apiVersion": testAPIVersion, "kind": "Deployment", "metadata": metadata,
+		apiVersionField: testAPIVersion, "kind": "Deployment", metadataField: metadata,
 		"spec": map[string]any{
 			"replicas": n, "selector": map[string]any{"matchLabels": map[string]string{"app": testName}},
 			"strategy": map[string]any{"type": "RollingUpdate", "rollingUpdate": map[string]any{"maxSurge": "10%", "maxUnavailable": 2}},
@@ -87,7 +85,7 @@ func decodeObject(tb testing.TB, raw []byte) *Object {
 
 func TestDecodeOwnerReadsWhatItNeeds(t *testing.T) {
 	object := decodeObject(t, rawDeployment(t, 20, 5))
-	owner, err := DecodeOwner(testRef(), object, assignment.DefaultKey, testTime, nil)
+	owner, err := DecodeOwner(testRef(), object, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,14 +93,11 @@ func TestDecodeOwnerReadsWhatItNeeds(t *testing.T) {
 	if owner.Rollout != want {
 		t.Errorf("rollout %+v, want %+v", owner.Rollout, want)
 	}
-	if owner.Count != 20 || owner.Selector != "app=worker" || owner.Generation != 7 || owner.ResourceVersion != "1005" || !owner.Clean() || owner.Terminating {
+	if owner.Count != 20 || owner.Selector != "app=worker" || owner.Generation != 7 || owner.ResourceVersion != "1005" || owner.Terminating {
 		t.Errorf("%+v", owner)
 	}
-	if id, ok := owner.SlotOf("worker-7c6b5d9f8-00007", "00000007-6c1f-4b53-9f0e-0e7d3a9d3c11"); !ok || id != 7 {
+	if id, ok := owner.Record.State.Slots.Of("worker-7c6b5d9f8-00007"); !ok || id != 7 {
 		t.Errorf("slot %d, %t, want 7", id, ok)
-	}
-	if _, ok := owner.SlotOf("worker-7c6b5d9f8-00007", "00000008-6c1f-4b53-9f0e-0e7d3a9d3c11"); ok {
-		t.Error("another pod of the same name has its slot")
 	}
 	if again := object.DeepCopyObject(); !reflect.DeepEqual(again, object) {
 		t.Errorf("a copy is %+v, want %+v", again, object)
@@ -135,7 +130,7 @@ func TestDecodeOwnerDefaults(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			object := decodeObject(t, []byte(`{"kind":"`+tc.kind+`","metadata":{"name":"worker"},"spec":`+tc.spec+`}`))
-			owner, err := DecodeOwner(Ref{Kind: tc.kind, Name: testName}, object, assignment.DefaultKey, testTime, nil)
+			owner, err := DecodeOwner(Ref{Kind: tc.kind, Name: testName}, object, nil)
 			if err != nil || owner.Count != tc.count || owner.OrdinalStart != tc.start || owner.Rollout != tc.rollout || owner.Annotations != nil {
 				t.Errorf("%+v, %v", owner, err)
 			}
@@ -143,105 +138,42 @@ func TestDecodeOwnerDefaults(t *testing.T) {
 	}
 	for name, spec := range map[string]string{"no selector": `{}`, "an empty one": `{"selector":{}}`} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := DecodeOwner(testRef(), decodeObject(t, []byte(`{"spec":`+spec+`}`)), assignment.DefaultKey, testTime, nil); err == nil {
+			if _, err := DecodeOwner(testRef(), decodeObject(t, []byte(`{"spec":`+spec+`}`)), nil); err == nil {
 				t.Error("an owner whose selector matches every pod was accepted")
 			}
 		})
 	}
 }
 
-// A later format is left alone, if idalloc may have written it.
-func TestALaterFormatIsLeftAlone(t *testing.T) {
-	for name, tc := range map[string]struct {
-		change func(o *Object)
-		newer  bool
-	}{
-		"written by idalloc":       {func(*Object) {}, true},
-		"nobody tracks who did it": {func(o *Object) { o.ManagedFields = nil }, true},
-		"written by another":       {func(o *Object) { o.ManagedFields[0].Manager = "kubectl-edit" }, false},
-		"no number of a format":    {func(o *Object) { o.Annotations[assignment.SealKey] = "-2:x" }, false},
-		"this version's own, damaged": {func(o *Object) {
-			o.Annotations[assignment.DefaultKey] = `{"x":"y"}`
-			o.Annotations[assignment.SealKey] = assignment.Seal(o.Annotations, assignment.DefaultKey, string(o.UID))
-		}, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			object := decodeObject(t, rawDeployment(t, 3, 1))
-			object.Annotations[assignment.SealKey] = "2:1795219200123:with more in it"
-			tc.change(object)
-			owner, err := DecodeOwner(testRef(), object, assignment.DefaultKey, testTime, nil)
-			if err != nil || owner.Trust.Believed() {
-				t.Fatalf("%+v, %v: it is neither clean nor untracked", owner, err)
-			}
-			if err := owner.Unreadable(); errors.Is(err, ErrNewer) != tc.newer {
-				t.Errorf("got the error %v, want one: %t", err, tc.newer)
-			}
-		})
-	}
-}
-
-// The assignment of another annotation key is left alone too, and not written over even by who did not look.
-func TestAnotherKeysAssignmentIsLeftAlone(t *testing.T) {
-	decode := func(change func(o *Object)) Owner {
-		t.Helper()
-		object := decodeObject(t, rawDeployment(t, 3, 1))
-		change(object)
-		owner, err := DecodeOwner(testRef(), object, "example.com/ids", testTime, nil)
-		if err != nil || owner.Trust.Believed() {
-			t.Fatalf("%+v, %v: it is neither clean nor untracked", owner, err)
-		}
-		return owner
-	}
-	owner := decode(func(*Object) {})
-	err := owner.Unreadable()
-	if !errors.Is(err, ErrOtherKey) || !strings.Contains(err.Error(), "example.com/ids") || !strings.Contains(err.Error(), "--annotation-key="+assignment.DefaultKey) {
-		t.Errorf("got the error %v, want both keys and what to do", err)
-	}
-	if _, err := (&Store{Key: "example.com/ids"}).Commit(t.Context(), owner, assignment.State{Epoch: 1}); !errors.Is(err, ErrOtherKey) {
-		t.Errorf("a write ends with %v", err)
-	}
-	if err := decode(func(o *Object) { o.ManagedFields[0].Manager = "kubectl-rollout" }).Unreadable(); err != nil {
-		t.Errorf("what an undo brought back is refused: %v", err)
-	}
-}
-
 // What an earlier moment said is used again only while it would be read the same.
 func TestDecodeOwnerAfterAnEarlierMoment(t *testing.T) {
-	decode := func(object *Object, now time.Time, earlier *Owner) Owner {
+	decode := func(object *Object, earlier *Owner) Owner {
 		t.Helper()
-		owner, err := DecodeOwner(testRef(), object, assignment.DefaultKey, now, earlier)
+		owner, err := DecodeOwner(testRef(), object, earlier)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return owner
 	}
-	first := decode(decodeObject(t, rawDeployment(t, 20, 1)), testTime, nil)
-	for name, tc := range map[string]struct {
-		change func(o *Object)
-		now    time.Time
-	}{
-		"the status changed":            {func(*Object) {}, testTime},
-		"another annotation changed":    {func(o *Object) { o.Annotations["x"] = "y" }, testTime},
-		"the assignment changed":        {func(o *Object) { o.Annotations[assignment.DefaultKey] = `{"0":"x"}` }, testTime},
-		"the epoch changed":             {func(o *Object) { o.Annotations[assignment.EpochKey] = "5" }, testTime},
-		"the owner is another one":      {func(o *Object) { o.UID = "another" }, testTime},
-		"the seal is of a later format": {func(o *Object) { o.Annotations[assignment.SealKey] = "2:5:x" }, testTime},
-		"the seal changed":              {func(o *Object) { o.Annotations[assignment.SealKey] = "5:x" }, testTime},
-		"a request came":                {func(o *Object) { o.Annotations[assignment.HandoverKey] = `{"0":"x"}` }, testTime},
-		"the assignment is gone":        {func(o *Object) { delete(o.Annotations, assignment.DefaultKey) }, testTime},
-		"all annotations are gone":      {func(o *Object) { o.Annotations = nil }, testTime},
-		"the manager is another":        {func(o *Object) { o.ManagedFields[0].Manager = "kubectl" }, testTime},
-		"nobody is the manager":         {func(o *Object) { o.ManagedFields = nil }, testTime},
-		"the clock was set back a week": {func(*Object) {}, testTime.Add(-7 * 24 * time.Hour)},
+	first := decode(decodeObject(t, rawDeployment(t, 20, 1)), nil)
+	for name, change := range map[string]func(o *Object){
+		"the status changed":         func(*Object) {},
+		"another annotation changed": func(o *Object) { o.Annotations["x"] = "y" },
+		"the assignment changed":     func(o *Object) { o.Annotations[assignment.Key] = `{"0":"x"}` },
+		"the owner is another one":   func(o *Object) { o.UID = "another" },
+		"a request came":             func(o *Object) { o.Annotations[assignment.HandoverKey] = `{"0":"x"}` },
+		"a row came":                 func(o *Object) { o.Annotations[assignment.PartitionOwnersKey] = "x" },
+		"the assignment is gone":     func(o *Object) { delete(o.Annotations, assignment.Key) },
+		"all annotations are gone":   func(o *Object) { o.Annotations = nil },
 	} {
 		t.Run(name, func(t *testing.T) {
 			object := decodeObject(t, rawDeployment(t, 20, 2))
-			tc.change(object)
+			change(object)
 			other, ok := object.DeepCopyObject().(*Object)
 			if !ok {
 				t.Fatal("a copy is of another type")
 			}
-			got, want := decode(object, tc.now, &first), decode(other, tc.now, nil)
+			got, want := decode(object, &first), decode(other, nil)
 			if !reflect.DeepEqual(got, want) {
 				t.Errorf("after an earlier moment\n%+v\nwithout it\n%+v", got, want)
 			}
@@ -312,7 +244,7 @@ func events(tb testing.TB, n int, moves bool) (next func() Owner) {
 		if !ok {
 			tb.Fatalf("an event of %T", decoded)
 		}
-		owner, err := DecodeOwner(testRef(), object, assignment.DefaultKey, testTime, earlier)
+		owner, err := DecodeOwner(testRef(), object, earlier)
 		if err != nil {
 			tb.Fatal(err)
 		}

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 )
 
 // operation is one step of a JSON Patch (RFC 6902).
@@ -46,50 +44,6 @@ func pointer(parts ...string) string {
 		b.WriteString(strings.NewReplacer("~", "~0", "/", "~1").Replace(p))
 	}
 	return b.String()
-}
-
-// ownerPatch sets all annotations of next in one request. Its tests fail unless the owner is the one that was read, and
-// nothing but its status has changed.
-//
-// Every change of a Deployment's spec or annotations raises its generation, and the status updates, frequent in a
-// rollout, do not. So the patch tests the generation there. The generation of other kinds ignores annotations, so the
-// patch tests the resourceVersion. It also does so for a Deployment whose map is there but not clean: a change of
-// managedFields may make the map trackable again, and does not raise the generation. To test the old epoch or the old map
-// would not be enough, because kubectl rollout undo brings old values back.
-func ownerPatch(from Owner, key string, next assignment.State) ([]byte, error) {
-	ops := []any{operation{Op: opTest, Path: "/metadata/uid", Value: from.UID}}
-	if from.comparesGeneration() {
-		ops = append(ops, operation{Op: opTest, Path: "/metadata/generation", Value: from.Generation})
-	} else {
-		ops = append(ops, operation{Op: opTest, Path: "/metadata/resourceVersion", Value: from.ResourceVersion})
-	}
-	set := next.Encode(key, string(from.UID))
-	if from.Annotations == nil {
-		ops = append(ops, absent("/metadata/annotations"), operation{Op: opAdd, Path: "/metadata/annotations", Value: set})
-		return encode(ops)
-	}
-	keys := from.Record.Keys()
-	if from.PartitionTrust != assignment.Unreadable && !leaves(from.Record.State.Partitions, next.Partitions) {
-		keys = append(keys, assignment.PartitionKeys()...)
-	}
-	for _, k := range keys {
-		value, wanted := set[k]
-		old, there := from.Annotations[k]
-		switch {
-		case wanted && there && value == old && k == assignment.PartitionOwnersKey: // only its seal is new, and the row is long
-		case wanted:
-			ops = append(ops, operation{Op: opAdd, Path: pointer("metadata", annotationsField, k), Value: value})
-		case there:
-			ops = append(ops, operation{Op: opRemove, Path: pointer("metadata", annotationsField, k)})
-		}
-	}
-	return encode(ops)
-}
-
-// leaves reports whether a write leaves the row of partitions as it is. A row that somebody else wrote must not get a seal that fits
-// unless a plan has decided on it.
-func leaves(before, next *assignment.Partitions) bool {
-	return before != nil && before.Same(next) && before.Epoch == next.Epoch
 }
 
 // change is a change of one key of a pod's labels or annotations. A nil value means that the key is absent.

@@ -3,16 +3,19 @@ package store
 import (
 	"encoding/json"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"testing"
-	"time"
 	"unicode/utf8"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/partition/placement"
 )
 
 // object is the part of an owner or a pod that patches look at or change, as the API server stores it.
@@ -71,46 +74,36 @@ func readMap(text string) (m map[string]string, ok bool) {
 	return m, true
 }
 
-// ours reports whether key can be where the assignment is stored: it is none of idalloc's other keys.
-func ours(key string) bool {
-	return key != "" && utf8.ValidString(key) && !slices.Contains(assignment.Keys(assignment.DefaultKey)[1:], key)
-}
-
-// The patch of a commit leaves exactly the planned state beside what others wrote, and the server
+// The patch of a proposal leaves exactly the proposed state beside what others wrote, and the server
 // refuses it for every other object: another UID, or another version of what the patch was planned on.
 func FuzzOwnerPatch(f *testing.F) {
-	f.Fuzz(func(t *testing.T, annotations, key, uid, version string, generation int64, deployment, tracked bool, slots, asked string) {
+	f.Fuzz(func(t *testing.T, annotations, uid, version string, generation int64, deployment bool, slots, asked string, partitions uint8) {
 		others, ok := readMap(annotations)
-		if !ok || !ours(key) || !utf8.ValidString(uid) || !utf8.ValidString(version) {
+		if !ok || !utf8.ValidString(uid) || !utf8.ValidString(version) {
 			return
 		}
-		next := assignment.State{Epoch: 7}
+		var next assignment.State
 		next.Slots, _ = assignment.ParseSlots(slots) // nil where it is none
 		next.Handover, _ = assignment.ParseSlots(asked)
-		from := Owner{
-			Ref: Ref{Kind: StatefulSet}, UID: types.UID(uid), Generation: generation, ResourceVersion: version,
-			Annotations: others, Record: assignment.Decode(others, key, uid, time.UnixMilli(8)),
+		if partitions > 0 {
+			next.Partitions = &assignment.Partitions{Count: int(partitions), Strategy: "sticky", Owners: placement.Owners{0: placement.Between(0, int(partitions)-1)}}
 		}
-		from.Trust = trust(from.Record, tracked, false)
-		from.PartitionTrust = partitionTrust(from.Record.Partitions, tracked, false)
+		from := Owner{Ref: Ref{Kind: StatefulSet}, UID: types.UID(uid), Generation: generation, ResourceVersion: version, Annotations: others}
 		if deployment {
 			from.Kind = Deployment
 		}
-		body, err := ownerPatch(from, key, next)
+		body, err := proposalPatch(from, next.Encode())
 		if err != nil {
 			t.Fatal(err)
 		}
 		read := object{Metadata: meta{UID: uid, Generation: generation, ResourceVersion: version, Annotations: others}, Spec: map[string]any{"replicas": 1.0}}
 		want := read
 		want.Metadata.Annotations = maps.Clone(others)
-		maps.DeleteFunc(want.Metadata.Annotations, func(k, _ string) bool { return slices.Contains(assignment.Keys(key), k) || k == from.Record.OtherKey })
-		if from.PartitionTrust != assignment.Unreadable {
-			maps.DeleteFunc(want.Metadata.Annotations, func(k, _ string) bool { return slices.Contains(assignment.PartitionKeys(), k) })
-		}
+		maps.DeleteFunc(want.Metadata.Annotations, func(k, _ string) bool { return slices.Contains(assignment.Keys(), k) })
 		if want.Metadata.Annotations == nil {
 			want.Metadata.Annotations = map[string]string{}
 		}
-		maps.Copy(want.Metadata.Annotations, next.Encode(key, uid))
+		maps.Copy(want.Metadata.Annotations, next.Encode())
 		if after, ok := apply(t, read, body); !ok || !after.equals(want) {
 			t.Fatalf("%s\nmakes %+v\nof    %+v (accepted: %v)\nwant  %+v", body, after, read, ok, want)
 		}
@@ -130,7 +123,7 @@ func refusesOthers(t *testing.T, from Owner, read object, body []byte) {
 	change("another version", func(m *meta) {
 		// Whatever changes an owner changes its resourceVersion; what the generation does not show is its status.
 		m.ResourceVersion += "1"
-		if from.comparesGeneration() {
+		if kinds[from.Kind].versioned {
 			m.Generation++
 		}
 	})
@@ -142,7 +135,7 @@ func refusesOthers(t *testing.T, from Owner, read object, body []byte) {
 			t.Fatalf("%s\nis accepted by an object with %s: %+v", body, what, after)
 		}
 	}
-	if !from.comparesGeneration() {
+	if !kinds[from.Kind].versioned {
 		return
 	}
 	status := read
@@ -152,36 +145,21 @@ func refusesOthers(t *testing.T, from Owner, read object, body []byte) {
 	}
 }
 
-// swap is the change of a receipt as SwapReceipt asks for it.
-func swap(pod meta, next *assignment.Receipt) (present []string, changes []change) {
-	label, owner, receipt, cost := receiptValues(next)
-	if pod.Labels != nil {
-		present = append(present, "labels")
-	}
-	if pod.Annotations != nil {
-		present = append(present, "annotations")
-	}
-	return present, []change{
-		{field: "annotations", key: assignment.ReceiptKey, old: lookup(pod.Annotations, assignment.ReceiptKey), new: receipt, tested: true},
-		{field: "annotations", key: assignment.DeletionCostKey, old: lookup(pod.Annotations, assignment.DeletionCostKey), new: cost},
-		{field: "labels", key: assignment.InstanceIDLabel, old: lookup(pod.Labels, assignment.InstanceIDLabel), new: label},
-		{field: "labels", key: assignment.OwnerLabel, old: lookup(pod.Labels, assignment.OwnerLabel), new: owner},
-	}
-}
-
 // The patch of a receipt sets receipt, labels and cost together and nothing else, and the server refuses
 // it for every other pod and for this pod with any other receipt.
 func FuzzPodPatch(f *testing.F) {
-	f.Fuzz(func(t *testing.T, labels, annotations, uid, owner string, id int, epoch int64, kind uint8, other string) {
+	f.Fuzz(func(t *testing.T, labels, annotations, uid, owner string, id int, kind uint8, write, other string) {
 		l, okLabels := readMap(labels)
 		a, okAnnotations := readMap(annotations)
-		if !okLabels || !okAnnotations || !utf8.ValidString(uid) || !utf8.ValidString(owner) || !utf8.ValidString(other) {
+		if !okLabels || !okAnnotations || !utf8.ValidString(uid) || !utf8.ValidString(owner) || !utf8.ValidString(write) || !utf8.ValidString(other) {
 			return
 		}
-		next := []*assignment.Receipt{nil, {UID: uid, Owner: owner, GaveUp: true}, {UID: uid, Owner: owner, ID: id, Epoch: epoch}}[kind%3]
+		next := receipt.Receipt{UID: uid, Owner: owner, State: []receipt.State{receipt.Waits, receipt.GaveUp, receipt.Locks}[kind%3], Share: receipt.Nothing(), Write: write}
+		if next.State == receipt.Locks {
+			next.Share.ID = id
+		}
 		read := object{Metadata: meta{UID: uid, ResourceVersion: "1", Labels: l, Annotations: a}}
-		present, changes := swap(read.Metadata, next)
-		body, err := podPatch(uid, present, changes)
+		body, err := lockPatch(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{UID: types.UID(uid), Labels: l, Annotations: a}}, next)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -194,15 +172,15 @@ func FuzzPodPatch(f *testing.F) {
 		if _, ok := apply(t, foreign, body); ok {
 			t.Fatalf("%s\nis accepted by another pod", body)
 		}
-		if old, there := a[assignment.ReceiptKey]; there && old == other || !there && a == nil && next == nil {
-			return // the same receipt; or there is none, and none is to be written
+		if old, there := a[receipt.Key]; there && old == other {
+			return // the same receipt
 		}
 		late := read
 		late.Metadata.Annotations = maps.Clone(a)
 		if late.Metadata.Annotations == nil {
 			late.Metadata.Annotations = map[string]string{}
 		}
-		late.Metadata.Annotations[assignment.ReceiptKey] = other
+		late.Metadata.Annotations[receipt.Key] = other
 		if _, ok := apply(t, late, body); ok {
 			t.Fatalf("%s\nis accepted although the receipt became %q", body, other)
 		}
@@ -210,24 +188,26 @@ func FuzzPodPatch(f *testing.F) {
 }
 
 // meant returns the pod with a receipt and all that belongs to it.
-func meant(o object, next *assignment.Receipt) object {
-	set := func(m map[string]string, key string, value *string) map[string]string {
-		m = maps.Clone(m)
-		switch {
-		case value == nil:
-			delete(m, key)
-		case m == nil:
-			m = map[string]string{key: *value}
-		default:
-			m[key] = *value
+func meant(o object, next receipt.Receipt) object {
+	o.Metadata.Labels, o.Metadata.Annotations = maps.Clone(o.Metadata.Labels), maps.Clone(o.Metadata.Annotations)
+	if o.Metadata.Annotations == nil {
+		o.Metadata.Annotations = map[string]string{}
+	}
+	o.Metadata.Annotations[receipt.Key] = next.Encode()
+	if next.State == receipt.Locks {
+		if o.Metadata.Labels == nil {
+			o.Metadata.Labels = map[string]string{}
 		}
-		return m
+		o.Metadata.Labels[receipt.IDLabel] = strconv.Itoa(next.Share.ID)
+		o.Metadata.Labels[receipt.OwnerLabel] = assignment.OwnerLabelValue(next.Owner)
+		o.Metadata.Annotations[assignment.DeletionCostKey] = strconv.Itoa(math.MaxInt32 - next.Share.ID)
+		return o
 	}
-	label, owner, receipt, cost := receiptValues(next)
-	if next != nil && !next.GaveUp && *label != strconv.Itoa(next.ID) {
-		panic("a receipt goes with the label of its slot")
+	had, err := strconv.Atoi(o.Metadata.Labels[receipt.IDLabel])
+	if err == nil && o.Metadata.Annotations[assignment.DeletionCostKey] == strconv.Itoa(math.MaxInt32-had) {
+		delete(o.Metadata.Annotations, assignment.DeletionCostKey) // another one is somebody else's
 	}
-	o.Metadata.Labels = set(set(o.Metadata.Labels, assignment.InstanceIDLabel, label), assignment.OwnerLabel, owner)
-	o.Metadata.Annotations = set(set(o.Metadata.Annotations, assignment.ReceiptKey, receipt), assignment.DeletionCostKey, cost)
+	delete(o.Metadata.Labels, receipt.IDLabel)
+	delete(o.Metadata.Labels, receipt.OwnerLabel)
 	return o
 }

@@ -6,16 +6,11 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"math/rand/v2"
 	"strconv"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 )
 
 // GetPod reads a pod's metadata. Errors: ErrGone, *ForbiddenError, or another error that Temporary judges.
@@ -31,69 +26,6 @@ func (s *Store) GetPod(ctx context.Context, namespace, name string) (*metav1.Par
 		return nil, t.wrap("get", err)
 	}
 	return pod, nil
-}
-
-// SwapReceipt replaces the receipt on the pod with next, or removes it if next is nil, and returns the pod as written. pod
-// is the pod as last read. The write fails if the receipt has changed since, so a late write cannot undo a newer one. The
-// labels and the deletion cost change in the same request. If nothing would change, SwapReceipt sends nothing.
-//
-// With renew, it writes a receipt that is there already in other bytes with the same meaning. Then a late write of an
-// earlier process of this pod fails.
-//
-// Errors: ErrConflict, ErrAmbiguous, ErrGone, *ForbiddenError, or the server's own.
-func (s *Store) SwapReceipt(ctx context.Context, pod *metav1.PartialObjectMetadata, next *assignment.Receipt, renew bool) (*metav1.PartialObjectMetadata, error) {
-	t := target{Pods, pod.Namespace, pod.Name}
-	if err := t.check("patch"); err != nil {
-		return nil, err
-	}
-	label, owner, receipt, cost := receiptValues(next)
-	oldReceipt, oldLabel := lookup(pod.Annotations, assignment.ReceiptKey), lookup(pod.Labels, assignment.InstanceIDLabel)
-	oldOwner := lookup(pod.Labels, assignment.OwnerLabel)
-	oldCost := lookup(pod.Annotations, assignment.DeletionCostKey)
-	if cost == nil && oldCost != nil && !same(oldCost, costOf(oldLabel)) {
-		cost = oldCost // somebody else set it
-	}
-	if receipt != nil && oldReceipt != nil && strings.TrimRight(*oldReceipt, blanks) == *receipt {
-		*receipt = *oldReceipt
-		if renew {
-			*receipt = strings.TrimRight(*oldReceipt, blanks) + nonce()
-		}
-	}
-	if same(label, oldLabel) && same(owner, oldOwner) && same(receipt, oldReceipt) && same(cost, oldCost) {
-		return pod, nil
-	}
-	var present []string
-	if pod.Labels != nil {
-		present = append(present, labelsField)
-	}
-	if pod.Annotations != nil {
-		present = append(present, annotationsField)
-	}
-	body, err := podPatch(string(pod.UID), present, []change{
-		{field: annotationsField, key: assignment.ReceiptKey, old: oldReceipt, new: receipt, tested: true},
-		// Labels and cost follow from the receipt, so nobody tests their old values.
-		{field: annotationsField, key: assignment.DeletionCostKey, old: oldCost, new: cost},
-		{field: labelsField, key: assignment.InstanceIDLabel, old: oldLabel, new: label},
-		{field: labelsField, key: assignment.OwnerLabel, old: oldOwner, new: owner},
-	})
-	if err != nil {
-		return nil, err
-	}
-	rctx, cancel := requestContext(ctx)
-	defer cancel()
-	written, err := s.Metadata.Resource(Pods).Namespace(pod.Namespace).Patch(rctx, pod.Name, types.JSONPatchType, body,
-		metav1.PatchOptions{FieldManager: assignment.FieldManager})
-	switch {
-	case err == nil:
-		return written, nil
-	case t.unanswered(err):
-		return nil, fmt.Errorf("%w: %w", ErrAmbiguous, t.wrap("patch", err))
-	case apierrors.IsConflict(err):
-		return nil, fmt.Errorf("%w: %w", ErrConflict, t.wrap("patch", err))
-	case apierrors.IsInvalid(err):
-		return nil, s.judgePod(ctx, pod, t.wrap("patch", err))
-	}
-	return nil, t.wrap("patch", err)
 }
 
 // judgePod tells a conflict from a real refusal, as judge does for an owner.
@@ -112,35 +44,8 @@ func (s *Store) judgePod(ctx context.Context, pod *metav1.PartialObjectMetadata,
 	return refused
 }
 
-// blanks are white space characters, which mean nothing in JSON.
-const blanks = " \t"
-
-// nonce returns 24 random blanks. They make the bytes of a receipt unique without changing its meaning.
-func nonce() string {
-	b := make([]byte, 24)
-	bits := rand.Uint32() //nolint:gosec // it has to differ, not to be secret
-	for i := range b {
-		b[i] = blanks[bits>>i&1]
-	}
-	return string(b)
-}
-
-// receiptValues returns the labels, the annotation and the deletion cost for a receipt. Pods without an id get no cost, and
-// pods with a high id a low one. So a scale-down first removes pods without an id, then the highest ids, and the other pods
-// keep theirs.
-func receiptValues(r *assignment.Receipt) (label, owner, receipt, cost *string) {
-	if r == nil {
-		return nil, nil, nil, nil
-	}
-	text := r.Encode()
-	if !r.Locks() {
-		return nil, nil, &text, nil
-	}
-	id, whose := strconv.Itoa(r.ID), assignment.OwnerLabelValue(r.Owner)
-	return &id, &whose, &text, costOf(&id)
-}
-
-// costOf returns the deletion cost for an id, or nil without one.
+// costOf returns the deletion cost for an id, or nil without one. Pods without an id get no cost, and pods with a high id a low one. So a
+// scale-down first removes pods without an id, then the highest ids, and the other pods keep theirs.
 func costOf(id *string) *string {
 	if id == nil {
 		return nil

@@ -70,7 +70,7 @@ func TestEachPodShowsAllPages(t *testing.T) {
 			b := &book{pods: tc.pods, forget: tc.forget}
 			server := httptest.NewServer(b)
 			defer server.Close()
-			s, err := New(&rest.Config{Host: server.URL}, "", testclock.NewFakeClock(testTime))
+			s, err := New(&rest.Config{Host: server.URL}, testclock.NewFakeClock(testTime))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strconv"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -22,7 +23,7 @@ func (s *Store) Propose(ctx context.Context, from Owner, next assignment.State) 
 	if err := t.check("patch"); err != nil {
 		return Owner{}, err
 	}
-	set := proposals(next)
+	set := next.Encode()
 	body, err := proposalPatch(from, set)
 	if err != nil {
 		return Owner{}, err
@@ -32,8 +33,8 @@ func (s *Store) Propose(ctx context.Context, from Owner, next assignment.State) 
 	o, err := s.patchObject(rctx, from.Ref, body)
 	switch {
 	case err == nil:
-		written, err := s.Decode(from.Ref, o, nil)
-		if err == nil && !maps.Equal(proposals(written.Record.State), set) {
+		written, err := DecodeOwner(from.Ref, o, nil)
+		if err == nil && !maps.Equal(written.Record.State.Encode(), set) {
 			err = fmt.Errorf("%w: annotations of %s in namespace %s", ErrNotKept, from.Ref, from.Namespace)
 		}
 		return written, err
@@ -42,26 +43,9 @@ func (s *Store) Propose(ctx context.Context, from Owner, next assignment.State) 
 	case apierrors.IsConflict(err):
 		return Owner{}, fmt.Errorf("%w: %w", ErrConflict, t.wrap("patch", err))
 	case apierrors.IsInvalid(err):
-		return Owner{}, s.judgeProposal(ctx, from, t.wrap("patch", err))
+		return Owner{}, s.judge(ctx, from, t.wrap("patch", err))
 	}
 	return Owner{}, t.wrap("patch", err)
-}
-
-// proposalKeys are the annotations that Propose writes.
-func proposalKeys() []string {
-	return []string{assignment.DefaultKey, assignment.HandoverKey, assignment.PartitionOwnersKey}
-}
-
-// proposals returns the annotations that store the state.
-func proposals(state assignment.State) map[string]string {
-	out := map[string]string{assignment.DefaultKey: state.Slots.Encode()}
-	if len(state.Handover) > 0 {
-		out[assignment.HandoverKey] = state.Handover.Encode()
-	}
-	if state.Partitions != nil {
-		out[assignment.PartitionOwnersKey] = state.Partitions.Encode()
-	}
-	return out
 }
 
 // proposalPatch sets the annotations. A status update does not change what it tests on a kind whose generation counts annotations.
@@ -75,7 +59,7 @@ func proposalPatch(from Owner, set map[string]string) ([]byte, error) {
 	if from.Annotations == nil {
 		return encode(append(ops, absent("/metadata/annotations"), operation{Op: opAdd, Path: "/metadata/annotations", Value: set}))
 	}
-	for _, key := range proposalKeys() {
+	for _, key := range assignment.Keys() {
 		value, wanted := set[key]
 		old, there := from.Annotations[key]
 		switch {
@@ -88,17 +72,25 @@ func proposalPatch(from Owner, set map[string]string) ([]byte, error) {
 	return encode(ops)
 }
 
-// judgeProposal tells a conflict from a real refusal: the server answers 422 both to a failed test of a JSON Patch and to an invalid object.
-func (s *Store) judgeProposal(ctx context.Context, from Owner, refused error) error {
+// judge tells a conflict from a real refusal: the server answers 422 both to a failed test of a JSON Patch and to an invalid object.
+func (s *Store) judge(ctx context.Context, from Owner, refused error) error {
 	now, err := s.Get(ctx, from.Ref)
-	versioned := kinds[from.Kind].versioned
 	switch {
 	case errors.Is(err, ErrGone):
 		return fmt.Errorf("%w: %w", ErrGone, refused)
 	case err != nil:
 		return fmt.Errorf("%w: %w", ErrConflict, err) // nobody knows; after a conflict the caller reads again anyway
-	case now.UID != from.UID || version(now, versioned) != version(from, versioned) || (now.Annotations == nil) != (from.Annotations == nil):
+	case now.UID != from.UID || now.version() != from.version() || (now.Annotations == nil) != (from.Annotations == nil):
 		return ErrConflict
 	}
 	return refused
+}
+
+// version is what a write tests: the generation on a kind whose generation counts annotations, so that a status update does not get in the way;
+// else the resourceVersion.
+func (o Owner) version() string {
+	if kinds[o.Kind].versioned {
+		return strconv.FormatInt(o.Generation, 10)
+	}
+	return o.ResourceVersion
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/idalloc/idalloc/pkg/allocator/event"
-	"github.com/idalloc/idalloc/pkg/allocator/plan"
+	"github.com/idalloc/idalloc/pkg/allocator/proposal"
 	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/pkg/metrics/collector"
 )
@@ -23,11 +23,11 @@ func TestARegistryGathersWhatTheTextSays(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := identity.Identity{
-		State: identity.StateAssigned, ID: 3, Count: 5, Epoch: 1795219200123, Owner: identity.Owner{APIVersion: "apps/v1", Kind: "Deployment", Name: "worker"},
+		State: identity.StateAssigned, ID: 3, Count: 5, Token: 1795219200123, Owner: identity.Owner{APIVersion: "apps/v1", Kind: "Deployment", Name: "worker"},
 	}
 	for _, e := range []event.Event{
 		event.Claiming{}, event.Claimed{Result: event.ClaimTaken, Took: 700 * time.Millisecond}, event.Claimed{Result: event.ClaimTaken, Took: time.Hour},
-		event.Published{To: id}, event.Written{Freed: []plan.Change{{Cause: plan.CauseDead}}}, event.Given{}, event.PartitionsPublished{Count: 8, Owned: 3},
+		event.Published{To: id}, event.Written{Freed: []event.Change{{Cause: string(proposal.CauseDead)}}}, event.Given{}, event.PartitionsMoved{Given: 3},
 	} {
 		m.Observe(e)
 	}

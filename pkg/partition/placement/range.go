@@ -5,7 +5,7 @@ package placement
 //
 // It is for programs that know nothing but their id and the count, such as those that read the published files. Nothing
 // is exclusive there while the count changes: for a moment one instance uses the new count and another one the old, and
-// both work on one partition. Their epochs do not tell which of them is right. Let idalloc own the partitions where that does harm.
+// both work on one partition. Their tokens do not tell which of them is right. Let idalloc own the partitions where that does harm.
 func Range(id, count, partitions int) Set {
 	assignable := min(count, partitions)
 	if id < 0 || id >= assignable {

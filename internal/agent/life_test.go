@@ -1,0 +1,212 @@
+//go:build linux
+
+package agent
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"github.com/idalloc/idalloc/internal/hook"
+	"github.com/idalloc/idalloc/pkg/allocator"
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/identity"
+	"github.com/idalloc/idalloc/test/apifake"
+)
+
+// yard is a Deployment of two pods, each with a directory that its containers share.
+type yard struct {
+	t    *testing.T
+	api  *apifake.Server
+	dirs map[string]string
+	// urls are the addresses of the pods' watchers.
+	urls map[string]string
+}
+
+func newYard(t *testing.T, annotations map[string]string) *yard {
+	t.Helper()
+	y := &yard{t: t, api: apifake.New(t), dirs: map[string]string{}, urls: map[string]string{}}
+	owner := apifake.Owner(2)
+	owner.SetAnnotations(annotations)
+	y.api.Put(owner)
+	set := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": apifake.Apps, "kind": "ReplicaSet", "metadata": map[string]any{"name": "rs", "uid": "rs"},
+		"spec": map[string]any{"replicas": int64(2), "selector": map[string]any{"matchLabels": map[string]any{"app": apifake.Worker}}},
+	}}
+	set.SetOwnerReferences(controlledBy(apifake.Deployment, apifake.Worker, apifake.OwnerUID))
+	y.api.Put(set)
+	for _, name := range []string{"a", "b"} {
+		pod := apifake.Pod(name)
+		pod.SetOwnerReferences(controlledBy("ReplicaSet", "rs", "rs"))
+		y.api.Put(pod)
+		y.dirs[name] = t.TempDir()
+	}
+	return y
+}
+
+func controlledBy(kind, name string, uid types.UID) []metav1.OwnerReference {
+	yes := true
+	return []metav1.OwnerReference{{APIVersion: apifake.Apps, Kind: kind, Name: name, UID: uid, Controller: &yes}}
+}
+
+// watch starts a watcher in a pod. The returned function ends it, as a restart of its container does.
+func (y *yard) watch(pod string, partitions bool, hooks Hooks) (end func()) {
+	y.t.Helper()
+	s, err := store.New(y.api.Config(), clock.RealClock{})
+	if err != nil {
+		y.t.Fatal(err)
+	}
+	free, err := new(net.ListenConfig).Listen(y.t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		y.t.Fatal(err)
+	}
+	address := free.Addr().String()
+	if err := free.Close(); err != nil {
+		y.t.Fatal(err)
+	}
+	y.urls[pod] = "http://" + address
+	o := Options{
+		Dir: y.dirs[pod], HTTPAddress: address, Partitions: partitions,
+		Allocator: allocator.Options{Store: s, Pod: pod, Namespace: apifake.Namespace, PodUID: apifake.UIDOf(pod), Log: logr.Discard()},
+	}
+	ctx, cancel := context.WithCancel(y.t.Context())
+	done := make(chan error, 1)
+	go func() { done <- Watch(ctx, o, hooks) }()
+	return func() {
+		cancel()
+		if err := <-done; err != nil {
+			y.t.Error(err)
+		}
+	}
+}
+
+// post posts to a pod's watcher until it accepts that.
+func (y *yard) post(pod, what string) {
+	y.t.Helper()
+	y.until("an answer to "+what, func() bool {
+		r, err := http.NewRequestWithContext(y.t.Context(), http.MethodPost, y.urls[pod]+what, http.NoBody)
+		if err != nil {
+			y.t.Fatal(err)
+		}
+		answer, err := http.DefaultClient.Do(r)
+		if err != nil {
+			return false // it has not begun to listen
+		}
+		return answer.Body.Close() == nil && answer.StatusCode == http.StatusNoContent
+	})
+}
+
+// until waits for a change.
+func (y *yard) until(what string, is func() bool) {
+	y.t.Helper()
+	late := time.After(time.Minute)
+	for !is() {
+		select {
+		case <-time.After(identity.PollInterval):
+		case <-late:
+			y.t.Fatalf("no %s; a shows %+v, b %+v", what, y.shows("a"), y.shows("b"))
+		}
+	}
+}
+
+// shows is what a pod's files say.
+func (y *yard) shows(pod string) identity.Identity {
+	id, err := identity.Read(y.dirs[pod])
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		y.t.Error(err)
+	}
+	return id
+}
+
+func (y *yard) own(a, b int) func() bool {
+	return func() bool {
+		return y.shows("a").Partitions.Owned().Len() == a && y.shows("b").Partitions.Owned().Len() == b
+	}
+}
+
+// The program neither loses its id nor sees another token.
+func TestARestartOfTheContainerIsNotNoticed(t *testing.T) {
+	y := newYard(t, nil)
+	end := y.watch("a", false, Hooks{})
+	y.until("id", func() bool { return y.shows("a").Assigned() })
+	before := y.shows("a")
+	generation, err := os.Readlink(filepath.Join(y.dirs["a"], "..data"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	end()
+	end = y.watch("a", false, Hooks{})
+	writes := func() string { return y.api.Get(apifake.Pods, "a").GetResourceVersion() }
+	first := writes()
+	y.until("write of the receipt by the next process", func() bool { return writes() != first })
+	end()
+	if now, err := os.Readlink(filepath.Join(y.dirs["a"], "..data")); err != nil || now != generation {
+		t.Errorf("the files were written again: %+v, then %+v (%v)", before, y.shows("a"), err)
+	}
+}
+
+// A program that reports over HTTP is asked, too, when somebody has removed the receipt.
+func TestARemovedReceiptStopsTheWorkAndTheIDComesBack(t *testing.T) {
+	y := newYard(t, nil)
+	end := y.watch("a", false, httpHooks())
+	defer end()
+	y.until("id", func() bool { return y.shows("a").Assigned() })
+	before := y.shows("a")
+	y.until("watch of the own pod", func() bool { // it begins a little later
+		y.api.Change(apifake.Pods, "a", func(o *unstructured.Unstructured) {
+			annotations := o.GetAnnotations()
+			delete(annotations, receipt.Key)
+			o.SetAnnotations(annotations)
+		})
+		return y.shows("a").State == identity.StateDraining
+	})
+	y.post("a", "/v1/drained?token="+strconv.FormatInt(before.Token, 10)+"&stop="+strconv.Itoa(y.shows("a").Stop))
+	y.until("id again", func() bool { return y.shows("a").Assigned() })
+	if now := y.shows("a"); now.Token <= before.Token {
+		t.Errorf("the token was %d and is %d", before.Token, now.Token)
+	}
+}
+
+// A pause moves all partitions to others, and outlives the container.
+func TestAPodPausesUntilItResumes(t *testing.T) {
+	y := newYard(t, map[string]string{assignment.PartitionCountKey: "8"})
+	stops, err := hook.Parse("/bin/true")
+	if err != nil {
+		t.Fatal(err)
+	}
+	hooks := Hooks{Drain: stops, DrainTimeout: time.Minute}
+	end := y.watch("a", true, hooks)
+	defer y.watch("b", true, hooks)()
+	y.until("division", y.own(4, 4))
+	y.post("a", "/v1/pause")
+	y.until("pause", y.own(0, 8))
+	end()
+	end = y.watch("a", true, hooks)
+	defer func() { end() }()
+	for over := time.After(3 * time.Second); over != nil; { // it would take partitions after a second
+		select {
+		case <-time.After(identity.PollInterval):
+		case <-over:
+			over = nil
+		}
+		if !y.own(0, 8)() {
+			t.Fatalf("after a restart a shows %+v", y.shows("a"))
+		}
+	}
+	y.post("a", "/v1/resume")
+	y.until("division", y.own(4, 4))
+}

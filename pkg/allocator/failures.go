@@ -1,0 +1,108 @@
+package allocator
+
+import (
+	"context"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/event"
+	"github.com/idalloc/idalloc/pkg/allocator/proposal"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/gc"
+)
+
+// restAfter is after how many failures in a row a process takes no partitions for a while.
+const restAfter = 3
+
+// rest is a pause that failures bring about.
+type rest struct {
+	until time.Time
+	// active says that the process takes no partitions now, and ended is when that ended last.
+	active bool
+	ended  time.Time
+}
+
+// beginRest has a process take no partitions for a while whose program failed again and again. A lock that has stood for long says that the
+// program has worked since, or has rested for as long.
+func (a *Allocator) beginRest() {
+	failed := a.work.failures
+	if !a.o.RestsAfterFailures || failed < restAfter {
+		return
+	}
+	if written, ok := writtenAt(a.pod); a.receipt().State == receipt.Locks && ok && a.clock.Since(written) >= provenAfter {
+		return
+	}
+	a.work.rest.until = a.plans.began.Add(a.standBackFor(failed))
+}
+
+// followRest takes in the time, and whether others can work on the partitions.
+func (a *Allocator) followRest() {
+	r, now := &a.work.rest, a.clock.Now()
+	if r.until.IsZero() || !a.view.ok {
+		return
+	}
+	if !a.othersDivide() || !now.Before(r.until) {
+		r.until = time.Time{}
+	}
+	if active := !r.until.IsZero(); active != r.active {
+		if r.active = active; !active {
+			r.ended = now
+		}
+		a.happened.Tell(event.Paused{ID: a.tenure.Lock.Share.ID, Paused: active, Failed: a.work.failures, For: max(0, r.until.Sub(now))})
+	}
+}
+
+// othersDivide reports whether another id has an entry and is among those that divide the partitions.
+func (a *Allocator) othersDivide() bool {
+	owner := a.view.owner
+	for _, id := range owner.Record.State.Partitions.Members() {
+		if name, taken := owner.Record.State.Slots[id]; taken && name != a.o.Pod && id < owner.Count {
+			return true
+		}
+	}
+	return false
+}
+
+// pause begins or ends a pause of the work on partitions.
+func (w *work) pause(paused bool) {
+	if w.paused != paused {
+		w.paused = paused
+		w.a.happened.Tell(event.Paused{ID: w.a.tenure.Lock.Share.ID, Paused: paused})
+	}
+}
+
+// lookBack gives a slot back that an earlier process of this pod took and died with soon after, while a pod that made room for it waits. Its
+// work ended with it, and this process has published nothing yet.
+func (a *Allocator) lookBack(ctx context.Context) error {
+	r := a.receipt()
+	if a.o.Left != nil || a.work.published || a.work.left.State != "" || r.State != receipt.Locks || a.wrote != "" || !surplus(a.view.owner) || a.known.GivesBack {
+		return nil
+	}
+	if written, ok := writtenAt(a.pod); !ok || a.clock.Since(written) >= provenAfter {
+		return nil
+	}
+	pods, err := gc.Survey(ctx, a.o.Store, a.view.owner)
+	if err != nil {
+		a.known.Unseen = true
+		return err
+	}
+	if !proposal.MadeRoom(pods, a.o.Pod) {
+		return nil
+	}
+	a.work.failures++
+	a.known.GivesBack = true
+	a.happened.Tell(event.GivenBack{ID: r.Share.ID, Failed: a.work.failures})
+	return nil
+}
+
+// writtenAt is when idalloc wrote the receipt, by the API server's clock.
+func writtenAt(pod *metav1.PartialObjectMetadata) (at time.Time, ok bool) {
+	for _, entry := range pod.ManagedFields {
+		if entry.Manager == assignment.FieldManager && entry.Time != nil && entry.Time.After(at) {
+			at, ok = entry.Time.Time, true
+		}
+	}
+	return at, ok
+}

@@ -1,0 +1,120 @@
+package allocator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/event"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/identity"
+	"github.com/idalloc/idalloc/pkg/partition/placement"
+)
+
+var (
+	// ErrNoSlot means that the context ended before there was a slot.
+	ErrNoSlot = errors.New("idalloc: no slot")
+	// ErrPodGone means that this process's pod object does not exist (any more), so it must not hold an id.
+	ErrPodGone = errors.New("idalloc: the pod of this process does not exist")
+)
+
+// MinFenceAfter is the shortest fence-after: below it an API server that is merely slow would take ids away.
+const MinFenceAfter = 3 * time.Second
+
+// Options configure an Allocator. Store, Pod and Namespace are required.
+type Options struct {
+	Store          *store.Store
+	Pod, Namespace string
+	// PodUID is this pod's UID; empty: that of the pod that has its name when New looks.
+	PodUID types.UID
+	Log    logr.Logger
+	// Publish is called with every new identity, its partitions included, from the goroutine of Run, Claim or Release. It must not block for
+	// long. When it returns, nobody begins work that the identity does not name.
+	Publish func(identity.Identity)
+	// Stale is called when contact with the API server is lost (true) and when it is found again (false). The identity does not change
+	// with it.
+	Stale func(bool)
+	// Stop blocks until the work has stopped that a Stop is about. It is called after an identity was published that does not name it as
+	// owned any more. After an error the work goes on, and Stop is called again later. It is called from a goroutine of its own, one at a time.
+	// Its context ends with the process.
+	Stop func(context.Context, Stop) error
+	// Left returns what an earlier process of the pod with this UID published last, so that its work may go on. It is called once, by New.
+	// Nil: nothing is left of the work of an earlier process, however that ended.
+	Left func(uid string) identity.Identity
+	// LastStop is the Number of the last Stop of an earlier process of this container, 0 if there was none. Numbers go on from it.
+	LastStop int
+	// HandsOver says that a nil error of Stop means that the work has stopped, and not only that it had time to stop. Then a waiter of a
+	// newer revision may ask for the slot, and partitions may move while the process lives.
+	HandsOver bool
+	// FenceAfter turns strict mode on: the id ends by itself after that long without contact with the API server. Zero is off.
+	FenceAfter time.Duration
+	// FenceLead is how long before FenceAfter the id is fenced, so that Fenced has time to stop the work. It is at most half of FenceAfter.
+	FenceLead time.Duration
+	// Fenced is called, in strict mode only, when the id is fenced for lack of contact, before Publish is. The work must have stopped by that
+	// time, on the clock of boottime.Now, which goes on in suspend. The time may be past. Fenced may block until then. It may be called from
+	// any goroutine, and again for the same id.
+	Fenced func(by time.Duration)
+	// Divides says that the process works on partitions.
+	Divides bool
+	// Keeps says that the process gives partitions up with its id only.
+	Keeps bool
+	// Pause is received from: true has the process let go of all partitions and take none, until false comes. It may be nil.
+	Pause <-chan bool
+	// Paused says that the process begins with a pause.
+	Paused bool
+	// RestsAfterFailures says that a process whose program failed three times in a row takes no partitions for a while, if other pods can work on
+	// them.
+	RestsAfterFailures bool
+	// Strategies are strategies of this program, by name, beside those of package partition.
+	Strategies map[string]placement.Strategy
+	// Observer is told what happens. It may be nil.
+	Observer event.Observer
+}
+
+// Stop says which work is to stop.
+type Stop struct {
+	// All says that all work is to stop. Otherwise only that on Partitions is.
+	All        bool
+	Partitions placement.Set
+	// Number tells this stop from others.
+	Number int
+	// Lost says that another pod may work on it already, so that there is no time to lose.
+	Lost bool
+}
+
+func (o *Options) complete() error {
+	if o.Publish == nil {
+		o.Publish = func(identity.Identity) {}
+	}
+	if o.Stale == nil {
+		o.Stale = func(bool) {}
+	}
+	if o.Stop == nil {
+		o.Stop = func(context.Context, Stop) error { return nil }
+	}
+	if o.Fenced == nil {
+		o.Fenced = func(time.Duration) {}
+	}
+	switch {
+	case o.FenceAfter == 0:
+		return nil
+	case o.FenceAfter < MinFenceAfter || o.FenceAfter > assignment.MaxFenceAfter:
+		return fmt.Errorf("idalloc: fence-after %s: use %s to %s", o.FenceAfter, MinFenceAfter, assignment.MaxFenceAfter)
+	case o.FenceLead < 0 || o.FenceLead > o.FenceAfter/2:
+		return fmt.Errorf("idalloc: the time to stop the work in, %s, is not in [0, half of fence-after %s]", o.FenceLead, o.FenceAfter)
+	}
+	return nil
+}
+
+// strategy finds a strategy by its name.
+func (o *Options) strategy(name string) (placement.Strategy, error) {
+	if own, known := o.Strategies[name]; known {
+		return own, nil
+	}
+	return placement.Named(name)
+}

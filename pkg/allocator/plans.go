@@ -1,0 +1,316 @@
+package allocator
+
+import (
+	"context"
+	"errors"
+	"math"
+	"time"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/event"
+	"github.com/idalloc/idalloc/pkg/allocator/pace"
+	"github.com/idalloc/idalloc/pkg/allocator/proposal"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/gc"
+	"github.com/idalloc/idalloc/pkg/watch"
+)
+
+const (
+	// mostContenders is more than the pods for which an owner has room. A count says more when somebody mistypes it.
+	mostContenders = 1 << 15
+	// lasting is how long a write has to stand for others not to have undone it, and minDamping and maxDamping bound how much later the next
+	// one comes each time that they did.
+	lasting    = time.Minute
+	minDamping = 100 * time.Millisecond
+	maxDamping = 30 * time.Second
+	// minStandBack and maxStandBack bound how long a process whose program failed waits before it has another pod's work stopped again. The
+	// time doubles with each failure.
+	minStandBack = 30 * time.Second
+	maxStandBack = 10 * time.Minute
+	// lookTime is how often one of the holders plans in vain about partitions.
+	lookTime = 30 * time.Second
+)
+
+// plans is what a process knows about its turn to plan, and about what the last plan came to.
+type plans struct {
+	// began is when this process sent its first request.
+	began time.Time
+	// owned and labelled follow the pods that could free a slot: the owner's, and those with a lock, which somebody may have relabelled.
+	owned, labelled *watch.PodStream
+	stop            context.CancelFunc
+	// made says that a plan was made since this pod has no slot. planned is the owner that it was about, with what was heard since, and outcome
+	// what it came to.
+	made    bool
+	planned store.Owner
+	outcome proposal.Decision
+	// rollout is where this pod stood in a rolling update at that plan.
+	rollout proposal.Rollout
+	// contenders is an estimate of how many pods want to plan now.
+	contenders int
+	// unsureAt is when the watches have been silent for so long that they are not relied on.
+	unsureAt time.Time
+	// reservedSince is when this waiter first saw a free slot that it must leave to others.
+	reservedSince time.Time
+	// wroteAt is when this pod last wrote its entry, and undone how often that was undone within lasting.
+	wroteAt time.Time
+	undone  int
+	// vainUntil is until when a plan about partitions is not made again, or one that the streams alone speak for. again is the back-off of the
+	// latter: the streams may lag behind the lists.
+	vainUntil time.Time
+	again     *pace.Backoff
+	// lacksSince is since when this holder has lacked partitions that are to be its own.
+	lacksSince time.Time
+	// extended says that the turn was put off because the API server was slow.
+	extended bool
+	vacant   vacancies
+	// neighbour is nil for a pod that follows none.
+	neighbour *neighbour
+	// named and listed say that the map has named this pod since it got its slot, and that the row has listed its id.
+	named, listed bool
+	// drops says that a plan is to drop a request for this pod's slot.
+	drops bool
+}
+
+func (p *plans) close() {
+	p.neighbour.close()
+	p.neighbour = nil
+	if p.stop != nil {
+		p.stop()
+		<-p.owned.Done()
+		<-p.labelled.Done()
+		p.owned, p.labelled, p.stop = nil, nil, nil
+	}
+}
+
+// gave forgets what is about the slot that was given up or never taken.
+func (p *plans) gave() { p.made, p.reservedSince, p.vainUntil = false, time.Time{}, time.Time{} }
+
+// follow follows the pods.
+func (p *plans) follow(a *Allocator) {
+	if p.owned != nil {
+		return
+	}
+	var ctx context.Context
+	ctx, p.stop = context.WithCancel(a.contact.streams)
+	p.owned = watch.Selected(ctx, a.o.Store, a.ref.Namespace, a.view.owner.Selector, a.log)
+	p.labelled = watch.Selected(ctx, a.o.Store, a.ref.Namespace, assignment.HoldersSelector(a.ref.String()), a.log)
+	p.owned.Wake(a.contact.wake)
+	p.labelled.Wake(a.contact.wake)
+	p.unsureAt = a.clock.Now().Add(a.pace.ReadAgain())
+}
+
+func (p *plans) synced() bool { return p.owned != nil && p.owned.Synced() && p.labelled.Synced() }
+
+// heard takes in a newer moment of the owner.
+func (p *plans) heard(a *Allocator, before store.Owner) {
+	now := a.view.owner
+	p.vacant.see(now, a.clock.Now())
+	if id, named := now.Record.State.Slots.Of(a.o.Pod); named && id != a.strict.blocked.ID && a.strict.blocked.Holder != "" {
+		a.strict.blocked, a.known.Again = store.Lease{}, time.Time{} // it is to have another slot
+	}
+	if mine := a.tenure.Lock.Share; mine.Empty() {
+		p.named, p.listed = false, false
+	} else {
+		p.named = p.named || now.Record.State.Slots[mine.ID] == a.o.Pod
+		p.listed = p.listed || mine.Of > 0 && now.Record.State.Partitions != nil
+	}
+	a.tellWish()
+	if n := contenders(now); n > p.contenders || !p.made && p.contenders == 0 {
+		p.contenders = n
+	}
+	if !a.named(before) && a.named(now) && a.contact.owner != nil && !p.made && a.tenure.Lock.State != receipt.Locks {
+		a.known.Again = later(a.known.Again, a.clock.Now().Add(a.pace.Queue(p.contenders))) // all hear of it at the same moment
+	}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+func (a *Allocator) named(owner store.Owner) bool {
+	_, named := owner.Record.State.Slots.Of(a.o.Pod)
+	return named
+}
+
+// contenders estimates how many pods want to plan: as many as there are slots to give, or as many as a Deployment is starting.
+func contenders(owner store.Owner) int {
+	return min(max(1, owner.Count-len(owner.Record.State.Slots), starting(owner)), mostContenders)
+}
+
+// starting estimates how many pods of a Deployment start now. Its status lags: while there are old pods in a rolling update the controller
+// may just have started as many as it may.
+func starting(owner store.Owner) int {
+	if !owner.Rolls() {
+		return 0
+	}
+	r := owner.Rollout
+	if r.Progress.Updated < r.Progress.Replicas && !r.Recreate {
+		return r.MaxSurge + r.MaxUnavailable
+	}
+	return max(r.Progress.Replicas, owner.Count) - r.Progress.Available
+}
+
+// surplus reports whether more pods of a Deployment live than there are slots.
+func surplus(owner store.Owner) bool {
+	return owner.Rolls() && owner.Rollout.Progress.Replicas > owner.Count
+}
+
+// plan reads the owner unless a stream has it, lists the pods, decides, and writes what is proposed.
+func (a *Allocator) plan(ctx context.Context) error {
+	p := &a.plans
+	if slow := a.pace.Loaded(); !p.extended && p.contenders > 1 && slow > a.pace.Scale(a.view.owner.Count) {
+		p.extended = true // too many would plan before the first one's write is heard of
+		a.known.Turn = a.clock.Now().Add(a.turn(slow))
+		return nil
+	}
+	p.drops = false
+	if !a.view.fresh && (a.contact.owner == nil || !a.contact.owner.Synced() || a.contact.stale) {
+		if err := a.look(ctx); err != nil || a.view.gone {
+			return err
+		}
+	}
+	owner := a.view.owner
+	began := a.clock.Now()
+	decision, err := a.decide(ctx, owner)
+	a.happened.Tell(event.Planned{Took: a.clock.Since(began), Err: err})
+	if err != nil {
+		return err
+	}
+	if decision.Next == nil {
+		a.inVain(owner, decision)
+		return nil
+	}
+	if decision.HandOver.AskedFor(a.o.Pod) && a.tenure.Lock.State == receipt.None {
+		if err := a.write(ctx, waiting()); err != nil { // so that it counts as a hand-over under way when it has the slot
+			return err
+		}
+	}
+	written, err := a.o.Store.Propose(ctx, owner, *decision.Next)
+	a.pace.Planned(a.clock.Since(began))
+	switch {
+	case errors.Is(err, store.ErrConflict), errors.Is(err, store.ErrAmbiguous):
+		p.contenders = min(max(2*p.contenders, 2), mostContenders)
+		a.known.Unseen = true
+		return err
+	case errors.Is(err, store.ErrNotKept):
+		a.adopt(written)
+		p.undone++
+		return err
+	case err != nil:
+		return err
+	}
+	a.retry.Reset()
+	p.made, p.planned, p.outcome = true, written, decision
+	p.unsureAt = a.clock.Now().Add(a.pace.ReadAgain())
+	a.noteWrite(owner, decision)
+	a.adopt(written)
+	a.known.Outcome = a.known.Outcome || !a.named(written)
+	a.known.Worth, p.contenders = false, 1
+	return nil
+}
+
+// noteWrite tells of a write, and notes whether the one before was undone.
+func (a *Allocator) noteWrite(before store.Owner, d proposal.Decision) {
+	p, now := &a.plans, a.clock.Now()
+	if a.tenure.Lock.State == receipt.Locks {
+		const again = 4 // times in a row
+		if p.undone++; now.Sub(p.wroteAt) >= lasting {
+			p.undone = 0
+		}
+		if p.wroteAt = now; p.undone == again {
+			a.happened.Tell(event.Undone{Longest: maxDamping})
+		}
+		a.tellRestored(before, d)
+	}
+	a.happened.Tell(event.Written{Filled: changes(d.Filled), Freed: changes(d.Freed), Asked: changes(d.HandOver.Asked)})
+	a.tellPartitions(before, d)
+	a.tellLarge(d)
+}
+
+// decide lists the pods and plans for what it finds. If a Deployment has no slot for this pod, or a hand-over is under way, it reads where the
+// pod stands in the rolling update.
+func (a *Allocator) decide(ctx context.Context, owner store.Owner) (d proposal.Decision, err error) {
+	pods, err := gc.Survey(ctx, a.o.Store, owner)
+	if err != nil {
+		return d, err
+	}
+	a.plans.rollout = proposal.Rollout{}
+	d = proposal.Plan(a.input(owner, pods, a.plans.rollout))
+	next := owner.Record.State
+	if d.Next != nil {
+		next = *d.Next
+	}
+	if _, has := next.Slots.Of(a.o.Pod); !owner.Rolls() || a.known.Ends || has && len(owner.Record.State.Handover) == 0 {
+		return d, nil
+	}
+	own, err := a.o.Store.RevisionOf(ctx, a.pod)
+	switch {
+	case errors.Is(err, store.ErrGone): // no revision of the owner's any more
+		return d, nil
+	case err != nil:
+		return d, err
+	}
+	a.plans.rollout = proposal.Rollout{Current: own.Current(owner), MaxUnavailable: owner.Rollout.MaxUnavailable, Available: own.Available}
+	return proposal.Plan(a.input(owner, pods, a.plans.rollout)), nil
+}
+
+// guess is gc.Survey as far as the streams know.
+func (a *Allocator) guess(owner store.Owner) []proposal.Pod {
+	seen := map[string]bool{} // by UID
+	var pods []proposal.Pod
+	for _, stream := range []*watch.PodStream{a.plans.owned, a.plans.labelled} {
+		for _, meta := range stream.Objects() {
+			if !seen[string(meta.UID)] {
+				seen[string(meta.UID)] = true
+				pod, _ := gc.PodOf(owner, meta, stream == a.plans.owned) // a receipt that cannot be read locks
+				pods = append(pods, pod)
+			}
+		}
+	}
+	return pods
+}
+
+func (a *Allocator) input(owner store.Owner, pods []proposal.Pod, rollout proposal.Rollout) proposal.Input {
+	p, now := &a.plans, a.clock.Now()
+	in := proposal.Input{
+		Count: owner.Count, State: owner.Record.State, Pods: pods, Me: a.o.Pod, Rollout: rollout, Room: owner.Room(), Now: now,
+		Partitions: proposal.Partitions{Wish: owner.Wish, Vacant: p.vacant.over(owner.Wish.FailoverAfter, now), Joins: a.joins(), Strategies: a.o.strategy},
+	}
+	if failures := a.receipt().Failures(); failures > 0 {
+		in.StandsBack = now.Sub(p.began) < a.standBackFor(failures)
+	}
+	if !p.reservedSince.IsZero() {
+		in.FreeFor = time.Duration(math.Ceil(float64(now.Sub(p.reservedSince)) * float64(time.Second) / float64(a.pace.Longer(time.Second))))
+	}
+	return in
+}
+
+// inVain takes in a plan that changes nothing.
+func (a *Allocator) inVain(owner store.Owner, d proposal.Decision) {
+	p, now := &a.plans, a.clock.Now()
+	a.retry.Reset()
+	a.known.Worth = false
+	a.tellLarge(d)
+	if a.tenure.Lock.State == receipt.Locks {
+		if p.neighbour != nil {
+			p.neighbour.vain = true
+		}
+		p.vainUntil = now.Add(a.pace.Part(lookTime*time.Duration(max(1, len(owner.Record.State.Slots)))) * 2 / 3)
+		return
+	}
+	p.made, p.planned, p.outcome, a.known.Outcome = true, owner, d, true
+	p.contenders, p.unsureAt, p.vainUntil = max(1, d.Waiting), now.Add(a.pace.ReadAgain()), now.Add(p.again.Next())
+	switch {
+	case d.Reserved == 0:
+		p.reservedSince = time.Time{}
+	case p.reservedSince.IsZero():
+		p.reservedSince = now
+	}
+	if d.TooLarge != nil {
+		a.happened.Tell(event.NoRoom{About: a.view.about(), Detail: d.TooLarge.Detail()})
+	}
+}

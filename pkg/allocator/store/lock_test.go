@@ -1,0 +1,221 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/partition/placement"
+)
+
+const testOwner = "Deployment/worker"
+
+// locks is a receipt for slot 3.
+func locks() receipt.Receipt {
+	return receipt.Receipt{UID: "u", Owner: testOwner, State: receipt.Locks, Share: receipt.Share{ID: 3}, Write: "w1"}
+}
+
+func says(state receipt.State, write string) receipt.Receipt {
+	return receipt.Receipt{UID: "u", Owner: testOwner, State: state, Share: receipt.Nothing(), Write: write}
+}
+
+func TestALockComesAndGoes(t *testing.T) {
+	server, s := newShelf(t, map[string]map[string]any{podPath: aPod(nil, nil)})
+	swap := func(from *metav1.PartialObjectMetadata, next receipt.Receipt) *metav1.PartialObjectMetadata {
+		t.Helper()
+		written, err := s.SwapLock(t.Context(), from, next)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if now := read(t, s); !maps.Equal(now.Annotations, written.Annotations) || !maps.Equal(now.Labels, written.Labels) {
+			t.Errorf("the pod is %v %v, and SwapLock returns %v %v", now.Annotations, now.Labels, written.Annotations, written.Labels)
+		}
+		return written
+	}
+	first := swap(read(t, s), locks())
+	if first.Annotations[receipt.Key] != locks().Encode() || first.Annotations[assignment.DeletionCostKey] != "2147483644" ||
+		first.Labels[receipt.IDLabel] != "3" || first.Labels[receipt.OwnerLabel] != "deployment.worker" {
+		t.Errorf("with slot 3: %v %v", first.Annotations, first.Labels)
+	}
+	if want := "PATCH " + podPath + " as " + assignment.FieldManager; len(server.sent) != 1 || server.sent[0] != want {
+		t.Errorf("sent %q, want %q", server.sent, want)
+	}
+	renewed := locks()
+	renewed.Write = "w2"
+	second := swap(first, renewed)
+	if _, err := s.SwapLock(t.Context(), first, locks()); !errors.Is(err, ErrConflict) {
+		t.Errorf("a late write over a newer receipt: %v", err)
+	}
+	waits := swap(second, says(receipt.Waits, "w3"))
+	if len(waits.Annotations) != 1 || len(waits.Labels) != 0 {
+		t.Errorf("a pod that waits: %v %v", waits.Annotations, waits.Labels)
+	}
+}
+
+// The labels by which others find a pod come back with the next write.
+func TestLabelsComeBack(t *testing.T) {
+	for name, change := range map[string]func(labels, annotations map[string]any){
+		"the id is gone":        func(l, _ map[string]any) { delete(l, receipt.IDLabel) },
+		"the id is another":     func(l, _ map[string]any) { l[receipt.IDLabel] = "4" },
+		"the owner is gone":     func(l, _ map[string]any) { delete(l, receipt.OwnerLabel) },
+		"the deletion cost too": func(_, a map[string]any) { delete(a, assignment.DeletionCostKey) },
+	} {
+		labels := map[string]any{receipt.IDLabel: "3", receipt.OwnerLabel: "deployment.worker"}
+		annotations := map[string]any{receipt.Key: locks().Encode(), assignment.DeletionCostKey: "2147483644"}
+		want := maps.Clone(labels)
+		change(labels, annotations)
+		_, s := newShelf(t, map[string]map[string]any{podPath: aPod(annotations, labels)})
+		if _, err := s.SwapLock(t.Context(), read(t, s), locks()); err != nil {
+			t.Fatal(err)
+		}
+		now := read(t, s)
+		if fmt.Sprint(now.Labels) != fmt.Sprint(want) || now.Annotations[assignment.DeletionCostKey] != "2147483644" {
+			t.Errorf("%s: then %v %v", name, now.Labels, now.Annotations)
+		}
+	}
+}
+
+// A pod without an id keeps a deletion cost that somebody else gave it, and loses idalloc's own.
+func TestSomebodyElsesDeletionCost(t *testing.T) {
+	for name, tc := range map[string]struct {
+		cost  string
+		label any
+		keeps bool
+	}{
+		"idalloc's own":                {cost: "2147483644", label: "3"},
+		"somebody else's":              {cost: "100", label: "3", keeps: true},
+		"one of a pod without a label": {cost: "2147483644", keeps: true},
+		"one beside a damaged label":   {cost: "2147483647", label: "three", keeps: true},
+	} {
+		labels := map[string]any{"app": testName}
+		if tc.label != nil {
+			labels[receipt.IDLabel] = tc.label
+		}
+		annotations := map[string]any{receipt.Key: locks().Encode(), assignment.DeletionCostKey: tc.cost}
+		_, s := newShelf(t, map[string]map[string]any{podPath: aPod(annotations, labels)})
+		if _, err := s.SwapLock(t.Context(), read(t, s), says(receipt.Waits, "w2")); err != nil {
+			t.Fatal(err)
+		}
+		now := read(t, s)
+		cost, there := now.Annotations[assignment.DeletionCostKey]
+		_, labelled := now.Labels[receipt.IDLabel]
+		if there != tc.keeps || (there && cost != tc.cost) || labelled || now.Labels["app"] != testName {
+			t.Errorf("%s: then %v %v", name, now.Annotations, now.Labels)
+		}
+	}
+}
+
+// A pod that takes a slot gets the slot's receipt, label and cost in place of what stood there.
+func TestALockReplacesWhatWasThere(t *testing.T) {
+	before := locks()
+	before.Share.ID = 4
+	annotations := map[string]any{receipt.Key: before.Encode(), assignment.DeletionCostKey: "100"}
+	server, s := newShelf(t, map[string]map[string]any{podPath: aPod(annotations, map[string]any{"app": testName})})
+	pod := read(t, s)
+	server.change(podPath, "labels", map[string]any{"app": testName, receipt.IDLabel: "9"})
+	if _, err := s.SwapLock(t.Context(), pod, locks()); !errors.Is(err, ErrConflict) {
+		t.Errorf("somebody changed a label, and the write ends with %v", err)
+	}
+	if _, err := s.SwapLock(t.Context(), read(t, s), locks()); err != nil {
+		t.Fatal(err)
+	}
+	now := read(t, s)
+	if now.Annotations[receipt.Key] != locks().Encode() || now.Annotations[assignment.DeletionCostKey] != "2147483644" || now.Labels[receipt.IDLabel] != "3" {
+		t.Errorf("then %v %v", now.Annotations, now.Labels)
+	}
+}
+
+// A lock that others cannot see is none.
+func TestALockThatIsNotKept(t *testing.T) {
+	for name, admits := range map[string]func(annotations, labels map[string]any){
+		"the receipt is dropped": func(a, _ map[string]any) { delete(a, receipt.Key) },
+		"the receipt is changed": func(a, _ map[string]any) { a[receipt.Key] = a[receipt.Key].(string) + " " }, //nolint:errcheck,forcetypeassert // it was written
+		"the id is dropped":      func(_, l map[string]any) { delete(l, receipt.IDLabel) },
+		"the id is changed":      func(_, l map[string]any) { l[receipt.IDLabel] = "4" },
+		"the owner is dropped":   func(_, l map[string]any) { delete(l, receipt.OwnerLabel) },
+	} {
+		server, s := newShelf(t, map[string]map[string]any{podPath: aPod(nil, nil)})
+		server.admits = func(o map[string]any) {
+			admits(metaOf(o)["annotations"].(map[string]any), metaOf(o)["labels"].(map[string]any)) //nolint:errcheck,forcetypeassert // they were written
+		}
+		if _, err := s.SwapLock(t.Context(), read(t, s), locks()); !errors.Is(err, ErrNotKept) || Temporary(err) || !strings.Contains(err.Error(), "pod worker-a in namespace shop") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	server, s := newShelf(t, map[string]map[string]any{podPath: aPod(nil, nil)})
+	server.admits = func(o map[string]any) {
+		delete(metaOf(o)["annotations"].(map[string]any), assignment.DeletionCostKey) //nolint:errcheck,forcetypeassert // they were written
+	}
+	if _, err := s.SwapLock(t.Context(), read(t, s), locks()); err != nil {
+		t.Errorf("a deletion cost is no lock, but: %v", err)
+	}
+}
+
+// holding is a pod with a receipt, of text if there is one, and its labels.
+func holding(name string, r receipt.Receipt, text string) map[string]any {
+	if text == "" {
+		text = r.Encode()
+	}
+	return map[string]any{apiVersionField: "v1", "kind": "Pod", metadataField: map[string]any{
+		"name": name, "namespace": "shop", "uid": r.UID, "resourceVersion": "1",
+		"labels":      map[string]any{receipt.OwnerLabel: "deployment.worker", receipt.IDLabel: strconv.Itoa(r.Share.ID)},
+		"annotations": map[string]any{receipt.Key: text},
+	}}
+}
+
+// Receipts are found by their labels. One that cannot be read locks its label's slot and every partition.
+func TestReceiptsAreListed(t *testing.T) {
+	lock := func(uid string, share receipt.Share) receipt.Receipt {
+		return receipt.Receipt{UID: uid, Owner: testOwner, State: receipt.Locks, Share: share, Write: "w"}
+	}
+	a := lock("a", receipt.Share{ID: 0, Of: 8, Partitions: placement.Between(0, 3)})
+	b := lock("b", receipt.Share{ID: 1})
+	damaged := lock("c", receipt.Share{ID: 1})
+	copied := holding("d", lock("d", receipt.Share{ID: 1}), b.Encode())
+	other := holding("e", lock("e", receipt.Share{ID: 1}), "")
+	metaOf(other)["labels"] = map[string]any{receipt.OwnerLabel: "deployment.other", receipt.IDLabel: "1"}
+	const at = "/api/v1/namespaces/shop/pods/"
+	server, s := newShelf(t, map[string]map[string]any{
+		at + "a": holding("a", a, ""), at + "b": holding("b", b, ""), at + "c": holding("c", damaged, "{"), at + "d": copied, at + "e": other,
+		at + "f": aPod(nil, map[string]any{"app": testName}),
+	})
+	unreadable := receipt.Receipt{State: receipt.Unreadable, Share: receipt.Share{ID: 1}}
+	all := []Receipt{
+		{a, "a", "a", a.Encode()}, {b, "b", "b", b.Encode()}, {unreadable, "c", "c", "{"}, {receipt.Receipt{Share: receipt.Nothing()}, "d", "d", b.Encode()},
+	}
+	for id, want := range map[int][]Receipt{receipt.NoID: all, 1: all[1:], 7: {}} {
+		got, err := s.Receipts(t.Context(), theRef(), id)
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("of slot %d:\n%+v, %v, want\n%+v", id, got, err, want)
+		}
+	}
+	if !all[2].LocksSlot(1) || !all[2].LocksOf(placement.Of(5, 7)).Equal(placement.Of(5, 7)) {
+		t.Errorf("%+v does not lock its slot and every partition", unreadable)
+	}
+	if want := slices.Repeat([]string{LivePods}, 3); !slices.Equal(server.listed, want) {
+		t.Errorf("listed %q, want %q", server.listed, want)
+	}
+}
+
+func TestReceiptsThatCannotBeListed(t *testing.T) {
+	server, s := newShelf(t, nil)
+	server.reading = &metav1.Status{Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: "User cannot list resource"}
+	var forbidden *ForbiddenError
+	if _, err := s.Receipts(t.Context(), theRef(), 1); !errors.As(err, &forbidden) || forbidden.Verb != "list" || forbidden.Resource != "pods" {
+		t.Errorf("a Role without the list of pods: %v", err)
+	}
+	server.reading = &metav1.Status{Code: http.StatusTooManyRequests, Reason: metav1.StatusReasonTooManyRequests}
+	if _, err := s.Receipts(t.Context(), theRef(), 1); !Temporary(err) {
+		t.Errorf("a server that has no time: %v", err)
+	}
+}

@@ -1,0 +1,125 @@
+package allocator
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/event"
+	"github.com/idalloc/idalloc/pkg/allocator/proposal"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+)
+
+// Reasons for which partitions are held up.
+const (
+	keysIgnored     = "PartitionKeysIgnored"
+	strategyUnknown = "PartitionStrategyUnknown"
+	partitionsLarge = "PartitionsTooLarge"
+)
+
+// told is what was told last of each reason for which partitions are held up.
+type told map[string]string
+
+// news reports whether the detail of a reason is other than what was told last. An empty one says that nothing is held up.
+func (t *told) news(reason, detail string) bool {
+	if (*t)[reason] == detail {
+		return false
+	}
+	if *t == nil {
+		*t = told{}
+	}
+	(*t)[reason] = detail
+	return detail != ""
+}
+
+// tellWish tells which of the user's annotations about partitions make no sense, and whether this process knows the strategy in force. Each
+// process logs it, and one of them leaves an Event.
+func (a *Allocator) tellWish() {
+	if !a.o.Divides || a.tenure.Working.Empty() {
+		return
+	}
+	owner := a.view.owner
+	for reason, detail := range map[string]string{keysIgnored: a.ignored(owner), strategyUnknown: a.unknownStrategy(owner)} {
+		if a.held.news(reason, detail) {
+			a.happened.Tell(event.PartitionsHeldUp{About: owner.About(), Reason: reason, Detail: detail, Unannounced: !speaks(owner, a.tenure.Working.ID)})
+		}
+	}
+}
+
+// ignored says which of the user's annotations do not count because they make no sense, empty if all do.
+func (a *Allocator) ignored(owner store.Owner) string {
+	var parts []string
+	for _, p := range owner.Wish.Problems {
+		parts = append(parts, p.Error()+": it counts as absent")
+	}
+	row, name := owner.Record.State.Partitions, owner.Wish.Strategy
+	if name != "" && (row == nil || row.Strategy != name) {
+		if _, err := a.o.strategy(name); err != nil {
+			parts = append(parts, assignment.ProblemError{Key: assignment.PartitionStrategyKey, Detail: strings.TrimPrefix(err.Error(), "idalloc: ")}.Error()+": it changes nothing")
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+// unknownStrategy says that this process does not know the strategy in force, empty if it does.
+func (a *Allocator) unknownStrategy(owner store.Owner) string {
+	row := owner.Record.State.Partitions
+	if row == nil {
+		return ""
+	}
+	if _, err := a.o.strategy(row.Strategy); err != nil {
+		return fmt.Sprintf("strategy %s is in force, and this process does not know it: it keeps its partitions and moves none", row.Strategy)
+	}
+	return ""
+}
+
+// speaks reports whether the holder of the id is the one of all holders that leaves an Event of what all of them see.
+func speaks(owner store.Owner, id int) bool {
+	members := owner.Record.State.Slots.IDs()
+	if row := owner.Record.State.Partitions; row != nil {
+		working := slices.DeleteFunc(row.Owners.IDs(), func(id int) bool {
+			_, taken := owner.Record.State.Slots[id]
+			return !taken
+		})
+		if len(working) > 0 {
+			members = working
+		}
+	}
+	return len(members) > 0 && slices.Min(members) == id
+}
+
+// tellLarge tells that the owner's annotations have no room for a change of the row.
+func (a *Allocator) tellLarge(d proposal.Decision) {
+	large := ""
+	if d.PartitionsTooLarge != nil {
+		large = d.PartitionsTooLarge.Detail() + ": who owns which partitions stays as it is"
+	}
+	if a.held.news(partitionsLarge, large) {
+		a.happened.Tell(event.PartitionsHeldUp{About: a.view.about(), Reason: partitionsLarge, Detail: large})
+	}
+}
+
+// tellRestored tells that this pod put back what somebody else changed of what idalloc writes on the owner.
+func (a *Allocator) tellRestored(before store.Owner, d proposal.Decision) {
+	was := before.Record
+	damaged := event.Damaged{About: before.About(), Reason: "AssignmentRestored", Expected: true}
+	mine := a.tenure.Lock.Share
+	switch {
+	case len(was.Problems) > 0:
+		damaged.Expected = false
+		details := make([]string, 0, len(was.Problems))
+		for _, p := range was.Problems {
+			details = append(details, p.Error())
+		}
+		damaged.Reason = "AssignmentDamaged"
+		damaged.Detail = strings.Join(details, "; ") + ": written again as the pods' receipts say"
+	case a.plans.named && was.State.Slots[mine.ID] != a.o.Pod:
+		damaged.Detail = fmt.Sprintf("somebody else changed or removed annotation %s: written again as the pods' receipts say; nobody's work stopped", assignment.Key)
+	case mine.Of > 0 && was.State.Partitions == nil && a.plans.listed && d.Next.Partitions != nil:
+		damaged.Detail = fmt.Sprintf("somebody else removed annotation %s: written again as the pods' receipts say; nobody's work stopped", assignment.PartitionOwnersKey)
+	default:
+		return
+	}
+	a.happened.Tell(damaged)
+}

@@ -1,0 +1,134 @@
+package allocator
+
+import (
+	"maps"
+	"time"
+
+	"github.com/idalloc/idalloc/pkg/allocator/proposal"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+)
+
+// reconsider answers whether a plan would change something, as far as this process knows, and draws its turn when that has become so.
+func (a *Allocator) reconsider() {
+	p, before := &a.plans, a.known.Worth
+	switch {
+	case !a.view.ok || a.tenure.Stopping:
+		a.known.Worth = false
+	case a.tenure.Lock.State == receipt.Locks:
+		a.known.Outcome = false
+		a.known.Worth = a.holderPlans()
+	case a.known.Ends:
+		a.known.Worth = a.tenure.Lock.State == receipt.GaveUp && a.named(a.view.owner)
+	default:
+		a.known.Worth = a.waiterPlans()
+		a.known.Outcome = a.known.Outcome || surplus(a.view.owner) // it shows life before its turn, so that one plan serves all that run
+	}
+	if a.known.Worth && !before {
+		p.extended = false
+		a.known.Turn = a.clock.Now().Add(a.turn(a.pace.Scale(a.view.owner.Count)))
+	}
+}
+
+// turn draws how long this process lets others plan first.
+func (a *Allocator) turn(scale time.Duration) time.Duration {
+	p, owner := &a.plans, a.view.owner
+	switch a.tenure.Lock.State {
+	case receipt.Locks:
+		damped := time.Duration(0)
+		if p.undone > 0 {
+			damped = min(minDamping<<min(p.undone-1, 16), maxDamping)
+		}
+		return damped + a.pace.Window(max(owner.Count, 2), max(a.pace.Calm(), damped/4)) + a.joinIn()
+	case receipt.GaveUp:
+		givers := len(owner.Record.State.Handover)
+		if givers == 0 {
+			givers = owner.Count
+		}
+		return a.pace.Window(givers, min(scale, time.Second))
+	case receipt.None, receipt.Waits, receipt.Unreadable:
+	}
+	return a.pace.Window(p.contenders, scale)
+}
+
+// holderPlans is for a pod with a slot: it plans if the map does not say so, or if partitions are to move.
+func (a *Allocator) holderPlans() bool {
+	owner, id := a.view.owner, a.tenure.Lock.Share.ID
+	if a.tenure.Working.Empty() || id >= owner.Count {
+		return false
+	}
+	if owner.Record.State.Slots[id] != a.o.Pod || a.plans.drops || a.neighbourGone() {
+		return true
+	}
+	return a.partitionsDue()
+}
+
+// waiterPlans is for a pod without a slot.
+func (a *Allocator) waiterPlans() bool {
+	p, owner := &a.plans, a.view.owner
+	id, named := owner.Record.State.Slots.Of(a.o.Pod)
+	switch {
+	case named && id < owner.Count:
+		return a.tenure.Lock.State == receipt.GaveUp // others go first; a waiter takes it
+	case a.tenure.Lock.State == receipt.GaveUp:
+		return false // it waits again first
+	case !p.made || owner.UID != p.planned.UID || owner.Count != p.planned.Count:
+		return true
+	case !a.clock.Now().Before(p.unsureAt) && !p.unsureAt.IsZero():
+		return true
+	case !p.synced():
+		return !a.unmoved(owner)
+	}
+	if a.rolledOn(owner, p.outcome) {
+		return true
+	}
+	d := proposal.Plan(a.input(owner, a.guess(owner), p.rollout))
+	if d.Next != nil || (d.Reserved > 0) == p.reservedSince.IsZero() || a.rolledOn(owner, d) {
+		return !a.clock.Now().Before(p.vainUntil)
+	}
+	p.again.Reset()
+	p.outcome, p.planned.Record, p.planned.Annotations = d, owner.Record, owner.Annotations
+	return false
+}
+
+// unmoved reports whether nothing of the owner has changed that matters to a waiter.
+func (a *Allocator) unmoved(owner store.Owner) bool {
+	now, then := owner.Record.State, a.plans.planned.Record.State
+	return maps.Equal(now.Slots, then.Slots) && maps.Equal(now.Handover, then.Handover)
+}
+
+// rolledOn reports whether the rolling update went on since the last plan in a way that matters to a waiter with decision d. How many pods are
+// available matters only if the limit of hand-overs kept the waiter from asking for a slot.
+func (a *Allocator) rolledOn(owner store.Owner, d proposal.Decision) bool {
+	rollout := owner.Rollout
+	if !d.HandOver.Full() {
+		rollout.Progress = a.plans.planned.Rollout.Progress
+	}
+	return rollout != a.plans.planned.Rollout
+}
+
+// alarms are when time alone changes what a process knows.
+func (a *Allocator) alarms() []time.Time {
+	p := &a.plans
+	out := []time.Time{a.work.listenAt, a.strict.alarm(), a.work.rest.until}
+	if a.view.gone {
+		out = append(out, a.view.sought.Add(awayTime))
+	}
+	if a.tenure.Lock.State == receipt.Locks {
+		return append(out, p.vainUntil, a.vacantAt(), a.joinsAt(), a.idleAt(), a.neighbourEnds(a.plans.neighbour))
+	}
+	if p.made {
+		out = append(out, p.unsureAt, p.vainUntil)
+	}
+	if !p.reservedSince.IsZero() {
+		out = append(out, p.reservedSince.Add(a.pace.Longer(proposal.Reserved(a.receipt().Rank))))
+	}
+	if failures := a.receipt().Failures(); failures > 0 {
+		out = append(out, p.began.Add(a.standBackFor(failures)))
+	}
+	return out
+}
+
+func (a *Allocator) standBackFor(failures int) time.Duration {
+	return a.pace.Longer(min(minStandBack<<min(failures-1, 8), maxStandBack))
+}

@@ -1,0 +1,232 @@
+package allocator
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/idalloc/idalloc/pkg/allocator/duty"
+	"github.com/idalloc/idalloc/pkg/allocator/event"
+	"github.com/idalloc/idalloc/pkg/allocator/proposal"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/partition/placement"
+	"github.com/idalloc/idalloc/pkg/watch"
+)
+
+// view is the newest moment of the owner, replaced whole.
+type view struct {
+	owner store.Owner
+	// ok says that there is one. gone says that a read has shown that the owner does not exist, suspect that another object may own the pod now,
+	// and other that one does.
+	ok, gone, suspect, other bool
+	// sought is when this process looked last for another owner.
+	sought time.Time
+	// fresh says that this process has read or written it, and has not waited since.
+	fresh   bool
+	request request
+}
+
+// request is who asks for this pod's slot.
+type request struct {
+	// by is the pod that was judged last, granted whether it should have the slot.
+	by      string
+	granted bool
+	// told is the requester that was told of last, and tries how often the work was asked to stop in vain.
+	told  string
+	tries int
+}
+
+func (v *view) about() metav1.OwnerReference { return v.owner.About() }
+
+// adopt takes in a newer moment of the owner.
+func (a *Allocator) adopt(owner store.Owner) {
+	before := a.view.owner
+	a.view.owner, a.view.ok, a.view.gone, a.known.Unseen = owner, true, false, a.view.suspect
+	if owner.Controlled && !before.Controlled {
+		a.suspect()
+	}
+	if before.Rollout.Revision != owner.Rollout.Revision && !a.view.request.granted {
+		a.view.request.by = "" // it is judged again
+	}
+	a.plans.heard(a, before)
+}
+
+// awayTime is how often a pod without an owner looks for another one.
+const awayTime = 10 * time.Second
+
+// suspect has the process find out whether another object owns the pod now.
+func (a *Allocator) suspect() { a.view.suspect, a.known.Unseen = true, true }
+
+// seek finds out whether another object owns the pod now. A pod that no object controls was relabelled, and keeps its owner.
+func (a *Allocator) seek(ctx context.Context) error {
+	a.view.sought = a.clock.Now()
+	pod, err := a.o.Store.GetPod(ctx, a.o.Namespace, a.o.Pod)
+	if errors.Is(err, store.ErrGone) || err == nil && pod.UID != a.o.PodUID {
+		return a.readPod(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	ref, err := watch.Resolve(ctx, a.o.Store, pod)
+	known := err == nil
+	if !known && !errors.Is(err, store.ErrGone) && !errors.Is(err, watch.ErrNoController) && !errors.Is(err, watch.ErrUnknownOwner) {
+		return err
+	}
+	a.view.suspect, a.view.other = false, known && ref != a.ref
+	return nil
+}
+
+// settled reports whether this process has nothing any more of an owner that it leaves.
+func (a *Allocator) settled() bool {
+	t := a.tenure
+	return t.Known && !t.Unsure && !t.Stopping && t.Lock.State != receipt.Locks && t.Lock.State != receipt.Unreadable && t.Working.Empty() && t.Lease.Empty()
+}
+
+// look reads the owner.
+func (a *Allocator) look(ctx context.Context) error {
+	if a.view.suspect || a.view.gone {
+		if err := a.seek(ctx); err != nil || a.view.other {
+			a.known.Unseen = a.known.Unseen && err != nil
+			return err
+		}
+	}
+	began := a.clock.Now()
+	owner, err := a.o.Store.Get(ctx, a.ref)
+	switch {
+	case errors.Is(err, store.ErrGone):
+		if !a.view.gone {
+			err = a.seek(ctx)
+		} else {
+			err = nil
+		}
+		a.view.gone, a.view.ok, a.known.Unseen = true, false, false
+		return err
+	case err != nil:
+		return err
+	}
+	a.answered()
+	a.pace.Read(a.clock.Since(began), a.clock.Since(a.plans.began))
+	a.adopt(owner)
+	a.view.fresh = true
+	return a.lookBack(ctx)
+}
+
+// see is the owner as this pod sees it.
+func (a *Allocator) see() duty.View {
+	owner := a.view.owner
+	v := duty.View{Gone: a.view.gone || a.view.other, Count: owner.Count, Propose: receipt.Nothing()}
+	if !a.view.ok {
+		return v
+	}
+	id, named := owner.Record.State.Slots.Of(a.o.Pod)
+	if mine := a.tenure.Lock.Share; !mine.Empty() {
+		id, named = mine.ID, true // what the map says of it is for the next plan
+	}
+	if named {
+		v.Propose = a.proposed(id)
+		v.Yield = a.yields(id)
+	}
+	if by := owner.Record.State.Handover[a.tenure.Lock.Share.ID]; by != "" && a.o.HandsOver && a.tenure.Lock.State == receipt.Locks {
+		v.Asks, v.Asked = a.view.request.by != by, a.view.request.by == by && a.view.request.granted
+	}
+	return v
+}
+
+// proposed returns the slot with what the row proposes to its id.
+func (a *Allocator) proposed(id int) receipt.Share {
+	s := receipt.Share{ID: id}
+	if !a.o.Divides || a.work.paused || a.work.rest.active {
+		return s
+	}
+	mine, wish, row := a.tenure.Lock.Share, a.view.owner.Wish, a.view.owner.Record.State.Partitions
+	switch {
+	case row != nil:
+		s.Of, s.Partitions = row.Count, row.Owners[id]
+	case wish.HasCount:
+		s.Of = wish.Count
+	default:
+		s.Of = mine.Of // somebody removed the row with the user's keys: it comes back
+	}
+	if s.Of > 0 {
+		s.Partitions = partitionsOf(s.Partitions, s.Of)
+	}
+	if (a.o.Keeps || !a.o.HandsOver) && mine.Of > 0 { // it cannot know when work has stopped, so it lets nothing go
+		s.Of, s.Partitions = max(s.Of, mine.Of), s.Partitions.Union(mine.Partitions)
+	}
+	return s
+}
+
+// yields returns the partitions of the id that the target gives to others, or to nobody because they are above the count.
+func (a *Allocator) yields(id int) (set placement.Set) {
+	row := a.view.owner.Record.State.Partitions
+	if !a.o.Divides || !a.o.HandsOver || a.o.Keeps || row == nil {
+		return set
+	}
+	if _, listed := row.Owners[id]; !listed {
+		return set // the row is wrong, or this id is about to join
+	}
+	target, known := proposal.Target(a.view.owner.Count, row, a.view.owner.Wish, a.o.strategy)
+	if !known {
+		return set
+	}
+	for other, theirs := range target {
+		if other != id {
+			set = set.Union(theirs)
+		}
+	}
+	mine := a.tenure.Lock.Share.Partitions.Union(row.Owners[id])
+	return mine.Intersect(set).Union(mine.Minus(partitionsOf(mine, row.Count)))
+}
+
+// minRefusal and maxRefusal bound for how long the work goes on after it did not stop. The time doubles with each try.
+const (
+	minRefusal = 30 * time.Second
+	maxRefusal = 10 * time.Minute
+)
+
+// refuse has the work go on for a while.
+func (a *Allocator) refuse() {
+	r := &a.view.request
+	a.known.Refused = a.clock.Now().Add(min(minRefusal<<min(r.tries, 8), maxRefusal))
+	r.tries++
+}
+
+// judge finds out whether the pod that asks for the slot should have it. For one that is dead or of an older revision the work would be
+// stopped in vain.
+func (a *Allocator) judge(ctx context.Context) error {
+	by := a.view.owner.Record.State.Handover[a.tenure.Lock.Share.ID]
+	wanted, err := a.wanted(ctx, by)
+	if err != nil {
+		return err
+	}
+	r := &a.view.request
+	r.by, r.granted = by, wanted
+	switch {
+	case !wanted:
+		a.plans.drops = true
+	case r.told != by:
+		r.told = by
+		a.happened.Tell(event.Asked{ID: a.tenure.Lock.Share.ID, Requester: by})
+	}
+	return nil
+}
+
+func (a *Allocator) wanted(ctx context.Context, by string) (bool, error) {
+	pod, err := a.o.Store.GetPod(ctx, a.o.Namespace, by)
+	switch {
+	case errors.Is(err, store.ErrGone):
+		return false, nil
+	case err != nil:
+		return false, err
+	case pod.DeletionTimestamp != nil:
+		return false, nil
+	}
+	own, err := a.o.Store.RevisionOf(ctx, a.pod)
+	if errors.Is(err, store.ErrGone) {
+		return true, nil
+	}
+	return err == nil && !own.Current(a.view.owner), err
+}

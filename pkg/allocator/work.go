@@ -1,0 +1,340 @@
+package allocator
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/idalloc/idalloc/pkg/allocator/duty"
+	"github.com/idalloc/idalloc/pkg/allocator/event"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/identity"
+	"github.com/idalloc/idalloc/pkg/partition/placement"
+)
+
+// provenAfter is how long work must go on under an id for its end not to count as a failure.
+const provenAfter = 10 * time.Minute
+
+// work is what programs do under the id, and what they are told.
+type work struct {
+	a *Allocator
+	// shown was published last, and published says that something was. Before that, what an earlier process published is in force.
+	shown     identity.Identity
+	published bool
+	// left is what that was.
+	left identity.Identity
+	// t2 is the token of the last write of a lock, token that of the id, and shares are the partitions with theirs.
+	t2, token int64
+	shares    []identity.Share
+	// confirmed says that T3 has shown no other holder since this pod got its slot. Then what it works on may be shown.
+	confirmed bool
+	// since is when work under the id began, and resumed when this process found a lock.
+	since, resumed time.Time
+	// doubtful says that a write has no answer, so that what a read finds may be its outcome.
+	doubtful bool
+	// failures counts how often in a row the program failed.
+	failures int
+	// stopping is the stop under way, recall calls it off, and stops gets its result. number is that of the last.
+	stopping *Stop
+	recall   context.CancelFunc
+	stops    chan error
+	number   int
+	// fenced says that the id ended for lack of contact, and released that it was given back for good.
+	fenced, released bool
+	// paused says that the process wants no partitions for now.
+	paused bool
+	rest   rest
+	// listenAt is when to follow the own pod.
+	listenAt time.Time
+}
+
+// begin takes in what an earlier process of the pod left.
+func (w *work) begin(a *Allocator) {
+	w.a, w.paused, w.stops, w.number = a, a.o.Paused, make(chan error, 1), a.o.LastStop
+	w.shown = identity.Pending(a.o.Pod, a.o.Namespace)
+	w.shown.Owner = a.ref.Owner()
+	if a.o.Left != nil {
+		w.left = a.o.Left(string(a.o.PodUID))
+	}
+	if w.left.State == "" || w.left.ID == identity.None {
+		a.tenure = a.tenure.Told(receipt.Nothing()).Stopped() // nothing is left of the work of an earlier process
+	}
+	w.failures = a.receipt().Failures()
+	a.beginRest()
+	w.resumes(a.clock.Now())
+}
+
+// resumes takes in that the process found a lock. It keeps the token of a lock that an earlier process published.
+func (w *work) resumes(now time.Time) {
+	share := w.a.tenure.Lock.Share
+	if w.resumed = now; share.Empty() || w.left.ID != share.ID || w.left.Token == 0 {
+		return
+	}
+	w.token = w.left.Token
+	w.shares = nil
+	for _, s := range w.left.Partitions.Shares() {
+		if s.Set = s.Set.Intersect(share.Partitions); !s.Set.Empty() {
+			w.shares = append(w.shares, s)
+		}
+	}
+}
+
+// tokenOf returns the fencing token of a write of a pod, by the version that the API server gave to it.
+func tokenOf(version string) int64 {
+	token, err := strconv.ParseInt(version, 10, 64)
+	if err != nil || token > identity.MaxToken {
+		return 0
+	}
+	return token
+}
+
+// wrote takes in a write of the receipt.
+func (w *work) wrote(before, lock duty.Lock, token int64) {
+	if w.t2 = token; lock.State == receipt.Locks {
+		if yielded := before.Share.Partitions.Minus(lock.Share.Partitions); !yielded.Empty() {
+			w.a.happened.Tell(event.Yielded{ID: lock.Share.ID, Partitions: yielded.String()})
+		}
+		return
+	}
+	if before.State == receipt.Locks {
+		w.a.happened.Tell(event.Given{About: w.a.view.about(), ID: before.Share.ID, Count: w.a.view.owner.Count, Requester: w.a.view.request.by})
+	}
+	w.token, w.shares, w.left, w.confirmed = 0, nil, identity.Identity{}, false
+	w.a.view.request, w.a.known.GivesBack = request{}, false
+	w.a.plans.gave()
+}
+
+// rank returns the rank that the next receipt says.
+func (w *work) rank(lock duty.Lock) int {
+	failures := w.failures
+	if w.proven() {
+		failures = 0
+	}
+	switch {
+	case lock.State == receipt.GaveUp:
+		return failures + 1
+	case lock.State == receipt.Locks && failures == 0:
+		return 0
+	case lock.State == receipt.Locks:
+		return failures + 1
+	}
+	return max(w.a.receipt().Rank, failures+min(failures, 1))
+}
+
+// proven reports whether the program has worked for long enough.
+func (w *work) proven() bool {
+	return !w.since.IsZero() && !w.rest.active && min(w.a.clock.Since(w.since), w.a.clock.Since(w.rest.ended)) >= provenAfter
+}
+
+// failed takes in that the process ends.
+func (w *work) failed(byItself bool) {
+	switch {
+	case w.proven():
+		w.failures = 0
+	case byItself && !w.since.IsZero() && !w.paused && !w.rest.active:
+		w.failures++
+	}
+}
+
+// begun takes in that work on the share may go on: T3 has shown that nobody else locks it.
+func (w *work) begun(share receipt.Share) {
+	first := !w.confirmed
+	if first {
+		w.since, w.fenced, w.confirmed = w.a.clock.Now(), false, true
+		if w.token == 0 {
+			w.token = w.t2
+		}
+		w.a.happened.Tell(event.Taken{ID: share.ID, Token: w.token, Partitions: share.Partitions.String()})
+		w.listenAt = w.since.Add(w.a.pace.Watch(w.a.plans.contenders))
+	}
+	fresh := share.Partitions.Minus(w.held())
+	if !fresh.Empty() {
+		w.shares = append(w.shares, identity.Share{Set: fresh, Token: w.t2})
+		if !first {
+			w.a.happened.Tell(event.Grown{ID: share.ID, Token: w.t2, Partitions: fresh.String()})
+		}
+	}
+	w.drop(w.held().Minus(share.Partitions))
+	w.left = identity.Identity{}
+}
+
+// held returns the partitions that have a token.
+func (w *work) held() (all placement.Set) {
+	for _, s := range w.shares {
+		all = all.Union(s.Set)
+	}
+	return all
+}
+
+// drop forgets partitions.
+func (w *work) drop(set placement.Set) {
+	for i := range w.shares {
+		w.shares[i].Set = w.shares[i].Set.Minus(set)
+	}
+	w.shares = slices.DeleteFunc(w.shares, func(s identity.Share) bool { return s.Set.Empty() })
+}
+
+// tell publishes the identity, if it is news.
+func (w *work) tell() {
+	a, t := w.a, w.a.tenure
+	state, ends := identity.StatePending, t.Stopping && t.Keep.Empty()
+	switch at := t.Working; {
+	case w.released:
+		state = identity.StateReleased
+	case a.strict.over() || w.fenced && at.Empty():
+		state = identity.StateFenced
+	case !w.confirmed && w.stopping == nil && (!t.Known || t.Lock.State == receipt.Locks):
+		return // what the process before this one published stays in force, or it is about to take a slot
+	case at.Empty() || t.Unsure:
+	case t.Known && t.Lock.State != receipt.Locks:
+		state = identity.StateLost
+	case ends || at.ID >= a.view.owner.Count && a.view.ok:
+		state = identity.StateDraining
+	case w.confirmed:
+		state = identity.StateAssigned
+	}
+	w.publish(state)
+}
+
+// ended publishes that there is no id for good.
+func (w *work) ended(state identity.State) {
+	if state == identity.StateLost {
+		w.a.strict.stop()
+		w.a.tenure.Working = receipt.Nothing()
+	}
+	w.released = state == identity.StateReleased
+	w.publish(state)
+}
+
+func (w *work) publish(state identity.State) {
+	a := w.a
+	next := w.shown.Without(state)
+	next.Owner = a.ref.Owner()
+	if a.view.ok {
+		next.Count = a.view.owner.Count
+	}
+	if state == identity.StateDraining && w.stopping != nil && w.stopping.All {
+		next.Stop = w.stopping.Number
+	}
+	if at := a.tenure.Working; state == identity.StateAssigned {
+		next.ID, next.Token = at.ID, w.token
+		if a.o.Divides {
+			var stopping placement.Set
+			if w.stopping != nil {
+				stopping = w.stopping.Partitions
+			}
+			next.Partitions = identity.PartitionsOf(at.Of, w.shares, stopping, w.number)
+		}
+	} else if a.o.Divides {
+		next.Partitions = identity.PartitionsOf(0, nil, placement.Set{}, w.number)
+	}
+	if next == w.shown && w.published {
+		return
+	}
+	a.happened.Tell(event.Published{From: w.shown, To: next})
+	w.shown, w.published = next, true
+	a.o.Publish(next)
+}
+
+// stop tells the work to stop, except for that on keep.
+func (a *Allocator) stop(keep receipt.Share) {
+	w := &a.work
+	working := a.tenure.Working
+	if a.tenure.Unsure && !w.confirmed {
+		working = w.leftBehind()
+	}
+	a.tenure = a.tenure.Told(keep)
+	if w.nothingBeside(keep) {
+		a.stopEnded(nil)
+		return
+	}
+	w.number++
+	lost := a.tenure.Lock.State != receipt.Locks
+	stop := Stop{All: keep.Empty() || working.ID != keep.ID, Partitions: working.Partitions.Minus(keep.Partitions), Number: w.number, Lost: lost}
+	w.stopping = &stop
+	w.tell()
+	switch {
+	case lost && !working.Empty():
+		a.happened.Tell(event.Lost{ID: working.ID, Token: w.token, Reason: "the receipt was changed or removed"})
+	case !stop.All:
+		a.happened.Tell(event.Revoked{ID: working.ID, Partitions: stop.Partitions.String(), Stop: stop.Number})
+	}
+	var streams context.Context
+	streams, w.recall = context.WithCancel(a.contact.streams)
+	retry := a.pace.Backoff()
+	a.contact.running.Go(func() {
+		for {
+			err := a.o.Stop(streams, stop)
+			if err == nil || !stop.Lost || streams.Err() != nil {
+				w.stops <- err
+				a.contact.ring()
+				return
+			}
+			a.log.Error(err, "the work has not stopped; its slot is not this pod's any more, and the program is asked again")
+			timer := a.clock.NewTimer(retry.Next())
+			select {
+			case <-timer.C():
+			case <-streams.Done():
+				timer.Stop()
+			}
+		}
+	})
+}
+
+// callOff says that the work need not stop any more that was told to.
+func (a *Allocator) callOff() {
+	a.tenure = a.tenure.Recalled()
+	a.work.recall()
+}
+
+// nothingBeside reports whether no work can be under way beside that on keep.
+func (w *work) nothingBeside(keep receipt.Share) bool {
+	t := w.a.tenure
+	if !t.Unsure || w.confirmed {
+		return keep.Covers(t.Working)
+	}
+	return keep.Covers(w.leftBehind())
+}
+
+// leftBehind is the work that an earlier process of the pod may have left.
+func (w *work) leftBehind() receipt.Share {
+	if w.left.State == "" {
+		return receipt.Nothing()
+	}
+	return receipt.Share{ID: w.left.ID, Partitions: w.left.Partitions.Owned().Union(w.left.Partitions.Stopping())}
+}
+
+// forgetStop ends a stop whose goroutine has ended with the streams.
+func (w *work) forgetStop() {
+	if w.stopping == nil {
+		return
+	}
+	select {
+	case err := <-w.stops:
+		w.a.stopEnded(err)
+	default:
+	}
+}
+
+// stopEnded takes in how a stop ended.
+func (a *Allocator) stopEnded(err error) {
+	w := &a.work
+	recalled := a.tenure.CalledOff
+	if w.stopping = nil; w.recall != nil {
+		w.recall()
+	}
+	if err == nil {
+		w.drop(w.held().Minus(a.tenure.Keep.Partitions))
+		if a.tenure.Keep.Empty() {
+			w.token, w.confirmed = 0, false
+		}
+		a.tenure = a.tenure.Stopped()
+		return
+	}
+	a.tenure = a.tenure.Resumed()
+	if a.contact.streams.Err() == nil && !recalled {
+		a.log.Error(err, "the work has not stopped; what it is on is kept, and the program is asked again")
+		a.refuse()
+	}
+}
