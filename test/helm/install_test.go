@@ -84,25 +84,28 @@ func TestTheChartIsInstalledUpgradedAndUninstalled(t *testing.T) {
 	_, policyErr := admission.ValidatingAdmissionPolicies().Get(t.Context(), name, metav1.GetOptions{})
 	_, bindingErr := admission.ValidatingAdmissionPolicyBindings().Get(t.Context(), name, metav1.GetOptions{})
 	_, roleErr := roles.Get(t.Context(), "idalloc-grant", metav1.GetOptions{})
+	_, leasesErr := admission.ValidatingAdmissionPolicies().Get(t.Context(), name+"-leases", metav1.GetOptions{})
 	_, injectErr := admission.MutatingAdmissionPolicies().Get(t.Context(), "idalloc-inject", metav1.GetOptions{})
-	for what, err := range map[string]error{"policy": policyErr, "policy of injection": injectErr, "binding": bindingErr, "ClusterRole": roleErr} {
+	for what, err := range map[string]error{"policy": policyErr, "policy of Leases": leasesErr, "policy of injection": injectErr, "binding": bindingErr, "ClusterRole": roleErr} {
 		if !apierrors.IsNotFound(err) {
 			t.Errorf("the %s is left: %v", what, err)
 		}
 	}
 }
 
-// expect sees the policy, and what its binding does.
+// expect sees the policies, and what their bindings do.
 func expect(t *testing.T, client kubernetes.Interface, want ...admissionv1.ValidationAction) {
 	t.Helper()
-	if _, err := client.AdmissionregistrationV1().ValidatingAdmissionPolicies().Get(t.Context(), name, metav1.GetOptions{}); err != nil {
-		t.Error(err)
-	}
-	binding, err := client.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().Get(t.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !slices.Equal(binding.Spec.ValidationActions, want) {
-		t.Errorf("the binding does %v, not %v", binding.Spec.ValidationActions, want)
+	for _, name := range []string{name, name + "-leases"} {
+		if _, err := client.AdmissionregistrationV1().ValidatingAdmissionPolicies().Get(t.Context(), name, metav1.GetOptions{}); err != nil {
+			t.Error(err)
+		}
+		binding, err := client.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().Get(t.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(binding.Spec.ValidationActions, want) {
+			t.Errorf("the binding %s does %v, not %v", name, binding.Spec.ValidationActions, want)
+		}
 	}
 }

@@ -25,6 +25,12 @@ var (
 	dryRun      = []string{metav1.DryRunAll}
 )
 
+// theDeployment is the name of the specs' Deployment, and patchVerb the verb that idalloc writes with.
+const (
+	theDeployment = "deployment"
+	patchVerb     = "patch"
+)
+
 // mark is the rule that the policy knows an account by.
 func mark() rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{APIGroups: []string{"idalloc.dev"}, Resources: []string{"slots"}, Verbs: []string{"allocate"}}

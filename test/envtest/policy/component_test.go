@@ -134,7 +134,7 @@ var _ = Describe("the kustomize component", func() {
 		pods := somePods(ctx, ns, "mailer", 2)
 		thief := in(ctx, &pods[0])
 		thief.limited(ctx, deployments, "our-mailer")
-		Expect(thief.merge(ctx, deployments, "our-queue-reader", `{"metadata":{"annotations":{"idalloc.dev/epoch":"1"}}}`)).
+		Expect(thief.merge(ctx, deployments, "our-queue-reader", `{"metadata":{"annotations":{"idalloc.dev/assignment":"1"}}}`)).
 			To(MatchError(ContainSubstring(`cannot patch resource "deployments"`)))
 	})
 })

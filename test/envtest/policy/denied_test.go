@@ -25,7 +25,7 @@ const neighbour = "neighbour"
 // workloadNames are the workloads that the specs of this file write to, of each kind.
 func workloadNames() map[schema.GroupVersionResource]string {
 	return map[schema.GroupVersionResource]string{
-		deployments: "deployment",
+		deployments: theDeployment,
 		{Group: "apps", Version: "v1", Resource: "statefulsets"}: "statefulset",
 		{Group: "apps", Version: "v1", Resource: "replicasets"}:  "replicaset",
 		{Group: "batch", Version: "v1", Resource: "jobs"}:        "job",
@@ -34,17 +34,20 @@ func workloadNames() map[schema.GroupVersionResource]string {
 
 // wide permits far more than idalloc needs, so that what is refused is refused by the policy. Workloads are named: the policy asks for it.
 func wide() []rbacv1.PolicyRule {
-	names := []string{"deployment", "statefulset", "replicaset", "job"}
+	names := []string{theDeployment, "statefulset", "replicaset", "job"}
 	return []rbacv1.PolicyRule{
-		{APIGroups: []string{"apps", "batch"}, Resources: []string{"*"}, ResourceNames: names, Verbs: []string{"get", "patch", "update", "delete"}},
-		{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"create"}},
-		{APIGroups: []string{""}, Resources: []string{"pods", "pods/status", "pods/eviction", "pods/exec", "pods/ephemeralcontainers"}, Verbs: []string{"get", "patch", "update", "delete", "create"}},
+		{APIGroups: []string{"apps", "batch"}, Resources: []string{"*"}, ResourceNames: names, Verbs: []string{"get", patchVerb, "update", "delete"}},
+		{APIGroups: []string{"apps"}, Resources: []string{deployments.Resource}, Verbs: []string{"create"}},
+		{APIGroups: []string{""}, Resources: []string{"pods", "pods/status", "pods/eviction", "pods/exec", "pods/ephemeralcontainers"}, Verbs: []string{"get", patchVerb, "update", "delete", "create"}},
+		{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"get", patchVerb, "update", "delete", "create"}},
 	}
 }
 
 // scene is a namespace with workloads of each kind, and somebody in each role.
 type scene struct {
 	ns *suite.Namespace
+	// uid is that of the Deployment.
+	uid types.UID
 	// own is the pod whose token marked has, another one a pod of the same workload.
 	own, another corev1.Pod
 	marked       actor
@@ -64,12 +67,15 @@ func newScene(ctx context.Context) *scene {
 	DeferCleanup(ns.Delete)
 	Expect(ns.Grant(ctx, neighbour, wide()...)).To(Succeed())
 	spec := suite.PodSpec(idle())
-	Expect(ns.Create(ctx, suite.Deployment("deployment", 2, spec), suite.StatefulSet("statefulset", 0, spec),
+	Expect(ns.Create(ctx, suite.Deployment(theDeployment, 2, spec), suite.StatefulSet("statefulset", 0, spec),
 		suite.ReplicaSet("replicaset", 0, spec), suite.Job("job", 0, spec))).To(Succeed())
-	found := somePods(ctx, ns, "deployment", 2)
+	found := somePods(ctx, ns, theDeployment, 2)
 	s := &scene{ns: ns, own: found[0], another: found[1]}
 	s.marked, s.copied = in(ctx, &s.own), in(ctx, &s.another)
 	s.noPod, s.unmarked = withoutPod(ctx, ns.Name, suite.Account), withoutPod(ctx, ns.Name, neighbour)
+	deployment, err := env.Client.AppsV1().Deployments(ns.Name).Get(ctx, theDeployment, metav1.GetOptions{})
+	Expect(err).NotTo(HaveOccurred())
+	s.uid = deployment.UID
 	s.prepare(ctx)
 	for resource, name := range workloadNames() {
 		s.marked.limited(ctx, resource, name)
@@ -100,7 +106,7 @@ func (s *scene) refused(ctx context.Context, by actor, request func(context.Cont
 	Expect(request(ctx, s.unmarked)).To(Succeed(), "the same request without the mark")
 	err := request(ctx, by)
 	Expect(err).To(MatchError(apierrors.IsForbidden, "IsForbidden"))
-	for _, part := range append(parts, "ValidatingAdmissionPolicy 'idalloc'") {
+	for _, part := range append(parts, "ValidatingAdmissionPolicy 'idalloc") {
 		Expect(err).To(MatchError(ContainSubstring(part)))
 	}
 }
@@ -115,7 +121,7 @@ func foreign() map[string][]string {
 		`{"metadata":{"annotations":{"example.com/keep":"x"}}}`:                                  {"idalloc annotations, and not example.com/keep of"},
 		`{"metadata":{"annotations":{"example.com/keep":null}}}`:                                 {"idalloc annotations, and not example.com/keep of"},
 		`{"metadata":{"annotations":null}}`:                                                      {"may only change idalloc annotations"},
-		`{"metadata":{"labels":null,"annotations":{"idalloc.dev/epoch":"1"}}}`:                   {"may not change label "},
+		`{"metadata":{"labels":null,"annotations":{"idalloc.dev/assignment":"1"}}}`:              {"may not change label "},
 		`{"metadata":{"annotations":{"idalloc.dev/partition-count":"4"}}}`:                       {"idalloc annotations, and not idalloc.dev/partition-count of"},
 		`{"metadata":{"annotations":{"idalloc.dev/partition-strategy":"range"}}}`:                {"idalloc annotations, and not idalloc.dev/partition-strategy of"},
 		`{"metadata":{"annotations":{"idalloc.dev/partition-failover-after":"1s"}}}`:             {"idalloc annotations, and not idalloc.dev/partition-failover-after of"},
@@ -167,13 +173,13 @@ var _ = Describe("a marked account", Ordered, func() {
 
 			It("may not change the status, and may not delete it", func(ctx SpecContext) {
 				s.refused(ctx, s.marked, func(ctx context.Context, a actor) error {
-					return a.merge(ctx, resource, name, `{"metadata":{"annotations":{"idalloc.dev/epoch":"1"}}}`, "status")
+					return a.merge(ctx, resource, name, `{"metadata":{"annotations":{"idalloc.dev/assignment":"1"}}}`, "status")
 				}, "UPDATE of "+resource.Resource+"/status "+name)
 				s.refused(ctx, s.marked, func(ctx context.Context, a actor) error { return a.remove(ctx, resource, name) }, "DELETE of "+resource.Resource+" "+name)
 			})
 
 			It("may write each of idalloc's keys, and remove it", func(ctx SpecContext) {
-				for _, key := range append(assignment.Keys(assignment.DefaultKey), "idalloc.dev/partition-owners", "idalloc.dev/partition-seal") {
+				for _, key := range assignment.Keys() {
 					Expect(s.marked.merge(ctx, resource, name, fmt.Sprintf(`{"metadata":{"annotations":{%q:"x"}}}`, key))).To(Succeed(), key)
 					Expect(s.marked.merge(ctx, resource, name, fmt.Sprintf(`{"metadata":{"annotations":{%q:null}}}`, key))).To(Succeed(), key)
 				}
@@ -181,7 +187,7 @@ var _ = Describe("a marked account", Ordered, func() {
 
 			It("may write nothing with a token that names no pod", func(ctx SpecContext) {
 				s.refused(ctx, s.noPod, func(ctx context.Context, a actor) error {
-					return a.merge(ctx, resource, name, `{"metadata":{"annotations":{"idalloc.dev/epoch":"1"}}}`)
+					return a.merge(ctx, resource, name, `{"metadata":{"annotations":{"idalloc.dev/assignment":"1"}}}`)
 				}, "names no pod", "mount a token into the pod")
 			})
 		})
@@ -265,18 +271,18 @@ var _ = Describe("a marked account", Ordered, func() {
 
 	It("may take idalloc's keys back from somebody who applied them", func(ctx SpecContext) {
 		for resource, applied := range map[schema.GroupVersionResource]string{
-			deployments: `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"deployment","annotations":{"idalloc.dev/epoch":"5"}}}`,
+			deployments: `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"deployment","annotations":{"idalloc.dev/assignment":"5"}}}`,
 			pods:        fmt.Sprintf(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":%q,"labels":{"idalloc.dev/owner":"x"}}}`, s.own.Name),
 		} {
 			name := s.own.Name
 			if resource == deployments {
-				name = "deployment"
+				name = theDeployment
 			}
 			admin := newActor(s.ns.Name, env.ControlPlane.Config()).dynamic.Resource(resource).Namespace(s.ns.Name)
 			_, err := admin.Patch(ctx, name, types.ApplyPatchType, []byte(applied), metav1.PatchOptions{FieldManager: "another-gitops"})
 			Expect(err).NotTo(HaveOccurred())
 		}
-		Expect(s.marked.merge(ctx, deployments, "deployment", `{"metadata":{"annotations":{"idalloc.dev/epoch":"6"}}}`)).To(Succeed())
+		Expect(s.marked.merge(ctx, deployments, theDeployment, `{"metadata":{"annotations":{"idalloc.dev/assignment":"6"}}}`)).To(Succeed())
 		Expect(s.marked.merge(ctx, pods, s.own.Name, `{"metadata":{"labels":{"idalloc.dev/owner":"y"}}}`)).To(Succeed())
 	})
 
@@ -311,18 +317,18 @@ var _ = Describe("a marked account", Ordered, func() {
 	DescribeTable("may not write at all if its Role permits to write all workloads by", func(ctx SpecContext, verb string) {
 		account := "all-by-" + verb
 		Expect(s.ns.Grant(ctx, account, mark(),
-			rbacv1.PolicyRule{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, ResourceNames: []string{"deployment"}, Verbs: []string{"patch"}},
-			rbacv1.PolicyRule{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{verb}})).To(Succeed())
+			rbacv1.PolicyRule{APIGroups: []string{"apps"}, Resources: []string{deployments.Resource}, ResourceNames: []string{theDeployment}, Verbs: []string{patchVerb}},
+			rbacv1.PolicyRule{APIGroups: []string{"apps"}, Resources: []string{deployments.Resource}, Verbs: []string{verb}})).To(Succeed())
 		spec := suite.PodSpec(idle())
 		spec.ServiceAccountName = account
 		Expect(s.ns.Create(ctx, suite.Pod(account, spec))).To(Succeed())
 		a := in(ctx, &somePods(ctx, s.ns, account, 1)[0])
-		a.limited(ctx, deployments, "deployment")
+		a.limited(ctx, deployments, theDeployment)
 		s.refused(ctx, a, func(ctx context.Context, a actor) error {
-			return a.merge(ctx, deployments, "deployment", `{"metadata":{"annotations":{"idalloc.dev/epoch":"1"}}}`)
+			return a.merge(ctx, deployments, theDeployment, `{"metadata":{"annotations":{"idalloc.dev/assignment":"1"}}}`)
 		}, "permits it to write all deployments of the namespace", "name its own workload in the resourceNames")
 	},
-		Entry("a patch", "patch", SpecTimeout(patience)),
+		Entry("a patch", patchVerb, SpecTimeout(patience)),
 		Entry("an update", "update", SpecTimeout(patience)),
 	)
 })

@@ -35,27 +35,33 @@ func manifest[T runtime.Object](path ...string) T {
 func install(ctx context.Context) {
 	GinkgoHelper()
 	options := metav1.CreateOptions{}
-	_, err := env.Client.AdmissionregistrationV1().ValidatingAdmissionPolicies().Create(ctx, manifest[*admissionv1.ValidatingAdmissionPolicy]("policy", "policy.yaml"), options)
+	for _, file := range []string{"policy.yaml", "leases.yaml"} {
+		_, err := env.Client.AdmissionregistrationV1().ValidatingAdmissionPolicies().Create(ctx, manifest[*admissionv1.ValidatingAdmissionPolicy]("policy", file), options)
+		Expect(err).NotTo(HaveOccurred())
+	}
+	bind(ctx, "leases-binding.yaml")
+	_, err := env.Client.RbacV1().ClusterRoles().Create(ctx, manifest[*rbacv1.ClusterRole]("policy", "clusterrole.yaml"), options)
 	Expect(err).NotTo(HaveOccurred())
-	_, err = env.Client.RbacV1().ClusterRoles().Create(ctx, manifest[*rbacv1.ClusterRole]("policy", "clusterrole.yaml"), options)
-	Expect(err).NotTo(HaveOccurred())
-	bind(ctx)
+	bind(ctx, "binding.yaml")
 }
 
-func bind(ctx context.Context) {
+func bind(ctx context.Context, file string) {
 	GinkgoHelper()
 	_, err := env.Client.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().Create(ctx,
-		manifest[*admissionv1.ValidatingAdmissionPolicyBinding]("policy", "binding.yaml"), metav1.CreateOptions{})
+		manifest[*admissionv1.ValidatingAdmissionPolicyBinding]("policy", file), metav1.CreateOptions{})
 	Expect(err).NotTo(HaveOccurred())
 }
 
-var _ = Describe("the policy", func() {
-	It("has no expression that the API server warns of", func(ctx SpecContext) {
+var _ = Describe("the policies", func() {
+	DescribeTable("have no expression that the API server warns of", func(ctx SpecContext, name string) {
 		Eventually(func(g Gomega) {
-			policy, err := env.Client.AdmissionregistrationV1().ValidatingAdmissionPolicies().Get(ctx, "idalloc", metav1.GetOptions{})
+			policy, err := env.Client.AdmissionregistrationV1().ValidatingAdmissionPolicies().Get(ctx, name, metav1.GetOptions{})
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(policy.Status.ObservedGeneration).To(Equal(policy.Generation), "the types are checked")
 			g.Expect(policy.Status.TypeChecking).To(HaveField("ExpressionWarnings", BeEmpty()))
 		}).WithContext(ctx).Should(Succeed())
-	})
+	},
+		Entry("that of workloads and pods", "idalloc", SpecTimeout(patience)),
+		Entry("that of Leases", "idalloc-leases", SpecTimeout(patience)),
+	)
 })

@@ -35,11 +35,11 @@ type write func(context.Context) error
 // ownerWrite writes a whole map, as a marked account.
 func (w *workload) ownerWrite(by actor) write {
 	return func(ctx context.Context) error {
-		state := assignment.State{Slots: assignment.Slots{}, UIDs: assignment.Slots{}, Epoch: time.Now().UnixNano()}
+		state := assignment.State{Slots: assignment.Slots{}, Handover: assignment.Slots{0: fmt.Sprintf("worker-%d", time.Now().UnixNano())}}
 		for id := range entries {
-			state.Slots[id], state.UIDs[id] = fmt.Sprintf("worker-6dc99c5c6-%05d", id), fmt.Sprintf("%08x", id)
+			state.Slots[id] = fmt.Sprintf("worker-6dc99c5c6-%05d", id)
 		}
-		patch := annotations(state.Encode(assignment.DefaultKey, "uid"))
+		patch := annotations(state.Encode())
 		_, err := by.dynamic.Resource(w.ref.GVR()).Namespace(w.Name).Patch(ctx, w.ref.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: assignment.FieldManager})
 		return err
 	}
@@ -96,7 +96,7 @@ func cpuSeconds(ctx context.Context) float64 {
 
 var _ = Describe("the policy's cost", Serial, func() {
 	It("is measured for writes to the owner, and for those of others", func(ctx SpecContext) {
-		w := newWorkload(ctx, store.Deployment, "")
+		w := newWorkload(ctx, store.Deployment)
 		// A pod beside the workload: the workload has no pods that write to it.
 		Expect(w.Create(ctx, suite.Pod("beside", suite.PodSpec(idle())))).To(Succeed())
 		pod := somePods(ctx, w.Namespace, "beside", 1)[0]
@@ -117,7 +117,7 @@ var _ = Describe("the policy's cost", Serial, func() {
 			for name, send := range writes {
 				without[name].add(ctx, send)
 			}
-			bind(ctx)
+			bind(ctx, "binding.yaml")
 			marked.limited(ctx, w.ref.GVR(), w.ref.Name)
 		}
 		for name := range writes {

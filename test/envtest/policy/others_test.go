@@ -30,15 +30,15 @@ var _ = Describe("others", func() {
 		ns, err = env.NewNamespace(ctx)
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(ns.Delete)
-		Expect(ns.Create(ctx, suite.Deployment("deployment", 0, suite.PodSpec(idle())))).To(Succeed())
+		Expect(ns.Create(ctx, suite.Deployment(theDeployment, 0, suite.PodSpec(idle())))).To(Succeed())
 	})
 
 	DescribeTable("are not limited, though they have the mark's verb: service accounts with", func(ctx SpecContext, role string) {
 		Expect(ns.Grant(ctx, "deployer", mark())).To(Succeed())
 		bindCluster(ctx, ns, role, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Name: "deployer", Namespace: ns.Name})
 		deployer := withoutPod(ctx, ns.Name, "deployer")
-		deployer.free(ctx, deployments, "deployment")
-		Expect(deployer.merge(ctx, deployments, "deployment", `{"spec":{"replicas":3}}`)).To(Succeed())
+		deployer.free(ctx, deployments, theDeployment)
+		Expect(deployer.merge(ctx, deployments, theDeployment, `{"spec":{"replicas":3}}`)).To(Succeed())
 	},
 		Entry("all rights", "cluster-admin", SpecTimeout(patience)),
 		Entry("the rights of the namespace's administrator", "admin", SpecTimeout(patience)),

@@ -3,7 +3,6 @@ package policy
 import (
 	"context"
 	"fmt"
-	"os"
 	"os/exec"
 	"slices"
 	"strconv"
@@ -23,27 +22,30 @@ import (
 	"github.com/idalloc/idalloc/test/envtest/suite"
 )
 
-// workload is a namespace with one owner, whose pods run "idalloc run" with the Role of config/base.
+// workload is a namespace with one owner, whose pods run "idalloc run" with the Role of config/base, and with that of config/strict if they
+// have flags of strict mode.
 type workload struct {
 	*suite.Namespace
 	ref store.Ref
-	key string
 }
 
 // newWorkload makes an owner without pods, and waits until the policy limits its account. Scale starts the pods.
-func newWorkload(ctx context.Context, kind, key string, flags ...string) *workload {
+func newWorkload(ctx context.Context, kind string, flags ...string) *workload {
 	GinkgoHelper()
 	rules := manifest[*rbacv1.Role]("base", "role.yaml").Rules
 	rules[0].Resources = []string{strings.ToLower(kind) + "s"}
 	if kind == store.Job {
 		rules[0].APIGroups = []string{"batch"}
 	}
+	if len(flags) > 0 {
+		rules = append(rules, strictRule())
+	}
 	ns, err := env.NewNamespace(ctx, rules...)
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(ns.Delete)
 	ref, err := store.ParseRef(kind+"/worker", ns.Name)
 	Expect(err).NotTo(HaveOccurred())
-	w := &workload{Namespace: ns, ref: ref, key: key}
+	w := &workload{Namespace: ns, ref: ref}
 	spec := podSpec(flags...)
 	switch kind {
 	case store.Deployment:
@@ -71,14 +73,14 @@ func podSpec(flags ...string) *corev1.PodSpec {
 }
 
 func (w *workload) owner(ctx context.Context) (store.Owner, error) {
-	s, err := store.New(env.ControlPlane.Config(), w.key, clock.RealClock{})
+	s, err := store.New(env.ControlPlane.Config(), clock.RealClock{})
 	if err != nil {
 		return store.Owner{}, err
 	}
 	return s.Get(ctx, w.ref)
 }
 
-// settled waits until n pods are Ready, there are no others, and a clean map has an id for each.
+// settled waits until n pods are Ready, there are no others, and a map that can be read has an id for each.
 func (w *workload) settled(ctx context.Context, n int) assignment.Slots {
 	GinkgoHelper()
 	var slots assignment.Slots
@@ -90,7 +92,7 @@ func (w *workload) settled(ctx context.Context, n int) assignment.Slots {
 		g.Expect(ready).To(And(HaveLen(n), HaveLen(len(all))))
 		owner, err := w.owner(ctx)
 		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(owner.Clean()).To(BeTrue())
+		g.Expect(owner.Record.Problems).To(BeEmpty())
 		slots = owner.Record.State.Slots
 		g.Expect(slots).To(HaveLen(n))
 		for _, pod := range ready {
@@ -111,12 +113,12 @@ func (w *workload) change(ctx context.Context, kind types.PatchType, patch strin
 
 func (w *workload) damage(ctx context.Context) {
 	GinkgoHelper()
-	w.change(ctx, types.MergePatchType, `{"metadata":{"annotations":{"idalloc.dev/assignment":"damaged","idalloc.dev/seal":null}}}`)
+	w.change(ctx, types.MergePatchType, `{"metadata":{"annotations":{"idalloc.dev/assignment":"damaged"}}}`)
 }
 
 var _ = Describe("idalloc under the policy", func() {
 	DescribeTable("claims", func(ctx SpecContext, kind string) {
-		w := newWorkload(ctx, kind, "")
+		w := newWorkload(ctx, kind)
 		Expect(w.Scale(ctx, kind, "worker", 2)).To(Succeed())
 		w.settled(ctx, 2)
 	},
@@ -126,7 +128,7 @@ var _ = Describe("idalloc under the policy", func() {
 	)
 
 	It("claims, follows a scale, restores, hands over, and is tidied by a person", func(ctx SpecContext) {
-		w := newWorkload(ctx, store.Deployment, "")
+		w := newWorkload(ctx, store.Deployment)
 		Expect(w.Scale(ctx, store.Deployment, "worker", 2)).To(Succeed())
 		w.settled(ctx, 2)
 		Expect(w.Scale(ctx, store.Deployment, "worker", 3)).To(Succeed())
@@ -151,43 +153,7 @@ var _ = Describe("idalloc under the policy", func() {
 		Expect(w.gc(ctx)).To(ContainSubstring("restored"))
 		owner, err := w.owner(ctx)
 		Expect(err).NotTo(HaveOccurred())
-		Expect(owner.Clean()).To(BeTrue())
-	})
-
-	It("fences itself and waits for a quarantine", func(ctx SpecContext) {
-		w := newWorkload(ctx, store.Deployment, "", "--fence-after=3s")
-		Expect(w.Scale(ctx, store.Deployment, "worker", 1)).To(Succeed())
-		Eventually(func(g Gomega) {
-			owner, err := w.owner(ctx)
-			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(owner.Annotations).To(HaveKey(assignment.QuarantineKey))
-		}).WithContext(ctx).Should(Succeed())
-		w.settled(ctx, 1)
-		owner, err := w.owner(ctx)
-		Expect(err).NotTo(HaveOccurred())
-		Expect(owner.Annotations).To(HaveKeyWithValue(assignment.FenceAfterKey, "3s"))
-	})
-
-	It("uses another annotation key once its Role names the key", func(ctx SpecContext) {
-		const key = "example.com/ids"
-		w := newWorkload(ctx, store.Deployment, key, "--annotation-key="+key)
-		Expect(w.Scale(ctx, store.Deployment, "worker", 1)).To(Succeed())
-		pod := somePods(ctx, w.Namespace, "worker", 1)[0]
-		Eventually(func() (string, error) {
-			log, err := os.ReadFile(env.Node.Logs(w.Name, pod.Name, "idalloc"))
-			return string(log), err
-		}).WithContext(ctx).Should(And(ContainSubstring("not "+key+" of deployments worker"), ContainSubstring("add verb use on annotation-keys.idalloc.dev to the Role")))
-
-		roles := env.Client.RbacV1().Roles(w.Name)
-		role, err := roles.Get(ctx, suite.Account, metav1.GetOptions{})
-		Expect(err).NotTo(HaveOccurred())
-		role.Rules = append(role.Rules, rbacv1.PolicyRule{APIGroups: []string{"idalloc.dev"}, Resources: []string{"annotation-keys"}, ResourceNames: []string{key}, Verbs: []string{"use"}})
-		_, err = roles.Update(ctx, role, metav1.UpdateOptions{})
-		Expect(err).NotTo(HaveOccurred())
-		w.settled(ctx, 1)
-		owner, err := w.owner(ctx)
-		Expect(err).NotTo(HaveOccurred())
-		Expect(owner.Annotations).To(HaveKey(key))
+		Expect(owner.Record.Problems).To(BeEmpty())
 	})
 })
 
@@ -198,7 +164,7 @@ func (w *workload) gc(ctx context.Context) string {
 	_, err := env.ControlPlane.AddUser(person)
 	Expect(err).NotTo(HaveOccurred())
 	w.allow(ctx, rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: person},
-		rbacv1.PolicyRule{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"get", "patch"}},
+		rbacv1.PolicyRule{APIGroups: []string{"apps"}, Resources: []string{deployments.Resource}, Verbs: []string{"get", patchVerb}},
 		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get", "list"}})
 	kubeconfig, err := env.ControlPlane.Kubeconfig(person)
 	Expect(err).NotTo(HaveOccurred())

@@ -1,0 +1,211 @@
+package policy
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/test/envtest/suite"
+)
+
+// changes are what a spec does with a Lease before it is sent.
+type changes []func(*unstructured.Unstructured)
+
+func set(value any, path ...string) func(*unstructured.Unstructured) {
+	return func(o *unstructured.Unstructured) {
+		Expect(unstructured.SetNestedField(o.Object, value, path...)).To(Succeed())
+	}
+}
+
+func annotate(text string) func(*unstructured.Unstructured) {
+	return set(text, "metadata", "annotations", receipt.Key)
+}
+
+func named(name string) func(*unstructured.Unstructured) {
+	return func(o *unstructured.Unstructured) { o.SetName(name) }
+}
+
+// nobody clears a Lease as idalloc does.
+func nobody(o *unstructured.Unstructured) {
+	unstructured.RemoveNestedField(o.Object, "spec", "holderIdentity")
+	unstructured.RemoveNestedField(o.Object, "spec", "renewTime")
+	o.SetAnnotations(nil)
+}
+
+// lease is the Lease of the Deployment's slot 3 as idalloc in this pod writes it.
+func (s *scene) lease(pod corev1.Pod, by ...func(*unstructured.Unstructured)) *unstructured.Unstructured {
+	const owner = "Deployment/deployment"
+	text := receipt.Receipt{UID: string(pod.UID), Owner: owner, State: receipt.Locks, Share: receipt.Share{ID: 3}, Write: receipt.Draw(), Strict: true}.Encode()
+	o := &unstructured.Unstructured{Object: object("coordination.k8s.io/v1", "Lease", store.LeaseName(owner, 3), map[string]any{
+		"holderIdentity": pod.Name + "/" + string(pod.UID), "leaseDurationSeconds": int64(40), "renewTime": "2026-01-02T03:04:05.000000Z",
+	})}
+	o.SetLabels(map[string]string{receipt.OwnerLabel: "deployment.deployment", receipt.IDLabel: "3"})
+	o.SetAnnotations(map[string]string{receipt.Key: text})
+	for _, change := range by {
+		change(o)
+	}
+	return o
+}
+
+// of has the receipt name another workload.
+func of(owner string) func(*unstructured.Unstructured) {
+	return func(o *unstructured.Unstructured) {
+		annotate(strings.Replace(o.GetAnnotations()[receipt.Key], "Deployment/deployment", owner, 1))(o)
+	}
+}
+
+// owned has the garbage collector delete the Lease with the Deployment.
+func owned(uid types.UID) func(*unstructured.Unstructured) {
+	return func(o *unstructured.Unstructured) {
+		o.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "Deployment", Name: theDeployment, UID: uid}})
+	}
+}
+
+// creates sends a Lease that does not exist.
+func creates(o *unstructured.Unstructured) func(context.Context, actor) error {
+	return func(ctx context.Context, a actor) error { return a.create(ctx, store.Leases, o.Object) }
+}
+
+// replaces sends one in place of that which exists.
+func replaces(o *unstructured.Unstructured) func(context.Context, actor) error {
+	return func(ctx context.Context, a actor) error {
+		return a.replace(ctx, store.Leases, o.GetName(), func(existing *unstructured.Unstructured) {
+			version := existing.GetResourceVersion()
+			existing.Object = o.DeepCopy().Object
+			existing.SetResourceVersion(version)
+		})
+	}
+}
+
+var _ = Describe("a marked account, on Leases,", Ordered, func() {
+	var s *scene
+	BeforeAll(func(ctx SpecContext) {
+		s = newScene(ctx)
+		Eventually(func() error { return creates(s.lease(s.another))(ctx, s.marked) }).WithContext(ctx).Should(MatchError(ContainSubstring("ValidatingAdmissionPolicy 'idalloc-leases'")))
+	})
+
+	// stored has an administrator write a Lease, which is there until the end of the spec.
+	stored := func(ctx context.Context, o *unstructured.Unstructured) {
+		GinkgoHelper()
+		client := newActor(s.ns.Name, env.ControlPlane.Config()).dynamic.Resource(store.Leases).Namespace(s.ns.Name)
+		_, err := client.Create(ctx, o, metav1.CreateOptions{})
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(func(ctx SpecContext) {
+			Expect(client.Delete(ctx, o.GetName(), metav1.DeleteOptions{})).To(Succeed())
+		}, NodeTimeout(patience))
+	}
+
+	It("may create one for its own pod, renew it and clear it", func(ctx SpecContext) {
+		Expect(creates(s.lease(s.own))(ctx, s.marked)).To(Succeed())
+		stored(ctx, s.lease(s.own))
+		Expect(replaces(s.lease(s.own))(ctx, s.marked)).To(Succeed())
+		Expect(replaces(s.lease(s.own, nobody))(ctx, s.marked)).To(Succeed())
+	})
+
+	It("may take one that nobody has, and that of another pod, but clear and renew only its own", func(ctx SpecContext) {
+		stored(ctx, s.lease(s.another))
+		Expect(replaces(s.lease(s.own))(ctx, s.marked)).To(Succeed(), "its time may be over")
+		s.refused(ctx, s.marked, replaces(s.lease(s.another, nobody)), "which "+s.another.Name+"/"+string(s.another.UID)+" holds", "use the token of the pod itself")
+		s.refused(ctx, s.marked, replaces(s.lease(s.another)), "the token is that of pod "+s.own.Name+"/"+string(s.own.UID))
+		Expect(replaces(s.lease(s.another))(ctx, s.copied)).To(Succeed(), "the other pod's token")
+
+		free := changes{named("idalloc-deployment.deployment-4"), set("4", "metadata", "labels", receipt.IDLabel), nobody}.all
+		four := func(o *unstructured.Unstructured) {
+			named("idalloc-deployment.deployment-4")(o)
+			set("4", "metadata", "labels", receipt.IDLabel)(o)
+			annotate(strings.Replace(o.GetAnnotations()[receipt.Key], `"id":3`, `"id":4`, 1))(o)
+		}
+		stored(ctx, s.lease(s.own, free))
+		s.refused(ctx, s.marked, replaces(s.lease(s.own, free)), "which nobody holds")
+		Expect(replaces(s.lease(s.own, four))(ctx, s.marked)).To(Succeed())
+	})
+
+	It("takes ownerReferences off that somebody else set", func(ctx SpecContext) {
+		stored(ctx, s.lease(s.own, owned(s.uid)))
+		Expect(replaces(s.lease(s.own))(ctx, s.marked)).To(Succeed())
+		s.refused(ctx, s.marked, replaces(s.lease(s.own, owned(s.uid))), "may not set ownerReferences")
+	})
+
+	It("may not delete one, and not write with a token that names no pod", func(ctx SpecContext) {
+		stored(ctx, s.lease(s.own))
+		s.refused(ctx, s.marked, func(ctx context.Context, a actor) error { return a.remove(ctx, store.Leases, s.lease(s.own).GetName()) }, "DELETE of leases idalloc-deployment.deployment-3")
+		s.refused(ctx, s.noPod, replaces(s.lease(s.own)), "names no pod", "mount a token into the pod")
+	})
+
+	DescribeTable("may not write one with", func(ctx SpecContext, change func(*unstructured.Unstructured), says string) {
+		s.refused(ctx, s.marked, creates(s.lease(s.own, change)), says)
+	},
+		Entry("the name of another slot", named("idalloc-deployment.deployment-4"), "do not fit the name of leases idalloc-deployment.deployment-4", SpecTimeout(patience)),
+		Entry("the label of another slot", set("4", "metadata", "labels", receipt.IDLabel), "do not fit the name", SpecTimeout(patience)),
+		Entry("a slot that is no number", changes{
+			named("idalloc-deployment.deployment-x"), set("x", "metadata", "labels", receipt.IDLabel),
+		}.all, "do not fit the name", SpecTimeout(patience)),
+		Entry("a name that is not idalloc's", named("other"), "do not fit the name", SpecTimeout(patience)),
+		Entry("no labels", func(o *unstructured.Unstructured) { o.SetLabels(nil) }, "do not fit the name", SpecTimeout(patience)),
+		Entry("the label of another workload", changes{
+			named("idalloc-statefulset.other-3"), set("statefulset.other", "metadata", "labels", receipt.OwnerLabel),
+		}.all, "does not name a workload that fits its label", SpecTimeout(patience)),
+		Entry("the hash of another owner", changes{
+			named("idalloc-" + strings.Repeat("a", 40) + "-3"), set(strings.Repeat("a", 40), "metadata", "labels", receipt.OwnerLabel),
+		}.all, "fits its label", SpecTimeout(patience)),
+		Entry("a workload that its Role does not name", changes{
+			named("idalloc-statefulset.other-3"), set("statefulset.other", "metadata", "labels", receipt.OwnerLabel), of("StatefulSet/other"),
+		}.all, "permits to patch", SpecTimeout(patience)),
+		Entry("a workload without a name", of("Deployment/"), "does not name a workload", SpecTimeout(patience)),
+		Entry("what is more than a workload", of("Deployment/deployment/scale"), "does not name a workload", SpecTimeout(patience)),
+		Entry("no workload", of(""), "does not name a workload", SpecTimeout(patience)),
+		Entry("an owner", owned("1"), "may not set ownerReferences or finalizers", SpecTimeout(patience)),
+		Entry("a finalizer", func(o *unstructured.Unstructured) { o.SetFinalizers([]string{"example.com/keep"}) }, "may not set ownerReferences or finalizers", SpecTimeout(patience)),
+		Entry("no holder", nobody, `with holder ""`, SpecTimeout(patience)),
+		Entry("another holder", set("other/1", "spec", "holderIdentity"), `with holder "other/1"`, SpecTimeout(patience)),
+		Entry("no receipt", func(o *unstructured.Unstructured) { o.SetAnnotations(nil) }, "the receipt of leases", SpecTimeout(patience)),
+		Entry("a receipt of another pod", annotate(`{"uid":"1","owner":"Deployment/deployment","id":3,"write":"x"}`), "does not begin with", SpecTimeout(patience)),
+		Entry("a time that is too long", set(int64(3611), "spec", "leaseDurationSeconds"), "at most 3610 s", SpecTimeout(patience)),
+	)
+
+	It("may not take the label off one, or write one that is not of idalloc", func(ctx SpecContext) {
+		stored(ctx, s.lease(s.own))
+		s.refused(ctx, s.marked, replaces(s.lease(s.own, func(o *unstructured.Unstructured) { o.SetLabels(nil) })), "do not fit the name")
+		s.refused(ctx, s.marked, creates(other()), "may only write Leases of its own workload, and not leases leader")
+		stored(ctx, other())
+		s.refused(ctx, s.marked, func(ctx context.Context, a actor) error { return a.remove(ctx, store.Leases, "leader") }, "and not leases leader")
+	})
+
+	It("may write Leases that are not of idalloc if its Role does not permit to update all", func(ctx SpecContext) {
+		const account = "leader"
+		Expect(s.ns.Grant(ctx, account, mark(),
+			rbacv1.PolicyRule{APIGroups: []string{"apps"}, Resources: []string{deployments.Resource}, ResourceNames: []string{theDeployment}, Verbs: []string{patchVerb}},
+			rbacv1.PolicyRule{APIGroups: []string{store.Leases.Group}, Resources: []string{"leases"}, Verbs: []string{"create"}},
+			rbacv1.PolicyRule{APIGroups: []string{store.Leases.Group}, Resources: []string{"leases"}, ResourceNames: []string{account}, Verbs: []string{"get", "update"}})).To(Succeed())
+		spec := suite.PodSpec(idle())
+		spec.ServiceAccountName = account
+		Expect(s.ns.Create(ctx, suite.Pod(account, spec))).To(Succeed())
+		a := in(ctx, &somePods(ctx, s.ns, account, 1)[0])
+		a.limited(ctx, deployments, theDeployment)
+		Expect(creates(other())(ctx, a)).To(Succeed())
+		stored(ctx, other())
+		Expect(replaces(other())(ctx, a)).To(Succeed())
+		s.refused(ctx, a, creates(s.lease(s.own)), fmt.Sprintf("the token is that of pod %s/", account))
+	})
+})
+
+// other is a Lease of somebody else.
+func other() *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: object("coordination.k8s.io/v1", "Lease", "leader", map[string]any{"holderIdentity": "x", "leaseDurationSeconds": int64(15)})}
+}
+
+func (c changes) all(o *unstructured.Unstructured) {
+	for _, change := range c {
+		change(o)
+	}
+}
