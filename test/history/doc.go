@@ -13,5 +13,5 @@
 //
 // A Writer makes all of it. Who runs real programs lets them write their logs into what Workload
 // returns; who simulates them hands the samples to Records. A sample at every change of what a pod
-// shows, and one at its end, is enough: samples with the same id and epoch are drawn as one bar.
+// shows, and one at its end, is enough: samples with the same id and token are drawn as one bar.
 package history

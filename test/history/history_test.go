@@ -18,7 +18,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	late, early := history.Fault{At: 50, Until: 70, Kind: "pause kubelet"}, history.Fault{At: 7, Kind: "kill workload", What: "a", Workload: "strict"}
-	records := []overlap.Record{{Before: 1, After: 2, Pod: "a", ID: 0, Count: 1, Epoch: 5}, {Before: 9, After: 9, Pod: "a", ID: overlap.None}}
+	records := []overlap.Record{{Before: 1, After: 2, Pod: "a", ID: 0, Count: 1, Token: 5}, {Before: 9, After: 9, Pod: "a", ID: overlap.None}}
 	summary := history.Summary{Title: "A run", Seed: "7", Histories: 1, Faults: map[string]int64{"kill": 3}, Violations: []string{"none"}}
 	for _, f := range []history.Fault{late, early} {
 		if err := w.Fault(f); err != nil {

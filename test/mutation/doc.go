@@ -1,7 +1,7 @@
 // Mutation makes mutants of the product by itself and sees which of them the tests notice. "make mutation" starts it;
 // docs/figures/2026-11-22-mutants.md has its figures. A mutant that nothing notices is a condition that nobody tests, or code that does nothing.
 //
-//	go -C test/mutation run . -packages=./pkg/allocator/plan -table="$PWD/mutants.csv"
+//	go -C test/mutation run . -packages=./pkg/allocator/proposal -table="$PWD/mutants.csv"
 //
 // It changes idalloc's root module, the one at or above the working directory, unless -C names another module. Patterns of -packages and
 // the file of -equivalent are below that module's root; the file of -table is below the working directory, as the shell has it.

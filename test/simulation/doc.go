@@ -20,7 +20,7 @@
 // # What is real
 //
 // Each simulated pod runs pkg/context (Run or Start), or the allocator with the options of a command, as it is shipped:
-// its loop, the plan, the codec, the store, gc, the watches, and client-go below them. They run in this process and
+// its loop, duty, proposal, the store, gc, the watches, and client-go below them. They run in this process and
 // talk to the simulated API server through an http.RoundTripper, in JSON, as they would to a real one.
 //
 // # What is simulated
@@ -35,13 +35,11 @@
 //   - Programs (world/work.go): Run and Start; work that needs its time to stop, that cannot be stopped at the moment,
 //     or that runs on over a new count; revisions with another fence-after, or without strict mode beside others
 //     with it.
-//   - Versions and keys (world/versions.go): revisions with a newer idalloc, and revisions with another annotation key. A newer idalloc
-//     is the same code, with the number of its format changed on the way to the server and back.
 //   - Partitions (world/partitions.go): work on some of them stops while the rest goes on, some pods never yield, and some
-//     revisions work on none.
+//     revisions work on none. These programs use the allocator as package partition does.
 //   - Work in another program than idalloc (world/beside.go). That of run in strict mode is stopped before its time is
-//     over and leaves what it knows of quarantines to the next process. That of watch goes on while the watcher is
-//     started again, with a hook or without. So does its work on partitions (world/beside_partitions.go).
+//     over. That of watch goes on while the watcher is started again, with a hook or without. So does its work on
+//     partitions (world/beside_partitions.go).
 //   - Somebody who runs "idalloc gc" (world/sweep.go).
 //   - Time (package clock).
 //   - Held-up requests (world/holdup.go): any request of any process waits before it is sent, before it is applied or before its
@@ -56,8 +54,8 @@
 //
 // # What is checked
 //
-// Package checks lists the promises. mutants/ has changes of the production code that are to break them, and
-// docs/figures/2026-11-22-mutants.md says which promise each one broke. Beside that, every goroutine of the production code has to end.
+// Package checks lists the promises. mutants.txt has changes of the production code that are to break them. Beside that,
+// every goroutine of the production code has to end.
 //
 // # What is not promised
 //

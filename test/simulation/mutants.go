@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -20,82 +19,73 @@ type mutant struct {
 	why, faults string
 	// profile is what histories to play.
 	profile string
-	patch   string // path of the patch
+	edits   []edit
 }
 
-// readMutants reads the patches of a directory.
-func readMutants(dir string) ([]mutant, error) {
-	paths, err := filepath.Glob(filepath.Join(dir, "*.patch"))
-	if err != nil {
-		return nil, err
-	}
-	out := make([]mutant, 0, len(paths))
-	for _, path := range paths {
-		text, err := os.ReadFile(path) //nolint:gosec // a file of this package
-		if err != nil {
-			return nil, err
+// edit replaces a text that a file has once.
+type edit struct{ file, from, to string }
+
+// parseMutants reads mutants.txt. Each mutant begins with a line "# name". Lines "why: ", "faults: ", "profile: " and "file: " follow, and what
+// is replaced in that file: lines that begin with "-" by lines that begin with "+".
+func parseMutants(text string) (all []mutant, err error) {
+	file, last := "", byte(0)
+	for line := range strings.Lines(text) {
+		line = strings.TrimSuffix(line, "\n")
+		key, value, _ := strings.Cut(line, ": ")
+		if name, begins := strings.CutPrefix(line, "# "); begins {
+			all, last = append(all, mutant{name: name}), 0
+			continue
 		}
-		m := mutant{name: strings.TrimSuffix(filepath.Base(path), ".patch"), patch: path}
-		for line := range strings.SplitSeq(string(text), "\n") {
-			key, value, ok := strings.Cut(line, ": ")
-			if !ok {
-				break
-			}
-			switch key {
-			case "Why":
-				m.why = value
-			case "Faults":
-				m.faults = value
-			case "Profile":
-				m.profile = value
-			}
+		if line == "" {
+			last = 0
+			continue
 		}
-		out = append(out, m)
+		if len(all) == 0 {
+			return nil, fmt.Errorf("no mutant begins before %q", line)
+		}
+		m := &all[len(all)-1]
+		switch {
+		case line[0] == '-' || line[0] == '+':
+			if last != line[0] && last != '-' {
+				m.edits = append(m.edits, edit{file: file})
+			}
+			e := &m.edits[len(m.edits)-1]
+			if last = line[0]; last == '-' {
+				e.from += line[1:] + "\n"
+			} else {
+				e.to += line[1:] + "\n"
+			}
+		case key == "why":
+			m.why = value
+		case key == "faults":
+			m.faults = value
+		case key == "profile":
+			m.profile = value
+		case key == "file":
+			file, last = value, 0
+		default:
+			return nil, fmt.Errorf("%s: what is %q?", m.name, line)
+		}
 	}
-	return out, nil
+	return all, nil
 }
 
-// changed applies the patch to copies and returns the changed files by their path below root.
-func (m mutant) changed(ctx context.Context, root, dir string) (map[string]string, error) {
-	patch, err := filepath.Abs(m.patch)
-	if err != nil {
-		return nil, err
-	}
-	text, err := os.ReadFile(patch) //nolint:gosec // a file of this package
-	if err != nil {
-		return nil, err
-	}
-	var files []string
-	for line := range strings.SplitSeq(string(text), "\n") {
-		if file, ok := strings.CutPrefix(line, "+++ b/"); ok {
-			files = append(files, file)
-		}
-	}
-	for _, file := range files {
-		source, err := os.ReadFile(filepath.Join(root, file)) //nolint:gosec // a file of this module
-		if err != nil {
-			return nil, err
-		}
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, file)), 0o750); err != nil {
-			return nil, err
-		}
-		if err := os.WriteFile(filepath.Join(dir, file), source, 0o600); err != nil { //nolint:gosec // a file that a patch of this package names
-			return nil, err
-		}
-	}
-	apply := exec.CommandContext(ctx, "git", "apply", patch) //nolint:gosec // a file of this package
-	apply.Dir = dir
-	apply.Env = append(os.Environ(), "GIT_CEILING_DIRECTORIES="+filepath.Dir(dir))
-	if out, err := apply.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("git apply %s: %w\n%s", patch, err, out)
-	}
+// changed returns the changed files by their path below root.
+func (m mutant) changed(root string) (map[string]string, error) {
 	extra := map[string]string{}
-	for _, file := range files {
-		source, err := os.ReadFile(filepath.Join(dir, file)) //nolint:gosec // written just now
-		if err != nil {
-			return nil, err
+	for _, e := range m.edits {
+		path := filepath.Join(root, e.file)
+		if extra[path] == "" {
+			source, err := os.ReadFile(path) //nolint:gosec // a file of this module
+			if err != nil {
+				return nil, err
+			}
+			extra[path] = string(source)
 		}
-		extra[filepath.Join(root, file)] = string(source)
+		if n := strings.Count(extra[path], e.from); n != 1 || e.from == "" {
+			return nil, fmt.Errorf("%s has %d times, not once:\n%s", e.file, n, e.from)
+		}
+		extra[path] = strings.Replace(extra[path], e.from, e.to, 1)
 	}
 	return extra, nil
 }
@@ -120,11 +110,7 @@ func (c caught) row(m mutant) string {
 
 // hunt builds the mutant and plays at most this many seeds until a promise is broken. The program gets the flags, too.
 func (m mutant) hunt(ctx context.Context, root, dir string, first uint64, most int, flags ...string) (caught, error) {
-	copies := filepath.Join(dir, "source")
-	if err := os.MkdirAll(copies, 0o750); err != nil {
-		return caught{}, err
-	}
-	extra, err := m.changed(ctx, root, copies)
+	extra, err := m.changed(root)
 	if err != nil {
 		return caught{}, err
 	}

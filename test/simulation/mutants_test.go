@@ -16,7 +16,7 @@ import (
 var (
 	mutantsFlag     = flag.String("mutants", "", "hunt these mutants, separated by commas, or all")
 	mutantSeedsFlag = flag.Int("mutant-seeds", 3000, "how many seeds a mutant may survive")
-	hintsFlag       = flag.Bool("hints", true, "obey the patches' Faults and Profile; without, each mutant meets the histories that CI plays, or those of -faults and -profile")
+	hintsFlag       = flag.Bool("hints", true, "obey the mutants' faults and profile; without, each mutant meets the histories that CI plays, or those of -faults and -profile")
 )
 
 // TestMutants shows that the checkers can fail: each mutant of the production code must be caught.
@@ -24,12 +24,6 @@ func TestMutants(t *testing.T) {
 	if *mutantsFlag == "" {
 		t.Skip("-mutants=all")
 	}
-	huntAll(t)
-}
-
-// huntAll hunts what -mutants asks for, several at once.
-func huntAll(t *testing.T) {
-	t.Helper()
 	root, all := mutants(t)
 	work := make(chan mutant)
 	var running sync.WaitGroup
@@ -56,8 +50,11 @@ func mutants(t *testing.T) (root string, all []mutant) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err = readMutants("mutants")
+	text, err := os.ReadFile("mutants.txt")
 	if err != nil {
+		t.Fatal(err)
+	}
+	if all, err = parseMutants(string(text)); err != nil {
 		t.Fatal(err)
 	}
 	return root, all
@@ -78,7 +75,7 @@ func hunt(t *testing.T, m mutant, root string) {
 		t.Error(err)
 		return
 	}
-	c, err := m.hunt(t.Context(), root, dir, *firstFlag, *mutantSeedsFlag, "-checks="+*checksFlag)
+	c, err := m.hunt(t.Context(), root, dir, *firstFlag, *mutantSeedsFlag)
 	if err != nil {
 		t.Errorf("%s: %v", m.name, err)
 		return
@@ -89,25 +86,17 @@ func hunt(t *testing.T, m mutant, root string) {
 	}
 }
 
-// TestMutantsApply keeps the patches in step with the code.
+// TestMutantsApply keeps the mutants in step with the code.
 func TestMutantsApply(t *testing.T) {
 	root, all := mutants(t)
 	for _, m := range all {
 		t.Run(m.name, func(t *testing.T) {
-			if m.why == "" {
-				t.Error("the patch does not say why")
+			if m.why == "" || len(m.edits) == 0 {
+				t.Error("it does not say why, or what")
 			}
-			if _, err := m.changed(t.Context(), root, t.TempDir()); err != nil {
+			if _, err := m.changed(root); err != nil {
 				t.Error(err)
 			}
 		})
 	}
-}
-
-// TestLinearizabilityCatchesMutants hunts mutants with no other check. It is for -mutants, as TestMutants.
-func TestLinearizabilityCatchesMutants(t *testing.T) {
-	if *mutantsFlag == "" || *checksFlag == "" {
-		t.Skip("-mutants=blind-write,reclaim-in-quarantine -checks=linearizability")
-	}
-	huntAll(t)
 }

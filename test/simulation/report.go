@@ -30,7 +30,7 @@ func (c *Chronicle) look(w *world.World) {
 	now := int64(w.Now())
 	c.shown = slices.DeleteFunc(c.shown, func(s showing) bool {
 		b := shows(w, s.p)
-		if b != nil && b.ID == s.id.ID && b.Epoch == s.id.Epoch && b.Count == s.id.Count {
+		if b != nil && b.ID == s.id.ID && b.Token == s.id.Token && b.Count == s.id.Count {
 			return false
 		}
 		until := max(s.seen, now-1)
@@ -50,12 +50,12 @@ func (c *Chronicle) look(w *world.World) {
 }
 
 func (c *Chronicle) add(p *world.Process, id identity.Identity, at int64) {
-	c.records = append(c.records, overlap.Record{Before: at, After: at, Pod: p.Pod, UID: p.UID, ID: id.ID, Count: id.Count, Epoch: id.Epoch})
+	c.records = append(c.records, overlap.Record{Before: at, After: at, Pod: p.Pod, UID: p.UID, ID: id.ID, Count: id.Count, Token: id.Token})
 }
 
 // shows is what the process acts under, nil if it does not, or is a ghost.
 func shows(w *world.World, p *world.Process) *identity.Identity {
-	if w.IsGhost(p) {
+	if w.Forced(p) && p.FenceAfter == 0 {
 		return nil
 	}
 	return p.Belief()

@@ -13,7 +13,7 @@ import (
 	"github.com/idalloc/idalloc/test/overlap"
 )
 
-// busySeed is a history with 39 faults of 6 kinds.
+// busySeed is a history with many faults.
 const busySeed = 40080
 
 // TestTheReportOfASeed writes the run of a history and makes its page.
@@ -33,7 +33,7 @@ func TestTheReportOfASeed(t *testing.T) {
 	if len(run.Injected) != len(r.List) || len(run.Workloads) != 1 || run.Steps != int64(r.Steps) || len(run.Violations) != len(r.Violations) {
 		t.Fatalf("%d faults, %d workloads, %d steps, violations %v", len(run.Injected), len(run.Workloads), run.Steps, run.Violations)
 	}
-	if !slices.ContainsFunc(run.Workloads[0].Records, func(s overlap.Record) bool { return s.ID == 0 && s.Epoch > 0 }) {
+	if !slices.ContainsFunc(run.Workloads[0].Records, func(s overlap.Record) bool { return s.ID == 0 && s.Token > 0 }) {
 		t.Error("nobody is shown under id 0")
 	}
 	page := filepath.Join(t.TempDir(), "report.html")

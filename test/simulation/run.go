@@ -73,7 +73,6 @@ func Play(seed uint64, names []string, keep func(i int) bool, trace io.Writer, c
 	}
 	w.Alone(h.judge.End)
 	w.ShutDown()
-	w.Alone(h.judge.Decide)
 	result := Result{
 		Seed: seed, Steps: w.Steps, Lines: w.Lines, Virtual: w.Now(), Faults: w.Faults, List: list,
 		Sum: w.Sum(), Names: names, Healed: faulty + p.After, About: about,

@@ -232,7 +232,6 @@ func playOne(t *testing.T, seed uint64, keep func(int) bool) Result {
 		}()
 		r = Play(seed, names(), keep, lines, chronicle)
 	})
-	r.Violations = reported(r.Violations)
 	if keep != nil {
 		r.Kept = onlyThese()
 	}
@@ -266,21 +265,4 @@ func shrink(t *testing.T, r Result) Result {
 		r.Kept = append(r.Kept, strconv.Itoa(i))
 	}
 	return r
-}
-
-//nolint:gochecknoglobals // flags
-var checksFlag = flag.String("checks", "", "report only this broken promise, for example linearizability; empty is all")
-
-// reported leaves out the violations that -checks does not ask for.
-func reported(violations []string) []string {
-	if *checksFlag == "" {
-		return violations
-	}
-	var out []string
-	for _, v := range violations {
-		if strings.HasPrefix(v, *checksFlag) {
-			out = append(out, v)
-		}
-	}
-	return out
 }

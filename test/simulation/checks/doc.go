@@ -2,14 +2,14 @@
 //
 // The judge looks at what processes act under and at what is stored, and believes nothing else. These are the promises:
 //
-//   - No two pods act under one id, and a later holder's token is higher.
-//   - All claims, releases, deaths and sweeps of an id fit one order.
+//   - No two pods act under one id or on one partition. A later holder's token is higher, and no token is two pods'.
+//   - Each receipt that is written has bytes that were never there, and none is written after a later one.
 //   - Whoever can go on does so soon.
-//   - When the faults stop, nobody waits beside a free slot. After an operator's repairs every slot is held and nobody
-//     waits.
+//   - When the faults stop, nobody waits beside a free slot. After an operator's repairs every slot is held, nobody
+//     waits, and the owner says so.
 //   - Nobody moves without a cause.
 //   - Requests are few.
 //
-// The judge changes nothing in the world. A checker that cannot fail is worth nothing, so mutants of the production code
-// have to be caught by these.
+// excuses.go has all excuses for the first of them. The judge changes nothing in the world. A checker that cannot fail is
+// worth nothing, so mutants of the production code have to be caught by these.
 package checks

@@ -31,40 +31,33 @@ const (
 	density   = "density and progress"
 	moves     = "minimal moves"
 	bounded   = "bounded requests"
-	versions  = "other versions"
+	receipts  = "receipts"
 	prompt    = "bounded progress"
 )
-
-// held is what the judge knows of one id's last holder.
-type heldBy struct {
-	p     *world.Process
-	token int64
-}
 
 // Judge watches what programs believe, and nothing else, and says when a promise is broken.
 type Judge struct {
 	w          *world.World
 	violations []Violation
-	byID       map[int]heldBy // the last holder of each id
+	byID       map[thing]heldBy // the last holder of each id
 	believed   map[*world.Process]identity.Identity
-	// idOf is the last id of each pod, by UID, and since when nothing gave it a reason to move.
-	idOf map[string]int
-	// excused is the last moment at which a pod may have had a reason to move.
-	excused time.Duration
-	told    map[string]bool
-	// forgotten are the ids whose last token nobody remembers, so that only clocks order the next one, with the epoch that was written
-	// then: no token is lower than that.
-	forgotten map[int]int64
-	count     int
+	// idOf is the last id of each pod, by UID.
+	idOf map[string]thing
+	// excusedAt is the last moment at which a pod may have had a reason to move.
+	excusedAt time.Duration
+	told      map[string]bool
+	// users are the pods that have used each token, by UID.
+	users map[int64]string
+	// written are the receipts, by pod, and changed says whose somebody else changed since.
+	written map[string]*written
+	changed map[string]bool
+	count   int
 	// still is what everybody acted under when the rest began, nil before.
 	still map[*world.Process]identity.Identity
-	// recorder notes what the check of linearizability looks at.
-	recorder *recorder
 	// ended says that processes are ended on purpose now.
 	ended    bool
 	progress *progress
 	parts    parts
-	beyond   beyond
 	// asked is how many requests each process had made when the rest began.
 	asked map[*world.Process]int
 }
@@ -72,11 +65,10 @@ type Judge struct {
 // New returns the judge of a world, and has it be its witness.
 func New(w *world.World) *Judge {
 	j := &Judge{
-		w: w, byID: map[int]heldBy{}, believed: map[*world.Process]identity.Identity{}, idOf: map[string]int{}, told: map[string]bool{},
-		forgotten: map[int]int64{},
+		w: w, byID: map[thing]heldBy{}, believed: map[*world.Process]identity.Identity{}, idOf: map[string]thing{}, told: map[string]bool{},
+		users: map[int64]string{}, written: map[string]*written{}, changed: map[string]bool{}, parts: newParts(),
 	}
-	j.recorder, j.progress = newRecorder(j), newProgress(j)
-	j.parts, j.beyond = newParts(j), newBeyond()
+	j.progress = newProgress(j)
 	w.Witness = j
 	return j
 }
@@ -92,16 +84,12 @@ func (j *Judge) reportf(promise, format string, args ...any) {
 
 // Look compares what all processes believe at this moment.
 func (j *Judge) Look() {
-	now := map[int][]*world.Process{}
+	now := map[thing][]*world.Process{}
 	for _, p := range j.w.Processes {
 		b := p.Belief()
 		j.checkStill(p, b)
 		before, had := j.believed[p]
-		begins := b != nil && (!had || before.ID != b.ID || before.Epoch != b.Epoch)
-		if begins {
-			j.noteNext(p, b.Epoch)
-		}
-		j.recorder.look(p, b)
+		begins := b != nil && (!had || before.ID != b.ID || before.Token != b.Token)
 		if b == nil {
 			delete(j.believed, p)
 			continue
@@ -110,12 +98,13 @@ func (j *Judge) Look() {
 			j.began(p, *b)
 		}
 		j.believed[p] = *b
-		for _, other := range now[b.ID] {
-			if !j.isGhost(p) && !j.isGhost(other) {
+		id := thing{b.Owner, b.ID}
+		for _, other := range now[id] {
+			if !j.excused(p, other) {
 				j.reportf(exclusion, "id %d: %s and %s", b.ID, other.ID, p.ID)
 			}
 		}
-		now[b.ID] = append(now[b.ID], p)
+		now[id] = append(now[id], p)
 	}
 	j.lookAtPartitions()
 }
@@ -147,7 +136,7 @@ func (j *Judge) Missf(format string, args ...any) { j.reportf(density, format, a
 // checkStill reports a process that let go of its id in the rest, also if it took it again.
 func (j *Judge) checkStill(p *world.Process, b *identity.Identity) {
 	had, held := j.still[p]
-	if !held || (b != nil && b.ID == had.ID && b.Epoch == had.Epoch) {
+	if !held || (b != nil && b.ID == had.ID && b.Token == had.Token) {
 		return
 	}
 	delete(j.still, p)
@@ -164,32 +153,23 @@ func (j *Judge) HandOn(before, next *world.Process) {
 		j.still[next] = b
 		delete(j.still, before)
 	}
-	j.recorder.handOn(before, next)
-	j.parts.recorder.handOn(before, next)
 }
 
 // Trouble notes that something went wrong that may keep a process from going on.
 func (j *Judge) Trouble() { j.progress.troubled = j.w.Now() }
 
 // Excuse notes that somebody did something for which pods may have to move.
-func (j *Judge) Excuse() { j.excused = j.w.Now() }
+func (j *Judge) Excuse() { j.excusedAt = j.w.Now() }
 
 // Stored is told of every write.
 func (j *Judge) Stored(v *server.Version) {
-	j.noteLocks(v)
-	j.noteUngiven(v)
+	j.checkWritten(v)
+	j.noteLocked(v)
 	if v.Kind.Resource != j.w.Profile.Resource || v.Name != world.OwnerName || v.Object == nil {
 		return
 	}
-	j.noteWritten()
 	j.noteMissed()
-	j.checkLeft(v)
-	j.noteVanished(v)
-	j.recorder.stored(v)
-	j.parts.recorder.stored(v)
-	j.noteForgotten(v)
 	j.checkPatience(v)
-	j.checkTaken(v)
 	j.countMoves(v)
 	j.progress.checkStarted(v)
 	j.progress.noteDamage(v)
@@ -211,20 +191,17 @@ func (j *Judge) Served() string {
 	for _, p := range j.w.Processes {
 		if b := p.Belief(); b != nil {
 			held[b.ID] = true
-		} else if p.Runs() && j.w.Waits(p) && j.w.CanRead(p) {
+		} else if p.Runs() && j.w.Waits(p) {
 			waiters = append(waiters, p)
 		}
 	}
 	slots := world.Slots(owner)
 	for id := range owner.Count() {
-		if holder := j.w.Server.Get(object.Pods, slots[id]); holder != nil && !world.InWorkload(holder.Object) {
-			continue // it was taken out of the workload and keeps its slot until somebody deletes it
-		}
-		if j.awaitsNode(slots[id]) || j.awaitsUpgrade(id, slots[id]) {
+		if held[id] || j.isKept(id, slots[id]) {
 			continue
 		}
 		for _, p := range waiters {
-			if !held[id] && (j.w.Profile.Resource != object.StatefulSets || p.Pod == fmt.Sprintf("%s-%d", world.OwnerName, id)) {
+			if j.w.Profile.Resource != object.StatefulSets || p.Pod == fmt.Sprintf("%s-%d", world.OwnerName, id) {
 				return fmt.Sprintf("nobody acts under id %d, and %s waits", id, p.ID)
 			}
 		}
@@ -232,29 +209,25 @@ func (j *Judge) Served() string {
 	return j.unserved(owner)
 }
 
-// awaitsUpgrade reports whether a live pod has or locks the slot that cannot read the map: it neither takes the slot nor lets go of it.
-func (j *Judge) awaitsUpgrade(id int, holder string) bool {
-	if !j.w.Mixes() {
-		return false
+// isKept reports whether a slot comes free only when somebody repairs something: a pod has it or locks it that was taken out of the workload, or
+// that awaits its node.
+func (j *Judge) isKept(id int, holder string) bool {
+	pods := j.lockers(id)
+	if v := j.w.Server.Get(object.Pods, holder); v != nil {
+		pods = append(pods, v)
 	}
-	return slices.ContainsFunc(j.w.Server.Objects(object.Pods), func(v *server.Version) bool {
-		r := j.receipt(v)
-		has := v.Name == holder || (r.Locks() && r.ID == id)
-		return has && !object.Ended(v.Object) && !j.w.CanReadPod(v)
-	})
+	return slices.ContainsFunc(pods, func(v *server.Version) bool { return !world.InWorkload(v.Object) || j.awaitsNode(v) })
 }
 
-// awaitsNode reports whether the slot of the holder comes free only when its node is back: it is being deleted, and its receipt does not
+// awaitsNode reports whether the slot of the pod comes free only when its node is back: it is being deleted, and its receipt does not
 // say that it is strict, because it never wrote one or somebody damaged it.
-func (j *Judge) awaitsNode(holder string) bool {
-	v := j.w.Server.Get(object.Pods, holder)
-	return v != nil && object.Terminating(v.Object) && !object.Ended(v.Object) && !j.mayBeLost(v)
+func (j *Judge) awaitsNode(v *server.Version) bool {
+	return object.Terminating(v.Object) && !object.Ended(v.Object) && !j.mayBeLost(v)
 }
 
 // mayBeLost reports whether the slot of a pod is to come free although the pod stays.
 func (j *Judge) mayBeLost(v *server.Version) bool {
-	r := j.receipt(v)
-	return object.Terminating(v.Object) && !object.Ended(v.Object) && r.Locks() && r.FenceAfter > 0
+	return object.Terminating(v.Object) && !object.Ended(v.Object) && j.receipt(v).Strict
 }
 
 // Settled says what is missing until the workload is as it should be; it is empty when nothing is.
@@ -286,6 +259,9 @@ func (j *Judge) Settled() string {
 	if acting != n {
 		return fmt.Sprintf("%d act for count %d", acting, n)
 	}
+	if missing := j.unsaid(owner); missing != "" {
+		return missing
+	}
 	for _, v := range j.w.Server.Objects(object.Pods) {
 		if j.w.Profile.Rolls() && world.MadeFrom(v) != world.Template(owner.Object) {
 			return v.Name + " is of an older revision"
@@ -300,6 +276,30 @@ func (j *Judge) Settled() string {
 		}
 	}
 	return j.partitionsMissing(owner)
+}
+
+// unsaid says what map and receipts do not say of who acts.
+func (j *Judge) unsaid(owner *server.Version) string {
+	record := world.Read(owner)
+	for id, name := range record.State.Handover {
+		if j.w.Server.Get(object.Pods, name) != nil {
+			return fmt.Sprintf("%s asks for slot %d", name, id)
+		}
+	}
+	for _, p := range j.w.Processes {
+		b := p.Belief()
+		if b == nil {
+			continue
+		}
+		pod := j.w.Server.Get(object.Pods, p.Pod)
+		if name := record.State.Slots[b.ID]; name != p.Pod {
+			return fmt.Sprintf("%s acts under id %d, and the map gives it to %q", p.ID, b.ID, name)
+		}
+		if pod == nil || !shows(pod) || !j.receipt(pod).LocksSlot(b.ID) {
+			return fmt.Sprintf("%s acts under id %d, and no receipt says so", p.ID, b.ID)
+		}
+	}
+	return ""
 }
 
 // checkCalls reports who asked for more than a settled workload needs.
@@ -328,12 +328,6 @@ func (j *Judge) End() {
 			j.reportf(bounded, "%s made %d requests in %s", p.ID, p.Calls, j.w.Now().Round(time.Second))
 		}
 	}
-}
-
-// Decide judges the history as a whole.
-func (j *Judge) Decide() {
-	j.fit("id", j.recorder.operations)
-	j.fit("partition", j.parts.recorder.operations)
 }
 
 // Violations are the promises that were broken so far.

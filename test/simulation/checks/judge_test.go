@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/identity"
+	"github.com/idalloc/idalloc/pkg/partition/placement"
 	"github.com/idalloc/idalloc/test/simulation/object"
 	"github.com/idalloc/idalloc/test/simulation/profile"
 	"github.com/idalloc/idalloc/test/simulation/server"
@@ -39,10 +41,10 @@ func staged(t *testing.T, p profile.Profile, play func(s stage)) {
 }
 
 // act has a process act under an id, or under none, and the judge look.
-func (s stage) act(p *world.Process, id int, epoch int64) {
+func (s stage) act(p *world.Process, id int, token int64) {
 	p.Act(nil)
 	if id != identity.None {
-		p.Act(&identity.Identity{State: identity.StateAssigned, ID: id, Count: s.Profile.Count, Epoch: epoch})
+		p.Act(&identity.Identity{State: identity.StateAssigned, ID: id, Count: s.Profile.Count, Token: token})
 	}
 	s.judge.Look()
 }
@@ -65,19 +67,32 @@ func (s stage) follow(t *testing.T, p *world.Process) {
 	}
 }
 
+// receipt has somebody write a pod's receipt: a process of ours, whose write is kept, or nil for somebody else.
+func (s stage) receipt(by, of *world.Process, r receipt.Receipt) {
+	s.Serving, s.Sent = by, s.Sent+1
+	defer func() { s.Serving = nil }()
+	s.Server.Change(object.Pods, of.Pod, server.Writer{Manager: assignment.FieldManager}, func(o object.Object) {
+		object.SetText(o, "annotations", receipt.Key, "{")
+		if r.Write != "" {
+			r.UID, r.Owner = of.UID, "ReplicaSet/"+world.OwnerName
+			object.SetText(o, "annotations", receipt.Key, r.Encode())
+		}
+		if r.State == receipt.Locks {
+			object.SetText(o, "labels", receipt.IDLabel, strconv.Itoa(r.Share.ID))
+			object.SetText(o, "labels", receipt.OwnerLabel, assignment.OwnerLabelValue(r.Owner))
+		}
+	})
+}
+
+// locks has a process say by its receipt that it has the id and works on the partitions.
+func (s stage) locks(p *world.Process, id int, on ...int) {
+	s.receipt(p, p, receipt.Receipt{State: receipt.Locks, Share: receipt.Share{ID: id, Of: 4, Partitions: placement.Of(on...)}, Write: strconv.Itoa(s.Sent)})
+}
+
 // then lets what is under way arrive before it does something.
 func (s stage) then(do func()) {
 	time.Sleep(time.Millisecond) //nolint:forbidigo // time is virtual
 	s.Alone(do)
-}
-
-// epoch writes the owner's epoch: by a process of ours, or nil for somebody else.
-func (s stage) epoch(by *world.Process, epoch int64) {
-	s.Serving = by
-	s.ChangeOwner(server.Writer{Manager: assignment.FieldManager}, func(o object.Object) {
-		object.SetText(o, "annotations", assignment.EpochKey, strconv.FormatInt(epoch, 10))
-	})
-	s.Serving = nil
 }
 
 func (s stage) expect(t *testing.T, promises ...string) {
@@ -129,111 +144,81 @@ func TestAGhostsTokenIsNotWhatTheNextHoldersMustExceed(t *testing.T) {
 	})
 }
 
-func TestAForeignWriteExcusesNoToken(t *testing.T) {
-	staged(t, profile.Profile{Skew: time.Hour}, func(s stage) {
-		a, b := s.Puppet("a"), s.Puppet("b")
-		s.epoch(a, 10)
-		s.act(a, 0, 10)
-		s.ChangeOwner(server.Writer{Manager: "kubectl"}, func(o object.Object) {
-			object.SetText(o, "annotations", assignment.SealKey, "") // the epoch is still there
+// Somebody else's change of a receipt is an excuse until its process writes again, but not between two processes in strict mode.
+func TestAChangedReceiptIsAnExcuse(t *testing.T) {
+	for name, tc := range map[string]struct {
+		changed, written bool
+		fence            time.Duration
+		promises         []string
+	}{
+		"nobody changed it":                {promises: []string{exclusion}},
+		"somebody did":                     {changed: true},
+		"its process has written it since": {changed: true, written: true, promises: []string{exclusion}},
+		"in strict mode":                   {changed: true, fence: time.Minute, promises: []string{exclusion}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			staged(t, profile.Profile{FenceAfter: tc.fence}, func(s stage) {
+				a, b := s.Puppet("a"), s.Puppet("b")
+				s.locks(a, 0)
+				s.act(a, 0, 1)
+				if tc.changed {
+					s.receipt(nil, a, receipt.Receipt{})
+				}
+				if tc.written {
+					s.locks(a, 0)
+				}
+				s.act(b, 0, 2)
+				s.expect(t, tc.promises...)
+			})
 		})
-		s.act(a, identity.None, 0)
-		s.epoch(b, 9)
-		s.act(b, 0, 9)
+	}
+}
+
+func TestATokenIsOnePodsAlone(t *testing.T) {
+	staged(t, profile.Profile{}, func(s stage) {
+		a, b := s.Puppet("a"), s.Puppet("b")
+		s.act(a, 0, 5)
+		s.act(b, 1, 5)
 		s.expect(t, token)
 	})
 }
 
-func TestAnErasedEpochExcusesATokenOnlyWhereClocksDiffer(t *testing.T) {
-	for skew, promise := range map[time.Duration]string{0: token, time.Hour: ""} {
-		staged(t, profile.Profile{Skew: skew}, func(s stage) {
-			a, b := s.Puppet("a"), s.Puppet("b")
-			s.epoch(a, 10)
-			s.act(a, 0, 10)
-			s.act(a, identity.None, 0)
-			s.epoch(nil, 0)
-			s.epoch(b, 9)
-			s.act(b, 0, 9)
-			s.expect(t, promise)
+func TestATokenThatFallsIsSeen(t *testing.T) {
+	for name, next := range map[string]string{"of the same pod": "a", "of another pod": "b"} {
+		t.Run(name, func(t *testing.T) {
+			staged(t, profile.Profile{}, func(s stage) {
+				pods := map[string]*world.Process{"a": s.Puppet("a"), "b": s.Puppet("b")}
+				s.act(pods["a"], 0, 5)
+				s.act(pods["a"], identity.None, 0)
+				s.act(pods[next], 0, 4)
+				s.expect(t, token)
+			})
 		})
 	}
 }
 
-// A process that was confirmed before the epoch was erased may begin after it, with the old token.
-func TestAnErasedEpochExcusesATokenAlsoAfterWorkUnderTheOldOne(t *testing.T) {
-	staged(t, profile.Profile{Skew: time.Hour}, func(s stage) {
-		a, b := s.Puppet("a"), s.Puppet("b")
-		s.epoch(a, 10)
-		s.act(a, 0, 10)
-		s.act(a, identity.None, 0)
-		s.epoch(nil, 0)
-		s.epoch(b, 9)
-		s.act(a, 0, 10)
-		s.act(a, identity.None, 0)
-		s.act(b, 0, 9)
+func TestAReceiptThatComesBackOrComesLateIsSeen(t *testing.T) {
+	staged(t, profile.Profile{}, func(s stage) {
+		a := s.Puppet("a")
+		r := receipt.Receipt{State: receipt.Locks, Share: receipt.Share{ID: 0}, Write: "one"}
+		s.receipt(a, a, r)
+		s.receipt(a, a, receipt.Receipt{State: receipt.Waits, Write: "two"})
 		s.expect(t, "")
+		s.receipt(a, a, r)
+		s.expect(t, receipts)
+		s.Sent = 0
+		s.receipt(a, a, receipt.Receipt{State: receipt.Waits, Write: "three"})
+		s.expect(t, receipts, receipts)
 	})
 }
 
-// A ghost's claim is not recorded, so the next recorded one has the token that fell.
-func TestATokenThatFellWithAGhostIsComparedWithTheGhosts(t *testing.T) {
-	for next, promises := range map[int64][]string{9: nil, 7: {token, linear}} {
-		staged(t, profile.Profile{Skew: time.Hour}, func(s stage) {
-			a, ghost, b := s.Puppet("a"), s.Puppet("ghost"), s.Puppet("b")
-			s.epoch(a, 10)
-			s.act(a, 0, 10)
-			s.act(a, identity.None, 0)
-			s.epoch(nil, 0)
-			s.epoch(b, 8)
-			s.Forsake(s.Server.Get(object.Pods, ghost.Pod))
-			s.act(ghost, 0, 8)
-			s.act(b, 0, next)
-			s.judge.Decide()
-			s.expect(t, promises...)
-		})
-	}
-}
-
-// A receipt that is written after the erased epoch was read may be too late for the planner's list.
-func TestAnErasedEpochThatAReceiptRemembersExcusesNothing(t *testing.T) {
-	for late, promise := range map[bool]string{false: token, true: ""} {
-		staged(t, profile.Profile{Skew: time.Hour}, func(s stage) {
-			a, b := s.Puppet("a"), s.Puppet("b")
-			writes := []func(){
-				func() {
-					s.Server.Change(object.Pods, a.Pod, server.Writer{Manager: assignment.FieldManager}, func(o object.Object) {
-						r := assignment.Receipt{UID: a.UID, Owner: "ReplicaSet/" + world.OwnerName, Epoch: 10}
-						object.SetText(o, "annotations", assignment.ReceiptKey, r.Encode())
-					})
-				},
-				func() { s.epoch(nil, 0) },
-			}
-			if late {
-				slices.Reverse(writes)
-			}
-			s.epoch(a, 10)
-			s.act(a, 0, 10)
-			s.act(a, identity.None, 0)
-			for _, write := range writes {
-				write()
-			}
-			s.epoch(b, 9)
-			s.act(b, 0, 9)
-			s.expect(t, promise)
-		})
-	}
-}
-
 func TestOnlyAPodWhoseProgramFailedMovesLate(t *testing.T) {
-	for failed, promise := range map[int]string{0: moves, 1: ""} {
+	for failed, promise := range map[int]string{1: moves, 2: ""} {
 		staged(t, profile.Profile{}, func(s stage) {
 			a := s.Puppet("a")
-			s.Server.Change(object.Pods, a.Pod, server.Writer{Manager: assignment.FieldManager}, func(o object.Object) {
-				r := assignment.Receipt{UID: a.UID, Owner: "ReplicaSet/" + world.OwnerName, Epoch: 1, Failed: failed}
-				object.SetText(o, "annotations", assignment.ReceiptKey, r.Encode())
-			})
+			s.receipt(a, a, receipt.Receipt{State: receipt.Waits, Write: "one", Rank: failed})
 			s.act(a, 0, 1)
-			s.judge.excused = -time.Hour
+			s.judge.excusedAt = -time.Hour
 			s.act(a, 1, 2)
 			s.expect(t, promise)
 		})
@@ -293,7 +278,7 @@ func TestASlotOfAPodThatNeverRanIsMissedByThoseWhoGetNone(t *testing.T) {
 			s.judge.progress.slotless = map[*world.Process]time.Duration{a: s.Now() - waited}
 			s.Serving = a
 			s.ChangeOwner(server.Writer{Manager: assignment.FieldManager}, func(o object.Object) {
-				object.SetText(o, "annotations", assignment.DefaultKey, served)
+				object.SetText(o, "annotations", assignment.Key, served)
 			})
 			s.Serving = nil
 			s.expect(t, promise)

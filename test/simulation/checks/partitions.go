@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/partition/placement"
 	"github.com/idalloc/idalloc/test/simulation/object"
 	"github.com/idalloc/idalloc/test/simulation/server"
@@ -17,75 +18,51 @@ import (
 // parts is what the judge knows of partitions.
 type parts struct {
 	// last is who works on each partition, or worked last.
-	last map[int]partHeld
-	// forgotten is for partitions what Judge.forgotten is for ids.
-	forgotten map[int]int64
+	last map[thing]heldBy
+	// working is with which token each process works on each partition.
+	working map[*world.Process]map[int]int64
 	// alive is when the map last gave each id to a pod that lived and was not lost.
 	alive map[int]time.Duration
+	// locked is what the last receipt for each id locked.
+	locked map[int]placement.Set
 	// missed is when a version of the owner was written last that each process did not hear of at once.
 	missed map[*world.Process]time.Duration
 	// owner is the version that slots were read from.
 	owner *server.Version
-	slots map[int]entry
+	slots assignment.Slots
 	// scaling is not nil while moves are counted.
 	scaling *scaling
-	// locks are the partitions that the receipts of live pods lock, and tied says when two of them locked one last.
-	locks map[string]placement.Set
-	tied  map[int]time.Duration
-	// removed are, by pod, the partitions of which somebody removed its word that it yields them.
-	removed map[string]placement.Set
-	// recorder notes what the check of linearizability looks at.
-	recorder *workRecorder
 }
 
-// partHeld is who worked on a partition last.
-type partHeld struct {
-	p     *world.Process
-	token int64
-}
-
-func newParts(j *Judge) parts {
+func newParts() parts {
 	return parts{
-		last: map[int]partHeld{}, forgotten: map[int]int64{}, alive: map[int]time.Duration{}, missed: map[*world.Process]time.Duration{}, locks: map[string]placement.Set{},
-		tied: map[int]time.Duration{}, removed: map[string]placement.Set{}, recorder: newWorkRecorder(j),
+		last: map[thing]heldBy{}, working: map[*world.Process]map[int]int64{}, alive: map[int]time.Duration{}, locked: map[int]placement.Set{},
+		missed: map[*world.Process]time.Duration{},
 	}
 }
 
 // lookAtPartitions reports partitions that two processes work on at this moment, and tokens that do not grow.
 func (j *Judge) lookAtPartitions() {
 	j.noteAlive()
-	now := map[int]*world.Process{}
+	now := map[thing][]*world.Process{}
 	for _, p := range j.w.Processes {
-		j.parts.recorder.look(p)
-		if j.isGhost(p) {
-			continue
-		}
-		for k, token := range p.Working() {
-			if other := now[k]; other != nil {
-				j.reportf(exclusion, "partition %d: %s and %s", k, other.ID, p.ID)
+		works := p.Working()
+		for _, k := range slices.Sorted(maps.Keys(works)) {
+			is := thing{p.Belief().Owner, k}
+			for _, other := range now[is] {
+				if !j.excused(p, other) {
+					j.reportf(exclusion, "partition %d: %s and %s", k, other.ID, p.ID)
+				}
 			}
-			now[k] = p
-			j.checkPartToken(k, p, token)
+			now[is] = append(now[is], p)
+			if before, worked := j.parts.working[p][k]; !worked || before != works[k] {
+				j.checkToken("partition", is, j.parts.last, p, works[k])
+			}
+		}
+		if len(works) > 0 || len(j.parts.working[p]) > 0 {
+			j.parts.working[p] = maps.Clone(works)
 		}
 	}
-}
-
-// checkPartToken reports a token that is not above that of another owner before, or that fell.
-func (j *Judge) checkPartToken(k int, p *world.Process, now int64) {
-	last, known := j.parts.last[k]
-	if known && last.p == p && last.token == now {
-		return
-	}
-	same := known && last.p.UID == p.UID // the next process of a pod may go on with its token
-	least, forgotten := j.parts.forgotten[k]
-	forgotten = forgotten && now >= least
-	if known && !forgotten && (now < last.token || (now == last.token && !same)) {
-		j.reportf(token, "partition %d: %s has %d, and before it %s had %d", k, p.ID, now, last.p.ID, last.token)
-	}
-	if !known || now < last.token { // this one or a higher one may have been given before it was forgotten
-		delete(j.parts.forgotten, k)
-	}
-	j.parts.last[k] = partHeld{p, now}
 }
 
 // noteAlive notes which ids have a holder that lives.
@@ -96,11 +73,10 @@ func (j *Judge) noteAlive() {
 	}
 	if owner != j.parts.owner {
 		j.parts.owner = owner
-		j.parts.slots, _ = entries(owner)
+		j.parts.slots = world.Slots(owner)
 	}
-	for id, e := range j.parts.slots {
-		pod := j.w.Server.Get(object.Pods, e.name)
-		if pod.Exists() && assignment.ShortUID(object.UID(pod.Object)) == e.uid && !object.Ended(pod.Object) && !j.maySeemLost(pod) {
+	for id, name := range j.parts.slots {
+		if pod := j.w.Server.Get(object.Pods, name); pod.Exists() && !object.Ended(pod.Object) && !j.maySeemLost(pod) {
 			j.parts.alive[id] = j.w.Now()
 		}
 	}
@@ -109,18 +85,15 @@ func (j *Judge) noteAlive() {
 // maySeemLost reports whether a planner may take a pod for lost, by a clock that is fast.
 func (j *Judge) maySeemLost(v *server.Version) bool {
 	ends, err := time.Parse(time.RFC3339, object.Text(v.Object, object.Metadata, "deletionTimestamp"))
-	r := j.receiptOf(v)
-	return err == nil && r.Locks() && r.FenceAfter > 0 && time.Since(ends) > 9*time.Second // a planner's time is ten, after one without fractions
+	return err == nil && j.receipt(v).Strict && time.Since(ends)+j.w.Profile.Skew+j.w.Profile.Ahead > -time.Second // a time without fractions
 }
 
-// rowOf is what a version of the owner says about partitions. clean says that it and the slots are idalloc's.
-func rowOf(v *server.Version) (row *assignment.Partitions, clean bool) {
+// rowOf is what a version of the owner says about partitions, nil if it says nothing that can be read.
+func rowOf(v *server.Version) *assignment.Partitions {
 	if !v.Exists() {
-		return nil, false
+		return nil
 	}
-	r := world.Read(v, assignment.AnyTime())
-	clean = r.Sealed && r.Partitions.Sealed && v.Manages(assignment.FieldManager, assignment.SealKey) && v.Manages(assignment.FieldManager, assignment.PartitionSealKey)
-	return r.Partitions.Partitions, clean
+	return world.Read(v).State.Partitions
 }
 
 // noteMissed notes who does not hear of a version of the owner that is being written.
@@ -142,23 +115,33 @@ func (j *Judge) mayHaveMissed(p *world.Process) bool {
 	return j.w.IsDeaf(p, 0) || !j.w.Hears(p) || (ever && j.w.Now()-missed < world.FailoverAfter)
 }
 
-// checkPatience reports a write that gives an id's partitions to others although the id has lost its holder only a moment ago. A process whose
+// noteLocked takes in what a pod's receipt locks.
+func (j *Judge) noteLocked(v *server.Version) {
+	if v.Kind.Resource == object.Pods && v.Exists() {
+		if r := j.receipt(v); r.State == receipt.Locks {
+			j.parts.locked[r.Share.ID] = r.Share.Partitions
+		}
+	}
+}
+
+// checkPatience reports a write that gives an id's partitions to others although the id has lost its holder only a moment ago. What the
+// holder had unlocked before may go. A process whose
 // watch is silent or ended, or that was suspended, may not know that the id has had a holder meanwhile.
 func (j *Judge) checkPatience(v *server.Version) {
-	before, wasClean := rowOf(v.Before)
-	after, clean := rowOf(v)
-	if !wasClean || !clean || before.Same(after) || j.w.Serving == nil || j.mayHaveMissed(j.w.Serving) {
+	before, after := rowOf(v.Before), rowOf(v)
+	if before == nil || after == nil || before.Same(after) || j.w.Serving == nil || j.mayHaveMissed(j.w.Serving) {
 		return
 	}
-	slots, _ := entries(v)
+	slots := world.Slots(v)
 	for id, set := range before.Owners {
 		since, known := j.parts.alive[id]
 		kept := world.FailoverAfter - world.FailoverAfter/20 // clocks run at different speeds
-		if _, has := slots[id]; has || !known || id >= v.Count() || j.w.Now()-since >= kept {
+		_, has := slots[id]
+		if _, member := after.Owners[id]; member || has || !known || id >= v.Count() || j.w.Now()-since >= kept {
 			continue
 		}
 		for other, now := range after.Owners {
-			if got := now.Intersect(set); other != id && !got.Empty() {
+			if got := now.Intersect(set).Intersect(j.parts.locked[id]); other != id && !got.Empty() {
 				j.reportf(moves, "%s of id %d go to %d, %s after it lost its holder", got, id, other, j.w.Now()-since)
 			}
 		}
@@ -174,8 +157,8 @@ func (j *Judge) partitionsMissing(owner *server.Version) string {
 	if err != nil {
 		return "nobody says how many partitions there are"
 	}
-	row, clean := rowOf(owner)
-	if !clean {
+	row := rowOf(owner)
+	if row == nil {
 		return "nobody knows who owns the partitions"
 	}
 	if row.Count != n || row.Strategy != j.w.Profile.Strategy {
@@ -190,13 +173,13 @@ func (j *Judge) partitionsMissing(owner *server.Version) string {
 // unserved says which partition nobody works on although somebody could. It does not ask for more than can be had before somebody
 // repairs what only an operator can.
 func (j *Judge) unserved(owner *server.Version) string {
-	row, clean := rowOf(owner)
-	if !clean || row == nil || owner.Count() == 0 || !j.w.Profile.Divides(world.Template(owner.Object)) {
+	row := rowOf(owner)
+	if row == nil || owner.Count() == 0 || !j.w.Profile.Divides(world.Template(owner.Object)) {
 		return ""
 	}
 	worked, members := map[int]bool{}, false
 	for _, p := range j.w.Processes {
-		if p.Runs() && (p.Stubborn() || !p.Divides() || !j.w.CanRead(p)) {
+		if p.Runs() && (p.Stubborn() || !p.Divides()) {
 			return "" // it keeps partitions from moving
 		}
 		b := p.Belief()
@@ -207,8 +190,8 @@ func (j *Judge) unserved(owner *server.Version) string {
 		members = members || (b != nil && b.ID < owner.Count())
 	}
 	for _, v := range j.w.Server.Objects(object.Pods) {
-		if !object.Ended(v.Object) && (!world.InWorkload(v.Object) || j.awaitsNode(v.Name) || j.receipt(v) == nil) {
-			return "" // nobody knows what it works on, or it keeps what it has until somebody deletes it
+		if !object.Ended(v.Object) && (!world.InWorkload(v.Object) || j.awaitsNode(v)) {
+			return "" // it keeps what it has until somebody deletes it
 		}
 	}
 	for k := range row.Count {
@@ -229,9 +212,9 @@ type scaling struct {
 // not be few: with another strategy than sticky, where pods may yield nothing, or where nobody owns any.
 func (j *Judge) Scale() bool {
 	owner := j.w.Owner()
-	row, clean := rowOf(owner)
+	row := rowOf(owner)
 	few := row != nil && row.Strategy == placement.NameSticky && owner.Count() > 0 && j.w.Profile.Stubborn == 0
-	if !clean || !few || !j.w.Profile.Divides(world.Template(owner.Object)) {
+	if !few || !j.w.Profile.Divides(world.Template(owner.Object)) {
 		return false
 	}
 	j.parts.scaling = &scaling{before: row.Owners, owners: maps.Clone(row.Owners)}
@@ -241,8 +224,8 @@ func (j *Judge) Scale() bool {
 // countMoves counts the partitions that a version of the owner moves to another id.
 func (j *Judge) countMoves(v *server.Version) {
 	s := j.parts.scaling
-	row, clean := rowOf(v)
-	if s == nil || !clean || row == nil {
+	row := rowOf(v)
+	if s == nil || row == nil {
 		return
 	}
 	for to, set := range row.Owners {
@@ -259,7 +242,7 @@ func (j *Judge) countMoves(v *server.Version) {
 func (j *Judge) Scaled() {
 	s, owner := j.parts.scaling, j.w.Owner()
 	j.parts.scaling = nil
-	row, _ := rowOf(owner)
+	row := rowOf(owner)
 	in := placement.Input{Partitions: row.Count, Count: owner.Count(), Owners: s.before}
 	for id := range owner.Count() {
 		in.Members = append(in.Members, id)

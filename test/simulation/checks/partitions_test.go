@@ -1,11 +1,11 @@
 package checks
 
 import (
-	"maps"
 	"testing"
 	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/partition/placement"
 	"github.com/idalloc/idalloc/test/simulation/object"
 	"github.com/idalloc/idalloc/test/simulation/profile"
@@ -22,32 +22,29 @@ func divided() profile.Profile {
 const halves = `{"0":"0-1","1":"2-3"}`
 
 // row has a process of ours write who owns the four partitions. The ids are those of the pods, in their order.
-func (s stage) row(t *testing.T, text string, epoch int64, pods ...*world.Process) {
+func (s stage) row(t *testing.T, text string, pods ...*world.Process) {
 	t.Helper()
 	owners, err := placement.ParseOwners(text, 4)
 	if err != nil {
 		t.Fatal(err)
 	}
-	state := assignment.State{
-		Epoch: epoch, Slots: assignment.Slots{}, UIDs: assignment.Slots{},
-		Partitions: &assignment.Partitions{Count: 4, Strategy: placement.NameSticky, Owners: owners, Epoch: epoch},
-	}
+	state := assignment.State{Slots: assignment.Slots{}, Partitions: &assignment.Partitions{Count: 4, Strategy: placement.NameSticky, Owners: owners}}
 	for id, p := range pods {
 		if p != nil { // an id without a holder
-			state.Slots[id], state.UIDs[id], s.Serving = p.Pod, assignment.ShortUID(p.UID), p
+			state.Slots[id], s.Serving = p.Pod, p
 		}
 	}
 	s.ChangeOwner(server.Writer{Manager: assignment.FieldManager}, func(o object.Object) {
-		for key, value := range state.Encode(assignment.DefaultKey, object.UID(o)) {
+		for key, value := range state.Encode() {
 			object.SetText(o, "annotations", key, value)
 		}
 	})
 	s.Serving = nil
 }
 
-// work has a process act under an id and work on partitions, with the token of the first row.
+// work has a process act under an id and work on partitions, with a token of its own.
 func (s stage) work(p *world.Process, id int, on ...int) {
-	const token = 5
+	token := int64(5 + 10*id)
 	parts := map[int]int64{}
 	for _, k := range on {
 		parts[k] = token
@@ -56,22 +53,21 @@ func (s stage) work(p *world.Process, id int, on ...int) {
 	s.act(p, id, token)
 }
 
-func TestAPartitionThatIsTakenFromUnderItsWorkIsSeen(t *testing.T) {
+func TestAPartitionOnWhichTwoWorkIsSeen(t *testing.T) {
 	for name, tc := range map[string]struct {
-		worksOn []int
-		promise string
+		worksOn  []int
+		promises []string
 	}{
-		"the work goes on":     {[]int{0, 1, 2, 3}, exclusion},
-		"the work has stopped": {[]int{0, 1}, ""},
+		"the work goes on":     {[]int{0, 1, 2}, []string{exclusion}},
+		"the work has stopped": {[]int{0, 1}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			staged(t, divided(), func(s stage) {
 				a, b := s.Puppet("a"), s.Puppet("b")
-				s.row(t, `{"0":"0-3","1":""}`, 5, a, b)
+				s.work(a, 0, 0, 1, 2)
 				s.work(a, 0, tc.worksOn...)
-				s.work(b, 1)
-				s.row(t, `{"0":"0-1,3","1":"2"}`, 6, a, b)
-				s.expect(t, tc.promise)
+				s.work(b, 1, 2, 3)
+				s.expect(t, tc.promises...)
 			})
 		})
 	}
@@ -82,13 +78,13 @@ func TestPartitionsThatLeaveAnIDTooSoonAreSeen(t *testing.T) {
 	for name, tc := range map[string]struct {
 		before  time.Duration // how long ago the id had its holder
 		ended   time.Duration // how long ago its pod should have ended, 0 for a pod that is not deleted
-		fence   time.Duration // of its receipt
+		strict  bool
 		promise string
 	}{
 		"at once":                        {promise: moves},
 		"after failover-after":           {before: world.FailoverAfter},
-		"of a pod that is lost":          {ended: 10 * time.Second, fence: time.Second},
-		"of a pod that is not lost yet":  {ended: 8 * time.Second, fence: time.Second, promise: moves},
+		"of a pod that is lost":          {ended: time.Second, strict: true},
+		"of a pod that is not lost yet":  {ended: -3 * time.Second, strict: true, promise: moves},
 		"of a pod that may work forever": {ended: 10 * time.Second, promise: moves},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -96,21 +92,22 @@ func TestPartitionsThatLeaveAnIDTooSoonAreSeen(t *testing.T) {
 				a, b := s.Puppet("a"), s.Puppet("b")
 				s.Alone(func() {
 					s.follow(t, a)
-					s.receipt(b, assignment.Receipt{ID: 1, FenceAfter: tc.fence}, 2, 3)
-					if tc.ended > 0 {
+					share := receipt.Share{ID: 1, Of: 4, Partitions: placement.Of(2, 3)}
+					s.receipt(b, b, receipt.Receipt{State: receipt.Locks, Share: share, Strict: tc.strict, Write: "one"})
+					if tc.ended != 0 {
 						s.Server.Change(object.Pods, b.Pod, server.Writer{Manager: "kubectl"}, func(o object.Object) {
 							object.Need(o, object.Metadata)["deletionTimestamp"] = time.Now().Add(-tc.ended).UTC().Format(time.RFC3339)
 						})
 					}
-					s.row(t, halves, 5, a, b)
+					s.row(t, halves, a, b)
 					s.judge.Look()
 					if tc.before > 0 {
 						s.judge.parts.alive[1] = -tc.before
 					}
-					s.row(t, halves, 6, a)
+					s.row(t, halves, a)
 				})
 				s.then(func() {
-					s.row(t, `{"0":"0-3"}`, 7, a)
+					s.row(t, `{"0":"0-3"}`, a)
 					s.expect(t, tc.promise)
 				})
 			})
@@ -130,12 +127,12 @@ func TestMovesBeyondWhatANewCountNeedsAreSeen(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			staged(t, divided(), func(s stage) {
 				a, b := s.Puppet("a"), s.Puppet("b")
-				s.row(t, `{"0":"0-3"}`, 5, a)
+				s.row(t, `{"0":"0-3"}`, a)
 				if !s.judge.Scale() {
 					t.Fatal("moves are not counted")
 				}
-				for i, row := range tc.rows {
-					s.row(t, row, int64(6+i), a, b)
+				for _, row := range tc.rows {
+					s.row(t, row, a, b)
 				}
 				s.judge.Scaled()
 				s.expect(t, tc.promise)
@@ -157,13 +154,7 @@ func TestAPartitionThatNobodyWorksOnIsMissedBeforeTheRepair(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			staged(t, divided(), func(s stage) {
 				a, b := s.Puppet("a"), s.Puppet("b")
-				for id, p := range []*world.Process{a, b} {
-					s.Server.Change(object.Pods, p.Pod, server.Writer{Manager: assignment.FieldManager}, func(o object.Object) {
-						r := assignment.Receipt{UID: p.UID, Owner: "ReplicaSet/" + world.OwnerName, ID: id, Epoch: 5}
-						maps.Copy(object.Need(o, object.Metadata, "annotations"), object.Object{assignment.ReceiptKey: r.Encode()})
-					})
-				}
-				s.row(t, `{"0":"0-3","1":""}`, 5, a, b)
+				s.row(t, `{"0":"0-3","1":""}`, a, b)
 				s.work(a, 0, tc.worksOn...)
 				s.work(b, 1)
 				if tc.change != nil {

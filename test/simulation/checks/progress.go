@@ -2,11 +2,14 @@ package checks
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
-	"github.com/idalloc/idalloc/pkg/allocator/plan"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/test/simulation/object"
 	"github.com/idalloc/idalloc/test/simulation/server"
 	"github.com/idalloc/idalloc/test/simulation/world"
@@ -18,8 +21,11 @@ import (
 const (
 	// soonEnough is what requests and events take together at a server that is well, at their slowest.
 	soonEnough = 5 * time.Second
-	// publishes is how long a pod that a clean map names may act under no id: one repeated request.
-	publishes = soonEnough + 10*time.Second
+	// publishes is how long a pod that the map names may act under no id while nobody else locks it: repeated requests.
+	publishes = soonEnough + 20*time.Second
+	// repairs is how long the map may say something else than a receipt: a holder that was undone again and again waits for 30 s, and for
+	// its turn.
+	repairs = soonEnough + 90*time.Second
 	// deafFor is how long a waiter whose watches are silent knows of nothing.
 	deafFor = 40 * time.Second
 	// getsSlot is how long a waiter may be without a slot beside a free one: it is deaf, waits for its turn, and meets one conflict.
@@ -85,110 +91,133 @@ func (g *progress) look() {
 	g.since = due
 }
 
-// noteDamage has all times begin again when the map is not clean, also for less than a second: what restores it may begin a quarantine again
-// that has the epoch of an earlier one.
+// noteDamage has all times begin again when the map does not say what receipts do.
 func (g *progress) noteDamage(v *server.Version) {
-	if _, clean := entries(v); !clean {
+	if !g.agrees(world.Read(v)) {
 		clear(g.since)
 	}
 }
 
-// read brings the record up to date. It returns false unless the map is clean.
-func (g *progress) read() bool {
-	v := g.w.Owner()
-	if v == nil || !v.Manages(assignment.FieldManager, assignment.SealKey) {
-		return false
+// agrees reports whether the map can be read and says what the receipts of live pods do.
+func (g *progress) agrees(r assignment.Record) bool {
+	for _, v := range g.w.Server.Objects(object.Pods) {
+		if own := g.judge.receipt(v); !object.Ended(v.Object) && own.State == receipt.Locks && r.State.Slots[own.Share.ID] != v.Name {
+			return false
+		}
 	}
-	if v != g.owner {
-		g.owner, g.record = v, world.Read(v, g.w.Wall())
-	}
-	return g.record.Sealed && len(g.record.Problems) == 0
+	return len(r.Problems) == 0
 }
 
-// todo returns what keeps a process from acting for no reason, with how long that may last.
+// read brings the record up to date. It returns false if there is no owner.
+func (g *progress) read() bool {
+	v := g.w.Owner()
+	if v != nil && v != g.owner {
+		g.owner, g.record = v, world.Read(v)
+	}
+	return v != nil
+}
+
+// todo returns what keeps a process from acting for no reason, or from saying so, with how long that may last.
 func (g *progress) todo(p *world.Process) map[string]time.Duration {
-	if !g.w.Waits(p) || g.w.IsDeaf(p, soonEnough) || !g.w.CanRead(p) {
+	if b := p.Belief(); b != nil {
+		return g.unsaid(p, b.ID)
+	}
+	if !g.w.Waits(p) || g.w.IsDeaf(p, soonEnough) || !g.agrees(g.record) {
 		return nil
 	}
 	v := g.w.Server.Get(object.Pods, p.Pod)
 	own := g.judge.receipt(v)
 	n := g.owner.Count()
 	id, named := g.record.State.Slots.Of(p.Pod)
-	switch {
-	case named && (id >= n || !g.names(id, v) || (own != nil && own.Gives)):
-		return nil // it has to give that first
-	case named:
-		return map[string]time.Duration{fmt.Sprintf("is named for slot %d and does not act under it", id): publishes}
-	}
 	bound := getsSlot
 	switch {
 	case own.Failures() > 0:
 		bound = insists
-	case own != nil && own.GaveUp:
+	case own.State == receipt.GaveUp || own.Rank > 0:
 		bound = comesBack
 	}
+	switch {
+	case named && (id >= n || g.lockedBeside(id, p)):
+		return nil // it has to give that first, or cannot have it
+	case named && own.State == receipt.GaveUp:
+		return map[string]time.Duration{fmt.Sprintf("gave slot %d up and is named for it", id): bound}
+	case named && g.leasedBy(id, p) != "":
+		if holder := g.w.Server.Get(object.Pods, g.leasedBy(id, p)); holder != nil && !object.Terminating(holder.Object) {
+			return nil // its receipt was changed, and it may take the slot again
+		}
+		return map[string]time.Duration{fmt.Sprintf("is named for slot %d, which has a Lease", id): publishes + g.leaseTime()}
+	case named:
+		return map[string]time.Duration{fmt.Sprintf("is named for slot %d and does not act under it", id): publishes}
+	}
 	out := map[string]time.Duration{}
-	length := assignment.QuarantineTime(max(g.record.State.FenceAfter, g.w.Profile.FenceAfter))
 	if name := g.keptByLost(n); name != "" && !g.w.Profile.HasOrdinals() {
-		// After grace period and LostAfter it is lost, also to who has just heard that it is being deleted. Then a quarantine begins.
-		out["waits while a slot stays "+name+"'s, which does not go"] = g.w.Profile.Grace + plan.LostAfter + length + bound
+		out["waits while a slot stays "+name+"'s, which does not go"] = g.w.Profile.Grace + g.w.Profile.Skew + g.w.Profile.Ahead + g.leaseTime() + bound
 	}
 	for _, id := range g.free(n) {
-		if own != nil && own.Gives && own.ID == id {
-			continue
-		}
-		since, quarantined := g.record.State.Quarantine.Since(id)
-		if !quarantined || g.w.Profile.FenceAfter == 0 { // nobody obeys one
-			out[fmt.Sprintf("waits while slot %d is free", id)] = bound
-			continue
-		}
-		// Its end is no news: who has heard of its beginning does not sleep through it.
-		out[fmt.Sprintf("waits while slot %d stays in quarantine %d", id, since)] = length + bound - deafFor
+		out[fmt.Sprintf("waits while slot %d is free", id)] = bound
 	}
 	return out
+}
+
+// unsaid is what the owner does not say of a process that acts under an id.
+func (g *progress) unsaid(p *world.Process, id int) map[string]time.Duration {
+	runs := p.Runs() && p.Launched && !g.judge.exposed(p) && !g.w.IsDeaf(p, soonEnough)
+	if !runs || id >= g.owner.Count() || g.record.State.Slots[id] == p.Pod || g.lockedBeside(id, p) {
+		return nil
+	}
+	return map[string]time.Duration{fmt.Sprintf("acts under id %d, and the map does not say so", id): repairs}
+}
+
+// lockedBeside reports whether a receipt of another pod locks the slot.
+func (g *progress) lockedBeside(id int, p *world.Process) bool {
+	return slices.ContainsFunc(g.judge.lockers(id), func(v *server.Version) bool { return object.UID(v.Object) != p.UID })
+}
+
+// leasedBy returns the name of another pod that has the Lease of the slot, in strict mode. It is empty if there is none.
+func (g *progress) leasedBy(id int, p *world.Process) string {
+	lease := g.w.Server.Get(object.Leases, store.LeaseName(object.KindOf(g.w.Profile.Resource).Name+"/"+world.OwnerName, id))
+	if p.FenceAfter == 0 || lease == nil {
+		return ""
+	}
+	name, uid, _ := strings.Cut(object.Text(lease.Object, "spec", "holderIdentity"), "/")
+	if uid == p.UID {
+		return ""
+	}
+	return name
+}
+
+// leaseTime is how long a Lease that nobody renews keeps others off, after the first of them has seen it.
+func (g *progress) leaseTime() time.Duration {
+	if g.w.Profile.FenceAfter == 0 {
+		return 0
+	}
+	longest := max(g.w.Profile.FenceAfter, g.w.Profile.FenceOther) + assignment.StopGrace
+	return longest + longest/8 + 2*time.Second // by a clock that is slow
 }
 
 // keptByLost returns a pod that has or locks a slot below n, and that is lost when it has not gone for long enough; it is empty if there is
 // none.
 func (g *progress) keptByLost(n int) string {
 	for _, v := range g.w.Server.Objects(object.Pods) {
-		if !g.judge.mayBeLost(v) {
-			continue
-		}
-		id := g.judge.receipt(v).ID
-		_, taken := g.record.State.Slots[id]
-		if id < n && (g.names(id, v) || !taken) {
+		if r := g.judge.receipt(v); g.judge.mayBeLost(v) && r.State == receipt.Locks && r.Share.ID < n {
 			return v.Name
 		}
 	}
 	return ""
 }
 
-// free returns the slots below n that nobody holds, locks or asks for. In strict mode they may be in quarantine.
+// free returns the slots below n that nobody has, locks or asks for.
 func (g *progress) free(n int) []int {
-	locked := map[int]bool{}
-	for _, v := range g.w.Server.Objects(object.Pods) {
-		if r := g.judge.receipt(v); r.Locks() {
-			locked[r.ID] = true
-		}
-	}
 	var out []int
 	for id := range n {
 		_, asked := g.record.State.Handover[id]
 		holder := g.w.Server.Get(object.Pods, g.record.State.Slots[id])
-		held := holder != nil && g.names(id, holder)
-		// In strict mode a holder that is dead is to be put into quarantine first.
-		_, entry := g.record.State.Slots[id]
-		if !held && !locked[id] && !asked && (!entry || g.w.Profile.FenceAfter == 0) {
+		held := holder != nil && !object.Ended(holder.Object)
+		if !held && !asked && len(g.judge.lockers(id)) == 0 {
 			out = append(out, id)
 		}
 	}
 	return out
-}
-
-// names reports whether the map gives the slot to this very pod.
-func (g *progress) names(id int, v *server.Version) bool {
-	return g.record.State.Slots[id] == v.Name && g.record.State.UIDs[id] == assignment.ShortUID(object.UID(v.Object)) && !object.Ended(v.Object)
 }
 
 // waited is how long a pod that runs must have been without a slot, so that every planner knows of it.
@@ -204,7 +233,7 @@ func (g *progress) noteSlotless() {
 	}
 	now := map[*world.Process]time.Duration{}
 	for _, p := range g.w.Running() {
-		if !p.Launched || p.Belief() != nil || held[p.Pod] || !g.w.CanRead(p) {
+		if !p.Launched || p.Belief() != nil || held[p.Pod] {
 			continue
 		}
 		now[p] = g.w.Now()
@@ -239,7 +268,10 @@ func (g *progress) checkStarted(v *server.Version) {
 		}
 		for p, since := range g.slotless {
 			pod := g.w.Server.Get(object.Pods, p.Pod)
-			if g.w.Now()-since < waited || served[p.Pod] || pod == nil || object.UID(pod.Object) != p.UID || object.Terminating(pod.Object) || !world.InWorkload(pod.Object) {
+			if g.w.Now()-since < waited || served[p.Pod] || pod == nil || object.UID(pod.Object) != p.UID {
+				continue
+			}
+			if object.Terminating(pod.Object) || !world.InWorkload(pod.Object) {
 				continue
 			}
 			g.judge.reportf(prompt, "slot %d goes to %s, which never ran, and %s waits since %s", id, name, p.ID, since.Round(time.Second))

@@ -21,33 +21,38 @@ func acts(w *world.World, id int, but *world.Process) *world.Process {
 	return nil
 }
 
-// stir has something happen for which pods take slots.
-func stir(w *world.World, d *dice.Dice) {
+// stir has something happen for which pods take slots or partitions.
+func stir(w *world.World, f Fault, d *dice.Dice) {
 	switch d.Below(4) {
 	case 0:
 		if w.Profile.Rolls() {
-			rollout(w, Fault{}, d)
+			rollout(w, f, d)
 		}
 	case 1:
-		scaleOwner(w, Fault{}, d)
+		scaleOwner(w, f, d)
 	case 2:
-		toSomePod(deletePod)(w, Fault{}, d)
+		toSomePod(deletePod)(w, f, d)
+	default:
+		if w.Profile.Partitions > 0 {
+			afterWork(w, f, d, func(worker *world.Process) { movePartitions(w, f, d, worker) })
+		}
 	}
 }
 
 // suspendTaker suspends a pod before it writes the receipt for its slot. Meanwhile somebody damages the map, and another pod
 // repairs it.
 func suspendTaker(w *world.World, f Fault, d *dice.Dice) {
-	stir(w, d)
+	stir(w, f, d)
 	w.TrapFor(f.Lasts, func(c *world.Call) bool { is, _ := takes(w, c); return is }, func(c *world.Call) bool {
 		p := c.Process
 		w.After(d.Tail(100*time.Millisecond), func() { damage(w, d) })
-		if more := locksMore(w, c); !more.Empty() && d.Chance(0.7) {
+		before, next, _ := locks(w, c)
+		if more := next.Share.Partitions.Minus(before.Share.Partitions); !more.Empty() && d.Chance(0.7) {
 			lockLate(w, p, more, d)
 			return false
 		}
-		if id := noteOf(patched(c.Body, assignment.ReceiptKey)).ID; w.Profile.FenceAfter > 0 && id != nil && d.Chance(0.5) {
-			comeLate(w, p, *id, d)
+		if w.Profile.FenceAfter > 0 && d.Chance(0.5) {
+			comeLate(w, p, next.Share.ID, d)
 			return false
 		}
 		w.Suspend(p, d.Span(5*time.Second, 40*time.Second))
@@ -74,7 +79,7 @@ func comeLate(w *world.World, p *world.Process, id int, d *dice.Dice) {
 			return v == nil || world.Slots(v)[id] != other.Pod
 		}
 		w.When(10*time.Second, d, freed, func() {
-			w.TrapFor(5*time.Second, func(c *world.Call) bool { return c.Process == p && c.Verb == "get" && c.Resource == w.Profile.Resource }, func(*world.Call) bool {
+			w.TrapFor(5*time.Second, func(c *world.Call) bool { return c.Process == p && c.Verb == "list" }, func(*world.Call) bool {
 				w.Suspend(p, d.Span(0, 5*time.Second))
 				return false
 			})
@@ -120,15 +125,15 @@ func comeBack(w *world.World, d *dice.Dice) {
 	})
 }
 
-// halfGive kills a process that begins to give its slot between the two steps of giving. The others hear of it only when the pod's
-// next process is about to take a slot, and that one crosses them.
+// halfGive kills a process right after it gave its slot up or unlocked partitions. The others hear of it only when the pod's next process is
+// about to lock something, and that one crosses them.
 func halfGive(w *world.World, f Fault, d *dice.Dice) {
-	if w.Profile.Rolls() && d.Chance(0.8) {
-		rollout(w, f, d)
-	} else {
+	if d.Chance(0.5) {
 		comeBack(w, d)
+	} else {
+		stir(w, f, d)
 	}
-	w.TrapFor(f.Lasts+30*time.Second, func(c *world.Call) bool { return releases(w, c) }, func(c *world.Call) bool {
+	w.TrapFor(f.Lasts+30*time.Second, func(c *world.Call) bool { return gives(w, c) }, func(c *world.Call) bool {
 		pod := c.Process.Pod
 		c.Served = func(server.Answer) time.Duration {
 			w.Kill(c.Process)
@@ -139,7 +144,7 @@ func halfGive(w *world.World, f Fault, d *dice.Dice) {
 				}
 			}
 			again := w.TrapFor(time.Minute, func(c *world.Call) bool { is, _ := takes(w, c); return is && c.Process.Pod == pod }, func(c *world.Call) bool {
-				crossWith(w, c.Process, d)
+				crossWith(w, c, d)
 				tell()
 				return false
 			})
@@ -166,39 +171,41 @@ func freezeBut(w *world.World, pod string, d *dice.Dice) []*world.Process {
 	return frozen
 }
 
-// crossWrites suspends a pod before it writes the receipt for its slot, until another pod is about to write the owner. That one is
-// suspended, and goes on when the first one has its slot.
-func crossWrites(w *world.World, f Fault, d *dice.Dice) {
+// crossTakes has two pods lock one slot at about the same time.
+func crossTakes(w *world.World, f Fault, d *dice.Dice) {
 	returning := d.Chance(0.4)
 	if returning {
 		comeBack(w, d)
 	} else {
-		if w.Profile.FenceAfter == 0 && d.Chance(0.5) {
-			clearFields(w, f, d)
-		}
-		stir(w, d)
+		stir(w, f, d)
 	}
 	w.TrapFor(f.Lasts, func(c *world.Call) bool { is, again := takes(w, c); return is && (again || !returning) }, func(c *world.Call) bool {
-		crossWith(w, c.Process, d)
+		crossWith(w, c, d)
 		return false
 	})
 }
 
-// crossWith suspends first until another pod is about to write the owner, and that one until first has its slot.
-func crossWith(w *world.World, first *world.Process, d *dice.Dice) {
-	first.Freeze()
-	if d.Chance(0.6) {
+// crossWith suspends a process before or after it locks a slot, and has somebody propose that slot to other pods. When one of them is about to
+// lock it, the first one goes on, and that one is suspended until the first one has the slot.
+func crossWith(w *world.World, c *world.Call, d *dice.Dice) {
+	first := c.Process
+	_, next, _ := locks(w, c)
+	id := next.Share.ID
+	suspendAt(w, c, d)
+	if d.Chance(0.3) {
 		w.Relabel(first.Pod)
 	}
-	if d.Chance(0.2) {
-		w.After(d.Tail(100*time.Millisecond), func() { damage(w, d) })
-	}
-	crossed := w.TrapFor(time.Minute, func(c *world.Call) bool { gets, _ := moves(w, c); return c.Process != first && gets >= 0 }, func(c *world.Call) bool {
+	w.After(d.Tail(100*time.Millisecond), func() { propose(w, id, first.Pod, d) })
+	crossed := w.TrapFor(time.Minute, func(c *world.Call) bool {
+		is, _ := takes(w, c)
+		_, next, _ := locks(w, c)
+		return is && c.Process != first && next.Share.ID == id
+	}, func(c *world.Call) bool {
 		second := c.Process
-		second.Freeze()
-		first.GoOn()
+		suspendAt(w, c, d)
+		w.After(d.Tail(20*time.Millisecond), first.GoOn)
 		w.When(5*time.Second, d, func() bool { return first.Belief() != nil }, func() {
-			if !w.Quiet && d.Chance(0.7) {
+			if !w.Quiet && d.Chance(0.5) {
 				w.Suspend(first, d.Span(time.Second, 10*time.Second))
 			}
 			second.GoOn()
@@ -212,49 +219,71 @@ func crossWith(w *world.World, first *world.Process, d *dice.Dice) {
 	})
 }
 
-// lateGive kills a process that has just sent the map without its entry. The others are suspended, or do not
-// hear of it, until the next process of the pod had time to take a slot; then the write arrives.
-func lateGive(w *world.World, f Fault, d *dice.Dice) {
-	if d.Chance(0.8) {
-		rollout(w, f, d)
-	} else {
-		stir(w, d)
+// suspendAt suspends the process of a request before it is sent, or right after it was carried out.
+func suspendAt(_ *world.World, c *world.Call, d *dice.Dice) {
+	if d.Chance(0.5) {
+		c.Process.Freeze()
+		return
 	}
-	w.TrapFor(f.Lasts, func(c *world.Call) bool {
-		_, lets := moves(w, c)
-		v := w.Server.Get(object.Pods, c.Process.Pod)
-		return lets >= 0 && v != nil && !object.Terminating(v.Object)
-	}, func(c *world.Call) bool {
-		_, id := moves(w, c)
-		dead := c.Process
-		w.Kill(dead)
-		others := freezeBut(w, dead.Pod, d)
-		successor := func() *world.Process {
-			if p := acts(w, id, nil); p != nil && p.Pod == dead.Pod {
-				return p
-			}
-			return nil
+	c.Served = func(server.Answer) time.Duration {
+		c.Process.Freeze()
+		return 0
+	}
+}
+
+// propose has somebody write on the owner that the slot is another pod's.
+func propose(w *world.World, id int, but string, d *dice.Dice) {
+	others := slices.DeleteFunc(w.Server.Objects(object.Pods), func(v *server.Version) bool { return v.Name == but || object.Ended(v.Object) })
+	if w.Quiet || w.Owner() == nil || len(others) == 0 {
+		return
+	}
+	slots := world.Slots(w.Owner())
+	if slots == nil {
+		slots = assignment.Slots{}
+	}
+	name := dice.Pick(d, others).Name
+	if had, has := slots.Of(name); has {
+		delete(slots, had)
+	}
+	slots[id] = name
+	w.ChangeOwner(server.Writer{Manager: "kubectl-edit"}, func(o object.Object) { object.SetText(o, "annotations", assignment.Key, slots.Encode()) })
+}
+
+// lateLock has a write of a receipt be late, and kills its process or lets it go on without an answer. The write arrives when a process of the
+// pod acts again. Others do not hear of anything until then.
+func lateLock(w *world.World, f Fault, d *dice.Dice) {
+	stir(w, f, d)
+	w.TrapFor(f.Lasts, func(c *world.Call) bool { _, _, is := locks(w, c); return is && d.Chance(0.7) }, func(c *world.Call) bool {
+		pod := c.Process.Pod
+		if d.Chance(0.7) {
+			w.Kill(c.Process)
 		}
-		w.When(d.Span(15*time.Second, 45*time.Second), d, func() bool { return successor() != nil }, func() {
+		var others []*world.Process
+		if d.Chance(0.5) {
+			others = freezeBut(w, pod, d)
+		}
+		back := func() bool {
+			return slices.ContainsFunc(w.Running(), func(p *world.Process) bool { return p.Pod == pod && p.Belief() != nil })
+		}
+		arrive := func() {
 			w.Arrive(c, false)
 			for _, p := range others {
 				p.GoOn()
 			}
-			if p := successor(); p != nil && !w.Quiet && d.Chance(0.7) {
-				w.Suspend(p, d.Span(time.Second, 15*time.Second))
-			}
+		}
+		w.After(d.Span(time.Second, 16*time.Second), func() {
+			w.When(d.Span(15*time.Second, 45*time.Second), d, back, arrive)
 		})
 		return true
 	})
 }
 
 // bringBackState suspends a pod that is about to write the owner, until another one has the slot. Then somebody brings the owner back as
-// the suspended pod has read it, old epoch and all, and it goes on.
+// the suspended pod has read it, and it goes on.
 func bringBackState(w *world.World, f Fault, d *dice.Dice) {
-	stir(w, d)
-	w.TrapFor(f.Lasts, func(c *world.Call) bool { gets, _ := moves(w, c); return gets >= 0 }, func(c *world.Call) bool {
-		p := c.Process
-		id, _ := moves(w, c)
+	stir(w, f, d)
+	w.TrapFor(f.Lasts, func(c *world.Call) bool { return gets(w, c) >= 0 }, func(c *world.Call) bool {
+		p, id := c.Process, gets(w, c)
 		was := object.At(w.Owner().Object, object.Metadata, "annotations")
 		p.Freeze()
 		if d.Chance(0.8) {
@@ -268,63 +297,6 @@ func bringBackState(w *world.World, f Fault, d *dice.Dice) {
 				putBack(w, was)
 			}
 			p.GoOn()
-		})
-		return false
-	})
-}
-
-// lateContact has the answer to a holder's read of the owner come late. While it is under way the pod is deleted by force and cut
-// off from everything else, and its kubelet does not run.
-func lateContact(w *world.World, f Fault, d *dice.Dice) {
-	w.TrapFor(f.Lasts, func(c *world.Call) bool {
-		return c.Verb == "get" && c.Resource == w.Profile.Resource && c.Process.Belief() != nil
-	}, func(c *world.Call) bool {
-		c.Through = true
-		c.Served = func(server.Answer) time.Duration {
-			vanish(w, c.Process, d)
-			return d.Span(w.Profile.FenceAfter/4, w.Profile.FenceAfter/2)
-		}
-		return false
-	})
-}
-
-// lateLoss has a node's kubelet be lost, and suspends a pod that is about to take the entry of a lost pod out. Meanwhile the lost pod's
-// process is killed and another one takes the slot again; then that one is cut off.
-func lateLoss(w *world.World, f Fault, d *dice.Dice) {
-	n := dice.Pick(d, w.Nodes)
-	if slices.ContainsFunc(w.Nodes, func(n *world.Node) bool { return n.Lost }) {
-		return
-	}
-	n.Deaf = true
-	w.Desert(n)
-	w.After(w.Profile.Grace+f.Lasts, func() { w.BringBack(n) })
-	var lost *world.Process
-	w.TrapFor(w.Profile.Grace+f.Lasts, func(c *world.Call) bool {
-		lost = nil
-		for _, p := range w.Running() {
-			if p.Node == n && p != c.Process && p.Belief() != nil && drops(w, c, p.Pod) {
-				lost = p
-			}
-		}
-		return lost != nil
-	}, func(c *world.Call) bool {
-		planner, pod := c.Process, lost.Pod
-		planner.Freeze()
-		w.Kill(lost)
-		successor := func() *world.Process {
-			for _, p := range w.Running() {
-				if p.Pod == pod && p.Belief() != nil {
-					return p
-				}
-			}
-			return nil
-		}
-		w.When(30*time.Second, d, func() bool { return successor() != nil }, func() {
-			if p := successor(); p != nil && !w.Quiet {
-				p.Cut = true
-				w.After(w.Profile.FenceAfter+40*time.Second, func() { w.Reconnect(p) })
-			}
-			planner.GoOn()
 		})
 		return false
 	})

@@ -52,7 +52,6 @@ const (
 const holdUps = "hold-ups"
 
 func onlyDeployment(p profile.Profile) bool { return p.Resource == object.Deployments }
-func notStrict(p profile.Profile) bool      { return p.FenceAfter == 0 }
 func strict(p profile.Profile) bool         { return p.FenceAfter > 0 }
 func divides(p profile.Profile) bool        { return p.Partitions > 0 }
 
@@ -106,9 +105,6 @@ func catalogue() []kind {
 		{name: "corrupt", families: []string{foreign}, excuses: true, inject: foreignWrite(corrupt)},
 		{name: "roll-back-annotations", families: []string{foreign}, excuses: true, inject: oldAnnotations},
 		{name: "meddle", families: []string{foreign}, excuses: true, lasts: time.Minute, inject: windowed(func(n *world.Network, d *dice.Dice) { n.Meddle = d.Float() * 0.3 })},
-		{name: "clear-managed-fields", families: []string{foreign}, excuses: true, only: notStrict, inject: clearFields},
-		{name: "apply", families: []string{foreign}, excuses: true, inject: func(w *world.World, _ Fault, _ *dice.Dice) { applyOwner(w) }},
-		{name: "many-managers", families: []string{foreign}, excuses: true, lasts: time.Minute, inject: manyManagers},
 		{name: "recreate-owner", families: []string{foreign}, excuses: true, lasts: time.Minute, inject: recreateOwner},
 		{name: "hide", families: []string{receipts}, excuses: true, lasts: time.Minute, inject: hide},
 		{name: "remove-receipt", families: []string{receipts}, excuses: true, inject: toSomePod(removeReceipt)},
@@ -118,13 +114,13 @@ func catalogue() []kind {
 		{name: "quota", families: []string{access}, lasts: time.Minute, inject: switched(func(w *world.World, on bool) { w.Quota = on })},
 		{name: "admission", families: []string{access}, lasts: time.Minute, inject: switched(func(w *world.World, on bool) { w.Server.Admission = on })},
 
+		{name: "strip", families: []string{receipts}, excuses: true, lasts: time.Minute, inject: strip},
+
 		{name: "scale", families: []string{life}, excuses: true, inject: scaleOwner},
 		{name: "rollout", families: []string{life}, excuses: true, only: profile.Profile.Rolls, inject: rollout},
 		{name: "undo", families: []string{life, foreign}, excuses: true, only: onlyDeployment, inject: undo},
 		{name: "delete-pod", families: []string{life}, inject: toSomePod(deletePod)},
 		{name: "broken-rollout", families: []string{life}, excuses: true, only: profile.Profile.Rolls, inject: brokenRollout},
-		{name: "upgrade", families: []string{life, foreign}, excuses: true, lasts: 3 * time.Minute, inject: upgrade},
-		{name: "other-key", families: []string{life, foreign}, excuses: true, lasts: 3 * time.Minute, inject: otherKey},
 		{name: "never-start", families: []string{life}, excuses: true, lasts: 3 * time.Minute, inject: neverStart},
 		{name: "evict", families: []string{life}, inject: toSomePod(func(w *world.World, v *server.Version, _ *dice.Dice) { w.Evict(v.Name) })},
 		{name: "sweep", families: []string{life}, inject: collectSlots},
@@ -132,13 +128,11 @@ func catalogue() []kind {
 		{name: "pause", families: []string{life}, lasts: 2 * time.Minute, only: divides, inject: pausePod},
 
 		{name: "suspend-taker", families: []string{aimed, foreign}, excuses: true, lasts: 2 * time.Minute, inject: suspendTaker},
-		{name: "crossed-writes", families: []string{aimed, foreign}, excuses: true, lasts: 2 * time.Minute, inject: crossWrites},
-		{name: "half-give", families: []string{aimed, foreign}, excuses: true, lasts: 2 * time.Minute, inject: halfGive},
-		{name: "late-give", families: []string{aimed}, excuses: true, lasts: 2 * time.Minute, only: profile.Profile.Rolls, inject: lateGive},
+		{name: "crossed-takes", families: []string{aimed, foreign}, excuses: true, lasts: 2 * time.Minute, inject: crossTakes},
+		{name: "half-give", families: []string{aimed}, excuses: true, lasts: 2 * time.Minute, inject: halfGive},
+		{name: "late-lock", families: []string{aimed}, excuses: true, lasts: 2 * time.Minute, inject: lateLock},
 		{name: "old-state", families: []string{aimed, foreign}, excuses: true, lasts: 2 * time.Minute, inject: bringBackState},
 		{name: "late-contact", families: []string{aimed, force}, excuses: true, lasts: 2 * time.Minute, only: strict, inject: lateContact},
 		{name: "late-loss", families: []string{aimed, force}, excuses: true, lasts: 2 * time.Minute, only: strict, inject: lateLoss},
-		{name: "late-yield", families: []string{aimed}, excuses: true, lasts: 2 * time.Minute, only: divides, inject: lateYield},
-		{name: "forget-yield", families: []string{aimed, receipts}, excuses: true, lasts: 2 * time.Minute, only: divides, inject: forgetYield},
 	}
 }

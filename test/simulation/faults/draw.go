@@ -1,7 +1,6 @@
 package faults
 
 import (
-	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,8 +29,7 @@ func (f Fault) String() string {
 	return s
 }
 
-// Draw draws a list of faults. names selects kinds or families; empty is all. Damage to receipts and to
-// the map never meet in one history: who changes both at once is on his own (docs/protocol.md, A4).
+// Draw draws a list of faults. names selects kinds or families; empty is all.
 //
 // A history has chapters. Each chapter has a random subset of the kinds, and each kind a rate of its own: what keeps others from happening is
 // missing in some, and what has to meet is frequent in some (Groce et al., Swarm testing, ISSTA 2012). What one chapter leaves behind
@@ -94,14 +92,13 @@ func (c chapter) draw(begins time.Duration, p profile.Profile) []Fault {
 // drawChapters draws what kinds of faults the chapters of a history have.
 func drawChapters(seed uint64, p profile.Profile, names []string) []chapter {
 	out := make([]chapter, 0, p.Chapters)
-	without := "" // which of the two families the history does not have that never meet
 	for k := range p.Chapters {
 		d := dice.Derive(seed, "faults"+strconv.Itoa(k))
 		c := chapter{dice: d, repaired: k > 0 && d.Chance(0.5)}
 		if len(names) == 0 && d.Chance(0.4) {
-			c.kinds = someFamilies(d, p, without)
+			c.kinds = someFamilies(d, p)
 		} else {
-			c.kinds = someKinds(d, p, names, without)
+			c.kinds = someKinds(d, p, names)
 			c.heldUp = p.Crowded && len(names) == 0
 		}
 		for _, k := range c.kinds {
@@ -111,30 +108,18 @@ func drawChapters(seed uint64, p profile.Profile, names []string) []chapter {
 			}
 			c.rates = append(c.rates, rate)
 		}
-		switch {
-		case c.has(foreign):
-			without = receipts
-		case c.has(receipts):
-			without = foreign
-		}
 		out = append(out, c)
 	}
 	return out
 }
 
-// has reports whether a chapter has kinds of a family.
-func (c chapter) has(family string) bool {
-	return slices.ContainsFunc(c.kinds, func(k kind) bool { return k.is(family) })
-}
-
 // someKinds draws kinds without regard to their families.
-func someKinds(d *dice.Dice, p profile.Profile, names []string, without string) []kind {
-	without = cmp.Or(without, either(d))
+func someKinds(d *dice.Dice, p profile.Profile, names []string) []kind {
 	var kinds []kind
 	for _, k := range catalogue() {
 		// What waits for one moment is rare, unless it is asked for.
 		rare := len(names) == 0 && slices.Contains(k.families, aimed) && d.Chance(0.6)
-		if k.suits(p) && !slices.Contains(k.families, without) && selected(k, names) && !rare {
+		if k.suits(p) && selected(k, names) && !rare {
 			kinds = append(kinds, k)
 		}
 	}
@@ -150,30 +135,18 @@ func someKinds(d *dice.Dice, p profile.Profile, names []string, without string) 
 }
 
 // someFamilies draws one to three groups of families, and kinds of these alone: those of one family go together well.
-func someFamilies(d *dice.Dice, p profile.Profile, without string) []kind {
+func someFamilies(d *dice.Dice, p profile.Profile) []kind {
 	drawn := dice.Sample(d, [][]string{
 		{randomLoss}, {randomKillMinor, randomKillMajor, randomKillFixed}, {randomSuspendMinor, randomSuspendMajor, randomSuspendFixed},
 		{foreign}, {receipts}, {access}, {life}, {force}, {aimed}, {aimed}, {steps},
 	}, d.Between(1, 3))
 	var kinds []kind
 	for _, k := range catalogue() {
-		if k.suits(p) && !k.is(without) && slices.ContainsFunc(drawn, func(families []string) bool { return k.is(families...) }) {
+		if k.suits(p) && slices.ContainsFunc(drawn, func(families []string) bool { return k.is(families...) }) {
 			kinds = append(kinds, k)
 		}
 	}
-	if slices.ContainsFunc(kinds, func(k kind) bool { return k.is(foreign) }) && slices.ContainsFunc(kinds, func(k kind) bool { return k.is(receipts) }) {
-		without := either(d)
-		kinds = slices.DeleteFunc(kinds, func(k kind) bool { return k.is(without) })
-	}
 	return dice.Sample(d, kinds, d.Between(1, 8))
-}
-
-// either draws which of the two families that never meet a history does not have.
-func either(d *dice.Dice) string {
-	if d.Chance(0.5) {
-		return foreign
-	}
-	return receipts
 }
 
 func selected(k kind, names []string) bool {

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/test/simulation/dice"
 	"github.com/idalloc/idalloc/test/simulation/object"
 	"github.com/idalloc/idalloc/test/simulation/server"
@@ -218,7 +218,7 @@ func deleteNode(w *world.World, f Fault, d *dice.Dice) {
 			if object.Text(v.Object, "spec", "nodeName") != n.Name {
 				continue
 			}
-			w.Server.Change(object.Pods, v.Name, server.Writer{Manager: world.ControllerManager, Status: true}, func(o object.Object) {
+			w.Server.Change(object.Pods, v.Name, server.Writer{Manager: world.ControllerManager}, func(o object.Object) {
 				status := object.Need(o, "status")
 				status["phase"] = object.Failed
 				status["conditions"] = []any{object.Object{"type": "DisruptionTarget", "reason": "DeletionByPodGC", "status": "True"}}
@@ -251,7 +251,7 @@ func declareFailed(w *world.World, f Fault, d *dice.Dice) {
 		if now := w.Server.Get(object.Pods, v.Name); now == nil || object.UID(now.Object) != object.UID(v.Object) {
 			return
 		}
-		w.Server.Change(object.Pods, v.Name, server.Writer{Manager: world.ControllerManager, Status: true}, func(o object.Object) {
+		w.Server.Change(object.Pods, v.Name, server.Writer{Manager: world.ControllerManager}, func(o object.Object) {
 			status := object.Need(o, "status")
 			status["phase"] = object.Failed
 			switch d.Below(3) {
@@ -274,7 +274,7 @@ func hide(w *world.World, f Fault, d *dice.Dice) {
 		return
 	}
 	w.Relabel(v.Name)
-	gone := dice.Pick(d, [][]string{{assignment.InstanceIDLabel}, {assignment.OwnerLabel}, {assignment.InstanceIDLabel, assignment.OwnerLabel}})
+	gone := dice.Pick(d, [][]string{{receipt.IDLabel}, {receipt.OwnerLabel}, {receipt.IDLabel, receipt.OwnerLabel}})
 	until := w.Now()
 	if d.Chance(0.5) {
 		until += f.Lasts
@@ -307,8 +307,8 @@ func replacePod(w *world.World, v *server.Version, d *dice.Dice) {
 	}
 	if d.Chance(0.7) {
 		delete(meta, "annotations")
-		delete(object.At(next, object.Metadata, "labels"), assignment.InstanceIDLabel)
-		delete(object.At(next, object.Metadata, "labels"), assignment.OwnerLabel)
+		delete(object.At(next, object.Metadata, "labels"), receipt.IDLabel)
+		delete(object.At(next, object.Metadata, "labels"), receipt.OwnerLabel)
 	}
 	delete(object.At(next, "spec"), "nodeName")
 	next["status"] = object.Object{"phase": "Pending", "ready": "False"}

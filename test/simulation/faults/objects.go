@@ -6,27 +6,13 @@ import (
 	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/partition/placement"
 	"github.com/idalloc/idalloc/test/simulation/dice"
 	"github.com/idalloc/idalloc/test/simulation/object"
 	"github.com/idalloc/idalloc/test/simulation/server"
 	"github.com/idalloc/idalloc/test/simulation/world"
 )
-
-// ours are the annotation keys of the owner that idalloc keeps.
-func ours() []string { return assignment.Keys(assignment.DefaultKey) }
-
-// oursOn are those of an owner, which may have partitions, or an assignment under another key.
-func oursOn(o object.Object) []string {
-	keys := ours()
-	if object.Annotation(o, world.OtherKey) != "" {
-		keys = append(keys, world.OtherKey)
-	}
-	if object.Annotation(o, assignment.PartitionOwnersKey) == "" {
-		return keys
-	}
-	return append(keys, assignment.PartitionKeys()...)
-}
 
 // foreignWrite has somebody change the owner's annotations. Now and then somebody runs "idalloc gc" at about the same time, as "idalloc
 // verify" advises.
@@ -43,9 +29,9 @@ func foreignWrite(how func(o object.Object, d *dice.Dice)) func(*world.World, Fa
 func wipe(o object.Object, d *dice.Dice) {
 	switch d.Below(3) {
 	case 0:
-		object.SetText(o, "annotations", dice.Pick(d, oursOn(o)), "")
+		object.SetText(o, "annotations", dice.Pick(d, assignment.Keys()), "")
 	case 1:
-		for _, key := range oursOn(o) {
+		for _, key := range assignment.Keys() {
 			object.SetText(o, "annotations", key, "")
 		}
 	default:
@@ -59,7 +45,7 @@ func edit(o object.Object, d *dice.Dice) {
 		editRow(o, d)
 		return
 	}
-	slots, err := assignment.ParseSlots(object.Annotation(o, assignment.DefaultKey))
+	slots, err := assignment.ParseSlots(object.Annotation(o, assignment.Key))
 	if err != nil || len(slots) == 0 {
 		return
 	}
@@ -73,15 +59,15 @@ func edit(o object.Object, d *dice.Dice) {
 	default:
 		slots[a] = slots[b] + "x"
 	}
-	object.SetText(o, "annotations", assignment.DefaultKey, slots.Encode())
-	if d.Chance(0.5) { // he knows about the seal, too
-		object.SetText(o, "annotations", assignment.SealKey, assignment.Seal(object.Annotations(o), assignment.DefaultKey, object.UID(o)))
+	object.SetText(o, "annotations", assignment.Key, slots.Encode())
+	if d.Chance(0.3) { // and asks for slots
+		object.SetText(o, "annotations", assignment.HandoverKey, assignment.Slots{a: slots[b] + dice.Pick(d, []string{"", "x"})}.Encode())
 	}
 }
 
 // editRow gives partitions to other ids, or changes what is in force.
 func editRow(o object.Object, d *dice.Dice) {
-	row := assignment.DecodePartitions(object.Annotations(o), object.UID(o), assignment.AnyTime()).Partitions
+	row := assignment.Decode(object.Annotations(o)).State.Partitions
 	if row == nil {
 		return
 	}
@@ -100,11 +86,7 @@ func editRow(o object.Object, d *dice.Dice) {
 	if d.Chance(0.2) {
 		row.Count = d.Between(0, 6)
 	}
-	written := assignment.State{Partitions: row}.Encode(assignment.DefaultKey, object.UID(o))
 	object.SetText(o, "annotations", assignment.PartitionOwnersKey, row.Encode())
-	if d.Chance(0.5) { // he knows about the seal, too
-		object.SetText(o, "annotations", assignment.PartitionSealKey, written[assignment.PartitionSealKey])
-	}
 }
 
 // wish has the user change what he wants of partitions: sometimes to what makes no sense, and sometimes he takes a wish away. He may
@@ -157,7 +139,7 @@ func target(d *dice.Dice) string {
 }
 
 func corrupt(o object.Object, d *dice.Dice) {
-	object.SetText(o, "annotations", dice.Pick(d, oursOn(o)), dice.Pick(d, []string{"", "{", "[]", `{"0":1}`, `{"-1":"a"}`, "1e3", "99999999999999999999", `{"0":"a","1":"a"}`, `{"0":".."}`, "1h0m0s"}))
+	object.SetText(o, "annotations", dice.Pick(d, assignment.Keys()), dice.Pick(d, []string{"", "{", "[]", `{"0":1}`, `{"-1":"a"}`, "1e3", "99999999999999999999", `{"0":"a","1":"a"}`, `{"0":".."}`, "1h0m0s"}))
 }
 
 // oldAnnotations puts all annotations back as they were a while ago.
@@ -188,67 +170,29 @@ func damage(w *world.World, d *dice.Dice) {
 	}
 }
 
-func clearFields(w *world.World, _ Fault, _ *dice.Dice) {
-	w.ChangeOwner(server.Writer{Manager: "kubectl-patch"}, func(o object.Object) { object.Need(o, object.Metadata)["managedFields"] = []any{} })
-}
-
-// applyOwner is somebody's server-side apply of a label-like annotation: it starts tracking again.
-func applyOwner(w *world.World) {
-	applied := strconv.Itoa(w.NextNumber())
-	w.ChangeOwner(server.Writer{Manager: "argocd", Apply: true}, func(o object.Object) {
-		object.SetText(o, "annotations", "example.com/applied", applied)
-	})
-}
-
-// manyManagers: so many others write annotations of their own that the server forgets who wrote idalloc's. The first of them may bring old
-// ones back.
-func manyManagers(w *world.World, f Fault, d *dice.Dice) {
-	n, lasts := d.Between(server.MaxManagers/2, 3*server.MaxManagers), f.Lasts
-	if d.Chance(0.6) { // one tool right after the other, as when somebody restores a namespace
-		lasts = min(lasts, d.Tail(200*time.Millisecond))
-	}
-	if v := w.Owner(); v != nil && d.Chance(0.6) {
-		putBack(w, object.At(earlier(v, d).Object, object.Metadata, "annotations"))
-	}
-	for i := range n {
-		w.After(lasts*time.Duration(i)/time.Duration(n), func() {
-			name := strconv.Itoa(i)
-			w.ChangeOwner(server.Writer{Manager: "tool-" + name}, func(o object.Object) {
-				object.SetText(o, "annotations", "example.com/tool-"+name, strconv.Itoa(w.Steps))
-			})
-		})
-	}
-}
-
-// recreateOwner deletes the workload, its pods left alone (cascade=orphan is not simulated: they go too, by and by). A restore
+// recreateOwner deletes the workload. Its pods go, too, by and by, unless they are orphans of a Deployment, which the new one adopts. A restore
 // tool may give the new one what a backup of the old one has, also at once, as kubectl replace --force does, while the pods still run.
 func recreateOwner(w *world.World, f Fault, d *dice.Dice) {
 	v := w.Owner()
 	if v == nil {
 		return
 	}
-	backup := d.Chance(0.5)
+	backup, orphans := d.Chance(0.5), d.Chance(0.4)
 	saved := earlier(v, d)
 	gap := f.Lasts
 	if d.Chance(0.5) {
 		gap = min(gap, d.Tail(500*time.Millisecond))
 	}
 	n, version := v.Count(), world.Template(v.Object)
-	w.Server.Remove(v)
+	w.DeleteOwner(orphans)
 	w.After(gap, func() {
 		if w.Owner() == nil {
 			w.CreateOwner(n, version)
 			if backup {
-				restore(w, saved)
+				putBack(w, object.At(saved.Object, object.Metadata, "annotations"))
 			}
 		}
 	})
-}
-
-// restore gives the owner an earlier one's annotations, and then its managedFields.
-func restore(w *world.World, saved *server.Version) {
-	putBack(w, object.At(saved.Object, object.Metadata, "annotations"))
-	w.ChangeOwner(server.Writer{Manager: "velero", Fields: &saved.Managers}, func(object.Object) {})
 }
 
 // earlier returns v or what it was a while ago.
@@ -263,10 +207,10 @@ func earlier(v *server.Version, d *dice.Dice) *server.Version {
 
 func removeReceipt(w *world.World, v *server.Version, d *dice.Dice) {
 	w.Server.Change(object.Pods, v.Name, server.Writer{Manager: "kubectl-annotate"}, func(o object.Object) {
-		object.SetText(o, "annotations", assignment.ReceiptKey, "")
+		object.SetText(o, "annotations", receipt.Key, "")
 		if d.Chance(0.5) {
-			object.SetText(o, "labels", assignment.InstanceIDLabel, "")
-			object.SetText(o, "labels", assignment.OwnerLabel, "")
+			object.SetText(o, "labels", receipt.IDLabel, "")
+			object.SetText(o, "labels", receipt.OwnerLabel, "")
 		}
 	})
 }
@@ -274,17 +218,17 @@ func removeReceipt(w *world.World, v *server.Version, d *dice.Dice) {
 func corruptReceipt(w *world.World, v *server.Version, d *dice.Dice) {
 	w.Server.Change(object.Pods, v.Name, server.Writer{Manager: "kubectl-annotate"}, func(o object.Object) {
 		if d.Chance(0.5) {
-			object.SetText(o, "labels", dice.Pick(d, []string{assignment.InstanceIDLabel, assignment.OwnerLabel}), "7")
+			object.SetText(o, "labels", dice.Pick(d, []string{receipt.IDLabel, receipt.OwnerLabel}), "7")
 			return
 		}
-		object.SetText(o, "annotations", assignment.ReceiptKey, dice.Pick(d, []string{"{", "null", `{"uid":"x","owner":"y"}`}))
+		object.SetText(o, "annotations", receipt.Key, dice.Pick(d, []string{"{", "null", `{"uid":"x","owner":"y"}`}))
 	})
 }
 
 func takeRBAC(w *world.World, f Fault, d *dice.Dice) {
 	what := dice.Pick(d, []string{
 		"get " + w.Profile.Resource, "patch " + w.Profile.Resource, "watch " + w.Profile.Resource, "list " + w.Profile.Resource,
-		"get pods", "list pods", "watch pods", "patch pods", "get replicasets", "create events",
+		"get pods", "list pods", "watch pods", "patch pods", "get replicasets", "create events", "get leases", "list leases", "create leases", "update leases",
 	})
 	w.Server.Refusals[what] = true
 	w.After(f.Lasts, func() { delete(w.Server.Refusals, what) })
@@ -327,6 +271,21 @@ func undo(w *world.World, _ Fault, d *dice.Dice) {
 
 func deletePod(w *world.World, v *server.Version, _ *dice.Dice) {
 	w.Server.DeletePod(v.Name, w.Profile.Grace)
+}
+
+// strip has an admission webhook take away, for a while, what idalloc writes: annotations, or the labels of pods.
+func strip(w *world.World, f Fault, d *dice.Dice) {
+	field, keys := "annotations", append(assignment.Keys(), receipt.Key)
+	if d.Chance(0.3) {
+		field, keys = "labels", []string{receipt.IDLabel, receipt.OwnerLabel}
+	}
+	gone := dice.Sample(d, keys, d.Between(1, len(keys)))
+	w.Server.Mutates = func(next object.Object) {
+		for _, key := range gone {
+			object.SetText(next, field, key, "")
+		}
+	}
+	w.After(f.Lasts, func() { w.Server.Mutates = nil })
 }
 
 // pausePod has somebody pause a pod's work on partitions for a while.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/test/simulation/object"
 	"github.com/idalloc/idalloc/test/simulation/server"
 	"github.com/idalloc/idalloc/test/simulation/world"
@@ -44,23 +45,18 @@ func patched(body []byte, key string) string {
 	return ""
 }
 
-// moves says which slot a write of the owner gives to the pod that makes it, and which it takes from it; -1 is none.
-func moves(w *world.World, c *world.Call) (gets, lets int) {
-	gets, lets = -1, -1
+// gets says which slot a write of the owner gives to the pod that makes it; -1 is none.
+func gets(w *world.World, c *world.Call) int {
 	v := w.Owner()
 	if !writes(w, c) || v == nil {
-		return gets, lets
+		return -1
 	}
-	next, _ := assignment.ParseSlots(patched(c.Body, assignment.DefaultKey)) // nobody has a slot of what cannot be read
+	next, _ := assignment.ParseSlots(patched(c.Body, assignment.Key)) // nobody has a slot of what cannot be read
 	after, ok := next.Of(c.Process.Pod)
-	before, had := world.Slots(v).Of(c.Process.Pod)
-	if ok && (!had || before != after) {
-		gets = after
+	if before, had := world.Slots(v).Of(c.Process.Pod); ok && (!had || before != after) {
+		return after
 	}
-	if had && (!ok || before != after) {
-		lets = before
-	}
-	return gets, lets
+	return -1
 }
 
 // drops reports whether c takes the entry of a pod out.
@@ -69,45 +65,39 @@ func drops(w *world.World, c *world.Call, pod string) bool {
 	if !writes(w, c) || v == nil {
 		return false
 	}
-	next, err := assignment.ParseSlots(patched(c.Body, assignment.DefaultKey))
+	next, err := assignment.ParseSlots(patched(c.Body, assignment.Key))
 	_, stays := next.Of(pod)
 	_, had := world.Slots(v).Of(pod)
 	return err == nil && had && !stays
 }
 
-// receiptNote is a receipt as an onlooker reads it.
-type receiptNote struct {
-	ID     *int `json:"id"`
-	GaveUp bool `json:"gaveUp"`
-	Gives  *int `json:"gives"`
-}
-
-func noteOf(value string) receiptNote {
-	var n receiptNote
-	if json.Unmarshal([]byte(value), &n) != nil {
-		return receiptNote{}
+// locks returns what c, a receipt of its process's own pod, says, and what the pod's receipt says before. ok is false for any other request.
+func locks(w *world.World, c *world.Call) (before, next receipt.Receipt, ok bool) {
+	v := w.Server.Get(object.Pods, c.Name)
+	if c.Verb != server.VerbPatch || c.Resource != object.Pods || c.Name != c.Process.Pod || v == nil {
+		return before, next, false
 	}
-	return n
+	next, err := receipt.Parse(patched(c.Body, receipt.Key))
+	return receiptOn(v), next, err == nil
 }
 
-// takes reports whether c is a pod's receipt for a slot; again says that the pod gave up one before.
+// receiptOn is a pod's receipt as an onlooker reads it.
+func receiptOn(v *server.Version) receipt.Receipt {
+	r, err := receipt.Parse(object.Annotation(v.Object, receipt.Key))
+	if err != nil {
+		return receipt.Receipt{Share: receipt.Nothing()}
+	}
+	return r
+}
+
+// takes reports whether c locks a slot, or more partitions of it; again says that the pod gave a slot up before.
 func takes(w *world.World, c *world.Call) (is, again bool) {
-	if c.Verb != server.VerbPatch || c.Resource != object.Pods || c.Name != c.Process.Pod {
-		return false, false
-	}
-	next := noteOf(patched(c.Body, assignment.ReceiptKey))
-	v := w.Server.Get(object.Pods, c.Name)
-	if v == nil || next.ID == nil || next.GaveUp {
-		return false, false
-	}
-	return true, noteOf(object.Annotation(v.Object, assignment.ReceiptKey)).GaveUp
+	before, next, ok := locks(w, c)
+	return ok && next.State == receipt.Locks && !before.Share.Covers(next.Share), before.State == receipt.GaveUp || before.Rank > 0
 }
 
-// releases reports whether c is the receipt of a pod that begins to give its slot, and not because it ends.
-func releases(w *world.World, c *world.Call) bool {
-	if c.Verb != server.VerbPatch || c.Resource != object.Pods || c.Name != c.Process.Pod {
-		return false
-	}
-	v := w.Server.Get(object.Pods, c.Name)
-	return v != nil && !object.Terminating(v.Object) && noteOf(patched(c.Body, assignment.ReceiptKey)).Gives != nil
+// gives reports whether c gives a slot up, or unlocks partitions of it.
+func gives(w *world.World, c *world.Call) bool {
+	before, next, ok := locks(w, c)
+	return ok && before.State == receipt.Locks && !next.Share.Covers(before.Share)
 }

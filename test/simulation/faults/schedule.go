@@ -85,12 +85,10 @@ func (in *injector) Another(d *dice.Dice) {
 // Damage implements mischief.
 func (in *injector) Damage(d *dice.Dice) { damage(in.w, d) }
 
-// Repair does what an operator has to do by hand, and has the server track again who writes, if somebody cleared managedFields.
+// Repair does what an operator has to do by hand.
 func Repair(w *world.World) {
 	w.Step("repair")
 	operate(w)
-	applyOwner(w)
-	w.After(time.Minute, w.Unite) // a process whose pod is gone may have restored the map under its key meanwhile
 	w.Witness.Excuse()
 }
 
@@ -105,7 +103,6 @@ func operate(w *world.World) {
 		w.CreateOwner(w.Profile.Count, 1)
 	}
 	w.WantPartitions(w.Profile.Partitions)
-	w.Unite()
 	for _, v := range w.Server.Objects(object.Pods) {
 		if !world.InWorkload(v.Object) {
 			w.Server.DeletePod(v.Name, w.Profile.Grace) // it was debugged, and holds a slot

@@ -157,6 +157,7 @@ func (p *Profile) divide(d *dice.Dice) {
 	p.Unaware = p.Rolls() && d.Chance(0.3)
 	if d.Chance(0.15) {
 		p.Stubborn = d.Float()
+		p.Unavailable = max(1, p.Unavailable) // such a pod does not hand over
 	}
 	if p.Command && !p.HandsOver {
 		p.Stubborn = 1 // nobody knows when the work has stopped

@@ -10,10 +10,20 @@ import (
 	"time"
 
 	"github.com/idalloc/idalloc/test/simulation/dice"
+	"github.com/idalloc/idalloc/test/simulation/object"
 )
 
-// VerbPatch is the verb of every write of idalloc but an Event's.
-const VerbPatch = "patch"
+// The verbs of writes. Events and Leases are created, and Leases are updated. All other writes of idalloc are patches.
+const (
+	VerbPatch  = "patch"
+	VerbCreate = "create"
+	VerbUpdate = "update"
+)
+
+// Writes reports whether the request changes an object. An Event does not count.
+func (r *Request) Writes() bool {
+	return r.Verb == VerbPatch || r.Resource == object.Leases && (r.Verb == VerbCreate || r.Verb == VerbUpdate)
+}
 
 // Client is who makes requests.
 type Client interface {
@@ -74,9 +84,9 @@ func (r *Request) verbOf(method string) string {
 	case method == http.MethodPatch:
 		return VerbPatch
 	case method == http.MethodPost:
-		return "create"
+		return VerbCreate
 	case method == http.MethodPut:
-		return "update"
+		return VerbUpdate
 	case r.Name != "":
 		return "get"
 	case r.query.Get("watch") == "true" || r.query.Get("watch") == "1":

@@ -24,12 +24,12 @@ func (s *Server) Serve(r *Request) Answer {
 			r.Resource, k.Group, r.Name, r.Verb, r.Resource, k.Group, Namespace))
 	}
 	switch r.Verb {
-	case "create":
+	case VerbCreate:
 		if r.Resource == object.Leases {
 			return s.replace(r, http.StatusCreated)
 		}
 		return Answer{Code: http.StatusCreated, Body: r.Body} // events
-	case "update":
+	case VerbUpdate:
 		return s.replace(r, http.StatusOK)
 	case "get":
 		v := s.Get(r.Resource, r.Name)
@@ -68,8 +68,10 @@ func (s *Server) patch(r *Request) Answer {
 	if object.Name(next) != v.Name {
 		return Refuse(http.StatusBadRequest, "BadRequest", "the name of the object does not match the name on the URL")
 	}
-	manager := r.query.Get("fieldManager")
-	stored := s.Put(v.Kind, next, Writer{Manager: manager})
+	if s.Mutates != nil {
+		s.Mutates(next)
+	}
+	stored := s.Put(v.Kind, next, Writer{Manager: r.query.Get("fieldManager")})
 	return Answer{Code: http.StatusOK, Body: stored.json(r.metadata)}
 }
 

@@ -26,26 +26,8 @@ type Version struct {
 	// Object is nil when it is deleted.
 	Object object.Object
 	Before *Version
-	// Managers are who owns which annotations.
-	Managers Managers
 	// whole and metadata are the JSON of the object and of its metadata alone, made when they are asked for.
 	whole, metadata []byte
-}
-
-// Manages reports whether a field manager owns an annotation.
-func (v *Version) Manages(manager, key string) bool { return v.Managers.owned[manager][key] }
-
-// ManagedByOthers reports whether field managers own an annotation, but not this one.
-func (v *Version) ManagedByOthers(but, key string) bool {
-	if v.Manages(but, key) {
-		return false
-	}
-	for _, keys := range v.Managers.owned {
-		if keys[key] {
-			return true
-		}
-	}
-	return false
 }
 
 // Count is how many pods an owner is to have.
@@ -116,6 +98,8 @@ type Server struct {
 	Refusals map[string]bool
 	// Admission keeps everybody from changing owners.
 	Admission bool
+	// Mutates, if it is not nil, changes what a patch makes of an object before it is stored.
+	Mutates func(next object.Object)
 }
 
 // New returns a server without objects.
@@ -195,15 +179,9 @@ func (s *Server) rvAgo(resource string, age time.Duration) int64 {
 	return log[i-1].RV
 }
 
-// Writer says who writes, and how managedFields are to note it.
+// Writer says who writes.
 type Writer struct {
 	Manager string
-	// Apply is a server-side apply: it starts tracking where managedFields were cleared.
-	Apply bool
-	// Status is a write of the status subresource.
-	Status bool
-	// Fields, if they are not nil, are the managedFields that the client sends.
-	Fields *Managers
 	// Restores says that the object comes from a backup of etcd: as far as it has them, it keeps its UID, its age and
 	// its managedFields.
 	Restores bool
@@ -218,17 +196,12 @@ func (s *Server) Put(k object.Kind, next object.Object, by Writer) *Version {
 			delete(meta, field) // an empty map is none
 		}
 	}
-	var owners Managers
-	if by.Restores {
-		by.Fields = managersOf(meta)
-	}
 	if old.Exists() {
 		for _, fixed := range []string{"name", "namespace", "uid", "creationTimestamp"} {
 			meta[fixed] = object.At(old.Object, object.Metadata)[fixed]
 		}
 		meta["generation"] = s.generation(k, old.Object, next)
-		owners = old.Managers.updated(old.Object, next, by, time.Now().UTC().Unix())
-		if object.EqualBut(old.Object, next, "resourceVersion", "managedFields") && owners.equal(old.Managers) {
+		if object.EqualBut(old.Object, next, "resourceVersion", "managedFields") {
 			return old
 		}
 	} else {
@@ -241,14 +214,13 @@ func (s *Server) Put(k object.Kind, next object.Object, by Writer) *Version {
 		meta["namespace"] = Namespace
 		meta["generation"] = int64(1)
 		next["kind"], next["apiVersion"] = k.Name, k.APIVersion
-		owners = Managers{}.updated(object.Object{}, next, by, time.Now().UTC().Unix())
 	}
 	s.rv++
 	meta["resourceVersion"] = strconv.FormatInt(s.rv, 10)
-	if k.Resource != object.Pods { // nobody looks at a pod's
-		owners.write(meta)
+	if !by.Restores {
+		sign(meta, by.Manager)
 	}
-	v := &Version{Kind: k, Name: object.Name(next), RV: s.rv, at: s.host.Now(), Object: next, Before: old, Managers: owners}
+	v := &Version{Kind: k, Name: object.Name(next), RV: s.rv, at: s.host.Now(), Object: next, Before: old}
 	s.keep(v)
 	return v
 }

@@ -181,7 +181,7 @@ func (a *Standalone) merged(r *Request, field string, by Writer) Answer {
 }
 
 func (a *Standalone) status(r *Request) Answer {
-	return a.merged(r, "status", Writer{Manager: r.query.Get("fieldManager"), Status: true})
+	return a.merged(r, "status", Writer{Manager: r.query.Get("fieldManager")})
 }
 
 func (a *Standalone) scale(r *Request) Answer {
@@ -194,7 +194,7 @@ func (a *Standalone) apply(r *Request) Answer {
 	if err := utiljson.Unmarshal(r.Body, &o); err != nil {
 		return Refuse(http.StatusBadRequest, "BadRequest", err.Error())
 	}
-	return a.changed(r, Writer{Manager: r.query.Get("fieldManager"), Apply: true}, func(next object.Object) {
+	return a.changed(r, Writer{Manager: r.query.Get("fieldManager")}, func(next object.Object) {
 		for key := range object.At(o, object.Metadata, "annotations") {
 			object.SetText(next, "annotations", key, object.Annotation(o, key))
 		}

@@ -6,14 +6,8 @@ import (
 	"strconv"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/idalloc/idalloc/pkg/allocator"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
-	idcontext "github.com/idalloc/idalloc/pkg/context"
 	"github.com/idalloc/idalloc/pkg/identity"
-	"github.com/idalloc/idalloc/pkg/partition/placement"
-	"github.com/idalloc/idalloc/test/simulation/server"
 )
 
 // beside is the work of a pod that is told its id by another program, as by the commands run and watch. It belongs to the pod, and a
@@ -26,8 +20,13 @@ type beside struct {
 	idle chan struct{}
 	// ending says that the pod ends, so that the work does not begin again.
 	ending bool
-	saved  []byte // of the Memory
-	sharesBeside
+	// noted is the identity under which work may go on, as the files keep it for the next process of the pod, and lastStop the number of the
+	// last stop.
+	noted    identity.Identity
+	lastStop int
+	// works are the partitions that the work works on, with their tokens. left is closed and replaced when it leaves some.
+	works map[int]int64
+	left  chan struct{}
 }
 
 const (
@@ -37,7 +36,7 @@ const (
 )
 
 func newBeside() *beside {
-	b := &beside{idle: make(chan struct{}), sharesBeside: sharesBeside{left: make(chan struct{})}}
+	b := &beside{idle: make(chan struct{}), left: make(chan struct{}), noted: identity.Identity{ID: identity.None}}
 	close(b.idle)
 	return b
 }
@@ -80,27 +79,20 @@ func (p *Process) besideBelief() *identity.Identity {
 
 // runCommand claims and serves as the commands do: with a fence-after as run, which is the only parent of its work and stops it
 // before the time is over, and without as watch, beside work that reads files or is asked by a hook.
-func (p *Process) runCommand(ctx context.Context, o idcontext.Options) error {
-	st, err := store.New(o.Config, o.AnnotationKey, p.clock)
-	if err != nil {
-		return err
-	}
-	ao := allocator.Options{
-		Store: st, Pod: p.Pod, PodUID: types.UID(p.UID), Namespace: server.Namespace, Log: o.Log,
-		Publish: p.told, Stopped: p.besideStopped, HandsOver: p.w.Profile.HandsOver,
-	}
-	if p.FenceAfter > 0 {
-		ao.FenceAfter, ao.FenceLead, ao.Fenced, ao.Memory = p.FenceAfter, p.FenceAfter/3, p.besideFenced, disk{p}
-	}
-	if p.divides {
-		ao.Partitions = p.partitionsBeside()
-		ao.DiesWithProcess = ao.Partitions.InProcess
-	}
+func (p *Process) runCommand(ctx context.Context, o allocator.Options) error {
+	o.Publish, o.Stop, o.HandsOver = p.told, p.stopBeside, p.w.Profile.HandsOver
+	o.FenceLead, o.Fenced, o.RestsAfterFailures = p.FenceAfter/3, p.besideFenced, p.FenceAfter > 0
+	p.w.Alone(func() {
+		o.LastStop = p.beside.lastStop
+		if noted := p.beside.noted; p.FenceAfter == 0 || !p.w.Profile.InProcess {
+			o.Left = func(string) identity.Identity { return noted }
+		}
+	})
 	claiming, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	defer p.Thawed()
 	claimed := make(chan error, 1)
-	go func() { claimed <- p.claim(claiming, ao) }()
+	go func() { claimed <- p.claim(claiming, o) }()
 	select {
 	case err := <-claimed:
 		return err
@@ -111,14 +103,14 @@ func (p *Process) runCommand(ctx context.Context, o idcontext.Options) error {
 	p.w.Alone(func() { //nolint:contextcheck // the world may start another process after it
 		if killed = p.Dead; !killed {
 			p.beside.ending = true
-			p.follow(p.stopTime())
+			p.follow(p.changeTime())
 		}
 	})
 	if !killed {
 		_ = p.awaitIdle(context.WithoutCancel(ctx)) // nothing ends it
 	}
 	stop()
-	if err = <-claimed; killed {
+	if err := <-claimed; killed {
 		return err
 	}
 	if alloc := p.allocator(); alloc != nil {
@@ -152,30 +144,32 @@ func (p *Process) told(id identity.Identity) {
 		if p.Dead {
 			return
 		}
-		p.w.Step("told", p.ID, string(id.State), strconv.Itoa(id.ID), strconv.Itoa(id.Count), strconv.FormatInt(id.Epoch, 10))
-		p.said.identity = id
-		if p.said.complete(p.divides) {
-			p.show()
-		}
+		p.w.Step("told", p.ID, string(id.State), strconv.Itoa(id.ID), strconv.Itoa(id.Count), strconv.FormatInt(id.Token, 10), id.Partitions.Owned().String())
+		p.show(id)
 	})
 }
 
-// show has the work follow what the allocator said last.
-func (p *Process) show() {
+// show writes the files, and has the work follow them.
+func (p *Process) show(id identity.Identity) {
 	b := p.beside
-	b.shown = p.said.identity
-	b.showShares(&p.said)
+	b.shown = id
+	switch {
+	case id.Assigned():
+		b.noted = id
+	case id.State == identity.StateReleased:
+		b.noted = identity.Identity{ID: identity.None}
+	}
 	if b.under == nil {
 		p.follow(0)
 		return
 	}
 	p.beginBeside()
 	p.w.Witness.Look()
-	p.follow(p.stopTime())
+	p.follow(p.changeTime())
 }
 
-// stopTime draws how long the work needs until it does what it was told.
-func (p *Process) stopTime() time.Duration {
+// changeTime draws how long the work needs until it does what it was told.
+func (p *Process) changeTime() time.Duration {
 	d := p.w.Dice("stop", p.ID, strconv.Itoa(p.beside.turns))
 	switch {
 	case p.w.Profile.SlowStop:
@@ -204,7 +198,7 @@ func (p *Process) follow(d time.Duration) {
 			b.set(&id)
 			p.slept = false
 			p.w.tell(aWorkBegan, p)
-			p.w.Step("begin", p.ID, strconv.Itoa(id.ID), strconv.Itoa(id.Count), strconv.FormatInt(id.Epoch, 10))
+			p.w.Step("begin", p.ID, strconv.Itoa(id.ID), strconv.Itoa(id.Count), strconv.FormatInt(id.Token, 10))
 			p.workAsShown()
 			p.breakDown(id)
 		case b.under != nil:
@@ -221,21 +215,23 @@ func (p *Process) follow(d time.Duration) {
 	p.w.After(d, func() { p.WhenAwake(do) })
 }
 
-// besideStopped is for Stopped: with a hook it waits for the work, without one for as long as the work needs at most.
-func (p *Process) besideStopped(ctx context.Context) error {
-	if p.w.Profile.HandsOver {
-		if err := p.awaitIdle(ctx); err != nil {
-			return err
-		}
-	} else if err := p.awaitReaders(ctx); err != nil {
-		return err
+// stopBeside is for Stop: with a hook it waits for the work, without one for as long as the work needs at most.
+func (p *Process) stopBeside(ctx context.Context, stop allocator.Stop) (err error) {
+	p.w.Alone(func() { p.beside.lastStop = stop.Number })
+	switch {
+	case !p.w.Profile.HandsOver:
+		err = p.awaitReaders(ctx)
+	case stop.All:
+		err = p.awaitIdle(ctx)
+	default:
+		err = p.awaitLeft(ctx, stop.Partitions)
 	}
 	p.w.Alone(func() {
-		if !p.Dead && !p.beside.shown.Assigned() {
-			p.beside.noted = placement.Set{}
+		if err == nil && stop.All && !p.Dead && !p.beside.shown.Assigned() {
+			p.beside.noted = identity.Identity{ID: identity.None}
 		}
 	})
-	return nil
+	return err
 }
 
 // awaitReaders blocks for as long as work without a hook needs at most.
@@ -280,11 +276,7 @@ func (p *Process) besideFenced(by time.Duration) {
 			return
 		}
 		b := p.beside
-		b.shown.State, b.shown.ID, b.shown.Epoch = identity.StateFenced, identity.None, 0
-		p.said.identity = b.shown
-		p.said.complete(p.divides)
-		b.showShares(&p.said)
-		if b.under == nil {
+		if b.shown = b.shown.Without(identity.StateFenced); b.under == nil {
 			return
 		}
 		d := p.w.Dice("fence", p.ID, strconv.Itoa(b.turns))
@@ -306,23 +298,4 @@ func (p *Process) besideFenced(by time.Duration) {
 		}
 		p.w.After(left, func() { p.WhenAwake(kill) })
 	})
-}
-
-// disk is the Memory of a pod: it outlives its processes.
-type disk struct{ p *Process }
-
-// Load implements allocator.Memory.
-func (d disk) Load() (saved []byte, err error) {
-	d.p.w.Alone(func() { saved = d.p.beside.saved })
-	return saved, nil
-}
-
-// Save implements allocator.Memory.
-func (d disk) Save(b []byte) error {
-	d.p.w.Alone(func() {
-		if !d.p.Dead {
-			d.p.beside.saved = b
-		}
-	})
-	return nil
 }

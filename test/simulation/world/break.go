@@ -19,7 +19,7 @@ func (p *Process) breaks(id identity.Identity) (after time.Duration, dies, broke
 	if v == nil || !p.w.Broken[MadeFrom(v)] {
 		return 0, false, false
 	}
-	d := p.w.Dice("break", p.ID, strconv.FormatInt(id.Epoch, 10))
+	d := p.w.Dice("break", p.ID, strconv.FormatInt(id.Token, 10))
 	return d.Tail(3 * time.Second), d.Chance(0.3), true
 }
 

@@ -14,6 +14,7 @@ type Call struct {
 	*server.Request
 	Process *Process
 	done    chan server.Answer
+	sent    int // its number
 	// Served, if it is not nil, is told when the server has carried the request out. It returns by how much the answer
 	// is late.
 	Served func(server.Answer) time.Duration
@@ -35,6 +36,8 @@ func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	w := t.p.w
 	w.mu.Lock()
+	w.lastSent++
+	c.sent = w.lastSent
 	w.route(c)
 	w.mu.Unlock()
 	var a server.Answer
@@ -47,9 +50,6 @@ func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if a.Err != nil {
 		return nil, a.Err
 	}
-	if t.p.program.Newer {
-		return understood(a.Response(req), a), nil
-	}
 	return a.Response(req), nil
 }
 
@@ -57,9 +57,6 @@ func (t transport) newCall(req *http.Request) (*Call, error) {
 	r, err := server.ReadRequest(req, t.p)
 	if err != nil {
 		return nil, err
-	}
-	if t.p.program.Newer {
-		r.Body = later(r.Body)
 	}
 	r.Dice = t.p.callDice(r)
 	return &Call{Request: r, Process: t.p, done: make(chan server.Answer, 1)}, nil

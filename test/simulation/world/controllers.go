@@ -161,6 +161,30 @@ func (w *World) Collect() {
 	w.After(w.Dice("collect", strconv.Itoa(w.Steps)).Span(20*time.Second, 60*time.Second), w.Collect)
 }
 
+// DeleteOwner deletes the workload. The garbage collector removes by and by what it owns. orphans says that its ReplicaSets are left alone.
+func (w *World) DeleteOwner(orphans bool) {
+	v := w.Owner()
+	for _, rs := range w.Server.Objects(object.ReplicaSets) {
+		if orphans && object.Controller(rs.Object) == object.UID(v.Object) {
+			w.Server.Change(object.ReplicaSets, rs.Name, server.Writer{Manager: ControllerManager}, func(o object.Object) {
+				delete(object.Need(o, object.Metadata), "ownerReferences")
+			})
+		}
+	}
+	w.Server.Remove(v)
+}
+
+// adopt has a Deployment take over the ReplicaSets that it selects and nobody controls.
+func (w *World) adopt(d *server.Version) {
+	for _, rs := range w.Server.Objects(object.ReplicaSets) {
+		if object.Controller(rs.Object) == "" && InWorkload(rs.Object) {
+			w.Server.Change(object.ReplicaSets, rs.Name, server.Writer{Manager: ControllerManager}, func(o object.Object) {
+				object.Need(o, object.Metadata)["ownerReferences"] = object.ControlledBy(d.Kind, d.Object)
+			})
+		}
+	}
+}
+
 // ownerUIDs are the UIDs of everything that controls something.
 func (w *World) ownerUIDs() map[string]string {
 	out := map[string]string{}

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/test/simulation/object"
 	"github.com/idalloc/idalloc/test/simulation/server"
 )
@@ -35,6 +34,7 @@ func revisionOf(o object.Object) int {
 }
 
 func (w *World) reconcileDeployment(d *server.Version) {
+	w.adopt(d)
 	current, old, newest := w.Revisions(d)
 	by := server.Writer{Manager: ControllerManager}
 	n := d.Count()
@@ -83,7 +83,7 @@ func (w *World) createRevision(d *server.Version, revision int) {
 	match := object.Object{AppLabel: OwnerName, hashLabel: hash}
 	o := object.Object{
 		object.Metadata: object.Object{
-			"name": OwnerName + "-" + hash + "-" + assignment.ShortUID(object.UID(d.Object)), labels: object.Clone(match), "ownerReferences": object.ControlledBy(d.Kind, d.Object),
+			"name": OwnerName + "-" + hash + "-" + object.UID(d.Object)[:8], labels: object.Clone(match), "ownerReferences": object.ControlledBy(d.Kind, d.Object),
 		},
 		"spec": object.Object{
 			"replicas": int64(0), "selector": object.Object{"matchLabels": object.Clone(match)},
@@ -159,7 +159,7 @@ func (w *World) countDeployment(d, current *server.Version, old []*server.Versio
 		all += object.Number(rs.Object, "status", "replicas")
 		ready += available(rs)
 	}
-	w.Server.Change(object.Deployments, d.Name, server.Writer{Manager: ControllerManager, Status: true}, func(o object.Object) {
+	w.Server.Change(object.Deployments, d.Name, server.Writer{Manager: ControllerManager}, func(o object.Object) {
 		status := object.Need(o, "status")
 		status["replicas"], status["updatedReplicas"] = int64(all), int64(updated)
 		status["readyReplicas"], status["availableReplicas"] = int64(ready), int64(ready)

@@ -21,21 +21,25 @@ type HoldUp struct {
 }
 
 // KindsOfSteps is how many kinds of requests stepOf tells apart.
-const KindsOfSteps = 5
+const KindsOfSteps = 7
 
 // stepOf returns what kind of a step of the protocol the request is, -1 for none.
-func (w *World) stepOf(c *Call) int {
+func stepOf(c *Call) int {
 	switch {
 	case c.Verb == server.VerbPatch && c.Resource == object.Pods:
-		return 0 // T2, G2
+		return 0 // T2
 	case c.Verb == server.VerbPatch:
-		return 1 // C, G3
+		return 1 // C
 	case c.Verb == "get" && c.Resource == object.Pods:
 		return 2
 	case c.Verb == "get":
-		return 3 // R, T4
-	case c.Verb == "list":
+		return 3 // R
+	case c.Verb == "list" && c.Resource == object.Pods:
 		return 4 // L, T3
+	case c.Writes():
+		return 5 // of a Lease
+	case c.Verb == "list":
+		return 6
 	}
 	return -1
 }
@@ -46,7 +50,7 @@ func (w *World) holdsUp(c *Call) bool {
 	if h.Chance == 0 || w.over || p.Dead || p.frozen || p.isCut() {
 		return false
 	}
-	step := w.stepOf(c)
+	step := stepOf(c)
 	if step < 0 {
 		return false
 	}

@@ -196,7 +196,7 @@ func (w *World) finishPod(k *kubeletPod, o object.Object) {
 		return
 	}
 	unwell := k.evicted || (k.process != nil && k.process.Dead)
-	w.Server.Change(object.Pods, k.name, server.Writer{Manager: kubelet, Status: true}, func(next object.Object) {
+	w.Server.Change(object.Pods, k.name, server.Writer{Manager: kubelet}, func(next object.Object) {
 		status := object.Need(next, "status")
 		status["phase"] = object.Succeeded
 		if unwell {
@@ -260,7 +260,7 @@ func (w *World) report(k *kubeletPod, o object.Object) {
 	if status != nil && object.Text(status, "ready") == ready && object.Text(status, "phase") == "Running" && object.Text(o, "spec", "nodeName") == k.node.Name {
 		return
 	}
-	w.Server.Change(object.Pods, k.name, server.Writer{Manager: kubelet, Status: true}, func(next object.Object) {
+	w.Server.Change(object.Pods, k.name, server.Writer{Manager: kubelet}, func(next object.Object) {
 		object.Need(next, "spec")["nodeName"] = k.node.Name
 		status := object.Need(next, "status")
 		status["phase"], status["ready"], status["containerStatuses"] = "Running", ready, ContainerStatus("running", "")
@@ -286,11 +286,10 @@ func (w *World) SyncNode(n *Node) {
 	}
 }
 
-// IsGhost reports whether nothing is promised for a process any more: its pod was deleted by force or declared dead while it
-// ran, and it has no strict mode.
-func (w *World) IsGhost(p *Process) bool {
+// Forced reports whether the pod of a process was deleted by force or declared dead while the process ran.
+func (w *World) Forced(p *Process) bool {
 	k := w.pods[PodKey(p.Pod, p.UID)]
-	return p.FenceAfter == 0 && k != nil && k.forced
+	return k != nil && k.forced
 }
 
 // Running returns the processes that run, by start.

@@ -164,6 +164,7 @@ func (w *World) Heal() {
 	w.disturb()
 	w.Down, w.Quota, w.Server.Admission = false, false, false
 	clear(w.Server.Refusals)
+	w.Server.Mutates = nil
 	for _, n := range w.Nodes {
 		if !n.Lost || !w.Profile.Strict() {
 			w.BringBack(n)

@@ -99,7 +99,7 @@ func (w *World) route(c *Call) {
 		return
 	}
 	d := c.Dice
-	if c.Verb == server.VerbPatch && d.Chance(w.Network.KillSender) {
+	if c.Writes() && d.Chance(w.Network.KillSender) {
 		w.orphan(c)
 		return
 	}
@@ -119,7 +119,7 @@ func (w *World) route(c *Call) {
 		w.Faults["late request"]++
 		go1 += d.Span(time.Second, 90*time.Second)
 	}
-	if c.Verb == server.VerbPatch && d.Chance(w.Network.Duplicate) {
+	if c.Writes() && d.Chance(w.Network.Duplicate) {
 		w.Faults["duplicated request"]++
 		w.After(go1+d.Tail(2*time.Second), func() { w.Arrive(c, true) })
 	}
@@ -137,7 +137,7 @@ func (w *World) lose(c *Call) {
 
 // Arrive is a request at the server. Nobody waits for the answer to a copy.
 func (w *World) Arrive(c *Call, isCopy bool) {
-	if c.Process.Dead && c.Verb != server.VerbPatch {
+	if c.Process.Dead && !c.Writes() {
 		return
 	}
 	d := c.Dice
@@ -167,11 +167,11 @@ func (w *World) Arrive(c *Call, isCopy bool) {
 	if isCopy {
 		return
 	}
-	if c.Verb == server.VerbPatch && d.Chance(w.Network.KillWriter) {
+	if c.Writes() && d.Chance(w.Network.KillWriter) {
 		// Before it hears of it, or while it is at its next step.
 		w.After(dice.Pick(d, []time.Duration{1, d.Tail(2 * w.Profile.Latency), d.Tail(10 * w.Profile.Latency)}), func() { w.Kill(c.Process) })
 	}
-	if c.Verb == server.VerbPatch && d.Chance(w.Network.Meddle) {
+	if c.Writes() && d.Chance(w.Network.Meddle) {
 		w.After(d.Tail(5*w.Profile.Latency), func() { w.Mischief.Damage(d) })
 	}
 	if applied && d.Chance(w.Network.LostResponse) {
@@ -195,8 +195,8 @@ func (w *World) Arrive(c *Call, isCopy bool) {
 
 // serve has the server carry a request out.
 func (w *World) serve(c *Call) server.Answer {
-	w.Serving = c.Process
-	defer func() { w.Serving = nil }()
+	w.Serving, w.Sent = c.Process, c.sent
+	defer func() { w.Serving, w.Sent = nil, 0 }()
 	a := w.Server.Serve(c.Request)
 	if c.Verb == "list" && c.Resource == object.Pods {
 		w.tell(aListServed, c.Process)

@@ -6,27 +6,86 @@ import (
 	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator"
+	"github.com/idalloc/idalloc/pkg/identity"
+	"github.com/idalloc/idalloc/pkg/partition/placement"
 )
 
-// share is what the program does when it hears on what it may work: it begins with what is new. It goes on with what is to stop until
-// unshare returns.
-func (p *Process) share(now allocator.Shares) {
+// runMember is a program that works on partitions, as with package partition.
+func (p *Process) runMember(ctx context.Context, o allocator.Options) error {
+	o.Publish, o.Stop, o.Fenced, o.HandsOver = p.heardAsMember, p.stopAsMember, func(time.Duration) { p.w.Alone(p.fence) }, !p.stubborn
+	alloc, err := allocator.New(ctx, o)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil // it was told to end
+		}
+		return err
+	}
+	broken := make(chan struct{})
+	p.w.Alone(func() { p.alloc, p.broken = alloc, broken })
+	loop, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	ran := make(chan error, 1)
+	go func() { ran <- alloc.Run(loop) }()
+	byItself := false
+	select {
+	case err = <-ran:
+		p.w.Alone(p.stop)
+		return err
+	case <-broken:
+		byItself = true
+	case <-ctx.Done():
+		p.w.Alone(func() { p.leaving = true })
+		p.stopping()
+	}
+	p.w.Alone(func() { //nolint:contextcheck // the world may start another process after it
+		p.leaving = true
+		p.stop()
+	})
+	cancel()
+	<-ran //nolint:errcheck // it ends because of cancel
+	release, done := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer done()
+	_ = alloc.Release(release, byItself) // what is not released comes free with the pod
+	if byItself {
+		return errBroken
+	}
+	return nil
+}
+
+// heardAsMember is for Publish.
+func (p *Process) heardAsMember(id identity.Identity) {
 	p.w.Alone(func() {
-		if p.Dead {
+		if p.Dead || p.leaving {
 			return
 		}
-		if p.shares = now; p.working != nil && p.acting.Err() == nil {
-			p.workOnShares()
+		p.w.Step("told", p.ID, string(id.State), strconv.Itoa(id.ID), strconv.Itoa(id.Count), strconv.FormatInt(id.Token, 10), id.Partitions.Owned().String())
+		switch {
+		case id.State == identity.StateFenced:
+			p.waits = nil
+			p.fence()
+		case !id.Assigned(): // Stop says so
+			p.waits = nil
+		case p.fencing:
+			p.waits = &id
+		default:
+			p.actAs(id)
 		}
 		p.w.Witness.Look()
 	})
 }
 
-// workOnShares begins with what is new.
-func (p *Process) workOnShares() {
-	for _, share := range p.shares.Owned {
+// actAs has the work act under an identity, and on its partitions. It goes on with what is to stop until it is told to stop, unless nobody
+// asks whether it has stopped.
+func (p *Process) actAs(id identity.Identity) {
+	if p.working == nil {
+		p.slept = false
+		p.begin(id)
+		p.breakApart(id)
+	}
+	p.working = &id
+	for _, share := range id.Partitions.Shares() {
 		for k := range share.Set.All() {
-			if _, works := p.parts[k]; works || p.shares.Stopping.Contains(k) {
+			if _, works := p.parts[k]; works {
 				continue
 			}
 			if p.parts == nil {
@@ -37,30 +96,94 @@ func (p *Process) workOnShares() {
 			p.w.Step("work on", p.ID, strconv.Itoa(k), strconv.FormatInt(share.Token, 10))
 		}
 	}
+	if p.stubborn {
+		for k := range p.parts {
+			if !id.Partitions.Owned().Contains(k) {
+				delete(p.parts, k)
+			}
+		}
+	}
 }
 
-// unshare is the program's way to stop the work on some partitions.
-func (p *Process) unshare(ctx context.Context, stop allocator.PartitionStop) error {
+// fence ends the work because there is no contact: it has ten seconds. What it is told meanwhile waits.
+func (p *Process) fence() {
+	if p.Dead || p.working == nil || p.fencing {
+		return
+	}
+	p.fencing = true
+	p.w.After(p.stopTime("fence"), func() {
+		p.WhenAwake(func() {
+			p.stop()
+			p.fencing = false
+			if id := p.waits; id != nil && !p.leaving && !p.Dead {
+				p.waits = nil
+				p.actAs(*id)
+				p.w.Witness.Look()
+			}
+		})
+	})
+}
+
+// stopTime draws how long the work needs to stop.
+func (p *Process) stopTime(why string) time.Duration {
+	p.stops++
+	d := p.w.Dice("stop", p.ID, why, strconv.Itoa(p.stops))
+	if p.w.Profile.SlowStop {
+		return d.Span(9*time.Second, 9700*time.Millisecond) // its clock may be fast
+	}
+	return min(d.Tail(p.w.Profile.Stop), 9*time.Second)
+}
+
+// stopAsMember is for Stop.
+func (p *Process) stopAsMember(ctx context.Context, stop allocator.Stop) error {
 	var long time.Duration
 	p.w.Alone(func() {
-		long = min(p.w.Dice("stop", p.ID, "partitions", strconv.Itoa(stop.Number)).Tail(p.w.Profile.Stop), 9*time.Second)
+		if long = p.stopTime("asked"); p.stubborn {
+			long = 0 // the work asks before each step
+		}
 	})
-	if !pause(ctx.Done(), long) {
+	if long > 0 && !pause(ctx.Done(), long) {
 		return ctx.Err()
 	}
 	p.Thawed()
 	p.w.Alone(func() {
-		if ctx.Err() != nil || (p.stubborn && !stop.Lost) {
-			return // it was told meanwhile what goes on, or nothing stops its work for another id
-		}
-		for k := range stop.Set.All() {
-			if _, works := p.parts[k]; works {
-				p.w.Step("leave", p.ID, strconv.Itoa(k))
-			}
-			delete(p.parts, k)
+		switch {
+		case ctx.Err() != nil:
+		case stop.All:
+			p.stop() //nolint:contextcheck // the world may start another process after it
+		default:
+			p.leave(stop.Partitions)
 		}
 	})
 	return ctx.Err()
+}
+
+// leave ends the work on some partitions.
+func (p *Process) leave(set placement.Set) {
+	for k := range set.All() {
+		if _, works := p.parts[k]; works {
+			p.w.Step("leave", p.ID, strconv.Itoa(k))
+			delete(p.parts, k)
+		}
+	}
+}
+
+// breakApart has the program of a broken revision end by itself, or its process die.
+func (p *Process) breakApart(id identity.Identity) {
+	after, dies, breaks := p.breaks(id)
+	if !breaks {
+		return
+	}
+	p.w.After(after, func() {
+		switch {
+		case p.broken == nil || !p.Runs():
+		case dies:
+			p.w.Kill(p)
+		default:
+			close(p.broken)
+			p.broken = nil
+		}
+	})
 }
 
 // Pause has somebody pause the pod's work on partitions, or end that. The processes of the pod that start later hear of it, too.
@@ -89,7 +212,9 @@ func (p *Process) hearPause(paused bool) {
 func (p *Process) Divides() bool { return p.divides }
 
 // Stubborn reports whether the process yields no partitions.
-func (p *Process) Stubborn() bool { return p.stubborn }
+func (p *Process) Stubborn() bool {
+	return p.divides && (p.stubborn || p.beside != nil && !p.w.Profile.HandsOver)
+}
 
 // Working are the partitions that the process works on at this moment, with their tokens.
 func (p *Process) Working() map[int]int64 {

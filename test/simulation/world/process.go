@@ -8,9 +8,11 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
 	"github.com/idalloc/idalloc/pkg/allocator"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
 	idcontext "github.com/idalloc/idalloc/pkg/context"
 	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/test/simulation/clock"
@@ -47,15 +49,16 @@ type Process struct {
 	heldUp bool          // its last request was held up
 
 	instance *idcontext.Instance  // with Start
-	alloc    *allocator.Allocator // as a command
+	alloc    *allocator.Allocator // as a command, or with partitions
 	beside   *beside              // what it tells its ids as a command
-	said     said                 // what its allocator says, as a command
 	working  *identity.Identity   // what the work acts under, nil if it does not
 	divides  bool                 // it works on partitions
-	program  Program              // what its idalloc is like
 	stubborn bool                 // it does not know when work on some of them has stopped
 	pauses   chan bool            // whether it is to pause its work on partitions
-	shares   allocator.Shares     // what it may work on
+	broken   chan struct{}        // closed when its program ends by itself, with partitions
+	leaving  bool                 // it was told to end, with partitions
+	fencing  bool                 // it was fenced, and the work has not stopped yet
+	waits    *identity.Identity   // what the work is to act under when it has stopped
 	parts    map[int]int64        // the partitions that the work works on, and their tokens
 	acting   context.Context      //nolint:containedctx // the work's, with Run
 	slept    bool                 // it was suspended since the work began
@@ -76,7 +79,6 @@ func (w *World) newProcess(pod, uid string, run int, on *Node) *Process {
 		template = MadeFrom(v)
 		p.FenceAfter = w.Profile.Fence(template)
 	}
-	p.program = w.Programs[template]
 	p.divides = w.Profile.Divides(template)
 	p.stubborn = w.Dice("stubborn", pod).Chance(w.Profile.Stubborn)
 	if run > 1 && w.Profile.Loosens && w.Dice("loosens", p.ID, uid).Chance(0.5) {
@@ -226,7 +228,7 @@ func (p *Process) Belief() *identity.Identity {
 	if !p.Runs() || (strict && p.frozen) {
 		return nil
 	}
-	if strict && p.slept && p.acting != nil && p.acting.Err() != nil {
+	if strict && p.slept && p.ended() {
 		return nil // the work looks at its context before its next step
 	}
 	if p.working != nil {
@@ -240,35 +242,51 @@ func (p *Process) Belief() *identity.Identity {
 	return nil
 }
 
+// ended reports whether the time of the work is over in strict mode.
+func (p *Process) ended() bool {
+	return p.acting != nil && p.acting.Err() != nil || p.alloc != nil && (p.fencing || p.alloc.Fenced())
+}
+
 // launch starts the production code.
 func (p *Process) launch() {
 	ctx, cancel := context.WithCancel(context.Background())
 	p.cancel, p.Launched = cancel, true
-	o := idcontext.Options{
-		PodName: p.Pod, PodUID: p.UID, PodNamespace: server.Namespace, AnnotationKey: p.program.key(), FenceAfter: p.FenceAfter, Clock: p.clock, Log: p.log(), KeepOnCountChange: p.w.Profile.Keeps,
-		Config: &rest.Config{Host: "http://simulation.invalid", QPS: -1, Transport: transport{p: p}},
-	}
 	if p.divides {
 		p.pauses = make(chan bool, 1)
-		o.Partitions = &allocator.Partitions{Publish: p.share, Stop: p.unshare, Keeps: p.stubborn, InProcess: p.w.Profile.InProcess, Pause: p.pauses}
-		if paused, told := p.w.paused[p.Pod]; told {
-			p.hearPause(paused)
-		}
 	}
+	paused := p.w.paused[p.Pod]
 	go func() {
 		defer close(p.done)
 		defer cancel()
-		var err error
-		switch {
-		case p.beside != nil:
-			err = p.runCommand(ctx, o)
-		case p.w.Profile.Start:
-			err = p.runStart(ctx, o)
-		default:
-			err = idcontext.Run(ctx, o, p.work)
-		}
+		err := p.run(ctx, paused)
 		p.w.Alone(func() { p.finished(err) }) //nolint:contextcheck // the world may start another process after it
 	}()
+}
+
+func (p *Process) run(ctx context.Context, paused bool) error {
+	config := &rest.Config{Host: "http://simulation.invalid", QPS: -1, Transport: transport{p: p}}
+	if p.beside != nil || p.divides {
+		st, err := store.New(config, p.clock)
+		if err != nil {
+			return err
+		}
+		o := allocator.Options{
+			Store: st, Pod: p.Pod, PodUID: types.UID(p.UID), Namespace: server.Namespace, Log: p.log(), Divides: p.divides, Pause: p.pauses, Paused: paused,
+			FenceAfter: p.FenceAfter,
+		}
+		if p.beside != nil {
+			return p.runCommand(ctx, o)
+		}
+		return p.runMember(ctx, o)
+	}
+	o := idcontext.Options{
+		PodName: p.Pod, PodUID: p.UID, PodNamespace: server.Namespace, FenceAfter: p.FenceAfter, Clock: p.clock, Log: p.log(),
+		KeepOnCountChange: p.w.Profile.Keeps, Config: config,
+	}
+	if p.w.Profile.Start {
+		return p.runStart(ctx, o)
+	}
+	return idcontext.Run(ctx, o, p.work)
 }
 
 func (p *Process) log() logr.Logger {

@@ -53,7 +53,7 @@ func (w *World) reconcileSet(v *server.Version, prefix string) {
 			ready++
 		}
 	}
-	w.Server.Change(v.Kind.Resource, v.Name, server.Writer{Manager: ControllerManager, Status: true}, func(o object.Object) {
+	w.Server.Change(v.Kind.Resource, v.Name, server.Writer{Manager: ControllerManager}, func(o object.Object) {
 		status := object.Need(o, "status")
 		status["replicas"], status["readyReplicas"], status["availableReplicas"] = int64(len(active)), int64(ready), int64(ready)
 	})

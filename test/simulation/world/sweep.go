@@ -7,7 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 
-	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/gc"
 	"github.com/idalloc/idalloc/test/simulation/object"
@@ -15,7 +14,7 @@ import (
 )
 
 func (p *Process) sweep(ctx context.Context) {
-	s, err := store.New(&rest.Config{Host: "http://simulation.invalid", QPS: -1, Transport: transport{p: p}}, assignment.DefaultKey, p.clock)
+	s, err := store.New(&rest.Config{Host: "http://simulation.invalid", QPS: -1, Transport: transport{p: p}}, p.clock)
 	if err != nil {
 		panic("simulation: " + err.Error())
 	}

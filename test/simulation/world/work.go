@@ -35,7 +35,7 @@ func (p *Process) stopping() {
 		if p.Dead || p.working == nil {
 			return
 		}
-		d := p.w.Dice("stop", p.ID, strconv.FormatInt(p.working.Epoch, 10), strconv.Itoa(p.working.Count))
+		d := p.w.Dice("stop", p.ID, strconv.FormatInt(p.working.Token, 10), strconv.Itoa(p.working.Count))
 		long = min(d.Tail(p.w.Profile.Stop), 9*time.Second)
 		if p.w.Profile.SlowStop {
 			long = d.Span(9*time.Second, 9700*time.Millisecond) // its clock may be fast
@@ -53,8 +53,7 @@ func (p *Process) stopping() {
 func (p *Process) begin(id identity.Identity) {
 	p.working = &id
 	p.w.tell(aWorkBegan, p)
-	p.w.Step("begin", p.ID, strconv.Itoa(id.ID), strconv.Itoa(id.Count), strconv.FormatInt(id.Epoch, 10))
-	p.workOnShares()
+	p.w.Step("begin", p.ID, strconv.Itoa(id.ID), strconv.Itoa(id.Count), strconv.FormatInt(id.Token, 10))
 	p.w.Witness.Look()
 	p.w.kubeletSees(p.Pod, p.UID)
 }
@@ -131,7 +130,7 @@ func (p *Process) heard(id identity.Identity) {
 	if id.State != identity.StateDraining && !p.asked {
 		p.working = nil // work that could not be stopped follows this now; work that is stopping acts until it has
 	}
-	p.w.Step("heard", p.ID, string(id.State), strconv.Itoa(id.ID), strconv.Itoa(id.Count), strconv.FormatInt(id.Epoch, 10))
+	p.w.Step("heard", p.ID, string(id.State), strconv.Itoa(id.ID), strconv.Itoa(id.Count), strconv.FormatInt(id.Token, 10))
 	p.w.Witness.Look()
 	p.w.kubeletSees(p.Pod, p.UID)
 	if after, _, broken := p.breaks(id); broken && id.Assigned() {

@@ -34,15 +34,14 @@ type World struct {
 	Nodes     []*Node
 	Processes []*Process
 	Serving   *Process // whose request is carried out
+	Sent      int      // the number of that request: it grows with each that is sent
 
 	Faults map[string]int // how often each happened
 	Down   bool           // the server cannot be reached
 	Quota  bool           // controllers cannot make pods
 	Stuck  float64        // of a new pod never to start
 	Broken map[int]bool   // templates whose programs end by themselves
-	// Programs are those of templates with another idalloc than this one, or with other settings.
-	Programs map[int]Program
-	Quiet    bool // the faults are over
+	Quiet  bool           // the faults are over
 
 	mu         sync.Mutex
 	pods       map[string]*kubeletPod
@@ -53,6 +52,7 @@ type World struct {
 	disturbed  []*disturbance  // what makes requests fare badly
 	orphans    []*orphan       // writes of processes that were killed
 	lastNumber int
+	lastSent   int
 	over       bool   // all processes have ended
 	leaked     string // who asked for something after that
 }
@@ -83,8 +83,7 @@ type Mischief interface {
 func New(seed uint64, p profile.Profile) *World {
 	w := &World{
 		Seed: seed, History: newHistory(), Profile: p, pods: map[string]*kubeletPod{}, pending: map[string]bool{}, Broken: map[int]bool{},
-		Programs: map[int]Program{},
-		Faults:   map[string]int{},
+		Faults: map[string]int{},
 	}
 	w.Network = Network{Slower: 1}
 	w.Server = server.New(w, server.Settings{PageSize: p.PageSize, CacheLag: p.CacheLag, WatchList: p.WatchList})
@@ -142,13 +141,11 @@ func (w *World) noticed() {
 }
 
 // Slots reads the assignment of an owner; nil if it cannot be read.
-func Slots(owner *server.Version) assignment.Slots {
-	key := assignment.DefaultKey
-	if object.Annotation(owner.Object, OtherKey) != "" {
-		key = Read(owner, assignment.AnyTime()).Key
-	}
-	s, _ := assignment.ParseSlots(object.Annotation(owner.Object, key)) // nil with an error
-	return s
+func Slots(owner *server.Version) assignment.Slots { return Read(owner).State.Slots }
+
+// Read is what an owner says.
+func Read(owner *server.Version) assignment.Record {
+	return assignment.Decode(object.Annotations(owner.Object))
 }
 
 // NextNumber is another number each time.

@@ -1,0 +1,92 @@
+package checks
+
+import (
+	"strconv"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/test/simulation/object"
+	"github.com/idalloc/idalloc/test/simulation/server"
+	"github.com/idalloc/idalloc/test/simulation/world"
+)
+
+// written is what the judge knows of the receipts that the processes of one pod wrote.
+type written struct {
+	texts map[string]bool
+	sent  int // the number of the last request
+}
+
+// words are what others read of a pod's lock.
+type words struct{ receipt, id, owner string }
+
+func wordsOf(v *server.Version) words {
+	labels := object.Labels(v.Object)
+	return words{object.Annotation(v.Object, receipt.Key), labels[receipt.IDLabel], labels[receipt.OwnerLabel]}
+}
+
+// shows reports whether a pod has a receipt that others can find.
+func shows(v *server.Version) bool {
+	is := wordsOf(v)
+	r, err := receipt.Parse(is.receipt)
+	return err == nil && (r.State != receipt.Locks || is.id == strconv.Itoa(r.Share.ID) && is.owner == assignment.OwnerLabelValue(r.Owner))
+}
+
+// checkWritten takes in what happens to the receipt of a pod. Each write of its processes has bytes that were never there, and none comes
+// after a later one.
+func (j *Judge) checkWritten(v *server.Version) {
+	if v.Kind.Resource != object.Pods || !v.Exists() || !v.Before.Exists() {
+		return
+	}
+	if object.UID(v.Object) != object.UID(v.Before.Object) || wordsOf(v) == wordsOf(v.Before) {
+		return
+	}
+	pod, by := world.PodKey(v.Name, object.UID(v.Object)), j.w.Serving
+	if by != nil && world.PodKey(by.Pod, by.UID) != pod {
+		j.reportf(receipts, "%s changed the receipt of %s", by.ID, v.Name)
+	}
+	lost := j.changed[pod] // a late write may find what it replaces again (A3)
+	j.noteChanged(v, by)
+	if by == nil {
+		return
+	}
+	known := j.written[pod]
+	if known == nil {
+		known = &written{texts: map[string]bool{}}
+		j.written[pod] = known
+	}
+	text := wordsOf(v).receipt
+	switch {
+	case lost || text == "":
+	case known.texts[text]:
+		j.reportf(receipts, "a receipt of %s comes back: %s", v.Name, text)
+	case j.w.Sent < known.sent:
+		j.reportf(receipts, "%s was accepted after a later write of %s", text, v.Name)
+	}
+	known.texts[text], known.sent = true, j.w.Sent
+}
+
+// receipt is that of a pod for the owner.
+func (j *Judge) receipt(pod *server.Version) receipt.Receipt { r, _ := j.readReceipt(pod); return r }
+
+// readReceipt reads the receipt of a pod for the owner. One that cannot be read locks, too.
+func (j *Judge) readReceipt(pod *server.Version) (receipt.Receipt, error) {
+	return receipt.Of(metaOf(pod), object.KindOf(j.w.Profile.Resource).Name+"/"+world.OwnerName)
+}
+
+// lockers are the live pods whose receipt locks the slot.
+func (j *Judge) lockers(id int) (pods []*server.Version) {
+	for _, v := range j.w.Server.Objects(object.Pods) {
+		if !object.Ended(v.Object) && j.receipt(v).LocksSlot(id) {
+			pods = append(pods, v)
+		}
+	}
+	return pods
+}
+
+// metaOf is a pod's metadata as idalloc reads it.
+func metaOf(v *server.Version) *metav1.ObjectMeta {
+	return &metav1.ObjectMeta{UID: types.UID(object.UID(v.Object)), Labels: object.Labels(v.Object), Annotations: object.Annotations(v.Object)}
+}

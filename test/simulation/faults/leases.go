@@ -1,0 +1,67 @@
+package faults
+
+import (
+	"slices"
+	"time"
+
+	"github.com/idalloc/idalloc/test/simulation/dice"
+	"github.com/idalloc/idalloc/test/simulation/server"
+	"github.com/idalloc/idalloc/test/simulation/world"
+)
+
+// lateContact has the answer to a holder's renewal of its Lease come late. While it is under way the pod is deleted by force and cut
+// off from everything else, and its kubelet does not run.
+func lateContact(w *world.World, f Fault, d *dice.Dice) {
+	w.TrapFor(f.Lasts, func(c *world.Call) bool {
+		return c.Verb == server.VerbUpdate && c.Process.Belief() != nil
+	}, func(c *world.Call) bool {
+		c.Through = true
+		c.Served = func(server.Answer) time.Duration {
+			vanish(w, c.Process, d)
+			return d.Span(w.Profile.FenceAfter/4, w.Profile.FenceAfter/2)
+		}
+		return false
+	})
+}
+
+// lateLoss has a node's kubelet be lost, and suspends a pod that is about to take the entry of a lost pod out. Meanwhile the lost pod's
+// process is killed and another one takes the slot again; then that one is cut off.
+func lateLoss(w *world.World, f Fault, d *dice.Dice) {
+	n := dice.Pick(d, w.Nodes)
+	if slices.ContainsFunc(w.Nodes, func(n *world.Node) bool { return n.Lost }) {
+		return
+	}
+	n.Deaf = true
+	w.Desert(n)
+	w.After(w.Profile.Grace+f.Lasts, func() { w.BringBack(n) })
+	var lost *world.Process
+	w.TrapFor(w.Profile.Grace+f.Lasts, func(c *world.Call) bool {
+		lost = nil
+		for _, p := range w.Running() {
+			if p.Node == n && p != c.Process && p.Belief() != nil && drops(w, c, p.Pod) {
+				lost = p
+			}
+		}
+		return lost != nil
+	}, func(c *world.Call) bool {
+		planner, pod := c.Process, lost.Pod
+		planner.Freeze()
+		w.Kill(lost)
+		successor := func() *world.Process {
+			for _, p := range w.Running() {
+				if p.Pod == pod && p.Belief() != nil {
+					return p
+				}
+			}
+			return nil
+		}
+		w.When(30*time.Second, d, func() bool { return successor() != nil }, func() {
+			if p := successor(); p != nil && !w.Quiet {
+				p.Cut = true
+				w.After(w.Profile.FenceAfter+40*time.Second, func() { w.Reconnect(p) })
+			}
+			planner.GoOn()
+		})
+		return false
+	})
+}
