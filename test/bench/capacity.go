@@ -69,7 +69,7 @@ func capacity(ctx context.Context, env *suite.Suite, o options, out, progress io
 	if err != nil {
 		return err
 	}
-	slots, err := assignment.ParseSlots(full[assignment.DefaultKey])
+	slots, err := assignment.ParseSlots(full[assignment.Key])
 	if err != nil || len(slots) != fits {
 		return errors.Join(err, fmt.Errorf("%d slots were given out, not %d", len(slots), fits))
 	}
@@ -111,16 +111,16 @@ func capacity(ctx context.Context, env *suite.Suite, o options, out, progress io
 func capacityOf(others map[string]string) int {
 	const more = assignment.AnnotationLimit / nameLength
 	var tooLarge *assignment.TooLargeError
-	if !errors.As(assignment.RoomOn(others, assignment.DefaultKey).Check(longState(more), assignment.SizeLimit), &tooLarge) {
+	if !errors.As(assignment.RoomOn(others).Check(longState(more), assignment.SizeLimit), &tooLarge) {
 		return more
 	}
 	return tooLarge.Fits
 }
 
 func longState(n int) assignment.State {
-	s := assignment.State{Slots: assignment.Slots{}, UIDs: assignment.Slots{}, Epoch: time.Now().UnixMilli()}
+	s := assignment.State{Slots: assignment.Slots{}}
 	for id := range n {
-		s.Slots[id], s.UIDs[id] = strings.Repeat("x", nameLength), fmt.Sprintf("%08x", id)
+		s.Slots[id] = strings.Repeat("x", nameLength)
 	}
 	return s
 }
@@ -260,8 +260,7 @@ func (w *workload) serverLimit(ctx context.Context, full map[string]string) (mos
 	for high-low > 1 {
 		middle := (low + high) / 2
 		state := longState(middle)
-		body := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q,%q:%q}}}`,
-			assignment.DefaultKey, state.Slots.Encode(), assignment.UIDsKey, state.UIDs.Encode())
+		body := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, assignment.Key, state.Slots.Encode())
 		_, err := w.env.Client.AppsV1().Deployments(w.Name).Patch(ctx, w.deployment, types.MergePatchType, body, metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
 		switch {
 		case err == nil:
@@ -273,7 +272,7 @@ func (w *workload) serverLimit(ctx context.Context, full map[string]string) (mos
 		}
 	}
 	if refusal == "" {
-		return 0, "", fmt.Errorf("the API server took %d slots beside %d annotations", low, len(full)-2)
+		return 0, "", fmt.Errorf("the API server took %d slots beside %d annotations", low, len(full)-1)
 	}
 	return low, strings.TrimPrefix(refusal, fmt.Sprintf("Deployment.apps %q is invalid: ", w.deployment)), nil
 }

@@ -14,18 +14,19 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-// floor is the lower bound of a safe claim: all slots were given out before, and each pod does only
+// floor is the lower bound of a safe claim: all slots were proposed before, and each pod does only
 // what safety asks of it, with the clients that idalloc has: it reads the owner, writes its receipt
-// and reads the owner again.
+// and lists the receipts for its slot.
 type floor struct{}
 
 func (floor) name() string { return "floor" }
 
 func (floor) prepare(ctx context.Context, w *workload) error {
-	s, err := store.New(w.env.ControlPlane.Config(), "", clock.RealClock{})
+	s, err := store.New(w.env.ControlPlane.Config(), clock.RealClock{})
 	if err != nil {
 		return err
 	}
@@ -33,26 +34,28 @@ func (floor) prepare(ctx context.Context, w *workload) error {
 	if err != nil {
 		return err
 	}
-	state := assignment.State{Slots: assignment.Slots{}, UIDs: assignment.Slots{}, Epoch: time.Now().UnixMilli()}
+	state := assignment.State{Slots: assignment.Slots{}}
 	for id := range w.pods {
-		state.Slots[id], state.UIDs[id] = w.pods[id].Name, assignment.ShortUID(string(w.pods[id].UID))
+		state.Slots[id] = w.pods[id].Name
 	}
-	_, err = s.Commit(ctx, from, state)
+	_, err = s.Propose(ctx, from, state)
 	return err
 }
 
 func (floor) claim(ctx context.Context, c claimant) (id int, leave func(), err error) {
-	s, err := store.New(c.config, "", clock.RealClock{})
+	s, err := store.New(c.config, clock.RealClock{})
 	if err != nil {
 		return 0, nil, err
 	}
-	id, epoch, err := named(ctx, s, c)
+	id, err = named(ctx, s, c)
 	if err != nil {
 		return 0, nil, err
 	}
-	receipt := assignment.Receipt{UID: string(c.pod.UID), Owner: c.ref().String(), ID: id, Epoch: epoch, HandsOver: true}
+	lock := receipt.Receipt{
+		UID: string(c.pod.UID), Owner: c.ref().String(), State: receipt.Locks, Share: receipt.Share{ID: id}, HandsOver: true, Write: receipt.Draw(),
+	}
 	err = persist(ctx, func() error {
-		_, err := s.SwapReceipt(ctx, &metav1.PartialObjectMetadata{ObjectMeta: c.pod.ObjectMeta}, &receipt, false)
+		_, err := s.SwapLock(ctx, &metav1.PartialObjectMetadata{ObjectMeta: c.pod.ObjectMeta}, lock)
 		if errors.Is(err, store.ErrConflict) {
 			return nil // nobody else writes it: an earlier try, whose answer was lost, was accepted
 		}
@@ -61,25 +64,32 @@ func (floor) claim(ctx context.Context, c claimant) (id int, leave func(), err e
 	if err != nil {
 		return 0, nil, err
 	}
-	id, _, err = named(ctx, s, c)
+	var all []store.Receipt
+	err = persist(ctx, func() (err error) {
+		all, err = s.Receipts(ctx, c.ref(), id)
+		return err
+	})
+	if err == nil && (len(all) != 1 || all[0].Text != lock.Encode()) {
+		err = fmt.Errorf("slot %d has %d receipts", id, len(all))
+	}
 	return id, nil, err
 }
 
-// named reads the owner and returns the slot that it gives to the pod.
-func named(ctx context.Context, s *store.Store, c claimant) (id int, epoch int64, err error) {
+// named reads the owner and returns the slot that it proposes to the pod.
+func named(ctx context.Context, s *store.Store, c claimant) (id int, err error) {
 	var owner store.Owner
 	err = persist(ctx, func() (err error) {
 		owner, err = s.Get(ctx, c.ref())
 		return err
 	})
 	if err != nil {
-		return 0, 0, err
+		return 0, err
 	}
-	id, ok := owner.SlotOf(c.pod.Name, c.pod.UID)
-	if !ok || !owner.Clean() {
-		return 0, 0, fmt.Errorf("the owner has no slot for %s", c.pod.Name)
+	id, ok := owner.Record.State.Slots.Of(c.pod.Name)
+	if !ok {
+		return 0, fmt.Errorf("the owner has no slot for %s", c.pod.Name)
 	}
-	return id, owner.Record.State.Epoch, nil
+	return id, nil
 }
 
 // persist repeats do, after a short sleep, while the server does not answer in time.
@@ -96,7 +106,7 @@ func persist(ctx context.Context, do func() error) error {
 }
 
 func (floor) verify(ctx context.Context, w *workload, all []claimed) error {
-	return w.verifyMap(ctx, assignment.DefaultKey, all)
+	return w.verifyMap(ctx, assignment.Key, all)
 }
 
 // get is one GET of the owner, which has no annotations, for each pod.

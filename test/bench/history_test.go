@@ -108,7 +108,7 @@ func TestAListOfNamesIsChosenFrom(t *testing.T) {
 
 func TestAsManySlotsFitAsTheErrorSays(t *testing.T) {
 	others := map[string]string{"deployment.kubernetes.io/revision": "1"}
-	if got := capacityOf(others); got < 2800 || got > 3100 {
+	if got := capacityOf(others); got < 3600 || got > 3800 {
 		t.Errorf("%d slots fit", got)
 	}
 }

@@ -33,7 +33,7 @@ func (idalloc) claim(ctx context.Context, c claimant) (id int, leave func(), err
 }
 
 func (idalloc) verify(ctx context.Context, w *workload, all []claimed) error {
-	return w.verifyMap(ctx, assignment.DefaultKey, all)
+	return w.verifyMap(ctx, assignment.Key, all)
 }
 
 // abandon ends an instance as a crash would: the slot is not given back.

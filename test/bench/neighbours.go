@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
-	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/test/envtest/process"
 	"github.com/idalloc/idalloc/test/envtest/suite"
@@ -131,7 +131,7 @@ func (c crowd) measure(ctx context.Context, env *suite.Suite, binary, dir string
 func (c crowd) move(ctx context.Context, w *workload) error {
 	config := rest.CopyConfig(w.env.ControlPlane.Config())
 	config.QPS = -1
-	s, err := store.New(config, "", clock.RealClock{})
+	s, err := store.New(config, clock.RealClock{})
 	if err != nil {
 		return err
 	}
@@ -180,8 +180,10 @@ func (c crowd) make(ctx context.Context, w *workload, s *store.Store, i int) err
 	if err != nil {
 		return err
 	}
-	receipt := assignment.Receipt{UID: string(made.UID), Owner: store.Deployment + "/" + owner, ID: id, Epoch: time.Now().UnixMilli()}
-	_, err = s.SwapReceipt(ctx, read, &receipt, false)
+	lock := receipt.Receipt{
+		UID: string(made.UID), Owner: store.Deployment + "/" + owner, State: receipt.Locks, Share: receipt.Share{ID: id}, Write: receipt.Draw(),
+	}
+	_, err = s.SwapLock(ctx, read, lock)
 	return err
 }
 

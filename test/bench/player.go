@@ -15,7 +15,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/idalloc/idalloc/pkg/allocator"
 	idcontext "github.com/idalloc/idalloc/pkg/context"
 	"github.com/idalloc/idalloc/test/envtest/suite"
 )
@@ -38,7 +37,7 @@ type player struct {
 	// back: what a node does that hangs.
 	crash bool
 	// partitions returns what a pod works on partitions with. It may be nil.
-	partitions func(pod string) *allocator.Partitions
+	partitions func(pod string) *idcontext.Partitions
 
 	stop    context.CancelFunc
 	running sync.WaitGroup

@@ -12,6 +12,7 @@ import (
 
 	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	idcontext "github.com/idalloc/idalloc/pkg/context"
 	"github.com/idalloc/idalloc/test/envtest/suite"
 )
 
@@ -105,24 +106,22 @@ type board struct {
 }
 
 // partitions returns the options of a pod that works on partitions, nil if there are none.
-func (b *board) partitions(pod string) *allocator.Partitions {
+func (b *board) partitions(pod string) *idcontext.Partitions {
 	if b.count == 0 {
 		return nil
 	}
-	return &allocator.Partitions{
-		InProcess: true, Stop: func(context.Context, allocator.PartitionStop) error { return nil },
-		Publish: func(now allocator.Shares) { b.publish(pod, now) },
+	return &idcontext.Partitions{
+		InProcess: true, HandsOver: true, Stop: func(context.Context, allocator.Stop) error { return nil },
+		Publish: func(id idcontext.Identity) { b.publish(pod, id) },
 	}
 }
 
-func (b *board) publish(pod string, now allocator.Shares) {
+func (b *board) publish(pod string, id idcontext.Identity) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	works := make([]bool, b.count)
-	for _, share := range now.Owned {
-		for k := range share.Set.Minus(now.Stopping).All() {
-			works[k] = true
-		}
+	for k := range id.Partitions.Owned().All() {
+		works[k] = true
 	}
 	before := b.works[pod]
 	b.works[pod] = works

@@ -138,9 +138,9 @@ func table(head string, rows func(row func(format string, args ...any))) string 
 var _ = Describe("Chaos' check", func() {
 	const deleted = 150
 	// shows are samples of a pod every 10 ns.
-	shows := func(pod string, from, to, epoch int64) (all []overlap.Record) {
+	shows := func(pod string, from, to, token int64) (all []overlap.Record) {
 		for t := from; t <= to; t += 10 {
-			all = append(all, overlap.Record{Before: t, After: t + 1, Pod: pod, ID: 3, Count: 4, Epoch: epoch})
+			all = append(all, overlap.Record{Before: t, After: t + 1, Pod: pod, ID: 3, Count: 4, Token: token})
 		}
 		return all
 	}

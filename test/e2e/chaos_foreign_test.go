@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -18,6 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/test/overlap"
 )
 
@@ -31,15 +34,14 @@ func foreignFaults() []fault {
 		{kind: "annotations rolled back", weight: 2, do: foreign(tamper((*victim).rolledBack))},
 		{kind: "assignment swapped", weight: 2, do: foreign(tamper(swapped))},
 		{kind: "assignment damaged", weight: 2, do: foreign(tamper(damaged))},
-		{kind: "managedFields cleared", weight: 2, do: clearManagedFields},
 		{kind: "receipt removed", weight: 3, do: spoilReceipt(removed)},
 		{kind: "receipt damaged", weight: 2, do: spoilReceipt(unreadable)},
 	}
 }
 
 // foreign makes one write to a Deployment that is not idalloc's. While a pod does not know yet that its
-// receipt is spoilt there is none: who takes both at once from a pod that hears of neither gives its id to
-// two (docs/protocol.md, A4).
+// receipt is spoilt there is none: if somebody takes both at once from a pod that hears of neither, its id may go to
+// another pod before it has stopped (docs/protocol.md, A3).
 func foreign(do action) action {
 	return func(ctx context.Context, d draw) (string, func(context.Context) error, error) {
 		release, err := d.on.foreign.take(ctx)
@@ -83,10 +85,27 @@ func (v *victim) certain(ctx context.Context) error {
 		return fmt.Errorf("%w: a foreign write may still arrive", errNothing)
 	}
 	owner, err := v.owner(ctx)
-	if err == nil && !owner.Clean() {
-		err = fmt.Errorf("%w: the assignment is not repaired yet", errNothing)
+	if err != nil {
+		return err
 	}
-	return err
+	pods, err := v.pods(ctx)
+	if err != nil {
+		return err
+	}
+	for _, p := range pods {
+		if label := p.Labels[idLabel]; label != "" && strconv.Itoa(slotOf(owner, p.Name)) != label {
+			return fmt.Errorf("%w: the assignment is not repaired yet", errNothing)
+		}
+	}
+	return nil
+}
+
+// slotOf returns the slot that the assignment gives to a pod, or overlap.None.
+func slotOf(owner store.Owner, pod string) int {
+	if id, named := owner.Record.State.Slots.Of(pod); named {
+		return id
+	}
+	return overlap.None
 }
 
 // tamper writes foreign annotations onto the Deployment; edit returns those to set, null being removed.
@@ -107,7 +126,7 @@ func tamper(edit func(v *victim, now map[string]string) map[string]any) action {
 
 func wiped(*victim, map[string]string) map[string]any {
 	edit := map[string]any{}
-	for _, key := range append(assignment.Keys(assignment.DefaultKey), assignment.PartitionOwnersKey, assignment.PartitionSealKey) {
+	for _, key := range assignment.Keys() {
 		edit[key] = nil
 	}
 	return edit
@@ -129,7 +148,7 @@ func (v *victim) rolledBack(now map[string]string) map[string]any {
 
 // swapped gives every id to the holder of the next one.
 func swapped(_ *victim, now map[string]string) map[string]any {
-	slots, err := assignment.ParseSlots(now[assignment.DefaultKey])
+	slots, err := assignment.ParseSlots(now[assignment.Key])
 	if err != nil || len(slots) == 0 {
 		return damaged(nil, nil)
 	}
@@ -137,48 +156,11 @@ func swapped(_ *victim, now map[string]string) map[string]any {
 	for i, id := range ids {
 		other[id] = slots[ids[(i+1)%len(ids)]]
 	}
-	return map[string]any{assignment.DefaultKey: other.Encode()}
+	return map[string]any{assignment.Key: other.Encode()}
 }
 
 func damaged(*victim, map[string]string) map[string]any {
-	return map[string]any{assignment.DefaultKey: `{"0":"a","0":`}
-}
-
-// clearManagedFields makes that nobody can tell who wrote the assignment; what ends it is a server-side
-// apply. An older assignment that is brought back meanwhile is not covered by strict mode, so there no other
-// foreign write is made until the assignment is trusted again.
-func clearManagedFields(ctx context.Context, d draw) (string, func(context.Context) error, error) {
-	release, err := d.on.foreign.take(ctx)
-	if err != nil {
-		return "", nil, err
-	}
-	deployments := client.AppsV1().Deployments(d.on.namespace)
-	_, err = deployments.Patch(ctx, name, types.JSONPatchType, []byte(`[{"op":"replace","path":"/metadata/managedFields","value":[{}]}]`), metav1.PatchOptions{})
-	d.on.note(err)
-	done := err != nil && !unanswered(err)
-	if done || !d.on.strict {
-		release()
-		release = func() {}
-	}
-	if done {
-		return "", nil, err
-	}
-	track := func(ctx context.Context) error {
-		const applied = `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"` + name + `","annotations":{"chaos":"tracked"}}}`
-		err := eventually(ctx, func(ctx context.Context) (bool, error) {
-			_, err := deployments.Patch(ctx, name, types.ApplyPatchType, []byte(applied), metav1.PatchOptions{FieldManager: "chaos-apply", Force: new(true)})
-			return err == nil, err
-		})
-		if err != nil {
-			return err
-		}
-		defer release()
-		return eventually(ctx, func(ctx context.Context) (bool, error) {
-			owner, err := d.on.owner(ctx)
-			return owner.Clean(), err
-		})
-	}
-	return "", track, nil
+	return map[string]any{assignment.Key: `{"0":"a","0":`}
 }
 
 // eventually asks until the answer is yes. Errors are asked over: other faults go on.
@@ -231,7 +213,7 @@ func (v *victim) spoil(ctx context.Context, pick int, value *string) (corev1.Pod
 		return corev1.Pod{}, err
 	}
 	p, err := v.pick(ctx, pick, func(p corev1.Pod) bool {
-		return p.Status.Phase == corev1.PodRunning && p.Labels[idLabel] != "" && p.Annotations[assignment.ReceiptKey] != ""
+		return p.Status.Phase == corev1.PodRunning && p.Labels[idLabel] != "" && p.Annotations[receipt.Key] != ""
 	})
 	if err != nil {
 		return corev1.Pod{}, err
@@ -243,7 +225,7 @@ func (v *victim) spoil(ctx context.Context, pick int, value *string) (corev1.Pod
 	}
 	patch, err := json.Marshal([]any{
 		map[string]any{"op": "test", "path": "/metadata/uid", "value": p.UID},
-		map[string]any{"op": "test", "path": path, "value": p.Annotations[assignment.ReceiptKey]},
+		map[string]any{"op": "test", "path": path, "value": p.Annotations[receipt.Key]},
 		edit,
 	})
 	if err != nil {
@@ -266,7 +248,7 @@ func (v *victim) heard(ctx context.Context, spoilt corev1.Pod, value *string, si
 	if err != nil {
 		return false, err
 	}
-	now, is := p.Annotations[assignment.ReceiptKey]
+	now, is := p.Annotations[receipt.Key]
 	rewritten := is && (value == nil || now != *value)
 	return rewritten || p.Status.Phase != corev1.PodRunning, nil
 }

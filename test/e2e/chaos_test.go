@@ -38,7 +38,7 @@ const (
 	// was told to stop. Whoever does not wait for that starts other work beside it.
 	chaosPartitions = 16
 	chaosStop       = "3s"
-	// chaosFence is the strict workload's fence-after: long enough for a machine that is busy.
+	// chaosFence is the strict workloads' fence-after: long enough for a machine that is busy.
 	chaosFence = "6s"
 	// betweenFaults is the mean time from one fault to the next; they last up to longestFault.
 	betweenFaults = 1500 * time.Millisecond
@@ -53,7 +53,7 @@ const (
 	checks     = 6
 	checkEvery = time.Minute
 	// settling is what the workloads get to settle once nothing is broken any more. A container that was
-	// killed twice is started again only after 20 s, and a slot that nobody gave back is in quarantine.
+	// killed twice is started again only after 20 s, and in strict mode the Lease of a pod that is gone lasts for a while.
 	settling = 5 * time.Minute
 )
 
@@ -142,10 +142,10 @@ func newChaos(ctx context.Context) *chaos {
 	Expect(err).NotTo(HaveOccurred())
 	c := &chaos{cluster: breakable(), history: w, control: make(turn, 1), tally: map[string]tally{}, toxics: map[string]traffic{}}
 	c.add(ctx, "default", linked)
-	c.add(ctx, "strict", linked, env("FENCE_AFTER", chaosFence)).strict = true
+	c.add(ctx, "strict", linked, strictly(chaosFence)).strict = true
 	c.add(ctx, "sidecar", sidecar, rolling("0", "1"))
 	c.add(ctx, "partitions", partitions, env("STOP_TIME", chaosStop)).divide(chaosPartitions)
-	strict := c.add(ctx, "partitions-strict", partitions, env("STOP_TIME", chaosStop), env("FENCE_AFTER", chaosFence))
+	strict := c.add(ctx, "partitions-strict", partitions, env("STOP_TIME", chaosStop), strictly(chaosFence))
 	strict.strict = true
 	strict.divide(chaosPartitions)
 	DeferCleanup(c.mend, NodeTimeout(patience)) // whatever happened

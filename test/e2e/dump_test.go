@@ -12,9 +12,9 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 )
 
-// ownerState is what idalloc wrote on the Deployment, and who wrote last.
+// ownerState is what idalloc wrote on the Deployment, and who wrote it when.
 const ownerState = `generation {.metadata.generation}{"\n"}assignment {.metadata.annotations.idalloc\.dev/assignment}{"\n"}` +
-	`epoch {.metadata.annotations.idalloc\.dev/epoch}{"\n"}seal {.metadata.annotations.idalloc\.dev/seal}{"\n"}` +
+	`handover {.metadata.annotations.idalloc\.dev/handover}{"\n"}partitions {.metadata.annotations.idalloc\.dev/partition-owners}{"\n"}` +
 	`{range .metadata.managedFields[*]}{.manager} {.operation} {.subresource} {.time}{"\n"}{end}`
 
 // dump writes what is needed to understand a failure.
@@ -24,6 +24,7 @@ func (w *workload) dump(ctx context.Context) {
 	for _, args := range [][]string{
 		{"deployment", name, "--show-managed-fields", "-o", "jsonpath=" + ownerState},
 		{"replicasets,pods", "-o", "wide", "-L", idLabel},
+		{"leases", "-o", "wide"},
 		{"pods", "-o", `jsonpath={range .items[*]}{.metadata.name} {.metadata.annotations}{"\n"}{end}`},
 		{"events", "--sort-by=.lastTimestamp"},
 	} {

@@ -100,9 +100,8 @@ func life(e example) {
 		for id, pod := range before {
 			if e == files { // the watcher takes what the init container claimed, and writes its own cost then
 				Eventually(func(ctx context.Context) (string, error) {
-					p, err := client.CoreV1().Pods(w.namespace).Get(ctx, pod, metav1.GetOptions{})
-					return p.Annotations["idalloc.dev/receipt"], err
-				}).WithContext(ctx).Should(MatchRegexp(`[ \t]$`))
+					return w.kubectl(ctx, "logs", pod, "-c", idalloc)
+				}).WithContext(ctx).Should(ContainSubstring(`"state":"assigned"`))
 			}
 			// Against the cost that idalloc writes: the lowest ids go first. All are below 0, which is the cost of a pod that has given its slot up.
 			Expect(w.kubectl(ctx, "annotate", "pod", pod, "--overwrite", fmt.Sprintf("%s=%d", deletionCost, id-1000))).Error().NotTo(HaveOccurred())

@@ -24,6 +24,8 @@ const (
 	injectLabel  = "idalloc.dev/inject"
 	injectedKey  = "idalloc.dev/injected"
 	idalloc      = "idalloc"
+	// fenceAfterKey asks for strict mode.
+	fenceAfterKey = "inject.idalloc.dev/fence-after"
 )
 
 var _ = Describe("A Deployment with a label and nothing else about idalloc", func() {
@@ -86,7 +88,7 @@ var _ = Describe("A Deployment with a label, in strict mode", Serial, func() {
 
 // fenced asks for strict mode. The program stops when its file is gone, so the command has nothing to do.
 func fenced(s *appsv1.DeploymentSpec) {
-	s.Template.Annotations["inject.idalloc.dev/fence-after"] = chaosFence
+	s.Template.Annotations[fenceAfterKey] = chaosFence
 	s.Template.Annotations["inject.idalloc.dev/fence-exec"] = "/idalloc version"
 }
 

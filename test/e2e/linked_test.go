@@ -6,12 +6,14 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/clock"
 
@@ -36,6 +38,9 @@ func env(key, value string) change {
 	}
 }
 
+// strictly turns strict mode on, or not with an empty fence-after.
+func strictly(fenceAfter string) change { return env("FENCE_AFTER", fenceAfter) }
+
 // serverAt makes all containers reach the API server at this address.
 func serverAt(host, port string) change {
 	return func(s *appsv1.DeploymentSpec) {
@@ -59,8 +64,22 @@ func prepare(ctx context.Context, e example, n int, changes ...change) *workload
 	for _, c := range changes {
 		c(&w.manifest.deployment.Spec)
 	}
+	w.grantLeases()
 	DeferCleanup(func(ctx SpecContext) { w.check(ctx) }, NodeTimeout(patience)) //nolint:contextcheck // a cleanup has a context of its own
 	return w
+}
+
+// grantLeases adds what config/strict adds to the role of the example, if the workload is strict.
+func (w *workload) grantLeases() {
+	template := &w.manifest.deployment.Spec.Template
+	strict := template.Annotations[fenceAfterKey] != "" || slices.ContainsFunc(template.Spec.Containers[0].Env, func(e corev1.EnvVar) bool {
+		return e.Name == "FENCE_AFTER" && e.Value != ""
+	})
+	if strict {
+		w.manifest.role.Rules = append(w.manifest.role.Rules, rbacv1.PolicyRule{
+			APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"get", "list", "watch", "create", "update"},
+		})
+	}
 }
 
 // startLinked starts n replicas of the linked example and waits until they hold their ids.
@@ -98,7 +117,7 @@ func (w *workload) verify(ctx context.Context) {
 
 // owner reads the Deployment as idalloc does.
 func (w *workload) owner(ctx context.Context) (store.Owner, error) {
-	s, err := store.New(config, "", clock.RealClock{})
+	s, err := store.New(config, clock.RealClock{})
 	if err != nil {
 		return store.Owner{}, err
 	}

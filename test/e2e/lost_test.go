@@ -32,7 +32,7 @@ var _ = Describe("A lost node", Serial, func() {
 	It("leaves ids and partitions to other pods in strict mode, and keeps them by default, while nobody deletes anything", Label(mainFlow), func(ctx SpecContext) {
 		c := breakable()
 		node := c.secondNode(ctx)
-		strict, byDefault := prepare(ctx, partitions, 4, onBothNodes, env("FENCE_AFTER", chaosFence)), prepare(ctx, partitions, 2, onBothNodes)
+		strict, byDefault := prepare(ctx, partitions, 4, onBothNodes, strictly(chaosFence)), prepare(ctx, partitions, 2, onBothNodes)
 		for _, w := range []*workload{strict, byDefault} {
 			w.divide(lostPartitions)
 			w.apply(ctx)
@@ -64,8 +64,7 @@ var _ = Describe("A lost node", Serial, func() {
 		for _, pod := range lost {
 			Expect(strict.terminating(ctx, pod)).To(BeTrue(), "the object of %s stays", pod)
 		}
-		Eventually(func(ctx context.Context) (string, error) { return strict.kubectl(ctx, "describe", "deployment", name) }).WithContext(ctx).
-			Should(MatchRegexp(`Warning\s+PodLost\s.*` + lost[0]))
+		Expect(strict.kubectl(ctx, "get", "leases", "-l", "idalloc.dev/owner=deployment."+name)).NotTo(Or(ContainSubstring(lost[0]), ContainSubstring(lost[1])))
 
 		By("seeing that the other workload waits, and says for whom and what to do")
 		says := And(ContainSubstring(kept[0]), ContainSubstring("its node may be down"), ContainSubstring("node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"))

@@ -6,13 +6,14 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 )
 
 func TestTheExamplesRenderAndAreRestricted(t *testing.T) {
 	if _, err := exec.LookPath("kubectl"); err != nil {
 		t.Fatal("kubectl is not on PATH: use make test-unit, which takes the one that hack/controlplane/build makes")
 	}
-	for _, folder := range []string{"examples/files", "examples/sidecar", "examples/linked", "examples/partitions", "examples/drain", "examples/run"} {
+	for _, folder := range []string{"examples/files", "examples/sidecar", "examples/linked", "examples/partitions", "examples/drain", "examples/run", "examples/strict"} {
 		t.Run(folder, func(t *testing.T) {
 			m, err := render(t.Context(), folder)
 			if err != nil {
@@ -23,6 +24,10 @@ func TestTheExamplesRenderAndAreRestricted(t *testing.T) {
 			}
 			if !slices.Equal(m.role.Rules[0].ResourceNames, []string{m.deployment.Name}) {
 				t.Errorf("the role names %v, the Deployment is %s", m.role.Rules[0].ResourceNames, m.deployment.Name)
+			}
+			leases := slices.ContainsFunc(m.role.Rules, func(r rbacv1.PolicyRule) bool { return slices.Equal(r.Resources, []string{"leases"}) })
+			if leases != (folder == "examples/strict") {
+				t.Errorf("the role has Leases: %t", leases)
 			}
 			pod := m.deployment.Spec.Template.Spec
 			if pod.ServiceAccountName != m.serviceAccount.Name || m.binding.Subjects[0].Name != m.serviceAccount.Name {

@@ -36,7 +36,7 @@ var _ = Describe("In an outage", Serial, func() {
 	// revision, of which only one gets a slot as long as it is not available.
 	DescribeTable("of a node whose pods are force-deleted", func(ctx SpecContext, fenceAfter string) {
 		c := breakable()
-		w, before := startLinked(ctx, 3, env("FENCE_AFTER", fenceAfter), rolling("100%", "0"), func(s *appsv1.DeploymentSpec) { s.MinReadySeconds = 300 })
+		w, before := startLinked(ctx, 3, strictly(fenceAfter), rolling("100%", "0"), func(s *appsv1.DeploymentSpec) { s.MinReadySeconds = 300 })
 		w.overlaps = fenceAfter == ""
 		w.restart(ctx)
 		Eventually(func(g Gomega, ctx context.Context) {

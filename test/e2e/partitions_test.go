@@ -125,14 +125,18 @@ func (w *workload) watchWrites(ctx context.Context) *atomic.Int64 {
 	DeferCleanup(stream.Stop)
 	var writes atomic.Int64
 	go func() {
-		seals := ""
+		before := ""
 		for e := range stream.ResultChan() {
 			d, ok := e.Object.(*appsv1.Deployment)
 			if !ok {
 				continue
 			}
-			if now := d.Annotations[assignment.SealKey] + " " + d.Annotations[assignment.PartitionSealKey]; now != seals {
-				seals = now
+			texts := make([]string, 0, len(assignment.Keys()))
+			for _, key := range assignment.Keys() {
+				texts = append(texts, d.Annotations[key])
+			}
+			if now := strings.Join(texts, "\n"); now != before {
+				before = now
 				writes.Add(1)
 			}
 		}
@@ -194,7 +198,7 @@ func (w *workload) killContainer(ctx context.Context) {
 			last, err := w.lastSample(pod + "#" + strconv.Itoa(number))
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(last.ID).To(Equal(number))
-			g.Expect(last.Epoch).To(BeNumerically(">=", before[0].Epoch))
+			g.Expect(last.Token).To(BeNumerically(">=", before[0].Token))
 			g.Expect(last.Before).To(BeNumerically(">", since))
 		}
 	}).WithContext(ctx).Should(Succeed())
@@ -223,13 +227,13 @@ var _ = Describe("Partitions", func() {
 		stay := map[string]int64{}
 		for number, now := range after {
 			if was := before[number]; was.Pod == now.Pod {
-				stay[now.Pod+"#"+strconv.Itoa(number)] = was.Epoch
+				stay[now.Pod+"#"+strconv.Itoa(number)] = was.Token
 			}
 		}
 		Expect(stay).To(HaveLen(filePartitions - filePartitions/3))
 		for _, r := range w.records(since) {
-			if epoch, stays := stay[r.Pod]; stays {
-				Expect(r.Epoch).To(Equal(epoch), "the work was disturbed: %s", r)
+			if token, stays := stay[r.Pod]; stays {
+				Expect(r.Token).To(Equal(token), "the work was disturbed: %s", r)
 			}
 		}
 		row := w.row(ctx)

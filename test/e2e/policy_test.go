@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 )
 
 const (
@@ -88,11 +89,11 @@ var _ = Describe("The admission policy", func() {
 		refused := func(sentence string) OmegaMatcher {
 			return And(MatchError(apierrors.IsForbidden, "IsForbidden"), MatchError(ContainSubstring(byPolicy)), MatchError(ContainSubstring(sentence)))
 		}
-		receipt := fmt.Sprintf(`{"metadata":{"annotations":{%q:"{}"}}}`, assignment.ReceiptKey)
+		lock := fmt.Sprintf(`{"metadata":{"annotations":{%q:"{}"}}}`, receipt.Key)
 
-		Expect(deployment(fmt.Sprintf(`{"metadata":{"annotations":{%q:"x"}}}`, assignment.DefaultKey))).To(Succeed())
-		Expect(pod(own, receipt)).To(Succeed())
-		Expect(pod(another, receipt)).To(refused("the token is that of pod " + own.Name))
+		Expect(deployment(fmt.Sprintf(`{"metadata":{"annotations":{%q:"x"}}}`, assignment.Key))).To(Succeed())
+		Expect(pod(own, lock)).To(Succeed())
+		Expect(pod(another, lock)).To(refused("the token is that of pod " + own.Name))
 		Expect(pod(own, `{"spec":{"containers":[{"name":"worker","image":"example.com/evil"}]}}`)).To(refused("may not change the spec of pods " + own.Name))
 		Expect(deployment(`{"spec":{"template":{"spec":{"containers":[{"name":"worker","image":"example.com/evil"}]}}}}`)).To(refused("may not change the spec of deployments " + name))
 		Expect(deployment(`{"metadata":{"annotations":{"example.com/key":"x"}}}`)).To(refused("example.com/key of deployments " + name))

@@ -48,10 +48,10 @@ func describeAbsences(longest map[int]time.Duration) string {
 	return fmt.Sprintf("median %s, max %s of %d ids", all[len(all)/2], all[len(all)-1], len(all))
 }
 
-// expectUninterrupted: since then, each of these pods showed its id under one epoch in every sample.
+// expectUninterrupted: since then, each of these pods showed its id under one token in every sample.
 func (w *workload) expectUninterrupted(h holders, since int64) {
 	GinkgoHelper()
-	epochs, longest, last := map[string]int64{}, time.Duration(0), map[string]int64{}
+	tokens, longest, last := map[string]int64{}, time.Duration(0), map[string]int64{}
 	for _, r := range w.records(since) {
 		id := h.id(r.Pod)
 		if id == overlap.None {
@@ -59,12 +59,12 @@ func (w *workload) expectUninterrupted(h holders, since int64) {
 		}
 		Expect(r.ID).To(Equal(id), "%s was interrupted: %s", r.Pod, r)
 		if before, seen := last[r.Pod]; seen {
-			Expect(r.Epoch).To(Equal(epochs[r.Pod]), "%s took its id again: %s", r.Pod, r)
+			Expect(r.Token).To(Equal(tokens[r.Pod]), "%s took its id again: %s", r.Pod, r)
 			longest = max(longest, time.Duration(r.Before-before))
 		}
-		epochs[r.Pod], last[r.Pod] = r.Epoch, r.Before
+		tokens[r.Pod], last[r.Pod] = r.Token, r.Before
 	}
-	Expect(epochs).To(HaveLen(len(h)), "pods that logged something")
+	Expect(tokens).To(HaveLen(len(h)), "pods that logged something")
 	reportf("longest time between two samples of a holder", "%s", longest.Round(time.Millisecond))
 }
 

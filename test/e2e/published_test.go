@@ -26,7 +26,7 @@ func (w *workload) expectPublished(ctx context.Context, pod string, id, count in
 	var got identity.Identity
 	Expect(json.Unmarshal([]byte(body), &got)).To(Succeed())
 	Expect(got).To(Equal(identity.Identity{
-		State: identity.StateAssigned, ID: id, Count: count, Epoch: got.Epoch, Pod: pod, Namespace: w.namespace,
+		State: identity.StateAssigned, ID: id, Count: count, Token: got.Token, Pod: pod, Namespace: w.namespace,
 		Owner: identity.Owner{APIVersion: "apps/v1", Kind: "Deployment", Name: name},
 	}))
 	Expect(w.http(ctx, pod, "8089", "readyz")).To(ContainSubstring("ok"))
@@ -35,8 +35,8 @@ func (w *workload) expectPublished(ctx context.Context, pod string, id, count in
 	// The images have no shell; the program prints its files itself.
 	printed, err := w.kubectl(ctx, "exec", pod, "-c", name, "--", program, "print")
 	Expect(err).NotTo(HaveOccurred())
-	Expect(printed).To(Equal(fmt.Sprintf("==> id\n%d\n==> count\n%d\n==> epoch\n%d\n==> state\nassigned\n==> identity.json\n%s"+
-		"==> env\nIDALLOC_ID=%d\nIDALLOC_COUNT=%d\nIDALLOC_EPOCH=%d\nIDALLOC_STATE=assigned\n", id, count, got.Epoch, body, id, count, got.Epoch)))
+	Expect(printed).To(Equal(fmt.Sprintf("==> id\n%d\n==> count\n%d\n==> token\n%d\n==> state\nassigned\n==> identity.json\n%s"+
+		"==> env\nIDALLOC_ID=%d\nIDALLOC_COUNT=%d\nIDALLOC_TOKEN=%d\nIDALLOC_STATE=assigned\n", id, count, got.Token, body, id, count, got.Token)))
 }
 
 // http asks a port of a pod through the API server.

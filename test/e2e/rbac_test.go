@@ -42,7 +42,6 @@ var _ = Describe("A missing permission", func() {
 		}).WithContext(ctx).Should(And(ContainSubstring(verb), ContainSubstring(resource)))
 	},
 		func(verb, resource string) string { return verb + " " + resource },
-		Entry(nil, "get", "deployments", SpecTimeout(patience)),
 		Entry(nil, "patch", "deployments", SpecTimeout(patience)),
 		Entry(nil, "get", "replicasets", SpecTimeout(patience)),
 		Entry(nil, "get", "pods", SpecTimeout(patience)),

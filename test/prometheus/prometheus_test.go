@@ -138,7 +138,7 @@ func logs(ctx context.Context, env *suite.Suite, namespace *suite.Namespace) str
 // tamper removes the assignment, as a tool that knows nothing of idalloc does.
 func tamper(ctx context.Context, t *testing.T, env *suite.Suite, namespace *suite.Namespace) {
 	t.Helper()
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{assignment.DefaultKey: nil}}})
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{assignment.Key: nil}}})
 	must(t, err)
 	_, err = env.Client.AppsV1().Deployments(namespace.Name).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "somebody"})
 	must(t, err)

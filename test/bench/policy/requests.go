@@ -79,8 +79,6 @@ func ofDeployment(name string, by user.Info, beside map[string]string, size, app
 		object.Annotations = map[string]string{}
 	}
 	object.Annotations["idalloc.dev/assignment"] = strings.Repeat("x", size)
-	object.Annotations["idalloc.dev/epoch"] = "7"
-	object.Annotations["idalloc.dev/seal"] = "2:7:0123456789abcdef"
 	kind := appsv1.SchemeGroupVersion.WithKind("Deployment")
 	old.SetGroupVersionKind(kind)
 	object.SetGroupVersionKind(kind)
@@ -93,7 +91,7 @@ func ofPod(name string, by user.Info) request {
 	}}
 	old.Spec = spec()
 	object := old.DeepCopy()
-	object.Annotations = map[string]string{"idalloc.dev/receipt": `{"owner":"Deployment/worker","id":7,"epoch":7}`, "controller.kubernetes.io/pod-deletion-cost": "-7"}
+	object.Annotations = map[string]string{"idalloc.dev/receipt": `{"uid":"1","owner":"Deployment/worker","id":7,"write":"7"}`, "controller.kubernetes.io/pod-deletion-cost": "-7"}
 	object.Labels["idalloc.dev/instance-id"] = "7"
 	kind := corev1.SchemeGroupVersion.WithKind("Pod")
 	old.SetGroupVersionKind(kind)

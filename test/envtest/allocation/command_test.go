@@ -17,11 +17,11 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/clock"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/test/envtest/controlplane"
@@ -79,12 +79,12 @@ var _ = Describe("the command", func() {
 		Expect(err).NotTo(HaveOccurred())
 		Expect(id).To(HaveField("ID", 0))
 		Expect(id.Owner).To(Equal(identity.Owner{APIVersion: "apps/v1", Kind: "Deployment", Name: "worker"}))
-		for file, want := range map[string]string{"id": "0\n", "count": "1\n", "state": "assigned\n", "epoch": fmt.Sprintf("%d\n", id.Epoch)} {
+		for file, want := range map[string]string{"id": "0\n", "count": "1\n", "state": "assigned\n", "token": fmt.Sprintf("%d\n", id.Token)} {
 			Expect(os.ReadFile(filepath.Join(dir, file))).To(BeEquivalentTo(want)) //nolint:gosec // a directory of the test
 		}
 		out, err := env.Client.AppsV1().Deployments(w.Name).Get(ctx, "worker", metav1.GetOptions{})
 		Expect(err).NotTo(HaveOccurred())
-		Expect(out.Annotations).To(HaveKeyWithValue(assignment.DefaultKey, fmt.Sprintf(`{"0":%q}`, pod)))
+		Expect(out.Annotations).To(HaveKeyWithValue(assignment.Key, fmt.Sprintf(`{"0":%q}`, pod)))
 	})
 
 	It("exits 3 when there is no slot in time, and says why", Label(nightly), func(ctx SpecContext) {
@@ -191,7 +191,7 @@ var _ = Describe("a missing permission", func() {
 		pods := w.idle(ctx, 1)
 		// A slot is taken by a pod that was relabelled, so that this one has to wait and watch.
 		if verb == "watch" {
-			s, err := store.New(env.ControlPlane.Config(), "", clock.RealClock{})
+			s, err := store.New(env.ControlPlane.Config(), clock.RealClock{})
 			Expect(err).NotTo(HaveOccurred())
 			admin := &workload{Namespace: ns, ref: w.ref, store: s}
 			admin.fill(ctx, pods[0])
@@ -202,7 +202,8 @@ var _ = Describe("a missing permission", func() {
 		Expect(got.Stderr).To(And(ContainSubstring(fmt.Sprintf("add verb %q on resource %q of API group %q", verb, resource, group))))
 	},
 		Entry("to watch pods", Label(nightly), "", "pods", "watch"),
-		Entry("to read the owner", "apps", "deployments", "get"),
+		Entry("to write the owner", "apps", "deployments", "patch"),
+		Entry("to write its pod", Label(nightly), "", "pods", "patch"),
 		Entry("to watch the owner", Label(nightly), "apps", "deployments", "watch"),
 	)
 })
@@ -210,10 +211,9 @@ var _ = Describe("a missing permission", func() {
 // fill lets a pod keep the only slot under other labels.
 func (w *workload) fill(ctx context.Context, pod corev1.Pod) {
 	GinkgoHelper()
-	state := assignment.State{
-		Slots: assignment.Slots{0: pod.Name}, UIDs: assignment.Slots{0: assignment.ShortUID(string(pod.UID))}, Epoch: metav1.Now().UnixMilli(),
-	}
-	patch := map[string]any{"metadata": map[string]any{"annotations": state.Encode(assignment.DefaultKey, string(w.owner(ctx).UID))}}
-	w.patchOwner(ctx, assignment.FieldManager, types.MergePatchType, mustJSON(patch))
-	w.patchPod(ctx, pod.Name, `{"metadata":{"labels":{"app":"kept"}}}`)
+	lock := receipt.Receipt{UID: string(pod.UID), Owner: w.ref.String(), State: receipt.Locks, Share: receipt.Share{ID: 0}, Write: receipt.Draw()}
+	w.patchPod(ctx, pod.Name, mustJSON(map[string]any{"metadata": map[string]any{
+		"annotations": map[string]string{receipt.Key: lock.Encode()},
+		"labels":      map[string]string{"app": "kept", receipt.IDLabel: "0", receipt.OwnerLabel: assignment.OwnerLabelValue(w.ref.String())},
+	}}))
 }

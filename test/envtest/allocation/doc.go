@@ -3,7 +3,7 @@
 // its requests.
 //
 // A spec is here if only a real API server, real controllers or real processes can show what it says. What the protocol does about
-// faults and races is the simulation's (test/simulation), and what a plan decides is a case of pkg/allocator/plan/testdata.
+// faults and races is the simulation's (test/simulation), and what a plan decides is a case of pkg/allocator/proposal/testdata.
 //
 // Specs with the label nightly take long. -ginkgo.label-filter='!nightly' leaves them out.
 //

@@ -134,7 +134,7 @@ var _ = Describe("a fence hook", func() {
 		before map[int]string
 	)
 	BeforeEach(func(ctx SpecContext) {
-		w = newWorkload(ctx, store.Deployment)
+		w = newWorkload(ctx, store.Deployment, suite.StrictRules()...)
 		fenced = filepath.Join(GinkgoT().TempDir(), "fenced")
 		spec := w.sidecarSpec()
 		watcher := &spec.InitContainers[0]

@@ -20,7 +20,7 @@ import (
 // restart begins a new revision, as kubectl rollout restart does.
 func (w *workload) restart(ctx context.Context) {
 	GinkgoHelper()
-	w.patchOwner(ctx, "kubectl-rollout", types.StrategicMergePatchType, `{"spec":{"template":{"metadata":{"annotations":{"test.idalloc.dev/restarted":"yes"}}}}}`)
+	w.patchOwner(ctx, types.StrategicMergePatchType, `{"spec":{"template":{"metadata":{"annotations":{"test.idalloc.dev/restarted":"yes"}}}}}`)
 }
 
 // allowPods keeps the namespace from getting a pod while it has n or more. It waits until the API server refuses one.

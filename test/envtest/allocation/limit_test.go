@@ -44,7 +44,6 @@ var _ = Describe("an owner whose annotations are full", func() {
 		w.deletePod(ctx, lost)
 		Eventually(func(g Gomega) {
 			owner := w.owner(ctx)
-			g.Expect(owner.Clean()).To(BeTrue())
 			g.Expect(owner.Record.State.Slots).To(HaveLen(3))
 			g.Expect(owner.Record.State.Slots).To(HaveKeyWithValue(0, held[0]))
 			g.Expect(owner.Record.State.Slots).To(HaveKeyWithValue(2, held[2]))

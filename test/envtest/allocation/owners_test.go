@@ -92,11 +92,12 @@ var _ = Describe("an owner that is a StatefulSet", func() {
 		Expect(w.Create(ctx, suite.StatefulSet("worker", 3, w.podSpec()))).To(Succeed())
 		want := map[int]string{0: "worker-0", 1: "worker-1", 2: "worker-2"}
 		Expect(w.settled(ctx, 3)).To(Equal(want))
-		uid := w.pod(ctx, "worker-1").UID
+		before := w.identities(ctx, want)
 		w.deletePod(ctx, "worker-1")
 		Expect(w.settled(ctx, 3)).To(Equal(want))
-		Expect(w.owner(ctx).Record.State.UIDs[1]).To(Equal(assignment.ShortUID(string(w.pod(ctx, "worker-1").UID))))
-		Expect(w.owner(ctx).Record.State.UIDs[1]).NotTo(Equal(assignment.ShortUID(string(uid))))
+		after := w.identities(ctx, want)
+		Expect(after[1].Token).To(BeNumerically(">", before[1].Token), "a later holder has a higher token")
+		Expect(after[0]).To(Equal(before[0]), "a bystander was disturbed")
 	})
 
 	It("gives ids from 0 whatever its ordinals start with, and a pod its predecessor's", Label(nightly), func(ctx SpecContext) {
@@ -124,7 +125,7 @@ var _ = Describe("an owner that is a StatefulSet", func() {
 			_, err := w.identity(ctx, *old)
 			return err
 		}).WithContext(ctx).Should(HaveOccurred(), "its watcher ends")
-		Expect(w.owner(ctx).Record.State.UIDs).To(HaveKeyWithValue(1, assignment.ShortUID(string(old.UID))))
+		Expect(w.assignment(ctx)).To(HaveKeyWithValue(1, old.Name))
 		w.verified(ctx)
 
 		By("letting it end: its successor has the same name and another UID")
@@ -137,9 +138,8 @@ var _ = Describe("an owner that is a StatefulSet", func() {
 			return pod.UID
 		}).WithContext(ctx).ShouldNot(Equal(old.UID))
 		Expect(w.settled(ctx, 5)).To(Equal(want))
-		Expect(w.owner(ctx).Record.State.UIDs).To(HaveKeyWithValue(1, assignment.ShortUID(string(w.pod(ctx, "worker-6").UID))))
 		now := w.identities(ctx, want)
-		Expect(now[1].Epoch).To(BeNumerically(">", first[1].Epoch), "a later holder has a higher token")
+		Expect(now[1].Token).To(BeNumerically(">", first[1].Token), "a later holder has a higher token")
 		for _, id := range []int{0, 2, 3, 4} {
 			Expect(now[id]).To(Equal(first[id]), "a bystander was disturbed")
 		}
@@ -246,7 +246,7 @@ var _ = Describe("an owner that is a Job", func() {
 		}
 		cron, err = env.Client.BatchV1().CronJobs(w.Name).Get(ctx, "nightly", metav1.GetOptions{})
 		Expect(err).NotTo(HaveOccurred())
-		Expect(cron.Annotations).NotTo(HaveKey(assignment.DefaultKey))
+		Expect(cron.Annotations).NotTo(HaveKey(assignment.Key))
 	})
 })
 
@@ -263,7 +263,15 @@ var _ = Describe("an owner that is a bare ReplicaSet", func() {
 		Expect(after[2]).NotTo(Equal(four[2]))
 		w.ranked(ctx, slices.Collect(maps.Values(after))...)
 		Expect(w.Scale(ctx, store.ReplicaSet, "worker", 1)).To(Succeed())
-		Expect(w.settled(ctx, 1)).To(Equal(map[int]string{0: before[0]}))
+		Eventually(func(g Gomega) {
+			pods, err := w.Pods(ctx, "worker")
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(pods).To(HaveLen(1))
+			g.Expect(pods[0].Name).To(Equal(before[0]))
+		}).WithContext(ctx).Should(Succeed())
+		w.verified(ctx)
+		Expect(w.Scale(ctx, store.ReplicaSet, "worker", 2)).To(Succeed())
+		Expect(w.settled(ctx, 2)).To(HaveKeyWithValue(0, before[0]), "the next write takes the entries above the count away")
 		w.verified(ctx)
 	})
 })
@@ -309,16 +317,27 @@ var _ = Describe("an owner that is a Deployment", func() {
 		before := w.settled(ctx, 3)
 		first := w.identities(ctx, before)
 		w.deleteOwner(ctx, metav1.DeletePropagationOrphan)
-		Expect(w.identities(ctx, before)).To(Equal(first))
+		By("waiting until nobody works for an owner that does not exist")
+		Eventually(func(g Gomega) {
+			for _, name := range before {
+				id, err := w.identity(ctx, *w.pod(ctx, name))
+				g.Expect(err).NotTo(HaveOccurred())
+				g.Expect(id.Assigned()).To(BeFalse())
+				g.Expect(w.pod(ctx, name).Labels).NotTo(HaveKey(assignment.InstanceIDLabel))
+			}
+		}).WithContext(ctx).Should(Succeed())
 		Expect(w.Create(ctx, suite.Deployment("worker", 3, w.podSpec()))).To(Succeed())
-		Expect(w.settled(ctx, 3)).To(Equal(before), "the pods were adopted and the map restored")
-		Expect(w.identities(ctx, before)).To(Equal(first), "nobody was disturbed")
+		again := w.settled(ctx, 3)
+		Expect(slices.Collect(maps.Values(again))).To(ConsistOf(slices.Collect(maps.Values(before))), "the pods were adopted")
+		for id, now := range w.identities(ctx, again) {
+			Expect(now.Token).To(BeNumerically(">", first[id].Token))
+		}
 		w.verified(ctx)
 
-		By("scaling up: newcomers join what was restored")
+		By("scaling up: newcomers join them")
 		Expect(w.Scale(ctx, store.Deployment, "worker", 5)).To(Succeed())
 		after := w.settled(ctx, 5)
-		for id, pod := range before {
+		for id, pod := range again {
 			Expect(after).To(HaveKeyWithValue(id, pod))
 		}
 		w.verified(ctx)

@@ -22,7 +22,7 @@ func (w *workload) divide(ctx context.Context, count int, more ...string) {
 	for i := 0; i < len(more); i += 2 {
 		keys[more[i]] = more[i+1]
 	}
-	w.annotateAs(ctx, "kubectl", keys)
+	w.annotate(ctx, keys)
 }
 
 // divided waits until each of count partitions is worked on by exactly one of these pods, and all have as many as they should.

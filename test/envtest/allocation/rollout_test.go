@@ -64,7 +64,7 @@ func (w *workload) rolled(ctx context.Context, n int) {
 		s := d.Status
 		g.Expect([]int32{s.Replicas, s.UpdatedReplicas, s.ReadyReplicas}).To(HaveEach(BeEquivalentTo(n)), "replicas, updated, ready")
 		owner := w.owner(ctx)
-		g.Expect(owner.Clean()).To(BeTrue(), "the map is clean")
+		g.Expect(owner.Record.Problems).To(BeEmpty())
 		g.Expect(owner.Record.State.Handover).To(BeEmpty())
 		pods, err := w.ReadyPods(ctx, "worker")
 		g.Expect(err).NotTo(HaveOccurred())
@@ -83,7 +83,7 @@ func (w *workload) rolled(ctx context.Context, n int) {
 // stall begins a revision whose pods never get Ready.
 func (w *workload) stall(ctx context.Context) {
 	GinkgoHelper()
-	w.patchOwner(ctx, "kubectl-edit", types.JSONPatchType, `[{"op":"add","path":"/spec/template/spec/containers/0/readinessProbe","value":{"exec":{"command":["/bin/false"]}}}]`)
+	w.patchOwner(ctx, types.JSONPatchType, `[{"op":"add","path":"/spec/template/spec/containers/0/readinessProbe","value":{"exec":{"command":["/bin/false"]}}}]`)
 }
 
 // stalled waits for n pods, not Terminating, of a revision that stall began.
@@ -104,7 +104,7 @@ func (w *workload) stalled(ctx context.Context, n int) []corev1.Pod {
 // breakImage begins a revision whose program does not exist.
 func (w *workload) breakImage(ctx context.Context) {
 	GinkgoHelper()
-	w.patchOwner(ctx, "kubectl-edit", types.JSONPatchType, `[{"op":"add","path":"/spec/template/spec/containers/0/command","value":["/bin/false"]}]`)
+	w.patchOwner(ctx, types.JSONPatchType, `[{"op":"add","path":"/spec/template/spec/containers/0/command","value":["/bin/false"]}]`)
 }
 
 // undo does what kubectl rollout undo does: the template and the annotations of the ReplicaSet of the
@@ -131,7 +131,7 @@ func (w *workload) undo(ctx context.Context) {
 			{"op": "replace", "path": "/spec/template", "value": template},
 			{"op": "replace", "path": "/metadata/annotations", "value": annotations},
 		}
-		w.patchOwner(ctx, "kubectl-rollout", types.JSONPatchType, mustJSON(patch))
+		w.patchOwner(ctx, types.JSONPatchType, mustJSON(patch))
 		return
 	}
 	Fail("there is no first revision")

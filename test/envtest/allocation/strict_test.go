@@ -8,14 +8,14 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	idcontext "github.com/idalloc/idalloc/pkg/context"
-	"github.com/idalloc/idalloc/pkg/gc"
 	"github.com/idalloc/idalloc/pkg/identity"
+	"github.com/idalloc/idalloc/test/envtest/suite"
 	"github.com/idalloc/idalloc/test/overlap"
 )
 
@@ -49,31 +49,69 @@ func (w *workload) others(ctx context.Context, known []string, n int) []string {
 	return others
 }
 
+// lose begins to delete a pod whose node does not answer any more: it stays when its grace period is over.
+func (w *workload) lose(ctx context.Context, name string) {
+	GinkgoHelper()
+	w.patchPod(ctx, name, `{"metadata":{"finalizers":["test.idalloc.dev/stays"]}}`)
+	DeferCleanup(func(ctx SpecContext) { //nolint:contextcheck // a cleanup has a context of its own
+		w.patchPod(ctx, name, `{"metadata":{"finalizers":null}}`)
+	})
+	second := int64(1)
+	Expect(env.Client.CoreV1().Pods(w.Name).Delete(ctx, name, metav1.DeleteOptions{GracePeriodSeconds: &second})).To(Succeed())
+}
+
+// lease returns the Lease of a slot.
+func (w *workload) lease(ctx context.Context, id int) *coordinationv1.Lease {
+	GinkgoHelper()
+	lease, err := env.Client.CoordinationV1().Leases(w.Name).Get(ctx, store.LeaseName(w.ref.String(), id), metav1.GetOptions{})
+	Expect(err).NotTo(HaveOccurred())
+	return lease
+}
+
 var _ = Describe("strict mode", func() {
 	var (
 		w   *workload
 		rec *recorder
 	)
-	BeforeEach(func(ctx SpecContext) { w = newWorkload(ctx, store.Deployment); rec = newRecorder(w) })
+	BeforeEach(func(ctx SpecContext) {
+		w = newWorkload(ctx, store.Deployment, suite.StrictRules()...)
+		rec = newRecorder(w)
+	})
 
 	state := func(i *idcontext.Instance) func() identity.State {
 		return func() identity.State { return i.Current().State }
 	}
-	quarantine := func(ctx context.Context) string { return w.owner(ctx).Annotations[assignment.QuarantineKey] }
 
-	It("quarantines, fences by the clock, and gives a slot to the next only when the last has lost it", Label(nightly), func(ctx SpecContext) {
+	It("gives ids at once, and has a Lease for each, which it gives back", func(ctx SpecContext) {
+		pods := podNames(w.idle(ctx, 2))
+		a, b := rec.start(ctx, pods[0], strict), rec.start(ctx, pods[1], strict)
+		held := rec.assigned(ctx, pods...)
+		w.restored(ctx, held)
+		for name, id := range held {
+			lease := w.lease(ctx, id.ID)
+			Expect(lease.Spec.HolderIdentity).To(HaveValue(Equal(name + "/" + string(w.pod(ctx, name).UID))))
+			Expect(lease.Spec.LeaseDurationSeconds).To(HaveValue(BeEquivalentTo((fenceAfter + assignment.StopGrace).Seconds())))
+			Expect(lease.OwnerReferences).To(BeEmpty(), "it outlives the workload, because work under it may")
+		}
+		list, err := env.Client.CoordinationV1().Leases(w.Name).List(ctx, metav1.ListOptions{LabelSelector: "idalloc.dev/owner=deployment.worker"})
+		Expect(err).NotTo(HaveOccurred())
+		Expect(list.Items).To(HaveLen(2))
+
+		By("giving them back")
+		Expect(a.Close(ctx)).To(Succeed())
+		Expect(b.Close(ctx)).To(Succeed())
+		for _, id := range held {
+			Expect(w.lease(ctx, id.ID).Spec.HolderIdentity).To(Or(BeNil(), HaveValue(BeEmpty())))
+		}
+		w.verified(ctx)
+	})
+
+	It("fences by the clock, and gives a slot to the next only when the last has lost it", Label(nightly), func(ctx SpecContext) {
 		pods := podNames(w.idle(ctx, 4))
 		near, far, function, other := pods[0], pods[1], pods[2], pods[3]
 		wire := newLink()
 		defer wire.cut(false)
-
-		By("the first start: nobody knows who held what before")
-		a := rec.start(ctx, near, strict)
-		Eventually(func() string { return quarantine(ctx) }).WithContext(ctx).Should(MatchRegexp(`^{"[0-9]+":"0-"}$`))
-		Expect(a.Current().Assigned()).To(BeFalse())
-		Expect(w.owner(ctx).Annotations).To(HaveKeyWithValue(assignment.FenceAfterKey, fenceAfter.String()))
-		Expect(w.assignment(ctx)).To(BeEmpty())
-		Eventually(func() string { return waitingFor(ctx, a) }).WithContext(ctx).Should(ContainSubstring("quarantine"))
+		rec.start(ctx, near, strict)
 		b := rec.start(ctx, far, strict, wire.options)
 		f := w.work(ctx, function, strict, wire.options)
 		child := w.strictProcess(ctx, other)
@@ -98,40 +136,35 @@ var _ = Describe("strict mode", func() {
 		back, err := b.Wait(ctx)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(back.ID).To(Equal(held[far].ID))
-		Expect(back.Epoch).To(BeNumerically(">=", held[far].Epoch))
+		Expect(back.Token).To(BeNumerically(">=", held[far].Token))
 		again := f.begins(ctx)
 		Expect(again.ID).To(Equal(first.ID))
-		Expect(again.Epoch).To(BeNumerically(">=", first.Epoch))
+		Expect(again.Token).To(BeNumerically(">=", first.Token))
 
-		By("one that is cut off and one that is suspended, whose pods are deleted by force at once")
+		By("one that is cut off, whose pod never ends, and one that is suspended, whose pod is deleted by force")
 		Expect(child.Process.Signal(syscall.SIGSTOP)).To(Succeed())
 		before := len(w.samples(other))
 		wire.cut(true)
 		Expect(b.Current().Assigned()).To(BeTrue(), "it is too early for this spec")
-		w.forceDelete(ctx, far)
+		w.lose(ctx, far)
 		w.forceDelete(ctx, other)
 		fresh := w.others(ctx, pods, 2)
 		next := make([]*idcontext.Instance, 0, len(fresh))
 		for _, name := range fresh {
 			next = append(next, rec.start(ctx, name, strict))
 		}
-		Eventually(func(g Gomega) {
-			q := w.owner(ctx).Record.State.Quarantine
-			for _, id := range []int{held[far].ID, suspendedID} {
-				_, in := q.Since(id)
-				g.Expect(in).To(BeTrue(), "slot %d is in quarantine: %v", id, q)
-			}
-		}).WithContext(ctx).Should(Succeed())
-		_, err = gc.Sweep(ctx, w.store, w.ref, wait.Backoff{}, false)
-		Expect(err).NotTo(HaveOccurred())
+		for _, i := range next {
+			Eventually(func() string { return waitingFor(ctx, i) }).WithContext(ctx).Should(ContainSubstring("has the Lease"))
+		}
 		Eventually(state(b)).WithContext(ctx).Should(Equal(identity.StateFenced))
 		Expect(f.told(ctx)).To(MatchError(idcontext.ErrFenced))
 		for _, i := range next {
-			Expect(i.Current().Assigned()).To(BeFalse(), "the quarantine is longer than fence-after")
+			Expect(i.Current().Assigned()).To(BeFalse(), "a Lease lasts longer than fence-after")
 		}
 		got := rec.assigned(ctx, fresh...)
 		Expect([]int{got[fresh[0]].ID, got[fresh[1]].ID}).To(ConsistOf(held[far].ID, suspendedID))
 		Expect(b.Current().State).To(Equal(identity.StateFenced))
+		Expect(w.pod(ctx, far).DeletionTimestamp).NotTo(BeNil(), "nobody removed the pod that was lost")
 		rec.undisturbed(at, map[string]identity.Identity{near: held[near]})
 
 		By("letting the suspended one go on")
@@ -143,7 +176,7 @@ var _ = Describe("strict mode", func() {
 		By("letting the other two have the network back")
 		f.stop <- nil
 		wire.cut(false)
-		Eventually(state(b)).WithContext(ctx).Should(Equal(identity.StateLost))
 		Expect(f.begins(ctx).ID).To(Equal(first.ID))
+		Consistently(func() bool { return b.Current().Assigned() }, 3*time.Second).Should(BeFalse(), "its slot is another pod's")
 	})
 })

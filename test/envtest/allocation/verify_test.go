@@ -84,7 +84,7 @@ var _ = Describe("verify", func() {
 		Expect(got.Stdout).To(And(ContainSubstring("warning: a rolling update"), HaveSuffix("Deployment/worker: ok: live pods hold 2 of 2 ids, 0 wait\n")))
 
 		By("using a strategy that ends old pods first")
-		w.patchOwner(ctx, "", types.MergePatchType, `{"spec":{"strategy":{"rollingUpdate":{"maxSurge":0,"maxUnavailable":1}}}}`)
+		w.patchOwner(ctx, types.MergePatchType, `{"spec":{"strategy":{"rollingUpdate":{"maxSurge":0,"maxUnavailable":1}}}}`)
 		Expect(w.verdict(ctx, 0, "--fail-on-warnings").Warnings).To(BeEmpty())
 	})
 
@@ -107,12 +107,12 @@ var _ = Describe("verify", func() {
 		Expect(v.Findings[0].Detail).To(ContainSubstring("kubectl patch deployment worker -n " + w.Name))
 
 		By("going the way out")
-		w.patchOwner(ctx, "", types.MergePatchType, `{"spec":{"strategy":{"rollingUpdate":{"maxSurge":0,"maxUnavailable":1}}}}`)
+		w.patchOwner(ctx, types.MergePatchType, `{"spec":{"strategy":{"rollingUpdate":{"maxSurge":0,"maxUnavailable":1}}}}`)
 		Eventually(func() string { return w.verify(ctx).Stdout }).WithContext(ctx).ShouldNot(ContainSubstring("stuck"))
 	})
 
 	It("says that a rolling update is stuck when Kubernetes says so, until it is undone", Label(nightly), func(ctx SpecContext) {
-		w.patchOwner(ctx, "", types.MergePatchType, `{"spec":{"progressDeadlineSeconds":1}}`)
+		w.patchOwner(ctx, types.MergePatchType, `{"spec":{"progressDeadlineSeconds":1}}`)
 		w.stall(ctx)
 		Eventually(func(g Gomega) {
 			got := w.verify(ctx)
@@ -158,10 +158,10 @@ var _ = Describe("verify", func() {
 
 	It("finds what somebody else wrote and nobody restored yet", Label(nightly), func(ctx SpecContext) {
 		By("writing what makes sense")
-		w.annotate(ctx, map[string]any{assignment.DefaultKey: assignment.Slots{0: pods[1], 1: pods[0]}.Encode()})
-		w.verdict(ctx, 1).found("changed", -1, "")
+		w.annotate(ctx, map[string]any{assignment.Key: assignment.Slots{0: pods[1], 1: pods[0]}.Encode()})
+		Expect(w.verdict(ctx, 1).Findings).To(HaveEach(HaveField("Kind", "mismatch")))
 		By("writing what does not")
-		w.annotate(ctx, map[string]any{assignment.DefaultKey: `{"01":"a"}`})
+		w.annotate(ctx, map[string]any{assignment.Key: `{"01":"a"}`})
 		v := w.verdict(ctx, 1)
 		v.found("damaged", -1, "")
 		Expect(v.Findings[0].Detail).To(ContainSubstring(`not an id: "01"`))
@@ -170,7 +170,7 @@ var _ = Describe("verify", func() {
 		w.verdict(ctx, 0)
 		Expect(w.assignment(ctx)).To(Equal(pods))
 		By("removing everything")
-		w.annotate(ctx, map[string]any{assignment.DefaultKey: nil, assignment.EpochKey: nil, assignment.SealKey: nil})
+		w.annotate(ctx, map[string]any{assignment.Key: nil})
 		w.verdict(ctx, 1).found("changed", -1, "")
 		Expect(w.idalloc(ctx, "", "gc", "deployment/worker", "-n", w.Name)).To(HaveField("Code", 0))
 		w.verdict(ctx, 0)

@@ -9,7 +9,6 @@ import (
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
@@ -77,7 +76,7 @@ func (v *victims) newcomers(ctx context.Context, n int) {
 func (w *workload) ours(ctx context.Context) map[string]any {
 	GinkgoHelper()
 	ours, all := map[string]any{}, w.owner(ctx).Annotations
-	for _, key := range assignment.Keys(assignment.DefaultKey) {
+	for _, key := range assignment.Keys() {
 		if value, ok := all[key]; ok {
 			ours[key] = value
 		}
@@ -100,20 +99,14 @@ func (w *workload) replace(ctx context.Context) {
 func (w *workload) wipe(ctx context.Context) {
 	GinkgoHelper()
 	gone := map[string]any{}
-	for _, key := range assignment.Keys(assignment.DefaultKey) {
+	for _, key := range assignment.Keys() {
 		gone[key] = nil
 	}
 	w.annotate(ctx, gone)
 }
 
-// untrack clears managedFields.
-func (w *workload) untrack(ctx context.Context) {
-	GinkgoHelper()
-	w.patchOwner(ctx, "", types.JSONPatchType, `[{"op":"replace","path":"/metadata/managedFields","value":[{}]}]`)
-}
-
-// countWrites follows the owner and returns how often idalloc has written it since.
-func (w *workload) countWrites(ctx context.Context) func() int {
+// countWrites follows the owner and returns how often its map became another one than this since.
+func (w *workload) countWrites(ctx context.Context, than string) func() int {
 	GinkgoHelper()
 	var n atomic.Int64
 	follow, err := env.Client.AppsV1().Deployments(w.Name).Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=worker", ResourceVersion: w.owner(ctx).ResourceVersion})
@@ -121,17 +114,17 @@ func (w *workload) countWrites(ctx context.Context) func() int {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		seal := ""
+		before := than
 		for event := range follow.ResultChan() {
 			d, ok := event.Object.(*appsv1.Deployment)
 			if !ok {
 				continue
 			}
-			o := store.Object{ObjectMeta: d.ObjectMeta}
-			if now := d.Annotations[assignment.SealKey]; o.Tracked() && now != seal {
-				seal = now
+			now := d.Annotations[assignment.Key]
+			if now != before && now != than {
 				n.Add(1)
 			}
+			before = now
 		}
 	}()
 	DeferCleanup(func() {

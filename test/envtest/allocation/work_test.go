@@ -63,7 +63,7 @@ func (p *worker) do(ctx context.Context, id identity.Identity) error {
 		defer close(returned)
 		result = p.untilStopped(ctx)
 	}()
-	works := func() (int, int, int64) { return id.ID, id.Count, id.Epoch }
+	works := func() (int, int, int64) { return id.ID, id.Count, id.Token }
 	Expect(errors.Join(p.log.Until(returned, works), p.log.Sample(works), p.log.Sample(overlap.Nothing))).To(Succeed())
 	return result
 }

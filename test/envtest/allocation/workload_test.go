@@ -14,6 +14,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -34,15 +35,15 @@ type workload struct {
 	probe string // directory of the programs' logs
 }
 
-// newWorkload makes a namespace for an owner of this kind and checks for overlaps when the spec ends.
-func newWorkload(ctx SpecContext, kind string) *workload {
+// newWorkload makes a namespace for an owner of this kind, whose pods may do what the rules say, or suite.Rules without any. It checks for overlaps when the spec ends.
+func newWorkload(ctx SpecContext, kind string, rules ...rbacv1.PolicyRule) *workload {
 	GinkgoHelper()
-	ns, err := env.NewNamespace(ctx)
+	ns, err := env.NewNamespace(ctx, rules...)
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(ns.Delete)
 	ref, err := store.ParseRef(kind+"/worker", ns.Name)
 	Expect(err).NotTo(HaveOccurred())
-	s, err := store.New(env.ControlPlane.Config(), "", clock.RealClock{})
+	s, err := store.New(env.ControlPlane.Config(), clock.RealClock{})
 	Expect(err).NotTo(HaveOccurred())
 	w := &workload{Namespace: ns, ref: ref, store: s, probe: GinkgoT().TempDir()}
 	DeferCleanup(w.checkOverlap)
@@ -155,7 +156,7 @@ func (w *workload) live(ctx context.Context) (map[string]identity.Identity, erro
 		}
 		if other, twice := held[id.ID]; twice {
 			again, err := w.identity(ctx, other)
-			if err == nil && again.Assigned() && again.ID == id.ID && again.Epoch == live[other.Name].Epoch {
+			if err == nil && again.Assigned() && again.ID == id.ID && again.Token == live[other.Name].Token {
 				Fail(fmt.Sprintf("%s and %s both hold %d", other.Name, pod.Name, id.ID))
 			}
 			return nil, fmt.Errorf("%d went from %s to %s while they were asked", id.ID, other.Name, pod.Name)
@@ -182,7 +183,7 @@ func (w *workload) settled(ctx SpecContext, n int) map[int]string {
 		g.Expect(slices.Sorted(maps.Keys(held))).To(Equal(ids(n)))
 		owner, err := w.store.Get(ctx, w.ref)
 		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(owner.Clean()).To(BeTrue(), "the map is not clean")
+		g.Expect(owner.Record.Problems).To(BeEmpty())
 		g.Expect(map[int]string(owner.Record.State.Slots)).To(Equal(held))
 		pods, err := w.Pods(ctx, w.ref.Name)
 		g.Expect(err).NotTo(HaveOccurred())
@@ -279,19 +280,14 @@ func (w *workload) ranked(ctx context.Context, pods ...string) {
 // annotate sets an annotation of the owner as somebody else would.
 func (w *workload) annotate(ctx context.Context, annotations map[string]any) {
 	GinkgoHelper()
-	w.annotateAs(ctx, "kubectl-annotate", annotations)
+	w.patchOwner(ctx, types.MergePatchType, mustJSON(map[string]any{"metadata": map[string]any{"annotations": annotations}}))
 }
 
-func (w *workload) annotateAs(ctx context.Context, manager string, annotations map[string]any) {
-	GinkgoHelper()
-	w.patchOwner(ctx, manager, types.MergePatchType, mustJSON(map[string]any{"metadata": map[string]any{"annotations": annotations}}))
-}
-
-// patchOwner changes the owner as a field manager; without one the API server names it after the test's program.
-func (w *workload) patchOwner(ctx context.Context, manager string, content types.PatchType, patch string) {
+// patchOwner changes the owner as somebody else would.
+func (w *workload) patchOwner(ctx context.Context, content types.PatchType, patch string) {
 	GinkgoHelper()
 	owners := w.store.Dynamic.Resource(w.ref.GVR()).Namespace(w.Name)
-	_, err := owners.Patch(ctx, w.ref.Name, content, []byte(patch), metav1.PatchOptions{FieldManager: manager})
+	_, err := owners.Patch(ctx, w.ref.Name, content, []byte(patch), metav1.PatchOptions{FieldManager: "kubectl-edit"})
 	Expect(err).NotTo(HaveOccurred())
 }
 
@@ -326,7 +322,7 @@ func (w *workload) checkOverlap() {
 // dump shows what there is to see when a spec failed.
 func (w *workload) dump(ctx context.Context) {
 	if owner, err := w.store.Get(ctx, w.ref); err == nil {
-		GinkgoWriter.Printf("owner: count %d, clean %t, annotations %v\n", owner.Count, owner.Clean(), owner.Annotations)
+		GinkgoWriter.Printf("owner: count %d, annotations %v\n", owner.Count, owner.Annotations)
 	}
 	pods, err := w.Pods(ctx, w.ref.Name)
 	if err != nil {

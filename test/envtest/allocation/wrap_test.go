@@ -26,7 +26,7 @@ import (
 // commandStart is one start of a wrapped command.
 type commandStart struct {
 	Pod              string
-	ID, Count, Epoch int
+	ID, Count, Token int
 	PID              int
 }
 
@@ -57,7 +57,7 @@ func (w *workload) wrapSpec(script string, flags ...string) *corev1.PodSpec {
 }
 
 // says is the line of a start. Kubernetes makes one dollar sign of two.
-const says = `test "$1/$2" = "$IDALLOC_ID/$IDALLOC_COUNT" && echo "start $POD_NAME $1 $2 $IDALLOC_EPOCH $$$$" >> DIARY`
+const says = `test "$1/$2" = "$IDALLOC_ID/$IDALLOC_COUNT" && echo "start $POD_NAME $1 $2 $IDALLOC_TOKEN $$$$" >> DIARY`
 
 // works is a command that starts, works and stops when told. It knows how before it says that it started.
 const works = `trap 'echo "stop $POD_NAME $1" >> DIARY; exit 0' TERM; ` + says + `; while :; do sleep 0.05; done`
@@ -74,7 +74,7 @@ func (w *workload) starts() []commandStart {
 	var found []commandStart
 	for lines := bufio.NewScanner(f); lines.Scan(); {
 		var s commandStart
-		if n, _ := fmt.Sscanf(lines.Text(), "start %s %d %d %d %d", &s.Pod, &s.ID, &s.Count, &s.Epoch, &s.PID); n == 5 {
+		if n, _ := fmt.Sscanf(lines.Text(), "start %s %d %d %d %d", &s.Pod, &s.ID, &s.Count, &s.Token, &s.PID); n == 5 {
 			found = append(found, s)
 		}
 	}
@@ -144,7 +144,7 @@ var _ = Describe("idalloc run", func() {
 		five := w.running(ctx, 5)
 		for id, before := range three {
 			Expect(five[id].Pod).To(Equal(before.Pod))
-			Expect(five[id].Epoch).To(Equal(before.Epoch), "the id was held all the time")
+			Expect(five[id].Token).To(Equal(before.Token), "the id was held all the time")
 			Expect(five[id].PID).NotTo(Equal(before.PID))
 			Expect(lives(before.PID)).To(BeFalse())
 			Expect(restarts(w.pod(ctx, before.Pod), "idalloc")).To(BeZero(), "the command is started again, not the container")
@@ -241,7 +241,7 @@ var _ = Describe("idalloc run", func() {
 			}
 		}).WithContext(ctx).Should(Succeed())
 		for id, after := range w.running(ctx, 2) {
-			Expect(after.Epoch).To(BeNumerically(">", before[id].Epoch))
+			Expect(after.Token).To(BeNumerically(">", before[id].Token))
 			Expect(lives(before[id].PID)).To(BeFalse())
 		}
 	})

@@ -59,7 +59,7 @@ func prepare(ctx SpecContext) *scaled {
 	ref, err := store.ParseRef("deployment/"+name, ns.Name)
 	Expect(err).NotTo(HaveOccurred())
 	w := &scaled{Namespace: ns, ref: ref}
-	w.store, err = store.New(env.ControlPlane.Config(), "", clock.RealClock{})
+	w.store, err = store.New(env.ControlPlane.Config(), clock.RealClock{})
 	Expect(err).NotTo(HaveOccurred())
 	w.config, err = env.ControlPlane.ServiceAccountConfig(ctx, ns.Name, account)
 	Expect(err).NotTo(HaveOccurred())
@@ -152,7 +152,7 @@ func (w *scaled) follow(ctx SpecContext) {
 			if !ok {
 				continue
 			}
-			now, err := w.store.Decode(w.ref, object, nil)
+			now, err := store.DecodeOwner(w.ref, object, nil)
 			if err == nil && last != nil {
 				err = lawful(*last, now)
 			}
@@ -197,7 +197,7 @@ func lawful(before, after store.Owner) error {
 // autoscaler returns a loop with short waits and the autoscaler's own permissions.
 func (w *scaled) autoscaler(change ...func(*loop.Loop)) *loop.Loop {
 	GinkgoHelper()
-	s, err := store.New(w.config, "", clock.RealClock{})
+	s, err := store.New(w.config, clock.RealClock{})
 	Expect(err).NotTo(HaveOccurred())
 	l := &loop.Loop{
 		Workload: workload.Workload{Store: s, Ref: w.ref}, Source: w, Monitor: &monitor.Monitor{Window: time.Second, Most: 1e6},

@@ -4,10 +4,9 @@ package differential
 //
 //   - Fields. The simulated objects have what idalloc or the simulator's controllers read, the real ones have all fields with
 //     their defaults. view compares what is read. Items of a real list have no kind; nobody reads it.
-//   - A pod's managedFields and metadata.generation. idalloc reads neither: a receipt is guarded by its own old value. So
-//     clearing a pod's managedFields is no write on the simulated server.
-//   - A write that changes managedFields of other fields than annotations only, as scaling to the number that is there does: the
-//     real server has a new resourceVersion. idalloc's compare-and-swap fails once more, as after any write of the status.
+//   - managedFields, and metadata.generation of pods and Leases. idalloc reads neither.
+//   - A write that changes managedFields only, as scaling to the number that is there does: the real server has a new
+//     resourceVersion. idalloc's compare-and-swap fails once more, as after any write of the status.
 //   - A Job without labels gets its template's on the real server. idalloc reads no labels of an owner.
 //   - Server-side apply takes away what an earlier apply of the same manager had and the new one has not, and creates
 //     what is not there. The simulator's people apply one annotation, always with another value.

@@ -103,9 +103,6 @@ func (g *generator) mergePatch() step {
 		{metadata: object{"labels": object{assignment.InstanceIDLabel: pick[any](g, "1", nil)}}},
 		{},
 	}
-	if resource != pods {
-		bodies = append(bodies, object{metadata: object{"managedFields": []any{}}}, object{metadata: object{"managedFields": []any{object{}}}})
-	}
 	switch resource {
 	case jobs:
 		bodies = append(bodies, object{"spec": object{"parallelism": g.r.IntN(4)}})

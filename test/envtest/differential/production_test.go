@@ -19,22 +19,23 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/partition/placement"
 	"github.com/idalloc/idalloc/pkg/watch"
 )
 
 // class is an error as idalloc tells errors apart.
 func class(err error) string {
 	var forbidden *store.ForbiddenError
-	var large *assignment.TooLargeError
 	var answer apierrors.APIStatus
 	switch {
 	case err == nil:
 		return "no error"
 	case errors.As(err, &forbidden):
 		return "forbidden: " + forbidden.Verb + " " + forbidden.Resource
-	case errors.As(err, &large):
-		return "too large"
+	case errors.Is(err, store.ErrNotKept):
+		return "not kept"
 	case errors.Is(err, store.ErrConflict):
 		return "conflict"
 	case errors.Is(err, store.ErrAmbiguous):
@@ -56,8 +57,8 @@ func (s *side) owned(key string, o store.Owner, err error) {
 		return
 	}
 	s.owners[key] = append(s.owners[key], o)
-	s.notef("store: count %d, selector %q, rollout %+v, annotations %v (nil: %t), %s, %d problems, terminating %t",
-		o.Count, o.Selector, o.Rollout, texts(toObject(o.Annotations)), o.Annotations == nil, o.Trust, len(o.Record.Problems), o.Terminating)
+	s.notef("store: count %d, selector %q, rollout %+v, annotations %v (nil: %t), %d problems, terminating %t",
+		o.Count, o.Selector, o.Rollout, texts(toObject(o.Annotations)), o.Annotations == nil, len(o.Record.Problems), o.Terminating)
 }
 
 func toObject(m map[string]string) object {
@@ -76,19 +77,19 @@ func last[T any](all []T, back int) (v T, ok bool) {
 	return all[max(0, len(all)-1-back)], true
 }
 
-// commit draws a compare-and-swap of idalloc on an owner that was read a while ago.
-func (g *generator) commit() step {
+// propose draws a compare-and-swap of idalloc on an owner that was read a while ago.
+func (g *generator) propose() step {
 	resource, name, back := g.resource(), g.owner(), g.back()
 	g.values++
-	state := assignment.State{Slots: assignment.Slots{}, UIDs: assignment.Slots{}, Epoch: begin().UnixMilli() + int64(g.values)}
+	state := assignment.State{Slots: assignment.Slots{}}
 	for id := range g.r.IntN(4) {
-		state.Slots[id], state.UIDs[id] = fmt.Sprintf("p-%d", id), "u"
+		state.Slots[id] = fmt.Sprintf("p-%d-%d", id, g.values)
 	}
 	if g.chance(0.3) {
 		state.Handover = assignment.Slots{0: "asker"}
 	}
 	if g.chance(0.2) {
-		state.FenceAfter = 10 * time.Second
+		state.Partitions = &assignment.Partitions{Count: 4, Strategy: "sticky", Owners: placement.Owners{0: placement.Between(0, 3)}}
 	}
 	if g.chance(0.03) {
 		for id := range 9000 {
@@ -106,26 +107,27 @@ func (g *generator) commit() step {
 		if !ok {
 			return nil
 		}
-		o, err := s.store.Commit(ctx, from, state)
+		o, err := s.store.Propose(ctx, from, state)
 		s.owned(key, o, err)
 		return nil
-	}, "commit %d slots (handover %t, strict %t) to %s/%s as it was %d looks ago, read before: %t",
-		len(state.Slots), state.Handover != nil, state.FenceAfter > 0, resource, name, back, readFirst)
+	}, "propose %d slots (handover %t, partitions %t) to %s/%s as it was %d looks ago, read before: %t",
+		len(state.Slots), state.Handover != nil, state.Partitions != nil, resource, name, back, readFirst)
+}
+
+// lock draws a receipt.
+func (g *generator) lock() receipt.Receipt {
+	g.values++
+	r := receipt.Receipt{UID: "u", Owner: "Deployment/a", Share: receipt.Nothing(), Write: fmt.Sprintf("w%d", g.values)}
+	r.State = pick(g, receipt.Waits, receipt.GaveUp, receipt.Locks, receipt.Locks, receipt.Locks)
+	if r.State == receipt.Locks {
+		r.Share, r.HandsOver = receipt.Share{ID: g.r.IntN(3)}, true
+	}
+	return r
 }
 
 // receipt draws a compare-and-swap of a pod's receipt.
 func (g *generator) receipt() step {
-	name, back, renew := g.pod(), g.back(), g.chance(0.3)
-	var next *assignment.Receipt
-	about := "none"
-	switch g.r.IntN(4) {
-	case 0:
-	case 1:
-		next, about = &assignment.Receipt{UID: "u", Owner: "Deployment/a", GaveUp: true}, "gave up"
-	default:
-		next = &assignment.Receipt{UID: "u", Owner: "Deployment/a", ID: g.r.IntN(3), Epoch: begin().UnixMilli() + int64(g.r.IntN(3)), HandsOver: true}
-		about = fmt.Sprintf("id %d of epoch %d", next.ID, next.Epoch)
-	}
+	name, back, next := g.pod(), g.back(), g.lock()
 	readFirst := g.chance(0.7)
 	return stepf(func(ctx context.Context, s *side) error {
 		if readFirst {
@@ -136,10 +138,42 @@ func (g *generator) receipt() step {
 		if !ok {
 			return nil
 		}
-		written, err := s.store.SwapReceipt(ctx, pod, next, renew)
+		written, err := s.store.SwapLock(ctx, pod, next)
 		s.podRead(name, written, err)
 		return nil
-	}, "receipt of %s (%s, renew %t) as it was %d looks ago, read before: %t", name, about, renew, back, readFirst)
+	}, "receipt of %s (%s) as it was %d looks ago, read before: %t", name, next.Encode(), back, readFirst)
+}
+
+// lease draws a compare-and-swap of a slot's Lease.
+func (g *generator) lease() step {
+	id, back, next := g.r.IntN(2), g.back(), g.lock()
+	readFirst := g.chance(0.7)
+	return stepf(func(ctx context.Context, s *side) error {
+		ref := s.ref(deployments, "a")
+		if readFirst {
+			l, err := s.store.GetLease(ctx, ref, id)
+			s.leaseRead(id, l, err)
+		}
+		l, ok := last(s.leases[id], back)
+		if !ok {
+			return nil
+		}
+		l = store.Lease{ID: id, Version: l.Version, Lasts: 20 * time.Second}
+		if next.State == receipt.Locks {
+			next.Share.ID = id
+			l.Holder, l.Pod, l.Receipt, l.Renewed = next.UID, "p", next, s.clock.Now()
+		}
+		l, err := s.store.PutLease(ctx, ref, l)
+		s.leaseRead(id, l, err)
+		return nil
+	}, "Lease of slot %d (%s) as it was %d looks ago, read before: %t", id, next.Encode(), back, readFirst)
+}
+
+func (s *side) leaseRead(id int, l store.Lease, err error) {
+	if err == nil {
+		s.leases[id] = append(s.leases[id], l)
+	}
+	s.notef("store: %s, holder %q, locks %+v, exists %t", class(err), l.Holder, l.Receipt, l.Version != "")
 }
 
 func (s *side) podRead(name string, pod *metav1.PartialObjectMetadata, err error) {
@@ -151,7 +185,7 @@ func (s *side) podRead(name string, pod *metav1.PartialObjectMetadata, err error
 
 // production draws one of idalloc's other requests.
 func (g *generator) production() step {
-	resource, name, pod := g.resource(), g.owner(), g.pod()
+	resource, name, pod, id := g.resource(), g.owner(), g.pod(), g.r.IntN(4)-1
 	options := metav1.ListOptions{LabelSelector: pick(g, "app=worker", assignment.HoldersSelector("Deployment/a"), ""), FieldSelector: pick(g, store.LivePods, "")}
 	requests := map[string]func(ctx context.Context, s *side) error{
 		"Get": func(ctx context.Context, s *side) error {
@@ -165,6 +199,20 @@ func (g *generator) production() step {
 		},
 		"ListObjects": func(ctx context.Context, s *side) error {
 			_, err := s.store.ListObjects(ctx, s.ref(resource, name), metav1.ListOptions{FieldSelector: "metadata.name=" + name})
+			return s.errored(err)
+		},
+		"Receipts": func(ctx context.Context, s *side) error {
+			all, err := s.store.Receipts(ctx, s.ref(deployments, "a"), id)
+			for _, r := range all {
+				s.notef("receipt %s of %s", r.Text, r.Pod)
+			}
+			return s.errored(err)
+		},
+		"ListLeases": func(ctx context.Context, s *side) error {
+			all, err := s.store.ListLeases(ctx, s.ref(deployments, "a"))
+			for _, l := range all {
+				s.notef("Lease of slot %d: holder %q, locks %+v", l.ID, l.Holder, l.Receipt)
+			}
 			return s.errored(err)
 		},
 		"GetPod": func(ctx context.Context, s *side) error {
@@ -204,7 +252,7 @@ func (g *generator) production() step {
 		},
 	}
 	what := pick(g, slices.Sorted(maps.Keys(requests))...)
-	return stepf(requests[what], "%s of %s/%s, pod %s, pods %v", what, resource, name, pod, options)
+	return stepf(requests[what], "%s of %s/%s, slot %d, pod %s, pods %v", what, resource, name, id, pod, options)
 }
 
 func (s *side) errored(err error) error {

@@ -31,7 +31,7 @@ type generator struct {
 
 func newGenerator(seed, number uint64) *generator {
 	g := &generator{r: rand.New(rand.NewPCG(seed, number))} //nolint:gosec // it has to be the same again, not secret
-	g.applied = pick(g, "example.com/applied", assignment.SealKey)
+	g.applied = pick(g, "example.com/applied", assignment.HandoverKey)
 	return g
 }
 
@@ -73,7 +73,7 @@ func (g *generator) manager() string {
 
 // key draws an annotation's key.
 func (g *generator) key() string {
-	return pick(g, assignment.SealKey, assignment.DefaultKey, assignment.EpochKey, "example.com/a", "b")
+	return pick(g, assignment.Key, assignment.HandoverKey, assignment.PartitionOwnersKey, "example.com/a", "b")
 }
 
 // sequence draws a sequence that begins with objects of all kinds, and ends with a look at its watches.
@@ -84,7 +84,7 @@ func (g *generator) sequence(length int) []step {
 		draw   func() step
 	}{
 		{6, g.creation}, {7, g.deletion}, {12, g.jsonPatch}, {8, g.mergePatch}, {2, g.scale}, {3, g.apply}, {6, g.statusPatch},
-		{3, g.oddPatch}, {6, g.reading}, {6, g.rawList}, {14, g.commit}, {12, g.receipt}, {10, g.production}, {6, g.watch}, {5, g.wait},
+		{3, g.oddPatch}, {6, g.reading}, {6, g.rawList}, {14, g.propose}, {12, g.receipt}, {6, g.lease}, {10, g.production}, {6, g.watch}, {5, g.wait},
 	}
 	total := 0
 	for _, d := range draws {

@@ -9,8 +9,6 @@ import (
 	"strings"
 
 	utiljson "k8s.io/apimachinery/pkg/util/json"
-
-	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 )
 
 // dig returns the value below o that the path names, nil if there is none.
@@ -34,15 +32,14 @@ func (s *side) view(resource string, o object, item bool) string {
 	if !item {
 		out["kind"] = fmt.Sprint(o[apiVersion], " ", o["kind"])
 	}
-	if resource != pods { // nobody reads a pod's
+	if resource != pods && resource != leases { // nobody reads theirs
 		out["generation"] = m["generation"]
-		out["managers"] = managers(m)
 	}
 	if o["kind"] != "PartialObjectMetadata" && o["kind"] != "PartialObjectMetadataList" {
 		for _, path := range [][]string{
 			{"spec", replicas}, {"spec", "parallelism"}, {"spec", "selector"}, {"spec", "ordinals"}, {"spec", "strategy"}, {"spec", "nodeName"},
 			{"spec", "template", metadata, annotations}, {status, "phase"}, {status, "reason"}, {status, "conditions"},
-			{status, "updatedReplicas"}, {status, "readyReplicas"}, {status, "availableReplicas"},
+			{"spec", "holderIdentity"}, {"spec", "leaseDurationSeconds"}, {"spec", "renewTime"}, {status, "updatedReplicas"}, {status, "readyReplicas"}, {status, "availableReplicas"},
 		} {
 			if v := dig(o, path...); v != nil && (path[0] != "status" || v != int64(0)) { // which is as good as none
 				out[strings.Join(path, ".")] = v
@@ -61,7 +58,7 @@ func (s *side) view(resource string, o object, item bool) string {
 	return string(text)
 }
 
-// texts are annotations with what is long made short, and without the blanks that idalloc draws.
+// texts are annotations with what is long made short.
 func texts(v any) any {
 	m, ok := v.(object)
 	if !ok {
@@ -70,9 +67,6 @@ func texts(v any) any {
 	out := object{}
 	for key, value := range m {
 		text, _ := value.(string)
-		if key == assignment.ReceiptKey {
-			text = strings.TrimRight(text, " \t")
-		}
 		if len(text) > 300 {
 			h := fnv.New32a()
 			_, _ = h.Write([]byte(text)) // a hash never fails
@@ -91,29 +85,6 @@ func (s *side) rank(rv any) int {
 	}
 	i, _ := slices.BinarySearch(s.revs, rev)
 	return i
-}
-
-// managers are who owns which annotations, as managedFields say.
-func managers(m object) []string {
-	owned := map[string][]string{}
-	entries, _ := m["managedFields"].([]any)
-	for _, e := range entries {
-		entry, _ := e.(object)
-		fields, _ := dig(entry, "fieldsV1", "f:metadata", "f:annotations").(object)
-		who := fmt.Sprint(entry["manager"], " ", entry["operation"], " ", entry["subresource"])
-		for key := range fields {
-			if key != "." {
-				owned[who] = append(owned[who], key)
-			}
-		}
-	}
-	out := make([]string, 0, len(owned))
-	for who, keys := range owned {
-		slices.Sort(keys)
-		out = append(out, who+": "+strings.Join(slices.Compact(keys), " "))
-	}
-	slices.Sort(out)
-	return out
 }
 
 // told returns what a watch said since it was asked last, object by object.

@@ -110,8 +110,7 @@ func TestAWrongServerIsFound(t *testing.T) {
 			})
 		},
 		"another reason":              func() http.RoundTripper { return replaced(`"reason":"NotFound"`, `"reason":"Gone"`) },
-		"another manager":             func() http.RoundTripper { return replaced(`"manager":"idalloc"`, `"manager":"kubectl"`) },
-		"an update is an apply":       func() http.RoundTripper { return replaced(`"operation":"Update"`, `"operation":"Apply"`) },
+		"another holder of a Lease":   func() http.RoundTripper { return replaced(`"holderIdentity":"p/u"`, `"holderIdentity":"q/u"`) },
 		"nobody is being deleted":     func() http.RoundTripper { return replaced(`"deletionTimestamp"`, `"delayedTimestamp"`) },
 		"a phase is lost":             func() http.RoundTripper { return replaced(`"phase":"Running"`, `"phase":"Pending"`) },
 		"a creation is a change":      func() http.RoundTripper { return swapped(`{"type":"ADDED"`, `{"type":"AGAIN"`) },

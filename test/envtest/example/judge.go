@@ -104,11 +104,11 @@ func spans(records []overlap.Record) []span {
 		switch {
 		case r.ID == overlap.None:
 			delete(open, r.Holder())
-		case is && all[i].token == r.Epoch:
+		case is && all[i].token == r.Token:
 			all[i].to = r.Before
 		default:
 			open[r.Holder()] = len(all)
-			all = append(all, span{partition: r.ID, pod: strings.TrimSuffix(r.Pod, fmt.Sprintf(".%d", r.ID)) + r.UID, token: r.Epoch, from: r.After, to: r.Before})
+			all = append(all, span{partition: r.ID, pod: strings.TrimSuffix(r.Pod, fmt.Sprintf(".%d", r.ID)) + r.UID, token: r.Token, from: r.After, to: r.Before})
 		}
 	}
 	return all

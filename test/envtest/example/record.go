@@ -55,8 +55,8 @@ func (r *Recorder) Work(next func(context.Context, partition.Partition) error) f
 	}
 }
 
-func shown(p partition.Partition) func() (id, count int, epoch int64) {
-	return func() (id, count int, epoch int64) { return p.Number, p.Count, p.Token }
+func shown(p partition.Partition) func() (id, count int, token int64) {
+	return func() (id, count int, token int64) { return p.Number, p.Count, p.Token }
 }
 
 // Event writes an event down whose processing began at a time of overlap.Now. again says that it may have been processed before. Call it

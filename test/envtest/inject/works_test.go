@@ -95,7 +95,7 @@ var _ = Describe("the pods of a workload with the label", func() {
 		Expect(patch(pods[0].Name, receipt)).To(Succeed())
 		Expect(patch(pods[0].Name, `{"metadata":{"labels":{"idalloc.dev/inject":null}}}`)).To(MatchError(ContainSubstring(byPolicy)))
 		Expect(patch(pods[0].Name, `{"metadata":{"annotations":{"idalloc.dev/injected":null}}}`)).To(MatchError(ContainSubstring(byPolicy)))
-		_, err = in.AppsV1().Deployments(namespace).Patch(ctx, "worker", types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"{}"}}}`, assignment.DefaultKey),
+		_, err = in.AppsV1().Deployments(namespace).Patch(ctx, "worker", types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"{}"}}}`, assignment.Key),
 			metav1.PatchOptions{FieldManager: assignment.FieldManager})
 		Expect(err).NotTo(HaveOccurred())
 	})

@@ -23,6 +23,13 @@ func Rules() []rbacv1.PolicyRule {
 	}
 }
 
+// StrictRules returns what idalloc may do in its namespace in strict mode: Rules, and the Leases.
+func StrictRules() []rbacv1.PolicyRule {
+	return append(Rules(), rbacv1.PolicyRule{
+		APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"get", "list", "watch", "create", "update"},
+	})
+}
+
 // Grant creates a service account and lets it do what rules say, in this
 // namespace only.
 func (n *Namespace) Grant(ctx context.Context, account string, rules ...rbacv1.PolicyRule) error {
