@@ -145,7 +145,7 @@ simulate: ## Play simulated histories that nobody played yet for MINUTES (600, a
 	go test -count=1 -timeout 0 ./test/simulation -run '^TestSimulation$$' -minutes=$(MINUTES) -first=$(FIRST) -v
 
 .PHONY: mutants
-mutants: ## Break the code in each of MUTANTS (all) of test/simulation/mutants, and see the simulation catch it.
+mutants: ## Break the code in each of MUTANTS (all) of test/simulation/mutants.txt, and see the simulation catch it.
 	go test -count=1 -timeout 0 ./test/simulation -run '^TestMutants$$' -mutants=$(MUTANTS) -v
 
 .PHONY: mutation
