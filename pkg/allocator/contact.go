@@ -82,7 +82,10 @@ func (a *Allocator) listen(why duty.Duty) {
 		c.self = watch.Pod(c.streams, a.o.Store, a.o.Namespace, a.o.Pod, a.log)
 		c.self.Wake(c.wake)
 	}
-	if why.Why == duty.NoSlot && a.known.Outcome {
+	switch {
+	case a.tenure.Lock.State == receipt.Locks:
+		a.plans.leave()
+	case why.Why == duty.NoSlot && a.plans.made:
 		a.plans.follow(a)
 	}
 	a.followNeighbour()

@@ -204,6 +204,42 @@ func TestAWaiterGetsTheSlotOfAPodThatEnds(t *testing.T) {
 	}
 }
 
+func TestAPodFollowsOtherPodsOnlyWhileItWaits(t *testing.T) {
+	b := newBench(t, 1)
+	open := make(chan int, 100)
+	var now atomic.Int64
+	b.api.Before(func(_ http.ResponseWriter, r *http.Request) bool {
+		if q := r.URL.Query(); q.Get("watch") != "" && q.Get("labelSelector") != "" {
+			open <- int(now.Add(1))
+			context.AfterFunc(r.Context(), func() { open <- int(now.Add(-1)) })
+		}
+		return false
+	})
+	until := func(want int) {
+		t.Helper()
+		late := time.After(time.Minute)
+		for {
+			select {
+			case n := <-open:
+				if n == want {
+					return
+				}
+			case <-late:
+				t.Fatalf("there are %d watches of the pods, not %d", now.Load(), want)
+			}
+		}
+	}
+	b.pod("p0")
+	b.pod("p1")
+	first := b.start("p0", nil)
+	b.until("the first id", has(0))
+	b.start("p1", nil)
+	until(2)
+	first.release()
+	b.until("the second holder", func(now map[string]identity.Identity) bool { return now["p1"].Assigned() })
+	until(0)
+}
+
 func TestAScaleDownMovesTheHighestID(t *testing.T) {
 	b := newBench(t, 2)
 	b.pod("p0")

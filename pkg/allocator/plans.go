@@ -75,6 +75,11 @@ type plans struct {
 func (p *plans) close() {
 	p.neighbour.close()
 	p.neighbour = nil
+	p.leave()
+}
+
+// leave ends the streams of pods. A pod that has its slot does not need them.
+func (p *plans) leave() {
 	if p.stop != nil {
 		p.stop()
 		<-p.owned.Done()
