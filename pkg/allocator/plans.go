@@ -126,6 +126,7 @@ func (p *plans) heard(a *Allocator, before store.Owner) {
 	}
 	if !a.named(before) && a.named(now) && a.contact.owner != nil && !p.made && a.tenure.Lock.State != receipt.Locks {
 		a.known.Again = later(a.known.Again, a.clock.Now().Add(a.pace.Queue(p.contenders))) // all hear of it at the same moment
+		a.work.listenAt = later(a.work.listenAt, a.known.Again)
 	}
 }
 
@@ -167,17 +168,15 @@ func surplus(owner store.Owner) bool {
 // plan reads the owner unless a stream has it, lists the pods, decides, and writes what is proposed.
 func (a *Allocator) plan(ctx context.Context) error {
 	p := &a.plans
+	if !a.view.fresh && (p.contenders > 1 || a.contact.owner == nil || !a.contact.owner.Synced() || a.contact.stale) {
+		return a.look(ctx) // the time that it takes says how busy the server is
+	}
 	if slow := a.pace.Loaded(); !p.extended && p.contenders > 1 && slow > a.pace.Scale(a.view.owner.Count) {
 		p.extended = true // too many would plan before the first one's write is heard of
 		a.known.Turn = a.clock.Now().Add(a.turn(slow))
 		return nil
 	}
 	p.drops = false
-	if !a.view.fresh && (a.contact.owner == nil || !a.contact.owner.Synced() || a.contact.stale) {
-		if err := a.look(ctx); err != nil || a.view.gone {
-			return err
-		}
-	}
 	owner := a.view.owner
 	began := a.clock.Now()
 	decision, err := a.decide(ctx, owner)
