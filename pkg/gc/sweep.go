@@ -91,7 +91,7 @@ func sweepOnce(ctx context.Context, s *store.Store, ref store.Ref, dryRun bool) 
 		return Result{}, err
 	}
 	switch {
-	case next == nil && decision.TooLarge != nil && !dryRun:
+	case next == nil && decision.TooLarge != nil:
 		return Result{}, decision.TooLarge
 	case next == nil || dryRun:
 		return result, nil

@@ -153,7 +153,7 @@ func TestSweep(t *testing.T) {
 		},
 		"has no owner":                      {fails: store.ErrGone},
 		"finds no room":                     {owner: full, pods: []*unstructured.Unstructured{apifake.Holding("a", 0)}, full: true},
-		"only looks where there is no room": {owner: full, pods: []*unstructured.Unstructured{apifake.Holding("a", 0)}, dry: true, want: Result{Restored: true}},
+		"only looks where there is no room": {owner: full, pods: []*unstructured.Unstructured{apifake.Holding("a", 0)}, dry: true, full: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := apifake.New(t)

@@ -12,13 +12,18 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 )
 
-// unbounded is the bound of a planner that has room for everything.
-const unbounded = math.MaxInt
+const (
+	// unbounded is the bound of a planner that has room for everything.
+	unbounded = math.MaxInt
+	// frees is the bound of one that has no room for any entry that the map lacks, not even for what a receipt locks.
+	frees = -1
+)
 
 // Plan returns the owner's next state. It never fails and never blocks. Its cost is O((N + pods) log(N + pods)), and log(N) times that if the
 // annotations are full.
 //
-// If there is no room for all that is new, the plan is the largest one that fits. The entries of live pods stay, and those of dead pods go.
+// If there is no room for all that is new, the plan is the largest one that fits. The entries of live pods stay, and those of dead pods go. If
+// not even the slots that receipts lock fit, the map lacks these: the receipts say so themselves.
 // If there is no room for the row, the row stays as it is, and the slots go on.
 func Plan(in Input) Decision {
 	plan := func(most int) *planner {
@@ -40,10 +45,8 @@ func Plan(in Input) Decision {
 	// The search assumes that a plan with a higher bound takes no less room. A request that is met breaks that, because it goes. The search
 	// still finds a plan that fits, and the next plan goes on from there.
 	past := sort.Search(p.added()+1, func(most int) bool { return plan(most).fits() != nil })
-	p = plan(max(0, past-1))
-	if past == 0 {
-		p.d.Next = nil
-	}
+	in.Partitions.Unchanged = in.Partitions.Unchanged || past == 0
+	p = plan(past - 1) // which is frees, if nothing else fits
 	p.d.TooLarge = large
 	return p.d
 }
@@ -72,7 +75,7 @@ type planner struct {
 
 func newPlanner(in Input, most int) *planner {
 	p := &planner{
-		in: in, most: most, left: most, open: in.Count, alive: make([]*Pod, 0, len(in.Pods)),
+		in: in, most: most, left: max(0, most), open: in.Count, alive: make([]*Pod, 0, len(in.Pods)),
 		pods: make(map[string]*Pod, len(in.Pods)), lost: map[string]bool{},
 		lockers: make(map[int]*Pod, len(in.Pods)), holds: make(map[string]int, len(in.Pods)),
 		next: assignment.State{Slots: make(assignment.Slots, min(in.Count, len(in.Pods))), Handover: assignment.Slots{}},
@@ -114,7 +117,7 @@ func (p *planner) decide() {
 // keepEntries writes down who locks a slot (rule 1), and carries over the other entries that may stay (rule 2).
 func (p *planner) keepEntries() {
 	for id, pod := range p.lockers {
-		if pod != nil {
+		if pod != nil && (p.most > frees || p.in.State.Slots[id] == pod.Name) {
 			p.assign(id, pod)
 		}
 	}
@@ -169,7 +172,7 @@ func (p *planner) add(id int, pod *Pod) bool {
 }
 
 // added returns the number of new entries and requests. An entry that only says what a receipt locks does not count.
-func (p *planner) added() int { return p.most - p.left }
+func (p *planner) added() int { return max(0, p.most) - p.left }
 
 // fits returns an error if the owner's annotations have no room for what is to be written. A plan that adds nothing may use more room.
 func (p *planner) fits() *assignment.TooLargeError {
