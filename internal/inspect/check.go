@@ -32,6 +32,7 @@ func check(n snapshot) Report {
 	c.checkLeases()
 	c.checkPartitions()
 	c.checkRollout()
+	c.checkCondemned()
 	return c.report()
 }
 

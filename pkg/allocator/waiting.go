@@ -159,6 +159,8 @@ func (a *Allocator) reason() string {
 	case h.Full():
 		what = fmt.Sprintf("other hand-overs of %s: %d of at most %d are under way, that is requests and new pods that are not available yet",
 			owner.Ref, h.UnderWay, h.Limit)
+	case h.Older > 0 && h.Able == 0 && !owner.Rolls():
+		what += "; " + owner.KeptByCondemned()
 	case h.Older > 0 && h.Able == 0 && owner.Rollout.Blocks():
 		what += "; this rolling update does not go on by itself, since no old pod hands over its slot: " + WayOut
 	}

@@ -53,6 +53,7 @@ func PodOf(owner store.Owner, meta metav1.Object, owned bool) (proposal.Pod, err
 	if n, ok := owner.Ordinal(meta); ok {
 		pod.Ordinal = n
 	}
+	pod.Condemned = owned && owner.Condemned(meta)
 	if end := meta.GetDeletionTimestamp(); end != nil {
 		pod.Terminating, pod.Deadline = true, end.Time // Kubernetes has added the grace period to this time
 	}

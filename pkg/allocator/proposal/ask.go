@@ -10,7 +10,7 @@ import (
 func (p *planner) keepRequests() {
 	for id, name := range p.in.State.Handover {
 		pod := p.pods[name]
-		if id < p.in.Count && p.waits(pod) && (p.me == nil || !p.in.Rollout.Current || p.sibling(pod)) {
+		if id < p.in.Count && p.waits(pod) && !pod.Condemned && (p.me == nil || !p.in.Rollout.Current || p.sibling(pod)) {
 			p.next.Handover[id] = name
 		}
 	}
@@ -33,10 +33,15 @@ func (p *planner) dropRequests() {
 	})
 }
 
-// ask asks pods of older revisions for their slots, for the planner and for siblings that are known to run (rule 6). A pod's work is stopped
-// for that. A planner whose program failed asks when its time has come, even while it leaves free slots to other pods.
+// goes reports whether the pod may be asked for its slot: it is of an older revision than the planner, or condemned.
+func (p *planner) goes(pod *Pod) bool {
+	return p.in.Rollout.Current && !p.sibling(pod) || pod.Condemned && !p.me.Condemned
+}
+
+// ask asks pods that are to go for their slots, for the planner and for siblings that are known to run (rule 6). A pod's work is stopped for
+// that. A planner whose program failed asks when its time has come, even while it leaves free slots to other pods.
 func (p *planner) ask() {
-	if !p.in.Rollout.Current || !p.waits(p.me) {
+	if !p.waits(p.me) || !p.in.Rollout.Current && !slices.ContainsFunc(p.alive, p.goes) {
 		return
 	}
 	h := &p.d.HandOver
@@ -46,7 +51,7 @@ func (p *planner) ask() {
 		asking[name] = true
 	}
 	askers := slices.DeleteFunc(p.waiters(), func(pod *Pod) bool {
-		return pod.Ordinal != NoOrdinal || asking[pod.Name] || p.doubt(pod) > 1 || (pod == p.me && p.in.StandsBack)
+		return pod.Condemned || p.bound(pod) || asking[pod.Name] || p.doubt(pod) > 1 || (pod == p.me && p.in.StandsBack)
 	})
 	slices.SortStableFunc(askers, func(a, b *Pod) int { return p.doubt(a) - p.doubt(b) })
 	for _, pod := range askers {
@@ -54,10 +59,11 @@ func (p *planner) ask() {
 			return
 		}
 		p.left--
-		p.next.Handover[able[0]] = pod.Name
+		at := max(0, slices.Index(able, pod.Ordinal)) // the slot of its ordinal, or else the first one
+		p.next.Handover[able[at]] = pod.Name
 		h.UnderWay++
-		h.Asked = append(h.Asked, Change{ID: able[0], Pod: pod.Name})
-		able = able[1:]
+		h.Asked = append(h.Asked, Change{ID: able[at], Pod: pod.Name})
+		able = slices.Delete(able, at, at+1)
 	}
 }
 
@@ -66,19 +72,18 @@ func (p *planner) ask() {
 //
 // Three things count as hand-overs under way: requests; siblings that have a slot, have shown life, and are not available yet; and older pods
 // within their grace period, because their slots come free by themselves. So a revision that does not work does not collect every id. A
-// sibling that has not shown life took its slot from nobody, so it does not count.
+// sibling that has not shown life took its slot from nobody, so it does not count. Nor do those of a StatefulSet, which starts a pod when the
+// one before it is Ready.
 func (p *planner) survey() (able []int) {
 	h := &p.d.HandOver
 	starting, leaving := -p.in.Rollout.Available, 0
 	for id, name := range p.next.Slots {
 		pod := p.pods[name]
-		if p.sibling(pod) {
-			if !pod.Terminating && pod.showsLife() {
-				starting++
-			}
+		switch {
+		case !p.goes(pod) && p.in.Rollout.Current && !pod.Terminating && pod.showsLife():
+			starting++
 			continue
-		}
-		if id >= p.in.Count {
+		case !p.goes(pod) || id >= p.in.Count:
 			continue
 		}
 		if pod.Owned {

@@ -47,6 +47,7 @@ func genPod(t *rapid.T, name string) Pod {
 	p.Deadline = t0.Add(time.Duration(rapid.IntRange(0, 1).Draw(t, "grace")))
 	p.Owned = rapid.IntRange(0, 4).Draw(t, "owned") > 0
 	p.Ordinal = rapid.IntRange(NoOrdinal, 6).Draw(t, "ordinal")
+	p.Condemned = p.Owned && rapid.IntRange(0, 4).Draw(t, "condemned") == 0
 	p.Receipt.State = rapid.SampledFrom([]receipt.State{
 		receipt.None, receipt.None, receipt.Waits, receipt.Waits, receipt.GaveUp, receipt.Locks, receipt.Locks, receipt.Unreadable,
 	}).Draw(t, "receipt")
@@ -147,9 +148,11 @@ func requestsAreFewAndMeetable(t *rapid.T, in Input, d Decision) {
 	for _, a := range d.HandOver.Asked {
 		me, requester, holder := in.pod(in.Me), in.pod(a.Pod), in.pod(next.Slots[a.ID])
 		switch {
-		case !in.Rollout.Current, requester.Controller != me.Controller, requester != me && !requester.runs(), requester == me && in.StandsBack:
+		case requester.Condemned, requester.Controller != me.Controller, requester != me && !requester.runs(), requester == me && in.StandsBack:
 			t.Fatalf("%s asks for slot %d", a.Pod, a.ID)
-		case holder.Controller == me.Controller || !holder.Receipt.HandsOver || holder.Terminating || a.ID >= in.Count:
+		case !holder.Condemned && !in.Rollout.Current, !holder.Condemned && holder.Controller == me.Controller:
+			t.Fatalf("%+v is asked for slot %d, and it is not to go", holder, a.ID)
+		case !holder.Receipt.HandsOver || holder.Terminating || a.ID >= in.Count:
 			t.Fatalf("%+v is asked for slot %d", holder, a.ID)
 		}
 	}

@@ -26,6 +26,8 @@ type Pod struct {
 	Deadline    time.Time
 	// Ordinal is the pod's index (StatefulSet, Indexed Job), counted from 0, or NoOrdinal.
 	Ordinal int
+	// Condemned says that Kubernetes is to remove the pod, because its StatefulSet does not have its ordinal any more.
+	Condemned bool
 	// Receipt is what the pod says about itself.
 	Receipt receipt.Receipt
 }
@@ -162,7 +164,8 @@ type HandOver struct {
 	Asked []Change
 	// UnderWay is the number of hand-overs under way, with the new ones. Limit is the largest allowed number.
 	UnderWay, Limit int
-	// Older is the number of slots that pods of older revisions hold. Able is the number of those that can be asked for.
+	// Older is the number of slots of pods that may be asked: those of older revisions, and condemned ones. Able is the number of those that
+	// hand over.
 	Older, Able int
 }
 

@@ -51,6 +51,8 @@ type kind struct {
 	count func(*spec) *int
 	// ordinal returns a pod's index as a decimal. It is nil if pods of the kind have none.
 	ordinal func(pod metav1.Object) string
+	// condemns says that Kubernetes removes the pods whose index is none of those that the owner has.
+	condemns bool
 	// rolls says that the kind replaces its pods by revisions, that each revision is a ReplicaSet, and that its status
 	// counts their progress. Then pods of a new revision may ask pods of an old one for their slots.
 	rolls bool
@@ -67,7 +69,7 @@ const (
 
 var kinds = map[string]kind{ //nolint:gochecknoglobals // a constant that Go cannot express
 	Deployment:  {group: "apps", version: "v1", resource: "deployments", short: []string{"deploy"}, count: replicas, rolls: true, versioned: true},
-	StatefulSet: {group: "apps", version: "v1", resource: "statefulsets", short: []string{"sts"}, count: replicas, ordinal: podIndex},
+	StatefulSet: {group: "apps", version: "v1", resource: "statefulsets", short: []string{"sts"}, count: replicas, ordinal: podIndex, condemns: true},
 	ReplicaSet:  {group: "apps", version: "v1", resource: "replicasets", short: []string{"rs"}, count: replicas},
 	Job:         {group: "batch", version: "v1", resource: "jobs", count: parallelism, ordinal: completionIndex},
 }
@@ -96,6 +98,21 @@ func (o Owner) Ordinal(pod metav1.Object) (n int, ok bool) {
 	n, err := strconv.Atoi(index(pod))
 	n -= o.OrdinalStart
 	return n, err == nil && n >= 0
+}
+
+// Condemned reports whether Kubernetes is to remove one of the owner's pods, because the owner was scaled down or its ordinals begin elsewhere.
+func (o Owner) Condemned(pod metav1.Object) bool {
+	if !kinds[o.Kind].condemns {
+		return false
+	}
+	n, err := strconv.Atoi(podIndex(pod))
+	return err == nil && (n < o.OrdinalStart || n >= o.OrdinalStart+o.Count)
+}
+
+// KeptByCondemned says why a pod waits whose slot a condemned pod keeps, and what to do.
+func (o Owner) KeptByCondemned() string {
+	return fmt.Sprintf("%s has the ordinals %d to %d now, and pods with other ordinals keep slots that they cannot hand over; with the policy OrderedReady "+
+		"Kubernetes removes these only when all others are Ready: delete them, and they do not come back", o.Ref, o.OrdinalStart, o.OrdinalStart+o.Count-1)
 }
 
 func (k kind) apiVersion() string { return k.group + "/" + k.version }

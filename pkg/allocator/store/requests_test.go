@@ -117,6 +117,20 @@ func TestOrdinals(t *testing.T) {
 	}
 }
 
+func TestAPodIsCondemnedWhoseOrdinalIsNoneAnyMore(t *testing.T) {
+	for kind, want := range map[string]string{StatefulSet: "worker-4 worker-8", Deployment: "", ReplicaSet: "", Job: ""} {
+		o, got := Owner{Ref: Ref{Kind: kind}, OrdinalStart: 5, Count: 3}, []string{}
+		for _, pod := range []string{"worker-4", "worker-5", "worker-7", "worker-8", "worker-x"} {
+			if o.Condemned(&metav1.ObjectMeta{Name: pod, Labels: map[string]string{CompletionIndexLabel: "9"}}) {
+				got = append(got, pod)
+			}
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("of a %s, %v are condemned, want %s", kind, got, want)
+		}
+	}
+}
+
 func TestWhatAnEventSays(t *testing.T) {
 	server, s := newShelf(t, nil)
 	event := Event{
