@@ -1,11 +1,7 @@
 package boottime
 
 import (
-	"bytes"
-	"errors"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -18,24 +14,6 @@ func Now() time.Duration {
 		panic("idalloc: the boot time clock cannot be read: " + err.Error()) // Linux has had it since 2.6.39
 	}
 	return time.Duration(ts.Nano())
-}
-
-// Boot identifies the boot that Now counts from. Two readings of Now can be compared if their Boot is the same and not
-// empty. It is empty if the boot cannot be identified.
-func Boot() string { return bootOf("/proc") }
-
-// bootOf is Boot for a proc file system that is mounted there.
-func bootOf(proc string) string {
-	boot, err := os.ReadFile(filepath.Join(proc, "sys", "kernel", "random", "boot_id")) //nolint:gosec // a path of the kernel's
-	if err != nil || len(bytes.TrimSpace(boot)) == 0 {
-		return ""
-	}
-	// A time namespace has an offset of its own. Kernels without time namespaces have no such link.
-	namespace, err := os.Readlink(filepath.Join(proc, "self", "ns", "time"))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return ""
-	}
-	return string(bytes.TrimSpace(boot)) + " " + namespace
 }
 
 // Wait blocks until the clock shows at least until, or done is closed. If the machine is suspended at that time, Wait returns

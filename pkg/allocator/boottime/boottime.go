@@ -27,3 +27,17 @@ func (machine) BootTime() time.Duration { return Now() }
 
 // BootWait implements Source.
 func (machine) BootWait(until time.Duration, done <-chan struct{}) { Wait(until, done) }
+
+// tick is the time between two readings of the clock. wait cannot use one long timer, because Go's timers stand still while the
+// machine is suspended.
+const tick = time.Second
+
+func wait(until time.Duration, done <-chan struct{}) {
+	for left := until - Now(); left > 0; left = until - Now() {
+		select {
+		case <-time.After(min(left, tick)):
+		case <-done:
+			return
+		}
+	}
+}
