@@ -36,7 +36,7 @@ func (f Failover) String() string {
 }
 
 // Event is one of the types of this package.
-type Event interface{ happened() }
+type Event any
 
 // Observer hears of events.
 type Observer interface {
@@ -255,34 +255,3 @@ type Failover struct {
 	// After is for how long the planner had known that the id has no holder.
 	After time.Duration
 }
-
-func (Published) happened()         {}
-func (Claiming) happened()          {}
-func (Claimed) happened()           {}
-func (Waiting) happened()           {}
-func (StillWaiting) happened()      {}
-func (OwnerMissing) happened()      {}
-func (Planned) happened()           {}
-func (Conflict) happened()          {}
-func (Written) happened()           {}
-func (NoRoom) happened()            {}
-func (Taken) happened()             {}
-func (NotTaken) happened()          {}
-func (Grown) happened()             {}
-func (Yielded) happened()           {}
-func (Revoked) happened()           {}
-func (Paused) happened()            {}
-func (PartitionsMoved) happened()   {}
-func (PartitionsInForce) happened() {}
-func (FailedOver) happened()        {}
-func (PartitionsHeldUp) happened()  {}
-func (Asked) happened()             {}
-func (Given) happened()             {}
-func (GivenBack) happened()         {}
-func (Lost) happened()              {}
-func (Fenced) happened()            {}
-func (Damaged) happened()           {}
-func (Undone) happened()            {}
-func (Contact) happened()           {}
-func (Away) happened()              {}
-func (Back) happened()              {}
