@@ -1,7 +1,6 @@
 package store
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -141,11 +140,6 @@ func isRBAC(err error) bool {
 		return false
 	}
 	return rbacMessage.MatchString(status.Status().Message)
-}
-
-// requestContext bounds one request, because it is better to repeat a request than to wait long for its answer.
-func requestContext(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, RequestTimeout)
 }
 
 // Forbidden returns the ForbiddenError of a request that another package sent. err is the API server's error.

@@ -53,8 +53,6 @@ func (o Owner) About() metav1.OwnerReference {
 // whichever pod sends it: a hundred pods that notice the same thing do not write a hundred Events. Tell returns nil if
 // that Event exists already. It blocks until the server has answered. Errors: *ForbiddenError, or the server's own.
 func (s *Store) Tell(ctx context.Context, e Event) error {
-	ctx, cancel := requestContext(ctx)
-	defer cancel()
 	events := schema.GroupVersionResource{Version: "v1", Resource: "events"}
 	now := s.Clock.Now()
 	stamp := now.UTC().Format(time.RFC3339)
@@ -75,11 +73,13 @@ func (s *Store) Tell(ctx context.Context, e Event) error {
 		"reportingInstance":  e.Reporter,
 		"source":             map[string]any{"component": "idalloc"},
 	}}
-	_, err := s.Dynamic.Resource(events).Namespace(e.Namespace).Create(ctx, event, metav1.CreateOptions{FieldManager: assignment.FieldManager})
+	_, err := request(ctx, target{gvr: events, namespace: e.Namespace}, "create", func(ctx context.Context) (*unstructured.Unstructured, error) {
+		return s.Dynamic.Resource(events).Namespace(e.Namespace).Create(ctx, event, metav1.CreateOptions{FieldManager: assignment.FieldManager})
+	})
 	if apierrors.IsAlreadyExists(err) {
 		return nil
 	}
-	return target{gvr: events, namespace: e.Namespace}.wrap("create", err)
+	return err
 }
 
 // eventName returns the same name in every process for the same object and reason in the same minute.

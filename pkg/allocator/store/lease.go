@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -51,28 +52,24 @@ func LeaseName(owner string, id int) string {
 
 // GetLease reads the Lease of a slot. One that does not exist has no Version. Errors: *ForbiddenError, or another error that Temporary judges.
 func (s *Store) GetLease(ctx context.Context, ref Ref, id int) (Lease, error) {
-	t := target{Leases, ref.Namespace, LeaseName(ref.String(), id)}
-	ctx, cancel := requestContext(ctx)
-	defer cancel()
-	u, err := s.Dynamic.Resource(Leases).Namespace(t.namespace).Get(ctx, t.name, metav1.GetOptions{})
+	u, err := s.getWhole(ctx, target{Leases, ref.Namespace, LeaseName(ref.String(), id)})
 	switch {
-	case t.gone(err):
+	case errors.Is(err, ErrGone):
 		return Lease{ID: id, Receipt: receipt.Receipt{Share: receipt.Nothing()}}, nil
 	case err != nil:
-		return Lease{}, t.wrap("get", err)
+		return Lease{}, err
 	}
 	return leaseOf(u, id), nil
 }
 
 // ListLeases lists the owner's Leases by a consistent read. Errors: as of GetLease.
 func (s *Store) ListLeases(ctx context.Context, ref Ref) ([]Lease, error) {
-	ctx, cancel := requestContext(ctx)
-	defer cancel()
-	list, err := s.Dynamic.Resource(Leases).Namespace(ref.Namespace).List(ctx, metav1.ListOptions{
-		LabelSelector: receipt.OwnerLabel + "=" + assignment.OwnerLabelValue(ref.String()),
+	o := metav1.ListOptions{LabelSelector: receipt.OwnerLabel + "=" + assignment.OwnerLabelValue(ref.String())}
+	list, err := request(ctx, target{gvr: Leases, namespace: ref.Namespace}, "list", func(ctx context.Context) (*unstructured.UnstructuredList, error) {
+		return s.Dynamic.Resource(Leases).Namespace(ref.Namespace).List(ctx, o)
 	})
 	if err != nil {
-		return nil, target{gvr: Leases, namespace: ref.Namespace}.wrap("list", err)
+		return nil, err
 	}
 	out := make([]Lease, 0, len(list.Items))
 	for i := range list.Items {
@@ -88,28 +85,24 @@ func (s *Store) ListLeases(ctx context.Context, ref Ref) ([]Lease, error) {
 // PutLease writes the Lease, if it is as next.Version says, and returns it as written. It makes one that does not exist. It stays when the owner
 // is deleted, as that of a leader election does, because work under it may go on. Errors: ErrConflict, ErrAmbiguous, *ForbiddenError, or another error that Temporary judges.
 func (s *Store) PutLease(ctx context.Context, ref Ref, next Lease) (Lease, error) {
-	t := target{Leases, ref.Namespace, LeaseName(ref.String(), next.ID)}
-	ctx, cancel := requestContext(ctx)
-	defer cancel()
-	client := s.Dynamic.Resource(Leases).Namespace(t.namespace)
-	var u *unstructured.Unstructured
-	var err error
 	verb := "update"
 	if next.Version == "" {
 		verb = "create"
-		u, err = client.Create(ctx, next.object(ref), metav1.CreateOptions{FieldManager: assignment.FieldManager})
-	} else {
-		u, err = client.Update(ctx, next.object(ref), metav1.UpdateOptions{FieldManager: assignment.FieldManager})
 	}
+	client := s.Dynamic.Resource(Leases).Namespace(ref.Namespace)
+	u, err := write(ctx, target{Leases, ref.Namespace, LeaseName(ref.String(), next.ID)}, verb, func(ctx context.Context) (*unstructured.Unstructured, error) {
+		if next.Version == "" {
+			return client.Create(ctx, next.object(ref), metav1.CreateOptions{FieldManager: assignment.FieldManager})
+		}
+		return client.Update(ctx, next.object(ref), metav1.UpdateOptions{FieldManager: assignment.FieldManager})
+	})
 	switch {
 	case err == nil:
 		return leaseOf(u, next.ID), nil
-	case t.unanswered(err):
-		return Lease{}, fmt.Errorf("%w: %w", ErrAmbiguous, t.wrap(verb, err))
-	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err), t.gone(err):
+	case apierrors.IsAlreadyExists(err), errors.Is(err, ErrGone):
 		return Lease{}, fmt.Errorf("%w: %w", ErrConflict, err)
 	}
-	return Lease{}, t.wrap(verb, err)
+	return Lease{}, err
 }
 
 // object returns the Lease as the API server has it.

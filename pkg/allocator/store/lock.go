@@ -3,9 +3,9 @@ package store
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strconv"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -19,32 +19,33 @@ import (
 //
 // Errors: ErrConflict, ErrAmbiguous, ErrNotKept, ErrGone, *ForbiddenError, or the server's own.
 func (s *Store) SwapLock(ctx context.Context, pod *metav1.PartialObjectMetadata, next receipt.Receipt) (*metav1.PartialObjectMetadata, error) {
-	t := target{Pods, pod.Namespace, pod.Name}
-	if err := t.check("patch"); err != nil {
-		return nil, err
-	}
 	body, err := lockPatch(pod, next)
 	if err != nil {
 		return nil, err
 	}
-	rctx, cancel := requestContext(ctx)
-	defer cancel()
-	written, err := s.Metadata.Resource(Pods).Namespace(pod.Namespace).Patch(rctx, pod.Name, types.JSONPatchType, body,
-		metav1.PatchOptions{FieldManager: assignment.FieldManager})
+	t := target{Pods, pod.Namespace, pod.Name}
+	written, err := write(ctx, t, "patch", func(ctx context.Context) (*metav1.PartialObjectMetadata, error) {
+		return s.Metadata.Resource(Pods).Namespace(pod.Namespace).Patch(ctx, pod.Name, types.JSONPatchType, body, metav1.PatchOptions{FieldManager: assignment.FieldManager})
+	})
 	switch {
-	case err == nil && !shows(written, next):
+	case err != nil:
+		return nil, s.judge(ctx, t, err, func(now *metav1.PartialObjectMetadata) error { return differs(pod, now) })
+	case !shows(written, next):
 		return nil, fmt.Errorf("%w: annotation %s or the labels %s and %s of pod %s in namespace %s",
 			ErrNotKept, receipt.Key, receipt.IDLabel, receipt.OwnerLabel, pod.Name, pod.Namespace)
-	case err == nil:
-		return written, nil
-	case t.unanswered(err):
-		return nil, fmt.Errorf("%w: %w", ErrAmbiguous, t.wrap("patch", err))
-	case apierrors.IsConflict(err):
-		return nil, fmt.Errorf("%w: %w", ErrConflict, t.wrap("patch", err))
-	case apierrors.IsInvalid(err):
-		return nil, s.judgePod(ctx, pod, t.wrap("patch", err))
 	}
-	return nil, t.wrap("patch", err)
+	return written, nil
+}
+
+// differs returns ErrGone if another pod has the name now, and ErrConflict if the labels or annotations have changed.
+func differs(pod, now *metav1.PartialObjectMetadata) error {
+	switch {
+	case now.UID != pod.UID:
+		return ErrGone
+	case !maps.Equal(now.Labels, pod.Labels) || !maps.Equal(now.Annotations, pod.Annotations):
+		return ErrConflict
+	}
+	return nil
 }
 
 // labelsOf returns the values of a pod's labels that go with a receipt. They are nil for one that locks nothing.
@@ -106,11 +107,11 @@ func (s *Store) Receipts(ctx context.Context, ref Ref, id int) ([]Receipt, error
 	if id != receipt.NoID {
 		selector += "," + receipt.IDLabel + "=" + strconv.Itoa(id)
 	}
-	request, cancel := requestContext(ctx)
-	defer cancel()
-	list, err := s.Metadata.Resource(Pods).Namespace(ref.Namespace).List(request, metav1.ListOptions{LabelSelector: selector, FieldSelector: LivePods})
+	list, err := request(ctx, target{gvr: Pods, namespace: ref.Namespace}, "list", func(ctx context.Context) (*metav1.PartialObjectMetadataList, error) {
+		return s.Metadata.Resource(Pods).Namespace(ref.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector, FieldSelector: LivePods})
+	})
 	if err != nil {
-		return nil, target{gvr: Pods, namespace: ref.Namespace}.wrap("list", err)
+		return nil, err
 	}
 	out := make([]Receipt, 0, len(list.Items))
 	for i := range list.Items {

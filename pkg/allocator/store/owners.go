@@ -2,11 +2,9 @@ package store
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/conversion/queryparams"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
@@ -31,24 +29,24 @@ func at(request *rest.Request, ref Ref) *rest.Request {
 }
 
 func (s *Store) getObject(ctx context.Context, ref Ref) (*Object, error) {
-	o := &Object{}
-	return o, at(s.owners.Get(), ref).Name(ref.Name).Do(ctx).Into(o)
+	return request(ctx, ref.target(), "get", func(ctx context.Context) (*Object, error) {
+		o := &Object{}
+		return o, at(s.owners.Get(), ref).Name(ref.Name).Do(ctx).Into(o)
+	})
 }
 
 func (s *Store) patchObject(ctx context.Context, ref Ref, body []byte) (*Object, error) {
-	o := &Object{}
-	return o, at(s.owners.Patch(types.JSONPatchType), ref).Name(ref.Name).
-		Param("fieldManager", assignment.FieldManager).Body(body).Do(ctx).Into(o)
+	return write(ctx, ref.target(), "patch", func(ctx context.Context) (*Object, error) {
+		o := &Object{}
+		return o, at(s.owners.Patch(types.JSONPatchType), ref).Name(ref.Name).
+			Param("fieldManager", assignment.FieldManager).Body(body).Do(ctx).Into(o)
+	})
 }
 
 // ListObjects lists the objects of ref's kind in its namespace. Only ctx bounds the request. Errors: the client's own.
 func (s *Store) ListObjects(ctx context.Context, ref Ref, o metav1.ListOptions) (*Objects, error) {
-	request, err := withOptions(at(s.owners.Get(), ref), o)
-	if err != nil {
-		return nil, err
-	}
 	list := &Objects{}
-	if err := request.Do(ctx).Into(list); err != nil {
+	if err := at(s.owners.Get(), ref).SpecificallyVersionedParams(&o, metav1.ParameterCodec, metav1.SchemeGroupVersion).Do(ctx).Into(list); err != nil {
 		return nil, err
 	}
 	return list, nil
@@ -58,22 +56,5 @@ func (s *Store) ListObjects(ctx context.Context, ref Ref, o metav1.ListOptions) 
 // client's own.
 func (s *Store) WatchObjects(ctx context.Context, ref Ref, o metav1.ListOptions) (apiwatch.Interface, error) {
 	o.Watch = true
-	request, err := withOptions(at(s.owners.Get(), ref), o)
-	if err != nil {
-		return nil, err
-	}
-	return request.Watch(ctx)
-}
-
-func withOptions(request *rest.Request, o metav1.ListOptions) (*rest.Request, error) {
-	values, err := queryparams.Convert(&o)
-	if err != nil {
-		return nil, fmt.Errorf("idalloc: list options: %w", err)
-	}
-	for name, all := range values {
-		for _, value := range all {
-			request = request.Param(name, value)
-		}
-	}
-	return request, nil
+	return at(s.owners.Get(), ref).SpecificallyVersionedParams(&o, metav1.ParameterCodec, metav1.SchemeGroupVersion).Watch(ctx)
 }

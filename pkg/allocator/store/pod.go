@@ -2,9 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"maps"
 	"math"
 	"strconv"
 
@@ -12,37 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
-
-// GetPod reads a pod's metadata. Errors: ErrGone, *ForbiddenError, or another error that Temporary judges.
-func (s *Store) GetPod(ctx context.Context, namespace, name string) (*metav1.PartialObjectMetadata, error) {
-	t := target{Pods, namespace, name}
-	if err := t.check("get"); err != nil {
-		return nil, err
-	}
-	ctx, cancel := requestContext(ctx)
-	defer cancel()
-	pod, err := s.Metadata.Resource(Pods).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
-	if err != nil {
-		return nil, t.wrap("get", err)
-	}
-	return pod, nil
-}
-
-// judgePod tells a conflict from a real refusal, as judge does for an owner.
-func (s *Store) judgePod(ctx context.Context, pod *metav1.PartialObjectMetadata, refused error) error {
-	now, err := s.GetPod(ctx, pod.Namespace, pod.Name)
-	switch {
-	case errors.Is(err, ErrGone):
-		return fmt.Errorf("%w: %w", ErrGone, refused)
-	case err != nil:
-		return fmt.Errorf("%w: %w", ErrConflict, err)
-	case now.UID != pod.UID:
-		return fmt.Errorf("%w: %w", ErrGone, refused)
-	case !maps.Equal(now.Labels, pod.Labels) || !maps.Equal(now.Annotations, pod.Annotations):
-		return ErrConflict
-	}
-	return refused
-}
 
 // costOf returns the deletion cost for an id, or nil without one. Pods without an id get no cost, and pods with a high id a low one. So a
 // scale-down first removes pods without an id, then the highest ids, and the other pods keep theirs.
@@ -113,48 +79,16 @@ func (s *Store) EachFullPod(ctx context.Context, namespace string, o metav1.List
 func eachPage(ctx context.Context, namespace string, o metav1.ListOptions, read func(context.Context, metav1.ListOptions) (next string, err error)) error {
 	o.Limit, o.Continue = pageSize, ""
 	for {
-		request, cancel := requestContext(ctx)
-		next, err := read(request, o)
-		cancel()
+		next, err := request(ctx, target{gvr: Pods, namespace: namespace}, "list", func(ctx context.Context) (string, error) { return read(ctx, o) })
 		switch {
 		case apierrors.IsResourceExpired(err) && o.Continue != "":
 			o.Limit, o.Continue = 0, ""
 		case err != nil:
-			return target{gvr: Pods, namespace: namespace}.wrap("list", err)
+			return err
 		case next == "":
 			return nil
 		default:
 			o.Continue = next
 		}
 	}
-}
-
-// GetFullPod reads a pod with its status. Errors: as of GetPod.
-func (s *Store) GetFullPod(ctx context.Context, namespace, name string) (*unstructured.Unstructured, error) {
-	t := target{Pods, namespace, name}
-	if err := t.check("get"); err != nil {
-		return nil, err
-	}
-	ctx, cancel := requestContext(ctx)
-	defer cancel()
-	pod, err := s.Dynamic.Resource(Pods).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
-	if err != nil {
-		return nil, t.wrap("get", err)
-	}
-	return pod, nil
-}
-
-// GetMetadata reads the metadata of an object. Errors: as of Get.
-func (s *Store) GetMetadata(ctx context.Context, ref Ref) (*metav1.PartialObjectMetadata, error) {
-	t := target{ref.GVR(), ref.Namespace, ref.Name}
-	if err := t.check("get"); err != nil {
-		return nil, err
-	}
-	ctx, cancel := requestContext(ctx)
-	defer cancel()
-	object, err := s.Metadata.Resource(ref.GVR()).Namespace(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
-	if err != nil {
-		return nil, t.wrap("get", err)
-	}
-	return object, nil
 }

@@ -101,11 +101,9 @@ func (s *Store) RevisionOf(ctx context.Context, pod *metav1.PartialObjectMetadat
 	if !ok {
 		return Revision{}, nil
 	}
-	ctx, cancel := requestContext(ctx)
-	defer cancel()
 	o, err := s.getObject(ctx, ref)
 	if err != nil {
-		return Revision{}, target{ref.GVR(), ref.Namespace, ref.Name}.wrap("get", err)
+		return Revision{}, err
 	}
 	return Revision{Number: o.Annotations[revisionAnnotation], Available: o.Status.AvailableReplicas}, nil
 }

@@ -2,10 +2,12 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -69,29 +71,68 @@ type target struct {
 	namespace, name string
 }
 
+func (r Ref) target() target { return target{r.GVR(), r.Namespace, r.Name} }
+
+// request sends one request. Its errors are ErrGone, ErrNoAnswer, *ForbiddenError, or the server's own.
+func request[T any](ctx context.Context, t target, verb string, send func(context.Context) (T, error)) (answer T, err error) {
+	if err := t.check(verb); err != nil {
+		return answer, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
+	defer cancel()
+	answer, err = send(ctx)
+	return answer, t.wrap(verb, err)
+}
+
+// write sends one request that changes something. Its errors are those of request, and ErrConflict and ErrAmbiguous.
+func write[T any](ctx context.Context, t target, verb string, send func(context.Context) (T, error)) (T, error) {
+	answer, err := request(ctx, t, verb, send)
+	switch {
+	case errors.Is(err, ErrNoAnswer):
+		err = fmt.Errorf("%w: %w", ErrAmbiguous, err)
+	case apierrors.IsConflict(err):
+		err = fmt.Errorf("%w: %w", ErrConflict, err)
+	}
+	return answer, err
+}
+
 // Get reads the owner. Errors: ErrGone, *ForbiddenError, or another error that Temporary judges.
 func (s *Store) Get(ctx context.Context, ref Ref) (Owner, error) {
-	t := target{ref.GVR(), ref.Namespace, ref.Name}
-	if err := t.check("get"); err != nil {
-		return Owner{}, err
-	}
-	ctx, cancel := requestContext(ctx)
-	defer cancel()
 	o, err := s.getObject(ctx, ref)
 	if err != nil {
-		return Owner{}, t.wrap("get", err)
+		return Owner{}, err
 	}
 	return DecodeOwner(ref, o, nil)
 }
 
 // GetWhole reads the owner with all fields, its whole status included. Errors: as of Get.
 func (s *Store) GetWhole(ctx context.Context, ref Ref) (*unstructured.Unstructured, error) {
-	t := target{ref.GVR(), ref.Namespace, ref.Name}
-	if err := t.check("get"); err != nil {
-		return nil, err
-	}
-	ctx, cancel := requestContext(ctx)
-	defer cancel()
-	u, err := s.Dynamic.Resource(t.gvr).Namespace(t.namespace).Get(ctx, t.name, metav1.GetOptions{})
-	return u, t.wrap("get", err)
+	return s.getWhole(ctx, ref.target())
+}
+
+// GetFullPod reads a pod with its status. Errors: as of GetPod.
+func (s *Store) GetFullPod(ctx context.Context, namespace, name string) (*unstructured.Unstructured, error) {
+	return s.getWhole(ctx, target{Pods, namespace, name})
+}
+
+func (s *Store) getWhole(ctx context.Context, t target) (*unstructured.Unstructured, error) {
+	return request(ctx, t, "get", func(ctx context.Context) (*unstructured.Unstructured, error) {
+		return s.Dynamic.Resource(t.gvr).Namespace(t.namespace).Get(ctx, t.name, metav1.GetOptions{})
+	})
+}
+
+// GetMetadata reads the metadata of an object. Errors: as of Get.
+func (s *Store) GetMetadata(ctx context.Context, ref Ref) (*metav1.PartialObjectMetadata, error) {
+	return s.getMetadata(ctx, ref.target())
+}
+
+// GetPod reads a pod's metadata. Errors: ErrGone, *ForbiddenError, or another error that Temporary judges.
+func (s *Store) GetPod(ctx context.Context, namespace, name string) (*metav1.PartialObjectMetadata, error) {
+	return s.getMetadata(ctx, target{Pods, namespace, name})
+}
+
+func (s *Store) getMetadata(ctx context.Context, t target) (*metav1.PartialObjectMetadata, error) {
+	return request(ctx, t, "get", func(ctx context.Context) (*metav1.PartialObjectMetadata, error) {
+		return s.Metadata.Resource(t.gvr).Namespace(t.namespace).Get(ctx, t.name, metav1.GetOptions{})
+	})
 }
