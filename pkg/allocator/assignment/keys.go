@@ -14,15 +14,6 @@ const (
 // Keys returns the annotation keys on an owner that idalloc writes.
 func Keys() []string { return []string{Key, HandoverKey, PartitionOwnersKey} }
 
-// Keys on a pod.
-const (
-	// InstanceIDLabel is the label that shows a pod's id to Services and kubectl.
-	InstanceIDLabel = "idalloc.dev/instance-id"
-	// OwnerLabel is the label that names the owner of the pod's id, in the form of OwnerLabelValue.
-	OwnerLabel = "idalloc.dev/owner"
-	// ReceiptKey is the annotation with the pod's receipt.
-	ReceiptKey = "idalloc.dev/receipt"
-	// DeletionCostKey is Kubernetes' annotation that ranks the pods of a ReplicaSet for a
-	// scale-down: of its Ready pods, those with the lowest cost are deleted first.
-	DeletionCostKey = "controller.kubernetes.io/pod-deletion-cost"
-)
+// DeletionCostKey is Kubernetes' annotation on a pod that ranks the pods of a ReplicaSet for a scale-down: of its Ready pods, those with the
+// lowest cost are deleted first.
+const DeletionCostKey = "controller.kubernetes.io/pod-deletion-cost"

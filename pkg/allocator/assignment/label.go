@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"strings"
+
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 )
 
 const (
@@ -13,7 +15,7 @@ const (
 	hashLength = 40
 )
 
-// OwnerLabelValue returns the value of OwnerLabel for an owner ("Kind/name"), for example "deployment.worker". If
+// OwnerLabelValue returns the value of receipt.OwnerLabel for an owner ("Kind/name"), for example "deployment.worker". If
 // that is too long for a label, it returns 40 hexadecimal digits of the SHA-256 instead, which have no dot. A label
 // allows every character that the name of an object may have.
 func OwnerLabelValue(owner string) string {
@@ -29,5 +31,5 @@ func OwnerLabelValue(owner string) string {
 // HoldersSelector returns a label selector for the pods that have a receipt for a slot of the owner ("Kind/name").
 // It finds them even if somebody changed their other labels.
 func HoldersSelector(owner string) string {
-	return InstanceIDLabel + "," + OwnerLabel + "=" + OwnerLabelValue(owner)
+	return receipt.IDLabel + "," + receipt.OwnerLabel + "=" + OwnerLabelValue(owner)
 }

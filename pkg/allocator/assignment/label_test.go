@@ -6,6 +6,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 )
 
 // testOwner is the owner of all receipts.
@@ -44,8 +46,8 @@ func TestHoldersSelector(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, set := range map[bool]labels.Set{
-		true:  {InstanceIDLabel: "7", OwnerLabel: "deployment.worker", "app": "debug"},
-		false: {InstanceIDLabel: "7", OwnerLabel: "deployment.other"},
+		true:  {receipt.IDLabel: "7", receipt.OwnerLabel: "deployment.worker", "app": "debug"},
+		false: {receipt.IDLabel: "7", receipt.OwnerLabel: "deployment.other"},
 	} {
 		if s.Matches(set) != want {
 			t.Errorf("%v selected is %t", set, !want)

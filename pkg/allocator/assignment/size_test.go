@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/partition/placement"
 )
 
@@ -71,7 +72,7 @@ func TestTheErrorSaysWhatIsKeptFree(t *testing.T) {
 }
 
 func TestDigits(t *testing.T) {
-	for _, id := range []int{0, 9, 10, 99, 100, 12345, MaxID} {
+	for _, id := range []int{0, 9, 10, 99, 100, 12345, receipt.MaxID} {
 		if got := digits(id); got != len(strconv.Itoa(id)) {
 			t.Errorf("%d has %d digits", id, got)
 		}

@@ -5,15 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"math"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
-)
 
-// MaxID is the largest id. Kubernetes counts replicas in an int32.
-const MaxID = math.MaxInt32 - 1
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+)
 
 // Slots maps ids to names of pods.
 type Slots map[int]string
@@ -63,7 +61,7 @@ func (s Slots) Encode() string {
 const entryOverhead = 6
 
 // ParseSlots reads a flat JSON object from ids to names. It accepts any white space and key order. It is strict about
-// the rest: ids must be canonical decimals in [0, MaxID], names must be DNS names, and no id and no name may occur
+// the rest: ids must be canonical decimals in [0, receipt.MaxID], names must be DNS names, and no id and no name may occur
 // twice. The error quotes the offending part.
 func ParseSlots(text string) (Slots, error) {
 	if slots, ok := parseCanonical(text); ok {
@@ -118,9 +116,9 @@ func cutEntry(text string) (id int, name, after string, ok bool) {
 	return id, name, after, ok && validName(name)
 }
 
-// canonicalID reads the decimals that parseID accepts, without allocating an error for the others.
+// canonicalID accepts the decimals that Encode writes, and not "01", "-1", "+1", "1e3" or " 1".
 func canonicalID(text string) (id int, ok bool) {
-	const digits = 10 // the number of digits of MaxID
+	const digits = 10 // the number of digits of receipt.MaxID
 	if text == "" || len(text) > digits || (text[0] == '0' && text != "0") {
 		return 0, false
 	}
@@ -130,74 +128,38 @@ func canonicalID(text string) (id int, ok bool) {
 		}
 		id = 10*id + int(c-'0')
 	}
-	return id, id <= MaxID
+	return id, id <= receipt.MaxID
 }
 
 // parseAny reads a JSON object of any layout.
 func parseAny(text string) (Slots, error) {
-	dec := json.NewDecoder(strings.NewReader(text))
-	first, err := dec.Token()
+	var entries map[string]string
+	err := json.Unmarshal([]byte(text), &entries)
+	if err == nil && entries == nil {
+		err = errors.New("it is null")
+	}
 	if err != nil {
-		return nil, fmt.Errorf("not JSON: %s", quote(text))
+		return nil, fmt.Errorf("not a JSON object from ids to names (%w): %s", err, quote(text))
 	}
-	if first != json.Delim('{') {
-		return nil, fmt.Errorf("not a JSON object: %s", quote(text))
-	}
-	slots := Slots{}
-	seen := map[string]int{}
-	for dec.More() {
-		id, name, err := parseEntry(dec)
-		if err != nil {
-			return nil, err
+	slots := make(Slots, len(entries))
+	names := make(map[string]bool, len(entries))
+	for _, key := range slices.Sorted(maps.Keys(entries)) {
+		id, ok := canonicalID(key)
+		switch name := entries[key]; {
+		case !ok:
+			return nil, fmt.Errorf("not an id: %s", quote(key))
+		case !validName(name):
+			return nil, fmt.Errorf("id %d: not a name: %s", id, quote(name))
+		case names[name]:
+			return nil, fmt.Errorf("%s stands twice", quote(name))
+		default:
+			slots[id], names[name] = name, true
 		}
-		if _, twice := slots[id]; twice {
-			return nil, fmt.Errorf("id %d stands twice", id)
-		}
-		if other, twice := seen[name]; twice {
-			return nil, fmt.Errorf("%s stands twice, for id %d and for id %d", quote(name), other, id)
-		}
-		slots[id], seen[name] = name, id
 	}
-	if _, err := dec.Token(); err != nil {
-		return nil, fmt.Errorf("the JSON object does not end: %s", quote(text))
-	}
-	end := int(dec.InputOffset())
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("something follows the JSON object: %s", quote(text[end:]))
+	if strings.Count(text, ":") != len(entries) { // no id and no name has a colon
+		return nil, fmt.Errorf("an id stands twice: %s", quote(text))
 	}
 	return slots, nil
-}
-
-func parseEntry(dec *json.Decoder) (id int, name string, err error) {
-	key, err := dec.Token()
-	if err != nil {
-		return 0, "", fmt.Errorf("not JSON at byte %d: %w", dec.InputOffset(), err)
-	}
-	text, _ := key.(string) // a decoder returns every key as a string
-	if id, err = parseID(text); err != nil {
-		return 0, "", err
-	}
-	value, err := dec.Token()
-	if err != nil {
-		return 0, "", fmt.Errorf("id %d: not JSON at byte %d: %w", id, dec.InputOffset(), err)
-	}
-	name, ok := value.(string)
-	if !ok {
-		return 0, "", fmt.Errorf("id %d: its value is not a string: %s", id, quote(fmt.Sprint(value)))
-	}
-	if !validName(name) {
-		return 0, "", fmt.Errorf("id %d: not a name: %s", id, quote(name))
-	}
-	return id, name, nil
-}
-
-// parseID accepts canonical decimals only. idalloc never writes "01", "-1", "+1", "1e3" or " 1".
-func parseID(text string) (int, error) {
-	id, err := strconv.Atoi(text)
-	if err != nil || id < 0 || id > MaxID || strconv.Itoa(id) != text {
-		return 0, fmt.Errorf("not an id: %s", quote(text))
-	}
-	return id, nil
 }
 
 // validName reports whether Kubernetes accepts name as the name of a pod: a DNS subdomain (RFC 1123).

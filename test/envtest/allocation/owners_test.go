@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/test/envtest/suite"
@@ -189,7 +190,7 @@ var _ = Describe("an owner that is a StatefulSet", func() {
 		Eventually(func(g Gomega) {
 			pod, err := env.Client.CoreV1().Pods(w.Name).Get(ctx, "worker-1", metav1.GetOptions{})
 			g.Expect(err).NotTo(HaveOccurred()) // for a moment there is none
-			g.Expect(pod.Labels).To(HaveKeyWithValue(assignment.InstanceIDLabel, "1"))
+			g.Expect(pod.Labels).To(HaveKeyWithValue(receipt.IDLabel, "1"))
 		}).WithContext(ctx).Should(Succeed())
 		w.verified(ctx)
 
@@ -295,7 +296,7 @@ var _ = Describe("an owner that is a Deployment", func() {
 			held := w.assignment(ctx)
 			g.Expect(held).NotTo(BeEmpty())
 			for _, name := range held {
-				g.Expect(w.pod(ctx, name).Labels).To(HaveKey(assignment.InstanceIDLabel))
+				g.Expect(w.pod(ctx, name).Labels).To(HaveKey(receipt.IDLabel))
 			}
 		}).WithContext(ctx).Should(Succeed())
 		w.verified(ctx) // the old pods wait for nothing
@@ -323,7 +324,7 @@ var _ = Describe("an owner that is a Deployment", func() {
 				id, err := w.identity(ctx, *w.pod(ctx, name))
 				g.Expect(err).NotTo(HaveOccurred())
 				g.Expect(id.Assigned()).To(BeFalse())
-				g.Expect(w.pod(ctx, name).Labels).NotTo(HaveKey(assignment.InstanceIDLabel))
+				g.Expect(w.pod(ctx, name).Labels).NotTo(HaveKey(receipt.IDLabel))
 			}
 		}).WithContext(ctx).Should(Succeed())
 		Expect(w.Create(ctx, suite.Deployment("worker", 3, w.podSpec()))).To(Succeed())

@@ -21,6 +21,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/test/envtest/suite"
@@ -190,7 +191,7 @@ func (w *workload) settled(ctx SpecContext, n int) map[int]string {
 		for _, pod := range pods {
 			for id, name := range held {
 				if pod.Name == name {
-					g.Expect(pod.Labels).To(HaveKeyWithValue(assignment.InstanceIDLabel, strconv.Itoa(id)))
+					g.Expect(pod.Labels).To(HaveKeyWithValue(receipt.IDLabel, strconv.Itoa(id)))
 				}
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 )
 
 func (g *generator) rawList() step {
@@ -19,7 +20,7 @@ func (g *generator) rawList() step {
 		resource = g.resource()
 	}
 	query := url.Values{}
-	if l := pick(g, "", "app=worker", "app in (other)", assignment.InstanceIDLabel, assignment.HoldersSelector("Deployment/a"), "app!=other"); l != "" {
+	if l := pick(g, "", "app=worker", "app in (other)", receipt.IDLabel, assignment.HoldersSelector("Deployment/a"), "app!=other"); l != "" {
 		query.Set("labelSelector", l)
 	}
 	if resource == pods && g.chance(0.5) {

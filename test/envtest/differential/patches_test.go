@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 )
 
 // op is an operation of a JSON Patch on a side.
@@ -100,7 +101,7 @@ func (g *generator) mergePatch() step {
 		{metadata: object{annotations: nil}},
 		{metadata: object{annotations: object{}}},
 		{metadata: object{"labels": object{"app": pick(g, "worker", "other")}}},
-		{metadata: object{"labels": object{assignment.InstanceIDLabel: pick[any](g, "1", nil)}}},
+		{metadata: object{"labels": object{receipt.IDLabel: pick[any](g, "1", nil)}}},
 		{},
 	}
 	switch resource {

@@ -397,7 +397,7 @@ func (g *generator) wait() step {
 // touch changes a watch's target, which is made if it is not there.
 func (s *side) touch(ctx context.Context, w *watched, value string) error {
 	name := w.target[len(w.resource)+1:]
-	meta := object{"name": name, "labels": object{"app": "worker", assignment.InstanceIDLabel: "0", assignment.OwnerLabel: assignment.OwnerLabelValue("Deployment/a")}}
+	meta := object{"name": name, "labels": object{"app": "worker", receipt.IDLabel: "0", receipt.OwnerLabel: assignment.OwnerLabelValue("Deployment/a")}}
 	o := object{apiVersion: "v1", "kind": "Pod", metadata: meta, "spec": podSpec()}
 	if w.resource != pods {
 		o = ownerManifest(w.resource, meta, 1)

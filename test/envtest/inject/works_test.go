@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 )
 
 // podsOf waits until a workload of the namespace has n pods.
@@ -88,7 +89,7 @@ var _ = Describe("the pods of a workload with the label", func() {
 			_, err := in.CoreV1().Pods(namespace).Patch(ctx, pod, types.MergePatchType, []byte(text), metav1.PatchOptions{FieldManager: assignment.FieldManager})
 			return err
 		}
-		receipt := fmt.Sprintf(`{"metadata":{"annotations":{%q:"{}"}}}`, assignment.ReceiptKey)
+		receipt := fmt.Sprintf(`{"metadata":{"annotations":{%q:"{}"}}}`, receipt.Key)
 		const byPolicy = "ValidatingAdmissionPolicy 'idalloc' "
 		// The API server learns of the Role a moment after it was written.
 		Eventually(func() error { return patch(pods[1].Name, receipt) }).WithContext(ctx).Should(MatchError(ContainSubstring(byPolicy)))

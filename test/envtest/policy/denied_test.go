@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/test/envtest/suite"
 )
 
@@ -232,7 +233,7 @@ var _ = Describe("a marked account", Ordered, func() {
 				}
 			}
 			s.refused(ctx, s.marked, labelled("example.com/applied"), "label example.com/applied of")
-			Expect(labelled(assignment.InstanceIDLabel)(ctx, s.marked)).To(Succeed())
+			Expect(labelled(receipt.IDLabel)(ctx, s.marked)).To(Succeed())
 		})
 
 		It("may not forge what managedFields say about others", func(ctx SpecContext) {
@@ -247,7 +248,7 @@ var _ = Describe("a marked account", Ordered, func() {
 			for _, patch := range []string{
 				`{"metadata":{"labels":{%q:"1"},"annotations":{%q:"1"}}}`, `{"metadata":{"labels":{%q:null},"annotations":{%q:null}}}`,
 			} {
-				for label, annotation := range map[string]string{assignment.InstanceIDLabel: assignment.ReceiptKey, assignment.OwnerLabel: assignment.DeletionCostKey} {
+				for label, annotation := range map[string]string{receipt.IDLabel: receipt.Key, receipt.OwnerLabel: assignment.DeletionCostKey} {
 					Expect(s.marked.merge(ctx, pods, s.own.Name, fmt.Sprintf(patch, label, annotation))).To(Succeed())
 				}
 			}

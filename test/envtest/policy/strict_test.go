@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/test/envtest/controlplane"
 )
@@ -39,7 +40,7 @@ func strictRule() rbacv1.PolicyRule {
 
 // labelled selects the workload's Leases, as kubectl's -l does.
 func (w *workload) labelled() metav1.ListOptions {
-	return metav1.ListOptions{LabelSelector: assignment.OwnerLabel + "=" + assignment.OwnerLabelValue(w.ref.String())}
+	return metav1.ListOptions{LabelSelector: receipt.OwnerLabel + "=" + assignment.OwnerLabelValue(w.ref.String())}
 }
 
 // leases are those of the workload.
@@ -61,7 +62,7 @@ func (w *workload) held(ctx context.Context, n int) assignment.Slots {
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(leases).To(HaveLen(n))
 		for _, lease := range leases {
-			id, err := strconv.Atoi(lease.Labels[assignment.InstanceIDLabel])
+			id, err := strconv.Atoi(lease.Labels[receipt.IDLabel])
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(lease.Spec.HolderIdentity).To(HaveValue(HavePrefix(slots[id] + "/")))
 		}

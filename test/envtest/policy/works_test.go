@@ -18,6 +18,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/test/envtest/suite"
 )
@@ -98,7 +99,7 @@ func (w *workload) settled(ctx context.Context, n int) assignment.Slots {
 		for _, pod := range ready {
 			id, has := slots.Of(pod.Name)
 			g.Expect(has).To(BeTrue())
-			g.Expect(pod.Labels).To(HaveKeyWithValue(assignment.InstanceIDLabel, strconv.Itoa(id)))
+			g.Expect(pod.Labels).To(HaveKeyWithValue(receipt.IDLabel, strconv.Itoa(id)))
 		}
 	}).WithContext(ctx).Should(Succeed())
 	return slots
