@@ -114,10 +114,20 @@ func (a *Allocator) look(ctx context.Context) error {
 	return a.lookBack(ctx)
 }
 
+// count is the number of slots that holds for this pod. A condemned pod keeps its slot until Kubernetes removes it. With the policy OrderedReady it
+// removes such pods one after the other, and only those that are Ready.
+func (a *Allocator) count() int {
+	n, id := a.view.owner.Count, a.tenure.Lock.Share.ID
+	if id >= n && a.view.owner.Condemned(a.pod) {
+		return max(a.work.shown.Count, id+1)
+	}
+	return n
+}
+
 // see is the owner as this pod sees it.
 func (a *Allocator) see() duty.View {
 	owner := a.view.owner
-	v := duty.View{Gone: a.view.gone || a.view.other, Count: owner.Count, Propose: receipt.Nothing()}
+	v := duty.View{Gone: a.view.gone || a.view.other, Count: a.count(), Propose: receipt.Nothing()}
 	if !a.view.ok {
 		return v
 	}

@@ -173,6 +173,24 @@ var _ = Describe("an owner that is a StatefulSet", func() {
 		rec.undisturbed(at, map[string]identity.Identity{"worker-1": held["worker-1"]})
 	})
 
+	It("goes on in order where only a pod with an id is Ready, while the start of its ordinals and the count change", Label(nightly), func(ctx SpecContext) {
+		w := newWorkload(ctx, store.StatefulSet)
+		spec := w.wrapSpec(works)
+		spec.Containers[0].ReadinessProbe.FailureThreshold = 1
+		Expect(w.Create(ctx, suite.StatefulSet("worker", 5, spec))).To(Succeed())
+		w.settled(ctx, 5)
+
+		By("moving the start: worker-5 gets the id of worker-0, which Kubernetes removes after that")
+		_, err := env.Client.AppsV1().StatefulSets(w.Name).Patch(ctx, "worker", types.MergePatchType, []byte(`{"spec":{"ordinals":{"start":1}}}`), metav1.PatchOptions{})
+		Expect(err).NotTo(HaveOccurred())
+		Expect(w.settled(ctx, 5)).To(HaveKeyWithValue(0, "worker-5"))
+
+		By("scaling down to one")
+		Expect(w.Scale(ctx, store.StatefulSet, "worker", 1)).To(Succeed())
+		w.settled(ctx, 1)
+		w.verified(ctx)
+	})
+
 	It("may begin to run idalloc", Label(nightly), func(ctx SpecContext) {
 		w := newWorkload(ctx, store.StatefulSet)
 		sets := env.Client.AppsV1().StatefulSets(w.Name)
