@@ -21,14 +21,11 @@ import (
 // Leases is the resource of Leases (strict mode).
 var Leases = schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"} //nolint:gochecknoglobals // a constant that Go cannot express
 
-// LeaseReceiptKey is the annotation of a Lease that says what it locks, in the form of a receipt.
-const LeaseReceiptKey = receipt.Key
-
 // Lease locks one slot, and partitions, for a time.
 type Lease struct {
 	// ID is the slot.
 	ID int
-	// Holder is the UID of the pod that has it, empty if none has. Receipt says what it locks.
+	// Holder is the UID of the pod that has it, empty if none has. Receipt says what it locks. The annotation receipt.Key has it.
 	Holder  string
 	Receipt receipt.Receipt
 	// Pod is the holder's name, for people.
@@ -116,7 +113,7 @@ func (l Lease) object(ref Ref) *unstructured.Unstructured {
 		metadata["resourceVersion"] = l.Version
 	}
 	if l.Holder != "" {
-		metadata[annotationsField] = map[string]any{LeaseReceiptKey: l.Receipt.Encode()}
+		metadata[annotationsField] = map[string]any{receipt.Key: l.Receipt.Encode()}
 		spec["holderIdentity"] = l.Pod + holderSeparator + l.Holder
 		spec["renewTime"] = l.Renewed.UTC().Format(microTime)
 	}
@@ -148,7 +145,7 @@ func leaseOf(u *unstructured.Unstructured, id int) Lease {
 	renewed, _, _ := unstructured.NestedString(u.Object, "spec", "renewTime")
 	l.Renewed, _ = time.Parse(time.RFC3339Nano, renewed)
 	var err error
-	if l.Receipt, err = receipt.Parse(u.GetAnnotations()[LeaseReceiptKey]); err != nil || l.Receipt.Share.ID != id || l.Receipt.UID != l.Holder {
+	if l.Receipt, err = receipt.Parse(u.GetAnnotations()[receipt.Key]); err != nil || l.Receipt.Share.ID != id || l.Receipt.UID != l.Holder {
 		l.Receipt = receipt.Receipt{State: receipt.Unreadable, Share: receipt.Share{ID: id}}
 	}
 	return l

@@ -107,9 +107,9 @@ func TestALeaseThatIsDamaged(t *testing.T) {
 	elsewhere.Share.ID = 4
 	for name, change := range map[string]func(meta, spec map[string]any){
 		"no receipt":               func(m, _ map[string]any) { delete(m, "annotations") },
-		"no text":                  func(m, _ map[string]any) { m["annotations"] = map[string]any{LeaseReceiptKey: ""} },
-		"damage":                   func(m, _ map[string]any) { m["annotations"] = map[string]any{LeaseReceiptKey: "{"} },
-		"a receipt for another id": func(m, _ map[string]any) { m["annotations"] = map[string]any{LeaseReceiptKey: elsewhere.Encode()} },
+		"no text":                  func(m, _ map[string]any) { m["annotations"] = map[string]any{receipt.Key: ""} },
+		"damage":                   func(m, _ map[string]any) { m["annotations"] = map[string]any{receipt.Key: "{"} },
+		"a receipt for another id": func(m, _ map[string]any) { m["annotations"] = map[string]any{receipt.Key: elsewhere.Encode()} },
 		"a holder without a name":  func(m, s map[string]any) { m["annotations"], s["holderIdentity"] = nil, "a-uid" },
 		"no times": func(m, s map[string]any) {
 			m["annotations"] = nil

@@ -73,14 +73,7 @@ func lockPatch(pod *metav1.PartialObjectMetadata, next receipt.Receipt) ([]byte,
 	if cost == nil && oldCost != nil && !same(oldCost, costOf(oldID)) {
 		cost = oldCost // somebody else set it
 	}
-	var present []string
-	if pod.Labels != nil {
-		present = append(present, labelsField)
-	}
-	if pod.Annotations != nil {
-		present = append(present, annotationsField)
-	}
-	return podPatch(string(pod.UID), present, []change{
+	return podPatch(pod, []change{
 		{field: annotationsField, key: receipt.Key, old: lookup(pod.Annotations, receipt.Key), new: &text, tested: true},
 		// A receipt whose labels somebody removed was no lock for a moment: a late write must not make it look unbroken.
 		{field: labelsField, key: receipt.IDLabel, old: oldID, new: id, tested: true},

@@ -3,16 +3,10 @@ package store
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
-)
 
-// operation is one step of a JSON Patch (RFC 6902).
-type operation struct {
-	Op    string `json:"op"`
-	Path  string `json:"path"`
-	Value any    `json:"value,omitempty"`
-}
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // Fields of an object's metadata.
 const (
@@ -20,21 +14,19 @@ const (
 	annotationsField = "annotations"
 )
 
-// The operations that patches are made of.
-const (
-	opTest   = "test"
-	opAdd    = "add"
-	opRemove = "remove"
-)
+// operation is one step of a JSON Patch (RFC 6902).
+type operation map[string]any
 
-// testNull tests that a path is absent. Its value, null, must not be omitted, as operation would do.
-type testNull struct {
-	Op    string `json:"op"`
-	Path  string `json:"path"`
-	Value *int   `json:"value"`
+// test has the patch fail unless the path has the value. One that is nil stands for nothing at all.
+func test(path string, value any) operation {
+	return operation{"op": "test", "path": path, "value": value}
 }
 
-func absent(path string) testNull { return testNull{Op: opTest, Path: path} }
+func add(path string, value any) operation {
+	return operation{"op": "add", "path": path, "value": value}
+}
+
+func remove(path string) operation { return operation{"op": "remove", "path": path} }
 
 // pointer builds a JSON Pointer (RFC 6901). It escapes the slashes in annotation keys.
 func pointer(parts ...string) string {
@@ -55,45 +47,31 @@ type change struct {
 	tested bool
 }
 
-// podPatch changes a pod's labels and annotations if the pod still has this UID and the tested keys still have their old
-// values. present lists those of the two fields that the pod has at all: a patch cannot add a key to an absent field.
-func podPatch(uid string, present []string, changes []change) ([]byte, error) {
-	ops := []any{operation{Op: opTest, Path: "/metadata/uid", Value: uid}}
-	whole := map[string]map[string]string{}
+// podPatch changes the labels and annotations of a pod if it still has its UID and the tested keys still have their old values.
+func podPatch(pod *metav1.PartialObjectMetadata, changes []change) ([]byte, error) {
+	ops := []operation{test("/metadata/uid", pod.UID)}
+	if pod.Labels == nil { // a patch cannot add a key to nothing
+		ops = append(ops, test("/metadata/labels", nil), add("/metadata/labels", map[string]string{}))
+	}
+	if pod.Annotations == nil {
+		ops = append(ops, test("/metadata/annotations", nil), add("/metadata/annotations", map[string]string{}))
+	}
 	for _, c := range changes {
 		path := pointer("metadata", c.field, c.key)
-		if !slices.Contains(present, c.field) {
-			if c.new != nil {
-				if whole[c.field] == nil {
-					whole[c.field] = map[string]string{}
-				}
-				whole[c.field][c.key] = *c.new
-			}
-			continue
-		}
-		switch {
-		case c.tested && c.old == nil:
-			ops = append(ops, absent(path))
-		case c.tested:
-			ops = append(ops, operation{Op: opTest, Path: path, Value: *c.old})
+		if c.tested {
+			ops = append(ops, test(path, c.old))
 		}
 		switch {
 		case c.new != nil:
-			ops = append(ops, operation{Op: opAdd, Path: path, Value: *c.new})
+			ops = append(ops, add(path, *c.new))
 		case c.old != nil:
-			ops = append(ops, operation{Op: opRemove, Path: path})
-		}
-	}
-	for _, field := range []string{labelsField, annotationsField} {
-		if values, ok := whole[field]; ok {
-			path := pointer("metadata", field)
-			ops = append(ops, absent(path), operation{Op: opAdd, Path: path, Value: values})
+			ops = append(ops, remove(path))
 		}
 	}
 	return encode(ops)
 }
 
-func encode(ops []any) ([]byte, error) {
+func encode(ops []operation) ([]byte, error) {
 	b, err := json.Marshal(ops)
 	if err != nil {
 		return nil, fmt.Errorf("idalloc: patch: %w", err)

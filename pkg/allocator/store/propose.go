@@ -37,22 +37,22 @@ func (s *Store) Propose(ctx context.Context, from Owner, next assignment.State) 
 
 // proposalPatch sets the annotations. A status update does not change what it tests on a kind whose generation counts annotations.
 func proposalPatch(from Owner, set map[string]string) ([]byte, error) {
-	version := operation{Op: opTest, Path: "/metadata/resourceVersion", Value: from.ResourceVersion}
+	version := test("/metadata/resourceVersion", from.ResourceVersion)
 	if kinds[from.Kind].versioned {
-		version = operation{Op: opTest, Path: "/metadata/generation", Value: from.Generation}
+		version = test("/metadata/generation", from.Generation)
 	}
-	ops := []any{operation{Op: opTest, Path: "/metadata/uid", Value: from.UID}, version}
+	ops := []operation{test("/metadata/uid", from.UID), version}
 	if from.Annotations == nil {
-		return encode(append(ops, absent("/metadata/annotations"), operation{Op: opAdd, Path: "/metadata/annotations", Value: set}))
+		return encode(append(ops, test("/metadata/annotations", nil), add("/metadata/annotations", set)))
 	}
 	for _, key := range assignment.Keys() {
 		value, wanted := set[key]
 		old, there := from.Annotations[key]
 		switch {
 		case wanted && (!there || value != old):
-			ops = append(ops, operation{Op: opAdd, Path: pointer("metadata", annotationsField, key), Value: value})
+			ops = append(ops, add(pointer("metadata", annotationsField, key), value))
 		case !wanted && there:
-			ops = append(ops, operation{Op: opRemove, Path: pointer("metadata", annotationsField, key)})
+			ops = append(ops, remove(pointer("metadata", annotationsField, key)))
 		}
 	}
 	return encode(ops)

@@ -117,7 +117,7 @@ func TestAProposalTestsWhatItWasPlannedOn(t *testing.T) {
 		if !errors.Is(err, tc.want) || (err == nil) != (tc.want == nil) {
 			t.Errorf("%s: %v, want %v", name, err, tc.want)
 		}
-		if err == nil && (!written.Record.State.SameContent(next) || written.UID != "o" || !maps.Equal(get(t, s, theRef()).Annotations, written.Annotations)) {
+		if err == nil && (!maps.Equal(written.Record.State.Encode(), next.Encode()) || written.UID != "o" || !maps.Equal(get(t, s, theRef()).Annotations, written.Annotations)) {
 			t.Errorf("%s: the answer is %+v", name, written)
 		}
 		if want := "PATCH " + ownerPath + " as " + assignment.FieldManager; len(server.sent) != 1 || server.sent[0] != want {
@@ -187,7 +187,7 @@ func TestWhatStaysIsNotWritten(t *testing.T) {
 		}
 		return string(body)
 	}
-	next := s.Clone()
+	next := withPartitions()
 	next.Slots[1] = "b"
 	if got := patch(ownerOf(t, s, nil), next); strings.Contains(got, "sticky") || !strings.Contains(got, `\"1\":\"b\"`) {
 		t.Errorf("partitions that stay are written, or the map is not: %s", got)

@@ -47,28 +47,7 @@ type status struct {
 }
 
 // DeepCopyObject implements runtime.Object.
-func (o *Object) DeepCopyObject() runtime.Object {
-	c := o.deepCopy()
-	return &c
-}
-
-func (o *Object) deepCopy() Object {
-	c := *o
-	o.DeepCopyInto(&c.ObjectMeta)
-	c.Spec.Replicas, c.Spec.Parallelism = clone(o.Spec.Replicas), clone(o.Spec.Parallelism)
-	c.Spec.Selector = o.Spec.Selector.DeepCopy()
-	rolling := o.Spec.Strategy.RollingUpdate
-	c.Spec.Strategy.RollingUpdate.MaxUnavailable, c.Spec.Strategy.RollingUpdate.MaxSurge = clone(rolling.MaxUnavailable), clone(rolling.MaxSurge)
-	return c
-}
-
-func clone[T any](p *T) *T {
-	if p == nil {
-		return nil
-	}
-	c := *p
-	return &c
-}
+func (o *Object) DeepCopyObject() runtime.Object { return deepCopy(o, &Object{}) }
 
 // Objects is a list of owners.
 type Objects struct {
@@ -78,14 +57,18 @@ type Objects struct {
 }
 
 // DeepCopyObject implements runtime.Object.
-func (l *Objects) DeepCopyObject() runtime.Object {
-	c := *l
-	l.DeepCopyInto(&c.ListMeta)
-	c.Items = make([]Object, 0, len(l.Items))
-	for i := range l.Items {
-		c.Items = append(c.Items, l.Items[i].deepCopy())
+func (l *Objects) DeepCopyObject() runtime.Object { return deepCopy(l, &Objects{}) }
+
+// deepCopy copies through JSON. Clients ask for it, and idalloc never does.
+func deepCopy[T runtime.Object](from, to T) T {
+	text, err := json.Marshal(from)
+	if err == nil {
+		err = json.Unmarshal(text, to)
 	}
-	return &c
+	if err != nil {
+		panic("idalloc: what was read as JSON does not encode: " + err.Error())
+	}
+	return to
 }
 
 // objectCodec decodes the API server's answers about owners: an Object, a list of Objects, or a Status. It encodes nothing,
