@@ -30,9 +30,6 @@ type API[T metav1.Object] struct {
 	Trim func(T) T
 	// Same, if set, reports whether Changed may stay silent about a change of an object. It gets trimmed objects.
 	Same func(before, now T) bool
-	// Heard, if set, gets every moment of every object, even if a newer one follows before anybody calls Get. It must not
-	// block, and it must not call the stream's methods.
-	Heard func(T)
 }
 
 // Stream follows the objects of one list request. Follow makes it, and it ends with its context. Its methods do not block
@@ -50,14 +47,13 @@ type Stream[T metav1.Object] struct {
 	now     func() time.Time
 	trim    func(T) T
 	same    func(before, now T) bool
-	heard   func(T)
 }
 
 // Follow starts a stream in a goroutine that ends with ctx. name appears in details of the log. restrict completes the options
 // of each request, for example with a field selector. now is the clock behind Stale and Denied. Follow does not fail: it
 // repeats failed requests, with longer and longer waits.
 func Follow[T metav1.Object](ctx context.Context, name string, api API[T], restrict func(*metav1.ListOptions), now func() time.Time, log logr.Logger) *Stream[T] {
-	s := &Stream[T]{objects: map[string]T{}, changed: make(chan struct{}, 1), done: make(chan struct{}), now: now, trim: api.Trim, same: api.Same, heard: api.Heard}
+	s := &Stream[T]{objects: map[string]T{}, changed: make(chan struct{}, 1), done: make(chan struct{}), now: now, trim: api.Trim, same: api.Same}
 	lw := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			restrict(&o)
@@ -251,9 +247,6 @@ func (k *sink[T]) Add(obj any) error {
 }
 
 func (s *Stream[T]) keep(o T) T {
-	if s.heard != nil {
-		s.heard(o)
-	}
 	if s.trim != nil {
 		o = s.trim(o)
 	}

@@ -1,7 +1,5 @@
 package assignment
 
-import "maps"
-
 // State is what an owner's annotations propose.
 type State struct {
 	// Slots names the pod that should have each slot.
@@ -10,23 +8,6 @@ type State struct {
 	Handover Slots
 	// Partitions is nil for a workload without partitions, or if what the owner says about them cannot be read.
 	Partitions *Partitions
-}
-
-// Clone returns a deep copy of s.
-func (s State) Clone() State {
-	c := s
-	c.Slots, c.Handover = maps.Clone(s.Slots), maps.Clone(s.Handover)
-	if s.Partitions != nil {
-		p := *s.Partitions
-		p.Owners = maps.Clone(p.Owners)
-		c.Partitions = &p
-	}
-	return c
-}
-
-// SameContent reports whether s and o are equal.
-func (s State) SameContent(o State) bool {
-	return maps.Equal(s.Slots, o.Slots) && maps.Equal(s.Handover, o.Handover) && s.Partitions.Same(o.Partitions)
 }
 
 // Encode returns the annotations that store s. A writer must remove those of Keys that the result does not contain.

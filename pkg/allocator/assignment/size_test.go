@@ -47,8 +47,7 @@ func TestWhatMakesNothingLargerFits(t *testing.T) {
 	annotations := full.Encode()
 	annotations["team"] = strings.Repeat("x", SizeLimit)
 	room := RoomOn(annotations)
-	next := full.Clone()
-	next.Slots[1] = "worker-c"
+	next := State{Slots: Slots{0: "worker-a", 1: "worker-c"}}
 	if err := room.Check(next, SizeLimit); err != nil {
 		t.Errorf("another holder of one size: %v", err)
 	}
