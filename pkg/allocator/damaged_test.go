@@ -1,0 +1,44 @@
+package allocator
+
+import (
+	"testing"
+
+	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/clock"
+
+	"github.com/idalloc/idalloc/pkg/allocator/duty"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/identity"
+	"github.com/idalloc/idalloc/test/apifake"
+)
+
+// Another pod may have taken the slot while the receipt was gone, and the work of this one is being stopped.
+func TestAReceiptThatSomebodyPutsBackIsNoLock(t *testing.T) {
+	api := apifake.New(t)
+	api.Put(apifake.Owner(1))
+	pod := apifake.Holding("p0", 0)
+	pod.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: apifake.Apps, Kind: apifake.Deployment, Name: apifake.Worker, UID: apifake.OwnerUID, Controller: new(true)}})
+	api.Put(pod)
+	s, err := store.New(api.Config(), clock.RealClock{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := New(t.Context(), Options{Store: s, Pod: "p0", Namespace: apifake.Namespace, Log: logr.Discard(), Publish: func(identity.Identity) {}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.contact.begin(t.Context())
+	if err := a.write(t.Context(), duty.Lock{State: receipt.Locks, Share: receipt.Share{ID: 0}}); err != nil {
+		t.Fatal(err)
+	}
+	lock := api.Get(apifake.Pods, "p0").GetAnnotations()
+	for _, annotations := range []map[string]string{nil, lock} {
+		api.Change(apifake.Pods, "p0", func(o *unstructured.Unstructured) { o.SetAnnotations(annotations) })
+		if err := a.readPod(t.Context()); err != nil || a.tenure.Lock.State != receipt.Unreadable {
+			t.Errorf("with the annotations %v the lock is %+v, %v", annotations, a.tenure.Lock, err)
+		}
+	}
+}
