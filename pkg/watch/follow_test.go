@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -151,34 +150,6 @@ func TestWhatGoesWrongIsADetailInTheLog(t *testing.T) {
 			t.Errorf("at level %d the log says %q", level, all)
 		}
 		mu.Unlock()
-	}
-}
-
-// A watch that trims ends with its stream although nobody reads it any more. The bubble waits for its goroutine.
-func TestATrimmedWatchEnds(t *testing.T) {
-	for name, read := range map[string]bool{"after it was read": true, "with events that nobody reads": false} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				from := apiwatch.NewFakeWithChanSize(2, false)
-				w := newTrimmed(from, trimPod)
-				from.Add(testPod("1", "r", "7"))
-				from.Add(testPod("1", "r", "8"))
-				if read {
-					<-w.ResultChan()
-					<-w.ResultChan()
-				}
-				synctest.Wait()
-				w.Stop()
-				w.Stop() // as the reflector may
-				if !from.IsStopped() {
-					t.Error("the watch behind it goes on")
-				}
-				synctest.Wait()
-				if _, open := <-w.ResultChan(); open {
-					t.Error("its channel stays open")
-				}
-			})
-		})
 	}
 }
 

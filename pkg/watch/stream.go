@@ -72,10 +72,7 @@ func Follow[T metav1.Object](ctx context.Context, name string, api API[T], restr
 				// An error without a type makes it list instead, and then it waits with ctx.
 				err = errors.New(err.Error())
 			}
-			if err != nil || api.Trim == nil {
-				return w, err
-			}
-			return newTrimmed(w, api.Trim), nil
+			return w, err
 		},
 	}
 	// Stale says what is wrong with a watch. The reflector's own lines are details: it logs an error at every try.
@@ -281,6 +278,17 @@ func (k *sink[T]) Replace(list []any, _ string) error {
 		return true
 	})
 	return nil
+}
+
+// Transformer implements cache.TransformingStore. The reflector collects all objects before it passes them on, and keeps of each what the stream
+// does.
+func (k *sink[T]) Transformer() cache.TransformFunc {
+	return func(obj any) (any, error) {
+		if o, ok := obj.(T); ok && k.trim != nil {
+			return k.trim(o), nil
+		}
+		return obj, nil
+	}
 }
 
 // Resync implements cache.ReflectorStore; there is nothing to do.

@@ -6,7 +6,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	apiwatch "k8s.io/apimachinery/pkg/watch"
 
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 )
@@ -73,26 +72,17 @@ func TestATrimmedStreamTellsOfWhatItKeeps(t *testing.T) {
 	}
 }
 
-// What a stream trims is trimmed as it comes, and the reflector still finds in it what it reads.
-func TestATrimmedWatchKeepsWhatTheReflectorReads(t *testing.T) {
-	from := apiwatch.NewFake()
-	w := newTrimmed(from, trimPod)
-	defer w.Stop()
-	bookmark := testPod("", "", "9")
-	bookmark.Annotations[metav1.InitialEventsAnnotationKey] = "true"
-	go func() {
-		from.Add(testPod("1", "r", "7"))
-		from.Action(apiwatch.Bookmark, bookmark)
-		from.Error(&metav1.Status{Reason: metav1.StatusReasonExpired})
-	}()
-	pod, ok := (<-w.ResultChan()).Object.(*metav1.PartialObjectMetadata)
-	if !ok || pod.ResourceVersion != "7" || pod.Annotations[receipt.Key] != "r" || pod.ManagedFields != nil {
-		t.Errorf("a pod comes as %+v", pod)
-	}
-	if e := <-w.ResultChan(); e.Object != bookmark {
-		t.Errorf("a bookmark comes as %+v", e.Object)
-	}
-	if status, ok := (<-w.ResultChan()).Object.(*metav1.Status); !ok || status.Reason != metav1.StatusReasonExpired {
-		t.Error("an error comes as something else")
+// The reflector collects all pods before it passes them on.
+func TestWhatTheReflectorCollectsIsTrimmed(t *testing.T) {
+	pod := testPod("1", "r", "7")
+	for name, trims := range map[string]bool{"a stream that trims": true, "one that does not": false} {
+		k := &sink[*metav1.PartialObjectMetadata]{}
+		if trims {
+			k.trim = trimPod
+		}
+		got, err := k.Transformer()(pod)
+		if kept, is := got.(*metav1.PartialObjectMetadata); err != nil || !is || (kept.ManagedFields == nil) != trims || kept.ResourceVersion != "7" {
+			t.Errorf("%s keeps %+v, %v", name, got, err)
+		}
 	}
 }
