@@ -181,15 +181,6 @@ func total(changes []proposal.Owned) (n int) {
 	return n
 }
 
-// changes is for events.
-func changes(all []proposal.Change) []event.Change {
-	out := make([]event.Change, 0, len(all))
-	for _, c := range all {
-		out = append(out, event.Change{ID: c.ID, Pod: c.Pod, Cause: string(c.Cause)})
-	}
-	return out
-}
-
 // requestOf returns the requests after a decision.
 func requestOf(owner store.Owner, d proposal.Decision) assignment.Slots {
 	if d.Next != nil {

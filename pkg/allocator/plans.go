@@ -230,7 +230,7 @@ func (a *Allocator) noteWrite(before store.Owner, d proposal.Decision) {
 		}
 		a.tellRestored(before, d)
 	}
-	a.happened.Tell(event.Written{Filled: changes(d.Filled), Freed: changes(d.Freed), Asked: changes(d.HandOver.Asked)})
+	a.happened.Tell(event.Written{Filled: d.Filled, Freed: d.Freed, Asked: d.HandOver.Asked})
 	a.tellPartitions(before, d)
 	a.tellLarge(d)
 }

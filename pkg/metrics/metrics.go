@@ -124,7 +124,7 @@ func (m *Metrics) observeSlot(e event.Event) {
 	case event.Written:
 		m.count(writes, "")
 		for _, f := range e.Freed {
-			m.count(frees, f.Cause)
+			m.count(frees, string(f.Cause))
 		}
 	case event.Damaged:
 		m.count(restores, "")

@@ -73,7 +73,7 @@ func textOf(t *testing.T, m *Metrics) string {
 func eventful() []event.Event {
 	return []event.Event{
 		event.Claiming{}, event.Planned{}, event.Planned{Err: errors.New("x")}, event.Conflict{},
-		event.Written{Freed: []event.Change{{ID: 1, Pod: "worker-gone", Cause: string(proposal.CauseDead)}, {ID: 2, Pod: "worker-lost", Cause: string(proposal.CauseLost)}}},
+		event.Written{Freed: []proposal.Change{{ID: 1, Pod: "worker-gone", Cause: proposal.CauseDead}, {ID: 2, Pod: "worker-lost", Cause: proposal.CauseLost}}},
 		event.NotTaken{}, event.Taken{ID: 3, Token: 7}, event.Claimed{Result: event.ClaimTaken, Took: 700 * time.Millisecond},
 		event.Claimed{Result: event.ClaimTaken, Took: time.Hour}, event.Claimed{Result: event.ClaimStopped}, event.Claimed{Result: event.ClaimFailed},
 		published(dividing(assigned(3, 5, 1795219200123), 64, 12, 2)), event.Paused{Paused: true},
@@ -273,7 +273,7 @@ func TestTheNumberOfSeriesDoesNotGrow(t *testing.T) {
 	before := len(scrape(t, m))
 	for i := range 1000 {
 		name := fmt.Sprintf("worker-%d", i)
-		m.Observe(event.Written{Freed: []event.Change{{ID: i, Pod: name, Cause: string(proposal.CauseUnused)}}})
+		m.Observe(event.Written{Freed: []proposal.Change{{ID: i, Pod: name, Cause: proposal.CauseUnused}}})
 		m.Observe(event.Given{ID: i, Requester: name})
 		id := assigned(i, 1000, int64(i))
 		id.Pod = name

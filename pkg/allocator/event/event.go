@@ -14,6 +14,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/idalloc/idalloc/pkg/allocator/proposal"
 	"github.com/idalloc/idalloc/pkg/identity"
 )
 
@@ -89,7 +90,7 @@ type (
 	// Written means that this pod wrote the owner.
 	Written struct {
 		// Filled, Freed and Asked are what is new, in slot order.
-		Filled, Freed, Asked []Change
+		Filled, Freed, Asked []proposal.Change
 	}
 	// NoRoom means that the owner's annotations have no room for what was to be written, so that pods wait.
 	NoRoom struct {
@@ -210,14 +211,6 @@ type (
 	// Back means that there is contact again.
 	Back struct{}
 )
-
-// Change is one slot that a write changed.
-type Change struct {
-	ID  int
-	Pod string
-	// Cause says in a word why a pod's entry was freed. Other changes have none.
-	Cause string
-}
 
 // ClaimResult says how a claim ended.
 type ClaimResult string

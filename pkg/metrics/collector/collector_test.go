@@ -27,7 +27,7 @@ func TestARegistryGathersWhatTheTextSays(t *testing.T) {
 	}
 	for _, e := range []event.Event{
 		event.Claiming{}, event.Claimed{Result: event.ClaimTaken, Took: 700 * time.Millisecond}, event.Claimed{Result: event.ClaimTaken, Took: time.Hour},
-		event.Published{To: id}, event.Written{Freed: []event.Change{{Cause: string(proposal.CauseDead)}}}, event.Given{}, event.PartitionsMoved{Given: 3},
+		event.Published{To: id}, event.Written{Freed: []proposal.Change{{Cause: proposal.CauseDead}}}, event.Given{}, event.PartitionsMoved{Given: 3},
 	} {
 		m.Observe(e)
 	}
