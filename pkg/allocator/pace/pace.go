@@ -66,12 +66,6 @@ func (p *Pace) Planned(took time.Duration) { p.plan = took }
 // Scale estimates the time from the start of a plan until the other pods hear of it, for an owner with this many slots.
 func (p *Pace) Scale(slots int) time.Duration { return max(p.request, p.plan, slotScale(slots)) }
 
-// Afresh is Scale for a process that has just measured a request. That says more than what it measured while all pods
-// started.
-func (p *Pace) Afresh(request time.Duration, slots int) time.Duration {
-	return min(max(request, slotScale(slots)), maxSlotDelay)
-}
-
 func slotScale(slots int) time.Duration { return min(time.Duration(slots)*slotDelay, maxSlotDelay) }
 
 // Loaded is Scale if the server stays as slow as it was at the last request.

@@ -58,12 +58,6 @@ func TestScale(t *testing.T) {
 			t.Errorf("%s: scale %s, loaded %s, calm %s, want %s, %s, %s", name, scale, loaded, calm, tc.scale, tc.loaded, tc.calm)
 		}
 	}
-	if got := at(0).Afresh(7*ms, 2); got != 7*ms {
-		t.Errorf("measured just now: %s", got)
-	}
-	if got := at(0).Afresh(time.Minute, 2); got != maxSlotDelay {
-		t.Errorf("measured just now, of a slow server: %s", got)
-	}
 }
 
 // Who takes its slot with few others does not wait, and nobody waits longer than the start took twice.
