@@ -133,7 +133,7 @@ func (a *Allocator) hearSelf() {
 	case !there || pod.UID != a.o.PodUID:
 		a.tenure = a.tenure.Lost()
 	case !newer(pod.ResourceVersion, a.pod.ResourceVersion):
-	case pod.Annotations[receipt.Key] != a.pod.Annotations[receipt.Key] || !sameLabels(pod, a.pod):
+	case pod.Annotations[receipt.Key] != a.pod.Annotations[receipt.Key] || labelsOf(pod) != labelsOf(a.pod):
 		a.tenure = a.tenure.Lost()
 	default:
 		if otherController(a.pod, pod) {

@@ -59,16 +59,18 @@ func (a *Allocator) do(ctx context.Context, next duty.Duty, at time.Time) error 
 	return nil
 }
 
-// lockOn returns what a pod's receipt says.
+// lockOn returns what a pod's receipt says. A lock that others do not find by the pod's labels is damaged.
 func (a *Allocator) lockOn(pod *metav1.PartialObjectMetadata) duty.Lock {
 	r, err := receipt.Of(pod, a.ref.String())
-	if err != nil {
-		return damaged()
-	}
-	if r.State == receipt.Locks && (pod.Labels[receipt.IDLabel] != strconv.Itoa(r.Share.ID) || pod.Labels[receipt.OwnerLabel] != assignment.OwnerLabelValue(r.Owner)) {
+	if err != nil || r.State == receipt.Locks && labelsOf(pod) != [2]string{strconv.Itoa(r.Share.ID), assignment.OwnerLabelValue(r.Owner)} {
 		return damaged()
 	}
 	return duty.Lock{State: r.State, Share: r.Share}
+}
+
+// labelsOf returns the labels by which others find a receipt.
+func labelsOf(pod *metav1.PartialObjectMetadata) [2]string {
+	return [2]string{pod.Labels[receipt.IDLabel], pod.Labels[receipt.OwnerLabel]}
 }
 
 // damaged is the lock of a pod whose receipt somebody else wrote. It is no lock for the pod itself, whatever others read in it.
@@ -92,7 +94,7 @@ func (a *Allocator) readPod(ctx context.Context) error {
 	before := a.pod
 	a.pod = pod
 	text := pod.Annotations[receipt.Key]
-	switch same := text == a.wrote && sameLabels(before, pod); {
+	switch same := text == a.wrote && labelsOf(pod) == labelsOf(before); {
 	case a.tenure.Lock.State == receipt.Unreadable && a.wrote == "": // no lock of this pod is unbroken before its next write
 		a.tenure, a.work.doubtful = a.tenure.Read(damaged()), false
 	case a.wrote == "" || a.work.doubtful: // a start, or the outcome of a write without an answer
@@ -111,10 +113,6 @@ func (a *Allocator) readPod(ctx context.Context) error {
 		a.suspect()
 	}
 	return nil
-}
-
-func sameLabels(a, b *metav1.PartialObjectMetadata) bool {
-	return a.Labels[receipt.IDLabel] == b.Labels[receipt.IDLabel] && a.Labels[receipt.OwnerLabel] == b.Labels[receipt.OwnerLabel]
 }
 
 // otherController reports whether the pod has another controller than before. One that has none was relabelled, and keeps its slot.
@@ -177,44 +175,29 @@ func (a *Allocator) list(ctx context.Context) error {
 		return fmt.Errorf("%w: the receipt on pod %s, or its labels, is not in the list of receipts as it was written", store.ErrNotKept, a.o.Pod)
 	}
 	a.tenure = a.tenure.Saw(others)
-	switch {
-	case others.Slot:
-		a.refuted(by)
-	case !others.Partitions.Empty():
-		a.shared(by)
-	}
-	a.confirm()
+	a.compared(by)
 	return nil
 }
 
-// shared is for partitions that another pod locks, too.
-func (a *Allocator) shared(by string) {
-	if a.tenure.Doubts {
-		a.refuted(by)
-		return
+// compared takes in what T3 has shown, and a pod that locks something of the share, too; empty if there is none. A pod that withdraws from its
+// slot tries again at a random time, because the other one may do the same. One that resumes lists again for a while.
+func (a *Allocator) compared(by string) {
+	switch t := a.tenure; {
+	case by == "":
+		if !t.Working.Empty() && !t.Stopping && t.Lock.Share.Covers(t.Working) && (t.Surveyed || !t.Strict) && !t.Others.Any() {
+			a.work.begun(t.Working)
+		}
+	case !t.Doubts && !t.Others.Slot:
+		a.known.Again = a.clock.Now().Add(a.pace.Longer(againTime))
+	default:
+		a.happened.Tell(event.NotTaken{Reason: "pod " + by + " locks it, too"})
+		if t.Doubts && a.clock.Since(a.work.resumed) <= doubt {
+			a.later(a.retry.Next())
+			return
+		}
+		a.tenure = t.Sure()
+		a.known.Again = a.clock.Now().Add(a.retry.Next())
 	}
-	a.known.Again = a.clock.Now().Add(a.pace.Longer(againTime))
-}
-
-// confirm takes in that T3 has shown no other holder of what this pod works on already.
-func (a *Allocator) confirm() {
-	t := a.tenure
-	if !t.Working.Empty() && !t.Stopping && t.Lock.Share.Covers(t.Working) && (t.Surveyed || !t.Strict) && !t.Others.Slot && t.Others.Partitions.Empty() {
-		a.work.begun(t.Working)
-	}
-}
-
-// refuted is for a slot that another pod locks, too. A pod that withdraws tries again at a random time, because the other one may do the same.
-func (a *Allocator) refuted(by string) {
-	a.happened.Tell(event.NotTaken{Reason: "pod " + by + " locks it, too"})
-	if a.tenure.Doubts && a.clock.Since(a.work.resumed) > doubt {
-		a.tenure = a.tenure.Sure()
-	}
-	if a.tenure.Doubts {
-		a.later(a.retry.Next())
-		return
-	}
-	a.known.Again = a.clock.Now().Add(a.retry.Next())
 }
 
 // begin begins the work on the share.

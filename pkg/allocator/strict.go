@@ -235,10 +235,8 @@ func (a *Allocator) survey(ctx context.Context) error {
 		a.strict.lose()
 		return nil
 	}
-	if a.tenure = a.tenure.SawLeases(others); !others.Partitions.Empty() {
-		a.shared(by)
-	}
-	a.confirm()
+	a.tenure = a.tenure.SawLeases(others)
+	a.compared(by)
 	return nil
 }
 

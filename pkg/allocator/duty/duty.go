@@ -18,7 +18,8 @@ type Others struct {
 	Partitions placement.Set
 }
 
-func (o Others) any() bool { return o.Slot || !o.Partitions.Empty() }
+// Any reports whether other pods lock anything of it.
+func (o Others) Any() bool { return o.Slot || !o.Partitions.Empty() }
 
 // and returns what either says.
 func (o Others) and(p Others) Others {
@@ -106,7 +107,7 @@ func Step(t Tenure, w Wish) Duty {
 		return Duty{Do: List}
 	case t.Strict && !t.Surveyed:
 		return Duty{Do: Survey}
-	case t.Others.any():
+	case t.Others.Any():
 		return t.withdraw()
 	}
 	return t.hold(w)
