@@ -55,7 +55,7 @@ func New(ctx context.Context, o Options) (*Allocator, error) {
 	boot := boottime.Of(o.Store.Clock)
 	a := &Allocator{
 		o: o, clock: o.Store.Clock, log: o.Log, pace: pace.New(rand.Float64), tenure: duty.Start(o.FenceAfter > 0),
-		strict: strict{boot: boot, after: o.FenceAfter, lead: o.FenceLead, tell: o.Fenced, seen: map[int]seen{}, writing: make(chan struct{}, 1)},
+		strict: strict{boot: boot, after: o.FenceAfter, lead: o.FenceLead, tell: o.Fenced, seen: map[int]observed{}, writing: make(chan struct{}, 1)},
 	}
 	a.retry = a.pace.Backoff()
 	a.plans = plans{began: a.clock.Now(), again: a.pace.Backoff()}
@@ -139,7 +139,7 @@ func (a *Allocator) Release(ctx context.Context, byItself bool) error {
 	err := a.until(ctx, func() bool {
 		return a.tenure.Known && a.tenure.Lock.State != receipt.Locks && a.tenure.Lease.Empty() && !a.known.Worth
 	})
-	if a.view.gone || errors.Is(err, ErrPodGone) { // without its pod or its owner it holds nothing
+	if a.view.state == gone || errors.Is(err, ErrPodGone) { // without its pod or its owner it holds nothing
 		err = nil
 	}
 	return err
@@ -189,7 +189,7 @@ func (a *Allocator) under(ctx context.Context, done func() bool) error {
 			return nil
 		case ctx.Err() != nil:
 			return a.stopped(ctx)
-		case a.view.other && a.settled() && !a.known.Ends:
+		case a.view.state == other && a.settled() && !a.known.Ends:
 			return errOtherOwner
 		}
 		next, at := duty.Next(a.tenure, a.see(), a.known, a.clock.Now())

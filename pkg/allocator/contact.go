@@ -112,14 +112,14 @@ func (a *Allocator) hear() {
 			a.log.Error(err, "the owner cannot be read; the id is kept")
 		case known && newer(owner.ResourceVersion, a.view.owner.ResourceVersion):
 			a.adopt(owner)
-		case !known && c.owner.Synced() && a.view.ok:
-			a.known.Unseen, a.view.ok = true, false // deleted, it seems: a read tells
+		case !known && c.owner.Synced() && a.view.state == seen:
+			a.known.Unseen, a.view.state = true, unread // deleted, it seems
 		}
 	}
 	if c.self != nil && c.self.Synced() {
 		a.hearSelf()
 	}
-	if a.view.gone && !a.view.other && !a.clock.Now().Before(a.view.sought.Add(awayTime)) {
+	if a.view.state == gone && !a.clock.Now().Before(a.view.sought.Add(awayTime)) {
 		a.known.Unseen = true
 	}
 	a.followRest()

@@ -40,7 +40,7 @@ func (a *Allocator) beginRest() {
 // followRest takes in the time, and whether others can work on the partitions.
 func (a *Allocator) followRest() {
 	r, now := &a.work.rest, a.clock.Now()
-	if r.until.IsZero() || !a.view.ok {
+	if r.until.IsZero() || !a.view.ok() {
 		return
 	}
 	if !a.othersDivide() || !now.Before(r.until) {

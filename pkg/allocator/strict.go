@@ -28,7 +28,7 @@ type strict struct {
 	// tell is Options.Fenced.
 	tell func(by time.Duration)
 	// seen are the others' Leases, by slot. Only the loop uses it.
-	seen map[int]seen
+	seen map[int]observed
 	// end ends the goroutines that renew own.
 	end context.CancelFunc
 	// blocked is the Lease of another pod that this one waits for, and until when at least.
@@ -45,8 +45,8 @@ type strict struct {
 	gone  bool
 }
 
-// seen is a Lease as this process saw it last, and since when it has not changed.
-type seen struct {
+// observed is a Lease as this process saw it last, and since when it has not changed.
+type observed struct {
 	version string
 	since   time.Duration
 }
@@ -56,7 +56,7 @@ func (s *strict) see(l store.Lease) (left time.Duration) {
 	now := s.boot.BootTime()
 	known := s.seen[l.ID]
 	if known.version != l.Version {
-		known = seen{l.Version, now}
+		known = observed{l.Version, now}
 		s.seen[l.ID] = known
 	}
 	return known.since + l.Outlasts() - now

@@ -13,7 +13,7 @@ import (
 func (a *Allocator) reconsider() {
 	p, before := &a.plans, a.known.Worth
 	switch {
-	case !a.view.ok || a.tenure.Stopping:
+	case !a.view.ok() || a.tenure.Stopping:
 		a.known.Worth = false
 	case a.tenure.Lock.State == receipt.Locks:
 		a.known.Outcome = false
@@ -111,7 +111,7 @@ func (a *Allocator) rolledOn(owner store.Owner, d proposal.Decision) bool {
 func (a *Allocator) alarms() []time.Time {
 	p := &a.plans
 	out := []time.Time{a.work.listenAt, a.strict.alarm(), a.work.rest.until}
-	if a.view.gone {
+	if a.view.state == gone {
 		out = append(out, a.view.sought.Add(awayTime))
 	}
 	if a.tenure.Lock.State == receipt.Locks {

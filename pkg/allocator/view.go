@@ -19,15 +19,32 @@ import (
 // view is the newest moment of the owner, replaced whole.
 type view struct {
 	owner store.Owner
-	// ok says that there is one. gone says that a read has shown that the owner does not exist, suspect that another object may own the pod now,
-	// and other that one does.
-	ok, gone, suspect, other bool
+	state viewState
 	// sought is when this process looked last for another owner.
 	sought time.Time
 	// fresh says that this process has read or written it, and has not waited since.
 	fresh   bool
 	request request
 }
+
+// viewState says what is known of the owner.
+type viewState int
+
+const (
+	// unread: it was not read yet, or has been deleted, it seems. A read tells.
+	unread viewState = iota
+	// seen: view.owner is its newest moment.
+	seen
+	// suspected: as seen, but another object may own the pod now.
+	suspected
+	// gone: a read has shown that it does not exist.
+	gone
+	// other: another object owns the pod.
+	other
+)
+
+// ok reports whether there is an owner to act for.
+func (v *view) ok() bool { return v.state == seen || v.state == suspected }
 
 // request is who asks for this pod's slot.
 type request struct {
@@ -44,7 +61,10 @@ func (v *view) about() metav1.OwnerReference { return v.owner.About() }
 // adopt takes in a newer moment of the owner.
 func (a *Allocator) adopt(owner store.Owner) {
 	before := a.view.owner
-	a.view.owner, a.view.ok, a.view.gone, a.known.Unseen = owner, true, false, a.view.suspect
+	if a.view.owner = owner; a.view.state != suspected && a.view.state != other {
+		a.view.state = seen
+	}
+	a.known.Unseen = a.view.state == suspected
 	if owner.Controlled && !before.Controlled {
 		a.suspect()
 	}
@@ -58,7 +78,11 @@ func (a *Allocator) adopt(owner store.Owner) {
 const awayTime = 10 * time.Second
 
 // suspect has the process find out whether another object owns the pod now.
-func (a *Allocator) suspect() { a.view.suspect, a.known.Unseen = true, true }
+func (a *Allocator) suspect() {
+	if a.known.Unseen = true; a.view.state == unread || a.view.state == seen {
+		a.view.state = suspected
+	}
+}
 
 // seek finds out whether another object owns the pod now. A pod that no object controls was relabelled, and keeps its owner.
 func (a *Allocator) seek(ctx context.Context) error {
@@ -75,7 +99,12 @@ func (a *Allocator) seek(ctx context.Context) error {
 	if !known && !errors.Is(err, store.ErrGone) && !errors.Is(err, watch.ErrNoController) && !errors.Is(err, watch.ErrUnknownOwner) {
 		return err
 	}
-	a.view.suspect, a.view.other = false, known && ref != a.ref
+	switch {
+	case known && ref != a.ref:
+		a.view.state = other
+	case a.view.state != gone:
+		a.view.state = unread
+	}
 	return nil
 }
 
@@ -87,8 +116,9 @@ func (a *Allocator) settled() bool {
 
 // look reads the owner.
 func (a *Allocator) look(ctx context.Context) error {
-	if a.view.suspect || a.view.gone {
-		if err := a.seek(ctx); err != nil || a.view.other {
+	before := a.view.state
+	if before == suspected || before == gone {
+		if err := a.seek(ctx); err != nil || a.view.state == other {
 			a.known.Unseen = a.known.Unseen && err != nil
 			return err
 		}
@@ -97,13 +127,10 @@ func (a *Allocator) look(ctx context.Context) error {
 	owner, err := a.o.Store.Get(ctx, a.ref)
 	switch {
 	case errors.Is(err, store.ErrGone):
-		if !a.view.gone {
-			err = a.seek(ctx)
-		} else {
-			err = nil
+		if a.view.state, a.known.Unseen = gone, false; before == suspected || before == gone {
+			return nil
 		}
-		a.view.gone, a.view.ok, a.known.Unseen = true, false, false
-		return err
+		return a.seek(ctx)
 	case err != nil:
 		return err
 	}
@@ -127,8 +154,8 @@ func (a *Allocator) count() int {
 // see is the owner as this pod sees it.
 func (a *Allocator) see() duty.View {
 	owner := a.view.owner
-	v := duty.View{Gone: a.view.gone || a.view.other, Count: a.count(), Propose: receipt.Nothing()}
-	if !a.view.ok {
+	v := duty.View{Gone: a.view.state == gone || a.view.state == other, Count: a.count(), Propose: receipt.Nothing()}
+	if !a.view.ok() {
 		return v
 	}
 	id, named := owner.Record.State.Slots.Of(a.o.Pod)

@@ -115,7 +115,7 @@ func (a *Allocator) explain(next duty.Duty) {
 	a.wait.set(what)
 	switch {
 	case next.Why != duty.NoSlot:
-	case a.view.gone:
+	case a.view.state == gone:
 		a.happened.Tell(event.OwnerMissing{Reason: what})
 	default:
 		a.happened.Tell(event.Waiting{Count: a.view.owner.Count, Live: d.Live, Waiting: d.Waiting, Reason: what})
@@ -126,7 +126,7 @@ func (a *Allocator) explain(next duty.Duty) {
 func (a *Allocator) reason() string {
 	owner, d, r := a.view.owner, a.plans.outcome, a.receipt()
 	switch blocked := a.strict.blocked; {
-	case a.view.gone:
+	case a.view.state == gone:
 		return fmt.Sprintf("%s in namespace %s to exist, or for another workload to own this pod", a.ref, a.ref.Namespace)
 	case owner.Count == 0:
 		return fmt.Sprintf("the count to grow: %s is scaled to 0", owner.Ref)

@@ -189,7 +189,7 @@ func (w *work) tell() {
 	case at.Empty() || t.Unsure:
 	case t.Known && t.Lock.State != receipt.Locks:
 		state = identity.StateLost
-	case ends || at.ID >= a.count() && a.view.ok:
+	case ends || at.ID >= a.count() && a.view.ok():
 		state = identity.StateDraining
 	case w.confirmed:
 		state = identity.StateAssigned
@@ -211,7 +211,7 @@ func (w *work) publish(state identity.State) {
 	a := w.a
 	next := w.shown.Without(state)
 	next.Owner = a.ref.Owner()
-	if a.view.ok {
+	if a.view.ok() {
 		next.Count = a.count()
 	}
 	if state == identity.StateDraining && w.stopping != nil && w.stopping.All {
