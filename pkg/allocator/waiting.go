@@ -106,7 +106,7 @@ func (a *Allocator) explain(next duty.Duty) {
 		what = fmt.Sprintf("its turn: of the pods of %s that want a slot, a few write for all", a.ref)
 	case duty.Later:
 		if what = "its next try: another process wrote first"; a.contact.failing != "" {
-			what = "the next try of a request that failed: " + a.contact.failing
+			what = "the next try: " + a.contact.failing
 		}
 	}
 	if what == a.Waiting() {

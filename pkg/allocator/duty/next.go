@@ -94,11 +94,8 @@ func (k Known) step(t Tenure, v View, now time.Time) Duty {
 
 // turn is when this process may plan; the zero time if it need not.
 func (k Known) turn() time.Time {
-	switch {
-	case !k.Worth:
+	if !k.Worth {
 		return time.Time{}
-	case k.Retry.After(k.Turn):
-		return k.Retry
 	}
 	return k.Turn
 }

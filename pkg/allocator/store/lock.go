@@ -27,12 +27,11 @@ func (s *Store) SwapLock(ctx context.Context, pod *metav1.PartialObjectMetadata,
 	written, err := write(ctx, t, "patch", func(ctx context.Context) (*metav1.PartialObjectMetadata, error) {
 		return s.Metadata.Resource(Pods).Namespace(pod.Namespace).Patch(ctx, pod.Name, types.JSONPatchType, body, metav1.PatchOptions{FieldManager: assignment.FieldManager})
 	})
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, s.judge(ctx, t, err, func(now *metav1.PartialObjectMetadata) error { return differs(pod, now) })
-	case !shows(written, next):
-		return nil, fmt.Errorf("%w: annotation %s or the labels %s and %s of pod %s in namespace %s",
-			ErrNotKept, receipt.Key, receipt.IDLabel, receipt.OwnerLabel, pod.Name, pod.Namespace)
+	}
+	if changed := hidden(written, next); len(changed) > 0 {
+		return nil, notKept(changed, fmt.Sprintf("pod %s in namespace %s", pod.Name, pod.Namespace))
 	}
 	return written, nil
 }
@@ -57,11 +56,19 @@ func labelsOf(r receipt.Receipt) (id, owner *string) {
 	return &number, &whose
 }
 
-// shows reports whether others can see the receipt on the pod, and find it by its labels.
-func shows(pod *metav1.PartialObjectMetadata, r receipt.Receipt) bool {
+// hidden returns the keys because of which others cannot see the receipt on the pod, or do not find it by its labels.
+func hidden(pod *metav1.PartialObjectMetadata, r receipt.Receipt) (keys []string) {
+	if pod.Annotations[receipt.Key] != r.Encode() {
+		keys = append(keys, receipt.Key)
+	}
 	id, owner := labelsOf(r)
-	return pod.Annotations[receipt.Key] == r.Encode() &&
-		same(lookup(pod.Labels, receipt.IDLabel), id) && same(lookup(pod.Labels, receipt.OwnerLabel), owner)
+	if !same(lookup(pod.Labels, receipt.IDLabel), id) {
+		keys = append(keys, receipt.IDLabel)
+	}
+	if !same(lookup(pod.Labels, receipt.OwnerLabel), owner) {
+		keys = append(keys, receipt.OwnerLabel)
+	}
+	return keys
 }
 
 // lockPatch sets the receipt, the labels and the deletion cost.

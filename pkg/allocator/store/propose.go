@@ -4,7 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
+	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,9 +13,14 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 )
 
-// ErrNotKept means that the API server accepted a write and does not have what was written. Something between changes it: an admission webhook,
-// perhaps.
-var ErrNotKept = errors.New("idalloc: the API server accepted the write, and something changed what was written")
+// ErrNotKept means that the API server accepted a write and answered with something else: an admission webhook or policy changes it.
+var ErrNotKept = errors.New("idalloc: what was written came back changed")
+
+// notKept names the keys that came back changed.
+func notKept(keys []string, on string) error {
+	return fmt.Errorf("%w: %s of %s: an admission webhook or policy of the cluster changes that; exempt idalloc's keys from it",
+		ErrNotKept, strings.Join(keys, ", "), on)
+}
 
 // Propose makes next what the owner proposes, if neither its spec nor its annotations changed since from was read. It returns the owner as
 // written. Errors: ErrConflict, ErrAmbiguous, ErrNotKept, ErrGone, *ForbiddenError, or the server's own.
@@ -29,8 +35,10 @@ func (s *Store) Propose(ctx context.Context, from Owner, next assignment.State) 
 		return Owner{}, s.judge(ctx, from.target(), err, from.differs)
 	}
 	written, err := DecodeOwner(from.Ref, o, nil)
-	if err == nil && !maps.Equal(written.Record.State.Encode(), set) {
-		err = fmt.Errorf("%w: annotations of %s in namespace %s", ErrNotKept, from.Ref, from.Namespace)
+	has := written.Record.State.Encode()
+	changed := slices.DeleteFunc(assignment.Keys(), func(key string) bool { return has[key] == set[key] })
+	if err == nil && len(changed) > 0 {
+		err = notKept(changed, fmt.Sprintf("%s in namespace %s", from.Ref, from.Namespace))
 	}
 	return written, err
 }
