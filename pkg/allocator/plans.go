@@ -68,6 +68,8 @@ type plans struct {
 	neighbour *neighbour
 	// named and listed say that the map has named this pod since it got its slot, and that the row has listed its id.
 	named, listed bool
+	// intact are the owner's annotations when the map last named this pod.
+	intact map[string]string
 	// drops says that a plan is to drop a request for this pod's slot.
 	drops bool
 }
@@ -117,7 +119,9 @@ func (p *plans) heard(a *Allocator, before store.Owner) {
 	if mine := a.tenure.Lock.Share; mine.Empty() {
 		p.named, p.listed = false, false
 	} else {
-		p.named = p.named || now.Record.State.Slots[mine.ID] == a.o.Pod
+		if now.Record.State.Slots[mine.ID] == a.o.Pod {
+			p.named, p.intact = true, now.Annotations
+		}
 		p.listed = p.listed || mine.Of > 0 && now.Record.State.Partitions != nil
 	}
 	a.tellWish()

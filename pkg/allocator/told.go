@@ -121,5 +121,24 @@ func (a *Allocator) tellRestored(before store.Owner, d proposal.Decision) {
 	default:
 		return
 	}
+	if taken := takenWith(a.plans.intact, before.Annotations); taken != "" {
+		damaged.Expected, damaged.Detail = false, damaged.Detail+taken
+	}
 	a.happened.Tell(damaged)
+}
+
+// takenWith says which of the user's annotations a write changed that changed idalloc's, too, as kubectl replace and kubectl rollout undo do.
+func takenWith(intact, now map[string]string) (text string) {
+	for _, key := range []string{
+		assignment.PartitionCountKey, assignment.PartitionStrategyKey, assignment.PartitionFailoverAfterKey, assignment.PartitionTargetKey,
+	} {
+		was, there := intact[key]
+		switch is, still := now[key]; {
+		case there && !still:
+			text += fmt.Sprintf("; the same write removed %s, which was %q: set it again if it is still to hold", key, was)
+		case there && is != was:
+			text += fmt.Sprintf("; the same write set %s from %q to %q, which holds now", key, was, is)
+		}
+	}
+	return text
 }
