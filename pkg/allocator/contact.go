@@ -74,7 +74,7 @@ func (c *contact) ring() {
 // that of its pod only a little later: so it is for most pods when a thousand start at once.
 func (a *Allocator) listen(why duty.Duty) {
 	c := &a.contact
-	if c.owner == nil {
+	if c.owner == nil && a.view.state != unread { // without the permission to read it a watch would hide that
 		c.owner = watch.Owner(c.streams, a.o.Store, a.ref, a.log)
 		c.owner.Wake(c.wake)
 	}
