@@ -132,17 +132,19 @@ func (a *Allocator) Release(ctx context.Context, byItself bool) error {
 	a.known.Ends = true
 	a.tenure = a.tenure.Told(receipt.Nothing()).Stopped()
 	a.work.ended(identity.StateReleased)
-	idle := a.tenure.Known && a.tenure.Lock.State != receipt.Locks
-	if idle && a.tenure.Lease.Empty() {
-		return nil
+	holdsNothing := func() bool {
+		return a.tenure.Known && a.tenure.Lock.State != receipt.Locks && a.tenure.Lease.Empty()
 	}
-	err := a.until(ctx, func() bool {
-		return a.tenure.Known && a.tenure.Lock.State != receipt.Locks && a.tenure.Lease.Empty() && !a.known.Worth
-	})
-	if a.view.state == gone || errors.Is(err, ErrPodGone) { // without its pod or its owner it holds nothing
-		err = nil
+	if !holdsNothing() {
+		err := a.until(ctx, func() bool { return holdsNothing() && !a.known.Worth })
+		if err != nil && a.view.state != gone && !errors.Is(err, ErrPodGone) { // without its pod or its owner it holds nothing
+			return err
+		}
 	}
-	return err
+	if a.tenure.Known && a.tenure.Lock.State == receipt.Waits {
+		_ = a.write(ctx, duty.Lock{State: receipt.GaveUp, Share: receipt.Nothing()}) // tried once: no plan gives it a slot from now on
+	}
+	return nil
 }
 
 // Fenced reports, by the clock at the call, whether the id that was published last is fenced for lack of contact (strict mode). It is for

@@ -112,7 +112,7 @@ func (w *work) rank(lock duty.Lock) int {
 		failures = 0
 	}
 	switch {
-	case lock.State == receipt.GaveUp:
+	case lock.State == receipt.GaveUp && w.a.tenure.Lock.State == receipt.Locks:
 		return failures + 1
 	case lock.State == receipt.Locks && failures == 0:
 		return 0
