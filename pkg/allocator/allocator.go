@@ -68,10 +68,8 @@ func New(ctx context.Context, o Options) (*Allocator, error) {
 	if err := a.persist(ctx, "find the owner", a.resolve); err != nil {
 		return nil, err
 	}
-	a.log = a.log.WithValues("owner", a.ref.String(), "namespace", o.Namespace, "pod", o.Pod)
-	a.contact.log = a.log
 	a.happened = event.Observers{
-		logged{a.log},
+		logged{&a.log},
 		&announced{contact: &a.contact, store: o.Store, pod: metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", Name: o.Pod, UID: a.pod.UID}},
 	}
 	if o.Observer != nil {
@@ -98,7 +96,8 @@ func (a *Allocator) resolve(ctx context.Context) error {
 		return err
 	}
 	a.pod, a.ref, a.o.PodUID, a.wrote = pod, ref, pod.UID, ""
-	a.contact.ref = ref
+	a.log = a.o.Log.WithValues("owner", ref.String(), "namespace", a.o.Namespace, "pod", a.o.Pod)
+	a.contact.ref, a.contact.log = ref, a.log
 	a.known.Unseen, a.view = true, view{}
 	a.tenure = a.tenure.Read(a.lockOn(pod))
 	return nil

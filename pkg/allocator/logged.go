@@ -6,8 +6,8 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/event"
 )
 
-// logged writes what happened into the log.
-type logged struct{ log logr.Logger }
+// logged writes what happened into the log, which names another owner when the pod has one.
+type logged struct{ log *logr.Logger }
 
 // Observe implements event.Observer.
 func (l logged) Observe(e event.Event) {
