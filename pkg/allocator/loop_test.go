@@ -30,6 +30,7 @@ import (
 type bench struct {
 	t   *testing.T
 	api *apifake.Server
+	clk clock.Clock
 
 	mu   sync.Mutex
 	now  map[string]identity.Identity
@@ -38,7 +39,7 @@ type bench struct {
 
 func newBench(t *testing.T, count int64) *bench {
 	t.Helper()
-	b := &bench{t: t, api: apifake.New(t), now: map[string]identity.Identity{}, said: make(chan struct{}, 1)}
+	b := &bench{t: t, api: apifake.New(t), clk: clock.RealClock{}, now: map[string]identity.Identity{}, said: make(chan struct{}, 1)}
 	b.api.Put(apifake.Owner(count))
 	b.api.Put(replicaSet("rs-1", "1"))
 	return b
@@ -76,7 +77,7 @@ func (b *bench) pod(name string) {
 // start starts a process in a pod.
 func (b *bench) start(pod string, change func(*allocator.Options)) *process {
 	b.t.Helper()
-	s, err := store.New(b.api.Config(), clock.RealClock{})
+	s, err := store.New(b.api.Config(), b.clk)
 	if err != nil {
 		b.t.Fatal(err)
 	}
