@@ -1,6 +1,7 @@
 package allocator
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -115,15 +116,15 @@ func (a *Allocator) tellRestored(before store.Owner, d proposal.Decision) {
 		damaged.Reason = "AssignmentDamaged"
 		damaged.Detail = strings.Join(details, "; ") + ": written again as the pods' receipts say"
 	case a.plans.named && was.State.Slots[mine.ID] != a.o.Pod:
-		damaged.Detail = fmt.Sprintf("somebody else changed or removed annotation %s: written again as the pods' receipts say; nobody's work stopped", assignment.Key)
+		damaged.Detail = fmt.Sprintf("somebody else changed or removed annotation %s: written again as the pods' receipts say", assignment.Key)
 	case mine.Of > 0 && was.State.Partitions == nil && a.plans.listed && d.Next.Partitions != nil:
-		damaged.Detail = fmt.Sprintf("somebody else removed annotation %s: written again as the pods' receipts say; nobody's work stopped", assignment.PartitionOwnersKey)
+		damaged.Detail = fmt.Sprintf("somebody else removed annotation %s: written again as the pods' receipts say", assignment.PartitionOwnersKey)
 	default:
 		return
 	}
-	if taken := takenWith(a.plans.intact, before.Annotations); taken != "" {
-		damaged.Expected, damaged.Detail = false, damaged.Detail+taken
-	}
+	taken := takenWith(a.plans.intact, before.Annotations)
+	damaged.Expected = damaged.Expected && taken == ""
+	damaged.Detail += cmp.Or(taken, "; nobody's work stopped")
 	a.happened.Tell(damaged)
 }
 
