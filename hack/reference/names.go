@@ -36,7 +36,7 @@ func events(_ context.Context, root string) (string, error) {
 		return "", fmt.Errorf("%s has no section Events", from)
 	}
 	section, _, _ = strings.Cut(section, "\n## ")
-	inCode, err := reasons(root, "pkg/allocator")
+	inCode, err := reasons(root, "pkg/allocator", "pkg/allocator/report")
 	if err != nil {
 		return "", err
 	}
@@ -63,12 +63,12 @@ func events(_ context.Context, root string) (string, error) {
 // camel matches the reason of an Event.
 var camel = regexp.MustCompile(`^([A-Z][a-z]+|ID){2,}$`)
 
-// reasons returns the texts in the Go files of a directory that can be nothing else than reasons of Events.
-func reasons(root, dir string) ([]string, error) {
+// reasons returns the texts in the Go files of directories that can be nothing else than reasons of Events.
+func reasons(root string, dirs ...string) ([]string, error) {
 	found := map[string]bool{}
-	err := inspect(root, []string{dir}, func(path string, n ast.Node) {
+	err := inspect(root, dirs, func(path string, n ast.Node) {
 		literal, ok := n.(*ast.BasicLit)
-		if !ok || filepath.Dir(path) != filepath.Join(root, dir) {
+		if within, err := filepath.Rel(root, filepath.Dir(path)); !ok || err != nil || !slices.Contains(dirs, within) {
 			return
 		}
 		if text, err := strconv.Unquote(literal.Value); err == nil && camel.MatchString(text) {

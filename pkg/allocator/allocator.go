@@ -11,11 +11,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 
-	"github.com/idalloc/idalloc/pkg/allocator/boottime"
 	"github.com/idalloc/idalloc/pkg/allocator/duty"
 	"github.com/idalloc/idalloc/pkg/allocator/event"
+	"github.com/idalloc/idalloc/pkg/allocator/lease"
 	"github.com/idalloc/idalloc/pkg/allocator/pace"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/allocator/report"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/pkg/watch"
@@ -36,14 +37,15 @@ type Allocator struct {
 	wrote string
 	ref   store.Ref
 
-	tenure duty.Tenure
-	known  duty.Known
-	view   view
-	plans  plans
-	work   work
-	strict strict
-	wait   wait
-	held   told
+	tenure  duty.Tenure
+	known   duty.Known
+	view    view
+	plans   plans
+	work    work
+	lease   *lease.Guard
+	blocked blocked
+	wait    wait
+	held    told
 }
 
 // New reads the pod and finds its owner. It blocks until the API server answers or ctx ends. The errors are a strict mode that cannot work,
@@ -52,11 +54,13 @@ func New(ctx context.Context, o Options) (*Allocator, error) {
 	if err := o.complete(); err != nil {
 		return nil, err
 	}
-	boot := boottime.Of(o.Store.Clock)
 	a := &Allocator{
 		o: o, clock: o.Store.Clock, log: o.Log, pace: pace.New(rand.Float64), tenure: duty.Start(o.FenceAfter > 0),
-		strict: strict{boot: boot, after: o.FenceAfter, lead: o.FenceLead, tell: o.Fenced, seen: map[int]observed{}, writing: make(chan struct{}, 1)},
 	}
+	a.lease = lease.New(lease.Options{
+		Store: o.Store, Pace: a.pace, Pod: o.Pod, After: o.FenceAfter, Lead: o.FenceLead,
+		Fenced: o.Fenced, Ended: a.contact.ring, Contact: func(e event.Contact) { a.happened.Tell(e) },
+	})
 	a.retry = a.pace.Backoff()
 	a.plans = plans{began: a.clock.Now(), again: a.pace.Backoff()}
 	a.contact = contact{tell: o.Stale, clock: a.clock, log: o.Log}
@@ -69,8 +73,8 @@ func New(ctx context.Context, o Options) (*Allocator, error) {
 		return nil, err
 	}
 	a.happened = event.Observers{
-		logged{&a.log},
-		&announced{contact: &a.contact, store: o.Store, pod: metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", Name: o.Pod, UID: a.pod.UID}},
+		report.Log{Logger: &a.log},
+		report.NewEvents(o.Store, &a.log, o.Namespace, metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", Name: o.Pod, UID: a.pod.UID}, a.contact.spawn),
 	}
 	if o.Observer != nil {
 		a.happened = append(a.happened, o.Observer)
@@ -148,7 +152,7 @@ func (a *Allocator) Release(ctx context.Context, byItself bool) error {
 
 // Fenced reports, by the clock at the call, whether the id that was published last is fenced for lack of contact (strict mode). It is for
 // callers that may have been suspended since then. It does not block and may be called from any goroutine.
-func (a *Allocator) Fenced() bool { return a.strict.over() }
+func (a *Allocator) Fenced() bool { return a.lease.Over() }
 
 // Healthy returns an error if the loop is stuck. Waiting, for an API server that is away as well, is not.
 func (a *Allocator) Healthy() error { return a.contact.healthy() }
@@ -174,10 +178,12 @@ func (a *Allocator) until(ctx context.Context, done func() bool) (err error) {
 func (a *Allocator) under(ctx context.Context, done func() bool) error {
 	follow, cancel := context.WithCancel(ctx)
 	a.contact.begin(follow)
+	a.lease.Begin(follow, a.ref, a.o.PodUID)
 	defer func() {
 		cancel()
 		a.plans.close()
 		a.contact.end()
+		a.lease.Wait()
 		a.work.forgetStop()
 	}()
 	defer a.complain(follow)()

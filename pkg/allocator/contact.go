@@ -62,6 +62,9 @@ func (c *contact) end() {
 	c.atRest()
 }
 
+// spawn starts a goroutine that ends with the streams.
+func (c *contact) spawn(f func(context.Context)) { c.running.Go(func() { f(c.streams) }) }
+
 // ring wakes the loop up.
 func (c *contact) ring() {
 	select {

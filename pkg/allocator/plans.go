@@ -113,8 +113,8 @@ func (p *plans) synced() bool { return p.owned != nil && p.owned.Synced() && p.l
 func (p *plans) heard(a *Allocator, before store.Owner) {
 	now := a.view.owner
 	p.vacant.see(now, a.clock.Now())
-	if id, named := now.Record.State.Slots.Of(a.o.Pod); named && id != a.strict.blocked.ID && a.strict.blocked.Holder != "" {
-		a.strict.blocked, a.known.Again = store.Lease{}, time.Time{} // it is to have another slot
+	if id, named := now.Record.State.Slots.Of(a.o.Pod); named && id != a.blocked.lease.ID && a.blocked.lease.Holder != "" {
+		a.blocked, a.known.Again = blocked{}, time.Time{} // it is to have another slot
 	}
 	if mine := a.tenure.Lock.Share; mine.Empty() {
 		p.named, p.listed = false, false

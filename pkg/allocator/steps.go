@@ -202,7 +202,7 @@ func (a *Allocator) compared(by string) {
 
 // begin begins the work on the share.
 func (a *Allocator) begin(share receipt.Share) {
-	if a.strict.over() {
+	if a.lease.Over() {
 		return // hear takes that in
 	}
 	a.tenure = a.tenure.Begun(share)

@@ -125,14 +125,14 @@ func (a *Allocator) explain(next duty.Duty) {
 // reason says why this pod has no slot.
 func (a *Allocator) reason() string {
 	owner, d, r := a.view.owner, a.plans.outcome, a.receipt()
-	switch blocked := a.strict.blocked; {
+	switch other := a.blocked.lease; {
 	case a.view.state == gone:
 		return fmt.Sprintf("%s in namespace %s to exist, or for another workload to own this pod", a.ref, a.ref.Namespace)
 	case owner.Count == 0:
 		return fmt.Sprintf("the count to grow: %s is scaled to 0", owner.Ref)
-	case blocked.Holder != "":
+	case other.Holder != "":
 		return fmt.Sprintf("slot %d: pod %s has the Lease %s, last renewed at %s; if it does not renew it, its time is over by %s (strict mode)",
-			blocked.ID, blocked.Pod, store.LeaseName(a.ref.String(), blocked.ID), blocked.Renewed.Format(time.RFC3339), a.strict.blockedUntil.Format(time.RFC3339))
+			other.ID, other.Pod, store.LeaseName(a.ref.String(), other.ID), other.Renewed.Format(time.RFC3339), a.blocked.until.Format(time.RFC3339))
 	case !a.plans.made:
 		return fmt.Sprintf("a first plan for %s", owner.Ref)
 	case d.TooLarge != nil:

@@ -182,7 +182,7 @@ func (w *work) tell() {
 	switch at := t.Working; {
 	case w.released:
 		state = identity.StateReleased
-	case a.strict.over() || w.fenced && at.Empty():
+	case a.lease.Over() || w.fenced && at.Empty():
 		state = identity.StateFenced
 	case !w.confirmed && w.stopping == nil && (!t.Known || t.Lock.State == receipt.Locks):
 		return // what the process before this one published stays in force, or it is about to take a slot
@@ -200,7 +200,7 @@ func (w *work) tell() {
 // ended publishes that there is no id for good.
 func (w *work) ended(state identity.State) {
 	if state == identity.StateLost {
-		w.a.strict.stop()
+		w.a.lease.Fence()
 		w.a.tenure.Working = receipt.Nothing()
 	}
 	w.released = state == identity.StateReleased

@@ -1,0 +1,227 @@
+package lease
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/boottime"
+	"github.com/idalloc/idalloc/pkg/allocator/duty"
+	"github.com/idalloc/idalloc/pkg/allocator/event"
+	"github.com/idalloc/idalloc/pkg/allocator/pace"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+)
+
+// contacts is how often a process renews its Lease within one fence-after.
+const contacts = 4
+
+// Options configure a Guard.
+type Options struct {
+	Store *store.Store
+	Pace  *pace.Pace
+	Pod   string
+	// After is fence-after, zero without strict mode. Lead is how long before it the time of the Lease is over for its own pod.
+	After, Lead time.Duration
+	// Fenced is called when the time is over. The work must have stopped by the given moment of the boot-time clock, which may be past. It is
+	// called from several goroutines, and may block until then.
+	Fenced func(by time.Duration)
+	// Ended is called from another goroutine after Fenced.
+	Ended func()
+	// Contact is told of each answer to a renewal, from several goroutines.
+	Contact func(event.Contact)
+}
+
+// Guard is the Lease of what this process holds. One goroutine may use it at a time, except for Over.
+type Guard struct {
+	o    Options
+	boot boottime.Source // goes on in suspend
+	// ref and uid are the owner and the pod, which Begin says.
+	ref store.Ref
+	uid string
+	// streams ends the goroutines that renew own, and end those for one Lease. running are these goroutines.
+	streams context.Context //nolint:containedctx // set by Begin
+	end     context.CancelFunc
+	running sync.WaitGroup
+	// seen are the others' Leases, by slot.
+	seen map[int]seen
+
+	// writing has a value during each write of the own Lease. It is held during requests.
+	writing chan struct{}
+	// mu is held while one of the others is used, and not during a request.
+	mu  sync.Mutex
+	own store.Lease
+	// until is when the time is over. gone says that it is, which stays so until the Lease is taken again.
+	until time.Duration
+	gone  bool
+}
+
+// seen is a Lease as this process saw it last, and since when it has not changed.
+type seen struct {
+	version string
+	since   time.Duration
+}
+
+// New returns the Guard of a process without a Lease.
+func New(o Options) *Guard {
+	return &Guard{o: o, boot: boottime.Of(o.Store.Clock), seen: map[int]seen{}, writing: make(chan struct{}, 1)}
+}
+
+// Begin says whose Leases are meant, and which context ends the renewals.
+func (g *Guard) Begin(ctx context.Context, ref store.Ref, uid types.UID) {
+	g.streams, g.ref, g.uid = ctx, ref, string(uid)
+}
+
+// Wait blocks until the renewals have ended. The context of Begin has ended.
+func (g *Guard) Wait() { g.running.Wait() }
+
+// Over reports, by the clock at the call, whether the time of the own Lease is over. It does not block, and may be called from any goroutine.
+func (g *Guard) Over() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.own.Holder != "" && g.boot.BootTime() >= g.until {
+		g.gone = true
+	}
+	return g.gone
+}
+
+// Forget ends the renewals, and what is known of the own Lease.
+func (g *Guard) Forget() {
+	g.endRenewals()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.own, g.gone = store.Lease{}, false
+}
+
+// Fence has the work under a lost slot stopped in time, because nobody watches the time from here on.
+func (g *Guard) Fence() {
+	g.mu.Lock()
+	until, own := g.until, g.own.Holder != ""
+	g.mu.Unlock()
+	if own {
+		g.o.Fenced(min(until, g.boot.BootTime()) + g.o.Lead)
+	}
+}
+
+// Secure has the own Lease say what the share has. If another pod has the Lease, it changes nothing, and returns that Lease and how long it is until
+// its time is over. Errors: as of store.Store.
+func (g *Guard) Secure(ctx context.Context, share receipt.Share) (blocked store.Lease, left time.Duration, err error) {
+	g.writing <- struct{}{}
+	defer g.written()
+	lease := g.mine()
+	if lease.Version == "" {
+		if lease, err = g.o.Store.GetLease(ctx, g.ref, share.ID); err != nil {
+			return blocked, 0, err
+		}
+		if lease.Holder != "" && lease.Holder != g.uid {
+			if left := g.see(lease); left > 0 {
+				return lease, left, nil
+			}
+		}
+	}
+	if err := g.put(ctx, lease.Version, share); err != nil {
+		return blocked, 0, err
+	}
+	if g.end == nil {
+		g.keep() //nolint:contextcheck // what it starts ends with the streams
+	}
+	return blocked, 0, nil
+}
+
+// LetGo lets the own Lease go, so that the next pod need not wait for its end. Errors: as of store.Store.
+func (g *Guard) LetGo(ctx context.Context) error {
+	g.endRenewals()
+	g.writing <- struct{}{}
+	defer g.written()
+	if own := g.mine(); own.Version != "" {
+		_, err := g.o.Store.PutLease(ctx, g.ref, store.Lease{ID: own.ID, Lasts: own.Lasts, Version: own.Version})
+		if err != nil && !errors.Is(err, store.ErrConflict) {
+			return err
+		}
+	}
+	g.Forget()
+	return nil
+}
+
+// Survey lists the others' Leases. It returns what they lock of the share, and the pod of one that does. If another pod has the own one, its time is
+// over. Errors: as of store.Store.
+func (g *Guard) Survey(ctx context.Context, mine receipt.Share) (others duty.Others, by string, err error) {
+	leases, err := g.o.Store.ListLeases(ctx, g.ref)
+	if err != nil {
+		return others, "", err
+	}
+	own := false
+	for _, l := range leases {
+		switch {
+		case l.ID == mine.ID:
+			own = l.Holder == g.uid
+		case l.Holder != "" && l.Holder != g.uid && g.see(l) > 0:
+			if locked := l.Receipt.LocksOf(mine.Partitions); !locked.Empty() {
+				others.Partitions, by = others.Partitions.Union(locked), l.Pod
+			}
+		}
+	}
+	if !own {
+		g.lose()
+	}
+	return others, by, nil
+}
+
+// see takes in a Lease of another pod. It returns how long it is until its time is over, by this process's own clock.
+func (g *Guard) see(l store.Lease) (left time.Duration) {
+	now := g.boot.BootTime()
+	known := g.seen[l.ID]
+	if known.version != l.Version {
+		known = seen{l.Version, now}
+		g.seen[l.ID] = known
+	}
+	return known.since + l.Outlasts() - now
+}
+
+// put writes the own Lease, and starts its time again.
+func (g *Guard) put(ctx context.Context, version string, share receipt.Share) error {
+	sent := g.boot.BootTime()
+	written, err := g.o.Store.PutLease(ctx, g.ref, store.Lease{
+		ID: share.ID, Holder: g.uid, Pod: g.o.Pod, Lasts: g.o.After + assignment.StopGrace, Renewed: g.o.Store.Clock.Now(), Version: version,
+		Receipt: receipt.Receipt{UID: g.uid, Owner: g.ref.String(), State: receipt.Locks, Share: share, Write: receipt.Draw(), Strict: true},
+	})
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch {
+	case err == nil:
+		g.own, g.until = written, max(g.until, sent+g.o.After-g.o.Lead)
+		g.o.Contact(event.Contact{Age: g.boot.BootTime() - sent, Overdue: 2 * g.o.After / contacts})
+	case errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrAmbiguous):
+		if g.own.Version == version {
+			g.own.Version = "" // it is read again
+		}
+	}
+	return err
+}
+
+// written ends a write of the own Lease.
+func (g *Guard) written() { <-g.writing }
+
+// mine returns the own Lease as it was written last.
+func (g *Guard) mine() store.Lease {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.own
+}
+
+// lose ends the time of the own Lease, because another pod has it.
+func (g *Guard) lose() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.gone = true
+}
+
+func (g *Guard) deadline() time.Duration {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.until
+}
