@@ -69,10 +69,19 @@ func play(act string, args []string) int {
 		}
 		<-signals
 		return 0
+	case "parent-of-joiner": // its child moves into the group of the process that started it
+		group, _ := syscall.Getpgid(os.Getppid())
+		begin(exec.CommandContext(context.Background(), os.Args[0], args[0], strconv.Itoa(group)), "joiner") //nolint:gosec // this binary
+		<-signals
+		return 0
 	case "parent-of-daemon":
 		spawn("daemon", args[0])
 		signal.Ignore(syscall.SIGTERM)
 		select {}
+	case "joiner": // moves into the process group that is named, if it can
+		group, _ := strconv.Atoi(args[1])
+		_ = syscall.Setpgid(0, group)
+		fallthrough
 	case "daemon":
 		signal.Ignore(syscall.SIGTERM)
 		say("daemon %d", os.Getpid())
@@ -102,8 +111,12 @@ func parentOf(args []string) int {
 // spawn starts the next part in a session of its own.
 func spawn(act, report string) {
 	cmd := exec.CommandContext(context.Background(), os.Args[0], report, strconv.Itoa(os.Getpid())) //nolint:gosec // this binary
-	cmd.Env = append(os.Environ(), actEnv+"="+act)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	begin(cmd, act)
+}
+
+func begin(cmd *exec.Cmd, act string) {
+	cmd.Env = append(os.Environ(), actEnv+"="+act)
 	if err := cmd.Start(); err != nil {
 		panic(err)
 	}

@@ -23,9 +23,10 @@ func adopt() error {
 }
 
 // attributes returns the attributes of a new process. The command must die with this process, even if that is killed, because
-// the next process in the pod may take the same id.
+// the next process in the pod may take the same id. It gets a session of its own with its group, because a process can move into any group
+// of its session: what it starts could hide in this process's own.
 func attributes(group bool) *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Setpgid: group, Pdeathsig: syscall.SIGKILL}
+	return &syscall.SysProcAttr{Setsid: group, Pdeathsig: syscall.SIGKILL}
 }
 
 func isTerminal(fd int) bool {

@@ -10,7 +10,7 @@ import (
 // adopt does nothing: only Linux lets a process adopt orphans.
 func adopt() error { return nil }
 
-func attributes(group bool) *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: group} }
+func attributes(group bool) *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: group} }
 
 // isTerminal returns false, so that the command gets a process group of its own and can be killed with it.
 func isTerminal(int) bool { return false }

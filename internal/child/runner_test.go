@@ -106,6 +106,22 @@ func TestDaemonsAreGoneAfterStop(t *testing.T) {
 	}
 }
 
+// What is in this process's own group counts as this process's, and not as the command's.
+func TestNothingOfTheCommandGetsIntoTheGroupOfThisProcess(t *testing.T) {
+	s := newStage(t)
+	p := s.play("parent-of-joiner")
+	pid, err := strconv.Atoi(strings.TrimPrefix(s.says(), "daemon "))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGKILL) })
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := p.Stop(ctx, time.Minute); err != nil || !gone(pid) || p.Leftovers() != 1 {
+		t.Errorf("%v, gone %t, leftovers %d", err, gone(pid), p.Leftovers())
+	}
+}
+
 func TestOrphansAreReapedWhileTheCommandRuns(t *testing.T) {
 	s := newStage(t)
 	p := s.play("orphaner")
