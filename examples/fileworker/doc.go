@@ -7,8 +7,8 @@
 // files themselves: open "id", treat "no such file" as "no id now", and look again when the link
 // "..data" was replaced.
 //
-// With DRAIN_URL it also takes part in a hand-over ("idalloc watch --drain=http"): drain.go. In a pod
-// with hostNetwork it sends the content of the file drain-secret along.
+// With DRAIN_URL it also takes part in a hand-over ("idalloc watch --drain=http"): drain.go. It sends the
+// content of the file drain-secret along.
 //
 //	IDALLOC_DIR   where the files are; default /var/run/idalloc
 //	DRAIN_URL     when set: where to say that the work has stopped, http://127.0.0.1:8089/v1/drained

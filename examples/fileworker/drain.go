@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log"
 	"net/http"
 	"net/url"
@@ -51,14 +50,12 @@ func postDrained(ctx context.Context, dir, target string) error {
 	if err != nil {
 		return err
 	}
-	// With hostNetwork there is a file by which a container of the pod is told from others on the node.
+	// By this file a container of the pod is told from others that reach the address.
 	secret, err := os.ReadFile(filepath.Join(dir, "drain-secret")) //nolint:gosec // the pod's author names the directory
-	switch {
-	case err == nil:
-		r.Header.Set("Idalloc-Drain-Secret", strings.TrimSpace(string(secret)))
-	case !errors.Is(err, fs.ErrNotExist):
+	if err != nil {
 		return err
 	}
+	r.Header.Set("Idalloc-Drain-Secret", strings.TrimSpace(string(secret)))
 	resp, err := http.DefaultClient.Do(r) //nolint:gosec // as above
 	if err != nil {
 		return err

@@ -176,7 +176,7 @@ func (a *agent) show(id identity.Identity) {
 
 // claim runs the allocator until ctx ends, or until the timeout is over without an id. It calls ready before the allocator
 // publishes the first identity.
-func (a *agent) claim(ctx context.Context, ready func(context.Context) error) error {
+func (a *agent) claim(ctx context.Context, ready func() error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	if a.o.Timeout > 0 {
@@ -190,7 +190,7 @@ func (a *agent) claim(ctx context.Context, ready func(context.Context) error) er
 		return noSlotIfLate(err)
 	}
 	a.alloc.Store(alloc)
-	if err := ready(ctx); err != nil {
+	if err := ready(); err != nil {
 		return noSlotIfLate(err)
 	}
 	return noSlotIfLate(alloc.Run(ctx))

@@ -68,11 +68,10 @@ func TestAnotherPodsPauseIsNotThisOnes(t *testing.T) {
 	b = &watchWork{agent: a}
 	a.work = b
 	b.pausedBy(publish.NewServer(":0", b.hub, nil))
-	b.requireSecret = nil
 	if !b.o.Allocator.Paused {
 		t.Error("it may be this pod that was paused")
 	}
-	if err := errors.Join(a.dir.adopt("uid-2"), b.begin(t.Context())); err != nil {
+	if err := errors.Join(a.dir.adopt("uid-2"), b.begin()); err != nil {
 		t.Fatal(err)
 	}
 	if len(b.pausing.wishes) != 1 || <-b.pausing.wishes {

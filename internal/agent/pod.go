@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"errors"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -20,20 +19,6 @@ func Ended(ctx context.Context, s *store.Store, namespace, name string) (bool, e
 		return false, err
 	}
 	return pod.GetDeletionTimestamp() != nil && hasSidecar(pod) && terminated(pod), nil
-}
-
-// hostNetwork reports whether the pod shares its node's network. It reads the pod once. It returns true for a pod that does
-// not exist any more, because that pod may have shared it.
-func hostNetwork(ctx context.Context, s *store.Store, namespace, name string) (bool, error) {
-	pod, err := s.GetFullPod(ctx, namespace, name)
-	if errors.Is(err, store.ErrGone) {
-		return true, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	shares, _, err := unstructured.NestedBool(pod.Object, "spec", "hostNetwork")
-	return shares, err
 }
 
 func hasSidecar(pod *unstructured.Unstructured) bool {

@@ -6,10 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"io/fs"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
+	"github.com/idalloc/idalloc/internal/hook"
 	"github.com/idalloc/idalloc/internal/publish"
 	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
@@ -111,86 +113,46 @@ func TestThePodHasEndedOnlyIfAllItsMainContainersHave(t *testing.T) {
 	}
 }
 
-// guarded is a watcher whose program may post, and what the server was told of who may.
-type guarded struct {
-	*watchWork
-	dir, secret string
-	trusted     bool
-}
-
-func guarding(t *testing.T, s apiServer) *guarded {
-	t.Helper()
-	g := &guarded{dir: t.TempDir()}
-	a, err := newAgent(Options{Dir: g.dir, Allocator: asked(t, s)}, func(err error) { t.Error(err) })
+// Without it, whoever reaches the loopback interface could say that the work has stopped.
+func TestTheProgramFindsTheSecretThatItsPOSTsNeed(t *testing.T) {
+	drain, err := hook.Parse("true")
 	if err != nil {
 		t.Fatal(err)
 	}
-	g.watchWork = &watchWork{
-		agent: a, requireSecret: func(secret string) { g.secret = secret }, trustLoopback: func() { g.trusted = true },
-	}
-	return g
-}
-
-// Everybody on the node could say that the work has stopped.
-func TestAProgramInItsNodesNetworkNeedsTheSecret(t *testing.T) {
 	for name, c := range map[string]struct {
-		answer apiServer
-		shared bool
+		hooks      Hooks
+		partitions bool
+		path       string
 	}{
-		"its own network":  {func() (int, object) { return 200, pod(false, object{}, nil) }, false},
-		"so it says":       {func() (int, object) { return 200, pod(false, object{"hostNetwork": false}, nil) }, false},
-		"the node's":       {func() (int, object) { return 200, pod(false, object{"hostNetwork": true}, nil) }, true},
-		"nobody can tell":  {func() (int, object) { return refused(404, "NotFound") }, true},
-		"after two errors": {later(2, pod(false, object{"hostNetwork": true}, nil)), true},
+		"it says that it has stopped": {Hooks{DrainHTTP: true}, false, "/v1/drained"},
+		"it pauses":                   {Hooks{Drain: drain}, true, "/v1/pause"},
+		"nothing can be said":         {Hooks{Drain: drain}, false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				g := guarding(t, c.answer)
-				if err := g.guardGate(t.Context()); err != nil {
-					t.Fatal(err)
+			b, _ := beginning(t, t.TempDir())
+			b.o.Partitions = c.partitions
+			server := publish.NewServer(":0", b.hub, nil)
+			if err := b.hears(server, c.hooks); err != nil {
+				t.Fatal(err)
+			}
+			if c.path == "" {
+				if _, err := os.Stat(filepath.Join(b.dir.Path(), publish.SecretName)); !errors.Is(err, fs.ErrNotExist) {
+					t.Errorf("there is a secret for nothing: %v", err)
 				}
-				if g.trusted == c.shared || (g.secret != "") != c.shared {
-					t.Errorf("trusts the loopback interface: %t, secret %q", g.trusted, g.secret)
-				}
-				if !c.shared {
-					return
-				}
-				if b, err := os.ReadFile(filepath.Join(g.dir, publish.SecretName)); err != nil || strings.TrimSpace(string(b)) != g.secret {
-					t.Errorf("the program reads %q, %v; the server wants %q", b, err, g.secret)
-				}
-			})
+				return
+			}
+			b.publish(held())
+			b.publish(held().Without(identity.StateDraining))
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, c.path, http.NoBody)
+			r.RemoteAddr = "127.0.0.1:5"
+			r.Header.Set(publish.SecretHeader, secretIn(t, b.dir.Path()))
+			w := httptest.NewRecorder()
+			server.Handler().ServeHTTP(w, r)
+			if w.Code != http.StatusNoContent {
+				t.Errorf("it is answered %d: %s", w.Code, w.Body)
+			}
 		})
 	}
-}
-
-// later returns an API server that is away for some requests, and then answers with this pod.
-func later(failures int, then object) apiServer {
-	return func() (int, object) {
-		if failures--; failures >= 0 {
-			return away()
-		}
-		return 200, then
-	}
-}
-
-func TestUntilItIsKnownWhoMayPostNobodyIsTrusted(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		g := guarding(t, func() (int, object) { return refused(403, "Forbidden") })
-		if err := g.guardGate(t.Context()); err == nil || g.trusted {
-			t.Errorf("%v, trusted: %t", err, g.trusted)
-		}
-		g = guarding(t, away)
-		ctx, cancel := context.WithCancelCause(t.Context())
-		time.AfterFunc(time.Hour, func() { cancel(errHook) })
-		if err := g.guardGate(ctx); !errors.Is(err, errHook) || g.trusted {
-			t.Errorf("%v, trusted: %t", err, g.trusted)
-		}
-		g = guarding(t, func() (int, object) { t.Error("asked, and nothing can be posted"); return away() })
-		g.requireSecret = nil
-		if err := g.guardGate(t.Context()); err != nil {
-			t.Error(err)
-		}
-	})
 }
 
 // --timeout means the same whatever the process waits for.

@@ -114,7 +114,7 @@ func Run(ctx context.Context, o Options, command Command) (code int, err error) 
 	claimed := make(chan struct{})
 	go func() {
 		defer close(claimed)
-		if err := a.claim(claiming, func(context.Context) error { return nil }); err != nil && claiming.Err() == nil {
+		if err := a.claim(claiming, func() error { return nil }); err != nil && claiming.Err() == nil {
 			if to.Fenced != nil {
 				to.Fenced(boottime.Now() + lead) // the loop that watches the deadline is gone
 			}

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -55,7 +56,9 @@ func newSharer(t *testing.T, dir string, hooks Hooks) *sharer {
 	}
 	b.left, b.o.Allocator.Stop = b.last, b.stopBy(hooks)
 	s := &sharer{watchWork: b, t: t, dir: dir, server: publish.NewServer(":0", b.hub, nil)}
-	s.server.OnDrained(b.drained)
+	if err := b.hears(s.server, hooks); err != nil {
+		t.Fatal(err)
+	}
 	return s
 }
 
@@ -64,11 +67,22 @@ func (s *sharer) says(want int, query string) {
 	s.t.Helper()
 	r := httptest.NewRequestWithContext(s.t.Context(), http.MethodPost, "/v1/drained?"+query, http.NoBody)
 	r.RemoteAddr = "127.0.0.1:5"
+	r.Header.Set(publish.SecretHeader, secretIn(s.t, s.dir))
 	w := httptest.NewRecorder()
 	s.server.Handler().ServeHTTP(w, r)
 	if w.Code != want {
 		s.t.Errorf("%s: %d %s; want %d", query, w.Code, w.Body, want)
 	}
+}
+
+// secretIn is the secret that the program finds in a directory.
+func secretIn(t *testing.T, dir string) string {
+	t.Helper()
+	secret, err := os.ReadFile(filepath.Join(dir, publish.SecretName)) //nolint:gosec // a directory of the test
+	if err != nil {
+		t.Error(err)
+	}
+	return strings.TrimSpace(string(secret))
 }
 
 // shows checks what the files and the answers say of partitions.

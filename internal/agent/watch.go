@@ -8,7 +8,6 @@ import (
 	"github.com/idalloc/idalloc/internal/hook"
 	"github.com/idalloc/idalloc/internal/publish"
 	"github.com/idalloc/idalloc/pkg/allocator"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/identity"
 )
 
@@ -63,12 +62,10 @@ func Watch(ctx context.Context, o Options, hooks Hooks) error {
 		}
 	}
 	server := a.server()
-	if hooks.DrainHTTP && server != nil {
-		server.OnDrained(b.drained)
-		b.requireSecret = server.RequireSecret
-	}
-	if o.Partitions && hooks.hooked() && server != nil {
-		b.pausedBy(server)
+	if server != nil {
+		if err := b.hears(server, hooks); err != nil {
+			return err
+		}
 	}
 	stopServer, err := a.serve(ctx, server)
 	if err != nil {
@@ -95,11 +92,8 @@ type watchWork struct {
 	gate hook.Gate
 	// gateOfParts passes on reports about some partitions.
 	gateOfParts hook.Parts
-	// requireSecret makes the server demand a secret from a program that posts to it. It is nil if nothing can be posted.
-	requireSecret func(secret string)
-	// trustLoopback makes the server accept a pause without a secret. It is nil if nobody can pause, and so is pausing.
-	trustLoopback func()
-	pausing       *pausing
+	// pausing is nil if nobody can pause.
+	pausing *pausing
 	// last is the identity under which the program may be working: the last one with an id that it was shown. It is not
 	// assigned if the program has stopped. The agent's lock guards it.
 	last identity.Identity
@@ -122,17 +116,32 @@ func (b *watchWork) recall() (left bool, err error) {
 	return b.last.Assigned(), err
 }
 
+// hears has the server pass on what the program says.
+func (b *watchWork) hears(server *publish.Server, hooks Hooks) error {
+	if hooks.DrainHTTP {
+		server.OnDrained(b.drained)
+	}
+	if b.o.Partitions && hooks.hooked() {
+		b.pausedBy(server)
+	}
+	if !hooks.DrainHTTP && b.pausing == nil {
+		return nil
+	}
+	secret, err := b.dir.Secret()
+	server.RequireSecret(secret)
+	return err
+}
+
 // pausedBy has the pod pause when somebody posts that to the server, or did before this process began.
 func (b *watchWork) pausedBy(server *publish.Server) {
 	b.pausing = newPausing(b.dir.SetPaused)
 	server.OnPause(b.pausing.pause)
-	b.requireSecret, b.trustLoopback = server.RequireSecret, server.TrustLoopback
 	b.o.Allocator.Pause, b.o.Allocator.Paused = b.pausing.wishes, b.dir.Paused()
 }
 
 // begin runs when the API server has said which pod this is, and before the first identity. If the directory was another pod's, nothing in
 // it is this pod's any more.
-func (b *watchWork) begin(ctx context.Context) error {
+func (b *watchWork) begin() error {
 	b.mu.Lock()
 	_, err := b.recall()
 	b.mu.Unlock()
@@ -140,11 +149,9 @@ func (b *watchWork) begin(ctx context.Context) error {
 		return err
 	}
 	if b.pausing != nil && b.o.Allocator.Paused && !b.dir.Paused() {
-		if err := b.pausing.pause(false); err != nil {
-			return err
-		}
+		return b.pausing.pause(false)
 	}
-	return b.guardGate(ctx)
+	return nil
 }
 
 // before notes the id under which the program may be working, also for a later process.
@@ -255,37 +262,6 @@ func (b *watchWork) awaitReport(ctx context.Context, _ identity.Identity, stop a
 	b.ask(stop.Number)
 	defer b.ask(0)
 	return b.gate.Wait(ctx)
-}
-
-// guardGate makes the server demand a secret from the program if processes outside of this pod share its loopback
-// interface. It runs before the first identity, and nobody waits for the program's report before that.
-func (b *watchWork) guardGate(ctx context.Context) error {
-	if b.requireSecret == nil {
-		return nil
-	}
-	o := b.o.Allocator
-	for {
-		shared, err := hostNetwork(ctx, o.Store, o.Namespace, o.Pod)
-		switch {
-		case err == nil && !shared:
-			if b.trustLoopback != nil {
-				b.trustLoopback()
-			}
-			return nil
-		case err == nil:
-			secret, err := b.dir.Secret()
-			if err == nil {
-				b.requireSecret(secret)
-			}
-			return err
-		case !store.Temporary(err):
-			return err
-		}
-		o.Log.Info("a request failed and will be repeated", "reason", err.Error())
-		if !sleep(ctx, time.Second) {
-			return context.Cause(ctx)
-		}
-	}
 }
 
 // releaseIfEnded releases the slot if this is a native sidecar whose program has ended. In any other container a SIGTERM

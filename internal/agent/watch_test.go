@@ -124,7 +124,7 @@ func beginningOf(t *testing.T, dir string, told types.UID, heard string) (b *wat
 	if err := a.dir.adopt(heard); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.begin(t.Context()); err != nil {
+	if err := b.begin(); err != nil {
 		t.Fatal(err)
 	}
 	return b, left

@@ -1,14 +1,15 @@
 package publish
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"math"
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/idalloc/idalloc/pkg/partition/placement"
 )
@@ -26,17 +27,17 @@ type Report struct {
 // postDrained answers POST /v1/drained. It answers 204 if somebody waits for the program's report, and 409 with the reason
 // otherwise.
 func (h *handler) postDrained(w http.ResponseWriter, r *http.Request) {
-	if reason := cmp.Or(foreign(r), h.unproven(r)); reason != "" {
+	if h.drained == nil {
+		http.Error(w, "nothing to drain: nobody waits for the program here; idalloc watch does with --drain=http", http.StatusConflict)
+		return
+	}
+	if reason := h.foreign(r); reason != "" {
 		http.Error(w, reason, http.StatusForbidden)
 		return
 	}
 	report, err := parseReport(r.URL.Query())
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
-	}
-	if h.drained == nil {
-		http.Error(w, "nothing to drain: nobody waits for the program here; idalloc watch does with --drain=http", http.StatusConflict)
 		return
 	}
 	if err := h.drained(report); err != nil {
@@ -46,28 +47,42 @@ func (h *handler) postDrained(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
+// local reports whether a request comes from a container of this pod, as far as its address says. The containers share the loopback
+// interface. A mesh's proxy there delivers what comes from elsewhere, from another address of it: Istio's from 127.0.0.6.
+func local(r *http.Request) bool {
+	peer, err := netip.ParseAddrPort(r.RemoteAddr)
+	at := peer.Addr().Unmap()
+	return err == nil && (at == netip.AddrFrom4([4]byte{127, 0, 0, 1}) || at == netip.IPv6Loopback())
+}
+
 // foreign returns why a request does not come from a container of this pod. It returns an empty reason if the request does.
 //
-// The containers of a pod share its loopback interface. Nobody else uses it, except with hostNetwork, for which there is a
-// secret. But two programs in the pod may pass on requests of others: the proxy of a service mesh, which adds a header, and a
-// port-forward with a browser at its other end. Browsers send Origin with every POST, even to a name that was rebound to this
-// address, so there is no need to check the Host header.
-func foreign(r *http.Request) string {
-	peer, err := netip.ParseAddrPort(r.RemoteAddr)
-	if err != nil || !peer.Addr().Unmap().IsLoopback() {
+// The secret tells. The rest is for a program in the pod that passes on requests of others and knows the secret: a proxy, and a
+// port-forward with a browser at its other end. Browsers send Origin with every POST, even to a name that was rebound to this address, so
+// there is no need to check the Host header.
+func (h *handler) foreign(r *http.Request) string {
+	if !local(r) {
 		return "only a container of this pod may say this: post to 127.0.0.1 or [::1], not to the pod's address"
 	}
-	for _, name := range []string{"Forwarded", "X-Forwarded-For", "Via"} {
-		if r.Header.Get(name) != "" {
+	for name := range r.Header {
+		switch {
+		case passedOn(name):
 			return "only a container of this pod may say this: the header " + name + " says that a proxy passed the request on"
-		}
-	}
-	for _, name := range []string{"Origin", "Sec-Fetch-Site"} {
-		if r.Header.Get(name) != "" {
+		case name == "Origin" || strings.HasPrefix(name, "Sec-"):
 			return "only the program may say this: the header " + name + " says that the request comes from a browser"
 		}
 	}
+	if !h.proven(r) {
+		return "only a container of this pod may say this: send the content of the file " + SecretName + " of --dir in the header " + SecretHeader
+	}
 	return ""
+}
+
+// passedOn reports whether a header with this name is one that proxies add.
+func passedOn(name string) bool {
+	return slices.ContainsFunc([]string{"Forwarded", "Via", "X-Forwarded", "X-Real-", "X-Client-", "X-Original-", "X-Envoy-", "L5d-"}, func(prefix string) bool {
+		return strings.HasPrefix(name, prefix)
+	})
 }
 
 // parseReport returns what the request says.

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/idalloc/idalloc/pkg/metrics"
@@ -42,10 +41,8 @@ type handler struct {
 	pause PauseFunc
 	// metrics is nil if there are none.
 	metrics Metrics
-	// secret is nil if the report needs no secret.
-	secret atomic.Pointer[string]
-	// trusted says that it is known that the report needs no secret.
-	trusted atomic.Bool
+	// secret is that of each POST, empty if none is accepted.
+	secret string
 	// closing ends the long polls.
 	closing <-chan struct{}
 	conns   *connections

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
@@ -63,6 +64,7 @@ func (x *exchange) serve(t *testing.T, mode uint8) {
 	hub.SetStale(mode&0x80 != 0)
 	server := NewServer("", hub, nil)
 	close(server.closing) // or a long poll would last
+	server.RequireSecret(secret)
 	if mode&0x20 != 0 {
 		server.OnDrained(func(said Report) error {
 			x.drained = append(x.drained, said.Token)
@@ -103,11 +105,14 @@ func (x *exchange) checkDrained(t *testing.T) {
 		return
 	}
 	peer, err := netip.ParseAddrPort(x.request.RemoteAddr)
-	local := err == nil && peer.Addr().Unmap().IsLoopback()
+	local := err == nil && slices.Contains([]string{"127.0.0.1", "::1"}, peer.Addr().Unmap().String())
 	if len(x.drained) > 1 || x.drained[0] < 0 || !local || x.request.Method != http.MethodPost || x.request.URL.Path != "/v1/drained" {
 		t.Fatalf("%s %s from %q counts as the program's word: %v", x.request.Method, x.request.URL, x.request.RemoteAddr, x.drained)
 	}
-	for _, sign := range []string{"Origin", "Forwarded", "X-Forwarded-For", "Via"} {
+	if x.request.Header.Get(SecretHeader) != secret {
+		t.Fatal("a request without the secret counts as the program's word")
+	}
+	for _, sign := range []string{"Origin", "Forwarded", "X-Forwarded-For", "X-Envoy-Internal", "Via"} {
 		if x.request.Header.Get(sign) != "" {
 			t.Fatalf("a request with %s counts as the program's word", sign)
 		}

@@ -15,9 +15,10 @@ func postTo(t *testing.T, pause PauseFunc, target, peer string) answer {
 	t.Helper()
 	s := NewServer(":0", NewHub(without(identity.StateDraining, 5)), nil)
 	s.OnPause(pause)
-	s.TrustLoopback()
+	s.RequireSecret(secret)
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, target, http.NoBody)
 	r.RemoteAddr = peer
+	r.Header.Set(SecretHeader, secret)
 	w := httptest.NewRecorder()
 	s.Handler().ServeHTTP(w, r)
 	return answer{w.Code, w.Header(), w.Body.String()}
@@ -39,38 +40,4 @@ func TestAPauseBeginsAndEnds(t *testing.T) {
 		t.Errorf("somebody else paused it: %v", got)
 	}
 	postTo(t, func(bool) error { return fs.ErrPermission }, "/v1/pause", self).want(t, 500, "permission denied")
-}
-
-func TestAPauseNeedsTheSecretWhereOthersShareTheLoopback(t *testing.T) {
-	s := NewServer(":0", NewHub(without(identity.StateDraining, 5)), nil)
-	s.OnPause(func(bool) error { t.Error("it was paused"); return nil })
-	s.RequireSecret("right")
-	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/pause", http.NoBody)
-	r.RemoteAddr = self
-	w := httptest.NewRecorder()
-	s.Handler().ServeHTTP(w, r)
-	if w.Code != http.StatusForbidden {
-		t.Errorf("answered %d", w.Code)
-	}
-}
-
-// Before that, others on the node might have sent the request.
-func TestAPauseIsRefusedUntilItIsKnownWhoMayPost(t *testing.T) {
-	paused := 0
-	s := NewServer(":0", NewHub(without(identity.StateDraining, 5)), nil)
-	s.OnPause(func(bool) error { paused++; return nil })
-	post := func() int {
-		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/pause", http.NoBody)
-		r.RemoteAddr = self
-		w := httptest.NewRecorder()
-		s.Handler().ServeHTTP(w, r)
-		return w.Code
-	}
-	if code := post(); code != http.StatusServiceUnavailable || paused != 0 {
-		t.Errorf("answered %d, paused %d times", code, paused)
-	}
-	s.TrustLoopback()
-	if code := post(); code != http.StatusNoContent || paused != 1 {
-		t.Errorf("answered %d, paused %d times", code, paused)
-	}
 }

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// SecretName is a file with a secret. A program that shares its node's network proves by it that it belongs to this pod.
+	// SecretName is a file with a secret. By it a program proves that it belongs to this pod.
 	SecretName = "drain-secret"
 	// SecretHeader is the header in which the program sends the content of that file.
 	SecretHeader = "Idalloc-Drain-Secret" //nolint:gosec // the name of a header, not a secret
@@ -48,17 +48,10 @@ func (d *Dir) replaceFile(name, data string) error {
 	return os.Rename(tmp, filepath.Join(d.path, name))
 }
 
-// RequireSecret makes each POST demand this secret. It is for a pod that shares its node's loopback interface. It may be
-// called while the server runs.
-func (s *Server) RequireSecret(secret string) { s.handler.secret.Store(&secret) }
+// RequireSecret sets the secret that each POST has to have. Without one, each is refused. Call it before Run.
+func (s *Server) RequireSecret(secret string) { s.handler.secret = secret }
 
-// unproven returns why a request is refused for lack of the secret. It returns an empty reason if the request has the secret, or
-// needs none.
-func (h *handler) unproven(r *http.Request) string {
-	want := h.secret.Load()
-	if want == nil || subtle.ConstantTimeCompare([]byte(r.Header.Get(SecretHeader)), []byte(*want)) == 1 {
-		return ""
-	}
-	return "only a container of this pod may say this, and everybody on the node could, because the pod has hostNetwork: " +
-		"send the content of the file " + SecretName + " of --dir in the header " + SecretHeader
+// proven reports whether a request has the secret.
+func (h *handler) proven(r *http.Request) bool {
+	return h.secret != "" && subtle.ConstantTimeCompare([]byte(r.Header.Get(SecretHeader)), []byte(h.secret)) == 1
 }

@@ -10,35 +10,22 @@ import (
 	"github.com/idalloc/idalloc/pkg/identity"
 )
 
-func TestTheSecretIsAskedFor(t *testing.T) {
-	said := 0
-	s := NewServer(":0", NewHub(without(identity.StateDraining, 5)), nil)
-	s.OnDrained(func(Report) error {
-		said++
-		return nil
-	})
-	post := func(peer, secret string) answer {
-		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/drained", http.NoBody)
-		r.RemoteAddr = peer
-		if secret != "" {
-			r.Header.Set(SecretHeader, secret)
-		}
-		w := httptest.NewRecorder()
-		s.Handler().ServeHTTP(w, r)
-		return answer{w.Code, w.Header(), w.Body.String()}
-	}
-	post(self, "").want(t, 204, "") // nobody else has the loopback interface
-	s.RequireSecret("right")
+func TestEachPOSTNeedsTheSecret(t *testing.T) {
 	for _, wrong := range []string{"", "wrong", "righ", "rightt"} {
-		post(self, wrong).want(t, 403, "send the content of the file drain-secret of --dir in the header Idalloc-Drain-Secret")
-	}
-	post("10.0.0.7:5", "right").want(t, 403, "not to the pod's address")
-	if said != 1 {
-		t.Errorf("%d words were taken, want 1", said)
-	}
-	post(self, "right").want(t, 204, "")
-	if said != 2 {
-		t.Errorf("%d words were taken, want 2", said)
+		for _, required := range []string{secret, ""} { // nobody has said which it is
+			s := NewServer(":0", NewHub(without(identity.StateDraining, 5)), nil)
+			s.OnDrained(func(Report) error { t.Error("a word was taken"); return nil })
+			s.OnPause(func(bool) error { t.Error("it was paused"); return nil })
+			s.RequireSecret(required)
+			for _, path := range []string{"/v1/drained", "/v1/pause", "/v1/resume"} {
+				r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, http.NoBody)
+				r.RemoteAddr = self
+				r.Header.Set(SecretHeader, wrong)
+				w := httptest.NewRecorder()
+				s.Handler().ServeHTTP(w, r)
+				answer{w.Code, w.Header(), w.Body.String()}.want(t, 403, "send the content of the file drain-secret of --dir in the header Idalloc-Drain-Secret")
+			}
+		}
 	}
 }
 

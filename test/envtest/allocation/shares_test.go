@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -263,6 +264,11 @@ func (w *workload) post(ctx context.Context, pod, path string) int {
 	url := "http://" + net.JoinHostPort(w.pod(ctx, pod).Status.PodIP, "8089") + path
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, http.NoBody)
 	Expect(err).NotTo(HaveOccurred())
+	dir, err := env.Node.Volume(w.Name, pod, "shared-0")
+	Expect(err).NotTo(HaveOccurred())
+	secret, err := os.ReadFile(filepath.Join(dir, "drain-secret")) //nolint:gosec // below the node's directory
+	Expect(err).NotTo(HaveOccurred())
+	req.Header.Set("Idalloc-Drain-Secret", strings.TrimSpace(string(secret)))
 	resp, err := http.DefaultClient.Do(req)
 	Expect(err).NotTo(HaveOccurred())
 	Expect(resp.Body.Close()).To(Succeed())

@@ -66,6 +66,15 @@ func (n *Node) Logs(namespace, pod, container string) string {
 	return n.logPath(namespace, pod, container)
 }
 
+// Volume returns the directory of a pod's volume.
+func (n *Node) Volume(namespace, pod, volume string) (string, error) {
+	p, err := n.find(namespace, pod)
+	if err != nil {
+		return "", err
+	}
+	return p.volumes[volume], nil
+}
+
 // Evict does what a kubelet does under pressure: it kills the pod's processes
 // with the least grace, sets its phase to Failed with reason Evicted, and leaves
 // the object. It returns when the API server knows.
