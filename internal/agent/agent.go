@@ -8,6 +8,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/idalloc/idalloc/internal/alone"
 	"github.com/idalloc/idalloc/internal/publish"
 	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/identity"
@@ -70,15 +73,21 @@ type agent struct {
 	first sync.Once
 	// fail ends the agent with an error.
 	fail context.CancelCauseFunc
+	// leave lets another process of the pod claim ids. It is nil before this one may.
+	leave func()
 }
 
-// newAgent prepares the directory.
+// newAgent prepares the directory. The caller must call close.
 func newAgent(o Options, fail context.CancelCauseFunc) (*agent, error) {
 	a := &agent{o: o, readers: &readers{delay: o.MoveDelay}, fail: fail}
+	if err := a.enter(o.Allocator.PodUID); err != nil {
+		return nil, err
+	}
 	first := identity.Pending(o.Allocator.Pod, o.Allocator.Namespace)
 	if o.Dir != "" {
 		var err error
 		if a.dir, first, err = open(o.Dir, o.Allocator); err != nil {
+			a.close()
 			return nil, err
 		}
 		a.left, a.shown = a.dir.left, a.dir.left
@@ -93,6 +102,21 @@ func newAgent(o Options, fail context.CancelCauseFunc) (*agent, error) {
 		a.o.Allocator.Observer = a.metrics
 	}
 	return a, nil
+}
+
+// enter makes this process the only one of its pod that claims ids, once the pod's UID is known.
+func (a *agent) enter(uid types.UID) (err error) {
+	if a.leave == nil && uid != "" {
+		a.leave, err = alone.Hold(a.o.Allocator.Pod, string(uid))
+	}
+	return err
+}
+
+// close lets another process of the pod claim ids.
+func (a *agent) close() {
+	if a.leave != nil {
+		a.leave()
+	}
 }
 
 // fenced reports whether the process is fenced. It compares the deadline with the clock.
@@ -198,15 +222,15 @@ func (a *agent) claim(ctx context.Context, ready func() error) error {
 
 // newAllocator finds the owner, and claims the directory for this pod.
 func (a *agent) newAllocator(ctx context.Context) (*allocator.Allocator, error) {
-	if a.dir == nil {
-		return allocator.New(ctx, a.o.Allocator)
-	}
 	alloc, err := allocator.New(ctx, a.o.Allocator)
-	if errors.Is(err, allocator.ErrPodGone) {
+	if errors.Is(err, allocator.ErrPodGone) && a.dir != nil {
 		return nil, errors.Join(err, a.dir.empty())
 	}
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = a.enter(types.UID(alloc.PodUID()))
+	}
+	if err != nil || a.dir == nil {
+		return alloc, err
 	}
 	return alloc, a.dir.adopt(alloc.PodUID())
 }

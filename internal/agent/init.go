@@ -27,6 +27,7 @@ func Init(ctx context.Context, o Options) (identity.Identity, error) {
 	if err != nil {
 		return identity.Identity{}, err
 	}
+	defer a.close()
 	a.work = noWork{}
 	if o.Timeout > 0 {
 		var stop context.CancelFunc

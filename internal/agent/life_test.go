@@ -4,12 +4,14 @@ package agent
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -50,13 +52,18 @@ func newYard(t *testing.T, annotations map[string]string) *yard {
 	}}
 	set.SetOwnerReferences(controlledBy(apifake.Deployment, apifake.Worker, apifake.OwnerUID))
 	y.api.Put(set)
-	for _, name := range []string{"a", "b"} {
-		pod := apifake.Pod(name)
-		pod.SetOwnerReferences(controlledBy("ReplicaSet", "rs", "rs"))
-		y.api.Put(pod)
-		y.dirs[name] = t.TempDir()
-	}
+	y.add("a")
+	y.add("b")
 	return y
+}
+
+// add makes a pod.
+func (y *yard) add(name string) {
+	y.t.Helper()
+	pod := apifake.Pod(name)
+	pod.SetOwnerReferences(controlledBy("ReplicaSet", "rs", "rs"))
+	y.api.Put(pod)
+	y.dirs[name] = y.t.TempDir()
 }
 
 func controlledBy(kind, name string, uid types.UID) []metav1.OwnerReference {
@@ -66,6 +73,21 @@ func controlledBy(kind, name string, uid types.UID) []metav1.OwnerReference {
 
 // watch starts a watcher in a pod. The returned function ends it, as a restart of its container does.
 func (y *yard) watch(pod string, partitions bool, hooks Hooks) (end func()) {
+	y.t.Helper()
+	ctx, cancel := context.WithCancel(y.t.Context())
+	done := make(chan error, 1)
+	o := y.options(pod, partitions)
+	go func() { done <- Watch(ctx, o, hooks) }()
+	return func() {
+		cancel()
+		if err := <-done; err != nil {
+			y.t.Error(err)
+		}
+	}
+}
+
+// options are those of a watcher in a pod.
+func (y *yard) options(pod string, partitions bool) Options {
 	y.t.Helper()
 	s, err := store.New(y.api.Config(), clock.RealClock{})
 	if err != nil {
@@ -80,18 +102,9 @@ func (y *yard) watch(pod string, partitions bool, hooks Hooks) (end func()) {
 		y.t.Fatal(err)
 	}
 	y.urls[pod] = "http://" + address
-	o := Options{
+	return Options{
 		Dir: y.dirs[pod], HTTPAddress: address, Partitions: partitions,
 		Allocator: allocator.Options{Store: s, Pod: pod, Namespace: apifake.Namespace, PodUID: apifake.UIDOf(pod), Log: logr.Discard()},
-	}
-	ctx, cancel := context.WithCancel(y.t.Context())
-	done := make(chan error, 1)
-	go func() { done <- Watch(ctx, o, hooks) }()
-	return func() {
-		cancel()
-		if err := <-done; err != nil {
-			y.t.Error(err)
-		}
 	}
 }
 
@@ -211,4 +224,32 @@ func TestAPodPausesUntilItResumes(t *testing.T) {
 	}
 	y.post("a", "/v1/resume")
 	y.until("division", y.own(4, 4))
+}
+
+// Each would take the receipt of the other for damage, and both would act.
+func TestASecondProcessOfThePodIsRefused(t *testing.T) {
+	y := newYard(t, nil)
+	pod := "a-" + strings.ToLower(rand.Text())
+	t.Setenv("POD_NAME", pod)
+	y.add(pod)
+	defer y.watch(pod, false, Hooks{})()
+	y.until("id", func() bool { return y.shows(pod).Assigned() })
+	before, version := y.shows(pod), y.api.Get(apifake.Pods, pod).GetResourceVersion()
+
+	second := y.options(pod, false)
+	for _, uid := range []types.UID{second.Allocator.PodUID, ""} { // it may have to ask for it
+		second.Dir, second.Allocator.PodUID = t.TempDir(), uid
+		if _, err := Init(t.Context(), second); err == nil || !strings.Contains(err.Error(), "another process of pod "+pod) {
+			t.Errorf("init ended with %v", err)
+		}
+		if err := Watch(t.Context(), second, Hooks{}); err == nil || !strings.Contains(err.Error(), "another process of pod "+pod) {
+			t.Errorf("watch ended with %v", err)
+		}
+		if id, err := identity.Read(second.Dir); err == nil && id.Assigned() {
+			t.Errorf("it shows %s", id)
+		}
+	}
+	if now := y.shows(pod); now != before || y.api.Get(apifake.Pods, pod).GetResourceVersion() != version {
+		t.Errorf("the first one showed %+v and shows %+v", before, now)
+	}
 }

@@ -81,6 +81,7 @@ func Run(ctx context.Context, o Options, command Command) (code int, err error) 
 	if err != nil {
 		return 0, err
 	}
+	defer a.close()
 	c := &runWork{agent: a, follower: child.NewFollower(child.Options{
 		Runner: command.Processes, Command: command.Line, Environ: os.Environ(), StopTimeout: command.StopTimeout,
 		KeepOnCountChange: command.KeepOnCountChange, OnPartitions: command.onPartitions(o), Fenced: a.fenced, Log: o.Allocator.Log,

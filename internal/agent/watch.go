@@ -41,6 +41,7 @@ func Watch(ctx context.Context, o Options, hooks Hooks) error {
 	if err != nil {
 		return err
 	}
+	defer a.close()
 	b := &watchWork{agent: a}
 	a.work = b
 	left, err := b.recall()

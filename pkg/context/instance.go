@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/idalloc/idalloc/internal/alone"
 	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/allocator/event"
 	"github.com/idalloc/idalloc/pkg/identity"
@@ -37,13 +38,15 @@ type Instance struct {
 	endedByItself bool
 	// workStopped is closed while Run's function does not run.
 	workStopped chan struct{}
+	// leave lets another process of the pod claim ids.
+	leave func()
 }
 
 // Start finds this pod's owner, and then claims an id and keeps it in the background, until Close.
 //
 // It blocks until the API server has said which object owns the pod, or until ctx ends. Later, ctx has no effect. All other
-// errors are permanent: the pod belongs to no workload, the workload's kind cannot carry an assignment, or a permission is
-// missing.
+// errors are permanent: the pod belongs to no workload, the workload's kind cannot carry an assignment, a permission is
+// missing, or another process of the pod claims ids already, or another Instance of this process.
 func Start(ctx context.Context, o Options) (*Instance, error) {
 	return start(ctx, o, nil)
 }
@@ -75,6 +78,9 @@ func start(ctx context.Context, o Options, stopped func(*Instance, context.Conte
 		ao.Observer = o.Metrics
 	}
 	if i.alloc, err = allocator.New(ctx, ao); err != nil {
+		return nil, err
+	}
+	if i.leave, err = alone.Hold(o.PodName, i.alloc.PodUID()); err != nil {
 		return nil, err
 	}
 	if o.Metrics != nil {
@@ -249,6 +255,7 @@ func (i *Instance) Close(ctx context.Context) error {
 	if !failed { // a loop that failed holds no slot
 		i.result = i.alloc.Release(ctx, byItself)
 	}
+	i.leave()
 	close(i.released)
 	close(i.changes)
 	return i.result

@@ -2,8 +2,10 @@ package context_test
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,6 +13,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	idcontext "github.com/idalloc/idalloc/pkg/context"
 	"github.com/idalloc/idalloc/pkg/identity"
+	"github.com/idalloc/idalloc/test/simulation/object"
 )
 
 // Another pod may ask for the slot only where this process can know that its work has stopped.
@@ -254,5 +257,26 @@ func TestWorkThatGoesOnWhenTheCountChanges(t *testing.T) {
 	})
 	if err != nil || !slices.Equal(counts, []int{3, 4}) {
 		t.Errorf("%v after calls with the counts %v", err, counts)
+	}
+}
+
+// Each would take the receipt of the other for damage, and both would act.
+func TestASecondInstanceOfThePodIsRefused(t *testing.T) {
+	c := clusterOf(t)
+	o := c.options()
+	o.PodName = "worker-" + strings.ToLower(rand.Text())
+	c.put(object.Pods, o.PodName, object.Object{}, controlledBy("StatefulSet", "worker"))
+	t.Setenv("POD_NAME", o.PodName)
+	for range 2 { // one after the other is right
+		first, err := idcontext.Start(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := idcontext.Start(t.Context(), o); err == nil || !strings.Contains(err.Error(), "another process of pod "+o.PodName) {
+			t.Errorf("the second one started: %v", err)
+		}
+		if err := first.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
