@@ -1,6 +1,8 @@
 package inject_test
 
 import (
+	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -118,6 +120,13 @@ func TestWhatCannotHaveTheSidecar(t *testing.T) {
 		`fence-after is "soon": use a duration`:                                  workload("inject.idalloc.dev/fence-after: soon, inject.idalloc.dev/fence-exec: /stop", main),
 		`names "web", which is no container`:                                     workload("inject.idalloc.dev/containers: web", main),
 		`names "idalloc", which is no container`:                                 workload("inject.idalloc.dev/containers: idalloc", main+", initContainers: [{name: idalloc}]"),
+		`requests is "cpu": use NAME=QUANTITY`:                                   workload("inject.idalloc.dev/requests: cpu", main),
+		`limits is "cpu=1,,memory=1": use NAME=QUANTITY`:                         workload(`inject.idalloc.dev/limits: "cpu=1,,memory=1"`, main),
+		`limits is "memory=48 MiB": use NAME=QUANTITY`:                           workload(`inject.idalloc.dev/limits: memory=48 MiB`, main),
+		`limits is "": use NAME=QUANTITY`:                                        workload(`inject.idalloc.dev/limits: ""`, main),
+		`container main runs idalloc itself`:                                     workload("", "containers: [{name: main, command: [/bin/idalloc, run, --, x]}]"),
+		`container log runs idalloc itself, and two of a pod would act`:          workload("", main+", initContainers: [{name: log, image: 'example.com:5000/idalloc:v1@sha256:0', args: [init]}]"),
+		`container helper runs idalloc itself`:                                   workload(`idalloc.dev/injected: "true"`, "containers: [{name: helper, args: [idalloc, watch]}], initContainers: [{name: idalloc, restartPolicy: Always}]"),
 		`the pod has a container idalloc of its own`:                             workload("", "containers: [{name: idalloc}]"),
 		`a container idalloc of its own: rename it`:                              workload("", main+", initContainers: [{name: idalloc}]"),
 		`rename it, because the sidecar has this name`:                           workload(`idalloc.dev/injected: "true"`, "containers: [{name: idalloc}]"),
@@ -173,6 +182,42 @@ func sidecarOf(t *testing.T, stream string) (args, sees []string, order []string
 		}
 	}
 	return args, sees, order
+}
+
+// A quota may demand a limit of CPU, and a LimitRange may allow less memory.
+func TestTheSidecarsResources(t *testing.T) {
+	for annotations, want := range map[string]string{
+		"": "cpu 5m memory 24Mi, memory 64Mi",
+		"inject.idalloc.dev/limits: 'memory=48Mi,cpu=0.1'":                                     "cpu 5m memory 24Mi, cpu 0.1 memory 48Mi",
+		"inject.idalloc.dev/requests: example.com/tokens=1, inject.idalloc.dev/limits: cpu=1k": "example.com/tokens 1, cpu 1k",
+	} {
+		result, _, err := inject.Stream(workload(annotations, main), inject.Options{})
+		var d struct {
+			Spec struct {
+				Template struct {
+					Spec struct {
+						InitContainers []struct {
+							Resources struct{ Requests, Limits map[string]string }
+						}
+					}
+				}
+			}
+		}
+		if err := errors.Join(err, yaml.Unmarshal([]byte(result), &d)); err != nil {
+			t.Fatal(err)
+		}
+		text := func(amounts map[string]string) string {
+			words := make([]string, 0, 2*len(amounts))
+			for _, name := range slices.Sorted(maps.Keys(amounts)) {
+				words = append(words, name, amounts[name])
+			}
+			return strings.Join(words, " ")
+		}
+		r := d.Spec.Template.Spec.InitContainers[0].Resources
+		if got := text(r.Requests) + ", " + text(r.Limits); got != want {
+			t.Errorf("%s: %s, want %s", annotations, got, want)
+		}
+	}
 }
 
 func TestWhatTheSidecarIsTold(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -29,6 +30,10 @@ const (
 	fenceAfterKey = prefix + "fence-after"
 	// The command that stops the work (strict mode).
 	fenceExecKey = prefix + "fence-exec"
+	// What the sidecar requests, such as cpu=5m,memory=24Mi, which it does by itself.
+	requestsKey = prefix + "requests"
+	// Its limits, such as cpu=100m,memory=64Mi; by itself it has that of memory alone.
+	limitsKey = prefix + "limits"
 	// AccountKey is the account of a pod that names none.
 	AccountKey = prefix + "service-account"
 )
@@ -46,6 +51,8 @@ const (
 // settings are what the annotations of a template say.
 type settings struct {
 	image, dir, drain, fenceAfter, fenceExec string
+	// requests and limits are empty for the sidecar's own.
+	requests, limits string
 	// account is empty if the template does not name it.
 	account string
 	// containers is empty for all but init containers.
@@ -88,6 +95,12 @@ func (s *settings) set(key, text string) error {
 		s.fenceAfter = text
 	case fenceExecKey:
 		s.fenceExec = text
+	case requestsKey:
+		s.requests = text
+		return checkAmounts(key, text)
+	case limitsKey:
+		s.limits = text
+		return checkAmounts(key, text)
 	case AccountKey:
 		s.account = text
 	default:
@@ -96,6 +109,33 @@ func (s *settings) set(key, text string) error {
 		}
 	}
 	return nil
+}
+
+// amount is the amount of one resource. The policy of config/inject/refusal.yaml says the same.
+var amount = regexp.MustCompile(`^[a-z][a-z0-9./-]*=[0-9]+([.][0-9]+)?(m|k|[MGT]|[KMGT]i)?$`)
+
+func checkAmounts(key, text string) error {
+	for one := range strings.SplitSeq(text, ",") {
+		if !amount.MatchString(one) {
+			return fmt.Errorf("annotation %s is %q: use NAME=QUANTITY with commas between them, such as cpu=5m,memory=24Mi", key, text)
+		}
+	}
+	return nil
+}
+
+// resources changes those of the sidecar.
+func (s *settings) resources(sidecar *yaml.Node) {
+	for key, text := range map[string]string{"requests": s.requests, "limits": s.limits} {
+		if text == "" {
+			continue
+		}
+		all := &yaml.Node{Kind: yaml.MappingNode}
+		for one := range strings.SplitSeq(text, ",") {
+			name, quantity, _ := strings.Cut(one, "=")
+			put(all, name, scalar(quantity))
+		}
+		put(field(sidecar, "resources"), key, all)
+	}
 }
 
 func (s *settings) check() error {

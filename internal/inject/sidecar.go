@@ -4,7 +4,9 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"path"
 	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -75,8 +77,14 @@ func (p *pod) check() error {
 	if own || !p.again && named(list(p.spec, "initContainers"), "name", container) >= 0 {
 		return fmt.Errorf("the pod has a container %s of its own: rename it, because the sidecar has this name", container)
 	}
-	if p.again {
-		return nil
+	var second error
+	p.each(func(c *yaml.Node, _ bool) {
+		if runsIdalloc(c) {
+			second = fmt.Errorf("container %s runs idalloc itself, and two of a pod would act under one id: take label %s out of the pod template, or idalloc out of the container", value(c, "name"), Label)
+		}
+	})
+	if second != nil || p.again {
+		return second
 	}
 	for _, name := range []string{dirVolume, tokenVolume} {
 		if named(list(p.spec, "volumes"), "name", name) >= 0 {
@@ -86,6 +94,17 @@ func (p *pod) check() error {
 	var errs []error
 	p.each(func(c *yaml.Node, sees bool) { errs = append(errs, p.checkContainer(c, sees)) })
 	return errors.Join(errs...)
+}
+
+// runsIdalloc reports whether a container's program is idalloc, as far as its template says.
+func runsIdalloc(c *yaml.Node) bool {
+	words := append(elements(list(c, "command")), elements(list(c, "args"))...)
+	if len(words) > 0 && path.Base(words[0].Value) == container {
+		return true
+	}
+	image, _, _ := strings.Cut(path.Base(value(c, "image")), "@")
+	image, _, _ = strings.Cut(image, ":")
+	return len(elements(list(c, "command"))) == 0 && image == container
 }
 
 func (p *pod) checkContainer(c *yaml.Node, sees bool) error {
@@ -125,6 +144,7 @@ func (p *pod) add() error {
 		args.Content = append(args.Content, scalar(arg))
 	}
 	put(sidecar, "args", args)
+	p.settings.resources(sidecar)
 	put(list(sidecar, "volumeMounts").Content[0], "mountPath", scalar(p.settings.dir))
 
 	p.each(p.show)

@@ -8,6 +8,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
@@ -206,6 +207,11 @@ var _ = Describe("the policy and kubectl idalloc inject", Ordered, ContinueOnFai
 				Expect(pod.Spec.ServiceAccountName).To(Equal(sidecarName))
 				Expect(tokens(pod)).To(ConsistOf(sidecarName, "main"))
 			}),
+		Entry("with resources of the sidecar's own", annotated("inject.idalloc.dev/requests: example.com/tokens=1, inject.idalloc.dev/limits: 'cpu=100m,memory=48Mi,example.com/tokens=1'"),
+			func(_ *corev1.Pod, sidecar corev1.Container) {
+				Expect(sidecar.Resources.Limits.Memory().String()).To(Equal("48Mi"))
+				Expect(sidecar.Resources.Limits.Cpu().String()).To(Equal("100m"))
+			}),
 		Entry("with empty lists", with(oneContainer, "containers:\n        - {name: main, image: example.com/program, env: [], volumeMounts: []}\n      volumes: []\n      initContainers: []"),
 			func(*corev1.Pod, corev1.Container) {}),
 	)
@@ -220,6 +226,30 @@ var _ = Describe("the policy and kubectl idalloc inject", Ordered, ContinueOnFai
 			Expect(workloads).To(BeEmpty())
 			Expect(result).To(Equal(workload))
 		}
+	})
+
+	It("keep to the limits of a namespace where the template says which", func(ctx SpecContext) {
+		limited := newNamespace(ctx)
+		_, err := client.CoreV1().LimitRanges(limited).Create(ctx, &corev1.LimitRange{
+			ObjectMeta: metav1.ObjectMeta{Name: "small"},
+			Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{Type: corev1.LimitTypeContainer,
+				Max: corev1.ResourceList{"memory": resource.MustParse("48Mi")}, Default: corev1.ResourceList{"memory": resource.MustParse("32Mi")}}}},
+		}, metav1.CreateOptions{})
+		Expect(err).NotTo(HaveOccurred())
+		_, err = client.CoreV1().ResourceQuotas(limited).Create(ctx, &corev1.ResourceQuota{
+			ObjectMeta: metav1.ObjectMeta{Name: "cpu"}, Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"limits.cpu": resource.MustParse("2")}},
+		}, metav1.CreateOptions{})
+		Expect(err).NotTo(HaveOccurred())
+		asks := func(annotations string) error {
+			template := templateOf(annotated(annotations))
+			template.Spec.Containers[0].Resources.Limits = corev1.ResourceList{"cpu": resource.MustParse("1")}
+			_, err := create(ctx, limited, template)
+			return err
+		}
+		Expect(asks("")).To(MatchError(ContainSubstring("maximum memory usage per Container is 48Mi, but limit is 64Mi")))
+		Eventually(asks).WithContext(ctx).WithArguments("inject.idalloc.dev/limits: memory=48Mi").
+			Should(MatchError(ContainSubstring("must specify limits.cpu for: idalloc")))
+		Expect(asks("inject.idalloc.dev/limits: 'cpu=100m,memory=48Mi'")).To(Succeed())
 	})
 
 	DescribeTable("refuse", func(ctx SpecContext, workload, sentence string) {
@@ -237,6 +267,9 @@ var _ = Describe("the policy and kubectl idalloc inject", Ordered, ContinueOnFai
 		Entry("a directory that is relative", annotated("inject.idalloc.dev/dir: ids"), `annotation inject.idalloc.dev/dir is "ids": use an absolute path`),
 		Entry("a drain hook that there is not", annotated("inject.idalloc.dev/drain: exec"), `annotation inject.idalloc.dev/drain is "exec": use http`),
 		Entry("a word for partitions", annotated(`inject.idalloc.dev/partitions: "64"`), `annotation inject.idalloc.dev/partitions is "64": use "true" or "false"`),
+		Entry("a limit without a name", annotated("inject.idalloc.dev/limits: 48Mi"), `annotation inject.idalloc.dev/limits is "48Mi": use NAME=QUANTITY`),
+		Entry("a container that runs idalloc", with("image: example.com/program", "image: example.com/program, command: [/bin/idalloc, run, --, x]"), "container main runs idalloc itself"),
+		Entry("a container with idalloc's image", with("image: example.com/program", "image: 'example.com:5000/idalloc:v1', args: [watch]"), "container main runs idalloc itself"),
 		Entry("a container that there is not", annotated("inject.idalloc.dev/containers: 'main,side'"), `names "side", which is no container of the pod`),
 		Entry("a container with spaces", annotated("inject.idalloc.dev/containers: 'main, main'"), `names " main", which is no container of the pod`),
 		Entry("a part of strict mode", annotated("inject.idalloc.dev/fence-after: 30s"), "work only together: set both"),
