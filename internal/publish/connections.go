@@ -10,6 +10,8 @@ import (
 const (
 	// maxPolls is the number of requests that may wait for a change at the same time. Each of them takes about 26 KB.
 	maxPolls = 128
+	// maxDistantPolls is the number of those that may come from elsewhere than the pod. The others are for its own programs.
+	maxDistantPolls = maxPolls / 2
 	// maxConnections is the number of connections that may be open at the same time. Half of them are for probes, and for
 	// clients that keep a connection open between two requests.
 	maxConnections = 2 * maxPolls
@@ -23,9 +25,9 @@ type connections struct {
 	open map[net.Conn]*connection
 	// turn counts the events on all connections.
 	turn uint64
-	// polls is the number of requests that wait for a change.
-	polls    int
-	stopping bool
+	// polls is the number of requests that wait for a change, and distant that of those that come from elsewhere.
+	polls, distant int
+	stopping       bool
 }
 
 type connection struct {
@@ -96,21 +98,27 @@ func (*connections) name(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(ctx, connectionKey{}, conn)
 }
 
-// wait notes that the request with this context waits for a change, until done is called. If too many requests wait already, it
-// notes nothing, and ok is false.
-func (c *connections) wait(ctx context.Context) (done func(), ok bool) {
+// wait notes that the request waits for a change, until done is called. If too many requests wait already, it notes nothing, and ok is
+// false.
+func (c *connections) wait(r *http.Request) (done func(), ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.polls >= maxPolls {
+	distant := 0
+	if !local(r) {
+		distant = 1
+	}
+	if c.polls >= maxPolls || c.distant+distant > maxDistantPolls {
 		return nil, false
 	}
 	c.polls++
-	conn, _ := ctx.Value(connectionKey{}).(net.Conn) // nil if the routes are mounted into another server
+	c.distant += distant
+	conn, _ := r.Context().Value(connectionKey{}).(net.Conn) // nil if the routes are mounted into another server
 	c.note(conn, func(is *connection) { is.waits = true })
 	return func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.polls--
+		c.distant -= distant
 		c.note(conn, func(is *connection) { is.waits = false })
 	}, true
 }

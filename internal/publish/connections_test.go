@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"runtime"
 	"testing"
 
@@ -77,6 +78,33 @@ func TestPollsBeyondTheLimitAreToldToComeLater(t *testing.T) {
 	s.waiting(t, 1)
 	s.hub.Set(assigned(3, 7, 7))
 	(<-answers).want(t, 200, `"count":7`)
+}
+
+// Whoever reaches the pod's address could keep its own program from hearing of changes.
+func TestOthersLeaveHalfOfThePollsToThePod(t *testing.T) {
+	c := newConnections()
+	ask := func(peer string) (func(), bool) {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/identity?wait=5m", http.NoBody)
+		r.RemoteAddr = peer
+		return c.wait(r)
+	}
+	from := func(peer string, want int) (last func()) {
+		t.Helper()
+		got := 0
+		for done, ok := ask(peer); ok; done, ok = ask(peer) {
+			got, last = got+1, done
+		}
+		if got != want {
+			t.Errorf("%d requests from %s wait, want %d", got, peer, want)
+		}
+		return last
+	}
+	done := from("10.0.0.7:5", maxPolls/2)
+	from("127.0.0.6:5", 0) // what a mesh delivers comes from elsewhere
+	done()
+	from("[fd00::7]:5", 1)
+	from(self, maxPolls/2)
+	from("10.0.0.7:5", 0)
 }
 
 // silent opens n connections that send this text and then nothing.

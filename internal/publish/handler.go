@@ -84,10 +84,10 @@ func (h *handler) identity(w http.ResponseWriter, r *http.Request) {
 	now := h.hub.Get()
 	body, etag, err := encode(now)
 	if err == nil && wait > 0 && matches(known, etag) {
-		done, ok := h.conns.wait(r.Context())
+		done, ok := h.conns.wait(r)
 		if !ok {
 			w.Header().Set("Retry-After", retryAfter)
-			http.Error(w, fmt.Sprintf("%d requests wait for a change already, which is the limit: ask again in %s s, or without wait", maxPolls, retryAfter), http.StatusServiceUnavailable)
+			http.Error(w, fmt.Sprintf("as many requests wait for a change as may, %d, and %d from elsewhere than the pod: ask again in %s s, or without wait", maxPolls, maxDistantPolls, retryAfter), http.StatusServiceUnavailable)
 			return
 		}
 		defer done()

@@ -40,6 +40,11 @@ func (p *pipes) Close() error {
 // Addr implements net.Listener.
 func (*pipes) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8089} }
 
+// near is a connection from the same pod.
+type near struct{ net.Conn }
+
+func (near) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 5} }
+
 // served starts a server in a bubble. connect opens a connection to it, and stop ends it and returns what Run returned.
 func served(t *testing.T) (s *Server, connect func(sent string) net.Conn, stop func() error) {
 	t.Helper()
@@ -52,7 +57,7 @@ func served(t *testing.T) (s *Server, connect func(sent string) net.Conn, stop f
 	connect = func(sent string) net.Conn {
 		t.Helper()
 		here, there := net.Pipe()
-		p.conns <- there
+		p.conns <- near{there}
 		if _, err := io.WriteString(here, sent); err != nil {
 			t.Fatal(err)
 		}
