@@ -155,3 +155,34 @@ func TestASecretThatCannotBeSavedIsAnError(t *testing.T) {
 		t.Errorf("the secret is %q, %v", secret, err)
 	}
 }
+
+// Another container of the pod may write in the directory, and would have idalloc write, read or remove what that container may not.
+func TestALinkInTheDirectoryLeadsNowhereElse(t *testing.T) {
+	const long = "a text that is long enough for a secret\n"
+	for link, use := range map[string]func(d *Dir) (string, error){
+		swapPrefix + SecretName: (*Dir).Secret,
+		SecretName:              (*Dir).Secret,
+		swapPrefix + stopName:   func(d *Dir) (string, error) { return "", d.SetLastStop(3) },
+		swapPrefix + podName:    func(d *Dir) (string, error) { return "", d.SetPod("uid-1") },
+		podName:                 func(d *Dir) (string, error) { return d.Pod(), nil },
+		swapPrefix + lastName:   func(d *Dir) (string, error) { return "", d.Note(assigned(3, 5, 7)) },
+		swapPrefix + pausedName: func(d *Dir) (string, error) { return "", d.SetPaused(true) },
+		fileJSON:                func(d *Dir) (string, error) { id, _, err := d.Current(); return id.Pod, err },
+	} {
+		dir, outside := t.TempDir(), filepath.Join(t.TempDir(), "outside")
+		must(t, os.WriteFile(outside, []byte(long), 0o600), os.Symlink(outside, filepath.Join(dir, link)))
+		got, err := use(New(dir))
+		if strings.TrimSpace(got) == strings.TrimSpace(long) || content(t, outside) != long {
+			t.Errorf("%s: it read %q, %v; the file outside has %q", link, got, err, content(t, outside))
+		}
+		if err != nil && strings.Contains(err.Error(), "invalid character") {
+			t.Errorf("%s: the file outside was read: %v", link, err)
+		}
+	}
+	dir, outside := t.TempDir(), t.TempDir()
+	must(t, os.WriteFile(filepath.Join(outside, "kept"), []byte(long), 0o600), os.Symlink(outside, filepath.Join(dir, dataLink)))
+	mustPublish(t, New(dir), assigned(3, 5, 7))
+	if content(t, outside, "kept") != long || content(t, dir, fileID) != "3\n" {
+		t.Error("a link to a directory was followed")
+	}
+}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -26,7 +25,7 @@ const (
 
 // Pod returns the UID of the pod that the directory belongs to. It is empty if it is not known. A directory may outlive its pod.
 func (d *Dir) Pod() string {
-	uid, err := os.ReadFile(filepath.Join(d.path, podName))
+	uid, err := d.read(podName)
 	if err != nil {
 		return ""
 	}
@@ -37,7 +36,7 @@ func (d *Dir) Pod() string {
 func (d *Dir) SetPod(uid string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if err := errors.Join(makeDirs(d.path), d.replaceFile(podName, uid+"\n")); err != nil {
+	if err := d.change(func(o opened) error { return o.replaceFile(podName, uid+"\n") }); err != nil {
 		return d.explain(err)
 	}
 	return nil
@@ -56,18 +55,18 @@ func (d *Dir) Note(id identity.Identity) error {
 
 func (d *Dir) note(id identity.Identity) error {
 	if !id.Assigned() {
-		return d.removeFile(lastName)
+		return d.change(func(o opened) error { return o.remove(lastName) })
 	}
 	b, err := json.Marshal(id)
 	if err != nil {
 		return err
 	}
-	return errors.Join(makeDirs(d.path), d.replaceFile(lastName, string(b)+"\n"))
+	return d.change(func(o opened) error { return o.replaceFile(lastName, string(b)+"\n") })
 }
 
 // Noted returns the identity that Note saved. It is not assigned if there is none.
 func (d *Dir) Noted() (id identity.Identity, err error) {
-	b, err := os.ReadFile(filepath.Join(d.path, lastName))
+	b, err := d.read(lastName)
 	if errors.Is(err, fs.ErrNotExist) {
 		return id, nil
 	}
@@ -83,7 +82,7 @@ func (d *Dir) Noted() (id identity.Identity, err error) {
 // LastStop returns the number that SetLastStop saved, or 0. No later process may give that number, or a lower one, to a stop: a late
 // report of the program about that stop would count for the new one.
 func (d *Dir) LastStop() (int, error) {
-	b, err := os.ReadFile(filepath.Join(d.path, stopName))
+	b, err := d.read(stopName)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
 	}
@@ -101,7 +100,7 @@ func (d *Dir) LastStop() (int, error) {
 func (d *Dir) SetLastStop(number int) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if err := errors.Join(makeDirs(d.path), d.replaceFile(stopName, strconv.Itoa(number)+"\n")); err != nil {
+	if err := d.change(func(o opened) error { return o.replaceFile(stopName, strconv.Itoa(number)+"\n") }); err != nil {
 		return d.explain(err)
 	}
 	return nil
@@ -109,7 +108,7 @@ func (d *Dir) SetLastStop(number int) error {
 
 // Paused reports whether the pod's work on partitions is to pause, as SetPaused said last.
 func (d *Dir) Paused() bool {
-	_, err := os.Stat(filepath.Join(d.path, pausedName))
+	_, err := d.read(pausedName)
 	return err == nil
 }
 
@@ -117,23 +116,14 @@ func (d *Dir) Paused() bool {
 func (d *Dir) SetPaused(paused bool) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	change := d.removeFile
-	if paused {
-		change = d.touch
-	}
-	if err := change(pausedName); err != nil {
+	err := d.change(func(o opened) error {
+		if paused {
+			return o.replaceFile(pausedName, "")
+		}
+		return o.remove(pausedName)
+	})
+	if err != nil {
 		return d.explain(err)
-	}
-	return nil
-}
-
-// touch makes an empty file of this name.
-func (d *Dir) touch(name string) error { return errors.Join(makeDirs(d.path), d.replaceFile(name, "")) }
-
-// removeFile removes the file of this name, if there is one.
-func (d *Dir) removeFile(name string) error {
-	if err := os.Remove(filepath.Join(d.path, name)); !errors.Is(err, fs.ErrNotExist) {
-		return err
 	}
 	return nil
 }

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"io/fs"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 )
 
@@ -22,8 +20,7 @@ const (
 func (d *Dir) Secret() (string, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	path := filepath.Join(d.path, SecretName)
-	b, err := os.ReadFile(path) //nolint:gosec // in the directory that the user named
+	b, err := d.read(SecretName)
 	if secret := strings.TrimSpace(string(b)); err == nil && len(secret) >= len(rand.Text()) {
 		return secret, nil
 	}
@@ -33,19 +30,10 @@ func (d *Dir) Secret() (string, error) {
 	secret := rand.Text()
 	// The file is renamed into place, so that nobody reads half of it. All users may read it, because other containers of the
 	// pod may run as other users. Processes outside of the pod cannot read the directory.
-	if err := errors.Join(makeDirs(d.path), d.replaceFile(SecretName, secret+"\n")); err != nil {
+	if err := d.change(func(o opened) error { return o.replaceFile(SecretName, secret+"\n") }); err != nil {
 		return "", d.explain(err)
 	}
 	return secret, nil
-}
-
-// replaceFile replaces the file of this name, atomically.
-func (d *Dir) replaceFile(name, data string) error {
-	tmp := filepath.Join(d.path, swapPrefix+name)
-	if err := writeFile(tmp, data); err != nil {
-		return err
-	}
-	return os.Rename(tmp, filepath.Join(d.path, name))
 }
 
 // RequireSecret sets the secret that each POST has to have. Without one, each is refused. Call it before Run.

@@ -1,0 +1,166 @@
+package publish
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+	"time"
+)
+
+// opened is a directory that is open. Whatever links another container of the pod put there, nothing outside is written, read or removed.
+type opened struct{ *os.Root }
+
+func (o opened) publish(names []string, contents []file) error {
+	// The links come first. They dangle until the first swap, so all files appear at once.
+	if err := o.link(names); err != nil {
+		return err
+	}
+	// Readlink returns "" for what is missing or no link, and no generation has that name. The swap replaces a file.
+	previous, _ := o.Readlink(dataLink)
+	if previous != "" && o.shows(previous, contents) {
+		return o.prune(previous, "")
+	}
+	next, err := o.write(contents)
+	if err != nil {
+		return err
+	}
+	if err := o.swap(next); err != nil {
+		return errors.Join(err, o.RemoveAll(next))
+	}
+	// The previous generation stays until the next swap. Some readers have resolved dataLink just before this swap, and still
+	// open files below it.
+	return o.prune(next, previous)
+}
+
+// link makes the published names, if they do not exist yet. They are symbolic links through dataLink.
+func (o opened) link(names []string) error {
+	for _, name := range names {
+		target := path.Join(dataLink, name)
+		have, err := o.Readlink(name)
+		if err == nil && have == target {
+			continue
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			if _, statErr := o.Lstat(name); statErr == nil {
+				return fmt.Errorf("%s exists and is not a link made by idalloc: remove it, or choose another directory with --dir", path.Join(o.Name(), name))
+			}
+			return err
+		}
+		if err := o.replaceLink(target, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// write makes a new generation directory and returns its name.
+func (o opened) write(contents []file) (string, error) {
+	name := generationPrefix + time.Now().UTC().Format("20060102-150405.000000000") + "-" + rand.Text()
+	if err := o.Mkdir(name, dirMode); err != nil {
+		return "", err
+	}
+	// Chmod, because the umask reduces the mode at creation, and other containers of the pod may run as other users.
+	err := o.Chmod(name, dirMode)
+	for _, f := range contents {
+		if err != nil {
+			break
+		}
+		err = o.writeFile(path.Join(name, f.name), f.data)
+	}
+	if err != nil {
+		return "", errors.Join(err, o.RemoveAll(name))
+	}
+	return name, nil
+}
+
+// swap makes dataLink point to the generation. At this moment readers see it.
+func (o opened) swap(generation string) error { return o.replaceLink(generation, dataLink) }
+
+// replaceLink makes name a link to target, atomically. It renames a new link over the old one, because a link cannot be created
+// over an existing one.
+func (o opened) replaceLink(target, name string) error {
+	tmp := swapPrefix + name
+	// A process that died between the two steps below has left this link.
+	if err := o.Remove(tmp); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := o.Symlink(target, tmp); err != nil {
+		return err
+	}
+	return o.Rename(tmp, name)
+}
+
+// replaceFile replaces the file of this name, atomically.
+func (o opened) replaceFile(name, data string) error {
+	tmp := swapPrefix + name
+	if err := o.writeFile(tmp, data); err != nil {
+		return err
+	}
+	return o.Rename(tmp, name)
+}
+
+// shows reports whether the generation has exactly these files. It prevents that a container which is restarted with the same
+// identity wakes every reader.
+func (o opened) shows(generation string, contents []file) bool {
+	entries, err := fs.ReadDir(o.FS(), generation)
+	if err != nil || len(entries) != len(contents) {
+		return false
+	}
+	for _, f := range contents {
+		have, err := o.ReadFile(path.Join(generation, f.name))
+		if err != nil || string(have) != f.data {
+			return false
+		}
+	}
+	return true
+}
+
+// prune removes all generations except the given ones, and the links that a process left when it died.
+func (o opened) prune(keep ...string) error {
+	entries, err := fs.ReadDir(o.FS(), ".")
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, e := range entries {
+		name := e.Name()
+		stale := strings.HasPrefix(name, swapPrefix)
+		if strings.HasPrefix(name, generationPrefix) {
+			stale = true
+			for _, k := range keep {
+				stale = stale && name != k
+			}
+		}
+		if !stale {
+			continue
+		}
+		if strings.HasPrefix(name, generationPrefix) {
+			// One rename removes all files at once, so a late reader finds either all of them or none.
+			away := swapPrefix + name
+			errs = append(errs, o.Rename(name, away))
+			name = away
+		}
+		errs = append(errs, o.RemoveAll(name))
+	}
+	return errors.Join(errs...)
+}
+
+// writeFile writes a file with fileMode, whatever the umask is.
+func (o opened) writeFile(name, data string) error {
+	if err := o.WriteFile(name, []byte(data), fileMode); err != nil {
+		return err
+	}
+	return o.Chmod(name, fileMode)
+}
+
+// remove removes the file of this name, if there is one.
+func (o opened) remove(name string) error {
+	if err := o.Remove(name); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
