@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/idalloc/idalloc/internal/agent"
+	"github.com/idalloc/idalloc/internal/plain"
 	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
@@ -36,9 +37,12 @@ func main() {
 func run(ctx context.Context, args []string) int {
 	root := newRoot() //nolint:contextcheck // cobra gives each command the context of ExecuteContext
 	root.SetArgs(args)
+	stdout, stderr := plain.Writer(os.Stdout), plain.Writer(os.Stderr)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
 	cmd, err := root.ExecuteContextC(ctx)
 	if err != nil && err.Error() != "" { // an error without a text only carries the exit code of run's command
-		fmt.Fprintln(os.Stderr, "error:", err)
+		_, _ = fmt.Fprintln(stderr, "error:", err)
 		leaveWord(terminationLog, cmd, err)
 	}
 	return exitCode(err)

@@ -12,6 +12,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/idalloc/idalloc/internal/plain"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
@@ -39,7 +40,13 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	cmd.SetArgs(args)
 	cmd.SetIn(stdin)
 	cmd.SetOut(stdout)
+	stderr = plain.Writer(stderr)
 	cmd.SetErr(stderr)
+	for _, c := range cmd.Commands() {
+		if c.Name() != "inject" && c.Name() != "top" { // manifests keep their bytes, and top looks for a terminal itself
+			c.SetOut(plain.Writer(stdout))
+		}
+	}
 	err := cmd.ExecuteContext(ctx)
 	if err == nil {
 		return exitDone

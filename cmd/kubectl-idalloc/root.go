@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/idalloc/idalloc/internal/connect"
+	"github.com/idalloc/idalloc/internal/plain"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
@@ -83,7 +84,7 @@ func (g *global) connect() (s *store.Store, namespace string, err error) {
 		return nil, "", err
 	}
 	config.UserAgent = "kubectl-idalloc/" + version
-	config.WarningHandler = rest.NewWarningWriter(os.Stderr, rest.WarningWriterOptions{Deduplicate: true})
+	config.WarningHandler = rest.NewWarningWriter(plain.Writer(os.Stderr), rest.WarningWriterOptions{Deduplicate: true})
 	s, err = store.New(config, clock.RealClock{})
 	return s, namespace, err
 }

@@ -4,6 +4,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/idalloc/idalloc/test/apifake"
 )
 
 // called runs the plugin as a shell does.
@@ -92,5 +96,26 @@ func TestCompletionOfKinds(t *testing.T) {
 	}
 	if _, stdout, _ = called(t, "__complete", "get", "-o", ""); !strings.Contains(stdout, "jsonpath=\n") {
 		t.Errorf("formats: %s", stdout)
+	}
+}
+
+// A terminal would obey what a container says of itself.
+func TestWhatAContainerSaysHasNoEffectOnATerminal(t *testing.T) {
+	api := apifake.New(t)
+	pod := apifake.Pod("a")
+	pod.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: apifake.Apps, Kind: "StatefulSet", Name: "s", UID: "s", Controller: new(true)}})
+	said := map[string]any{"reason": "Error", "message": "\x1b[2J\x1b]0;all is well\a"}
+	pod.Object["status"] = map[string]any{"phase": "Pending", "containerStatuses": []any{map[string]any{"name": "main", "state": map[string]any{"waiting": said}}}}
+	api.Put(pod)
+	set := apifake.Owner(1)
+	set.SetKind("StatefulSet")
+	set.SetName("s")
+	set.SetUID("s")
+	api.Put(set)
+	for _, format := range []string{"--output=", "--output=json", "--output=jsonpath={.reasons[0]}"} {
+		code, stdout, stderr := called(t, "explain", "a", "-n", apifake.Namespace, "-s", api.Config().Host, format)
+		if code != exitDone || !strings.Contains(stdout, "all is well") || strings.ContainsAny(stdout, "\x1b\a") {
+			t.Errorf("%s: exit code %d: %q %q", format, code, stdout, stderr)
+		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/idalloc/idalloc/internal/inspect"
+	"github.com/idalloc/idalloc/internal/plain"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
@@ -72,7 +73,7 @@ func (t *topper) run(ctx context.Context, args []string, out io.Writer) error {
 	if t.all {
 		namespace = ""
 	}
-	show := lines(out)
+	show := lines(plain.Writer(out))
 	if file, ok := out.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
 		show = screen(file)
 	}
@@ -148,7 +149,7 @@ func look(ctx context.Context, s *store.Store, namespace, selector string, named
 func screen(file *os.File) func(time.Time, []scene) error {
 	return func(now time.Time, scenes []scene) error {
 		var b bytes.Buffer
-		if err := draw(&b, now, scenes); err != nil {
+		if err := draw(plain.Writer(&b), now, scenes); err != nil {
 			return err
 		}
 		frame := b.Bytes()
@@ -180,7 +181,7 @@ func draw(w io.Writer, now time.Time, scenes []scene) error {
 	if _, err := fmt.Fprintf(w, "%s  workloads: %d\n", now.Format(time.TimeOnly), len(scenes)); err != nil {
 		return err
 	}
-	var plain output
+	var style output
 	for _, s := range scenes {
 		cells := summary(s.ref, s.slots)
 		if _, err := fmt.Fprintf(w, "\n%s in %s: held %s, waiting %s, changing %s, dead %s\n", cells[0], s.ref.Namespace, cells[1], cells[2], cells[3], cells[4]); err != nil {
@@ -200,12 +201,12 @@ func draw(w io.Writer, now time.Time, scenes []scene) error {
 			}
 		}
 		if len(s.slots.Slots) > 0 {
-			if err := plain.table(w, inspect.SlotColumns(), slotRows(s.slots, now)); err != nil {
+			if err := style.table(w, inspect.SlotColumns(), slotRows(s.slots, now)); err != nil {
 				return err
 			}
 		}
 		if len(s.partitions.Ranges) > 0 {
-			if err := plain.table(w, inspect.PartitionColumns(), partitionRows(s.partitions, now)); err != nil {
+			if err := style.table(w, inspect.PartitionColumns(), partitionRows(s.partitions, now)); err != nil {
 				return err
 			}
 		}
