@@ -272,14 +272,11 @@ func (a *agent) server() *publish.Server {
 	return server
 }
 
-// release releases the slot. The work under it must have stopped.
+// release releases the slot, if there is one. The work under it must have stopped.
 func (a *agent) release(ctx context.Context, alloc *allocator.Allocator, byItself bool) {
-	log := a.o.Allocator.Log
 	if err := alloc.Release(ctx, byItself); err != nil {
-		log.Info("the slot was not released; it comes free when the pod is gone", "reason", err.Error())
-		return
+		a.o.Allocator.Log.Info("the slot was not released; it comes free when the pod is gone", "reason", err.Error())
 	}
-	log.Info("slot released", "pod", a.o.Allocator.Pod)
 }
 
 // sleep waits for d. It returns false if ctx ends before that.

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -224,6 +225,37 @@ func TestAPodPausesUntilItResumes(t *testing.T) {
 	}
 	y.post("a", "/v1/resume")
 	y.until("division", y.own(4, 4))
+}
+
+func TestASlotIsSaidToBeGivenIfThereWasOneAndOnce(t *testing.T) {
+	for _, holds := range []bool{true, false} {
+		y := newYard(t, nil)
+		o := y.options("a", false)
+		var said []string
+		o.Allocator.Log = funcr.New(func(_, args string) {
+			if strings.Contains(args, "slot") {
+				said = append(said, args)
+			}
+		}, funcr.Options{})
+		a, err := newAgent(o, func(err error) { t.Error(err) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.work = noWork{}
+		alloc, err := a.newAllocator(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if holds {
+			if _, err := alloc.Claim(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		a.release(t.Context(), alloc, false)
+		if want := map[bool]int{true: 1}[holds]; len(said) != want {
+			t.Errorf("with a slot: %t; the log says %q", holds, said)
+		}
+	}
 }
 
 // Each would take the receipt of the other for damage, and both would act.

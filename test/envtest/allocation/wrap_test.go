@@ -173,7 +173,7 @@ var _ = Describe("idalloc run", func() {
 		Eventually(func() (string, error) {
 			log, err := os.ReadFile(env.Node.Logs(w.Name, pod, "idalloc"))
 			return string(log), err
-		}).WithContext(ctx).Should(And(ContainSubstring(`"command ended"`), ContainSubstring(`"code":7`), ContainSubstring(`"slot released"`)))
+		}).WithContext(ctx).Should(And(ContainSubstring(`"command ended"`), ContainSubstring(`"code":7`), ContainSubstring(`"slot given away"`)))
 	})
 
 	It("passes SIGTERM on, and releases the slot when the command has ended", func(ctx SpecContext) {
