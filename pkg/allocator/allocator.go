@@ -72,6 +72,7 @@ func New(ctx context.Context, o Options) (*Allocator, error) {
 	if err := a.persist(ctx, "find the owner", a.resolve); err != nil {
 		return nil, err
 	}
+	a.reached()
 	a.happened = event.Observers{
 		report.Log{Logger: &a.log},
 		report.NewEvents(o.Store, &a.log, o.Namespace, metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", Name: o.Pod, UID: a.pod.UID}, a.contact.spawn),

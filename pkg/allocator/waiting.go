@@ -33,6 +33,8 @@ type wait struct {
 	// claiming says that this process has no slot and claims one, and since when it does.
 	claiming atomic.Bool
 	since    time.Time
+	// late says that the API server did not answer for long after the start, and why. It is empty if it did, and once it was told.
+	late string
 }
 
 // now says what is waited for, empty if nothing. It may be called from any goroutine.
@@ -45,10 +47,23 @@ func (w *wait) now() string {
 
 func (w *wait) set(what string) { w.what.Store(&what) }
 
+// reached takes in that the API server has answered for the first time. Before that nobody could be told why this pod waits.
+func (a *Allocator) reached() {
+	if took := a.clock.Since(a.plans.began); took >= patience {
+		a.wait.late = fmt.Sprintf("the API server, which gave no answer for %s after the start (%s): look whether a NetworkPolicy denies egress to it, "+
+			"or a mesh's proxy starts after idalloc", took.Round(time.Second), a.contact.failing)
+	}
+}
+
 // complain tells again and again that a wait takes long, until stop. It does so in a goroutine, which ends with the streams.
 func (a *Allocator) complain(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
+	late := a.wait.late
+	a.wait.late = ""
 	a.contact.running.Go(func() {
+		if late != "" {
+			a.happened.Tell(event.StillWaiting{Reason: late})
+		}
 		for {
 			timer := a.clock.NewTimer(patience)
 			select {
