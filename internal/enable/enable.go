@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/idalloc/idalloc/internal/inject"
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
@@ -105,6 +106,9 @@ func role(ref store.Ref, name string, strict bool) *unstructured.Unstructured {
 		rule("", "pods", "", "get", "list", "watch", "patch"),
 		rule("", "events", "", "create"),
 		rule("idalloc.dev", "slots", "", "allocate"))
+	if label := assignment.OwnerLabelValue(ref.String()); !strings.Contains(label, ".") { // a hash: the policy cannot tell whose it is
+		rules = append(rules, rule("idalloc.dev", "slots", label, "lock"))
+	}
 	if strict {
 		leases := store.Leases
 		rules = append(rules, rule(leases.Group, leases.Resource, "", "get", "list", "watch", "create", "update"))

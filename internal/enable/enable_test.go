@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
@@ -117,6 +118,26 @@ func TestTheRoleOfStrictMode(t *testing.T) {
 	}
 	if usual, strict := rules(t, Options{}), rules(t, Options{Strict: true}); !reflect.DeepEqual(strict, append(usual, patch[0].Value)) {
 		t.Errorf("the rules are %v", strict)
+	}
+}
+
+// The label of a workload with a long name is a hash, and the Role says that its pods may have it.
+func TestTheRoleOfALongName(t *testing.T) {
+	for name, want := range map[string]bool{"worker": false, strings.Repeat("a", 52): false, strings.Repeat("a", 53): true} {
+		ref, whole := worker(t, deploy, "spec: {}")
+		ref.Name = name
+		p, err := For(ref, whole, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rules, _, err := unstructured.NestedSlice(p.Objects[1].Object, "rules")
+		if err != nil {
+			t.Fatal(err)
+		}
+		lock := rule("idalloc.dev", "slots", assignment.OwnerLabelValue(ref.String()), "lock")
+		if got := reflect.DeepEqual(rules[len(rules)-1], any(lock)); got != want {
+			t.Errorf("%s: the last of the rules is %v", name, rules[len(rules)-1])
+		}
 	}
 }
 

@@ -89,11 +89,16 @@ var _ = Describe("The admission policy", func() {
 		refused := func(sentence string) OmegaMatcher {
 			return And(MatchError(apierrors.IsForbidden, "IsForbidden"), MatchError(ContainSubstring(byPolicy)), MatchError(ContainSubstring(sentence)))
 		}
-		lock := fmt.Sprintf(`{"metadata":{"annotations":{%q:"{}"}}}`, receipt.Key)
+		waits := func(owner string) string {
+			text := receipt.Receipt{UID: string(own.UID), Owner: owner, State: receipt.Waits, Write: receipt.Draw()}.Encode()
+			return fmt.Sprintf(`{"metadata":{"labels":{%q:null,%q:null},"annotations":{%q:%q}}}`, receipt.IDLabel, receipt.OwnerLabel, receipt.Key, text)
+		}
 
 		Expect(deployment(fmt.Sprintf(`{"metadata":{"annotations":{%q:"x"}}}`, assignment.Key))).To(Succeed())
-		Expect(pod(own, lock)).To(Succeed())
-		Expect(pod(another, lock)).To(refused("the token is that of pod " + own.Name))
+		Expect(pod(own, waits("Deployment/"+name))).To(Succeed())
+		Expect(pod(own, waits("Deployment/other"))).To(refused("the receipt of pods " + own.Name + " names Deployment/other"))
+		Expect(pod(own, fmt.Sprintf(`{"metadata":{"labels":{%q:"deployment.other"}}}`, receipt.OwnerLabel))).To(refused("its label idalloc.dev/owner is deployment.other"))
+		Expect(pod(another, waits("Deployment/"+name))).To(refused("the token is that of pod " + own.Name))
 		Expect(pod(own, `{"spec":{"containers":[{"name":"worker","image":"example.com/evil"}]}}`)).To(refused("may not change the spec of pods " + own.Name))
 		Expect(deployment(`{"spec":{"template":{"spec":{"containers":[{"name":"worker","image":"example.com/evil"}]}}}}`)).To(refused("may not change the spec of deployments " + name))
 		Expect(deployment(`{"metadata":{"annotations":{"example.com/key":"x"}}}`)).To(refused("example.com/key of deployments " + name))

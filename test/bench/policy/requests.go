@@ -52,7 +52,8 @@ func requests() []request {
 		ofDeployment("map that fills the annotations", pod, nil, annotationsLimit, 3),
 		ofDeployment("map beside 1,000 annotations", pod, others(1_000), 100*entrySize, 3),
 		ofDeployment("map beside 100 appliers", pod, nil, 100*entrySize, 100),
-		ofPod("receipt", pod),
+		ofPod("receipt", pod, 0),
+		ofPod("receipt that fills the annotations", pod, annotationsLimit),
 		ofDeployment("write of a controller", controller, nil, 100*entrySize, 3),
 	}
 }
@@ -85,14 +86,15 @@ func ofDeployment(name string, by user.Info, beside map[string]string, size, app
 	return request{name: name, by: by, kind: kind, resource: appsv1.SchemeGroupVersion.WithResource("deployments"), old: old, object: object}
 }
 
-func ofPod(name string, by user.Info) request {
+// ofPod is the write of a receipt that has so many more bytes than the shortest.
+func ofPod(name string, by user.Info, size int) request {
 	old := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Name: podName, Namespace: namespace, UID: podUID, Labels: map[string]string{"app.kubernetes.io/name": "worker"}, ManagedFields: managers(2),
 	}}
 	old.Spec = spec()
 	object := old.DeepCopy()
-	object.Annotations = map[string]string{"idalloc.dev/receipt": `{"uid":"1","owner":"Deployment/worker","id":7,"write":"7"}`, "controller.kubernetes.io/pod-deletion-cost": "-7"}
-	object.Labels["idalloc.dev/instance-id"] = "7"
+	object.Annotations = map[string]string{"idalloc.dev/receipt": `{"uid":"` + podUID + `","owner":"Deployment/worker","id":7,"write":"` + strings.Repeat("7", size) + `"}`, "controller.kubernetes.io/pod-deletion-cost": "-7"}
+	object.Labels["idalloc.dev/instance-id"], object.Labels["idalloc.dev/owner"] = "7", "deployment.worker"
 	kind := corev1.SchemeGroupVersion.WithKind("Pod")
 	old.SetGroupVersionKind(kind)
 	object.SetGroupVersionKind(kind)

@@ -112,6 +112,25 @@ func (s *scene) refused(ctx context.Context, by actor, request func(context.Cont
 	}
 }
 
+// account makes an account, and returns a pod of it, and who acts with the pod's token. It may change pods, and the policy limits it.
+func (s *scene) account(ctx context.Context, name string, rules ...rbacv1.PolicyRule) (corev1.Pod, actor) {
+	GinkgoHelper()
+	rules = append(rules, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{pods.Resource}, Verbs: []string{"get", patchVerb}})
+	Expect(s.ns.Grant(ctx, name, rules...)).To(Succeed())
+	spec := suite.PodSpec(idle())
+	spec.ServiceAccountName = name
+	Expect(s.ns.Create(ctx, suite.Pod(name, spec))).To(Succeed())
+	pod := somePods(ctx, s.ns, name, 1)[0]
+	a := in(ctx, &pod)
+	a.limited(ctx, pods, pod.Name)
+	return pod, a
+}
+
+// writes permits to patch these Deployments.
+func writes(names ...string) rbacv1.PolicyRule {
+	return rbacv1.PolicyRule{APIGroups: []string{"apps"}, Resources: []string{deployments.Resource}, ResourceNames: names, Verbs: []string{"get", patchVerb}}
+}
+
 // foreign are changes of an object that are none of idalloc's, as merge patches, and what the sentence names.
 func foreign() map[string][]string {
 	return map[string][]string{
@@ -126,7 +145,7 @@ func foreign() map[string][]string {
 		`{"metadata":{"annotations":{"idalloc.dev/partition-count":"4"}}}`:                       {"idalloc annotations, and not idalloc.dev/partition-count of"},
 		`{"metadata":{"annotations":{"idalloc.dev/partition-strategy":"range"}}}`:                {"idalloc annotations, and not idalloc.dev/partition-strategy of"},
 		`{"metadata":{"annotations":{"idalloc.dev/partition-failover-after":"1s"}}}`:             {"idalloc annotations, and not idalloc.dev/partition-failover-after of"},
-		`{"metadata":{"annotations":{"idalloc.dev/partition-target":"{}"}}}`:                     {"idalloc annotations, and not idalloc.dev/partition-target of"},
+		`{"metadata":{"annotations":{"idalloc.dev/partition-target":"{}"}}}`:                     {"idalloc.dev/partition-target of"},
 		`{"metadata":{"finalizers":["example.com/keep","example.com/new"]}}`:                     {"may not change the finalizers of", "use another account"},
 		`{"metadata":{"finalizers":null}}`:                                                       {"may not change the finalizers of"},
 		`{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"X","name":"x","uid":"1"}]}}`: {"may not change the ownerReferences of", "use another account"},
@@ -245,29 +264,23 @@ var _ = Describe("a marked account", Ordered, func() {
 		})
 
 		It("may write idalloc's keys, and remove them", func(ctx SpecContext) {
-			for _, patch := range []string{
-				`{"metadata":{"labels":{%q:"1"},"annotations":{%q:"1"}}}`, `{"metadata":{"labels":{%q:null},"annotations":{%q:null}}}`,
-			} {
-				for label, annotation := range map[string]string{receipt.IDLabel: receipt.Key, receipt.OwnerLabel: assignment.DeletionCostKey} {
-					Expect(s.marked.merge(ctx, pods, s.own.Name, fmt.Sprintf(patch, label, annotation))).To(Succeed())
-				}
-			}
+			Expect(s.marked.merge(ctx, pods, s.own.Name, `{"metadata":{"labels":{"idalloc.dev/instance-id":null,"idalloc.dev/owner":null},"annotations":{"idalloc.dev/receipt":null,"controller.kubernetes.io/pod-deletion-cost":"1"}}}`)).To(Succeed())
 		})
 	})
 
 	It("may not write a receipt on another pod, nor by another pod's token or one that names none", func(ctx SpecContext) {
-		receipt := func(pod corev1.Pod) func(context.Context, actor) error {
+		empty := func(pod corev1.Pod) func(context.Context, actor) error {
 			return func(ctx context.Context, a actor) error {
 				return a.merge(ctx, pods, pod.Name, `{"metadata":{"annotations":{"idalloc.dev/receipt":"{}"}}}`)
 			}
 		}
-		says := func(token, on corev1.Pod) string {
+		refuses := func(token, on corev1.Pod) string {
 			return fmt.Sprintf("the token is that of pod %s with UID %s, so it may not update pod %s with UID %s: use the token of the pod itself", token.Name, token.UID, on.Name, on.UID)
 		}
-		s.refused(ctx, s.marked, receipt(s.another), says(s.own, s.another))
-		s.refused(ctx, s.copied, receipt(s.own), says(s.another, s.own))
-		s.refused(ctx, s.noPod, receipt(s.own), "names no pod", "mount a token into the pod")
-		Expect(receipt(s.another)(ctx, s.copied)).To(Succeed(), "the other pod's token on the other pod")
+		s.refused(ctx, s.marked, empty(s.another), refuses(s.own, s.another))
+		s.refused(ctx, s.copied, empty(s.own), refuses(s.another, s.own))
+		s.refused(ctx, s.noPod, empty(s.own), "names no pod", "mount a token into the pod")
+		Expect(says(s.another, "Deployment/deployment", "deployment.deployment")(ctx, s.copied)).To(Succeed(), "the other pod's token on the other pod")
 	})
 
 	It("may take idalloc's keys back from somebody who applied them", func(ctx SpecContext) {
@@ -284,7 +297,7 @@ var _ = Describe("a marked account", Ordered, func() {
 			Expect(err).NotTo(HaveOccurred())
 		}
 		Expect(s.marked.merge(ctx, deployments, theDeployment, `{"metadata":{"annotations":{"idalloc.dev/assignment":"6"}}}`)).To(Succeed())
-		Expect(s.marked.merge(ctx, pods, s.own.Name, `{"metadata":{"labels":{"idalloc.dev/owner":"y"}}}`)).To(Succeed())
+		Expect(says(s.own, "Deployment/deployment", "deployment.deployment")(ctx, s.marked)).To(Succeed())
 	})
 
 	It("may not clear managedFields, also where nobody uses server-side apply", func(ctx SpecContext) {
@@ -316,18 +329,15 @@ var _ = Describe("a marked account", Ordered, func() {
 	})
 
 	DescribeTable("may not write at all if its Role permits to write all workloads by", func(ctx SpecContext, verb string) {
-		account := "all-by-" + verb
-		Expect(s.ns.Grant(ctx, account, mark(),
-			rbacv1.PolicyRule{APIGroups: []string{"apps"}, Resources: []string{deployments.Resource}, ResourceNames: []string{theDeployment}, Verbs: []string{patchVerb}},
-			rbacv1.PolicyRule{APIGroups: []string{"apps"}, Resources: []string{deployments.Resource}, Verbs: []string{verb}})).To(Succeed())
-		spec := suite.PodSpec(idle())
-		spec.ServiceAccountName = account
-		Expect(s.ns.Create(ctx, suite.Pod(account, spec))).To(Succeed())
-		a := in(ctx, &somePods(ctx, s.ns, account, 1)[0])
-		a.limited(ctx, deployments, theDeployment)
-		s.refused(ctx, a, func(ctx context.Context, a actor) error {
-			return a.merge(ctx, deployments, theDeployment, `{"metadata":{"annotations":{"idalloc.dev/assignment":"1"}}}`)
-		}, "permits it to write all deployments of the namespace", "name its own workload in the resourceNames")
+		pod, a := s.account(ctx, "all-by-"+verb, mark(), writes(theDeployment), rbacv1.PolicyRule{APIGroups: []string{"apps"}, Resources: []string{deployments.Resource}, Verbs: []string{verb}})
+		for _, request := range []func(context.Context, actor) error{
+			func(ctx context.Context, a actor) error {
+				return a.merge(ctx, deployments, theDeployment, `{"metadata":{"annotations":{"idalloc.dev/assignment":"1"}}}`)
+			},
+			says(pod, "Deployment/deployment", "deployment.deployment"),
+		} {
+			s.refused(ctx, a, request, "permits it to write all deployments of the namespace", "name its own workload in the resourceNames")
+		}
 	},
 		Entry("a patch", patchVerb, SpecTimeout(patience)),
 		Entry("an update", "update", SpecTimeout(patience)),

@@ -15,7 +15,6 @@ import (
 
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
-	"github.com/idalloc/idalloc/test/envtest/suite"
 )
 
 // changes are what a spec does with a Lease before it is sent.
@@ -183,21 +182,18 @@ var _ = Describe("a marked account, on Leases,", Ordered, func() {
 
 	It("may write Leases that are not of idalloc if its Role does not permit to update all", func(ctx SpecContext) {
 		const account = "leader"
-		Expect(s.ns.Grant(ctx, account, mark(),
-			rbacv1.PolicyRule{APIGroups: []string{"apps"}, Resources: []string{deployments.Resource}, ResourceNames: []string{theDeployment}, Verbs: []string{patchVerb}},
-			rbacv1.PolicyRule{APIGroups: []string{store.Leases.Group}, Resources: []string{"leases"}, Verbs: []string{"create"}},
-			rbacv1.PolicyRule{APIGroups: []string{store.Leases.Group}, Resources: []string{"leases"}, ResourceNames: []string{account}, Verbs: []string{"get", "update"}})).To(Succeed())
-		spec := suite.PodSpec(idle())
-		spec.ServiceAccountName = account
-		Expect(s.ns.Create(ctx, suite.Pod(account, spec))).To(Succeed())
-		a := in(ctx, &somePods(ctx, s.ns, account, 1)[0])
-		a.limited(ctx, deployments, theDeployment)
+		_, a := s.account(ctx, account, mark(), leases("create"),
+			rbacv1.PolicyRule{APIGroups: []string{store.Leases.Group}, Resources: []string{"leases"}, ResourceNames: []string{account}, Verbs: []string{"get", "update"}})
 		Expect(creates(other())(ctx, a)).To(Succeed())
 		stored(ctx, other())
 		Expect(replaces(other())(ctx, a)).To(Succeed())
 		s.refused(ctx, a, creates(s.lease(s.own)), fmt.Sprintf("the token is that of pod %s/", account))
 	})
 })
+
+func leases(verbs ...string) rbacv1.PolicyRule {
+	return rbacv1.PolicyRule{APIGroups: []string{store.Leases.Group}, Resources: []string{store.Leases.Resource}, Verbs: verbs}
+}
 
 // other is a Lease of somebody else.
 func other() *unstructured.Unstructured {
