@@ -1,0 +1,80 @@
+package policy
+
+import (
+	"context"
+	"fmt"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+)
+
+var _ = Describe("an autoscaler", Ordered, func() {
+	const target = `{"metadata":{"annotations":{"idalloc.dev/partition-target":%s}}}`
+	var (
+		s   *scene
+		pod corev1.Pod
+		a   actor
+	)
+	scale := rbacv1.PolicyRule{APIGroups: []string{"idalloc.dev"}, Resources: []string{"slots"}, Verbs: []string{"scale"}}
+	scales := func(ctx context.Context, a actor) error {
+		return a.merge(ctx, deployments, theDeployment, `{"spec":{"replicas":7}}`, "scale")
+	}
+	patches := func(patch string) func(context.Context, actor) error {
+		return func(ctx context.Context, a actor) error { return a.merge(ctx, deployments, theDeployment, patch) }
+	}
+	BeforeAll(func(ctx SpecContext) {
+		s = newScene(ctx)
+		pod, a = s.account(ctx, "autoscaler", append(wide(), scale)...)
+	})
+
+	It("may write the target and the scale of its workload", func(ctx SpecContext) {
+		Expect(patches(fmt.Sprintf(target, `"0=0"`))(ctx, a)).To(Succeed())
+		Expect(patches(fmt.Sprintf(target, `null`))(ctx, a)).To(Succeed())
+		Expect(scales(ctx, a)).To(Succeed())
+	})
+
+	It("may write nothing else", func(ctx SpecContext) {
+		for patch, say := range map[string]string{
+			`{"metadata":{"annotations":{"idalloc.dev/assignment":"1"}}}`:                             "the verb scale permits to change annotation idalloc.dev/partition-target",
+			`{"metadata":{"annotations":{"idalloc.dev/partition-count":"1"}}}`:                        "idalloc annotations, and not idalloc.dev/partition-count of",
+			`{"metadata":{"annotations":{"example.com/new":"1"}}}`:                                    "idalloc annotations, and not example.com/new of",
+			`{"metadata":{"labels":{"example.com/new":"1"}}}`:                                         "label example.com/new of",
+			`{"metadata":{"annotations":{"idalloc.dev/partition-target":""}},"spec":{"paused":true}}`: "may not change the spec of",
+		} {
+			s.refused(ctx, a, patches(patch), say)
+		}
+		s.refused(ctx, a, says(pod, "Deployment/deployment", "deployment.deployment"), "the verb allocate permits to change the other keys of idalloc")
+		s.refused(ctx, a, carries(pod, "", "deployment.deployment"), "the receipt of pods autoscaler")
+		s.refused(ctx, a, func(ctx context.Context, a actor) error {
+			return a.merge(ctx, deployments, theDeployment, fmt.Sprintf(target, `"0=0"`), "status")
+		}, "UPDATE of deployments/status deployment")
+		s.refused(ctx, a, func(ctx context.Context, a actor) error { return a.remove(ctx, deployments, theDeployment) }, "DELETE of deployments deployment")
+	})
+
+	It("may write nothing with a token that names no pod", func(ctx SpecContext) {
+		without := withoutPod(ctx, s.ns.Name, "autoscaler")
+		s.refused(ctx, without, patches(fmt.Sprintf(target, `"0=0"`)), "names no pod")
+		s.refused(ctx, without, scales, "names no pod", "deployments/scale deployment")
+	})
+
+	It("may not scale if its Role permits to scale all workloads", func(ctx SpecContext) {
+		_, a := s.account(ctx, "scales-all", scale, rbacv1.PolicyRule{APIGroups: []string{"apps"}, Resources: []string{"deployments/scale"}, Verbs: []string{patchVerb}})
+		s.refused(ctx, a, scales, "permits it to write all deployments/scale of the namespace")
+	})
+
+	It("may not scale without the mark, and with both marks may do what each permits", func(ctx SpecContext) {
+		s.refused(ctx, s.marked, scales, "UPDATE of deployments/scale deployment")
+		pod, both := s.account(ctx, "both", append(wide(), mark(), scale)...)
+		Expect(scales(ctx, both)).To(Succeed())
+		Expect(patches(fmt.Sprintf(target, `"0=0"`))(ctx, both)).To(Succeed())
+		Expect(says(pod, "Deployment/deployment", "deployment.deployment")(ctx, both)).To(Succeed())
+	})
+
+	It("is not limited by the policy on Leases, whose Role names its own", func(ctx SpecContext) {
+		Expect(a.create(ctx, store.Leases, other().Object)).To(Succeed())
+	})
+})
