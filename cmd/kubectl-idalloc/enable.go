@@ -14,6 +14,7 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/idalloc/idalloc/internal/enable"
+	"github.com/idalloc/idalloc/internal/inspect"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
@@ -21,8 +22,9 @@ type enabler struct {
 	*global
 	output
 
-	options enable.Options
-	dryRun  string
+	options       enable.Options
+	dryRun        string
+	withoutPolicy bool
 }
 
 func newEnable(g *global) *cobra.Command {
@@ -34,7 +36,9 @@ func newEnable(g *global) *cobra.Command {
 idalloc.dev/inject on its pod template. The label changes the template, so the workload rolls. A workload
 whose pods run as an account of their own keeps that, and the Role is bound to it. The sidecar comes from
 the policies of config/inject. With --strict the account may also write Leases, as strict mode needs; a later
-run without it takes that back. With --dry-run=client -o yaml it prints what it would apply.`,
+run without it takes that back. With --dry-run=client -o yaml it prints what it would apply. It refuses to
+make an account while the cluster lacks the policies of config/policy, which limit it, unless you say
+--without-policy.`,
 		Example: `  kubectl idalloc enable deployment/worker -n prod
   kubectl idalloc enable deploy/worker --dry-run=client -o yaml`,
 		ValidArgsFunction: g.completeAny,
@@ -45,6 +49,7 @@ run without it takes that back. With --dry-run=client -o yaml it prints what it 
 	e.flags(cmd)
 	cmd.Flags().BoolVar(&e.options.AccountOnly, "account-only", false, "leave the pod template as it is, for a linked program or a sidecar of your own")
 	cmd.Flags().BoolVar(&e.options.Strict, "strict", false, "let the account write Leases, which pods need that run with --fence-after")
+	cmd.Flags().BoolVar(&e.withoutPolicy, "without-policy", false, "make the account although no admission policy limits it")
 	cmd.Flags().StringVar(&e.dryRun, "dry-run", "none", "none, client (print, and send nothing) or server (let the API server check, and store nothing)")
 	return cmd
 }
@@ -71,6 +76,12 @@ func (e *enabler) run(ctx context.Context, args []string, out, errs io.Writer) e
 	plan, err := enable.For(ref, whole, e.options)
 	if err != nil {
 		return err
+	}
+	if missing := inspect.PolicyMissing(ctx, s); missing != "" {
+		if e.dryRun == "none" && !e.withoutPolicy {
+			return fmt.Errorf("%s, or say --without-policy", missing)
+		}
+		plan.Notes = append(plan.Notes, missing)
 	}
 	if !e.options.AccountOnly {
 		plan.Notes = append(plan.Notes, cautions(ctx, s, owner)...)

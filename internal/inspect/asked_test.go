@@ -17,7 +17,7 @@ import (
 	"github.com/idalloc/idalloc/test/apifake"
 )
 
-// asking returns a Store of an API server that refuses what denied says, and that allows service accounts nothing.
+// asking returns a Store of an API server that refuses what denied says, and that has no admission policy and allows service accounts nothing.
 func asking(t *testing.T, denied func(r *http.Request) bool, objects ...*unstructured.Unstructured) *store.Store {
 	t.Helper()
 	server := apifake.New(t)
@@ -27,7 +27,7 @@ func asking(t *testing.T, denied func(r *http.Request) bool, objects ...*unstruc
 	server.Before(func(w http.ResponseWriter, r *http.Request) bool {
 		var body any
 		switch {
-		case denied(r):
+		case denied(r), strings.Contains(r.URL.Path, "/admissionregistration.k8s.io/"):
 			w.WriteHeader(http.StatusForbidden)
 			body = metav1.Status{
 				TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Reason: metav1.StatusReasonForbidden, Code: http.StatusForbidden,
@@ -80,6 +80,7 @@ func TestExplainAsksTheAPIServer(t *testing.T) {
 		never string
 	}{
 		"a waiter":         {waits, []string{"waits for an id of Deployment/worker", "all 1 ids belong to other pods", "service account default may not: "}, ""},
+		"no policy":        {waits, []string{"so no admission policy limits the tokens of pods"}, ""},
 		"a relabelled one": {relabelled, []string{"waits for an id", "the pod's labels are not those that Deployment/worker selects"}, ""},
 		"one that ended":   {ended, []string{"the pod has ended (Failed)"}, "service account"},
 		"a holder":         {below(apifake.Holding("worker-a", 0), store.ReplicaSet, "worker-5d9"), []string{"has id 0 of Deployment/worker"}, "service account"},

@@ -64,6 +64,9 @@ func Explain(ctx context.Context, s *store.Store, namespace, name string) (Expla
 		e.Reasons = append(e.Reasons, missing(ctx, s, whole, ref, n.pods[name].Receipt.Strict)...)
 		e.Reasons = append(e.Reasons, said(ctx, s, whole)...)
 	}
+	if missing := PolicyMissing(ctx, s); missing != "" {
+		e.Reasons = append(e.Reasons, missing)
+	}
 	return e, nil
 }
 

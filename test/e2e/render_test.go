@@ -69,7 +69,7 @@ func (m *manifest) add(doc []byte) error {
 		m.binding = o
 	case *appsv1.Deployment:
 		m.deployment = o
-	case *admissionv1.ValidatingAdmissionPolicy, *admissionv1.ValidatingAdmissionPolicyBinding, *rbacv1.ClusterRole,
+	case *admissionv1.ValidatingAdmissionPolicy, *admissionv1.ValidatingAdmissionPolicyBinding, *rbacv1.ClusterRole, *rbacv1.ClusterRoleBinding,
 		*admissionv1.MutatingAdmissionPolicy, *admissionv1.MutatingAdmissionPolicyBinding:
 		// The suite installs these, and test/envtest/{policy,inject} test what they do.
 	default:

@@ -110,8 +110,13 @@ var _ = Describe("the kubectl plugin", Ordered, func() {
 		spec := suite.PodSpec(suite.Container("main", "/bin/sleep", "1000"))
 		spec.ServiceAccountName = ""
 		Expect(w.Create(ctx, suite.StatefulSet("free", 1, spec))).To(Succeed())
+		got = as(ctx, controlplane.Admin, "idalloc", "enable", "sts/free", "-n", w.Name)
+		Expect(got.Code).To(Equal(1))
+		Expect(got.Stderr).To(And(ContainSubstring("the cluster has no validatingadmissionpolicies/idalloc"), ContainSubstring("kubectl apply -k config/policy, or say --without-policy")))
+		_, err = env.Client.RbacV1().Roles(w.Name).Get(ctx, "free-statefulset-idalloc", metav1.GetOptions{})
+		Expect(err).To(MatchError(ContainSubstring("not found")), "it has made nothing")
 		for range 2 { // it does no harm to enable twice
-			got = as(ctx, controlplane.Admin, "idalloc", "enable", "sts/free", "-n", w.Name)
+			got = as(ctx, controlplane.Admin, "idalloc", "enable", "sts/free", "-n", w.Name, "--without-policy")
 			Expect(got.Code).To(BeZero(), got.Stderr)
 			Expect(got.Stderr).To(ContainSubstring("the cluster has no policy idalloc-inject"))
 		}

@@ -13,7 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/utils/clock"
 
+	"github.com/idalloc/idalloc/internal/inspect"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/test/envtest/controlplane"
 )
 
@@ -64,4 +67,19 @@ var _ = Describe("the policies", func() {
 		Entry("that of workloads and pods", "idalloc", SpecTimeout(patience)),
 		Entry("that of Leases", "idalloc-leases", SpecTimeout(patience)),
 	)
+
+	It("can be seen by everybody, so that nobody works without them unawares", func(ctx SpecContext) {
+		ns, err := env.NewNamespace(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(ns.Delete)
+		config, err := ns.Config(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		s, err := store.New(config, clock.RealClock{})
+		Expect(err).NotTo(HaveOccurred())
+		Expect(inspect.PolicyMissing(ctx, s)).To(ContainSubstring("you may not get validatingadmissionpolicies/idalloc, which config/policy permits to everybody"))
+		root, err := controlplane.ModuleRoot()
+		Expect(err).NotTo(HaveOccurred())
+		kubectl(ctx, "apply", "-f", filepath.Join(root, "config", "policy", "see.yaml"))
+		Eventually(func() string { return inspect.PolicyMissing(ctx, s) }).WithContext(ctx).Should(BeEmpty())
+	})
 })
