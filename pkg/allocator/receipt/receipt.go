@@ -158,28 +158,31 @@ func (r Receipt) Encode() string {
 	return string(b)
 }
 
-// Parse reads the text of the annotation. It ignores fields that it does not know. The error says what is wrong.
+// Parse reads the text of the annotation. It ignores fields that it does not know. The error says what is wrong; then the receipt has no more
+// than UID and Owner, if these can be read.
 func Parse(text string) (Receipt, error) {
 	var w wire
-	if err := json.Unmarshal([]byte(text), &w); err != nil {
-		return Receipt{}, fmt.Errorf("not a receipt: %s", quote(text))
+	err := json.Unmarshal([]byte(text), &w)
+	names := Receipt{UID: w.UID, Owner: w.Owner}
+	if err != nil {
+		return names, fmt.Errorf("not a receipt: %s", quote(text))
 	}
 	r := Receipt{
 		UID: w.UID, Owner: w.Owner, State: Waits, Share: Nothing(), Write: w.Write, Rank: min(max(w.Rank, 0), MaxRank), HandsOver: w.HandsOver, Strict: w.Strict,
 	}
 	switch {
 	case w.UID == "" || w.Owner == "":
-		return Receipt{}, fmt.Errorf("a receipt without uid or owner: %s", quote(text))
+		return names, fmt.Errorf("a receipt without uid or owner: %s", quote(text))
 	case w.ID != nil && (*w.ID < 0 || *w.ID > MaxID):
-		return Receipt{}, fmt.Errorf("a receipt for id %d", *w.ID)
+		return names, fmt.Errorf("a receipt for id %d", *w.ID)
 	case w.ID != nil && w.GaveUp:
-		return Receipt{}, fmt.Errorf("a receipt that both locks and gave up: %s", quote(text))
+		return names, fmt.Errorf("a receipt that both locks and gave up: %s", quote(text))
 	case w.GaveUp:
 		r.State = GaveUp
 	case w.ID != nil:
 		r.State, r.Share.ID = Locks, *w.ID
 		if err := r.readPartitions(w.Partitions); err != nil {
-			return Receipt{}, err
+			return names, err
 		}
 	}
 	return r, nil
@@ -205,7 +208,7 @@ func (r *Receipt) readPartitions(text *string) error {
 var ErrUnreadable = errors.New("idalloc: the receipt cannot be read")
 
 // Of returns what a pod says about itself to this owner ("Kind/name"). A receipt that was copied from another pod, or that is for another
-// owner, says nothing. The error is nil or wraps ErrUnreadable; then the receipt is Unreadable.
+// owner, says nothing, whatever else it has. The error is nil or wraps ErrUnreadable; then the receipt is Unreadable.
 func Of(pod metav1.Object, owner string) (Receipt, error) {
 	text, there := pod.GetAnnotations()[Key]
 	if !there {
@@ -213,10 +216,10 @@ func Of(pod metav1.Object, owner string) (Receipt, error) {
 	}
 	r, err := Parse(text)
 	switch {
+	case r.UID != "" && r.UID != string(pod.GetUID()), r.Owner != "" && r.Owner != owner:
+		return Receipt{Share: Nothing()}, nil
 	case err != nil:
 		return Receipt{State: Unreadable, Share: Share{ID: labelled(pod)}}, fmt.Errorf("%w: %w", ErrUnreadable, err)
-	case r.UID != string(pod.GetUID()) || r.Owner != owner:
-		return Receipt{Share: Nothing()}, nil
 	}
 	return r, nil
 }

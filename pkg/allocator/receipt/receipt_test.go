@@ -65,6 +65,8 @@ func TestADamagedReceiptLocksItsLabelsSlotAndEveryPartition(t *testing.T) {
 func TestAReceiptOfSomebodyElseSaysNothing(t *testing.T) {
 	for _, text := range []string{
 		`{"uid":"u2","owner":"Deployment/worker","id":3,"write":"w"}`, `{"uid":"u1","owner":"Deployment/other","id":3,"write":"w"}`,
+		`{"uid":"u1","owner":"Deployment/other","id":3,"gaveUp":true}`, `{"uid":"u1","owner":"Deployment/other","id":"3"}`,
+		`{"uid":"u1","owner":"Deployment/other","id":-1}`, `{"uid":"u1","owner":"Deployment/other","id":3,"partitions":"x of 4"}`,
 	} {
 		if r, err := receipt.Of(pod(text, "3"), owner); err != nil || r.State != receipt.None || r.LocksSlot(3) {
 			t.Errorf("%q: %+v, %v", text, r, err)
