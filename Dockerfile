@@ -12,6 +12,7 @@ WORKDIR /src
 # The modules have a layer of their own, so a change of the source does not download them again.
 COPY go.mod go.sum ./
 RUN go mod download
+COPY autoscaler/ autoscaler/
 COPY cmd/ cmd/
 COPY examples/ examples/
 COPY internal/ internal/
@@ -26,7 +27,7 @@ FROM build AS build-idalloc
 RUN go build -trimpath -tags nethttpomithttp2 -ldflags "-s -w -X main.version=$VERSION" -o /out/idalloc ./cmd/idalloc
 
 FROM build AS build-autoscaler
-RUN go build -trimpath -tags nethttpomithttp2 -ldflags "-s -w -X main.version=$VERSION" -o /out/idalloc-autoscaler ./cmd/idalloc-autoscaler
+RUN go build -trimpath -tags nethttpomithttp2 -ldflags "-s -w -X main.version=$VERSION" -o /out/idalloc-autoscaler ./autoscaler/cmd/idalloc-autoscaler
 
 FROM gcr.io/distroless/static:nonroot AS fileworker
 COPY --from=build-examples /out/fileworker /fileworker

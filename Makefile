@@ -25,11 +25,11 @@ MUTANTS ?= all
 PACKAGES ?= ./pkg/...,./internal/...,./cmd/idalloc
 MUTATION ?=
 # Suites on the local control plane. Each starts one of its own. QUICK is what make test runs of them.
-ENVTEST := ./test/envtest/...
+ENVTEST := ./test/envtest/... ./autoscaler/test/envtest
 QUICK := ./test/envtest/allocation ./test/envtest/policy ./test/envtest/inject
 # Packages in which goroutines meet. Their tests run with the race detector, which makes a test program slow to build.
-RACE := ./pkg/allocator ./pkg/context ./pkg/identity ./pkg/partition ./pkg/watch ./internal/agent ./internal/autoscale/loop \
-  ./internal/autoscale/state ./internal/child ./internal/hook ./internal/publish
+RACE := ./pkg/allocator ./pkg/context ./pkg/identity ./pkg/partition ./pkg/watch ./internal/agent ./autoscaler/internal/loop \
+  ./autoscaler/internal/state ./internal/child ./internal/hook ./internal/publish
 # Modules of their own, so that ./... is the product and its tests. Tools:
 PLOT := test/bench/plot
 PARTITIONS := test/bench/partitions
@@ -39,7 +39,7 @@ TOOLS := test/bench test/mutation test/report $(PLOT) $(PARTITIONS) $(POLICY) $(
 # Examples with the clients of their servers. CONSUMERS runs those that use an id alone; KAFKA has the broker for the autoscaler's source.
 EXAMPLES := examples/rabbitmq examples/franz examples/postgres examples/snowflake examples/sonyflake examples/kafka-static-membership examples/sequences
 CONSUMERS := test/consumers
-KAFKA := test/kafka
+KAFKA := autoscaler/test/kafka
 # The chart's tests.
 HELM := test/helm
 # The other packages that need nothing but kubectl.
@@ -74,7 +74,7 @@ build: ## Build bin/idalloc and bin/kubectl-idalloc, static and stripped.
 
 .PHONY: build-autoscaler
 build-autoscaler: ## Build bin/idalloc-autoscaler (see docs/autoscaling.md).
-	CGO_ENABLED=0 go build -trimpath -tags "$(TAGS)" -ldflags "$(LDFLAGS)" -o bin/idalloc-autoscaler ./cmd/idalloc-autoscaler
+	CGO_ENABLED=0 go build -trimpath -tags "$(TAGS)" -ldflags "$(LDFLAGS)" -o bin/idalloc-autoscaler ./autoscaler/cmd/idalloc-autoscaler
 
 .PHONY: demo
 demo: ## Watch five pods get their ids on a local control plane; no cluster needed.
@@ -134,7 +134,7 @@ smoke: ## Run each example beside its server for a moment. RabbitMQ, PostgreSQL 
 
 .PHONY: test-examples
 test-examples: ## Run the examples, the autoscaler's sources and the metrics in full, with the same servers.
-	SOURCES=required go test -count=1 -timeout 10m ./test/sources
+	SOURCES=required go test -count=1 -timeout 10m ./autoscaler/test/sources
 	assets=$$(hack/controlplane/build); for module in $(EXAMPLES) $(CONSUMERS) $(KAFKA); do \
 	  KUBEBUILDER_ASSETS=$$assets go -C $$module test -count=1 -timeout 20m ./... || exit 1; \
 	done; \
@@ -159,7 +159,7 @@ e2e: ## Run the suite and the autoscaler's test on the cluster of KUBECONFIG (se
 
 .PHONY: fuzz
 fuzz: ## Fuzz every target for FUZZTIME (30s).
-	grep -rHo --include='*_test.go' '^func Fuzz[A-Za-z0-9]*' internal pkg | while IFS=: read -r file target; do \
+	grep -rHo --include='*_test.go' '^func Fuzz[A-Za-z0-9]*' autoscaler internal pkg | while IFS=: read -r file target; do \
 	  echo "$${target#func } in $$(dirname "$$file")"; \
 	  go test -run '^$$' -fuzz "^$${target#func }\$$" -fuzztime $(FUZZTIME) "./$$(dirname "$$file")"; \
 	done
@@ -185,7 +185,7 @@ bench-partitions: ## Compare strategies of partitions with hashing and a Kafka c
 
 .PHONY: bench-packing
 bench-packing: ## Compare algorithms that pack partitions by load, by the protocol of a paper, a few minutes; bin/bench gets tables and picture.
-	go test -run '^$$' -bench . ./pkg/partition/packing
+	go test -run '^$$' -bench . ./autoscaler/packing
 	go -C $(PARTITIONS) run ./packing -out $(CURDIR)/bin/bench
 
 .PHONY: bench-policy

@@ -97,10 +97,10 @@ func (c *cluster) namespace(ctx context.Context, t *testing.T) string {
 	return n.Name
 }
 
-// apply does what a user does with an example of config, after change has put the user's own values into its Deployments.
+// apply does what a user does with an example, a folder of this repository, after change has put the user's own values into its Deployments.
 func (c *cluster) apply(ctx context.Context, t *testing.T, namespace, folder string, change func(*appsv1.Deployment)) {
 	t.Helper()
-	text, err := kubectl(ctx, "", "kustomize", configFolder+"/examples/"+folder)
+	text, err := kubectl(ctx, "", "kustomize", "../../"+folder)
 	must(t, err)
 	list := &corev1.List{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "List"}}
 	decoder := serializer.NewCodecFactory(scheme.Scheme, serializer.EnableStrict).UniversalDeserializer()
@@ -145,7 +145,7 @@ func (c *cluster) consumes(d *appsv1.Deployment, w *way, url string, annotations
 	}
 }
 
-// scales has a Deployment of config/examples/autoscaler read the loads of queues from a broker.
+// scales has a Deployment of autoscaler/config read the loads of queues from a broker.
 func (c *cluster) scales(d *appsv1.Deployment, w *way, broker *example.Server, pace pace) error {
 	management, err := broker.Said("management")
 	container := &d.Spec.Template.Spec.Containers[0]

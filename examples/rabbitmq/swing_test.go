@@ -73,8 +73,8 @@ func TestOnACluster(t *testing.T) {
 	must(t, err)
 	t.Cleanup(func() { must(t, broker.Stop()) })
 
-	scaled := c.start(ctx, t, broker, "autoscaler", "external", at)
-	counted := c.start(ctx, t, broker, "partitions", "sticky", at)
+	scaled := c.start(ctx, t, broker, "autoscaler/config", "external", at)
+	counted := c.start(ctx, t, broker, "config/examples/partitions", "sticky", at)
 	counting, stop := context.WithCancel(ctx)
 	counter := startCounter(counting, c, counted, at)
 	t.Cleanup(func() {
@@ -95,7 +95,7 @@ func TestOnACluster(t *testing.T) {
 	t.Logf("\n%s%s%s", header, strings.Join(scaled.swings, ""), strings.Join(counted.swings, ""))
 }
 
-// start applies an example of config, with queues of its own.
+// start applies an example with queues of its own.
 func (c *cluster) start(ctx context.Context, t *testing.T, broker *example.Server, folder, strategy string, at pace) *rival {
 	t.Helper()
 	w := &way{queues: Queues{Name: strategy}, probe: t.TempDir(), partitions: clusterPartitions}

@@ -11,21 +11,23 @@ import (
 	"strings"
 )
 
-// commands describes the programs below cmd by what they say themselves to --help.
+// commands describes the programs of the project by what they say themselves to --help.
 func commands(ctx context.Context, root string) (string, error) {
-	programs, err := os.ReadDir(filepath.Join(root, "cmd"))
-	if err != nil {
-		return "", err
-	}
 	dir, err := os.MkdirTemp("", "idalloc-reference-")
 	if err != nil {
 		return "", err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	build := exec.CommandContext(ctx, "go", "build", "-o", dir+string(filepath.Separator), "./cmd/...") //nolint:gosec // the project's programs
-	build.Dir = root
-	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("%w: %s", err, out)
+	for _, module := range []string{root, filepath.Join(root, "autoscaler")} {
+		build := exec.CommandContext(ctx, "go", "build", "-o", dir+string(filepath.Separator), "./cmd/...") //nolint:gosec // the project's programs
+		build.Dir = module
+		if out, err := build.CombinedOutput(); err != nil {
+			return "", fmt.Errorf("%w: %s", err, out)
+		}
+	}
+	programs, err := os.ReadDir(dir)
+	if err != nil {
+		return "", err
 	}
 	var b strings.Builder
 	b.WriteString("## Commands\n\nA flag on the command line wins over its environment variable.\n")

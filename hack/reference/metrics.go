@@ -3,19 +3,14 @@ package main
 import (
 	"context"
 	"fmt"
-	"regexp"
-	"strconv"
+	"os/exec"
+	"path/filepath"
 	"strings"
 
-	"github.com/prometheus/client_golang/prometheus"
-
-	"github.com/idalloc/idalloc/internal/autoscale/decide"
-	autoscaler "github.com/idalloc/idalloc/internal/autoscale/metrics"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/metrics"
 )
 
-func metricTables(context.Context, string) (string, error) {
+func metricTables(ctx context.Context, root string) (string, error) {
 	head := []string{"metric", "type", "labels", "meaning"}
 	descriptions := metrics.Descriptions()
 	own := make([][]string, 0, len(descriptions))
@@ -26,50 +21,31 @@ func metricTables(context.Context, string) (string, error) {
 		}
 		own = append(own, []string{code(d.Name), string(d.Type), labels, d.Help})
 	}
-	others, err := autoscalers()
+	others, err := autoscalers(ctx, root)
 	if err != nil {
 		return "", err
 	}
 	return "## Metrics\n\n### Of a pod\n\n" + table(head, own) + "\n### Of the autoscaler\n\nEach has the labels `owner_namespace`, `owner_kind` and `owner_name` besides its own.\n\n" + table(head, others), nil
 }
 
-// description matches the text of one of the client library's descriptions, which tells nothing otherwise.
-var description = regexp.MustCompile(`^Desc\{fqName: ("(?:[^"\\]|\\.)*"), help: ("(?:[^"\\]|\\.)*"), .*variableLabels: \{([^}]*)\}\}$`)
-
-// autoscalers returns the rows of the autoscaler's metrics, without those of Go and of the process.
-func autoscalers() ([][]string, error) {
-	ch := make(chan *prometheus.Desc)
-	go func() {
-		defer close(ch)
-		autoscaler.New(decide.Settings{}, store.Ref{}).Describe(ch)
-	}()
-	rows := map[string][]string{}
-	for d := range ch {
-		m := description.FindStringSubmatch(d.String())
-		if m == nil {
-			continue
-		}
-		name, err := strconv.Unquote(m[1])
-		if err != nil {
-			return nil, err
-		}
-		help, err := strconv.Unquote(m[2])
-		if err != nil {
-			return nil, err
-		}
-		if !strings.HasPrefix(name, "idalloc_") {
-			continue
-		}
-		kind := "gauge"
-		if strings.HasSuffix(name, "_total") {
-			kind = "counter"
-		}
-		rows[name] = []string{code(name), kind, quote(strings.FieldsFunc(m[3], func(r rune) bool { return r == ',' || r == ' ' })), help}
+// autoscalers returns the rows of the autoscaler's metrics. They come from a program, because it is a module of its own.
+func autoscalers(ctx context.Context, root string) ([][]string, error) {
+	cmd := exec.CommandContext(ctx, "go", "run", "./hack/metrics")
+	cmd.Dir = filepath.Join(root, "autoscaler")
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("%s in %s: %w", cmd, cmd.Dir, err)
 	}
-	if len(rows) == 0 {
-		return nil, fmt.Errorf("the autoscaler's metrics have no description of the form %s", description)
+	var rows [][]string
+	for line := range strings.Lines(string(out)) {
+		cells := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		if len(cells) != 4 {
+			return nil, fmt.Errorf("%s in %s printed the line %q", cmd, cmd.Dir, line)
+		}
+		labels := strings.FieldsFunc(cells[2], func(r rune) bool { return r == ',' || r == ' ' })
+		rows = append(rows, []string{code(cells[0]), cells[1], quote(labels), cells[3]})
 	}
-	return sorted(rows), nil
+	return rows, nil
 }
 
 func quote(names []string) string {

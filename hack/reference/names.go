@@ -52,7 +52,7 @@ func events(_ context.Context, root string) (string, error) {
 			return "", fmt.Errorf("%s does not explain the Event %s", from, reason)
 		}
 	}
-	others, err := reasons(root, "internal/autoscale/loop")
+	others, err := reasons(root, "autoscaler/internal/loop")
 	if err != nil {
 		return "", err
 	}

@@ -38,7 +38,7 @@ func products() []product {
 			image: "ghcr.io/idalloc/idalloc", about: "A small integer id of its own for every replica of a Kubernetes workload",
 		},
 		{
-			name: "idalloc-autoscaler", pkg: "./cmd/idalloc-autoscaler", platforms: pods,
+			name: "idalloc-autoscaler", pkg: "./autoscaler/cmd/idalloc-autoscaler", platforms: pods,
 			image: "ghcr.io/idalloc/idalloc-autoscaler", about: "Scales a Kubernetes workload by the load of its partitions",
 		},
 		{name: plugin, pkg: "./cmd/kubectl-idalloc", platforms: slices.Concat(pods, people), beside: "cmd/kubectl-idalloc/kubectl_complete-idalloc"},

@@ -21,11 +21,11 @@ import (
 	"github.com/idalloc/idalloc/test/envtest/suite"
 )
 
-// Scaled is the name of the workload that the Role of config/examples/autoscaler names.
+// Scaled is the name of the workload that the Role of autoscaler/config names.
 const Scaled = "worker"
 
 // Autoscaler is an idalloc-autoscaler of the Deployment Scaled, a process of this machine with the permissions of
-// config/examples/autoscaler.
+// autoscaler/config.
 type Autoscaler struct {
 	dir     string
 	group   *process.Group
@@ -52,7 +52,7 @@ func (a *Autoscaler) start(ctx context.Context, s *suite.Suite, namespace *suite
 	if err != nil {
 		return err
 	}
-	program, err := suite.Build(ctx, a.dir, "./cmd/idalloc-autoscaler")
+	program, err := suite.Build(ctx, a.dir, "./autoscaler/cmd/idalloc-autoscaler")
 	if err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func autoscalerKubeconfig(ctx context.Context, s *suite.Suite, namespace *suite.
 	if err != nil {
 		return "", err
 	}
-	content, err := os.ReadFile(filepath.Join(root, "config", "examples", "autoscaler", "role.yaml")) //nolint:gosec // a file of this repository
+	content, err := os.ReadFile(filepath.Join(root, "autoscaler", "config", "role.yaml")) //nolint:gosec // a file of this repository
 	if err != nil {
 		return "", err
 	}

@@ -132,8 +132,9 @@ func Build(ctx context.Context, dir, pkg string) (string, error) {
 		return "", err
 	}
 	program := filepath.Join(dir, filepath.Base(pkg))
-	cmd := exec.CommandContext(ctx, "go", "build", "-o", program, pkg) //nolint:gosec // the caller's own package
-	cmd.Dir = root
+	// In its own directory, because the package may be of another module of this repository.
+	cmd := exec.CommandContext(ctx, "go", "build", "-o", program, ".") //nolint:gosec // the name is a test's
+	cmd.Dir = filepath.Join(root, pkg)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("go build %s: %w\n%s", pkg, err, out)

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/idalloc/idalloc/pkg/partition/packing"
+	"github.com/idalloc/idalloc/autoscaler/packing"
 )
 
 // The paper's best algorithm for moves is Modified Worst Fit. Pack needs fewer pods and moves less, even if the other one may end any pod

@@ -3,7 +3,7 @@ package main
 import (
 	"math/rand/v2"
 
-	"github.com/idalloc/idalloc/pkg/partition/packing"
+	"github.com/idalloc/idalloc/autoscaler/packing"
 	"github.com/idalloc/idalloc/pkg/partition/placement"
 )
 

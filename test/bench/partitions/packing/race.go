@@ -5,7 +5,7 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/idalloc/idalloc/pkg/partition/packing"
+	"github.com/idalloc/idalloc/autoscaler/packing"
 )
 
 // duration is how long one packing took.

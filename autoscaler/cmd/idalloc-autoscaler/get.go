@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	coordination "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/idalloc/idalloc/autoscaler/internal/source/web"
+	"github.com/idalloc/idalloc/autoscaler/internal/state"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+)
+
+type getter struct {
+	connection
+
+	output, address string
+	port            int
+	partitions      bool
+}
+
+func newGet() *cobra.Command {
+	g := &getter{}
+	cmd := &cobra.Command{
+		Use:   "get KIND/NAME [-n NAMESPACE] [-o table|json] [--partitions]",
+		Short: "Show loads, and what the autoscaler of a workload decides and why",
+		Long: `Asks the autoscaler that leads for what it sees: the load of each id, or of each partition with --partitions, how many pods there are and
+how many there should be, and why it acts or does not. A partition of which nothing is known has the load "?".
+
+The leader is the pod that the Lease names. It is asked through the API server, which needs the verbs get on leases and get on pods/proxy.
+An autoscaler that runs elsewhere, or without a Lease, is asked at --url.`,
+		Example: "  idalloc-autoscaler get deployment/worker -n prod --partitions",
+		Args:    cobra.RangeArgs(0, 2),
+		RunE:    g.run,
+	}
+	f := cmd.Flags()
+	g.bind(f)
+	f.StringVarP(&g.output, "output", "o", "table", "table or json")
+	f.BoolVar(&g.partitions, "partitions", false, "show a row for each partition, not for each id; JSON has both")
+	f.IntVar(&g.port, "port", 8080, "port of the autoscaler's --http-address")
+	f.StringVar(&g.address, "url", "", "address of an autoscaler, such as http://localhost:8080; with it no workload is named")
+	return cmd
+}
+
+func (g *getter) run(cmd *cobra.Command, args []string) error {
+	if g.output != "table" && g.output != "json" {
+		return usageError{fmt.Errorf("-o %q: use table or json", g.output)}
+	}
+	s, err := g.ask(cmd.Context(), args)
+	if err != nil {
+		return err
+	}
+	if g.output == "table" {
+		return s.Table(cmd.OutOrStdout(), time.Now(), g.partitions)
+	}
+	e := json.NewEncoder(cmd.OutOrStdout())
+	e.SetIndent("", "  ")
+	return e.Encode(s)
+}
+
+func (g *getter) ask(ctx context.Context, args []string) (s state.State, err error) {
+	if g.address != "" {
+		if len(args) > 0 {
+			return s, usageError{errors.New("--url: the autoscaler at that address knows its workload: leave out KIND/NAME")}
+		}
+		address, err := web.Parse(g.address)
+		if err != nil {
+			return s, usageError{fmt.Errorf("--url: %w", err)}
+		}
+		err = web.Server{URL: address}.Get(ctx, state.Path, nil, &s)
+		return s, err
+	}
+	ref, config, err := g.connect(args)
+	if err != nil {
+		return s, err
+	}
+	client, err := coordination.NewForConfig(config)
+	if err != nil {
+		return s, err
+	}
+	pod, err := leader(ctx, client, ref)
+	if err != nil {
+		return s, err
+	}
+	body, err := viaProxy(ctx, client.RESTClient(), ref.Namespace, pod, g.port)
+	if err != nil {
+		return s, err
+	}
+	if err := json.Unmarshal(body, &s); err != nil {
+		return s, fmt.Errorf("idalloc: pod %s answers at port %d what cannot be read: use the port of its --http-address: %w", pod, g.port, err)
+	}
+	return s, nil
+}
+
+// leader returns the pod that the Lease of a workload's autoscalers names.
+func leader(ctx context.Context, client coordination.LeasesGetter, ref store.Ref) (string, error) {
+	name := leaseName(ref)
+	lease, err := client.Leases(ref.Namespace).Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return "", fmt.Errorf("idalloc: no autoscaler of %s has led in namespace %s: Lease %s does not exist; ask one that needs no Lease with --url", ref, ref.Namespace, name)
+	case apierrors.IsForbidden(err):
+		return "", store.Forbidden("get", schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}, ref.Namespace, name, err)
+	case err != nil:
+		return "", fmt.Errorf("idalloc: get Lease %s in namespace %s: %w", name, ref.Namespace, err)
+	case lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "":
+		return "", fmt.Errorf("idalloc: no autoscaler of %s leads now: see the log of its pods", ref)
+	}
+	return *lease.Spec.HolderIdentity, nil
+}
+
+// viaProxy asks a pod through the API server.
+func viaProxy(ctx context.Context, client rest.Interface, namespace, pod string, port int) ([]byte, error) {
+	body, err := client.Get().AbsPath("/api/v1/namespaces", namespace, "pods", pod+":"+strconv.Itoa(port), "proxy"+state.Path).DoRaw(ctx)
+	status := apierrors.APIStatus(nil)
+	switch {
+	case err == nil:
+		return body, nil
+	case apierrors.IsForbidden(err):
+		return nil, store.Forbidden("get", schema.GroupVersionResource{Version: "v1", Resource: "pods/proxy"}, namespace, pod, err)
+	case apierrors.IsNotFound(err):
+		return nil, fmt.Errorf("idalloc: the leader calls itself %s, which is no pod of namespace %s: ask it at its address with --url: %w", pod, namespace, err)
+	case errors.As(err, &status) && status.Status().Code == http.StatusServiceUnavailable:
+		return nil, fmt.Errorf("idalloc: pod %s does not answer at port %d, or has not read the workload yet: %s: %w", pod, port, body, err)
+	}
+	return nil, fmt.Errorf("idalloc: ask pod %s in namespace %s at port %d: %w", pod, namespace, port, err)
+}

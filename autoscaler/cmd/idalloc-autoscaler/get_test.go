@@ -1,0 +1,103 @@
+package main
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/idalloc/idalloc/autoscaler/internal/decide"
+	"github.com/idalloc/idalloc/autoscaler/internal/loop"
+	"github.com/idalloc/idalloc/autoscaler/internal/state"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/partition/placement"
+)
+
+// leading is an autoscaler that leads.
+func leading() *state.Latest {
+	l := &state.Latest{Settings: decide.Settings{Capacity: 100}, Ref: store.Ref{Kind: store.Deployment, Namespace: "demo", Name: "worker"}}
+	l.Observe(loop.Report{
+		Now:      time.Now(),
+		Seen:     decide.Seen{Count: 1, Partitions: 2, Row: placement.Owners{0: placement.Of(0, 1)}, Loads: decide.Loads{Speeds: []float64{30, 60}, At: time.Now()}},
+		Decision: decide.Decision{Phase: decide.Waiting, Wanted: 1, Why: "in 30s at the earliest: more"},
+	})
+	return l
+}
+
+// cluster is an API server. Its Lease names this holder, if there is one, and its pod autoscaler-0 answers at port 8080.
+func cluster(t *testing.T, holder string) (kubeconfig string) {
+	t.Helper()
+	mux := http.NewServeMux()
+	missing := func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusNotFound)
+		_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`))
+	}
+	mux.HandleFunc("/", missing)
+	if holder != "no Lease" {
+		mux.HandleFunc("GET /apis/coordination.k8s.io/v1/namespaces/demo/leases/idalloc-autoscaler-deployment.worker", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = w.Write([]byte(`{"kind":"Lease","apiVersion":"coordination.k8s.io/v1","metadata":{"name":"x"},"spec":{"holderIdentity":"` + holder + `"}}`))
+		})
+	}
+	mux.Handle("GET /api/v1/namespaces/demo/pods/autoscaler-0:8080/proxy/state", leading())
+	mux.Handle("GET /api/v1/namespaces/demo/pods/young:8080/proxy/state", &state.Latest{})
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	config := "apiVersion: v1\nkind: Config\nclusters: [{name: a, cluster: {server: \"" + server.URL + "\"}}]\ncontexts: [{name: a, context: {cluster: a}}]\ncurrent-context: a\n"
+	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestGetAsksTheLeaderThroughTheAPIServer(t *testing.T) {
+	kubeconfig := cluster(t, "autoscaler-0")
+	out, err := called(t, "get", "deployment/worker", "-n=demo", "--kubeconfig="+kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"Deployment/worker: 1 pods, 1 wanted, of 100 units/s each; load 90 units/s", "in 30s at the earliest: more", "0    90     90%    0-1"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is not there:\n%s", want, out)
+		}
+	}
+	out, err = called(t, "get", "deployment/worker", "-n=demo", "--kubeconfig="+kubeconfig, "-o=json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s state.State
+	if err := json.Unmarshal([]byte(out), &s); err != nil || len(s.Partitions) != 2 || *s.Partitions[1].Load != 60 || s.Namespace != "demo" {
+		t.Errorf("%+v, %v", s, err)
+	}
+}
+
+func TestGetAsksAnAddress(t *testing.T) {
+	mux := http.NewServeMux()
+	mux.Handle("GET "+state.Path, leading())
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	out, err := called(t, "get", "--url="+server.URL, "--partitions")
+	if err != nil || !strings.Contains(out, "1           0    -        60") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+func TestGetSaysWhyThereIsNothingToShow(t *testing.T) {
+	for holder, want := range map[string]string{
+		"no Lease":  "has led in namespace demo: Lease idalloc-autoscaler-deployment.worker does not exist",
+		"":          "no autoscaler of Deployment/worker leads now",
+		"my-laptop": "the leader calls itself my-laptop, which is no pod of namespace demo",
+		"young":     "has not read the workload yet",
+	} {
+		_, err := called(t, "get", "deployment/worker", "-n=demo", "--kubeconfig="+cluster(t, holder))
+		if err == nil || !strings.Contains(err.Error(), want) || exitCode(err) != exitError {
+			t.Errorf("%q: %v, want %q", holder, err, want)
+		}
+	}
+}

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// called runs the command and returns what it printed.
+func called(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	root := newRoot()
+	var out bytes.Buffer
+	root.SetOut(&out)
+	root.SetArgs(args)
+	err := root.ExecuteContext(t.Context())
+	return out.String(), err
+}
+
+// good are flags with which run gets as far as the API server.
+func good(more ...string) []string {
+	return append([]string{"run", "deployment/worker", "--kubeconfig=/none", "--http-address=", "--capacity=100", "--source=prometheus", "--source-url=http://x", "--prometheus-query=q"}, more...)
+}
+
+func TestUsageErrorsNameTheFlag(t *testing.T) {
+	for want, args := range map[string][]string{
+		"--capacity 0":                       {"run", "deployment/worker", "--source=prometheus"},
+		"--capacity NaN":                     good("--capacity=NaN"),
+		"--margin 100":                       good("--margin=100"),
+		"--spare 1":                          good("--spare=1"),
+		"--min-replicas 0":                   good("--min-replicas=0"),
+		"--max-replicas 2":                   good("--min-replicas=3", "--max-replicas=2"),
+		"--every 0s":                         good("--every=0"),
+		"--max-age -1s":                      good("--max-age=-1s"),
+		"--period 0s":                        good("--period=0s"),
+		"--smooth -1s":                       good("--smooth=-1s"),
+		"--source \"x\"":                     good("--source=x"),
+		"--source-url":                       good("--source-url=x"),
+		"needs --prometheus-query":           good("--prometheus-query="),
+		"needs --rabbitmq-prefix":            good("--source=rabbitmq"),
+		"needs --kafka-brokers":              good("--source=kafka"),
+		"--kafka-measure \"x\"":              good("--source=kafka", "--kafka-brokers=x:1", "--kafka-topic=t", "--kafka-measure=x"),
+		"add --kafka-measure=records":        good("--source=kafka", "--kafka-brokers=x:1", "--kafka-topic=t", "--kafka-group=g"),
+		"--log-format \"x\"":                 good("--log-format=x"),
+		"-v 11":                              good("-v=11"),
+		"name one workload":                  slices.Delete(good(), 1, 2),
+		"is not KIND/NAME":                   slices.Replace(good(), 1, 2, "worker"),
+		"unknown flag: --x":                  good("--x"),
+		"--window 10s":                       good("--source=rabbitmq", "--rabbitmq-prefix=orders-P", "--window=10s"),
+		"-o \"wide\"":                        {"get", "deployment/worker", "-o=wide"},
+		"leave out KIND/NAME":                {"get", "deployment/worker", "--url=http://x"},
+		"--url: \"x\" is not an address":     {"get", "--url=x"},
+		"--from: name a file":                {"plan", "--capacity=1"},
+		"--pods 0":                           {"plan", "--capacity=1", "--from=x", "--pods=0"},
+		"--period 0s, --join 20s, --move 5s": {"plan", "--capacity=1", "--from=x", "--period=0s"},
+	} {
+		_, err := called(t, args...)
+		if err == nil || !strings.Contains(err.Error(), want) || exitCode(err) != exitUsage {
+			t.Errorf("%v: exit code %d, %v; want %q", args, exitCode(err), err, want)
+		}
+	}
+}
+
+func TestAFlagHasAnEnvironmentVariable(t *testing.T) {
+	t.Setenv("IDALLOC_AUTOSCALER_MAX_AGE", "soon")
+	if _, err := called(t, good()...); err == nil || !strings.Contains(err.Error(), "environment variable IDALLOC_AUTOSCALER_MAX_AGE") || exitCode(err) != exitUsage {
+		t.Errorf("%v", err)
+	}
+	if _, err := called(t, good("--max-age=1m")...); err == nil || strings.Contains(err.Error(), "MAX_AGE") {
+		t.Errorf("a flag on the command line does not win: %v", err)
+	}
+	help, err := called(t, "run", "--help")
+	if err != nil || !strings.Contains(help, "[IDALLOC_AUTOSCALER_CAPACITY]") {
+		t.Errorf("the help does not name the variable: %v", err)
+	}
+}
+
+func TestAPlanPrintsWhatWouldBeDone(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "loads.csv")
+	if err := os.WriteFile(path, []byte("seconds,0,1,2,3\n0,10,10,10,10\n600,60,60,60,60\n1800,10,10,10,10\n3600,10,10,10,10\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := called(t, "plan", "--from", path, "--capacity", "100")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "autoscaling.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(page), out) {
+		t.Errorf("the page does not show what is printed:\n%s", out)
+	}
+	if _, err := called(t, "plan", "--from", filepath.Join(t.TempDir(), "none"), "--capacity", "100"); err == nil || exitCode(err) != exitError {
+		t.Errorf("a file that does not exist: %v", err)
+	}
+}

@@ -1,0 +1,182 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/utils/clock"
+
+	"github.com/idalloc/idalloc/autoscaler/internal/decide"
+	"github.com/idalloc/idalloc/autoscaler/internal/election"
+	"github.com/idalloc/idalloc/autoscaler/internal/loop"
+	"github.com/idalloc/idalloc/autoscaler/internal/metrics"
+	"github.com/idalloc/idalloc/autoscaler/internal/monitor"
+	"github.com/idalloc/idalloc/autoscaler/internal/source/rabbitmq"
+	"github.com/idalloc/idalloc/autoscaler/internal/state"
+	"github.com/idalloc/idalloc/autoscaler/internal/workload"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+)
+
+// believed is how many pods' capacity a partition may have before its speed is not believed any more.
+const believed = 1e6
+
+type runner struct {
+	*logging
+	sources
+	connection
+
+	settings      decide.Settings
+	monitor       monitor.Monitor
+	address       string
+	period        time.Duration
+	scale, dryRun bool
+	elect         bool
+}
+
+func newRun(l *logging) *cobra.Command {
+	r := &runner{logging: l}
+	cmd := &cobra.Command{
+		Use:   "run KIND/NAME [-n NAMESPACE] --capacity UNITS --source KIND --source-url URL",
+		Short: "Scale a workload by the load of its partitions",
+		Long: `Reads the loads every --period and decides. With --dry-run it says in the log what it would do, and writes nothing;
+it needs no permission but to get the workload and to list its pods then. With --scale=false it places partitions, leaves the number of pods alone and
+publishes what it should be as the metric idalloc_autoscaler_pods_wanted.`,
+		Example: `  idalloc-autoscaler run deployment/worker --capacity 500 --source prometheus --source-url http://prometheus:9090 \
+    --prometheus-query 'sum by (partition) (rate(orders_published_total[1m]))' --dry-run`,
+		Args: cobra.RangeArgs(0, 2),
+		RunE: r.run,
+	}
+	f := cmd.Flags()
+	r.connection.bind(f)
+	f.StringVar(&r.address, "http-address", ":8080", "address of /metrics, /state and /healthz; empty: none")
+	f.DurationVar(&r.period, "period", 5*time.Second, "time between two readings of the source")
+	f.DurationVar(&r.monitor.Window, "window", 30*time.Second, "time over which speeds are measured")
+	f.DurationVar(&r.monitor.Smooth, "smooth", 0, "time constant of a low-pass filter for the speeds; 0: none")
+	f.DurationVar(&r.monitor.CatchUp, "catch-up", 0, "time in which pods are to work off what waits, beside what comes in; 0: what waits does not count")
+	f.BoolVar(&r.scale, "scale", true, "set the number of pods; with false somebody else does, from the metric idalloc_autoscaler_pods_wanted")
+	f.BoolVar(&r.dryRun, "dry-run", false, "say what would be done, and write nothing")
+	f.BoolVar(&r.elect, "leader-elect", true, "act only as the leader of all replicas, by a Lease")
+	bindSettings(f, &r.settings)
+	r.sources.bind(f)
+	return cmd
+}
+
+func (r *runner) run(cmd *cobra.Command, args []string) error {
+	log, err := r.logger()
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(checkSettings(r.settings), r.check()); err != nil {
+		return err
+	}
+	source, err := r.source()
+	if err != nil {
+		return err
+	}
+	ref, config, err := r.connect(args)
+	if err != nil {
+		return err
+	}
+	s, err := store.New(config, clock.RealClock{})
+	if err != nil {
+		return err
+	}
+	w := workload.Workload{Store: s, Ref: ref}
+	if err := workload.CanScale(w.Ref); err != nil && r.scale && !r.dryRun {
+		return usageError{err}
+	}
+	r.monitor.Most = believed * r.settings.Capacity
+	shown, latest := metrics.New(r.settings, ref), &state.Latest{Settings: r.settings, Ref: ref}
+	if err := r.serve(cmd.Context(), shown, latest); err != nil {
+		return err
+	}
+	name := identity()
+	l := &loop.Loop{
+		Workload: w, Source: source, Monitor: &r.monitor, Decider: &decide.Decider{Settings: r.settings}, Period: r.period,
+		DryRun: r.dryRun, KeepPods: !r.scale, Reporter: name, Clock: clock.RealClock{}, Log: log,
+		Observe: func(report loop.Report) {
+			shown.Observe(report)
+			latest.Observe(report)
+		},
+	}
+	if r.dryRun || !r.elect {
+		shown.Leads(true)
+		return l.Run(cmd.Context())
+	}
+	return election.Candidate{
+		Config: config, Namespace: w.Ref.Namespace, Name: leaseName(w.Ref), Identity: name, Log: log,
+		Leads: func(leads bool) {
+			shown.Leads(leads)
+			latest.Leads(leads)
+		},
+	}.Run(cmd.Context(), l.Run)
+}
+
+func (r *runner) check() error {
+	var errs []error
+	for name, d := range map[string]time.Duration{"period": r.period, "window": r.monitor.Window} {
+		if d <= 0 {
+			errs = append(errs, usageError{fmt.Errorf("--%s %s: use a time above 0", name, d)})
+		}
+	}
+	for name, d := range map[string]time.Duration{"smooth": r.monitor.Smooth, "catch-up": r.monitor.CatchUp} {
+		if d < 0 {
+			errs = append(errs, usageError{fmt.Errorf("--%s %s: use 0 or more", name, d)})
+		}
+	}
+	if least := 3 * rabbitmq.Interval; r.kind == "rabbitmq" && r.monitor.Window < least {
+		errs = append(errs, usageError{fmt.Errorf("--window %s: RabbitMQ counts messages each %s, and between two counts a steady load reads as nothing: use %s or more",
+			r.monitor.Window, rabbitmq.Interval, least)})
+	}
+	return errors.Join(errs...)
+}
+
+// leaseName is the same for all autoscalers of a workload.
+func leaseName(ref store.Ref) string {
+	return "idalloc-autoscaler-" + strings.ToLower(ref.Kind) + "." + ref.Name
+}
+
+// identity is the name of the pod, which is unique, or a name that is so in all likelihood.
+func identity() string {
+	if pod := os.Getenv("POD_NAME"); pod != "" {
+		return pod
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return host + "-" + rand.String(5)
+}
+
+// serve answers scrapes and probes until ctx ends.
+func (r *runner) serve(ctx context.Context, shown *metrics.Metrics, latest *state.Latest) error {
+	if r.address == "" {
+		return nil
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", shown.Handler())
+	mux.Handle("GET "+state.Path, latest)
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", r.address)
+	if err != nil {
+		return fmt.Errorf("idalloc: --http-address: %w", err)
+	}
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx }}
+	context.AfterFunc(ctx, func() { _ = server.Close() })
+	log := logr.FromContextOrDiscard(ctx)
+	go func() {
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			log.Error(err, "the HTTP server has ended")
+		}
+	}()
+	return nil
+}

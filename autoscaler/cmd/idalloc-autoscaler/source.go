@@ -1,0 +1,101 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/idalloc/idalloc/autoscaler/internal/loop"
+	"github.com/idalloc/idalloc/autoscaler/internal/source/kafka"
+	"github.com/idalloc/idalloc/autoscaler/internal/source/prometheus"
+	"github.com/idalloc/idalloc/autoscaler/internal/source/rabbitmq"
+	"github.com/idalloc/idalloc/autoscaler/internal/source/web"
+)
+
+// sources are the flags that say where loads are read.
+type sources struct {
+	kind, address, tokenFile string
+	prometheus               prometheus.Source
+	rabbitmq                 rabbitmq.Source
+	kafka                    kafka.Source
+	brokers                  []string
+	measure                  string
+	tls                      bool
+}
+
+func (o *sources) bind(f *pflag.FlagSet) {
+	f.StringVar(&o.kind, "source", "", "where to read the loads: prometheus, rabbitmq or kafka; required")
+	f.StringVar(&o.address, "source-url", "", "address of the source, such as http://prometheus:9090 or, for RabbitMQ's management API, http://USER:PASSWORD@rabbitmq:15672; "+
+		"an address with a password is best given by the environment variable")
+	f.StringVar(&o.tokenFile, "source-token-file", "", "file with a bearer token for the source")
+	f.StringVar(&o.prometheus.Query, "prometheus-query", "", "query whose result has one series for each partition, such as sum by (partition) (rate(published_total[1m])); the range must span at least two scrapes")
+	f.StringVar(&o.prometheus.Label, "prometheus-label", "partition", "label of the result that names the partition")
+	f.StringVar(&o.prometheus.Prefix, "prometheus-prefix", "", "what stands before the number of the partition in that label")
+	f.StringVar(&o.rabbitmq.Prefix, "rabbitmq-prefix", "", "what stands before the number of the partition in a queue's name, such as orders-P")
+	f.StringVar(&o.rabbitmq.VHost, "rabbitmq-vhost", "/", "virtual host of the queues")
+	f.StringSliceVar(&o.brokers, "kafka-brokers", nil, "addresses of some brokers, such as kafka-0:9092,kafka-1:9092")
+	f.StringVar(&o.kafka.Topic, "kafka-topic", "", "topic whose partitions are the workload's")
+	f.StringVar(&o.measure, "kafka-measure", "bytes", "what is counted: bytes, by the size of the log on the partition's leader, or records, by the end offsets")
+	f.StringVar(&o.kafka.Group, "kafka-group", "", "consumer group: what it has not committed waits, see --catch-up; only for records")
+	f.BoolVar(&o.tls, "kafka-tls", false, "connect to the brokers by TLS")
+}
+
+// source returns the source that the flags name.
+func (o *sources) source() (loop.Source, error) {
+	kinds := map[string]func(web.Server) (loop.Source, error){
+		"prometheus": func(s web.Server) (loop.Source, error) {
+			if strings.TrimSpace(o.prometheus.Query) == "" {
+				return nil, usageError{errors.New("--source prometheus needs --prometheus-query")}
+			}
+			o.prometheus.Server, o.prometheus.Now = s, time.Now
+			return o.prometheus, nil
+		},
+		"rabbitmq": func(s web.Server) (loop.Source, error) {
+			if o.rabbitmq.Prefix == "" {
+				return nil, usageError{errors.New("--source rabbitmq needs --rabbitmq-prefix: what stands before the number in a queue's name")}
+			}
+			o.rabbitmq.Server, o.rabbitmq.Now = s, time.Now
+			return o.rabbitmq, nil
+		},
+	}
+	if o.kind == "kafka" {
+		return o.fromKafka()
+	}
+	build, ok := kinds[o.kind]
+	if !ok {
+		return nil, usageError{fmt.Errorf("--source %q: use prometheus, rabbitmq or kafka", o.kind)}
+	}
+	address, err := web.Parse(o.address)
+	if err != nil {
+		return nil, usageError{fmt.Errorf("--source-url: %w", err)}
+	}
+	return build(web.Server{URL: address, TokenFile: o.tokenFile})
+}
+
+// fromKafka returns the source kafka. Its client connects when it is asked something.
+func (o *sources) fromKafka() (loop.Source, error) {
+	o.kafka.Records = o.measure == "records"
+	switch {
+	case len(o.brokers) == 0 || o.kafka.Topic == "":
+		return nil, usageError{errors.New("--source kafka needs --kafka-brokers and --kafka-topic")}
+	case !o.kafka.Records && o.measure != "bytes":
+		return nil, usageError{fmt.Errorf("--kafka-measure %q: use bytes or records", o.measure)}
+	case !o.kafka.Records && o.kafka.Group != "":
+		return nil, usageError{errors.New("--kafka-group: what a group has not committed is counted in records: add --kafka-measure=records")}
+	}
+	options := []kgo.Opt{kgo.SeedBrokers(o.brokers...), kgo.ClientID("idalloc-autoscaler")}
+	if o.tls {
+		options = append(options, kgo.DialTLS())
+	}
+	client, err := kgo.NewClient(options...)
+	if err != nil {
+		return nil, usageError{fmt.Errorf("--kafka-brokers: %w", err)}
+	}
+	o.kafka.Admin, o.kafka.Now = kadm.NewClient(client), time.Now
+	return o.kafka, nil
+}

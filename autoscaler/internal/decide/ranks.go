@@ -1,0 +1,124 @@
+package decide
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/idalloc/idalloc/autoscaler/packing"
+	"github.com/idalloc/idalloc/pkg/partition/placement"
+)
+
+// view is a moment as the packing sees it. The packing knows pods 0, 1, 2 and so on, which are the ids that count, in ascending order. What
+// another member owns stays with it, because nobody can take it from a pod that does not answer. So those partitions are not packed. A pod
+// that runs and is not Ready for long gives away what it cannot work off.
+type view struct {
+	Seen
+
+	ids []int
+	// holes are how many ids below the highest whose pod runs are lost.
+	holes int
+	// strained are ids that do not count, and that give something away.
+	strained []int
+	// missing says which ids do not count, empty if all do.
+	missing string
+	// kept is what members keep that do not count.
+	kept placement.Owners
+	// parts are the partitions that are packed, in ascending order, and speeds and owners are theirs, by their place in parts.
+	parts  []int
+	speeds []float64
+	owners placement.Owners
+}
+
+func (d *Decider) view(s Seen, ids []int, now time.Time) view {
+	v := view{Seen: s, ids: ids, holes: d.holes(s, now), missing: d.missing(s, now), kept: placement.Owners{}, owners: placement.Owners{}}
+	stays := placement.Set{}
+	for _, id := range s.members() {
+		if slices.Contains(ids, id) {
+			continue
+		}
+		v.kept[id] = s.Row[id]
+		if s.Unready[id] && d.lost(id, now) && d.overloaded(d.load(s, s.Row, id)) {
+			v.kept[id] = d.fitting(s, s.Row[id])
+			v.strained = append(v.strained, id)
+		}
+		stays = stays.Union(v.kept[id])
+	}
+	places := make([]int, s.Partitions)
+	for p := range s.Partitions {
+		if places[p] = -1; stays.Contains(p) {
+			continue
+		}
+		places[p] = len(v.parts)
+		v.parts, v.speeds = append(v.parts, p), append(v.speeds, s.Loads.Speeds[p])
+	}
+	for rank, id := range ids {
+		var mine []int
+		for p := range s.Row[id].All() {
+			mine = append(mine, places[p])
+		}
+		v.owners[rank] = placement.Of(mine...)
+	}
+	return v
+}
+
+// fitting returns those of an id's partitions that one pod works off: the largest that find room, and at least the largest.
+func (d *Decider) fitting(s Seen, set placement.Set) placement.Set {
+	parts := slices.SortedStableFunc(set.All(), func(a, b int) int { return cmp.Compare(s.Loads.Speeds[b], s.Loads.Speeds[a]) })
+	keep, sum := []int{parts[0]}, s.Loads.Speeds[parts[0]]+d.Settings.Margin
+	for _, p := range parts[1:] {
+		if with := sum + s.Loads.Speeds[p] + d.Settings.Margin; with <= d.Settings.Capacity {
+			keep, sum = append(keep, p), with
+		}
+	}
+	return placement.Of(keep...)
+}
+
+// judged returns the ids whose load counts.
+func (v view) judged() []int { return slices.Concat(v.ids, v.strained) }
+
+// below returns how many of the ids that count are below this number.
+func (v view) below(count int) int {
+	n, _ := slices.BinarySearch(v.ids, count)
+	return n
+}
+
+// most returns how many ids can count with so many pods at most, or 0 for no bound.
+func (v view) most(pods int) int {
+	if pods <= 0 {
+		return 0
+	}
+	return max(1, v.below(pods)+max(0, pods-v.Count))
+}
+
+// pods returns how many pods there must be for so many ids to count.
+func (v view) pods(ids int) int {
+	if ids > len(v.ids) {
+		return max(ids+v.holes, v.Count)
+	}
+	return v.ids[ids-1] + 1
+}
+
+// pack packs the partitions into ids that use this share of their pods' capacity. The result counts and names ids, and may have more
+// than there are.
+func (d *Decider) pack(v view, share float64, low, high int) packing.Packing {
+	packed := packing.Pack(packing.Input{
+		Speeds: v.speeds, Capacity: d.Settings.Capacity * share, Margin: d.Settings.Margin, Owners: v.owners, Min: max(1, low), Max: high,
+	})
+	for i, place := range packed.Oversized {
+		packed.Oversized[i] = v.parts[place]
+	}
+	named := maps.Clone(v.kept)
+	for rank, set := range packed.Owners {
+		var whose []int
+		for place := range set.All() {
+			whose = append(whose, v.parts[place])
+		}
+		if rank < len(v.ids) {
+			named[v.ids[rank]] = placement.Of(whose...)
+		}
+	}
+	packed.Owners = named
+	return packed
+}

@@ -1,0 +1,188 @@
+// Package loop measures, decides and writes, again and again. What is decided is package decide's business; this package does the I/O,
+// and says what happened in the log, in Events and to an observer.
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/utils/clock"
+
+	"github.com/idalloc/idalloc/autoscaler/internal/decide"
+	"github.com/idalloc/idalloc/autoscaler/internal/monitor"
+	"github.com/idalloc/idalloc/autoscaler/internal/workload"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+)
+
+// Source says how fast partitions grow.
+type Source interface {
+	// Read reads all partitions at once. It blocks until the source has answered, or ctx ends.
+	Read(ctx context.Context) (monitor.Reading, error)
+}
+
+// Loop is an autoscaler of one workload.
+type Loop struct {
+	Workload workload.Workload
+	Source   Source
+	Monitor  *monitor.Monitor
+	Decider  *decide.Decider
+	// Period is the time between two readings.
+	Period time.Duration
+	// DryRun says what would be done, and does nothing.
+	DryRun bool
+	// KeepPods leaves the number of pods alone. Somebody else sets it to what the Report says.
+	KeepPods bool
+	// Reporter is the name that Events carry.
+	Reporter string
+	Clock    clock.WithTicker
+	Log      logr.Logger
+	// Observe gets a Report after each step. It may be nil.
+	Observe func(Report)
+
+	decisions, errors notes
+}
+
+// Report is what one step saw and did.
+type Report struct {
+	Now  time.Time
+	Seen decide.Seen
+	// Decision is the zero value if the owner could not be read.
+	Decision decide.Decision
+	// Done says that what was decided was written.
+	Done bool
+	// SourceErr is why the source could not be read, Err why the owner could not be read or written.
+	SourceErr, Err error
+}
+
+// Run steps until ctx ends, or the workload is gone. It returns nil or an error that wraps store.ErrGone.
+func (l *Loop) Run(ctx context.Context) error {
+	tick := l.Clock.NewTicker(l.Period)
+	defer tick.Stop()
+	for {
+		if err := l.Step(ctx).Err; errors.Is(err, store.ErrGone) {
+			return fmt.Errorf("%s in namespace %s is gone: %w", l.Workload.Ref, l.Workload.Ref.Namespace, err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C():
+		}
+	}
+}
+
+// Step measures, decides and writes once.
+func (l *Loop) Step(ctx context.Context) Report {
+	r := Report{SourceErr: l.measure(ctx)}
+	r.Err = l.act(ctx, &r)
+	if ctx.Err() != nil {
+		return r // what failed did so because of that
+	}
+	l.complain(r)
+	if l.Observe != nil {
+		l.Observe(r)
+	}
+	return r
+}
+
+func (l *Loop) measure(ctx context.Context) error {
+	reading, err := l.Source.Read(ctx)
+	if err != nil {
+		return err
+	}
+	return l.Monitor.Add(reading)
+}
+
+func (l *Loop) act(ctx context.Context, r *Report) error {
+	m, err := l.Workload.Read(ctx)
+	r.Now = l.Clock.Now()
+	if err != nil {
+		return err
+	}
+	m.Loads = l.Monitor.Loads(m.Partitions)
+	r.Seen = m.Seen
+	d := l.Decider.Decide(m.Seen, r.Now)
+	r.Decision = d
+	l.say(d, r.Now)
+	if l.DryRun || d.Action == decide.Nothing || (l.KeepPods && d.Action == decide.Scale) {
+		return nil
+	}
+	if d.Action == decide.Assign {
+		err = l.Workload.Assign(ctx, m, d.Target)
+	} else {
+		err = l.Workload.Scale(ctx, m, d.Wanted)
+	}
+	if err != nil {
+		return err
+	}
+	r.Done = true
+	l.Decider.Wrote(d, r.Now)
+	l.tell(ctx, m, store.EventNormal, string(d.Action), d)
+	return nil
+}
+
+// say logs a decision. What was done is always said, what lasts once, and trouble that lasts from time to time. The log of verbosity 1 has
+// each step.
+func (l *Loop) say(d decide.Decision, now time.Time) {
+	verbosity, key := 1, string(d.Phase)+withoutNumbers(d.Why)
+	if d.Action == decide.Scale { // a number that is published is news, also if nothing else in the sentence has changed
+		key += strconv.Itoa(d.Wanted)
+	}
+	due := l.decisions.due(key, d.Warn || d.Phase == decide.Blind, now)
+	if acts := d.Action != decide.Nothing && !l.DryRun && (!l.KeepPods || d.Action != decide.Scale); acts || due {
+		verbosity = 0
+	}
+	l.Log.V(verbosity).Info(l.prefix(d)+d.Why, "phase", d.Phase, "action", d.Action, "reason", d.Reason, "wanted", d.Wanted, "dryRun", l.DryRun)
+}
+
+func (l *Loop) prefix(d decide.Decision) string {
+	switch {
+	case d.Action == decide.Nothing:
+		return ""
+	case l.DryRun:
+		return "would act: "
+	case l.KeepPods && d.Action == decide.Scale:
+		return "published for who scales: "
+	}
+	return ""
+}
+
+// fine is what errors give way to.
+const fine = "the workload and its loads can be read again"
+
+// complain logs errors: each cause once, again from time to time while it lasts, and when it is over.
+func (l *Loop) complain(r Report) {
+	text, now := "", l.Clock.Now()
+	switch {
+	case errors.Is(r.Err, store.ErrConflict):
+		l.Log.V(1).Info("the workload changed in between; the next step decides anew", "reason", r.Err.Error())
+		return
+	case r.Err != nil:
+		text = r.Err.Error()
+	case r.SourceErr != nil:
+		text = "the loads cannot be read: " + r.SourceErr.Error()
+	case l.errors.last != "" && l.errors.due(fine, false, now):
+		l.Log.Info(fine)
+	}
+	if text != "" && l.errors.due(withoutNumbers(text), true, now) {
+		l.Log.Error(nil, text)
+	}
+}
+
+// The reasons of Events, by action.
+func eventReason(action string) string {
+	return map[string]string{string(decide.Assign): "PartitionsMoved", string(decide.Scale): "AutoscalerScaled"}[action]
+}
+
+// tell writes an Event about the workload. It is not worth more than a try.
+func (l *Loop) tell(ctx context.Context, m workload.Moment, kind, action string, d decide.Decision) {
+	err := l.Workload.Store.Tell(ctx, store.Event{
+		About: m.Owner.About(), Namespace: m.Owner.Namespace, Reporter: l.Reporter, Type: kind, Reason: eventReason(action), Message: d.Why,
+	})
+	if err != nil {
+		l.Log.V(1).Info("an Event could not be written", "reason", err.Error())
+	}
+}

@@ -1,0 +1,187 @@
+// Package metrics shows an autoscaler to Prometheus.
+package metrics
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/idalloc/idalloc/autoscaler/internal/decide"
+	"github.com/idalloc/idalloc/autoscaler/internal/loop"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/partition/placement"
+)
+
+// Metrics are all metrics of one autoscaler. Its methods are safe for concurrent use with scrapes, and not with each other.
+type Metrics struct {
+	registry *prometheus.Registry
+
+	leader, capacity prometheus.Gauge
+	// These have no series while another process decides. An HPA must not take a 0 for an answer.
+	pods, wanted, members, total, age, oversized, stuck *prometheus.GaugeVec
+	partition, id, phase                                *prometheus.GaugeVec
+	phaseSeconds, decisions, failures                   *prometheus.CounterVec
+	moves, moved                                        prometheus.Counter
+
+	settings decide.Settings
+	last     time.Time
+	was      decide.Phase
+	labels   int // how many partitions have a series
+}
+
+const prefix = "idalloc_autoscaler_"
+
+// New returns the metrics of an autoscaler of this workload with these settings. Each of them names the workload, so that one Prometheus can
+// have those of several.
+func New(settings decide.Settings, ref store.Ref) *Metrics {
+	m := &Metrics{registry: prometheus.NewRegistry(), settings: settings}
+	ours := prometheus.WrapRegistererWith(prometheus.Labels{"owner_namespace": ref.Namespace, "owner_kind": ref.Kind, "owner_name": ref.Name}, m.registry)
+	gauge := func(name, help string) prometheus.Gauge {
+		g := prometheus.NewGauge(prometheus.GaugeOpts{Name: prefix + name, Help: help})
+		ours.MustRegister(g)
+		return g
+	}
+	counter := func(name, help string) prometheus.Counter {
+		c := prometheus.NewCounter(prometheus.CounterOpts{Name: prefix + name, Help: help})
+		ours.MustRegister(c)
+		return c
+	}
+	gauges := func(name, help string, labels ...string) *prometheus.GaugeVec {
+		g := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: prefix + name, Help: help}, labels)
+		ours.MustRegister(g)
+		return g
+	}
+	counters := func(name, help string, labels ...string) *prometheus.CounterVec {
+		c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: prefix + name, Help: help}, labels)
+		ours.MustRegister(c)
+		return c
+	}
+	m.leader = gauge("leader", "1 if this process decides, 0 if another one does.")
+	m.capacity = gauge("pod_capacity_units_per_second", "What one pod works off, as the flag --capacity says.")
+	m.pods = gauges("pods", "The number of pods that the workload asks for.")
+	m.wanted = gauges("pods_wanted", "The number of pods that the workload should ask for now.")
+	m.members = gauges("members", "The number of ids among which partitions are divided.")
+	m.total = gauges("load_units_per_second", "The speed of all partitions together.")
+	m.age = gauges("load_age_seconds", "The age of the oldest of the latest values.")
+	m.oversized = gauges("oversized_partitions", "The number of partitions that grow faster than a pod works off by itself.")
+	m.stuck = gauges("move_stuck", "1 if a move takes longer than --patience.")
+	m.partition = gauges("partition_load_units_per_second", "The speed of a partition.", "partition")
+	m.id = gauges("id_load_units_per_second", "The speed of the partitions that an id owns, with their margins.", "id")
+	m.phase = gauges("phase", "1 for the phase that the autoscaler is in.", "phase")
+	m.phaseSeconds = counters("phase_seconds_total", "The time spent in each phase.", "phase")
+	m.decisions = counters("decisions_total", "What was decided and written.", "action", "reason")
+	m.failures = counters("failures_total", "Steps in which the source, or the API server, gave no usable answer.", "of")
+	m.moves = counter("partitions_moved_total", "The number of partitions that targets moved.")
+	m.moved = counter("moved_units_per_second_total", "The speed of the partitions that targets moved.")
+	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.capacity.Set(settings.Capacity)
+	for _, p := range decide.Phases() {
+		m.phase.WithLabelValues(string(p)).Set(0)
+		m.phaseSeconds.WithLabelValues(string(p))
+	}
+	for _, of := range []string{"source", "workload"} {
+		m.failures.WithLabelValues(of)
+	}
+	return m
+}
+
+// Handler answers scrapes.
+func (m *Metrics) Handler() http.Handler {
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
+}
+
+// Leads says whether this process decides. One that does not has nothing to say about the workload.
+func (m *Metrics) Leads(leads bool) {
+	m.leader.Set(number(leads))
+	if leads {
+		return
+	}
+	for _, g := range []*prometheus.GaugeVec{m.pods, m.wanted, m.members, m.total, m.age, m.oversized, m.stuck, m.partition, m.id} {
+		g.Reset()
+	}
+	m.labels, m.last = 0, time.Time{}
+	for _, p := range decide.Phases() {
+		m.phase.WithLabelValues(string(p)).Set(0)
+	}
+}
+
+func number(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// Observe takes the report of one step.
+func (m *Metrics) Observe(r loop.Report) {
+	if r.SourceErr != nil {
+		m.failures.WithLabelValues("source").Inc()
+	}
+	if r.Err != nil {
+		m.failures.WithLabelValues("workload").Inc()
+	}
+	d := r.Decision
+	if d.Phase == "" {
+		return // the owner could not be read
+	}
+	if !m.last.IsZero() {
+		m.phaseSeconds.WithLabelValues(string(m.was)).Add(max(0, r.Now.Sub(m.last).Seconds()))
+	}
+	m.last, m.was = r.Now, d.Phase
+	for _, p := range decide.Phases() {
+		m.phase.WithLabelValues(string(p)).Set(number(p == d.Phase))
+	}
+	m.pods.WithLabelValues().Set(float64(r.Seen.Count))
+	m.wanted.WithLabelValues().Set(float64(d.Wanted))
+	m.members.WithLabelValues().Set(float64(len(r.Seen.Row)))
+	m.stuck.WithLabelValues().Set(number(d.Stuck))
+	m.oversized.WithLabelValues().Set(float64(len(d.Oversized)))
+	m.loads(r)
+	if r.Done {
+		m.decisions.WithLabelValues(string(d.Action), string(d.Reason)).Inc()
+		for id, set := range d.Target {
+			m.moves.Add(float64(set.Minus(r.Seen.Row[id]).Len()))
+		}
+		m.moved.Add(d.Moved)
+	}
+}
+
+// loads shows the loads of partitions and ids. A partition of which nothing is known has no series.
+func (m *Metrics) loads(r loop.Report) {
+	l := r.Seen.Loads
+	if !l.At.IsZero() {
+		m.age.WithLabelValues().Set(r.Now.Sub(l.At).Seconds())
+	}
+	sum := 0.0
+	for p, v := range l.Speeds {
+		if l.Missing.Contains(p) {
+			m.partition.DeleteLabelValues(strconv.Itoa(p))
+			continue
+		}
+		sum += v
+		m.partition.WithLabelValues(strconv.Itoa(p)).Set(v)
+	}
+	for p := len(l.Speeds); p < m.labels; p++ {
+		m.partition.DeleteLabelValues(strconv.Itoa(p))
+	}
+	m.labels = len(l.Speeds)
+	m.total.WithLabelValues().Set(sum)
+	m.id.Reset()
+	for id, set := range r.Seen.Row {
+		m.id.WithLabelValues(strconv.Itoa(id)).Set(m.load(l, set))
+	}
+}
+
+func (m *Metrics) load(l decide.Loads, set placement.Set) float64 {
+	sum := 0.0
+	for p := range set.All() {
+		if p < len(l.Speeds) {
+			sum += l.Speeds[p] + m.settings.Margin
+		}
+	}
+	return sum
+}

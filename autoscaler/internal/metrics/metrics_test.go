@@ -1,0 +1,148 @@
+package metrics_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/idalloc/idalloc/autoscaler/internal/decide"
+	"github.com/idalloc/idalloc/autoscaler/internal/loop"
+	"github.com/idalloc/idalloc/autoscaler/internal/metrics"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/partition/placement"
+)
+
+func report(second int64, phase decide.Phase) loop.Report {
+	return loop.Report{
+		Now: time.Unix(second, 0),
+		Seen: decide.Seen{
+			Count: 2, Partitions: 3, Row: placement.Owners{0: placement.Of(0, 1), 1: placement.Of(2)},
+			Loads: decide.Loads{Speeds: []float64{5, 7, 0}, Missing: placement.Of(2), At: time.Unix(second-4, 0)},
+		},
+		Decision: decide.Decision{Phase: phase, Action: decide.Nothing, Wanted: 2},
+	}
+}
+
+func scrape(m *metrics.Metrics) string {
+	w := httptest.NewRecorder()
+	m.Handler().ServeHTTP(w, httptest.NewRequestWithContext(context.Background(), http.MethodGet, "/metrics", http.NoBody))
+	return w.Body.String()
+}
+
+func observed() *metrics.Metrics {
+	m := metrics.New(decide.Settings{Capacity: 100, Margin: 1}, store.Ref{Kind: store.Deployment, Namespace: "demo", Name: "worker"})
+	m.Leads(true)
+	m.Observe(report(100, decide.Idle))
+	r := report(105, decide.Acting)
+	r.Done = true
+	r.Decision.Action, r.Decision.Reason, r.Decision.Moved = decide.Assign, decide.Overload, 7
+	r.Decision.Target = placement.Owners{0: placement.Of(0), 1: placement.Of(1, 2)}
+	m.Observe(r)
+	m.Observe(loop.Report{SourceErr: errors.New("down"), Err: errors.New("down")})
+	return m
+}
+
+func TestWhatAStepSawAndDidIsShown(t *testing.T) {
+	text := scrape(observed())
+	// Each line has the labels of the workload among its own.
+	const whose = `owner_kind="Deployment",owner_name="worker",owner_namespace="demo"`
+	text = strings.NewReplacer("{"+whose+"}", "", whose+",", "", ","+whose, "").Replace(text)
+	for _, line := range []string{
+		"leader 1", "pods 2", "pods_wanted 2", "members 2", "pod_capacity_units_per_second 100", "load_units_per_second 12", "load_age_seconds 4",
+		`partition_load_units_per_second{partition="0"} 5`, `id_load_units_per_second{id="0"} 14`, `phase{phase="acting"} 1`, `phase{phase="idle"} 0`,
+		`phase_seconds_total{phase="idle"} 5`, `decisions_total{action="assign",reason="Overload"} 1`, "partitions_moved_total 1",
+		"moved_units_per_second_total 7", `failures_total{of="source"} 1`, `failures_total{of="workload"} 1`, "move_stuck 0", "oversized_partitions 0",
+	} {
+		if !strings.Contains(text, "\nidalloc_autoscaler_"+line+"\n") {
+			t.Errorf("%s is not there", line)
+		}
+	}
+	if strings.Contains(text, `{partition="2"}`) {
+		t.Error("a partition of which nothing is known has a load")
+	}
+}
+
+func TestWhoDoesNotLeadSaysNothingOfTheWorkload(t *testing.T) {
+	m := observed()
+	m.Leads(false)
+	text := scrape(m)
+	for _, name := range []string{"pods{", "pods_wanted", "partition_load", "id_load", "members"} {
+		if strings.Contains(text, "\nidalloc_autoscaler_"+name) {
+			t.Errorf("%s has a value", name)
+		}
+	}
+	if !strings.Contains(text, "\nidalloc_autoscaler_leader{owner_kind=\"Deployment\",owner_name=\"worker\",owner_namespace=\"demo\"} 0\n") {
+		t.Error("it does not say that it does not lead")
+	}
+}
+
+// names returns the names of all metrics, in order.
+func names(t *testing.T) []string {
+	t.Helper()
+	types := regexp.MustCompile(`# TYPE idalloc_autoscaler_(\w+)`).FindAllStringSubmatch(scrape(observed()), -1)
+	all := make([]string, 0, len(types))
+	for _, m := range types {
+		all = append(all, m[1])
+	}
+	return all
+}
+
+func root(t *testing.T, path ...string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(append([]string{"..", "..", ".."}, path...)...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func TestThePageAndTheDashboardHaveAllMetricsAndNoOther(t *testing.T) {
+	page := root(t, "docs", "autoscaling.md")
+	_, table, _ := strings.Cut(page, "## What to watch")
+	table, _, _ = strings.Cut(table, "[dashboard.json]")
+	rows := regexp.MustCompile("[|,] `(\\w+)(\\{|`)|, `(\\w+)`").FindAllStringSubmatch(table, -1)
+	documented := make([]string, 0, len(rows))
+	for _, m := range rows {
+		documented = append(documented, m[1]+m[3])
+	}
+	slices.Sort(documented)
+	if want := names(t); !slices.Equal(documented, want) {
+		t.Errorf("the page has\n%v, want\n%v", documented, want)
+	}
+	var dashboard struct {
+		Panels []struct {
+			Targets []struct {
+				Expr string `json:"expr"`
+			} `json:"targets"`
+		} `json:"panels"`
+	}
+	if err := json.Unmarshal([]byte(root(t, "autoscaler", "config", "dashboard.json")), &dashboard); err != nil {
+		t.Fatal(err)
+	}
+	used := map[string]bool{}
+	for _, p := range dashboard.Panels {
+		for _, target := range p.Targets {
+			for _, m := range regexp.MustCompile(`idalloc_autoscaler_(\w+)`).FindAllStringSubmatch(target.Expr, -1) {
+				used[m[1]] = true
+			}
+		}
+	}
+	for _, name := range names(t) {
+		if !used[name] {
+			t.Errorf("no panel shows %s", name)
+		}
+		delete(used, name)
+	}
+	if len(used) > 0 {
+		t.Errorf("panels show %v, which do not exist", used)
+	}
+}

@@ -1,0 +1,211 @@
+// Package monitor turns what a source says about partitions into their speeds. It is pure: the caller reads the source and the clock.
+//
+// Missing data is not zero. A partition of which the window knows too little has no speed, and a reading with a value that cannot be
+// is refused as a whole: who sends one wrong value may send others.
+package monitor
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/idalloc/idalloc/autoscaler/internal/decide"
+	"github.com/idalloc/idalloc/pkg/partition/placement"
+)
+
+// Reading is what a source says at one moment.
+type Reading struct {
+	// At is when the values were measured.
+	At time.Time
+	// Totals says that the values are counters, so that their growth is the speed. Otherwise they are speeds, in units per second.
+	Totals bool
+	// Step is how often the server counts. Between two counts its totals stand still. With 0 they are always up to date.
+	Step time.Duration
+	// Values are by partition. A partition that is not there was not measured.
+	Values map[int]float64
+	// Origins may say which server counted: a total is compared only with one of the same origin.
+	Origins map[int]string
+	// Backlogs may say how much of each partition waits to be worked on, in units.
+	Backlogs map[int]float64
+}
+
+// Monitor keeps the readings of a window. It is not safe for concurrent use.
+type Monitor struct {
+	// Window is the time over which a speed is measured.
+	Window time.Duration
+	// Smooth is the time constant of a low-pass filter for the speeds. With 0 there is none.
+	Smooth time.Duration
+	// Most is the highest speed of a partition that is believed.
+	Most float64
+	// CatchUp is the time in which a backlog is to be worked off, beside what comes in. With 0, backlogs do not count.
+	CatchUp time.Duration
+
+	last   time.Time
+	series map[int]*series
+}
+
+// series is what is known of one partition.
+type series struct {
+	points []point
+	smooth float64
+	at     time.Time // of smooth, zero if there is none
+	// backlog is the last one, in units.
+	backlog float64
+}
+
+type point struct {
+	at     time.Time
+	value  float64
+	origin string
+	totals bool
+	// loose says that nobody knows when the server had counted this, as at the start. The growth to the next count took longer than it seems.
+	loose bool
+}
+
+// Add takes a reading. An error says which value cannot be. Then nothing of the reading counts.
+func (m *Monitor) Add(r Reading) error {
+	if !m.last.IsZero() && !r.At.After(m.last) {
+		return fmt.Errorf("the reading of %s is not later than the one before it", r.At.UTC().Format(time.RFC3339))
+	}
+	if m.series == nil {
+		m.series = map[int]*series{}
+	}
+	for p, v := range r.Backlogs {
+		if math.IsNaN(v) || v < 0 || (m.CatchUp > 0 && v/m.CatchUp.Seconds() > m.Most) {
+			return fmt.Errorf("partition %d has a backlog of %g, which is not believed: the whole reading is refused", p, v)
+		}
+	}
+	partitions := make([]int, 0, len(r.Values))
+	for p, v := range r.Values {
+		if err := m.check(p, v, r); err != nil {
+			return err
+		}
+		partitions = append(partitions, p)
+	}
+	m.last = r.At
+	slices.Sort(partitions)
+	for _, p := range partitions {
+		s := m.series[p]
+		if s == nil {
+			s = &series{}
+			m.series[p] = s
+		}
+		s.add(point{at: r.At, value: r.Values[p], origin: r.Origins[p], totals: r.Totals}, m.Window, r.Step)
+		s.backlog = r.Backlogs[p]
+		m.filter(s, r.At)
+	}
+	return nil
+}
+
+// check refuses what cannot be the value of a partition.
+func (m *Monitor) check(p int, v float64, r Reading) error {
+	switch {
+	case p < 0 || p >= placement.MaxCount:
+		return fmt.Errorf("there is no partition %d", p)
+	case math.IsNaN(v) || math.IsInf(v, 0) || v < 0:
+		return fmt.Errorf("partition %d has the value %g, which is no speed and no total: the whole reading is refused", p, v)
+	case !r.Totals && v > m.Most:
+		return fmt.Errorf("partition %d has %g units/s, and more than %g is not believed: the whole reading is refused", p, v, m.Most)
+	case !r.Totals:
+		return nil
+	}
+	s := m.series[p]
+	if s == nil || len(s.points) == 0 {
+		return nil
+	}
+	before, now := s.points[len(s.points)-1], point{at: r.At, value: v, origin: r.Origins[p], totals: true}
+	if grown, took, ok := growth(before, now); ok && grown/took.Seconds() > m.Most {
+		delete(m.series, p) // or the same jump would be refused again and again
+		return fmt.Errorf("partition %d grew by %g in %s, and more than %g units/s are not believed: the whole reading is refused", p, grown, took, m.Most)
+	}
+	return nil
+}
+
+// growth returns how much a total grew. ok is false if the two cannot be compared: the counter began anew, or another server counts.
+func growth(from, to point) (grown float64, took time.Duration, ok bool) {
+	return to.value - from.value, to.at.Sub(from.at), to.value >= from.value && from.origin == to.origin && from.totals && to.totals
+}
+
+// add appends a point, and forgets those that are out of the window. One that is just outside stays, so that the window is full.
+//
+// Of a server that counts in steps, only points at which it has counted are kept. A window that began and ended anywhere between them would have
+// one step more at one time than at another, and a steady load would seem to swing. A total that stands still for two steps has not grown.
+func (s *series) add(p point, window, step time.Duration) {
+	p.loose = step > 0
+	if step > 0 && len(s.points) > 0 {
+		grown, took, ok := growth(s.points[len(s.points)-1], p)
+		if ok && grown == 0 && took < 2*step {
+			return
+		}
+		p.loose = !ok
+	}
+	s.points = append(s.points, p)
+	for len(s.points) > 2 && p.at.Sub(s.points[1].at) >= window {
+		s.points = s.points[1:]
+	}
+}
+
+// speed returns the mean speed over the window. known is false if too little of the window is known: for totals half of it, as at the
+// start, or after a counter began anew.
+func (s *series) speed(window time.Duration) (speed float64, known bool) {
+	last := s.points[len(s.points)-1]
+	if !last.totals {
+		sum, n := 0.0, 0
+		for _, p := range s.points {
+			if !p.totals && last.at.Sub(p.at) <= window {
+				sum, n = sum+p.value, n+1
+			}
+		}
+		return sum / float64(n), true
+	}
+	grown, took := 0.0, time.Duration(0)
+	for i := 1; i < len(s.points); i++ {
+		from := s.points[i-1]
+		g, t, ok := growth(from, s.points[i])
+		// Old intervals are left out, as after a time in which the source was silent.
+		if ok && last.at.Sub(from.at) <= 2*window && (g == 0 || !from.loose) {
+			grown, took = grown+g, took+t
+		}
+	}
+	if took <= 0 || 2*took < window {
+		return 0, false
+	}
+	return grown / took.Seconds(), true
+}
+
+// filter brings the smooth speed up to date.
+func (m *Monitor) filter(s *series, now time.Time) {
+	speed, known := s.speed(m.Window)
+	switch {
+	case !known:
+		s.at = time.Time{}
+	case s.at.IsZero() || m.Smooth <= 0:
+		s.smooth, s.at = speed, now
+	default:
+		s.smooth += (speed - s.smooth) * -math.Expm1(-now.Sub(s.at).Seconds()/m.Smooth.Seconds())
+		s.at = now
+	}
+}
+
+// Loads returns the speeds of so many partitions. Readings of others are ignored.
+func (m *Monitor) Loads(partitions int) decide.Loads {
+	l := decide.Loads{Speeds: make([]float64, partitions)}
+	var missing []int
+	for p := range partitions {
+		s := m.series[p]
+		if s == nil || s.at.IsZero() {
+			missing = append(missing, p)
+			continue
+		}
+		l.Speeds[p] = s.smooth
+		if m.CatchUp > 0 {
+			l.Speeds[p] += s.backlog / m.CatchUp.Seconds()
+		}
+		if l.At.IsZero() || s.at.Before(l.At) {
+			l.At = s.at
+		}
+	}
+	l.Missing = placement.Of(missing...)
+	return l
+}

@@ -1,0 +1,126 @@
+// Package kafka reads from Kafka's brokers how much was written to each partition of a topic. The workload's partition 0 is the topic's
+// partition 0, and so on.
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+
+	"github.com/idalloc/idalloc/autoscaler/internal/monitor"
+)
+
+// Source reads one topic.
+type Source struct {
+	Admin *kadm.Client
+	Topic string
+	// Records counts records, by the end offsets. Otherwise bytes count, by the size of the log on the broker that leads the partition.
+	Records bool
+	// Group is a consumer group, empty for none. What it has not committed yet waits. It is only for Records.
+	Group string
+	// Now is the clock.
+	Now func() time.Time
+}
+
+// timeout bounds one reading.
+const timeout = 10 * time.Second
+
+// Read reads the totals. A partition whose broker does not answer was not measured.
+func (s Source) Read(ctx context.Context) (monitor.Reading, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	r := monitor.Reading{At: s.Now(), Totals: true, Values: map[int]float64{}}
+	read := s.bytes
+	if s.Records {
+		read = s.records
+	}
+	if err := read(ctx, &r); err != nil {
+		return r, fmt.Errorf("kafka: topic %s: %w", s.Topic, err)
+	}
+	return r, nil
+}
+
+// bytes reads the sizes of the logs. Retention makes a log shorter, and another leader may have one of another length, so a total is
+// compared only with a smaller one of the same broker.
+func (s Source) bytes(ctx context.Context, r *monitor.Reading) error {
+	topics, err := s.Admin.ListTopics(ctx, s.Topic)
+	if err != nil {
+		return err
+	}
+	topic := topics[s.Topic]
+	if topic.Err != nil {
+		return topic.Err
+	}
+	brokers, err := s.Admin.DescribeAllLogDirs(ctx, topics.TopicsSet())
+	if shards := (*kadm.ShardErrors)(nil); err != nil && (!errors.As(err, &shards) || shards.AllFailed) {
+		return err
+	}
+	r.Origins = map[int]string{}
+	for p, detail := range topic.Partitions {
+		if detail.Err != nil || detail.Leader < 0 {
+			continue
+		}
+		for _, dir := range brokers[detail.Leader] {
+			log, there := dir.Topics[s.Topic][p]
+			if dir.Err == nil && there && !log.IsFuture {
+				r.Values[int(p)], r.Origins[int(p)] = float64(log.Size), "broker "+strconv.Itoa(int(detail.Leader))
+			}
+		}
+	}
+	return nil
+}
+
+// records reads the end offsets, and what the group has not committed.
+func (s Source) records(ctx context.Context, r *monitor.Reading) error {
+	ends, err := s.Admin.ListEndOffsets(ctx, s.Topic)
+	if shards := (*kadm.ShardErrors)(nil); err != nil && (!errors.As(err, &shards) || shards.AllFailed) {
+		return err
+	}
+	for p, end := range ends[s.Topic] {
+		if end.Err == nil && end.Offset >= 0 {
+			r.Values[int(p)] = float64(end.Offset)
+		}
+	}
+	if len(r.Values) == 0 {
+		return s.why(ends)
+	}
+	if s.Group == "" {
+		return nil
+	}
+	committed, err := s.Admin.FetchOffsets(ctx, s.Group)
+	if err != nil && !errors.Is(err, kerr.GroupIDNotFound) { // a group that does not exist has committed nothing
+		return fmt.Errorf("group %s: %w", s.Group, err)
+	}
+	starts, err := s.Admin.ListStartOffsets(ctx, s.Topic)
+	if err != nil {
+		return err
+	}
+	r.Backlogs = map[int]float64{}
+	for p, end := range r.Values {
+		from, known := starts.Lookup(s.Topic, int32(p)) //nolint:gosec // it was one
+		first := float64(from.Offset)
+		at, has := committed.Lookup(s.Topic, int32(p)) //nolint:gosec // as above
+		if has && at.Err == nil && at.At >= 0 {
+			first = max(first, float64(at.At))
+		} else if !known || from.Err != nil {
+			continue
+		}
+		r.Backlogs[p] = max(0, end-first)
+	}
+	return nil
+}
+
+// why says why no partition has an end offset.
+func (s Source) why(ends kadm.ListedOffsets) error {
+	for _, end := range ends[s.Topic] {
+		if end.Err != nil {
+			return end.Err
+		}
+	}
+	return errors.New("it has no partitions")
+}

@@ -1,0 +1,90 @@
+// Package prometheus reads the speeds of partitions from a query to Prometheus, or to a server with the same API.
+package prometheus
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/idalloc/idalloc/autoscaler/internal/monitor"
+	"github.com/idalloc/idalloc/autoscaler/internal/source/web"
+)
+
+// Source asks one query. Its result is a vector with one series for each partition.
+type Source struct {
+	Server web.Server
+	// Query is in PromQL. It gives speeds, as rate() does.
+	Query string
+	// Label is the label that names the partition, and Prefix is what stands before the number in its value.
+	Label, Prefix string
+	// Now is the clock.
+	Now func() time.Time
+}
+
+// answer is what /api/v1/query answers.
+type answer struct {
+	Status   string   `json:"status"`
+	Error    string   `json:"error"`
+	Warnings []string `json:"warnings"`
+	Data     struct {
+		ResultType string   `json:"resultType"`
+		Result     []series `json:"result"`
+	} `json:"data"`
+}
+
+type series struct {
+	Metric map[string]string  `json:"metric"`
+	Value  [2]json.RawMessage `json:"value"` // the time in seconds, and the value as a text
+}
+
+// Read asks the query. A warning is an error here, because a part of the result may be missing.
+func (s Source) Read(ctx context.Context) (monitor.Reading, error) {
+	r := monitor.Reading{At: s.Now(), Values: map[int]float64{}}
+	var a answer
+	if err := s.Server.Get(ctx, "/api/v1/query", url.Values{"query": {s.Query}}, &a); err != nil {
+		return r, fmt.Errorf("prometheus: %w", err)
+	}
+	switch {
+	case a.Status != "success":
+		return r, fmt.Errorf("prometheus: the query failed: %s", a.Error)
+	case len(a.Warnings) > 0:
+		return r, fmt.Errorf("prometheus: the result may lack something: %s", strings.Join(a.Warnings, "; "))
+	case a.Data.ResultType != "vector":
+		return r, fmt.Errorf("prometheus: the result is a %s: write a query whose result is an instant vector", a.Data.ResultType)
+	}
+	for _, one := range a.Data.Result {
+		partition, value, err := s.entry(one)
+		if err != nil {
+			return r, fmt.Errorf("prometheus: %w", err)
+		}
+		if _, twice := r.Values[partition]; twice {
+			return r, fmt.Errorf("prometheus: two series are of partition %d: write sum by (%s) (...)", partition, s.Label)
+		}
+		r.Values[partition] = value
+	}
+	return r, nil
+}
+
+// entry reads one series.
+func (s Source) entry(one series) (partition int, value float64, err error) {
+	name, there := one.Metric[s.Label]
+	if !there {
+		return 0, 0, fmt.Errorf("a series has no label %q: %v", s.Label, one.Metric)
+	}
+	number, prefixed := strings.CutPrefix(name, s.Prefix)
+	partition, err = strconv.Atoi(number)
+	if err != nil || !prefixed {
+		return 0, 0, fmt.Errorf("label %s is %q, and not %q with a number behind it", s.Label, name, s.Prefix)
+	}
+	var text string
+	if err := json.Unmarshal(one.Value[1], &text); err != nil {
+		return 0, 0, errors.New("a series has no value: " + err.Error())
+	}
+	value, err = strconv.ParseFloat(text, 64)
+	return partition, value, err
+}

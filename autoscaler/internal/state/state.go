@@ -1,0 +1,170 @@
+// Package state is what an autoscaler that leads says of itself: the loads as it sees them, what it wants, and why it does nothing.
+package state
+
+import (
+	"encoding/json"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/idalloc/idalloc/autoscaler/internal/decide"
+	"github.com/idalloc/idalloc/autoscaler/internal/loop"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/partition/placement"
+)
+
+// Path is where an autoscaler serves its State.
+const Path = "/state"
+
+// State is one moment of an autoscaler.
+type State struct {
+	// At is when the decision was made.
+	At        time.Time `json:"at"`
+	Namespace string    `json:"namespace"`
+	Owner     string    `json:"owner"`
+
+	Phase  decide.Phase  `json:"phase"`
+	Action decide.Action `json:"action"`
+	Reason decide.Reason `json:"reason,omitempty"`
+	Why    string        `json:"why"`
+	// Error is why the loads or the owner could not be read or written in the last step.
+	Error string `json:"error,omitempty"`
+
+	Pods       int     `json:"pods"`
+	PodsWanted int     `json:"podsWanted"`
+	Capacity   float64 `json:"podCapacityUnitsPerSecond"`
+	// Load is that of all partitions of which something is known. LoadAt is when the oldest of the latest values was measured.
+	Load   float64   `json:"loadUnitsPerSecond"`
+	LoadAt time.Time `json:"loadAt,omitzero"`
+
+	IDs        []ID        `json:"ids"`
+	Partitions []Partition `json:"partitions"`
+}
+
+// ID is an id below the number of pods, or one above it that still owns something.
+type ID struct {
+	ID int `json:"id"`
+	// Load is the speed of what it owns, with the margins.
+	Load       float64 `json:"loadUnitsPerSecond"`
+	Partitions string  `json:"partitions"`
+	// Absent is why its pod cannot work, empty if it can.
+	Absent string `json:"absent,omitempty"`
+}
+
+// Partition is one partition.
+type Partition struct {
+	Partition int `json:"partition"`
+	// ID owns it, and Target is to own it by the target in force. Nil is nobody.
+	ID     *int `json:"id"`
+	Target *int `json:"target"`
+	// Load is nil if nothing is known.
+	Load *float64 `json:"loadUnitsPerSecond"`
+}
+
+// of returns what a step says. The owner was read in it.
+func of(r loop.Report, settings decide.Settings, ref store.Ref) State {
+	seen, d := r.Seen, r.Decision
+	s := State{
+		At: r.Now, Namespace: ref.Namespace, Owner: ref.String(), Phase: d.Phase, Action: d.Action, Reason: d.Reason, Why: d.Why,
+		Pods: seen.Count, PodsWanted: d.Wanted, Capacity: settings.Capacity, LoadAt: seen.Loads.At, IDs: []ID{}, Partitions: []Partition{},
+	}
+	load := func(p int) (float64, bool) {
+		if p >= len(seen.Loads.Speeds) || seen.Loads.Missing.Contains(p) {
+			return 0, false
+		}
+		return seen.Loads.Speeds[p], true
+	}
+	owners, targets := byPartition(seen.Row), byPartition(seen.Target)
+	for p := range seen.Partitions {
+		one := Partition{Partition: p, ID: owners[p], Target: targets[p]}
+		if v, known := load(p); known {
+			one.Load = &v
+			s.Load += v
+		}
+		s.Partitions = append(s.Partitions, one)
+	}
+	ids := seen.Count
+	for _, id := range seen.Row.IDs() {
+		ids = max(ids, id+1)
+	}
+	for id := range ids {
+		set, member := seen.Row[id]
+		one := ID{ID: id, Partitions: set.String(), Absent: seen.Absent[id]}
+		if !member && one.Absent == "" {
+			one.Absent = "its pod has not begun to work on partitions"
+		}
+		for p := range set.All() {
+			v, _ := load(p)
+			one.Load += v + settings.Margin
+		}
+		s.IDs = append(s.IDs, one)
+	}
+	return s
+}
+
+func byPartition(owners placement.Owners) map[int]*int {
+	whose := map[int]*int{}
+	for id, set := range owners {
+		for p := range set.All() {
+			whose[p] = &id
+		}
+	}
+	return whose
+}
+
+// Latest serves the state of the last step. It is safe for concurrent use.
+type Latest struct {
+	Settings decide.Settings
+	Ref      store.Ref
+
+	mu    sync.Mutex
+	state *State // nil while this process does not lead, or has not read the owner yet
+}
+
+// Observe takes the report of one step.
+func (l *Latest) Observe(r loop.Report) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if r.Decision.Phase != "" { // the owner was read
+		s := of(r, l.Settings, l.Ref)
+		l.state = &s
+	}
+	if l.state == nil {
+		return
+	}
+	next := *l.state
+	next.Error = ""
+	for _, err := range []error{r.SourceErr, r.Err} {
+		if err != nil {
+			next.Error = err.Error()
+		}
+	}
+	l.state = &next
+}
+
+// Leads says whether this process decides. One that does not has no state.
+func (l *Latest) Leads(leads bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !leads {
+		l.state = nil
+	}
+}
+
+// ServeHTTP answers with the state as JSON, or with 503 if there is none.
+func (l *Latest) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+	l.mu.Lock()
+	s := l.state
+	l.mu.Unlock()
+	if s == nil {
+		http.Error(w, "this autoscaler does not lead, or has not read the workload yet", http.StatusServiceUnavailable)
+		return
+	}
+	body, err := json.Marshal(s)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(body) // who asked may have gone
+}

@@ -1,0 +1,100 @@
+package state_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/idalloc/idalloc/autoscaler/internal/decide"
+	"github.com/idalloc/idalloc/autoscaler/internal/loop"
+	"github.com/idalloc/idalloc/autoscaler/internal/state"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/partition/placement"
+)
+
+func report() loop.Report {
+	return loop.Report{
+		Now: time.Unix(1000, 0).UTC(),
+		Seen: decide.Seen{
+			Count: 3, Partitions: 4, Row: placement.Owners{0: placement.Of(0, 1), 1: placement.Of(2)}, Target: placement.Owners{0: placement.Of(0), 1: placement.Of(1, 2)},
+			Absent: map[int]string{1: "its pod b is not Ready"},
+			Loads:  decide.Loads{Speeds: []float64{50, 7.5, 20, 0}, Missing: placement.Of(3), At: time.Unix(996, 0).UTC()},
+		},
+		Decision: decide.Decision{Phase: decide.Blind, Action: decide.Nothing, Wanted: 3, Why: "no load is known of partitions 3"},
+	}
+}
+
+func served(l *state.Latest) *httptest.ResponseRecorder {
+	w := httptest.NewRecorder()
+	l.ServeHTTP(w, httptest.NewRequestWithContext(context.Background(), http.MethodGet, state.Path, http.NoBody))
+	return w
+}
+
+func latest() *state.Latest {
+	return &state.Latest{Settings: decide.Settings{Capacity: 100, Margin: 1}, Ref: store.Ref{Kind: store.Deployment, Namespace: "demo", Name: "worker"}}
+}
+
+func TestTheTablesShowLoadsAndWhyNothingIsDecided(t *testing.T) {
+	l := latest()
+	l.Observe(report())
+	var s state.State
+	if err := json.Unmarshal(served(l).Body.Bytes(), &s); err != nil {
+		t.Fatal(err)
+	}
+	for partitions, want := range map[bool]string{
+		false: `Deployment/worker: 3 pods, 3 wanted, of 100 units/s each; load 77.5 units/s, measured 9s ago
+blind 5s ago: no load is known of partitions 3
+ID   LOAD   USED   PARTITIONS   REMARK
+0    59.5   60%    0-1          
+1    21     21%    2            its pod b is not Ready
+2    0      0%     -            its pod has not begun to work on partitions
+`,
+		true: `Deployment/worker: 3 pods, 3 wanted, of 100 units/s each; load 77.5 units/s, measured 9s ago
+blind 5s ago: no load is known of partitions 3
+PARTITION   ID   TARGET   LOAD
+0           0    0        50
+1           0    1        7.5
+2           1    1        20
+3           -    -        ?
+`,
+	} {
+		var out strings.Builder
+		if err := s.Table(&out, time.Unix(1005, 0), partitions); err != nil {
+			t.Fatal(err)
+		}
+		if out.String() != want {
+			t.Errorf("got\n%s\nwant\n%s", &out, want)
+		}
+	}
+}
+
+func TestAnErrorIsShownBesideWhatWasKnownBefore(t *testing.T) {
+	l := latest()
+	l.Observe(loop.Report{Err: errors.New("no answer from the API server")})
+	if code := served(l).Code; code != http.StatusServiceUnavailable {
+		t.Errorf("before the first read of the owner: %d", code)
+	}
+	l.Observe(report())
+	l.Observe(loop.Report{Err: errors.New("no answer from the API server")})
+	if body := served(l).Body.String(); !strings.Contains(body, `"error":"no answer from the API server"`) || !strings.Contains(body, `"pods":3`) {
+		t.Error(body)
+	}
+	l.Observe(report())
+	if body := served(l).Body.String(); strings.Contains(body, `"error"`) {
+		t.Errorf("an error that is over: %s", body)
+	}
+}
+
+func TestWhoDoesNotLeadHasNoState(t *testing.T) {
+	l := latest()
+	l.Observe(report())
+	l.Leads(false)
+	if w := served(l); w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), "does not lead") {
+		t.Errorf("%d: %s", w.Code, w.Body)
+	}
+}

@@ -1,0 +1,168 @@
+// Package workload reads what an autoscaler has to know of a workload, and writes its target and its number of pods.
+//
+// Each write carries the owner's UID and the resourceVersion that the decision was made on. So a write fails if anything has changed
+// since, also when a second autoscaler has written or the owner was deleted and made again. Then the caller reads again and decides anew.
+package workload
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/idalloc/idalloc/autoscaler/internal/decide"
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/partition/placement"
+)
+
+// FieldManager is the name under which the autoscaler writes.
+const FieldManager = "idalloc-autoscaler"
+
+// ErrNoScale means that the owner is of a kind without a scale subresource.
+var ErrNoScale = errors.New("idalloc: a Job has no scale subresource")
+
+// Workload is an owner that is scaled.
+type Workload struct {
+	Store *store.Store
+	Ref   store.Ref
+}
+
+// Moment is what one read of the owner says.
+type Moment struct {
+	// Seen has no loads.
+	decide.Seen
+	Owner store.Owner
+}
+
+// CanScale returns an error that wraps ErrNoScale if nobody can scale owners of this kind by their scale subresource.
+func CanScale(ref store.Ref) error {
+	if ref.Kind == store.Job {
+		return fmt.Errorf("%w: %s: use a Deployment, a StatefulSet or a ReplicaSet, or --scale=false", ErrNoScale, ref)
+	}
+	return nil
+}
+
+// Read reads the owner and, unless its status says that each pod is Ready and no other one is there, and the row lists each id, its pods. Errors:
+// as of store.Get.
+func (w Workload) Read(ctx context.Context) (Moment, error) {
+	whole, err := w.Store.GetWhole(ctx, w.Ref)
+	if err != nil {
+		return Moment{}, err
+	}
+	var object store.Object
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(whole.Object, &object); err != nil {
+		return Moment{}, fmt.Errorf("idalloc: read %s in namespace %s: %w", w.Ref, w.Ref.Namespace, err)
+	}
+	owner, err := store.DecodeOwner(w.Ref, &object, nil)
+	if err != nil {
+		return Moment{}, err
+	}
+	m := see(owner)
+	m.Foreign = foreign(object.ManagedFields)
+	if m.Trouble == "" && m.Count > 0 && (!settled(whole, m.Count) || m.lacks()) {
+		err = w.attend(ctx, &m)
+	}
+	return m, err
+}
+
+func see(o store.Owner) Moment {
+	m := Moment{Owner: o, Seen: decide.Seen{Count: o.Count, Target: o.Wish.Target, Absent: map[int]string{}, Unready: map[int]bool{}}}
+	row := o.Record.State.Partitions
+	if row != nil {
+		m.Partitions, m.Row = row.Count, maps.Clone(row.Owners)
+	}
+	m.Trouble = trouble(o, row)
+	return m
+}
+
+// lacks reports whether an id is no member.
+func (m *Moment) lacks() bool {
+	for id := range m.Count {
+		if _, member := m.Row[id]; !member {
+			return true
+		}
+	}
+	return false
+}
+
+// trouble says why the owner is not to be touched.
+func trouble(o store.Owner, row *assignment.Partitions) string {
+	ask := fmt.Sprintf("kubectl annotate -n %s %s", o.Namespace, o.Ref)
+	switch {
+	case o.Terminating:
+		return fmt.Sprintf("%s is being deleted", o.Ref)
+	case !o.Wish.HasCount || o.Wish.Count == 0:
+		return fmt.Sprintf("%s has no partitions: %s %s=64", o.Ref, ask, assignment.PartitionCountKey)
+	case o.Wish.Strategy != placement.NameExternal:
+		return fmt.Sprintf("the autoscaler places partitions only with the strategy external: %s --overwrite %s=%s", ask, assignment.PartitionStrategyKey, placement.NameExternal)
+	case len(o.Record.Problems) > 0:
+		return "idalloc's annotations cannot be read, and the pods have not put them right yet"
+	case row == nil:
+		return "no pod works on partitions yet"
+	case row.Strategy != placement.NameExternal:
+		return fmt.Sprintf("the strategy in force is still %s: the pods change it with their next plan", row.Strategy)
+	case row.Count != o.Wish.Count:
+		return fmt.Sprintf("%d partitions are in force, and %d are asked for: the pods change that with their next plan", row.Count, o.Wish.Count)
+	}
+	return ""
+}
+
+// Assign writes the target, if nothing has changed since m was read. Errors: as of Scale.
+func (w Workload) Assign(ctx context.Context, m Moment, target placement.Owners) error {
+	return w.patch(ctx, m.Owner, map[string]any{"annotations": map[string]string{assignment.PartitionTargetKey: target.String()}}, nil)
+}
+
+// Scale sets the number of pods, if nothing has changed since m was read. Errors wrap store.ErrConflict if something has,
+// store.ErrGone if the owner does not exist any more, *store.ForbiddenError if the Role does not permit it, or they are the client's own.
+func (w Workload) Scale(ctx context.Context, m Moment, replicas int) error {
+	if err := CanScale(w.Ref); err != nil {
+		return err
+	}
+	return w.patch(ctx, m.Owner, map[string]any{}, map[string]any{"replicas": replicas}, "scale")
+}
+
+// patch writes metadata and spec of the object, or of a subresource.
+func (w Workload) patch(ctx context.Context, o store.Owner, metadata, spec map[string]any, subresource ...string) error {
+	ctx, cancel := context.WithTimeout(ctx, store.RequestTimeout)
+	defer cancel()
+	metadata["uid"], metadata["resourceVersion"] = o.UID, o.ResourceVersion
+	object := map[string]any{"metadata": metadata}
+	if spec != nil {
+		object["spec"] = spec
+	}
+	body, err := json.Marshal(object)
+	if err != nil {
+		return err
+	}
+	gvr := w.Ref.GVR()
+	_, err = w.Store.Dynamic.Resource(gvr).Namespace(w.Ref.Namespace).
+		Patch(ctx, w.Ref.Name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: FieldManager}, subresource...)
+	for _, sub := range subresource {
+		gvr.Resource += "/" + sub
+	}
+	return w.judge(gvr, err)
+}
+
+// judge says what an error of a write means.
+func (w Workload) judge(gvr schema.GroupVersionResource, err error) error {
+	what := fmt.Sprintf("idalloc: patch %s %q in namespace %s", gvr.Resource, w.Ref.Name, w.Ref.Namespace)
+	switch {
+	case err == nil:
+		return nil
+	case apierrors.IsConflict(err):
+		return fmt.Errorf("%s: %w: %w", what, store.ErrConflict, err)
+	case apierrors.IsNotFound(err):
+		return fmt.Errorf("%s: %w: %w", what, store.ErrGone, err)
+	case apierrors.IsForbidden(err):
+		return store.Forbidden("patch", gvr, w.Ref.Namespace, w.Ref.Name, err)
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}

@@ -1,0 +1,347 @@
+package envtest
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"github.com/idalloc/idalloc/autoscaler/internal/decide"
+	"github.com/idalloc/idalloc/autoscaler/internal/election"
+	"github.com/idalloc/idalloc/autoscaler/internal/loop"
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+)
+
+var _ = Describe("The autoscaler", func() {
+	It("brings pods before their partitions, and takes partitions before their pods", func(ctx SpecContext) {
+		w := deploy(ctx, 1)
+		run(ctx, w.autoscaler())
+		w.loads(250)
+		w.settles(ctx, 3)
+		Eventually(func() []int { // each has 250/12 units/s, so a pod works off four
+			row := w.moment(ctx).Row
+			return []int{row[0].Len(), row[1].Len(), row[2].Len()}
+		}).WithContext(ctx).Should(Equal([]int{4, 4, 4}))
+		w.loads(60)
+		w.settles(ctx, 1)
+		events, err := env.Client.CoreV1().Events(w.Name).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.name=" + name})
+		Expect(err).NotTo(HaveOccurred())
+		said := make([]string, 0, len(events.Items))
+		for i := range events.Items {
+			said = append(said, events.Items[i].Reason)
+		}
+		Expect(said).To(ContainElements("AutoscalerScaled", "PartitionsMoved"))
+	})
+
+	It("goes on from what stands when it ends after any of its writes", func(ctx SpecContext) {
+		w := deploy(ctx, 1)
+		var writes atomic.Int32
+		// Each autoscaler writes once, and is replaced by one that knows nothing.
+		once := func() {
+			ctx, cancel := context.WithCancel(ctx)
+			defer cancel()
+			l := w.autoscaler(func(l *loop.Loop) {
+				l.Observe = func(r loop.Report) {
+					if r.Done {
+						writes.Add(1)
+						cancel()
+					}
+				}
+			})
+			Expect(l.Run(ctx)).To(Succeed())
+		}
+		w.loads(250)
+		once() // replicas
+		once() // the target
+		w.settles(ctx, 3)
+		w.loads(60)
+		once() // the target
+		once() // replicas
+		w.settles(ctx, 1)
+		Expect(writes.Load()).To(BeEquivalentTo(4))
+	})
+
+	It("is not disturbed by a second one that decides, too", func(ctx SpecContext) {
+		w := deploy(ctx, 1)
+		run(ctx, w.autoscaler())
+		run(ctx, w.autoscaler())
+		w.loads(250)
+		w.settles(ctx, 3)
+		w.loads(60)
+		w.settles(ctx, 1)
+	})
+
+	It("corrects a hand on kubectl scale", func(ctx SpecContext) {
+		w := deploy(ctx, 2)
+		w.loads(150)
+		_, err := env.Client.AppsV1().Deployments(w.Name).Patch(ctx, name, types.MergePatchType,
+			[]byte(`{"metadata":{"annotations":{"test.idalloc.dev/hand":"yes"}},"spec":{"replicas":1}}`), metav1.PatchOptions{})
+		Expect(err).NotTo(HaveOccurred())
+		run(ctx, w.autoscaler())
+		w.settles(ctx, 2)
+		Expect(w.Scale(ctx, store.Deployment, name, 4)).To(Succeed())
+		w.settles(ctx, 2)
+	})
+
+	It("decides nothing while the source is down", func(ctx SpecContext) {
+		w := deploy(ctx, 1)
+		w.fails(errors.New("connection refused"))
+		reports := make(chan loop.Report, 1)
+		run(ctx, w.autoscaler(func(l *loop.Loop) {
+			l.Observe = func(r loop.Report) {
+				select {
+				case reports <- r:
+				default:
+				}
+			}
+		}))
+		var r loop.Report
+		Eventually(reports).WithContext(ctx).Should(Receive(&r))
+		Expect(r.SourceErr).To(MatchError("connection refused"))
+		Expect(r.Decision.Phase).To(Equal(decide.Blind))
+		Expect(r.Decision.Why).To(ContainSubstring("no load is known of partitions 0-11"))
+		w.loads(150)
+		w.settles(ctx, 2)
+	})
+
+	It("writes nothing with DryRun, and leaves the number of pods alone with KeepPods", func(ctx SpecContext) {
+		w := deploy(ctx, 1)
+		before := w.moment(ctx).Owner.Annotations
+		w.loads(250)
+		var wanted atomic.Int64
+		see := func(l *loop.Loop) { l.Observe = func(r loop.Report) { wanted.Store(int64(r.Decision.Wanted)) } }
+		dry := run(ctx, w.autoscaler(see, func(l *loop.Loop) { l.DryRun = true }))
+		Eventually(wanted.Load).WithContext(ctx).Should(BeEquivalentTo(3))
+		dry.end()
+		Expect(w.moment(ctx).Count).To(Equal(1))
+		Expect(w.moment(ctx).Owner.Annotations).To(Equal(before))
+		wanted.Store(0)
+		run(ctx, w.autoscaler(see, func(l *loop.Loop) { l.KeepPods = true }))
+		Eventually(wanted.Load).WithContext(ctx).Should(BeEquivalentTo(3))
+		Expect(w.moment(ctx).Count).To(Equal(1))
+		Expect(w.Scale(ctx, store.Deployment, name, 3)).To(Succeed()) // as an HPA does
+		w.settles(ctx, 3)
+		Eventually(func() int { return w.moment(ctx).Row[2].Len() }).WithContext(ctx).Should(BeNumerically(">", 0))
+	})
+
+	It("says what is in the way, and ends with the workload", func(ctx SpecContext) {
+		w := deploy(ctx, 1)
+		_, err := env.Client.AppsV1().Deployments(w.Name).Patch(ctx, name, types.MergePatchType,
+			[]byte(`{"metadata":{"annotations":{"`+assignment.PartitionStrategyKey+`":"sticky"}}}`), metav1.PatchOptions{})
+		Expect(err).NotTo(HaveOccurred())
+		var mu sync.Mutex
+		var why string
+		r := run(ctx, w.autoscaler(func(l *loop.Loop) {
+			l.Observe = func(r loop.Report) {
+				mu.Lock()
+				defer mu.Unlock()
+				why = r.Decision.Why
+			}
+		}))
+		Eventually(func() string {
+			mu.Lock()
+			defer mu.Unlock()
+			return why
+		}).WithContext(ctx).Should(ContainSubstring("kubectl annotate -n " + w.Name + " Deployment/worker"))
+		Expect(env.Client.AppsV1().Deployments(w.Name).Delete(ctx, name, metav1.DeleteOptions{})).To(Succeed())
+		Eventually(r.ended).WithContext(ctx).Should(BeClosed())
+		Expect(r.err).To(MatchError(store.ErrGone))
+	})
+
+	It("names the permission that is missing", func(ctx SpecContext) {
+		w := deploy(ctx, 1)
+		role, err := env.Client.RbacV1().Roles(w.Name).Get(ctx, account, metav1.GetOptions{})
+		Expect(err).NotTo(HaveOccurred())
+		role.Rules = slices.DeleteFunc(role.Rules, func(r rbacv1.PolicyRule) bool { return slices.Contains(r.Resources, "deployments/scale") })
+		_, err = env.Client.RbacV1().Roles(w.Name).Update(ctx, role, metav1.UpdateOptions{})
+		Expect(err).NotTo(HaveOccurred())
+		w.loads(250)
+		Expect(refusal(ctx, w)).To(MatchError(ContainSubstring(`add verb "patch" on resource "deployments/scale"`)))
+	})
+
+	It("is kept from scaling by the admission policy if its account is marked", func(ctx SpecContext) {
+		w := deploy(ctx, 1)
+		role, err := env.Client.RbacV1().Roles(w.Name).Get(ctx, account, metav1.GetOptions{})
+		Expect(err).NotTo(HaveOccurred())
+		role.Rules = append(role.Rules, rbacv1.PolicyRule{APIGroups: []string{"idalloc.dev"}, Resources: []string{"slots"}, Verbs: []string{"allocate"}})
+		_, err = env.Client.RbacV1().Roles(w.Name).Update(ctx, role, metav1.UpdateOptions{})
+		Expect(err).NotTo(HaveOccurred())
+		w.loads(250)
+		Expect(refusal(ctx, w)).To(MatchError(ContainSubstring("an account that is marked for idalloc may only update workloads and pods themselves")))
+	})
+})
+
+// refusal runs an autoscaler until a write of it is refused.
+func refusal(ctx SpecContext, w *scaled) error {
+	GinkgoHelper()
+	refusals := make(chan error, 1)
+	run(ctx, w.autoscaler(func(l *loop.Loop) {
+		l.Observe = func(r loop.Report) {
+			if forbidden := (*store.ForbiddenError)(nil); errors.As(r.Err, &forbidden) {
+				select {
+				case refusals <- r.Err:
+				default:
+				}
+			}
+		}
+	}))
+	var refused error
+	Eventually(refusals).WithContext(ctx).Should(Receive(&refused))
+	return refused
+}
+
+var _ = Describe("The example", func() {
+	It("is accepted by the API server", func(ctx SpecContext) {
+		ns, err := env.NewNamespace(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(ns.Delete)
+		strict := metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict, DryRun: []string{metav1.DryRunAll}}
+		_, err = env.Client.AppsV1().Deployments(ns.Name).Create(ctx, manifest[*appsv1.Deployment]("autoscaler", "config", "deployment.yaml"), strict)
+		Expect(err).NotTo(HaveOccurred())
+		_, err = env.Client.AutoscalingV2().HorizontalPodAutoscalers(ns.Name).Create(ctx,
+			manifest[*autoscalingv2.HorizontalPodAutoscaler]("autoscaler", "config", "hpa.yaml"), strict)
+		Expect(err).NotTo(HaveOccurred())
+	})
+})
+
+var _ = Describe("Leader election", func() {
+	It("gives the lease back only after the work has stopped", func(ctx SpecContext) {
+		w := prepare(ctx)
+		candidate := func(who string) election.Candidate {
+			return election.Candidate{Config: w.config, Namespace: w.Name, Name: lease, Identity: who, Duration: 3 * time.Second, Log: GinkgoLogr}
+		}
+		var mu sync.Mutex
+		var order []string
+		note := func(what string) {
+			mu.Lock()
+			defer mu.Unlock()
+			order = append(order, what)
+		}
+		said := func() string {
+			mu.Lock()
+			defer mu.Unlock()
+			return strings.Join(order, ", ")
+		}
+		started, release := make(chan struct{}), make(chan struct{})
+		first, stopFirst := context.WithCancel(ctx)
+		second, stopSecond := context.WithCancel(ctx)
+		ends := make(chan error, 2)
+		go func() {
+			ends <- candidate("a").Run(first, func(ctx context.Context) error {
+				close(started)
+				<-ctx.Done()
+				<-release
+				note("a has stopped")
+				return nil
+			})
+		}()
+		Eventually(started).WithContext(ctx).Should(BeClosed())
+		go func() {
+			ends <- candidate("b").Run(second, func(ctx context.Context) error {
+				note("b leads")
+				<-ctx.Done()
+				return nil
+			})
+		}()
+		stopFirst()
+		held := func() string {
+			found, err := env.Client.CoordinationV1().Leases(w.Name).Get(ctx, lease, metav1.GetOptions{})
+			Expect(err).NotTo(HaveOccurred())
+			return *found.Spec.HolderIdentity
+		}
+		Consistently(held, 4*time.Second).Should(Equal("a"), "it renews the lease until its work has stopped")
+		close(release)
+		Eventually(said).WithContext(ctx).Should(Equal("a has stopped, b leads"))
+		stopSecond()
+		Eventually(ends).WithContext(ctx).Should(Receive(BeNil()))
+		Eventually(ends).WithContext(ctx).Should(Receive(BeNil()))
+	})
+
+	It("ends a candidate that waits at once", func(ctx SpecContext) {
+		w := prepare(ctx)
+		leads := make(chan struct{})
+		first, stop := context.WithCancel(ctx)
+		end := make(chan error, 1)
+		c := election.Candidate{Config: w.config, Namespace: w.Name, Name: lease, Identity: "a", Log: GinkgoLogr}
+		go func() {
+			end <- c.Run(first, func(ctx context.Context) error {
+				close(leads)
+				<-ctx.Done()
+				return nil
+			})
+		}()
+		Eventually(leads).WithContext(ctx).Should(BeClosed())
+		waiting, giveUp := context.WithCancel(ctx)
+		giveUp()
+		c.Identity = "b"
+		Expect(c.Run(waiting, func(context.Context) error { return errors.New("led") })).To(Succeed())
+		stop()
+		Eventually(end).WithContext(ctx).Should(Receive(BeNil()))
+	})
+
+	It("logs no error when two candidates make the lease at once", func(ctx SpecContext) {
+		w := prepare(ctx)
+		var mu sync.Mutex
+		var said []string
+		log := funcr.New(func(_, text string) {
+			mu.Lock()
+			defer mu.Unlock()
+			said = append(said, text)
+		}, funcr.Options{})
+		logged := func() []string {
+			mu.Lock()
+			defer mu.Unlock()
+			return slices.Clone(said)
+		}
+		// Each hears that there is no lease before either makes one.
+		var looked sync.WaitGroup
+		looked.Add(2)
+		both, stop := context.WithCancel(ctx)
+		ends := make(chan error, 2)
+		for _, who := range []string{"a", "b"} {
+			config := rest.CopyConfig(w.config)
+			var once sync.Once
+			config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+				return roundTrip(func(r *http.Request) (*http.Response, error) {
+					answer, err := next.RoundTrip(r)
+					once.Do(func() {
+						looked.Done()
+						looked.Wait()
+					})
+					return answer, err
+				})
+			})
+			c := election.Candidate{Config: config, Namespace: w.Name, Name: lease, Identity: who, Log: log}
+			go func() {
+				ends <- c.Run(both, func(ctx context.Context) error {
+					<-ctx.Done()
+					return nil
+				})
+			}()
+		}
+		Eventually(logged).WithContext(ctx).Should(ContainElements(ContainSubstring("acquired lease"), ContainSubstring("already exists")))
+		Expect(logged()).NotTo(ContainElement(ContainSubstring(`"error"=`)))
+		stop()
+		Eventually(ends).WithContext(ctx).Should(Receive(BeNil()))
+		Eventually(ends).WithContext(ctx).Should(Receive(BeNil()))
+	})
+})
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

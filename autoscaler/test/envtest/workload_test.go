@@ -1,0 +1,238 @@
+package envtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"github.com/idalloc/idalloc/autoscaler/internal/decide"
+	"github.com/idalloc/idalloc/autoscaler/internal/loop"
+	"github.com/idalloc/idalloc/autoscaler/internal/monitor"
+	"github.com/idalloc/idalloc/autoscaler/internal/workload"
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/partition/placement"
+	"github.com/idalloc/idalloc/test/envtest/suite"
+)
+
+const (
+	name       = "worker"
+	partitions = 12
+	capacity   = 100.0
+	// account is the autoscaler's, and lease the name of the Lease that its Role names.
+	account = "autoscaler"
+	lease   = "idalloc-autoscaler-deployment.worker"
+)
+
+// scaled is a Deployment whose pods work on partitions, with the loads that the spec says.
+type scaled struct {
+	*suite.Namespace
+
+	ref    store.Ref
+	store  *store.Store // the admin's
+	config *rest.Config // the autoscaler's
+
+	mu   sync.Mutex
+	load func(partition int) (float64, error)
+	// broken are the rules that a moment of the owner broke.
+	broken []error
+}
+
+// prepare makes a namespace with the autoscaler's account, and no workload yet.
+func prepare(ctx SpecContext) *scaled {
+	GinkgoHelper()
+	ns, err := env.NewNamespace(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(ns.Delete)
+	Expect(ns.Grant(ctx, account, manifest[*rbacv1.Role]("autoscaler", "config", "role.yaml").Rules...)).To(Succeed())
+	ref, err := store.ParseRef("deployment/"+name, ns.Name)
+	Expect(err).NotTo(HaveOccurred())
+	w := &scaled{Namespace: ns, ref: ref}
+	w.store, err = store.New(env.ControlPlane.Config(), clock.RealClock{})
+	Expect(err).NotTo(HaveOccurred())
+	w.config, err = env.ControlPlane.ServiceAccountConfig(ctx, ns.Name, account)
+	Expect(err).NotTo(HaveOccurred())
+	return w
+}
+
+// deploy makes a workload of so many pods that divide partitions, and waits until each partition is owned.
+func deploy(ctx SpecContext, pods int32) *scaled {
+	GinkgoHelper()
+	w := prepare(ctx)
+	c := suite.Container("main")
+	c.Image = image
+	c.Env = append(c.Env, corev1.EnvVar{Name: "HTTP_ADDRESS", Value: "127.0.0.1:0"})
+	d := suite.Deployment(name, pods, suite.PodSpec(c))
+	d.Annotations = map[string]string{
+		assignment.PartitionCountKey: strconv.Itoa(partitions), assignment.PartitionStrategyKey: placement.NameExternal,
+		assignment.PartitionFailoverAfterKey: "2s",
+	}
+	Expect(w.Create(ctx, d)).To(Succeed())
+	w.loads(50)
+	w.follow(ctx)
+	w.settles(ctx, int(pods))
+	return w
+}
+
+// loads has all partitions together grow this fast, each alike.
+func (w *scaled) loads(total float64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.load = func(int) (float64, error) { return total / partitions, nil }
+}
+
+// fails has the source fail.
+func (w *scaled) fails(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.load = func(int) (float64, error) { return 0, err }
+}
+
+// Read makes the workload a source of its loads.
+func (w *scaled) Read(context.Context) (monitor.Reading, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r := monitor.Reading{At: time.Now(), Values: map[int]float64{}}
+	for p := range partitions {
+		var err error
+		if r.Values[p], err = w.load(p); err != nil {
+			return r, err
+		}
+	}
+	return r, nil
+}
+
+// moment is what the owner says.
+func (w *scaled) moment(ctx context.Context) workload.Moment {
+	GinkgoHelper()
+	m, err := workload.Workload{Store: w.store, Ref: w.ref}.Read(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	return m
+}
+
+// settles waits until so many pods are asked for, and their ids own all partitions.
+func (w *scaled) settles(ctx context.Context, pods int) {
+	GinkgoHelper()
+	Eventually(func() error {
+		m := w.moment(ctx)
+		owned := 0
+		for _, set := range m.Row {
+			owned += set.Len()
+		}
+		if m.Count != pods || len(m.Row) != pods || owned != partitions {
+			return fmt.Errorf("%d pods, owners %s; %s", m.Count, m.Row, m.Trouble)
+		}
+		return nil
+	}).WithContext(ctx).Should(Succeed())
+}
+
+// follow checks each moment of the owner against the rules of its writes, until the spec ends.
+func (w *scaled) follow(ctx SpecContext) {
+	GinkgoHelper()
+	ctx2, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	watch, err := w.store.WatchObjects(ctx2, w.ref, metav1.ListOptions{FieldSelector: "metadata.name=" + name})
+	Expect(err).NotTo(HaveOccurred())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		var last *store.Owner
+		for e := range watch.ResultChan() {
+			object, ok := e.Object.(*store.Object)
+			if !ok {
+				continue
+			}
+			now, err := store.DecodeOwner(w.ref, object, nil)
+			if err == nil && last != nil {
+				err = lawful(*last, now)
+			}
+			w.mu.Lock()
+			w.broken = append(w.broken, err)
+			w.mu.Unlock()
+			last = &now
+		}
+	}()
+	DeferCleanup(func() {
+		cancel()
+		watch.Stop()
+		<-done
+		Expect(errors.Join(w.broken...)).NotTo(HaveOccurred())
+	})
+}
+
+// lawful checks that a target names members only, and that only ids go that own nothing. What a hand does is not judged: the spec of a
+// hand on kubectl scale has nobody else scale down.
+func lawful(before, after store.Owner) error {
+	row := assignment.Partitions{}
+	if p := before.Record.State.Partitions; p != nil {
+		row = *p
+	}
+	if !after.Wish.Target.Equal(before.Wish.Target) {
+		for id := range after.Wish.Target {
+			if _, member := row.Owners[id]; !member {
+				return fmt.Errorf("the target %s names id %d, and the members are %v", after.Wish.Target, id, row.Owners.IDs())
+			}
+		}
+	}
+	if after.Count < before.Count && after.Annotations["test.idalloc.dev/hand"] == "" {
+		for id, set := range row.Owners {
+			if id >= after.Count && !set.Empty() {
+				return fmt.Errorf("scaled to %d, and id %d owns %s", after.Count, id, set)
+			}
+		}
+	}
+	return nil
+}
+
+// autoscaler returns a loop with short waits and the autoscaler's own permissions.
+func (w *scaled) autoscaler(change ...func(*loop.Loop)) *loop.Loop {
+	GinkgoHelper()
+	s, err := store.New(w.config, clock.RealClock{})
+	Expect(err).NotTo(HaveOccurred())
+	l := &loop.Loop{
+		Workload: workload.Workload{Store: s, Ref: w.ref}, Source: w, Monitor: &monitor.Monitor{Window: time.Second, Most: 1e6},
+		Decider: &decide.Decider{Settings: decide.Settings{
+			Capacity: capacity, Min: 1, Every: time.Second, AfterUp: 2 * time.Second, AfterDown: 3 * time.Second, MaxAge: 10 * time.Second,
+			Patience: time.Minute, Spare: 0.1,
+		}},
+		Period: 200 * time.Millisecond, Reporter: account, Clock: clock.RealClock{}, Log: GinkgoLogr,
+	}
+	for _, c := range change {
+		c(l)
+	}
+	return l
+}
+
+// running is a loop that runs.
+type running struct {
+	stop  context.CancelFunc
+	ended chan struct{}
+	err   error // once ended is closed
+}
+
+// run runs a loop until the spec ends, or somebody stops it.
+func run(ctx SpecContext, l *loop.Loop) *running {
+	ctx2, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	r := &running{stop: cancel, ended: make(chan struct{})}
+	go func() {
+		defer close(r.ended)
+		r.err = l.Run(ctx2)
+	}()
+	DeferCleanup(r.end)
+	return r
+}
+
+func (r *running) end() {
+	r.stop()
+	<-r.ended
+}

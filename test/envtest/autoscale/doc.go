@@ -1,2 +1,0 @@
-// Package autoscale tests the autoscaler against a real API server, with pods that really divide partitions among themselves.
-package autoscale
