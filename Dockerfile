@@ -7,12 +7,13 @@
 #   docker build --target autoscaler      -t ghcr.io/idalloc/idalloc-autoscaler .
 
 # The compiler runs on the builder's own platform and cross-compiles: no emulation.
-FROM --platform=$BUILDPLATFORM golang:1.26 AS build
+FROM --platform=$BUILDPLATFORM golang:1.26 AS modules
 WORKDIR /src
 # The modules have a layer of their own, so a change of the source does not download them again.
 COPY go.mod go.sum ./
 RUN go mod download
-COPY autoscaler/ autoscaler/
+
+FROM modules AS build
 COPY cmd/ cmd/
 COPY examples/ examples/
 COPY internal/ internal/
@@ -26,8 +27,15 @@ RUN go build -trimpath -ldflags "-s -w" -o /out/ ./examples/fileworker ./example
 FROM build AS build-idalloc
 RUN go build -trimpath -tags nethttpomithttp2 -ldflags "-s -w -X main.version=$VERSION" -o /out/idalloc ./cmd/idalloc
 
-FROM build AS build-autoscaler
-RUN go build -trimpath -tags nethttpomithttp2 -ldflags "-s -w -X main.version=$VERSION" -o /out/idalloc-autoscaler ./autoscaler/cmd/idalloc-autoscaler
+FROM modules AS build-autoscaler
+COPY autoscaler/go.mod autoscaler/go.sum autoscaler/
+RUN go -C autoscaler mod download
+COPY autoscaler/ autoscaler/
+COPY internal/ internal/
+COPY pkg/ pkg/
+ARG TARGETOS TARGETARCH VERSION=dev
+ENV CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH
+RUN go -C autoscaler build -trimpath -tags nethttpomithttp2 -ldflags "-s -w -X main.version=$VERSION" -o /out/idalloc-autoscaler ./cmd/idalloc-autoscaler
 
 FROM gcr.io/distroless/static:nonroot AS fileworker
 COPY --from=build-examples /out/fileworker /fileworker

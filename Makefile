@@ -25,25 +25,26 @@ MUTANTS ?= all
 PACKAGES ?= ./pkg/...,./internal/...,./cmd/idalloc
 MUTATION ?=
 # Suites on the local control plane. Each starts one of its own. QUICK is what make test runs of them.
-ENVTEST := ./test/envtest/... ./autoscaler/test/envtest
+ENVTEST := ./test/envtest/...
 QUICK := ./test/envtest/allocation ./test/envtest/policy ./test/envtest/inject
 # Packages in which goroutines meet. Their tests run with the race detector, which makes a test program slow to build.
-RACE := ./pkg/allocator ./pkg/context ./pkg/identity ./pkg/partition ./pkg/watch ./internal/agent ./autoscaler/internal/loop \
-  ./autoscaler/internal/state ./internal/child ./internal/hook ./internal/publish
-# Modules of their own, so that ./... is the product and its tests. Tools:
+RACE := ./pkg/allocator ./pkg/context ./pkg/identity ./pkg/partition ./pkg/watch ./internal/agent ./internal/child ./internal/hook ./internal/publish
+# Modules of their own, so that ./... is the product and its tests. The autoscaler, and those of its tests that need nothing:
+AUTOSCALER := autoscaler
+AUTOSCALER_UNIT := ./cmd/... ./internal/... ./packing
+# Tools:
 PLOT := test/bench/plot
 PARTITIONS := test/bench/partitions
 POLICY := test/bench/policy
 RELEASE := hack/release
 TOOLS := test/bench test/mutation test/report $(PLOT) $(PARTITIONS) $(POLICY) $(RELEASE)
-# Examples with the clients of their servers. CONSUMERS runs those that use an id alone; KAFKA has the broker for the autoscaler's source.
+# Examples with the clients of their servers. CONSUMERS runs those that use an id alone.
 EXAMPLES := examples/rabbitmq examples/franz examples/postgres examples/snowflake examples/sonyflake examples/kafka-static-membership examples/sequences
 CONSUMERS := test/consumers
-KAFKA := autoscaler/test/kafka
 # The chart's tests.
 HELM := test/helm
 # The other packages that need nothing but kubectl.
-UNIT = $$(go list ./... | grep -v -e /test/envtest -e /test/prometheus -e /test/sources -e '/test/simulation$$' | grep -vxFf <(go list $(RACE)))
+UNIT = $$(go list ./... | grep -v -e /test/envtest -e /test/prometheus -e '/test/simulation$$' | grep -vxFf <(go list $(RACE)))
 
 ##@ Test: two rings, and the night
 
@@ -74,7 +75,7 @@ build: ## Build bin/idalloc and bin/kubectl-idalloc, static and stripped.
 
 .PHONY: build-autoscaler
 build-autoscaler: ## Build bin/idalloc-autoscaler (see docs/autoscaling.md).
-	CGO_ENABLED=0 go build -trimpath -tags "$(TAGS)" -ldflags "$(LDFLAGS)" -o bin/idalloc-autoscaler ./autoscaler/cmd/idalloc-autoscaler
+	CGO_ENABLED=0 go -C $(AUTOSCALER) build -trimpath -tags "$(TAGS)" -ldflags "$(LDFLAGS)" -o $(CURDIR)/bin/idalloc-autoscaler ./cmd/idalloc-autoscaler
 
 .PHONY: demo
 demo: ## Watch five pods get their ids on a local control plane; no cluster needed.
@@ -104,10 +105,12 @@ release: ## Make the files of a release of this commit in dist: binaries, image,
 test-unit: ## Run the unit and property tests and the seeds of the fuzz targets; with the race detector where goroutines meet.
 	assets=$$(hack/controlplane/build); PATH="$$assets:$$PATH" go test -vet=off -timeout 10m $(UNIT)
 	go test -vet=off -race -timeout 10m $(RACE)
+	go -C $(AUTOSCALER) test -vet=off -race -timeout 10m $(AUTOSCALER_UNIT)
 
 .PHONY: test-race
 test-race: ## Run the unit tests, and 25 simulated histories, all with the race detector.
 	assets=$$(hack/controlplane/build); PATH="$$assets:$$PATH" go test -race -timeout 20m $(UNIT) $(RACE) ./test/simulation
+	go -C $(AUTOSCALER) test -race -timeout 20m $(AUTOSCALER_UNIT)
 
 .PHONY: test-tools
 test-tools: ## Run the tests of the tools, which are modules of their own.
@@ -124,6 +127,7 @@ test-envtest: ## Run the quick specs on the local control plane.
 .PHONY: test-envtest-all
 test-envtest-all: ## Run all specs on the local control plane with the race detector.
 	assets=$$(hack/controlplane/build); KUBEBUILDER_ASSETS=$$assets go test -race -count=1 -timeout 40m -p 1 $(ENVTEST)
+	assets=$$(hack/controlplane/build); KUBEBUILDER_ASSETS=$$assets go -C $(AUTOSCALER) test -race -count=1 -timeout 20m ./test/envtest
 	assets=$$(hack/controlplane/build); KUBEBUILDER_ASSETS=$$assets go -C $(HELM) test -count=1 -timeout 10m ./...
 
 .PHONY: smoke
@@ -134,8 +138,8 @@ smoke: ## Run each example beside its server for a moment. RabbitMQ, PostgreSQL 
 
 .PHONY: test-examples
 test-examples: ## Run the examples, the autoscaler's sources and the metrics in full, with the same servers.
-	SOURCES=required go test -count=1 -timeout 10m ./autoscaler/test/sources
-	assets=$$(hack/controlplane/build); for module in $(EXAMPLES) $(CONSUMERS) $(KAFKA); do \
+	SOURCES=required go -C $(AUTOSCALER) test -count=1 -timeout 10m ./test/sources
+	assets=$$(hack/controlplane/build); for module in $(EXAMPLES) $(CONSUMERS); do \
 	  KUBEBUILDER_ASSETS=$$assets go -C $$module test -count=1 -timeout 20m ./... || exit 1; \
 	done; \
 	KUBEBUILDER_ASSETS=$$assets go test -count=1 -timeout 20m ./test/prometheus
@@ -161,7 +165,7 @@ e2e: ## Run the suite and the autoscaler's test on the cluster of KUBECONFIG (se
 fuzz: ## Fuzz every target for FUZZTIME (30s).
 	grep -rHo --include='*_test.go' '^func Fuzz[A-Za-z0-9]*' autoscaler internal pkg | while IFS=: read -r file target; do \
 	  echo "$${target#func } in $$(dirname "$$file")"; \
-	  go test -run '^$$' -fuzz "^$${target#func }\$$" -fuzztime $(FUZZTIME) "./$$(dirname "$$file")"; \
+	  go -C "$$(dirname "$$file")" test -run '^$$' -fuzz "^$${target#func }\$$" -fuzztime $(FUZZTIME) .; \
 	done
 
 .PHONY: chaos
@@ -185,7 +189,7 @@ bench-partitions: ## Compare strategies of partitions with hashing and a Kafka c
 
 .PHONY: bench-packing
 bench-packing: ## Compare algorithms that pack partitions by load, by the protocol of a paper, a few minutes; bin/bench gets tables and picture.
-	go test -run '^$$' -bench . ./autoscaler/packing
+	go -C $(AUTOSCALER) test -run '^$$' -bench . ./packing
 	go -C $(PARTITIONS) run ./packing -out $(CURDIR)/bin/bench
 
 .PHONY: bench-policy
@@ -210,13 +214,13 @@ check: lint ## Check the code as lint does, and that the documents are true.
 .PHONY: lint
 lint: ## Check formatting, vet, golangci-lint and tidiness.
 	test -z "$$(gofmt -l $$(git ls-files '*.go'))"
-	go vet ./... && go vet -tags e2e ./test/e2e && go -C examples/rabbitmq vet -tags e2e .
+	go vet ./... && go -C $(AUTOSCALER) vet ./... && go vet -tags e2e ./test/e2e && go -C examples/rabbitmq vet -tags e2e .
 	$$(hack/tool $(GOLANGCI_LINT)) run ./...
 	go mod tidy -diff
-	linter=$$(hack/tool $(GOLANGCI_LINT)); for module in $(TOOLS) $(HELM) $(KAFKA) $(EXAMPLES) $(CONSUMERS); do \
+	linter=$$(hack/tool $(GOLANGCI_LINT)); for module in $(AUTOSCALER) $(TOOLS) $(HELM) $(EXAMPLES) $(CONSUMERS); do \
 	  (cd $$module && "$$linter" run ./... && go mod tidy -diff) || exit 1; \
 	done
 
 .PHONY: vulncheck
 vulncheck: ## Look for known vulnerabilities (needs the Go vulnerability database).
-	$$(hack/tool $(GOVULNCHECK)) ./...
+	govulncheck=$$(hack/tool $(GOVULNCHECK)); "$$govulncheck" ./... && "$$govulncheck" -C $(AUTOSCALER) ./...

@@ -12,7 +12,7 @@ import (
 
 // product is a program that is built for several platforms.
 type product struct {
-	// name is that of the program, pkg its package.
+	// name is that of the program, pkg the directory of its package.
 	name, pkg string
 	platforms []platform
 	// beside is a script that is packed beside the program, empty for none. Windows has one of its own, which ends with .cmd.
@@ -93,8 +93,8 @@ func (r *release) build(ctx context.Context, p product, on platform) (binary, er
 	b := binary{product: p, on: on, path: filepath.Join(dir, p.name)}
 	// The version control's stamp would be missing in a tree without git, and differ with the tags that a clone has.
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-tags", "nethttpomithttp2", //nolint:gosec // fixed commands
-		"-ldflags", "-s -w -buildid= -X main.version="+r.version, "-o", b.path, p.pkg)
-	cmd.Dir = r.root
+		"-ldflags", "-s -w -buildid= -X main.version="+r.version, "-o", b.path, ".")
+	cmd.Dir = filepath.Join(r.root, p.pkg) // in the module that it is of
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+on.os, "GOARCH="+on.arch, "GOAMD64=v1", "GOARM64=v8.0",
 		"GOFLAGS=-mod=readonly", "GOWORK=off", "GOEXPERIMENT=", "GOFIPS140=off")
 	if out, err := cmd.CombinedOutput(); err != nil {

@@ -30,7 +30,7 @@ func (r *release) bill(b binary) error {
 	}
 	components := []cyclonedx.Component{module("std", info.GoVersion)}
 	for _, m := range info.Deps {
-		components = append(components, linked(m))
+		components = append(components, r.linked(m))
 	}
 	uses := make([]string, 0, len(components))
 	for _, c := range components {
@@ -47,9 +47,13 @@ func (r *release) bill(b binary) error {
 	return r.write(r.stem(b)+".cdx.json", text.Bytes())
 }
 
-// linked returns the component of a module, or of what replaces it.
-func linked(m *debug.Module) cyclonedx.Component {
-	if m.Replace != nil {
+// linked returns the component of a module, or of what replaces it. A module that a folder replaces is of this repository, and of this version.
+func (r *release) linked(m *debug.Module) cyclonedx.Component {
+	switch {
+	case m.Replace == nil:
+	case m.Replace.Version == "":
+		return module(m.Path, r.version)
+	default:
 		m = m.Replace
 	}
 	c := module(m.Path, m.Version)

@@ -3,12 +3,16 @@ module github.com/idalloc/idalloc/test/bench/partitions
 
 go 1.26.8
 
-replace github.com/idalloc/idalloc => ../../..
+replace (
+	github.com/idalloc/idalloc => ../../..
+	github.com/idalloc/idalloc/autoscaler => ../../../autoscaler
+)
 
 require (
 	github.com/dgryski/go-jump v0.0.0-20170409065014-e1f439676b57
 	github.com/dgryski/go-rendezvous v0.0.0-20200823014737-9f7001d12a5f
 	github.com/idalloc/idalloc v0.0.0-00010101000000-000000000000
+	github.com/idalloc/idalloc/autoscaler v0.0.0-00010101000000-000000000000
 	github.com/serialx/hashring v0.0.0-20200727003509-22c0c7ab6b1b
 	github.com/twmb/franz-go v1.22.2
 	github.com/twmb/franz-go/pkg/kmsg v1.15.0

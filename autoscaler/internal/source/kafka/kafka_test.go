@@ -1,4 +1,6 @@
-package kafka
+// The broker is kfake, which runs in this process: a real one is not among what the tests can install. Nothing here depends on what only kfake
+// has.
+package kafka_test
 
 import (
 	"fmt"
