@@ -19,20 +19,20 @@ import (
 
 // sources are the flags that say where loads are read.
 type sources struct {
-	kind, address, tokenFile string
-	prometheus               prometheus.Source
-	rabbitmq                 rabbitmq.Source
-	kafka                    kafka.Source
-	brokers                  []string
-	measure                  string
-	tls                      bool
+	kind, address string
+	access        access
+	prometheus    prometheus.Source
+	rabbitmq      rabbitmq.Source
+	kafka         kafka.Source
+	brokers       []string
+	measure, sasl string
+	tls           bool
 }
 
 func (o *sources) bind(f *pflag.FlagSet) {
 	f.StringVar(&o.kind, "source", "", "where to read the loads: prometheus, rabbitmq or kafka; required")
-	f.StringVar(&o.address, "source-url", "", "address of the source, such as http://prometheus:9090 or, for RabbitMQ's management API, http://USER:PASSWORD@rabbitmq:15672; "+
-		"an address with a password is best given by the environment variable")
-	f.StringVar(&o.tokenFile, "source-token-file", "", "file with a bearer token for the source")
+	f.StringVar(&o.address, "source-url", "", "address of the source, such as http://prometheus:9090 or, for RabbitMQ's management API, http://rabbitmq:15672")
+	o.access.bind(f)
 	f.StringVar(&o.prometheus.Query, "prometheus-query", "", "query whose result has one series for each partition, such as sum by (partition) (rate(published_total[1m])); the range must span at least two scrapes")
 	f.StringVar(&o.prometheus.Label, "prometheus-label", "partition", "label of the result that names the partition")
 	f.StringVar(&o.prometheus.Prefix, "prometheus-prefix", "", "what stands before the number of the partition in that label")
@@ -43,6 +43,7 @@ func (o *sources) bind(f *pflag.FlagSet) {
 	f.StringVar(&o.measure, "kafka-measure", "bytes", "what is counted: bytes, by the size of the log on the partition's leader, or records, by the end offsets")
 	f.StringVar(&o.kafka.Group, "kafka-group", "", "consumer group: what it has not committed waits, see --catch-up; only for records")
 	f.BoolVar(&o.tls, "kafka-tls", false, "connect to the brokers by TLS")
+	f.StringVar(&o.sasl, "kafka-sasl", "", "how --source-user logs in to the brokers: plain, which needs --kafka-tls, scram-sha-256 or scram-sha-512; empty: not at all")
 }
 
 // source returns the source that the flags name.
@@ -74,7 +75,11 @@ func (o *sources) source() (loop.Source, error) {
 	if err != nil {
 		return nil, usageError{fmt.Errorf("--source-url: %w", err)}
 	}
-	return build(web.Server{URL: address, TokenFile: o.tokenFile})
+	server, err := o.access.server(address)
+	if err != nil {
+		return nil, err
+	}
+	return build(server)
 }
 
 // fromKafka returns the source kafka. Its client connects when it is asked something.
@@ -88,14 +93,36 @@ func (o *sources) fromKafka() (loop.Source, error) {
 	case !o.kafka.Records && o.kafka.Group != "":
 		return nil, usageError{errors.New("--kafka-group: what a group has not committed is counted in records: add --kafka-measure=records")}
 	}
-	options := []kgo.Opt{kgo.SeedBrokers(o.brokers...), kgo.ClientID("idalloc-autoscaler")}
-	if o.tls {
-		options = append(options, kgo.DialTLS())
+	options, err := o.dial()
+	if err != nil {
+		return nil, err
 	}
-	client, err := kgo.NewClient(options...)
+	client, err := kgo.NewClient(append(options, kgo.SeedBrokers(o.brokers...), kgo.ClientID("idalloc-autoscaler"))...)
 	if err != nil {
 		return nil, usageError{fmt.Errorf("--kafka-brokers: %w", err)}
 	}
 	o.kafka.Admin, o.kafka.Now = kadm.NewClient(client), time.Now
 	return o.kafka, nil
+}
+
+// dial returns how to connect and log in to the brokers.
+func (o *sources) dial() ([]kgo.Opt, error) {
+	config, err := o.access.tls()
+	if err != nil {
+		return nil, err
+	}
+	var options []kgo.Opt
+	switch {
+	case o.tls:
+		options = append(options, kgo.DialTLSConfig(config))
+	case config != nil:
+		return nil, usageError{errors.New("--source-ca-file and --source-cert-file are for TLS: add --kafka-tls")}
+	case o.sasl == "plain":
+		return nil, usageError{errors.New("--kafka-sasl plain sends the password as it is: add --kafka-tls, or use scram-sha-512")}
+	}
+	if o.sasl == "" {
+		return options, o.access.unused()
+	}
+	mechanism, err := o.access.mechanism(o.sasl)
+	return append(options, kgo.SASL(mechanism)), err
 }

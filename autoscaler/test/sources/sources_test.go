@@ -89,7 +89,7 @@ func TestAQueryToPrometheus(t *testing.T) {
 	server := startPrometheus(t, program, strings.TrimPrefix(exporter.URL, "http://"))
 	s := prometheus.Source{Server: server, Query: "sum by (queue) (rate(published_total[10s]))", Label: "queue", Prefix: "orders-", Now: time.Now}
 	speeds(t, &monitor.Monitor{Window: time.Second, Most: 1e6}, s, []float64{10, 30, 0})
-	for query, want := range map[string]string{"published_total[1m]": "the result is a matrix", "sum(published_total)": `no label "queue"`, "rate(": "400 Bad Request"} {
+	for query, want := range map[string]string{"published_total[1m]": "no instant vector", "sum(published_total)": `no label "queue"`, "rate(": "400 Bad Request"} {
 		s.Query = query
 		if _, err := s.Read(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", query, err, want)

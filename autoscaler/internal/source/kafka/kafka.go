@@ -40,9 +40,17 @@ func (s Source) Read(ctx context.Context) (monitor.Reading, error) {
 		read = s.records
 	}
 	if err := read(ctx, &r); err != nil {
-		return r, fmt.Errorf("kafka: topic %s: %w", s.Topic, err)
+		return r, fmt.Errorf("kafka: topic %s: %w", s.Topic, inOurWords(err))
 	}
 	return r, nil
+}
+
+// inOurWords leaves out of an error what a broker says in words of its own: the code tells what it is.
+func inOurWords(err error) error {
+	if code := (*kerr.Error)(nil); errors.As(err, &code) {
+		return code
+	}
+	return err
 }
 
 // bytes reads the sizes of the logs. Retention makes a log shorter, and another leader may have one of another length, so a total is

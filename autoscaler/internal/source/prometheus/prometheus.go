@@ -13,6 +13,7 @@ import (
 
 	"github.com/idalloc/idalloc/autoscaler/internal/monitor"
 	"github.com/idalloc/idalloc/autoscaler/internal/source/web"
+	"github.com/idalloc/idalloc/pkg/partition/placement"
 )
 
 // Source asks one query. Its result is a vector with one series for each partition.
@@ -28,9 +29,8 @@ type Source struct {
 
 // answer is what /api/v1/query answers.
 type answer struct {
-	Status   string   `json:"status"`
-	Error    string   `json:"error"`
-	Warnings []string `json:"warnings"`
+	Status   string            `json:"status"`
+	Warnings []json.RawMessage `json:"warnings"`
 	Data     struct {
 		ResultType string   `json:"resultType"`
 		Result     []series `json:"result"`
@@ -51,16 +51,19 @@ func (s Source) Read(ctx context.Context) (monitor.Reading, error) {
 	}
 	switch {
 	case a.Status != "success":
-		return r, fmt.Errorf("prometheus: the query failed: %s", a.Error)
+		return r, errors.New("prometheus: the query failed: ask it by hand to see why")
 	case len(a.Warnings) > 0:
-		return r, fmt.Errorf("prometheus: the result may lack something: %s", strings.Join(a.Warnings, "; "))
+		return r, fmt.Errorf("prometheus: the result may lack something, as %d warnings say: ask the query by hand to see them", len(a.Warnings))
 	case a.Data.ResultType != "vector":
-		return r, fmt.Errorf("prometheus: the result is a %s: write a query whose result is an instant vector", a.Data.ResultType)
+		return r, errors.New("prometheus: the result is no instant vector: write a query whose result is one")
 	}
 	for _, one := range a.Data.Result {
 		partition, value, err := s.entry(one)
 		if err != nil {
 			return r, fmt.Errorf("prometheus: %w", err)
+		}
+		if partition >= placement.MaxCount {
+			continue // no workload has it
 		}
 		if _, twice := r.Values[partition]; twice {
 			return r, fmt.Errorf("prometheus: two series are of partition %d: write sum by (%s) (...)", partition, s.Label)
@@ -70,21 +73,24 @@ func (s Source) Read(ctx context.Context) (monitor.Reading, error) {
 	return r, nil
 }
 
-// entry reads one series.
+// entry reads one series. Its errors show nothing of it, as those of package web.
 func (s Source) entry(one series) (partition int, value float64, err error) {
 	name, there := one.Metric[s.Label]
 	if !there {
-		return 0, 0, fmt.Errorf("a series has no label %q: %v", s.Label, one.Metric)
+		return 0, 0, fmt.Errorf("a series has no label %q", s.Label)
 	}
 	number, prefixed := strings.CutPrefix(name, s.Prefix)
 	partition, err = strconv.Atoi(number)
-	if err != nil || !prefixed {
-		return 0, 0, fmt.Errorf("label %s is %q, and not %q with a number behind it", s.Label, name, s.Prefix)
+	// A number that is too large for an int is that of a partition which the workload does not have.
+	if (err != nil && !errors.Is(err, strconv.ErrRange)) || !prefixed || strings.Trim(number, "0123456789") != "" {
+		return 0, 0, fmt.Errorf("the label %s of a series is not %q with a number behind it", s.Label, s.Prefix)
 	}
 	var text string
-	if err := json.Unmarshal(one.Value[1], &text); err != nil {
-		return 0, 0, errors.New("a series has no value: " + err.Error())
+	if json.Unmarshal(one.Value[1], &text) != nil {
+		return 0, 0, fmt.Errorf("the series of partition %d has no value", partition)
 	}
-	value, err = strconv.ParseFloat(text, 64)
-	return partition, value, err
+	if value, err = strconv.ParseFloat(text, 64); err != nil {
+		return 0, 0, fmt.Errorf("the value of partition %d is no number", partition)
+	}
+	return partition, value, nil
 }

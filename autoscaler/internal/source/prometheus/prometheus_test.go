@@ -20,7 +20,7 @@ const query = "sum by (partition) (rate(published_total[1m]))"
 // source is a source whose server answers with this.
 func source(t *testing.T, code int, body string) prometheus.Source {
 	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/prom/api/v1/query" || r.FormValue("query") != query {
 			t.Errorf("asked for %s", r.URL)
 		}
@@ -40,7 +40,7 @@ func source(t *testing.T, code int, body string) prometheus.Source {
 		t.Fatal(err)
 	}
 	return prometheus.Source{
-		Server: web.Server{URL: address, TokenFile: token}, Query: query, Label: "partition", Prefix: "p",
+		Server: web.Server{URL: address, TokenFile: token, Client: server.Client()}, Query: query, Label: "partition", Prefix: "p",
 		Now: func() time.Time { return time.Unix(7, 0) },
 	}
 }
@@ -53,6 +53,9 @@ func TestAVectorIsRead(t *testing.T) {
 	s := source(t, http.StatusOK, vector(
 		`{"metric":{"partition":"p0"},"value":[1795410733.518,"12.5"]}`,
 		`{"metric":{"partition":"p11","job":"x"},"value":[1795410733.518,"0"]}`,
+		`{"metric":{"partition":"p9999"},"value":[1795410733.518,"1"]}`,
+		`{"metric":{"partition":"p99999999999999999999","a":"1"},"value":[1795410733.518,"1"]}`,
+		`{"metric":{"partition":"p99999999999999999999","a":"2"},"value":[1795410733.518,"1"]}`,
 		`{"metric":{"partition":"p2"},"value":[1795410733.518,"NaN"]}`,
 	))
 	r, err := s.Read(t.Context())
@@ -68,25 +71,27 @@ func TestAVectorIsRead(t *testing.T) {
 	}
 }
 
-func TestAnAnswerThatCannotBeUsedIsSaid(t *testing.T) {
+func TestAnAnswerThatCannotBeUsedIsSaidWithoutShowingIt(t *testing.T) {
 	for want, answer := range map[string]struct {
 		code int
 		body string
 	}{
-		"400 Bad Request: {\"status\":\"error\"": {http.StatusBadRequest, `{"status":"error","errorType":"bad_data","error":"parse error"}`},
-		"the query failed: timeout":              {http.StatusOK, `{"status":"error","error":"timeout"}`},
-		"may lack something: one store is down":  {http.StatusOK, `{"status":"success","warnings":["one store is down"],"data":{"resultType":"vector","result":[]}}`},
-		"the result is a matrix":                 {http.StatusOK, `{"status":"success","data":{"resultType":"matrix","result":[]}}`},
-		`no label "partition"`:                   {http.StatusOK, vector(`{"metric":{"queue":"p0"},"value":[1,"1"]}`)},
-		`label partition is "q0"`:                {http.StatusOK, vector(`{"metric":{"partition":"q0"},"value":[1,"1"]}`)},
-		`label partition is "p"`:                 {http.StatusOK, vector(`{"metric":{"partition":"p"},"value":[1,"1"]}`)},
-		"two series are of partition 0":          {http.StatusOK, vector(`{"metric":{"partition":"p0","a":"1"},"value":[1,"1"]}`, `{"metric":{"partition":"p0","a":"2"},"value":[1,"1"]}`)},
-		"which cannot be read":                   {http.StatusOK, `<html>login</html>`},
-		"no value":                               {http.StatusOK, vector(`{"metric":{"partition":"p0"},"value":[1,{}]}`)},
-		"502 Bad Gateway":                        {http.StatusBadGateway, ""},
+		"400 Bad Request":               {http.StatusBadRequest, `{"status":"error","errorType":"bad_data","error":"s3cret"}`},
+		"the query failed":              {http.StatusOK, `{"status":"error","error":"s3cret"}`},
+		"may lack something":            {http.StatusOK, `{"status":"success","warnings":["s3cret"],"data":{"resultType":"vector","result":[]}}`},
+		"is no instant vector":          {http.StatusOK, `{"status":"success","data":{"resultType":"s3cret","result":[]}}`},
+		`no label "partition"`:          {http.StatusOK, vector(`{"metric":{"queue":"s3cret"},"value":[1,"1"]}`)},
+		`partition of a series is not`:  {http.StatusOK, vector(`{"metric":{"partition":"s3cret0"},"value":[1,"1"]}`)},
+		`is not "p" with a number`:      {http.StatusOK, vector(`{"metric":{"partition":"p"},"value":[1,"1"]}`)},
+		`"p" with a number behind it`:   {http.StatusOK, vector(`{"metric":{"partition":"p-1"},"value":[1,"1"]}`)},
+		"value of partition 0 is no":    {http.StatusOK, vector(`{"metric":{"partition":"p0"},"value":[1,"s3cret"]}`)},
+		"two series are of partition 0": {http.StatusOK, vector(`{"metric":{"partition":"p0","a":"1"},"value":[1,"1"]}`, `{"metric":{"partition":"p0","a":"2"},"value":[1,"1"]}`)},
+		"not the JSON":                  {http.StatusOK, `<html>login</html>`},
+		"no value":                      {http.StatusOK, vector(`{"metric":{"partition":"p0"},"value":[1,{}]}`)},
+		"502 Bad Gateway":               {http.StatusBadGateway, ""},
 	} {
 		s := source(t, answer.code, answer.body)
-		if _, err := s.Read(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := s.Read(t.Context()); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "s3cret") {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}

@@ -1,9 +1,14 @@
 // Package web reads JSON over HTTP for the sources that are servers with an HTTP API.
+//
+// A server that is not to be trusted, or whose address somebody else has chosen, learns and shows nothing: a request follows no redirect to
+// another server, and the text of an error has nothing of an answer, of a password or of a token.
 package web
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -18,79 +23,142 @@ const (
 	timeout = 10 * time.Second
 	// most is how long an answer may be, in bytes: 4,096 partitions need less than a tenth of it.
 	most = 16 << 20
+	// redirects is how many redirects are followed for one request.
+	redirects = 3
 )
 
 // Server is a server with an HTTP API.
 type Server struct {
 	// URL is the address, with a path if the API does not begin at the root. It may have a user and a password.
 	URL *url.URL
-	// TokenFile names a file with a bearer token. It is read for each request, because tokens are renewed. Empty: no token.
+	// User and PasswordFile are for basic authentication, and win over those of URL. The file is read for each request. Empty: none.
+	User, PasswordFile string
+	// TokenFile names a file with a bearer token, which is sent over https alone. It is read for each request, because tokens are renewed.
+	// Empty: no token.
 	TokenFile string
 	// Client sends the requests. nil stands for http.DefaultClient.
 	Client *http.Client
 }
 
-// Parse reads the address of a server.
+// errNoAddress does not say what was parsed: it may have a password.
+var errNoAddress = errors.New("this is no address such as http://prometheus:9090")
+
+// Parse reads the address of a server. Its errors do not show the text.
 func Parse(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("not an address: %w", err)
-	case (u.Scheme != "http" && u.Scheme != "https") || u.Host == "":
-		return nil, fmt.Errorf("%q is not an address such as http://prometheus:9090", u.Redacted())
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
+		return nil, errNoAddress
 	}
 	return u, nil
 }
 
-// Get reads what is at the path below the server's address. into gets the JSON. The texts of its errors have no password.
+// NewClient returns a client that connects by TLS with this configuration. nil stands for the system's roots and no certificate.
+func NewClient(config *tls.Config) *http.Client {
+	transport := &http.Transport{
+		Proxy: http.ProxyFromEnvironment, TLSClientConfig: config, ForceAttemptHTTP2: true, TLSHandshakeTimeout: timeout, IdleConnTimeout: time.Minute,
+	}
+	return &http.Client{Transport: transport}
+}
+
+// Get reads what is at the path below the server's address. into gets the JSON. It blocks for ten seconds at most.
 func (s Server) Get(ctx context.Context, path string, query url.Values, into any) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	u := *s.URL
-	u.User = nil
-	raw := strings.TrimSuffix(u.EscapedPath(), "/") + path
-	var err error
-	if u.Path, err = url.PathUnescape(raw); err != nil {
-		return fmt.Errorf("path %q: %w", raw, err)
-	}
-	u.RawPath, u.RawQuery = raw, query.Encode()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), http.NoBody)
+	u, err := s.at(path)
 	if err != nil {
 		return err
+	}
+	shown := u.String()
+	u.RawQuery = query.Encode()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), http.NoBody)
+	if err != nil {
+		return fmt.Errorf("%s: the request cannot be made", shown)
 	}
 	if err := s.authorize(request); err != nil {
 		return err
 	}
-	client := s.Client
-	if client == nil {
-		client = http.DefaultClient
-	}
-	answer, err := client.Do(request)
+	answer, err := s.client().Do(request)
 	if err != nil {
-		return err
+		return fmt.Errorf("%s: %w", shown, cause(err))
 	}
 	body, err := io.ReadAll(io.LimitReader(answer.Body, most+1))
 	_ = answer.Body.Close()
 	switch {
 	case err != nil:
-		return fmt.Errorf("%s: %w", u.Redacted(), err)
+		return fmt.Errorf("%s: %w", shown, err)
 	case len(body) > most:
-		return fmt.Errorf("%s answers with more than %d bytes", u.Redacted(), most)
+		return fmt.Errorf("%s answers with more than %d bytes", shown, most)
 	case answer.StatusCode != http.StatusOK:
-		return fmt.Errorf("%s answers %s: %s", u.Redacted(), answer.Status, start(body))
+		return fmt.Errorf("%s answers %d %s: ask it by hand to see why", shown, answer.StatusCode, http.StatusText(answer.StatusCode))
 	}
-	if err := json.Unmarshal(body, into); err != nil {
-		return fmt.Errorf("%s answers %s, which cannot be read: %w", u.Redacted(), start(body), err)
+	if json.Unmarshal(body, into) != nil {
+		return fmt.Errorf("%s answers with %d bytes that are not the JSON of this API: is the address right?", shown, len(body))
 	}
 	return nil
 }
 
+// at returns the address of a path, without user and password.
+func (s Server) at(path string) (*url.URL, error) {
+	u := *s.URL
+	u.User, u.RawQuery, u.Fragment = nil, "", ""
+	raw := strings.TrimSuffix(u.EscapedPath(), "/") + path
+	var err error
+	if u.Path, err = url.PathUnescape(raw); err != nil {
+		return nil, fmt.Errorf("path %q: %w", raw, err)
+	}
+	u.RawPath = raw
+	return &u, nil
+}
+
+// client returns a client that follows redirects within the server alone. Another server would get what this one is asked, and
+// in part the credentials; one inside the cluster may show the autoscaler what it shows nobody else.
+func (s Server) client() *http.Client {
+	c := http.Client{}
+	if s.Client != nil {
+		c = *s.Client
+	}
+	c.CheckRedirect = func(to *http.Request, via []*http.Request) error {
+		from := via[0].URL
+		switch {
+		case to.URL.Scheme != from.Scheme || to.URL.Host != from.Host:
+			return errors.New("it redirects to another host or port, which is not followed: give the address of the server itself")
+		case len(via) > redirects:
+			return fmt.Errorf("it redirects more than %d times", redirects)
+		}
+		return nil
+	}
+	return &c
+}
+
+// cause leaves out the address of a failed request, which may be one that an answer redirected to.
+func cause(err error) error {
+	if e := (*url.Error)(nil); errors.As(err, &e) {
+		return e.Err
+	}
+	return err
+}
+
 func (s Server) authorize(request *http.Request) error {
-	if password, ok := s.URL.User.Password(); ok {
-		request.SetBasicAuth(s.URL.User.Username(), password)
+	user := s.User
+	password, ok := s.URL.User.Password()
+	if user == "" {
+		user = s.URL.User.Username()
+	}
+	if s.PasswordFile != "" {
+		text, err := os.ReadFile(s.PasswordFile)
+		if err != nil {
+			return fmt.Errorf("password: %w", err)
+		}
+		password, ok = strings.TrimRight(string(text), "\r\n"), true
+	}
+	if ok {
+		request.SetBasicAuth(user, password)
 	}
 	if s.TokenFile == "" {
 		return nil
+	}
+	if request.URL.Scheme != "https" {
+		return errors.New("a bearer token is sent over https alone: use an address that begins with https://")
 	}
 	token, err := os.ReadFile(s.TokenFile)
 	if err != nil {
@@ -98,14 +166,4 @@ func (s Server) authorize(request *http.Request) error {
 	}
 	request.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
 	return nil
-}
-
-// start returns the first words of an answer.
-func start(body []byte) string {
-	const most = 200
-	text := strings.Join(strings.Fields(string(body)), " ")
-	if len(text) > most {
-		text = strings.ToValidUTF8(text[:most], "") + "…"
-	}
-	return text
 }
