@@ -22,7 +22,7 @@ func called(t *testing.T, args ...string) (string, error) {
 
 // good are flags with which run gets as far as the API server.
 func good(more ...string) []string {
-	return append([]string{"run", "deployment/worker", "--kubeconfig=/none", "--http-address=", "--capacity=100", "--source=prometheus", "--source-url=http://x", "--prometheus-query=q"}, more...)
+	return append([]string{"run", "deployment/worker", "--kubeconfig=/none", "--http-address=", "--capacity=100", "--max-replicas=20", "--source=prometheus", "--source-url=http://x", "--prometheus-query=q"}, more...)
 }
 
 func TestUsageErrorsNameTheFlag(t *testing.T) {
@@ -33,6 +33,9 @@ func TestUsageErrorsNameTheFlag(t *testing.T) {
 		"--spare 1":                          good("--spare=1"),
 		"--min-replicas 0":                   good("--min-replicas=0"),
 		"--max-replicas 2":                   good("--min-replicas=3", "--max-replicas=2"),
+		"--max-replicas 0: say how many":     good("--max-replicas=0"),
+		"--max-age 9s: use at least":         good("--period=10s", "--max-age=9s"),
+		"use at least --period 2m0s":         {"plan", "--capacity=1", "--from=x", "--max-replicas=1", "--period=2m"},
 		"is sent over https alone":           good("--source-token-file=x"),
 		"begins with https":                  good("--source-ca-file=" + certificate(t)),
 		"needs --source-password-file":       good("--source-user=x"),
@@ -93,7 +96,7 @@ func TestAPlanPrintsWhatWouldBeDone(t *testing.T) {
 	if err := os.WriteFile(path, []byte("seconds,0,1,2,3\n0,10,10,10,10\n600,60,60,60,60\n1800,10,10,10,10\n3600,10,10,10,10\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out, err := called(t, "plan", "--from", path, "--capacity", "100")
+	out, err := called(t, "plan", "--from", path, "--capacity", "100", "--max-replicas", "20")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +107,7 @@ func TestAPlanPrintsWhatWouldBeDone(t *testing.T) {
 	if !strings.Contains(string(page), out) {
 		t.Errorf("the page does not show what is printed:\n%s", out)
 	}
-	if _, err := called(t, "plan", "--from", filepath.Join(t.TempDir(), "none"), "--capacity", "100"); err == nil || exitCode(err) != exitError {
+	if _, err := called(t, "plan", "--from", filepath.Join(t.TempDir(), "none"), "--capacity", "100", "--max-replicas", "20"); err == nil || exitCode(err) != exitError {
 		t.Errorf("a file that does not exist: %v", err)
 	}
 }

@@ -16,17 +16,17 @@ func newPlan() *cobra.Command {
 	var o rehearse.Options
 	var from string
 	cmd := &cobra.Command{
-		Use:   "plan --from loads.csv --capacity UNITS",
+		Use:   "plan --from loads.csv --capacity UNITS --max-replicas N",
 		Short: "Print what would be done with recorded loads, and why",
 		Long: `Plays recorded loads against a workload that exists only in memory. It prints a line for each decision, and a summary.
 
 The file is CSV. Its first line names the columns: the time, and the partitions 0, 1, 2 and so on. Each further line is a moment: seconds,
 or a time such as 2026-11-23T06:00:00Z, and the speed of each partition in units per second from then on. An empty field means that
 nothing was measured.`,
-		Example: "  idalloc-autoscaler plan --from loads.csv --capacity 500 --pods 3",
+		Example: "  idalloc-autoscaler plan --from loads.csv --capacity 500 --max-replicas 20 --pods 3",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := errors.Join(checkSettings(o.Settings), checkPlan(o, from)); err != nil {
+			if err := errors.Join(checkSettings(o.Settings, o.Period), checkPlan(o, from)); err != nil {
 				return err
 			}
 			return plan(cmd.OutOrStdout(), o, from)

@@ -45,12 +45,12 @@ type runner struct {
 func newRun(l *logging) *cobra.Command {
 	r := &runner{logging: l}
 	cmd := &cobra.Command{
-		Use:   "run KIND/NAME [-n NAMESPACE] --capacity UNITS --source KIND --source-url URL",
+		Use:   "run KIND/NAME [-n NAMESPACE] --capacity UNITS --max-replicas N --source KIND --source-url URL",
 		Short: "Scale a workload by the load of its partitions",
 		Long: `Reads the loads every --period and decides. With --dry-run it says in the log what it would do, and writes nothing;
 it needs no permission but to get the workload and to list its pods then. With --scale=false it places partitions, leaves the number of pods alone and
 publishes what it should be as the metric idalloc_autoscaler_pods_wanted.`,
-		Example: `  idalloc-autoscaler run deployment/worker --capacity 500 --source prometheus --source-url http://prometheus:9090 \
+		Example: `  idalloc-autoscaler run deployment/worker --capacity 500 --max-replicas 20 --source prometheus --source-url http://prometheus:9090 \
     --prometheus-query 'sum by (partition) (rate(orders_published_total[1m]))' --dry-run`,
 		Args: cobra.RangeArgs(0, 2),
 		RunE: r.run,
@@ -75,7 +75,7 @@ func (r *runner) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(checkSettings(r.settings), r.check()); err != nil {
+	if err := errors.Join(checkSettings(r.settings, r.period), r.check()); err != nil {
 		return err
 	}
 	source, err := r.source()

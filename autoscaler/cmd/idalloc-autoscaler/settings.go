@@ -17,7 +17,7 @@ func bindSettings(f *pflag.FlagSet, s *decide.Settings) {
 	f.Float64Var(&s.Margin, "margin", 0, "what is kept free of a pod's capacity for each partition that it has, in units per second")
 	f.Float64Var(&s.Spare, "spare", 0.1, "share of each pod's capacity that must stay free when pods go")
 	f.IntVar(&s.Min, "min-replicas", 1, "fewest pods")
-	f.IntVar(&s.Max, "max-replicas", 0, "most pods; with more load the partitions are spread evenly; 0 sets no limit")
+	f.IntVar(&s.Max, "max-replicas", 0, "most pods; with more load the partitions are spread evenly: required, because a wrong load may ask for any number")
 	f.DurationVar(&s.Every, "every", 30*time.Second, "shortest time between two targets")
 	f.DurationVar(&s.AfterUp, "after-up", 3*time.Minute, "how long scaling waits after the number of pods has risen")
 	f.DurationVar(&s.AfterDown, "after-down", 5*time.Minute, "how long scaling waits after the number of pods has fallen, and for how long fewer pods must have been enough before any go")
@@ -25,7 +25,8 @@ func bindSettings(f *pflag.FlagSet, s *decide.Settings) {
 	f.DurationVar(&s.Patience, "patience", 2*time.Minute, "how long pods may take to come before the load is spread among those that run; a move that takes longer is reported as stuck")
 }
 
-func checkSettings(s decide.Settings) error {
+// checkSettings checks the settings of an autoscaler that decides once in a period.
+func checkSettings(s decide.Settings, period time.Duration) error {
 	var errs []error
 	check := func(ok bool, format string, args ...any) {
 		if !ok {
@@ -37,11 +38,12 @@ func checkSettings(s decide.Settings) error {
 	check(s.Margin >= 0 && s.Margin < s.Capacity && finite(s.Margin), "--margin %g: use a number from 0 to below --capacity", s.Margin)
 	check(s.Spare >= 0 && s.Spare < 1, "--spare %g: use a share from 0 to below 1, such as 0.1", s.Spare)
 	check(s.Min >= 1, "--min-replicas %d: use 1 or more: nothing measures a workload that has no pods", s.Min)
-	check(s.Max == 0 || s.Max >= s.Min, "--max-replicas %d: use 0 for no limit, or at least --min-replicas %d", s.Max, s.Min)
+	check(s.Max >= s.Min, "--max-replicas %d: say how many pods there may be, at least --min-replicas %d", s.Max, s.Min)
 	for name, d := range map[string]time.Duration{
 		"every": s.Every, "after-up": s.AfterUp, "after-down": s.AfterDown, "max-age": s.MaxAge, "patience": s.Patience,
 	} {
 		check(d > 0, "--%s %s: use a time above 0", name, d)
 	}
+	check(s.MaxAge >= period, "--max-age %s: use at least --period %s, or the loads are too old before they are read again", s.MaxAge, period)
 	return errors.Join(errs...)
 }

@@ -68,7 +68,7 @@ var _ = Describe("The command", func() {
 		address := listener.Addr().String()
 		Expect(listener.Close()).To(Succeed())
 
-		cmd := exec.Command(autoscaler, "run", "deployment/"+name, "-n", w.Name, "--capacity=100", "--source=prometheus", "--source-url="+w.prometheus(), //nolint:gosec // the program under test, which ends below
+		cmd := exec.Command(autoscaler, "run", "deployment/"+name, "-n", w.Name, "--capacity=100", "--max-replicas=20", "--source=prometheus", "--source-url="+w.prometheus(), //nolint:gosec // the program under test, which ends below
 			"--prometheus-query=q", "--period=200ms", "--window=1s", "--every=1s", "--after-up=2s", "--http-address="+address)
 		said := &log{}
 		cmd.Stdout, cmd.Stderr = said, said

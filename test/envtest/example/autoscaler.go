@@ -62,7 +62,7 @@ func (a *Autoscaler) start(ctx context.Context, s *suite.Suite, namespace *suite
 	}
 	defer func() { _ = log.Close() }() // the child has its own descriptor
 	args = append([]string{
-		"run", "deployment/" + Scaled, "-n", namespace.Name, "--http-address=", "--log-format=console",
+		"run", "deployment/" + Scaled, "-n", namespace.Name, "--http-address=", "--log-format=console", "--max-replicas=20",
 		"--period=500ms", "--window=15s", "--every=2s", "--after-up=5s", "--after-down=5s",
 	}, args...)
 	cmd := exec.Command(program, args...) //nolint:gosec,noctx // the program under test, which outlives ctx
