@@ -24,8 +24,8 @@ const (
 	statisticsGone = "management API restarted"
 )
 
-// killTheLeader kills the autoscaler that leads as soon as it has written a target. Its container starts again, and has the lease still; if that
-// takes too long, the other one gets it.
+// killTheLeader kills the autoscaler that leads as soon as it has written a target. Its container starts again, as another candidate. When the lease
+// is over, one of the two gets it.
 func killTheLeader(ctx context.Context, t *testing.T, c *cluster, r *rival) {
 	t.Helper()
 	lease := func() (leader string, renewed time.Time) {

@@ -38,7 +38,8 @@ func newGet() *cobra.Command {
 how many there should be, and why it acts or does not. A partition of which nothing is known has the load "?".
 
 The leader is the pod that the Lease names. It is asked through the API server, which needs the verbs get on leases and get on pods/proxy.
-An autoscaler that runs elsewhere, or without a Lease, is asked at --url.`,
+An autoscaler that runs elsewhere, or without a Lease, is asked at --url. It answers only on its own loopback, so run this beside it or
+forward a port: kubectl port-forward.`,
 		Example: "  idalloc-autoscaler get deployment/worker -n prod --partitions",
 		Args:    cobra.RangeArgs(0, 2),
 		RunE:    g.run,
@@ -88,11 +89,12 @@ func (g *getter) ask(ctx context.Context, args []string) (s state.State, err err
 	if err != nil {
 		return s, err
 	}
-	pod, err := leader(ctx, client, ref)
+	holder, err := leader(ctx, client, ref)
 	if err != nil {
 		return s, err
 	}
-	body, err := viaProxy(ctx, client.RESTClient(), ref.Namespace, pod, g.port)
+	pod, key := state.Holder(holder)
+	body, err := viaProxy(ctx, client.RESTClient(), ref.Namespace, pod, g.port, key)
 	if err != nil {
 		return s, err
 	}
@@ -102,7 +104,7 @@ func (g *getter) ask(ctx context.Context, args []string) (s state.State, err err
 	return s, nil
 }
 
-// leader returns the pod that the Lease of a workload's autoscalers names.
+// leader returns the identity that the Lease of a workload's autoscalers has.
 func leader(ctx context.Context, client coordination.LeasesGetter, ref store.Ref) (string, error) {
 	name := leaseName(ref)
 	lease, err := client.Leases(ref.Namespace).Get(ctx, name, metav1.GetOptions{})
@@ -120,8 +122,8 @@ func leader(ctx context.Context, client coordination.LeasesGetter, ref store.Ref
 }
 
 // viaProxy asks a pod through the API server.
-func viaProxy(ctx context.Context, client rest.Interface, namespace, pod string, port int) ([]byte, error) {
-	body, err := client.Get().AbsPath("/api/v1/namespaces", namespace, "pods", pod+":"+strconv.Itoa(port), "proxy"+state.Path).DoRaw(ctx)
+func viaProxy(ctx context.Context, client rest.Interface, namespace, pod string, port int, key string) ([]byte, error) {
+	body, err := client.Get().AbsPath("/api/v1/namespaces", namespace, "pods", pod+":"+strconv.Itoa(port), "proxy"+state.Path).SetHeader(state.KeyHeader, key).DoRaw(ctx)
 	status := apierrors.APIStatus(nil)
 	switch {
 	case err == nil:
@@ -131,7 +133,7 @@ func viaProxy(ctx context.Context, client rest.Interface, namespace, pod string,
 	case apierrors.IsNotFound(err):
 		return nil, fmt.Errorf("idalloc: the leader calls itself %s, which is no pod of namespace %s: ask it at its address with --url: %w", pod, namespace, err)
 	case errors.As(err, &status) && status.Status().Code == http.StatusServiceUnavailable:
-		return nil, fmt.Errorf("idalloc: pod %s does not answer at port %d, or has not read the workload yet: %s: %w", pod, port, body, err)
+		return nil, fmt.Errorf("idalloc: pod %s does not answer at port %d, or has not read the workload yet: %q: %w", pod, port, body, err)
 	}
-	return nil, fmt.Errorf("idalloc: ask pod %s in namespace %s at port %d: %w", pod, namespace, port, err)
+	return nil, fmt.Errorf("idalloc: ask pod %s in namespace %s at port %d: %q: %w", pod, namespace, port, body, err)
 }

@@ -19,13 +19,21 @@ import (
 
 // leading is an autoscaler that leads.
 func leading() *state.Latest {
-	l := &state.Latest{Settings: decide.Settings{Capacity: 100}, Ref: store.Ref{Kind: store.Deployment, Namespace: "demo", Name: "worker"}}
+	l := &state.Latest{Settings: decide.Settings{Capacity: 100}, Key: "key", Ref: store.Ref{Kind: store.Deployment, Namespace: "demo", Name: "worker"}}
 	l.Observe(loop.Report{
 		Now:      time.Now(),
 		Seen:     decide.Seen{Count: 1, Partitions: 2, Row: placement.Owners{0: placement.Of(0, 1)}, Loads: decide.Loads{Speeds: []float64{30, 60}, At: time.Now()}},
 		Decision: decide.Decision{Phase: decide.Waiting, Wanted: 1, Why: "in 30s at the earliest: more"},
 	})
 	return l
+}
+
+// remote passes requests on as the API server's proxy does, which is on another machine.
+func remote(to http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.RemoteAddr = "10.0.0.7:1234"
+		to.ServeHTTP(w, r)
+	})
 }
 
 // cluster is an API server. Its Lease names this holder, if there is one, and its pod autoscaler-0 answers at port 8080.
@@ -44,8 +52,8 @@ func cluster(t *testing.T, holder string) (kubeconfig string) {
 			_, _ = w.Write([]byte(`{"kind":"Lease","apiVersion":"coordination.k8s.io/v1","metadata":{"name":"x"},"spec":{"holderIdentity":"` + holder + `"}}`))
 		})
 	}
-	mux.Handle("GET /api/v1/namespaces/demo/pods/autoscaler-0:8080/proxy/state", leading())
-	mux.Handle("GET /api/v1/namespaces/demo/pods/young:8080/proxy/state", &state.Latest{})
+	mux.Handle("GET /api/v1/namespaces/demo/pods/autoscaler-0:8080/proxy/state", remote(leading()))
+	mux.Handle("GET /api/v1/namespaces/demo/pods/young:8080/proxy/state", remote(&state.Latest{Key: "key"}))
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	path := filepath.Join(t.TempDir(), "kubeconfig")
@@ -57,7 +65,7 @@ func cluster(t *testing.T, holder string) (kubeconfig string) {
 }
 
 func TestGetAsksTheLeaderThroughTheAPIServer(t *testing.T) {
-	kubeconfig := cluster(t, "autoscaler-0")
+	kubeconfig := cluster(t, "autoscaler-0_key")
 	out, err := called(t, "get", "deployment/worker", "-n=demo", "--kubeconfig="+kubeconfig)
 	if err != nil {
 		t.Fatal(err)
@@ -90,10 +98,11 @@ func TestGetAsksAnAddress(t *testing.T) {
 
 func TestGetSaysWhyThereIsNothingToShow(t *testing.T) {
 	for holder, want := range map[string]string{
-		"no Lease":  "has led in namespace demo: Lease idalloc-autoscaler-deployment.worker does not exist",
-		"":          "no autoscaler of Deployment/worker leads now",
-		"my-laptop": "the leader calls itself my-laptop, which is no pod of namespace demo",
-		"young":     "has not read the workload yet",
+		"no Lease":           "has led in namespace demo: Lease idalloc-autoscaler-deployment.worker does not exist",
+		"":                   "no autoscaler of Deployment/worker leads now",
+		"my-laptop":          "the leader calls itself my-laptop, which is no pod of namespace demo",
+		"autoscaler-0_other": "only requests from this pod's loopback",
+		"young_key":          "has not read the workload yet",
 	} {
 		_, err := called(t, "get", "deployment/worker", "-n=demo", "--kubeconfig="+cluster(t, holder))
 		if err == nil || !strings.Contains(err.Error(), want) || exitCode(err) != exitError {

@@ -95,11 +95,12 @@ func (r *runner) run(cmd *cobra.Command, args []string) error {
 		return usageError{err}
 	}
 	r.monitor.Most = believed * r.settings.Capacity
-	shown, latest := metrics.New(r.settings, ref), &state.Latest{Settings: r.settings, Ref: ref}
+	name := podName()
+	id, key := state.Identity(name)
+	shown, latest := metrics.New(r.settings, ref), &state.Latest{Settings: r.settings, Ref: ref, Key: key}
 	if err := r.serve(cmd.Context(), shown, latest); err != nil {
 		return err
 	}
-	name := identity()
 	l := &loop.Loop{
 		Workload: w, Source: source, Monitor: &r.monitor, Decider: &decide.Decider{Settings: r.settings}, Period: r.period,
 		DryRun: r.dryRun, KeepPods: !r.scale, Reporter: name, Clock: clock.RealClock{}, Log: log,
@@ -113,7 +114,7 @@ func (r *runner) run(cmd *cobra.Command, args []string) error {
 		return l.Run(cmd.Context())
 	}
 	return election.Candidate{
-		Config: config, Namespace: w.Ref.Namespace, Name: leaseName(w.Ref), Identity: name, Log: log,
+		Config: config, Namespace: w.Ref.Namespace, Name: leaseName(w.Ref), Identity: id, Log: log,
 		Leads: func(leads bool) {
 			shown.Leads(leads)
 			latest.Leads(leads)
@@ -145,8 +146,8 @@ func leaseName(ref store.Ref) string {
 	return "idalloc-autoscaler-" + strings.ToLower(ref.Kind) + "." + ref.Name
 }
 
-// identity is the name of the pod, which is unique, or a name that is so in all likelihood.
-func identity() string {
+// podName is the name of the pod, which is unique, or a name that is so in all likelihood.
+func podName() string {
 	if pod := os.Getenv("POD_NAME"); pod != "" {
 		return pod
 	}
@@ -170,7 +171,7 @@ func (r *runner) serve(ctx context.Context, shown *metrics.Metrics, latest *stat
 	if err != nil {
 		return fmt.Errorf("idalloc: --http-address: %w", err)
 	}
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx }}
+	server := &http.Server{Handler: mux, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute, BaseContext: func(net.Listener) context.Context { return ctx }}
 	context.AfterFunc(ctx, func() { _ = server.Close() })
 	log := logr.FromContextOrDiscard(ctx)
 	go func() {

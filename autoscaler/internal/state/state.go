@@ -13,8 +13,12 @@ import (
 	"github.com/idalloc/idalloc/pkg/partition/placement"
 )
 
-// Path is where an autoscaler serves its State.
-const Path = "/state"
+const (
+	// Path is where an autoscaler serves its State.
+	Path = "/state"
+	// KeyHeader is the header with the key. A header is in no audit log, other than a query.
+	KeyHeader = "Idalloc-Key"
+)
 
 // State is one moment of an autoscaler.
 type State struct {
@@ -116,6 +120,8 @@ func byPartition(owners placement.Owners) map[int]*int {
 type Latest struct {
 	Settings decide.Settings
 	Ref      store.Ref
+	// Key is what a request that does not come from loopback has to have in the header KeyHeader. Empty: no such request is answered.
+	Key string
 
 	mu    sync.Mutex
 	state *State // nil while this process does not lead, or has not read the owner yet
@@ -151,8 +157,13 @@ func (l *Latest) Leads(leads bool) {
 	}
 }
 
-// ServeHTTP answers with the state as JSON, or with 503 if there is none.
-func (l *Latest) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+// ServeHTTP answers with the state as JSON, with 503 if there is none, or with 401 if the request has no key.
+func (l *Latest) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !local(r) && !l.knows(r) {
+		http.Error(w, "only requests from this pod's loopback, and those of idalloc-autoscaler get, which reads the key from the Lease, are answered: "+
+			"use that, or kubectl port-forward", http.StatusUnauthorized)
+		return
+	}
 	l.mu.Lock()
 	s := l.state
 	l.mu.Unlock()

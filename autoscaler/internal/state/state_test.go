@@ -31,8 +31,53 @@ func report() loop.Report {
 
 func served(l *state.Latest) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
-	l.ServeHTTP(w, httptest.NewRequestWithContext(context.Background(), http.MethodGet, state.Path, http.NoBody))
+	l.ServeHTTP(w, request("127.0.0.1:5", "", ""))
 	return w
+}
+
+// request returns a request from an address, with a header if it has a name.
+func request(from, name, value string) *http.Request {
+	r := httptest.NewRequestWithContext(context.Background(), http.MethodGet, state.Path, http.NoBody)
+	r.RemoteAddr = from
+	if name != "" {
+		r.Header.Set(name, value)
+	}
+	return r
+}
+
+func TestTheStateIsForLoopbackAndForWhoeverReadsTheLease(t *testing.T) {
+	identity, key := state.Identity("autoscaler-0")
+	if name, found := state.Holder(identity); name != "autoscaler-0" || found != key || len(key) < 26 {
+		t.Errorf("%s: %q, %q", identity, name, found)
+	}
+	l := latest()
+	l.Key = key
+	l.Observe(report())
+	for name, c := range map[string]struct {
+		request *http.Request
+		code    int
+	}{
+		"this pod":                     {request("127.0.0.1:5", "", ""), 200},
+		"this pod, by IPv6":            {request("[::1]:5", "", ""), 200},
+		"this pod, IPv4 in IPv6":       {request("[::ffff:127.0.0.1]:5", "", ""), 200},
+		"another pod":                  {request("10.0.0.7:5", "", ""), 401},
+		"another pod, with a key":      {request("10.0.0.7:5", state.KeyHeader, "guessed"), 401},
+		"the API server, with the key": {request("10.0.0.7:5", state.KeyHeader, key), 200},
+		"Istio's sidecar":              {request("127.0.0.6:5", "", ""), 401},
+		"a proxy in the pod":           {request("127.0.0.1:5", "X-Forwarded-Proto", "https"), 401},
+		"another proxy in the pod":     {request("127.0.0.1:5", "Via", "1.1 a"), 401},
+		"a socket without an address":  {request("@", "", ""), 401},
+	} {
+		w := httptest.NewRecorder()
+		if l.ServeHTTP(w, c.request); w.Code != c.code {
+			t.Errorf("%s: %d, want %d", name, w.Code, c.code)
+		}
+	}
+	l.Key = ""
+	w := httptest.NewRecorder()
+	if l.ServeHTTP(w, request("10.0.0.7:5", state.KeyHeader, "")); w.Code != http.StatusUnauthorized {
+		t.Errorf("without a Lease: %d", w.Code)
+	}
 }
 
 func latest() *state.Latest {
