@@ -179,13 +179,22 @@ func (d *Decider) unmeasured(s Seen, now time.Time) *Decision {
 	case !s.Loads.Missing.Empty():
 		w = blind(s, "no load is known of partitions %s: the source says nothing of them, or not for long enough", short(s.Loads.Missing.String()))
 	case now.Sub(s.Loads.At) > d.Settings.MaxAge:
-		w = blind(s, "the loads are %s old, older than --max-age %s", seconds(now.Sub(s.Loads.At)), seconds(d.Settings.MaxAge))
+		w = blind(s, "%s, longer than --max-age %s", silence(s, now), seconds(d.Settings.MaxAge))
 		w.Warn = true
 	default:
 		return nil
 	}
 	d.fewer = time.Time{} // nobody knows whether fewer would do
 	return &w
+}
+
+// silence says of which partitions nothing was measured for how long.
+func silence(s Seen, now time.Time) string {
+	old := seconds(now.Sub(s.Loads.At))
+	if s.Loads.Silent.Empty() {
+		return fmt.Sprintf("the source has given no usable reading for %s", old)
+	}
+	return fmt.Sprintf("the source says nothing of partitions %s any more, and of one of them for %s", short(s.Loads.Silent.String()), old)
 }
 
 // seconds returns a duration without fractions.

@@ -226,14 +226,17 @@ func TestTroubleAndGapsAreSaid(t *testing.T) {
 	row := placement.Owners{0: placement.Between(0, 3)}
 	good := decide.Seen{Count: 1, Partitions: 4, Row: row, Loads: decide.Loads{Speeds: make([]float64, 4), At: now}}
 	for want, change := range map[string]func(*decide.Seen){
-		"the owner is being deleted":     func(s *decide.Seen) { s.Trouble = "the owner is being deleted" },
-		"no load is known of partitions": func(s *decide.Seen) { s.Loads.Missing = placement.Of(2) },
-		"older than --max-age 1m0s":      func(s *decide.Seen) { s.Loads.At = now.Add(-2 * minute) },
-		"known of 3 partitions":          func(s *decide.Seen) { s.Loads.Speeds = make([]float64, 3) },
-		"no partitions yet":              func(s *decide.Seen) { s.Partitions = 0 },
-		"id 0 waits for partitions 0-3":  func(s *decide.Seen) { s.Row = placement.Owners{0: {}} },
-		"no id is a member yet":          func(s *decide.Seen) { s.Row = nil },
-		"id 1 of 2 has not taken part":   func(s *decide.Seen) { s.Count = 2 },
+		"the owner is being deleted":                             func(s *decide.Seen) { s.Trouble = "the owner is being deleted" },
+		"no load is known of partitions":                         func(s *decide.Seen) { s.Loads.Missing = placement.Of(2) },
+		"no usable reading for 2m0s, longer than --max-age 1m0s": func(s *decide.Seen) { s.Loads.At = now.Add(-2 * minute) },
+		"says nothing of partitions 1,3 any more, and of one of them for 2m0s": func(s *decide.Seen) {
+			s.Loads.At, s.Loads.Silent = now.Add(-2*minute), placement.Of(1, 3)
+		},
+		"known of 3 partitions":         func(s *decide.Seen) { s.Loads.Speeds = make([]float64, 3) },
+		"no partitions yet":             func(s *decide.Seen) { s.Partitions = 0 },
+		"id 0 waits for partitions 0-3": func(s *decide.Seen) { s.Row = placement.Owners{0: {}} },
+		"no id is a member yet":         func(s *decide.Seen) { s.Row = nil },
+		"id 1 of 2 has not taken part":  func(s *decide.Seen) { s.Count = 2 },
 	} {
 		s := good
 		change(&s)

@@ -35,6 +35,8 @@ type Loads struct {
 	Speeds []float64
 	// Missing are the partitions of which nothing is known.
 	Missing placement.Set
+	// Silent are those of the others of which the latest reading said nothing. Their values are older than that.
+	Silent placement.Set
 	// At is when the oldest of the latest values was measured.
 	At time.Time
 }

@@ -218,7 +218,7 @@ func TestASourceThatIsDownIsSaidOnceAndNothingIsDecidedOnOldData(t *testing.T) {
 	if n := r.logged("the loads cannot be read: connection refused"); n != 1 {
 		t.Errorf("it was said %d times: %v", n, r.log)
 	}
-	if last.Decision.Phase != decide.Blind || r.logged("older than --max-age") != 1 {
+	if last.Decision.Phase != decide.Blind || r.logged("longer than --max-age") != 1 {
 		t.Errorf("%+v\n%v", last, r.log)
 	}
 	r.source.err, r.source.speed = nil, -1

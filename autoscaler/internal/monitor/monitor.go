@@ -43,6 +43,8 @@ type Monitor struct {
 
 	last   time.Time
 	series map[int]*series
+	// count is how many partitions the workload had when somebody last asked, 0 if that is not known.
+	count int
 }
 
 // series is what is known of one partition.
@@ -63,7 +65,8 @@ type point struct {
 	loose bool
 }
 
-// Add takes a reading. An error says which value cannot be. Then nothing of the reading counts.
+// Add takes a reading. An error says which value cannot be. Then nothing of the reading counts. Partitions that the workload does not have
+// are ignored.
 func (m *Monitor) Add(r Reading) error {
 	if !m.last.IsZero() && !r.At.After(m.last) {
 		return fmt.Errorf("the reading of %s is not later than the one before it", r.At.UTC().Format(time.RFC3339))
@@ -72,12 +75,18 @@ func (m *Monitor) Add(r Reading) error {
 		m.series = map[int]*series{}
 	}
 	for p, v := range r.Backlogs {
+		if m.ignores(p) {
+			continue
+		}
 		if math.IsNaN(v) || v < 0 || (m.CatchUp > 0 && v/m.CatchUp.Seconds() > m.Most) {
 			return fmt.Errorf("partition %d has a backlog of %g, which is not believed: the whole reading is refused", p, v)
 		}
 	}
 	partitions := make([]int, 0, len(r.Values))
 	for p, v := range r.Values {
+		if m.ignores(p) {
+			continue
+		}
 		if err := m.check(p, v, r); err != nil {
 			return err
 		}
@@ -98,10 +107,14 @@ func (m *Monitor) Add(r Reading) error {
 	return nil
 }
 
+func (m *Monitor) ignores(p int) bool {
+	return p >= placement.MaxCount || (m.count > 0 && p >= m.count)
+}
+
 // check refuses what cannot be the value of a partition.
 func (m *Monitor) check(p int, v float64, r Reading) error {
 	switch {
-	case p < 0 || p >= placement.MaxCount:
+	case p < 0:
 		return fmt.Errorf("there is no partition %d", p)
 	case math.IsNaN(v) || math.IsInf(v, 0) || v < 0:
 		return fmt.Errorf("partition %d has the value %g, which is no speed and no total: the whole reading is refused", p, v)
@@ -188,10 +201,11 @@ func (m *Monitor) filter(s *series, now time.Time) {
 	}
 }
 
-// Loads returns the speeds of so many partitions. Readings of others are ignored.
+// Loads returns the speeds of so many partitions. From then on readings of others are ignored.
 func (m *Monitor) Loads(partitions int) decide.Loads {
+	m.count = partitions
 	l := decide.Loads{Speeds: make([]float64, partitions)}
-	var missing []int
+	var missing, silent []int
 	for p := range partitions {
 		s := m.series[p]
 		if s == nil || s.at.IsZero() {
@@ -202,10 +216,13 @@ func (m *Monitor) Loads(partitions int) decide.Loads {
 		if m.CatchUp > 0 {
 			l.Speeds[p] += s.backlog / m.CatchUp.Seconds()
 		}
+		if s.at.Before(m.last) {
+			silent = append(silent, p)
+		}
 		if l.At.IsZero() || s.at.Before(l.At) {
 			l.At = s.at
 		}
 	}
-	l.Missing = placement.Of(missing...)
+	l.Missing, l.Silent = placement.Of(missing...), placement.Of(silent...)
 	return l
 }

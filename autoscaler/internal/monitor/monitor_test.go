@@ -144,14 +144,13 @@ func TestSpeedsAreAveraged(t *testing.T) {
 
 func TestWhatCannotBeIsRefused(t *testing.T) {
 	for want, r := range map[string]monitor.Reading{
-		"NaN":                rate(10, map[int]float64{0: 5, 1: math.NaN()}),
-		"value -3":           rate(10, map[int]float64{0: 5, 1: -3}),
-		"+Inf":               total(10, map[int]float64{0: 5, 1: math.Inf(1)}),
-		"1e+18 units/s":      rate(10, map[int]float64{0: 5, 1: 1e18}),
-		"grew by 1e+18":      total(10, map[int]float64{0: 5, 1: 1e18}),
-		"no partition 99999": total(10, map[int]float64{0: 5, 99999: 1}),
-		"no partition -1":    total(10, map[int]float64{-1: 1}),
-		"not later":          total(0, nil),
+		"NaN":             rate(10, map[int]float64{0: 5, 1: math.NaN()}),
+		"value -3":        rate(10, map[int]float64{0: 5, 1: -3}),
+		"+Inf":            total(10, map[int]float64{0: 5, 1: math.Inf(1)}),
+		"1e+18 units/s":   rate(10, map[int]float64{0: 5, 1: 1e18}),
+		"grew by 1e+18":   total(10, map[int]float64{0: 5, 1: 1e18}),
+		"no partition -1": total(10, map[int]float64{-1: 1}),
+		"not later":       total(0, nil),
 	} {
 		m := newMonitor()
 		add(t, m, total(-5, map[int]float64{0: 0, 1: 0}), total(0, map[int]float64{0: 0, 1: 0}))
@@ -179,6 +178,35 @@ func TestPartitionsThatVanishGrowOld(t *testing.T) {
 	add(t, m, rate(0, map[int]float64{0: 1, 1: 1}), rate(100, map[int]float64{0: 1}))
 	if at := m.Loads(2).At; !at.Equal(start) {
 		t.Errorf("partition 1 was measured last at %s, and the loads say %s", start, at)
+	}
+}
+
+func TestPartitionsThatTheWorkloadDoesNotHaveAreIgnored(t *testing.T) {
+	m := newMonitor()
+	add(t, m, rate(0, map[int]float64{0: 1, 9999: math.NaN()}))
+	expect(t, m, []float64{1, 0}, "1")
+	r := rate(5, map[int]float64{0: 1, 1: 2, 2: math.Inf(1)})
+	r.Backlogs = map[int]float64{2: -1}
+	add(t, m, r)
+	expect(t, m, []float64{1, 2}, "")
+	if err := m.Add(rate(10, map[int]float64{0: 1, 1: math.NaN()})); err == nil {
+		t.Error("a partition of the workload may have any value")
+	}
+}
+
+func TestPartitionsThatTheSourceDoesNotNameAnyMoreAreSilent(t *testing.T) {
+	m := newMonitor()
+	add(t, m, rate(0, map[int]float64{0: 1, 1: 2, 2: 3}), rate(5, map[int]float64{0: 1, 2: 3}))
+	if l := m.Loads(3); l.Silent.String() != "1" || !l.Missing.Empty() || !l.At.Equal(start) {
+		t.Errorf("%+v", l)
+	}
+	add(t, m, rate(10, nil)) // an empty vector
+	if l := m.Loads(3); l.Silent.String() != "0-2" {
+		t.Errorf("%+v", l)
+	}
+	add(t, m, rate(15, map[int]float64{0: 1, 1: 2, 2: 3}))
+	if l := m.Loads(3); !l.Silent.Empty() {
+		t.Errorf("%+v", l)
 	}
 }
 
