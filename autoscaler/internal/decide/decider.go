@@ -14,20 +14,46 @@ import (
 type Decider struct {
 	Settings Settings
 
+	// looked is the moment before, zero if there was none.
+	looked time.Time
 	// known says that count is the number of pods at the moment before.
 	known bool
 	count int
-	// These are when the number of pods rose and fell, and when the last target was written, zero if that was not seen.
-	up, down, assigned time.Time
+	// asked is the number of pods that the caller has set, 0 if somebody else has changed it since. undone is how that was.
+	asked  int
+	undone *Undone
+	// These are when the number of pods rose and fell, when the last target was written, and when asked was undone, zero if that was not seen.
+	up, down, assigned, undoneAt time.Time
 	// These are since when something has been so without a break, zero while it is not so.
-	fewer, moving, joining, short time.Time
+	moving, joining, short time.Time
+	// enough is for how long fewer pods were seen to be enough. judged is the moment before if they were then, and judging is this one.
+	enough          time.Duration
+	judged, judging time.Time
 	// ids are all below the number of pods.
 	ids map[int]*attendance
 }
 
-// Decide returns what to do at this moment. If the caller does not do it, or fails, the next call decides anew.
+// Decide returns what to do at this moment. If the caller does not do it, or fails, the next call starts from what is there then.
 func (d *Decider) Decide(s Seen, now time.Time) Decision {
+	if !d.looked.IsZero() && now.Sub(d.looked) > 2*d.Settings.MaxAge {
+		d.forget()
+	}
+	d.looked = now
+	d.judged, d.judging = d.judging, time.Time{}
 	d.notice(s, now)
+	return d.remark(d.decide(s, now), now)
+}
+
+// forget has the Decider begin as a new one, after a time in which nobody looked. Nobody knows what was so in that time. The number of pods,
+// and when it changed, are facts.
+func (d *Decider) forget() {
+	*d = Decider{Settings: d.Settings, known: d.known, count: d.count, asked: d.asked, undone: d.undone, up: d.up, down: d.down, undoneAt: d.undoneAt}
+}
+
+// Missed says that the workload could not be read at this moment.
+func (d *Decider) Missed() { d.judging = time.Time{} }
+
+func (d *Decider) decide(s Seen, now time.Time) Decision {
 	switch {
 	case s.Trouble != "":
 		return blind(s, "%s", s.Trouble)
@@ -48,24 +74,50 @@ func (d *Decider) Decide(s Seen, now time.Time) Decision {
 
 // Wrote says that the caller has done what was decided. A target that could not be written starts no wait.
 func (d *Decider) Wrote(w Decision, now time.Time) {
-	if w.Action == Assign {
+	switch w.Action {
+	case Assign:
 		d.assigned = now
+	case Scale:
+		d.changed(w.Wanted, now)
+		d.asked = w.Wanted
+	case Nothing:
 	}
 }
 
-// notice remembers when the number of pods changed, whoever changed it.
+// notice remembers when the number of pods changed, whoever changed it, and that somebody changed what the caller had set.
 func (d *Decider) notice(s Seen, now time.Time) {
-	if d.known && s.Trouble == "" {
-		switch {
-		case s.Count > d.count:
-			d.up = now
-		case s.Count < d.count:
-			d.down = now
-		}
+	if s.Trouble != "" {
+		return
 	}
-	if s.Trouble == "" {
-		d.known, d.count = true, s.Count
+	d.changed(s.Count, now)
+	if d.asked > 0 && s.Count != d.asked {
+		d.undone, d.undoneAt = &Undone{From: d.asked, To: s.Count, By: s.Scaler}, now
+		d.asked = 0
 	}
+}
+
+func (d *Decider) changed(count int, now time.Time) {
+	switch {
+	case !d.known:
+	case count > d.count:
+		d.up = now
+	case count < d.count:
+		d.down = now
+	}
+	d.known, d.count = true, count
+}
+
+// remark adds to a decision that somebody changes the number of pods, for as long as scaling may wait because of that.
+func (d *Decider) remark(w Decision, now time.Time) Decision {
+	if d.undone == nil || now.Sub(d.undoneAt) >= max(d.Settings.AfterUp, d.Settings.AfterDown) {
+		return w
+	}
+	w.Why += "; " + d.undone.String()
+	w.Warn = true
+	if now.Equal(d.undoneAt) {
+		w.Undone = d.undone
+	}
+	return w
 }
 
 func blind(s Seen, format string, args ...any) Decision {
@@ -82,6 +134,20 @@ func since(at *time.Time, is bool, now time.Time) time.Duration {
 		*at = now
 	}
 	return now.Sub(*at)
+}
+
+// fewer returns for how long fewer pods were seen to be enough. A move, a time in which pods begin, and one in which nobody looked do not count:
+// then nobody judges it. A moment stands for --max-age at most, as loads do.
+func (d *Decider) fewer(enough bool, now time.Time) time.Duration {
+	if !enough {
+		d.enough = 0
+		return 0
+	}
+	if !d.judged.IsZero() {
+		d.enough += min(now.Sub(d.judged), d.Settings.MaxAge)
+	}
+	d.judging = now
+	return d.enough
 }
 
 // members returns the ids that may own partitions.
@@ -184,7 +250,7 @@ func (d *Decider) unmeasured(s Seen, now time.Time) *Decision {
 	default:
 		return nil
 	}
-	d.fewer = time.Time{} // nobody knows whether fewer would do
+	d.enough = 0 // nobody knows whether fewer would do
 	return &w
 }
 

@@ -11,5 +11,6 @@
 //   - A target names only ids that are members. So pods come first, and their partitions after that.
 //   - The number of pods falls only below ids that own nothing. So partitions go first, and their pods after that.
 //   - Scaling waits for --after-up and --after-down since the number of pods changed, whoever changed it.
-//   - Pods go only if fewer would have done all the time for --after-down, with some capacity to spare.
+//   - Pods go only if fewer would have done all the time for --after-down, with some capacity to spare. Time in which partitions moved or
+//     nobody looked is not counted.
 package decide

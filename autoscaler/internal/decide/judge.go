@@ -19,11 +19,12 @@ func (d *Decider) judge(s Seen, there []int, now time.Time) Decision {
 	needsMore := (over || tooFew) && !tooMany
 	lean := d.pack(v, 1-d.Settings.Spare, v.below(d.Settings.Min), v.most(d.Settings.Max))
 	pods := max(v.pods(lean.Pods), used(v.kept))
-	fewer := since(&d.fewer, !needsMore && (pods < s.Count || used(s.Row) < s.Count), now)
+	enough := !needsMore && (pods < s.Count || used(s.Row) < s.Count)
+	fewer := d.fewer(enough, now)
 	switch {
 	case needsMore:
 		return d.more(v, now, busiest, tooFew)
-	case d.fewer.IsZero():
+	case !enough:
 		since(&d.short, false, now)
 		return d.rest(v, busiest, lean.Oversized)
 	default:

@@ -1,6 +1,7 @@
 package decide
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/idalloc/idalloc/pkg/partition/placement"
@@ -15,7 +16,7 @@ type Settings struct {
 	// Every is the shortest time between two targets.
 	Every time.Duration
 	// AfterUp and AfterDown are how long scaling waits after the number of pods has risen or fallen. For AfterDown fewer pods must have
-	// been enough before any goes.
+	// been enough before any goes: time in which that was judged, without moves and without breaks.
 	AfterUp, AfterDown time.Duration
 	// MaxAge is the age from which data is too old to decide on.
 	MaxAge time.Duration
@@ -52,6 +53,8 @@ type Seen struct {
 	Row, Target placement.Owners
 	// Foreign says who else wrote the target in force, empty if an autoscaler did.
 	Foreign string
+	// Scaler is the field manager that set the number of pods last, empty if that is not known.
+	Scaler string
 	// Absent says of ids that have no pod which can work why that is so. An id that is no member and not among them has not joined yet.
 	Absent map[int]string
 	// Unready are those of Absent whose pods run, and of which only the readiness says that they cannot work. Too much load may be why.
@@ -124,4 +127,23 @@ type Decision struct {
 	Oversized []int
 	// Stuck says that the move under way takes longer than Settings.Patience.
 	Stuck bool
+	// Undone is what was noticed at this moment, nil for nothing.
+	Undone *Undone
+}
+
+// Undone is a change of the number of pods that the autoscaler had set, by somebody else.
+type Undone struct {
+	From, To int
+	// By is the field manager that did it, empty if that is not known.
+	By string
+}
+
+// String returns a sentence with the way out.
+func (u Undone) String() string {
+	who := "somebody"
+	if u.By != "" {
+		who = fmt.Sprintf("field manager %q", u.By)
+	}
+	return fmt.Sprintf("%s changed the number of pods from %d, which the autoscaler had set, to %d: take replicas out of what it applies, or run the autoscaler with --scale=false",
+		who, u.From, u.To)
 }

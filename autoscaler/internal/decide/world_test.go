@@ -45,6 +45,7 @@ type world struct {
 	dead     map[int]bool // ids whose pods do not answer, and that are still members
 	fragile  bool         // pods with more than they work off are not Ready
 	foreign  string       // who wrote the target
+	scaler   string       // who wrote the number of pods
 	full     int          // how many pods the cluster has room for, 0 for any number
 	frozen   bool         // nobody carries out a change of the number of pods
 
@@ -130,7 +131,9 @@ func (w *world) step() {
 	w.measure()
 	d := w.decider.Decide(w.seen(), w.now)
 	w.history = append(w.history, d)
-	defer func() { w.decider.Wrote(d, w.now) }()
+	if !w.frozen {
+		defer func() { w.decider.Wrote(d, w.now) }()
+	}
 	switch d.Action {
 	case decide.Scale:
 		w.scale(d)
@@ -155,7 +158,7 @@ func (w *world) seen() decide.Seen {
 		}
 	}
 	return decide.Seen{
-		Count: w.count, Partitions: w.partitions, Row: w.row, Target: w.target, Foreign: w.foreign, Absent: absent, Unready: unready,
+		Count: w.count, Partitions: w.partitions, Row: w.row, Target: w.target, Foreign: w.foreign, Scaler: w.scaler, Absent: absent, Unready: unready,
 		Loads: decide.Loads{Speeds: w.speeds, At: w.measured},
 	}
 }

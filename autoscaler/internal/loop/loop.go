@@ -100,6 +100,7 @@ func (l *Loop) act(ctx context.Context, r *Report) error {
 	m, err := l.Workload.Read(ctx)
 	r.Now = l.Clock.Now()
 	if err != nil {
+		l.Decider.Missed()
 		return err
 	}
 	m.Loads = l.Monitor.Loads(m.Partitions)
@@ -107,6 +108,9 @@ func (l *Loop) act(ctx context.Context, r *Report) error {
 	d := l.Decider.Decide(m.Seen, r.Now)
 	r.Decision = d
 	l.say(d, r.Now)
+	if d.Undone != nil && !l.DryRun {
+		l.tell(ctx, m, store.EventWarning, "ScalingUndone", d.Undone.String())
+	}
 	if l.DryRun || d.Action == decide.Nothing || (l.KeepPods && d.Action == decide.Scale) {
 		return nil
 	}
@@ -120,7 +124,7 @@ func (l *Loop) act(ctx context.Context, r *Report) error {
 	}
 	r.Done = true
 	l.Decider.Wrote(d, r.Now)
-	l.tell(ctx, m, store.EventNormal, string(d.Action), d)
+	l.tell(ctx, m, store.EventNormal, eventReason(d.Action), d.Why)
 	return nil
 }
 
@@ -172,15 +176,18 @@ func (l *Loop) complain(r Report) {
 	}
 }
 
-// The reasons of Events, by action.
-func eventReason(action string) string {
-	return map[string]string{string(decide.Assign): "PartitionsMoved", string(decide.Scale): "AutoscalerScaled"}[action]
+// eventReason returns the reason of the Event about what was done.
+func eventReason(action decide.Action) string {
+	if action == decide.Scale {
+		return "AutoscalerScaled"
+	}
+	return "PartitionsMoved"
 }
 
 // tell writes an Event about the workload. It is not worth more than a try.
-func (l *Loop) tell(ctx context.Context, m workload.Moment, kind, action string, d decide.Decision) {
+func (l *Loop) tell(ctx context.Context, m workload.Moment, kind, reason, message string) {
 	err := l.Workload.Store.Tell(ctx, store.Event{
-		About: m.Owner.About(), Namespace: m.Owner.Namespace, Reporter: l.Reporter, Type: kind, Reason: eventReason(action), Message: d.Why,
+		About: m.Owner.About(), Namespace: m.Owner.Namespace, Reporter: l.Reporter, Type: kind, Reason: reason, Message: message,
 	})
 	if err != nil {
 		l.Log.V(1).Info("an Event could not be written", "reason", err.Error())

@@ -167,6 +167,20 @@ func TestAWriteSaysWhatItWasDecidedOn(t *testing.T) {
 	}
 }
 
+// The server keeps one pod, whatever is written.
+func TestWhoUndoesTheScalingIsNamedInAnEvent(t *testing.T) {
+	r := newRig(t)
+	for range 3 {
+		r.step()
+	}
+	if len(r.server.patches) != 1 || r.logged("somebody changed the number of pods from 4") == 0 {
+		t.Errorf("it wrote %v and said %v", r.server.patches, r.log)
+	}
+	if n := len(r.server.events); n != 2 || !strings.Contains(r.server.events[1], "ScalingUndone") || !strings.Contains(r.server.events[1], "take replicas out") {
+		t.Errorf("Events: %v", r.server.events)
+	}
+}
+
 func TestAConflictIsDecidedAnew(t *testing.T) {
 	r := newRig(t)
 	r.server.set(func(req *http.Request) int {

@@ -24,7 +24,7 @@ type Metrics struct {
 	// These have no series while another process decides. An HPA must not take a 0 for an answer.
 	pods, wanted, members, total, age, oversized, stuck *prometheus.GaugeVec
 	partition, id, phase                                *prometheus.GaugeVec
-	phaseSeconds, decisions, failures                   *prometheus.CounterVec
+	phaseSeconds, decisions, failures, undone           *prometheus.CounterVec
 	moves, moved                                        prometheus.Counter
 
 	settings decide.Settings
@@ -74,6 +74,7 @@ func New(settings decide.Settings, ref store.Ref) *Metrics {
 	m.phase = gauges("phase", "1 for the phase that the autoscaler is in.", "phase")
 	m.phaseSeconds = counters("phase_seconds_total", "The time spent in each phase.", "phase")
 	m.decisions = counters("decisions_total", "What was decided and written.", "action", "reason")
+	m.undone = counters("scaling_undone_total", "How often somebody changed the number of pods that the autoscaler had set. by is the field manager that did it.", "by")
 	m.failures = counters("failures_total", "Steps in which the source, or the API server, gave no usable answer.", "of")
 	m.moves = counter("partitions_moved_total", "The number of partitions that targets moved.")
 	m.moved = counter("moved_units_per_second_total", "The speed of the partitions that targets moved.")
@@ -141,6 +142,9 @@ func (m *Metrics) Observe(r loop.Report) {
 	m.stuck.WithLabelValues().Set(number(d.Stuck))
 	m.oversized.WithLabelValues().Set(float64(len(d.Oversized)))
 	m.loads(r)
+	if d.Undone != nil {
+		m.undone.WithLabelValues(d.Undone.By).Inc()
+	}
 	if r.Done {
 		m.decisions.WithLabelValues(string(d.Action), string(d.Reason)).Inc()
 		for id, set := range d.Target {

@@ -44,6 +44,7 @@ func observed() *metrics.Metrics {
 	m.Observe(report(100, decide.Idle))
 	r := report(105, decide.Acting)
 	r.Done = true
+	r.Decision.Undone = &decide.Undone{From: 3, To: 2, By: "argocd-controller"}
 	r.Decision.Action, r.Decision.Reason, r.Decision.Moved = decide.Assign, decide.Overload, 7
 	r.Decision.Target = placement.Owners{0: placement.Of(0), 1: placement.Of(1, 2)}
 	m.Observe(r)
@@ -60,6 +61,7 @@ func TestWhatAStepSawAndDidIsShown(t *testing.T) {
 		"leader 1", "pods 2", "pods_wanted 2", "members 2", "pod_capacity_units_per_second 100", "load_units_per_second 12", "load_age_seconds 4",
 		`partition_load_units_per_second{partition="0"} 5`, `id_load_units_per_second{id="0"} 14`, `phase{phase="acting"} 1`, `phase{phase="idle"} 0`,
 		`phase_seconds_total{phase="idle"} 5`, `decisions_total{action="assign",reason="Overload"} 1`, "partitions_moved_total 1",
+		`scaling_undone_total{by="argocd-controller"} 1`,
 		"moved_units_per_second_total 7", `failures_total{of="source"} 1`, `failures_total{of="workload"} 1`, "move_stuck 0", "oversized_partitions 0",
 	} {
 		if !strings.Contains(text, "\nidalloc_autoscaler_"+line+"\n") {

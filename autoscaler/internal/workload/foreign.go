@@ -3,18 +3,22 @@ package workload
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 )
 
+// nobody are the managers under which an API server keeps fields of which it does not know any more, or never knew, who wrote them.
+func nobody() []string { return []string{"ancient-changes", "before-first-apply"} }
+
 // foreign says who else wrote the target, empty if an autoscaler did, or if that cannot be known.
 func foreign(fields []metav1.ManagedFieldsEntry) string {
 	who := ""
 	for i := range fields {
 		switch {
-		case !wroteTarget(&fields[i]):
+		case !wrote(&fields[i], "f:metadata", "f:annotations", "f:"+assignment.PartitionTargetKey):
 		case fields[i].Manager == FieldManager:
 			return ""
 		default:
@@ -24,15 +28,36 @@ func foreign(fields []metav1.ManagedFieldsEntry) string {
 	return who
 }
 
-func wroteTarget(entry *metav1.ManagedFieldsEntry) bool {
-	var f struct {
-		Metadata struct {
-			Annotations map[string]json.RawMessage `json:"f:annotations"`
-		} `json:"f:metadata"`
+// scaler returns the field manager that wrote the number of pods last, empty if that cannot be known.
+func scaler(fields []metav1.ManagedFieldsEntry) string {
+	var last *metav1.ManagedFieldsEntry
+	for i := range fields {
+		entry := &fields[i]
+		if wrote(entry, "f:spec", "f:replicas") && (last == nil || !entry.Time.Before(last.Time)) {
+			last = entry
+		}
 	}
-	if entry.FieldsV1 == nil || json.Unmarshal(entry.FieldsV1.GetRawBytes(), &f) != nil {
+	if last == nil {
+		return ""
+	}
+	return last.Manager
+}
+
+// wrote reports whether somebody known wrote a field.
+func wrote(entry *metav1.ManagedFieldsEntry, path ...string) bool {
+	if entry.FieldsV1 == nil || slices.Contains(nobody(), entry.Manager) {
 		return false
 	}
-	_, wrote := f.Metadata.Annotations["f:"+assignment.PartitionTargetKey]
-	return wrote
+	fields := json.RawMessage(entry.FieldsV1.GetRawBytes())
+	for _, name := range path {
+		var below map[string]json.RawMessage
+		if json.Unmarshal(fields, &below) != nil {
+			return false
+		}
+		var there bool
+		if fields, there = below[name]; !there {
+			return false
+		}
+	}
+	return true
 }

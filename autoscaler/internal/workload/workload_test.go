@@ -206,14 +206,34 @@ func TestWhoWroteTheTargetIsKnown(t *testing.T) {
 		managers []any
 		want     string
 	}{
-		"nobody":              {nil, ""},
-		"an autoscaler":       {[]any{wrote("kubectl", "example.com/note"), wrote(workload.FieldManager, target)}, ""},
-		"an undone rollout":   {[]any{wrote(workload.FieldManager, "example.com/note"), wrote("kubectl-rollout", target)}, `field manager "kubectl-rollout"`},
-		"both, with the same": {[]any{wrote("helm", target), wrote(workload.FieldManager, target)}, ""},
+		"nobody":                              {nil, ""},
+		"an autoscaler":                       {[]any{wrote("kubectl", "example.com/note"), wrote(workload.FieldManager, target)}, ""},
+		"an undone rollout":                   {[]any{wrote(workload.FieldManager, "example.com/note"), wrote("kubectl-rollout", target)}, `field manager "kubectl-rollout"`},
+		"both, with the same":                 {[]any{wrote("helm", target), wrote(workload.FieldManager, target)}, ""},
+		"an API server that has forgotten it": {[]any{wrote("ancient-changes", target)}, ""},
+		"an API server that never knew it":    {[]any{wrote("before-first-apply", target)}, ""},
 	} {
 		m, err := (&server{status: quiet(), managers: c.managers}).read(t)
 		if err != nil || m.Foreign != c.want {
 			t.Errorf("%s: %q, %v; want %q", name, m.Foreign, err, c.want)
 		}
+	}
+}
+
+func TestWhoScaledLastIsKnown(t *testing.T) {
+	wrote := func(manager, at string, fields object) object {
+		return object{"manager": manager, "operation": "Update", version: "apps/v1", "time": at, "fieldsType": "FieldsV1", "fieldsV1": fields}
+	}
+	replicas := object{"f:spec": object{"f:replicas": object{}}}
+	s := &server{status: quiet(), managers: []any{
+		wrote("argocd-controller", "2026-11-23T00:00:05Z", replicas), wrote(workload.FieldManager, "2026-11-23T00:00:00Z", replicas),
+		wrote("ancient-changes", "2026-11-23T00:00:09Z", replicas), wrote("kubectl", "2026-11-23T00:00:09Z", object{"f:spec": object{"f:paused": object{}}}),
+	}}
+	if m, err := s.read(t); err != nil || m.Scaler != "argocd-controller" {
+		t.Errorf("%q, %v", m.Scaler, err)
+	}
+	s.managers = nil
+	if m, err := s.read(t); err != nil || m.Scaler != "" {
+		t.Errorf("%q, %v", m.Scaler, err)
 	}
 }
