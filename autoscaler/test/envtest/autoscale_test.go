@@ -25,6 +25,7 @@ import (
 	"github.com/idalloc/idalloc/autoscaler/internal/loop"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/test/envtest/example"
 )
 
 var _ = Describe("The autoscaler", func() {
@@ -165,7 +166,7 @@ var _ = Describe("The autoscaler", func() {
 
 	It("names the permission that is missing", func(ctx SpecContext) {
 		w := deploy(ctx, 1)
-		role, err := env.Client.RbacV1().Roles(w.Name).Get(ctx, account, metav1.GetOptions{})
+		role, err := env.Client.RbacV1().Roles(w.Name).Get(ctx, example.AutoscalerAccount, metav1.GetOptions{})
 		Expect(err).NotTo(HaveOccurred())
 		role.Rules = slices.DeleteFunc(role.Rules, func(r rbacv1.PolicyRule) bool { return slices.Contains(r.Resources, "deployments/scale") })
 		_, err = env.Client.RbacV1().Roles(w.Name).Update(ctx, role, metav1.UpdateOptions{})
@@ -174,11 +175,15 @@ var _ = Describe("The autoscaler", func() {
 		Expect(refusal(ctx, w)).To(MatchError(ContainSubstring(`add verb "patch" on resource "deployments/scale"`)))
 	})
 
-	It("is kept from scaling by the admission policy if its account is marked", func(ctx SpecContext) {
+	It("is kept from scaling by the admission policy if its account has the mark of pods", func(ctx SpecContext) {
 		w := deploy(ctx, 1)
-		role, err := env.Client.RbacV1().Roles(w.Name).Get(ctx, account, metav1.GetOptions{})
+		role, err := env.Client.RbacV1().Roles(w.Name).Get(ctx, example.AutoscalerAccount, metav1.GetOptions{})
 		Expect(err).NotTo(HaveOccurred())
-		role.Rules = append(role.Rules, rbacv1.PolicyRule{APIGroups: []string{"idalloc.dev"}, Resources: []string{"slots"}, Verbs: []string{"allocate"}})
+		for i := range role.Rules {
+			if slices.Contains(role.Rules[i].APIGroups, "idalloc.dev") {
+				role.Rules[i].Verbs = []string{"allocate"}
+			}
+		}
 		_, err = env.Client.RbacV1().Roles(w.Name).Update(ctx, role, metav1.UpdateOptions{})
 		Expect(err).NotTo(HaveOccurred())
 		w.loads(250)
@@ -294,7 +299,7 @@ var _ = Describe("Leader election", func() {
 		Eventually(end).WithContext(ctx).Should(Receive(BeNil()))
 	})
 
-	It("logs no error when two candidates make the lease at once", func(ctx SpecContext) {
+	It("logs no error when two candidates take the lease at once", func(ctx SpecContext) {
 		w := prepare(ctx)
 		var mu sync.Mutex
 		var said []string
@@ -308,7 +313,7 @@ var _ = Describe("Leader election", func() {
 			defer mu.Unlock()
 			return slices.Clone(said)
 		}
-		// Each hears that there is no lease before either makes one.
+		// Each hears that nobody has the lease before either takes it.
 		var looked sync.WaitGroup
 		looked.Add(2)
 		both, stop := context.WithCancel(ctx)
@@ -334,7 +339,7 @@ var _ = Describe("Leader election", func() {
 				})
 			}()
 		}
-		Eventually(logged).WithContext(ctx).Should(ContainElements(ContainSubstring("acquired lease"), ContainSubstring("already exists")))
+		Eventually(logged).WithContext(ctx).Should(ContainElements(ContainSubstring("acquired lease"), ContainSubstring("another candidate was first")))
 		Expect(logged()).NotTo(ContainElement(ContainSubstring(`"error"=`)))
 		stop()
 		Eventually(ends).WithContext(ctx).Should(Receive(BeNil()))

@@ -11,7 +11,6 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
@@ -23,6 +22,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/partition/placement"
+	"github.com/idalloc/idalloc/test/envtest/example"
 	"github.com/idalloc/idalloc/test/envtest/suite"
 )
 
@@ -30,9 +30,8 @@ const (
 	name       = "worker"
 	partitions = 12
 	capacity   = 100.0
-	// account is the autoscaler's, and lease the name of the Lease that its Role names.
-	account = "autoscaler"
-	lease   = "idalloc-autoscaler-deployment.worker"
+	// lease is the name of the Lease that the autoscaler's Role names.
+	lease = "idalloc-autoscaler-deployment.worker"
 )
 
 // scaled is a Deployment whose pods work on partitions, with the loads that the spec says.
@@ -55,13 +54,12 @@ func prepare(ctx SpecContext) *scaled {
 	ns, err := env.NewNamespace(ctx)
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(ns.Delete)
-	Expect(ns.Grant(ctx, account, manifest[*rbacv1.Role]("autoscaler", "config", "role.yaml").Rules...)).To(Succeed())
 	ref, err := store.ParseRef("deployment/"+name, ns.Name)
 	Expect(err).NotTo(HaveOccurred())
 	w := &scaled{Namespace: ns, ref: ref}
 	w.store, err = store.New(env.ControlPlane.Config(), clock.RealClock{})
 	Expect(err).NotTo(HaveOccurred())
-	w.config, err = env.ControlPlane.ServiceAccountConfig(ctx, ns.Name, account)
+	w.config, err = example.AutoscalerConfig(ctx, env, ns)
 	Expect(err).NotTo(HaveOccurred())
 	return w
 }
@@ -205,7 +203,7 @@ func (w *scaled) autoscaler(change ...func(*loop.Loop)) *loop.Loop {
 			Capacity: capacity, Min: 1, Every: time.Second, AfterUp: 2 * time.Second, AfterDown: 3 * time.Second, MaxAge: 10 * time.Second,
 			Patience: time.Minute, Spare: 0.1,
 		}},
-		Period: 200 * time.Millisecond, Reporter: account, Clock: clock.RealClock{}, Log: GinkgoLogr,
+		Period: 200 * time.Millisecond, Reporter: "autoscaler", Clock: clock.RealClock{}, Log: GinkgoLogr,
 	}
 	for _, c := range change {
 		c(l)

@@ -10,10 +10,14 @@ import (
 	"path/filepath"
 	"syscall"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 
 	"github.com/idalloc/idalloc/pkg/partition/placement"
 	"github.com/idalloc/idalloc/test/envtest/controlplane"
@@ -21,8 +25,12 @@ import (
 	"github.com/idalloc/idalloc/test/envtest/suite"
 )
 
-// Scaled is the name of the workload that the Role of autoscaler/config names.
-const Scaled = "worker"
+const (
+	// Scaled is the name of the workload that the Role of autoscaler/config names.
+	Scaled = "worker"
+	// AutoscalerAccount is the account that has this Role.
+	AutoscalerAccount = "idalloc-autoscaler"
+)
 
 // Autoscaler is an idalloc-autoscaler of the Deployment Scaled, a process of this machine with the permissions of
 // autoscaler/config.
@@ -48,7 +56,11 @@ func (a *Autoscaler) start(ctx context.Context, s *suite.Suite, namespace *suite
 	if a.group, err = process.NewGroup(); err != nil {
 		return err
 	}
-	kubeconfig, err := autoscalerKubeconfig(ctx, s, namespace)
+	config, err := AutoscalerConfig(ctx, s, namespace)
+	if err != nil {
+		return err
+	}
+	kubeconfig, err := s.ControlPlane.WriteKubeconfig("autoscaler_"+namespace.Name, config)
 	if err != nil {
 		return err
 	}
@@ -72,29 +84,55 @@ func (a *Autoscaler) start(ctx context.Context, s *suite.Suite, namespace *suite
 	return err
 }
 
-// autoscalerKubeconfig makes the account, with the rules of the example's Role.
-func autoscalerKubeconfig(ctx context.Context, s *suite.Suite, namespace *suite.Namespace) (string, error) {
-	const account = "idalloc-autoscaler"
+// AutoscalerConfig makes what autoscaler/config makes for the program, its account with the rules of its Role and its Lease, and returns a
+// connection as that account. The token names a pod, as one that a kubelet mounts does. The pod never runs.
+func AutoscalerConfig(ctx context.Context, s *suite.Suite, namespace *suite.Namespace) (*rest.Config, error) {
+	role, err := manifest[*rbacv1.Role]("role.yaml")
+	if err != nil {
+		return nil, err
+	}
+	lease, err := manifest[*coordinationv1.Lease]("lease.yaml")
+	if err != nil {
+		return nil, err
+	}
+	if err := namespace.Grant(ctx, AutoscalerAccount, role.Rules...); err != nil {
+		return nil, err
+	}
+	if _, err := s.Client.CoordinationV1().Leases(namespace.Name).Create(ctx, lease, metav1.CreateOptions{}); err != nil {
+		return nil, err
+	}
+	pod, err := s.Client.CoreV1().Pods(namespace.Name).Create(ctx, &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: AutoscalerAccount},
+		Spec: corev1.PodSpec{
+			ServiceAccountName: AutoscalerAccount, Containers: []corev1.Container{{Name: "main", Image: "none"}},
+			SchedulingGates: []corev1.PodSchedulingGate{{Name: "test.idalloc.dev/never"}},
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return s.ControlPlane.PodConfig(ctx, pod)
+}
+
+// manifest reads a file of autoscaler/config. Unknown fields are errors.
+func manifest[T runtime.Object](file string) (object T, err error) {
 	root, err := controlplane.ModuleRoot()
 	if err != nil {
-		return "", err
+		return object, err
 	}
-	content, err := os.ReadFile(filepath.Join(root, "autoscaler", "config", "role.yaml")) //nolint:gosec // a file of this repository
+	content, err := os.ReadFile(filepath.Join(root, "autoscaler", "config", file)) //nolint:gosec // a file of this repository
 	if err != nil {
-		return "", err
+		return object, err
 	}
-	role := &rbacv1.Role{}
-	if _, _, err := serializer.NewCodecFactory(scheme.Scheme, serializer.EnableStrict).UniversalDeserializer().Decode(content, nil, role); err != nil {
-		return "", err
-	}
-	if err := namespace.Grant(ctx, account, role.Rules...); err != nil {
-		return "", err
-	}
-	config, err := s.ControlPlane.ServiceAccountConfig(ctx, namespace.Name, account)
+	decoded, _, err := serializer.NewCodecFactory(scheme.Scheme, serializer.EnableStrict).UniversalDeserializer().Decode(content, nil, nil)
 	if err != nil {
-		return "", err
+		return object, fmt.Errorf("%s: %w", file, err)
 	}
-	return s.ControlPlane.WriteKubeconfig("autoscaler_"+namespace.Name, config)
+	object, ok := decoded.(T)
+	if !ok {
+		return object, fmt.Errorf("%s has a %T", file, decoded)
+	}
+	return object, nil
 }
 
 func (a *Autoscaler) log() string { return filepath.Join(a.dir, "log") }
