@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
@@ -275,6 +276,7 @@ func (a *Allocator) guess(owner store.Owner) []proposal.Pod {
 			if !seen[string(meta.UID)] {
 				seen[string(meta.UID)] = true
 				pod, _ := gc.PodOf(owner, meta, stream == a.plans.owned) // a receipt that cannot be read locks
+				pod.Moves = pod.Moves && slices.Contains(a.plans.outcome.Moving, pod.Name)
 				pods = append(pods, pod)
 			}
 		}

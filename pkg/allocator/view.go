@@ -262,8 +262,12 @@ func (a *Allocator) wanted(ctx context.Context, by string) (bool, error) {
 		return false, nil
 	}
 	own, err := a.o.Store.RevisionOf(ctx, a.pod)
-	if errors.Is(err, store.ErrGone) {
+	switch {
+	case errors.Is(err, store.ErrGone):
 		return true, nil
+	case err == nil && own.Number != "" && own.Controller != a.view.owner.UID: // the Deployment has let the ReplicaSet go
+		a.suspect()
+		return false, nil
 	}
 	return err == nil && !own.Current(a.view.owner), err
 }

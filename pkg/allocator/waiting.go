@@ -150,6 +150,8 @@ func (a *Allocator) reason() string {
 			other.ID, other.Pod, store.LeaseName(a.ref.String(), other.ID), other.Renewed.Format(time.RFC3339), a.blocked.until.Format(time.RFC3339))
 	case !a.plans.made:
 		return fmt.Sprintf("a first plan for %s", owner.Ref)
+	case len(d.Moving) > 0:
+		return fmt.Sprintf("pods to leave the slots of the owner that they had before %s: %s; they may work under the same ids until then: look at their logs", owner.Ref, few(d.Moving))
 	case d.TooLarge != nil:
 		return fmt.Sprintf("room on %s: %s; %d pods live, %d wait", owner.Ref, d.TooLarge.Detail(), d.Live, d.Waiting)
 	}
@@ -180,6 +182,12 @@ func (a *Allocator) reason() string {
 		what += "; this rolling update does not go on by itself, since no old pod hands over its slot: " + WayOut
 	}
 	return what
+}
+
+// few names the first of them.
+func few(pods []string) string {
+	const most = 3 // who sees these looks for more
+	return strings.Join(pods[:min(most, len(pods))], ", ")
 }
 
 // whoOutlives says which pods have outlived their grace period and keep slots all the same, and what to do. It is empty if none does.

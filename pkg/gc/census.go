@@ -3,6 +3,7 @@ package gc
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,17 +12,21 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/proposal"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/watch"
 )
 
 // Survey lists the owner's live pods and the other live pods that lock one of its slots, sorted by name. It writes nothing. Read the owner
-// before you call Survey, never after. It blocks for two lists. Errors: *store.ForbiddenError, or another error that store.Temporary judges.
+// before you call Survey, never after. It blocks for two lists, and for a read of each pod's ReplicaSet that may come from another owner. Errors: *store.ForbiddenError, or another error that store.Temporary judges.
 func Survey(ctx context.Context, s *store.Store, owner store.Owner) ([]proposal.Pod, error) {
-	seen := map[string]proposal.Pod{}
+	seen, moving := map[string]proposal.Pod{}, map[string]*metav1.PartialObjectMetadata{}
 	for _, selector := range Selectors(owner) {
 		o := metav1.ListOptions{LabelSelector: selector, FieldSelector: store.LivePods}
 		err := s.EachPod(ctx, owner.Namespace, o, func(meta *metav1.PartialObjectMetadata) {
 			if seen[meta.Name].UID != string(meta.UID) {
 				seen[meta.Name], _ = PodOf(owner, meta, selector == owner.Selector) // a receipt that cannot be read locks
+				if seen[meta.Name].Moves {
+					moving[meta.Name] = meta.DeepCopy()
+				}
 			}
 		})
 		if err != nil {
@@ -30,10 +35,25 @@ func Survey(ctx context.Context, s *store.Store, owner store.Owner) ([]proposal.
 	}
 	pods := make([]proposal.Pod, 0, len(seen))
 	for _, pod := range seen {
+		if pod.Moves {
+			var err error
+			if pod.Moves, err = moves(ctx, s, owner, moving[pod.Name]); err != nil {
+				return nil, err
+			}
+		}
 		pods = append(pods, pod)
 	}
 	slices.SortFunc(pods, func(a, b proposal.Pod) int { return cmp.Compare(a.Name, b.Name) })
 	return pods, nil
+}
+
+// moves reports whether a pod that locks a slot of another owner belongs to this one now.
+func moves(ctx context.Context, s *store.Store, owner store.Owner, pod *metav1.PartialObjectMetadata) (bool, error) {
+	ref, err := watch.Resolve(ctx, s, pod)
+	if errors.Is(err, store.ErrGone) || errors.Is(err, watch.ErrNoController) || errors.Is(err, watch.ErrUnknownOwner) {
+		return false, nil
+	}
+	return err == nil && ref == owner.Ref, err
 }
 
 // Selectors returns the label selectors for the pods that matter to a plan: the owner's pods, and those with a lock, which somebody may have
@@ -42,7 +62,8 @@ func Selectors(owner store.Owner) []string {
 	return []string{owner.Selector, assignment.HoldersSelector(owner.String())}
 }
 
-// PodOf returns what a plan needs to know about a live pod. owned says that the owner's selector matches it. The error says what is wrong with
+// PodOf returns what a plan needs to know about a live pod. owned says that the owner's selector matches it. It takes each owned pod that locks
+// a slot of another owner for one that moves. It is none if the other workload's selector matches it as well, which Survey finds out. The error says what is wrong with
 // the receipt. The returned pod is valid in any case.
 func PodOf(owner store.Owner, meta metav1.Object, owned bool) (proposal.Pod, error) {
 	pod := proposal.Pod{
@@ -54,6 +75,7 @@ func PodOf(owner store.Owner, meta metav1.Object, owned bool) (proposal.Pod, err
 		pod.Ordinal = n
 	}
 	pod.Condemned = owned && owner.Condemned(meta)
+	pod.Moves = owned && receipt.Elsewhere(meta, owner.String())
 	if end := meta.GetDeletionTimestamp(); end != nil {
 		pod.Terminating, pod.Deadline = true, end.Time // Kubernetes has added the grace period to this time
 	}

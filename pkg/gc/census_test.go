@@ -119,3 +119,29 @@ func TestWhatAPodIsToAPlan(t *testing.T) {
 		})
 	}
 }
+
+// Two workloads may select one pod. Only the chain of its controllers says whose it is.
+func TestAPodThatLocksASlotOfAnotherOwnerMoves(t *testing.T) {
+	for kind, moves := range map[string]bool{apifake.Deployment: true, "Other": false} {
+		server := apifake.New(t)
+		server.Put(apifake.Owner(9))
+		set := apifake.Owner(1)
+		set.SetKind(store.ReplicaSet)
+		set.SetName("set")
+		set.SetUID("set")
+		set.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: apifake.Apps, Kind: kind, Name: apifake.Worker, UID: apifake.OwnerUID, Controller: new(true)}})
+		server.Put(set)
+		pod := apifake.Holding("a", 0)
+		pod.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: apifake.Apps, Kind: store.ReplicaSet, Name: "set", UID: "set", Controller: new(true)}})
+		pod.SetAnnotations(map[string]string{receipt.Key: receipt.Receipt{UID: string(pod.GetUID()), Owner: "ReplicaSet/set", State: receipt.Locks, Write: "w"}.Encode()})
+		server.Put(pod)
+		s := storeOf(t, server)
+		owner, err := s.Get(t.Context(), theRef())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if pods, err := Survey(t.Context(), s, owner); err != nil || len(pods) != 1 || pods[0].Moves != moves {
+			t.Errorf("%s: %+v, %v", kind, pods, err)
+		}
+	}
+}

@@ -28,6 +28,8 @@ type Pod struct {
 	Ordinal int
 	// Condemned says that Kubernetes is to remove the pod, because its StatefulSet does not have its ordinal any more.
 	Condemned bool
+	// Moves says that the pod has come to this owner and still locks a slot of another one. It may work under that.
+	Moves bool
 	// Receipt is what the pod says about itself.
 	Receipt receipt.Receipt
 }
@@ -146,6 +148,8 @@ type Decision struct {
 	Live int
 	// Overdue are the slots below the count of pods that have outlived their grace period and are not strict.
 	Overdue []Change
+	// Moving are the pods that have come to this owner and still lock a slot of another one. As long as there is one, no waiter gets a slot.
+	Moving []string
 	// Scarce says that there were fewer free slots than pods that want one.
 	Scarce bool
 	// Reserved is the number of free slots that waiters leave to other pods.

@@ -224,6 +224,12 @@ func Of(pod metav1.Object, owner string) (Receipt, error) {
 	return r, nil
 }
 
+// Elsewhere reports whether the pod locks a slot of another owner than this one.
+func Elsewhere(pod metav1.Object, owner string) bool {
+	r, err := Parse(pod.GetAnnotations()[Key])
+	return err == nil && r.State == Locks && r.UID == string(pod.GetUID()) && r.Owner != owner
+}
+
 // labelled returns the slot that the pod's label says, or NoID.
 func labelled(pod metav1.Object) int {
 	id, err := strconv.Atoi(pod.GetLabels()[IDLabel])

@@ -71,7 +71,7 @@ func TestARevisionIsThatOfTheReplicaSet(t *testing.T) {
 		want Revision
 		err  error
 	}{
-		"a ReplicaSet":                 {by(testAPIVersion, ReplicaSet, testName), Revision{"3", 2}, nil},
+		"a ReplicaSet":                 {by(testAPIVersion, ReplicaSet, testName), Revision{Number: "3", Available: 2}, nil},
 		"one that is gone":             {by(testAPIVersion, ReplicaSet, "other"), Revision{}, ErrGone},
 		"a StatefulSet":                {by(testAPIVersion, StatefulSet, testName), Revision{}, nil},
 		"a ReplicaSet of another kind": {by("example.com/v1", ReplicaSet, testName), Revision{}, nil},

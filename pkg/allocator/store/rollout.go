@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
@@ -85,6 +86,8 @@ type Revision struct {
 	Number string
 	// Available is the number of its available pods.
 	Available int
+	// Controller is the UID of the Deployment. It is empty for a ReplicaSet that no object controls.
+	Controller types.UID
 }
 
 // Current reports whether this is the owner's current revision.
@@ -105,5 +108,9 @@ func (s *Store) RevisionOf(ctx context.Context, pod *metav1.PartialObjectMetadat
 	if err != nil {
 		return Revision{}, err
 	}
-	return Revision{Number: o.Annotations[revisionAnnotation], Available: o.Status.AvailableReplicas}, nil
+	r := Revision{Number: o.Annotations[revisionAnnotation], Available: o.Status.AvailableReplicas}
+	if above := metav1.GetControllerOfNoCopy(o); above != nil {
+		r.Controller = above.UID
+	}
+	return r, nil
 }
