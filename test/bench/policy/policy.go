@@ -122,7 +122,7 @@ type role struct{}
 // Authorize implements authorizer.Authorizer.
 func (role) Authorize(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 	marked := a.GetAPIGroup() == "idalloc.dev" && a.GetResource() == "slots" && a.GetVerb() == "allocate"
-	if marked || a.GetResource() == "deployments" && a.GetName() == "worker" && a.GetVerb() == "patch" {
+	if marked || a.GetResource() == "deployments" && a.GetName() == worker && a.GetVerb() == "patch" {
 		return authorizer.DecisionAllow, "", nil
 	}
 	return authorizer.DecisionNoOpinion, "", nil

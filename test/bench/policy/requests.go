@@ -19,6 +19,7 @@ const (
 	namespace = "default"
 	account   = "system:serviceaccount:" + namespace + ":idalloc"
 	podName   = "worker-6dc99c5c6-00000"
+	worker    = "worker"
 	podUID    = "5f1b2c3d-0000-4000-8000-000000000000"
 	// annotationsLimit is how many bytes the annotations of an object may have.
 	annotationsLimit = 256 << 10
@@ -34,7 +35,7 @@ type request struct {
 }
 
 func (r request) attributes() admission.Attributes {
-	name := "worker"
+	name := worker
 	if r.resource.Resource == "pods" {
 		name = podName
 	}
@@ -72,7 +73,7 @@ func others(n int) map[string]string {
 
 func ofDeployment(name string, by user.Info, beside map[string]string, size, appliers int) request {
 	old := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{
-		Name: "worker", Namespace: namespace, UID: types.UID("1"), Labels: map[string]string{"app.kubernetes.io/name": "worker"}, Annotations: maps.Clone(beside), ManagedFields: managers(appliers),
+		Name: worker, Namespace: namespace, UID: types.UID("1"), Labels: map[string]string{"app.kubernetes.io/name": worker}, Annotations: maps.Clone(beside), ManagedFields: managers(appliers),
 	}}
 	old.Spec.Template.Spec = spec()
 	object := old.DeepCopy()
@@ -89,7 +90,7 @@ func ofDeployment(name string, by user.Info, beside map[string]string, size, app
 // ofPod is the write of a receipt that has so many more bytes than the shortest.
 func ofPod(name string, by user.Info, size int) request {
 	old := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-		Name: podName, Namespace: namespace, UID: podUID, Labels: map[string]string{"app.kubernetes.io/name": "worker"}, ManagedFields: managers(2),
+		Name: podName, Namespace: namespace, UID: podUID, Labels: map[string]string{"app.kubernetes.io/name": worker}, ManagedFields: managers(2),
 	}}
 	old.Spec = spec()
 	object := old.DeepCopy()
@@ -103,7 +104,7 @@ func ofPod(name string, by user.Info, size int) request {
 
 func spec() corev1.PodSpec {
 	return corev1.PodSpec{ServiceAccountName: "idalloc", Containers: []corev1.Container{{
-		Name: "worker", Image: "example.com/worker:1", Env: []corev1.EnvVar{{Name: "A", Value: "B"}}, VolumeMounts: []corev1.VolumeMount{{Name: "id", MountPath: "/id"}},
+		Name: worker, Image: "example.com/worker:1", Env: []corev1.EnvVar{{Name: "A", Value: "B"}}, VolumeMounts: []corev1.VolumeMount{{Name: "id", MountPath: "/id"}},
 	}}}
 }
 
