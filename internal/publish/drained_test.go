@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -24,8 +25,8 @@ func post(t *testing.T, drained DrainedFunc, target, peer string, header ...stri
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, target, http.NoBody)
 	r.RemoteAddr = peer
 	r.Header.Set(SecretHeader, secret)
-	for i := 0; i < len(header); i += 2 {
-		r.Header.Set(header[i], header[i+1])
+	for pair := range slices.Chunk(header, 2) {
+		r.Header.Set(pair[0], pair[1])
 	}
 	w := httptest.NewRecorder()
 	s.Handler().ServeHTTP(w, r)
