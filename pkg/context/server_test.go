@@ -22,7 +22,7 @@ import (
 // worker0 is the pod of most tests.
 const worker0 = "worker-0"
 
-// cluster is an API server with the StatefulSet "worker" of three replicas and its pod "worker-0". In a real pod there is no cluster to make: the
+// cluster is an API server with the ReplicaSet "worker" of three replicas and its pod "worker-0". In a real pod there is no cluster to make: the
 // zero Options find the API server and the pod's name.
 type cluster struct {
 	api  *server.Standalone
@@ -41,8 +41,8 @@ type cluster struct {
 
 func newCluster() *cluster {
 	c := &cluster{api: server.NewStandalone(), changed: make(chan struct{})}
-	c.put(object.StatefulSets, "worker", object.Object{"spec": replicas("worker", 3)})
-	c.put(object.Pods, worker0, object.Object{"status": object.Object{"phase": "Running"}}, controlledBy("StatefulSet", "worker"))
+	c.put(object.ReplicaSets, "worker", object.Object{"spec": replicas("worker", 3)})
+	c.put(object.Pods, worker0, object.Object{"status": object.Object{"phase": "Running"}}, controlledBy("ReplicaSet", "worker"))
 	ctx, end := context.WithCancel(context.Background())
 	c.end, c.ended = end, ctx.Done()
 	proxy := &httputil.ReverseProxy{Transport: c.api, Rewrite: func(*httputil.ProxyRequest) {}}
@@ -126,14 +126,14 @@ func (c *cluster) close() {
 // scale sets the number of replicas.
 func (c *cluster) scale(count int64) {
 	c.do(func(in *server.Server) {
-		in.Change(object.StatefulSets, "worker", server.Writer{Manager: "kubectl"}, func(o object.Object) { o["spec"] = replicas("worker", count) })
+		in.Change(object.ReplicaSets, "worker", server.Writer{Manager: "kubectl"}, func(o object.Object) { o["spec"] = replicas("worker", count) })
 	})
 }
 
 // slots is what the workload's map says.
 func (c *cluster) slots() (text string) {
 	c.api.Alone(func(in *server.Server) {
-		text = object.Annotation(in.Get(object.StatefulSets, "worker").Object, assignment.Key)
+		text = object.Annotation(in.Get(object.ReplicaSets, "worker").Object, assignment.Key)
 	})
 	return text
 }
@@ -217,7 +217,7 @@ func annotated(with map[string]string) func(meta object.Object) {
 // replace puts another pod of the same name into the place of worker-0.
 func (c *cluster) replace() {
 	c.do(func(in *server.Server) { in.Remove(in.Get(object.Pods, worker0)) })
-	c.put(object.Pods, worker0, object.Object{"status": object.Object{"phase": "Running"}}, controlledBy("StatefulSet", "worker"),
+	c.put(object.Pods, worker0, object.Object{"status": object.Object{"phase": "Running"}}, controlledBy("ReplicaSet", "worker"),
 		func(meta object.Object) { meta["uid"] = "another" })
 }
 
