@@ -3,14 +3,13 @@ package allocator
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
-	"time"
 
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 
+	"github.com/idalloc/idalloc/pkg/allocator/contact"
 	"github.com/idalloc/idalloc/pkg/allocator/duty"
 	"github.com/idalloc/idalloc/pkg/allocator/event"
 	"github.com/idalloc/idalloc/pkg/allocator/lease"
@@ -19,7 +18,6 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/report"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/identity"
-	"github.com/idalloc/idalloc/pkg/watch"
 )
 
 // Allocator holds at most one slot for one pod. One goroutine may use it at a time, except for Fenced, Healthy and Waiting.
@@ -31,7 +29,7 @@ type Allocator struct {
 	pace     *pace.Pace
 	retry    *pace.Backoff
 
-	contact contact
+	contact *contact.Contact
 	// pod is this pod as last read or written, and wrote the receipt that this process wrote last.
 	pod   *metav1.PartialObjectMetadata
 	wrote string
@@ -54,58 +52,27 @@ func New(ctx context.Context, o Options) (*Allocator, error) {
 	if err := o.complete(); err != nil {
 		return nil, err
 	}
-	a := &Allocator{
-		o: o, clock: o.Store.Clock, log: o.Log, pace: pace.New(rand.Float64), tenure: duty.Start(o.FenceAfter > 0),
-	}
-	a.lease = lease.New(lease.Options{
-		Store: o.Store, Pace: a.pace, Pod: o.Pod, After: o.FenceAfter, Lead: o.FenceLead,
-		Fenced: o.Fenced, Ended: a.contact.ring, Contact: func(e event.Contact) { a.happened.Tell(e) },
-	})
+	a := &Allocator{o: o, clock: o.Store.Clock, log: o.Log, pace: pace.New(rand.Float64), tenure: duty.Start(o.FenceAfter > 0)}
 	a.retry = a.pace.Backoff()
 	a.plans = plans{began: a.clock.Now(), again: a.pace.Backoff()}
-	a.contact = contact{tell: o.Stale, clock: a.clock, log: o.Log}
+	tell := func(e event.Event) { a.happened.Tell(e) }
+	a.contact = contact.New(contact.Options{Store: o.Store, Pod: o.Pod, Stale: o.Stale, Happened: tell}, o.Log)
+	a.lease = lease.New(lease.Options{
+		Store: o.Store, Pace: a.pace, Pod: o.Pod, After: o.FenceAfter, Lead: o.FenceLead,
+		Fenced: o.Fenced, Ended: a.contact.Ring, Contact: func(e event.Contact) { tell(e) },
+	})
 	if o.Observer != nil {
 		a.happened = event.Observers{o.Observer}
 	}
-	a.contact.happened = &a.happened
 	a.wait.set("the API server's answer about this pod and its owner")
 	if err := a.persist(ctx, "find the owner", a.resolve); err != nil {
 		return nil, err
 	}
 	a.reached()
-	a.happened = event.Observers{
-		report.Log{Logger: &a.log},
-		report.NewEvents(o.Store, &a.log, o.Namespace, metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", Name: o.Pod, UID: a.pod.UID}, a.contact.spawn),
-	}
-	if o.Observer != nil {
-		a.happened = append(a.happened, o.Observer)
-	}
+	me := metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", Name: o.Pod, UID: a.pod.UID}
+	a.happened = append(event.Observers{report.Log{Logger: &a.log}, report.NewEvents(o.Store, &a.log, o.Namespace, me, a.contact.Go)}, a.happened...)
 	a.work.begin(a)
 	return a, nil
-}
-
-// resolve reads the pod, and finds its owner.
-func (a *Allocator) resolve(ctx context.Context) error {
-	pod, err := a.o.Store.GetPod(ctx, a.o.Namespace, a.o.Pod)
-	switch {
-	case errors.Is(err, store.ErrGone):
-		return fmt.Errorf("%w: %w: set POD_NAME and POD_NAMESPACE from the downward API (metadata.name, metadata.namespace)", ErrPodGone, err)
-	case err != nil:
-		return err
-	case a.o.PodUID != "" && pod.UID != a.o.PodUID:
-		return fmt.Errorf("%w: %s has UID %s, this process's pod had %s: its container must end, its node may not know yet that the pod was deleted",
-			ErrPodGone, a.o.Pod, pod.UID, a.o.PodUID)
-	}
-	ref, err := watch.Resolve(ctx, a.o.Store, pod)
-	if err != nil {
-		return err
-	}
-	a.pod, a.ref, a.o.PodUID, a.wrote = pod, ref, pod.UID, ""
-	a.log = a.o.Log.WithValues("owner", ref.String(), "namespace", a.o.Namespace, "pod", a.o.Pod)
-	a.contact.ref, a.contact.log = ref, a.log
-	a.known.Unseen, a.view = true, view{}
-	a.tenure = a.tenure.Read(a.lockOn(pod))
-	return nil
 }
 
 // PodUID returns the UID of this pod, by which a successor of the same name is told apart.
@@ -156,93 +123,7 @@ func (a *Allocator) Release(ctx context.Context, byItself bool) error {
 func (a *Allocator) Fenced() bool { return a.lease.Over() }
 
 // Healthy returns an error if the loop is stuck. Waiting, for an API server that is away as well, is not.
-func (a *Allocator) Healthy() error { return a.contact.healthy() }
+func (a *Allocator) Healthy() error { return a.contact.Healthy() }
 
 // Waiting says what the allocator waits for, empty if for nothing.
 func (a *Allocator) Waiting() string { return a.wait.now() }
-
-// until runs the loop until done, an error that repeating does not cure, or the end of ctx.
-func (a *Allocator) until(ctx context.Context, done func() bool) (err error) {
-	defer func() { a.endClaim(claimResult(err)) }()
-	for {
-		if err := a.under(ctx, done); !errors.Is(err, errOtherOwner) {
-			return err
-		}
-		a.plans = plans{began: a.plans.began, again: a.pace.Backoff()}
-		if err := a.persist(ctx, "find the owner", a.resolve); err != nil {
-			return err
-		}
-	}
-}
-
-// under is until under one owner. It returns errOtherOwner if another object owns the pod.
-func (a *Allocator) under(ctx context.Context, done func() bool) error {
-	follow, cancel := context.WithCancel(ctx)
-	a.contact.begin(follow)
-	a.lease.Begin(follow, a.ref, a.o.PodUID)
-	defer func() {
-		cancel()
-		a.plans.close()
-		a.contact.end()
-		a.lease.Wait()
-		a.work.forgetStop()
-	}()
-	defer a.complain(follow)()
-	for {
-		a.hear()
-		a.noteClaim()
-		switch {
-		case done():
-			a.wait.set("")
-			return nil
-		case ctx.Err() != nil:
-			return a.stopped(ctx)
-		case a.view.state == other && a.settled() && !a.known.Ends:
-			return errOtherOwner
-		}
-		next, at := duty.Next(a.tenure, a.see(), a.known, a.clock.Now())
-		a.work.tell()
-		err := a.do(ctx, next, at)
-		if errors.Is(err, ErrPodGone) {
-			a.work.ended(identity.StateLost)
-			return err
-		}
-		if err := a.afterError(ctx, next, err); err != nil {
-			return err
-		}
-	}
-}
-
-// stopped is the error of a loop whose context ended.
-func (a *Allocator) stopped(ctx context.Context) error {
-	if a.work.shown.Assigned() {
-		return context.Cause(ctx)
-	}
-	return fmt.Errorf("%w: %w: waited for %s", ErrNoSlot, context.Cause(ctx), a.Waiting())
-}
-
-// afterError has the next request wait after one in vain. It returns an error that repeating does not cure.
-func (a *Allocator) afterError(ctx context.Context, did duty.Duty, err error) error {
-	switch {
-	case err == nil:
-		if did.Do != duty.Rest && did.Do != duty.Read {
-			a.contact.failing = ""
-		}
-		return nil
-	case ctx.Err() != nil:
-		return nil //nolint:nilerr // the loop says so
-	case !errors.Is(err, store.ErrNotKept) && !a.contact.temporary(err):
-		return err
-	case errors.Is(err, store.ErrConflict):
-		a.happened.Tell(event.Conflict{})
-	case errors.Is(err, store.ErrNotKept):
-		a.contact.notKept(err)
-	default:
-		a.contact.unreachable(err)
-	}
-	a.later(a.retry.Next())
-	return nil
-}
-
-// later has no request sent for this long.
-func (a *Allocator) later(d time.Duration) { a.known.Retry = a.clock.Now().Add(d) }

@@ -4,9 +4,7 @@ import (
 	"context"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/duty"
 	"github.com/idalloc/idalloc/pkg/allocator/event"
 	"github.com/idalloc/idalloc/pkg/allocator/proposal"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
@@ -34,7 +32,7 @@ func (a *Allocator) beginRest() {
 	if written, ok := writtenAt(a.pod); a.receipt().State == receipt.Locks && ok && a.clock.Since(written) >= provenAfter {
 		return
 	}
-	a.work.rest.until = a.plans.began.Add(a.standBackFor(failed))
+	a.work.rest.until = a.plans.began.Add(a.pace.StandBack(failed))
 }
 
 // followRest takes in the time, and whether others can work on the partitions.
@@ -97,12 +95,34 @@ func (a *Allocator) lookBack(ctx context.Context) error {
 	return nil
 }
 
-// writtenAt is when idalloc wrote the receipt, by the API server's clock.
-func writtenAt(pod *metav1.PartialObjectMetadata) (at time.Time, ok bool) {
-	for _, entry := range pod.ManagedFields {
-		if entry.Manager == assignment.FieldManager && entry.Time != nil && entry.Time.After(at) {
-			at, ok = entry.Time.Time, true
-		}
+// rank returns the rank that the next receipt says.
+func (w *work) rank(lock duty.Lock) int {
+	failures := w.failures
+	if w.proven() {
+		failures = 0
 	}
-	return at, ok
+	switch {
+	case lock.State == receipt.GaveUp && w.a.tenure.Lock.State == receipt.Locks:
+		return failures + 1
+	case lock.State == receipt.Locks && failures == 0:
+		return 0
+	case lock.State == receipt.Locks:
+		return failures + 1
+	}
+	return max(w.a.receipt().Rank, failures+min(failures, 1))
+}
+
+// proven reports whether the program has worked for long enough.
+func (w *work) proven() bool {
+	return !w.since.IsZero() && !w.rest.active && min(w.a.clock.Since(w.since), w.a.clock.Since(w.rest.ended)) >= provenAfter
+}
+
+// failed takes in that the process ends.
+func (w *work) failed(byItself bool) {
+	switch {
+	case w.proven():
+		w.failures = 0
+	case byItself && !w.since.IsZero() && !w.paused && !w.rest.active:
+		w.failures++
+	}
 }

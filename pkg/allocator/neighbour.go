@@ -58,9 +58,9 @@ func (a *Allocator) followNeighbour() {
 	if p.neighbour = nil; pod == "" {
 		return
 	}
-	ctx, stop := context.WithCancel(a.contact.streams)
+	ctx, stop := context.WithCancel(a.contact.Streams())
 	p.neighbour = &neighbour{pod: pod, stream: watch.LivePod(ctx, a.o.Store, a.ref.Namespace, pod, a.log), stop: stop}
-	p.neighbour.stream.Wake(a.contact.wake)
+	p.neighbour.stream.Wake(a.contact.Wake())
 }
 
 // neighbourGone reports whether the neighbour's pod is gone, or counts as gone.

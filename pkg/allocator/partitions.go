@@ -3,10 +3,6 @@ package allocator
 import (
 	"time"
 
-	"github.com/idalloc/idalloc/pkg/allocator/assignment"
-	"github.com/idalloc/idalloc/pkg/allocator/event"
-	"github.com/idalloc/idalloc/pkg/allocator/proposal"
-	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
@@ -88,103 +84,4 @@ func (a *Allocator) joinIn() time.Duration {
 		return joinTime
 	}
 	return 0
-}
-
-// partitionsDue reports whether a plan would change who owns which partitions, as far as this process knows: of other pods it knows only that the
-// map names them.
-func (a *Allocator) partitionsDue() bool {
-	owner, mine := a.view.owner, a.tenure.Lock.Share
-	row := owner.Record.State.Partitions
-	if !a.o.Divides && row == nil || a.clock.Now().Before(a.plans.vainUntil) {
-		return false
-	}
-	in := a.input(owner, nil, proposal.Rollout{})
-	for id, name := range owner.Record.State.Slots {
-		share := receipt.Share{ID: id}
-		if row != nil {
-			if set, listed := row.Owners[id]; listed {
-				share.Of, share.Partitions = max(1, row.Count), set
-			}
-		}
-		if name == a.o.Pod {
-			share = mine
-		}
-		r := receipt.Receipt{UID: name, Owner: a.ref.String(), State: receipt.Locks, Share: share}
-		in.Pods = append(in.Pods, proposal.Pod{Name: name, UID: name, Owned: true, Ordinal: proposal.NoOrdinal, Receipt: r})
-	}
-	if proposal.Plan(in).Partitions.Changed {
-		return true
-	}
-	return a.lacksLong()
-}
-
-// lacksLong reports whether the target has given this id partitions for a while that it does not have. Who has them by the row may have died
-// after it let them go: then a plan, which reads receipts, gives them away.
-func (a *Allocator) lacksLong() bool {
-	p, mine, row := &a.plans, a.tenure.Lock.Share, a.view.owner.Record.State.Partitions
-	target, known := proposal.Target(a.view.owner.Count, row, a.view.owner.Wish, a.o.strategy)
-	switch {
-	case !known || target[mine.ID].Subset(mine.Partitions):
-		p.lacksSince = time.Time{}
-		return false
-	case p.lacksSince.IsZero():
-		p.lacksSince = a.clock.Now()
-	}
-	return !a.clock.Now().Before(a.idleAt())
-}
-
-// idleAt is when this holder plans because it lacks partitions.
-func (a *Allocator) idleAt() time.Time {
-	if a.plans.lacksSince.IsZero() {
-		return time.Time{}
-	}
-	return a.plans.lacksSince.Add(idleTime)
-}
-
-// tellPartitions tells what this pod's write changed about partitions.
-func (a *Allocator) tellPartitions(before store.Owner, d proposal.Decision) {
-	if !d.Partitions.Changed {
-		return
-	}
-	if was, is := division(before.Record.State.Partitions), division(d.Next.Partitions); was != is {
-		a.happened.Tell(event.PartitionsInForce{About: a.view.about(), Old: was, New: is})
-	}
-	if given, taken := total(d.Partitions.Gained), total(d.Partitions.Lost); given+taken > 0 {
-		a.happened.Tell(event.PartitionsMoved{Given: given, Taken: taken})
-	}
-	var from []event.Failover
-	for _, lost := range d.Partitions.FailedOver {
-		f := event.Failover{ID: lost.ID, Partitions: lost.Set.String(), After: a.clock.Since(a.plans.vacant.since[lost.ID])}
-		for _, gained := range d.Partitions.Gained {
-			if !gained.Set.Intersect(lost.Set).Empty() {
-				f.To = append(f.To, gained.ID)
-			}
-		}
-		from = append(from, f)
-	}
-	if len(from) > 0 {
-		a.happened.Tell(event.FailedOver{About: a.view.about(), From: from})
-	}
-}
-
-func division(p *assignment.Partitions) event.Division {
-	if p == nil {
-		return event.Division{}
-	}
-	return event.Division{Count: p.Count, Strategy: p.Strategy}
-}
-
-func total(changes []proposal.Owned) (n int) {
-	for _, c := range changes {
-		n += c.Set.Len()
-	}
-	return n
-}
-
-// requestOf returns the requests after a decision.
-func requestOf(owner store.Owner, d proposal.Decision) assignment.Slots {
-	if d.Next != nil {
-		return d.Next.Handover
-	}
-	return owner.Record.State.Handover
 }

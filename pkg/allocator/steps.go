@@ -4,17 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/duty"
 	"github.com/idalloc/idalloc/pkg/allocator/event"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
-	"github.com/idalloc/idalloc/pkg/partition/placement"
 )
 
 // doubt is for how long a process that resumes lists again before it believes that another receipt stays.
@@ -24,69 +19,20 @@ const doubt = 10 * time.Second
 // another pod.
 const againTime = 2 * time.Second
 
+// blocked is the Lease of another pod that this one waits for, and until when at least.
+type blocked struct {
+	lease store.Lease
+	until time.Time
+}
+
 // errOtherOwner means that another object owns this pod now.
 var errOtherOwner = errors.New("idalloc: another object owns the pod")
-
-// do carries a duty out. Errors are for afterError.
-func (a *Allocator) do(ctx context.Context, next duty.Duty, at time.Time) error {
-	a.contact.busy()
-	switch next.Do {
-	case duty.Look:
-		return a.look(ctx)
-	case duty.Read:
-		return a.readPod(ctx)
-	case duty.Secure:
-		return a.secure(ctx, next.Share)
-	case duty.Write:
-		return a.write(ctx, next.Lock)
-	case duty.List:
-		return a.list(ctx)
-	case duty.Survey:
-		return a.survey(ctx)
-	case duty.Begin:
-		a.begin(next.Share)
-	case duty.Stop:
-		a.stop(next.Share) //nolint:contextcheck // what it starts ends with the streams
-	case duty.CallOff:
-		a.callOff()
-	case duty.Judge:
-		return a.judge(ctx)
-	case duty.Plan:
-		return a.plan(ctx)
-	case duty.Rest:
-		return a.rest(ctx, next, at)
-	}
-	return nil
-}
-
-// lockOn returns what a pod's receipt says. A lock that others do not find by the pod's labels is damaged.
-func (a *Allocator) lockOn(pod *metav1.PartialObjectMetadata) duty.Lock {
-	r, err := receipt.Of(pod, a.ref.String())
-	if err != nil || r.State == receipt.Locks && labelsOf(pod) != [2]string{strconv.Itoa(r.Share.ID), assignment.OwnerLabelValue(r.Owner)} {
-		return damaged()
-	}
-	return duty.Lock{State: r.State, Share: r.Share}
-}
-
-// labelsOf returns the labels by which others find a receipt.
-func labelsOf(pod *metav1.PartialObjectMetadata) [2]string {
-	return [2]string{pod.Labels[receipt.IDLabel], pod.Labels[receipt.OwnerLabel]}
-}
-
-// damaged is the lock of a pod whose receipt somebody else wrote. It is no lock for the pod itself, whatever others read in it.
-func damaged() duty.Lock { return duty.Lock{State: receipt.Unreadable, Share: receipt.Nothing()} }
-
-// receipt returns what stands on the own pod, as far as this process knows.
-func (a *Allocator) receipt() receipt.Receipt {
-	r, _ := receipt.Of(a.pod, a.ref.String())
-	return r
-}
 
 // readPod reads the own pod.
 func (a *Allocator) readPod(ctx context.Context) error {
 	pod, err := a.o.Store.GetPod(ctx, a.o.Namespace, a.o.Pod)
 	if errors.Is(err, store.ErrGone) || err == nil && pod.UID != a.o.PodUID {
-		return fmt.Errorf("%w (%s, UID %s): this process must not act under an id any more and should end", ErrPodGone, a.o.Pod, a.o.PodUID)
+		return a.podGone()
 	}
 	if err != nil {
 		return err
@@ -104,7 +50,7 @@ func (a *Allocator) readPod(ctx context.Context) error {
 		a.tenure.Known = true // it was there all the time
 	default:
 		a.happened.Tell(event.Damaged{
-			About: a.view.about(), Reason: "ReceiptDamaged",
+			About: a.view.owner.About(), Reason: "ReceiptDamaged",
 			Detail: "somebody else changed or removed annotation " + receipt.Key + " or the labels of pod " + a.o.Pod + ": its work stops, and the id is taken again",
 		})
 		a.tenure, a.wrote = a.tenure.Read(damaged()), "" // whatever it says, it was gone for a moment
@@ -113,12 +59,6 @@ func (a *Allocator) readPod(ctx context.Context) error {
 		a.suspect()
 	}
 	return nil
-}
-
-// otherController reports whether the pod has another controller than before. One that has none was relabelled, and keeps its slot.
-func otherController(before, now *metav1.PartialObjectMetadata) bool {
-	was, is := metav1.GetControllerOfNoCopy(before), metav1.GetControllerOfNoCopy(now)
-	return is != nil && (was == nil || was.UID != is.UID)
 }
 
 // write swaps the receipt (T2).
@@ -210,38 +150,40 @@ func (a *Allocator) begin(share receipt.Share) {
 	a.work.begun(share)
 }
 
-// rest waits for more.
-func (a *Allocator) rest(ctx context.Context, why duty.Duty, at time.Time) error {
-	a.listen(why) //nolint:contextcheck // what it starts ends with the streams
-	a.explain(why)
-	a.view.fresh = false
-	now := a.clock.Now()
-	for _, alarm := range a.alarms() {
-		if alarm.After(now) && (at.IsZero() || alarm.Before(at)) {
-			at = alarm
+// secure has the own Lease say what the share has, or lets it go.
+func (a *Allocator) secure(ctx context.Context, share receipt.Share) error {
+	if share.Empty() {
+		err := a.lease.LetGo(ctx)
+		if err == nil {
+			a.tenure = a.tenure.Secured(share)
 		}
+		return err
 	}
-	var timer <-chan time.Time
-	if !at.IsZero() {
-		t := a.clock.NewTimer(max(0, at.Sub(now)))
-		defer t.Stop()
-		timer = t.C()
+	other, left, err := a.lease.Secure(ctx, share)
+	switch {
+	case err != nil:
+		return err
+	case left > 0:
+		a.blocked = blocked{other, a.clock.Now().Add(left)}
+		a.tenure = a.tenure.NotSecured()
+		a.known.Again = a.clock.Now().Add(min(left, a.pace.Longer(againTime))) // its pod may let it go before
+		a.happened.Tell(event.NotTaken{Reason: fmt.Sprintf("pod %s has the Lease %s", other.Pod, store.LeaseName(a.ref.String(), other.ID))})
+		return nil
 	}
-	a.contact.atRest()
-	defer a.contact.busy()
-	select {
-	case <-ctx.Done():
-	case <-timer:
-	case <-a.contact.wake:
-	case err := <-a.work.stops:
-		a.stopEnded(err)
-	case paused := <-a.o.Pause:
-		a.work.pause(paused)
-	}
-	return a.contact.watchDenied()
+	a.blocked, a.tenure = blocked{}, a.tenure.Secured(share)
+	return nil
 }
 
-// partitionsOf is the part of a set below a number.
-func partitionsOf(set placement.Set, count int) placement.Set {
-	return set.Intersect(placement.Between(0, count-1))
+// survey lists the others' Leases (T3 in strict mode). The own one has to be this pod's still.
+func (a *Allocator) survey(ctx context.Context) error {
+	others, by, err := a.lease.Survey(ctx, a.tenure.Lock.Share)
+	if err != nil || a.lease.Over() {
+		return err
+	}
+	a.tenure = a.tenure.SawLeases(others)
+	a.compared(by)
+	return nil
 }
+
+// later has no request sent for this long.
+func (a *Allocator) later(d time.Duration) { a.known.Retry = a.clock.Now().Add(d) }

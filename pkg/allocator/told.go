@@ -97,7 +97,7 @@ func (a *Allocator) tellLarge(d proposal.Decision) {
 		large = d.PartitionsTooLarge.Detail() + ": who owns which partitions stays as it is"
 	}
 	if a.held.news(partitionsLarge, large) {
-		a.happened.Tell(event.PartitionsHeldUp{About: a.view.about(), Reason: partitionsLarge, Detail: large})
+		a.happened.Tell(event.PartitionsHeldUp{About: a.view.owner.About(), Reason: partitionsLarge, Detail: large})
 	}
 }
 
@@ -142,4 +142,44 @@ func takenWith(intact, now map[string]string) (text string) {
 		}
 	}
 	return text
+}
+
+// tellPartitions tells what this pod's write changed about partitions.
+func (a *Allocator) tellPartitions(before store.Owner, d proposal.Decision) {
+	if !d.Partitions.Changed {
+		return
+	}
+	if was, is := division(before.Record.State.Partitions), division(d.Next.Partitions); was != is {
+		a.happened.Tell(event.PartitionsInForce{About: a.view.owner.About(), Old: was, New: is})
+	}
+	if given, taken := total(d.Partitions.Gained), total(d.Partitions.Lost); given+taken > 0 {
+		a.happened.Tell(event.PartitionsMoved{Given: given, Taken: taken})
+	}
+	var from []event.Failover
+	for _, lost := range d.Partitions.FailedOver {
+		f := event.Failover{ID: lost.ID, Partitions: lost.Set.String(), After: a.clock.Since(a.plans.vacant.since[lost.ID])}
+		for _, gained := range d.Partitions.Gained {
+			if !gained.Set.Intersect(lost.Set).Empty() {
+				f.To = append(f.To, gained.ID)
+			}
+		}
+		from = append(from, f)
+	}
+	if len(from) > 0 {
+		a.happened.Tell(event.FailedOver{About: a.view.owner.About(), From: from})
+	}
+}
+
+func division(p *assignment.Partitions) event.Division {
+	if p == nil {
+		return event.Division{}
+	}
+	return event.Division{Count: p.Count, Strategy: p.Strategy}
+}
+
+func total(changes []proposal.Owned) (n int) {
+	for _, c := range changes {
+		n += c.Set.Len()
+	}
+	return n
 }

@@ -124,11 +124,58 @@ func (a *Allocator) alarms() []time.Time {
 		out = append(out, p.reservedSince.Add(a.pace.Longer(proposal.Reserved(a.receipt().Rank))))
 	}
 	if failures := a.receipt().Failures(); failures > 0 {
-		out = append(out, p.began.Add(a.standBackFor(failures)))
+		out = append(out, p.began.Add(a.pace.StandBack(failures)))
 	}
 	return out
 }
 
-func (a *Allocator) standBackFor(failures int) time.Duration {
-	return a.pace.Longer(min(minStandBack<<min(failures-1, 8), maxStandBack))
+// partitionsDue reports whether a plan would change who owns which partitions, as far as this process knows: of other pods it knows only that the
+// map names them.
+func (a *Allocator) partitionsDue() bool {
+	owner, mine := a.view.owner, a.tenure.Lock.Share
+	row := owner.Record.State.Partitions
+	if !a.o.Divides && row == nil || a.clock.Now().Before(a.plans.vainUntil) {
+		return false
+	}
+	in := a.input(owner, nil, proposal.Rollout{})
+	for id, name := range owner.Record.State.Slots {
+		share := receipt.Share{ID: id}
+		if row != nil {
+			if set, listed := row.Owners[id]; listed {
+				share.Of, share.Partitions = max(1, row.Count), set
+			}
+		}
+		if name == a.o.Pod {
+			share = mine
+		}
+		r := receipt.Receipt{UID: name, Owner: a.ref.String(), State: receipt.Locks, Share: share}
+		in.Pods = append(in.Pods, proposal.Pod{Name: name, UID: name, Owned: true, Ordinal: proposal.NoOrdinal, Receipt: r})
+	}
+	if proposal.Plan(in).Partitions.Changed {
+		return true
+	}
+	return a.lacksLong()
+}
+
+// lacksLong reports whether the target has given this id partitions for a while that it does not have. Who has them by the row may have died
+// after it let them go: then a plan, which reads receipts, gives them away.
+func (a *Allocator) lacksLong() bool {
+	p, mine, row := &a.plans, a.tenure.Lock.Share, a.view.owner.Record.State.Partitions
+	target, known := proposal.Target(a.view.owner.Count, row, a.view.owner.Wish, a.o.strategy)
+	switch {
+	case !known || target[mine.ID].Subset(mine.Partitions):
+		p.lacksSince = time.Time{}
+		return false
+	case p.lacksSince.IsZero():
+		p.lacksSince = a.clock.Now()
+	}
+	return !a.clock.Now().Before(a.idleAt())
+}
+
+// idleAt is when this holder plans because it lacks partitions.
+func (a *Allocator) idleAt() time.Time {
+	if a.plans.lacksSince.IsZero() {
+		return time.Time{}
+	}
+	return a.plans.lacksSince.Add(idleTime)
 }

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/idalloc/idalloc/pkg/allocator/duty"
 	"github.com/idalloc/idalloc/pkg/allocator/event"
 	"github.com/idalloc/idalloc/pkg/allocator/proposal"
@@ -56,8 +54,6 @@ type request struct {
 	tries int
 }
 
-func (v *view) about() metav1.OwnerReference { return v.owner.About() }
-
 // adopt takes in a newer moment of the owner.
 func (a *Allocator) adopt(owner store.Owner) {
 	before := a.view.owner
@@ -89,7 +85,7 @@ func (a *Allocator) seek(ctx context.Context) error {
 	a.view.sought = a.clock.Now()
 	pod, err := a.o.Store.GetPod(ctx, a.o.Namespace, a.o.Pod)
 	if errors.Is(err, store.ErrGone) || err == nil && pod.UID != a.o.PodUID {
-		return a.readPod(ctx)
+		return a.podGone()
 	}
 	if err != nil {
 		return err
@@ -134,11 +130,11 @@ func (a *Allocator) look(ctx context.Context) error {
 	case err != nil:
 		return err
 	}
-	a.answered()
+	a.contact.Answered()
 	a.pace.Read(a.clock.Since(began), a.clock.Since(a.plans.began))
 	a.adopt(owner)
 	a.view.fresh = true
-	return a.lookBack(ctx)
+	return nil
 }
 
 // count is the number of slots that holds for this pod. A condemned pod keeps its slot until Kubernetes removes it. With the policy OrderedReady it
@@ -188,7 +184,7 @@ func (a *Allocator) proposed(id int) receipt.Share {
 		s.Of = mine.Of // somebody removed the row with the user's keys: it comes back
 	}
 	if s.Of > 0 {
-		s.Partitions = partitionsOf(s.Partitions, s.Of)
+		s.Partitions = s.Partitions.Intersect(placement.Between(0, s.Of-1))
 	}
 	if (a.o.Keeps || !a.o.HandsOver) && mine.Of > 0 { // it cannot know when work has stopped, so it lets nothing go
 		s.Of, s.Partitions = max(s.Of, mine.Of), s.Partitions.Union(mine.Partitions)
@@ -215,7 +211,7 @@ func (a *Allocator) yields(id int) (set placement.Set) {
 		}
 	}
 	mine := a.tenure.Lock.Share.Partitions.Union(row.Owners[id])
-	return mine.Intersect(set).Union(mine.Minus(partitionsOf(mine, row.Count)))
+	return mine.Intersect(set).Union(mine.Minus(placement.Between(0, row.Count-1)))
 }
 
 // minRefusal and maxRefusal bound for how long the work goes on after it did not stop. The time doubles with each try.

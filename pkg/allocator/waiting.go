@@ -11,7 +11,6 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/duty"
 	"github.com/idalloc/idalloc/pkg/allocator/event"
 	"github.com/idalloc/idalloc/pkg/allocator/proposal"
-	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
@@ -51,7 +50,7 @@ func (w *wait) set(what string) { w.what.Store(&what) }
 func (a *Allocator) reached() {
 	if took := a.clock.Since(a.plans.began); took >= patience {
 		a.wait.late = fmt.Sprintf("the API server, which gave no answer for %s after the start (%s): look whether a NetworkPolicy denies egress to it, "+
-			"or a mesh's proxy starts after idalloc", took.Round(time.Second), a.contact.failing)
+			"or a mesh's proxy starts after idalloc", took.Round(time.Second), a.contact.Failing())
 	}
 }
 
@@ -60,7 +59,7 @@ func (a *Allocator) complain(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	late := a.wait.late
 	a.wait.late = ""
-	a.contact.running.Go(func() {
+	a.contact.Go(func(context.Context) {
 		if late != "" {
 			a.happened.Tell(event.StillWaiting{Reason: late})
 		}
@@ -72,7 +71,7 @@ func (a *Allocator) complain(ctx context.Context) (stop func()) {
 				return
 			case <-timer.C():
 			}
-			if what := a.Waiting(); what != "" && a.wait.claiming.Load() {
+			if what := a.wait.now(); what != "" && a.wait.claiming.Load() {
 				a.happened.Tell(event.StillWaiting{Reason: what})
 			}
 		}
@@ -120,11 +119,11 @@ func (a *Allocator) explain(next duty.Duty) {
 	case duty.OwnTurn:
 		what = fmt.Sprintf("its turn: of the pods of %s that want a slot, a few write for all", a.ref)
 	case duty.Later:
-		if what = "its next try: another process wrote first"; a.contact.failing != "" {
-			what = "the next try: " + a.contact.failing
+		if what = "its next try: another process wrote first"; a.contact.Failing() != "" {
+			what = "the next try: " + a.contact.Failing()
 		}
 	}
-	if what == a.Waiting() {
+	if what == a.wait.now() {
 		return
 	}
 	a.wait.set(what)
@@ -155,14 +154,18 @@ func (a *Allocator) reason() string {
 	case d.TooLarge != nil:
 		return fmt.Sprintf("room on %s: %s; %d pods live, %d wait", owner.Ref, d.TooLarge.Detail(), d.Live, d.Waiting)
 	}
-	if id, asked := requestOf(owner, d).Of(a.o.Pod); asked {
+	requests := owner.Record.State.Handover
+	if d.Next != nil {
+		requests = d.Next.Handover
+	}
+	if id, asked := requests.Of(a.o.Pod); asked {
 		return fmt.Sprintf("the hand-over of slot %d: %s, of an older revision, was asked for it and gives it when its work has stopped",
 			id, owner.Record.State.Slots[id])
 	}
 	if failed := r.Failures(); failed > 0 && d.Live > owner.Count {
 		return fmt.Sprintf("a later try: this pod's program ended by itself within %s after it had got a slot (failures in a row: %d); while %d pods live for %d slots, "+
 			"those that gave theirs up go first, and no other pod's work is stopped for this one before it has run for %s: look at its log, repair or undo the rollout",
-			provenAfter, failed, d.Live, owner.Count, a.standBackFor(failed).Round(time.Second))
+			provenAfter, failed, d.Live, owner.Count, a.pace.StandBack(failed).Round(time.Second))
 	}
 	if r.Rank > 0 && d.Live > owner.Count && d.HandOver.Limit == 0 {
 		return fmt.Sprintf("room: this pod gave its slot up and gets another one when at most %d pods of %s live, "+
@@ -202,6 +205,3 @@ func whoOutlives(d proposal.Decision) string {
 	}
 	return fmt.Sprintf("; %s: %s", strings.Join(slots, ", "), OutlivesGrace)
 }
-
-// waiting is the lock of a pod that waits.
-func waiting() duty.Lock { return duty.Lock{State: receipt.Waits, Share: receipt.Nothing()} }

@@ -3,7 +3,6 @@ package allocator
 import (
 	"context"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/duty"
@@ -80,15 +79,6 @@ func (w *work) resumes(now time.Time) {
 	}
 }
 
-// tokenOf returns the fencing token of a write of a pod, by the version that the API server gave to it.
-func tokenOf(version string) int64 {
-	token, err := strconv.ParseInt(version, 10, 64)
-	if err != nil || token > identity.MaxToken {
-		return 0
-	}
-	return token
-}
-
 // wrote takes in a write of the receipt.
 func (w *work) wrote(before, lock duty.Lock, token int64) {
 	if w.t2 = token; lock.State == receipt.Locks {
@@ -98,43 +88,11 @@ func (w *work) wrote(before, lock duty.Lock, token int64) {
 		return
 	}
 	if before.State == receipt.Locks {
-		w.a.happened.Tell(event.Given{About: w.a.view.about(), ID: before.Share.ID, Count: w.a.view.owner.Count, Requester: w.a.view.request.by})
+		w.a.happened.Tell(event.Given{About: w.a.view.owner.About(), ID: before.Share.ID, Count: w.a.view.owner.Count, Requester: w.a.view.request.by})
 	}
 	w.token, w.shares, w.left, w.confirmed = 0, nil, identity.Identity{}, false
 	w.a.view.request, w.a.known.GivesBack = request{}, false
 	w.a.plans.gave()
-}
-
-// rank returns the rank that the next receipt says.
-func (w *work) rank(lock duty.Lock) int {
-	failures := w.failures
-	if w.proven() {
-		failures = 0
-	}
-	switch {
-	case lock.State == receipt.GaveUp && w.a.tenure.Lock.State == receipt.Locks:
-		return failures + 1
-	case lock.State == receipt.Locks && failures == 0:
-		return 0
-	case lock.State == receipt.Locks:
-		return failures + 1
-	}
-	return max(w.a.receipt().Rank, failures+min(failures, 1))
-}
-
-// proven reports whether the program has worked for long enough.
-func (w *work) proven() bool {
-	return !w.since.IsZero() && !w.rest.active && min(w.a.clock.Since(w.since), w.a.clock.Since(w.rest.ended)) >= provenAfter
-}
-
-// failed takes in that the process ends.
-func (w *work) failed(byItself bool) {
-	switch {
-	case w.proven():
-		w.failures = 0
-	case byItself && !w.since.IsZero() && !w.paused && !w.rest.active:
-		w.failures++
-	}
 }
 
 // begun takes in that work on the share may go on: T3 has shown that nobody else locks it.
@@ -261,14 +219,14 @@ func (a *Allocator) stop(keep receipt.Share) {
 		a.happened.Tell(event.Revoked{ID: working.ID, Partitions: stop.Partitions.String(), Stop: stop.Number})
 	}
 	var streams context.Context
-	streams, w.recall = context.WithCancel(a.contact.streams)
+	streams, w.recall = context.WithCancel(a.contact.Streams())
 	retry := a.pace.Backoff()
-	a.contact.running.Go(func() {
+	a.contact.Go(func(context.Context) {
 		for {
 			err := a.o.Stop(streams, stop)
 			if err == nil || !stop.Lost || streams.Err() != nil {
 				w.stops <- err
-				a.contact.ring()
+				a.contact.Ring()
 				return
 			}
 			a.log.Error(err, "the work has not stopped; its slot is not this pod's any more, and the program is asked again")
@@ -333,7 +291,7 @@ func (a *Allocator) stopEnded(err error) {
 		return
 	}
 	a.tenure = a.tenure.Resumed()
-	if a.contact.streams.Err() == nil && !recalled {
+	if a.contact.Streams().Err() == nil && !recalled {
 		a.log.Error(err, "the work has not stopped; what it is on is kept, and the program is asked again")
 		a.refuse()
 	}

@@ -26,6 +26,10 @@ const (
 	// maxWatchDelay bounds the sum.
 	watchDelay    = 10 * time.Millisecond
 	maxWatchDelay = 10 * time.Second
+	// minStandBack and maxStandBack bound StandBack.
+	minStandBack = 30 * time.Second
+	maxStandBack = 10 * time.Minute
+
 	// ReadAgain is the average time after which a waiter reads everything again, even if its watches say nothing.
 	ReadAgain = 30 * time.Second
 )
@@ -113,6 +117,12 @@ func (p *Pace) ReadAgain() time.Duration {
 // Longer adds up to a third to d. The part differs between processes and is constant within one.
 func (p *Pace) Longer(d time.Duration) time.Duration {
 	return d + time.Duration(p.patience/3*float64(d))
+}
+
+// StandBack is how long a process whose program failed this often in a row waits before it has another pod's work stopped again. The time doubles
+// with each failure.
+func (p *Pace) StandBack(failures int) time.Duration {
+	return p.Longer(min(minStandBack<<min(failures-1, 8), maxStandBack))
 }
 
 // Earlier subtracts up to an eighth from d, at random, so that a thousand processes do not send a request at the same

@@ -1,0 +1,135 @@
+package contact
+
+import (
+	"errors"
+	"time"
+
+	"github.com/idalloc/idalloc/pkg/allocator/event"
+	"github.com/idalloc/idalloc/pkg/allocator/pace"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/watch"
+)
+
+// Failing is the error that is being repeated, empty if there is none.
+func (c *Contact) Failing() string { return c.failing }
+
+// Succeeded says that a request was answered as it should be.
+func (c *Contact) Succeeded() { c.failing = "" }
+
+// Answered tells that contact is found, if it was lost before there was a watch.
+func (c *Contact) Answered() {
+	if c.stale && c.owner == nil {
+		c.setStale(false)
+		c.o.Happened(event.Back{})
+	}
+}
+
+// NoteStale tells when the watch of the owner loses contact and finds it.
+func (c *Contact) NoteStale() {
+	since, why := c.owner.Stale()
+	if (why != nil) == c.stale {
+		return
+	}
+	c.setStale(why != nil)
+	if c.stale {
+		c.o.Happened(event.Away{Since: since, Reason: why})
+	} else {
+		c.o.Happened(event.Back{})
+	}
+}
+
+func (c *Contact) setStale(stale bool) {
+	if stale != c.stale {
+		c.stale = stale
+		c.o.Stale(stale)
+	}
+}
+
+// Failed takes in that a request failed. It returns the error if repeating the request does not help.
+func (c *Contact) Failed(err error) error {
+	switch {
+	case errors.Is(err, store.ErrNotKept):
+		if c.failing != err.Error() {
+			c.log.Error(err, "what was written did not last; it is written again later")
+		}
+		c.failing = err.Error()
+	case !c.temporary(err):
+		return err
+	case errors.Is(err, store.ErrConflict):
+		c.o.Happened(event.Conflict{})
+	default:
+		c.unreachable(err)
+	}
+	return nil
+}
+
+// unreachable notes an error that is being repeated.
+func (c *Contact) unreachable(err error) {
+	var forbidden *store.ForbiddenError
+	switch {
+	case err.Error() == c.failing:
+		c.log.V(1).Info("a request failed again", "reason", err.Error())
+	case errors.As(err, &forbidden):
+		c.log.Error(err, "a request is forbidden and will be repeated")
+	default:
+		c.log.Info("a request failed and will be repeated", "reason", err.Error())
+	}
+	c.failing = err.Error()
+	if errors.Is(err, store.ErrNoAnswer) && !c.stale {
+		c.setStale(true)
+		c.o.Happened(event.Away{Since: c.o.Store.Clock.Now(), Reason: err, Logged: true})
+	}
+}
+
+const (
+	// forbiddenGrace is how long a refusal may be a mistake: an API server that has just started refuses everything until it has read its
+	// roles.
+	forbiddenGrace = 5 * time.Second
+	// doubted is how often the same request must be refused before the refusal counts.
+	doubted = 3
+)
+
+// refusal is one episode of a missing permission.
+type refusal struct {
+	what        string
+	since, last time.Time
+	times       int
+}
+
+// temporary reports whether repeating may help.
+func (c *Contact) temporary(err error) bool {
+	var forbidden *store.ForbiddenError
+	if !errors.As(err, &forbidden) {
+		return store.Temporary(err)
+	}
+	now, what := c.o.Store.Clock.Now(), forbidden.Verb+" "+forbidden.Resource
+	if c.refused.what != what || now.Sub(c.refused.last) > pace.MaxDelay+forbiddenGrace {
+		c.refused = refusal{what: what, since: now}
+	}
+	c.refused.last = now
+	c.refused.times++
+	return c.refused.times < doubted || now.Sub(c.refused.since) < forbiddenGrace
+}
+
+// Denied returns the error of a watch that RBAC does not permit. Without the watch a waiter would sleep, and a holder would not learn
+// that its id is gone.
+func (c *Contact) Denied() error {
+	if c.owner != nil {
+		if d := c.owner.Denied(); d.Err != nil && d.Lasted() >= forbiddenGrace {
+			return c.deny(d, store.Forbidden(d.Verb, c.ref.GVR(), c.ref.Namespace, c.ref.Name, d.Err))
+		}
+	}
+	if c.self != nil {
+		if d := c.self.Denied(); d.Err != nil && d.Lasted() >= forbiddenGrace {
+			return c.deny(d, store.Forbidden(d.Verb, store.Pods, c.ref.Namespace, "", d.Err))
+		}
+	}
+	return nil
+}
+
+// deny takes in the refusals of a stream that have lasted. A stream waits for up to half a minute between two tries, so that they would look
+// like the beginnings of several episodes.
+func (c *Contact) deny(d watch.Denial, err *store.ForbiddenError) error {
+	c.refused = refusal{what: err.Verb + " " + err.Resource, since: d.First, last: d.Last, times: doubted}
+	return err
+}

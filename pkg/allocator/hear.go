@@ -1,0 +1,93 @@
+package allocator
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	"github.com/idalloc/idalloc/pkg/allocator/duty"
+	"github.com/idalloc/idalloc/pkg/allocator/event"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+)
+
+// hear takes in what streams, timers and goroutines have brought.
+func (a *Allocator) hear() {
+	a.hearFence()
+	if stream := a.contact.Owner(); stream != nil {
+		a.contact.NoteStale()
+		owner, known, err := stream.Latest()
+		switch {
+		case err != nil:
+			a.log.Error(err, "the owner cannot be read; the id is kept")
+		case known && newer(owner.ResourceVersion, a.view.owner.ResourceVersion):
+			a.adopt(owner)
+		case !known && stream.Synced() && a.view.state == seen:
+			a.known.Unseen, a.view.state = true, unread // deleted, it seems
+		}
+	}
+	if stream := a.contact.Pod(); stream != nil {
+		a.hearSelf(stream.Get(a.o.Pod))
+	}
+	if a.view.state == gone && !a.clock.Now().Before(a.view.sought.Add(awayTime)) {
+		a.known.Unseen = true
+	}
+	a.followRest()
+	a.reconsider()
+}
+
+// hearSelf looks for what somebody else changed on the own pod. The stream lags behind this process's own writes.
+func (a *Allocator) hearSelf(pod *metav1.PartialObjectMetadata, there bool) {
+	switch {
+	case !there || pod.UID != a.o.PodUID:
+		a.tenure = a.tenure.Lost()
+	case !newer(pod.ResourceVersion, a.pod.ResourceVersion):
+	case pod.Annotations[receipt.Key] != a.pod.Annotations[receipt.Key] || labelsOf(pod) != labelsOf(a.pod):
+		a.tenure = a.tenure.Lost()
+	default:
+		if otherController(a.pod, pod) {
+			a.suspect()
+		}
+		a.pod = pod
+	}
+}
+
+// hearFence takes in that the time of the own Lease is over.
+func (a *Allocator) hearFence() {
+	if !a.lease.Over() {
+		return
+	}
+	if !a.tenure.Working.Empty() {
+		a.happened.Tell(event.Fenced{ID: a.tenure.Working.ID, Token: a.work.token, FenceAfter: a.o.FenceAfter, Reason: "no answer came in time"})
+		a.work.fenced = true
+	}
+	a.work.token, a.work.shares, a.work.confirmed = 0, nil, false
+	a.tenure = a.tenure.Fenced()
+	a.work.tell()
+	a.lease.Forget()
+}
+
+// listen starts the streams that are missing. A pod that finds itself in the map at its first read needs none before it has its id, and then
+// that of its pod only a little later: so it is for most pods when a thousand start at once.
+func (a *Allocator) listen(why duty.Duty) {
+	if a.view.state != unread { // without the permission to read it a watch would hide that
+		a.contact.WatchOwner()
+	}
+	if why.Why != duty.OwnTurn && !a.clock.Now().Before(a.work.listenAt) {
+		a.contact.WatchPod()
+	}
+	switch {
+	case a.tenure.Lock.State == receipt.Locks:
+		a.plans.leave()
+	case why.Why == duty.NoSlot && a.plans.made:
+		a.plans.follow(a)
+	}
+	a.followNeighbour()
+}
+
+// newer reports whether version a is later than b, or b is not known. Versions that cannot be compared count as newer.
+func newer(a, b string) bool {
+	if b == "" {
+		return true
+	}
+	order, err := resourceversion.CompareResourceVersion(a, b)
+	return err != nil || order > 0
+}

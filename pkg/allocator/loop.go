@@ -1,0 +1,205 @@
+package allocator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/idalloc/idalloc/pkg/allocator/duty"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/identity"
+	"github.com/idalloc/idalloc/pkg/watch"
+)
+
+// until runs the loop until done, an error that repeating does not cure, or the end of ctx.
+func (a *Allocator) until(ctx context.Context, done func() bool) (err error) {
+	defer func() { a.endClaim(claimResult(err)) }()
+	for {
+		if err := a.under(ctx, done); !errors.Is(err, errOtherOwner) {
+			return err
+		}
+		a.plans = plans{began: a.plans.began, again: a.pace.Backoff()}
+		if err := a.persist(ctx, "find the owner", a.resolve); err != nil {
+			return err
+		}
+	}
+}
+
+// under is until under one owner. It returns errOtherOwner if another object owns the pod.
+func (a *Allocator) under(ctx context.Context, done func() bool) error {
+	follow, cancel := context.WithCancel(ctx)
+	a.contact.Begin(follow, a.ref, a.log)
+	a.lease.Begin(follow, a.ref, a.o.PodUID)
+	defer func() {
+		cancel()
+		a.plans.close()
+		a.contact.End()
+		a.lease.Wait()
+		a.work.forgetStop()
+	}()
+	defer a.complain(follow)()
+	for {
+		a.hear()
+		a.noteClaim()
+		switch {
+		case done():
+			a.wait.set("")
+			return nil
+		case ctx.Err() != nil:
+			return a.stopped(ctx)
+		case a.view.state == other && a.settled() && !a.known.Ends:
+			return errOtherOwner
+		}
+		next, at := duty.Next(a.tenure, a.see(), a.known, a.clock.Now())
+		a.work.tell()
+		err := a.do(ctx, next, at)
+		if errors.Is(err, ErrPodGone) {
+			a.work.ended(identity.StateLost)
+			return err
+		}
+		if err := a.afterError(ctx, next, err); err != nil {
+			return err
+		}
+	}
+}
+
+// resolve reads the pod, and finds its owner.
+func (a *Allocator) resolve(ctx context.Context) error {
+	pod, err := a.o.Store.GetPod(ctx, a.o.Namespace, a.o.Pod)
+	switch {
+	case errors.Is(err, store.ErrGone):
+		return fmt.Errorf("%w: %w: set POD_NAME and POD_NAMESPACE from the downward API (metadata.name, metadata.namespace)", ErrPodGone, err)
+	case err != nil:
+		return err
+	case a.o.PodUID != "" && pod.UID != a.o.PodUID:
+		return fmt.Errorf("%w: %s has UID %s, this process's pod had %s: its container must end, its node may not know yet that the pod was deleted",
+			ErrPodGone, a.o.Pod, pod.UID, a.o.PodUID)
+	}
+	ref, err := watch.Resolve(ctx, a.o.Store, pod)
+	if err != nil {
+		return err
+	}
+	a.pod, a.ref, a.o.PodUID, a.wrote = pod, ref, pod.UID, ""
+	a.log = a.o.Log.WithValues("owner", ref.String(), "namespace", a.o.Namespace, "pod", a.o.Pod)
+	a.known.Unseen, a.view = true, view{}
+	a.tenure = a.tenure.Read(a.lockOn(pod))
+	return nil
+}
+
+// do carries a duty out. Errors are for afterError.
+func (a *Allocator) do(ctx context.Context, next duty.Duty, at time.Time) error {
+	a.contact.Busy()
+	switch next.Do {
+	case duty.Look:
+		if err := a.look(ctx); err != nil || !a.view.ok() {
+			return err
+		}
+		return a.lookBack(ctx)
+	case duty.Read:
+		return a.readPod(ctx)
+	case duty.Secure:
+		return a.secure(ctx, next.Share)
+	case duty.Write:
+		return a.write(ctx, next.Lock)
+	case duty.List:
+		return a.list(ctx)
+	case duty.Survey:
+		return a.survey(ctx)
+	case duty.Begin:
+		a.begin(next.Share)
+	case duty.Stop:
+		a.stop(next.Share) //nolint:contextcheck // what it starts ends with the streams
+	case duty.CallOff:
+		a.callOff()
+	case duty.Judge:
+		return a.judge(ctx)
+	case duty.Plan:
+		return a.plan(ctx)
+	case duty.Rest:
+		return a.rest(ctx, next, at)
+	}
+	return nil
+}
+
+// rest waits for more.
+func (a *Allocator) rest(ctx context.Context, why duty.Duty, at time.Time) error {
+	a.listen(why) //nolint:contextcheck // what it starts ends with the streams
+	a.explain(why)
+	a.view.fresh = false
+	now := a.clock.Now()
+	for _, alarm := range a.alarms() {
+		if alarm.After(now) && (at.IsZero() || alarm.Before(at)) {
+			at = alarm
+		}
+	}
+	var timer <-chan time.Time
+	if !at.IsZero() {
+		t := a.clock.NewTimer(max(0, at.Sub(now)))
+		defer t.Stop()
+		timer = t.C()
+	}
+	a.contact.AtRest()
+	defer a.contact.Busy()
+	select {
+	case <-ctx.Done():
+	case <-timer:
+	case <-a.contact.Wake():
+	case err := <-a.work.stops:
+		a.stopEnded(err)
+	case paused := <-a.o.Pause:
+		a.work.pause(paused)
+	}
+	return a.contact.Denied()
+}
+
+// stopped is the error of a loop whose context ended.
+func (a *Allocator) stopped(ctx context.Context) error {
+	if a.work.shown.Assigned() {
+		return context.Cause(ctx)
+	}
+	return fmt.Errorf("%w: %w: waited for %s", ErrNoSlot, context.Cause(ctx), a.wait.now())
+}
+
+// afterError has the next request wait after one in vain. It returns an error that repeating does not cure.
+func (a *Allocator) afterError(ctx context.Context, did duty.Duty, err error) error {
+	if err == nil {
+		if did.Do != duty.Rest && did.Do != duty.Read {
+			a.contact.Succeeded()
+		}
+		return nil
+	}
+	if ctx.Err() != nil {
+		return nil //nolint:nilerr // the loop says so
+	}
+	if err := a.contact.Failed(err); err != nil {
+		return err
+	}
+	a.later(a.retry.Next())
+	return nil
+}
+
+// persist repeats do until it succeeds, fails for good, or ctx ends.
+func (a *Allocator) persist(ctx context.Context, what string, do func(context.Context) error) error {
+	for {
+		err := do(ctx)
+		if err == nil {
+			a.contact.Answered()
+			a.retry.Reset()
+			return nil
+		}
+		if ctx.Err() == nil {
+			if err := a.contact.Failed(err); err != nil {
+				return err
+			}
+			timer := a.clock.NewTimer(a.retry.Next())
+			select {
+			case <-ctx.Done():
+				timer.Stop()
+			case <-timer.C():
+				continue
+			}
+		}
+		return fmt.Errorf("idalloc: could not %s: %w: the last try: %w", what, context.Cause(ctx), err)
+	}
+}

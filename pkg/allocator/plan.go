@@ -1,0 +1,136 @@
+package allocator
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/idalloc/idalloc/pkg/allocator/event"
+	"github.com/idalloc/idalloc/pkg/allocator/proposal"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/gc"
+)
+
+// plan reads the owner unless a stream has it, lists the pods, decides, and writes what is proposed.
+func (a *Allocator) plan(ctx context.Context) error {
+	p := &a.plans
+	if !a.view.fresh && (p.contenders > 1 || !a.contact.UpToDate()) {
+		return a.look(ctx) // the time that it takes says how busy the server is
+	}
+	if slow := a.pace.Loaded(); !p.extended && p.contenders > 1 && slow > a.pace.Scale(a.view.owner.Count) {
+		p.extended = true // too many would plan before the first one's write is heard of
+		a.known.Turn = a.clock.Now().Add(a.turn(slow))
+		return nil
+	}
+	p.drops = false
+	owner := a.view.owner
+	began := a.clock.Now()
+	decision, err := a.decide(ctx, owner)
+	a.happened.Tell(event.Planned{Took: a.clock.Since(began), Err: err})
+	if err != nil {
+		return err
+	}
+	if decision.Next == nil {
+		a.inVain(owner, decision)
+		return nil
+	}
+	if decision.HandOver.AskedFor(a.o.Pod) && a.tenure.Lock.State == receipt.None {
+		if err := a.write(ctx, waiting()); err != nil { // so that it counts as a hand-over under way when it has the slot
+			return err
+		}
+	}
+	written, err := a.o.Store.Propose(ctx, owner, *decision.Next)
+	a.pace.Planned(a.clock.Since(began))
+	switch {
+	case errors.Is(err, store.ErrConflict), errors.Is(err, store.ErrAmbiguous):
+		p.contenders = min(max(2*p.contenders, 2), mostContenders)
+		a.known.Unseen = true
+		return err
+	case errors.Is(err, store.ErrNotKept):
+		a.adopt(written)
+		p.undone++
+		return err
+	case err != nil:
+		return err
+	}
+	a.retry.Reset()
+	p.made, p.planned, p.outcome = true, written, decision
+	p.unsureAt = a.clock.Now().Add(a.pace.ReadAgain())
+	a.noteWrite(owner, decision)
+	a.adopt(written)
+	a.known.Outcome = a.known.Outcome || !a.named(written)
+	a.known.Worth, p.contenders = false, 1
+	return nil
+}
+
+// noteWrite tells of a write, and notes whether the one before was undone.
+func (a *Allocator) noteWrite(before store.Owner, d proposal.Decision) {
+	p, now := &a.plans, a.clock.Now()
+	if a.tenure.Lock.State == receipt.Locks {
+		const again = 4 // times in a row
+		if p.undone++; now.Sub(p.wroteAt) >= lasting {
+			p.undone = 0
+		}
+		if p.wroteAt = now; p.undone == again {
+			a.happened.Tell(event.Undone{Longest: maxDamping})
+		}
+		a.tellRestored(before, d)
+	}
+	a.happened.Tell(event.Written{Filled: d.Filled, Freed: d.Freed, Asked: d.HandOver.Asked})
+	a.tellPartitions(before, d)
+	a.tellLarge(d)
+}
+
+// decide lists the pods and plans for what it finds. If a Deployment has no slot for this pod, or a hand-over is under way, it reads where the
+// pod stands in the rolling update.
+func (a *Allocator) decide(ctx context.Context, owner store.Owner) (d proposal.Decision, err error) {
+	pods, err := gc.Survey(ctx, a.o.Store, owner)
+	if err != nil {
+		return d, err
+	}
+	a.plans.rollout = proposal.Rollout{}
+	d = proposal.Plan(a.input(owner, pods, a.plans.rollout))
+	next := owner.Record.State
+	if d.Next != nil {
+		next = *d.Next
+	}
+	if _, has := next.Slots.Of(a.o.Pod); !owner.Rolls() || a.known.Ends || has && len(owner.Record.State.Handover) == 0 {
+		return d, nil
+	}
+	own, err := a.o.Store.RevisionOf(ctx, a.pod)
+	switch {
+	case errors.Is(err, store.ErrGone): // no revision of the owner's any more
+		return d, nil
+	case err != nil:
+		return d, err
+	}
+	a.plans.rollout = proposal.Rollout{Current: own.Current(owner), MaxUnavailable: owner.Rollout.MaxUnavailable, Available: own.Available}
+	return proposal.Plan(a.input(owner, pods, a.plans.rollout)), nil
+}
+
+// inVain takes in a plan that changes nothing.
+func (a *Allocator) inVain(owner store.Owner, d proposal.Decision) {
+	p, now := &a.plans, a.clock.Now()
+	a.retry.Reset()
+	a.known.Worth = false
+	a.tellLarge(d)
+	if a.tenure.Lock.State == receipt.Locks {
+		if p.neighbour != nil {
+			p.neighbour.vain = true
+		}
+		p.vainUntil = now.Add(a.pace.Part(lookTime*time.Duration(max(1, len(owner.Record.State.Slots)))) * 2 / 3)
+		return
+	}
+	p.made, p.planned, p.outcome, a.known.Outcome = true, owner, d, true
+	p.contenders, p.unsureAt, p.vainUntil = max(1, d.Waiting), now.Add(a.pace.ReadAgain()), now.Add(p.again.Next())
+	switch {
+	case d.Reserved == 0:
+		p.reservedSince = time.Time{}
+	case p.reservedSince.IsZero():
+		p.reservedSince = now
+	}
+	if d.TooLarge != nil {
+		a.happened.Tell(event.NoRoom{About: a.view.owner.About(), Detail: d.TooLarge.Detail()})
+	}
+}
