@@ -34,6 +34,8 @@ type Allocator struct {
 	pod   *metav1.PartialObjectMetadata
 	wrote string
 	ref   store.Ref
+	// damage is how often somebody else changed the receipt.
+	damage undone
 
 	tenure  duty.Tenure
 	known   duty.Known

@@ -49,7 +49,7 @@ func (a *Allocator) plan(ctx context.Context) error {
 		return err
 	case errors.Is(err, store.ErrNotKept):
 		a.adopt(written)
-		p.undone++
+		p.undone.again(a.clock.Now())
 		return err
 	case err != nil:
 		return err
@@ -66,13 +66,10 @@ func (a *Allocator) plan(ctx context.Context) error {
 
 // noteWrite tells of a write, and notes whether the one before was undone.
 func (a *Allocator) noteWrite(before store.Owner, d proposal.Decision) {
-	p, now := &a.plans, a.clock.Now()
+	p := &a.plans
 	if a.tenure.Lock.State == receipt.Locks {
-		const again = 4 // times in a row
-		if p.undone++; now.Sub(p.wroteAt) >= lasting {
-			p.undone = 0
-		}
-		if p.wroteAt = now; p.undone == again {
+		const told = 4 // times in a row
+		if p.undone.again(a.clock.Now()); p.undone.times == told {
 			a.happened.Tell(event.Undone{Longest: maxDamping})
 		}
 		a.tellRestored(before, d)

@@ -27,6 +27,28 @@ const (
 	lookTime = 30 * time.Second
 )
 
+// undone is how often in a row somebody else undid something within lasting, and when that was last put right.
+type undone struct {
+	times int
+	at    time.Time
+}
+
+// again takes in that it is put right now.
+func (u *undone) again(now time.Time) {
+	if u.times++; now.Sub(u.at) >= lasting {
+		u.times = 0
+	}
+	u.at = now
+}
+
+// damping is how much later the next try comes because of that.
+func (u *undone) damping() time.Duration {
+	if u.times == 0 {
+		return 0
+	}
+	return min(minDamping<<min(u.times-1, 16), maxDamping)
+}
+
 // plans is what a process knows about its turn to plan, and about what the last plan came to.
 type plans struct {
 	// began is when this process sent its first request.
@@ -47,9 +69,8 @@ type plans struct {
 	unsureAt time.Time
 	// reservedSince is when this waiter first saw a free slot that it must leave to others.
 	reservedSince time.Time
-	// wroteAt is when this pod last wrote its entry, and undone how often that was undone within lasting.
-	wroteAt time.Time
-	undone  int
+	// undone is how often somebody else changed the entry that this pod wrote.
+	undone undone
 	// vainUntil is until when a plan about partitions is not made again, or one that the streams alone speak for. again is the back-off of the
 	// latter: the streams may lag behind the lists.
 	vainUntil time.Time

@@ -35,10 +35,7 @@ func (a *Allocator) turn(scale time.Duration) time.Duration {
 	p, owner := &a.plans, a.view.owner
 	switch a.tenure.Lock.State {
 	case receipt.Locks:
-		damped := time.Duration(0)
-		if p.undone > 0 {
-			damped = min(minDamping<<min(p.undone-1, 16), maxDamping)
-		}
+		damped := p.undone.damping()
 		return damped + a.pace.Window(max(owner.Count, 2), max(a.pace.Calm(), damped/4)) + a.joinIn()
 	case receipt.GaveUp:
 		givers := len(owner.Record.State.Handover)
