@@ -96,7 +96,6 @@ func TestAWriteThatAdmissionChangesIsRepeatedSeldomAndSaidToBe(t *testing.T) {
 	} {
 		t.Run(kind, func(t *testing.T) {
 			b := newBench(t, 1)
-			b.clk = quick{start: time.Now()}
 			b.pod("p0")
 			writes, said := make(chan time.Time, 100), make(chan string, 1)
 			b.api.Before(func(w http.ResponseWriter, r *http.Request) bool {
@@ -135,7 +134,6 @@ func TestAWriteThatAdmissionChangesIsRepeatedSeldomAndSaidToBe(t *testing.T) {
 // Somebody removes the receipt as soon as it is written. The pod writes it later and later.
 func TestAReceiptThatIsRemovedAgainAndAgainIsWrittenSeldom(t *testing.T) {
 	b := newBench(t, 1)
-	b.clk = quick{start: time.Now()}
 	b.pod("p0")
 	writes := make(chan time.Time, 1000)
 	b.api.Before(func(_ http.ResponseWriter, r *http.Request) bool {
@@ -166,7 +164,6 @@ func TestAReceiptThatIsRemovedAgainAndAgainIsWrittenSeldom(t *testing.T) {
 // Without the permission to read the owner the loop ends, although it may watch it.
 func TestAProcessThatMayNotReadItsOwnerEnds(t *testing.T) {
 	b := newBench(t, 1)
-	b.clk = quick{start: time.Now()}
 	b.pod("p0")
 	b.api.Before(func(w http.ResponseWriter, r *http.Request) bool {
 		refused := r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/deployments/worker")
@@ -275,7 +272,6 @@ func TestLateWritesOfOneProcessChangeNothing(t *testing.T) {
 // Somebody puts an ancient map and an ancient row back whenever a pod that joins takes partitions.
 func TestAncientAnnotationsWhilePartitionsGrow(t *testing.T) {
 	b := newBench(t, 2)
-	b.clk = quick{start: time.Now()}
 	b.annotate(map[string]string{"idalloc.dev/partition-count": "12"})
 	b.pod("p0")
 	b.pod("p1")
@@ -353,7 +349,6 @@ func TestAWriteThatTakesTheUsersKeysToo(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, 2)
-			b.clk = quick{start: time.Now()}
 			b.annotate(map[string]string{"idalloc.dev/partition-count": "12"})
 			stops, said := make(chan allocator.Stop, 100), make(chan string, 100)
 			for _, pod := range []string{"p0", "p1"} {

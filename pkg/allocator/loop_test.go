@@ -39,7 +39,7 @@ type bench struct {
 
 func newBench(t *testing.T, count int64) *bench {
 	t.Helper()
-	b := &bench{t: t, api: apifake.New(t), clk: clock.RealClock{}, now: map[string]identity.Identity{}, said: make(chan struct{}, 1)}
+	b := &bench{t: t, api: apifake.New(t), clk: quick{start: time.Now()}, now: map[string]identity.Identity{}, said: make(chan struct{}, 1)}
 	b.api.Put(apifake.Owner(count))
 	b.api.Put(replicaSet("rs-1", "1"))
 	return b
@@ -361,6 +361,7 @@ func TestPartitionsAreDividedAndMove(t *testing.T) {
 
 func TestStrictPodsHaveLeases(t *testing.T) {
 	b := newBench(t, 2)
+	b.clk = clock.RealClock{} // as the boot-time clock
 	b.pod("p0")
 	b.pod("p1")
 	strict := func(o *allocator.Options) { o.FenceAfter = allocator.MinFenceAfter }
