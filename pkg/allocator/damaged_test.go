@@ -30,7 +30,7 @@ func TestAReceiptThatSomebodyPutsBackIsNoLock(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.contact.begin(t.Context())
+	a.contact.Begin(t.Context(), a.ref, a.log)
 	if err := a.write(t.Context(), duty.Lock{State: receipt.Locks, Share: receipt.Share{ID: 0}}); err != nil {
 		t.Fatal(err)
 	}
