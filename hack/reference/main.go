@@ -16,7 +16,7 @@ const (
 	document = "docs/reference.md"
 	intro    = `# Reference
 
-All names that idalloc has, made from the code by ` + "`go run ./hack/reference`" + `. The [contract](../README.md#the-contract) says which of them are kept stable and
+All names that idalloc has, made from the code by ` + "`go run ./hack/reference`" + `. The [contract](contract.md) says which of them are kept stable and
 what their values look like. [operations.md](operations.md) says what to do about each Event, and [metrics.md](metrics.md) how to watch the metrics.
 `
 )

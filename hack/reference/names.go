@@ -80,7 +80,7 @@ func reasons(root string, dirs ...string) ([]string, error) {
 
 // keys lists the labels and annotations: those of the contract with what it says about their values, and those of injection.
 func keys(_ context.Context, root string) (string, error) {
-	const contract = "README.md"
+	const contract = "docs/contract.md"
 	text, err := os.ReadFile(filepath.Join(root, contract)) //nolint:gosec // a file of the project
 	if err != nil {
 		return "", err
@@ -109,7 +109,7 @@ func keys(_ context.Context, root string) (string, error) {
 		}
 	})
 	head := []string{"key", "value"}
-	return "## Labels and annotations\n\n[On the workload](../README.md#on-the-workload), and [on its pods](../README.md#on-each-pod):\n\n" + table(head, own) +
+	return "## Labels and annotations\n\n[On the workload](contract.md#on-the-workload), and [on its pods](contract.md#on-each-pod):\n\n" + table(head, own) +
 		"\nOn a pod template, for [injection](injection.md#options):\n\n" + table(head, injection), err
 }
 

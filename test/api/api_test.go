@@ -15,7 +15,7 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write the texts anew") //nolint:gochecknoglobals // a flag of the test
 
-// A change of these texts is a change of the contract in README.md: think of those who link the packages.
+// A change of these texts is a change of the contract in docs/contract.md: think of those who link the packages.
 func TestWhatGoProgramsMayRelyOnStays(t *testing.T) {
 	for _, name := range []string{"context", "identity", "metrics", "metrics/collector", "partition", "partition/placement"} {
 		t.Run(name, func(t *testing.T) {

@@ -142,7 +142,7 @@ func TestSizeIsCheckedBeforeWriting(t *testing.T) {
 	}
 }
 
-// README.md and docs/operations.md give these numbers.
+// docs/contract.md and docs/operations.md give these numbers.
 func TestHowManyReplicasFit(t *testing.T) {
 	for pod, fits := range map[string]int{"worker-6dc99c5c6-%05d": 8097, "worker-%d": 12184} {
 		s := State{Slots: Slots{}}
