@@ -158,7 +158,7 @@ var _ = Describe("idalloc under the policy", func() {
 	})
 })
 
-// gc runs the command as a person who may do what docs/operations.md says that gc needs, and returns what it says.
+// gc runs the command as a person who may do what docs/kubectl.md says that gc needs, and returns what it says.
 func (w *workload) gc(ctx context.Context) string {
 	GinkgoHelper()
 	const person = "person"
