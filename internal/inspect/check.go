@@ -10,8 +10,14 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 )
 
-// proposalPatience is how long a pod may leave a slot alone that the map gives to it.
-const proposalPatience = time.Minute
+const (
+	// settlesWithin is how long a pod may leave alone what the owner gives to it. A process that has restarted lists again for ten seconds.
+	settlesWithin = 15 * time.Second
+	// startsWithin is the same for a pod whose program is not known to run. A pod that waits longer than this is worth a look.
+	startsWithin = time.Minute
+	// stopsWithin is how long work may go on that was told to stop.
+	stopsWithin = time.Minute
+)
 
 // check finds what is wrong with a snapshot. It does no I/O: the same snapshot gives the same report.
 func check(n snapshot) Report {
@@ -27,8 +33,11 @@ func check(n snapshot) Report {
 	c.checkReceipts()
 	c.checkLocks()
 	c.checkEntries()
+	c.checkPods()
 	c.checkWaiters()
+	c.checkBarred()
 	c.checkRequests()
+	c.checkMoves()
 	c.checkLeases()
 	c.checkPartitions()
 	c.checkRollout()
@@ -52,7 +61,7 @@ func (c *checker) unused() bool {
 		return false
 	}
 	for _, p := range c.pods {
-		if p.sign() {
+		if p.Receipt.State != receipt.None || c.strays(p) {
 			return false
 		}
 	}
@@ -132,7 +141,8 @@ func (c *checker) checkLocks() {
 	for id, lockers := range c.lockers {
 		for _, p := range lockers[1:] {
 			c.findf(HeldTwice, id, p.Name, "id %d is held twice: the receipts of pods %s and %s lock it, and from outside nobody can tell which of them acts under it; "+
-				"the one whose receipt was written later withdraws by itself within seconds; if both stay, delete one of the pods: %s", id, lockers[0].Name, p.Name, c.deletion(p.Name))
+				"the one whose receipt was written later withdraws by itself within seconds; if both stay, ask both programs, for example by the log of idalloc in each pod, "+
+				"and delete the pod that does not act under it, or both if both do", id, lockers[0].Name, p.Name)
 		}
 		has, _ := c.holder(id)
 		_, named := c.state.Slots.Of(has)
@@ -175,12 +185,16 @@ func (c *checker) checkEntries() {
 
 // checkProposal finds a live pod that does not take the slot that the map gives to it. The map has said so since it was written last.
 func (c *checker) checkProposal(id int, p pod) {
+	patience := startsWithin
+	if p.sign() || p.phase == "Running" {
+		patience = settlesWithin
+	}
 	since, known := c.unchanged()
-	if !known || since < proposalPatience || p.Receipt.Strict && c.bars(id, p.Name) != "" {
+	if !known || since < patience || p.Receipt.Strict && c.bars(id, p.Name) != "" {
 		return
 	}
-	c.findf(Mismatch, id, p.Name, "the assignment has given id %d to pod %s for %s at least, and the pod has not locked it: see the log of idalloc in the pod, if it runs there at all; "+
-		"if the pod is of no use, run %s", id, p.Name, since.Round(time.Second), c.deletion(p.Name))
+	c.findf(Mismatch, id, p.Name, "the assignment has given id %d to pod %s for %s at least, and the pod has not locked it: see the log of idalloc in the pod, if it runs there at all, "+
+		"and whether an admission webhook or policy removes its receipt; if the pod is of no use, run %s", id, p.Name, since.Round(time.Second), c.deletion(p.Name))
 }
 
 // unchanged returns for how long idalloc has not written the owner. known is false if the server does not say.
@@ -201,25 +215,4 @@ func (c *checker) findLost(id int, p pod) {
 	}
 	c.findf(HeldByLost, id, p.Name, "id %d belongs to pod %s, whose grace period has been over for %s, so its node %s may be down: in strict mode another pod that waits "+
 		"takes it %s; if none waits, bring the node back", id, p.Name, over, p.node, when)
-}
-
-// checkRequests finds requests that nobody can meet any more.
-func (c *checker) checkRequests() {
-	for _, id := range c.state.Handover.IDs() {
-		name := c.state.Handover[id]
-		p, exists := c.pods[name]
-		held, holds := c.state.Slots.Of(name)
-		var why string
-		switch {
-		case id >= c.owner.Count:
-			why = fmt.Sprintf("the count is %d", c.owner.Count)
-		case !exists || !p.live() || p.Terminating:
-			why = "the pod is dead or Terminating"
-		case holds:
-			why = fmt.Sprintf("the pod has id %d", held)
-		default:
-			continue
-		}
-		c.warnf("the request of pod %s for id %d cannot be met any more (%s): the next pod that plans drops it", name, id, why)
-	}
 }

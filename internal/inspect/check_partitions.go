@@ -33,6 +33,7 @@ func (c *checker) checkPartitions() {
 	}
 	c.checkUnowned(d)
 	c.checkAwaiting()
+	c.checkWork(d)
 	c.checkStrategy()
 }
 
@@ -73,11 +74,17 @@ func (n snapshot) garbled(key string) bool {
 	return slices.ContainsFunc(n.owner.Wish.Problems, func(p assignment.ProblemError) bool { return p.Key == key })
 }
 
-// unmet says which of the user's annotations are not in force although a live pod works on partitions, empty if all are.
+// unmet says which of the user's annotations are not in force although pods have ids, empty if all are.
 func (h holding) unmet() string {
 	wish, row := h.owner.Wish, h.owner.Record.State.Partitions
-	if !wish.HasCount || h.broken(assignment.PartitionOwnersKey) || !h.someoneWorks() {
+	switch {
+	case !wish.HasCount || h.broken(assignment.PartitionOwnersKey) || len(h.lockers) == 0:
 		return ""
+	case !h.someoneWorks() && wish.Count == 0:
+		return ""
+	case !h.someoneWorks():
+		return fmt.Sprintf("annotation %s asks for %d partitions, and no pod that has an id works on partitions: start idalloc in the pods with --partitions, or link pkg/partition; "+
+			"if they do so, they are paused", assignment.PartitionCountKey, wish.Count)
 	}
 	const soon = "the next pod that plans takes it over within seconds; if it stays, see the log of idalloc in the pods"
 	want := wish.Strategy
@@ -141,7 +148,8 @@ func (c *checker) checkShares(d division) {
 	for pair, ks := range twice {
 		set := placement.Of(ks...)
 		c.partitionf(PartitionTwice, set, Finding{Pod: pair[1]}, "partitions %s are locked twice: the receipts of pods %s and %s lock them, and from outside nobody can tell which of them works on them; "+
-			"the one whose receipt was written later lets go by itself within seconds; if both stay, delete one of the pods: %s", set, pair[0], pair[1], c.deletion(pair[1]))
+			"the one whose receipt was written later lets go by itself within seconds; if both stay, ask both programs, for example by the log of idalloc in each pod, "+
+			"and delete the pod that does not work on them, or both if both do", set, pair[0], pair[1])
 	}
 	for name, ks := range stray {
 		set, id := placement.Of(ks...), c.pods[name].slot()

@@ -76,6 +76,7 @@ func TestPartitionsFromOutside(t *testing.T) {
 			change: func(n *snapshot) {
 				n.abstain("b")
 				n.edit("b", func(p *pod) { p.Receipt.Rank = 4 })
+				n.written = n.now
 			},
 			warns: []string{"its program failed 3 times in a row"},
 			rows:  []string{ofA, "2-3 1 b waiting -", ofC, "- 1 b paused >5m"},
@@ -87,7 +88,7 @@ func TestPartitionsFromOutside(t *testing.T) {
 		"two pods lock a partition": {
 			change: func(n *snapshot) { n.locksPartitions("b", placement.Between(1, 3)) },
 			finds:  []string{"partitionTwice 1 b"},
-			says:   []string{"the receipts of pods a and b lock them", "nobody can tell", "written later lets go by itself", "kubectl delete pod b -n shop"},
+			says:   []string{"the receipts of pods a and b lock them", "nobody can tell", "written later lets go by itself", "delete the pod that does not work on them"},
 			rows:   []string{"0 0 a owned >5m", "1 0 a duplicate -", ofB, ofC},
 		},
 		"two pods lock partitions whose owners somebody removed": {
@@ -184,8 +185,42 @@ func TestPartitionsFromOutside(t *testing.T) {
 			change: func(n *snapshot) { n.forget(); n.owner.Wish.Count = 0 },
 		},
 		"a holder that does not lock its partitions yet": {
-			change: func(n *snapshot) { n.locksPartitions("b", placement.Set{}) },
+			change: func(n *snapshot) { n.locksPartitions("b", placement.Set{}); n.written = n.now },
 			rows:   []string{ofA, "2-3 1 b taking -", ofC},
+		},
+		"a pod let partitions go, and nobody takes them": {
+			change: func(n *snapshot) { n.locksPartitions("b", placement.Of(3)) },
+			finds:  []string{"partitionNotTaken 2 b"},
+			says:   []string{"nobody works on partitions 2, for 5m0s at least: they belong to id 1, and pod b, which has it, does not lock them"},
+			rows:   []string{ofA, "2 1 b taking -", "3 1 b owned >5m", ofC},
+		},
+		"a pod is paused, and nobody gives its partitions out": {
+			change: func(n *snapshot) { n.abstain("b") },
+			finds:  []string{"partitionNotTaken 2-3 b"},
+			warns:  []string{"pod b with id 1 works on no partitions"},
+		},
+		"a strict pod waits for the Lease of a pod that is gone": {
+			change: func(n *snapshot) {
+				n.locksPartitions("b", placement.Of(3))
+				n.edit("b", func(p *pod) { p.Receipt.Strict = true })
+				n.leases.held = map[int]store.Lease{7: lease(7, "gone", n.now)}
+			},
+			notes: []string{"the Lease of id 7 is that of pod gone"},
+		},
+		"work on a partition does not stop": {
+			change: func(n *snapshot) {
+				n.changed = rowAt
+				n.stored().Owners = placement.Owners{0: placement.Between(0, 1), 1: placement.Between(2, 5), 2: placement.Set{}}
+				n.locksPartitions("b", placement.Between(2, 5))
+				n.locksPartitions("c", placement.Set{})
+			},
+			finds: []string{"notStopped 4-5 b"},
+			says:  []string{"pod b with id 1 works on partitions 4-5, which another id is to have, and that has been so for 10m0s at least", "told to stop and goes on"},
+		},
+		"partitions are asked for, and the pods run without": {
+			change: func(n *snapshot) { n.forget() },
+			finds:  []string{keysWrong},
+			says:   []string{"asks for 6 partitions, and no pod that has an id works on partitions: start idalloc in the pods with --partitions"},
 		},
 		"partitions on the way to another id": {
 			change: func(n *snapshot) {
@@ -193,6 +228,7 @@ func TestPartitionsFromOutside(t *testing.T) {
 				n.stored().Owners[1] = placement.Between(2, 5)
 				n.locksPartitions("c", placement.Of())
 				n.locksPartitions("b", placement.Between(2, 4))
+				n.written = n.now
 			},
 			rows: []string{ofA, ofB, "4 1 b stopping -", "5 1 b taking -"},
 		},

@@ -120,13 +120,47 @@ func briefs(r Report) []brief {
 	return out
 }
 
+// checked is a change of settledPods(3), and what verify says of it.
+type checked struct {
+	change func(n *snapshot)
+	want   []brief
+	// says are parts of the findings and warnings.
+	says []string
+}
+
+func checkAll(t *testing.T, cases map[string]checked) {
+	t.Helper()
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			n := settledPods(3)
+			if tc.change != nil {
+				tc.change(&n)
+			}
+			report := check(n)
+			if got := briefs(report); !slices.Equal(got, tc.want) {
+				t.Errorf("found %v, want %v", got, tc.want)
+			}
+			if report.OK != (len(tc.want) == 0) {
+				t.Errorf("ok is %t with %d findings", report.OK, len(tc.want))
+			}
+			var text strings.Builder
+			if err := report.Table(&text); err != nil {
+				t.Fatal(err)
+			}
+			for _, part := range tc.says {
+				if !strings.Contains(text.String(), part) {
+					t.Errorf("does not say %q:\n%s", part, text.String())
+				}
+			}
+			if len(tc.says) == 0 && len(report.Warnings) > 0 {
+				t.Errorf("unexpected warnings: %v", report.Warnings)
+			}
+		})
+	}
+}
+
 func TestCheck(t *testing.T) {
-	for name, tc := range map[string]struct {
-		change func(n *snapshot)
-		want   []brief
-		// says are parts of the findings and warnings.
-		says []string
-	}{
+	checkAll(t, map[string]checked{
 		"settled": {},
 		"nothing assigned and pods wait": {
 			change: func(n *snapshot) {
@@ -276,7 +310,7 @@ func TestCheck(t *testing.T) {
 		"two receipts for one slot": {
 			change: func(n *snapshot) { n.add("z"); n.lock("z", 1) },
 			want:   []brief{{HeldTwice, 1, "z"}},
-			says:   []string{"the receipts of pods b and z lock it", "nobody can tell", "written later withdraws by itself within seconds", "kubectl delete pod z -n shop"},
+			says:   []string{"the receipts of pods b and z lock it", "nobody can tell", "written later withdraws by itself within seconds", "delete the pod that does not act under it, or both if both do"},
 		},
 		"two receipts for one slot, and the one that was written first is that of the younger pod": {
 			change: func(n *snapshot) {
@@ -333,8 +367,17 @@ func TestCheck(t *testing.T) {
 		"a pod that does not take its slot": {
 			change: func(n *snapshot) { n.unlock("b"); n.now, n.written = time.Unix(1000, 0), time.Unix(880, 0) },
 			want:   []brief{{Mismatch, 1, "b"}},
-			says:   []string{"has given id 1 to pod b for 2m0s at least, and the pod has not locked it"},
+			says:   []string{"has given id 1 to pod b for 2m0s at least, and the pod has not locked it", "an admission webhook or policy removes its receipt"},
 		},
+		"a pod whose program runs does not take its slot for seconds": {
+			change: func(n *snapshot) { n.unlock("b"); n.now, n.written = time.Unix(1000, 0), time.Unix(980, 0) },
+			want:   []brief{{Mismatch, 1, "b"}},
+		},
+		"a pod that is not known to run does not take its slot for seconds": {change: func(n *snapshot) {
+			n.unlock("b")
+			n.edit("b", func(p *pod) { p.phase = "Pending" })
+			n.now, n.written = time.Unix(1000, 0), time.Unix(980, 0)
+		}},
 		"somebody else damaged the map": {
 			change: func(n *snapshot) {
 				n.owner.Record.State.Slots = nil
@@ -385,33 +428,7 @@ func TestCheck(t *testing.T) {
 			n.owner.Rollout.MaxUnavailable = 0
 			n.handOver()
 		}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			n := settledPods(3)
-			if tc.change != nil {
-				tc.change(&n)
-			}
-			report := check(n)
-			if got := briefs(report); !slices.Equal(got, tc.want) {
-				t.Errorf("found %v, want %v", got, tc.want)
-			}
-			if report.OK != (len(tc.want) == 0) {
-				t.Errorf("ok is %t with %d findings", report.OK, len(tc.want))
-			}
-			var text strings.Builder
-			if err := report.Table(&text); err != nil {
-				t.Fatal(err)
-			}
-			for _, part := range tc.says {
-				if !strings.Contains(text.String(), part) {
-					t.Errorf("does not say %q:\n%s", part, text.String())
-				}
-			}
-			if len(tc.says) == 0 && len(report.Warnings) > 0 {
-				t.Errorf("unexpected warnings: %v", report.Warnings)
-			}
-		})
-	}
+	})
 }
 
 func TestCheckCountsWhatIsHeld(t *testing.T) {

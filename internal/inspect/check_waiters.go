@@ -74,6 +74,7 @@ func (c *checker) willing(waiters []pod, state assignment.State) proposal.Input 
 func (c *checker) claims(p pod) bool {
 	switch {
 	case p.Receipt.State == receipt.GaveUp: // it takes nothing before it says that it waits again
+	case p.elsewhere.State != receipt.None: // it is another owner's so far
 	case p.controller == "": // the pod belongs to no owner, or its owner has released it
 	case c.rollout.outdated[p.revision]: // the revision is from before idalloc was added
 	default:

@@ -24,6 +24,14 @@ const (
 	Changed Kind = "changed"
 	// Mismatch: a pod's receipt and the map do not agree.
 	Mismatch Kind = "mismatch"
+	// OtherOwner: a pod of the workload has a receipt for another workload.
+	OtherOwner Kind = "otherOwner"
+	// Foreign: a pod that is not the workload's locks an id of it.
+	Foreign Kind = "foreign"
+	// Waits: a pod waits, and live pods that do not end have all ids.
+	Waits Kind = "waits"
+	// NotStopped: a pod was told to stop work, and the work goes on.
+	NotStopped Kind = "notStopped"
 	// HeldByLost: the pod that has the id has outlived its grace period, so that its node may be down.
 	HeldByLost Kind = "lost"
 	// Stuck: a rolling update does not go on by itself.
@@ -34,6 +42,8 @@ const (
 	PartitionMismatch Kind = "partitionMismatch"
 	// PartitionUnowned: a partition has been nobody's, or an id's that no pod has, for longer than failover-after.
 	PartitionUnowned Kind = "partitionUnowned"
+	// PartitionNotTaken: an id owns a partition, and the pod that has the id does not lock it.
+	PartitionNotTaken Kind = "partitionNotTaken"
 	// PartitionKeys: an annotation that the user sets for partitions makes no sense, or is not in force.
 	PartitionKeys Kind = "partitionKeys"
 )

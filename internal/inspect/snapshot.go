@@ -29,6 +29,8 @@ type snapshot struct {
 	now time.Time
 	// written is when idalloc wrote the owner last, zero if the server does not say.
 	written time.Time
+	// changed is when anybody wrote the owner last, but for its status, zero if the server does not say.
+	changed time.Time
 	// pods are the owner's pods, and the pods with a lock of one of its slots, by name.
 	pods    map[string]pod
 	leases  leases
@@ -44,6 +46,8 @@ type pod struct {
 	ready bool
 	// controller is the name of the pod's direct controller, empty if it has none. template is the hash of its Deployment's template.
 	controller, template string
+	// elsewhere is the pod's receipt if it is for another owner.
+	elsewhere receipt.Receipt
 	// damage says what is wrong with the receipt or its labels, empty if nothing is.
 	damage string
 	// written is when idalloc wrote the pod's receipt last, zero if the server does not say.
@@ -79,7 +83,9 @@ func (p pod) gaveUp() bool {
 }
 
 // sign reports whether the pod has a trace of idalloc, which then runs in it or did so.
-func (p pod) sign() bool { return p.Receipt.State != receipt.None }
+func (p pod) sign() bool {
+	return p.Receipt.State != receipt.None || p.elsewhere.State != receipt.None
+}
 
 func (p pod) live() bool { return !gc.Finished(p.phase) }
 
@@ -98,7 +104,8 @@ func read(ctx context.Context, s *store.Store, ref store.Ref) (snapshot, error) 
 		return snapshot{}, err
 	}
 	now := snapshot{
-		owner: owner, now: s.Clock.Now(), written: lastWrite(whole.GetManagedFields()), pods: map[string]pod{}, rollout: rollout{finished: finished(whole)},
+		owner: owner, now: s.Clock.Now(), written: lastWrite(whole.GetManagedFields()), changed: lastChange(whole.GetManagedFields()),
+		pods: map[string]pod{}, rollout: rollout{finished: finished(whole)},
 	}
 	for _, selector := range gc.Selectors(owner) {
 		err := s.EachFullPod(ctx, owner.Namespace, metav1.ListOptions{LabelSelector: selector}, func(u *unstructured.Unstructured) {
@@ -125,6 +132,17 @@ func lastWrite(fields []metav1.ManagedFieldsEntry) time.Time {
 	return time.Time{}
 }
 
+// lastChange returns when somebody wrote an object last, but for its status, zero if the server does not say.
+func lastChange(fields []metav1.ManagedFieldsEntry) time.Time {
+	var last time.Time
+	for i := range fields {
+		if f := &fields[i]; f.Subresource != "status" && f.Time != nil && f.Time.After(last) {
+			last = f.Time.Time
+		}
+	}
+	return last
+}
+
 // adoptions returns the owner's ReplicaSets among those whose names say that they are another Deployment's. What it may not read, it
 // believes by the name.
 func (n snapshot) adoptions(ctx context.Context, s *store.Store) map[string]bool {
@@ -144,6 +162,9 @@ func newPod(u *unstructured.Unstructured, owner store.Owner, owned bool) pod {
 	var err error
 	if p.Pod, err = gc.PodOf(owner, u, owned); err != nil {
 		p.damage = "annotation " + receipt.Key + ": " + err.Error()
+	}
+	if r, err := receipt.Parse(u.GetAnnotations()[receipt.Key]); err == nil && r.UID == p.UID && r.Owner != owner.String() {
+		p.elsewhere = r
 	}
 	p.node, _, _ = unstructured.NestedString(u.Object, "spec", "nodeName")
 	p.phase, _, _ = unstructured.NestedString(u.Object, "status", "phase")

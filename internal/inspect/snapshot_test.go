@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -9,6 +10,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/idalloc/idalloc/pkg/allocator/proposal"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/test/apifake"
 )
@@ -98,5 +100,36 @@ func TestThePodsOfAnAdoptedReplicaSetWait(t *testing.T) {
 		if err != nil || len(v.Waiting) != tc.waits {
 			t.Errorf("%s: %v wait, %v", name, v.Waiting, err)
 		}
+	}
+}
+
+// A pod whose receipt is for another owner has a trace of idalloc, and locks nothing here. One with another pod's UID has none.
+func TestAReceiptForAnotherOwnerIsSeen(t *testing.T) {
+	owner := store.Owner{Ref: store.Ref{Kind: store.Deployment, Name: "worker"}}
+	for text, want := range map[string]bool{
+		`{"uid":"u","owner":"ReplicaSet/worker-5d9","id":4,"write":"w"}`:     true,
+		`{"uid":"other","owner":"ReplicaSet/worker-5d9","id":4,"write":"w"}`: false,
+		`{"uid":"u","owner":"Deployment/worker","id":4,"write":"w"}`:         false,
+		`{`: false,
+	} {
+		u := &unstructured.Unstructured{Object: map[string]any{}}
+		u.SetUID("u")
+		u.SetAnnotations(map[string]string{receipt.Key: text})
+		p := newPod(u, owner, true)
+		if got := p.elsewhere.State == receipt.Locks && p.elsewhere.Share.ID == 4; got != want || want && (!p.sign() || p.slot() != receipt.NoID) {
+			t.Errorf("%s: elsewhere %+v, here slot %d", text, p.elsewhere, p.slot())
+		}
+	}
+}
+
+// A controller's write of the status is not one of what the owner says.
+func TestAChangeIsNoStatus(t *testing.T) {
+	at := func(second int64) *metav1.Time { return &metav1.Time{Time: time.Unix(second, 0)} }
+	fields := []metav1.ManagedFieldsEntry{
+		{Manager: "kubectl", Time: at(10)}, {Manager: "kubectl", Subresource: "scale", Time: at(30)}, {Manager: "idalloc", Time: at(20)},
+		{Manager: "kube-controller-manager", Subresource: "status", Time: at(40)}, {Manager: "old"},
+	}
+	if got := lastChange(fields); !got.Equal(time.Unix(30, 0)) {
+		t.Errorf("the last change was at %s", got)
 	}
 }
