@@ -87,7 +87,7 @@ picture: ## Record the demo anew, and draw the picture of it that README.md show
 	go run ./hack/demo -picture <docs/figures/demo.txt >docs/figures/demo.svg
 
 .PHONY: reference
-reference: ## Make docs/reference.md anew from the code.
+reference: ## Make docs/reference.md and docs/messages.md from the code.
 	go run ./hack/reference
 
 .PHONY: image

@@ -51,6 +51,8 @@ func (p *inPod) options(needsDir bool) (agent.Options, error) {
 	}
 	pod := cmp.Or(p.podName, os.Getenv("POD_NAME"))
 	if pod == "" {
+		// Error: exit code 2: a variable is missing.
+		// Do: set `POD_NAME` and `POD_NAMESPACE` from the downward API.
 		return agent.Options{}, usageError{errors.New("this pod's name is not known: set POD_NAME and POD_NAMESPACE from the downward API (metadata.name, metadata.namespace)")}
 	}
 	s, namespace, err := p.connect()

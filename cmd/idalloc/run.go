@@ -74,6 +74,7 @@ signal n ended the command. 126: the command cannot be executed; 127: it was not
   idalloc run --restart-on=id -- sh -c 'exec worker --queue "jobs-$IDALLOC_ID"'`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
+				// Error: exit code 2: `run` needs a command after `--`.
 				return usageError{errors.New(`name a command: idalloc run -- COMMAND [ARGUMENT...]`)}
 			}
 			return nil
@@ -109,6 +110,8 @@ func (r *runner) check() error {
 	}
 	switch {
 	case !slices.Contains(r.restartOn, "id"):
+		// Error: exit code 2: `--restart-on` has no `id`.
+		// Do: use `id,count` or `id`.
 		return usageError{errors.New("--restart-on: id cannot be left out, because the old id may be another pod's: use id,count or id")}
 	case r.moveDelay < 0:
 		return usageError{fmt.Errorf("--move-delay %s: use 0 or more", r.moveDelay)}
@@ -138,6 +141,7 @@ func (r *runner) run(ctx context.Context, command []string) error {
 		return err
 	}
 	if !slices.Equal(command[:1], child.Fill(command[:1], identity.Pending("", ""))) || child.NamesPartitions(command[:1]) {
+		// Error: exit code 2, of `run`: the command's own name takes no placeholder.
 		return usageError{fmt.Errorf("%q: the id goes into the arguments; the command itself is always the same", command[0])}
 	}
 	if _, err := child.Look(command[0]); err != nil {

@@ -33,6 +33,8 @@ func (f *fenceFlags) check() (*hook.Command, error) {
 	case f.after < allocator.MinFenceAfter || f.after > assignment.MaxFenceAfter:
 		return nil, usageError{fmt.Errorf("--fence-after %s: use %s to %s, or 0 to turn strict mode off", f.after, allocator.MinFenceAfter, assignment.MaxFenceAfter)}
 	case f.exec == "":
+		// Error: exit code 2: `--fence-after` needs a way to stop the work.
+		// Do: give `--fence-exec`, too.
 		return nil, usageError{errors.New("--fence-after: strict mode has to stop the work, which watch by itself cannot: name a command that stops it with --fence-exec, or use idalloc run, or the linked package pkg/context")}
 	}
 	return parseHook("--fence-exec", f.exec)

@@ -1,5 +1,5 @@
-// Reference makes docs/reference.md: the flags, environment variables, metrics, Events labels and annotations that there are, read from the programs and
-// from the code that has them. A test says when the page is not current.
+// Reference makes docs/reference.md, which has the flags, environment variables, metrics, labels and annotations that there are, and docs/messages.md,
+// which says what idalloc's messages mean. It reads them from the programs and from the code. A test says when a page is not current.
 //
 //	go run ./hack/reference
 package main
@@ -17,7 +17,7 @@ const (
 	intro    = `# Reference
 
 All names that idalloc has, made from the code by ` + "`go run ./hack/reference`" + `. The [contract](contract.md) says which of them are kept stable and
-what their values look like. [operations.md](operations.md) says what to do about each Event, and [metrics.md](metrics.md) how to watch the metrics.
+what their values look like. [messages.md](messages.md) has what idalloc says, and [metrics.md](metrics.md) how to watch the metrics.
 `
 )
 
@@ -29,18 +29,28 @@ func main() {
 }
 
 func write(ctx context.Context) error {
-	text, err := page(ctx, ".")
-	if err != nil {
-		return err
+	for path, text := range pages() {
+		text, err := text(ctx, ".")
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil { //nolint:gosec // a page for all
+			return err
+		}
 	}
-	return os.WriteFile(document, []byte(text), 0o644) //nolint:gosec // a page for all
+	return nil
+}
+
+// pages returns what makes each page.
+func pages() map[string]func(ctx context.Context, root string) (string, error) {
+	return map[string]func(context.Context, string) (string, error){document: page, messagesDocument: messagesPage}
 }
 
 // page returns the page for the project in a directory.
 func page(ctx context.Context, root string) (string, error) {
 	var b strings.Builder
 	b.WriteString(intro)
-	for _, part := range []func(context.Context, string) (string, error){commands, metricTables, events, keys} {
+	for _, part := range []func(context.Context, string) (string, error){commands, metricTables, keys} {
 		text, err := part(ctx, root)
 		if err != nil {
 			return "", err

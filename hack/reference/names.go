@@ -16,50 +16,6 @@ import (
 	"strings"
 )
 
-func sorted(rows map[string][]string) [][]string {
-	all := make([][]string, 0, len(rows))
-	for _, name := range slices.Sorted(maps.Keys(rows)) {
-		all = append(all, rows[name])
-	}
-	return all
-}
-
-// events lists the reasons of Kubernetes Events. What they mean stands in docs/operations.md, whose table a test compares with these.
-func events(_ context.Context, root string) (string, error) {
-	const from = "docs/operations.md"
-	text, err := os.ReadFile(filepath.Join(root, from)) //nolint:gosec // a file of the project
-	if err != nil {
-		return "", err
-	}
-	_, section, found := strings.Cut(string(text), "\n## Events\n")
-	if !found {
-		return "", fmt.Errorf("%s has no section Events", from)
-	}
-	section, _, _ = strings.Cut(section, "\n## ")
-	inCode, err := reasons(root, "pkg/allocator", "pkg/allocator/report")
-	if err != nil {
-		return "", err
-	}
-	rows := map[string][]string{}
-	for _, m := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\| ([^|]*) \\|").FindAllStringSubmatch(section, -1) {
-		rows[m[1]] = []string{code(m[1]), m[2]}
-		if !slices.Contains(inCode, m[1]) {
-			return "", fmt.Errorf("%s explains the Event %s, which nobody writes", from, m[1])
-		}
-	}
-	for _, reason := range inCode {
-		if !strings.Contains(string(text), "`"+reason+"`") {
-			return "", fmt.Errorf("%s does not explain the Event %s", from, reason)
-		}
-	}
-	others, err := reasons(root, "autoscaler/internal/loop")
-	if err != nil {
-		return "", err
-	}
-	return "## Events\n\n" + table([]string{"reason", "meaning"}, sorted(rows)) +
-		"\nThe autoscaler writes its decisions with the reasons " + quote(others) + ".\n", nil
-}
-
 // camel matches the reason of an Event.
 var camel = regexp.MustCompile(`^([A-Z][a-z]+|ID){2,}$`)
 
@@ -86,10 +42,10 @@ func keys(_ context.Context, root string) (string, error) {
 		return "", err
 	}
 	inCode := map[string]bool{}
-	if err := constants(root, "pkg/allocator/assignment", func(key, _ string) {
-		inCode[key] = isKey.MatchString(key)
-	}); err != nil {
-		return "", err
+	for _, dir := range []string{"pkg/allocator/assignment", "pkg/allocator/receipt"} {
+		if err := constants(root, dir, func(key, _ string) { inCode[key] = isKey.MatchString(key) }); err != nil {
+			return "", err
+		}
 	}
 	var own, injection [][]string
 	for _, m := range regexp.MustCompile("(?m)^\\| (?:label |annotation )?`([^`]+)` \\| (.*) \\|$").FindAllStringSubmatch(string(text), -1) {

@@ -275,6 +275,7 @@ func (a *agent) server() *publish.Server {
 // release releases the slot, if there is one. The work under it must have stopped.
 func (a *agent) release(ctx context.Context, alloc *allocator.Allocator, byItself bool) {
 	if err := alloc.Release(ctx, byItself); err != nil {
+		// Log: the API server did not answer in time at the end.
 		a.o.Allocator.Log.Info("the slot was not released; it comes free when the pod is gone", "reason", err.Error())
 	}
 }

@@ -52,9 +52,13 @@ func (d *drainer) stop(ctx context.Context, stop allocator.Stop) error {
 func (d *drainer) logGiven(id identity.Identity, stop allocator.Stop, reason error) {
 	log := d.o.Allocator.Log.WithValues("id", id.ID, "reason", reason.Error())
 	if stop.All {
+		// Log: `--drain-timeout` is over, with `--drain-timeout-action=give`.
+		// Do: find out why the program is slow to stop; `keep` is the safe choice.
 		log.Info("the work has not stopped in time; its slot is given away all the same, and two pods may act under one id", "token", id.Token)
 		return
 	}
+	// Log: `--drain-timeout` is over, with `--drain-timeout-action=give`.
+	// Do: find out why the program is slow to stop; `keep` is the safe choice.
 	log.Info("the work on some partitions has not stopped in time; they are given away all the same, and two pods may work on one partition",
 		"partitions", stop.Partitions.String())
 }
@@ -98,6 +102,8 @@ func (f *fencer) fence(ctx context.Context) {
 		}
 	}
 	if err != nil {
+		// Log: strict mode: `--fence-exec` failed or took longer than a third of `--fence-after`.
+		// Do: read the error, which quotes the end of the output, and repair the hook.
 		f.o.Allocator.Log.Error(err, "the fence hook failed; the work may go on under an id that is withdrawn", "id", id.ID, "token", id.Token)
 	}
 }

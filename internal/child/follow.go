@@ -234,6 +234,8 @@ func (f *Follower) Run(ctx context.Context) (code int, err error) {
 		switch {
 		case !asked:
 			f.endedByItself = f.mustStop(ctx, t) == ""
+			// Log: the command ended by itself; idalloc gives the slot back and exits with its `code`.
+			// Do: read the command's own log.
 			f.o.Log.Info("command ended", "id", t.id.ID, "pid", p.Pid(), "code", p.Code(), "leftovers", p.Leftovers())
 			return p.Code(), nil
 		case ctx.Err() == nil && f.endedBy() == 0:
@@ -249,6 +251,9 @@ func (f *Follower) Run(ctx context.Context) (code int, err error) {
 func (f *Follower) EndedByItself() bool { return f.endedByItself }
 
 func (f *Follower) logStopped(t task, p *Process) {
+	// Log: nothing of the command is left. `code` is its exit code; `killed` says that it took longer than `--stop-timeout`; `leftovers` is how many
+	// processes it had left behind, which idalloc killed.
+	// Do: if `killed`, set a longer `--stop-timeout`, or use a command that ends on SIGTERM (a shell has to `exec` its program).
 	f.o.Log.Info("command stopped", "id", t.id.ID, "pid", p.Pid(), "code", p.Code(), "killed", p.Killed(), "leftovers", p.Leftovers())
 }
 
@@ -277,6 +282,7 @@ func (f *Follower) start(t task) (*Process, error) {
 	if f.o.OnPartitions != IgnorePartitions {
 		log = log.WithValues("partitions", t.id.Partitions.Owned().String())
 	}
+	// Log: `run` started the command under `id`, `count` and `token`; `pid` is its process.
 	log.Info("command started", "id", t.id.ID, "count", t.id.Count, "token", t.id.Token, "pid", p.Pid())
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -304,6 +310,7 @@ func (f *Follower) attend(ctx context.Context, t task, p *Process) (asked bool) 
 	for {
 		if reason := f.mustStop(ctx, t); reason != "" {
 			if !asked {
+				// Log: the command got SIGTERM; `reason` says why: the count changed, there is no id, a signal.
 				f.o.Log.Info("stopping the command", "id", t.id.ID, "pid", p.Pid(), "reason", reason)
 			}
 			f.stop(asked)

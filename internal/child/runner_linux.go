@@ -17,6 +17,8 @@ func adopt() error {
 		return fmt.Errorf("idalloc: this process cannot adopt what the command leaves behind (prctl): %w", err)
 	}
 	if _, err := os.ReadFile("/proc/self/stat"); err != nil {
+		// Error: exit code 1: `run` needs `/proc`.
+		// Do: mount it.
 		return fmt.Errorf("idalloc: processes that the command leaves behind cannot be found: mount /proc: %w", err)
 	}
 	return nil

@@ -17,6 +17,8 @@ func Config(kubeconfig string, overrides *clientcmd.ConfigOverrides) (config *re
 	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides)
 	config, err = loader.ClientConfig()
 	if err != nil {
+		// Error: exit code 1: there is no way to an API server.
+		// Do: in a pod, set `serviceAccountName` and mount the token; elsewhere use `--kubeconfig`.
 		return nil, "", fmt.Errorf("idalloc: no API server: %w: in a pod set serviceAccountName and automountServiceAccountToken; "+
 			"elsewhere set --kubeconfig or KUBECONFIG", err)
 	}

@@ -73,6 +73,7 @@ func Follow[V any](
 			return nil
 		}
 		if store.Temporary(err) {
+			// Log: only of `get -w`: the API server does not answer.
 			log.Info("the slots cannot be read now; they are shown again at the next change", "reason", err.Error())
 			continue
 		}

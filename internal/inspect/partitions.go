@@ -21,16 +21,22 @@ const (
 	// Owned: a live pod has the id that owns the partition, and its receipt locks the partition.
 	Owned PartitionState = "owned"
 	// Stopping: a pod's receipt locks the partition, and the pod is to stop its work on it, because another id is to have it.
+	// Do: run `verify` if it stays.
 	Stopping PartitionState = "stopping"
 	// Taking: the pod that has the id does not lock the partition yet.
+	// Do: run `verify` if it stays.
 	Taking PartitionState = "taking"
-	// Awaiting: the id that owns the partition has no live holder that works on partitions.
+	// Awaiting: the id that owns the partition has no live pod that works on partitions. The partition waits for the id's next holder, and after
+	// `idalloc.dev/partition-failover-after` other ids get it.
+	// Do: see why no pod has the id.
 	Awaiting PartitionState = "waiting"
 	// Unowned: no id owns the partition.
+	// Do: run `verify` if it stays.
 	Unowned PartitionState = "nobody"
-	// Paused: the pod that has the id works on no partitions. Such a row is about the id, and has no partitions.
+	// Paused: the pod that has the id works on no partitions, and other ids get what it owns. Such a row is about the id, and has no partitions.
 	Paused PartitionState = "paused"
 	// LockedTwice: the receipts of several live pods lock the partition.
+	// Do: run `verify` if it stays.
 	LockedTwice PartitionState = "duplicate"
 )
 

@@ -12,39 +12,64 @@ type Kind string
 
 // The kinds of findings.
 const (
-	// HeldTwice: the receipts of two live pods lock one id.
+	// HeldTwice: the receipts of two live pods lock one id. From outside nobody can tell which of them acts under it.
+	// Do: the one whose receipt was written later withdraws by itself within seconds. If both stay, ask both programs, and delete the pod that does not act
+	// under the id, or both.
 	HeldTwice Kind = "heldTwice"
 	// HeldByDead: the map gives the id to a pod that is gone, Succeeded or Failed.
+	// Do: nothing while a pod waits, because it takes the slot. `gc` frees it now.
 	HeldByDead Kind = "dead"
-	// Unheld: nobody has the id, although a live pod waits for one.
+	// Unheld: nobody has the id while a live pod waits, possibly one that gave its slot up for another pod.
+	// Do: give a pod that starts time (`--wait=1m`), then read idalloc's log in the pod that the sentence names. If that pod gave its slot up, the new
+	// revision does not keep the id: repair the revision or undo it.
 	Unheld Kind = "unheld"
-	// Damaged: an annotation of idalloc's that somebody else wrote cannot be read, or a pod's labels hide its receipt.
+	// Damaged: an annotation of idalloc's that somebody else wrote cannot be read (the sentence quotes it), or a pod's labels hide its receipt. On the
+	// workload it counts as absent; a receipt locks the id of its label and every partition.
+	// Do: the pods write it again; see [somebody undoes what the pods write](operations.md#somebody-undoes-what-the-pods-write).
 	Damaged Kind = "damaged"
-	// Changed: somebody else has removed what the owner proposes, and no pod has written it again yet.
+	// Changed: somebody else has removed the assignment, or who owns which partitions, and no pod has written it again yet. Holders keep their ids.
+	// Do: the pods write it again; see [somebody undoes what the pods write](operations.md#somebody-undoes-what-the-pods-write).
 	Changed Kind = "changed"
-	// Mismatch: a pod's receipt and the map do not agree.
+	// Mismatch: a pod's receipt and the map do not agree, or a live pod has not locked the id that the map gives to it: for 15 seconds, or for a minute if
+	// its program is not known to run.
+	// Do: the next pod that plans puts it right within seconds; otherwise the sentence says what to do.
 	Mismatch Kind = "mismatch"
 	// OtherOwner: a pod of the workload has a receipt for another workload.
+	// Do: nothing for seconds, because the pod stops its work there and claims an id here. If it stays, read its log, and delete it.
 	OtherOwner Kind = "otherOwner"
-	// Foreign: a pod that is not the workload's locks an id of it.
+	// Foreign: a pod that is not the workload's locks an id of it: somebody relabelled it, or somebody else's pod has a receipt for this workload. Nobody
+	// else gets the id as long as the pod lives.
+	// Do: see who made or relabelled the pod, and delete it when nothing acts in it any more.
 	Foreign Kind = "foreign"
-	// Waits: a pod waits, and live pods that do not end have all ids.
+	// Waits: a pod waits, live pods have all ids, and none of them ends.
+	// Do: delete the pod that the sentence names, or another one that is not needed.
 	Waits Kind = "waits"
-	// NotStopped: a pod was told to stop work, and the work goes on.
+	// NotStopped: for a minute or longer a pod has gone on with work that it was told to stop, because another pod asks for its id, because its id is at or
+	// above the count, or because another id is to have its partitions.
+	// Do: the pod's log says why; repair what stops the work, or delete the pod.
 	NotStopped Kind = "notStopped"
-	// HeldByLost: the pod that has the id has outlived its grace period, so that its node may be down.
+	// HeldByLost: the id's pod has outlived its grace period by 10 s, by the clock of the machine that runs `verify`, and does not go, so that its node may
+	// be down.
+	// Do: nothing in strict mode, because a pod that waits takes the id by itself. Otherwise see [a node is lost](operations.md#a-node-is-lost).
 	HeldByLost Kind = "lost"
-	// Stuck: a rolling update does not go on by itself.
+	// Stuck: a rolling update does not go on by itself. Either old pods have all ids, do not hand them over, and Kubernetes ends none of them; or the
+	// Deployment's condition `Progressing` says `ProgressDeadlineExceeded`.
+	// Do: see [a rolling update does not go on](operations.md#a-rolling-update-does-not-go-on).
 	Stuck Kind = "stuck"
 	// PartitionTwice: the receipts of two live pods lock a partition.
+	// Do: as for `heldTwice`.
 	PartitionTwice Kind = "partitionTwice"
-	// PartitionMismatch: a pod locks a partition that the row does not give to its id.
+	// PartitionMismatch: a pod locks a partition that the workload's annotation does not give to its id. Nobody else gets it meanwhile.
+	// Do: nothing while the pod's work stops. If it stays, delete the pod that the sentence names.
 	PartitionMismatch Kind = "partitionMismatch"
-	// PartitionUnowned: a partition has been nobody's, or an id's that no pod has, for longer than failover-after.
+	// PartitionUnowned: a partition has been nobody's, or an id's that no pod has, for longer than `idalloc.dev/partition-failover-after`.
+	// Do: read idalloc's log in the pods that have ids.
 	PartitionUnowned Kind = "partitionUnowned"
-	// PartitionNotTaken: an id owns a partition, and the pod that has the id does not lock it.
+	// PartitionNotTaken: an id owns a partition, and for 15 seconds or longer the pod that has the id has not locked it. Nobody works on it.
+	// Do: read idalloc's log in the pods that have ids.
 	PartitionNotTaken Kind = "partitionNotTaken"
-	// PartitionKeys: an annotation that the user sets for partitions makes no sense, or is not in force.
+	// PartitionKeys: an annotation that you set for partitions makes no sense or is not in force, or no pod works on partitions although you ask for some.
+	// Do: set a value that makes sense; give a change a moment (`--wait=10s`), then read idalloc's log. Start idalloc with `--partitions` in the pods.
 	PartitionKeys Kind = "partitionKeys"
 )
 

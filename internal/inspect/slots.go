@@ -21,17 +21,31 @@ const (
 	// Held: a live pod locks the slot.
 	Held State = "held"
 	// Free: no pod has it.
+	// Do: nothing, if fewer pods than the count are up yet. Otherwise read the log of a pod without an id.
 	Free State = "free"
 	// Dead: the pod that has it is gone, Succeeded or Failed.
+	// Do: nothing while a pod waits, because it takes the slot. Otherwise run `gc`.
 	Dead State = "dead"
-	// Lost: the pod that has it has outlived its grace period, so that its node may be down.
+	// Lost: the pod that has it has outlived its grace period by 10 s and does not go, so that its node may be down.
+	// Do: see [a node is lost](operations.md#a-node-is-lost).
 	Lost State = "lost"
-	// Duplicate: the receipts of several live pods lock it.
+	// Duplicate: the receipts of several live pods lock it. This lasts for moments: the pod that works keeps the slot, and the others withdraw when their
+	// processes run.
+	// Do: run `verify` if it stays.
 	Duplicate State = "duplicate"
-	// Handover: a live pod has it, and another pod asks for it.
+	// Handover: a live pod has it and gives it when its work has stopped, because another pod asks for it.
+	// Do: run `verify` if it stays.
 	Handover State = "handover"
-	// Proposed: the map gives it to a live pod, which does not lock it yet.
+	// Proposed: the map gives it to a live pod, which does not lock it yet. In strict mode the pod may wait until an earlier holder's Lease counts no more.
+	// Do: run `verify` if it stays.
 	Proposed State = "proposed"
+	// Moving: in the table only: held, and the id is at or above the count, so that the pod moves to another slot. In JSON it is held, with
+	// `"moving":true`.
+	// Do: run `verify` if it stays.
+	Moving State = "moving"
+	// Ending: in the table only: held, and the pod is Terminating. It keeps the id until it has given it back or is gone. In JSON it is held, with
+	// `"terminating":true`.
+	Ending State = "ending"
 )
 
 // Slot is one slot of a View, and one row of its table.

@@ -89,9 +89,9 @@ func table[R any](w io.Writer, columns Columns, wide bool, rows []R, cells func(
 func (s Slot) state() string {
 	switch {
 	case s.Moving:
-		return "moving"
+		return string(Moving)
 	case s.Terminating && s.State == Held:
-		return "ending"
+		return string(Ending)
 	}
 	return string(s.State)
 }

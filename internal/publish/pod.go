@@ -48,6 +48,8 @@ func (d *Dir) Note(id identity.Identity) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err := d.note(id); err != nil {
+		// Error: exit code 1: `--dir` cannot be written to.
+		// Do: mount a writable `emptyDir` there.
 		return d.explain(fmt.Errorf("the withdrawn id cannot be kept: %w", err))
 	}
 	return nil
@@ -74,6 +76,8 @@ func (d *Dir) Noted() (id identity.Identity, err error) {
 		err = json.Unmarshal(b, &id)
 	}
 	if err != nil {
+		// Error: exit code 1: `.last-id` in `--dir` is damaged.
+		// Do: delete the pod.
 		return identity.Identity{}, fmt.Errorf("idalloc: which id was withdrawn is not known: delete the pod: %w", err)
 	}
 	return id, nil

@@ -84,6 +84,8 @@ func (s *Server) Listen(ctx context.Context) error {
 	}
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", s.address)
 	if errors.Is(err, syscall.EADDRINUSE) {
+		// Error: exit code 1: the port is in use.
+		// Do: set `--http-address`.
 		return fmt.Errorf("idalloc: cannot serve HTTP on %q, another process of the pod uses that port: "+
 			"choose another one with --http-address, for example --http-address=:18089, and change the probes with it: %w", s.address, err)
 	}

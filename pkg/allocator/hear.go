@@ -17,6 +17,8 @@ func (a *Allocator) hear() {
 		owner, known, err := stream.Latest()
 		switch {
 		case err != nil:
+			// Log: the watch delivered an object that makes no sense, such as one with an empty selector.
+			// Do: read the error.
 			a.log.Error(err, "the owner cannot be read; the id is kept")
 		case known && newer(owner.ResourceVersion, a.view.owner.ResourceVersion):
 			a.adopt(owner)

@@ -18,8 +18,11 @@ import (
 
 var (
 	// ErrNoSlot means that the context ended before there was a slot.
+	// Error: exit code 3: `--timeout` is over; the sentence says what the pod waited for.
+	// Do: see [a pod waits for a slot](operations.md#a-pod-waits-for-a-slot).
 	ErrNoSlot = errors.New("idalloc: no slot")
 	// ErrPodGone means that this process's pod object does not exist (any more), so it must not hold an id.
+	// Error: exit code 1: the pod was deleted by force, and the id is withdrawn.
 	ErrPodGone = errors.New("idalloc: the pod of this process does not exist")
 )
 

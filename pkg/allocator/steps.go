@@ -50,6 +50,9 @@ func (a *Allocator) readPod(ctx context.Context) error {
 		a.tenure.Known = true // it was there all the time
 	default:
 		a.happened.Tell(event.Damaged{
+			// Event: somebody changed or removed a pod's receipt or labels. The pod stops its work and takes its id again, and has none for a moment. A
+			// receipt that cannot be read locks its slot.
+			// Do: stop the writer of the pods' annotations.
 			About: a.view.owner.About(), Reason: "ReceiptDamaged",
 			Detail: "somebody else changed or removed annotation " + receipt.Key + " or the labels of pod " + a.o.Pod + ": its work stops, and the id is taken again",
 		})

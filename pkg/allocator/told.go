@@ -14,8 +14,15 @@ import (
 
 // Reasons for which partitions are held up.
 const (
-	keysIgnored     = "PartitionKeysIgnored"
+	// Event: an `idalloc.dev/partition-…` annotation of yours makes no sense, or names a strategy that the pod does not know; the message quotes it. A
+	// value that makes no sense counts as absent, and a strategy that is not known changes nothing.
+	// Do: set a value that makes sense.
+	keysIgnored = "PartitionKeysIgnored"
+	// Event: the strategy in force is not known to the pod that says so, which keeps its partitions and moves none.
+	// Do: run one version in all pods.
 	strategyUnknown = "PartitionStrategyUnknown"
+	// Event: the workload's annotations have no room for a change of who owns which partitions. They stay as they are, and ids go on.
+	// Do: see [the size limit](operations.md#the-size-limit).
 	partitionsLarge = "PartitionsTooLarge"
 )
 
@@ -104,6 +111,9 @@ func (a *Allocator) tellLarge(d proposal.Decision) {
 // tellRestored tells that this pod put back what somebody else changed of what idalloc writes on the owner.
 func (a *Allocator) tellRestored(before store.Owner, d proposal.Decision) {
 	was := before.Record
+	// Event: Normal: somebody else changed or removed idalloc's annotations on the workload: `kubectl replace`, a deployment tool, a person, or `kubectl
+	// rollout undo`, which brings an old copy back. The pods wrote them again from their receipts, and no pod's work stopped.
+	// Do: nothing after an undo. Otherwise stop the writer.
 	damaged := event.Damaged{About: before.About(), Reason: "AssignmentRestored", Expected: true}
 	mine := a.tenure.Lock.Share
 	switch {
@@ -113,6 +123,9 @@ func (a *Allocator) tellRestored(before store.Owner, d proposal.Decision) {
 		for _, p := range was.Problems {
 			details = append(details, p.Error())
 		}
+		// Event: somebody else changed idalloc's annotations on the workload, and a value could not be read; the message quotes it. The pods wrote them
+		// again from their receipts.
+		// Do: stop the writer.
 		damaged.Reason = "AssignmentDamaged"
 		damaged.Detail = strings.Join(details, "; ") + ": written again as the pods' receipts say"
 	case a.plans.named && was.State.Slots[mine.ID] != a.o.Pod:

@@ -229,6 +229,8 @@ func (a *Allocator) stop(keep receipt.Share) {
 				a.contact.Ring()
 				return
 			}
+			// Log: an error: somebody changed the pod's receipt, and the program goes on.
+			// Do: stop the program, or delete the pod.
 			a.log.Error(err, "the work has not stopped; its slot is not this pod's any more, and the program is asked again")
 			timer := a.clock.NewTimer(retry.Next())
 			select {
@@ -292,6 +294,9 @@ func (a *Allocator) stopEnded(err error) {
 	}
 	a.tenure = a.tenure.Resumed()
 	if a.contact.Streams().Err() == nil && !recalled {
+		// Log: an error: `Options.Stopped` or `Options.Stop` returned an error, or the drain hook failed, or `--drain-timeout` is over. The error quotes
+		// the end of the command's output. The id, or the partitions, stay with this pod.
+		// Do: find out why the program does not stop.
 		a.log.Error(err, "the work has not stopped; what it is on is kept, and the program is asked again")
 		a.refuse()
 	}

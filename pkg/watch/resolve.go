@@ -13,8 +13,12 @@ import (
 
 var (
 	// ErrNoController means that the pod belongs to no workload.
+	// Error: exit code 1: nothing that counts the pod made it.
+	// Do: run the pod from a Deployment, StatefulSet, ReplicaSet or Job.
 	ErrNoController = errors.New("idalloc: the pod has no controller")
 	// ErrUnknownOwner means that the kind of the pod's workload cannot carry an assignment.
+	// Error: exit code 1: the pods belong to a kind that idalloc cannot count, or their ReplicaSets do (a custom rollout controller).
+	// Do: run them from a Deployment, StatefulSet, ReplicaSet or Job.
 	ErrUnknownOwner = errors.New("idalloc: unknown owner kind")
 )
 

@@ -32,6 +32,8 @@ func (e *TooLargeError) Error() string { return "idalloc: " + e.Detail() }
 
 // Detail returns the text of Error without the prefix, as a part of a sentence.
 func (e *TooLargeError) Detail() string {
+	// Error: exit code 1: of `gc`, or of a pod that ends.
+	// Do: see [the size limit](operations.md#the-size-limit).
 	return fmt.Sprintf("the owner's annotations would take %d bytes, %d are allowed (Kubernetes' %d less %d kept free for its ReplicaSets); "+
 		"with these pod names at most %d replicas fit: scale down to that, shorten the workload's name, or remove other annotations",
 		e.Size, e.Limit, AnnotationLimit, AnnotationLimit-e.Limit, e.Fits)

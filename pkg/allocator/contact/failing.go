@@ -50,6 +50,8 @@ func (c *Contact) Failed(err error) error {
 	switch {
 	case errors.Is(err, store.ErrNotKept):
 		if c.failing != err.Error() {
+			// Log: an error: the API server accepted a write and does not have what was written.
+			// Do: look for an admission webhook or policy that changes idalloc's annotations or labels.
 			c.log.Error(err, "what was written did not last; it is written again later")
 		}
 		c.failing = err.Error()
@@ -70,8 +72,12 @@ func (c *Contact) unreachable(err error) {
 	case err.Error() == c.failing:
 		c.log.V(1).Info("a request failed again", "reason", err.Error())
 	case errors.As(err, &forbidden):
+		// Log: an error: RBAC refuses the request; after 5 s idalloc exits with code 4.
+		// Do: see [every pod is stuck at exit code 4](operations.md#every-pod-is-stuck-at-exit-code-4-or-at-forbidden).
 		c.log.Error(err, "a request is forbidden and will be repeated")
 	default:
+		// Log: the API server did not answer, or is overloaded.
+		// Do: check the API server if this goes on.
 		c.log.Info("a request failed and will be repeated", "reason", err.Error())
 	}
 	c.failing = err.Error()

@@ -64,6 +64,9 @@ func (o *Events) Observe(e event.Event) {
 		if !o.full {
 			o.full = true
 			o.leave(store.Event{
+				// Event: the workload's annotations have no room for all ids; the message says how many replicas fit. Pods that have an id keep it, the
+				// others wait.
+				// Do: see [the size limit](operations.md#the-size-limit).
 				About: e.About, Type: store.EventWarning, Reason: "AssignmentTooLarge",
 				Message: e.Detail + ": pods without an id wait, those that have one keep it",
 			}, func() { o.full = false })
@@ -78,11 +81,15 @@ func (o *Events) Observe(e event.Event) {
 	case event.Given:
 		if e.Requester != "" {
 			o.leave(store.Event{
+				// Event: Normal: in a rolling update, a pod gave its id to a pod of the current revision. The message names both. In a fast update it
+				// tells of the first one of each minute.
 				About: e.About, Type: store.EventNormal, Reason: "SlotHandedOver",
 				Message: fmt.Sprintf("pod %s handed id %d over to pod %s of the current revision", o.pod.Name, e.ID, e.Requester),
 			}, nil)
 		}
 	case event.Lost:
+		// Event: the pod's id is gone, whether or not its work had stopped; the message says why. The pod claims another slot.
+		// Do: as for the log message `id lost`.
 		o.leave(store.Event{About: o.pod, Type: store.EventWarning, Reason: "IDLost", Message: fmt.Sprintf("id %d is lost: %s", e.ID, e.Reason)}, nil)
 	default:
 		o.partitions(e)
@@ -94,6 +101,7 @@ func (o *Events) partitions(e event.Event) {
 	switch e := e.(type) {
 	case event.PartitionsInForce:
 		o.leaveSeldom(store.Event{
+			// Event: Normal: another number of partitions or another strategy is in force. The message says both, and what was in force before.
 			About: e.About, Type: store.EventNormal, Reason: "PartitionsInForce", Message: e.New.String() + " are in force; before: " + e.Old.String(),
 		})
 	case event.FailedOver:
@@ -105,9 +113,15 @@ func (o *Events) partitions(e event.Event) {
 		if more := len(e.From) - most; more > 0 {
 			parts = append(parts, fmt.Sprintf("and those of %d more ids did so, too", more))
 		}
+		// Event: no pod held an id for longer than `idalloc.dev/partition-failover-after`. The message says which ids got its partitions, and after what
+		// time.
+		// Do: see why the id has no pod.
 		o.leaveSeldom(store.Event{About: e.About, Type: store.EventWarning, Reason: "PartitionsFailedOver", Message: strings.Join(parts, "; ")})
 	case event.Paused:
 		if e.Paused && e.For > 0 {
+			// Event: the command of `idalloc run` ended three times in a row, or more, each time soon after its start. Other pods work on the partitions
+			// until the time in the message is over.
+			// Do: read the program's log.
 			o.leaveSeldom(store.Event{About: o.pod, Type: store.EventWarning, Reason: "PartitionsPaused", Message: fmt.Sprintf(
 				"the program failed %d times in a row: for %s other pods get the partitions of id %d", e.Failed, e.For.Round(time.Second), e.ID)})
 		}
@@ -142,6 +156,7 @@ func (o *Events) complain(what string) {
 func (o *Events) relieve(id int) {
 	if o.complained {
 		o.complained = false
+		// Event: Normal: the pod has an id after a long wait. The message says how long it took and what it waited for.
 		o.leave(store.Event{About: o.pod, Type: store.EventNormal, Reason: "SlotTaken", Message: fmt.Sprintf(
 			"got id %d after %s; before, idalloc waited for %s", id, o.store.Clock.Since(o.claiming).Round(time.Second), o.complaint.what)}, nil)
 	}
@@ -190,5 +205,7 @@ func withoutNumbers(text string) string {
 }
 
 func waitingEvent(pod metav1.OwnerReference, what string) store.Event {
+	// Event: the pod has waited for an id for half a minute; the message says what for.
+	// Do: see [a pod waits for a slot](operations.md#a-pod-waits-for-a-slot).
 	return store.Event{About: pod, Type: store.EventWarning, Reason: "WaitingForSlot", Message: "no id yet: idalloc waits for " + what}
 }

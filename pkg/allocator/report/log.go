@@ -15,15 +15,20 @@ func (l Log) Observe(e event.Event) {
 	switch e := e.(type) {
 	case event.Published:
 		if e.To.State != e.From.State || e.To.ID != e.From.ID {
+			// Log: the id or the state has changed.
 			l.Logger.Info("state changed", "state", e.To.State, "id", e.To.ID, "count", e.To.Count, "token", e.To.Token)
 		}
 	case event.Waiting:
 		if e.Live == 0 {
+			// Log: no slot is free; `reason` says how many pods live and what would free a slot.
+			// Do: see [a pod waits for a slot](operations.md#a-pod-waits-for-a-slot).
 			l.Logger.Info("waiting for a slot", "count", e.Count, "reason", e.Reason)
 			return
 		}
 		l.Logger.Info("waiting for a slot", "count", e.Count, "live", e.Live, "waiting", e.Waiting, "reason", e.Reason)
 	case event.OwnerMissing:
+		// Log: the workload was deleted.
+		// Do: nothing if it was deleted on purpose; the pods will be deleted, too. When a workload of the same name appears, the pod joins it.
 		l.Logger.Info("waiting for the owner, which does not exist", "reason", e.Reason)
 	case event.Conflict:
 		l.Logger.V(1).Info("conflict: somebody else changed the object first")
@@ -35,8 +40,11 @@ func (l Log) Observe(e event.Event) {
 		if e.Logged {
 			return
 		}
+		// Log: the watch is down; the pod keeps its id.
+		// Do: check the API server.
 		l.Logger.Info("the API server is away; the last state stays in force", "since", e.Since, "reason", e.Reason.Error())
 	case event.Back:
+		// Log: the watch goes on.
 		l.Logger.Info("the API server is back")
 	default:
 		l.slot(e)
@@ -48,22 +56,36 @@ func (l Log) Observe(e event.Event) {
 func (l Log) slot(e event.Event) {
 	switch e := e.(type) {
 	case event.Asked:
+		// Log: `requester`, a pod of a newer revision, waits for the slot; this pod stops its work.
 		l.Logger.Info("the slot is asked for", "id", e.ID, "requester", e.Requester)
 	case event.Given:
+		// Log: this pod handed its slot over to `requester`, or had an id at or above the count.
 		l.Logger.Info("slot given away", "id", e.ID, "count", e.Count, "requester", e.Requester)
 	case event.GivenBack:
+		// Log: the program of this pod was killed or crashed `failed` times in a row.
+		// Do: read the program's log; repair the revision or undo it.
 		l.Logger.Info("the process before this one ended soon after it took the slot: given back to the pods that gave up for it", "id", e.ID, "failed", e.Failed)
 	case event.Lost:
+		// Log: somebody changed or removed the pod's receipt or labels, or the pod is gone; `reason` says which. idalloc has withdrawn the id and claims
+		// one again.
+		// Do: nothing after a force delete or a restored backup. Otherwise find out who writes the pods' annotations.
 		l.Logger.Info("id lost", "id", e.ID, "token", e.Token, "reason", e.Reason)
 	case event.Fenced:
+		// Log: strict mode: the Lease was not renewed in time, or another pod has it; `reason` says which.
+		// Do: check the API server and the node's network.
 		l.Logger.Info("no contact with the API server for too long: the id is withdrawn until it is back", "id", e.ID, "token", e.Token, "fenceAfter", e.FenceAfter, "reason", e.Reason)
 	case event.Damaged:
+		// Log: somebody else changed or damaged idalloc's annotations; `reason` is that of the Event.
+		// Do: see the Event.
 		message := "damage repaired"
 		if e.Expected {
+			// Log: somebody else changed the assignment, and the pods wrote it again; `reason` is that of the Normal Event.
 			message = "assignment brought up to date"
 		}
 		l.Logger.Info(message, "reason", e.Reason, "detail", e.Detail)
 	case event.Undone:
+		// Log: the wait doubles up to `longest`, until a write lasts for a minute. No pod loses its id.
+		// Do: see [somebody undoes what the pods write](operations.md#somebody-undoes-what-the-pods-write).
 		l.Logger.Info("somebody else undoes what this pod writes on the owner: the next writes wait longer and longer", "longest", e.Longest)
 	}
 }
@@ -73,32 +95,46 @@ func (l Log) partitions(e event.Event) {
 	switch e := e.(type) {
 	case event.Taken:
 		if e.Partitions != "" {
+			// Log: this pod works on `partitions` from now on; their fencing token is `token`.
 			l.Logger.Info("partitions taken", "id", e.ID, "partitions", e.Partitions, "token", e.Token)
 		}
 	case event.Grown:
 		l.Logger.Info("partitions taken", "id", e.ID, "partitions", e.Partitions, "token", e.Token)
 	case event.Revoked:
+		// Log: the pod gives `partitions` away as soon as its work on them has stopped; `stop` is the number of this stop.
 		l.Logger.Info("the work on partitions is to stop: another id is to have them", "id", e.ID, "partitions", e.Partitions, "stop", e.Stop)
 	case event.Yielded:
+		// Log: the work on them has stopped, and the next pod that plans gives them to another id.
 		l.Logger.Info("partitions yielded", "id", e.ID, "partitions", e.Partitions)
 	case event.Paused:
 		switch {
 		case !e.Paused:
+			// Log: somebody sent `POST /v1/resume`, or the time of the pause is over.
 			l.Logger.Info("the pause is over: this pod takes partitions again", "id", e.ID)
 		case e.For > 0:
+			// Log: the command of `idalloc run` ended `failed` times in a row, each time soon after its start. The pod keeps its id and runs no command
+			// until the time `for` is over.
+			// Do: read the program's log.
 			l.Logger.Info("the program failed again and again: for a while other pods get the partitions", "id", e.ID, "failed", e.Failed, "for", e.For)
 		default:
+			// Log: somebody sent `POST /v1/pause`, or the program paused by itself.
 			l.Logger.Info("paused: other pods get the partitions", "id", e.ID)
 		}
 	case event.PartitionsMoved:
+		// Log: `given` is how many partitions some id got, and `taken` how many some id lost.
 		l.Logger.Info("this pod's write moved partitions", "given", e.Given, "taken", e.Taken)
 	case event.PartitionsInForce:
+		// Log: another number of partitions or another strategy is in force: `new`.
 		l.Logger.Info("what the user wants about partitions is in force", "old", e.Old.String(), "new", e.New.String())
 	case event.FailedOver:
 		for _, f := range e.From {
+			// Log: one line for each id: no pod held it for longer than `after`.
+			// Do: see why the id has no pod.
 			l.Logger.Info("other ids got the partitions of an id that no pod holds", "id", f.ID, "partitions", f.Partitions, "to", f.To, "after", f.After)
 		}
 	case event.PartitionsHeldUp:
+		// Log: the number or the strategy that you want cannot be in force, or a change has no room; `reason` is that of the Event.
+		// Do: see the Event.
 		l.Logger.Info("partitions are held up", "reason", e.Reason, "detail", e.Detail)
 	}
 }

@@ -46,6 +46,8 @@ func (e *ForbiddenError) Error() string {
 	if e.Name != "" {
 		on = fmt.Sprintf("%q %s", e.Name, on)
 	}
+	// Error: exit code 4: RBAC refuses a request.
+	// Do: add the verb that the sentence names to the Role, or the name to its rule's `resourceNames`. It takes effect at once.
 	return fmt.Sprintf("idalloc: forbidden: cannot %s %s %s: add verb %q on resource %q of API group %q to a %s of the account that the API server names%s: %v",
 		e.Verb, resource, on, e.Verb, e.Resource, e.Group, role, e.names(), e.Err)
 }

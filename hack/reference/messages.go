@@ -1,0 +1,206 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+const (
+	messagesDocument = "docs/messages.md"
+	messagesIntro    = `# Messages
+
+For people who read something of idalloc's and ask what it means: log messages, Events, errors, findings of ` + "`verify`" + ` and states. Each text stands in
+the code, as a comment beside the message. This page is made from it by ` + "`go run ./hack/reference`" + `.
+`
+)
+
+// A kind of message, and the word with which a comment about one begins.
+const (
+	logMessage   = "Log"
+	eventMessage = "Event"
+	errorMessage = "Error"
+)
+
+// message is what people see, and what the code says about it.
+type message struct{ text, means, do string }
+
+// messagesPage returns the page about messages for the project in a directory.
+func messagesPage(_ context.Context, root string) (string, error) {
+	said, err := explained(root)
+	if err != nil {
+		return "", err
+	}
+	reasons, err := reasons(root, "pkg/allocator")
+	if err != nil {
+		return "", err
+	}
+	if err := complete(eventMessage, reasons, said[eventMessage]); err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	b.WriteString(messagesIntro)
+	for _, part := range []struct{ title, says, kind, head string }{
+		{"Log messages", "At `--v=0`, the default, each line is something that an operator may act on.", logMessage, "message"},
+		{"Events", "`WaitingForSlot`, `SlotTaken`, `IDLost` and `PartitionsPaused` are on a pod, the others on the workload. Those that are Normal say so.", eventMessage, "reason"},
+		{"Errors", "A command ends with one of these sentences on standard error. Names and numbers stand in place of `…`.", errorMessage, "sentence"},
+	} {
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n%s", part.title, part.says, tableOf(part.head, said[part.kind]))
+	}
+	for _, part := range []struct{ title, says, dir, of, head string }{
+		{"Findings of verify", "In JSON, a finding has this name as `kind`.", "internal/inspect", "Kind", "finding"},
+		{"States of slots", "The column STATE of `idalloc get`.", "internal/inspect", "State", "state"},
+		{"States of partitions", "The column STATE of `idalloc get --partitions`.", "internal/inspect", "PartitionState", "state"},
+		{"States of instances", "What a program reads of itself: `state` in files, over HTTP and in the log.", "pkg/identity", "State", "state"},
+	} {
+		values, err := enumerated(root, part.dir, part.of)
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n%s", part.title, part.says, tableOf(part.head, values))
+	}
+	return b.String(), nil
+}
+
+// tableOf returns messages as a table, in their order, each once.
+func tableOf(head string, messages []message) string {
+	rows := make([][]string, 0, len(messages))
+	for _, m := range messages {
+		rows = append(rows, []string{code(m.text), m.means, m.do})
+	}
+	return table([]string{head, "meaning", "what to do"}, rows)
+}
+
+// complete returns an error if a message of the code has no explanation.
+func complete(kind string, inCode []string, said []message) error {
+	for _, text := range inCode {
+		if !slices.ContainsFunc(said, func(m message) bool { return m.text == text }) {
+			return fmt.Errorf("nothing explains %q: put a comment directly above its line: // %s: what it means // Do: what to do", text, kind)
+		}
+	}
+	return nil
+}
+
+// explained returns the messages below cmd, internal and pkg with a comment in the line above that explains them, by kind and text. The
+// autoscaler has a page of its own. Each message of the log at V(0) needs a comment.
+func explained(root string) (map[string][]message, error) {
+	paths, err := sources(root, "cmd", "internal", "pkg")
+	if err != nil {
+		return nil, err
+	}
+	said, logged := map[string][]message{}, []string{}
+	for _, path := range paths {
+		if strings.Contains(path, "autoscale") {
+			continue
+		}
+		files := token.NewFileSet()
+		file, err := parser.ParseFile(files, path, nil, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			return nil, err
+		}
+		literals := map[int]string{} // the first one of each line
+		ast.Inspect(file, func(n ast.Node) bool {
+			if text, ok := literal(n); ok {
+				if line := files.Position(n.Pos()).Line; literals[line] == "" {
+					literals[line] = text
+				}
+			}
+			logged = append(logged, logs(n)...)
+			return true
+		})
+		for _, group := range file.Comments {
+			for _, kind := range []string{logMessage, eventMessage, errorMessage} {
+				_, says, found := strings.Cut("\n"+group.Text(), "\n"+kind+": ")
+				if !found {
+					continue
+				}
+				end := files.Position(group.End())
+				text, there := literals[end.Line+1]
+				if !there {
+					return nil, fmt.Errorf("%s:%d: the comment stands above a line without a message", path, end.Line)
+				}
+				said[kind] = append(said[kind], explain(verb.ReplaceAllString(text, "…"), says))
+			}
+		}
+	}
+	for _, messages := range said {
+		slices.SortFunc(messages, func(a, b message) int { return strings.Compare(a.text, b.text) })
+	}
+	return said, complete(logMessage, logged, said[logMessage])
+}
+
+// verb matches what fmt replaces.
+var verb = regexp.MustCompile(`%[a-z]`)
+
+// explain makes a message of its text and what a comment says.
+func explain(text, comment string) message {
+	means, do, _ := strings.Cut(strings.Join(strings.Fields(comment), " "), " Do: ")
+	return message{strings.TrimRight(text, " ,;:"), strings.TrimSuffix(means, "."), strings.TrimSuffix(do, ".")}
+}
+
+func literal(n ast.Node) (string, bool) {
+	l, ok := n.(*ast.BasicLit)
+	if !ok || l.Kind != token.STRING {
+		return "", false
+	}
+	text, err := strconv.Unquote(l.Value)
+	return text, err == nil
+}
+
+// logs returns the message of a call that logs one at V(0).
+func logs(n ast.Node) []string {
+	call, ok := n.(*ast.CallExpr)
+	if !ok {
+		return nil
+	}
+	method, ok := call.Fun.(*ast.SelectorExpr)
+	at := -1
+	if ok { // Error has the error before the message
+		at = slices.Index([]string{"Info", "Error"}, method.Sel.Name)
+	}
+	if at < 0 || at >= len(call.Args) {
+		return nil
+	}
+	logger := ""
+	switch x := method.X.(type) {
+	case *ast.Ident:
+		logger = x.Name
+	case *ast.SelectorExpr:
+		logger = x.Sel.Name
+	}
+	if !strings.EqualFold(logger, "log") {
+		return nil
+	}
+	if text, ok := literal(call.Args[at]); ok {
+		return []string{text}
+	}
+	return nil
+}
+
+// enumerated returns the constants of a type with what their comments say, in their order.
+func enumerated(root, dir, of string) ([]message, error) {
+	var all []message
+	err := inspect(root, []string{dir}, func(_ string, n ast.Node) {
+		spec, ok := n.(*ast.ValueSpec)
+		if !ok || len(spec.Values) != 1 {
+			return
+		}
+		if typ, ok := spec.Type.(*ast.Ident); !ok || typ.Name != of {
+			return
+		}
+		if text, ok := literal(spec.Values[0]); ok {
+			comment := strings.TrimPrefix(strings.TrimPrefix(spec.Doc.Text(), spec.Names[0].Name), ":")
+			all = append(all, explain(text, strings.TrimPrefix(strings.TrimSpace(comment), "means that ")))
+		}
+	})
+	if err == nil && len(all) == 0 {
+		err = fmt.Errorf("%s has no constants of type %s", dir, of)
+	}
+	return all, err
+}
