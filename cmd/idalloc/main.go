@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/idalloc/idalloc/internal/agent"
+	"github.com/idalloc/idalloc/internal/people"
 	"github.com/idalloc/idalloc/internal/plain"
 	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
@@ -82,7 +83,7 @@ func exitCode(err error) int {
 		return exitDone
 	case errors.As(err, &status):
 		return status.code
-	case errors.As(err, &usage):
+	case errors.As(err, &usage), errors.As(err, new(people.UsageError)):
 		return exitUsage
 	case errors.As(err, &forbidden):
 		return exitForbidden

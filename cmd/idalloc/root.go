@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/idalloc/idalloc/internal/connect"
+	"github.com/idalloc/idalloc/internal/people"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
@@ -70,7 +71,8 @@ func newRoot() *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("%w: see %s --help", err, cmd.CommandPath())}
 	})
-	root.AddCommand(newInit(g), newWatch(g), newGet(g), newVerify(g), newRun(g), newInstall(), newGC(g), newVersion())
+	p := g.program()
+	root.AddCommand(newInit(g), newWatch(g), people.NewGet(p), people.NewVerify(p), newRun(g), newInstall(), people.NewGC(p), newVersion())
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
 	describeEnvironment(root)
 	return root
@@ -85,31 +87,6 @@ func (g *global) connect() (s *store.Store, namespace string, err error) {
 	config.UserAgent = "idalloc/" + version
 	s, err = store.New(config, clock.RealClock{})
 	return s, namespace, err
-}
-
-// connectTo returns a Store, and the owner that args name as KIND/NAME.
-func (g *global) connectTo(args []string) (*store.Store, store.Ref, error) {
-	ref, err := parseOwner(args)
-	if err != nil {
-		return nil, ref, err
-	}
-	s, namespace, err := g.connect()
-	ref.Namespace = namespace
-	return s, ref, err
-}
-
-func parseOwner(args []string) (store.Ref, error) {
-	if len(args) == 2 { // kubectl also takes KIND NAME
-		args = []string{args[0] + "/" + args[1]}
-	}
-	if len(args) != 1 {
-		return store.Ref{}, usageError{errors.New("name one owner: KIND/NAME, for example deployment/worker")}
-	}
-	ref, err := store.ParseRef(args[0], "")
-	if err != nil {
-		return ref, usageError{err}
-	}
-	return ref, nil
 }
 
 // partitionsFlag is the flag --partitions of several commands.

@@ -101,88 +101,19 @@ func TestGetShowsEachSlotInEachFormat(t *testing.T) {
 	says(t, got, exitDone, "Deployment/worker in namespace sim has no partitions", "")
 }
 
-func TestGCSaysWhatItFrees(t *testing.T) {
-	server := workload(t, 2)
-	run := shell(t, server)
-	slots := func() string {
-		return server.Get(apifake.Deployment, apifake.Worker).GetAnnotations()[assignment.Key]
-	}
-	before := slots()
-	says(t, run("gc deployment/worker --dry-run"), exitDone, "would free slot 1 of worker-gone: Deployment/worker: ", "")
-	if now := slots(); now != before {
-		t.Errorf("--dry-run changed the map from %s to %s", before, now)
-	}
-	got := run("gc deployment worker")
-	if says(t, got, exitDone, "freed slot 1 of worker-gone: Deployment/worker: ", ""); strings.Contains(got.out, "no dead holders") || strings.Contains(got.out, "restored") {
-		t.Error(got)
-	}
-	if now := slots(); now != `{"0":"worker-a"}` {
-		t.Errorf("the map is %s", now)
-	}
-	if got := run("gc deployment/worker"); got.code != exitDone || got.out != "Deployment/worker: no dead holders\n" {
-		t.Error(got)
-	}
-	server.Change(apifake.Deployment, apifake.Worker, func(o *unstructured.Unstructured) {
-		annotations := o.GetAnnotations()
-		annotations[assignment.Key] = "{}"
-		o.SetAnnotations(annotations)
-	})
-	if got := run("gc deployment/worker --dry-run"); got.code != exitDone || slots() != "{}" ||
-		got.out != "Deployment/worker: the assignment was changed by somebody else; would restore it from the pods' receipts\n" {
-		t.Error(got, slots())
-	}
-	if got := run("gc deployment/worker"); got.code != exitDone || slots() != `{"0":"worker-a"}` ||
-		got.out != "Deployment/worker: restored the assignment, which somebody else had changed, from the pods' receipts\n" {
-		t.Error(got, slots())
-	}
-}
-
-func TestVerifyFailsIfSomethingIsWrong(t *testing.T) {
-	server := workload(t, 2)
-	server.Change(apifake.Deployment, apifake.Worker, func(o *unstructured.Unstructured) {
-		o.Object["spec"].(map[string]any)["strategy"] = map[string]any{ //nolint:errcheck,forcetypeassert // apifake made it
-			"rollingUpdate": map[string]any{"maxSurge": int64(0), "maxUnavailable": int64(1)},
-		}
-	})
-	run := shell(t, server)
-	says(t, run("verify deployment/worker"), exitError, "worker-gone", "Deployment/worker in namespace sim: verify found what is wrong, 1 in number; see above")
-	says(t, run("gc deployment/worker"), exitDone, "freed", "")
-	if got := run("verify deployment/worker --fail-on-warnings"); got.code != exitDone || got.errors != "" || !strings.Contains(got.out, "Deployment/worker") {
-		t.Error(got)
-	}
-	var report struct {
-		OK    bool `json:"ok"`
-		Count int  `json:"count"`
-		Held  int  `json:"held"`
-	}
-	got := run("verify deployment/worker -o json")
-	if err := json.Unmarshal([]byte(got.out), &report); err != nil || got.code != exitDone || !report.OK || report.Count != 2 || report.Held != 1 {
-		t.Errorf("%v: %+v\n%s", err, report, got)
-	}
-	if !strings.HasPrefix(got.out, "{\n  \"owner\"") {
-		t.Errorf("people cannot read it: %s", got)
-	}
-	unused := apifake.Owner(1)
-	unused.SetName("unused")
-	server.Put(unused)
-	says(t, run("verify deployment/unused"), exitDone, "unused", "")
-	says(t, run("verify deployment/unused --fail-on-warnings"), exitError, "unused",
-		"Deployment/unused in namespace sim: verify warns, 1 in number, and --fail-on-warnings is set; see above")
-}
-
 func TestWhatIsRefusedBeforeARequest(t *testing.T) {
 	server := workload(t, 1)
 	run := shell(t, server)
 	for line, want := range map[string]string{
 		"frobnicate":                         `unknown command "frobnicate": see idalloc --help`,
-		"get":                                "name one owner",
-		"gc":                                 "name one owner",
-		"verify":                             "name one owner",
-		"get deploy/a deploy/b deploy/c":     "name one owner",
+		"get":                                "name one workload",
+		"gc":                                 "name one workload",
+		"verify":                             "name one workload",
+		"get deploy/a deploy/b deploy/c":     "name one workload",
 		"get worker":                         "worker",
 		"get pod/worker-a":                   "pod",
-		"get deploy/worker -o xml":           "use table, wide, json or yaml",
-		"verify deploy/worker -o yaml":       "use table or json",
+		"get deploy/worker -o xml":           "use table, wide, json, yaml",
+		"verify deploy/worker -o yaml":       "use table, json",
 		"verify deploy/worker --wait=-1s":    "use 0 or more",
 		"get deploy/worker --no-such-flag":   "see idalloc get --help",
 		"get deploy/worker -v=11":            "use 0 to 10",

@@ -12,6 +12,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/idalloc/idalloc/internal/people"
 	"github.com/idalloc/idalloc/internal/plain"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
@@ -57,7 +58,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		forbidden *store.ForbiddenError
 	)
 	switch {
-	case errors.As(err, &usage):
+	case errors.As(err, &usage), errors.As(err, new(people.UsageError)):
 		return exitUsage
 	case errors.As(err, &forbidden), apierrors.IsForbidden(err):
 		return exitForbidden

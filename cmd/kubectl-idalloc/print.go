@@ -9,19 +9,15 @@ import (
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/printers"
 
-	"github.com/idalloc/idalloc/internal/inspect"
+	"github.com/idalloc/idalloc/internal/people"
 )
 
 const wide = "wide"
 
 // output are the flags that say how a command prints.
-type output struct {
-	format    string
-	noHeaders bool
-}
+type output struct{ format string }
 
 // formats are the values of -o that need no template.
 func formats() []string {
@@ -29,14 +25,9 @@ func formats() []string {
 }
 
 func (o *output) flags(cmd *cobra.Command) {
-	cmd.Flags().StringVarP(&o.format, "output", "o", "", "json, yaml, name, wide, jsonpath=TEMPLATE or go-template=TEMPLATE; default: for people")
+	cmd.Flags().StringVarP(&o.format, "output", "o", "", strings.Join(formats(), ", "))
 	complete := cobra.FixedCompletions(formats(), cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace)
 	_ = cmd.RegisterFlagCompletionFunc("output", complete) // fails for a flag that there is not
-}
-
-func (o *output) tableFlags(cmd *cobra.Command) {
-	o.flags(cmd)
-	cmd.Flags().BoolVar(&o.noHeaders, "no-headers", false, "print no titles of columns")
 }
 
 // people reports whether the output is for people, as a table or sentences.
@@ -140,24 +131,19 @@ func (o *output) items(w io.Writer, list bool, items ...item) error {
 	return nil
 }
 
-// table prints rows for people.
-func (o *output) table(w io.Writer, columns inspect.Columns, rows [][]string) error {
-	return printers.NewTablePrinter(printers.PrintOptions{NoHeaders: o.noHeaders, Wide: o.format == wide}).PrintObj(tableOf(columns, rows), w)
-}
-
-func tableOf(columns inspect.Columns, rows [][]string) runtime.Object {
-	t := &metav1.Table{}
-	for priority, names := range [][]string{columns.Always, columns.Wide} {
-		for _, name := range names {
-			t.ColumnDefinitions = append(t.ColumnDefinitions, metav1.TableColumnDefinition{Name: name, Type: "string", Priority: int32(priority)})
+// kubectlFormats are kubectl's formats, for the commands that idalloc has, too.
+func kubectlFormats(string) people.Formats {
+	return people.Formats{Names: append([]string{""}, formats()...), Printer: func(name, template string) (people.Printer, error) {
+		o := output{name + template}
+		if _, err := o.printer(); err != nil {
+			return nil, err
 		}
-	}
-	for _, row := range rows {
-		var r metav1.TableRow
-		for _, cell := range row {
-			r.Cells = append(r.Cells, cell)
-		}
-		t.Rows = append(t.Rows, r)
-	}
-	return t
+		return func(w io.Writer, list bool, items ...people.Item) error {
+			all := make([]item, 0, len(items))
+			for _, i := range items {
+				all = append(all, item{about(i.About.APIVersion, i.About.Kind, i.About.Namespace, i.About.Name), i.Kind, i.Data})
+			}
+			return o.items(w, list, all...)
+		}, nil
+	}}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/idalloc/idalloc/internal/inspect"
+	"github.com/idalloc/idalloc/internal/people"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
@@ -24,6 +26,20 @@ func ref() store.Ref {
 	return store.Ref{APIVersion: "apps/v1", Kind: store.Deployment, Namespace: "shop", Name: "worker"}
 }
 
+// printed prints what get has for programs.
+func printed(t *testing.T, w io.Writer, format string, list bool) error {
+	t.Helper()
+	name, template, templated := strings.Cut(format, "=")
+	if templated {
+		name += "="
+	}
+	p, err := kubectlFormats("get").Printer(name, template)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p(w, list, people.Item{About: ref(), Kind: "Slots", Data: shown()})
+}
+
 func TestFormatsForPrograms(t *testing.T) {
 	for format, want := range map[string]string{
 		"name": "deployment.apps/worker\n",
@@ -33,46 +49,13 @@ func TestFormatsForPrograms(t *testing.T) {
 		"yaml":                                        "namespace: shop\n",
 	} {
 		var b strings.Builder
-		o := output{format: format}
-		if err := o.items(&b, false, item{workload(ref()), "Slots", shown()}); err != nil || !strings.Contains(b.String(), want) {
+		if err := printed(t, &b, format, false); err != nil || !strings.Contains(b.String(), want) {
 			t.Errorf("-o %s: %v: %s", format, err, b.String())
 		}
 	}
 	var b strings.Builder
-	o := output{format: "jsonpath={.items[*].owner}"}
-	if err := o.items(&b, true, item{workload(ref()), "Slots", shown()}); err != nil || b.String() != "Deployment/worker" {
+	if err := printed(t, &b, "jsonpath={.items[*].owner}", true); err != nil || b.String() != "Deployment/worker" {
 		t.Errorf("a list: %v: %s", err, b.String())
-	}
-}
-
-func TestTables(t *testing.T) {
-	now := time.Unix(1_030, 0)
-	for name, tc := range map[string]struct {
-		o    output
-		want []string
-	}{
-		"plain":      {output{}, []string{"ID   POD   REVISION   NODE   STATE   AGE", "0    a     5d9        n1     held    30s", "1    -     -          -      free    -"}},
-		"no headers": {output{noHeaders: true}, []string{"0     a     5d9   n1    held   30s", "1     -     -     -     free   -"}},
-		"wide": {output{format: wide}, []string{
-			"ID   POD   REVISION   NODE   STATE   AGE   PHASE     REQUESTER   LEASE", "0    a     5d9        n1     held    30s   Running   -           28s",
-			"1    -     -          -      free    -     -         -           -",
-		}},
-	} {
-		var b strings.Builder
-		if err := tc.o.table(&b, inspect.SlotColumns(), slotRows(shown(), now)); err != nil {
-			t.Error(err)
-		}
-		var fields []string
-		want := make([]string, 0, len(tc.want))
-		for line := range strings.Lines(b.String()) {
-			fields = append(fields, strings.Join(strings.Fields(line), " "))
-		}
-		for _, line := range tc.want {
-			want = append(want, strings.Join(strings.Fields(line), " "))
-		}
-		if !slices.Equal(fields, want) {
-			t.Errorf("%s:\n%s", name, b.String())
-		}
 	}
 }
 
@@ -92,7 +75,7 @@ func TestARowIsPrintedAgainOnlyIfItChanged(t *testing.T) {
 		{"it rose again", func() { v.Slots = v.Slots[:2] }, []int{1}, nil},
 	} {
 		step.change()
-		if fresh, gone := known.differ(keyed(slotRows(v, time.Time{}))); !slices.Equal(fresh, step.fresh) || !slices.Equal(gone, step.gone) {
+		if fresh, gone := known.differ(keyed(v.Rows(time.Time{}))); !slices.Equal(fresh, step.fresh) || !slices.Equal(gone, step.gone) {
 			t.Errorf("%s: %v and %v", step.name, fresh, gone)
 		}
 	}

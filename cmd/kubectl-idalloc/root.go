@@ -1,17 +1,19 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"strings"
 
+	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
 	"github.com/idalloc/idalloc/internal/connect"
+	"github.com/idalloc/idalloc/internal/people"
 	"github.com/idalloc/idalloc/internal/plain"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
@@ -48,7 +50,7 @@ func newRoot() *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("%w: see %s --help", err, cmd.CommandPath())}
 	})
-	root.AddCommand(newGet(g), newVerify(g), newExplain(g), newTop(g), newGC(g), newEnable(g), newInject(), newVersion(), newOptions())
+	root.AddCommand(newGet(g), g.ofUsers(people.NewVerify(g.program())), newExplain(g), newTop(g), g.ofUsers(people.NewGC(g.program())), newEnable(g), newInject(), newVersion(), newOptions())
 	root.SetUsageTemplate(usageOf(root.UsageTemplate()))
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
 	g.completeFlags(root)
@@ -77,6 +79,18 @@ func newOptions() *cobra.Command {
 	}
 }
 
+// program returns the program for the commands that idalloc has, too.
+func (g *global) program() people.Program {
+	log := func() (logr.Logger, error) { return klog.Background(), nil }
+	return people.Program{Name: "kubectl idalloc", Connect: g.connect, Log: log, Formats: kubectlFormats}
+}
+
+// ofUsers completes a command's arguments: workloads that use idalloc.
+func (g *global) ofUsers(cmd *cobra.Command) *cobra.Command {
+	cmd.ValidArgsFunction = g.completeUsers
+	return cmd
+}
+
 // connect returns a Store, and the namespace that the flags or the kubeconfig name.
 func (g *global) connect() (s *store.Store, namespace string, err error) {
 	config, namespace, err := connect.Config(g.kubeconfig, &g.overrides)
@@ -91,15 +105,11 @@ func (g *global) connect() (s *store.Store, namespace string, err error) {
 
 // one connects, and returns the one workload that args name.
 func (g *global) one(args []string) (*store.Store, store.Ref, error) {
-	t, err := parseTargets(args)
-	if err == nil && len(t.refs) != 1 {
-		err = usageError{errors.New("name one workload: KIND/NAME, for example deployment/worker")}
-	}
+	ref, err := people.One(args)
 	if err != nil {
-		return nil, store.Ref{}, err
+		return nil, ref, err
 	}
 	s, namespace, err := g.connect()
-	ref := t.refs[0]
 	ref.Namespace = namespace
 	return s, ref, err
 }
@@ -109,43 +119,4 @@ func noArgs(cmd *cobra.Command, args []string) error {
 		return usageError{fmt.Errorf("%s takes no arguments, got %q", cmd.CommandPath(), args)}
 	}
 	return nil
-}
-
-// targets are what the arguments of a command name: workloads, or kinds. Neither stands for all kinds.
-type targets struct {
-	refs  []store.Ref
-	kinds []string
-}
-
-// parseTargets reads arguments as kubectl does: KIND/NAME..., KIND[,KIND] or KIND NAME....
-func parseTargets(args []string) (t targets, err error) {
-	if len(args) == 0 {
-		return t, nil
-	}
-	if !strings.Contains(args[0], "/") {
-		for word := range strings.SplitSeq(args[0], ",") {
-			of, err := store.ParseRef(word+"/any", "")
-			if err != nil {
-				return t, usageError{err}
-			}
-			t.kinds = append(t.kinds, of.Kind)
-		}
-		if len(args) > 1 && len(t.kinds) > 1 {
-			return t, usageError{fmt.Errorf("%q are several kinds: name the workloads as KIND/NAME", args[0])}
-		}
-	}
-	for k, arg := range args {
-		if len(t.kinds) > 0 {
-			if k == 0 {
-				continue
-			}
-			arg = t.kinds[0] + "/" + arg
-		}
-		ref, err := store.ParseRef(arg, "")
-		if err != nil {
-			return t, usageError{err}
-		}
-		t.refs = append(t.refs, ref)
-	}
-	return t, nil
 }

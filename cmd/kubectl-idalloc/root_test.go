@@ -1,7 +1,6 @@
 package main
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
@@ -19,41 +18,14 @@ func called(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	return code, out.String(), errs.String()
 }
 
-func TestArgumentsAreReadAsKubectlReadsThem(t *testing.T) {
-	for line, want := range map[string]string{
-		"":                         "",
-		"deploy/a":                 "Deployment/a",
-		"deployments.apps/a sts/b": "Deployment/a StatefulSet/b",
-		"statefulsets a b":         "StatefulSet StatefulSet/a StatefulSet/b",
-		"deploy,rs,jobs":           "Deployment ReplicaSet Job",
-		"pods":                     "error",
-		"deploy,sts a":             "error",
-		"deploy/a b":               "error",
-		"deploy/":                  "error",
-	} {
-		got, err := parseTargets(strings.Fields(line))
-		words := slices.Clone(got.kinds)
-		for _, ref := range got.refs {
-			words = append(words, ref.String())
-		}
-		if text := strings.Join(words, " "); (err != nil) != (want == "error") || (err == nil && text != want) {
-			t.Errorf("%q: %q, %v", line, text, err)
-		}
-	}
-}
-
 func TestUsage(t *testing.T) {
 	for line, says := range map[string]string{
 		"frobnicate":                       "unknown command",
 		"get worker":                       "use a deployment",
 		"get deploy/a -A":                  "name none then",
-		"get deploy/a sts/b -w":            "top",
-		"get --partitions":                 "name the workloads",
+		"enable":                           "name one workload",
 		"get deploy/a -o xml":              "use json, yaml, name, wide",
 		"get deploy/a -o jsonpath={":       "unclosed action",
-		"verify":                           "name one workload",
-		"verify deploy/a --wait=-1s":       "use 0 or more",
-		"gc deploy/a deploy/b":             "name one workload",
 		"explain":                          "name one pod",
 		"top --interval=1ms":               "500ms or more",
 		"enable deploy/a --dry-run=always": "use none, client or server",

@@ -4,8 +4,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-
-	"github.com/idalloc/idalloc/internal/inspect"
 )
 
 // seen are the rows that were shown last, by their first cell.
@@ -43,18 +41,4 @@ func keyed(rows [][]string) [][]string {
 		all = append(all, append([]string{key}, row...))
 	}
 	return all
-}
-
-// goneRow returns the row of what is no more.
-func goneRow(columns inspect.Columns, first string) []string {
-	row := make([]string, 0, len(columns.Always)+len(columns.Wide))
-	for _, title := range slices.Concat(columns.Always, columns.Wide) {
-		cell := "-"
-		if title == "STATE" {
-			cell = "gone"
-		}
-		row = append(row, cell)
-	}
-	row[0] = first
-	return row
 }

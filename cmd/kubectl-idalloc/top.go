@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/idalloc/idalloc/internal/inspect"
+	"github.com/idalloc/idalloc/internal/people"
 	"github.com/idalloc/idalloc/internal/plain"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
@@ -53,12 +54,12 @@ Elsewhere it prints a line for each change. Ctrl-C ends it.`,
 }
 
 func (t *topper) run(ctx context.Context, args []string, out io.Writer) error {
-	named, err := parseTargets(args)
+	named, err := people.ParseTargets(args)
 	if err != nil {
 		return err
 	}
-	if len(named.refs) > 0 && (t.all || t.selector != "") {
-		return usageError{errors.New("-A and -l choose workloads: name none then")}
+	if len(named.Refs) > 0 && (t.all || t.selector != "") {
+		return errChosen
 	}
 	if t.interval < 500*time.Millisecond {
 		return usageError{fmt.Errorf("--interval %s: use 500ms or more", t.interval)}
@@ -67,8 +68,8 @@ func (t *topper) run(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	for k := range named.refs {
-		named.refs[k].Namespace = namespace
+	for k := range named.Refs {
+		named.Refs[k].Namespace = namespace
 	}
 	if t.all {
 		namespace = ""
@@ -78,8 +79,8 @@ func (t *topper) run(ctx context.Context, args []string, out io.Writer) error {
 		show = screen(file)
 	}
 	var changed <-chan struct{}
-	if len(named.refs) > 0 {
-		news, stop, err := inspect.Changes(ctx, s, named.refs, klog.Background())
+	if len(named.Refs) > 0 {
+		news, stop, err := inspect.Changes(ctx, s, named.Refs, klog.Background())
 		if err != nil {
 			return err
 		}
@@ -119,11 +120,11 @@ type scene struct {
 }
 
 // look reads the workloads.
-func look(ctx context.Context, s *store.Store, namespace, selector string, named targets) ([]scene, error) {
-	refs := named.refs
+func look(ctx context.Context, s *store.Store, namespace, selector string, named people.Targets) ([]scene, error) {
+	refs := named.Refs
 	if len(refs) == 0 {
 		var err error
-		if refs, err = inspect.Workloads(ctx, s, namespace, selector, named.kinds...); err != nil {
+		if refs, err = inspect.Workloads(ctx, s, namespace, selector, named.Kinds...); err != nil {
 			return nil, err
 		}
 	}
@@ -135,7 +136,7 @@ func look(ctx context.Context, s *store.Store, namespace, selector string, named
 			partitions, err = inspect.ReadPartitions(ctx, s, ref)
 		}
 		switch {
-		case errors.Is(err, store.ErrGone) && len(named.refs) == 0:
+		case errors.Is(err, store.ErrGone) && len(named.Refs) == 0:
 		case err != nil:
 			return nil, err
 		default:
@@ -181,7 +182,6 @@ func draw(w io.Writer, now time.Time, scenes []scene) error {
 	if _, err := fmt.Fprintf(w, "%s  workloads: %d\n", now.Format(time.TimeOnly), len(scenes)); err != nil {
 		return err
 	}
-	var style output
 	for _, s := range scenes {
 		cells := summary(s.ref, s.slots)
 		if _, err := fmt.Fprintf(w, "\n%s in %s: held %s, waiting %s, changing %s, dead %s\n", cells[0], s.ref.Namespace, cells[1], cells[2], cells[3], cells[4]); err != nil {
@@ -201,12 +201,12 @@ func draw(w io.Writer, now time.Time, scenes []scene) error {
 			}
 		}
 		if len(s.slots.Slots) > 0 {
-			if err := style.table(w, inspect.SlotColumns(), slotRows(s.slots, now)); err != nil {
+			if err := inspect.SlotColumns().Write(w, s.slots.Rows(now), false, true); err != nil {
 				return err
 			}
 		}
 		if len(s.partitions.Ranges) > 0 {
-			if err := style.table(w, inspect.PartitionColumns(), partitionRows(s.partitions, now)); err != nil {
+			if err := inspect.PartitionColumns().Write(w, s.partitions.Rows(now), false, true); err != nil {
 				return err
 			}
 		}
@@ -220,7 +220,7 @@ func lines(w io.Writer) func(time.Time, []scene) error {
 	return func(now time.Time, scenes []scene) error {
 		var rows [][]string
 		for _, s := range scenes {
-			at := s.ref.Namespace + " " + nameOf(s.ref)
+			at := s.ref.Namespace + " " + people.NameOf(s.ref)
 			for _, slot := range s.slots.Slots {
 				c := slot.Cells(now)
 				line := fmt.Sprintf("id %s: %s %s", c[0], c[4], c[1])

@@ -383,14 +383,14 @@ func saysAll(t *testing.T, what string, sentences, parts []string) {
 // tableRows returns the lines of the table without the headings, each with single blanks.
 func tableRows(t *testing.T, v PartitionView, now time.Time) []string {
 	t.Helper()
+	if len(v.Ranges) == 0 {
+		return []string{v.None()}
+	}
 	var b bytes.Buffer
-	if err := v.Table(&b, now, false); err != nil {
+	if err := PartitionColumns().Write(&b, v.Rows(now), false, true); err != nil {
 		t.Fatal(err)
 	}
-	lines := strings.Split(strings.TrimSpace(b.String()), "\n")
-	if len(v.Ranges) > 0 {
-		lines = lines[1:]
-	}
+	lines := strings.Split(strings.TrimSpace(b.String()), "\n")[1:]
 	for i := range lines {
 		lines[i] = strings.Join(strings.Fields(lines[i]), " ")
 	}
@@ -417,7 +417,7 @@ func TestTheWideTableOfPartitions(t *testing.T) {
 	n := dividedPods()
 	n.edit("b", func(p *pod) { p.node = "node-2" })
 	var b bytes.Buffer
-	if err := n.partitionView().Table(&b, n.now, true); err != nil {
+	if err := PartitionColumns().Write(&b, n.partitionView().Rows(n.now), true, true); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"PARTITIONS   ID   POD   STATE   FOR   NODE\n", "2-3          1    b     owned   >5m   node-2\n"} {

@@ -40,7 +40,7 @@ func TestTheWideTableShowsLeases(t *testing.T) {
 		}
 	}
 	var text strings.Builder
-	if err := n.view().Table(&text, n.now, true); err != nil || !strings.Contains(text.String(), "LEASE") {
+	if err := SlotColumns().Write(&text, n.view().Rows(n.now), true, true); err != nil || !strings.Contains(text.String(), "LEASE") {
 		t.Errorf("%s, %v", text.String(), err)
 	}
 }

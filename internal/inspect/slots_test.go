@@ -13,7 +13,7 @@ import (
 func tableOf(t *testing.T, v View, now time.Time) [][]string {
 	t.Helper()
 	var b strings.Builder
-	if err := v.Table(&b, now, false); err != nil {
+	if err := SlotColumns().Write(&b, v.Rows(now), false, true); err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(b.String()), "\n")[1:]

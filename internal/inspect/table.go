@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -48,19 +49,22 @@ func (r PartitionRange) Cells(now time.Time) []string {
 	return []string{dash(r.Partitions), id, dash(r.Pod), string(r.State), since, dash(r.Node)}
 }
 
-// Table writes the view as a table in kubectl's style, with one row for each slot. now is the time from which ages are counted.
-func (v View) Table(w io.Writer, now time.Time, wide bool) error {
-	return table(w, SlotColumns(), wide, v.Slots, func(s Slot) []string { return s.Cells(now) })
+// Rows returns a row of a wide table for each slot. now is the time from which ages are counted.
+func (v View) Rows(now time.Time) [][]string {
+	rows := make([][]string, 0, len(v.Slots))
+	for _, s := range v.Slots {
+		rows = append(rows, s.Cells(now))
+	}
+	return rows
 }
 
-// Table writes the view as a table in kubectl's style, with one row for each range, or one sentence if there are no partitions. now is
-// the time from which the column FOR is counted.
-func (v PartitionView) Table(w io.Writer, now time.Time, wide bool) error {
-	if len(v.Ranges) == 0 {
-		_, err := fmt.Fprintln(w, v.None())
-		return err
+// Rows returns a row of a wide table for each range. now is the time from which the column FOR is counted.
+func (v PartitionView) Rows(now time.Time) [][]string {
+	rows := make([][]string, 0, len(v.Ranges))
+	for _, r := range v.Ranges {
+		rows = append(rows, r.Cells(now))
 	}
-	return table(w, PartitionColumns(), wide, v.Ranges, func(r PartitionRange) []string { return r.Cells(now) })
+	return rows
 }
 
 // None says that there are no partitions.
@@ -68,17 +72,18 @@ func (v PartitionView) None() string {
 	return fmt.Sprintf("%s in namespace %s has no partitions: annotation %s says how many there are to be", v.Owner, v.Namespace, assignment.PartitionCountKey)
 }
 
-func table[R any](w io.Writer, columns Columns, wide bool, rows []R, cells func(R) []string) error {
-	titles := columns.Always
+// Write writes rows of a wide table in kubectl's style.
+func (c Columns) Write(w io.Writer, rows [][]string, wide, titled bool) error {
+	titles := slices.Clone(c.Always)
 	if wide {
-		titles = append(titles, columns.Wide...)
+		titles = append(titles, c.Wide...)
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
-	if _, err := fmt.Fprintln(t, strings.Join(titles, "\t")); err != nil {
-		return err
+	if titled {
+		rows = append([][]string{titles}, rows...)
 	}
-	for _, r := range rows {
-		if _, err := fmt.Fprintln(t, strings.Join(cells(r)[:len(titles)], "\t")); err != nil {
+	for _, row := range rows {
+		if _, err := fmt.Fprintln(t, strings.Join(row[:len(titles)], "\t")); err != nil {
 			return err
 		}
 	}

@@ -1,0 +1,118 @@
+package people
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
+
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+)
+
+// Program is what differs between the programs that have these commands.
+type Program struct {
+	// Name is what people type: kubectl idalloc, for example.
+	Name string
+	// Connect returns a Store, and the namespace that flags or the kubeconfig name.
+	Connect func() (*store.Store, string, error)
+	// Log returns where to log. Errors: a UsageError about flags.
+	Log func() (logr.Logger, error)
+	// Formats returns the formats that a command has for -o.
+	Formats func(command string) Formats
+	// List prints the workloads that get is to list, because no one is named. It is nil in a program whose get shows one workload that is named.
+	List func(ctx context.Context, named Targets, out *Output, to, errs io.Writer) error
+}
+
+// UsageError means that the command was called in a wrong way.
+type UsageError struct{ Err error }
+
+// Error implements error.
+func (e UsageError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the error without its type.
+func (e UsageError) Unwrap() error { return e.Err }
+
+func usagef(format string, args ...any) error { return UsageError{fmt.Errorf(format, args...)} }
+
+// Targets are what the arguments of a command name: workloads, or kinds. Neither stands for all kinds. The workloads have no namespace yet.
+type Targets struct {
+	Refs  []store.Ref
+	Kinds []string
+}
+
+// ParseTargets reads arguments as kubectl does: KIND/NAME..., KIND[,KIND] or KIND NAME.... Errors: a UsageError.
+func ParseTargets(args []string) (t Targets, err error) {
+	if len(args) == 0 {
+		return t, nil
+	}
+	if !strings.Contains(args[0], "/") {
+		for word := range strings.SplitSeq(args[0], ",") {
+			of, err := store.ParseRef(word+"/any", "")
+			if err != nil {
+				return t, UsageError{err}
+			}
+			t.Kinds = append(t.Kinds, of.Kind)
+		}
+		if len(args) > 1 && len(t.Kinds) > 1 {
+			return t, usagef("%q are several kinds: name the workloads as KIND/NAME", args[0])
+		}
+		args = slices.Clone(args[1:])
+		for k := range args {
+			args[k] = t.Kinds[0] + "/" + args[k]
+		}
+	}
+	for _, arg := range args {
+		ref, err := store.ParseRef(arg, "")
+		if err != nil {
+			return t, UsageError{err}
+		}
+		t.Refs = append(t.Refs, ref)
+	}
+	return t, nil
+}
+
+// One reads arguments that name one workload. Errors: a UsageError.
+func One(args []string) (store.Ref, error) {
+	t, err := ParseTargets(args)
+	if err == nil && len(t.Refs) != 1 {
+		err = UsageError{errors.New("name one workload: KIND/NAME, for example deployment/worker")}
+	}
+	if err != nil {
+		return store.Ref{}, err
+	}
+	return t.Refs[0], nil
+}
+
+// connect returns a Store, and the one workload that args name.
+func (p Program) connect(args []string) (*store.Store, store.Ref, error) {
+	ref, err := One(args)
+	if err != nil {
+		return nil, ref, err
+	}
+	s, namespace, err := p.Connect()
+	ref.Namespace = namespace
+	return s, ref, err
+}
+
+// command makes a command whose flags about output and log are checked before it runs.
+func (p Program) command(cmd *cobra.Command, run func(cmd *cobra.Command, args []string, out *Output, log logr.Logger) error) *cobra.Command {
+	out := &Output{formats: p.Formats(cmd.Name())}
+	out.flags(cmd)
+	cmd.Example = "  " + p.Name + " " + cmd.Example
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		log, err := p.Log()
+		if err != nil {
+			return err
+		}
+		if _, err := out.printer(); err != nil {
+			return err
+		}
+		return run(cmd, args, out, log)
+	}
+	return cmd
+}

@@ -1,0 +1,82 @@
+package people
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
+
+	"github.com/idalloc/idalloc/internal/inspect"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+)
+
+type verifier struct {
+	Program
+
+	patience time.Duration
+	warnings bool
+}
+
+// NewVerify returns the command verify.
+func NewVerify(p Program) *cobra.Command {
+	v := &verifier{Program: p}
+	cmd := p.command(&cobra.Command{
+		Use:   "verify KIND/NAME [--wait=DURATION]",
+		Short: "Check a workload against its live pods; exit 1 if something is wrong",
+		Long: `Checks that each id is held by exactly one live pod, as the assignment and the pods' receipts say. It
+changes nothing. It exits with 1
+  - if an id is held twice, or by a dead pod, or by a pod that is not the workload's, or by no pod while a
+    live pod waits;
+  - if a pod cannot come to an id, or does not take the one that is its own, or works under another workload;
+  - if work goes on that was told to stop, or if a rolling update is stuck;
+  - if partitions are locked twice, or nobody works on them, or they cannot be given out, or if an annotation
+    that says how they are to be divided makes no sense or is not in force;
+  - if somebody else changed the assignment or a receipt, and no pod has written it again yet.
+Each finding says what to do; docs/messages.md has all of them. There are warnings, too. They change the exit
+code only with --fail-on-warnings. If a workload does not use idalloc at all, verify says only that, as a
+warning.
+
+Pods that start or end are between two states for a moment. With --wait, verify checks again at every
+change until nothing is wrong or the time is over.`,
+		Example: "verify deployment/worker -n prod --wait=1m",
+	}, v.run)
+	f := cmd.Flags()
+	f.DurationVar(&v.patience, "wait", 0, "how long to check again at every change while something is wrong; 0 checks once")
+	f.BoolVar(&v.warnings, "fail-on-warnings", false, "exit with 1 for warnings, too; with --wait, also check again while there are warnings")
+	return cmd
+}
+
+func (v *verifier) run(cmd *cobra.Command, args []string, out *Output, log logr.Logger) error {
+	if v.patience < 0 {
+		return usagef("--wait %s: use 0 or more", v.patience)
+	}
+	s, ref, err := v.connect(args)
+	if err != nil {
+		return err
+	}
+	report, err := inspect.Await(cmd.Context(), s, ref, v.patience, v.warnings, log)
+	if err != nil {
+		return err
+	}
+	if out.ForPeople() {
+		err = report.Table(cmd.OutOrStdout())
+	} else {
+		err = out.Items(cmd.OutOrStdout(), false, Item{ref, "Report", report})
+	}
+	return errors.Join(err, v.verdict(ref, report))
+}
+
+func (v *verifier) verdict(ref store.Ref, report inspect.Report) error {
+	switch {
+	case !report.OK:
+		// Error: exit code 1: `verify` has found something. The findings are on standard output.
+		// Do: see the [findings](#findings-of-verify).
+		return fmt.Errorf("%s in namespace %s: findings: %d; see above", ref, ref.Namespace, len(report.Findings))
+	case v.warnings && len(report.Warnings) > 0:
+		// Error: exit code 1: `verify` warns on standard output, and `--fail-on-warnings` is set.
+		return fmt.Errorf("%s in namespace %s: warnings: %d, and --fail-on-warnings is set; see above", ref, ref.Namespace, len(report.Warnings))
+	}
+	return nil
+}
