@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/clock"
 
@@ -251,4 +253,21 @@ func TestVerifyFailsIfSomethingIsWrong(t *testing.T) {
 	says(t, run("verify deployment/unused"), done, "unused", "")
 	says(t, run("verify deployment/unused --fail-on-warnings"), failed, "unused",
 		"Deployment/unused in namespace sim: warnings: 1, and --fail-on-warnings is set; see above")
+}
+
+func TestVerifySaysThatThePoliciesAreMissing(t *testing.T) {
+	server := workload(t, 2)
+	server.Before(func(w http.ResponseWriter, r *http.Request) bool {
+		if !strings.HasPrefix(r.URL.Path, "/apis/admissionregistration.k8s.io/") {
+			return false
+		}
+		apifake.Refuse(w, http.StatusNotFound, metav1.StatusReasonNotFound, "none")
+		return true
+	})
+	run := shell(t, server)
+	if got := run("verify deployment/worker"); got.code != failed || strings.Contains(got.errors, "polic") {
+		t.Errorf("what is wrong comes first: %s", got)
+	}
+	says(t, run("gc deployment/worker"), done, "freed", "")
+	says(t, run("verify deployment/worker"), done, ": ok: ", "warning: the cluster has no validatingadmissionpolicies/idalloc")
 }

@@ -1,8 +1,10 @@
 package people
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -36,7 +38,7 @@ changes nothing. It exits with 1
   - if somebody else changed the assignment or a receipt, and no pod has written it again yet.
 Each finding says what to do; docs/messages.md has all of them. There are warnings, too. They change the exit
 code only with --fail-on-warnings. If a workload does not use idalloc at all, verify says only that, as a
-warning.
+warning. If nothing is wrong, it says on standard error if the cluster lacks the policies of config/policy.
 
 Pods that start or end are between two states for a moment. With --wait, verify checks again at every
 change until nothing is wrong or the time is over.`,
@@ -65,7 +67,20 @@ func (v *verifier) run(cmd *cobra.Command, args []string, out *Output, log logr.
 	} else {
 		err = out.Items(cmd.OutOrStdout(), false, Item{ref, "Report", report})
 	}
-	return errors.Join(err, v.verdict(ref, report))
+	if err = errors.Join(err, v.verdict(ref, report)); err != nil || report.Unused {
+		return err
+	}
+	return remark(cmd.Context(), s, cmd.ErrOrStderr())
+}
+
+// remark says what the cluster lacks of the admission policies. That is not about the workload, so it is no warning of the report.
+func remark(ctx context.Context, s *store.Store, errs io.Writer) error {
+	missing := inspect.PolicyMissing(ctx, s)
+	if missing == "" {
+		return nil
+	}
+	_, err := fmt.Fprintln(errs, "warning: "+missing)
+	return err
 }
 
 func (v *verifier) verdict(ref store.Ref, report inspect.Report) error {
