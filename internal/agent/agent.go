@@ -34,7 +34,7 @@ type Options struct {
 	// Timeout bounds the wait for the first id. Zero waits for ever.
 	Timeout time.Duration
 	// MoveDelay is the shortest time between the withdrawal of an id from the files and the giving of its slot. Readers of
-	// the files need it to notice.
+	// the files need it to notice. It is for a slot at or above the count, which no pod can use meanwhile.
 	MoveDelay time.Duration
 	// FenceAfter turns on strict mode. Zero is off.
 	FenceAfter time.Duration

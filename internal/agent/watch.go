@@ -266,7 +266,8 @@ func (b *watchWork) awaitReport(ctx context.Context, _ identity.Identity, stop a
 }
 
 // releaseIfEnded releases the slot if this is a native sidecar whose program has ended. In any other container a SIGTERM
-// does not tell: a failing probe sends one as well, and then the restarted container takes the id again.
+// does not tell: a failing probe sends one as well, and then the restarted container takes the id again. It asks once: on a
+// normal deletion the kubelet reports the end of the main containers together with that of the sidecar.
 func (b *watchWork) releaseIfEnded(ctx context.Context, alloc *allocator.Allocator) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()

@@ -15,7 +15,8 @@ import (
 const (
 	// podName is a hidden file with the UID of the pod that the directory belongs to.
 	podName = ".pod-uid"
-	// lastName is a hidden file with the identity that the program is about to lose.
+	// lastName is a hidden file with the identity that the program is about to lose. It stays until the program is known to
+	// have stopped: one that was told "lost" may be slow to notice, and the next hand-over has to ask about that id.
 	lastName = ".last-id"
 	// stopName is a hidden file with the number of the last stop.
 	stopName = ".last-stop"

@@ -220,7 +220,7 @@ const (
 	maxRefusal = 10 * time.Minute
 )
 
-// refuse has the work go on for a while.
+// refuse has the work go on for a while, under the same id. Without an id a slow upgrade would become an outage.
 func (a *Allocator) refuse() {
 	r := &a.view.request
 	a.known.Refused = a.clock.Now().Add(min(minRefusal<<min(r.tries, 8), maxRefusal))

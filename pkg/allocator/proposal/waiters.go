@@ -114,7 +114,8 @@ func (p *planner) waiters() []*Pod {
 	return waiters
 }
 
-// doubt says how doubtful it is that the pod's program runs. The planner's runs.
+// doubt says how doubtful it is that the pod's program runs. The planner's runs. So a planner asks for itself first: an older sibling that
+// cannot be scheduled would get the slot of a pod that works.
 func (p *planner) doubt(pod *Pod) int {
 	switch {
 	case pod == p.me:
