@@ -1,5 +1,5 @@
 // Mutation makes mutants of the product by itself and sees which of them the tests notice. "make mutation" starts it;
-// docs/figures/2026-11-22-mutants.md has its figures. A mutant that nothing notices is a condition that nobody tests, or code that does nothing.
+// docs/robustness.md says what it is for. A mutant that nothing notices is a condition that nobody tests, or code that does nothing.
 //
 //	go -C test/mutation run . -packages=./pkg/allocator/proposal -table="$PWD/mutants.csv"
 //

@@ -10,7 +10,7 @@ const ms = time.Millisecond
 // at is a pace whose draws are all u.
 func at(u float64) *Pace { return New(func() float64 { return u }) }
 
-// The wait has the shape that docs/performance.md derives its figures from.
+// The wait has the shape that the package page derives its figures from.
 func TestWindow(t *testing.T) {
 	const scale = 100 * ms
 	if got := at(0.5).Window(1, scale); got != 0 {
