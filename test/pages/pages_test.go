@@ -1,0 +1,220 @@
+package pages_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+)
+
+const root = "../.."
+
+// pages returns the text of each page, by its path below the root.
+func pages(t *testing.T) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	err := fs.WalkDir(os.DirFS(root), ".", func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && slices.Contains([]string{".git", "bin", "node_modules"}, d.Name()):
+			return fs.SkipDir
+		case filepath.Ext(path) == ".md":
+			all[path] = read(t, path)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, path)) //nolint:gosec // a file of the project
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+var (
+	fence   = regexp.MustCompile("(?s)\n```.*?\n```")
+	link    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	heading = regexp.MustCompile(`(?m)^#+ (.*)$`)
+	notSlug = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+	marks   = regexp.MustCompile("[`*]|\\]\\([^)]*\\)")
+)
+
+// anchors returns the anchors of a page, as GitHub makes them.
+func anchors(text string) []string {
+	found := heading.FindAllStringSubmatch(fence.ReplaceAllString(text, ""), -1)
+	all := make([]string, 0, len(found))
+	for _, m := range found {
+		slug := notSlug.ReplaceAllString(strings.ToLower(marks.ReplaceAllString(m[1], "")), "")
+		all = append(all, strings.ReplaceAll(slug, " ", "-"))
+	}
+	return all
+}
+
+func TestLinksLeadSomewhere(t *testing.T) {
+	all := pages(t)
+	for page, text := range all {
+		for _, m := range link.FindAllStringSubmatch(fence.ReplaceAllString(text, ""), -1) {
+			to, anchor, _ := strings.Cut(m[1], "#")
+			if strings.Contains(to, "://") || strings.HasPrefix(to, "mailto:") {
+				continue
+			}
+			path := page
+			if to != "" {
+				path = filepath.Join(filepath.Dir(page), to)
+			}
+			if _, err := os.Stat(filepath.Join(root, path)); err != nil {
+				t.Errorf("%s: there is no %s", page, m[1])
+			} else if anchor != "" && !slices.Contains(anchors(all[path]), anchor) {
+				t.Errorf("%s: %s has no heading %s", page, path, anchor)
+			}
+		}
+	}
+}
+
+// first returns the names in code font in the first cells of a section's table.
+func first(t *testing.T, page, section string) []string {
+	t.Helper()
+	_, text, found := strings.Cut(read(t, page), "\n## "+section+"\n")
+	if !found {
+		t.Fatalf("%s has no section %s", page, section)
+	}
+	text, _, _ = strings.Cut(text, "\n## ")
+	var names []string
+	for _, row := range regexp.MustCompile(`(?m)^\| (.*?) \|`).FindAllStringSubmatch(text, -1) {
+		for _, name := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(row[1], -1) {
+			names = append(names, name[1])
+		}
+	}
+	return names
+}
+
+// folders returns the folders below dirs with Go files whose names match, but not those of other modules.
+func folders(t *testing.T, match string, modules bool, dirs ...string) []string {
+	t.Helper()
+	var all []string
+	for _, dir := range dirs {
+		err := fs.WalkDir(os.DirFS(root), dir, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || !d.IsDir() {
+				return err
+			}
+			if _, err := os.Stat(filepath.Join(root, path, "go.mod")); err == nil && !modules || d.Name() == "testdata" {
+				return fs.SkipDir
+			}
+			if files, _ := filepath.Glob(filepath.Join(root, path, match)); len(files) > 0 {
+				all = append(all, path)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return all
+}
+
+// covered reports whether one of the names is the path, or a folder above it.
+func covered(path string, names []string, above bool) bool {
+	return slices.ContainsFunc(names, func(name string) bool {
+		folder, all := strings.CutSuffix(name, "/...")
+		return path == folder || (all || above) && strings.HasPrefix(path, folder+"/")
+	})
+}
+
+func TestArchitectureHasEachPackage(t *testing.T) {
+	rows := first(t, "docs/architecture.md", "Packages")
+	have := folders(t, "*.go", false, "pkg", "internal", "cmd")
+	for _, path := range have {
+		if !covered(path, rows, false) {
+			t.Errorf("there is no row for the package %s", path)
+		}
+	}
+	for _, row := range rows {
+		if _, err := os.Stat(filepath.Join(root, strings.TrimSuffix(row, "/..."))); err != nil {
+			t.Errorf("there is no package %s", row)
+		}
+	}
+}
+
+func TestArchitectureHasEachSuite(t *testing.T) {
+	rows := first(t, "docs/architecture.md", "Tests")
+	for _, path := range folders(t, "*_test.go", true, "test", "examples", "autoscaler/test") {
+		if !covered(path, rows, true) {
+			t.Errorf("there is no row for the suite %s", path)
+		}
+	}
+	for _, row := range rows {
+		if _, err := os.Stat(filepath.Join(root, row)); err != nil {
+			t.Errorf("there is no suite %s", row)
+		}
+	}
+}
+
+func TestArchitectureNamesTypesThatThereAre(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(root, "pkg", "allocator", "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var code strings.Builder
+	for _, file := range files {
+		code.WriteString(read(t, strings.TrimPrefix(file, root+"/")))
+	}
+	for _, name := range first(t, "docs/architecture.md", "One pod's life")[1:] { // the head names the package
+		if !strings.Contains(code.String(), "\ntype "+name+" struct") {
+			t.Errorf("pkg/allocator has no type %s", name)
+		}
+	}
+}
+
+func TestArchitectureNamesFunctionsThatThereAre(t *testing.T) {
+	for _, m := range regexp.MustCompile("`([a-z/]+\\.go):(\\w+)`").FindAllStringSubmatch(read(t, "docs/architecture.md"), -1) {
+		if !regexp.MustCompile(`(?m)^func (\(\w+ \*?\w+\) )?` + m[2] + `\(`).MatchString(read(t, m[1])) {
+			t.Errorf("%s has no function %s", m[1], m[2])
+		}
+	}
+}
+
+func TestTheDecisionsAreListedAndShort(t *testing.T) {
+	const most = 150
+	list := read(t, "docs/decisions/README.md")
+	for page, text := range pages(t) {
+		if dir, name := filepath.Split(page); dir == "docs/decisions/" && name != "README.md" {
+			title, _, _ := strings.Cut(strings.TrimPrefix(text, "# "), "\n")
+			_, title, _ = strings.Cut(title, ". ")
+			if !strings.Contains(list, "["+title+"]("+name+")") {
+				t.Errorf("the list lacks %s", name)
+			}
+			if words := len(strings.Fields(text)); words > most {
+				t.Errorf("%s has %d words, and may have %d", name, words, most)
+			}
+		}
+	}
+}
+
+func TestThePagesHaveTheDefaultOfFailoverAfter(t *testing.T) {
+	said := regexp.MustCompile("partition-failover-after`.*default is `([^`]+)`")
+	found := false
+	for page, text := range pages(t) {
+		for _, m := range said.FindAllStringSubmatch(text, -1) {
+			found = true
+			if m[1] != assignment.DefaultFailoverAfter.String() {
+				t.Errorf("%s says %s, it is %s", page, m[1], assignment.DefaultFailoverAfter)
+			}
+		}
+	}
+	if !found {
+		t.Error("no page says it")
+	}
+}
