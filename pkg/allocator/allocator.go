@@ -14,6 +14,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/event"
 	"github.com/idalloc/idalloc/pkg/allocator/lease"
 	"github.com/idalloc/idalloc/pkg/allocator/pace"
+	"github.com/idalloc/idalloc/pkg/allocator/peers"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/report"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
@@ -35,7 +36,7 @@ type Allocator struct {
 	wrote string
 	ref   store.Ref
 	// damage is how often somebody else changed the receipt.
-	damage undone
+	damage pace.Undone
 
 	tenure  duty.Tenure
 	known   duty.Known
@@ -44,6 +45,7 @@ type Allocator struct {
 	work    work
 	lease   *lease.Guard
 	blocked blocked
+	peers   *peers.Peers
 	wait    wait
 	held    told
 }
@@ -59,6 +61,7 @@ func New(ctx context.Context, o Options) (*Allocator, error) {
 	a.plans = plans{began: a.clock.Now(), again: a.pace.Backoff()}
 	tell := func(e event.Event) { a.happened.Tell(e) }
 	a.contact = contact.New(contact.Options{Store: o.Store, Pod: o.Pod, Stale: o.Stale, Happened: tell}, o.Log)
+	a.peers = peers.New(o.Store, a.contact.Wake())
 	a.lease = lease.New(lease.Options{
 		Store: o.Store, Pace: a.pace, Pod: o.Pod, After: o.FenceAfter, Lead: o.FenceLead,
 		Fenced: o.Fenced, Ended: a.contact.Ring, Contact: func(e event.Contact) { tell(e) },

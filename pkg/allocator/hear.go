@@ -78,11 +78,15 @@ func (a *Allocator) listen(why duty.Duty) {
 	}
 	switch {
 	case a.tenure.Lock.State == receipt.Locks:
-		a.plans.leave()
-	case why.Why == duty.NoSlot && a.plans.made:
-		a.plans.follow(a)
+		a.peers.Leave()
+	case why.Why == duty.NoSlot && a.plans.made && a.peers.Follow(a.contact.Streams(), a.view.owner, a.log):
+		a.plans.unsureAt = a.clock.Now().Add(a.pace.ReadAgain())
 	}
-	a.followNeighbour()
+	id := receipt.NoID
+	if a.o.Divides {
+		id = a.tenure.Working.ID
+	}
+	a.peers.FollowNeighbour(a.contact.Streams(), id, a.view.owner, a.log)
 }
 
 // newer reports whether version a is later than b, or b is not known. Versions that cannot be compared count as newer.

@@ -33,7 +33,7 @@ func (a *Allocator) under(ctx context.Context, done func() bool) error {
 	a.lease.Begin(follow, a.ref, a.o.PodUID)
 	defer func() {
 		cancel()
-		a.plans.close()
+		a.peers.Close()
 		a.contact.End()
 		a.lease.Wait()
 		a.work.forgetStop()

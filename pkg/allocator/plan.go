@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/event"
+	"github.com/idalloc/idalloc/pkg/allocator/pace"
 	"github.com/idalloc/idalloc/pkg/allocator/proposal"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
@@ -49,7 +50,7 @@ func (a *Allocator) plan(ctx context.Context) error {
 		return err
 	case errors.Is(err, store.ErrNotKept):
 		a.adopt(written)
-		p.undone.again(a.clock.Now())
+		p.undone.Again(a.clock.Now())
 		return err
 	case err != nil:
 		return err
@@ -69,8 +70,8 @@ func (a *Allocator) noteWrite(before store.Owner, d proposal.Decision) {
 	p := &a.plans
 	if a.tenure.Lock.State == receipt.Locks {
 		const told = 4 // times in a row
-		if p.undone.again(a.clock.Now()); p.undone.times == told {
-			a.happened.Tell(event.Undone{Longest: maxDamping})
+		if p.undone.Again(a.clock.Now()) == told {
+			a.happened.Tell(event.Undone{Longest: pace.MaxDamping})
 		}
 		a.tellRestored(before, d)
 	}
@@ -113,9 +114,7 @@ func (a *Allocator) inVain(owner store.Owner, d proposal.Decision) {
 	a.known.Worth = false
 	a.tellLarge(d)
 	if a.tenure.Lock.State == receipt.Locks {
-		if p.neighbour != nil {
-			p.neighbour.vain = true
-		}
+		a.peers.NeighbourLives()
 		p.vainUntil = now.Add(a.pace.Part(lookTime*time.Duration(max(1, len(owner.Record.State.Slots)))) * 2 / 3)
 		return
 	}

@@ -1,61 +1,27 @@
 package allocator
 
 import (
-	"context"
 	"math"
-	"slices"
 	"time"
 
-	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/pace"
+	"github.com/idalloc/idalloc/pkg/allocator/peers"
 	"github.com/idalloc/idalloc/pkg/allocator/proposal"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
-	"github.com/idalloc/idalloc/pkg/gc"
-	"github.com/idalloc/idalloc/pkg/watch"
 )
 
 const (
 	// mostContenders is more than the pods for which an owner has room. A count says more when somebody mistypes it.
 	mostContenders = 1 << 15
-	// lasting is how long a write has to stand for others not to have undone it, and minDamping and maxDamping bound how much later the next
-	// one comes each time that they did.
-	lasting    = time.Minute
-	minDamping = 100 * time.Millisecond
-	maxDamping = 30 * time.Second
 	// lookTime is how often one of the holders plans in vain about partitions.
 	lookTime = 30 * time.Second
 )
-
-// undone is how often in a row somebody else undid something within lasting, and when that was last put right.
-type undone struct {
-	times int
-	at    time.Time
-}
-
-// again takes in that it is put right now.
-func (u *undone) again(now time.Time) {
-	if u.times++; now.Sub(u.at) >= lasting {
-		u.times = 0
-	}
-	u.at = now
-}
-
-// damping is how much later the next try comes because of that.
-func (u *undone) damping() time.Duration {
-	if u.times == 0 {
-		return 0
-	}
-	return min(minDamping<<min(u.times-1, 16), maxDamping)
-}
 
 // plans is what a process knows about its turn to plan, and about what the last plan came to.
 type plans struct {
 	// began is when this process sent its first request.
 	began time.Time
-	// owned and labelled follow the pods that could free a slot: the owner's, and those with a lock, which somebody may have relabelled.
-	owned, labelled *watch.PodStream
-	stop            context.CancelFunc
 	// made says that a plan was made since this pod has no slot. planned is the owner that it was about, with what was heard since, and outcome
 	// what it came to.
 	made    bool
@@ -70,7 +36,7 @@ type plans struct {
 	// reservedSince is when this waiter first saw a free slot that it must leave to others.
 	reservedSince time.Time
 	// undone is how often somebody else changed the entry that this pod wrote.
-	undone undone
+	undone pace.Undone
 	// vainUntil is until when a plan about partitions is not made again, or one that the streams alone speak for. again is the back-off of the
 	// latter: the streams may lag behind the lists.
 	vainUntil time.Time
@@ -79,9 +45,7 @@ type plans struct {
 	lacksSince time.Time
 	// extended says that the turn was put off because the API server was slow.
 	extended bool
-	vacant   vacancies
-	// neighbour is nil for a pod that follows none.
-	neighbour *neighbour
+	vacant   peers.Vacancies
 	// named and listed say that the map has named this pod since it got its slot, and that the row has listed its id.
 	named, listed bool
 	// intact are the owner's annotations when the map last named this pod.
@@ -90,45 +54,13 @@ type plans struct {
 	drops bool
 }
 
-func (p *plans) close() {
-	p.neighbour.close()
-	p.neighbour = nil
-	p.leave()
-}
-
-// leave ends the streams of pods. A pod that has its slot does not need them.
-func (p *plans) leave() {
-	if p.stop != nil {
-		p.stop()
-		<-p.owned.Done()
-		<-p.labelled.Done()
-		p.owned, p.labelled, p.stop = nil, nil, nil
-	}
-}
-
 // gave forgets what is about the slot that was given up or never taken.
 func (p *plans) gave() { p.made, p.reservedSince, p.vainUntil = false, time.Time{}, time.Time{} }
-
-// follow follows the pods.
-func (p *plans) follow(a *Allocator) {
-	if p.owned != nil {
-		return
-	}
-	var ctx context.Context
-	ctx, p.stop = context.WithCancel(a.contact.Streams())
-	p.owned = watch.Selected(ctx, a.o.Store, a.ref.Namespace, a.view.owner.Selector, a.log)
-	p.labelled = watch.Selected(ctx, a.o.Store, a.ref.Namespace, assignment.HoldersSelector(a.ref.String()), a.log)
-	p.owned.Wake(a.contact.Wake())
-	p.labelled.Wake(a.contact.Wake())
-	p.unsureAt = a.clock.Now().Add(a.pace.ReadAgain())
-}
-
-func (p *plans) synced() bool { return p.owned != nil && p.owned.Synced() && p.labelled.Synced() }
 
 // heard takes in a newer moment of the owner.
 func (p *plans) heard(a *Allocator, before store.Owner) {
 	now := a.view.owner
-	p.vacant.see(now, a.clock.Now())
+	p.vacant.See(now, a.clock.Now())
 	if id, named := now.Record.State.Slots.Of(a.o.Pod); named && id != a.blocked.lease.ID && a.blocked.lease.Holder != "" {
 		a.blocked, a.known.Again = blocked{}, time.Time{} // it is to have another slot
 	}
@@ -185,28 +117,11 @@ func surplus(owner store.Owner) bool {
 	return owner.Rolls() && owner.Rollout.Progress.Replicas > owner.Count
 }
 
-// guess is gc.Survey as far as the streams know.
-func (a *Allocator) guess(owner store.Owner) []proposal.Pod {
-	seen := map[string]bool{} // by UID
-	var pods []proposal.Pod
-	for _, stream := range []*watch.PodStream{a.plans.owned, a.plans.labelled} {
-		for _, meta := range stream.Objects() {
-			if !seen[string(meta.UID)] {
-				seen[string(meta.UID)] = true
-				pod, _ := gc.PodOf(owner, meta, stream == a.plans.owned) // a receipt that cannot be read locks
-				pod.Moves = pod.Moves && slices.Contains(a.plans.outcome.Moving, pod.Name)
-				pods = append(pods, pod)
-			}
-		}
-	}
-	return pods
-}
-
 func (a *Allocator) input(owner store.Owner, pods []proposal.Pod, rollout proposal.Rollout) proposal.Input {
 	p, now := &a.plans, a.clock.Now()
 	in := proposal.Input{
 		Count: owner.Count, State: owner.Record.State, Pods: pods, Me: a.o.Pod, Rollout: rollout, Room: owner.Room(), Now: now,
-		Partitions: proposal.Partitions{Wish: owner.Wish, Vacant: p.vacant.over(owner.Wish.FailoverAfter, now), Joins: a.joins(), Strategies: a.o.strategy},
+		Partitions: proposal.Partitions{Wish: owner.Wish, Vacant: p.vacant.Over(owner.Wish.FailoverAfter, now), Joins: a.joins(), Strategies: a.o.strategy},
 	}
 	if failures := a.receipt().Failures(); failures > 0 {
 		in.StandsBack = now.Sub(p.began) < a.pace.StandBack(failures)

@@ -57,8 +57,8 @@ func (a *Allocator) readPod(ctx context.Context) error {
 			Detail: "somebody else changed or removed annotation " + receipt.Key + " or the labels of pod " + a.o.Pod + ": its work stops, and the id is taken again",
 		})
 		a.tenure, a.wrote = a.tenure.Read(damaged()), "" // whatever it says, it was gone for a moment
-		a.damage.again(a.clock.Now())
-		a.later(a.damage.damping())
+		a.damage.Again(a.clock.Now())
+		a.later(a.damage.Damping())
 	}
 	if otherController(before, pod) {
 		a.suspect()

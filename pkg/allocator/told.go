@@ -170,7 +170,7 @@ func (a *Allocator) tellPartitions(before store.Owner, d proposal.Decision) {
 	}
 	var from []event.Failover
 	for _, lost := range d.Partitions.FailedOver {
-		f := event.Failover{ID: lost.ID, Partitions: lost.Set.String(), After: a.clock.Since(a.plans.vacant.since[lost.ID])}
+		f := event.Failover{ID: lost.ID, Partitions: lost.Set.String(), After: a.clock.Since(a.plans.vacant.Since(lost.ID))}
 		for _, gained := range d.Partitions.Gained {
 			if !gained.Set.Intersect(lost.Set).Empty() {
 				f.To = append(f.To, gained.ID)

@@ -35,7 +35,7 @@ func (a *Allocator) turn(scale time.Duration) time.Duration {
 	p, owner := &a.plans, a.view.owner
 	switch a.tenure.Lock.State {
 	case receipt.Locks:
-		damped := p.undone.damping()
+		damped := p.undone.Damping()
 		return damped + a.pace.Window(max(owner.Count, 2), max(a.pace.Calm(), damped/4)) + a.joinIn()
 	case receipt.GaveUp:
 		givers := len(owner.Record.State.Handover)
@@ -54,7 +54,7 @@ func (a *Allocator) holderPlans() bool {
 	if a.tenure.Working.Empty() || id >= owner.Count {
 		return false
 	}
-	if owner.Record.State.Slots[id] != a.o.Pod || a.plans.drops || a.neighbourGone() {
+	if owner.Record.State.Slots[id] != a.o.Pod || a.plans.drops || a.peers.NeighbourGone(a.ref, a.clock.Now()) {
 		return true
 	}
 	return a.partitionsDue()
@@ -73,13 +73,13 @@ func (a *Allocator) waiterPlans() bool {
 		return true
 	case !a.clock.Now().Before(p.unsureAt) && !p.unsureAt.IsZero():
 		return true
-	case !p.synced():
+	case !a.peers.Synced():
 		return !a.unmoved(owner)
 	}
 	if a.rolledOn(owner, p.outcome) {
 		return true
 	}
-	d := proposal.Plan(a.input(owner, a.guess(owner), p.rollout))
+	d := proposal.Plan(a.input(owner, a.peers.Pods(owner, p.outcome.Moving), p.rollout))
 	if d.Next != nil || (d.Reserved > 0) == p.reservedSince.IsZero() || a.rolledOn(owner, d) {
 		return !a.clock.Now().Before(p.vainUntil)
 	}
@@ -112,7 +112,7 @@ func (a *Allocator) alarms() []time.Time {
 		out = append(out, a.view.sought.Add(awayTime))
 	}
 	if a.tenure.Lock.State == receipt.Locks {
-		return append(out, p.vainUntil, a.vacantAt(), a.joinsAt(), a.idleAt(), a.neighbourEnds(a.plans.neighbour))
+		return append(out, p.vainUntil, p.vacant.Next(a.view.owner.Wish.FailoverAfter, a.clock.Now()), a.joinsAt(), a.idleAt(), a.peers.NeighbourEnds(a.ref))
 	}
 	if p.made {
 		out = append(out, p.unsureAt, p.vainUntil)

@@ -60,6 +60,26 @@ func TestScale(t *testing.T) {
 	}
 }
 
+func TestUndone(t *testing.T) {
+	var u Undone
+	now := time.Unix(1000, 0)
+	for times, want := range []time.Duration{0, 100 * ms, 200 * ms, 400 * ms} {
+		if got := u.Again(now); got != times || u.Damping() != want {
+			t.Errorf("undone %d times: %d, and %s; want %s", times, got, u.Damping(), want)
+		}
+		now = now.Add(lasting - 1)
+	}
+	for range 100 {
+		u.Again(now)
+	}
+	if u.Damping() != MaxDamping {
+		t.Errorf("undone very often: %s", u.Damping())
+	}
+	if u.Again(now.Add(lasting)); u.Damping() != 0 {
+		t.Errorf("after a minute of peace: %s", u.Damping())
+	}
+}
+
 func TestStandBack(t *testing.T) {
 	for failures, want := range map[int]time.Duration{1: 30 * time.Second, 2: time.Minute, 5: 8 * time.Minute, 6: 10 * time.Minute, 1000: 10 * time.Minute} {
 		if got := at(0).StandBack(failures); got != want {

@@ -1,0 +1,35 @@
+package pace
+
+import "time"
+
+const (
+	// lasting is how long something has to stand for others not to have undone it.
+	lasting = time.Minute
+	// minDamping is how much later the next try comes when they did so once.
+	minDamping = 100 * time.Millisecond
+	// MaxDamping is the longest time by which it comes later.
+	MaxDamping = 30 * time.Second
+)
+
+// Undone is how often in a row somebody else undid something, and when it was put right last. It is not safe for concurrent use.
+type Undone struct {
+	times int
+	at    time.Time
+}
+
+// Again takes in that it is put right now. It returns how often in a row it was undone, each time within a minute.
+func (u *Undone) Again(now time.Time) (times int) {
+	if u.times++; now.Sub(u.at) >= lasting {
+		u.times = 0
+	}
+	u.at = now
+	return u.times
+}
+
+// Damping is how much later the next try comes: nothing, then 0.1 s, and twice as much each time, up to half a minute.
+func (u *Undone) Damping() time.Duration {
+	if u.times == 0 {
+		return 0
+	}
+	return min(minDamping<<min(u.times-1, 16), MaxDamping)
+}

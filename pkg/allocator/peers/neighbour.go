@@ -1,0 +1,100 @@
+package peers
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/go-logr/logr"
+
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/watch"
+)
+
+// neighbour is the holder of other partitions that a holder follows, so that somebody knows when its pod is gone: its slot and its partitions
+// go to others even if no pod waits for a slot. Each holder follows one, whatever their number.
+type neighbour struct {
+	pod    string
+	stream *watch.PodStream
+	stop   context.CancelFunc
+	// vain says that a plan found the pod alive.
+	vain bool
+}
+
+func (n *neighbour) close() {
+	if n.stop != nil {
+		n.stop()
+		<-n.stream.Done()
+	}
+	*n = neighbour{}
+}
+
+// neighbourOf returns the pod that the holder of me follows, empty if there is none: that of the first id before me, cyclically, of those that
+// the row lists and that have an entry.
+func neighbourOf(me int, owner store.Owner) string {
+	row := owner.Record.State.Partitions
+	if row == nil {
+		return ""
+	}
+	listed := row.Owners.IDs()
+	at, _ := slices.BinarySearch(listed, me)
+	for i := range listed {
+		id := listed[(at-1-i+2*len(listed))%len(listed)]
+		if pod, has := owner.Record.State.Slots[id]; has && id != me {
+			return pod
+		}
+	}
+	return ""
+}
+
+// FollowNeighbour follows the pod that the holder of me is to follow by this moment of the owner, and nobody if me is receipt.NoID.
+func (p *Peers) FollowNeighbour(ctx context.Context, me int, owner store.Owner, log logr.Logger) {
+	n, pod := &p.neighbour, ""
+	if me != receipt.NoID {
+		pod = neighbourOf(me, owner)
+	}
+	if n.pod == pod {
+		return
+	}
+	if n.close(); pod == "" {
+		return
+	}
+	ctx, n.stop = context.WithCancel(ctx)
+	n.pod, n.stream = pod, watch.LivePod(ctx, p.store, owner.Namespace, pod, log)
+	n.stream.Wake(p.wake)
+}
+
+// NeighbourLives says that a plan has found the neighbour alive.
+func (p *Peers) NeighbourLives() { p.neighbour.vain = true }
+
+// NeighbourGone reports whether the neighbour's pod is gone, or counts as gone now, and no plan has found it alive since.
+func (p *Peers) NeighbourGone(owner store.Ref, now time.Time) bool {
+	n := &p.neighbour
+	if n.stream == nil || !n.stream.Synced() {
+		return false
+	}
+	if _, there := n.stream.Get(n.pod); there {
+		ends := p.NeighbourEnds(owner)
+		overdue := !ends.IsZero() && !now.Before(ends)
+		n.vain = n.vain && overdue
+		return overdue && !n.vain
+	}
+	return !n.vain
+}
+
+// NeighbourEnds is when the neighbour counts as gone, because it is strict and its grace period is over; the zero time if that is not known.
+func (p *Peers) NeighbourEnds(owner store.Ref) time.Time {
+	n := &p.neighbour
+	if n.stream == nil {
+		return time.Time{}
+	}
+	pod, there := n.stream.Get(n.pod)
+	if !there || pod.DeletionTimestamp == nil {
+		return time.Time{}
+	}
+	if r, _ := receipt.Of(pod, owner.String()); !r.Strict {
+		return time.Time{}
+	}
+	return pod.DeletionTimestamp.Time // Kubernetes has added the grace period to it
+}

@@ -1,0 +1,77 @@
+// Package peers follows other pods for one process: those whose end could free a slot for a waiter, and for a holder one other holder.
+package peers
+
+import (
+	"context"
+	"slices"
+
+	"github.com/go-logr/logr"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/proposal"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/gc"
+	"github.com/idalloc/idalloc/pkg/watch"
+)
+
+// Peers are the pods that a process follows. One goroutine may use it at a time.
+type Peers struct {
+	store *store.Store
+	wake  chan struct{}
+	// owned and labelled follow the owner's pods, and those with a lock, which somebody may have relabelled.
+	owned, labelled *watch.PodStream
+	stop            context.CancelFunc
+	neighbour       neighbour
+}
+
+// New returns Peers that follow nobody. wake gets a value when there is news.
+func New(s *store.Store, wake chan struct{}) *Peers { return &Peers{store: s, wake: wake} }
+
+// Follow follows the pods that could free a slot, until Leave or the end of ctx. It reports false if it did so already. It does not block.
+func (p *Peers) Follow(ctx context.Context, owner store.Owner, log logr.Logger) (begun bool) {
+	if p.owned != nil {
+		return false
+	}
+	ctx, p.stop = context.WithCancel(ctx)
+	p.owned = watch.Selected(ctx, p.store, owner.Namespace, owner.Selector, log)
+	p.labelled = watch.Selected(ctx, p.store, owner.Namespace, assignment.HoldersSelector(owner.String()), log)
+	p.owned.Wake(p.wake)
+	p.labelled.Wake(p.wake)
+	return true
+}
+
+// Close ends all that is followed, and blocks until it has ended.
+func (p *Peers) Close() {
+	p.neighbour.close()
+	p.Leave()
+}
+
+// Leave ends what Follow began, and blocks until it has ended. A pod that has its slot does not need it.
+func (p *Peers) Leave() {
+	if p.stop != nil {
+		p.stop()
+		<-p.owned.Done()
+		<-p.labelled.Done()
+		p.owned, p.labelled, p.stop = nil, nil, nil
+	}
+}
+
+// Synced reports whether Pods knows all of them.
+func (p *Peers) Synced() bool { return p.owned != nil && p.owned.Synced() && p.labelled.Synced() }
+
+// Pods is gc.Survey as far as the watches know. moving are the pods of which the last survey found that they come from another owner.
+func (p *Peers) Pods(owner store.Owner, moving []string) []proposal.Pod {
+	seen := map[string]bool{} // by UID
+	var pods []proposal.Pod
+	for _, stream := range []*watch.PodStream{p.owned, p.labelled} {
+		for _, meta := range stream.Objects() {
+			if !seen[string(meta.UID)] {
+				seen[string(meta.UID)] = true
+				pod, _ := gc.PodOf(owner, meta, stream == p.owned) // a receipt that cannot be read locks
+				pod.Moves = pod.Moves && slices.Contains(moving, pod.Name)
+				pods = append(pods, pod)
+			}
+		}
+	}
+	return pods
+}
