@@ -47,7 +47,7 @@ type Allocator struct {
 	blocked blocked
 	peers   *peers.Peers
 	wait    wait
-	held    told
+	changes *report.Changes
 }
 
 // New reads the pod and finds its owner. It blocks until the API server answers or ctx ends. The errors are a strict mode that cannot work,
@@ -66,6 +66,7 @@ func New(ctx context.Context, o Options) (*Allocator, error) {
 		Store: o.Store, Pace: a.pace, Pod: o.Pod, After: o.FenceAfter, Lead: o.FenceLead,
 		Fenced: o.Fenced, Ended: a.contact.Ring, Contact: func(e event.Contact) { tell(e) },
 	})
+	a.changes = report.NewChanges(o.Pod, a.o.strategy, tell)
 	if o.Observer != nil {
 		a.happened = event.Observers{o.Observer}
 	}

@@ -73,11 +73,9 @@ func (a *Allocator) noteWrite(before store.Owner, d proposal.Decision) {
 		if p.undone.Again(a.clock.Now()) == told {
 			a.happened.Tell(event.Undone{Longest: pace.MaxDamping})
 		}
-		a.tellRestored(before, d)
+		a.changes.Restored(before, d, a.tenure.Lock.Share)
 	}
-	a.happened.Tell(event.Written{Filled: d.Filled, Freed: d.Freed, Asked: d.HandOver.Asked})
-	a.tellPartitions(before, d)
-	a.tellLarge(d)
+	a.changes.Wrote(before, d, func(id int) time.Duration { return a.clock.Since(p.vacant.Since(id)) })
 }
 
 // decide lists the pods and plans for what it finds. If a Deployment has no slot for this pod, or a hand-over is under way, it reads where the
@@ -112,7 +110,7 @@ func (a *Allocator) inVain(owner store.Owner, d proposal.Decision) {
 	p, now := &a.plans, a.clock.Now()
 	a.retry.Reset()
 	a.known.Worth = false
-	a.tellLarge(d)
+	a.changes.Large(owner, d)
 	if a.tenure.Lock.State == receipt.Locks {
 		a.peers.NeighbourLives()
 		p.vainUntil = now.Add(a.pace.Part(lookTime*time.Duration(max(1, len(owner.Record.State.Slots)))) * 2 / 3)

@@ -46,10 +46,6 @@ type plans struct {
 	// extended says that the turn was put off because the API server was slow.
 	extended bool
 	vacant   peers.Vacancies
-	// named and listed say that the map has named this pod since it got its slot, and that the row has listed its id.
-	named, listed bool
-	// intact are the owner's annotations when the map last named this pod.
-	intact map[string]string
 	// drops says that a plan is to drop a request for this pod's slot.
 	drops bool
 }
@@ -64,15 +60,10 @@ func (p *plans) heard(a *Allocator, before store.Owner) {
 	if id, named := now.Record.State.Slots.Of(a.o.Pod); named && id != a.blocked.lease.ID && a.blocked.lease.Holder != "" {
 		a.blocked, a.known.Again = blocked{}, time.Time{} // it is to have another slot
 	}
-	if mine := a.tenure.Lock.Share; mine.Empty() {
-		p.named, p.listed = false, false
-	} else {
-		if now.Record.State.Slots[mine.ID] == a.o.Pod {
-			p.named, p.intact = true, now.Annotations
-		}
-		p.listed = p.listed || mine.Of > 0 && now.Record.State.Partitions != nil
+	a.changes.Heard(now, a.tenure.Lock.Share)
+	if a.o.Divides && !a.tenure.Working.Empty() {
+		a.changes.Wish(now, a.tenure.Working.ID)
 	}
-	a.tellWish()
 	if n := contenders(now); n > p.contenders || !p.made && p.contenders == 0 {
 		p.contenders = n
 	}

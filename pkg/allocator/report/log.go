@@ -1,4 +1,5 @@
-// Package report tells people what happens to one pod's claim: in the log, and in Kubernetes Events about the owner and the pod.
+// Package report tells people what happens to one pod's claim, in the log and in Kubernetes Events about the owner and the pod. It finds out what a
+// write changed on the owner.
 package report
 
 import (

@@ -1,14 +1,16 @@
-package allocator
+package report
 
 import (
 	"cmp"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/event"
 	"github.com/idalloc/idalloc/pkg/allocator/proposal"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
@@ -26,44 +28,63 @@ const (
 	partitionsLarge = "PartitionsTooLarge"
 )
 
-// told is what was told last of each reason for which partitions are held up.
-type told map[string]string
-
-// news reports whether the detail of a reason is other than what was told last. An empty one says that nothing is held up.
-func (t *told) news(reason, detail string) bool {
-	if (*t)[reason] == detail {
-		return false
-	}
-	if *t == nil {
-		*t = told{}
-	}
-	(*t)[reason] = detail
-	return detail != ""
+// Changes tells what this pod's writes change on the owner, what they put back there, and what holds partitions up. One goroutine may use it at
+// a time.
+type Changes struct {
+	pod        string
+	strategies proposal.Strategies
+	happened   func(event.Event)
+	// held is what was told last of each reason for which partitions are held up.
+	held map[string]string
+	// named and listed say that the map has named this pod since it got its slot, and that the row has listed its id. intact are the owner's
+	// annotations when the map last named this pod.
+	named, listed bool
+	intact        map[string]string
 }
 
-// tellWish tells which of the user's annotations about partitions make no sense, and whether this process knows the strategy in force. Each
-// process logs it, and one of them leaves an Event.
-func (a *Allocator) tellWish() {
-	if !a.o.Divides || a.tenure.Working.Empty() {
+// NewChanges returns what tells happened of the changes that a pod makes.
+func NewChanges(pod string, strategies proposal.Strategies, happened func(event.Event)) *Changes {
+	return &Changes{pod: pod, strategies: strategies, happened: happened, held: map[string]string{}}
+}
+
+// Heard takes in a newer moment of the owner, while this pod locks the share.
+func (c *Changes) Heard(owner store.Owner, mine receipt.Share) {
+	if mine.Empty() {
+		c.named, c.listed = false, false
 		return
 	}
-	owner := a.view.owner
-	for reason, detail := range map[string]string{keysIgnored: a.ignored(owner), strategyUnknown: a.unknownStrategy(owner)} {
-		if a.held.news(reason, detail) {
-			a.happened.Tell(event.PartitionsHeldUp{About: owner.About(), Reason: reason, Detail: detail, Unannounced: !speaks(owner, a.tenure.Working.ID)})
+	if owner.Record.State.Slots[mine.ID] == c.pod {
+		c.named, c.intact = true, owner.Annotations
+	}
+	c.listed = c.listed || mine.Of > 0 && owner.Record.State.Partitions != nil
+}
+
+// news reports whether the detail of a reason is other than what was told last. An empty one says that nothing is held up.
+func (c *Changes) news(reason, detail string) bool {
+	before := c.held[reason]
+	c.held[reason] = detail
+	return detail != before && detail != ""
+}
+
+// Wish tells which of the user's annotations about partitions make no sense, and whether this process knows the strategy in force. Each process
+// that works on partitions logs it, and the holder of one id leaves an Event.
+func (c *Changes) Wish(owner store.Owner, id int) {
+	for reason, detail := range map[string]string{keysIgnored: c.ignored(owner), strategyUnknown: c.unknownStrategy(owner)} {
+		if c.news(reason, detail) {
+			c.happened(event.PartitionsHeldUp{About: owner.About(), Reason: reason, Detail: detail, Unannounced: !speaks(owner, id)})
 		}
 	}
 }
 
 // ignored says which of the user's annotations do not count because they make no sense, empty if all do.
-func (a *Allocator) ignored(owner store.Owner) string {
+func (c *Changes) ignored(owner store.Owner) string {
 	var parts []string
 	for _, p := range owner.Wish.Problems {
 		parts = append(parts, p.Error()+": it counts as absent")
 	}
 	row, name := owner.Record.State.Partitions, owner.Wish.Strategy
 	if name != "" && (row == nil || row.Strategy != name) {
-		if _, err := a.o.strategy(name); err != nil {
+		if _, err := c.strategies(name); err != nil {
 			parts = append(parts, assignment.ProblemError{Key: assignment.PartitionStrategyKey, Detail: strings.TrimPrefix(err.Error(), "idalloc: ")}.Error()+": it changes nothing")
 		}
 	}
@@ -71,12 +92,12 @@ func (a *Allocator) ignored(owner store.Owner) string {
 }
 
 // unknownStrategy says that this process does not know the strategy in force, empty if it does.
-func (a *Allocator) unknownStrategy(owner store.Owner) string {
+func (c *Changes) unknownStrategy(owner store.Owner) string {
 	row := owner.Record.State.Partitions
 	if row == nil {
 		return ""
 	}
-	if _, err := a.o.strategy(row.Strategy); err != nil {
+	if _, err := c.strategies(row.Strategy); err != nil {
 		return fmt.Sprintf("strategy %s is in force, and this process does not know it: it keeps its partitions and moves none", row.Strategy)
 	}
 	return ""
@@ -97,25 +118,24 @@ func speaks(owner store.Owner, id int) bool {
 	return len(members) > 0 && slices.Min(members) == id
 }
 
-// tellLarge tells that the owner's annotations have no room for a change of the row.
-func (a *Allocator) tellLarge(d proposal.Decision) {
+// Large tells that the owner's annotations have no room for a change of the row.
+func (c *Changes) Large(owner store.Owner, d proposal.Decision) {
 	large := ""
 	if d.PartitionsTooLarge != nil {
 		large = d.PartitionsTooLarge.Detail() + ": who owns which partitions stays as it is"
 	}
-	if a.held.news(partitionsLarge, large) {
-		a.happened.Tell(event.PartitionsHeldUp{About: a.view.owner.About(), Reason: partitionsLarge, Detail: large})
+	if c.news(partitionsLarge, large) {
+		c.happened(event.PartitionsHeldUp{About: owner.About(), Reason: partitionsLarge, Detail: large})
 	}
 }
 
-// tellRestored tells that this pod put back what somebody else changed of what idalloc writes on the owner.
-func (a *Allocator) tellRestored(before store.Owner, d proposal.Decision) {
+// Restored tells that this pod, which locks the share, put back what somebody else changed of what idalloc writes on the owner.
+func (c *Changes) Restored(before store.Owner, d proposal.Decision, mine receipt.Share) {
 	was := before.Record
 	// Event: Normal: somebody else changed or removed idalloc's annotations on the workload: `kubectl replace`, a deployment tool, a person, or `kubectl
 	// rollout undo`, which brings an old copy back. The pods wrote them again from their receipts, and no pod's work stopped.
 	// Do: nothing after an undo. Otherwise stop the writer.
 	damaged := event.Damaged{About: before.About(), Reason: "AssignmentRestored", Expected: true}
-	mine := a.tenure.Lock.Share
 	switch {
 	case len(was.Problems) > 0:
 		damaged.Expected = false
@@ -128,17 +148,17 @@ func (a *Allocator) tellRestored(before store.Owner, d proposal.Decision) {
 		// Do: stop the writer.
 		damaged.Reason = "AssignmentDamaged"
 		damaged.Detail = strings.Join(details, "; ") + ": written again as the pods' receipts say"
-	case a.plans.named && was.State.Slots[mine.ID] != a.o.Pod:
+	case c.named && was.State.Slots[mine.ID] != c.pod:
 		damaged.Detail = fmt.Sprintf("somebody else changed or removed annotation %s: written again as the pods' receipts say", assignment.Key)
-	case mine.Of > 0 && was.State.Partitions == nil && a.plans.listed && d.Next.Partitions != nil:
+	case mine.Of > 0 && was.State.Partitions == nil && c.listed && d.Next.Partitions != nil:
 		damaged.Detail = fmt.Sprintf("somebody else removed annotation %s: written again as the pods' receipts say", assignment.PartitionOwnersKey)
 	default:
 		return
 	}
-	taken := takenWith(a.plans.intact, before.Annotations)
+	taken := takenWith(c.intact, before.Annotations)
 	damaged.Expected = damaged.Expected && taken == ""
 	damaged.Detail += cmp.Or(taken, "; nobody's work stopped")
-	a.happened.Tell(damaged)
+	c.happened(damaged)
 }
 
 // takenWith says which of the user's annotations a write changed that changed idalloc's, too, as kubectl replace and kubectl rollout undo do.
@@ -157,20 +177,22 @@ func takenWith(intact, now map[string]string) (text string) {
 	return text
 }
 
-// tellPartitions tells what this pod's write changed about partitions.
-func (a *Allocator) tellPartitions(before store.Owner, d proposal.Decision) {
+// Wrote tells what this pod's write changed. vacant says for how long an id has had no holder.
+func (c *Changes) Wrote(before store.Owner, d proposal.Decision, vacant func(id int) time.Duration) {
+	c.happened(event.Written{Filled: d.Filled, Freed: d.Freed, Asked: d.HandOver.Asked})
+	c.Large(before, d)
 	if !d.Partitions.Changed {
 		return
 	}
 	if was, is := division(before.Record.State.Partitions), division(d.Next.Partitions); was != is {
-		a.happened.Tell(event.PartitionsInForce{About: a.view.owner.About(), Old: was, New: is})
+		c.happened(event.PartitionsInForce{About: before.About(), Old: was, New: is})
 	}
 	if given, taken := total(d.Partitions.Gained), total(d.Partitions.Lost); given+taken > 0 {
-		a.happened.Tell(event.PartitionsMoved{Given: given, Taken: taken})
+		c.happened(event.PartitionsMoved{Given: given, Taken: taken})
 	}
 	var from []event.Failover
 	for _, lost := range d.Partitions.FailedOver {
-		f := event.Failover{ID: lost.ID, Partitions: lost.Set.String(), After: a.clock.Since(a.plans.vacant.Since(lost.ID))}
+		f := event.Failover{ID: lost.ID, Partitions: lost.Set.String(), After: vacant(lost.ID)}
 		for _, gained := range d.Partitions.Gained {
 			if !gained.Set.Intersect(lost.Set).Empty() {
 				f.To = append(f.To, gained.ID)
@@ -179,7 +201,7 @@ func (a *Allocator) tellPartitions(before store.Owner, d proposal.Decision) {
 		from = append(from, f)
 	}
 	if len(from) > 0 {
-		a.happened.Tell(event.FailedOver{About: a.view.owner.About(), From: from})
+		c.happened(event.FailedOver{About: before.About(), From: from})
 	}
 }
 
