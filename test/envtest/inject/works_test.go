@@ -89,11 +89,14 @@ var _ = Describe("the pods of a workload with the label", func() {
 			_, err := in.CoreV1().Pods(namespace).Patch(ctx, pod, types.MergePatchType, []byte(text), metav1.PatchOptions{FieldManager: assignment.FieldManager})
 			return err
 		}
-		receipt := fmt.Sprintf(`{"metadata":{"annotations":{%q:"{}"}}}`, receipt.Key)
+		lock := func(pod corev1.Pod) string {
+			r := receipt.Receipt{UID: string(pod.UID), Owner: "Deployment/worker", State: receipt.Waits, Write: "w"}
+			return fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, receipt.Key, r.Encode())
+		}
 		const byPolicy = "ValidatingAdmissionPolicy 'idalloc' "
 		// The API server learns of the Role a moment after it was written.
-		Eventually(func() error { return patch(pods[1].Name, receipt) }).WithContext(ctx).Should(MatchError(ContainSubstring(byPolicy)))
-		Expect(patch(pods[0].Name, receipt)).To(Succeed())
+		Eventually(func() error { return patch(pods[1].Name, lock(pods[1])) }).WithContext(ctx).Should(MatchError(ContainSubstring(byPolicy)))
+		Expect(patch(pods[0].Name, lock(pods[0]))).To(Succeed())
 		Expect(patch(pods[0].Name, `{"metadata":{"labels":{"idalloc.dev/inject":null}}}`)).To(MatchError(ContainSubstring(byPolicy)))
 		Expect(patch(pods[0].Name, `{"metadata":{"annotations":{"idalloc.dev/injected":null}}}`)).To(MatchError(ContainSubstring(byPolicy)))
 		_, err = in.AppsV1().Deployments(namespace).Patch(ctx, "worker", types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"{}"}}}`, assignment.Key),
