@@ -16,10 +16,12 @@ import (
 // plan reads the owner unless a stream has it, lists the pods, decides, and writes what is proposed.
 func (a *Allocator) plan(ctx context.Context) error {
 	p := &a.plans
-	if !a.view.fresh && (p.contenders > 1 || !a.contact.UpToDate()) {
-		return a.look(ctx) // the time that it takes says how busy the server is
-	}
-	if slow := a.pace.Loaded(); !p.extended && p.contenders > 1 && slow > a.pace.Scale(a.view.owner.Count) {
+	slow := a.pace.Loaded()
+	busy := !p.extended && p.contenders > 1 && slow > a.pace.Scale(a.view.owner.Count)
+	switch {
+	case !a.view.fresh && (busy || !a.contact.UpToDate()):
+		return a.look(ctx) // the time that it takes says how busy the server is now
+	case busy:
 		p.extended = true // too many would plan before the first one's write is heard of
 		a.known.Turn = a.clock.Now().Add(a.turn(slow))
 		return nil

@@ -225,8 +225,8 @@ var _ = Describe("what it costs without partitions", func() {
 			instances, bills = append(instances, current), append(bills, b)
 		}
 		for n, want := range []map[string]int{
-			{ // it resolves its owner, plans for both with two lists, and takes with the third (T3)
-				"GET pods": 1, "GET replicasets": 1, "GET deployments": 1, "LIST pods": 3, "PATCH deployments": 1, "PATCH pods": 1,
+			{ // it resolves its owner, reads it again to see how busy the server is, plans for both with two lists, and takes with the third (T3)
+				"GET pods": 1, "GET replicasets": 1, "GET deployments": 2, "LIST pods": 3, "PATCH deployments": 1, "PATCH pods": 1,
 				"WATCH deployments": 1, "WATCH pods": 1,
 			},
 			{ // the map names it already
