@@ -8,7 +8,7 @@ const (
 	// minDamping is how much later the next try comes when they did so once.
 	minDamping = 100 * time.Millisecond
 	// MaxDamping is the longest time by which it comes later.
-	MaxDamping = 30 * time.Second
+	MaxDamping = 10 * time.Second
 )
 
 // Undone is how often in a row somebody else undid something, and when it was put right last. It is not safe for concurrent use.
@@ -26,7 +26,7 @@ func (u *Undone) Again(now time.Time) (times int) {
 	return u.times
 }
 
-// Damping is how much later the next try comes: nothing, then 0.1 s, and twice as much each time, up to half a minute.
+// Damping is how much later the next try comes: nothing, then 0.1 s, and twice as much each time, up to ten seconds.
 func (u *Undone) Damping() time.Duration {
 	if u.times == 0 {
 		return 0
