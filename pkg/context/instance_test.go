@@ -113,7 +113,13 @@ func checkReleased(t *testing.T, c *cluster, failed int) {
 	if slots := c.slots(); slots != "{}" {
 		t.Errorf("the map is %s", slots)
 	}
-	if r := c.receiptOf(worker0); r.State != receipt.GaveUp || r.Failures() != failed {
+	checkUnlocked(t, c, failed)
+}
+
+// checkUnlocked is checkReleased where the slot is at or above the count. Then its entry in the map goes with somebody's next write.
+func checkUnlocked(t *testing.T, c *cluster, failed int) {
+	t.Helper()
+	if r := c.receiptOf(worker0); r.State == receipt.Locks || r.Failures() != failed {
 		t.Errorf("the receipt is %s, want one that locks nothing and counts %d failures", c.receiptText(worker0), failed)
 	}
 }

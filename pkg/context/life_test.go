@@ -73,7 +73,7 @@ func TestTheSlotStaysUntilTheWorkHasStopped(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		checkReleased(t, c, 0)
+		checkUnlocked(t, c, 0)
 	})
 	t.Run("an instance", func(t *testing.T) {
 		c := clusterOf(t)
