@@ -80,7 +80,7 @@ func TestExplainAsksTheAPIServer(t *testing.T) {
 		never string
 	}{
 		"a waiter":         {waits, []string{"waits for an id of Deployment/worker", "all 1 ids belong to other pods", "service account default may not: "}, ""},
-		"no policy":        {waits, []string{"so no admission policy limits the tokens of pods"}, ""},
+		"no policy":        {waits, []string{"an admission policy limits the tokens of pods"}, ""},
 		"a relabelled one": {relabelled, []string{"waits for an id", "the pod's labels are not those that Deployment/worker selects"}, ""},
 		"one that ended":   {ended, []string{"the pod has ended (Failed)"}, "service account"},
 		"a holder":         {below(apifake.Holding("worker-a", 0), store.ReplicaSet, "worker-5d9"), []string{"has id 0 of Deployment/worker"}, "service account"},

@@ -15,8 +15,8 @@ const (
 	settlesWithin = 15 * time.Second
 	// startsWithin is the same for a pod whose program is not known to run. A pod that waits longer than this is worth a look.
 	startsWithin = time.Minute
-	// stopsWithin is how long work may go on that was told to stop.
-	stopsWithin = time.Minute
+	// stopsWithin is how long work may go on that was told to stop: the default of --drain-timeout, and a minute.
+	stopsWithin = 6 * time.Minute
 )
 
 // check finds what is wrong with a snapshot. It does no I/O: the same snapshot gives the same report.
@@ -186,7 +186,7 @@ func (c *checker) checkEntries() {
 // checkProposal finds a live pod that does not take the slot that the map gives to it. The map has said so since it was written last.
 func (c *checker) checkProposal(id int, p pod) {
 	patience := startsWithin
-	if p.sign() || p.phase == "Running" {
+	if p.sign() {
 		patience = settlesWithin
 	}
 	since, known := c.unchanged()

@@ -22,7 +22,7 @@ func (c *checker) checkCondemned() {
 	if len(keep) > 0 {
 		c.condemnedf(keep, "keep ids that another pod waits for, and cannot hand them over")
 	}
-	if len(idle) > 1 {
+	if len(idle) > 1 && c.settled() >= settlesWithin {
 		c.condemnedf(idle, "have no ids, and are not Ready without")
 	}
 }

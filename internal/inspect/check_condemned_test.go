@@ -3,6 +3,7 @@ package inspect
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
@@ -26,6 +27,7 @@ func TestPodsThatAStatefulSetCannotRemove(t *testing.T) {
 		"two gave their ids up, and none is Ready": {
 			change: func(n *snapshot) {
 				n.owner.Count, n.owner.Record.State.Slots = 1, assignment.Slots{0: "a"}
+				n.now, n.changed = time.Unix(1000, 0), time.Unix(900, 0)
 				for _, name := range []string{"b", "c", "x"} {
 					n.edit(name, func(p *pod) { p.Condemned, p.Receipt = true, gaveUp() })
 				}

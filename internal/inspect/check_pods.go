@@ -63,7 +63,7 @@ func (c *checker) checkBarred() {
 	for _, p := range c.waiters() {
 		_, asks := c.state.Handover.Of(p.Name)
 		if waits := c.now.Sub(p.written); p.sign() && c.claims(p) && !p.gaveUp() && !asks && !p.written.IsZero() && waits >= startsWithin {
-			c.findings = append(c.findings, Finding{Kind: Waits, Pod: p.Name, Detail: fmt.Sprintf("pod %s has waited for an id for %s, and cannot come to one: "+
+			c.findings = append(c.findings, Finding{Kind: Waits, Pod: p.Name, Detail: fmt.Sprintf("pod %s has waited for an id for %s, and cannot get one: "+
 				"live pods have all %d ids, and none of them ends (%s): %s", p.Name, waits.Round(time.Second), c.owner.Count, few(holders), advice)})
 		}
 	}

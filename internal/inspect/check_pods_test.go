@@ -101,19 +101,24 @@ func TestPodsOfOthersAndPodsThatDoNotGoOn(t *testing.T) {
 			n.owner.Record.State.Handover = assignment.Slots{0: "worker-3"}
 		}},
 		"a pod does not give the id that it is asked for": {
-			change: func(n *snapshot) { n.ask(time.Minute) },
+			change: func(n *snapshot) { n.ask(6 * time.Minute) },
 			want:   []brief{{NotStopped, 1, "b"}},
-			says:   []string{"pod b was asked for id 1 1m0s ago at least", "pod z waits for it", "its work was told to stop and goes on"},
+			says:   []string{"pod b was asked for id 1 6m0s ago at least", "pod z waits for it", "its work was told to stop and goes on"},
 		},
-		"a pod was asked for its id a moment ago": {change: func(n *snapshot) { n.ask(time.Second) }},
+		"a pod was asked for its id as long ago as a drain may take": {change: func(n *snapshot) { n.ask(5 * time.Minute) }},
 		"a pod that is asked for its id ends": {change: func(n *snapshot) {
-			n.ask(time.Minute)
+			n.ask(6 * time.Minute)
 			n.edit("b", func(p *pod) { p.Terminating, p.Deadline = true, n.now })
 		}},
 		"a pod does not leave an id above the count": {
-			change: func(n *snapshot) { n.owner.Count = 2; n.now, n.changed = time.Unix(1000, 0), time.Unix(900, 0) },
+			change: func(n *snapshot) { n.owner.Count = 2; n.now, n.changed = time.Unix(1000, 0), time.Unix(600, 0) },
 			want:   []brief{{NotStopped, 2, "c"}},
-			says:   []string{"the count has been 2 for 1m40s at least, and pod c has id 2"},
+			says:   []string{"the count has been 2 for 6m40s at least, and pod c has id 2"},
 		},
+		"a condemned pod does not leave an id above the count": {change: func(n *snapshot) {
+			n.owner.Count = 2
+			n.now, n.changed = time.Unix(1000, 0), time.Unix(600, 0)
+			n.edit("c", func(p *pod) { p.Condemned = true })
+		}},
 	})
 }

@@ -46,12 +46,12 @@ func (c *checker) notStoppedf(id int, name, format string, args ...any) {
 	}
 }
 
-// checkMoves finds pods with an id at or above the count that do not move.
+// checkMoves finds pods with an id at or above the count that do not move. A condemned pod keeps its id until Kubernetes removes it.
 func (c *checker) checkMoves() {
 	since := c.settled()
 	for id, lockers := range c.lockers {
 		for _, p := range lockers {
-			if id >= c.owner.Count && since >= stopsWithin {
+			if id >= c.owner.Count && !p.Condemned && since >= stopsWithin {
 				c.notStoppedf(id, p.Name, "the count has been %d for %s at least, and pod %s has id %d", c.owner.Count, since.Round(time.Second), p.Name, id)
 			}
 		}

@@ -370,8 +370,12 @@ func TestCheck(t *testing.T) {
 			says:   []string{"has given id 1 to pod b for 2m0s at least, and the pod has not locked it", "an admission webhook or policy removes its receipt"},
 		},
 		"a pod whose program runs does not take its slot for seconds": {
-			change: func(n *snapshot) { n.unlock("b"); n.now, n.written = time.Unix(1000, 0), time.Unix(980, 0) },
-			want:   []brief{{Mismatch, 1, "b"}},
+			change: func(n *snapshot) {
+				n.unlock("b")
+				n.edit("b", func(p *pod) { p.Receipt = waiting() })
+				n.now, n.written = time.Unix(1000, 0), time.Unix(980, 0)
+			},
+			want: []brief{{Mismatch, 1, "b"}},
 		},
 		"a pod that is not known to run does not take its slot for seconds": {change: func(n *snapshot) {
 			n.unlock("b")

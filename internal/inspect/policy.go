@@ -26,7 +26,8 @@ func PolicyMissing(ctx context.Context, s *store.Store) string {
 			case apierrors.IsNotFound(err):
 				return lacking(fmt.Sprintf("the cluster has no %s/%s", resource, name))
 			case apierrors.IsForbidden(err):
-				return lacking(fmt.Sprintf("you may not get %s/%s, which config/policy permits to everybody", resource, name))
+				return fmt.Sprintf("you may not get %s/%s, so nobody can tell here whether an admission policy limits the tokens of pods: config/policy of this version lets "+
+					"everybody see it; let an administrator run kubectl apply -k config/policy", resource, name)
 			case err != nil:
 				return ""
 			case resource == "validatingadmissionpolicybindings" && !denies(o):

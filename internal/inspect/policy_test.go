@@ -24,7 +24,7 @@ func TestPolicyMissing(t *testing.T) {
 		"in force":             {"", "Deny", 0, ""},
 		"no policy":            {path + "ies/idalloc", "Deny", http.StatusNotFound, "has no validatingadmissionpolicies/idalloc, so"},
 		"no binding of Leases": {path + "ybindings/idalloc-leases", "Deny", http.StatusNotFound, "has no validatingadmissionpolicybindings/idalloc-leases, so"},
-		"nobody may see it":    {path + "ies/idalloc", "Deny", http.StatusForbidden, "may not get validatingadmissionpolicies/idalloc, which config/policy permits to everybody"},
+		"nobody may see it":    {path + "ies/idalloc", "Deny", http.StatusForbidden, "may not get validatingadmissionpolicies/idalloc, so nobody can tell here"},
 		"it only warns":        {"", "Warn", 0, "validationActions of validatingadmissionpolicybindings/idalloc lack Deny"},
 		"no answer":            {path + "ies/idalloc", "Deny", http.StatusInternalServerError, ""},
 	} {

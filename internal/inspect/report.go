@@ -44,7 +44,7 @@ const (
 	// Waits: a pod waits, live pods have all ids, and none of them ends.
 	// Do: delete the pod that the sentence names, or another one that is not needed.
 	Waits Kind = "waits"
-	// NotStopped: for a minute or longer a pod has gone on with work that it was told to stop, because another pod asks for its id, because its id is at or
+	// NotStopped: for six minutes or longer a pod has gone on with work that it was told to stop, because another pod asks for its id, because its id is at or
 	// above the count, or because another id is to have its partitions.
 	// Do: the pod's log says why; repair what stops the work, or delete the pod.
 	NotStopped Kind = "notStopped"
@@ -52,7 +52,7 @@ const (
 	// be down.
 	// Do: nothing in strict mode, because a pod that waits takes the id by itself. Otherwise see [a node is lost](operations.md#a-node-is-lost).
 	HeldByLost Kind = "lost"
-	// Stuck: a rolling update does not go on by itself. Either old pods have all ids, do not hand them over, and Kubernetes ends none of them; or the
+	// Stuck: a StatefulSet cannot remove pods, or a rolling update does not go on by itself. Either old pods have all ids, do not hand them over, and Kubernetes ends none of them; or the
 	// Deployment's condition `Progressing` says `ProgressDeadlineExceeded`.
 	// Do: see [a rolling update does not go on](operations.md#a-rolling-update-does-not-go-on).
 	Stuck Kind = "stuck"

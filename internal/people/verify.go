@@ -31,7 +31,7 @@ func NewVerify(p Program) *cobra.Command {
 changes nothing. It exits with 1
   - if an id is held twice, or by a dead pod, or by a pod that is not the workload's, or by no pod while a
     live pod waits;
-  - if a pod cannot come to an id, or does not take the one that is its own, or works under another workload;
+  - if a pod cannot get an id, or does not take the one that is its own, or works under another workload;
   - if work goes on that was told to stop, or if a rolling update is stuck;
   - if partitions are locked twice, or nobody works on them, or they cannot be given out, or if an annotation
     that says how they are to be divided makes no sense or is not in force;

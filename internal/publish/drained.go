@@ -68,7 +68,7 @@ func (h *handler) foreign(r *http.Request) string {
 		switch {
 		case passedOn(name):
 			return "only a container of this pod may say this: the header " + name + " says that a proxy passed the request on"
-		case name == "Origin" || strings.HasPrefix(name, "Sec-"):
+		case name == "Origin" || name == "Sec-Fetch-Site": // not all of Sec-: Node's fetch sends Sec-Fetch-Mode
 			return "only the program may say this: the header " + name + " says that the request comes from a browser"
 		}
 	}

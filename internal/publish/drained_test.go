@@ -73,6 +73,7 @@ func TestDrainedRefuses(t *testing.T) {
 		"a mesh's proxy":                    {never, "", "127.0.0.6:5", nil, 403, "only a container of this pod"},
 		"another site's page in a browser":  {never, "", self, []string{"Origin", "https://example.com"}, 403, "Origin"},
 		"a page of no origin":               {never, "", self, []string{"Origin", "null"}, 403, "Origin"},
+		"a program that uses Node's fetch":  {refuse, "", self, []string{"Sec-Fetch-Mode", "cors"}, 409, "the id is in use"},
 		"a browser that hides the origin":   {never, "", self, []string{"Sec-Fetch-Site", "cross-site"}, 403, "Sec-Fetch-Site"},
 		"a token that is none":              {never, "?token=soon", self, nil, 400, "is not a token"},
 		"the token that goes with no id":    {never, "?token=0", self, nil, 400, "is not a token"},
