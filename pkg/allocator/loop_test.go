@@ -19,6 +19,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/idalloc/idalloc/pkg/allocator"
+	"github.com/idalloc/idalloc/pkg/allocator/event"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/identity"
@@ -70,7 +71,7 @@ type process struct {
 func (b *bench) pod(name string) {
 	o := apifake.Pod(name)
 	controller := true
-	o.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: apifake.Apps, Kind: "ReplicaSet", Name: "rs-1", UID: "rs", Controller: &controller}})
+	o.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: apifake.Apps, Kind: "ReplicaSet", Name: "rs-1", UID: "rs-1", Controller: &controller}})
 	b.api.Put(o)
 }
 
@@ -359,13 +360,26 @@ func TestPartitionsAreDividedAndMove(t *testing.T) {
 	})
 }
 
+// asking asks at each event whether the time is over, as the metrics do.
+type asking struct {
+	alloc atomic.Pointer[allocator.Allocator]
+}
+
+func (a *asking) Observe(event.Event) {
+	if alloc := a.alloc.Load(); alloc != nil {
+		alloc.Fenced()
+	}
+}
+
 func TestStrictPodsHaveLeases(t *testing.T) {
 	b := newBench(t, 2)
 	b.clk = clock.RealClock{} // as the boot-time clock
 	b.pod("p0")
 	b.pod("p1")
 	strict := func(o *allocator.Options) { o.FenceAfter = allocator.MinFenceAfter }
-	p0 := b.start("p0", strict)
+	asks := &asking{}
+	p0 := b.start("p0", func(o *allocator.Options) { strict(o); o.Observer = asks })
+	asks.alloc.Store(p0.alloc)
 	b.start("p1", strict)
 	b.until("two ids", has(0, 1))
 	r, _ := receipt.Of(b.api.Get(apifake.Pods, "p0"), "Deployment/worker")

@@ -189,18 +189,25 @@ func (g *Guard) put(ctx context.Context, version string, share receipt.Share) er
 		ID: share.ID, Holder: g.uid, Pod: g.o.Pod, Lasts: g.o.After + assignment.StopGrace, Renewed: g.o.Store.Clock.Now(), Version: version,
 		Receipt: receipt.Receipt{UID: g.uid, Owner: g.ref.String(), State: receipt.Locks, Share: share, Write: receipt.Draw(), Strict: true},
 	})
+	g.wrote(version, written, sent, err)
+	if err == nil { // not under the lock: an observer may ask whether the time is over
+		g.o.Contact(event.Contact{Age: g.boot.BootTime() - sent, Overdue: 2 * g.o.After / contacts})
+	}
+	return err
+}
+
+// wrote takes in the answer to a write of the own Lease that was sent then.
+func (g *Guard) wrote(version string, written store.Lease, sent time.Duration, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	switch {
 	case err == nil:
 		g.own, g.until = written, max(g.until, sent+g.o.After-g.o.Lead)
-		g.o.Contact(event.Contact{Age: g.boot.BootTime() - sent, Overdue: 2 * g.o.After / contacts})
 	case errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrAmbiguous):
 		if g.own.Version == version {
 			g.own.Version = "" // it is read again
 		}
 	}
-	return err
 }
 
 // written ends a write of the own Lease.
