@@ -51,8 +51,11 @@ func (a *Allocator) turn(scale time.Duration) time.Duration {
 // holderPlans is for a pod with a slot: it plans if the map does not say so, or if partitions are to move.
 func (a *Allocator) holderPlans() bool {
 	owner, id := a.view.owner, a.tenure.Lock.Share.ID
-	if a.tenure.Working.Empty() || id >= owner.Count {
+	switch {
+	case a.tenure.Working.Empty():
 		return false
+	case id >= owner.Count: // a condemned pod yields its partitions, and others do not hear of that
+		return owner.Condemned(a.pod) && a.partitionsDue()
 	}
 	if owner.Record.State.Slots[id] != a.o.Pod || a.plans.drops || a.peers.NeighbourGone(a.ref, a.clock.Now()) {
 		return true
@@ -79,7 +82,7 @@ func (a *Allocator) waiterPlans() bool {
 	if a.rolledOn(owner, p.outcome) {
 		return true
 	}
-	d := proposal.Plan(a.input(owner, a.peers.Pods(owner, p.outcome.Moving), p.rollout))
+	d := proposal.Plan(a.input(owner, a.peers.Pods(owner), p.rollout))
 	if d.Next != nil || (d.Reserved > 0) == p.reservedSince.IsZero() || a.rolledOn(owner, d) {
 		return !a.clock.Now().Before(p.vainUntil)
 	}

@@ -149,8 +149,6 @@ func (a *Allocator) reason() string {
 			other.ID, other.Pod, store.LeaseName(a.ref.String(), other.ID), other.Renewed.Format(time.RFC3339), a.blocked.until.Format(time.RFC3339))
 	case !a.plans.made:
 		return fmt.Sprintf("a first plan for %s", owner.Ref)
-	case len(d.Moving) > 0:
-		return fmt.Sprintf("pods to leave the slots of the owner that they had before %s: %s; they may work under the same ids until then: look at their logs", owner.Ref, few(d.Moving))
 	case d.TooLarge != nil:
 		return fmt.Sprintf("room on %s: %s; %d pods live, %d wait", owner.Ref, d.TooLarge.Detail(), d.Live, d.Waiting)
 	}
@@ -159,7 +157,7 @@ func (a *Allocator) reason() string {
 		requests = d.Next.Handover
 	}
 	if id, asked := requests.Of(a.o.Pod); asked {
-		return fmt.Sprintf("the hand-over of slot %d: %s, of an older revision, was asked for it and gives it when its work has stopped",
+		return fmt.Sprintf("the hand-over of slot %d: %s was asked for it and gives it when its work has stopped",
 			id, owner.Record.State.Slots[id])
 	}
 	if failed := r.Failures(); failed > 0 && d.Live > owner.Count {
@@ -179,18 +177,12 @@ func (a *Allocator) reason() string {
 	case h.Full():
 		what = fmt.Sprintf("other hand-overs of %s: %d of at most %d are under way, that is requests and new pods that are not available yet",
 			owner.Ref, h.UnderWay, h.Limit)
-	case h.Older > 0 && h.Able == 0 && !owner.Rolls():
+	case h.Older > 0 && h.Able == 0 && h.UnderWay == 0 && !owner.Rolls():
 		what += "; " + owner.KeptByCondemned()
 	case h.Older > 0 && h.Able == 0 && owner.Rollout.Blocks():
 		what += "; this rolling update does not go on by itself, since no old pod hands over its slot: " + WayOut
 	}
 	return what
-}
-
-// few names the first of them.
-func few(pods []string) string {
-	const most = 3 // who sees these looks for more
-	return strings.Join(pods[:min(most, len(pods))], ", ")
 }
 
 // whoOutlives says which pods have outlived their grace period and keep slots all the same, and what to do. It is empty if none does.

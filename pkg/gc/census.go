@@ -18,15 +18,16 @@ import (
 // Survey lists the owner's live pods and the other live pods that lock one of its slots, sorted by name. It writes nothing. Read the owner
 // before you call Survey, never after. It blocks for two lists, and for a read of each pod's ReplicaSet that may come from another owner. Errors: *store.ForbiddenError, or another error that store.Temporary judges.
 func Survey(ctx context.Context, s *store.Store, owner store.Owner) ([]proposal.Pod, error) {
-	seen, moving := map[string]proposal.Pod{}, map[string]*metav1.PartialObjectMetadata{}
+	seen, metas := map[string]proposal.Pod{}, map[string]*metav1.PartialObjectMetadata{}
 	for _, selector := range Selectors(owner) {
 		o := metav1.ListOptions{LabelSelector: selector, FieldSelector: store.LivePods}
 		err := s.EachPod(ctx, owner.Namespace, o, func(meta *metav1.PartialObjectMetadata) {
-			if seen[meta.Name].UID != string(meta.UID) {
-				seen[meta.Name], _ = PodOf(owner, meta, selector == owner.Selector) // a receipt that cannot be read locks
-				if seen[meta.Name].Moves {
-					moving[meta.Name] = meta.DeepCopy()
-				}
+			if seen[meta.Name].UID == string(meta.UID) {
+				return
+			}
+			pod, _ := PodOf(owner, meta, selector == owner.Selector) // a receipt that cannot be read locks
+			if seen[meta.Name] = pod; pod.Former.State == receipt.Locks {
+				metas[meta.Name] = meta.DeepCopy()
 			}
 		})
 		if err != nil {
@@ -35,11 +36,12 @@ func Survey(ctx context.Context, s *store.Store, owner store.Owner) ([]proposal.
 	}
 	pods := make([]proposal.Pod, 0, len(seen))
 	for _, pod := range seen {
-		if pod.Moves {
-			var err error
-			if pod.Moves, err = moves(ctx, s, owner, moving[pod.Name]); err != nil {
+		if meta, may := metas[pod.Name]; may {
+			moves, err := moves(ctx, s, owner, meta)
+			if err != nil {
 				return nil, err
 			}
+			pod = pod.Resolved(moves)
 		}
 		pods = append(pods, pod)
 	}
@@ -49,6 +51,14 @@ func Survey(ctx context.Context, s *store.Store, owner store.Owner) ([]proposal.
 
 // moves reports whether a pod that locks a slot of another owner belongs to this one now.
 func moves(ctx context.Context, s *store.Store, owner store.Owner, pod *metav1.PartialObjectMetadata) (bool, error) {
+	switch controller := metav1.GetControllerOfNoCopy(pod); {
+	case controller == nil:
+		return false, nil
+	case controller.UID == owner.UID:
+		return !owner.Controlled, nil
+	case !owner.Rolls():
+		return false, nil
+	}
 	ref, err := watch.Resolve(ctx, s, pod)
 	if errors.Is(err, store.ErrGone) || errors.Is(err, watch.ErrNoController) || errors.Is(err, watch.ErrUnknownOwner) {
 		return false, nil
@@ -62,9 +72,8 @@ func Selectors(owner store.Owner) []string {
 	return []string{owner.Selector, assignment.HoldersSelector(owner.String())}
 }
 
-// PodOf returns what a plan needs to know about a live pod. owned says that the owner's selector matches it. It takes each owned pod that locks
-// a slot of another owner for one that moves. It is none if the other workload's selector matches it as well, which Survey finds out. The error says what is wrong with
-// the receipt. The returned pod is valid in any case.
+// PodOf returns what a plan needs to know about a live pod. owned says that the owner's selector matches it. The error says what is wrong with
+// the receipt. The returned pod is valid in any case. If it has Former, it is to be Resolved.
 func PodOf(owner store.Owner, meta metav1.Object, owned bool) (proposal.Pod, error) {
 	pod := proposal.Pod{
 		Name: meta.GetName(), UID: string(meta.GetUID()), Created: meta.GetCreationTimestamp().Time, Owned: owned, Ordinal: proposal.NoOrdinal,
@@ -75,7 +84,9 @@ func PodOf(owner store.Owner, meta metav1.Object, owned bool) (proposal.Pod, err
 		pod.Ordinal = n
 	}
 	pod.Condemned = owned && owner.Condemned(meta)
-	pod.Moves = owned && receipt.Elsewhere(meta, owner.String())
+	if owned {
+		pod.Former = receipt.Elsewhere(meta, owner.String())
+	}
 	if end := meta.GetDeletionTimestamp(); end != nil {
 		pod.Terminating, pod.Deadline = true, end.Time // Kubernetes has added the grace period to this time
 	}

@@ -121,7 +121,7 @@ func TestWhatAPodIsToAPlan(t *testing.T) {
 }
 
 // Two workloads may select one pod. Only the chain of its controllers says whose it is.
-func TestAPodThatLocksASlotOfAnotherOwnerMoves(t *testing.T) {
+func TestWhatAPodLocksOfItsFormerOwnerIsLocked(t *testing.T) {
 	for kind, moves := range map[string]bool{apifake.Deployment: true, "Other": false} {
 		server := apifake.New(t)
 		server.Put(apifake.Owner(9))
@@ -140,7 +140,7 @@ func TestAPodThatLocksASlotOfAnotherOwnerMoves(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if pods, err := Survey(t.Context(), s, owner); err != nil || len(pods) != 1 || pods[0].Moves != moves {
+		if pods, err := Survey(t.Context(), s, owner); err != nil || len(pods) != 1 || pods[0].Receipt.LocksSlot(0) != moves {
 			t.Errorf("%s: %+v, %v", kind, pods, err)
 		}
 	}

@@ -3,7 +3,6 @@ package peers
 
 import (
 	"context"
-	"slices"
 
 	"github.com/go-logr/logr"
 
@@ -59,8 +58,8 @@ func (p *Peers) Leave() {
 // Synced reports whether Pods knows all of them.
 func (p *Peers) Synced() bool { return p.owned != nil && p.owned.Synced() && p.labelled.Synced() }
 
-// Pods is gc.Survey as far as the watches know. moving are the pods of which the last survey found that they come from another owner.
-func (p *Peers) Pods(owner store.Owner, moving []string) []proposal.Pod {
+// Pods is gc.Survey as far as the watches know. Only a survey finds out which pods have come from another owner.
+func (p *Peers) Pods(owner store.Owner) []proposal.Pod {
 	seen := map[string]bool{} // by UID
 	var pods []proposal.Pod
 	for _, stream := range []*watch.PodStream{p.owned, p.labelled} {
@@ -68,8 +67,7 @@ func (p *Peers) Pods(owner store.Owner, moving []string) []proposal.Pod {
 			if !seen[string(meta.UID)] {
 				seen[string(meta.UID)] = true
 				pod, _ := gc.PodOf(owner, meta, stream == p.owned) // a receipt that cannot be read locks
-				pod.Moves = pod.Moves && slices.Contains(moving, pod.Name)
-				pods = append(pods, pod)
+				pods = append(pods, pod.Resolved(false))
 			}
 		}
 	}

@@ -41,7 +41,7 @@ func (p *planner) goes(pod *Pod) bool {
 // ask asks pods that are to go for their slots, for the planner and for siblings that are known to run (rule 6). A pod's work is stopped for
 // that. A planner whose program failed asks when its time has come, even while it leaves free slots to other pods.
 func (p *planner) ask() {
-	if len(p.d.Moving) > 0 || !p.waits(p.me) || !p.in.Rollout.Current && !slices.ContainsFunc(p.alive, p.goes) {
+	if !p.waits(p.me) || !p.in.Rollout.Current && !slices.ContainsFunc(p.alive, p.goes) {
 		return
 	}
 	h := &p.d.HandOver

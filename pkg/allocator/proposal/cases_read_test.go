@@ -215,7 +215,6 @@ func podWords(p *Pod) words {
 		},
 		"ordinal":    number(&p.Ordinal),
 		"condemned":  just(func() { p.Condemned = true }),
-		"moves":      just(func() { p.Moves = true }),
 		"receipt":    func(rest string) error { r.State = receipt.Locks; return readSlot(r, rest, ofEntry) },
 		"unreadable": func(rest string) error { r.State = receipt.Unreadable; return readSlot(r, rest, receipt.NoID) },
 		"hands over": just(func() { r.HandsOver = true }),

@@ -55,7 +55,6 @@ func tells(in Input, d Decision) phrases {
 	}
 	p.addf(len(d.Overdue) > 0, "overdue%s", changes(d.Overdue))
 	p.addf(d.Waiting != 0, "waiting %d", d.Waiting)
-	p.addf(len(d.Moving) > 0, "moving %s", strings.Join(d.Moving, " "))
 	p.addf(d.Scarce, "scarce")
 	p.addf(d.Reserved != 0, "reserved %d", d.Reserved)
 	p.addf(len(d.Partitions.FailedOver) > 0, "failed over%s", moved(d.Partitions.FailedOver))

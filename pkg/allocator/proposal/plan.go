@@ -90,9 +90,6 @@ func newPlanner(in Input, most int) *planner {
 		if pod.Owned {
 			p.d.Live++
 		}
-		if pod.Moves {
-			p.d.Moving = append(p.d.Moving, pod.Name)
-		}
 		if id := pod.slot(); id != receipt.NoID {
 			if _, several := p.lockers[id]; several {
 				pod = nil

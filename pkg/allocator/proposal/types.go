@@ -28,10 +28,20 @@ type Pod struct {
 	Ordinal int
 	// Condemned says that Kubernetes is to remove the pod, because its StatefulSet does not have its ordinal any more.
 	Condemned bool
-	// Moves says that the pod has come to this owner and still locks a slot of another one. It may work under that.
-	Moves bool
+	// Former is what the pod locks of another owner. A plan does not look at it.
+	Former receipt.Receipt
 	// Receipt is what the pod says about itself.
 	Receipt receipt.Receipt
+}
+
+// Resolved is the pod when it is known whether it has come from another owner to this one. If so, it may still work under what it locks there. So that
+// counts as locked here, and nobody else gets it meanwhile. No Lease of this owner protects it.
+func (p Pod) Resolved(moves bool) Pod {
+	if moves {
+		p.Receipt, p.Receipt.Strict = p.Former, false
+	}
+	p.Former = receipt.Receipt{}
+	return p
 }
 
 // The ranks of a waiter.
@@ -148,8 +158,6 @@ type Decision struct {
 	Live int
 	// Overdue are the slots below the count of pods that have outlived their grace period and are not strict.
 	Overdue []Change
-	// Moving are the pods that have come to this owner and still lock a slot of another one. As long as there is one, no waiter gets a slot.
-	Moving []string
 	// Scarce says that there were fewer free slots than pods that want one.
 	Scarce bool
 	// Reserved is the number of free slots that waiters leave to other pods.

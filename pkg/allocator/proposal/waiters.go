@@ -61,7 +61,7 @@ func MadeRoom(pods []Pod, me string) bool {
 }
 
 // serveWaiters gives free slots to the planner and its siblings (rules 4 and 5). Pods of another revision plan for themselves, because they
-// may not even run idalloc. Nobody gets one while a pod moves: it may work under the same id of its former owner.
+// may not even run idalloc.
 func (p *planner) serveWaiters() {
 	wanting := 0
 	for _, pod := range p.alive {
@@ -76,8 +76,6 @@ func (p *planner) serveWaiters() {
 	leaving := 0
 	for _, pod := range p.waiters() {
 		switch {
-		case len(p.d.Moving) > 0:
-			p.d.Waiting++
 		case p.leaves(pod):
 			leaving++
 			p.d.Waiting++

@@ -224,10 +224,13 @@ func Of(pod metav1.Object, owner string) (Receipt, error) {
 	return r, nil
 }
 
-// Elsewhere reports whether the pod locks a slot of another owner than this one.
-func Elsewhere(pod metav1.Object, owner string) bool {
+// Elsewhere returns what the pod locks of another owner than this one.
+func Elsewhere(pod metav1.Object, owner string) Receipt {
 	r, err := Parse(pod.GetAnnotations()[Key])
-	return err == nil && r.State == Locks && r.UID == string(pod.GetUID()) && r.Owner != owner
+	if err != nil || r.State != Locks || r.UID != string(pod.GetUID()) || r.Owner == owner {
+		return Receipt{Share: Nothing()}
+	}
+	return r
 }
 
 // labelled returns the slot that the pod's label says, or NoID.
