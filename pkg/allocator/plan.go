@@ -26,7 +26,6 @@ func (a *Allocator) plan(ctx context.Context) error {
 		a.known.Turn = a.clock.Now().Add(a.turn(slow))
 		return nil
 	}
-	p.drops = false
 	owner := a.view.owner
 	began := a.clock.Now()
 	decision, err := a.decide(ctx, owner)
@@ -63,7 +62,7 @@ func (a *Allocator) plan(ctx context.Context) error {
 	a.noteWrite(owner, decision)
 	a.adopt(written)
 	a.known.Outcome = a.known.Outcome || !a.named(written)
-	a.known.Worth, p.contenders = false, 1
+	a.known.Worth, p.drops, p.contenders = false, false, 1
 	return nil
 }
 
@@ -72,10 +71,9 @@ func (a *Allocator) noteWrite(before store.Owner, d proposal.Decision) {
 	p := &a.plans
 	if a.tenure.Lock.State == receipt.Locks {
 		const told = 4 // times in a row
-		if p.undone.Again(a.clock.Now()) == told {
+		if a.changes.Restored(before, d, a.tenure.Lock.Share) && p.undone.Again(a.clock.Now()) == told {
 			a.happened.Tell(event.Undone{Longest: pace.MaxDamping})
 		}
-		a.changes.Restored(before, d, a.tenure.Lock.Share)
 	}
 	a.changes.Wrote(before, d, func(id int) time.Duration { return a.clock.Since(p.vacant.Since(id)) })
 }
@@ -111,10 +109,13 @@ func (a *Allocator) decide(ctx context.Context, owner store.Owner) (d proposal.D
 func (a *Allocator) inVain(owner store.Owner, d proposal.Decision) {
 	p, now := &a.plans, a.clock.Now()
 	a.retry.Reset()
-	a.known.Worth = false
+	a.known.Worth, p.drops = false, false
 	a.changes.Large(owner, d)
 	if a.tenure.Lock.State == receipt.Locks {
 		a.peers.NeighbourLives()
+		if !a.named(owner) {
+			p.undone.Again(now) // its entry has no room, or another pod locks its slot, too
+		}
 		p.vainUntil = now.Add(a.pace.Part(lookTime*time.Duration(max(1, len(owner.Record.State.Slots)))) * 2 / 3)
 		return
 	}

@@ -57,8 +57,8 @@ func (p *plans) gave() { p.made, p.reservedSince, p.vainUntil = false, time.Time
 func (p *plans) heard(a *Allocator, before store.Owner) {
 	now := a.view.owner
 	p.vacant.See(now, a.clock.Now())
-	if id, named := now.Record.State.Slots.Of(a.o.Pod); named && id != a.blocked.lease.ID && a.blocked.lease.Holder != "" {
-		a.blocked, a.known.Again = blocked{}, time.Time{} // it is to have another slot
+	if id, named := now.Record.State.Slots.Of(a.o.Pod); a.blocked.lease.Holder != "" && (!named || id != a.blocked.lease.ID) {
+		a.blocked, a.known.Again = blocked{}, time.Time{} // it is to have another slot, or none
 	}
 	a.changes.Heard(now, a.tenure.Lock.Share)
 	if a.o.Divides && !a.tenure.Working.Empty() {

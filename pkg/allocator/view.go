@@ -64,8 +64,8 @@ func (a *Allocator) adopt(owner store.Owner) {
 	if owner.Controlled && !before.Controlled {
 		a.suspect()
 	}
-	if before.Rollout.Revision != owner.Rollout.Revision && !a.view.request.granted {
-		a.view.request.by = "" // it is judged again
+	if r := &a.view.request; before.Rollout.Revision != owner.Rollout.Revision && !r.granted || owner.Record.State.Handover[a.tenure.Lock.Share.ID] != r.by {
+		r.by, r.granted = "", false // it is judged again
 	}
 	a.plans.heard(a, before)
 }

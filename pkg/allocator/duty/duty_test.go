@@ -147,6 +147,7 @@ func TestNext(t *testing.T) {
 		"a newer pod asks":                     {holds(held), duty.View{Count: 3, Propose: held, Asked: true}, duty.Known{}, duty.Stop, time.Time{}},
 		"the process ends":                     {holds(held), view(1), duty.Known{Ends: true, Refused: soon}, duty.Stop, time.Time{}},
 		"its owner is gone":                    {holds(held), duty.View{Gone: true, Count: 3, Propose: held}, duty.Known{}, duty.Stop, time.Time{}},
+		"its work did not stop, owner gone":    {holds(held), duty.View{Gone: true, Count: 3, Propose: held}, duty.Known{Refused: soon}, duty.Rest, soon},
 		"its owner is gone, and it waits":      {idle(waits()), duty.View{Gone: true, Count: 3, Propose: held}, duty.Known{Worth: true}, duty.Rest, time.Time{}},
 		"it gave up, and is named still":       {idle(gaveUp()), view(1), duty.Known{Worth: true}, duty.Plan, time.Time{}},
 		"it gave up, and is not named":         {idle(gaveUp()), view(receipt.NoID), duty.Known{}, duty.Write, time.Time{}},

@@ -104,7 +104,7 @@ func (k Known) wish(t Tenure, v View, now time.Time) Wish {
 	w := Wish{Propose: v.Propose, Yield: v.Yield, WaitAgain: !k.Ends && (v.Propose.Empty() || v.Propose.ID >= v.Count), Show: k.Outcome && !k.Ends}
 	id, refused := t.Lock.Share.ID, now.Before(k.Refused)
 	above := id != receipt.NoID && id >= v.Count && !k.Unseen
-	w.Give = k.Ends || k.GivesBack || v.Gone || (above || v.Asked) && !refused
+	w.Give = k.Ends || k.GivesBack || (v.Gone || above || v.Asked) && !refused
 	if refused {
 		w.Yield = placement.Set{}
 	}

@@ -84,7 +84,7 @@ func (o *Events) Observe(e event.Event) {
 				// Event: Normal: in a rolling update, a pod gave its id to a pod of the current revision. The message names both. In a fast update it
 				// tells of the first one of each minute.
 				About: e.About, Type: store.EventNormal, Reason: "SlotHandedOver",
-				Message: fmt.Sprintf("pod %s handed id %d over to pod %s of the current revision", o.pod.Name, e.ID, e.Requester),
+				Message: fmt.Sprintf("pod %s handed id %d over to pod %s", o.pod.Name, e.ID, e.Requester),
 			}, nil)
 		}
 	case event.Lost:
