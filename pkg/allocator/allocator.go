@@ -29,6 +29,8 @@ type Allocator struct {
 	happened event.Observers
 	pace     *pace.Pace
 	retry    *pace.Backoff
+	// contest is the back-off of a pod whose slot another pod locks, too.
+	contest *pace.Backoff
 
 	contact *contact.Contact
 	// pod is this pod as last read or written, and wrote the receipt that this process wrote last.
@@ -57,7 +59,7 @@ func New(ctx context.Context, o Options) (*Allocator, error) {
 		return nil, err
 	}
 	a := &Allocator{o: o, clock: o.Store.Clock, log: o.Log, pace: pace.New(rand.Float64), tenure: duty.Start(o.FenceAfter > 0)}
-	a.retry = a.pace.Backoff()
+	a.retry, a.contest = a.pace.Backoff(), a.pace.Backoff()
 	a.plans = plans{began: a.clock.Now(), again: a.pace.Backoff()}
 	tell := func(e event.Event) { a.happened.Tell(e) }
 	a.contact = contact.New(contact.Options{Store: o.Store, Pod: o.Pod, Stale: o.Stale, Happened: tell}, o.Log)

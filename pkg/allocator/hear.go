@@ -4,6 +4,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/duty"
 	"github.com/idalloc/idalloc/pkg/allocator/event"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
@@ -65,6 +66,7 @@ func (a *Allocator) hearFence() {
 	a.tenure = a.tenure.Fenced()
 	a.work.tell()
 	a.lease.Forget()
+	a.later(assignment.StopGrace) // the work has that long to stop, and until then what is locked stays locked
 }
 
 // listen starts the streams that are missing. A pod that finds itself in the map at its first read needs none before it has its id, and then

@@ -141,7 +141,7 @@ func (a *Allocator) compared(by string) {
 			return
 		}
 		a.tenure = t.Sure()
-		a.known.Again = a.clock.Now().Add(a.retry.Next())
+		a.known.Again = a.clock.Now().Add(a.contest.Next())
 	}
 }
 
@@ -152,6 +152,7 @@ func (a *Allocator) begin(share receipt.Share) {
 	}
 	a.tenure = a.tenure.Begun(share)
 	a.retry.Reset()
+	a.contest.Reset()
 	a.work.begun(share)
 }
 

@@ -124,7 +124,7 @@ func (t Tenure) NotSecured() Tenure {
 	return t
 }
 
-// Fenced takes in that the time of the own Lease is over. All work has stopped by then.
+// Fenced takes in that the time of the own Lease is over. The work stops by itself, and the next step comes when it has.
 func (t Tenure) Fenced() Tenure {
 	t.Lease, t.Working = receipt.Nothing(), receipt.Nothing()
 	return t.unconfirmed().Resumed()
