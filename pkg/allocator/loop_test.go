@@ -392,6 +392,38 @@ func TestStrictPodsHaveLeases(t *testing.T) {
 	b.until("the released id", has(0, 1))
 }
 
+// late is the clock of a machine that was asleep. Nobody who waited for a time on it has run since.
+type late struct {
+	clock.RealClock
+
+	slept *atomic.Int64
+}
+
+func (l late) BootTime() time.Duration { return time.Duration(l.slept.Load()) }
+
+func (l late) BootWait(_ time.Duration, done <-chan struct{}) { <-done }
+
+func TestTheWorkIsStoppedByWhoeverFindsTheTimeOver(t *testing.T) {
+	b, slept, fenced := newBench(t, 2), &atomic.Int64{}, make(chan time.Duration, 99)
+	b.clk = late{slept: slept}
+	b.pod("p0")
+	b.start("p0", func(o *allocator.Options) {
+		o.FenceAfter, o.Fenced = allocator.MinFenceAfter, func(by time.Duration) { fenced <- by }
+	})
+	b.until("an id", has(0))
+	slept.Store(int64(time.Hour))
+	b.scale(3) // the loop hears of that
+	b.until("no id", func(now map[string]identity.Identity) bool { return now["p0"].State == identity.StateFenced })
+	select {
+	case by := <-fenced:
+		if by > time.Hour {
+			t.Errorf("the work is to stop by %v, and it is %v", by, time.Hour)
+		}
+	default:
+		t.Error("nobody has stopped the work")
+	}
+}
+
 func TestAPodFollowsItsOwner(t *testing.T) {
 	b := newBench(t, 1)
 	b.pod("p0")

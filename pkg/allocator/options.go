@@ -59,8 +59,8 @@ type Options struct {
 	// FenceLead is how long before FenceAfter the id is fenced, so that Fenced has time to stop the work. It is at most half of FenceAfter.
 	FenceLead time.Duration
 	// Fenced is called, in strict mode only, when the id is fenced for lack of contact, before Publish is. The work must have stopped by that
-	// time, on the clock of boottime.Now, which goes on in suspend. The time may be past. Fenced may block until then. It may be called from
-	// any goroutine, and again for the same id.
+	// time, on the clock of boottime.Now, which goes on in suspend. The time may be past. Fenced must not wait for the work. It may be
+	// called from any goroutine, and again for the same id.
 	Fenced func(by time.Duration)
 	// Divides says that the process works on partitions.
 	Divides bool

@@ -28,7 +28,7 @@ type Options struct {
 	// After is fence-after, zero without strict mode. Lead is how long before it the time of the Lease is over for its own pod.
 	After, Lead time.Duration
 	// Fenced is called when the time is over. The work must have stopped by the given moment of the boot-time clock, which may be past. It is
-	// called from several goroutines, and may block until then.
+	// called from several goroutines, and more than once.
 	Fenced func(by time.Duration)
 	// Ended is called from another goroutine after Fenced.
 	Ended func()
@@ -97,7 +97,7 @@ func (g *Guard) Forget() {
 	g.own, g.gone = store.Lease{}, false
 }
 
-// Fence has the work under a lost slot stopped in time, because nobody watches the time from here on.
+// Fence has the work stopped in time, because nobody watches the time from here on.
 func (g *Guard) Fence() {
 	g.mu.Lock()
 	until, own := g.until, g.own.Holder != ""
