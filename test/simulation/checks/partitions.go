@@ -21,8 +21,9 @@ type parts struct {
 	last map[thing]heldBy
 	// working is with which token each process works on each partition.
 	working map[*world.Process]map[int]int64
-	// alive is when the map last gave each id to a pod that lived and was not lost.
-	alive map[int]time.Duration
+	// named is since when the map has given each id to a pod, and alive when it last gave it to one that lived and was not lost, and had done so for
+	// a moment.
+	named, alive map[int]time.Duration
 	// locked is what the last receipt for each id locked.
 	locked map[int]placement.Set
 	// missed is when a version of the owner was written last that each process did not hear of at once.
@@ -36,7 +37,7 @@ type parts struct {
 
 func newParts() parts {
 	return parts{
-		last: map[thing]heldBy{}, working: map[*world.Process]map[int]int64{}, alive: map[int]time.Duration{}, locked: map[int]placement.Set{},
+		last: map[thing]heldBy{}, working: map[*world.Process]map[int]int64{}, named: map[int]time.Duration{}, alive: map[int]time.Duration{}, locked: map[int]placement.Set{},
 		missed: map[*world.Process]time.Duration{},
 	}
 }
@@ -65,6 +66,9 @@ func (j *Judge) lookAtPartitions() {
 	}
 }
 
+// moment is for how long an id has to have an entry so that every process hears of it: one that waits for an answer looks at the newest version alone.
+const moment = 10 * time.Second
+
 // noteAlive notes which ids have a holder that lives.
 func (j *Judge) noteAlive() {
 	owner := j.w.Owner()
@@ -74,8 +78,15 @@ func (j *Judge) noteAlive() {
 	if owner != j.parts.owner {
 		j.parts.owner = owner
 		j.parts.slots = world.Slots(owner)
+		maps.DeleteFunc(j.parts.named, func(id int, _ time.Duration) bool { _, has := j.parts.slots[id]; return !has })
 	}
 	for id, name := range j.parts.slots {
+		if _, before := j.parts.named[id]; !before {
+			j.parts.named[id] = j.w.Now()
+		}
+		if j.w.Now()-j.parts.named[id] < moment {
+			continue
+		}
 		if pod := j.w.Server.Get(object.Pods, name); pod.Exists() && !object.Ended(pod.Object) && !j.maySeemLost(pod) {
 			j.parts.alive[id] = j.w.Now()
 		}

@@ -99,6 +99,7 @@ func TestPartitionsThatLeaveAnIDTooSoonAreSeen(t *testing.T) {
 							object.Need(o, object.Metadata)["deletionTimestamp"] = time.Now().Add(-tc.ended).UTC().Format(time.RFC3339)
 						})
 					}
+					s.judge.parts.named[1] = -moment
 					s.row(t, halves, a, b)
 					s.judge.Look()
 					if tc.before > 0 {
