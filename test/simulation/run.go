@@ -114,14 +114,15 @@ func (h playing) sleep(d time.Duration) {
 // settle waits until nothing is missing.
 func (h playing) settle(when string, whatIsMissing func() string) bool {
 	missing := ""
-	for until := h.world.Now() + patience; h.world.Now() < until; {
+	limit := patience + h.world.Profile.Skew // a clock that is behind takes a pod for lost that much later
+	for until := h.world.Now() + limit; h.world.Now() < until; {
 		h.world.Alone(func() { missing = whatIsMissing() })
 		if missing == "" {
 			return true
 		}
 		h.sleep(time.Second)
 	}
-	h.world.Alone(func() { h.judge.Missf("%s %s: %s", patience, when, missing) })
+	h.world.Alone(func() { h.judge.Missf("%s %s: %s", limit, when, missing) })
 	return false
 }
 

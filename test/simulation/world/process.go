@@ -244,7 +244,8 @@ func (p *Process) Belief() *identity.Identity {
 
 // ended reports whether the time of the work is over in strict mode.
 func (p *Process) ended() bool {
-	return p.acting != nil && p.acting.Err() != nil || p.alloc != nil && (p.fencing || p.alloc.Fenced())
+	return p.acting != nil && p.acting.Err() != nil || p.alloc != nil && (p.fencing || p.alloc.Fenced()) ||
+		p.instance != nil && p.instance.Current().State == identity.StateFenced
 }
 
 // launch starts the production code.

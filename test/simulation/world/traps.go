@@ -35,7 +35,11 @@ func (w *World) trapped(c *Call) bool {
 		}
 		w.Drop(t)
 		w.Step("trap", c.Process.ID, c.Verb, c.Resource, c.Name)
-		return t.spring(c)
+		if kept := t.spring(c); kept {
+			w.kept = w.Now() + 2*time.Second
+			return true
+		}
+		return false
 	}
 	return false
 }

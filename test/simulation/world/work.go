@@ -124,7 +124,7 @@ func (p *Process) heard(id identity.Identity) {
 		return
 	}
 	if id.Assigned() {
-		p.last = &id
+		p.last, p.slept = &id, false
 		p.w.tell(aWorkBegan, p)
 	}
 	if id.State != identity.StateDraining && !p.asked {

@@ -48,6 +48,7 @@ type World struct {
 	pending    map[string]bool // reconciliations that are due
 	paused     map[string]bool // pods whose work on partitions somebody paused, and whether they still are
 	traps      []*Trap         // of faults that wait for their moment
+	kept       time.Duration   // until when one of them keeps a request, or kept it a moment ago
 	waiting    []*waiting      // who is held up
 	disturbed  []*disturbance  // what makes requests fare badly
 	orphans    []*orphan       // writes of processes that were killed
