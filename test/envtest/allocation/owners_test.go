@@ -336,13 +336,13 @@ var _ = Describe("an owner that is a Deployment", func() {
 		before := w.settled(ctx, 3)
 		first := w.identities(ctx, before)
 		w.deleteOwner(ctx, metav1.DeletePropagationOrphan)
-		By("waiting until nobody works for an owner that does not exist")
+		By("waiting until all work for the ReplicaSet, which nobody owns")
 		Eventually(func(g Gomega) {
 			for _, name := range before {
 				id, err := w.identity(ctx, *w.pod(ctx, name))
 				g.Expect(err).NotTo(HaveOccurred())
-				g.Expect(id.Assigned()).To(BeFalse())
-				g.Expect(w.pod(ctx, name).Labels).NotTo(HaveKey(receipt.IDLabel))
+				g.Expect(id.Assigned()).To(BeTrue())
+				g.Expect(id.Owner.Kind).To(Equal(store.ReplicaSet))
 			}
 		}).WithContext(ctx).Should(Succeed())
 		Expect(w.Create(ctx, suite.Deployment("worker", 3, w.podSpec()))).To(Succeed())
