@@ -128,6 +128,9 @@ func (a *Allocator) rest(ctx context.Context, why duty.Duty, at time.Time) error
 	a.explain(why)
 	a.view.fresh = false
 	now := a.clock.Now()
+	if !now.Before(a.known.Retry) {
+		a.contact.Succeeded() // nothing is left to repeat
+	}
 	for _, alarm := range a.alarms() {
 		if alarm.After(now) && (at.IsZero() || alarm.Before(at)) {
 			at = alarm

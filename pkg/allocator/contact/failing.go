@@ -24,10 +24,10 @@ func (c *Contact) Answered() {
 	}
 }
 
-// NoteStale tells when the watch of the owner loses contact and finds it.
+// NoteStale tells when the watch of the owner loses contact and finds it. It has not found it as long as a request fails.
 func (c *Contact) NoteStale() {
 	since, why := c.owner.Stale()
-	if (why != nil) == c.stale {
+	if (why != nil) == c.stale || c.stale && c.failing != "" {
 		return
 	}
 	c.setStale(why != nil)
