@@ -7,16 +7,20 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
 	"github.com/idalloc/idalloc/pkg/allocator"
+	"github.com/idalloc/idalloc/pkg/allocator/event"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/test/apifake"
 )
@@ -72,5 +76,37 @@ func TestAnAPIServerThatDidNotAnswerAtTheStartIsToldOfWhenItDoes(t *testing.T) {
 				t.Errorf("away for %s: %s", away, all)
 			}
 		})
+	}
+}
+
+// A watch notices a broken network much later than a request does.
+func TestTheAPIServerIsBackWhenItAnswers(t *testing.T) {
+	b := newBench(t, 1)
+	b.pod("p0")
+	var away, back, failed atomic.Int32
+	const enough = 5
+	b.start("p0", func(o *allocator.Options) {
+		o.Observer = observer(func(e event.Event) {
+			switch e.(type) {
+			case event.Away:
+				away.Add(1)
+			case event.Back:
+				if back.Add(1); failed.Load() < enough {
+					t.Errorf("it is back after %d of %d requests without an answer", failed.Load(), enough)
+				}
+			}
+		})
+	})
+	b.until("an id", has(0))
+	b.api.Before(func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.Method == http.MethodPatch && strings.HasSuffix(r.URL.Path, "/pods/p0") && failed.Load() < enough {
+			failed.Add(1)
+			panic(http.ErrAbortHandler)
+		}
+		return false
+	})
+	b.api.Change(apifake.Pods, "p0", func(o *unstructured.Unstructured) { o.SetAnnotations(nil) })
+	if !b.api.Await(t.Context(), func() bool { return back.Load() > 0 && b.says("p0", receipt.Locks) }) || away.Load() != 1 {
+		t.Errorf("away %d times, back %d times", away.Load(), back.Load())
 	}
 }
