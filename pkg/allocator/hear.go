@@ -64,7 +64,6 @@ func (a *Allocator) hearFence() {
 	}
 	a.work.token, a.work.shares, a.work.confirmed = 0, nil, false
 	a.tenure = a.tenure.Fenced()
-	a.lease.Fence() // the goroutine that watches the time may not have run yet
 	a.work.tell()
 	a.lease.Forget()
 	a.later(assignment.StopGrace) // the work has that long to stop, and until then what is locked stays locked

@@ -192,4 +192,6 @@ func (a *Allocator) survey(ctx context.Context) error {
 }
 
 // later has no request sent for this long.
-func (a *Allocator) later(d time.Duration) { a.known.Retry = later(a.known.Retry, a.clock.Now().Add(d)) }
+func (a *Allocator) later(d time.Duration) {
+	a.known.Retry = later(a.known.Retry, a.clock.Now().Add(d))
+}

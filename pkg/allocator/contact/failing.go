@@ -14,7 +14,11 @@ import (
 func (c *Contact) Failing() string { return c.failing }
 
 // Succeeded says that a request was answered as it should be.
-func (c *Contact) Succeeded() { c.failing = "" }
+func (c *Contact) Succeeded() {
+	if c.failing = ""; c.owner != nil {
+		c.NoteStale()
+	}
+}
 
 // Answered tells that contact is found, if it was lost before there was a watch.
 func (c *Contact) Answered() {
