@@ -142,7 +142,7 @@ func (a *Allocator) partitionsDue() bool {
 		share := receipt.Share{ID: id}
 		if row != nil {
 			if set, listed := row.Owners[id]; listed {
-				share.Of, share.Partitions = max(1, row.Count), set
+				share.Of, share.Partitions = max(1, row.Count), set.Minus(mine.Partitions) // nobody else can lock those
 			}
 		}
 		if name == a.o.Pod {
