@@ -1,4 +1,7 @@
 // Command kubectl-idalloc is the kubectl plugin: what people need of idalloc, and pods do not. See kubectl idalloc --help.
+//
+// It is a program of its own, so that the one in pods imports none of this. Both take what they show from internal/inspect. It links cli-runtime's
+// printers and no other part of it, because genericclioptions would bring kustomize.
 package main
 
 import (

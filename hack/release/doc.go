@@ -13,5 +13,7 @@
 //	SHA256SUMS                                   the checksums of all these
 //
 // The same commit gives the same bytes, on whatever machine and in whatever directory: the go.mod names the toolchain, the
-// builds know no path and no time, and the archives have the commit's time.
+// builds know no path and no time, and the archives have the commit's time. There is no stamp of version control, because it depends on the
+// clone's tags: the image's labels and the bills of materials name the commit. go-containerregistry makes the images, so no daemon and no root
+// is needed. CycloneDX's library reads what is linked from the binaries themselves.
 package main

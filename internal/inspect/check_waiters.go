@@ -9,7 +9,8 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 )
 
-// checkWaiters finds the ids that waiting pods could have.
+// checkWaiters finds the ids that waiting pods could have. The planner's own function says which: a second version of its rules missed two ways in
+// which a pod gets its ordinal. It plans with room for all, because a plan with the owner's real room would hide ids.
 func (c *checker) checkWaiters() {
 	unheld := func(id int, p pod) {
 		if p.gaveUp() {

@@ -22,7 +22,8 @@ func Kinds() []string {
 	return []string{store.Deployment, store.StatefulSet, store.ReplicaSet, store.Job}
 }
 
-// Workloads returns the workloads that have annotations of idalloc's, by namespace, kind and name. An empty namespace stands for all,
+// Workloads returns the workloads that have annotations of idalloc's, by namespace, kind and name. A label would need one small request, but users
+// would forget it, and the policy lets pods write nothing but idalloc's annotations. An empty namespace stands for all,
 // and no kinds stand for all. It reads the metadata of all workloads of these kinds, so it is for people. If one kind cannot be
 // listed, it returns those of the others, and an error.
 func Workloads(ctx context.Context, s *store.Store, namespace, selector string, kinds ...string) ([]store.Ref, error) {

@@ -90,8 +90,9 @@ func contenders(owner store.Owner) int {
 	return min(max(1, owner.Count-len(owner.Record.State.Slots), starting(owner)), mostContenders)
 }
 
-// starting estimates how many pods of a Deployment start now. Its status lags: while there are old pods in a rolling update the controller
-// may just have started as many as it may.
+// starting estimates how many pods of a Deployment start now. A pod that comes to a full map cannot see its siblings without a list. An estimate that
+// is too high costs a short wait, and one that is too low costs each pod a list and a write in vain. The status lags: while there are old pods in a
+// rolling update the controller may just have started as many as it may.
 func starting(owner store.Owner) int {
 	if !owner.Rolls() {
 		return 0

@@ -63,7 +63,8 @@ func (a *Allocator) holderPlans() bool {
 	return a.partitionsDue()
 }
 
-// waiterPlans is for a pod without a slot.
+// waiterPlans is for a pod without a slot. It first makes the plan from what its watches say, because of a hundred waiters that hear of one free slot
+// one gets it: only a plan that has something to write is worth the lists. What the watches do not know yet they will say later.
 func (a *Allocator) waiterPlans() bool {
 	p, owner := &a.plans, a.view.owner
 	id, named := owner.Record.State.Slots.Of(a.o.Pod)

@@ -3,7 +3,8 @@
 //
 // What stands on the owner is the state. A Decider remembers only since when something has been so, and a new one learns that by
 // watching. So a restart, a crash between two writes, another writer and a hand on kubectl scale need no handling of their own:
-// the next decision starts from what is there.
+// the next decision starts from what is there. A record of what is under way could be wrong, and each reader would compare it with what
+// is there. Each write compares what was read, so leader election only saves requests.
 //
 // These hold for every decision:
 //

@@ -9,6 +9,9 @@
 //	            process knows. It always writes bytes that were never there, so a late write finds its old bytes gone.
 //	T3 (List)   it lists the receipts of the other live pods. What one of them locks, it may not have.
 //
+// A pod takes what its watch shows, and does not read the owner again: for a thousand pods that would be a thousand more requests, each with the
+// whole map in its answer. If the proposal is an old one, T3 shows the receipt of the pod that has the slot.
+//
 // Two pods that want one thing write their receipts one after the other. The later one lists after both, so it sees the earlier one's lock,
 // and does not begin. The earlier one's lock stays until its work has stopped. Nothing that somebody writes on the owner occurs in this. It needs
 // that nobody else changes a live pod's receipt.

@@ -67,7 +67,8 @@ func (p *Pod) slot() int {
 	return p.Receipt.Share.ID
 }
 
-// showsLife reports whether the pod's program is known to have run, because it wrote a receipt.
+// showsLife reports whether the pod's program is known to have run, because it wrote a receipt. The pod's status would say it, too, but a list of
+// whole pods costs each planner, and the watch of each waiter, several times the bytes.
 func (p *Pod) showsLife() bool { return p.Receipt.State != receipt.None }
 
 // runs reports whether the pod's program is known to run. A program that failed may not run between two tries.
@@ -106,7 +107,8 @@ type Rollout struct {
 	Current bool
 	// MaxUnavailable is the maxUnavailable of the Deployment's strategy, as a number of pods.
 	MaxUnavailable int
-	// Available is the number of available pods among the planner and its siblings.
+	// Available is the number of available pods among the planner and its siblings. Their ReplicaSet says it, because pods are listed by metadata
+	// alone. Available and not Ready: with minReadySeconds a new pod proves itself before the next old one is asked.
 	Available int
 }
 

@@ -8,7 +8,8 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 )
 
-// Reserved returns for how long a waiter of this rank leaves a free slot to pods of lower ranks.
+// Reserved returns for how long a waiter of this rank leaves a free slot to pods of lower ranks. That must end: when a stuck rollout is scaled down,
+// a pod that gave its slot up may be the only one that works. No other pod has wanted the slot for so long, so slots do not go back and forth.
 func Reserved(rank int) time.Duration {
 	if rank <= gaveUp {
 		return 10 * time.Second
@@ -71,7 +72,8 @@ func (p *planner) serveWaiters() {
 		}
 	}
 	p.d.Scarce = p.open < wanting
-	// A planner that leaves a slot is of the revision that makes room, and so are its siblings.
+	// A planner that leaves a slot is of the revision that makes room, and so are its siblings. What it gave to one of them would be handed over
+	// a moment later, and one more pod would start and stop for nothing.
 	makesRoom := p.waits(p.me) && p.leaves(p.me)
 	leaving := 0
 	for _, pod := range p.waiters() {

@@ -27,7 +27,8 @@
 //     first, then the lowest of the others.
 //  2. Who has too many gives its highest. These, and the partitions of nobody and of ids that are no members, are placed.
 //  3. They are placed in ascending order, each with the member that has the fewest partitions below it. Of two
-//     such members, the lower id gets it. Only members with room are asked.
+//     such members, the lower id gets it. Only members with room are asked. The member with the fewest in all would not do: with
+//     three partitions and the members 0 and 1 the target would change when a partition comes to id 0, and another one would move.
 //
 // A program may have a strategy of its own: any function of this type that gives each partition to at most one
 // member. It must be stable on the way, too, or partitions move more than once.
