@@ -162,11 +162,11 @@ e2e: ## Run the suite and the autoscaler's test on the cluster of KUBECONFIG (se
 	hack/e2e
 
 .PHONY: fuzz
-fuzz: ## Fuzz every target for FUZZTIME (30s).
-	grep -rHo --include='*_test.go' '^func Fuzz[A-Za-z0-9]*' autoscaler internal pkg | while IFS=: read -r file target; do \
+fuzz: ## Fuzz every target of the repository for FUZZTIME (30s), and fail at the end if one failed.
+	git grep --untracked -oE '^func Fuzz\w*' -- '*_test.go' | { failed=; while IFS=: read -r file target; do \
 	  echo "$${target#func } in $$(dirname "$$file")"; \
-	  go -C "$$(dirname "$$file")" test -run '^$$' -fuzz "^$${target#func }\$$" -fuzztime $(FUZZTIME) .; \
-	done
+	  go -C "$$(dirname "$$file")" test -run '^$$' -fuzz "^$${target#func }\$$" -fuzztime $(FUZZTIME) . </dev/null || failed="$$failed $${target#func }"; \
+	done; test -z "$$failed" || { echo "failed:$$failed"; exit 1; }; }
 
 .PHONY: chaos
 chaos: ## Break pods, network and control plane of the cluster of KUBECONFIG at random (see hack/chaos).
