@@ -11,6 +11,9 @@ import (
 	"github.com/idalloc/idalloc/internal/inject"
 )
 
+// image is the sidecar's unless --image names another. A release's linker sets it to what was released, with its digest.
+var image = inject.DefaultImage //nolint:gochecknoglobals // the linker sets no constant
+
 type injectCommand struct {
 	file    string
 	options inject.Options
@@ -41,7 +44,7 @@ idalloc enable makes them.`,
 	f := cmd.Flags()
 	f.StringVarP(&i.file, "filename", "f", "", "file with the manifests, in YAML or JSON; - is standard input")
 	f.BoolVar(&i.options.All, "all", false, "add the sidecar to all workloads, also without the label; a template with the value \"false\" stays as it is")
-	f.StringVar(&i.options.Image, "image", inject.DefaultImage, "idalloc's image, for templates that do not name one")
+	f.StringVar(&i.options.Image, "image", image, "idalloc's image, for templates that do not name one")
 	return cmd
 }
 

@@ -12,7 +12,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"strings"
 	"time"
 )
 
@@ -106,17 +105,13 @@ func (r *release) write(name string, content []byte) error {
 
 // checksums writes what sha256sum --check reads.
 func (r *release) checksums() error {
-	files, err := os.ReadDir(r.out) // by name
+	files, err := below(r.out)
 	if err != nil {
 		return err
 	}
-	var b strings.Builder
+	var b bytes.Buffer
 	for _, f := range files {
-		content, err := os.ReadFile(r.path(f.Name()))
-		if err != nil {
-			return err
-		}
-		fmt.Fprintf(&b, "%x  %s\n", sha256.Sum256(content), f.Name())
+		fmt.Fprintf(&b, "%x  %s\n", sha256.Sum256(f.content), f.name)
 	}
-	return r.write("SHA256SUMS", []byte(b.String()))
+	return r.write("SHA256SUMS", b.Bytes())
 }

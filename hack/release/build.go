@@ -21,8 +21,11 @@ type product struct {
 	image, about string
 }
 
-// plugin is the program for kubectl.
-const plugin = "kubectl-idalloc"
+// plugin is the program for kubectl. sidecar is the image that it and the manifests add to pods, so it is made before them.
+const (
+	plugin  = "kubectl-idalloc"
+	sidecar = "ghcr.io/idalloc/idalloc"
+)
 
 const windows = "windows"
 
@@ -35,7 +38,7 @@ func products() []product {
 	return []product{
 		{
 			name: "idalloc", pkg: "./cmd/idalloc", platforms: pods,
-			image: "ghcr.io/idalloc/idalloc", about: "A small integer id of its own for every replica of a Kubernetes workload",
+			image: sidecar, about: "A small integer id of its own for every replica of a Kubernetes workload",
 		},
 		{
 			name: "idalloc-autoscaler", pkg: "./autoscaler/cmd/idalloc-autoscaler", platforms: pods,
@@ -93,7 +96,7 @@ func (r *release) build(ctx context.Context, p product, on platform) (binary, er
 	b := binary{product: p, on: on, path: filepath.Join(dir, p.name)}
 	// The version control's stamp would be missing in a tree without git, and differ with the tags that a clone has.
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-tags", "nethttpomithttp2", //nolint:gosec // fixed commands
-		"-ldflags", "-s -w -buildid= -X main.version="+r.version, "-o", b.path, ".")
+		"-ldflags", "-s -w -buildid= -X main.version="+r.version+" -X main.image="+r.reference(sidecar), "-o", b.path, ".")
 	cmd.Dir = filepath.Join(r.root, p.pkg) // in the module that it is of
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+on.os, "GOARCH="+on.arch, "GOAMD64=v1", "GOARM64=v8.0",
 		"GOFLAGS=-mod=readonly", "GOWORK=off", "GOEXPERIMENT=", "GOFIPS140=off")

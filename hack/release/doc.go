@@ -1,4 +1,4 @@
-// Release makes all that a release has, from a clean commit, and needs Go and git only:
+// Release makes all that a release has, from a clean commit. It needs Go and git only:
 //
 //	release [-out dist] [-version v0.1.0] [-only linux/amd64] [-dirty]
 //
@@ -9,8 +9,11 @@
 //	idalloc_VERSION_image.tar                    the image as an OCI archive, for both architectures
 //	idalloc-autoscaler_VERSION_image.tar         the autoscaler's
 //	idalloc_VERSION_chart.tgz                    the Helm chart
+//	idalloc_VERSION_config.tgz                   the folders for kustomize
 //	*.cdx.json                                   for each binary, what it was built of (CycloneDX)
 //	SHA256SUMS                                   the checksums of all these
+//
+// The chart, the folders and the plugin name the images by their digests.
 //
 // The same commit gives the same bytes, on whatever machine and in whatever directory: the go.mod names the toolchain, the
 // builds know no path and no time, and the archives have the commit's time. There is no stamp of version control, because it depends on the

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -45,6 +46,11 @@ func (r *release) image(p product, programs []binary) error {
 	if err := files.AppendIndex(index, layout.WithAnnotations(names)); err != nil {
 		return err
 	}
+	digest, err := index.Digest()
+	if err != nil {
+		return err
+	}
+	r.digests[p.image] = digest
 	entries, err := below(dir)
 	if err != nil {
 		return err
@@ -101,6 +107,27 @@ func (r *release) labels(p product) map[string]string {
 		prefix + "revision":    r.commit,
 		prefix + "created":     r.time.Format(time.RFC3339),
 	}
+}
+
+// reference returns what a manifest calls an image: by its digest, which is there when the image is made. A trial without the image
+// has the version alone.
+func (r *release) reference(image string) string {
+	name := image + ":" + r.version
+	if digest, made := r.digests[image]; made {
+		name += "@" + digest.String()
+	}
+	return name
+}
+
+// pinned returns a manifest that names the images of the release as they are, whatever version it named.
+func (r *release) pinned(manifest []byte) []byte {
+	for _, p := range r.products {
+		if p.image != "" {
+			named := regexp.MustCompile(regexp.QuoteMeta(p.image) + `:[A-Za-z0-9._-]+`)
+			manifest = named.ReplaceAllLiteral(manifest, []byte(r.reference(p.image)))
+		}
+	}
+	return manifest
 }
 
 // below returns the files of a directory by name.

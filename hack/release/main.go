@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
 func main() {
@@ -50,24 +52,32 @@ func run(ctx context.Context, args []string) error {
 			return err
 		}
 	}
+	if err := r.describe(ctx); err != nil {
+		return err
+	}
+	return r.make(ctx)
+}
+
+// describe finds out what the commit is.
+func (r *release) describe(ctx context.Context) (err error) {
 	if r.version == "" {
-		if r.version, err = git(ctx, root, "describe", "--tags", "--match", "v*", "--always", "--dirty"); err != nil {
+		if r.version, err = git(ctx, r.root, "describe", "--tags", "--match", "v*", "--always", "--dirty"); err != nil {
 			return err
 		}
 	}
-	if r.commit, err = git(ctx, root, "rev-parse", "HEAD"); err != nil {
+	if err := r.tagged(); err != nil {
 		return err
 	}
-	seconds, err := git(ctx, root, "log", "-1", "--format=%ct")
+	if r.commit, err = git(ctx, r.root, "rev-parse", "HEAD"); err != nil {
+		return err
+	}
+	seconds, err := git(ctx, r.root, "log", "-1", "--format=%ct")
 	if err != nil {
 		return err
 	}
 	unix, err := strconv.ParseInt(seconds, 10, 64)
-	if err != nil {
-		return err
-	}
 	r.time = time.Unix(unix, 0).UTC()
-	return r.make(ctx)
+	return err
 }
 
 func git(ctx context.Context, dir string, args ...string) (string, error) {
@@ -89,6 +99,9 @@ type release struct {
 	// time is that of the commit.
 	time     time.Time
 	products []product
+
+	// digests are those of the images that are made, by their names.
+	digests map[string]v1.Hash
 }
 
 // make makes all files.
@@ -103,12 +116,13 @@ func (r *release) make(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	r.digests = map[string]v1.Hash{}
 	for _, p := range r.products {
 		if err := r.makeProduct(ctx, p, licence); err != nil {
 			return err
 		}
 	}
-	if err := errors.Join(r.chart(), r.krew()); err != nil {
+	if err := errors.Join(r.manifests(), r.krew()); err != nil {
 		return err
 	}
 	return r.checksums()

@@ -15,7 +15,7 @@ const Label = "idalloc.dev/inject"
 const Injected = "idalloc.dev/injected"
 
 // DefaultImage is the sidecar's image if neither Options nor the template name one.
-const DefaultImage = "ghcr.io/idalloc/idalloc:latest"
+const DefaultImage = "ghcr.io/idalloc/idalloc:v0.1.0"
 
 const yes = "true"
 

@@ -114,7 +114,7 @@ func TestTheChartIsConfigPolicyAndInject(t *testing.T) {
 		folders []string
 	}{
 		"as it is":            {"30", nil, []string{"policy"}},
-		"with inject.enabled": {"36", values{inject: values{"enabled": true, "image": "ghcr.io/idalloc/idalloc:latest"}}, []string{"policy", inject}},
+		"with inject.enabled": {"36", values{inject: values{"enabled": true}}, []string{"policy", inject}},
 	} {
 		manifest, err := render(t, tc.minor, tc.values)
 		if err != nil {

@@ -162,7 +162,7 @@ var _ = Describe("the policy and kubectl idalloc inject", Ordered, ContinueOnFai
 		check(pod, sidecar)
 	},
 		Entry("with the label alone", plain, func(pod *corev1.Pod, sidecar corev1.Container) {
-			Expect(sidecar.Image).To(Equal("ghcr.io/idalloc/idalloc:latest"))
+			Expect(sidecar.Image).To(Equal("ghcr.io/idalloc/idalloc:v0.1.0"))
 			Expect(sidecar.Args).To(Equal([]string{"watch"}))
 			Expect(pod.Spec.ServiceAccountName).To(Equal(sidecarName))
 			Expect(tokens(pod)).To(Equal([]string{sidecarName}))
