@@ -11,6 +11,7 @@
 //	idalloc_VERSION_chart.tgz                    the Helm chart
 //	idalloc_VERSION_config.tgz                   the folders for kustomize
 //	*.cdx.json                                   for each binary, what it was built of (CycloneDX)
+//	idalloc_VERSION.intoto.json                  what all these, and the images, were made from (in-toto, SLSA)
 //	SHA256SUMS                                   the checksums of all these
 //
 // The chart, the folders and the plugin name the images by their digests.

@@ -46,7 +46,7 @@ func run(ctx context.Context, args []string) error {
 	if changes != "" && !*dirty {
 		return fmt.Errorf("the work tree is not the commit: commit or stash these first, or try it with -dirty:\n%s", changes)
 	}
-	r := release{root: root, out: *out, version: *version, products: products()}
+	r := release{root: root, out: *out, version: *version, parameters: parameters{Only: *only, Dirty: changes != ""}, products: products()}
 	if *only != "" {
 		if r.products, err = limited(r.products, *only); err != nil {
 			return err
@@ -99,9 +99,12 @@ type release struct {
 	// time is that of the commit.
 	time     time.Time
 	products []product
+	// parameters are those of a trial.
+	parameters parameters
 
-	// digests are those of the images that are made, by their names.
-	digests map[string]v1.Hash
+	// digests are those of the images that are made, by their names. toolchain is the Go version that built the programs.
+	digests   map[string]v1.Hash
+	toolchain string
 }
 
 // make makes all files.
@@ -123,6 +126,9 @@ func (r *release) make(ctx context.Context) error {
 		}
 	}
 	if err := errors.Join(r.manifests(), r.krew()); err != nil {
+		return err
+	}
+	if err := r.provenance(); err != nil {
 		return err
 	}
 	return r.checksums()

@@ -72,7 +72,7 @@ func TestTheSameCommitGivesTheSameBytes(t *testing.T) {
 	second := made(t, filepath.Join(t.TempDir(), "somewhere", "else", "with a space"), 0o644)
 	names := slices.Sorted(maps.Keys(first))
 	want := []string{
-		"SHA256SUMS", "idalloc-autoscaler_v1.2.3_image.tar", "idalloc-autoscaler_v1.2.3_linux_amd64.cdx.json", "idalloc-autoscaler_v1.2.3_linux_amd64.tar.gz", "idalloc.yaml", "idalloc_v1.2.3_chart.tgz", "idalloc_v1.2.3_config.tgz", "idalloc_v1.2.3_image.tar", "idalloc_v1.2.3_linux_amd64.cdx.json", "idalloc_v1.2.3_linux_amd64.tar.gz",
+		"SHA256SUMS", "idalloc-autoscaler_v1.2.3_image.tar", "idalloc-autoscaler_v1.2.3_linux_amd64.cdx.json", "idalloc-autoscaler_v1.2.3_linux_amd64.tar.gz", "idalloc.yaml", "idalloc_v1.2.3.intoto.json", "idalloc_v1.2.3_chart.tgz", "idalloc_v1.2.3_config.tgz", "idalloc_v1.2.3_image.tar", "idalloc_v1.2.3_linux_amd64.cdx.json", "idalloc_v1.2.3_linux_amd64.tar.gz",
 		"kubectl-idalloc_v1.2.3_linux_amd64.cdx.json", "kubectl-idalloc_v1.2.3_linux_amd64.tar.gz",
 	}
 	if !slices.Equal(names, want) || len(second) != len(want) {
@@ -97,6 +97,7 @@ func TestTheSameCommitGivesTheSameBytes(t *testing.T) {
 			t.Errorf("it has another version than the release:\n%s", chart)
 		}
 	})
+	t.Run("provenance", func(t *testing.T) { checkProvenance(t, first) })
 	t.Run("digests", func(t *testing.T) { checkDigests(t, first) })
 	for _, name := range []string{"idalloc", "idalloc-autoscaler"} {
 		program := unpacked(t, first[name+"_v1.2.3_linux_amd64.tar.gz"])[name]

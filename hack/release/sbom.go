@@ -20,6 +20,7 @@ func (r *release) bill(b binary) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", r.stem(b), err)
 	}
+	r.toolchain = info.GoVersion
 	program := cyclonedx.Component{
 		BOMRef: purl(project, r.version), Type: cyclonedx.ComponentTypeApplication, Name: b.name, Version: r.version, PackageURL: purl(project, r.version),
 		Licenses: &cyclonedx.Licenses{{License: &cyclonedx.License{ID: "Apache-2.0"}}},
