@@ -95,8 +95,8 @@ image: ## Build the container image $(IMAGE) (needs docker).
 	docker build --build-arg VERSION=$(VERSION) -t $(IMAGE) .
 
 .PHONY: release
-release: ## Make the files of a release of this commit in dist: binaries, image, chart, bills of materials, checksums.
-	GOTOOLCHAIN=go$$(go list -m -f '{{.GoVersion}}') go -C $(RELEASE) run . -out $(CURDIR)/dist
+release: ## Make the files of a release of this commit in dist. SIGNING_KEY is the file of the SSH key that signs it, if any.
+	GOTOOLCHAIN=go$$(go list -m -f '{{.GoVersion}}') go -C $(RELEASE) run . -out $(CURDIR)/dist $(if $(SIGNING_KEY),-signing-key $(abspath $(SIGNING_KEY)))
 
 ##@ Parts of the tests
 

@@ -5,6 +5,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"compress/gzip"
+	"context"
 	"crypto/sha256"
 	"fmt"
 	"io"
@@ -103,8 +104,8 @@ func (r *release) write(name string, content []byte) error {
 	return os.WriteFile(r.path(name), content, plain)
 }
 
-// checksums writes what sha256sum --check reads.
-func (r *release) checksums() error {
+// checksums writes what sha256sum --check reads, and its signature if there is a key.
+func (r *release) checksums(ctx context.Context) error {
 	files, err := below(r.out)
 	if err != nil {
 		return err
@@ -113,5 +114,12 @@ func (r *release) checksums() error {
 	for _, f := range files {
 		fmt.Fprintf(&b, "%x  %s\n", sha256.Sum256(f.content), f.name)
 	}
-	return r.write("SHA256SUMS", b.Bytes())
+	if err := r.write("SHA256SUMS", b.Bytes()); err != nil || r.key == "" {
+		return err
+	}
+	signature, err := r.signature(ctx, b.Bytes())
+	if err != nil {
+		return err
+	}
+	return r.write("SHA256SUMS.sig", signature)
 }

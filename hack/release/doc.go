@@ -1,6 +1,6 @@
-// Release makes all that a release has, from a clean commit. It needs Go and git only:
+// Release makes all that a release has, from a clean commit. It needs Go and git, and ssh-keygen to sign:
 //
-//	release [-out dist] [-version v0.1.0] [-only linux/amd64] [-dirty]
+//	release [-out dist] [-version v0.1.0] [-signing-key FILE] [-only linux/amd64] [-dirty]
 //
 //	idalloc_VERSION_linux_ARCH.tar.gz            the static binary for pods and people
 //	idalloc-autoscaler_VERSION_linux_ARCH.tar.gz the autoscaler's
@@ -13,6 +13,7 @@
 //	*.cdx.json                                   for each binary, what it was built of (CycloneDX)
 //	idalloc_VERSION.intoto.json                  what all these, and the images, were made from (in-toto, SLSA)
 //	SHA256SUMS                                   the checksums of all these
+//	SHA256SUMS.sig                               its signature (ssh-keygen -Y), if there is a key
 //
 // The chart, the folders and the plugin name the images by their digests.
 //

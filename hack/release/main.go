@@ -31,6 +31,7 @@ func run(ctx context.Context, args []string) error {
 	out := flags.String("out", "dist", "the directory to make; it must not exist, or be empty")
 	version := flags.String("version", "", "the version; default: what git describe says")
 	dirty := flags.Bool("dirty", false, "release also what is not committed, to try it")
+	key := flags.String("signing-key", "", "the file of the SSH key to sign the checksums with; its public half is in "+signers)
 	only := flags.String("only", "", "the one platform to build for, such as linux/amd64; default: all")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -46,7 +47,10 @@ func run(ctx context.Context, args []string) error {
 	if changes != "" && !*dirty {
 		return fmt.Errorf("the work tree is not the commit: commit or stash these first, or try it with -dirty:\n%s", changes)
 	}
-	r := release{root: root, out: *out, version: *version, parameters: parameters{Only: *only, Dirty: changes != ""}, products: products()}
+	if *dirty && *key != "" {
+		return errors.New("what is not committed is not signed: use -dirty or -signing-key, not both")
+	}
+	r := release{root: root, out: *out, version: *version, key: *key, parameters: parameters{Only: *only, Dirty: changes != ""}, products: products()}
 	if *only != "" {
 		if r.products, err = limited(r.products, *only); err != nil {
 			return err
@@ -54,6 +58,9 @@ func run(ctx context.Context, args []string) error {
 	}
 	if err := r.describe(ctx); err != nil {
 		return err
+	}
+	if r.key == "" {
+		log.Print("the release is not signed: to sign it, name a key with -signing-key")
 	}
 	return r.make(ctx)
 }
@@ -99,6 +106,8 @@ type release struct {
 	// time is that of the commit.
 	time     time.Time
 	products []product
+	// key is the file of the key that signs, empty for none.
+	key string
 	// parameters are those of a trial.
 	parameters parameters
 
@@ -119,6 +128,12 @@ func (r *release) make(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if r.key != "" {
+		// A key that is not the project's is found now, and not when all is built.
+		if _, err := r.signature(ctx, []byte("a trial")); err != nil {
+			return err
+		}
+	}
 	r.digests = map[string]v1.Hash{}
 	for _, p := range r.products {
 		if err := r.makeProduct(ctx, p, licence); err != nil {
@@ -131,7 +146,7 @@ func (r *release) make(ctx context.Context) error {
 	if err := r.provenance(); err != nil {
 		return err
 	}
-	return r.checksums()
+	return r.checksums(ctx)
 }
 
 // makeProduct makes the files of one product.

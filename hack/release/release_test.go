@@ -29,8 +29,8 @@ const (
 	commit  = "0123456789abcdef0123456789abcdef01234567"
 )
 
-// made makes a release of the project as it is, from a copy in dir that has no version control.
-func made(t *testing.T, dir string, mode fs.FileMode) map[string][]byte {
+// made makes a release of the project as it is, from a copy in dir that has no version control and permits the key.
+func made(t *testing.T, dir string, mode fs.FileMode, key string) map[string][]byte {
 	t.Helper()
 	list := exec.CommandContext(t.Context(), "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
 	list.Dir = filepath.Join("..", "..")
@@ -48,7 +48,8 @@ func made(t *testing.T, dir string, mode fs.FileMode) map[string][]byte {
 			t.Fatal(err)
 		}
 	}
-	r := release{root: dir, out: filepath.Join(dir, "dist"), version: version, commit: commit, time: time.Unix(1_800_000_000, 0).UTC()}
+	permit(t, dir, key)
+	r := release{root: dir, out: filepath.Join(dir, "dist"), version: version, commit: commit, key: key, time: time.Unix(1_800_000_000, 0).UTC()}
 	// One platform is enough for what is asked here: the others go the same way.
 	if r.products, err = limited(products(), "linux/amd64"); err != nil {
 		t.Fatal(err)
@@ -68,11 +69,12 @@ func made(t *testing.T, dir string, mode fs.FileMode) map[string][]byte {
 }
 
 func TestTheSameCommitGivesTheSameBytes(t *testing.T) {
-	first := made(t, filepath.Join(t.TempDir(), "a"), 0o600)
-	second := made(t, filepath.Join(t.TempDir(), "somewhere", "else", "with a space"), 0o644)
+	key, root := newKey(t), filepath.Join(t.TempDir(), "a")
+	first := made(t, root, 0o600, key)
+	second := made(t, filepath.Join(t.TempDir(), "somewhere", "else", "with a space"), 0o644, key)
 	names := slices.Sorted(maps.Keys(first))
 	want := []string{
-		"SHA256SUMS", "idalloc-autoscaler_v1.2.3_image.tar", "idalloc-autoscaler_v1.2.3_linux_amd64.cdx.json", "idalloc-autoscaler_v1.2.3_linux_amd64.tar.gz", "idalloc.yaml", "idalloc_v1.2.3.intoto.json", "idalloc_v1.2.3_chart.tgz", "idalloc_v1.2.3_config.tgz", "idalloc_v1.2.3_image.tar", "idalloc_v1.2.3_linux_amd64.cdx.json", "idalloc_v1.2.3_linux_amd64.tar.gz",
+		"SHA256SUMS", "SHA256SUMS.sig", "idalloc-autoscaler_v1.2.3_image.tar", "idalloc-autoscaler_v1.2.3_linux_amd64.cdx.json", "idalloc-autoscaler_v1.2.3_linux_amd64.tar.gz", "idalloc.yaml", "idalloc_v1.2.3.intoto.json", "idalloc_v1.2.3_chart.tgz", "idalloc_v1.2.3_config.tgz", "idalloc_v1.2.3_image.tar", "idalloc_v1.2.3_linux_amd64.cdx.json", "idalloc_v1.2.3_linux_amd64.tar.gz",
 		"kubectl-idalloc_v1.2.3_linux_amd64.cdx.json", "kubectl-idalloc_v1.2.3_linux_amd64.tar.gz",
 	}
 	if !slices.Equal(names, want) || len(second) != len(want) {
@@ -85,7 +87,7 @@ func TestTheSameCommitGivesTheSameBytes(t *testing.T) {
 	}
 
 	t.Run("checksums", func(t *testing.T) {
-		for _, name := range names[1:] {
+		for _, name := range names[2:] {
 			if line := fmt.Sprintf("%x  %s\n", sha256.Sum256(first[name]), name); !strings.Contains(string(first["SHA256SUMS"]), line) {
 				t.Errorf("no line %q", line)
 			}
@@ -99,6 +101,7 @@ func TestTheSameCommitGivesTheSameBytes(t *testing.T) {
 	})
 	t.Run("provenance", func(t *testing.T) { checkProvenance(t, first) })
 	t.Run("digests", func(t *testing.T) { checkDigests(t, first) })
+	t.Run("the way to check it", func(t *testing.T) { checkTheCheck(t, root, first) })
 	for _, name := range []string{"idalloc", "idalloc-autoscaler"} {
 		program := unpacked(t, first[name+"_v1.2.3_linux_amd64.tar.gz"])[name]
 		t.Run(name+"'s bill", func(t *testing.T) { checkBill(t, first[name+"_v1.2.3_linux_amd64.cdx.json"], program) })
