@@ -100,24 +100,29 @@ type Receipt struct {
 }
 
 // Receipts lists the receipts of the owner's live pods that lock something, by a consistent read: those for slot id, or all if id is
-// receipt.NoID. It finds them by their labels, in one page, because an API server answers that from its cache. Errors: *ForbiddenError, or
-// another error that Temporary judges.
+// receipt.NoID. It finds them by their labels. It asks for one page, because an API server answers that from its cache, and for several only
+// if that one is larger than 8 MiB. Errors: *ForbiddenError, or another error that Temporary judges.
 func (s *Store) Receipts(ctx context.Context, ref Ref, id int) ([]Receipt, error) {
+	var out []Receipt
 	selector := receipt.OwnerLabel + "=" + assignment.OwnerLabelValue(ref.String())
 	if id != receipt.NoID {
 		selector += "," + receipt.IDLabel + "=" + strconv.Itoa(id)
 	}
-	list, err := request(ctx, target{gvr: Pods, namespace: ref.Namespace}, "list", func(ctx context.Context) (*metav1.PartialObjectMetadataList, error) {
-		return s.Metadata.Resource(Pods).Namespace(ref.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector, FieldSelector: LivePods})
+	o := metav1.ListOptions{LabelSelector: selector, FieldSelector: LivePods}
+	err := eachPage(ctx, ref.Namespace, o, 0, func(ctx context.Context, o metav1.ListOptions) (string, error) {
+		list, err := s.Metadata.Resource(Pods).Namespace(ref.Namespace).List(ctx, o)
+		if err != nil {
+			return "", err
+		}
+		if o.Continue == "" {
+			out = make([]Receipt, 0, len(list.Items))
+		}
+		for i := range list.Items {
+			pod := &list.Items[i]
+			r, _ := receipt.Of(pod, ref.String()) // one that cannot be read locks, too
+			out = append(out, Receipt{Receipt: r, Pod: pod.Name, UID: pod.UID, Text: pod.Annotations[receipt.Key]})
+		}
+		return list.Continue, nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	out := make([]Receipt, 0, len(list.Items))
-	for i := range list.Items {
-		pod := &list.Items[i]
-		r, _ := receipt.Of(pod, ref.String()) // one that cannot be read locks, too
-		out = append(out, Receipt{Receipt: r, Pod: pod.Name, UID: pod.UID, Text: pod.Annotations[receipt.Key]})
-	}
-	return out, nil
+	return out, err
 }

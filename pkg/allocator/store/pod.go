@@ -5,7 +5,6 @@ import (
 	"math"
 	"strconv"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -38,18 +37,14 @@ func same(a, b *string) bool {
 	return *a == *b
 }
 
-// pageSize is the number of pods in a page of a list. client-go's own lists use the same number. A pod's metadata takes
-// kilobytes, and idalloc needs little of it.
-const pageSize = 500
-
 // EachPod lists pods' metadata with a consistent read and calls do for each pod. It reads page by page, so that no more
-// than one page is in memory. The first page shows a moment after the call, and the other pages show the same moment.
+// than one page of at most 8 MiB is in memory. The first page shows a moment after the call, and the other pages show the same moment.
 //
-// If the server forgets that moment before the last page, the list begins again, in one piece. Then do gets pods again,
-// and it may have got a pod that is gone. RequestTimeout bounds each page. Errors: *ForbiddenError, or another error that
-// Temporary judges.
+// If the server forgets that moment before the last page, the list begins again, in one piece. If a page is larger, it begins again with
+// fewer pods a page. Then do gets pods again, and it may have got a pod that is gone. RequestTimeout bounds each page. Errors:
+// *ForbiddenError, or another error that Temporary judges.
 func (s *Store) EachPod(ctx context.Context, namespace string, o metav1.ListOptions, do func(*metav1.PartialObjectMetadata)) error {
-	return eachPage(ctx, namespace, o, func(ctx context.Context, o metav1.ListOptions) (string, error) {
+	return eachPage(ctx, namespace, o, pageSize, func(ctx context.Context, o metav1.ListOptions) (string, error) {
 		list, err := s.Metadata.Resource(Pods).Namespace(namespace).List(ctx, o)
 		if err != nil {
 			return "", err
@@ -63,7 +58,7 @@ func (s *Store) EachPod(ctx context.Context, namespace string, o metav1.ListOpti
 
 // EachFullPod is EachPod with whole pods.
 func (s *Store) EachFullPod(ctx context.Context, namespace string, o metav1.ListOptions, do func(*unstructured.Unstructured)) error {
-	return eachPage(ctx, namespace, o, func(ctx context.Context, o metav1.ListOptions) (string, error) {
+	return eachPage(ctx, namespace, o, pageSize, func(ctx context.Context, o metav1.ListOptions) (string, error) {
 		list, err := s.Dynamic.Resource(Pods).Namespace(namespace).List(ctx, o)
 		if err != nil {
 			return "", err
@@ -73,22 +68,4 @@ func (s *Store) EachFullPod(ctx context.Context, namespace string, o metav1.List
 		}
 		return list.GetContinue(), nil
 	})
-}
-
-// eachPage reads pages until there is no token for one more.
-func eachPage(ctx context.Context, namespace string, o metav1.ListOptions, read func(context.Context, metav1.ListOptions) (next string, err error)) error {
-	o.Limit, o.Continue = pageSize, ""
-	for {
-		next, err := request(ctx, target{gvr: Pods, namespace: namespace}, "list", func(ctx context.Context) (string, error) { return read(ctx, o) })
-		switch {
-		case apierrors.IsResourceExpired(err) && o.Continue != "":
-			o.Limit, o.Continue = 0, ""
-		case err != nil:
-			return err
-		case next == "":
-			return nil
-		default:
-			o.Continue = next
-		}
-	}
 }

@@ -1,13 +1,13 @@
 package store
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,7 +21,11 @@ type book struct {
 	pods int
 	// forget makes it forget, once, the moment that the first page was of.
 	forget bool
-	asked  []string
+	// bytes is how long an annotation of each pod is, without the first small pods. wrote is called after each pod.
+	bytes int
+	small int
+	wrote func()
+	asked []string
 }
 
 // ServeHTTP implements http.Handler.
@@ -36,61 +40,84 @@ func (b *book) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_, _ = fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410}`)
 		return
 	}
-	list := metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{Kind: "PartialObjectMetadataList", APIVersion: "meta.k8s.io/v1"}}
 	limit, err := strconv.Atoi(q.Get("limit"))
 	if err != nil {
 		limit = b.pods
 	}
-	for i := from; i < min(from+limit, b.pods); i++ {
-		list.Items = append(list.Items, metav1.PartialObjectMetadata{
-			TypeMeta:   metav1.TypeMeta{Kind: "PartialObjectMetadata", APIVersion: "meta.k8s.io/v1"},
-			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("worker-%04d", i)},
-		})
-	}
+	next := ""
 	if from+limit < b.pods {
-		list.Continue = strconv.Itoa(from + limit)
+		next = strconv.Itoa(from + limit)
 	}
-	if err := json.NewEncoder(w).Encode(list); err != nil {
-		panic(err)
+	_, _ = fmt.Fprintf(w, `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"continue":%q},"items":[`, next)
+	for i := from; i < min(from+limit, b.pods); i++ {
+		bytes := b.bytes
+		if i < b.small {
+			bytes = 0
+		}
+		_, err := fmt.Fprintf(w, `%s{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"worker-%04d","annotations":{"a":"%s"}}}`,
+			strings.Repeat(",", min(i-from, 1)), i, strings.Repeat("x", bytes))
+		if err != nil {
+			return // the client reads no more
+		}
+		if b.wrote != nil {
+			b.wrote()
+		}
 	}
+	_, _ = fmt.Fprint(w, "]}")
 }
 
 func TestEachPodShowsAllPages(t *testing.T) {
+	const large = pageBytes / 250 // so that two hundred and fifty pods are more than a page
+	ask := func(pages ...string) (all []string) {
+		for _, p := range pages {
+			limit, next, _ := strings.Cut(p, "@")
+			all = append(all, "limit="+limit+" continue="+next+" resourceVersion=")
+		}
+		return all
+	}
 	for name, tc := range map[string]struct {
-		pods   int
-		forget bool
-		want   []string
+		book book
+		want []string
 	}{
-		"none":         {pods: 0, want: []string{"limit=500 continue= resourceVersion="}},
-		"one page":     {pods: 500, want: []string{"limit=500 continue= resourceVersion="}},
-		"three pages":  {pods: 1001, want: []string{"limit=500 continue= resourceVersion=", "limit=500 continue=500 resourceVersion=", "limit=500 continue=1000 resourceVersion="}},
-		"a lost token": {pods: 1001, forget: true, want: []string{"limit=500 continue= resourceVersion=", "limit=500 continue=500 resourceVersion=", "limit= continue= resourceVersion="}},
+		"none":         {book{pods: 0}, ask("500")},
+		"one page":     {book{pods: 500}, ask("500")},
+		"three pages":  {book{pods: 1001}, ask("500", "500@500", "500@1000")},
+		"a lost token": {book{pods: 1001, forget: true}, ask("500", "500@500", "@")},
+		"large pods":   {book{pods: 251, bytes: large}, ask("500", "125", "125@125", "125@250")},
+		"large pods at the end": {
+			book{pods: 751, bytes: large, small: 500},
+			ask("500", "500@500", "125", "125@125", "125@250", "125@375", "125@500", "125@625", "125@750"),
+		},
+		"large pods, and a lost token": {
+			book{pods: 251, bytes: large, forget: true}, ask("500", "125", "125@125", "@", "500", "125", "125@125", "125@250"),
+		},
+		"pods that are larger than a page": {book{pods: 2, bytes: pageBytes}, ask("500", "125", "31", "7", "1", "1@1")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := &book{pods: tc.pods, forget: tc.forget}
-			server := httptest.NewServer(b)
+			b := tc.book
+			server := httptest.NewServer(&b)
 			defer server.Close()
-			s, err := New(&rest.Config{Host: server.URL}, testclock.NewFakeClock(testTime))
+			s, err := New(&rest.Config{Host: server.URL, QPS: -1}, testclock.NewFakeClock(testTime))
 			if err != nil {
 				t.Fatal(err)
 			}
-			shown := map[string]bool{}
+			shown, whole := map[string]bool{}, map[string]bool{}
 			if err := s.EachPod(t.Context(), "shop", metav1.ListOptions{}, func(p *metav1.PartialObjectMetadata) { shown[p.Name] = true }); err != nil {
 				t.Fatal(err)
 			}
-			if len(shown) != tc.pods {
-				t.Errorf("shown are %d of %d pods: %v", len(shown), tc.pods, slices.Sorted(maps.Keys(shown)))
+			if len(shown) != b.pods || !slices.Equal(b.asked, tc.want) {
+				t.Errorf("shown are %d of %d pods, asked %q, want %q", len(shown), b.pods, b.asked, tc.want)
 			}
-			if !slices.Equal(b.asked, tc.want) {
-				t.Errorf("asked %q, want %q", b.asked, tc.want)
-			}
-			whole, b2 := map[string]bool{}, &book{pods: tc.pods, forget: tc.forget}
-			server.Config.Handler = b2
+			b = tc.book
 			if err := s.EachFullPod(t.Context(), "shop", metav1.ListOptions{}, func(p *unstructured.Unstructured) { whole[p.GetName()] = true }); err != nil {
 				t.Fatal(err)
 			}
-			if !maps.Equal(whole, shown) || !slices.Equal(b2.asked, tc.want) {
-				t.Errorf("whole, %d pods are shown, asked %q, want %q", len(whole), b2.asked, tc.want)
+			if !maps.Equal(whole, shown) || !slices.Equal(b.asked, tc.want) {
+				t.Errorf("whole, %d pods are shown, asked %q, want %q", len(whole), b.asked, tc.want)
+			}
+			b = tc.book
+			if receipts, err := s.Receipts(t.Context(), theRef(), 0); err != nil || len(receipts) != b.pods || b.asked[0] != ask("@")[0] {
+				t.Errorf("%d of %d receipts, %v, asked %q", len(receipts), b.pods, err, b.asked)
 			}
 		})
 	}

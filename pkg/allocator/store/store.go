@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"regexp"
 	"time"
 
@@ -46,6 +47,7 @@ func New(config *rest.Config, clk clock.Clock) (*Store, error) {
 	if config.UserAgent == "" {
 		config.UserAgent = rest.DefaultKubernetesUserAgent()
 	}
+	config.Wrap(func(transport http.RoundTripper) http.RoundTripper { return pages{transport} })
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("idalloc: client: %w", err)

@@ -1,0 +1,81 @@
+package store
+
+import (
+	"context"
+	"io"
+	"math"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const (
+	// pageSize is the number of pods in a page of a list. client-go's own lists use the same number.
+	pageSize = 500
+	// pageBytes is the size of the largest page. A pod's metadata takes kilobytes, but its annotations alone may take 256 KiB.
+	pageBytes = 8 << 20
+	// fewer is what the number of pods in a page is divided by after one that was too large.
+	fewer = 4
+)
+
+// eachPage reads pages of at most limit pods, 0 for all in one piece, until there is no token for one more. It does not read a page that is too
+// large to its end, and begins again with fewer pods a page. If o.Continue is empty, read gets the first page, be it again.
+func eachPage(ctx context.Context, namespace string, o metav1.ListOptions, limit int64, read func(context.Context, metav1.ListOptions) (next string, err error)) error {
+	o.Limit, o.Continue = limit, ""
+	for {
+		page := &page{left: pageBytes}
+		if o.Limit == 1 {
+			page.left = math.MaxInt64 // it does not get smaller
+		}
+		next, err := request(context.WithValue(ctx, pageKey{}, page), target{gvr: Pods, namespace: namespace}, "list",
+			func(ctx context.Context) (string, error) { return read(ctx, o) })
+		switch {
+		case page.left < 0: // a token is for pages of the limit that it came with
+			if o.Limit, o.Continue = o.Limit/fewer, ""; o.Limit == 0 {
+				o.Limit = pageSize
+			}
+		case apierrors.IsResourceExpired(err) && o.Continue != "":
+			o.Limit, o.Continue = 0, ""
+		case err != nil:
+			return err
+		case next == "":
+			return nil
+		default:
+			o.Continue = next
+		}
+	}
+}
+
+// page is how many bytes of a page may still be read. It is negative when the page was too large.
+type page struct{ left int64 }
+
+// pageKey finds the page in the context of its request.
+type pageKey struct{}
+
+// pages ends the answers to requests for pages where they get too large. No decoder accepts such an answer, because its outermost message or
+// brace is not complete.
+type pages struct{ http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (t pages) RoundTrip(r *http.Request) (*http.Response, error) {
+	answer, err := t.RoundTripper.RoundTrip(r)
+	if page, is := r.Context().Value(pageKey{}).(*page); is && err == nil {
+		answer.Body = &pageBody{answer.Body, page}
+	}
+	return answer, err
+}
+
+type pageBody struct {
+	io.ReadCloser
+	*page
+}
+
+// Read implements io.Reader. A page that is too large just ends, because client-go would log another error.
+func (b *pageBody) Read(data []byte) (int, error) {
+	n, err := b.ReadCloser.Read(data)
+	if b.left -= int64(n); b.left < 0 {
+		return 0, io.EOF
+	}
+	return n, err
+}

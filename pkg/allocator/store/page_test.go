@@ -1,0 +1,52 @@
+package store
+
+import (
+	"net/http/httptest"
+	"runtime"
+	"runtime/debug"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+	testclock "k8s.io/utils/clock/testing"
+)
+
+// BenchmarkLargePods lists 500 pods of 256 KiB, and reports how much is in memory at most.
+func BenchmarkLargePods(b *testing.B) {
+	for name, list := range map[string]func(s *Store, seen func()) error{
+		"metadata": func(s *Store, seen func()) error {
+			return s.EachPod(b.Context(), "shop", metav1.ListOptions{}, func(*metav1.PartialObjectMetadata) { seen() })
+		},
+		"whole": func(s *Store, seen func()) error {
+			return s.EachFullPod(b.Context(), "shop", metav1.ListOptions{}, func(*unstructured.Unstructured) { seen() })
+		},
+		"receipts": func(s *Store, seen func()) error {
+			_, err := s.Receipts(b.Context(), theRef(), 0)
+			seen()
+			return err
+		},
+	} {
+		b.Run(name, func(b *testing.B) {
+			var most uint64
+			look := func() {
+				var now runtime.MemStats
+				runtime.ReadMemStats(&now)
+				most = max(most, now.HeapAlloc)
+			}
+			server := httptest.NewServer(&book{pods: 500, bytes: 256 << 10, wrote: look})
+			b.Cleanup(server.Close)
+			s, err := New(&rest.Config{Host: server.URL, QPS: -1}, testclock.NewFakeClock(testTime))
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer debug.SetGCPercent(debug.SetGCPercent(10))
+			for b.Loop() {
+				if err := list(s, look); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(most)/(1<<20), "MiB-held")
+		})
+	}
+}
