@@ -29,7 +29,7 @@ func (a *Allocator) plan(ctx context.Context) error {
 	owner := a.view.owner
 	began := a.clock.Now()
 	decision, err := a.decide(ctx, owner)
-	a.happened.Tell(event.Planned{Took: a.clock.Since(began), Err: err})
+	a.happened.Tell(event.Planned{Took: a.clock.Since(began), Err: err, About: owner.About(), Foreign: decision.Foreign})
 	if err != nil {
 		return err
 	}

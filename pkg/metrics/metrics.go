@@ -30,6 +30,8 @@ type Metrics struct {
 	// after how long without another one that is news.
 	confirmed time.Time
 	overdue   time.Duration
+	// foreign is how many foreign pods the last plan met, 0 while the instance does not wait for an id.
+	foreign int
 	// paused says that the instance wants no partitions for now.
 	paused bool
 }
@@ -90,7 +92,7 @@ func (m *Metrics) Observe(e event.Event) {
 			m.waitingSince = m.now()
 		}
 	case event.Claimed:
-		m.waitingSince = time.Time{}
+		m.waitingSince, m.foreign = time.Time{}, 0
 		m.count(claims, string(e.Result))
 		if e.Result == event.ClaimTaken {
 			m.claims.observe(e.Took.Seconds())
@@ -120,6 +122,9 @@ func (m *Metrics) observeSlot(e event.Event) {
 			m.count(plans, failed)
 		} else {
 			m.count(plans, made)
+			if !m.waitingSince.IsZero() { // otherwise it plans so seldom that the number would stay
+				m.foreign = len(e.Foreign)
+			}
 		}
 	case event.Written:
 		m.count(writes, "")

@@ -72,7 +72,7 @@ func textOf(t *testing.T, m *Metrics) string {
 // eventful are events of each kind that the metrics count.
 func eventful() []event.Event {
 	return []event.Event{
-		event.Claiming{}, event.Planned{}, event.Planned{Err: errors.New("x")}, event.Conflict{},
+		event.Claiming{}, event.Planned{Foreign: []proposal.Change{{ID: 1, Pod: "worker-else"}}}, event.Planned{Err: errors.New("x")}, event.Conflict{},
 		event.Written{Freed: []proposal.Change{{ID: 1, Pod: "worker-gone", Cause: proposal.CauseDead}, {ID: 2, Pod: "worker-lost", Cause: proposal.CauseLost}}},
 		event.NotTaken{}, event.Taken{ID: 3, Token: 7}, event.Claimed{Result: event.ClaimTaken, Took: 700 * time.Millisecond},
 		event.Claimed{Result: event.ClaimTaken, Took: time.Hour}, event.Claimed{Result: event.ClaimStopped}, event.Claimed{Result: event.ClaimFailed},
@@ -90,7 +90,7 @@ func TestEachEventIsCounted(t *testing.T) {
 	got := scrape(t, m)
 	for _, want := range []string{
 		`idalloc_id_held 1`, `idalloc_id 3`, `idalloc_token 1795219200123`, `idalloc_slots 5`, `idalloc_state{state="assigned"} 1`, `idalloc_state{state="pending"} 0`,
-		`idalloc_waiting_seconds 0`, `idalloc_contact_age_seconds 0`,
+		`idalloc_foreign_pods 0`, `idalloc_waiting_seconds 0`, `idalloc_contact_age_seconds 0`,
 		`idalloc_claims_total{result="taken"} 2`, `idalloc_claims_total{result="stopped"} 1`, `idalloc_claims_total{result="failed"} 1`,
 		`idalloc_claim_duration_seconds_bucket{le="0.5"} 0`, `idalloc_claim_duration_seconds_bucket{le="1"} 1`, `idalloc_claim_duration_seconds_bucket{le="600"} 1`,
 		`idalloc_claim_duration_seconds_bucket{le="+Inf"} 2`, `idalloc_claim_duration_seconds_sum 3600.7`, `idalloc_claim_duration_seconds_count 2`,
@@ -176,6 +176,24 @@ func TestWaitingLastsFromTheStartOfAClaimToItsEnd(t *testing.T) {
 	want("in the second claim", 7)
 	m.Observe(published(assigned(0, 1, 7).Without(identity.StateReleased)))
 	want("at the end", 0)
+}
+
+// An instance with an id plans seldom, so that nobody would hear that the foreign pods are gone.
+func TestForeignPodsCountWhileTheInstanceWaits(t *testing.T) {
+	m, _ := stopped()
+	foreign := []proposal.Change{{ID: 1, Pod: "x"}, {ID: 2, Pod: "y"}}
+	for i, tc := range []struct {
+		happens event.Event
+		want    float64
+	}{
+		{event.Claiming{}, 0}, {event.Planned{Foreign: foreign}, 2}, {event.Planned{Err: errors.New("no list")}, 2}, {event.Planned{Foreign: foreign[:1]}, 1},
+		{event.Claimed{Result: event.ClaimTaken}, 0}, {event.Planned{Foreign: foreign}, 0}, {event.Claiming{}, 0}, {event.Planned{}, 0},
+	} {
+		m.Observe(tc.happens)
+		if got := seconds(t, m, "idalloc_foreign_pods"); got != tc.want {
+			t.Errorf("after event %d: %v, want %v", i, got, tc.want)
+		}
+	}
 }
 
 func TestTheAgeOfTheContact(t *testing.T) {

@@ -176,6 +176,11 @@ func table() []metric {
 			read: func(m *Metrics) []Sample { return one(m.waiting().Seconds()) },
 		},
 		{
+			name: "idalloc_foreign_pods", kind: TypeGauge,
+			help: "Number of pods that are not the workload's and lock a slot of it, as found by the last plan of the instance. 0 while it does not wait for an id.",
+			read: func(m *Metrics) []Sample { return one(float64(m.foreign)) },
+		},
+		{
 			name: "idalloc_contact_age_seconds", kind: TypeGauge,
 			help: "Time since contact with the API server was lost, 0 while there is contact. In strict mode, contact is also lost if no answer has " +
 				"confirmed the id for half of fence-after; then it is the time since the last such request was sent.",

@@ -84,6 +84,9 @@ type (
 	Planned struct {
 		Took time.Duration
 		Err  error
+		// About is the owner. Foreign are the slots that pods lock which are not the owner's.
+		About   metav1.OwnerReference
+		Foreign []proposal.Change
 	}
 	// Conflict means that a write was refused because somebody else changed the object first.
 	Conflict struct{}

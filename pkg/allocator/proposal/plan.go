@@ -91,6 +91,9 @@ func newPlanner(in Input, most int) *planner {
 			p.d.Live++
 		}
 		if id := pod.slot(); id != receipt.NoID {
+			if !pod.Owned && !pod.Terminating {
+				p.d.Foreign = append(p.d.Foreign, Change{ID: id, Pod: pod.Name})
+			}
 			if _, several := p.lockers[id]; several {
 				pod = nil
 			} else if id < in.Count {
@@ -205,8 +208,8 @@ func (p *planner) conclude() {
 			p.d.Overdue = append(p.d.Overdue, Change{ID: id, Pod: name})
 		}
 	}
-	for _, changes := range [][]Change{p.d.Filled, p.d.Overdue} {
-		slices.SortFunc(changes, func(a, b Change) int { return cmp.Compare(a.ID, b.ID) })
+	for _, changes := range [][]Change{p.d.Filled, p.d.Overdue, p.d.Foreign} {
+		slices.SortFunc(changes, func(a, b Change) int { return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Pod, b.Pod)) })
 	}
 	was := p.in.State
 	if p.d.Partitions.Changed || !maps.Equal(p.next.Slots, was.Slots) || !maps.Equal(p.next.Handover, was.Handover) {

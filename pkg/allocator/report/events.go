@@ -40,7 +40,7 @@ type Events struct {
 	claiming   time.Time
 	complaint  complaint
 	complained bool
-	// told is when an Event of each reason about partitions was left last.
+	// told is when an Event of each reason about partitions or foreign pods was left last, and that about each foreign pod.
 	told map[string]time.Time
 }
 
@@ -71,6 +71,8 @@ func (o *Events) Observe(e event.Event) {
 				Message: e.Detail + ": pods without an id wait, those that have one keep it",
 			}, func() { o.full = false })
 		}
+	case event.Planned:
+		o.foreign(e)
 	case event.Claiming:
 		o.claiming, o.complained = o.store.Clock.Now(), false
 	case event.StillWaiting:
@@ -93,6 +95,24 @@ func (o *Events) Observe(e event.Event) {
 		o.leave(store.Event{About: o.pod, Type: store.EventWarning, Reason: "IDLost", Message: fmt.Sprintf("id %d is lost: %s", e.ID, e.Reason)}, nil)
 	default:
 		o.partitions(e)
+	}
+}
+
+// foreign tells of each pod once that is not the workload's and locks a slot of it.
+func (o *Events) foreign(e event.Planned) {
+	var pods, keys []string
+	for _, c := range e.Foreign {
+		key := "pod " + c.Pod
+		if _, told := o.told[key]; !told {
+			pods, keys = append(pods, fmt.Sprintf("pod %s (id %d)", c.Pod, c.ID)), append(keys, key)
+		}
+	}
+	if len(pods) > 0 {
+		// Event: a pod that is not the workload's locks an id of it: somebody relabelled it, or somebody else's pod has a receipt for this workload.
+		// The message names the pod and the id, which nobody else gets as long as the pod lives. Other pods get the other ids.
+		// Do: see who made or relabelled the pod, and delete it when nothing acts in it any more.
+		o.leaveSeldom(store.Event{About: e.About, Type: store.EventWarning, Reason: "SlotLockedByForeignPod", Message: "nobody else gets the id that a pod locks which is " +
+			"not the workload's; see who made or relabelled it, and delete it when nothing acts in it any more: " + strings.Join(pods, ", ")}, keys...)
 	}
 }
 
@@ -133,14 +153,21 @@ func (o *Events) partitions(e event.Event) {
 }
 
 // leaveSeldom is leave, at most once a minute for each reason. Other processes' Events of the same minute have the same name, so that
-// the API server keeps one of them.
-func (o *Events) leaveSeldom(e store.Event) {
+// the API server keeps one of them. It notes under the keys, too, when it left the Event.
+func (o *Events) leaveSeldom(e store.Event, keys ...string) {
 	now := o.store.Clock.Now()
 	if last, told := o.told[e.Reason]; told && now.Sub(last) < again {
 		return
 	}
-	o.told[e.Reason] = now
-	o.leave(e, func() { delete(o.told, e.Reason) })
+	keys = append(keys, e.Reason)
+	for _, key := range keys {
+		o.told[key] = now
+	}
+	o.leave(e, func() {
+		for _, key := range keys {
+			delete(o.told, key)
+		}
+	})
 }
 
 // complain says on the pod why it waits.
