@@ -54,6 +54,7 @@ func (w *workload) held(ctx context.Context, n int) holders {
 		g.Expect(alive).To(HaveLen(n), "pods that are not Failed")
 
 		h = w.assignment(ctx, g)
+		maps.DeleteFunc(h, func(id int, _ string) bool { return id >= n }) // those go with the next write
 		g.Expect(slices.Sorted(maps.Keys(h))).To(Equal(upTo(n)), "the ids of the assignment")
 		for _, p := range alive {
 			id := h.id(p.Name)
