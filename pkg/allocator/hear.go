@@ -66,7 +66,7 @@ func (a *Allocator) hearFence() {
 	a.tenure = a.tenure.Fenced()
 	a.work.tell()
 	a.lease.Forget()
-	a.later(assignment.StopGrace) // the work has that long to stop, and until then what is locked stays locked
+	a.later(a.o.FenceLead + assignment.StopGrace) // the work has that long to stop, and until then what is locked stays locked
 }
 
 // listen starts the streams that are missing. A pod that finds itself in the map at its first read needs none before it has its id, and then

@@ -1,0 +1,66 @@
+package allocator_test
+
+import (
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/idalloc/idalloc/pkg/allocator"
+	"github.com/idalloc/idalloc/pkg/identity"
+)
+
+// dozing is a quick clock of a machine whose boot-time clock stands still, but for leaps. Short waits by that clock end when renews is closed.
+type dozing struct {
+	quick
+
+	slept  *atomic.Int64
+	renews chan struct{}
+}
+
+func (d dozing) BootTime() time.Duration { return time.Duration(d.slept.Load()) }
+
+func (d dozing) BootWait(until time.Duration, done <-chan struct{}) {
+	short := d.renews
+	if until-d.BootTime() > time.Second {
+		short = nil
+	}
+	select {
+	case <-short:
+	case <-done:
+	}
+}
+
+func doze(b *bench) dozing {
+	d := dozing{quick: quick{start: time.Now()}, slept: &atomic.Int64{}, renews: make(chan struct{})}
+	b.clk = d
+	return d
+}
+
+func fenced(now map[string]identity.Identity) bool { return now["p0"].State == identity.StateFenced }
+
+// The work of a fenced pod may go on until FenceLead is over. Until then nobody else may hear that the slot is free.
+func TestAFencedPodWritesNothingBeforeItsWorkHasStopped(t *testing.T) {
+	b := newBench(t, 1)
+	clk := doze(b)
+	b.pod("p0")
+	ended, wrote := make(chan time.Time, 9), make(chan time.Time, 99)
+	b.api.Before(func(_ http.ResponseWriter, r *http.Request) bool {
+		if len(ended) > 0 && (r.Method == http.MethodPut || r.Method == http.MethodPatch) {
+			wrote <- b.clk.Now()
+		}
+		return false
+	})
+	const lead = 40 * time.Second
+	b.start("p0", func(o *allocator.Options) {
+		o.FenceAfter, o.FenceLead = 2*time.Minute, lead
+		o.Fenced = func(time.Duration) { ended <- b.clk.Now() }
+	})
+	b.until("an id", has(0))
+	clk.slept.Store(int64(2*time.Minute - lead))
+	b.scale(0) // the loop hears of that
+	first := <-wrote
+	if gap := first.Sub(<-ended); gap < lead {
+		t.Errorf("the work may go on for %s, and the pod writes after %s", lead, gap)
+	}
+}
