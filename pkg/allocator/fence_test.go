@@ -1,6 +1,7 @@
 package allocator_test
 
 import (
+	"context"
 	"net/http"
 	"sync/atomic"
 	"testing"
@@ -62,5 +63,37 @@ func TestAFencedPodWritesNothingBeforeItsWorkHasStopped(t *testing.T) {
 	first := <-wrote
 	if gap := first.Sub(<-ended); gap < lead {
 		t.Errorf("the work may go on for %s, and the pod writes after %s", lead, gap)
+	}
+}
+
+// What ends before a fence is not about what begins after it.
+func TestAStopUnderWayEndsWithTheFence(t *testing.T) {
+	b := newBench(t, 2)
+	clk := doze(b)
+	b.pod("p0")
+	stops, ends := make(chan int, 9), make(chan int, 9)
+	b.start("p0", func(o *allocator.Options) {
+		o.FenceAfter = allocator.MinFenceAfter
+		o.Stop = func(ctx context.Context, s allocator.Stop) error {
+			stops <- s.Number
+			<-ctx.Done()
+			ends <- s.Number
+			return ctx.Err()
+		}
+	})
+	b.until("an id", has(0))
+	b.scale(0)
+	first := <-stops
+	clk.slept.Store(int64(time.Hour))
+	b.scale(2)
+	b.until("the fence", fenced)
+	b.until("the id again", has(0))
+	select {
+	case ended := <-ends:
+		if ended != first {
+			t.Errorf("stop %d has ended, and not %d", ended, first)
+		}
+	default:
+		t.Error("work has begun again while a stop is under way: its end would be taken for that of the new work")
 	}
 }

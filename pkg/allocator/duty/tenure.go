@@ -124,10 +124,11 @@ func (t Tenure) NotSecured() Tenure {
 	return t
 }
 
-// Fenced takes in that the time of the own Lease is over. The work stops by itself, and the next step comes when it has.
+// Fenced takes in that the time of the own Lease is over. The work stops by itself, and the next step comes when it has. A stop under way is
+// called off, and ends before the next work begins.
 func (t Tenure) Fenced() Tenure {
-	t.Lease, t.Working = receipt.Nothing(), receipt.Nothing()
-	return t.unconfirmed().Resumed()
+	t.Lease, t.Working, t.Keep = receipt.Nothing(), receipt.Nothing(), receipt.Nothing()
+	return t.unconfirmed()
 }
 
 // unconfirmed has the lock need T2 and T3 again.
