@@ -3,11 +3,16 @@ package allocator_test
 import (
 	"context"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/idalloc/idalloc/pkg/allocator"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/identity"
 )
 
@@ -96,4 +101,29 @@ func TestAStopUnderWayEndsWithTheFence(t *testing.T) {
 	default:
 		t.Error("work has begun again while a stop is under way: its end would be taken for that of the new work")
 	}
+}
+
+// Somebody deleted the Lease, and another pod has made it. A renewal finds that.
+func TestAPodWhoseLeaseIsAnothersEndsItsWorkAtOnce(t *testing.T) {
+	b := newBench(t, 1)
+	clk := doze(b)
+	b.pod("p0")
+	follows := make(chan struct{}, 99)
+	b.api.Before(func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.URL.Query().Get("watch") != "" && strings.HasSuffix(r.URL.Path, "/pods") {
+			follows <- struct{}{}
+		}
+		return false
+	})
+	b.start("p0", func(o *allocator.Options) { o.FenceAfter = allocator.MinFenceAfter })
+	b.until("an id", has(0))
+	<-follows // its own pod, after which nothing wakes the loop
+	b.api.Change("Lease", store.LeaseName("Deployment/worker", 0), func(o *unstructured.Unstructured) {
+		if err := unstructured.SetNestedField(o.Object, "other/uid", "spec", "holderIdentity"); err != nil {
+			t.Error(err)
+		}
+	})
+	close(clk.renews)
+	b.until("the fence, although no time has passed", fenced)
+	b.await("p0 lets go of the slot", func() bool { return b.says("p0", receipt.Waits) })
 }

@@ -58,6 +58,8 @@ func (g *Guard) renewOnce(ctx context.Context) bool {
 			return false
 		case now.Holder != own.Holder:
 			g.lose()
+			g.Fence()
+			g.o.Ended()
 			return false
 		}
 		own.Version = now.Version
