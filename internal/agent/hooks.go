@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator"
@@ -77,6 +78,20 @@ type fencer struct {
 	lead time.Duration
 	// kill stops the work.
 	kill func(ctx context.Context, id identity.Identity) error
+	// fencing is held while a fence that begin has started runs, and begun are these.
+	fencing sync.Mutex
+	begun   sync.WaitGroup
+}
+
+// begin withdraws the id and begins to stop the work, unless fence runs. It does not wait for that.
+func (f *fencer) begin(ctx context.Context) {
+	f.showFenced()
+	if f.fencing.TryLock() {
+		f.begun.Go(func() {
+			defer f.fencing.Unlock()
+			f.fence(ctx)
+		})
+	}
 }
 
 // fenceRetry is the time between two tries of the fence hook.

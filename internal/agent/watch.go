@@ -57,7 +57,8 @@ func Watch(ctx context.Context, o Options, hooks Hooks) error {
 			return hooks.Fence.Run(ctx, id, hook.Stop{})
 		}}
 		a.o.Allocator.FenceAfter, a.o.Allocator.FenceLead = o.FenceAfter, f.lead
-		a.o.Allocator.Fenced = func(time.Duration) { f.fence(ctx) }
+		a.o.Allocator.Fenced = func(time.Duration) { f.begin(ctx) }
+		defer f.begun.Wait()
 		if left {
 			f.fence(ctx) // nobody has watched the deadline since the earlier process ended
 		}

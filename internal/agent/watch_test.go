@@ -289,3 +289,25 @@ func TestFencingWithdrawsTheIDAndThenKillsTheWork(t *testing.T) {
 		t.Errorf("%v, want a kill until it succeeds: before there was an id there was no work, and afterwards none is left", steps)
 	}
 }
+
+// The loop and the goroutine that watches the time may both find it over.
+func TestFencingHoldsNobodyUpAndKillsOnceAtATime(t *testing.T) {
+	a, _ := beginning(t, t.TempDir())
+	a.publish(held())
+	kills, end := make(chan struct{}, 9), make(chan struct{})
+	f := &fencer{watchWork: a, lead: time.Minute, kill: func(context.Context, identity.Identity) error {
+		kills <- struct{}{}
+		<-end
+		return nil
+	}}
+	f.begin(t.Context())
+	f.begin(t.Context())
+	if got := a.hub.Get().State; got != identity.StateFenced {
+		t.Errorf("while the work is killed, the state is %s", got)
+	}
+	close(end)
+	f.begun.Wait()
+	if len(kills) != 1 {
+		t.Errorf("the work was killed %d times", len(kills))
+	}
+}
