@@ -210,7 +210,8 @@ func (a *Allocator) stop(keep receipt.Share) {
 	}
 	w.number++
 	lost := a.tenure.Lock.State != receipt.Locks
-	stop := Stop{All: keep.Empty() || working.ID != keep.ID, Partitions: working.Partitions.Minus(keep.Partitions), Number: w.number, Lost: lost}
+	stop := Stop{All: keep.Empty() || working.ID != keep.ID, Partitions: working.Partitions.Minus(keep.Partitions), Number: w.number}
+	stop.Lost = lost || a.tenure.Taken || a.tenure.Others.Any() // another pod may be at it
 	w.stopping = &stop
 	w.tell()
 	switch {
@@ -230,9 +231,9 @@ func (a *Allocator) stop(keep receipt.Share) {
 				a.contact.Ring()
 				return
 			}
-			// Log: an error: somebody changed the pod's receipt, and the program goes on.
+			// Log: an error: somebody changed the pod's receipt, or another pod locks the same, and the program goes on.
 			// Do: stop the program, or delete the pod.
-			a.log.Error(err, "the work has not stopped; its slot is not this pod's any more, and the program is asked again")
+			a.log.Error(err, "the work has not stopped; what it is on is not this pod's any more, and the program is asked again")
 			timer := a.clock.NewTimer(retry.Next())
 			select {
 			case <-timer.C():

@@ -1,0 +1,62 @@
+package allocator_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/idalloc/idalloc/pkg/allocator"
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/identity"
+	"github.com/idalloc/idalloc/test/apifake"
+)
+
+// seldom fails the test unless one of the next times comes five seconds after the one before.
+func seldom(t *testing.T, times <-chan time.Time) {
+	t.Helper()
+	const most = 60
+	last := <-times
+	for range most {
+		at := <-times
+		if at.Sub(last) >= 5*time.Second {
+			return
+		}
+		last = at
+	}
+	t.Errorf("%d times, and never 5 s between two of them", most)
+}
+
+// A process finds work of the one before it, and another receipt for its slot. The hook that is to stop the work fails at once.
+func TestAHookThatFailsAtOnceIsNotCalledWithoutAPause(t *testing.T) {
+	b := newBench(t, 1)
+	for _, pod := range []string{"p0", "p1"} {
+		b.pod(pod)
+		b.api.Change(apifake.Pods, pod, func(o *unstructured.Unstructured) {
+			locks := receipt.Receipt{UID: string(o.GetUID()), Owner: "Deployment/worker", State: receipt.Locks, Share: receipt.Share{ID: 0}, Write: "w"}
+			o.SetAnnotations(map[string]string{receipt.Key: locks.Encode()})
+			labels := o.GetLabels()
+			labels[receipt.IDLabel], labels[receipt.OwnerLabel] = "0", assignment.OwnerLabelValue(locks.Owner)
+			o.SetLabels(labels)
+		})
+	}
+	calls := make(chan time.Time, 1000)
+	b.start("p0", func(o *allocator.Options) {
+		o.Left = func(string) identity.Identity {
+			id := identity.Pending("p0", apifake.Namespace)
+			id.State, id.ID, id.Token = identity.StateAssigned, 0, 1
+			return id
+		}
+		o.Stop = func(ctx context.Context, _ allocator.Stop) error {
+			select {
+			case calls <- b.clk.Now():
+			case <-ctx.Done():
+			}
+			return errors.New("the hook fails")
+		}
+	})
+	seldom(t, calls)
+}
