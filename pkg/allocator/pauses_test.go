@@ -3,6 +3,9 @@ package allocator_test
 import (
 	"context"
 	"errors"
+	"maps"
+	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -28,6 +31,31 @@ func seldom(t *testing.T, times <-chan time.Time) {
 		last = at
 	}
 	t.Errorf("%d times, and never 5 s between two of them", most)
+}
+
+// Somebody puts a wrong row back as soon as the holder has written the right one.
+func TestARowThatIsChangedAgainAndAgainIsWrittenSeldom(t *testing.T) {
+	b := newBench(t, 1)
+	b.annotate(map[string]string{assignment.PartitionCountKey: "12"})
+	b.pod("p0")
+	b.start("p0", func(o *allocator.Options) { o.Divides = true })
+	b.until("all for one", func(now map[string]identity.Identity) bool { return now["p0"].Partitions.Owned().Len() == 12 })
+	wrong := maps.Clone(b.api.Get(apifake.Deployment, apifake.Worker).GetAnnotations())
+	wrong[assignment.PartitionOwnersKey] = `{"count":12,"strategy":"sticky","owners":{"0":"0-10"}}`
+	writes := make(chan time.Time, 1000)
+	b.api.Before(func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.Method == http.MethodPatch && strings.HasSuffix(r.URL.Path, "/deployments/worker") {
+			writes <- b.clk.Now()
+		}
+		return false
+	})
+	go b.api.Await(t.Context(), func() bool {
+		if b.api.Get(apifake.Deployment, apifake.Worker).GetAnnotations()[assignment.PartitionOwnersKey] != wrong[assignment.PartitionOwnersKey] {
+			b.annotate(wrong)
+		}
+		return false
+	})
+	seldom(t, writes)
 }
 
 // A process finds work of the one before it, and another receipt for its slot. The hook that is to stop the work fails at once.

@@ -3,6 +3,7 @@ package allocator
 import (
 	"context"
 	"errors"
+	"maps"
 	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/event"
@@ -57,9 +58,9 @@ func (a *Allocator) plan(ctx context.Context) error {
 		return err
 	}
 	a.retry.Reset()
+	a.noteWrite(owner, decision)
 	p.made, p.planned, p.outcome = true, written, decision
 	p.unsureAt = a.clock.Now().Add(a.pace.ReadAgain())
-	a.noteWrite(owner, decision)
 	a.adopt(written)
 	a.known.Outcome = a.known.Outcome || !a.named(written)
 	a.known.Worth, p.drops, p.contenders = false, false, 1
@@ -71,7 +72,8 @@ func (a *Allocator) noteWrite(before store.Owner, d proposal.Decision) {
 	p := &a.plans
 	if a.tenure.Lock.State == receipt.Locks {
 		const told = 4 // times in a row
-		if a.changes.Restored(before, d, a.tenure.Lock.Share) && p.undone.Again(a.clock.Now()) == told {
+		again := maps.Equal(d.Next.Encode(), p.planned.Record.State.Encode())
+		if (a.changes.Restored(before, d, a.tenure.Lock.Share) || again) && p.undone.Again(a.clock.Now()) == told {
 			a.happened.Tell(event.Undone{Longest: pace.MaxDamping})
 		}
 	}
