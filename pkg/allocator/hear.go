@@ -13,8 +13,8 @@ import (
 // hear takes in what streams, timers and goroutines have brought.
 func (a *Allocator) hear() {
 	a.hearFence()
+	a.contact.NoteStale()
 	if stream := a.contact.Owner(); stream != nil {
-		a.contact.NoteStale()
 		owner, known, err := stream.Latest()
 		switch {
 		case err != nil:

@@ -128,8 +128,9 @@ func (a *Allocator) rest(ctx context.Context, why duty.Duty, at time.Time) error
 	a.explain(why)
 	a.view.fresh = false
 	now := a.clock.Now()
-	if !now.Before(a.known.Retry) {
-		a.contact.Succeeded() // nothing is left to repeat
+	if !now.Before(a.known.Retry) { // nothing is left to repeat
+		a.contact.Succeeded()
+		a.contact.NoteStale()
 	}
 	for _, alarm := range a.alarms() {
 		if alarm.After(now) && (at.IsZero() || alarm.Before(at)) {

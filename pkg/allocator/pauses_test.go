@@ -6,9 +6,11 @@ import (
 	"maps"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/idalloc/idalloc/pkg/allocator"
@@ -87,4 +89,34 @@ func TestAHookThatFailsAtOnceIsNotCalledWithoutAPause(t *testing.T) {
 		}
 	})
 	seldom(t, calls)
+}
+
+// A plan fails, and before it is tried again it is not needed any more.
+func TestContactIsFoundThoughNothingIsLeftToAsk(t *testing.T) {
+	b := newBench(t, 1)
+	b.pod("p0")
+	stale := make(chan bool, 9)
+	b.start("p0", func(o *allocator.Options) { o.Stale = func(s bool) { stale <- s } })
+	b.until("an id", has(0))
+	right := b.api.Get(apifake.Deployment, apifake.Worker).GetAnnotations()
+	var failed atomic.Bool
+	b.api.Before(func(w http.ResponseWriter, r *http.Request) bool {
+		if !strings.HasSuffix(r.URL.Path, "/pods") || r.URL.Query().Get("watch") != "" || failed.Swap(true) {
+			return false
+		}
+		b.annotate(right)
+		apifake.Refuse(w, http.StatusInternalServerError, metav1.StatusReasonInternalError, "busy")
+		return true
+	})
+	b.annotate(map[string]string{assignment.Key: `{"0":"x"}`})
+	for _, want := range []bool{true, false} {
+		select {
+		case is := <-stale:
+			if is != want {
+				t.Errorf("contact is lost: %t, want %t", is, want)
+			}
+		case <-time.After(time.Minute):
+			t.Fatalf("nobody is told that contact is lost: %t", want)
+		}
+	}
 }

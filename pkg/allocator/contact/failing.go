@@ -30,6 +30,9 @@ func (c *Contact) Answered() {
 
 // NoteStale tells when the watch of the owner loses contact and finds it. It has not found it as long as a request fails.
 func (c *Contact) NoteStale() {
+	if c.owner == nil {
+		return
+	}
 	since, why := c.owner.Stale()
 	if (why != nil) == c.stale || c.stale && c.failing != "" {
 		return
