@@ -91,6 +91,21 @@ func TestAHookThatFailsAtOnceIsNotCalledWithoutAPause(t *testing.T) {
 	seldom(t, calls)
 }
 
+// lostAndFound waits until contact is lost and found.
+func lostAndFound(t *testing.T, stale <-chan bool) {
+	t.Helper()
+	for _, want := range []bool{true, false} {
+		select {
+		case is := <-stale:
+			if is != want {
+				t.Errorf("contact is lost: %t, want %t", is, want)
+			}
+		case <-time.After(time.Minute):
+			t.Fatalf("nobody is told that contact is lost: %t", want)
+		}
+	}
+}
+
 // A plan fails, and before it is tried again it is not needed any more.
 func TestContactIsFoundThoughNothingIsLeftToAsk(t *testing.T) {
 	b := newBench(t, 1)
@@ -109,14 +124,26 @@ func TestContactIsFoundThoughNothingIsLeftToAsk(t *testing.T) {
 		return true
 	})
 	b.annotate(map[string]string{assignment.Key: `{"0":"x"}`})
-	for _, want := range []bool{true, false} {
-		select {
-		case is := <-stale:
-			if is != want {
-				t.Errorf("contact is lost: %t, want %t", is, want)
-			}
-		case <-time.After(time.Minute):
-			t.Fatalf("nobody is told that contact is lost: %t", want)
+	lostAndFound(t, stale)
+}
+
+// A write has no answer. Then an admission policy changes all that is written, which is an answer.
+func TestAServerThatChangesWhatIsWrittenIsNotAway(t *testing.T) {
+	b := newBench(t, 1)
+	b.pod("p0")
+	var failed atomic.Bool
+	b.api.Before(func(w http.ResponseWriter, r *http.Request) bool {
+		switch {
+		case r.Method != http.MethodPatch || !strings.HasSuffix(r.URL.Path, "/pods/p0"):
+			return false
+		case failed.Swap(true):
+			b.changed(w, apifake.Pods, "p0")
+		default:
+			apifake.Refuse(w, http.StatusInternalServerError, metav1.StatusReasonInternalError, "busy")
 		}
-	}
+		return true
+	})
+	stale := make(chan bool, 9)
+	b.start("p0", func(o *allocator.Options) { o.Stale = func(s bool) { stale <- s } })
+	lostAndFound(t, stale)
 }

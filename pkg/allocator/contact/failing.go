@@ -14,11 +14,7 @@ import (
 func (c *Contact) Failing() string { return c.failing }
 
 // Succeeded says that a request was answered as it should be.
-func (c *Contact) Succeeded() {
-	if c.failing = ""; c.owner != nil {
-		c.NoteStale()
-	}
-}
+func (c *Contact) Succeeded() { c.failing, c.silent = "", false }
 
 // Answered tells that contact is found, if it was lost before there was a watch.
 func (c *Contact) Answered() {
@@ -28,13 +24,14 @@ func (c *Contact) Answered() {
 	}
 }
 
-// NoteStale tells when the watch of the owner loses contact and finds it. It has not found it as long as a request fails.
+// NoteStale tells when the watch of the owner loses contact and finds it. It has not found it as long as a request
+// has no answer.
 func (c *Contact) NoteStale() {
 	if c.owner == nil {
 		return
 	}
 	since, why := c.owner.Stale()
-	if (why != nil) == c.stale || c.stale && c.failing != "" {
+	if (why != nil) == c.stale || c.stale && c.silent {
 		return
 	}
 	c.setStale(why != nil)
@@ -54,6 +51,7 @@ func (c *Contact) setStale(stale bool) {
 
 // Failed takes in that a request failed. It returns the error if repeating the request does not help.
 func (c *Contact) Failed(err error) error {
+	c.silent = errors.Is(err, store.ErrNoAnswer)
 	switch {
 	case errors.Is(err, store.ErrNotKept):
 		if c.failing != err.Error() {
