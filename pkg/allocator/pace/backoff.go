@@ -28,6 +28,3 @@ func (b *Backoff) Current() time.Duration {
 
 // Reset starts again from 0.
 func (b *Backoff) Reset() { b.delay = 0 }
-
-// Most sets the time to MaxDelay.
-func (b *Backoff) Most() { b.delay = MaxDelay }

@@ -145,10 +145,6 @@ func TestBackoff(t *testing.T) {
 	if got := b.Next(); got != 50*ms {
 		t.Errorf("%s after Reset", got)
 	}
-	b.Most()
-	if got := b.Current(); got != MaxDelay {
-		t.Errorf("%s after Most", got)
-	}
 	if got := at(0).Backoff().Next(); got != 25*ms {
 		t.Errorf("the shortest draw is %s", got)
 	}
