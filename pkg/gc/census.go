@@ -36,12 +36,13 @@ func Survey(ctx context.Context, s *store.Store, owner store.Owner) ([]proposal.
 	}
 	pods := make([]proposal.Pod, 0, len(seen))
 	for _, pod := range seen {
-		if meta, may := metas[pod.Name]; may {
-			moves, err := moves(ctx, s, owner, meta)
-			if err != nil {
+		if pod.Former.State == receipt.Locks {
+			switch moves, err := moves(ctx, s, owner, metas[pod.Name]); {
+			case err != nil:
 				return nil, err
+			case moves:
+				pod = pod.Moved()
 			}
-			pod = pod.Resolved(moves)
 		}
 		pods = append(pods, pod)
 	}
@@ -73,7 +74,7 @@ func Selectors(owner store.Owner) []string {
 }
 
 // PodOf returns what a plan needs to know about a live pod. owned says that the owner's selector matches it. The error says what is wrong with
-// the receipt. The returned pod is valid in any case. If it has Former, it is to be Resolved.
+// the receipt. The returned pod is valid in any case. If it has Former, it may have Moved.
 func PodOf(owner store.Owner, meta metav1.Object, owned bool) (proposal.Pod, error) {
 	pod := proposal.Pod{
 		Name: meta.GetName(), UID: string(meta.GetUID()), Created: meta.GetCreationTimestamp().Time, Owned: owned, Ordinal: proposal.NoOrdinal,

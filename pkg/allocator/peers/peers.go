@@ -67,7 +67,7 @@ func (p *Peers) Pods(owner store.Owner) []proposal.Pod {
 			if !seen[string(meta.UID)] {
 				seen[string(meta.UID)] = true
 				pod, _ := gc.PodOf(owner, meta, stream == p.owned) // a receipt that cannot be read locks
-				pods = append(pods, pod.Resolved(false))
+				pods = append(pods, pod)
 			}
 		}
 	}

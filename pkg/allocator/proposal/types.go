@@ -34,13 +34,10 @@ type Pod struct {
 	Receipt receipt.Receipt
 }
 
-// Resolved is the pod when it is known whether it has come from another owner to this one. If so, it may still work under what it locks there. So that
-// counts as locked here, and nobody else gets it meanwhile. No Lease of this owner protects it.
-func (p Pod) Resolved(moves bool) Pod {
-	if moves {
-		p.Receipt, p.Receipt.Strict = p.Former, false
-	}
-	p.Former = receipt.Receipt{}
+// Moved is the pod when it has come from another owner to this one. It may still work under what it locks there. So that counts as locked here,
+// and nobody else gets it meanwhile. No Lease of this owner protects it.
+func (p Pod) Moved() Pod {
+	p.Receipt, p.Receipt.Strict = p.Former, false
 	return p
 }
 
