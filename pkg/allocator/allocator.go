@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"time"
 
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -108,7 +109,7 @@ func (a *Allocator) Claim(ctx context.Context) (identity.Identity, error) {
 // pod is gone.
 func (a *Allocator) Release(ctx context.Context, byItself bool) error {
 	a.work.failed(byItself)
-	a.known.Ends = true
+	a.known.Ends, a.known.Retry = true, time.Time{}
 	a.tenure = a.tenure.Told(receipt.Nothing()).Stopped()
 	a.work.ended(identity.StateReleased)
 	holdsNothing := func() bool {

@@ -127,3 +127,21 @@ func TestAPodWhoseLeaseIsAnothersEndsItsWorkAtOnce(t *testing.T) {
 	b.until("the fence, although no time has passed", fenced)
 	b.await("p0 lets go of the slot", func() bool { return b.says("p0", receipt.Waits) })
 }
+
+// Release says that the work has stopped, so nothing is left to wait for.
+func TestAFencedPodThatEndsGivesItsSlotUpAtOnce(t *testing.T) {
+	b := newBench(t, 1)
+	clk := doze(b)
+	b.pod("p0")
+	const lead = 20 * time.Minute
+	p0 := b.start("p0", func(o *allocator.Options) { o.FenceAfter, o.FenceLead = time.Hour, lead })
+	b.until("an id", has(0))
+	clk.slept.Store(int64(time.Hour))
+	b.scale(2) // the loop hears of that
+	b.until("the fence", fenced)
+	at := b.clk.Now()
+	p0.release()
+	if took := b.clk.Since(at); took >= lead || !b.says("p0", receipt.GaveUp) {
+		t.Errorf("it takes %s to give the slot up", took)
+	}
+}
