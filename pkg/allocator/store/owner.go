@@ -32,6 +32,8 @@ type Owner struct {
 	Wish assignment.Wish
 	// Controlled says that another object controls a ReplicaSet, so that it is the owner of no pod.
 	Controlled bool
+	// Terminating says that the owner is being deleted.
+	Terminating bool
 }
 
 // Room returns how full the owner's annotations are.
@@ -47,6 +49,7 @@ func DecodeOwner(ref Ref, object *Object, earlier *Owner) (Owner, error) {
 		Generation:      object.Generation,
 		ResourceVersion: object.ResourceVersion,
 		Annotations:     object.Annotations,
+		Terminating:     object.DeletionTimestamp != nil,
 		Controlled:      ref.Kind == ReplicaSet && metav1.GetControllerOfNoCopy(object) != nil,
 		OrdinalStart:    object.Spec.Ordinals.Start,
 		Count:           1, // Kubernetes' own default for replicas and parallelism

@@ -93,7 +93,7 @@ func TestDecodeOwnerReadsWhatItNeeds(t *testing.T) {
 	if owner.Rollout != want {
 		t.Errorf("rollout %+v, want %+v", owner.Rollout, want)
 	}
-	if owner.Count != 20 || owner.Selector != "app=worker" || owner.Generation != 7 || owner.ResourceVersion != "1005" {
+	if owner.Count != 20 || owner.Selector != "app=worker" || owner.Generation != 7 || owner.ResourceVersion != "1005" || owner.Terminating {
 		t.Errorf("%+v", owner)
 	}
 	if id, ok := owner.Record.State.Slots.Of("worker-7c6b5d9f8-00007"); !ok || id != 7 {

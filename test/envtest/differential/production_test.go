@@ -57,8 +57,8 @@ func (s *side) owned(key string, o store.Owner, err error) {
 		return
 	}
 	s.owners[key] = append(s.owners[key], o)
-	s.notef("store: count %d, selector %q, rollout %+v, annotations %v (nil: %t), %d problems",
-		o.Count, o.Selector, o.Rollout, texts(toObject(o.Annotations)), o.Annotations == nil, len(o.Record.Problems))
+	s.notef("store: count %d, selector %q, rollout %+v, annotations %v (nil: %t), %d problems, terminating %t",
+		o.Count, o.Selector, o.Rollout, texts(toObject(o.Annotations)), o.Annotations == nil, len(o.Record.Problems), o.Terminating)
 }
 
 func toObject(m map[string]string) object {
