@@ -392,36 +392,36 @@ func TestStrictPodsHaveLeases(t *testing.T) {
 	b.until("the released id", has(0, 1))
 }
 
-// late is the clock of a machine that was asleep. Nobody who waited for a time on it has run since.
-type late struct {
-	clock.RealClock
-
-	slept *atomic.Int64
-}
-
-func (l late) BootTime() time.Duration { return time.Duration(l.slept.Load()) }
-
-func (l late) BootWait(_ time.Duration, done <-chan struct{}) { <-done }
-
 func TestTheWorkIsStoppedByWhoeverFindsTheTimeOver(t *testing.T) {
-	b, slept, fenced := newBench(t, 2), &atomic.Int64{}, make(chan time.Duration, 99)
-	b.clk = late{slept: slept}
+	b, calls := newBench(t, 2), make(chan time.Duration, 99)
+	clk := doze(b)
 	b.pod("p0")
+	var asleep, again atomic.Bool
+	b.api.Before(func(_ http.ResponseWriter, r *http.Request) bool {
+		again.Store(again.Load() || asleep.Load() && r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/leases/"))
+		return false
+	})
 	b.start("p0", func(o *allocator.Options) {
-		o.FenceAfter, o.Fenced = allocator.MinFenceAfter, func(by time.Duration) { fenced <- by }
+		o.FenceAfter, o.Fenced = allocator.MinFenceAfter, func(by time.Duration) {
+			if calls <- by; again.Load() {
+				t.Error("the work is stopped although the pod has a Lease again")
+			}
+		}
 	})
 	b.until("an id", has(0))
-	slept.Store(int64(time.Hour))
+	clk.slept.Store(int64(time.Hour))
+	asleep.Store(true)
 	b.scale(3) // the loop hears of that
-	b.until("no id", func(now map[string]identity.Identity) bool { return now["p0"].State == identity.StateFenced })
+	b.until("no id", fenced)
 	select {
-	case by := <-fenced:
+	case by := <-calls:
 		if by > time.Hour {
 			t.Errorf("the work is to stop by %v, and it is %v", by, time.Hour)
 		}
 	default:
 		t.Error("nobody has stopped the work")
 	}
+	b.until("the id again", has(0))
 }
 
 func TestAPodFollowsItsOwner(t *testing.T) {

@@ -141,7 +141,9 @@ func (w *work) tell() {
 	case w.released:
 		state = identity.StateReleased
 	case a.lease.Over() || w.fenced && at.Empty():
-		a.lease.Fence() // the goroutine that watches the time may not have run yet
+		if a.lease.Over() {
+			a.lease.Fence() // the goroutine that watches the time may not have run yet
+		}
 		state = identity.StateFenced
 	case !w.confirmed && w.stopping == nil && (!t.Known || t.Lock.State == receipt.Locks):
 		return // what the process before this one published stays in force, or it is about to take a slot
