@@ -20,11 +20,13 @@ const (
 )
 
 // eachPage reads pages of at most limit pods, 0 for all in one piece, until there is no token for one more. It does not read a page that is too
-// large to its end, and begins again with fewer pods a page. If o.Continue is empty, read gets the first page, be it again.
+// large to its end, and begins again with fewer pods a page.
+// If tokens expire twice, it reads all in one piece, however large that is. If o.Continue is empty, read gets the first page, be it again.
 func eachPage(ctx context.Context, namespace string, o metav1.ListOptions, limit int64, read func(context.Context, metav1.ListOptions) (next string, err error)) error {
 	o.Limit, o.Continue = limit, ""
+	most, expired := int64(pageBytes), false
 	for {
-		page := &page{left: pageBytes}
+		page := &page{left: most}
 		if o.Limit == 1 {
 			page.left = math.MaxInt64 // it does not get smaller
 		}
@@ -36,7 +38,10 @@ func eachPage(ctx context.Context, namespace string, o metav1.ListOptions, limit
 				o.Limit = pageSize
 			}
 		case apierrors.IsResourceExpired(err) && o.Continue != "":
-			o.Limit, o.Continue = 0, ""
+			if o.Limit, o.Continue = 0, ""; expired {
+				most = math.MaxInt64 // pages would expire again and again
+			}
+			expired = true
 		case err != nil:
 			return err
 		case next == "":

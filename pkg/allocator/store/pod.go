@@ -41,7 +41,7 @@ func same(a, b *string) bool {
 // than one page of at most 8 MiB is in memory. The first page shows a moment after the call, and the other pages show the same moment.
 //
 // If the server forgets that moment before the last page, the list begins again, in one piece. If a page is larger, it begins again with
-// fewer pods a page. Then do gets pods again, and it may have got a pod that is gone. RequestTimeout bounds each page. Errors:
+// fewer pods a page. If the server forgets again, the one piece may be of any size. Then do gets pods again, and it may have got a pod that is gone. RequestTimeout bounds each page. Errors:
 // *ForbiddenError, or another error that Temporary judges.
 func (s *Store) EachPod(ctx context.Context, namespace string, o metav1.ListOptions, do func(*metav1.PartialObjectMetadata)) error {
 	return eachPage(ctx, namespace, o, pageSize, func(ctx context.Context, o metav1.ListOptions) (string, error) {

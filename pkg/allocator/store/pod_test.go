@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"net/http"
@@ -19,8 +20,8 @@ import (
 // book is an API server with this many pods.
 type book struct {
 	pods int
-	// forget makes it forget, once, the moment that the first page was of.
-	forget bool
+	// forget makes it forget, once, the moment that the first page was of, and forgets each time.
+	forget, forgets bool
 	// bytes is how long an annotation of each pod is, without the first small pods. wrote is called after each pod.
 	bytes int
 	small int
@@ -34,7 +35,7 @@ func (b *book) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	b.asked = append(b.asked, "limit="+q.Get("limit")+" continue="+q.Get("continue")+" resourceVersion="+q.Get("resourceVersion"))
 	w.Header().Set("Content-Type", jsonType)
 	from, err := strconv.Atoi(q.Get("continue"))
-	if err == nil && b.forget {
+	if err == nil && (b.forget || b.forgets) {
 		b.forget = false
 		w.WriteHeader(http.StatusGone)
 		_, _ = fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410}`)
@@ -120,5 +121,26 @@ func TestEachPodShowsAllPages(t *testing.T) {
 				t.Errorf("%d of %d receipts, %v, asked %q", len(receipts), b.pods, err, b.asked)
 			}
 		})
+	}
+}
+
+// A server may forget each moment before the last page.
+func TestAListThatIsLargeAndSlowEnds(t *testing.T) {
+	b := &book{pods: 60, bytes: 256 << 10, forgets: true}
+	server := httptest.NewServer(b)
+	t.Cleanup(server.Close)
+	s, err := New(&rest.Config{Host: server.URL, QPS: -1}, testclock.NewFakeClock(testTime))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	b.wrote = func() {
+		if len(b.asked) > 20 {
+			cancel()
+		}
+	}
+	if _, err := s.Receipts(ctx, theRef(), 0); err != nil {
+		t.Errorf("after %d requests: %v", len(b.asked), err)
 	}
 }
