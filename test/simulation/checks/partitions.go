@@ -66,8 +66,9 @@ func (j *Judge) lookAtPartitions() {
 	}
 }
 
-// moment is for how long an id has to have an entry so that every process hears of it: one that waits for an answer looks at the newest version alone.
-const moment = 10 * time.Second
+// moment is for how long an id has to have an entry so that every process hears of it: one that waits for an answer, for up to 15 s, looks at
+// the newest version alone.
+const moment = 20 * time.Second
 
 // noteAlive notes which ids have a holder that lives.
 func (j *Judge) noteAlive() {
