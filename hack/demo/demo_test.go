@@ -35,6 +35,20 @@ func TestNumbersInWords(t *testing.T) {
 	}
 }
 
+func TestEntriesOfGonePodsAboveTheCountDoNotDelayAPhase(t *testing.T) {
+	f := frame{
+		holders: map[string]int{"a": 0}, pods: map[string]*corev1.Pod{"a": {}},
+		rows: []row{{id: "0", pod: "a", fine: true}, {id: "6", pod: "b", state: gone, leftover: true}},
+	}
+	if !f.settled(1) {
+		t.Error("the entry of a gone pod above the count keeps the phase from its end")
+	}
+	f.rows[1].leftover = false
+	if f.settled(1) {
+		t.Error("settled while a pod has an id above the count")
+	}
+}
+
 func TestLinesPrintOnlyChanges(t *testing.T) {
 	var out strings.Builder
 	d := &display{out: &out, printed: map[string]row{}}

@@ -32,6 +32,8 @@ type row struct {
 	id, pod, state, says, note string
 	style                      string
 	fine                       bool // the pod holds the slot and says so
+	// leftover: the entry is at or above the count and its pod is gone. It goes with somebody's next write, which may be much later.
+	leftover bool
 }
 
 // frame is one moment of the workload.
@@ -42,9 +44,15 @@ type frame struct {
 	pods    map[string]*corev1.Pod // all that exist
 }
 
-// settled says that n pods hold 0 to n-1 and there is nothing else.
+// settled says that n pods hold 0 to n-1 and there is nothing else but leftovers.
 func (f frame) settled(n int) bool {
-	return len(f.holders) == n && len(f.rows) == n && len(f.pods) == n
+	rows := 0
+	for _, r := range f.rows {
+		if !r.leftover {
+			rows++
+		}
+	}
+	return len(f.holders) == n && rows == n && len(f.pods) == n
 }
 
 // observer knows the slots as "idalloc get" shows them, and what each pod says of itself.
@@ -138,7 +146,7 @@ func (o *observer) row(ctx context.Context, count int, slot inspect.Slot, pod *c
 	case slot.State == inspect.Free:
 		r.style = dim
 	case pod == nil:
-		r.state = gone
+		r.state, r.leftover = gone, slot.ID >= count
 	case pod.DeletionTimestamp != nil || slot.Terminating:
 		r.state, r.note = "terminating", ""
 	case says.State == identity.StateDraining:
