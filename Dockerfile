@@ -14,6 +14,7 @@ COPY go.mod go.sum ./
 RUN go mod download
 
 FROM modules AS build
+COPY *.go ./
 COPY cmd/ cmd/
 COPY examples/ examples/
 COPY internal/ internal/

@@ -22,13 +22,13 @@ SEEDS ?= 150
 # What make mutants breaks, names separated by commas.
 MUTANTS ?= all
 # What make mutation breaks, and more flags for it.
-PACKAGES ?= ./pkg/...,./internal/...,./cmd/idalloc
+PACKAGES ?= .,./pkg/...,./internal/...,./cmd/idalloc
 MUTATION ?=
 # Suites on the local control plane. Each starts one of its own. QUICK is what make test runs of them.
 ENVTEST := ./test/envtest/...
 QUICK := ./test/envtest/allocation ./test/envtest/policy ./test/envtest/inject
 # Packages in which goroutines meet. Their tests run with the race detector, which makes a test program slow to build.
-RACE := ./pkg/allocator ./pkg/context ./pkg/identity ./pkg/partition ./pkg/watch ./internal/agent ./internal/child ./internal/hook ./internal/publish
+RACE := . ./pkg/allocator ./pkg/identity ./pkg/watch ./internal/agent ./internal/child ./internal/hook ./internal/publish
 # Modules of their own, so that ./... is the product and its tests. The autoscaler, and those of its tests that need nothing:
 AUTOSCALER := autoscaler
 AUTOSCALER_UNIT := ./cmd/... ./internal/... ./packing
@@ -184,7 +184,7 @@ bench: ## Measure everything and draw the curves: half an hour; bin/bench gets t
 
 .PHONY: bench-partitions
 bench-partitions: ## Compare strategies of partitions with hashing and a Kafka client, a few minutes; bin/bench gets tables and picture.
-	go test -run '^$$' -bench . ./pkg/partition/placement
+	go test -run '^$$' -bench . ./pkg/placement
 	go -C $(PARTITIONS) run . -out $(CURDIR)/bin/bench
 
 .PHONY: bench-packing

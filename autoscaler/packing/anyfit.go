@@ -1,6 +1,6 @@
 package packing
 
-import "github.com/idalloc/idalloc/pkg/partition/placement"
+import "github.com/idalloc/idalloc/pkg/placement"
 
 // The any-fit algorithms take the partitions one by one, and open a pod only when a partition fits into none of those that are open.
 // Those that are not called decreasing take them by number. A new pod gets the id that owns the partition now, if that id is not open

@@ -1,8 +1,8 @@
 // Package packing packs partitions by their load into few pods, and moves little. It is pure: it does no I/O, reads no clock and imports
-// nothing but pkg/partition/placement. So an autoscaler, a simulation and a command that only says what would happen can share it.
+// nothing but pkg/placement. So an autoscaler, a simulation and a command that only says what would happen can share it.
 //
 // An [Input] says how fast each partition is, what one pod works off, and who owns what now. A [Packing] says how many pods there should
-// be and who should own what. It is a target for the strategy external of pkg/partition/placement. [Pack] is the algorithm to use:
+// be and who should own what. It is a target for the strategy external of pkg/placement. [Pack] is the algorithm to use:
 //
 //	packed := packing.Pack(packing.Input{Speeds: speeds, Capacity: 1000, Owners: owners})
 //	cost := packing.Moved(speeds, owners, packed.Owners) / 1000 // in loads of a pod

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/idalloc/idalloc/autoscaler/packing"
-	"github.com/idalloc/idalloc/pkg/partition/placement"
+	"github.com/idalloc/idalloc/pkg/placement"
 )
 
 // Two pods work on four partitions. Partition 1 has become faster, and id 0 cannot work off what it has. The least that helps is to move

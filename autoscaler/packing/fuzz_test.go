@@ -5,7 +5,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/idalloc/idalloc/pkg/partition/placement"
+	"github.com/idalloc/idalloc/pkg/placement"
 )
 
 // FuzzPack packs whatever comes, twice. Each partition takes nine bytes: the id that owns it, and its speed.

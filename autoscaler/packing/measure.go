@@ -3,7 +3,7 @@ package packing
 import (
 	"slices"
 
-	"github.com/idalloc/idalloc/pkg/partition/placement"
+	"github.com/idalloc/idalloc/pkg/placement"
 )
 
 // LowerBound returns a number of pods that every packing needs at least. Fewer are not always enough, and Max does not matter.

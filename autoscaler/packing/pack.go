@@ -3,7 +3,7 @@ package packing
 import (
 	"math"
 
-	"github.com/idalloc/idalloc/pkg/partition/placement"
+	"github.com/idalloc/idalloc/pkg/placement"
 )
 
 const (

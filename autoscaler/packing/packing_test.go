@@ -9,7 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/idalloc/idalloc/pkg/partition/placement"
+	"github.com/idalloc/idalloc/pkg/placement"
 )
 
 // inputs draws inputs, also such as nobody should have.

@@ -8,7 +8,7 @@ import (
 )
 
 func TestThePackageIsPure(t *testing.T) {
-	const placement = "github.com/idalloc/idalloc/pkg/partition/placement"
+	const placement = "github.com/idalloc/idalloc/pkg/placement"
 	list := exec.CommandContext(t.Context(), "go", "list", "-f", `{{join .Imports "\n"}}`)
 	out, err := list.Output()
 	if err != nil {

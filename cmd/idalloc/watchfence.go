@@ -35,7 +35,7 @@ func (f *fenceFlags) check() (*hook.Command, error) {
 	case f.exec == "":
 		// Error: exit code 2: `--fence-after` needs a way to stop the work.
 		// Do: give `--fence-exec`, too.
-		return nil, usageError{errors.New("--fence-after: strict mode has to stop the work, which watch by itself cannot: name a command that stops it with --fence-exec, or use idalloc run, or the linked package pkg/context")}
+		return nil, usageError{errors.New("--fence-after: strict mode has to stop the work, which watch by itself cannot: name a command that stops it with --fence-exec, or use idalloc run, or a program that links idalloc")}
 	}
 	return parseHook("--fence-exec", f.exec)
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	"github.com/idalloc/idalloc/pkg/partition"
-	"github.com/idalloc/idalloc/pkg/partition/placement"
+	"github.com/idalloc/idalloc"
+	"github.com/idalloc/idalloc/pkg/placement"
 	"github.com/idalloc/idalloc/test/envtest/example"
 	"github.com/idalloc/idalloc/test/envtest/suite"
 	"github.com/idalloc/idalloc/test/overlap"
@@ -58,7 +58,7 @@ func playConsumer() error {
 	if err != nil {
 		return err
 	}
-	c := newConsumer(log, func(_ context.Context, p partition.Partition, record *kgo.Record) error {
+	c := newConsumer(log, func(_ context.Context, p idalloc.Partition, record *kgo.Record) error {
 		begin := overlap.Now()
 		e, err := parseEvent(record)
 		if err != nil {
@@ -67,7 +67,7 @@ func playConsumer() error {
 		// Kafka does not say whether a record comes again. One whose offset could not be committed does.
 		return r.Event(p, begin, example.Event(e), true)
 	})
-	return errors.Join(partition.Run(ctx, options(log), r.Work(c.Work)), r.Close())
+	return errors.Join(idalloc.RunPartitions(ctx, options(log), r.Work(c.Work)), r.Close())
 }
 
 // Every record is processed at least once, and none before one that was written before it, while the autoscaler follows a load that rises and

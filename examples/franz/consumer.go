@@ -11,7 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/idalloc/idalloc/pkg/partition"
+	"github.com/idalloc/idalloc"
 )
 
 const (
@@ -31,14 +31,14 @@ type Consumer struct {
 	Group string
 	// Handle processes a record. A record whose offset nobody committed is delivered again, so Handle must do no harm when it processes
 	// one twice. Its context ends only when this pod must not go on, not even with the record in hand.
-	Handle func(context.Context, partition.Partition, *kgo.Record) error
+	Handle func(context.Context, idalloc.Partition, *kgo.Record) error
 	Log    *slog.Logger
 }
 
-// Work consumes one partition from the committed offset until ctx ends. It is a function for partition.Run: while it runs, no
+// Work consumes one partition from the committed offset until ctx ends. It is a function for idalloc.RunPartitions: while it runs, no
 // other pod consumes the partition. When it returns, the offset of every record that it processed is committed, unless the partition
 // was lost or the brokers failed.
-func (c *Consumer) Work(ctx context.Context, p partition.Partition) error {
+func (c *Consumer) Work(ctx context.Context, p idalloc.Partition) error {
 	for ctx.Err() == nil {
 		err := c.consume(ctx, p)
 		if err == nil {
@@ -52,7 +52,7 @@ func (c *Consumer) Work(ctx context.Context, p partition.Partition) error {
 
 // consume returns nil when ctx has ended and the offset is committed. An error says that a broker failed, or that a record could not
 // be processed.
-func (c *Consumer) consume(ctx context.Context, p partition.Partition) error {
+func (c *Consumer) consume(ctx context.Context, p idalloc.Partition) error {
 	client, err := kgo.NewClient(kgo.SeedBrokers(c.Brokers...), kgo.RetryTimeout(patience))
 	if err != nil {
 		return err
@@ -108,7 +108,7 @@ func poll(ctx context.Context, client *kgo.Client) ([]*kgo.Record, error) {
 }
 
 // process processes records until one fails or ctx ends, and returns how many it has processed.
-func (c *Consumer) process(ctx, inHand context.Context, p partition.Partition, records []*kgo.Record) (processed int, err error) {
+func (c *Consumer) process(ctx, inHand context.Context, p idalloc.Partition, records []*kgo.Record) (processed int, err error) {
 	for processed < len(records) && ctx.Err() == nil {
 		r := records[processed]
 		if err := c.Handle(inHand, p, r); err != nil {
@@ -138,7 +138,7 @@ func (c *Consumer) commit(ctx, inHand context.Context, admin *kadm.Client, recor
 // gone says whether another pod may own the partition by now.
 func gone(ctx context.Context) bool {
 	cause := context.Cause(ctx)
-	return ctx.Err() != nil && (errors.Is(cause, partition.ErrLost) || errors.Is(cause, partition.ErrFenced))
+	return ctx.Err() != nil && (errors.Is(cause, idalloc.ErrLost) || errors.Is(cause, idalloc.ErrFenced))
 }
 
 // finishing returns the context of the record in hand and of the last commit. If the partition is revoked, or the program ends, idalloc

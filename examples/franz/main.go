@@ -17,8 +17,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	idcontext "github.com/idalloc/idalloc/pkg/context"
-	"github.com/idalloc/idalloc/pkg/partition"
+	"github.com/idalloc/idalloc"
 )
 
 var errUsage = errors.New("usage: franz produce N | franz consume")
@@ -42,23 +41,23 @@ func run(log *slog.Logger, args []string) error {
 		}
 		return produce(ctx, n)
 	case len(args) == 1 && args[0] == "consume":
-		c := newConsumer(log, func(_ context.Context, p partition.Partition, r *kgo.Record) error {
+		c := newConsumer(log, func(_ context.Context, p idalloc.Partition, r *kgo.Record) error {
 			e, err := parseEvent(r)
 			log.Info("processed", "order", e.Order, "number", e.Number, "partition", p.Number, "token", p.Token)
 			return err
 		})
-		return partition.Run(ctx, options(log), c.Work)
+		return idalloc.RunPartitions(ctx, options(log), c.Work)
 	default:
 		return errUsage
 	}
 }
 
-func newConsumer(log *slog.Logger, handle func(context.Context, partition.Partition, *kgo.Record) error) *Consumer {
+func newConsumer(log *slog.Logger, handle func(context.Context, idalloc.Partition, *kgo.Record) error) *Consumer {
 	return &Consumer{Brokers: brokers(), Topic: topic(), Group: cmp.Or(os.Getenv("GROUP"), "workers"), Handle: handle, Log: log}
 }
 
-func options(log *slog.Logger) partition.Options {
-	return partition.Options{Options: idcontext.Options{Log: logr.FromSlogHandler(log.Handler())}}
+func options(log *slog.Logger) idalloc.Options {
+	return idalloc.Options{Log: logr.FromSlogHandler(log.Handler())}
 }
 
 // produce writes n events of ten orders.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	idcontext "github.com/idalloc/idalloc/pkg/context"
+	"github.com/idalloc/idalloc"
 )
 
 const (
@@ -29,10 +29,10 @@ type Consumer struct {
 	Log    *slog.Logger
 }
 
-// Work consumes until ctx ends. It is a function for idcontext.Run: while it runs, no other pod is this member of the group. When it
+// Work consumes until ctx ends. It is a function for idalloc.Run: while it runs, no other pod is this member of the group. When it
 // returns, what was processed is committed and the client is closed, so the broker knows of no consumer that the next one could collide
 // with.
-func (c *Consumer) Work(ctx context.Context, id idcontext.Identity) error {
+func (c *Consumer) Work(ctx context.Context, id idalloc.Identity) error {
 	member := fmt.Sprintf("%s-%04d", id.Owner.Name, id.ID)
 	client, err := kgo.NewClient(
 		kgo.SeedBrokers(c.Brokers...),

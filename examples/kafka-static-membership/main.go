@@ -14,7 +14,7 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	idcontext "github.com/idalloc/idalloc/pkg/context"
+	"github.com/idalloc/idalloc"
 )
 
 func main() {
@@ -44,5 +44,5 @@ func run(log *slog.Logger) error {
 		Log: log,
 	}
 	// The member's name does not depend on the count.
-	return idcontext.Run(ctx, idcontext.Options{KeepOnCountChange: true, Log: logr.FromSlogHandler(log.Handler())}, c.Work)
+	return idalloc.Run(ctx, idalloc.Options{KeepOnCountChange: true, Log: logr.FromSlogHandler(log.Handler())}, c.Work)
 }

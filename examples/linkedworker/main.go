@@ -10,7 +10,7 @@ import (
 
 	"github.com/go-logr/logr"
 
-	idcontext "github.com/idalloc/idalloc/pkg/context"
+	"github.com/idalloc/idalloc"
 )
 
 // stepTime stands for how long one step of a real program takes, such as a request or a flush. The id is
@@ -36,7 +36,7 @@ func run(log *slog.Logger) error {
 	}
 	defer shutdown()
 
-	return idcontext.Run(ctx, idcontext.Options{Log: logr.FromSlogHandler(log.Handler())}, func(ctx context.Context, id idcontext.Identity) error {
+	return idalloc.Run(ctx, idalloc.Options{Log: logr.FromSlogHandler(log.Handler())}, func(ctx context.Context, id idalloc.Identity) error {
 		ready.set(true)
 		defer ready.set(false)
 		log.Info("working", "id", id.ID, "count", id.Count, "token", id.Token)
@@ -47,7 +47,7 @@ func run(log *slog.Logger) error {
 }
 
 // work stands for the program. It asks before each step whether it still has its id: ctx.Err looks at the
-// clock in strict mode (idcontext.Options.FenceAfter), where the id may be another pod's by now, whatever this
+// clock in strict mode (idalloc.Options.FenceAfter), where the id may be another pod's by now, whatever this
 // process was last told.
 func work(ctx context.Context) {
 	ticker := time.NewTicker(stepTime)

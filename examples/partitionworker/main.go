@@ -1,7 +1,7 @@
-// Partitionworker is a program that works on the partitions which belong to its pod, through pkg/partition. config/examples/partitions
+// Partitionworker is a program that works on the partitions which belong to its pod, through package idalloc. config/examples/partitions
 // runs it.
 //
-// What to copy from it is the call of partition.Run. Its function is the whole work on one partition. Run calls it for each partition
+// What to copy from it is the call of idalloc.RunPartitions. Its function is the whole work on one partition. Run calls it for each partition
 // that the pod owns, ends its context when that one is to move, and leaves the calls for all others alone. No other pod gets the
 // partition before the function has returned, so return only when nothing works on it any more.
 //
@@ -24,9 +24,8 @@ import (
 
 	"github.com/go-logr/logr"
 
-	idcontext "github.com/idalloc/idalloc/pkg/context"
+	"github.com/idalloc/idalloc"
 	"github.com/idalloc/idalloc/pkg/identity"
-	"github.com/idalloc/idalloc/pkg/partition"
 )
 
 // stepTime stands for how long one step of a real program takes, such as one message of a queue.
@@ -48,12 +47,12 @@ func run(log *slog.Logger) error {
 	if err := serve(ctx, &ready); err != nil {
 		return err
 	}
-	options := partition.Options{
-		Options: idcontext.Options{Log: logr.FromSlogHandler(log.Handler())},
+	options := idalloc.Options{
+		Log: logr.FromSlogHandler(log.Handler()),
 		// Ready with an id, and not only with partitions: there may be more pods than partitions.
 		Changed: func(id identity.Identity) { ready.Store(id.Assigned()) },
 	}
-	return partition.Run(ctx, options, func(ctx context.Context, p partition.Partition) error {
+	return idalloc.RunPartitions(ctx, options, func(ctx context.Context, p idalloc.Partition) error {
 		log.Info("working", "partition", p.Number, "token", p.Token, "id", p.Instance.ID)
 		work(ctx)
 		log.Info("stopped working", "partition", p.Number, "reason", context.Cause(ctx).Error())

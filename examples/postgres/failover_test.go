@@ -19,7 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	"github.com/idalloc/idalloc/pkg/partition/placement"
+	"github.com/idalloc/idalloc/pkg/placement"
 	"github.com/idalloc/idalloc/test/envtest/example"
 	"github.com/idalloc/idalloc/test/envtest/suite"
 )
@@ -88,7 +88,7 @@ func testFailover(t *testing.T, url string, db *pgxpool.Pool) {
 	owners, err := w.Settled(ctx, replicas, partitions)
 	must(t, err)
 	for id, s := range owners {
-		if primary := placement.Range(id, replicas, partitions); !s.Equal(primary) {
+		if primary := (placement.Range{ID: id, Count: replicas, Partitions: partitions}.Set()); !s.Equal(primary) {
 			t.Errorf("id %d has %v, want %v", id, s, primary)
 		}
 	}

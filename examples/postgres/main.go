@@ -13,8 +13,7 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	idcontext "github.com/idalloc/idalloc/pkg/context"
-	"github.com/idalloc/idalloc/pkg/partition"
+	"github.com/idalloc/idalloc"
 )
 
 // stepTime stands for how long a real program works on an item.
@@ -46,7 +45,7 @@ func run(log *slog.Logger, args []string, compute func(context.Context, int)) er
 		return setup(ctx, db)
 	case "work":
 		w := &Worker{Name: os.Getenv("POD_NAME"), DB: db, Compute: compute, Log: log}
-		return partition.Run(ctx, partition.Options{Options: idcontext.Options{Log: logr.FromSlogHandler(log.Handler())}}, w.Work)
+		return idalloc.RunPartitions(ctx, idalloc.Options{Log: logr.FromSlogHandler(log.Handler())}, w.Work)
 	default:
 		return errUsage
 	}

@@ -6,8 +6,8 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/idalloc/idalloc/pkg/partition"
-	"github.com/idalloc/idalloc/pkg/partition/placement"
+	"github.com/idalloc/idalloc"
+	"github.com/idalloc/idalloc/pkg/placement"
 )
 
 // keys is how many keys there are, from 0 on.
@@ -31,7 +31,9 @@ const (
 )
 
 // Keys returns the keys of a partition.
-func Keys(p partition.Partition) placement.Set { return placement.Range(p.Number, p.Count, keys) }
+func Keys(p idalloc.Partition) placement.Set {
+	return placement.Range{ID: p.Number, Count: p.Count, Partitions: keys}.Set()
+}
 
 // setup makes the tables if they are not there.
 func setup(ctx context.Context, db *pgxpool.Pool) error {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/idalloc/idalloc/pkg/partition"
+	"github.com/idalloc/idalloc"
 )
 
 const (
@@ -32,8 +32,8 @@ type Worker struct {
 	Log     *slog.Logger
 }
 
-// Work works on one partition until ctx ends. It is a function for partition.Run. When it returns, no statement is under way.
-func (w *Worker) Work(ctx context.Context, p partition.Partition) error {
+// Work works on one partition until ctx ends. It is a function for idalloc.RunPartitions. When it returns, no statement is under way.
+func (w *Worker) Work(ctx context.Context, p idalloc.Partition) error {
 	for ctx.Err() == nil {
 		err := w.work(ctx, p)
 		switch {
@@ -51,7 +51,7 @@ func (w *Worker) Work(ctx context.Context, p partition.Partition) error {
 }
 
 // work goes through all items of the partition again and again.
-func (w *Worker) work(ctx context.Context, p partition.Partition) error {
+func (w *Worker) work(ctx context.Context, p idalloc.Partition) error {
 	if err := w.claim(ctx, p); err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func (w *Worker) work(ctx context.Context, p partition.Partition) error {
 }
 
 // claim shows the token of the partition to all its items. From then on none of them takes a write of an earlier owner.
-func (w *Worker) claim(ctx context.Context, p partition.Partition) error {
+func (w *Worker) claim(ctx context.Context, p idalloc.Partition) error {
 	for first, last := range Keys(p).Ranges() {
 		const show = `UPDATE item SET token = $1 WHERE token <= $1 AND key BETWEEN $2 AND $3`
 		if err := w.exec(ctx, last-first+1, show, p.Token, first, last); err != nil {
@@ -81,7 +81,7 @@ func (w *Worker) claim(ctx context.Context, p partition.Partition) error {
 }
 
 // write writes the result of an item down.
-func (w *Worker) write(ctx context.Context, p partition.Partition, key int) error {
+func (w *Worker) write(ctx context.Context, p idalloc.Partition, key int) error {
 	const write = `WITH done AS (
 	    UPDATE item SET runs = runs + 1, token = $1 WHERE token <= $1 AND key = $2 RETURNING key
 	  ) INSERT INTO run (key, worker, partition, token) SELECT key, $3, $4, $1 FROM done`

@@ -8,7 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/idalloc/idalloc/pkg/partition"
+	"github.com/idalloc/idalloc"
 )
 
 func testALaterOwnerShutsTheEarlierOneOut(t *testing.T, db *pgxpool.Pool) {
@@ -18,7 +18,7 @@ func testALaterOwnerShutsTheEarlierOneOut(t *testing.T, db *pgxpool.Pool) {
 		return &Worker{Name: name, DB: db, Log: slog.New(slog.DiscardHandler), Compute: func(context.Context, int) {}}
 	}
 	early, late := worker("early"), worker("late")
-	before, after := partition.Partition{Number: 1, Count: 4, Token: 10}, partition.Partition{Number: 1, Count: 4, Token: 11}
+	before, after := idalloc.Partition{Number: 1, Count: 4, Token: 10}, idalloc.Partition{Number: 1, Count: 4, Token: 11}
 	first, last := keys/4, keys/2-1
 
 	must(t, early.claim(ctx, before))
@@ -33,8 +33,8 @@ func testALaterOwnerShutsTheEarlierOneOut(t *testing.T, db *pgxpool.Pool) {
 	if err := early.claim(ctx, before); !errors.Is(err, ErrStale) {
 		t.Errorf("the earlier owner claimed the partition again: %v, want ErrStale", err)
 	}
-	must(t, early.write(ctx, partition.Partition{Number: 2, Count: 4, Token: 10}, keys/2)) // the next range is not touched
-	must(t, early.Work(ctx, before))                                                       // it returns, though ctx goes on
+	must(t, early.write(ctx, idalloc.Partition{Number: 2, Count: 4, Token: 10}, keys/2)) // the next range is not touched
+	must(t, early.Work(ctx, before))                                                     // it returns, though ctx goes on
 	var runs int
 	must(t, db.QueryRow(ctx, `SELECT count(*) FROM run WHERE token > $1 AND worker = 'early'`, before.Token).Scan(&runs))
 	if runs != 0 {

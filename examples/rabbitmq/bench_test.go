@@ -17,8 +17,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	"github.com/idalloc/idalloc/pkg/partition"
-	"github.com/idalloc/idalloc/pkg/partition/placement"
+	"github.com/idalloc/idalloc"
+	"github.com/idalloc/idalloc/pkg/placement"
 	"github.com/idalloc/idalloc/test/envtest/example"
 	"github.com/idalloc/idalloc/test/envtest/suite"
 	"github.com/idalloc/idalloc/test/overlap"
@@ -247,7 +247,7 @@ func idle(dir string) ([]time.Duration, error) {
 }
 
 // subscribe works on all queues, or on those of an ordinal, until ctx ends.
-func subscribe(ctx context.Context, work func(context.Context, partition.Partition) error) error {
+func subscribe(ctx context.Context, work func(context.Context, idalloc.Partition) error) error {
 	count, err := strconv.Atoi(os.Getenv("PARTITIONS"))
 	if err != nil {
 		return err
@@ -260,11 +260,11 @@ func subscribe(ctx context.Context, work func(context.Context, partition.Partiti
 		if err := errors.Join(errOrdinal, errReplicas); err != nil {
 			return err
 		}
-		mine = placement.Range(ordinal, replicas, count)
+		mine = placement.Range{ID: ordinal, Count: replicas, Partitions: count}.Set()
 	}
 	var all sync.WaitGroup
 	for p := range mine.All() {
-		all.Go(func() { _ = work(ctx, partition.Partition{Number: p, Count: count}) }) // Work returns no error
+		all.Go(func() { _ = work(ctx, idalloc.Partition{Number: p, Count: count}) }) // Work returns no error
 	}
 	all.Wait()
 	<-ctx.Done() // a pod without a queue stays

@@ -9,7 +9,7 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
-	"github.com/idalloc/idalloc/pkg/partition"
+	"github.com/idalloc/idalloc"
 )
 
 const (
@@ -26,15 +26,15 @@ type Consumer struct {
 	Queues Queues
 	// Handle processes an event. The broker delivers an event again if nobody acknowledged it, so Handle must do no harm when it
 	// processes one twice. Its context ends only when this pod must not go on, not even with the event in hand.
-	Handle func(context.Context, partition.Partition, amqp.Delivery) error
+	Handle func(context.Context, idalloc.Partition, amqp.Delivery) error
 	Log    *slog.Logger
 
 	connection connection
 }
 
-// Work consumes the queue of one partition until ctx ends. It is a function for partition.Run: while it runs, no other pod consumes
+// Work consumes the queue of one partition until ctx ends. It is a function for idalloc.RunPartitions: while it runs, no other pod consumes
 // the queue. When it returns, every event is acknowledged or back in the queue.
-func (c *Consumer) Work(ctx context.Context, p partition.Partition) error {
+func (c *Consumer) Work(ctx context.Context, p idalloc.Partition) error {
 	for ctx.Err() == nil {
 		err := c.consume(ctx, p)
 		if err == nil {
@@ -47,7 +47,7 @@ func (c *Consumer) Work(ctx context.Context, p partition.Partition) error {
 }
 
 // consume returns nil when ctx has ended. An error says that the broker failed, or that an event could not be processed.
-func (c *Consumer) consume(ctx context.Context, p partition.Partition) (err error) {
+func (c *Consumer) consume(ctx context.Context, p idalloc.Partition) (err error) {
 	ch, err := c.connection.channel()
 	if err != nil {
 		return err
@@ -85,7 +85,7 @@ func (c *Consumer) consume(ctx context.Context, p partition.Partition) (err erro
 }
 
 // process processes one event, and acknowledges it unless the partition was lost meanwhile.
-func (c *Consumer) process(ctx, inHand context.Context, p partition.Partition, d amqp.Delivery) error {
+func (c *Consumer) process(ctx, inHand context.Context, p idalloc.Partition, d amqp.Delivery) error {
 	if err := c.Handle(inHand, p, d); err != nil {
 		return fmt.Errorf("process message %s of %s: %w", d.MessageId, c.Queues.Queue(p.Number), err)
 	}
@@ -98,7 +98,7 @@ func (c *Consumer) process(ctx, inHand context.Context, p partition.Partition, d
 // gone says whether another pod may own the partition by now.
 func gone(ctx context.Context) bool {
 	cause := context.Cause(ctx)
-	return ctx.Err() != nil && (errors.Is(cause, partition.ErrLost) || errors.Is(cause, partition.ErrFenced))
+	return ctx.Err() != nil && (errors.Is(cause, idalloc.ErrLost) || errors.Is(cause, idalloc.ErrFenced))
 }
 
 // finishing returns the context of the event in hand. If the partition is revoked, or the program ends, idalloc waits until the work
@@ -118,7 +118,7 @@ func finishing(ctx context.Context) (context.Context, context.CancelFunc) {
 	}
 }
 
-// Close closes the connection. Call it after partition.Run.
+// Close closes the connection. Call it after idalloc.RunPartitions.
 func (c *Consumer) Close() { c.connection.close() }
 
 // pause returns after d, or when ctx ends.

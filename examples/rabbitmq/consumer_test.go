@@ -10,7 +10,7 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
-	"github.com/idalloc/idalloc/pkg/partition"
+	"github.com/idalloc/idalloc"
 )
 
 // How work ends decides what becomes of the event in hand and of those that the broker sent ahead.
@@ -21,10 +21,10 @@ func testTheEndOfWork(t *testing.T, url string) {
 		// next is what the next consumer of the queue gets: five events were sent, and the work ended during the second one.
 		next []int
 	}{
-		{cause: partition.ErrRevoked, next: []int{3, 4, 5}},
-		{cause: partition.ErrClosing, next: []int{3, 4, 5}},
-		{cause: partition.ErrLost, next: []int{2, 3, 4, 5}},
-		{cause: partition.ErrFenced, next: []int{2, 3, 4, 5}},
+		{cause: idalloc.ErrRevoked, next: []int{3, 4, 5}},
+		{cause: idalloc.ErrClosing, next: []int{3, 4, 5}},
+		{cause: idalloc.ErrLost, next: []int{2, 3, 4, 5}},
+		{cause: idalloc.ErrFenced, next: []int{2, 3, 4, 5}},
 	} {
 		for _, single := range []bool{false, true} {
 			queues := Queues{Name: fmt.Sprintf("%v, single-active %t", test.cause, single), SingleActive: single}
@@ -43,7 +43,7 @@ func testTheEndOfWork(t *testing.T, url string) {
 					t.Errorf("the first consumer got %v, want 1 and 2", got)
 				}
 				next := consumeUntil(t, url, queues, len(test.next), func(_ context.Context, end context.CancelCauseFunc) {
-					end(partition.ErrClosing)
+					end(idalloc.ErrClosing)
 				})
 				if !slices.Equal(next, test.next) {
 					t.Errorf("the next consumer got %v, want %v", next, test.next)
@@ -61,19 +61,19 @@ func testAnEventThatFails(t *testing.T, url string) {
 	ctx, end := context.WithCancelCause(t.Context())
 	defer end(nil)
 	var got []int
-	c := newTestConsumer(url, queues, func(_ context.Context, _ partition.Partition, d amqp.Delivery) error {
+	c := newTestConsumer(url, queues, func(_ context.Context, _ idalloc.Partition, d amqp.Delivery) error {
 		e, err := parseEvent(d.Body)
 		got = append(got, e.Number)
 		if len(got) == 2 {
 			return errors.New("the database is away")
 		}
 		if len(got) == 4 {
-			end(partition.ErrClosing)
+			end(idalloc.ErrClosing)
 		}
 		return err
 	})
 	defer c.Close()
-	must(t, c.Work(ctx, partition.Partition{Count: 1}))
+	must(t, c.Work(ctx, idalloc.Partition{Count: 1}))
 	if want := []int{1, 2, 2, 3}; !slices.Equal(got, want) {
 		t.Errorf("processed %v, want %v", got, want)
 	}
@@ -97,7 +97,7 @@ func consumeUntil(t *testing.T, url string, queues Queues, n int, last func(inHa
 	ctx, end := context.WithCancelCause(t.Context())
 	defer end(nil)
 	var got []int
-	c := newTestConsumer(url, queues, func(inHand context.Context, _ partition.Partition, d amqp.Delivery) error {
+	c := newTestConsumer(url, queues, func(inHand context.Context, _ idalloc.Partition, d amqp.Delivery) error {
 		e, err := parseEvent(d.Body)
 		if got = append(got, e.Number); len(got) == n {
 			last(inHand, end)
@@ -105,10 +105,10 @@ func consumeUntil(t *testing.T, url string, queues Queues, n int, last func(inHa
 		return err
 	})
 	defer c.Close()
-	must(t, c.Work(ctx, partition.Partition{Count: 1}))
+	must(t, c.Work(ctx, idalloc.Partition{Count: 1}))
 	return got
 }
 
-func newTestConsumer(url string, queues Queues, handle func(context.Context, partition.Partition, amqp.Delivery) error) *Consumer {
+func newTestConsumer(url string, queues Queues, handle func(context.Context, idalloc.Partition, amqp.Delivery) error) *Consumer {
 	return &Consumer{Queues: queues, Handle: handle, Log: slog.New(slog.DiscardHandler), connection: connection{url: url}}
 }

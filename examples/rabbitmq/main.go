@@ -14,8 +14,7 @@ import (
 	"github.com/go-logr/logr"
 	amqp "github.com/rabbitmq/amqp091-go"
 
-	idcontext "github.com/idalloc/idalloc/pkg/context"
-	"github.com/idalloc/idalloc/pkg/partition"
+	"github.com/idalloc/idalloc"
 )
 
 var errUsage = errors.New("usage: rabbitmq produce N | rabbitmq consume")
@@ -39,7 +38,7 @@ func run(log *slog.Logger, args []string) error {
 		}
 		return produce(ctx, log, n)
 	case len(args) == 1 && args[0] == "consume":
-		c, err := newConsumer(log, func(_ context.Context, p partition.Partition, d amqp.Delivery) error {
+		c, err := newConsumer(log, func(_ context.Context, p idalloc.Partition, d amqp.Delivery) error {
 			e, err := parseEvent(d.Body)
 			log.Info("processed", "order", e.Order, "number", e.Number, "partition", p.Number, "token", p.Token)
 			return err
@@ -52,19 +51,19 @@ func run(log *slog.Logger, args []string) error {
 		if err != nil {
 			return err
 		}
-		return partition.Run(ctx, o, c.Work)
+		return idalloc.RunPartitions(ctx, o, c.Work)
 	default:
 		return errUsage
 	}
 }
 
-func newConsumer(log *slog.Logger, handle func(context.Context, partition.Partition, amqp.Delivery) error) (*Consumer, error) {
+func newConsumer(log *slog.Logger, handle func(context.Context, idalloc.Partition, amqp.Delivery) error) (*Consumer, error) {
 	queues, err := queues()
 	return &Consumer{Queues: queues, Handle: handle, Log: log, connection: connection{url: url()}}, err
 }
 
-func options(log *slog.Logger) partition.Options {
-	return partition.Options{Options: idcontext.Options{Log: logr.FromSlogHandler(log.Handler())}}
+func options(log *slog.Logger) idalloc.Options {
+	return idalloc.Options{Log: logr.FromSlogHandler(log.Handler())}
 }
 
 // produce sends n events of ten orders.

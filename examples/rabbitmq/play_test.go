@@ -11,7 +11,7 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
-	"github.com/idalloc/idalloc/pkg/partition"
+	"github.com/idalloc/idalloc"
 	"github.com/idalloc/idalloc/test/envtest/example"
 	"github.com/idalloc/idalloc/test/overlap"
 )
@@ -45,7 +45,7 @@ func playConsumer(log *slog.Logger) error {
 	}
 	handle := recording(r)
 	if os.Getenv(quietEnv) == "true" {
-		handle = func(context.Context, partition.Partition, amqp.Delivery) error { return nil }
+		handle = func(context.Context, idalloc.Partition, amqp.Delivery) error { return nil }
 	}
 	c, err := newConsumer(log, handle)
 	if err != nil {
@@ -61,12 +61,12 @@ func playConsumer(log *slog.Logger) error {
 			return err
 		}
 	}
-	return errors.Join(partition.Run(ctx, o, r.Work(c.Work)), r.Close())
+	return errors.Join(idalloc.RunPartitions(ctx, o, r.Work(c.Work)), r.Close())
 }
 
 // recording writes each event down.
-func recording(r *example.Recorder) func(context.Context, partition.Partition, amqp.Delivery) error {
-	return func(_ context.Context, p partition.Partition, d amqp.Delivery) error {
+func recording(r *example.Recorder) func(context.Context, idalloc.Partition, amqp.Delivery) error {
+	return func(_ context.Context, p idalloc.Partition, d amqp.Delivery) error {
 		begin := overlap.Now()
 		e, err := parseEvent(d.Body)
 		if err != nil {

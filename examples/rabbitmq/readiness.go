@@ -9,13 +9,13 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/idalloc/idalloc"
 	"github.com/idalloc/idalloc/pkg/identity"
-	"github.com/idalloc/idalloc/pkg/partition"
 )
 
 // ready returns options with which the pod is Ready while it has an id, and not only with partitions: an autoscaler gives a pod load only
 // once it is Ready. The probe is answered at the address for as long as the process lives.
-func ready(ctx context.Context, o partition.Options, address string) (partition.Options, error) {
+func ready(ctx context.Context, o idalloc.Options, address string) (idalloc.Options, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
 		return o, fmt.Errorf("cannot serve the readiness probe, set HTTP_ADDRESS to another port: %w", err)

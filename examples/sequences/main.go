@@ -14,7 +14,7 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	idcontext "github.com/idalloc/idalloc/pkg/context"
+	"github.com/idalloc/idalloc"
 )
 
 // stepTime stands for how long a real program works on a row.
@@ -41,8 +41,8 @@ func run(log *slog.Logger) error {
 	}
 	defer db.Close()
 	// The keys do not depend on the count.
-	options := idcontext.Options{KeepOnCountChange: true, Log: logr.FromSlogHandler(log.Handler())}
-	return idcontext.Run(ctx, options, func(ctx context.Context, id idcontext.Identity) error {
+	options := idalloc.Options{KeepOnCountChange: true, Log: logr.FromSlogHandler(log.Handler())}
+	return idalloc.Run(ctx, options, func(ctx context.Context, id idalloc.Identity) error {
 		shard := Shard{DB: db, ID: id.ID, Stride: stride}
 		if err := shard.Open(ctx); err != nil {
 			return err

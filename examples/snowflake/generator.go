@@ -11,7 +11,7 @@ import (
 	"github.com/bwmarrin/snowflake"
 	"k8s.io/utils/clock"
 
-	idcontext "github.com/idalloc/idalloc/pkg/context"
+	"github.com/idalloc/idalloc"
 )
 
 // tick is the unit of the time in an id.
@@ -32,9 +32,9 @@ type Generator struct {
 	held func() error
 }
 
-// Work lets the generator make ids until ctx ends. It is a function for idcontext.Run. When it returns, no call of Next makes an id with
+// Work lets the generator make ids until ctx ends. It is a function for idalloc.Run. When it returns, no call of Next makes an id with
 // this node number any more.
-func (g *Generator) Work(ctx context.Context, id idcontext.Identity) error {
+func (g *Generator) Work(ctx context.Context, id idalloc.Identity) error {
 	g.Log.Info("waiting for the clock", "id", id.ID)
 	if err := passed(ctx, g.Clock, g.Skew, tick); err != nil {
 		return err

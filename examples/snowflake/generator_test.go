@@ -11,7 +11,7 @@ import (
 	"github.com/bwmarrin/snowflake"
 	"k8s.io/utils/clock"
 
-	idcontext "github.com/idalloc/idalloc/pkg/context"
+	"github.com/idalloc/idalloc"
 )
 
 // behindClock is the clock of a machine that is behind.
@@ -64,7 +64,7 @@ func hold(t *testing.T, behind, skew time.Duration) (made []snowflake.ID) {
 	g := &Generator{Skew: skew, Clock: behindClock{by: behind}, Log: slog.New(slog.DiscardHandler)}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
-	go func() { done <- g.Work(ctx, idcontext.Identity{ID: 1, Count: 2}) }()
+	go func() { done <- g.Work(ctx, idalloc.Identity{ID: 1, Count: 2}) }()
 	synctest.Wait()
 	for len(made) < 5000 {
 		if id, err := g.Next(); err == nil {
@@ -105,7 +105,7 @@ func TestNothingIsMadeOnceTheContextHasEnded(t *testing.T) {
 func TestAnIDThatIsNoNodeNumberIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &Generator{Clock: clock.RealClock{}, Log: slog.New(slog.DiscardHandler)}
-		if err := g.Work(t.Context(), idcontext.Identity{ID: 1024, Count: 1025}); err == nil || !strings.Contains(err.Error(), "at most 1024 replicas") {
+		if err := g.Work(t.Context(), idalloc.Identity{ID: 1024, Count: 1025}); err == nil || !strings.Contains(err.Error(), "at most 1024 replicas") {
 			t.Errorf("%v, want how many replicas there may be", err)
 		}
 	})

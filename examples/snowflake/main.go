@@ -17,7 +17,7 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/utils/clock"
 
-	idcontext "github.com/idalloc/idalloc/pkg/context"
+	"github.com/idalloc/idalloc"
 )
 
 // period is how often a batch of ids is made.
@@ -49,8 +49,8 @@ func run(log *slog.Logger) error {
 		written <- write(ctx, g, rate)
 	}()
 	// The node number does not depend on the count.
-	options := idcontext.Options{KeepOnCountChange: true, Log: logr.FromSlogHandler(log.Handler())}
-	err = idcontext.Run(ctx, options, g.Work)
+	options := idalloc.Options{KeepOnCountChange: true, Log: logr.FromSlogHandler(log.Handler())}
+	err = idalloc.Run(ctx, options, g.Work)
 	stop()
 	return errors.Join(err, <-written)
 }

@@ -5,25 +5,21 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math"
 	"sync"
 	"time"
 
 	"github.com/sony/sonyflake"
 	"k8s.io/utils/clock"
 
-	idcontext "github.com/idalloc/idalloc/pkg/context"
+	"github.com/idalloc/idalloc"
+	"github.com/idalloc/idalloc/pkg/numbers"
 )
 
 // tick is the unit of the time in an id.
 const tick = 10 * time.Millisecond
 
-var (
-	// ErrNoID means that this pod holds no id at this moment. Try again, or ask another pod.
-	ErrNoID = errors.New("no id is held now")
-
-	errTooHigh = errors.New("a machine id has 16 bits, run at most 65536 replicas")
-)
+// ErrNoID means that this pod holds no id at this moment. Try again, or ask another pod.
+var ErrNoID = errors.New("no id is held now")
 
 // Generator makes unique ids while this pod holds its own id. It is safe for concurrent use.
 type Generator struct {
@@ -39,19 +35,14 @@ type Generator struct {
 	held    func() error
 }
 
-// Work lets the generator make ids until ctx ends. It is a function for idcontext.Run. When it returns, no call of Next makes an id with
+// Work lets the generator make ids until ctx ends. It is a function for idalloc.Run. When it returns, no call of Next makes an id with
 // this machine id any more.
-func (g *Generator) Work(ctx context.Context, id idcontext.Identity) error {
+func (g *Generator) Work(ctx context.Context, id idalloc.Identity) error {
 	g.Log.Info("waiting for the clock", "id", id.ID)
 	if err := passed(ctx, g.Clock, g.Skew, tick); err != nil {
 		return err
 	}
-	machine, err := sonyflake.New(sonyflake.Settings{StartTime: g.Start, MachineID: func() (uint16, error) {
-		if id.ID > math.MaxUint16 {
-			return 0, errTooHigh
-		}
-		return uint16(id.ID), nil //nolint:gosec // compared above
-	}})
+	machine, err := sonyflake.New(sonyflake.Settings{StartTime: g.Start, MachineID: func() (uint16, error) { return numbers.MachineID16(id) }})
 	if err != nil {
 		return fmt.Errorf("id %d: %w", id.ID, err)
 	}

@@ -4,13 +4,15 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"k8s.io/utils/clock"
 
-	idcontext "github.com/idalloc/idalloc/pkg/context"
+	"github.com/idalloc/idalloc"
+	"github.com/idalloc/idalloc/pkg/identity"
 )
 
 // behindClock is the clock of a machine that is behind.
@@ -63,7 +65,7 @@ func hold(t *testing.T, behind, skew time.Duration) (made []uint64) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
-	go func() { done <- g.Work(ctx, idcontext.Identity{ID: 1, Count: 2}) }()
+	go func() { done <- g.Work(ctx, idalloc.Identity{State: identity.StateAssigned, ID: 1, Count: 2}) }()
 	synctest.Wait()
 	for len(made) < 5000 {
 		id, err := g.Next()
@@ -89,8 +91,8 @@ func hold(t *testing.T, behind, skew time.Duration) (made []uint64) {
 func TestAnIDThatIsNoMachineIDIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &Generator{Clock: clock.RealClock{}, Log: slog.New(slog.DiscardHandler)}
-		err := g.Work(t.Context(), idcontext.Identity{ID: 1 << 16, Count: 1<<16 + 1})
-		if !errors.Is(err, errTooHigh) {
+		err := g.Work(t.Context(), idalloc.Identity{State: identity.StateAssigned, ID: 1 << 16, Count: 1<<16 + 1})
+		if err == nil || !strings.Contains(err.Error(), "at most 65536 replicas") {
 			t.Errorf("%v, want that the id is too high", err)
 		}
 	})

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -86,9 +87,13 @@ func code(text string) string {
 	return "`" + text + "`"
 }
 
-// sources returns the Go files below some directories, without tests, in order.
+// sources returns the Go files of the root and below some directories, without tests, in order.
 func sources(root string, dirs ...string) ([]string, error) {
-	var all []string
+	all, err := filepath.Glob(filepath.Join(root, "*.go")) // none of them is in a folder
+	if err != nil {
+		return nil, err
+	}
+	all = slices.DeleteFunc(all, func(path string) bool { return strings.HasSuffix(path, "_test.go") })
 	for _, dir := range dirs {
 		err := filepath.WalkDir(filepath.Join(root, dir), func(path string, d os.DirEntry, err error) error {
 			if err == nil && !d.IsDir() && strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go") {

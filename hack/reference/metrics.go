@@ -7,12 +7,12 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/idalloc/idalloc/pkg/metrics"
+	"github.com/idalloc/idalloc/internal/meter"
 )
 
 func metricTables(ctx context.Context, root string) (string, error) {
 	head := []string{"metric", "type", "labels", "meaning"}
-	descriptions := metrics.Descriptions()
+	descriptions := meter.Descriptions()
 	own := make([][]string, 0, len(descriptions))
 	for _, d := range descriptions {
 		labels := quote(d.Labels)

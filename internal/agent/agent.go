@@ -11,10 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/idalloc/idalloc/internal/alone"
+	"github.com/idalloc/idalloc/internal/meter"
 	"github.com/idalloc/idalloc/internal/publish"
 	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/identity"
-	"github.com/idalloc/idalloc/pkg/metrics"
 )
 
 // ErrTimeout means that there was no id within Options.Timeout.
@@ -57,7 +57,7 @@ type agent struct {
 	o       Options
 	dir     *volume // nil without a directory
 	hub     *publish.Hub
-	metrics *metrics.Metrics // nil without an HTTP server
+	metrics *meter.Metrics // nil without an HTTP server
 	work    work
 	readers *readers
 	// alloc is nil until the owner is known.
@@ -97,7 +97,7 @@ func newAgent(o Options, fail context.CancelCauseFunc) (*agent, error) {
 	a.o.Allocator.Publish, a.o.Allocator.Stale, a.o.Allocator.Left = a.publish, a.hub.SetStale, a.leftBy
 	a.o.Allocator.Divides = o.Partitions
 	if o.HTTPAddress != "" {
-		a.metrics = metrics.NewOf(o.Version)
+		a.metrics = meter.NewOf(o.Version)
 		a.metrics.CheckFenced(a.fenced)
 		a.o.Allocator.Observer = a.metrics
 	}

@@ -23,7 +23,7 @@ import (
 	"github.com/idalloc/idalloc/internal/publish"
 	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/identity"
-	"github.com/idalloc/idalloc/pkg/partition/placement"
+	"github.com/idalloc/idalloc/pkg/placement"
 )
 
 // dividing returns an identity with these of 64 partitions, of which some are to stop.

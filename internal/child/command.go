@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/idalloc/idalloc/pkg/identity"
-	"github.com/idalloc/idalloc/pkg/partition/placement"
+	"github.com/idalloc/idalloc/pkg/placement"
 )
 
 // Exit codes with the meaning that they have in shells.

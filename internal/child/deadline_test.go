@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/idalloc/idalloc/pkg/allocator/boottime"
-	"github.com/idalloc/idalloc/pkg/partition/placement"
+	"github.com/idalloc/idalloc/pkg/placement"
 )
 
 // A process that was suspended finds out that the deadline has passed when it is about to start the command.

@@ -7,7 +7,7 @@ import (
 	"syscall"
 
 	"github.com/idalloc/idalloc/pkg/identity"
-	"github.com/idalloc/idalloc/pkg/partition/placement"
+	"github.com/idalloc/idalloc/pkg/placement"
 )
 
 // OnPartitions says what a change of the partitions does to the command. While there are none, no command runs, whatever it says.

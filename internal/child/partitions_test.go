@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/idalloc/idalloc/pkg/identity"
-	"github.com/idalloc/idalloc/pkg/partition/placement"
+	"github.com/idalloc/idalloc/pkg/placement"
 )
 
 // sharing returns id 0 of three with partitions that were taken at a token.

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/idalloc/idalloc/pkg/partition/placement"
+	"github.com/idalloc/idalloc/pkg/placement"
 )
 
 // waits returns what Wait says of the partitions once ctx has ended: whether they have been reported.

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
-	"github.com/idalloc/idalloc/pkg/partition/placement"
+	"github.com/idalloc/idalloc/pkg/placement"
 )
 
 // PartitionCounts sums up the partitions of a Report.
@@ -83,7 +83,7 @@ func (h holding) unmet() string {
 	case !h.someoneWorks() && wish.Count == 0:
 		return ""
 	case !h.someoneWorks():
-		return fmt.Sprintf("annotation %s asks for %d partitions, and no pod that has an id works on partitions: start idalloc in the pods with --partitions, or link pkg/partition; "+
+		return fmt.Sprintf("annotation %s asks for %d partitions, and no pod that has an id works on partitions: start idalloc in the pods with --partitions, or link idalloc and call RunPartitions; "+
 			"if they do so, they are paused", assignment.PartitionCountKey, wish.Count)
 	}
 	const soon = "the next pod that plans takes it over within seconds; if it stays, see the log of idalloc in the pods"

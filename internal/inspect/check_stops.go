@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/idalloc/idalloc/pkg/partition/placement"
+	"github.com/idalloc/idalloc/pkg/placement"
 )
 
 // checkRequests finds requests that nobody can meet any more, and pods that do not give what they are asked for.

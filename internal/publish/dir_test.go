@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/idalloc/idalloc/pkg/identity"
-	"github.com/idalloc/idalloc/pkg/partition/placement"
+	"github.com/idalloc/idalloc/pkg/placement"
 )
 
 func assigned(id, count int, token int64) identity.Identity {

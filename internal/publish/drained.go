@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/idalloc/idalloc/pkg/partition/placement"
+	"github.com/idalloc/idalloc/pkg/placement"
 )
 
 // Report is what the program says when it has stopped.

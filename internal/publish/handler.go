@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/idalloc/idalloc/pkg/metrics"
+	"github.com/idalloc/idalloc/internal/meter"
 )
 
 const (
@@ -161,7 +161,7 @@ func (h *handler) getMetrics(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	w.Header().Set("Content-Type", metrics.ContentType)
+	w.Header().Set("Content-Type", meter.ContentType)
 	_ = h.metrics.WriteText(w) // if it fails, the client has gone away
 }
 

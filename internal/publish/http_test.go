@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/idalloc/idalloc/internal/meter"
 	"github.com/idalloc/idalloc/pkg/identity"
-	"github.com/idalloc/idalloc/pkg/metrics"
 )
 
 // answer has the parts of a response that tests check. Its maker closes the body.
@@ -277,7 +277,7 @@ func TestMetricsAreServed(t *testing.T) {
 	m := start(t, assigned(3, 5, 7), nil, text("idalloc_id 3\n"))
 	a := m.do(t, "GET", "/metrics", "")
 	a.want(t, 200, "idalloc_id 3\n")
-	if got := a.header.Get("Content-Type"); got != metrics.ContentType {
+	if got := a.header.Get("Content-Type"); got != meter.ContentType {
 		t.Errorf("the content type is %s", got)
 	}
 	m.do(t, "POST", "/metrics", "").want(t, 405, "")

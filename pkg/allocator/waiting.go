@@ -15,7 +15,7 @@ import (
 )
 
 // WayOut says what to do about a rolling update whose old pods do not hand over.
-const WayOut = "set maxSurge: 0 with maxUnavailable: 1 or more, or let the pods hand over: idalloc run, pkg/context, " +
+const WayOut = "set maxSurge: 0 with maxUnavailable: 1 or more, or let the pods hand over: idalloc run, a linked program, " +
 	"or idalloc watch with --drain-exec or --drain=http"
 
 // OutlivesGrace says why the slot of a pod that has outlived its grace period does not come free, and what to do.

@@ -9,7 +9,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/event"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/identity"
-	"github.com/idalloc/idalloc/pkg/partition/placement"
+	"github.com/idalloc/idalloc/pkg/placement"
 )
 
 // provenAfter is how long work must go on under an id for its end not to count as a failure.
@@ -298,7 +298,7 @@ func (a *Allocator) stopEnded(err error) {
 	}
 	a.tenure = a.tenure.Resumed()
 	if a.contact.Streams().Err() == nil && !recalled {
-		// Log: an error: `Options.Stopped` or `Options.Stop` returned an error, or the drain hook failed, or `--drain-timeout` is over. The error quotes
+		// Log: an error: `Options.Stop` returned an error, or the drain hook failed, or `--drain-timeout` is over. The error quotes
 		// the end of the command's output. The id, or the partitions, stay with this pod.
 		// Do: find out why the program does not stop.
 		a.log.Error(err, "the work has not stopped; what it is on is kept, and the program is asked again")

@@ -28,20 +28,6 @@ func ExampleIdentity_Owns() {
 	// 2/3 handles hooli
 }
 
-func ExampleIdentity_SequenceStartIncrement() {
-	me := identity.Identity{State: identity.StateAssigned, ID: 3, Count: 5}
-	if start, increment, ok := me.SequenceStartIncrement(); ok {
-		fmt.Printf("CREATE SEQUENCE orders_3 START WITH %d INCREMENT BY %d\n", start, increment)
-	}
-	// Output: CREATE SEQUENCE orders_3 START WITH 4 INCREMENT BY 5
-}
-
-func ExampleIdentity_MachineID16() {
-	me := identity.Identity{State: identity.StateAssigned, ID: 3, Count: 5}
-	fmt.Println(me.MachineID16())
-	// Output: 3 <nil>
-}
-
 // A program that runs once, such as a script's helper, reads the identity that an idalloc container has published.
 func ExampleRead() {
 	dir := published(identity.Identity{State: identity.StateAssigned, ID: 3, Count: 5, Token: 1795219200123})

@@ -2,8 +2,6 @@ package identity_test
 
 import (
 	"encoding/json"
-	"errors"
-	"math"
 	"strings"
 	"testing"
 
@@ -41,9 +39,6 @@ func TestAnIdentityThatCannotBe(t *testing.T) {
 		if id.Owns([]byte("a")) {
 			t.Errorf("%s: it owns a key", name)
 		}
-	}
-	if n, err := assigned(identity.None, 1).MachineID16(); err == nil {
-		t.Errorf("without an id the machine number is %d", n)
 	}
 }
 
@@ -110,40 +105,5 @@ func TestTheHashIsFNV1a(t *testing.T) {
 		if !assigned(int(hash%count), count).Owns([]byte(key)) {
 			t.Errorf("id %d of %d does not own %q", hash%count, count, key)
 		}
-	}
-}
-
-func TestSequencesOfDifferentIDsNeverMeet(t *testing.T) {
-	seen := map[int64]int{}
-	for id := range 5 {
-		start, increment, ok := assigned(id, 5).SequenceStartIncrement()
-		if !ok || start < 1 {
-			t.Fatalf("id %d: %d, %d, %v", id, start, increment, ok)
-		}
-		for n := range int64(100) {
-			v := start + n*increment
-			if other, taken := seen[v]; taken {
-				t.Fatalf("%d is drawn by id %d and id %d", v, other, id)
-			}
-			seen[v] = id
-		}
-	}
-	if _, _, ok := pending(5).SequenceStartIncrement(); ok {
-		t.Error("an instance without an id has a sequence")
-	}
-}
-
-func TestMachineID16(t *testing.T) {
-	if got, err := assigned(math.MaxUint16, math.MaxUint16+1).MachineID16(); err != nil || got != math.MaxUint16 {
-		t.Errorf("the highest number is %d, %v", got, err)
-	}
-	if got, err := assigned(0, 1).MachineID16(); err != nil || got != 0 {
-		t.Errorf("the lowest number is %d, %v", got, err)
-	}
-	if _, err := assigned(math.MaxUint16+1, math.MaxUint16+2).MachineID16(); err == nil || !strings.Contains(err.Error(), "run at most 65536 replicas") {
-		t.Errorf("error is %v", err)
-	}
-	if _, err := pending(5).MachineID16(); !errors.Is(err, identity.ErrNotAssigned) || !strings.Contains(err.Error(), "pending") {
-		t.Errorf("error is %v", err)
 	}
 }

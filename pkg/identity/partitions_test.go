@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/idalloc/idalloc/pkg/identity"
-	"github.com/idalloc/idalloc/pkg/partition/placement"
+	"github.com/idalloc/idalloc/pkg/placement"
 )
 
 // sharing returns an identity that owns 0 to 15 and 40, and is to stop its work on 12.

@@ -9,7 +9,7 @@
 //		w.Header().Set("Content-Type", metrics.ContentType)
 //		_ = m.WriteText(w)
 //	})
-//	err := idcontext.Run(ctx, idcontext.Options{Metrics: m}, work)
+//	err := idalloc.Run(ctx, idalloc.Options{Metrics: m}, work)
 //
 // The names, the types and the labels of docs/metrics.md stay the same; more may be added. The number of time series of one
 // instance is fixed, and no label has the name of a pod. An observed value is one consistent moment: id, count and token belong

@@ -17,9 +17,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/idalloc/idalloc"
 	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
-	idcontext "github.com/idalloc/idalloc/pkg/context"
 	"github.com/idalloc/idalloc/test/envtest/suite"
 )
 
@@ -170,7 +170,7 @@ func (w *workload) scale(ctx context.Context, n int) error {
 }
 
 // fill lets some pods claim: the first that plans gives all of them a slot.
-func (w *workload) fill(ctx context.Context) (holders []*idcontext.Instance, took time.Duration, err error) {
+func (w *workload) fill(ctx context.Context) (holders []*idalloc.Instance, took time.Duration, err error) {
 	begin := time.Now()
 	for index := range capacityHolders {
 		i, err := w.instance(ctx, w.pods[index].Name)
@@ -187,17 +187,17 @@ func (w *workload) fill(ctx context.Context) (holders []*idcontext.Instance, too
 	return holders, time.Since(begin), nil
 }
 
-func (w *workload) instance(ctx context.Context, pod string) (*idcontext.Instance, error) {
+func (w *workload) instance(ctx context.Context, pod string) (*idalloc.Instance, error) {
 	config, err := w.connection(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return idcontext.Start(ctx, idcontext.Options{PodName: pod, PodNamespace: w.Name, Config: config, Log: quiet()})
+	return idalloc.Start(ctx, idalloc.Options{PodName: pod, PodNamespace: w.Name, Config: config, Log: quiet()})
 }
 
 // onePast scales up by one and returns why the new pod waits. Nothing may be written, and the holders
 // must keep what they have.
-func (w *workload) onePast(ctx context.Context, holders []*idcontext.Instance, full map[string]string, fits int) (waits string, err error) {
+func (w *workload) onePast(ctx context.Context, holders []*idalloc.Instance, full map[string]string, fits int) (waits string, err error) {
 	old := map[string]bool{}
 	for _, pod := range w.pods {
 		old[pod.Name] = true

@@ -57,7 +57,7 @@ func claims(ctx context.Context, env *suite.Suite, o options, out, progress io.W
 				failed = errors.Join(failed, fmt.Errorf("%d pods, %s: %w", n, p.name(), err))
 				continue
 			}
-			if r.protocol == (idalloc{}).name() && r.got < n {
+			if r.protocol == (ours{}).name() && r.got < n {
 				failed = errors.Join(failed, fmt.Errorf("%d of %d pods had an id after %s", r.got, n, o.limit))
 			}
 			results = append(results, r)

@@ -105,7 +105,7 @@ func watcherMemory(ctx context.Context, env *suite.Suite, binary, dir string) (m
 			return m, err
 		}
 	}
-	all, _ := claimAll(ctx, idalloc{}, others, footprintTimeout)
+	all, _ := claimAll(ctx, ours{}, others, footprintTimeout)
 	defer leaveAll(all)
 	for _, c := range all {
 		err = errors.Join(err, c.err)

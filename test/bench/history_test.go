@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	idcontext "github.com/idalloc/idalloc/pkg/context"
+	"github.com/idalloc/idalloc"
 	"github.com/idalloc/idalloc/pkg/identity"
 )
 
@@ -21,7 +21,7 @@ func ends(seconds int, pod string) sighting {
 }
 
 func says(seconds int, pod string, id, count int) sighting {
-	return sighting{at: at(seconds), pod: pod, id: idcontext.Identity{State: identity.StateAssigned, ID: id, Count: count}}
+	return sighting{at: at(seconds), pod: pod, id: idalloc.Identity{State: identity.StateAssigned, ID: id, Count: count}}
 }
 
 // story is a with id 0 and b with id 1 of two; c follows a, which it found there, and d follows b, which

@@ -6,20 +6,20 @@ import (
 
 	"github.com/go-logr/logr"
 
+	"github.com/idalloc/idalloc"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
-	idcontext "github.com/idalloc/idalloc/pkg/context"
 )
 
-// idalloc is the protocol of this project, as a workload links it: what it costs to find the owner and
+// ours is the protocol of this project, as a workload links it: what it costs to find the owner and
 // to watch it is in the figures.
-type idalloc struct{}
+type ours struct{}
 
-func (idalloc) name() string { return "idalloc" }
+func (ours) name() string { return "idalloc" }
 
-func (idalloc) prepare(context.Context, *workload) error { return nil }
+func (ours) prepare(context.Context, *workload) error { return nil }
 
-func (idalloc) claim(ctx context.Context, c claimant) (id int, leave func(), err error) {
-	i, err := idcontext.Start(ctx, idcontext.Options{PodName: c.pod.Name, PodNamespace: c.namespace, Config: c.config, Log: quiet()})
+func (ours) claim(ctx context.Context, c claimant) (id int, leave func(), err error) {
+	i, err := idalloc.Start(ctx, idalloc.Options{PodName: c.pod.Name, PodNamespace: c.namespace, Config: c.config, Log: quiet()})
 	if err != nil {
 		return 0, nil, err
 	}
@@ -32,12 +32,12 @@ func (idalloc) claim(ctx context.Context, c claimant) (id int, leave func(), err
 	return now.ID, leave, nil
 }
 
-func (idalloc) verify(ctx context.Context, w *workload, all []claimed) error {
+func (ours) verify(ctx context.Context, w *workload, all []claimed) error {
 	return w.verifyMap(ctx, assignment.Key, all)
 }
 
 // abandon ends an instance as a crash would: the slot is not given back.
-func abandon(ctx context.Context, i *idcontext.Instance) {
+func abandon(ctx context.Context, i *idalloc.Instance) {
 	over, cancel := context.WithCancel(ctx)
 	cancel()
 	_ = i.Close(over)

@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/klog/v2"
 
-	"github.com/idalloc/idalloc/pkg/partition/placement"
+	"github.com/idalloc/idalloc/pkg/placement"
 	"github.com/idalloc/idalloc/test/envtest/controlplane"
 	"github.com/idalloc/idalloc/test/envtest/suite"
 )

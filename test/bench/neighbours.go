@@ -195,7 +195,7 @@ func (w *workload) claimThem(ctx context.Context, all []claimant) (r result, err
 	}
 	w.count.begin()
 	used, had := ownCPU(), w.count.counts()
-	got, took := claimAll(ctx, idalloc{}, all, neighboursTimeout)
+	got, took := claimAll(ctx, ours{}, all, neighboursTimeout)
 	r = result{took: took, counts: w.count.counts(), cpu: ownCPU() - used}
 	r.counts.received -= had.received
 	defer leaveAll(got)

@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
-	idcontext "github.com/idalloc/idalloc/pkg/context"
+	"github.com/idalloc/idalloc"
 	"github.com/idalloc/idalloc/test/envtest/suite"
 )
 
@@ -25,7 +25,7 @@ const (
 	releaseTimeout = 10 * time.Second
 )
 
-// player is a node in this process: every pod that is bound to it is an instance of pkg/context with a
+// player is a node in this process: every pod that is bound to it is an instance of idalloc with a
 // connection of its own. A pod is Ready while it has an id. A pod that is deleted gives its slot back,
 // then its object is removed, as a kubelet does.
 type player struct {
@@ -36,8 +36,8 @@ type player struct {
 	// crash leaves the objects of deleted pods behind, and their instances end without giving anything
 	// back: what a node does that hangs.
 	crash bool
-	// partitions returns what a pod works on partitions with. It may be nil.
-	partitions func(pod string) *idcontext.Partitions
+	// board is told who works on which partition. It is nil without partitions.
+	board *board
 
 	stop    context.CancelFunc
 	running sync.WaitGroup
@@ -55,7 +55,7 @@ type sighting struct {
 	// started is the moment at which the instance began, ended that at which it stopped to act; otherwise
 	// id is what it published.
 	started, ended bool
-	id             idcontext.Identity
+	id             idalloc.Identity
 }
 
 // play starts to run the workload's pods, until finish.
@@ -188,14 +188,17 @@ func (p *player) live(all, life context.Context, pod *corev1.Pod) error {
 
 // instance holds an id for a pod until life ends.
 func (p *player) instance(all, life context.Context, config *rest.Config, pod *corev1.Pod) error {
-	o := idcontext.Options{
+	o := idalloc.Options{
 		PodName: pod.Name, PodNamespace: p.w.Name, Config: config, Log: quiet(),
-		Stopped: func(context.Context) error { return nil }, // there is no work to stop
+		Partitions: p.board != nil,
+		Stop: func(_ context.Context, s idalloc.Stopping) error { // there is no work to stop
+			if p.board != nil {
+				p.board.stopped(pod.Name, s.Partitions)
+			}
+			return nil
+		},
 	}
-	if p.partitions != nil {
-		o.Partitions = p.partitions(pod.Name)
-	}
-	i, err := idcontext.Start(life, o)
+	i, err := idalloc.Start(life, o)
 	if err != nil {
 		if life.Err() != nil {
 			return nil
@@ -218,18 +221,21 @@ func (p *player) instance(all, life context.Context, config *rest.Config, pod *c
 }
 
 // publish follows what an instance publishes, and makes its pod Ready while it has an id.
-func (p *player) publish(all, life context.Context, i *idcontext.Instance, pod *corev1.Pod) {
+func (p *player) publish(all, life context.Context, i *idalloc.Instance, pod *corev1.Pod) {
 	ready := false
 	for {
 		select {
 		case <-life.Done():
-			p.see(sighting{at: time.Now(), pod: pod.Name, id: idcontext.Identity{}})
+			p.see(sighting{at: time.Now(), pod: pod.Name, id: idalloc.Identity{}})
 			return
 		case id, more := <-i.Changes():
 			if !more {
 				return
 			}
 			p.see(sighting{at: time.Now(), pod: pod.Name, id: id})
+			if p.board != nil {
+				p.board.look(pod.Name, i.Owned)
+			}
 			if id.Assigned() != ready {
 				ready = id.Assigned()
 				p.note(all, p.setReady(all, pod.Name, ready))

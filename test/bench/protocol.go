@@ -32,5 +32,5 @@ type protocol interface {
 
 // protocols are all there are, in the order of the table.
 func protocols() []protocol {
-	return []protocol{idalloc{}, cdap{}, lease{}, floor{}, get{}, patch{}}
+	return []protocol{ours{}, cdap{}, lease{}, floor{}, get{}, patch{}}
 }

@@ -10,9 +10,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/idalloc/idalloc/pkg/allocator"
+	"github.com/idalloc/idalloc"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
-	idcontext "github.com/idalloc/idalloc/pkg/context"
+	"github.com/idalloc/idalloc/pkg/placement"
 	"github.com/idalloc/idalloc/test/envtest/suite"
 )
 
@@ -52,7 +52,11 @@ func scaleWith(ctx context.Context, env *suite.Suite, n, partitions int, progres
 	defer func() { err = errors.Join(err, w.remove(ctx)) }()
 	b := &board{count: partitions, works: map[string][]bool{}, since: make([]time.Time, partitions)}
 	start := time.Now()
-	p, err := playWith(ctx, w, &player{see: b.see, partitions: b.partitions})
+	actors := &player{see: b.see}
+	if partitions > 0 {
+		actors.board = b
+	}
+	p, err := playWith(ctx, w, actors)
 	if err != nil {
 		return nil, err
 	}
@@ -105,24 +109,32 @@ type board struct {
 	err  error
 }
 
-// partitions returns the options of a pod that works on partitions, nil if there are none.
-func (b *board) partitions(pod string) *idcontext.Partitions {
-	if b.count == 0 {
-		return nil
-	}
-	return &idcontext.Partitions{
-		InProcess: true, HandsOver: true, Stop: func(context.Context, allocator.Stop) error { return nil },
-		Publish: func(id idcontext.Identity) { b.publish(pod, id) },
-	}
-}
-
-func (b *board) publish(pod string, id idcontext.Identity) {
+// look notes on what a pod works now.
+func (b *board) look(pod string, owned func() []idalloc.Partition) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	works := make([]bool, b.count)
-	for k := range id.Partitions.Owned().All() {
-		works[k] = true
+	for _, p := range owned() {
+		works[p.Number] = true
 	}
+	b.changes(pod, works)
+}
+
+// stopped notes that a pod does not work on these partitions any more.
+func (b *board) stopped(pod string, set placement.Set) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	works := append(make([]bool, 0, b.count), b.works[pod]...)
+	for k := range set.All() {
+		if k < len(works) {
+			works[k] = false
+		}
+	}
+	b.changes(pod, works)
+}
+
+// changes notes on what a pod works. The caller must hold the lock.
+func (b *board) changes(pod string, works []bool) {
 	before := b.works[pod]
 	b.works[pod] = works
 	b.changed = time.Now()

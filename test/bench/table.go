@@ -98,7 +98,7 @@ func ratios(results []result) string {
 	var b strings.Builder
 	for _, mine := range results {
 		for _, r := range results {
-			if mine.protocol != (idalloc{}).name() || r.protocol == mine.protocol || r.n != mine.n {
+			if mine.protocol != (ours{}).name() || r.protocol == mine.protocol || r.n != mine.n {
 				continue
 			}
 			incomplete := ""

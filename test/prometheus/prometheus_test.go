@@ -20,9 +20,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"github.com/idalloc/idalloc/internal/meter"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
-	"github.com/idalloc/idalloc/pkg/metrics"
 	"github.com/idalloc/idalloc/test/envtest/example"
 	"github.com/idalloc/idalloc/test/envtest/suite"
 )
@@ -146,9 +146,9 @@ func tamper(ctx context.Context, t *testing.T, env *suite.Suite, namespace *suit
 
 func testEachMetric(ctx context.Context, t *testing.T, p *server) {
 	t.Helper()
-	for _, d := range metrics.Descriptions() {
+	for _, d := range meter.Descriptions() {
 		series := d.Name
-		if d.Type == metrics.TypeHistogram {
+		if d.Type == meter.TypeHistogram {
 			series += "_bucket"
 		}
 		p.until(ctx, t, series+" is there", series, func(got []sample) bool { return len(got) > 0 })

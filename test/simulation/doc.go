@@ -19,7 +19,7 @@
 //
 // # What is real
 //
-// Each simulated pod runs pkg/context (Run or Start), or the allocator with the options of a command, as it is shipped:
+// Each simulated pod runs package idalloc (Run or Start), or the allocator with the options of a command, as it is shipped:
 // its loop, duty, proposal, the store, gc, the watches, and client-go below them. They run in this process and
 // talk to the simulated API server through an http.RoundTripper, in JSON, as they would to a real one.
 //

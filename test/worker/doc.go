@@ -3,8 +3,8 @@
 //
 //	worker files PROGRAM [ARGUMENT...]   runs a program, such as examples/fileworker, and logs what the files
 //	                                     say that this program reads
-//	worker linked                        claims an id through pkg/context and works under it
-//	worker partitions                    works on partitions through pkg/partition
+//	worker linked                        claims an id through idalloc.Run and works under it
+//	worker partitions                    works on partitions through idalloc.RunPartitions
 //	worker share                         works on the partitions that the files name
 //	worker env                           works under the id of its environment, as a command of "idalloc run"
 //	worker stopped                       a drain hook: succeeds when the work of "worker share" in the same pod has stopped

@@ -15,13 +15,13 @@ import (
 
 	"github.com/go-logr/logr"
 
-	idcontext "github.com/idalloc/idalloc/pkg/context"
+	"github.com/idalloc/idalloc"
 	"github.com/idalloc/idalloc/test/overlap"
 )
 
 // settings is what workLinked reads from its environment.
 type settings struct {
-	idcontext.Options
+	idalloc.Options
 
 	// address is HTTP_ADDRESS, for the readiness probe; default :8080.
 	address string
@@ -50,7 +50,7 @@ func workLinked(ctx context.Context, w *overlap.Writer) error {
 	if err := serveReadiness(ctx, s.address, &working); err != nil {
 		return err
 	}
-	return idcontext.Run(ctx, s.Options, func(ctx context.Context, id idcontext.Identity) error {
+	return idalloc.Run(ctx, s.Options, func(ctx context.Context, id idalloc.Identity) error {
 		working.Store(true)
 		defer working.Store(false)
 		if s.failAfter > 0 {

@@ -11,9 +11,8 @@ import (
 	"syscall"
 	"time"
 
-	idcontext "github.com/idalloc/idalloc/pkg/context"
+	"github.com/idalloc/idalloc"
 	"github.com/idalloc/idalloc/pkg/identity"
-	"github.com/idalloc/idalloc/pkg/partition"
 	"github.com/idalloc/idalloc/test/overlap"
 )
 
@@ -113,7 +112,7 @@ func act(ctx context.Context, w *overlap.Writer, id, count int, token int64) err
 // was last told.
 func fenced(ctx context.Context) bool {
 	cause := context.Cause(ctx)
-	return ctx.Err() != nil && (errors.Is(cause, idcontext.ErrFenced) || errors.Is(cause, partition.ErrFenced))
+	return ctx.Err() != nil && errors.Is(cause, idalloc.ErrFenced)
 }
 
 // stopped is closed when the work has stopped: at once if it was fenced or has failed, else that long after ctx ended.

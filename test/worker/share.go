@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/idalloc/idalloc/pkg/identity"
-	"github.com/idalloc/idalloc/pkg/partition/placement"
+	"github.com/idalloc/idalloc/pkg/placement"
 	"github.com/idalloc/idalloc/test/overlap"
 )
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/idalloc/idalloc/pkg/partition/placement"
+	"github.com/idalloc/idalloc/pkg/placement"
 )
 
 // Decider decides, one moment after the other. Its zero value, with Settings, is ready. It is not safe for concurrent use.

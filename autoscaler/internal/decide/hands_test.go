@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/idalloc/idalloc/autoscaler/internal/decide"
-	"github.com/idalloc/idalloc/pkg/partition/placement"
+	"github.com/idalloc/idalloc/pkg/placement"
 )
 
 // last returns the last decision.

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/idalloc/idalloc/autoscaler/packing"
-	"github.com/idalloc/idalloc/pkg/partition/placement"
+	"github.com/idalloc/idalloc/pkg/placement"
 )
 
 // judge decides on a workload that is at rest, and whose loads are known. These ids count.

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/idalloc/idalloc/autoscaler/internal/decide"
-	"github.com/idalloc/idalloc/pkg/partition/placement"
+	"github.com/idalloc/idalloc/pkg/placement"
 )
 
 // growing has all partitions grow by this speed, and from ten minutes on by the other one.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/idalloc/idalloc/autoscaler/packing"
-	"github.com/idalloc/idalloc/pkg/partition/placement"
+	"github.com/idalloc/idalloc/pkg/placement"
 )
 
 // view is a moment as the packing sees it. The packing knows pods 0, 1, 2 and so on, which are the ids that count, in ascending order. What

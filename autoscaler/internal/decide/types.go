@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/idalloc/idalloc/pkg/partition/placement"
+	"github.com/idalloc/idalloc/pkg/placement"
 )
 
 // Settings are what a user decides. All times are positive.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/idalloc/idalloc/autoscaler/internal/decide"
-	"github.com/idalloc/idalloc/pkg/partition/placement"
+	"github.com/idalloc/idalloc/pkg/placement"
 )
 
 const (

@@ -23,7 +23,7 @@ import (
 	"github.com/idalloc/idalloc/autoscaler/internal/workload"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
-	"github.com/idalloc/idalloc/pkg/partition/placement"
+	"github.com/idalloc/idalloc/pkg/placement"
 )
 
 // server is an API server with one Deployment of one pod, which owns four partitions.

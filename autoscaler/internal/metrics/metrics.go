@@ -13,7 +13,7 @@ import (
 	"github.com/idalloc/idalloc/autoscaler/internal/decide"
 	"github.com/idalloc/idalloc/autoscaler/internal/loop"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
-	"github.com/idalloc/idalloc/pkg/partition/placement"
+	"github.com/idalloc/idalloc/pkg/placement"
 )
 
 // Metrics are all metrics of one autoscaler. Its methods are safe for concurrent use with scrapes, and not with each other.

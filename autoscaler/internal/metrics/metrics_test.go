@@ -18,7 +18,7 @@ import (
 	"github.com/idalloc/idalloc/autoscaler/internal/loop"
 	"github.com/idalloc/idalloc/autoscaler/internal/metrics"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
-	"github.com/idalloc/idalloc/pkg/partition/placement"
+	"github.com/idalloc/idalloc/pkg/placement"
 )
 
 func report(second int64, phase decide.Phase) loop.Report {

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/idalloc/idalloc/autoscaler/internal/decide"
-	"github.com/idalloc/idalloc/pkg/partition/placement"
+	"github.com/idalloc/idalloc/pkg/placement"
 )
 
 // Reading is what a source says at one moment.

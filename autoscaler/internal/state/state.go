@@ -10,7 +10,7 @@ import (
 	"github.com/idalloc/idalloc/autoscaler/internal/decide"
 	"github.com/idalloc/idalloc/autoscaler/internal/loop"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
-	"github.com/idalloc/idalloc/pkg/partition/placement"
+	"github.com/idalloc/idalloc/pkg/placement"
 )
 
 const (

@@ -14,7 +14,7 @@ import (
 	"github.com/idalloc/idalloc/autoscaler/internal/loop"
 	"github.com/idalloc/idalloc/autoscaler/internal/state"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
-	"github.com/idalloc/idalloc/pkg/partition/placement"
+	"github.com/idalloc/idalloc/pkg/placement"
 )
 
 func report() loop.Report {

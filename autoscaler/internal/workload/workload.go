@@ -20,7 +20,7 @@ import (
 	"github.com/idalloc/idalloc/autoscaler/internal/decide"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
-	"github.com/idalloc/idalloc/pkg/partition/placement"
+	"github.com/idalloc/idalloc/pkg/placement"
 )
 
 // FieldManager is the name under which the autoscaler writes.

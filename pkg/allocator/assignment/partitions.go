@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/idalloc/idalloc/pkg/partition/placement"
+	"github.com/idalloc/idalloc/pkg/placement"
 )
 
 // Annotation keys on the owner of a workload with partitions. The user writes the first four, idalloc the last one.

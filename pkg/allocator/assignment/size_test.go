@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
-	"github.com/idalloc/idalloc/pkg/partition/placement"
+	"github.com/idalloc/idalloc/pkg/placement"
 )
 
 // The size that is foretold is that of what is written, whatever the state has.

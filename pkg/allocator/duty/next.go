@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
-	"github.com/idalloc/idalloc/pkg/partition/placement"
+	"github.com/idalloc/idalloc/pkg/placement"
 )
 
 // View is a moment of the owner, as this pod sees it.

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
-	"github.com/idalloc/idalloc/pkg/partition/placement"
+	"github.com/idalloc/idalloc/pkg/placement"
 )
 
 // tell returns a decision in words: a line of what is written, and a line of what else is told. What is zero is left out.

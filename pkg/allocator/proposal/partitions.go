@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
-	"github.com/idalloc/idalloc/pkg/partition/placement"
+	"github.com/idalloc/idalloc/pkg/placement"
 )
 
 // own plans who owns which partitions (rules 7 to 9), now that the slots are planned.

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
-	"github.com/idalloc/idalloc/pkg/partition/placement"
+	"github.com/idalloc/idalloc/pkg/placement"
 )
 
 // Strategies finds a strategy by its name. Nil stands for placement.Named.

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
-	"github.com/idalloc/idalloc/pkg/partition/placement"
+	"github.com/idalloc/idalloc/pkg/placement"
 )
 
 const labelsOfA = `"selector":{"matchLabels":{"app":"a"}}`

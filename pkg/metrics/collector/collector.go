@@ -4,7 +4,7 @@
 //	if err != nil {
 //		return err
 //	}
-//	return idcontext.Run(ctx, idcontext.Options{Metrics: m}, work)
+//	return idalloc.Run(ctx, idalloc.Options{Metrics: m}, work)
 //
 // It is a package of its own, so that only programs that have the client library link it. A process with several instances
 // registers each with labels of its own: see prometheus.WrapRegistererWith.
@@ -15,6 +15,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/idalloc/idalloc/internal/meter"
 	"github.com/idalloc/idalloc/pkg/metrics"
 )
 
@@ -30,15 +31,15 @@ func Register(r prometheus.Registerer) (*metrics.Metrics, error) {
 
 // New returns a collector of the metrics.
 func New(m *metrics.Metrics) prometheus.Collector {
-	c := &collector{metrics: m, descs: map[string]*prometheus.Desc{}}
-	for _, d := range metrics.Descriptions() {
+	c := &collector{metrics: (*meter.Metrics)(m), descs: map[string]*prometheus.Desc{}}
+	for _, d := range meter.Descriptions() {
 		c.descs[d.Name] = prometheus.NewDesc(d.Name, d.Help, d.Labels, nil)
 	}
 	return c
 }
 
 type collector struct {
-	metrics *metrics.Metrics
+	metrics *meter.Metrics
 	descs   map[string]*prometheus.Desc // by name
 }
 
@@ -58,7 +59,7 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-func (c *collector) metric(f metrics.Family, s metrics.Sample) prometheus.Metric {
+func (c *collector) metric(f meter.Family, s meter.Sample) prometheus.Metric {
 	desc := c.descs[f.Name]
 	switch h := s.Histogram; {
 	case h != nil:
@@ -68,7 +69,7 @@ func (c *collector) metric(f metrics.Family, s metrics.Sample) prometheus.Metric
 			buckets[bound] = below
 		}
 		return prometheus.MustNewConstHistogram(desc, h.Count, h.Sum, buckets, s.Values...)
-	case f.Type == metrics.TypeCounter:
+	case f.Type == meter.TypeCounter:
 		return prometheus.MustNewConstMetric(desc, prometheus.CounterValue, s.Value, s.Values...)
 	}
 	return prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, s.Value, s.Values...)

@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"github.com/idalloc/idalloc/internal/meter"
 	"github.com/idalloc/idalloc/pkg/allocator/event"
 	"github.com/idalloc/idalloc/pkg/allocator/proposal"
 	"github.com/idalloc/idalloc/pkg/identity"
@@ -29,7 +30,7 @@ func TestARegistryGathersWhatTheTextSays(t *testing.T) {
 		event.Claiming{}, event.Claimed{Result: event.ClaimTaken, Took: 700 * time.Millisecond}, event.Claimed{Result: event.ClaimTaken, Took: time.Hour},
 		event.Published{To: id}, event.Written{Freed: []proposal.Change{{Cause: proposal.CauseDead}}}, event.Given{}, event.PartitionsMoved{Given: 3},
 	} {
-		m.Observe(e)
+		(*meter.Metrics)(m).Observe(e)
 	}
 	var text bytes.Buffer
 	if err := m.WriteText(&text); err != nil {
@@ -57,7 +58,7 @@ func TestARegistryTakesOneInstanceUnlessTheyHaveLabels(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m.Observe(event.Conflict{})
+		(*meter.Metrics)(m).Observe(event.Conflict{})
 	}
 	if n, err := testutil.GatherAndCount(labelled, "idalloc_conflicts_total"); n != 2 || err != nil {
 		t.Errorf("%d series, %v", n, err)

@@ -10,7 +10,7 @@ import (
 	"github.com/serialx/hashring"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/idalloc/idalloc/pkg/partition/placement"
+	"github.com/idalloc/idalloc/pkg/placement"
 )
 
 // contender is one way to divide partitions.

@@ -1,10 +1,10 @@
-// Partitions compares strategies that divide partitions among members: those of pkg/partition/placement, hashing of three kinds by published
+// Partitions compares strategies that divide partitions among members: those of pkg/placement, hashing of three kinds by published
 // libraries, and the balancers of a Kafka client. All play the same scripts of members that come and go:
 //
 //	go -C test/bench/partitions run . -out DIRECTORY
 //
 // The directory gets scripts.csv and scripts.svg, what each script cost with each strategy; large.csv, how long one division
-// of many partitions took; and tables.md, both as tables. What it measures are the measures of pkg/partition/placement, and time.
+// of many partitions took; and tables.md, both as tables. What it measures are the measures of pkg/placement, and time.
 package main
 
 import (

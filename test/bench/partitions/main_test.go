@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/idalloc/idalloc/pkg/partition/placement"
+	"github.com/idalloc/idalloc/pkg/placement"
 )
 
 func TestEachContenderGivesEachPartitionToOneMember(t *testing.T) {

@@ -4,7 +4,8 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/idalloc/idalloc/pkg/partition/placement"
+	"github.com/idalloc/idalloc/internal/measure"
+	"github.com/idalloc/idalloc/pkg/placement"
 )
 
 // size is how much is divided among how many.
@@ -45,13 +46,13 @@ func playOne(s size, sc script, c contender) cost {
 	in.Owners, _ = c.divide(in)
 	for _, members := range sc.members[1:] {
 		in.Members = members
-		got.ideal += placement.IdealMoves(in)
+		got.ideal += measure.IdealMoves(in)
 		after, took := c.divide(in)
 		got.took += took / time.Duration(got.steps)
 		got.bytes = max(got.bytes, len(after.String()))
-		got.moves += placement.Moves(in.Owners, after)
-		got.balance += placement.BalanceDegree(after) / float64(got.steps)
-		got.stickiness += placement.Stickiness(in.Owners, after) / float64(got.steps)
+		got.moves += measure.Moves(in.Owners, after)
+		got.balance += measure.BalanceDegree(after) / float64(got.steps)
+		got.stickiness += measure.Stickiness(in.Owners, after) / float64(got.steps)
 		in.Owners = after
 	}
 	return got
@@ -108,7 +109,7 @@ func shortest(s size, change script, c contender) duration {
 		if i == 0 || took < d.took {
 			d.took = took
 		}
-		d.moves = placement.Moves(in.Owners, after)
+		d.moves = measure.Moves(in.Owners, after)
 	}
 	return d
 }

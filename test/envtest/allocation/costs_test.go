@@ -14,10 +14,9 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	"github.com/idalloc/idalloc"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
-	idcontext "github.com/idalloc/idalloc/pkg/context"
 	"github.com/idalloc/idalloc/pkg/identity"
-	"github.com/idalloc/idalloc/pkg/partition"
 )
 
 // bill counts what instances ask of the API server and get an answer to.
@@ -31,7 +30,7 @@ type bill struct {
 	open int
 }
 
-func (b *bill) options(o *idcontext.Options) { intercept(b.charge)(o) }
+func (b *bill) options(o *idalloc.Options) { intercept(b.charge)(o) }
 
 func (b *bill) charge(next http.RoundTripper, r *http.Request) (*http.Response, error) {
 	b.opened(1)
@@ -115,10 +114,10 @@ var _ = Describe("what it costs", func() {
 		b = &bill{requests: map[string]int{}}
 	})
 	// together starts an instance for each pod at once and waits until all have an id.
-	together := func(ctx context.Context, names []string) (map[string]*idcontext.Instance, map[string]identity.Identity) {
+	together := func(ctx context.Context, names []string) (map[string]*idalloc.Instance, map[string]identity.Identity) {
 		GinkgoHelper()
 		var starting sync.WaitGroup
-		all := make([]*idcontext.Instance, len(names))
+		all := make([]*idalloc.Instance, len(names))
 		for n, name := range names {
 			starting.Go(func() {
 				defer GinkgoRecover()
@@ -126,7 +125,7 @@ var _ = Describe("what it costs", func() {
 			})
 		}
 		starting.Wait()
-		instances, held := map[string]*idcontext.Instance{}, map[string]identity.Identity{}
+		instances, held := map[string]*idalloc.Instance{}, map[string]identity.Identity{}
 		for n, name := range names {
 			id, err := all[n].Wait(ctx)
 			Expect(err).NotTo(HaveOccurred())
@@ -210,7 +209,8 @@ var _ = Describe("what it costs without partitions", func() {
 		GinkgoHelper()
 		now := &atomic.Pointer[identity.Identity]{}
 		now.Store(&identity.Identity{})
-		o := partition.Options{Options: w.options(ctx, pod, b.options), Changed: func(id identity.Identity) { now.Store(&id) }}
+		o := w.options(ctx, pod, b.options)
+		o.Changed = func(id identity.Identity) { now.Store(&id) }
 		w.worksBy(ctx, pod, o)
 		return func() identity.Identity { return *now.Load() }
 	}
@@ -242,14 +242,14 @@ var _ = Describe("what it costs without partitions", func() {
 			Expect(bills[n].asked()).To(Equal(before[n]), "a holder hears what it needs by its watches")
 		}
 	},
-		Entry("with pkg/context", linked),
-		Entry("with partition.Run", Label(nightly), divides),
+		Entry("with idalloc.Start", linked),
+		Entry("with idalloc.RunPartitions", Label(nightly), divides),
 	)
 })
 
 // intercept lets do answer the requests of a client. next is the way to the server.
 func intercept(do func(next http.RoundTripper, r *http.Request) (*http.Response, error)) change {
-	return func(o *idcontext.Options) {
+	return func(o *idalloc.Options) {
 		o.Config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 			return roundTrip(func(r *http.Request) (*http.Response, error) { return do(next, r) })
 		})

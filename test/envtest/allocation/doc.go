@@ -1,5 +1,5 @@
 // Package allocation holds the suites that run idalloc under real controllers: the command in the
-// pods of a process node, and pkg/context inside the test process where a spec has to see or break
+// pods of a process node, and package idalloc inside the test process where a spec has to see or break
 // its requests.
 //
 // A spec is here if only a real API server, real controllers or real processes can show what it says. What the protocol does about

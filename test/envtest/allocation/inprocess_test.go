@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	idcontext "github.com/idalloc/idalloc/pkg/context"
+	"github.com/idalloc/idalloc"
 	"github.com/idalloc/idalloc/test/envtest/suite"
 )
 
@@ -79,24 +79,24 @@ func (w *workload) somePods(ctx context.Context, n int) []corev1.Pod {
 }
 
 // change is what a spec wants different from the options of a pod that does nothing unusual.
-type change = func(*idcontext.Options)
+type change = func(*idalloc.Options)
 
-// options are those of pkg/context for a pod, in the test process.
-func (w *workload) options(ctx context.Context, pod string, change ...change) idcontext.Options {
+// options are those of package idalloc for a pod, in the test process.
+func (w *workload) options(ctx context.Context, pod string, change ...change) idalloc.Options {
 	GinkgoHelper()
 	config, err := w.Config(ctx)
 	Expect(err).NotTo(HaveOccurred())
-	o := idcontext.Options{PodName: pod, PodNamespace: w.Name, Config: config, Log: GinkgoLogr.WithValues("pod", pod)}
+	o := idalloc.Options{PodName: pod, PodNamespace: w.Name, Config: config, Log: GinkgoLogr.WithValues("pod", pod)}
 	for _, c := range change {
 		c(&o)
 	}
 	return o
 }
 
-// instance starts pkg/context for a pod in the test process and closes it when the spec ends.
-func (w *workload) instance(ctx context.Context, pod string, change ...change) *idcontext.Instance {
+// instance starts an instance for a pod in the test process and closes it when the spec ends.
+func (w *workload) instance(ctx context.Context, pod string, change ...change) *idalloc.Instance {
 	GinkgoHelper()
-	i, err := idcontext.Start(ctx, w.options(ctx, pod, change...))
+	i, err := idalloc.Start(ctx, w.options(ctx, pod, change...))
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(i.Close)
 	return i

@@ -6,7 +6,7 @@ import (
 	"net"
 	"sync"
 
-	idcontext "github.com/idalloc/idalloc/pkg/context"
+	"github.com/idalloc/idalloc"
 )
 
 // link is a client's way to the API server, which can be cut.
@@ -20,7 +20,7 @@ var errCut = errors.New("the cable was cut")
 
 func newLink() *link { return &link{conns: map[net.Conn]struct{}{}} }
 
-func (l *link) options(o *idcontext.Options) { o.Config.Dial = l.dial }
+func (l *link) options(o *idalloc.Options) { o.Config.Dial = l.dial }
 
 func (l *link) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	c, err := new(net.Dialer).DialContext(ctx, network, address)

@@ -9,10 +9,10 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	"github.com/idalloc/idalloc"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
-	"github.com/idalloc/idalloc/pkg/partition"
-	"github.com/idalloc/idalloc/pkg/partition/placement"
+	"github.com/idalloc/idalloc/pkg/placement"
 )
 
 // divide sets the number of partitions, and what else the user says about them.
@@ -66,7 +66,7 @@ var _ = Describe("Partitions", func() {
 				if slices.Contains(p.now(), number) {
 					Expect(p.calls(number)).To(Equal(1), "partition %d stayed, so its call runs on", number)
 				} else {
-					Expect(p.cause(number)).To(MatchError(partition.ErrRevoked))
+					Expect(p.cause(number)).To(MatchError(idalloc.ErrRevoked))
 				}
 			}
 		}
@@ -75,27 +75,28 @@ var _ = Describe("Partitions", func() {
 	It("gives a loop of its own what it owns, and waits until it has stopped", Label(nightly), func(ctx SpecContext) {
 		names := podNames(w.idle(ctx, 2))
 		w.divide(ctx, 4)
-		stops, stop := make(chan partition.Set, 8), make(chan struct{})
-		member := func(pod string) *partition.Member {
-			o := partition.Options{Options: w.options(ctx, pod), Stop: func(ctx context.Context, set partition.Set) error {
-				stops <- set
+		stops, stop := make(chan placement.Set, 8), make(chan struct{})
+		member := func(pod string) *idalloc.Instance {
+			o := w.options(ctx, pod)
+			o.Partitions, o.Stop = true, func(ctx context.Context, s idalloc.Stopping) error {
+				stops <- s.Partitions
 				select {
 				case <-stop:
 					return nil
 				case <-ctx.Done():
 					return ctx.Err()
 				}
-			}}
-			m, err := partition.Start(ctx, o)
+			}
+			m, err := idalloc.Start(ctx, o)
 			Expect(err).NotTo(HaveOccurred())
 			DeferCleanup(m.Close)
 			return m
 		}
-		owned := func(m *partition.Member) func() []int { return func() []int { return numbers(m) } }
+		owned := func(m *idalloc.Instance) func() []int { return func() []int { return numbers(m) } }
 		first := member(names[0])
 		Eventually(owned(first)).WithContext(ctx).Should(Equal(ids(4)))
 		second := member(names[1])
-		var set partition.Set
+		var set placement.Set
 		Eventually(stops).WithContext(ctx).Should(Receive(&set))
 		Expect(set.Len()).To(Equal(2))
 		Expect(owned(first)()).To(HaveLen(2), "the program is not to work on what is to stop")
@@ -125,14 +126,14 @@ var _ = Describe("Strategies of a program's own", func() {
 		w := newWorkload(ctx, store.Deployment)
 		names := podNames(w.idle(ctx, 2))
 		own := map[string]placement.Strategy{"lowest": allTo(slices.Min[[]int]), "highest": allTo(slices.Max[[]int])}
-		options := func(pod string) partition.Options {
-			return partition.Options{
-				Options: w.options(ctx, pod), Strategies: own, Stop: func(context.Context, partition.Set) error { return nil },
-			}
+		options := func(pod string) idalloc.Options {
+			o := w.options(ctx, pod)
+			o.Partitions, o.Strategies, o.Stop = true, own, func(context.Context, idalloc.Stopping) error { return nil }
+			return o
 		}
 		w.divide(ctx, 4, assignment.PartitionStrategyKey, "lowest")
 		runs := w.worksBy(ctx, names[0], options(names[0]))
-		member, err := partition.Start(ctx, options(names[1]))
+		member, err := idalloc.Start(ctx, options(names[1]))
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(member.Close)
 		Eventually(func() assignment.Slots { return w.assignment(ctx) }).WithContext(ctx).Should(HaveLen(2))

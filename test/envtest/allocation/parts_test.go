@@ -11,37 +11,37 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
-	"github.com/idalloc/idalloc/pkg/partition"
+	"github.com/idalloc/idalloc"
 	"github.com/idalloc/idalloc/test/overlap"
 )
 
-// parts is one pod's function for partitions, which partition.Run calls in this process.
+// parts is one pod's function for partitions, which idalloc.RunPartitions calls in this process.
 type parts struct {
 	w   *workload
 	pod string
 
 	mu sync.Mutex
 	// on are the calls that run, by partition; begun counts the calls of each.
-	on     map[int]partition.Partition
+	on     map[int]idalloc.Partition
 	begun  map[int]int
 	causes map[int]error
 }
 
-// works runs partition.Run for a pod.
+// works runs idalloc.RunPartitions for a pod.
 func (w *workload) works(ctx context.Context, pod string, change ...change) *parts {
 	GinkgoHelper()
-	return w.worksBy(ctx, pod, partition.Options{Options: w.options(ctx, pod, change...)})
+	return w.worksBy(ctx, pod, w.options(ctx, pod, change...))
 }
 
-// worksBy runs partition.Run for a pod with these options.
-func (w *workload) worksBy(ctx context.Context, pod string, o partition.Options) *parts {
+// worksBy runs idalloc.RunPartitions for a pod with these options.
+func (w *workload) worksBy(ctx context.Context, pod string, o idalloc.Options) *parts {
 	GinkgoHelper()
-	p := &parts{w: w, pod: pod, on: map[int]partition.Partition{}, begun: map[int]int{}, causes: map[int]error{}}
+	p := &parts{w: w, pod: pod, on: map[int]idalloc.Partition{}, begun: map[int]int{}, causes: map[int]error{}}
 	ended := make(chan struct{})
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	go func() {
 		defer close(ended)
-		_ = partition.Run(running, o, p.do) // what it works on is what counts
+		_ = idalloc.RunPartitions(running, o, p.do) // what it works on is what counts
 	}()
 	DeferCleanup(func() {
 		cancel()
@@ -51,7 +51,7 @@ func (w *workload) worksBy(ctx context.Context, pod string, o partition.Options)
 }
 
 // do works on one partition. It logs so in a file of this partition and pod, for the overlap check at the end of the spec.
-func (p *parts) do(ctx context.Context, part partition.Partition) error {
+func (p *parts) do(ctx context.Context, part idalloc.Partition) error {
 	defer GinkgoRecover()
 	log := p.w.probeLog(p.pod+"#"+strconv.Itoa(part.Number), "")
 	p.begin(part)
@@ -63,7 +63,7 @@ func (p *parts) do(ctx context.Context, part partition.Partition) error {
 	return ctx.Err()
 }
 
-func (p *parts) begin(part partition.Partition) {
+func (p *parts) begin(part idalloc.Partition) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	_, twice := p.on[part.Number]
@@ -100,7 +100,7 @@ func (p *parts) cause(number int) error {
 }
 
 // numbers returns the partitions that a program with a loop of its own owns.
-func numbers(m *partition.Member) []int {
+func numbers(m *idalloc.Instance) []int {
 	owned := m.Owned()
 	all := make([]int, 0, len(owned))
 	for _, p := range owned {

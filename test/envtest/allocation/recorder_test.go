@@ -14,8 +14,8 @@ import (
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/idalloc/idalloc"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
-	idcontext "github.com/idalloc/idalloc/pkg/context"
 	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/test/overlap"
 )
@@ -24,7 +24,7 @@ import (
 // programs do, for the overlap check at the end of the spec.
 type recorder struct {
 	*workload
-	instances map[string]*idcontext.Instance
+	instances map[string]*idalloc.Instance
 
 	mu   sync.Mutex
 	news map[string][]identity.Identity // what Changes delivered
@@ -35,7 +35,7 @@ type recorder struct {
 
 // newRecorder returns one that records until the spec ends. Then it fails if a token that an instance showed fell.
 func newRecorder(w *workload) *recorder {
-	r := &recorder{workload: w, instances: map[string]*idcontext.Instance{}, news: map[string][]identity.Identity{}, ended: make(chan struct{})}
+	r := &recorder{workload: w, instances: map[string]*idalloc.Instance{}, news: map[string][]identity.Identity{}, ended: make(chan struct{})}
 	DeferCleanup(func() {
 		close(r.ended)
 		r.running.Wait()
@@ -51,7 +51,7 @@ func newRecorder(w *workload) *recorder {
 }
 
 // follow begins to record an instance of the pod with this UID. The recorder is the only one to receive its Changes.
-func (r *recorder) follow(i *idcontext.Instance, uid types.UID) *idcontext.Instance {
+func (r *recorder) follow(i *idalloc.Instance, uid types.UID) *idalloc.Instance {
 	GinkgoHelper()
 	name := i.Current().Pod
 	r.instances[name] = i
@@ -79,7 +79,7 @@ func (r *recorder) follow(i *idcontext.Instance, uid types.UID) *idcontext.Insta
 }
 
 // showing is what an instance shows at the moment.
-func showing(i *idcontext.Instance) func() (id, count int, token int64) {
+func showing(i *idalloc.Instance) func() (id, count int, token int64) {
 	return func() (int, int, int64) {
 		id := i.Current()
 		if !id.Assigned() {
@@ -118,8 +118,8 @@ func (r *recorder) undisturbed(at map[string]int, holders map[string]identity.Id
 	}
 }
 
-// start starts pkg/context for a pod in the test process, records it, and closes it when the spec ends.
-func (r *recorder) start(ctx context.Context, pod string, change ...change) *idcontext.Instance {
+// start starts an instance for a pod in the test process, records it, and closes it when the spec ends.
+func (r *recorder) start(ctx context.Context, pod string, change ...change) *idalloc.Instance {
 	GinkgoHelper()
 	return r.follow(r.instance(ctx, pod, change...), r.pod(ctx, pod).UID)
 }
@@ -173,7 +173,7 @@ func (w *workload) restored(ctx context.Context, holders map[string]identity.Ide
 func names(holders map[string]identity.Identity) []string { return slices.Sorted(maps.Keys(holders)) }
 
 // waitingFor returns what an instance without an id says that it waits for.
-func waitingFor(ctx context.Context, i *idcontext.Instance) string {
+func waitingFor(ctx context.Context, i *idalloc.Instance) string {
 	ctx, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
 	defer cancel()
 	_, err := i.Wait(ctx)

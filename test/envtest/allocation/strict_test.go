@@ -11,9 +11,9 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/idalloc/idalloc"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
-	idcontext "github.com/idalloc/idalloc/pkg/context"
 	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/test/envtest/suite"
 	"github.com/idalloc/idalloc/test/overlap"
@@ -22,7 +22,7 @@ import (
 // fenceAfter is long enough that a machine that is busy does not fence anybody.
 const fenceAfter = 10 * time.Second
 
-func strict(o *idcontext.Options) { o.FenceAfter = fenceAfter }
+func strict(o *idalloc.Options) { o.FenceAfter = fenceAfter }
 
 // forceDelete deletes a pod's object without waiting for anything.
 func (w *workload) forceDelete(ctx context.Context, name string) {
@@ -78,7 +78,7 @@ var _ = Describe("strict mode", func() {
 		rec = newRecorder(w)
 	})
 
-	state := func(i *idcontext.Instance) func() identity.State {
+	state := func(i *idalloc.Instance) func() identity.State {
 		return func() identity.State { return i.Current().State }
 	}
 
@@ -129,7 +129,7 @@ var _ = Describe("strict mode", func() {
 		By("a cut that is mended: fenced meanwhile, then the same id again")
 		wire.cut(true)
 		Eventually(state(b)).WithContext(ctx).Should(Equal(identity.StateFenced))
-		Expect(f.told(ctx)).To(MatchError(idcontext.ErrFenced))
+		Expect(f.told(ctx)).To(MatchError(idalloc.ErrFenced))
 		f.stop <- nil
 		Expect(w.assignment(ctx)).To(HaveKeyWithValue(held[far].ID, far), "the slot is kept for it")
 		wire.cut(false)
@@ -149,7 +149,7 @@ var _ = Describe("strict mode", func() {
 		w.lose(ctx, far)
 		w.forceDelete(ctx, other)
 		fresh := w.others(ctx, pods, 2)
-		next := make([]*idcontext.Instance, 0, len(fresh))
+		next := make([]*idalloc.Instance, 0, len(fresh))
 		for _, name := range fresh {
 			next = append(next, rec.start(ctx, name, strict))
 		}
@@ -157,7 +157,7 @@ var _ = Describe("strict mode", func() {
 			Eventually(func() string { return waitingFor(ctx, i) }).WithContext(ctx).Should(ContainSubstring("has the Lease"))
 		}
 		Eventually(state(b)).WithContext(ctx).Should(Equal(identity.StateFenced))
-		Expect(f.told(ctx)).To(MatchError(idcontext.ErrFenced))
+		Expect(f.told(ctx)).To(MatchError(idalloc.ErrFenced))
 		for _, i := range next {
 			Expect(i.Current().Assigned()).To(BeFalse(), "a Lease lasts longer than fence-after")
 		}

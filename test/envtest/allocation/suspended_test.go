@@ -13,7 +13,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
-	idcontext "github.com/idalloc/idalloc/pkg/context"
+	"github.com/idalloc/idalloc"
 	"github.com/idalloc/idalloc/test/overlap"
 )
 
@@ -28,7 +28,7 @@ func TestStrictWorker(t *testing.T) {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	i, err := idcontext.Start(ctx, idcontext.Options{FenceAfter: fenceAfter})
+	i, err := idalloc.Start(ctx, idalloc.Options{FenceAfter: fenceAfter})
 	if err != nil {
 		t.Fatal(err)
 	}

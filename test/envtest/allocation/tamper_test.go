@@ -12,10 +12,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/idalloc/idalloc"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
-	idcontext "github.com/idalloc/idalloc/pkg/context"
 	"github.com/idalloc/idalloc/test/envtest/suite"
 )
 
@@ -127,7 +127,7 @@ var _ = Describe("damage by others", func() {
 		change(twin)
 		Expect(v.Create(ctx, twin)).To(Succeed())
 		DeferCleanup(func(ctx SpecContext) { v.patchPod(ctx, twin.Name, `{"metadata":{"finalizers":null}}`) })
-		copied, err := idcontext.Start(ctx, v.options(ctx, twin.Name))
+		copied, err := idalloc.Start(ctx, v.options(ctx, twin.Name))
 		if err == nil {
 			DeferCleanup(copied.Close)
 			v.follow(copied, twin.UID)

@@ -8,12 +8,12 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
-	idcontext "github.com/idalloc/idalloc/pkg/context"
+	"github.com/idalloc/idalloc"
 	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/test/overlap"
 )
 
-// worker is one pod's function, which idcontext.Run calls in this process. When its context ends it goes on working until
+// worker is one pod's function, which idalloc.Run calls in this process. When its context ends it goes on working until
 // it is told to stop. It logs under which id it works, for the overlap check at the end of the spec.
 type worker struct {
 	pod    string
@@ -40,7 +40,7 @@ func (w *workload) work(ctx context.Context, pod string, change ...change) *work
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	go func() {
 		defer close(p.ended)
-		err := idcontext.Run(running, o, p.do)
+		err := idalloc.Run(running, o, p.do)
 		GinkgoLogr.Info("Run returned", "pod", pod, "error", fmt.Sprint(err))
 		p.ended <- err
 	}()

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/idalloc/idalloc/pkg/partition"
+	"github.com/idalloc/idalloc"
 	"github.com/idalloc/idalloc/test/overlap"
 )
 
@@ -40,8 +40,8 @@ func NewRecorder(dir, pod, uid string) (*Recorder, error) {
 }
 
 // Work writes down that a partition is worked on, from before the first event to after the last.
-func (r *Recorder) Work(next func(context.Context, partition.Partition) error) func(context.Context, partition.Partition) error {
-	return func(ctx context.Context, p partition.Partition) error {
+func (r *Recorder) Work(next func(context.Context, idalloc.Partition) error) func(context.Context, idalloc.Partition) error {
+	return func(ctx context.Context, p idalloc.Partition) error {
 		log, err := overlap.NewWriter(r.dir, fmt.Sprintf("%s.%d", r.pod, p.Number), r.uid)
 		if err != nil {
 			return err
@@ -55,13 +55,13 @@ func (r *Recorder) Work(next func(context.Context, partition.Partition) error) f
 	}
 }
 
-func shown(p partition.Partition) func() (id, count int, token int64) {
+func shown(p idalloc.Partition) func() (id, count int, token int64) {
 	return func() (id, count int, token int64) { return p.Number, p.Count, p.Token }
 }
 
 // Event writes an event down whose processing began at a time of overlap.Now. again says that it may have been processed before. Call it
 // before the event is acknowledged: one that is not written down is not lost.
-func (r *Recorder) Event(p partition.Partition, begin int64, e Event, again bool) error {
+func (r *Recorder) Event(p idalloc.Partition, begin int64, e Event, again bool) error {
 	r.mu.Lock()
 	log := r.logs[p.Number]
 	r.mu.Unlock()

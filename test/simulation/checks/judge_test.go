@@ -12,7 +12,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/identity"
-	"github.com/idalloc/idalloc/pkg/partition/placement"
+	"github.com/idalloc/idalloc/pkg/placement"
 	"github.com/idalloc/idalloc/test/simulation/object"
 	"github.com/idalloc/idalloc/test/simulation/profile"
 	"github.com/idalloc/idalloc/test/simulation/server"

@@ -7,9 +7,10 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/idalloc/idalloc/internal/measure"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
-	"github.com/idalloc/idalloc/pkg/partition/placement"
+	"github.com/idalloc/idalloc/pkg/placement"
 	"github.com/idalloc/idalloc/test/simulation/object"
 	"github.com/idalloc/idalloc/test/simulation/server"
 	"github.com/idalloc/idalloc/test/simulation/world"
@@ -259,7 +260,7 @@ func (j *Judge) Scaled() {
 	for id := range owner.Count() {
 		in.Members = append(in.Members, id)
 	}
-	if ideal := placement.IdealMoves(in); s.moves != ideal {
+	if ideal := measure.IdealMoves(in); s.moves != ideal {
 		j.reportf(moves, "%d partitions moved from %s to %s, and %d have to", s.moves, s.before, row.Owners, ideal)
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
-	"github.com/idalloc/idalloc/pkg/partition/placement"
+	"github.com/idalloc/idalloc/pkg/placement"
 	"github.com/idalloc/idalloc/test/simulation/dice"
 	"github.com/idalloc/idalloc/test/simulation/object"
 	"github.com/idalloc/idalloc/test/simulation/server"

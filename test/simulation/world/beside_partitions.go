@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/idalloc/idalloc/pkg/partition/placement"
+	"github.com/idalloc/idalloc/pkg/placement"
 )
 
 // leaveAll ends the work on all partitions.

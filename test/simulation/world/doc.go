@@ -1,6 +1,6 @@
 // Package world is the simulated cluster in which the production code runs.
 //
-// Each process is a run of pkg/context, or of the allocator with the options of a command. The world has what processes
+// Each process is a run of package idalloc, or of the allocator with the options of a command. The world has what processes
 // meet: the network on their way to the server, controllers, kubelets and nodes, work that acts under an id, and
 // virtual time. Whatever is random in it is drawn by dice that are derived from names.
 //

@@ -11,9 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
+	"github.com/idalloc/idalloc"
 	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
-	idcontext "github.com/idalloc/idalloc/pkg/context"
 	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/test/simulation/clock"
 	"github.com/idalloc/idalloc/test/simulation/dice"
@@ -48,7 +48,7 @@ type Process struct {
 	news   time.Duration // when the last event that is on its way to it is due
 	heldUp bool          // its last request was held up
 
-	instance *idcontext.Instance  // with Start
+	instance *idalloc.Instance    // with Start
 	alloc    *allocator.Allocator // as a command, or with partitions
 	beside   *beside              // what it tells its ids as a command
 	working  *identity.Identity   // what the work acts under, nil if it does not
@@ -280,14 +280,14 @@ func (p *Process) run(ctx context.Context, paused bool) error {
 		}
 		return p.runMember(ctx, o)
 	}
-	o := idcontext.Options{
+	o := idalloc.Options{
 		PodName: p.Pod, PodUID: p.UID, PodNamespace: server.Namespace, FenceAfter: p.FenceAfter, Clock: p.clock, Log: p.log(),
 		KeepOnCountChange: p.w.Profile.Keeps, Config: config,
 	}
 	if p.w.Profile.Start {
 		return p.runStart(ctx, o)
 	}
-	return idcontext.Run(ctx, o, p.work)
+	return idalloc.Run(ctx, o, p.work)
 }
 
 func (p *Process) log() logr.Logger {

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	idcontext "github.com/idalloc/idalloc/pkg/context"
+	"github.com/idalloc/idalloc"
 	"github.com/idalloc/idalloc/pkg/identity"
 )
 
@@ -68,11 +68,11 @@ func (p *Process) stop() {
 }
 
 // runStart is a program with a loop of its own: it asks Current before every step.
-func (p *Process) runStart(ctx context.Context, o idcontext.Options) error {
+func (p *Process) runStart(ctx context.Context, o idalloc.Options) error {
 	if p.w.Profile.HandsOver {
-		o.Stopped = p.stopped
+		o.Stop = p.stopped
 	}
-	instance, err := idcontext.Start(ctx, o)
+	instance, err := idalloc.Start(ctx, o)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil // it was told to end
@@ -111,7 +111,7 @@ func (p *Process) runStart(ctx context.Context, o idcontext.Options) error {
 }
 
 // closeFully closes an instance again whose Close took too long, until nothing of it is left.
-func closeFully(ctx context.Context, instance *idcontext.Instance, heard <-chan struct{}) {
+func closeFully(ctx context.Context, instance *idalloc.Instance, heard <-chan struct{}) {
 	for pause(heard, time.Millisecond) {
 		again, cancel := context.WithTimeout(ctx, time.Minute)
 		_ = instance.Close(again) // it is asked again
@@ -138,8 +138,8 @@ func (p *Process) heard(id identity.Identity) {
 	}
 }
 
-// stopped is the Stopped callback: the work acts a little longer.
-func (p *Process) stopped(ctx context.Context) error {
+// stopped is the Stop callback: the work acts a little longer.
+func (p *Process) stopped(ctx context.Context, _ idalloc.Stopping) error {
 	p.w.Alone(func() {
 		p.asked = true
 		if !p.Dead && p.instance != nil {

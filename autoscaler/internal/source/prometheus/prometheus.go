@@ -13,7 +13,7 @@ import (
 
 	"github.com/idalloc/idalloc/autoscaler/internal/monitor"
 	"github.com/idalloc/idalloc/autoscaler/internal/source/web"
-	"github.com/idalloc/idalloc/pkg/partition/placement"
+	"github.com/idalloc/idalloc/pkg/placement"
 )
 
 // Source asks one query. Its result is a vector with one series for each partition.

@@ -4,7 +4,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/idalloc/idalloc/autoscaler/packing"
-	"github.com/idalloc/idalloc/pkg/partition/placement"
+	"github.com/idalloc/idalloc/pkg/placement"
 )
 
 // fastest is the highest speed of a partition. Speeds are whole numbers up to it, as in the paper's generator.

@@ -1,0 +1,180 @@
+package idalloc
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/placement"
+	"github.com/idalloc/idalloc/test/apifake"
+)
+
+// yard is a Deployment of two pods with four partitions, and who works on which.
+type yard struct {
+	t   *testing.T
+	api *apifake.Server
+
+	mu      sync.Mutex
+	works   map[int]string
+	changed chan struct{}
+}
+
+func newYard(t *testing.T) *yard {
+	t.Helper()
+	y := &yard{t: t, api: apifake.New(t), works: map[int]string{}, changed: make(chan struct{}, 1)}
+	owner := apifake.Owner(2)
+	owner.SetAnnotations(map[string]string{assignment.PartitionCountKey: "4"})
+	y.api.Put(owner)
+	set := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": apifake.Apps, "kind": "ReplicaSet", "metadata": map[string]any{"name": "rs", "uid": "rs"},
+		"spec": map[string]any{"replicas": int64(2), "selector": map[string]any{"matchLabels": map[string]any{"app": apifake.Worker}}},
+	}}
+	set.SetOwnerReferences(controlledBy(apifake.Deployment, apifake.Worker, apifake.OwnerUID))
+	y.api.Put(set)
+	return y
+}
+
+func controlledBy(kind, name string, uid types.UID) []metav1.OwnerReference {
+	yes := true
+	return []metav1.OwnerReference{{APIVersion: apifake.Apps, Kind: kind, Name: name, UID: uid, Controller: &yes}}
+}
+
+// pod makes a pod and returns its options.
+func (y *yard) pod(name string) Options {
+	pod := apifake.Pod(name)
+	pod.SetOwnerReferences(controlledBy("ReplicaSet", "rs", "rs"))
+	y.api.Put(pod)
+	return Options{PodName: name, PodNamespace: apifake.Namespace, Config: y.api.Config(), Log: logr.Discard()}
+}
+
+// run runs a program in a pod until the returned function is called, which waits for its end.
+func (y *yard) run(name string) (end func()) {
+	o := y.pod(name)
+	ctx, cancel := context.WithCancel(y.t.Context())
+	done := make(chan error, 1)
+	go func() {
+		done <- RunPartitions(ctx, o, func(ctx context.Context, p Partition) error {
+			y.begin(name, p.Number)
+			defer y.end(p.Number)
+			<-ctx.Done()
+			return context.Cause(ctx)
+		})
+	}()
+	return func() {
+		cancel()
+		if err := <-done; err != nil {
+			y.t.Error(err)
+		}
+	}
+}
+
+func (y *yard) begin(pod string, number int) {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	if other := y.works[number]; other != "" {
+		y.t.Errorf("%s and %s work on partition %d", pod, other, number)
+	}
+	y.works[number] = pod
+	y.tell()
+}
+
+func (y *yard) end(number int) {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	delete(y.works, number)
+	y.tell()
+}
+
+func (y *yard) tell() {
+	select {
+	case y.changed <- struct{}{}:
+	default:
+	}
+}
+
+// until waits until each of the pods works on so many partitions.
+func (y *yard) until(want map[string]int) {
+	y.t.Helper()
+	late := time.After(time.Minute)
+	for {
+		now := map[string]int{}
+		y.mu.Lock()
+		for _, pod := range y.works {
+			now[pod]++
+		}
+		y.mu.Unlock()
+		if fmt.Sprint(now) == fmt.Sprint(want) {
+			return
+		}
+		select {
+		case <-y.changed:
+		case <-late:
+			y.t.Fatalf("the work is done by %v, want %v", now, want)
+		}
+	}
+}
+
+func TestPartitionsMoveBetweenPods(t *testing.T) {
+	y := newYard(t)
+	endA := y.run("a")
+	y.until(map[string]int{"a": 4})
+	endB := y.run("b")
+	y.until(map[string]int{"a": 2, "b": 2})
+	endA()
+	y.until(map[string]int{"b": 2}) // nobody knows yet that a does not come back
+	endB()
+	y.until(map[string]int{})
+}
+
+// A program with a loop of its own sees in Owned what its Stop is asked about.
+func TestAnInstanceYieldsWhatOwnedDoesNotReturn(t *testing.T) {
+	y := newYard(t)
+	o := y.pod("a")
+	o.Partitions = true
+	stopped := make(chan placement.Set, 1)
+	known := make(chan struct{})
+	var m *Instance
+	o.Stop = func(_ context.Context, stop Stopping) error {
+		<-known
+		for _, p := range m.Owned() {
+			if stop.Partitions.Contains(p.Number) {
+				t.Errorf("partition %d is to stop, and may be worked on", p.Number)
+			}
+		}
+		stopped <- stop.Partitions
+		return nil
+	}
+	var err error
+	if m, err = Start(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	close(known)
+	for len(m.Owned()) < 4 {
+		<-m.Changes()
+	}
+	end := y.run("b")
+	if set := <-stopped; set.Len() != 2 {
+		t.Errorf("asked about %s", set)
+	}
+	y.until(map[string]int{"b": 2})
+	for _, p := range m.Owned() {
+		if p.Instance.Partitions.Enabled() || p.Instance.ID != 0 || p.Count != 4 || p.Token == 0 {
+			t.Errorf("%+v", p)
+		}
+	}
+	end()
+	if err := m.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if left := m.Owned(); len(left) > 0 {
+		t.Errorf("after Close it owns %+v", left)
+	}
+}

@@ -1,0 +1,59 @@
+package placement
+
+// Range is an id of so many, and a number of partitions that are divided by id and count alone.
+type Range struct{ ID, Count, Partitions int }
+
+// Set returns the partitions of the id. With a = min(Count, Partitions), each id below a has Partitions/a of them in one run, and
+// id a-1 has the remainder, too. Ids at or above a have none.
+//
+// It is for programs that know nothing but their id and the count, such as those that read the published files. Nothing
+// is exclusive there while the count changes: for a moment one instance uses the new count and another one the old, and
+// both work on one partition. Their tokens do not tell which of them is right. Let idalloc own the partitions where that does harm.
+func (r Range) Set() Set {
+	id, partitions, assignable := r.ID, r.Partitions, min(r.Count, r.Partitions)
+	if id < 0 || id >= assignable {
+		return Set{}
+	}
+	share := partitions / assignable
+	first, last := id*share, (id+1)*share-1
+	if id == assignable-1 {
+		last = partitions - 1
+	}
+	return Between(first, last)
+}
+
+// ByRange is the strategy range: the i-th of k members has what [Range] gives to id i of k.
+func ByRange(in Input) Owners {
+	ids := in.members()
+	o := make(Owners, len(ids))
+	for i, id := range ids {
+		o[id] = Range{ID: i, Count: len(ids), Partitions: in.Partitions}.Set()
+	}
+	return o
+}
+
+// Primary is the strategy primary. The primary of a partition is the id below Count that has it by [Range]. While that id is
+// no member, the next member after it owns the partition. After the highest id comes the lowest again.
+func Primary(in Input) Owners {
+	ids := in.members()
+	o := make(Owners, len(ids))
+	for _, id := range ids {
+		o[id] = Set{}
+	}
+	if len(ids) == 0 {
+		return o
+	}
+	shares := make([][]span, len(ids))
+	next := 0 // the first of ids that is at or after the primary
+	for primary := range min(in.Count, in.Partitions) {
+		for next < len(ids) && ids[next] < primary {
+			next++
+		}
+		i := next % len(ids)
+		shares[i] = append(shares[i], Range{ID: primary, Count: in.Count, Partitions: in.Partitions}.Set().spans...)
+	}
+	for i, id := range ids {
+		o[id] = newSet(merged(shares[i]))
+	}
+	return o
+}

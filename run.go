@@ -1,0 +1,138 @@
+package idalloc
+
+import (
+	"context"
+	"errors"
+
+	"github.com/idalloc/idalloc/internal/fence"
+	"github.com/idalloc/idalloc/pkg/allocator"
+	"github.com/idalloc/idalloc/pkg/identity"
+)
+
+// Run calls fn while this pod holds an id. It makes one call at a time.
+//
+// Run ends fn's context when the id is revoked, when the process is fenced (strict mode), and, unless
+// Options.KeepOnCountChange is set, when the count changes. context.Cause returns ErrRevoked, ErrFenced or
+// ErrCountChanged. Then Run waits for fn to return, however long that takes, because the slot may go to another pod only
+// after that. It calls fn again with the next identity.
+//
+// Run blocks until ctx ends, until fn returns by itself, or until there can be no id any more. It releases the slot before
+// it returns. It returns fn's error. It returns nil if ctx ended and fn returned nil or the error or the cause of its
+// context. If it could not start, or there can be no id any more, it returns the error that Start or Instance.Wait would
+// return.
+func Run(ctx context.Context, o Options, fn func(ctx context.Context, id Identity) error) error {
+	i, err := start(ctx, o, inOneCall)
+	if err != nil {
+		return ended(ctx, err)
+	}
+	defer i.release(ctx)
+	for {
+		id, err := i.Wait(ctx)
+		if err != nil || ctx.Err() != nil {
+			return ended(ctx, err)
+		}
+		if !i.begin(id) {
+			continue
+		}
+		i.endsByItself(true) // also if fn panics
+		revoked, err := i.call(ctx, id, fn)
+		i.endsByItself(!revoked && ctx.Err() == nil)
+		if err != nil || !revoked || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+// inOneCall is how Run works: work ends with its function.
+var inOneCall = manner{handsOver: true, inProcess: true, stop: (*Instance).stopped} //nolint:gochecknoglobals // a constant that Go cannot express
+
+// release closes the instance when Run or RunPartitions ends, whether or not ctx has ended.
+func (i *Instance) release(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), i.options.ReleaseTimeout)
+	defer cancel()
+	if failed := i.Close(ctx); failed != nil {
+		i.options.Log.Info("the slot was not released; it comes free when the pod is gone", "reason", failed.Error())
+	}
+}
+
+// ended returns nil if ctx has ended, because that is how a caller stops Run.
+func ended(ctx context.Context, err error) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	default:
+		return err
+	}
+}
+
+// call calls fn once. revoked says that a change of the identity has ended its context.
+func (i *Instance) call(ctx context.Context, id Identity, fn func(context.Context, Identity) error) (revoked bool, err error) {
+	fctx, cancel := context.WithCancelCause(ctx)
+	if i.options.FenceAfter > 0 {
+		fctx = fence.Context{Context: fctx, Passed: i.alloc.Fenced, End: func() { cancel(ErrFenced) }} //nolint:contextcheck // it wraps the one before
+	}
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		now, err := i.await(fctx, func(now Identity) bool { return !i.goesOn(id, now) })
+		switch {
+		case fctx.Err() != nil:
+		case err == nil && now.Assigned() && now.ID == id.ID && now.Token == id.Token:
+			cancel(ErrCountChanged)
+		case now.State == identity.StateFenced:
+			cancel(ErrFenced)
+		default:
+			cancel(ErrRevoked)
+		}
+	}()
+	defer func() {
+		cancel(context.Canceled)
+		<-watched
+		i.finish()
+	}()
+	err = fn(fctx, id)
+	cause := context.Cause(fctx)
+	if cause != nil && (errors.Is(err, cause) || errors.Is(err, fctx.Err())) {
+		err = nil
+	}
+	return errors.Is(cause, ErrRevoked) || errors.Is(cause, ErrCountChanged) || errors.Is(cause, ErrFenced), err
+}
+
+// goesOn reports whether a function that was called with id may run on when the identity is now.
+func (i *Instance) goesOn(id, now Identity) bool {
+	if i.options.KeepOnCountChange {
+		now.Count = id.Count
+	}
+	return now == id
+}
+
+// begin marks the work as running, unless the identity is not id any more.
+func (i *Instance) begin(id Identity) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.current != id {
+		return false
+	}
+	i.workStopped = make(chan struct{})
+	return true
+}
+
+func (i *Instance) finish() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	close(i.workStopped)
+}
+
+// stopped blocks until fn does not run. The loop calls it after it has published a draining identity, so begin does not let a
+// new call start.
+func (i *Instance) stopped(ctx context.Context, _ allocator.Stop) error {
+	i.mu.Lock()
+	workStopped := i.workStopped
+	i.mu.Unlock()
+	select {
+	case <-workStopped:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

@@ -1,0 +1,188 @@
+package idalloc
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/idalloc/idalloc/internal/fence"
+	"github.com/idalloc/idalloc/pkg/allocator"
+	"github.com/idalloc/idalloc/pkg/identity"
+	"github.com/idalloc/idalloc/pkg/placement"
+)
+
+// runner keeps one call running for each partition on which work may go on.
+type runner struct {
+	work func(context.Context, Partition) error
+	// ctx is the parent of each call's context. It ends when a call has returned an error of its own, or with close.
+	ctx    context.Context //nolint:containedctx // see above
+	endAll context.CancelCauseFunc
+	// current returns the identity at this moment. In strict mode, which strict says, it compares the deadline with the clock. Both are known
+	// when the channel is closed.
+	current func() Identity
+	strict  bool
+	known   chan struct{}
+
+	mu sync.Mutex
+	// may are the partitions on which work may go on, by number.
+	may map[int]Partition
+	// calls are under way, by number.
+	calls map[int]*call
+	// finished are those of may whose work is done.
+	finished map[int]bool
+	// err is the first error that a call returned by itself.
+	err    error
+	closed bool
+}
+
+// call is one call of the work.
+type call struct {
+	cancel   context.CancelCauseFunc
+	returned chan struct{}
+}
+
+func newRunner(ctx context.Context, work func(context.Context, Partition) error) *runner {
+	r := &runner{work: work, known: make(chan struct{}), calls: map[int]*call{}, finished: map[int]bool{}}
+	r.ctx, r.endAll = context.WithCancelCause(context.WithoutCancel(ctx))
+	return r
+}
+
+// publish takes in what this process may work on. When it returns, the contexts of all other calls have ended.
+func (r *runner) publish(now Identity) {
+	<-r.known
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.may = map[int]Partition{}
+	for _, p := range owned(now) {
+		r.may[p.Number] = p
+	}
+	for number, call := range r.calls {
+		if _, goesOn := r.may[number]; !goesOn {
+			call.cancel(reason(now, number))
+		}
+	}
+	for number := range r.finished {
+		if _, goesOn := r.may[number]; !goesOn {
+			delete(r.finished, number)
+		}
+	}
+	for number := range r.may {
+		r.begin(number)
+	}
+}
+
+// reason returns why work on a partition may not go on.
+func reason(now Identity, number int) error {
+	switch {
+	case !now.Assigned():
+		return withdrawn(now.State)
+	case now.Partitions.Stopping().Contains(number):
+		return ErrRevoked
+	default:
+		return ErrLost
+	}
+}
+
+// begin calls the work for a partition, if it is to be called. The caller must hold the lock.
+func (r *runner) begin(number int) {
+	p, may := r.may[number]
+	if !may || r.calls[number] != nil || r.finished[number] || r.closed || !r.current().Assigned() {
+		return
+	}
+	ctx, cancel := context.WithCancelCause(r.ctx)
+	this := &call{cancel: cancel, returned: make(chan struct{})}
+	r.calls[number] = this
+	if r.strict {
+		passed := func() bool { return r.current().State == identity.StateFenced }
+		ctx = fence.Context{Context: ctx, Passed: passed, End: func() { cancel(ErrFenced) }}
+	}
+	go func() {
+		err := r.work(ctx, p)
+		r.end(ctx, number, this, err)
+	}()
+}
+
+// end notes that a call with this context has returned.
+func (r *runner) end(ctx context.Context, number int, this *call, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	cause := context.Cause(ctx) // nil if it has not ended, and it does not while the lock is held: so what is finished is not revoked
+	this.cancel(nil)
+	switch {
+	case err != nil && (cause == nil || (!errors.Is(err, cause) && !errors.Is(err, context.Canceled))):
+		r.err = cmp.Or(r.err, err)
+		r.closed = true
+		r.endAll(ErrClosing)
+	case cause == nil:
+		r.finished[number] = true
+	}
+	delete(r.calls, number)
+	close(this.returned)
+	r.begin(number) //nolint:contextcheck // the partition may be this process's again, with a context of its own
+}
+
+// withdraw ends the contexts of all calls.
+func (r *runner) withdraw(cause error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, call := range r.calls {
+		call.cancel(cause)
+	}
+}
+
+// close ends all calls and waits for them, whether or not ctx has ended. It returns the error that a call returned by itself.
+func (r *runner) close(ctx context.Context) error {
+	r.mu.Lock()
+	r.closed = true
+	r.mu.Unlock()
+	r.endAll(ErrClosing)
+	_ = r.stopped(context.WithoutCancel(ctx)) // which has no end
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.err
+}
+
+// stop blocks until no call runs for what is to stop. The contexts of these calls have ended.
+func (r *runner) stop(ctx context.Context, stop allocator.Stop) error {
+	if stop.All {
+		return r.stopped(ctx)
+	}
+	return r.stoppedOn(ctx, stop.Partitions)
+}
+
+// stopped blocks until no call runs.
+func (r *runner) stopped(ctx context.Context) error {
+	return r.await(ctx, func(int) bool { return true })
+}
+
+// stoppedOn blocks until no call runs for these partitions.
+func (r *runner) stoppedOn(ctx context.Context, set placement.Set) error {
+	return r.await(ctx, set.Contains)
+}
+
+func (r *runner) await(ctx context.Context, which func(number int) bool) error {
+	for {
+		running := r.running(which)
+		if running == nil {
+			return nil
+		}
+		select {
+		case <-running.returned:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// running returns one of the calls for these partitions.
+func (r *runner) running(which func(number int) bool) *call {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for number, call := range r.calls {
+		if which(number) {
+			return call
+		}
+	}
+	return nil
+}
