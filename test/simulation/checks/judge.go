@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/test/simulation/object"
 	"github.com/idalloc/idalloc/test/simulation/server"
@@ -282,7 +283,7 @@ func (j *Judge) Settled() string {
 func (j *Judge) unsaid(owner *server.Version) string {
 	record := world.Read(owner)
 	for id, name := range record.State.Handover {
-		if j.w.Server.Get(object.Pods, name) != nil {
+		if pod := j.w.Server.Get(object.Pods, name); pod != nil && (j.handsOver(id) || j.receipt(pod).State != receipt.Locks) {
 			return fmt.Sprintf("%s asks for slot %d", name, id)
 		}
 	}
@@ -300,6 +301,12 @@ func (j *Judge) unsaid(owner *server.Version) string {
 		}
 	}
 	return ""
+}
+
+// handsOver reports whether a pod with the slot looks at requests for it. Where none does, the request of a pod that has a slot by now goes with
+// somebody's next write.
+func (j *Judge) handsOver(id int) bool {
+	return slices.ContainsFunc(j.lockers(id), func(pod *server.Version) bool { return j.receipt(pod).HandsOver })
 }
 
 // checkCalls reports who asked for more than a settled workload needs.
