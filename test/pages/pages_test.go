@@ -223,7 +223,7 @@ func TestTheDecisionsAreListedAndShort(t *testing.T) {
 }
 
 func TestThePagesHaveTheDefaultOfFailoverAfter(t *testing.T) {
-	said := regexp.MustCompile("partition-failover-after`.*default is `([^`]+)`")
+	said := regexp.MustCompile("(?:partition-failover-after`|[*]{2}failover-after[*]{2})[^#]*?[Tt]he default (?:is|of) `([^`]+)`")
 	found := false
 	for page, text := range pages(t) {
 		for _, m := range said.FindAllStringSubmatch(text, -1) {
