@@ -6,14 +6,15 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator"
 )
 
-// The cause of the context of a function that Run or RunPartitions has called says why it ended, and so whether the work may still be recorded,
-// for example by a commit of offsets.
+// These are the causes (see context.Cause) with which Run and RunPartitions end the context of a function. They say whether the function may
+// still record its work, for example by a commit of offsets.
 var (
 	// ErrRevoked means that the id or the partition goes to another pod. Nobody gets it before the function has returned, so there is time
-	// to record what was done. Only Run says it of an id that is lost as well.
+	// to record what was done.
 	ErrRevoked = errors.New("idalloc: the id or the partition was revoked")
-	// ErrLost means that the partition, or the id with it, is gone already, because somebody changed the map. Another pod may work on it.
-	ErrLost = errors.New("idalloc: the partition was lost")
+	// ErrLost means that the id or the partition is gone already, for example because the pod was deleted by force, or because somebody
+	// removed its receipt. Another pod may work on it.
+	ErrLost = errors.New("idalloc: the id or the partition was lost")
 	// ErrFenced means that there was no contact with the API server for Options.FenceAfter (strict mode). Another pod may have the id or
 	// the partition soon. The function must return within ten seconds.
 	ErrFenced = errors.New("idalloc: the id or the partition was withdrawn: no contact with the API server")

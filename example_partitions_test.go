@@ -18,8 +18,8 @@ func consume(ctx context.Context, p idalloc.Partition) error {
 	return ctx.Err()
 }
 
-// This is the whole main of a program that works on partitions. The function is called for each partition that this pod owns. RunPartitions releases the slot after all
-// calls have returned.
+// This is the whole main of a program that works on partitions. The function is called for each partition that this pod owns.
+// RunPartitions releases the slot after all calls have returned.
 func ExampleRunPartitions() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()

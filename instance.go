@@ -92,7 +92,8 @@ type manner struct {
 	// publish is called with each identity after Current has begun to return it. When it returns, nobody begins work that the identity does
 	// not name. It may be nil.
 	publish func(Identity)
-	stop    func(*Instance, context.Context, allocator.Stop) error
+	// stop blocks until the work has stopped that a Stop is about: see allocator.Options.
+	stop func(*Instance, context.Context, allocator.Stop) error
 }
 
 func start(ctx context.Context, o Options, m manner) (*Instance, error) {

@@ -25,12 +25,16 @@ func TestWhoHandsOver(t *testing.T) {
 			t.Errorf("%s: the receipt is %+v", when, r)
 		}
 	}
-	for when, stopped := range map[string]func(context.Context, idalloc.Stopping) error{
-		"a program that checks Current":  nil,
-		"a program that says it stopped": func(context.Context, idalloc.Stopping) error { return nil },
+	stops := func(context.Context, idalloc.Stopping) error { return nil }
+	for when, o := range map[string]idalloc.Options{
+		"a program that checks Current":                  {},
+		"a program that says it stopped":                 {Stop: stops},
+		"a program with partitions that checks Current":  {Partitions: true},
+		"a program with partitions that says it stopped": {Partitions: true, Stop: stops},
 	} {
-		o := c.options()
-		o.Stop = stopped
+		stopped := o.Stop
+		with := c.options()
+		o.PodName, o.PodNamespace, o.Config, o.Log = with.PodName, with.PodNamespace, with.Config, with.Log
 		i, err := idalloc.Start(t.Context(), o)
 		if err != nil {
 			t.Fatal(err)
@@ -195,7 +199,7 @@ func TestAPodThatIsAnotherOneNow(t *testing.T) {
 			calls++
 			c.replace()
 			<-work.Done()
-			if cause := context.Cause(work); !errors.Is(cause, idalloc.ErrRevoked) {
+			if cause := context.Cause(work); !errors.Is(cause, idalloc.ErrLost) {
 				t.Errorf("the work ends because of %v", cause)
 			}
 			return work.Err()

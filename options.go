@@ -45,7 +45,8 @@ type Options struct {
 	Partitions bool
 	// Stop is only for Start. It must block until the work has stopped, or until its context ends. It is called, one call at a time,
 	// when Current is no longer assigned or does not own the partitions any more. Until it returns nil the slot, or the partitions, stay
-	// with this pod unless they are lost. After an error it is called again.
+	// with this pod unless they are lost. After an error it is called again. If its context ends first, it must return an error: the work may go
+	// on, and Current says with what.
 	//
 	// If Stop is set, the pod hands its slot over to a waiting pod of a newer revision, and partitions move while it lives. If it is
 	// nil, the work must check Current before every step, so that it has stopped as soon as Current is not assigned. Then partitions
@@ -55,12 +56,12 @@ type Options struct {
 	// block for long. A program is ready when the identity is assigned, and not only when there are partitions: with fewer partitions
 	// than pods, a rollout would not end.
 	Changed func(Identity)
-	// Strategies are strategies of this program, by the name that the user writes to idalloc.dev/partition-strategy. All pods of the
+	// Strategies are for RunPartitions, and for Start with Partitions: strategies of this program, by the name that the user writes to idalloc.dev/partition-strategy. All pods of the
 	// workload must have the same. A pod that does not know the strategy in force keeps its partitions and moves none.
 	Strategies map[string]placement.Strategy
 	// FenceAfter turns on strict mode. The process loses its id by itself after this long without contact to the API
 	// server, on a clock that also counts suspended time. Nobody gets the slot before that. Current compares with the
-	// clock at each call. The context of Run's function ends, and the function must return within ten seconds. It is 0 for off, or 3 s to 1 h.
+	// clock at each call. The context of a function of Run or RunPartitions ends, and the function must return within ten seconds. It is 0 for off, or 3 s to 1 h.
 	FenceAfter time.Duration
 	// Metrics counts what happens to this instance. Use one for each instance. To register it with Prometheus, make it with
 	// collector.Register. Nil counts nothing.

@@ -3,6 +3,7 @@ package idalloc
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/placement"
 	"github.com/idalloc/idalloc/test/apifake"
 )
@@ -177,4 +179,34 @@ func TestAnInstanceYieldsWhatOwnedDoesNotReturn(t *testing.T) {
 	if left := m.Owned(); len(left) > 0 {
 		t.Errorf("after Close it owns %+v", left)
 	}
+}
+
+// Calls go on when a callback panics. The slot stays until they have returned.
+func TestAPanicOfChangedGivesNothingAwayThatIsWorkedOn(t *testing.T) {
+	y := newYard(t)
+	o, working := y.pod("a"), make(chan struct{})
+	o.Changed = func(Identity) {
+		<-working
+		panic(errBroken)
+	}
+	ended := make(chan any, 1)
+	go func() {
+		defer func() { ended <- recover() }()
+		_ = RunPartitions(t.Context(), o, func(ctx context.Context, p Partition) error {
+			y.begin("a", p.Number)
+			if p.Number == 0 {
+				close(working)
+			}
+			<-ctx.Done()
+			if pod := y.api.Get(apifake.Pods, "a"); !strings.Contains(pod.GetAnnotations()[receipt.Key], `"id":`) {
+				t.Errorf("partition %d is worked on, and the receipt is %s", p.Number, pod.GetAnnotations()[receipt.Key])
+			}
+			y.end(p.Number)
+			return context.Cause(ctx)
+		})
+	}()
+	if got := <-ended; got != errBroken { //nolint:errorlint // any value may be recovered
+		t.Errorf("recovered %v", got)
+	}
+	y.until(map[string]int{})
 }

@@ -3,16 +3,16 @@ package idalloc
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/idalloc/idalloc/internal/fence"
 	"github.com/idalloc/idalloc/pkg/allocator"
-	"github.com/idalloc/idalloc/pkg/identity"
 )
 
 // Run calls fn while this pod holds an id. It makes one call at a time.
 //
-// Run ends fn's context when the id is revoked, when the process is fenced (strict mode), and, unless
-// Options.KeepOnCountChange is set, when the count changes. context.Cause returns ErrRevoked, ErrFenced or
+// Run ends fn's context when the id is revoked or lost, when the process is fenced (strict mode), and, unless
+// Options.KeepOnCountChange is set, when the count changes. context.Cause returns ErrRevoked, ErrLost, ErrFenced or
 // ErrCountChanged. Then Run waits for fn to return, however long that takes, because the slot may go to another pod only
 // after that. It calls fn again with the next identity.
 //
@@ -79,10 +79,8 @@ func (i *Instance) call(ctx context.Context, id Identity, fn func(context.Contex
 		case fctx.Err() != nil:
 		case err == nil && now.Assigned() && now.ID == id.ID && now.Token == id.Token:
 			cancel(ErrCountChanged)
-		case now.State == identity.StateFenced:
-			cancel(ErrFenced)
 		default:
-			cancel(ErrRevoked)
+			cancel(withdrawn(now.State))
 		}
 	}()
 	defer func() {
@@ -95,7 +93,8 @@ func (i *Instance) call(ctx context.Context, id Identity, fn func(context.Contex
 	if cause != nil && (errors.Is(err, cause) || errors.Is(err, fctx.Err())) {
 		err = nil
 	}
-	return errors.Is(cause, ErrRevoked) || errors.Is(cause, ErrCountChanged) || errors.Is(cause, ErrFenced), err
+	changes := []error{ErrRevoked, ErrLost, ErrFenced, ErrCountChanged}
+	return slices.ContainsFunc(changes, func(change error) bool { return errors.Is(cause, change) }), err
 }
 
 // goesOn reports whether a function that was called with id may run on when the identity is now.

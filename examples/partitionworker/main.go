@@ -1,8 +1,8 @@
 // Partitionworker is a program that works on the partitions which belong to its pod, through package idalloc. config/examples/partitions
 // runs it.
 //
-// What to copy from it is the call of idalloc.RunPartitions. Its function is the whole work on one partition. Run calls it for each partition
-// that the pod owns, ends its context when that one is to move, and leaves the calls for all others alone. No other pod gets the
+// What to copy from it is the call of idalloc.RunPartitions. Its function is the whole work on one partition. It is called for each partition
+// that the pod owns. Its context ends when that one is to move, and the calls for all others go on. No other pod gets the
 // partition before the function has returned, so return only when nothing works on it any more.
 //
 //	POD_NAME, POD_NAMESPACE   who this is, from the downward API

@@ -133,7 +133,7 @@ func (f *Follower) Fence(by time.Duration) {
 }
 
 // Stopped blocks until neither the command nor anything that it started runs. If ctx ends before that, it returns the cause of
-// ctx. It implements allocator.Options.Stop.
+// ctx. It serves allocator.Options.Stop.
 func (f *Follower) Stopped(ctx context.Context) error {
 	f.mu.Lock()
 	noCommand := f.noCommand

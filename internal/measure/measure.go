@@ -1,4 +1,4 @@
-// Package measure says how good a division of partitions is. Tests, benchmarks and the autoscaler compare strategies with it.
+// Package measure says how good a division of partitions is. Tests and benchmarks compare strategies with it.
 package measure
 
 import (

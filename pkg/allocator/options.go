@@ -73,7 +73,7 @@ type Options struct {
 	// RestsAfterFailures says that a process whose program failed three times in a row takes no partitions for a while, if other pods can work on
 	// them.
 	RestsAfterFailures bool
-	// Strategies are strategies of this program, by name, beside those of package partition.
+	// Strategies are strategies of this program, by name, in addition to those of package placement.
 	Strategies map[string]placement.Strategy
 	// Observer is told what happens. It may be nil.
 	Observer event.Observer

@@ -1,4 +1,4 @@
-// Package context is another name for what a Go program needs to hold an id: see package github.com/idalloc/idalloc.
+// Package context is another name for what a Go program needs to hold an id, without partitions: see package github.com/idalloc/idalloc.
 package context
 
 import (
@@ -14,17 +14,23 @@ type (
 	Instance = idalloc.Instance
 	// Options are idalloc.Options.
 	Options = idalloc.Options
+	// Stopping is idalloc.Stopping.
+	Stopping = idalloc.Stopping
 )
 
 var (
 	// ErrRevoked is idalloc.ErrRevoked.
 	ErrRevoked = idalloc.ErrRevoked
+	// ErrLost is idalloc.ErrLost.
+	ErrLost = idalloc.ErrLost
 	// ErrCountChanged is idalloc.ErrCountChanged.
 	ErrCountChanged = idalloc.ErrCountChanged
 	// ErrFenced is idalloc.ErrFenced.
 	ErrFenced = idalloc.ErrFenced
 	// ErrClosed is idalloc.ErrClosed.
 	ErrClosed = idalloc.ErrClosed
+	// ErrNoSlot is idalloc.ErrNoSlot.
+	ErrNoSlot = idalloc.ErrNoSlot
 )
 
 // Run is idalloc.Run.

@@ -16,7 +16,8 @@ import (
 )
 
 // Survey lists the owner's live pods and the other live pods that lock one of its slots, sorted by name. It writes nothing. Read the owner
-// before you call Survey, never after. It blocks for two lists, and for a read of each pod's ReplicaSet that may come from another owner. Errors: *store.ForbiddenError, or another error that store.Temporary judges.
+// before you call Survey, never after. It blocks for two lists, and for a read of each pod's ReplicaSet that may come from another owner. Errors:
+// *store.ForbiddenError, or another error that store.Temporary judges.
 func Survey(ctx context.Context, s *store.Store, owner store.Owner) ([]proposal.Pod, error) {
 	seen, metas := map[string]proposal.Pod{}, map[string]*metav1.PartialObjectMetadata{}
 	for _, selector := range Selectors(owner) {

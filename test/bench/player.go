@@ -222,10 +222,21 @@ func (p *player) instance(all, life context.Context, config *rest.Config, pod *c
 
 // publish follows what an instance publishes, and makes its pod Ready while it has an id.
 func (p *player) publish(all, life context.Context, i *idalloc.Instance, pod *corev1.Pod) {
-	ready := false
+	ready, news := false, make(chan bool, 1)
+	var reports sync.WaitGroup
+	reports.Go(func() {
+		for is := range news {
+			p.note(all, p.setReady(all, pod.Name, is))
+		}
+	})
+	defer reports.Wait()
+	defer close(news)
 	for {
 		select {
 		case <-life.Done():
+			if p.board != nil {
+				p.board.look(pod.Name, func() []idalloc.Partition { return nil })
+			}
 			p.see(sighting{at: time.Now(), pod: pod.Name, id: idalloc.Identity{}})
 			return
 		case id, more := <-i.Changes():
@@ -238,7 +249,11 @@ func (p *player) publish(all, life context.Context, i *idalloc.Instance, pod *co
 			}
 			if id.Assigned() != ready {
 				ready = id.Assigned()
-				p.note(all, p.setReady(all, pod.Name, ready))
+				select {
+				case <-news: // it is out of date
+				default:
+				}
+				news <- ready
 			}
 		}
 	}

@@ -124,11 +124,12 @@ func (b *board) look(pod string, owned func() []idalloc.Partition) {
 func (b *board) stopped(pod string, set placement.Set) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	works := append(make([]bool, 0, b.count), b.works[pod]...)
+	if b.works[pod] == nil {
+		return
+	}
+	works := slices.Clone(b.works[pod])
 	for k := range set.All() {
-		if k < len(works) {
-			works[k] = false
-		}
+		works[k] = false
 	}
 	b.changes(pod, works)
 }

@@ -76,7 +76,7 @@ func command(ctx context.Context, args []string, out io.Writer) (ok bool, err er
 	flags.SetOutput(out)
 	var packages string
 	flags.StringVar(&c.root, "C", "", "the root of the module to change; without it idalloc's, at or above the working directory")
-	flags.StringVar(&packages, "packages", "./pkg/...,./internal/...,./cmd/idalloc", "what to change: patterns of go list below the root, separated by commas")
+	flags.StringVar(&packages, "packages", ".,./pkg/...,./internal/...,./cmd/idalloc", "what to change: patterns of go list below the root, separated by commas")
 	flags.StringVar(&c.functions, "only", "", "only mutants whose name fits this regular expression")
 	flags.Var(&c.shard, "shard", "only part i of n, as i/n")
 	flags.IntVar(&c.sample, "sample", 0, "only so many of them, drawn with -seed; 0 is all")

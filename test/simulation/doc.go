@@ -36,7 +36,7 @@
 //     or that runs on over a new count; revisions with another fence-after, or without strict mode beside others
 //     with it.
 //   - Partitions (world/partitions.go): work on some of them stops while the rest goes on, some pods never yield, and some
-//     revisions work on none. These programs use the allocator as package partition does.
+//     revisions work on none. These programs use the allocator as idalloc.RunPartitions does.
 //   - Work in another program than idalloc (world/beside.go). That of run in strict mode is stopped before its time is
 //     over. That of watch goes on while the watcher is started again, with a hook or without. So does its work on
 //     partitions (world/beside_partitions.go).

@@ -16,7 +16,7 @@ type Profile struct {
 	FenceAfter time.Duration
 	// Start says that the program uses Start and asks Current, not Run.
 	Start bool
-	// HandsOver says that a Start program has a Stopped callback.
+	// HandsOver says that a Start program has a Stop callback.
 	HandsOver          bool
 	Surge, Unavailable int
 	Latency            time.Duration // of a request, one way, on average

@@ -10,7 +10,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/placement"
 )
 
-// runMember is a program that works on partitions, as with package partition.
+// runMember is a program that works on partitions, as with idalloc.RunPartitions.
 func (p *Process) runMember(ctx context.Context, o allocator.Options) error {
 	o.Publish, o.Stop, o.Fenced, o.HandsOver = p.heardAsMember, p.stopAsMember, func(time.Duration) { p.w.Alone(p.fence) }, !p.stubborn
 	alloc, err := allocator.New(ctx, o)
