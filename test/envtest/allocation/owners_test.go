@@ -183,6 +183,11 @@ var _ = Describe("an owner that is a StatefulSet", func() {
 		By("moving the start: worker-5 gets the id of worker-0, which Kubernetes removes after that")
 		_, err := env.Client.AppsV1().StatefulSets(w.Name).Patch(ctx, "worker", types.MergePatchType, []byte(`{"spec":{"ordinals":{"start":1}}}`), metav1.PatchOptions{})
 		Expect(err).NotTo(HaveOccurred())
+		Eventually(func(g Gomega) {
+			pods, err := w.Pods(ctx, "worker")
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(podNames(pods)).To(ContainElement("worker-5")) // until the controller has heard of the start, all is as it was
+		}).WithContext(ctx).Should(Succeed())
 		Expect(w.settled(ctx, 5)).To(HaveKeyWithValue(0, "worker-5"))
 
 		By("scaling down to one")

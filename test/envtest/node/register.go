@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
 )
 
 // hostIP is the node's address; the pods' addresses are beside it.
@@ -24,16 +25,18 @@ func (n *Node) register(ctx context.Context) error {
 			corev1.LabelArchStable: runtime.GOARCH,
 		},
 	}}
-	created, err := nodes.Create(ctx, object, metav1.CreateOptions{})
-	if apierrors.IsAlreadyExists(err) {
-		created, err = nodes.Get(ctx, n.options.Name, metav1.GetOptions{})
-	}
-	if err != nil {
+	if _, err := nodes.Create(ctx, object, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 		return err
 	}
-	created.Status = nodeStatus(n.options.Name)
-	_, err = nodes.UpdateStatus(ctx, created, metav1.UpdateOptions{})
-	return err
+	return retry.RetryOnConflict(retry.DefaultBackoff, func() error { // a controller may taint it meanwhile
+		now, err := nodes.Get(ctx, n.options.Name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		now.Status = nodeStatus(n.options.Name)
+		_, err = nodes.UpdateStatus(ctx, now, metav1.UpdateOptions{})
+		return err
+	})
 }
 
 func nodeStatus(name string) corev1.NodeStatus {
