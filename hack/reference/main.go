@@ -18,7 +18,8 @@ const (
 	intro    = `# Reference
 
 For people who look up a name. These are all names that idalloc has, made from the code by ` + "`go run ./hack/reference`" + `. The [contract](contract.md)
-says which of them are kept stable and what their values look like. [messages.md](messages.md) has what idalloc says, and [metrics.md](metrics.md) how to watch the metrics.
+says which of them are kept stable and what their values look like. [messages.md](messages.md) has what idalloc says, and
+[metrics.md](metrics.md) how to watch the metrics.
 `
 )
 
