@@ -31,7 +31,7 @@ harm to inject twice. It talks to no cluster.
 
 The pods are the same that the policy of config/inject makes; use that where the cluster has
 Kubernetes 1.36. Annotations of the template say how the sidecar is to be, for example
-inject.idalloc.dev/drain: http. The workload's Role and service account have to be there: kubectl
+inject.idalloc.dev/drain: http. The workload's Role and service account must exist: kubectl
 idalloc enable makes them.`,
 		Example: `  kubectl idalloc inject -f deployment.yaml | kubectl apply -f -
   kubectl idalloc inject -f deployment.yaml | kubectl diff -f -

@@ -55,8 +55,8 @@ func messagesPage(_ context.Context, root string) (string, error) {
 	}
 	for _, part := range []struct{ title, says, dir, of, head string }{
 		{"Findings of verify", "In JSON, a finding has this name as `kind`.", "internal/inspect", "Kind", "finding"},
-		{"States of slots", "The column STATE of `idalloc get`.", "internal/inspect", "State", "state"},
-		{"States of partitions", "The column STATE of `idalloc get --partitions`.", "internal/inspect", "PartitionState", "state"},
+		{"States of slots", "The column STATE of `kubectl idalloc get`.", "internal/inspect", "State", "state"},
+		{"States of partitions", "The column STATE of `kubectl idalloc get --partitions`.", "internal/inspect", "PartitionState", "state"},
 		{"States of instances", "What a program reads of itself: `state` in files, over HTTP and in the log.", "pkg/identity", "State", "state"},
 	} {
 		values, err := enumerated(root, part.dir, part.of)

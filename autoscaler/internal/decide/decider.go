@@ -177,13 +177,13 @@ func (d *Decider) underway(s Seen, now time.Time) *Decision {
 }
 
 // restore returns a decision to end a move to a target that is not the autoscaler's, as after kubectl rollout undo, which brings back
-// the annotations of a former revision. What has moved stays where it is. Then the loads decide anew.
+// the annotations of a former revision. What has moved stays where it is. Then the loads decide again.
 func (d *Decider) restore(s Seen, members []int, now time.Time) *Decision {
 	w := Decision{Phase: Acting, Action: Assign, Reason: Restore, Wanted: s.Count, Target: placement.Owners{}}
 	for _, id := range members {
 		w.Target[id] = s.Row[id]
 	}
-	w.Why = "the target was changed by " + s.Foreign + ": partitions stay where they are, and the loads decide anew"
+	w.Why = "the target was changed by " + s.Foreign + ": partitions stay where they are, and the loads decide again"
 	if wait := d.Settings.Every - now.Sub(d.assigned); !d.assigned.IsZero() && wait > 0 {
 		w = waiting(s, w, wait)
 	}

@@ -132,7 +132,7 @@ func (l *Loop) act(ctx context.Context, r *Report) error {
 // each step.
 func (l *Loop) say(d decide.Decision, now time.Time) {
 	verbosity, key := 1, string(d.Phase)+withoutNumbers(d.Why)
-	if d.Action == decide.Scale { // a number that is published is news, also if nothing else in the sentence has changed
+	if d.Action == decide.Scale { // a number that is published is news, even if nothing else in the sentence has changed
 		key += strconv.Itoa(d.Wanted)
 	}
 	due := l.decisions.due(key, d.Warn || d.Phase == decide.Blind, now)
@@ -162,7 +162,7 @@ func (l *Loop) complain(r Report) {
 	text, now := "", l.Clock.Now()
 	switch {
 	case errors.Is(r.Err, store.ErrConflict):
-		l.Log.V(1).Info("the workload changed in between; the next step decides anew", "reason", r.Err.Error())
+		l.Log.V(1).Info("the workload changed in between; the next step decides again", "reason", r.Err.Error())
 		return
 	case r.Err != nil:
 		text = r.Err.Error()

@@ -143,7 +143,7 @@ type (
 		// Given and Taken are how many partitions some id got, and how many some id lost.
 		Given, Taken int
 	}
-	// PartitionsInForce means that this pod's write took over what the user wants about partitions.
+	// PartitionsInForce means that this pod's write put the user's wishes for partitions in force.
 	PartitionsInForce struct {
 		About    metav1.OwnerReference
 		Old, New Division

@@ -126,7 +126,7 @@ func (l Log) partitions(e event.Event) {
 		l.Logger.Info("this pod's write moved partitions", "given", e.Given, "taken", e.Taken)
 	case event.PartitionsInForce:
 		// Log: another number of partitions or another strategy is in force: `new`.
-		l.Logger.Info("what the user wants about partitions is in force", "old", e.Old.String(), "new", e.New.String())
+		l.Logger.Info("the user's wishes for partitions are in force", "old", e.Old.String(), "new", e.New.String())
 	case event.FailedOver:
 		for _, f := range e.From {
 			// Log: one line for each id: no pod held it for longer than `after`.
