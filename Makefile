@@ -82,7 +82,7 @@ demo: ## Watch five pods get their ids on a local control plane; no cluster need
 	assets=$$(hack/controlplane/build); KUBEBUILDER_ASSETS=$$assets go run ./hack/demo
 
 .PHONY: picture
-picture: ## Record the demo anew, and draw the picture of it that README.md shows.
+picture: ## Record the demo again, and draw the picture of it that README.md shows.
 	assets=$$(hack/controlplane/build); KUBEBUILDER_ASSETS=$$assets go run ./hack/demo -plain >docs/figures/demo.txt
 	go run ./hack/demo -picture <docs/figures/demo.txt >docs/figures/demo.svg
 

@@ -25,8 +25,9 @@ type Partition struct {
 //
 // The context of a call ends when that partition is to move, and context.Cause says why: ErrRevoked, ErrLost, ErrFenced or
 // ErrClosing. The calls for other partitions go on, and a change of the number of replicas does not disturb partitions that stay.
-// RunPartitions waits for the call to return, however long that takes, because the partition may go to another pod only after that. If a call returns nil before its context has ended, work is called again for that
-// partition only after this pod has lost it and has taken it again.
+// RunPartitions waits for the call to return, however long that takes, because the partition may go to another pod only after that. If a
+// call returns nil before its context has ended, work is called again for that partition only after this pod has lost it and has taken it
+// again.
 //
 // RunPartitions blocks until ctx ends, until a call returns an error of its own, or until there can be no id any more. Then it ends all
 // calls, waits for them and releases the slot. It returns the call's error. It returns nil if ctx ended and the calls

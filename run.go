@@ -34,7 +34,7 @@ func Run(ctx context.Context, o Options, fn func(ctx context.Context, id Identit
 		if !i.begin(id) {
 			continue
 		}
-		i.endsByItself(true) // also if fn panics
+		i.endsByItself(true) // even if fn panics
 		revoked, err := i.call(ctx, id, fn)
 		i.endsByItself(!revoked && ctx.Err() == nil)
 		if err != nil || !revoked || ctx.Err() != nil {

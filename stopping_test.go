@@ -47,7 +47,7 @@ func TestAnInstanceKnowsOnWhatWorkMayGoOn(t *testing.T) {
 	says(placement.Set{}, "all have stopped")
 }
 
-// The program hears of everything that it may be working on, also if the loop knows of less.
+// The program hears of everything that it may be working on, even if the loop knows of less.
 func TestWhatAProgramIsAskedToStop(t *testing.T) {
 	var asked Stopping
 	i := &Instance{worked: placement.Between(1, 3)}

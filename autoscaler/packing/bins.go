@@ -9,7 +9,7 @@ type bins struct {
 	own   []bool  // of each pod: nobody else has the list, so it can be changed in place
 	loads []int64
 	ranks ranks
-	// before are the lists of pods that changed, as they were, while a change may have to be undone.
+	// before are the lists of pods that changed, as they were, while a change may still be undone.
 	before []change
 	noting bool
 }
@@ -75,7 +75,7 @@ func (b *bins) keep(list []int, id int) {
 	b.ranks.change(before, b.rank(id))
 }
 
-// note keeps the list of a pod that is about to change, if the change may have to be undone.
+// note keeps the list of a pod that is about to change, if the change may still be undone.
 func (b *bins) note(id int) {
 	if b.noting {
 		b.before = append(b.before, change{id, b.lists[id]})

@@ -25,7 +25,7 @@ func ModifiedBestFitP(in Input) Packing { return modified(in, (*group).bestFit, 
 // opened by id, and partitions go to the fullest pod where they fit.
 func PopBestFitDecreasing(in Input) Packing { return modified(in, (*group).bestFit, byID) }
 
-// key says how much a pod with these partitions, the largest first, has to be among the first that are opened.
+// key is a pod's priority: the highest is opened first. The partitions are those of the pod, the largest first.
 type key func(l load, partitions []int) int64
 
 func byLoad(l load, partitions []int) int64    { return l.total(partitions) }

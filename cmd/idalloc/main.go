@@ -16,7 +16,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-// Exit codes; the README documents them.
+// Exit codes; docs/contract.md documents them.
 const (
 	exitDone      = 0
 	exitError     = 1

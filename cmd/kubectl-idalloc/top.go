@@ -106,7 +106,7 @@ func (t *topper) run(ctx context.Context, args []string, out io.Writer) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-changed: // never, without names: all pods of the namespace would have to be watched
+		case <-changed: // never, without names: that would need a watch of all pods of the namespace
 		case <-tick.C():
 		}
 	}

@@ -84,7 +84,7 @@ func (c *Consumer) process(ctx context.Context, client *kgo.Client) error {
 	if len(records) == 0 {
 		return nil
 	}
-	// Not with ctx: what was processed is committed also when the id is to go to another pod.
+	// Not with ctx: what was processed is committed even when the id is to go to another pod.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
 	defer cancel()
 	return client.CommitRecords(ctx, records...)

@@ -12,7 +12,7 @@ import (
 // not acknowledged to the next consumer, so this must be well before idalloc gives the queue to another pod.
 const heartbeat = 5 * time.Second
 
-// connection is a connection to the broker that is made anew when it was lost. All queues of a pod share it.
+// connection is a connection to the broker. It is made again after a loss. All queues of a pod share it.
 type connection struct {
 	url string
 

@@ -37,7 +37,7 @@ func (s Shard) Open(ctx context.Context) error {
 	defer cancel()
 	for _, command := range []string{
 		`CREATE SCHEMA IF NOT EXISTS ` + s.Name(),
-		// A restart of the sequence would begin anew, so nothing here restarts it. It outlives the pod and the count.
+		// A restart of the sequence would repeat keys, so nothing here restarts it. It outlives the pod and the count.
 		fmt.Sprintf(`CREATE SEQUENCE IF NOT EXISTS %s.keys INCREMENT BY %d MINVALUE 0 START WITH %d`, s.Name(), s.Stride, s.ID),
 		fmt.Sprintf(`CREATE TABLE IF NOT EXISTS %[1]s.item (key bigint PRIMARY KEY DEFAULT nextval('%[1]s.keys'), pod text NOT NULL)`, s.Name()),
 	} {

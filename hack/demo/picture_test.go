@@ -40,7 +40,7 @@ func TestThePictureIsThatOfTheRecord(t *testing.T) {
 	}
 }
 
-// The record cannot be made in a test, but what the demo says in any case has to be in it.
+// The record cannot be made in a test, but it must have what the demo says in any case.
 func TestTheRecordTellsTheStoryOfToday(t *testing.T) {
 	text := read(t, recorded+".txt")
 	for _, p := range (&stage{}).phases() {

@@ -68,7 +68,7 @@ func TestAProcessThatIsStartedAgainShowsNoIDThatNobodyWatches(t *testing.T) {
 	}
 }
 
-// A slot may be taken before anything is published. It has to be released all the same when the process ends then.
+// A slot may be taken before anything is published. It must be released all the same when the process ends then.
 func TestAProcessThatEndsEarlyWithdrawsFromTheFiles(t *testing.T) {
 	for name, left := range map[string]identity.Identity{"nothing left": {}, "an id left": held(), "none left": withdrawn(identity.StateDraining)} {
 		t.Run(name, func(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 )
 
-// The files in testdata/scenarios are streams, and what becomes of them; go test -rewrite writes them anew. Each result is also injected
+// The files in testdata/scenarios are streams, and what becomes of them; go test -rewrite writes them again. Each result is also injected
 // again, which may not change it.
 func TestStreams(t *testing.T) {
 	datadriven.Walk(t, "testdata/scenarios", func(t *testing.T, path string) {

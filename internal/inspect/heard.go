@@ -14,7 +14,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-// permission is what idalloc in a pod has to be allowed, or it gets no id.
+// permission is one that idalloc in a pod needs to get an id.
 type permission struct{ verb, group, resource, name string }
 
 // permissions returns what pods of an owner need.

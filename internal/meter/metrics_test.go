@@ -315,7 +315,7 @@ func TestTheVersionIsThatOfTheBuildUnlessTheProgramKnowsIt(t *testing.T) {
 	}
 }
 
-var rewrite = flag.Bool("rewrite", false, "write the table of docs/metrics.md anew") //nolint:gochecknoglobals // a flag of the test
+var rewrite = flag.Bool("rewrite", false, "write the table of docs/metrics.md again") //nolint:gochecknoglobals // a flag of the test
 
 func TestTheDocumentedTableIsCurrent(t *testing.T) {
 	const begin, end = "<!-- made by go test ./internal/meter -rewrite -->\n", "<!-- end -->\n"

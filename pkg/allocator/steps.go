@@ -89,7 +89,7 @@ func (a *Allocator) write(ctx context.Context, lock duty.Lock) error {
 	return nil
 }
 
-// list lists the others' receipts (T3). It has to show the own one as it was written.
+// list lists the others' receipts (T3). The list must show this pod's own receipt as it was written.
 func (a *Allocator) list(ctx context.Context) error {
 	mine := a.tenure.Lock.Share
 	id := mine.ID
@@ -180,7 +180,7 @@ func (a *Allocator) secure(ctx context.Context, share receipt.Share) error {
 	return nil
 }
 
-// survey lists the others' Leases (T3 in strict mode). The own one has to be this pod's still.
+// survey lists the others' Leases (T3 in strict mode). This pod must still hold its own Lease.
 func (a *Allocator) survey(ctx context.Context) error {
 	others, by, err := a.lease.Survey(ctx, a.tenure.Lock.Share)
 	if err != nil || a.lease.Over() {

@@ -158,7 +158,7 @@ func (a *Allocator) partitionsDue() bool {
 	return a.lacksLong()
 }
 
-// lacksLong reports whether the target has given this id partitions for a while that it does not have. Who has them by the row may have died
+// lacksLong reports whether the target has given this id partitions for a while that it does not have. The pod whose id has them by the row may have died
 // after it let them go: then a plan, which reads receipts, gives them away.
 func (a *Allocator) lacksLong() bool {
 	p, mine, row := &a.plans, a.tenure.Lock.Share, a.view.owner.Record.State.Partitions

@@ -30,7 +30,7 @@ type Victim struct {
 type Result struct {
 	// Victims are those that lose their entries, sorted by id.
 	Victims []Victim
-	// Restored says that the map could not be read, or that it lacked what live pods lock, and that the sweep writes it anew.
+	// Restored says that the map could not be read, or that it lacked what live pods lock, and that the sweep rewrites it.
 	Restored bool
 	// Wrote says that the sweep changed the owner. It is false after a dry run.
 	Wrote bool

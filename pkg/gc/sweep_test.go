@@ -141,7 +141,7 @@ func TestSweep(t *testing.T) {
 		"restores a map that cannot be read": {
 			owner: damaged, pods: []*unstructured.Unstructured{apifake.Holding("a", 0)}, want: Result{Restored: true, Wrote: true}, slots: onlyA,
 		},
-		"writes a map that cannot be read anew though nobody holds anything": {owner: damaged, want: Result{Restored: true, Wrote: true}, slots: "{}"},
+		"rewrites a map that cannot be read though nobody holds anything": {owner: damaged, want: Result{Restored: true, Wrote: true}, slots: "{}"},
 		"frees the slot of a strict pod that outlived its grace period": {
 			owner: apifake.Assigned(2, held("a")), pods: []*unstructured.Unstructured{strict},
 			want: Result{Victims: []Victim{{0, "a", "its pod has outlived its grace period, and the Lease of the slot protects what it may still do"}}, Wrote: true}, slots: "{}",

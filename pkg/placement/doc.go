@@ -25,7 +25,7 @@
 //
 //  1. P mod k of the k members have one partition more than the others: first those that have more already, lower ids
 //     first, then the lowest of the others.
-//  2. Who has too many gives its highest. These, and the partitions of nobody and of ids that are no members, are placed.
+//  2. A member that has too many gives its highest. These, and the partitions of nobody and of ids that are no members, are placed.
 //  3. They are placed in ascending order, each with the member that has the fewest partitions below it. Of two
 //     such members, the lower id gets it. Only members with room are asked. The member with the fewest in all would not do: with
 //     three partitions and the members 0 and 1 the target would change when a partition comes to id 0, and another one would move.

@@ -4,7 +4,7 @@ import "slices"
 
 // rounds finds the member with room that has the fewest partitions below, the lowest id of several. It goes up from level to level. In
 // a round, each member that has as many as the level gets one. It then waits for the next round, with a number that is one larger.
-// Who is found to have more, because it owned some, waits for the round of its number. Numbers only grow, so the rounds meet
+// A member that is found to have more, because it owned some, waits for the round of its number. Numbers only grow, so the rounds meet
 // everybody in the right order.
 type rounds struct {
 	below []int // of each member: how many partitions it has below the one that is dealt

@@ -41,7 +41,7 @@ func TestWhatAStreamSaysOfItsAnswers(t *testing.T) {
 		{name: "watches are forbidden", err: forbidden, isWatch: watch, told: true, stale: forbidden, since: 0, verb: "watch", first: 3, last: 5},
 		{name: "the stream ends", err: context.Canceled, stale: forbidden, since: 0, verb: "watch", first: 3, last: 5},
 		{name: "no list, but for RBAC", err: errA, stale: errA, since: 0},
-		{name: "lists are forbidden anew", err: forbidden, told: true, stale: forbidden, since: 0, verb: "list", first: 8, last: 8},
+		{name: "lists are forbidden again", err: forbidden, told: true, stale: forbidden, since: 0, verb: "list", first: 8, last: 8},
 		{name: "a watch", isWatch: watch, told: true, since: 9},
 		{name: "another watch", isWatch: watch, since: 9},
 		{name: "a version that has expired", err: apierrors.NewResourceExpired("old"), isWatch: watch, since: 9},

@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write the texts anew") //nolint:gochecknoglobals // a flag of the test
+var rewrite = flag.Bool("rewrite", false, "write the texts again") //nolint:gochecknoglobals // a flag of the test
 
 // A change of these texts is a change of the contract in docs/contract.md: think of those who link the packages.
 func TestWhatGoProgramsMayRelyOnStays(t *testing.T) {

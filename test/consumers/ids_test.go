@@ -34,7 +34,7 @@ func testSonyflake(ctx context.Context, t *testing.T, env *suite.Suite) {
 type generator struct {
 	name string
 	pods int32
-	// rate is how many ids each pod makes in a second, total how many have to be made at least.
+	// rate is how many ids each pod makes in a second, and total is the least number of ids to make.
 	rate, total int
 	// number returns the number of the machine in an id.
 	number func(uint64) int

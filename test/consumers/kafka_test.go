@@ -61,7 +61,7 @@ func testKafka(ctx context.Context, t *testing.T, env *suite.Suite) {
 }
 
 // compareAsKafka has kfake treat a static member that comes back as Kafka does. Kafka keeps the assignment if the group would choose the
-// same balancer again. kfake asks for more: the member's metadata has to be the same, byte for byte. They have the generation that the client
+// same balancer again. kfake asks for more: the member's metadata must be the same, byte for byte. They have the generation that the client
 // saw last, and a new process has seen none. So the generation is taken out of them; the range balancer does not use it.
 func compareAsKafka(t *testing.T, cluster *kfake.Cluster) {
 	t.Helper()

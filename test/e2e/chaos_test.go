@@ -207,7 +207,7 @@ func (v *victim) complete(ctx context.Context) {
 // draws returns all faults of the run: each kind once in some order, then more at random. They depend on
 // the seed only; what they hit, on the cluster.
 func (c *chaos) draws() []draw {
-	random := rand.New(rand.NewPCG(*chaosSeed, 0)) //nolint:gosec // it has to be repeatable
+	random := rand.New(rand.NewPCG(*chaosSeed, 0)) //nolint:gosec // it must be repeatable
 	faults := c.faults()
 	total := 0
 	for _, f := range faults {

@@ -6,5 +6,5 @@
 // answer, and arrive at any later time or never; pods are replaced under their names. In strict mode pods lose contact, and are deleted by force
 // while they work. A removed receipt is beyond what the proof assumes, and is explored apart.
 //
-// A model that cannot fail shows nothing: each step of the protocol is left out once, and a history with two at work has to be found.
+// A model that cannot fail shows nothing: each step of the protocol is left out once, and the test must find a history with two at work.
 package model

@@ -135,7 +135,7 @@ func (m *Monitor) check(p int, v float64, r Reading) error {
 	return nil
 }
 
-// growth returns how much a total grew. ok is false if the two cannot be compared: the counter began anew, or another server counts.
+// growth returns how much a total grew. ok is false if the two cannot be compared: the counter was reset, or another server counts.
 func growth(from, to point) (grown float64, took time.Duration, ok bool) {
 	return to.value - from.value, to.at.Sub(from.at), to.value >= from.value && from.origin == to.origin && from.totals && to.totals
 }
@@ -160,7 +160,7 @@ func (s *series) add(p point, window, step time.Duration) {
 }
 
 // speed returns the mean speed over the window. known is false if too little of the window is known: for totals half of it, as at the
-// start, or after a counter began anew.
+// start, or after a counter was reset.
 func (s *series) speed(window time.Duration) (speed float64, known bool) {
 	last := s.points[len(s.points)-1]
 	if !last.totals {

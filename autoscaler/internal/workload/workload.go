@@ -1,7 +1,7 @@
 // Package workload reads what an autoscaler has to know of a workload, and writes its target and its number of pods.
 //
 // Each write carries the owner's UID and the resourceVersion that the decision was made on. So a write fails if anything has changed
-// since, also when a second autoscaler has written or the owner was deleted and made again. Then the caller reads again and decides anew.
+// since, for example if a second autoscaler has written, or the owner was deleted and made again. Then the caller reads and decides again.
 package workload
 
 import (

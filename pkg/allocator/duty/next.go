@@ -25,7 +25,7 @@ type View struct {
 type Known struct {
 	// Ends says that the process ends, and GivesBack that it gives a slot back that an earlier process took and failed under.
 	Ends, GivesBack bool
-	// Unseen says that the owner has to be read.
+	// Unseen says that the owner must be read.
 	Unseen bool
 	// Retry is when the next request may be sent after one in vain. Again is when what another pod locked, too, may be taken again.
 	// Refused is when the work may be asked to stop again that did not stop.

@@ -90,7 +90,7 @@ type Receipt struct {
 	State      State
 	// Share is what the receipt locks, Nothing unless State is Locks. An Unreadable one has the slot of its label.
 	Share Share
-	// Write is drawn anew for each write, so that no two receipts of a pod have the same bytes.
+	// Write is a new random text for each write, so that no two receipts of a pod have the same bytes.
 	Write string
 	// Rank says how willingly slots are given to the pod: 0 if it never gave one up, 1 if it did, and more if its program failed, one more
 	// for each failure in a row.

@@ -21,7 +21,7 @@ const (
 	again = time.Minute
 )
 
-// Events is an observer that leaves Kubernetes Events about what people have to know who look at the owner or at this pod. It writes them in
+// Events is an observer that leaves Kubernetes Events about what people who watch the owner or this pod must know. It writes them in
 // goroutines, so that the loop does not wait for them.
 type Events struct {
 	store     *store.Store

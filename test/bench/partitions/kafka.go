@@ -20,7 +20,7 @@ func kafka(b kgo.GroupBalancer) contender {
 	return contender{"franz-go " + b.ProtocolName(), func(in placement.Input) (placement.Owners, time.Duration) {
 		o, took := balance(b, in)
 		if b.IsCooperative() {
-			// The first division leaves out what has to be revoked first. A second one gives it to its new owner.
+			// The first division leaves out what must be revoked first. A second one gives it to its new owner.
 			in.Owners = o
 			o, _ = balance(b, in)
 		}

@@ -50,8 +50,8 @@ type ControlPlane struct {
 }
 
 // Start boots a control plane and returns when the API server is ready and the
-// controllers run, usually after a few seconds. When the programs have to be
-// downloaded or built first it takes minutes; ctx bounds that too. On error nothing is left
+// controllers run, usually after a few seconds. When it must download or build the programs
+// first, it takes minutes; ctx bounds that too. On error nothing is left
 // running, and the error names the log of what failed.
 func Start(ctx context.Context, options Options) (*ControlPlane, error) {
 	c := &ControlPlane{options: options, log: options.Log, users: map[string]*rest.Config{}}

@@ -237,7 +237,7 @@ func (m *machine) write(file, content string) {
 	if err := os.MkdirAll(filepath.Dir(m.path(file)), 0o700); err != nil {
 		m.t.Fatal(err)
 	}
-	if err := os.WriteFile(m.path(file), []byte(content), 0o700); err != nil { //nolint:gosec // scripts have to be executable
+	if err := os.WriteFile(m.path(file), []byte(content), 0o700); err != nil { //nolint:gosec // scripts must be executable
 		m.t.Fatal(err)
 	}
 }

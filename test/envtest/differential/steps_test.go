@@ -30,7 +30,7 @@ type generator struct {
 }
 
 func newGenerator(seed, number uint64) *generator {
-	g := &generator{r: rand.New(rand.NewPCG(seed, number))} //nolint:gosec // it has to be the same again, not secret
+	g := &generator{r: rand.New(rand.NewPCG(seed, number))} //nolint:gosec // it must be the same again, not secret
 	g.applied = pick(g, "example.com/applied", assignment.HandoverKey)
 	return g
 }

@@ -95,7 +95,7 @@ type span struct {
 	from, to  int64
 }
 
-// spans returns the times in which partitions were worked on. The records of one log have to be in their order.
+// spans returns the times in which partitions were worked on. The records of one log must be in their order.
 func spans(records []overlap.Record) []span {
 	var all []span
 	open := map[string]int{} // by log, where its span is

@@ -107,7 +107,7 @@ type backoff struct{ wait, most time.Duration }
 
 func newBackoff(most time.Duration) *backoff { return &backoff{wait: most / 16, most: most} }
 
-// next returns the wait after a run of the given length. A long run starts anew.
+// next returns the wait after a run of the given length. After a long run it starts from the least wait.
 func (b *backoff) next(ran time.Duration) time.Duration {
 	if ran > 2*b.most {
 		b.wait = b.most / 16

@@ -139,7 +139,7 @@ var _ = Describe("idalloc under the policy", func() {
 		w.damage(ctx)
 		Expect(w.settled(ctx, 3)).To(Equal(before))
 
-		By("a rolling update that may stop no pod: each slot has to be handed over")
+		By("a rolling update that may stop no pod: each slot must be handed over")
 		w.change(ctx, types.StrategicMergePatchType, `{"spec":{"strategy":{"rollingUpdate":{"maxSurge":1,"maxUnavailable":0}},"template":{"metadata":{"annotations":{"example.com/restarted":"yes"}}}}}`)
 		Eventually(func(g Gomega) {
 			for id, pod := range w.settled(ctx, 3) {

@@ -33,7 +33,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	DeferCleanup(env.Stop)
 })
 
-// namespace is made anew for each spec.
+// namespace makes a new namespace for each spec.
 func namespace(ctx SpecContext, rules ...rbacv1.PolicyRule) *suite.Namespace {
 	GinkgoHelper()
 	ns, err := env.NewNamespace(ctx, rules...)

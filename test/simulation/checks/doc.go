@@ -11,5 +11,5 @@
 //   - Requests are few.
 //
 // excuses.go has all excuses for the first of them. The judge changes nothing in the world. A checker that cannot fail is
-// worth nothing, so mutants of the production code have to be caught by these.
+// worth nothing, so these must catch mutants of the production code.
 package checks

@@ -134,7 +134,7 @@ func (j *Judge) Rested(long time.Duration) {
 // Missf reports that something is missing for good.
 func (j *Judge) Missf(format string, args ...any) { j.reportf(density, format, args...) }
 
-// checkStill reports a process that let go of its id in the rest, also if it took it again.
+// checkStill reports a process that let go of its id in the rest, even if it took it again.
 func (j *Judge) checkStill(p *world.Process, b *identity.Identity) {
 	had, held := j.still[p]
 	if !held || (b != nil && b.ID == had.ID && b.Token == had.Token) {

@@ -50,7 +50,7 @@ func (st *Stream) hear(v *Version) {
 	case now:
 		st.send("MODIFIED", v)
 	case old:
-		st.send("DELETED", v.Before.deleted(v.RV)) // as it was, also when it only ceased to match
+		st.send("DELETED", v.Before.deleted(v.RV)) // as it was, even when it only ceased to match
 	}
 }
 

@@ -55,7 +55,7 @@ func (b *beside) set(id *identity.Identity) {
 	}
 }
 
-// outlives reports whether work goes on that this process told of an id, also when it has ended.
+// outlives reports whether work goes on that this process told of an id, even when it has ended.
 func (p *Process) outlives() bool {
 	return p.beside != nil && p.beside.under != nil && p.FenceAfter == 0
 }
