@@ -40,7 +40,7 @@ func RunPartitions(ctx context.Context, o Options, work func(ctx context.Context
 		return ended(ctx, err)
 	}
 	defer i.release(ctx)
-	defer r.close(ctx) // where Options.Changed panics, calls go on
+	defer func() { _ = r.close(ctx) }() // where Options.Changed panics, calls go on
 	err = follow(ctx, i, r)
 	if own := r.close(ctx); own != nil {
 		i.Failed()
