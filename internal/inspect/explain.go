@@ -12,9 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/idalloc/idalloc/pkg/allocator/census"
 	"github.com/idalloc/idalloc/pkg/allocator/proposal"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
-	"github.com/idalloc/idalloc/pkg/gc"
 	"github.com/idalloc/idalloc/pkg/watch"
 )
 
@@ -60,7 +60,7 @@ func Explain(ctx context.Context, s *store.Store, namespace, name string) (Expla
 		n.pods[name] = newPod(whole, n.owner, false)
 	}
 	e := n.explain(name, startOf(whole))
-	if e.ID == nil && !gc.Finished(n.pods[name].phase) {
+	if e.ID == nil && !census.Finished(n.pods[name].phase) {
 		e.Reasons = append(e.Reasons, missing(ctx, s, whole, ref, n.pods[name].Receipt.Strict)...)
 		e.Reasons = append(e.Reasons, said(ctx, s, whole)...)
 	}

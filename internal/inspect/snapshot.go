@@ -13,10 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/census"
 	"github.com/idalloc/idalloc/pkg/allocator/proposal"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
-	"github.com/idalloc/idalloc/pkg/gc"
 )
 
 // lostAfter is how long a pod outlives its grace period until people are told that its node may be down.
@@ -87,7 +87,7 @@ func (p pod) sign() bool {
 	return p.Receipt.State != receipt.None || p.elsewhere.State != receipt.None
 }
 
-func (p pod) live() bool { return !gc.Finished(p.phase) }
+func (p pod) live() bool { return !census.Finished(p.phase) }
 
 // read reads an owner, its pods and its Leases. Errors: as of store.Get and store.EachFullPod.
 func read(ctx context.Context, s *store.Store, ref store.Ref) (snapshot, error) {
@@ -107,7 +107,7 @@ func read(ctx context.Context, s *store.Store, ref store.Ref) (snapshot, error) 
 		owner: owner, now: s.Clock.Now(), written: lastWrite(whole.GetManagedFields()), changed: lastChange(whole.GetManagedFields()),
 		pods: map[string]pod{}, rollout: rollout{finished: finished(whole)},
 	}
-	for _, selector := range gc.Selectors(owner) {
+	for _, selector := range census.Selectors(owner) {
 		err := s.EachFullPod(ctx, owner.Namespace, metav1.ListOptions{LabelSelector: selector}, func(u *unstructured.Unstructured) {
 			if known, ok := now.pods[u.GetName()]; !ok || known.UID != string(u.GetUID()) {
 				now.pods[u.GetName()] = newPod(u, owner, selector == owner.Selector)
@@ -160,7 +160,7 @@ func (n snapshot) adoptions(ctx context.Context, s *store.Store) map[string]bool
 func newPod(u *unstructured.Unstructured, owner store.Owner, owned bool) pod {
 	var p pod
 	var err error
-	if p.Pod, err = gc.PodOf(owner, u, owned); err != nil {
+	if p.Pod, err = census.PodOf(owner, u, owned); err != nil {
 		p.damage = "annotation " + receipt.Key + ": " + err.Error()
 	}
 	if r, err := receipt.Parse(u.GetAnnotations()[receipt.Key]); err == nil && r.UID == p.UID && r.Owner != owner.String() {

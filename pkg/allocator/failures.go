@@ -4,11 +4,11 @@ import (
 	"context"
 	"time"
 
+	"github.com/idalloc/idalloc/pkg/allocator/census"
 	"github.com/idalloc/idalloc/pkg/allocator/duty"
 	"github.com/idalloc/idalloc/pkg/allocator/event"
 	"github.com/idalloc/idalloc/pkg/allocator/proposal"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
-	"github.com/idalloc/idalloc/pkg/gc"
 )
 
 // restAfter is after how many failures in a row a process takes no partitions for a while. The receipt counts them, so the count outlives the process.
@@ -85,7 +85,7 @@ func (a *Allocator) lookBack(ctx context.Context) error {
 	if written, ok := writtenAt(a.pod); !ok || a.clock.Since(written) >= provenAfter {
 		return nil
 	}
-	pods, err := gc.Survey(ctx, a.o.Store, a.view.owner)
+	pods, err := census.Survey(ctx, a.o.Store, a.view.owner)
 	if err != nil {
 		a.known.Unseen = true
 		return err

@@ -6,12 +6,12 @@ import (
 	"maps"
 	"time"
 
+	"github.com/idalloc/idalloc/pkg/allocator/census"
 	"github.com/idalloc/idalloc/pkg/allocator/event"
 	"github.com/idalloc/idalloc/pkg/allocator/pace"
 	"github.com/idalloc/idalloc/pkg/allocator/proposal"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
-	"github.com/idalloc/idalloc/pkg/gc"
 )
 
 // plan reads the owner unless a stream has it, lists the pods, decides, and writes what is proposed.
@@ -83,7 +83,7 @@ func (a *Allocator) noteWrite(before store.Owner, d proposal.Decision) {
 // decide lists the pods and plans for what it finds. If a Deployment has no slot for this pod, or a hand-over is under way, it reads where the
 // pod stands in the rolling update.
 func (a *Allocator) decide(ctx context.Context, owner store.Owner) (d proposal.Decision, err error) {
-	pods, err := gc.Survey(ctx, a.o.Store, owner)
+	pods, err := census.Survey(ctx, a.o.Store, owner)
 	if err != nil {
 		return d, err
 	}

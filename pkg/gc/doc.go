@@ -1,8 +1,7 @@
 // Package gc finds the dead holders of an owner and frees their slots. Other programs may use it, but its API may change
 // with any version.
 //
-// Sweep does what "idalloc gc" does. Survey only looks: it returns the live pods, and writes nothing. Both need a store.Store, which
-// store.New makes from a rest.Config.
+// Sweep does what "idalloc gc" does. It needs a store.Store, which store.New makes from a rest.Config. Package census says which pods live.
 //
 // A holder is dead when its pod object is gone, or when its phase is Succeeded or Failed. A Terminating pod is alive, because its process may
 // still run. A sweep never takes a slot from a pod whose receipt locks it: the map only proposes.

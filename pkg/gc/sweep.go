@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"github.com/idalloc/idalloc/pkg/allocator/census"
 	"github.com/idalloc/idalloc/pkg/allocator/proposal"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
@@ -40,7 +41,7 @@ type Result struct {
 // others, because they know their own revision. It leaves partitions to them, too. With dryRun it writes nothing.
 //
 // Sweep blocks until it is done. After a conflict, and after a write without an answer, it tries again until the steps of
-// backoff are used up or ctx ends. Errors: those of store.Store's Get and Propose, and those of Survey.
+// backoff are used up or ctx ends. Errors: those of store.Store's Get and Propose, and those of census.Survey.
 func Sweep(ctx context.Context, s *store.Store, ref store.Ref, backoff wait.Backoff, dryRun bool) (Result, error) {
 	var lost Result // the result of a write without an answer
 	for {
@@ -73,7 +74,7 @@ func sweepOnce(ctx context.Context, s *store.Store, ref store.Ref, dryRun bool) 
 	if err != nil {
 		return Result{}, err
 	}
-	pods, err := Survey(ctx, s, owner)
+	pods, err := census.Survey(ctx, s, owner)
 	if err != nil {
 		return Result{}, err
 	}
@@ -142,7 +143,7 @@ func end(ctx context.Context, s *store.Store, namespace, name string) (string, e
 	phase, _, _ := unstructured.NestedString(pod.Object, "status", "phase")
 	reason, _, _ := unstructured.NestedString(pod.Object, "status", "reason")
 	switch {
-	case !Finished(phase):
+	case !census.Finished(phase):
 		return "its pod has other labels, and locks nothing", nil
 	case reason != "":
 		return fmt.Sprintf("its pod is %s (%s)", phase, reason), nil

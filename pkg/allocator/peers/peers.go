@@ -7,9 +7,9 @@ import (
 	"github.com/go-logr/logr"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/census"
 	"github.com/idalloc/idalloc/pkg/allocator/proposal"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
-	"github.com/idalloc/idalloc/pkg/gc"
 	"github.com/idalloc/idalloc/pkg/watch"
 )
 
@@ -58,7 +58,7 @@ func (p *Peers) Leave() {
 // Synced reports whether Pods knows all of them.
 func (p *Peers) Synced() bool { return p.owned != nil && p.owned.Synced() && p.labelled.Synced() }
 
-// Pods is gc.Survey as far as the watches know. Only a survey finds out which pods have come from another owner.
+// Pods is census.Survey as far as the watches know. Only a survey finds out which pods have come from another owner.
 func (p *Peers) Pods(owner store.Owner) []proposal.Pod {
 	seen := map[string]bool{} // by UID
 	var pods []proposal.Pod
@@ -66,7 +66,7 @@ func (p *Peers) Pods(owner store.Owner) []proposal.Pod {
 		for _, meta := range stream.Objects() {
 			if !seen[string(meta.UID)] {
 				seen[string(meta.UID)] = true
-				pod, _ := gc.PodOf(owner, meta, stream == p.owned) // a receipt that cannot be read locks
+				pod, _ := census.PodOf(owner, meta, stream == p.owned) // a receipt that cannot be read locks
 				pods = append(pods, pod)
 			}
 		}

@@ -1,4 +1,4 @@
-package gc
+package census
 
 import (
 	"net/http"
@@ -7,16 +7,41 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/clock"
 
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/proposal"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/test/apifake"
 )
 
+// read returns the owner, and the store that has read it.
+func read(t *testing.T, server *apifake.Server) (*store.Store, store.Owner) {
+	t.Helper()
+	s, err := store.New(server.Config(), clock.RealClock{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	owner, err := s.Get(t.Context(), store.Ref{APIVersion: apifake.Apps, Kind: store.Deployment, Namespace: apifake.Namespace, Name: apifake.Worker})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, owner
+}
+
+// released takes the labels away that the owner selects.
+func released(o *unstructured.Unstructured) *unstructured.Unstructured {
+	labels := o.GetLabels()
+	delete(labels, "app")
+	o.SetLabels(labels)
+	return o
+}
+
 func TestASurveyFindsTheOwnersPodsAndThoseWithALock(t *testing.T) {
 	server := apifake.New(t)
-	server.Put(apifake.Assigned(9, held("a", "b", "dead")))
+	server.Put(apifake.Assigned(9, assignment.State{Slots: assignment.Slots{0: "a", 1: "b", 2: "dead"}}))
 	server.Put(apifake.Holding("a", 0))
 	server.Put(released(apifake.Holding("b", 1)))
 	server.Put(apifake.Pod("c"))
@@ -24,11 +49,7 @@ func TestASurveyFindsTheOwnersPodsAndThoseWithALock(t *testing.T) {
 	dead := apifake.Holding("dead", 2)
 	dead.Object["status"] = map[string]any{"phase": "Succeeded"}
 	server.Put(dead)
-	s := storeOf(t, server)
-	owner, err := s.Get(t.Context(), theRef())
-	if err != nil {
-		t.Fatal(err)
-	}
+	s, owner := read(t, server)
 	pods, err := Survey(t.Context(), s, owner)
 	if err != nil || len(pods) != 3 {
 		t.Fatalf("%+v, %v", pods, err)
@@ -44,7 +65,7 @@ func TestASurveyFindsTheOwnersPodsAndThoseWithALock(t *testing.T) {
 func TestASurveyWithoutAnAnswerSaysNothing(t *testing.T) {
 	for lost := range 2 {
 		server := apifake.New(t)
-		server.Put(apifake.Assigned(9, held("a")))
+		server.Put(apifake.Assigned(9, assignment.State{Slots: assignment.Slots{0: "a"}}))
 		lists := 0
 		server.Before(func(w http.ResponseWriter, r *http.Request) bool {
 			if r.URL.Query().Get("labelSelector") == "" {
@@ -56,11 +77,7 @@ func TestASurveyWithoutAnAnswerSaysNothing(t *testing.T) {
 			apifake.Refuse(w, http.StatusInternalServerError, metav1.StatusReasonInternalError, "etcd")
 			return true
 		})
-		s := storeOf(t, server)
-		owner, err := s.Get(t.Context(), theRef())
-		if err != nil {
-			t.Fatal(err)
-		}
+		s, owner := read(t, server)
 		if pods, err := Survey(t.Context(), s, owner); !store.Temporary(err) || len(pods) > 0 {
 			t.Errorf("%+v, %v", pods, err)
 		}
@@ -135,11 +152,7 @@ func TestWhatAPodLocksOfItsFormerOwnerIsLocked(t *testing.T) {
 		pod.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: apifake.Apps, Kind: store.ReplicaSet, Name: "set", UID: "set", Controller: new(true)}})
 		pod.SetAnnotations(map[string]string{receipt.Key: receipt.Receipt{UID: string(pod.GetUID()), Owner: "ReplicaSet/set", State: receipt.Locks, Write: "w"}.Encode()})
 		server.Put(pod)
-		s := storeOf(t, server)
-		owner, err := s.Get(t.Context(), theRef())
-		if err != nil {
-			t.Fatal(err)
-		}
+		s, owner := read(t, server)
 		if pods, err := Survey(t.Context(), s, owner); err != nil || len(pods) != 1 || pods[0].Receipt.LocksSlot(0) != moves {
 			t.Errorf("%s: %+v, %v", kind, pods, err)
 		}

@@ -1,4 +1,6 @@
-package gc
+// Package census finds out, for a plan, which pods of an owner live and what each of them locks. It writes nothing. Other programs may use it,
+// but its API may change with any version.
+package census
 
 import (
 	"cmp"
