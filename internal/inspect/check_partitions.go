@@ -28,7 +28,7 @@ func (c *checker) checkPartitions() {
 	c.checkShares(d)
 	c.checkCounts(d)
 	c.checkPaused()
-	if c.state.Partitions == nil {
+	if c.state.Row == nil {
 		return
 	}
 	c.checkUnowned(d)
@@ -39,7 +39,7 @@ func (c *checker) checkPartitions() {
 
 // dividing reports whether there is anything to say of partitions.
 func (c *checker) dividing() bool {
-	if c.state.Partitions != nil || c.broken(assignment.PartitionOwnersKey) || c.owner.Wish.HasCount || len(c.owner.Wish.Problems) > 0 {
+	if c.state.Row != nil || c.broken(assignment.PartitionOwnersKey) || c.owner.Wish.HasCount || len(c.owner.Wish.Problems) > 0 {
 		return true
 	}
 	for name := range c.pods {
@@ -63,7 +63,7 @@ func (c *checker) checkWish() {
 	if what := c.unmet(); what != "" {
 		c.partitionf(PartitionKeys, placement.Set{}, Finding{}, "%s", what)
 	}
-	row := c.owner.Record.State.Partitions
+	row := c.owner.Record.State.Row
 	if !c.owner.Wish.HasCount && !c.garbled(assignment.PartitionCountKey) && row != nil && row.Count > 0 {
 		c.warnf("annotation %s of %s is gone, and %d partitions stay in force: set it again, or set it to \"0\" to end them", assignment.PartitionCountKey, c.owner, row.Count)
 	}
@@ -76,7 +76,7 @@ func (n snapshot) garbled(key string) bool {
 
 // unmet says which of the user's annotations are not in force although pods have ids, empty if all are.
 func (h holding) unmet() string {
-	wish, row := h.owner.Wish, h.owner.Record.State.Partitions
+	wish, row := h.owner.Wish, h.owner.Record.State.Row
 	switch {
 	case !wish.HasCount || h.broken(assignment.PartitionOwnersKey) || len(h.lockers) == 0:
 		return ""
@@ -127,7 +127,7 @@ func unknown(strategy string) bool {
 // checkRow finds that somebody removed the owners of the partitions.
 func (c *checker) checkRow(d division) {
 	locked := slices.ContainsFunc(d.locker, func(name string) bool { return name != "" })
-	if c.state.Partitions == nil && locked && !c.broken(assignment.PartitionOwnersKey) {
+	if c.state.Row == nil && locked && !c.broken(assignment.PartitionOwnersKey) {
 		c.partitionf(Changed, placement.Set{}, Finding{}, "%s does not say who owns which partitions although pods lock some, because somebody removed it or the workload was created again: "+
 			"the next pod that plans writes it again from the receipts, within seconds, and nobody's work stops meanwhile; if it stays, see the log of idalloc in the pods", c.owner)
 	}
@@ -141,7 +141,7 @@ func (c *checker) checkShares(d division) {
 		case d.second[k] != "":
 			pair := [2]string{name, d.second[k]}
 			twice[pair] = append(twice[pair], k)
-		case name != "" && c.state.Partitions != nil && !c.owns(name, k):
+		case name != "" && c.state.Row != nil && !c.owns(name, k):
 			stray[name] = append(stray[name], k)
 		}
 	}

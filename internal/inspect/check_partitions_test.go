@@ -23,7 +23,7 @@ func dividedPods() snapshot {
 	n := settledPods(3)
 	n.now, n.written = rowAt.Add(10*time.Minute), rowAt
 	n.owner.Wish = assignment.Wish{Count: 6, HasCount: true, FailoverAfter: 30 * time.Second}
-	n.owner.Record.State.Partitions = &assignment.Partitions{Count: 6, Strategy: placement.NameSticky, Owners: placement.Owners{}}
+	n.owner.Record.State.Row = &assignment.Row{Count: 6, Strategy: placement.NameSticky, Owners: placement.Owners{}}
 	for id, name := range []string{"a", "b", "c"} {
 		set := placement.Between(2*id, 2*id+1)
 		n.stored().Owners[id] = set
@@ -34,7 +34,7 @@ func dividedPods() snapshot {
 	return n
 }
 
-func (n snapshot) stored() *assignment.Partitions { return n.owner.Record.State.Partitions }
+func (n snapshot) stored() *assignment.Row { return n.owner.Record.State.Row }
 
 // locksPartitions has the receipt of a pod lock other partitions.
 func (n snapshot) locksPartitions(name string, set placement.Set) {
@@ -94,7 +94,7 @@ func TestPartitionsFromOutside(t *testing.T) {
 		"two pods lock partitions whose owners somebody removed": {
 			change: func(n *snapshot) {
 				n.locksPartitions("b", placement.Between(0, 3))
-				n.owner.Record.State.Partitions = nil
+				n.owner.Record.State.Row = nil
 			},
 			finds: []string{"changed  ", keysWrong, "partitionTwice 0-1 b"},
 			says:  []string{"the next pod that plans writes it again from the receipts"},
@@ -293,13 +293,13 @@ func TestPartitionsFromOutside(t *testing.T) {
 		"somebody else damaged the owners": {
 			change: func(n *snapshot) {
 				n.owner.Record.Problems = []assignment.ProblemError{{Key: assignment.PartitionOwnersKey, Detail: "not the owners"}}
-				n.owner.Record.State.Partitions = nil
+				n.owner.Record.State.Row = nil
 			},
 			finds: []string{"damaged  "},
 			says:  []string{"annotation idalloc.dev/partition-owners: not the owners: it counts as absent"},
 		},
 		"somebody removed the owners": {
-			change: func(n *snapshot) { n.owner.Record.State.Partitions = nil },
+			change: func(n *snapshot) { n.owner.Record.State.Row = nil },
 			finds:  []string{"changed  ", keysWrong},
 			says:   []string{"does not say who owns which partitions although pods lock some"},
 			rows:   []string{ofA, ofB, ofC},
@@ -364,7 +364,7 @@ func (n *snapshot) unwanted() { n.owner.Wish = assignment.DecodeWish(nil) }
 
 // forget makes the workload one that never worked on partitions, whatever the user wants.
 func (n *snapshot) forget() {
-	n.owner.Record.State.Partitions = nil
+	n.owner.Record.State.Row = nil
 	for name := range n.pods {
 		n.abstain(name)
 	}

@@ -44,7 +44,7 @@ func (c *checker) checkWaiters() {
 func (c *checker) willing(waiters []pod, state assignment.State) proposal.Input {
 	in := proposal.Input{
 		Count: c.owner.Count, State: state, Me: waiters[0].Name, Room: assignment.Room{All: math.MaxInt}, Pods: make([]proposal.Pod, 0, len(c.pods)),
-		Partitions: proposal.Partitions{Unchanged: true},
+		Partitions: proposal.Division{Unchanged: true},
 	}
 	for _, p := range waiters {
 		p.Controller, p.Receipt = "waiters", receipt.Receipt{State: receipt.Waits, Share: receipt.Nothing()}

@@ -141,7 +141,7 @@ func (n snapshot) since(s share) time.Time {
 	switch {
 	case s.state == Owned || s.state == Paused:
 		return n.pods[s.pod].written
-	case s.state == Unowned && n.owner.Record.State.Partitions != nil, s.state == Awaiting && !taken:
+	case s.state == Unowned && n.owner.Record.State.Row != nil, s.state == Awaiting && !taken:
 		return n.written
 	}
 	return time.Time{}
@@ -201,7 +201,7 @@ func (h holding) divide() division {
 			}
 		}
 	}
-	if h.owner.Record.State.Partitions == nil { // the locks are the ownership
+	if h.owner.Record.State.Row == nil { // the locks are the ownership
 		for k, name := range d.locker {
 			if name != "" && d.second[k] == "" {
 				d.ids[k] = h.pods[name].slot()
@@ -263,9 +263,9 @@ func (d division) at(k int) share {
 }
 
 // inForce returns what the owner says about partitions. It is the zero value if that is nothing, or if it cannot be read.
-func (n snapshot) inForce() assignment.Partitions {
-	if row := n.owner.Record.State.Partitions; row != nil {
+func (n snapshot) inForce() assignment.Row {
+	if row := n.owner.Record.State.Row; row != nil {
 		return *row
 	}
-	return assignment.Partitions{}
+	return assignment.Row{}
 }

@@ -56,7 +56,7 @@ func (a *Allocator) followRest() {
 // othersDivide reports whether another id has an entry and is among those that divide the partitions.
 func (a *Allocator) othersDivide() bool {
 	owner := a.view.owner
-	for _, id := range owner.Record.State.Partitions.Members() {
+	for _, id := range owner.Record.State.Row.Members() {
 		if name, taken := owner.Record.State.Slots[id]; taken && name != a.o.Pod && id < owner.Count {
 			return true
 		}

@@ -296,10 +296,10 @@ func TestAncientAnnotationsWhilePartitionsGrow(t *testing.T) {
 // row is the number of partitions by the row.
 func (b *bench) row() int {
 	r := assignment.Decode(b.api.Get(apifake.Deployment, apifake.Worker).GetAnnotations())
-	if r.State.Partitions == nil {
+	if r.State.Row == nil {
 		return 0
 	}
-	return r.State.Partitions.Count
+	return r.State.Row.Count
 }
 
 func (b *bench) annotate(all map[string]string) {

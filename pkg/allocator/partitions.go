@@ -27,7 +27,7 @@ func (a *Allocator) joinsAt() time.Time {
 
 // joinIn is how much later a holder plans that is not among those that divide the partitions yet, or whose partitions are idle.
 func (a *Allocator) joinIn() time.Duration {
-	row := a.view.owner.Record.State.Partitions
+	row := a.view.owner.Record.State.Row
 	switch {
 	case !a.o.Divides || a.work.paused || a.work.rest.active || !a.view.owner.Wish.HasCount && row == nil:
 		return 0

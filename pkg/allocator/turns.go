@@ -134,7 +134,7 @@ func (a *Allocator) alarms() []time.Time {
 // map names them.
 func (a *Allocator) partitionsDue() bool {
 	owner, mine := a.view.owner, a.tenure.Lock.Share
-	row := owner.Record.State.Partitions
+	row := owner.Record.State.Row
 	if !a.o.Divides && row == nil || a.clock.Now().Before(a.plans.vainUntil) {
 		return false
 	}
@@ -161,7 +161,7 @@ func (a *Allocator) partitionsDue() bool {
 // lacksLong reports whether the target has given this id partitions for a while that it does not have. The pod whose id has them by the row may have died
 // after it let them go: then a plan, which reads receipts, gives them away.
 func (a *Allocator) lacksLong() bool {
-	p, mine, row := &a.plans, a.tenure.Lock.Share, a.view.owner.Record.State.Partitions
+	p, mine, row := &a.plans, a.tenure.Lock.Share, a.view.owner.Record.State.Row
 	target, known := proposal.Target(a.view.owner.Count, row, a.view.owner.Wish, a.o.strategy)
 	switch {
 	case !known || target[mine.ID].Subset(mine.Partitions):

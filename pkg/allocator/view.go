@@ -174,7 +174,7 @@ func (a *Allocator) proposed(id int) receipt.Share {
 	if !a.o.Divides || a.work.paused || a.work.rest.active {
 		return s
 	}
-	mine, wish, row := a.tenure.Lock.Share, a.view.owner.Wish, a.view.owner.Record.State.Partitions
+	mine, wish, row := a.tenure.Lock.Share, a.view.owner.Wish, a.view.owner.Record.State.Row
 	switch {
 	case row != nil:
 		s.Of, s.Partitions = row.Count, row.Owners[id]
@@ -194,7 +194,7 @@ func (a *Allocator) proposed(id int) receipt.Share {
 
 // yields returns the partitions of the id that the target gives to others, or to nobody because they are above the count.
 func (a *Allocator) yields(id int) (set placement.Set) {
-	row := a.view.owner.Record.State.Partitions
+	row := a.view.owner.Record.State.Row
 	if !a.o.Divides || !a.o.HandsOver || a.o.Keeps || row == nil {
 		return set
 	}

@@ -80,7 +80,7 @@ func sweepOnce(ctx context.Context, s *store.Store, ref store.Ref, dryRun bool) 
 	}
 	decision := proposal.Plan(proposal.Input{
 		Count: owner.Count, State: owner.Record.State, Pods: pods, Room: owner.Room(), Now: s.Clock.Now(),
-		Partitions: proposal.Partitions{Unchanged: true},
+		Partitions: proposal.Division{Unchanged: true},
 	})
 	next := decision.Next
 	if next == nil && len(owner.Record.Problems) > 0 {

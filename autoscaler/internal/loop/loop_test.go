@@ -40,8 +40,8 @@ type server struct {
 const uid = "7b1f3c52-0000-4000-8000-000000000000"
 
 func (s *server) object() map[string]any {
-	row := assignment.Partitions{Count: 4, Strategy: placement.NameExternal, Owners: placement.Owners{0: placement.Between(0, 3)}}
-	state := assignment.State{Slots: assignment.Slots{0: "worker-a"}, Partitions: &row}
+	row := assignment.Row{Count: 4, Strategy: placement.NameExternal, Owners: placement.Owners{0: placement.Between(0, 3)}}
+	state := assignment.State{Slots: assignment.Slots{0: "worker-a"}, Row: &row}
 	annotations := state.Encode()
 	annotations[assignment.PartitionCountKey], annotations[assignment.PartitionStrategyKey] = "4", placement.NameExternal
 	return map[string]any{

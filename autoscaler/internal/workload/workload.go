@@ -75,7 +75,7 @@ func (w Workload) Read(ctx context.Context) (Moment, error) {
 
 func see(o store.Owner) Moment {
 	m := Moment{Owner: o, Seen: decide.Seen{Count: o.Count, Target: o.Wish.Target, Absent: map[int]string{}, Unready: map[int]bool{}}}
-	row := o.Record.State.Partitions
+	row := o.Record.State.Row
 	if row != nil {
 		m.Partitions, m.Row = row.Count, maps.Clone(row.Owners)
 	}
@@ -94,7 +94,7 @@ func (m *Moment) lacks() bool {
 }
 
 // trouble says why the owner is not to be touched.
-func trouble(o store.Owner, row *assignment.Partitions) string {
+func trouble(o store.Owner, row *assignment.Row) string {
 	ask := fmt.Sprintf("kubectl annotate -n %s %s", o.Namespace, o.Ref)
 	switch {
 	case o.Terminating:

@@ -56,8 +56,8 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *server) deployment() object {
-	row := assignment.Partitions{Count: 4, Strategy: placement.NameExternal, Owners: placement.Owners{0: placement.Between(0, 3), 1: {}, 2: {}, 3: {}}}
-	state := assignment.State{Slots: assignment.Slots{0: "a", 1: "b", 2: "c"}, Partitions: &row}
+	row := assignment.Row{Count: 4, Strategy: placement.NameExternal, Owners: placement.Owners{0: placement.Between(0, 3), 1: {}, 2: {}, 3: {}}}
+	state := assignment.State{Slots: assignment.Slots{0: "a", 1: "b", 2: "c"}, Row: &row}
 	if s.joining {
 		delete(row.Owners, 3)
 		state.Slots[3] = "d"

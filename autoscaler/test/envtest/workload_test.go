@@ -171,8 +171,8 @@ func (w *scaled) follow(ctx SpecContext) {
 // lawful checks that a target names members only, and that only ids go that own nothing. What a hand does is not judged: the spec of a
 // hand on kubectl scale has nobody else scale down.
 func lawful(before, after store.Owner) error {
-	row := assignment.Partitions{}
-	if p := before.Record.State.Partitions; p != nil {
+	row := assignment.Row{}
+	if p := before.Record.State.Row; p != nil {
 		row = *p
 	}
 	if !after.Wish.Target.Equal(before.Wish.Target) {

@@ -22,12 +22,12 @@ const (
 	PartitionFailoverAfterKey = "idalloc.dev/partition-failover-after"
 	// PartitionTargetKey says which id is to own what, for the strategy external.
 	PartitionTargetKey = "idalloc.dev/partition-target"
-	// PartitionOwnersKey carries Partitions.
+	// PartitionOwnersKey carries the Row.
 	PartitionOwnersKey = "idalloc.dev/partition-owners"
 )
 
-// Partitions is what is in force, and which id owns which partitions.
-type Partitions struct {
+// Row says what is in force, and which id owns which partitions.
+type Row struct {
 	// Count is the number of partitions. Owners may still have some at or above it, until the ids that own these have
 	// yielded them.
 	Count int
@@ -37,63 +37,63 @@ type Partitions struct {
 	Owners placement.Owners
 }
 
-// Same reports whether p and o are equal. Either may be nil.
-func (p *Partitions) Same(o *Partitions) bool {
-	if p == nil || o == nil {
-		return p == o
+// Same reports whether r and o are equal. Either may be nil.
+func (r *Row) Same(o *Row) bool {
+	if r == nil || o == nil {
+		return r == o
 	}
-	return p.Count == o.Count && p.Strategy == o.Strategy && p.Owners.Equal(o.Owners)
+	return r.Count == o.Count && r.Strategy == o.Strategy && r.Owners.Equal(o.Owners)
 }
 
 // Members returns the ids among which partitions are divided, in ascending order: those that Owners lists. It does not know the number of
 // slots, so some may be at or above it.
-func (p *Partitions) Members() []int {
-	if p == nil {
+func (r *Row) Members() []int {
+	if r == nil {
 		return nil
 	}
-	return p.Owners.IDs()
+	return r.Owners.IDs()
 }
 
-type partitionsWire struct {
+type rowWire struct {
 	Count    int             `json:"count"`
 	Strategy string          `json:"strategy"`
 	Owners   json.RawMessage `json:"owners"`
 }
 
 // Encode returns the canonical form of the annotation PartitionOwnersKey.
-func (p Partitions) Encode() string {
-	return `{"count":` + strconv.Itoa(p.Count) + `,"strategy":"` + p.Strategy + `","owners":` + p.Owners.String() + "}"
+func (r Row) Encode() string {
+	return `{"count":` + strconv.Itoa(r.Count) + `,"strategy":"` + r.Strategy + `","owners":` + r.Owners.String() + "}"
 }
 
-// size returns the bytes of the annotation that stores p.
-func (p *Partitions) size() int {
-	if p == nil {
+// size returns the bytes of the annotation that stores r.
+func (r *Row) size() int {
+	if r == nil {
 		return 0
 	}
-	return len(PartitionOwnersKey) + len(p.Encode())
+	return len(PartitionOwnersKey) + len(r.Encode())
 }
 
-func parsePartitions(text string) (Partitions, error) {
-	var w partitionsWire
+func parseRow(text string) (Row, error) {
+	var w rowWire
 	dec := json.NewDecoder(strings.NewReader(text))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&w); err != nil {
-		return Partitions{}, fmt.Errorf("not the owners of partitions: %s", quote(text))
+		return Row{}, fmt.Errorf("not the owners of partitions: %s", quote(text))
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return Partitions{}, fmt.Errorf("something follows the JSON object: %s", quote(text))
+		return Row{}, fmt.Errorf("something follows the JSON object: %s", quote(text))
 	}
 	if err := checkPartitionCount(w.Count); err != nil {
-		return Partitions{}, err
+		return Row{}, err
 	}
 	if !validStrategy(w.Strategy) {
-		return Partitions{}, fmt.Errorf("not the name of a strategy: %s", quote(w.Strategy))
+		return Row{}, fmt.Errorf("not the name of a strategy: %s", quote(w.Strategy))
 	}
 	owners, err := placement.ParseOwners(string(w.Owners), placement.MaxCount)
 	if err != nil {
-		return Partitions{}, err
+		return Row{}, err
 	}
-	return Partitions{Count: w.Count, Strategy: w.Strategy, Owners: owners}, nil
+	return Row{Count: w.Count, Strategy: w.Strategy, Owners: owners}, nil
 }
 
 func checkPartitionCount(n int) error {

@@ -22,17 +22,17 @@ func setOf(t *testing.T, text string) placement.Set {
 }
 
 func TestPartitionsAreStored(t *testing.T) {
-	p := Partitions{Count: 64, Strategy: "sticky", Owners: placement.Owners{0: setOf(t, "0-15,40"), 1: setOf(t, "16-31"), 2: {}}}
+	p := Row{Count: 64, Strategy: "sticky", Owners: placement.Owners{0: setOf(t, "0-15,40"), 1: setOf(t, "16-31"), 2: {}}}
 	s := State{Slots: Slots{0: "a"}}
 	without := s.Encode()
-	s.Partitions = &p
+	s.Row = &p
 	with := s.Encode()
 	const row = `{"count":64,"strategy":"sticky","owners":{"0":"0-15,40","1":"16-31","2":""}}`
 	if with[PartitionOwnersKey] != row {
 		t.Errorf("stored %s", with[PartitionOwnersKey])
 	}
 	again := Decode(with)
-	if len(again.Problems) > 0 || !again.State.Partitions.Same(&p) || !slices.Equal(again.State.Partitions.Members(), []int{0, 1, 2}) {
+	if len(again.Problems) > 0 || !again.State.Row.Same(&p) || !slices.Equal(again.State.Row.Members(), []int{0, 1, 2}) {
 		t.Errorf("read as %+v", again)
 	}
 	if delete(with, PartitionOwnersKey); !maps.Equal(with, without) {
@@ -41,8 +41,8 @@ func TestPartitionsAreStored(t *testing.T) {
 }
 
 func TestWithoutARowThereAreNoMembers(t *testing.T) {
-	var none *Partitions
-	if none.Members() != nil || !none.Same(nil) || none.Same(&Partitions{}) {
+	var none *Row
+	if none.Members() != nil || !none.Same(nil) || none.Same(&Row{}) {
 		t.Error("no row is one with members, or the same as an empty one")
 	}
 }
@@ -50,7 +50,7 @@ func TestWithoutARowThereAreNoMembers(t *testing.T) {
 // Whatever set each id owns, what is stored is read again, and the size is the one that is foretold.
 func TestAnyPartitionsSurviveARoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p := Partitions{Count: rapid.IntRange(0, placement.MaxCount).Draw(t, "count"), Strategy: "range", Owners: placement.Owners{}}
+		p := Row{Count: rapid.IntRange(0, placement.MaxCount).Draw(t, "count"), Strategy: "range", Owners: placement.Owners{}}
 		ids := rapid.SliceOfNDistinct(rapid.IntRange(0, 500), 0, 8, rapid.ID).Draw(t, "ids")
 		numbers := map[int][]int{}
 		for k := range placement.MaxCount {
@@ -62,12 +62,12 @@ func TestAnyPartitionsSurviveARoundTrip(t *testing.T) {
 		for _, id := range ids {
 			p.Owners[id] = placement.Of(numbers[id]...)
 		}
-		s := State{Slots: Slots{0: "a"}, Partitions: &p}
+		s := State{Slots: Slots{0: "a"}, Row: &p}
 		stored := s.Encode()
 		if got := s.size(); got != Size(stored) {
 			t.Fatalf("%d bytes are stored, %d foretold", Size(stored), got)
 		}
-		if again := Decode(stored); len(again.Problems) > 0 || !again.State.Partitions.Same(&p) {
+		if again := Decode(stored); len(again.Problems) > 0 || !again.State.Row.Same(&p) {
 			t.Fatalf("%+v is read as %+v", p, again)
 		}
 	})
@@ -79,7 +79,7 @@ func TestTheLargestOwnersOfPartitions(t *testing.T) {
 	for k := range placement.MaxCount {
 		numbers[k*7%1000] = append(numbers[k*7%1000], k)
 	}
-	p := Partitions{Count: placement.MaxCount, Strategy: "sticky", Owners: placement.Owners{}}
+	p := Row{Count: placement.MaxCount, Strategy: "sticky", Owners: placement.Owners{}}
 	for id, set := range numbers {
 		p.Owners[id] = placement.Of(set...)
 	}
@@ -103,7 +103,7 @@ func TestDamagedPartitions(t *testing.T) {
 		"nothing":                   ``,
 	} {
 		r := Decode(map[string]string{Key: `{"0":"a"}`, PartitionOwnersKey: row})
-		if r.State.Partitions != nil || len(r.Problems) != 1 || r.Problems[0].Key != PartitionOwnersKey || r.State.Slots[0] != "a" {
+		if r.State.Row != nil || len(r.Problems) != 1 || r.Problems[0].Key != PartitionOwnersKey || r.State.Slots[0] != "a" {
 			t.Errorf("%s: %+v", name, r)
 		}
 	}

@@ -6,8 +6,8 @@ type State struct {
 	Slots Slots
 	// Handover names the requester of each requested slot.
 	Handover Slots
-	// Partitions is nil for a workload without partitions, or if what the owner says about them cannot be read.
-	Partitions *Partitions
+	// Row is nil for a workload without partitions, or if what the owner says about them cannot be read.
+	Row *Row
 }
 
 // Encode returns the annotations that store s. A writer must remove those of Keys that the result does not contain.
@@ -16,8 +16,8 @@ func (s State) Encode() map[string]string {
 	if len(s.Handover) > 0 {
 		out[HandoverKey] = s.Handover.Encode()
 	}
-	if s.Partitions != nil {
-		out[PartitionOwnersKey] = s.Partitions.Encode()
+	if s.Row != nil {
+		out[PartitionOwnersKey] = s.Row.Encode()
 	}
 	return out
 }
@@ -59,9 +59,9 @@ func Decode(annotations map[string]string) Record {
 	read(Key, func(text string) (err error) { r.State.Slots, err = ParseSlots(text); return err })
 	read(HandoverKey, func(text string) (err error) { r.State.Handover, err = ParseSlots(text); return err })
 	read(PartitionOwnersKey, func(text string) error {
-		p, err := parsePartitions(text)
+		row, err := parseRow(text)
 		if err == nil {
-			r.State.Partitions = &p
+			r.State.Row = &row
 		}
 		return err
 	})

@@ -19,7 +19,7 @@ func TestWhatIsEmptyIsNotWritten(t *testing.T) {
 	if got := (State{Slots: Slots{}, Handover: Slots{}}).Encode(); !maps.Equal(got, map[string]string{Key: "{}"}) {
 		t.Errorf("an empty state is written as %v", got)
 	}
-	all := State{Handover: Slots{0: "a"}, Partitions: &Partitions{Strategy: "range"}}.Encode()
+	all := State{Handover: Slots{0: "a"}, Row: &Row{Strategy: "range"}}.Encode()
 	for _, key := range Keys() {
 		if _, there := all[key]; !there {
 			t.Errorf("%s is not written", key)
@@ -35,10 +35,10 @@ func TestDecodeNothing(t *testing.T) {
 
 // A damaged annotation counts as absent, and the others count.
 func TestDecodeNamesEachProblem(t *testing.T) {
-	good := State{Slots: Slots{0: "a"}, Handover: Slots{0: "b"}, Partitions: &Partitions{Count: 1, Strategy: "range"}}
+	good := State{Slots: Slots{0: "a"}, Handover: Slots{0: "b"}, Row: &Row{Count: 1, Strategy: "range"}}
 	for key, want := range map[string]State{
-		Key:                {Handover: good.Handover, Partitions: good.Partitions},
-		HandoverKey:        {Slots: good.Slots, Partitions: good.Partitions},
+		Key:                {Handover: good.Handover, Row: good.Row},
+		HandoverKey:        {Slots: good.Slots, Row: good.Row},
 		PartitionOwnersKey: {Slots: good.Slots, Handover: good.Handover},
 	} {
 		annotations := good.Encode()

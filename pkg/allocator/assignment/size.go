@@ -89,7 +89,7 @@ func (r Room) Check(s State, limit int) error {
 
 // size returns Size(s.Encode()).
 func (s State) size() int {
-	n := len(Key) + s.Slots.size() + s.Partitions.size()
+	n := len(Key) + s.Slots.size() + s.Row.size()
 	if len(s.Handover) > 0 {
 		n += len(HandoverKey) + s.Handover.size()
 	}

@@ -26,7 +26,7 @@ func TestTheSizeThatIsForetold(t *testing.T) {
 		}
 		s := State{Slots: slots("slots"), Handover: slots("handover")}
 		if rapid.Bool().Draw(t, "partitions") {
-			s.Partitions = &Partitions{Count: 8, Strategy: "sticky", Owners: placement.Owners{0: placement.Of(0, 1, 2, 3), 7: placement.Of(5, 7)}}
+			s.Row = &Row{Count: 8, Strategy: "sticky", Owners: placement.Owners{0: placement.Of(0, 1, 2, 3), 7: placement.Of(5, 7)}}
 		}
 		others := map[string]string{"team": "a", "example.com/" + Key: "b"}
 		room := RoomOn(others)

@@ -33,7 +33,7 @@ func (n *neighbour) close() {
 // neighbourOf returns the pod that the holder of me follows, empty if there is none: that of the first id before me, cyclically, of those that
 // the row lists and that have an entry.
 func neighbourOf(me int, owner store.Owner) string {
-	row := owner.Record.State.Partitions
+	row := owner.Record.State.Row
 	if row == nil {
 		return ""
 	}

@@ -12,11 +12,11 @@ import (
 // A holder is followed by the next one, and the first by the last, so each is followed by one.
 func TestWhoFollowsWhom(t *testing.T) {
 	divided := func(listed, held []int) (o store.Owner) {
-		row := &assignment.Partitions{Count: 8, Strategy: placement.NameSticky, Owners: placement.Owners{}}
+		row := &assignment.Row{Count: 8, Strategy: placement.NameSticky, Owners: placement.Owners{}}
 		for _, id := range listed {
 			row.Owners[id] = placement.Set{}
 		}
-		o.Record.State = assignment.State{Slots: assignment.Slots{}, Partitions: row}
+		o.Record.State = assignment.State{Slots: assignment.Slots{}, Row: row}
 		for _, id := range held {
 			o.Record.State.Slots[id] = strconv.Itoa(id)
 		}

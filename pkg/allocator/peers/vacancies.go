@@ -11,7 +11,7 @@ type Vacancies struct{ since map[int]time.Time }
 
 // See takes in a moment of the owner.
 func (v *Vacancies) See(owner store.Owner, now time.Time) {
-	row := owner.Record.State.Partitions
+	row := owner.Record.State.Row
 	if row == nil {
 		v.since = nil
 		return

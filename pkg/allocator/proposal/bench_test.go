@@ -96,7 +96,7 @@ func BenchmarkPartitions(b *testing.B) {
 		measure(b, fmt.Sprintf("first/pods=%d", n), n, func() { Plan(in) })
 		in.State = *Plan(in).Next
 		for i := range in.Pods {
-			in.Pods[i].Receipt.Share.Partitions = in.State.Partitions.Owners[i]
+			in.Pods[i].Receipt.Share.Partitions = in.State.Row.Owners[i]
 		}
 		measure(b, fmt.Sprintf("idle/pods=%d", n), n, func() { Plan(in) })
 	}

@@ -92,7 +92,7 @@ func (s *scene) lines() words {
 		"wants":         s.readWants,
 		"vacant":        s.readVacant,
 		"partitions":    s.readPartitions,
-		"no partitions": just(func() { in.State.Partitions = nil }),
+		"no partitions": just(func() { in.State.Row = nil }),
 		"me":            s.readMe,
 	}
 }
@@ -127,7 +127,7 @@ func (s *scene) readPartitions(rest string) error {
 	if strategy == "" {
 		return cmp.Or(err, errors.New("how many partitions, and by which strategy?"))
 	}
-	s.in.State.Partitions = &assignment.Partitions{Count: count, Strategy: strategy, Owners: owners}
+	s.in.State.Row = &assignment.Row{Count: count, Strategy: strategy, Owners: owners}
 	return err
 }
 

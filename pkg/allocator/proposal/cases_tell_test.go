@@ -36,10 +36,10 @@ func writes(in Input, next *assignment.State) phrases {
 	p.addf(len(next.Slots) > 0, "writes%s", entries(next.Slots))
 	p.addf(len(next.Slots) == 0, "writes an empty map")
 	p.addf(len(next.Handover) > 0, "requests%s", entries(next.Handover))
-	if now := next.Partitions; now != nil && !now.Same(in.State.Partitions) {
+	if now := next.Row; now != nil && !now.Same(in.State.Row) {
 		p.addf(true, "partitions %d %s%s", now.Count, now.Strategy, entries(now.Owners))
 	}
-	p.addf(next.Partitions == nil && in.State.Partitions != nil, "no partitions")
+	p.addf(next.Row == nil && in.State.Row != nil, "no partitions")
 	return p
 }
 

@@ -10,8 +10,8 @@ import (
 
 // own plans who owns which partitions (rules 7 to 9), now that the slots are planned.
 func (p *planner) own() {
-	row := p.in.State.Partitions
-	p.next.Partitions = row
+	row := p.in.State.Row
+	p.next.Row = row
 	next, strategy := p.inForce()
 	if strategy == nil || p.in.Partitions.Unchanged {
 		return
@@ -41,13 +41,13 @@ func (p *planner) own() {
 			next.Owners[id] = keeps
 		}
 	}
-	p.next.Partitions = &next
+	p.next.Row = &next
 	ends := next.Count == 0 && locked.Empty() && (p.in.Partitions.Wish.HasCount || p.said() == 0)
 	if ends || (row == nil && len(next.Owners) == 0) {
-		p.next.Partitions = nil // nobody works on partitions any more, or yet
+		p.next.Row = nil // nobody works on partitions any more, or yet
 	}
 	moves := &p.d.Partitions
-	moves.Changed = !p.next.Partitions.Same(row)
+	moves.Changed = !p.next.Row.Same(row)
 	moves.Gained, moves.Lost = more(next.Owners, was), more(was, next.Owners)
 	for _, id := range vacated {
 		if !was[id].Empty() {
@@ -58,10 +58,10 @@ func (p *planner) own() {
 
 // row returns the owners of the row as it was read.
 func (p *planner) row() placement.Owners {
-	if p.in.State.Partitions == nil {
+	if p.in.State.Row == nil {
 		return nil
 	}
-	return p.in.State.Partitions.Owners
+	return p.in.State.Row.Owners
 }
 
 // locks returns what the holder of each id locks and nobody else does; what is locked in any other way, which means by several pods, by a pod

@@ -15,11 +15,11 @@ import (
 const someParts = 12
 
 // genRow draws a row that anybody may have written, or none.
-func genRow(t *rapid.T, strategy string) *assignment.Partitions {
+func genRow(t *rapid.T, strategy string) *assignment.Row {
 	if rapid.IntRange(0, 4).Draw(t, "wiped") == 0 {
 		return nil
 	}
-	row := &assignment.Partitions{Count: rapid.IntRange(0, someParts).Draw(t, "parts"), Strategy: strategy, Owners: placement.Owners{}}
+	row := &assignment.Row{Count: rapid.IntRange(0, someParts).Draw(t, "parts"), Strategy: strategy, Owners: placement.Owners{}}
 	for k := range someParts {
 		if id := rapid.IntRange(-1, 9).Draw(t, "owner"); id >= 0 {
 			row.Owners[id] = row.Owners[id].Union(placement.Of(k))
@@ -33,7 +33,7 @@ func genDivided() *rapid.Generator[Input] {
 	return rapid.Custom(func(t *rapid.T) Input {
 		in := genInput().Draw(t, "in")
 		strategy := rapid.SampledFrom(append(placement.Names(), "newest")).Draw(t, "strategy")
-		in.State.Partitions = genRow(t, strategy)
+		in.State.Row = genRow(t, strategy)
 		if rapid.IntRange(0, 2).Draw(t, "wish") > 0 {
 			in.Partitions.Wish = assignment.Wish{HasCount: true, Count: rapid.IntRange(0, someParts).Draw(t, "wants"), Strategy: strategy}
 		}
@@ -59,12 +59,12 @@ func TestWhatOnePodLocksIsGivenToNoOtherID(t *testing.T) {
 // locksAreHeeded checks that an id gets no partition that others lock, and that it has what its holder alone locks.
 func locksAreHeeded(t *rapid.T, in Input, d Decision) {
 	next := after(in, d)
-	if next.Partitions == nil || d.Partitions.Unknown != "" {
+	if next.Row == nil || d.Partitions.Unknown != "" {
 		return
 	}
 	before := placement.Owners{}
-	if in.State.Partitions != nil {
-		before = in.State.Partitions.Owners
+	if in.State.Row != nil {
+		before = in.State.Row.Owners
 	}
 	all := placement.Between(0, someParts)
 	for i := range in.Pods {
@@ -82,7 +82,7 @@ func locksAreHeeded(t *rapid.T, in Input, d Decision) {
 				alone = alone.Minus(in.Pods[j].Receipt.LocksOf(all))
 			}
 		}
-		for id, set := range next.Partitions.Owners {
+		for id, set := range next.Row.Owners {
 			if id != mine && !set.Minus(before[id]).Intersect(p.Receipt.LocksOf(all)).Empty() {
 				t.Fatalf("id %d gets %s, and %s locks %s", id, set.Minus(before[id]), p.Name, p.Receipt.LocksOf(all))
 			}
@@ -90,8 +90,8 @@ func locksAreHeeded(t *rapid.T, in Input, d Decision) {
 				t.Fatalf("id %d has %s, and %s alone locks %s", id, set, p.Name, alone)
 			}
 		}
-		if mine >= 0 && !alone.Subset(next.Partitions.Owners[mine]) {
-			t.Fatalf("%s alone locks %s, and id %d has %v", p.Name, alone, mine, next.Partitions.Owners)
+		if mine >= 0 && !alone.Subset(next.Row.Owners[mine]) {
+			t.Fatalf("%s alone locks %s, and id %d has %v", p.Name, alone, mine, next.Row.Owners)
 		}
 	}
 }
@@ -101,13 +101,13 @@ func TestPlanningPartitionsAgainChangesNothing(t *testing.T) {
 		in := genDivided().Draw(t, "in")
 		d := Plan(in)
 		in.State = after(in, d)
-		if row := in.State.Partitions; row != nil && d.Partitions.Unknown == "" {
+		if row := in.State.Row; row != nil && d.Partitions.Unknown == "" {
 			if _, err := placement.ParseOwners(row.Owners.String(), placement.MaxCount); err != nil {
 				t.Fatalf("%v: %v", row, err)
 			}
 		}
 		if again := Plan(in).Next; again != nil {
-			t.Fatalf("planned %+v and %v, and again %+v and %v", in.State, in.State.Partitions, *again, again.Partitions)
+			t.Fatalf("planned %+v and %v, and again %+v and %v", in.State, in.State.Row, *again, again.Row)
 		}
 	})
 }
@@ -118,7 +118,7 @@ type world struct{ in Input }
 func newWorld(t *rapid.T) *world {
 	w := &world{Input{Count: rapid.IntRange(1, 6).Draw(t, "count"), Me: "p0", Now: t0}}
 	strategy := rapid.SampledFrom([]string{placement.NameSticky, placement.NameRange, placement.NameExternal}).Draw(t, "strategy")
-	w.in.State = assignment.State{Slots: slots{}, Partitions: genRow(t, strategy)}
+	w.in.State = assignment.State{Slots: slots{}, Row: genRow(t, strategy)}
 	w.in.Partitions.Wish = assignment.Wish{HasCount: true, Count: someParts, Strategy: strategy}
 	w.in.Partitions.Wish.Target = placement.Owners{rapid.IntRange(0, 5).Draw(t, "wanted"): placement.Between(0, 4)}
 	free := placement.Between(0, someParts-1)
@@ -146,7 +146,7 @@ func (w *world) plan(t *rapid.T) {
 
 // follow has each holder unlock what the target gives to others, and lock what the row and the target give to its id and nobody locks.
 func (w *world) follow() {
-	row := w.in.State.Partitions
+	row := w.in.State.Row
 	target, _ := Target(w.in.Count, row, w.in.Partitions.Wish, nil)
 	for i := range w.in.Pods {
 		share := &w.in.Pods[i].Receipt.Share
@@ -164,13 +164,13 @@ func TestPartitionsReachTheirTarget(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t)
 		w.plan(t)
-		first, _ := Target(w.in.Count, w.in.State.Partitions, w.in.Partitions.Wish, nil)
+		first, _ := Target(w.in.Count, w.in.State.Row, w.in.Partitions.Wish, nil)
 		for range 2 { // unlock and lock, then move, then lock
 			w.follow()
 			w.plan(t)
 		}
 		w.follow()
-		row := w.in.State.Partitions
+		row := w.in.State.Row
 		if !row.Owners.Equal(first) {
 			t.Fatalf("the target was %v, and the owners are %v", first, row.Owners)
 		}
@@ -198,7 +198,7 @@ func TestAStrategyMaySayAnything(t *testing.T) {
 	in.Partitions.Strategies = func(string) (placement.Strategy, error) {
 		return func(placement.Input) placement.Owners { return placement.Owners{0: all, 1: all, 2: all} }, nil
 	}
-	row := Plan(in).Next.Partitions
+	row := Plan(in).Next.Row
 	if want := (placement.Owners{0: placement.Between(0, 3), 1: {}}); !row.Owners.Equal(want) {
 		t.Errorf("the owners are %v", row.Owners)
 	}
@@ -215,13 +215,13 @@ func TestNonsenseChangesNothing(t *testing.T) {
 	in := Input{Count: 1, Me: "a", Now: t0, State: assignment.State{Slots: slots{0: "a"}}, Pods: []Pod{pod("a", 1).says(receipt.Locks, 0)}}
 	in.Pods[0].Receipt.Share.Of = 4
 	in.Partitions.Wish = assignment.DecodeWish(map[string]string{assignment.PartitionCountKey: "4", assignment.PartitionStrategyKey: "Ω"})
-	row := Plan(in).Next.Partitions
+	row := Plan(in).Next.Row
 	if row.Strategy != placement.DefaultName {
 		t.Errorf("without a row the strategy is %s", row.Strategy)
 	}
 	row.Strategy = placement.NameRange
-	in.State.Partitions = row
+	in.State.Row = row
 	if d := Plan(in); d.Next != nil {
-		t.Errorf("the strategy is %s now", d.Next.Partitions.Strategy)
+		t.Errorf("the strategy is %s now", d.Next.Row.Strategy)
 	}
 }

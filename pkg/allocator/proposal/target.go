@@ -19,7 +19,7 @@ func (s Strategies) find(name string) (placement.Strategy, error) {
 
 // Target returns what each member should own, as the row says it. Each process works it out for itself, with the same result. An id that is no
 // member should own nothing. ok is false if that cannot be told, because there is no row or its strategy is not known.
-func Target(count int, row *assignment.Partitions, wish assignment.Wish, strategies Strategies) (target placement.Owners, ok bool) {
+func Target(count int, row *assignment.Row, wish assignment.Wish, strategies Strategies) (target placement.Owners, ok bool) {
 	if row == nil {
 		return nil, false
 	}
@@ -35,8 +35,8 @@ func Target(count int, row *assignment.Partitions, wish assignment.Wish, strateg
 
 // inForce returns what is to be in force, without owners, and its strategy (rule 9). The strategy is nil if nothing says how many partitions
 // there are, or if no strategy is known that could be in force. What the user wants and what makes no sense changes nothing.
-func (p *planner) inForce() (force assignment.Partitions, strategy placement.Strategy) {
-	wish, row := p.in.Partitions.Wish, p.in.State.Partitions
+func (p *planner) inForce() (force assignment.Row, strategy placement.Strategy) {
+	wish, row := p.in.Partitions.Wish, p.in.State.Row
 	force.Strategy = placement.DefaultName
 	switch {
 	case wish.HasCount:

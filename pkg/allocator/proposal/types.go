@@ -91,7 +91,7 @@ type Input struct {
 	// StandsBack says that the planner's program failed, and that it is too early to stop another pod's work for it again.
 	StandsBack bool
 	// Partitions is what a plan of a workload with partitions depends on besides.
-	Partitions Partitions
+	Partitions Division
 	// Room says how full the owner's annotations are.
 	Room assignment.Room
 	// Now is the planner's time. Grace periods are compared with it.
@@ -109,8 +109,8 @@ type Rollout struct {
 	Available int
 }
 
-// Partitions is what the owner and the planner know about partitions.
-type Partitions struct {
+// Division is what the owner and the planner know about how to divide partitions.
+type Division struct {
 	// Wish is what the user wants.
 	Wish assignment.Wish
 	// Vacant are the ids that the planner has itself known to be without a holder for failover-after.

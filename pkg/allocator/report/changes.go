@@ -56,7 +56,7 @@ func (c *Changes) Heard(owner store.Owner, mine receipt.Share) {
 	if owner.Record.State.Slots[mine.ID] == c.pod {
 		c.named, c.intact = true, owner.Annotations
 	}
-	c.listed = c.listed || mine.Of > 0 && owner.Record.State.Partitions != nil
+	c.listed = c.listed || mine.Of > 0 && owner.Record.State.Row != nil
 }
 
 // news reports whether the detail of a reason is other than what was told last. An empty one says that nothing is held up.
@@ -82,7 +82,7 @@ func (c *Changes) ignored(owner store.Owner) string {
 	for _, p := range owner.Wish.Problems {
 		parts = append(parts, p.Error()+": it counts as absent")
 	}
-	row, name := owner.Record.State.Partitions, owner.Wish.Strategy
+	row, name := owner.Record.State.Row, owner.Wish.Strategy
 	if name != "" && (row == nil || row.Strategy != name) {
 		if _, err := c.strategies(name); err != nil {
 			parts = append(parts, assignment.ProblemError{Key: assignment.PartitionStrategyKey, Detail: strings.TrimPrefix(err.Error(), "idalloc: ")}.Error()+": it changes nothing")
@@ -93,7 +93,7 @@ func (c *Changes) ignored(owner store.Owner) string {
 
 // unknownStrategy says that this process does not know the strategy in force, empty if it does.
 func (c *Changes) unknownStrategy(owner store.Owner) string {
-	row := owner.Record.State.Partitions
+	row := owner.Record.State.Row
 	if row == nil {
 		return ""
 	}
@@ -106,7 +106,7 @@ func (c *Changes) unknownStrategy(owner store.Owner) string {
 // speaks reports whether the holder of the id is the one of all holders that leaves an Event of what all of them see.
 func speaks(owner store.Owner, id int) bool {
 	members := owner.Record.State.Slots.IDs()
-	if row := owner.Record.State.Partitions; row != nil {
+	if row := owner.Record.State.Row; row != nil {
 		working := slices.DeleteFunc(row.Owners.IDs(), func(id int) bool {
 			_, taken := owner.Record.State.Slots[id]
 			return !taken
@@ -150,7 +150,7 @@ func (c *Changes) Restored(before store.Owner, d proposal.Decision, mine receipt
 		damaged.Detail = strings.Join(details, "; ") + ": written again as the pods' receipts say"
 	case c.named && was.State.Slots[mine.ID] != c.pod:
 		damaged.Detail = fmt.Sprintf("somebody else changed or removed annotation %s: written again as the pods' receipts say", assignment.Key)
-	case mine.Of > 0 && was.State.Partitions == nil && c.listed && d.Next.Partitions != nil:
+	case mine.Of > 0 && was.State.Row == nil && c.listed && d.Next.Row != nil:
 		damaged.Detail = fmt.Sprintf("somebody else removed annotation %s: written again as the pods' receipts say", assignment.PartitionOwnersKey)
 	default:
 		return false
@@ -185,7 +185,7 @@ func (c *Changes) Wrote(before store.Owner, d proposal.Decision, vacant func(id 
 	if !d.Partitions.Changed {
 		return
 	}
-	if was, is := division(before.Record.State.Partitions), division(d.Next.Partitions); was != is {
+	if was, is := division(before.Record.State.Row), division(d.Next.Row); was != is {
 		c.happened(event.PartitionsInForce{About: before.About(), Old: was, New: is})
 	}
 	if given, taken := total(d.Partitions.Gained), total(d.Partitions.Lost); given+taken > 0 {
@@ -206,7 +206,7 @@ func (c *Changes) Wrote(before store.Owner, d proposal.Decision, vacant func(id 
 	}
 }
 
-func division(p *assignment.Partitions) event.Division {
+func division(p *assignment.Row) event.Division {
 	if p == nil {
 		return event.Division{}
 	}

@@ -14,8 +14,8 @@ const labelsOfA = `"selector":{"matchLabels":{"app":"a"}}`
 
 func withPartitions() assignment.State {
 	return assignment.State{
-		Slots:      assignment.Slots{0: "a"},
-		Partitions: &assignment.Partitions{Count: 4, Strategy: "sticky", Owners: placement.Owners{0: placement.Between(0, 3)}},
+		Slots: assignment.Slots{0: "a"},
+		Row:   &assignment.Row{Count: 4, Strategy: "sticky", Owners: placement.Owners{0: placement.Between(0, 3)}},
 	}
 }
 

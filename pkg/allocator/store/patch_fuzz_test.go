@@ -86,7 +86,7 @@ func FuzzOwnerPatch(f *testing.F) {
 		next.Slots, _ = assignment.ParseSlots(slots) // nil where it is none
 		next.Handover, _ = assignment.ParseSlots(asked)
 		if partitions > 0 {
-			next.Partitions = &assignment.Partitions{Count: int(partitions), Strategy: "sticky", Owners: placement.Owners{0: placement.Between(0, int(partitions)-1)}}
+			next.Row = &assignment.Row{Count: int(partitions), Strategy: "sticky", Owners: placement.Owners{0: placement.Between(0, int(partitions)-1)}}
 		}
 		from := Owner{Ref: Ref{Kind: StatefulSet}, UID: types.UID(uid), Generation: generation, ResourceVersion: version, Annotations: others}
 		if deployment {

@@ -157,7 +157,7 @@ func TestAProposalThatIsNotKept(t *testing.T) {
 		server, s := newShelf(t, map[string]map[string]any{ownerPath: aWorker(nil)})
 		server.admits = func(o map[string]any) { admits(metaOf(o)["annotations"].(map[string]any)) } //nolint:errcheck,forcetypeassert // it was written
 		_, err := s.Propose(t.Context(), get(t, s, theRef()), assignment.State{
-			Slots: assignment.Slots{0: "a"}, Handover: assignment.Slots{0: "b"}, Partitions: &assignment.Partitions{Count: 1, Strategy: "range"},
+			Slots: assignment.Slots{0: "a"}, Handover: assignment.Slots{0: "b"}, Row: &assignment.Row{Count: 1, Strategy: "range"},
 		})
 		if !errors.Is(err, ErrNotKept) || Temporary(err) || !strings.Contains(err.Error(), "Deployment/worker in namespace shop") {
 			t.Errorf("%s: %v", name, err)
@@ -192,7 +192,7 @@ func TestWhatStaysIsNotWritten(t *testing.T) {
 	if got := patch(ownerOf(t, s, nil), next); strings.Contains(got, "sticky") || !strings.Contains(got, `\"1\":\"b\"`) {
 		t.Errorf("partitions that stay are written, or the map is not: %s", got)
 	}
-	next.Partitions = nil
+	next.Row = nil
 	if got := patch(ownerOf(t, s, nil), next); strings.Count(got, `"remove"`) != 1 {
 		t.Errorf("partitions that end are not removed: %s", got)
 	}

@@ -148,7 +148,7 @@ var _ = Describe("Strategies of a program's own", func() {
 				g.Expect(on[1]()).To(HaveLen(one))
 				g.Expect(slices.Concat(on[0](), on[1]())).To(ConsistOf(ids(4)))
 			}).WithContext(ctx).Should(Succeed(), name)
-			Expect(w.owner(ctx).Record.State.Partitions.Strategy).To(Equal(name))
+			Expect(w.owner(ctx).Record.State.Row.Strategy).To(Equal(name))
 		}
 		inForce("lowest", 4, 0)
 		w.divide(ctx, 4, assignment.PartitionStrategyKey, "highest")

@@ -89,7 +89,7 @@ func (g *generator) propose() step {
 		state.Handover = assignment.Slots{0: "asker"}
 	}
 	if g.chance(0.2) {
-		state.Partitions = &assignment.Partitions{Count: 4, Strategy: "sticky", Owners: placement.Owners{0: placement.Between(0, 3)}}
+		state.Row = &assignment.Row{Count: 4, Strategy: "sticky", Owners: placement.Owners{0: placement.Between(0, 3)}}
 	}
 	if g.chance(0.03) {
 		for id := range 9000 {
@@ -111,7 +111,7 @@ func (g *generator) propose() step {
 		s.owned(key, o, err)
 		return nil
 	}, "propose %d slots (handover %t, partitions %t) to %s/%s as it was %d looks ago, read before: %t",
-		len(state.Slots), state.Handover != nil, state.Partitions != nil, resource, name, back, readFirst)
+		len(state.Slots), state.Handover != nil, state.Row != nil, resource, name, back, readFirst)
 }
 
 // lock draws a receipt.

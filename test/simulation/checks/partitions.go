@@ -102,11 +102,11 @@ func (j *Judge) maySeemLost(v *server.Version) bool {
 }
 
 // rowOf is what a version of the owner says about partitions, nil if it says nothing that can be read.
-func rowOf(v *server.Version) *assignment.Partitions {
+func rowOf(v *server.Version) *assignment.Row {
 	if !v.Exists() {
 		return nil
 	}
-	return world.Read(v).State.Partitions
+	return world.Read(v).State.Row
 }
 
 // noteMissed notes who does not hear of a version of the owner that is being written.
@@ -266,7 +266,7 @@ func (j *Judge) Scaled() {
 }
 
 // workMissing says which partitions nobody works on, or somebody else.
-func (j *Judge) workMissing(row *assignment.Partitions) string {
+func (j *Judge) workMissing(row *assignment.Row) string {
 	worked := map[int]string{}
 	for _, p := range j.w.Processes {
 		b := p.Belief()
@@ -289,7 +289,7 @@ func (j *Judge) workMissing(row *assignment.Partitions) string {
 }
 
 // targetMissing says which id is no member, or does not own what it should. A pod that cannot yield keeps what it has.
-func (j *Judge) targetMissing(owner *server.Version, row *assignment.Partitions) string {
+func (j *Judge) targetMissing(owner *server.Version, row *assignment.Row) string {
 	for id := range owner.Count() {
 		if !slices.Contains(row.Members(), id) {
 			return fmt.Sprintf("id %d is no member", id)

@@ -28,7 +28,7 @@ func (s stage) row(t *testing.T, text string, pods ...*world.Process) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	state := assignment.State{Slots: assignment.Slots{}, Partitions: &assignment.Partitions{Count: 4, Strategy: placement.NameSticky, Owners: owners}}
+	state := assignment.State{Slots: assignment.Slots{}, Row: &assignment.Row{Count: 4, Strategy: placement.NameSticky, Owners: owners}}
 	for id, p := range pods {
 		if p != nil { // an id without a holder
 			state.Slots[id], s.Serving = p.Pod, p

@@ -67,7 +67,7 @@ func edit(o object.Object, d *dice.Dice) {
 
 // editRow gives partitions to other ids, or changes what is in force.
 func editRow(o object.Object, d *dice.Dice) {
-	row := assignment.Decode(object.Annotations(o)).State.Partitions
+	row := assignment.Decode(object.Annotations(o)).State.Row
 	if row == nil {
 		return
 	}
