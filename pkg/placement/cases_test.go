@@ -9,8 +9,8 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
-	"github.com/idalloc/idalloc/internal/measure"
 	"github.com/idalloc/idalloc/pkg/placement"
+	"github.com/idalloc/idalloc/test/measure"
 )
 
 // testdata/README.md says how to read the cases, and how to write them.

@@ -4,8 +4,8 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/idalloc/idalloc/internal/measure"
 	"github.com/idalloc/idalloc/pkg/placement"
+	"github.com/idalloc/idalloc/test/measure"
 )
 
 // size is how much is divided among how many.

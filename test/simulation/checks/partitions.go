@@ -7,10 +7,10 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/idalloc/idalloc/internal/measure"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/placement"
+	"github.com/idalloc/idalloc/test/measure"
 	"github.com/idalloc/idalloc/test/simulation/object"
 	"github.com/idalloc/idalloc/test/simulation/server"
 	"github.com/idalloc/idalloc/test/simulation/world"
