@@ -64,7 +64,7 @@ func parseHook(flag, line string) (*hook.Command, error) {
 	}
 	c, err := hook.Parse(line)
 	if err == nil {
-		err = c.Look() // a missing program should be noticed now, not when the work must stop
+		err = c.Find() // a missing program should be noticed now, not when the work must stop
 	}
 	if err != nil {
 		return nil, usageError{fmt.Errorf("%s %q: %w", flag, line, err)}

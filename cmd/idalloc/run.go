@@ -144,7 +144,7 @@ func (r *runner) run(ctx context.Context, command []string) error {
 		// Error: exit code 2, of `run`: the command's own name takes no placeholder.
 		return usageError{fmt.Errorf("%q: the id goes into the arguments; the command itself is always the same", command[0])}
 	}
-	if _, err := child.Look(command[0]); err != nil {
+	if _, err := child.Find(command[0]); err != nil {
 		return ended(0, err) // without the program there is no use for a slot
 	}
 	o, err := r.options(false)

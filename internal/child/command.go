@@ -47,8 +47,8 @@ func startError(name string, err error) *StartError {
 	return &StartError{Code: codeNotExecutable, err: fmt.Errorf("idalloc: command %q cannot be executed: it must be an executable file for this machine: %w", name, err)}
 }
 
-// Look returns the path of a command, which it finds as a shell does. The error is a *StartError.
-func Look(name string) (path string, err error) {
+// Find returns the path of a command, which it finds as a shell does. The error is a *StartError.
+func Find(name string) (path string, err error) {
 	path, err = exec.LookPath(name)
 	if err != nil {
 		return "", startError(name, err)

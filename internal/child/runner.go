@@ -83,7 +83,7 @@ func (r *Runner) Close() {
 // Start starts a command with this process's standard streams. It does not wait for its end. The error is a *StartError,
 // ErrBusy or ErrClosed.
 func (r *Runner) Start(c Command) (*Process, error) {
-	path, err := Look(c.Args[0])
+	path, err := Find(c.Args[0])
 	if err != nil {
 		return nil, err
 	}

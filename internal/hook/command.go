@@ -54,8 +54,8 @@ func Parse(line string) (*Command, error) {
 	return &Command{argv: argv}, nil
 }
 
-// Look returns an error if the program cannot be found or executed in this container.
-func (c *Command) Look() error {
+// Find returns an error if the program cannot be found or executed in this container.
+func (c *Command) Find() error {
 	if _, err := exec.LookPath(c.argv[0]); err != nil {
 		// Error: exit code 2: `--drain-exec` or `--fence-exec` names a program that the container of `idalloc watch` does not have.
 		// Do: see [programs of hooks](operations.md#programs-of-hooks).

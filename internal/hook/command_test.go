@@ -47,7 +47,7 @@ func TestParse(t *testing.T) {
 
 func TestAProgramThatIsNotThere(t *testing.T) {
 	for program, there := range map[string]bool{"/bin/sh": true, "sh": true, "/no/such/program": false, "no-such-program": false, "/etc/passwd": false} {
-		err := (&Command{argv: []string{program, "/bin/sh"}}).Look()
+		err := (&Command{argv: []string{program, "/bin/sh"}}).Find()
 		if (err == nil) != there || (!there && !strings.Contains(err.Error(), "no such program")) {
 			t.Errorf("%s: %v", program, err)
 		}

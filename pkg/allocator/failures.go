@@ -72,12 +72,12 @@ func (w *work) pause(paused bool) {
 	}
 }
 
-// lookBack gives a slot back that an earlier process of this pod took and died with soon after, while a pod that made room for it waits. Its
+// giveBack gives a slot back that an earlier process of this pod took and died with soon after, while a pod that made room for it waits. Its
 // work ended with it, and this process has published nothing yet.
 //
 // Otherwise a revision whose program exits at once would take an id from a working pod at each restart. Nobody knows whether a program works before it
 // has run under the id. So each new pod may try, and leaves the slot that it dropped to the pod that made room.
-func (a *Allocator) lookBack(ctx context.Context) error {
+func (a *Allocator) giveBack(ctx context.Context) error {
 	r := a.receipt()
 	if a.o.Left != nil || a.work.published || a.work.left.State != "" || r.State != receipt.Locks || a.wrote != "" || !surplus(a.view.owner) || a.known.GivesBack {
 		return nil

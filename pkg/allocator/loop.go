@@ -91,12 +91,12 @@ func (a *Allocator) resolve(ctx context.Context) error {
 func (a *Allocator) do(ctx context.Context, next duty.Duty, at time.Time) error {
 	a.contact.Busy()
 	switch next.Do {
-	case duty.Look:
-		if err := a.look(ctx); err != nil || !a.view.ok() {
+	case duty.ReadOwner:
+		if err := a.readOwner(ctx); err != nil || !a.view.ok() {
 			return err
 		}
-		return a.lookBack(ctx)
-	case duty.Read:
+		return a.giveBack(ctx)
+	case duty.ReadPod:
 		return a.readPod(ctx)
 	case duty.Secure:
 		return a.secure(ctx, next.Share)
@@ -168,7 +168,7 @@ func (a *Allocator) stopped(ctx context.Context) error {
 // afterError has the next request wait after one in vain. It returns an error that repeating does not cure.
 func (a *Allocator) afterError(ctx context.Context, did duty.Duty, err error) error {
 	if err == nil {
-		if did.Do != duty.Rest && did.Do != duty.Read {
+		if did.Do != duty.Rest && did.Do != duty.ReadPod {
 			a.contact.Succeeded()
 		}
 		return nil

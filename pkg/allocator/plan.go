@@ -21,7 +21,7 @@ func (a *Allocator) plan(ctx context.Context) error {
 	busy := !p.extended && p.contenders > 1 && slow > a.pace.Scale(a.view.owner.Count)
 	switch {
 	case !a.view.fresh && (busy || !a.contact.UpToDate()):
-		return a.look(ctx) // the time that it takes says how busy the server is now
+		return a.readOwner(ctx) // the time that it takes says how busy the server is now
 	case busy:
 		p.extended = true // too many would plan before the first one's write is heard of
 		a.known.Turn = a.clock.Now().Add(a.turn(slow))
@@ -118,7 +118,7 @@ func (a *Allocator) inVain(owner store.Owner, d proposal.Decision) {
 		if !a.named(owner) {
 			p.undone.Again(now) // its entry has no room, or another pod locks its slot, too
 		}
-		p.vainUntil = now.Add(a.pace.Part(lookTime*time.Duration(max(1, len(owner.Record.State.Slots)))) * 2 / 3)
+		p.vainUntil = now.Add(a.pace.Part(vainTime*time.Duration(max(1, len(owner.Record.State.Slots)))) * 2 / 3)
 		return
 	}
 	p.made, p.planned, p.outcome, a.known.Outcome = true, owner, d, true

@@ -14,8 +14,8 @@ import (
 const (
 	// mostContenders is more than the pods for which an owner has room. A count says more when somebody mistypes it.
 	mostContenders = 1 << 15
-	// lookTime is how often one of the holders plans in vain about partitions.
-	lookTime = 30 * time.Second
+	// vainTime is how often one of the holders plans in vain about partitions.
+	vainTime = 30 * time.Second
 )
 
 // plans is what a process knows about its turn to plan, and about what the last plan came to.

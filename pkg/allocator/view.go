@@ -110,8 +110,8 @@ func (a *Allocator) settled() bool {
 	return t.Known && !t.Unsure && !t.Stopping && t.Lock.State != receipt.Locks && t.Lock.State != receipt.Unreadable && t.Working.Empty() && t.Lease.Empty()
 }
 
-// look reads the owner.
-func (a *Allocator) look(ctx context.Context) error {
+// readOwner reads the owner.
+func (a *Allocator) readOwner(ctx context.Context) error {
 	before := a.view.state
 	if before == suspected || before == gone {
 		if err := a.seek(ctx); err != nil || a.view.state == other {

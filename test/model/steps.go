@@ -134,7 +134,7 @@ func (m *model) do(w world, i int, a action) []edge {
 	to := w
 	p := &to.pods[i]
 	switch a.do {
-	case duty.Read:
+	case duty.ReadPod:
 		p.read(m.without)
 		return []edge{{pod: i, what: "reads its pod:", about: p.receipt.lock, to: to}}
 	case duty.Secure:
@@ -168,7 +168,7 @@ func (m *model) do(w world, i int, a action) []edge {
 	case duty.CallOff:
 		p.tenure.note(duty.Tenure.Resumed)
 		return []edge{{pod: i, what: "lets its work go on", to: to}}
-	case duty.Rest, duty.Look, duty.Judge, duty.Plan: // not about locks
+	case duty.Rest, duty.ReadOwner, duty.Judge, duty.Plan: // not about locks
 	}
 	return nil
 }

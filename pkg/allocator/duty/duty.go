@@ -47,8 +47,8 @@ type Do int
 const (
 	// Rest is nothing until something changes.
 	Rest Do = iota
-	// Read is to read the own pod, because it is not known what stands on it.
-	Read
+	// ReadPod is to read the own pod, because it is not known what stands on it.
+	ReadPod
 	// Secure is to have the own Lease say Duty.Share, or let go of it if that is Nothing (strict mode).
 	Secure
 	// Write is to swap the receipt for Duty.Lock.
@@ -63,8 +63,8 @@ const (
 	Stop
 	// CallOff is to say that the work need not stop any more that was told to. It may have stopped all the same.
 	CallOff
-	// Look is to read the owner.
-	Look
+	// ReadOwner is to read the owner.
+	ReadOwner
 	// Judge is to find out whether the pod that asks for the slot should have it.
 	Judge
 	// Plan is to read the owner, to list the pods, and to write who should have what. It is the one step of several requests.
@@ -84,7 +84,7 @@ type Duty struct {
 func Step(t Tenure, w Wish) Duty {
 	switch {
 	case !t.Known:
-		return Duty{Do: Read}
+		return Duty{Do: ReadPod}
 	case t.Stopping && t.needless(w):
 		return Duty{Do: CallOff}
 	case t.Stopping:

@@ -50,7 +50,7 @@ func TestStep(t *testing.T) {
 		wish   duty.Wish
 		want   duty.Duty
 	}{
-		"it does not know its receipt":                 {duty.Start(false), proposed(share()), duty.Duty{Do: duty.Read}},
+		"it does not know its receipt":                 {duty.Start(false), proposed(share()), duty.Duty{Do: duty.ReadPod}},
 		"an earlier process may have left work":        {duty.Start(false).Read(none()), nothing, duty.Duty{Do: duty.Stop, Share: receipt.Nothing()}},
 		"an earlier process may have left other work":  {duty.Start(false).Read(locks(share(4))), nothing, duty.Duty{Do: duty.Stop, Share: share(4)}},
 		"nothing is proposed to it":                    {idle(none()), nothing, duty.Duty{Why: duty.NoSlot}},
@@ -65,7 +65,7 @@ func TestStep(t *testing.T) {
 		"nobody else locks that":       {idle(none()).Wrote(locks(share(4))).Saw(duty.Others{}), nothing, duty.Duty{Do: duty.Begin, Share: share(4)}},
 		"another pod locks the slot":   {idle(none()).Wrote(locks(share())).Saw(slot), nothing, duty.Duty{Do: duty.Write, Lock: waits()}},
 		"another locks one of several": {idle(none()).Wrote(locks(share(4, 5))).Saw(duty.Others{Partitions: placement.Of(5)}), nothing, duty.Duty{Do: duty.Write, Lock: locks(share(4))}},
-		"its write got no answer":      {holds(share(4)).Lost(), nothing, duty.Duty{Do: duty.Read}},
+		"its write got no answer":      {holds(share(4)).Lost(), nothing, duty.Duty{Do: duty.ReadPod}},
 		"it has what it should have":   {holds(share(4)), proposed(share(4)), duty.Duty{}},
 		"the map names another pod":    {holds(share(4)), nothing, duty.Duty{}},
 		"more partitions are proposed": {holds(share(4)), proposed(share(4, 5)), duty.Duty{Do: duty.Write, Lock: locks(share(4, 5))}},
@@ -129,7 +129,7 @@ func TestNext(t *testing.T) {
 		at     time.Time
 	}{
 		"a slot is proposed":     {idle(none()), view(2), duty.Known{}, duty.Write, time.Time{}},
-		"the owner is not known": {idle(none()), view(2), duty.Known{Unseen: true}, duty.Look, time.Time{}},
+		"the owner is not known": {idle(none()), view(2), duty.Known{Unseen: true}, duty.ReadOwner, time.Time{}},
 		"another pod had partitions just now": {
 			holds(share(4)), duty.View{Count: 3, Propose: share(4, 5)}, duty.Known{Again: soon}, duty.Rest, soon,
 		},

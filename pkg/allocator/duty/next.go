@@ -76,10 +76,10 @@ func Next(t Tenure, v View, k Known, now time.Time) (next Duty, at time.Time) {
 func (k Known) step(t Tenure, v View, now time.Time) Duty {
 	next := Step(t, k.wish(t, v, now))
 	switch {
-	case next.Do == Read || next.Do == Begin || next.Do == Stop || next.Do == CallOff:
+	case next.Do == ReadPod || next.Do == Begin || next.Do == Stop || next.Do == CallOff:
 		return next
 	case k.Unseen && !t.Stopping:
-		return Duty{Do: Look}
+		return Duty{Do: ReadOwner}
 	case next.Do != Rest || t.Stopping || v.Gone:
 		return next
 	case v.Asks && !now.Before(k.Refused):
