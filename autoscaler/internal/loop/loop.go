@@ -186,7 +186,7 @@ func eventReason(action decide.Action) string {
 
 // tell writes an Event about the workload. It is not worth more than a try.
 func (l *Loop) tell(ctx context.Context, m workload.Moment, kind, reason, message string) {
-	err := l.Workload.Store.Tell(ctx, store.Event{
+	err := l.Workload.Store.Tell(ctx, store.KubeEvent{
 		About: m.Owner.About(), Namespace: m.Owner.Namespace, Reporter: l.Reporter, Type: kind, Reason: reason, Message: message,
 	})
 	if err != nil {

@@ -59,11 +59,11 @@ func (o *Events) Observe(e event.Event) {
 		if e.Expected {
 			kind = store.EventNormal
 		}
-		o.leave(store.Event{About: e.About, Type: kind, Reason: e.Reason, Message: e.Detail}, nil)
+		o.leave(store.KubeEvent{About: e.About, Type: kind, Reason: e.Reason, Message: e.Detail}, nil)
 	case event.NoRoom:
 		if !o.full {
 			o.full = true
-			o.leave(store.Event{
+			o.leave(store.KubeEvent{
 				// Event: the workload's annotations have no room for all ids; the message says how many replicas fit. Pods that have an id keep it, the
 				// others wait.
 				// Do: see [the size limit](operations.md#the-size-limit).
@@ -82,7 +82,7 @@ func (o *Events) Observe(e event.Event) {
 		o.relieve(e.ID)
 	case event.Given:
 		if e.Requester != "" {
-			o.leave(store.Event{
+			o.leave(store.KubeEvent{
 				// Event: Normal: in a rolling update, a pod gave its id to a pod of the current revision. The message names both. In a fast update it
 				// tells of the first one of each minute.
 				About: e.About, Type: store.EventNormal, Reason: "SlotHandedOver",
@@ -92,7 +92,7 @@ func (o *Events) Observe(e event.Event) {
 	case event.Lost:
 		// Event: the pod's id is gone, whether or not its work had stopped; the message says why. The pod claims another slot.
 		// Do: as for the log message `id lost`.
-		o.leave(store.Event{About: o.pod, Type: store.EventWarning, Reason: "IDLost", Message: fmt.Sprintf("id %d is lost: %s", e.ID, e.Reason)}, nil)
+		o.leave(store.KubeEvent{About: o.pod, Type: store.EventWarning, Reason: "IDLost", Message: fmt.Sprintf("id %d is lost: %s", e.ID, e.Reason)}, nil)
 	default:
 		o.partitions(e)
 	}
@@ -111,7 +111,7 @@ func (o *Events) foreign(e event.Planned) {
 		// Event: a pod that is not the workload's locks an id of it: somebody relabelled it, or somebody else's pod has a receipt for this workload.
 		// The message names the pod and the id, which nobody else gets as long as the pod lives. Other pods get the other ids.
 		// Do: see who made or relabelled the pod, and delete it when nothing acts in it any more.
-		o.leaveSeldom(store.Event{About: e.About, Type: store.EventWarning, Reason: "SlotLockedByForeignPod", Message: "nobody else gets the id that a pod locks which is " +
+		o.leaveSeldom(store.KubeEvent{About: e.About, Type: store.EventWarning, Reason: "SlotLockedByForeignPod", Message: "nobody else gets the id that a pod locks which is " +
 			"not the workload's; see who made or relabelled it, and delete it when nothing acts in it any more: " + strings.Join(pods, ", ")}, keys...)
 	}
 }
@@ -120,7 +120,7 @@ func (o *Events) foreign(e event.Planned) {
 func (o *Events) partitions(e event.Event) {
 	switch e := e.(type) {
 	case event.PartitionsInForce:
-		o.leaveSeldom(store.Event{
+		o.leaveSeldom(store.KubeEvent{
 			// Event: Normal: another number of partitions or another strategy is in force. The message says both, and what was in force before.
 			About: e.About, Type: store.EventNormal, Reason: "PartitionsInForce", Message: e.New.String() + " are in force; before: " + e.Old.String(),
 		})
@@ -136,25 +136,25 @@ func (o *Events) partitions(e event.Event) {
 		// Event: no pod held an id for longer than `idalloc.dev/partition-failover-after`. The message says which ids got its partitions, and after what
 		// time.
 		// Do: see why the id has no pod.
-		o.leaveSeldom(store.Event{About: e.About, Type: store.EventWarning, Reason: "PartitionsFailedOver", Message: strings.Join(parts, "; ")})
+		o.leaveSeldom(store.KubeEvent{About: e.About, Type: store.EventWarning, Reason: "PartitionsFailedOver", Message: strings.Join(parts, "; ")})
 	case event.Paused:
 		if e.Paused && e.For > 0 {
 			// Event: the command of `idalloc run` ended three times in a row, or more, each time soon after its start. Other pods work on the partitions
 			// until the time in the message is over.
 			// Do: read the program's log.
-			o.leaveSeldom(store.Event{About: o.pod, Type: store.EventWarning, Reason: "PartitionsPaused", Message: fmt.Sprintf(
+			o.leaveSeldom(store.KubeEvent{About: o.pod, Type: store.EventWarning, Reason: "PartitionsPaused", Message: fmt.Sprintf(
 				"the program failed %d times in a row: for %s other pods get the partitions of id %d", e.Failed, e.For.Round(time.Second), e.ID)})
 		}
 	case event.PartitionsHeldUp:
 		if !e.Unannounced {
-			o.leaveSeldom(store.Event{About: e.About, Type: store.EventWarning, Reason: e.Reason, Message: e.Detail})
+			o.leaveSeldom(store.KubeEvent{About: e.About, Type: store.EventWarning, Reason: e.Reason, Message: e.Detail})
 		}
 	}
 }
 
 // leaveSeldom is leave, at most once a minute for each reason. Other processes' Events of the same minute have the same name, so that
 // the API server keeps one of them. It notes under the keys, too, when it left the Event.
-func (o *Events) leaveSeldom(e store.Event, keys ...string) {
+func (o *Events) leaveSeldom(e store.KubeEvent, keys ...string) {
 	now := o.store.Clock.Now()
 	if last, told := o.told[e.Reason]; told && now.Sub(last) < again {
 		return
@@ -184,13 +184,13 @@ func (o *Events) relieve(id int) {
 	if o.complained {
 		o.complained = false
 		// Event: Normal: the pod has an id after a long wait. The message says how long it took and what it waited for.
-		o.leave(store.Event{About: o.pod, Type: store.EventNormal, Reason: "SlotTaken", Message: fmt.Sprintf(
+		o.leave(store.KubeEvent{About: o.pod, Type: store.EventNormal, Reason: "SlotTaken", Message: fmt.Sprintf(
 			"got id %d after %s; before, idalloc waited for %s", id, o.store.Clock.Since(o.claiming).Round(time.Second), o.complaint.what)}, nil)
 	}
 }
 
 // leave writes an Event in a goroutine. It is best effort: one that cannot be written is logged, and failed is called if it is not nil.
-func (o *Events) leave(e store.Event, failed func()) {
+func (o *Events) leave(e store.KubeEvent, failed func()) {
 	e.Namespace, e.Reporter = o.namespace, o.pod.Name
 	o.start(func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, timeout)
@@ -231,8 +231,8 @@ func withoutNumbers(text string) string {
 	}, text)
 }
 
-func waitingEvent(pod metav1.OwnerReference, what string) store.Event {
+func waitingEvent(pod metav1.OwnerReference, what string) store.KubeEvent {
 	// Event: the pod has waited for an id for half a minute; the message says what for.
 	// Do: see [a pod waits for a slot](operations.md#a-pod-waits-for-a-slot).
-	return store.Event{About: pod, Type: store.EventWarning, Reason: "WaitingForSlot", Message: "no id yet: idalloc waits for " + what}
+	return store.KubeEvent{About: pod, Type: store.EventWarning, Reason: "WaitingForSlot", Message: "no id yet: idalloc waits for " + what}
 }

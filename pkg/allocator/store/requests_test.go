@@ -133,7 +133,7 @@ func TestAPodIsCondemnedWhoseOrdinalIsNoneAnyMore(t *testing.T) {
 
 func TestWhatAnEventSays(t *testing.T) {
 	server, s := newShelf(t, nil)
-	event := Event{
+	event := KubeEvent{
 		About: Owner{Ref: theRef(), UID: "o"}.About(), Namespace: "shop", Reporter: "worker-a",
 		Type: EventWarning, Reason: "AssignmentChanged", Message: "somebody",
 	}

@@ -30,8 +30,8 @@ const (
 	maxEventMessage = 1024
 )
 
-// Event tells people who look at an object what happened to it.
-type Event struct {
+// KubeEvent is a Kubernetes Event: it tells people who look at an object what happened to it.
+type KubeEvent struct {
 	// About is the object. kubectl describe finds the Event by the UID.
 	About metav1.OwnerReference
 	// Namespace is the object's.
@@ -52,7 +52,7 @@ func (o Owner) About() metav1.OwnerReference {
 // Tell writes an Event to the API server. Only the first Event of each minute with the same object and reason is kept,
 // whichever pod sends it: a hundred pods that notice the same thing do not write a hundred Events. Tell returns nil if
 // that Event exists already. It blocks until the server has answered. Errors: *ForbiddenError, or the server's own.
-func (s *Store) Tell(ctx context.Context, e Event) error {
+func (s *Store) Tell(ctx context.Context, e KubeEvent) error {
 	events := schema.GroupVersionResource{Version: "v1", Resource: "events"}
 	now := s.Clock.Now()
 	stamp := now.UTC().Format(time.RFC3339)

@@ -98,7 +98,7 @@ var _ = Describe("Events", func() {
 		for _, pod := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {
 			tellers.Go(func() {
 				defer GinkgoRecover()
-				Expect(w.store.Tell(ctx, store.Event{
+				Expect(w.store.Tell(ctx, store.KubeEvent{
 					About: owner.About(), Namespace: w.Name, Reporter: pod, Type: store.EventWarning, Reason: "OfManyTellers", Message: "hello from " + pod,
 				})).To(Succeed())
 			})

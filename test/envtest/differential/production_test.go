@@ -246,7 +246,7 @@ func (g *generator) production() step {
 		"Tell": func(ctx context.Context, s *side) error {
 			s.clock.Step(time.Minute) // each Event has a name of its own
 			owner := store.Owner{Ref: s.ref(resource, name)}
-			return s.errored(s.store.Tell(ctx, store.Event{
+			return s.errored(s.store.Tell(ctx, store.KubeEvent{
 				About: owner.About(), Namespace: s.namespace, Reporter: pod, Type: store.EventWarning, Reason: "Reason", Message: "message",
 			}))
 		},
