@@ -23,8 +23,8 @@ func (a *Allocator) hear() {
 			a.log.Error(err, "the owner cannot be read; the id is kept")
 		case known && newer(owner.ResourceVersion, a.view.owner.ResourceVersion):
 			a.adopt(owner)
-		case !known && stream.Synced() && a.view.state == seen:
-			a.known.Unseen, a.view.state = true, unread // deleted, it seems
+		case !known && stream.Synced() && a.view.state == seen && !a.clock.Now().Before(a.view.sought.Add(awayTime)):
+			a.known.Unseen, a.view.state, a.view.sought = true, unread, a.clock.Now() // deleted, it seems, or the stream is behind
 		}
 	}
 	if stream := a.contact.Pod(); stream != nil {
