@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/idalloc/idalloc/autoscaler/internal/decide"
 	"github.com/idalloc/idalloc/autoscaler/internal/loop"
 	"github.com/idalloc/idalloc/autoscaler/internal/state"
@@ -93,6 +95,29 @@ func TestGetAsksAnAddress(t *testing.T) {
 	out, err := called(t, "get", "--url="+server.URL, "--partitions")
 	if err != nil || !strings.Contains(out, "1           0    -        60") {
 		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// A terminal would obey what a server says.
+func TestWhatAServerSaysHasNoEffectOnATerminal(t *testing.T) {
+	const said = "\x1b[2Jall is well\u202e"
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET "+state.Path, func(w http.ResponseWriter, _ *http.Request) { _ = json.NewEncoder(w).Encode(state.State{Why: said}) })
+	mux.HandleFunc("/apis/", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusConflict)
+		status := metav1.Status{Status: metav1.StatusFailure, Code: http.StatusConflict, Message: said}
+		status.Kind, status.APIVersion = "Status", "v1"
+		_ = json.NewEncoder(w).Encode(status)
+	})
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	for line, want := range map[string]int{"get --url=": exitDone, "get --output=json --url=": exitDone, "get deployment/worker --server=": exitError} {
+		var out, errs strings.Builder
+		code := run(t.Context(), strings.Fields(line+server.URL), &out, &errs)
+		if text := out.String() + errs.String(); code != want || !strings.Contains(text, "all is well") || strings.ContainsAny(text, "\x1b\u202e") {
+			t.Errorf("%s: exit code %d: %q", line, code, text)
+		}
 	}
 }
 

@@ -4,21 +4,9 @@ import (
 	"fmt"
 	"io"
 	"strconv"
-	"strings"
 	"text/tabwriter"
 	"time"
-	"unicode"
 )
-
-// printable replaces what a terminal would not print but obey.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return unicode.ReplacementChar
-	}, text)
-}
 
 // Table prints the state: what is decided, and a row for each id, or for each partition.
 func (s State) Table(out io.Writer, now time.Time, partitions bool) error {
@@ -27,9 +15,9 @@ func (s State) Table(out io.Writer, now time.Time, partitions bool) error {
 		load = "not known"
 	}
 	_, err := fmt.Fprintf(out, "%s: %d pods, %d wanted, of %.4g units/s each; load %s\n%s %s ago: %s\n",
-		printable(s.Owner), s.Pods, s.PodsWanted, s.Capacity, load, printable(string(s.Phase)), now.Sub(s.At).Round(time.Second), printable(s.Why))
+		s.Owner, s.Pods, s.PodsWanted, s.Capacity, load, s.Phase, now.Sub(s.At).Round(time.Second), s.Why)
 	if err == nil && s.Error != "" {
-		_, err = fmt.Fprintf(out, "error: %s\n", printable(s.Error))
+		_, err = fmt.Fprintf(out, "error: %s\n", s.Error)
 	}
 	if err != nil {
 		return err
@@ -54,7 +42,7 @@ func (s State) ids() []string {
 		if parts == "" {
 			parts = "-"
 		}
-		rows = append(rows, fmt.Sprintf("%d\t%.4g\t%.0f%%\t%s\t%s", id.ID, id.Load, 100*id.Load/s.Capacity, printable(parts), printable(id.Absent)))
+		rows = append(rows, fmt.Sprintf("%d\t%.4g\t%.0f%%\t%s\t%s", id.ID, id.Load, 100*id.Load/s.Capacity, parts, id.Absent))
 	}
 	return rows
 }
