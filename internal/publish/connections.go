@@ -5,6 +5,8 @@ import (
 	"net"
 	"net/http"
 	"sync"
+
+	"github.com/idalloc/idalloc/internal/loopback"
 )
 
 const (
@@ -104,7 +106,7 @@ func (c *connections) wait(r *http.Request) (done func(), ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	distant := 0
-	if !local(r) {
+	if !loopback.Is(r) {
 		distant = 1
 	}
 	if c.polls >= maxPolls || c.distant+distant > maxDistantPolls {

@@ -5,12 +5,10 @@ import (
 	"fmt"
 	"math"
 	"net/http"
-	"net/netip"
 	"net/url"
-	"slices"
 	"strconv"
-	"strings"
 
+	"github.com/idalloc/idalloc/internal/loopback"
 	"github.com/idalloc/idalloc/pkg/placement"
 )
 
@@ -47,28 +45,20 @@ func (h *handler) postDrained(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// local reports whether a request comes from a container of this pod, as far as its address says. The containers share the loopback
-// interface. A mesh's proxy there delivers what comes from elsewhere, from another address of it: Istio's from 127.0.0.6.
-func local(r *http.Request) bool {
-	peer, err := netip.ParseAddrPort(r.RemoteAddr)
-	at := peer.Addr().Unmap()
-	return err == nil && (at == netip.AddrFrom4([4]byte{127, 0, 0, 1}) || at == netip.IPv6Loopback())
-}
-
 // foreign returns why a request does not come from a container of this pod. It returns an empty reason if the request does.
 //
 // The secret tells. The rest is for a program in the pod that passes on requests of others and knows the secret: a proxy, and a
 // port-forward with a browser at its other end. Browsers send Origin with every POST, even to a name that was rebound to this address, so
 // there is no need to check the Host header.
 func (h *handler) foreign(r *http.Request) string {
-	if !local(r) {
+	if !loopback.Is(r) {
 		return "only a container of this pod may say this: post to 127.0.0.1 or [::1], not to the pod's address"
 	}
-	for name := range r.Header {
-		switch {
-		case passedOn(name):
-			return "only a container of this pod may say this: the header " + name + " says that a proxy passed the request on"
-		case name == "Origin" || name == "Sec-Fetch-Site": // not all of Sec-: Node's fetch sends Sec-Fetch-Mode
+	if name := loopback.Forwarded(r); name != "" {
+		return "only a container of this pod may say this: the header " + name + " says that a proxy passed the request on"
+	}
+	for _, name := range []string{"Origin", "Sec-Fetch-Site"} { // not all of Sec-: Node's fetch sends Sec-Fetch-Mode
+		if len(r.Header[name]) > 0 {
 			return "only the program may say this: the header " + name + " says that the request comes from a browser"
 		}
 	}
@@ -76,13 +66,6 @@ func (h *handler) foreign(r *http.Request) string {
 		return "only a container of this pod may say this: send the content of the file " + SecretName + " of --dir in the header " + SecretHeader
 	}
 	return ""
-}
-
-// passedOn reports whether a header with this name is one that proxies add.
-func passedOn(name string) bool {
-	return slices.ContainsFunc([]string{"Forwarded", "Via", "X-Forwarded", "X-Real-", "X-Client-", "X-Original-", "X-Envoy-", "L5d-"}, func(prefix string) bool {
-		return strings.HasPrefix(name, prefix)
-	})
 }
 
 // parseReport returns what the request says.

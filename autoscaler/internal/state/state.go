@@ -9,6 +9,7 @@ import (
 
 	"github.com/idalloc/idalloc/autoscaler/internal/decide"
 	"github.com/idalloc/idalloc/autoscaler/internal/loop"
+	"github.com/idalloc/idalloc/internal/loopback"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/placement"
 )
@@ -159,7 +160,7 @@ func (l *Latest) Leads(leads bool) {
 
 // ServeHTTP answers with the state as JSON, with 503 if there is none, or with 401 if the request has no key.
 func (l *Latest) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if !local(r) && !l.knows(r) {
+	if here := loopback.Is(r) && loopback.Forwarded(r) == ""; !here && !l.knows(r) {
 		http.Error(w, "only requests from this pod's loopback, and those of idalloc-autoscaler get, which reads the key from the Lease, are answered: "+
 			"use that, or kubectl port-forward", http.StatusUnauthorized)
 		return
