@@ -29,6 +29,12 @@ import (
 // believed is how many pods' capacity a partition may have before its speed is not believed any more.
 const believed = 1e6
 
+// A client of the HTTP server has readTimeout for its request, and its connection may be idle for idleTimeout.
+const (
+	readTimeout = 10 * time.Second
+	idleTimeout = time.Minute
+)
+
 type runner struct {
 	*logging
 	sources
@@ -171,7 +177,8 @@ func (r *runner) serve(ctx context.Context, shown *metrics.Metrics, latest *stat
 	if err != nil {
 		return fmt.Errorf("idalloc: --http-address: %w", err)
 	}
-	server := &http.Server{Handler: mux, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute, BaseContext: func(net.Listener) context.Context { return ctx }}
+	server := newServer(mux)
+	server.BaseContext = func(net.Listener) context.Context { return ctx }
 	context.AfterFunc(ctx, func() { _ = server.Close() })
 	log := logr.FromContextOrDiscard(ctx)
 	go func() {
@@ -180,4 +187,9 @@ func (r *runner) serve(ctx context.Context, shown *metrics.Metrics, latest *stat
 		}
 	}()
 	return nil
+}
+
+// newServer returns a server that does not keep connections that nobody uses.
+func newServer(handler http.Handler) *http.Server {
+	return &http.Server{Handler: handler, ReadTimeout: readTimeout, WriteTimeout: 30 * time.Second, IdleTimeout: idleTimeout}
 }

@@ -1,12 +1,20 @@
 package web_test
 
 import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/idalloc/idalloc/autoscaler/internal/source/web"
 )
@@ -92,4 +100,39 @@ func TestErrorsShowNothingOfAnswersAndPasswords(t *testing.T) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
+}
+
+func TestAConnectionThatNobodyUsesIsClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := web.NewClient(nil)
+		here, there := net.Pipe()
+		transport := client.Transport.(*http.Transport) //nolint:errcheck,forcetypeassert // NewClient made it
+		transport.DialContext = func(context.Context, string, string) (net.Conn, error) { return here, nil }
+		closed := make(chan error, 1)
+		go func() {
+			requests := bufio.NewReader(there)
+			_, err := http.ReadRequest(requests)
+			if err == nil {
+				_, err = io.WriteString(there, "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n7")
+			}
+			if err == nil {
+				_, err = requests.ReadByte()
+			}
+			closed <- err
+		}()
+		var into int
+		server := web.Server{URL: &url.URL{Scheme: "http", Host: "127.0.0.1"}, Client: client}
+		if err := server.Get(t.Context(), "/", nil, &into); err != nil || into != 7 {
+			t.Errorf("%d, %v", into, err)
+		}
+		select {
+		case err := <-closed:
+			if !errors.Is(err, io.EOF) {
+				t.Error(err)
+			}
+		case <-time.After(time.Hour): // of the bubble
+			t.Error("it is open after an hour")
+			client.CloseIdleConnections()
+		}
+	})
 }
