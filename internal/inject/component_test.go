@@ -5,19 +5,14 @@ import (
 	"reflect"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 )
 
 // What config/component gives a pod is what injection gives it, but for what its settings say.
 func TestTheComponentHasTheSameSidecar(t *testing.T) {
-	var component struct {
-		Spec struct {
-			Template struct {
-				Spec corev1.PodSpec
-			}
-		}
-	}
+	var component appsv1.Deployment
 	var parts struct {
 		Sidecar corev1.Container
 		Volumes []corev1.Volume
@@ -36,6 +31,43 @@ func TestTheComponentHasTheSameSidecar(t *testing.T) {
 	if !reflect.DeepEqual(pod.Volumes, parts.Volumes) {
 		t.Errorf("the component's volumes are\n%+v\nand those of injection\n%+v", pod.Volumes, parts.Volumes)
 	}
+}
+
+// A token that lives for longer is of use for longer to a program that reads it, and one that is mounted by itself is in each container.
+func TestTheManifestsMountNoTokenThatLivesForMoreThanAnHour(t *testing.T) {
+	for _, path := range []string{
+		"autoscaler/config/deployment.yaml", "config/component/sidecar.yaml", "config/examples/files/deployment.yaml", "config/examples/run/deployment.yaml",
+		"examples/prometheus/deployment.yaml",
+	} {
+		var d appsv1.Deployment
+		read(t, "../../"+path, &d)
+		pod := d.Spec.Template.Spec
+		if mounts := pod.AutomountServiceAccountToken; mounts == nil || *mounts {
+			t.Errorf("%s does not set automountServiceAccountToken to false", path)
+		}
+		tokens := tokens(pod)
+		if len(tokens) != 1 {
+			t.Fatalf("%s mounts %d tokens", path, len(tokens))
+		}
+		if life := tokens[0].ExpirationSeconds; life == nil || *life > 3600 {
+			t.Errorf("%s does not set expirationSeconds to 3600 or less", path)
+		}
+	}
+}
+
+// tokens returns those that the pod's volumes have.
+func tokens(pod corev1.PodSpec) (found []*corev1.ServiceAccountTokenProjection) {
+	for _, v := range pod.Volumes {
+		if v.Projected == nil {
+			continue
+		}
+		for _, source := range v.Projected.Sources {
+			if source.ServiceAccountToken != nil {
+				found = append(found, source.ServiceAccountToken)
+			}
+		}
+	}
+	return found
 }
 
 func read(t *testing.T, path string, into any) {
