@@ -63,6 +63,8 @@ type PartitionView struct {
 	Ranges   []PartitionRange `json:"ranges"`
 	// Problems say which annotations cannot be read or are not in force.
 	Problems []string `json:"problems,omitempty"`
+	// wanted is the number of partitions that the user asks for.
+	wanted int
 }
 
 // ReadPartitions is Read for partitions. Errors: as of Read.
@@ -76,7 +78,7 @@ func ReadPartitions(ctx context.Context, s *store.Store, ref store.Ref) (Partiti
 
 func (n snapshot) partitionView() PartitionView {
 	owner, d := n.owner, n.holding().divide()
-	v := PartitionView{Owner: owner.String(), Namespace: owner.Namespace, Ranges: []PartitionRange{}}
+	v := PartitionView{Owner: owner.String(), Namespace: owner.Namespace, Ranges: []PartitionRange{}, wanted: owner.Wish.Count}
 	v.Count, v.Strategy = n.inForce().Count, n.inForce().Strategy
 	for _, problems := range [][]assignment.ProblemError{owner.Record.Problems, owner.Wish.Problems} {
 		for _, p := range problems {

@@ -69,6 +69,9 @@ func (v PartitionView) Rows(now time.Time) [][]string {
 
 // None says that there are no partitions.
 func (v PartitionView) None() string {
+	if v.wanted > 0 {
+		return fmt.Sprintf("%s in namespace %s has no partitions in force: annotation %s asks for %d", v.Owner, v.Namespace, assignment.PartitionCountKey, v.wanted)
+	}
 	return fmt.Sprintf("%s in namespace %s has no partitions: annotation %s says how many there are to be", v.Owner, v.Namespace, assignment.PartitionCountKey)
 }
 

@@ -158,6 +158,20 @@ func TestGetShowsOneWorkloadOrMany(t *testing.T) {
 	}
 }
 
+func TestGetDoesNotAskForAnAnnotationThatIsThere(t *testing.T) {
+	server := workload(t, 1)
+	server.Change(apifake.Deployment, apifake.Worker, func(o *unstructured.Unstructured) {
+		annotations := o.GetAnnotations()
+		annotations[assignment.PartitionCountKey] = "8"
+		o.SetAnnotations(annotations)
+	})
+	got := shell(t, server)("get deploy/worker --partitions")
+	says(t, got, done, "", "warning: annotation idalloc.dev/partition-count asks for 8 partitions, and no pod that has an id works on partitions: ")
+	if want := "Deployment/worker in namespace sim has no partitions in force: annotation idalloc.dev/partition-count asks for 8\n"; got.out != want {
+		t.Errorf("%q, want %q", got.out, want)
+	}
+}
+
 func TestGetPrintsAgainAtAChangeOfWhatItShows(t *testing.T) {
 	server := workload(t, 1)
 	cmd := root(server, false)
