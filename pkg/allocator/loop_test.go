@@ -160,7 +160,7 @@ func (b *bench) until(what string, is func(now map[string]identity.Identity) boo
 		select {
 		case <-b.said:
 		case <-late:
-			b.t.Fatalf("%s does not come: %v; the map is %v", what, now, b.api.Get(apifake.Deployment, apifake.Worker).GetAnnotations())
+			b.t.Fatalf("%s does not come: %v; the owner is %v", what, now, b.api.Get(apifake.Deployment, apifake.Worker))
 		}
 	}
 }

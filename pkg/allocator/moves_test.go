@@ -1,15 +1,20 @@
 package allocator_test
 
 import (
+	"context"
 	"sync"
 	"testing"
+	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/event"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/test/apifake"
 )
@@ -72,5 +77,98 @@ func TestAPartitionIsTakenAlthoughItsGiverOrItsTakerEnds(t *testing.T) {
 			b.start("p1", func(o *allocator.Options) { o.Divides = true })
 			b.until("the partitions of a live pod", func(now map[string]identity.Identity) bool { return now[tc.takes].Partitions.Owned().Len() == tc.has })
 		})
+	}
+}
+
+// working has the pod work under an id until its Stop has returned.
+func (b *bench) working(pod string, divides bool, stopsIn time.Duration) {
+	b.start(pod, func(o *allocator.Options) {
+		o.Divides = divides
+		o.Publish = func(id identity.Identity) {
+			if id.Assigned() {
+				b.publish(pod, id)
+			}
+		}
+		o.Stop = func(_ context.Context, s allocator.Stop) error {
+			if b.clk.Sleep(stopsIn); s.All {
+				b.publish(pod, identity.Pending(pod, apifake.Namespace))
+			}
+			return nil
+		}
+	})
+}
+
+// adopt gives an object another controller, or none.
+func (b *bench) adopt(kind, name string, by ...metav1.OwnerReference) {
+	b.api.Change(kind, name, func(o *unstructured.Unstructured) { o.SetOwnerReferences(by) })
+}
+
+// counts puts an owner of two pods there.
+func (b *bench) counts(kind, name string, wish map[string]string) metav1.OwnerReference {
+	o := apifake.Owner(2)
+	o.SetKind(kind)
+	o.SetName(name)
+	o.SetUID(types.UID(name))
+	o.SetAnnotations(wish)
+	b.api.Put(o)
+	return *metav1.NewControllerRef(o, o.GroupVersionKind())
+}
+
+// step is what somebody does, and the owner whose ids the pods have after that.
+type step struct {
+	does  func(b *bench, wish map[string]string)
+	owner string
+}
+
+// The controller of the pods changes while they work.
+func TestNobodyWorksTwiceWhilePodsMoveToAnotherOwner(t *testing.T) {
+	orphan := func(b *bench, wish map[string]string) {
+		b.counts(store.ReplicaSet, "rs-1", wish)
+		b.api.Remove(apifake.Deployment, apifake.Worker)
+	}
+	for name, steps := range map[string][]step{
+		"deleted without its pods, and made again": {{orphan, "ReplicaSet/rs-1"}, {func(b *bench, wish map[string]string) {
+			b.adopt(store.ReplicaSet, "rs-1", b.counts(apifake.Deployment, apifake.Worker, wish))
+		}, "Deployment/worker"}},
+		"deleted without its pods, and made under another name": {{func(b *bench, wish map[string]string) {
+			orphan(b, wish)
+			b.adopt(store.ReplicaSet, "rs-1", b.counts(apifake.Deployment, "w2", wish))
+		}, "Deployment/w2"}},
+		"pods of another ReplicaSet": {{func(b *bench, wish map[string]string) {
+			by := b.counts(store.ReplicaSet, "rs-2", wish)
+			b.adopt(apifake.Pods, "p0", by)
+			b.adopt(apifake.Pods, "p1", by)
+		}, "ReplicaSet/rs-2"}},
+	} {
+		t.Run(name, func(t *testing.T) { newBench(t, 2).moves(nil, 0, steps) })
+		t.Run(name+", with partitions", func(t *testing.T) {
+			newBench(t, 2).moves(map[string]string{assignment.PartitionCountKey: "12"}, 6, steps)
+		})
+	}
+}
+
+// moves has two pods work on so many partitions each, before the first step and after each.
+func (b *bench) moves(wish map[string]string, each int, steps []step) {
+	b.t.Helper()
+	under := func(owner string) func(now map[string]identity.Identity) bool {
+		return func(now map[string]identity.Identity) bool {
+			for _, id := range now {
+				if id.Owner.String() != owner || id.Partitions.Owned().Len() != each {
+					return false
+				}
+			}
+			return has(0, 1)(now)
+		}
+	}
+	b.annotate(wish)
+	for i, pod := range []string{"p1", "p0"} { // so that a plan for both would give each the id of the other
+		b.pod(pod)
+		b.working(pod, wish != nil, time.Duration(10-9*i)*time.Second) // and the work on id 0 stops late
+		b.until("an id", func(now map[string]identity.Identity) bool { return now[pod].Assigned() && now[pod].ID == i })
+	}
+	b.until("work", under("Deployment/worker"))
+	for _, s := range steps {
+		s.does(b, wish)
+		b.until("work under "+s.owner, under(s.owner))
 	}
 }
