@@ -1,7 +1,10 @@
 package allocator_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"io"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -11,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/idalloc/idalloc/pkg/allocator"
+	"github.com/idalloc/idalloc/pkg/allocator/event"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/identity"
@@ -144,4 +148,75 @@ func TestAFencedPodThatEndsGivesItsSlotUpAtOnce(t *testing.T) {
 	if took := b.clk.Since(at); took >= lead || !b.says("p0", receipt.GaveUp) {
 		t.Errorf("it takes %s to give the slot up", took)
 	}
+}
+
+// An admission policy drops the receipts of Leases. A renewal that comes back without it keeps nothing, and the pod says what is missing.
+func TestALeaseThatAdmissionChangesIsNotKept(t *testing.T) {
+	b := newBench(t, 1)
+	clk := doze(b)
+	b.pod("p0")
+	var drops atomic.Bool
+	dropped, reasons, said := make(chan struct{}, 2), make(chan string, 9), make(chan string, 99)
+	b.api.Before(func(_ http.ResponseWriter, r *http.Request) bool {
+		if drops.Load() && r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/leases/") {
+			b.withoutAnnotations(r)
+			select {
+			case dropped <- struct{}{}:
+			default:
+			}
+		}
+		return false
+	})
+	b.start("p0", func(o *allocator.Options) {
+		o.FenceAfter = allocator.MinFenceAfter
+		o.Observer = observer(func(e event.Event) {
+			switch e := e.(type) {
+			case event.Fenced:
+				reasons <- e.Reason
+			case event.StillWaiting:
+				said <- e.Reason
+			}
+		})
+	})
+	b.until("an id", has(0))
+	drops.Store(true)
+	close(clk.renews)
+	<-dropped
+	<-dropped // the answer to the first has been read
+	clk.slept.Store(int64(time.Hour))
+	b.scale(2) // the loop hears of that
+	b.until("the fence", fenced)
+	names := func(reason string) bool {
+		return strings.Contains(reason, receipt.Key+" of Lease idalloc-deployment.worker-0 in namespace") && strings.Contains(reason, "exempt idalloc's keys")
+	}
+	if reason := <-reasons; !names(reason) {
+		t.Errorf("the fence is for %q", reason)
+	}
+	for late := time.After(time.Minute); ; {
+		select {
+		case reason := <-said:
+			if !names(reason) {
+				continue // the pod waits for its work to stop
+			}
+		case <-late:
+			t.Fatal("the pod does not say what it waits for")
+		}
+		break
+	}
+	drops.Store(false)
+	b.until("the id again", has(0))
+}
+
+// withoutAnnotations drops the annotations of what a request writes.
+func (b *bench) withoutAnnotations(r *http.Request) {
+	var o unstructured.Unstructured
+	if err := json.NewDecoder(r.Body).Decode(&o); err != nil {
+		b.t.Error(err)
+	}
+	o.SetAnnotations(nil)
+	body, err := o.MarshalJSON()
+	if err != nil {
+		b.t.Error(err)
+	}
+	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 }

@@ -59,7 +59,7 @@ func (a *Allocator) hearFence() {
 		return
 	}
 	if !a.tenure.Working.Empty() {
-		a.happened.Tell(event.Fenced{ID: a.tenure.Working.ID, Token: a.work.token, FenceAfter: a.o.FenceAfter, Reason: "no answer came in time"})
+		a.happened.Tell(event.Fenced{ID: a.tenure.Working.ID, Token: a.work.token, FenceAfter: a.o.FenceAfter, Reason: a.lease.Why()})
 		a.work.fenced = true
 	}
 	a.work.token, a.work.shares, a.work.confirmed = 0, nil, false

@@ -58,6 +58,8 @@ type Guard struct {
 	// until is when the time is over. gone says that it is, which stays so until the Lease is taken again.
 	until time.Duration
 	gone  bool
+	// why is why the last write of the own Lease is not kept, nil if it is.
+	why error
 }
 
 // seen is a Lease as this process saw it last, and since when it has not changed.
@@ -87,6 +89,16 @@ func (g *Guard) Over() bool {
 		g.gone = true
 	}
 	return g.gone
+}
+
+// Why says why the time of the own Lease is over, for people. It does not block.
+func (g *Guard) Why() string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.why != nil {
+		return g.why.Error()
+	}
+	return "no answer came in time"
 }
 
 // Forget ends the renewals, and what is known of the own Lease.
@@ -202,11 +214,14 @@ func (g *Guard) wrote(version string, written store.Lease, sent time.Duration, e
 	defer g.mu.Unlock()
 	switch {
 	case err == nil:
-		g.own, g.until = written, max(g.until, sent+g.o.After-g.o.Lead)
-	case errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrAmbiguous):
+		g.own, g.until, g.why = written, max(g.until, sent+g.o.After-g.o.Lead), nil
+	case errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrAmbiguous) || errors.Is(err, store.ErrNotKept):
 		if g.own.Version == version {
 			g.own.Version = "" // it is read again
 		}
+	}
+	if errors.Is(err, store.ErrNotKept) {
+		g.why = err
 	}
 }
 

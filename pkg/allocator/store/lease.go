@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -80,26 +81,44 @@ func (s *Store) ListLeases(ctx context.Context, ref Ref) ([]Lease, error) {
 }
 
 // PutLease writes the Lease, if it is as next.Version says, and returns it as written. It makes one that does not exist. It stays when the owner
-// is deleted, as that of a leader election does, because work under it may go on. Errors: ErrConflict, ErrAmbiguous, *ForbiddenError, or another error that Temporary judges.
+// is deleted, as that of a leader election does, because work under it may go on. Errors: ErrConflict, ErrAmbiguous, ErrNotKept if it has a holder,
+// *ForbiddenError, or another error that Temporary judges.
 func (s *Store) PutLease(ctx context.Context, ref Ref, next Lease) (Lease, error) {
 	verb := "update"
 	if next.Version == "" {
 		verb = "create"
 	}
-	client := s.Dynamic.Resource(Leases).Namespace(ref.Namespace)
-	u, err := write(ctx, target{Leases, ref.Namespace, LeaseName(ref.String(), next.ID)}, verb, func(ctx context.Context) (*unstructured.Unstructured, error) {
+	client, sent := s.Dynamic.Resource(Leases).Namespace(ref.Namespace), next.object(ref)
+	u, err := write(ctx, target{Leases, ref.Namespace, sent.GetName()}, verb, func(ctx context.Context) (*unstructured.Unstructured, error) {
 		if next.Version == "" {
-			return client.Create(ctx, next.object(ref), metav1.CreateOptions{FieldManager: assignment.FieldManager})
+			return client.Create(ctx, sent, metav1.CreateOptions{FieldManager: assignment.FieldManager})
 		}
-		return client.Update(ctx, next.object(ref), metav1.UpdateOptions{FieldManager: assignment.FieldManager})
+		return client.Update(ctx, sent, metav1.UpdateOptions{FieldManager: assignment.FieldManager})
 	})
 	switch {
 	case err == nil:
+		if changed := dropped(sent, u); next.Holder != "" && len(changed) > 0 {
+			return Lease{}, notKept(changed, fmt.Sprintf("Lease %s in namespace %s", sent.GetName(), ref.Namespace))
+		}
 		return leaseOf(u, next.ID), nil
 	case apierrors.IsAlreadyExists(err), errors.Is(err, ErrGone):
 		return Lease{}, fmt.Errorf("%w: %w", ErrConflict, err)
 	}
 	return Lease{}, err
+}
+
+// dropped returns the keys of the labels and annotations that are not as they were sent.
+func dropped(sent, kept *unstructured.Unstructured) (keys []string) {
+	for _, of := range []func(*unstructured.Unstructured) map[string]string{(*unstructured.Unstructured).GetAnnotations, (*unstructured.Unstructured).GetLabels} {
+		has := of(kept)
+		for key, value := range of(sent) {
+			if has[key] != value {
+				keys = append(keys, key)
+			}
+		}
+	}
+	slices.Sort(keys)
+	return keys
 }
 
 // object returns the Lease as the API server has it.

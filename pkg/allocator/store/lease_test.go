@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -98,6 +99,38 @@ func TestWhatALeaseSays(t *testing.T) {
 func TestHowLongALeaseMayBeSilent(t *testing.T) {
 	if got := (Lease{Lasts: 40 * time.Second}).Outlasts(); got != 43*time.Second {
 		t.Errorf("%s, want 40s and a twentieth of it, and a second", got)
+	}
+}
+
+// Others do not find a Lease without its labels, and take one without a receipt for damaged. One that is let go locks nothing.
+func TestALeaseThatIsNotKept(t *testing.T) {
+	for key, field := range map[string]string{receipt.Key: "annotations", receipt.IDLabel: "labels", receipt.OwnerLabel: "labels"} {
+		for name, admits := range map[string]func(all map[string]any){
+			"dropped": func(all map[string]any) { delete(all, key) },
+			"changed": func(all map[string]any) { all[key] = "other" },
+		} {
+			server, s := newShelf(t, nil)
+			made, err := s.PutLease(t.Context(), theRef(), theLease("a", ""))
+			if err != nil {
+				t.Fatal(err)
+			}
+			server.admits = func(o map[string]any) {
+				if all, there := metaOf(o)[field].(map[string]any); there {
+					admits(all)
+				}
+			}
+			_, err = s.PutLease(t.Context(), theRef(), theLease("a", made.Version))
+			if !errors.Is(err, ErrNotKept) || Temporary(err) || !strings.Contains(err.Error(), key+" of Lease idalloc-deployment.worker-3 in namespace shop") {
+				t.Errorf("%s is %s: %v", key, name, err)
+			}
+			now, err := s.GetLease(t.Context(), theRef(), 3)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := s.PutLease(t.Context(), theRef(), Lease{ID: 3, Version: now.Version}); err != nil {
+				t.Errorf("%s is %s, and the Lease cannot be let go: %v", key, name, err)
+			}
+		}
 	}
 }
 
