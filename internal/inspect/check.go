@@ -22,11 +22,9 @@ const (
 // check finds what is wrong with a snapshot. It does no I/O: the same snapshot gives the same report.
 func check(n snapshot) Report {
 	c := checker{holding: n.holding(), state: n.owner.Record.State}
-	if c.unused() {
-		c.warnf("%s in namespace %s does not use idalloc, and never did: neither it nor any of its pods has an annotation of idalloc's; "+
-			"if it should, its pods have not got so far, and the log of idalloc in one of them says why", c.owner, c.owner.Namespace)
+	if c.checkUnused() {
 		r := c.report()
-		r.Unused = true
+		r.Unused = r.OK
 		return r
 	}
 	c.checkOwner()
@@ -53,19 +51,6 @@ type checker struct {
 	notes    []string
 	// partitions sums up the partitions, nil if there are none.
 	partitions *PartitionCounts
-}
-
-// unused reports whether neither the owner nor any pod has a trace of idalloc.
-func (c *checker) unused() bool {
-	if c.owner.Record.Present {
-		return false
-	}
-	for _, p := range c.pods {
-		if p.Receipt.State != receipt.None || c.strays(p) {
-			return false
-		}
-	}
-	return true
 }
 
 func (c *checker) findf(kind Kind, id int, name, format string, args ...any) {

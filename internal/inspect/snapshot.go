@@ -42,6 +42,8 @@ type snapshot struct {
 type pod struct {
 	proposal.Pod          // the part that a planner sees
 	revision, node, phase string
+	// runs says that the pod's object shows that idalloc runs in it.
+	runs bool
 	// ready is the pod's condition Ready.
 	ready bool
 	// controller is the name of the pod's direct controller, empty if it has none. template is the hash of its Deployment's template.
@@ -169,6 +171,7 @@ func newPod(u *unstructured.Unstructured, owner store.Owner, owned bool) pod {
 	p.node, _, _ = unstructured.NestedString(u.Object, "spec", "nodeName")
 	p.phase, _, _ = unstructured.NestedString(u.Object, "status", "phase")
 	p.ready = condition(u, "Ready")["status"] == "True"
+	p.runs = runsIdalloc(u)
 	p.written = lastWrite(u.GetManagedFields())
 	labels := u.GetLabels()
 	if p.damage == "" && p.locks() && (labels[receipt.OwnerLabel] != assignment.OwnerLabelValue(owner.String()) || labels[receipt.IDLabel] != number(p.slot())) {
