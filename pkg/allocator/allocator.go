@@ -38,6 +38,8 @@ type Allocator struct {
 	pod   *metav1.PartialObjectMetadata
 	wrote string
 	ref   store.Ref
+	// behind is the stream of the pod.
+	behind behind
 	// damage is how often somebody else changed the receipt.
 	damage pace.Undone
 

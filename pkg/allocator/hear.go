@@ -1,7 +1,10 @@
 package allocator
 
 import (
+	"time"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
@@ -16,6 +19,9 @@ func (a *Allocator) hear() {
 	a.contact.NoteStale()
 	if stream := a.contact.Owner(); stream != nil {
 		owner, known, err := stream.Latest()
+		if known {
+			a.view.behind = behind{}
+		}
 		switch {
 		case err != nil:
 			// Log: the watch delivered an object that makes no sense, such as one with an empty selector.
@@ -23,8 +29,8 @@ func (a *Allocator) hear() {
 			a.log.Error(err, "the owner cannot be read; the id is kept")
 		case known && newer(owner.ResourceVersion, a.view.owner.ResourceVersion):
 			a.adopt(owner)
-		case !known && stream.Synced() && a.view.state == seen && !a.clock.Now().Before(a.view.sought.Add(awayTime)):
-			a.known.Unseen, a.view.state, a.view.sought = true, unread, a.clock.Now() // deleted, it seems, or the stream is behind
+		case !known && stream.Synced() && a.view.state == seen && a.view.behind.asks("", a.clock.Now()):
+			a.known.Unseen, a.view.state = true, unread // deleted, it seems
 		}
 	}
 	if stream := a.contact.Pod(); stream != nil {
@@ -37,11 +43,36 @@ func (a *Allocator) hear() {
 	a.reconsider()
 }
 
+// behind is a stream that does not know what the newest read has found. The object is read again only when the stream says something else, or after
+// a while.
+type behind struct {
+	says  string
+	until time.Time
+}
+
+// asks reports whether the object is to be read because of what the stream says now.
+func (b *behind) asks(says string, now time.Time) bool {
+	if b.says == says && now.Before(b.until) {
+		return false
+	}
+	*b = behind{says, now.Add(awayTime)}
+	return true
+}
+
 // hearSelf looks for what somebody else changed on the own pod. The stream lags behind this process's own writes.
 func (a *Allocator) hearSelf(pod *metav1.PartialObjectMetadata, there bool) {
+	uid := types.UID("")
+	if there {
+		uid = pod.UID
+	}
+	if uid != a.o.PodUID {
+		if a.behind.asks(string(uid), a.clock.Now()) {
+			a.tenure = a.tenure.Lost()
+		}
+		return
+	}
+	a.behind = behind{}
 	switch {
-	case !there || pod.UID != a.o.PodUID:
-		a.tenure = a.tenure.Lost()
 	case !newer(pod.ResourceVersion, a.pod.ResourceVersion):
 	case pod.Annotations[receipt.Key] != a.pod.Annotations[receipt.Key] || labelsOf(pod) != labelsOf(a.pod):
 		a.tenure = a.tenure.Lost()

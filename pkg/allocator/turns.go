@@ -111,7 +111,10 @@ func (a *Allocator) rolledOn(owner store.Owner, d proposal.Decision) bool {
 // alarms are when time alone changes what a process knows.
 func (a *Allocator) alarms() []time.Time {
 	p := &a.plans
-	out := []time.Time{a.work.listenAt, a.blocked.until, a.work.rest.until, a.known.Retry, a.view.sought.Add(awayTime)}
+	out := []time.Time{a.work.listenAt, a.blocked.until, a.work.rest.until, a.known.Retry, a.view.behind.until, a.behind.until}
+	if a.view.state == gone {
+		out = append(out, a.view.sought.Add(awayTime))
+	}
 	if a.tenure.Lock.State == receipt.Locks {
 		return append(out, p.vainUntil, p.vacant.Next(a.view.owner.Wish.FailoverAfter, a.clock.Now()), a.joinsAt(), a.idleAt(), a.peers.NeighbourEnds(a.ref))
 	}

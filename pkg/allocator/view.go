@@ -18,10 +18,12 @@ import (
 type view struct {
 	owner store.Owner
 	state viewState
-	// sought is when this process looked last for another owner, or for one that the stream does not know.
+	// sought is when this process looked last for another owner.
 	sought time.Time
 	// fresh says that this process has read or written it, and has not waited since.
-	fresh   bool
+	fresh bool
+	// behind is the stream of the owner.
+	behind  behind
 	request request
 }
 
@@ -70,7 +72,7 @@ func (a *Allocator) adopt(owner store.Owner) {
 	a.plans.heard(a, before)
 }
 
-// awayTime is how often a pod without an owner looks for another one, and how often one reads its owner that its stream does not know.
+// awayTime is how often a pod without an owner looks for another one, and how often a process reads what its stream does not know.
 const awayTime = 10 * time.Second
 
 // suspect has the process find out whether another object owns the pod now.
