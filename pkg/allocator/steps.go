@@ -73,7 +73,7 @@ func (a *Allocator) write(ctx context.Context, lock duty.Lock) error {
 		HandsOver: a.o.HandsOver && lock.State == receipt.Locks, Strict: a.tenure.Strict && lock.State == receipt.Locks,
 	}
 	before := a.tenure.Lock
-	pod, err := a.o.Store.SwapLock(ctx, a.pod, next)
+	pod, err := a.o.Store.SwapLock(ctx, a.pod, a.wrote, next)
 	if err != nil {
 		a.tenure = a.tenure.Lost()
 		a.work.doubtful = a.work.doubtful || errors.Is(err, store.ErrAmbiguous) || errors.Is(err, store.ErrNotKept)

@@ -55,7 +55,7 @@ func (floor) claim(ctx context.Context, c claimant) (id int, leave func(), err e
 		UID: string(c.pod.UID), Owner: c.ref().String(), State: receipt.Locks, Share: receipt.Share{ID: id}, HandsOver: true, Write: receipt.Draw(),
 	}
 	err = persist(ctx, func() error {
-		_, err := s.SwapLock(ctx, &metav1.PartialObjectMetadata{ObjectMeta: c.pod.ObjectMeta}, lock)
+		_, err := s.SwapLock(ctx, &metav1.PartialObjectMetadata{ObjectMeta: c.pod.ObjectMeta}, "", lock)
 		if errors.Is(err, store.ErrConflict) {
 			return nil // nobody else writes it: an earlier try, whose answer was lost, was accepted
 		}

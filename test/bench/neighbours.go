@@ -183,7 +183,7 @@ func (c crowd) make(ctx context.Context, w *workload, s *store.Store, i int) err
 	lock := receipt.Receipt{
 		UID: string(made.UID), Owner: store.Deployment + "/" + owner, State: receipt.Locks, Share: receipt.Share{ID: id}, Write: receipt.Draw(),
 	}
-	_, err = s.SwapLock(ctx, read, lock)
+	_, err = s.SwapLock(ctx, read, "", lock)
 	return err
 }
 

@@ -55,7 +55,7 @@ func named(s *Store, name string) map[string]func(t *testing.T) error {
 		},
 		"lock": func(t *testing.T) error {
 			t.Helper()
-			_, err := s.SwapLock(t.Context(), pod, receipt.Receipt{UID: "u"})
+			_, err := s.SwapLock(t.Context(), pod, "", receipt.Receipt{UID: "u"})
 			return err
 		},
 	}

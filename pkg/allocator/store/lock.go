@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"fmt"
-	"maps"
 	"strconv"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,9 +16,12 @@ import (
 // pod has the same UID, the same receipt and the same two labels still, so a late write cannot undo a newer one. The labels and the deletion
 // cost change in the same request.
 //
+// wrote is the receipt that the caller wrote last. Nobody writes its bytes again. If the pod has another one, somebody may, so the write fails
+// unless nothing at all has changed on the pod.
+//
 // Errors: ErrConflict, ErrAmbiguous, ErrNotKept, ErrGone, *ForbiddenError, or the server's own.
-func (s *Store) SwapLock(ctx context.Context, pod *metav1.PartialObjectMetadata, next receipt.Receipt) (*metav1.PartialObjectMetadata, error) {
-	body, err := lockPatch(pod, next)
+func (s *Store) SwapLock(ctx context.Context, pod *metav1.PartialObjectMetadata, wrote string, next receipt.Receipt) (*metav1.PartialObjectMetadata, error) {
+	body, err := lockPatch(pod, wrote, next)
 	if err != nil {
 		return nil, err
 	}
@@ -36,12 +38,12 @@ func (s *Store) SwapLock(ctx context.Context, pod *metav1.PartialObjectMetadata,
 	return written, nil
 }
 
-// differs returns ErrGone if another pod has the name now, and ErrConflict if the labels or annotations have changed.
+// differs returns ErrGone if another pod has the name now, and ErrConflict if the pod has changed.
 func differs(pod, now *metav1.PartialObjectMetadata) error {
 	switch {
 	case now.UID != pod.UID:
 		return ErrGone
-	case !maps.Equal(now.Labels, pod.Labels) || !maps.Equal(now.Annotations, pod.Annotations):
+	case now.ResourceVersion != pod.ResourceVersion:
 		return ErrConflict
 	}
 	return nil
@@ -72,16 +74,16 @@ func hidden(pod *metav1.PartialObjectMetadata, r receipt.Receipt) (keys []string
 }
 
 // lockPatch sets the receipt, the labels and the deletion cost.
-func lockPatch(pod *metav1.PartialObjectMetadata, next receipt.Receipt) ([]byte, error) {
-	text := next.Encode()
+func lockPatch(pod *metav1.PartialObjectMetadata, wrote string, next receipt.Receipt) ([]byte, error) {
+	text, before := next.Encode(), lookup(pod.Annotations, receipt.Key)
 	id, owner := labelsOf(next)
 	oldID, oldCost := lookup(pod.Labels, receipt.IDLabel), lookup(pod.Annotations, assignment.DeletionCostKey)
 	cost := costOf(id)
 	if cost == nil && oldCost != nil && !same(oldCost, costOf(oldID)) {
 		cost = oldCost // somebody else set it
 	}
-	return podPatch(pod, []change{
-		{field: annotationsField, key: receipt.Key, old: lookup(pod.Annotations, receipt.Key), new: &text, tested: true},
+	return podPatch(pod, before != nil && *before != wrote, []change{
+		{field: annotationsField, key: receipt.Key, old: before, new: &text, tested: true},
 		// A receipt whose labels somebody removed was no lock for a moment: a late write must not make it look unbroken.
 		{field: labelsField, key: receipt.IDLabel, old: oldID, new: id, tested: true},
 		{field: labelsField, key: receipt.OwnerLabel, old: lookup(pod.Labels, receipt.OwnerLabel), new: owner, tested: true},

@@ -33,7 +33,7 @@ func TestALockComesAndGoes(t *testing.T) {
 	server, s := newShelf(t, map[string]map[string]any{podPath: aPod(nil, nil)})
 	swap := func(from *metav1.PartialObjectMetadata, next receipt.Receipt) *metav1.PartialObjectMetadata {
 		t.Helper()
-		written, err := s.SwapLock(t.Context(), from, next)
+		written, err := s.SwapLock(t.Context(), from, from.Annotations[receipt.Key], next)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -53,12 +53,28 @@ func TestALockComesAndGoes(t *testing.T) {
 	renewed := locks()
 	renewed.Write = "w2"
 	second := swap(first, renewed)
-	if _, err := s.SwapLock(t.Context(), first, locks()); !errors.Is(err, ErrConflict) {
+	if _, err := s.SwapLock(t.Context(), first, first.Annotations[receipt.Key], locks()); !errors.Is(err, ErrConflict) {
 		t.Errorf("a late write over a newer receipt: %v", err)
 	}
 	waits := swap(second, says(receipt.Waits, "w3"))
 	if len(waits.Annotations) != 1 || len(waits.Labels) != 0 {
 		t.Errorf("a pod that waits: %v %v", waits.Annotations, waits.Labels)
+	}
+}
+
+// A write of a receipt that this process did not write is not accepted twice, even if the bytes that it replaces come back.
+func TestALateWriteOverForeignBytes(t *testing.T) {
+	server, s := newShelf(t, map[string]map[string]any{podPath: aPod(map[string]any{receipt.Key: "broken"}, nil)})
+	pod := read(t, s)
+	if _, err := s.SwapLock(t.Context(), pod, "", says(receipt.Waits, "w1")); err != nil {
+		t.Fatal(err)
+	}
+	server.change(podPath, "annotations", map[string]any{receipt.Key: "broken"})
+	if _, err := s.SwapLock(t.Context(), pod, "", says(receipt.Waits, "w1")); !errors.Is(err, ErrConflict) {
+		t.Errorf("the same write again: %v", err)
+	}
+	if _, err := s.SwapLock(t.Context(), read(t, s), "", says(receipt.Waits, "w2")); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -75,7 +91,7 @@ func TestLabelsComeBack(t *testing.T) {
 		want := maps.Clone(labels)
 		change(labels, annotations)
 		_, s := newShelf(t, map[string]map[string]any{podPath: aPod(annotations, labels)})
-		if _, err := s.SwapLock(t.Context(), read(t, s), locks()); err != nil {
+		if _, err := s.SwapLock(t.Context(), read(t, s), "", locks()); err != nil {
 			t.Fatal(err)
 		}
 		now := read(t, s)
@@ -103,7 +119,7 @@ func TestSomebodyElsesDeletionCost(t *testing.T) {
 		}
 		annotations := map[string]any{receipt.Key: locks().Encode(), assignment.DeletionCostKey: tc.cost}
 		_, s := newShelf(t, map[string]map[string]any{podPath: aPod(annotations, labels)})
-		if _, err := s.SwapLock(t.Context(), read(t, s), says(receipt.Waits, "w2")); err != nil {
+		if _, err := s.SwapLock(t.Context(), read(t, s), "", says(receipt.Waits, "w2")); err != nil {
 			t.Fatal(err)
 		}
 		now := read(t, s)
@@ -123,10 +139,10 @@ func TestALockReplacesWhatWasThere(t *testing.T) {
 	server, s := newShelf(t, map[string]map[string]any{podPath: aPod(annotations, map[string]any{"app": testName})})
 	pod := read(t, s)
 	server.change(podPath, "labels", map[string]any{"app": testName, receipt.IDLabel: "9"})
-	if _, err := s.SwapLock(t.Context(), pod, locks()); !errors.Is(err, ErrConflict) {
+	if _, err := s.SwapLock(t.Context(), pod, "", locks()); !errors.Is(err, ErrConflict) {
 		t.Errorf("somebody changed a label, and the write ends with %v", err)
 	}
-	if _, err := s.SwapLock(t.Context(), read(t, s), locks()); err != nil {
+	if _, err := s.SwapLock(t.Context(), read(t, s), "", locks()); err != nil {
 		t.Fatal(err)
 	}
 	now := read(t, s)
@@ -148,7 +164,7 @@ func TestALockThatIsNotKept(t *testing.T) {
 		server.admits = func(o map[string]any) {
 			admits(metaOf(o)["annotations"].(map[string]any), metaOf(o)["labels"].(map[string]any)) //nolint:errcheck,forcetypeassert // they were written
 		}
-		if _, err := s.SwapLock(t.Context(), read(t, s), locks()); !errors.Is(err, ErrNotKept) || Temporary(err) || !strings.Contains(err.Error(), "pod worker-a in namespace shop") {
+		if _, err := s.SwapLock(t.Context(), read(t, s), "", locks()); !errors.Is(err, ErrNotKept) || Temporary(err) || !strings.Contains(err.Error(), "pod worker-a in namespace shop") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -156,7 +172,7 @@ func TestALockThatIsNotKept(t *testing.T) {
 	server.admits = func(o map[string]any) {
 		delete(metaOf(o)["annotations"].(map[string]any), assignment.DeletionCostKey) //nolint:errcheck,forcetypeassert // they were written
 	}
-	if _, err := s.SwapLock(t.Context(), read(t, s), locks()); err != nil {
+	if _, err := s.SwapLock(t.Context(), read(t, s), "", locks()); err != nil {
 		t.Errorf("a deletion cost is no lock, but: %v", err)
 	}
 }

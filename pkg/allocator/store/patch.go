@@ -47,9 +47,13 @@ type change struct {
 	tested bool
 }
 
-// podPatch changes the labels and annotations of a pod if it still has its UID and the tested keys still have their old values.
-func podPatch(pod *metav1.PartialObjectMetadata, changes []change) ([]byte, error) {
+// podPatch changes the labels and annotations of a pod if it still has its UID and the tested keys still have their old values. If whole is
+// set, nothing else of the pod may have changed either.
+func podPatch(pod *metav1.PartialObjectMetadata, whole bool, changes []change) ([]byte, error) {
 	ops := []operation{test("/metadata/uid", pod.UID)}
+	if whole {
+		ops = append(ops, test("/metadata/resourceVersion", pod.ResourceVersion))
+	}
 	if pod.Labels == nil { // a patch cannot add a key to nothing
 		ops = append(ops, test("/metadata/labels", nil), add("/metadata/labels", map[string]string{}))
 	}

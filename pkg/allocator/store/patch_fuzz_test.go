@@ -146,7 +146,8 @@ func refusesOthers(t *testing.T, from Owner, read object, body []byte) {
 }
 
 // The patch of a receipt sets receipt, labels and cost together and nothing else, and the server refuses
-// it for every other pod and for this pod with any other receipt.
+// it for every other pod and for this pod with any other receipt. If somebody else wrote the receipt, the server refuses it for any newer
+// version of the pod.
 func FuzzPodPatch(f *testing.F) {
 	f.Fuzz(func(t *testing.T, labels, annotations, uid, owner string, id int, kind uint8, write, other string) {
 		l, okLabels := readMap(labels)
@@ -159,7 +160,13 @@ func FuzzPodPatch(f *testing.F) {
 			next.Share.ID = id
 		}
 		read := object{Metadata: meta{UID: uid, ResourceVersion: "1", Labels: l, Annotations: a}}
-		body, err := lockPatch(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{UID: types.UID(uid), Labels: l, Annotations: a}}, next)
+		old, there := a[receipt.Key]
+		wrote := other
+		if kind%2 == 0 {
+			wrote = old
+		}
+		pod := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{UID: types.UID(uid), ResourceVersion: "1", Labels: l, Annotations: a}}
+		body, err := lockPatch(pod, wrote, next)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -172,7 +179,12 @@ func FuzzPodPatch(f *testing.F) {
 		if _, ok := apply(t, foreign, body); ok {
 			t.Fatalf("%s\nis accepted by another pod", body)
 		}
-		if old, there := a[receipt.Key]; there && old == other {
+		newer := read
+		newer.Metadata.ResourceVersion = "2"
+		if _, ok := apply(t, newer, body); ok != (!there || old == wrote) {
+			t.Fatalf("%s\nof a process that wrote %q is accepted by a newer version with the same receipt: %v", body, wrote, ok)
+		}
+		if there && old == other {
 			return // the same receipt
 		}
 		late := read

@@ -51,13 +51,13 @@ func TestWhatARefusedWriteMeans(t *testing.T) {
 	receipts := maps.Clone(common)
 	receipts["another pod has the name"] = outcome{invalid, func(s *shelf, path string) { s.change(path, "uid", "other") }, ErrGone}
 	receipts["a label has changed"] = outcome{invalid, func(s *shelf, path string) { s.change(path, "labels", map[string]any{"app": "other"}) }, ErrConflict}
-	receipts["only its version is another"] = outcome{invalid, func(s *shelf, path string) { s.change(path, "resourceVersion", "9") }, nil}
+	receipts["anything else has changed"] = outcome{invalid, func(s *shelf, path string) { s.change(path, "resourceVersion", "9") }, ErrConflict}
 	for name, tc := range receipts {
 		server, s := newShelf(t, map[string]map[string]any{podPath: aPod(map[string]any{"a": "b"}, map[string]any{"app": testName})})
 		pod := read(t, s)
 		server.refusal = tc.refusal
 		tc.change(server, podPath)
-		_, err := s.SwapLock(t.Context(), pod, locks())
+		_, err := s.SwapLock(t.Context(), pod, "", locks())
 		check("a receipt, "+name, err, tc)
 	}
 	owners := maps.Clone(common)

@@ -64,11 +64,19 @@ func aPod(annotations, labels map[string]any) map[string]any {
 	return map[string]any{apiVersionField: "v1", "kind": "Pod", metadataField: meta}
 }
 
-// change changes the metadata of an object.
+// change changes the metadata of an object, and with it the version.
 func (s *shelf) change(path, key string, value any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.objects[path][metadataField].(map[string]any)[key] = value //nolint:errcheck,forcetypeassert // a test's own object
+	raise(s.objects[path])
+	metaOf(s.objects[path])[key] = value
+}
+
+// raise gives an object another version.
+func raise(o map[string]any) {
+	if version, known := metaOf(o)["resourceVersion"].(string); known {
+		metaOf(o)["resourceVersion"] = version + "0"
+	}
 }
 
 // ServeHTTP implements http.Handler.
@@ -145,7 +153,9 @@ func (s *shelf) written(r *http.Request) (path string, after map[string]any, ref
 	var err error
 	switch r.Method {
 	case http.MethodPatch:
-		after, err = patched(o, s.body)
+		if after, err = patched(o, s.body); err == nil {
+			raise(after)
+		}
 	case http.MethodPost:
 		if err = json.Unmarshal(s.body, &after); err == nil {
 			path = r.URL.Path + "/" + metaOf(after)["name"].(string) //nolint:errcheck,forcetypeassert // every object has a name
@@ -163,7 +173,7 @@ func (s *shelf) written(r *http.Request) (path string, after map[string]any, ref
 			if metaOf(after)["resourceVersion"] != metaOf(o)["resourceVersion"] {
 				return "", nil, &metav1.Status{Code: http.StatusConflict, Reason: metav1.StatusReasonConflict, Message: "changed"}
 			}
-			metaOf(after)["resourceVersion"] = metaOf(o)["resourceVersion"].(string) + "0" //nolint:errcheck,forcetypeassert // aPod, aWorker or POST set it
+			raise(after)
 		}
 	}
 	if err != nil {

@@ -128,7 +128,7 @@ func (g *generator) lock() receipt.Receipt {
 // receipt draws a compare-and-swap of a pod's receipt.
 func (g *generator) receipt() step {
 	name, back, next := g.pod(), g.back(), g.lock()
-	readFirst := g.chance(0.7)
+	readFirst, wroteIt := g.chance(0.7), g.chance(0.7)
 	return stepf(func(ctx context.Context, s *side) error {
 		if readFirst {
 			pod, err := s.store.GetPod(ctx, s.namespace, name)
@@ -138,10 +138,14 @@ func (g *generator) receipt() step {
 		if !ok {
 			return nil
 		}
-		written, err := s.store.SwapLock(ctx, pod, next)
+		wrote := ""
+		if wroteIt {
+			wrote = pod.Annotations[receipt.Key]
+		}
+		written, err := s.store.SwapLock(ctx, pod, wrote, next)
 		s.podRead(name, written, err)
 		return nil
-	}, "receipt of %s (%s) as it was %d looks ago, read before: %t", name, next.Encode(), back, readFirst)
+	}, "receipt of %s (%s) as it was %d looks ago, read before: %t, written by the same process: %t", name, next.Encode(), back, readFirst, wroteIt)
 }
 
 // lease draws a compare-and-swap of a slot's Lease.
