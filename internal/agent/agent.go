@@ -20,8 +20,13 @@ import (
 // ErrTimeout means that there was no id within Options.Timeout.
 var ErrTimeout = errors.New("--timeout is over")
 
-// releaseTimeout bounds the release at the end. It is shorter than Kubernetes' default grace period of 30 s.
-const releaseTimeout = 10 * time.Second
+const (
+	// releaseTimeout bounds the release after a signal. It is shorter than Kubernetes' default grace period of 30 s.
+	releaseTimeout = 10 * time.Second
+	// calmTimeout bounds the release while no signal has come. A slot that was not released stays locked until Kubernetes starts the container
+	// again, which may take five minutes.
+	calmTimeout = 2 * time.Minute
+)
 
 // Options are the common options of Init, Watch and Run.
 type Options struct {

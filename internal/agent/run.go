@@ -71,7 +71,7 @@ func (c *runWork) after(id identity.Identity) {
 // released or cannot be.
 //
 // It returns the command's exit code, or an error: *child.StartError if the command could not be started, or an error of the
-// claim, of the directory or of the HTTP server.
+// claim, of the directory or of the HTTP server. The release has two minutes, and ten seconds after ctx has ended.
 func Run(ctx context.Context, o Options, command Command) (code int, err error) {
 	signalled := ctx
 	// A signal stops the command first. Everything else goes on until the command has ended.
@@ -129,7 +129,7 @@ func Run(ctx context.Context, o Options, command Command) (code int, err error) 
 	stopClaiming()
 	<-claimed
 	if alloc := a.alloc.Load(); alloc != nil {
-		c.giveBack(ctx, alloc)
+		c.giveBack(signalled, alloc)
 	}
 	cancel(nil)
 	stopServer()
@@ -181,16 +181,28 @@ func (c *runWork) stopShowing(ctx context.Context) error {
 	return c.readers.wait(ctx)
 }
 
-// giveBack releases the slot after the readers of the files, if there are any, have had their time.
-func (c *runWork) giveBack(ctx context.Context, alloc *allocator.Allocator) {
-	ctx = context.WithoutCancel(ctx)
-	if err := c.stopShowing(ctx); err != nil {
+// giveBack releases the slot after the readers of the files, if there are any, have had their time. signalled ends when Kubernetes is about to
+// kill the container.
+func (c *runWork) giveBack(signalled context.Context, alloc *allocator.Allocator) {
+	if err := c.stopShowing(context.WithoutCancel(signalled)); err != nil {
 		c.o.Allocator.Log.Info("the slot was not released; it comes free when the pod is gone", "reason", err.Error())
 		return
 	}
-	limited, cancel := context.WithTimeout(ctx, releaseTimeout)
+	limited, cancel := releaseContext(signalled)
 	defer cancel()
 	c.release(limited, alloc, c.follower.EndedByItself())
+}
+
+// releaseContext returns the context of a release. It ends after two minutes, or ten seconds after signalled has ended. The caller must call cancel.
+func releaseContext(signalled context.Context) (limited context.Context, cancel func()) {
+	limited, end := context.WithCancelCause(context.WithoutCancel(signalled))
+	timer := time.AfterFunc(calmTimeout, func() { end(context.DeadlineExceeded) })
+	ignore := context.AfterFunc(signalled, func() { timer.Reset(releaseTimeout) })
+	return limited, func() {
+		ignore()
+		timer.Stop()
+		end(nil)
+	}
 }
 
 // forward passes signals on to the command until ctx ends. The returned function blocks until forwarding has ended.

@@ -3,7 +3,10 @@
 package agent
 
 import (
+	"context"
+	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -82,6 +85,28 @@ func TestAProcessThatEndsEarlyWithdrawsFromTheFiles(t *testing.T) {
 			if there, err := identity.Read(dir); err != nil || there.Assigned() {
 				t.Errorf("the files say %s (%v)", there, err)
 			}
+		})
+	}
+}
+
+// Kubernetes kills the container soon after a signal. Without one nothing presses, and the id has no worker before it is released.
+func TestTheReleaseHasMoreTimeWithoutASignal(t *testing.T) {
+	for name, tc := range map[string]struct{ signal, want time.Duration }{
+		"no signal": {time.Hour, 2 * time.Minute}, "a signal before": {0, 10 * time.Second},
+		"a signal meanwhile": {time.Minute, 70 * time.Second}, "a signal near the end": {115 * time.Second, 125 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				begin := time.Now()
+				signalled, signal := context.WithCancel(t.Context())
+				defer time.AfterFunc(tc.signal, signal).Stop()
+				limited, cancel := releaseContext(signalled)
+				defer cancel()
+				<-limited.Done()
+				if took := time.Since(begin); took != tc.want || !errors.Is(context.Cause(limited), context.DeadlineExceeded) {
+					t.Errorf("it ends after %s with %v, want %s", took, context.Cause(limited), tc.want)
+				}
+			})
 		})
 	}
 }
