@@ -125,8 +125,11 @@ func start(ctx context.Context, o Options, m manner) (*Instance, error) {
 	if i.alloc, err = allocator.New(ctx, ao); err != nil {
 		return nil, err
 	}
-	if i.leave, err = alone.Hold(o.PodName, i.alloc.PodUID()); err != nil {
-		return nil, err
+	i.leave = func() {}
+	if alone.Inside(o.PodName) { // one that runs elsewhere is none of the pod's
+		if i.leave, err = alone.Hold(o.PodName, i.alloc.PodUID()); err != nil {
+			return nil, err
+		}
 	}
 	if i.meter != nil {
 		i.meter.CheckFenced(i.alloc.Fenced)

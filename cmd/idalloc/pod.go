@@ -66,6 +66,6 @@ func (p *inPod) options(needsDir bool) (agent.Options, error) {
 		Allocator: allocator.Options{
 			Store: s, Pod: pod, PodUID: types.UID(p.uid()), Namespace: cmp.Or(p.podNamespace, os.Getenv("POD_NAMESPACE"), namespace), Log: log,
 		},
-		Dir: p.dir, Timeout: p.timeout, Version: version,
+		Dir: p.dir, Timeout: p.timeout, Alone: true, Version: version,
 	}, nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -230,14 +231,14 @@ func TestRemarksThatCannotBeWritten(t *testing.T) {
 // A container that cannot get an id ends with an error, and not as if it had one.
 func TestAPodThatMayNotStart(t *testing.T) {
 	run := shell(t, apifake.New(t))
-	dir := t.TempDir()
+	dir, pod := t.TempDir(), " --pod-name=worker-x --pod-uid="+rand.Text()
 	for _, line := range []string{"init --dir=" + dir, "watch --http-address= --dir=" + dir, "run --http-address= -- /bin/true"} {
 		command, rest, _ := strings.Cut(line, " ")
-		says(t, run(command+" --pod-name=worker-x --pod-uid=u --pod-namespace="+apifake.Namespace+" "+rest), exitError, "", "worker-x")
+		says(t, run(command+pod+" --pod-namespace="+apifake.Namespace+" "+rest), exitError, "", "worker-x")
 	}
 	for _, line := range []string{"watch --dir=" + dir, "run /bin/true"} {
 		command, rest, _ := strings.Cut(line, " ")
-		says(t, run(command+" --pod-name=worker-x --pod-uid=u --http-address=127.0.0.1:none "+rest), exitError, "", "127.0.0.1:none")
+		says(t, run(command+pod+" --http-address=127.0.0.1:none "+rest), exitError, "", "127.0.0.1:none")
 	}
 }
 

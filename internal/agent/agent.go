@@ -45,6 +45,8 @@ type Options struct {
 	FenceAfter time.Duration
 	// Partitions says that the program works on partitions.
 	Partitions bool
+	// Alone says that this process runs in the pod, so that no other process of the pod may claim ids meanwhile.
+	Alone bool
 	// Version is that of the program. The metrics name it.
 	Version string
 }
@@ -111,7 +113,7 @@ func newAgent(o Options, fail context.CancelCauseFunc) (*agent, error) {
 
 // enter makes this process the only one of its pod that claims ids, once the pod's UID is known.
 func (a *agent) enter(uid types.UID) (err error) {
-	if a.leave == nil && uid != "" {
+	if a.o.Alone && a.leave == nil && uid != "" {
 		a.leave, err = alone.Hold(a.o.Allocator.Pod, string(uid))
 	}
 	return err

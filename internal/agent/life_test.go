@@ -262,13 +262,22 @@ func TestASlotIsSaidToBeGivenIfThereWasOneAndOnce(t *testing.T) {
 func TestASecondProcessOfThePodIsRefused(t *testing.T) {
 	y := newYard(t, nil)
 	pod := "a-" + strings.ToLower(rand.Text())
-	t.Setenv("POD_NAME", pod)
 	y.add(pod)
-	defer y.watch(pod, false, Hooks{})()
+	first := y.options(pod, false)
+	first.Alone = true
+	ctx, end := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- Watch(ctx, first, Hooks{}) }()
+	defer func() {
+		if end(); <-ended != nil {
+			t.Error("the first one has failed")
+		}
+	}()
 	y.until("id", func() bool { return y.shows(pod).Assigned() })
 	before, version := y.shows(pod), y.api.Get(apifake.Pods, pod).GetResourceVersion()
 
 	second := y.options(pod, false)
+	second.Alone = true
 	for _, uid := range []types.UID{second.Allocator.PodUID, ""} { // it may have to ask for it
 		second.Dir, second.Allocator.PodUID = t.TempDir(), uid
 		if _, err := Init(t.Context(), second); err == nil || !strings.Contains(err.Error(), "another process of pod "+pod) {

@@ -4,17 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"syscall"
 )
 
 // Hold makes this process the only one of its pod that claims ids, until it calls release or ends. It does not block. The error says that
-// another process of the pod is that one. A process whose environment does not say that it runs in the pod, by POD_NAME or IDALLOC_POD_NAME, is
-// none of the pod's.
+// another process of the pod is that one.
 func Hold(pod, uid string) (release func(), err error) {
-	if pod != os.Getenv("POD_NAME") && pod != os.Getenv("IDALLOC_POD_NAME") {
-		return func() {}, nil
-	}
 	// An abstract name has no file. With hostNetwork all pods of the node share the names, so this one has the UID.
 	socket, err := net.ListenUnix("unix", &net.UnixAddr{Net: "unix", Name: "@idalloc/" + uid})
 	if errors.Is(err, syscall.EADDRINUSE) {

@@ -9,7 +9,6 @@ import (
 )
 
 func TestOnlyOneProcessOfAPodHoldsIt(t *testing.T) {
-	t.Setenv("POD_NAME", "worker-0")
 	uid := rand.Text()
 	hold := func(pod, uid string) (func(), string) {
 		release, err := Hold(pod, uid)
@@ -25,17 +24,25 @@ func TestOnlyOneProcessOfAPodHoldsIt(t *testing.T) {
 	if _, said := hold("worker-0", uid); !strings.Contains(said, "another process of pod worker-0") {
 		t.Errorf("a second one heard %q", said)
 	}
-	for _, other := range [][2]string{{"worker-0", rand.Text()}, {"worker-1", uid}} {
-		if free, said := hold(other[0], other[1]); said != "" {
-			t.Errorf("pod %v heard %q", other, said)
-		} else {
-			free()
-		}
+	if free, said := hold("worker-0", rand.Text()); said != "" {
+		t.Errorf("another pod of that name heard %q", said)
+	} else {
+		free()
 	}
 	release()
 	if again, said := hold("worker-0", uid); said != "" {
 		t.Errorf("the one after it heard %q", said)
 	} else {
 		again()
+	}
+}
+
+func TestTheEnvironmentSaysInWhichPodAProcessRuns(t *testing.T) {
+	for variable, other := range map[string]string{"POD_NAME": "IDALLOC_POD_NAME", "IDALLOC_POD_NAME": "POD_NAME"} {
+		t.Setenv(variable, "worker-0")
+		t.Setenv(other, "")
+		if !Inside("worker-0") || Inside("worker-1") {
+			t.Errorf("%s=worker-0: in worker-0 %t, in worker-1 %t", variable, Inside("worker-0"), Inside("worker-1"))
+		}
 	}
 }

@@ -1,0 +1,26 @@
+package main
+
+import (
+	"crypto/rand"
+	"strings"
+	"testing"
+
+	"github.com/idalloc/idalloc/internal/alone"
+	"github.com/idalloc/idalloc/test/apifake"
+)
+
+// The environment does not have the name.
+func TestASecondProcessOfAPodThatAFlagNamesIsRefused(t *testing.T) {
+	t.Setenv("POD_NAME", "")
+	uid := rand.Text()
+	leave, err := alone.Hold("worker-x", uid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer leave()
+	run := shell(t, apifake.New(t))
+	for _, line := range []string{"init --dir=" + t.TempDir(), "watch --http-address= --dir=" + t.TempDir(), "run --http-address= -- /bin/true"} {
+		command, rest, _ := strings.Cut(line, " ")
+		says(t, run(command+" --pod-name=worker-x --pod-uid="+uid+" "+rest), exitError, "", "another process of pod worker-x")
+	}
+}
