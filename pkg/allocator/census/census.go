@@ -18,8 +18,8 @@ import (
 )
 
 // Survey lists the owner's live pods and the other live pods that lock one of its slots, sorted by name. It writes nothing. Read the owner
-// before you call Survey, never after. It blocks for two lists, and for a read of each pod's ReplicaSet that may come from another owner. Errors:
-// *store.ForbiddenError, or another error that store.Temporary judges.
+// before you call Survey, never after. It blocks for two lists, for a read of each pod's ReplicaSet that may come from another owner, and for one of
+// each ReplicaSet that may be another Deployment's. Errors: *store.ForbiddenError, or another error that store.Temporary judges.
 func Survey(ctx context.Context, s *store.Store, owner store.Owner) ([]proposal.Pod, error) {
 	seen, metas := map[string]proposal.Pod{}, map[string]*metav1.PartialObjectMetadata{}
 	for _, selector := range Selectors(owner) {
@@ -29,7 +29,9 @@ func Survey(ctx context.Context, s *store.Store, owner store.Owner) ([]proposal.
 				return
 			}
 			pod, _ := PodOf(owner, meta, selector == owner.Selector) // a receipt that cannot be read locks
-			if seen[meta.Name] = pod; pod.Former.State == receipt.Locks {
+			seen[meta.Name] = pod
+			delete(metas, meta.Name)
+			if pod.Former.State == receipt.Locks || pod.Owned && pod.Receipt.LocksSlot(pod.Receipt.Share.ID) && suspect(owner, meta) {
 				metas[meta.Name] = meta.DeepCopy()
 			}
 		})
@@ -37,15 +39,24 @@ func Survey(ctx context.Context, s *store.Store, owner store.Owner) ([]proposal.
 			return nil, err
 		}
 	}
-	pods := make([]proposal.Pod, 0, len(seen))
+	pods, anothers := make([]proposal.Pod, 0, len(seen)), map[string]bool{} // the latter by controller
 	for _, pod := range seen {
-		if pod.Former.State == receipt.Locks {
-			switch moves, err := moves(ctx, s, owner, metas[pod.Name]); {
+		switch meta := metas[pod.Name]; {
+		case meta == nil:
+		case pod.Former.State == receipt.Locks:
+			switch moves, err := moves(ctx, s, owner, meta); {
 			case err != nil:
 				return nil, err
 			case moves:
 				pod = pod.Moved()
 			}
+		default:
+			is, known := anothers[pod.Controller]
+			if !known {
+				is = another(ctx, s, owner, meta)
+				anothers[pod.Controller] = is
+			}
+			pod.Foreign = is
 		}
 		pods = append(pods, pod)
 	}
@@ -68,6 +79,29 @@ func moves(ctx context.Context, s *store.Store, owner store.Owner, pod *metav1.P
 		return false, nil
 	}
 	return err == nil && ref == owner.Ref, err
+}
+
+// suspect reports whether a pod has a controller that is not the owner's by its name. A Deployment gives its ReplicaSets its own name with the hash
+// behind it that their pods have as a label, and may have adopted others. A pod without a controller may be about to be adopted.
+func suspect(owner store.Owner, pod *metav1.PartialObjectMetadata) bool {
+	controller := metav1.GetControllerOfNoCopy(pod)
+	switch {
+	case controller == nil:
+		return false
+	case owner.Rolls():
+		return controller.Kind != store.ReplicaSet || controller.Name != owner.Name+"-"+pod.Labels["pod-template-hash"]
+	}
+	return controller.Kind != owner.Kind || controller.Name != owner.Name
+}
+
+// another reports whether a suspect pod is another owner's. It returns false if that cannot be known, and while nothing controls the pod's
+// ReplicaSet, because a Deployment may be about to adopt it.
+func another(ctx context.Context, s *store.Store, owner store.Owner, pod *metav1.PartialObjectMetadata) bool {
+	if !owner.Rolls() || metav1.GetControllerOfNoCopy(pod).Kind != store.ReplicaSet {
+		return true
+	}
+	ref, err := watch.Resolve(ctx, s, pod)
+	return errors.Is(err, watch.ErrUnknownOwner) || err == nil && ref.Rolls() && ref != owner.Ref
 }
 
 // Selectors returns the label selectors for the pods that matter to a plan: the owner's pods, and those with a lock, which somebody may have

@@ -3,11 +3,13 @@ package census
 import (
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
@@ -155,6 +157,66 @@ func TestWhatAPodLocksOfItsFormerOwnerIsLocked(t *testing.T) {
 		s, owner := read(t, server)
 		if pods, err := Survey(t.Context(), s, owner); err != nil || len(pods) != 1 || pods[0].Receipt.LocksSlot(0) != moves {
 			t.Errorf("%s: %+v, %v", kind, pods, err)
+		}
+	}
+}
+
+// A pod with the labels that the owner selects may be another owner's. A false alarm would be worse than none.
+func TestAPodOfAnotherOwnerIsForeignAlthoughTheSelectorMatchesIt(t *testing.T) {
+	by := func(kind, name string) []metav1.OwnerReference {
+		return []metav1.OwnerReference{{APIVersion: apifake.Apps, Kind: kind, Name: name, UID: types.UID(name), Controller: new(true)}}
+	}
+	for name, tc := range map[string]struct {
+		pod, set []metav1.OwnerReference
+		want     bool
+		reads    int
+	}{
+		"no controller":                             {nil, nil, false, 0},
+		"the owner's ReplicaSet, by its name":       {by(store.ReplicaSet, "worker-5d9"), by(apifake.Deployment, "other"), false, 0},
+		"one that the owner has adopted":            {by(store.ReplicaSet, "other-5d9"), by(apifake.Deployment, apifake.Worker), false, 1},
+		"one that it may be about to adopt":         {by(store.ReplicaSet, "other-5d9"), nil, false, 1},
+		"one that is gone":                          {by(store.ReplicaSet, "gone-5d9"), nil, false, 1},
+		"another Deployment's ReplicaSet":           {by(store.ReplicaSet, "other-5d9"), by(apifake.Deployment, "other"), true, 1},
+		"a ReplicaSet of what idalloc cannot count": {by(store.ReplicaSet, "other-5d9"), by("Other", "other"), true, 1},
+		"a StatefulSet":                             {by(store.StatefulSet, apifake.Worker), nil, true, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := apifake.New(t)
+			server.Put(apifake.Owner(9))
+			for _, set := range []string{"worker-5d9", "other-5d9"} {
+				o := apifake.Owner(1)
+				o.SetKind(store.ReplicaSet)
+				o.SetName(set)
+				o.SetUID(types.UID(set))
+				o.SetOwnerReferences(tc.set)
+				server.Put(o)
+			}
+			for id, name := range []string{"a", "b"} {
+				pod := apifake.Holding(name, id)
+				pod.SetOwnerReferences(tc.pod)
+				labels := pod.GetLabels()
+				labels["pod-template-hash"] = "5d9"
+				pod.SetLabels(labels)
+				server.Put(pod)
+			}
+			s, owner := read(t, server)
+			reads := 0
+			server.Before(func(_ http.ResponseWriter, r *http.Request) bool {
+				if strings.Contains(r.URL.Path, "/replicasets/") {
+					reads++
+				}
+				return false
+			})
+			pods, err := Survey(t.Context(), s, owner)
+			if err != nil || len(pods) != 2 || pods[0].Foreign != tc.want || pods[1].Foreign != tc.want || reads != tc.reads {
+				t.Errorf("%+v, %v, after %d reads; want foreign %t after %d", pods, err, reads, tc.want, tc.reads)
+			}
+		})
+	}
+	for kind, want := range map[string]bool{store.StatefulSet: false, store.ReplicaSet: true} {
+		pod := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{OwnerReferences: by(kind, apifake.Worker)}}
+		if owner := (store.Owner{Ref: store.Ref{Kind: store.StatefulSet, Name: apifake.Worker}}); suspect(owner, pod) != want {
+			t.Errorf("a pod of a %s with the name of the StatefulSet: foreign %t, want %t", kind, !want, want)
 		}
 	}
 }

@@ -206,6 +206,7 @@ func podWords(p *Pod) words {
 		"revision":      func(rest string) error { p.Controller = rest; return nil },
 		"no controller": just(func() { p.Controller = "" }),
 		"relabelled":    just(func() { p.Owned = false }),
+		"foreign":       just(func() { p.Foreign = true }),
 		"terminating":   just(func() { p.Terminating, p.Deadline = true, t0 }),
 		"grace": func(rest string) error {
 			var left time.Duration

@@ -91,7 +91,7 @@ func newPlanner(in Input, most int) *planner {
 			p.d.Live++
 		}
 		if id := pod.slot(); id != receipt.NoID {
-			if !pod.Owned && !pod.Terminating {
+			if (!pod.Owned || pod.Foreign) && !pod.Terminating {
 				p.d.Foreign = append(p.d.Foreign, Change{ID: id, Pod: pod.Name})
 			}
 			if _, several := p.lockers[id]; several {

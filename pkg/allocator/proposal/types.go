@@ -21,6 +21,8 @@ type Pod struct {
 	Controller string
 	// Owned says that the owner's selector matches the pod. It does not match a pod that somebody relabelled.
 	Owned bool
+	// Foreign says that the pod is another owner's, although the selector matches it. A plan tells of it, and does nothing else about it.
+	Foreign bool
 	// Terminating says that the pod is being deleted, and Deadline when its grace period ends. It is alive until it is gone.
 	Terminating bool
 	Deadline    time.Time
