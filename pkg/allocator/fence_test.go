@@ -54,15 +54,19 @@ func TestAFencedPodWritesNothingBeforeItsWorkHasStopped(t *testing.T) {
 	b := newBench(t, 1)
 	clk := doze(b)
 	b.pod("p0")
-	ended, wrote := make(chan time.Time, 9), make(chan time.Time, 99)
+	ended, wrote, said := make(chan time.Time, 9), make(chan time.Time, 99), make(chan struct{})
 	b.api.Before(func(_ http.ResponseWriter, r *http.Request) bool {
 		if len(ended) > 0 && (r.Method == http.MethodPut || r.Method == http.MethodPatch) {
 			wrote <- b.clk.Now()
+			select {
+			case <-said:
+			case <-r.Context().Done():
+			}
 		}
 		return false
 	})
 	const lead = 40 * time.Second
-	b.start("p0", func(o *allocator.Options) {
+	p0 := b.start("p0", func(o *allocator.Options) {
 		o.FenceAfter, o.FenceLead = 2*time.Minute, lead
 		o.Fenced = func(time.Duration) { ended <- b.clk.Now() }
 	})
@@ -70,6 +74,10 @@ func TestAFencedPodWritesNothingBeforeItsWorkHasStopped(t *testing.T) {
 	clk.slept.Store(int64(2*time.Minute - lead))
 	b.scale(0) // the loop hears of that
 	first := <-wrote
+	if what := p0.alloc.Waiting(); !strings.Contains(what, "in which its work may go on: no answer came in time") {
+		t.Errorf("it says that it waited for %s", what)
+	}
+	close(said)
 	if gap := first.Sub(<-ended); gap < lead {
 		t.Errorf("the work may go on for %s, and the pod writes after %s", lead, gap)
 	}
@@ -119,7 +127,15 @@ func TestAPodWhoseLeaseIsAnothersEndsItsWorkAtOnce(t *testing.T) {
 		}
 		return false
 	})
-	b.start("p0", func(o *allocator.Options) { o.FenceAfter = allocator.MinFenceAfter })
+	reasons := make(chan string, 9)
+	b.start("p0", func(o *allocator.Options) {
+		o.FenceAfter = allocator.MinFenceAfter
+		o.Observer = observer(func(e event.Event) {
+			if e, is := e.(event.Fenced); is {
+				reasons <- e.Reason
+			}
+		})
+	})
 	b.until("an id", has(0))
 	<-follows // its own pod, after which nothing wakes the loop
 	b.api.Change("Lease", store.LeaseName("Deployment/worker", 0), func(o *unstructured.Unstructured) {
@@ -129,6 +145,9 @@ func TestAPodWhoseLeaseIsAnothersEndsItsWorkAtOnce(t *testing.T) {
 	})
 	close(clk.renews)
 	b.until("the fence, although no time has passed", fenced)
+	if reason := <-reasons; reason != "pod other has the Lease idalloc-deployment.worker-0" {
+		t.Errorf("the fence is for %q", reason)
+	}
 	b.await("p0 lets go of the slot", func() bool { return b.says("p0", receipt.Waits) })
 }
 

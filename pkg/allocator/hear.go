@@ -97,7 +97,8 @@ func (a *Allocator) hearFence() {
 	a.tenure = a.tenure.Fenced()
 	a.work.tell()
 	a.lease.Forget()
-	a.later(a.o.FenceLead + assignment.StopGrace) // the work has that long to stop, and until then what is locked stays locked
+	// The work has that long to stop, and until then what is locked stays locked.
+	a.later(a.o.FenceLead+assignment.StopGrace, "the time after a fence to pass, in which its work may go on: "+a.lease.Why())
 }
 
 // listen starts the streams that are missing. A pod that finds itself in the map at its first read needs none before it has its id, and then

@@ -179,7 +179,11 @@ func (a *Allocator) afterError(ctx context.Context, did duty.Duty, err error) er
 	if err := a.contact.Failed(err); err != nil {
 		return err
 	}
-	a.later(a.retry.Next())
+	what := "the next try: " + err.Error()
+	if errors.Is(err, store.ErrConflict) {
+		what = "its next try: another process wrote first"
+	}
+	a.later(a.retry.Next(), what)
 	return nil
 }
 

@@ -58,7 +58,7 @@ func (a *Allocator) readPod(ctx context.Context) error {
 		})
 		a.tenure, a.wrote = a.tenure.Read(damaged()), "" // whatever it says, it was gone for a moment
 		a.damage.Again(a.clock.Now())
-		a.later(a.damage.Damping())
+		a.later(a.damage.Damping(), "its next try: somebody else changed the receipt or the labels of this pod")
 	}
 	if otherController(before, pod) {
 		a.suspect()
@@ -137,7 +137,7 @@ func (a *Allocator) compared(by string) {
 	default:
 		a.happened.Tell(event.NotTaken{Reason: "pod " + by + " locks it, too"})
 		if t.Doubts && a.clock.Since(a.work.resumed) <= doubt {
-			a.later(a.retry.Next())
+			a.later(a.retry.Next(), "pod "+by+" to withdraw, which locks the same")
 			return
 		}
 		a.tenure = t.Sure()
@@ -191,7 +191,9 @@ func (a *Allocator) survey(ctx context.Context) error {
 	return nil
 }
 
-// later has no request sent for this long.
-func (a *Allocator) later(d time.Duration) {
-	a.known.Retry = later(a.known.Retry, a.clock.Now().Add(d))
+// later has no request sent for this long. what says what is waited for.
+func (a *Allocator) later(d time.Duration, what string) {
+	if at := a.clock.Now().Add(d); at.After(a.known.Retry) {
+		a.known.Retry, a.wait.retry = at, what
+	}
 }

@@ -34,6 +34,8 @@ type wait struct {
 	since    time.Time
 	// late says that the API server did not answer for long after the start, and why. It is empty if it did, and once it was told.
 	late string
+	// retry says why the next request is sent later.
+	retry string
 }
 
 // now says what is waited for, empty if nothing. It may be called from any goroutine.
@@ -119,9 +121,7 @@ func (a *Allocator) explain(next duty.Duty) {
 	case duty.OwnTurn:
 		what = fmt.Sprintf("its turn: of the pods of %s that want a slot, a few write for all", a.ref)
 	case duty.Later:
-		if what = "its next try: another process wrote first"; a.contact.Failing() != "" {
-			what = "the next try: " + a.contact.Failing()
-		}
+		what = a.wait.retry
 	}
 	if what == a.wait.now() {
 		return

@@ -3,6 +3,7 @@ package lease
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -58,7 +59,7 @@ type Guard struct {
 	// until is when the time is over. gone says that it is, which stays so until the Lease is taken again.
 	until time.Duration
 	gone  bool
-	// why is why the last write of the own Lease is not kept, nil if it is.
+	// why is why the own Lease is not kept, nil if the last write of it is.
 	why error
 }
 
@@ -166,19 +167,19 @@ func (g *Guard) Survey(ctx context.Context, mine receipt.Share) (others duty.Oth
 	if err != nil {
 		return others, "", err
 	}
-	own := false
+	own := store.Lease{ID: mine.ID}
 	for _, l := range leases {
 		switch {
 		case l.ID == mine.ID:
-			own = l.Holder == g.uid
+			own = l
 		case l.Holder != "" && l.Holder != g.uid && g.see(l) > 0:
 			if locked := l.Receipt.LocksOf(mine.Partitions); !locked.Empty() {
 				others.Partitions, by = others.Partitions.Union(locked), l.Pod
 			}
 		}
 	}
-	if !own {
-		g.lose()
+	if own.Holder != g.uid {
+		g.lose(own)
 	}
 	return others, by, nil
 }
@@ -235,11 +236,16 @@ func (g *Guard) mine() store.Lease {
 	return g.own
 }
 
-// lose ends the time of the own Lease, because another pod has it.
-func (g *Guard) lose() {
+// lose ends the time of the own Lease, because it is not this pod's now.
+func (g *Guard) lose(now store.Lease) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.gone = true
+	if name := store.LeaseName(g.ref.String(), now.ID); now.Holder == "" {
+		g.why = fmt.Errorf("no pod has the Lease %s any more", name)
+	} else {
+		g.why = fmt.Errorf("pod %s has the Lease %s", now.Pod, name)
+	}
 }
 
 func (g *Guard) deadline() time.Duration {

@@ -57,7 +57,7 @@ func (g *Guard) renewOnce(ctx context.Context) bool {
 		case err != nil:
 			return false
 		case now.Holder != own.Holder:
-			g.lose()
+			g.lose(now)
 			g.Fence()
 			g.o.Ended()
 			return false
