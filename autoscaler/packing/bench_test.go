@@ -7,7 +7,7 @@ import (
 )
 
 // walked are inputs for n partitions: the first from nothing, the others after a step of up to 5 % of what a partition has at most.
-func walked(n int, capacity float64, a Algorithm) (fresh, step, halved Input) {
+func walked(n int, capacity float64) (fresh, step, halved Input) {
 	r := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same ones each time
 	fresh = Input{Speeds: make([]float64, n), Capacity: capacity}
 	step, halved = fresh, fresh
@@ -18,7 +18,7 @@ func walked(n int, capacity float64, a Algorithm) (fresh, step, halved Input) {
 		step.Speeds[p] = min(max(s+10*r.Float64()-5, 0), 100)
 		halved.Speeds[p] = s / 2
 	}
-	step.Owners = a(fresh).Owners
+	step.Owners = Pack(fresh).Owners
 	halved.Owners = step.Owners
 	return fresh, step, halved
 }
@@ -28,23 +28,17 @@ func BenchmarkPack(b *testing.B) {
 		partitions int
 		capacity   float64
 	}{{200, 100}, {10_000, 100}, {10_000, 2000}} {
-		for _, name := range []string{NamePack, NameBestFitDecreasing, NameModifiedWorstFit} {
-			a, err := Named(name)
-			if err != nil {
-				b.Fatal(err)
-			}
-			fresh, step, halved := walked(size.partitions, size.capacity, a)
-			for _, c := range []struct {
-				what string
-				in   Input
-			}{{"fresh", fresh}, {"step", step}, {"halved", halved}} {
-				b.Run(fmt.Sprintf("%d of %g/%s/%s", size.partitions, size.capacity, c.what, name), func(b *testing.B) {
-					b.ReportAllocs()
-					for b.Loop() {
-						a(c.in)
-					}
-				})
-			}
+		fresh, step, halved := walked(size.partitions, size.capacity)
+		for _, c := range []struct {
+			what string
+			in   Input
+		}{{"fresh", fresh}, {"step", step}, {"halved", halved}} {
+			b.Run(fmt.Sprintf("%d of %g/%s", size.partitions, size.capacity, c.what), func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					Pack(c.in)
+				}
+			})
 		}
 	}
 }

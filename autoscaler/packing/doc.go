@@ -2,7 +2,7 @@
 // nothing but pkg/placement. So an autoscaler, a simulation and a command that only says what would happen can share it.
 //
 // An [Input] says how fast each partition is, what one pod works off, and who owns what now. A [Packing] says how many pods there should
-// be and who should own what. It is a target for the strategy external of pkg/placement. [Pack] is the algorithm to use:
+// be and who should own what. It is a target for the strategy external of pkg/placement. [Pack] returns one:
 //
 //	packed := packing.Pack(packing.Input{Speeds: speeds, Capacity: 1000, Owners: owners})
 //	cost := packing.Moved(speeds, owners, packed.Owners) / 1000 // in loads of a pod
@@ -33,15 +33,8 @@
 // # What it does not promise
 //
 // There may be fewer pods that hold the load. To find the fewest is NP-hard, and the last pods are the dearest to close. With partitions
-// of about half a pod, as in the paper, there are about 6 % more pods than the lower bound; with many small ones about 2 %, which is the
-// fiftieth that is kept free. A pod stays open as long as its load fits elsewhere only to the brim.
+// of about half a pod, there are about 6 % more pods than the lower bound; with many small ones about 2 %, which is the fiftieth that is
+// kept free. A pod stays open as long as its load fits elsewhere only to the brim.
 //
 // One packing does not know of the next. A load that swings a lot makes pods come and go; the caller decides how often to pack.
-//
-// # The other algorithms
-//
-// First Fit, Best Fit, Worst Fit and their decreasing forms are the textbook's. The modified ones are by Landau, Andrade and Barbosa
-// ("Kafka Consumer Group Autoscaler", arXiv 2206.11170; with Saurabh, arXiv 2402.06085). They are here to compare with: they do not
-// know Max, and they end any pod. If only the highest ids can be ended, they move more than the paper counts. docs/autoscaling.md has the
-// comparison.
 package packing

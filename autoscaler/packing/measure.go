@@ -40,7 +40,7 @@ func (l load) bound() int {
 }
 
 // Moved returns the speed of the partitions that have another owner after than before. Those that had none before do not count.
-// Divided by the capacity of a pod, it is the rebalance cost R of the paper.
+// Divided by the capacity of a pod, it is the rebalance cost R of arXiv 2206.11170.
 func Moved(speeds []float64, before, after placement.Owners) float64 {
 	sum := 0.0
 	for _, id := range before.IDs() {

@@ -12,8 +12,8 @@ const (
 	spare = full / 50
 	// worth is how much may move to make room for what a closed pod had, in capacities of a pod, for each pod above the lower bound
 	// and as a part of it. A twentieth above it, one capacity may move; at twice the bound, twenty. Nearly every pod can be closed if enough
-	// changes places: without a limit more moves than with MWF. With none displaced 15 to 19 % more pods stay, and a fixed limit of one capacity gets stuck
-	// 28 % above the bound. This one depends on the present alone, so a controller that has just started packs alike.
+	// changes places: without a limit more moves than with the paper's Modified Worst Fit (arXiv 2206.11170). With none displaced 15 to
+	// 19 % more pods stay, and a fixed limit of one capacity gets stuck 28 % above the bound. This one depends on the present alone, so a controller that has just started packs alike.
 	worth = 20
 	// unlimited is more than there can be to move.
 	unlimited = math.MaxInt64 / 2

@@ -1,7 +1,6 @@
 package packing
 
 import (
-	"errors"
 	"maps"
 	"math"
 	"slices"
@@ -57,25 +56,19 @@ func loads(in Input, o placement.Owners) map[int]int64 {
 }
 
 func TestEachPartitionHasOnePod(t *testing.T) {
-	for _, name := range Names() {
-		a, err := Named(name)
-		if err != nil {
-			t.Fatal(err)
+	rapid.Check(t, func(t *rapid.T) {
+		in := inputs().Draw(t, "input")
+		before := maps.Clone(in.Owners)
+		out := Pack(in)
+		isWhole(t, in, out)
+		isWithin(t, in, out)
+		if again := Pack(in); !again.Owners.Equal(out.Owners) {
+			t.Fatalf("once %s, once %s", out.Owners, again.Owners)
 		}
-		t.Run(name, rapid.MakeCheck(func(t *rapid.T) {
-			in := inputs().Draw(t, "input")
-			before := maps.Clone(in.Owners)
-			out := a(in)
-			isWhole(t, in, out)
-			isWithin(t, in, out, name == NamePack)
-			if again := a(in); !again.Owners.Equal(out.Owners) {
-				t.Fatalf("once %s, once %s", out.Owners, again.Owners)
-			}
-			if !before.Equal(in.Owners) {
-				t.Fatalf("the input was changed to %s", in.Owners)
-			}
-		}))
-	}
+		if !before.Equal(in.Owners) {
+			t.Fatalf("the input was changed to %s", in.Owners)
+		}
+	})
 }
 
 // isWhole fails if not every partition has one owner among the ids from 0 on.
@@ -95,9 +88,9 @@ func isWhole(t *rapid.T, in Input, out Packing) {
 }
 
 // isWithin fails if there are too few pods, or too many.
-func isWithin(t *rapid.T, in Input, out Packing, knowsMax bool) {
+func isWithin(t *rapid.T, in Input, out Packing) {
 	least, most := in.Min, math.MaxInt
-	if knowsMax && in.Max > 0 {
+	if in.Max > 0 {
 		least, most = min(in.Min, in.Max), in.Max
 	}
 	if out.Pods < least || out.Pods > most {
@@ -106,25 +99,19 @@ func isWithin(t *rapid.T, in Input, out Packing, knowsMax bool) {
 }
 
 func TestNoPodHoldsTooMuch(t *testing.T) {
-	for _, name := range Names() {
-		a, err := Named(name)
-		if err != nil {
-			t.Fatal(err)
+	rapid.Check(t, func(t *rapid.T) {
+		in := inputs().Draw(t, "input")
+		in.Max = 0
+		out := Pack(in)
+		for id, sum := range loads(in, out.Owners) {
+			if s := out.Owners[id]; sum > room && (s.Len() > 1 || !slices.Contains(out.Oversized, first(s))) {
+				t.Fatalf("id %d has %s, which is %g of a pod", id, s, float64(sum)/full)
+			}
 		}
-		t.Run(name, rapid.MakeCheck(func(t *rapid.T) {
-			in := inputs().Draw(t, "input")
-			in.Max = 0
-			out := a(in)
-			for id, sum := range loads(in, out.Owners) {
-				if s := out.Owners[id]; sum > room && (s.Len() > 1 || !slices.Contains(out.Oversized, first(s))) {
-					t.Fatalf("id %d has %s, which is %g of a pod", id, s, float64(sum)/full)
-				}
-			}
-			if bound := LowerBound(in); out.Pods < bound {
-				t.Fatalf("%d pods, fewer than the lower bound %d", out.Pods, bound)
-			}
-		}))
-	}
+		if bound := LowerBound(in); out.Pods < bound {
+			t.Fatalf("%d pods, fewer than the lower bound %d", out.Pods, bound)
+		}
+	})
 }
 
 func first(s placement.Set) int {
@@ -259,15 +246,6 @@ func TestPack(t *testing.T) {
 		if !out.Owners.Equal(c.owners) || out.Pods != len(c.owners) || !slices.Equal(out.Oversized, c.oversized) {
 			t.Errorf("%s: %s, %d pods, oversized %v; want %s, oversized %v", name, out.Owners, out.Pods, out.Oversized, c.owners, c.oversized)
 		}
-	}
-}
-
-func TestNamed(t *testing.T) {
-	if _, err := Named("tetris"); !errors.Is(err, ErrUnknownAlgorithm) {
-		t.Errorf("%v", err)
-	}
-	if names := Names(); names[0] != NamePack || len(names) != 12 {
-		t.Errorf("%v", names)
 	}
 }
 

@@ -1,4 +1,4 @@
-// Packing compares the algorithms of autoscaler/packing by the protocol of "Kafka Consumer Group Autoscaler" (arXiv 2206.11170): 200
+// Packing compares autoscaler/packing with published algorithms by the protocol of "Kafka Consumer Group Autoscaler" (arXiv 2206.11170): 200
 // partitions whose speeds walk at random between 0 and all that a pod can do, packed again after each of 500 measurements. It does the same
 // with 400 partitions and pods that can do five times as much:
 //

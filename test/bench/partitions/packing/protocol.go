@@ -2,6 +2,7 @@ package main
 
 import (
 	"math/rand/v2"
+	"slices"
 
 	"github.com/idalloc/idalloc/autoscaler/packing"
 	"github.com/idalloc/idalloc/pkg/placement"
@@ -16,24 +17,50 @@ func steps() []int { return []int{0, 5, 10, 15, 20, 25} }
 // protocol is how much is played, and how many of the fastest partitions a pod can work off. In the paper that is one.
 type protocol struct{ partitions, measurements, seeds, hold int }
 
-// contender is an algorithm. The published ones may leave ids out, as in the paper, where any consumer can be ended.
+// algorithm packs. gaps says that ids may be left out, because any pod can be ended and not only those with the highest ids. The published
+// ones were measured that way.
+type algorithm func(in packing.Input, gaps bool) packing.Packing
+
+// contender is an algorithm with its name.
 type contender struct {
 	name string
-	pack packing.Algorithm
+	pack algorithm
+	// gaps: it is also measured with ids left out.
 	gaps bool
 }
 
+// The names of some contenders.
+const (
+	ours              = "pack"
+	bestFitDecreasing = "best-fit-decreasing"
+	modifiedWorstFit  = "modified-worst-fit"
+)
+
+// contenders are Pack; the textbook's First Fit, Best Fit, Worst Fit and their decreasing forms; and the modified ones of Landau, Andrade
+// and Barbosa ("Kafka Consumer Group Autoscaler", arXiv 2206.11170; with Saurabh, arXiv 2402.06085). Of these, MWF and MBF open the pods
+// with the most load first, and those called partition the ones with the largest partition. The last one is an earlier adaptation of Best
+// Fit Decreasing by the same authors, which opens pods by id.
 func contenders() []contender {
-	names := packing.Names()
-	all := make([]contender, 0, len(names))
-	for _, name := range names {
-		pack, err := packing.Named(name)
-		if err != nil {
-			panic(err) // it named it itself
-		}
-		all = append(all, contender{name: name, pack: pack, gaps: name != packing.NamePack})
+	first, best, worst := (*group).firstFit, (*group).bestFit, (*group).worstFit
+	return []contender{
+		{ours, func(in packing.Input, _ bool) packing.Packing { return packing.Pack(in) }, false},
+		{"first-fit", anyFit(first, false), true},
+		{"best-fit", anyFit(best, false), true},
+		{"worst-fit", anyFit(worst, false), true},
+		{"first-fit-decreasing", anyFit(first, true), true},
+		{bestFitDecreasing, anyFit(best, true), true},
+		{"worst-fit-decreasing", anyFit(worst, true), true},
+		{"modified-best-fit", modified(best, byLoad), true},
+		{modifiedWorstFit, modified(worst, byLoad), true},
+		{"modified-best-fit-partition", modified(best, byLargest), true},
+		{"modified-worst-fit-partition", modified(worst, byLargest), true},
+		{"pop-best-fit-decreasing", modified(best, byID), true},
 	}
-	return all
+}
+
+// chosen returns the contenders with these names.
+func chosen(names ...string) []contender {
+	return slices.DeleteFunc(contenders(), func(c contender) bool { return !slices.Contains(names, c.name) })
 }
 
 // score is what an algorithm needed and moved, as a mean over the measurements.
@@ -78,14 +105,14 @@ func (p protocol) walk(step, seed int, playing []contender) []score {
 		pods := make([]int, len(playing))
 		fewest := p.partitions
 		for j, c := range playing {
-			in.Owners, in.Gaps = owners[j], c.gaps
-			packed := c.pack(in)
+			in.Owners = owners[j]
+			packed := c.pack(in, c.gaps)
 			moved := packing.Moved(in.Speeds, in.Owners, packed.Owners) / in.Capacity
 			owners[j], pods[j] = packed.Owners, packed.Pods
 			scores[j].moved += moved * part
-			if in.Gaps = false; c.gaps {
+			if c.gaps {
 				in.Owners = compact[j]
-				packed = c.pack(in)
+				packed = c.pack(in, false)
 				moved = packing.Moved(in.Speeds, in.Owners, packed.Owners) / in.Capacity
 				compact[j] = packed.Owners
 			}

@@ -18,32 +18,28 @@ type duration struct {
 
 // race measures how long many partitions take: in pods for two of them, and in pods for forty.
 func race(partitions int) []duration {
-	names := []string{packing.NamePack, packing.NameBestFitDecreasing, packing.NameModifiedWorstFit}
-	times := make([]duration, 0, 2*4*len(names))
+	running := chosen(ours, bestFitDecreasing, modifiedWorstFit)
+	times := make([]duration, 0, 2*4*len(running))
 	for _, each := range []float64{fastest, 20 * fastest} {
-		for _, name := range names {
-			pack, err := packing.Named(name)
-			if err != nil {
-				panic(err) // it is a name of the package
-			}
-			times = append(times, changes(partitions, each, name, pack)...)
+		for _, c := range running {
+			times = append(times, changes(partitions, each, c)...)
 		}
 	}
 	return times
 }
 
 // changes measures an algorithm at a first start, after a small step of all speeds, and after loads have doubled and halved.
-func changes(partitions int, each float64, name string, pack packing.Algorithm) []duration {
+func changes(partitions int, each float64, c contender) []duration {
 	r := rand.New(rand.NewPCG(1, 1)) //nolint:gosec // the same ones each time
 	in := packing.Input{Speeds: make([]float64, partitions), Capacity: each}
 	var times []duration
 	measure := func(change string) {
-		d := duration{partitions: partitions, change: change, name: name}
+		d := duration{partitions: partitions, change: change, name: c.name}
 		var packed packing.Packing
 		for i := range 30 {
 			runtime.GC()
 			start := time.Now()
-			packed = pack(in)
+			packed = c.pack(in, false)
 			if took := time.Since(start); i == 0 || took < d.took {
 				d.took = took
 			}
