@@ -28,7 +28,7 @@ MUTATION ?=
 ENVTEST := ./test/envtest/...
 QUICK := ./test/envtest/allocation ./test/envtest/policy ./test/envtest/inject
 # Packages in which goroutines meet. Their tests run with the race detector, which makes a test program slow to build.
-RACE := . ./pkg/allocator ./pkg/identity ./pkg/watch ./internal/agent ./internal/child ./internal/hook ./internal/publish
+RACE := . ./pkg/allocator ./pkg/identity ./pkg/watch ./internal/agent ./internal/child ./internal/hook ./internal/publish ./internal/serve
 # Modules of their own, so that ./... is the product and its tests. The autoscaler, and those of its tests that need nothing:
 AUTOSCALER := autoscaler
 AUTOSCALER_UNIT := ./cmd/... ./internal/... ./packing

@@ -12,7 +12,7 @@ import (
 
 	"github.com/idalloc/idalloc/internal/alone"
 	"github.com/idalloc/idalloc/internal/meter"
-	"github.com/idalloc/idalloc/internal/publish"
+	"github.com/idalloc/idalloc/internal/serve"
 	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/identity"
 )
@@ -63,7 +63,7 @@ type work interface {
 type agent struct {
 	o       Options
 	dir     *volume // nil without a directory
-	hub     *publish.Hub
+	hub     *serve.Hub
 	metrics *meter.Metrics // nil without an HTTP server
 	work    work
 	readers *readers
@@ -99,7 +99,7 @@ func newAgent(o Options, fail context.CancelCauseFunc) (*agent, error) {
 		}
 		a.left, a.shown = a.dir.left, a.dir.left
 	}
-	a.hub = publish.NewHub(first)
+	a.hub = serve.NewHub(first)
 	a.hub.CheckFenced(a.fenced)
 	a.o.Allocator.Publish, a.o.Allocator.Stale, a.o.Allocator.Left = a.publish, a.hub.SetStale, a.leftBy
 	a.o.Allocator.Divides = o.Partitions
@@ -252,7 +252,7 @@ func noSlotIfLate(err error) error {
 
 // serve starts the HTTP server, unless it is nil. A server that fails ends the agent. The returned function blocks until the server has
 // ended, which it does when ctx ends.
-func (a *agent) serve(ctx context.Context, server *publish.Server) (wait func(), err error) {
+func (a *agent) serve(ctx context.Context, server *serve.Server) (wait func(), err error) {
 	if server == nil {
 		return func() {}, nil
 	}
@@ -270,11 +270,11 @@ func (a *agent) serve(ctx context.Context, server *publish.Server) (wait func(),
 }
 
 // server returns the HTTP server, or nil if there is no address.
-func (a *agent) server() *publish.Server {
+func (a *agent) server() *serve.Server {
 	if a.o.HTTPAddress == "" {
 		return nil
 	}
-	server := publish.NewServer(a.o.HTTPAddress, a.hub, a.healthy)
+	server := serve.NewServer(a.o.HTTPAddress, a.hub, a.healthy)
 	server.ServeMetrics(a.metrics)
 	return server
 }

@@ -23,7 +23,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/idalloc/idalloc/internal/hook"
-	"github.com/idalloc/idalloc/internal/publish"
+	"github.com/idalloc/idalloc/internal/serve"
 	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
@@ -117,7 +117,7 @@ func (y *yard) post(pod, what string) {
 		if err != nil {
 			y.t.Fatal(err)
 		}
-		r.Header.Set(publish.SecretHeader, secretIn(y.t, y.dirs[pod]))
+		r.Header.Set(serve.SecretHeader, secretIn(y.t, y.dirs[pod]))
 		answer, err := http.DefaultClient.Do(r)
 		if err != nil {
 			return false // it has not begun to listen

@@ -6,7 +6,7 @@ import (
 
 	"github.com/go-logr/logr"
 
-	"github.com/idalloc/idalloc/internal/publish"
+	"github.com/idalloc/idalloc/internal/serve"
 	"github.com/idalloc/idalloc/pkg/allocator"
 )
 
@@ -34,7 +34,7 @@ func TestAPauseOutlivesItsProcess(t *testing.T) {
 	dir := t.TempDir()
 	begin := func() *watchWork {
 		b, _ := beginning(t, dir)
-		b.pausedBy(publish.NewServer(":0", b.hub, nil))
+		b.pausedBy(serve.NewServer(":0", b.hub, nil))
 		return b
 	}
 	b := begin()
@@ -56,7 +56,7 @@ func TestAPauseOutlivesItsProcess(t *testing.T) {
 func TestAnotherPodsPauseIsNotThisOnes(t *testing.T) {
 	dir := t.TempDir()
 	b, _ := beginning(t, dir)
-	b.pausedBy(publish.NewServer(":0", b.hub, nil))
+	b.pausedBy(serve.NewServer(":0", b.hub, nil))
 	if err := b.pausing.pause(true); err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func TestAnotherPodsPauseIsNotThisOnes(t *testing.T) {
 	}
 	b = &watchWork{agent: a}
 	a.work = b
-	b.pausedBy(publish.NewServer(":0", b.hub, nil))
+	b.pausedBy(serve.NewServer(":0", b.hub, nil))
 	if !b.o.Allocator.Paused {
 		t.Error("it may be this pod that was paused")
 	}

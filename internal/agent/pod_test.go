@@ -21,6 +21,7 @@ import (
 
 	"github.com/idalloc/idalloc/internal/hook"
 	"github.com/idalloc/idalloc/internal/publish"
+	"github.com/idalloc/idalloc/internal/serve"
 	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/identity"
@@ -131,7 +132,7 @@ func TestTheProgramFindsTheSecretThatItsPOSTsNeed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b, _ := beginning(t, t.TempDir())
 			b.o.Partitions = c.partitions
-			server := publish.NewServer(":0", b.hub, nil)
+			server := serve.NewServer(":0", b.hub, nil)
 			if err := b.hears(server, c.hooks); err != nil {
 				t.Fatal(err)
 			}
@@ -145,7 +146,7 @@ func TestTheProgramFindsTheSecretThatItsPOSTsNeed(t *testing.T) {
 			b.publish(held().Without(identity.StateDraining))
 			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, c.path, http.NoBody)
 			r.RemoteAddr = "127.0.0.1:5"
-			r.Header.Set(publish.SecretHeader, secretIn(t, b.dir.Path()))
+			r.Header.Set(serve.SecretHeader, secretIn(t, b.dir.Path()))
 			w := httptest.NewRecorder()
 			server.Handler().ServeHTTP(w, r)
 			if w.Code != http.StatusNoContent {

@@ -21,6 +21,7 @@ import (
 	"github.com/idalloc/idalloc/internal/child"
 	"github.com/idalloc/idalloc/internal/hook"
 	"github.com/idalloc/idalloc/internal/publish"
+	"github.com/idalloc/idalloc/internal/serve"
 	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/pkg/placement"
@@ -45,7 +46,7 @@ type sharer struct {
 	*watchWork
 	t      *testing.T
 	dir    string
-	server *publish.Server
+	server *serve.Server
 }
 
 func newSharer(t *testing.T, dir string, hooks Hooks) *sharer {
@@ -55,7 +56,7 @@ func newSharer(t *testing.T, dir string, hooks Hooks) *sharer {
 		t.Fatal(err)
 	}
 	b.left, b.o.Allocator.Stop = b.last, b.stopBy(hooks)
-	s := &sharer{watchWork: b, t: t, dir: dir, server: publish.NewServer(":0", b.hub, nil)}
+	s := &sharer{watchWork: b, t: t, dir: dir, server: serve.NewServer(":0", b.hub, nil)}
 	if err := b.hears(s.server, hooks); err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +68,7 @@ func (s *sharer) says(want int, query string) {
 	s.t.Helper()
 	r := httptest.NewRequestWithContext(s.t.Context(), http.MethodPost, "/v1/drained?"+query, http.NoBody)
 	r.RemoteAddr = "127.0.0.1:5"
-	r.Header.Set(publish.SecretHeader, secretIn(s.t, s.dir))
+	r.Header.Set(serve.SecretHeader, secretIn(s.t, s.dir))
 	w := httptest.NewRecorder()
 	s.server.Handler().ServeHTTP(w, r)
 	if w.Code != want {

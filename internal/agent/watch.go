@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/idalloc/idalloc/internal/hook"
-	"github.com/idalloc/idalloc/internal/publish"
+	"github.com/idalloc/idalloc/internal/serve"
 	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/identity"
 )
@@ -119,7 +119,7 @@ func (b *watchWork) recall() (left bool, err error) {
 }
 
 // hears has the server pass on what the program says.
-func (b *watchWork) hears(server *publish.Server, hooks Hooks) error {
+func (b *watchWork) hears(server *serve.Server, hooks Hooks) error {
 	if hooks.DrainHTTP {
 		server.OnDrained(b.drained)
 	}
@@ -135,7 +135,7 @@ func (b *watchWork) hears(server *publish.Server, hooks Hooks) error {
 }
 
 // pausedBy has the pod pause when somebody posts that to the server, or did before this process began.
-func (b *watchWork) pausedBy(server *publish.Server) {
+func (b *watchWork) pausedBy(server *serve.Server) {
 	b.pausing = newPausing(b.dir.SetPaused)
 	server.OnPause(b.pausing.pause)
 	b.o.Allocator.Pause, b.o.Allocator.Paused = b.pausing.wishes, b.dir.Paused()
@@ -185,7 +185,7 @@ func (b *watchWork) numberStops(hooks Hooks) (err error) {
 }
 
 // drained takes the program's report that it has stopped.
-func (b *watchWork) drained(said publish.Report) error {
+func (b *watchWork) drained(said serve.Report) error {
 	if !said.Partitions.Empty() {
 		return b.gateOfParts.Drained(said.Partitions, said.Stop)
 	}

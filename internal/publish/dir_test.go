@@ -23,9 +23,7 @@ func assigned(id, count int, token int64) identity.Identity {
 }
 
 func without(state identity.State, count int) identity.Identity {
-	id := assigned(0, count, 0)
-	id.State, id.ID = state, identity.None
-	return id
+	return assigned(0, count, 0).Without(state)
 }
 
 func mustPublish(t *testing.T, d *Dir, id identity.Identity) {

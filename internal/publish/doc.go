@@ -1,5 +1,4 @@
-// Package publish shows a program its identity. A Dir publishes it as files in a shared directory. A Server answers HTTP
-// requests from a Hub, which has the newest identity. The package is for package agent. The files and the HTTP interface are
+// Package publish shows a program its identity: a Dir publishes it as files in a shared directory. It is for package agent. The files are
 // stable; this Go API is not.
 //
 // A reader never sees the id of one moment with the count of another. The file "id" cannot be opened while there is no id. The

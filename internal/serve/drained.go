@@ -1,4 +1,4 @@
-package publish
+package serve
 
 import (
 	"errors"
@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/idalloc/idalloc/internal/loopback"
+	"github.com/idalloc/idalloc/internal/publish"
 	"github.com/idalloc/idalloc/pkg/placement"
 )
 
@@ -63,7 +64,7 @@ func (h *handler) foreign(r *http.Request) string {
 		}
 	}
 	if !h.proven(r) {
-		return "only a container of this pod may say this: send the content of the file " + SecretName + " of --dir in the header " + SecretHeader
+		return "only a container of this pod may say this: send the content of the file " + publish.SecretName + " of --dir in the header " + SecretHeader
 	}
 	return ""
 }

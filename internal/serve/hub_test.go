@@ -1,10 +1,21 @@
-package publish
+package serve
 
 import (
 	"testing"
 
 	"github.com/idalloc/idalloc/pkg/identity"
 )
+
+func assigned(id, count int, token int64) identity.Identity {
+	return identity.Identity{
+		State: identity.StateAssigned, ID: id, Count: count, Token: token, Pod: "worker-1", Namespace: "shop",
+		Owner: identity.Owner{APIVersion: "apps/v1", Kind: "Deployment", Name: "worker"},
+	}
+}
+
+func without(state identity.State, count int) identity.Identity {
+	return assigned(0, count, 0).Without(state)
+}
 
 func TestTheHubWakesForChangesOnly(t *testing.T) {
 	h := NewHub(without(identity.StatePending, 5))
