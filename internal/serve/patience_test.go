@@ -12,6 +12,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/idalloc/idalloc/pkg/identity"
 )
 
 // pipes is a listener without sockets, so that it can be used in a bubble.
@@ -82,6 +84,30 @@ func reply(t *testing.T, from net.Conn) answer {
 		t.Error(err)
 	}
 	return answer{resp.StatusCode, resp.Header, string(b)}
+}
+
+func TestALongPollAnswersAtTheChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, connect, stop := served(t)
+		etag := reply(t, connect(get("", ""))).header.Get("ETag")
+		begin := time.Now()
+		c := connect(get("?wait=1m", etag))
+		time.Sleep(time.Second) //nolint:forbidigo // a bubble's
+		synctest.Wait()
+		if n := s.conns.waiting(); n != 1 {
+			t.Fatalf("%d requests wait, want 1", n)
+		}
+		s.handler.hub.Set(without(identity.StateDraining, 3))
+		reply(t, c).want(t, 200, `"state":"draining","id":null,"count":3`)
+		// A client with an old identity gets its answer at once.
+		reply(t, connect(get("?wait=1m", etag))).want(t, 200, "draining")
+		if took := time.Since(begin); took != time.Second {
+			t.Errorf("the answers came after %s, and the change after 1s", took)
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // Other answers must be written within ten seconds of the request.

@@ -9,7 +9,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/idalloc/idalloc/internal/meter"
 	"github.com/idalloc/idalloc/pkg/identity"
@@ -109,32 +108,6 @@ func TestIdentityHasAStrongETagThatSurvivesARestart(t *testing.T) {
 	first.hub.Set(assigned(3, 6, 7))
 	if got := first.do(t, "GET", "/v1/identity", etag); got.code != 200 || got.header.Get("ETag") == etag {
 		t.Errorf("after a change of count: %+v", got)
-	}
-}
-
-func TestALongPollAnswersAtTheChange(t *testing.T) {
-	s := start(t, assigned(3, 5, 7), nil)
-	etag := s.do(t, "GET", "/v1/identity", "").header.Get("ETag")
-	got := make(chan answer, 1)
-	go func() { got <- s.do(t, "GET", "/v1/identity?wait=1m", etag) }()
-	select {
-	case a := <-got:
-		t.Fatalf("answered before the change: %+v", a)
-	case <-time.After(50 * time.Millisecond):
-	}
-	s.hub.Set(without(identity.StateDraining, 3))
-	a := <-got
-	a.want(t, 200, `"state":"draining","id":null,"count":3`)
-	// A client with an old identity gets its answer at once.
-	s.do(t, "GET", "/v1/identity?wait=1m", etag).want(t, 200, "draining")
-}
-
-func TestALongPollEndsWhenTheWaitIsOver(t *testing.T) {
-	s := start(t, assigned(3, 5, 7), nil)
-	etag := s.do(t, "GET", "/v1/identity", "").header.Get("ETag")
-	begin := time.Now()
-	if a := s.do(t, "GET", "/v1/identity?wait=80ms", etag); a.code != 304 || time.Since(begin) < 80*time.Millisecond {
-		t.Errorf("%d after %s, want 304 after 80ms", a.code, time.Since(begin))
 	}
 }
 
