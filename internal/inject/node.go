@@ -59,6 +59,15 @@ func elements(sequence *yaml.Node) []*yaml.Node {
 	return slices.Clone(sequence.Content)
 }
 
+// texts returns those of a sequence of scalars.
+func texts(sequence *yaml.Node) []string {
+	all := make([]string, 0, len(elements(sequence)))
+	for _, n := range elements(sequence) {
+		all = append(all, n.Value)
+	}
+	return all
+}
+
 // named returns the index of the first element of a sequence whose key has this value, or -1.
 func named(sequence *yaml.Node, key, text string) int {
 	return slices.IndexFunc(elements(sequence), func(n *yaml.Node) bool { return value(n, key) == text })

@@ -4,11 +4,11 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"path"
 	"slices"
-	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/idalloc/idalloc/internal/runs"
 )
 
 // The names of what a pod gets.
@@ -79,7 +79,7 @@ func (p *pod) check() error {
 	}
 	var second error
 	p.each(func(c *yaml.Node, _ bool) {
-		if runsIdalloc(c) {
+		if runs.Idalloc(value(c, "image"), texts(list(c, "command")), texts(list(c, "args"))) {
 			second = fmt.Errorf("container %s runs idalloc itself, and two of a pod would act under one id: take label %s out of the pod template, or idalloc out of the container", value(c, "name"), Label)
 		}
 	})
@@ -94,17 +94,6 @@ func (p *pod) check() error {
 	var errs []error
 	p.each(func(c *yaml.Node, sees bool) { errs = append(errs, p.checkContainer(c, sees)) })
 	return errors.Join(errs...)
-}
-
-// runsIdalloc reports whether a container's program is idalloc, as far as its template says.
-func runsIdalloc(c *yaml.Node) bool {
-	words := append(elements(list(c, "command")), elements(list(c, "args"))...)
-	if len(words) > 0 && path.Base(words[0].Value) == container {
-		return true
-	}
-	image, _, _ := strings.Cut(path.Base(value(c, "image")), "@")
-	image, _, _ = strings.Cut(image, ":")
-	return len(elements(list(c, "command"))) == 0 && image == container
 }
 
 func (p *pod) checkContainer(c *yaml.Node, sees bool) error {

@@ -2,12 +2,10 @@ package inspect
 
 import (
 	"fmt"
-	"path"
-	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/idalloc/idalloc/internal/runs"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 )
 
@@ -45,27 +43,14 @@ func runsIdalloc(pod *unstructured.Unstructured) bool {
 	for _, field := range []string{"initContainers", "containers"} {
 		containers, _, _ := unstructured.NestedSlice(pod.Object, "spec", field)
 		for _, c := range containers {
-			if c, is := c.(map[string]any); is && startsIdalloc(c) {
+			c, _ := c.(map[string]any)
+			image, _, _ := unstructured.NestedString(c, "image")
+			command, _, _ := unstructured.NestedStringSlice(c, "command")
+			args, _, _ := unstructured.NestedStringSlice(c, "args")
+			if runs.Idalloc(image, command, args) {
 				return true
 			}
 		}
 	}
 	return false
-}
-
-// startsIdalloc reports whether idalloc is the first word that a container starts, or its image if it has no command.
-func startsIdalloc(container map[string]any) bool {
-	command, _, _ := unstructured.NestedStringSlice(container, "command")
-	args, _, _ := unstructured.NestedStringSlice(container, "args")
-	var names []string
-	if words := slices.Concat(command, args); len(words) > 0 {
-		names = append(names, path.Base(words[0]))
-	}
-	if len(command) == 0 {
-		image, _, _ := unstructured.NestedString(container, "image")
-		image, _, _ = strings.Cut(path.Base(image), "@")
-		image, _, _ = strings.Cut(image, ":")
-		names = append(names, image)
-	}
-	return slices.Contains(names, "idalloc")
 }
