@@ -26,6 +26,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/test/envtest/example"
+	"github.com/idalloc/idalloc/test/envtest/specs"
 )
 
 var _ = Describe("The autoscaler", func() {
@@ -216,10 +217,10 @@ var _ = Describe("The example", func() {
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(ns.Delete)
 		strict := metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict, DryRun: []string{metav1.DryRunAll}}
-		_, err = env.Client.AppsV1().Deployments(ns.Name).Create(ctx, manifest[*appsv1.Deployment]("autoscaler", "config", "deployment.yaml"), strict)
+		_, err = env.Client.AppsV1().Deployments(ns.Name).Create(ctx, specs.Manifest[*appsv1.Deployment]("autoscaler/config/deployment.yaml"), strict)
 		Expect(err).NotTo(HaveOccurred())
 		_, err = env.Client.AutoscalingV2().HorizontalPodAutoscalers(ns.Name).Create(ctx,
-			manifest[*autoscalingv2.HorizontalPodAutoscaler]("autoscaler", "config", "hpa.yaml"), strict)
+			specs.Manifest[*autoscalingv2.HorizontalPodAutoscaler]("autoscaler/config/hpa.yaml"), strict)
 		Expect(err).NotTo(HaveOccurred())
 	})
 })

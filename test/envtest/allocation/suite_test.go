@@ -6,9 +6,9 @@ import (
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
-	"github.com/onsi/ginkgo/v2/types"
 	. "github.com/onsi/gomega"
 
+	"github.com/idalloc/idalloc/test/envtest/specs"
 	"github.com/idalloc/idalloc/test/envtest/suite"
 )
 
@@ -22,27 +22,15 @@ var (
 )
 
 func TestAllocation(t *testing.T) {
-	RegisterFailHandler(Fail)
-	EnforceDefaultTimeoutsWhenUsingContexts()
-	SetDefaultEventuallyTimeout(3 * time.Minute)
-	SetDefaultEventuallyPollingInterval(100 * time.Millisecond)
-	AddTreeConstructionNodeArgsTransformer(bounded)
-	RunSpecs(t, "allocation")
+	specs.Run(t, "allocation", 3*time.Minute, patience)
 }
 
 // nightly is the label of a spec that runs at night only: it takes long, because it waits for time-outs, breaks the control plane or starts
 // many pods, or a cheaper one tells most of its story.
 const nightly = "nightly"
 
-// patience is many times what the longest spec needs. A spec that hangs fails by its name, long before the whole suite does.
+// patience is for one spec.
 const patience = 10 * time.Minute
-
-func bounded(nodeType types.NodeType, _ Offset, text string, args []any) (string, []any, []error) {
-	if nodeType == types.NodeTypeIt {
-		args = append(args, SpecTimeout(patience))
-	}
-	return text, args, nil
-}
 
 var _ = BeforeSuite(func(ctx SpecContext) {
 	var err error

@@ -14,13 +14,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
-	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
 	"github.com/idalloc/idalloc/pkg/placement"
-	"github.com/idalloc/idalloc/test/envtest/controlplane"
 	"github.com/idalloc/idalloc/test/envtest/process"
 	"github.com/idalloc/idalloc/test/envtest/suite"
 )
@@ -87,11 +83,11 @@ func (a *Autoscaler) start(ctx context.Context, s *suite.Suite, namespace *suite
 // AutoscalerConfig makes what autoscaler/config makes for the program, its account with the rules of its Role and its Lease, and returns a
 // connection as that account. The token names a pod, as one that a kubelet mounts does. The pod never runs.
 func AutoscalerConfig(ctx context.Context, s *suite.Suite, namespace *suite.Namespace) (*rest.Config, error) {
-	role, err := manifest[*rbacv1.Role]("role.yaml")
+	role, err := suite.Manifest[*rbacv1.Role]("autoscaler/config/role.yaml")
 	if err != nil {
 		return nil, err
 	}
-	lease, err := manifest[*coordinationv1.Lease]("lease.yaml")
+	lease, err := suite.Manifest[*coordinationv1.Lease]("autoscaler/config/lease.yaml")
 	if err != nil {
 		return nil, err
 	}
@@ -112,27 +108,6 @@ func AutoscalerConfig(ctx context.Context, s *suite.Suite, namespace *suite.Name
 		return nil, err
 	}
 	return s.ControlPlane.PodConfig(ctx, pod)
-}
-
-// manifest reads a file of autoscaler/config. Unknown fields are errors.
-func manifest[T runtime.Object](file string) (object T, err error) {
-	root, err := controlplane.ModuleRoot()
-	if err != nil {
-		return object, err
-	}
-	content, err := os.ReadFile(filepath.Join(root, "autoscaler", "config", file)) //nolint:gosec // a file of this repository
-	if err != nil {
-		return object, err
-	}
-	decoded, _, err := serializer.NewCodecFactory(scheme.Scheme, serializer.EnableStrict).UniversalDeserializer().Decode(content, nil, nil)
-	if err != nil {
-		return object, fmt.Errorf("%s: %w", file, err)
-	}
-	object, ok := decoded.(T)
-	if !ok {
-		return object, fmt.Errorf("%s has a %T", file, decoded)
-	}
-	return object, nil
 }
 
 func (a *Autoscaler) log() string { return filepath.Join(a.dir, "log") }

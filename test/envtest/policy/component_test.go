@@ -15,6 +15,7 @@ import (
 
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/test/envtest/controlplane"
+	"github.com/idalloc/idalloc/test/envtest/specs"
 )
 
 // ownManifest is a Deployment of somebody who has not heard of idalloc: two containers, an init container, a volume and
@@ -126,7 +127,7 @@ var _ = Describe("the kustomize component", func() {
 
 			role, err := env.Client.RbacV1().Roles(ns.Name).Get(ctx, "our-"+name+"-idalloc", metav1.GetOptions{})
 			Expect(err).NotTo(HaveOccurred())
-			shipped := manifest[*rbacv1.Role]("base", "role.yaml").Rules
+			shipped := specs.Manifest[*rbacv1.Role]("config/base/role.yaml").Rules
 			shipped[0].ResourceNames = []string{"our-" + name}
 			Expect(role.Rules).To(Equal(shipped), "the rules of config/base")
 		}

@@ -117,7 +117,7 @@ var _ = Describe("the policy's cost", Serial, func() {
 			for name, send := range writes {
 				without[name].add(ctx, send)
 			}
-			bind(ctx, "binding.yaml")
+			Expect(suite.Install(ctx, env.Client, binding)).To(Succeed())
 			marked.limited(ctx, w.ref.GVR(), w.ref.Name)
 		}
 		for name := range writes {

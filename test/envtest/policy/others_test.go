@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/idalloc/idalloc/test/envtest/specs"
 	"github.com/idalloc/idalloc/test/envtest/suite"
 )
 
@@ -54,7 +55,7 @@ var _ = Describe("others", func() {
 			Expect(err).NotTo(HaveOccurred())
 			return client
 		}
-		role := manifest[*rbacv1.Role]("base", "role.yaml")
+		role := specs.Manifest[*rbacv1.Role]("config/base/role.yaml")
 		role.Name = "another"
 		create := func(client kubernetes.Interface) error {
 			_, err := client.RbacV1().Roles(ns.Name).Create(ctx, role, metav1.CreateOptions{DryRun: dryRun})

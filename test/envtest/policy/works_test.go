@@ -20,6 +20,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/test/envtest/specs"
 	"github.com/idalloc/idalloc/test/envtest/suite"
 )
 
@@ -33,7 +34,7 @@ type workload struct {
 // newWorkload makes an owner without pods, and waits until the policy limits its account. Scale starts the pods.
 func newWorkload(ctx context.Context, kind string, flags ...string) *workload {
 	GinkgoHelper()
-	rules := manifest[*rbacv1.Role]("base", "role.yaml").Rules
+	rules := specs.Manifest[*rbacv1.Role]("config/base/role.yaml").Rules
 	rules[0].Resources = []string{strings.ToLower(kind) + "s"}
 	if kind == store.Job {
 		rules[0].APIGroups = []string{"batch"}
