@@ -10,7 +10,6 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/clock"
 
 	"github.com/idalloc/idalloc/internal/connect"
@@ -98,7 +97,7 @@ func (o Options) complete() (Options, error) {
 	}
 	o.ReleaseTimeout = cmp.Or(o.ReleaseTimeout, 10*time.Second)
 	if o.Config == nil {
-		config, _, err := connect.Config("", &clientcmd.ConfigOverrides{})
+		config, _, err := new(connect.Flags).Config()
 		if err != nil {
 			return o, err
 		}

@@ -1,13 +1,12 @@
 package main
 
 import (
-	"errors"
-	"fmt"
 	"time"
 
 	"github.com/spf13/pflag"
 
 	"github.com/idalloc/idalloc/internal/agent"
+	"github.com/idalloc/idalloc/internal/cli"
 	"github.com/idalloc/idalloc/internal/hook"
 )
 
@@ -43,15 +42,15 @@ func (d *drainFlags) check(httpAddress string) (hooks agent.Hooks, err error) {
 	hooks = agent.Hooks{DrainHTTP: d.mode == drainHTTP, DrainTimeout: d.timeout, GiveAtTimeout: d.action == actionGive}
 	switch {
 	case d.mode != "" && d.mode != drainHTTP:
-		return hooks, usageError{fmt.Errorf("--drain %q: use http, or --drain-exec for a command", d.mode)}
+		return hooks, cli.Usagef("--drain %q: use http, or --drain-exec for a command", d.mode)
 	case d.mode != "" && d.exec != "":
-		return hooks, usageError{errors.New("--drain=http and --drain-exec are two ways to say the same: choose one")}
+		return hooks, cli.Usagef("--drain=http and --drain-exec are two ways to say the same: choose one")
 	case d.mode != "" && httpAddress == "":
-		return hooks, usageError{errors.New("--drain=http needs an --http-address for the program to post to")}
+		return hooks, cli.Usagef("--drain=http needs an --http-address for the program to post to")
 	case d.timeout < 0:
-		return hooks, usageError{fmt.Errorf("--drain-timeout %s: use a positive duration, or 0 to wait for ever", d.timeout)}
+		return hooks, cli.Usagef("--drain-timeout %s: use a positive duration, or 0 to wait for ever", d.timeout)
 	case d.action != actionKeep && d.action != actionGive:
-		return hooks, usageError{fmt.Errorf("--drain-timeout-action %q: use keep or give", d.action)}
+		return hooks, cli.Usagef("--drain-timeout-action %q: use keep or give", d.action)
 	}
 	hooks.Drain, err = parseHook("--drain-exec", d.exec)
 	return hooks, err
@@ -67,7 +66,7 @@ func parseHook(flag, line string) (*hook.Command, error) {
 		err = c.Find() // a missing program should be noticed now, not when the work must stop
 	}
 	if err != nil {
-		return nil, usageError{fmt.Errorf("%s %q: %w", flag, line, err)}
+		return nil, cli.Usagef("%s %q: %w", flag, line, err)
 	}
 	return c, nil
 }

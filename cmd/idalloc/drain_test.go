@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/idalloc/idalloc/internal/agent"
+	"github.com/idalloc/idalloc/internal/cli"
 )
 
 // pastChecks is in the error of what comes after the checks of the hooks' flags.
@@ -45,7 +46,7 @@ func TestHookFlagsAreChecked(t *testing.T) {
 		"--drain-exec=/etc":                              "no shell and no programs",
 	} {
 		err := parse(strings.Fields(line)...)
-		if exitCode(err) != exitUsage || !strings.Contains(err.Error(), want) {
+		if exitCode(err) != cli.ExitUsage || !strings.Contains(err.Error(), want) {
 			t.Errorf("watch %s: %v, want a usage error with %q", line, err, want)
 		}
 	}
@@ -83,7 +84,7 @@ func TestInitRefusesStrictMode(t *testing.T) {
 		root := newRoot()
 		root.SetArgs(append([]string{"init"}, args...))
 		err := root.Execute()
-		if exitCode(err) != exitUsage || !strings.Contains(err.Error(), "cannot expire") {
+		if exitCode(err) != cli.ExitUsage || !strings.Contains(err.Error(), "cannot expire") {
 			t.Errorf("init %v: %v", args, err)
 		}
 	}

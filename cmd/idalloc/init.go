@@ -2,18 +2,18 @@ package main
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/idalloc/idalloc/internal/agent"
+	"github.com/idalloc/idalloc/internal/cli"
 )
 
 // errInitFence refuses strict mode. To ignore the flag would be wrong, because the user relies on it.
 // Error: exit code 2: `init` cannot withdraw an id.
 // Do: use `idalloc run`, a linked program, or `watch --fence-exec` for strict mode.
-var errInitFence = usageError{errors.New("--fence-after: init has no strict mode, because it exits and the files that it leaves cannot expire: use idalloc run, a program that links idalloc, or idalloc watch with --fence-exec as a native sidecar without init")}
+var errInitFence = cli.Usagef("--fence-after: init has no strict mode, because it exits and the files that it leaves cannot expire: use idalloc run, a program that links idalloc, or idalloc watch with --fence-exec as a native sidecar without init")
 
 func newInit(g *global) *cobra.Command {
 	p := &inPod{global: g}
@@ -28,7 +28,7 @@ watch keeps the files up to date, because a scale-down may take the id away.
 
 ` + rolloutHelp,
 		Example: "  POD_NAME=worker-5d9-x2 POD_NAMESPACE=default idalloc init --dir /tmp/idalloc --timeout 30s",
-		Args:    noArgs,
+		Args:    cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if fenceAfter != 0 {
 				return errInitFence

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/cobra"
+
+	"github.com/idalloc/idalloc/internal/cli"
 )
 
 // installed is the name that the copy has, whatever this program is called.
@@ -25,7 +27,7 @@ or not there, and an earlier copy may run meanwhile.`,
 		Example: "  idalloc install /opt/idalloc",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 || args[0] == "" {
-				return usageError{errors.New("name one directory: idalloc install DIR")}
+				return cli.Usagef("name one directory: idalloc install DIR")
 			}
 			return nil
 		},

@@ -10,19 +10,9 @@ import (
 	"syscall"
 
 	"github.com/idalloc/idalloc/internal/agent"
-	"github.com/idalloc/idalloc/internal/people"
+	"github.com/idalloc/idalloc/internal/cli"
 	"github.com/idalloc/idalloc/internal/plain"
 	"github.com/idalloc/idalloc/pkg/allocator"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
-)
-
-// Exit codes; docs/contract.md documents them.
-const (
-	exitDone      = 0
-	exitError     = 1
-	exitUsage     = 2
-	exitNoSlot    = 3
-	exitForbidden = 4
 )
 
 // version is set by the linker.
@@ -49,12 +39,6 @@ func run(ctx context.Context, args []string) int {
 	return exitCode(err)
 }
 
-// usageError means that the command was called in a wrong way.
-type usageError struct{ error }
-
-// Unwrap returns the error without its type.
-func (e usageError) Unwrap() error { return e.error }
-
 // statusError ends the program with an exit code of its own. err is nil if there is no message.
 type statusError struct {
 	code int
@@ -73,22 +57,13 @@ func (e statusError) Error() string {
 func (e statusError) Unwrap() error { return e.err }
 
 func exitCode(err error) int {
-	var (
-		usage     usageError
-		forbidden *store.ForbiddenError
-		status    statusError
-	)
-	switch {
-	case err == nil:
-		return exitDone
+	var status statusError
+	switch code := cli.ExitCode(err); {
 	case errors.As(err, &status):
 		return status.code
-	case errors.As(err, &usage), errors.As(err, new(people.UsageError)):
-		return exitUsage
-	case errors.As(err, &forbidden):
-		return exitForbidden
-	case errors.Is(err, allocator.ErrNoSlot) && errors.Is(err, agent.ErrTimeout):
-		return exitNoSlot
+	case code == cli.ExitError && errors.Is(err, allocator.ErrNoSlot) && errors.Is(err, agent.ErrTimeout):
+		return cli.ExitNoSlot
+	default:
+		return code
 	}
-	return exitError
 }

@@ -11,7 +11,7 @@ import (
 
 // program returns the program for commands that have nothing to do with a pod.
 func (g *global) program() people.Program {
-	return people.Program{Name: "idalloc", Connect: g.connect, Log: g.logger, Formats: formats}
+	return people.Program{Name: "idalloc", Connect: g.connect, Log: g.log.Logger, Formats: formats}
 }
 
 // formats are those of the contract.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"errors"
 	"os"
 	"time"
 
@@ -11,12 +10,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/idalloc/idalloc/internal/agent"
+	"github.com/idalloc/idalloc/internal/cli"
 	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 )
 
 // errNoDir means that a command has no directory to publish in.
-var errNoDir = usageError{errors.New("--dir is empty: name the directory that the containers of the pod share, by default /var/run/idalloc")}
+var errNoDir = cli.Usagef("--dir is empty: name the directory that the containers of the pod share, by default /var/run/idalloc")
 
 // inPod are the flags of the commands that act for a pod.
 type inPod struct {
@@ -45,7 +45,7 @@ func (p *inPod) uid() string { return cmp.Or(p.podUID, os.Getenv("POD_UID")) }
 
 // options returns the common options of init, watch and run. With needsDir, it refuses an empty --dir.
 func (p *inPod) options(needsDir bool) (agent.Options, error) {
-	log, err := p.logger()
+	log, err := p.log.Logger()
 	if err != nil {
 		return agent.Options{}, err
 	}
@@ -53,7 +53,7 @@ func (p *inPod) options(needsDir bool) (agent.Options, error) {
 	if pod == "" {
 		// Error: exit code 2: a variable is missing.
 		// Do: set `POD_NAME` and `POD_NAMESPACE` from the downward API.
-		return agent.Options{}, usageError{errors.New("this pod's name is not known: set POD_NAME and POD_NAMESPACE from the downward API (metadata.name, metadata.namespace)")}
+		return agent.Options{}, cli.Usagef("this pod's name is not known: set POD_NAME and POD_NAMESPACE from the downward API (metadata.name, metadata.namespace)")
 	}
 	s, namespace, err := p.connect()
 	if err != nil {

@@ -3,6 +3,8 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"github.com/idalloc/idalloc/internal/cli"
 )
 
 func TestADirectoryIsNamed(t *testing.T) {
@@ -10,7 +12,7 @@ func TestADirectoryIsNamed(t *testing.T) {
 		root := newRoot()
 		root.SetArgs([]string{command, "--dir=", "--pod-name=worker-0", "--server=http://127.0.0.1:1"})
 		err := root.ExecuteContext(t.Context())
-		if exitCode(err) != exitUsage || !strings.Contains(err.Error(), "--dir is empty") {
+		if exitCode(err) != cli.ExitUsage || !strings.Contains(err.Error(), "--dir is empty") {
 			t.Errorf("%s is %v, want a usage error", command, err)
 		}
 	}
@@ -27,7 +29,7 @@ func TestEveryFlagHasAnEnvironmentTwin(t *testing.T) {
 	if err := watch.ParseFlags([]string{"--http-address", ":2"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := fromEnvironment(watch.Flags()); err != nil {
+	if err := cli.Environment(environment).Set(watch.Flags()); err != nil {
 		t.Fatal(err)
 	}
 	if got := watch.Flag("timeout").Value.String(); got != "7s" {

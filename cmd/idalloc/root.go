@@ -1,16 +1,11 @@
 package main
 
 import (
-	"errors"
-	"fmt"
-	"os"
-	"strings"
-
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/clock"
 
+	"github.com/idalloc/idalloc/internal/cli"
 	"github.com/idalloc/idalloc/internal/connect"
 	"github.com/idalloc/idalloc/internal/people"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
@@ -36,10 +31,8 @@ see idalloc run --help.`
 
 // global holds the flags that every command has.
 type global struct {
-	kubeconfig string
-	overrides  clientcmd.ConfigOverrides
-	logFormat  string
-	verbosity  int
+	connect.Flags
+	log cli.Log
 }
 
 func newRoot() *cobra.Command {
@@ -51,36 +44,25 @@ func newRoot() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usageError{fmt.Errorf("unknown command %q: see idalloc --help", args[0])}
-			}
-			return cmd.Help()
-		},
+		RunE:          cli.Help,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
-			return fromEnvironment(cmd.Flags())
+			return cli.Environment(environment).Set(cmd.Flags())
 		},
 	}
 	f := root.PersistentFlags()
-	f.StringVar(&g.kubeconfig, "kubeconfig", "", "path of the kubeconfig file; if empty, KUBECONFIG, then ~/.kube/config, then the pod's service account")
-	connection := clientcmd.RecommendedConfigOverrideFlags("")
-	connection.ClusterOverrideFlags.APIServer.ShortName = "s" // the same as kubectl's
-	clientcmd.BindOverrideFlags(&g.overrides, f, connection)
-	f.StringVar(&g.logFormat, "log-format", "json", "format of the log on standard error: json or console")
-	f.IntVarP(&g.verbosity, "v", "v", 0, "verbosity of the log: 0 shows what an operator acts on, 1 adds steps, 4 adds details of requests")
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usageError{fmt.Errorf("%w: see %s --help", err, cmd.CommandPath())}
-	})
+	g.Bind(f)
+	g.log.Bind(f, "0 shows what an operator acts on, 1 adds steps, 4 adds details of requests")
+	root.SetFlagErrorFunc(cli.FlagError)
 	p := g.program()
 	root.AddCommand(newInit(g), newWatch(g), people.NewGet(p), people.NewVerify(p), newRun(g), newInstall(), people.NewGC(p), newVersion())
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
-	describeEnvironment(root)
+	cli.Environment(environment).Describe(root)
 	return root
 }
 
 // connect returns a Store, and the namespace that the flags or the kubeconfig name.
 func (g *global) connect() (s *store.Store, namespace string, err error) {
-	config, namespace, err := connect.Config(g.kubeconfig, &g.overrides)
+	config, namespace, err := g.Config()
 	if err != nil {
 		return nil, "", err
 	}
@@ -92,39 +74,10 @@ func (g *global) connect() (s *store.Store, namespace string, err error) {
 // partitionsFlag is the flag --partitions of several commands.
 const partitionsFlag = "partitions"
 
-// twin returns the environment variable of a flag. IDALLOC_PARTITIONS is what idalloc tells a program, in which idalloc may be called.
-func twin(f *pflag.Flag) string {
+// environment returns the environment variable of a flag. IDALLOC_PARTITIONS is what idalloc tells a program, in which idalloc may be called.
+func environment(f *pflag.Flag) string {
 	if f.Name == partitionsFlag {
 		return "IDALLOC_WITH_PARTITIONS"
 	}
-	return "IDALLOC_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
-}
-
-// fromEnvironment sets the flags that are not on the command line from their environment variables.
-func fromEnvironment(flags *pflag.FlagSet) error {
-	var errs []error
-	flags.VisitAll(func(f *pflag.Flag) {
-		value, ok := os.LookupEnv(twin(f))
-		if !ok || f.Changed || f.Name == "help" {
-			return
-		}
-		if err := flags.Set(f.Name, value); err != nil {
-			errs = append(errs, usageError{fmt.Errorf("environment variable %s: %w", twin(f), err)})
-		}
-	})
-	return errors.Join(errs...)
-}
-
-// describeEnvironment adds the environment variable of each flag to its help.
-func describeEnvironment(cmd *cobra.Command) {
-	describe := func(f *pflag.Flag) {
-		if f.Name != "help" && !strings.Contains(f.Usage, "IDALLOC_") {
-			f.Usage += " [" + twin(f) + "]"
-		}
-	}
-	cmd.PersistentFlags().VisitAll(describe)
-	cmd.LocalNonPersistentFlags().VisitAll(describe)
-	for _, sub := range cmd.Commands() {
-		describeEnvironment(sub)
-	}
+	return cli.Prefixed("IDALLOC")(f)
 }

@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/idalloc/idalloc/internal/agent"
 	"github.com/idalloc/idalloc/internal/child"
+	"github.com/idalloc/idalloc/internal/cli"
 	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/identity"
@@ -75,7 +75,7 @@ signal n ended the command. 126: the command cannot be executed; 127: it was not
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				// Error: exit code 2: `run` needs a command after `--`.
-				return usageError{errors.New(`name a command: idalloc run -- COMMAND [ARGUMENT...]`)}
+				return cli.Usagef(`name a command: idalloc run -- COMMAND [ARGUMENT...]`)
 			}
 			return nil
 		},
@@ -100,25 +100,25 @@ signal n ended the command. 126: the command cannot be executed; 127: it was not
 func (r *runner) check() error {
 	for _, what := range r.restartOn {
 		if what != "id" && what != "count" {
-			return usageError{fmt.Errorf("--restart-on %q: use id,count or id", strings.Join(r.restartOn, ","))}
+			return cli.Usagef("--restart-on %q: use id,count or id", strings.Join(r.restartOn, ","))
 		}
 	}
 	switch r.onPartitions {
 	case "", onPartitionsRestart, onPartitionsSignal:
 	default:
-		return usageError{fmt.Errorf("--on-partitions %q: use restart or signal", r.onPartitions)}
+		return cli.Usagef("--on-partitions %q: use restart or signal", r.onPartitions)
 	}
 	switch {
 	case !slices.Contains(r.restartOn, "id"):
 		// Error: exit code 2: `--restart-on` has no `id`.
 		// Do: use `id,count` or `id`.
-		return usageError{errors.New("--restart-on: id cannot be left out, because the old id may be another pod's: use id,count or id")}
+		return cli.Usagef("--restart-on: id cannot be left out, because the old id may be another pod's: use id,count or id")
 	case r.moveDelay < 0:
-		return usageError{fmt.Errorf("--move-delay %s: use 0 or more", r.moveDelay)}
+		return cli.Usagef("--move-delay %s: use 0 or more", r.moveDelay)
 	case r.stopTimeout < 0:
-		return usageError{fmt.Errorf("--stop-timeout %s: use 0 or more", r.stopTimeout)}
+		return cli.Usagef("--stop-timeout %s: use 0 or more", r.stopTimeout)
 	case r.fenceAfter != 0 && (r.fenceAfter < allocator.MinFenceAfter || r.fenceAfter > assignment.MaxFenceAfter):
-		return usageError{fmt.Errorf("--fence-after %s: use %s to %s, or 0 to turn strict mode off", r.fenceAfter, allocator.MinFenceAfter, assignment.MaxFenceAfter)}
+		return cli.Usagef("--fence-after %s: use %s to %s, or 0 to turn strict mode off", r.fenceAfter, allocator.MinFenceAfter, assignment.MaxFenceAfter)
 	}
 	return nil
 }
@@ -129,7 +129,7 @@ func ended(code int, err error) error {
 	switch {
 	case errors.As(err, &failed):
 		return statusError{code: failed.Code, err: err}
-	case err == nil && code != exitDone:
+	case err == nil && code != cli.ExitDone:
 		return statusError{code: code}
 	}
 	return err
@@ -142,7 +142,7 @@ func (r *runner) run(ctx context.Context, command []string) error {
 	}
 	if !slices.Equal(command[:1], child.Fill(command[:1], identity.Pending("", ""))) || child.NamesPartitions(command[:1]) {
 		// Error: exit code 2, of `run`: the command's own name takes no placeholder.
-		return usageError{fmt.Errorf("%q: the id goes into the arguments; the command itself is always the same", command[0])}
+		return cli.Usagef("%q: the id goes into the arguments; the command itself is always the same", command[0])
 	}
 	if _, err := child.Find(command[0]); err != nil {
 		return ended(0, err) // without the program there is no use for a slot

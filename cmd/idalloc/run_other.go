@@ -3,9 +3,9 @@
 package main
 
 import (
-	"errors"
-
 	"github.com/spf13/cobra"
+
+	"github.com/idalloc/idalloc/internal/cli"
 )
 
 // newRun has nothing but a sentence where no pods run: on a person's machine.
@@ -16,7 +16,7 @@ func newRun(*global) *cobra.Command {
 		Hidden:             true,
 		DisableFlagParsing: true,
 		RunE: func(*cobra.Command, []string) error {
-			return usageError{errors.New("idalloc run does not work on this operating system: use it in a Linux container")}
+			return cli.Usagef("idalloc run does not work on this operating system: use it in a Linux container")
 		},
 	}
 }

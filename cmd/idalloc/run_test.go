@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/idalloc/idalloc/internal/agent"
+	"github.com/idalloc/idalloc/internal/cli"
 )
 
 // exec returns how a command line of run ends: before it needs an API server.
@@ -27,21 +28,21 @@ func TestRunRefusesWhatCannotWork(t *testing.T) {
 		code int
 		says string
 	}{
-		{nil, exitUsage, "name a command"},
-		{[]string{"--"}, exitUsage, "name a command"},
-		{[]string{"--restart-on=count", "--", "sh"}, exitUsage, "id cannot be left out"},
-		{[]string{"--restart-on=", "--", "sh"}, exitUsage, "id cannot be left out"},
-		{[]string{"--restart-on=id,zone", "--", "sh"}, exitUsage, "use id,count or id"},
-		{[]string{"--stop-timeout=-1s", "--", "sh"}, exitUsage, "use 0 or more"},
-		{[]string{"--fence-after=2s", "--", "sh"}, exitUsage, "use 3s to"},
-		{[]string{"--fence-after=30s", "--timeout=1s", "--", "sh"}, exitUsage, "this pod's name is not known"},
-		{[]string{"--on-partitions=ignore", "--", "sh"}, exitUsage, "use restart or signal"},
-		{[]string{"--", "work-{partitions}"}, exitUsage, "the id goes into the arguments"},
-		{[]string{"--on-partitions=signal", "--", "sh", "-c", "{partitions}"}, exitUsage, "this pod's name is not known"},
-		{[]string{"--", "work-{id}"}, exitUsage, "the id goes into the arguments"},
+		{nil, cli.ExitUsage, "name a command"},
+		{[]string{"--"}, cli.ExitUsage, "name a command"},
+		{[]string{"--restart-on=count", "--", "sh"}, cli.ExitUsage, "id cannot be left out"},
+		{[]string{"--restart-on=", "--", "sh"}, cli.ExitUsage, "id cannot be left out"},
+		{[]string{"--restart-on=id,zone", "--", "sh"}, cli.ExitUsage, "use id,count or id"},
+		{[]string{"--stop-timeout=-1s", "--", "sh"}, cli.ExitUsage, "use 0 or more"},
+		{[]string{"--fence-after=2s", "--", "sh"}, cli.ExitUsage, "use 3s to"},
+		{[]string{"--fence-after=30s", "--timeout=1s", "--", "sh"}, cli.ExitUsage, "this pod's name is not known"},
+		{[]string{"--on-partitions=ignore", "--", "sh"}, cli.ExitUsage, "use restart or signal"},
+		{[]string{"--", "work-{partitions}"}, cli.ExitUsage, "the id goes into the arguments"},
+		{[]string{"--on-partitions=signal", "--", "sh", "-c", "{partitions}"}, cli.ExitUsage, "this pod's name is not known"},
+		{[]string{"--", "work-{id}"}, cli.ExitUsage, "the id goes into the arguments"},
 		{[]string{"--", "no-such-command", "-x"}, 127, "no-such-command"},
 		{[]string{"/"}, 126, "cannot be executed"},
-		{[]string{"sh", "--no-such-flag-of-idalloc"}, exitUsage, "this pod's name is not known"}, // got as far as that
+		{[]string{"sh", "--no-such-flag-of-idalloc"}, cli.ExitUsage, "this pod's name is not known"}, // got as far as that
 	} {
 		t.Run(strings.Join(tc.line, " "), func(t *testing.T) {
 			code, err := exec(t, tc.line...)
@@ -55,11 +56,11 @@ func TestRunRefusesWhatCannotWork(t *testing.T) {
 // A command under idalloc run has IDALLOC_PARTITIONS, and may call idalloc.
 func TestWhatAProgramIsToldIsNoFlag(t *testing.T) {
 	t.Setenv("IDALLOC_PARTITIONS", "0-15")
-	if code, err := exec(t, "--", "sh"); code != exitUsage || !strings.Contains(err.Error(), "this pod's name is not known") {
+	if code, err := exec(t, "--", "sh"); code != cli.ExitUsage || !strings.Contains(err.Error(), "this pod's name is not known") {
 		t.Errorf("code %d, %v", code, err)
 	}
 	t.Setenv("IDALLOC_WITH_PARTITIONS", "maybe")
-	if code, err := exec(t, "--", "sh"); code != exitUsage || !strings.Contains(err.Error(), "IDALLOC_WITH_PARTITIONS") {
+	if code, err := exec(t, "--", "sh"); code != cli.ExitUsage || !strings.Contains(err.Error(), "IDALLOC_WITH_PARTITIONS") {
 		t.Errorf("code %d, %v", code, err)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/idalloc/idalloc/internal/agent"
+	"github.com/idalloc/idalloc/internal/cli"
 	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
@@ -75,12 +76,12 @@ func TestGetShowsEachSlotInEachFormat(t *testing.T) {
 	run := shell(t, server)
 	for _, line := range []string{"get deployment/worker", "get deploy worker", "get deploy/worker -o table"} {
 		got := run(line)
-		says(t, got, exitDone, "ID   POD           REVISION   NODE   STATE   AGE\n0    worker-a ", "worker-b")
+		says(t, got, cli.ExitDone, "ID   POD           REVISION   NODE   STATE   AGE\n0    worker-a ", "worker-b")
 		if rows := strings.Count(got.out, "\n"); rows != 3 || strings.Contains(got.out, "LEASE") {
 			t.Errorf("%s prints %d lines:\n%s", line, rows, got.out)
 		}
 	}
-	says(t, run("get deployment/worker -o wide"), exitDone, "LEASE", "")
+	says(t, run("get deployment/worker -o wide"), cli.ExitDone, "LEASE", "")
 	var view struct {
 		Owner string `json:"owner"`
 		Slots []struct {
@@ -88,18 +89,18 @@ func TestGetShowsEachSlotInEachFormat(t *testing.T) {
 		} `json:"slots"`
 	}
 	got := run("get deployment/worker -o json")
-	if err := json.Unmarshal([]byte(got.out), &view); err != nil || got.code != exitDone || view.Owner != "Deployment/worker" || len(view.Slots) != 2 || view.Slots[1].State != "dead" {
+	if err := json.Unmarshal([]byte(got.out), &view); err != nil || got.code != cli.ExitDone || view.Owner != "Deployment/worker" || len(view.Slots) != 2 || view.Slots[1].State != "dead" {
 		t.Errorf("%v: %+v\n%s", err, view, got)
 	}
 	if !strings.HasPrefix(got.out, "{\n  \"owner\"") {
 		t.Errorf("people cannot read it: %s", got)
 	}
 	got = run("get deployment/worker -o yaml")
-	if says(t, got, exitDone, "\nowner: Deployment/worker\n", ""); !strings.HasPrefix(got.out, "---\n") {
+	if says(t, got, cli.ExitDone, "\nowner: Deployment/worker\n", ""); !strings.HasPrefix(got.out, "---\n") {
 		t.Errorf("with --watch nobody can tell where the next one begins: %s", got)
 	}
 	got = run("get deployment/worker --partitions")
-	says(t, got, exitDone, "Deployment/worker in namespace sim has no partitions", "")
+	says(t, got, cli.ExitDone, "Deployment/worker in namespace sim has no partitions", "")
 }
 
 func TestWhatIsRefusedBeforeARequest(t *testing.T) {
@@ -127,21 +128,21 @@ func TestWhatIsRefusedBeforeARequest(t *testing.T) {
 		"version x":                          "takes no arguments",
 		"watch x":                            "takes no arguments",
 	} {
-		if got := run(line); got.code != exitUsage || got.out != "" || !strings.Contains(got.errors, want) {
+		if got := run(line); got.code != cli.ExitUsage || got.out != "" || !strings.Contains(got.errors, want) {
 			t.Errorf("idalloc %s: %s\nwant a usage error with %q", line, got, want)
 		}
 	}
-	says(t, run("install", ""), exitUsage, "", "name one directory")
+	says(t, run("install", ""), cli.ExitUsage, "", "name one directory")
 	if sent := server.Requests(); len(sent) > 0 {
 		t.Errorf("requests were sent: %v", sent)
 	}
-	says(t, run("get deployment/worker -v=10 --log-format=console"), exitDone, "worker-a", "")
+	says(t, run("get deployment/worker -v=10 --log-format=console"), cli.ExitDone, "worker-a", "")
 }
 
 func TestRequestsThatFail(t *testing.T) {
 	run := shell(t, apifake.New(t))
 	for _, line := range []string{"get deployment/worker", "get deployment/worker --partitions", "gc deployment/worker", "gc deployment/worker --dry-run", "verify deployment/worker"} {
-		says(t, run(line), exitError, "", `get deployments "worker" in namespace sim: `)
+		says(t, run(line), cli.ExitError, "", `get deployments "worker" in namespace sim: `)
 	}
 	server := workload(t, 1)
 	server.Before(func(w http.ResponseWriter, _ *http.Request) bool {
@@ -150,16 +151,16 @@ func TestRequestsThatFail(t *testing.T) {
 	})
 	run = shell(t, server)
 	for _, command := range []string{"get", "gc", "verify"} {
-		says(t, run(command+" deployment/worker"), exitForbidden, "", `get deployments`)
+		says(t, run(command+" deployment/worker"), cli.ExitForbidden, "", `get deployments`)
 	}
-	says(t, run("get deployment/worker --kubeconfig=/no/such/file"), exitError, "", "/no/such/file")
+	says(t, run("get deployment/worker --kubeconfig=/no/such/file"), cli.ExitError, "", "/no/such/file")
 }
 
 func TestInstallSaysWhatTheDirectoryNeeds(t *testing.T) {
 	run := shell(t, apifake.New(t))
 	dir := t.TempDir()
-	says(t, run("install "+dir+"/none"), exitError, "", "cannot install into "+dir+"/none")
-	says(t, run("install "+dir), exitDone, "", "")
+	says(t, run("install "+dir+"/none"), cli.ExitError, "", "cannot install into "+dir+"/none")
+	says(t, run("install "+dir), cli.ExitDone, "", "")
 	if got := content(t, dir); len(got) != 1 || len(got["idalloc"]) == 0 {
 		t.Errorf("the directory has %d files", len(got))
 	}
@@ -167,8 +168,8 @@ func TestInstallSaysWhatTheDirectoryNeeds(t *testing.T) {
 
 func TestVersionAndHelp(t *testing.T) {
 	run := shell(t, apifake.New(t))
-	says(t, run("version"), exitDone, "idalloc dev go", "")
-	says(t, run(""), exitDone, "Exit codes: ", "")
+	says(t, run("version"), cli.ExitDone, "idalloc dev go", "")
+	says(t, run(""), cli.ExitDone, "Exit codes: ", "")
 	help := run("watch --help")
 	for _, twin := range []string{"[IDALLOC_HTTP_ADDRESS]", "[IDALLOC_WITH_PARTITIONS]", "[IDALLOC_TIMEOUT]"} {
 		if strings.Count(help.out, twin) != 1 {
@@ -234,18 +235,18 @@ func TestAPodThatMayNotStart(t *testing.T) {
 	dir, pod := t.TempDir(), " --pod-name=worker-x --pod-uid="+rand.Text()
 	for _, line := range []string{"init --dir=" + dir, "watch --http-address= --dir=" + dir, "run --http-address= -- /bin/true"} {
 		command, rest, _ := strings.Cut(line, " ")
-		says(t, run(command+pod+" --pod-namespace="+apifake.Namespace+" "+rest), exitError, "", "worker-x")
+		says(t, run(command+pod+" --pod-namespace="+apifake.Namespace+" "+rest), cli.ExitError, "", "worker-x")
 	}
 	for _, line := range []string{"watch --dir=" + dir, "run /bin/true"} {
 		command, rest, _ := strings.Cut(line, " ")
-		says(t, run(command+pod+" --http-address=127.0.0.1:none "+rest), exitError, "", "127.0.0.1:none")
+		says(t, run(command+pod+" --http-address=127.0.0.1:none "+rest), cli.ExitError, "", "127.0.0.1:none")
 	}
 }
 
 // The shell completes no file names where idalloc wants a workload.
 func TestCompletionNamesNoFiles(t *testing.T) {
 	run := shell(t, apifake.New(t))
-	says(t, run("__complete get", ""), exitDone, ":4\n", "")
+	says(t, run("__complete get", ""), cli.ExitDone, ":4\n", "")
 }
 
 // standardError returns what f writes there.
@@ -270,9 +271,9 @@ func standardError(t *testing.T, f func()) string {
 }
 
 func TestAnErrorIsOneSentence(t *testing.T) {
-	code := exitDone
+	code := cli.ExitDone
 	text := standardError(t, func() { code = run(t.Context(), []string{"frobnicate"}) })
-	if want := "error: unknown command \"frobnicate\": see idalloc --help\n"; code != exitUsage || text != want {
+	if want := "error: unknown command \"frobnicate\": see idalloc --help\n"; code != cli.ExitUsage || text != want {
 		t.Errorf("exit code %d, and on standard error %q", code, text)
 	}
 }
@@ -282,7 +283,7 @@ func TestTheLog(t *testing.T) {
 	t.Cleanup(klog.ClearLogger)
 	logs := func(format string, verbosity int) string {
 		return standardError(t, func() {
-			log, err := (&global{logFormat: format, verbosity: verbosity}).logger()
+			log, err := (&cli.Log{Format: format, Verbosity: verbosity}).Logger()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -319,7 +320,7 @@ func TestExitCodes(t *testing.T) {
 	}{
 		{nil, 0},
 		{errors.New("boom"), 1},
-		{usageError{errors.New("boom")}, 2},
+		{cli.Usagef("boom"), 2},
 		{fmt.Errorf("%w: %w", allocator.ErrNoSlot, agent.ErrTimeout), 3},
 		{allocator.ErrNoSlot, 1},
 		{agent.ErrTimeout, 1},
@@ -327,7 +328,7 @@ func TestExitCodes(t *testing.T) {
 		{forbidden, 4},
 		{fmt.Errorf("watch: %w", forbidden), 4},
 		{statusError{code: 137}, 137},
-		{statusError{code: 127, err: usageError{errors.New("boom")}}, 127},
+		{statusError{code: 127, err: cli.Usagef("boom")}, 127},
 	} {
 		if got := exitCode(tc.err); got != tc.want {
 			t.Errorf("%v: exit code %d, want %d", tc.err, got, tc.want)
@@ -346,7 +347,7 @@ func TestTheLastValuesThatRunAccepts(t *testing.T) {
 		if _, err := exec(t, tc.flag+"="+tc.value, "--", "sh"); err == nil || !strings.Contains(err.Error(), "this pod's name is not known") {
 			t.Errorf("%s=%s: %v", tc.flag, tc.value, err)
 		}
-		if code, err := exec(t, tc.flag+"="+tc.next, "--", "sh"); code != exitUsage || !strings.Contains(err.Error(), tc.flag+" ") {
+		if code, err := exec(t, tc.flag+"="+tc.next, "--", "sh"); code != cli.ExitUsage || !strings.Contains(err.Error(), tc.flag+" ") {
 			t.Errorf("%s=%s: %v", tc.flag, tc.next, err)
 		}
 	}

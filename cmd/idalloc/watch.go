@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/idalloc/idalloc/internal/agent"
+	"github.com/idalloc/idalloc/internal/cli"
 )
 
 type watcher struct {
@@ -39,7 +40,7 @@ some of it, they leave the file, the drain hook stops the work on them alone, an
 drain hook nobody knows that work has stopped, so the pod keeps its partitions for as long as its slot.
 
 ` + rolloutHelp,
-		Args: noArgs,
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return w.run(cmd.Context()) },
 	}
 	w.bind(cmd)

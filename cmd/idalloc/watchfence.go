@@ -1,12 +1,11 @@
 package main
 
 import (
-	"errors"
-	"fmt"
 	"time"
 
 	"github.com/spf13/pflag"
 
+	"github.com/idalloc/idalloc/internal/cli"
 	"github.com/idalloc/idalloc/internal/hook"
 	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
@@ -29,13 +28,13 @@ func (f *fenceFlags) check() (*hook.Command, error) {
 	case f.after == 0 && f.exec == "":
 		return nil, nil //nolint:nilnil // strict mode is off
 	case f.after == 0:
-		return nil, usageError{errors.New("--fence-exec works only with --fence-after: set both")}
+		return nil, cli.Usagef("--fence-exec works only with --fence-after: set both")
 	case f.after < allocator.MinFenceAfter || f.after > assignment.MaxFenceAfter:
-		return nil, usageError{fmt.Errorf("--fence-after %s: use %s to %s, or 0 to turn strict mode off", f.after, allocator.MinFenceAfter, assignment.MaxFenceAfter)}
+		return nil, cli.Usagef("--fence-after %s: use %s to %s, or 0 to turn strict mode off", f.after, allocator.MinFenceAfter, assignment.MaxFenceAfter)
 	case f.exec == "":
 		// Error: exit code 2: `--fence-after` needs a way to stop the work.
 		// Do: give `--fence-exec`, too.
-		return nil, usageError{errors.New("--fence-after: strict mode has to stop the work, which watch by itself cannot: name a command that stops it with --fence-exec, or use idalloc run, or a program that links idalloc")}
+		return nil, cli.Usagef("--fence-after: strict mode has to stop the work, which watch by itself cannot: name a command that stops it with --fence-exec, or use idalloc run, or a program that links idalloc")
 	}
 	return parseHook("--fence-exec", f.exec)
 }

@@ -104,7 +104,7 @@ func (g *global) completeFlags(root *cobra.Command) {
 	})
 	_ = root.RegisterFlagCompletionFunc("context", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		rules := clientcmd.NewDefaultClientConfigLoadingRules()
-		rules.ExplicitPath = g.kubeconfig
+		rules.ExplicitPath = g.Kubeconfig
 		config, err := rules.Load()
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/printers"
 
+	"github.com/idalloc/idalloc/internal/cli"
 	"github.com/idalloc/idalloc/internal/enable"
 	"github.com/idalloc/idalloc/internal/inspect"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
@@ -59,7 +60,7 @@ func (e *enabler) run(ctx context.Context, args []string, out, errs io.Writer) e
 		return err
 	}
 	if e.dryRun != "none" && e.dryRun != "client" && e.dryRun != "server" {
-		return usageError{fmt.Errorf("--dry-run %q: use none, client or server", e.dryRun)}
+		return cli.Usagef("--dry-run %q: use none, client or server", e.dryRun)
 	}
 	s, ref, err := e.one(args)
 	if err != nil {

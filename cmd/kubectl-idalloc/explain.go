@@ -1,13 +1,13 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"runtime"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/idalloc/idalloc/internal/cli"
 	"github.com/idalloc/idalloc/internal/inspect"
 )
 
@@ -23,7 +23,7 @@ account, as far as you may. It changes nothing.`,
 		ValidArgsFunction: g.completePods,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usageError{errors.New("name one pod, for example worker-6dc99c5c6-x55m7")}
+				return cli.Usagef("name one pod, for example worker-6dc99c5c6-x55m7")
 			}
 			if _, err := o.printer(); err != nil {
 				return err
@@ -51,7 +51,7 @@ account, as far as you may. It changes nothing.`,
 func newVersion() *cobra.Command {
 	var o output
 	cmd := &cobra.Command{
-		Use: "version", Short: "Print the plugin's version", Args: noArgs,
+		Use: "version", Short: "Print the plugin's version", Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if _, err := o.printer(); err != nil {
 				return err

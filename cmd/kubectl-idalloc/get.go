@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/idalloc/idalloc/internal/cli"
 	"github.com/idalloc/idalloc/internal/inspect"
 	"github.com/idalloc/idalloc/internal/people"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
@@ -22,7 +23,7 @@ type lister struct {
 	selector string
 }
 
-var errChosen = usageError{errors.New("-A and -l choose workloads: name none then")}
+var errChosen = cli.Usagef("-A and -l choose workloads: name none then")
 
 // newGet returns the command get, which also lists workloads.
 func newGet(g *global) *cobra.Command {

@@ -1,13 +1,13 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
 
 	"github.com/spf13/cobra"
 
+	"github.com/idalloc/idalloc/internal/cli"
 	"github.com/idalloc/idalloc/internal/inject"
 )
 
@@ -36,7 +36,7 @@ idalloc enable makes them.`,
 		Example: `  kubectl idalloc inject -f deployment.yaml | kubectl apply -f -
   kubectl idalloc inject -f deployment.yaml | kubectl diff -f -
   kustomize build . | kubectl idalloc inject -f - --image=registry.example.com/idalloc:v0.1.0`,
-		Args: noArgs,
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return i.run(cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
@@ -48,7 +48,7 @@ idalloc enable makes them.`,
 	return cmd
 }
 
-var errNoFile = usageError{errors.New("name a file with -f, or - for standard input")}
+var errNoFile = cli.Usagef("name a file with -f, or - for standard input")
 
 func (i *injectCommand) run(stdin io.Reader, stdout, stderr io.Writer) error {
 	manifests, err := i.read(stdin)

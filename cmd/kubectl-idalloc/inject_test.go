@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/idalloc/idalloc/internal/cli"
 )
 
 const manifest = `apiVersion: apps/v1
@@ -27,7 +29,7 @@ func TestInjectReadsAFileOrStandardInput(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, byFile, _ := call(t, "", "-f", file, "--image=example.com/idalloc:v1")
-	if code != exitDone || !strings.Contains(byFile, "example.com/idalloc:v1") {
+	if code != cli.ExitDone || !strings.Contains(byFile, "example.com/idalloc:v1") {
 		t.Errorf("exit code %d:\n%s", code, byFile)
 	}
 	if _, byInput, _ := call(t, manifest, "-f", "-", "--image=example.com/idalloc:v1"); byInput != byFile {
@@ -38,7 +40,7 @@ func TestInjectReadsAFileOrStandardInput(t *testing.T) {
 func TestInjectSaysThatNothingAsks(t *testing.T) {
 	other := strings.Replace(manifest, "idalloc.dev/inject", "app", 1)
 	code, stdout, stderr := call(t, other, "-f", "-")
-	if code != exitDone || stdout != other || !strings.Contains(stderr, "no workload asks for the sidecar") {
+	if code != cli.ExitDone || stdout != other || !strings.Contains(stderr, "no workload asks for the sidecar") {
 		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
 	}
 	if _, stdout, stderr = call(t, other, "-f", "-", "--all"); stdout == other || !strings.HasPrefix(stderr, "warning: Deployment/worker: its next rolling update would wait") {
@@ -52,11 +54,11 @@ func TestExitCodesOfInject(t *testing.T) {
 		code     int
 		sentence string
 	}{
-		{nil, exitUsage, "name a file with -f"},
-		{[]string{"-f", "-", "more"}, exitUsage, "takes no arguments"},
-		{[]string{"--flie=x"}, exitUsage, "see kubectl idalloc inject --help"},
-		{[]string{"-f", "/does/not/exist"}, exitError, "no such file"},
-		{[]string{"-f", "-"}, exitError, "DaemonSet/worker: idalloc gives ids to the pods of"},
+		{nil, cli.ExitUsage, "name a file with -f"},
+		{[]string{"-f", "-", "more"}, cli.ExitUsage, "takes no arguments"},
+		{[]string{"--flie=x"}, cli.ExitUsage, "see kubectl idalloc inject --help"},
+		{[]string{"-f", "/does/not/exist"}, cli.ExitError, "no such file"},
+		{[]string{"-f", "-"}, cli.ExitError, "DaemonSet/worker: idalloc gives ids to the pods of"},
 	} {
 		code, stdout, stderr := call(t, strings.Replace(manifest, "Deployment", "DaemonSet", 1), c.args...)
 		if code != c.code || stdout != "" || !strings.Contains(stderr, "error: ") || !strings.Contains(stderr, c.sentence) {

@@ -6,7 +6,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -15,18 +14,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/idalloc/idalloc/internal/people"
+	"github.com/idalloc/idalloc/internal/cli"
 	"github.com/idalloc/idalloc/internal/plain"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
-)
-
-// Exit codes; those of the command idalloc.
-const (
-	exitDone  = 0
-	exitError = 1
-	exitUsage = 2
-	// exitForbidden: RBAC forbids it.
-	exitForbidden = 4
 )
 
 // version is set by the linker.
@@ -52,25 +41,11 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		}
 	}
 	err := cmd.ExecuteContext(ctx)
-	if err == nil {
-		return exitDone
+	if err != nil {
+		_, _ = fmt.Fprintln(stderr, "error:", err)
 	}
-	_, _ = fmt.Fprintln(stderr, "error:", err)
-	var (
-		usage     usageError
-		forbidden *store.ForbiddenError
-	)
-	switch {
-	case errors.As(err, &usage), errors.As(err, new(people.UsageError)):
-		return exitUsage
-	case errors.As(err, &forbidden), apierrors.IsForbidden(err):
-		return exitForbidden
+	if code := cli.ExitCode(err); code != cli.ExitError || !apierrors.IsForbidden(err) {
+		return code
 	}
-	return exitError
+	return cli.ExitForbidden
 }
-
-// usageError means that the command was called in a wrong way.
-type usageError struct{ error }
-
-// Unwrap returns the error without its type.
-func (e usageError) Unwrap() error { return e.error }

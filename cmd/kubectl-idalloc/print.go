@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/printers"
 
+	"github.com/idalloc/idalloc/internal/cli"
 	"github.com/idalloc/idalloc/internal/people"
 )
 
@@ -57,7 +58,7 @@ func (o *output) printer() (printers.ResourcePrinter, error) {
 		err = fmt.Errorf("-o %q: use %s", o.format, strings.Join(formats(), ", "))
 	}
 	if err != nil {
-		return nil, usageError{err}
+		return nil, cli.Usage(err)
 	}
 	return p, nil
 }

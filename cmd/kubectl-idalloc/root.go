@@ -8,10 +8,10 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"github.com/idalloc/idalloc/internal/cli"
 	"github.com/idalloc/idalloc/internal/connect"
 	"github.com/idalloc/idalloc/internal/people"
 	"github.com/idalloc/idalloc/internal/plain"
@@ -23,10 +23,7 @@ const longHelp = `kubectl idalloc shows which pod has which id, says what is wro
 Exit codes: 0 done; 1 error, or verify found something; 2 usage; 4 forbidden by RBAC.`
 
 // global holds the flags that every command has. They are those of kubectl, so the commands' own help does not list them.
-type global struct {
-	kubeconfig string
-	overrides  clientcmd.ConfigOverrides
-}
+type global struct{ connect.Flags }
 
 func newRoot() *cobra.Command {
 	g := &global{}
@@ -35,21 +32,10 @@ func newRoot() *cobra.Command {
 		Annotations:  map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl idalloc"},
 		SilenceUsage: true, SilenceErrors: true,
 		Args: cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usageError{fmt.Errorf("unknown command %q: see kubectl idalloc --help", args[0])}
-			}
-			return cmd.Help()
-		},
+		RunE: cli.Help,
 	}
-	f := root.PersistentFlags()
-	f.StringVar(&g.kubeconfig, "kubeconfig", "", "path of the kubeconfig file; if empty, KUBECONFIG, then ~/.kube/config")
-	connection := clientcmd.RecommendedConfigOverrideFlags("")
-	connection.ClusterOverrideFlags.APIServer.ShortName = "s" // the same as kubectl's
-	clientcmd.BindOverrideFlags(&g.overrides, f, connection)
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usageError{fmt.Errorf("%w: see %s --help", err, cmd.CommandPath())}
-	})
+	g.Bind(root.PersistentFlags())
+	root.SetFlagErrorFunc(cli.FlagError)
 	root.AddCommand(newGet(g), g.ofUsers(people.NewVerify(g.program())), newExplain(g), newTop(g), g.ofUsers(people.NewGC(g.program())), newEnable(g), newInject(), newVersion(), newOptions())
 	root.SetUsageTemplate(usageOf(root.UsageTemplate()))
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
@@ -71,7 +57,7 @@ func usageOf(template string) string {
 
 func newOptions() *cobra.Command {
 	return &cobra.Command{
-		Use: "options", Short: "List the flags that all commands have", Args: noArgs,
+		Use: "options", Short: "List the flags that all commands have", Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := fmt.Fprint(cmd.OutOrStdout(), "All commands have these flags:\n\n"+cmd.InheritedFlags().FlagUsages())
 			return err
@@ -93,7 +79,7 @@ func (g *global) ofUsers(cmd *cobra.Command) *cobra.Command {
 
 // connect returns a Store, and the namespace that the flags or the kubeconfig name.
 func (g *global) connect() (s *store.Store, namespace string, err error) {
-	config, namespace, err := connect.Config(g.kubeconfig, &g.overrides)
+	config, namespace, err := g.Config()
 	if err != nil {
 		return nil, "", err
 	}
@@ -112,11 +98,4 @@ func (g *global) one(args []string) (*store.Store, store.Ref, error) {
 	s, namespace, err := g.connect()
 	ref.Namespace = namespace
 	return s, ref, err
-}
-
-func noArgs(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return usageError{fmt.Errorf("%s takes no arguments, got %q", cmd.CommandPath(), args)}
-	}
-	return nil
 }

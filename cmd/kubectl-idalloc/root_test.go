@@ -6,6 +6,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/idalloc/idalloc/internal/cli"
 	"github.com/idalloc/idalloc/test/apifake"
 )
 
@@ -32,7 +33,7 @@ func TestUsage(t *testing.T) {
 		"version x":                        "takes no arguments",
 		"get --no-such-flag":               "see kubectl idalloc get --help",
 	} {
-		if code, stdout, stderr := called(t, strings.Fields(line)...); code != exitUsage || stdout != "" || !strings.Contains(stderr, says) {
+		if code, stdout, stderr := called(t, strings.Fields(line)...); code != cli.ExitUsage || stdout != "" || !strings.Contains(stderr, says) {
 			t.Errorf("%s: exit code %d: %s%s", line, code, stdout, stderr)
 		}
 	}
@@ -41,7 +42,7 @@ func TestUsage(t *testing.T) {
 func TestHelpIsShortAndSpeaksOfThePlugin(t *testing.T) {
 	for _, command := range []string{"get", "verify", "gc", "explain", "top", "enable", "inject"} {
 		code, help, _ := called(t, command, "--help")
-		if code != exitDone || strings.Contains(help, "--certificate-authority") || !strings.Contains(help, "kubectl idalloc options") {
+		if code != cli.ExitDone || strings.Contains(help, "--certificate-authority") || !strings.Contains(help, "kubectl idalloc options") {
 			t.Errorf("%s --help:\n%s", command, help)
 		}
 		if !strings.Contains(help, "kubectl idalloc "+command) || strings.Contains(help, "kubectl-idalloc") {
@@ -54,7 +55,7 @@ func TestHelpIsShortAndSpeaksOfThePlugin(t *testing.T) {
 }
 
 func TestVersion(t *testing.T) {
-	if code, stdout, _ := called(t, "version", "-o", "jsonpath={.version}"); code != exitDone || stdout != "dev" {
+	if code, stdout, _ := called(t, "version", "-o", "jsonpath={.version}"); code != cli.ExitDone || stdout != "dev" {
 		t.Errorf("exit code %d: %s", code, stdout)
 	}
 }
@@ -86,7 +87,7 @@ func TestWhatAContainerSaysHasNoEffectOnATerminal(t *testing.T) {
 	api.Put(set)
 	for _, format := range []string{"--output=", "--output=json", "--output=jsonpath={.reasons[0]}"} {
 		code, stdout, stderr := called(t, "explain", "a", "-n", apifake.Namespace, "-s", api.Config().Host, format)
-		if code != exitDone || !strings.Contains(stdout, "all is well") || strings.ContainsAny(stdout, "\x1b\a") {
+		if code != cli.ExitDone || !strings.Contains(stdout, "all is well") || strings.ContainsAny(stdout, "\x1b\a") {
 			t.Errorf("%s: exit code %d: %q %q", format, code, stdout, stderr)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"github.com/idalloc/idalloc/internal/cli"
 	"github.com/idalloc/idalloc/internal/inspect"
 	"github.com/idalloc/idalloc/internal/people"
 	"github.com/idalloc/idalloc/internal/plain"
@@ -62,7 +63,7 @@ func (t *topper) run(ctx context.Context, args []string, out io.Writer) error {
 		return errChosen
 	}
 	if t.interval < 500*time.Millisecond {
-		return usageError{fmt.Errorf("--interval %s: use 500ms or more", t.interval)}
+		return cli.Usagef("--interval %s: use 500ms or more", t.interval)
 	}
 	s, namespace, err := t.connect()
 	if err != nil {

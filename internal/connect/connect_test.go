@@ -40,7 +40,7 @@ func TestTheFileThatIsNamedComesFirst(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			outside(t, ambient)
-			config, namespace, err := connect.Config(tc.named, &clientcmd.ConfigOverrides{})
+			config, namespace, err := (&connect.Flags{Kubeconfig: tc.named}).Config()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -56,7 +56,7 @@ func TestTheFileThatIsNamedComesFirst(t *testing.T) {
 
 func TestWithoutAnAPIServerTheErrorSaysWhatToSet(t *testing.T) {
 	outside(t, "")
-	_, _, err := connect.Config("", &clientcmd.ConfigOverrides{})
+	_, _, err := new(connect.Flags).Config()
 	if err == nil {
 		t.Fatal("no error")
 	}

@@ -2,7 +2,6 @@ package people
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 
+	"github.com/idalloc/idalloc/internal/cli"
 	"github.com/idalloc/idalloc/internal/inspect"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
@@ -56,9 +56,9 @@ func (g *getter) run(ctx context.Context, args []string, out, errs io.Writer) er
 	case err != nil:
 		return err
 	case named != 1 && g.follow:
-		return UsageError{errors.New("-w follows one workload: name it as KIND/NAME")}
+		return cli.Usagef("-w follows one workload: name it as KIND/NAME")
 	case named == 0 && g.partitions:
-		return UsageError{errors.New("--partitions: name the workloads as KIND/NAME")}
+		return cli.Usagef("--partitions: name the workloads as KIND/NAME")
 	case named == 0:
 		return g.List(ctx, t, g.Output, out, errs)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/idalloc/idalloc/internal/cli"
 	"github.com/idalloc/idalloc/internal/inspect"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
@@ -61,7 +62,7 @@ func (o *Output) ForPeople() bool {
 	return len(o.formats.Names) == 0 || o.format == o.formats.Names[0] || o.format == wide && slices.Contains(o.formats.Names, wide)
 }
 
-// printer returns what prints for programs, nil if the output is for people. Errors: a UsageError.
+// printer returns what prints for programs, nil if the output is for people. Errors: a cli.UsageError.
 func (o *Output) printer() (Printer, error) {
 	if o.ForPeople() {
 		return nil, nil //nolint:nilnil // there is none
@@ -71,11 +72,11 @@ func (o *Output) printer() (Printer, error) {
 		name += "="
 	}
 	if !slices.Contains(o.formats.Names, name) || templated && template == "" {
-		return nil, usagef("-o %q: use %s", o.format, o.formats)
+		return nil, cli.Usagef("-o %q: use %s", o.format, o.formats)
 	}
 	printer, err := o.formats.Printer(name, template)
 	if err != nil {
-		return nil, UsageError{err}
+		return nil, cli.Usage(err)
 	}
 	return printer, nil
 }

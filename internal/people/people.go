@@ -2,8 +2,6 @@ package people
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -11,6 +9,7 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 
+	"github.com/idalloc/idalloc/internal/cli"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
@@ -20,7 +19,7 @@ type Program struct {
 	Name string
 	// Connect returns a Store, and the namespace that flags or the kubeconfig name.
 	Connect func() (*store.Store, string, error)
-	// Log returns where to log. Errors: a UsageError about flags.
+	// Log returns where to log. Errors: a cli.UsageError about flags.
 	Log func() (logr.Logger, error)
 	// Formats returns the formats that a command has for -o.
 	Formats func(command string) Formats
@@ -28,24 +27,13 @@ type Program struct {
 	List func(ctx context.Context, named Targets, out *Output, to, errs io.Writer) error
 }
 
-// UsageError means that the command was called in a wrong way.
-type UsageError struct{ Err error }
-
-// Error implements error.
-func (e UsageError) Error() string { return e.Err.Error() }
-
-// Unwrap returns the error without its type.
-func (e UsageError) Unwrap() error { return e.Err }
-
-func usagef(format string, args ...any) error { return UsageError{fmt.Errorf(format, args...)} }
-
 // Targets are what the arguments of a command name: workloads, or kinds. Neither stands for all kinds. The workloads have no namespace yet.
 type Targets struct {
 	Refs  []store.Ref
 	Kinds []string
 }
 
-// ParseTargets reads arguments as kubectl does: KIND/NAME..., KIND[,KIND] or KIND NAME.... Errors: a UsageError.
+// ParseTargets reads arguments as kubectl does: KIND/NAME..., KIND[,KIND] or KIND NAME.... Errors: a cli.UsageError.
 func ParseTargets(args []string) (t Targets, err error) {
 	if len(args) == 0 {
 		return t, nil
@@ -54,12 +42,12 @@ func ParseTargets(args []string) (t Targets, err error) {
 		for word := range strings.SplitSeq(args[0], ",") {
 			of, err := store.ParseRef(word+"/any", "")
 			if err != nil {
-				return t, UsageError{err}
+				return t, cli.Usage(err)
 			}
 			t.Kinds = append(t.Kinds, of.Kind)
 		}
 		if len(args) > 1 && len(t.Kinds) > 1 {
-			return t, usagef("%q are several kinds: name the workloads as KIND/NAME", args[0])
+			return t, cli.Usagef("%q are several kinds: name the workloads as KIND/NAME", args[0])
 		}
 		args = slices.Clone(args[1:])
 		for k := range args {
@@ -69,18 +57,18 @@ func ParseTargets(args []string) (t Targets, err error) {
 	for _, arg := range args {
 		ref, err := store.ParseRef(arg, "")
 		if err != nil {
-			return t, UsageError{err}
+			return t, cli.Usage(err)
 		}
 		t.Refs = append(t.Refs, ref)
 	}
 	return t, nil
 }
 
-// One reads arguments that name one workload. Errors: a UsageError.
+// One reads arguments that name one workload. Errors: a cli.UsageError.
 func One(args []string) (store.Ref, error) {
 	t, err := ParseTargets(args)
 	if err == nil && len(t.Refs) != 1 {
-		err = UsageError{errors.New("name one workload: KIND/NAME, for example deployment/worker")}
+		err = cli.Usagef("name one workload: KIND/NAME, for example deployment/worker")
 	}
 	if err != nil {
 		return store.Ref{}, err

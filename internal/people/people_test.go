@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/clock"
 
+	"github.com/idalloc/idalloc/internal/cli"
 	"github.com/idalloc/idalloc/internal/people"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
@@ -84,7 +85,7 @@ func shell(t *testing.T, server *apifake.Server) func(line string) outcome {
 			errs.WriteString(err.Error())
 			code = failed
 		}
-		if errors.As(err, new(people.UsageError)) {
+		if errors.As(err, new(cli.UsageError)) {
 			code = misused
 		}
 		return outcome{code, out.String(), errs.String()}

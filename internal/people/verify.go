@@ -10,6 +10,7 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 
+	"github.com/idalloc/idalloc/internal/cli"
 	"github.com/idalloc/idalloc/internal/inspect"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
@@ -52,7 +53,7 @@ change until nothing is wrong or the time is over.`,
 
 func (v *verifier) run(cmd *cobra.Command, args []string, out *Output, log logr.Logger) error {
 	if v.patience < 0 {
-		return usagef("--wait %s: use 0 or more", v.patience)
+		return cli.Usagef("--wait %s: use 0 or more", v.patience)
 	}
 	s, ref, err := v.connect(args)
 	if err != nil {

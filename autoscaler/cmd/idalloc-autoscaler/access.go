@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -18,6 +17,7 @@ import (
 	_ "golang.org/x/crypto/x509roots/fallback" // the image has no files of CA roots
 
 	"github.com/idalloc/idalloc/autoscaler/internal/source/web"
+	"github.com/idalloc/idalloc/internal/cli"
 )
 
 // access are the flags that say how a source is reached, whatever it is. Secrets come from files, which are read each time they are used, because
@@ -43,11 +43,11 @@ func (a *access) server(address *url.URL) (web.Server, error) {
 	case err != nil:
 		return web.Server{}, err
 	case config != nil && address.Scheme != "https":
-		return web.Server{}, usageError{errors.New("--source-ca-file and --source-cert-file are for TLS: use a --source-url that begins with https://")}
+		return web.Server{}, cli.Usagef("--source-ca-file and --source-cert-file are for TLS: use a --source-url that begins with https://")
 	case a.tokenFile != "" && address.Scheme != "https":
-		return web.Server{}, usageError{errors.New("--source-token-file: a bearer token is sent over https alone: use a --source-url that begins with https://")}
+		return web.Server{}, cli.Usagef("--source-token-file: a bearer token is sent over https alone: use a --source-url that begins with https://")
 	case (a.user == "") != (a.passwordFile == ""):
-		return web.Server{}, usageError{errors.New("--source-user needs --source-password-file, and the other way around")}
+		return web.Server{}, cli.Usagef("--source-user needs --source-password-file, and the other way around")
 	}
 	return web.Server{URL: address, User: a.user, PasswordFile: a.passwordFile, TokenFile: a.tokenFile, Client: web.NewClient(config)}, nil
 }
@@ -55,7 +55,7 @@ func (a *access) server(address *url.URL) (web.Server, error) {
 // tls returns nil if no flag is about TLS.
 func (a *access) tls() (*tls.Config, error) {
 	if (a.certFile == "") != (a.keyFile == "") {
-		return nil, usageError{errors.New("--source-cert-file needs --source-key-file, and the other way around")}
+		return nil, cli.Usagef("--source-cert-file needs --source-key-file, and the other way around")
 	}
 	if a.caFile == "" && a.certFile == "" {
 		return nil, nil //nolint:nilnil // the zero value of an option
@@ -67,7 +67,7 @@ func (a *access) tls() (*tls.Config, error) {
 			return nil, fmt.Errorf("--source-ca-file: %w", err)
 		}
 		if config.RootCAs = x509.NewCertPool(); !config.RootCAs.AppendCertsFromPEM(text) {
-			return nil, usageError{fmt.Errorf("--source-ca-file %s has no certificate in PEM", a.caFile)}
+			return nil, cli.Usagef("--source-ca-file %s has no certificate in PEM", a.caFile)
 		}
 	}
 	if a.certFile != "" {
@@ -85,7 +85,7 @@ func (a *access) tls() (*tls.Config, error) {
 // unused returns an error if a user is named who nobody logs in as.
 func (a *access) unused() error {
 	if name := cmp.Or(a.user, a.passwordFile); name != "" {
-		return usageError{errors.New("--source-user, --source-password-file: say with --kafka-sasl how that user logs in to Kafka")}
+		return cli.Usagef("--source-user, --source-password-file: say with --kafka-sasl how that user logs in to Kafka")
 	}
 	return nil
 }
@@ -93,7 +93,7 @@ func (a *access) unused() error {
 // mechanism returns how the user logs in to Kafka.
 func (a *access) mechanism(name string) (sasl.Mechanism, error) {
 	if a.user == "" || a.passwordFile == "" {
-		return nil, usageError{fmt.Errorf("--kafka-sasl %s needs --source-user and --source-password-file", name)}
+		return nil, cli.Usagef("--kafka-sasl %s needs --source-user and --source-password-file", name)
 	}
 	if _, err := a.password(); err != nil {
 		return nil, err
@@ -113,7 +113,7 @@ func (a *access) mechanism(name string) (sasl.Mechanism, error) {
 	case "scram-sha-512":
 		return scram.Sha512(scrams), nil
 	}
-	return nil, usageError{fmt.Errorf("--kafka-sasl %q: use plain, scram-sha-256 or scram-sha-512", name)}
+	return nil, cli.Usagef("--kafka-sasl %q: use plain, scram-sha-256 or scram-sha-512", name)
 }
 
 func (a *access) password() (string, error) {

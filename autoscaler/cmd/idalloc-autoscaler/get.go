@@ -18,11 +18,13 @@ import (
 
 	"github.com/idalloc/idalloc/autoscaler/internal/source/web"
 	"github.com/idalloc/idalloc/autoscaler/internal/state"
+	"github.com/idalloc/idalloc/internal/cli"
+	"github.com/idalloc/idalloc/internal/connect"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
 type getter struct {
-	connection
+	connect.Flags
 
 	output, address string
 	port            int
@@ -45,7 +47,7 @@ forward a port: kubectl port-forward.`,
 		RunE:    g.run,
 	}
 	f := cmd.Flags()
-	g.bind(f)
+	g.Bind(f)
 	f.StringVarP(&g.output, "output", "o", "table", "table or json")
 	f.BoolVar(&g.partitions, "partitions", false, "show a row for each partition, not for each id; JSON has both")
 	f.IntVar(&g.port, "port", 8080, "port of the autoscaler's --http-address")
@@ -55,7 +57,7 @@ forward a port: kubectl port-forward.`,
 
 func (g *getter) run(cmd *cobra.Command, args []string) error {
 	if g.output != "table" && g.output != "json" {
-		return usageError{fmt.Errorf("-o %q: use table or json", g.output)}
+		return cli.Usagef("-o %q: use table or json", g.output)
 	}
 	s, err := g.ask(cmd.Context(), args)
 	if err != nil {
@@ -72,16 +74,16 @@ func (g *getter) run(cmd *cobra.Command, args []string) error {
 func (g *getter) ask(ctx context.Context, args []string) (s state.State, err error) {
 	if g.address != "" {
 		if len(args) > 0 {
-			return s, usageError{errors.New("--url: the autoscaler at that address knows its workload: leave out KIND/NAME")}
+			return s, cli.Usagef("--url: the autoscaler at that address knows its workload: leave out KIND/NAME")
 		}
 		address, err := web.Parse(g.address)
 		if err != nil {
-			return s, usageError{fmt.Errorf("--url: %w", err)}
+			return s, cli.Usagef("--url: %w", err)
 		}
 		err = web.Server{URL: address}.Get(ctx, state.Path, nil, &s)
 		return s, err
 	}
-	ref, config, err := g.connect(args)
+	ref, config, err := connectTo(&g.Flags, args)
 	if err != nil {
 		return s, err
 	}

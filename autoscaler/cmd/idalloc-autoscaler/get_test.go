@@ -15,6 +15,7 @@ import (
 	"github.com/idalloc/idalloc/autoscaler/internal/decide"
 	"github.com/idalloc/idalloc/autoscaler/internal/loop"
 	"github.com/idalloc/idalloc/autoscaler/internal/state"
+	"github.com/idalloc/idalloc/internal/cli"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/placement"
 )
@@ -112,7 +113,7 @@ func TestWhatAServerSaysHasNoEffectOnATerminal(t *testing.T) {
 	})
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
-	for line, want := range map[string]int{"get --url=": exitDone, "get --output=json --url=": exitDone, "get deployment/worker --server=": exitError} {
+	for line, want := range map[string]int{"get --url=": cli.ExitDone, "get --output=json --url=": cli.ExitDone, "get deployment/worker --server=": cli.ExitError} {
 		var out, errs strings.Builder
 		code := run(t.Context(), strings.Fields(line+server.URL), &out, &errs)
 		if text := out.String() + errs.String(); code != want || !strings.Contains(text, "all is well") || strings.ContainsAny(text, "\x1b\u202e") {
@@ -130,7 +131,7 @@ func TestGetSaysWhyThereIsNothingToShow(t *testing.T) {
 		"young_key":          "has not read the workload yet",
 	} {
 		_, err := called(t, "get", "deployment/worker", "-n=demo", "--kubeconfig="+cluster(t, holder))
-		if err == nil || !strings.Contains(err.Error(), want) || exitCode(err) != exitError {
+		if err == nil || !strings.Contains(err.Error(), want) || cli.ExitCode(err) != cli.ExitError {
 			t.Errorf("%q: %v, want %q", holder, err, want)
 		}
 	}

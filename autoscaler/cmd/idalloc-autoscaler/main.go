@@ -3,23 +3,14 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
 	"syscall"
 
+	"github.com/idalloc/idalloc/internal/cli"
 	"github.com/idalloc/idalloc/internal/plain"
-	"github.com/idalloc/idalloc/pkg/allocator/store"
-)
-
-// Exit codes, the same as idalloc's where both have them.
-const (
-	exitDone      = 0
-	exitError     = 1
-	exitUsage     = 2
-	exitForbidden = 4
 )
 
 // version is set by the linker.
@@ -42,27 +33,5 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if err != nil {
 		_, _ = fmt.Fprintln(stderr, "error:", err)
 	}
-	return exitCode(err)
-}
-
-// usageError means that the command was called in a wrong way.
-type usageError struct{ error }
-
-// Unwrap returns the error without its type.
-func (e usageError) Unwrap() error { return e.error }
-
-func exitCode(err error) int {
-	var (
-		usage     usageError
-		forbidden *store.ForbiddenError
-	)
-	switch {
-	case err == nil:
-		return exitDone
-	case errors.As(err, &usage):
-		return exitUsage
-	case errors.As(err, &forbidden):
-		return exitForbidden
-	}
-	return exitError
+	return cli.ExitCode(err)
 }

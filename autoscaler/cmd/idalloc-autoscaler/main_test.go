@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/idalloc/idalloc/internal/cli"
 )
 
 // called runs the command and returns what it printed.
@@ -71,15 +73,15 @@ func TestUsageErrorsNameTheFlag(t *testing.T) {
 		"--period 0s, --join 20s, --move 5s": {"plan", "--capacity=1", "--from=x", "--period=0s"},
 	} {
 		_, err := called(t, args...)
-		if err == nil || !strings.Contains(err.Error(), want) || exitCode(err) != exitUsage {
-			t.Errorf("%v: exit code %d, %v; want %q", args, exitCode(err), err, want)
+		if err == nil || !strings.Contains(err.Error(), want) || cli.ExitCode(err) != cli.ExitUsage {
+			t.Errorf("%v: exit code %d, %v; want %q", args, cli.ExitCode(err), err, want)
 		}
 	}
 }
 
 func TestAFlagHasAnEnvironmentVariable(t *testing.T) {
 	t.Setenv("IDALLOC_AUTOSCALER_MAX_AGE", "soon")
-	if _, err := called(t, good()...); err == nil || !strings.Contains(err.Error(), "environment variable IDALLOC_AUTOSCALER_MAX_AGE") || exitCode(err) != exitUsage {
+	if _, err := called(t, good()...); err == nil || !strings.Contains(err.Error(), "environment variable IDALLOC_AUTOSCALER_MAX_AGE") || cli.ExitCode(err) != cli.ExitUsage {
 		t.Errorf("%v", err)
 	}
 	if _, err := called(t, good("--max-age=1m")...); err == nil || strings.Contains(err.Error(), "MAX_AGE") {
@@ -107,7 +109,7 @@ func TestAPlanPrintsWhatWouldBeDone(t *testing.T) {
 	if !strings.Contains(string(page), out) {
 		t.Errorf("the page does not show what is printed:\n%s", out)
 	}
-	if _, err := called(t, "plan", "--from", filepath.Join(t.TempDir(), "none"), "--capacity", "100", "--max-replicas", "20"); err == nil || exitCode(err) != exitError {
+	if _, err := called(t, "plan", "--from", filepath.Join(t.TempDir(), "none"), "--capacity", "100", "--max-replicas", "20"); err == nil || cli.ExitCode(err) != cli.ExitError {
 		t.Errorf("a file that does not exist: %v", err)
 	}
 }

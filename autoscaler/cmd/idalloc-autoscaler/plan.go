@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/idalloc/idalloc/autoscaler/internal/rehearse"
+	"github.com/idalloc/idalloc/internal/cli"
 )
 
 func newPlan() *cobra.Command {
@@ -45,11 +46,11 @@ nothing was measured.`,
 func checkPlan(o rehearse.Options, from string) error {
 	switch {
 	case from == "":
-		return usageError{errors.New("--from: name a file with loads")}
+		return cli.Usagef("--from: name a file with loads")
 	case o.Pods < 1:
-		return usageError{fmt.Errorf("--pods %d: use 1 or more", o.Pods)}
+		return cli.Usagef("--pods %d: use 1 or more", o.Pods)
 	case o.Period <= 0 || o.Join < 0 || o.Move < 0:
-		return usageError{fmt.Errorf("--period %s, --join %s, --move %s: no time may be negative, and the first not 0", o.Period, o.Join, o.Move)}
+		return cli.Usagef("--period %s, --join %s, --move %s: no time may be negative, and the first not 0", o.Period, o.Join, o.Move)
 	}
 	return nil
 }

@@ -23,6 +23,8 @@ import (
 	"github.com/idalloc/idalloc/autoscaler/internal/source/rabbitmq"
 	"github.com/idalloc/idalloc/autoscaler/internal/state"
 	"github.com/idalloc/idalloc/autoscaler/internal/workload"
+	"github.com/idalloc/idalloc/internal/cli"
+	"github.com/idalloc/idalloc/internal/connect"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
@@ -36,10 +38,10 @@ const (
 )
 
 type runner struct {
-	*logging
 	sources
-	connection
+	connect.Flags
 
+	log           *cli.Log
 	settings      decide.Settings
 	monitor       monitor.Monitor
 	address       string
@@ -48,8 +50,8 @@ type runner struct {
 	elect         bool
 }
 
-func newRun(l *logging) *cobra.Command {
-	r := &runner{logging: l}
+func newRun(log *cli.Log) *cobra.Command {
+	r := &runner{log: log}
 	cmd := &cobra.Command{
 		Use:   "run KIND/NAME [-n NAMESPACE] --capacity UNITS --max-replicas N --source KIND --source-url URL",
 		Short: "Scale a workload by the load of its partitions",
@@ -62,7 +64,7 @@ publishes what it should be as the metric idalloc_autoscaler_pods_wanted.`,
 		RunE: r.run,
 	}
 	f := cmd.Flags()
-	r.connection.bind(f)
+	r.Bind(f)
 	f.StringVar(&r.address, "http-address", ":8080", "address of /metrics, /state and /healthz; empty: none")
 	f.DurationVar(&r.period, "period", 5*time.Second, "time between two readings of the source")
 	f.DurationVar(&r.monitor.Window, "window", 30*time.Second, "time over which speeds are measured")
@@ -77,7 +79,7 @@ publishes what it should be as the metric idalloc_autoscaler_pods_wanted.`,
 }
 
 func (r *runner) run(cmd *cobra.Command, args []string) error {
-	log, err := r.logger()
+	log, err := r.log.Logger()
 	if err != nil {
 		return err
 	}
@@ -88,7 +90,7 @@ func (r *runner) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	ref, config, err := r.connect(args)
+	ref, config, err := connectTo(&r.Flags, args)
 	if err != nil {
 		return err
 	}
@@ -98,7 +100,7 @@ func (r *runner) run(cmd *cobra.Command, args []string) error {
 	}
 	w := workload.Workload{Store: s, Ref: ref}
 	if err := workload.CanScale(w.Ref); err != nil && r.scale && !r.dryRun {
-		return usageError{err}
+		return cli.Usage(err)
 	}
 	r.monitor.Most = believed * r.settings.Capacity
 	name := podName()
@@ -132,17 +134,17 @@ func (r *runner) check() error {
 	var errs []error
 	for name, d := range map[string]time.Duration{"period": r.period, "window": r.monitor.Window} {
 		if d <= 0 {
-			errs = append(errs, usageError{fmt.Errorf("--%s %s: use a time above 0", name, d)})
+			errs = append(errs, cli.Usagef("--%s %s: use a time above 0", name, d))
 		}
 	}
 	for name, d := range map[string]time.Duration{"smooth": r.monitor.Smooth, "catch-up": r.monitor.CatchUp} {
 		if d < 0 {
-			errs = append(errs, usageError{fmt.Errorf("--%s %s: use 0 or more", name, d)})
+			errs = append(errs, cli.Usagef("--%s %s: use 0 or more", name, d))
 		}
 	}
 	if least := 3 * rabbitmq.Interval; r.kind == "rabbitmq" && r.monitor.Window < least {
-		errs = append(errs, usageError{fmt.Errorf("--window %s: RabbitMQ counts messages each %s, and between two counts a steady load reads as nothing: use %s or more",
-			r.monitor.Window, rabbitmq.Interval, least)})
+		errs = append(errs, cli.Usagef("--window %s: RabbitMQ counts messages each %s, and between two counts a steady load reads as nothing: use %s or more",
+			r.monitor.Window, rabbitmq.Interval, least))
 	}
 	return errors.Join(errs...)
 }

@@ -2,13 +2,13 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"time"
 
 	"github.com/spf13/pflag"
 
 	"github.com/idalloc/idalloc/autoscaler/internal/decide"
+	"github.com/idalloc/idalloc/internal/cli"
 )
 
 // bindSettings adds the flags that say how to decide.
@@ -30,7 +30,7 @@ func checkSettings(s decide.Settings, period time.Duration) error {
 	var errs []error
 	check := func(ok bool, format string, args ...any) {
 		if !ok {
-			errs = append(errs, usageError{fmt.Errorf(format, args...)})
+			errs = append(errs, cli.Usagef(format, args...))
 		}
 	}
 	finite := func(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

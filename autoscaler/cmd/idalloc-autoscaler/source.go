@@ -1,8 +1,6 @@
 package main
 
 import (
-	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -15,6 +13,7 @@ import (
 	"github.com/idalloc/idalloc/autoscaler/internal/source/prometheus"
 	"github.com/idalloc/idalloc/autoscaler/internal/source/rabbitmq"
 	"github.com/idalloc/idalloc/autoscaler/internal/source/web"
+	"github.com/idalloc/idalloc/internal/cli"
 )
 
 // sources are the flags that say where loads are read.
@@ -51,14 +50,14 @@ func (o *sources) source() (loop.Source, error) {
 	kinds := map[string]func(web.Server) (loop.Source, error){
 		"prometheus": func(s web.Server) (loop.Source, error) {
 			if strings.TrimSpace(o.prometheus.Query) == "" {
-				return nil, usageError{errors.New("--source prometheus needs --prometheus-query")}
+				return nil, cli.Usagef("--source prometheus needs --prometheus-query")
 			}
 			o.prometheus.Server, o.prometheus.Now = s, time.Now
 			return o.prometheus, nil
 		},
 		"rabbitmq": func(s web.Server) (loop.Source, error) {
 			if o.rabbitmq.Prefix == "" {
-				return nil, usageError{errors.New("--source rabbitmq needs --rabbitmq-prefix: what stands before the number in a queue's name")}
+				return nil, cli.Usagef("--source rabbitmq needs --rabbitmq-prefix: what stands before the number in a queue's name")
 			}
 			o.rabbitmq.Server, o.rabbitmq.Now = s, time.Now
 			return o.rabbitmq, nil
@@ -69,11 +68,11 @@ func (o *sources) source() (loop.Source, error) {
 	}
 	build, ok := kinds[o.kind]
 	if !ok {
-		return nil, usageError{fmt.Errorf("--source %q: use prometheus, rabbitmq or kafka", o.kind)}
+		return nil, cli.Usagef("--source %q: use prometheus, rabbitmq or kafka", o.kind)
 	}
 	address, err := web.Parse(o.address)
 	if err != nil {
-		return nil, usageError{fmt.Errorf("--source-url: %w", err)}
+		return nil, cli.Usagef("--source-url: %w", err)
 	}
 	server, err := o.access.server(address)
 	if err != nil {
@@ -87,11 +86,11 @@ func (o *sources) fromKafka() (loop.Source, error) {
 	o.kafka.Records = o.measure == "records"
 	switch {
 	case len(o.brokers) == 0 || o.kafka.Topic == "":
-		return nil, usageError{errors.New("--source kafka needs --kafka-brokers and --kafka-topic")}
+		return nil, cli.Usagef("--source kafka needs --kafka-brokers and --kafka-topic")
 	case !o.kafka.Records && o.measure != "bytes":
-		return nil, usageError{fmt.Errorf("--kafka-measure %q: use bytes or records", o.measure)}
+		return nil, cli.Usagef("--kafka-measure %q: use bytes or records", o.measure)
 	case !o.kafka.Records && o.kafka.Group != "":
-		return nil, usageError{errors.New("--kafka-group: what a group has not committed is counted in records: add --kafka-measure=records")}
+		return nil, cli.Usagef("--kafka-group: what a group has not committed is counted in records: add --kafka-measure=records")
 	}
 	options, err := o.dial()
 	if err != nil {
@@ -99,7 +98,7 @@ func (o *sources) fromKafka() (loop.Source, error) {
 	}
 	client, err := kgo.NewClient(append(options, kgo.SeedBrokers(o.brokers...), kgo.ClientID("idalloc-autoscaler"))...)
 	if err != nil {
-		return nil, usageError{fmt.Errorf("--kafka-brokers: %w", err)}
+		return nil, cli.Usagef("--kafka-brokers: %w", err)
 	}
 	o.kafka.Admin, o.kafka.Now = kadm.NewClient(client), time.Now
 	return o.kafka, nil
@@ -116,9 +115,9 @@ func (o *sources) dial() ([]kgo.Opt, error) {
 	case o.tls:
 		options = append(options, kgo.DialTLSConfig(config))
 	case config != nil:
-		return nil, usageError{errors.New("--source-ca-file and --source-cert-file are for TLS: add --kafka-tls")}
+		return nil, cli.Usagef("--source-ca-file and --source-cert-file are for TLS: add --kafka-tls")
 	case o.sasl == "plain":
-		return nil, usageError{errors.New("--kafka-sasl plain sends the password as it is: add --kafka-tls, or use scram-sha-512")}
+		return nil, cli.Usagef("--kafka-sasl plain sends the password as it is: add --kafka-tls, or use scram-sha-512")
 	}
 	if o.sasl == "" {
 		return options, o.access.unused()

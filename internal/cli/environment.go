@@ -1,0 +1,49 @@
+package cli
+
+import (
+	"errors"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// Environment returns the name of a flag's environment variable.
+type Environment func(f *pflag.Flag) string
+
+// Prefixed names the variable of the flag --max-age PREFIX_MAX_AGE.
+func Prefixed(prefix string) Environment {
+	return func(f *pflag.Flag) string {
+		return prefix + "_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
+	}
+}
+
+// Set sets the flags that are not on the command line from their environment variables. Errors: UsageErrors.
+func (name Environment) Set(flags *pflag.FlagSet) error {
+	var errs []error
+	flags.VisitAll(func(f *pflag.Flag) {
+		value, ok := os.LookupEnv(name(f))
+		if !ok || f.Changed || f.Name == "help" {
+			return
+		}
+		if err := flags.Set(f.Name, value); err != nil {
+			errs = append(errs, Usagef("environment variable %s: %w", name(f), err))
+		}
+	})
+	return errors.Join(errs...)
+}
+
+// Describe adds to the help of each flag its environment variable, unless the help names one.
+func (name Environment) Describe(cmd *cobra.Command) {
+	describe := func(f *pflag.Flag) {
+		if f.Name != "help" && !strings.Contains(f.Usage, "IDALLOC_") {
+			f.Usage += " [" + name(f) + "]"
+		}
+	}
+	cmd.PersistentFlags().VisitAll(describe)
+	cmd.LocalNonPersistentFlags().VisitAll(describe)
+	for _, sub := range cmd.Commands() {
+		name.Describe(sub)
+	}
+}

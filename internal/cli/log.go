@@ -1,0 +1,46 @@
+package cli
+
+import (
+	"os"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/zapr"
+	"github.com/spf13/pflag"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"k8s.io/klog/v2"
+)
+
+// Log are the flags of the log.
+type Log struct {
+	Format    string
+	Verbosity int
+}
+
+// Bind adds the flags. levels says what verbosities show.
+func (l *Log) Bind(f *pflag.FlagSet, levels string) {
+	f.StringVar(&l.Format, "log-format", "json", "format of the log on standard error: json or console")
+	f.IntVarP(&l.Verbosity, "v", "v", 0, "verbosity of the log: "+levels)
+}
+
+// Logger returns a logger that writes to standard error. client-go's log goes there, too. Errors: UsageErrors.
+func (l *Log) Logger() (logr.Logger, error) {
+	config := zap.NewProductionEncoderConfig()
+	config.TimeKey, config.EncodeTime = "time", zapcore.RFC3339NanoTimeEncoder
+	config.EncodeDuration = zapcore.StringDurationEncoder
+	var encoder zapcore.Encoder
+	switch l.Format {
+	case "json":
+		encoder = zapcore.NewJSONEncoder(config)
+	case "console":
+		encoder = zapcore.NewConsoleEncoder(config)
+	default:
+		return logr.Discard(), Usagef("--log-format %q: use json or console", l.Format)
+	}
+	if l.Verbosity < 0 || l.Verbosity > 10 {
+		return logr.Discard(), Usagef("-v %d: use 0 to 10", l.Verbosity)
+	}
+	log := zapr.NewLogger(zap.New(zapcore.NewCore(encoder, zapcore.Lock(os.Stderr), zapcore.Level(-l.Verbosity))))
+	klog.SetLogger(log.WithName("client-go"))
+	return log, nil
+}
