@@ -149,7 +149,7 @@ func (w *workload) create(ctx context.Context, d *appsv1.Deployment) {
 	_, err := client.AppsV1().Deployments(w.namespace).Create(ctx, d, metav1.CreateOptions{})
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func(ctx SpecContext) { //nolint:contextcheck // a cleanup has a context of its own
-		Expect(w.kubectl(ctx, "delete", "deployment", d.Name, "--cascade=foreground", "--timeout=2m")).Error().NotTo(HaveOccurred())
+		Expect(w.kubectl(ctx, "delete", "deployment", d.Name, "--ignore-not-found", "--cascade=foreground", "--timeout=2m")).Error().NotTo(HaveOccurred())
 	}, NodeTimeout(patience))
 }
 

@@ -87,12 +87,7 @@ func (w *workload) kind() string {
 // newWorkload makes the namespace and the probe directory; both go at the end of the specs.
 func newWorkload(ctx context.Context, e example) *workload {
 	GinkgoHelper()
-	probes, err := os.MkdirTemp(os.Getenv("E2E_PROBE_ROOT"), "idalloc-probe-")
-	Expect(err).NotTo(HaveOccurred())
-	// The containers run as another user.
-	Expect(os.Chmod(probes, 0o777)).To(Succeed()) //nolint:gosec // see above, and it is a test's
-	DeferCleanup(os.RemoveAll, probes)
-
+	probes := probeDirectory()
 	space, err := client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "idalloc-e2e-"}}, metav1.CreateOptions{})
 	Expect(err).NotTo(HaveOccurred())
 	w := &workload{example: e, namespace: space.Name, probes: probes}
@@ -107,6 +102,17 @@ func newWorkload(ctx context.Context, e example) *workload {
 	Expect(err).NotTo(HaveOccurred())
 	w.adapt()
 	return w
+}
+
+// probeDirectory makes one, which goes when the specs end.
+func probeDirectory() string {
+	GinkgoHelper()
+	probes, err := os.MkdirTemp(os.Getenv("E2E_PROBE_ROOT"), "idalloc-probe-")
+	Expect(err).NotTo(HaveOccurred())
+	// The containers run as another user.
+	Expect(os.Chmod(probes, 0o777)).To(Succeed()) //nolint:gosec // see above, and it is a test's
+	DeferCleanup(os.RemoveAll, probes)
+	return probes
 }
 
 // adapt changes what a test needs changed: the image, and the probe directory of the program.
