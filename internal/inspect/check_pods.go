@@ -20,6 +20,8 @@ func (c *checker) checkPods() {
 			c.otherOwnerf(p, fmt.Sprintf("locks id %d of %s, so that it works there", p.elsewhere.Share.ID, p.elsewhere.Owner))
 		case c.strays(p) && p.elsewhere.State == receipt.Waits:
 			c.otherOwnerf(p, "says that it waits for an id of "+p.elsewhere.Owner)
+		case c.strays(p) && p.elsewhere.State == receipt.GaveUp && !p.written.IsZero() && c.now.Sub(p.written) >= startsWithin:
+			c.otherOwnerf(p, "still says that it gave an id of "+p.elsewhere.Owner+" up; the Role of its account may not permit "+c.owner.String())
 		}
 	}
 }

@@ -54,6 +54,24 @@ func TestPodsOfOthersAndPodsThatDoNotGoOn(t *testing.T) {
 			want:   []brief{{OtherOwner, -1, "b"}},
 			says:   []string{"its receipt says that it waits for an id of ReplicaSet/worker-5d9"},
 		},
+		"a pod of the owner has given its id up at another one, and does not come here": {
+			change: func(n *snapshot) {
+				n.now = time.Unix(1000, 0)
+				n.elsewhere("b", receipt.GaveUp)
+				n.edit("b", func(p *pod) { p.written = n.now.Add(-startsWithin) })
+				delete(n.owner.Record.State.Slots, 1)
+			},
+			want: []brief{{OtherOwner, -1, "b"}},
+			says: []string{"gave an id of ReplicaSet/worker-5d9 up", "the Role of its account may not permit Deployment/worker"},
+		},
+		"a pod of the owner has just given its id up at another one": {
+			change: func(n *snapshot) {
+				n.now = time.Unix(1000, 0)
+				n.elsewhere("b", receipt.GaveUp)
+				n.edit("b", func(p *pod) { p.written = n.now.Add(-time.Second) })
+				delete(n.owner.Record.State.Slots, 1)
+			},
+		},
 		"a pod of another workload with the same labels works there": {change: func(n *snapshot) {
 			n.add("z")
 			n.elsewhere("z", receipt.Locks)
