@@ -36,7 +36,7 @@ var _ = Describe("Pods of a Deployment that is deleted without them", func() {
 		w := prepare(ctx, run, 3, sharingRun)
 		w.divide(movedPartitions)
 		w.apply(ctx)
-		w.worksFor(ctx, "Deployment/"+name, 3)
+		w.worksFor(ctx, "Deployment/"+name)
 		pods, err := w.pods(ctx)
 		Expect(err).NotTo(HaveOccurred())
 		set := metav1.GetControllerOf(&pods[0]).Name
@@ -48,22 +48,22 @@ var _ = Describe("Pods of a Deployment that is deleted without them", func() {
 		Expect(said).To(ContainSubstring(name))
 		By("deleting a pod, whose replacement has another owner than the others began with")
 		Expect(w.kubectl(ctx, "delete", "pod", pods[0].Name)).Error().NotTo(HaveOccurred())
-		w.worksFor(ctx, "ReplicaSet/"+set, 3)
+		w.worksFor(ctx, "ReplicaSet/"+set)
 
 		By("applying the manifest again")
 		w.apply(ctx)
-		w.worksFor(ctx, "Deployment/"+name, 3)
+		w.worksFor(ctx, "Deployment/"+name)
 
 		By("applying it under another name, once it is deleted again")
 		w.permit(ctx, "deployments", twin)
 		w.orphan(ctx, name)
 		w.create(ctx, w.twin())
-		w.worksFor(ctx, "Deployment/"+twin, 3)
+		w.worksFor(ctx, "Deployment/"+twin)
 
 		By("going back")
 		w.orphan(ctx, twin)
 		w.apply(ctx)
-		w.worksFor(ctx, "Deployment/"+name, 3)
+		w.worksFor(ctx, "Deployment/"+name)
 	}, SpecTimeout(4*patience))
 })
 
@@ -73,21 +73,21 @@ var _ = Describe("Two Deployments with one selector", func() {
 		w.divide(movedPartitions)
 		w.apply(ctx)
 		w.permit(ctx, "deployments", twin)
-		w.worksFor(ctx, "Deployment/"+name, 3)
+		w.worksFor(ctx, "Deployment/"+name)
 		other := *w
 		other.probes = probeDirectory()
 		d := other.twin()
 		volumes := d.Spec.Template.Spec.Volumes
 		volumes[slices.IndexFunc(volumes, func(v corev1.Volume) bool { return v.Name == "probe" })].HostPath.Path = other.probes
 		w.create(ctx, d)
-		other.worksFor(ctx, "Deployment/"+twin, 3)
-		w.worksFor(ctx, "Deployment/"+name, 3)
+		other.worksFor(ctx, "Deployment/"+twin)
+		w.worksFor(ctx, "Deployment/"+name)
 
 		By("rolling the first one")
 		w.restart(ctx)
 		Expect(w.kubectl(ctx, "rollout", "status", "deployment", name, "--timeout=2m")).Error().NotTo(HaveOccurred())
-		w.worksFor(ctx, "Deployment/"+name, 3)
-		other.worksFor(ctx, "Deployment/"+twin, 3)
+		w.worksFor(ctx, "Deployment/"+name)
+		other.worksFor(ctx, "Deployment/"+twin)
 		other.expectNoOverlap()
 	}, SpecTimeout(4*patience))
 })
@@ -122,7 +122,7 @@ func podNames(pods []corev1.Pod) []string {
 func sharingRun(s *appsv1.DeploymentSpec) {
 	pod := &s.Template.Spec
 	c := &pod.Containers[0]
-	c.Command, c.Args = append(run.command()[:2], "--partitions", "--dir="+identity.DefaultDir, "--", program, "share"), nil
+	c.Command, c.Args = slices.Concat(run.command()[:2], []string{"--partitions", "--dir=" + identity.DefaultDir, "--", program, "share"}), nil
 	c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: "ids", MountPath: identity.DefaultDir})
 	pod.Volumes = append(pod.Volumes, corev1.Volume{Name: "ids", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}})
 }
@@ -150,9 +150,10 @@ func (w *workload) twin() *appsv1.Deployment {
 	return d
 }
 
-// worksFor waits until n pods have the ids of this owner and work on all partitions, and verify finds nothing.
-func (w *workload) worksFor(ctx context.Context, owner string, n int) {
+// worksFor waits until the three pods have the ids of this owner and work on all partitions, and verify finds nothing.
+func (w *workload) worksFor(ctx context.Context, owner string) {
 	GinkgoHelper()
+	const n = 3
 	w.heldFor(ctx, owner, n)
 	w.divided(ctx, n)
 	Eventually(func(g Gomega, ctx context.Context) {
@@ -163,12 +164,12 @@ func (w *workload) worksFor(ctx context.Context, owner string, n int) {
 }
 
 // heldFor waits until n pods lock the ids 0 to n-1 of this owner once each, and all of them are Ready.
-func (w *workload) heldFor(ctx context.Context, owner string, n int) (h holders) {
+func (w *workload) heldFor(ctx context.Context, owner string, n int) {
 	GinkgoHelper()
 	Eventually(func(g Gomega, ctx context.Context) {
 		pods, err := w.pods(ctx)
 		g.Expect(err).NotTo(HaveOccurred())
-		h = holders{}
+		h := holders{}
 		for _, p := range pods {
 			r, err := receipt.Of(&p, owner)
 			g.Expect(err).NotTo(HaveOccurred())
@@ -182,7 +183,6 @@ func (w *workload) heldFor(ctx context.Context, owner string, n int) (h holders)
 		}
 		g.Expect(slices.Sorted(maps.Keys(h))).To(Equal(upTo(n)), "the ids of %s", owner)
 	}).WithContext(ctx).Should(Succeed())
-	return h
 }
 
 // verdict returns the exit code of idalloc verify, and what it prints.

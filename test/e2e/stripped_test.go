@@ -51,7 +51,7 @@ var _ = Describe("A policy of the cluster that removes idalloc's keys", func() {
 		w := prepare(ctx, run, 2)
 		w.apply(ctx)
 		before := w.held(ctx, 2)
-		var mends []func(context.Context)
+		mends := make([]func(context.Context), 0, len(from))
 		for _, resource := range from {
 			mends = append(mends, w.strip(ctx, resource, before[0]))
 		}

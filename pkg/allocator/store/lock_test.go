@@ -25,8 +25,9 @@ func locks() receipt.Receipt {
 	return receipt.Receipt{UID: "u", Owner: testOwner, State: receipt.Locks, Share: receipt.Share{ID: 3}, Write: "w1"}
 }
 
-func says(state receipt.State, write string) receipt.Receipt {
-	return receipt.Receipt{UID: "u", Owner: testOwner, State: state, Share: receipt.Nothing(), Write: write}
+// waits is a receipt of a pod without a slot.
+func waits(write string) receipt.Receipt {
+	return receipt.Receipt{UID: "u", Owner: testOwner, State: receipt.Waits, Share: receipt.Nothing(), Write: write}
 }
 
 func TestALockComesAndGoes(t *testing.T) {
@@ -56,9 +57,9 @@ func TestALockComesAndGoes(t *testing.T) {
 	if _, err := s.SwapLock(t.Context(), first, first.Annotations[receipt.Key], locks()); !errors.Is(err, ErrConflict) {
 		t.Errorf("a late write over a newer receipt: %v", err)
 	}
-	waits := swap(second, says(receipt.Waits, "w3"))
-	if len(waits.Annotations) != 1 || len(waits.Labels) != 0 {
-		t.Errorf("a pod that waits: %v %v", waits.Annotations, waits.Labels)
+	third := swap(second, waits("w3"))
+	if len(third.Annotations) != 1 || len(third.Labels) != 0 {
+		t.Errorf("a pod that waits: %v %v", third.Annotations, third.Labels)
 	}
 }
 
@@ -66,14 +67,14 @@ func TestALockComesAndGoes(t *testing.T) {
 func TestALateWriteOverForeignBytes(t *testing.T) {
 	server, s := newShelf(t, map[string]map[string]any{podPath: aPod(map[string]any{receipt.Key: "broken"}, nil)})
 	pod := read(t, s)
-	if _, err := s.SwapLock(t.Context(), pod, "", says(receipt.Waits, "w1")); err != nil {
+	if _, err := s.SwapLock(t.Context(), pod, "", waits("w1")); err != nil {
 		t.Fatal(err)
 	}
 	server.change(podPath, "annotations", map[string]any{receipt.Key: "broken"})
-	if _, err := s.SwapLock(t.Context(), pod, "", says(receipt.Waits, "w1")); !errors.Is(err, ErrConflict) {
+	if _, err := s.SwapLock(t.Context(), pod, "", waits("w1")); !errors.Is(err, ErrConflict) {
 		t.Errorf("the same write again: %v", err)
 	}
-	if _, err := s.SwapLock(t.Context(), read(t, s), "", says(receipt.Waits, "w2")); err != nil {
+	if _, err := s.SwapLock(t.Context(), read(t, s), "", waits("w2")); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -119,7 +120,7 @@ func TestSomebodyElsesDeletionCost(t *testing.T) {
 		}
 		annotations := map[string]any{receipt.Key: locks().Encode(), assignment.DeletionCostKey: tc.cost}
 		_, s := newShelf(t, map[string]map[string]any{podPath: aPod(annotations, labels)})
-		if _, err := s.SwapLock(t.Context(), read(t, s), "", says(receipt.Waits, "w2")); err != nil {
+		if _, err := s.SwapLock(t.Context(), read(t, s), "", waits("w2")); err != nil {
 			t.Fatal(err)
 		}
 		now := read(t, s)
