@@ -75,7 +75,10 @@ func (a *Allocator) hearSelf(pod *metav1.PartialObjectMetadata, there bool) {
 	switch {
 	case !newer(pod.ResourceVersion, a.pod.ResourceVersion):
 	case pod.Annotations[receipt.Key] != a.pod.Annotations[receipt.Key] || labelsOf(pod) != labelsOf(a.pod):
-		a.tenure = a.tenure.Lost()
+		if a.tenure = a.tenure.Lost(); a.wrote != "" && !a.work.doubtful {
+			a.hurt() // a late write may have brought the own bytes back by now: a read would not show that they were gone
+			a.pod = pod
+		}
 	default:
 		if otherController(a.pod, pod) {
 			a.suspect()
@@ -89,8 +92,9 @@ func (a *Allocator) hearFence() {
 	if !a.lease.Over() {
 		return
 	}
+	why := a.lease.Why()
 	if !a.tenure.Working.Empty() {
-		a.happened.Tell(event.Fenced{ID: a.tenure.Working.ID, Token: a.work.token, FenceAfter: a.o.FenceAfter, Reason: a.lease.Why()})
+		a.happened.Tell(event.Fenced{ID: a.tenure.Working.ID, Token: a.work.token, FenceAfter: a.o.FenceAfter, Reason: why})
 		a.work.fenced = true
 	}
 	a.work.token, a.work.shares, a.work.confirmed = 0, nil, false
@@ -98,7 +102,7 @@ func (a *Allocator) hearFence() {
 	a.work.tell()
 	a.lease.Forget()
 	// The work has that long to stop, and until then what is locked stays locked.
-	a.later(a.o.FenceLead+assignment.StopGrace, "the time after a fence to pass, in which its work may go on: "+a.lease.Why())
+	a.later(a.o.FenceLead+assignment.StopGrace, "its work to stop after a fence: "+why)
 }
 
 // listen starts the streams that are missing. A pod that finds itself in the map at its first read needs none before it has its id, and then

@@ -337,6 +337,31 @@ func TestARemovedReceiptBesideTenManagers(t *testing.T) {
 	b.until("the id again", func(now map[string]identity.Identity) bool { return now["p0"].Assigned() && now["p0"].Token > token })
 }
 
+// A late write may bring the bytes of a removed receipt back before its process reads them. The receipt was gone all the same.
+func TestARemovedReceiptWhoseBytesComeBack(t *testing.T) {
+	b := newBench(t, 1)
+	b.pod("p0")
+	b.start("p0", nil)
+	b.until("the id", has(0))
+	token, text := b.shows("p0").Token, b.api.Get(apifake.Pods, "p0").GetAnnotations()[receipt.Key]
+	write := func(change func(annotations map[string]string)) {
+		b.api.Change(apifake.Pods, "p0", func(o *unstructured.Unstructured) {
+			a := o.GetAnnotations()
+			change(a)
+			o.SetAnnotations(a)
+		})
+	}
+	var back sync.Once
+	b.api.Before(func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/pods/p0") {
+			back.Do(func() { write(func(a map[string]string) { a[receipt.Key] = text }) })
+		}
+		return false
+	})
+	write(func(a map[string]string) { delete(a, receipt.Key) })
+	b.until("the id again", func(now map[string]identity.Identity) bool { return now["p0"].Assigned() && now["p0"].Token > token })
+}
+
 // A write may take the user's annotations with idalloc's. Work goes on as far as the user's allow it, and one of the pods says which they are.
 func TestAWriteThatTakesTheUsersKeysToo(t *testing.T) {
 	for name, tc := range map[string]struct {

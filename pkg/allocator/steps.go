@@ -49,21 +49,26 @@ func (a *Allocator) readPod(ctx context.Context) error {
 	case same:
 		a.tenure.Known = true // it was there all the time
 	default:
-		a.happened.Tell(event.Damaged{
-			// Event: somebody changed or removed a pod's receipt or labels. The pod stops its work and takes its id again, and has none for a moment. A
-			// receipt that cannot be read locks its slot.
-			// Do: stop the writer of the pods' annotations.
-			About: a.view.owner.About(), Reason: "ReceiptDamaged",
-			Detail: "somebody else changed or removed annotation " + receipt.Key + " or the labels of pod " + a.o.Pod + ": its work stops, and the id is taken again",
-		})
-		a.tenure, a.wrote = a.tenure.Read(damaged()), "" // whatever it says, it was gone for a moment
-		a.damage.Again(a.clock.Now())
-		a.later(a.damage.Damping(), "its next try: somebody else changed the receipt or the labels of this pod")
+		a.hurt()
 	}
 	if otherController(before, pod) {
 		a.suspect()
 	}
 	return nil
+}
+
+// hurt takes in that somebody else changed the receipt that this process wrote. Whatever it says now, it was gone for a moment.
+func (a *Allocator) hurt() {
+	a.happened.Tell(event.Damaged{
+		// Event: somebody changed or removed a pod's receipt or labels. The pod stops its work and takes its id again, and has none for a moment. A
+		// receipt that cannot be read locks its slot.
+		// Do: stop the writer of the pods' annotations.
+		About: a.view.owner.About(), Reason: "ReceiptDamaged",
+		Detail: "somebody else changed or removed annotation " + receipt.Key + " or the labels of pod " + a.o.Pod + ": its work stops, and the id is taken again",
+	})
+	a.tenure, a.wrote = a.tenure.Read(damaged()), ""
+	a.damage.Again(a.clock.Now())
+	a.later(a.damage.Damping(), "its next try: somebody else changed the receipt or the labels of this pod")
 }
 
 // write swaps the receipt (T2).
@@ -137,7 +142,7 @@ func (a *Allocator) compared(by string) {
 	default:
 		a.happened.Tell(event.NotTaken{Reason: "pod " + by + " locks it, too"})
 		if t.Doubts && a.clock.Since(a.work.resumed) <= doubt {
-			a.later(a.retry.Next(), "pod "+by+" to withdraw, which locks the same")
+			a.later(a.retry.Next(), "pod "+by+", which locks the same, to withdraw")
 			return
 		}
 		a.tenure = t.Sure()
