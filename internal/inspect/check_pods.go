@@ -20,8 +20,10 @@ func (c *checker) checkPods() {
 			c.otherOwnerf(p, fmt.Sprintf("locks id %d of %s, so that it works there", p.elsewhere.Share.ID, p.elsewhere.Owner))
 		case c.strays(p) && p.elsewhere.State == receipt.Waits:
 			c.otherOwnerf(p, "says that it waits for an id of "+p.elsewhere.Owner)
-		case c.strays(p) && p.elsewhere.State == receipt.GaveUp && !p.written.IsZero() && c.now.Sub(p.written) >= startsWithin:
-			c.otherOwnerf(p, "still says that it gave an id of "+p.elsewhere.Owner+" up; the Role of its account may not permit "+c.owner.String())
+		case c.strays(p) && p.elsewhere.State == receipt.GaveUp && !p.Terminating && !p.written.IsZero() && c.now.Sub(p.written) >= startsWithin:
+			c.findings = append(c.findings, Finding{Kind: OtherOwner, Pod: name, Detail: fmt.Sprintf(
+				"pod %s is a pod of %s; it gave its id of %s up %s ago, and has not come here: see its log; perhaps the Role of its account does not permit this workload",
+				name, c.owner, p.elsewhere.Owner, c.now.Sub(p.written).Round(time.Second))})
 		}
 	}
 }

@@ -62,7 +62,7 @@ func TestPodsOfOthersAndPodsThatDoNotGoOn(t *testing.T) {
 				delete(n.owner.Record.State.Slots, 1)
 			},
 			want: []brief{{OtherOwner, -1, "b"}},
-			says: []string{"gave an id of ReplicaSet/worker-5d9 up", "the Role of its account may not permit Deployment/worker"},
+			says: []string{"pod b is a pod of Deployment/worker; it gave its id of ReplicaSet/worker-5d9 up 1m0s ago", "perhaps the Role"},
 		},
 		"a pod of the owner has just given its id up at another one": {
 			change: func(n *snapshot) {

@@ -35,7 +35,7 @@ const (
 	// Do: the next pod that plans puts it right within seconds; otherwise the sentence says what to do.
 	Mismatch Kind = "mismatch"
 	// OtherOwner: a pod of the workload has a receipt for another workload.
-	// Do: nothing for seconds, because the pod stops its work there and claims an id here. If it stays, read its log, and delete it.
+	// Do: nothing for seconds, because the pod stops its work there and claims an id here. If it stays, read its log, and delete it; perhaps its Role does not permit this workload.
 	OtherOwner Kind = "otherOwner"
 	// Foreign: a pod that is not the workload's locks an id of it: somebody relabelled it, or somebody else's pod has a receipt for this workload. Nobody
 	// else gets the id as long as the pod lives.
