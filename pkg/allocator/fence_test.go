@@ -74,7 +74,7 @@ func TestAFencedPodWritesNothingBeforeItsWorkHasStopped(t *testing.T) {
 	clk.slept.Store(int64(2*time.Minute - lead))
 	b.scale(0) // the loop hears of that
 	first := <-wrote
-	if what := p0.alloc.Waiting(); !strings.Contains(what, "in which its work may go on: no answer came in time") {
+	if what := p0.alloc.Waiting(); !strings.Contains(what, "its work to stop after a fence: no answer came in time") {
 		t.Errorf("it says that it waited for %s", what)
 	}
 	close(said)

@@ -181,7 +181,7 @@ func (a *Allocator) afterError(ctx context.Context, did duty.Duty, err error) er
 	}
 	what := "the next try: " + err.Error()
 	if errors.Is(err, store.ErrConflict) {
-		what = "its next try: another process wrote first"
+		what = "its next try: the object changed since it was read"
 	}
 	a.later(a.retry.Next(), what)
 	return nil

@@ -59,7 +59,7 @@ type Guard struct {
 	// until is when the time is over. gone says that it is, which stays so until the Lease is taken again.
 	until time.Duration
 	gone  bool
-	// why is why the own Lease is not kept, nil if the last write of it is.
+	// why says why the own Lease is lost or its last write was refused. It is nil if the last write was accepted.
 	why error
 }
 

@@ -74,7 +74,7 @@ func (l Log) slot(e event.Event) {
 	case event.Fenced:
 		// Log: strict mode: the Lease was not renewed in time, or another pod has it; `reason` says which.
 		// Do: check the API server and the node's network.
-		l.Logger.Info("no contact with the API server for too long: the id is withdrawn until it is back", "id", e.ID, "token", e.Token, "fenceAfter", e.FenceAfter, "reason", e.Reason)
+		l.Logger.Info("the time of the Lease is over: the id is withdrawn until this pod has it again", "id", e.ID, "token", e.Token, "fenceAfter", e.FenceAfter, "reason", e.Reason)
 	case event.Damaged:
 		// Log: somebody else changed or damaged idalloc's annotations; `reason` is that of the Event.
 		// Do: see the Event.

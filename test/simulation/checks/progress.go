@@ -162,8 +162,8 @@ func (g *progress) todo(p *world.Process) map[string]time.Duration {
 // unsaid is what the owner does not say of a process that acts under an id.
 func (g *progress) unsaid(p *world.Process, id int) map[string]time.Duration {
 	runs := p.Runs() && p.Launched && !g.judge.exposed(p) && !g.w.IsDeaf(p, soonEnough)
-	if pod := g.w.Server.Get(object.Pods, p.Pod); pod != nil && g.judge.mayBeLost(pod) {
-		return nil // planners give its slot to another pod when its time is over, and its Lease keeps that one off
+	if pod := g.w.Server.Get(object.Pods, p.Pod); pod != nil && g.judge.maySeemLost(pod) {
+		return nil // planners give its slot to another pod, and its Lease keeps that one off
 	}
 	if !runs || id >= g.owner.Count() || g.record.State.Slots[id] == p.Pod || g.lockedBeside(id, p) {
 		return nil
