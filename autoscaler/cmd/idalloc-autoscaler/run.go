@@ -74,7 +74,7 @@ publishes what it should be as the metric idalloc_autoscaler_pods_wanted.`,
 	f.BoolVar(&r.dryRun, "dry-run", false, "say what would be done, and write nothing")
 	f.BoolVar(&r.elect, "leader-elect", true, "act only as the leader of all replicas, by a Lease")
 	bindSettings(f, &r.settings)
-	r.sources.bind(f)
+	r.bind(f)
 	return cmd
 }
 
