@@ -285,3 +285,24 @@ func TestASlotOfAPodThatNeverRanIsMissedByThoseWhoGetNone(t *testing.T) {
 		})
 	}
 }
+
+func TestAPodWhoseReceiptSomebodyChangedHasItsTimeAgain(t *testing.T) {
+	for changed, promise := range map[bool]string{false: prompt, true: ""} {
+		staged(t, profile.Profile{}, func(s stage) {
+			a := s.Puppet("a")
+			s.receipt(a, a, receipt.Receipt{State: receipt.Waits, Write: "one"})
+			s.ChangeOwner(server.Writer{Manager: assignment.FieldManager}, func(o object.Object) {
+				object.SetText(o, "annotations", assignment.Key, `{"0":"a"}`)
+			})
+			s.judge.progress.look()
+			for key := range s.judge.progress.since {
+				s.judge.progress.since[key] -= time.Hour
+			}
+			if changed {
+				s.receipt(nil, a, receipt.Receipt{State: receipt.Waits, Write: "two"})
+			}
+			s.judge.progress.look()
+			s.expect(t, promise)
+		})
+	}
+}

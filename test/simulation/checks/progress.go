@@ -2,6 +2,7 @@ package checks
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -78,7 +79,7 @@ func (g *progress) look() {
 	due := map[string]time.Duration{}
 	for _, p := range g.w.Running() {
 		for what, bound := range g.todo(p) {
-			key := p.ID + p.UID + " " + what
+			key := g.keyOf(p) + what
 			due[key] = now
 			if since, known := g.since[key]; known {
 				due[key] = since
@@ -97,6 +98,18 @@ func (g *progress) noteDamage(v *server.Version) {
 		clear(g.since)
 	}
 }
+
+// noteHurt has the times of a pod begin again when somebody else changes its receipt: its process damps its next try.
+func (g *progress) noteHurt(pod *server.Version) {
+	for _, p := range g.w.Processes {
+		if p.Pod == pod.Name && p.UID == object.UID(pod.Object) {
+			maps.DeleteFunc(g.since, func(key string, _ time.Duration) bool { return strings.HasPrefix(key, g.keyOf(p)) })
+		}
+	}
+}
+
+// keyOf is what the keys of a process in since begin with.
+func (*progress) keyOf(p *world.Process) string { return p.ID + p.UID + " " }
 
 // agrees reports whether the map can be read and says what the receipts of live pods do.
 func (g *progress) agrees(r assignment.Record) bool {

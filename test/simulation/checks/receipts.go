@@ -50,6 +50,7 @@ func (j *Judge) checkWritten(v *server.Version) {
 	lost := j.changed[pod] // a late write may find what it replaces again (A3)
 	j.noteChanged(v, by)
 	if by == nil {
+		j.progress.noteHurt(v)
 		return
 	}
 	known := j.written[pod]

@@ -11,12 +11,12 @@ import (
 	"github.com/idalloc/idalloc/test/simulation/server"
 )
 
-// Join connects a node again, unless it is lost. Its connections may have broken meanwhile.
+// Join connects a node again, unless it is lost. Its connections may have broken meanwhile. One that is connected already keeps them.
 func (w *World) Join(n *Node, breaks bool) {
 	if n.Lost {
 		return
 	}
-	n.Cut = false
+	breaks, n.Cut = breaks && n.Cut, false
 	for _, p := range w.Processes {
 		if p.Node != n {
 			continue
