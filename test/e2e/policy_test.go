@@ -5,6 +5,8 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"regexp"
+	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -102,5 +104,11 @@ var _ = Describe("The admission policy", func() {
 		Expect(pod(own, `{"spec":{"containers":[{"name":"worker","image":"example.com/evil"}]}}`)).To(refused("may not change the spec of pods " + own.Name))
 		Expect(deployment(`{"spec":{"template":{"spec":{"containers":[{"name":"worker","image":"example.com/evil"}]}}}}`)).To(refused("may not change the spec of deployments " + name))
 		Expect(deployment(`{"metadata":{"annotations":{"example.com/key":"x"}}}`)).To(refused("example.com/key of deployments " + name))
+
+		// The alert IdallocPolicyMissing reads these.
+		metrics, err := w.kubectl(ctx, "get", "--raw", "/metrics")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(strings.Contains(metrics, "\napiserver_request_total{")).To(BeTrue())
+		Expect(regexp.MatchString(`(?m)^apiserver_admission_match_condition_evaluation_seconds_count\{kind="policy",name="idalloc",.*\} [1-9]`, metrics)).To(BeTrue())
 	}, SpecTimeout(patience))
 })

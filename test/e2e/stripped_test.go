@@ -15,7 +15,7 @@ import (
 	"github.com/idalloc/idalloc/test/overlap"
 )
 
-// stripper is a policy that removes idalloc's keys from pods that are updated in one namespace: its name, the namespace.
+// stripper is a policy that removes idalloc's keys from what is updated in one namespace: its name, the namespace, the API group and the resource.
 const stripper = `
 apiVersion: admissionregistration.k8s.io/v1
 kind: MutatingAdmissionPolicy
@@ -28,7 +28,7 @@ spec:
     namespaceSelector:
       matchLabels: {kubernetes.io/metadata.name: %[2]q}
     resourceRules:
-      - {apiGroups: [""], apiVersions: [v1], operations: [UPDATE], resources: [pods]}
+      - {apiGroups: [%[3]q], apiVersions: [v1], operations: [UPDATE], resources: [%[4]q]}
   mutations:
     - patchType: JSONPatch
       jsonPatch:
@@ -47,11 +47,11 @@ spec:
 `
 
 var _ = Describe("A policy of the cluster that removes idalloc's keys", func() {
-	It("keeps each pod from working until it is gone, and pods and verify say so", func(ctx SpecContext) {
+	It("from pods keeps each pod from working until it is gone, and pods and verify say so", func(ctx SpecContext) {
 		w := prepare(ctx, run, 2)
 		w.apply(ctx)
 		before := w.held(ctx, 2)
-		mend := w.strip(ctx, before[0])
+		mend := w.strip(ctx, "", "pods", before[0])
 
 		By("touching the pods, whose keys go with that")
 		Expect(w.kubectl(ctx, "annotate", "pods", "--all", "example.com/touched=yes")).Error().NotTo(HaveOccurred())
@@ -85,19 +85,49 @@ var _ = Describe("A policy of the cluster that removes idalloc's keys", func() {
 		mend(ctx)
 		w.held(ctx, 2)
 	}, SpecTimeout(3*patience))
+
+	It("from the workload leaves pods with an id at work, and a new pod waits until it is gone, and says why", func(ctx SpecContext) {
+		w := prepare(ctx, run, 2)
+		w.apply(ctx)
+		before := w.held(ctx, 2)
+		mend := w.strip(ctx, "apps", "deployments", name)
+		since := overlap.Now()
+		Expect(w.kubectl(ctx, "delete", "pod", before[1])).Error().NotTo(HaveOccurred())
+
+		By("waiting until people can see it")
+		Eventually(func(g Gomega, ctx context.Context) {
+			pods, err := w.pods(ctx)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(pods).To(HaveLen(2))
+			waiting := pods[slices.IndexFunc(pods, func(p corev1.Pod) bool { return p.Name != before[0] })].Name
+			g.Expect(w.kubectl(ctx, "describe", "pod", waiting)).To(MatchRegexp(`Warning\s+WaitingForSlot\s.*came back changed: idalloc\.dev/assignment`))
+			code, said := w.verdict(ctx, "Deployment/"+name)
+			g.Expect(code).To(Equal(1), said)
+			g.Expect(said).To(ContainSubstring(waiting))
+		}).WithContext(ctx).Should(Succeed())
+		for _, r := range w.records(since) {
+			Expect(r.ID == 1 && r.Pod != before[1]).To(BeFalse(), "it worked without an assignment: %s", r)
+		}
+
+		By("removing the policy")
+		mend(ctx)
+		Expect(w.held(ctx, 2)).To(HaveKeyWithValue(0, before[0]))
+		w.expectUninterrupted(holders{0: before[0]}, since)
+	}, SpecTimeout(3*patience))
 })
 
-// strip installs the policy for the pods of the namespace until the spec ends or mend is called. pod is one that there is.
-func (w *workload) strip(ctx context.Context, pod string) (mend func(context.Context)) {
+// strip installs the policy for a resource of the namespace until the spec ends or mend is called. object is one that there is.
+func (w *workload) strip(ctx context.Context, group, resource, object string) (mend func(context.Context)) {
 	GinkgoHelper()
-	policy := fmt.Sprintf(stripper, w.namespace+"-stripper", w.namespace)
+	policy := fmt.Sprintf(stripper, w.namespace+"-stripper", w.namespace, group, resource)
 	mend = func(ctx context.Context) {
 		Expect(w.kubectlIn(ctx, policy, "delete", "--ignore-not-found", "-f", "-")).Error().NotTo(HaveOccurred())
 	}
 	DeferCleanup(mend, NodeTimeout(patience))
 	Expect(w.kubectlIn(ctx, policy, "apply", "-f", "-")).Error().NotTo(HaveOccurred())
+	const keys = `go-template={{range $k, $v := .metadata.annotations}}{{$k}} {{end}}{{range $k, $v := .metadata.labels}}{{$k}} {{end}}`
 	Eventually(func(ctx context.Context) (string, error) {
-		return w.kubectl(ctx, "annotate", "pod", pod, "example.com/probe=yes", "--dry-run=server", "-o", "jsonpath={.metadata.annotations}{.metadata.labels}")
+		return w.kubectl(ctx, "annotate", resource, object, "example.com/probe=yes", "--dry-run=server", "-o", keys)
 	}).WithContext(ctx).Should(And(ContainSubstring("example.com/probe"), Not(ContainSubstring("idalloc.dev/"))))
 	return mend
 }
