@@ -74,10 +74,14 @@ func (g *global) connect() (s *store.Store, namespace string, err error) {
 // partitionsFlag is the flag --partitions of several commands.
 const partitionsFlag = "partitions"
 
-// environment returns the environment variable of a flag. IDALLOC_PARTITIONS is what idalloc tells a program, in which idalloc may be called.
+// environment returns the environment variable of a flag. IDALLOC_PARTITIONS and IDALLOC_TOKEN are what idalloc tells a program, in which
+// idalloc may be called.
 func environment(f *pflag.Flag) string {
-	if f.Name == partitionsFlag {
+	switch f.Name {
+	case partitionsFlag:
 		return "IDALLOC_WITH_PARTITIONS"
+	case "token":
+		return "IDALLOC_BEARER_TOKEN"
 	}
 	return cli.Prefixed("IDALLOC")(f)
 }

@@ -2,8 +2,11 @@ package main
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/spf13/pflag"
 
 	"github.com/idalloc/idalloc/internal/agent"
 	"github.com/idalloc/idalloc/internal/cli"
@@ -62,6 +65,20 @@ func TestWhatAProgramIsToldIsNoFlag(t *testing.T) {
 	t.Setenv("IDALLOC_WITH_PARTITIONS", "maybe")
 	if code, err := exec(t, "--", "sh"); code != cli.ExitUsage || !strings.Contains(err.Error(), "IDALLOC_WITH_PARTITIONS") {
 		t.Errorf("code %d, %v", code, err)
+	}
+}
+
+func TestNoFlagReadsWhatAProgramIsTold(t *testing.T) {
+	told := []string{"IDALLOC_ID", "IDALLOC_COUNT", "IDALLOC_TOKEN", "IDALLOC_STATE", "IDALLOC_STOP", "IDALLOC_PARTITIONS", "IDALLOC_PARTITIONS_STOP"}
+	root := newRoot()
+	for _, command := range append(root.Commands(), root) {
+		check := func(f *pflag.Flag) {
+			if slices.Contains(told, environment(f)) {
+				t.Errorf("--%s of %s reads %s", f.Name, command.Name(), environment(f))
+			}
+		}
+		command.PersistentFlags().VisitAll(check)
+		command.Flags().VisitAll(check)
 	}
 }
 

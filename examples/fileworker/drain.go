@@ -22,13 +22,11 @@ const (
 	drainTimeout = 5 * time.Second
 )
 
-// sayDrained tells the idalloc container that the work under the id of this token has stopped, so that
-// the pod that waits for the id gets it. token is 0 if this process had no id. ctx ends when the state
-// changes, and with it the request: nothing is said any more once the work begins again.
-func sayDrained(ctx context.Context, dir, target string, token int64) {
-	if token != 0 {
-		target += "?" + url.Values{"token": {strconv.FormatInt(token, 10)}}.Encode()
-	}
+// sayDrained tells the idalloc container that the work has stopped for this drain, so that the pod that
+// waits for the id gets it. ctx ends when the state changes, and with it the request: nothing is said any
+// more once the work begins again. A late request names an earlier drain, and does not count.
+func sayDrained(ctx context.Context, dir, target string, drain int) {
+	target += "?" + url.Values{"stop": {strconv.Itoa(drain)}}.Encode()
 	ticker := time.NewTicker(drainAgain)
 	defer ticker.Stop()
 	for {

@@ -34,7 +34,6 @@ func run() error {
 // the work of the next one begins.
 func follow(ctx context.Context, dir string) error {
 	cancel, done := func() {}, closed()
-	var last identity.Identity // the one that was worked under last
 	err := identity.Follow(ctx, dir, func(id identity.Identity) {
 		cancel()
 		<-done
@@ -42,13 +41,9 @@ func follow(ctx context.Context, dir string) error {
 		own, cancel = context.WithCancel(ctx)
 		finished := make(chan struct{})
 		done = finished
-		if id.Assigned() {
-			last = id
-		}
-		token := last.Token
 		go func() {
 			defer close(finished)
-			act(own, dir, id, token)
+			act(own, dir, id)
 		}()
 	})
 	cancel()
@@ -57,15 +52,15 @@ func follow(ctx context.Context, dir string) error {
 }
 
 // act does what is to be done about an identity until ctx ends. When it begins, the work under the
-// identity before, whose token it is told, has stopped.
-func act(ctx context.Context, dir string, id identity.Identity, token int64) {
+// identity before has stopped.
+func act(ctx context.Context, dir string, id identity.Identity) {
 	if id.Assigned() {
 		serve(ctx, id)
 		return
 	}
 	log.Printf("no id now, the state is %s", id.State)
 	if url := os.Getenv("DRAIN_URL"); url != "" && id.State == identity.StateDraining {
-		sayDrained(ctx, dir, url, token)
+		sayDrained(ctx, dir, url, id.Stop)
 	}
 }
 

@@ -131,13 +131,13 @@ func (c *cluster) consumes(d *appsv1.Deployment, w *way, url string, annotations
 	const mounted = "/probe"
 	d.Spec.Replicas = new(int32(fewest))
 	pod := &d.Spec.Template.Spec
-	pod.Volumes = []corev1.Volume{{Name: "probe", VolumeSource: corev1.VolumeSource{
+	pod.Volumes = append(pod.Volumes, corev1.Volume{Name: "probe", VolumeSource: corev1.VolumeSource{
 		HostPath: &corev1.HostPathVolumeSource{Path: w.probe, Type: new(corev1.HostPathDirectory)},
-	}}}
+	}})
 	worker := &pod.Containers[0]
 	worker.Image, worker.ImagePullPolicy = "docker.io/"+consumerImage, corev1.PullNever
 	worker.Command = []string{"/" + filepath.Base(c.program)}
-	worker.VolumeMounts = []corev1.VolumeMount{{Name: "probe", MountPath: mounted}}
+	worker.VolumeMounts = append(worker.VolumeMounts, corev1.VolumeMount{Name: "probe", MountPath: mounted})
 	for name, value := range map[string]string{
 		roleEnv: roleConsumer, probeEnv: mounted, "RABBITMQ_URL": url, "QUEUES": w.queues.Name, "HTTP_ADDRESS": ":8080",
 	} {

@@ -30,7 +30,7 @@ func checkDigests(t *testing.T, release map[string][]byte) {
 		for name, content := range unpacked(t, release[archive]) {
 			found := check(name, string(content))
 			switch name {
-			case "idalloc/Chart.yaml", "config/inject/policy.yaml", "config/component/sidecar.yaml", "autoscaler/config/deployment.yaml":
+			case "idalloc/Chart.yaml", "config/inject/policy.yaml", "config/component/sidecar.yaml", "autoscaler/config/base/deployment.yaml":
 				if found != 1 {
 					t.Errorf("%s names %d images", name, found)
 				}

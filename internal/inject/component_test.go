@@ -36,7 +36,7 @@ func TestTheComponentHasTheSameSidecar(t *testing.T) {
 // A token that lives for longer is of use for longer to a program that reads it, and one that is mounted by itself is in each container.
 func TestTheManifestsMountNoTokenThatLivesForMoreThanAnHour(t *testing.T) {
 	for _, path := range []string{
-		"autoscaler/config/deployment.yaml", "config/component/sidecar.yaml", "config/examples/files/deployment.yaml", "config/examples/run/deployment.yaml",
+		"autoscaler/config/base/deployment.yaml", "config/component/sidecar.yaml", "config/examples/files/deployment.yaml", "config/examples/run/deployment.yaml",
 		"examples/prometheus/deployment.yaml",
 	} {
 		var d appsv1.Deployment

@@ -202,4 +202,4 @@ func (s *settings) runAs(spec *yaml.Node) (changed bool, err error) {
 	return false, nil
 }
 
-var errNoContainers = errors.New("the pod template has no containers")
+var errNoContainers = errors.New("the pod template has no containers: add one, or remove the label idalloc.dev/inject")

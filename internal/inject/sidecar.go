@@ -70,7 +70,7 @@ type pod struct {
 func (p *pod) check() error {
 	for _, name := range p.settings.containers {
 		if named(list(p.spec, "containers"), "name", name) < 0 && named(list(p.spec, "initContainers"), "name", name) < 0 || name == container {
-			return fmt.Errorf("annotation %s names %q, which is no container of the pod", containersKey, name)
+			return fmt.Errorf("annotation %s names %q, which is no container of the pod: write names of containers, with commas and without spaces between them", containersKey, name)
 		}
 	}
 	own := named(list(p.spec, "containers"), "name", container) >= 0

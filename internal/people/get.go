@@ -29,9 +29,9 @@ func NewGet(p Program) *cobra.Command {
 	cmd := p.command(&cobra.Command{
 		Use:   "get KIND/NAME [-w] [--partitions]",
 		Short: "Show a workload's slots: id, pod, revision, node, state, age",
-		Long: `Shows a row for each slot, or with --partitions for each range of partitions. AGE is for how long the pod has
-had the slot, and FOR for how long at least the partitions have been in their state. Pods without a slot and
-annotations that cannot be read are listed on standard error. docs/messages.md has the states. Run verify to
+		Long: `Shows a row for each slot, or with --partitions for each range of partitions. AGE says how long, at least, the
+pod has had the slot. FOR says how long, at least, the partitions have been in their state. Pods without a slot
+and annotations that cannot be read are listed on standard error. docs/messages.md has the states. Run verify to
 see what is wrong.`,
 		Example: "get deployment/worker -n prod -w",
 	}, func(cmd *cobra.Command, args []string, out *Output, log logr.Logger) error {

@@ -2,6 +2,8 @@ package people
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -100,7 +102,11 @@ func (p Program) command(cmd *cobra.Command, run func(cmd *cobra.Command, args [
 		if _, err := out.printer(); err != nil {
 			return err
 		}
-		return run(cmd, args, out, log)
+		err = run(cmd, args, out, log)
+		if errors.Is(err, store.ErrGone) {
+			err = fmt.Errorf("%w: check the kind, the name and the namespace (-n)", err)
+		}
+		return err
 	}
 	return cmd
 }

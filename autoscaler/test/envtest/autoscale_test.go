@@ -217,7 +217,7 @@ var _ = Describe("The example", func() {
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(ns.Delete)
 		strict := metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict, DryRun: []string{metav1.DryRunAll}}
-		_, err = env.Client.AppsV1().Deployments(ns.Name).Create(ctx, specs.Manifest[*appsv1.Deployment]("autoscaler/config/deployment.yaml"), strict)
+		_, err = env.Client.AppsV1().Deployments(ns.Name).Create(ctx, specs.Manifest[*appsv1.Deployment]("autoscaler/config/base/deployment.yaml"), strict)
 		Expect(err).NotTo(HaveOccurred())
 		_, err = env.Client.AutoscalingV2().HorizontalPodAutoscalers(ns.Name).Create(ctx,
 			specs.Manifest[*autoscalingv2.HorizontalPodAutoscaler]("autoscaler/config/hpa.yaml"), strict)

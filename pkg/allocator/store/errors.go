@@ -119,6 +119,8 @@ func (t target) wrap(verb string, err error) error {
 		return &ForbiddenError{Verb: verb, Group: t.gvr.Group, Resource: t.gvr.Resource, Namespace: t.namespace, Name: t.name, Err: err}
 	case t.gone(err):
 		return fmt.Errorf("%s: %w: %w", t.try(verb), ErrGone, err)
+	case apierrors.IsUnauthorized(err):
+		return fmt.Errorf("%s: %w: the API server does not accept the credentials: renew them", t.try(verb), err)
 	}
 	if t.unanswered(err) {
 		return fmt.Errorf("%w: %s: %w", ErrNoAnswer, t.try(verb), err)

@@ -85,6 +85,13 @@ func TestBrokenConnectionIsUnanswered(t *testing.T) {
 	}
 }
 
+func TestCredentialsThatAreNotAcceptedAreToBeRenewed(t *testing.T) {
+	s := answering(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) })
+	if err := named(s, testName)["get owner"](t); !Temporary(err) || !strings.Contains(err.Error(), "renew them") {
+		t.Errorf("got %v", err)
+	}
+}
+
 // Whoever is gone loses a slot, so only an API server's word about that very object counts.
 func TestOnlyTheServersWordMeansGone(t *testing.T) {
 	status := func(of target) string {

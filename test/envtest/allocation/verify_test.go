@@ -181,7 +181,8 @@ var _ = Describe("verify", func() {
 		for _, args := range [][]string{{"verify"}, {"verify", "worker"}, {"verify", "deploy/worker", "-o", "yaml"}, {"verify", "deploy/worker", "--wait=-1s"}} {
 			Expect(w.idalloc(ctx, "", args...)).To(HaveField("Code", 2), strings.Join(args, " "))
 		}
-		Expect(w.idalloc(ctx, "", "verify", "deploy/none", "-n", w.Name)).To(HaveField("Code", 1))
+		Expect(w.idalloc(ctx, "", "verify", "deploy/none", "-n", w.Name)).To(And(HaveField("Code", 1),
+			HaveField("Stderr", ContainSubstring("check the kind, the name and the namespace"))))
 
 		Expect(env.Node.Evict(ctx, w.Name, pods[0])).To(Succeed()) // something to wait for
 		for account, tc := range map[string]struct {

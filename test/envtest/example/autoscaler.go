@@ -83,11 +83,11 @@ func (a *Autoscaler) start(ctx context.Context, s *suite.Suite, namespace *suite
 // AutoscalerConfig makes what autoscaler/config makes for the program, its account with the rules of its Role and its Lease, and returns a
 // connection as that account. The token names a pod, as one that a kubelet mounts does. The pod never runs.
 func AutoscalerConfig(ctx context.Context, s *suite.Suite, namespace *suite.Namespace) (*rest.Config, error) {
-	role, err := suite.Manifest[*rbacv1.Role]("autoscaler/config/role.yaml")
+	role, err := suite.Manifest[*rbacv1.Role]("autoscaler/config/base/role.yaml")
 	if err != nil {
 		return nil, err
 	}
-	lease, err := suite.Manifest[*coordinationv1.Lease]("autoscaler/config/lease.yaml")
+	lease, err := suite.Manifest[*coordinationv1.Lease]("autoscaler/config/base/lease.yaml")
 	if err != nil {
 		return nil, err
 	}
