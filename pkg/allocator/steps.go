@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/idalloc/idalloc/pkg/allocator/duty"
 	"github.com/idalloc/idalloc/pkg/allocator/event"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
@@ -28,12 +31,30 @@ type blocked struct {
 // errOtherOwner means that another object owns this pod now.
 var errOtherOwner = errors.New("idalloc: another object owns the pod")
 
+// getPod reads the own pod. The API server does not accept the token of a pod that is gone, so where the stream says that it is gone, no other
+// answer is to be had. Errors: ErrPodGone, or as of store.Store.
+func (a *Allocator) getPod(ctx context.Context) (*metav1.PartialObjectMetadata, error) {
+	pod, err := a.o.Store.GetPod(ctx, a.o.Namespace, a.o.Pod)
+	switch {
+	case errors.Is(err, store.ErrGone), err == nil && pod.UID != a.o.PodUID, apierrors.IsUnauthorized(err) && a.unseen():
+		return nil, a.podGone()
+	}
+	return pod, err
+}
+
+// unseen reports whether the stream of the own pod says that it is gone.
+func (a *Allocator) unseen() bool {
+	stream := a.contact.Pod()
+	if stream == nil {
+		return false
+	}
+	pod, there := stream.Get(a.o.Pod)
+	return !there || pod.UID != a.o.PodUID
+}
+
 // readPod reads the own pod.
 func (a *Allocator) readPod(ctx context.Context) error {
-	pod, err := a.o.Store.GetPod(ctx, a.o.Namespace, a.o.Pod)
-	if errors.Is(err, store.ErrGone) || err == nil && pod.UID != a.o.PodUID {
-		return a.podGone()
-	}
+	pod, err := a.getPod(ctx)
 	if err != nil {
 		return err
 	}

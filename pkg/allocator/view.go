@@ -85,10 +85,7 @@ func (a *Allocator) suspect() {
 // seek finds out whether another object owns the pod now. A pod that no object controls was relabelled, and keeps its owner.
 func (a *Allocator) seek(ctx context.Context) error {
 	a.view.sought = a.clock.Now()
-	pod, err := a.o.Store.GetPod(ctx, a.o.Namespace, a.o.Pod)
-	if errors.Is(err, store.ErrGone) || err == nil && pod.UID != a.o.PodUID {
-		return a.podGone()
-	}
+	pod, err := a.getPod(ctx)
 	if err != nil {
 		return err
 	}

@@ -52,6 +52,14 @@ var _ = Describe("In an outage", Serial, func() {
 		// The replacements of the deleted pods could not start: they shall not get the slots.
 		Expect(w.kubectl(ctx, "create", "quota", "full", "--hard=pods=1")).Error().NotTo(HaveOccurred())
 		resumeKubelet := c.stopKubelet("kubelet")
+		// The API server remembers for ten seconds that it accepted a token, and then does not accept that of a pod that is gone.
+		Consistently(func(g Gomega) {
+			for id := range 2 {
+				last, err := w.lastSample(before[id])
+				g.Expect(err).NotTo(HaveOccurred())
+				g.Expect(last.ID).To(Equal(id))
+			}
+		}).WithContext(ctx).WithTimeout(15 * time.Second).Should(Succeed())
 		mend, resume := w.cutOff(ctx, before[0]), suspend(before[1])
 		for id := range 2 {
 			Expect(w.kubectl(ctx, "delete", "pod", before[id], "--force", "--grace-period=0")).Error().NotTo(HaveOccurred())

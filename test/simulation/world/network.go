@@ -149,6 +149,8 @@ func (w *World) Arrive(c *Call, isCopy bool) {
 	switch {
 	case w.Down:
 		a = server.Answer{Err: errRefused}
+	case !w.accepts(c.Process):
+		a, applied = server.Refuse(http.StatusUnauthorized, "Unauthorized", "Unauthorized"), false
 	case d.Chance(w.Network.Astray):
 		w.Faults["foreign 404"]++
 		a, applied = foreign404(d, c), false
@@ -191,6 +193,19 @@ func (w *World) Arrive(c *Call, isCopy bool) {
 		back += c.Served(a)
 	}
 	w.After(back, func() { c.finish(a) })
+}
+
+// accepts reports whether the server accepts the token of a process. For ten seconds after it did so it does not look again.
+func (w *World) accepts(p *Process) bool {
+	if !w.bound || p.UID == "" || w.Now() < p.accepted {
+		return true
+	}
+	pod := w.Server.Get(object.Pods, p.Pod)
+	if pod == nil || object.UID(pod.Object) != p.UID {
+		return false
+	}
+	p.accepted = w.Now() + 10*time.Second
+	return true
 }
 
 // serve has the server carry a request out.

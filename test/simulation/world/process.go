@@ -35,6 +35,8 @@ type Process struct {
 	Cut        bool // it is cut off from the API server, its node is not
 	Calls      int  // how many requests it has made
 
+	accepted time.Duration // until when the server accepts its token without a look
+
 	w      *World
 	clock  *clock.Clock
 	perKey map[string]int // requests, by what they ask for

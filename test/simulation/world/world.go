@@ -42,6 +42,7 @@ type World struct {
 	Stuck  float64        // of a new pod never to start
 	Broken map[int]bool   // templates whose programs end by themselves
 	Quiet  bool           // the faults are over
+	bound  bool           // the server does not accept the token of a pod that is gone
 
 	mu         sync.Mutex
 	pods       map[string]*kubeletPod
@@ -87,6 +88,7 @@ func New(seed uint64, p profile.Profile) *World {
 		Faults: map[string]int{},
 	}
 	w.Network = Network{Slower: 1}
+	w.bound = w.Dice("bound tokens").Chance(0.7)
 	w.Server = server.New(w, server.Settings{PageSize: p.PageSize, CacheLag: p.CacheLag, WatchList: p.WatchList})
 	return w
 }
