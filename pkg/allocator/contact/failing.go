@@ -53,11 +53,11 @@ func (c *Contact) setStale(stale bool) {
 func (c *Contact) Failed(err error) error {
 	c.silent = errors.Is(err, store.ErrNoAnswer)
 	switch {
-	case errors.Is(err, store.ErrNotKept):
+	case errors.Is(err, store.ErrNotKept), errors.Is(err, store.ErrRefused):
 		if c.failing != err.Error() {
-			// Log: an error: the API server accepted a write and does not have what was written.
-			// Do: look for an admission webhook or policy that changes idalloc's annotations or labels.
-			c.log.Error(err, "what was written did not last; it is written again later")
+			// Log: an error: the API server refuses a write, or accepted one and does not have what was written. Who has an id keeps it.
+			// Do: look for an admission webhook or policy that refuses or changes idalloc's annotations or labels.
+			c.log.Error(err, "a write was refused, or did not last; it is written again later")
 		}
 		c.failing = err.Error()
 	case !c.temporary(err):

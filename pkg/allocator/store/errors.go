@@ -20,6 +20,8 @@ var (
 	// ErrNoAnswer means that the server did not say what it did with a request: a broken connection, a timeout,
 	// a server error, or somebody else's answer.
 	ErrNoAnswer = errors.New("idalloc: no answer from the API server")
+	// ErrRefused means that the API server refuses what a write says, whoever sends it: an admission webhook, a policy, a quota. That may change.
+	ErrRefused = errors.New("idalloc: the API server refuses what is written")
 	// ErrGone means that, according to the API server, the object does not exist.
 	ErrGone = errors.New("idalloc: the object does not exist")
 )
@@ -65,6 +67,15 @@ func (e *ForbiddenError) names() string {
 
 // Unwrap returns the API server's error.
 func (e *ForbiddenError) Unwrap() error { return e.Err }
+
+// asRefused has an error be ErrRefused if the API server refuses what a write says, and not who sends it.
+func asRefused(err error) error {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || Temporary(err) || errors.Is(err, ErrGone) || errors.As(err, new(*ForbiddenError)) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrRefused, err)
+}
 
 // Temporary reports whether repeating the request may help. It may if the server is away, overloaded or slow, if the
 // object has changed, or if the server does not accept the credentials yet. It does not if the request itself is wrong.
@@ -120,7 +131,7 @@ func (t target) wrap(verb string, err error) error {
 	case t.gone(err):
 		return fmt.Errorf("%s: %w: %w", t.try(verb), ErrGone, err)
 	case apierrors.IsUnauthorized(err):
-		return fmt.Errorf("%s: %w: the API server does not accept the credentials: renew them", t.try(verb), err)
+		return fmt.Errorf("%s: %w: the API server does not accept the credentials: renew them; those of a deleted pod end with it", t.try(verb), err)
 	}
 	if t.unanswered(err) {
 		return fmt.Errorf("%w: %s: %w", ErrNoAnswer, t.try(verb), err)

@@ -82,7 +82,7 @@ func (s *Store) ListLeases(ctx context.Context, ref Ref) ([]Lease, error) {
 
 // PutLease writes the Lease, if it is as next.Version says, and returns it as written. It makes one that does not exist. It stays when the owner
 // is deleted, as that of a leader election does, because work under it may go on. Errors: ErrConflict, ErrAmbiguous, ErrNotKept if it has a holder,
-// *ForbiddenError, or another error that Temporary judges.
+// ErrRefused, *ForbiddenError, or another error that Temporary judges.
 func (s *Store) PutLease(ctx context.Context, ref Ref, next Lease) (Lease, error) {
 	verb := "update"
 	if next.Version == "" {
@@ -104,7 +104,7 @@ func (s *Store) PutLease(ctx context.Context, ref Ref, next Lease) (Lease, error
 	case apierrors.IsAlreadyExists(err), errors.Is(err, ErrGone):
 		return Lease{}, fmt.Errorf("%w: %w", ErrConflict, err)
 	}
-	return Lease{}, err
+	return Lease{}, asRefused(err)
 }
 
 // dropped returns the keys of the labels and annotations that are not as they were sent.

@@ -19,7 +19,7 @@ import (
 // wrote is the receipt that the caller wrote last. Nobody writes its bytes again. If the pod has another one, somebody may, so the write fails
 // unless nothing at all has changed on the pod.
 //
-// Errors: ErrConflict, ErrAmbiguous, ErrNotKept, ErrGone, *ForbiddenError, or the server's own.
+// Errors: ErrConflict, ErrAmbiguous, ErrNotKept, ErrRefused, ErrGone, *ForbiddenError, or the server's own.
 func (s *Store) SwapLock(ctx context.Context, pod *metav1.PartialObjectMetadata, wrote string, next receipt.Receipt) (*metav1.PartialObjectMetadata, error) {
 	body, err := lockPatch(pod, wrote, next)
 	if err != nil {

@@ -23,7 +23,7 @@ func notKept(keys []string, on string) error {
 }
 
 // Propose makes next what the owner proposes, if neither its spec nor its annotations changed since from was read. It returns the owner as
-// written. Errors: ErrConflict, ErrAmbiguous, ErrNotKept, ErrGone, *ForbiddenError, or the server's own.
+// written. Errors: ErrConflict, ErrAmbiguous, ErrNotKept, ErrRefused, ErrGone, *ForbiddenError, or the server's own.
 func (s *Store) Propose(ctx context.Context, from Owner, next assignment.State) (Owner, error) {
 	set := next.Encode()
 	body, err := proposalPatch(from, set)
@@ -70,7 +70,7 @@ func proposalPatch(from Owner, set map[string]string) ([]byte, error) {
 // says in what way the object is not any more what the patch tests.
 func (s *Store) judge(ctx context.Context, t target, refused error, differs func(now *metav1.PartialObjectMetadata) error) error {
 	if !apierrors.IsInvalid(refused) {
-		return refused
+		return asRefused(refused)
 	}
 	now, err := s.getMetadata(ctx, t)
 	switch {
@@ -82,7 +82,7 @@ func (s *Store) judge(ctx context.Context, t target, refused error, differs func
 	if err := differs(now); err != nil {
 		return fmt.Errorf("%w: %w", err, refused)
 	}
-	return refused
+	return asRefused(refused)
 }
 
 // differs returns ErrConflict if the patch that Propose made for o does not apply any more.
