@@ -77,10 +77,16 @@ func New(o Options) *Guard {
 // Begin says whose Leases are meant, and which context ends the renewals.
 func (g *Guard) Begin(ctx context.Context, ref store.Ref, uid types.UID) {
 	g.streams, g.ref, g.uid = ctx, ref, string(uid)
+	if g.mine().Holder != "" {
+		g.keep()
+	}
 }
 
 // Wait blocks until the renewals have ended. The context of Begin has ended.
-func (g *Guard) Wait() { g.running.Wait() }
+func (g *Guard) Wait() {
+	g.endRenewals()
+	g.running.Wait()
+}
 
 // Over reports, by the clock at the call, whether the time of the own Lease is over. It does not block, and may be called from any goroutine.
 func (g *Guard) Over() bool {
@@ -215,13 +221,28 @@ func (g *Guard) wrote(version string, written store.Lease, sent time.Duration, e
 	defer g.mu.Unlock()
 	switch {
 	case err == nil:
-		g.own, g.until, g.why = written, max(g.until, sent+g.o.After-g.o.Lead), nil
+		g.own, g.until = written, max(g.until, sent+g.o.After-g.o.Lead)
 	case errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrAmbiguous) || errors.Is(err, store.ErrNotKept):
 		if g.own.Version == version {
 			g.own.Version = "" // it is read again
 		}
 	}
-	if errors.Is(err, store.ErrNotKept) {
+	g.note(err)
+}
+
+// answered takes in the answer to a read of the own Lease.
+func (g *Guard) answered(err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.note(err)
+}
+
+// note keeps why the API server refused. After a conflict the next read says why. The caller must hold the lock.
+func (g *Guard) note(err error) {
+	switch {
+	case err == nil, errors.Is(err, store.ErrNoAnswer), errors.Is(err, store.ErrAmbiguous), errors.Is(err, context.DeadlineExceeded):
+		g.why = nil
+	case !errors.Is(err, store.ErrConflict):
 		g.why = err
 	}
 }

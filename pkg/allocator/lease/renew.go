@@ -55,6 +55,7 @@ func (g *Guard) renewOnce(ctx context.Context) bool {
 		now, err := g.o.Store.GetLease(request, g.ref, own.ID)
 		switch {
 		case err != nil:
+			g.answered(err)
 			return false
 		case now.Holder != own.Holder:
 			g.lose(now)
