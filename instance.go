@@ -151,15 +151,19 @@ func (i *Instance) loop(ctx context.Context) {
 	defer i.mu.Unlock()
 	i.err = err
 	if i.current.Assigned() && !errors.Is(err, ErrClosed) {
-		i.lose()
+		state := identity.StateDraining // the pod still locks its slot
+		if errors.Is(err, allocator.ErrPodGone) {
+			state = identity.StateLost
+		}
+		i.withdraw(state)
 	}
 	i.announce()
 }
 
-// lose withdraws the id because its loop has ended, which the metrics hear from nobody else. The caller must hold the lock.
-func (i *Instance) lose() {
+// withdraw takes the id back because its loop has ended, which the metrics hear from nobody else. The caller must hold the lock.
+func (i *Instance) withdraw(state identity.State) {
 	from := i.current
-	i.current = from.Without(identity.StateLost)
+	i.current = from.Without(state)
 	if i.meter != nil {
 		i.meter.Observe(event.Published{From: from, To: i.current})
 	}
@@ -294,7 +298,7 @@ func (i *Instance) Close(ctx context.Context) error {
 	i.mu.Lock()
 	first := !i.closed
 	i.closed = true
-	failed, byItself := !errors.Is(i.err, ErrClosed), i.endedByItself
+	gone, byItself := errors.Is(i.err, allocator.ErrPodGone), i.endedByItself
 	i.mu.Unlock()
 	if !first {
 		select {
@@ -304,7 +308,7 @@ func (i *Instance) Close(ctx context.Context) error {
 			return fmt.Errorf("idalloc: close: %w", context.Cause(ctx))
 		}
 	}
-	if !failed { // a loop that failed holds no slot
+	if !gone {
 		i.result = i.alloc.Release(ctx, byItself)
 	}
 	i.leave()

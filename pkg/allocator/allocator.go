@@ -107,8 +107,8 @@ func (a *Allocator) Claim(ctx context.Context) (identity.Identity, error) {
 
 // Release gives the slot back, if there is one, and publishes the state released. Call it after Run or Claim returned, and only when the work
 // under the id has stopped. byItself says that the work stopped although nobody told it to, which soon after the slot was taken is a failure. It
-// blocks until the receipt says so, and the owner, if this pod writes it; or until ctx ends. In the latter case the slot comes free when the
-// pod is gone.
+// blocks until the receipt says so, and the owner, if this pod writes it; or until ctx ends. If it returns an error, the slot comes free when
+// the pod is gone.
 func (a *Allocator) Release(ctx context.Context, byItself bool) error {
 	a.work.failed(byItself)
 	a.known.Ends, a.known.Retry = true, time.Time{}
@@ -119,7 +119,7 @@ func (a *Allocator) Release(ctx context.Context, byItself bool) error {
 	}
 	if !holdsNothing() {
 		err := a.until(ctx, func() bool { return holdsNothing() && !a.known.Worth })
-		if err != nil && a.view.state != gone && !errors.Is(err, ErrPodGone) { // without its pod or its owner it holds nothing
+		if err != nil && !holdsNothing() && a.view.state != gone && !errors.Is(err, ErrPodGone) { // without its pod or its owner it holds nothing
 			return err
 		}
 	}

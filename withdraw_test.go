@@ -16,7 +16,7 @@ func TestTheMetricsHoldNoIDWhenTheLoopHasEnded(t *testing.T) {
 	held.ID, held.Token = 3, 7
 	i := &Instance{current: held, meter: meter.New()}
 	i.meter.Observe(event.Published{From: pending, To: held})
-	i.lose()
+	i.withdraw(identity.StateLost)
 	var text strings.Builder
 	if err := i.meter.WriteText(&text); err != nil {
 		t.Fatal(err)
