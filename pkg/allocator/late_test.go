@@ -73,7 +73,7 @@ func TestAnAPIServerThatDidNotAnswerAtTheStartIsToldOfWhenItDoes(t *testing.T) {
 			if err := a.Run(ctx); !errors.Is(err, allocator.ErrNoSlot) {
 				t.Error(err)
 			}
-			if all := strings.Join(events, " "); (all != "") != told || told && (!strings.Contains(all, "WaitingForSlot") || !strings.Contains(all, "no answer for 3m") || !strings.Contains(all, "i/o timeout")) {
+			if all := strings.Join(events, " "); (all != "") != told || told && (!strings.Contains(all, "WaitingForSlot") || !strings.Contains(all, "did not serve this pod for 3m") || !strings.Contains(all, "i/o timeout")) {
 				t.Errorf("away for %s: %s", away, all)
 			}
 		})

@@ -32,7 +32,7 @@ type wait struct {
 	// claiming says that this process has no slot and claims one, and since when it does.
 	claiming atomic.Bool
 	since    time.Time
-	// late says that the API server did not answer for long after the start, and why. It is empty if it did, and once it was told.
+	// late says that the API server did not serve this pod for long after the start, and why. It is empty if it did, and once it was told.
 	late string
 	// retry says why the next request is sent later.
 	retry string
@@ -51,8 +51,8 @@ func (w *wait) set(what string) { w.what.Store(&what) }
 // reached takes in that the API server has answered for the first time. Before that nobody could be told why this pod waits.
 func (a *Allocator) reached() {
 	if took := a.clock.Since(a.plans.began); took >= patience {
-		a.wait.late = fmt.Sprintf("the API server, which gave no answer for %s after the start (%s): look whether a NetworkPolicy denies egress to it, "+
-			"or a mesh's proxy starts after idalloc", took.Round(time.Second), a.contact.Failing())
+		a.wait.late = fmt.Sprintf("the API server, which did not serve this pod for %s after the start (%s): if it gave no answer, look whether a "+
+			"NetworkPolicy denies egress to it, or a mesh's proxy starts after idalloc", took.Round(time.Second), a.contact.Failing())
 	}
 }
 

@@ -1,0 +1,201 @@
+package allocator_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/idalloc/idalloc/pkg/allocator"
+	"github.com/idalloc/idalloc/pkg/allocator/event"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/identity"
+	"github.com/idalloc/idalloc/test/apifake"
+)
+
+// refuse has the server refuse requests while on is true. Each of them is noted in seen, up to its capacity.
+func (b *bench) refuse(code int, reason metav1.StatusReason, message string, of func(*http.Request) bool) (on *atomic.Bool, seen chan struct{}) {
+	on, seen = &atomic.Bool{}, make(chan struct{}, 3)
+	b.api.Before(func(w http.ResponseWriter, r *http.Request) bool {
+		if !on.Load() || !of(r) {
+			return false
+		}
+		apifake.Refuse(w, code, reason, message)
+		select {
+		case seen <- struct{}{}:
+		default:
+		}
+		return true
+	})
+	return on, seen
+}
+
+func writes(method, path string) func(*http.Request) bool {
+	return func(r *http.Request) bool { return r.Method == method && strings.Contains(r.URL.Path, path) }
+}
+
+// said has what a pod says that it waits for come through a channel.
+func said(to chan<- string) func(*allocator.Options) {
+	return func(o *allocator.Options) {
+		o.Observer = observer(func(e event.Event) {
+			if e, is := e.(event.StillWaiting); is {
+				select {
+				case to <- e.Reason:
+				default:
+				}
+			}
+		})
+	}
+}
+
+// The API server does not accept the token of a pod that is gone. The watch that is open goes on.
+func TestAPodThatIsGoneEndsAlthoughItsTokenIsNotAcceptedAnyMore(t *testing.T) {
+	b := newBench(t, 1)
+	b.pod("p0")
+	var gone atomic.Bool
+	follows := make(chan struct{}, 9)
+	b.api.Before(func(w http.ResponseWriter, r *http.Request) bool {
+		if gone.Load() {
+			apifake.Refuse(w, http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "Unauthorized")
+			return true
+		}
+		if r.URL.Query().Get("watch") != "" && strings.HasSuffix(r.URL.Path, "/pods") {
+			follows <- struct{}{}
+		}
+		return false
+	})
+	p := b.start("p0", nil)
+	b.until("an id", has(0))
+	<-follows
+	gone.Store(true)
+	b.api.Remove(apifake.Pods, "p0")
+	b.until("the end of the id", func(now map[string]identity.Identity) bool { return now["p0"].State == identity.StateLost })
+	if err := <-p.done; !errors.Is(err, allocator.ErrPodGone) {
+		t.Errorf("Run ends with %v", err)
+	}
+	p.done = nil
+}
+
+// A policy of the cluster refuses changes of workloads for a while.
+func TestPlansThatAreRefusedStopNoWork(t *testing.T) {
+	b := newBench(t, 2)
+	b.pod("p0")
+	b.pod("p1")
+	refused, seen := b.refuse(http.StatusForbidden, metav1.StatusReasonForbidden, `admission webhook "freeze" denied the request: not now`, writes(http.MethodPatch, "/deployments/"))
+	b.start("p0", nil)
+	b.until("an id", has(0))
+	before := b.shows("p0")
+	refused.Store(true)
+	b.annotate(nil) // the holder writes it again
+	<-seen
+	waits := make(chan string, 1)
+	b.start("p1", said(waits))
+	for what := range waits {
+		if strings.Contains(what, "not now") {
+			break
+		}
+	}
+	refused.Store(false)
+	b.until("both ids", has(0, 1))
+	if now := b.shows("p0"); now.Token != before.Token {
+		t.Errorf("the holder took its id again: %v, before %v", now, before)
+	}
+}
+
+// The slot is free when the receipt says so. What the owner proposes may stay for others to write.
+func TestASlotIsReleasedAlthoughThePlanIsRefused(t *testing.T) {
+	b := newBench(t, 1)
+	b.pod("p0")
+	b.pod("p1")
+	refused, _ := b.refuse(http.StatusForbidden, metav1.StatusReasonForbidden, `admission webhook "freeze" denied the request: not now`, writes(http.MethodPatch, "/deployments/"))
+	p := b.start("p0", nil)
+	b.until("an id", has(0))
+	b.start("p1", nil)
+	b.await("p1 waits", func() bool { return b.says("p1", receipt.Waits) })
+	refused.Store(true)
+	p.kill()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if err := p.alloc.Release(ctx, false); err != nil || b.says("p0", receipt.Locks) {
+		t.Errorf("Release returns %v, and the slot is locked: %t", err, b.says("p0", receipt.Locks))
+	}
+	refused.Store(false)
+}
+
+// Somebody takes the permission to write Leases away.
+func TestAFenceForWhichTheAPIServerIsNotToBlameSaysSo(t *testing.T) {
+	b := newBench(t, 1)
+	clk := doze(b)
+	b.pod("p0")
+	refused, seen := b.refuse(http.StatusForbidden, metav1.StatusReasonForbidden,
+		`leases.coordination.k8s.io "x" is forbidden: User "a" cannot update resource "leases"`, writes(http.MethodPut, "/leases/"))
+	reasons := make(chan string, 9)
+	p := b.start("p0", func(o *allocator.Options) {
+		o.FenceAfter = allocator.MinFenceAfter
+		o.Observer = observer(func(e event.Event) {
+			if e, is := e.(event.Fenced); is {
+				reasons <- e.Reason
+			}
+		})
+	})
+	b.until("an id", has(0))
+	refused.Store(true)
+	close(clk.renews)
+	<-seen
+	<-seen // the answer to the first has been read
+	clk.slept.Store(int64(time.Hour))
+	b.scale(2) // the loop hears of that
+	if reason := <-reasons; !strings.Contains(reason, `add verb "update"`) {
+		t.Errorf("the fence is for %q", reason)
+	}
+	var forbidden *store.ForbiddenError
+	if err := <-p.done; !errors.As(err, &forbidden) {
+		t.Errorf("Run ends with %v", err)
+	}
+	p.done = nil
+}
+
+// Run goes on with what Claim has begun.
+func TestTheLeaseIsRenewedAfterAClaim(t *testing.T) {
+	b := newBench(t, 1)
+	clk := doze(b)
+	b.pod("p0")
+	renewed := make(chan struct{}, 1)
+	b.api.Before(func(_ http.ResponseWriter, r *http.Request) bool {
+		if writes(http.MethodPut, "/leases/")(r) {
+			select {
+			case renewed <- struct{}{}:
+			default:
+			}
+		}
+		return false
+	})
+	s, err := store.New(b.api.Config(), b.clk)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := allocator.New(t.Context(), allocator.Options{Store: s, Pod: "p0", Namespace: apifake.Namespace, HandsOver: true, FenceAfter: allocator.MinFenceAfter})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.Claim(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ctx, end := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- a.Run(ctx) }()
+	close(clk.renews)
+	select {
+	case <-renewed:
+	case err := <-done:
+		t.Errorf("Run ends with %v", err)
+	}
+	end()
+	<-done
+}
