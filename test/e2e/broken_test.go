@@ -130,6 +130,16 @@ func (w *workload) keptBy(ctx context.Context, g Gomega, h holders) {
 	}
 }
 
+// ended returns the newest end of a container, with exit code -1 if it did not end yet.
+func ended(s corev1.ContainerStatus) corev1.ContainerStateTerminated {
+	for _, state := range []corev1.ContainerState{s.State, s.LastTerminationState} {
+		if state.Terminated != nil {
+			return *state.Terminated
+		}
+	}
+	return corev1.ContainerStateTerminated{ExitCode: -1}
+}
+
 // withoutIdalloc returns a Deployment like the workload's, of pods that have no id and are Ready when they run.
 func (w *workload) withoutIdalloc() *appsv1.Deployment {
 	const plain = "plain"

@@ -201,6 +201,9 @@ var _ = Describe("a missing permission", func() {
 		Expect(got.Code).To(Equal(4), got.Stderr)
 		Expect(got.Stderr).To(And(ContainSubstring(fmt.Sprintf("add verb %q on resource %q of API group %q", verb, resource, group))))
 	},
+		Entry("to read its ReplicaSet", Label(nightly), "apps", "replicasets", "get"),
+		Entry("to read its pod", Label(nightly), "", "pods", "get"),
+		Entry("to list pods", Label(nightly), "", "pods", "list"),
 		Entry("to watch pods", Label(nightly), "", "pods", "watch"),
 		Entry("to write the owner", "apps", "deployments", "patch"),
 		Entry("to write its pod", Label(nightly), "", "pods", "patch"),
