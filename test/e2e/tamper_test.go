@@ -11,10 +11,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/test/overlap"
 )
 
@@ -35,39 +32,7 @@ var _ = Describe("A foreign write", func() {
 		Expect(after[n-1]).NotTo(Equal(leaves))
 		w.expectUninterrupted(stay, since)
 	}, SpecTimeout(patience))
-
-	DescribeTable("of any kind to the assignment stops nobody's work, and the assignment comes back", func(ctx SpecContext, edit func(*victim, map[string]string) map[string]any) {
-		w, h := startLinked(ctx, 3)
-		since := overlap.Now()
-		for range 3 {
-			deploy, err := w.deployment(ctx)
-			Expect(err).NotTo(HaveOccurred())
-			patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": edit(nil, deploy.Annotations)}})
-			Expect(err).NotTo(HaveOccurred())
-			_, err = client.AppsV1().Deployments(w.namespace).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "kubectl-edit"})
-			Expect(err).NotTo(HaveOccurred())
-			w.restored(ctx, h)
-		}
-		w.expectUninterrupted(h, since)
-	},
-		Entry("that removes it", wiped, SpecTimeout(patience)),
-		Entry("that gives each id to another pod", swapped, SpecTimeout(patience)),
-		Entry("that nobody can read", damaged, SpecTimeout(patience)),
-		Entry("that names pods that do not exist", strangers, SpecTimeout(patience)),
-	)
 })
-
-// strangers gives every id to a pod that does not exist.
-func strangers(_ *victim, now map[string]string) map[string]any {
-	slots, err := assignment.ParseSlots(now[assignment.Key])
-	if err != nil {
-		return damaged(nil, nil)
-	}
-	for id := range slots {
-		slots[id] = "stranger-" + strconv.Itoa(id)
-	}
-	return map[string]any{assignment.Key: slots.Encode()}
-}
 
 var _ = Describe("Of twelve pods", Ordered, func() {
 	var w *workload
