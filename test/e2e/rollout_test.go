@@ -50,14 +50,6 @@ var _ = Describe("A rollout", func() {
 		reportf("longest time without a holder per id, rollout of 3 with a drain hook", "%s", describeAbsences(absences(w.records(since))))
 	}, SpecTimeout(2*patience))
 
-	It("of a command under idalloc run completes by itself", func(ctx SpecContext) {
-		w, _ := startLinked(ctx, 3, wrapped)
-		since := overlap.Now()
-		w.restart(ctx)
-		w.held(ctx, 3)
-		reportf("longest time without a holder per id, rollout of 3 under idalloc run", "%s", describeAbsences(absences(w.records(since))))
-	}, SpecTimeout(2*patience))
-
 	DescribeTable("of a revision that is broken is rolled back half-way", func(ctx SpecContext, n int, patch string, broken func(corev1.Pod) bool) {
 		w, before := startLinked(ctx, n)
 		w.revise(ctx, patch)
