@@ -61,8 +61,6 @@ var _ = Describe("A rollout", func() {
 		w.held(ctx, n)
 	},
 		Entry("2 replicas, it exits at once", Label(mainFlow), 2, exits, crashed, SpecTimeout(patience)),
-		Entry("4 replicas, it exits at once", 4, exits, crashed, SpecTimeout(patience)),
-		Entry("2 replicas, its image cannot be had", 2, absent, imageless, SpecTimeout(patience)),
 		Entry("4 replicas, its image cannot be had", 4, absent, imageless, SpecTimeout(patience)),
 		Entry("2 replicas, it takes an id and is never Ready", 2, unready, working, SpecTimeout(patience)),
 		Entry("4 replicas, it takes an id and is never Ready", 4, unready, working, SpecTimeout(patience)),
