@@ -109,22 +109,6 @@ var _ = Describe("a drain hook", func() {
 		Expect(w.settled(ctx, 1)).To(Equal(map[int]string{0: high}))
 		Expect(w.watcherLog(high)).To(ContainSubstring("the work has not stopped in time; its slot is given away all the same"))
 	})
-
-	It("lets a rolling update with the default strategy complete", Label(nightly), func(ctx SpecContext) {
-		drainByHTTP(spec)
-		Expect(w.Create(ctx, suite.Deployment("worker", 3, spec))).To(Succeed())
-		before := w.settled(ctx, 3)
-		w.restart(ctx)
-		Eventually(func(g Gomega) {
-			held, err := w.holders(ctx)
-			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(held).To(HaveLen(3))
-			for _, pod := range before {
-				g.Expect(held).NotTo(ContainElement(pod))
-			}
-		}).WithContext(ctx).Should(Succeed())
-		w.settled(ctx, 3)
-	})
 })
 
 var _ = Describe("a fence hook", func() {

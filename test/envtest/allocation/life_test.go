@@ -37,39 +37,6 @@ var _ = Describe("a Deployment's pods", func() {
 		Expect(after[2]).To(Equal(before[2]), "a bystander moved")
 	})
 
-	It("keep dense ids while the count goes 5, 8, 3, 0, 4 and low ids are killed", Label(nightly), func(ctx SpecContext) {
-		Expect(w.Create(ctx, suite.Deployment("worker", 5, w.podSpec()))).To(Succeed())
-		five := w.settled(ctx, 5)
-
-		Expect(w.Scale(ctx, store.Deployment, "worker", 8)).To(Succeed())
-		eight := w.settled(ctx, 8)
-		for id, pod := range five {
-			Expect(eight[id]).To(Equal(pod), "a scale-up moved id %d", id)
-		}
-
-		By("making the pods with the lowest ids the first to be deleted, so that the survivors have to move")
-		costs := map[string]int{}
-		for id, pod := range eight {
-			costs[pod] = id
-		}
-		w.rank(ctx, costs)
-		Expect(w.Scale(ctx, store.Deployment, "worker", 3)).To(Succeed())
-		three := w.settled(ctx, 3)
-		for _, pod := range three {
-			Expect([]string{eight[5], eight[6], eight[7]}).To(ContainElement(pod))
-		}
-
-		Expect(w.Scale(ctx, store.Deployment, "worker", 0)).To(Succeed())
-		Eventually(func(g Gomega) {
-			pods, err := w.Pods(ctx, "worker")
-			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(pods).To(BeEmpty())
-		}).WithContext(ctx).Should(Succeed())
-
-		Expect(w.Scale(ctx, store.Deployment, "worker", 4)).To(Succeed())
-		w.settled(ctx, 4)
-	})
-
 	It("wait for room, say for what, and take it when there is some", func(ctx SpecContext) {
 		// With the default strategy and one replica, a new revision's pod starts before there is room.
 		Expect(w.Create(ctx, suite.Deployment("worker", 1, w.podSpec()))).To(Succeed())

@@ -57,16 +57,6 @@ func (w *workload) identities(ctx context.Context, held map[int]string) map[int]
 	return out
 }
 
-// deleteOwner deletes the Deployment and waits until its object is gone.
-func (w *workload) deleteOwner(ctx context.Context, how metav1.DeletionPropagation) {
-	GinkgoHelper()
-	Expect(env.Client.AppsV1().Deployments(w.Name).Delete(ctx, w.ref.Name, metav1.DeleteOptions{PropagationPolicy: &how})).To(Succeed())
-	Eventually(func() error {
-		_, err := w.store.Get(ctx, w.ref)
-		return err
-	}).WithContext(ctx).Should(MatchError(store.ErrGone))
-}
-
 // stubborn adds a container that ignores SIGTERM until the file hold is gone. A pod may be deleted once deaf has
 // returned for it: before that it may not have begun to ignore anything.
 func (w *workload) stubborn(spec *corev1.PodSpec) (hold string, deaf func(ctx context.Context, pods ...string)) {
@@ -333,37 +323,6 @@ var _ = Describe("an owner that is a Deployment", func() {
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(pods).To(HaveLen(4))
 		}).WithContext(ctx).Should(Succeed())
-		w.verified(ctx)
-	})
-
-	It("may be deleted without its pods and come back under its name", Label(nightly), func(ctx SpecContext) {
-		Expect(w.Create(ctx, suite.Deployment("worker", 3, w.podSpec()))).To(Succeed())
-		before := w.settled(ctx, 3)
-		first := w.identities(ctx, before)
-		w.deleteOwner(ctx, metav1.DeletePropagationOrphan)
-		By("waiting until all work for the ReplicaSet, which nobody owns")
-		Eventually(func(g Gomega) {
-			for _, name := range before {
-				id, err := w.identity(ctx, *w.pod(ctx, name))
-				g.Expect(err).NotTo(HaveOccurred())
-				g.Expect(id.Assigned()).To(BeTrue())
-				g.Expect(id.Owner.Kind).To(Equal(store.ReplicaSet))
-			}
-		}).WithContext(ctx).Should(Succeed())
-		Expect(w.Create(ctx, suite.Deployment("worker", 3, w.podSpec()))).To(Succeed())
-		again := w.settled(ctx, 3)
-		Expect(slices.Collect(maps.Values(again))).To(ConsistOf(slices.Collect(maps.Values(before))), "the pods were adopted")
-		for id, now := range w.identities(ctx, again) {
-			Expect(now.Token).To(BeNumerically(">", first[id].Token))
-		}
-		w.verified(ctx)
-
-		By("scaling up: newcomers join them")
-		Expect(w.Scale(ctx, store.Deployment, "worker", 5)).To(Succeed())
-		after := w.settled(ctx, 5)
-		for id, pod := range again {
-			Expect(after).To(HaveKeyWithValue(id, pod))
-		}
 		w.verified(ctx)
 	})
 })

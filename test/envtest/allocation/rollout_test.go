@@ -101,12 +101,6 @@ func (w *workload) stalled(ctx context.Context, n int) []corev1.Pod {
 	return pods
 }
 
-// breakImage begins a revision whose program does not exist.
-func (w *workload) breakImage(ctx context.Context) {
-	GinkgoHelper()
-	w.patchOwner(ctx, types.JSONPatchType, `[{"op":"add","path":"/spec/template/spec/containers/0/command","value":["/bin/false"]}]`)
-}
-
 // undo does what kubectl rollout undo does: the template and the annotations of the ReplicaSet of the
 // first revision are put onto the Deployment.
 func (w *workload) undo(ctx context.Context) {
@@ -178,22 +172,6 @@ var _ = Describe("a rollout", func() {
 		stop()
 		watching.Wait()
 		Expect(most).To(Equal(1), "hand-overs under way at once")
-	})
-
-	It("that is broken can be rolled back half-way", Label(nightly), func(ctx SpecContext) {
-		w.roll(ctx, 2, rolling("25%", "25%"))
-		w.breakImage(ctx)
-		Eventually(func(g Gomega) {
-			pods, err := w.Pods(ctx, "worker")
-			g.Expect(err).NotTo(HaveOccurred())
-			crashes := int32(0)
-			for _, p := range pods {
-				crashes += restarts(&p, "worker")
-			}
-			g.Expect(crashes).To(BeNumerically(">", 0), "a pod of the broken revision crashes")
-		}).WithContext(ctx).Should(Succeed())
-		w.undo(ctx)
-		w.rolled(ctx, 2)
 	})
 })
 

@@ -124,18 +124,6 @@ func (w *workload) identity(ctx context.Context, pod corev1.Pod) (identity.Ident
 	return id, errors.Join(err, resp.Body.Close())
 }
 
-// holders asks every live pod and returns who says that it holds which id.
-func (w *workload) holders(ctx context.Context) (map[int]string, error) {
-	live, err := w.live(ctx)
-	held := map[int]string{}
-	for name, id := range live {
-		if id.Assigned() {
-			held[id.ID] = name
-		}
-	}
-	return held, err
-}
-
 // live asks every live pod who it is. By name.
 func (w *workload) live(ctx context.Context) (map[string]identity.Identity, error) {
 	pods, err := w.Pods(ctx, w.ref.Name)
