@@ -65,14 +65,6 @@ func (r Row) Encode() string {
 	return `{"count":` + strconv.Itoa(r.Count) + `,"strategy":"` + r.Strategy + `","owners":` + r.Owners.String() + "}"
 }
 
-// size returns the bytes of the annotation that stores r.
-func (r *Row) size() int {
-	if r == nil {
-		return 0
-	}
-	return len(PartitionOwnersKey) + len(r.Encode())
-}
-
 func parseRow(text string) (Row, error) {
 	var w rowWire
 	dec := json.NewDecoder(strings.NewReader(text))

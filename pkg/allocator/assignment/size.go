@@ -3,6 +3,7 @@ package assignment
 import (
 	"fmt"
 	"slices"
+	"strconv"
 )
 
 const (
@@ -69,7 +70,7 @@ func RoomOn(annotations map[string]string) Room {
 // that makes the annotations no larger than they are always fits, so that a slot can change hands even if somebody else
 // has filled the room beyond the limit.
 func (r Room) Check(s State, limit int) error {
-	size := r.Others + s.size()
+	size := r.Others + Size(s.Encode())
 	if size <= max(limit, r.All) {
 		return nil
 	}
@@ -87,31 +88,4 @@ func (r Room) Check(s State, limit int) error {
 	return &TooLargeError{Size: size, Limit: limit, Fits: fits}
 }
 
-// size returns Size(s.Encode()).
-func (s State) size() int {
-	n := len(Key) + s.Slots.size() + s.Row.size()
-	if len(s.Handover) > 0 {
-		n += len(HandoverKey) + s.Handover.size()
-	}
-	return n
-}
-
-// size returns len(s.Encode()).
-func (s Slots) size() int {
-	n := len("{}") + max(0, len(s)-1)*len(",")
-	for id, name := range s {
-		n += len(`"":""`) + digits(id) + len(name)
-	}
-	return n
-}
-
-func entrySize(s State, id int) int { return entryOverhead + digits(id) + len(s.Slots[id]) }
-
-// digits returns len(strconv.Itoa(id)) without allocating. id must not be negative.
-func digits(id int) int {
-	n := 1
-	for ; id > 9; id /= 10 {
-		n++
-	}
-	return n
-}
+func entrySize(s State, id int) int { return entryOverhead + len(strconv.Itoa(id)) + len(s.Slots[id]) }

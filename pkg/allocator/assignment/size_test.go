@@ -10,7 +10,6 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/placement"
 )
 
@@ -66,14 +65,6 @@ func TestTheErrorSaysWhatIsKeptFree(t *testing.T) {
 		err := Room{Others: AnnotationLimit}.Check(State{}, limit)
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "idalloc: the owner's") {
 			t.Errorf("%v, which does not say %q", err, want)
-		}
-	}
-}
-
-func TestDigits(t *testing.T) {
-	for _, id := range []int{0, 9, 10, 99, 100, 12345, receipt.MaxID} {
-		if got := digits(id); got != len(strconv.Itoa(id)) {
-			t.Errorf("%d has %d digits", id, got)
 		}
 	}
 }

@@ -18,10 +18,7 @@ type Slots map[int]string
 
 // IDs returns the ids in ascending order.
 func (s Slots) IDs() []int {
-	ids := make([]int, 0, len(s))
-	for id := range s {
-		ids = append(ids, id)
-	}
+	ids := slices.AppendSeq(make([]int, 0, len(s)), maps.Keys(s))
 	slices.Sort(ids)
 	return ids
 }
@@ -38,11 +35,7 @@ func (s Slots) Of(name string) (id int, ok bool) {
 
 // Encode returns the canonical form, with keys in numeric order and without spaces: {"0":"a","1":"b"}.
 func (s Slots) Encode() string {
-	size := 2
-	for _, name := range s {
-		size += entryOverhead + 3 + len(name)
-	}
-	b := make([]byte, 0, size)
+	b := make([]byte, 0, 2+48*len(s)) // few entries are longer
 	b = append(b, '{')
 	for i, id := range s.IDs() {
 		if i > 0 {
