@@ -107,7 +107,7 @@ func (c *checker) checkReceipts() {
 		}
 		f := Finding{Kind: Damaged, Pod: name}
 		what := ""
-		if id := p.slot(); id >= 0 {
+		if id := p.Receipt.Slot(); id >= 0 {
 			f.ID, what = &id, fmt.Sprintf("id %d and ", id)
 		}
 		switch p.Receipt.State {
@@ -157,9 +157,9 @@ func (c *checker) checkEntries() {
 			c.findf(HeldByDead, id, name, "id %d belongs to pod %s, which is %s: the next pod that waits takes it; to free it now, run %s", id, name, why, c.gc())
 		case c.overdue(p) && id < c.owner.Count:
 			c.findLost(id, p)
-		case p.slot() >= 0 && p.slot() != id && len(c.lockers[id]) == 0:
-			c.findf(Mismatch, id, name, "the assignment gives id %d to pod %s, whose receipt locks id %d: the next pod that plans puts that right; if it stays, run %s", id, name, p.slot(), c.gc())
-		case p.slot() < 0 && len(c.lockers[id]) == 0:
+		case p.Receipt.Slot() >= 0 && p.Receipt.Slot() != id && len(c.lockers[id]) == 0:
+			c.findf(Mismatch, id, name, "the assignment gives id %d to pod %s, whose receipt locks id %d: the next pod that plans puts that right; if it stays, run %s", id, name, p.Receipt.Slot(), c.gc())
+		case p.Receipt.Slot() < 0 && len(c.lockers[id]) == 0:
 			c.checkProposal(id, p)
 		}
 	}

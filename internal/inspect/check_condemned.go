@@ -13,9 +13,9 @@ func (c *checker) checkCondemned() {
 	for _, name := range c.names() {
 		switch p := c.pods[name]; {
 		case !p.Condemned || !p.live() || p.Terminating || c.another(p):
-		case waits && p.locks() && p.slot() < c.owner.Count && !p.Receipt.HandsOver:
+		case waits && p.Receipt.Locked() && p.Receipt.Slot() < c.owner.Count && !p.Receipt.HandsOver:
 			keep = append(keep, name)
-		case !p.locks() && p.sign() && !p.ready:
+		case !p.Receipt.Locked() && p.sign() && !p.ready:
 			idle = append(idle, name)
 		}
 	}

@@ -152,7 +152,7 @@ func (c *checker) checkShares(d division) {
 			"and delete the pod that does not work on them, or both if both do", set, pair[0], pair[1])
 	}
 	for name, ks := range stray {
-		set, id := placement.Of(ks...), c.pods[name].slot()
+		set, id := placement.Of(ks...), c.pods[name].Receipt.Slot()
 		c.partitionf(PartitionMismatch, set, Finding{ID: &id, Pod: name}, "pod %s locks partitions %s, and annotation %s does not give them to its id: nobody else gets them before its work on them has stopped, "+
 			"and it lets go then; if it stays, see its log, and run %s", name, set, assignment.PartitionOwnersKey, c.deletion(name))
 	}

@@ -13,9 +13,9 @@ func (c *checker) checkPods() {
 	for _, name := range c.names() {
 		switch p := c.pods[name]; {
 		case !p.live() || c.left(p):
-		case c.stranger(p) && p.slot() >= 0:
-			c.findf(Foreign, p.slot(), name, "pod %s is not a pod of %s (%s), and its receipt locks id %d of it: nobody else gets the id as long as the pod lives, because it may act under it; "+
-				"see who made or relabelled the pod; when nothing acts in it any more, run %s", name, c.owner, c.strangeness(p), p.slot(), c.deletion(name))
+		case c.stranger(p) && p.Receipt.Slot() >= 0:
+			c.findf(Foreign, p.Receipt.Slot(), name, "pod %s is not a pod of %s (%s), and its receipt locks id %d of it: nobody else gets the id as long as the pod lives, because it may act under it; "+
+				"see who made or relabelled the pod; when nothing acts in it any more, run %s", name, c.owner, c.strangeness(p), p.Receipt.Slot(), c.deletion(name))
 		case c.strays(p) && p.elsewhere.State == receipt.Locks:
 			c.otherOwnerf(p, fmt.Sprintf("locks id %d of %s, so that it works there", p.elsewhere.Share.ID, p.elsewhere.Owner))
 		case c.strays(p) && p.elsewhere.State == receipt.Waits:

@@ -82,7 +82,7 @@ func (c *checker) checkWork(d division) {
 		}
 	}
 	for name, ks := range stopping {
-		set, id := placement.Of(ks...), c.pods[name].slot()
+		set, id := placement.Of(ks...), c.pods[name].Receipt.Slot()
 		if since := c.settled(); since >= stopsWithin && !c.pods[name].Terminating {
 			c.partitionf(NotStopped, set, Finding{ID: &id, Pod: name}, "pod %s with id %d works on partitions %s, which another id is to have, and that has been so for %s at least: "+
 				"its work was told to stop and goes on: its log says why; repair what stops the work, or run %s", name, id, set, since.Round(time.Second), c.deletion(name))
@@ -99,7 +99,7 @@ func (c *checker) checkIdle(p pod, set placement.Set) {
 	if c.written.IsZero() || p.written.IsZero() || since < settlesWithin || !c.someoneWorks() || p.Receipt.Strict && c.leaseCounts() {
 		return
 	}
-	id := p.slot()
+	id := p.Receipt.Slot()
 	c.partitionf(PartitionNotTaken, set, Finding{ID: &id, Pod: p.Name}, "nobody works on partitions %s, for %s at least: they belong to id %d, and pod %s, which has it, does not lock them: "+
 		"the pod takes them, or a pod that lacks them moves them, within seconds; if it stays, see the log of idalloc in the pods", set, since.Round(time.Second), id, p.Name)
 }

@@ -95,7 +95,7 @@ func (n snapshot) free(id int) {
 // handOver makes all pods with a slot hand it over.
 func (n snapshot) handOver() {
 	for name, p := range n.pods {
-		if p.locks() {
+		if p.Receipt.Locked() {
 			n.edit(name, func(p *pod) { p.Receipt.HandsOver = true })
 		}
 	}

@@ -63,7 +63,7 @@ func (c *checker) willing(waiters []pod, state assignment.State) proposal.Input 
 			in.Pods = append(in.Pods, proposal.Pod{
 				Name: "the dead holder of " + number(id), Terminating: true, Receipt: receipt.Receipt{State: receipt.Locks, Share: receipt.Share{ID: id}},
 			})
-		case !dead && p.slot() < 0 && p.Receipt.State != receipt.GaveUp:
+		case !dead && p.Receipt.Slot() < 0 && p.Receipt.State != receipt.GaveUp:
 			in.Pods = append(in.Pods, p.Pod)
 		}
 	}

@@ -78,8 +78,8 @@ func (n snapshot) explain(name string, start []string) Explanation {
 	switch {
 	case !p.live():
 		e.Verdict = fmt.Sprintf("the pod has ended (%s), and a pod that has ended has no id", p.phase)
-	case p.slot() >= 0 && !n.left(p):
-		id = p.slot()
+	case p.Receipt.Slot() >= 0 && !n.left(p):
+		id = p.Receipt.Slot()
 		e.ID, e.Verdict = &id, fmt.Sprintf("the pod has id %d of %s", id, n.owner)
 		e.Reasons = slices.Concat(n.outlook(p, id), start, n.findings(name, false))
 	case named && n.proposed(id):

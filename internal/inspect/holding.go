@@ -16,7 +16,7 @@ type holding struct {
 func (n snapshot) holding() holding {
 	h := holding{snapshot: n, lockers: map[int][]pod{}}
 	for _, p := range n.pods {
-		if id := p.slot(); id >= 0 && p.live() && !n.left(p) {
+		if id := p.Receipt.Slot(); id >= 0 && p.live() && !n.left(p) {
 			h.lockers[id] = append(h.lockers[id], p)
 		}
 	}

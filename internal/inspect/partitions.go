@@ -206,7 +206,7 @@ func (h holding) divide() division {
 	if h.owner.Record.State.Row == nil { // the locks are the ownership
 		for k, name := range d.locker {
 			if name != "" && d.second[k] == "" {
-				d.ids[k] = h.pods[name].slot()
+				d.ids[k] = h.pods[name].Receipt.Slot()
 			}
 		}
 		return d
@@ -231,7 +231,7 @@ func (n snapshot) lockedBy(name string) placement.Set {
 
 // owns reports whether the row gives the partition to the id of this pod.
 func (h holding) owns(name string, k int) bool {
-	id := h.pods[name].slot()
+	id := h.pods[name].Receipt.Slot()
 	return h.is(h.pods[name], id) && h.inForce().Owners[id].Contains(k)
 }
 

@@ -56,19 +56,6 @@ type pod struct {
 	written time.Time
 }
 
-// locks reports whether the receipt locks something, be it that nobody can read what.
-func (p pod) locks() bool {
-	return p.Receipt.State == receipt.Locks || p.Receipt.State == receipt.Unreadable
-}
-
-// slot returns the slot that the receipt locks, or receipt.NoID.
-func (p pod) slot() int {
-	if !p.locks() {
-		return receipt.NoID
-	}
-	return p.Receipt.Share.ID
-}
-
 // divides reports whether the pod lives and its receipt says that it works on partitions, be they none at the moment.
 func (p pod) divides() bool {
 	return p.live() && p.Receipt.State == receipt.Locks && p.Receipt.Share.Of > 0
@@ -81,7 +68,7 @@ func (p pod) abstains() bool {
 
 // gaveUp reports whether the pod has given its slot up and has not taken another one.
 func (p pod) gaveUp() bool {
-	return !p.locks() && (p.Receipt.State == receipt.GaveUp || p.Receipt.Rank > 0)
+	return !p.Receipt.Locked() && (p.Receipt.State == receipt.GaveUp || p.Receipt.Rank > 0)
 }
 
 // sign reports whether the pod has a trace of idalloc, which then runs in it or did so.
@@ -174,7 +161,7 @@ func newPod(u *unstructured.Unstructured, owner store.Owner, owned bool) pod {
 	p.runs = runsIdalloc(u)
 	p.written = lastWrite(u.GetManagedFields())
 	labels := u.GetLabels()
-	if p.damage == "" && p.locks() && (labels[receipt.OwnerLabel] != assignment.OwnerLabelValue(owner.String()) || labels[receipt.IDLabel] != number(p.slot())) {
+	if p.damage == "" && p.Receipt.Locked() && (labels[receipt.OwnerLabel] != assignment.OwnerLabelValue(owner.String()) || labels[receipt.IDLabel] != number(p.Receipt.Slot())) {
 		p.damage = "labels " + receipt.OwnerLabel + " and " + receipt.IDLabel + " do not say what the receipt locks, so other pods do not see it"
 	}
 	p.template = labels["pod-template-hash"]
@@ -234,7 +221,7 @@ func (n snapshot) another(p pod) bool {
 func (n snapshot) waiters() []pod {
 	var waiters []pod
 	for name, p := range n.pods {
-		if !p.live() || p.Terminating || !p.Owned || n.another(p) || p.locks() {
+		if !p.live() || p.Terminating || !p.Owned || n.another(p) || p.Receipt.Locked() {
 			continue
 		}
 		if _, named := n.owner.Record.State.Slots.Of(name); !named || p.Receipt.State == receipt.GaveUp {

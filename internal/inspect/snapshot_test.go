@@ -116,8 +116,8 @@ func TestAReceiptForAnotherOwnerIsSeen(t *testing.T) {
 		u.SetUID("u")
 		u.SetAnnotations(map[string]string{receipt.Key: text})
 		p := newPod(u, owner, true)
-		if got := p.elsewhere.State == receipt.Locks && p.elsewhere.Share.ID == 4; got != want || want && (!p.sign() || p.slot() != receipt.NoID) {
-			t.Errorf("%s: elsewhere %+v, here slot %d", text, p.elsewhere, p.slot())
+		if got := p.elsewhere.State == receipt.Locks && p.elsewhere.Share.ID == 4; got != want || want && (!p.sign() || p.Receipt.Slot() != receipt.NoID) {
+			t.Errorf("%s: elsewhere %+v, here slot %d", text, p.elsewhere, p.Receipt.Slot())
 		}
 	}
 }

@@ -31,7 +31,7 @@ func Survey(ctx context.Context, s *store.Store, owner store.Owner) ([]proposal.
 			pod, _ := PodOf(owner, meta, selector == owner.Selector) // a receipt that cannot be read locks
 			seen[meta.Name] = pod
 			delete(metas, meta.Name)
-			if pod.Former.State == receipt.Locks || pod.Owned && pod.Receipt.LocksSlot(pod.Receipt.Share.ID) && suspect(owner, meta) {
+			if pod.Former.State == receipt.Locks || pod.Owned && pod.Receipt.Locked() && suspect(owner, meta) {
 				metas[meta.Name] = meta.DeepCopy()
 			}
 		})

@@ -94,7 +94,7 @@ func (p *planner) survey() (able []int) {
 		case asked:
 		case pod.Terminating && !pod.overdue(p.in.Now):
 			leaving++
-		case !pod.Terminating && pod.Owned && pod.Receipt.HandsOver && pod.slot() == id:
+		case !pod.Terminating && pod.Owned && pod.Receipt.HandsOver && pod.Receipt.Slot() == id:
 			able = append(able, id)
 		}
 	}

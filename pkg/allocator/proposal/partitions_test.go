@@ -175,7 +175,7 @@ func TestPartitionsReachTheirTarget(t *testing.T) {
 			t.Fatalf("the target was %v, and the owners are %v", first, row.Owners)
 		}
 		for _, p := range w.in.Pods {
-			if id := p.slot(); !p.Receipt.Share.Partitions.Equal(row.Owners[id]) {
+			if id := p.Receipt.Slot(); !p.Receipt.Share.Partitions.Equal(row.Owners[id]) {
 				t.Fatalf("%s locks %s, and its id has %s", p.Name, p.Receipt.Share.Partitions, row.Owners[id])
 			}
 		}

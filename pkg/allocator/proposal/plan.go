@@ -90,7 +90,7 @@ func newPlanner(in Input, most int) *planner {
 		if pod.Owned {
 			p.d.Live++
 		}
-		if id := pod.slot(); id != receipt.NoID {
+		if id := pod.Receipt.Slot(); id != receipt.NoID {
 			if (!pod.Owned || pod.Foreign) && !pod.Terminating {
 				p.d.Foreign = append(p.d.Foreign, Change{ID: id, Pod: pod.Name})
 			}
@@ -146,11 +146,11 @@ func (p *planner) contradiction(id int, name string) Cause {
 		return CauseDead
 	case pod.Receipt.State == receipt.GaveUp:
 		return CauseGiven
-	case pod.slot() == id:
+	case pod.Receipt.Slot() == id:
 		// It stays even if other receipts lock the slot, too.
-	case pod.slot() != receipt.NoID || locked || (has && other != id):
+	case pod.Receipt.Slot() != receipt.NoID || locked || (has && other != id):
 		return CauseLocked
-	case !pod.locks() && (pod.Terminating || id >= p.in.Count):
+	case !pod.Receipt.Locked() && (pod.Terminating || id >= p.in.Count):
 		return CauseUnused
 	}
 	return ""

@@ -52,7 +52,7 @@ func genPod(t *rapid.T, name string) Pod {
 	p.Receipt.State = rapid.SampledFrom([]receipt.State{
 		receipt.None, receipt.None, receipt.Waits, receipt.Waits, receipt.GaveUp, receipt.Locks, receipt.Locks, receipt.Unreadable,
 	}).Draw(t, "receipt")
-	if p.locks() {
+	if p.Receipt.Locked() {
 		p.Receipt.Share.ID = rapid.IntRange(0, 9).Draw(t, "slot")
 	}
 	if p.Receipt.State != receipt.None {
@@ -115,7 +115,7 @@ func (in Input) pod(name string) *Pod {
 // lockersOf returns the live pods whose receipts lock the slot.
 func (in Input) lockersOf(id int) (names []string) {
 	for _, p := range in.Pods {
-		if in.pod(p.Name) != nil && p.slot() == id {
+		if in.pod(p.Name) != nil && p.Receipt.Slot() == id {
 			names = append(names, p.Name)
 		}
 	}
@@ -138,7 +138,7 @@ func whatOnePodLocksIsItsOwn(t *rapid.T, in Input, d Decision) {
 
 func onlyLivePodsHaveEntries(t *rapid.T, in Input, d Decision) {
 	for id, name := range after(in, d).Slots {
-		if p := in.pod(name); p == nil || (!p.locks() && (p.Terminating || id >= in.Count || p.Receipt.State == receipt.GaveUp)) {
+		if p := in.pod(name); p == nil || (!p.Receipt.Locked() && (p.Terminating || id >= in.Count || p.Receipt.State == receipt.GaveUp)) {
 			t.Fatalf("slot %d has an entry for %s", id, name)
 		}
 	}
@@ -163,7 +163,7 @@ func requestsAreFewAndMeetable(t *rapid.T, in Input, d Decision) {
 	asking := map[string]bool{}
 	for id, name := range next.Handover {
 		p := in.pod(name)
-		if _, has := next.Slots.Of(name); has || asking[name] || p.locks() || p.Terminating || p.Receipt.State == receipt.GaveUp || id >= in.Count {
+		if _, has := next.Slots.Of(name); has || asking[name] || p.Receipt.Locked() || p.Terminating || p.Receipt.State == receipt.GaveUp || id >= in.Count {
 			t.Fatalf("%s asks for slot %d: %v", name, id, next)
 		}
 		asking[name] = true
@@ -175,7 +175,7 @@ func waiting(in Input, next assignment.State) (names []string) {
 	me := in.pod(in.Me)
 	for i := range in.Pods {
 		p := in.pod(in.Pods[i].Name)
-		if me == nil || p == nil || p.Controller != me.Controller || !p.Owned || p.Terminating || p.locks() || p.Receipt.State == receipt.GaveUp {
+		if me == nil || p == nil || p.Controller != me.Controller || !p.Owned || p.Terminating || p.Receipt.Locked() || p.Receipt.State == receipt.GaveUp {
 			continue
 		}
 		bound := p.Ordinal >= 0 && p.Ordinal < in.Count // it waits for one slot only

@@ -66,7 +66,7 @@ func (r *revisionChange) act(me *Pod) {
 	case r.stuck[me.Name]:
 	case !has:
 		r.plan(me)
-	case !me.locks():
+	case !me.Receipt.Locked():
 		*me = me.says(receipt.Locks, id)
 	case r.isNew(me):
 		r.available[me.Name] = true

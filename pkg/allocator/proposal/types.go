@@ -53,19 +53,6 @@ const (
 // rank is the rank in the pod's receipt. More failures make no difference to who gets a slot.
 func (p *Pod) rank() int { return min(p.Receipt.Rank, failed) }
 
-// locks reports whether the pod has a lock, or may have one.
-func (p *Pod) locks() bool {
-	return p.Receipt.State == receipt.Locks || p.Receipt.State == receipt.Unreadable
-}
-
-// slot returns the slot that the pod's receipt locks, or receipt.NoID.
-func (p *Pod) slot() int {
-	if !p.locks() {
-		return receipt.NoID
-	}
-	return p.Receipt.Share.ID
-}
-
 // showsLife reports whether the pod's program is known to have run, because it wrote a receipt. The pod's status would say it, too, but a list of
 // whole pods costs each planner, and the watch of each waiter, several times the bytes.
 func (p *Pod) showsLife() bool { return p.Receipt.State != receipt.None }

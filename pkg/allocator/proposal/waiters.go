@@ -21,7 +21,7 @@ func Reserved(rank int) time.Duration {
 // others lock, too, lets go of it first.
 func (p *planner) wants(pod *Pod) bool {
 	_, has := p.holds[pod.Name]
-	return !has && pod.Owned && !pod.Terminating && !pod.locks()
+	return !has && pod.Owned && !pod.Terminating && !pod.Receipt.Locked()
 }
 
 // waits reports whether the pod may be given a slot.

@@ -104,10 +104,19 @@ type Receipt struct {
 // Failures returns how often in a row the pod's program ended by itself soon after it had got a slot.
 func (r Receipt) Failures() int { return max(0, r.Rank-1) }
 
-// LocksSlot reports whether the receipt locks this slot.
-func (r Receipt) LocksSlot(id int) bool {
-	return (r.State == Locks || r.State == Unreadable) && r.Share.ID == id
+// Locked reports whether the receipt locks something, be it that nobody can read what.
+func (r Receipt) Locked() bool { return r.State == Locks || r.State == Unreadable }
+
+// Slot returns the slot that the receipt locks, or NoID.
+func (r Receipt) Slot() int {
+	if !r.Locked() {
+		return NoID
+	}
+	return r.Share.ID
 }
+
+// LocksSlot reports whether the receipt locks this slot.
+func (r Receipt) LocksSlot(id int) bool { return r.Locked() && r.Share.ID == id }
 
 // LocksOf returns which of these partitions the receipt locks.
 func (r Receipt) LocksOf(set placement.Set) placement.Set {

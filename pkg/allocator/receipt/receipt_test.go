@@ -124,14 +124,14 @@ func TestShares(t *testing.T) {
 func TestWhatAReceiptLocks(t *testing.T) {
 	all := placement.Between(0, 8)
 	for _, r := range []receipt.Receipt{
-		{State: receipt.None, Share: receipt.Nothing()}, {State: receipt.Waits, Share: receipt.Nothing()}, {State: receipt.GaveUp, Share: receipt.Nothing()},
+		{}, {State: receipt.None, Share: receipt.Nothing()}, {State: receipt.Waits, Share: receipt.Nothing()}, {State: receipt.GaveUp, Share: receipt.Nothing()},
 	} {
-		if r.LocksSlot(0) || r.LocksSlot(receipt.NoID) || !r.LocksOf(all).Empty() {
+		if r.Slot() != receipt.NoID || r.LocksSlot(0) || r.LocksSlot(receipt.NoID) || !r.LocksOf(all).Empty() {
 			t.Errorf("%+v locks something", r)
 		}
 	}
 	r := receipt.Receipt{State: receipt.Locks, Share: receipt.Share{ID: 2, Of: 8, Partitions: placement.Of(1, 2)}}
-	if !r.LocksSlot(2) || r.LocksSlot(1) || !r.LocksOf(placement.Of(2, 3)).Equal(placement.Of(2)) {
+	if r.Slot() != 2 || !r.LocksSlot(2) || r.LocksSlot(1) || !r.LocksOf(placement.Of(2, 3)).Equal(placement.Of(2)) {
 		t.Errorf("%+v does not lock slot 2 and partitions 1 and 2 alone", r)
 	}
 	for rank, want := range map[int]int{0: 0, 1: 0, 2: 1, 4: 3} {
