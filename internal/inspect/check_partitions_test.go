@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/placement"
@@ -424,21 +422,5 @@ func TestTheWideTableOfPartitions(t *testing.T) {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("the table is\n%swant %q", b.String(), want)
 		}
-	}
-}
-
-// What the server notes of idalloc's own last write counts, not that of a kubelet.
-func TestAReceiptIsAsOldAsItsLastWrite(t *testing.T) {
-	n := dividedPods()
-	at := metav1.NewTime(rowAt)
-	fields := []metav1.ManagedFieldsEntry{
-		{Manager: "kubelet", Operation: metav1.ManagedFieldsOperationUpdate, Subresource: "status", Time: &metav1.Time{Time: n.now}},
-		{Manager: assignment.FieldManager, Operation: metav1.ManagedFieldsOperationUpdate, Time: &at},
-	}
-	if got := lastWrite(fields); !got.Equal(rowAt) {
-		t.Errorf("the last write was at %s, want %s", got, rowAt)
-	}
-	if got := lastWrite(fields[:1]); !got.IsZero() {
-		t.Errorf("without a write of its own, the last one was at %s", got)
 	}
 }

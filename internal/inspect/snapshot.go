@@ -93,7 +93,7 @@ func read(ctx context.Context, s *store.Store, ref store.Ref) (snapshot, error) 
 		return snapshot{}, err
 	}
 	now := snapshot{
-		owner: owner, now: s.Clock.Now(), written: lastWrite(whole.GetManagedFields()), changed: lastChange(whole.GetManagedFields()),
+		owner: owner, now: s.Clock.Now(), written: store.LastWrite(whole.GetManagedFields()), changed: lastChange(whole.GetManagedFields()),
 		pods: map[string]pod{}, rollout: rollout{finished: finished(whole)},
 	}
 	for _, selector := range census.Selectors(owner) {
@@ -109,16 +109,6 @@ func read(ctx context.Context, s *store.Store, ref store.Ref) (snapshot, error) 
 	now.adopted = now.adoptions(ctx, s)
 	now.leases, err = readLeases(ctx, s, ref)
 	return now, err
-}
-
-// lastWrite returns when idalloc wrote an object last, zero if the server does not say.
-func lastWrite(fields []metav1.ManagedFieldsEntry) time.Time {
-	for i := range fields {
-		if f := &fields[i]; f.Manager == assignment.FieldManager && f.Operation == metav1.ManagedFieldsOperationUpdate && f.Subresource == "" && f.Time != nil {
-			return f.Time.Time
-		}
-	}
-	return time.Time{}
 }
 
 // lastChange returns when somebody wrote an object last, but for its status, zero if the server does not say.
@@ -159,7 +149,7 @@ func newPod(u *unstructured.Unstructured, owner store.Owner, owned bool) pod {
 	p.phase, _, _ = unstructured.NestedString(u.Object, "status", "phase")
 	p.ready = condition(u, "Ready")["status"] == "True"
 	p.runs = runsIdalloc(u)
-	p.written = lastWrite(u.GetManagedFields())
+	p.written = store.LastWrite(u.GetManagedFields())
 	labels := u.GetLabels()
 	if p.damage == "" && p.Receipt.Locked() && (labels[receipt.OwnerLabel] != assignment.OwnerLabelValue(owner.String()) || labels[receipt.IDLabel] != number(p.Receipt.Slot())) {
 		p.damage = "labels " + receipt.OwnerLabel + " and " + receipt.IDLabel + " do not say what the receipt locks, so other pods do not see it"

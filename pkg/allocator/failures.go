@@ -9,6 +9,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/event"
 	"github.com/idalloc/idalloc/pkg/allocator/proposal"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
 // restAfter is after how many failures in a row a process takes no partitions for a while. The receipt counts them, so the count outlives the process.
@@ -30,7 +31,7 @@ func (a *Allocator) beginRest() {
 	if !a.o.RestsAfterFailures || failed < restAfter {
 		return
 	}
-	if written, ok := writtenAt(a.pod); a.receipt().State == receipt.Locks && ok && a.clock.Since(written) >= provenAfter {
+	if written := store.LastWrite(a.pod.ManagedFields); a.receipt().State == receipt.Locks && !written.IsZero() && a.clock.Since(written) >= provenAfter {
 		return
 	}
 	a.work.rest.until = a.plans.began.Add(a.pace.StandBack(failed))
@@ -82,7 +83,7 @@ func (a *Allocator) giveBack(ctx context.Context) error {
 	if a.o.Left != nil || a.work.published || a.work.left.State != "" || r.State != receipt.Locks || a.wrote != "" || !surplus(a.view.owner) || a.known.GivesBack {
 		return nil
 	}
-	if written, ok := writtenAt(a.pod); !ok || a.clock.Since(written) >= provenAfter {
+	if a.clock.Since(store.LastWrite(a.pod.ManagedFields)) >= provenAfter {
 		return nil
 	}
 	pods, err := census.Survey(ctx, a.o.Store, a.view.owner)

@@ -3,7 +3,6 @@ package allocator
 import (
 	"fmt"
 	"strconv"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -45,16 +44,6 @@ func (a *Allocator) podGone() error {
 func otherController(before, now *metav1.PartialObjectMetadata) bool {
 	was, is := metav1.GetControllerOfNoCopy(before), metav1.GetControllerOfNoCopy(now)
 	return is != nil && (was == nil || was.UID != is.UID)
-}
-
-// writtenAt is when idalloc wrote the receipt, by the API server's clock.
-func writtenAt(pod *metav1.PartialObjectMetadata) (at time.Time, ok bool) {
-	for _, entry := range pod.ManagedFields {
-		if entry.Manager == assignment.FieldManager && entry.Time != nil && entry.Time.After(at) {
-			at, ok = entry.Time.Time, true
-		}
-	}
-	return at, ok
 }
 
 // tokenOf returns the fencing token of a write of a pod, by the version that the API server gave to it.

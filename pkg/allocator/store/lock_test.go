@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -234,5 +235,20 @@ func TestReceiptsThatCannotBeListed(t *testing.T) {
 	server.reading = &metav1.Status{Code: http.StatusTooManyRequests, Reason: metav1.StatusReasonTooManyRequests}
 	if _, err := s.Receipts(t.Context(), theRef(), 1); !Temporary(err) {
 		t.Errorf("a server that has no time: %v", err)
+	}
+}
+
+// What the server notes of idalloc's own last write counts, not that of a kubelet.
+func TestAReceiptIsAsOldAsItsLastWrite(t *testing.T) {
+	at := func(second int64) *metav1.Time { return &metav1.Time{Time: time.Unix(second, 0)} }
+	fields := []metav1.ManagedFieldsEntry{
+		{Manager: "kubelet", Operation: metav1.ManagedFieldsOperationUpdate, Subresource: "status", Time: at(30)},
+		{Manager: assignment.FieldManager, Operation: metav1.ManagedFieldsOperationUpdate, Time: at(20)},
+	}
+	if got := LastWrite(fields); !got.Equal(time.Unix(20, 0)) {
+		t.Errorf("the last write was at %s", got)
+	}
+	if got := LastWrite(fields[:1]); !got.IsZero() {
+		t.Errorf("without a write of its own, the last one was at %s", got)
 	}
 }

@@ -16,6 +16,8 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 )
 
 // RequestTimeout bounds every single request. It is shorter than the API server's own limit of a minute, so a lost answer
@@ -137,4 +139,14 @@ func (s *Store) getMetadata(ctx context.Context, t target) (*metav1.PartialObjec
 	return request(ctx, t, "get", func(ctx context.Context) (*metav1.PartialObjectMetadata, error) {
 		return s.Metadata.Resource(t.gvr).Namespace(t.namespace).Get(ctx, t.name, metav1.GetOptions{})
 	})
+}
+
+// LastWrite returns when idalloc wrote an object last, zero if the server does not say.
+func LastWrite(fields []metav1.ManagedFieldsEntry) time.Time {
+	for i := range fields {
+		if f := &fields[i]; f.Manager == assignment.FieldManager && f.Operation == metav1.ManagedFieldsOperationUpdate && f.Subresource == "" && f.Time != nil {
+			return f.Time.Time
+		}
+	}
+	return time.Time{}
 }
