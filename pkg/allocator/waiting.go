@@ -127,11 +127,7 @@ func (a *Allocator) explain(next duty.Duty) {
 		return
 	}
 	a.wait.set(what)
-	switch {
-	case next.Why != duty.NoSlot:
-	case a.view.state == gone:
-		a.happened.Tell(event.OwnerMissing{Reason: what})
-	default:
+	if next.Why == duty.NoSlot {
 		a.happened.Tell(event.Waiting{Count: a.view.owner.Count, Live: d.Live, Waiting: d.Waiting, Reason: what})
 	}
 }

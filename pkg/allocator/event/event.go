@@ -77,8 +77,6 @@ type (
 	}
 	// StillWaiting means that half a minute has passed without a slot, and again after each further one.
 	StillWaiting struct{ Reason string }
-	// OwnerMissing means that the owner does not exist, and this pod waits until it does.
-	OwnerMissing struct{ Reason string }
 
 	// Planned means that the pods were listed and a plan was made, or that the lists failed.
 	Planned struct {

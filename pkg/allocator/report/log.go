@@ -21,16 +21,12 @@ func (l Log) Observe(e event.Event) {
 		}
 	case event.Waiting:
 		if e.Live == 0 {
-			// Log: no slot is free; `reason` says how many pods live and what would free a slot.
-			// Do: see [a pod waits for a slot](operations.md#a-pod-waits-for-a-slot).
+			// Log: no slot is free, or the workload was deleted; `reason` says how many pods live and what would free a slot.
+			// Do: see [a pod waits for a slot](operations.md#a-pod-waits-for-a-slot). When a workload of the same name appears, the pod joins it.
 			l.Logger.Info("waiting for a slot", "count", e.Count, "reason", e.Reason)
 			return
 		}
 		l.Logger.Info("waiting for a slot", "count", e.Count, "live", e.Live, "waiting", e.Waiting, "reason", e.Reason)
-	case event.OwnerMissing:
-		// Log: the workload was deleted.
-		// Do: nothing if it was deleted on purpose; the pods will be deleted, too. When a workload of the same name appears, the pod joins it.
-		l.Logger.Info("waiting for the owner, which does not exist", "reason", e.Reason)
 	case event.Conflict:
 		l.Logger.V(1).Info("conflict: somebody else changed the object first")
 	case event.Written:
