@@ -52,7 +52,7 @@ type Instance struct {
 // errors are permanent: the pod belongs to no workload, the workload's kind cannot carry an assignment, a permission is
 // missing, or another process of the pod claims ids already, or another Instance of this process.
 func Start(ctx context.Context, o Options) (*Instance, error) {
-	return start(ctx, o, manner{divides: o.Partitions, keeps: o.Partitions && o.Stop == nil, handsOver: o.Stop != nil, stop: (*Instance).ask})
+	return start(ctx, o, manner{divides: o.Partitions, handsOver: o.Stop != nil, stop: (*Instance).ask})
 }
 
 // ask has the program stop its work.
@@ -82,8 +82,8 @@ func (i *Instance) mayWorkOn() placement.Set {
 
 // manner says how an instance tells of changes and stops work.
 type manner struct {
-	// divides says that the process works on partitions, and keeps that it gives them up with its id only.
-	divides, keeps bool
+	// divides says that the process works on partitions.
+	divides bool
 	// handsOver says that stop returns nil only when the work has stopped.
 	handsOver bool
 	// inProcess says that the work ends with this process, however the process ends. Otherwise an earlier process of the pod may have
@@ -113,7 +113,7 @@ func start(ctx context.Context, o Options, m manner) (*Instance, error) {
 	}
 	ao := allocator.Options{
 		Store: st, Pod: o.PodName, PodUID: types.UID(o.PodUID), Namespace: o.PodNamespace, Log: o.Log, Publish: i.set,
-		FenceAfter: o.FenceAfter, Fenced: i.fence, Divides: m.divides, Keeps: m.keeps, HandsOver: m.handsOver, Strategies: o.Strategies,
+		FenceAfter: o.FenceAfter, Fenced: i.fence, Divides: m.divides, HandsOver: m.handsOver, Strategies: o.Strategies,
 		Stop: func(ctx context.Context, s allocator.Stop) error { return m.stop(i, ctx, s) },
 	}
 	if !m.inProcess {

@@ -64,8 +64,6 @@ type Options struct {
 	Fenced func(by time.Duration)
 	// Divides says that the process works on partitions.
 	Divides bool
-	// Keeps says that the process gives partitions up with its id only.
-	Keeps bool
 	// Pause is received from: true has the process let go of all partitions and take none, until false comes. It may be nil.
 	Pause <-chan bool
 	// Paused says that the process begins with a pause.

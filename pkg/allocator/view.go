@@ -185,7 +185,7 @@ func (a *Allocator) proposed(id int) receipt.Share {
 	if s.Of > 0 {
 		s.Partitions = s.Partitions.Intersect(placement.Between(0, s.Of-1))
 	}
-	if (a.o.Keeps || !a.o.HandsOver) && mine.Of > 0 { // it cannot know when work has stopped, so it lets nothing go
+	if !a.o.HandsOver && mine.Of > 0 { // it cannot know when work has stopped, so it lets nothing go
 		s.Of, s.Partitions = max(s.Of, mine.Of), s.Partitions.Union(mine.Partitions)
 	}
 	return s
@@ -194,7 +194,7 @@ func (a *Allocator) proposed(id int) receipt.Share {
 // yields returns the partitions of the id that the target gives to others, or to nobody because they are above the count.
 func (a *Allocator) yields(id int) (set placement.Set) {
 	row := a.view.owner.Record.State.Row
-	if !a.o.Divides || !a.o.HandsOver || a.o.Keeps || row == nil {
+	if !a.o.Divides || !a.o.HandsOver || row == nil {
 		return set
 	}
 	if _, listed := row.Owners[id]; !listed {
