@@ -34,7 +34,7 @@ type Allocator struct {
 	contest *pace.Backoff
 
 	contact *contact.Contact
-	// pod is this pod as last read or written, and wrote the receipt that this process wrote last.
+	// pod is this pod as last read or written, and wrote the receipt that this process wrote last, empty if that is not known.
 	pod   *metav1.PartialObjectMetadata
 	wrote string
 	ref   store.Ref
@@ -118,7 +118,7 @@ func (a *Allocator) Release(ctx context.Context, byItself bool) error {
 		return a.tenure.Known && a.tenure.Lock.State != receipt.Locks && a.tenure.Lease.Empty()
 	}
 	if !holdsNothing() {
-		err := a.until(ctx, func() bool { return holdsNothing() && !a.known.Worth })
+		err := a.until(ctx, func() bool { return holdsNothing() && a.known.Turn.IsZero() })
 		if err != nil && !holdsNothing() && a.view.state != gone && !errors.Is(err, ErrPodGone) { // without its pod or its owner it holds nothing
 			return err
 		}

@@ -75,7 +75,7 @@ func (a *Allocator) hearSelf(pod *metav1.PartialObjectMetadata, there bool) {
 	switch {
 	case !newer(pod.ResourceVersion, a.pod.ResourceVersion):
 	case pod.Annotations[receipt.Key] != a.pod.Annotations[receipt.Key] || labelsOf(pod) != labelsOf(a.pod):
-		if a.tenure = a.tenure.Lost(); a.wrote != "" && !a.work.doubtful {
+		if a.tenure = a.tenure.Lost(); a.wrote != "" {
 			a.hurt() // a late write may have brought the own bytes back by now: a read would not show that they were gone
 			a.pod = pod
 		}

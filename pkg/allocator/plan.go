@@ -66,7 +66,7 @@ func (a *Allocator) plan(ctx context.Context) error {
 	p.unsureAt = a.clock.Now().Add(a.pace.ReadAgain())
 	a.adopt(written)
 	a.known.Outcome = a.known.Outcome || !a.named(written)
-	a.known.Worth, p.drops, p.contenders = false, false, 1
+	a.known.Turn, p.drops, p.contenders = time.Time{}, false, 1
 	return nil
 }
 
@@ -114,7 +114,7 @@ func (a *Allocator) decide(ctx context.Context, owner store.Owner) (d proposal.D
 func (a *Allocator) inVain(owner store.Owner, d proposal.Decision) {
 	p, now := &a.plans, a.clock.Now()
 	a.retry.Reset()
-	a.known.Worth, p.drops = false, false
+	a.known.Turn, p.drops = time.Time{}, false
 	a.changes.Large(owner, d)
 	if a.tenure.Lock.State == receipt.Locks {
 		a.peers.NeighbourLives()

@@ -63,9 +63,9 @@ func (a *Allocator) readPod(ctx context.Context) error {
 	text := pod.Annotations[receipt.Key]
 	switch same := text == a.wrote && labelsOf(pod) == labelsOf(before); {
 	case a.tenure.Lock.State == receipt.Unreadable && a.wrote == "": // no lock of this pod is unbroken before its next write
-		a.tenure, a.work.doubtful = a.tenure.Read(damaged()), false
-	case a.wrote == "" || a.work.doubtful: // a start, or the outcome of a write without an answer
-		a.tenure, a.work.doubtful, a.wrote = a.tenure.Read(a.lockOn(pod)), false, ""
+		a.tenure = a.tenure.Read(damaged())
+	case a.wrote == "": // a start, or what may be the outcome of a write without an answer
+		a.tenure = a.tenure.Read(a.lockOn(pod))
 		a.work.resumes(a.clock.Now())
 	case same:
 		a.tenure.Known = true // it was there all the time
@@ -102,7 +102,9 @@ func (a *Allocator) write(ctx context.Context, lock duty.Lock) error {
 	pod, err := a.o.Store.SwapLock(ctx, a.pod, a.wrote, next)
 	if err != nil {
 		a.tenure = a.tenure.Lost()
-		a.work.doubtful = a.work.doubtful || errors.Is(err, store.ErrAmbiguous) || errors.Is(err, store.ErrNotKept)
+		if errors.Is(err, store.ErrAmbiguous) || errors.Is(err, store.ErrNotKept) {
+			a.wrote = ""
+		}
 		if errors.Is(err, store.ErrGone) {
 			return a.readPod(ctx)
 		}

@@ -11,20 +11,22 @@ import (
 
 // reconsider answers whether a plan would change something, as far as this process knows, and draws its turn when that has become so.
 func (a *Allocator) reconsider() {
-	p, before := &a.plans, a.known.Worth
+	p, worth := &a.plans, false
 	switch {
 	case !a.view.ok() || a.tenure.Stopping:
-		a.known.Worth = false
 	case a.tenure.Lock.State == receipt.Locks:
 		a.known.Outcome = false
-		a.known.Worth = a.holderPlans()
+		worth = a.holderPlans()
 	case a.known.Ends:
-		a.known.Worth = a.tenure.Lock.State == receipt.GaveUp && a.named(a.view.owner)
+		worth = a.tenure.Lock.State == receipt.GaveUp && a.named(a.view.owner)
 	default:
-		a.known.Worth = a.waiterPlans()
+		worth = a.waiterPlans()
 		a.known.Outcome = a.known.Outcome || surplus(a.view.owner) // it shows life before its turn, so that one plan serves all that run
 	}
-	if a.known.Worth && !before {
+	switch {
+	case !worth:
+		a.known.Turn = time.Time{}
+	case a.known.Turn.IsZero():
 		p.extended = false
 		a.known.Turn = a.clock.Now().Add(a.turn(a.pace.Scale(a.view.owner.Count)))
 	}

@@ -30,8 +30,6 @@ type work struct {
 	confirmed bool
 	// since is when work under the id began, and resumed when this process found a lock.
 	since, resumed time.Time
-	// doubtful says that a write has no answer, so that what a read finds may be its outcome.
-	doubtful bool
 	// failures counts how often in a row the program failed.
 	failures int
 	// stopping is the stop under way, recall calls it off, and stops gets its result. number is that of the last.
@@ -39,8 +37,8 @@ type work struct {
 	recall   context.CancelFunc
 	stops    chan error
 	number   int
-	// fenced says that the id ended for lack of contact, and released that it was given back for good.
-	fenced, released bool
+	// fenced says that the id ended for lack of contact.
+	fenced bool
 	// paused says that the process wants no partitions for now.
 	paused bool
 	rest   rest
@@ -138,7 +136,7 @@ func (w *work) tell() {
 	a, t := w.a, w.a.tenure
 	state, ends := identity.StatePending, t.Stopping && t.Keep.Empty()
 	switch at := t.Working; {
-	case w.released:
+	case a.known.Ends:
 		state = identity.StateReleased
 	case a.lease.Over() || w.fenced && at.Empty():
 		if a.lease.Over() {
@@ -164,7 +162,6 @@ func (w *work) ended(state identity.State) {
 		w.a.lease.Fence()
 		w.a.tenure.Working = receipt.Nothing()
 	}
-	w.released = state == identity.StateReleased
 	w.publish(state)
 }
 
@@ -206,7 +203,7 @@ func (a *Allocator) stop(keep receipt.Share) {
 		working = w.leftBehind()
 	}
 	a.tenure = a.tenure.Told(keep)
-	if w.nothingBeside(keep) {
+	if keep.Covers(working) { // no work can be under way beside it
 		a.stopEnded(nil)
 		return
 	}
@@ -250,15 +247,6 @@ func (a *Allocator) stop(keep receipt.Share) {
 func (a *Allocator) callOff() {
 	a.tenure = a.tenure.Recalled()
 	a.work.recall()
-}
-
-// nothingBeside reports whether no work can be under way beside that on keep.
-func (w *work) nothingBeside(keep receipt.Share) bool {
-	t := w.a.tenure
-	if !t.Unsure || w.confirmed {
-		return keep.Covers(t.Working)
-	}
-	return keep.Covers(w.leftBehind())
 }
 
 // leftBehind is the work that an earlier process of the pod may have left.

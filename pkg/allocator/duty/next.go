@@ -32,9 +32,8 @@ type Known struct {
 	Retry, Again, Refused time.Time
 	// Outcome says that a plan left this pod without a slot.
 	Outcome bool
-	// Worth says that a plan would change something, as far as this process knows. Turn is when it is this process's turn.
-	Worth bool
-	Turn  time.Time
+	// Turn is when this process may plan. It is zero unless a plan would change something, as far as this process knows.
+	Turn time.Time
 }
 
 // Why says why a process rests.
@@ -64,7 +63,7 @@ func Next(t Tenure, v View, k Known, now time.Time) (next Duty, at time.Time) {
 	case next.Do != Rest:
 		return next, time.Time{}
 	}
-	for _, alarm := range []time.Time{k.Again, k.Refused, k.turn()} {
+	for _, alarm := range []time.Time{k.Again, k.Refused, k.Turn} {
 		if now.Before(alarm) && (at.IsZero() || alarm.Before(at)) {
 			at = alarm
 		}
@@ -84,20 +83,12 @@ func (k Known) step(t Tenure, v View, now time.Time) Duty {
 		return next
 	case v.Asks && !now.Before(k.Refused):
 		return Duty{Do: Judge}
-	case k.Worth && !now.Before(k.turn()):
+	case !k.Turn.IsZero() && !now.Before(k.Turn):
 		return Duty{Do: Plan}
-	case k.Worth && next.Why == NoSlot:
+	case !k.Turn.IsZero() && next.Why == NoSlot:
 		next.Why = OwnTurn
 	}
 	return next
-}
-
-// turn is when this process may plan; the zero time if it need not.
-func (k Known) turn() time.Time {
-	if !k.Worth {
-		return time.Time{}
-	}
-	return k.Turn
 }
 
 func (k Known) wish(t Tenure, v View, now time.Time) Wish {
