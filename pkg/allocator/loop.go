@@ -38,7 +38,6 @@ func (a *Allocator) under(ctx context.Context, done func() bool) error {
 		a.lease.Wait()
 		a.work.forgetStop()
 	}()
-	defer a.complain(follow)()
 	for {
 		a.hear()
 		a.noteClaim()

@@ -1,7 +1,6 @@
 package allocator
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -29,11 +28,8 @@ const patience = 30 * time.Second
 // wait is what this process waits for.
 type wait struct {
 	what atomic.Pointer[string]
-	// claiming says that this process has no slot and claims one, and since when it does.
-	claiming atomic.Bool
-	since    time.Time
-	// late says that the API server did not serve this pod for long after the start, and why. It is empty if it did, and once it was told.
-	late string
+	// since is when this process began to claim a slot, zero while it does not. complains is when it says again what it waits for.
+	since, complains time.Time
 	// retry says why the next request is sent later.
 	retry string
 }
@@ -51,50 +47,37 @@ func (w *wait) set(what string) { w.what.Store(&what) }
 // reached takes in that the API server has answered for the first time. Before that nobody could be told why this pod waits.
 func (a *Allocator) reached() {
 	if took := a.clock.Since(a.plans.began); took >= patience {
-		a.wait.late = fmt.Sprintf("the API server, which did not serve this pod for %s after the start (%s): if it gave no answer, look whether a "+
-			"NetworkPolicy denies egress to it, or a mesh's proxy starts after idalloc", took.Round(time.Second), a.contact.Failing())
+		a.wait.complains = a.clock.Now()
+		a.wait.set(fmt.Sprintf("the API server, which did not serve this pod for %s after the start (%s): if it gave no answer, look whether a "+
+			"NetworkPolicy denies egress to it, or a mesh's proxy starts after idalloc", took.Round(time.Second), a.contact.Failing()))
 	}
 }
 
-// complain tells again and again that a wait takes long, until stop. It does so in a goroutine, which ends with the streams.
-func (a *Allocator) complain(ctx context.Context) (stop func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	late := a.wait.late
-	a.wait.late = ""
-	a.contact.Go(func(context.Context) {
-		if late != "" {
-			a.happened.Tell(event.StillWaiting{Reason: late})
-		}
-		for {
-			timer := a.clock.NewTimer(patience)
-			select {
-			case <-ctx.Done():
-				timer.Stop()
-				return
-			case <-timer.C():
-			}
-			if what := a.wait.now(); what != "" && a.wait.claiming.Load() {
-				a.happened.Tell(event.StillWaiting{Reason: what})
-			}
-		}
-	})
-	return cancel
-}
-
-// noteClaim tells when a claim begins and ends.
+// noteClaim tells when a claim begins and ends, and again and again that it takes long.
 func (a *Allocator) noteClaim() {
-	switch w := &a.wait; {
+	w, now := &a.wait, a.clock.Now()
+	switch {
 	case a.work.confirmed:
 		a.endClaim(event.ClaimTaken)
-	case !a.known.Ends && w.claiming.CompareAndSwap(false, true):
-		w.since = a.clock.Now()
+	case !a.known.Ends && w.since.IsZero():
+		w.since = now
+		if w.complains.IsZero() {
+			w.complains = now.Add(patience)
+		}
 		a.happened.Tell(event.Claiming{})
+	}
+	if !w.since.IsZero() && !now.Before(w.complains) {
+		w.complains = now.Add(patience)
+		if what := w.now(); what != "" {
+			a.happened.Tell(event.StillWaiting{Reason: what})
+		}
 	}
 }
 
 func (a *Allocator) endClaim(result event.ClaimResult) {
-	if a.wait.claiming.CompareAndSwap(true, false) {
-		a.happened.Tell(event.Claimed{Result: result, Took: a.clock.Since(a.wait.since)})
+	if w := &a.wait; !w.since.IsZero() {
+		a.happened.Tell(event.Claimed{Result: result, Took: a.clock.Since(w.since)})
+		w.since, w.complains = time.Time{}, time.Time{}
 	}
 }
 
