@@ -1,6 +1,7 @@
 package assignment
 
 import (
+	"bytes"
 	"errors"
 	"maps"
 	"strconv"
@@ -54,6 +55,7 @@ func checkStored(t *testing.T, s State) {
 
 // The size that is foretold is the size that is written, and the count that is said to fit does.
 func FuzzCheckSize(f *testing.F) {
+	f.Add(bytes.Repeat([]byte("x"), SizeLimit/64), uint16(0), uint8(0)) // others fill it, and no pod has a slot
 	f.Fuzz(func(t *testing.T, other []byte, pods uint16, length uint8) {
 		annotations := map[string]string{"example.com/other": strings.Repeat(string(other), 64)}
 		s := State{Slots: Slots{}}
@@ -71,7 +73,7 @@ func FuzzCheckSize(f *testing.F) {
 		if !errors.As(err, &tooLarge) {
 			return
 		}
-		if tooLarge.Size != Size(written) || tooLarge.Fits >= len(s.Slots) {
+		if tooLarge.Size != Size(written) || tooLarge.Fits >= max(1, len(s.Slots)) {
 			t.Fatalf("%d bytes for %d pods: %v", Size(written), len(s.Slots), err)
 		}
 		for _, id := range s.Slots.IDs()[tooLarge.Fits:] {
