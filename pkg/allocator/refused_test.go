@@ -195,7 +195,10 @@ func TestTheLeaseIsRenewedAfterAClaim(t *testing.T) {
 	case <-renewed:
 	case err := <-done:
 		t.Errorf("Run ends with %v", err)
+		done <- err
 	}
 	end()
-	<-done
+	if err := <-done; err == nil {
+		t.Error("Run ends without the error of its context")
+	}
 }
