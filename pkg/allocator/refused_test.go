@@ -202,3 +202,34 @@ func TestTheLeaseIsRenewedAfterAClaim(t *testing.T) {
 		t.Error("Run ends without the error of its context")
 	}
 }
+
+// Whether the Lease is still this pod's is not known. So it writes the Lease again before it works.
+func TestALeaseThatMayHaveGoneIsWrittenAgainBeforeWorkBegins(t *testing.T) {
+	b := newBench(t, 1)
+	b.clk = doze(b)
+	b.pod("p0")
+	var goes atomic.Bool
+	var after atomic.Int32
+	b.api.Before(func(w http.ResponseWriter, r *http.Request) bool {
+		if !writes(http.MethodPut, "/leases/")(r) {
+			return false
+		}
+		if !goes.CompareAndSwap(true, false) {
+			after.Add(1)
+			return false
+		}
+		after.Store(0)
+		b.scale(1)
+		apifake.Refuse(w, http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "the answer is lost")
+		return true
+	})
+	b.start("p0", func(o *allocator.Options) { o.FenceAfter = allocator.MinFenceAfter })
+	b.until("an id", has(0))
+	goes.Store(true)
+	b.scale(0)
+	b.until("no id", has())
+	b.until("the id again", has(0))
+	if after.Load() == 0 {
+		t.Error("it works under a Lease that may be free")
+	}
+}

@@ -187,11 +187,12 @@ func (a *Allocator) begin(share receipt.Share) {
 // secure has the own Lease say what the share has, or lets it go.
 func (a *Allocator) secure(ctx context.Context, share receipt.Share) error {
 	if share.Empty() {
-		err := a.lease.LetGo(ctx)
-		if err == nil {
-			a.tenure = a.tenure.Secured(share)
+		if err := a.lease.LetGo(ctx); err != nil {
+			a.tenure = a.tenure.Loosened()
+			return err
 		}
-		return err
+		a.tenure = a.tenure.Secured(share)
+		return nil
 	}
 	other, left, err := a.lease.Secure(ctx, share)
 	switch {

@@ -37,6 +37,7 @@ func (m *model) next(w world) (out []edge) {
 	}
 	for id := range m.slots {
 		out = append(out, m.expiry(w, id)...)
+		out = append(out, m.letGoLate(w, id)...)
 	}
 	return out
 }
@@ -57,6 +58,20 @@ func (m *model) expiry(w world, id int) []edge {
 	to := w
 	to.leases[id].expired = true
 	return []edge{{pod: int(l.holder), what: "has not renewed its Lease", to: to}}
+}
+
+// letGoLate is the arrival of a write that lets a Lease go.
+func (*model) letGoLate(w world, id int) []edge {
+	l := w.leases[id]
+	if !l.loose {
+		return nil
+	}
+	to := w
+	to.leases[id] = lease{holder: nobody}
+	if l.holder < mostPods {
+		to.pods[l.holder].misled = true
+	}
+	return []edge{{pod: int(l.holder % mostPods), what: "gets its late write that lets its Lease go", to: to, fault: true}}
 }
 
 // faults returns what may happen to a pod that it does not do itself.
@@ -151,7 +166,7 @@ func (m *model) do(w world, i int, a action) []edge {
 	case duty.Survey:
 		return m.survey(to, i)
 	case duty.Begin:
-		if own := w.leases[max(0, a.share.id)]; m.strict[i] && (int(own.holder) != i || own.expired) && m.without != noRefence && m.without != noLease {
+		if own := w.leases[max(0, a.share.id)]; m.strict[i] && !p.misled && (int(own.holder) != i || own.expired) && m.without != noRefence && m.without != noLease {
 			p.tenure.note(duty.Tenure.Fenced) // its own clock says so
 			p.work = nothing()
 			return []edge{{pod: i, what: "finds its time over", to: to}}
@@ -181,9 +196,15 @@ func (m *model) secure(w world, i int, s share) []edge {
 		if id := p.tenure.lease.id; int(w.leases[id].holder) == i {
 			to.leases[id] = lease{holder: nobody}
 		}
+		p.misled = false
 		p.tenure.note(func(t duty.Tenure) duty.Tenure { return t.Secured(receipt.Nothing()) })
-		return []edge{{pod: i, what: "lets its Lease go", to: to}}
+		out := []edge{{pod: i, what: "lets its Lease go", to: to}}
+		if w.unanswered > 0 {
+			out = append(out, m.loosen(w, i))
+		}
+		return out
 	}
+	p.misled = false
 	l := w.leases[s.id]
 	if l.holder != nobody && int(l.holder) != i && !l.expired && m.without != noLease {
 		p.tenure.note(duty.Tenure.NotSecured)
@@ -192,6 +213,19 @@ func (m *model) secure(w world, i int, s share) []edge {
 	to.leases[s.id] = lease{holder: int8(i), parts: s.parts} //nolint:gosec // an index below 3
 	p.tenure.note(func(t duty.Tenure) duty.Tenure { return t.Secured(s.shipped()) })
 	return []edge{{pod: i, what: "has the Lease of", about: lock{locks, s}, to: to}}
+}
+
+// loosen is a write that lets the own Lease go, and has no answer. It may arrive later.
+func (m *model) loosen(to world, i int) edge {
+	to.unanswered--
+	p := &to.pods[i]
+	if id := p.tenure.lease.id; int(to.leases[id].holder) == i {
+		to.leases[id].loose = true
+	}
+	if m.without != noLoosening {
+		p.tenure.note(duty.Tenure.Loosened)
+	}
+	return edge{pod: i, what: "lets its Lease go and gets no answer", to: to, fault: true}
 }
 
 // survey lists the Leases.

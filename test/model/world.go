@@ -23,16 +23,17 @@ const (
 type step string
 
 const (
-	whole     step = ""
-	noList    step = "T3: the others' receipts are not listed"
-	noRenewal step = "T2 after a restart: an earlier process's lock is not written again"
-	sameBytes step = "new bytes: a lock is written with the bytes of the last one"
-	noTest    step = "the swap: a write does not test the receipt that it replaces"
-	noRead    step = "the read: a write without an answer counts as carried out"
-	fastGive  step = "the wait: work counts as stopped as soon as it is told to stop"
-	noSurvey  step = "T3 in strict mode: the others' Leases are not listed"
-	noLease   step = "T2 in strict mode: a Lease is taken whoever has it"
-	noRefence step = "T3 after an interruption: work goes on under a Lease that is renewed"
+	whole       step = ""
+	noList      step = "T3: the others' receipts are not listed"
+	noRenewal   step = "T2 after a restart: an earlier process's lock is not written again"
+	sameBytes   step = "new bytes: a lock is written with the bytes of the last one"
+	noTest      step = "the swap: a write does not test the receipt that it replaces"
+	noRead      step = "the read: a write without an answer counts as carried out"
+	fastGive    step = "the wait: work counts as stopped as soon as it is told to stop"
+	noSurvey    step = "T3 in strict mode: the others' Leases are not listed"
+	noLease     step = "T2 in strict mode: a Lease is taken whoever has it"
+	noRefence   step = "T3 after an interruption: work goes on under a Lease that is renewed"
+	noLoosening step = "T3 in strict mode: a Lease that was told to go without an answer counts as held"
 )
 
 // budget bounds a model.
@@ -85,10 +86,10 @@ type written struct {
 }
 
 type tenure struct {
-	known, renewed, listed, surveyed, unsure, stopping, doubts, slotTaken, strict, leaseTaken bool
-	receipt                                                                                   written
-	partsTaken                                                                                uint8
-	working, keep, lease                                                                      share
+	known, renewed, listed, surveyed, unsure, stopping, doubts, slotTaken, strict, loose, leaseTaken bool
+	receipt                                                                                          written
+	partsTaken                                                                                       uint8
+	working, keep, lease                                                                             share
 }
 
 type pod struct {
@@ -104,6 +105,8 @@ type pod struct {
 	to   written
 	// wrote counts receipts, and is the bytes of the newest one.
 	wrote uint8
+	// misled says that its Lease is free and that its clock does not say so.
+	misled bool
 }
 
 // lease is the Lease of one slot.
@@ -111,6 +114,8 @@ type lease struct {
 	holder  int8
 	expired bool
 	parts   uint8
+	// loose says that a write may still arrive that lets it go. It tests the version, so the next write of the Lease ends that.
+	loose bool
 }
 
 type world struct {
@@ -296,7 +301,7 @@ func (t tenure) shipped() duty.Tenure {
 	return duty.Tenure{
 		Known: t.known, Lock: t.receipt.shipped(), Renewed: t.renewed, Listed: t.listed, Surveyed: t.surveyed,
 		Others: duty.Others{Slot: t.slotTaken, Partitions: set(t.partsTaken)}, Working: t.working.shipped(), Unsure: t.unsure,
-		Stopping: t.stopping, Keep: t.keep.shipped(), Doubts: t.doubts, Strict: t.strict, Lease: t.lease.shipped(), Taken: t.leaseTaken,
+		Stopping: t.stopping, Keep: t.keep.shipped(), Doubts: t.doubts, Strict: t.strict, Lease: t.lease.shipped(), Loose: t.loose, Taken: t.leaseTaken,
 	}
 }
 
@@ -305,7 +310,7 @@ func tenureOf(t duty.Tenure, bytes uint8) tenure {
 	return tenure{
 		known: t.Known, receipt: written{lockOf(t.Lock), bytes}, renewed: t.Renewed, listed: t.Listed, surveyed: t.Surveyed,
 		slotTaken: t.Others.Slot, partsTaken: mask(t.Others.Partitions), working: shareOf(t.Working), unsure: t.Unsure,
-		stopping: t.Stopping, keep: shareOf(t.Keep), doubts: t.Doubts, strict: t.Strict, lease: shareOf(t.Lease), leaseTaken: t.Taken,
+		stopping: t.Stopping, keep: shareOf(t.Keep), doubts: t.Doubts, strict: t.Strict, lease: shareOf(t.Lease), loose: t.Loose, leaseTaken: t.Taken,
 	}
 }
 

@@ -99,7 +99,7 @@ func Step(t Tenure, w Wish) Duty {
 		return t.give()
 	case t.Taken:
 		return t.shrink(receipt.Nothing(), waiting())
-	case t.Strict && !t.Lease.Covers(t.Lock.Share):
+	case t.Strict && !t.secured(t.Lock.Share):
 		return t.secure(t.Lock.Share)
 	case !t.Renewed:
 		return Duty{Do: Write, Lock: t.Lock}
@@ -124,7 +124,7 @@ func (t Tenure) needless(w Wish) bool {
 func (t Tenure) wait(w Wish) Duty {
 	take := t.Lock.State != receipt.GaveUp && !w.Give && !w.Propose.Empty()
 	switch {
-	case take && t.Strict && !t.Lease.Covers(w.Propose):
+	case take && t.Strict && !t.secured(w.Propose):
 		return t.secure(w.Propose)
 	case take:
 		return Duty{Do: Write, Lock: Lock{State: receipt.Locks, Share: w.Propose}}

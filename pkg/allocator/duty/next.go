@@ -77,7 +77,7 @@ func (k Known) step(t Tenure, v View, now time.Time) Duty {
 	switch {
 	case next.Do == ReadPod || next.Do == Begin || next.Do == Stop || next.Do == CallOff:
 		return next
-	case k.Unseen && !t.Stopping:
+	case k.Unseen && !t.Stopping && (!k.Ends || next.Do == Rest): // who ends gives its slot back whatever the owner says
 		return Duty{Do: ReadOwner}
 	case next.Do != Rest || t.Stopping || v.Gone:
 		return next

@@ -28,6 +28,8 @@ type Tenure struct {
 	// Strict says that a Lease locks beside the receipt, and Lease is what the own one locks, Nothing without one whose time runs.
 	Strict bool
 	Lease  receipt.Share
+	// Loose says that the own Lease was told to go, and that it is not known whether it has or will. It protects nothing before it is written again.
+	Loose bool
 	// Taken says that another pod has the Lease of the slot that Lock locks.
 	Taken bool
 }
@@ -111,23 +113,32 @@ func (t Tenure) Resumed() Tenure {
 
 // Secured takes in what the own Lease says from now on. One that was not this pod's for a moment protects nothing before the next T2 and T3.
 func (t Tenure) Secured(share receipt.Share) Tenure {
-	if t.Lease.Empty() {
+	if t.Lease.Empty() || t.Loose {
 		t = t.unconfirmed()
 	}
-	t.Lease, t.Taken = share, false
+	t.Lease, t.Loose, t.Taken = share, false, false
 	return t
 }
 
+// Loosened takes in that the own Lease was told to go, without an answer or in vain.
+func (t Tenure) Loosened() Tenure {
+	t.Loose = true
+	return t
+}
+
+// secured reports whether the own Lease locks the share.
+func (t Tenure) secured(share receipt.Share) bool { return !t.Loose && t.Lease.Covers(share) }
+
 // NotSecured takes in that another pod has the Lease that this one was to have.
 func (t Tenure) NotSecured() Tenure {
-	t.Lease, t.Taken = receipt.Nothing(), t.Lock.State == receipt.Locks
+	t.Lease, t.Loose, t.Taken = receipt.Nothing(), false, t.Lock.State == receipt.Locks
 	return t
 }
 
 // Fenced takes in that the time of the own Lease is over. The work stops by itself, and the next step comes when it has. A stop under way is
 // called off, and ends before the next work begins.
 func (t Tenure) Fenced() Tenure {
-	t.Lease, t.Working, t.Keep = receipt.Nothing(), receipt.Nothing(), receipt.Nothing()
+	t.Lease, t.Loose, t.Working, t.Keep = receipt.Nothing(), false, receipt.Nothing(), receipt.Nothing()
 	return t.unconfirmed()
 }
 
