@@ -152,8 +152,11 @@ func (i *Instance) loop(ctx context.Context) {
 	i.err = err
 	if i.current.Assigned() && !errors.Is(err, ErrClosed) {
 		state := identity.StateDraining // the pod still locks its slot
-		if errors.Is(err, allocator.ErrPodGone) {
+		switch {
+		case errors.Is(err, allocator.ErrPodGone):
 			state = identity.StateLost
+		case i.options.FenceAfter > 0:
+			state = identity.StateFenced // nobody renews the Lease any more
 		}
 		i.withdraw(state)
 	}

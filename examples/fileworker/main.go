@@ -59,7 +59,7 @@ func act(ctx context.Context, dir string, id identity.Identity) {
 		return
 	}
 	log.Printf("no id now, the state is %s", id.State)
-	if url := os.Getenv("DRAIN_URL"); url != "" && id.State == identity.StateDraining {
+	if url := os.Getenv("DRAIN_URL"); url != "" && id.State == identity.StateDraining && id.Stop != 0 {
 		sayDrained(ctx, dir, url, id.Stop)
 	}
 }

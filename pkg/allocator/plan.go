@@ -50,9 +50,6 @@ func (a *Allocator) plan(ctx context.Context) error {
 		p.contenders = min(max(2*p.contenders, 2), mostContenders)
 		a.known.Unseen = true
 		return err
-	case errors.Is(err, store.ErrRefused):
-		p.undone.Again(a.clock.Now())
-		return err
 	case errors.Is(err, store.ErrNotKept):
 		a.adopt(written)
 		p.undone.Again(a.clock.Now())

@@ -55,7 +55,7 @@ func (c *Contact) Failed(err error) error {
 	switch {
 	case errors.Is(err, store.ErrNotKept), errors.Is(err, store.ErrRefused):
 		if c.failing != err.Error() {
-			// Log: an error: the API server refuses a write, or accepted one and does not have what was written. Who has an id keeps it.
+			// Log: an error: the API server refuses a write, or accepted one and does not have what was written. Who has an id keeps it, but not without a Lease in strict mode.
 			// Do: look for an admission webhook or policy that refuses or changes idalloc's annotations or labels.
 			c.log.Error(err, "a write was refused, or did not last; it is written again later")
 		}
