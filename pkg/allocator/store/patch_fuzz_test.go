@@ -79,7 +79,7 @@ func readMap(text string) (m map[string]string, ok bool) {
 func FuzzOwnerPatch(f *testing.F) {
 	f.Fuzz(func(t *testing.T, annotations, uid, version string, generation int64, deployment bool, slots, asked string, partitions uint8) {
 		others, ok := readMap(annotations)
-		if !ok || !utf8.ValidString(uid) || !utf8.ValidString(version) {
+		if !ok || !utf8.ValidString(uid) || !utf8.ValidString(version) || generation == 0 { // the API server begins with 1
 			return
 		}
 		var next assignment.State
