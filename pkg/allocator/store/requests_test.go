@@ -83,9 +83,21 @@ func TestARevisionIsThatOfTheReplicaSet(t *testing.T) {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
 	}
-	current := Owner{Rollout: Rollout{Revision: "3"}}
-	if !(Revision{Number: "3"}).Current(current) || (Revision{Number: "2"}).Current(current) || (Revision{}).Current(Owner{}) {
-		t.Error("only the revision of the Deployment's number is current, and none is if it has no number yet")
+	owner := Owner{UID: "d", Rollout: Rollout{Revision: "3"}}
+	for name, tc := range map[string]struct {
+		revision Revision
+		owner    Owner
+		want     bool
+	}{
+		"the Deployment's number":          {Revision{Number: "3", Controller: "d"}, owner, true},
+		"another number":                   {Revision{Number: "2", Controller: "d"}, owner, false},
+		"the number, of one deleted":       {Revision{Number: "3", Controller: "before"}, owner, false},
+		"the number, left without owner":   {Revision{Number: "3"}, owner, false},
+		"the Deployment has no number yet": {Revision{Controller: "d"}, Owner{UID: "d"}, false},
+	} {
+		if got := tc.revision.Current(tc.owner); got != tc.want {
+			t.Errorf("%s: current is %t", name, got)
+		}
 	}
 }
 

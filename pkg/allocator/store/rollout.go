@@ -90,8 +90,10 @@ type Revision struct {
 	Controller types.UID
 }
 
-// Current reports whether this is the owner's current revision.
-func (r Revision) Current(o Owner) bool { return r.Number != "" && r.Number == o.Rollout.Revision }
+// Current reports whether this is the owner's current revision. A ReplicaSet that a deleted Deployment left behind may have the same number.
+func (r Revision) Current(o Owner) bool {
+	return r.Number != "" && r.Number == o.Rollout.Revision && r.Controller == o.UID
+}
 
 // RevisionOf reads the revision that a pod of a Deployment belongs to, from its ReplicaSet. For a pod without a ReplicaSet
 // it returns the zero Revision, which is never current. Errors: as of Get.
