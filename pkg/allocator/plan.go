@@ -3,12 +3,10 @@ package allocator
 import (
 	"context"
 	"errors"
-	"maps"
 	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/census"
 	"github.com/idalloc/idalloc/pkg/allocator/event"
-	"github.com/idalloc/idalloc/pkg/allocator/pace"
 	"github.com/idalloc/idalloc/pkg/allocator/proposal"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
@@ -58,26 +56,17 @@ func (a *Allocator) plan(ctx context.Context) error {
 		return err
 	}
 	a.retry.Reset()
-	a.noteWrite(owner, decision)
+	if a.tenure.Lock.State == receipt.Locks {
+		a.changes.Restored(owner, decision, a.tenure.Lock.Share)
+	}
+	a.changes.Wrote(owner, decision, func(id int) time.Duration { return a.clock.Since(p.vacant.Since(id)) })
+	a.noteUndone(owner.Record.State, *decision.Next)
 	p.made, p.planned, p.outcome = true, written, decision
 	p.unsureAt = a.clock.Now().Add(a.pace.ReadAgain())
 	a.adopt(written)
 	a.known.Outcome = a.known.Outcome || !a.named(written)
 	a.known.Turn, p.drops, p.contenders = time.Time{}, false, 1
 	return nil
-}
-
-// noteWrite tells of a write, and notes whether the one before was undone.
-func (a *Allocator) noteWrite(before store.Owner, d proposal.Decision) {
-	p := &a.plans
-	if a.tenure.Lock.State == receipt.Locks {
-		const told = 4 // times in a row
-		again := maps.Equal(d.Next.Encode(), p.planned.Record.State.Encode())
-		if (a.changes.Restored(before, d, a.tenure.Lock.Share) || again) && p.undone.Again(a.clock.Now()) == told {
-			a.happened.Tell(event.Undone{Longest: pace.MaxDamping})
-		}
-	}
-	a.changes.Wrote(before, d, func(id int) time.Duration { return a.clock.Since(p.vacant.Since(id)) })
 }
 
 // decide lists the pods and plans for what it finds. If a Deployment has no slot for this pod, or a hand-over is under way, it reads where the

@@ -2,8 +2,11 @@ package allocator
 
 import (
 	"math"
+	"slices"
 	"time"
 
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/event"
 	"github.com/idalloc/idalloc/pkg/allocator/pace"
 	"github.com/idalloc/idalloc/pkg/allocator/peers"
 	"github.com/idalloc/idalloc/pkg/allocator/proposal"
@@ -35,8 +38,11 @@ type plans struct {
 	unsureAt time.Time
 	// reservedSince is when this waiter first saw a free slot that it must leave to others.
 	reservedSince time.Time
-	// undone is how often somebody else changed the entry that this pod wrote.
-	undone pace.Undone
+	// undone is how often somebody undid what pods wrote. The last write of this process changed was to wrote. heardUndone says that it has heard
+	// since that something was undone.
+	undone      pace.Undone
+	heardUndone bool
+	was, wrote  assignment.State
 	// vainUntil is until when a plan about partitions is not made again, or one that the streams alone speak for. again is the back-off of the
 	// latter: the streams may lag behind the lists.
 	vainUntil time.Time
@@ -56,6 +62,7 @@ func (p *plans) gave() { p.made, p.reservedSince, p.vainUntil = false, time.Time
 // heard takes in a newer moment of the owner.
 func (p *plans) heard(a *Allocator, before store.Owner) {
 	now := a.view.owner
+	a.hearUndone(before, now)
 	p.vacant.See(now, a.clock.Now())
 	if id, named := now.Record.State.Slots.Of(a.o.Pod); a.blocked.lease.Holder != "" && (!named || id != a.blocked.lease.ID) {
 		a.blocked, a.known.Again = blocked{}, time.Time{} // it is to have another slot, or none
@@ -70,6 +77,41 @@ func (p *plans) heard(a *Allocator, before store.Owner) {
 	if !a.named(before) && a.named(now) && a.contact.Owner() != nil && !p.made && a.tenure.Lock.State != receipt.Locks {
 		a.known.Again = later(a.known.Again, a.clock.Now().Add(a.pace.Queue(p.contenders))) // all hear of it at the same moment
 		a.work.listenAt = later(a.work.listenAt, a.known.Again)
+	}
+}
+
+// hearUndone takes in that the owner does not say any more what it said of this pod. All whom that concerns wait longer, not only who wrote it.
+func (a *Allocator) hearUndone(before, now store.Owner) {
+	says := func(owner store.Owner) bool {
+		_, asks := owner.Record.State.Handover.Of(a.o.Pod)
+		return asks || a.named(owner)
+	}
+	if says(before) && !says(now) && a.tenure.Lock.State != receipt.GaveUp && !a.known.Ends {
+		a.plans.heardUndone = true
+		a.undone()
+	}
+}
+
+// noteUndone takes in a write, and that it repeats a part of the last one, which somebody undid. It may have been heard of already.
+func (a *Allocator) noteUndone(is, next assignment.State) {
+	p := &a.plans
+	repeats := func(was, wrote, is, next assignment.Slots) bool {
+		return slices.ContainsFunc(slices.Concat(is.IDs(), next.IDs()), func(id int) bool {
+			return is[id] != next[id] && was[id] != wrote[id] && wrote[id] == next[id]
+		})
+	}
+	if !p.heardUndone && (repeats(p.was.Slots, p.wrote.Slots, is.Slots, next.Slots) || repeats(p.was.Handover, p.wrote.Handover, is.Handover, next.Handover) ||
+		!is.Row.Same(next.Row) && !p.was.Row.Same(p.wrote.Row) && p.wrote.Row.Same(next.Row)) {
+		a.undone()
+	}
+	p.was, p.wrote, p.heardUndone = is, next, false
+}
+
+// undone has the next turns of this process come later, whatever it is.
+func (a *Allocator) undone() {
+	const told = 4 // times in a row
+	if a.plans.undone.Again(a.clock.Now()) == told {
+		a.happened.Tell(event.Undone{Longest: pace.MaxDamping})
 	}
 }
 

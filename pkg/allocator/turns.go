@@ -35,19 +35,21 @@ func (a *Allocator) reconsider() {
 // turn draws how long this process lets others plan first.
 func (a *Allocator) turn(scale time.Duration) time.Duration {
 	p, owner := &a.plans, a.view.owner
+	n, join := p.contenders, time.Duration(0)
 	switch a.tenure.Lock.State {
 	case receipt.Locks:
-		damped := p.undone.Damping()
-		return damped + a.pace.Window(max(owner.Count, 2), max(a.pace.Calm(), damped/4)) + a.joinIn()
+		n, scale, join = max(owner.Count, 2), a.pace.Calm(), a.joinIn()
 	case receipt.GaveUp:
-		givers := len(owner.Record.State.Handover)
-		if givers == 0 {
-			givers = owner.Count
+		if n, scale = len(owner.Record.State.Handover), min(scale, time.Second); n == 0 {
+			n = owner.Count
 		}
-		return a.pace.Window(givers, min(scale, time.Second))
 	case receipt.None, receipt.Waits, receipt.Unreadable:
 	}
-	return a.pace.Window(p.contenders, scale)
+	damped := p.undone.Damping()
+	if damped > 0 {
+		n, scale = max(n, 2), max(scale, damped/4)
+	}
+	return damped + a.pace.Window(n, scale) + join
 }
 
 // holderPlans is for a pod with a slot: it plans if the map does not say so, or if partitions are to move.

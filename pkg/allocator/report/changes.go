@@ -130,7 +130,7 @@ func (c *Changes) Large(owner store.Owner, d proposal.Decision) {
 }
 
 // Restored tells that this pod, which locks the share, put back what somebody else changed of what idalloc writes on the owner.
-func (c *Changes) Restored(before store.Owner, d proposal.Decision, mine receipt.Share) bool {
+func (c *Changes) Restored(before store.Owner, d proposal.Decision, mine receipt.Share) {
 	was := before.Record
 	// Event: Normal: somebody else changed or removed idalloc's annotations on the workload: `kubectl replace`, a deployment tool, a person, or `kubectl
 	// rollout undo`, which brings an old copy back. The pods wrote them again from their receipts, and no pod's work stopped.
@@ -153,13 +153,12 @@ func (c *Changes) Restored(before store.Owner, d proposal.Decision, mine receipt
 	case mine.Of > 0 && was.State.Row == nil && c.listed && d.Next.Row != nil:
 		damaged.Detail = fmt.Sprintf("somebody else removed annotation %s: written again as the pods' receipts say", assignment.PartitionOwnersKey)
 	default:
-		return false
+		return
 	}
 	taken := takenWith(c.intact, before.Annotations)
 	damaged.Expected = damaged.Expected && taken == ""
 	damaged.Detail += cmp.Or(taken, "; nobody's work stopped")
 	c.happened(damaged)
-	return true
 }
 
 // takenWith says which of the user's annotations a write changed that changed idalloc's, too, as kubectl replace and kubectl rollout undo do.

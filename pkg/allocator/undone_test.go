@@ -1,0 +1,144 @@
+package allocator_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/clock"
+
+	"github.com/idalloc/idalloc/pkg/allocator"
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/test/apifake"
+)
+
+// newer makes a ReplicaSet with this revision, and a pod of it.
+func (b *bench) newer(set, revision, pod string) {
+	b.api.Put(replicaSet(set, revision))
+	o := apifake.Pod(pod)
+	controller := true
+	o.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: apifake.Apps, Kind: store.ReplicaSet, Name: set, UID: apifake.UIDOf(set), Controller: &controller}})
+	b.api.Put(o)
+}
+
+// rolls has the Deployment say that this revision is the current one.
+func (b *bench) rolls(revision string, pods int64) {
+	b.api.Change(apifake.Deployment, apifake.Worker, func(o *unstructured.Unstructured) {
+		a := o.GetAnnotations()
+		a["deployment.kubernetes.io/revision"] = revision
+		o.SetAnnotations(a)
+		o.Object["status"] = map[string]any{"replicas": pods, "updatedReplicas": pods - 1, "readyReplicas": int64(1), "availableReplicas": int64(1)}
+	})
+}
+
+// ahead is a clock that goes before another one.
+type ahead struct {
+	clock.Clock
+
+	by time.Duration
+}
+
+func (a ahead) Now() time.Time                  { return a.Clock.Now().Add(a.by) }
+func (a ahead) Since(t time.Time) time.Duration { return a.Now().Sub(t) }
+
+// Whoever it is that undoes what a pod writes on the owner: the pod writes it later and later.
+func TestWhatOthersUndoAgainAndAgainIsWrittenSeldom(t *testing.T) {
+	undo := func(b *bench, undoes func(a map[string]string) bool) {
+		go b.api.Await(b.t.Context(), func() bool {
+			if undoes(b.api.Get(apifake.Deployment, apifake.Worker).GetAnnotations()) {
+				b.api.Change(apifake.Deployment, apifake.Worker, func(o *unstructured.Unstructured) {
+					if a := o.GetAnnotations(); undoes(a) {
+						o.SetAnnotations(a)
+					}
+				})
+			}
+			return false
+		})
+	}
+	keepsWorking := func(o *allocator.Options) {
+		o.Stop = func(ctx context.Context, _ allocator.Stop) error { <-ctx.Done(); return ctx.Err() }
+	}
+	for name, act := range map[string]func(b *bench){
+		"a waiter's request is removed": func(b *bench) {
+			b.rolls("2", 2)
+			b.newer("rs-2", "2", "new")
+			undo(b, func(a map[string]string) bool {
+				_, has := a[assignment.HandoverKey]
+				delete(a, assignment.HandoverKey)
+				return has
+			})
+			b.start("new", nil)
+		},
+		"a holder's entry is removed": func(b *bench) {
+			undo(b, func(a map[string]string) bool { _, has := a[assignment.Key]; delete(a, assignment.Key); return has })
+		},
+		"a dead pod is named again": func(b *bench) {
+			undo(b, func(a map[string]string) bool {
+				named := strings.Contains(a[assignment.Key], "ghost")
+				a[assignment.Key] = `{"0":"p0","1":"ghost"}`
+				return !named
+			})
+			b.pod("new")
+			b.start("new", nil)
+		},
+		"two revisions take themselves for the current one": func(b *bench) {
+			b.rolls("2", 3)
+			b.newer("rs-2", "2", "one")
+			b.newer("rs-3", "2", "other")
+			b.start("one", nil)
+			b.start("other", nil)
+		},
+		"two clocks differ about a lost pod": func(b *bench) {
+			b.scale(2)
+			b.pod("lost")
+			b.api.Change(apifake.Pods, "lost", func(o *unstructured.Unstructured) {
+				r := receipt.Receipt{UID: string(o.GetUID()), Owner: "Deployment/worker", State: receipt.Locks, Share: receipt.Share{ID: 1}, Write: "w", Strict: true}
+				o.SetAnnotations(map[string]string{receipt.Key: r.Encode()})
+				o.SetLabels(map[string]string{"app": apifake.Worker, receipt.IDLabel: "1", receipt.OwnerLabel: assignment.OwnerLabelValue(r.Owner)})
+				deadline := metav1.NewTime(b.clk.Now().Add(24 * time.Hour))
+				o.SetDeletionTimestamp(&deadline)
+			})
+			b.pod("one")
+			b.pod("other")
+			b.start("one", nil)
+			b.start("other", func(o *allocator.Options) {
+				s, err := store.New(b.api.Config(), ahead{b.clk, 48 * time.Hour})
+				if err != nil {
+					b.t.Fatal(err)
+				}
+				o.Store = s
+			})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, 1)
+			b.pod("p0")
+			b.start("p0", keepsWorking)
+			b.until("the id", has(0))
+			writes := make(chan time.Time, 10000)
+			b.api.Before(func(_ http.ResponseWriter, r *http.Request) bool {
+				if r.Method == http.MethodPatch && strings.HasSuffix(r.URL.Path, "/deployments/worker") {
+					writes <- b.clk.Now()
+				}
+				return false
+			})
+			act(b)
+			const most, long = 100, 5 * time.Second
+			last := <-writes
+			for range most {
+				at := <-writes
+				if at.Sub(last) >= long {
+					return
+				}
+				last = at
+			}
+			t.Errorf("%d writes, and never %s between two of them", most, long)
+		})
+	}
+}
