@@ -269,19 +269,30 @@ func TestAWaiterBesideAFreeSlotIsSeenBeforeTheRepair(t *testing.T) {
 }
 
 func TestASlotOfAPodThatNeverRanIsMissedByThoseWhoGetNone(t *testing.T) {
-	for served, promise := range map[string]string{`{"0":"a","1":"stuck"}`: "", `{"0":"other","1":"stuck"}`: prompt} {
+	for name, tc := range map[string]struct {
+		served  string
+		plans   bool
+		promise string
+	}{
+		"both get one":           {`{"0":"a","1":"stuck"}`, true, ""},
+		"it gets none":           {`{"0":"other","1":"stuck"}`, true, prompt},
+		"somebody edits the map": {`{"0":"other","1":"stuck"}`, false, ""},
+	} {
+		t.Log(name)
 		staged(t, profile.Profile{}, func(s stage) {
 			a := s.Puppet("a")
 			s.Server.Put(object.KindOf(object.Pods), object.Object{
 				object.Metadata: object.Object{"name": "stuck", "labels": object.Object{world.AppLabel: world.OwnerName}}, "spec": object.Object{}, "status": object.Object{"phase": "Pending"},
 			}, server.Writer{Manager: "kubectl-create"})
 			s.judge.progress.slotless = map[*world.Process]time.Duration{a: s.Now() - waited}
-			s.Serving = a
+			if tc.plans {
+				s.Serving = a
+			}
 			s.ChangeOwner(server.Writer{Manager: assignment.FieldManager}, func(o object.Object) {
-				object.SetText(o, "annotations", assignment.Key, served)
+				object.SetText(o, "annotations", assignment.Key, tc.served)
 			})
 			s.Serving = nil
-			s.expect(t, promise)
+			s.expect(t, tc.promise)
 		})
 	}
 }

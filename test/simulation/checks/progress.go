@@ -260,8 +260,11 @@ func (g *progress) noteSlotless() {
 	g.slotless = now
 }
 
-// checkStarted reports a slot that a write gave to a pod that never ran, while one that runs has waited for long and gets none.
+// checkStarted reports a slot that a plan gave to a pod that never ran, while one that runs has waited for long and gets none.
 func (g *progress) checkStarted(v *server.Version) {
+	if g.w.Serving == nil {
+		return // somebody else wrote it
+	}
 	if v.Kind.Resource != object.Deployments && v.Kind.Resource != object.ReplicaSets || !v.Before.Exists() || g.w.Now()-g.troubled < aftermath {
 		return
 	}
