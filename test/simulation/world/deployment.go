@@ -154,14 +154,18 @@ func (w *World) limits(d object.Object) (surge, unavailable int) {
 
 func (w *World) countDeployment(d, current *server.Version, old []*server.Version) {
 	updated := object.Number(current.Object, "status", "replicas")
-	all, ready := updated, available(current)
+	all, ready, ending := updated, available(current), object.Number(current.Object, "status", "terminatingReplicas")
 	for _, rs := range old {
 		all += object.Number(rs.Object, "status", "replicas")
 		ready += available(rs)
+		ending += object.Number(rs.Object, "status", "terminatingReplicas")
 	}
 	w.Server.Change(object.Deployments, d.Name, server.Writer{Manager: ControllerManager}, func(o object.Object) {
 		status := object.Need(o, "status")
 		status["replicas"], status["updatedReplicas"] = int64(all), int64(updated)
 		status["readyReplicas"], status["availableReplicas"] = int64(ready), int64(ready)
+		if w.CountsEnding {
+			status["terminatingReplicas"] = int64(ending)
+		}
 	})
 }

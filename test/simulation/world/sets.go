@@ -55,8 +55,25 @@ func (w *World) reconcileSet(v *server.Version, prefix string) {
 	}
 	w.Server.Change(v.Kind.Resource, v.Name, server.Writer{Manager: ControllerManager}, func(o object.Object) {
 		status := object.Need(o, "status")
+		if v.Kind.Resource == object.Jobs {
+			status["active"], status["ready"], status["terminating"] = int64(len(active)), int64(ready), int64(w.ending(v))
+			return
+		}
 		status["replicas"], status["readyReplicas"], status["availableReplicas"] = int64(len(active)), int64(ready), int64(ready)
+		if w.CountsEnding {
+			status["terminatingReplicas"] = int64(w.ending(v))
+		}
 	})
+}
+
+// ending counts a controller's Terminating pods.
+func (w *World) ending(v *server.Version) (n int) {
+	for _, pod := range w.Server.Objects(object.Pods) {
+		if object.Controller(pod.Object) == object.UID(v.Object) && object.Terminating(pod.Object) && !object.Ended(pod.Object) {
+			n++
+		}
+	}
+	return n
 }
 
 // missing are the completion indexes below n that no pod has, or n empty ones where pods have none.
@@ -173,4 +190,7 @@ func (w *World) reconcileStatefulSet(v *server.Version) {
 			w.Server.DeletePod(pod.Name, w.Profile.Grace)
 		}
 	}
+	w.Server.Change(v.Kind.Resource, v.Name, server.Writer{Manager: ControllerManager}, func(o object.Object) {
+		object.Need(o, "status")["replicas"] = int64(len(w.podsOf(v)) + w.ending(v))
+	})
 }

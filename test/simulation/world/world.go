@@ -43,6 +43,8 @@ type World struct {
 	Broken map[int]bool   // templates whose programs end by themselves
 	Quiet  bool           // the faults are over
 	bound  bool           // the server does not accept the token of a pod that is gone
+	// CountsEnding says that the status of Deployments and ReplicaSets counts Terminating pods, as since Kubernetes 1.35.
+	CountsEnding bool
 
 	mu         sync.Mutex
 	pods       map[string]*kubeletPod
@@ -89,6 +91,7 @@ func New(seed uint64, p profile.Profile) *World {
 	}
 	w.Network = Network{Slower: 1}
 	w.bound = w.Dice("bound tokens").Chance(0.7)
+	w.CountsEnding = w.Dice("terminating replicas").Chance(0.5)
 	w.Server = server.New(w, server.Settings{PageSize: p.PageSize, CacheLag: p.CacheLag, WatchList: p.WatchList})
 	return w
 }
