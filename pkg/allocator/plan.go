@@ -107,6 +107,10 @@ func (a *Allocator) inVain(owner store.Owner, d proposal.Decision) {
 		if !a.named(owner) {
 			p.undone.Again(now) // its entry has no room, or another pod locks its slot, too
 		}
+		if a.sweeps() {
+			p.sweptInVain, p.sweepFrom = p.sweptInVain+1, now
+			return
+		}
 		p.vainUntil = now.Add(a.pace.Part(vainTime*time.Duration(max(1, len(owner.Record.State.Slots)))) * 2 / 3)
 		return
 	}

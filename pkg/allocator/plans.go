@@ -19,6 +19,8 @@ const (
 	mostContenders = 1 << 15
 	// vainTime is how often one of the holders plans in vain about partitions.
 	vainTime = 30 * time.Second
+	// sweepTime is how long the map may name dead pods, and sweepTurn how much longer for each holder whose id is lower: it may be dead, too.
+	sweepTime, sweepTurn = 4 * time.Second, time.Second
 )
 
 // plans is what a process knows about its turn to plan, and about what the last plan came to.
@@ -52,6 +54,9 @@ type plans struct {
 	// extended says that the turn was put off because the API server was slow.
 	extended bool
 	vacant   peers.Vacancies
+	// surplus is how many pods more the map names than the owner's status counts. sweepFrom is since when, or since the last plan for it in vain.
+	surplus, sweptInVain int
+	sweepFrom            time.Time
 	// drops says that a plan is to drop a request for this pod's slot.
 	drops bool
 }
@@ -64,6 +69,9 @@ func (p *plans) heard(a *Allocator, before store.Owner) {
 	now := a.view.owner
 	a.hearUndone(before, now)
 	p.vacant.See(now, a.clock.Now())
+	if n := surplusNames(now); n != p.surplus {
+		p.surplus, p.sweptInVain, p.sweepFrom = n, 0, a.clock.Now()
+	}
 	if id, named := now.Record.State.Slots.Of(a.o.Pod); a.blocked.lease.Holder != "" && (!named || id != a.blocked.lease.ID) {
 		a.blocked, a.known.Again = blocked{}, time.Time{} // it is to have another slot, or none
 	}
@@ -78,6 +86,14 @@ func (p *plans) heard(a *Allocator, before store.Owner) {
 		a.known.Again = later(a.known.Again, a.clock.Now().Add(a.pace.Queue(p.contenders))) // all hear of it at the same moment
 		a.work.listenAt = later(a.work.listenAt, a.known.Again)
 	}
+}
+
+// surplusNames counts by how many pods the map names more than the owner has. A status that counts not even this pod is older than it.
+func surplusNames(owner store.Owner) int {
+	if owner.Pods == 0 {
+		return 0
+	}
+	return max(0, len(owner.Record.State.Slots)-owner.Pods)
 }
 
 // hearUndone takes in that the owner does not say any more what it said of this pod. All whom that concerns wait longer, not only who wrote it.

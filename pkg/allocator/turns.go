@@ -2,6 +2,7 @@ package allocator
 
 import (
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/proposal"
@@ -52,7 +53,7 @@ func (a *Allocator) turn(scale time.Duration) time.Duration {
 	return damped + a.pace.Window(n, scale) + join
 }
 
-// holderPlans is for a pod with a slot: it plans if the map does not say so, or if partitions are to move.
+// holderPlans is for a pod with a slot: it plans if the map does not say so, if partitions are to move, or if dead pods are named.
 func (a *Allocator) holderPlans() bool {
 	owner, id := a.view.owner, a.tenure.Lock.Share.ID
 	switch {
@@ -61,7 +62,7 @@ func (a *Allocator) holderPlans() bool {
 	case id >= owner.Count: // a condemned pod yields its partitions, and others do not hear of that
 		return owner.Condemned(a.pod) && a.partitionsDue()
 	}
-	if owner.Record.State.Slots[id] != a.o.Pod || a.plans.drops || a.peers.NeighbourGone(a.ref, a.clock.Now()) {
+	if owner.Record.State.Slots[id] != a.o.Pod || a.plans.drops || a.peers.NeighbourGone(a.ref, a.clock.Now()) || a.sweeps() {
 		return true
 	}
 	return a.partitionsDue()
@@ -120,7 +121,7 @@ func (a *Allocator) alarms() []time.Time {
 		out = append(out, a.view.sought.Add(awayTime))
 	}
 	if a.tenure.Lock.State == receipt.Locks {
-		return append(out, p.vainUntil, p.vacant.Next(a.view.owner.Wish.FailoverAfter, a.clock.Now()), a.joinsAt(), a.idleAt(), a.peers.NeighbourEnds(a.ref))
+		return append(out, p.vainUntil, p.vacant.Next(a.view.owner.Wish.FailoverAfter, a.clock.Now()), a.joinsAt(), a.idleAt(), a.sweepsAt(), a.peers.NeighbourEnds(a.ref))
 	}
 	if p.made {
 		out = append(out, p.unsureAt, p.vainUntil)
@@ -184,3 +185,17 @@ func (a *Allocator) idleAt() time.Time {
 	}
 	return a.plans.lacksSince.Add(idleTime)
 }
+
+// sweepsAt is when this holder plans because the map names more pods than the owner has. The status comes with the watch that each holder has, so
+// nobody lists or follows pods to hear of it. The status lacks a pod that somebody relabelled, and before Kubernetes 1.35 those that end. Then the
+// plan is in vain, and the next one comes twice as late.
+func (a *Allocator) sweepsAt() time.Time {
+	p := &a.plans
+	if p.surplus == 0 {
+		return time.Time{}
+	}
+	lower, _ := slices.BinarySearch(a.view.owner.Record.State.Slots.IDs(), a.tenure.Lock.Share.ID)
+	return p.sweepFrom.Add((sweepTime + time.Duration(lower)*sweepTurn) << min(p.sweptInVain, 8))
+}
+
+func (a *Allocator) sweeps() bool { return a.plans.surplus > 0 && !a.clock.Now().Before(a.sweepsAt()) }

@@ -20,6 +20,8 @@ type Owner struct {
 	Count int
 	// OrdinalStart is a StatefulSet's .spec.ordinals.start.
 	OrdinalStart int
+	// Pods is how many live pods the owner has by its status. Before Kubernetes 1.35 it lacks Terminating ones of Deployments and ReplicaSets.
+	Pods int
 	// Rollout says how a Deployment replaces its pods. It is the zero value for other kinds.
 	Rollout Rollout
 	// Selector selects the owner's pods, in the form that list requests take.
@@ -53,6 +55,7 @@ func DecodeOwner(ref Ref, object *Object, earlier *Owner) (Owner, error) {
 		Controlled:      ref.Kind == ReplicaSet && metav1.GetControllerOfNoCopy(object) != nil,
 		OrdinalStart:    object.Spec.Ordinals.Start,
 		Count:           1, // Kubernetes' own default for replicas and parallelism
+		Pods:            object.Status.Replicas + object.Status.TerminatingReplicas + object.Status.Active + object.Status.Terminating,
 	}
 	if count := kinds[ref.Kind].count(&object.Spec); count != nil {
 		o.Count = *count

@@ -44,6 +44,11 @@ type status struct {
 	UpdatedReplicas   int `json:"updatedReplicas"`
 	ReadyReplicas     int `json:"readyReplicas"`
 	AvailableReplicas int `json:"availableReplicas"`
+	// TerminatingReplicas is not in Replicas, except for those of a StatefulSet, which does not have it. Kubernetes counts it since 1.35.
+	TerminatingReplicas int `json:"terminatingReplicas"`
+	// Active and Terminating are a Job's.
+	Active      int `json:"active"`
+	Terminating int `json:"terminating"`
 }
 
 // DeepCopyObject implements runtime.Object.

@@ -1,0 +1,109 @@
+package allocator_test
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/idalloc/idalloc/pkg/allocator"
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/identity"
+	"github.com/idalloc/idalloc/pkg/placement"
+	"github.com/idalloc/idalloc/test/apifake"
+)
+
+// names has the map name these pods, beside what it says, and the status count that many pods.
+func (b *bench) names(pods map[int]string, count, live int64) {
+	b.api.Change(apifake.Deployment, apifake.Worker, func(o *unstructured.Unstructured) {
+		a := o.GetAnnotations()
+		slots := assignment.Decode(a).State.Slots
+		maps.Copy(slots, pods)
+		a[assignment.Key] = slots.Encode()
+		o.SetAnnotations(a)
+		o.Object["status"] = map[string]any{"replicas": live}
+		if err := unstructured.SetNestedField(o.Object, count, "spec", "replicas"); err != nil {
+			b.t.Error(err)
+		}
+	})
+}
+
+// Nobody waits for the slots of pods that are gone. The map names live pods only all the same, by one write for all of them.
+func TestTheMapNamesLivePodsOnlyAfterTheLastDeadOneIsGone(t *testing.T) {
+	for name, tc := range map[string]struct {
+		count   int64
+		dead    map[int]string
+		divides bool
+	}{
+		"above the count, as after a scale-down":         {3, map[int]string{3: "d3", 4: "d4", 5: "d5", 6: "d6", 7: "d7"}, false},
+		"below the count, as at the end of a Job":        {8, map[int]string{3: "d3", 5: "d5", 7: "d7"}, false},
+		"above the count, of a workload with partitions": {3, map[int]string{3: "d3", 4: "d4"}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, 3)
+			if tc.divides {
+				b.annotate(map[string]string{assignment.PartitionCountKey: "12"})
+			}
+			for i := range 3 {
+				b.pod(fmt.Sprint("p", i))
+				b.start(fmt.Sprint("p", i), func(o *allocator.Options) { o.Divides = tc.divides })
+			}
+			b.until("three ids", has(0, 1, 2))
+			if tc.divides {
+				b.until("all partitions are worked on", func(now map[string]identity.Identity) bool {
+					all := placement.Set{}
+					for _, id := range now {
+						all = all.Union(id.Partitions.Owned())
+					}
+					return len(ids(now)) == 3 && all.Len() == 12
+				})
+			}
+			writes := make(chan string, 100)
+			b.api.Before(func(_ http.ResponseWriter, r *http.Request) bool {
+				if r.Method == http.MethodPatch && strings.HasSuffix(r.URL.Path, "/deployments/worker") {
+					writes <- b.api.Get(apifake.Deployment, apifake.Worker).GetResourceVersion()
+				}
+				return false
+			})
+			b.names(tc.dead, tc.count, 3)
+			b.await("the map names live pods only", func() bool {
+				return len(assignment.Decode(b.api.Get(apifake.Deployment, apifake.Worker).GetAnnotations()).State.Slots) == 3
+			})
+			if n := len(writes); n != 1 {
+				t.Errorf("%d writes take the dead pods out of the map, want one", n)
+			}
+		})
+	}
+}
+
+// A status that leaves out pods that the map names rightly, because they end or somebody relabelled them, makes nobody list again and again.
+func TestPodsThatTheStatusLacksAreListedForSeldom(t *testing.T) {
+	b := newBench(t, 2)
+	for i := range 2 {
+		b.pod(fmt.Sprint("p", i))
+		b.start(fmt.Sprint("p", i), nil)
+	}
+	b.until("two ids", has(0, 1))
+	lists := make(chan time.Time, 10000)
+	b.api.Before(func(_ http.ResponseWriter, r *http.Request) bool {
+		if q := r.URL.Query(); r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/pods") && q.Get("watch") == "" {
+			lists <- b.clk.Now()
+		}
+		return false
+	})
+	b.names(nil, 2, 1)
+	const most, long = 40, 2 * time.Minute
+	last := <-lists
+	for range most {
+		at := <-lists
+		if at.Sub(last) >= long {
+			return
+		}
+		last = at
+	}
+	t.Errorf("%d lists, and never %s between two of them", most, long)
+}
