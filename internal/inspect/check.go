@@ -142,7 +142,7 @@ func (c *checker) checkLocks() {
 }
 
 func (c *checker) checkEntries() {
-	var harmless []string // ids whose holders are dead, and that no pod needs
+	var left []string // ids whose holders are dead, while no live pod has an id and could say so
 	for _, id := range c.state.Slots.IDs() {
 		name := c.state.Slots[id]
 		p := c.pods[name]
@@ -151,10 +151,11 @@ func (c *checker) checkEntries() {
 		case why != "" && len(c.lockers[id]) > 0: // another pod has it
 			c.findf(Mismatch, id, name, "the assignment gives id %d to pod %s, which is %s, and pod %s locks it: the next pod that plans puts that right; if it stays, run %s",
 				id, name, why, c.lockers[id][0].Name, c.gc())
-		case why != "" && (id >= c.owner.Count || c.rollout.finished):
-			harmless = append(harmless, number(id))
+		case why != "" && len(c.lockers) == 0 && (id >= c.owner.Count || c.rollout.finished):
+			left = append(left, number(id))
 		case why != "":
-			c.findf(HeldByDead, id, name, "id %d belongs to pod %s, which is %s: the next pod that waits takes it; to free it now, run %s", id, name, why, c.gc())
+			c.findf(HeldByDead, id, name, "id %d belongs to pod %s, which is %s: a pod that waits takes it, or else a pod with an id takes it out of the assignment "+
+				"after ten seconds; if it stays, run %s", id, name, why, c.gc())
 		case c.overdue(p) && id < c.owner.Count:
 			c.findLost(id, p)
 		case p.Receipt.Slot() >= 0 && p.Receipt.Slot() != id && len(c.lockers[id]) == 0:
@@ -163,8 +164,8 @@ func (c *checker) checkEntries() {
 			c.checkProposal(id, p)
 		}
 	}
-	if len(harmless) > 0 {
-		c.warnf("dead pods have entries that nobody needs, of ids %s: %s removes them", few(harmless), c.gc())
+	if len(left) > 0 {
+		c.warnf("the assignment names dead pods, for ids %s, and no pod lives that could take them out: the next one does; %s does it now", few(left), c.gc())
 	}
 }
 

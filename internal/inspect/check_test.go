@@ -296,7 +296,15 @@ func TestCheck(t *testing.T) {
 				n.owner.Count = 2
 				delete(n.pods, "c")
 			},
-			says: []string{"entries that nobody needs, of ids 2"},
+			want: []brief{{HeldByDead, 2, "c"}},
+			says: []string{"after ten seconds", "idalloc gc deployment/worker -n shop"},
+		},
+		"nobody lives after a scale-down to 0": {
+			change: func(n *snapshot) {
+				n.owner.Count = 0
+				clear(n.pods)
+			},
+			says: []string{"for ids 0, 1, 2, and no pod lives", "idalloc gc deployment/worker -n shop"},
 		},
 		"a Job that has finished": {
 			change: func(n *snapshot) {

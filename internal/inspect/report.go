@@ -17,7 +17,7 @@ const (
 	// under the id, or both.
 	HeldTwice Kind = "heldTwice"
 	// HeldByDead: the map gives the id to a pod that is gone, Succeeded or Failed.
-	// Do: nothing while a pod waits, because it takes the slot. `gc` frees it now.
+	// Do: nothing for ten seconds: a pod that waits takes the slot, or else a pod with an id takes the name out. `gc` does it now.
 	HeldByDead Kind = "dead"
 	// Unheld: nobody has the id while a live pod waits, possibly one that gave its slot up for another pod.
 	// Do: give a pod that starts time (`--wait=1m`), then read idalloc's log in the pod that the sentence names. If that pod gave its slot up, the new

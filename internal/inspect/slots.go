@@ -24,7 +24,7 @@ const (
 	// Do: nothing, if fewer pods than the count are up yet. Otherwise read the log of a pod without an id.
 	Free State = "free"
 	// Dead: the pod that has it is gone, Succeeded or Failed.
-	// Do: nothing while a pod waits, because it takes the slot. Otherwise run `gc`.
+	// Do: nothing for ten seconds: a pod that waits takes the slot, or else a pod with an id takes the name out. If it stays, run `gc`.
 	Dead State = "dead"
 	// Lost: the pod that has it has outlived its grace period by 10 s and does not go, so that its node may be down.
 	// Do: see [a node is lost](operations.md#a-node-is-lost).
