@@ -32,6 +32,7 @@ func check(n snapshot) Report {
 	c.checkLocks()
 	c.checkEntries()
 	c.checkPods()
+	c.checkGrace()
 	c.checkWaiters()
 	c.checkBarred()
 	c.checkRequests()

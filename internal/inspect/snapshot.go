@@ -47,8 +47,8 @@ type pod struct {
 	revision, node, phase string
 	// runs says that the pod's object shows that idalloc runs in it.
 	runs bool
-	// ready is the pod's condition Ready.
-	ready bool
+	// ready is the pod's condition Ready. graceless says that each deletion of the pod is a force delete.
+	ready, graceless bool
 	// controller is the name of the pod's direct controller, empty if it has none. template is the hash of its Deployment's template.
 	controller, template string
 	// elsewhere is the pod's receipt if it is for another owner.
@@ -178,6 +178,7 @@ func newPod(u *unstructured.Unstructured, owner store.Owner, owned bool) pod {
 	p.node, _, _ = unstructured.NestedString(u.Object, "spec", "nodeName")
 	p.phase, _, _ = unstructured.NestedString(u.Object, "status", "phase")
 	p.ready = condition(u, "Ready")["status"] == "True"
+	p.graceless = store.Graceless(u)
 	p.runs = runsIdalloc(u)
 	p.written = store.LastWrite(u.GetManagedFields())
 	labels := u.GetLabels()

@@ -2,10 +2,13 @@ package allocator_test
 
 import (
 	"context"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -170,5 +173,34 @@ func (b *bench) moves(wish map[string]string, each int, steps []step) {
 	for _, s := range steps {
 		s.does(b, wish)
 		b.until("work under "+s.owner, under(s.owner))
+	}
+}
+
+func TestAPodWithoutAGracePeriodIsWarned(t *testing.T) {
+	for name, tc := range map[string]struct {
+		grace int64
+		fence time.Duration
+		want  bool
+	}{
+		"no time":                 {0, 0, true},
+		"no time, in strict mode": {0, time.Minute, false},
+		"a second":                {1, 0, false},
+	} {
+		b := newBench(t, 1)
+		b.pod("p0")
+		b.api.Change("Pod", "p0", func(o *unstructured.Unstructured) {
+			if err := unstructured.SetNestedField(o.Object, tc.grace, "spec", "terminationGracePeriodSeconds"); err != nil {
+				t.Fatal(err)
+			}
+		})
+		var said atomic.Bool
+		b.start("p0", func(o *allocator.Options) {
+			o.FenceAfter = tc.fence
+			o.Log = funcr.New(func(_, line string) { said.Store(said.Load() || strings.Contains(line, "no grace period")) }, funcr.Options{})
+		})
+		b.until("an id", has(0))
+		if said.Load() != tc.want {
+			t.Errorf("%s: the log warns: %t", name, said.Load())
+		}
 	}
 }
