@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -275,6 +277,28 @@ func TestAnErrorIsOneSentence(t *testing.T) {
 	text := standardError(t, func() { code = run(t.Context(), []string{"frobnicate"}) })
 	if want := "error: unknown command \"frobnicate\": see idalloc --help\n"; code != cli.ExitUsage || text != want {
 		t.Errorf("exit code %d, and on standard error %q", code, text)
+	}
+}
+
+// A server that does not answer is not a workload without a free slot.
+func TestInitSaysThatNoServerAnswers(t *testing.T) {
+	t.Cleanup(klog.ClearLogger)
+	t.Setenv("POD_NAME", "worker-0")
+	t.Setenv("POD_NAMESPACE", "demo")
+	closed := httptest.NewServer(nil)
+	closed.Close()
+	config := filepath.Join(t.TempDir(), "kubeconfig")
+	text := `{"clusters": [{"name": "c", "cluster": {"server": "` + closed.URL + `"}}], "contexts": [{"name": "c", "context": {"cluster": "c"}}], "current-context": "c"}`
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code := cli.ExitDone
+	said := standardError(t, func() {
+		code = run(t.Context(), []string{"init", "--kubeconfig=" + config, "--timeout=1ms", "--dir=" + t.TempDir()})
+	})
+	_, sentence, _ := strings.Cut(said, "error: ")
+	if code != cli.ExitNoSlot || strings.Contains(sentence, "no slot") || strings.Count(sentence, "idalloc:") != 1 || !strings.Contains(sentence, "no answer from the API server") {
+		t.Errorf("exit code %d, and it says %q", code, sentence)
 	}
 }
 

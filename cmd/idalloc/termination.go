@@ -4,6 +4,8 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
+
+	"github.com/idalloc/idalloc/internal/cli"
 )
 
 const (
@@ -29,7 +31,7 @@ func leaveWord(path string, cmd *cobra.Command, err error) {
 	if oerr != nil {
 		return
 	}
-	text := "error: " + err.Error()
+	text := "error: " + cli.Sentence(err)
 	_, _ = f.WriteString(text[:min(len(text), maxTermination)])
 	_ = f.Close()
 }

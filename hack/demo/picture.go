@@ -30,14 +30,15 @@ func picture(output string) string {
 	for i, colour := range []string{"#ff5f57", "#febc2e", "#28c840"} {
 		fmt.Fprintf(&b, `<circle cx="%d" cy="%d" r="5" fill="%s"/>`+"\n", margin+i*lineHeight, titleBar/2, colour)
 	}
-	fmt.Fprintf(&b, `<g font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, monospace" font-size="%d" fill="#c9d1d9" xml:space="preserve">`+"\n", fontSize)
+	fmt.Fprintf(&b, `<g font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, monospace" font-size="%d" fill="#c9d1d9">`+"\n", fontSize)
 	for i, line := range lines {
 		if line == "" {
 			continue
 		}
+		// xml:space stands on each text: browsers do not inherit it from the group.
 		var text strings.Builder
 		_ = xml.EscapeText(&text, []byte(line)) // a Builder takes everything
-		fmt.Fprintf(&b, `<text x="%d" y="%d"%s>%s</text>`+"\n", margin, titleBar+(i+1)*lineHeight-fontSize/3, look(line), text.String())
+		fmt.Fprintf(&b, `<text x="%d" y="%d"%s xml:space="preserve">%s</text>`+"\n", margin, titleBar+(i+1)*lineHeight-fontSize/3, look(line), text.String())
 	}
 	b.WriteString("</g>\n</svg>\n")
 	return b.String()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -32,10 +33,17 @@ func TestThePictureIsThatOfTheRecord(t *testing.T) {
 	}
 	d := xml.NewDecoder(strings.NewReader(svg))
 	for {
-		if _, err := d.Token(); errors.Is(err, io.EOF) {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
 			return
 		} else if err != nil {
 			t.Fatal(err)
+		}
+		// A browser collapses the spaces of a text without this attribute of its own.
+		if text, is := token.(xml.StartElement); is && text.Name.Local == "text" && !slices.ContainsFunc(text.Attr, func(a xml.Attr) bool {
+			return a.Name.Local == "space" && a.Value == "preserve"
+		}) {
+			t.Errorf("a text of the picture loses its columns: %v", text)
 		}
 	}
 }

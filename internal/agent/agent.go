@@ -242,10 +242,19 @@ func (a *agent) newAllocator(ctx context.Context) (*allocator.Allocator, error) 
 	return alloc, a.dir.adopt(alloc.PodUID())
 }
 
+// late is allocator.ErrNoSlot for those that ask. Its text is about what the timeout interrupted.
+type late struct{ error }
+
+// Unwrap returns the error without its type.
+func (l late) Unwrap() error { return l.error }
+
+// Is reports whether the error counts as target.
+func (l late) Is(target error) bool { return target == allocator.ErrNoSlot } //nolint:errorlint // it is a sentinel
+
 // noSlotIfLate adds allocator.ErrNoSlot to an error that the timeout caused, whatever it interrupted.
 func noSlotIfLate(err error) error {
 	if errors.Is(err, ErrTimeout) && !errors.Is(err, allocator.ErrNoSlot) {
-		return fmt.Errorf("%w: %w", allocator.ErrNoSlot, err)
+		return late{err}
 	}
 	return err
 }

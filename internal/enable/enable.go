@@ -43,6 +43,9 @@ func For(ref store.Ref, whole *unstructured.Unstructured, o Options) (Plan, erro
 	if !found { // as with an error
 		return Plan{}, errors.Join(err, fmt.Errorf("%s in namespace %s has no pod template", ref, ref.Namespace))
 	}
+	if grace, set, _ := unstructured.NestedInt64(template, "spec", "terminationGracePeriodSeconds"); set && grace == 0 && !o.Strict {
+		return Plan{}, fmt.Errorf("%s in namespace %s: %s (--strict)", ref, ref.Namespace, inject.NoGrace)
+	}
 	own, _, _ := unstructured.NestedString(template, "spec", "serviceAccountName")
 	asked, _, _ := unstructured.NestedString(template, "metadata", "annotations", inject.AccountKey)
 	if own == "default" {

@@ -33,6 +33,20 @@ func worker(t *testing.T, kind, template string) (store.Ref, *unstructured.Unstr
 	return ref, u
 }
 
+// Each ordinary deletion of such a pod is a force delete. Only strict mode is safe then.
+func TestAWorkloadWithoutAGracePeriodIsRefused(t *testing.T) {
+	ref, whole := worker(t, deploy, "spec: {}")
+	if err := unstructured.SetNestedField(whole.Object, int64(0), "spec", "template", "spec", "terminationGracePeriodSeconds"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := For(ref, whole, Options{AccountOnly: true}); err == nil || !strings.Contains(err.Error(), "terminationGracePeriodSeconds is 0") {
+		t.Errorf("without strict mode the error is %v", err)
+	}
+	if _, err := For(ref, whole, Options{Strict: true}); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestWhatIsApplied(t *testing.T) {
 	for name, tc := range map[string]struct {
 		kind, template string

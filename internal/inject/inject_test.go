@@ -124,6 +124,7 @@ func TestWhatCannotHaveTheSidecar(t *testing.T) {
 		`limits is "cpu=1,,memory=1": use NAME=QUANTITY`:                         workload(`inject.idalloc.dev/limits: "cpu=1,,memory=1"`, main),
 		`limits is "memory=48 MiB": use NAME=QUANTITY`:                           workload(`inject.idalloc.dev/limits: memory=48 MiB`, main),
 		`limits is "": use NAME=QUANTITY`:                                        workload(`inject.idalloc.dev/limits: ""`, main),
+		`terminationGracePeriodSeconds is 0`:                                     workload("", main+", terminationGracePeriodSeconds: 0"),
 		`container main runs idalloc itself`:                                     workload("", "containers: [{name: main, command: [/bin/idalloc, run, --, x]}]"),
 		`container log runs idalloc itself, and two of a pod would act`:          workload("", main+", initContainers: [{name: log, image: 'example.com:5000/idalloc:v1@sha256:0', args: [init]}]"),
 		`container helper runs idalloc itself`:                                   workload(`idalloc.dev/injected: "true"`, "containers: [{name: helper, args: [idalloc, watch]}], initContainers: [{name: idalloc, restartPolicy: Always}]"),

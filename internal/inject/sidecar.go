@@ -66,8 +66,16 @@ type pod struct {
 	changed bool
 }
 
+// NoGrace says why a pod template without a grace period is refused, unless strict mode protects its ids. The policy of config/inject/refusal.yaml says
+// the same.
+const NoGrace = "terminationGracePeriodSeconds is 0, so that each deletion of a pod is a force delete, and two pods may act under one id: " +
+	"remove it, or use strict mode"
+
 // check returns why the pod cannot have the sidecar.
 func (p *pod) check() error {
+	if value(p.spec, "terminationGracePeriodSeconds") == "0" && p.settings.fenceAfter == "" {
+		return errors.New(NoGrace)
+	}
 	for _, name := range p.settings.containers {
 		if named(list(p.spec, "containers"), "name", name) < 0 && named(list(p.spec, "initContainers"), "name", name) < 0 || name == container {
 			return fmt.Errorf("annotation %s names %q, which is no container of the pod: write names of containers, with commas and without spaces between them", containersKey, name)

@@ -32,6 +32,7 @@ func check(n snapshot) Report {
 	c.checkLocks()
 	c.checkEntries()
 	c.checkPods()
+	c.checkGrace()
 	c.checkWaiters()
 	c.checkBarred()
 	c.checkRequests()
@@ -76,6 +77,11 @@ func (c *checker) checkOwner() {
 	const again = "the next pod that plans writes it again from the receipts, within seconds, and holders keep their ids meanwhile; if it stays, "
 	for _, p := range c.owner.Record.Problems {
 		c.findings = append(c.findings, Finding{Kind: Damaged, Detail: fmt.Sprintf("somebody else damaged %s: it counts as absent: %srun %s", p, again, c.gc())})
+	}
+	if c.copied != "" {
+		c.findings = append(c.findings, Finding{Kind: Changed, Pod: c.copied, Detail: fmt.Sprintf(
+			"the assignment names pod %s, which lives and is not a pod of %s: it was copied from another workload; the next pod that plans writes another one; if none does, run "+
+				"`kubectl annotate %s %s -n %s %s-`", c.copied, c.owner, strings.ToLower(c.owner.Kind), c.owner.Name, c.owner.Namespace, assignment.Key)})
 	}
 	if c.wiped() {
 		c.findings = append(c.findings, Finding{Kind: Changed, Detail: fmt.Sprintf(
@@ -151,6 +157,7 @@ func (c *checker) checkEntries() {
 		case why != "" && len(c.lockers[id]) > 0: // another pod has it
 			c.findf(Mismatch, id, name, "the assignment gives id %d to pod %s, which is %s, and pod %s locks it: the next pod that plans puts that right; if it stays, run %s",
 				id, name, why, c.lockers[id][0].Name, c.gc())
+		case c.copied != "" && why == gone: // not the owner's, and checkOwner says so
 		case why != "" && len(c.lockers) == 0 && (id >= c.owner.Count || c.rollout.finished):
 			left = append(left, number(id))
 		case why != "":
@@ -179,8 +186,8 @@ func (c *checker) checkProposal(id int, p pod) {
 	if !known || since < patience || p.Receipt.Strict && c.bars(id, p.Name) != "" {
 		return
 	}
-	c.findf(Mismatch, id, p.Name, "the assignment has given id %d to pod %s for %s at least, and the pod has not locked it: see the log of idalloc in the pod, if it runs there at all, "+
-		"and whether an admission webhook or policy removes its receipt; if the pod is of no use, run %s", id, p.Name, since.Round(time.Second), c.deletion(p.Name))
+	c.findf(Mismatch, id, p.Name, "the assignment has given id %d to pod %s for %s at least, and the pod has not locked it: see the log of idalloc in the pod, if it runs there at all: "+
+		"it may have no way to the API server; otherwise look whether an admission webhook or policy removes its receipt; if the pod is of no use, run %s", id, p.Name, since.Round(time.Second), c.deletion(p.Name))
 }
 
 // unchanged returns for how long idalloc has not written the owner. known is false if the server does not say.

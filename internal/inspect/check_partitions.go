@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -233,6 +234,13 @@ func (c *checker) patience() time.Duration {
 func (c *checker) checkStrategy() {
 	if name := c.inForce().Strategy; name != "" && unknown(name) {
 		c.warnf("strategy %s is in force, which this idalloc does not know: a pod that does not know it either keeps its partitions and moves none; verify cannot tell who should have what", name)
+	}
+	if c.inForce().Strategy == placement.NameExternal {
+		for _, id := range slices.Sorted(maps.Keys(c.owner.Wish.Target)) {
+			if set := c.owner.Wish.Target[id]; id >= c.owner.Count && !set.Empty() {
+				c.warnf("annotation %s gives partitions %s to id %d, which there is not: the count is %d, and sticky places them", assignment.PartitionTargetKey, set, id, c.owner.Count)
+			}
+		}
 	}
 	if n, p := c.owner.Count, c.inForce().Count; p > 0 && n > p {
 		c.notes = append(c.notes, fmt.Sprintf("there are %d ids for %d partitions, so %d or more ids have none", n, p, n-p))

@@ -255,6 +255,13 @@ func TestPartitionsFromOutside(t *testing.T) {
 			finds:  []string{keysWrong},
 			says:   []string{"asks for 9 partitions, and 6 are in force: the next pod that plans takes it over"},
 		},
+		"a target for an id that there is not": {
+			change: func(n *snapshot) {
+				n.stored().Strategy, n.owner.Wish.Strategy = placement.NameExternal, placement.NameExternal
+				n.owner.Wish.Target = placement.Owners{0: placement.Between(0, 1), 7: placement.Between(2, 3)}
+			},
+			warns: []string{"annotation idalloc.dev/partition-target gives partitions 2-3 to id 7", "the count is 3"},
+		},
 		"another strategy is wanted": {
 			change: func(n *snapshot) { n.owner.Wish.Strategy = placement.NameRange },
 			finds:  []string{keysWrong},

@@ -28,6 +28,20 @@ func (c *checker) checkPods() {
 	}
 }
 
+// checkGrace warns of pods with an id that an ordinary deletion deletes by force.
+func (c *checker) checkGrace() {
+	var graceless []string
+	for _, name := range c.names() {
+		if p := c.pods[name]; p.live() && p.graceless && p.Receipt.Slot() >= 0 && !p.Receipt.Strict {
+			graceless = append(graceless, name)
+		}
+	}
+	if len(graceless) > 0 {
+		c.warnf("terminationGracePeriodSeconds: 0 of pods %s makes each deletion of them a force delete, also that of a rolling update, so that two pods may act under one id: "+
+			"take it out of the pod template, or use strict mode", few(graceless))
+	}
+}
+
 func (c *checker) otherOwnerf(p pod, does string) {
 	c.findings = append(c.findings, Finding{Kind: OtherOwner, Pod: p.Name, Detail: fmt.Sprintf(
 		"pod %s is a pod of %s, and its receipt %s: idalloc in the pod stops its work there and claims an id here, within seconds; if it stays, see its log, and run %s",

@@ -77,6 +77,18 @@ func TestPodsOfOthersAndPodsThatDoNotGoOn(t *testing.T) {
 			n.elsewhere("z", receipt.Locks)
 			n.edit("z", func(p *pod) { p.controller, p.template = "canary-7c4", "7c4" })
 		}},
+		"annotations that were copied from another workload": {
+			change: func(n *snapshot) {
+				n.wipe()
+				n.owner.Record = assignment.Record{Present: true, State: assignment.State{Slots: assignment.Slots{0: "other-a", 1: "other-b", 2: "other-c"}}}
+				n.copied = "other-a"
+				for _, name := range []string{"a", "b", "c"} {
+					n.unlock(name)
+				}
+			},
+			want: []brief{{Changed, -1, "other-a"}},
+			says: []string{"pod other-a", "is not a pod of Deployment/worker", "copied", "idalloc.dev/assignment-"},
+		},
 		"a pod of nobody works for another workload with the same labels": {change: func(n *snapshot) {
 			n.add("z")
 			n.elsewhere("z", receipt.Locks)

@@ -22,6 +22,19 @@ func rolling() snapshot {
 	return n
 }
 
+// Each deletion of a pod without a grace period is a force delete. Strict mode protects its id.
+func TestPodsWithoutAGracePeriod(t *testing.T) {
+	graceless := func(strict bool) func(*snapshot) {
+		return func(n *snapshot) {
+			n.edit("b", func(p *pod) { p.graceless, p.Receipt.Strict = true, strict })
+		}
+	}
+	checkAll(t, map[string]checked{
+		"in default mode": {change: graceless(false), says: []string{"terminationGracePeriodSeconds: 0", "of pods b ", "force delete"}},
+		"in strict mode":  {change: graceless(true)},
+	})
+}
+
 func TestARollingUpdateThatIsStuck(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(n *snapshot)

@@ -375,7 +375,7 @@ func TestCheck(t *testing.T) {
 		"a pod that does not take its slot": {
 			change: func(n *snapshot) { n.unlock("b"); n.now, n.written = time.Unix(1000, 0), time.Unix(880, 0) },
 			want:   []brief{{Mismatch, 1, "b"}},
-			says:   []string{"has given id 1 to pod b for 2m0s at least, and the pod has not locked it", "an admission webhook or policy removes its receipt"},
+			says:   []string{"has given id 1 to pod b for 2m0s at least, and the pod has not locked it", "it may have no way to the API server; otherwise look whether an admission webhook or policy removes its receipt"},
 		},
 		"a pod whose program runs does not take its slot for seconds": {
 			change: func(n *snapshot) {

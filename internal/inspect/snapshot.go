@@ -3,6 +3,7 @@ package inspect
 import (
 	"cmp"
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -35,7 +36,9 @@ type snapshot struct {
 	pods    map[string]pod
 	leases  leases
 	rollout rollout
-	// adopted are the owner's ReplicaSets whose names do not begin with its name. It took them over from another Deployment.
+	// copied is a pod that the map names, and that lives and is not the owner's: the map is that of another workload. It is empty if there is none.
+	copied string
+	// adopted says of ReplicaSets with strange names whether they are the owner's. A Deployment may take one over from another one.
 	adopted map[string]bool
 }
 
@@ -44,8 +47,8 @@ type pod struct {
 	revision, node, phase string
 	// runs says that the pod's object shows that idalloc runs in it.
 	runs bool
-	// ready is the pod's condition Ready.
-	ready bool
+	// ready is the pod's condition Ready. graceless says that each deletion of the pod is a force delete.
+	ready, graceless bool
 	// controller is the name of the pod's direct controller, empty if it has none. template is the hash of its Deployment's template.
 	controller, template string
 	// elsewhere is the pod's receipt if it is for another owner.
@@ -107,6 +110,9 @@ func read(ctx context.Context, s *store.Store, ref store.Ref) (snapshot, error) 
 		}
 	}
 	now.adopted = now.adoptions(ctx, s)
+	if now.copied, err = now.copies(ctx, s); err != nil {
+		return snapshot{}, err
+	}
 	now.leases, err = readLeases(ctx, s, ref)
 	return now, err
 }
@@ -122,18 +128,42 @@ func lastChange(fields []metav1.ManagedFieldsEntry) time.Time {
 	return last
 }
 
-// adoptions returns the owner's ReplicaSets among those whose names say that they are another Deployment's. What it may not read, it
-// believes by the name.
+// adoptions returns the ReplicaSets of which the names do not say that they are the owner's, and whether they are. What it may not read, it leaves
+// out.
 func (n snapshot) adoptions(ctx context.Context, s *store.Store) map[string]bool {
 	adopted := map[string]bool{}
 	for _, p := range n.pods {
-		if _, known := adopted[p.controller]; known || !n.owner.Rolls() || !p.Owned || !n.another(p) {
+		if _, known := adopted[p.controller]; known || !n.owner.Rolls() || !p.Owned || p.controller == "" || p.controller == n.owner.Name+"-"+p.template {
 			continue
 		}
 		rs, err := s.GetMetadata(ctx, store.Ref{APIVersion: "apps/v1", Kind: store.ReplicaSet, Namespace: n.owner.Namespace, Name: p.controller})
-		adopted[p.controller] = err == nil && metav1.IsControlledBy(rs, &metav1.ObjectMeta{UID: n.owner.UID})
+		if err == nil {
+			adopted[p.controller] = metav1.IsControlledBy(rs, &metav1.ObjectMeta{UID: n.owner.UID})
+		}
 	}
 	return adopted
+}
+
+// copies returns the first pod that the map names and that is not among the owner's, if it lives. One request tells whether that map is another
+// workload's.
+func (n snapshot) copies(ctx context.Context, s *store.Store) (string, error) {
+	slots := n.owner.Record.State.Slots
+	for _, id := range slots.IDs() {
+		if _, known := n.pods[slots[id]]; known {
+			continue
+		}
+		pod, err := s.GetFullPod(ctx, n.owner.Namespace, slots[id])
+		switch {
+		case errors.Is(err, store.ErrGone):
+			return "", nil
+		case err != nil:
+			return "", err
+		case newPod(pod, n.owner, false).live():
+			return slots[id], nil
+		}
+		return "", nil
+	}
+	return "", nil
 }
 
 func newPod(u *unstructured.Unstructured, owner store.Owner, owned bool) pod {
@@ -148,6 +178,7 @@ func newPod(u *unstructured.Unstructured, owner store.Owner, owned bool) pod {
 	p.node, _, _ = unstructured.NestedString(u.Object, "spec", "nodeName")
 	p.phase, _, _ = unstructured.NestedString(u.Object, "status", "phase")
 	p.ready = condition(u, "Ready")["status"] == "True"
+	p.graceless = store.Graceless(u)
 	p.runs = runsIdalloc(u)
 	p.written = store.LastWrite(u.GetManagedFields())
 	labels := u.GetLabels()
@@ -171,12 +202,15 @@ func (n snapshot) proposed(id int) bool {
 	return named && n.death(name) == "" && n.pods[name].Receipt.State != receipt.GaveUp
 }
 
+// gone is the death of a pod that is not there.
+const gone = "gone"
+
 // death returns why the pod of this name is dead, empty if it lives.
 func (n snapshot) death(name string) string {
 	p, exists := n.pods[name]
 	switch {
 	case !exists:
-		return "gone"
+		return gone
 	case !p.live():
 		return p.phase
 	}
@@ -204,7 +238,10 @@ func (n snapshot) another(p pod) bool {
 	if !n.owner.Rolls() {
 		return p.controller != n.owner.Name
 	}
-	return !n.adopted[p.controller] && p.template != "" && strings.HasSuffix(p.controller, "-"+p.template) && p.controller != n.owner.Name+"-"+p.template
+	if is, known := n.adopted[p.controller]; known {
+		return !is
+	}
+	return p.template != "" && strings.HasSuffix(p.controller, "-"+p.template) && p.controller != n.owner.Name+"-"+p.template
 }
 
 // waiters returns the owner's live pods without a slot, oldest first.

@@ -74,22 +74,23 @@ func TestAnotherWorkloadsPodDoesNotWaitHere(t *testing.T) {
 // Somebody deleted a Deployment and left its pods, and a Deployment of another name selects them. Their ReplicaSet keeps its name.
 func TestThePodsOfAnAdoptedReplicaSetWait(t *testing.T) {
 	for name, tc := range map[string]struct {
-		controller string
-		waits      int
+		controller, kind, hash string
+		waits                  int
 	}{
-		"adopted":                 {apifake.OwnerUID, 1},
-		"of another Deployment":   {"u", 0},
-		"nobody's, or not to see": {"", 0},
+		"adopted":                 {apifake.OwnerUID, store.Deployment, "pod-template-hash", 1},
+		"of another Deployment":   {"u", store.Deployment, "pod-template-hash", 0},
+		"of a Rollout":            {"u", "Rollout", "rollouts-pod-template-hash", 0},
+		"nobody's, or not to see": {"", "", "pod-template-hash", 0},
 	} {
 		server := apifake.New(t)
 		server.Put(apifake.Owner(1))
 		if tc.controller != "" {
 			rs := &unstructured.Unstructured{Object: map[string]any{"apiVersion": apifake.Apps, "kind": store.ReplicaSet, "metadata": map[string]any{"name": "former-5d9"}}}
-			rs.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: apifake.Apps, Kind: store.Deployment, UID: types.UID(tc.controller), Controller: new(true)}})
+			rs.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: apifake.Apps, Kind: tc.kind, UID: types.UID(tc.controller), Controller: new(true)}})
 			server.Put(rs)
 		}
 		p := apifake.Pod("former-5d9-x")
-		p.SetLabels(map[string]string{"app": apifake.Worker, "pod-template-hash": "5d9"})
+		p.SetLabels(map[string]string{"app": apifake.Worker, tc.hash: "5d9"})
 		p.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: apifake.Apps, Kind: store.ReplicaSet, Name: "former-5d9", UID: "rs", Controller: new(true)}})
 		server.Put(p)
 		s, err := store.New(server.Config(), clocktesting.NewFakeClock(apifake.Born()))

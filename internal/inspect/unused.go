@@ -30,8 +30,8 @@ func (c *checker) checkUnused() bool {
 		return true
 	}
 	c.findings = append(c.findings, Finding{Kind: Unheld, Pod: without[0], Detail: fmt.Sprintf(
-		"pods run idalloc (%s), and neither they nor %s has an annotation of idalloc's: look for an admission webhook or policy that removes idalloc.dev/*, "+
-			"and at the log of idalloc in pod %s", few(without), c.owner, without[0])})
+		"pods run idalloc (%s), and neither they nor %s has an annotation of idalloc's: see the log of idalloc in pod %s: it may have no way to the API server; "+
+			"otherwise look for an admission webhook or policy that removes idalloc.dev/*", few(without), c.owner, without[0])})
 	return true
 }
 

@@ -35,7 +35,7 @@ func TestAWorkloadWhosePodsRunIdallocAndHaveNothingOfIt(t *testing.T) {
 		tc.change(o)
 		n.pods["a"] = newPod(o, n.owner, true)
 		r := check(n)
-		said := len(r.Findings) == 1 && strings.Contains(r.Findings[0].Detail, "look for an admission webhook or policy that removes idalloc.dev/*")
+		said := len(r.Findings) == 1 && strings.Contains(r.Findings[0].Detail, "no way to the API server; otherwise look for an admission webhook or policy that removes idalloc.dev/*")
 		if r.OK == tc.runs || r.Unused == tc.runs || said != tc.runs || len(r.Warnings) > 0 == tc.runs {
 			t.Errorf("%s: %+v", name, r)
 		}

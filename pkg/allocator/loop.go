@@ -65,7 +65,7 @@ func (a *Allocator) under(ctx context.Context, done func() bool) error {
 
 // resolve reads the pod, and finds its owner.
 func (a *Allocator) resolve(ctx context.Context) error {
-	pod, err := a.o.Store.GetPod(ctx, a.o.Namespace, a.o.Pod)
+	pod, graceless, err := a.o.Store.GetOwnPod(ctx, a.o.Namespace, a.o.Pod)
 	switch {
 	case errors.Is(err, store.ErrGone):
 		return fmt.Errorf("%w: %w: set POD_NAME and POD_NAMESPACE from the downward API (metadata.name, metadata.namespace)", ErrPodGone, err)
@@ -81,6 +81,11 @@ func (a *Allocator) resolve(ctx context.Context) error {
 	}
 	a.pod, a.ref, a.o.PodUID, a.wrote = pod, ref, pod.UID, ""
 	a.log = a.o.Log.WithValues("owner", ref.String(), "namespace", a.o.Namespace, "pod", a.o.Pod)
+	if graceless && !a.tenure.Strict {
+		// Log: `terminationGracePeriodSeconds: 0`: whatever deletes this pod deletes it by force. Strict mode is safe.
+		// Do: take it out of the pod template.
+		a.log.Info("the pod has no grace period: each deletion is a force delete, and two pods may act under one id")
+	}
 	a.known.Unseen, a.view = true, view{}
 	a.tenure = a.tenure.Read(a.lockOn(pod))
 	return nil

@@ -2,12 +2,17 @@ package allocator_test
 
 import (
 	"context"
+	"net/http"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/idalloc/idalloc/pkg/allocator"
@@ -171,4 +176,133 @@ func (b *bench) moves(wish map[string]string, each int, steps []step) {
 		s.does(b, wish)
 		b.until("work under "+s.owner, under(s.owner))
 	}
+}
+
+// Somebody deletes a Deployment and its ReplicaSet without the pods, and makes the workload again.
+func TestPodsThatNothingControlsKeepTheirIDs(t *testing.T) {
+	b := newBench(t, 2)
+	for _, pod := range []string{"p0", "p1", "p2"} {
+		b.pod(pod)
+	}
+	keeps := func(o *allocator.Options) {
+		o.Stop = func(_ context.Context, s allocator.Stop) error {
+			t.Errorf("work is stopped: %+v", s)
+			return nil
+		}
+	}
+	b.start("p0", keeps)
+	b.until("the first id", has(0))
+	restarts := b.start("p1", nil)
+	b.until("both ids", has(0, 1))
+	waiter := b.start("p2", nil)
+	b.await("p2 waits", func() bool { return b.says("p2", receipt.Waits) })
+
+	looks := make(chan struct{}, 2)
+	b.api.Before(func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/pods/p0") {
+			select {
+			case looks <- struct{}{}:
+			default:
+			}
+		}
+		return false
+	})
+	b.api.Remove(apifake.Deployment, apifake.Worker)
+	b.api.Remove("ReplicaSet", "rs-1")
+	for _, pod := range []string{"p0", "p1", "p2"} {
+		b.adopt("Pod", pod)
+	}
+	for range 2 { // it reads its pod to find another owner, and again when it has found none
+		<-looks
+	}
+	if now := b.shows("p0"); !now.Assigned() || now.Count != 2 {
+		t.Errorf("p0 has %+v", now)
+	}
+	waiter.kill()
+	restarts.kill()
+	for _, pod := range []string{"p1", "p2"} {
+		again := b.start(pod, nil)
+		b.await(pod+" says what it waits for", func() bool { return strings.Contains(again.alloc.Waiting(), "Deployment/worker in namespace") })
+	}
+
+	b.api.Put(replicaSet("rs-1", "1"))
+	b.counts(apifake.Deployment, apifake.Worker, nil)
+	b.scale(3)
+	for _, pod := range []string{"p0", "p1", "p2"} {
+		b.adopt("Pod", pod, *metav1.NewControllerRef(replicaSet("rs-1", "1"), schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "ReplicaSet"}))
+	}
+	b.until("ids for all", has(0, 1, 2))
+	b.until("the count", func(now map[string]identity.Identity) bool { return now["p0"].Count == 3 })
+	if now := b.shows("p0"); now.ID != 0 {
+		t.Errorf("p0 has id %d", now.ID)
+	}
+}
+
+func TestAPodWithoutAGracePeriodIsWarned(t *testing.T) {
+	for name, tc := range map[string]struct {
+		grace int64
+		fence time.Duration
+		want  bool
+	}{
+		"no time":                 {0, 0, true},
+		"no time, in strict mode": {0, time.Minute, false},
+		"a second":                {1, 0, false},
+	} {
+		b := newBench(t, 1)
+		b.pod("p0")
+		b.api.Change("Pod", "p0", func(o *unstructured.Unstructured) {
+			if err := unstructured.SetNestedField(o.Object, tc.grace, "spec", "terminationGracePeriodSeconds"); err != nil {
+				t.Fatal(err)
+			}
+		})
+		var said atomic.Bool
+		b.start("p0", func(o *allocator.Options) {
+			o.FenceAfter = tc.fence
+			o.Log = funcr.New(func(_, line string) { said.Store(said.Load() || strings.Contains(line, "no grace period")) }, funcr.Options{})
+		})
+		b.until("an id", has(0))
+		if said.Load() != tc.want {
+			t.Errorf("%s: the log warns: %t", name, said.Load())
+		}
+	}
+}
+
+// The Role of a Deployment's pods does not permit their ReplicaSet, and often nobody expects that they need it.
+func TestAPodWorksOnForADeletedDeploymentIfItMayNotFollowItsReplicaSet(t *testing.T) {
+	b := newBench(t, 1)
+	b.pod("p0")
+	var permitted atomic.Bool
+	asks := make(chan struct{}, 2)
+	b.api.Before(func(w http.ResponseWriter, r *http.Request) bool {
+		refused := !permitted.Load() && strings.HasSuffix(r.URL.Path, "/replicasets") && r.Method == http.MethodGet
+		if refused {
+			apifake.Refuse(w, http.StatusForbidden, metav1.StatusReasonForbidden, `replicasets.apps "rs-1" is forbidden: User "a" cannot list resource "replicasets"`)
+			select {
+			case asks <- struct{}{}:
+			default:
+			}
+		}
+		return refused
+	})
+	b.start("p0", func(o *allocator.Options) {
+		o.Stop = func(context.Context, allocator.Stop) error {
+			if !permitted.Load() {
+				t.Error("its work is stopped")
+			}
+			return nil
+		}
+	})
+	b.until("its id", has(0))
+	b.adopt("ReplicaSet", "rs-1")
+	b.api.Remove(apifake.Deployment, apifake.Worker)
+	for range 2 {
+		<-asks
+	}
+	if now := b.shows("p0"); !now.Assigned() {
+		t.Errorf("it has %+v", now)
+	}
+	permitted.Store(true)
+	b.until("its id of the ReplicaSet", func(now map[string]identity.Identity) bool {
+		return now["p0"].Assigned() && now["p0"].Owner.Kind == "ReplicaSet"
+	})
 }

@@ -18,8 +18,9 @@ import (
 type view struct {
 	owner store.Owner
 	state viewState
-	// sought is when this process looked last for another owner.
+	// sought is when this process looked last for another owner, and barred one that its Role does not permit.
 	sought time.Time
+	barred store.Ref
 	// fresh says that this process has read or written it, and has not waited since.
 	fresh bool
 	// behind is the stream of the owner.
@@ -94,13 +95,38 @@ func (a *Allocator) seek(ctx context.Context) error {
 	if !known && !errors.Is(err, store.ErrGone) && !errors.Is(err, watch.ErrNoController) && !errors.Is(err, watch.ErrUnknownOwner) {
 		return err
 	}
+	leaves := known && ref != a.ref
+	if leaves {
+		if leaves, err = a.follows(ctx, ref); err != nil {
+			return err
+		}
+	}
 	switch {
-	case known && ref != a.ref:
+	case leaves:
 		a.view.state = other
 	case a.view.state != gone:
 		a.view.state = unread
 	}
 	return nil
+}
+
+// follows reports whether this pod goes over to another owner. If its Role does not permit that one, it is better off with what it has of the owner
+// that is gone.
+func (a *Allocator) follows(ctx context.Context, ref store.Ref) (bool, error) {
+	if a.view.state != gone {
+		return true, nil
+	}
+	err := a.o.Store.MayFollow(ctx, ref)
+	if errors.As(err, new(*store.ForbiddenError)) {
+		if a.view.barred != ref {
+			a.view.barred = ref
+			// Log: the workload was deleted without its pods, and the Role does not permit what controls them now, such as a ReplicaSet. The pod keeps its id.
+			// Do: make the workload again, or permit the new one in the Role; see [the workload is deleted](operations.md#the-workload-is-deleted).
+			a.log.Info("the pod has another owner, which its Role does not permit: it stays with the former one", "other", ref.String(), "reason", err.Error())
+		}
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // settled reports whether this process has nothing any more of an owner that it leaves.
@@ -149,7 +175,9 @@ func (a *Allocator) count() int {
 // see is the owner as this pod sees it.
 func (a *Allocator) see() duty.View {
 	owner := a.view.owner
-	v := duty.View{Gone: a.view.state == gone || a.view.state == other, Count: a.count(), Propose: receipt.Nothing()}
+	missing := a.view.state == gone
+	v := duty.View{Gone: missing || a.view.state == other, Count: a.count(), Propose: receipt.Nothing()}
+	v.Leaves = v.Gone && (!missing || owner.UID == "") // without its owner it keeps what it has, if it knows of how many
 	if !a.view.ok() {
 		return v
 	}

@@ -26,8 +26,8 @@ var (
 // StatefulSet, a ReplicaSet without a Deployment, or a Job. Resolve follows the controller in metadata.ownerReferences.
 //
 // It sends at most one request: it reads a ReplicaSet to see whether a Deployment is above it. If it cannot read the
-// ReplicaSet, it returns an error. A pod without a controller may still hold a slot, because somebody relabelled it; its
-// owner is the one in its receipt. Errors: ErrNoController, ErrUnknownOwner, store.ErrGone, *store.ForbiddenError, or
+// ReplicaSet, it returns an error. A pod without a controller belongs to the owner in its receipt: somebody relabelled it, or
+// deleted its workload and not the pod. Errors: ErrNoController, ErrUnknownOwner, store.ErrGone, *store.ForbiddenError, or
 // another error that store.Temporary judges.
 func Resolve(ctx context.Context, s *store.Store, pod *metav1.PartialObjectMetadata) (store.Ref, error) {
 	controller := metav1.GetControllerOfNoCopy(pod)
@@ -61,11 +61,11 @@ func Resolve(ctx context.Context, s *store.Store, pod *metav1.PartialObjectMetad
 	return top, nil
 }
 
-// byReceipt finds the owner of a relabelled pod. Somebody may relabel a pod to debug it, and its controller then releases
-// it. The pod still holds its slot, and its receipt names the owner.
+// byReceipt finds the owner of a pod that nothing controls. It may still hold its slot, and otherwise it waits until it is adopted: a process that
+// ended would be started again and again.
 func byReceipt(pod *metav1.PartialObjectMetadata) (store.Ref, bool) {
 	r, err := receipt.Parse(pod.Annotations[receipt.Key])
-	if err != nil || r.State != receipt.Locks || r.UID != string(pod.UID) {
+	if err != nil || r.UID != string(pod.UID) {
 		return store.Ref{}, false
 	}
 	ref, err := store.ParseRef(r.Owner, pod.Namespace)

@@ -51,7 +51,7 @@ func TestResolve(t *testing.T) {
 		"a kind of another group":                   {pod: by("example.com/v1", store.StatefulSet, "worker"), is: watch.ErrUnknownOwner, says: "example.com/v1 StatefulSet/worker"},
 		"nothing":                                   {pod: &metav1.PartialObjectMetadata{}, is: watch.ErrNoController, says: "worker-0"},
 		"nothing, with a receipt":                   {pod: with(good.Encode()), want: "StatefulSet/worker"},
-		"nothing, with a receipt that locks none":   {pod: with(waits.Encode()), is: watch.ErrNoController},
+		"nothing, with a receipt that locks none":   {pod: with(waits.Encode()), want: "StatefulSet/worker"},
 		"nothing, with an earlier pod's receipt":    {pod: with(foreign.Encode()), is: watch.ErrNoController},
 		"nothing, with a receipt of another writer": {pod: with(nameless.Encode()), is: watch.ErrNoController},
 		"nothing, with a receipt that is nonsense":  {pod: with("{"), is: watch.ErrNoController},

@@ -148,6 +148,18 @@ func TestArchitectureHasEachPackage(t *testing.T) {
 	}
 }
 
+// A page may name what Go programs may rely on in the way that one writes it in Go.
+func TestThePagesNameGoThatThereIs(t *testing.T) {
+	for page, text := range pages(t) {
+		for _, m := range regexp.MustCompile("`(identity|numbers|placement)\\.([A-Z]\\w*)([({])").FindAllStringSubmatch(text, -1) {
+			declares := map[string]string{"(": "\nfunc " + m[2] + "(", "{": "\ntype " + m[2] + " struct"}[m[3]]
+			if !strings.Contains(read(t, "test/api/testdata/"+m[1]+".txt"), declares) {
+				t.Errorf("%s: package %s does not have %s%s", page, m[1], m[2], m[3])
+			}
+		}
+	}
+}
+
 func TestArchitectureHasEachSuite(t *testing.T) {
 	rows := first(t, "docs/architecture.md", "Tests")
 	for _, path := range folders(t, "*_test.go", true, "test", "examples", "autoscaler/test") {

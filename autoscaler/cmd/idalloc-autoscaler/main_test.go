@@ -79,6 +79,12 @@ func TestUsageErrorsNameTheFlag(t *testing.T) {
 	}
 }
 
+func TestACapacityThatIsNoneIsNotAMarginThatIsTooLarge(t *testing.T) {
+	if _, err := called(t, good("--capacity=0")...); err == nil || strings.Contains(err.Error(), "--margin") {
+		t.Error(err)
+	}
+}
+
 func TestAFlagHasAnEnvironmentVariable(t *testing.T) {
 	t.Setenv("IDALLOC_AUTOSCALER_MAX_AGE", "soon")
 	if _, err := called(t, good()...); err == nil || !strings.Contains(err.Error(), "environment variable IDALLOC_AUTOSCALER_MAX_AGE") || cli.ExitCode(err) != cli.ExitUsage {

@@ -34,8 +34,9 @@ func checkSettings(s decide.Settings, period time.Duration) error {
 		}
 	}
 	finite := func(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
-	check(s.Capacity > 0 && finite(s.Capacity), "--capacity %g: say what one pod works off in units per second, as a number above 0", s.Capacity)
-	check(s.Margin >= 0 && s.Margin < s.Capacity && finite(s.Margin), "--margin %g: use a number from 0 to below --capacity", s.Margin)
+	works := s.Capacity > 0 && finite(s.Capacity)
+	check(works, "--capacity %g: say what one pod works off in units per second, as a number above 0", s.Capacity)
+	check(s.Margin >= 0 && finite(s.Margin) && (s.Margin < s.Capacity || !works), "--margin %g: use a number from 0 to below --capacity", s.Margin)
 	check(s.Spare >= 0 && s.Spare < 1, "--spare %g: use a share from 0 to below 1, such as 0.1", s.Spare)
 	check(s.Min >= 1, "--min-replicas %d: use 1 or more: nothing measures a workload that has no pods", s.Min)
 	check(s.Max >= s.Min, "--max-replicas %d: say how many pods there may be, at least --min-replicas %d", s.Max, s.Min)

@@ -203,7 +203,7 @@ func late(row, aim placement.Owners) string {
 			more++
 			continue
 		}
-		parts = append(parts, fmt.Sprintf("id %d waits for partitions %s%s", id, short(missing.String()), holders(row, missing)))
+		parts = append(parts, fmt.Sprintf("id %d waits for %s%s", id, named(missing), holders(row, missing)))
 	}
 	if more > 0 {
 		parts = append(parts, fmt.Sprintf("%d more ids wait", more))
@@ -228,6 +228,14 @@ func holders(row placement.Owners, set placement.Set) string {
 	return " of id " + short(strings.Join(ids, ","))
 }
 
+// named returns the partitions with a word before them.
+func named(set placement.Set) string {
+	if set.Len() == 1 {
+		return "partition " + set.String()
+	}
+	return "partitions " + short(set.String())
+}
+
 func short(text string) string {
 	const most = 40
 	if len(text) > most {
@@ -243,7 +251,7 @@ func (d *Decider) unmeasured(s Seen, now time.Time) *Decision {
 	case len(s.Loads.Speeds) != s.Partitions:
 		w = blind(s, "loads are known of %d partitions, and there are %d", len(s.Loads.Speeds), s.Partitions)
 	case !s.Loads.Missing.Empty():
-		w = blind(s, "no load is known of partitions %s: the source says nothing of them, or not for long enough", short(s.Loads.Missing.String()))
+		w = blind(s, "no load is known of %s: the source says nothing about that, or not for long enough", named(s.Loads.Missing))
 	case now.Sub(s.Loads.At) > d.Settings.MaxAge:
 		w = blind(s, "%s, longer than --max-age %s", silence(s, now), seconds(d.Settings.MaxAge))
 		w.Warn = true
@@ -260,7 +268,10 @@ func silence(s Seen, now time.Time) string {
 	if s.Loads.Silent.Empty() {
 		return fmt.Sprintf("the source has given no usable reading for %s", old)
 	}
-	return fmt.Sprintf("the source says nothing of partitions %s any more, and of one of them for %s", short(s.Loads.Silent.String()), old)
+	if s.Loads.Silent.Len() == 1 {
+		return fmt.Sprintf("the source says nothing of %s any more, for %s", named(s.Loads.Silent), old)
+	}
+	return fmt.Sprintf("the source says nothing of %s any more, and of one of them for %s", named(s.Loads.Silent), old)
 }
 
 // seconds returns a duration without fractions.

@@ -227,10 +227,16 @@ func TestTroubleAndGapsAreSaid(t *testing.T) {
 	good := decide.Seen{Count: 1, Partitions: 4, Row: row, Loads: decide.Loads{Speeds: make([]float64, 4), At: now}}
 	for want, change := range map[string]func(*decide.Seen){
 		"the owner is being deleted":                             func(s *decide.Seen) { s.Trouble = "the owner is being deleted" },
-		"no load is known of partitions":                         func(s *decide.Seen) { s.Loads.Missing = placement.Of(2) },
+		"no load is known of partition 2:":                       func(s *decide.Seen) { s.Loads.Missing = placement.Of(2) },
 		"no usable reading for 2m0s, longer than --max-age 1m0s": func(s *decide.Seen) { s.Loads.At = now.Add(-2 * minute) },
+		"says nothing of partition 1 any more, for 2m0s": func(s *decide.Seen) {
+			s.Loads.At, s.Loads.Silent = now.Add(-2*minute), placement.Of(1)
+		},
 		"says nothing of partitions 1,3 any more, and of one of them for 2m0s": func(s *decide.Seen) {
 			s.Loads.At, s.Loads.Silent = now.Add(-2*minute), placement.Of(1, 3)
+		},
+		"id 0 waits for partition 3 of id 1": func(s *decide.Seen) {
+			s.Row = placement.Owners{0: placement.Between(0, 2), 1: placement.Of(3)}
 		},
 		"known of 3 partitions":         func(s *decide.Seen) { s.Loads.Speeds = make([]float64, 3) },
 		"no partitions yet":             func(s *decide.Seen) { s.Partitions = 0 },

@@ -125,7 +125,7 @@ func (v view) mention(w Decision) Decision {
 }
 
 func warnOversized(oversized []int) string {
-	return fmt.Sprintf("; partitions %s grow faster than a pod works off by itself: split them, or give pods more capacity", short(placement.Of(oversized...).String()))
+	return fmt.Sprintf("; a pod does not work off what comes for %s alone: split that, or give pods more capacity", named(placement.Of(oversized...)))
 }
 
 // more decides on a workload in which a pod has more than it works off, or that has fewer pods than it must have.

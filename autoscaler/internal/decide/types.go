@@ -144,6 +144,7 @@ func (u Undone) String() string {
 	if u.By != "" {
 		who = fmt.Sprintf("field manager %q", u.By)
 	}
-	return fmt.Sprintf("%s changed the number of pods from %d, which the autoscaler had set, to %d: take replicas out of what it applies, or run the autoscaler with --scale=false",
+	return fmt.Sprintf("%s changed the number of pods from %d, which the autoscaler had set, to %d: take replicas out of what it applies, as docs/autoscaling.md says, because without the line alone the next apply sets 1; "+
+		"or run the autoscaler with --scale=false",
 		who, u.From, u.To)
 }

@@ -9,8 +9,8 @@ import (
 
 // View is a moment of the owner, as this pod sees it.
 type View struct {
-	// Gone says that the owner does not exist, or is not this pod's any more.
-	Gone bool
+	// Gone says that the owner does not exist, or is not this pod's any more. Leaves says that this pod is to have nothing of it.
+	Gone, Leaves bool
 	// Count is the owner's desired number of replicas.
 	Count int
 	// Propose is what map and row propose to this pod, Nothing if the map does not name it.
@@ -95,7 +95,7 @@ func (k Known) wish(t Tenure, v View, now time.Time) Wish {
 	w := Wish{Propose: v.Propose, Yield: v.Yield, WaitAgain: !k.Ends && (v.Propose.Empty() || v.Propose.ID >= v.Count), Show: k.Outcome && !k.Ends}
 	id, refused := t.Lock.Share.ID, now.Before(k.Refused)
 	above := id != receipt.NoID && id >= v.Count && !k.Unseen
-	w.Give = k.Ends || k.GivesBack || (v.Gone || above || v.Asked) && !refused
+	w.Give = k.Ends || k.GivesBack || (v.Leaves || above || v.Asked) && !refused
 	if refused {
 		w.Yield = placement.Set{}
 	}

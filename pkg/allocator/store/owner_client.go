@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
@@ -41,6 +42,14 @@ func (s *Store) patchObject(ctx context.Context, ref Ref, body []byte) (*Object,
 		return o, at(s.owners.Patch(types.JSONPatchType), ref).Name(ref.Name).
 			Param("fieldManager", assignment.FieldManager).Body(body).Do(ctx).Into(o)
 	})
+}
+
+// MayFollow returns a *ForbiddenError if a watch of the owner is forbidden. Otherwise its errors are as of Get, but never ErrGone.
+func (s *Store) MayFollow(ctx context.Context, ref Ref) error {
+	_, err := request(ctx, ref.target(), "list", func(ctx context.Context) (*Objects, error) {
+		return s.ListObjects(ctx, ref, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, ref.Name).String()})
+	})
+	return err
 }
 
 // ListObjects lists the objects of ref's kind in its namespace. Only ctx bounds the request. Errors: the client's own.

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
@@ -117,6 +118,23 @@ func (s *Store) GetWhole(ctx context.Context, ref Ref) (*unstructured.Unstructur
 // GetFullPod reads a pod with its status. Errors: as of GetPod.
 func (s *Store) GetFullPod(ctx context.Context, namespace, name string) (*unstructured.Unstructured, error) {
 	return s.getWhole(ctx, target{Pods, namespace, name})
+}
+
+// GetOwnPod reads a pod's metadata, and whether it is Graceless. Errors: as of GetPod.
+func (s *Store) GetOwnPod(ctx context.Context, namespace, name string) (pod *metav1.PartialObjectMetadata, graceless bool, err error) {
+	whole, err := s.GetFullPod(ctx, namespace, name)
+	if err != nil {
+		return nil, false, err
+	}
+	pod = &metav1.PartialObjectMetadata{}
+	err = runtime.DefaultUnstructuredConverter.FromUnstructured(map[string]any{"metadata": whole.Object["metadata"]}, pod)
+	return pod, Graceless(whole), err
+}
+
+// Graceless reports whether each deletion of a pod is a force delete, because it has no time to end in.
+func Graceless(pod *unstructured.Unstructured) bool {
+	grace, set, _ := unstructured.NestedInt64(pod.Object, "spec", "terminationGracePeriodSeconds")
+	return set && grace == 0
 }
 
 func (s *Store) getWhole(ctx context.Context, t target) (*unstructured.Unstructured, error) {

@@ -275,6 +275,7 @@ var _ = Describe("the policy and kubectl idalloc inject", Ordered, ContinueOnFai
 		Entry("a part of strict mode", annotated("inject.idalloc.dev/fence-after: 30s"), "work only together: set both"),
 		Entry("a fence-after that is too short", annotated("inject.idalloc.dev/fence-after: 1s, inject.idalloc.dev/fence-exec: /stop"), `fence-after is "1s": use a duration from 3s to 1h`),
 		Entry("a fence-after that is none", annotated("inject.idalloc.dev/fence-after: soon, inject.idalloc.dev/fence-exec: /stop"), `fence-after is "soon": use a duration from 3s to 1h`),
+		Entry("no grace period", with(oneContainer, oneContainer+"\n      terminationGracePeriodSeconds: 0"), "terminationGracePeriodSeconds is 0"),
 		Entry("two accounts", strings.Replace(annotated("inject.idalloc.dev/service-account: other"), "spec:\n      containers", "spec:\n      serviceAccountName: program\n      containers", 1),
 			"the pod runs as program, and annotation inject.idalloc.dev/service-account says other: remove one of them"),
 	)

@@ -57,8 +57,8 @@ func (s Source) Read(ctx context.Context) (monitor.Reading, error) {
 	case a.Data.ResultType != "vector":
 		return r, errors.New("prometheus: the result is no instant vector: write a query whose result is one")
 	}
-	for _, one := range a.Data.Result {
-		partition, value, err := s.entry(one)
+	for i, one := range a.Data.Result {
+		partition, value, err := s.entry(one, fmt.Sprintf("series %d of %d", i+1, len(a.Data.Result)))
 		if err != nil {
 			return r, fmt.Errorf("prometheus: %w", err)
 		}
@@ -73,17 +73,18 @@ func (s Source) Read(ctx context.Context) (monitor.Reading, error) {
 	return r, nil
 }
 
-// entry reads one series. Its errors show nothing of it, as those of package web.
-func (s Source) entry(one series) (partition int, value float64, err error) {
-	name, there := one.Metric[s.Label]
-	if !there {
-		return 0, 0, fmt.Errorf("a series has no label %q", s.Label)
+// entry reads one series. Its errors show nothing of it but which one it is, as those of package web.
+func (s Source) entry(one series, which string) (partition int, value float64, err error) {
+	name := one.Metric[s.Label]
+	if name == "" {
+		return 0, 0, fmt.Errorf("%s has no label %q, or an empty one, so nothing says which partition it is of: leave it out of the query, which shows it if you ask it by hand", which, s.Label)
 	}
 	number, prefixed := strings.CutPrefix(name, s.Prefix)
 	partition, err = strconv.Atoi(number)
 	// A number that is too large for an int is that of a partition which the workload does not have.
 	if (err != nil && !errors.Is(err, strconv.ErrRange)) || !prefixed || strings.Trim(number, "0123456789") != "" {
-		return 0, 0, fmt.Errorf("the label %s of a series is not %q with a number behind it", s.Label, s.Prefix)
+		return 0, 0, fmt.Errorf("label %s of %s is not %q with a number behind it: leave it out of the query, which shows it if you ask it by hand, or set --prometheus-prefix",
+			s.Label, which, s.Prefix)
 	}
 	var text string
 	if json.Unmarshal(one.Value[1], &text) != nil {

@@ -76,12 +76,14 @@ func TestAnAnswerThatCannotBeUsedIsSaidWithoutShowingIt(t *testing.T) {
 		code int
 		body string
 	}{
-		"400 Bad Request":               {http.StatusBadRequest, `{"status":"error","errorType":"bad_data","error":"s3cret"}`},
-		"the query failed":              {http.StatusOK, `{"status":"error","error":"s3cret"}`},
-		"may lack something":            {http.StatusOK, `{"status":"success","warnings":["s3cret"],"data":{"resultType":"vector","result":[]}}`},
-		"is no instant vector":          {http.StatusOK, `{"status":"success","data":{"resultType":"s3cret","result":[]}}`},
-		`no label "partition"`:          {http.StatusOK, vector(`{"metric":{"queue":"s3cret"},"value":[1,"1"]}`)},
-		`partition of a series is not`:  {http.StatusOK, vector(`{"metric":{"partition":"s3cret0"},"value":[1,"1"]}`)},
+		"400 Bad Request":                   {http.StatusBadRequest, `{"status":"error","errorType":"bad_data","error":"s3cret"}`},
+		"the query failed":                  {http.StatusOK, `{"status":"error","error":"s3cret"}`},
+		"may lack something":                {http.StatusOK, `{"status":"success","warnings":["s3cret"],"data":{"resultType":"vector","result":[]}}`},
+		"is no instant vector":              {http.StatusOK, `{"status":"success","data":{"resultType":"s3cret","result":[]}}`},
+		`no label "partition"`:              {http.StatusOK, vector(`{"metric":{"queue":"s3cret"},"value":[1,"1"]}`)},
+		`partition of series 1 of 1 is not`: {http.StatusOK, vector(`{"metric":{"partition":"s3cret0"},"value":[1,"1"]}`)},
+		`series 2 of 2 has no label "partition", or an empty one`: {http.StatusOK, vector(`{"metric":{"partition":"p1"},"value":[1,"1"]}`, `{"metric":{"partition":""},"value":[1,"1"]}`)},
+		`--prometheus-prefix`:           {http.StatusOK, vector(`{"metric":{"partition":"x"},"value":[1,"1"]}`)},
 		`is not "p" with a number`:      {http.StatusOK, vector(`{"metric":{"partition":"p"},"value":[1,"1"]}`)},
 		`"p" with a number behind it`:   {http.StatusOK, vector(`{"metric":{"partition":"p-1"},"value":[1,"1"]}`)},
 		"value of partition 0 is no":    {http.StatusOK, vector(`{"metric":{"partition":"p0"},"value":[1,"s3cret"]}`)},
