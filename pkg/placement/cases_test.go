@@ -136,6 +136,7 @@ func printed(o placement.Owners) string {
 }
 
 func measured(in placement.Input, after placement.Owners) string {
-	return fmt.Sprintf("moves %d, at least %d; stickiness %.3f; balance degree %.3f",
-		measure.Moves(in.Owners, after), measure.IdealMoves(in), measure.Stickiness(in.Owners, after), measure.BalanceDegree(after))
+	return fmt.Sprintf("moves %d, at least %d; stickiness %.3f of all, %.3f of owned; balance degree %.3f",
+		measure.Moves(in.Owners, after), measure.IdealMoves(in), measure.StickinessOfAll(in.Owners, after, in.Partitions),
+		measure.Stickiness(in.Owners, after), measure.BalanceDegree(after))
 }

@@ -150,7 +150,7 @@ func TestStickyIsBalancedAndMovesAsLittleAsTheOracle(t *testing.T) {
 // It is enough to try one step, from every map: all maps on the way follow.
 func TestTheTargetIsTheSameAtEveryMapOnTheWay(t *testing.T) {
 	for name, strategy := range map[string]Strategy{
-		NameSticky: Sticky, NameRange: ByRange, NamePrimary: Primary, NameExternal: External,
+		NameSticky: Sticky, NameRange: ByRange, NameEven: Even, NamePrimary: Primary, NameExternal: External,
 		"external with a target": func(in Input) Owners {
 			in.Target = Owners{1: Of(0, 5), 3: Of(2), 9: Of(1)}
 			return External(in)

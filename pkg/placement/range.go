@@ -32,6 +32,22 @@ func ByRange(in Input) Owners {
 	return o
 }
 
+// Even is the strategy even: each member has one run of partitions, and the first ones have one more than the others if the numbers do not
+// divide. RocketMQ calls this division averagely (AllocateMessageQueueAveragely).
+func Even(in Input) Owners {
+	ids := in.members()
+	o := make(Owners, len(ids))
+	for i, id := range ids {
+		share, more := in.Partitions/len(ids), in.Partitions%len(ids)
+		first := i*share + min(i, more)
+		if i < more {
+			share++
+		}
+		o[id] = Between(first, first+share-1)
+	}
+	return o
+}
+
 // Primary is the strategy primary. The primary of a partition is the id below Count that has it by [Range]. While that id is
 // no member, the next member after it owns the partition. After the highest id comes the lowest again.
 func Primary(in Input) Owners {

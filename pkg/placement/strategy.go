@@ -30,6 +30,7 @@ type Strategy func(Input) Owners
 // The names of the strategies. What a name means never changes. A better strategy gets a new name.
 const (
 	NameRange    = "range"
+	NameEven     = "even"
 	NameSticky   = "sticky"
 	NamePrimary  = "primary"
 	NameExternal = "external"
@@ -46,6 +47,8 @@ func Named(name string) (Strategy, error) {
 	switch name {
 	case NameRange:
 		return ByRange, nil
+	case NameEven:
+		return Even, nil
 	case NameSticky:
 		return Sticky, nil
 	case NamePrimary:
@@ -57,7 +60,7 @@ func Named(name string) (Strategy, error) {
 }
 
 // Names returns the names that Named knows.
-func Names() []string { return []string{NameSticky, NameRange, NamePrimary, NameExternal} }
+func Names() []string { return []string{NameSticky, NameEven, NameRange, NamePrimary, NameExternal} }
 
 // members returns the members in ascending order, each once.
 func (in Input) members() []int {

@@ -37,7 +37,7 @@ func strategies(t *testing.T) map[string]Strategy {
 
 func TestANameThatIsUnknownIsAnError(t *testing.T) {
 	s, err := Named("range-2")
-	if s != nil || !errors.Is(err, ErrUnknownStrategy) || !strings.Contains(err.Error(), `"range-2": use one of sticky, range, primary, external`) {
+	if s != nil || !errors.Is(err, ErrUnknownStrategy) || !strings.Contains(err.Error(), `"range-2": use one of sticky, even, range, primary, external`) {
 		t.Errorf("range-2 is known: %v", err)
 	}
 	if !slices.Contains(Names(), DefaultName) {

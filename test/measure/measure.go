@@ -26,6 +26,18 @@ func BalanceDegree(o placement.Owners) float64 {
 	return math.Sqrt(squares / float64(len(o)))
 }
 
+// StickinessOfAll returns the share of all partitions that have the same owner as before. A partition that is new has not.
+func StickinessOfAll(before, after placement.Owners, partitions int) float64 {
+	if partitions == 0 {
+		return 1
+	}
+	stayed := 0
+	for id, s := range before {
+		stayed += s.Intersect(after[id]).Len()
+	}
+	return float64(stayed) / float64(partitions)
+}
+
 // Stickiness returns the share of the partitions owned before that have the same owner after. It is 1 if none was owned.
 func Stickiness(before, after placement.Owners) float64 {
 	owned, stayed := 0, 0

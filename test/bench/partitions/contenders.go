@@ -28,6 +28,7 @@ func contenders() []contender {
 	return []contender{
 		sticky(),
 		{"range", ours(placement.ByRange)},
+		{"even (averagely)", ours(placement.Even)},
 		{"modulo", byKey(func(members []int) func(int) int {
 			return func(p int) int { return members[p%len(members)] }
 		})},

@@ -49,6 +49,9 @@ func TestAScriptCostsWhatItMust(t *testing.T) {
 			t.Errorf("%+v", c)
 		}
 	}
+	if c := find("one more", "even (averagely)"); c.moves != 6 || c.balance != 0 {
+		t.Errorf("%+v", c)
+	}
 	if c := find("one more", "range"); c.moves != 6 || c.overIdeal() != 2 {
 		t.Errorf("%+v", c)
 	}

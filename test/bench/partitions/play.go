@@ -17,7 +17,7 @@ type cost struct {
 	script, contender string
 	steps             int
 	balance           float64       // the mean of the balance degrees after each step
-	stickiness        float64       // the mean over the steps
+	stickiness        float64       // the share of all partitions that stay, the mean over the steps
 	moves             int           // of all steps
 	bytes             int           // the longest text of the owners after a step
 	ideal             int           // the fewest moves that keep members balanced which start balanced
@@ -52,7 +52,7 @@ func playOne(s size, sc script, c contender) cost {
 		got.bytes = max(got.bytes, len(after.String()))
 		got.moves += measure.Moves(in.Owners, after)
 		got.balance += measure.BalanceDegree(after) / float64(got.steps)
-		got.stickiness += measure.Stickiness(in.Owners, after) / float64(got.steps)
+		got.stickiness += measure.StickinessOfAll(in.Owners, after, s.partitions) / float64(got.steps)
 		in.Owners = after
 	}
 	return got
