@@ -8,13 +8,14 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/idalloc/idalloc/internal/runs"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 )
 
 // AssignLabel is the label of a pod template whose pods get their ids from idalloc-controller, with the value ByController.
-const AssignLabel = "idalloc.dev/assign"
+const AssignLabel = receipt.AssignLabel
 
 // ByController is the way in which idalloc-controller gives a pod its id: before the pod starts.
-const ByController = "controller"
+const ByController = receipt.ByController
 
 // The names of what such a pod has.
 const (
