@@ -51,9 +51,9 @@ type Options struct {
 	Namespace string
 }
 
-// oldest is the oldest Kubernetes whose lists from the API server's cache are consistent; mutating is the oldest with mutating policies.
+// oldest is the oldest Kubernetes with validating policies; mutating is the oldest with mutating policies.
 const (
-	oldest   = "1.31.0"
+	oldest   = "1.30.0"
 	mutating = "1.36.0"
 )
 
@@ -97,7 +97,7 @@ func (c *checker) server() Row {
 	row := Row{"Kubernetes", InForce, c.Server}
 	switch {
 	case c.old(oldest):
-		row.State, row.Detail = Broken, c.Server+": idalloc needs 1.31 or later"
+		row.State, row.Detail = Broken, c.Server+": idalloc needs 1.30 or later"
 	case c.old(mutating):
 		row.Detail += ": before 1.36 no policy completes pods; use kubectl idalloc inject"
 	}
