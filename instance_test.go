@@ -25,9 +25,12 @@ func clusterOf(t *testing.T) *cluster {
 func TestStartSaysWhatIsWrong(t *testing.T) {
 	c := clusterOf(t)
 	c.put(object.Pods, "lonely", object.Object{"status": object.Object{"phase": "Running"}})
+	c.put(object.Pods, "assigned", object.Object{"status": object.Object{"phase": "Running"}}, func(meta object.Object) {
+		meta["labels"] = object.Object{"idalloc.dev/assign": "controller"}
+	})
 	t.Setenv("POD_NAME", "")
-	nameless, lonely := c.options(), c.options()
-	nameless.PodName, lonely.PodName = "", "lonely"
+	nameless, lonely, assigned := c.options(), c.options(), c.options()
+	nameless.PodName, lonely.PodName, assigned.PodName = "", "lonely", "assigned"
 	ended, end := context.WithCancel(t.Context())
 	end()
 	for name, tc := range map[string]struct {
@@ -35,8 +38,9 @@ func TestStartSaysWhatIsWrong(t *testing.T) {
 		says    string
 		is      error
 	}{
-		"a pod without a name":    {options: nameless, says: "set POD_NAME"},
-		"a pod that stands alone": {options: lonely, is: watch.ErrNoController},
+		"a pod without a name":                  {options: nameless, says: "set POD_NAME"},
+		"a pod that stands alone":               {options: lonely, is: watch.ErrNoController},
+		"a pod that the controller gives an id": {options: assigned, says: "remove label idalloc.dev/assign from the pod template, or idalloc from pod assigned", is: allocator.ErrAssigned},
 	} {
 		i, err := idalloc.Start(t.Context(), tc.options)
 		if err == nil || i != nil || (tc.is != nil && !errors.Is(err, tc.is)) || !strings.Contains(err.Error(), tc.says) {

@@ -23,18 +23,21 @@ func newInject() *cobra.Command {
 	i := &injectCommand{}
 	cmd := &cobra.Command{
 		Use:   "inject -f FILE",
-		Short: "Add the sidecar to the workloads of manifests",
-		Long: `Reads manifests, and writes them with idalloc's native sidecar in each Deployment, StatefulSet,
-ReplicaSet and Job whose pod template has the label idalloc.dev/inject: "true". All else is written
-as it is, comments included. A template that has the sidecar is brought up to date, so it does no
-harm to inject twice. It talks to no cluster.
+		Short: "Add the sidecar, or what an id of the controller needs, to manifests",
+		Long: `Reads manifests, and writes them with what the label of each pod template asks for:
 
-The pods are the same that the policy of config/inject makes; use that where the cluster has
-Kubernetes 1.36. Annotations of the template say how the sidecar is to be, for example
-inject.idalloc.dev/drain: http. The workload's Role and service account must exist: kubectl
-idalloc enable makes them.`,
+  idalloc.dev/inject: "true"       the native sidecar
+  idalloc.dev/assign: controller   what an id of idalloc-controller needs: a scheduling gate,
+                                   the variable IDALLOC_ID, and the files in /var/run/idalloc
+
+All else stays as it is, comments included. A template that has it already is brought up to date,
+so it does no harm to inject twice. The command talks to no cluster.
+
+The policies of config/inject and config/assign make the same pods. Use these where the cluster
+has Kubernetes 1.36. A sidecar needs a Role and a service account: kubectl idalloc enable makes
+them. An id of the controller needs neither.`,
 		Example: `  kubectl idalloc inject -f deployment.yaml | kubectl apply -f -
-  kubectl idalloc inject -f deployment.yaml | kubectl diff -f -
+  kubectl idalloc inject --by=controller --all -f deployment.yaml | kubectl apply -f -
   kustomize build . | kubectl idalloc inject -f - --image=registry.example.com/idalloc:v0.1.0`,
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -43,7 +46,8 @@ idalloc enable makes them.`,
 	}
 	f := cmd.Flags()
 	f.StringVarP(&i.file, "filename", "f", "", "file with the manifests, in YAML or JSON; - is standard input")
-	f.BoolVar(&i.options.All, "all", false, "add the sidecar to all workloads, also without the label; a template with the value \"false\" stays as it is")
+	f.BoolVar(&i.options.All, "all", false, "also change workloads without a label; a template with idalloc.dev/inject: \"false\" stays as it is")
+	f.StringVar(&i.options.By, "by", "", "change only workloads that ask for this way: sidecar or controller; --all adds it (default sidecar)")
 	f.StringVar(&i.options.Image, "image", image, "idalloc's image, for templates that do not name one")
 	return cmd
 }
@@ -51,6 +55,9 @@ idalloc enable makes them.`,
 var errNoFile = cli.Usagef("name a file with -f, or - for standard input")
 
 func (i *injectCommand) run(stdin io.Reader, stdout, stderr io.Writer) error {
+	if by := i.options.By; by != "" && by != inject.BySidecar && by != inject.ByController {
+		return cli.Usagef("--by is %q: use %s or %s", by, inject.BySidecar, inject.ByController)
+	}
 	manifests, err := i.read(stdin)
 	if err != nil {
 		return err
@@ -61,7 +68,7 @@ func (i *injectCommand) run(stdin io.Reader, stdout, stderr io.Writer) error {
 		return err
 	}
 	if len(workloads) == 0 {
-		_, _ = fmt.Fprintf(stderr, "no workload asks for the sidecar: give its pod template the label %s: \"true\", or use --all\n", inject.Label)
+		_, _ = fmt.Fprintf(stderr, "no workload asks for an id: give its pod template the label %s: %s or %s: \"true\", or use --all\n", inject.AssignLabel, inject.ByController, inject.Label)
 	}
 	_, err = io.WriteString(stdout, result)
 	return err

@@ -40,7 +40,7 @@ func TestInjectReadsAFileOrStandardInput(t *testing.T) {
 func TestInjectSaysThatNothingAsks(t *testing.T) {
 	other := strings.Replace(manifest, "idalloc.dev/inject", "app", 1)
 	code, stdout, stderr := call(t, other, "-f", "-")
-	if code != cli.ExitDone || stdout != other || !strings.Contains(stderr, "no workload asks for the sidecar") {
+	if code != cli.ExitDone || stdout != other || !strings.Contains(stderr, "no workload asks for an id") {
 		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
 	}
 	if _, stdout, stderr = call(t, other, "-f", "-", "--all"); stdout == other || !strings.HasPrefix(stderr, "warning: Deployment/worker: its next rolling update would wait") {

@@ -36,7 +36,7 @@ func newRoot() *cobra.Command {
 	}
 	g.Bind(root.PersistentFlags())
 	root.SetFlagErrorFunc(cli.FlagError)
-	root.AddCommand(newGet(g), g.ofUsers(people.NewVerify(g.program())), newExplain(g), newTop(g), g.ofUsers(people.NewGC(g.program())), newEnable(g), newInject(), newVersion(), newOptions())
+	root.AddCommand(newGet(g), g.ofUsers(people.NewVerify(g.program())), newExplain(g), newTop(g), g.ofUsers(people.NewGC(g.program())), newEnable(g), newInject(), newCheck(g), newVersion(), newOptions())
 	root.SetUsageTemplate(usageOf(root.UsageTemplate()))
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
 	g.completeFlags(root)

@@ -19,11 +19,17 @@ const DefaultImage = "ghcr.io/idalloc/idalloc:v0.1.0"
 
 const yes = "true"
 
+// BySidecar is the way in which a sidecar of the pod gets its id.
+const BySidecar = "sidecar"
+
 // Options configures Stream. The zero value is ready to use.
 type Options struct {
 	// All adds the sidecar to all workloads, also to those whose templates lack the label. A template with another value of
 	// the label stays as it is.
 	All bool
+	// By restricts Stream to the workloads that ask for this way, BySidecar or ByController. All adds this way. Empty is both, and
+	// the sidecar with All.
+	By string
 	// Image replaces DefaultImage.
 	Image string
 	// Warn is told of a workload that gets the sidecar and will be in trouble with it, as a sentence that begins with KIND/NAME.
@@ -31,8 +37,8 @@ type Options struct {
 	Warn func(sentence string)
 }
 
-// Stream returns a stream of YAML or JSON documents with the sidecar in all workloads that ask for it, and the names of these
-// workloads as KIND/NAME. Of several errors it returns all, one for each workload that cannot have the sidecar.
+// Stream returns a stream of YAML or JSON documents in which all workloads that ask for it have the sidecar, or what an id of the controller
+// needs, and the names of these workloads as KIND/NAME. Of several errors it returns all, one for each workload that cannot have the sidecar.
 func Stream(stream string, o Options) (result string, workloads []string, err error) {
 	var b strings.Builder
 	if o.Warn == nil {
@@ -91,14 +97,18 @@ func (i *injector) object(object *yaml.Node) (changed bool) {
 		}
 		return changed
 	}
-	w, asked, err := i.find(object)
-	if err == nil && asked {
+	w, by, err := i.find(object)
+	switch {
+	case err != nil:
+	case by == BySidecar:
 		changed, err = w.inject(i.options)
+	case by == ByController:
+		changed, err = w.assign()
 	}
 	switch {
 	case err != nil:
 		i.errs = append(i.errs, fmt.Errorf("%s: %w", w.name, err))
-	case asked:
+	case by != "":
 		i.workloads = append(i.workloads, w.name)
 	}
 	return changed

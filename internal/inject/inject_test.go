@@ -26,6 +26,7 @@ func TestStreams(t *testing.T) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			t.Helper()
 			o := inject.Options{All: d.HasArg("all")}
+			d.MaybeScanArgs(t, "by", &o.By)
 			d.MaybeScanArgs(t, "image", &o.Image)
 			var warned strings.Builder
 			if d.Cmd == "warnings" {

@@ -14,9 +14,9 @@ type workload struct {
 	object, template *yaml.Node
 }
 
-// find returns the workload that an object is, and whether it is to have the sidecar. An error means that it asks for one and
-// cannot have it.
-func (i *injector) find(object *yaml.Node) (w workload, asked bool, err error) {
+// find returns the workload that an object is, and what its pods are to get: the sidecar (BySidecar), an id of the controller
+// (ByController), or nothing. An error means that it asks for something that it cannot have.
+func (i *injector) find(object *yaml.Node) (w workload, by string, err error) {
 	kind := value(object, "kind")
 	w = workload{name: kind + "/" + value(object, "metadata", "name"), object: object, template: descend(object, "spec", "template")}
 	switch kind {
@@ -26,30 +26,54 @@ func (i *injector) find(object *yaml.Node) (w workload, asked bool, err error) {
 		w.template = descend(object, "spec", "jobTemplate", "spec", "template")
 	}
 	if w.template == nil || w.template.Kind != yaml.MappingNode {
-		return w, false, nil
+		return w, "", nil
 	}
-	mark := descend(w.template, "metadata", "labels", Label)
-	if mark == nil {
-		if misplaced(object, w.template) {
-			return w, false, errors.New(Label + " stands where it does nothing: make it a label of the pod template, with the value \"true\"")
+	switch by, err = i.asked(w); {
+	case err != nil || by == "" && i.marked(w) || i.options.By != "" && by != "" && by != i.options.By:
+		return w, "", err
+	case by == "":
+		if i.options.All && i.options.By == ByController && refuseAssigned(kind) == nil {
+			return w, ByController, nil
 		}
-		return w, i.options.All && owner(value(object, "apiVersion"), kind), nil
+		if i.options.All && i.options.By != ByController && owner(value(object, "apiVersion"), kind) {
+			return w, BySidecar, nil
+		}
+		return w, "", nil
+	case by == ByController:
+		return w, by, refuseAssigned(kind)
 	}
-	switch mark.Value {
-	case yes:
-	case "false":
-		return w, false, nil
-	default:
-		return w, false, fmt.Errorf("label %s is %q: use \"true\" or \"false\"", Label, mark.Value)
+	return w, by, refuse(value(object, "apiVersion"), kind)
+}
+
+// marked reports whether the template has one of the labels, with whatever value.
+func (i *injector) marked(w workload) bool {
+	labels := descend(w.template, "metadata", "labels")
+	return field(labels, Label) != nil || field(labels, AssignLabel) != nil
+}
+
+// asked returns what the labels of the template ask for.
+func (i *injector) asked(w workload) (by string, err error) {
+	for _, label := range []struct{ key, value, by string }{{Label, yes, BySidecar}, {AssignLabel, ByController, ByController}} {
+		switch mark := descend(w.template, "metadata", "labels", label.key); {
+		case mark == nil && misplaced(w.object, w.template, label.key, label.value):
+			return "", fmt.Errorf("%s stands where it does nothing: make it a label of the pod template, with the value %q", label.key, label.value)
+		case mark == nil:
+		case mark.Value == label.value:
+			by = label.by // checkAssigned refuses both
+		case label.key == AssignLabel:
+			return "", fmt.Errorf("label %s is %q: use %q, or remove it", label.key, mark.Value, label.value)
+		case mark.Value != "false":
+			return "", fmt.Errorf("label %s is %q: use \"true\" or \"false\"", label.key, mark.Value)
+		}
 	}
-	return w, true, refuse(value(object, "apiVersion"), kind)
+	return by, nil
 }
 
 // misplaced tells whether the label is not in the template, but on the workload or an annotation.
-func misplaced(object, template *yaml.Node) bool {
+func misplaced(object, template *yaml.Node, label, asks string) bool {
 	for _, n := range []*yaml.Node{object, template} {
 		for _, key := range []string{"labels", "annotations"} {
-			if value(n, "metadata", key, Label) == yes {
+			if value(n, "metadata", key, label) == asks {
 				return true
 			}
 		}
@@ -79,4 +103,15 @@ func refuse(apiVersion, kind string) error {
 		return errors.New("each run of a CronJob is a Job with a name of its own, which no Role can name beforehand: take label " + Label + " out of its template")
 	}
 	return fmt.Errorf("idalloc gives ids to the pods of a Deployment, StatefulSet, ReplicaSet or Job, and not to those of %s %s: take label %s out of its template", apiVersion, kind, Label)
+}
+
+// refuseAssigned returns why pods of a kind cannot wait for an id of the controller. Whether the controller knows the kind, its flag --kind says.
+func refuseAssigned(kind string) error {
+	switch kind {
+	case "Pod":
+		return errors.New("a pod by itself has nothing to number it by: put it into a Deployment, StatefulSet, ReplicaSet or Job")
+	case "DaemonSet":
+		return errors.New("a pod of a DaemonSet cannot wait behind a scheduling gate: take label " + AssignLabel + " out of its template")
+	}
+	return nil
 }

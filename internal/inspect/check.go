@@ -33,6 +33,7 @@ func check(n snapshot) Report {
 	c.checkEntries()
 	c.checkPods()
 	c.checkGrace()
+	c.checkAssigned()
 	c.checkWaiters()
 	c.checkBarred()
 	c.checkRequests()
@@ -183,7 +184,11 @@ func (c *checker) checkProposal(id int, p pod) {
 		patience = settlesWithin
 	}
 	since, known := c.unchanged()
-	if !known || since < patience || p.Receipt.Strict && c.bars(id, p.Name) != "" {
+	if !known || since < patience || len(p.gates) > 0 || p.Receipt.Strict && c.bars(id, p.Name) != "" {
+		return
+	}
+	if p.byController {
+		c.findf(Mismatch, id, p.Name, "the assignment has given id %d to pod %s for %s at least, and idalloc-controller has not locked it: see %s", id, p.Name, since.Round(time.Second), checks)
 		return
 	}
 	c.findf(Mismatch, id, p.Name, "the assignment has given id %d to pod %s for %s at least, and the pod has not locked it: see the log of idalloc in the pod, if it runs there at all: "+

@@ -20,18 +20,26 @@ func (c *checker) checkRollout() {
 	case stuck:
 		c.stuckf(waiter.Name, "pod %s of its current revision waits for an id, Kubernetes ends no old pod before a new one is Ready (%s), and the old pods do not hand theirs over: %s: "+
 			"run `kubectl patch deployment %s -n %s -p '{\"spec\":{\"strategy\":{\"rollingUpdate\":{\"maxSurge\":0,\"maxUnavailable\":1}}}}'`, and %s",
-			waiter.Name, c.rounded(), few(keep), c.owner.Name, c.owner.Namespace, allocator.WayOut)
+			waiter.Name, c.rounded(), few(keep), c.owner.Name, c.owner.Namespace, c.wayOut())
 	case c.rollout.overdue != "":
 		c.stuckf("", "Kubernetes has seen no progress within the time that it has (%s): see why the pods of the current revision are not available, and repair it, "+
 			"or run `kubectl rollout undo deployment/%s -n %s`", c.rollout.overdue, c.owner.Name, c.owner.Namespace)
 	case len(keep) == 0:
 	case rollout.Blocks():
 		c.warnf("a rolling update of %s would wait for ever: %s, so a new pod starts before an old one ends, "+
-			"and the id that it waits for cannot be handed over by %s: %s", c.owner, c.rounded(), few(keep), allocator.WayOut)
+			"and the id that it waits for cannot be handed over by %s: %s", c.owner, c.rounded(), few(keep), c.wayOut())
 	case c.owner.Count >= rollout.BlocksBelow && rollout.BlocksBelow > 1:
 		c.warnf("below %d replicas, to which an autoscaler or a hand may scale it, a rolling update of %s would wait for ever: its maxUnavailable, a percentage, is 0 there, "+
-			"and the id that a new pod waits for cannot be handed over by %s: %s", rollout.BlocksBelow, c.owner, few(keep), allocator.WayOut)
+			"and the id that a new pod waits for cannot be handed over by %s: %s", rollout.BlocksBelow, c.owner, few(keep), c.wayOut())
 	}
+}
+
+// wayOut says what to do about a rolling update whose old pods do not hand over.
+func (c *checker) wayOut() string {
+	if c.evict == never {
+		return "or remove annotation " + evictKey + ", so that the controller removes old pods one at a time; for pods that idalloc runs in, " + allocator.WayOut
+	}
+	return allocator.WayOut
 }
 
 func (c *checker) stuckf(pod, format string, args ...any) {
@@ -50,7 +58,7 @@ func (c *checker) keepers() []string {
 	var keep []string
 	for _, lockers := range c.lockers {
 		for _, p := range lockers {
-			if !p.Receipt.HandsOver && !p.Terminating {
+			if !p.Receipt.HandsOver && !p.Terminating && !c.gives(p) {
 				keep = append(keep, p.Name)
 			}
 		}
@@ -86,7 +94,7 @@ func (c *checker) stuck() (waiter pod, yes bool) {
 		name, locks := c.holder(id)
 		p := c.pods[name]
 		old := p.revision != c.rollout.current
-		if !locks || p.Terminating || old && p.Receipt.HandsOver {
+		if !locks || p.Terminating || old && (p.Receipt.HandsOver || c.gives(p)) {
 			return pod{}, false
 		}
 		older = older || old && p.Owned

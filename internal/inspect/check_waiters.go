@@ -18,6 +18,10 @@ func (c *checker) checkWaiters() {
 				"otherwise the others do not keep the id, so see their logs, and repair their revision or undo it", id, p.Name)
 			return
 		}
+		if p.byController {
+			c.findf(Unheld, id, p.Name, "id %d belongs to nobody while pod %s waits for one behind its scheduling gate: give the controller time with --wait=1m; otherwise see %s", id, p.Name, checks)
+			return
+		}
 		c.findf(Unheld, id, p.Name, "id %d belongs to nobody while pod %s waits for one: give a pod that starts time with --wait=1m; "+
 			"otherwise see the log of idalloc in pod %s, if it runs there at all", id, p.Name, p.Name)
 	}
@@ -77,6 +81,7 @@ func (c *checker) claims(p pod) bool {
 	case p.Receipt.State == receipt.GaveUp: // it takes nothing before it says that it waits again
 	case p.elsewhere.State != receipt.None: // it is another owner's so far
 	case p.controller == "": // the pod belongs to no owner, or its owner has released it
+	case p.byController && (!p.gated || len(p.gates) > 0): // nothing gives it one now
 	case c.rollout.outdated[p.revision]: // the revision is from before idalloc was added
 	default:
 		return true

@@ -60,7 +60,11 @@ func Explain(ctx context.Context, s *store.Store, namespace, name string) (Expla
 		n.pods[name] = newPod(whole, n.owner, false)
 	}
 	e := n.explain(name, startOf(whole))
-	if e.ID == nil && !census.Finished(n.pods[name].phase) {
+	if p := n.pods[name]; e.ID == nil && !census.Finished(p.phase) {
+		if p.byController { // its account needs no right
+			e.Reasons = append(e.Reasons, said(ctx, s, whole)...)
+			return e, nil
+		}
 		e.Reasons = append(e.Reasons, missing(ctx, s, whole, ref, n.pods[name].Receipt.Strict)...)
 		e.Reasons = append(e.Reasons, said(ctx, s, whole)...)
 	}
@@ -83,7 +87,7 @@ func (n snapshot) explain(name string, start []string) Explanation {
 		e.ID, e.Verdict = &id, fmt.Sprintf("the pod has id %d of %s", id, n.owner)
 		e.Reasons = slices.Concat(n.outlook(p, id), start, n.findings(name, false))
 	case named && n.proposed(id):
-		e.Verdict = fmt.Sprintf("%s proposes id %d to the pod, and idalloc in the pod has not locked it yet; that takes a moment", n.owner, id)
+		e.Verdict = fmt.Sprintf("%s proposes id %d to the pod, and %s has not locked it yet; that takes a moment", n.owner, id, p.locker())
 		if bars := n.bars(id, name); p.Receipt.Strict && bars != "" {
 			e.Reasons = append(e.Reasons, bars+": the pod takes the id after that")
 		}
@@ -119,6 +123,7 @@ func (h holding) waitsFor(p pod) []string {
 		return []string{h.owner.String() + " is scaled to 0, so there is no id"}
 	}
 	var reasons []string
+	reasons = append(reasons, p.behind()...)
 	if !p.sign() {
 		reasons = append(reasons, "idalloc has written nothing on the pod: it has not started there, it may not write, or no container runs it")
 	}
@@ -196,7 +201,7 @@ func (e Explanation) Text() string {
 // startOf says what keeps a pod's containers from running.
 func startOf(u *unstructured.Unstructured) []string {
 	var reasons []string
-	if c := condition(u, "PodScheduled"); c["status"] == "False" {
+	if c := condition(u, "PodScheduled"); c["status"] == "False" && c["reason"] != "SchedulingGated" {
 		reasons = append(reasons, fmt.Sprintf("Kubernetes has no node for the pod: %v", cmp.Or(c["message"], c["reason"])))
 	}
 	for _, field := range []string{"initContainerStatuses", "containerStatuses"} {

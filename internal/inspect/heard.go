@@ -89,13 +89,13 @@ func said(ctx context.Context, s *store.Store, pod *unstructured.Unstructured) [
 	}
 	heard := slices.DeleteFunc(list.Items, func(e unstructured.Unstructured) bool {
 		reason, _ := e.Object["reason"].(string)
-		return !slices.Contains([]string{"WaitingForSlot", "IDLost"}, reason)
+		return !slices.Contains([]string{"WaitingForSlot", "IDLost", "GateMissing"}, reason)
 	})
 	if len(heard) == 0 {
 		return nil
 	}
 	last := slices.MaxFunc(heard, func(a, b unstructured.Unstructured) int { return cmp.Compare(heardAt(a), heardAt(b)) })
-	return []string{fmt.Sprintf("idalloc in the pod said at %s: %v", heardAt(last), last.Object["message"])}
+	return []string{fmt.Sprintf("an Event of idalloc at %s: %v", heardAt(last), last.Object["message"])}
 }
 
 // heardAt returns the time of an Event as it is stored, in UTC.

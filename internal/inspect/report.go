@@ -37,6 +37,9 @@ const (
 	// OtherOwner: a pod of the workload has a receipt for another workload.
 	// Do: nothing for seconds, because the pod stops its work there and claims an id here. If it stays, read its log, and delete it; perhaps its Role does not permit this workload.
 	OtherOwner Kind = "otherOwner"
+	// Ungated: a pod has the label `idalloc.dev/assign: controller` and no scheduling gate, so its program runs without an id.
+	// Do: find out with `kubectl idalloc check` whether the policy is in force, and delete the pod.
+	Ungated Kind = "ungated"
 	// Foreign: a pod that is not the workload's locks an id of it: somebody relabelled it, or somebody else's pod has a receipt for this workload. Nobody
 	// else gets the id as long as the pod lives.
 	// Do: see who made or relabelled the pod, and delete it when nothing acts in it any more.

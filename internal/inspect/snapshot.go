@@ -40,10 +40,13 @@ type snapshot struct {
 	copied string
 	// adopted says of ReplicaSets with strange names whether they are the owner's. A Deployment may take one over from another one.
 	adopted map[string]bool
+	// evict is what the owner's annotation of this name says.
+	evict string
 }
 
 type pod struct {
-	proposal.Pod          // the part that a planner sees
+	proposal.Pod // the part that a planner sees
+	assigned
 	revision, node, phase string
 	// runs says that the pod's object shows that idalloc runs in it.
 	runs bool
@@ -76,7 +79,7 @@ func (p pod) gaveUp() bool {
 
 // sign reports whether the pod has a trace of idalloc, which then runs in it or did so.
 func (p pod) sign() bool {
-	return p.Receipt.State != receipt.None || p.elsewhere.State != receipt.None
+	return p.Receipt.State != receipt.None || p.elsewhere.State != receipt.None || p.byController
 }
 
 func (p pod) live() bool { return !census.Finished(p.phase) }
@@ -97,7 +100,7 @@ func read(ctx context.Context, s *store.Store, ref store.Ref) (snapshot, error) 
 	}
 	now := snapshot{
 		owner: owner, now: s.Clock.Now(), written: store.LastWrite(whole.GetManagedFields()), changed: lastChange(whole.GetManagedFields()),
-		pods: map[string]pod{}, rollout: rollout{finished: finished(whole)},
+		pods: map[string]pod{}, rollout: rollout{finished: finished(whole)}, evict: whole.GetAnnotations()[evictKey],
 	}
 	for _, selector := range census.Selectors(owner) {
 		err := s.EachFullPod(ctx, owner.Namespace, metav1.ListOptions{LabelSelector: selector}, func(u *unstructured.Unstructured) {
@@ -179,7 +182,7 @@ func newPod(u *unstructured.Unstructured, owner store.Owner, owned bool) pod {
 	p.phase, _, _ = unstructured.NestedString(u.Object, "status", "phase")
 	p.ready = condition(u, "Ready")["status"] == "True"
 	p.graceless = store.Graceless(u)
-	p.runs = runsIdalloc(u)
+	p.runs, p.assigned = runsIdalloc(u), assignedOf(u)
 	p.written = store.LastWrite(u.GetManagedFields())
 	labels := u.GetLabels()
 	if p.damage == "" && p.Receipt.Locked() && (labels[receipt.OwnerLabel] != assignment.OwnerLabelValue(owner.String()) || labels[receipt.IDLabel] != number(p.Receipt.Slot())) {

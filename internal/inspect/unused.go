@@ -17,7 +17,7 @@ func (c *checker) checkUnused() bool {
 	var without []string
 	for _, name := range c.names() {
 		p := c.pods[name]
-		if p.Receipt.State != receipt.None || c.strays(p) {
+		if p.Receipt.State != receipt.None || c.strays(p) || p.byController {
 			return false
 		}
 		if p.live() && p.runs && c.now.Sub(p.Created) >= startsWithin {

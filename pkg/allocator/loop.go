@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/duty"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/pkg/watch"
@@ -74,6 +75,8 @@ func (a *Allocator) resolve(ctx context.Context) error {
 	case a.o.PodUID != "" && pod.UID != a.o.PodUID:
 		return fmt.Errorf("%w: %s has UID %s, this process's pod had %s: its container must end, its node may not know yet that the pod was deleted",
 			ErrPodGone, a.o.Pod, pod.UID, a.o.PodUID)
+	case pod.Labels[receipt.AssignLabel] == receipt.ByController:
+		return fmt.Errorf("%w: remove label %s from the pod template, or idalloc from pod %s", ErrAssigned, receipt.AssignLabel, a.o.Pod)
 	}
 	ref, err := watch.Resolve(ctx, a.o.Store, pod)
 	if err != nil {

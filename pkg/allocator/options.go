@@ -24,6 +24,10 @@ var (
 	// ErrPodGone means that this process's pod object does not exist (any more), so it must not hold an id.
 	// Error: exit code 1: the pod was deleted by force, and the id is withdrawn.
 	ErrPodGone = errors.New("idalloc: the pod of this process does not exist")
+	// ErrAssigned means that idalloc-controller writes the receipt of this pod, so this process must not.
+	// Error: exit code 1: the pod template has the label `idalloc.dev/assign: controller`, and a container runs idalloc.
+	// Do: remove one of them. The program reads its id from `IDALLOC_ID` or `/var/run/idalloc`; see [the controller](controller.md).
+	ErrAssigned = errors.New("idalloc: the controller gives this pod its id")
 )
 
 // MinFenceAfter is the shortest fence-after: below it an API server that is merely slow would take ids away.

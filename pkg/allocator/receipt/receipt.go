@@ -23,6 +23,13 @@ const (
 	OwnerLabel = "idalloc.dev/owner"
 )
 
+const (
+	// AssignLabel is the label of a pod that says which program writes its receipt. Without it a process of the pod does.
+	AssignLabel = "idalloc.dev/assign"
+	// ByController is the value of AssignLabel for idalloc-controller.
+	ByController = "controller"
+)
+
 // Bounds of what is read.
 const (
 	// NoID is the id of what has none.

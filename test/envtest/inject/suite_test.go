@@ -39,6 +39,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	Expect(suite.Install(ctx, client,
 		"policy/policy.yaml", "inject/refusal.yaml", "inject/strategy.yaml", "policy/binding.yaml", "inject/refusal-binding.yaml",
 		"inject/strategy-binding.yaml", "inject/policy.yaml", "inject/binding.yaml",
+		"assign/refusal.yaml", "assign/controller.yaml", "assign/refusal-binding.yaml", "assign/controller-binding.yaml", "assign/policy.yaml", "assign/binding.yaml",
 	)).To(Succeed())
 })
 

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+	apiversion "k8s.io/apimachinery/pkg/version"
+	"k8s.io/client-go/rest"
+
+	"github.com/idalloc/idalloc/internal/check"
+	"github.com/idalloc/idalloc/internal/cli"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+)
+
+func newCheck(g *global) *cobra.Command {
+	var format string
+	cmd := &cobra.Command{
+		Use:   "check",
+		Short: "Show what the cluster has of idalloc; exit 1 if something is missing",
+		Long: `Shows in one table which parts of idalloc the cluster has, whether they are in force, and what the
+controller may do. It changes nothing: it tries pods in dry runs, in the namespace of -n. It exits
+with 1 if a part is missing or broken.`,
+		Example: `  kubectl idalloc check
+  kubectl idalloc check -n prod -o json`,
+		Args: cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if format != "" && format != "json" {
+				return cli.Usagef("-o %q: use json", format)
+			}
+			return runCheck(cmd, g, format)
+		},
+	}
+	cmd.Flags().StringVarP(&format, "output", "o", "", "json")
+	return cmd
+}
+
+func runCheck(cmd *cobra.Command, g *global, format string) error {
+	config, namespace, err := g.Config()
+	if err != nil {
+		return err
+	}
+	server, err := serverVersion(cmd.Context(), config)
+	if err != nil {
+		return fmt.Errorf("ask the API server at %s for its version: %w: check the kubeconfig and the network", config.Host, err)
+	}
+	s, _, err := g.connect()
+	if err != nil {
+		return err
+	}
+	rows, err := check.Cluster(cmd.Context(), check.Options{Dynamic: s.Dynamic, Server: server, Namespace: namespace})
+	if err != nil {
+		return err
+	}
+	if err := printCheck(cmd.OutOrStdout(), rows, format); err != nil {
+		return err
+	}
+	if parts := check.BrokenParts(rows); len(parts) > 0 {
+		// Error: exit code 1: `kubectl idalloc check` found a part that is missing or broken.
+		// Do: do what the column DETAIL says.
+		return fmt.Errorf("not in order: %s; see above", strings.Join(parts, ", "))
+	}
+	return nil
+}
+
+// serverVersion asks the API server for its version. The discovery client would double the size of this program.
+func serverVersion(ctx context.Context, config *rest.Config) (string, error) {
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return "", err
+	}
+	base, _, err := rest.DefaultServerUrlFor(config)
+	if err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithTimeout(ctx, store.RequestTimeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, base.JoinPath("version").String(), nil)
+	if err != nil {
+		return "", err
+	}
+	answer, err := client.Do(request)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = answer.Body.Close() }()
+	if answer.StatusCode != http.StatusOK {
+		return "", fmt.Errorf("it answers %s", answer.Status)
+	}
+	var info apiversion.Info
+	err = json.NewDecoder(io.LimitReader(answer.Body, 1<<20)).Decode(&info)
+	return info.GitVersion, err
+}
+
+func printCheck(out io.Writer, rows []check.Row, format string) error {
+	if format == "json" {
+		e := json.NewEncoder(out)
+		e.SetIndent("", "  ")
+		return e.Encode(rows)
+	}
+	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
+	_, _ = fmt.Fprintln(w, "PART\tSTATE\tDETAIL")
+	for _, r := range rows {
+		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\n", r.Part, r.State, r.Detail)
+	}
+	return w.Flush()
+}

@@ -1,0 +1,221 @@
+package check
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/client-go/dynamic"
+)
+
+// State is what is known about a part.
+type State string
+
+// The states. Missing and Broken need somebody to act.
+const (
+	// InForce: a dry run, or the part itself, shows that it works.
+	InForce State = "in force"
+	// Installed: it is there, and this account may not try it.
+	Installed State = "installed"
+	// Missing: it is not there.
+	Missing State = "missing"
+	// Broken: it is there and does not work.
+	Broken State = "broken"
+	// Absent: it is not there, and is needed only for what the row names.
+	Absent State = "absent"
+	// Unknown: this account may not look.
+	Unknown State = "unknown"
+)
+
+// Row is one part.
+type Row struct {
+	Part   string `json:"part"`
+	State  State  `json:"state"`
+	Detail string `json:"detail,omitempty"`
+}
+
+// OK reports whether nobody has to act.
+func (r Row) OK() bool { return r.State != Missing && r.State != Broken }
+
+// Options say where to look.
+type Options struct {
+	Dynamic dynamic.Interface
+	// Server is the version of the API server, such as v1.36.3.
+	Server string
+	// Namespace is where pods are tried in dry runs.
+	Namespace string
+}
+
+// oldest is the oldest Kubernetes with validating policies; mutating is the oldest with mutating policies.
+const (
+	oldest   = "1.30.0"
+	mutating = "1.36.0"
+)
+
+// Cluster looks at all parts. It blocks for about thirty requests. Errors are those of requests that got no answer.
+func Cluster(ctx context.Context, o Options) ([]Row, error) {
+	c := checker{Options: o}
+	server := c.server()
+	controller, err := c.controller(ctx)
+	if err != nil {
+		return nil, err
+	}
+	pods, err := c.tryPods(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rows := []Row{server}
+	for _, p := range policies() {
+		row, err := c.policy(ctx, p, pods)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, row)
+	}
+	rows = append(rows, controller.row)
+	rights, err := c.rights(ctx, controller)
+	if err != nil {
+		return nil, err
+	}
+	return append(rows, rights...), nil
+}
+
+type checker struct{ Options }
+
+// old reports whether the server is older than a version.
+func (c *checker) old(than string) bool {
+	v, err := version.ParseGeneric(c.Server)
+	return err == nil && v.LessThan(version.MustParseGeneric(than))
+}
+
+func (c *checker) server() Row {
+	row := Row{"Kubernetes", InForce, c.Server}
+	switch {
+	case c.old(oldest):
+		row.State, row.Detail = Broken, c.Server+": idalloc needs 1.30 or later"
+	case c.old(mutating):
+		row.Detail += ": before 1.36 no policy completes pods; use kubectl idalloc inject"
+	}
+	return row
+}
+
+// A policy is a pair of objects of admissionregistration.k8s.io.
+type policy struct {
+	name     string
+	mutating bool
+	// optional is what people need it for who have it; empty if it is part of every installation.
+	optional string
+	// folder of config has it.
+	folder string
+	// tried is the result of a dry run that shows whether it is in force.
+	tried func(trial) verdict
+}
+
+func policies() []policy {
+	return []policy{
+		{name: "idalloc", folder: "policy"},
+		{name: "idalloc-leases", folder: "policy"},
+		{name: "idalloc-assign", mutating: true, folder: "assign", tried: func(t trial) verdict { return t.gated }},
+		{name: "idalloc-assign", folder: "assign", tried: func(t trial) verdict { return t.refused }},
+		{name: "idalloc-controller", folder: "assign"},
+		{name: "idalloc-inject", mutating: true, folder: "inject", optional: "sidecars by label"},
+		{name: "idalloc-inject", folder: "inject", optional: "sidecars by label", tried: func(t trial) verdict { return t.injectRefused }},
+	}
+}
+
+func (p policy) part() string {
+	if p.mutating {
+		return "mutating policy " + p.name
+	}
+	return "policy " + p.name
+}
+
+// policy looks at a policy and its binding, and at the dry run that shows whether it is in force.
+func (c *checker) policy(ctx context.Context, p policy, t trial) (Row, error) {
+	row := Row{Part: p.part()}
+	if p.mutating && c.old(mutating) {
+		row.State, row.Detail = Absent, "needs Kubernetes 1.36; use kubectl idalloc inject"
+		return row, nil
+	}
+	kind := "validatingadmissionpolic"
+	if p.mutating {
+		kind = "mutatingadmissionpolic"
+	}
+	resources := []string{kind + "ies", kind + "ybindings"}
+	for k, resource := range resources {
+		gvr := schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: resource}
+		object, err := c.Dynamic.Resource(gvr).Get(ctx, p.name, metav1.GetOptions{})
+		switch {
+		case apierrors.IsNotFound(err) && p.optional != "" && k == 0:
+			row.State, row.Detail = Absent, "only for "+p.optional+": kubectl apply -k config/"+p.folder
+			return row, nil
+		case apierrors.IsNotFound(err):
+			row.State, row.Detail = Missing, fmt.Sprintf("no %s/%s: install the chart, or kubectl apply -k config/%s", resource, p.name, p.folder)
+			return row, nil
+		case apierrors.IsForbidden(err):
+			row.State, row.Detail = Unknown, "you may not get "+resource
+		case err != nil:
+			return row, fmt.Errorf("get %s/%s: %w", resource, p.name, err)
+		case k == 1:
+			if why := narrowed(object.Object, p); why != "" {
+				row.State, row.Detail = Broken, resource+"/"+p.name+" "+why
+				return row, nil
+			}
+		}
+	}
+	if row.State == "" {
+		row.State = Installed
+	}
+	if p.tried != nil {
+		switch v := p.tried(t); {
+		case v.yes:
+			row.State, row.Detail = InForce, "a dry run in namespace "+c.Namespace+" shows it"
+		case v.no != "":
+			row.State, row.Detail = Broken, v.no
+		case row.Detail == "":
+			row.Detail = t.untried
+		}
+	}
+	return row, nil
+}
+
+// narrowed says why a binding does not bring its policy to all that it is about, or nothing.
+func narrowed(binding map[string]any, p policy) string {
+	spec, _ := binding["spec"].(map[string]any)
+	actions, _ := spec["validationActions"].([]any)
+	_, matches := spec["matchResources"].(map[string]any)
+	_, params := spec["paramRef"]
+	switch {
+	case spec["policyName"] != p.name:
+		return fmt.Sprintf("is about policy %v", spec["policyName"])
+	case !p.mutating && !slices.Contains(actions, any("Deny")):
+		return "lacks Deny in validationActions, so it refuses nothing"
+	case matches:
+		return "has matchResources, so it is not about all namespaces; try each one with -n"
+	case params:
+		return "has a paramRef, which the policy does not read: remove it"
+	}
+	return ""
+}
+
+// BrokenParts returns the parts that need somebody to act.
+func BrokenParts(rows []Row) []string {
+	var parts []string
+	for _, r := range rows {
+		if !r.OK() {
+			parts = append(parts, r.Part)
+		}
+	}
+	return parts
+}
+
+// first returns the first sentence of a server's error that names a policy.
+func first(err error) string {
+	text, _, _ := strings.Cut(err.Error(), "\n")
+	return text
+}

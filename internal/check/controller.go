@@ -1,0 +1,124 @@
+package check
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// controllerName is that of the controller's Deployment and of its account.
+const controllerName = "idalloc-controller"
+
+type found struct {
+	row Row
+	// namespace is empty if there is no controller.
+	namespace string
+}
+
+// controller looks for the controller's Deployment in all namespaces.
+func (c *checker) controller(ctx context.Context) (found, error) {
+	f := found{row: Row{Part: "controller"}}
+	deployments := c.Dynamic.Resource(schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"})
+	all, err := deployments.List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=idalloc,app.kubernetes.io/component=controller"})
+	switch {
+	case apierrors.IsForbidden(err):
+		f.row.State, f.row.Detail = Unknown, "you may not list deployments of all namespaces"
+		return f, nil
+	case err != nil:
+		return f, fmt.Errorf("list deployments of all namespaces: %w", err)
+	case len(all.Items) == 0:
+		f.row.State, f.row.Detail = Missing, "no Deployment "+controllerName+": install the chart, or kubectl apply -k config/controller. Peers (sidecars, linked programs) do not need it"
+		return f, nil
+	}
+	d := &all.Items[0]
+	f.namespace = d.GetNamespace()
+	want, _, _ := unstructured.NestedInt64(d.Object, "spec", "replicas")
+	available, _, _ := unstructured.NestedInt64(d.Object, "status", "availableReplicas")
+	f.row.Detail = fmt.Sprintf("%d of %d replicas are available in namespace %s, image %s", available, want, f.namespace, cmp.Or(image(d), "unknown"))
+	switch {
+	case len(all.Items) > 1:
+		f.row.State, f.row.Detail = Broken, fmt.Sprintf("there are %d Deployments of it: remove all but one", len(all.Items))
+	case available == 0:
+		f.row.State = Broken
+		f.row.Detail += ": see kubectl -n " + f.namespace + " describe deployment " + d.GetName()
+	default:
+		f.row.State = InForce
+	}
+	return f, nil
+}
+
+func image(d *unstructured.Unstructured) string {
+	containers, _, _ := unstructured.NestedSlice(d.Object, "spec", "template", "spec", "containers")
+	if len(containers) == 0 {
+		return ""
+	}
+	first, _ := containers[0].(map[string]any)
+	name, _ := first["image"].(string)
+	return name
+}
+
+// right is a request that the controller sends.
+type right struct{ verb, group, resource, subresource string }
+
+func (r right) String() string {
+	name := r.resource
+	if r.group != "" {
+		name += "." + r.group
+	}
+	return r.verb + " " + strings.TrimSuffix(name+"/"+r.subresource, "/")
+}
+
+// needed are the rights without which pods wait.
+func needed() []right {
+	return []right{
+		{verb: "list", resource: "pods"}, {verb: "watch", resource: "pods"}, {verb: "patch", resource: "pods"}, {verb: "delete", resource: "pods"},
+		{verb: "create", resource: "pods", subresource: "eviction"},
+		{verb: "list", group: "apps", resource: "deployments"}, {verb: "patch", group: "apps", resource: "deployments"},
+		{verb: "patch", group: "apps", resource: "statefulsets"}, {verb: "list", group: "apps", resource: "replicasets"},
+		{verb: "patch", group: "batch", resource: "jobs"},
+	}
+}
+
+// rights asks what the controller's account may do in the namespace of the options.
+func (c *checker) rights(ctx context.Context, f found) ([]Row, error) {
+	if f.namespace == "" {
+		return nil, nil
+	}
+	row := Row{Part: "controller's rights", State: InForce, Detail: "in namespace " + c.Namespace}
+	reviews := c.Dynamic.Resource(schema.GroupVersionResource{Group: "authorization.k8s.io", Version: "v1", Resource: "subjectaccessreviews"})
+	var lacks []string
+	for _, r := range needed() {
+		review := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
+			"spec": map[string]any{
+				"user":   "system:serviceaccount:" + f.namespace + ":" + controllerName,
+				"groups": []any{"system:serviceaccounts", "system:serviceaccounts:" + f.namespace, "system:authenticated"},
+				"resourceAttributes": map[string]any{
+					"namespace": c.Namespace, "verb": r.verb, "group": r.group, "resource": r.resource, "subresource": r.subresource,
+				},
+			},
+		}}
+		answer, err := reviews.Create(ctx, review, metav1.CreateOptions{})
+		switch {
+		case apierrors.IsForbidden(err):
+			row.State, row.Detail = Unknown, "you may not create subjectaccessreviews"
+			return []Row{row}, nil
+		case err != nil:
+			return nil, fmt.Errorf("ask what the controller may do: %w", err)
+		}
+		if allowed, _, _ := unstructured.NestedBool(answer.Object, "status", "allowed"); !allowed {
+			lacks = append(lacks, r.String())
+		}
+	}
+	if len(lacks) > 0 {
+		row.State = Broken
+		row.Detail = "in namespace " + c.Namespace + " it may not " + strings.Join(lacks, ", ") + ": install the chart again, or see its value controller.namespace"
+	}
+	return []Row{row}, nil
+}

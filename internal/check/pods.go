@@ -1,0 +1,109 @@
+package check
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+)
+
+// verdict is what a dry run shows about a policy: that it is in force, or why not, or neither.
+type verdict struct {
+	yes bool
+	no  string
+}
+
+// trial is what pods in dry runs show.
+type trial struct {
+	gated, refused, injectRefused verdict
+	// untried says why a dry run shows nothing.
+	untried string
+}
+
+// tryPods has the API server look at three pods, and store none.
+func (c *checker) tryPods(ctx context.Context) (trial, error) {
+	var t trial
+	pod, err := c.try(ctx, "idalloc.dev/assign", "controller")
+	switch {
+	case err == nil && hasGate(pod):
+		t.gated = verdict{yes: true}
+	case err == nil:
+		t.gated = verdict{no: "a pod with label idalloc.dev/assign got no scheduling gate: pods would start without an id"}
+	case isForbidden(err):
+		t.untried = "you may not create pods in namespace " + c.Namespace + ", so it is not tried; name another one with -n"
+		return t, nil
+	case strings.Contains(err.Error(), "'idalloc-assign'"): // no gate, and the other policy is in force
+		t.gated = verdict{no: first(err)}
+	case apierrors.IsNotFound(err), isRefused(err):
+		t.untried = "namespace " + c.Namespace + " refuses the pod that would show it: " + first(err)
+		return t, nil
+	default:
+		return t, fmt.Errorf("try a pod in namespace %s: %w", c.Namespace, err)
+	}
+	if t.refused, err = c.refuses(ctx, "idalloc.dev/assign", "idalloc-assign"); err != nil {
+		return t, err
+	}
+	t.injectRefused, err = c.refuses(ctx, "idalloc.dev/inject", "idalloc-inject")
+	return t, err
+}
+
+// refuses tries a pod whose label has a value that makes no sense.
+func (c *checker) refuses(ctx context.Context, label, policy string) (verdict, error) {
+	_, err := c.try(ctx, label, "perhaps")
+	switch {
+	case err == nil:
+		return verdict{no: "a pod with label " + label + ": perhaps was accepted: the policy is not in force in namespace " + c.Namespace}, nil
+	case strings.Contains(err.Error(), "ValidatingAdmissionPolicy '"+policy+"'"):
+		return verdict{yes: true}, nil
+	case isRefused(err):
+		return verdict{}, nil // by something else, which may have come first
+	}
+	return verdict{}, fmt.Errorf("try a pod in namespace %s: %w", c.Namespace, err)
+}
+
+// try creates a pod in a dry run. It meets the restricted pod security standard.
+func (c *checker) try(ctx context.Context, label, value string) (*unstructured.Unstructured, error) {
+	yes, no := true, false
+	pod := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Pod",
+		"spec": map[string]any{
+			"automountServiceAccountToken": no,
+			"securityContext":              map[string]any{"runAsNonRoot": yes, "runAsUser": int64(65532), "seccompProfile": map[string]any{"type": "RuntimeDefault"}},
+			"containers": []any{map[string]any{
+				"name": "check", "image": "example.com/check",
+				"securityContext": map[string]any{"allowPrivilegeEscalation": no, "capabilities": map[string]any{"drop": []any{"ALL"}}},
+				"resources":       map[string]any{"requests": small(), "limits": small()},
+			}},
+		},
+	}}
+	pod.SetGenerateName("idalloc-check-")
+	pod.SetLabels(map[string]string{label: value})
+	pod.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "apps/v1", Kind: store.ReplicaSet, Name: "idalloc-check", UID: "00000000-0000-0000-0000-000000000000", Controller: &yes}})
+	return c.Dynamic.Resource(store.Pods).Namespace(c.Namespace).Create(ctx, pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+}
+
+func small() map[string]any { return map[string]any{"cpu": "1m", "memory": "1Mi"} }
+
+func hasGate(pod *unstructured.Unstructured) bool {
+	gates, _, _ := unstructured.NestedSlice(pod.Object, "spec", "schedulingGates")
+	for _, g := range gates {
+		if m, ok := g.(map[string]any); ok && m["name"] == "idalloc.dev/id" {
+			return true
+		}
+	}
+	return false
+}
+
+// isForbidden reports whether RBAC refuses the request. Admission has the same code.
+func isForbidden(err error) bool {
+	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "cannot create resource")
+}
+
+func isRefused(err error) bool {
+	return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)
+}

@@ -1,0 +1,112 @@
+package inject
+
+import (
+	_ "embed"
+	"errors"
+	"fmt"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/idalloc/idalloc/internal/runs"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+)
+
+// AssignLabel is the label of a pod template whose pods get their ids from idalloc-controller, with the value ByController.
+const AssignLabel = receipt.AssignLabel
+
+// ByController is the way in which idalloc-controller gives a pod its id: before the pod starts.
+const ByController = receipt.ByController
+
+// The names of what such a pod has.
+const (
+	gate     = "idalloc.dev/id"
+	idEnv    = "IDALLOC_ID"
+	idVolume = "idalloc"
+	idDir    = "/var/run/idalloc"
+	idField  = "metadata.annotations['idalloc.dev/id']"
+)
+
+// What a pod gets. The policy of config/assign gives it the same.
+//
+//go:embed assign.yaml
+var assignParts []byte
+
+// assign adds the gate, the variable and the files of the id to a workload's template, and tells whether that changed anything.
+func (w *workload) assign() (changed bool, err error) {
+	spec := field(w.template, "spec")
+	if list(spec, "containers") == nil {
+		return false, errNoContainers
+	}
+	if err := checkAssigned(w.template, spec); err != nil {
+		return false, err
+	}
+	var root yaml.Node
+	if err := yaml.Unmarshal(assignParts, &root); err != nil {
+		return false, err
+	}
+	all := root.Content[0]
+	p := pod{spec: spec}
+	p.set(spec, "schedulingGates", field(all, "gate"), -1)
+	p.set(spec, "volumes", field(all, "volume"), -1)
+	for _, c := range containers(spec) {
+		p.set(c, "env", clone(field(all, "env")), 0)
+		p.set(c, "volumeMounts", clone(field(all, "mount")), -1)
+	}
+	metadata := ensure(w.template, "metadata", yaml.MappingNode)
+	labels := ensure(metadata, "labels", yaml.MappingNode)
+	if value(labels, AssignLabel) != ByController { // with Options.All
+		put(labels, AssignLabel, scalar(ByController))
+		p.changed = true
+	}
+	return p.changed, nil
+}
+
+// checkAssigned returns why the pods of a template cannot get their ids from the controller.
+func checkAssigned(template, spec *yaml.Node) error {
+	if value(template, "metadata", "labels", Label) == yes {
+		return fmt.Errorf("the pod template asks for the sidecar and for an id of the controller: remove label %s or label %s", Label, AssignLabel)
+	}
+	if node := value(spec, "nodeName"); node != "" {
+		return fmt.Errorf("a pod with nodeName cannot wait behind a scheduling gate: replace nodeName: %s by a nodeSelector for kubernetes.io/hostname", node)
+	}
+	if value(spec, "terminationGracePeriodSeconds") == "0" {
+		return errors.New("terminationGracePeriodSeconds: 0 removes a pod before its program has ended, and the next pod would have the same id: set it to at least 1")
+	}
+	if at := named(list(spec, "volumes"), "name", idVolume); at >= 0 && field(list(spec, "volumes").Content[at], "downwardAPI") == nil {
+		return fmt.Errorf("the pod has a volume %s of its own: rename it, because the volume of the id has this name", idVolume)
+	}
+	var errs []error
+	for _, c := range containers(spec) {
+		errs = append(errs, checkAssignedContainer(c))
+	}
+	return errors.Join(errs...)
+}
+
+func checkAssignedContainer(c *yaml.Node) error {
+	name := value(c, "name")
+	if runs.Idalloc(value(c, "image"), texts(list(c, "command")), texts(list(c, "args"))) {
+		return fmt.Errorf("container %s runs idalloc itself, and two of a pod would act under one id: remove label %s from the pod template, or idalloc from the container", name, AssignLabel)
+	}
+	if at := named(list(c, "env"), "name", idEnv); at >= 0 && value(list(c, "env").Content[at], "valueFrom", "fieldRef", "fieldPath") != idField {
+		return fmt.Errorf("container %s sets %s itself: remove it there, because it comes with label %s", name, idEnv, AssignLabel)
+	}
+	if at := named(list(c, "volumeMounts"), "mountPath", idDir); at >= 0 && value(list(c, "volumeMounts").Content[at], "name") != idVolume {
+		return fmt.Errorf("container %s mounts a volume of its own at %s: mount it elsewhere, because the files of the id are there", name, idDir)
+	}
+	return nil
+}
+
+// containers returns all of a pod. An init container may need the id, too, and it is known before the first one starts.
+func containers(spec *yaml.Node) []*yaml.Node {
+	return append(elements(list(spec, "initContainers")), elements(list(spec, "containers"))...)
+}
+
+// clone returns a copy, so that no two places of a document share a node.
+func clone(n *yaml.Node) *yaml.Node {
+	c := *n
+	c.Content = make([]*yaml.Node, len(n.Content))
+	for i, child := range n.Content {
+		c.Content[i] = clone(child)
+	}
+	return &c
+}

@@ -1,0 +1,155 @@
+package inject
+
+import (
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/idalloc/idalloc/internal/inject"
+)
+
+// assigned is a workload whose pods ask the controller for their ids.
+var assigned = with(`idalloc.dev/inject: "true"`, "idalloc.dev/assign: controller") //nolint:gochecknoglobals // a text
+
+func assignedWith(oldnew ...string) string { return strings.NewReplacer(oldnew...).Replace(assigned) }
+
+// asController acts by the account of idalloc-controller, which RBAC lets do everything here.
+func asController() kubernetes.Interface {
+	GinkgoHelper()
+	config := rest.CopyConfig(plane.Config())
+	config.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:idalloc-system:idalloc-controller", Groups: []string{"system:masters"}}
+	c, err := kubernetes.NewForConfig(config)
+	Expect(err).NotTo(HaveOccurred())
+	return c
+}
+
+var _ = Describe("the policies of the controller and kubectl idalloc inject", Ordered, ContinueOnFailure, func() {
+	var namespace string
+	BeforeAll(func(ctx SpecContext) {
+		namespace = newNamespace(ctx)
+		Eventually(func(g Gomega) {
+			pod, err := create(ctx, namespace, templateOf(assigned))
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(pod.Spec.SchedulingGates).To(HaveLen(1))
+			_, err = create(ctx, namespace, templateOf(assignedWith("assign: controller", "assign: perhaps")))
+			g.Expect(err).To(MatchError(ContainSubstring("ValidatingAdmissionPolicy 'idalloc-assign'")))
+		}).WithContext(ctx).Should(Succeed())
+	}, NodeTimeout(patience))
+
+	DescribeTable("give the same pod", func(ctx SpecContext, workload string) {
+		byPolicy, err := create(ctx, namespace, templateOf(workload))
+		Expect(err).NotTo(HaveOccurred())
+		result, workloads, err := inject.Stream(workload, inject.Options{By: inject.ByController})
+		Expect(err).NotTo(HaveOccurred())
+		Expect(workloads).To(HaveLen(1))
+		byCommand, err := create(ctx, namespace, templateOf(result))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(normal(byPolicy)).To(BeComparableTo(normal(byCommand)))
+		Expect(byPolicy.Spec.SchedulingGates).To(Equal([]corev1.PodSchedulingGate{{Name: "idalloc.dev/id"}}))
+		for _, c := range append(byPolicy.Spec.InitContainers, byPolicy.Spec.Containers...) {
+			Expect(c.Env[0].ValueFrom.FieldRef.FieldPath).To(Equal("metadata.annotations['idalloc.dev/id']"), c.Name)
+			Expect(sees(c)).To(BeTrue(), c.Name)
+		}
+	},
+		Entry("with the label alone", assigned),
+		Entry("with several containers, which have lists of their own", assignedWith(oneContainer, twoContainers)),
+	)
+
+	It("keep a gate of another controller", func(ctx SpecContext) {
+		pod, err := create(ctx, namespace, templateOf(assignedWith("spec:\n      containers", "spec:\n      schedulingGates: [{name: example.com/quota}]\n      containers")))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(pod.Spec.SchedulingGates).To(Equal([]corev1.PodSchedulingGate{{Name: "example.com/quota"}, {Name: "idalloc.dev/id"}}))
+	})
+
+	It("refuse a pod that a DaemonSet makes, and one whose template has an id", func(ctx SpecContext) {
+		_, err := create(ctx, namespace, templateOf(assigned), metav1.OwnerReference{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "x", UID: "c0ffee", Controller: new(true)})
+		Expect(err).To(MatchError(ContainSubstring("a pod of a DaemonSet cannot wait behind a scheduling gate")))
+		template := templateOf(assigned)
+		template.Annotations = map[string]string{"idalloc.dev/id": "0"}
+		_, err = create(ctx, namespace, template)
+		Expect(err).To(MatchError(ContainSubstring("only idalloc-controller writes idalloc.dev/id")))
+	})
+
+	DescribeTable("refuse", func(ctx SpecContext, workload, sentence string) {
+		_, err := create(ctx, namespace, templateOf(workload))
+		Expect(err).To(MatchError(And(ContainSubstring("ValidatingAdmissionPolicy 'idalloc-assign'"), ContainSubstring(sentence))))
+		_, _, err = inject.Stream(workload, inject.Options{})
+		Expect(err).To(MatchError(ContainSubstring(sentence)))
+	},
+		Entry("another value of the label", assignedWith("assign: controller", "assign: sidecar"), `label idalloc.dev/assign is "sidecar": use "controller"`),
+		Entry("both labels", assignedWith("assign: controller", "assign: controller, idalloc.dev/inject: \"true\""), "for the sidecar and for an id of the controller"),
+		Entry("a node by name", assignedWith("spec:\n      containers", "spec:\n      nodeName: node1\n      containers"), "a pod with nodeName cannot wait behind a scheduling gate"),
+		Entry("no grace period", assignedWith("spec:\n      containers", "spec:\n      terminationGracePeriodSeconds: 0\n      containers"), "removes a pod before its program has ended"),
+		Entry("a container that runs idalloc", assignedWith("image: example.com/program", "image: example.com/program, command: [/bin/idalloc, run, --, x]"), "container main runs idalloc itself"),
+		Entry("a variable of that name", assignedWith("image: example.com/program", "image: example.com/program, env: [{name: IDALLOC_ID, value: x}]"), "container main sets IDALLOC_ID itself"),
+		Entry("a mount at that path", assignedWith(oneContainer, "containers:\n        - {name: main, image: example.com/program, volumeMounts: [{name: x, mountPath: /var/run/idalloc}]}\n      volumes: [{name: x, emptyDir: {}}]"), "container main mounts a volume of its own at /var/run/idalloc"),
+		Entry("a volume of that name", assignedWith(oneContainer, oneContainer+"\n      volumes: [{name: idalloc, emptyDir: {}}]"), "the pod has a volume idalloc of its own"),
+	)
+
+	It("let the controller alone give the pod its id, and the controller nothing else", func(ctx SpecContext) {
+		template := templateOf(assigned)
+		set, err := client.AppsV1().ReplicaSets(namespace).Create(ctx, &appsv1.ReplicaSet{
+			ObjectMeta: metav1.ObjectMeta{Name: "worker"},
+			Spec:       appsv1.ReplicaSetSpec{Replicas: new(int32(1)), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "worker"}}, Template: *template},
+		}, metav1.CreateOptions{})
+		Expect(err).NotTo(HaveOccurred())
+		var name string
+		Eventually(func(g Gomega) {
+			pods, err := client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: "app=worker"})
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(pods.Items).To(HaveLen(1))
+			name = pods.Items[0].Name
+		}).WithContext(ctx).Should(Succeed())
+		patch := func(c kubernetes.Interface, patch string, subresources ...string) error {
+			_, err := c.CoreV1().Pods(namespace).Patch(ctx, name, types.JSONPatchType, []byte(patch), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}}, subresources...)
+			return err
+		}
+		const (
+			ungate  = `{"op":"remove","path":"/spec/schedulingGates"}`
+			id      = `{"op":"add","path":"/metadata/annotations","value":{"idalloc.dev/id":"0"}}`
+			label   = `{"op":"add","path":"/metadata/labels/idalloc.dev~1instance-id","value":"0"}`
+			unmark  = `{"op":"remove","path":"/metadata/labels/idalloc.dev~1assign"}`
+			foreign = `{"op":"add","path":"/metadata/labels/example.com~1x","value":"0"}`
+			image   = `{"op":"replace","path":"/spec/containers/0/image","value":"example.com/other"}`
+			node    = `{"op":"add","path":"/spec/nodeSelector","value":{"a":"b"}}`
+		)
+		for _, write := range []string{id, label, unmark} {
+			Expect(patch(client, "["+write+"]")).To(MatchError(ContainSubstring("only idalloc-controller changes idalloc.dev/")), write)
+			Expect(patch(client, "["+write+"]", "status")).To(MatchError(ContainSubstring("only idalloc-controller changes idalloc.dev/")), write)
+		}
+		Expect(patch(client, "["+ungate+"]")).To(MatchError(ContainSubstring("only idalloc-controller removes the scheduling gate")))
+		Expect(patch(client, "["+foreign+"]")).To(Succeed())
+
+		controller := asController()
+		Expect(patch(controller, "["+id+","+label+","+ungate+"]")).To(Succeed())
+		Expect(patch(controller, "["+foreign+"]")).To(MatchError(ContainSubstring("may only change keys of idalloc, and not example.com/x")))
+		Expect(patch(controller, "["+unmark+"]")).To(MatchError(ContainSubstring("may only change keys of idalloc, and not idalloc.dev/assign")))
+		for _, write := range []string{image, node} {
+			Expect(patch(controller, "["+write+","+ungate+"]")).To(MatchError(ContainSubstring("may not change the spec of pods")), write)
+		}
+		Expect(patch(controller, "["+id+"]", "status")).To(MatchError(ContainSubstring("only updates workloads and pods")))
+		dry := metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}}
+		_, err = controller.AppsV1().ReplicaSets(namespace).Patch(ctx, set.Name, types.MergePatchType, []byte(`{"metadata":{"annotations":{"idalloc.dev/assignment":"{}"}}}`), dry)
+		Expect(err).NotTo(HaveOccurred())
+		_, err = controller.AppsV1().ReplicaSets(namespace).Patch(ctx, set.Name, types.MergePatchType, []byte(`{"spec":{"replicas":3}}`), dry)
+		Expect(err).To(MatchError(ContainSubstring("may not change the spec of replicasets")))
+		_, err = controller.CoreV1().Pods(namespace).Create(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "x"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "x", Image: "x"}}}},
+			metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		Expect(err).To(MatchError(ContainSubstring("only updates workloads and pods, and removes pods")))
+		other, err := client.CoreV1().Pods(namespace).Create(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "other"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "x", Image: "x"}}}},
+			metav1.CreateOptions{})
+		Expect(err).NotTo(HaveOccurred())
+		remove := func(name string) error {
+			return controller.CoreV1().Pods(namespace).Delete(ctx, name, metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}})
+		}
+		Expect(remove(other.Name)).To(MatchError(ContainSubstring("has no label idalloc.dev/assign")))
+		Expect(remove(name)).To(Succeed())
+	})
+})
