@@ -25,7 +25,7 @@ type found struct {
 func (c *checker) controller(ctx context.Context) (found, error) {
 	f := found{row: Row{Part: "controller"}}
 	deployments := c.Dynamic.Resource(schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"})
-	all, err := deployments.List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=idalloc,app.kubernetes.io/component=controller"})
+	all, err := deployments.List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=idalloc-controller"})
 	switch {
 	case apierrors.IsForbidden(err):
 		f.row.State, f.row.Detail = Unknown, "you may not list deployments of all namespaces"

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -46,7 +47,7 @@ func load(t *testing.T) chart.Charter {
 func render(t *testing.T, minor string, v values) (string, error) {
 	t.Helper()
 	install := action.NewInstall(action.NewConfiguration())
-	install.DryRunStrategy, install.ReleaseName, install.Namespace = action.DryRunClient, "idalloc", "default"
+	install.DryRunStrategy, install.ReleaseName, install.Namespace = action.DryRunClient, "idalloc", "idalloc-system"
 	install.KubeVersion = &common.KubeVersion{Version: "v1." + minor + ".0", Major: "1", Minor: minor}
 	r, err := install.RunWithContext(t.Context(), load(t), v)
 	if err != nil {
@@ -107,20 +108,22 @@ func shipped(t *testing.T, folders ...string) map[string]object {
 	return all
 }
 
-func TestTheChartIsConfigPolicyAndInject(t *testing.T) {
+func TestTheChartIsWhatConfigHas(t *testing.T) {
 	for name, tc := range map[string]struct {
 		minor   string
 		values  values
 		folders []string
 	}{
-		"as it is":            {"30", nil, []string{"policy"}},
-		"with inject.enabled": {"36", values{inject: values{"enabled": true}}, []string{"policy", inject}},
+		"as it is":               {"36", nil, []string{"policy", "assign", "controller"}},
+		"without the controller": {"30", values{"controller": values{"enabled": false}}, []string{"policy"}},
+		"with inject.enabled":    {"36", values{inject: values{"enabled": true}}, []string{"policy", "assign", "controller", inject}},
 	} {
 		manifest, err := render(t, tc.minor, tc.values)
 		if err != nil {
 			t.Fatal(err)
 		}
 		got, want := objects(t, []byte(manifest)), shipped(t, tc.folders...)
+		delete(want, "Namespace/idalloc-system") // helm install --create-namespace makes it
 		if len(want) < 3 {
 			t.Fatalf("%s: config has only %d", name, len(want))
 		}
@@ -145,6 +148,41 @@ func TestTheSidecarHasTheVersionOfTheChart(t *testing.T) {
 	}
 }
 
+func TestTheControllerHasTheValues(t *testing.T) {
+	manifest, err := render(t, "36", values{"controller": values{
+		"image": "registry.example.com/controller:v2", "replicas": 3, "namespace": "prod", "kinds": []any{"rollouts.argoproj.io"}, "priorityClassName": "high",
+		"tolerations": []any{values{"operator": "Exists"}}, "networkPolicy": values{"enabled": true}, "podMonitor": values{"enabled": true}, "prometheusRule": values{"enabled": true},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := objects(t, []byte(manifest))
+	for _, key := range []string{"Role/idalloc-controller-pods", "RoleBinding/idalloc-controller-pods", "NetworkPolicy/idalloc-controller", "PodMonitor/idalloc-controller", "PrometheusRule/idalloc-controller"} {
+		if got[key] == nil {
+			t.Errorf("there is no %s", key)
+		}
+	}
+	if got["ClusterRole/idalloc-controller"] != nil {
+		t.Error("a controller of one namespace has a ClusterRole")
+	}
+	for _, part := range []string{"registry.example.com/controller:v2", "replicas: 3", "--namespace=prod", "--kind=rollouts.argoproj.io", "priorityClassName: high", "operator: Exists", `resources: ["rollouts", "rollouts/scale"]`, `"rollouts/*"`} {
+		if !strings.Contains(manifest, part) {
+			t.Errorf("it has no %s", part)
+		}
+	}
+}
+
+func TestAnOlderClusterGetsTheControllerWithoutTheMutatingPolicy(t *testing.T) {
+	manifest, err := render(t, "35", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := objects(t, []byte(manifest))
+	if got["MutatingAdmissionPolicy/idalloc-assign"] != nil || got["ValidatingAdmissionPolicy/idalloc-assign"] == nil || got["Deployment/idalloc-controller"] == nil {
+		t.Errorf("it has %v", slices.Sorted(maps.Keys(got)))
+	}
+}
+
 func TestTheValuesHaveASchema(t *testing.T) {
 	for name, v := range map[string]values{
 		"together":    {actions: []any{"Deny", "Warn"}}, // the API server refuses both together
@@ -154,6 +192,7 @@ func TestTheValuesHaveASchema(t *testing.T) {
 		"boolean":     {"aggregateToAdmin": "yes"},
 		"additional":  {"replicas": 3},
 		"pattern":     {inject: values{"image": "a'b"}}, // it stands in a text of an expression
+		"minimum":     {"controller": values{"replicas": 0}},
 	} {
 		if _, err := render(t, "36", v); err == nil {
 			t.Errorf("%s: %v is accepted", name, v)
@@ -161,7 +200,7 @@ func TestTheValuesHaveASchema(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	manifest, err := render(t, "30", values{actions: []any{"Warn", "Audit"}, "aggregateToAdmin": false})
+	manifest, err := render(t, "30", values{actions: []any{"Warn", "Audit"}, "aggregateToAdmin": false, "controller": values{"enabled": false}})
 	if err != nil {
 		t.Fatal(err)
 	}
