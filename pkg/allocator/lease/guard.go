@@ -108,6 +108,13 @@ func (g *Guard) Why() string {
 	return "no answer came in time"
 }
 
+// Silent reports whether contact was lost before the time of the own Lease was over. It does not block.
+func (g *Guard) Silent() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.why == nil || store.NoContact(g.why)
+}
+
 // Forget ends the renewals, and what is known of the own Lease.
 func (g *Guard) Forget() {
 	g.endRenewals()
