@@ -26,7 +26,7 @@ type patience struct {
 	silent time.Duration
 }
 
-// patienceFor returns the patience of a client with this fence-after, 0 without strict mode. docs/operations.md has what follows from it.
+// patienceFor returns the patience of a client with this fence-after, 0 without strict mode. docs/outages.md has what follows from it.
 func patienceFor(fenceAfter time.Duration) patience {
 	if fenceAfter == 0 {
 		return patience{dial: longest, silent: longest}

@@ -9,7 +9,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -18,87 +17,15 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/idalloc/idalloc/internal/connect"
+	"github.com/idalloc/idalloc/test/apifake"
 )
 
-// network has connections to a server. Those that are cut stay open, and nothing comes through.
-type network struct {
-	mu     sync.Mutex
-	links  []*link
-	next   chan net.Conn
-	ended  chan struct{}
-	closed sync.Once
-}
-
-type link struct {
-	net.Conn
-
-	cut atomic.Bool
-}
-
-func (l *link) Write(data []byte) (int, error) {
-	if l.cut.Load() {
-		return len(data), nil
+// hangs answers each request, and then never ends the answer to one for /watch.
+func hangs(w http.ResponseWriter, r *http.Request) {
+	_ = http.NewResponseController(w).Flush() // the client may be gone
+	if r.URL.Path == "/watch" {
+		<-r.Context().Done()
 	}
-	return l.Conn.Write(data)
-}
-
-func (n *network) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	client, server := net.Pipe()
-	l := &link{Conn: client}
-	n.mu.Lock()
-	n.links = append(n.links, l)
-	n.mu.Unlock()
-	select {
-	case n.next <- server:
-		return l, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-func (n *network) cut() {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	for _, l := range n.links {
-		l.cut.Store(true)
-	}
-}
-
-// Accept implements net.Listener.
-func (n *network) Accept() (net.Conn, error) {
-	select {
-	case c := <-n.next:
-		return c, nil
-	case <-n.ended:
-		return nil, net.ErrClosed
-	}
-}
-
-// Close implements net.Listener.
-func (n *network) Close() error {
-	n.closed.Do(func() { close(n.ended) })
-	return nil
-}
-
-// Addr implements net.Listener.
-func (n *network) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 443} }
-
-// serve starts an HTTP/2 server on a network, which answers each request, and then never ends the answer to one for /watch.
-func serve(t *testing.T) (*network, *rest.Config) {
-	t.Helper()
-	n := &network{next: make(chan net.Conn), ended: make(chan struct{})}
-	s := &httptest.Server{Listener: n, EnableHTTP2: true, Config: &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.WriteHeader(http.StatusOK)
-		if err := http.NewResponseController(w).Flush(); err != nil {
-			t.Error(err)
-		}
-		if r.URL.Path == "/watch" {
-			<-r.Context().Done()
-		}
-	})}}
-	s.StartTLS()
-	t.Cleanup(s.Close)
-	return n, &rest.Config{Host: s.URL, Dial: n.dial, TLSClientConfig: rest.TLSClientConfig{Insecure: true}}
 }
 
 func clientOf(t *testing.T, config *rest.Config) *http.Client {
@@ -125,7 +52,8 @@ func TestAConnectionThatDiesUnnoticedIsMadeAgain(t *testing.T) {
 	for fenceAfter, within := range map[time.Duration]time.Duration{0: 10 * time.Second, time.Hour: 10 * time.Second, 30 * time.Second: 6 * time.Second, 3 * time.Second: time.Second} {
 		t.Run(fenceAfter.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				n, config := serve(t)
+				n := apifake.NewNetwork(t, http.HandlerFunc(hangs))
+				config := n.Config()
 				client := clientOf(t, connect.Alive(config, fenceAfter))
 				watch, err := get(t, client, config.Host+"/watch")
 				if err != nil {
@@ -135,7 +63,7 @@ func TestAConnectionThatDiesUnnoticedIsMadeAgain(t *testing.T) {
 					t.Fatalf("the client speaks %s", watch.Proto)
 				}
 				synctest.Wait()
-				n.cut()
+				n.Cut()
 				at := time.Now()
 				if _, err := io.ReadAll(watch.Body); err == nil {
 					t.Error("a watch ends as if all were well")
