@@ -32,9 +32,11 @@ type snapshot struct {
 	// changed is when anybody wrote the owner last, but for its status, zero if the server does not say.
 	changed time.Time
 	// pods are the owner's pods, and the pods with a lock of one of its slots, by name.
-	pods    map[string]pod
-	leases  leases
-	rollout rollout
+	pods   map[string]pod
+	leases leases
+	// accounts are the pods' service accounts and when they were made, zero if that may not be read.
+	accounts map[string]time.Time
+	rollout  rollout
 	// adopted are the owner's ReplicaSets whose names do not begin with its name. It took them over from another Deployment.
 	adopted map[string]bool
 }
@@ -42,6 +44,8 @@ type snapshot struct {
 type pod struct {
 	proposal.Pod          // the part that a planner sees
 	revision, node, phase string
+	// account is the pod's service account.
+	account string
 	// runs says that the pod's object shows that idalloc runs in it.
 	runs bool
 	// ready is the pod's condition Ready.
@@ -107,6 +111,7 @@ func read(ctx context.Context, s *store.Store, ref store.Ref) (snapshot, error) 
 		}
 	}
 	now.adopted = now.adoptions(ctx, s)
+	now.accounts = now.readAccounts(ctx, s)
 	now.leases, err = readLeases(ctx, s, ref)
 	return now, err
 }
@@ -146,6 +151,7 @@ func newPod(u *unstructured.Unstructured, owner store.Owner, owned bool) pod {
 		p.elsewhere = r
 	}
 	p.node, _, _ = unstructured.NestedString(u.Object, "spec", "nodeName")
+	p.account, _, _ = unstructured.NestedString(u.Object, "spec", "serviceAccountName")
 	p.phase, _, _ = unstructured.NestedString(u.Object, "status", "phase")
 	p.ready = condition(u, "Ready")["status"] == "True"
 	p.runs = runsIdalloc(u)
