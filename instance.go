@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/idalloc/idalloc/internal/alone"
+	"github.com/idalloc/idalloc/internal/connect"
 	"github.com/idalloc/idalloc/internal/meter"
 	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/allocator/event"
@@ -101,7 +102,7 @@ func start(ctx context.Context, o Options, m manner) (*Instance, error) {
 	if err != nil {
 		return nil, err
 	}
-	st, err := store.New(o.Config, o.Clock)
+	st, err := store.New(connect.Alive(o.Config, o.FenceAfter), o.Clock)
 	if err != nil {
 		return nil, err
 	}

@@ -42,7 +42,7 @@ watch keeps the files up to date, because a scale-down may take the id away.
 }
 
 func (p *inPod) init(ctx context.Context) error {
-	o, err := p.options(true)
+	o, err := p.options(true, 0)
 	if err != nil {
 		return err
 	}

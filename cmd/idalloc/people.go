@@ -7,11 +7,13 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/idalloc/idalloc/internal/people"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
 // program returns the program for commands that have nothing to do with a pod.
 func (g *global) program() people.Program {
-	return people.Program{Name: "idalloc", Connect: g.connect, Log: g.log.Logger, Formats: formats}
+	connect := func() (*store.Store, string, error) { return g.connect(0) }
+	return people.Program{Name: "idalloc", Connect: connect, Log: g.log.Logger, Formats: formats}
 }
 
 // formats are those of the contract.

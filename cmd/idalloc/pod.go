@@ -44,7 +44,7 @@ func bindPartitions(f *pflag.FlagSet, on *bool) {
 func (p *inPod) uid() string { return cmp.Or(p.podUID, os.Getenv("POD_UID")) }
 
 // options returns the common options of init, watch and run. With needsDir, it refuses an empty --dir.
-func (p *inPod) options(needsDir bool) (agent.Options, error) {
+func (p *inPod) options(needsDir bool, fenceAfter time.Duration) (agent.Options, error) {
 	log, err := p.log.Logger()
 	if err != nil {
 		return agent.Options{}, err
@@ -55,7 +55,7 @@ func (p *inPod) options(needsDir bool) (agent.Options, error) {
 		// Do: set `POD_NAME` and `POD_NAMESPACE` from the downward API.
 		return agent.Options{}, cli.Usagef("this pod's name is not known: set POD_NAME and POD_NAMESPACE from the downward API (metadata.name, metadata.namespace)")
 	}
-	s, namespace, err := p.connect()
+	s, namespace, err := p.connect(fenceAfter)
 	if err != nil {
 		return agent.Options{}, err
 	}
@@ -66,6 +66,6 @@ func (p *inPod) options(needsDir bool) (agent.Options, error) {
 		Allocator: allocator.Options{
 			Store: s, Pod: pod, PodUID: types.UID(p.uid()), Namespace: cmp.Or(p.podNamespace, os.Getenv("POD_NAMESPACE"), namespace), Log: log,
 		},
-		Dir: p.dir, Timeout: p.timeout, Alone: true, Version: version,
+		Dir: p.dir, Timeout: p.timeout, FenceAfter: fenceAfter, Alone: true, Version: version,
 	}, nil
 }

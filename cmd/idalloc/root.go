@@ -1,6 +1,8 @@
 package main
 
 import (
+	"time"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/utils/clock"
@@ -60,14 +62,14 @@ func newRoot() *cobra.Command {
 	return root
 }
 
-// connect returns a Store, and the namespace that the flags or the kubeconfig name.
-func (g *global) connect() (s *store.Store, namespace string, err error) {
+// connect returns a Store for this fence-after, and the namespace that the flags or the kubeconfig name.
+func (g *global) connect(fenceAfter time.Duration) (s *store.Store, namespace string, err error) {
 	config, namespace, err := g.Config()
 	if err != nil {
 		return nil, "", err
 	}
 	config.UserAgent = "idalloc/" + version
-	s, err = store.New(config, clock.RealClock{})
+	s, err = store.New(connect.Alive(config, fenceAfter), clock.RealClock{})
 	return s, namespace, err
 }
 

@@ -147,7 +147,7 @@ func (r *runner) run(ctx context.Context, command []string) error {
 	if _, err := child.Find(command[0]); err != nil {
 		return ended(0, err) // without the program there is no use for a slot
 	}
-	o, err := r.options(false)
+	o, err := r.options(false, r.fenceAfter)
 	if err != nil {
 		return err
 	}
@@ -156,7 +156,7 @@ func (r *runner) run(ctx context.Context, command []string) error {
 		return err
 	}
 	defer processes.Close()
-	o.HTTPAddress, o.MoveDelay, o.FenceAfter = r.httpAddress, r.moveDelay, r.fenceAfter
+	o.HTTPAddress, o.MoveDelay = r.httpAddress, r.moveDelay
 	o.Partitions = r.partitions || r.onPartitions != "" || child.NamesPartitions(command)
 	onPartitions := child.RestartOnPartitions
 	if r.onPartitions == onPartitionsSignal {

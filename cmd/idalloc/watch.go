@@ -63,10 +63,10 @@ func (w *watcher) run(ctx context.Context) error {
 	if hooks.Fence, err = w.fence.check(); err != nil {
 		return err
 	}
-	o, err := w.options(true)
+	o, err := w.options(true, w.fence.after)
 	if err != nil {
 		return err
 	}
-	o.HTTPAddress, o.MoveDelay, o.FenceAfter, o.Partitions = w.httpAddress, w.moveDelay, w.fence.after, w.partitions
+	o.HTTPAddress, o.MoveDelay, o.Partitions = w.httpAddress, w.moveDelay, w.partitions
 	return agent.Watch(ctx, o, hooks)
 }

@@ -85,7 +85,7 @@ func (g *global) connect() (s *store.Store, namespace string, err error) {
 	}
 	config.UserAgent = "kubectl-idalloc/" + version
 	config.WarningHandler = rest.NewWarningWriter(plain.Writer(os.Stderr), rest.WarningWriterOptions{Deduplicate: true})
-	s, err = store.New(config, clock.RealClock{})
+	s, err = store.New(connect.Alive(config, 0), clock.RealClock{})
 	return s, namespace, err
 }
 

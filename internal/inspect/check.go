@@ -39,6 +39,7 @@ func check(n snapshot) Report {
 	c.checkRequests()
 	c.checkMoves()
 	c.checkLeases()
+	c.checkAccounts()
 	c.checkPartitions()
 	c.checkRollout()
 	c.checkCondemned()

@@ -36,6 +36,8 @@ type snapshot struct {
 	pods    map[string]pod
 	leases  leases
 	rollout rollout
+	// accounts are the pods' service accounts and when they were made, zero if that may not be read.
+	accounts map[string]time.Time
 	// copied is a pod that the map names, and that lives and is not the owner's: the map is that of another workload. It is empty if there is none.
 	copied string
 	// adopted says of ReplicaSets with strange names whether they are the owner's. A Deployment may take one over from another one.
@@ -48,6 +50,8 @@ type pod struct {
 	proposal.Pod // the part that a planner sees
 	assigned
 	revision, node, phase string
+	// account is the pod's service account.
+	account string
 	// runs says that the pod's object shows that idalloc runs in it.
 	runs bool
 	// ready is the pod's condition Ready. graceless says that each deletion of the pod is a force delete.
@@ -116,6 +120,7 @@ func read(ctx context.Context, s *store.Store, ref store.Ref) (snapshot, error) 
 	if now.copied, err = now.copies(ctx, s); err != nil {
 		return snapshot{}, err
 	}
+	now.accounts = now.readAccounts(ctx, s)
 	now.leases, err = readLeases(ctx, s, ref)
 	return now, err
 }
@@ -179,6 +184,7 @@ func newPod(u *unstructured.Unstructured, owner store.Owner, owned bool) pod {
 		p.elsewhere = r
 	}
 	p.node, _, _ = unstructured.NestedString(u.Object, "spec", "nodeName")
+	p.account, _, _ = unstructured.NestedString(u.Object, "spec", "serviceAccountName")
 	p.phase, _, _ = unstructured.NestedString(u.Object, "status", "phase")
 	p.ready = condition(u, "Ready")["status"] == "True"
 	p.graceless = store.Graceless(u)

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/idalloc/idalloc/pkg/allocator"
@@ -238,4 +239,32 @@ func (b *bench) withoutAnnotations(r *http.Request) {
 		b.t.Error(err)
 	}
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+}
+
+// A renewal is refused because of the credentials, which is no contact.
+func TestAPodThatIsFencedForLackOfContactSaysThatItHasNone(t *testing.T) {
+	b := newBench(t, 1)
+	clk := doze(b)
+	b.pod("p0")
+	refused, seen := b.refuse(http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "Unauthorized", writes(http.MethodPut, "/leases/"))
+	stale := make(chan bool, 9)
+	b.start("p0", func(o *allocator.Options) {
+		o.FenceAfter, o.Stale = allocator.MinFenceAfter, func(now bool) { stale <- now }
+	})
+	b.until("an id", has(0))
+	refused.Store(true)
+	close(clk.renews)
+	<-seen
+	<-seen // the answer to the first has been read
+	clk.slept.Store(int64(time.Hour))
+	b.scale(2) // the loop hears of that
+	b.until("the fence", fenced)
+	if !<-stale {
+		t.Error("it says that it has contact")
+	}
+	refused.Store(false)
+	b.until("the id again", has(0))
+	if <-stale {
+		t.Error("it loses contact twice")
+	}
 }

@@ -1,6 +1,7 @@
 package allocator
 
 import (
+	"errors"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -93,6 +94,9 @@ func (a *Allocator) hearFence() {
 		return
 	}
 	why := a.lease.Why()
+	if a.lease.Silent() {
+		a.contact.Lost(errors.New(why))
+	}
 	if !a.tenure.Working.Empty() {
 		a.happened.Tell(event.Fenced{ID: a.tenure.Working.ID, Token: a.work.token, FenceAfter: a.o.FenceAfter, Reason: why})
 		a.work.fenced = true

@@ -40,6 +40,14 @@ func (w wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
+// refusing answers each request with this code.
+type refusing int
+
+// RoundTrip implements http.RoundTripper.
+func (code refusing) RoundTrip(r *http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: int(code), Header: http.Header{}, Body: http.NoBody, Request: r}, nil
+}
+
 // A mesh's proxy that starts later, or a NetworkPolicy. Nobody can be told while it lasts.
 func TestAnAPIServerThatDidNotAnswerAtTheStartIsToldOfWhenItDoes(t *testing.T) {
 	for away, told := range map[time.Duration]bool{time.Second: false, 3 * time.Minute: true} {
@@ -116,4 +124,34 @@ func TestTheAPIServerIsBackWhenItAnswers(t *testing.T) {
 	if !b.api.Await(t.Context(), func() bool { return back.Load() > 0 && !b.says("p0", receipt.Locks) }) || away.Load() != 1 {
 		t.Errorf("away %d times, back %d times", away.Load(), back.Load())
 	}
+}
+
+// Somebody deletes the service account and makes it again. The container restarts, with a token of the former account.
+func TestAPodWhoseCredentialsAreRefusedHasNoContactAndKeepsSayingSo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, err := store.New(&rest.Config{Host: "http://api.invalid", Transport: refusing(http.StatusUnauthorized)}, clock.RealClock{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var says []string
+		away, stale := false, false
+		ctx, cancel := context.WithTimeout(t.Context(), 150*time.Second)
+		defer cancel()
+		_, err = allocator.New(ctx, allocator.Options{
+			Store: s, Pod: "a", Namespace: apifake.Namespace, Stale: func(now bool) { stale = now },
+			Log:      funcr.New(func(_, line string) { says = append(says, line) }, funcr.Options{}),
+			Observer: observer(func(e event.Event) { _, is := e.(event.Away); away = away || is }),
+		})
+		if !stale || !away {
+			t.Errorf("stale %t, contact lost %t: an answer that refuses the credentials is no contact", stale, away)
+		}
+		if len(says) != 3 {
+			t.Errorf("in two and a half minutes it says\n%s\nwant a line each minute", strings.Join(says, "\n"))
+		}
+		for _, text := range append(says, err.Error()) {
+			if !strings.Contains(text, "delete the pod") {
+				t.Errorf("it does not say what to do: %s", text)
+			}
+		}
+	})
 }

@@ -136,8 +136,8 @@ func (a *Allocator) reason() string {
 		requests = d.Next.Handover
 	}
 	if id, asked := requests.Of(a.o.Pod); asked {
-		return fmt.Sprintf("the hand-over of slot %d: %s was asked for it and gives it when its work has stopped",
-			id, owner.Record.State.Slots[id])
+		return fmt.Sprintf("the hand-over of slot %d: %s was asked for it and gives it when its work has stopped; if that takes long, look whether that pod has contact with "+
+			"the API server (its log, idalloc verify); the slot comes free when the pod is deleted", id, owner.Record.State.Slots[id])
 	}
 	if failed := r.Failures(); failed > 0 && d.Live > owner.Count {
 		return fmt.Sprintf("a later try: this pod's program ended by itself within %s after it had got a slot (failures in a row: %d); while %d pods live for %d slots, "+

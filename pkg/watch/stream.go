@@ -51,9 +51,10 @@ type Stream[T metav1.Object] struct {
 
 // Follow starts a stream in a goroutine that ends with ctx. name appears in details of the log. restrict completes the options
 // of each request, for example with a field selector. now is the clock behind Stale and Denied. Follow does not fail: it
-// repeats failed requests, with longer and longer waits.
+// repeats requests that failed and watches that ended, with longer and longer waits.
 func Follow[T metav1.Object](ctx context.Context, name string, api API[T], restrict func(*metav1.ListOptions), now func() time.Time, log logr.Logger) *Stream[T] {
 	s := &Stream[T]{objects: map[string]T{}, changed: make(chan struct{}, 1), done: make(chan struct{}), now: now, trim: api.Trim, same: api.Same}
+	brake := newBrake(now)
 	lw := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			restrict(&o)
@@ -65,7 +66,9 @@ func Follow[T metav1.Object](ctx context.Context, name string, api API[T], restr
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error) {
 			restrict(&o)
+			brake.wait(ctx)
 			w, err := api.Watch(ctx, o)
+			brake.asked(err)
 			s.answered(err, true)
 			if err != nil && o.SendInitialEvents != nil {
 				// If the reflector can see why this request failed, it may repeat it after a sleep that ctx does not end.

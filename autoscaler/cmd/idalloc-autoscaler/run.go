@@ -94,7 +94,7 @@ func (r *runner) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	s, err := store.New(config, clock.RealClock{})
+	s, err := store.New(connect.Alive(config, 0), clock.RealClock{})
 	if err != nil {
 		return err
 	}

@@ -42,7 +42,8 @@ type Contact struct {
 	stale   bool
 	refused refusal
 	failing string       // the error that is being repeated, as last logged
-	silent  bool         // the last request had no answer
+	said    time.Time    // when it was logged
+	silent  bool         // the last request had no answer, or one that refuses the credentials
 	since   atomic.Int64 // Unix milliseconds since when the loop is not waiting; 0 while it waits
 }
 

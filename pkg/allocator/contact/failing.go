@@ -36,7 +36,7 @@ func (c *Contact) NoteStale() {
 	}
 	c.setStale(why != nil)
 	if c.stale {
-		c.o.Happened(event.Away{Since: since, Reason: why})
+		c.o.Happened(event.Away{Since: since, Reason: store.Unauthorized(why)})
 	} else {
 		c.o.Happened(event.Back{})
 	}
@@ -51,7 +51,7 @@ func (c *Contact) setStale(stale bool) {
 
 // Failed takes in that a request failed. It returns the error if repeating the request does not help.
 func (c *Contact) Failed(err error) error {
-	c.silent = errors.Is(err, store.ErrNoAnswer)
+	c.silent = store.NoContact(err)
 	switch {
 	case errors.Is(err, store.ErrNotKept), errors.Is(err, store.ErrRefused):
 		if c.failing != err.Error() {
@@ -70,25 +70,39 @@ func (c *Contact) Failed(err error) error {
 	return nil
 }
 
+// sayAgain is how long a process that may do nothing else repeats a request before it says so again.
+const sayAgain = time.Minute
+
 // unreachable notes an error that is being repeated.
 func (c *Contact) unreachable(err error) {
+	now, what := c.o.Store.Clock.Now(), err.Error()
+	said := what == c.failing && now.Sub(c.said) < sayAgain
+	if !said {
+		c.failing, c.said = what, now
+	}
 	var forbidden *store.ForbiddenError
 	switch {
-	case err.Error() == c.failing:
-		c.log.V(1).Info("a request failed again", "reason", err.Error())
+	case said:
+		c.log.V(1).Info("a request failed again", "reason", what)
 	case errors.As(err, &forbidden):
 		// Log: an error: RBAC refuses the request; after 5 s idalloc exits with code 4.
 		// Do: see [every pod is stuck at exit code 4](operations.md#every-pod-is-stuck-at-exit-code-4-or-at-forbidden).
 		c.log.Error(err, "a request is forbidden and will be repeated")
 	default:
-		// Log: the API server did not answer, or is overloaded.
-		// Do: check the API server if this goes on.
-		c.log.Info("a request failed and will be repeated", "reason", err.Error())
+		// Log: the API server did not answer, is overloaded, or does not accept the credentials. A pod says it again each minute.
+		// Do: check the API server if this goes on. For credentials see [a service account that was made again](outages.md#a-service-account-was-deleted-and-made-again).
+		c.log.Info("a request failed and will be repeated", "reason", what)
 	}
-	c.failing = err.Error()
-	if errors.Is(err, store.ErrNoAnswer) && !c.stale {
+	if c.silent {
+		c.Lost(err)
+	}
+}
+
+// Lost says that contact is lost, which the log says. It is found again when a request is answered.
+func (c *Contact) Lost(why error) {
+	if c.silent = true; !c.stale {
 		c.setStale(true)
-		c.o.Happened(event.Away{Since: c.o.Store.Clock.Now(), Reason: err, Logged: true})
+		c.o.Happened(event.Away{Since: c.o.Store.Clock.Now(), Reason: why, Logged: true})
 	}
 }
 

@@ -18,9 +18,6 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-// contacts is how often a process renews its Lease within one fence-after.
-const contacts = 4
-
 // Options configure a Guard.
 type Options struct {
 	Store *store.Store
@@ -108,6 +105,13 @@ func (g *Guard) Why() string {
 	return "no answer came in time"
 }
 
+// Silent reports whether contact was lost before the time of the own Lease was over. It does not block.
+func (g *Guard) Silent() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.why == nil || store.NoContact(g.why)
+}
+
 // Forget ends the renewals, and what is known of the own Lease.
 func (g *Guard) Forget() {
 	g.endRenewals()
@@ -131,6 +135,8 @@ func (g *Guard) Fence() {
 func (g *Guard) Secure(ctx context.Context, share receipt.Share) (blocked store.Lease, left time.Duration, err error) {
 	g.writing <- struct{}{}
 	defer g.written()
+	ctx, cancel := context.WithTimeout(ctx, g.lasts()/2) // a renewal may wait for it
+	defer cancel()
 	lease := g.mine()
 	if lease.Version == "" {
 		if lease, err = g.o.Store.GetLease(ctx, g.ref, share.ID); err != nil {
@@ -210,7 +216,7 @@ func (g *Guard) put(ctx context.Context, version string, share receipt.Share) er
 	})
 	g.wrote(version, written, sent, err)
 	if err == nil { // not under the lock: an observer may ask whether the time is over
-		g.o.Contact(event.Contact{Age: g.boot.BootTime() - sent, Overdue: 2 * g.o.After / contacts})
+		g.o.Contact(event.Contact{Age: g.boot.BootTime() - sent, Overdue: g.o.After / 2})
 	}
 	return err
 }
@@ -222,7 +228,7 @@ func (g *Guard) wrote(version string, written store.Lease, sent time.Duration, e
 	switch {
 	case err == nil:
 		g.own, g.until = written, max(g.until, sent+g.o.After-g.o.Lead)
-	case errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrAmbiguous) || errors.Is(err, store.ErrNotKept):
+	case errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrNotKept): // of two writes of one version one is accepted at most, so one without an answer may be sent again
 		if g.own.Version == version {
 			g.own.Version = "" // it is read again
 		}

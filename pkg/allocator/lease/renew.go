@@ -1,6 +1,20 @@
 package lease
 
-import "context"
+import (
+	"context"
+	"time"
+)
+
+// A Lease lasts through an outage for as long as its work may go on, less the parts of fence-after that pass before the outage and after it:
+// between two renewals, and between two tries. docs/outages.md has the sums.
+const (
+	// renewals is how often a process renews its Lease within one fence-after.
+	renewals = 12
+	// tries is how often it tries within one fence-after while it is not answered. No two tries are further apart than longestWait, and a thousand
+	// processes would keep a server busy that they ask more often than each shortestWait.
+	tries                     = 60
+	shortestWait, longestWait = 200 * time.Millisecond, 10 * time.Second
+)
 
 // keep renews the own Lease and watches its time, in two goroutines that end with the streams or with endRenewals.
 func (g *Guard) keep() {
@@ -25,30 +39,30 @@ func (g *Guard) endRenewals() {
 	}
 }
 
-// renew renews the own Lease.
+// lasts is how long work may go on after the renewal was sent that was accepted last.
+func (g *Guard) lasts() time.Duration { return g.o.After - g.o.Lead }
+
+// renew renews the own Lease. It counts from the sending of the renewal that was accepted last, as the Lease's time does.
 func (g *Guard) renew(ctx context.Context) {
-	retry := g.o.Pace.Backoff()
-	for {
-		next := g.o.After / contacts
-		g.boot.BootWait(g.boot.BootTime()+g.o.Pace.Earlier(next), ctx.Done())
-		for ctx.Err() == nil && !g.Over() {
-			if g.renewOnce(ctx) {
-				retry.Reset()
-				break
+	retry, wait := g.o.Pace.Backoff(), min(max(g.o.After/tries, shortestWait), longestWait)
+	until := func(at time.Duration) bool {
+		g.boot.BootWait(at, ctx.Done())
+		return ctx.Err() == nil && !g.Over()
+	}
+	for until(g.deadline() - g.lasts() + g.o.Pace.Earlier(g.o.After/renewals)) {
+		for retry.Reset(); !g.renewOnce(ctx); {
+			if !until(g.boot.BootTime() + min(retry.Next(), g.o.Pace.Earlier(wait))) {
+				return
 			}
-			g.boot.BootWait(g.boot.BootTime()+min(next, retry.Next()), ctx.Done())
-		}
-		if ctx.Err() != nil || g.Over() {
-			return
 		}
 	}
 }
 
-// renewOnce writes the own Lease once. It reads it before that if a write had no answer.
+// renewOnce writes the own Lease once. It reads it before that if it has changed.
 func (g *Guard) renewOnce(ctx context.Context) bool {
 	g.writing <- struct{}{}
 	defer g.written()
-	request, cancel := context.WithTimeout(ctx, g.o.After/2)
+	request, cancel := context.WithTimeout(ctx, g.lasts()/2)
 	defer cancel()
 	own := g.mine()
 	if own.Version == "" {

@@ -84,6 +84,18 @@ func Temporary(err error) bool {
 		apierrors.IsTooManyRequests(err) || apierrors.IsUnauthorized(err)
 }
 
+// NoContact reports whether err says nothing of what was asked for: no answer came, or one that refuses the credentials.
+func NoContact(err error) bool { return errors.Is(err, ErrNoAnswer) || apierrors.IsUnauthorized(err) }
+
+// Unauthorized says what to do, if err says that the API server does not accept the credentials. It returns any other error as it is.
+func Unauthorized(err error) error {
+	if !apierrors.IsUnauthorized(err) {
+		return err
+	}
+	return fmt.Errorf("%w: the API server does not accept the credentials: renew them; those of a pod end with it and with its service account: "+
+		"if that was deleted and made again, delete the pod, since the kubelet renews its token late", err)
+}
+
 // unanswered reports whether the server may have carried out a request that ended with this error. Only an API server's
 // own answer with a code below 500 says that it has not.
 func (t target) unanswered(err error) bool {
@@ -131,7 +143,7 @@ func (t target) wrap(verb string, err error) error {
 	case t.gone(err):
 		return fmt.Errorf("%s: %w: %w", t.try(verb), ErrGone, err)
 	case apierrors.IsUnauthorized(err):
-		return fmt.Errorf("%s: %w: the API server does not accept the credentials: renew them; those of a deleted pod end with it", t.try(verb), err)
+		return fmt.Errorf("%s: %w", t.try(verb), Unauthorized(err))
 	}
 	if t.unanswered(err) {
 		return fmt.Errorf("%w: %s: %w", ErrNoAnswer, t.try(verb), err)

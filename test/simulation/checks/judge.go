@@ -315,7 +315,7 @@ func (j *Judge) checkCalls(in time.Duration) {
 	for p, n := range j.asked {
 		most := 12 * minutes // watches that end, and what comes after them
 		if f := p.FenceAfter; f > 0 {
-			most += int(in/f+1) * 6
+			most += int(in/f+1) * 16 // twelve renewals, each up to an eighth earlier
 		}
 		if made := p.Calls - n; made > most {
 			j.reportf(bounded, "%s made %s requests in %s of rest; at most %d are needed", p.ID, strconv.Itoa(made), in, most)
