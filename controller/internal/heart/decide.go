@@ -76,7 +76,9 @@ func (p *pod) takes() bool {
 }
 
 // available reports whether the pod counts as available to the Deployment.
-func (v *view) available(p *pod) bool { return p.Ready && !p.Terminating && !p.AvailableAt.After(v.w.Now) }
+func (v *view) available(p *pod) bool {
+	return p.Ready && !p.Terminating && !p.AvailableAt.After(v.w.Now)
+}
 
 // current reports whether the pod is of the current revision.
 func (v *view) current(p *pod) bool { return p.Controller != "" && p.Controller == v.w.Owner.Revision }
