@@ -10,6 +10,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/idalloc/idalloc/controller/internal/executor"
@@ -30,12 +31,12 @@ Exit codes: 0 done; 1 error; 2 usage; 4 forbidden by RBAC.`
 
 // options are the flags.
 type options struct {
-	connection      connect.Flags
-	log             cli.Log
-	namespace       string
-	electionSpace   string
-	elect           bool
-	metrics, health string
+	connection        connect.Flags
+	log               cli.Log
+	namespace         string
+	electionSpace     string
+	elect             bool
+	metricsAt, health string
 }
 
 func newRoot() *cobra.Command {
@@ -57,7 +58,7 @@ func newRoot() *cobra.Command {
 	f.StringVar(&o.namespace, "namespace", "", "the only namespace whose pods get ids; empty: all namespaces")
 	f.BoolVar(&o.elect, "leader-election", true, "elect one of several replicas")
 	f.StringVar(&o.electionSpace, "leader-election-namespace", "", "namespace of the Lease idalloc-controller; empty: that of the controller's pod")
-	f.StringVar(&o.metrics, "metrics-address", ":8080", "address of /metrics; 0: off")
+	f.StringVar(&o.metricsAt, "metrics-address", ":8080", "address of /metrics; 0: off")
 	f.StringVar(&o.health, "health-address", ":8081", "address of /healthz and /readyz; 0: off")
 	root.SetFlagErrorFunc(cli.FlagError)
 	environment.Describe(root)
@@ -80,7 +81,7 @@ func (o *options) run(ctx context.Context) error {
 	}
 	mgr, err := manager.New(config, manager.Options{
 		Scheme: scheme.Scheme, Logger: log, Cache: caches,
-		Metrics: server.Options{BindAddress: o.metrics}, HealthProbeBindAddress: o.health,
+		Metrics: server.Options{BindAddress: o.metricsAt}, HealthProbeBindAddress: o.health,
 		LeaderElection: o.elect, LeaderElectionID: "idalloc-controller", LeaderElectionNamespace: o.electionSpace, LeaderElectionReleaseOnCancel: true,
 	})
 	if err != nil {
@@ -92,7 +93,7 @@ func (o *options) run(ctx context.Context) error {
 	if err := mgr.AddReadyzCheck("cache", executor.Synced(mgr.GetCache())); err != nil {
 		return fmt.Errorf("readyz: %w", err)
 	}
-	if err := executor.Setup(ctx, mgr, config, clock.RealClock{}, log); err != nil {
+	if err := executor.Setup(ctx, mgr, config, metrics.Registry, clock.RealClock{}, log); err != nil {
 		return err
 	}
 	return mgr.Start(ctx)

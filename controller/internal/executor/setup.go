@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -24,7 +25,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/idalloc/idalloc/pkg/allocator/store"
@@ -68,13 +68,13 @@ func CacheOptions(namespace string) (cache.Options, error) {
 	return o, nil
 }
 
-// Setup adds the controller to a manager whose cache has CacheOptions.
-func Setup(ctx context.Context, mgr manager.Manager, config *rest.Config, clk clock.Clock, log logr.Logger) error {
+// Setup adds the controller to a manager whose cache has CacheOptions. What it counts is added to the registry.
+func Setup(ctx context.Context, mgr manager.Manager, config *rest.Config, registry prometheus.Registerer, clk clock.Clock, log logr.Logger) error {
 	s, err := store.New(config, clk)
 	if err != nil {
 		return err
 	}
-	counts, err := NewMetrics(metrics.Registry, clk.Now)
+	counts, err := NewMetrics(registry, clk.Now)
 	if err != nil {
 		return fmt.Errorf("metrics: %w", err)
 	}

@@ -171,7 +171,7 @@ func (w *World) word(p *Pod, first, rest string) (err error) {
 		lock(true)
 		p.Gated, p.Placed = false, true
 		v := view{w: *w}
-		words := v.words(&pod{Pod: *p, runs: true, id: p.Receipt.Share.ID}, "5")
+		words := v.words(&pod{Pod: *p, runs: true, id: p.Receipt.Share.ID}, "5", false)
 		p.ID, p.Count, p.Identity = words.ID, words.Count, words.Identity
 	case "unlocked": // somebody removed the receipt
 		p.Receipt, p.Text = receipt.Receipt{Share: receipt.Nothing()}, ""

@@ -149,7 +149,7 @@ func (v *view) confirm(p *pod) {
 	case v.bySlot[p.id] > 1:
 		v.d.Withdraw = append(v.d.Withdraw, p.Name)
 	default:
-		words := v.words(p, lock.Version)
+		words := v.words(p, lock.Version, false)
 		v.d.Begin = append(v.d.Begin, Begin{Pod: p.Name, Text: lock.Text, ID: p.id, Gated: p.Gated && !p.runs, Words: words})
 	}
 }
