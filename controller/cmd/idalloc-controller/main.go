@@ -24,7 +24,7 @@ func main() {
 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	root := newRoot()
+	root := newRoot() //nolint:contextcheck // cobra brings the context
 	root.SetArgs(args)
 	root.SetOut(plain.Writer(stdout))
 	root.SetErr(plain.Writer(stderr))

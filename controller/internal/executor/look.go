@@ -3,6 +3,7 @@ package executor
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -245,11 +246,7 @@ func (p *pass) confirm(ctx context.Context) error {
 func lockValue(owner string) string { return "lock " + assignment.OwnerLabelValue(owner) }
 
 func controllerValues(owner store.Owner, sets map[string]revision) []string {
-	values := []string{string(owner.UID)}
-	for uid := range sets {
-		values = append(values, uid)
-	}
-	return values
+	return append(slices.Collect(maps.Keys(sets)), string(owner.UID))
 }
 
 // soon is when something that changed meanwhile is tried again.

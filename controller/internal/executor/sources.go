@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
@@ -216,9 +217,7 @@ func keep(m map[string]string, keys ...string) {
 		}
 	}
 	clear(m)
-	for k, v := range kept {
-		m[k] = v
-	}
+	maps.Copy(m, kept)
 }
 
 // trimMeta keeps of an owner, and of a ReplicaSet, which one it is and what changes when it matters.

@@ -45,7 +45,7 @@ func TestCases(t *testing.T) {
 					setup = w
 					return ""
 				}
-				return tell(w, Decide(w))
+				return tell(Decide(w))
 			})
 		})
 	}
@@ -208,7 +208,7 @@ func (w *World) readListed(text string) error {
 }
 
 // tell returns a decision in words, a line for each thing.
-func tell(w World, d Decision) string {
+func tell(d Decision) string {
 	var b strings.Builder
 	if next := d.Plan.Next; next != nil {
 		b.WriteString("map")

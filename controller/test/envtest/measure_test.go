@@ -30,7 +30,7 @@ var _ = Describe("the time for many pods", func() {
 		if *many == 0 {
 			Skip("without -gated")
 		}
-		var took, floor []time.Duration
+		took, floor := make([]time.Duration, 0, *rounds), make([]time.Duration, 0, *rounds)
 		for range *rounds {
 			ns := gated(ctx)
 			floor = append(floor, twoPatches(ctx, ns))

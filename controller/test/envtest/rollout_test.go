@@ -21,13 +21,13 @@ func rolled(ctx context.Context, namespace, version string, n int) {
 		g.Expect(d.Status.ObservedGeneration).To(Equal(d.Generation))
 		g.Expect(d.Status.UpdatedReplicas).To(BeEquivalentTo(n))
 		g.Expect(d.Status.AvailableReplicas).To(BeEquivalentTo(n))
-		all := pods(ctx, namespace, worker)
+		all := pods(ctx, namespace)
 		g.Expect(all).To(HaveLen(n))
 		for _, pod := range all {
 			g.Expect(pod.Annotations["version"]).To(Equal(version))
 		}
 	}).WithContext(ctx).Should(Succeed())
-	haveIDs(ctx, namespace, worker, n)
+	haveIDs(ctx, namespace, n)
 }
 
 const versioned = `{"spec":{"template":{"metadata":{"annotations":{"version":"%s","broken":%s}}}}}`
@@ -37,10 +37,10 @@ var _ = Describe("a rolling update with the default strategy", func() {
 		It("removes old pods, and finishes", func(ctx SpecContext) {
 			ns := newNamespace(ctx)
 			control(ns)
-			kubelet(ns, worker)
-			create(ctx, ns, deployment(worker, int32(n))) //nolint:gosec // it is small
-			haveIDs(ctx, ns, worker, n)
-			patch(ctx, ns, worker, fmt.Sprintf(versioned, "2", "null"))
+			kubelet(ns)
+			create(ctx, ns, deployment(worker, int32(n)))
+			haveIDs(ctx, ns, n)
+			patch(ctx, ns, fmt.Sprintf(versioned, "2", "null"))
 			rolled(ctx, ns, "2", n)
 			Expect(events(ctx, ns, "PodRemoved")).NotTo(BeEmpty())
 		})
@@ -49,20 +49,20 @@ var _ = Describe("a rolling update with the default strategy", func() {
 	It("stops at a revision that never becomes available, and goes on with the next one", func(ctx SpecContext) {
 		ns := newNamespace(ctx)
 		control(ns)
-		kubelet(ns, worker)
+		kubelet(ns)
 		create(ctx, ns, deployment(worker, 3))
 		rolled(ctx, ns, "", 3)
-		patch(ctx, ns, worker, fmt.Sprintf(versioned, "2", `"yes"`))
+		patch(ctx, ns, fmt.Sprintf(versioned, "2", `"yes"`))
 		Eventually(func(ctx context.Context) string { return versionOf(ctx, ns, "2") }).WithContext(ctx).Should(Equal("2"))
 		Expect(versionOf(ctx, ns, "0") + versionOf(ctx, ns, "1")).To(BeEmpty())
-		patch(ctx, ns, worker, fmt.Sprintf(versioned, "3", "null"))
+		patch(ctx, ns, fmt.Sprintf(versioned, "3", "null"))
 		rolled(ctx, ns, "3", 3)
 	})
 
 	It("asks a PodDisruptionBudget, and says what it answers", func(ctx SpecContext) {
 		ns := newNamespace(ctx)
 		control(ns)
-		kubelet(ns, worker)
+		kubelet(ns)
 		create(ctx, ns, deployment(worker, 3))
 		rolled(ctx, ns, "", 3)
 		budgets := client.PolicyV1().PodDisruptionBudgets(ns)
@@ -75,7 +75,7 @@ var _ = Describe("a rolling update with the default strategy", func() {
 			Expect(err).NotTo(HaveOccurred())
 			return b.Status.ObservedGeneration
 		}).WithContext(ctx).Should(BeNumerically(">", 0))
-		patch(ctx, ns, worker, fmt.Sprintf(versioned, "2", "null"))
+		patch(ctx, ns, fmt.Sprintf(versioned, "2", "null"))
 		Eventually(func(ctx context.Context) []corev1.Event { return events(ctx, ns, "RemovalRefused") }).WithContext(ctx).ShouldNot(BeEmpty())
 		Expect(events(ctx, ns, "PodRemoved")).To(BeEmpty())
 		Expect(budgets.Delete(ctx, worker, metav1.DeleteOptions{})).To(Succeed())
@@ -86,7 +86,7 @@ var _ = Describe("a rolling update with the default strategy", func() {
 // versionOf returns the version of the pod that runs under an id.
 func versionOf(ctx context.Context, namespace, id string) string {
 	GinkgoHelper()
-	for _, pod := range pods(ctx, namespace, worker) {
+	for _, pod := range pods(ctx, namespace) {
 		if pod.Annotations["idalloc.dev/id"] == id {
 			return pod.Annotations["version"]
 		}

@@ -22,42 +22,42 @@ var _ = Describe("the controller", func() {
 		ns := newNamespace(ctx)
 		control(ns)
 		create(ctx, ns, deployment(worker, 3))
-		haveIDs(ctx, ns, worker, 3)
-		patch(ctx, ns, worker, `{"spec":{"replicas":5}}`)
-		haveIDs(ctx, ns, worker, 5)
-		patch(ctx, ns, worker, `{"spec":{"replicas":2}}`)
-		kubelet(ns, worker) // a pod above the count is evicted only if no other is unavailable
-		haveIDs(ctx, ns, worker, 2)
+		haveIDs(ctx, ns, 3)
+		patch(ctx, ns, `{"spec":{"replicas":5}}`)
+		haveIDs(ctx, ns, 5)
+		patch(ctx, ns, `{"spec":{"replicas":2}}`)
+		kubelet(ns) // a pod above the count is evicted only if no other is unavailable
+		haveIDs(ctx, ns, 2)
 	})
 
 	It("goes on with a lock that an earlier controller wrote, and never looks at the gate for that", func(ctx SpecContext) {
 		ns := newNamespace(ctx)
 		create(ctx, ns, deployment(worker, 2))
-		Eventually(func(ctx context.Context) []corev1.Pod { return pods(ctx, ns, worker) }).WithContext(ctx).Should(HaveLen(2))
-		locked := pods(ctx, ns, worker)[1]
+		Eventually(func(ctx context.Context) []corev1.Pod { return pods(ctx, ns) }).WithContext(ctx).Should(HaveLen(2))
+		locked := pods(ctx, ns)[1]
 		lock(ctx, &locked, 1)
 		control(ns)
-		haveIDs(ctx, ns, worker, 2)
+		haveIDs(ctx, ns, 2)
 		Expect(idOf(ctx, ns, locked.Name)).To(Equal("1"))
 	})
 
 	It("withdraws what another live pod locks, and never begins it", func(ctx SpecContext) {
 		ns := newNamespace(ctx)
 		create(ctx, ns, deployment(worker, 2))
-		Eventually(func(ctx context.Context) []corev1.Pod { return pods(ctx, ns, worker) }).WithContext(ctx).Should(HaveLen(2))
-		for _, pod := range pods(ctx, ns, worker) {
+		Eventually(func(ctx context.Context) []corev1.Pod { return pods(ctx, ns) }).WithContext(ctx).Should(HaveLen(2))
+		for _, pod := range pods(ctx, ns) {
 			lock(ctx, &pod, 0)
 		}
 		control(ns)
-		haveIDs(ctx, ns, worker, 2)
+		haveIDs(ctx, ns, 2)
 	})
 
 	It("writes a receipt again that somebody removed", func(ctx SpecContext) {
 		ns := newNamespace(ctx)
 		control(ns)
 		create(ctx, ns, deployment(worker, 2))
-		haveIDs(ctx, ns, worker, 2)
-		pod := pods(ctx, ns, worker)[0]
+		haveIDs(ctx, ns, 2)
+		pod := pods(ctx, ns)[0]
 		maps.DeleteFunc(pod.Annotations, func(key, _ string) bool { return key == receipt.Key })
 		_, err := client.CoreV1().Pods(ns).Update(ctx, &pod, metav1.UpdateOptions{})
 		Expect(err).NotTo(HaveOccurred())
@@ -77,7 +77,7 @@ var _ = Describe("the controller", func() {
 			PodManagementPolicy: appsv1.ParallelPodManagement, Ordinals: &appsv1.StatefulSetOrdinals{Start: 4},
 		}}, metav1.CreateOptions{})
 		Expect(err).NotTo(HaveOccurred())
-		haveIDs(ctx, ns, worker, 3)
+		haveIDs(ctx, ns, 3)
 		for name, want := range map[string]string{"worker-4": "0", "worker-5": "1", "worker-6": "2"} {
 			Expect(idOf(ctx, ns, name)).To(Equal(want))
 		}

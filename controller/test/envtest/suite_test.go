@@ -106,24 +106,24 @@ func create(ctx context.Context, namespace string, d *appsv1.Deployment) {
 	Expect(err).NotTo(HaveOccurred())
 }
 
-func patch(ctx context.Context, namespace, name, text string) {
+func patch(ctx context.Context, namespace, text string) {
 	GinkgoHelper()
-	_, err := client.AppsV1().Deployments(namespace).Patch(ctx, name, types.MergePatchType, []byte(text), metav1.PatchOptions{})
+	_, err := client.AppsV1().Deployments(namespace).Patch(ctx, worker, types.MergePatchType, []byte(text), metav1.PatchOptions{})
 	Expect(err).NotTo(HaveOccurred())
 }
 
 // pods returns the workload's pods.
-func pods(ctx context.Context, namespace, name string) []corev1.Pod {
+func pods(ctx context.Context, namespace string) []corev1.Pod {
 	GinkgoHelper()
-	list, err := client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: "app=" + name})
+	list, err := client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: "app=" + worker})
 	Expect(err).NotTo(HaveOccurred())
 	return list.Items
 }
 
 // begun returns the ids of the pods whose programs may run, and checks what each of them is told.
-func begun(ctx context.Context, namespace, name string, count int) (ids []int) {
+func begun(ctx context.Context, namespace string, count int) (ids []int) {
 	GinkgoHelper()
-	for _, pod := range pods(ctx, namespace, name) {
+	for _, pod := range pods(ctx, namespace) {
 		text, there := pod.Annotations[store.IdentityKey]
 		Expect(there).To(Equal(len(pod.Spec.SchedulingGates) == 0), "pod %s has its gate or its id", pod.Name)
 		if !there {
@@ -145,17 +145,17 @@ func begun(ctx context.Context, namespace, name string, count int) (ids []int) {
 }
 
 // haveIDs waits until n pods run under the ids 0 to n-1 and know that there are n.
-func haveIDs(ctx context.Context, namespace, name string, n int) {
+func haveIDs(ctx context.Context, namespace string, n int) {
 	GinkgoHelper()
 	want := make([]int, n)
 	for i := range want {
 		want[i] = i
 	}
-	Eventually(func(ctx context.Context) []int { return begun(ctx, namespace, name, n) }).WithContext(ctx).Should(Equal(want))
+	Eventually(func(ctx context.Context) []int { return begun(ctx, namespace, n) }).WithContext(ctx).Should(Equal(want))
 }
 
 // kubelet makes each pod without a gate Ready, and says if two have one id, until the spec ends.
-func kubelet(namespace, name string) {
+func kubelet(namespace string) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {
@@ -163,7 +163,7 @@ func kubelet(namespace, name string) {
 		defer close(ended)
 		tick := time.Tick(20 * time.Millisecond)
 		for {
-			if err := makeReady(ctx, namespace, name); err != nil && ctx.Err() == nil {
+			if err := makeReady(ctx, namespace); err != nil && ctx.Err() == nil {
 				Fail(err.Error())
 			}
 			select {
@@ -176,8 +176,8 @@ func kubelet(namespace, name string) {
 	DeferCleanup(func() { cancel(); <-ended })
 }
 
-func makeReady(ctx context.Context, namespace, name string) error {
-	list, err := client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: "app=" + name})
+func makeReady(ctx context.Context, namespace string) error {
+	list, err := client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: "app=" + worker})
 	if err != nil {
 		return err
 	}
