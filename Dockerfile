@@ -5,6 +5,7 @@
 #   docker build --target linkedworker -t ghcr.io/idalloc/linkedworker .
 #   docker build --target partitionworker -t ghcr.io/idalloc/partitionworker .
 #   docker build --target autoscaler      -t ghcr.io/idalloc/idalloc-autoscaler .
+#   docker build --target controller      -t ghcr.io/idalloc/idalloc-controller .
 
 # The compiler runs on the builder's own platform and cross-compiles: no emulation.
 FROM --platform=$BUILDPLATFORM golang:1.26 AS modules
@@ -38,6 +39,16 @@ ARG TARGETOS TARGETARCH VERSION=dev
 ENV CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH
 RUN go -C autoscaler build -trimpath -tags nethttpomithttp2 -ldflags "-s -w -X main.version=$VERSION" -o /out/idalloc-autoscaler ./cmd/idalloc-autoscaler
 
+FROM modules AS build-controller
+COPY controller/go.mod controller/go.sum controller/
+RUN go -C controller mod download
+COPY controller/ controller/
+COPY internal/ internal/
+COPY pkg/ pkg/
+ARG TARGETOS TARGETARCH VERSION=dev
+ENV CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH
+RUN go -C controller build -trimpath -tags nethttpomithttp2 -ldflags "-s -w -X main.version=$VERSION" -o /out/idalloc-controller ./cmd/idalloc-controller
+
 FROM gcr.io/distroless/static:nonroot AS fileworker
 COPY --from=build-examples /out/fileworker /fileworker
 USER 65532:65532
@@ -65,6 +76,19 @@ LABEL org.opencontainers.image.title="idalloc-autoscaler" \
 COPY --from=build-autoscaler /out/idalloc-autoscaler /idalloc-autoscaler
 USER 65532:65532
 ENTRYPOINT ["/idalloc-autoscaler"]
+
+FROM gcr.io/distroless/static:nonroot AS controller
+ARG VERSION=dev
+ARG REVISION=unknown
+LABEL org.opencontainers.image.title="idalloc-controller" \
+      org.opencontainers.image.description="Gives ids to Kubernetes pods before their containers start" \
+      org.opencontainers.image.source="https://github.com/idalloc/idalloc" \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.version="$VERSION" \
+      org.opencontainers.image.revision="$REVISION"
+COPY --from=build-controller /out/idalloc-controller /idalloc-controller
+USER 65532:65532
+ENTRYPOINT ["/idalloc-controller"]
 
 # distroless/static has the CA certificates that a kubeconfig outside a cluster may need, and no shell.
 FROM gcr.io/distroless/static:nonroot AS idalloc

@@ -32,6 +32,9 @@ RACE := . ./pkg/allocator ./pkg/identity ./pkg/watch ./internal/agent ./internal
 # Modules of their own, so that ./... is the product and its tests. The autoscaler, and those of its tests that need nothing:
 AUTOSCALER := autoscaler
 AUTOSCALER_UNIT := ./cmd/... ./internal/... ./packing
+# The controller, and those of its tests that need nothing:
+CONTROLLER := controller
+CONTROLLER_UNIT := ./cmd/... ./internal/...
 # Tools:
 PLOT := test/bench/plot
 PARTITIONS := test/bench/partitions
@@ -77,6 +80,10 @@ build: ## Build bin/idalloc and bin/kubectl-idalloc, static and stripped.
 build-autoscaler: ## Build bin/idalloc-autoscaler (see docs/autoscaling.md).
 	CGO_ENABLED=0 go -C $(AUTOSCALER) build -trimpath -tags "$(TAGS)" -ldflags "$(LDFLAGS)" -o $(CURDIR)/bin/idalloc-autoscaler ./cmd/idalloc-autoscaler
 
+.PHONY: build-controller
+build-controller: ## Build bin/idalloc-controller (see config/controller).
+	CGO_ENABLED=0 go -C $(CONTROLLER) build -trimpath -tags "$(TAGS)" -ldflags "$(LDFLAGS)" -o $(CURDIR)/bin/idalloc-controller ./cmd/idalloc-controller
+
 .PHONY: demo
 demo: ## Watch five pods get their ids on a local control plane; no cluster needed.
 	assets=$$(hack/controlplane/build); KUBEBUILDER_ASSETS=$$assets go run ./hack/demo
@@ -106,11 +113,13 @@ test-unit: ## Run the unit and property tests and the seeds of the fuzz targets;
 	assets=$$(hack/controlplane/build); PATH="$$assets:$$PATH" go test -vet=off -timeout 10m $(UNIT)
 	go test -vet=off -race -timeout 10m $(RACE)
 	go -C $(AUTOSCALER) test -vet=off -race -timeout 10m $(AUTOSCALER_UNIT)
+	go -C $(CONTROLLER) test -vet=off -timeout 10m $(CONTROLLER_UNIT)
 
 .PHONY: test-race
 test-race: ## Run the unit tests, and 25 simulated histories, all with the race detector.
 	assets=$$(hack/controlplane/build); PATH="$$assets:$$PATH" go test -race -timeout 20m $(UNIT) $(RACE) ./test/simulation
 	go -C $(AUTOSCALER) test -race -timeout 20m $(AUTOSCALER_UNIT)
+	go -C $(CONTROLLER) test -race -timeout 20m $(CONTROLLER_UNIT)
 
 .PHONY: test-tools
 test-tools: ## Run the tests of the tools, which are modules of their own.
@@ -128,6 +137,7 @@ test-envtest: ## Run the quick specs on the local control plane.
 test-envtest-all: ## Run all specs on the local control plane with the race detector.
 	assets=$$(hack/controlplane/build); KUBEBUILDER_ASSETS=$$assets go test -race -count=1 -timeout 40m -p 1 $(ENVTEST)
 	assets=$$(hack/controlplane/build); KUBEBUILDER_ASSETS=$$assets go -C $(AUTOSCALER) test -race -count=1 -timeout 20m ./test/envtest
+	assets=$$(hack/controlplane/build); KUBEBUILDER_ASSETS=$$assets go -C $(CONTROLLER) test -race -count=1 -timeout 20m ./test/envtest
 	assets=$$(hack/controlplane/build); KUBEBUILDER_ASSETS=$$assets go -C $(HELM) test -count=1 -timeout 10m ./...
 
 .PHONY: smoke
@@ -201,6 +211,10 @@ bench-policy: ## Measure what the admission policy costs, a few minutes.
 bench-brokers: ## Measure how partitions and single-active consumers empty the queues of a RabbitMQ and move them: half an hour.
 	assets=$$(hack/controlplane/build); KUBEBUILDER_ASSETS=$$assets go -C examples/rabbitmq test -run '^$$' -bench . -benchtime 1x -timeout 3h .
 
+.PHONY: bench-controller
+bench-controller: ## Measure how long 1,000 gated pods wait for their ids, beside two patches a pod, ten minutes.
+	assets=$$(hack/controlplane/build); KUBEBUILDER_ASSETS=$$assets go -C $(CONTROLLER) test -count=1 -v ./test/envtest -ginkgo.label-filter=measure -gated=1000
+
 .PHONY: bench-autoscaler
 bench-autoscaler: ## Compare pods that idalloc-autoscaler scales with pods that are counted by the total load, on the cluster of KUBECONFIG, a quarter of an hour.
 	hack/e2e autoscaler -unhurried
@@ -214,13 +228,13 @@ check: lint ## Check the code as lint does, and that the documents are true.
 .PHONY: lint
 lint: ## Check formatting, vet, golangci-lint and tidiness.
 	test -z "$$(gofmt -l $$(git ls-files '*.go'))"
-	go vet ./... && go -C $(AUTOSCALER) vet ./... && go vet -tags e2e ./test/e2e && go -C examples/rabbitmq vet -tags e2e .
+	go vet ./... && go -C $(AUTOSCALER) vet ./... && go -C $(CONTROLLER) vet ./... && go vet -tags e2e ./test/e2e && go -C examples/rabbitmq vet -tags e2e .
 	$$(hack/tool $(GOLANGCI_LINT)) run ./...
 	go mod tidy -diff
-	linter=$$(hack/tool $(GOLANGCI_LINT)); for module in $(AUTOSCALER) $(TOOLS) $(HELM) $(EXAMPLES) $(CONSUMERS); do \
+	linter=$$(hack/tool $(GOLANGCI_LINT)); for module in $(AUTOSCALER) $(CONTROLLER) $(TOOLS) $(HELM) $(EXAMPLES) $(CONSUMERS); do \
 	  (cd $$module && "$$linter" run ./... && go mod tidy -diff) || exit 1; \
 	done
 
 .PHONY: vulncheck
 vulncheck: ## Look for known vulnerabilities (needs the Go vulnerability database).
-	govulncheck=$$(hack/tool $(GOVULNCHECK)); "$$govulncheck" ./... && "$$govulncheck" -C $(AUTOSCALER) ./...
+	govulncheck=$$(hack/tool $(GOVULNCHECK)); "$$govulncheck" ./... && "$$govulncheck" -C $(AUTOSCALER) ./... && "$$govulncheck" -C $(CONTROLLER) ./...

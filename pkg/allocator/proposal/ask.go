@@ -10,7 +10,7 @@ import (
 func (p *planner) keepRequests() {
 	for id, name := range p.in.State.Handover {
 		pod := p.pods[name]
-		if id < p.in.Count && p.waits(pod) && !pod.Condemned && (p.me == nil || !p.in.Rollout.Current || p.sibling(pod)) {
+		if id < p.in.Count && p.waits(pod) && !pod.Condemned && (p.me == nil && !p.in.Central || !p.in.Rollout.Current || p.sibling(pod)) {
 			p.next.Handover[id] = name
 		}
 	}
@@ -35,13 +35,13 @@ func (p *planner) dropRequests() {
 
 // goes reports whether the pod may be asked for its slot: it is of an older revision than the planner, or condemned.
 func (p *planner) goes(pod *Pod) bool {
-	return p.in.Rollout.Current && !p.sibling(pod) || pod.Condemned && !p.me.Condemned
+	return p.in.Rollout.Current && !p.sibling(pod) || pod.Condemned && (p.me == nil || !p.me.Condemned)
 }
 
-// ask asks pods that are to go for their slots, for the planner and for siblings that are known to run (rule 6). A pod's work is stopped for
+// ask asks pods that are to go for their slots, for the planner and for siblings that are known to run (rule 6). The controller asks for gated pods. A pod's work is stopped for
 // that. A planner whose program failed asks when its time has come, even while it leaves free slots to other pods.
 func (p *planner) ask() {
-	if !p.waits(p.me) || !p.in.Rollout.Current && !slices.ContainsFunc(p.alive, p.goes) {
+	if !p.waits(p.me) && !p.in.Central || !p.in.Rollout.Current && !slices.ContainsFunc(p.alive, p.goes) {
 		return
 	}
 	h := &p.d.HandOver
@@ -51,7 +51,7 @@ func (p *planner) ask() {
 		asking[name] = true
 	}
 	askers := slices.DeleteFunc(p.waiters(), func(pod *Pod) bool {
-		return pod.Condemned || p.bound(pod) || asking[pod.Name] || p.doubt(pod) > 1 || (pod == p.me && p.in.StandsBack)
+		return !p.sibling(pod) || pod.Condemned || p.bound(pod) || asking[pod.Name] || p.doubt(pod) > 1 || (pod == p.me && p.in.StandsBack)
 	})
 	slices.SortStableFunc(askers, func(a, b *Pod) int { return p.doubt(a) - p.doubt(b) })
 	for _, pod := range askers {

@@ -61,7 +61,7 @@ func (s *scene) input(sweep bool) (Input, error) {
 	in := s.in
 	if sweep {
 		in.Me = ""
-	} else if in.Me == "" {
+	} else if in.Me == "" && !in.Central {
 		return in, errors.New("no line says which pod plans: me NAME")
 	}
 	in.Pods = slices.Clone(in.Pods)
@@ -94,6 +94,7 @@ func (s *scene) lines() words {
 		"partitions":    s.readPartitions,
 		"no partitions": just(func() { in.State.Row = nil }),
 		"me":            s.readMe,
+		"controller":    s.readController,
 	}
 }
 
@@ -193,6 +194,21 @@ func (s *scene) readMe(rest string) error {
 	}.parts(is)
 }
 
+// readController has the controller plan. The current revision is that of pods without other words, unless it is unknown.
+func (s *scene) readController(rest string) error {
+	in := &s.in
+	in.Me, in.Central, in.Revision, in.Rollout = "", true, "rs-1", Rollout{}
+	if rest == "" {
+		return nil
+	}
+	return words{
+		"current revision": just(func() { in.Rollout.Current = true }),
+		"knows none":       just(func() { in.Revision = "" }),
+		"max unavailable":  number(&in.Rollout.MaxUnavailable),
+		"available":        number(&in.Rollout.Available),
+	}.parts(rest)
+}
+
 // podWords say what the pod is, and what its receipt says.
 func podWords(p *Pod) words {
 	r := &p.Receipt
@@ -215,6 +231,7 @@ func podWords(p *Pod) words {
 			return err
 		},
 		"ordinal":    number(&p.Ordinal),
+		"gated":      just(func() { p.Gated = true }),
 		"condemned":  just(func() { p.Condemned = true }),
 		"receipt":    func(rest string) error { r.State = receipt.Locks; return readSlot(r, rest, ofEntry) },
 		"unreadable": func(rest string) error { r.State = receipt.Unreadable; return readSlot(r, rest, receipt.NoID) },

@@ -30,6 +30,8 @@ type Pod struct {
 	Ordinal int
 	// Condemned says that Kubernetes is to remove the pod, because its StatefulSet does not have its ordinal any more.
 	Condemned bool
+	// Gated says that idalloc's scheduling gate keeps the pod from starting, and that the controller takes for it. It can run as soon as it has a slot.
+	Gated bool
 	// Former is what the pod locks of another owner. A plan does not look at it.
 	Former receipt.Receipt
 	// Receipt is what the pod says about itself.
@@ -57,8 +59,8 @@ func (p *Pod) rank() int { return min(p.Receipt.Rank, failed) }
 // whole pods costs each planner, and the watch of each waiter, several times the bytes.
 func (p *Pod) showsLife() bool { return p.Receipt.State != receipt.None }
 
-// runs reports whether the pod's program is known to run. A program that failed may not run between two tries.
-func (p *Pod) runs() bool { return p.showsLife() && p.rank() < failed }
+// runs reports whether the pod's program is known to run, or waits for nothing but a slot. A program that failed may not run between two tries.
+func (p *Pod) runs() bool { return (p.showsLife() || p.Gated) && p.rank() < failed }
 
 // overdue reports whether the pod has outlived its grace period.
 func (p *Pod) overdue(now time.Time) bool { return p.Terminating && !p.Deadline.After(now) }
@@ -71,8 +73,12 @@ type Input struct {
 	State assignment.State
 	// Pods are all live pods of the owner, and all other live pods that have a receipt for it.
 	Pods []Pod
-	// Me is the name of the planner's pod. It is empty for a sweep, which gives no slot to waiters.
+	// Me is the name of the planner's pod. It is empty for the controller, and for a sweep, which gives no slot to waiters.
 	Me string
+	// Central says that the planner is the controller. It plans for the pods of the current revision, and after these for all gated pods.
+	Central bool
+	// Revision is the Controller of the pods of the current revision. Only the controller says so: it has no pod of its own.
+	Revision string
 	// Rollout says where the planner stands in a rolling update. With the zero value it asks nobody for a slot.
 	Rollout Rollout
 	// FreeFor is how long the planner itself has known a slot to be free that it had to leave to other pods.

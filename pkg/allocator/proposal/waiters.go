@@ -29,8 +29,11 @@ func (p *planner) waits(pod *Pod) bool {
 	return pod != nil && p.wants(pod) && pod.Receipt.State != receipt.GaveUp
 }
 
-// sibling reports whether the pod is the planner's own, or has the same controller.
+// sibling reports whether the pod is the planner's own, or has the same controller. The controller's siblings are the pods of the current revision.
 func (p *planner) sibling(pod *Pod) bool {
+	if p.in.Central {
+		return pod.Controller != "" && pod.Controller == p.in.Revision
+	}
 	return p.me != nil && (pod == p.me || (pod.Controller != "" && pod.Controller == p.me.Controller))
 }
 
@@ -89,14 +92,20 @@ func (p *planner) serveWaiters() {
 }
 
 // waiters returns the planner and its siblings that wait, in the order in which they get slots: by rank, then those with an ordinal, then by
-// age. If there is not enough of something, those that are known to run come before older ones: an entry for a pod that never starts would be
+// age. The controller's waiters are those of the current revision first, and then all gated pods. If there is not enough of something, those that are known to run come before older ones: an entry for a pod that never starts would be
 // of no use for as long as the pod lives.
 func (p *planner) waiters() []*Pod {
 	waiters := make([]*Pod, 0, len(p.alive))
 	for _, pod := range p.alive {
-		if p.sibling(pod) && p.waits(pod) {
+		if (p.sibling(pod) || p.in.Central && pod.Gated) && p.waits(pod) {
 			waiters = append(waiters, pod)
 		}
+	}
+	later := func(pod *Pod) int {
+		if p.sibling(pod) {
+			return 0
+		}
+		return 1
 	}
 	class := func(pod *Pod) (class int) {
 		bound := p.bound(pod)
@@ -109,7 +118,7 @@ func (p *planner) waiters() []*Pod {
 		return class
 	}
 	slices.SortFunc(waiters, func(a, b *Pod) int {
-		return cmp.Or(p.rank(a)-p.rank(b), class(a)-class(b), a.Created.Compare(b.Created), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(later(a)-later(b), p.rank(a)-p.rank(b), class(a)-class(b), a.Created.Compare(b.Created), cmp.Compare(a.Name, b.Name))
 	})
 	return waiters
 }

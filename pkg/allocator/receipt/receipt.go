@@ -106,6 +106,8 @@ type Receipt struct {
 	HandsOver bool
 	// Strict says that a Lease holds the slot beside the receipt.
 	Strict bool
+	// Begun says that the controller let the pod's program begin under this lock. Only the pod's end frees the slot then.
+	Begun bool
 }
 
 // Failures returns how often in a row the pod's program ended by itself soon after it had got a slot.
@@ -151,6 +153,7 @@ type wire struct {
 	Rank       int     `json:"rank,omitempty"`
 	HandsOver  bool    `json:"handsOver,omitempty"`
 	Strict     bool    `json:"strict,omitempty"`
+	Begun      bool    `json:"begun,omitempty"`
 	Write      string  `json:"write"`
 }
 
@@ -159,7 +162,7 @@ const of = " of "
 
 // Encode returns the text of the annotation. An Unreadable receipt has none.
 func (r Receipt) Encode() string {
-	w := wire{UID: r.UID, Owner: r.Owner, GaveUp: r.State == GaveUp, Rank: r.Rank, HandsOver: r.HandsOver, Strict: r.Strict, Write: r.Write}
+	w := wire{UID: r.UID, Owner: r.Owner, GaveUp: r.State == GaveUp, Rank: r.Rank, HandsOver: r.HandsOver, Strict: r.Strict, Begun: r.Begun, Write: r.Write}
 	if r.State == Locks {
 		w.ID = &r.Share.ID
 		if r.Share.Of > 0 {
@@ -185,6 +188,7 @@ func Parse(text string) (Receipt, error) {
 	}
 	r := Receipt{
 		UID: w.UID, Owner: w.Owner, State: Waits, Share: Nothing(), Write: w.Write, Rank: min(max(w.Rank, 0), MaxRank), HandsOver: w.HandsOver, Strict: w.Strict,
+		Begun: w.Begun,
 	}
 	switch {
 	case w.UID == "" || w.Owner == "":

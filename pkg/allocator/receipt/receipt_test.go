@@ -29,6 +29,9 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 		`{"uid":"u1","owner":"Deployment/worker","id":0,"handsOver":true,"strict":true,"write":"w"}`: {
 			State: receipt.Locks, Share: receipt.Share{ID: 0}, HandsOver: true, Strict: true,
 		},
+		`{"uid":"u1","owner":"Deployment/worker","id":0,"begun":true,"write":"w"}`: {
+			State: receipt.Locks, Share: receipt.Share{ID: 0}, Begun: true,
+		},
 		`{"uid":"u1","owner":"Deployment/worker","id":3,"partitions":"0-3,9 of 16","rank":4,"write":"w"}`: {
 			State: receipt.Locks, Share: receipt.Share{ID: 3, Of: 16, Partitions: placement.Of(0, 1, 2, 3, 9)}, Rank: 4,
 		},

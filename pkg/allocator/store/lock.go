@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -97,16 +98,23 @@ type Receipt struct {
 
 	Pod string
 	UID types.UID
-	// Text is the annotation as it stands.
-	Text string
+	// Text is the annotation as it stands, and Version the pod's resourceVersion.
+	Text, Version string
 }
 
 // Receipts lists the receipts of the owner's live pods that lock something, by a consistent read: those for slot id, or all if id is
-// receipt.NoID. It finds them by their labels. It asks for one page, because an API server answers that from its cache, and for several only
+// receipt.NoID. It finds them by their labels. What pods lock of the former owners ("Kind/name") is among them. It asks for one page, because an API server answers that from its cache, and for several only
 // if that one is larger than 8 MiB. Errors: *ForbiddenError, or another error that Temporary judges.
-func (s *Store) Receipts(ctx context.Context, ref Ref, id int) ([]Receipt, error) {
+func (s *Store) Receipts(ctx context.Context, ref Ref, id int, former ...string) ([]Receipt, error) {
 	var out []Receipt
 	selector := receipt.OwnerLabel + "=" + assignment.OwnerLabelValue(ref.String())
+	if len(former) > 0 {
+		owners := []string{assignment.OwnerLabelValue(ref.String())}
+		for _, owner := range former {
+			owners = append(owners, assignment.OwnerLabelValue(owner))
+		}
+		selector = receipt.OwnerLabel + " in (" + strings.Join(owners, ",") + ")"
+	}
 	if id != receipt.NoID {
 		selector += "," + receipt.IDLabel + "=" + strconv.Itoa(id)
 	}
@@ -122,7 +130,10 @@ func (s *Store) Receipts(ctx context.Context, ref Ref, id int) ([]Receipt, error
 		for i := range list.Items {
 			pod := &list.Items[i]
 			r, _ := receipt.Of(pod, ref.String()) // one that cannot be read locks, too
-			out = append(out, Receipt{Receipt: r, Pod: pod.Name, UID: pod.UID, Text: pod.Annotations[receipt.Key]})
+			if r.State == receipt.None && len(former) > 0 {
+				r = receipt.Elsewhere(pod, ref.String())
+			}
+			out = append(out, Receipt{Receipt: r, Pod: pod.Name, UID: pod.UID, Text: pod.Annotations[receipt.Key], Version: pod.ResourceVersion})
 		}
 		return list.Continue, nil
 	})

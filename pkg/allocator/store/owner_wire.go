@@ -28,7 +28,9 @@ type spec struct {
 	Ordinals    struct {
 		Start int `json:"start"`
 	} `json:"ordinals"`
-	Strategy strategy `json:"strategy"`
+	Strategy        strategy `json:"strategy"`
+	Paused          bool     `json:"paused"`
+	MinReadySeconds int      `json:"minReadySeconds"`
 }
 
 type strategy struct {

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -21,6 +22,10 @@ type Rollout struct {
 	Recreate bool
 	// MaxUnavailable and MaxSurge are numbers of pods. Percentages are rounded as Kubernetes does.
 	MaxUnavailable, MaxSurge int
+	// Paused says that the Deployment is paused.
+	Paused bool
+	// MinReady is for how long a pod has to be Ready before it is available.
+	MinReady time.Duration
 	// BlocksBelow is the number of replicas below which Blocks is true because MaxUnavailable, a percentage, is rounded
 	// down to 0. It is 0 if there is no such number.
 	BlocksBelow int
@@ -39,6 +44,7 @@ func (r Rollout) Blocks() bool { return !r.Recreate && r.MaxUnavailable == 0 }
 func decodeRollout(o *Object, count int) (r Rollout, err error) {
 	r.Revision = o.Annotations[revisionAnnotation]
 	r.Progress = Progress{o.Status.Replicas, o.Status.UpdatedReplicas, o.Status.ReadyReplicas, o.Status.AvailableReplicas}
+	r.Paused, r.MinReady = o.Spec.Paused, time.Duration(o.Spec.MinReadySeconds)*time.Second
 	if o.Spec.Strategy.Type == "Recreate" {
 		r.Recreate = true
 		return r, nil

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/idalloc/idalloc/controller/internal/executor"
+	"github.com/idalloc/idalloc/internal/cli"
+	"github.com/idalloc/idalloc/internal/connect"
+)
+
+const longHelp = `idalloc-controller gives each pod with the label idalloc.dev/assign=controller an id before its containers
+start. Such pods wait behind the scheduling gate idalloc.dev/id. They run nothing of idalloc, and may ask
+the API server for nothing.
+
+Several replicas elect one that acts.
+
+Every flag has an environment variable: --namespace is IDALLOC_CONTROLLER_NAMESPACE. A flag on the command
+line wins.
+
+Exit codes: 0 done; 1 error; 2 usage; 4 forbidden by RBAC.`
+
+// options are the flags.
+type options struct {
+	connection        connect.Flags
+	log               cli.Log
+	namespace         string
+	electionSpace     string
+	elect             bool
+	metricsAt, health string
+}
+
+func newRoot() *cobra.Command {
+	environment, o := cli.Prefixed("IDALLOC_CONTROLLER"), &options{}
+	root := &cobra.Command{
+		Use:               "idalloc-controller",
+		Short:             "Give ids to pods before their containers start",
+		Long:              longHelp,
+		Version:           version,
+		SilenceUsage:      true,
+		SilenceErrors:     true,
+		Args:              cli.NoArgs,
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return environment.Set(cmd.Flags()) },
+		RunE:              func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+	}
+	f := root.Flags()
+	o.log.Bind(f, "0 shows each removal and each error, 1 each conflict")
+	f.StringVar(&o.connection.Kubeconfig, "kubeconfig", "", "path of the kubeconfig file; if empty, KUBECONFIG, then ~/.kube/config, then the pod's service account")
+	f.StringVar(&o.namespace, "namespace", "", "the only namespace whose pods get ids; empty: all namespaces")
+	f.BoolVar(&o.elect, "leader-election", true, "elect one of several replicas")
+	f.StringVar(&o.electionSpace, "leader-election-namespace", "", "namespace of the Lease idalloc-controller; empty: that of the controller's pod")
+	f.StringVar(&o.metricsAt, "metrics-address", ":8080", "address of /metrics; 0: off")
+	f.StringVar(&o.health, "health-address", ":8081", "address of /healthz and /readyz; 0: off")
+	root.SetFlagErrorFunc(cli.FlagError)
+	environment.Describe(root)
+	return root
+}
+
+func (o *options) run(ctx context.Context) error {
+	log, err := o.log.Logger()
+	if err != nil {
+		return err
+	}
+	ctrl.SetLogger(log)
+	config, _, err := o.connection.Config()
+	if err != nil {
+		return err
+	}
+	caches, err := executor.CacheOptions(o.namespace)
+	if err != nil {
+		return err
+	}
+	mgr, err := manager.New(config, manager.Options{
+		Scheme: scheme.Scheme, Logger: log, Cache: caches,
+		Metrics: server.Options{BindAddress: o.metricsAt}, HealthProbeBindAddress: o.health,
+		LeaderElection: o.elect, LeaderElectionID: "idalloc-controller", LeaderElectionNamespace: o.electionSpace, LeaderElectionReleaseOnCancel: true,
+	})
+	if err != nil {
+		return fmt.Errorf("manager: %w", err)
+	}
+	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return fmt.Errorf("healthz: %w", err)
+	}
+	if err := mgr.AddReadyzCheck("cache", executor.Synced(mgr.GetCache())); err != nil {
+		return fmt.Errorf("readyz: %w", err)
+	}
+	if err := executor.Setup(ctx, mgr, config, metrics.Registry, clock.RealClock{}, log); err != nil {
+		return err
+	}
+	return mgr.Start(ctx)
+}

@@ -1,0 +1,162 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/idalloc/idalloc/controller/internal/heart"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+)
+
+// each does something for each item, at most inFlight at a time for all owners together, and returns all errors.
+func each[T any](ctx context.Context, slots chan struct{}, items []T, do func(context.Context, T) error) error {
+	var (
+		all  sync.WaitGroup
+		mu   sync.Mutex
+		errs []error
+	)
+	for _, item := range items {
+		slots <- struct{}{}
+		all.Go(func() {
+			defer func() { <-slots }()
+			if err := do(ctx, item); err != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				errs = append(errs, err)
+			}
+		})
+	}
+	all.Wait()
+	return some(errs)
+}
+
+// some joins the first errors: a thousand that say the same help nobody.
+func some(errs []error) error {
+	const most = 3
+	if len(errs) > most {
+		errs = append(errs[:most:most], fmt.Errorf("and %d more", len(errs)-most))
+	}
+	return errors.Join(errs...)
+}
+
+// wrote takes in the answer to a write.
+func (p *pass) wrote(mu *sync.Mutex, name string, written *podMeta) {
+	mu.Lock()
+	defer mu.Unlock()
+	p.metas[name] = written
+	for i := range p.world.Pods {
+		q := &p.world.Pods[i]
+		if q.Name != name {
+			continue
+		}
+		q.Receipt, _ = receipt.Of(written, p.ref.String())
+		q.Text, q.Version = written.Annotations[receipt.Key], written.ResourceVersion
+		q.ID, q.Count, q.Identity = written.Annotations[store.IDKey], written.Annotations[store.CountKey], written.Annotations[store.IdentityKey]
+	}
+}
+
+// swap writes a receipt on a pod, whatever that says.
+func (p *pass) swap(ctx context.Context, mu *sync.Mutex, name string, next receipt.Receipt) error {
+	mu.Lock()
+	meta := p.metas[name]
+	mu.Unlock()
+	next.UID, next.Owner, next.Write = string(meta.UID), p.ref.String(), receipt.Draw()
+	written, err := p.store.SwapLock(ctx, meta, meta.Annotations[receipt.Key], next)
+	if err != nil {
+		return fmt.Errorf("pod %s: %w", name, err)
+	}
+	p.wrote(mu, name, written)
+	return nil
+}
+
+// take is T2.
+func (p *pass) take(ctx context.Context, takes []heart.Take) error {
+	var mu sync.Mutex
+	return each(ctx, p.slots, takes, func(ctx context.Context, t heart.Take) error {
+		return p.swap(ctx, &mu, t.Pod, receipt.Receipt{State: receipt.Locks, Share: receipt.Share{ID: t.ID}})
+	})
+}
+
+func (p *pass) withdraw(ctx context.Context, names []string) error {
+	var mu sync.Mutex
+	return each(ctx, p.slots, names, func(ctx context.Context, name string) error {
+		return p.swap(ctx, &mu, name, receipt.Receipt{State: receipt.Waits, Share: receipt.Nothing()})
+	})
+}
+
+// begin has programs begin under what T3 confirmed.
+func (p *pass) begin(ctx context.Context, begins []heart.Begin) error {
+	var mu sync.Mutex
+	return each(ctx, p.slots, begins, func(ctx context.Context, b heart.Begin) error {
+		mu.Lock()
+		meta := p.metas[b.Pod]
+		mu.Unlock()
+		next := receipt.Receipt{
+			UID: string(meta.UID), Owner: p.ref.String(), State: receipt.Locks, Share: receipt.Share{ID: b.ID}, Begun: true, Write: receipt.Draw(),
+		}
+		written, err := p.store.Begin(ctx, meta, b.Text, next, annotations(b.Words), b.Gated)
+		if err != nil {
+			return fmt.Errorf("pod %s: begin: %w", b.Pod, err)
+		}
+		p.wrote(&mu, b.Pod, written)
+		p.metrics.began(p.store.Clock.Now().Sub(meta.CreationTimestamp.Time))
+		return nil
+	})
+}
+
+// publish tells running pods what changed.
+func (p *pass) publish(ctx context.Context, all []heart.Publish) error {
+	var mu sync.Mutex
+	return each(ctx, p.slots, all, func(ctx context.Context, b heart.Publish) error {
+		mu.Lock()
+		meta := p.metas[b.Pod]
+		mu.Unlock()
+		written, err := p.store.Publish(ctx, meta, b.Text, annotations(b.Words))
+		if err != nil {
+			return fmt.Errorf("pod %s: tell the count: %w", b.Pod, err)
+		}
+		p.wrote(&mu, b.Pod, written)
+		return nil
+	})
+}
+
+func annotations(w heart.Words) map[string]string {
+	return map[string]string{store.IDKey: w.ID, store.CountKey: w.Count, store.IdentityKey: w.Identity}
+}
+
+// caughtUp waits for a moment until the cache shows what this pass wrote. Without that the next pass would see pods as they were, and its writes would
+// fail their tests. It is no condition: what the cache does not show by then, it shows later.
+func (p *pass) caughtUp(ctx context.Context) error {
+	const step, most = 5 * time.Millisecond, time.Second
+	lagging := func(ctx context.Context) bool {
+		for name, meta := range p.metas {
+			if meta.Kind == "" && meta.APIVersion == "" {
+				continue // not written by this pass
+			}
+			pod := &corev1.Pod{}
+			err := p.cache.Get(ctx, client.ObjectKey{Namespace: p.ref.Namespace, Name: name}, pod, client.UnsafeDisableDeepCopy)
+			if err == nil && pod.UID == meta.UID && older(pod.ResourceVersion, meta.ResourceVersion) {
+				return true
+			}
+		}
+		return false
+	}
+	err := wait.PollUntilContextTimeout(ctx, step, most, true, func(ctx context.Context) (bool, error) { return !lagging(ctx), nil })
+	if wait.Interrupted(err) {
+		return ctx.Err()
+	}
+	return err
+}
+
+func jitter(d time.Duration) time.Duration {
+	return d + time.Duration(rand.Int64N(int64(d))) //nolint:gosec // it has to differ, not to be secret
+}

@@ -1,0 +1,180 @@
+package executor
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/idalloc/idalloc/controller/internal/heart"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+)
+
+const (
+	// inFlight is how many patches are under way at a time. More make an API server on two cores no faster.
+	inFlight = 32
+	// refusedAfter is when a removal that a budget refused is tried again, and mixedAfter when pods that the cache does not have are listed again.
+	refusedAfter, mixedAfter = 5 * time.Second, 2 * time.Second
+)
+
+// Executor reconciles owners.
+type Executor struct {
+	store   *store.Store
+	cache   client.Reader // what the watches have shown
+	server  client.Reader // the API server
+	writer  client.Client
+	log     logr.Logger
+	name    string
+	metrics *Metrics
+	slots   chan struct{}
+	// others gets owners that a reconcile of something below them has found.
+	others chan event.TypedGenericEvent[store.Ref]
+
+	mu sync.Mutex
+	// read are the owners as last read, each good until its generation grows.
+	read map[store.Ref]store.Owner
+	told map[string]time.Time
+}
+
+// Reconcile brings one owner's pods to where they should be. It implements reconcile.TypedReconciler.
+func (x *Executor) Reconcile(ctx context.Context, ref store.Ref) (reconcile.Result, error) {
+	known, err := x.settle(ctx, ref)
+	if err != nil || !known {
+		return reconcile.Result{}, err
+	}
+	owner, err := x.owner(ctx, ref)
+	if errors.Is(err, store.ErrGone) {
+		x.metrics.forget(ref)
+		return reconcile.Result{}, nil
+	}
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	p := &pass{Executor: x, ref: ref, owner: owner, log: x.log.WithValues("owner", ref.String(), "namespace", ref.Namespace)}
+	err = p.run(ctx)
+	if errors.Is(err, store.ErrConflict) {
+		x.metrics.conflicts.Inc()
+	}
+	if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrGone) {
+		x.forget(ref)
+		p.log.V(1).Info("something changed meanwhile", "detail", err.Error())
+		return reconcile.Result{RequeueAfter: soon()}, nil
+	}
+	return reconcile.Result{RequeueAfter: p.after}, err
+}
+
+// owner returns the owner. One of a kind whose generation counts annotations is read again only when that has grown.
+func (x *Executor) owner(ctx context.Context, ref store.Ref) (store.Owner, error) {
+	x.mu.Lock()
+	was, there := x.read[ref]
+	x.mu.Unlock()
+	if meta, err := x.meta(ctx, ref); err == nil && there && was.UID == meta.UID &&
+		(meta.ResourceVersion == was.ResourceVersion || ref.Rolls() && meta.Generation <= was.Generation) {
+		// The Deployment controller writes the revision with the status, so the generation does not count it.
+		was.Rollout.Revision = cmp.Or(meta.Annotations[revisionKey], was.Rollout.Revision)
+		return was, nil
+	}
+	owner, err := x.store.Get(ctx, ref)
+	if err != nil {
+		x.forget(ref)
+		return store.Owner{}, fmt.Errorf("read %s: %w", ref, err)
+	}
+	x.remember(owner)
+	return owner, nil
+}
+
+func (x *Executor) remember(owner store.Owner) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.read[owner.Ref] = owner
+}
+
+func (x *Executor) forget(ref store.Ref) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	delete(x.read, ref)
+}
+
+// pass is one reconcile of an owner.
+type pass struct {
+	*Executor
+
+	ref   store.Ref
+	owner store.Owner
+	log   logr.Logger
+	world heart.World
+	// metas are the pods' metadata by name, as last read or written.
+	metas map[string]*podMeta
+	// former names the owners that pods come from.
+	former []string
+	after  time.Duration
+}
+
+// run does everything that is to be done by what is known: plan, T2, T3, Begin, the count, removals.
+func (p *pass) run(ctx context.Context) error {
+	if err := p.look(ctx); err != nil {
+		return err
+	}
+	if len(p.world.Pods) == 0 && len(p.owner.Record.State.Slots) == 0 {
+		p.metrics.forget(p.ref)
+		return nil
+	}
+	d := heart.Decide(p.world)
+	if d.Plan.Next != nil {
+		written, err := p.store.Propose(ctx, p.owner, *d.Plan.Next)
+		if err != nil {
+			return fmt.Errorf("plan: %w", err)
+		}
+		p.remember(written)
+		p.owner = written
+		p.world.Owner = p.ownerOf()
+		d = heart.Decide(p.world)
+	}
+	err := errors.Join(p.take(ctx, d.Take), p.withdraw(ctx, d.Withdraw))
+	if d = heart.Decide(p.world); d.Confirm {
+		if err := p.confirm(ctx); err != nil {
+			return err
+		}
+		d = heart.Decide(p.world)
+		err = errors.Join(err, p.begin(ctx, d.Begin), p.withdraw(ctx, d.Withdraw))
+	}
+	err = errors.Join(err, p.publish(ctx, d.Publish), p.caughtUp(ctx))
+	p.rest(d)
+	if err == nil && len(d.Remove) > 0 {
+		err = p.remove(ctx)
+	}
+	p.tell(ctx, d)
+	return err
+}
+
+// rest says when the owner is looked at again if nothing happens.
+func (p *pass) rest(d heart.Decision) {
+	p.metrics.observe(p.ref, d.Waits)
+	p.sooner(d.After)
+	if p.mixed() && len(d.Waits) > 0 {
+		p.sooner(mixedAfter)
+	}
+}
+
+func (p *pass) sooner(after time.Duration) {
+	if after > 0 && (p.after == 0 || after < p.after) {
+		p.after = after
+	}
+}
+
+// mixed reports whether pods that take for themselves live beside those of the controller. The cache does not have them, so no event tells of them.
+func (p *pass) mixed() bool {
+	for i := range p.world.Pods {
+		if !p.world.Pods[i].Assigned {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,253 @@
+package executor
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/idalloc/idalloc/controller/internal/heart"
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/census"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/identity"
+)
+
+// EvictKey is the annotation of a Deployment that says how many ids may be without an available pod because of removals: a number, a
+// percentage, or "never".
+const EvictKey = "idalloc.dev/evict"
+
+// podMeta is a pod's metadata in the form that the store takes.
+type podMeta = metav1.PartialObjectMetadata
+
+// look reads the owner's pods: from the cache, and from the API server if some are not there.
+func (p *pass) look(ctx context.Context) error {
+	sets, current, err := p.revisions(ctx)
+	if err != nil {
+		return err
+	}
+	var pods []corev1.Pod
+	for _, value := range append(controllerValues(p.owner, sets), lockValue(p.ref.String())) {
+		list := &corev1.PodList{}
+		err := p.cache.List(ctx, list, client.InNamespace(p.ref.Namespace), client.MatchingFields{podIndex: value}, client.UnsafeDisableDeepCopy)
+		if err != nil {
+			return fmt.Errorf("read the cache: %w", err)
+		}
+		pods = append(pods, list.Items...)
+	}
+	p.see(pods, sets, current)
+	if len(p.world.Pods) > 0 && p.unlabelled(sets, current) || p.unknown() {
+		return p.list(ctx, sets, current)
+	}
+	return nil
+}
+
+// unlabelled reports whether the pods of the current revision take for themselves: its ReplicaSet lacks the label.
+func (p *pass) unlabelled(sets map[string]revision, current string) bool {
+	return p.ref.Rolls() && current != "" && !sets[current].labelled
+}
+
+// unknown reports whether the map names a pod that the cache does not have. It is gone, or it takes for itself.
+func (p *pass) unknown() bool {
+	for _, name := range p.owner.Record.State.Slots {
+		if p.metas[name] == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// list reads the owner's pods from the API server, all of them.
+func (p *pass) list(ctx context.Context, sets map[string]revision, current string) error {
+	var pods []corev1.Pod
+	seen := map[string]bool{}
+	for _, text := range census.Selectors(p.owner) {
+		selector, err := labels.Parse(text)
+		if err != nil {
+			return fmt.Errorf("%s: selector %q: %w", p.ref, text, err)
+		}
+		list := &corev1.PodList{}
+		if err := p.server.List(ctx, list, client.InNamespace(p.ref.Namespace), client.MatchingLabelsSelector{Selector: selector}); err != nil {
+			return fmt.Errorf("list the pods of %s: %w", p.ref, err)
+		}
+		for _, pod := range list.Items {
+			if !seen[pod.Name] {
+				pods = append(pods, pod)
+			}
+			seen[pod.Name] = true
+		}
+	}
+	p.see(pods, sets, current)
+	return nil
+}
+
+// see makes the world of these pods.
+func (p *pass) see(pods []corev1.Pod, sets map[string]revision, current string) {
+	p.metas, p.former = make(map[string]*podMeta, len(pods)), nil
+	o := p.ownerOf()
+	if o.Revision = current; !p.ref.Rolls() {
+		o.Revision = string(p.owner.UID)
+	}
+	p.world = heart.World{Owner: o, Now: p.store.Clock.Now(), Pods: make([]heart.Pod, 0, len(pods))}
+	for i := range pods {
+		pod := &pods[i]
+		if census.Finished(string(pod.Status.Phase)) {
+			p.metas[pod.Name] = &podMeta{} // known to be dead
+			continue
+		}
+		q := p.podOf(pod, sets)
+		if !q.Owned && !q.Receipt.Locked() {
+			continue
+		}
+		p.metas[pod.Name] = &podMeta{ObjectMeta: pod.ObjectMeta}
+		p.world.Pods = append(p.world.Pods, q)
+	}
+	slices.SortFunc(p.world.Pods, func(a, b heart.Pod) int { return strings.Compare(a.Name, b.Name) })
+}
+
+// ownerOf returns the owner as decisions need it.
+func (p *pass) ownerOf() heart.Owner {
+	o := p.owner
+	return heart.Owner{
+		Owner: o.Owner(), Namespace: o.Namespace, Count: o.Count, State: o.Record.State, Room: o.Room(), Revision: p.world.Owner.Revision,
+		Replaces: o.Rolls(), Blocks: o.Rollout.Blocks(), MaxUnavailable: o.Rollout.MaxUnavailable, Paused: o.Rollout.Paused,
+		Limit: limit(o.Annotations[EvictKey], o.Count),
+	}
+}
+
+// limit reads EvictKey. What makes no sense counts as absent.
+func limit(text string, count int) int {
+	if text == "never" {
+		return 0
+	}
+	number, percent := strings.CutSuffix(text, "%")
+	n, err := strconv.Atoi(number)
+	if err != nil || n <= 0 {
+		return 1
+	}
+	if percent {
+		n = n * count / 100
+	}
+	return max(1, n)
+}
+
+// podOf returns what the decisions need of a pod.
+func (p *pass) podOf(pod *corev1.Pod, sets map[string]revision) heart.Pod {
+	owned := false
+	if c := metav1.GetControllerOfNoCopy(pod); c != nil {
+		_, ours := sets[string(c.UID)]
+		owned = ours || c.UID == p.owner.UID && !p.owner.Controlled
+	}
+	q := heart.Pod{
+		Assigned: pod.Labels[store.AssignLabel] == store.AssignController, Placed: pod.Spec.NodeName != "",
+		Text: pod.Annotations[receipt.Key], Version: pod.ResourceVersion,
+		ID: pod.Annotations[store.IDKey], Count: pod.Annotations[store.CountKey], Identity: pod.Annotations[store.IdentityKey],
+	}
+	q.Pod, _ = census.PodOf(p.owner, pod, owned) // a receipt that cannot be read locks
+	if q.Former.State == receipt.Locks && !q.Assigned {
+		q.Pod = q.Moved()
+	}
+	if from := former(q.Identity); from != "" && from != p.ref.String() && !slices.Contains(p.former, from) {
+		p.former = append(p.former, from)
+	}
+	for _, gate := range pod.Spec.SchedulingGates {
+		q.Gated, q.OtherGates = q.Gated || gate.Name == store.Gate, q.OtherGates || gate.Name != store.Gate
+	}
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
+			q.Ready, q.AvailableAt = true, c.LastTransitionTime.Add(p.owner.Rollout.MinReady)
+		}
+	}
+	return q
+}
+
+// former returns the owner under which a pod began, "Kind/name".
+func former(text string) string {
+	var id identity.Identity
+	if text == "" || id.UnmarshalJSON([]byte(text)) != nil || id.Owner.Name == "" {
+		return ""
+	}
+	return id.Owner.String()
+}
+
+// revision is a ReplicaSet of a Deployment.
+type revision struct {
+	number   string
+	labelled bool
+}
+
+// revisions returns the owner's ReplicaSets by UID, and the UID of the current one, empty if that is not known.
+func (p *pass) revisions(ctx context.Context) (sets map[string]revision, current string, err error) {
+	if !p.ref.Rolls() {
+		return nil, "", nil
+	}
+	list := metaList(replicaSets)
+	err = p.cache.List(ctx, list, client.InNamespace(p.ref.Namespace), client.MatchingFields{setIndex: string(p.owner.UID)}, client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return nil, "", fmt.Errorf("read the cache: %w", err)
+	}
+	sets, current = p.among(list.Items)
+	if current != "" || p.owner.Rollout.Revision == "" {
+		return sets, current, nil
+	}
+	// The current revision lacks the label, or its ReplicaSet is news.
+	selector, err := labels.Parse(p.owner.Selector)
+	if err != nil {
+		return nil, "", fmt.Errorf("%s: selector %q: %w", p.ref, p.owner.Selector, err)
+	}
+	list = metaList(replicaSets)
+	if err := p.server.List(ctx, list, client.InNamespace(p.ref.Namespace), client.MatchingLabelsSelector{Selector: selector}); err != nil {
+		return nil, "", fmt.Errorf("list the ReplicaSets of %s: %w", p.ref, err)
+	}
+	sets, current = p.among(list.Items)
+	return sets, current, nil
+}
+
+func (p *pass) among(items []metav1.PartialObjectMetadata) (sets map[string]revision, current string) {
+	sets = make(map[string]revision, len(items))
+	for i := range items {
+		set := &items[i]
+		if c := metav1.GetControllerOfNoCopy(set); c == nil || c.UID != p.owner.UID {
+			continue
+		}
+		_, labelled := set.Labels[store.AssignLabel]
+		r := revision{number: set.Annotations[revisionKey], labelled: labelled}
+		if r.number != "" && r.number == p.owner.Rollout.Revision {
+			current = string(set.UID)
+		}
+		sets[string(set.UID)] = r
+	}
+	return sets, current
+}
+
+// confirm is T3: one list of the locks of the owner, and of what pods lock of the owners that they come from.
+func (p *pass) confirm(ctx context.Context) error {
+	list, err := p.store.Receipts(ctx, p.ref, receipt.NoID, p.former...)
+	if err != nil {
+		return fmt.Errorf("list the receipts of %s: %w", p.ref, err)
+	}
+	p.world.Locks = make([]heart.Lock, 0, len(list))
+	for _, r := range list {
+		p.world.Locks = append(p.world.Locks, heart.Lock{Pod: r.Pod, UID: string(r.UID), Text: r.Text, Version: r.Version, Receipt: r.Receipt})
+	}
+	return nil
+}
+
+// lockValue is the value of podIndex for a pod that no object controls and that locks a slot of the owner.
+func lockValue(owner string) string { return "lock " + assignment.OwnerLabelValue(owner) }
+
+func controllerValues(owner store.Owner, sets map[string]revision) []string {
+	return append(slices.Collect(maps.Keys(sets)), string(owner.UID))
+}
+
+// soon is when something that changed meanwhile is tried again.
+func soon() time.Duration { return jitter(20 * time.Millisecond) }

@@ -1,0 +1,81 @@
+package executor
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/idalloc/idalloc/controller/internal/heart"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+)
+
+// remove decides once more, on what the API server says now, and removes pods.
+func (p *pass) remove(ctx context.Context) error {
+	owner, err := p.store.Get(ctx, p.ref)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", p.ref, err)
+	}
+	p.owner = owner
+	p.remember(owner)
+	sets, current, err := p.revisions(ctx)
+	if err != nil {
+		return err
+	}
+	if err := p.list(ctx, sets, current); err != nil {
+		return err
+	}
+	if err := p.confirm(ctx); err != nil {
+		return err
+	}
+	for _, r := range heart.Decide(p.world).Remove {
+		if err := p.removeOne(ctx, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeOne removes a pod that is as it was read.
+func (p *pass) removeOne(ctx context.Context, r heart.Removal) error {
+	meta := p.metas[r.Pod]
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: p.ref.Namespace, Name: r.Pod}}
+	only := &metav1.Preconditions{UID: &meta.UID, ResourceVersion: &meta.ResourceVersion}
+	var err error
+	if r.Evict {
+		err = p.writer.SubResource("eviction").Create(ctx, pod, &policyv1.Eviction{
+			ObjectMeta: pod.ObjectMeta, DeleteOptions: &metav1.DeleteOptions{Preconditions: only},
+		})
+	} else {
+		err = p.writer.Delete(ctx, pod, client.Preconditions(*only))
+	}
+	switch {
+	case err == nil:
+		p.metrics.removed(r.Cause)
+		p.log.Info("pod removed", "pod", r.Pod, "id", r.ID, "cause", r.Cause)
+		// Event: the controller removed a pod so that another one gets its id, or because its id was above the count.
+		// Do: nothing; idalloc.dev/evict says how many at a time.
+		p.event(ctx, metav1.OwnerReference{APIVersion: "v1", Kind: podKind, Name: r.Pod, UID: meta.UID}, store.EventNormal, "PodRemoved",
+			fmt.Sprintf("removed, because it %s", r.Cause))
+		// Event: as above; of each minute, the workload has the first one.
+		p.event(ctx, p.owner.About(), store.EventNormal, "PodRemoved", fmt.Sprintf("removed pod %s with id %d, because it %s", r.Pod, r.ID, r.Cause))
+		return nil
+	case apierrors.IsTooManyRequests(err):
+		p.metrics.refused.Inc()
+		p.sooner(jitter(refusedAfter))
+		// Event: a PodDisruptionBudget does not let the controller remove a pod.
+		// Do: allow a disruption, or remove the pod yourself.
+		p.event(ctx, p.owner.About(), store.EventWarning, "RemovalRefused", fmt.Sprintf(
+			"pod %s with id %d %s; a PodDisruptionBudget does not let it go: %v", r.Pod, r.ID, r.Cause, err))
+		return nil
+	case apierrors.IsNotFound(err):
+		return nil
+	case apierrors.IsConflict(err):
+		return fmt.Errorf("%w: %w", store.ErrConflict, err)
+	}
+	return fmt.Errorf("remove pod %s: %w", r.Pod, err)
+}

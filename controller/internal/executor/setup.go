@@ -1,0 +1,135 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+)
+
+const (
+	// firstRetry and lastRetry bound the time after which an owner is tried again.
+	firstRetry, lastRetry = 50 * time.Millisecond, 30 * time.Second
+	// reconciles is how many owners are reconciled at a time. They share inFlight.
+	reconciles = 8
+	// syncWithin is how long the first lists may take.
+	syncWithin = 2 * time.Minute
+)
+
+// ownerKinds are the kinds of owners that everybody has.
+func ownerKinds() []schema.GroupVersionKind {
+	return []schema.GroupVersionKind{
+		{Group: "apps", Version: "v1", Kind: store.Deployment}, {Group: "apps", Version: "v1", Kind: store.StatefulSet}, {Group: "batch", Version: "v1", Kind: store.Job},
+	}
+}
+
+// CacheOptions returns what is watched, and what is kept of it. An empty namespace stands for all.
+func CacheOptions(namespace string) (cache.Options, error) {
+	there, err := labels.NewRequirement(store.AssignLabel, selection.Exists, nil)
+	if err != nil {
+		return cache.Options{}, fmt.Errorf("label selector: %w", err)
+	}
+	o := cache.Options{
+		ReaderFailOnMissingInformer: true,
+		ByObject: map[client.Object]cache.ByObject{
+			&corev1.Pod{}:       {Label: labels.SelectorFromSet(labels.Set{store.AssignLabel: store.AssignController}), Transform: trimPod},
+			metaOf(replicaSets): {Label: labels.NewSelector().Add(*there), Transform: trimMeta},
+		},
+	}
+	for _, gvk := range ownerKinds() {
+		o.ByObject[metaOf(gvk)] = cache.ByObject{Transform: trimMeta}
+	}
+	if namespace != "" {
+		o.DefaultNamespaces = map[string]cache.Config{namespace: {}}
+	}
+	return o, nil
+}
+
+// Setup adds the controller to a manager whose cache has CacheOptions. What it counts is added to the registry.
+func Setup(ctx context.Context, mgr manager.Manager, config *rest.Config, registry prometheus.Registerer, clk clock.Clock, log logr.Logger) error {
+	s, err := store.New(config, clk)
+	if err != nil {
+		return err
+	}
+	counts, err := NewMetrics(registry, clk.Now)
+	if err != nil {
+		return fmt.Errorf("metrics: %w", err)
+	}
+	name, err := os.Hostname()
+	if err != nil {
+		return fmt.Errorf("host name: %w", err)
+	}
+	x := &Executor{
+		store: s, cache: mgr.GetCache(), server: mgr.GetAPIReader(), writer: mgr.GetClient(), log: log, name: name, metrics: counts,
+		slots: make(chan struct{}, inFlight), others: make(chan event.TypedGenericEvent[store.Ref], 1), read: map[store.Ref]store.Owner{}, told: map[string]time.Time{},
+	}
+	if err := mgr.GetFieldIndexer().IndexField(ctx, &corev1.Pod{}, podIndex, indexed); err != nil {
+		return fmt.Errorf("index of pods: %w", err)
+	}
+	if err := mgr.GetFieldIndexer().IndexField(ctx, metaOf(replicaSets), setIndex, indexed); err != nil {
+		return fmt.Errorf("index of ReplicaSets: %w", err)
+	}
+	return x.watch(mgr)
+}
+
+func (x *Executor) watch(mgr manager.Manager) error {
+	from := mgr.GetCache()
+	b := builder.TypedControllerManagedBy[store.Ref](mgr).Named("owner").
+		WithOptions(controller.TypedOptions[store.Ref]{
+			MaxConcurrentReconciles: reconciles, CacheSyncTimeout: syncWithin,
+			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[store.Ref](firstRetry, lastRetry),
+		}).
+		WithLogConstructor(func(ref *store.Ref) logr.Logger {
+			if ref == nil {
+				return x.log
+			}
+			return x.log.WithValues("owner", ref.String(), "namespace", ref.Namespace)
+		}).
+		WatchesRawSource(source.TypedKind(from, &corev1.Pod{}, handler.TypedEventHandler[*corev1.Pod, store.Ref](x.pods()))).
+		WatchesRawSource(source.TypedKind(from, metaOf(replicaSets), handler.TypedEventHandler[*metav1.PartialObjectMetadata, store.Ref](x.sets()))).
+		WatchesRawSource(source.TypedChannel(x.others, handler.TypedFuncs[store.Ref, store.Ref]{
+			GenericFunc: func(_ context.Context, e event.TypedGenericEvent[store.Ref], q queue) { q.Add(e.Object) },
+		}))
+	for _, gvk := range ownerKinds() {
+		b = b.WatchesRawSource(source.TypedKind(from, metaOf(gvk), handler.TypedEventHandler[*metav1.PartialObjectMetadata, store.Ref](x.owners(gvk))))
+	}
+	if err := b.Complete(x); err != nil {
+		return fmt.Errorf("controller: %w", err)
+	}
+	return nil
+}
+
+// Synced is a check that fails until the caches have what was there at the start.
+func Synced(from cache.Cache) func(*http.Request) error {
+	return func(r *http.Request) error {
+		ctx, cancel := context.WithTimeout(r.Context(), 100*time.Millisecond)
+		defer cancel()
+		if !from.WaitForCacheSync(ctx) {
+			return errors.New("the first lists are not there yet")
+		}
+		return nil
+	}
+}

@@ -1,0 +1,247 @@
+package executor
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+)
+
+const (
+	// podIndex finds pods by the UID of their controller, or by what they lock. setIndex finds ReplicaSets by the UID of their controller.
+	podIndex, setIndex = "controller", "controller"
+	// revisionKey is what the Deployment controller sets on each ReplicaSet.
+	revisionKey = "deployment.kubernetes.io/revision"
+	// hashKey stands in the cache for all of an owner's annotations that matter.
+	hashKey = "idalloc.dev/hash"
+	// podKind is the kind of a key that stands for a pod whose owner is not known.
+	podKind = "Pod"
+)
+
+var replicaSets = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: store.ReplicaSet} //nolint:gochecknoglobals // a constant that Go cannot express
+
+type queue = workqueue.TypedRateLimitingInterface[store.Ref]
+
+func metaOf(gvk schema.GroupVersionKind) *metav1.PartialObjectMetadata {
+	o := &metav1.PartialObjectMetadata{}
+	o.SetGroupVersionKind(gvk)
+	return o
+}
+
+func metaList(gvk schema.GroupVersionKind) *metav1.PartialObjectMetadataList {
+	l := &metav1.PartialObjectMetadataList{}
+	l.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
+	return l
+}
+
+func gvkOf(ref store.Ref) schema.GroupVersionKind {
+	return schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind)
+}
+
+// meta returns what the cache has of an owner.
+func (x *Executor) meta(ctx context.Context, ref store.Ref) (*metav1.PartialObjectMetadata, error) {
+	o := metaOf(gvkOf(ref))
+	return o, x.cache.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, o)
+}
+
+// indexed returns the values of podIndex for a pod.
+func indexed(o client.Object) (values []string) {
+	if c := metav1.GetControllerOfNoCopy(o); c != nil {
+		return []string{string(c.UID)}
+	}
+	if r, err := receipt.Parse(o.GetAnnotations()[receipt.Key]); err == nil && r.State == receipt.Locks {
+		return []string{lockValue(r.Owner)}
+	}
+	return nil
+}
+
+// above returns the owner of what has this controller, by what the cache knows. It is the ReplicaSet itself if that is not in the cache, and Reconcile
+// finds out more.
+func (x *Executor) above(ctx context.Context, namespace string, c *metav1.OwnerReference) (store.Ref, bool) {
+	ref, known := store.NewRef(c.APIVersion, c.Kind, namespace, c.Name)
+	if !known || ref.Kind != store.ReplicaSet {
+		return ref, known
+	}
+	set, err := x.meta(ctx, ref)
+	if err != nil || set.UID != c.UID {
+		return ref, true
+	}
+	return x.aboveSet(set, ref)
+}
+
+// aboveSet returns the owner of a ReplicaSet's pods. One that something else than a Deployment controls has none: each revision would count from 0.
+func (x *Executor) aboveSet(set *metav1.PartialObjectMetadata, ref store.Ref) (store.Ref, bool) {
+	c := metav1.GetControllerOfNoCopy(set)
+	if c == nil {
+		return ref, true
+	}
+	top, known := store.NewRef(c.APIVersion, c.Kind, set.Namespace, c.Name)
+	return top, known && top.Rolls()
+}
+
+// ownerOfPod returns the key of a pod.
+func (x *Executor) ownerOfPod(ctx context.Context, pod *corev1.Pod) store.Ref {
+	unknown := store.Ref{APIVersion: "v1", Kind: podKind, Namespace: pod.Namespace, Name: pod.Name}
+	if c := metav1.GetControllerOfNoCopy(pod); c != nil {
+		if ref, known := x.above(ctx, pod.Namespace, c); known {
+			return ref
+		}
+		return unknown
+	}
+	if r, err := receipt.Parse(pod.Annotations[receipt.Key]); err == nil && r.State == receipt.Locks {
+		if ref, err := store.ParseRef(r.Owner, pod.Namespace); err == nil {
+			return ref // somebody relabelled it
+		}
+	}
+	return unknown
+}
+
+// pods has the owner of each pod reconciled that changes.
+func (x *Executor) pods() handler.TypedFuncs[*corev1.Pod, store.Ref] {
+	add := func(ctx context.Context, q queue, pod *corev1.Pod) { q.Add(x.ownerOfPod(ctx, pod)) }
+	return handler.TypedFuncs[*corev1.Pod, store.Ref]{
+		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[*corev1.Pod], q queue) { add(ctx, q, e.Object) },
+		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[*corev1.Pod], q queue) {
+			add(ctx, q, e.Object)
+			if r, err := receipt.Parse(e.Object.Annotations[receipt.Key]); err == nil {
+				if ref, err := store.ParseRef(r.Owner, e.Object.Namespace); err == nil {
+					q.Add(ref) // a slot of it comes free, whatever became of the pod's controllers
+				}
+			}
+		},
+		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[*corev1.Pod], q queue) {
+			was := e.ObjectOld.DeepCopy()
+			if was.ResourceVersion = e.ObjectNew.ResourceVersion; !equality.Semantic.DeepEqual(was, e.ObjectNew) {
+				add(ctx, q, e.ObjectNew)
+			}
+		},
+	}
+}
+
+// sets has the Deployment of each ReplicaSet reconciled that changes hands or gets its number.
+func (x *Executor) sets() handler.TypedFuncs[*metav1.PartialObjectMetadata, store.Ref] {
+	add := func(q queue, set *metav1.PartialObjectMetadata) {
+		ref, _ := store.NewRef("apps/v1", store.ReplicaSet, set.Namespace, set.Name)
+		if top, known := x.aboveSet(set, ref); known {
+			q.Add(top)
+		}
+	}
+	return onChange(func(_ context.Context, q queue, set *metav1.PartialObjectMetadata) { add(q, set) })
+}
+
+// owners has owners of the controller's pods reconciled whose spec or annotations change.
+func (x *Executor) owners(gvk schema.GroupVersionKind) handler.TypedFuncs[*metav1.PartialObjectMetadata, store.Ref] {
+	return onChange(func(ctx context.Context, q queue, o *metav1.PartialObjectMetadata) {
+		ref, known := store.NewRef(gvk.GroupVersion().String(), gvk.Kind, o.Namespace, o.Name)
+		if known && x.used(ctx, o) {
+			q.Add(ref)
+		}
+	})
+}
+
+// used reports whether the owner has pods of the controller, or had some in a revision that is there still.
+func (x *Executor) used(ctx context.Context, o *metav1.PartialObjectMetadata) bool {
+	for _, list := range []client.ObjectList{&corev1.PodList{}, metaList(replicaSets)} {
+		err := x.cache.List(ctx, list, client.InNamespace(o.Namespace), client.MatchingFields{podIndex: string(o.UID)}, client.UnsafeDisableDeepCopy, client.Limit(1))
+		if err != nil {
+			return true
+		}
+		switch l := list.(type) {
+		case *corev1.PodList:
+			if len(l.Items) > 0 {
+				return true
+			}
+		case *metav1.PartialObjectMetadataList:
+			return len(l.Items) > 0
+		}
+	}
+	return false
+}
+
+func onChange(add func(context.Context, queue, *metav1.PartialObjectMetadata)) handler.TypedFuncs[*metav1.PartialObjectMetadata, store.Ref] {
+	type object = *metav1.PartialObjectMetadata
+	return handler.TypedFuncs[object, store.Ref]{
+		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[object], q queue) { add(ctx, q, e.Object) },
+		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[object], q queue) { add(ctx, q, e.Object) },
+		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[object], q queue) {
+			was := e.ObjectOld.DeepCopy()
+			was.ResourceVersion = e.ObjectNew.ResourceVersion
+			if equality.Semantic.DeepEqual(was, e.ObjectNew) {
+				return
+			}
+			add(ctx, q, e.ObjectOld)
+			add(ctx, q, e.ObjectNew)
+		},
+	}
+}
+
+// trimPod keeps of a pod what decisions need: a cache of ten thousand whole pods would take hundreds of megabytes.
+func trimPod(o any) (any, error) {
+	pod, ok := o.(*corev1.Pod)
+	if !ok {
+		return o, nil
+	}
+	spec := corev1.PodSpec{SchedulingGates: pod.Spec.SchedulingGates, NodeName: pod.Spec.NodeName}
+	status := corev1.PodStatus{Phase: pod.Status.Phase}
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodReady {
+			status.Conditions = []corev1.PodCondition{{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime}}
+		}
+	}
+	pod.Spec, pod.Status, pod.ManagedFields, pod.Finalizers = spec, status, nil, nil
+	keep(pod.Labels, store.AssignLabel, receipt.IDLabel, receipt.OwnerLabel, store.PodIndexLabel, store.CompletionIndexLabel)
+	keep(pod.Annotations, receipt.Key, store.IDKey, store.CountKey, store.IdentityKey, assignment.DeletionCostKey, store.CompletionIndexLabel)
+	return pod, nil
+}
+
+// keep removes all other keys. A map that is there stays: a patch cannot add a key to nothing.
+func keep(m map[string]string, keys ...string) {
+	kept := map[string]string{}
+	for _, k := range keys {
+		if v, there := m[k]; there {
+			kept[k] = v
+		}
+	}
+	clear(m)
+	maps.Copy(m, kept)
+}
+
+// trimMeta keeps of an owner, and of a ReplicaSet, which one it is and what changes when it matters.
+func trimMeta(o any) (any, error) {
+	meta, ok := o.(*metav1.PartialObjectMetadata)
+	if !ok {
+		return o, nil
+	}
+	h := fnv.New64a()
+	for _, key := range append(assignment.Keys(), EvictKey, revisionKey) {
+		_, _ = fmt.Fprintf(h, "%s=%s\n", key, meta.Annotations[key])
+	}
+	kept := map[string]string{hashKey: strconv.FormatUint(h.Sum64(), 36)}
+	if number, there := meta.Annotations[revisionKey]; there {
+		kept[revisionKey] = number
+	}
+	keep(meta.Labels, store.AssignLabel)
+	meta.Annotations, meta.ManagedFields, meta.Finalizers = kept, nil, nil
+	return meta, nil
+}
+
+// older reports whether a resourceVersion is lower than another one. What is no number is not.
+func older(a, b string) bool {
+	x, errX := strconv.ParseUint(a, 10, 64)
+	y, errY := strconv.ParseUint(b, 10, 64)
+	return errX == nil && errY == nil && x < y
+}

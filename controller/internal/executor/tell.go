@@ -1,0 +1,72 @@
+package executor
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/idalloc/idalloc/controller/internal/heart"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+)
+
+// again is the least time between two Events with one reason about one object.
+const again = 5 * time.Minute
+
+// event leaves an Event. That one cannot be written is no reason to stop.
+func (x *Executor) event(ctx context.Context, about metav1.OwnerReference, namespace, kind, reason, message string) {
+	err := x.store.Tell(ctx, store.KubeEvent{About: about, Namespace: namespace, Reporter: x.name, Type: kind, Reason: reason, Message: message})
+	if err != nil {
+		x.log.Info("cannot write an Event", "reason", reason, "message", message, "error", err.Error())
+	}
+}
+
+// seldom reports whether an Event with this reason about this object is due.
+func (x *Executor) seldom(uid, reason string) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	now, key := x.store.Clock.Now(), uid+" "+reason
+	if last, told := x.told[key]; told && now.Sub(last) < again {
+		return false
+	}
+	for k, last := range x.told {
+		if now.Sub(last) >= again {
+			delete(x.told, k)
+		}
+	}
+	x.told[key] = now
+	return true
+}
+
+func (p *pass) event(ctx context.Context, about metav1.OwnerReference, kind, reason, message string) {
+	p.Executor.event(ctx, about, p.ref.Namespace, kind, reason, message)
+}
+
+// tell leaves Events about what people must know.
+func (p *pass) tell(ctx context.Context, d heart.Decision) {
+	about, stuck := p.owner.About(), map[heart.Reason]int{}
+	for _, w := range d.Waits {
+		stuck[w.Reason]++
+		if meta := p.metas[w.Pod]; w.Reason == heart.ReasonNoGate && meta != nil && p.seldom(string(meta.UID), "GateMissing") {
+			// Event: a pod has the label and no gate, so its program runs without an id.
+			// Do: add the gate to the pod template, or install the admission policies.
+			p.event(ctx, metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", Name: w.Pod, UID: meta.UID}, store.EventWarning, "GateMissing",
+				fmt.Sprintf("the pod has the label %s and no scheduling gate %s: it runs without an id, and gets none", store.AssignLabel, store.Gate))
+		}
+	}
+	for reason, what := range map[heart.Reason]string{
+		heart.ReasonPaused: "the Deployment is paused: resume it",
+		heart.ReasonNever: "annotation " + EvictKey + " is never, and the strategy has maxUnavailable 0: set maxUnavailable to 1 or more, or remove pods of the old " +
+			"revision yourself",
+	} {
+		if n := stuck[reason]; n > 0 && p.seldom(string(about.UID), string(reason)) {
+			// Event: pods of the current revision wait for ids, and no old pod may be removed for them.
+			// Do: what the message says.
+			p.event(ctx, about, store.EventWarning, "RolloutWaits", fmt.Sprintf("%d pods of the current revision wait for the ids of older ones; %s", n, what))
+		}
+	}
+	if large := d.Plan.TooLarge; large != nil && p.seldom(string(about.UID), "AssignmentTooLarge") {
+		p.event(ctx, about, store.EventWarning, "AssignmentTooLarge", large.Detail()+": pods without an id wait, those that have one keep it")
+	}
+}

@@ -1,0 +1,166 @@
+package heart
+
+import (
+	"strconv"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/proposal"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+)
+
+// Decide returns what is to be done.
+func Decide(w World) Decision {
+	v := newView(w)
+	v.d.Plan = proposal.Plan(v.input())
+	v.next = w.Owner.State
+	if v.d.Plan.Next != nil {
+		v.next = *v.d.Plan.Next
+	}
+	for i := range v.pods {
+		v.step(v.pods[i])
+	}
+	v.remove()
+	v.wait()
+	return v.d
+}
+
+// view is a World with what follows from it.
+type view struct {
+	w    World
+	pods []*pod
+	// locks are the locks that T3 showed, by pod and by slot.
+	byPod  map[string]Lock
+	bySlot map[int]int
+	next   assignment.State
+	// crowded says that removals stop until more pods are available.
+	crowded bool
+	d       Decision
+}
+
+// pod is a Pod with what its keys say together.
+type pod struct {
+	Pod
+
+	// runs says that Begin let the program begin, under the id that it knows. locked says that its receipt says so still.
+	runs   bool
+	id     int
+	locked bool
+}
+
+func newView(w World) *view {
+	v := &view{w: w, byPod: make(map[string]Lock, len(w.Locks)), bySlot: make(map[int]int, len(w.Locks))}
+	for _, p := range w.Pods {
+		v.pods = append(v.pods, read(p))
+	}
+	for _, l := range w.Locks {
+		v.byPod[l.Pod] = l
+		if id := l.Receipt.Slot(); id != receipt.NoID {
+			v.bySlot[id]++
+		}
+	}
+	return v
+}
+
+func read(p Pod) *pod {
+	out := &pod{Pod: p, id: p.Receipt.Slot(), locked: p.Receipt.State == receipt.Locks}
+	if id, err := strconv.Atoi(p.ID); err == nil && p.Assigned {
+		out.runs, out.id = true, id
+		out.locked = out.locked && p.Receipt.Share.ID == id
+	}
+	return out
+}
+
+// takes reports whether the controller may take a slot for the pod.
+func (p *pod) takes() bool {
+	return p.Assigned && p.Gated && !p.OtherGates && !p.Placed && !p.Terminating && !p.runs
+}
+
+// available reports whether the pod counts as available to the Deployment.
+func (v *view) available(p *pod) bool {
+	return p.Ready && !p.Terminating && !p.AvailableAt.After(v.w.Now)
+}
+
+// current reports whether the pod is of the current revision.
+func (v *view) current(p *pod) bool { return p.Controller != "" && p.Controller == v.w.Owner.Revision }
+
+// input is what the plan sees. A pod that runs locks its id, whatever became of its receipt. One that can take nothing is left out.
+func (v *view) input() proposal.Input {
+	o := v.w.Owner
+	in := proposal.Input{
+		Count: o.Count, State: o.State, Room: o.Room, Now: v.w.Now, Central: true, Revision: o.Revision,
+		Rollout:    proposal.Rollout{Current: o.Replaces && o.Revision != "", MaxUnavailable: o.MaxUnavailable},
+		Partitions: proposal.Division{Unchanged: true},
+	}
+	for _, p := range v.pods {
+		q := p.Pod.Pod
+		switch q.Gated = p.takes(); {
+		case p.runs:
+			q.Receipt.State, q.Receipt.Share = receipt.Locks, receipt.Share{ID: p.id}
+		case p.Assigned && !q.Gated && !q.Receipt.Locked():
+			continue
+		}
+		if v.current(p) && v.available(p) {
+			in.Rollout.Available++
+		}
+		in.Pods = append(in.Pods, q)
+	}
+	return in
+}
+
+// step decides what comes next for one pod. A pod that takes for itself is left alone.
+func (v *view) step(p *pod) {
+	switch {
+	case !p.Assigned:
+	case p.Receipt.State == receipt.Unreadable && !p.runs:
+		v.d.Withdraw = append(v.d.Withdraw, p.Name)
+	case p.runs && !p.locked:
+		v.d.Take = append(v.d.Take, Take{Pod: p.Name, ID: p.id, Begun: true})
+	case p.runs && p.Receipt.Begun:
+		v.publish(p)
+	case p.locked:
+		v.confirm(p)
+	case p.takes() && p.Receipt.State != receipt.GaveUp:
+		if id, ok := v.proposed(p); ok {
+			v.d.Take = append(v.d.Take, Take{Pod: p.Name, ID: id})
+		}
+	}
+}
+
+// proposed returns the slot that the map proposes to the pod (T1).
+func (v *view) proposed(p *pod) (int, bool) {
+	id, ok := v.next.Slots.Of(p.Name)
+	return id, ok && id < v.w.Owner.Count
+}
+
+// confirm is T3 and what follows, for a pod with a lock that has not begun.
+func (v *view) confirm(p *pod) {
+	lock, shown := v.byPod[p.Name]
+	switch {
+	case p.Terminating:
+	case !p.runs && (p.id >= v.w.Owner.Count || !p.takes()):
+		v.d.Withdraw = append(v.d.Withdraw, p.Name)
+	case v.w.Locks == nil:
+		v.d.Confirm = true
+	case !shown || lock.UID != p.UID || lock.Text != p.Text:
+		// What is known of the pod is old. News of it is on its way.
+	case v.bySlot[p.id] > 1 && p.runs && v.withdraw(p):
+	case v.bySlot[p.id] > 1 && p.runs:
+		v.d.Remove = append(v.d.Remove, Removal{Pod: p.Name, ID: p.id, Cause: CauseClashes})
+	case v.bySlot[p.id] > 1:
+		v.d.Withdraw = append(v.d.Withdraw, p.Name)
+	default:
+		words := v.words(p, lock.Version, false)
+		v.d.Begin = append(v.d.Begin, Begin{Pod: p.Name, Text: lock.Text, ID: p.id, Gated: p.Gated && !p.runs, Words: words})
+	}
+}
+
+// withdraw reports whether all others that lock the pod's slot are gated pods that have not begun. These withdraw, and the pod is confirmed then.
+func (v *view) withdraw(p *pod) bool {
+	others := 0
+	for _, q := range v.pods {
+		if lock, shown := v.byPod[q.Name]; shown && q.takes() && lock.Text == q.Text && !lock.Receipt.Begun && lock.Receipt.LocksSlot(p.id) {
+			others++
+		}
+	}
+	return v.bySlot[p.id] == 1+others
+}

@@ -1,0 +1,151 @@
+package heart
+
+import (
+	"time"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/proposal"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/identity"
+)
+
+// Owner is what the decisions depend on.
+type Owner struct {
+	identity.Owner
+
+	Namespace string
+	Count     int
+	State     assignment.State
+	Room      assignment.Room
+	// Revision is the controller of the current revision's pods. It is empty while that is not known.
+	Revision string
+	// Replaces says that the owner is a Deployment: its controller replaces a pod that is removed. Pods of no other kind are ever removed.
+	Replaces bool
+	// Blocks says that a rolling update starts new pods, but ends no old one until a new one is available.
+	Blocks bool
+	// MaxUnavailable is that of the Deployment's strategy.
+	MaxUnavailable int
+	// Paused says that the user paused the Deployment.
+	Paused bool
+	// Limit is how many ids may be without an available pod because of a removal. 0 turns removals off.
+	Limit int
+}
+
+// Pod is a live pod of the owner, or another one that locks one of its slots.
+type Pod struct {
+	proposal.Pod
+
+	// Assigned says that the controller takes for the pod.
+	Assigned bool
+	// Gated says that idalloc's gate is there, and OtherGates that other gates are.
+	Gated, OtherGates bool
+	// Placed says that the pod is on a node.
+	Placed bool
+	// Ready says that the pod is Ready. It is available from the time AvailableAt on.
+	Ready       bool
+	AvailableAt time.Time
+	// Text is the receipt's annotation, and Version the pod's resourceVersion.
+	Text, Version string
+	// ID, Count and Identity are the annotations that Begin writes. A pod without them never began.
+	ID, Count, Identity string
+}
+
+// Lock is what the list of T3 shows of a live pod.
+type Lock struct {
+	Pod, UID, Text, Version string
+	Receipt                 receipt.Receipt
+}
+
+// World is what a decision depends on.
+type World struct {
+	Owner Owner
+	Pods  []Pod
+	// Locks are all locks of the owner's slots, by one consistent list that was sent after the last receipt was written. It is nil before that.
+	Locks []Lock
+	Now   time.Time
+}
+
+// Take locks a slot for a pod. Begun says that its program runs under that id already.
+type Take struct {
+	Pod   string
+	ID    int
+	Begun bool
+}
+
+// Words are the annotations of a pod that its container reads.
+type Words struct{ ID, Count, Identity string }
+
+// Begin lets a pod's program begin. Text are the bytes that T3 showed.
+type Begin struct {
+	Pod, Text string
+	ID        int
+	Gated     bool
+	Words     Words
+}
+
+// Publish tells a pod that has begun the new count.
+type Publish struct {
+	Pod, Text string
+	Words     Words
+}
+
+// Cause says why a pod is removed.
+type Cause string
+
+// The causes.
+const (
+	CauseBroken  Cause = "is of an older revision and not available, and a pod of the current one waits for its id"
+	CauseOlder   Cause = "is of an older revision, and a pod of the current one waits for its id"
+	CauseAbove   Cause = "has an id above the count, and a lower one is free"
+	CauseClashes Cause = "runs under an id that another pod locks by now"
+)
+
+// Removal removes a pod: by the Eviction API, or by a delete if no budget is to be asked.
+type Removal struct {
+	Pod   string
+	ID    int
+	Cause Cause
+	Evict bool
+}
+
+// Reason says why a pod waits.
+type Reason string
+
+// The reasons.
+const (
+	ReasonTaking      Reason = "taking"       // it is about to get its id
+	ReasonSlots       Reason = "slots"        // live pods have all slots
+	ReasonRollout     Reason = "rollout"      // as many older pods go at a time as may
+	ReasonUnavailable Reason = "unavailable"  // a pod of the current revision has an id and is not available
+	ReasonPaused      Reason = "paused"       // the Deployment is paused
+	ReasonNever       Reason = "never"        // idalloc.dev/evict is never
+	ReasonGates       Reason = "gates"        // the pod has other gates
+	ReasonNoGate      Reason = "no_gate"      // it has no gate, and no id
+	ReasonFull        Reason = "full"         // the owner's annotations are full
+	ReasonTerminating Reason = "terminating"  // it is being deleted
+	ReasonOwner       Reason = "unknown_kind" // nothing that idalloc can count owns it
+)
+
+// Wait is a pod that has no id.
+type Wait struct {
+	Pod    string
+	Since  time.Time
+	Reason Reason
+}
+
+// Decision is everything that is to be done by what is known.
+type Decision struct {
+	// Plan is the plan. What its Next says is written first.
+	Plan proposal.Decision
+	// Take is T2, Confirm asks for T3.
+	Take    []Take
+	Confirm bool
+	Begin   []Begin
+	// Withdraw names pods whose lock goes.
+	Withdraw []string
+	Publish  []Publish
+	Remove   []Removal
+	Waits    []Wait
+	// After is when to decide again if nothing happens, 0 for never.
+	After time.Duration
+}

@@ -1,0 +1,121 @@
+package envtest
+
+import (
+	"context"
+	"maps"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+)
+
+const worker = "worker"
+
+var _ = Describe("the controller", func() {
+	It("gives ids to gated pods, and tells them the live count", func(ctx SpecContext) {
+		ns := newNamespace(ctx)
+		control(ns)
+		create(ctx, ns, deployment(worker, 3))
+		haveIDs(ctx, ns, 3)
+		patch(ctx, ns, `{"spec":{"replicas":5}}`)
+		haveIDs(ctx, ns, 5)
+		patch(ctx, ns, `{"spec":{"replicas":2}}`)
+		kubelet(ns) // a pod above the count is evicted only if no other is unavailable
+		haveIDs(ctx, ns, 2)
+	})
+
+	It("goes on with a lock that an earlier controller wrote, and never looks at the gate for that", func(ctx SpecContext) {
+		ns := newNamespace(ctx)
+		create(ctx, ns, deployment(worker, 2))
+		Eventually(func(ctx context.Context) []corev1.Pod { return pods(ctx, ns) }).WithContext(ctx).Should(HaveLen(2))
+		locked := pods(ctx, ns)[1]
+		lock(ctx, &locked, 1)
+		control(ns)
+		haveIDs(ctx, ns, 2)
+		Expect(idOf(ctx, ns, locked.Name)).To(Equal("1"))
+	})
+
+	It("withdraws what another live pod locks, and never begins it", func(ctx SpecContext) {
+		ns := newNamespace(ctx)
+		create(ctx, ns, deployment(worker, 2))
+		Eventually(func(ctx context.Context) []corev1.Pod { return pods(ctx, ns) }).WithContext(ctx).Should(HaveLen(2))
+		for _, pod := range pods(ctx, ns) {
+			lock(ctx, &pod, 0)
+		}
+		control(ns)
+		haveIDs(ctx, ns, 2)
+	})
+
+	It("writes a receipt again that somebody removed", func(ctx SpecContext) {
+		ns := newNamespace(ctx)
+		control(ns)
+		create(ctx, ns, deployment(worker, 2))
+		haveIDs(ctx, ns, 2)
+		pod := pods(ctx, ns)[0]
+		maps.DeleteFunc(pod.Annotations, func(key, _ string) bool { return key == receipt.Key })
+		_, err := client.CoreV1().Pods(ns).Update(ctx, &pod, metav1.UpdateOptions{})
+		Expect(err).NotTo(HaveOccurred())
+		Eventually(func(ctx context.Context) string {
+			now, err := client.CoreV1().Pods(ns).Get(ctx, pod.Name, metav1.GetOptions{})
+			Expect(err).NotTo(HaveOccurred())
+			return now.Annotations[receipt.Key]
+		}).WithContext(ctx).Should(ContainSubstring(`"begun":true`))
+		Expect(idOf(ctx, ns, pod.Name)).To(Equal(pod.Annotations[store.IDKey]))
+	})
+
+	It("gives pods of a StatefulSet the ids of their ordinals", func(ctx SpecContext) {
+		ns := newNamespace(ctx)
+		control(ns)
+		_, err := client.AppsV1().StatefulSets(ns).Create(ctx, &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: worker}, Spec: appsv1.StatefulSetSpec{
+			Replicas: new(int32(3)), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": worker}}, Template: template(worker),
+			PodManagementPolicy: appsv1.ParallelPodManagement, Ordinals: &appsv1.StatefulSetOrdinals{Start: 4},
+		}}, metav1.CreateOptions{})
+		Expect(err).NotTo(HaveOccurred())
+		haveIDs(ctx, ns, 3)
+		for name, want := range map[string]string{"worker-4": "0", "worker-5": "1", "worker-6": "2"} {
+			Expect(idOf(ctx, ns, name)).To(Equal(want))
+		}
+	})
+
+	It("says that a pod of no known kind gets no id", func(ctx SpecContext) {
+		ns := newNamespace(ctx)
+		control(ns)
+		t := template(worker)
+		_, err := client.CoreV1().Pods(ns).Create(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "alone", Labels: t.Labels}, Spec: t.Spec}, metav1.CreateOptions{})
+		Expect(err).NotTo(HaveOccurred())
+		Eventually(func(ctx context.Context) []corev1.Event { return events(ctx, ns, "OwnerUnknown") }).WithContext(ctx).Should(HaveLen(1))
+	})
+})
+
+func idOf(ctx context.Context, namespace, name string) string {
+	GinkgoHelper()
+	pod, err := client.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
+	Expect(err).NotTo(HaveOccurred())
+	return pod.Annotations[store.IDKey]
+}
+
+func events(ctx context.Context, namespace, reason string) []corev1.Event {
+	GinkgoHelper()
+	list, err := client.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{FieldSelector: "reason=" + reason})
+	Expect(err).NotTo(HaveOccurred())
+	return list.Items
+}
+
+// lock is T2, as a controller leaves it that ends then.
+func lock(ctx context.Context, pod *corev1.Pod, id int) {
+	GinkgoHelper()
+	s, err := store.New(config, clock.RealClock{})
+	Expect(err).NotTo(HaveOccurred())
+	meta, err := s.GetPod(ctx, pod.Namespace, pod.Name)
+	Expect(err).NotTo(HaveOccurred())
+	_, err = s.SwapLock(ctx, meta, "", receipt.Receipt{
+		UID: string(pod.UID), Owner: "Deployment/" + worker, State: receipt.Locks, Share: receipt.Share{ID: id}, Write: receipt.Draw(),
+	})
+	Expect(err).NotTo(HaveOccurred())
+}

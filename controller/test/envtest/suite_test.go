@@ -1,0 +1,202 @@
+package envtest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	options "sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/idalloc/idalloc/controller/internal/executor"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/identity"
+	"github.com/idalloc/idalloc/test/envtest/controlplane"
+	"github.com/idalloc/idalloc/test/envtest/specs"
+)
+
+//nolint:gochecknoglobals // Ginkgo's specs share what BeforeSuite made
+var (
+	config *rest.Config
+	client kubernetes.Interface
+)
+
+func TestController(t *testing.T) { specs.Run(t, "controller", 2*time.Minute, 5*time.Minute) }
+
+var _ = BeforeSuite(func(ctx SpecContext) {
+	cp, err := controlplane.Start(ctx, controlplane.Options{Log: GinkgoLogr})
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(cp.Stop)
+	config = rest.CopyConfig(cp.Config())
+	config.QPS = -1
+	client, err = kubernetes.NewForConfig(config)
+	Expect(err).NotTo(HaveOccurred())
+})
+
+// control runs a controller until the spec ends, or until stop is called.
+func control(namespace string) (stop func()) {
+	GinkgoHelper()
+	caches, err := executor.CacheOptions(namespace)
+	Expect(err).NotTo(HaveOccurred())
+	mgr, err := manager.New(config, manager.Options{
+		Scheme: scheme.Scheme, Logger: GinkgoLogr, Cache: caches, Metrics: server.Options{BindAddress: "0"}, Controller: options.Controller{SkipNameValidation: new(true)},
+	})
+	Expect(err).NotTo(HaveOccurred())
+	ctx, cancel := context.WithCancel(context.Background())
+	Expect(executor.Setup(ctx, mgr, config, prometheus.NewRegistry(), clock.RealClock{}, GinkgoLogr)).To(Succeed())
+	ended := make(chan error, 1)
+	go func() { ended <- mgr.Start(ctx) }()
+	stop = func() {
+		cancel()
+		Expect(<-ended).To(Succeed())
+		ended <- nil
+	}
+	DeferCleanup(stop)
+	return stop
+}
+
+// newNamespace returns a namespace in which pods can be made.
+func newNamespace(ctx context.Context) string {
+	GinkgoHelper()
+	ns, err := client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "central-"}}, metav1.CreateOptions{})
+	Expect(err).NotTo(HaveOccurred())
+	Eventually(func(ctx context.Context) error {
+		_, err := client.CoreV1().ServiceAccounts(ns.Name).Get(ctx, "default", metav1.GetOptions{})
+		return err
+	}).WithContext(ctx).Should(Succeed())
+	return ns.Name
+}
+
+// template is a pod template whose pods wait for the controller.
+func template(name string) corev1.PodTemplateSpec {
+	return corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": name, store.AssignLabel: store.AssignController}},
+		Spec: corev1.PodSpec{
+			SchedulingGates: []corev1.PodSchedulingGate{{Name: store.Gate}},
+			Containers:      []corev1.Container{{Name: "main", Image: "none"}},
+		},
+	}
+}
+
+func deployment(name string, replicas int32) *appsv1.Deployment {
+	return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: appsv1.DeploymentSpec{
+		Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}}, Template: template(name),
+	}}
+}
+
+func create(ctx context.Context, namespace string, d *appsv1.Deployment) {
+	GinkgoHelper()
+	_, err := client.AppsV1().Deployments(namespace).Create(ctx, d, metav1.CreateOptions{})
+	Expect(err).NotTo(HaveOccurred())
+}
+
+func patch(ctx context.Context, namespace, text string) {
+	GinkgoHelper()
+	_, err := client.AppsV1().Deployments(namespace).Patch(ctx, worker, types.MergePatchType, []byte(text), metav1.PatchOptions{})
+	Expect(err).NotTo(HaveOccurred())
+}
+
+// pods returns the workload's pods.
+func pods(ctx context.Context, namespace string) []corev1.Pod {
+	GinkgoHelper()
+	list, err := client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: "app=" + worker})
+	Expect(err).NotTo(HaveOccurred())
+	return list.Items
+}
+
+// begun returns the ids of the pods whose programs may run, and checks what each of them is told.
+func begun(ctx context.Context, namespace string, count int) (ids []int) {
+	GinkgoHelper()
+	for _, pod := range pods(ctx, namespace) {
+		text, there := pod.Annotations[store.IdentityKey]
+		Expect(there).To(Equal(len(pod.Spec.SchedulingGates) == 0), "pod %s has its gate or its id", pod.Name)
+		if !there {
+			continue
+		}
+		var is identity.Identity
+		Expect(is.UnmarshalJSON([]byte(text))).To(Succeed())
+		r, err := receipt.Of(&pod, is.Owner.String())
+		Expect(err).NotTo(HaveOccurred())
+		Expect(r.LocksSlot(is.ID)).To(BeTrue(), "pod %s locks %d", pod.Name, is.ID)
+		Expect(pod.Annotations[store.IDKey]).To(Equal(strconv.Itoa(is.ID)))
+		Expect(is.Token).To(BeNumerically(">", 0))
+		if is.Count == count && pod.Annotations[store.CountKey] == strconv.Itoa(count) {
+			ids = append(ids, is.ID)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// haveIDs waits until n pods run under the ids 0 to n-1 and know that there are n.
+func haveIDs(ctx context.Context, namespace string, n int) {
+	GinkgoHelper()
+	want := make([]int, n)
+	for i := range want {
+		want[i] = i
+	}
+	Eventually(func(ctx context.Context) []int { return begun(ctx, namespace, n) }).WithContext(ctx).Should(Equal(want))
+}
+
+// kubelet makes each pod without a gate Ready, and says if two have one id, until the spec ends.
+func kubelet(namespace string) {
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer GinkgoRecover()
+		defer close(ended)
+		tick := time.Tick(20 * time.Millisecond)
+		for {
+			if err := makeReady(ctx, namespace); err != nil && ctx.Err() == nil {
+				Fail(err.Error())
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick:
+			}
+		}
+	}()
+	DeferCleanup(func() { cancel(); <-ended })
+}
+
+func makeReady(ctx context.Context, namespace string) error {
+	list, err := client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: "app=" + worker})
+	if err != nil {
+		return err
+	}
+	holders := map[string]string{}
+	for _, pod := range list.Items {
+		if len(pod.Spec.SchedulingGates) > 0 {
+			continue
+		}
+		id := pod.Annotations[store.IDKey]
+		if holders[id] != "" {
+			return fmt.Errorf("%s and %s run under id %s", pod.Name, holders[id], id)
+		}
+		holders[id] = pod.Name
+		if pod.Status.Phase == corev1.PodRunning || pod.Annotations["broken"] != "" {
+			continue
+		}
+		pod.Status.Phase = corev1.PodRunning
+		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()}}
+		_, _ = client.CoreV1().Pods(namespace).UpdateStatus(ctx, &pod, metav1.UpdateOptions{}) // the next round finds what failed
+	}
+	return nil
+}

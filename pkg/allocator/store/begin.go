@@ -1,0 +1,77 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+)
+
+// The keys of pods for which the controller takes slots.
+const (
+	// AssignLabel says who takes a slot for the pod. Its only value is AssignController.
+	AssignLabel      = receipt.AssignLabel
+	AssignController = receipt.ByController
+	// Gate is the scheduling gate behind which the pod waits for its id.
+	Gate = "idalloc.dev/id"
+	// IDKey, CountKey and IdentityKey are the annotations that become the container's environment and files.
+	IDKey       = "idalloc.dev/id"
+	CountKey    = "idalloc.dev/count"
+	IdentityKey = "idalloc.dev/identity"
+)
+
+// Begin lets the program of a pod begin under the lock that a list of all receipts confirmed. text are the bytes of the receipt that the list showed.
+// next is the same lock, begun, with bytes of its own: so every older write fails its test. The write sets the annotations, and takes the gate
+// away if gated is set: it has to be the pod's only one. It fails if the pod is Terminating. Errors: as of SwapLock.
+func (s *Store) Begin(
+	ctx context.Context, pod *metav1.PartialObjectMetadata, text string, next receipt.Receipt, set map[string]string, gated bool,
+) (*metav1.PartialObjectMetadata, error) {
+	encoded := next.Encode()
+	ops := []operation{
+		test("/metadata/uid", pod.UID), test("/metadata/deletionTimestamp", nil),
+		test(pointer("metadata", annotationsField, receipt.Key), text), add(pointer("metadata", annotationsField, receipt.Key), encoded),
+	}
+	if id, _ := labelsOf(next); id != nil {
+		ops = append(ops, test(pointer("metadata", labelsField, receipt.IDLabel), *id),
+			add(pointer("metadata", annotationsField, assignment.DeletionCostKey), *costOf(id)))
+	}
+	for _, key := range []string{IDKey, CountKey, IdentityKey} {
+		ops = append(ops, add(pointer("metadata", annotationsField, key), set[key]))
+	}
+	if gated {
+		ops = append(ops, test("/spec/schedulingGates", []map[string]string{{"name": Gate}}), remove("/spec/schedulingGates"))
+	}
+	written, err := s.patchPod(ctx, pod, ops)
+	if err == nil && written.Annotations[receipt.Key] != encoded {
+		err = notKept([]string{receipt.Key}, fmt.Sprintf("pod %s in namespace %s", pod.Name, pod.Namespace))
+	}
+	return written, err
+}
+
+// Publish sets the annotations of a pod that has begun, if it has this receipt still. Errors: as of SwapLock.
+func (s *Store) Publish(ctx context.Context, pod *metav1.PartialObjectMetadata, text string, set map[string]string) (*metav1.PartialObjectMetadata, error) {
+	ops := []operation{test("/metadata/uid", pod.UID), test(pointer("metadata", annotationsField, receipt.Key), text)}
+	for _, key := range []string{CountKey, IdentityKey} {
+		ops = append(ops, add(pointer("metadata", annotationsField, key), set[key]))
+	}
+	return s.patchPod(ctx, pod, ops)
+}
+
+func (s *Store) patchPod(ctx context.Context, pod *metav1.PartialObjectMetadata, ops []operation) (*metav1.PartialObjectMetadata, error) {
+	body, err := encode(ops)
+	if err != nil {
+		return nil, err
+	}
+	t := target{Pods, pod.Namespace, pod.Name}
+	written, err := write(ctx, t, "patch", func(ctx context.Context) (*metav1.PartialObjectMetadata, error) {
+		return s.Metadata.Resource(Pods).Namespace(pod.Namespace).Patch(ctx, pod.Name, types.JSONPatchType, body, metav1.PatchOptions{FieldManager: assignment.FieldManager})
+	})
+	if err != nil {
+		return nil, s.judge(ctx, t, err, func(now *metav1.PartialObjectMetadata) error { return differs(pod, now) })
+	}
+	return written, nil
+}
