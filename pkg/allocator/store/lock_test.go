@@ -209,7 +209,7 @@ func TestReceiptsAreListed(t *testing.T) {
 	})
 	unreadable := receipt.Receipt{State: receipt.Unreadable, Share: receipt.Share{ID: 1}}
 	all := []Receipt{
-		{a, "a", "a", a.Encode()}, {b, "b", "b", b.Encode()}, {unreadable, "c", "c", "{"}, {receipt.Receipt{Share: receipt.Nothing()}, "d", "d", b.Encode()},
+		{a, "a", "a", a.Encode(), nil}, {b, "b", "b", b.Encode(), nil}, {unreadable, "c", "c", "{", nil}, {receipt.Receipt{Share: receipt.Nothing()}, "d", "d", b.Encode(), nil},
 	}
 	for id, want := range map[int][]Receipt{receipt.NoID: all, 1: all[1:], 7: {}} {
 		got, err := s.Receipts(t.Context(), theRef(), id)
