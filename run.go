@@ -68,18 +68,26 @@ func ended(ctx context.Context, err error) error {
 // call calls fn once. revoked says that a change of the identity has ended its context.
 func (i *Instance) call(ctx context.Context, id Identity, fn func(context.Context, Identity) error) (revoked bool, err error) {
 	fctx, cancel := context.WithCancelCause(ctx)
+	check := func(now Identity) {
+		switch {
+		case i.goesOn(id, now):
+		case now.Assigned() && now.ID == id.ID && now.Token == id.Token:
+			cancel(ErrCountChanged)
+		default:
+			cancel(withdrawn(now.State))
+		}
+	}
 	if i.options.FenceAfter > 0 {
-		fctx = fence.Context{Context: fctx, Passed: i.alloc.Fenced, End: func() { cancel(ErrFenced) }} //nolint:contextcheck // it wraps the one before
+		fctx = fence.Context{Context: fctx, Check: func() { check(i.Current()) }} //nolint:contextcheck // it wraps the one before
 	}
 	watched := make(chan struct{})
 	go func() {
 		defer close(watched)
 		now, err := i.await(fctx, func(now Identity) bool { return !i.goesOn(id, now) })
-		switch {
-		case fctx.Err() != nil:
-		case err == nil && now.Assigned() && now.ID == id.ID && now.Token == id.Token:
-			cancel(ErrCountChanged)
-		default:
+		if fctx.Err() == nil {
+			check(now)
+		}
+		if err != nil { // the loop has ended
 			cancel(withdrawn(now.State))
 		}
 	}()

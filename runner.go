@@ -94,8 +94,11 @@ func (r *runner) begin(number int) {
 	this := &call{cancel: cancel, returned: make(chan struct{})}
 	r.calls[number] = this
 	if r.strict {
-		passed := func() bool { return r.current().State == identity.StateFenced }
-		ctx = fence.Context{Context: ctx, Passed: passed, End: func() { cancel(ErrFenced) }}
+		ctx = fence.Context{Context: ctx, Check: func() {
+			if r.current().State == identity.StateFenced {
+				cancel(ErrFenced)
+			}
+		}}
 	}
 	go func() {
 		err := r.work(ctx, p)

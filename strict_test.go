@@ -99,6 +99,29 @@ func TestTheWorkEndsWithoutContact(t *testing.T) {
 	checkReleased(t, c, 1)
 }
 
+// After a suspend the loop may notice that the time is over before the goroutine that ends the context runs. From then on the Lease is forgotten, and
+// the work sees that its id is gone all the same.
+func TestTheContextIsOverAsSoonAsTheIDIs(t *testing.T) {
+	c := clusterOf(t)
+	i, err := idalloc.StartRun(t.Context(), strict(c, newMachine()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, err := i.Wait(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	i.CallFenced(t.Context(), id, func(ctx context.Context, _ idalloc.Identity) error {
+		if ctx.Err() == nil || !errors.Is(context.Cause(ctx), idalloc.ErrFenced) {
+			t.Errorf("the id is fenced, and the context says %v", context.Cause(ctx))
+		}
+		return nil
+	})
+	if err := i.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
 // A function that only waits for the end of its context hears of the fence, too.
 func TestWorkThatOnlyWaitsIsFenced(t *testing.T) {
 	c, m := clusterOf(t), newMachine()

@@ -37,7 +37,11 @@ type Allocator struct {
 	// pod is this pod as last read or written, and wrote the receipt that this process wrote last, empty if that is not known.
 	pod   *metav1.PartialObjectMetadata
 	wrote string
-	ref   store.Ref
+	// failed are receipts that this process has sent since, and that may have arrived or may arrive all the same.
+	failed []string
+	// conflict says that the last of them failed its test.
+	conflict bool
+	ref      store.Ref
 	// behind is the stream of the pod.
 	behind behind
 	// damage is how often somebody else changed the receipt.
@@ -102,6 +106,9 @@ func (a *Allocator) Run(ctx context.Context) error {
 // Claim claims a slot and returns. The pod keeps the slot. Errors: as of Run.
 func (a *Allocator) Claim(ctx context.Context) (identity.Identity, error) {
 	err := a.until(ctx, func() bool { return a.work.shown.Assigned() })
+	if next := duty.Step(a.tenure, duty.Wish{Propose: receipt.Nothing(), Note: true}); err == nil && next.Do == duty.Write {
+		_ = a.write(ctx, next.Lock) // tried once: without it the next process has a newer token
+	}
 	return a.work.shown, err
 }
 
@@ -114,14 +121,16 @@ func (a *Allocator) Release(ctx context.Context, byItself bool) error {
 	a.known.Ends, a.known.Retry = true, time.Time{}
 	a.tenure = a.tenure.Told(receipt.Nothing()).Stopped()
 	a.work.ended(identity.StateReleased)
-	holdsNothing := func() bool {
-		return a.tenure.Known && a.tenure.Lock.State != receipt.Locks && a.tenure.Lease.Empty()
+	if a.plans.late {
+		a.tenure.Late, a.known.Unseen = true, true
 	}
-	if !holdsNothing() {
-		err := a.until(ctx, func() bool { return holdsNothing() && a.known.Turn.IsZero() })
-		if err != nil && !holdsNothing() && a.view.state != gone && !errors.Is(err, ErrPodGone) { // without its pod or its owner it holds nothing
-			return err
-		}
+	holdsNothing := func() bool {
+		return a.tenure.Known && !a.tenure.Late && a.tenure.Lock.State != receipt.Locks && a.tenure.Lease.Empty()
+	}
+	named := func() bool { return a.tenure.Lock.State != receipt.GaveUp && a.view.ok() && a.named(a.view.owner) }
+	err := a.until(ctx, func() bool { return holdsNothing() && !named() && !a.plans.late && a.known.Turn.IsZero() })
+	if err != nil && !holdsNothing() && a.view.state != gone && !errors.Is(err, ErrPodGone) { // without its pod or its owner it holds nothing
+		return err
 	}
 	if a.tenure.Known && a.tenure.Lock.State == receipt.Waits {
 		_ = a.write(ctx, duty.Lock{State: receipt.GaveUp, Share: receipt.Nothing()}) // tried once: no plan gives it a slot from now on

@@ -2,6 +2,7 @@ package allocator
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -76,15 +77,12 @@ func (a *Allocator) hearSelf(pod *metav1.PartialObjectMetadata, there bool) {
 	switch {
 	case !newer(pod.ResourceVersion, a.pod.ResourceVersion):
 	case pod.Annotations[receipt.Key] != a.pod.Annotations[receipt.Key] || labelsOf(pod) != labelsOf(a.pod):
-		if a.tenure = a.tenure.Lost(); a.wrote != "" {
+		if a.tenure = a.tenure.Lost(); a.wrote != "" && !slices.Contains(a.failed, pod.Annotations[receipt.Key]) {
 			a.hurt() // a late write may have brought the own bytes back by now: a read would not show that they were gone
 			a.pod = pod
 		}
 	default:
-		if otherController(a.pod, pod) {
-			a.suspect()
-		}
-		a.pod = pod
+		a.meet(pod)
 	}
 }
 
@@ -101,7 +99,7 @@ func (a *Allocator) hearFence() {
 		a.happened.Tell(event.Fenced{ID: a.tenure.Working.ID, Token: a.work.token, FenceAfter: a.o.FenceAfter, Reason: why})
 		a.work.fenced = true
 	}
-	a.work.token, a.work.shares, a.work.confirmed = 0, nil, false
+	a.work.forget()
 	a.tenure = a.tenure.Fenced()
 	a.work.tell()
 	a.lease.Forget()

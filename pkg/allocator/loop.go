@@ -83,6 +83,7 @@ func (a *Allocator) resolve(ctx context.Context) error {
 		return err
 	}
 	a.pod, a.ref, a.o.PodUID, a.wrote = pod, ref, pod.UID, ""
+	a.failed = nil
 	a.log = a.o.Log.WithValues("owner", ref.String(), "namespace", a.o.Namespace, "pod", a.o.Pod)
 	if graceless && !a.tenure.Strict {
 		// Log: `terminationGracePeriodSeconds: 0`: whatever deletes this pod deletes it by force. Strict mode is safe.
@@ -136,6 +137,7 @@ func (a *Allocator) rest(ctx context.Context, why duty.Duty, at time.Time) error
 	a.view.fresh = false
 	now := a.clock.Now()
 	if !now.Before(a.known.Retry) { // nothing is left to repeat
+		a.retry.Reset()
 		a.contact.Succeeded()
 		a.contact.NoteStale()
 	}

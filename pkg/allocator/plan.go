@@ -41,12 +41,12 @@ func (a *Allocator) plan(ctx context.Context) error {
 			return err
 		}
 	}
-	written, err := a.o.Store.Propose(ctx, owner, *decision.Next)
+	written, err := a.o.Store.Propose(context.WithoutCancel(ctx), owner, *decision.Next) // who ends knows what it has proposed
 	a.pace.Planned(a.clock.Since(began))
 	switch {
 	case errors.Is(err, store.ErrConflict), errors.Is(err, store.ErrAmbiguous):
 		p.contenders = min(max(2*p.contenders, 2), mostContenders)
-		a.known.Unseen = true
+		a.known.Unseen, p.late = true, errors.Is(err, store.ErrAmbiguous)
 		return err
 	case errors.Is(err, store.ErrNotKept):
 		a.adopt(written)

@@ -18,7 +18,7 @@ func (a *Allocator) lockOn(pod *metav1.PartialObjectMetadata) duty.Lock {
 	if err != nil || r.State == receipt.Locks && labelsOf(pod) != [2]string{strconv.Itoa(r.Share.ID), assignment.OwnerLabelValue(r.Owner)} {
 		return damaged()
 	}
-	return duty.Lock{State: r.State, Share: r.Share}
+	return duty.LockOf(r)
 }
 
 // labelsOf returns the labels by which others find a receipt.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -59,23 +60,36 @@ func (a *Allocator) readPod(ctx context.Context) error {
 		return err
 	}
 	before := a.pod
-	a.pod = pod
+	a.meet(pod)
 	text := pod.Annotations[receipt.Key]
-	switch same := text == a.wrote && labelsOf(pod) == labelsOf(before); {
+	switch same, late := text == a.wrote && labelsOf(pod) == labelsOf(before), slices.Contains(a.failed, text); {
 	case a.tenure.Lock.State == receipt.Unreadable && a.wrote == "": // no lock of this pod is unbroken before its next write
 		a.tenure = a.tenure.Read(damaged())
-	case a.wrote == "": // a start, or what may be the outcome of a write without an answer
-		a.tenure = a.tenure.Read(a.lockOn(pod))
-		a.work.resumes(a.clock.Now())
-	case same:
+	case same && a.tenure.Renewed:
 		a.tenure.Known = true // it was there all the time
+	case a.wrote == "", same, late: // a start, or a write failed
+		if late {
+			a.wrote = text
+		}
+		lock := a.lockOn(pod)
+		if same && a.conflict { // other bytes stood there for a moment, it seems
+			lock.Held = duty.Held{}
+			a.work.forget()
+		}
+		a.tenure = a.tenure.Read(lock)
+		a.work.resumes(a.clock.Now())
 	default:
 		a.hurt()
 	}
-	if otherController(before, pod) {
+	return nil
+}
+
+// meet takes in a newer moment of the own pod.
+func (a *Allocator) meet(pod *metav1.PartialObjectMetadata) {
+	if otherController(a.pod, pod) {
 		a.suspect()
 	}
-	return nil
+	a.pod = pod
 }
 
 // hurt takes in that somebody else changed the receipt that this process wrote. Whatever it says now, it was gone for a moment.
@@ -87,7 +101,7 @@ func (a *Allocator) hurt() {
 		About: a.view.owner.About(), Reason: "ReceiptDamaged",
 		Detail: "somebody else changed or removed annotation " + receipt.Key + " or the labels of pod " + a.o.Pod + ": its work stops, and the id is taken again",
 	})
-	a.tenure, a.wrote = a.tenure.Read(damaged()), ""
+	a.tenure, a.wrote, a.failed = a.tenure.Read(damaged()), "", nil
 	a.damage.Again(a.clock.Now())
 	a.later(a.damage.Damping(), "its next try: somebody else changed the receipt or the labels of this pod")
 }
@@ -98,23 +112,30 @@ func (a *Allocator) write(ctx context.Context, lock duty.Lock) error {
 		UID: string(a.o.PodUID), Owner: a.ref.String(), State: lock.State, Share: lock.Share, Write: receipt.Draw(), Rank: a.work.rank(lock),
 		HandsOver: a.o.HandsOver && lock.State == receipt.Locks, Strict: a.tenure.Strict && lock.State == receipt.Locks,
 	}
+	if lock.Held.Slot {
+		next.Token, next.Tokens = a.work.token, a.work.tokens(lock.Held.Partitions)
+	}
 	before := a.tenure.Lock
 	pod, err := a.o.Store.SwapLock(ctx, a.pod, a.wrote, next)
-	if err != nil {
-		a.tenure = a.tenure.Lost()
-		if errors.Is(err, store.ErrAmbiguous) || errors.Is(err, store.ErrNotKept) {
-			a.wrote = ""
-		}
-		if errors.Is(err, store.ErrGone) {
-			return a.readPod(ctx)
-		}
-		return err
+	switch {
+	case err == nil:
+		a.meet(pod)
+		a.wrote, a.failed, a.conflict = next.Encode(), nil, false
+		a.tenure = a.tenure.Wrote(lock)
+		a.work.wrote(before, lock, tokenOf(pod.ResourceVersion))
+		return nil
+	case errors.Is(err, store.ErrGone):
+		a.tenure = a.tenure.Failed(true)
+		return a.readPod(ctx)
+	case errors.Is(err, store.ErrNotKept):
+		a.wrote = "" // what stands is somebody else's
 	}
-	a.pod, a.wrote = pod, next.Encode()
-	a.tenure = a.tenure.Wrote(lock)
-	a.work.wrote(before, lock, tokenOf(pod.ResourceVersion))
-	a.retry.Reset()
-	return nil
+	a.conflict = errors.Is(err, store.ErrConflict)
+	late := a.conflict || errors.Is(err, store.ErrAmbiguous) // a copy of it may arrive, or may have
+	if a.tenure = a.tenure.Failed(late); late {
+		a.failed = append(a.failed, next.Encode())
+	}
+	return err
 }
 
 // list lists the others' receipts (T3). The list must show this pod's own receipt as it was written.
@@ -134,13 +155,11 @@ func (a *Allocator) list(ctx context.Context) error {
 		switch {
 		case r.UID == a.o.PodUID:
 			own = r.Text == a.wrote
-		case a.tenure.Strict && r.Strict && r.State == receipt.Locks: // its Lease says so
+		case a.tenure.Strict && r.Strict && r.Overdue(a.clock.Now()): // its Lease says for how long
 		default:
-			locked := r.LocksOf(mine.Partitions)
-			if slot := r.LocksSlot(mine.ID); slot || !locked.Empty() {
-				others.Slot, by = others.Slot || slot, r.Pod
+			if blocks := duty.LockOf(r.Receipt).Blocks(a.tenure.Lock); blocks.Any() {
+				others, by = others.And(blocks), r.Pod
 			}
-			others.Partitions = others.Partitions.Union(locked)
 		}
 	}
 	if !own {
@@ -187,8 +206,8 @@ func (a *Allocator) begin(share receipt.Share) {
 // secure has the own Lease say what the share has, or lets it go.
 func (a *Allocator) secure(ctx context.Context, share receipt.Share) error {
 	if share.Empty() {
-		if err := a.lease.LetGo(ctx); err != nil {
-			a.tenure = a.tenure.Loosened()
+		if err := a.lease.LetGo(ctx, a.tenure.Lease.ID); err != nil {
+			a.tenure = a.tenure.Unsecured(share)
 			return err
 		}
 		a.tenure = a.tenure.Secured(share)
@@ -196,6 +215,9 @@ func (a *Allocator) secure(ctx context.Context, share receipt.Share) error {
 	}
 	other, left, err := a.lease.Secure(ctx, share)
 	switch {
+	case errors.Is(err, store.ErrAmbiguous), errors.Is(err, store.ErrNotKept):
+		a.tenure = a.tenure.Unsecured(share)
+		return err
 	case err != nil:
 		return err
 	case left > 0:

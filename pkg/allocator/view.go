@@ -63,7 +63,7 @@ func (a *Allocator) adopt(owner store.Owner) {
 	if a.view.owner = owner; a.view.state != suspected && a.view.state != other {
 		a.view.state = seen
 	}
-	a.known.Unseen = a.view.state == suspected
+	a.known.Unseen, a.plans.late = a.view.state == suspected, false
 	if owner.Controlled && !before.Controlled {
 		a.suspect()
 	}

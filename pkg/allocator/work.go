@@ -2,7 +2,6 @@ package allocator
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/duty"
@@ -23,7 +22,7 @@ type work struct {
 	published bool
 	// left is what that was.
 	left identity.Identity
-	// t2 is the token of the last write of a lock, token that of the id, and shares are the partitions with theirs.
+	// t2 is the token of the last write of a lock, token that of the lock of the slot, and shares are locked partitions with theirs.
 	t2, token int64
 	shares    []identity.Share
 	// confirmed says that T3 has shown no other holder since this pod got its slot. Then what it works on may be shown.
@@ -62,24 +61,25 @@ func (w *work) begin(a *Allocator) {
 	w.resumes(a.clock.Now())
 }
 
-// resumes takes in that the process found a lock. It keeps the token of a lock that an earlier process published.
+// resumes takes in what the process found on its pod. The token of an unbroken lock is the one that the pod has noted.
 func (w *work) resumes(now time.Time) {
-	share := w.a.tenure.Lock.Share
-	if w.resumed = now; share.Empty() || w.left.ID != share.ID || w.left.Token == 0 {
-		return
-	}
-	w.token = w.left.Token
-	w.shares = nil
-	for _, s := range w.left.Partitions.Shares() {
-		if s.Set = s.Set.Intersect(share.Partitions); !s.Set.Empty() {
-			w.shares = append(w.shares, s)
-		}
+	w.resumed = now
+	switch t := w.a.tenure; {
+	case t.Lock.Held.Slot && w.token == 0:
+		r := w.a.receipt()
+		w.token, w.shares = r.Token, r.Tokens
+	case t.Lock.Share.Empty() && t.Working.Empty():
+		w.forget()
 	}
 }
+
+// forget takes in that the lock is no more.
+func (w *work) forget() { w.token, w.shares, w.confirmed = 0, nil, false }
 
 // wrote takes in a write of the receipt.
 func (w *work) wrote(before, lock duty.Lock, token int64) {
 	if w.t2 = token; lock.State == receipt.Locks {
+		w.shares = w.tokens(lock.Share.Partitions)
 		if yielded := before.Share.Partitions.Minus(lock.Share.Partitions); !yielded.Empty() {
 			w.a.happened.Tell(event.Yielded{ID: lock.Share.ID, Partitions: yielded.String()})
 		}
@@ -88,7 +88,8 @@ func (w *work) wrote(before, lock duty.Lock, token int64) {
 	if before.State == receipt.Locks {
 		w.a.happened.Tell(event.Given{About: w.a.view.owner.About(), ID: before.Share.ID, Count: w.a.view.owner.Count, Requester: w.a.view.request.by})
 	}
-	w.token, w.shares, w.left, w.confirmed = 0, nil, identity.Identity{}, false
+	w.forget()
+	w.left = identity.Identity{}
 	w.a.view.request, w.a.known.GivesBack = request{}, false
 	w.a.plans.gave()
 }
@@ -103,32 +104,30 @@ func (w *work) begun(share receipt.Share) {
 		}
 		w.a.happened.Tell(event.Taken{ID: share.ID, Token: w.token, Partitions: share.Partitions.String()})
 		w.listenAt = w.since.Add(w.a.pace.Watch(w.a.plans.contenders))
+		w.a.known.NoteAt = w.listenAt
 	}
-	fresh := share.Partitions.Minus(w.held())
+	fresh := share.Partitions
+	for _, s := range w.shares {
+		fresh = fresh.Minus(s.Set)
+	}
 	if !fresh.Empty() {
 		w.shares = append(w.shares, identity.Share{Set: fresh, Token: w.t2})
 		if !first {
+			w.a.known.NoteAt = w.a.clock.Now().Add(againTime) // one write is to serve for all that come now
 			w.a.happened.Tell(event.Grown{ID: share.ID, Token: w.t2, Partitions: fresh.String()})
 		}
 	}
-	w.drop(w.held().Minus(share.Partitions))
 	w.left = identity.Identity{}
 }
 
-// held returns the partitions that have a token.
-func (w *work) held() (all placement.Set) {
+// tokens returns those of these partitions that have a token, with it.
+func (w *work) tokens(set placement.Set) (out []identity.Share) {
 	for _, s := range w.shares {
-		all = all.Union(s.Set)
+		if s.Set = s.Set.Intersect(set); !s.Set.Empty() {
+			out = append(out, s)
+		}
 	}
-	return all
-}
-
-// drop forgets partitions.
-func (w *work) drop(set placement.Set) {
-	for i := range w.shares {
-		w.shares[i].Set = w.shares[i].Set.Minus(set)
-	}
-	w.shares = slices.DeleteFunc(w.shares, func(s identity.Share) bool { return s.Set.Empty() })
+	return out
 }
 
 // tell publishes the identity, if it is news.
@@ -182,7 +181,7 @@ func (w *work) publish(state identity.State) {
 			if w.stopping != nil {
 				stopping = w.stopping.Partitions
 			}
-			next.Partitions = identity.PartitionsOf(at.Of, w.shares, stopping, w.number)
+			next.Partitions = identity.PartitionsOf(at.Of, w.tokens(at.Partitions), stopping, w.number)
 		}
 	} else if a.o.Divides {
 		next.Partitions = identity.PartitionsOf(0, nil, placement.Set{}, w.number)
@@ -277,10 +276,7 @@ func (a *Allocator) stopEnded(err error) {
 		w.recall()
 	}
 	if err == nil {
-		w.drop(w.held().Minus(a.tenure.Keep.Partitions))
-		if a.tenure.Keep.Empty() {
-			w.token, w.confirmed = 0, false
-		}
+		w.confirmed = w.confirmed && !a.tenure.Keep.Empty()
 		a.tenure = a.tenure.Stopped()
 		return
 	}

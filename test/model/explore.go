@@ -10,6 +10,8 @@ type result struct {
 	states int
 	// two is the shortest history in which two are at work on one thing, nil if there is none.
 	two []string
+	// yields is the shortest history in which a pod gives way although its lock says that it holds the slot, nil if there is none.
+	yields []string
 	// moments counts the worlds in which two are at work on one thing after somebody removed a receipt, and nobody has heard of it yet.
 	moments int
 	// stuck counts the worlds from which the pods cannot come to hold all slots any more, without another fault.
@@ -32,6 +34,9 @@ func explore(b budget) (r result) {
 			r.moments++
 		default:
 			return result{states: len(worlds), two: history(m, worlds, from, at)}
+		}
+		if m.removed == 0 && m.without != early && w.yields() { // that one finds two at work
+			return result{states: len(worlds), yields: history(m, worlds, from, at)}
 		}
 		for _, e := range m.next(w) {
 			to, seen := index[e.to]

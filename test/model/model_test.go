@@ -23,6 +23,8 @@ func TestNoTwoAreAtWorkOnOneThing(t *testing.T) {
 		"a Lease is let go late":    {pods: 2, slots: 1, writes: 3, unanswered: 1, forced: 1, strict: all},
 		"a strict pod is forced":    {pods: 2, slots: 1, writes: 3, cut: 1, forced: 1, strict: all},
 		"one is strict":             {pods: 2, slots: 1, writes: 3, crashes: 1, unanswered: 1, cut: 1, strict: [mostPods]bool{true}},
+		"a strict pod is overdue":   {pods: 2, slots: 1, writes: 3, cut: 1, overdue: 2, strict: all},
+		"a Lease is removed":        {pods: 2, slots: 1, writes: 4, cut: 1, stripped: 1, strict: all},
 	}
 	large := map[string]budget{
 		"two pods, one slot":        {pods: 2, slots: 1, writes: 6, crashes: 1, unanswered: 1, outlives: true, progress: true},
@@ -35,6 +37,8 @@ func TestNoTwoAreAtWorkOnOneThing(t *testing.T) {
 		"a strict pod is forced":    {pods: 2, slots: 1, writes: 4, cut: 1, forced: 1, strict: all},
 		"strict, with a partition":  {pods: 2, slots: 2, parts: 1, writes: 2, cut: 1, forced: 1, strict: all},
 		"one is strict":             {pods: 2, slots: 1, writes: 4, crashes: 1, unanswered: 1, cut: 1, strict: [mostPods]bool{true}},
+		"a strict pod is overdue":   {pods: 2, slots: 1, writes: 4, cut: 1, overdue: 2, strict: all, progress: true},
+		"a Lease is removed":        {pods: 2, slots: 1, writes: 4, unanswered: 1, cut: 1, stripped: 1, strict: all},
 	}
 	worlds, all := small, 0
 	if *deep {
@@ -45,6 +49,9 @@ func TestNoTwoAreAtWorkOnOneThing(t *testing.T) {
 			r := explore(b)
 			if r.two != nil {
 				t.Errorf("two are at work on one thing after\n%s", strings.Join(r.two, "\n"))
+			}
+			if r.yields != nil {
+				t.Errorf("a holder gives way after\n%s", strings.Join(r.yields, "\n"))
 			}
 			if r.stuck > 0 {
 				t.Errorf("in %d of %d states the slots cannot come to be held any more", r.stuck, r.states)
@@ -73,17 +80,18 @@ func TestEachStepThatIsLeftOutIsMissed(t *testing.T) {
 	base := budget{pods: 2, slots: 1, writes: 6, crashes: 1, unanswered: 1, outlives: true}
 	strict := budget{pods: 2, slots: 1, writes: 4, cut: 1, forced: 1, strict: all}
 	for without, b := range map[step]budget{
-		noList: base, noRenewal: base, sameBytes: base, noTest: base, noRead: base, fastGive: base,
+		noList: base, noRenewal: base, sameBytes: base, noTest: base, noRead: base, fastGive: base, noHeld: base, early: base,
 		noLease: strict, noRefence: strict, noSurvey: {pods: 2, slots: 2, parts: 1, writes: 3, cut: 1, forced: 1, strict: all},
+		noStrict:    {pods: 2, slots: 1, writes: 3, stripped: 1, strict: all},
 		noLoosening: {pods: 2, slots: 1, writes: 4, unanswered: 1, forced: 1, strict: all},
 	} {
 		t.Run(string(without), func(t *testing.T) {
 			b.without = without
 			r := explore(b)
-			if r.two == nil {
+			if r.two == nil && r.yields == nil {
 				t.Fatalf("nobody noticed in %d states", r.states)
 			}
-			t.Logf("%d states\n%s", r.states, strings.Join(r.two, "\n"))
+			t.Logf("%d states\n%s", r.states, strings.Join(append(r.two, r.yields...), "\n"))
 		})
 	}
 }

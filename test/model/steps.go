@@ -38,6 +38,7 @@ func (m *model) next(w world) (out []edge) {
 	for id := range m.slots {
 		out = append(out, m.expiry(w, id)...)
 		out = append(out, m.letGoLate(w, id)...)
+		out = append(out, strip(w, id)...)
 	}
 	return out
 }
@@ -72,6 +73,21 @@ func (*model) letGoLate(w world, id int) []edge {
 		to.pods[l.holder].misled = true
 	}
 	return []edge{{pod: int(l.holder % mostPods), what: "gets its late write that lets its Lease go", to: to, fault: true}}
+}
+
+// strip has somebody else remove a Lease.
+func strip(w world, id int) []edge {
+	l := w.leases[id]
+	if w.stripped == 0 || l.holder == nobody || l.expired {
+		return nil
+	}
+	to := w
+	to.stripped--
+	to.leases[id] = lease{holder: nobody}
+	if l.holder < mostPods {
+		to.pods[l.holder].misled = true
+	}
+	return []edge{{pod: int(l.holder % mostPods), what: "loses its Lease to somebody", to: to, fault: true}}
 }
 
 // faults returns what may happen to a pod that it does not do itself.
@@ -123,6 +139,12 @@ func (m *model) faults(w world, i int) (out []edge) {
 			}
 		})
 	}
+	if w.overdue > 0 && m.strict[i] && !p.overdue {
+		add("outlives its grace period", func(to *world, q *pod) {
+			to.overdue--
+			q.overdue = true
+		})
+	}
 	if w.removed > 0 && p.receipt.state != int8(receipt.None) {
 		add("loses its receipt to somebody", func(to *world, q *pod) {
 			to.removed--
@@ -159,7 +181,7 @@ func (m *model) do(w world, i int, a action) []edge {
 	case duty.List:
 		var others duty.Others
 		if m.without != noList {
-			others = w.others(i, p.tenure.receipt.share)
+			others = m.others(w, i)
 		}
 		p.tenure.note(func(t duty.Tenure) duty.Tenure { return t.Saw(others) })
 		return []edge{{pod: i, what: "lists the other receipts (T3)", to: to}}
@@ -173,13 +195,13 @@ func (m *model) do(w world, i int, a action) []edge {
 		}
 		p.work = a.share
 		p.tenure.note(func(t duty.Tenure) duty.Tenure { return t.Begun(a.share.shipped()) })
-		return []edge{{pod: i, what: "begins", about: lock{locks, p.work}, to: to}}
+		return []edge{{pod: i, what: "begins", about: lock{state: locks, share: p.work}, to: to}}
 	case duty.Stop:
 		p.tenure.note(func(t duty.Tenure) duty.Tenure { return t.Told(a.share.shipped()) })
 		if m.without == fastGive {
 			p.tenure.note(duty.Tenure.Stopped)
 		}
-		return []edge{{pod: i, what: "stops all but", about: lock{locks, a.share}, to: to}}
+		return []edge{{pod: i, what: "stops all but", about: lock{state: locks, share: a.share}, to: to}}
 	case duty.CallOff:
 		p.tenure.note(duty.Tenure.Resumed)
 		return []edge{{pod: i, what: "lets its work go on", to: to}}
@@ -208,11 +230,18 @@ func (m *model) secure(w world, i int, s share) []edge {
 	l := w.leases[s.id]
 	if l.holder != nobody && int(l.holder) != i && !l.expired && m.without != noLease {
 		p.tenure.note(duty.Tenure.NotSecured)
-		return []edge{{pod: i, what: "finds the Lease of another pod for", about: lock{locks, s}, to: to}}
+		return []edge{{pod: i, what: "finds the Lease of another pod for", about: lock{state: locks, share: s}, to: to}}
 	}
 	to.leases[s.id] = lease{holder: int8(i), parts: s.parts} //nolint:gosec // an index below 3
+	unheard := to
 	p.tenure.note(func(t duty.Tenure) duty.Tenure { return t.Secured(s.shipped()) })
-	return []edge{{pod: i, what: "has the Lease of", about: lock{locks, s}, to: to}}
+	out := []edge{{pod: i, what: "has the Lease of", about: lock{state: locks, share: s}, to: to}}
+	if w.unanswered > 0 {
+		unheard.unanswered--
+		unheard.pods[i].tenure.note(func(t duty.Tenure) duty.Tenure { return t.Unsecured(s.shipped()) })
+		out = append(out, edge{pod: i, what: "has the Lease and gets no answer:", about: lock{state: locks, share: s}, to: unheard, fault: true})
+	}
+	return out
 }
 
 // loosen is a write that lets the own Lease go, and has no answer. It may arrive later.
@@ -223,7 +252,7 @@ func (m *model) loosen(to world, i int) edge {
 		to.leases[id].loose = true
 	}
 	if m.without != noLoosening {
-		p.tenure.note(duty.Tenure.Loosened)
+		p.tenure.note(func(t duty.Tenure) duty.Tenure { return t.Unsecured(receipt.Nothing()) })
 	}
 	return edge{pod: i, what: "lets its Lease go and gets no answer", to: to, fault: true}
 }
@@ -256,6 +285,9 @@ func (p *pod) read(without step) {
 	p.tenure.note(func(t duty.Tenure) duty.Tenure {
 		t = t.Read(p.receipt.shipped())
 		t.Renewed = t.Renewed || without == noRenewal && t.Lock.State == receipt.Locks
+		if without == early && t.Lock.State == receipt.Locks {
+			t.Lock.Held = duty.Held{Slot: true, Partitions: t.Lock.Share.Partitions}
+		}
 		return t
 	})
 	p.tenure.receipt.bytes = bytes
@@ -272,6 +304,9 @@ func (p *pod) stopped() {
 	p.tenure.note(duty.Tenure.Stopped)
 }
 
+// failed takes in that a write failed, and may arrive late.
+func failed(t duty.Tenure) duty.Tenure { return t.Failed(true) }
+
 // write returns the outcomes of a swap of the receipt.
 func (m *model) write(w world, i int, l lock) []edge {
 	p := w.pods[i]
@@ -284,7 +319,7 @@ func (m *model) write(w world, i int, l lock) []edge {
 	}
 	if p.receipt.bytes != p.tenure.receipt.bytes && m.without != noTest {
 		to := w
-		to.pods[i].tenure.note(duty.Tenure.Lost)
+		to.pods[i].tenure.note(failed)
 		return []edge{{pod: i, what: "fails to write", about: l, to: to}}
 	}
 	accepted := func(t duty.Tenure) duty.Tenure { return t.Wrote(l.shipped()) }
@@ -305,20 +340,25 @@ func (m *model) write(w world, i int, l lock) []edge {
 			q.tenure.note(accepted)
 			q.tenure.receipt.bytes = r.bytes
 		} else {
-			q.tenure.note(duty.Tenure.Lost)
+			q.tenure.note(failed)
 		}
 		out = append(out, edge{pod: i, what: "gets no answer to the write of", about: l, to: to, fault: true})
 	}
 	return out
 }
 
-// others is what a list of the other receipts says of a share. Two strict pods lock by their Leases.
-func (w world) others(i int, s share) (o duty.Others) {
+// others is what a list of the other receipts says of a pod's lock. A strict pod does not wait for strict ones that have outlived their grace period.
+func (m *model) others(w world, i int) (o duty.Others) {
+	mine := w.pods[i].tenure.receipt.lock.shipped()
 	for j, p := range w.pods {
-		if j != i && p.receipt.state == locks && (!p.tenure.strict || !w.pods[i].tenure.strict) {
-			o.Slot = o.Slot || p.receipt.share.id == s.id
-			o.Partitions = o.Partitions.Union(set(p.receipt.share.parts & s.parts))
+		if both := m.strict[i] && m.strict[j]; j == i || both && (p.overdue || m.without == noStrict) {
+			continue
 		}
+		other := p.receipt.lock.shipped()
+		if m.without == noHeld {
+			mine.Held, other.Held = duty.Held{}, duty.Held{}
+		}
+		o = o.And(other.Blocks(mine))
 	}
 	return o
 }

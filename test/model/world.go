@@ -34,6 +34,9 @@ const (
 	noLease     step = "T2 in strict mode: a Lease is taken whoever has it"
 	noRefence   step = "T3 after an interruption: work goes on under a Lease that is renewed"
 	noLoosening step = "T3 in strict mode: a Lease that was told to go without an answer counts as held"
+	noStrict    step = "T3 in strict mode: the receipts of strict pods are not listed"
+	noHeld      step = "a restart: a holder gives way to a pod that came later"
+	early       step = "a restart: an earlier process's lock counts as held, whatever it says"
 )
 
 // budget bounds a model.
@@ -43,10 +46,10 @@ type budget struct {
 	strict [mostPods]bool
 	// writes is how many receipts each pod writes at most.
 	writes uint8
-	// crashes, unanswered, replaced, cut, forced and removed are how often that happens: a process ends, a write gets no answer, a pod is
-	// replaced under its name after its processes ended, a strict pod has no contact, a strict pod is deleted by force while it works, and
-	// somebody else removes a receipt.
-	crashes, unanswered, replaced, cut, forced, removed uint8
+	// crashes, unanswered, replaced, cut, forced, overdue, removed and stripped are how often that happens: a process ends, a write gets no answer,
+	// a pod is replaced under its name after its processes ended, a strict pod has no contact, a strict pod is deleted by force while it works, a
+	// strict pod outlives its grace period, and somebody else removes a receipt, or a Lease.
+	crashes, unanswered, replaced, cut, forced, overdue, removed, stripped uint8
 	// outlives says that work goes on when its process ends.
 	outlives bool
 	without  step
@@ -78,6 +81,12 @@ type share struct {
 type lock struct {
 	state int8 // a receipt.State
 	share share
+	held  held
+}
+
+type held struct {
+	slot  bool
+	parts uint8
 }
 
 type written struct {
@@ -86,10 +95,10 @@ type written struct {
 }
 
 type tenure struct {
-	known, renewed, listed, surveyed, unsure, stopping, doubts, slotTaken, strict, loose, leaseTaken bool
-	receipt                                                                                          written
-	partsTaken                                                                                       uint8
-	working, keep, lease                                                                             share
+	known, renewed, listed, surveyed, unsure, stopping, doubts, slotTaken, strict, loose, late, leaseTaken bool
+	receipt                                                                                                written
+	partsTaken                                                                                             uint8
+	working, keep, lease                                                                                   share
 }
 
 type pod struct {
@@ -107,6 +116,8 @@ type pod struct {
 	wrote uint8
 	// misled says that its Lease is free and that its clock does not say so.
 	misled bool
+	// overdue says that it has outlived its grace period.
+	overdue bool
 }
 
 // lease is the Lease of one slot.
@@ -119,9 +130,10 @@ type lease struct {
 }
 
 type world struct {
-	pods                                                [mostPods]pod
-	leases                                              [mostSlots]lease
-	crashes, unanswered, replaced, cut, forced, removed uint8
+	pods   [mostPods]pod
+	leases [mostSlots]lease
+
+	crashes, unanswered, replaced, cut, forced, overdue, removed, stripped uint8
 }
 
 // edge is one step from a world to the next: what a pod does or what happens to it, with the receipt that it is about. fault says that the
@@ -142,7 +154,10 @@ func (e edge) String() string {
 func nothing() share { return share{id: receipt.NoID} }
 
 func (m *model) first() world {
-	w := world{crashes: m.crashes, unanswered: m.unanswered, replaced: m.replaced, cut: m.cut, forced: m.forced, removed: m.removed}
+	w := world{
+		crashes: m.crashes, unanswered: m.unanswered, replaced: m.replaced, cut: m.cut, forced: m.forced, overdue: m.overdue, removed: m.removed,
+		stripped: m.stripped,
+	}
 	for i := range w.pods {
 		w.pods[i] = m.newPod(i, 0)
 	}
@@ -191,6 +206,16 @@ func (w world) two() bool {
 	return false
 }
 
+// yields reports whether a pod is about to give way although its lock says that it holds the slot.
+func (w world) yields() bool {
+	for _, p := range w.pods {
+		if t := p.tenure; p.alive && t.known && t.slotTaken && t.receipt == p.receipt && t.receipt.held.slot {
+			return true
+		}
+	}
+	return false
+}
+
 func (s share) meets(t share) bool {
 	return s.id != receipt.NoID && s.id == t.id || s.parts&t.parts != 0
 }
@@ -227,7 +252,8 @@ func (m *model) held(w world) bool {
 
 // wishes are all that may be wanted of a process.
 func (m *model) wishes() (out []duty.Wish) {
-	out = append(out, duty.Wish{Give: true, Propose: receipt.Nothing()}, duty.Wish{Propose: receipt.Nothing(), WaitAgain: true, Show: true})
+	out = append(out, duty.Wish{Give: true, Propose: receipt.Nothing()}, duty.Wish{Propose: receipt.Nothing(), WaitAgain: true, Show: true},
+		duty.Wish{Give: true, Ends: true, Propose: receipt.Nothing()}, duty.Wish{Propose: receipt.Nothing(), Note: true})
 	for id := range m.slots {
 		for parts := range uint8(1) << m.parts {
 			for yield := range uint8(1) << m.parts {
@@ -269,10 +295,12 @@ func (s share) shipped() receipt.Share {
 	return receipt.Share{ID: int(s.id), Of: of, Partitions: set(s.parts)}
 }
 
-func lockOf(l duty.Lock) lock { return lock{state: int8(l.State), share: shareOf(l.Share)} } //nolint:gosec // one of five
+func lockOf(l duty.Lock) lock {
+	return lock{int8(l.State), shareOf(l.Share), held{l.Held.Slot, mask(l.Held.Partitions)}} //nolint:gosec // one of five
+}
 
 func (l lock) shipped() duty.Lock {
-	return duty.Lock{State: receipt.State(l.state), Share: l.share.shipped()}
+	return duty.Lock{State: receipt.State(l.state), Share: l.share.shipped(), Held: duty.Held{Slot: l.held.slot, Partitions: set(l.held.parts)}}
 }
 
 // String is for histories.
@@ -283,6 +311,9 @@ func (l lock) String() string {
 	case receipt.GaveUp:
 		return "gave up"
 	case receipt.Locks:
+		if l.held.slot {
+			return l.share.String() + ", held"
+		}
 		return l.share.String()
 	case receipt.None, receipt.Unreadable:
 	}
@@ -301,7 +332,8 @@ func (t tenure) shipped() duty.Tenure {
 	return duty.Tenure{
 		Known: t.known, Lock: t.receipt.shipped(), Renewed: t.renewed, Listed: t.listed, Surveyed: t.surveyed,
 		Others: duty.Others{Slot: t.slotTaken, Partitions: set(t.partsTaken)}, Working: t.working.shipped(), Unsure: t.unsure,
-		Stopping: t.stopping, Keep: t.keep.shipped(), Doubts: t.doubts, Strict: t.strict, Lease: t.lease.shipped(), Loose: t.loose, Taken: t.leaseTaken,
+		Stopping: t.stopping, Keep: t.keep.shipped(), Doubts: t.doubts, Strict: t.strict, Lease: t.lease.shipped(), Loose: t.loose, Late: t.late,
+		Taken: t.leaseTaken,
 	}
 }
 
@@ -310,7 +342,8 @@ func tenureOf(t duty.Tenure, bytes uint8) tenure {
 	return tenure{
 		known: t.Known, receipt: written{lockOf(t.Lock), bytes}, renewed: t.Renewed, listed: t.Listed, surveyed: t.Surveyed,
 		slotTaken: t.Others.Slot, partsTaken: mask(t.Others.Partitions), working: shareOf(t.Working), unsure: t.Unsure,
-		stopping: t.Stopping, keep: shareOf(t.Keep), doubts: t.Doubts, strict: t.Strict, lease: shareOf(t.Lease), loose: t.Loose, leaseTaken: t.Taken,
+		stopping: t.Stopping, keep: shareOf(t.Keep), doubts: t.Doubts, strict: t.Strict, lease: shareOf(t.Lease), loose: t.Loose, late: t.Late,
+		leaseTaken: t.Taken,
 	}
 }
 

@@ -17,7 +17,8 @@
 // that nobody else changes a live pod's receipt.
 //
 // A process that ends leaves its pod's receipt, and perhaps work. The next one takes what the receipt locks once more, with T2 and T3, and
-// stops any other work first.
+// stops any other work first. After T3 a pod notes in its receipt what it holds. Whoever else locks that without such a note came later, so the
+// next process does not give way.
 //
 // In strict mode a Lease locks the same beside the receipt. It outlives its pod: it ends when its time is over, and its holder's work has
 // stopped by then. Before T2 the pod has the Lease of its slot (Secure). After T3 it lists the other Leases (Survey), too.

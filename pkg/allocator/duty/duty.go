@@ -10,6 +10,39 @@ type Lock struct {
 	State receipt.State
 	// Share is what it locks, Nothing unless State is Locks.
 	Share receipt.Share
+	// Held is what of Share the receipt says that T3 has let its pod work on. Whoever else locks that came later. The lock of a strict pod has
+	// none, because it may have ended with the Lease.
+	Held Held
+}
+
+// LockOf returns what a receipt says.
+func LockOf(r receipt.Receipt) Lock {
+	l := Lock{State: r.State, Share: r.Share, Held: Held{Slot: r.Token > 0}}
+	for _, s := range r.Tokens {
+		l.Held.Partitions = l.Held.Partitions.Union(s.Set)
+	}
+	return l
+}
+
+// Held is what a lock says that its pod holds.
+type Held struct {
+	Slot       bool
+	Partitions placement.Set
+}
+
+// Blocks returns what of mine another pod's lock keeps this pod from. If only this one says that it holds a thing, the other one came later, and
+// gives way.
+func (other Lock) Blocks(mine Lock) (o Others) {
+	switch other.State {
+	case receipt.Unreadable:
+		return Others{Slot: other.Share.ID == mine.Share.ID, Partitions: mine.Share.Partitions}
+	case receipt.Locks:
+		later := mine.Held.Partitions.Minus(other.Held.Partitions)
+		o.Partitions = other.Share.Partitions.Intersect(mine.Share.Partitions).Minus(later)
+		o.Slot = other.Share.ID == mine.Share.ID && (other.Held.Slot || !mine.Held.Slot)
+	case receipt.None, receipt.Waits, receipt.GaveUp:
+	}
+	return o
 }
 
 // Others is what other pods lock of a share.
@@ -18,13 +51,13 @@ type Others struct {
 	Partitions placement.Set
 }
 
-// Any reports whether other pods lock anything of it.
-func (o Others) Any() bool { return o.Slot || !o.Partitions.Empty() }
-
-// and returns what either says.
-func (o Others) and(p Others) Others {
+// And returns what either says.
+func (o Others) And(p Others) Others {
 	return Others{Slot: o.Slot || p.Slot, Partitions: o.Partitions.Union(p.Partitions)}
 }
+
+// Any reports whether other pods lock anything of it.
+func (o Others) Any() bool { return o.Slot || !o.Partitions.Empty() }
 
 // Wish is what is wanted of the process now, by any read of the owner, old or new. A wish that is out of date costs time and is never unsafe.
 type Wish struct {
@@ -37,8 +70,12 @@ type Wish struct {
 	Yield placement.Set
 	// WaitAgain says that a pod that gave its slot up may wait for another one.
 	WaitAgain bool
+	// Ends says that the process ends.
+	Ends bool
 	// Show says that a pod without a slot is to show that its program runs.
 	Show bool
+	// Note says that the receipt is to say what the pod holds.
+	Note bool
 }
 
 // Do is a kind of step. Each step of the locks sends at most one request.
@@ -102,7 +139,7 @@ func Step(t Tenure, w Wish) Duty {
 	case t.Strict && !t.secured(t.Lock.Share):
 		return t.secure(t.Lock.Share)
 	case !t.Renewed:
-		return Duty{Do: Write, Lock: t.Lock}
+		return Duty{Do: Write, Lock: t.locks(t.Lock.Share)}
 	case !t.Listed:
 		return Duty{Do: List}
 	case t.Strict && !t.Surveyed:
@@ -127,7 +164,9 @@ func (t Tenure) wait(w Wish) Duty {
 	case take && t.Strict && !t.secured(w.Propose):
 		return t.secure(w.Propose)
 	case take:
-		return Duty{Do: Write, Lock: Lock{State: receipt.Locks, Share: w.Propose}}
+		return Duty{Do: Write, Lock: t.locks(w.Propose)}
+	case w.Ends && (t.Late || !w.Propose.Empty() && t.Lock.State != receipt.GaveUp):
+		return Duty{Do: Write, Lock: gaveUp()} // what arrives late comes to nothing
 	case !t.Lease.Empty():
 		return t.secure(receipt.Nothing())
 	case t.Lock.State == receipt.GaveUp && w.WaitAgain, t.Lock.State == receipt.None && w.Show:
@@ -137,6 +176,21 @@ func (t Tenure) wait(w Wish) Duty {
 }
 
 func waiting() Lock { return Lock{State: receipt.Waits, Share: receipt.Nothing()} }
+
+func gaveUp() Lock { return Lock{State: receipt.GaveUp, Share: receipt.Nothing()} }
+
+// locks is a lock of the share that says what of it the pod holds: what T3 has let it work on, and before T3 what the lock says that stands.
+func (t Tenure) locks(share receipt.Share) Lock {
+	l := Lock{State: receipt.Locks, Share: share}
+	if t.Strict || t.Lock.Share.ID != share.ID {
+		return l
+	}
+	if l.Held = t.Lock.Held; t.confirmed() && !t.Working.Empty() {
+		l.Held = Held{Slot: true, Partitions: t.Working.Partitions}
+	}
+	l.Held.Partitions = l.Held.Partitions.Intersect(share.Partitions)
+	return l
+}
 
 // secure has the own Lease say what the share has. The Lease of another slot goes first.
 func (t Tenure) secure(share receipt.Share) Duty {
@@ -154,7 +208,7 @@ func (t Tenure) give() Duty {
 	case !t.Lease.Empty():
 		return t.secure(receipt.Nothing())
 	}
-	return Duty{Do: Write, Lock: Lock{State: receipt.GaveUp, Share: receipt.Nothing()}}
+	return Duty{Do: Write, Lock: gaveUp()}
 }
 
 // withdraw takes out of the receipt what other pods lock, too. An earlier process's work on it stops before.
@@ -166,7 +220,7 @@ func (t Tenure) withdraw() Duty {
 	if !t.Others.Slot {
 		rest = t.Lock.Share
 		rest.Partitions = rest.Partitions.Minus(t.Others.Partitions)
-		lock = Lock{State: receipt.Locks, Share: rest}
+		lock = t.locks(rest)
 	}
 	return t.shrink(rest, lock)
 }
@@ -197,11 +251,13 @@ func (t Tenure) hold(w Wish) Duty {
 	case !want.Equal(mine) && t.Strict && !t.Lease.Covers(both(mine, want)):
 		return t.secure(both(mine, want)) // the receipt locks the one until it locks the other
 	case !want.Equal(mine):
-		return Duty{Do: Write, Lock: Lock{State: receipt.Locks, Share: want}}
+		return Duty{Do: Write, Lock: t.locks(want)}
 	case !t.Working.Equal(mine):
 		return Duty{Do: Begin, Share: mine}
 	case t.Strict && !t.Lease.Equal(mine):
 		return t.secure(mine)
+	case w.Note && !t.Strict && (!t.Lock.Held.Slot || !mine.Partitions.Subset(t.Lock.Held.Partitions)):
+		return Duty{Do: Write, Lock: t.locks(mine)}
 	}
 	return Duty{Do: Rest}
 }

@@ -17,6 +17,13 @@ func share(partitions ...int) receipt.Share {
 
 func locks(s receipt.Share) duty.Lock { return duty.Lock{State: receipt.Locks, Share: s} }
 
+// held is such a lock under which the pod holds the slot and these partitions.
+func held(s receipt.Share, partitions ...int) duty.Lock {
+	l := locks(s)
+	l.Held = duty.Held{Slot: true, Partitions: placement.Of(partitions...)}
+	return l
+}
+
 func waits() duty.Lock { return duty.Lock{State: receipt.Waits, Share: receipt.Nothing()} }
 
 func gaveUp() duty.Lock { return duty.Lock{State: receipt.GaveUp, Share: receipt.Nothing()} }
@@ -68,12 +75,12 @@ func TestStep(t *testing.T) {
 		"its write got no answer":      {holds(share(4)).Lost(), nothing, duty.Duty{Do: duty.ReadPod}},
 		"it has what it should have":   {holds(share(4)), proposed(share(4)), duty.Duty{}},
 		"the map names another pod":    {holds(share(4)), nothing, duty.Duty{}},
-		"more partitions are proposed": {holds(share(4)), proposed(share(4, 5)), duty.Duty{Do: duty.Write, Lock: locks(share(4, 5))}},
+		"more partitions are proposed": {holds(share(4)), proposed(share(4, 5)), duty.Duty{Do: duty.Write, Lock: held(share(4, 5), 4)}},
 		"a partition goes to another id": {
 			holds(share(4, 5)), duty.Wish{Propose: share(4, 5), Yield: placement.Of(5)}, duty.Duty{Do: duty.Stop, Share: share(4)},
 		},
 		"the work on a partition that goes has stopped": {
-			holds(share(4, 5)).Told(share(4)).Stopped(), duty.Wish{Propose: share(4, 5), Yield: placement.Of(5)}, duty.Duty{Do: duty.Write, Lock: locks(share(4))},
+			holds(share(4, 5)).Told(share(4)).Stopped(), duty.Wish{Propose: share(4, 5), Yield: placement.Of(5)}, duty.Duty{Do: duty.Write, Lock: held(share(4), 4)},
 		},
 		"what went is proposed still":            {holds(share(4)), duty.Wish{Propose: share(4, 5), Yield: placement.Of(5)}, duty.Duty{}},
 		"it is to divide no partitions any more": {holds(share(4)), proposed(receipt.Share{ID: 1}), duty.Duty{Do: duty.Stop, Share: receipt.Share{ID: 1}}},

@@ -29,7 +29,8 @@ type Known struct {
 	Unseen bool
 	// Retry is when the next request may be sent after one in vain. Again is when what another pod locked, too, may be taken again.
 	// Refused is when the work may be asked to stop again that did not stop.
-	Retry, Again, Refused time.Time
+	// NoteAt is when the receipt is to say what the pod holds.
+	Retry, Again, Refused, NoteAt time.Time
 	// Outcome says that a plan left this pod without a slot.
 	Outcome bool
 	// Turn is when this process may plan. It is zero unless a plan would change something, as far as this process knows.
@@ -63,7 +64,7 @@ func Next(t Tenure, v View, k Known, now time.Time) (next Duty, at time.Time) {
 	case next.Do != Rest:
 		return next, time.Time{}
 	}
-	for _, alarm := range []time.Time{k.Again, k.Refused, k.Turn} {
+	for _, alarm := range []time.Time{k.Again, k.Refused, k.NoteAt, k.Turn} {
 		if now.Before(alarm) && (at.IsZero() || alarm.Before(at)) {
 			at = alarm
 		}
@@ -93,6 +94,7 @@ func (k Known) step(t Tenure, v View, now time.Time) Duty {
 
 func (k Known) wish(t Tenure, v View, now time.Time) Wish {
 	w := Wish{Propose: v.Propose, Yield: v.Yield, WaitAgain: !k.Ends && (v.Propose.Empty() || v.Propose.ID >= v.Count), Show: k.Outcome && !k.Ends}
+	w.Ends, w.Note = k.Ends, !k.NoteAt.IsZero() && !now.Before(k.NoteAt)
 	id, refused := t.Lock.Share.ID, now.Before(k.Refused)
 	above := id != receipt.NoID && id >= v.Count && !k.Unseen
 	w.Give = k.Ends || k.GivesBack || (v.Leaves || above || v.Asked) && !refused

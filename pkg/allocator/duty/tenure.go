@@ -28,8 +28,10 @@ type Tenure struct {
 	// Strict says that a Lease locks beside the receipt, and Lease is what the own one locks, Nothing without one whose time runs.
 	Strict bool
 	Lease  receipt.Share
-	// Loose says that the own Lease was told to go, and that it is not known whether it has or will. It protects nothing before it is written again.
+	// Loose says that it is not known what the own Lease says, or will. It protects nothing before it is written again.
 	Loose bool
+	// Late says that a write of the receipt may still arrive, or one of the map that names the pod.
+	Late bool
 	// Taken says that another pod has the Lease of the slot that Lock locks.
 	Taken bool
 }
@@ -52,15 +54,29 @@ func (t Tenure) Read(lock Lock) Tenure {
 // Wrote takes in that the API server accepted a receipt.
 func (t Tenure) Wrote(lock Lock) Tenure {
 	t.Doubts = t.Doubts && lock.State == t.Lock.State && lock.Share.Equal(t.Lock.Share)
-	t.Lock, t.Taken = lock, false
-	t.Renewed, t.Listed, t.Surveyed, t.Others = true, false, false, Others{}
+	if !t.confirmed() || !t.Lock.Share.Covers(lock.Share) { // others have seen in every moment what stays locked, so T3 would show nothing new
+		t = t.unconfirmed()
+	}
+	t.Renewed, t.Lock, t.Late, t.Taken = true, lock, false, false
 	return t
 }
 
-// Lost takes in that it is not known what stands on the pod: a write failed its test or got no answer, or somebody else changed the receipt.
+// confirmed reports whether the pod has what Lock locks.
+func (t Tenure) confirmed() bool {
+	secured := !t.Strict || t.Surveyed && t.secured(t.Lock.Share)
+	return t.Known && t.Renewed && t.Listed && secured && !t.Others.Any()
+}
+
+// Lost takes in that it is not known what stands on the pod: somebody else changed the receipt, it seems.
 func (t Tenure) Lost() Tenure {
 	t.Known = false
 	return t
+}
+
+// Failed takes in that a write of the receipt failed, and whether it may arrive late. Nothing is confirmed before the next one.
+func (t Tenure) Failed(late bool) Tenure {
+	t.Late = t.Late || late
+	return t.unconfirmed().Lost()
 }
 
 // Saw takes in a list of the other receipts.
@@ -71,7 +87,7 @@ func (t Tenure) Saw(others Others) Tenure {
 
 // SawLeases takes in a list of the other Leases.
 func (t Tenure) SawLeases(others Others) Tenure {
-	t.Surveyed, t.Others = true, t.Others.and(others)
+	t.Surveyed, t.Others = true, t.Others.And(others)
 	return t
 }
 
@@ -120,9 +136,11 @@ func (t Tenure) Secured(share receipt.Share) Tenure {
 	return t
 }
 
-// Loosened takes in that the own Lease was told to go, without an answer or in vain.
-func (t Tenure) Loosened() Tenure {
-	t.Loose = true
+// Unsecured takes in that a write of the own Lease, of the share, had no answer or was in vain.
+func (t Tenure) Unsecured(share receipt.Share) Tenure {
+	if t.Loose = true; t.Lease.Empty() {
+		t.Lease = share
+	}
 	return t
 }
 

@@ -135,7 +135,7 @@ func (g *Guard) Fence() {
 func (g *Guard) Secure(ctx context.Context, share receipt.Share) (blocked store.Lease, left time.Duration, err error) {
 	g.writing <- struct{}{}
 	defer g.written()
-	ctx, cancel := context.WithTimeout(ctx, g.lasts()/2) // a renewal may wait for it
+	ctx, cancel := context.WithTimeout(ctx, g.works()/2) // a renewal may wait for it
 	defer cancel()
 	lease := g.mine()
 	if lease.Version == "" {
@@ -157,14 +157,21 @@ func (g *Guard) Secure(ctx context.Context, share receipt.Share) (blocked store.
 	return blocked, 0, nil
 }
 
-// LetGo lets the own Lease go, so that the next pod need not wait for its end. Errors: as of store.Store.
-func (g *Guard) LetGo(ctx context.Context) error {
+// LetGo lets the own Lease of a slot go, so that the next pod need not wait for its end. If a write of it had no answer, that write cannot arrive
+// any more afterwards. Errors: as of store.Store.
+func (g *Guard) LetGo(ctx context.Context, id int) (err error) {
 	g.endRenewals()
 	g.writing <- struct{}{}
 	defer g.written()
-	if own := g.mine(); own.Version != "" {
-		_, err := g.o.Store.PutLease(ctx, g.ref, store.Lease{ID: own.ID, Lasts: own.Lasts, Version: own.Version})
-		if err != nil && !errors.Is(err, store.ErrConflict) {
+	own := g.mine()
+	if own.Version == "" {
+		if own, err = g.o.Store.GetLease(ctx, g.ref, id); err != nil {
+			return err
+		}
+	}
+	if own.Holder == g.uid || own.Holder == "" {
+		if _, err = g.o.Store.PutLease(ctx, g.ref, store.Lease{ID: id, Lasts: g.lasts(), Version: own.Version}); err != nil {
+			g.wrote(own.Version, own, 0, err)
 			return err
 		}
 	}
@@ -211,10 +218,14 @@ func (g *Guard) see(l store.Lease) (left time.Duration) {
 func (g *Guard) put(ctx context.Context, version string, share receipt.Share) error {
 	sent := g.boot.BootTime()
 	written, err := g.o.Store.PutLease(ctx, g.ref, store.Lease{
-		ID: share.ID, Holder: g.uid, Pod: g.o.Pod, Lasts: g.o.After + assignment.StopGrace, Renewed: g.o.Store.Clock.Now(), Version: version,
+		ID: share.ID, Holder: g.uid, Pod: g.o.Pod, Lasts: g.lasts(), Renewed: g.o.Store.Clock.Now(), Version: version,
 		Receipt: receipt.Receipt{UID: g.uid, Owner: g.ref.String(), State: receipt.Locks, Share: share, Write: receipt.Draw(), Strict: true},
 	})
 	g.wrote(version, written, sent, err)
+	if errors.Is(err, store.ErrNotKept) && g.Over() {
+		g.Fence()
+		g.o.Ended()
+	}
 	if err == nil { // not under the lock: an observer may ask whether the time is over
 		g.o.Contact(event.Contact{Age: g.boot.BootTime() - sent, Overdue: g.o.After / 2})
 	}
@@ -228,6 +239,9 @@ func (g *Guard) wrote(version string, written store.Lease, sent time.Duration, e
 	switch {
 	case err == nil:
 		g.own, g.until = written, max(g.until, sent+g.o.After-g.o.Lead)
+	case errors.Is(err, store.ErrNotKept) && g.own.Holder != "":
+		g.own.Version = ""
+		g.gone = g.gone || written.Holder != g.uid || written.Lasts < g.lasts() // others do not wait for as long as this pod works
 	case errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrNotKept): // of two writes of one version one is accepted at most, so one without an answer may be sent again
 		if g.own.Version == version {
 			g.own.Version = "" // it is read again
@@ -252,6 +266,9 @@ func (g *Guard) note(err error) {
 		g.why = err
 	}
 }
+
+// lasts is how long the own Lease is to last.
+func (g *Guard) lasts() time.Duration { return g.o.After + assignment.StopGrace }
 
 // written ends a write of the own Lease.
 func (g *Guard) written() { <-g.writing }

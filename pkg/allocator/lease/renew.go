@@ -39,8 +39,8 @@ func (g *Guard) endRenewals() {
 	}
 }
 
-// lasts is how long work may go on after the renewal was sent that was accepted last.
-func (g *Guard) lasts() time.Duration { return g.o.After - g.o.Lead }
+// works is how long work may go on after the renewal was sent that was accepted last.
+func (g *Guard) works() time.Duration { return g.o.After - g.o.Lead }
 
 // renew renews the own Lease. It counts from the sending of the renewal that was accepted last, as the Lease's time does.
 func (g *Guard) renew(ctx context.Context) {
@@ -49,7 +49,7 @@ func (g *Guard) renew(ctx context.Context) {
 		g.boot.BootWait(at, ctx.Done())
 		return ctx.Err() == nil && !g.Over()
 	}
-	for until(g.deadline() - g.lasts() + g.o.Pace.Earlier(g.o.After/renewals)) {
+	for until(g.deadline() - g.works() + g.o.Pace.Earlier(g.o.After/renewals)) {
 		for retry.Reset(); !g.renewOnce(ctx); {
 			if !until(g.boot.BootTime() + min(retry.Next(), g.o.Pace.Earlier(wait))) {
 				return
@@ -62,7 +62,7 @@ func (g *Guard) renew(ctx context.Context) {
 func (g *Guard) renewOnce(ctx context.Context) bool {
 	g.writing <- struct{}{}
 	defer g.written()
-	request, cancel := context.WithTimeout(ctx, g.lasts()/2)
+	request, cancel := context.WithTimeout(ctx, g.works()/2)
 	defer cancel()
 	own := g.mine()
 	if own.Version == "" {

@@ -4,12 +4,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/pkg/placement"
 )
 
@@ -108,6 +111,10 @@ type Receipt struct {
 	Strict bool
 	// Begun says that the controller let the pod's program begin under this lock. Only the pod's end frees the slot then.
 	Begun bool
+	// Token is the fencing token of the slot, and Tokens are those of the partitions. Its pod notes them when it holds what it locks, so whoever
+	// else locks that came later. Token is 0 before, and in strict mode.
+	Token  int64
+	Tokens []identity.Share
 }
 
 // Failures returns how often in a row the pod's program ended by itself soon after it had got a slot.
@@ -154,7 +161,11 @@ type wire struct {
 	HandsOver  bool    `json:"handsOver,omitempty"`
 	Strict     bool    `json:"strict,omitempty"`
 	Begun      bool    `json:"begun,omitempty"`
-	Write      string  `json:"write"`
+
+	Token  int64            `json:"token,omitempty"`
+	Tokens map[string]int64 `json:"tokens,omitempty"`
+
+	Write string `json:"write"`
 }
 
 // of stands between the partitions and their number.
@@ -168,6 +179,10 @@ func (r Receipt) Encode() string {
 		if r.Share.Of > 0 {
 			set := r.Share.Partitions.String() + of + strconv.Itoa(r.Share.Of)
 			w.Partitions = &set
+		}
+		w.Token, w.Tokens = r.Token, make(map[string]int64, len(r.Tokens))
+		for _, s := range r.Tokens {
+			w.Tokens[s.Set.String()] = s.Token
 		}
 	}
 	b, err := json.Marshal(w)
@@ -204,8 +219,26 @@ func Parse(text string) (Receipt, error) {
 		if err := r.readPartitions(w.Partitions); err != nil {
 			return names, err
 		}
+		r.readTokens(w)
 	}
 	return r, nil
+}
+
+// readTokens reads what the pod has noted. What makes no sense says nothing.
+func (r *Receipt) readTokens(w wire) {
+	sane := func(token int64) bool { return token > 0 && token <= identity.MaxToken }
+	if !sane(w.Token) {
+		return
+	}
+	r.Token = w.Token
+	rest := r.Share.Partitions
+	for _, text := range slices.Sorted(maps.Keys(w.Tokens)) {
+		set, err := placement.Parse(text, placement.MaxCount)
+		if set = set.Intersect(rest); err != nil || set.Empty() || !sane(w.Tokens[text]) {
+			continue
+		}
+		r.Tokens, rest = append(r.Tokens, identity.Share{Set: set, Token: w.Tokens[text]}), rest.Minus(set)
+	}
 }
 
 func (r *Receipt) readPartitions(text *string) error {

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -35,19 +34,22 @@ func (s *Store) Begin(
 		test("/metadata/uid", pod.UID), test("/metadata/deletionTimestamp", nil),
 		test(pointer("metadata", annotationsField, receipt.Key), text), add(pointer("metadata", annotationsField, receipt.Key), encoded),
 	}
-	if id, _ := labelsOf(next); id != nil {
+	sent := labelsOf(next)
+	if id := lookup(sent, receipt.IDLabel); id != nil {
 		ops = append(ops, test(pointer("metadata", labelsField, receipt.IDLabel), *id),
 			add(pointer("metadata", annotationsField, assignment.DeletionCostKey), *costOf(id)))
 	}
+	sent[receipt.Key] = encoded
 	for _, key := range []string{IDKey, CountKey, IdentityKey} {
 		ops = append(ops, add(pointer("metadata", annotationsField, key), set[key]))
+		sent[key] = set[key]
 	}
 	if gated {
 		ops = append(ops, test("/spec/schedulingGates", []map[string]string{{"name": Gate}}), remove("/spec/schedulingGates"))
 	}
 	written, err := s.patchPod(ctx, pod, ops)
-	if err == nil && written.Annotations[receipt.Key] != encoded {
-		err = notKept([]string{receipt.Key}, fmt.Sprintf("pod %s in namespace %s", pod.Name, pod.Namespace))
+	if err == nil {
+		err = keptOnPod(sent, written)
 	}
 	return written, err
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -41,7 +40,7 @@ type Lease struct {
 
 // Outlasts returns for how long a Lease must not change until its time is over for any observer: 1.05 times what it lasts, because the rates of
 // two clocks differ by at most 5 percent, and a second.
-func (l Lease) Outlasts() time.Duration { return l.Lasts*105/100 + time.Second }
+func (l Lease) Outlasts() time.Duration { return l.Lasts + l.Lasts/20 + time.Second }
 
 // LeaseName returns the name of the Lease of a slot of this owner ("Kind/name").
 func LeaseName(owner string, id int) string {
@@ -80,7 +79,7 @@ func (s *Store) ListLeases(ctx context.Context, ref Ref) ([]Lease, error) {
 	return out, nil
 }
 
-// PutLease writes the Lease, if it is as next.Version says, and returns it as written. It makes one that does not exist. It stays when the owner
+// PutLease writes the Lease, if it is as next.Version says, and returns it as it stands. It makes one that does not exist. It stays when the owner
 // is deleted, as that of a leader election does, because work under it may go on. Errors: ErrConflict, ErrAmbiguous, ErrNotKept if it has a holder,
 // ErrRefused, *ForbiddenError, or another error that Temporary judges.
 func (s *Store) PutLease(ctx context.Context, ref Ref, next Lease) (Lease, error) {
@@ -97,28 +96,26 @@ func (s *Store) PutLease(ctx context.Context, ref Ref, next Lease) (Lease, error
 	})
 	switch {
 	case err == nil:
-		if changed := dropped(sent, u); next.Holder != "" && len(changed) > 0 {
-			return Lease{}, notKept(changed, fmt.Sprintf("Lease %s in namespace %s", sent.GetName(), ref.Namespace))
+		if next.Holder != "" {
+			err = kept(binding(sent), binding(u), fmt.Sprintf("Lease %s in namespace %s", sent.GetName(), ref.Namespace))
 		}
-		return leaseOf(u, next.ID), nil
+		return leaseOf(u, next.ID), err
 	case apierrors.IsAlreadyExists(err), errors.Is(err, ErrGone):
 		return Lease{}, fmt.Errorf("%w: %w", ErrConflict, err)
 	}
 	return Lease{}, asRefused(err)
 }
 
-// dropped returns the keys of the labels and annotations that are not as they were sent.
-func dropped(sent, kept *unstructured.Unstructured) (keys []string) {
-	for _, of := range []func(*unstructured.Unstructured) map[string]string{(*unstructured.Unstructured).GetAnnotations, (*unstructured.Unstructured).GetLabels} {
-		has := of(kept)
-		for key, value := range of(sent) {
-			if has[key] != value {
-				keys = append(keys, key)
-			}
-		}
+// binding returns what readers of a Lease act on.
+func binding(u *unstructured.Unstructured) map[string]string {
+	out := map[string]string{receipt.Key: u.GetAnnotations()[receipt.Key]}
+	for _, key := range []string{receipt.OwnerLabel, receipt.IDLabel} {
+		out[key] = u.GetLabels()[key]
 	}
-	slices.Sort(keys)
-	return keys
+	out[holderField], _, _ = unstructured.NestedString(u.Object, specField, holderField)
+	seconds, _, _ := unstructured.NestedInt64(u.Object, specField, lastsField)
+	out[lastsField] = strconv.FormatInt(seconds, 10)
+	return out
 }
 
 // object returns the Lease as the API server has it.
@@ -127,19 +124,26 @@ func (l Lease) object(ref Ref) *unstructured.Unstructured {
 		"name": LeaseName(ref.String(), l.ID), "namespace": ref.Namespace,
 		labelsField: map[string]any{receipt.OwnerLabel: assignment.OwnerLabelValue(ref.String()), receipt.IDLabel: strconv.Itoa(l.ID)},
 	}
-	spec := map[string]any{"leaseDurationSeconds": int64(math.Ceil(l.Lasts.Seconds()))}
+	spec := map[string]any{lastsField: int64(math.Ceil(l.Lasts.Seconds()))}
 	if l.Version != "" {
 		metadata["resourceVersion"] = l.Version
 	}
 	if l.Holder != "" {
 		metadata[annotationsField] = map[string]any{receipt.Key: l.Receipt.Encode()}
-		spec["holderIdentity"] = l.Pod + holderSeparator + l.Holder
+		spec[holderField] = l.Pod + holderSeparator + l.Holder
 		spec["renewTime"] = l.Renewed.UTC().Format(microTime)
 	}
 	return &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec,
+		"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, specField: spec,
 	}}
 }
+
+// Fields of a Lease.
+const (
+	specField   = "spec"
+	holderField = "holderIdentity"
+	lastsField  = "leaseDurationSeconds"
+)
 
 const (
 	// holderSeparator stands between the name and the UID of a Lease's holder. No name has it.
@@ -151,9 +155,9 @@ const (
 // leaseOf reads a Lease. If what it locks cannot be read, it locks every partition.
 func leaseOf(u *unstructured.Unstructured, id int) Lease {
 	l := Lease{ID: id, Version: u.GetResourceVersion(), Receipt: receipt.Receipt{Share: receipt.Nothing()}}
-	seconds, _, _ := unstructured.NestedInt64(u.Object, "spec", "leaseDurationSeconds")
-	l.Lasts = time.Duration(seconds) * time.Second
-	holder, _, _ := unstructured.NestedString(u.Object, "spec", "holderIdentity")
+	seconds, _, _ := unstructured.NestedInt64(u.Object, specField, lastsField)
+	l.Lasts = time.Duration(min(seconds, math.MaxInt32)) * time.Second // which Outlasts can add to
+	holder, _, _ := unstructured.NestedString(u.Object, specField, holderField)
 	if holder == "" {
 		return l
 	}
@@ -161,7 +165,7 @@ func leaseOf(u *unstructured.Unstructured, id int) Lease {
 	if l.Pod, l.Holder, named = strings.Cut(holder, holderSeparator); !named {
 		l.Holder = holder
 	}
-	renewed, _, _ := unstructured.NestedString(u.Object, "spec", "renewTime")
+	renewed, _, _ := unstructured.NestedString(u.Object, specField, "renewTime")
 	l.Renewed, _ = time.Parse(time.RFC3339Nano, renewed)
 	var err error
 	if l.Receipt, err = receipt.Parse(u.GetAnnotations()[receipt.Key]); err != nil || l.Receipt.Share.ID != id || l.Receipt.UID != l.Holder {

@@ -2,6 +2,7 @@ package store
 
 import (
 	"errors"
+	"math"
 	"net/http"
 	"reflect"
 	"slices"
@@ -100,6 +101,17 @@ func TestHowLongALeaseMayBeSilent(t *testing.T) {
 	if got := (Lease{Lasts: 40 * time.Second}).Outlasts(); got != 43*time.Second {
 		t.Errorf("%s, want 40s and a twentieth of it, and a second", got)
 	}
+	// Somebody pinned it to years.
+	for _, seconds := range []int64{1e8, math.MaxInt32, math.MaxInt64} {
+		server, s := newShelf(t, nil)
+		if _, err := s.PutLease(t.Context(), theRef(), theLease("a", "")); err != nil {
+			t.Fatal(err)
+		}
+		server.objects[leasePath]["spec"].(map[string]any)["leaseDurationSeconds"] = seconds //nolint:errcheck,forcetypeassert // every Lease has one
+		if l, err := s.GetLease(t.Context(), theRef(), 3); err != nil || l.Outlasts() < 3*365*24*time.Hour {
+			t.Errorf("one that lasts for %d seconds counts as over after %s (%v)", seconds, l.Outlasts(), err)
+		}
+	}
 }
 
 // Others do not find a Lease without its labels, and take one without a receipt for damaged. One that is let go locks nothing.
@@ -130,6 +142,33 @@ func TestALeaseThatIsNotKept(t *testing.T) {
 			if _, err := s.PutLease(t.Context(), theRef(), Lease{ID: 3, Version: now.Version}); err != nil {
 				t.Errorf("%s is %s, and the Lease cannot be let go: %v", key, name, err)
 			}
+		}
+	}
+}
+
+// What its readers act on is in the spec, too. What is for people only may be another.
+func TestALeaseWhoseTimeIsNotKept(t *testing.T) {
+	for name, tc := range map[string]struct {
+		admits func(spec map[string]any)
+		names  string // empty: it is kept
+	}{
+		"a cap":             {func(spec map[string]any) { spec["leaseDurationSeconds"] = 15 }, "leaseDurationSeconds"},
+		"no time at all":    {func(spec map[string]any) { delete(spec, "leaseDurationSeconds") }, "leaseDurationSeconds"},
+		"another holder":    {func(spec map[string]any) { spec["holderIdentity"] = "b/b-uid" }, "holderIdentity"},
+		"no holder":         {func(spec map[string]any) { delete(spec, "holderIdentity") }, "holderIdentity"},
+		"another renewTime": {func(spec map[string]any) { spec["renewTime"] = "2026-01-01T00:00:00.000000Z" }, ""},
+	} {
+		server, s := newShelf(t, nil)
+		server.admits = func(o map[string]any) { tc.admits(o["spec"].(map[string]any)) } //nolint:errcheck,forcetypeassert // every Lease has one
+		stands, err := s.PutLease(t.Context(), theRef(), theLease("a", ""))
+		now, err2 := s.GetLease(t.Context(), theRef(), 3)
+		switch {
+		case err2 != nil || !reflect.DeepEqual(stands, now):
+			t.Errorf("%s: %+v is returned, and %+v stands (%v)", name, stands, now, err2)
+		case tc.names == "" && err != nil:
+			t.Errorf("%s: %v", name, err)
+		case tc.names != "" && (!errors.Is(err, ErrNotKept) || !strings.Contains(err.Error(), tc.names)):
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

@@ -3,8 +3,11 @@ package store
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -33,10 +36,27 @@ func (s *Store) SwapLock(ctx context.Context, pod *metav1.PartialObjectMetadata,
 	if err != nil {
 		return nil, s.judge(ctx, t, err, func(now *metav1.PartialObjectMetadata) error { return differs(pod, now) })
 	}
-	if changed := hidden(written, next); len(changed) > 0 {
-		return nil, notKept(changed, fmt.Sprintf("pod %s in namespace %s", pod.Name, pod.Namespace))
+	sent := labelsOf(next)
+	sent[receipt.Key] = next.Encode()
+	if err := keptOnPod(sent, written); err != nil {
+		return nil, err
 	}
 	return written, nil
+}
+
+// keptOnPod compares the labels and annotations that were sent with what stands on the pod. A receipt's labels count although none was sent.
+func keptOnPod(sent map[string]string, written *metav1.PartialObjectMetadata) error {
+	stands := map[string]string{}
+	for _, key := range append(slices.Collect(maps.Keys(sent)), receipt.IDLabel, receipt.OwnerLabel) {
+		of := written.Annotations
+		if key == receipt.IDLabel || key == receipt.OwnerLabel {
+			of = written.Labels
+		}
+		if value, there := of[key]; there {
+			stands[key] = value
+		}
+	}
+	return kept(sent, stands, fmt.Sprintf("pod %s in namespace %s", written.Name, written.Namespace))
 }
 
 // differs returns ErrGone if another pod has the name now, and ErrConflict if the pod has changed.
@@ -50,34 +70,19 @@ func differs(pod, now *metav1.PartialObjectMetadata) error {
 	return nil
 }
 
-// labelsOf returns the values of a pod's labels that go with a receipt. They are nil for one that locks nothing.
-func labelsOf(r receipt.Receipt) (id, owner *string) {
+// labelsOf returns a pod's labels that go with a receipt. There are none for one that locks nothing.
+func labelsOf(r receipt.Receipt) map[string]string {
 	if r.State != receipt.Locks {
-		return nil, nil
+		return map[string]string{}
 	}
-	number, whose := strconv.Itoa(r.Share.ID), assignment.OwnerLabelValue(r.Owner)
-	return &number, &whose
-}
-
-// hidden returns the keys because of which others cannot see the receipt on the pod, or do not find it by its labels.
-func hidden(pod *metav1.PartialObjectMetadata, r receipt.Receipt) (keys []string) {
-	if pod.Annotations[receipt.Key] != r.Encode() {
-		keys = append(keys, receipt.Key)
-	}
-	id, owner := labelsOf(r)
-	if !same(lookup(pod.Labels, receipt.IDLabel), id) {
-		keys = append(keys, receipt.IDLabel)
-	}
-	if !same(lookup(pod.Labels, receipt.OwnerLabel), owner) {
-		keys = append(keys, receipt.OwnerLabel)
-	}
-	return keys
+	return map[string]string{receipt.IDLabel: strconv.Itoa(r.Share.ID), receipt.OwnerLabel: assignment.OwnerLabelValue(r.Owner)}
 }
 
 // lockPatch sets the receipt, the labels and the deletion cost.
 func lockPatch(pod *metav1.PartialObjectMetadata, wrote string, next receipt.Receipt) ([]byte, error) {
 	text, before := next.Encode(), lookup(pod.Annotations, receipt.Key)
-	id, owner := labelsOf(next)
+	labels := labelsOf(next)
+	id, owner := lookup(labels, receipt.IDLabel), lookup(labels, receipt.OwnerLabel)
 	oldID, oldCost := lookup(pod.Labels, receipt.IDLabel), lookup(pod.Annotations, assignment.DeletionCostKey)
 	cost := costOf(id)
 	if cost == nil && oldCost != nil && !same(oldCost, costOf(oldID)) {
@@ -100,7 +105,12 @@ type Receipt struct {
 	UID types.UID
 	// Text is the annotation as it stands, and Version the pod's resourceVersion.
 	Text, Version string
+	// Deadline is when the pod's grace period ends, nil unless it is being deleted.
+	Deadline *metav1.Time
 }
+
+// Overdue reports whether the pod has outlived its grace period.
+func (r Receipt) Overdue(now time.Time) bool { return r.Deadline != nil && !r.Deadline.After(now) }
 
 // Receipts lists the receipts of the owner's live pods that lock something, by a consistent read: those for slot id, or all if id is
 // receipt.NoID. It finds them by their labels. What pods lock of the former owners ("Kind/name") is among them. It asks for one page, because an API server answers that from its cache, and for several only
@@ -133,7 +143,9 @@ func (s *Store) Receipts(ctx context.Context, ref Ref, id int, former ...string)
 			if r.State == receipt.None && len(former) > 0 {
 				r = receipt.Elsewhere(pod, ref.String())
 			}
-			out = append(out, Receipt{Receipt: r, Pod: pod.Name, UID: pod.UID, Text: pod.Annotations[receipt.Key], Version: pod.ResourceVersion})
+			out = append(out, Receipt{
+				Receipt: r, Pod: pod.Name, UID: pod.UID, Text: pod.Annotations[receipt.Key], Version: pod.ResourceVersion, Deadline: pod.DeletionTimestamp,
+			})
 		}
 		return list.Continue, nil
 	})

@@ -209,7 +209,7 @@ func TestReceiptsAreListed(t *testing.T) {
 	})
 	unreadable := receipt.Receipt{State: receipt.Unreadable, Share: receipt.Share{ID: 1}}
 	all := []Receipt{
-		{a, "a", "a", a.Encode(), "1"}, {b, "b", "b", b.Encode(), "1"}, {unreadable, "c", "c", "{", "1"}, {receipt.Receipt{Share: receipt.Nothing()}, "d", "d", b.Encode(), "1"},
+		{a, "a", "a", a.Encode(), "1", nil}, {b, "b", "b", b.Encode(), "1", nil}, {unreadable, "c", "c", "{", "1", nil}, {receipt.Receipt{Share: receipt.Nothing()}, "d", "d", b.Encode(), "1", nil},
 	}
 	for id, want := range map[int][]Receipt{receipt.NoID: all, 1: all[1:], 7: {}} {
 		got, err := s.Receipts(t.Context(), theRef(), id)

@@ -58,17 +58,26 @@ type page struct{ left int64 }
 // pageKey finds the page in the context of its request.
 type pageKey struct{}
 
-// pages ends the answers to requests for pages where they get too large. No decoder accepts such an answer, because its outermost message or
+// answers ends the answers to requests for pages where they get too large. No decoder accepts such an answer, because its outermost message or
 // brace is not complete.
-type pages struct{ http.RoundTripper }
+//
+// It also takes Retry-After out of the answers to writes. client-go would repeat the write by itself, although the first copy may still arrive,
+// and nobody would hear of that one.
+type answers struct{ http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
-func (t pages) RoundTrip(r *http.Request) (*http.Response, error) {
+func (t answers) RoundTrip(r *http.Request) (*http.Response, error) {
 	answer, err := t.RoundTripper.RoundTrip(r)
-	if page, is := r.Context().Value(pageKey{}).(*page); is && err == nil {
+	if err != nil {
+		return answer, err
+	}
+	if page, is := r.Context().Value(pageKey{}).(*page); is {
 		answer.Body = &pageBody{answer.Body, page}
 	}
-	return answer, err
+	if r.Method != http.MethodGet {
+		answer.Header.Del("Retry-After")
+	}
+	return answer, nil
 }
 
 type pageBody struct {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -16,10 +17,17 @@ import (
 // ErrNotKept means that the API server accepted a write and answered with something else: an admission webhook or policy changes it.
 var ErrNotKept = errors.New("idalloc: what was written came back changed")
 
-// notKept names the keys that came back changed.
-func notKept(keys []string, on string) error {
+// kept returns an error that wraps ErrNotKept if what stands is not what was sent. Both have what readers act on, by its key: of a receipt, of a
+// proposal, or of a Lease.
+func kept(sent, stands map[string]string, on string) error {
+	both := maps.Clone(sent)
+	maps.Copy(both, stands)
+	changed := slices.DeleteFunc(slices.Sorted(maps.Keys(both)), func(key string) bool { return same(lookup(sent, key), lookup(stands, key)) })
+	if len(changed) == 0 {
+		return nil
+	}
 	return fmt.Errorf("%w: %s of %s: an admission webhook or policy of the cluster changes that; exempt idalloc's keys from it",
-		ErrNotKept, strings.Join(keys, ", "), on)
+		ErrNotKept, strings.Join(changed, ", "), on)
 }
 
 // Propose makes next what the owner proposes, if neither its spec nor its annotations changed since from was read. It returns the owner as
@@ -35,10 +43,8 @@ func (s *Store) Propose(ctx context.Context, from Owner, next assignment.State) 
 		return Owner{}, s.judge(ctx, from.target(), err, from.differs)
 	}
 	written, err := DecodeOwner(from.Ref, o, nil)
-	has := written.Record.State.Encode()
-	changed := slices.DeleteFunc(assignment.Keys(), func(key string) bool { return has[key] == set[key] })
-	if err == nil && len(changed) > 0 {
-		err = notKept(changed, fmt.Sprintf("%s in namespace %s", from.Ref, from.Namespace))
+	if err == nil {
+		err = kept(set, written.Record.State.Encode(), fmt.Sprintf("%s in namespace %s", from.Ref, from.Namespace))
 	}
 	return written, err
 }

@@ -50,7 +50,7 @@ func New(config *rest.Config, clk clock.Clock) (*Store, error) {
 	if config.UserAgent == "" {
 		config.UserAgent = rest.DefaultKubernetesUserAgent()
 	}
-	config.Wrap(func(transport http.RoundTripper) http.RoundTripper { return pages{transport} })
+	config.Wrap(func(transport http.RoundTripper) http.RoundTripper { return answers{transport} })
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("idalloc: client: %w", err)
