@@ -13,7 +13,7 @@ import (
 func (a *Allocator) reconsider() {
 	p, worth := &a.plans, false
 	switch {
-	case !a.view.ok() || a.tenure.Stopping:
+	case !a.view.ok() || a.tenure.Stopping.All:
 	case a.tenure.Lock.State == receipt.Locks:
 		a.known.Outcome = false
 		worth = a.holderPlans()

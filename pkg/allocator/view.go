@@ -106,7 +106,7 @@ func (a *Allocator) seek(ctx context.Context) error {
 // settled reports whether this process has nothing any more of an owner that it leaves.
 func (a *Allocator) settled() bool {
 	t := a.tenure
-	return t.Known && !t.Unsure && !t.Stopping && t.Lock.State != receipt.Locks && t.Lock.State != receipt.Unreadable && t.Working.Empty() && t.Lease.Empty()
+	return t.Known && t.Stopping.Empty() && t.Lock.State != receipt.Locks && t.Lock.State != receipt.Unreadable && t.Working.Empty() && t.Lease.Empty()
 }
 
 // readOwner reads the owner.
@@ -219,10 +219,14 @@ const (
 	maxRefusal = 10 * time.Minute
 )
 
-// refuse has the work go on for a while, under the same id. Without an id a slow upgrade would become an outage.
-func (a *Allocator) refuse() {
-	r := &a.view.request
-	a.known.Refused = a.clock.Now().Add(min(minRefusal<<min(r.tries, 8), maxRefusal))
+// refuse has the work on a part go on for a while, under the same id. Without an id a slow upgrade would become an outage.
+func (a *Allocator) refuse(part duty.Part) {
+	r, now := &a.view.request, a.clock.Now()
+	if !now.Before(a.known.Refused) {
+		a.known.Kept = duty.Part{}
+	}
+	a.known.Kept = a.known.Kept.And(part)
+	a.known.Refused = now.Add(min(minRefusal<<min(r.tries, 8), maxRefusal))
 	r.tries++
 }
 

@@ -33,6 +33,7 @@ const (
 	noSurvey    step = "T3 in strict mode: the others' Leases are not listed"
 	noLease     step = "T2 in strict mode: a Lease is taken whoever has it"
 	noRefence   step = "T3 after an interruption: work goes on under a Lease that is renewed"
+	noParts     step = "the parts: all has stopped that was told to, as soon as a part of it has"
 	noLoosening step = "T3 in strict mode: a Lease that was told to go without an answer counts as held"
 )
 
@@ -66,13 +67,19 @@ type action struct {
 	do    duty.Do
 	lock  lock
 	share share
+	part  part
 }
 
-// share, lock and tenure are the shipped types in a form that can be the key of a map. parts is a mask.
+// share, part, lock and tenure are the shipped types in a form that can be the key of a map. parts is a mask.
 type share struct {
 	id      int8
 	divides bool
 	parts   uint8
+}
+
+type part struct {
+	all   bool
+	parts uint8
 }
 
 type lock struct {
@@ -86,10 +93,11 @@ type written struct {
 }
 
 type tenure struct {
-	known, renewed, listed, surveyed, unsure, stopping, doubts, slotTaken, strict, loose, leaseTaken bool
-	receipt                                                                                          written
-	partsTaken                                                                                       uint8
-	working, keep, lease                                                                             share
+	known, renewed, listed, surveyed, unbroken, doubts, slotTaken, strict, loose, leaseTaken bool
+	receipt                                                                                  written
+	partsTaken                                                                               uint8
+	working, lease                                                                           share
+	stopping, calledOff                                                                      part
 }
 
 type pod struct {
@@ -153,11 +161,13 @@ func (m *model) first() world {
 }
 
 func (m *model) newPod(i int, wrote uint8) pod {
-	return pod{receipt: written{lock: lock{share: nothing()}}, tenure: m.fresh(i), work: nothing(), ghost: nothing(), wrote: wrote}
+	return pod{receipt: written{lock: lock{share: nothing()}}, tenure: m.fresh(i, nothing()), work: nothing(), ghost: nothing(), wrote: wrote}
 }
 
-// fresh is what a process knows that starts.
-func (m *model) fresh(i int) tenure { return tenureOf(duty.Start(m.strict[i]), 0) }
+// fresh is what a process knows that starts. Its files say on what work may go on.
+func (m *model) fresh(i int, left share) tenure {
+	return tenureOf(duty.Start(m.strict[i], left.shipped()), 0)
+}
 
 // actions returns all that a process may do next, whatever is wanted of it.
 func (m *model) actions(t tenure) []action {
@@ -167,7 +177,7 @@ func (m *model) actions(t tenure) []action {
 	var out []action
 	for _, wish := range m.wishes() {
 		d := duty.Step(t.shipped(), wish)
-		a := action{do: d.Do, lock: lockOf(d.Lock), share: shareOf(d.Share)}
+		a := action{do: d.Do, lock: lockOf(d.Lock), share: shareOf(d.Share), part: partOf(d.Part)}
 		if !slices.Contains(out, a) {
 			out = append(out, a)
 		}
@@ -201,7 +211,7 @@ func (w world) heard() bool {
 		if p.alive && p.tenure.known && p.receipt.bytes != p.tenure.receipt.bytes {
 			return false
 		}
-		if !p.alive && p.work != nothing() || p.tenure.stopping || p.alive && (!p.tenure.known || p.tenure.unsure) {
+		if !p.alive && p.work != nothing() || p.tenure.stopping != (part{}) || p.alive && !p.tenure.known {
 			return false
 		}
 		if r := p.tenure.receipt.share; p.tenure.working.id != receipt.NoID && p.tenure.working.id != r.id || p.tenure.working.parts&^r.parts != 0 {
@@ -269,6 +279,19 @@ func (s share) shipped() receipt.Share {
 	return receipt.Share{ID: int(s.id), Of: of, Partitions: set(s.parts)}
 }
 
+// minus is the share without a part of it.
+func (s share) minus(p part) share {
+	if p.all {
+		return nothing()
+	}
+	s.parts &^= p.parts
+	return s
+}
+
+func partOf(p duty.Part) part { return part{p.All, mask(p.Partitions)} }
+
+func (p part) shipped() duty.Part { return duty.Part{All: p.all, Partitions: set(p.parts)} }
+
 func lockOf(l duty.Lock) lock { return lock{state: int8(l.State), share: shareOf(l.Share)} } //nolint:gosec // one of five
 
 func (l lock) shipped() duty.Lock {
@@ -299,18 +322,18 @@ func (s share) String() string {
 
 func (t tenure) shipped() duty.Tenure {
 	return duty.Tenure{
-		Known: t.known, Lock: t.receipt.shipped(), Renewed: t.renewed, Listed: t.listed, Surveyed: t.surveyed,
-		Others: duty.Others{Slot: t.slotTaken, Partitions: set(t.partsTaken)}, Working: t.working.shipped(), Unsure: t.unsure,
-		Stopping: t.stopping, Keep: t.keep.shipped(), Doubts: t.doubts, Strict: t.strict, Lease: t.lease.shipped(), Loose: t.loose, Taken: t.leaseTaken,
+		Known: t.known, Lock: t.receipt.shipped(), Renewed: t.renewed, Listed: t.listed, Surveyed: t.surveyed, Unbroken: t.unbroken,
+		Others: duty.Others{Slot: t.slotTaken, Partitions: set(t.partsTaken)}, Working: t.working.shipped(),
+		Stopping: t.stopping.shipped(), CalledOff: t.calledOff.shipped(), Doubts: t.doubts, Strict: t.strict, Lease: t.lease.shipped(), Loose: t.loose, Taken: t.leaseTaken,
 	}
 }
 
 // tenureOf is the inverse of shipped. bytes are those of the receipt.
 func tenureOf(t duty.Tenure, bytes uint8) tenure {
 	return tenure{
-		known: t.Known, receipt: written{lockOf(t.Lock), bytes}, renewed: t.Renewed, listed: t.Listed, surveyed: t.Surveyed,
-		slotTaken: t.Others.Slot, partsTaken: mask(t.Others.Partitions), working: shareOf(t.Working), unsure: t.Unsure,
-		stopping: t.Stopping, keep: shareOf(t.Keep), doubts: t.Doubts, strict: t.Strict, lease: shareOf(t.Lease), loose: t.Loose, leaseTaken: t.Taken,
+		known: t.Known, receipt: written{lockOf(t.Lock), bytes}, renewed: t.Renewed, listed: t.Listed, surveyed: t.Surveyed, unbroken: t.Unbroken,
+		slotTaken: t.Others.Slot, partsTaken: mask(t.Others.Partitions), working: shareOf(t.Working),
+		stopping: partOf(t.Stopping), calledOff: partOf(t.CalledOff), doubts: t.Doubts, strict: t.Strict, lease: shareOf(t.Lease), loose: t.Loose, leaseTaken: t.Taken,
 	}
 }
 

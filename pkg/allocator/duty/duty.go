@@ -61,7 +61,7 @@ const (
 	Begin
 	// Stop is to tell the work to stop, except for that on Duty.Share. It does not wait for it.
 	Stop
-	// CallOff is to say that the work need not stop any more that was told to. It may have stopped all the same.
+	// CallOff is to say that the work on Duty.Part need not stop any more that was told to. It may have stopped all the same.
 	CallOff
 	// ReadOwner is to read the owner.
 	ReadOwner
@@ -76,29 +76,31 @@ type Duty struct {
 	Do    Do
 	Lock  Lock
 	Share receipt.Share
+	Part  Part
 	// Why says why a process rests.
 	Why Why
 }
 
 // Step returns what the process does next about its locks. It is Rest if nothing is to be done.
 func Step(t Tenure, w Wish) Duty {
-	switch {
+	want := t.want(w)
+	keep := want.Within(t.Lock.Share)
+	surplus := t.beyond(keep)
+	switch needless := t.Stopping.Minus(surplus).Minus(t.CalledOff); {
+	case !needless.Empty():
+		return Duty{Do: CallOff, Part: needless}
 	case !t.Known:
 		return Duty{Do: ReadPod}
-	case t.Stopping && t.needless(w):
-		return Duty{Do: CallOff}
-	case t.Stopping:
+	case !surplus.Minus(t.Stopping).Empty():
+		return Duty{Do: Stop, Share: t.Working.Within(keep)}
+	case t.Stopping.All && (t.Working.Empty() || !want.Empty()), t.Lock.State != receipt.Locks && !t.Working.Empty():
 		return Duty{Do: Rest, Why: WorkStops}
-	case t.Unsure || !t.Lock.Share.Covers(t.Working): // an earlier process's work, or the receipt was taken away
-		return Duty{Do: Stop, Share: t.Working.Within(t.Lock.Share)}
 	case t.Lock.State == receipt.Unreadable: // somebody else wrote it
 		return Duty{Do: Write, Lock: waiting()}
 	case t.Lock.State != receipt.Locks:
 		return t.wait(w)
-	case w.Give:
-		return t.give()
-	case t.Taken:
-		return t.shrink(receipt.Nothing(), waiting())
+	case want.Empty():
+		return t.leave(w)
 	case t.Strict && !t.secured(t.Lock.Share):
 		return t.secure(t.Lock.Share)
 	case !t.Renewed:
@@ -107,17 +109,31 @@ func Step(t Tenure, w Wish) Duty {
 		return Duty{Do: List}
 	case t.Strict && !t.Surveyed:
 		return Duty{Do: Survey}
-	case t.Others.Any():
-		return t.withdraw()
+	case t.Others.Any() && t.Doubts:
+		return Duty{Do: List}
 	}
-	return t.hold(w)
+	return t.hold(want)
 }
 
-// needless reports whether the stop under way would not be asked for now.
-func (t Tenure) needless(w Wish) bool {
-	now := t
-	now.Stopping = false
-	return !t.CalledOff && Step(now, w).Do != Stop
+// want is what the pod is to have of its slot: Nothing if it is to give that up. It may not have what other pods lock, too, unless
+// they may withdraw.
+func (t Tenure) want(w Wish) receipt.Share {
+	want, others := t.Lock.Share, t.Others
+	if t.Doubts {
+		others = Others{}
+	}
+	if w.Give || t.Taken || others.Slot {
+		return receipt.Nothing()
+	}
+	if w.Propose.ID == want.ID {
+		want.Of = w.Propose.Of
+		want.Partitions = want.Partitions.Union(w.Propose.Partitions)
+	}
+	want.Partitions = want.Partitions.Minus(w.Yield).Minus(others.Partitions)
+	if want.Of == 0 {
+		want.Partitions = placement.Set{}
+	}
+	return want
 }
 
 // wait is for a pod that locks nothing. No work is under way.
@@ -146,62 +162,42 @@ func (t Tenure) secure(share receipt.Share) Duty {
 	return Duty{Do: Secure, Share: share}
 }
 
-// give lets the slot go, once the work has stopped. The Lease goes first, so that the next pod finds it free.
-func (t Tenure) give() Duty {
+// leave lets the slot go, once the work has stopped. Other ids get before that what has stopped already and is to be theirs. When the pod gives
+// the slot, the Lease goes first, so that the next pod finds it free.
+func (t Tenure) leave(w Wish) Duty {
+	rest := t.Lock.Share
+	rest.Partitions = rest.Partitions.Minus(w.Yield.Minus(t.Working.Partitions))
 	switch {
+	case !t.Working.Empty() && !rest.Equal(t.Lock.Share):
+		return Duty{Do: Write, Lock: Lock{State: receipt.Locks, Share: rest}}
 	case !t.Working.Empty():
-		return Duty{Do: Stop, Share: receipt.Nothing()}
+		return Duty{Do: Rest, Why: WorkStops}
+	case !w.Give:
+		return Duty{Do: Write, Lock: waiting()}
 	case !t.Lease.Empty():
 		return t.secure(receipt.Nothing())
 	}
 	return Duty{Do: Write, Lock: Lock{State: receipt.GaveUp, Share: receipt.Nothing()}}
 }
 
-// withdraw takes out of the receipt what other pods lock, too. An earlier process's work on it stops before.
-func (t Tenure) withdraw() Duty {
-	if t.Doubts {
-		return Duty{Do: List}
-	}
-	rest, lock := receipt.Nothing(), waiting()
-	if !t.Others.Slot {
-		rest = t.Lock.Share
-		rest.Partitions = rest.Partitions.Minus(t.Others.Partitions)
-		lock = Lock{State: receipt.Locks, Share: rest}
-	}
-	return t.shrink(rest, lock)
-}
-
-// shrink writes a lock of less, once the work on the rest has stopped.
-func (t Tenure) shrink(to receipt.Share, lock Lock) Duty {
-	if !to.Covers(t.Working) {
-		return Duty{Do: Stop, Share: t.Working.Within(to)}
-	}
-	return Duty{Do: Write, Lock: lock}
-}
-
-// hold is for a pod that has what its receipt locks.
-func (t Tenure) hold(w Wish) Duty {
-	mine := t.Lock.Share
-	want := mine
-	want.Partitions = mine.Partitions.Minus(w.Yield)
-	if w.Propose.ID == mine.ID {
-		want.Of = w.Propose.Of
-		want.Partitions = want.Partitions.Union(w.Propose.Partitions.Minus(w.Yield))
-	}
-	if want.Of == 0 {
-		want.Partitions = placement.Set{}
-	}
+// hold is for a pod that has what its receipt locks. It locks what it is to have and what it still works on. Work begins only where none is
+// to stop.
+func (t Tenure) hold(want receipt.Share) Duty {
+	mine, lock := t.Lock.Share, want
+	lock.Partitions = want.Partitions.Union(t.Working.Partitions.Intersect(mine.Partitions))
+	begin := mine
+	begin.Partitions = mine.Partitions.Minus(t.Stopping.Partitions.Minus(t.Working.Partitions))
 	switch {
-	case !want.Covers(t.Working):
-		return Duty{Do: Stop, Share: t.Working.Within(want)}
-	case !want.Equal(mine) && t.Strict && !t.Lease.Covers(both(mine, want)):
-		return t.secure(both(mine, want)) // the receipt locks the one until it locks the other
-	case !want.Equal(mine):
-		return Duty{Do: Write, Lock: Lock{State: receipt.Locks, Share: want}}
-	case !t.Working.Equal(mine):
-		return Duty{Do: Begin, Share: mine}
+	case !lock.Equal(mine) && t.Strict && !t.Lease.Covers(both(mine, lock)):
+		return t.secure(both(mine, lock)) // the receipt locks the one until it locks the other
+	case !lock.Equal(mine):
+		return Duty{Do: Write, Lock: Lock{State: receipt.Locks, Share: lock}}
+	case !t.Working.Equal(begin):
+		return Duty{Do: Begin, Share: begin}
 	case t.Strict && !t.Lease.Equal(mine):
 		return t.secure(mine)
+	case !t.Stopping.Empty():
+		return Duty{Do: Rest, Why: WorkStops}
 	}
 	return Duty{Do: Rest}
 }
