@@ -217,7 +217,7 @@ func (h holding) divide() division {
 			d.ids[k] = id
 		}
 	}
-	d.aims, d.known = proposal.Target(h.owner.Count, &force, h.owner.Wish, nil)
+	d.aims, d.known = proposal.Target(h.owner.Count, &force, h.owner.Wish, 0, nil)
 	return d
 }
 

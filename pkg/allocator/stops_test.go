@@ -2,8 +2,12 @@ package allocator_test
 
 import (
 	"context"
+	"maps"
+	"net/http"
 	"strconv"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -11,6 +15,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/pkg/placement"
 	"github.com/idalloc/idalloc/test/apifake"
@@ -168,5 +173,135 @@ func TestNothingIsLetGoOfWhileTheAPIServerIsAway(t *testing.T) {
 				b.api.Away(false)
 			})
 		}
+	}
+}
+
+// Only the user's keys stop work. The map, the row and requests propose.
+func TestNothingThatIsWrittenIntoIdallocsOwnKeysStopsWork(t *testing.T) {
+	handover := func(by string) map[string]string {
+		return map[string]string{assignment.HandoverKey: `{"0":"` + by + `"}`}
+	}
+	row := func(text string) map[string]string { return map[string]string{assignment.PartitionOwnersKey: text} }
+	without := func(text string) map[string]string {
+		return map[string]string{assignment.PartitionOwnersKey: text, assignment.PartitionCountKey: ""}
+	}
+	for name, forged := range map[string]map[string]string{
+		"no partitions":                   row(`{"count":0,"strategy":"sticky","owners":{}}`),
+		"none, and no user's key":         without(`{"count":0,"strategy":"sticky","owners":{"0":"0-5","1":"6-11"}}`),
+		"fewer, and no user's key":        without(`{"count":3,"strategy":"sticky","owners":{"0":"0-1","1":"2"}}`),
+		"fewer":                           row(`{"count":4,"strategy":"sticky","owners":{"0":"0-1","1":"2-3"}}`),
+		"others":                          row(`{"count":12,"strategy":"sticky","owners":{"0":"6-11","1":"0-5"}}`),
+		"all for one":                     row(`{"count":12,"strategy":"sticky","owners":{"0":"0-11","1":""}}`),
+		"another strategy":                row(`{"count":12,"strategy":"primary","owners":{"0":"0-5","1":"6-11"}}`),
+		"a slot for its neighbour":        handover("p1"),
+		"a slot for one that failed":      handover("failed"),
+		"a slot for one of another owner": handover("strange"),
+		"a slot for one that gave up":     handover("gave"),
+		"a slot for nobody":               handover("nobody"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			var forgery atomic.Bool
+			b := newBench(t, 2)
+			b.annotate(map[string]string{assignment.PartitionCountKey: "12", "deployment.kubernetes.io/revision": "1"})
+			for _, pod := range []string{"p0", "p1"} {
+				b.pod(pod)
+				b.start(pod, func(o *allocator.Options) {
+					o.Divides, o.Stop = true, func(_ context.Context, s allocator.Stop) error {
+						if forgery.Load() {
+							t.Errorf("%s is to stop %+v", pod, s)
+						}
+						return nil
+					}
+				})
+				b.until("an id", func(now map[string]identity.Identity) bool { return now[pod].Assigned() })
+			}
+			half := func(now map[string]identity.Identity) bool {
+				return now["p0"].Partitions.Owned().Len() == 6 && now["p1"].Partitions.Owned().Len() == 6
+			}
+			b.until("a half for each", half)
+			for pod, state := range map[string]receipt.State{"failed": receipt.Waits, "strange": receipt.Waits, "gave": receipt.GaveUp} {
+				b.pod(pod)
+				b.api.Change(apifake.Pods, pod, func(o *unstructured.Unstructured) {
+					r := receipt.Receipt{UID: string(o.GetUID()), Owner: "Deployment/worker", State: state, Share: receipt.Nothing(), Write: "w"}
+					switch o.SetAnnotations(map[string]string{receipt.Key: r.Encode()}); pod {
+					case "failed":
+						o.Object["status"] = map[string]any{"phase": "Failed"}
+					case "strange":
+						o.SetOwnerReferences(nil)
+					}
+				})
+			}
+			forgery.Store(true)
+			was := b.api.Get(apifake.Deployment, apifake.Worker).GetAnnotations()
+			next := maps.Clone(was)
+			for key, text := range forged {
+				if next[key] = text; text == "" {
+					delete(next, key)
+				}
+			}
+			b.annotate(next)
+			b.await("what idalloc writes", func() bool {
+				now := b.api.Get(apifake.Deployment, apifake.Worker).GetAnnotations()
+				return now[assignment.HandoverKey] == was[assignment.HandoverKey] && now[assignment.PartitionOwnersKey] == was[assignment.PartitionOwnersKey]
+			})
+			b.until("a half for each", half)
+		})
+	}
+}
+
+// A request of a pod that waits may stay until that has a slot. It stops nobody of the same revision, or of a StatefulSet that keeps the ordinal.
+func TestARequestAmongPodsOfOneRevisionStopsNobody(t *testing.T) {
+	for name, start := range map[string]func(b *bench, change func(*allocator.Options)) (holder string, waits func()){
+		"Deployment": func(b *bench, change func(*allocator.Options)) (string, func()) {
+			b.scale(1)
+			b.annotate(map[string]string{"deployment.kubernetes.io/revision": "1"})
+			b.pod("p0")
+			b.start("p0", change)
+			b.until("an id", has(0))
+			return apifake.Deployment, func() {
+				b.pod("p1")
+				b.start("p1", nil)
+			}
+		},
+		"StatefulSet": func(b *bench, change func(*allocator.Options)) (string, func()) {
+			b.pair(change)
+			return store.StatefulSet, func() { b.ordered("worker-7", nil) }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, 2)
+			kind, waits := start(b, func(o *allocator.Options) {
+				o.Stop = func(_ context.Context, s allocator.Stop) error {
+					t.Errorf("the work is to stop: %+v", s)
+					return nil
+				}
+			})
+			waiter := map[string]string{apifake.Deployment: "p1", store.StatefulSet: "worker-7"}[kind]
+			judged := make(chan struct{})
+			var once sync.Once
+			b.api.Before(func(_ http.ResponseWriter, r *http.Request) bool {
+				if q := r.URL.Query(); q.Get("watch") == "" && strings.HasPrefix(q.Get("fieldSelector"), "metadata.name="+waiter+",status.phase") {
+					once.Do(func() { close(judged) })
+				}
+				return false
+			})
+			waits()
+			b.await("a waiter", func() bool {
+				r, _ := receipt.Of(b.api.Get(apifake.Pods, waiter), kind+"/worker")
+				return r.State == receipt.Waits
+			})
+			b.api.Change(kind, apifake.Worker, func(o *unstructured.Unstructured) {
+				annotations := o.GetAnnotations()
+				annotations[assignment.HandoverKey] = `{"0":"` + waiter + `"}`
+				o.SetAnnotations(annotations)
+			})
+			<-judged
+			b.api.Change(kind, apifake.Worker, func(o *unstructured.Unstructured) {
+				annotations := o.GetAnnotations()
+				annotations[assignment.Key] = "{}"
+				o.SetAnnotations(annotations)
+			})
+			b.await("the map again", func() bool { return b.api.Get(kind, apifake.Worker).GetAnnotations()[assignment.Key] != "{}" })
+		})
 	}
 }
