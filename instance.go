@@ -65,13 +65,22 @@ func (i *Instance) ask(ctx context.Context, stop allocator.Stop) error {
 	if stop.All {
 		set = i.mayWorkOn()
 	}
-	if err := i.options.Stop(ctx, Stopping{All: stop.All, Partitions: set}); err != nil {
+	stopped := func(part placement.Set) {
+		i.stoppedOn(part.Intersect(set))
+		stop.Stopped(part)
+	}
+	if err := i.options.Stop(ctx, Stopping{All: stop.All, Partitions: set, Stopped: stopped}); err != nil {
 		return err
 	}
+	i.stoppedOn(set)
+	return nil
+}
+
+// stoppedOn notes that the work on partitions has stopped. The stop may have been called off, and work goes on.
+func (i *Instance) stoppedOn(set placement.Set) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.worked = i.worked.Minus(set.Minus(i.current.Partitions.Owned())) // the stop may have been called off, and work goes on
-	return nil
+	i.worked = i.worked.Minus(set.Minus(i.current.Partitions.Owned()))
 }
 
 // mayWorkOn returns the partitions on which the program may be working.

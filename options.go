@@ -42,10 +42,10 @@ type Options struct {
 	KeepOnCountChange bool
 	// Partitions has the process take part in the division of the workload's partitions. It is only for Start.
 	Partitions bool
-	// Stop is only for Start. It must block until the work has stopped, or until its context ends. It is called, one call at a time,
-	// when Current is no longer assigned or does not own the partitions any more. Until it returns nil the slot, or the partitions, stay
-	// with this pod unless they are lost. After an error it is called again. If its context ends first, it must return an error: the work may go
-	// on, and Current says with what.
+	// Stop is only for Start. It must block until the work has stopped, or until its context ends. It is called when Current is no longer assigned
+	// or does not own the partitions any more. Calls for different partitions may run side by side. Until it returns nil, or calls
+	// Stopping.Stopped, the slot, or the partitions, stay with this pod unless they are lost. After an error it is called again. If its
+	// context ends first, it must return an error: the work may go on, and Current says with what.
 	//
 	// If Stop is set, the pod hands its slot over to a waiting pod of a newer revision, and partitions move while it lives. If it is
 	// nil, the work must check Current before every step, so that it has stopped as soon as Current is not assigned. Then partitions
@@ -77,6 +77,8 @@ type Stopping struct {
 	All bool
 	// Partitions are those on which the program may be working, and is not to any more.
 	Partitions placement.Set
+	// Stopped says that the work on some of Partitions has stopped, before Stop returns. Other pods may have these then, whatever becomes of the rest.
+	Stopped func(placement.Set)
 }
 
 // complete fills in the defaults.

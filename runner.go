@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 
 	"github.com/idalloc/idalloc/internal/fence"
@@ -27,8 +28,9 @@ type runner struct {
 	mu sync.Mutex
 	// may are the partitions on which work may go on, by number.
 	may map[int]Partition
-	// calls are under way, by number.
-	calls map[int]*call
+	// calls are under way, by number. returned is closed and replaced when one has returned.
+	calls    map[int]*call
+	returned chan struct{}
 	// finished are those of may whose work is done.
 	finished map[int]bool
 	// err is the first error that a call returned by itself.
@@ -37,13 +39,10 @@ type runner struct {
 }
 
 // call is one call of the work.
-type call struct {
-	cancel   context.CancelCauseFunc
-	returned chan struct{}
-}
+type call struct{ cancel context.CancelCauseFunc }
 
 func newRunner(ctx context.Context, work func(context.Context, Partition) error) *runner {
-	r := &runner{work: work, known: make(chan struct{}), calls: map[int]*call{}, finished: map[int]bool{}}
+	r := &runner{work: work, known: make(chan struct{}), calls: map[int]*call{}, returned: make(chan struct{}), finished: map[int]bool{}}
 	r.ctx, r.endAll = context.WithCancelCause(context.WithoutCancel(ctx))
 	return r
 }
@@ -91,7 +90,7 @@ func (r *runner) begin(number int) {
 		return
 	}
 	ctx, cancel := context.WithCancelCause(r.ctx)
-	this := &call{cancel: cancel, returned: make(chan struct{})}
+	this := &call{cancel: cancel}
 	r.calls[number] = this
 	if r.strict {
 		ctx = fence.Context{Context: ctx, Check: func() {
@@ -101,8 +100,9 @@ func (r *runner) begin(number int) {
 		}}
 	}
 	go func() {
-		err := r.work(ctx, p)
-		r.end(ctx, number, this, err)
+		err := fmt.Errorf("idalloc: the function for partition %d ended its goroutine: return an error in place of runtime.Goexit, which t.FailNow calls, too", number)
+		defer func() { r.end(ctx, number, this, err) }() // however it ends
+		err = r.work(ctx, p)
 	}()
 }
 
@@ -121,7 +121,8 @@ func (r *runner) end(ctx context.Context, number int, this *call, err error) {
 		r.finished[number] = true
 	}
 	delete(r.calls, number)
-	close(this.returned)
+	close(r.returned)
+	r.returned = make(chan struct{})
 	r.begin(number) //nolint:contextcheck // the partition may be this process's again, with a context of its own
 }
 
@@ -140,52 +141,41 @@ func (r *runner) close(ctx context.Context) error {
 	r.closed = true
 	r.mu.Unlock()
 	r.endAll(ErrClosing)
-	_ = r.stopped(context.WithoutCancel(ctx)) // which has no end
+	_ = r.stop(context.WithoutCancel(ctx), allocator.Stop{All: true}) // which has no end
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.err
 }
 
-// stop blocks until no call runs for what is to stop. The contexts of these calls have ended.
+// stop blocks until no call runs for what is to stop, and says of each partition when none runs for it. The contexts of these calls have ended.
 func (r *runner) stop(ctx context.Context, stop allocator.Stop) error {
-	if stop.All {
-		return r.stopped(ctx)
-	}
-	return r.stoppedOn(ctx, stop.Partitions)
-}
-
-// stopped blocks until no call runs.
-func (r *runner) stopped(ctx context.Context) error {
-	return r.await(ctx, func(int) bool { return true })
-}
-
-// stoppedOn blocks until no call runs for these partitions.
-func (r *runner) stoppedOn(ctx context.Context, set placement.Set) error {
-	return r.await(ctx, set.Contains)
-}
-
-func (r *runner) await(ctx context.Context, which func(number int) bool) error {
+	left := stop.Partitions
 	for {
-		running := r.running(which)
-		if running == nil {
+		running, returned := r.running(stop.All, left)
+		if ended := left.Minus(running); !ended.Empty() {
+			stop.Stopped(ended)
+			left = left.Minus(ended)
+		}
+		if running.Empty() {
 			return nil
 		}
 		select {
-		case <-running.returned:
+		case <-returned:
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
 	}
 }
 
-// running returns one of the calls for these partitions.
-func (r *runner) running(which func(number int) bool) *call {
+// running returns the partitions, of these or of all, for which calls run, and a channel that is closed when a call returns.
+func (r *runner) running(all bool, of placement.Set) (set placement.Set, returned <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for number, call := range r.calls {
-		if which(number) {
-			return call
+	numbers := make([]int, 0, len(r.calls))
+	for number := range r.calls {
+		if all || of.Contains(number) {
+			numbers = append(numbers, number)
 		}
 	}
-	return nil
+	return placement.Of(numbers...), r.returned
 }

@@ -3,9 +3,11 @@ package idalloc
 import (
 	"context"
 	"errors"
+	"strconv"
 	"testing"
 	"time"
 
+	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/pkg/placement"
 )
@@ -31,6 +33,9 @@ type rig struct {
 	calls chan started
 	now   identity.Identity
 }
+
+// stopped blocks until no call runs.
+func (g *rig) stopped(ctx context.Context) error { return g.stop(ctx, allocator.Stop{All: true}) }
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
@@ -134,6 +139,30 @@ func TestTheOthersAreNotDisturbed(t *testing.T) {
 	}
 }
 
+// One that does not return keeps nothing but its own partition.
+func TestEachCallThatReturnsIsToldOf(t *testing.T) {
+	g := newRig(t)
+	g.owns(placement.Of(1, 2), placement.Set{}, 9)
+	calls := map[int]started{}
+	for range 2 {
+		c := g.next()
+		calls[c.Number] = c
+	}
+	told, stopped := make(chan placement.Set, 2), make(chan error)
+	go func() {
+		stopped <- g.stop(t.Context(), allocator.Stop{Partitions: placement.Of(1, 2), Stopped: func(set placement.Set) { told <- set }})
+	}()
+	for _, number := range []int{2, 1} {
+		calls[number].ends(nil)
+		if set := <-told; set.String() != strconv.Itoa(number) {
+			t.Errorf("%s has stopped, want %d", set, number)
+		}
+	}
+	if err := <-stopped; err != nil {
+		t.Error(err)
+	}
+}
+
 func TestStoppedWaitsForTheCallsOfItsPartitions(t *testing.T) {
 	g := newRig(t)
 	g.owns(placement.Of(1), placement.Set{}, 9)
@@ -142,11 +171,11 @@ func TestStoppedWaitsForTheCallsOfItsPartitions(t *testing.T) {
 	two := g.next()
 	ended, end := context.WithCancel(t.Context())
 	end()
-	if err := g.stoppedOn(ended, placement.Of(1)); err == nil {
+	if err := g.stop(ended, allocator.Stop{Partitions: placement.Of(1), Stopped: func(placement.Set) { t.Error("1 has stopped, although the call runs") }}); err == nil {
 		t.Error("it has stopped, although the call runs")
 	}
-	stopped := make(chan error)
-	go func() { stopped <- g.stoppedOn(t.Context(), placement.Of(1)) }()
+	told, stopped := func(placement.Set) {}, make(chan error)
+	go func() { stopped <- g.stop(t.Context(), allocator.Stop{Partitions: placement.Of(1), Stopped: told}) }()
 	one.ends(nil)
 	if err := <-stopped; err != nil {
 		t.Error(err)

@@ -97,7 +97,7 @@ func newAgent(o Options, fail context.CancelCauseFunc) (*agent, error) {
 			a.close()
 			return nil, err
 		}
-		a.left, a.shown = a.dir.left, a.dir.left
+		a.left, a.shown, a.readers.owned = a.dir.left, a.dir.left, a.dir.left.Partitions.Owned()
 	}
 	a.hub = serve.NewHub(first)
 	a.hub.CheckFenced(a.fenced)

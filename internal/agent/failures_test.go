@@ -63,7 +63,7 @@ func TestFilesThatCannotBeWrittenEndTheProcess(t *testing.T) {
 	if now := b.hub.Get().Identity; now.State != identity.StateDraining || len(*ends) != 1 {
 		t.Errorf("HTTP says %s, and the process ends with %v", now, *ends)
 	}
-	if err := b.readers.wait(t.Context()); !errors.Is(err, errStillShown) {
+	if err := b.readers.wait(t.Context(), all, time.Time{}); !errors.Is(err, errStillShown) {
 		t.Errorf("the files still show the id, and the wait for their readers returned %v", err)
 	}
 }

@@ -6,11 +6,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/identity"
+	"github.com/idalloc/idalloc/pkg/placement"
 )
 
-// errStillShown means that the slot stays with this pod, because its id could not be withdrawn from the files.
-var errStillShown = errors.New("the files in --dir may still show the id")
+// errStillShown means that the slot or the partitions stay with this pod, because they could not be withdrawn from the files.
+var errStillShown = errors.New("the files in --dir may still show the id, or the partitions")
 
 // readers stands for the other containers, which read the files. Nobody knows whether they act under an id. So after an id is
 // withdrawn from the files, they get some time to notice.
@@ -22,6 +24,8 @@ type readers struct {
 	withdrawn bool
 	// since is when the last id was withdrawn.
 	since time.Time
+	// owned are the partitions that the files show.
+	owned placement.Set
 }
 
 // shown notes the identity that the files show now.
@@ -31,7 +35,7 @@ func (r *readers) shown(id identity.Identity) {
 	if !id.Assigned() && !r.withdrawn {
 		r.since = time.Now()
 	}
-	r.withdrawn = !id.Assigned()
+	r.withdrawn, r.owned = !id.Assigned(), id.Partitions.Owned()
 }
 
 // mayRead reports whether the files may show an id.
@@ -41,22 +45,18 @@ func (r *readers) mayRead() bool {
 	return !r.withdrawn
 }
 
-// wait blocks until the readers have had their time. If ctx ends before that, it returns the cause of ctx.
-func (r *readers) wait(ctx context.Context) error {
+// wait blocks until the readers have had their time to notice what is to stop: since the id was withdrawn, or for some partitions since then. If ctx
+// ends before that, it returns the cause of ctx.
+func (r *readers) wait(ctx context.Context, stop allocator.Stop, since time.Time) error {
 	r.mu.Lock()
-	left, withdrawn := r.delay-time.Since(r.since), r.withdrawn
+	shown := stop.All && !r.withdrawn || !stop.All && !r.owned.Intersect(stop.Partitions).Empty()
+	if stop.All {
+		since = r.since
+	}
 	r.mu.Unlock()
-	if !withdrawn {
+	if shown {
 		return errStillShown
 	}
-	if left > 0 && !sleep(ctx, left) {
-		return context.Cause(ctx)
-	}
-	return nil
-}
-
-// waitSince blocks until the readers have had their time since then. If ctx ends before that, it returns the cause of ctx.
-func (r *readers) waitSince(ctx context.Context, since time.Time) error {
 	if left := r.delay - time.Since(since); left > 0 && !sleep(ctx, left) {
 		return context.Cause(ctx)
 	}

@@ -7,8 +7,25 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/identity"
+	"github.com/idalloc/idalloc/pkg/placement"
 )
+
+var all = allocator.Stop{All: true} //nolint:gochecknoglobals // a constant that Go cannot express
+
+func TestAPartitionThatTheFilesShowIsNotGivenAway(t *testing.T) {
+	r := &readers{}
+	twelve := allocator.Stop{Partitions: placement.Of(12)}
+	r.shown(dividing(placement.Between(0, 15), placement.Set{}, 0))
+	if err := r.wait(t.Context(), twelve, time.Now()); !errors.Is(err, errStillShown) {
+		t.Errorf("wait is %v, and the files show it", err)
+	}
+	r.shown(dividing(placement.Between(0, 15), placement.Of(12), 1))
+	if err := r.wait(t.Context(), twelve, time.Now()); err != nil {
+		t.Error(err)
+	}
+}
 
 func TestReadersHaveTimeFromWhenTheIDLeftTheFiles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -16,14 +33,14 @@ func TestReadersHaveTimeFromWhenTheIDLeftTheFiles(t *testing.T) {
 		waits := func(want time.Duration) {
 			t.Helper()
 			start := time.Now()
-			if err := r.wait(t.Context()); err != nil {
+			if err := r.wait(t.Context(), all, time.Time{}); err != nil {
 				t.Fatal(err)
 			}
 			if got := time.Since(start); got != want {
 				t.Errorf("waited for %s, want %s", got, want)
 			}
 		}
-		if err := r.wait(t.Context()); !errors.Is(err, errStillShown) {
+		if err := r.wait(t.Context(), all, time.Time{}); !errors.Is(err, errStillShown) {
 			t.Errorf("wait is %v, and an earlier process may have left an id", err)
 		}
 		none := held().Without(identity.StateDraining)
@@ -36,7 +53,7 @@ func TestReadersHaveTimeFromWhenTheIDLeftTheFiles(t *testing.T) {
 		waits(700 * time.Millisecond)
 		waits(0)
 		r.shown(held())
-		if err := r.wait(t.Context()); !errors.Is(err, errStillShown) {
+		if err := r.wait(t.Context(), all, time.Time{}); !errors.Is(err, errStillShown) {
 			t.Errorf("wait is %v, and the files show an id", err)
 		}
 		r.shown(none)
@@ -50,7 +67,7 @@ func TestReadersAreNotWaitedForWhenTheCauseWentAway(t *testing.T) {
 		r.shown(held().Without(identity.StateDraining))
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(errHook)
-		if err := r.wait(ctx); !errors.Is(err, errHook) {
+		if err := r.wait(ctx, all, time.Time{}); !errors.Is(err, errHook) {
 			t.Errorf("wait is %v", err)
 		}
 	})

@@ -143,12 +143,10 @@ func (c *runWork) stop(ctx context.Context, stop allocator.Stop) error {
 		if err := c.follower.Stopped(ctx); err != nil || c.dir == nil {
 			return err
 		}
-		return c.readers.wait(ctx)
-	}
-	if err := c.follower.StoppedWorkOn(ctx, stop.Partitions); err != nil || c.dir == nil {
+	} else if err := c.follower.StoppedWorkOn(ctx, stop.Partitions); err != nil || c.dir == nil {
 		return err
 	}
-	return c.readers.waitSince(ctx, begin)
+	return c.readers.wait(ctx, stop, begin)
 }
 
 // onPartitions returns what the follower is to do when the partitions change.
@@ -178,7 +176,7 @@ func (c *runWork) stopShowing(ctx context.Context) error {
 		c.show(c.shown.Without(identity.StateDraining))
 	}
 	c.mu.Unlock()
-	return c.readers.wait(ctx)
+	return c.readers.wait(ctx, allocator.Stop{All: true}, time.Time{})
 }
 
 // giveBack releases the slot after the readers of the files, if there are any, have had their time. signalled ends when Kubernetes is about to

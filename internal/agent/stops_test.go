@@ -102,6 +102,9 @@ func (s *sharer) shows(owned, stopping string) identity.Partitions {
 // stopping calls Stop as the allocator does.
 func (s *sharer) stopping(ctx context.Context, stop allocator.Stop) <-chan error {
 	done := make(chan error, 1)
+	if stop.Stopped == nil {
+		stop.Stopped = func(placement.Set) {}
+	}
 	go func() { done <- s.o.Allocator.Stop(ctx, stop) }()
 	return done
 }
@@ -132,6 +135,35 @@ func TestAPartOfTheWorkStopsWhenTheProgramSaysSo(t *testing.T) {
 	s.publish(dividing(placement.Between(0, 11).Union(placement.Between(13, 15)), placement.Set{}, 1))
 	s.shows("0-11,13-15", "")
 	s.says(409, "partitions=12&stop=1")
+}
+
+// The program may take long with one partition.
+func TestReportsOfSinglePartitionsCountOneByOne(t *testing.T) {
+	s := newSharer(t, t.TempDir(), httpHooks())
+	s.publish(dividing(placement.Between(0, 15), placement.Between(12, 15), 1))
+	told := make(chan placement.Set, 4)
+	done := s.stopping(t.Context(), allocator.Stop{Partitions: placement.Between(12, 15), Number: 1, Stopped: func(set placement.Set) { told <- set }})
+	for _, set := range []string{"13", "14-15", "12"} {
+		s.says(204, "stop=1&partitions="+set)
+		if got := <-told; got.String() != set {
+			t.Errorf("%s has stopped, want %s", got, set)
+		}
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+// The process before this one told the program to stop, and nobody has told it anything else since.
+func TestAProgramReportsToTheNextProcess(t *testing.T) {
+	dir := t.TempDir()
+	newSharer(t, dir, httpHooks()).publish(dividing(placement.Between(0, 15), placement.Of(12), 1))
+	s := newSharer(t, dir, httpHooks())
+	s.says(204, "partitions=12&stop=1")
+	s.publish(dividing(placement.Between(0, 15), placement.Of(12), 2))
+	if err := <-s.stopping(t.Context(), allocator.Stop{Partitions: placement.Of(12), Number: 2}); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestALateReportForAStopThatWasCalledOffDoesNotCount(t *testing.T) {

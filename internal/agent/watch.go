@@ -112,6 +112,7 @@ func (b *watchWork) recall() (left bool, err error) {
 		return false, err
 	}
 	b.last = there
+	b.gateOfParts.Show(there.Partitions.Stopping(), there.Partitions.Stop) // the program may report what it was told to stop by the process before
 	if !there.Assigned() {
 		b.last, err = b.dir.Noted()
 	}
@@ -250,16 +251,13 @@ func (b *watchWork) stopBy(hooks Hooks) func(context.Context, allocator.Stop) er
 
 // giveTime blocks until the readers of the files have had their time.
 func (b *watchWork) giveTime(ctx context.Context, stop allocator.Stop) error {
-	if stop.All {
-		return b.readers.wait(ctx)
-	}
-	return b.readers.waitSince(ctx, time.Now())
+	return b.readers.wait(ctx, stop, time.Now())
 }
 
 // awaitReport blocks until the program has reported over HTTP that its work has stopped.
 func (b *watchWork) awaitReport(ctx context.Context, _ identity.Identity, stop allocator.Stop) error {
 	if !stop.All {
-		return b.gateOfParts.Wait(ctx, stop.Partitions)
+		return b.gateOfParts.Wait(ctx, stop.Partitions, stop.Stopped)
 	}
 	b.ask(stop.Number)
 	defer b.ask(0)

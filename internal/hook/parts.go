@@ -71,17 +71,21 @@ func (p *Parts) Drained(set placement.Set, stop int) error {
 	return nil
 }
 
-// Wait blocks until the program has reported all of the partitions. If ctx ends before that, it returns the cause of ctx.
-func (p *Parts) Wait(ctx context.Context, set placement.Set) error {
+// Wait blocks until the program has reported all of the partitions, and calls stopped with those that it has reported. If ctx ends before that, it
+// returns the cause of ctx.
+func (p *Parts) Wait(ctx context.Context, set placement.Set, stopped func(placement.Set)) error {
 	for {
 		p.mu.Lock()
-		done := set.Subset(p.heard)
+		heard := set.Intersect(p.heard)
 		if p.news == nil {
 			p.news = make(chan struct{})
 		}
 		news := p.news
 		p.mu.Unlock()
-		if done {
+		if !heard.Empty() {
+			stopped(heard)
+		}
+		if set = set.Minus(heard); set.Empty() {
 			return nil
 		}
 		select {

@@ -13,7 +13,7 @@ func waits(t *testing.T, p *Parts, set placement.Set) bool {
 	t.Helper()
 	ctx, cancel := context.WithCancelCause(t.Context())
 	done := make(chan error, 1)
-	go func() { done <- p.Wait(ctx, set) }()
+	go func() { done <- p.Wait(ctx, set, func(placement.Set) {}) }()
 	p.mu.Lock()
 	heard := set.Subset(p.heard)
 	p.mu.Unlock()
@@ -32,7 +32,7 @@ func TestAReportAboutPartitionsEndsTheWaitForThem(t *testing.T) {
 	var p Parts
 	p.Show(placement.Between(12, 15), 3)
 	done := make(chan error, 1)
-	go func() { done <- p.Wait(t.Context(), placement.Between(12, 15)) }()
+	go func() { done <- p.Wait(t.Context(), placement.Between(12, 15), func(placement.Set) {}) }()
 	for _, set := range []placement.Set{placement.Of(12), placement.Of(12), placement.Between(13, 15)} {
 		if waits(t, &p, placement.Between(12, 15)) {
 			t.Error("some of the partitions were enough")

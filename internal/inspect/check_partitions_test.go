@@ -79,6 +79,18 @@ func TestPartitionsFromOutside(t *testing.T) {
 			warns: []string{"its program failed 3 times in a row"},
 			rows:  []string{ofA, "2-3 1 b waiting -", ofC, "- 1 b paused >5m"},
 		},
+		"a pod is paused, and its work on one has not stopped": {
+			change: func(n *snapshot) {
+				n.stored().Owners = placement.Owners{0: placement.Between(0, 2), 2: placement.Between(4, 5)}
+				n.locksPartitions("a", placement.Between(0, 2))
+				n.abstain("b")
+				n.edit("b", func(p *pod) { p.Receipt.Share.Partitions = placement.Of(3) })
+			},
+			finds: []string{"partitionMismatch 3 b"},
+			says:  []string{"nobody else gets them before its work on them has stopped"},
+			warns: []string{"pod b with id 1 works on no partitions"},
+			rows:  []string{"0-2 0 a owned >5m", "3 - b stopping -", ofC, "- 1 b paused >5m"},
+		},
 		"no partitions": {
 			change: func(n *snapshot) { n.unwanted(); n.forget() },
 			rows:   []string{"Deployment/worker in namespace shop has no partitions: annotation idalloc.dev/partition-count says how many there are to be"},
@@ -410,7 +422,7 @@ func TestAReportCountsPartitions(t *testing.T) {
 	if err := r.Table(&b); err != nil {
 		t.Fatal(err)
 	}
-	if want := "live pods hold 3 of 3 ids, 0 wait; they work on 4 of 6 partitions\n"; !strings.HasSuffix(b.String(), want) {
+	if want := "live pods hold 3 of 3 ids, 0 wait; they lock 4 of 6 partitions\n"; !strings.HasSuffix(b.String(), want) {
 		t.Errorf("it says %q, want at the end %q", b.String(), want)
 	}
 	if check(settledPods(3)).Partitions != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/proposal"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/placement"
 )
@@ -216,14 +217,14 @@ func (h holding) divide() division {
 			d.ids[k] = id
 		}
 	}
-	d.aims, d.known = proposal.Target(h.owner.Count, &force, h.owner.Wish, nil)
+	d.aims, d.known = proposal.Target(h.owner.Count, &force, h.owner.Wish, 0, nil)
 	return d
 }
 
 // lockedBy returns the partitions that the pod locks. What an unreadable receipt locks is not among them. A lost pod that the map does not
 // name locks none.
 func (n snapshot) lockedBy(name string) placement.Set {
-	if p := n.pods[name]; p.divides() && !n.left(p) {
+	if p := n.pods[name]; p.live() && p.Receipt.State == receipt.Locks && !n.left(p) {
 		return p.Receipt.Share.Partitions
 	}
 	return placement.Set{}
@@ -254,6 +255,8 @@ func (d division) at(k int) share {
 		return share{id, pod, Stopping}
 	case name == "":
 		return share{id, "", Awaiting}
+	case p.abstains() && pod != "": // its work on it has not stopped yet
+		return share{id, name, Stopping}
 	case p.abstains():
 		return share{id, name, Awaiting}
 	case pod == "" || !locks:

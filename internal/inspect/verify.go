@@ -148,7 +148,7 @@ func (r Report) Table(w io.Writer) error {
 		verdict = "not ok"
 	}
 	if r.Partitions != nil {
-		partitions = fmt.Sprintf("; they work on %d of %d partitions", r.Partitions.Locked, r.Partitions.Count)
+		partitions = fmt.Sprintf("; they lock %d of %d partitions", r.Partitions.Locked, r.Partitions.Count)
 	}
 	_, err := fmt.Fprintf(w, "%s: %s: live pods hold %d of %d ids, %d wait%s\n", r.Owner, verdict, r.Held, r.Count, r.Waiting, partitions)
 	return err

@@ -65,7 +65,7 @@ func New(ctx context.Context, o Options) (*Allocator, error) {
 	if err := o.complete(); err != nil {
 		return nil, err
 	}
-	a := &Allocator{o: o, clock: o.Store.Clock, log: o.Log, pace: pace.New(rand.Float64), tenure: duty.Start(o.FenceAfter > 0)}
+	a := &Allocator{o: o, clock: o.Store.Clock, log: o.Log, pace: pace.New(rand.Float64), tenure: duty.Start(o.FenceAfter > 0, receipt.Nothing())}
 	a.retry, a.contest = a.pace.Backoff(), a.pace.Backoff()
 	a.plans = plans{began: a.clock.Now(), again: a.pace.Backoff()}
 	tell := func(e event.Event) { a.happened.Tell(e) }
@@ -119,7 +119,7 @@ func (a *Allocator) Claim(ctx context.Context) (identity.Identity, error) {
 func (a *Allocator) Release(ctx context.Context, byItself bool) error {
 	a.work.failed(byItself)
 	a.known.Ends, a.known.Retry = true, time.Time{}
-	a.tenure = a.tenure.Told(receipt.Nothing()).Stopped()
+	a.tenure = a.tenure.Stopped(duty.Part{All: true})
 	a.work.ended(identity.StateReleased)
 	if a.plans.late {
 		a.tenure.Late, a.known.Unseen = true, true

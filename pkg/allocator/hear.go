@@ -17,8 +17,10 @@ import (
 
 // hear takes in what streams, timers and goroutines have brought.
 func (a *Allocator) hear() {
+	a.hearStops()
 	a.hearFence()
 	a.contact.NoteStale()
+	a.known.Away = a.contact.Away()
 	if stream := a.contact.Owner(); stream != nil {
 		owner, known, err := stream.Latest()
 		if known {

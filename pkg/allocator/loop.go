@@ -37,7 +37,7 @@ func (a *Allocator) under(ctx context.Context, done func() bool) error {
 		a.peers.Close()
 		a.contact.End()
 		a.lease.Wait()
-		a.work.forgetStop()
+		a.hearStops() // their goroutines have ended with the streams
 	}()
 	for {
 		a.hear()
@@ -52,7 +52,9 @@ func (a *Allocator) under(ctx context.Context, done func() bool) error {
 			return errOtherOwner
 		}
 		next, at := duty.Next(a.tenure, a.see(), a.known, a.clock.Now())
-		a.work.tell()
+		if next.Do != duty.Stop { // it tells what is to stop from now on
+			a.work.tell()
+		}
 		err := a.do(ctx, next, at)
 		if errors.Is(err, ErrPodGone) {
 			a.work.ended(identity.StateLost)
@@ -119,7 +121,7 @@ func (a *Allocator) do(ctx context.Context, next duty.Duty, at time.Time) error 
 	case duty.Stop:
 		a.stop(next.Share) //nolint:contextcheck // what it starts ends with the streams
 	case duty.CallOff:
-		a.callOff()
+		a.callOff(next.Part)
 	case duty.Judge:
 		return a.judge(ctx)
 	case duty.Plan:
@@ -158,8 +160,6 @@ func (a *Allocator) rest(ctx context.Context, why duty.Duty, at time.Time) error
 	case <-ctx.Done():
 	case <-timer:
 	case <-a.contact.Wake():
-	case err := <-a.work.stops:
-		a.stopEnded(err)
 	case paused := <-a.o.Pause:
 		a.work.pause(paused)
 	}

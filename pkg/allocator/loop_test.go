@@ -86,6 +86,7 @@ func (b *bench) start(pod string, change func(*allocator.Options)) *process {
 	if change != nil {
 		change(&o)
 	}
+	showsStops(b.t, &o)
 	ctx, end := context.WithCancel(b.t.Context())
 	p := &process{bench: b, pod: pod, end: end, done: make(chan error, 1)}
 	if p.alloc, err = allocator.New(ctx, o); err != nil {
@@ -314,11 +315,8 @@ func TestARemovedReceiptStopsTheWorkAndIsWrittenAgain(t *testing.T) {
 	b.until("the id again", func(now map[string]identity.Identity) bool { return now["p0"].Assigned() && now["p0"].Token > token })
 }
 
-func TestAHandOverGoesToTheNewRevision(t *testing.T) {
-	b := newBench(t, 1)
-	b.pod("old")
-	b.start("old", nil)
-	b.until("the id", has(0))
+// newer makes a pod of a second revision.
+func (b *bench) newer(name string) {
 	b.api.Put(replicaSet("rs-2", "2"))
 	b.api.Change(apifake.Deployment, apifake.Worker, func(o *unstructured.Unstructured) {
 		a := o.GetAnnotations()
@@ -326,10 +324,18 @@ func TestAHandOverGoesToTheNewRevision(t *testing.T) {
 		o.SetAnnotations(a)
 		o.Object["status"] = map[string]any{"replicas": int64(2), "updatedReplicas": int64(1), "readyReplicas": int64(1), "availableReplicas": int64(1)}
 	})
-	o := apifake.Pod("new")
+	o := apifake.Pod(name)
 	controller := true
 	o.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: apifake.Apps, Kind: "ReplicaSet", Name: "rs-2", UID: "rs2", Controller: &controller}})
 	b.api.Put(o)
+}
+
+func TestAHandOverGoesToTheNewRevision(t *testing.T) {
+	b := newBench(t, 1)
+	b.pod("old")
+	b.start("old", nil)
+	b.until("the id", has(0))
+	b.newer("new")
 	b.start("new", nil)
 	b.until("the new pod's id", func(now map[string]identity.Identity) bool { return now["new"].Assigned() && !now["old"].Assigned() })
 }

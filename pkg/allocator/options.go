@@ -47,8 +47,8 @@ type Options struct {
 	// with it.
 	Stale func(bool)
 	// Stop blocks until the work has stopped that a Stop is about. It is called after an identity was published that does not name it as
-	// owned any more. After an error the work goes on, and Stop is called again later. It is called from a goroutine of its own, one at a time.
-	// Its context ends with the process.
+	// owned any more. After an error the work goes on, and Stop is called again later. It is called from a goroutine of its own. Calls for
+	// different partitions may run side by side. Its context ends with the process, or when the call counts no more.
 	Stop func(context.Context, Stop) error
 	// Left returns what an earlier process of the pod with this UID published last, so that its work may go on. It is called once, by New.
 	// Nil: nothing is left of the work of an earlier process, however that ended.
@@ -86,6 +86,9 @@ type Stop struct {
 	// All says that all work is to stop. Otherwise only that on Partitions is.
 	All        bool
 	Partitions placement.Set
+	// Stopped may be called with some of Partitions before Options.Stop returns: the work on these has stopped, and other pods may have them, whatever
+	// becomes of the rest. It does not block.
+	Stopped func(placement.Set)
 	// Number tells this stop from others.
 	Number int
 	// Lost says that another pod may work on it already, so that there is no time to lose.

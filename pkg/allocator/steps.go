@@ -176,7 +176,7 @@ func (a *Allocator) list(ctx context.Context) error {
 func (a *Allocator) compared(by string) {
 	switch t := a.tenure; {
 	case by == "":
-		if !t.Working.Empty() && !t.Stopping && t.Lock.Share.Covers(t.Working) && (t.Surveyed || !t.Strict) && !t.Others.Any() {
+		if !t.Working.Empty() && !t.Stopping.All && t.Lock.Share.Covers(t.Working) && (t.Surveyed || !t.Strict) && !t.Others.Any() {
 			a.work.begun(t.Working)
 		}
 	case !t.Doubts && !t.Others.Slot:

@@ -14,7 +14,7 @@ import (
 func (a *Allocator) reconsider() {
 	p, worth := &a.plans, false
 	switch {
-	case !a.view.ok() || a.tenure.Stopping:
+	case !a.view.ok() || a.tenure.Stopping.All:
 	case a.tenure.Lock.State == receipt.Locks:
 		a.known.Outcome = false
 		worth = a.holderPlans()
@@ -166,8 +166,8 @@ func (a *Allocator) partitionsDue() bool {
 // lacksLong reports whether the target has given this id partitions for a while that it does not have. The pod whose id has them by the row may have died
 // after it let them go: then a plan, which reads receipts, gives them away.
 func (a *Allocator) lacksLong() bool {
-	p, mine, row := &a.plans, a.tenure.Lock.Share, a.view.owner.Record.State.Row
-	target, known := proposal.Target(a.view.owner.Count, row, a.view.owner.Wish, a.o.strategy)
+	p, mine := &a.plans, a.tenure.Lock.Share
+	target, known := a.target(mine.ID, false)
 	switch {
 	case !known || target[mine.ID].Subset(mine.Partitions):
 		p.lacksSince = time.Time{}

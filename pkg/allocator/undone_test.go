@@ -18,8 +18,8 @@ import (
 	"github.com/idalloc/idalloc/test/apifake"
 )
 
-// newer makes a ReplicaSet with this revision, and a pod of it.
-func (b *bench) newer(set, revision, pod string) {
+// of makes a ReplicaSet with this revision, and a pod of it.
+func (b *bench) of(set, revision, pod string) {
 	b.api.Put(replicaSet(set, revision))
 	o := apifake.Pod(pod)
 	controller := true
@@ -67,7 +67,7 @@ func TestWhatOthersUndoAgainAndAgainIsWrittenSeldom(t *testing.T) {
 	for name, act := range map[string]func(b *bench){
 		"a waiter's request is removed": func(b *bench) {
 			b.rolls("2", 2)
-			b.newer("rs-2", "2", "new")
+			b.of("rs-2", "2", "new")
 			undo(b, func(a map[string]string) bool {
 				_, has := a[assignment.HandoverKey]
 				delete(a, assignment.HandoverKey)
@@ -89,8 +89,8 @@ func TestWhatOthersUndoAgainAndAgainIsWrittenSeldom(t *testing.T) {
 		},
 		"two revisions take themselves for the current one": func(b *bench) {
 			b.rolls("2", 3)
-			b.newer("rs-2", "2", "one")
-			b.newer("rs-3", "2", "other")
+			b.of("rs-2", "2", "one")
+			b.of("rs-3", "2", "other")
 			b.start("one", nil)
 			b.start("other", nil)
 		},

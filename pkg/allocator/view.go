@@ -5,6 +5,9 @@ import (
 	"errors"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/duty"
 	"github.com/idalloc/idalloc/pkg/allocator/event"
 	"github.com/idalloc/idalloc/pkg/allocator/proposal"
@@ -67,7 +70,7 @@ func (a *Allocator) adopt(owner store.Owner) {
 	if owner.Controlled && !before.Controlled {
 		a.suspect()
 	}
-	if r := &a.view.request; before.Rollout.Revision != owner.Rollout.Revision && !r.granted || owner.Record.State.Handover[a.tenure.Lock.Share.ID] != r.by {
+	if r := &a.view.request; (before.Rollout.Revision != owner.Rollout.Revision || before.Generation != owner.Generation) && !r.granted || owner.Record.State.Handover[a.tenure.Lock.Share.ID] != r.by {
 		r.by, r.granted = "", false // it is judged again
 	}
 	a.plans.heard(a, before)
@@ -132,7 +135,7 @@ func (a *Allocator) follows(ctx context.Context, ref store.Ref) (bool, error) {
 // settled reports whether this process has nothing any more of an owner that it leaves.
 func (a *Allocator) settled() bool {
 	t := a.tenure
-	return t.Known && !t.Unsure && !t.Stopping && t.Lock.State != receipt.Locks && t.Lock.State != receipt.Unreadable && t.Working.Empty() && t.Lease.Empty()
+	return t.Known && t.Stopping.Empty() && t.Lock.State != receipt.Locks && t.Lock.State != receipt.Unreadable && t.Working.Empty() && t.Lease.Empty()
 }
 
 // readOwner reads the owner.
@@ -201,17 +204,10 @@ func (a *Allocator) proposed(id int) receipt.Share {
 	if !a.o.Divides || a.work.paused || a.work.rest.active {
 		return s
 	}
-	mine, wish, row := a.tenure.Lock.Share, a.view.owner.Wish, a.view.owner.Record.State.Row
-	switch {
-	case row != nil:
-		s.Of, s.Partitions = row.Count, row.Owners[id]
-	case wish.HasCount:
-		s.Of = wish.Count
-	default:
-		s.Of = mine.Of // somebody removed the row with the user's keys: it comes back
-	}
-	if s.Of > 0 {
-		s.Partitions = s.Partitions.Intersect(placement.Between(0, s.Of-1))
+	mine, row := a.tenure.Lock.Share, a.view.owner.Record.State.Row
+	force, _ := proposal.InForce(a.view.owner.Wish, row, a.said(), a.o.strategy)
+	if s.Of = force.Count; row != nil && s.Of > 0 {
+		s.Partitions = row.Owners[id].Intersect(placement.Between(0, s.Of-1))
 	}
 	if !a.o.HandsOver && mine.Of > 0 { // it cannot know when work has stopped, so it lets nothing go
 		s.Of, s.Partitions = max(s.Of, mine.Of), s.Partitions.Union(mine.Partitions)
@@ -219,26 +215,52 @@ func (a *Allocator) proposed(id int) receipt.Share {
 	return s
 }
 
-// yields returns the partitions of the id that the target gives to others, or to nobody because they are above the count.
-func (a *Allocator) yields(id int) (set placement.Set) {
-	row := a.view.owner.Record.State.Row
-	if !a.o.Divides || !a.o.HandsOver || row == nil {
-		return set
+// said returns how many partitions there are by the own receipt, 0 if it does not say so.
+func (a *Allocator) said() int {
+	if mine := a.tenure.Lock.Share; a.view.owner.Record.State.Row == nil || !mine.Partitions.Empty() {
+		return mine.Of
 	}
-	if _, listed := row.Owners[id]; !listed {
-		return set // the row is wrong, or this id is about to join
-	}
-	target, known := proposal.Target(a.view.owner.Count, row, a.view.owner.Wish, a.o.strategy)
-	if !known {
-		return set
-	}
-	for other, theirs := range target {
-		if other != id {
-			set = set.Union(theirs)
+	return 0
+}
+
+// target returns what the ids should own that the row names. With works, what this pod works on is its id's, and nothing else is, whatever the row says.
+func (a *Allocator) target(id int, works bool) (target placement.Owners, known bool) {
+	mine, row := a.tenure.Working.Partitions, a.view.owner.Record.State.Row
+	if works {
+		owners := placement.Owners{}
+		for other, set := range row.Owners {
+			owners[other] = set.Minus(mine)
 		}
+		owners[id] = mine
+		row = &assignment.Row{Count: row.Count, Strategy: row.Strategy, Owners: owners}
 	}
-	mine := a.tenure.Lock.Share.Partitions.Union(row.Owners[id])
-	return mine.Intersect(set).Union(mine.Minus(placement.Between(0, row.Count-1)))
+	return proposal.Target(a.view.owner.Count, row, a.view.owner.Wish, a.said(), a.o.strategy)
+}
+
+// yields returns the partitions of the id that the target gives to others, or to nobody because they are above the count. Of those that the pod
+// works on they are only those that go by that, too: a row that is wrong stops no work.
+func (a *Allocator) yields(id int) placement.Set {
+	mine, row := a.tenure.Lock.Share.Partitions, a.view.owner.Record.State.Row
+	if !a.o.Divides || !a.o.HandsOver || row == nil {
+		return placement.Set{}
+	}
+	force, _ := proposal.InForce(a.view.owner.Wish, row, a.said(), a.o.strategy)
+	has := mine.Union(row.Owners[id])
+	above := has.Minus(placement.Between(0, force.Count-1))
+	if _, listed := row.Owners[id]; !listed {
+		return above // the row is wrong, or this id is about to join
+	}
+	theirs := func(works bool) (set placement.Set) {
+		target, _ := a.target(id, works)
+		for other, owned := range target {
+			if other != id {
+				set = set.Union(owned)
+			}
+		}
+		return set
+	}
+	goes := theirs(false)
+	return has.Intersect(goes).Minus(a.tenure.Working.Partitions.Minus(theirs(true))).Union(above)
 }
 
 // minRefusal and maxRefusal bound for how long the work goes on after it did not stop. The time doubles with each try.
@@ -247,10 +269,14 @@ const (
 	maxRefusal = 10 * time.Minute
 )
 
-// refuse has the work go on for a while, under the same id. Without an id a slow upgrade would become an outage.
-func (a *Allocator) refuse() {
-	r := &a.view.request
-	a.known.Refused = a.clock.Now().Add(min(minRefusal<<min(r.tries, 8), maxRefusal))
+// refuse has the work on a part go on for a while, under the same id. Without an id a slow upgrade would become an outage.
+func (a *Allocator) refuse(part duty.Part) {
+	r, now := &a.view.request, a.clock.Now()
+	if !now.Before(a.known.Refused) {
+		a.known.Kept = duty.Part{}
+	}
+	a.known.Kept = a.known.Kept.And(part)
+	a.known.Refused = now.Add(min(minRefusal<<min(r.tries, 8), maxRefusal))
 	r.tries++
 }
 
@@ -274,23 +300,34 @@ func (a *Allocator) judge(ctx context.Context) error {
 	return nil
 }
 
+// wanted reports whether the pod of this name should have the slot: it lives, is this owner's and waits; and it is of the current revision and this pod
+// is not, or this pod is condemned. Nothing else that somebody writes down as a request stops work.
 func (a *Allocator) wanted(ctx context.Context, by string) (bool, error) {
-	pod, err := a.o.Store.GetPod(ctx, a.o.Namespace, by)
-	switch {
-	case errors.Is(err, store.ErrGone):
-		return false, nil
-	case err != nil:
+	owner := a.view.owner
+	pod, err := a.o.Store.GetLivePod(ctx, a.o.Namespace, by)
+	if err != nil || pod == nil {
 		return false, err
-	case pod.DeletionTimestamp != nil:
+	}
+	r, _ := receipt.Of(pod, a.ref.String())
+	if _, has := owner.Record.State.Slots.Of(by); has || r.State != receipt.Waits || pod.DeletionTimestamp != nil {
 		return false, nil
+	}
+	if !owner.Rolls() {
+		controller := metav1.GetControllerOfNoCopy(pod)
+		return controller != nil && controller.UID == owner.UID && owner.Condemned(a.pod) && !owner.Condemned(pod), nil
 	}
 	own, err := a.o.Store.RevisionOf(ctx, a.pod)
 	switch {
-	case errors.Is(err, store.ErrGone):
-		return true, nil
-	case err == nil && own.Number != "" && own.Controller != a.view.owner.UID: // the Deployment has let the ReplicaSet go
+	case errors.Is(err, store.ErrGone): // it is of no revision any more
+	case err == nil && own.Number != "" && own.Controller != owner.UID: // the Deployment has let the ReplicaSet go
 		a.suspect()
 		return false, nil
+	case err != nil || own.Current(owner):
+		return false, err
 	}
-	return err == nil && !own.Current(a.view.owner), err
+	its, err := a.o.Store.RevisionOf(ctx, pod)
+	if errors.Is(err, store.ErrGone) {
+		return false, nil
+	}
+	return err == nil && its.Controller == owner.UID && its.Current(owner), err
 }

@@ -2,6 +2,8 @@ package allocator
 
 import (
 	"context"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/duty"
@@ -31,11 +33,11 @@ type work struct {
 	since, resumed time.Time
 	// failures counts how often in a row the program failed.
 	failures int
-	// stopping is the stop under way, recall calls it off, and stops gets its result. number is that of the last.
-	stopping *Stop
-	recall   context.CancelFunc
-	stops    chan error
-	number   int
+	// stops are under way, each about another part of the work, and number is that of the last. news takes in what they bring. mu guards it.
+	stops  []*stop
+	number int
+	mu     sync.Mutex
+	news   []func()
 	// fenced says that the id ended for lack of contact.
 	fenced bool
 	// paused says that the process wants no partitions for now.
@@ -45,17 +47,23 @@ type work struct {
 	listenAt time.Time
 }
 
+// stop is a call of Options.Stop, about the work that has not stopped yet. end calls it off.
+type stop struct {
+	duty.Part
+
+	number int
+	end    context.CancelFunc
+}
+
 // begin takes in what an earlier process of the pod left.
 func (w *work) begin(a *Allocator) {
-	w.a, w.paused, w.stops, w.number = a, a.o.Paused, make(chan error, 1), a.o.LastStop
+	w.a, w.paused, w.number = a, a.o.Paused, a.o.LastStop
 	w.shown = identity.Pending(a.o.Pod, a.o.Namespace)
 	w.shown.Owner = a.ref.Owner()
 	if a.o.Left != nil {
 		w.left = a.o.Left(string(a.o.PodUID))
 	}
-	if w.left.State == "" || w.left.ID == identity.None {
-		a.tenure = a.tenure.Told(receipt.Nothing()).Stopped() // nothing is left of the work of an earlier process
-	}
+	a.tenure.Working = w.leftBehind()
 	w.failures = a.receipt().Failures()
 	a.beginRest()
 	w.resumes(a.clock.Now())
@@ -133,7 +141,8 @@ func (w *work) tokens(set placement.Set) (out []identity.Share) {
 // tell publishes the identity, if it is news.
 func (w *work) tell() {
 	a, t := w.a, w.a.tenure
-	state, ends := identity.StatePending, t.Stopping && t.Keep.Empty()
+	state := identity.StatePending
+	shows := w.confirmed || w.shown.Assigned() || len(w.stops) > 0 && !t.Stopping.All // it is to stop a part of what the process before this one published
 	switch at := t.Working; {
 	case a.known.Ends:
 		state = identity.StateReleased
@@ -142,14 +151,14 @@ func (w *work) tell() {
 			a.lease.Fence() // the goroutine that watches the time may not have run yet
 		}
 		state = identity.StateFenced
-	case !w.confirmed && w.stopping == nil && (!t.Known || t.Lock.State == receipt.Locks):
+	case !shows && len(w.stops) == 0 && (!t.Known || t.Lock.State == receipt.Locks):
 		return // what the process before this one published stays in force, or it is about to take a slot
-	case at.Empty() || t.Unsure:
+	case at.Empty() || !shows && t.Lock.State != receipt.Locks:
 	case t.Known && t.Lock.State != receipt.Locks:
 		state = identity.StateLost
-	case ends || at.ID >= a.count() && a.view.ok():
+	case t.Stopping.All || at.ID >= a.count() && a.view.ok():
 		state = identity.StateDraining
-	case w.confirmed:
+	case shows:
 		state = identity.StateAssigned
 	}
 	w.publish(state)
@@ -171,17 +180,13 @@ func (w *work) publish(state identity.State) {
 	if a.view.ok() {
 		next.Count = a.count()
 	}
-	if state == identity.StateDraining && w.stopping != nil && w.stopping.All {
-		next.Stop = w.stopping.Number
+	if state == identity.StateDraining && len(w.stops) > 0 && w.stops[0].All {
+		next.Stop = w.stops[0].number
 	}
 	if at := a.tenure.Working; state == identity.StateAssigned {
 		next.ID, next.Token = at.ID, w.token
 		if a.o.Divides {
-			var stopping placement.Set
-			if w.stopping != nil {
-				stopping = w.stopping.Partitions
-			}
-			next.Partitions = identity.PartitionsOf(at.Of, w.tokens(at.Partitions), stopping, w.number)
+			next.Partitions = identity.PartitionsOf(at.Of, w.tokens(at.Partitions), a.tenure.Stopping.Partitions, w.number)
 		}
 	} else if a.o.Divides {
 		next.Partitions = identity.PartitionsOf(0, nil, placement.Set{}, w.number)
@@ -194,39 +199,39 @@ func (w *work) publish(state identity.State) {
 	a.o.Publish(next)
 }
 
-// stop tells the work to stop, except for that on keep.
+// stop tells the work to stop, except for that on keep. What was told before goes on stopping, unless all is to stop now.
 func (a *Allocator) stop(keep receipt.Share) {
-	w := &a.work
-	working := a.tenure.Working
-	if a.tenure.Unsure && !w.confirmed {
-		working = w.leftBehind()
-	}
+	w, before := &a.work, a.tenure.Stopping
 	a.tenure = a.tenure.Told(keep)
-	if keep.Covers(working) { // no work can be under way beside it
-		a.stopEnded(nil)
-		return
+	t := a.tenure
+	s := &stop{Part: t.Stopping.Minus(before), number: w.number + 1}
+	if s.All {
+		s.Partitions = t.Working.Partitions
+		for _, other := range w.stops {
+			other.end()
+		}
+		w.stops = nil
 	}
-	w.number++
-	lost := a.tenure.Lock.State != receipt.Locks
-	stop := Stop{All: keep.Empty() || working.ID != keep.ID, Partitions: working.Partitions.Minus(keep.Partitions), Number: w.number}
-	stop.Lost = lost || a.tenure.Taken || a.tenure.Others.Any() // another pod may be at it
-	w.stopping = &stop
+	var ctx context.Context
+	ctx, s.end = context.WithCancel(a.contact.Streams())
+	w.stops, w.number = append(w.stops, s), s.number
 	w.tell()
+	lost := t.Lock.State != receipt.Locks
+	told := Stop{All: s.All, Partitions: s.Partitions, Number: s.number, Lost: lost || t.Taken || t.Others.Any()} // another pod may be at it
+	told.Stopped = func(set placement.Set) { a.brings(func() { a.partStopped(s, set) }) }
 	switch {
-	case lost && !working.Empty():
-		a.happened.Tell(event.Lost{ID: working.ID, Token: w.token, Reason: "the receipt was changed or removed"})
-	case !stop.All:
-		a.happened.Tell(event.Revoked{ID: working.ID, Partitions: stop.Partitions.String(), Stop: stop.Number})
+	case lost:
+		a.happened.Tell(event.Lost{ID: t.Working.ID, Token: w.token, Reason: "the receipt was changed or removed"})
+	case !s.All:
+		a.happened.Tell(event.Revoked{ID: t.Working.ID, Partitions: s.Partitions.String(), Stop: s.number})
 	}
-	var streams context.Context
-	streams, w.recall = context.WithCancel(a.contact.Streams())
 	retry := a.pace.Backoff()
 	a.contact.Go(func(context.Context) {
 		for {
-			err := a.o.Stop(streams, stop)
-			if err == nil || !stop.Lost || streams.Err() != nil {
-				w.stops <- err
-				a.contact.Ring()
+			err := a.o.Stop(ctx, told)
+			if err == nil || !told.Lost || ctx.Err() != nil {
+				off := ctx.Err() != nil
+				a.brings(func() { a.stopEnded(s, err, off) })
 				return
 			}
 			// Log: an error: somebody changed the pod's receipt, or another pod locks the same, and the program goes on.
@@ -235,57 +240,84 @@ func (a *Allocator) stop(keep receipt.Share) {
 			timer := a.clock.NewTimer(retry.Next())
 			select {
 			case <-timer.C():
-			case <-streams.Done():
+			case <-ctx.Done():
 				timer.Stop()
 			}
 		}
 	})
 }
 
-// callOff says that the work need not stop any more that was told to.
-func (a *Allocator) callOff() {
-	a.tenure = a.tenure.Recalled()
-	a.work.recall()
+// brings has the loop take in what a stop brings. It may be called from any goroutine.
+func (a *Allocator) brings(takeIn func()) {
+	a.work.mu.Lock()
+	defer a.work.mu.Unlock()
+	a.work.news = append(a.work.news, takeIn)
+	a.contact.Ring()
+}
+
+// hearStops takes in what stops have brought.
+func (a *Allocator) hearStops() {
+	w := &a.work
+	w.mu.Lock()
+	heard := w.news
+	w.news = nil
+	w.mu.Unlock()
+	for _, takeIn := range heard {
+		takeIn()
+	}
+}
+
+// callOff says that the work on this part need not stop any more that was told to. What was told to stop together with it is told again.
+func (a *Allocator) callOff(part duty.Part) {
+	for _, s := range a.work.stops {
+		if part.All || !s.Partitions.Intersect(part.Partitions).Empty() {
+			a.tenure = a.tenure.Recalled(s.Part)
+			s.end()
+		}
+	}
 }
 
 // leftBehind is the work that an earlier process of the pod may have left.
 func (w *work) leftBehind() receipt.Share {
-	if w.left.State == "" {
+	if w.left.State == "" || w.left.ID == identity.None {
 		return receipt.Nothing()
 	}
-	return receipt.Share{ID: w.left.ID, Partitions: w.left.Partitions.Owned().Union(w.left.Partitions.Stopping())}
+	p := w.left.Partitions
+	return receipt.Share{ID: w.left.ID, Of: p.Count, Partitions: p.Owned().Union(p.Stopping())}
 }
 
-// forgetStop ends a stop whose goroutine has ended with the streams.
-func (w *work) forgetStop() {
-	if w.stopping == nil {
-		return
-	}
-	select {
-	case err := <-w.stops:
-		w.a.stopEnded(err)
-	default:
+// partStopped takes in that the work on partitions has stopped. A stop counts no more when all work was told to stop after it.
+func (a *Allocator) partStopped(s *stop, set placement.Set) {
+	if slices.Contains(a.work.stops, s) {
+		a.workStopped(duty.Part{Partitions: set.Intersect(s.Partitions)})
+		s.Partitions = s.Partitions.Minus(set) // the work on these may begin again before the stop ends
 	}
 }
 
-// stopEnded takes in how a stop ended.
-func (a *Allocator) stopEnded(err error) {
+func (a *Allocator) workStopped(part duty.Part) {
 	w := &a.work
-	recalled := a.tenure.CalledOff
-	if w.stopping = nil; w.recall != nil {
-		w.recall()
+	a.tenure = a.tenure.Stopped(part)
+	if part.All {
+		w.confirmed = false
 	}
-	if err == nil {
-		w.confirmed = w.confirmed && !a.tenure.Keep.Empty()
-		a.tenure = a.tenure.Stopped()
+}
+
+// stopEnded takes in how a stop ended, and whether it was called off.
+func (a *Allocator) stopEnded(s *stop, err error, off bool) {
+	s.end()
+	at := slices.Index(a.work.stops, s)
+	if at < 0 {
 		return
 	}
-	a.tenure = a.tenure.Resumed()
-	if a.contact.Streams().Err() == nil && !recalled {
+	if a.work.stops = slices.Delete(a.work.stops, at, at+1); err == nil {
+		a.workStopped(s.Part)
+		return
+	}
+	if a.tenure = a.tenure.Resumed(s.Part); !off && !s.Empty() {
 		// Log: an error: `Options.Stop` returned an error, or the drain hook failed, or `--drain-timeout` is over. The error quotes
 		// the end of the command's output. The id, or the partitions, stay with this pod.
 		// Do: find out why the program does not stop.
 		a.log.Error(err, "the work has not stopped; what it is on is kept, and the program is asked again")
-		a.refuse()
+		a.refuse(s.Part)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"net/http/httputil"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,6 +32,7 @@ type Server struct {
 	proxy *httputil.ReverseProxy
 	http  *httptest.Server
 	news  chan struct{} // has one if there was a write that Await has not looked at
+	away  atomic.Bool
 
 	mu       sync.Mutex
 	requests []string
@@ -63,6 +65,10 @@ func (s *Server) Before(f func(w http.ResponseWriter, r *http.Request) (answered
 
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if s.away.Load() {
+		Refuse(w, http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "the API server is away")
+		return
+	}
 	_, object, _ := strings.Cut(r.URL.Path, "/namespaces/"+Namespace+"/")
 	if selector := r.URL.Query().Get("labelSelector"); selector != "" {
 		object += "?" + selector
@@ -77,6 +83,13 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.proxy.ServeHTTP(w, r)
 	if r.Method != http.MethodGet {
 		s.wrote()
+	}
+}
+
+// Away has the server do nothing, and break the connections that it has, until it is called with false.
+func (s *Server) Away(away bool) {
+	if s.away.Store(away); away {
+		s.http.CloseClientConnections()
 	}
 }
 

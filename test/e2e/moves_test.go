@@ -159,7 +159,7 @@ func (w *workload) worksFor(ctx context.Context, owner string) {
 	Eventually(func(g Gomega, ctx context.Context) {
 		code, said := w.verdict(ctx, owner)
 		g.Expect(code).To(BeZero(), said)
-		g.Expect(said).To(ContainSubstring("live pods hold %d of %d ids, 0 wait; they work on %d of %d partitions", n, n, w.divides, w.divides))
+		g.Expect(said).To(ContainSubstring("live pods hold %d of %d ids, 0 wait; they lock %d of %d partitions", n, n, w.divides, w.divides))
 	}).WithContext(ctx).Should(Succeed())
 }
 

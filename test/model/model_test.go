@@ -19,6 +19,7 @@ func TestNoTwoAreAtWorkOnOneThing(t *testing.T) {
 		"two slots":                 {pods: 2, slots: 2, writes: 3, crashes: 1, unanswered: 1, outlives: true},
 		"three pods":                {pods: 3, slots: 1, writes: 2, unanswered: 1, outlives: true},
 		"two slots and a partition": {pods: 2, slots: 2, parts: 1, writes: 2, unanswered: 1},
+		"two partitions":            {pods: 2, slots: 2, parts: 2, writes: 2},
 		"two strict pods":           {pods: 2, slots: 1, writes: 4, cut: 1, strict: all, progress: true},
 		"a Lease is let go late":    {pods: 2, slots: 1, writes: 3, unanswered: 1, forced: 1, strict: all},
 		"a strict pod is forced":    {pods: 2, slots: 1, writes: 3, cut: 1, forced: 1, strict: all},
@@ -83,6 +84,7 @@ func TestEachStepThatIsLeftOutIsMissed(t *testing.T) {
 		noList: base, noRenewal: base, sameBytes: base, noTest: base, noRead: base, fastGive: base, noHeld: base, early: base,
 		noLease: strict, noRefence: strict, noSurvey: {pods: 2, slots: 2, parts: 1, writes: 3, cut: 1, forced: 1, strict: all},
 		noStrict:    {pods: 2, slots: 1, writes: 3, stripped: 1, strict: all},
+		noParts:     {pods: 2, slots: 2, parts: 2, writes: 3},
 		noLoosening: {pods: 2, slots: 1, writes: 4, unanswered: 1, forced: 1, strict: all},
 	} {
 		t.Run(string(without), func(t *testing.T) {

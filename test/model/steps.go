@@ -12,15 +12,11 @@ func (m *model) next(w world) (out []edge) {
 		p := w.pods[i]
 		if !p.alive {
 			to := w
-			to.pods[i].alive, to.pods[i].tenure = true, m.fresh(i)
+			to.pods[i].alive, to.pods[i].tenure = true, m.fresh(i, p.work)
 			out = append(out, edge{pod: i, what: "starts", to: to})
 			continue
 		}
-		if p.tenure.stopping {
-			to := w
-			to.pods[i].stopped()
-			out = append(out, edge{pod: i, what: "hears that work has stopped", to: to})
-		}
+		out = append(out, m.stops(w, i)...)
 		if p.tenure.doubts {
 			to := w
 			to.pods[i].tenure.note(duty.Tenure.Sure)
@@ -39,6 +35,40 @@ func (m *model) next(w world) (out []edge) {
 		out = append(out, m.expiry(w, id)...)
 		out = append(out, m.letGoLate(w, id)...)
 		out = append(out, strip(w, id)...)
+	}
+	return out
+}
+
+// stops returns how stops that are under way may go on. Each part of the work stops when it does.
+func (m *model) stops(w world, i int) (out []edge) {
+	ends := func(what string, s part, change func(duty.Tenure, duty.Part) duty.Tenure, works bool) {
+		to := w
+		p := &to.pods[i]
+		if !works {
+			p.work = p.work.minus(s)
+		}
+		p.tenure.note(func(t duty.Tenure) duty.Tenure { return change(t, s.shipped()) })
+		out = append(out, edge{pod: i, what: what, about: lock{state: locks, share: share{parts: s.parts}}, to: to})
+	}
+	t := w.pods[i].tenure
+	for k := range m.parts {
+		one := part{parts: 1 << k}
+		switch told := t.stopping.parts&one.parts != 0; {
+		case !told && (!t.stopping.all || t.working.parts&one.parts == 0):
+		case m.without == noParts && told:
+			ends("hears that work has stopped on one of", one, func(t duty.Tenure, _ duty.Part) duty.Tenure { return t.Stopped(t.Stopping) }, false)
+		default:
+			ends("hears that work has stopped on", one, duty.Tenure.Stopped, false)
+		}
+		if t.calledOff.parts&one.parts != 0 {
+			ends("hears that work goes on on", one, duty.Tenure.Resumed, true)
+		}
+	}
+	if t.stopping.all {
+		ends("hears that all work has stopped", part{all: true}, duty.Tenure.Stopped, false)
+	}
+	if t.calledOff.all {
+		ends("hears that all work goes on", part{all: true}, duty.Tenure.Resumed, true)
 	}
 	return out
 }
@@ -109,7 +139,7 @@ func (m *model) faults(w world, i int) (out []edge) {
 	if w.crashes > 0 && p.alive {
 		add("loses its process", func(to *world, q *pod) {
 			to.crashes--
-			q.alive, q.tenure = false, m.fresh(i)
+			q.alive, q.tenure = false, m.fresh(i, nothing())
 			if !m.outlives {
 				q.work = nothing()
 			}
@@ -199,12 +229,12 @@ func (m *model) do(w world, i int, a action) []edge {
 	case duty.Stop:
 		p.tenure.note(func(t duty.Tenure) duty.Tenure { return t.Told(a.share.shipped()) })
 		if m.without == fastGive {
-			p.tenure.note(duty.Tenure.Stopped)
+			p.tenure.note(func(t duty.Tenure) duty.Tenure { return t.Stopped(t.Stopping) })
 		}
 		return []edge{{pod: i, what: "stops all but", about: lock{state: locks, share: a.share}, to: to}}
 	case duty.CallOff:
-		p.tenure.note(duty.Tenure.Resumed)
-		return []edge{{pod: i, what: "lets its work go on", to: to}}
+		p.tenure.note(func(t duty.Tenure) duty.Tenure { return t.Recalled(a.part.shipped()) })
+		return []edge{{pod: i, what: "calls a stop off", to: to}}
 	case duty.Rest, duty.ReadOwner, duty.Judge, duty.Plan: // not about locks
 	}
 	return nil
@@ -291,17 +321,6 @@ func (p *pod) read(without step) {
 		return t
 	})
 	p.tenure.receipt.bytes = bytes
-}
-
-func (p *pod) stopped() {
-	keep := p.tenure.keep
-	if p.work.id != keep.id {
-		p.work = nothing()
-	} else {
-		p.work.parts &= keep.parts
-		p.work.divides = p.work.divides && keep.divides
-	}
-	p.tenure.note(duty.Tenure.Stopped)
 }
 
 // failed takes in that a write failed, and may arrive late.

@@ -33,6 +33,7 @@ const (
 	noSurvey    step = "T3 in strict mode: the others' Leases are not listed"
 	noLease     step = "T2 in strict mode: a Lease is taken whoever has it"
 	noRefence   step = "T3 after an interruption: work goes on under a Lease that is renewed"
+	noParts     step = "the parts: all has stopped that was told to, as soon as a part of it has"
 	noLoosening step = "T3 in strict mode: a Lease that was told to go without an answer counts as held"
 	noStrict    step = "T3 in strict mode: the receipts of strict pods are not listed"
 	noHeld      step = "a restart: a holder gives way to a pod that came later"
@@ -69,13 +70,19 @@ type action struct {
 	do    duty.Do
 	lock  lock
 	share share
+	part  part
 }
 
-// share, lock and tenure are the shipped types in a form that can be the key of a map. parts is a mask.
+// share, part, lock and tenure are the shipped types in a form that can be the key of a map. parts is a mask.
 type share struct {
 	id      int8
 	divides bool
 	parts   uint8
+}
+
+type part struct {
+	all   bool
+	parts uint8
 }
 
 type lock struct {
@@ -95,10 +102,11 @@ type written struct {
 }
 
 type tenure struct {
-	known, renewed, listed, surveyed, unsure, stopping, doubts, slotTaken, strict, loose, late, leaseTaken bool
-	receipt                                                                                                written
-	partsTaken                                                                                             uint8
-	working, keep, lease                                                                                   share
+	known, renewed, listed, surveyed, unbroken, doubts, slotTaken, strict, loose, late, leaseTaken bool
+	receipt                                                                                        written
+	partsTaken                                                                                     uint8
+	working, lease                                                                                 share
+	stopping, calledOff                                                                            part
 }
 
 type pod struct {
@@ -168,11 +176,13 @@ func (m *model) first() world {
 }
 
 func (m *model) newPod(i int, wrote uint8) pod {
-	return pod{receipt: written{lock: lock{share: nothing()}}, tenure: m.fresh(i), work: nothing(), ghost: nothing(), wrote: wrote}
+	return pod{receipt: written{lock: lock{share: nothing()}}, tenure: m.fresh(i, nothing()), work: nothing(), ghost: nothing(), wrote: wrote}
 }
 
-// fresh is what a process knows that starts.
-func (m *model) fresh(i int) tenure { return tenureOf(duty.Start(m.strict[i]), 0) }
+// fresh is what a process knows that starts. Its files say on what work may go on.
+func (m *model) fresh(i int, left share) tenure {
+	return tenureOf(duty.Start(m.strict[i], left.shipped()), 0)
+}
 
 // actions returns all that a process may do next, whatever is wanted of it.
 func (m *model) actions(t tenure) []action {
@@ -182,7 +192,7 @@ func (m *model) actions(t tenure) []action {
 	var out []action
 	for _, wish := range m.wishes() {
 		d := duty.Step(t.shipped(), wish)
-		a := action{do: d.Do, lock: lockOf(d.Lock), share: shareOf(d.Share)}
+		a := action{do: d.Do, lock: lockOf(d.Lock), share: shareOf(d.Share), part: partOf(d.Part)}
 		if !slices.Contains(out, a) {
 			out = append(out, a)
 		}
@@ -226,7 +236,7 @@ func (w world) heard() bool {
 		if p.alive && p.tenure.known && p.receipt.bytes != p.tenure.receipt.bytes {
 			return false
 		}
-		if !p.alive && p.work != nothing() || p.tenure.stopping || p.alive && (!p.tenure.known || p.tenure.unsure) {
+		if !p.alive && p.work != nothing() || p.tenure.stopping != (part{}) || p.alive && !p.tenure.known {
 			return false
 		}
 		if r := p.tenure.receipt.share; p.tenure.working.id != receipt.NoID && p.tenure.working.id != r.id || p.tenure.working.parts&^r.parts != 0 {
@@ -295,6 +305,19 @@ func (s share) shipped() receipt.Share {
 	return receipt.Share{ID: int(s.id), Of: of, Partitions: set(s.parts)}
 }
 
+// minus is the share without a part of it.
+func (s share) minus(p part) share {
+	if p.all {
+		return nothing()
+	}
+	s.parts &^= p.parts
+	return s
+}
+
+func partOf(p duty.Part) part { return part{p.All, mask(p.Partitions)} }
+
+func (p part) shipped() duty.Part { return duty.Part{All: p.all, Partitions: set(p.parts)} }
+
 func lockOf(l duty.Lock) lock {
 	return lock{int8(l.State), shareOf(l.Share), held{l.Held.Slot, mask(l.Held.Partitions)}} //nolint:gosec // one of five
 }
@@ -330,9 +353,9 @@ func (s share) String() string {
 
 func (t tenure) shipped() duty.Tenure {
 	return duty.Tenure{
-		Known: t.known, Lock: t.receipt.shipped(), Renewed: t.renewed, Listed: t.listed, Surveyed: t.surveyed,
-		Others: duty.Others{Slot: t.slotTaken, Partitions: set(t.partsTaken)}, Working: t.working.shipped(), Unsure: t.unsure,
-		Stopping: t.stopping, Keep: t.keep.shipped(), Doubts: t.doubts, Strict: t.strict, Lease: t.lease.shipped(), Loose: t.loose, Late: t.late,
+		Known: t.known, Lock: t.receipt.shipped(), Renewed: t.renewed, Listed: t.listed, Surveyed: t.surveyed, Unbroken: t.unbroken,
+		Others: duty.Others{Slot: t.slotTaken, Partitions: set(t.partsTaken)}, Working: t.working.shipped(),
+		Stopping: t.stopping.shipped(), CalledOff: t.calledOff.shipped(), Doubts: t.doubts, Strict: t.strict, Lease: t.lease.shipped(), Loose: t.loose, Late: t.late,
 		Taken: t.leaseTaken,
 	}
 }
@@ -340,9 +363,9 @@ func (t tenure) shipped() duty.Tenure {
 // tenureOf is the inverse of shipped. bytes are those of the receipt.
 func tenureOf(t duty.Tenure, bytes uint8) tenure {
 	return tenure{
-		known: t.Known, receipt: written{lockOf(t.Lock), bytes}, renewed: t.Renewed, listed: t.Listed, surveyed: t.Surveyed,
-		slotTaken: t.Others.Slot, partsTaken: mask(t.Others.Partitions), working: shareOf(t.Working), unsure: t.Unsure,
-		stopping: t.Stopping, keep: shareOf(t.Keep), doubts: t.Doubts, strict: t.Strict, lease: shareOf(t.Lease), loose: t.Loose, late: t.Late,
+		known: t.Known, receipt: written{lockOf(t.Lock), bytes}, renewed: t.Renewed, listed: t.Listed, surveyed: t.Surveyed, unbroken: t.Unbroken,
+		slotTaken: t.Others.Slot, partsTaken: mask(t.Others.Partitions), working: shareOf(t.Working),
+		stopping: partOf(t.Stopping), calledOff: partOf(t.CalledOff), doubts: t.Doubts, strict: t.Strict, lease: shareOf(t.Lease), loose: t.Loose, late: t.Late,
 		leaseTaken: t.Taken,
 	}
 }

@@ -116,6 +116,9 @@ func (c *Contact) Pod() *watch.PodStream {
 // UpToDate reports whether the watch of the owner may be relied on.
 func (c *Contact) UpToDate() bool { return c.owner != nil && c.owner.Synced() && !c.stale }
 
+// Away reports whether contact is lost.
+func (c *Contact) Away() bool { return c.stale }
+
 // Healthy returns an error if the loop has been at one thing for too long. It may be called from any goroutine.
 func (c *Contact) Healthy() error {
 	const most = 2 * time.Minute // several requests in a row, each bounded by store.RequestTimeout

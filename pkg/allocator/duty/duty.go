@@ -30,6 +30,9 @@ type Held struct {
 	Partitions placement.Set
 }
 
+// within reports whether i says as much.
+func (h Held) within(i Held) bool { return (i.Slot || !h.Slot) && h.Partitions.Subset(i.Partitions) }
+
 // Blocks returns what of mine another pod's lock keeps this pod from. If only this one says that it holds a thing, the other one came later, and
 // gives way.
 func (other Lock) Blocks(mine Lock) (o Others) {
@@ -98,7 +101,7 @@ const (
 	Begin
 	// Stop is to tell the work to stop, except for that on Duty.Share. It does not wait for it.
 	Stop
-	// CallOff is to say that the work need not stop any more that was told to. It may have stopped all the same.
+	// CallOff is to say that the work on Duty.Part need not stop any more that was told to. It may have stopped all the same.
 	CallOff
 	// ReadOwner is to read the owner.
 	ReadOwner
@@ -113,29 +116,31 @@ type Duty struct {
 	Do    Do
 	Lock  Lock
 	Share receipt.Share
+	Part  Part
 	// Why says why a process rests.
 	Why Why
 }
 
 // Step returns what the process does next about its locks. It is Rest if nothing is to be done.
 func Step(t Tenure, w Wish) Duty {
-	switch {
+	want := t.want(w)
+	keep := want.Within(t.Lock.Share)
+	surplus := t.beyond(keep)
+	switch needless := t.Stopping.Minus(surplus).Minus(t.CalledOff); {
+	case !needless.Empty():
+		return Duty{Do: CallOff, Part: needless}
 	case !t.Known:
 		return Duty{Do: ReadPod}
-	case t.Stopping && t.needless(w):
-		return Duty{Do: CallOff}
-	case t.Stopping:
+	case t.stopsNow(surplus.Minus(t.Stopping)):
+		return Duty{Do: Stop, Share: t.Working.Within(keep)}
+	case t.Stopping.All && (t.Working.Empty() || !want.Empty()), t.Lock.State != receipt.Locks && !t.Working.Empty():
 		return Duty{Do: Rest, Why: WorkStops}
-	case t.Unsure || !t.Lock.Share.Covers(t.Working): // an earlier process's work, or the receipt was taken away
-		return Duty{Do: Stop, Share: t.Working.Within(t.Lock.Share)}
 	case t.Lock.State == receipt.Unreadable: // somebody else wrote it
 		return Duty{Do: Write, Lock: waiting()}
 	case t.Lock.State != receipt.Locks:
 		return t.wait(w)
-	case w.Give:
-		return t.give()
-	case t.Taken:
-		return t.shrink(receipt.Nothing(), waiting())
+	case want.Empty():
+		return t.leave(w)
 	case t.Strict && !t.secured(t.Lock.Share):
 		return t.secure(t.Lock.Share)
 	case !t.Renewed:
@@ -144,17 +149,38 @@ func Step(t Tenure, w Wish) Duty {
 		return Duty{Do: List}
 	case t.Strict && !t.Surveyed:
 		return Duty{Do: Survey}
-	case t.Others.Any():
-		return t.withdraw()
+	case t.Others.Any() && t.Doubts:
+		return Duty{Do: List}
 	}
-	return t.hold(w)
+	return t.hold(want, w.Note)
 }
 
-// needless reports whether the stop under way would not be asked for now.
-func (t Tenure) needless(w Wish) bool {
-	now := t
-	now.Stopping = false
-	return !t.CalledOff && Step(now, w).Do != Stop
+// stopsNow reports whether this part of the work is to be told to stop now. A process that resumes tells a part of the work under its lock to stop
+// when T3 has let it go on with the rest: before that it does not know under which token the rest goes on.
+func (t Tenure) stopsNow(part Part) bool {
+	listed := t.Unbroken || t.Renewed && t.Listed && (t.Surveyed || !t.Strict)
+	return !part.Empty() && (part.All || listed || !t.beyond(t.Lock.Share).Empty())
+}
+
+// want is what the pod is to have of its slot: Nothing if it is to give that up. It may not have what other pods lock, too, unless
+// they may withdraw.
+func (t Tenure) want(w Wish) receipt.Share {
+	want, others := t.Lock.Share, t.Others
+	if t.Doubts {
+		others = Others{}
+	}
+	if w.Give || t.Taken || others.Slot {
+		return receipt.Nothing()
+	}
+	if w.Propose.ID == want.ID {
+		want.Of = w.Propose.Of
+		want.Partitions = want.Partitions.Union(w.Propose.Partitions)
+	}
+	want.Partitions = want.Partitions.Minus(w.Yield).Minus(others.Partitions)
+	if want.Of == 0 {
+		want.Partitions = placement.Set{}
+	}
+	return want
 }
 
 // wait is for a pod that locks nothing. No work is under way.
@@ -200,64 +226,44 @@ func (t Tenure) secure(share receipt.Share) Duty {
 	return Duty{Do: Secure, Share: share}
 }
 
-// give lets the slot go, once the work has stopped. The Lease goes first, so that the next pod finds it free.
-func (t Tenure) give() Duty {
+// leave lets the slot go, once the work has stopped. Other ids get before that what has stopped already and is to be theirs. When the pod gives
+// the slot, the Lease goes first, so that the next pod finds it free.
+func (t Tenure) leave(w Wish) Duty {
+	rest := t.Lock.Share
+	rest.Partitions = rest.Partitions.Minus(w.Yield.Minus(t.Working.Partitions))
 	switch {
+	case !t.Working.Empty() && !rest.Equal(t.Lock.Share):
+		return Duty{Do: Write, Lock: t.locks(rest)}
 	case !t.Working.Empty():
-		return Duty{Do: Stop, Share: receipt.Nothing()}
+		return Duty{Do: Rest, Why: WorkStops}
+	case !w.Give:
+		return Duty{Do: Write, Lock: waiting()}
 	case !t.Lease.Empty():
 		return t.secure(receipt.Nothing())
 	}
 	return Duty{Do: Write, Lock: gaveUp()}
 }
 
-// withdraw takes out of the receipt what other pods lock, too. An earlier process's work on it stops before.
-func (t Tenure) withdraw() Duty {
-	if t.Doubts {
-		return Duty{Do: List}
-	}
-	rest, lock := receipt.Nothing(), waiting()
-	if !t.Others.Slot {
-		rest = t.Lock.Share
-		rest.Partitions = rest.Partitions.Minus(t.Others.Partitions)
-		lock = t.locks(rest)
-	}
-	return t.shrink(rest, lock)
-}
-
-// shrink writes a lock of less, once the work on the rest has stopped.
-func (t Tenure) shrink(to receipt.Share, lock Lock) Duty {
-	if !to.Covers(t.Working) {
-		return Duty{Do: Stop, Share: t.Working.Within(to)}
-	}
-	return Duty{Do: Write, Lock: lock}
-}
-
-// hold is for a pod that has what its receipt locks.
-func (t Tenure) hold(w Wish) Duty {
-	mine := t.Lock.Share
-	want := mine
-	want.Partitions = mine.Partitions.Minus(w.Yield)
-	if w.Propose.ID == mine.ID {
-		want.Of = w.Propose.Of
-		want.Partitions = want.Partitions.Union(w.Propose.Partitions.Minus(w.Yield))
-	}
-	if want.Of == 0 {
-		want.Partitions = placement.Set{}
-	}
+// hold is for a pod that has what its receipt locks. It locks what it is to have and what it still works on. Work begins only where none is
+// to stop.
+func (t Tenure) hold(want receipt.Share, note bool) Duty {
+	mine, lock := t.Lock.Share, want
+	lock.Partitions = want.Partitions.Union(t.Working.Partitions.Intersect(mine.Partitions))
+	begin := mine
+	begin.Partitions = mine.Partitions.Minus(t.Stopping.Partitions.Minus(t.Working.Partitions))
 	switch {
-	case !want.Covers(t.Working):
-		return Duty{Do: Stop, Share: t.Working.Within(want)}
-	case !want.Equal(mine) && t.Strict && !t.Lease.Covers(both(mine, want)):
-		return t.secure(both(mine, want)) // the receipt locks the one until it locks the other
-	case !want.Equal(mine):
-		return Duty{Do: Write, Lock: t.locks(want)}
-	case !t.Working.Equal(mine):
-		return Duty{Do: Begin, Share: mine}
+	case !lock.Equal(mine) && t.Strict && !t.Lease.Covers(both(mine, lock)):
+		return t.secure(both(mine, lock)) // the receipt locks the one until it locks the other
+	case !lock.Equal(mine):
+		return Duty{Do: Write, Lock: t.locks(lock)}
+	case !t.Working.Equal(begin):
+		return Duty{Do: Begin, Share: begin}
 	case t.Strict && !t.Lease.Equal(mine):
 		return t.secure(mine)
-	case w.Note && !t.Strict && (!t.Lock.Held.Slot || !mine.Partitions.Subset(t.Lock.Held.Partitions)):
+	case note && !t.locks(mine).Held.within(t.Lock.Held):
 		return Duty{Do: Write, Lock: t.locks(mine)}
+	case !t.Stopping.Empty():
+		return Duty{Do: Rest, Why: WorkStops}
 	}
 	return Duty{Do: Rest}
 }

@@ -30,9 +30,18 @@ func gaveUp() duty.Lock { return duty.Lock{State: receipt.GaveUp, Share: receipt
 
 func none() duty.Lock { return duty.Lock{Share: receipt.Nothing()} }
 
+// left is the tenure of a process that starts where work of an earlier one may go on.
+func left(s receipt.Share) duty.Tenure { return duty.Start(false, s) }
+
+// stopped is the tenure when all work has stopped that was told to.
+func stopped(t duty.Tenure, keep receipt.Share) duty.Tenure {
+	t = t.Told(keep)
+	return t.Stopped(t.Stopping)
+}
+
 // idle is the tenure of a process whose pod has this receipt, and that found no work under way.
 func idle(lock duty.Lock) duty.Tenure {
-	return duty.Start(false).Told(receipt.Nothing()).Stopped().Read(lock).Sure()
+	return left(receipt.Nothing()).Read(lock).Sure()
 }
 
 // holds is the tenure of a process that works on all that its receipt locks.
@@ -42,24 +51,25 @@ func holds(s receipt.Share) duty.Tenure {
 
 // strictly is holds in strict mode.
 func strictly(s receipt.Share) duty.Tenure {
-	t := duty.Start(true).Read(none()).Told(receipt.Nothing()).Stopped()
-	return t.Secured(s).Wrote(locks(s)).Saw(duty.Others{}).SawLeases(duty.Others{}).Begun(s)
+	return duty.Start(true, receipt.Nothing()).Read(none()).Secured(s).Wrote(locks(s)).Saw(duty.Others{}).SawLeases(duty.Others{}).Begun(s)
 }
 
 func TestStep(t *testing.T) {
 	nothing := duty.Wish{Propose: receipt.Nothing()}
 	proposed := func(s receipt.Share) duty.Wish { return duty.Wish{Propose: s} }
 	give := duty.Wish{Give: true, Propose: share(4)}
-	resumed := duty.Start(false).Read(locks(share(4))).Told(share(4)).Stopped()
+	resumed := left(share(4)).Read(locks(share(4)))
 	slot := duty.Others{Slot: true}
+	part := func(partitions ...int) duty.Part { return duty.Part{Partitions: placement.Of(partitions...)} }
+	hangs := holds(share(4, 6)).Told(share(4))
 	for name, c := range map[string]struct {
 		tenure duty.Tenure
 		wish   duty.Wish
 		want   duty.Duty
 	}{
-		"it does not know its receipt":                 {duty.Start(false), proposed(share()), duty.Duty{Do: duty.ReadPod}},
-		"an earlier process may have left work":        {duty.Start(false).Read(none()), nothing, duty.Duty{Do: duty.Stop, Share: receipt.Nothing()}},
-		"an earlier process may have left other work":  {duty.Start(false).Read(locks(share(4))), nothing, duty.Duty{Do: duty.Stop, Share: share(4)}},
+		"it does not know its receipt":                 {left(receipt.Nothing()), proposed(share()), duty.Duty{Do: duty.ReadPod}},
+		"an earlier process may have left work":        {left(share(4)).Read(none()), nothing, duty.Duty{Do: duty.Stop, Share: receipt.Nothing()}},
+		"an earlier process may have left other work":  {left(share(4, 5)).Read(locks(share(4))), nothing, duty.Duty{Do: duty.Stop, Share: share(4)}},
 		"nothing is proposed to it":                    {idle(none()), nothing, duty.Duty{Why: duty.NoSlot}},
 		"nothing is proposed, and it shows that it is": {idle(none()), duty.Wish{Propose: receipt.Nothing(), Show: true}, duty.Duty{Do: duty.Write, Lock: waits()}},
 		"a slot is proposed to it":                     {idle(none()), proposed(share(4)), duty.Duty{Do: duty.Write, Lock: locks(share(4))}},
@@ -80,35 +90,61 @@ func TestStep(t *testing.T) {
 			holds(share(4, 5)), duty.Wish{Propose: share(4, 5), Yield: placement.Of(5)}, duty.Duty{Do: duty.Stop, Share: share(4)},
 		},
 		"the work on a partition that goes has stopped": {
-			holds(share(4, 5)).Told(share(4)).Stopped(), duty.Wish{Propose: share(4, 5), Yield: placement.Of(5)}, duty.Duty{Do: duty.Write, Lock: held(share(4), 4)},
+			stopped(holds(share(4, 5)), share(4)), duty.Wish{Propose: share(4, 5), Yield: placement.Of(5)}, duty.Duty{Do: duty.Write, Lock: held(share(4), 4)},
+		},
+		"one of two that go has stopped": {
+			holds(share(4, 5, 6)).Told(share(4)).Stopped(part(5)), duty.Wish{Yield: placement.Of(5, 6)}, duty.Duty{Do: duty.Write, Lock: held(share(4, 6), 4, 6)},
+		},
+		"the other one hangs, and more are proposed": {
+			hangs, duty.Wish{Propose: share(4, 7), Yield: placement.Of(6)}, duty.Duty{Do: duty.Write, Lock: held(share(4, 6, 7), 4, 6)},
+		},
+		"it hangs, and others are confirmed": {
+			hangs.Wrote(locks(share(4, 6, 7))).Saw(duty.Others{}), duty.Wish{Propose: share(4, 7), Yield: placement.Of(6)}, duty.Duty{Do: duty.Begin, Share: share(4, 6, 7)},
+		},
+		"it hangs, and one more is to go":    {hangs, duty.Wish{Propose: share(), Yield: placement.Of(4, 6)}, duty.Duty{Do: duty.Stop, Share: receipt.Share{ID: 1, Of: 8}}},
+		"it hangs, and the slot is to go":    {hangs, give, duty.Duty{Do: duty.Stop, Share: receipt.Nothing()}},
+		"it hangs, and need not go any more": {hangs, proposed(share(4, 6)), duty.Duty{Do: duty.CallOff, Part: part(6)}},
+		"it hangs, and nothing else changes": {hangs, duty.Wish{Propose: share(4), Yield: placement.Of(6)}, duty.Duty{Why: duty.WorkStops}},
+		"it hangs, and divides no more": {
+			hangs, proposed(receipt.Share{ID: 1}), duty.Duty{Do: duty.Stop, Share: receipt.Share{ID: 1}},
+		},
+		"it hangs, and is the only one of an id that divides no more": {
+			stopped(hangs, receipt.Share{ID: 1}).Begun(share(6)).Told(share()), proposed(receipt.Share{ID: 1}),
+			duty.Duty{Do: duty.Write, Lock: held(receipt.Share{ID: 1, Partitions: placement.Of(6)}, 6)},
+		},
+		"the slot goes, and one that another id is to have has stopped": {
+			holds(share(4, 5)).Told(receipt.Nothing()).Stopped(part(5)), duty.Wish{Give: true, Yield: placement.Of(4, 5)}, duty.Duty{Do: duty.Write, Lock: held(share(4), 4)},
+		},
+		"the slot goes, and one that its next holder is to have has stopped": {
+			holds(share(4, 5)).Told(receipt.Nothing()).Stopped(part(5)), give, duty.Duty{Why: duty.WorkStops},
 		},
 		"what went is proposed still":            {holds(share(4)), duty.Wish{Propose: share(4, 5), Yield: placement.Of(5)}, duty.Duty{}},
 		"it is to divide no partitions any more": {holds(share(4)), proposed(receipt.Share{ID: 1}), duty.Duty{Do: duty.Stop, Share: receipt.Share{ID: 1}}},
 		"it is to give":                          {holds(share(4)), give, duty.Duty{Do: duty.Stop, Share: receipt.Nothing()}},
 		"its work is stopping":                   {holds(share()).Told(receipt.Nothing()), give, duty.Duty{Why: duty.WorkStops}},
-		"its work need not stop any more":        {holds(share()).Told(receipt.Nothing()), nothing, duty.Duty{Do: duty.CallOff}},
-		"its work knows that it need not stop":   {holds(share()).Told(receipt.Nothing()).Recalled(), nothing, duty.Duty{Why: duty.WorkStops}},
+		"its work need not stop any more":        {holds(share()).Told(receipt.Nothing()), nothing, duty.Duty{Do: duty.CallOff, Part: duty.Part{All: true}}},
+		"its work knows that it need not stop":   {holds(share()).Told(receipt.Nothing()).Recalled(duty.Part{All: true}), nothing, duty.Duty{Why: duty.WorkStops}},
 		"somebody changed its receipt":           {idle(none()).Read(duty.Lock{State: receipt.Unreadable, Share: receipt.Nothing()}), nothing, duty.Duty{Do: duty.Write, Lock: waits()}},
 		"strict, and some come and others go": {
 			strictly(share(4)), duty.Wish{Propose: share(5), Yield: placement.Of(4)}, duty.Duty{Do: duty.Stop, Share: share()},
 		},
 		"strict, and some came and others went": {
-			strictly(share(4)).Told(share()).Stopped(), duty.Wish{Propose: share(5), Yield: placement.Of(4)}, duty.Duty{Do: duty.Secure, Share: share(4, 5)},
+			stopped(strictly(share(4)), share()), duty.Wish{Propose: share(5), Yield: placement.Of(4)}, duty.Duty{Do: duty.Secure, Share: share(4, 5)},
 		},
-		"it gives, and its work has stopped": {holds(share()).Told(receipt.Nothing()).Stopped(), give, duty.Duty{Do: duty.Write, Lock: gaveUp()}},
-		"its work does not stop":             {holds(share()).Told(receipt.Nothing()).Resumed(), nothing, duty.Duty{}},
-		"it need not give any more":          {holds(share()).Told(receipt.Nothing()).Stopped(), nothing, duty.Duty{Do: duty.Begin, Share: share()}},
+		"it gives, and its work has stopped": {stopped(holds(share()), receipt.Nothing()), give, duty.Duty{Do: duty.Write, Lock: gaveUp()}},
+		"its work does not stop":             {holds(share()).Told(receipt.Nothing()).Resumed(duty.Part{All: true}), nothing, duty.Duty{}},
+		"it need not give any more":          {stopped(holds(share()), receipt.Nothing()), nothing, duty.Duty{Do: duty.Begin, Share: share()}},
 		"an earlier process left a lock":     {resumed, nothing, duty.Duty{Do: duty.Write, Lock: locks(share(4))}},
 		"another receipt may be withdrawn":   {resumed.Wrote(locks(share(4))).Saw(slot), nothing, duty.Duty{Do: duty.List}},
 		"another receipt stays":              {resumed.Wrote(locks(share(4))).Saw(slot).Sure(), nothing, duty.Duty{Do: duty.Stop, Share: receipt.Nothing()}},
 		"somebody removed its receipt":       {holds(share(4)).Lost().Read(none()), nothing, duty.Duty{Do: duty.Stop, Share: receipt.Nothing()}},
-		"strict, and a slot is proposed":     {duty.Start(true).Read(none()).Told(receipt.Nothing()).Stopped(), proposed(share()), duty.Duty{Do: duty.Secure, Share: share()}},
+		"strict, and a slot is proposed":     {duty.Start(true, receipt.Nothing()).Read(none()), proposed(share()), duty.Duty{Do: duty.Secure, Share: share()}},
 		"strict, and the others are listed":  {strictly(share(4)).Wrote(locks(share(4))).Saw(duty.Others{}), nothing, duty.Duty{Do: duty.Survey}},
 		"strict, and it should have more":    {strictly(share(4)), proposed(share(4, 5)), duty.Duty{Do: duty.Secure, Share: share(4, 5)}},
-		"strict, and its work has stopped":   {strictly(share()).Told(receipt.Nothing()).Stopped(), give, duty.Duty{Do: duty.Secure, Share: receipt.Nothing()}},
-		"strict, and its Lease is let go":    {strictly(share()).Told(receipt.Nothing()).Stopped().Secured(receipt.Nothing()), give, duty.Duty{Do: duty.Write, Lock: gaveUp()}},
+		"strict, and its work has stopped":   {stopped(strictly(share()), receipt.Nothing()), give, duty.Duty{Do: duty.Secure, Share: receipt.Nothing()}},
+		"strict, and its Lease is let go":    {stopped(strictly(share()), receipt.Nothing()).Secured(receipt.Nothing()), give, duty.Duty{Do: duty.Write, Lock: gaveUp()}},
 		"strict, and it need not give any more": {
-			strictly(share()).Told(receipt.Nothing()).Stopped().Secured(receipt.Nothing()).Secured(share()), nothing, duty.Duty{Do: duty.Write, Lock: locks(share())},
+			stopped(strictly(share()), receipt.Nothing()).Secured(receipt.Nothing()).Secured(share()), nothing, duty.Duty{Do: duty.Write, Lock: locks(share())},
 		},
 		"its time is over":                       {strictly(share()).Fenced(), nothing, duty.Duty{Do: duty.Secure, Share: share()}},
 		"its time is over, and another pod came": {strictly(share()).Fenced().NotSecured(), nothing, duty.Duty{Do: duty.Write, Lock: waits()}},
@@ -150,17 +186,29 @@ func TestNext(t *testing.T) {
 		"a plan came to nothing just now":      {idle(none()), view(receipt.NoID), duty.Known{Turn: now, Retry: late}, duty.Rest, late},
 		"a plan came to nothing":               {idle(none()), view(receipt.NoID), duty.Known{Outcome: true}, duty.Write, time.Time{}},
 		"its slot is above the count":          {holds(receipt.Share{ID: 3}), view(3), duty.Known{}, duty.Stop, time.Time{}},
-		"its work did not stop just now":       {holds(receipt.Share{ID: 3}), view(3), duty.Known{Refused: soon}, duty.Rest, soon},
-		"a newer pod asks":                     {holds(held), duty.View{Count: 3, Propose: held, Asked: true}, duty.Known{}, duty.Stop, time.Time{}},
-		"the process ends":                     {holds(held), view(1), duty.Known{Ends: true, Refused: soon}, duty.Stop, time.Time{}},
-		"its owner is gone":                    {holds(held), duty.View{Gone: true, Count: 3, Propose: held}, duty.Known{}, duty.Rest, time.Time{}},
-		"its owner is another one":             {holds(held), duty.View{Gone: true, Leaves: true, Count: 3, Propose: held}, duty.Known{}, duty.Stop, time.Time{}},
-		"its work did not stop, another owner": {holds(held), duty.View{Gone: true, Leaves: true, Count: 3, Propose: held}, duty.Known{Refused: soon}, duty.Rest, soon},
-		"its owner is gone, and it waits":      {idle(waits()), duty.View{Gone: true, Count: 3, Propose: held}, duty.Known{Turn: now}, duty.Rest, time.Time{}},
-		"it gave up, and is named still":       {idle(gaveUp()), view(1), duty.Known{Turn: now}, duty.Plan, time.Time{}},
-		"it gave up, and is not named":         {idle(gaveUp()), view(receipt.NoID), duty.Known{}, duty.Write, time.Time{}},
-		"it gave up for good":                  {idle(gaveUp()), view(receipt.NoID), duty.Known{Ends: true}, duty.Rest, time.Time{}},
-		"it works, and the map is wrong":       {holds(held), view(receipt.NoID), duty.Known{Turn: soon}, duty.Rest, soon},
+		"its work did not stop just now":       {holds(receipt.Share{ID: 3}), view(3), duty.Known{Refused: soon, Kept: duty.Part{All: true}}, duty.Rest, soon},
+		"a part of it did not stop just now":   {holds(receipt.Share{ID: 3}), view(3), duty.Known{Refused: soon, Kept: duty.Part{Partitions: placement.Of(4)}}, duty.Stop, time.Time{}},
+		"the other part is to stop": {
+			holds(share(4, 5)), duty.View{Count: 3, Yield: placement.Of(4, 5)}, duty.Known{Refused: soon, Kept: duty.Part{Partitions: placement.Of(4)}}, duty.Stop, time.Time{},
+		},
+		"the API server is away":        {holds(share(4)), duty.View{Count: 3, Yield: placement.Of(4), Asked: true, Propose: share(4)}, duty.Known{Away: true}, duty.Rest, time.Time{}},
+		"it ends, and nobody hears it":  {holds(share(4)), duty.View{Count: 1}, duty.Known{Away: true, Ends: true}, duty.Stop, time.Time{}},
+		"it is away, and one had to go": {holds(share(4)).Told(share()), duty.View{Count: 3, Yield: placement.Of(4), Propose: share(4)}, duty.Known{Away: true}, duty.CallOff, time.Time{}},
+		"it is away, and one has stopped": {
+			stopped(holds(share(4)), share()), duty.View{Count: 3, Yield: placement.Of(4), Propose: share(4)}, duty.Known{Away: true}, duty.Begin, time.Time{},
+		},
+		"a newer pod asks":         {holds(held), duty.View{Count: 3, Propose: held, Asked: true}, duty.Known{}, duty.Stop, time.Time{}},
+		"the process ends":         {holds(held), view(1), duty.Known{Ends: true, Refused: soon}, duty.Stop, time.Time{}},
+		"its owner is gone":        {holds(held), duty.View{Gone: true, Count: 3, Propose: held}, duty.Known{}, duty.Rest, time.Time{}},
+		"its owner is another one": {holds(held), duty.View{Gone: true, Leaves: true, Count: 3, Propose: held}, duty.Known{}, duty.Stop, time.Time{}},
+		"its work did not stop, another owner": {
+			holds(held), duty.View{Gone: true, Leaves: true, Count: 3, Propose: held}, duty.Known{Refused: soon, Kept: duty.Part{All: true}}, duty.Rest, soon,
+		},
+		"its owner is gone, and it waits": {idle(waits()), duty.View{Gone: true, Count: 3, Propose: held}, duty.Known{Turn: now}, duty.Rest, time.Time{}},
+		"it gave up, and is named still":  {idle(gaveUp()), view(1), duty.Known{Turn: now}, duty.Plan, time.Time{}},
+		"it gave up, and is not named":    {idle(gaveUp()), view(receipt.NoID), duty.Known{}, duty.Write, time.Time{}},
+		"it gave up for good":             {idle(gaveUp()), view(receipt.NoID), duty.Known{Ends: true}, duty.Rest, time.Time{}},
+		"it works, and the map is wrong":  {holds(held), view(receipt.NoID), duty.Known{Turn: soon}, duty.Rest, soon},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got, at := duty.Next(c.tenure, c.view, c.known, now); got.Do != c.want || !at.Equal(c.at) {

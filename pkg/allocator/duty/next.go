@@ -28,9 +28,12 @@ type Known struct {
 	// Unseen says that the owner must be read.
 	Unseen bool
 	// Retry is when the next request may be sent after one in vain. Again is when what another pod locked, too, may be taken again.
-	// Refused is when the work may be asked to stop again that did not stop.
-	// NoteAt is when the receipt is to say what the pod holds.
+	// Refused is when the work may be asked to stop again that did not stop, which is that on Kept. NoteAt is when the receipt is to say what
+	// the pod holds.
 	Retry, Again, Refused, NoteAt time.Time
+	Kept                          Part
+	// Away says that the API server does not answer. What stops now could not be let go of, and would be worked on by nobody.
+	Away bool
 	// Outcome says that a plan left this pod without a slot.
 	Outcome bool
 	// Turn is when this process may plan. It is zero unless a plan would change something, as far as this process knows.
@@ -78,11 +81,11 @@ func (k Known) step(t Tenure, v View, now time.Time) Duty {
 	switch {
 	case next.Do == ReadPod || next.Do == Begin || next.Do == Stop || next.Do == CallOff:
 		return next
-	case k.Unseen && !t.Stopping && (!k.Ends || next.Do == Rest): // who ends gives its slot back whatever the owner says
+	case k.Unseen && !t.Stopping.All && (!k.Ends || next.Do == Rest): // who ends gives its slot back whatever the owner says
 		return Duty{Do: ReadOwner}
-	case next.Do != Rest || t.Stopping || v.Gone:
+	case next.Do != Rest || t.Stopping.All || v.Gone:
 		return next
-	case v.Asks && !now.Before(k.Refused):
+	case v.Asks && !k.kept(now).All:
 		return Duty{Do: Judge}
 	case !k.Turn.IsZero() && !now.Before(k.Turn):
 		return Duty{Do: Plan}
@@ -92,13 +95,21 @@ func (k Known) step(t Tenure, v View, now time.Time) Duty {
 	return next
 }
 
+// kept is what is not asked to stop for now.
+func (k Known) kept(now time.Time) Part {
+	if now.Before(k.Refused) {
+		return k.Kept
+	}
+	return Part{}
+}
+
 func (k Known) wish(t Tenure, v View, now time.Time) Wish {
 	w := Wish{Propose: v.Propose, Yield: v.Yield, WaitAgain: !k.Ends && (v.Propose.Empty() || v.Propose.ID >= v.Count), Show: k.Outcome && !k.Ends}
 	w.Ends, w.Note = k.Ends, !k.NoteAt.IsZero() && !now.Before(k.NoteAt)
-	id, refused := t.Lock.Share.ID, now.Before(k.Refused)
+	id, kept := t.Lock.Share.ID, k.kept(now)
 	above := id != receipt.NoID && id >= v.Count && !k.Unseen
-	w.Give = k.Ends || k.GivesBack || (v.Leaves || above || v.Asked) && !refused
-	if refused {
+	w.Give = k.Ends || k.GivesBack || (v.Leaves || above || v.Asked && !k.Away) && !kept.All
+	if w.Yield = w.Yield.Minus(kept.Partitions); k.Away {
 		w.Yield = placement.Set{}
 	}
 	switch takes, again := t.Lock.State != receipt.Locks, !now.Before(k.Again); {

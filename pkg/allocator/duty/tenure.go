@@ -1,6 +1,32 @@
 package duty
 
-import "github.com/idalloc/idalloc/pkg/allocator/receipt"
+import (
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/placement"
+)
+
+// Part is some of the work of a process.
+type Part struct {
+	// All says that it is all work under the id. Otherwise it is that on Partitions.
+	All        bool
+	Partitions placement.Set
+}
+
+// Empty reports whether p is no work.
+func (p Part) Empty() bool { return !p.All && p.Partitions.Empty() }
+
+// And returns what is in p or in q.
+func (p Part) And(q Part) Part {
+	return Part{All: p.All || q.All, Partitions: p.Partitions.Union(q.Partitions)}
+}
+
+// Minus returns what is in p and not in q.
+func (p Part) Minus(q Part) Part {
+	if q.All {
+		return Part{}
+	}
+	return Part{All: p.All, Partitions: p.Partitions.Minus(q.Partitions)}
+}
 
 // Tenure is what a process knows of its own pod. Start makes it, and its methods return it with what came of a step.
 type Tenure struct {
@@ -14,15 +40,13 @@ type Tenure struct {
 	Listed, Surveyed bool
 	// Others is what these lock of Lock.
 	Others Others
-	// Working is where work may be under way: what was begun and has not stopped. A process that starts does not know, and says
-	// Unsure: an earlier process may have left work on anything.
+	// Unbroken says that T3 has shown no other holder of Working, and that the receipt has locked that ever since. Whoever locks it, too, came later
+	// and withdraws.
+	Unbroken bool
+	// Working is where work may be under way: what was begun and has not stopped, be it by an earlier process of the pod.
 	Working receipt.Share
-	Unsure  bool
-	// Stopping says that the work on what Keep lacks was told to stop, and has not stopped.
-	Stopping bool
-	Keep     receipt.Share
-	// CalledOff says that the stop is not needed any more.
-	CalledOff bool
+	// Stopping is what was told to stop and has not stopped, and CalledOff what of it need not stop any more.
+	Stopping, CalledOff Part
 	// Doubts says that Lock is an earlier process's, and that another receipt may be withdrawn: its pod came later.
 	Doubts bool
 	// Strict says that a Lease locks beside the receipt, and Lease is what the own one locks, Nothing without one whose time runs.
@@ -36,26 +60,25 @@ type Tenure struct {
 	Taken bool
 }
 
-// Start is the tenure of a process that starts.
-func Start(strict bool) Tenure {
-	return Tenure{Lock: Lock{Share: receipt.Nothing()}, Working: receipt.Nothing(), Keep: receipt.Nothing(), Unsure: true, Strict: strict, Lease: receipt.Nothing()}
+// Start is the tenure of a process that starts. left is where work of an earlier process of the pod may be under way.
+func Start(strict bool, left receipt.Share) Tenure {
+	return Tenure{Lock: Lock{Share: receipt.Nothing()}, Working: left, Strict: strict, Lease: receipt.Nothing()}
 }
 
 // Read takes in a read of the own pod.
 func (t Tenure) Read(lock Lock) Tenure {
 	t = t.unconfirmed()
-	t.Known, t.Lock = true, lock
-	if t.Doubts = lock.State == receipt.Locks; t.Doubts && t.Unsure {
-		t.Working = lock.Share
-	}
+	t.Known, t.Lock, t.Doubts = true, lock, lock.State == receipt.Locks
 	return t
 }
 
 // Wrote takes in that the API server accepted a receipt.
 func (t Tenure) Wrote(lock Lock) Tenure {
 	t.Doubts = t.Doubts && lock.State == t.Lock.State && lock.Share.Equal(t.Lock.Share)
-	if !t.confirmed() || !t.Lock.Share.Covers(lock.Share) { // others have seen in every moment what stays locked, so T3 would show nothing new
+	if sure := t.confirmed(); !sure || !t.Lock.Share.Covers(lock.Share) { // others have seen in every moment what stays locked, so T3 would show nothing new
+		unbroken := t.Unbroken || sure
 		t = t.unconfirmed()
+		t.Unbroken = unbroken
 	}
 	t.Renewed, t.Lock, t.Late, t.Taken = true, lock, false, false
 	return t
@@ -81,14 +104,22 @@ func (t Tenure) Failed(late bool) Tenure {
 
 // Saw takes in a list of the other receipts.
 func (t Tenure) Saw(others Others) Tenure {
-	t.Listed, t.Surveyed, t.Others = true, false, others
+	t.Listed, t.Surveyed, t.Others = true, false, t.later(others)
 	return t
 }
 
 // SawLeases takes in a list of the other Leases.
 func (t Tenure) SawLeases(others Others) Tenure {
-	t.Surveyed, t.Others = true, t.Others.And(others)
+	t.Surveyed, t.Others = true, t.Others.And(t.later(others))
 	return t
+}
+
+// later returns what others lock that this pod has not worked on since before they came.
+func (t Tenure) later(others Others) Others {
+	if t.Unbroken && !t.Working.Empty() {
+		others = Others{Partitions: others.Partitions.Minus(t.Working.Partitions)}
+	}
+	return others
 }
 
 // Sure takes in that another receipt has stayed for so long that it is not being withdrawn.
@@ -105,25 +136,37 @@ func (t Tenure) Begun(share receipt.Share) Tenure {
 
 // Told takes in that the work was told to stop, except for that on the share.
 func (t Tenure) Told(keep receipt.Share) Tenure {
-	t.Stopping, t.Keep, t.CalledOff = true, keep, false
+	if t.Stopping = t.Stopping.And(t.beyond(keep)); t.Stopping.All {
+		t.Stopping, t.CalledOff = Part{All: true}, Part{}
+	}
 	return t
 }
 
-// Recalled takes in that the work was told that it need not stop any more.
-func (t Tenure) Recalled() Tenure {
-	t.CalledOff = true
+// beyond returns the work that is not on the share.
+func (t Tenure) beyond(share receipt.Share) Part {
+	if t.Working.Empty() || t.Working.ID == share.ID {
+		return Part{Partitions: t.Working.Partitions.Minus(share.Partitions)}
+	}
+	return Part{All: true}
+}
+
+// Recalled takes in that this part of the work was told that it need not stop any more.
+func (t Tenure) Recalled(part Part) Tenure {
+	t.CalledOff = t.CalledOff.And(part)
 	return t
 }
 
-// Stopped takes in that the work has stopped that was told to.
-func (t Tenure) Stopped() Tenure {
-	t.Working, t.Unsure = t.Keep, false
-	return t.Resumed()
+// Stopped takes in that this part of the work has stopped, whatever becomes of the rest that was told to.
+func (t Tenure) Stopped(part Part) Tenure {
+	if t.Working.Partitions = t.Working.Partitions.Minus(part.Partitions); part.All {
+		t.Working = receipt.Nothing()
+	}
+	return t.Resumed(part)
 }
 
-// Resumed takes in that the work has not stopped, and goes on.
-func (t Tenure) Resumed() Tenure {
-	t.Stopping, t.Keep, t.CalledOff = false, receipt.Nothing(), false
+// Resumed takes in that this part of the work is not told to stop any more.
+func (t Tenure) Resumed(part Part) Tenure {
+	t.Stopping, t.CalledOff = t.Stopping.Minus(part), t.CalledOff.Minus(part)
 	return t
 }
 
@@ -156,12 +199,12 @@ func (t Tenure) NotSecured() Tenure {
 // Fenced takes in that the time of the own Lease is over. The work stops by itself, and the next step comes when it has. A stop under way is
 // called off, and ends before the next work begins.
 func (t Tenure) Fenced() Tenure {
-	t.Lease, t.Loose, t.Working, t.Keep = receipt.Nothing(), false, receipt.Nothing(), receipt.Nothing()
+	t.Lease, t.Loose, t.Working = receipt.Nothing(), false, receipt.Nothing()
 	return t.unconfirmed()
 }
 
 // unconfirmed has the lock need T2 and T3 again.
 func (t Tenure) unconfirmed() Tenure {
-	t.Renewed, t.Listed, t.Surveyed, t.Others = false, false, false, Others{}
+	t.Unbroken, t.Renewed, t.Listed, t.Surveyed, t.Others = false, false, false, false, Others{}
 	return t
 }

@@ -49,7 +49,7 @@ func (p *play) run(t *testing.T, d *datadriven.TestData) string {
 	case "made-room":
 		return yesNo(MadeRoom(in.Pods, in.Me))
 	case "target":
-		if target, ok := Target(in.Count, in.State.Row, in.Partitions.Wish, nil); ok {
+		if target, ok := Target(in.Count, in.State.Row, in.Partitions.Wish, 0, nil); ok {
 			return strings.TrimSpace(entries(target))
 		}
 		return "unknown"

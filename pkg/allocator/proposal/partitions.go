@@ -12,7 +12,10 @@ import (
 func (p *planner) own() {
 	row := p.in.State.Row
 	p.next.Row = row
-	next, strategy := p.inForce()
+	next, strategy := InForce(p.in.Partitions.Wish, row, p.said(row == nil), p.in.Partitions.Strategies)
+	if strategy == nil {
+		p.d.Partitions.Unknown = next.Strategy
+	}
 	if strategy == nil || p.in.Partitions.Unchanged {
 		return
 	}
@@ -42,7 +45,7 @@ func (p *planner) own() {
 		}
 	}
 	p.next.Row = &next
-	ends := next.Count == 0 && locked.Empty() && (p.in.Partitions.Wish.HasCount || p.said() == 0)
+	ends := next.Count == 0 && locked.Empty() && (p.in.Partitions.Wish.HasCount || p.said(true) == 0)
 	if ends || (row == nil && len(next.Owners) == 0) {
 		p.next.Row = nil // nobody works on partitions any more, or yet
 	}

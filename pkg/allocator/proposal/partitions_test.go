@@ -147,7 +147,7 @@ func (w *world) plan(t *rapid.T) {
 // follow has each holder unlock what the target gives to others, and lock what the row and the target give to its id and nobody locks.
 func (w *world) follow() {
 	row := w.in.State.Row
-	target, _ := Target(w.in.Count, row, w.in.Partitions.Wish, nil)
+	target, _ := Target(w.in.Count, row, w.in.Partitions.Wish, 0, nil)
 	for i := range w.in.Pods {
 		share := &w.in.Pods[i].Receipt.Share
 		open := row.Owners[share.ID].Intersect(target[share.ID])
@@ -164,7 +164,7 @@ func TestPartitionsReachTheirTarget(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t)
 		w.plan(t)
-		first, _ := Target(w.in.Count, w.in.State.Row, w.in.Partitions.Wish, nil)
+		first, _ := Target(w.in.Count, w.in.State.Row, w.in.Partitions.Wish, 0, nil)
 		for range 2 { // unlock and lock, then move, then lock
 			w.follow()
 			w.plan(t)
@@ -202,10 +202,10 @@ func TestAStrategyMaySayAnything(t *testing.T) {
 	if want := (placement.Owners{0: placement.Between(0, 3), 1: {}}); !row.Owners.Equal(want) {
 		t.Errorf("the owners are %v", row.Owners)
 	}
-	if target, ok := Target(in.Count, row, in.Partitions.Wish, in.Partitions.Strategies); !ok || !target[1].Equal(all) {
+	if target, ok := Target(in.Count, row, in.Partitions.Wish, 0, in.Partitions.Strategies); !ok || !target[1].Equal(all) {
 		t.Errorf("the target is %v", target)
 	}
-	if _, ok := Target(in.Count, nil, in.Partitions.Wish, nil); ok {
+	if _, ok := Target(in.Count, nil, in.Partitions.Wish, 0, nil); ok {
 		t.Error("there is a target without a row")
 	}
 }

@@ -17,36 +17,37 @@ func (s Strategies) find(name string) (placement.Strategy, error) {
 	return s(name)
 }
 
-// Target returns what each member should own, as the row says it. Each process works it out for itself, with the same result. An id that is no
-// member should own nothing. ok is false if that cannot be told, because there is no row or its strategy is not known.
-func Target(count int, row *assignment.Row, wish assignment.Wish, strategies Strategies) (target placement.Owners, ok bool) {
-	if row == nil {
-		return nil, false
-	}
-	strategy, err := strategies.find(row.Strategy)
-	if err != nil {
+// Target returns what each member should own of the partitions in force. The row says who the members are, and what they have. Each process works it out
+// for itself, with the same result. An id that is no member should own nothing. ok is false if that cannot be told, because there is no row or
+// no strategy is known. said is how many partitions there are by the receipts, 0 if that is not known.
+func Target(count int, row *assignment.Row, wish assignment.Wish, said int, strategies Strategies) (target placement.Owners, ok bool) {
+	force, strategy := InForce(wish, row, said, strategies)
+	if row == nil || strategy == nil {
 		return nil, false
 	}
 	members := slices.DeleteFunc(row.Owners.IDs(), func(id int) bool { return id >= count })
 	return strategy(placement.Input{
-		Partitions: row.Count, Count: count, Members: members, Owners: row.Owners, Target: wish.Target,
+		Partitions: force.Count, Count: count, Members: members, Owners: row.Owners, Target: wish.Target,
 	}), true
 }
 
-// inForce returns what is to be in force, without owners, and its strategy (rule 9). The strategy is nil if nothing says how many partitions
-// there are, or if no strategy is known that could be in force. What the user wants and what makes no sense changes nothing.
-func (p *planner) inForce() (force assignment.Row, strategy placement.Strategy) {
-	wish, row := p.in.Partitions.Wish, p.in.State.Row
+// InForce returns what is in force, without owners, and its strategy (rule 9). The user's keys say how many partitions there are. If somebody has
+// removed them, the receipts do, and then the row, because anything may have written that. The strategy is nil if nothing says it, or if no strategy
+// is known that could be in force; then force names the one that is not. What the user wants and what makes no sense changes nothing.
+func InForce(wish assignment.Wish, row *assignment.Row, said int, strategies Strategies) (force assignment.Row, strategy placement.Strategy) {
 	force.Strategy = placement.DefaultName
+	if row != nil && !wish.HasCount {
+		force.Strategy = row.Strategy
+	}
 	switch {
 	case wish.HasCount:
 		force.Count = wish.Count
-	case row != nil: // somebody removed the user's keys
-		force.Count, force.Strategy = row.Count, row.Strategy
-	default: // somebody may have removed the row, too
-		if force.Count = p.said(); force.Count == 0 {
-			return force, nil
-		}
+	case said > 0:
+		force.Count = said
+	case row != nil:
+		force.Count = row.Count
+	default:
+		return assignment.Row{}, nil
 	}
 	nonsense := func(e assignment.ProblemError) bool { return e.Key == assignment.PartitionStrategyKey }
 	switch {
@@ -55,23 +56,24 @@ func (p *planner) inForce() (force assignment.Row, strategy placement.Strategy) 
 	case row != nil && slices.ContainsFunc(wish.Problems, nonsense):
 		force.Strategy = row.Strategy
 	}
-	strategy, err := p.in.Partitions.Strategies.find(force.Strategy)
+	strategy, err := strategies.find(force.Strategy)
 	if err != nil && row != nil {
 		force.Strategy = row.Strategy
-		strategy, err = p.in.Partitions.Strategies.find(force.Strategy)
+		strategy, err = strategies.find(force.Strategy)
 	}
 	if err != nil {
-		p.d.Partitions.Unknown = force.Strategy
 		return force, nil
 	}
 	return force, strategy
 }
 
-// said returns how many partitions there are by the receipts, 0 if none says so.
-func (p *planner) said() int {
+// said returns how many partitions there are by the receipts, or by those that lock some. It is 0 if none says so.
+func (p *planner) said(all bool) int {
 	count := 0
 	for _, pod := range p.alive {
-		count = max(count, pod.Receipt.Share.Of)
+		if share := pod.Receipt.Share; all || !share.Partitions.Empty() {
+			count = max(count, share.Of)
+		}
 	}
 	return count
 }

@@ -63,7 +63,7 @@ const (
 type Share struct {
 	// ID is the slot, or NoID.
 	ID int
-	// Of is how many partitions there are. It is 0 if the id is none of those that divide them.
+	// Of is how many partitions there are. It is 0 if the id is none of those that divide them: then work on Partitions has not stopped yet.
 	Of         int
 	Partitions placement.Set
 }
@@ -176,7 +176,7 @@ func (r Receipt) Encode() string {
 	w := wire{UID: r.UID, Owner: r.Owner, GaveUp: r.State == GaveUp, Rank: r.Rank, HandsOver: r.HandsOver, Strict: r.Strict, Begun: r.Begun, Write: r.Write}
 	if r.State == Locks {
 		w.ID = &r.Share.ID
-		if r.Share.Of > 0 {
+		if r.Share.Of > 0 || !r.Share.Partitions.Empty() {
 			set := r.Share.Partitions.String() + of + strconv.Itoa(r.Share.Of)
 			w.Partitions = &set
 		}
@@ -247,7 +247,7 @@ func (r *Receipt) readPartitions(text *string) error {
 	}
 	set, number, _ := strings.Cut(*text, of)
 	n, err := strconv.Atoi(number)
-	if err != nil || n <= 0 || n > placement.MaxCount {
+	if err != nil || n < 0 || n > placement.MaxCount {
 		return fmt.Errorf("not partitions%sa number of them: %s", of, quote(*text))
 	}
 	r.Share.Of = n

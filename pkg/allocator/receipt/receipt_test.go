@@ -35,6 +35,9 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 		`{"uid":"u1","owner":"Deployment/worker","id":3,"partitions":"0-3,9 of 16","rank":4,"write":"w"}`: {
 			State: receipt.Locks, Share: receipt.Share{ID: 3, Of: 16, Partitions: placement.Of(0, 1, 2, 3, 9)}, Rank: 4,
 		},
+		`{"uid":"u1","owner":"Deployment/worker","id":3,"partitions":"9 of 0","write":"w"}`: {
+			State: receipt.Locks, Share: receipt.Share{ID: 3, Partitions: placement.Of(9)},
+		},
 		`{"uid":"u1","owner":"Deployment/worker","id":3,"partitions":" of 16","write":"w"}`: {
 			State: receipt.Locks, Share: receipt.Share{ID: 3, Of: 16},
 		},
@@ -53,7 +56,7 @@ func TestADamagedReceiptLocksItsLabelsSlotAndEveryPartition(t *testing.T) {
 	for _, text := range []string{
 		"", "{", `{"uid":"u1"}`, `{"uid":"u1","owner":"Deployment/worker","id":-1}`, `{"uid":"u1","owner":"Deployment/worker","id":"3"}`,
 		`{"uid":"u1","owner":"Deployment/worker","id":3,"gaveUp":true}`, `{"uid":"u1","owner":"Deployment/worker","id":3,"partitions":"0-3"}`,
-		`{"uid":"u1","owner":"Deployment/worker","id":3,"partitions":"x of 4"}`, `{"uid":"u1","owner":"Deployment/worker","id":3,"partitions":"0 of 0"}`,
+		`{"uid":"u1","owner":"Deployment/worker","id":3,"partitions":"x of 4"}`, `{"uid":"u1","owner":"Deployment/worker","id":3,"partitions":"0 of -1"}`,
 	} {
 		r, err := receipt.Of(pod(text, "7"), owner)
 		if !errors.Is(err, receipt.ErrUnreadable) || !r.LocksSlot(7) || r.LocksSlot(3) || !r.LocksOf(placement.Of(5)).Contains(5) {

@@ -7,6 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
 )
 
 // costOf returns the deletion cost for an id, or nil without one. Pods without an id get no cost, and pods with a high id a low one. So a
@@ -35,6 +36,12 @@ func same(a, b *string) bool {
 		return a == b
 	}
 	return *a == *b
+}
+
+// GetLivePod returns a pod's metadata, by a consistent read, or nil if there is no such pod or it is Succeeded or Failed. Errors: as of EachPod.
+func (s *Store) GetLivePod(ctx context.Context, namespace, name string) (pod *metav1.PartialObjectMetadata, err error) {
+	err = s.EachPod(ctx, namespace, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", name).String() + "," + LivePods}, func(p *metav1.PartialObjectMetadata) { pod = p })
+	return pod, err
 }
 
 // EachPod lists pods' metadata with a consistent read and calls do for each pod. It reads page by page, so that no more

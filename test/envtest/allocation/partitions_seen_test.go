@@ -68,7 +68,7 @@ var _ = Describe("Partitions from outside", func() {
 		v := w.divided(ctx)
 		Expect(v).To(And(HaveField("Count", 4), HaveField("Strategy", "sticky")))
 		Expect(v.Ranges).To(HaveEach(HaveField("Since", Not(BeNil()))))
-		Expect(w.verify(ctx).Stdout).To(HaveSuffix("; they work on 4 of 4 partitions\n"))
+		Expect(w.verify(ctx).Stdout).To(HaveSuffix("; they lock 4 of 4 partitions\n"))
 		table := w.idalloc(ctx, "", "get", w.ref.String(), "-n", w.Name, "--partitions").Stdout
 		Expect(table).To(MatchRegexp(`^PARTITIONS\s+ID\s+POD\s+STATE\s+FOR\n`))
 		Expect(table).To(MatchRegexp(`owned\s+>\d+m?s\n`))

@@ -1,0 +1,307 @@
+package allocator_test
+
+import (
+	"context"
+	"maps"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/idalloc/idalloc/pkg/allocator"
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/identity"
+	"github.com/idalloc/idalloc/pkg/placement"
+	"github.com/idalloc/idalloc/test/apifake"
+)
+
+// showsStops checks each time that a program is asked to stop that what was published last says so, and nothing else.
+func showsStops(t *testing.T, o *allocator.Options) {
+	t.Helper()
+	var mu sync.Mutex
+	var last identity.Identity
+	var asked placement.Set // by calls that have not returned
+	publish, stop := o.Publish, o.Stop
+	o.Publish = func(id identity.Identity) {
+		mu.Lock()
+		last = id
+		mu.Unlock()
+		publish(id)
+	}
+	if stop == nil {
+		return
+	}
+	o.Stop = func(ctx context.Context, s allocator.Stop) error {
+		mu.Lock()
+		asked = asked.Union(s.Partitions)
+		switch stops := last.Partitions.Stopping(); {
+		case s.All && last.Assigned():
+			t.Errorf("all work is to stop, and %+v was published last", last)
+		case !s.All && (!last.Assigned() || !s.Partitions.Subset(stops) || !stops.Subset(asked) || last.Partitions.Stop < s.Number):
+			t.Errorf("the work on %s is to stop by %d, and %+v was published last", s.Partitions, s.Number, last)
+		}
+		mu.Unlock()
+		err := stop(ctx, s)
+		mu.Lock()
+		defer mu.Unlock()
+		asked = asked.Minus(s.Partitions)
+		return err
+	}
+}
+
+// locks has a pod lock a slot with partitions.
+func (b *bench) locks(pod string, share receipt.Share) {
+	b.pod(pod)
+	b.api.Change(apifake.Pods, pod, func(o *unstructured.Unstructured) {
+		locks := receipt.Receipt{UID: string(o.GetUID()), Owner: "Deployment/worker", State: receipt.Locks, Share: share, Write: "w", HandsOver: true}
+		o.SetAnnotations(map[string]string{receipt.Key: locks.Encode()})
+		labels := o.GetLabels()
+		labels[receipt.IDLabel], labels[receipt.OwnerLabel] = strconv.Itoa(share.ID), assignment.OwnerLabelValue(locks.Owner)
+		o.SetLabels(labels)
+	})
+}
+
+// published is what an earlier process of p0 published.
+func published(owned, stopping placement.Set) identity.Identity {
+	id := identity.Pending("p0", apifake.Namespace)
+	id.State, id.ID, id.Token, id.Count = identity.StateAssigned, 0, 1, 2
+	id.Partitions = identity.PartitionsOf(12, []identity.Share{{Set: owned, Token: 1}}, stopping, 4)
+	return id
+}
+
+// A process resumes the work of the one before it, and some of it is to stop before it has confirmed the rest.
+func TestAProcessThatResumesTellsWhatIsToStop(t *testing.T) {
+	all, rest := placement.Between(0, 11), placement.Between(0, 5)
+	both := `{"count":12,"strategy":"sticky","owners":{"0":"0-5","1":"6-11"}}`
+	for name, tc := range map[string]struct {
+		row   string
+		other placement.Set
+		left  identity.Identity
+	}{
+		"another pod locks it, too":        {both, all.Minus(rest), published(all, placement.Set{})},
+		"another id is to have it":         {`{"count":12,"strategy":"sticky","owners":{"0":"0-11","1":""}}`, placement.Set{}, published(all, placement.Set{})},
+		"the process before asked for it":  {`{"count":12,"strategy":"sticky","owners":{"0":"0-11","1":""}}`, placement.Set{}, published(rest, all.Minus(rest))},
+		"and it had asked for a part only": {both, all.Minus(rest), published(all.Minus(placement.Of(7)), placement.Of(7))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, 2)
+			b.annotate(map[string]string{
+				assignment.PartitionCountKey: "12", assignment.Key: `{"0":"p0","1":"p1"}`, assignment.PartitionOwnersKey: tc.row,
+			})
+			b.locks("p0", receipt.Share{ID: 0, Of: 12, Partitions: all})
+			b.locks("p1", receipt.Share{ID: 1, Of: 12, Partitions: tc.other})
+			asked := make(chan allocator.Stop, 9)
+			b.start("p0", func(o *allocator.Options) {
+				o.Publish = func(identity.Identity) {}
+				o.Divides, o.LastStop, o.Left = true, 4, func(string) identity.Identity { return tc.left }
+				o.Stop = func(_ context.Context, s allocator.Stop) error {
+					asked <- s
+					return nil
+				}
+			})
+			if s := <-asked; s.All || s.Partitions.Len() != 6 || s.Number != 5 {
+				t.Errorf("asked to stop %+v", s)
+			}
+			if !b.api.Await(t.Context(), func() bool {
+				r, _ := receipt.Of(b.api.Get(apifake.Pods, "p0"), "Deployment/worker")
+				return r.Share.Partitions.Len() == 6
+			}) {
+				t.Error("what has stopped stays locked")
+			}
+		})
+	}
+}
+
+// owns waits until p0 shows so many partitions, of which none is to stop.
+func (b *bench) owns(many int) {
+	b.t.Helper()
+	b.until("so many partitions", func(now map[string]identity.Identity) bool {
+		p := now["p0"].Partitions
+		return now["p0"].Assigned() && p.Owned().Len() == many && p.Stopping().Empty()
+	})
+}
+
+// What stops while the API server is away could be let go of only when it is back.
+func TestNothingIsLetGoOfWhileTheAPIServerIsAway(t *testing.T) {
+	for name, stops := range map[string]bool{"the work has stopped": true, "the work stops": false} {
+		for what, change := range map[string]func(b *bench){
+			"partitions": func(b *bench) {
+				b.pod("p1")
+				b.start("p1", func(o *allocator.Options) { o.Divides = true })
+			},
+			"the slot": func(b *bench) {
+				b.scale(1)
+				b.newer("p1")
+				b.start("p1", nil)
+			},
+		} {
+			t.Run(name+", "+what, func(t *testing.T) {
+				b := newBench(t, 2)
+				b.annotate(map[string]string{assignment.PartitionCountKey: "12"})
+				b.pod("p0")
+				asked, stale := make(chan allocator.Stop, 9), make(chan bool, 9)
+				away := make(chan struct{})
+				b.start("p0", func(o *allocator.Options) {
+					o.Divides, o.Stale = true, func(is bool) { stale <- is }
+					o.Stop = func(ctx context.Context, s allocator.Stop) error {
+						asked <- s
+						<-away
+						if stops {
+							return nil
+						}
+						<-ctx.Done()
+						return ctx.Err()
+					}
+				})
+				b.owns(12)
+				change(b)
+				<-asked
+				b.api.Away(true)
+				for is := range stale {
+					if is {
+						break
+					}
+				}
+				close(away)
+				b.owns(12)
+				b.api.Away(false)
+			})
+		}
+	}
+}
+
+// Only the user's keys stop work. The map, the row and requests propose.
+func TestNothingThatIsWrittenIntoIdallocsOwnKeysStopsWork(t *testing.T) {
+	handover := func(by string) map[string]string {
+		return map[string]string{assignment.HandoverKey: `{"0":"` + by + `"}`}
+	}
+	row := func(text string) map[string]string { return map[string]string{assignment.PartitionOwnersKey: text} }
+	without := func(text string) map[string]string {
+		return map[string]string{assignment.PartitionOwnersKey: text, assignment.PartitionCountKey: ""}
+	}
+	for name, forged := range map[string]map[string]string{
+		"no partitions":                   row(`{"count":0,"strategy":"sticky","owners":{}}`),
+		"none, and no user's key":         without(`{"count":0,"strategy":"sticky","owners":{"0":"0-5","1":"6-11"}}`),
+		"fewer, and no user's key":        without(`{"count":3,"strategy":"sticky","owners":{"0":"0-1","1":"2"}}`),
+		"fewer":                           row(`{"count":4,"strategy":"sticky","owners":{"0":"0-1","1":"2-3"}}`),
+		"others":                          row(`{"count":12,"strategy":"sticky","owners":{"0":"6-11","1":"0-5"}}`),
+		"all for one":                     row(`{"count":12,"strategy":"sticky","owners":{"0":"0-11","1":""}}`),
+		"another strategy":                row(`{"count":12,"strategy":"primary","owners":{"0":"0-5","1":"6-11"}}`),
+		"a slot for its neighbour":        handover("p1"),
+		"a slot for one that failed":      handover("failed"),
+		"a slot for one of another owner": handover("strange"),
+		"a slot for one that gave up":     handover("gave"),
+		"a slot for nobody":               handover("nobody"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			var forgery atomic.Bool
+			b := newBench(t, 2)
+			b.annotate(map[string]string{assignment.PartitionCountKey: "12", "deployment.kubernetes.io/revision": "1"})
+			for _, pod := range []string{"p0", "p1"} {
+				b.pod(pod)
+				b.start(pod, func(o *allocator.Options) {
+					o.Divides, o.Stop = true, func(_ context.Context, s allocator.Stop) error {
+						if forgery.Load() {
+							t.Errorf("%s is to stop %+v", pod, s)
+						}
+						return nil
+					}
+				})
+				b.until("an id", func(now map[string]identity.Identity) bool { return now[pod].Assigned() })
+			}
+			half := func(now map[string]identity.Identity) bool {
+				return now["p0"].Partitions.Owned().Len() == 6 && now["p1"].Partitions.Owned().Len() == 6
+			}
+			b.until("a half for each", half)
+			for pod, state := range map[string]receipt.State{"failed": receipt.Waits, "strange": receipt.Waits, "gave": receipt.GaveUp} {
+				b.pod(pod)
+				b.api.Change(apifake.Pods, pod, func(o *unstructured.Unstructured) {
+					r := receipt.Receipt{UID: string(o.GetUID()), Owner: "Deployment/worker", State: state, Share: receipt.Nothing(), Write: "w"}
+					switch o.SetAnnotations(map[string]string{receipt.Key: r.Encode()}); pod {
+					case "failed":
+						o.Object["status"] = map[string]any{"phase": "Failed"}
+					case "strange":
+						o.SetOwnerReferences(nil)
+					}
+				})
+			}
+			forgery.Store(true)
+			was := b.api.Get(apifake.Deployment, apifake.Worker).GetAnnotations()
+			next := maps.Clone(was)
+			for key, text := range forged {
+				if next[key] = text; text == "" {
+					delete(next, key)
+				}
+			}
+			b.annotate(next)
+			b.await("what idalloc writes", func() bool {
+				now := b.api.Get(apifake.Deployment, apifake.Worker).GetAnnotations()
+				return now[assignment.HandoverKey] == was[assignment.HandoverKey] && now[assignment.PartitionOwnersKey] == was[assignment.PartitionOwnersKey]
+			})
+			b.until("a half for each", half)
+		})
+	}
+}
+
+// A request of a pod that waits may stay until that has a slot. It stops nobody of the same revision, or of a StatefulSet that keeps the ordinal.
+func TestARequestAmongPodsOfOneRevisionStopsNobody(t *testing.T) {
+	for name, start := range map[string]func(b *bench, change func(*allocator.Options)) (holder string, waits func()){
+		"Deployment": func(b *bench, change func(*allocator.Options)) (string, func()) {
+			b.scale(1)
+			b.annotate(map[string]string{"deployment.kubernetes.io/revision": "1"})
+			b.pod("p0")
+			b.start("p0", change)
+			b.until("an id", has(0))
+			return apifake.Deployment, func() {
+				b.pod("p1")
+				b.start("p1", nil)
+			}
+		},
+		"StatefulSet": func(b *bench, change func(*allocator.Options)) (string, func()) {
+			b.pair(change)
+			return store.StatefulSet, func() { b.ordered("worker-7", nil) }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, 2)
+			kind, waits := start(b, func(o *allocator.Options) {
+				o.Stop = func(_ context.Context, s allocator.Stop) error {
+					t.Errorf("the work is to stop: %+v", s)
+					return nil
+				}
+			})
+			waiter := map[string]string{apifake.Deployment: "p1", store.StatefulSet: "worker-7"}[kind]
+			judged := make(chan struct{})
+			var once sync.Once
+			b.api.Before(func(_ http.ResponseWriter, r *http.Request) bool {
+				if q := r.URL.Query(); q.Get("watch") == "" && strings.HasPrefix(q.Get("fieldSelector"), "metadata.name="+waiter+",status.phase") {
+					once.Do(func() { close(judged) })
+				}
+				return false
+			})
+			waits()
+			b.await("a waiter", func() bool {
+				r, _ := receipt.Of(b.api.Get(apifake.Pods, waiter), kind+"/worker")
+				return r.State == receipt.Waits
+			})
+			b.api.Change(kind, apifake.Worker, func(o *unstructured.Unstructured) {
+				annotations := o.GetAnnotations()
+				annotations[assignment.HandoverKey] = `{"0":"` + waiter + `"}`
+				o.SetAnnotations(annotations)
+			})
+			<-judged
+			b.api.Change(kind, apifake.Worker, func(o *unstructured.Unstructured) {
+				annotations := o.GetAnnotations()
+				annotations[assignment.Key] = "{}"
+				o.SetAnnotations(annotations)
+			})
+			b.await("the map again", func() bool { return b.api.Get(kind, apifake.Worker).GetAnnotations()[assignment.Key] != "{}" })
+		})
+	}
+}
