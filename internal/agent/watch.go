@@ -273,6 +273,7 @@ func (b *watchWork) releaseIfEnded(ctx context.Context, alloc *allocator.Allocat
 	o := b.o.Allocator
 	over, err := Ended(ctx, o.Store, o.Namespace, o.Pod)
 	if err != nil || !over {
+		alloc.Note(ctx)
 		// Log: `watch` was told to stop; the files stay as they are.
 		o.Log.Info("stopped; the pod keeps its slot until it is gone", "pod", o.Pod)
 		return

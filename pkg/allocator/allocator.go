@@ -103,11 +103,23 @@ func (a *Allocator) Run(ctx context.Context) error {
 	return a.until(ctx, func() bool { return false })
 }
 
+// Note has the receipt say what the pod holds, for its next process, if it does not yet. Call it after Run returned, if the pod keeps its slot. It is
+// tried once, for seconds at most: without it that process has newer tokens.
+func (a *Allocator) Note(ctx context.Context) {
+	next := duty.Step(a.tenure, duty.Wish{Propose: receipt.Nothing(), Note: true})
+	if next.Do != duty.Write || !next.Lock.Held.Slot {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastTime)
+	defer cancel()
+	_ = a.write(ctx, next.Lock)
+}
+
 // Claim claims a slot and returns. The pod keeps the slot. Errors: as of Run.
 func (a *Allocator) Claim(ctx context.Context) (identity.Identity, error) {
 	err := a.until(ctx, func() bool { return a.work.shown.Assigned() })
-	if next := duty.Step(a.tenure, duty.Wish{Propose: receipt.Nothing(), Note: true}); err == nil && next.Do == duty.Write {
-		_ = a.write(ctx, next.Lock) // tried once: without it the next process has a newer token
+	if err == nil {
+		a.Note(ctx)
 	}
 	return a.work.shown, err
 }

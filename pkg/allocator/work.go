@@ -16,6 +16,12 @@ import (
 // provenAfter is how long work must go on under an id for its end not to count as a failure.
 const provenAfter = 10 * time.Minute
 
+// noteTime is the least time after T3 until a pod notes its tokens: not while many pods start.
+const noteTime = 10 * time.Second
+
+// lastTime bounds the wait of a process that ends for the answer to such a write.
+const lastTime = 2 * time.Second
+
 // work is what programs do under the id, and what they are told.
 type work struct {
 	a *Allocator
@@ -112,7 +118,6 @@ func (w *work) begun(share receipt.Share) {
 		}
 		w.a.happened.Tell(event.Taken{ID: share.ID, Token: w.token, Partitions: share.Partitions.String()})
 		w.listenAt = w.since.Add(w.a.pace.Watch(w.a.plans.contenders))
-		w.a.known.NoteAt = w.listenAt
 	}
 	fresh := share.Partitions
 	for _, s := range w.shares {
@@ -121,9 +126,11 @@ func (w *work) begun(share receipt.Share) {
 	if !fresh.Empty() {
 		w.shares = append(w.shares, identity.Share{Set: fresh, Token: w.t2})
 		if !first {
-			w.a.known.NoteAt = w.a.clock.Now().Add(againTime) // one write is to serve for all that come now
 			w.a.happened.Tell(event.Grown{ID: share.ID, Token: w.t2, Partitions: fresh.String()})
 		}
+	}
+	if first || !fresh.Empty() { // one write is to serve for all that come now
+		w.a.known.NoteAt = w.a.clock.Now().Add(w.a.pace.Part(noteTime))
 	}
 	w.left = identity.Identity{}
 }

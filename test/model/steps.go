@@ -368,12 +368,12 @@ func (m *model) write(w world, i int, l lock) []edge {
 
 // others is what a list of the other receipts says of a pod's lock. A strict pod does not wait for strict ones that have outlived their grace period.
 func (m *model) others(w world, i int) (o duty.Others) {
-	mine := w.pods[i].tenure.receipt.lock.shipped()
+	mine := w.pods[i].tenure.receipt.shipped()
 	for j, p := range w.pods {
 		if both := m.strict[i] && m.strict[j]; j == i || both && (p.overdue || m.without == noStrict) {
 			continue
 		}
-		other := p.receipt.lock.shipped()
+		other := p.receipt.shipped()
 		if m.without == noHeld {
 			mine.Held, other.Held = duty.Held{}, duty.Held{}
 		}

@@ -142,7 +142,7 @@ var _ = Describe("what it costs", func() {
 		reportf("requests of 100 claims", "%v, %d in all, %d KiB of answers", requests, total, bytes>>10)
 		Expect(requests["PATCH deployments"]).To(BeNumerically("<=", n/4), "writes of the owner, those in vain among them")
 		Expect(requests["LIST pods"]).To(BeNumerically("<=", n+2*n/4+5), "one each, and those of plans")
-		Expect(requests["PATCH pods"]).To(BeNumerically("<=", n+n/10), "a receipt each")
+		Expect(requests["PATCH pods"]).To(BeNumerically("<=", 2*n+n/10), "a receipt each, and after a while its tokens")
 		Expect(requests["WATCH deployments"]).To(BeNumerically("<=", n+n/10))
 		Expect(requests["WATCH pods"]).To(BeNumerically("<=", n+n/10))
 		Expect(requests["GET deployments"]).To(BeNumerically("<=", 2*n))
