@@ -14,12 +14,12 @@ import (
 )
 
 // PolicyMissing returns a sentence that says what of config/policy the cluster lacks, and what to do. It is empty if nothing is lacking, or if
-// the API server does not answer. It blocks for up to four requests.
+// the API server does not answer. It blocks for up to six requests.
 //
 // config/policy lets everybody read its policies. So it counts as missing if they may not be read.
 func PolicyMissing(ctx context.Context, s *store.Store) string {
 	group := schema.GroupVersion{Group: "admissionregistration.k8s.io", Version: "v1"}
-	for _, name := range []string{"idalloc", "idalloc-leases"} {
+	for _, name := range []string{"idalloc", "idalloc-leases", "idalloc-events"} {
 		for _, resource := range []string{"validatingadmissionpolicies", "validatingadmissionpolicybindings"} {
 			o, err := s.Dynamic.Resource(group.WithResource(resource)).Get(ctx, name, metav1.GetOptions{})
 			switch {

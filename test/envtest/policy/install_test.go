@@ -24,6 +24,7 @@ var _ = Describe("the policies", func() {
 	},
 		Entry("that of workloads and pods", "idalloc", SpecTimeout(patience)),
 		Entry("that of Leases", "idalloc-leases", SpecTimeout(patience)),
+		Entry("that of Events", "idalloc-events", SpecTimeout(patience)),
 	)
 
 	It("can be seen by everybody, so that nobody works without them unawares", func(ctx SpecContext) {
