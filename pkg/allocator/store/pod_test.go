@@ -117,6 +117,15 @@ func TestEachPodShowsAllPages(t *testing.T) {
 				t.Errorf("whole, %d pods are shown, asked %q, want %q", len(whole), b.asked, tc.want)
 			}
 			b = tc.book
+			again, leases := 0, map[string]bool{}
+			o := metav1.ListOptions{}
+			if err := s.eachObject(t.Context(), target{gvr: Leases, namespace: "shop"}, o, 0, func() { again++; clear(leases) }, func(u *unstructured.Unstructured) { leases[u.GetName()] = true }); err != nil {
+				t.Fatal(err)
+			}
+			if first := slices.Index(b.asked, ask("500")[0]); !maps.Equal(leases, shown) || b.asked[0] != ask("@")[0] || (first > 0) != (tc.book.pods*tc.book.bytes > pageBytes) || again == 0 {
+				t.Errorf("%d Leases, again %d times, asked %q", len(leases), again, b.asked)
+			}
+			b = tc.book
 			if receipts, err := s.Receipts(t.Context(), theRef(), 0); err != nil || len(receipts) != b.pods || b.asked[0] != ask("@")[0] {
 				t.Errorf("%d of %d receipts, %v, asked %q", len(receipts), b.pods, err, b.asked)
 			}
