@@ -185,7 +185,7 @@ func (o opened) writeFile(name, data string) error {
 		return err
 	}
 	_, err = f.WriteString(data)
-	if err = errors.Join(err, f.Close()); err != nil {
+	if err := errors.Join(err, f.Close()); err != nil {
 		return err
 	}
 	return o.Chmod(name, fileMode)

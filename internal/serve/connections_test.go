@@ -206,7 +206,7 @@ func TestANeighbourThatOpensThousandsClosesOnlyItsOwn(t *testing.T) {
 	probe, poll := &from{address: "10.0.0.1"}, &from{address: "127.0.0.1"}
 	c.track(probe, http.StateNew)
 	c.track(poll, http.StateNew)
-	var flood []*from
+	flood := make([]*from, 0, 8000)
 	for range 8000 {
 		conn := &from{address: "10.0.0.9"}
 		c.track(conn, http.StateNew)

@@ -78,7 +78,7 @@ var _ = Describe("an autoscaler", Ordered, func() {
 
 	It("may write the Lease that its Role names, and no other and no large one", func(ctx SpecContext) {
 		const name = "idalloc-autoscaler-deployment.deployment"
-		own := rbacv1.PolicyRule{APIGroups: []string{store.Leases.Group}, Resources: []string{"leases"}, ResourceNames: []string{name}, Verbs: []string{"get", "update"}}
+		own := rbacv1.PolicyRule{APIGroups: []string{store.Leases.Group}, Resources: []string{"leases"}, ResourceNames: []string{name}, Verbs: []string{"get", updateVerb}}
 		_, leads := s.account(ctx, "leads", scale, leases("create"), own)
 		lease := func(by ...func(*unstructured.Unstructured)) func(context.Context, actor) error {
 			o := other()

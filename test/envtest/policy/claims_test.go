@@ -26,15 +26,15 @@ const maxUpdaters = 10
 func entry(manager string, operation metav1.ManagedFieldsOperationType, apiVersion, fields string) metav1.ManagedFieldsEntry {
 	now := metav1.Now()
 	return metav1.ManagedFieldsEntry{
-		Manager: manager, Operation: operation, APIVersion: apiVersion, Time: &now, FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)},
+		Manager: manager, Operation: operation, APIVersion: apiVersion, Time: &now, FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fields),
 	}
 }
 
-// of changes the fields of the entry of this manager.
+// fieldsOf changes the fields of the entry of this manager.
 func fieldsOf(entries []metav1.ManagedFieldsEntry, manager, fields string) []metav1.ManagedFieldsEntry {
 	for i := range entries {
 		if entries[i].Manager == manager {
-			entries[i].FieldsV1 = &metav1.FieldsV1{Raw: []byte(fields)}
+			entries[i].FieldsV1 = metav1.NewFieldsV1(fields)
 		}
 	}
 	return entries

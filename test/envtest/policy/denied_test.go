@@ -35,10 +35,10 @@ func workloadNames() map[schema.GroupVersionResource]string {
 func wide() []rbacv1.PolicyRule {
 	names := []string{theDeployment, "statefulset", "replicaset", "job"}
 	return []rbacv1.PolicyRule{
-		{APIGroups: []string{"apps", "batch"}, Resources: []string{"*"}, ResourceNames: names, Verbs: []string{"get", patchVerb, "update", "delete"}},
+		{APIGroups: []string{"apps", "batch"}, Resources: []string{"*"}, ResourceNames: names, Verbs: []string{"get", patchVerb, updateVerb, "delete"}},
 		{APIGroups: []string{"apps"}, Resources: []string{deployments.Resource}, Verbs: []string{"create"}},
-		{APIGroups: []string{""}, Resources: []string{"pods", "pods/status", "pods/eviction", "pods/exec", "pods/ephemeralcontainers"}, Verbs: []string{"get", patchVerb, "update", "delete", "create"}},
-		{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"get", patchVerb, "update", "delete", "create"}},
+		{APIGroups: []string{""}, Resources: []string{"pods", "pods/status", "pods/eviction", "pods/exec", "pods/ephemeralcontainers"}, Verbs: []string{"get", patchVerb, updateVerb, "delete", "create"}},
+		{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"get", patchVerb, updateVerb, "delete", "create"}},
 	}
 }
 
@@ -320,6 +320,6 @@ var _ = Describe("a marked account", Ordered, func() {
 		}
 	},
 		Entry("a patch", patchVerb, SpecTimeout(patience)),
-		Entry("an update", "update", SpecTimeout(patience)),
+		Entry("an update", updateVerb, SpecTimeout(patience)),
 	)
 })

@@ -22,7 +22,7 @@ var (
 
 // tells permits to write Events in each way.
 func tells() rbacv1.PolicyRule {
-	return rbacv1.PolicyRule{APIGroups: []string{"", "events.k8s.io"}, Resources: []string{events.Resource}, Verbs: []string{"get", "create", patchVerb, "update", "delete"}}
+	return rbacv1.PolicyRule{APIGroups: []string{"", "events.k8s.io"}, Resources: []string{events.Resource}, Verbs: []string{"get", "create", patchVerb, updateVerb, "delete"}}
 }
 
 // told is an Event as idalloc writes it.
