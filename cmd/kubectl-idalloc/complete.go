@@ -81,15 +81,13 @@ func (g *global) completePods(cmd *cobra.Command, args []string, _ string) ([]st
 func names(ctx context.Context, s *store.Store, of schema.GroupVersionResource, namespace string) []string {
 	ctx, cancel := context.WithTimeout(ctx, completionTime)
 	defer cancel()
-	list, err := s.Metadata.Resource(of).Namespace(namespace).List(ctx, metav1.ListOptions{})
+	var all []string
+	err := s.EachMetadata(ctx, of, namespace, metav1.ListOptions{}, func(o *metav1.PartialObjectMetadata) { all = append(all, o.Name) })
 	if err != nil {
 		return nil // a shell shows no errors
 	}
-	all := make([]string, 0, len(list.Items))
-	for i := range list.Items {
-		all = append(all, list.Items[i].Name)
-	}
-	return all
+	slices.Sort(all)
+	return slices.Compact(all) // a list that begins again shows some twice
 }
 
 // completeFlags completes the values of the flags that all commands have.

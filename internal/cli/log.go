@@ -2,13 +2,17 @@ package cli
 
 import (
 	"os"
+	"strings"
 
 	"github.com/go-logr/logr"
 	"github.com/go-logr/zapr"
 	"github.com/spf13/pflag"
 	"go.uber.org/zap"
+	"go.uber.org/zap/buffer"
 	"go.uber.org/zap/zapcore"
 	"k8s.io/klog/v2"
+
+	"github.com/idalloc/idalloc/internal/plain"
 )
 
 // Log are the flags of the log.
@@ -33,14 +37,26 @@ func (l *Log) Logger() (logr.Logger, error) {
 	case "json":
 		encoder = zapcore.NewJSONEncoder(config)
 	case "console":
-		encoder = zapcore.NewConsoleEncoder(config)
+		encoder = console{zapcore.NewConsoleEncoder(config)}
 	default:
 		return logr.Discard(), Usagef("--log-format %q: use json or console", l.Format)
 	}
 	if l.Verbosity < 0 || l.Verbosity > 10 {
 		return logr.Discard(), Usagef("-v %d: use 0 to 10", l.Verbosity)
 	}
-	log := zapr.NewLogger(zap.New(zapcore.NewCore(encoder, zapcore.Lock(os.Stderr), zapcore.Level(-l.Verbosity))))
+	log := zapr.NewLogger(zap.New(zapcore.NewCore(encoder, zapcore.Lock(zapcore.AddSync(plain.Writer(os.Stderr))), zapcore.Level(-l.Verbosity))))
 	klog.SetLogger(log.WithName("client-go"))
 	return log, nil
+}
+
+// console keeps a message on its line. Client-go's messages quote others, and the encoder writes a message as it is.
+type console struct{ zapcore.Encoder }
+
+// Clone implements zapcore.Encoder.
+func (c console) Clone() zapcore.Encoder { return console{c.Encoder.Clone()} }
+
+// EncodeEntry implements zapcore.Encoder.
+func (c console) EncodeEntry(e zapcore.Entry, fields []zapcore.Field) (*buffer.Buffer, error) {
+	e.Message = strings.NewReplacer("\n", "␊", "\t", "␉").Replace(e.Message)
+	return c.Encoder.EncodeEntry(e, fields)
 }

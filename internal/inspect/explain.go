@@ -70,6 +70,8 @@ func Explain(ctx context.Context, s *store.Store, namespace, name string) (Expla
 	}
 	if missing := PolicyMissing(ctx, s); missing != "" {
 		e.Reasons = append(e.Reasons, missing)
+	} else if passes := PolicyPasses(ctx, s, whole); passes != "" {
+		e.Reasons = append(e.Reasons, passes)
 	}
 	return e, nil
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -13,9 +12,6 @@ import (
 
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
-
-// pageSize is the number of objects in an answer.
-const pageSize = 500
 
 // Kinds returns the kinds that can be owners.
 func Kinds() []string {
@@ -55,35 +51,19 @@ func list(ctx context.Context, s *store.Store, namespace, selector string, kinds
 		if err != nil {
 			return nil, err
 		}
-		errs = append(errs, each(ctx, s, of, selector, func(o metav1.Object) {
+		err = s.EachMetadata(ctx, of.GVR(), of.Namespace, metav1.ListOptions{LabelSelector: selector}, func(o *metav1.PartialObjectMetadata) {
 			// A Deployment's ReplicaSets have copies of its annotations.
 			if (of.Kind != store.ReplicaSet || metav1.GetControllerOfNoCopy(o) == nil) && shown(o) {
 				found = append(found, store.Ref{APIVersion: of.APIVersion, Kind: of.Kind, Namespace: o.GetNamespace(), Name: o.GetName()})
 			}
-		}))
+		})
+		if apierrors.IsForbidden(err) {
+			err = store.Forbidden("list", of.GVR(), of.Namespace, "", err)
+		}
+		errs = append(errs, err)
 	}
 	slices.SortFunc(found, func(a, b store.Ref) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
 	})
 	return found, errors.Join(errs...)
-}
-
-// each lists the metadata of all objects of a kind, in pages.
-func each(ctx context.Context, s *store.Store, of store.Ref, selector string, show func(metav1.Object)) error {
-	o := metav1.ListOptions{LabelSelector: selector, Limit: pageSize}
-	for {
-		page, err := s.Metadata.Resource(of.GVR()).Namespace(of.Namespace).List(ctx, o)
-		switch {
-		case apierrors.IsForbidden(err):
-			return store.Forbidden("list", of.GVR(), of.Namespace, "", err)
-		case err != nil:
-			return fmt.Errorf("idalloc: list %s: %w", of.GVR().Resource, err)
-		}
-		for i := range page.Items {
-			show(&page.Items[i])
-		}
-		if o.Continue = page.Continue; o.Continue == "" {
-			return nil
-		}
-	}
 }

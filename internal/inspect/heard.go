@@ -83,23 +83,22 @@ func ask(ctx context.Context, s *store.Store, namespace, account string, p permi
 // said returns what idalloc in the pod said last in an Event. Without a permission to read Events it says nothing.
 func said(ctx context.Context, s *store.Store, pod *unstructured.Unstructured) []string {
 	events := schema.GroupVersionResource{Version: "v1", Resource: "events"}
-	list, err := s.Dynamic.Resource(events).Namespace(pod.GetNamespace()).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.uid=" + string(pod.GetUID())})
-	if err != nil {
-		return nil
-	}
-	heard := slices.DeleteFunc(list.Items, func(e unstructured.Unstructured) bool {
+	var at, message string
+	o := metav1.ListOptions{FieldSelector: "involvedObject.uid=" + string(pod.GetUID())}
+	err := s.EachObject(ctx, events, pod.GetNamespace(), o, func(e *unstructured.Unstructured) {
 		reason, _ := e.Object["reason"].(string)
-		return !slices.Contains([]string{"WaitingForSlot", "IDLost", "GateMissing"}, reason)
+		if slices.Contains([]string{"WaitingForSlot", "IDLost", "GateMissing"}, reason) && heardAt(e) >= at {
+			at, message = heardAt(e), fmt.Sprint(e.Object["message"])
+		}
 	})
-	if len(heard) == 0 {
+	if err != nil || at == "" {
 		return nil
 	}
-	last := slices.MaxFunc(heard, func(a, b unstructured.Unstructured) int { return cmp.Compare(heardAt(a), heardAt(b)) })
-	return []string{fmt.Sprintf("an Event of idalloc at %s: %v", heardAt(last), last.Object["message"])}
+	return []string{fmt.Sprintf("an Event of idalloc at %s: %s", at, message)}
 }
 
 // heardAt returns the time of an Event as it is stored, in UTC.
-func heardAt(e unstructured.Unstructured) string {
+func heardAt(e *unstructured.Unstructured) string {
 	for _, key := range []string{"lastTimestamp", "eventTime", "firstTimestamp"} {
 		if at, ok := e.Object[key].(string); ok && at != "" {
 			return at

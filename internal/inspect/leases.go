@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
@@ -21,16 +22,16 @@ type leases struct {
 
 // readLeases lists the owner's Leases. It is no error that this is forbidden.
 func readLeases(ctx context.Context, s *store.Store, ref store.Ref) (leases, error) {
-	all := leases{held: map[int]store.Lease{}}
-	list, err := s.ListLeases(ctx, ref)
+	var all leases
+	err := s.EachLease(ctx, ref, func() { all.held = map[int]store.Lease{} }, func(l store.Lease) {
+		if l.Holder != "" {
+			l.Receipt = receipt.Receipt{} // it may be long, and nothing here reads it
+			all.held[l.ID] = l
+		}
+	})
 	if apierrors.IsForbidden(err) {
 		all.denied = err
 		return all, nil
-	}
-	for _, l := range list {
-		if l.Holder != "" {
-			all.held[l.ID] = l
-		}
 	}
 	return all, err
 }

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -9,17 +10,39 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
+// PolicyPasses returns a sentence if the policies are there, and a change that they forbid passes a dry run in the name of the pod: then what
+// looks as it should does not limit the pod's account. It is empty if the change is refused, or if you may not act in the name of the account.
+func PolicyPasses(ctx context.Context, s *store.Store, pod *unstructured.Unstructured) string {
+	account, _, _ := unstructured.NestedString(pod.Object, "spec", "serviceAccountName")
+	account = cmp.Or(account, "default")
+	as, err := s.As("system:serviceaccount:"+pod.GetNamespace()+":"+account, map[string][]string{
+		"authentication.kubernetes.io/pod-name": {pod.GetName()}, "authentication.kubernetes.io/pod-uid": {string(pod.GetUID())},
+	})
+	if err != nil {
+		return ""
+	}
+	_, err = as.Metadata.Resource(store.Pods).Namespace(pod.GetNamespace()).Patch(ctx, pod.GetName(), types.MergePatchType,
+		[]byte(`{"metadata":{"labels":{"example.com/idalloc-probe":"x"}}}`), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}, FieldManager: assignment.FieldManager})
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf("the admission policies do not limit service account %s: a dry run in its name changed a foreign label of pod %s. Either its Role lacks the mark "+
+		"(verb allocate on slots.idalloc.dev), or a policy or its binding was changed: see docs/security.md", account, pod.GetName())
+}
+
 // PolicyMissing returns a sentence that says what of config/policy the cluster lacks, and what to do. It is empty if nothing is lacking, or if
-// the API server does not answer. It blocks for up to four requests.
+// the API server does not answer. It blocks for up to six requests.
 //
 // config/policy lets everybody read its policies. So it counts as missing if they may not be read.
 func PolicyMissing(ctx context.Context, s *store.Store) string {
 	group := schema.GroupVersion{Group: "admissionregistration.k8s.io", Version: "v1"}
-	for _, name := range []string{"idalloc", "idalloc-leases"} {
+	for _, name := range []string{"idalloc", "idalloc-leases", "idalloc-events"} {
 		for _, resource := range []string{"validatingadmissionpolicies", "validatingadmissionpolicybindings"} {
 			o, err := s.Dynamic.Resource(group.WithResource(resource)).Get(ctx, name, metav1.GetOptions{})
 			switch {
@@ -30,8 +53,9 @@ func PolicyMissing(ctx context.Context, s *store.Store) string {
 					"everybody see it; let an administrator run kubectl apply -k config/policy", resource, name)
 			case err != nil:
 				return ""
-			case resource == "validatingadmissionpolicybindings" && !denies(o):
-				return lacking(fmt.Sprintf("validationActions of %s/%s lack Deny", resource, name))
+			}
+			if what := flaw(o, name); what != "" {
+				return lacking(fmt.Sprintf("%s/%s %s", resource, name, what))
 			}
 		}
 	}
@@ -42,8 +66,34 @@ func lacking(what string) string {
 	return what + ", so no admission policy limits the tokens of pods: whoever copies one may change all pods of the namespace. Let an administrator run kubectl apply -k config/policy"
 }
 
-// denies reports whether a binding refuses what its policy is against.
-func denies(binding *unstructured.Unstructured) bool {
-	actions, _, _ := unstructured.NestedStringSlice(binding.Object, "spec", "validationActions")
-	return slices.Contains(actions, "Deny")
+// flaw says why a policy or a binding of this name does less than that of config/policy, empty if it does not.
+func flaw(o *unstructured.Unstructured, name string) string {
+	at := func(path ...string) any {
+		value, _, _ := unstructured.NestedFieldNoCopy(o.Object, path...)
+		return value
+	}
+	has := func(path ...string) bool { // the API server writes an empty selector as {}
+		value := at(path...)
+		return value != nil && fmt.Sprint(value) != "map[]" && fmt.Sprint(value) != "[]"
+	}
+	if o.GetKind() == "ValidatingAdmissionPolicy" {
+		switch {
+		case at("spec", "failurePolicy") == "Ignore":
+			return "lets a request pass that it cannot judge (failurePolicy Ignore)"
+		case has("spec", "matchConstraints", "namespaceSelector"), has("spec", "matchConstraints", "objectSelector"), has("spec", "matchConstraints", "excludeResourceRules"):
+			return "leaves something out (matchConstraints)"
+		}
+		return ""
+	}
+	actions, _, _ := unstructured.NestedStringSlice(o.Object, "spec", "validationActions")
+	switch {
+	case !slices.Contains(actions, "Deny"):
+		return "lacks Deny in its validationActions"
+	case at("spec", "policyName") != name:
+		return fmt.Sprintf("is for policy %v", at("spec", "policyName"))
+	case has("spec", "matchResources", "namespaceSelector"), has("spec", "matchResources", "objectSelector"), has("spec", "matchResources", "resourceRules"),
+		has("spec", "matchResources", "excludeResourceRules"), has("spec", "paramRef"):
+		return "leaves something out (matchResources or paramRef)"
+	}
+	return ""
 }

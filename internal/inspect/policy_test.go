@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"path"
 	"strings"
 	"testing"
 
@@ -14,19 +15,30 @@ import (
 	"github.com/idalloc/idalloc/test/apifake"
 )
 
+// binds is a spec that is right for a binding.
+const binds = `"policyName":"NAME","validationActions":["Deny"]`
+
+func pathOf(r *http.Request) string { return path.Base(r.URL.Path) }
+
 func TestPolicyMissing(t *testing.T) {
-	const path = "GET /apis/admissionregistration.k8s.io/v1/validatingadmissionpolic"
+	const at = "GET /apis/admissionregistration.k8s.io/v1/validatingadmissionpolic"
 	for name, tc := range map[string]struct {
-		at, action string
-		code       int
-		want       string
+		at, spec string
+		code     int
+		want     string
 	}{
-		"in force":             {"", "Deny", 0, ""},
-		"no policy":            {path + "ies/idalloc", "Deny", http.StatusNotFound, "has no validatingadmissionpolicies/idalloc, so"},
-		"no binding of Leases": {path + "ybindings/idalloc-leases", "Deny", http.StatusNotFound, "has no validatingadmissionpolicybindings/idalloc-leases, so"},
-		"nobody may see it":    {path + "ies/idalloc", "Deny", http.StatusForbidden, "may not get validatingadmissionpolicies/idalloc, so nobody can tell here"},
-		"it only warns":        {"", "Warn", 0, "validationActions of validatingadmissionpolicybindings/idalloc lack Deny"},
-		"no answer":            {path + "ies/idalloc", "Deny", http.StatusInternalServerError, ""},
+		"in force":             {"", binds, 0, ""},
+		"no policy":            {at + "ies/idalloc", binds, http.StatusNotFound, "has no validatingadmissionpolicies/idalloc, so"},
+		"no binding of Leases": {at + "ybindings/idalloc-leases", binds, http.StatusNotFound, "has no validatingadmissionpolicybindings/idalloc-leases, so"},
+		"no policy of Events":  {at + "ies/idalloc-events", binds, http.StatusNotFound, "has no validatingadmissionpolicies/idalloc-events, so"},
+		"nobody may see it":    {at + "ies/idalloc", binds, http.StatusForbidden, "may not get validatingadmissionpolicies/idalloc, so nobody can tell here"},
+		"it only warns":        {"", `"policyName":"NAME","validationActions":["Warn"]`, 0, "validatingadmissionpolicybindings/idalloc lacks Deny in its validationActions"},
+		"of another policy":    {"", `"policyName":"other","validationActions":["Deny"]`, 0, "validatingadmissionpolicybindings/idalloc is for policy other"},
+		"a narrowed binding":   {"", binds + `,"matchResources":{"namespaceSelector":{"matchLabels":{"a":"b"}}}`, 0, "validatingadmissionpolicybindings/idalloc leaves something out"},
+		"an empty selector":    {"", binds + `,"matchResources":{"namespaceSelector":{},"matchPolicy":"Equivalent"}`, 0, ""},
+		"it fails open":        {"", binds + `,"failurePolicy":"Ignore"`, 0, "validatingadmissionpolicies/idalloc lets a request pass that it cannot judge"},
+		"a narrowed policy":    {"", binds + `,"matchConstraints":{"objectSelector":{"matchLabels":{"a":"b"}}}`, 0, "validatingadmissionpolicies/idalloc leaves something out"},
+		"no answer":            {at + "ies/idalloc", binds, http.StatusInternalServerError, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -34,7 +46,11 @@ func TestPolicyMissing(t *testing.T) {
 				if r.Method+" "+r.URL.Path == tc.at {
 					w.WriteHeader(tc.code)
 				}
-				_, _ = fmt.Fprintf(w, `{"apiVersion":"v1","kind":"Any","spec":{"validationActions":[%q]}}`, tc.action)
+				kind := "ValidatingAdmissionPolicy"
+				if strings.Contains(r.URL.Path, "bindings") {
+					kind += "Binding"
+				}
+				_, _ = fmt.Fprintf(w, `{"apiVersion":"v1","kind":%q,"spec":{%s}}`, kind, strings.ReplaceAll(tc.spec, "NAME", pathOf(r))) //nolint:gosec // a server of this test
 			}))
 			t.Cleanup(server.Close)
 			s, err := store.New(&rest.Config{Host: server.URL}, testclock.NewFakeClock(apifake.Born()))

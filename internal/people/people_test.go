@@ -247,6 +247,13 @@ func TestVerifyFailsIfSomethingIsWrong(t *testing.T) {
 			"rollingUpdate": map[string]any{"maxSurge": int64(0), "maxUnavailable": int64(1)},
 		}
 	})
+	server.Before(func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Header.Get("Impersonate-User") == "" {
+			return false
+		}
+		apifake.Refuse(w, http.StatusForbidden, metav1.StatusReasonForbidden, "you may not act for others")
+		return true
+	})
 	run := shell(t, server)
 	says(t, run("verify deployment/worker"), failed, "worker-gone", "Deployment/worker in namespace sim: findings: 1; see above")
 	says(t, run("gc deployment/worker"), done, "freed", "")
@@ -268,6 +275,23 @@ func TestVerifyFailsIfSomethingIsWrong(t *testing.T) {
 	says(t, run("verify deployment/unused"), done, "unused", "")
 	says(t, run("verify deployment/unused --fail-on-warnings"), failed, "unused",
 		"Deployment/unused in namespace sim: warnings: 1, and --fail-on-warnings is set; see above")
+}
+
+func TestVerifySaysThatThePoliciesDoNotLimitThePods(t *testing.T) {
+	server := workload(t, 2)
+	var asked []string
+	server.Before(func(_ http.ResponseWriter, r *http.Request) bool {
+		if user := r.Header.Get("Impersonate-User"); user != "" {
+			asked = append(asked, user+" "+r.Method+" "+r.URL.Path+" "+r.URL.Query().Get("dryRun"))
+		}
+		return false
+	})
+	run := shell(t, server)
+	says(t, run("gc deployment/worker"), done, "freed", "")
+	says(t, run("verify deployment/worker"), done, ": ok: ", "warning: the admission policies do not limit service account default: a dry run in its name changed a foreign label of pod worker-a")
+	if want := []string{"system:serviceaccount:sim:default PATCH /api/v1/namespaces/sim/pods/worker-a All"}; !slices.Equal(asked, want) {
+		t.Errorf("asked %q, want %q", asked, want)
+	}
 }
 
 func TestVerifySaysThatThePoliciesAreMissing(t *testing.T) {

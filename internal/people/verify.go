@@ -12,6 +12,7 @@ import (
 
 	"github.com/idalloc/idalloc/internal/cli"
 	"github.com/idalloc/idalloc/internal/inspect"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
@@ -71,17 +72,33 @@ func (v *verifier) run(cmd *cobra.Command, args []string, out *Output, log logr.
 	if err = errors.Join(err, v.verdict(ref, report)); err != nil || report.Unused {
 		return err
 	}
-	return remark(cmd.Context(), s, cmd.ErrOrStderr())
+	return remark(cmd.Context(), s, ref, cmd.ErrOrStderr())
 }
 
 // remark says what the cluster lacks of the admission policies. That is not about the workload, so it is no warning of the report.
-func remark(ctx context.Context, s *store.Store, errs io.Writer) error {
+func remark(ctx context.Context, s *store.Store, ref store.Ref, errs io.Writer) error {
 	missing := inspect.PolicyMissing(ctx, s)
+	if missing == "" {
+		missing = passes(ctx, s, ref)
+	}
 	if missing == "" {
 		return nil
 	}
 	_, err := fmt.Fprintln(errs, "warning: "+missing)
 	return err
+}
+
+// passes says that the policies do not limit one of the workload's pods. An error says nothing of that.
+func passes(ctx context.Context, s *store.Store, ref store.Ref) string {
+	receipts, err := s.Receipts(ctx, ref, receipt.NoID)
+	if err != nil || len(receipts) == 0 {
+		return ""
+	}
+	pod, err := s.GetFullPod(ctx, ref.Namespace, receipts[0].Pod)
+	if err != nil {
+		return ""
+	}
+	return inspect.PolicyPasses(ctx, s, pod)
 }
 
 func (v *verifier) verdict(ref store.Ref, report inspect.Report) error {

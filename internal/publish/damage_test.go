@@ -150,7 +150,7 @@ func TestWhatCannotBeClearedIsToldAndClearedTheNextTime(t *testing.T) {
 // The server would demand a secret that no program can read.
 func TestASecretThatCannotBeSavedIsAnError(t *testing.T) {
 	dir := t.TempDir()
-	must(t, os.Mkdir(filepath.Join(dir, swapPrefix+SecretName), 0o700))
+	must(t, os.MkdirAll(filepath.Join(dir, swapPrefix+SecretName, "full"), 0o700))
 	if secret, err := New(dir).Secret(); err == nil || secret != "" {
 		t.Errorf("the secret is %q, %v", secret, err)
 	}

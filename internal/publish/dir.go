@@ -66,7 +66,7 @@ func (d *Dir) read(name string) ([]byte, error) {
 		return nil, err
 	}
 	defer func() { _ = root.Close() }()
-	return root.ReadFile(name)
+	return opened{root}.ReadFile(name)
 }
 
 // change makes the directory if there is none, and calls f with it.

@@ -4,10 +4,12 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -106,6 +108,9 @@ func (o opened) replaceFile(name, data string) error {
 // shows reports whether the generation has exactly these files. It prevents that a container which is restarted with the same
 // identity wakes every reader.
 func (o opened) shows(generation string, contents []file) bool {
+	if info, err := o.Lstat(generation); err != nil || !info.IsDir() {
+		return false
+	}
 	entries, err := fs.ReadDir(o.FS(), generation)
 	if err != nil || len(entries) != len(contents) {
 		return false
@@ -149,9 +154,38 @@ func (o opened) prune(keep ...string) error {
 	return errors.Join(errs...)
 }
 
-// writeFile writes a file with fileMode, whatever the umask is.
+// maxFile is the size of the largest file that is read, in bytes. The longest text of partitions has about 10,000.
+const maxFile = 1 << 20
+
+// ReadFile reads a file that idalloc wrote. Another container of the pod may have put something else there: to open a FIFO, or to read from it,
+// blocks for ever.
+func (o opened) ReadFile(name string) ([]byte, error) {
+	f, err := o.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() || info.Size() > maxFile {
+		return nil, fmt.Errorf("%s is no file that idalloc wrote: remove it, or choose another directory with --dir", path.Join(o.Name(), name))
+	}
+	return io.ReadAll(io.LimitReader(f, maxFile))
+}
+
+// writeFile writes a new file with fileMode, whatever the umask is. What has the name is removed: it may be a FIFO, which blocks.
 func (o opened) writeFile(name, data string) error {
-	if err := o.WriteFile(name, []byte(data), fileMode); err != nil {
+	if err := o.remove(name); err != nil {
+		return err
+	}
+	f, err := o.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(data)
+	if err := errors.Join(err, f.Close()); err != nil {
 		return err
 	}
 	return o.Chmod(name, fileMode)

@@ -20,8 +20,9 @@ const (
 )
 
 // connections tracks the open connections of a server. There is always room for a new one: if there are too many, it closes
-// the one that has been silent for the longest time and whose request does not wait for a change. To refuse new connections
-// instead would be wrong: silent or slow clients could then keep the kubelet's probes out.
+// one of the address that has most of them, and of these the one that has been silent for the longest time and whose request does
+// not wait for a change. To refuse new connections instead would be wrong: silent or slow clients could then keep the kubelet's
+// probes out. So could a client that opens thousands a second, if its connections counted like those of others.
 type connections struct {
 	mu   sync.Mutex
 	open map[net.Conn]*connection
@@ -33,6 +34,8 @@ type connections struct {
 }
 
 type connection struct {
+	// host is the address of the other side, without the port.
+	host  string
 	state http.ConnState
 	// last is the turn of its last event.
 	last uint64
@@ -57,7 +60,8 @@ func (c *connections) track(conn net.Conn, state http.ConnState) {
 		if c.stopping {
 			_ = conn.Close() // to the client it looks as if the port had been closed a moment earlier
 		}
-		c.open[conn] = &connection{}
+		host, _, _ := net.SplitHostPort(conn.RemoteAddr().String())
+		c.open[conn] = &connection{host: host}
 	case http.StateActive, http.StateIdle:
 	}
 	c.note(conn, func(is *connection) { is.state = state })
@@ -77,14 +81,27 @@ func (c *connections) note(conn net.Conn, change func(*connection)) {
 	change(is)
 }
 
-// closeSilent closes the connection that has been silent for the longest time. There always is one, because fewer than half of the
-// connections wait for a change.
+// closeSilent closes the connection that has been silent for the longest time, of those whose address has most. There always is one, because
+// fewer than half of the connections wait for a change.
 func (c *connections) closeSilent() {
+	from := map[string]int{}
+	for _, is := range c.open {
+		if !is.waits {
+			from[is.host]++
+		}
+	}
 	var silent net.Conn
 	for conn, is := range c.open {
-		if !is.waits && (silent == nil || is.last < c.open[silent].last) {
-			silent = conn
+		if is.waits {
+			continue
 		}
+		if silent != nil {
+			other := c.open[silent]
+			if have, most := from[is.host], from[other.host]; have < most || have == most && is.last > other.last {
+				continue
+			}
+		}
+		silent = conn
 	}
 	if silent != nil {
 		delete(c.open, silent)

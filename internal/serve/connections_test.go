@@ -189,3 +189,39 @@ func TestAClientThatGoesAwayMakesRoom(t *testing.T) {
 	s.hub.Set(assigned(3, 6, 7))
 	(<-answers).want(t, 200, `"count":6`)
 }
+
+// from is a connection from this address.
+type from struct {
+	net.Conn
+
+	address string
+	closed  bool
+}
+
+func (f *from) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.ParseIP(f.address), Port: 1} }
+func (f *from) Close() error         { f.closed = true; return nil }
+
+func TestANeighbourThatOpensThousandsClosesOnlyItsOwn(t *testing.T) {
+	c := newConnections()
+	probe, poll := &from{address: "10.0.0.1"}, &from{address: "127.0.0.1"}
+	c.track(probe, http.StateNew)
+	c.track(poll, http.StateNew)
+	flood := make([]*from, 0, 8000)
+	for range 8000 {
+		conn := &from{address: "10.0.0.9"}
+		c.track(conn, http.StateNew)
+		flood = append(flood, conn)
+	}
+	if probe.closed || poll.closed {
+		t.Error("the connection of a probe, or of the pod itself, is closed")
+	}
+	open := 0
+	for _, conn := range flood {
+		if !conn.closed {
+			open++
+		}
+	}
+	if open != maxConnections-2 || flood[len(flood)-1].closed {
+		t.Errorf("%d connections of the neighbour are open, want %d, and the last one among them", open, maxConnections-2)
+	}
+}

@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
 	coordination "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/rest"
 
@@ -96,6 +97,9 @@ func (g *getter) ask(ctx context.Context, args []string) (s state.State, err err
 		return s, err
 	}
 	pod, key := state.Holder(holder)
+	if len(validation.IsDNS1123Subdomain(pod)) > 0 { // it becomes a part of a URL, and is asked with the rights of a person
+		return s, fmt.Errorf("idalloc: the holder of Lease %s in namespace %s is %q, which is not the name of a pod: ask the autoscaler at its address with --url", leaseName(ref), ref.Namespace, pod)
+	}
 	body, err := viaProxy(ctx, client.RESTClient(), ref.Namespace, pod, g.port, key)
 	if err != nil {
 		return s, err

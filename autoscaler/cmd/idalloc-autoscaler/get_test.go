@@ -127,6 +127,8 @@ func TestGetSaysWhyThereIsNothingToShow(t *testing.T) {
 		"no Lease":           "has led in namespace demo: Lease idalloc-autoscaler-deployment.worker does not exist",
 		"":                   "no autoscaler of Deployment/worker leads now",
 		"my-laptop":          "the leader calls itself my-laptop, which is no pod of namespace demo",
+		"../../secrets/x_k":  `is "../../secrets/x", which is not the name of a pod`,
+		"a:8080/proxy?_key":  "is not the name of a pod",
 		"autoscaler-0_other": "only requests from this pod's loopback",
 		"young_key":          "has not read the workload yet",
 	} {

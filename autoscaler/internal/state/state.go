@@ -4,6 +4,7 @@ package state
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -88,11 +89,7 @@ func of(r loop.Report, settings decide.Settings, ref store.Ref) State {
 		}
 		s.Partitions = append(s.Partitions, one)
 	}
-	ids := seen.Count
-	for _, id := range seen.Row.IDs() {
-		ids = max(ids, id+1)
-	}
-	for id := range ids {
+	for _, id := range shown(seen) {
 		set, member := seen.Row[id]
 		one := ID{ID: id, Partitions: set.String(), Absent: seen.Absent[id]}
 		if !member && one.Absent == "" {
@@ -105,6 +102,21 @@ func of(r loop.Report, settings decide.Settings, ref store.Ref) State {
 		s.IDs = append(s.IDs, one)
 	}
 	return s
+}
+
+// maxShown is how many ids without a member are shown. No map has room for more. Numbers are others' words, and no reason to take memory.
+const maxShown = 16_384
+
+// shown returns the ids below the number of pods, and those that the row names, in ascending order.
+func shown(seen decide.Seen) []int {
+	ids := seen.Row.IDs()
+	for id := range min(seen.Count, maxShown) {
+		if _, named := seen.Row[id]; !named {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
 }
 
 func byPartition(owners placement.Owners) map[int]*int {

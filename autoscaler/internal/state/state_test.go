@@ -113,6 +113,20 @@ PARTITION   ID   TARGET   LOAD
 	}
 }
 
+// Others write the row and the number of pods. A number takes no memory.
+func TestALargeNumberTakesNoMemory(t *testing.T) {
+	l, r := latest(), report()
+	r.Seen.Row[1<<30], r.Seen.Count = placement.Of(3), 2_000_000_000
+	l.Observe(r)
+	var s state.State
+	if err := json.Unmarshal(served(l).Body.Bytes(), &s); err != nil {
+		t.Fatal(err)
+	}
+	if last := s.IDs[len(s.IDs)-1]; last.ID != 1<<30 || last.Partitions != "3" || len(s.IDs) != 16_385 {
+		t.Errorf("%d ids are shown, the last is %+v", len(s.IDs), last)
+	}
+}
+
 func TestAnErrorIsShownBesideWhatWasKnownBefore(t *testing.T) {
 	l := latest()
 	l.Observe(loop.Report{Err: errors.New("no answer from the API server")})

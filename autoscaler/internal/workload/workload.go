@@ -93,12 +93,17 @@ func (m *Moment) lacks() bool {
 	return false
 }
 
+// maxPods bounds what is kept for each pod. Others write the number of pods, and no map has room for more.
+const maxPods = 16_384
+
 // trouble says why the owner is not to be touched.
 func trouble(o store.Owner, row *assignment.Row) string {
 	ask := fmt.Sprintf("kubectl annotate -n %s %s", o.Namespace, o.Ref)
 	switch {
 	case o.Terminating:
 		return fmt.Sprintf("%s is being deleted", o.Ref)
+	case o.Count > maxPods:
+		return fmt.Sprintf("%s has %d replicas, and an assignment has room for fewer than %d: scale it down", o.Ref, o.Count, maxPods)
 	case !o.Wish.HasCount || o.Wish.Count == 0:
 		return fmt.Sprintf("%s has no partitions: %s %s=64", o.Ref, ask, assignment.PartitionCountKey)
 	case o.Wish.Strategy != placement.NameExternal:

@@ -182,12 +182,9 @@ func (g *Guard) LetGo(ctx context.Context, id int) (err error) {
 // Survey lists the others' Leases. It returns what they lock of the share, and the pod of one that does. If another pod has the own one, its time is
 // over. Errors: as of store.Store.
 func (g *Guard) Survey(ctx context.Context, mine receipt.Share) (others duty.Others, by string, err error) {
-	leases, err := g.o.Store.ListLeases(ctx, g.ref)
-	if err != nil {
-		return others, "", err
-	}
-	own := store.Lease{ID: mine.ID}
-	for _, l := range leases {
+	var own store.Lease
+	again := func() { others, by, own = duty.Others{}, "", store.Lease{ID: mine.ID} }
+	err = g.o.Store.EachLease(ctx, g.ref, again, func(l store.Lease) {
 		switch {
 		case l.ID == mine.ID:
 			own = l
@@ -196,6 +193,9 @@ func (g *Guard) Survey(ctx context.Context, mine receipt.Share) (others duty.Oth
 				others.Partitions, by = others.Partitions.Union(locked), l.Pod
 			}
 		}
+	})
+	if err != nil {
+		return duty.Others{}, "", err
 	}
 	if own.Holder != g.uid {
 		g.lose(own)

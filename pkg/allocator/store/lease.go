@@ -59,24 +59,16 @@ func (s *Store) GetLease(ctx context.Context, ref Ref, id int) (Lease, error) {
 	return leaseOf(u, id), nil
 }
 
-// ListLeases lists the owner's Leases by a consistent read. Errors: as of GetLease.
-func (s *Store) ListLeases(ctx context.Context, ref Ref) ([]Lease, error) {
+// EachLease lists the owner's Leases by a consistent read, and calls do for each. As Receipts it asks for one page first, and no more than one of
+// at most 8 MiB is in memory. If it has to begin again, it calls again, because what do got until then may be gone. Errors: as of GetLease.
+func (s *Store) EachLease(ctx context.Context, ref Ref, again func(), do func(Lease)) error {
 	o := metav1.ListOptions{LabelSelector: receipt.OwnerLabel + "=" + assignment.OwnerLabelValue(ref.String())}
-	list, err := request(ctx, target{gvr: Leases, namespace: ref.Namespace}, "list", func(ctx context.Context) (*unstructured.UnstructuredList, error) {
-		return s.Dynamic.Resource(Leases).Namespace(ref.Namespace).List(ctx, o)
-	})
-	if err != nil {
-		return nil, err
-	}
-	out := make([]Lease, 0, len(list.Items))
-	for i := range list.Items {
-		id, err := strconv.Atoi(list.Items[i].GetLabels()[receipt.IDLabel])
-		if err != nil || list.Items[i].GetName() != LeaseName(ref.String(), id) {
-			continue // somebody else's
+	return s.eachObject(ctx, target{gvr: Leases, namespace: ref.Namespace}, o, 0, again, func(u *unstructured.Unstructured) {
+		id, err := strconv.Atoi(u.GetLabels()[receipt.IDLabel])
+		if err == nil && u.GetName() == LeaseName(ref.String(), id) { // others are somebody else's
+			do(leaseOf(u, id))
 		}
-		out = append(out, leaseOf(&list.Items[i], id))
-	}
-	return out, nil
+	})
 }
 
 // PutLease writes the Lease, if it is as next.Version says, and returns it as it stands. It makes one that does not exist. It stays when the owner

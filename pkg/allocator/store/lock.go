@@ -129,7 +129,7 @@ func (s *Store) Receipts(ctx context.Context, ref Ref, id int, former ...string)
 		selector += "," + receipt.IDLabel + "=" + strconv.Itoa(id)
 	}
 	o := metav1.ListOptions{LabelSelector: selector, FieldSelector: LivePods}
-	err := eachPage(ctx, ref.Namespace, o, 0, func(ctx context.Context, o metav1.ListOptions) (string, error) {
+	err := eachPage(ctx, target{gvr: Pods, namespace: ref.Namespace}, o, 0, func(ctx context.Context, o metav1.ListOptions) (string, error) {
 		list, err := s.Metadata.Resource(Pods).Namespace(ref.Namespace).List(ctx, o)
 		if err != nil {
 			return "", err

@@ -11,18 +11,18 @@ import (
 )
 
 const (
-	// pageSize is the number of pods in a page of a list. client-go's own lists use the same number.
+	// pageSize is the number of objects in a page of a list. client-go's own lists use the same number.
 	pageSize = 500
-	// pageBytes is the size of the largest page. A pod's metadata takes kilobytes, but its annotations alone may take 256 KiB.
+	// pageBytes is the size of the largest page. An object's metadata takes kilobytes, but its annotations alone may take 256 KiB.
 	pageBytes = 8 << 20
-	// fewer is what the number of pods in a page is divided by after one that was too large.
+	// fewer is what the number of objects in a page is divided by after one that was too large.
 	fewer = 4
 )
 
-// eachPage reads pages of at most limit pods, 0 for all in one piece, until there is no token for one more. It does not read a page that is too
-// large to its end, and begins again with fewer pods a page.
+// eachPage reads pages of at most limit objects, 0 for all in one piece, until there is no token for one more. It does not read a page that is too
+// large to its end, and begins again with fewer objects a page.
 // If tokens expire twice, it reads all in one piece, however large that is. If o.Continue is empty, read gets the first page, be it again.
-func eachPage(ctx context.Context, namespace string, o metav1.ListOptions, limit int64, read func(context.Context, metav1.ListOptions) (next string, err error)) error {
+func eachPage(ctx context.Context, of target, o metav1.ListOptions, limit int64, read func(context.Context, metav1.ListOptions) (next string, err error)) error {
 	o.Limit, o.Continue = limit, ""
 	most, expired := int64(pageBytes), false
 	for {
@@ -30,7 +30,7 @@ func eachPage(ctx context.Context, namespace string, o metav1.ListOptions, limit
 		if o.Limit == 1 {
 			page.left = math.MaxInt64 // it does not get smaller
 		}
-		next, err := request(context.WithValue(ctx, pageKey{}, page), target{gvr: Pods, namespace: namespace}, "list",
+		next, err := request(context.WithValue(ctx, pageKey{}, page), of, "list",
 			func(ctx context.Context) (string, error) { return read(ctx, o) })
 		switch {
 		case page.left < 0: // a token is for pages of the limit that it came with

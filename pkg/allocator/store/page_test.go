@@ -21,6 +21,9 @@ func BenchmarkLargePods(b *testing.B) {
 		"whole": func(s *Store, seen func()) error {
 			return s.EachFullPod(b.Context(), "shop", metav1.ListOptions{}, func(*unstructured.Unstructured) { seen() })
 		},
+		"leases": func(s *Store, seen func()) error {
+			return s.eachObject(b.Context(), target{gvr: Leases, namespace: "shop"}, metav1.ListOptions{}, 0, func() {}, func(*unstructured.Unstructured) { seen() })
+		},
 		"receipts": func(s *Store, seen func()) error {
 			_, err := s.Receipts(b.Context(), theRef(), 0)
 			seen()

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // costOf returns the deletion cost for an id, or nil without one. Pods without an id get no cost, and pods with a high id a low one. So a
@@ -51,8 +52,15 @@ func (s *Store) GetLivePod(ctx context.Context, namespace, name string) (pod *me
 // fewer pods a page. If the server forgets again, the one piece may be of any size. Then do gets pods again, and it may have got a pod that is gone. RequestTimeout bounds each page. Errors:
 // *ForbiddenError, or another error that Temporary judges.
 func (s *Store) EachPod(ctx context.Context, namespace string, o metav1.ListOptions, do func(*metav1.PartialObjectMetadata)) error {
-	return eachPage(ctx, namespace, o, pageSize, func(ctx context.Context, o metav1.ListOptions) (string, error) {
-		list, err := s.Metadata.Resource(Pods).Namespace(namespace).List(ctx, o)
+	return s.EachMetadata(ctx, Pods, namespace, o, do)
+}
+
+// EachMetadata is EachPod with objects of any kind. An empty namespace stands for all.
+func (s *Store) EachMetadata(
+	ctx context.Context, of schema.GroupVersionResource, namespace string, o metav1.ListOptions, do func(*metav1.PartialObjectMetadata),
+) error {
+	return eachPage(ctx, target{gvr: of, namespace: namespace}, o, pageSize, func(ctx context.Context, o metav1.ListOptions) (string, error) {
+		list, err := s.Metadata.Resource(of).Namespace(namespace).List(ctx, o)
 		if err != nil {
 			return "", err
 		}
@@ -65,10 +73,23 @@ func (s *Store) EachPod(ctx context.Context, namespace string, o metav1.ListOpti
 
 // EachFullPod is EachPod with whole pods.
 func (s *Store) EachFullPod(ctx context.Context, namespace string, o metav1.ListOptions, do func(*unstructured.Unstructured)) error {
-	return eachPage(ctx, namespace, o, pageSize, func(ctx context.Context, o metav1.ListOptions) (string, error) {
-		list, err := s.Dynamic.Resource(Pods).Namespace(namespace).List(ctx, o)
+	return s.EachObject(ctx, Pods, namespace, o, do)
+}
+
+// EachObject is EachMetadata with whole objects.
+func (s *Store) EachObject(ctx context.Context, of schema.GroupVersionResource, namespace string, o metav1.ListOptions, do func(*unstructured.Unstructured)) error {
+	return s.eachObject(ctx, target{gvr: of, namespace: namespace}, o, pageSize, func() {}, do)
+}
+
+// eachObject calls again before each first page.
+func (s *Store) eachObject(ctx context.Context, of target, o metav1.ListOptions, limit int64, again func(), do func(*unstructured.Unstructured)) error {
+	return eachPage(ctx, of, o, limit, func(ctx context.Context, o metav1.ListOptions) (string, error) {
+		list, err := s.Dynamic.Resource(of.gvr).Namespace(of.namespace).List(ctx, o)
 		if err != nil {
 			return "", err
+		}
+		if o.Continue == "" {
+			again()
 		}
 		for i := range list.Items {
 			do(&list.Items[i])

@@ -144,3 +144,22 @@ func TestAListThatIsLargeAndSlowEnds(t *testing.T) {
 		t.Errorf("after %d requests: %v", len(b.asked), err)
 	}
 }
+
+// A Lease is as large as an account may make it, and there is one for each slot.
+func TestLargeLeasesComeInPages(t *testing.T) {
+	b := &book{pods: 251, bytes: pageBytes / 250}
+	server := httptest.NewServer(b)
+	t.Cleanup(server.Close)
+	s, err := New(&rest.Config{Host: server.URL, QPS: -1}, testclock.NewFakeClock(testTime))
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown, again := 0, 0
+	o := metav1.ListOptions{}
+	if err := s.eachObject(t.Context(), target{gvr: Leases, namespace: "shop"}, o, 0, func() { again++; shown = 0 }, func(*unstructured.Unstructured) { shown++ }); err != nil {
+		t.Fatal(err)
+	}
+	if shown != b.pods || again == 0 || len(b.asked) != 5 {
+		t.Errorf("%d of %d Leases, again %d times, asked %q", shown, b.pods, again, b.asked)
+	}
+}

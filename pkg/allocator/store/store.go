@@ -40,6 +40,7 @@ type Store struct {
 	Metadata metadata.Interface
 	// owners is a client of that server, too. It decodes owners as Objects.
 	owners rest.Interface
+	config *rest.Config
 	// Clock is the time that Events carry.
 	Clock clock.Clock
 }
@@ -67,7 +68,14 @@ func New(config *rest.Config, clk clock.Clock) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("idalloc: client: %w", err)
 	}
-	return &Store{Dynamic: dyn, Metadata: meta, owners: owners, Clock: clk}, nil
+	return &Store{Dynamic: dyn, Metadata: meta, owners: owners, config: config, Clock: clk}, nil
+}
+
+// As returns a Store whose requests are made in the name of a user. That needs the verb impersonate on it, and on each key of extra.
+func (s *Store) As(user string, extra map[string][]string) (*Store, error) {
+	config := rest.CopyConfig(s.config)
+	config.Impersonate = rest.ImpersonationConfig{UserName: user, Extra: extra}
+	return New(config, s.Clock)
 }
 
 // target is the object of a request, or a namespace's objects if name is empty. It makes the request's errors.

@@ -212,12 +212,10 @@ func (g *generator) production() step {
 			}
 			return s.errored(err)
 		},
-		"ListLeases": func(ctx context.Context, s *side) error {
-			all, err := s.store.ListLeases(ctx, s.ref(deployments, "a"))
-			for _, l := range all {
+		"EachLease": func(ctx context.Context, s *side) error {
+			return s.errored(s.store.EachLease(ctx, s.ref(deployments, "a"), func() {}, func(l store.Lease) {
 				s.notef("Lease of slot %d: holder %q, locks %+v", l.ID, l.Holder, l.Receipt)
-			}
-			return s.errored(err)
+			}))
 		},
 		"GetPod": func(ctx context.Context, s *side) error {
 			p, err := s.store.GetPod(ctx, s.namespace, pod)

@@ -29,6 +29,7 @@ var (
 const (
 	theDeployment = "deployment"
 	patchVerb     = "patch"
+	updateVerb    = "update"
 )
 
 // mark is the rule that the policy knows an account by.

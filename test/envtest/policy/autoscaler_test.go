@@ -3,11 +3,13 @@ package policy
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
@@ -74,7 +76,18 @@ var _ = Describe("an autoscaler", Ordered, func() {
 		Expect(says(pod, "Deployment/deployment", "deployment.deployment")(ctx, both)).To(Succeed())
 	})
 
-	It("is not limited by the policy on Leases, whose Role names its own", func(ctx SpecContext) {
-		Expect(a.create(ctx, store.Leases, other().Object)).To(Succeed())
+	It("may write the Lease that its Role names, and no other and no large one", func(ctx SpecContext) {
+		const name = "idalloc-autoscaler-deployment.deployment"
+		own := rbacv1.PolicyRule{APIGroups: []string{store.Leases.Group}, Resources: []string{"leases"}, ResourceNames: []string{name}, Verbs: []string{"get", updateVerb}}
+		_, leads := s.account(ctx, "leads", scale, leases("create"), own)
+		lease := func(by ...func(*unstructured.Unstructured)) func(context.Context, actor) error {
+			o := other()
+			changes(append(by, named(name))).all(o)
+			return creates(o)
+		}
+		Expect(lease()(ctx, leads)).To(Succeed())
+		s.refused(ctx, leads, lease(annotate(strings.Repeat("x", 16<<10))), "at most 16384")
+		s.refused(ctx, leads, creates(other()), "may only write Leases of its own workload and those that its Role permits to update by resourceNames")
+		s.refused(ctx, a, creates(other()), "that may update all Leases of the namespace")
 	})
 })

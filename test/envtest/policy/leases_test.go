@@ -183,7 +183,7 @@ var _ = Describe("a marked account, on Leases,", Ordered, func() {
 	It("may write Leases that are not of idalloc if its Role does not permit to update all", func(ctx SpecContext) {
 		const account = "leader"
 		_, a := s.account(ctx, account, mark(), leases("create"),
-			rbacv1.PolicyRule{APIGroups: []string{store.Leases.Group}, Resources: []string{"leases"}, ResourceNames: []string{account}, Verbs: []string{"get", "update"}})
+			rbacv1.PolicyRule{APIGroups: []string{store.Leases.Group}, Resources: []string{"leases"}, ResourceNames: []string{account}, Verbs: []string{"get", updateVerb}})
 		Expect(creates(other())(ctx, a)).To(Succeed())
 		stored(ctx, other())
 		Expect(replaces(other())(ctx, a)).To(Succeed())

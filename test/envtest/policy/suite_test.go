@@ -29,6 +29,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(env.Stop)
 	Expect(suite.Install(ctx, env.Client,
-		"policy/policy.yaml", "policy/leases.yaml", "policy/leases-binding.yaml", "policy/clusterrole.yaml", binding,
+		"policy/policy.yaml", "policy/leases.yaml", "policy/leases-binding.yaml", "policy/events.yaml", "policy/events-binding.yaml",
+		"policy/clusterrole.yaml", binding,
 	)).To(Succeed())
 })
