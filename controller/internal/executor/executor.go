@@ -32,6 +32,7 @@ type Executor struct {
 	writer  client.Client
 	log     logr.Logger
 	name    string
+	kinds   Kinds
 	metrics *Metrics
 	slots   chan struct{}
 	// others gets owners that a reconcile of something below them has found.

@@ -71,6 +71,9 @@ func (p *pass) list(ctx context.Context, sets map[string]revision, current strin
 	var pods []corev1.Pod
 	seen := map[string]bool{}
 	for _, text := range census.Selectors(p.owner) {
+		if text == "" { // scale need not tell one
+			text = store.AssignLabel
+		}
 		selector, err := labels.Parse(text)
 		if err != nil {
 			return fmt.Errorf("%s: selector %q: %w", p.ref, text, err)
@@ -187,7 +190,7 @@ type revision struct {
 
 // revisions returns the owner's ReplicaSets by UID, and the UID of the current one, empty if that is not known.
 func (p *pass) revisions(ctx context.Context) (sets map[string]revision, current string, err error) {
-	if !p.ref.Rolls() {
+	if !p.ref.Rolls() && p.ref.Resource == "" {
 		return nil, "", nil
 	}
 	list := metaList(replicaSets)
@@ -196,7 +199,7 @@ func (p *pass) revisions(ctx context.Context) (sets map[string]revision, current
 		return nil, "", fmt.Errorf("read the cache: %w", err)
 	}
 	sets, current = p.among(list.Items)
-	if current != "" || p.owner.Rollout.Revision == "" {
+	if current != "" || p.owner.Rollout.Revision == "" { // scale tells no revision
 		return sets, current, nil
 	}
 	// The current revision lacks the label, or its ReplicaSet is news.

@@ -57,6 +57,11 @@ func (x *Executor) settlePod(ctx context.Context, ref store.Ref) (store.Ref, err
 	if err != nil {
 		return store.Ref{}, err
 	}
+	if c := metav1.GetControllerOfNoCopy(pod); c != nil {
+		if top, known := x.above(ctx, ref.Namespace, c); known {
+			return top, nil
+		}
+	}
 	top, err := watch.Resolve(ctx, x.store, pod)
 	if !errors.Is(err, watch.ErrUnknownOwner) && !errors.Is(err, watch.ErrNoController) {
 		return top, err

@@ -72,7 +72,7 @@ func indexed(o client.Object) (values []string) {
 // above returns the owner of what has this controller, by what the cache knows. It is the ReplicaSet itself if that is not in the cache, and Reconcile
 // finds out more.
 func (x *Executor) above(ctx context.Context, namespace string, c *metav1.OwnerReference) (store.Ref, bool) {
-	ref, known := store.NewRef(c.APIVersion, c.Kind, namespace, c.Name)
+	ref, known := x.kinds.ref(c.APIVersion, c.Kind, namespace, c.Name)
 	if !known || ref.Kind != store.ReplicaSet {
 		return ref, known
 	}
@@ -83,14 +83,14 @@ func (x *Executor) above(ctx context.Context, namespace string, c *metav1.OwnerR
 	return x.aboveSet(set, ref)
 }
 
-// aboveSet returns the owner of a ReplicaSet's pods. One that something else than a Deployment controls has none: each revision would count from 0.
+// aboveSet returns the owner of a ReplicaSet's pods. One that an unknown kind controls has none: each revision would count from 0.
 func (x *Executor) aboveSet(set *metav1.PartialObjectMetadata, ref store.Ref) (store.Ref, bool) {
 	c := metav1.GetControllerOfNoCopy(set)
 	if c == nil {
 		return ref, true
 	}
-	top, known := store.NewRef(c.APIVersion, c.Kind, set.Namespace, c.Name)
-	return top, known && top.Rolls()
+	top, known := x.kinds.ref(c.APIVersion, c.Kind, set.Namespace, c.Name)
+	return top, known && (top.Rolls() || top.Resource != "")
 }
 
 // ownerOfPod returns the key of a pod.
@@ -103,7 +103,7 @@ func (x *Executor) ownerOfPod(ctx context.Context, pod *corev1.Pod) store.Ref {
 		return unknown
 	}
 	if r, err := receipt.Parse(pod.Annotations[receipt.Key]); err == nil && r.State == receipt.Locks {
-		if ref, err := store.ParseRef(r.Owner, pod.Namespace); err == nil {
+		if ref, known := x.kinds.parse(r.Owner, pod.Namespace); known {
 			return ref // somebody relabelled it
 		}
 	}
@@ -118,7 +118,7 @@ func (x *Executor) pods() handler.TypedFuncs[*corev1.Pod, store.Ref] {
 		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[*corev1.Pod], q queue) {
 			add(ctx, q, e.Object)
 			if r, err := receipt.Parse(e.Object.Annotations[receipt.Key]); err == nil {
-				if ref, err := store.ParseRef(r.Owner, e.Object.Namespace); err == nil {
+				if ref, known := x.kinds.parse(r.Owner, e.Object.Namespace); known {
 					q.Add(ref) // a slot of it comes free, whatever became of the pod's controllers
 				}
 			}
@@ -146,7 +146,7 @@ func (x *Executor) sets() handler.TypedFuncs[*metav1.PartialObjectMetadata, stor
 // owners has owners of the controller's pods reconciled whose spec or annotations change.
 func (x *Executor) owners(gvk schema.GroupVersionKind) handler.TypedFuncs[*metav1.PartialObjectMetadata, store.Ref] {
 	return onChange(func(ctx context.Context, q queue, o *metav1.PartialObjectMetadata) {
-		ref, known := store.NewRef(gvk.GroupVersion().String(), gvk.Kind, o.Namespace, o.Name)
+		ref, known := x.kinds.ref(gvk.GroupVersion().String(), gvk.Kind, o.Namespace, o.Name)
 		if known && x.used(ctx, o) {
 			q.Add(ref)
 		}
