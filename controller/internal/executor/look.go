@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -36,7 +35,7 @@ func (p *pass) look(ctx context.Context) error {
 		return err
 	}
 	var pods []corev1.Pod
-	for _, value := range append(controllerValues(p.owner, sets), lockValue(p.ref.String())) {
+	for _, value := range append(slices.Collect(maps.Keys(sets)), string(p.owner.UID), lockValue(p.ref.String())) {
 		list := &corev1.PodList{}
 		err := p.cache.List(ctx, list, client.InNamespace(p.ref.Namespace), client.MatchingFields{podIndex: value}, client.UnsafeDisableDeepCopy)
 		if err != nil {
@@ -247,10 +246,3 @@ func (p *pass) confirm(ctx context.Context) error {
 
 // lockValue is the value of podIndex for a pod that no object controls and that locks a slot of the owner.
 func lockValue(owner string) string { return "lock " + assignment.OwnerLabelValue(owner) }
-
-func controllerValues(owner store.Owner, sets map[string]revision) []string {
-	return append(slices.Collect(maps.Keys(sets)), string(owner.UID))
-}
-
-// soon is when something that changed meanwhile is tried again.
-func soon() time.Duration { return jitter(20 * time.Millisecond) }

@@ -39,7 +39,7 @@ func (x *Executor) settle(ctx context.Context, ref store.Ref) (known bool, err e
 }
 
 func (x *Executor) settleSet(ctx context.Context, ref store.Ref) (store.Ref, error) {
-	set, err := x.meta(ctx, ref)
+	set, err := x.ownerMeta(ctx, ref)
 	if err != nil {
 		if set, err = x.store.GetMetadata(ctx, ref); err != nil {
 			return store.Ref{}, err

@@ -2,6 +2,7 @@ package executor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"maps"
@@ -37,23 +38,19 @@ var replicaSets = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: st
 type queue = workqueue.TypedRateLimitingInterface[store.Ref]
 
 func metaOf(gvk schema.GroupVersionKind) *metav1.PartialObjectMetadata {
-	o := &metav1.PartialObjectMetadata{}
-	o.SetGroupVersionKind(gvk)
-	return o
+	return &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind}}
 }
 
 func metaList(gvk schema.GroupVersionKind) *metav1.PartialObjectMetadataList {
-	l := &metav1.PartialObjectMetadataList{}
-	l.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
-	return l
+	return &metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind + "List"}}
 }
 
 func gvkOf(ref store.Ref) schema.GroupVersionKind {
 	return schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind)
 }
 
-// meta returns what the cache has of an owner.
-func (x *Executor) meta(ctx context.Context, ref store.Ref) (*metav1.PartialObjectMetadata, error) {
+// ownerMeta returns what the cache has of an owner.
+func (x *Executor) ownerMeta(ctx context.Context, ref store.Ref) (*metav1.PartialObjectMetadata, error) {
 	o := metaOf(gvkOf(ref))
 	return o, x.cache.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, o)
 }
@@ -76,7 +73,7 @@ func (x *Executor) above(ctx context.Context, namespace string, c *metav1.OwnerR
 	if !known || ref.Kind != store.ReplicaSet {
 		return ref, known
 	}
-	set, err := x.meta(ctx, ref)
+	set, err := x.ownerMeta(ctx, ref)
 	if err != nil || set.UID != c.UID {
 		return ref, true
 	}
@@ -134,13 +131,12 @@ func (x *Executor) pods() handler.TypedFuncs[*corev1.Pod, store.Ref] {
 
 // sets has the Deployment of each ReplicaSet reconciled that changes hands or gets its number.
 func (x *Executor) sets() handler.TypedFuncs[*metav1.PartialObjectMetadata, store.Ref] {
-	add := func(q queue, set *metav1.PartialObjectMetadata) {
+	return onChange(func(_ context.Context, q queue, set *metav1.PartialObjectMetadata) {
 		ref, _ := store.NewRef("apps/v1", store.ReplicaSet, set.Namespace, set.Name)
 		if top, known := x.aboveSet(set, ref); known {
 			q.Add(top)
 		}
-	}
-	return onChange(func(_ context.Context, q queue, set *metav1.PartialObjectMetadata) { add(q, set) })
+	})
 }
 
 // owners has owners of the controller's pods reconciled whose spec or annotations change.
@@ -155,21 +151,10 @@ func (x *Executor) owners(gvk schema.GroupVersionKind) handler.TypedFuncs[*metav
 
 // used reports whether the owner has pods of the controller, or had some in a revision that is there still.
 func (x *Executor) used(ctx context.Context, o *metav1.PartialObjectMetadata) bool {
-	for _, list := range []client.ObjectList{&corev1.PodList{}, metaList(replicaSets)} {
-		err := x.cache.List(ctx, list, client.InNamespace(o.Namespace), client.MatchingFields{podIndex: string(o.UID)}, client.UnsafeDisableDeepCopy, client.Limit(1))
-		if err != nil {
-			return true
-		}
-		switch l := list.(type) {
-		case *corev1.PodList:
-			if len(l.Items) > 0 {
-				return true
-			}
-		case *metav1.PartialObjectMetadataList:
-			return len(l.Items) > 0
-		}
-	}
-	return false
+	of := []client.ListOption{client.InNamespace(o.Namespace), client.MatchingFields{podIndex: string(o.UID)}, client.UnsafeDisableDeepCopy, client.Limit(1)}
+	pods, sets := &corev1.PodList{}, metaList(replicaSets)
+	err := errors.Join(x.cache.List(ctx, pods, of...), x.cache.List(ctx, sets, of...))
+	return err != nil || len(pods.Items)+len(sets.Items) > 0
 }
 
 func onChange(add func(context.Context, queue, *metav1.PartialObjectMetadata)) handler.TypedFuncs[*metav1.PartialObjectMetadata, store.Ref] {
