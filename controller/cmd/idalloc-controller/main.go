@@ -4,7 +4,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"syscall"
@@ -18,19 +17,10 @@ var version = "dev"
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	err := newRoot().ExecuteContext(ctx)
 	stop()
-	os.Exit(code)
-}
-
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	root := newRoot() //nolint:contextcheck // cobra brings the context
-	root.SetArgs(args)
-	root.SetOut(plain.Writer(stdout))
-	root.SetErr(plain.Writer(stderr))
-	err := root.ExecuteContext(ctx)
 	if err != nil {
-		_, _ = fmt.Fprintln(plain.Writer(stderr), "error:", err)
+		_, _ = fmt.Fprintln(plain.Writer(os.Stderr), "error:", err)
 	}
-	return cli.ExitCode(err)
+	os.Exit(cli.ExitCode(err))
 }

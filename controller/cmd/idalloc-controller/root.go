@@ -6,8 +6,10 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -34,6 +36,7 @@ type options struct {
 	connection        connect.Flags
 	log               cli.Log
 	namespace         string
+	kinds             []string
 	electionSpace     string
 	elect             bool
 	metricsAt, health string
@@ -56,6 +59,7 @@ func newRoot() *cobra.Command {
 	o.log.Bind(f, "0 shows each removal and each error, 1 each conflict")
 	f.StringVar(&o.connection.Kubeconfig, "kubeconfig", "", "path of the kubeconfig file; if empty, KUBECONFIG, then ~/.kube/config, then the pod's service account")
 	f.StringVar(&o.namespace, "namespace", "", "the only namespace whose pods get ids; empty: all namespaces")
+	f.StringSliceVar(&o.kinds, "kind", nil, "further kinds with the subresource scale whose pods get ids, such as rollouts.argoproj.io")
 	f.BoolVar(&o.elect, "leader-election", true, "elect one of several replicas")
 	f.StringVar(&o.electionSpace, "leader-election-namespace", "", "namespace of the Lease idalloc-controller; empty: that of the controller's pod")
 	f.StringVar(&o.metricsAt, "metrics-address", ":8080", "address of /metrics; 0: off")
@@ -75,7 +79,19 @@ func (o *options) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	caches, err := executor.CacheOptions(o.namespace)
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return fmt.Errorf("client: %w", err)
+	}
+	mapper, err := apiutil.NewDynamicRESTMapper(config, client)
+	if err != nil {
+		return fmt.Errorf("kinds: %w", err)
+	}
+	kinds, err := executor.KindsOf(mapper, o.kinds)
+	if err != nil {
+		return err
+	}
+	caches, err := executor.CacheOptions(o.namespace, kinds)
 	if err != nil {
 		return err
 	}
@@ -93,7 +109,7 @@ func (o *options) run(ctx context.Context) error {
 	if err := mgr.AddReadyzCheck("cache", executor.Synced(mgr.GetCache())); err != nil {
 		return fmt.Errorf("readyz: %w", err)
 	}
-	if err := executor.Setup(ctx, mgr, config, metrics.Registry, clock.RealClock{}, log); err != nil {
+	if err := executor.Setup(ctx, mgr, config, kinds, metrics.Registry, clock.RealClock{}, log); err != nil {
 		return err
 	}
 	return mgr.Start(ctx)

@@ -2,12 +2,11 @@ package executor
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
-	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -17,41 +16,23 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-// each does something for each item, at most inFlight at a time for all owners together, and returns all errors.
+// each does something for each item, at most inFlight at a time for all owners together, and returns the first error.
 func each[T any](ctx context.Context, slots chan struct{}, items []T, do func(context.Context, T) error) error {
-	var (
-		all  sync.WaitGroup
-		mu   sync.Mutex
-		errs []error
-	)
+	var all errgroup.Group
 	for _, item := range items {
 		slots <- struct{}{}
-		all.Go(func() {
+		all.Go(func() error {
 			defer func() { <-slots }()
-			if err := do(ctx, item); err != nil {
-				mu.Lock()
-				defer mu.Unlock()
-				errs = append(errs, err)
-			}
+			return do(ctx, item)
 		})
 	}
-	all.Wait()
-	return some(errs)
-}
-
-// some joins the first errors: a thousand that say the same help nobody.
-func some(errs []error) error {
-	const most = 3
-	if len(errs) > most {
-		errs = append(errs[:most:most], fmt.Errorf("and %d more", len(errs)-most))
-	}
-	return errors.Join(errs...)
+	return all.Wait()
 }
 
 // wrote takes in the answer to a write.
-func (p *pass) wrote(mu *sync.Mutex, name string, written *podMeta) {
-	mu.Lock()
-	defer mu.Unlock()
+func (p *pass) wrote(name string, written *podMeta) {
+	p.writing.Lock()
+	defer p.writing.Unlock()
 	p.metas[name] = written
 	for i := range p.world.Pods {
 		q := &p.world.Pods[i]
@@ -64,42 +45,41 @@ func (p *pass) wrote(mu *sync.Mutex, name string, written *podMeta) {
 	}
 }
 
+func (p *pass) meta(name string) *podMeta {
+	p.writing.Lock()
+	defer p.writing.Unlock()
+	return p.metas[name]
+}
+
 // swap writes a receipt on a pod, whatever that says.
-func (p *pass) swap(ctx context.Context, mu *sync.Mutex, name string, next receipt.Receipt) error {
-	mu.Lock()
-	meta := p.metas[name]
-	mu.Unlock()
+func (p *pass) swap(ctx context.Context, name string, next receipt.Receipt) error {
+	meta := p.meta(name)
 	next.UID, next.Owner, next.Write = string(meta.UID), p.ref.String(), receipt.Draw()
 	written, err := p.store.SwapLock(ctx, meta, meta.Annotations[receipt.Key], next)
 	if err != nil {
 		return fmt.Errorf("pod %s: %w", name, err)
 	}
-	p.wrote(mu, name, written)
+	p.wrote(name, written)
 	return nil
 }
 
 // take is T2.
 func (p *pass) take(ctx context.Context, takes []heart.Take) error {
-	var mu sync.Mutex
 	return each(ctx, p.slots, takes, func(ctx context.Context, t heart.Take) error {
-		return p.swap(ctx, &mu, t.Pod, receipt.Receipt{State: receipt.Locks, Share: receipt.Share{ID: t.ID}})
+		return p.swap(ctx, t.Pod, receipt.Receipt{State: receipt.Locks, Share: receipt.Share{ID: t.ID}})
 	})
 }
 
 func (p *pass) withdraw(ctx context.Context, names []string) error {
-	var mu sync.Mutex
 	return each(ctx, p.slots, names, func(ctx context.Context, name string) error {
-		return p.swap(ctx, &mu, name, receipt.Receipt{State: receipt.Waits, Share: receipt.Nothing()})
+		return p.swap(ctx, name, receipt.Receipt{State: receipt.Waits, Share: receipt.Nothing()})
 	})
 }
 
 // begin has programs begin under what T3 confirmed.
 func (p *pass) begin(ctx context.Context, begins []heart.Begin) error {
-	var mu sync.Mutex
 	return each(ctx, p.slots, begins, func(ctx context.Context, b heart.Begin) error {
-		mu.Lock()
-		meta := p.metas[b.Pod]
-		mu.Unlock()
+		meta := p.meta(b.Pod)
 		next := receipt.Receipt{
 			UID: string(meta.UID), Owner: p.ref.String(), State: receipt.Locks, Share: receipt.Share{ID: b.ID}, Begun: true, Write: receipt.Draw(),
 		}
@@ -107,7 +87,7 @@ func (p *pass) begin(ctx context.Context, begins []heart.Begin) error {
 		if err != nil {
 			return fmt.Errorf("pod %s: begin: %w", b.Pod, err)
 		}
-		p.wrote(&mu, b.Pod, written)
+		p.wrote(b.Pod, written)
 		p.metrics.began(p.store.Clock.Now().Sub(meta.CreationTimestamp.Time))
 		return nil
 	})
@@ -115,16 +95,13 @@ func (p *pass) begin(ctx context.Context, begins []heart.Begin) error {
 
 // publish tells running pods what changed.
 func (p *pass) publish(ctx context.Context, all []heart.Publish) error {
-	var mu sync.Mutex
 	return each(ctx, p.slots, all, func(ctx context.Context, b heart.Publish) error {
-		mu.Lock()
-		meta := p.metas[b.Pod]
-		mu.Unlock()
+		meta := p.meta(b.Pod)
 		written, err := p.store.Publish(ctx, meta, b.Text, annotations(b.Words))
 		if err != nil {
 			return fmt.Errorf("pod %s: tell the count: %w", b.Pod, err)
 		}
-		p.wrote(&mu, b.Pod, written)
+		p.wrote(b.Pod, written)
 		return nil
 	})
 }

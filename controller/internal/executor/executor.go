@@ -22,6 +22,8 @@ const (
 	inFlight = 32
 	// refusedAfter is when a removal that a budget refused is tried again, and mixedAfter when pods that the cache does not have are listed again.
 	refusedAfter, mixedAfter = 5 * time.Second, 2 * time.Second
+	// changedAfter is when an owner is tried again of which something changed meanwhile.
+	changedAfter = 20 * time.Millisecond
 )
 
 // Executor reconciles owners.
@@ -32,6 +34,7 @@ type Executor struct {
 	writer  client.Client
 	log     logr.Logger
 	name    string
+	kinds   Kinds
 	metrics *Metrics
 	slots   chan struct{}
 	// others gets owners that a reconcile of something below them has found.
@@ -65,7 +68,7 @@ func (x *Executor) Reconcile(ctx context.Context, ref store.Ref) (reconcile.Resu
 	if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrGone) {
 		x.forget(ref)
 		p.log.V(1).Info("something changed meanwhile", "detail", err.Error())
-		return reconcile.Result{RequeueAfter: soon()}, nil
+		return reconcile.Result{RequeueAfter: jitter(changedAfter)}, nil
 	}
 	return reconcile.Result{RequeueAfter: p.after}, err
 }
@@ -75,7 +78,7 @@ func (x *Executor) owner(ctx context.Context, ref store.Ref) (store.Owner, error
 	x.mu.Lock()
 	was, there := x.read[ref]
 	x.mu.Unlock()
-	if meta, err := x.meta(ctx, ref); err == nil && there && was.UID == meta.UID &&
+	if meta, err := x.ownerMeta(ctx, ref); err == nil && there && was.UID == meta.UID &&
 		(meta.ResourceVersion == was.ResourceVersion || ref.Rolls() && meta.Generation <= was.Generation) {
 		// The Deployment controller writes the revision with the status, so the generation does not count it.
 		was.Rollout.Revision = cmp.Or(meta.Annotations[revisionKey], was.Rollout.Revision)
@@ -112,6 +115,8 @@ type pass struct {
 	world heart.World
 	// metas are the pods' metadata by name, as last read or written.
 	metas map[string]*podMeta
+	// writing is held while answers to writes are taken in.
+	writing sync.Mutex
 	// former names the owners that pods come from.
 	former []string
 	after  time.Duration
@@ -158,7 +163,7 @@ func (p *pass) run(ctx context.Context) error {
 func (p *pass) rest(d heart.Decision) {
 	p.metrics.observe(p.ref, d.Waits)
 	p.sooner(d.After)
-	if p.mixed() && len(d.Waits) > 0 {
+	if p.mixed(len(d.Waits) > 0) {
 		p.sooner(mixedAfter)
 	}
 }
@@ -169,12 +174,13 @@ func (p *pass) sooner(after time.Duration) {
 	}
 }
 
-// mixed reports whether pods that take for themselves live beside those of the controller. The cache does not have them, so no event tells of them.
-func (p *pass) mixed() bool {
-	for i := range p.world.Pods {
-		if !p.world.Pods[i].Assigned {
-			return true
-		}
+// mixed reports whether pods that take for themselves live beside pods of the controller, and something is to come: pods wait, or are of an older
+// revision. The cache does not have the former, so no event tells of them.
+func (p *pass) mixed(waits bool) bool {
+	others := false
+	for _, q := range p.world.Pods {
+		others = others || !q.Assigned
+		waits = waits || q.Assigned && p.ref.Rolls() && q.Controller != p.world.Owner.Revision
 	}
-	return false
+	return others && waits
 }

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -36,7 +35,7 @@ func (p *pass) look(ctx context.Context) error {
 		return err
 	}
 	var pods []corev1.Pod
-	for _, value := range append(controllerValues(p.owner, sets), lockValue(p.ref.String())) {
+	for _, value := range append(slices.Collect(maps.Keys(sets)), string(p.owner.UID), lockValue(p.ref.String())) {
 		list := &corev1.PodList{}
 		err := p.cache.List(ctx, list, client.InNamespace(p.ref.Namespace), client.MatchingFields{podIndex: value}, client.UnsafeDisableDeepCopy)
 		if err != nil {
@@ -71,6 +70,9 @@ func (p *pass) list(ctx context.Context, sets map[string]revision, current strin
 	var pods []corev1.Pod
 	seen := map[string]bool{}
 	for _, text := range census.Selectors(p.owner) {
+		if text == "" { // scale need not tell one
+			text = store.AssignLabel
+		}
 		selector, err := labels.Parse(text)
 		if err != nil {
 			return fmt.Errorf("%s: selector %q: %w", p.ref, text, err)
@@ -187,7 +189,7 @@ type revision struct {
 
 // revisions returns the owner's ReplicaSets by UID, and the UID of the current one, empty if that is not known.
 func (p *pass) revisions(ctx context.Context) (sets map[string]revision, current string, err error) {
-	if !p.ref.Rolls() {
+	if !p.ref.Rolls() && p.ref.Resource == "" {
 		return nil, "", nil
 	}
 	list := metaList(replicaSets)
@@ -196,7 +198,7 @@ func (p *pass) revisions(ctx context.Context) (sets map[string]revision, current
 		return nil, "", fmt.Errorf("read the cache: %w", err)
 	}
 	sets, current = p.among(list.Items)
-	if current != "" || p.owner.Rollout.Revision == "" {
+	if current != "" || p.owner.Rollout.Revision == "" { // scale tells no revision
 		return sets, current, nil
 	}
 	// The current revision lacks the label, or its ReplicaSet is news.
@@ -244,10 +246,3 @@ func (p *pass) confirm(ctx context.Context) error {
 
 // lockValue is the value of podIndex for a pod that no object controls and that locks a slot of the owner.
 func lockValue(owner string) string { return "lock " + assignment.OwnerLabelValue(owner) }
-
-func controllerValues(owner store.Owner, sets map[string]revision) []string {
-	return append(slices.Collect(maps.Keys(sets)), string(owner.UID))
-}
-
-// soon is when something that changed meanwhile is tried again.
-func soon() time.Duration { return jitter(20 * time.Millisecond) }

@@ -39,7 +39,7 @@ func (x *Executor) settle(ctx context.Context, ref store.Ref) (known bool, err e
 }
 
 func (x *Executor) settleSet(ctx context.Context, ref store.Ref) (store.Ref, error) {
-	set, err := x.meta(ctx, ref)
+	set, err := x.ownerMeta(ctx, ref)
 	if err != nil {
 		if set, err = x.store.GetMetadata(ctx, ref); err != nil {
 			return store.Ref{}, err
@@ -56,6 +56,11 @@ func (x *Executor) settlePod(ctx context.Context, ref store.Ref) (store.Ref, err
 	pod, err := x.store.GetPod(ctx, ref.Namespace, ref.Name)
 	if err != nil {
 		return store.Ref{}, err
+	}
+	if c := metav1.GetControllerOfNoCopy(pod); c != nil {
+		if top, known := x.above(ctx, ref.Namespace, c); known {
+			return top, nil
+		}
 	}
 	top, err := watch.Resolve(ctx, x.store, pod)
 	if !errors.Is(err, watch.ErrUnknownOwner) && !errors.Is(err, watch.ErrNoController) {

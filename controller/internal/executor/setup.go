@@ -13,7 +13,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/workqueue"
@@ -39,15 +38,8 @@ const (
 	syncWithin = 2 * time.Minute
 )
 
-// ownerKinds are the kinds of owners that everybody has.
-func ownerKinds() []schema.GroupVersionKind {
-	return []schema.GroupVersionKind{
-		{Group: "apps", Version: "v1", Kind: store.Deployment}, {Group: "apps", Version: "v1", Kind: store.StatefulSet}, {Group: "batch", Version: "v1", Kind: store.Job},
-	}
-}
-
 // CacheOptions returns what is watched, and what is kept of it. An empty namespace stands for all.
-func CacheOptions(namespace string) (cache.Options, error) {
+func CacheOptions(namespace string, kinds Kinds) (cache.Options, error) {
 	there, err := labels.NewRequirement(store.AssignLabel, selection.Exists, nil)
 	if err != nil {
 		return cache.Options{}, fmt.Errorf("label selector: %w", err)
@@ -59,7 +51,7 @@ func CacheOptions(namespace string) (cache.Options, error) {
 			metaOf(replicaSets): {Label: labels.NewSelector().Add(*there), Transform: trimMeta},
 		},
 	}
-	for _, gvk := range ownerKinds() {
+	for _, gvk := range kinds.owners() {
 		o.ByObject[metaOf(gvk)] = cache.ByObject{Transform: trimMeta}
 	}
 	if namespace != "" {
@@ -69,7 +61,7 @@ func CacheOptions(namespace string) (cache.Options, error) {
 }
 
 // Setup adds the controller to a manager whose cache has CacheOptions. What it counts is added to the registry.
-func Setup(ctx context.Context, mgr manager.Manager, config *rest.Config, registry prometheus.Registerer, clk clock.Clock, log logr.Logger) error {
+func Setup(ctx context.Context, mgr manager.Manager, config *rest.Config, kinds Kinds, registry prometheus.Registerer, clk clock.Clock, log logr.Logger) error {
 	s, err := store.New(config, clk)
 	if err != nil {
 		return err
@@ -83,7 +75,7 @@ func Setup(ctx context.Context, mgr manager.Manager, config *rest.Config, regist
 		return fmt.Errorf("host name: %w", err)
 	}
 	x := &Executor{
-		store: s, cache: mgr.GetCache(), server: mgr.GetAPIReader(), writer: mgr.GetClient(), log: log, name: name, metrics: counts,
+		store: s, cache: mgr.GetCache(), server: mgr.GetAPIReader(), writer: mgr.GetClient(), log: log, name: name, kinds: kinds, metrics: counts,
 		slots: make(chan struct{}, inFlight), others: make(chan event.TypedGenericEvent[store.Ref], 1), read: map[store.Ref]store.Owner{}, told: map[string]time.Time{},
 	}
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &corev1.Pod{}, podIndex, indexed); err != nil {
@@ -113,7 +105,7 @@ func (x *Executor) watch(mgr manager.Manager) error {
 		WatchesRawSource(source.TypedChannel(x.others, handler.TypedFuncs[store.Ref, store.Ref]{
 			GenericFunc: func(_ context.Context, e event.TypedGenericEvent[store.Ref], q queue) { q.Add(e.Object) },
 		}))
-	for _, gvk := range ownerKinds() {
+	for _, gvk := range x.kinds.owners() {
 		b = b.WatchesRawSource(source.TypedKind(from, metaOf(gvk), handler.TypedEventHandler[*metav1.PartialObjectMetadata, store.Ref](x.owners(gvk))))
 	}
 	if err := b.Complete(x); err != nil {

@@ -2,6 +2,7 @@ package executor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"maps"
@@ -37,23 +38,19 @@ var replicaSets = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: st
 type queue = workqueue.TypedRateLimitingInterface[store.Ref]
 
 func metaOf(gvk schema.GroupVersionKind) *metav1.PartialObjectMetadata {
-	o := &metav1.PartialObjectMetadata{}
-	o.SetGroupVersionKind(gvk)
-	return o
+	return &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind}}
 }
 
 func metaList(gvk schema.GroupVersionKind) *metav1.PartialObjectMetadataList {
-	l := &metav1.PartialObjectMetadataList{}
-	l.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
-	return l
+	return &metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind + "List"}}
 }
 
 func gvkOf(ref store.Ref) schema.GroupVersionKind {
 	return schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind)
 }
 
-// meta returns what the cache has of an owner.
-func (x *Executor) meta(ctx context.Context, ref store.Ref) (*metav1.PartialObjectMetadata, error) {
+// ownerMeta returns what the cache has of an owner.
+func (x *Executor) ownerMeta(ctx context.Context, ref store.Ref) (*metav1.PartialObjectMetadata, error) {
 	o := metaOf(gvkOf(ref))
 	return o, x.cache.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, o)
 }
@@ -72,25 +69,25 @@ func indexed(o client.Object) (values []string) {
 // above returns the owner of what has this controller, by what the cache knows. It is the ReplicaSet itself if that is not in the cache, and Reconcile
 // finds out more.
 func (x *Executor) above(ctx context.Context, namespace string, c *metav1.OwnerReference) (store.Ref, bool) {
-	ref, known := store.NewRef(c.APIVersion, c.Kind, namespace, c.Name)
+	ref, known := x.kinds.ref(c.APIVersion, c.Kind, namespace, c.Name)
 	if !known || ref.Kind != store.ReplicaSet {
 		return ref, known
 	}
-	set, err := x.meta(ctx, ref)
+	set, err := x.ownerMeta(ctx, ref)
 	if err != nil || set.UID != c.UID {
 		return ref, true
 	}
 	return x.aboveSet(set, ref)
 }
 
-// aboveSet returns the owner of a ReplicaSet's pods. One that something else than a Deployment controls has none: each revision would count from 0.
+// aboveSet returns the owner of a ReplicaSet's pods. One that an unknown kind controls has none: each revision would count from 0.
 func (x *Executor) aboveSet(set *metav1.PartialObjectMetadata, ref store.Ref) (store.Ref, bool) {
 	c := metav1.GetControllerOfNoCopy(set)
 	if c == nil {
 		return ref, true
 	}
-	top, known := store.NewRef(c.APIVersion, c.Kind, set.Namespace, c.Name)
-	return top, known && top.Rolls()
+	top, known := x.kinds.ref(c.APIVersion, c.Kind, set.Namespace, c.Name)
+	return top, known && (top.Rolls() || top.Resource != "")
 }
 
 // ownerOfPod returns the key of a pod.
@@ -103,7 +100,7 @@ func (x *Executor) ownerOfPod(ctx context.Context, pod *corev1.Pod) store.Ref {
 		return unknown
 	}
 	if r, err := receipt.Parse(pod.Annotations[receipt.Key]); err == nil && r.State == receipt.Locks {
-		if ref, err := store.ParseRef(r.Owner, pod.Namespace); err == nil {
+		if ref, known := x.kinds.parse(r.Owner, pod.Namespace); known {
 			return ref // somebody relabelled it
 		}
 	}
@@ -118,7 +115,7 @@ func (x *Executor) pods() handler.TypedFuncs[*corev1.Pod, store.Ref] {
 		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[*corev1.Pod], q queue) {
 			add(ctx, q, e.Object)
 			if r, err := receipt.Parse(e.Object.Annotations[receipt.Key]); err == nil {
-				if ref, err := store.ParseRef(r.Owner, e.Object.Namespace); err == nil {
+				if ref, known := x.kinds.parse(r.Owner, e.Object.Namespace); known {
 					q.Add(ref) // a slot of it comes free, whatever became of the pod's controllers
 				}
 			}
@@ -134,19 +131,18 @@ func (x *Executor) pods() handler.TypedFuncs[*corev1.Pod, store.Ref] {
 
 // sets has the Deployment of each ReplicaSet reconciled that changes hands or gets its number.
 func (x *Executor) sets() handler.TypedFuncs[*metav1.PartialObjectMetadata, store.Ref] {
-	add := func(q queue, set *metav1.PartialObjectMetadata) {
+	return onChange(func(_ context.Context, q queue, set *metav1.PartialObjectMetadata) {
 		ref, _ := store.NewRef("apps/v1", store.ReplicaSet, set.Namespace, set.Name)
 		if top, known := x.aboveSet(set, ref); known {
 			q.Add(top)
 		}
-	}
-	return onChange(func(_ context.Context, q queue, set *metav1.PartialObjectMetadata) { add(q, set) })
+	})
 }
 
 // owners has owners of the controller's pods reconciled whose spec or annotations change.
 func (x *Executor) owners(gvk schema.GroupVersionKind) handler.TypedFuncs[*metav1.PartialObjectMetadata, store.Ref] {
 	return onChange(func(ctx context.Context, q queue, o *metav1.PartialObjectMetadata) {
-		ref, known := store.NewRef(gvk.GroupVersion().String(), gvk.Kind, o.Namespace, o.Name)
+		ref, known := x.kinds.ref(gvk.GroupVersion().String(), gvk.Kind, o.Namespace, o.Name)
 		if known && x.used(ctx, o) {
 			q.Add(ref)
 		}
@@ -155,21 +151,10 @@ func (x *Executor) owners(gvk schema.GroupVersionKind) handler.TypedFuncs[*metav
 
 // used reports whether the owner has pods of the controller, or had some in a revision that is there still.
 func (x *Executor) used(ctx context.Context, o *metav1.PartialObjectMetadata) bool {
-	for _, list := range []client.ObjectList{&corev1.PodList{}, metaList(replicaSets)} {
-		err := x.cache.List(ctx, list, client.InNamespace(o.Namespace), client.MatchingFields{podIndex: string(o.UID)}, client.UnsafeDisableDeepCopy, client.Limit(1))
-		if err != nil {
-			return true
-		}
-		switch l := list.(type) {
-		case *corev1.PodList:
-			if len(l.Items) > 0 {
-				return true
-			}
-		case *metav1.PartialObjectMetadataList:
-			return len(l.Items) > 0
-		}
-	}
-	return false
+	of := []client.ListOption{client.InNamespace(o.Namespace), client.MatchingFields{podIndex: string(o.UID)}, client.UnsafeDisableDeepCopy, client.Limit(1)}
+	pods, sets := &corev1.PodList{}, metaList(replicaSets)
+	err := errors.Join(x.cache.List(ctx, pods, of...), x.cache.List(ctx, sets, of...))
+	return err != nil || len(pods.Items)+len(sets.Items) > 0
 }
 
 func onChange(add func(context.Context, queue, *metav1.PartialObjectMetadata)) handler.TypedFuncs[*metav1.PartialObjectMetadata, store.Ref] {

@@ -113,17 +113,16 @@ type Reason string
 
 // The reasons.
 const (
-	ReasonTaking      Reason = "taking"       // it is about to get its id
-	ReasonSlots       Reason = "slots"        // live pods have all slots
-	ReasonRollout     Reason = "rollout"      // as many older pods go at a time as may
-	ReasonUnavailable Reason = "unavailable"  // a pod of the current revision has an id and is not available
-	ReasonPaused      Reason = "paused"       // the Deployment is paused
-	ReasonNever       Reason = "never"        // idalloc.dev/evict is never
-	ReasonGates       Reason = "gates"        // the pod has other gates
-	ReasonNoGate      Reason = "no_gate"      // it has no gate, and no id
-	ReasonFull        Reason = "full"         // the owner's annotations are full
-	ReasonTerminating Reason = "terminating"  // it is being deleted
-	ReasonOwner       Reason = "unknown_kind" // nothing that idalloc can count owns it
+	ReasonTaking      Reason = "taking"      // it is about to get its id
+	ReasonSlots       Reason = "slots"       // live pods have all slots
+	ReasonRollout     Reason = "rollout"     // as many older pods go at a time as may
+	ReasonUnavailable Reason = "unavailable" // a pod of the current revision has an id and is not available
+	ReasonPaused      Reason = "paused"      // the Deployment is paused
+	ReasonNever       Reason = "never"       // idalloc.dev/evict is never
+	ReasonGates       Reason = "gates"       // the pod has other gates
+	ReasonNoGate      Reason = "no_gate"     // it has no gate, and no id
+	ReasonFull        Reason = "full"        // the owner's annotations are full
+	ReasonTerminating Reason = "terminating" // it is being deleted
 )
 
 // Wait is a pod that has no id.

@@ -52,14 +52,16 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 // control runs a controller until the spec ends, or until stop is called.
 func control(namespace string) (stop func()) {
 	GinkgoHelper()
-	caches, err := executor.CacheOptions(namespace)
+	kinds, err := executor.KindsOf(nil, nil)
+	Expect(err).NotTo(HaveOccurred())
+	caches, err := executor.CacheOptions(namespace, kinds)
 	Expect(err).NotTo(HaveOccurred())
 	mgr, err := manager.New(config, manager.Options{
 		Scheme: scheme.Scheme, Logger: GinkgoLogr, Cache: caches, Metrics: server.Options{BindAddress: "0"}, Controller: options.Controller{SkipNameValidation: new(true)},
 	})
 	Expect(err).NotTo(HaveOccurred())
 	ctx, cancel := context.WithCancel(context.Background())
-	Expect(executor.Setup(ctx, mgr, config, prometheus.NewRegistry(), clock.RealClock{}, GinkgoLogr)).To(Succeed())
+	Expect(executor.Setup(ctx, mgr, config, kinds, prometheus.NewRegistry(), clock.RealClock{}, GinkgoLogr)).To(Succeed())
 	ended := make(chan error, 1)
 	go func() { ended <- mgr.Start(ctx) }()
 	stop = func() {

@@ -18,6 +18,9 @@ type Ref struct {
 	Kind       string
 	Namespace  string
 	Name       string
+	// Resource is empty for the four kinds. For another one, which the controller was told of, it is the name in paths, such as "rollouts". Such an
+	// owner is counted by its subresource scale.
+	Resource string
 }
 
 // String returns "Deployment/worker".
@@ -30,6 +33,9 @@ func (r Ref) Owner() identity.Owner {
 
 // GVR returns the resource of r's kind.
 func (r Ref) GVR() schema.GroupVersionResource {
+	if r.Resource != "" {
+		return schema.FromAPIVersionAndKind(r.APIVersion, r.Kind).GroupVersion().WithResource(r.Resource)
+	}
 	k := kinds[r.Kind]
 	return schema.GroupVersionResource{Group: k.group, Version: k.version, Resource: k.resource}
 }
@@ -86,12 +92,20 @@ func completionIndex(pod metav1.Object) string {
 	return cmp.Or(pod.GetLabels()[CompletionIndexLabel], pod.GetAnnotations()[CompletionIndexLabel])
 }
 
+// kind returns in what r's kind differs from others.
+func (r Ref) kind() kind {
+	if r.Resource != "" {
+		return kind{}
+	}
+	return kinds[r.Kind]
+}
+
 // Rolls reports whether the kind replaces its pods by revisions, so that their slots may be handed over.
-func (r Ref) Rolls() bool { return kinds[r.Kind].rolls }
+func (r Ref) Rolls() bool { return r.kind().rolls }
 
 // Ordinal returns the index of one of the owner's pods, counted from 0. ok is false if the pod has none.
 func (o Owner) Ordinal(pod metav1.Object) (n int, ok bool) {
-	index := kinds[o.Kind].ordinal
+	index := o.kind().ordinal
 	if index == nil {
 		return 0, false
 	}
@@ -102,7 +116,7 @@ func (o Owner) Ordinal(pod metav1.Object) (n int, ok bool) {
 
 // Condemned reports whether Kubernetes is to remove one of the owner's pods, because the owner was scaled down or its ordinals begin elsewhere.
 func (o Owner) Condemned(pod metav1.Object) bool {
-	if !kinds[o.Kind].condemns {
+	if !o.kind().condemns {
 		return false
 	}
 	n, err := strconv.Atoi(podIndex(pod))

@@ -4,10 +4,10 @@ import "testing"
 
 func TestParseRef(t *testing.T) {
 	for text, want := range map[string]Ref{
-		"deployment/worker": {testAPIVersion, Deployment, "shop", testName}, "deploy/worker": {testAPIVersion, Deployment, "shop", testName},
-		"Deployments.apps/worker": {testAPIVersion, Deployment, "shop", testName}, "deployments.v1.apps/worker": {testAPIVersion, Deployment, "shop", testName},
-		"sts/worker": {testAPIVersion, StatefulSet, "shop", testName}, "rs/worker": {testAPIVersion, ReplicaSet, "shop", testName},
-		"job/worker": {"batch/v1", Job, "shop", testName}, "jobs.batch/worker": {"batch/v1", Job, "shop", testName},
+		"deployment/worker": {testAPIVersion, Deployment, "shop", testName, ""}, "deploy/worker": {testAPIVersion, Deployment, "shop", testName, ""},
+		"Deployments.apps/worker": {testAPIVersion, Deployment, "shop", testName, ""}, "deployments.v1.apps/worker": {testAPIVersion, Deployment, "shop", testName, ""},
+		"sts/worker": {testAPIVersion, StatefulSet, "shop", testName, ""}, "rs/worker": {testAPIVersion, ReplicaSet, "shop", testName, ""},
+		"job/worker": {"batch/v1", Job, "shop", testName, ""}, "jobs.batch/worker": {"batch/v1", Job, "shop", testName, ""},
 	} {
 		if got, err := ParseRef(text, "shop"); err != nil || got != want {
 			t.Errorf("%s is %+v, %v, want %+v", text, got, err, want)
@@ -33,7 +33,7 @@ func TestNewRef(t *testing.T) {
 		"a kind of none":  {"/v1", "Node", false},
 	} {
 		ref, ok := NewRef(tc.apiVersion, tc.kind, "shop", testName)
-		if want := (Ref{tc.apiVersion, tc.kind, "shop", testName}); ok != tc.ok || (ok && ref != want) {
+		if want := (Ref{tc.apiVersion, tc.kind, "shop", testName, ""}); ok != tc.ok || (ok && ref != want) {
 			t.Errorf("%s: %+v, %t", name, ref, ok)
 		}
 	}

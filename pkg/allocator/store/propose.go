@@ -38,11 +38,10 @@ func (s *Store) Propose(ctx context.Context, from Owner, next assignment.State) 
 	if err != nil {
 		return Owner{}, err
 	}
-	o, err := s.patchObject(ctx, from.Ref, body)
-	if err != nil {
+	written, err := s.patchOwner(ctx, from, body)
+	if err != nil && written.UID == "" {
 		return Owner{}, s.judge(ctx, from.target(), err, from.differs)
 	}
-	written, err := DecodeOwner(from.Ref, o, nil)
 	if err == nil {
 		err = kept(set, written.Record.State.Encode(), fmt.Sprintf("%s in namespace %s", from.Ref, from.Namespace))
 	}
@@ -52,7 +51,7 @@ func (s *Store) Propose(ctx context.Context, from Owner, next assignment.State) 
 // proposalPatch sets the annotations. A status update does not change what it tests on a kind whose generation counts annotations.
 func proposalPatch(from Owner, set map[string]string) ([]byte, error) {
 	version := test("/metadata/resourceVersion", from.ResourceVersion)
-	if kinds[from.Kind].versioned {
+	if from.kind().versioned {
 		version = test("/metadata/generation", from.Generation)
 	}
 	ops := []operation{test("/metadata/uid", from.UID), version}
@@ -94,7 +93,7 @@ func (s *Store) judge(ctx context.Context, t target, refused error, differs func
 // differs returns ErrConflict if the patch that Propose made for o does not apply any more.
 func (o Owner) differs(now *metav1.PartialObjectMetadata) error {
 	moved := now.ResourceVersion != o.ResourceVersion
-	if kinds[o.Kind].versioned {
+	if o.kind().versioned {
 		moved = now.Generation != o.Generation
 	}
 	if moved || now.UID != o.UID || (now.Annotations == nil) != (o.Annotations == nil) {

@@ -111,6 +111,9 @@ func write[T any](ctx context.Context, t target, verb string, send func(context.
 
 // Get reads the owner. Errors: ErrGone, *ForbiddenError, or another error that Temporary judges.
 func (s *Store) Get(ctx context.Context, ref Ref) (Owner, error) {
+	if ref.Resource != "" {
+		return s.getScaled(ctx, ref)
+	}
 	o, err := s.getObject(ctx, ref)
 	if err != nil {
 		return Owner{}, err
