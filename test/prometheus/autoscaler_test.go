@@ -2,12 +2,16 @@ package prometheus
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"text/template"
 
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	"sigs.k8s.io/yaml"
 )
 
@@ -81,4 +85,58 @@ func TestTheQueriesOfThePageHaveNoResultWhereDataIsMissing(t *testing.T) {
 			answers(t, "1m", map[string]string{published + partition: "0+300x20"}, expected{query, "10m20s", "", 0}) // fewer than two samples in the range
 		})
 	}
+}
+
+// adapted returns the query that prometheus-adapter makes of its rule and of what hpa.yaml selects.
+func adapted(t *testing.T) string {
+	t.Helper()
+	var rules struct {
+		ExternalRules []struct {
+			MetricsQuery string `json:"metricsQuery"`
+			Resources    struct {
+				Namespaced *bool `json:"namespaced"`
+			} `json:"resources"`
+		} `json:"externalRules"`
+	}
+	must(t, yaml.Unmarshal([]byte(file(t, "autoscaler", "config", "prometheus-adapter.yaml")), &rules))
+	var hpa autoscalingv2.HorizontalPodAutoscaler
+	must(t, yaml.UnmarshalStrict([]byte(file(t, "autoscaler", "config", "hpa.yaml")), &hpa))
+	if len(rules.ExternalRules) != 1 || rules.ExternalRules[0].Resources.Namespaced == nil || *rules.ExternalRules[0].Resources.Namespaced {
+		t.Fatalf("%+v: the adapter adds the namespace to the query", rules)
+	}
+	metric := hpa.Spec.Metrics[0].External.Metric
+	var matchers []string
+	for _, label := range slices.Sorted(maps.Keys(metric.Selector.MatchLabels)) {
+		matchers = append(matchers, fmt.Sprintf("%s=%q", label, metric.Selector.MatchLabels[label]))
+	}
+	rule, err := template.New("").Delims("<<", ">>").Parse(rules.ExternalRules[0].MetricsQuery)
+	must(t, err)
+	var query strings.Builder
+	must(t, rule.Execute(&query, map[string]string{"Series": metric.Name, "LabelMatchers": strings.Join(matchers, ",")}))
+	return query.String()
+}
+
+// triggered returns KEDA's query.
+func triggered(t *testing.T) string {
+	t.Helper()
+	query := regexp.MustCompile(`\n +query: (.*)`).FindStringSubmatch(file(t, "autoscaler", "config", "scaledobject.yaml"))
+	if query == nil {
+		t.Fatal("scaledobject.yaml has no query")
+	}
+	return query[1]
+}
+
+// When the leader changes, Prometheus has the series of both for a while, and an HPA adds up all that it gets.
+func TestTwoLeadersDoNotDoubleThePods(t *testing.T) {
+	const whose = `owner_kind="Deployment", owner_name="worker", owner_namespace="default"`
+	series := map[string]string{
+		`idalloc_autoscaler_pods_wanted{pod="a",` + whose + "}":                                                        "10x10",
+		`idalloc_autoscaler_pods_wanted{pod="b",` + whose + "}":                                                        "_x5 10x10",
+		`idalloc_autoscaler_pods_wanted{pod="c",owner_name="other",owner_kind="Deployment",owner_namespace="default"}`: "7x15",
+	}
+	answers(t, "15s", series,
+		expected{adapted(t), "1m30s", "{" + whose + "}", 10}, expected{triggered(t), "1m30s", "{}", 10},
+		expected{adapted(t), "2m", "{" + whose + "}", 10}, expected{triggered(t), "2m", "{}", 10},
+	)
+	answers(t, "15s", map[string]string{`up{pod="a"}`: "1x10"}, expected{adapted(t), "1m", "", 0}, expected{triggered(t), "1m", "", 0})
 }
