@@ -103,7 +103,7 @@ func TestWhoUndoesTheScalingIsNamedAndNotFought(t *testing.T) {
 			}
 		}
 	}
-	if w.ups < 2 || w.ups > 12 || undone != w.ups {
+	if w.ups < 2 || w.ups > 20 || undone != w.ups {
 		t.Errorf("the number of pods was raised %d times in an hour, and %d times it was noticed that somebody undid it", w.ups, undone)
 	}
 }

@@ -22,8 +22,8 @@ type Decider struct {
 	// asked is the number of pods that the caller has set, 0 if somebody else has changed it since. undone is how that was.
 	asked  int
 	undone *Undone
-	// These are when the number of pods rose and fell, when the last target was written, and when asked was undone, zero if that was not seen.
-	up, down, assigned, undoneAt time.Time
+	// These are when the number of pods changed, when the last target was written, and when asked was undone, zero if that is not known.
+	scaled, assigned, undoneAt time.Time
 	// These are since when something has been so without a break, zero while it is not so.
 	moving, joining, short time.Time
 	// enough is for how long fewer pods were seen to be enough. judged is the moment before if they were then, and judging is this one.
@@ -47,7 +47,7 @@ func (d *Decider) Decide(s Seen, now time.Time) Decision {
 // forget has the Decider begin as a new one, after a time in which nobody looked. Nobody knows what was so in that time. The number of pods,
 // and when it changed, are facts.
 func (d *Decider) forget() {
-	*d = Decider{Settings: d.Settings, known: d.known, count: d.count, asked: d.asked, undone: d.undone, up: d.up, down: d.down, undoneAt: d.undoneAt}
+	*d = Decider{Settings: d.Settings, known: d.known, count: d.count, asked: d.asked, undone: d.undone, scaled: d.scaled, undoneAt: d.undoneAt}
 }
 
 // Missed says that the workload could not be read at this moment.
@@ -84,10 +84,16 @@ func (d *Decider) Wrote(w Decision, now time.Time) {
 	}
 }
 
-// notice remembers when the number of pods changed, whoever changed it, and that somebody changed what the caller had set.
+// notice remembers when the number of pods changed, whoever changed it, and that somebody changed what the caller had set. What changed before
+// the first moment, the object says.
 func (d *Decider) notice(s Seen, now time.Time) {
 	if s.Trouble != "" {
 		return
+	}
+	if !d.known && s.Scaled.Before(now) {
+		d.scaled = s.Scaled
+	} else if !d.known {
+		d.scaled = now // the clocks differ
 	}
 	d.changed(s.Count, now)
 	if d.asked > 0 && s.Count != d.asked {
@@ -97,12 +103,8 @@ func (d *Decider) notice(s Seen, now time.Time) {
 }
 
 func (d *Decider) changed(count int, now time.Time) {
-	switch {
-	case !d.known:
-	case count > d.count:
-		d.up = now
-	case count < d.count:
-		d.down = now
+	if d.known && count != d.count {
+		d.scaled = now
 	}
 	d.known, d.count = true, count
 }

@@ -142,16 +142,17 @@ func (d *Decider) more(v view, now time.Time, busiest load, tooFew bool) Decisio
 		cause, reason = fmt.Sprintf("%d pods are fewer than --min-replicas %d", v.Count, d.Settings.Min), Bounds
 	}
 	grows := pods > v.Count
-	wanting := since(&d.short, grows && d.early(now) == 0, now)
+	early := d.early(d.Settings.AfterUp, now)
+	wanting := since(&d.short, grows && early == 0, now)
 	// While more pods may not be asked for yet, or do not come, those that are there share the load.
-	if !grows || (len(v.ids) > 0 && (d.early(now) > 0 || wanting > d.Settings.Patience)) {
+	if !grows || (len(v.ids) > 0 && (early > 0 || wanting > d.Settings.Patience)) {
 		if w := d.spread(v, now, wide, cause, reason); w.Action == Assign || !grows {
 			return w
 		}
 	}
 	w := Decision{Phase: Acting, Action: Scale, Reason: reason, Wanted: pods, Oversized: wide.Oversized}
 	w.Why = fmt.Sprintf("%s: scale from %d to %d pods, which work off %s units/s of %d partitions", cause, v.Count, pods, figure(total(v.Seen)), v.Partitions)
-	return d.unlessEarly(v.Seen, now, v.mention(w))
+	return d.unlessEarly(v.Seen, d.Settings.AfterUp, now, v.mention(w))
 }
 
 // spread divides the partitions among the members.
@@ -211,27 +212,23 @@ func (d *Decider) less(v view, now time.Time, lean packing.Packing, pods int, fe
 	} else if wait := d.Settings.AfterDown - fewer; wait > 0 {
 		return waiting(s, w, wait)
 	}
-	w = d.unlessEarly(s, now, v.mention(w))
+	w = d.unlessEarly(s, d.Settings.AfterDown, now, v.mention(w))
 	if wait := d.Settings.Every - now.Sub(d.assigned); w.Action == Assign && !d.assigned.IsZero() && wait > 0 {
 		return waiting(s, w, wait)
 	}
 	return w
 }
 
-// early returns how long scaling still has to wait.
-func (d *Decider) early(now time.Time) time.Duration {
-	wait := time.Duration(0)
-	if !d.up.IsZero() {
-		wait = max(wait, d.Settings.AfterUp-now.Sub(d.up))
+// early returns how long scaling still has to wait, if it waits this long after the last one.
+func (d *Decider) early(after time.Duration, now time.Time) time.Duration {
+	if d.scaled.IsZero() {
+		return 0
 	}
-	if !d.down.IsZero() {
-		wait = max(wait, d.Settings.AfterDown-now.Sub(d.down))
-	}
-	return wait
+	return max(0, after-now.Sub(d.scaled))
 }
 
-func (d *Decider) unlessEarly(s Seen, now time.Time, w Decision) Decision {
-	if wait := d.early(now); wait > 0 {
+func (d *Decider) unlessEarly(s Seen, after time.Duration, now time.Time, w Decision) Decision {
+	if wait := d.early(after, now); wait > 0 {
 		return waiting(s, w, wait)
 	}
 	return w

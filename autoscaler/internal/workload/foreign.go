@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -28,8 +29,9 @@ func foreign(fields []metav1.ManagedFieldsEntry) string {
 	return who
 }
 
-// scaler returns the field manager that wrote the number of pods last, empty if that cannot be known.
-func scaler(fields []metav1.ManagedFieldsEntry) string {
+// scaler returns the field manager that wrote the number of pods last, empty if that cannot be known, and when. The time is known if it wrote the
+// scale subresource, which has nothing else. That of an entry of more fields is when any of them changed.
+func scaler(fields []metav1.ManagedFieldsEntry) (who string, at time.Time) {
 	var last *metav1.ManagedFieldsEntry
 	for i := range fields {
 		entry := &fields[i]
@@ -37,10 +39,13 @@ func scaler(fields []metav1.ManagedFieldsEntry) string {
 			last = entry
 		}
 	}
-	if last == nil {
-		return ""
+	switch {
+	case last == nil:
+		return "", at
+	case last.Subresource == "scale" && last.Time != nil:
+		at = last.Time.Time
 	}
-	return last.Manager
+	return last.Manager, at
 }
 
 // wrote reports whether somebody known wrote a field.

@@ -66,7 +66,8 @@ func (w Workload) Read(ctx context.Context) (Moment, error) {
 		return Moment{}, err
 	}
 	m := see(owner)
-	m.Foreign, m.Scaler = foreign(object.ManagedFields), scaler(object.ManagedFields)
+	m.Foreign = foreign(object.ManagedFields)
+	m.Scaler, m.Scaled = scaler(object.ManagedFields)
 	if m.Trouble == "" && m.Count > 0 && (!settled(whole, m.Count) || m.lacks()) {
 		err = w.attend(ctx, &m)
 	}

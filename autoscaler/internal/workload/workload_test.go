@@ -220,20 +220,34 @@ func TestWhoWroteTheTargetIsKnown(t *testing.T) {
 	}
 }
 
-func TestWhoScaledLastIsKnown(t *testing.T) {
-	wrote := func(manager, at string, fields object) object {
-		return object{"manager": manager, "operation": "Update", version: "apps/v1", "time": at, "fieldsType": "FieldsV1", "fieldsV1": fields}
+func TestWhoScaledLastIsKnownAndWhen(t *testing.T) {
+	wrote := func(manager, at, subresource string, fields object) object {
+		return object{
+			"manager": manager, "operation": "Update", version: "apps/v1", "time": at, "fieldsType": "FieldsV1", "fieldsV1": fields, "subresource": subresource,
+		}
 	}
 	replicas := object{"f:spec": object{"f:replicas": object{}}}
-	s := &server{status: quiet(), managers: []any{
-		wrote("argocd-controller", "2026-11-23T00:00:05Z", replicas), wrote(workload.FieldManager, "2026-11-23T00:00:00Z", replicas),
-		wrote("ancient-changes", "2026-11-23T00:00:09Z", replicas), wrote("kubectl", "2026-11-23T00:00:09Z", object{"f:spec": object{"f:paused": object{}}}),
-	}}
-	if m, err := s.read(t); err != nil || m.Scaler != "argocd-controller" {
-		t.Errorf("%q, %v", m.Scaler, err)
-	}
-	s.managers = nil
-	if m, err := s.read(t); err != nil || m.Scaler != "" {
-		t.Errorf("%q, %v", m.Scaler, err)
+	ours := wrote(workload.FieldManager, "2026-11-23T00:00:00Z", "scale", replicas)
+	for name, c := range map[string]struct {
+		managers []any
+		who, at  string
+	}{
+		"nobody":        {nil, "", ""},
+		"an autoscaler": {[]any{ours}, workload.FieldManager, "2026-11-23T00:00:00Z"},
+		"another one later": {[]any{
+			wrote("kubectl", "2026-11-23T00:00:05Z", "scale", replicas), ours,
+			wrote("ancient-changes", "2026-11-23T00:00:09Z", "", replicas), wrote("kubectl", "2026-11-23T00:00:09Z", "", object{"f:spec": object{"f:paused": object{}}}),
+		}, "kubectl", "2026-11-23T00:00:05Z"},
+		// Its time is that of any field that it has changed.
+		"a tool that applies the whole object": {[]any{wrote("argocd-controller", "2026-11-23T00:00:05Z", "", replicas), ours}, "argocd-controller", ""},
+	} {
+		m, err := (&server{status: quiet(), managers: c.managers}).read(t)
+		at := ""
+		if !m.Scaled.IsZero() {
+			at = m.Scaled.UTC().Format(time.RFC3339)
+		}
+		if err != nil || m.Scaler != c.who || at != c.at {
+			t.Errorf("%s: %q at %q, %v; want %q at %q", name, m.Scaler, at, err, c.who, c.at)
+		}
 	}
 }
