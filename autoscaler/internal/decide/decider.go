@@ -96,6 +96,9 @@ func (d *Decider) notice(s Seen, now time.Time) {
 		d.scaled = now // the clocks differ
 	}
 	d.changed(s.Count, now)
+	if d.asked > 0 && s.Ours {
+		d.asked = s.Count // the answer to a write was lost, or another autoscaler wrote
+	}
 	if d.asked > 0 && s.Count != d.asked {
 		d.undone, d.undoneAt = &Undone{From: d.asked, To: s.Count, By: s.Scaler}, now
 		d.asked = 0

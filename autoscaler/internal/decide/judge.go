@@ -26,10 +26,10 @@ func (d *Decider) judge(s Seen, there []int, now time.Time) Decision {
 		return d.more(v, now, busiest, tooFew)
 	case !enough:
 		since(&d.short, false, now)
-		return d.rest(v, busiest, lean.Oversized)
+		return d.rest(v, busiest)
 	default:
 		since(&d.short, false, now)
-		return d.less(v, now, lean, pods, fewer, tooMany)
+		return d.less(v, now, busiest, lean, pods, fewer, tooMany)
 	}
 }
 
@@ -101,15 +101,15 @@ func used(row placement.Owners) int {
 }
 
 // rest says that nothing is to be done.
-func (d *Decider) rest(v view, busiest load, oversized []int) Decision {
+func (d *Decider) rest(v view, busiest load) Decision {
 	s := v.Seen
-	w := Decision{Phase: Idle, Action: Nothing, Wanted: s.Count, Oversized: oversized}
+	w := Decision{Phase: Idle, Action: Nothing, Wanted: s.Count, Oversized: v.oversized}
 	w.Why = fmt.Sprintf("%d pods are enough: the busiest, id %d, has %s of %s units/s", s.Count, busiest.id, figure(busiest.amount), figure(d.Settings.Capacity))
 	if d.Settings.Max > 0 && s.Count > d.Settings.Max {
 		w.Why = fmt.Sprintf("%d pods are more than --max-replicas %d", s.Count, d.Settings.Max)
 	}
-	if len(oversized) > 0 {
-		w.Why += warnOversized(oversized)
+	if len(v.oversized) > 0 {
+		w.Why += warnOversized(v.oversized)
 		w.Warn = true
 	}
 	return v.mention(w)
@@ -150,7 +150,7 @@ func (d *Decider) more(v view, now time.Time, busiest load, tooFew bool) Decisio
 			return w
 		}
 	}
-	w := Decision{Phase: Acting, Action: Scale, Reason: reason, Wanted: pods, Oversized: wide.Oversized}
+	w := Decision{Phase: Acting, Action: Scale, Reason: reason, Wanted: pods, Oversized: v.oversized}
 	w.Why = fmt.Sprintf("%s: scale from %d to %d pods, which work off %s units/s of %d partitions", cause, v.Count, pods, figure(total(v.Seen)), v.Partitions)
 	return d.unlessEarly(v.Seen, d.Settings.AfterUp, now, v.mention(w))
 }
@@ -158,7 +158,7 @@ func (d *Decider) more(v view, now time.Time, busiest load, tooFew bool) Decisio
 // spread divides the partitions among the members.
 func (d *Decider) spread(v view, now time.Time, wide packing.Packing, cause string, reason Reason) Decision {
 	s, among := v.Seen, len(v.ids)
-	w := Decision{Phase: Acting, Action: Assign, Reason: reason, Wanted: s.Count, Target: wide.Owners, Oversized: wide.Oversized}
+	w := Decision{Phase: Acting, Action: Assign, Reason: reason, Wanted: s.Count, Target: wide.Owners, Oversized: v.oversized}
 	if wide.Pods > among {
 		w.Reason, w.Target = Balance, d.pack(v, 1, among, among).Owners
 	}
@@ -189,10 +189,9 @@ func (d *Decider) bound(s Seen) string {
 }
 
 // less decides on a workload for which so many pods, fewer than it has, are enough.
-func (d *Decider) less(v view, now time.Time, lean packing.Packing, pods int, fewer time.Duration, tooMany bool) Decision {
+func (d *Decider) less(v view, now time.Time, busiest load, lean packing.Packing, pods int, fewer time.Duration, tooMany bool) Decision {
 	s := v.Seen
-	rest := d.rest(v, load{id: used(s.Row) - 1, amount: d.peak(v, s.Row)}, lean.Oversized)
-	w := Decision{Phase: Acting, Reason: Fewer, Wanted: s.Count, Oversized: lean.Oversized}
+	w := Decision{Phase: Acting, Reason: Fewer, Wanted: s.Count, Oversized: v.oversized}
 	empty := max(used(s.Row), d.Settings.Min, 1)
 	switch {
 	case empty < s.Count && empty <= max(pods, d.Settings.Min):
@@ -204,7 +203,7 @@ func (d *Decider) less(v view, now time.Time, lean packing.Packing, pods int, fe
 		w.Why = fmt.Sprintf("%d of %d pods work off %s units/s of %d partitions and have %.0f%% to spare: move %s units/s to them",
 			pods, s.Count, figure(total(s)), s.Partitions, 100*d.Settings.Spare, figure(w.Moved))
 	default:
-		return rest
+		return d.rest(v, busiest)
 	}
 	if tooMany {
 		w.Reason = Bounds

@@ -57,6 +57,8 @@ type Seen struct {
 	Scaler string
 	// Scaled is when that was, zero if that is not known.
 	Scaled time.Time
+	// Ours says that an autoscaler set it last.
+	Ours bool
 	// Absent says of ids that have no pod which can work why that is so. An id that is no member and not among them has not joined yet.
 	Absent map[int]string
 	// Unready are those of Absent whose pods run, and of which only the readiness says that they cannot work. Too much load may be why.

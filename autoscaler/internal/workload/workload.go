@@ -68,6 +68,7 @@ func (w Workload) Read(ctx context.Context) (Moment, error) {
 	m := see(owner)
 	m.Foreign = foreign(object.ManagedFields)
 	m.Scaler, m.Scaled = scaler(object.ManagedFields)
+	m.Ours = m.Scaler == FieldManager
 	if m.Trouble == "" && m.Count > 0 && (!settled(whole, m.Count) || m.lacks()) {
 		err = w.attend(ctx, &m)
 	}

@@ -246,7 +246,7 @@ func TestWhoScaledLastIsKnownAndWhen(t *testing.T) {
 		if !m.Scaled.IsZero() {
 			at = m.Scaled.UTC().Format(time.RFC3339)
 		}
-		if err != nil || m.Scaler != c.who || at != c.at {
+		if err != nil || m.Scaler != c.who || at != c.at || m.Ours != (c.who == workload.FieldManager) {
 			t.Errorf("%s: %q at %q, %v; want %q at %q", name, m.Scaler, at, err, c.who, c.at)
 		}
 	}
