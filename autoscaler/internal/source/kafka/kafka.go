@@ -111,12 +111,15 @@ func (s Source) records(ctx context.Context, r *monitor.Reading) error {
 	r.Backlogs = map[int]float64{}
 	for p, end := range r.Values {
 		from, known := starts.Lookup(s.Topic, int32(p)) //nolint:gosec // it was one
-		first := float64(from.Offset)
-		at, has := committed.Lookup(s.Topic, int32(p)) //nolint:gosec // as above
-		if has && at.Err == nil && at.At >= 0 {
-			first = max(first, float64(at.At))
-		} else if !known || from.Err != nil {
+		at, has := committed.Lookup(s.Topic, int32(p))  //nolint:gosec // as above
+		commits := has && at.At >= 0
+		if (has && at.Err != nil) || (!commits && (!known || from.Err != nil)) {
+			delete(r.Values, p) // what waits is not known, so the partition was not measured
 			continue
+		}
+		first := float64(from.Offset)
+		if commits {
+			first = max(first, float64(at.At))
 		}
 		r.Backlogs[p] = max(0, end-first)
 	}

@@ -10,8 +10,10 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/idalloc/idalloc/autoscaler/internal/source/kafka"
 )
@@ -97,6 +99,47 @@ func TestWhatAGroupHasNotCommittedWaits(t *testing.T) {
 	}
 	if want := map[int]float64{0: 0, 1: 0, 2: 12}; !maps.Equal(r.Backlogs, want) {
 		t.Errorf("%v wait, want %v", r.Backlogs, want)
+	}
+}
+
+// answer has the brokers answer all requests of a kind as they would, changed by this.
+func answer(t *testing.T, cluster *kfake.Cluster, key kmsg.Key, response kmsg.Response) {
+	t.Helper()
+	cluster.ControlKey(key.Int16(), func(r kmsg.Request) (kmsg.Response, error, bool) {
+		cluster.KeepControl()
+		response.SetVersion(r.GetVersion())
+		return response, nil, true
+	})
+}
+
+func TestAnOffsetThatCannotBeReadIsNotTheStartOfTheLog(t *testing.T) {
+	cluster, client := connect(t)
+	s := source(client)
+	s.Records, s.Group = true, group
+	produce(t, client, 3, 5, 20)
+	var partitions []kmsg.OffsetFetchResponseGroupTopicPartition
+	for p, code := range []int16{0, kerr.UnstableOffsetCommit.Code, 0} {
+		one := kmsg.NewOffsetFetchResponseGroupTopicPartition()
+		one.Partition, one.Offset, one.ErrorCode = int32(p), 2, code
+		partitions = append(partitions, one)
+	}
+	topics, err := s.Admin.ListTopics(t.Context(), topic)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := kmsg.NewPtrOffsetFetchResponse()
+	r.Groups = []kmsg.OffsetFetchResponseGroup{{Group: group, Topics: []kmsg.OffsetFetchResponseGroupTopic{{Topic: topic, TopicID: topics[topic].ID, Partitions: partitions}}}}
+	answer(t, cluster, kmsg.OffsetFetch, r)
+	got, err := s.Read(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Of partition 1 nothing is known at this moment.
+	if want := map[int]float64{0: 1, 2: 18}; !maps.Equal(got.Backlogs, want) {
+		t.Errorf("%v wait, want %v", got.Backlogs, want)
+	}
+	if want := map[int]float64{0: 3, 2: 20}; !maps.Equal(got.Values, want) {
+		t.Errorf("%v, want %v", got.Values, want)
 	}
 }
 
