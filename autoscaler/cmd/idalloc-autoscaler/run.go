@@ -142,6 +142,12 @@ func (r *runner) check() error {
 			errs = append(errs, cli.Usagef("--%s %s: use 0 or more", name, d))
 		}
 	}
+	if totals := r.kind == "kafka" || r.kind == "rabbitmq"; totals && r.period > 2*r.monitor.Window {
+		errs = append(errs, cli.Usagef("--period %s: use at most twice --window %s, or two readings are too far apart to tell a speed", r.period, r.monitor.Window))
+	}
+	if r.monitor.CatchUp > 0 && r.kind != "rabbitmq" && r.sources.kafka.Group == "" {
+		errs = append(errs, cli.Usagef("--catch-up %s: nothing says how much waits: use --source=rabbitmq, or --source=kafka with --kafka-group", r.monitor.CatchUp))
+	}
 	if least := 3 * rabbitmq.Interval; r.kind == "rabbitmq" && r.monitor.Window < least {
 		errs = append(errs, cli.Usagef("--window %s: RabbitMQ counts messages each %s, and between two counts a steady load reads as nothing: use %s or more",
 			r.monitor.Window, rabbitmq.Interval, least))
