@@ -29,6 +29,7 @@ type Decider struct {
 	// enough is for how long fewer pods were seen to be enough. judged is the moment before if they were then, and judging is this one.
 	enough          time.Duration
 	judged, judging time.Time
+	better          proof
 	// ids are all below the number of pods.
 	ids map[int]*attendance
 }
@@ -189,7 +190,7 @@ func (d *Decider) restore(s Seen, members []int, now time.Time) *Decision {
 		w.Target[id] = s.Row[id]
 	}
 	w.Why = "the target was changed by " + s.Foreign + ": partitions stay where they are, and the loads decide again"
-	if wait := d.Settings.Every - now.Sub(d.assigned); !d.assigned.IsZero() && wait > 0 {
+	if wait := d.sinceTarget(now); wait > 0 {
 		w = waiting(s, w, wait)
 	}
 	return &w

@@ -164,7 +164,8 @@ func (d *Decider) spread(v view, now time.Time, wide packing.Packing, cause stri
 	}
 	before, after := d.peak(v, s.Row), d.peak(v, w.Target)
 	full := after > d.Settings.Capacity // there is no room for all, so a move only pays if it makes things better
-	if same(w.Target, s.Row) || (full && before-after < gain*d.Settings.Capacity) {
+	better := func(target placement.Owners) bool { return before-d.peak(v, target) >= gain*d.Settings.Capacity }
+	if same(w.Target, s.Row) || (full && !better(w.Target)) {
 		w = Decision{Phase: Idle, Action: Nothing, Wanted: s.Count, Oversized: w.Oversized, Warn: true}
 		w.Why = fmt.Sprintf("%s, and no other division among %d pods is better by %.0f%%%s", cause, among, 100*gain, d.bound(s))
 		if len(w.Oversized) > 0 {
@@ -175,7 +176,11 @@ func (d *Decider) spread(v view, now time.Time, wide packing.Packing, cause stri
 	w.Moved = moved(s, w.Target)
 	w.Why = fmt.Sprintf("%s: move %s units/s among %d pods, after which the busiest has %s", cause, figure(w.Moved), among, figure(after))
 	w = v.mention(w)
-	if wait := d.Settings.Every - now.Sub(d.assigned); !d.assigned.IsZero() && wait > 0 {
+	wait := d.sinceTarget(now)
+	if full {
+		wait = max(wait, d.Settings.Every-d.better.lasts(w.Target, better, d.Settings.MaxAge, now))
+	}
+	if wait > 0 {
 		return waiting(s, w, wait)
 	}
 	return w
@@ -212,7 +217,7 @@ func (d *Decider) less(v view, now time.Time, busiest load, lean packing.Packing
 		return waiting(s, w, wait)
 	}
 	w = d.unlessEarly(s, d.Settings.AfterDown, now, v.mention(w))
-	if wait := d.Settings.Every - now.Sub(d.assigned); w.Action == Assign && !d.assigned.IsZero() && wait > 0 {
+	if wait := d.sinceTarget(now); w.Action == Assign && wait > 0 {
 		return waiting(s, w, wait)
 	}
 	return w
@@ -224,6 +229,14 @@ func (d *Decider) early(after time.Duration, now time.Time) time.Duration {
 		return 0
 	}
 	return max(0, after-now.Sub(d.scaled))
+}
+
+// sinceTarget returns how long a target still has to wait.
+func (d *Decider) sinceTarget(now time.Time) time.Duration {
+	if d.assigned.IsZero() {
+		return 0
+	}
+	return d.Settings.Every - now.Sub(d.assigned)
 }
 
 func (d *Decider) unlessEarly(s Seen, after time.Duration, now time.Time, w Decision) Decision {
