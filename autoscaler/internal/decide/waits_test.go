@@ -78,6 +78,16 @@ func TestANewLeaderWaitsAsTheFormerOneWouldHave(t *testing.T) {
 	}
 }
 
+func TestAProcessThatWasStoppedKnowsWhenItScaled(t *testing.T) {
+	for name, w := range map[string]*world{"up after up": risen(t), "up after down": fallen(t)} {
+		w.now = w.now.Add(130 * time.Second) // longer than twice --max-age
+		w.load = flat(12)
+		if wait := w.next(); wait < 3*minute || wait > 3*minute+2*tick {
+			t.Errorf("%s comes after %s: %s", name, wait, w.last().Why)
+		}
+	}
+}
+
 func TestATimeOfTheObjectThatIsYetToComeIsNow(t *testing.T) {
 	w := risen(t)
 	begin := w.now

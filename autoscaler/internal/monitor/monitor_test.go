@@ -72,6 +72,19 @@ func TestAStartOverIsNoSpeedAndNoGap(t *testing.T) {
 	expect(t, m, []float64{10}, "")
 }
 
+// What a total grew by in a silence says nothing of the speed now, and a speed from before it is none of now.
+func TestAfterALongSilenceASpeedIsMeasuredAgain(t *testing.T) {
+	m := newMonitor()
+	add(t, m, total(0, map[int]float64{0: 0}), total(15, map[int]float64{0: 150}), total(30, map[int]float64{0: 300}))
+	expect(t, m, []float64{10}, "")
+	add(t, m, total(600, map[int]float64{0: 60000}))
+	expect(t, m, []float64{0}, "0")
+	add(t, m, total(610, map[int]float64{0: 60020}))
+	expect(t, m, []float64{0}, "0")
+	add(t, m, total(620, map[int]float64{0: 60040}))
+	expect(t, m, []float64{2}, "")
+}
+
 func TestAnotherServerCountsAnew(t *testing.T) {
 	m := newMonitor()
 	for i, origin := range []string{"1", "1", "2", "2"} {

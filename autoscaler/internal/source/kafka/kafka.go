@@ -70,10 +70,7 @@ func (s Source) bytes(ctx context.Context, r *monitor.Reading) error {
 	}
 	r.Origins = map[int]string{}
 	for p, detail := range topic.Partitions {
-		if detail.Err != nil || detail.Leader < 0 {
-			continue
-		}
-		for _, dir := range brokers[detail.Leader] {
+		for _, dir := range brokers[detail.Leader] { // no broker has the number -1, which stands for none that leads
 			log, there := dir.Topics[s.Topic][p]
 			if dir.Err == nil && there && !log.IsFuture {
 				r.Values[int(p)], r.Origins[int(p)] = float64(log.Size), "broker "+strconv.Itoa(int(detail.Leader))
