@@ -1,6 +1,7 @@
 package workload_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -35,6 +36,7 @@ type server struct {
 	lists    int  // how often pods were listed
 	denied   bool // listing pods is forbidden
 	deleted  bool // the Deployment is Terminating
+	replicas int  // 0 stands for 4
 }
 
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -70,7 +72,7 @@ func (s *server) deployment() object {
 	}
 	return object{
 		version: "apps/v1", "kind": "Deployment", "metadata": metadata,
-		"spec": object{"replicas": 4, "selector": object{"matchLabels": object{"app": "worker"}}},
+		"spec": object{"replicas": cmp.Or(s.replicas, 4), "selector": object{"matchLabels": object{"app": "worker"}}},
 		status: s.status,
 	}
 }
@@ -191,6 +193,14 @@ func TestAnOwnerThatIsBeingDeletedIsLeftAlone(t *testing.T) {
 	s := &server{status: quiet(), deleted: true}
 	if m, err := s.read(t); err != nil || m.Trouble != "Deployment/worker is being deleted" || s.lists > 0 {
 		t.Errorf("%q, %v", m.Trouble, err)
+	}
+}
+
+// Nothing is kept of pods that can have no partition, and the number can still be corrected.
+func TestANumberOfPodsByMistakeCostsNoMemory(t *testing.T) {
+	m, err := (&server{status: quiet(), replicas: 1_000_000}).read(t)
+	if err != nil || m.Trouble != "" || m.Count != placement.MaxCount || len(m.Absent) > placement.MaxCount {
+		t.Errorf("%d pods, of which %d are absent, %q, %v", m.Count, len(m.Absent), m.Trouble, err)
 	}
 }
 
