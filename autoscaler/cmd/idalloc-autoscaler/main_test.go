@@ -68,6 +68,8 @@ func TestUsageErrorsNameTheFlag(t *testing.T) {
 		"is not KIND/NAME":                   slices.Replace(good(), 1, 2, "worker"),
 		"unknown flag: --x":                  good("--x"),
 		"--window 10s":                       good("--source=rabbitmq", "--rabbitmq-prefix=orders-P", "--window=10s"),
+		"counts messages each 1m0s":          good("--source=rabbitmq", "--rabbitmq-prefix=orders-P", "--rabbitmq-interval=1m"),
+		"--rabbitmq-interval 0s":             good("--source=rabbitmq", "--rabbitmq-prefix=orders-P", "--rabbitmq-interval=0s"),
 		"-o \"wide\"":                        {"get", "deployment/worker", "-o=wide"},
 		"leave out KIND/NAME":                {"get", "deployment/worker", "--url=http://x"},
 		"--url: this is no address":          {"get", "--url=x"},
