@@ -55,7 +55,7 @@ type Seen struct {
 	Foreign string
 	// Scaler is the field manager that set the number of pods last, empty if that is not known.
 	Scaler string
-	// Scaled is when that was, zero if that is not known.
+	// Scaled is when that was at the latest, zero if that is not known.
 	Scaled time.Time
 	// Ours says that an autoscaler set it last.
 	Ours bool

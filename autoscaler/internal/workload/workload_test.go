@@ -232,24 +232,25 @@ func TestWhoWroteTheTargetIsKnown(t *testing.T) {
 
 func TestWhoScaledLastIsKnownAndWhen(t *testing.T) {
 	wrote := func(manager, at, subresource string, fields object) object {
-		return object{
-			"manager": manager, "operation": "Update", version: "apps/v1", "time": at, "fieldsType": "FieldsV1", "fieldsV1": fields, "subresource": subresource,
+		entry := object{"manager": manager, "operation": "Update", version: "apps/v1", "fieldsType": "FieldsV1", "fieldsV1": fields, "subresource": subresource}
+		if at != "" {
+			entry["time"] = at
 		}
+		return entry
 	}
 	replicas := object{"f:spec": object{"f:replicas": object{}}}
-	ours := wrote(workload.FieldManager, "2026-11-23T00:00:00Z", "scale", replicas)
+	ours, hand := wrote(workload.FieldManager, "", "scale", replicas), wrote("kubectl", "", "scale", replicas) // as the API server has it, without a time
+	followed := wrote("kube-controller-manager", "2026-11-23T00:00:05Z", "status", object{"f:status": object{"f:replicas": object{}}})
+	forgotten := wrote("ancient-changes", "2026-11-23T00:00:09Z", "", replicas)
 	for name, c := range map[string]struct {
 		managers []any
 		who, at  string
 	}{
-		"nobody":        {nil, "", ""},
-		"an autoscaler": {[]any{ours}, workload.FieldManager, "2026-11-23T00:00:00Z"},
-		"another one later": {[]any{
-			wrote("kubectl", "2026-11-23T00:00:05Z", "scale", replicas), ours,
-			wrote("ancient-changes", "2026-11-23T00:00:09Z", "", replicas), wrote("kubectl", "2026-11-23T00:00:09Z", "", object{"f:spec": object{"f:paused": object{}}}),
-		}, "kubectl", "2026-11-23T00:00:05Z"},
-		// Its time is that of any field that it has changed.
-		"a tool that applies the whole object": {[]any{wrote("argocd-controller", "2026-11-23T00:00:05Z", "", replicas), ours}, "argocd-controller", ""},
+		"nobody":                               {[]any{followed}, "", ""},
+		"an autoscaler":                        {[]any{ours, followed, forgotten}, workload.FieldManager, "2026-11-23T00:00:05Z"},
+		"a hand":                               {[]any{hand, followed}, "kubectl", "2026-11-23T00:00:05Z"},
+		"an autoscaler, not carried out":       {[]any{ours}, workload.FieldManager, ""},
+		"a tool that applies the whole object": {[]any{followed, wrote("argocd-controller", "2026-11-23T00:00:09Z", "", replicas)}, "argocd-controller", ""},
 	} {
 		m, err := (&server{status: quiet(), managers: c.managers}).read(t)
 		at := ""
