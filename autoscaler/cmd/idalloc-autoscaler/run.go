@@ -20,7 +20,6 @@ import (
 	"github.com/idalloc/idalloc/autoscaler/internal/loop"
 	"github.com/idalloc/idalloc/autoscaler/internal/metrics"
 	"github.com/idalloc/idalloc/autoscaler/internal/monitor"
-	"github.com/idalloc/idalloc/autoscaler/internal/source/rabbitmq"
 	"github.com/idalloc/idalloc/autoscaler/internal/state"
 	"github.com/idalloc/idalloc/autoscaler/internal/workload"
 	"github.com/idalloc/idalloc/internal/cli"
@@ -142,9 +141,20 @@ func (r *runner) check() error {
 			errs = append(errs, cli.Usagef("--%s %s: use 0 or more", name, d))
 		}
 	}
-	if least := 3 * rabbitmq.Interval; r.kind == "rabbitmq" && r.monitor.Window < least {
+	if totals := r.kind == "kafka" || r.kind == "rabbitmq"; totals && r.period > 2*r.monitor.Window {
+		errs = append(errs, cli.Usagef("--period %s: use at most twice --window %s, or two readings are too far apart to tell a speed", r.period, r.monitor.Window))
+	}
+	if r.monitor.CatchUp > 0 && r.kind != "rabbitmq" && r.sources.kafka.Group == "" {
+		errs = append(errs, cli.Usagef("--catch-up %s: nothing says how much waits: use --source=rabbitmq, or --source=kafka with --kafka-group", r.monitor.CatchUp))
+	}
+	counts := r.rabbitmq.Interval
+	switch {
+	case r.kind != "rabbitmq":
+	case counts <= 0:
+		errs = append(errs, cli.Usagef("--rabbitmq-interval %s: use a time above 0", counts))
+	case r.monitor.Window < 3*counts:
 		errs = append(errs, cli.Usagef("--window %s: RabbitMQ counts messages each %s, and between two counts a steady load reads as nothing: use %s or more",
-			r.monitor.Window, rabbitmq.Interval, least))
+			r.monitor.Window, counts, 3*counts))
 	}
 	return errors.Join(errs...)
 }

@@ -19,8 +19,8 @@ func bindSettings(f *pflag.FlagSet, s *decide.Settings) {
 	f.IntVar(&s.Min, "min-replicas", 1, "fewest pods")
 	f.IntVar(&s.Max, "max-replicas", 0, "most pods; with more load the partitions are spread evenly: required, because a wrong load may ask for any number")
 	f.DurationVar(&s.Every, "every", 30*time.Second, "shortest time between two targets")
-	f.DurationVar(&s.AfterUp, "after-up", 3*time.Minute, "how long scaling waits after the number of pods has risen")
-	f.DurationVar(&s.AfterDown, "after-down", 5*time.Minute, "how long scaling waits after the number of pods has fallen, and for how long fewer pods must have been enough before any go")
+	f.DurationVar(&s.AfterUp, "after-up", 3*time.Minute, "how long scaling up waits after the number of pods has changed")
+	f.DurationVar(&s.AfterDown, "after-down", 5*time.Minute, "how long scaling down waits after the number of pods has changed, and for how long fewer pods must have been enough before any go")
 	f.DurationVar(&s.MaxAge, "max-age", time.Minute, "nothing is decided on data that is older")
 	f.DurationVar(&s.Patience, "patience", 2*time.Minute, "how long pods may take to come before the load is spread among those that run; a move that takes longer is reported as stuck")
 }

@@ -37,6 +37,7 @@ func (o *sources) bind(f *pflag.FlagSet) {
 	f.StringVar(&o.prometheus.Prefix, "prometheus-prefix", "", "what stands before the number of the partition in that label")
 	f.StringVar(&o.rabbitmq.Prefix, "rabbitmq-prefix", "", "what stands before the number of the partition in a queue's name, such as orders-P")
 	f.StringVar(&o.rabbitmq.VHost, "rabbitmq-vhost", "/", "virtual host of the queues")
+	f.DurationVar(&o.rabbitmq.Interval, "rabbitmq-interval", rabbitmq.Interval, "how often RabbitMQ counts messages, its setting collect_statistics_interval; --window must be three times that")
 	f.StringSliceVar(&o.brokers, "kafka-brokers", nil, "addresses of some brokers, such as kafka-0:9092,kafka-1:9092")
 	f.StringVar(&o.kafka.Topic, "kafka-topic", "", "topic whose partitions are the workload's")
 	f.StringVar(&o.measure, "kafka-measure", "bytes", "what is counted: bytes, by the size of the log on the partition's leader, or records, by the end offsets")

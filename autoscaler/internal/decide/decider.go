@@ -22,13 +22,14 @@ type Decider struct {
 	// asked is the number of pods that the caller has set, 0 if somebody else has changed it since. undone is how that was.
 	asked  int
 	undone *Undone
-	// These are when the number of pods rose and fell, when the last target was written, and when asked was undone, zero if that was not seen.
-	up, down, assigned, undoneAt time.Time
+	// These are when the number of pods changed, when the last target was written, and when asked was undone, zero if that is not known.
+	scaled, assigned, undoneAt time.Time
 	// These are since when something has been so without a break, zero while it is not so.
 	moving, joining, short time.Time
 	// enough is for how long fewer pods were seen to be enough. judged is the moment before if they were then, and judging is this one.
 	enough          time.Duration
 	judged, judging time.Time
+	better          proof
 	// ids are all below the number of pods.
 	ids map[int]*attendance
 }
@@ -47,7 +48,7 @@ func (d *Decider) Decide(s Seen, now time.Time) Decision {
 // forget has the Decider begin as a new one, after a time in which nobody looked. Nobody knows what was so in that time. The number of pods,
 // and when it changed, are facts.
 func (d *Decider) forget() {
-	*d = Decider{Settings: d.Settings, known: d.known, count: d.count, asked: d.asked, undone: d.undone, up: d.up, down: d.down, undoneAt: d.undoneAt}
+	*d = Decider{Settings: d.Settings, known: d.known, count: d.count, asked: d.asked, undone: d.undone, scaled: d.scaled, undoneAt: d.undoneAt}
 }
 
 // Missed says that the workload could not be read at this moment.
@@ -84,12 +85,21 @@ func (d *Decider) Wrote(w Decision, now time.Time) {
 	}
 }
 
-// notice remembers when the number of pods changed, whoever changed it, and that somebody changed what the caller had set.
+// notice remembers when the number of pods changed, whoever changed it, and that somebody changed what the caller had set. What changed before
+// the first moment, the object says.
 func (d *Decider) notice(s Seen, now time.Time) {
 	if s.Trouble != "" {
 		return
 	}
+	if !d.known && s.Scaled.Before(now) {
+		d.scaled = s.Scaled
+	} else if !d.known {
+		d.scaled = now // the clocks differ
+	}
 	d.changed(s.Count, now)
+	if d.asked > 0 && s.Ours {
+		d.asked = s.Count // the answer to a write was lost, or another autoscaler wrote
+	}
 	if d.asked > 0 && s.Count != d.asked {
 		d.undone, d.undoneAt = &Undone{From: d.asked, To: s.Count, By: s.Scaler}, now
 		d.asked = 0
@@ -97,12 +107,8 @@ func (d *Decider) notice(s Seen, now time.Time) {
 }
 
 func (d *Decider) changed(count int, now time.Time) {
-	switch {
-	case !d.known:
-	case count > d.count:
-		d.up = now
-	case count < d.count:
-		d.down = now
+	if d.known && count != d.count {
+		d.scaled = now
 	}
 	d.known, d.count = true, count
 }
@@ -184,7 +190,7 @@ func (d *Decider) restore(s Seen, members []int, now time.Time) *Decision {
 		w.Target[id] = s.Row[id]
 	}
 	w.Why = "the target was changed by " + s.Foreign + ": partitions stay where they are, and the loads decide again"
-	if wait := d.Settings.Every - now.Sub(d.assigned); !d.assigned.IsZero() && wait > 0 {
+	if wait := d.sinceTarget(now); wait > 0 {
 		w = waiting(s, w, wait)
 	}
 	return &w

@@ -36,10 +36,10 @@ func TestAHandOnKubectlScaleIsCorrected(t *testing.T) {
 			}
 			w.count = count
 			first := len(w.history)
-			w.run(4 * minute)
+			w.run(3 * minute)
 			for _, d := range w.history[first:] {
-				if name == "down" && d.Action == decide.Scale {
-					t.Errorf("scaled within 4 minutes of somebody who scaled down: %s", d.Why)
+				if d.Action == decide.Scale {
+					t.Errorf("scaled within 3 minutes of somebody who scaled %s: %s", name, d.Why)
 				}
 			}
 			w.run(20 * minute)

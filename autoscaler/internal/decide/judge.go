@@ -26,10 +26,10 @@ func (d *Decider) judge(s Seen, there []int, now time.Time) Decision {
 		return d.more(v, now, busiest, tooFew)
 	case !enough:
 		since(&d.short, false, now)
-		return d.rest(v, busiest, lean.Oversized)
+		return d.rest(v, busiest)
 	default:
 		since(&d.short, false, now)
-		return d.less(v, now, lean, pods, fewer, tooMany)
+		return d.less(v, now, busiest, lean, pods, fewer, tooMany)
 	}
 }
 
@@ -101,15 +101,15 @@ func used(row placement.Owners) int {
 }
 
 // rest says that nothing is to be done.
-func (d *Decider) rest(v view, busiest load, oversized []int) Decision {
+func (d *Decider) rest(v view, busiest load) Decision {
 	s := v.Seen
-	w := Decision{Phase: Idle, Action: Nothing, Wanted: s.Count, Oversized: oversized}
+	w := Decision{Phase: Idle, Action: Nothing, Wanted: s.Count, Oversized: v.oversized}
 	w.Why = fmt.Sprintf("%d pods are enough: the busiest, id %d, has %s of %s units/s", s.Count, busiest.id, figure(busiest.amount), figure(d.Settings.Capacity))
 	if d.Settings.Max > 0 && s.Count > d.Settings.Max {
 		w.Why = fmt.Sprintf("%d pods are more than --max-replicas %d", s.Count, d.Settings.Max)
 	}
-	if len(oversized) > 0 {
-		w.Why += warnOversized(oversized)
+	if len(v.oversized) > 0 {
+		w.Why += warnOversized(v.oversized)
 		w.Warn = true
 	}
 	return v.mention(w)
@@ -142,28 +142,30 @@ func (d *Decider) more(v view, now time.Time, busiest load, tooFew bool) Decisio
 		cause, reason = fmt.Sprintf("%d pods are fewer than --min-replicas %d", v.Count, d.Settings.Min), Bounds
 	}
 	grows := pods > v.Count
-	wanting := since(&d.short, grows && d.early(now) == 0, now)
+	early := d.early(d.Settings.AfterUp, now)
+	wanting := since(&d.short, grows && early == 0, now)
 	// While more pods may not be asked for yet, or do not come, those that are there share the load.
-	if !grows || (len(v.ids) > 0 && (d.early(now) > 0 || wanting > d.Settings.Patience)) {
+	if !grows || (len(v.ids) > 0 && (early > 0 || wanting > d.Settings.Patience)) {
 		if w := d.spread(v, now, wide, cause, reason); w.Action == Assign || !grows {
 			return w
 		}
 	}
-	w := Decision{Phase: Acting, Action: Scale, Reason: reason, Wanted: pods, Oversized: wide.Oversized}
+	w := Decision{Phase: Acting, Action: Scale, Reason: reason, Wanted: pods, Oversized: v.oversized}
 	w.Why = fmt.Sprintf("%s: scale from %d to %d pods, which work off %s units/s of %d partitions", cause, v.Count, pods, figure(total(v.Seen)), v.Partitions)
-	return d.unlessEarly(v.Seen, now, v.mention(w))
+	return d.unlessEarly(v.Seen, d.Settings.AfterUp, now, v.mention(w))
 }
 
 // spread divides the partitions among the members.
 func (d *Decider) spread(v view, now time.Time, wide packing.Packing, cause string, reason Reason) Decision {
 	s, among := v.Seen, len(v.ids)
-	w := Decision{Phase: Acting, Action: Assign, Reason: reason, Wanted: s.Count, Target: wide.Owners, Oversized: wide.Oversized}
+	w := Decision{Phase: Acting, Action: Assign, Reason: reason, Wanted: s.Count, Target: wide.Owners, Oversized: v.oversized}
 	if wide.Pods > among {
 		w.Reason, w.Target = Balance, d.pack(v, 1, among, among).Owners
 	}
 	before, after := d.peak(v, s.Row), d.peak(v, w.Target)
 	full := after > d.Settings.Capacity // there is no room for all, so a move only pays if it makes things better
-	if same(w.Target, s.Row) || (full && before-after < gain*d.Settings.Capacity) {
+	better := func(target placement.Owners) bool { return before-d.peak(v, target) >= gain*d.Settings.Capacity }
+	if same(w.Target, s.Row) || (full && !better(w.Target)) {
 		w = Decision{Phase: Idle, Action: Nothing, Wanted: s.Count, Oversized: w.Oversized, Warn: true}
 		w.Why = fmt.Sprintf("%s, and no other division among %d pods is better by %.0f%%%s", cause, among, 100*gain, d.bound(s))
 		if len(w.Oversized) > 0 {
@@ -174,7 +176,11 @@ func (d *Decider) spread(v view, now time.Time, wide packing.Packing, cause stri
 	w.Moved = moved(s, w.Target)
 	w.Why = fmt.Sprintf("%s: move %s units/s among %d pods, after which the busiest has %s", cause, figure(w.Moved), among, figure(after))
 	w = v.mention(w)
-	if wait := d.Settings.Every - now.Sub(d.assigned); !d.assigned.IsZero() && wait > 0 {
+	wait := d.sinceTarget(now)
+	if full {
+		wait = max(wait, d.Settings.Every-d.better.lasts(w.Target, better, d.Settings.MaxAge, now))
+	}
+	if wait > 0 {
 		return waiting(s, w, wait)
 	}
 	return w
@@ -188,10 +194,9 @@ func (d *Decider) bound(s Seen) string {
 }
 
 // less decides on a workload for which so many pods, fewer than it has, are enough.
-func (d *Decider) less(v view, now time.Time, lean packing.Packing, pods int, fewer time.Duration, tooMany bool) Decision {
+func (d *Decider) less(v view, now time.Time, busiest load, lean packing.Packing, pods int, fewer time.Duration, tooMany bool) Decision {
 	s := v.Seen
-	rest := d.rest(v, load{id: used(s.Row) - 1, amount: d.peak(v, s.Row)}, lean.Oversized)
-	w := Decision{Phase: Acting, Reason: Fewer, Wanted: s.Count, Oversized: lean.Oversized}
+	w := Decision{Phase: Acting, Reason: Fewer, Wanted: s.Count, Oversized: v.oversized}
 	empty := max(used(s.Row), d.Settings.Min, 1)
 	switch {
 	case empty < s.Count && empty <= max(pods, d.Settings.Min):
@@ -203,7 +208,7 @@ func (d *Decider) less(v view, now time.Time, lean packing.Packing, pods int, fe
 		w.Why = fmt.Sprintf("%d of %d pods work off %s units/s of %d partitions and have %.0f%% to spare: move %s units/s to them",
 			pods, s.Count, figure(total(s)), s.Partitions, 100*d.Settings.Spare, figure(w.Moved))
 	default:
-		return rest
+		return d.rest(v, busiest)
 	}
 	if tooMany {
 		w.Reason = Bounds
@@ -211,27 +216,31 @@ func (d *Decider) less(v view, now time.Time, lean packing.Packing, pods int, fe
 	} else if wait := d.Settings.AfterDown - fewer; wait > 0 {
 		return waiting(s, w, wait)
 	}
-	w = d.unlessEarly(s, now, v.mention(w))
-	if wait := d.Settings.Every - now.Sub(d.assigned); w.Action == Assign && !d.assigned.IsZero() && wait > 0 {
+	w = d.unlessEarly(s, d.Settings.AfterDown, now, v.mention(w))
+	if wait := d.sinceTarget(now); w.Action == Assign && wait > 0 {
 		return waiting(s, w, wait)
 	}
 	return w
 }
 
-// early returns how long scaling still has to wait.
-func (d *Decider) early(now time.Time) time.Duration {
-	wait := time.Duration(0)
-	if !d.up.IsZero() {
-		wait = max(wait, d.Settings.AfterUp-now.Sub(d.up))
+// early returns how long scaling still has to wait, if it waits this long after the last one.
+func (d *Decider) early(after time.Duration, now time.Time) time.Duration {
+	if d.scaled.IsZero() {
+		return 0
 	}
-	if !d.down.IsZero() {
-		wait = max(wait, d.Settings.AfterDown-now.Sub(d.down))
-	}
-	return wait
+	return max(0, after-now.Sub(d.scaled))
 }
 
-func (d *Decider) unlessEarly(s Seen, now time.Time, w Decision) Decision {
-	if wait := d.early(now); wait > 0 {
+// sinceTarget returns how long a target still has to wait.
+func (d *Decider) sinceTarget(now time.Time) time.Duration {
+	if d.assigned.IsZero() {
+		return 0
+	}
+	return d.Settings.Every - now.Sub(d.assigned)
+}
+
+func (d *Decider) unlessEarly(s Seen, after time.Duration, now time.Time, w Decision) Decision {
+	if wait := d.early(after, now); wait > 0 {
 		return waiting(s, w, wait)
 	}
 	return w

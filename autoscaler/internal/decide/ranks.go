@@ -25,6 +25,8 @@ type view struct {
 	missing string
 	// kept is what members keep that do not count.
 	kept placement.Owners
+	// oversized are the partitions that grow faster than a pod works off.
+	oversized []int
 	// parts are the partitions that are packed, in ascending order, and speeds and owners are theirs, by their place in parts.
 	parts  []int
 	speeds []float64
@@ -47,6 +49,9 @@ func (d *Decider) view(s Seen, ids []int, now time.Time) view {
 	}
 	places := make([]int, s.Partitions)
 	for p := range s.Partitions {
+		if s.Loads.Speeds[p]+d.Settings.Margin > d.Settings.Capacity {
+			v.oversized = append(v.oversized, p)
+		}
 		if places[p] = -1; stays.Contains(p) {
 			continue
 		}
@@ -100,15 +105,12 @@ func (v view) pods(ids int) int {
 	return v.ids[ids-1] + 1
 }
 
-// pack packs the partitions into ids that use this share of their pods' capacity. The result counts and names ids, and may have more
-// than there are.
+// pack packs the partitions into ids that use this share of their pods' capacity. The result counts and names ids, may have more than there are,
+// and its Oversized mean nothing here.
 func (d *Decider) pack(v view, share float64, low, high int) packing.Packing {
 	packed := packing.Pack(packing.Input{
 		Speeds: v.speeds, Capacity: d.Settings.Capacity * share, Margin: d.Settings.Margin, Owners: v.owners, Min: max(1, low), Max: high,
 	})
-	for i, place := range packed.Oversized {
-		packed.Oversized[i] = v.parts[place]
-	}
 	named := maps.Clone(v.kept)
 	for rank, set := range packed.Owners {
 		var whose []int

@@ -15,8 +15,8 @@ type Settings struct {
 	Min, Max int
 	// Every is the shortest time between two targets.
 	Every time.Duration
-	// AfterUp and AfterDown are how long scaling waits after the number of pods has risen or fallen. For AfterDown fewer pods must have
-	// been enough before any goes: time in which that was judged, without moves and without breaks.
+	// AfterUp and AfterDown are how long scaling up and scaling down wait after the last scaling, whichever way that went. For AfterDown
+	// fewer pods must have been enough before any goes: time in which that was judged, without moves and without breaks.
 	AfterUp, AfterDown time.Duration
 	// MaxAge is the age from which data is too old to decide on.
 	MaxAge time.Duration
@@ -55,6 +55,10 @@ type Seen struct {
 	Foreign string
 	// Scaler is the field manager that set the number of pods last, empty if that is not known.
 	Scaler string
+	// Scaled is when that was at the latest, zero if that is not known.
+	Scaled time.Time
+	// Ours says that an autoscaler set it last.
+	Ours bool
 	// Absent says of ids that have no pod which can work why that is so. An id that is no member and not among them has not joined yet.
 	Absent map[int]string
 	// Unready are those of Absent whose pods run, and of which only the readiness says that they cannot work. Too much load may be why.

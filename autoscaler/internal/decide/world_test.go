@@ -46,6 +46,9 @@ type world struct {
 	fragile  bool         // pods with more than they work off are not Ready
 	foreign  string       // who wrote the target
 	scaler   string       // who wrote the number of pods
+	scaled   time.Time    // when that was, as the object says
+	ours     bool         // it was an autoscaler
+	silent   bool         // the answers to writes are lost
 	full     int          // how many pods the cluster has room for, 0 for any number
 	frozen   bool         // nobody carries out a change of the number of pods
 
@@ -131,7 +134,7 @@ func (w *world) step() {
 	w.measure()
 	d := w.decider.Decide(w.seen(), w.now)
 	w.history = append(w.history, d)
-	if !w.frozen {
+	if !w.frozen && !w.silent {
 		defer func() { w.decider.Wrote(d, w.now) }()
 	}
 	switch d.Action {
@@ -158,7 +161,7 @@ func (w *world) seen() decide.Seen {
 		}
 	}
 	return decide.Seen{
-		Count: w.count, Partitions: w.partitions, Row: w.row, Target: w.target, Foreign: w.foreign, Scaler: w.scaler, Absent: absent, Unready: unready,
+		Count: w.count, Partitions: w.partitions, Row: w.row, Target: w.target, Foreign: w.foreign, Scaler: w.scaler, Scaled: w.scaled, Ours: w.ours, Absent: absent, Unready: unready,
 		Loads: decide.Loads{Speeds: w.speeds, At: w.measured},
 	}
 }
@@ -190,7 +193,7 @@ func (w *world) scale(d decide.Decision) {
 			delete(w.due, id)
 		}
 	}
-	w.count = d.Wanted
+	w.count, w.scaled = d.Wanted, w.now
 }
 
 // assign checks the rules of a target.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	coordination "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/rest"
@@ -88,9 +89,12 @@ type lock struct {
 	led     bool          // only the elector's goroutine uses it
 }
 
-// Create makes the lease.
+// Create makes the lease, if it may. The Role of autoscaler/config/base does not permit it, because a rule for create cannot name an object.
 func (l *lock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	err := l.Interface.Create(ctx, record)
+	if apierrors.IsForbidden(err) {
+		err = fmt.Errorf("the Lease %s does not exist, and this account may not make it: it is in autoscaler/config/base, apply it again: %w", l.Describe(), err)
+	}
 	l.led = l.led || err == nil
 	return err
 }

@@ -26,9 +26,11 @@ import (
 	"github.com/idalloc/idalloc/pkg/placement"
 )
 
-// server is an API server with one Deployment of one pod, which owns four partitions.
+// server is an API server with one Deployment, whose pods own four partitions.
 type server struct {
 	mu sync.Mutex
+	// owners are the pods. Without them one owns all.
+	owners placement.Owners
 	// answer replaces the answer to some requests. It may be nil, and returns 0 for those that it leaves alone.
 	answer func(r *http.Request) int
 	// patches are the bodies of all patches behind the last part of the path, and events are Events.
@@ -40,15 +42,22 @@ type server struct {
 const uid = "7b1f3c52-0000-4000-8000-000000000000"
 
 func (s *server) object() map[string]any {
-	row := assignment.Row{Count: 4, Strategy: placement.NameExternal, Owners: placement.Owners{0: placement.Between(0, 3)}}
-	state := assignment.State{Slots: assignment.Slots{0: "worker-a"}, Row: &row}
+	owners := s.owners
+	if owners == nil {
+		owners = placement.Owners{0: placement.Between(0, 3)}
+	}
+	row := assignment.Row{Count: 4, Strategy: placement.NameExternal, Owners: owners}
+	state, pods := assignment.State{Slots: assignment.Slots{}, Row: &row}, len(owners)
+	for id := range owners {
+		state.Slots[id] = "worker-" + strconv.Itoa(id)
+	}
 	annotations := state.Encode()
 	annotations[assignment.PartitionCountKey], annotations[assignment.PartitionStrategyKey] = "4", placement.NameExternal
 	return map[string]any{
 		"apiVersion": "apps/v1", "kind": "Deployment",
 		"metadata": map[string]any{"name": "worker", "namespace": "demo", "uid": uid, "resourceVersion": strconv.Itoa(s.version), "annotations": annotations},
-		"spec":     map[string]any{"replicas": 1, "selector": map[string]any{"matchLabels": map[string]any{"app": "worker"}}},
-		"status":   map[string]any{"replicas": 1, "readyReplicas": 1, "updatedReplicas": 1},
+		"spec":     map[string]any{"replicas": pods, "selector": map[string]any{"matchLabels": map[string]any{"app": "worker"}}},
+		"status":   map[string]any{"replicas": pods, "readyReplicas": pods, "updatedReplicas": pods},
 	}
 }
 
@@ -217,6 +226,31 @@ func TestAnAPIServerThatIsDownIsSaidOnce(t *testing.T) {
 	r.server.set(nil)
 	if report := r.step(); !report.Done {
 		t.Errorf("it does not go on: %+v", report)
+	}
+}
+
+// Nobody knows whether fewer pods would have done while the workload could not be read.
+func TestTimeInWhichTheAPIServerIsDownDoesNotCount(t *testing.T) {
+	acts := func(down int) int {
+		r := newRig(t)
+		r.server.owners, r.source.speed = placement.Owners{0: placement.Between(0, 1), 1: placement.Between(2, 3)}, 10
+		for step := 1; step < 100; step++ {
+			r.server.set(func(*http.Request) int {
+				if step > 5 && step <= 5+down {
+					return http.StatusServiceUnavailable
+				}
+				return 0
+			})
+			if r.step().Done {
+				return step
+			}
+		}
+		t.Fatalf("nothing is done: %v", r.log)
+		return 0
+	}
+	plain := acts(0)
+	if with := acts(10); with < plain+10 {
+		t.Errorf("pods go after %d steps, and after %d with 10 in which the API server was down", plain, with)
 	}
 }
 

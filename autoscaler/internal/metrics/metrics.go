@@ -29,6 +29,7 @@ type Metrics struct {
 
 	settings decide.Settings
 	last     time.Time
+	measured time.Time // the oldest of the latest values
 	was      decide.Phase
 	labels   int // how many partitions have a series
 }
@@ -104,7 +105,7 @@ func (m *Metrics) Leads(leads bool) {
 	for _, g := range []*prometheus.GaugeVec{m.pods, m.wanted, m.members, m.total, m.age, m.oversized, m.stuck, m.partition, m.id} {
 		g.Reset()
 	}
-	m.labels, m.last = 0, time.Time{}
+	m.labels, m.last, m.measured = 0, time.Time{}, time.Time{}
 	for _, p := range decide.Phases() {
 		m.phase.WithLabelValues(string(p)).Set(0)
 	}
@@ -126,8 +127,11 @@ func (m *Metrics) Observe(r loop.Report) {
 		m.failures.WithLabelValues("workload").Inc()
 	}
 	d := r.Decision
-	if d.Phase == "" {
-		return // the owner could not be read
+	unread := d.Phase == ""
+	if unread {
+		d.Phase = decide.Blind
+	} else {
+		m.measured = r.Seen.Loads.At
 	}
 	if !m.last.IsZero() {
 		m.phaseSeconds.WithLabelValues(string(m.was)).Add(max(0, r.Now.Sub(m.last).Seconds()))
@@ -135,6 +139,12 @@ func (m *Metrics) Observe(r loop.Report) {
 	m.last, m.was = r.Now, d.Phase
 	for _, p := range decide.Phases() {
 		m.phase.WithLabelValues(string(p)).Set(number(p == d.Phase))
+	}
+	if !m.measured.IsZero() {
+		m.age.WithLabelValues().Set(r.Now.Sub(m.measured).Seconds())
+	}
+	if unread {
+		return // the rest is as it was seen last
 	}
 	m.pods.WithLabelValues().Set(float64(r.Seen.Count))
 	m.wanted.WithLabelValues().Set(float64(d.Wanted))
@@ -157,9 +167,6 @@ func (m *Metrics) Observe(r loop.Report) {
 // loads shows the loads of partitions and ids. A partition of which nothing is known has no series.
 func (m *Metrics) loads(r loop.Report) {
 	l := r.Seen.Loads
-	if !l.At.IsZero() {
-		m.age.WithLabelValues().Set(r.Now.Sub(l.At).Seconds())
-	}
 	sum := 0.0
 	for p, v := range l.Speeds {
 		if l.Missing.Contains(p) {

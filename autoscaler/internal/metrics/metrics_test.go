@@ -48,7 +48,7 @@ func observed() *metrics.Metrics {
 	r.Decision.Action, r.Decision.Reason, r.Decision.Moved = decide.Assign, decide.Overload, 7
 	r.Decision.Target = placement.Owners{0: placement.Of(0), 1: placement.Of(1, 2)}
 	m.Observe(r)
-	m.Observe(loop.Report{SourceErr: errors.New("down"), Err: errors.New("down")})
+	m.Observe(loop.Report{Now: time.Unix(105, 0), SourceErr: errors.New("down"), Err: errors.New("down")})
 	return m
 }
 
@@ -59,7 +59,7 @@ func TestWhatAStepSawAndDidIsShown(t *testing.T) {
 	text = strings.NewReplacer("{"+whose+"}", "", whose+",", "", ","+whose, "").Replace(text)
 	for _, line := range []string{
 		"leader 1", "pods 2", "pods_wanted 2", "members 2", "pod_capacity_units_per_second 100", "load_units_per_second 12", "load_age_seconds 4",
-		`partition_load_units_per_second{partition="0"} 5`, `id_load_units_per_second{id="0"} 14`, `phase{phase="acting"} 1`, `phase{phase="idle"} 0`,
+		`partition_load_units_per_second{partition="0"} 5`, `id_load_units_per_second{id="0"} 14`, `phase{phase="blind"} 1`, `phase{phase="idle"} 0`,
 		`phase_seconds_total{phase="idle"} 5`, `decisions_total{action="assign",reason="Overload"} 1`, "partitions_moved_total 1",
 		`scaling_undone_total{by="argocd-controller"} 1`,
 		"moved_units_per_second_total 7", `failures_total{of="source"} 1`, `failures_total{of="workload"} 1`, "move_stuck 0", "oversized_partitions 0",
@@ -84,6 +84,24 @@ func TestWhoDoesNotLeadSaysNothingOfTheWorkload(t *testing.T) {
 	}
 	if !strings.Contains(text, "\nidalloc_autoscaler_leader{owner_kind=\"Deployment\",owner_name=\"worker\",owner_namespace=\"demo\"} 0\n") {
 		t.Error("it does not say that it does not lead")
+	}
+}
+
+// Who looks at a dashboard must not see a workload at rest, with loads of this moment.
+func TestAWorkloadThatCannotBeReadIsNotIdle(t *testing.T) {
+	m := metrics.New(decide.Settings{Capacity: 100}, store.Ref{Kind: store.Deployment, Namespace: "demo", Name: "worker"})
+	m.Leads(true)
+	m.Observe(report(100, decide.Idle))
+	for second := int64(105); second <= 3700; second += 5 {
+		m.Observe(loop.Report{Now: time.Unix(second, 0), Err: errors.New("down")})
+	}
+	m.Observe(report(3705, decide.Idle))
+	m.Observe(loop.Report{Now: time.Unix(3710, 0), Err: errors.New("down")})
+	text := scrape(m)
+	for _, line := range []string{`phase{.*phase="blind"} 1`, `phase{.*phase="idle"} 0`, `load_age_seconds{.*} 9`, `phase_seconds_total{.*phase="idle"} 10`, `phase_seconds_total{.*phase="blind"} 3600`} {
+		if !regexp.MustCompile("\nidalloc_autoscaler_" + line + "\n").MatchString(text) {
+			t.Errorf("%s is not there", line)
+		}
 	}
 }
 

@@ -72,6 +72,19 @@ func TestAStartOverIsNoSpeedAndNoGap(t *testing.T) {
 	expect(t, m, []float64{10}, "")
 }
 
+// What a total grew by in a silence says nothing of the speed now, and a speed from before it is none of now.
+func TestAfterALongSilenceASpeedIsMeasuredAgain(t *testing.T) {
+	m := newMonitor()
+	add(t, m, total(0, map[int]float64{0: 0}), total(15, map[int]float64{0: 150}), total(30, map[int]float64{0: 300}))
+	expect(t, m, []float64{10}, "")
+	add(t, m, total(600, map[int]float64{0: 60000}))
+	expect(t, m, []float64{0}, "0")
+	add(t, m, total(610, map[int]float64{0: 60020}))
+	expect(t, m, []float64{0}, "0")
+	add(t, m, total(620, map[int]float64{0: 60040}))
+	expect(t, m, []float64{2}, "")
+}
+
 func TestAnotherServerCountsAnew(t *testing.T) {
 	m := newMonitor()
 	for i, origin := range []string{"1", "1", "2", "2"} {
@@ -82,9 +95,9 @@ func TestAnotherServerCountsAnew(t *testing.T) {
 	expect(t, m, []float64{1}, "")
 }
 
-// counted is a reading of a server that counts every five seconds, and counted first at 1.3 s.
-func counted(after time.Duration, total func(at time.Duration) float64) monitor.Reading {
-	const first, step = 1300 * time.Millisecond, 5 * time.Second
+// counted is a reading of a server that counts once in a step, and counted first at 1.3 s.
+func counted(after, step time.Duration, total func(at time.Duration) float64) monitor.Reading {
+	const first = 1300 * time.Millisecond
 	counts := int64((after - first) / step) // after the first
 	return monitor.Reading{
 		At: start.Add(after), Totals: true, Step: step, Values: map[int]float64{0: total(first + time.Duration(counts)*step)},
@@ -106,7 +119,7 @@ func steady(t *testing.T, begin, period time.Duration) {
 	m := newMonitor()
 	known := 0
 	for at := begin; at < 5*time.Minute; at += period {
-		add(t, m, counted(at, func(at time.Duration) float64 { return 100 * at.Seconds() }))
+		add(t, m, counted(at, 5*time.Second, func(at time.Duration) float64 { return 100 * at.Seconds() }))
 		l := m.Loads(1)
 		if !l.Missing.Empty() {
 			continue
@@ -122,10 +135,29 @@ func steady(t *testing.T, begin, period time.Duration) {
 	}
 }
 
+// As RabbitMQ does with collect_statistics_interval = 60000.
+func TestASteadyLoadThatIsCountedOnceAMinuteIsSteady(t *testing.T) {
+	m := newMonitor()
+	m.Window = 3 * time.Minute
+	known := 0
+	for at := 2 * time.Second; at < 20*time.Minute; at += 5 * time.Second {
+		add(t, m, counted(at, time.Minute, func(at time.Duration) float64 { return 100 * at.Seconds() }))
+		if l := m.Loads(1); l.Missing.Empty() {
+			known++
+			if l.Speeds[0] < 95 || l.Speeds[0] > 105 {
+				t.Errorf("100 units/s are taken for %.1f after %s", l.Speeds[0], at)
+			}
+		}
+	}
+	if known < 180 {
+		t.Errorf("the speed was known %d times", known)
+	}
+}
+
 func TestALoadThatIsCountedInStepsEnds(t *testing.T) {
 	m := newMonitor()
 	for at := 2 * time.Second; at < 3*time.Minute; at += 2 * time.Second {
-		add(t, m, counted(at, func(at time.Duration) float64 { return 100 * min(at, time.Minute).Seconds() }))
+		add(t, m, counted(at, 5*time.Second, func(at time.Duration) float64 { return 100 * min(at, time.Minute).Seconds() }))
 		if l := m.Loads(1); at < time.Minute && at > 30*time.Second && l.Speeds[0] < 90 {
 			t.Errorf("%.1f units/s after %s", l.Speeds[0], at)
 		}

@@ -46,7 +46,7 @@ func (w Workload) attend(ctx context.Context, m *Moment) error {
 	if err != nil {
 		return err
 	}
-	for id := range o.Count {
+	for id := range m.Count {
 		name, held := o.Record.State.Slots[id]
 		p, there := pods[name]
 		switch {

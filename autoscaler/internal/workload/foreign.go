@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -28,19 +29,27 @@ func foreign(fields []metav1.ManagedFieldsEntry) string {
 	return who
 }
 
-// scaler returns the field manager that wrote the number of pods last, empty if that cannot be known.
-func scaler(fields []metav1.ManagedFieldsEntry) string {
+// scaler returns the field manager that wrote the number of pods last, empty if that cannot be known, and when that was at the latest. The API server
+// keeps no time for writes of the scale subresource. But after each of them the controller wrote the status.
+func scaler(fields []metav1.ManagedFieldsEntry) (who string, at time.Time) {
 	var last *metav1.ManagedFieldsEntry
+	var status time.Time
 	for i := range fields {
 		entry := &fields[i]
 		if wrote(entry, "f:spec", "f:replicas") && (last == nil || !entry.Time.Before(last.Time)) {
 			last = entry
 		}
+		if entry.Subresource == "status" && entry.Time != nil && entry.Time.After(status) {
+			status = entry.Time.Time
+		}
 	}
-	if last == nil {
-		return ""
+	switch {
+	case last == nil:
+		return "", at
+	case last.Subresource == "scale":
+		at = status
 	}
-	return last.Manager
+	return last.Manager, at
 }
 
 // wrote reports whether somebody known wrote a field.

@@ -66,15 +66,19 @@ func (w Workload) Read(ctx context.Context) (Moment, error) {
 		return Moment{}, err
 	}
 	m := see(owner)
-	m.Foreign, m.Scaler = foreign(object.ManagedFields), scaler(object.ManagedFields)
+	m.Foreign = foreign(object.ManagedFields)
+	m.Scaler, m.Scaled = scaler(object.ManagedFields)
+	m.Ours = m.Scaler == FieldManager
 	if m.Trouble == "" && m.Count > 0 && (!settled(whole, m.Count) || m.lacks()) {
 		err = w.attend(ctx, &m)
 	}
 	return m, err
 }
 
+// see returns a moment without what only pods and managed fields say. More pods than there can be partitions count as so many: the others can own
+// nothing, and a number by mistake is for --max-replicas to correct, without an entry for each of a million ids.
 func see(o store.Owner) Moment {
-	m := Moment{Owner: o, Seen: decide.Seen{Count: o.Count, Target: o.Wish.Target, Absent: map[int]string{}, Unready: map[int]bool{}}}
+	m := Moment{Owner: o, Seen: decide.Seen{Count: min(o.Count, placement.MaxCount), Target: o.Wish.Target, Absent: map[int]string{}, Unready: map[int]bool{}}}
 	row := o.Record.State.Row
 	if row != nil {
 		m.Partitions, m.Row = row.Count, maps.Clone(row.Owners)

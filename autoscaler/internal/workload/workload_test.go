@@ -1,6 +1,7 @@
 package workload_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -35,6 +36,7 @@ type server struct {
 	lists    int  // how often pods were listed
 	denied   bool // listing pods is forbidden
 	deleted  bool // the Deployment is Terminating
+	replicas int  // 0 stands for 4
 }
 
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -70,7 +72,7 @@ func (s *server) deployment() object {
 	}
 	return object{
 		version: "apps/v1", "kind": "Deployment", "metadata": metadata,
-		"spec": object{"replicas": 4, "selector": object{"matchLabels": object{"app": "worker"}}},
+		"spec": object{"replicas": cmp.Or(s.replicas, 4), "selector": object{"matchLabels": object{"app": "worker"}}},
 		status: s.status,
 	}
 }
@@ -194,6 +196,14 @@ func TestAnOwnerThatIsBeingDeletedIsLeftAlone(t *testing.T) {
 	}
 }
 
+// Nothing is kept of pods that can have no partition, and the number can still be corrected.
+func TestANumberOfPodsByMistakeCostsNoMemory(t *testing.T) {
+	m, err := (&server{status: quiet(), replicas: 1_000_000}).read(t)
+	if err != nil || m.Trouble != "" || m.Count != placement.MaxCount || len(m.Absent) > placement.MaxCount {
+		t.Errorf("%d pods, of which %d are absent, %q, %v", m.Count, len(m.Absent), m.Trouble, err)
+	}
+}
+
 func TestWhoWroteTheTargetIsKnown(t *testing.T) {
 	wrote := func(manager, key string) object {
 		return object{
@@ -220,20 +230,35 @@ func TestWhoWroteTheTargetIsKnown(t *testing.T) {
 	}
 }
 
-func TestWhoScaledLastIsKnown(t *testing.T) {
-	wrote := func(manager, at string, fields object) object {
-		return object{"manager": manager, "operation": "Update", version: "apps/v1", "time": at, "fieldsType": "FieldsV1", "fieldsV1": fields}
+func TestWhoScaledLastIsKnownAndWhen(t *testing.T) {
+	wrote := func(manager, at, subresource string, fields object) object {
+		entry := object{"manager": manager, "operation": "Update", version: "apps/v1", "fieldsType": "FieldsV1", "fieldsV1": fields, "subresource": subresource}
+		if at != "" {
+			entry["time"] = at
+		}
+		return entry
 	}
 	replicas := object{"f:spec": object{"f:replicas": object{}}}
-	s := &server{status: quiet(), managers: []any{
-		wrote("argocd-controller", "2026-11-23T00:00:05Z", replicas), wrote(workload.FieldManager, "2026-11-23T00:00:00Z", replicas),
-		wrote("ancient-changes", "2026-11-23T00:00:09Z", replicas), wrote("kubectl", "2026-11-23T00:00:09Z", object{"f:spec": object{"f:paused": object{}}}),
-	}}
-	if m, err := s.read(t); err != nil || m.Scaler != "argocd-controller" {
-		t.Errorf("%q, %v", m.Scaler, err)
-	}
-	s.managers = nil
-	if m, err := s.read(t); err != nil || m.Scaler != "" {
-		t.Errorf("%q, %v", m.Scaler, err)
+	ours, hand := wrote(workload.FieldManager, "", "scale", replicas), wrote("kubectl", "", "scale", replicas) // as the API server has it, without a time
+	followed := wrote("kube-controller-manager", "2026-11-23T00:00:05Z", "status", object{"f:status": object{"f:replicas": object{}}})
+	forgotten := wrote("ancient-changes", "2026-11-23T00:00:09Z", "", replicas)
+	for name, c := range map[string]struct {
+		managers []any
+		who, at  string
+	}{
+		"nobody":                               {[]any{followed}, "", ""},
+		"an autoscaler":                        {[]any{ours, followed, forgotten}, workload.FieldManager, "2026-11-23T00:00:05Z"},
+		"a hand":                               {[]any{hand, followed}, "kubectl", "2026-11-23T00:00:05Z"},
+		"an autoscaler, not carried out":       {[]any{ours}, workload.FieldManager, ""},
+		"a tool that applies the whole object": {[]any{followed, wrote("argocd-controller", "2026-11-23T00:00:09Z", "", replicas)}, "argocd-controller", ""},
+	} {
+		m, err := (&server{status: quiet(), managers: c.managers}).read(t)
+		at := ""
+		if !m.Scaled.IsZero() {
+			at = m.Scaled.UTC().Format(time.RFC3339)
+		}
+		if err != nil || m.Scaler != c.who || at != c.at || m.Ours != (c.who == workload.FieldManager) {
+			t.Errorf("%s: %q at %q, %v; want %q at %q", name, m.Scaler, at, err, c.who, c.at)
+		}
 	}
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/idalloc/idalloc/autoscaler/internal/decide"
 	"github.com/idalloc/idalloc/autoscaler/internal/election"
 	"github.com/idalloc/idalloc/autoscaler/internal/loop"
+	"github.com/idalloc/idalloc/autoscaler/internal/workload"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/test/envtest/example"
@@ -35,6 +36,9 @@ var _ = Describe("The autoscaler", func() {
 		run(ctx, w.autoscaler())
 		w.loads(250)
 		w.settles(ctx, 3)
+		scaled := w.moment(ctx)
+		Expect(scaled.Scaler).To(Equal(workload.FieldManager))
+		Expect(scaled.Scaled).NotTo(BeZero(), "the object says when it was scaled at the latest")
 		Eventually(func() []int { // each has 250/12 units/s, so a pod works off four
 			row := w.moment(ctx).Row
 			return []int{row[0].Len(), row[1].Len(), row[2].Len()}

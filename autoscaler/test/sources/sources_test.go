@@ -147,7 +147,7 @@ func TestTheQueuesOfARabbitMQ(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := rabbitmq.Source{Server: address(t, management), VHost: "/", Prefix: "orders-P", Now: time.Now}
+	s := rabbitmq.Source{Server: address(t, management), VHost: "/", Prefix: "orders-P", Interval: rabbitmq.Interval, Now: time.Now}
 	if _, err := s.Read(t.Context()); err == nil || !strings.Contains(err.Error(), "none of 0 queues") {
 		t.Errorf("%v", err)
 	}

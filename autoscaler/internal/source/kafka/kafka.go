@@ -70,10 +70,7 @@ func (s Source) bytes(ctx context.Context, r *monitor.Reading) error {
 	}
 	r.Origins = map[int]string{}
 	for p, detail := range topic.Partitions {
-		if detail.Err != nil || detail.Leader < 0 {
-			continue
-		}
-		for _, dir := range brokers[detail.Leader] {
+		for _, dir := range brokers[detail.Leader] { // no broker has the number -1, which stands for none that leads
 			log, there := dir.Topics[s.Topic][p]
 			if dir.Err == nil && there && !log.IsFuture {
 				r.Values[int(p)], r.Origins[int(p)] = float64(log.Size), "broker "+strconv.Itoa(int(detail.Leader))
@@ -111,12 +108,15 @@ func (s Source) records(ctx context.Context, r *monitor.Reading) error {
 	r.Backlogs = map[int]float64{}
 	for p, end := range r.Values {
 		from, known := starts.Lookup(s.Topic, int32(p)) //nolint:gosec // it was one
-		first := float64(from.Offset)
-		at, has := committed.Lookup(s.Topic, int32(p)) //nolint:gosec // as above
-		if has && at.Err == nil && at.At >= 0 {
-			first = max(first, float64(at.At))
-		} else if !known || from.Err != nil {
+		at, has := committed.Lookup(s.Topic, int32(p))  //nolint:gosec // as above
+		commits := has && at.At >= 0
+		if (has && at.Err != nil) || (!commits && (!known || from.Err != nil)) {
+			delete(r.Values, p) // what waits is not known, so the partition was not measured
 			continue
+		}
+		first := float64(from.Offset)
+		if commits {
+			first = max(first, float64(at.At))
 		}
 		r.Backlogs[p] = max(0, end-first)
 	}

@@ -5,13 +5,16 @@ package kafka_test
 import (
 	"fmt"
 	"maps"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/idalloc/idalloc/autoscaler/internal/source/kafka"
 )
@@ -97,6 +100,110 @@ func TestWhatAGroupHasNotCommittedWaits(t *testing.T) {
 	}
 	if want := map[int]float64{0: 0, 1: 0, 2: 12}; !maps.Equal(r.Backlogs, want) {
 		t.Errorf("%v wait, want %v", r.Backlogs, want)
+	}
+}
+
+// answer has the brokers answer all requests of a kind as they would, changed by this.
+func answer(t *testing.T, cluster *kfake.Cluster, key kmsg.Key, response kmsg.Response) {
+	t.Helper()
+	cluster.ControlKey(key.Int16(), func(r kmsg.Request) (kmsg.Response, error, bool) {
+		cluster.KeepControl()
+		response.SetVersion(r.GetVersion())
+		return response, nil, true
+	})
+}
+
+func TestAnOffsetThatCannotBeReadIsNotTheStartOfTheLog(t *testing.T) {
+	cluster, client := connect(t)
+	s := source(client)
+	s.Records, s.Group = true, group
+	produce(t, client, 3, 5, 20)
+	var partitions []kmsg.OffsetFetchResponseGroupTopicPartition
+	for p, code := range []int16{0, kerr.UnstableOffsetCommit.Code, 0} {
+		one := kmsg.NewOffsetFetchResponseGroupTopicPartition()
+		one.Partition, one.Offset, one.ErrorCode = int32(p), 2, code
+		partitions = append(partitions, one)
+	}
+	topics, err := s.Admin.ListTopics(t.Context(), topic)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := kmsg.NewPtrOffsetFetchResponse()
+	r.Groups = []kmsg.OffsetFetchResponseGroup{{Group: group, Topics: []kmsg.OffsetFetchResponseGroupTopic{{Topic: topic, TopicID: topics[topic].ID, Partitions: partitions}}}}
+	answer(t, cluster, kmsg.OffsetFetch, r)
+	got, err := s.Read(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Of partition 1 nothing is known at this moment.
+	if want := map[int]float64{0: 1, 2: 18}; !maps.Equal(got.Backlogs, want) {
+		t.Errorf("%v wait, want %v", got.Backlogs, want)
+	}
+	if want := map[int]float64{0: 3, 2: 20}; !maps.Equal(got.Values, want) {
+		t.Errorf("%v, want %v", got.Values, want)
+	}
+}
+
+func TestWhatRetentionHasDeletedDoesNotWait(t *testing.T) {
+	_, client := connect(t)
+	s := source(client)
+	s.Records, s.Group = true, group
+	produce(t, client, 20, 20, 20)
+	var gone, committed kadm.Offsets
+	for p := range int32(partitions) {
+		gone.AddOffset(topic, p, 12, -1)
+	}
+	if _, err := s.Admin.DeleteRecords(t.Context(), gone); err != nil {
+		t.Fatal(err)
+	}
+	committed.AddOffset(topic, 1, 5, -1)
+	committed.AddOffset(topic, 2, 15, -1)
+	if err := s.Admin.CommitAllOffsets(t.Context(), group, committed); err != nil {
+		t.Fatal(err)
+	}
+	r, err := s.Read(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := map[int]float64{0: 8, 1: 8, 2: 5}; !maps.Equal(r.Backlogs, want) {
+		t.Errorf("%v wait, want %v", r.Backlogs, want)
+	}
+}
+
+// A broker has a log of each partition that it leads or follows, and while it moves one to another disk, two.
+func TestOnlyTheLogThatTheLeaderServesCounts(t *testing.T) {
+	cluster, client := connect(t)
+	s := source(client)
+	produce(t, client, 1, 1, 1)
+	cluster.ControlKey(kmsg.DescribeLogDirs.Int16(), func(r kmsg.Request) (kmsg.Response, error, bool) {
+		cluster.KeepControl()
+		sizes := kmsg.NewPtrDescribeLogDirsResponse()
+		sizes.SetVersion(r.GetVersion())
+		for i, future := range []bool{true, false, true} {
+			dir := kmsg.DescribeLogDirsResponseDir{Dir: strconv.Itoa(i)}
+			dir.Topics = []kmsg.DescribeLogDirsResponseDirTopic{{Topic: topic}}
+			for p := range int32(partitions) {
+				one := kmsg.DescribeLogDirsResponseDirTopicPartition{Partition: p, Size: 100 + int64(cluster.CurrentNode()), IsFuture: future}
+				if future {
+					one.Size = 7
+				}
+				dir.Topics[0].Partitions = append(dir.Topics[0].Partitions, one)
+			}
+			sizes.Dirs = append(sizes.Dirs, dir)
+		}
+		return sizes, nil, true
+	})
+	r, err := s.Read(t.Context())
+	if err != nil || len(r.Values) != partitions {
+		t.Fatalf("%v, %v", r.Values, err)
+	}
+	for p, origin := range r.Origins {
+		if want := fmt.Sprintf("broker %g", r.Values[p]-100); origin != want || r.Values[p] < 100 {
+			t.Errorf("partition %d has %g of %s", p, r.Values[p], origin)
+		}
+		if leader := cluster.LeaderFor(topic, int32(p)); origin != fmt.Sprintf("broker %d", leader) {
+			t.Errorf("partition %d is of %s, and broker %d leads it", p, origin, leader)
+		}
 	}
 }
 

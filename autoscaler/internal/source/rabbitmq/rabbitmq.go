@@ -13,7 +13,7 @@ import (
 	"github.com/idalloc/idalloc/autoscaler/internal/source/web"
 )
 
-// Interval is how often RabbitMQ's nodes count, unless collect_statistics_interval says something else. A window has to span several counts.
+// Interval is how often RabbitMQ's nodes count, unless collect_statistics_interval says something else.
 const Interval = 5 * time.Second
 
 // Source reads the queues PREFIX0, PREFIX1 and so on. Each is a partition.
@@ -24,6 +24,8 @@ type Source struct {
 	VHost string
 	// Prefix is what stands before the number in a queue's name.
 	Prefix string
+	// Interval is how often the nodes count. A window has to span several counts.
+	Interval time.Duration
 	// Now is the clock.
 	Now func() time.Time
 }
@@ -40,7 +42,7 @@ type queue struct {
 // Read reads the totals of published messages and the numbers of those that wait. A queue that no message was ever published to has the
 // total 0; one that has messages and no total, as after a restart of the statistics, was not measured.
 func (s Source) Read(ctx context.Context) (monitor.Reading, error) {
-	r := monitor.Reading{At: s.Now(), Totals: true, Step: Interval, Values: map[int]float64{}, Backlogs: map[int]float64{}}
+	r := monitor.Reading{At: s.Now(), Totals: true, Step: s.Interval, Values: map[int]float64{}, Backlogs: map[int]float64{}}
 	var queues []queue
 	columns := url.Values{"columns": {"name,messages,message_stats.publish"}}
 	if err := s.Server.Get(ctx, "/api/queues/"+url.PathEscape(s.VHost), columns, &queues); err != nil {

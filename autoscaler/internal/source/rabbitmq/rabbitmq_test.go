@@ -28,7 +28,7 @@ func source(t *testing.T, body string) rabbitmq.Source {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return rabbitmq.Source{Server: web.Server{URL: address}, VHost: "/", Prefix: "orders-P", Now: time.Now}
+	return rabbitmq.Source{Server: web.Server{URL: address}, VHost: "/", Prefix: "orders-P", Interval: time.Minute, Now: time.Now}
 }
 
 func TestQueuesAreRead(t *testing.T) {
@@ -44,7 +44,7 @@ func TestQueuesAreRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Queue 2 has messages, and nothing says how many were published. Of queue 3 nothing is known yet.
-	if want := map[int]float64{0: 0, 1: 3}; !maps.Equal(r.Values, want) || !r.Totals {
+	if want := map[int]float64{0: 0, 1: 3}; !maps.Equal(r.Values, want) || !r.Totals || r.Step != time.Minute {
 		t.Errorf("totals %v, want %v", r.Values, want)
 	}
 	if want := map[int]float64{0: 0, 1: 2, 2: 7}; !maps.Equal(r.Backlogs, want) {
