@@ -40,6 +40,8 @@
 //   - Work in another program than idalloc (world/beside.go). That of run in strict mode is stopped before its time is
 //     over. That of watch goes on while the watcher is started again, with a hook or without. So does its work on
 //     partitions (world/beside_partitions.go).
+//   - Woes (world/woes.go, world/hang.go): writes that somebody undoes, work on partitions that hangs, and programs that end for good
+//     while their pods live.
 //   - Somebody who runs "idalloc gc" (world/sweep.go).
 //   - Time (package clock).
 //   - Held-up requests (world/holdup.go): any request of any process waits before it is sent, before it is applied or before its

@@ -68,8 +68,8 @@ func Play(seed uint64, names []string, keep func(i int) bool, trace io.Writer, c
 	w.Alone(w.Heal)
 	h.settle("before anybody repaired anything", h.judge.Served)
 	w.Alone(func() { faults.Repair(w) })
-	if h.settle("after the last fault", h.judge.Settled) && h.rest() {
-		h.scale()
+	if h.settle("after the last fault", h.judge.Settled) && h.rest() && h.forged() && h.brief() && h.scale() {
+		h.shrink()
 	}
 	w.Alone(h.judge.End)
 	w.ShutDown()
@@ -127,7 +127,7 @@ func (h playing) settle(when string, whatIsMissing func() string) bool {
 }
 
 // scale changes the count of a settled workload by one, and looks at which partitions move.
-func (h playing) scale() {
+func (h playing) scale() bool {
 	w, scaled := h.world, false
 	w.Alone(func() {
 		if scaled = h.judge.Scale(); !scaled {
@@ -139,8 +139,67 @@ func (h playing) scale() {
 		}
 		w.Scale(w.Owner(), w.Owner().Count()+by)
 	})
-	if scaled && h.settle("after the count changed", h.judge.Settled) {
+	if !scaled {
+		return true
+	}
+	settled := h.settle("after the count changed", h.judge.Settled)
+	if settled {
 		w.Alone(h.judge.Scaled)
+	}
+	return settled
+}
+
+// forged has somebody forge what idalloc proposes, in a settled workload: nobody's work stops for it, and it is repaired.
+func (h playing) forged() bool {
+	d := h.world.Dice("forged")
+	if !d.Chance(0.5) {
+		return true
+	}
+	h.world.Alone(func() {
+		h.judge.Rest()
+		faults.ForgeQuietly(h.world, d)
+	})
+	h.sleep(resting)
+	h.world.Alone(h.judge.RestEnds)
+	for range d.Between(0, 2) {
+		h.world.Alone(func() { faults.Forge(h.world, d) })
+		h.sleep(d.Tail(5 * time.Second))
+	}
+	return h.settle("after somebody forged rows and requests", h.judge.Settled)
+}
+
+// brief has the API server be away for less than strict mode promises to survive: nobody's id ends.
+func (h playing) brief() bool {
+	w := h.world
+	d := w.Dice("brief")
+	long := w.Profile.Survives()
+	if long <= 0 || !w.Profile.Strict() || !d.Chance(0.7) {
+		return true
+	}
+	h.sleep(d.Span(0, time.Minute))
+	w.Alone(h.judge.Rest)
+	for range d.Between(1, 3) {
+		w.Alone(func() { faults.Outage(w, d.Span(long/2, long), d) })
+		h.sleep(long + 2*w.Profile.FenceAfter + 15*time.Second)
+	}
+	w.Alone(h.judge.RestEnds)
+	return h.settle("after a brief outage", h.judge.Settled)
+}
+
+// shrink takes pods away from a settled workload, and waits until nothing of them can be left.
+func (h playing) shrink() {
+	w := h.world
+	d := w.Dice("shrink")
+	if !d.Chance(0.4) {
+		return
+	}
+	w.Alone(func() { w.Scale(w.Owner(), w.Owner().Count()+d.Between(1, 2)) })
+	if !h.settle("after the count grew", h.judge.Settled) {
+		return
+	}
+	w.Alone(func() { w.Scale(w.Owner(), d.Between(1, max(1, w.Owner().Count()-2))) })
+	if h.settle("after the count shrank", h.judge.Settled) {
+		h.sleep(2*time.Minute + 2*w.Profile.FenceAfter)
 	}
 }
 

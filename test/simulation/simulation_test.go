@@ -37,6 +37,7 @@ var (
 	workersFlag = flag.Int("workers", 0, "how many programs play at once; 0 is one for each processor")
 	resultsFlag = flag.String("results", "", "write a line of JSON per seed into this file")
 	catchFlag   = flag.Bool("catch", false, "stop at the first violation")
+	shrinkFlag  = flag.Bool("shrink", true, "leave out faults for as long as a seed still breaks a promise")
 )
 
 func TestMain(m *testing.M) {
@@ -68,7 +69,7 @@ func TestSimulation(t *testing.T) {
 	total, err := playOutside(t.Context(), program, options{
 		seeds: defaultSeeds(), first: *firstFlag, seed: *seedFlag, minutes: *minutesFlag, workers: cmp.Or(*workersFlag, runtime.GOMAXPROCS(0)),
 		pass: []string{
-			"-faults=" + *faultsFlag, "-profile=" + *profileFlag, "-only=" + *onlyFlag, "-history=" + *historyFlag, "-report=" + *reportFlag,
+			"-faults=" + *faultsFlag, "-profile=" + *profileFlag, "-only=" + *onlyFlag, "-history=" + *historyFlag, "-report=" + *reportFlag, "-shrink=" + strconv.FormatBool(*shrinkFlag),
 		},
 		failed: func(r Result) { t.Error(r.failure()) }, progress: func(so string) { t.Log(so) },
 	})
@@ -152,7 +153,7 @@ func playHere(t *testing.T, seeds int) {
 			}
 		}
 		r := playOne(t, seed, only())
-		if len(r.Violations) > 0 && *onlyFlag+*historyFlag+*reportFlag == "" && !*catchFlag {
+		if len(r.Violations) > 0 && *onlyFlag+*historyFlag+*reportFlag == "" && !*catchFlag && *shrinkFlag {
 			r = shrink(t, r)
 		}
 		total.add(r)

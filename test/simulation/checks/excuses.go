@@ -1,6 +1,8 @@
 package checks
 
 import (
+	"strings"
+
 	"github.com/idalloc/idalloc/test/simulation/object"
 	"github.com/idalloc/idalloc/test/simulation/server"
 	"github.com/idalloc/idalloc/test/simulation/world"
@@ -11,10 +13,40 @@ import (
 //
 //	A2  Somebody deleted a pod by force, or declared it dead, while its process ran.
 //	A3  Somebody changed or removed a pod's receipt or its labels. This counts until its process has written a receipt again.
+//	    Or somebody changed or removed the Lease of a pod that has outlived its grace period.
 //
-// Between two processes in strict mode there is no excuse.
+// Between two processes in strict mode there is no other excuse.
 func (j *Judge) excused(p, q *world.Process) bool {
-	return (j.exposed(p) || j.exposed(q)) && (p.FenceAfter == 0 || q.FenceAfter == 0)
+	if p.FenceAfter > 0 && q.FenceAfter > 0 {
+		return j.unleased(p) || j.unleased(q)
+	}
+	return j.exposed(p) || j.exposed(q)
+}
+
+// unleased reports whether somebody took its Lease from a process whose receipt does not count any more, because its pod is gone or has outlived its
+// grace period. Its Lease alone keeps others off.
+func (j *Judge) unleased(p *world.Process) bool {
+	v := j.w.Server.Get(object.Pods, p.Pod)
+	gone := v == nil || object.UID(v.Object) != p.UID || object.Ended(v.Object) || j.maySeemLost(v) || j.changed[world.PodKey(p.Pod, p.UID)]
+	return gone && j.leaseless[p.UID]
+}
+
+// noteLease takes in who changes a Lease. What somebody else makes of it counts until its holder has written it again.
+func (j *Judge) noteLease(v *server.Version) {
+	if v.Kind.Resource != object.Leases {
+		return
+	}
+	if v.Exists() && j.w.Serving != nil {
+		delete(j.leaseless, holderOf(v))
+	} else if v.Before.Exists() && j.w.Serving == nil {
+		j.leaseless[holderOf(v.Before)] = true
+	}
+}
+
+// holderOf is the UID of the pod that has a Lease, empty if none has.
+func holderOf(lease *server.Version) string {
+	_, uid, _ := strings.Cut(object.Text(lease.Object, "spec", "holderIdentity"), "/")
+	return uid
 }
 
 // exposed reports whether others may not know what a process's pod locks.

@@ -2,12 +2,14 @@ package checks
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/identity"
+	"github.com/idalloc/idalloc/pkg/placement"
 	"github.com/idalloc/idalloc/test/simulation/object"
 	"github.com/idalloc/idalloc/test/simulation/server"
 	"github.com/idalloc/idalloc/test/simulation/world"
@@ -34,6 +36,8 @@ const (
 	bounded   = "bounded requests"
 	receipts  = "receipts"
 	prompt    = "bounded progress"
+	shown     = "published identity"
+	leftovers = "what ends leaves nothing"
 )
 
 // Judge watches what programs believe, and nothing else, and says when a promise is broken.
@@ -44,6 +48,8 @@ type Judge struct {
 	believed   map[*world.Process]identity.Identity
 	// idOf is the last id of each pod, by UID.
 	idOf map[string]thing
+	// actedAt is when each pod began to act under that.
+	actedAt map[string]time.Duration
 	// excusedAt is the last moment at which a pod may have had a reason to move.
 	excusedAt time.Duration
 	told      map[string]bool
@@ -52,13 +58,18 @@ type Judge struct {
 	// written are the receipts, by pod, and changed says whose somebody else changed since.
 	written map[string]*written
 	changed map[string]bool
-	count   int
+	// leaseless are the pods, by UID, whose Lease somebody else changed since they wrote it.
+	leaseless map[string]bool
+	count     int
 	// still is what everybody acted under when the rest began, nil before.
 	still map[*world.Process]identity.Identity
+	// stillOn are the partitions that everybody worked on then.
+	stillOn map[*world.Process]placement.Set
 	// ended says that processes are ended on purpose now.
 	ended    bool
 	progress *progress
 	parts    parts
+	says     published
 	// asked is how many requests each process had made when the rest began.
 	asked map[*world.Process]int
 }
@@ -66,8 +77,8 @@ type Judge struct {
 // New returns the judge of a world, and has it be its witness.
 func New(w *world.World) *Judge {
 	j := &Judge{
-		w: w, byID: map[thing]heldBy{}, believed: map[*world.Process]identity.Identity{}, idOf: map[string]thing{}, told: map[string]bool{},
-		users: map[int64]string{}, written: map[string]*written{}, changed: map[string]bool{}, parts: newParts(),
+		w: w, byID: map[thing]heldBy{}, believed: map[*world.Process]identity.Identity{}, idOf: map[string]thing{}, actedAt: map[string]time.Duration{}, told: map[string]bool{},
+		users: map[int64]string{}, written: map[string]*written{}, changed: map[string]bool{}, leaseless: map[string]bool{}, parts: newParts(), says: newPublished(),
 	}
 	j.progress = newProgress(j)
 	w.Witness = j
@@ -112,13 +123,19 @@ func (j *Judge) Look() {
 
 // Rest notes what everybody acts under, and what it has asked so far: from here on nothing gives anybody a reason to let go of it, not even for a moment.
 func (j *Judge) Rest() {
-	j.still, j.asked = map[*world.Process]identity.Identity{}, map[*world.Process]int{}
+	j.still, j.asked, j.stillOn = map[*world.Process]identity.Identity{}, map[*world.Process]int{}, map[*world.Process]placement.Set{}
 	for _, p := range j.w.Processes {
 		j.asked[p] = p.Calls
 		if b := p.Belief(); b != nil && !j.isGhost(p) {
 			j.still[p] = *b
+			j.stillOn[p] = worksOn(p)
 		}
 	}
+}
+
+// worksOn are the partitions that a process works on.
+func worksOn(p *world.Process) placement.Set {
+	return placement.Of(slices.Sorted(maps.Keys(p.Working()))...)
 }
 
 // Rested says how long the rest was, and ends it: a settled workload has asked little, and nothing is missing.
@@ -128,7 +145,13 @@ func (j *Judge) Rested(long time.Duration) {
 		j.Missf("%s after it had settled: %s", long, missing)
 	}
 	j.Look()
-	j.still = nil
+	j.RestEnds()
+}
+
+// RestEnds ends the rest: from here on there are reasons again.
+func (j *Judge) RestEnds() {
+	j.Look()
+	j.still, j.stillOn = nil, nil
 }
 
 // Missf reports that something is missing for good.
@@ -137,6 +160,10 @@ func (j *Judge) Missf(format string, args ...any) { j.reportf(density, format, a
 // checkStill reports a process that let go of its id in the rest, even if it took it again.
 func (j *Judge) checkStill(p *world.Process, b *identity.Identity) {
 	had, held := j.still[p]
+	if left := j.stillOn[p].Minus(worksOn(p)); held && !left.Empty() {
+		delete(j.stillOn, p)
+		j.reportf(moves, "%s worked on partitions %s and stopped for no reason", p.ID, left)
+	}
 	if !held || (b != nil && b.ID == had.ID && b.Token == had.Token) {
 		return
 	}
@@ -151,8 +178,9 @@ func (j *Judge) HandOn(before, next *world.Process) {
 		delete(j.believed, before)
 	}
 	if b, known := j.still[before]; known {
-		j.still[next] = b
+		j.still[next], j.stillOn[next] = b, j.stillOn[before]
 		delete(j.still, before)
+		delete(j.stillOn, before)
 	}
 }
 
@@ -165,6 +193,7 @@ func (j *Judge) Excuse() { j.excusedAt = j.w.Now() }
 // Stored is told of every write.
 func (j *Judge) Stored(v *server.Version) {
 	j.checkWritten(v)
+	j.noteLease(v)
 	j.noteLocked(v)
 	if v.Kind.Resource != j.w.Profile.Resource || v.Name != world.OwnerName || v.Object == nil {
 		return

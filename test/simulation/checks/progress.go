@@ -51,10 +51,15 @@ type progress struct {
 	slotless map[*world.Process]time.Duration
 	owner    *server.Version
 	record   assignment.Record
+	// calls are how many requests each process had made at the looks of the last minute.
+	calls map[*world.Process][]calls
+	// moved is when the count, the user's wishes or the map changed last, and was what they were.
+	moved time.Duration
+	was   string
 }
 
 func newProgress(j *Judge) *progress {
-	return &progress{w: j.w, judge: j, troubled: -aftermath, since: map[string]time.Duration{}}
+	return &progress{w: j.w, judge: j, troubled: -aftermath, since: map[string]time.Duration{}, calls: map[*world.Process][]calls{}}
 }
 
 // run looks once a second, until the history ends.
@@ -69,6 +74,7 @@ func (g *progress) run() {
 func (g *progress) look() {
 	now := g.w.Now()
 	g.noteSlotless()
+	g.checkPace()
 	if !g.w.Calm() {
 		g.troubled = now
 	}
@@ -78,18 +84,30 @@ func (g *progress) look() {
 	}
 	due := map[string]time.Duration{}
 	for _, p := range g.w.Running() {
-		for what, bound := range g.todo(p) {
-			key := g.keyOf(p) + what
-			due[key] = now
-			if since, known := g.since[key]; known {
-				due[key] = since
-			}
-			if late := now - due[key]; late > bound {
-				g.judge.reportf(prompt, "%s %s since %s", p.ID, what, due[key].Round(time.Millisecond))
-			}
-		}
+		g.note(due, prompt, g.keyOf(p), p.ID, g.todo(p))
+		g.note(due, prompt, g.keyOf(p), p.ID, g.stopsLate(p))
+	}
+	g.note(due, prompt, "", "the workload", g.idle())
+	g.note(due, leftovers, "", "the workload", g.deadNames())
+	for _, v := range g.w.Server.Objects(object.Pods) {
+		g.note(due, leftovers, v.Name+object.UID(v.Object)+" ", v.Name, g.leftBy(v))
 	}
 	g.since = due
+}
+
+// note takes in what is to be done, each with how long that may last, and reports what is late.
+func (g *progress) note(due map[string]time.Duration, promise, key, who string, todo map[string]time.Duration) {
+	now := g.w.Now()
+	for _, what := range slices.Sorted(maps.Keys(todo)) {
+		key := key + what
+		due[key] = now
+		if since, known := g.since[key]; known {
+			due[key] = since
+		}
+		if late := now - due[key]; late > todo[what] {
+			g.judge.reportf(promise, "%s %s since %s", who, what, due[key].Round(time.Millisecond))
+		}
+	}
 }
 
 // noteDamage has all times begin again when the map does not say what receipts do.
@@ -226,7 +244,7 @@ func (g *progress) keptByLost(n int) string {
 func (g *progress) free(n int) []int {
 	var out []int
 	for id := range n {
-		_, asked := g.record.State.Handover[id]
+		asked := g.mayAsk(g.record.State.Handover[id])
 		holder := g.w.Server.Get(object.Pods, g.record.State.Slots[id])
 		held := holder != nil && !object.Ended(holder.Object)
 		if !held && !asked && len(g.judge.lockers(id)) == 0 {
@@ -234,6 +252,12 @@ func (g *progress) free(n int) []int {
 		}
 	}
 	return out
+}
+
+// mayAsk reports whether a pod may ask for a slot: it lives, and has none. Other requests are somebody else's, and excuse nothing.
+func (g *progress) mayAsk(name string) bool {
+	v := g.w.Server.Get(object.Pods, name)
+	return v != nil && !object.Ended(v.Object) && !object.Terminating(v.Object) && g.judge.receipt(v).State != receipt.Locks
 }
 
 // waited is how long a pod that runs must have been without a slot, so that every planner knows of it.

@@ -2,6 +2,7 @@ package checks
 
 import (
 	"strconv"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -17,6 +18,10 @@ import (
 type written struct {
 	texts map[string]bool
 	sent  int // the number of the last request
+	// slot is the slot that the receipt locks, receipt.NoID for none, and since the number of the write since which it has done so without a
+	// break.
+	slot  int
+	since int64
 }
 
 // words are what others read of a pod's lock.
@@ -55,9 +60,10 @@ func (j *Judge) checkWritten(v *server.Version) {
 	}
 	known := j.written[pod]
 	if known == nil {
-		known = &written{texts: map[string]bool{}}
+		known = &written{texts: map[string]bool{}, slot: receipt.NoID}
 		j.written[pod] = known
 	}
+	j.noteWithdrawn(v, pod, lost)
 	text := wordsOf(v).receipt
 	switch {
 	case lost || text == "":
@@ -67,6 +73,49 @@ func (j *Judge) checkWritten(v *server.Version) {
 		j.reportf(receipts, "%s was accepted after a later write of %s", text, v.Name)
 	}
 	known.texts[text], known.sent = true, j.w.Sent
+}
+
+// proof is for how long a pod must have acted under its id so that its receipt, or what it left, says so to its next process.
+const proof = 15 * time.Second
+
+// noteWithdrawn takes in since when a receipt of a pod has locked a slot, and reports one that let go of the slot for another pod that locked it
+// later: the first had acted under it, so whoever locks it too came later. In strict mode its Lease may be another's.
+func (j *Judge) noteWithdrawn(v *server.Version, pod string, lost bool) {
+	known, now := j.written[pod], j.receipt(v)
+	if now.State == receipt.Locks && shows(v) {
+		if known.slot != now.Share.ID || lost {
+			known.slot, known.since = now.Share.ID, v.RV
+		}
+		return
+	}
+	slot, since := known.slot, known.since
+	known.slot = receipt.NoID
+	if slot == receipt.NoID || lost || now.State != receipt.Waits || j.receipt(v.Before).Strict || j.actedFor(object.UID(v.Object), slot) < proof {
+		return
+	}
+	var later []string
+	for _, other := range j.lockers(slot) {
+		by := j.written[world.PodKey(other.Name, object.UID(other.Object))]
+		switch {
+		case other.Name == v.Name:
+		case by == nil || by.slot != slot || by.since < since || j.changed[world.PodKey(other.Name, object.UID(other.Object))]:
+			return
+		default:
+			later = append(later, other.Name)
+		}
+	}
+	if len(later) > 0 {
+		j.reportf(density, "%s, which has acted under slot %d, lets go of it for %v, which locked it later", v.Name, slot, later)
+	}
+}
+
+// actedFor is how long ago the pod began to act under the slot that it acted under last, 0 if that is another one.
+func (j *Judge) actedFor(uid string, slot int) time.Duration {
+	at, acted := j.actedAt[uid]
+	if is, had := j.idOf[uid]; !acted || !had || is.number != slot {
+		return 0
+	}
+	return j.w.Now() - at
 }
 
 // receipt is that of a pod for the owner.

@@ -67,6 +67,9 @@ func catalogue() []kind {
 		{name: "duplicates", families: loss, lasts: time.Minute, inject: windowed(func(n *world.Network, d *dice.Dice) { n.Duplicate = d.Float() })},
 		{name: "late-requests", families: loss, lasts: time.Minute, inject: windowed(func(n *world.Network, d *dice.Dice) { n.Late = d.Float() * 0.6 })},
 		{name: "server-errors", families: loss, lasts: time.Minute, inject: windowed(func(n *world.Network, d *dice.Dice) { n.Failed = d.Float() * 0.7 })},
+		{name: "repeats", families: loss, lasts: time.Minute, inject: windowed(func(n *world.Network, d *dice.Dice) { n.Repeats = d.Float() * 0.7 })},
+		{name: "mute", families: loss, lasts: 40 * time.Second, inject: windowed(func(n *world.Network, _ *dice.Dice) { n.Mute = true })},
+		{name: "unauthorized", families: []string{access}, lasts: time.Minute, inject: switched(func(w *world.World, on bool) { w.Unauthorized = on })},
 		{name: "foreign-404", families: loss, lasts: time.Minute, inject: windowed(func(n *world.Network, d *dice.Dice) { n.Astray = d.Float() * 0.7 })},
 		{name: "latency", families: loss, lasts: 2 * time.Minute, inject: windowed(func(n *world.Network, d *dice.Dice) { n.Slower = 1 + d.Float()*100 })},
 		{name: "stalls", families: loss, lasts: 3 * time.Minute, inject: windowed(func(n *world.Network, d *dice.Dice) {
@@ -114,6 +117,11 @@ func catalogue() []kind {
 		{name: "quota", families: []string{access}, lasts: time.Minute, inject: switched(func(w *world.World, on bool) { w.Quota = on })},
 		{name: "admission", families: []string{access}, lasts: time.Minute, inject: switched(func(w *world.World, on bool) { w.Server.Admission = on })},
 
+		{name: "undone", families: []string{foreign}, excuses: true, lasts: 2 * time.Minute, inject: undoing},
+		{name: "forge", families: []string{foreign}, inject: forge},
+		{name: "one-number", families: []string{foreign, life}, excuses: true, lasts: 2 * time.Minute, only: onlyDeployment, inject: oneNumber},
+		{name: "lose-lease", families: []string{receipts}, excuses: true, only: strict, inject: loseLease},
+		{name: "change-leases", families: []string{receipts}, excuses: true, lasts: time.Minute, only: strict, inject: changeLeases},
 		{name: "strip", families: []string{receipts}, excuses: true, lasts: time.Minute, inject: strip},
 
 		{name: "scale", families: []string{life}, excuses: true, inject: scaleOwner},
@@ -125,6 +133,8 @@ func catalogue() []kind {
 		{name: "evict", families: []string{life}, inject: toSomePod(func(w *world.World, v *server.Version, _ *dice.Dice) { w.Evict(v.Name) })},
 		{name: "sweep", families: []string{life}, inject: collectSlots},
 		{name: repairs, families: []string{life}, excuses: true, inject: func(w *world.World, _ Fault, _ *dice.Dice) { operate(w) }},
+		{name: "spend", families: []string{life}, inject: toSomePod(spend)},
+		{name: "hang", families: []string{life}, lasts: 3 * time.Minute, only: divides, inject: hang},
 		{name: "pause", families: []string{life}, lasts: 2 * time.Minute, only: divides, inject: pausePod},
 
 		{name: "suspend-taker", families: []string{aimed, foreign}, excuses: true, lasts: 2 * time.Minute, inject: suspendTaker},
@@ -133,6 +143,10 @@ func catalogue() []kind {
 		{name: "late-lock", families: []string{aimed}, excuses: true, lasts: 2 * time.Minute, inject: lateLock},
 		{name: "old-state", families: []string{aimed, foreign}, excuses: true, lasts: 2 * time.Minute, inject: bringBackState},
 		{name: "late-contact", families: []string{aimed, force}, excuses: true, lasts: 2 * time.Minute, only: strict, inject: lateContact},
+		{name: "spend-early", families: []string{aimed, life}, lasts: 2 * time.Minute, inject: spendEarly},
+		{name: "spend-in-renewal", families: []string{aimed, life}, lasts: time.Minute, only: strict, inject: spendInRenewal},
+		{name: "lock-and-end", families: []string{aimed}, excuses: true, lasts: 2 * time.Minute, inject: lockAndEnd},
+		{name: "resume-late", families: []string{aimed, force}, excuses: true, lasts: 2 * time.Minute, only: strict, inject: resumeLate},
 		{name: "late-loss", families: []string{aimed, force}, excuses: true, lasts: 2 * time.Minute, only: strict, inject: lateLoss},
 	}
 }

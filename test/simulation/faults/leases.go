@@ -2,9 +2,13 @@ package faults
 
 import (
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/test/simulation/dice"
+	"github.com/idalloc/idalloc/test/simulation/object"
 	"github.com/idalloc/idalloc/test/simulation/server"
 	"github.com/idalloc/idalloc/test/simulation/world"
 )
@@ -22,6 +26,33 @@ func lateContact(w *world.World, f Fault, d *dice.Dice) {
 		}
 		return false
 	})
+}
+
+// loseLease has somebody delete the Lease of a pod that works, or take its labels or its holder away. Then the map says that the slot is another
+// pod's.
+func loseLease(w *world.World, f Fault, d *dice.Dice) {
+	all := slices.DeleteFunc(w.Server.Objects(object.Leases), func(v *server.Version) bool { return object.Text(v.Object, "spec", "holderIdentity") == "" })
+	if len(all) == 0 {
+		return
+	}
+	v := dice.Pick(d, all)
+	switch by := (server.Writer{Manager: "kubectl-edit"}); d.Below(3) {
+	case 0:
+		w.Server.Remove(v)
+	case 1:
+		w.Server.Change(object.Leases, v.Name, by, func(o object.Object) {
+			object.SetText(o, "labels", dice.Pick(d, []string{receipt.IDLabel, receipt.OwnerLabel}), "")
+		})
+	default:
+		w.Server.Change(object.Leases, v.Name, by, func(o object.Object) { delete(object.Need(o, "spec"), "holderIdentity") })
+	}
+	holder, _, _ := strings.Cut(object.Text(v.Object, "spec", "holderIdentity"), "/")
+	if id, err := strconv.Atoi(object.Labels(v.Object)[receipt.IDLabel]); err == nil && d.Chance(0.8) {
+		propose(w, id, holder, d)
+	}
+	if d.Chance(0.5) {
+		stir(w, f, d)
+	}
 }
 
 // lateLoss has a node's kubelet be lost, and suspends a pod that is about to take the entry of a lost pod out. Meanwhile the lost pod's

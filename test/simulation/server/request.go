@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,16 +14,17 @@ import (
 	"github.com/idalloc/idalloc/test/simulation/object"
 )
 
-// The verbs of writes. Events and Leases are created, and Leases are updated. All other writes of idalloc are patches.
+// The verbs of writes. Events and Leases are created, and Leases are updated and deleted. All other writes of idalloc are patches.
 const (
 	VerbPatch  = "patch"
 	VerbCreate = "create"
 	VerbUpdate = "update"
+	VerbDelete = "delete"
 )
 
 // Writes reports whether the request changes an object. An Event does not count.
 func (r *Request) Writes() bool {
-	return r.Verb == VerbPatch || r.Resource == object.Leases && (r.Verb == VerbCreate || r.Verb == VerbUpdate)
+	return r.Verb == VerbPatch || r.Resource == object.Leases && slices.Contains([]string{VerbCreate, VerbUpdate, VerbDelete}, r.Verb)
 }
 
 // Client is who makes requests.
@@ -87,6 +89,8 @@ func (r *Request) verbOf(method string) string {
 		return VerbCreate
 	case method == http.MethodPut:
 		return VerbUpdate
+	case method == http.MethodDelete:
+		return VerbDelete
 	case r.Name != "":
 		return "get"
 	case r.query.Get("watch") == "true" || r.query.Get("watch") == "1":

@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
@@ -39,6 +40,8 @@ func (s *Server) Serve(r *Request) Answer {
 		return Answer{Code: http.StatusOK, Body: v.json(r.metadata)}
 	case VerbPatch:
 		return s.patch(r)
+	case VerbDelete:
+		return s.remove(r)
 	case "list":
 		return s.list(r)
 	}
@@ -90,8 +93,44 @@ func (s *Server) replace(r *Request, code int) Answer {
 	case code == http.StatusOK && object.Text(v.Object, object.Metadata, "resourceVersion") != object.Text(next, object.Metadata, "resourceVersion"):
 		return Refuse(http.StatusConflict, "Conflict", fmt.Sprintf("Operation cannot be fulfilled on %s %q: the object has been modified", r.Resource, v.Name))
 	}
+	if s.MutatesLease != nil {
+		s.MutatesLease(next)
+	}
 	stored := s.Put(object.KindOf(r.Resource), next, Writer{Manager: r.query.Get("fieldManager")})
 	return Answer{Code: code, Body: stored.json(r.metadata)}
+}
+
+// remove deletes an object, if it is the one that the request names.
+func (s *Server) remove(r *Request) Answer {
+	v := s.Get(r.Resource, r.Name)
+	if v == nil {
+		return s.notFound(r)
+	}
+	var options struct {
+		GracePeriodSeconds *int64 `json:"gracePeriodSeconds"`
+		Preconditions      struct {
+			UID             *string `json:"uid"`
+			ResourceVersion *string `json:"resourceVersion"`
+		} `json:"preconditions"`
+	}
+	if err := json.Unmarshal(r.Body, &options); err != nil {
+		return Refuse(http.StatusBadRequest, "BadRequest", err.Error())
+	}
+	if p := options.Preconditions; p.UID != nil && *p.UID != object.UID(v.Object) || p.ResourceVersion != nil && *p.ResourceVersion != object.Text(v.Object, object.Metadata, "resourceVersion") {
+		return Refuse(http.StatusConflict, "Conflict", "the precondition does not match")
+	}
+	grace := time.Duration(object.Number(v.Object, "spec", "terminationGracePeriodSeconds")) * time.Second
+	if g := options.GracePeriodSeconds; g != nil {
+		grace = time.Duration(*g) * time.Second
+	}
+	switch {
+	case r.Resource == object.Pods && object.Terminating(v.Object) && options.GracePeriodSeconds == nil: // it has its grace
+	case r.Resource == object.Pods:
+		s.DeletePod(r.Name, grace)
+	default:
+		s.Remove(v)
+	}
+	return Answer{Code: http.StatusOK, Body: v.json(r.metadata)}
 }
 
 func (s *Server) list(r *Request) Answer {

@@ -98,8 +98,8 @@ type Server struct {
 	Refusals map[string]bool
 	// Admission keeps everybody from changing owners.
 	Admission bool
-	// Mutates, if it is not nil, changes what a patch makes of an object before it is stored.
-	Mutates func(next object.Object)
+	// Mutates, if it is not nil, changes what a patch makes of an object before it is stored, and MutatesLease a Lease.
+	Mutates, MutatesLease func(next object.Object)
 }
 
 // New returns a server without objects.

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -97,7 +96,7 @@ func (a *Standalone) other(req *http.Request, r *Request) func(*Request) Answer 
 	case req.Method == http.MethodPost && object.KindOf(r.Resource).Name != "":
 		return a.create
 	case req.Method == http.MethodDelete:
-		return a.remove
+		return a.server.remove
 	case strings.HasSuffix(req.URL.Path, "/status"):
 		return a.status
 	case strings.HasSuffix(req.URL.Path, "/scale"):
@@ -126,38 +125,6 @@ func (a *Standalone) create(r *Request) Answer {
 	}
 	v := a.server.Put(k, o, Writer{Manager: r.query.Get("fieldManager")})
 	return Answer{Code: http.StatusCreated, Body: v.json(r.metadata)}
-}
-
-func (a *Standalone) remove(r *Request) Answer {
-	v := a.server.Get(r.Resource, r.Name)
-	if v == nil {
-		return a.server.notFound(r)
-	}
-	var options struct {
-		GracePeriodSeconds *int64 `json:"gracePeriodSeconds"`
-		Preconditions      struct {
-			UID             *string `json:"uid"`
-			ResourceVersion *string `json:"resourceVersion"`
-		} `json:"preconditions"`
-	}
-	if err := json.Unmarshal(r.Body, &options); err != nil {
-		return Refuse(http.StatusBadRequest, "BadRequest", err.Error())
-	}
-	if p := options.Preconditions; p.UID != nil && *p.UID != object.UID(v.Object) || p.ResourceVersion != nil && *p.ResourceVersion != object.Text(v.Object, object.Metadata, "resourceVersion") {
-		return Refuse(http.StatusConflict, "Conflict", "the precondition does not match")
-	}
-	grace := time.Duration(object.Number(v.Object, "spec", "terminationGracePeriodSeconds")) * time.Second
-	if g := options.GracePeriodSeconds; g != nil {
-		grace = time.Duration(*g) * time.Second
-	}
-	switch {
-	case r.Resource == object.Pods && object.Terminating(v.Object) && options.GracePeriodSeconds == nil: // it has its grace
-	case r.Resource == object.Pods:
-		a.server.DeletePod(r.Name, grace)
-	default:
-		a.server.Remove(v)
-	}
-	return Answer{Code: http.StatusOK, Body: v.json(r.metadata)}
 }
 
 // changed stores what edit makes of an object.

@@ -27,6 +27,7 @@ type beside struct {
 	// works are the partitions that the work works on, with their tokens. left is closed and replaced when it leaves some.
 	works map[int]int64
 	left  chan struct{}
+	looks bool // it looks again soon whether work has stopped that hangs
 }
 
 const (
@@ -80,7 +81,7 @@ func (p *Process) besideBelief() *identity.Identity {
 // runCommand claims and serves as the commands do: with a fence-after as run, which is the only parent of its work and stops it
 // before the time is over, and without as watch, beside work that reads files or is asked by a hook.
 func (p *Process) runCommand(ctx context.Context, o allocator.Options) error {
-	o.Publish, o.Stop, o.HandsOver = p.told, p.stopBeside, p.w.Profile.HandsOver
+	o.Publish, o.Stop, o.HandsOver = p.told, p.witnessed(p.stopBeside), p.w.Profile.HandsOver
 	o.FenceLead, o.Fenced, o.RestsAfterFailures = p.FenceAfter/3, p.besideFenced, p.FenceAfter > 0
 	p.w.Alone(func() {
 		o.LastStop = p.beside.lastStop
@@ -145,6 +146,7 @@ func (p *Process) told(id identity.Identity) {
 			return
 		}
 		p.w.Step("told", p.ID, string(id.State), strconv.Itoa(id.ID), strconv.Itoa(id.Count), strconv.FormatInt(id.Token, 10), id.Partitions.Owned().String())
+		p.publishes(id)
 		p.show(id)
 	})
 }

@@ -58,6 +58,10 @@ func (p *Process) workAsShown() {
 		if _, stays := owned[k]; stays {
 			continue
 		}
+		if p.w.Hangs[k] {
+			p.lookAgain()
+			continue
+		}
 		p.w.Step("leave", p.ID, strconv.Itoa(k))
 		delete(b.works, k)
 		leaves = true
@@ -68,6 +72,22 @@ func (p *Process) workAsShown() {
 	}
 	p.beginBeside()
 	p.w.Witness.Look()
+}
+
+// lookAgain leaves later what hangs now, if the files do not show it by then.
+func (p *Process) lookAgain() {
+	b := p.beside
+	if b.looks {
+		return
+	}
+	b.looks = true
+	p.w.After(time.Second, func() {
+		p.WhenAwake(func() {
+			if b.looks = false; b.under != nil && b.under.ID == b.shown.ID {
+				p.workAsShown()
+			}
+		})
+	})
 }
 
 // awaitLeft blocks until the work works on none of the partitions.

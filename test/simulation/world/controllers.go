@@ -143,7 +143,7 @@ func (w *World) Collect() {
 	}
 	for _, pod := range w.Server.Objects(object.Pods) {
 		by := object.Controller(pod.Object)
-		orphan := by != "" && w.ownerUIDs()[by] == ""
+		orphan := by != "" && w.ownerUIDs()[by] == "" && !w.Uncollected
 		switch {
 		case object.Ended(pod.Object):
 			if !object.Terminating(pod.Object) {
@@ -154,7 +154,7 @@ func (w *World) Collect() {
 		}
 	}
 	for _, rs := range w.Server.Objects(object.ReplicaSets) {
-		if by := object.Controller(rs.Object); by != "" && w.ownerUIDs()[by] == "" {
+		if by := object.Controller(rs.Object); by != "" && w.ownerUIDs()[by] == "" && !w.Uncollected {
 			w.Server.Remove(rs)
 		}
 	}

@@ -38,6 +38,7 @@ type kubeletPod struct {
 	heard     bool // the kubelet knows of the deletion
 	due       bool // a sync is due
 	stuck     bool // it does not start
+	spent     bool // its program has ended for good, or is to
 }
 
 const kubelet = "kubelet"
@@ -155,6 +156,7 @@ func (w *World) sync(k *kubeletPod) {
 		return // not heard of yet
 	case k.process == nil && k.stuck:
 		return
+	case !running && k.spent: // the pod lives on
 	case !running:
 		w.startPod(k)
 	}

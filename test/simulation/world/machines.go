@@ -47,6 +47,38 @@ func (w *World) Kill(p *Process) {
 	w.kubeletSees(p.Pod, p.UID)
 }
 
+// Spend has the program of a pod end for good, while the pod lives: its other containers go on. The program is told to end, or it is killed.
+func (w *World) Spend(v *server.Version, told bool) {
+	k := w.pods[PodKey(v.Name, object.UID(v.Object))]
+	if k == nil || k.gone || k.process == nil || k.stopping || k.spent {
+		return
+	}
+	k.spent = true
+	w.Note("spend", v.Name, strconv.FormatBool(told))
+	if told {
+		k.process.terminate()
+		return
+	}
+	k.process.kill()
+	if k.beside != nil {
+		k.beside.set(nil)
+	}
+}
+
+// IsSpent reports whether the program of a pod has ended for good, and is told to end at the latest.
+func (w *World) IsSpent(v *server.Version) bool {
+	k := w.pods[PodKey(v.Name, object.UID(v.Object))]
+	return k != nil && k.spent
+}
+
+// LastOf is the last process of a pod, nil if there was none.
+func (w *World) LastOf(v *server.Version) *Process {
+	if k := w.pods[PodKey(v.Name, object.UID(v.Object))]; k != nil {
+		return k.process
+	}
+	return nil
+}
+
 // Suspend suspends a process for a while.
 func (w *World) Suspend(p *Process, lasts time.Duration) {
 	p.Freeze()
@@ -86,8 +118,10 @@ func (w *World) startAll() {
 	w.Stuck = 0
 	clear(w.Broken)
 	for _, key := range slices.Sorted(maps.Keys(w.pods)) {
-		if k := w.pods[key]; k.stuck && !k.gone {
-			k.stuck = false
+		if k := w.pods[key]; (k.stuck || k.spent) && !k.gone {
+			if k.stuck, k.spent = false, false; k.beside != nil {
+				k.beside.ending = k.stopping
+			}
 			w.syncSoon(k)
 		}
 	}
@@ -164,7 +198,8 @@ func (w *World) Heal() {
 	w.disturb()
 	w.Down, w.Quota, w.Server.Admission = false, false, false
 	clear(w.Server.Refusals)
-	w.Server.Mutates = nil
+	w.Server.Mutates, w.Server.MutatesLease, w.Undoes, w.Unauthorized, w.Uncollected = nil, nil, nil, false, false
+	clear(w.Hangs)
 	for _, n := range w.Nodes {
 		if !n.Lost || !w.Profile.Strict() {
 			w.BringBack(n)

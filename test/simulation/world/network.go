@@ -1,6 +1,7 @@
 package world
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strconv"
@@ -14,6 +15,9 @@ import (
 // Network is how requests fare at this moment, as probabilities.
 type Network struct {
 	LostRequest, LostResponse, Duplicate, Late, Failed float64
+	Repeats                                            float64 // of an answer to be one after which a client is to send the request again
+	Mute                                               bool    // nothing arrives, and connections stay open
+	Swallows                                           bool    // what arrives is done, and no answer comes
 	Astray                                             float64 // of a request to be answered by somebody who is not the API server
 	Slower                                             float64 // factor of all delays
 	Silent                                             float64 // of an event to be minutes late
@@ -53,6 +57,8 @@ type Stall struct {
 	Verb   string
 	Owner  bool // requests about the owner, not about pods
 	Answer bool // on the way back
+	// Longest is how long it takes at most, if that is not 0.
+	Longest time.Duration
 }
 
 // delay is what the stall adds to a request.
@@ -60,7 +66,7 @@ func (s Stall) delay(c *Call, answer bool, d *dice.Dice) time.Duration {
 	if answer != s.Answer || c.Verb != s.Verb || (c.Resource != object.Pods) != s.Owner || !d.Chance(s.Chance) {
 		return 0
 	}
-	return d.Span(0, 14*time.Second) // less than a request may take
+	return d.Span(0, cmp.Or(s.Longest, 14*time.Second)) // less than a request may take
 }
 
 // delay is what a request takes, one way.
@@ -70,7 +76,7 @@ func (w *World) delay(d *dice.Dice) time.Duration {
 
 // EventDelay is what a watch event takes.
 func (w *World) EventDelay(d *dice.Dice) time.Duration {
-	if d.Chance(w.Network.Silent) {
+	if w.Network.Mute || w.Network.Swallows || d.Chance(w.Network.Silent) {
 		return d.Span(10*time.Second, 3*time.Minute)
 	}
 	return time.Duration(w.Network.Slower * float64(d.Tail(w.Profile.WatchLag)))
@@ -79,7 +85,9 @@ func (w *World) EventDelay(d *dice.Dice) time.Duration {
 // route sends a request on its way.
 func (w *World) route(c *Call) {
 	p := c.Process
-	p.Calls++
+	if p.Calls++; c.Verb == server.VerbPatch && c.Resource == w.Profile.Resource {
+		p.Proposals++
+	}
 	if w.trapped(c) || w.holdsUp(c) {
 		return
 	}
@@ -110,6 +118,10 @@ func (w *World) route(c *Call) {
 	}
 	go1 := w.delay(d)
 	go1 += w.Network.Stall.delay(c, false, d)
+	if w.Network.Mute {
+		w.After(p.pings(d), func() { c.finish(server.Answer{Err: errReset}) })
+		return
+	}
 	if d.Chance(w.Network.LostRequest) {
 		w.Faults["lost request"]++
 		w.lose(c)
@@ -124,6 +136,14 @@ func (w *World) route(c *Call) {
 		w.After(go1+d.Tail(2*time.Second), func() { w.Arrive(c, true) })
 	}
 	w.After(go1, func() { w.Arrive(c, false) })
+}
+
+// pings draws when a process finds out that a connection says nothing.
+func (p *Process) pings(d *dice.Dice) time.Duration {
+	if f := p.FenceAfter; f > 0 {
+		return d.Span(f/20, f/10)
+	}
+	return d.Span(2*time.Second, 5*time.Second)
 }
 
 // lose ends a call without an answer: its connection breaks, or it hangs until HTTP/2's pings find that out.
@@ -149,11 +169,14 @@ func (w *World) Arrive(c *Call, isCopy bool) {
 	switch {
 	case w.Down:
 		a = server.Answer{Err: errRefused}
-	case !w.accepts(c.Process):
+	case w.Unauthorized || !w.accepts(c.Process):
 		a, applied = server.Refuse(http.StatusUnauthorized, "Unauthorized", "Unauthorized"), false
 	case d.Chance(w.Network.Astray):
 		w.Faults["foreign 404"]++
 		a, applied = foreign404(d, c), false
+	case d.Chance(w.Network.Repeats):
+		w.Faults["answer to repeat"]++
+		a, applied = w.repeatable(c, d), false
 	case d.Chance(w.Network.Failed):
 		w.Faults["server error"]++
 		var before bool
@@ -175,6 +198,13 @@ func (w *World) Arrive(c *Call, isCopy bool) {
 	}
 	if c.Writes() && d.Chance(w.Network.Meddle) {
 		w.After(d.Tail(5*w.Profile.Latency), func() { w.Mischief.Damage(d) })
+	}
+	if w.Network.Swallows {
+		if a.Stream != nil {
+			a.Stream.Forget()
+		}
+		w.After(c.Process.pings(d), func() { c.finish(server.Answer{Err: errReset}) })
+		return
 	}
 	if applied && d.Chance(w.Network.LostResponse) {
 		w.Faults["lost response"]++
@@ -237,6 +267,20 @@ func foreign404(d *dice.Dice, c *Call) server.Answer {
 		f.Details = nil // the server could not find the requested resource
 	}
 	return f.Answer()
+}
+
+// repeatable is an answer for which client-go sends a request again, whatever it is: its code is 429 or above 499, and it has a Retry-After. A
+// proxy that says so may have passed the request on, now or a while later.
+func (w *World) repeatable(c *Call, d *dice.Dice) server.Answer {
+	switch late := d.Tail(2 * time.Second); {
+	case d.Chance(0.4):
+		w.serve(c)
+	case c.Writes() && d.Chance(0.5):
+		w.After(late, func() { w.Arrive(c, true) })
+	}
+	a := server.Refuse(dice.Pick(d, []int{429, 500, 502, 503, 504}), "ServiceUnavailable", "the server is currently unable to handle the request")
+	a.RetryAfter = strconv.Itoa(d.Between(1, 3))
+	return a
 }
 
 // serverError is an answer of a server in trouble; before says that it did nothing.

@@ -12,7 +12,7 @@ import (
 
 // runMember is a program that works on partitions, as with idalloc.RunPartitions.
 func (p *Process) runMember(ctx context.Context, o allocator.Options) error {
-	o.Publish, o.Stop, o.Fenced, o.HandsOver = p.heardAsMember, p.stopAsMember, func(time.Duration) { p.w.Alone(p.fence) }, !p.stubborn
+	o.Publish, o.Stop, o.Fenced, o.HandsOver = p.heardAsMember, p.witnessed(p.stopAsMember), func(time.Duration) { p.w.Alone(p.fence) }, !p.stubborn
 	alloc, err := allocator.New(ctx, o)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -55,6 +55,9 @@ func (p *Process) runMember(ctx context.Context, o allocator.Options) error {
 // heardAsMember is for Publish.
 func (p *Process) heardAsMember(id identity.Identity) {
 	p.w.Alone(func() {
+		if !p.Dead {
+			p.publishes(id)
+		}
 		if p.Dead || p.leaving {
 			return
 		}
@@ -227,6 +230,9 @@ func (p *Process) hearPause(paused bool) {
 	}
 	p.pauses <- paused
 }
+
+// IsPaused reports whether somebody has paused a pod's work on partitions.
+func (w *World) IsPaused(pod string) bool { return w.paused[pod] }
 
 // Divides reports whether the process works on partitions.
 func (p *Process) Divides() bool { return p.divides }

@@ -34,6 +34,10 @@ type Process struct {
 	Ended      bool // its goroutines are done
 	Cut        bool // it is cut off from the API server, its node is not
 	Calls      int  // how many requests it has made
+	Proposals  int  // how many of them were writes of the owner
+	// Shown is what it published last, and TermAt when it was told to end, 0 before.
+	Shown  identity.Identity
+	TermAt time.Duration
 
 	accepted time.Duration // until when the server accepts its token without a look
 
@@ -217,7 +221,14 @@ func (p *Process) kill() {
 // terminate is SIGTERM.
 func (p *Process) terminate() {
 	p.w.Note("terminate", p.ID)
+	p.TermAt = p.w.Now()
 	p.WhenAwake(func() { p.cancel() }) // it may begin to run until then, and cancel changes
+}
+
+// publishes takes in what the process publishes.
+func (p *Process) publishes(id identity.Identity) {
+	p.Shown = id
+	p.w.Witness.Told(p, id)
 }
 
 // Belief is what the process acts under at this moment, nil if it does not act. A suspended process does not act;

@@ -123,6 +123,7 @@ func (p *Process) heard(id identity.Identity) {
 	if p.Dead {
 		return
 	}
+	p.publishes(id)
 	if id.Assigned() {
 		p.last, p.slept = &id, false
 		p.w.tell(aWorkBegan, p)

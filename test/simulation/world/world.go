@@ -5,7 +5,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/test/simulation/dice"
 	"github.com/idalloc/idalloc/test/simulation/object"
 	"github.com/idalloc/idalloc/test/simulation/profile"
@@ -18,6 +20,8 @@ const OwnerName = "worker"
 // World is one history under way. Whoever changes it from a goroutine of his own does so in Alone.
 type World struct {
 	History
+	Woes
+
 	Seed    uint64
 	Profile profile.Profile
 	Witness Witness
@@ -69,6 +73,11 @@ type Witness interface {
 	Stored(v *server.Version)
 	// HandOn has next be the process whose work goes on: it is the one that came before it in its pod.
 	HandOn(before, next *Process)
+	// Told is told of every identity that a process publishes.
+	Told(p *Process, id identity.Identity)
+	// Asked is told of every stop that a process asks its work for, and Answered of its end.
+	Asked(p *Process, stop allocator.Stop)
+	Answered(p *Process, stop allocator.Stop)
 	// Excuse notes that somebody did something for which pods may have to move.
 	Excuse()
 	// Trouble notes that something went wrong that may keep a process from going on.
@@ -87,7 +96,7 @@ type Mischief interface {
 func New(seed uint64, p profile.Profile) *World {
 	w := &World{
 		Seed: seed, History: newHistory(), Profile: p, pods: map[string]*kubeletPod{}, pending: map[string]bool{}, Broken: map[int]bool{},
-		Faults: map[string]int{},
+		Faults: map[string]int{}, Woes: Woes{Hangs: map[int]bool{}},
 	}
 	w.Network = Network{Slower: 1}
 	w.bound = w.Dice("bound tokens").Chance(0.7)
@@ -133,6 +142,7 @@ func (w *World) Changed(v *server.Version) {
 			w.tell(aReceiptChanged, w.Serving)
 		}
 	case w.Profile.Resource:
+		w.undo(v)
 		if v.Before == nil || !object.EqualBut(object.Object{object.Metadata: object.At(v.Object, object.Metadata, "annotations")}, object.Object{object.Metadata: object.At(v.Before.Object, object.Metadata, "annotations")}) {
 			w.tell(anOwnerChanged, w.Serving)
 		}

@@ -1,0 +1,189 @@
+package checks
+
+import (
+	"testing"
+	"time"
+
+	"github.com/idalloc/idalloc/pkg/allocator"
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/identity"
+	"github.com/idalloc/idalloc/pkg/placement"
+	"github.com/idalloc/idalloc/test/simulation/object"
+	"github.com/idalloc/idalloc/test/simulation/profile"
+	"github.com/idalloc/idalloc/test/simulation/server"
+	"github.com/idalloc/idalloc/test/simulation/world"
+)
+
+// publishes has a process publish a state, with a token if it is assigned to id 0.
+func (s stage) publishes(p *world.Process, state identity.State, tokenOf int64, p0 identity.Partitions) {
+	id := identity.Identity{State: state, ID: identity.None, Count: s.Profile.Count, Partitions: p0}
+	if state == identity.StateAssigned {
+		id.ID, id.Token = 0, tokenOf
+	}
+	p.Shown = id
+	s.judge.Told(p, id)
+}
+
+func TestATokenThatIsPublishedAgainIsSeen(t *testing.T) {
+	for name, tc := range map[string]struct {
+		between identity.State
+		again   int64
+		promise string
+	}{
+		"after a fence":              {identity.StateFenced, 5, token},
+		"after a loss":               {identity.StateLost, 5, token},
+		"a higher one":               {identity.StateFenced, 6, ""},
+		"after a drain that was off": {identity.StateDraining, 5, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			staged(t, profile.Profile{}, func(s stage) {
+				a := s.Puppet("a")
+				s.publishes(a, identity.StateAssigned, 5, identity.Partitions{})
+				s.publishes(a, tc.between, 0, identity.Partitions{})
+				s.publishes(a, identity.StateAssigned, tc.again, identity.Partitions{})
+				s.expect(t, tc.promise)
+			})
+		})
+	}
+}
+
+func TestWhatIsPublishedWhenAStopIsAskedFor(t *testing.T) {
+	shows := func(stopping ...int) identity.Partitions {
+		return identity.PartitionsOf(4, []identity.Share{{Set: placement.Of(0, 1, 2), Token: 5}}, placement.Of(stopping...), 1)
+	}
+	one, all := allocator.Stop{Partitions: placement.Of(1), Number: 1}, allocator.Stop{All: true, Number: 1}
+	for name, tc := range map[string]struct {
+		state   identity.State
+		parts   identity.Partitions
+		stop    allocator.Stop
+		promise string
+	}{
+		"it shows that":                      {identity.StateAssigned, shows(1), one, ""},
+		"it does not":                        {identity.StateAssigned, shows(), one, shown},
+		"it waits, as it shows":              {identity.StatePending, identity.Partitions{}, one, shown},
+		"all is to stop, and it has an id":   {identity.StateAssigned, shows(), all, shown},
+		"all is to stop, and it is fenced":   {identity.StateFenced, identity.Partitions{}, all, ""},
+		"it drains, and shows another drain": {identity.StateDraining, identity.Partitions{}, all, shown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			staged(t, profile.Profile{}, func(s stage) {
+				a := s.Puppet("a")
+				s.publishes(a, tc.state, 5, tc.parts)
+				s.judge.Asked(a, tc.stop)
+				s.expect(t, tc.promise)
+			})
+		})
+	}
+}
+
+// late has the judge look, and once more when so much time has passed.
+func (s stage) late(by time.Duration) {
+	g := s.judge.progress
+	g.look()
+	for key := range g.since {
+		g.since[key] -= by
+	}
+	g.look()
+}
+
+func TestDeadNamesAreSeen(t *testing.T) {
+	for name, tc := range map[string]struct {
+		slots   string
+		lives   bool
+		promise string
+	}{
+		"it names who lives":       {`{"0":"a"}`, true, ""},
+		"it names a dead one":      {`{"0":"a","1":"gone"}`, true, leftovers},
+		"nobody could take it out": {`{"1":"gone"}`, false, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			staged(t, profile.Profile{}, func(s stage) {
+				if tc.lives {
+					a := s.Puppet("a")
+					s.adopt(a)
+					s.locks(a, 0)
+					s.act(a, 0, 5)
+				}
+				s.user(assignment.Key, tc.slots)
+				s.late(forgets + 2*time.Second)
+				s.expect(t, tc.promise)
+			})
+		})
+	}
+}
+
+// adopt has the workload control a puppet's pod.
+func (s stage) adopt(p *world.Process) {
+	owner := s.Owner()
+	v := s.Server.Get(object.Pods, p.Pod)
+	next := object.Clone(v.Object)
+	object.Need(next, object.Metadata)["ownerReferences"] = object.ControlledBy(owner.Kind, owner.Object)
+	s.Server.Put(v.Kind, next, byController())
+}
+
+func TestAHolderThatLetsGoForWhoCameLaterIsSeen(t *testing.T) {
+	for name, tc := range map[string]struct {
+		acted   time.Duration
+		first   string
+		promise string
+	}{
+		"it has acted, and came first": {time.Minute, "a", density},
+		"it has just begun":            {time.Second, "a", ""},
+		"the other came first":         {time.Minute, "b", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			staged(t, profile.Profile{}, func(s stage) {
+				a, b := s.Puppet("a"), s.Puppet("b")
+				if tc.first == "b" {
+					s.locks(b, 0)
+				}
+				s.locks(a, 0)
+				if tc.first == "a" {
+					s.locks(b, 0)
+				}
+				s.act(a, 0, 5)
+				s.judge.actedAt[a.UID] -= tc.acted
+				s.receipt(a, a, receipt.Receipt{State: receipt.Waits, Write: "waits"})
+				s.expect(t, tc.promise)
+			})
+		})
+	}
+}
+
+func TestAProcessThatAsksTooMuchIsSeen(t *testing.T) {
+	for calls, promise := range map[int]string{mostAMinute: "", mostAMinute + 1: bounded} {
+		staged(t, profile.Profile{}, func(s stage) {
+			a := s.Puppet("a")
+			s.judge.progress.checkPace()
+			a.Calls = calls
+			s.judge.progress.checkPace()
+			s.expect(t, promise)
+		})
+	}
+}
+
+func TestAReceiptThatKeepsAPartitionIsSeen(t *testing.T) {
+	for name, tc := range map[string]struct {
+		locks   []int
+		promise string
+	}{
+		"it locks what it works on": {[]int{0}, ""},
+		"it locks more":             {[]int{0, 1}, prompt},
+	} {
+		t.Run(name, func(t *testing.T) {
+			staged(t, divided(), func(s stage) {
+				a := s.Puppet("a")
+				s.adopt(a)
+				s.work(a, 0, 0)
+				s.locks(a, 0, tc.locks...)
+				s.publishes(a, identity.StateAssigned, 5, identity.PartitionsOf(4, []identity.Share{{Set: placement.Of(0), Token: 5}}, placement.Set{}, 0))
+				s.user(assignment.Key, `{"0":"a"}`)
+				s.late(unlocks + 2*time.Second)
+				s.expect(t, tc.promise)
+			})
+		})
+	}
+}
+
+func byController() server.Writer { return server.Writer{Manager: world.ControllerManager} }
