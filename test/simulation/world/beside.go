@@ -226,7 +226,7 @@ func (p *Process) stopBeside(ctx context.Context, stop allocator.Stop) (err erro
 	case stop.All:
 		err = p.awaitIdle(ctx)
 	default:
-		err = p.awaitLeft(ctx, stop.Partitions)
+		err = p.awaitLeft(ctx, stop)
 	}
 	p.w.Alone(func() {
 		if err == nil && stop.All && !p.Dead && !p.beside.shown.Assigned() {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/placement"
 )
 
@@ -90,17 +91,18 @@ func (p *Process) lookAgain() {
 	})
 }
 
-// awaitLeft blocks until the work works on none of the partitions.
-func (p *Process) awaitLeft(ctx context.Context, set placement.Set) error {
+// awaitLeft blocks until the work works on none of the partitions. It says of each which it has left.
+func (p *Process) awaitLeft(ctx context.Context, stop allocator.Stop) error {
 	for {
 		var left <-chan struct{}
 		done := true
 		p.w.Alone(func() {
 			left = p.beside.left
-			for k := range p.beside.works {
-				done = done && !set.Contains(k)
+			gone := stop.Partitions.Minus(placement.Of(slices.Sorted(maps.Keys(p.beside.works))...))
+			done = gone.Equal(stop.Partitions) || p.Dead
+			if !done && !gone.Empty() && ctx.Err() == nil {
+				stop.Stopped(gone)
 			}
-			done = done || p.Dead
 		})
 		if done {
 			p.Thawed()

@@ -36,6 +36,9 @@ func (p *Process) hangs(ctx context.Context, stop allocator.Stop) (hangs bool) {
 		if stays := p.w.hanging(going.Intersect(placement.Of(slices.Sorted(maps.Keys(p.parts))...))); !stays.Empty() {
 			hangs = true
 			p.leave(going.Minus(stays))
+			if !stop.All {
+				stop.Stopped(going.Minus(stays))
+			}
 		}
 	})
 	return hangs
