@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"text/template"
@@ -53,7 +54,7 @@ type expected struct {
 func answers(t *testing.T, interval string, series map[string]string, want ...expected) {
 	t.Helper()
 	type object = map[string]any
-	var input, asked []object
+	input, asked := make([]object, 0, len(series)), make([]object, 0, len(want))
 	for name, values := range series {
 		input = append(input, object{"series": name, "values": values})
 	}
@@ -75,7 +76,7 @@ func answers(t *testing.T, interval string, series map[string]string, want ...ex
 func TestTheQueriesOfThePageHaveNoResultWhereDataIsMissing(t *testing.T) {
 	const partition = `{partition="0"}`
 	for i, query := range speeds(t) {
-		t.Run(fmt.Sprint(i), func(t *testing.T) {
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
 			answers(t, "15s", map[string]string{published + partition: "0+75x20 _x20 3000+75x20 4500x20"},
 				expected{query, "5m", partition, 5},
 				expected{query, "6m30s", "", 0}, // the target has not been scraped for 90 s
@@ -105,7 +106,7 @@ func adapted(t *testing.T) string {
 		t.Fatalf("%+v: the adapter adds the namespace to the query", rules)
 	}
 	metric := hpa.Spec.Metrics[0].External.Metric
-	var matchers []string
+	matchers := make([]string, 0, len(metric.Selector.MatchLabels))
 	for _, label := range slices.Sorted(maps.Keys(metric.Selector.MatchLabels)) {
 		matchers = append(matchers, fmt.Sprintf("%s=%q", label, metric.Selector.MatchLabels[label]))
 	}

@@ -144,7 +144,7 @@ func (r *runner) check() error {
 	if totals := r.kind == "kafka" || r.kind == "rabbitmq"; totals && r.period > 2*r.monitor.Window {
 		errs = append(errs, cli.Usagef("--period %s: use at most twice --window %s, or two readings are too far apart to tell a speed", r.period, r.monitor.Window))
 	}
-	if r.monitor.CatchUp > 0 && r.kind != "rabbitmq" && r.sources.kafka.Group == "" {
+	if r.monitor.CatchUp > 0 && r.kind != "rabbitmq" && r.kafka.Group == "" {
 		errs = append(errs, cli.Usagef("--catch-up %s: nothing says how much waits: use --source=rabbitmq, or --source=kafka with --kafka-group", r.monitor.CatchUp))
 	}
 	counts := r.rabbitmq.Interval

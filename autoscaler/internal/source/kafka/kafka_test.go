@@ -118,18 +118,18 @@ func TestAnOffsetThatCannotBeReadIsNotTheStartOfTheLog(t *testing.T) {
 	s := source(client)
 	s.Records, s.Group = true, group
 	produce(t, client, 3, 5, 20)
-	var partitions []kmsg.OffsetFetchResponseGroupTopicPartition
-	for p, code := range []int16{0, kerr.UnstableOffsetCommit.Code, 0} {
-		one := kmsg.NewOffsetFetchResponseGroupTopicPartition()
-		one.Partition, one.Offset, one.ErrorCode = int32(p), 2, code
-		partitions = append(partitions, one)
+	offsets := make([]kmsg.OffsetFetchResponseGroupTopicPartition, partitions)
+	for p := range int32(partitions) {
+		offsets[p] = kmsg.NewOffsetFetchResponseGroupTopicPartition()
+		offsets[p].Partition, offsets[p].Offset = p, 2
 	}
+	offsets[1].ErrorCode = kerr.UnstableOffsetCommit.Code
 	topics, err := s.Admin.ListTopics(t.Context(), topic)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := kmsg.NewPtrOffsetFetchResponse()
-	r.Groups = []kmsg.OffsetFetchResponseGroup{{Group: group, Topics: []kmsg.OffsetFetchResponseGroupTopic{{Topic: topic, TopicID: topics[topic].ID, Partitions: partitions}}}}
+	r.Groups = []kmsg.OffsetFetchResponseGroup{{Group: group, Topics: []kmsg.OffsetFetchResponseGroupTopic{{Topic: topic, TopicID: topics[topic].ID, Partitions: offsets}}}}
 	answer(t, cluster, kmsg.OffsetFetch, r)
 	got, err := s.Read(t.Context())
 	if err != nil {
@@ -201,7 +201,7 @@ func TestOnlyTheLogThatTheLeaderServesCounts(t *testing.T) {
 		if want := fmt.Sprintf("broker %g", r.Values[p]-100); origin != want || r.Values[p] < 100 {
 			t.Errorf("partition %d has %g of %s", p, r.Values[p], origin)
 		}
-		if leader := cluster.LeaderFor(topic, int32(p)); origin != fmt.Sprintf("broker %d", leader) {
+		if leader := cluster.LeaderFor(topic, int32(p)); origin != fmt.Sprintf("broker %d", leader) { //nolint:gosec // it was one
 			t.Errorf("partition %d is of %s, and broker %d leads it", p, origin, leader)
 		}
 	}
