@@ -41,7 +41,7 @@ func TestTheExamplesRenderAndAreRestricted(t *testing.T) {
 			}
 		})
 	}
-	for _, folder := range []string{"base", "policy", "inject"} {
+	for _, folder := range []string{"base", "policy", "inject", "assign"} {
 		t.Run(folder, func(t *testing.T) {
 			if _, err := render(t.Context(), folder); err != nil {
 				t.Error(err)

@@ -30,11 +30,14 @@ func main() {
 
 func run(args []string) error {
 	if len(args) == 0 {
-		return errors.New("say what to do: files, linked, partitions, share, env, stopped, print or crash")
+		return errors.New("say what to do: files, linked, partitions, share, env, stopped, print, variable or crash")
 	}
 	switch mode := args[0]; mode {
 	case "print":
 		return printFiles(os.Stdout, directory())
+	case "variable":
+		_, err := fmt.Println(os.Getenv(args[len(args)-1]))
+		return err
 	case "crash":
 		return crashContainer()
 	case "files":

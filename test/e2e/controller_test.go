@@ -1,0 +1,114 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"os"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const (
+	controllerFolder = "../../config/controller"
+	assignFolder     = "../../config/assign"
+	assignLabel      = "idalloc.dev/assign"
+	idKey            = "idalloc.dev/id"
+)
+
+var _ = Describe("A Deployment with a label, where the controller runs", Serial, Ordered, func() {
+	BeforeAll(func(ctx SpecContext) { controllerByManifests(ctx) }, NodeTimeout(patience))
+
+	It("has ids in the environment, and keeps them through a scale, a lost pod and a rollout with the default strategy", Label(mainFlow), func(ctx SpecContext) {
+		w := prepare(ctx, files, 3, assigned)
+		w.apply(ctx)
+		before := w.held(ctx, 3)
+		w.expectEnvironment(ctx)
+		w.scale(ctx, "4")
+		expectKept(before, w.held(ctx, 4))
+		Expect(w.kubectl(ctx, "delete", "pod", before[1], "--wait=false")).Error().NotTo(HaveOccurred())
+		w.held(ctx, 4)
+		w.restart(ctx)
+		w.held(ctx, 4)
+		w.expectEnvironment(ctx)
+		w.verify(ctx)
+	}, SpecTimeout(3*patience))
+
+	It("moves from the sidecar to the controller and back by rollouts, and no id is used twice", func(ctx SpecContext) {
+		w := prepare(ctx, files, 3, rolling("0", "1"))
+		w.apply(ctx)
+		w.held(ctx, 3)
+		own := w.manifest.deployment.Spec.DeepCopy()
+		assigned(&w.manifest.deployment.Spec)
+		w.apply(ctx)
+		w.held(ctx, 3)
+		w.expectEnvironment(ctx)
+		w.manifest.deployment.Spec = *own
+		w.apply(ctx)
+		w.held(ctx, 3)
+		w.verify(ctx)
+	}, SpecTimeout(3*patience))
+})
+
+// assigned takes out of the example with files what idalloc needs, and asks the controller for ids.
+func assigned(s *appsv1.DeploymentSpec) {
+	bare(s)
+	s.Template.Annotations = nil
+	delete(s.Template.Labels, injectLabel)
+	s.Template.Labels[assignLabel] = "controller"
+}
+
+// controllerByManifests installs config/controller and config/assign until the specs end, and waits until both work.
+func controllerByManifests(ctx context.Context) {
+	GinkgoHelper()
+	controller := os.Getenv("E2E_CONTROLLER")
+	Expect(controller).NotTo(BeEmpty(), "set E2E_CONTROLLER to the controller's image; hack/e2e does")
+	w := &workload{namespace: "idalloc-system"}
+	manifests, err := w.kubectl(ctx, "kustomize", controllerFolder)
+	Expect(err).NotTo(HaveOccurred())
+	manifests = strings.ReplaceAll(manifests, "image: ghcr.io/idalloc/idalloc-controller:v0.1.0", "image: "+controller+"\n        imagePullPolicy: Never")
+	cleanUp := func(ctx SpecContext) {
+		Expect(w.kubectl(ctx, "delete", "-k", assignFolder, "--ignore-not-found")).Error().NotTo(HaveOccurred())
+		Expect(w.kubectlIn(ctx, manifests, "delete", "--ignore-not-found", "-f", "-")).Error().NotTo(HaveOccurred())
+	}
+	DeferCleanup(cleanUp, NodeTimeout(patience)) //nolint:contextcheck // a cleanup has a context of its own
+	Expect(w.kubectl(ctx, "apply", "-k", assignFolder)).Error().NotTo(HaveOccurred())
+	Expect(w.kubectlIn(ctx, manifests, "apply", "-f", "-")).Error().NotTo(HaveOccurred())
+	Expect(w.kubectl(ctx, "rollout", "status", "deployment/idalloc-controller", "--timeout=2m")).Error().NotTo(HaveOccurred())
+	probe := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			GenerateName: "probe-", Labels: map[string]string{assignLabel: "controller"},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "probe", UID: "c0ffee", Controller: new(true)}},
+		},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: name, Image: image}}},
+	}
+	Eventually(func(g Gomega, ctx context.Context) {
+		options := metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
+		pod, err := client.CoreV1().Pods(metav1.NamespaceDefault).Create(ctx, probe, options)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(pod.Spec.SchedulingGates).To(HaveLen(1))
+		refused := probe.DeepCopy()
+		refused.OwnerReferences = nil
+		_, err = client.CoreV1().Pods(metav1.NamespaceDefault).Create(ctx, refused, options)
+		g.Expect(err).To(MatchError(ContainSubstring("a pod by itself has nothing to number it by")))
+	}).WithContext(ctx).Should(Succeed())
+}
+
+// expectEnvironment sees that each pod's variable has the id that its label says.
+func (w *workload) expectEnvironment(ctx context.Context) {
+	GinkgoHelper()
+	pods, err := w.pods(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	for _, p := range pods {
+		Expect(p.Annotations).To(HaveKeyWithValue(idKey, p.Labels[idLabel]), p.Name)
+		Expect(p.Spec.SchedulingGates).To(BeEmpty(), p.Name)
+		environment, err := w.kubectl(ctx, "exec", p.Name, "-c", name, "--", program, "variable", "IDALLOC_ID")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(strings.TrimSpace(environment)).To(Equal(p.Labels[idLabel]), p.Name)
+	}
+}
