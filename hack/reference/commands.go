@@ -18,7 +18,7 @@ func commands(ctx context.Context, root string) (string, error) {
 		return "", err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	for _, module := range []string{root, filepath.Join(root, "autoscaler")} {
+	for _, module := range []string{root, filepath.Join(root, "autoscaler"), filepath.Join(root, "controller")} {
 		build := exec.CommandContext(ctx, "go", "build", "-o", dir+string(filepath.Separator), "./cmd/...") //nolint:gosec // the project's programs
 		build.Dir = module
 		if out, err := build.CombinedOutput(); err != nil {

@@ -87,10 +87,10 @@ func complete(kind string, inCode []string, said []message) error {
 	return nil
 }
 
-// explained returns the messages below cmd, internal and pkg with a comment in the line above that explains them, by kind and text. The
+// explained returns the messages below cmd, internal, pkg and controller with a comment in the line above that explains them, by kind and text. The
 // autoscaler has a page of its own. Each message of the log at V(0) needs a comment.
 func explained(root string) (map[string][]message, error) {
-	paths, err := sources(root, "cmd", "internal", "pkg")
+	paths, err := sources(root, "cmd", "internal", "pkg", "controller/cmd", "controller/internal")
 	if err != nil {
 		return nil, err
 	}

@@ -21,17 +21,21 @@ func metricTables(ctx context.Context, root string) (string, error) {
 		}
 		own = append(own, []string{code(d.Name), string(d.Type), labels, d.Help})
 	}
-	others, err := autoscalers(ctx, root)
+	others, err := printed(ctx, root, "autoscaler")
 	if err != nil {
 		return "", err
 	}
-	return "## Metrics\n\n### Of a pod\n\n" + table(head, own) + "\n### Of the autoscaler\n\nEach has the labels `owner_namespace`, `owner_kind` and `owner_name` besides its own.\n\n" + table(head, others), nil
+	controllers, err := printed(ctx, root, "controller")
+	if err != nil {
+		return "", err
+	}
+	return "## Metrics\n\n### Of a pod\n\n" + table(head, own) + "\n### Of the autoscaler\n\nEach has the labels `owner_namespace`, `owner_kind` and `owner_name` besides its own.\n\n" + table(head, others) + "\n### Of the controller\n\n" + table(head, controllers), nil
 }
 
-// autoscalers returns the rows of the autoscaler's metrics. They come from a program, because it is a module of its own.
-func autoscalers(ctx context.Context, root string) ([][]string, error) {
+// printed returns the rows of the metrics of another module. They come from a program of it.
+func printed(ctx context.Context, root, module string) ([][]string, error) {
 	cmd := exec.CommandContext(ctx, "go", "run", "./hack/metrics")
-	cmd.Dir = filepath.Join(root, "autoscaler")
+	cmd.Dir = filepath.Join(root, module)
 	out, err := cmd.Output()
 	if err != nil {
 		return nil, fmt.Errorf("%s in %s: %w", cmd, cmd.Dir, err)

@@ -42,8 +42,8 @@ func TestAMessageIsExplainedAboveItsLine(t *testing.T) {
 		"// Error: exit code 1.\nfmt.Errorf(\"pod %s: %w\", pod, err)": "pod …: …/exit code 1/",
 	} {
 		dir := t.TempDir()
-		for _, name := range []string{"cmd", "internal", "pkg"} {
-			if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
+		for _, name := range []string{"cmd", "internal", "pkg", "controller/cmd", "controller/internal"} {
+			if err := os.MkdirAll(filepath.Join(dir, name), 0o700); err != nil {
 				t.Fatal(err)
 			}
 		}

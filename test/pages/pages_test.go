@@ -200,7 +200,7 @@ func TestArchitectureNamesFunctionsThatThereAre(t *testing.T) {
 
 // The pages that people read from the beginning must stay short. Nobody reads the two that are made from the code, or the changes, in that way.
 func TestThePagesAreShort(t *testing.T) {
-	const together = 38_000
+	const together = 39_500
 	all, sum := pages(t), 0
 	for page, text := range all {
 		if !slices.Contains([]string{"CHANGELOG.md", "docs/messages.md", "docs/reference.md"}, page) {
@@ -210,7 +210,7 @@ func TestThePagesAreShort(t *testing.T) {
 	if sum > together {
 		t.Errorf("all pages have %d words, and may have %d", sum, together)
 	}
-	for page, most := range map[string]int{"README.md": 1200, "docs/operations.md": 4500, "docs/protocol.md": 3000} {
+	for page, most := range map[string]int{"README.md": 1200, "docs/operations.md": 4500, "docs/protocol.md": 3250} {
 		if words := len(strings.Fields(all[page])); words > most {
 			t.Errorf("%s has %d words, and may have %d", page, words, most)
 		}

@@ -56,6 +56,7 @@ func (p *pass) removeOne(ctx context.Context, r heart.Removal) error {
 	switch {
 	case err == nil:
 		p.metrics.removed(r.Cause)
+		// Log: the controller removed a pod; an Event of the pod says the same.
 		p.log.Info("pod removed", "pod", r.Pod, "id", r.ID, "cause", r.Cause)
 		// Event: the controller removed a pod so that another one gets its id, or because its id was above the count.
 		// Do: nothing; idalloc.dev/evict says how many at a time.

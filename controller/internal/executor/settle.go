@@ -66,6 +66,8 @@ func (x *Executor) settlePod(ctx context.Context, ref store.Ref) (store.Ref, err
 	if !errors.Is(err, watch.ErrUnknownOwner) && !errors.Is(err, watch.ErrNoController) {
 		return top, err
 	}
+	// Log: nothing that idalloc can count owns the pod, so it waits behind its gate for ever; an Event says the same.
+	// Do: run it from a Deployment, StatefulSet, ReplicaSet or Job, or name its kind with --kind.
 	x.log.Info("a pod gets no id", "pod", ref.Name, "namespace", ref.Namespace, "detail", err.Error())
 	if x.seldom(string(pod.UID), "OwnerUnknown") {
 		// Event: nothing that idalloc can count owns the pod, so it waits behind its gate for ever.

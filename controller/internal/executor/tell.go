@@ -18,6 +18,8 @@ const again = 5 * time.Minute
 func (x *Executor) event(ctx context.Context, about metav1.OwnerReference, namespace, kind, reason, message string) {
 	err := x.store.Tell(ctx, store.KubeEvent{About: about, Namespace: namespace, Reporter: x.name, Type: kind, Reason: reason, Message: message})
 	if err != nil {
+		// Log: an Event could not be written; the line has its text.
+		// Do: nothing, unless it stays; then see whether the controller may create Events.
 		x.log.Info("cannot write an Event", "reason", reason, "message", message, "error", err.Error())
 	}
 }
