@@ -44,6 +44,10 @@ func products() []product {
 			name: "idalloc-autoscaler", pkg: "./autoscaler/cmd/idalloc-autoscaler", platforms: pods,
 			image: "ghcr.io/idalloc/idalloc-autoscaler", about: "Scales a Kubernetes workload by the load of its partitions",
 		},
+		{
+			name: "idalloc-controller", pkg: "./controller/cmd/idalloc-controller", platforms: pods,
+			image: "ghcr.io/idalloc/idalloc-controller", about: "Gives ids to the pods of a Kubernetes workload before they start",
+		},
 		{name: plugin, pkg: "./cmd/kubectl-idalloc", platforms: slices.Concat(pods, people), beside: "cmd/kubectl-idalloc/kubectl_complete-idalloc"},
 	}
 }

@@ -4,10 +4,12 @@
 //
 //	idalloc_VERSION_linux_ARCH.tar.gz            the static binary for pods and people
 //	idalloc-autoscaler_VERSION_linux_ARCH.tar.gz the autoscaler's
+//	idalloc-controller_VERSION_linux_ARCH.tar.gz the controller's
 //	kubectl-idalloc_VERSION_OS_ARCH.tar.gz       the kubectl plugin; for Windows a .zip
 //	idalloc.yaml                                 the plugin's manifest for krew
 //	idalloc_VERSION_image.tar                    the image as an OCI archive, for both architectures
 //	idalloc-autoscaler_VERSION_image.tar         the autoscaler's
+//	idalloc-controller_VERSION_image.tar         the controller's
 //	idalloc_VERSION_chart.tgz                    the Helm chart
 //	idalloc_VERSION_config.tgz                   the folders for kustomize
 //	*.cdx.json                                   for each binary, what it was built of (CycloneDX)

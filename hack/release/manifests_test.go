@@ -16,7 +16,7 @@ import (
 // checkDigests sees that all that is installed names the images that were made, and no other.
 func checkDigests(t *testing.T, release map[string][]byte) {
 	t.Helper()
-	image := regexp.MustCompile(`ghcr\.io/idalloc/(idalloc|idalloc-autoscaler)[:@][^'"\s\x60)]+`)
+	image := regexp.MustCompile(`ghcr\.io/idalloc/(idalloc|idalloc-autoscaler|idalloc-controller)[:@][^'"\s\x60)]+`)
 	check := func(name, text string) (found int) {
 		for _, named := range image.FindAllStringSubmatch(text, -1) {
 			found++
@@ -30,7 +30,11 @@ func checkDigests(t *testing.T, release map[string][]byte) {
 		for name, content := range unpacked(t, release[archive]) {
 			found := check(name, string(content))
 			switch name {
-			case "idalloc/Chart.yaml", "config/inject/policy.yaml", "config/component/sidecar.yaml", "autoscaler/config/base/deployment.yaml":
+			case "idalloc/Chart.yaml":
+				if found != 2 {
+					t.Errorf("%s names %d images", name, found)
+				}
+			case "config/controller/deployment.yaml", "config/inject/policy.yaml", "config/component/sidecar.yaml", "autoscaler/config/base/deployment.yaml":
 				if found != 1 {
 					t.Errorf("%s names %d images", name, found)
 				}

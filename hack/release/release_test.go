@@ -74,7 +74,8 @@ func TestTheSameCommitGivesTheSameBytes(t *testing.T) {
 	second := made(t, filepath.Join(t.TempDir(), "somewhere", "else", "with a space"), 0o644, key)
 	names := slices.Sorted(maps.Keys(first))
 	want := []string{
-		"SHA256SUMS", "SHA256SUMS.sig", "idalloc-autoscaler_v1.2.3_image.tar", "idalloc-autoscaler_v1.2.3_linux_amd64.cdx.json", "idalloc-autoscaler_v1.2.3_linux_amd64.tar.gz", "idalloc.yaml", "idalloc_v1.2.3.intoto.json", "idalloc_v1.2.3_chart.tgz", "idalloc_v1.2.3_config.tgz", "idalloc_v1.2.3_image.tar", "idalloc_v1.2.3_linux_amd64.cdx.json", "idalloc_v1.2.3_linux_amd64.tar.gz",
+		"SHA256SUMS", "SHA256SUMS.sig", "idalloc-autoscaler_v1.2.3_image.tar", "idalloc-autoscaler_v1.2.3_linux_amd64.cdx.json", "idalloc-autoscaler_v1.2.3_linux_amd64.tar.gz", "idalloc-controller_v1.2.3_image.tar", "idalloc-controller_v1.2.3_linux_amd64.cdx.json", "idalloc-controller_v1.2.3_linux_amd64.tar.gz",
+		"idalloc.yaml", "idalloc_v1.2.3.intoto.json", "idalloc_v1.2.3_chart.tgz", "idalloc_v1.2.3_config.tgz", "idalloc_v1.2.3_image.tar", "idalloc_v1.2.3_linux_amd64.cdx.json", "idalloc_v1.2.3_linux_amd64.tar.gz",
 		"kubectl-idalloc_v1.2.3_linux_amd64.cdx.json", "kubectl-idalloc_v1.2.3_linux_amd64.tar.gz",
 	}
 	if !slices.Equal(names, want) || len(second) != len(want) {
@@ -102,7 +103,7 @@ func TestTheSameCommitGivesTheSameBytes(t *testing.T) {
 	t.Run("provenance", func(t *testing.T) { checkProvenance(t, first) })
 	t.Run("digests", func(t *testing.T) { checkDigests(t, first) })
 	t.Run("the way to check it", func(t *testing.T) { checkTheCheck(t, root, first) })
-	for _, name := range []string{"idalloc", "idalloc-autoscaler"} {
+	for _, name := range []string{"idalloc", "idalloc-autoscaler", "idalloc-controller"} {
 		program := unpacked(t, first[name+"_v1.2.3_linux_amd64.tar.gz"])[name]
 		t.Run(name+"'s bill", func(t *testing.T) { checkBill(t, first[name+"_v1.2.3_linux_amd64.cdx.json"], program) })
 		t.Run(name+"'s image", func(t *testing.T) { checkImage(t, name, first[name+"_v1.2.3_image.tar"], program) })
