@@ -42,3 +42,23 @@ func TestAReceiptThatSomebodyPutsBackIsNoLock(t *testing.T) {
 		}
 	}
 }
+
+// The receipt is gone while it is not known what stands on the pod: a later lock of the same slot is another lock, with another token.
+func TestALockAfterALostOneHasAnotherToken(t *testing.T) {
+	for name, now := range map[string]duty.Lock{
+		"the receipt is gone":   {Share: receipt.Nothing()},
+		"it locks another slot": {State: receipt.Locks, Share: receipt.Share{ID: 1}},
+		"it is the pod's own":   {State: receipt.Locks, Share: receipt.Share{ID: 0}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := &Allocator{tenure: duty.Start(false, receipt.Nothing())}
+			a.work = work{a: a, token: 7, confirmed: true}
+			a.tenure.Lock = now
+			a.tenure.Working = receipt.Share{ID: 0}
+			a.workStopped(duty.Part{All: true})
+			if kept := a.work.token == 7; kept != (name == "it is the pod's own") {
+				t.Errorf("the token after the work has stopped is %d", a.work.token)
+			}
+		})
+	}
+}

@@ -302,10 +302,13 @@ func (a *Allocator) partStopped(s *stop, set placement.Set) {
 }
 
 func (a *Allocator) workStopped(part duty.Part) {
-	w := &a.work
+	w, on := &a.work, a.tenure.Working.ID
 	a.tenure = a.tenure.Stopped(part)
 	if part.All {
 		w.confirmed = false
+	}
+	if part.All && a.tenure.Lock.Share.ID != on {
+		w.forget() // somebody else changed the receipt meanwhile, or removed it: the next lock is another one
 	}
 }
 

@@ -166,6 +166,9 @@ func (g *progress) deadNames() map[string]time.Duration {
 			}
 		}
 	}
+	if !g.judge.leasesAbove {
+		return out
+	}
 	for _, v := range g.w.Server.Objects(object.Leases) {
 		if id, err := strconv.Atoi(object.Labels(v.Object)[receipt.IDLabel]); err == nil && id >= n && len(g.judge.lockers(id)) == 0 && g.anyStrict() {
 			out["has the Lease "+v.Name+" of a slot that it does not have"] = forgets + g.leaseTime()
