@@ -28,7 +28,7 @@ func Decide(w World) Decision {
 type view struct {
 	w    World
 	pods []*pod
-	// locks are the locks that T3 showed, by pod and by slot.
+	// byPod are the locks that T3 showed. bySlot counts the pods that lock each slot, or run under it.
 	byPod  map[string]Lock
 	bySlot map[int]int
 	next   assignment.State
@@ -56,6 +56,11 @@ func newView(w World) *view {
 		v.byPod[l.Pod] = l
 		if id := l.Receipt.Slot(); id != receipt.NoID {
 			v.bySlot[id]++
+		}
+	}
+	for _, p := range v.pods { // somebody removed its receipt
+		if p.runs && !v.byPod[p.Name].Receipt.LocksSlot(p.id) {
+			v.bySlot[p.id]++
 		}
 	}
 	return v
