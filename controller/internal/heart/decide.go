@@ -68,7 +68,9 @@ func newView(w World) *view {
 
 func read(p Pod) *pod {
 	out := &pod{Pod: p, id: p.Receipt.Slot(), locked: p.Receipt.State == receipt.Locks}
-	if id, err := strconv.Atoi(p.ID); err == nil && p.Assigned {
+	// Begin takes the gate away in the write that sets the id. So a gate says that somebody copied the id, unless the receipt says that the pod has begun:
+	// what is known of the gate may be older.
+	if id, err := strconv.Atoi(p.ID); err == nil && p.Assigned && (p.Receipt.Begun || !p.Gated) {
 		out.runs, out.id = true, id
 		out.locked = out.locked && p.Receipt.Share.ID == id
 	}
