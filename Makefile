@@ -34,7 +34,7 @@ AUTOSCALER := autoscaler
 AUTOSCALER_UNIT := ./cmd/... ./internal/... ./packing
 # The controller, and those of its tests that need nothing:
 CONTROLLER := controller
-CONTROLLER_UNIT := ./cmd/... ./internal/...
+CONTROLLER_UNIT := ./cmd/... ./internal/... ./test/model
 # Tools:
 PLOT := test/bench/plot
 PARTITIONS := test/bench/partitions

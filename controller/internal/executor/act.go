@@ -41,6 +41,8 @@ func (p *pass) wrote(name string, written *podMeta) {
 		}
 		q.Receipt, _ = receipt.Of(written, p.ref.String())
 		q.Text, q.Version = written.Annotations[receipt.Key], written.ResourceVersion
+		// Only Begin writes an id, and it takes the gate away, of which the answer says nothing.
+		q.Gated = q.Gated && q.ID == written.Annotations[store.IDKey]
 		q.ID, q.Count, q.Identity = written.Annotations[store.IDKey], written.Annotations[store.CountKey], written.Annotations[store.IdentityKey]
 	}
 }

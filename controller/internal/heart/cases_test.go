@@ -175,6 +175,8 @@ func (w *World) word(p *Pod, first, rest string) (err error) {
 		p.ID, p.Count, p.Identity = words.ID, words.Count, words.Identity
 	case "unlocked": // somebody removed the receipt
 		p.Receipt, p.Text = receipt.Receipt{Share: receipt.Nothing()}, ""
+	case "copied": // its annotations say that it has begun, and its gate that it has not
+		p.ID, p.Count = rest, "9"
 	case "told":
 		p.Count = rest
 	case "other-gates":

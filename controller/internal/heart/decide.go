@@ -28,7 +28,7 @@ func Decide(w World) Decision {
 type view struct {
 	w    World
 	pods []*pod
-	// locks are the locks that T3 showed, by pod and by slot.
+	// byPod are the locks that T3 showed. bySlot counts the pods that lock each slot, or run under it.
 	byPod  map[string]Lock
 	bySlot map[int]int
 	next   assignment.State
@@ -58,12 +58,19 @@ func newView(w World) *view {
 			v.bySlot[id]++
 		}
 	}
+	for _, p := range v.pods { // somebody removed its receipt
+		if p.runs && !v.byPod[p.Name].Receipt.LocksSlot(p.id) {
+			v.bySlot[p.id]++
+		}
+	}
 	return v
 }
 
 func read(p Pod) *pod {
 	out := &pod{Pod: p, id: p.Receipt.Slot(), locked: p.Receipt.State == receipt.Locks}
-	if id, err := strconv.Atoi(p.ID); err == nil && p.Assigned {
+	// Begin takes the gate away in the write that sets the id. So a gate says that somebody copied the id, unless the receipt says that the pod has begun:
+	// what is known of the gate may be older.
+	if id, err := strconv.Atoi(p.ID); err == nil && p.Assigned && (p.Receipt.Begun || !p.Gated) {
 		out.runs, out.id = true, id
 		out.locked = out.locked && p.Receipt.Share.ID == id
 	}

@@ -46,7 +46,7 @@ type Pod struct {
 	AvailableAt time.Time
 	// Text is the receipt's annotation, and Version the pod's resourceVersion.
 	Text, Version string
-	// ID, Count and Identity are the annotations that Begin writes. A pod without them never began.
+	// ID, Count and Identity are the annotations that Begin writes. A pod without them never began. Behind its gate, a pod may have those of another.
 	ID, Count, Identity string
 }
 

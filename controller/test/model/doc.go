@@ -1,0 +1,17 @@
+// Package model explores every history of a few pods for which controllers take slots. The controllers follow heart.Decide, and a pod beside them
+// that takes for itself follows duty.Step: the decisions that are shipped. It is exhaustive within budgets of faults and writes, and prints the
+// shortest history in which two programs run under one id.
+//
+// What a controller decides on may be old. Its view of each pod is whatever its watch showed at any time, and each count and each map of the owner is
+// possible at each step. So no plan and no foreign write of the map can bring in a history that is not explored. What else goes wrong: a controller
+// forgets everything and sees pods as they once were, two controllers lead at once, writes get no answer and arrive at any later time or never, pods
+// are deleted and replaced, and somebody removes gates. A receipt that somebody removes, and a pod that comes from another owner, are beyond what the
+// proof assumes. They are explored apart: the harm ends.
+//
+// The writes are those of package executor and of pkg/allocator/store: what they test, what they change, and what the executor takes over from an
+// answer. They are copied here, so a change there needs one here.
+//
+// From each state the model also runs without faults until nothing changes, with each map at the start. No gate stays then while an id is free.
+//
+// A model that cannot fail shows nothing: each step is left out once, and the test must find a history with two at work.
+package model

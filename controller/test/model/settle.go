@@ -1,0 +1,170 @@
+package model
+
+import (
+	"fmt"
+
+	"github.com/idalloc/idalloc/controller/internal/heart"
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/duty"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+)
+
+// settled is what decides how a world comes to rest: what controllers know is old by then.
+type settled struct {
+	pods [mostPods]object
+	peer peer
+}
+
+// settles has everything go on without faults until nothing changes, with each map at the start. It returns what is wrong then: two run under one id, or
+// a pod waits although an id is free. The plan's map is written as it is, one controller acts at a time, and sees everything.
+func (m *model) settles(w world) string {
+	if w.peer.tenure.known && w.peer.bytes != w.pods[m.pods-1].bytes {
+		w.peer.note(duty.Tenure.Lost)
+	}
+	w.peer.late, w.peer.from, w.peer.to, w.peer.toState, w.peer.toSlot = false, 0, 0, 0, 0
+	key := settled{canonical(w.pods), w.peer}
+	key.peer.bytes = 0
+	if known, there := m.rests[key]; there {
+		return known
+	}
+	problem := ""
+	for count := 1; count <= m.slots && problem == ""; count++ {
+		for slots := range m.maps(w.pods) {
+			if problem = m.rest(w, slots, count); problem != "" {
+				problem = fmt.Sprintf("then, with count %d, the map %v and no more faults, %s", count, slots, problem)
+				break
+			}
+		}
+	}
+	m.rests[key] = problem
+	return problem
+}
+
+func (m *model) rest(w world, slots assignment.Slots, count int) string {
+	const most = 20
+	state := assignment.State{Slots: slots}
+	for range most {
+		before, was := w, state.Slots.Encode()
+		for i := range m.pods {
+			if w.pods[i].term {
+				m.replace(&w, i)
+			}
+		}
+		m.pass(&w, &state, count)
+		if m.peer {
+			m.peerRests(&w, state, count)
+		}
+		if w == before && state.Slots.Encode() == was {
+			return m.wrong(&w, count)
+		}
+	}
+	return fmt.Sprintf("it does not come to rest: %v", state.Slots)
+}
+
+// pass is a reconcile in which nothing else happens.
+func (m *model) pass(w *world, state *assignment.State, count int) {
+	decide := func(listed []heart.Lock) heart.Decision {
+		return heart.Decide(m.world(w.pods, listed, *state, count))
+	}
+	d := decide(nil)
+	if d.Plan.Next != nil {
+		*state = *d.Plan.Next
+		d = decide(nil)
+	}
+	m.carryOut(w, d)
+	if d = decide(nil); !d.Confirm {
+		return
+	}
+	m.carryOut(w, decide(m.list(w.pods, m.listed(w.pods, w.pods))))
+}
+
+// carryOut does what a decision says.
+func (m *model) carryOut(w *world, d heart.Decision) {
+	do := func(what do, name string, slot int) {
+		i := m.find(w.pods, name)
+		w.wrote[i]++
+		o := w.pods[i]
+		if what == take {
+			o.slot = int8(slot) //nolint:gosec // a slot below 3
+		}
+		m.apply(w, write{do: what, pod: uint8(i), generation: o.generation, test: o.bytes, bytes: w.wrote[i], slot: o.slot}) //nolint:gosec // as above
+	}
+	for _, t := range d.Take {
+		do(take, t.Pod, t.ID)
+	}
+	for _, b := range d.Begin {
+		if b.Gated {
+			do(begin, b.Pod, b.ID)
+		} else {
+			do(beginAgain, b.Pod, b.ID)
+		}
+	}
+	if m.without != noRetreat {
+		for _, name := range d.Withdraw {
+			do(withdraw, name, 0)
+		}
+	}
+	if m.without != noRemoval {
+		for _, r := range d.Remove {
+			w.pods[m.find(w.pods, r.Pod)].term = true
+		}
+	}
+}
+
+// peerRests has the peer do what it does until it rests.
+func (m *model) peerRests(w *world, state assignment.State, count int) {
+	const most = 20
+	i := m.pods - 1
+	wish := duty.Wish{Propose: receipt.Nothing(), WaitAgain: true, Show: true}
+	if id, has := state.Slots.Of(m.name(i, w.pods[i])); has && id < count {
+		wish = duty.Wish{Propose: receipt.Share{ID: id}, Show: true}
+	}
+	wish.Give = int(w.peer.tenure.slot) >= count
+	w.peer.alive = true
+	for range most {
+		p := &w.peer
+		a := peerStep(p.tenure, wish)
+		switch {
+		case p.tenure.stopping:
+			m.stop(w)
+		case a.do == duty.Rest:
+			return
+		case a.do == duty.List && p.tenure.doubts && p.tenure.listed:
+			p.note(duty.Tenure.Sure)
+		default:
+			w.wrote[i] = min(w.wrote[i], m.writes-1)
+			edges := m.peerDoes(*w, a)
+			*w = edges[0].to
+		}
+	}
+}
+
+// wrong says what is wrong with a world at rest.
+func (m *model) wrong(w *world, count int) string {
+	if m.two(w) {
+		return "two run under one id for good"
+	}
+	held, above, waiting := 0, 0, 0
+	for i := range m.pods {
+		id := m.works(w, i)
+		if !m.central(i) {
+			id = w.peer.tenure.working // an earlier process may have left that
+		}
+		switch {
+		case id != nobody && int(id) < count:
+			held++
+		case id != nobody:
+			above++
+		case w.pods[i].gated && !w.pods[i].foreign, !m.central(i):
+			waiting++
+		}
+	}
+	free := count - held
+	if free > 0 && waiting > 0 {
+		return fmt.Sprintf("%d pods wait although %d ids are free", waiting, free)
+	}
+	if free > 0 && above > 0 && m.deployment && m.pods <= count {
+		return "a pod keeps an id above the count although a lower one is free"
+	}
+	return ""
+}
