@@ -10,8 +10,8 @@ import (
 
 // tenure is a duty.Tenure without partitions and strict mode, in a form that can be the key of a map.
 type tenure struct {
-	known, renewed, listed, unsure, stopping, doubts, taken bool
-	state, slot, working, keep                              int8
+	known, renewed, listed, unbroken, stopping, off, doubts, taken, late bool
+	state, slot, working                                                 int8
 }
 
 // peer is the process of a pod that takes for itself.
@@ -40,16 +40,16 @@ func share(id int8) receipt.Share { return receipt.Share{ID: int(id)} }
 func (t tenure) shipped() duty.Tenure {
 	return duty.Tenure{
 		Known: t.known, Lock: duty.Lock{State: receipt.State(t.state), Share: share(t.slot)}, Renewed: t.renewed, Listed: t.listed,
-		Others: duty.Others{Slot: t.taken}, Working: share(t.working), Unsure: t.unsure, Stopping: t.stopping, Keep: share(t.keep), Doubts: t.doubts,
-		Lease: receipt.Nothing(),
+		Others: duty.Others{Slot: t.taken}, Unbroken: t.unbroken, Working: share(t.working), Doubts: t.doubts, Late: t.late,
+		Stopping: duty.Part{All: t.stopping}, CalledOff: duty.Part{All: t.off}, Lease: receipt.Nothing(),
 	}
 }
 
 //nolint:gosec // ids below 3
 func tenureOf(t duty.Tenure) tenure {
 	return tenure{
-		known: t.Known, renewed: t.Renewed, listed: t.Listed, unsure: t.Unsure, stopping: t.Stopping, doubts: t.Doubts, taken: t.Others.Slot,
-		state: int8(t.Lock.State), slot: int8(t.Lock.Share.ID), working: int8(t.Working.ID), keep: int8(t.Keep.ID),
+		known: t.Known, renewed: t.Renewed, listed: t.Listed, unbroken: t.Unbroken, stopping: t.Stopping.All, off: t.CalledOff.All, doubts: t.Doubts,
+		taken: t.Others.Slot, late: t.Late, state: int8(t.Lock.State), slot: int8(t.Lock.Share.ID), working: int8(t.Working.ID),
 	}
 }
 
@@ -59,8 +59,11 @@ func (p *peer) note(change func(duty.Tenure) duty.Tenure) {
 }
 
 func (m *model) freshPeer() peer {
-	return peer{alive: m.peer, tenure: tenureOf(duty.Start(false)), work: nobody}
+	return peer{alive: m.peer, tenure: peerThatStarts(nobody), work: nobody}
 }
+
+// peerThatStarts is the tenure of a process that finds out under which id an earlier process may have left work.
+func peerThatStarts(left int8) tenure { return tenureOf(duty.Start(false, share(left))) }
 
 // may returns all that the peer may do next, whatever is wanted of it.
 func (m *model) may(t tenure) []action {
@@ -116,13 +119,17 @@ func (m *model) nextOfPeer(w world) (out []edge) {
 	}
 	if w.crashes > 0 {
 		add("loses its process", func(to *world) {
-			fresh := m.freshPeer()
 			to.crashes--
-			to.peer.alive, to.peer.tenure, to.peer.bytes = false, fresh.tenure, 0
+			to.peer.alive, to.peer.tenure, to.peer.bytes = false, peerThatStarts(to.peer.work), 0
 		})
 	}
 	if p.tenure.stopping {
 		add("hears that its work has stopped", func(to *world) { m.stop(to) })
+	}
+	if p.tenure.off {
+		add("hears that its work goes on", func(to *world) {
+			to.peer.note(func(t duty.Tenure) duty.Tenure { return t.Resumed(duty.Part{All: true}) })
+		})
 	}
 	if p.tenure.doubts {
 		add("has doubted long enough", func(to *world) { to.peer.note(duty.Tenure.Sure) })
@@ -137,10 +144,8 @@ func (m *model) nextOfPeer(w world) (out []edge) {
 }
 
 func (*model) stop(w *world) {
-	if w.peer.work != w.peer.tenure.keep {
-		w.peer.work = nobody
-	}
-	w.peer.note(duty.Tenure.Stopped)
+	w.peer.work = nobody
+	w.peer.note(func(t duty.Tenure) duty.Tenure { return t.Stopped(duty.Part{All: true}) })
 }
 
 // peerDoes returns what may come of an action.
@@ -174,8 +179,8 @@ func (m *model) peerDoes(w world, a peerAction) []edge {
 		p.note(func(t duty.Tenure) duty.Tenure { return t.Told(share(a.share)) })
 		what = "tells its work to stop"
 	case duty.CallOff:
-		p.note(duty.Tenure.Resumed)
-		what = "lets its work go on"
+		p.note(func(t duty.Tenure) duty.Tenure { return t.Recalled(duty.Part{All: true}) })
+		what = "calls the stop off"
 	case duty.Rest, duty.Secure, duty.Survey, duty.ReadOwner, duty.Judge, duty.Plan: // not about locks, or of strict mode
 		return nil
 	}
@@ -191,7 +196,7 @@ func (m *model) peerWrites(w world, a peerAction) []edge {
 	to := w
 	p, o := &to.peer, &to.pods[i]
 	if p.bytes != o.bytes {
-		p.note(duty.Tenure.Lost)
+		p.note(func(t duty.Tenure) duty.Tenure { return t.Failed(true) })
 		return []edge{{what: what + " in vain", to: to}}
 	}
 	to.wrote[i]++
@@ -206,7 +211,7 @@ func (m *model) peerWrites(w world, a peerAction) []edge {
 		to.unanswered--
 		to.wrote[i]++
 		p.late, p.from, p.to, p.toState, p.toSlot = true, p.bytes, to.wrote[i], a.state, a.slot
-		p.note(duty.Tenure.Lost)
+		p.note(func(t duty.Tenure) duty.Tenure { return t.Failed(true) })
 		out = append(out, edge{what: what + " and gets no answer", to: to})
 	}
 	return out
