@@ -163,6 +163,34 @@ func TestAProcessThatAsksTooMuchIsSeen(t *testing.T) {
 	}
 }
 
+// Work may have stopped on a part of what is to stop: from then on only the rest is to be shown.
+func TestAStopThatIsShownLateIsSeen(t *testing.T) {
+	for name, tc := range map[string]struct {
+		left    placement.Set
+		promise string
+	}{
+		"the work on all goes on":         {placement.Set{}, prompt},
+		"that on partition 2 has stopped": {placement.Of(2), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			staged(t, divided(), func(s stage) {
+				a := s.Puppet("a")
+				s.adopt(a)
+				s.work(a, 0, 0)
+				s.locks(a, 0, 0, 1)
+				shares := []identity.Share{{Set: placement.Of(0, 1), Token: 5}}
+				s.publishes(a, identity.StateAssigned, 5, identity.PartitionsOf(4, append(shares, identity.Share{Set: placement.Of(2), Token: 5}), placement.Of(1, 2), 1))
+				s.judge.Asked(a, allocator.Stop{Partitions: placement.Of(1, 2), Number: 1})
+				s.judge.Left(a, 1, tc.left)
+				s.publishes(a, identity.StateAssigned, 5, identity.PartitionsOf(4, shares, placement.Of(1), 1))
+				s.user(assignment.Key, `{"0":"a"}`)
+				s.late(tells + 2*time.Second)
+				s.expect(t, tc.promise)
+			})
+		})
+	}
+}
+
 func TestAReceiptThatKeepsAPartitionIsSeen(t *testing.T) {
 	for name, tc := range map[string]struct {
 		locks   []int
