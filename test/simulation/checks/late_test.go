@@ -191,6 +191,31 @@ func TestAStopThatIsShownLateIsSeen(t *testing.T) {
 	}
 }
 
+func TestAPartitionThatIsIdleIsSeen(t *testing.T) {
+	for name, tc := range map[string]struct {
+		row     string
+		promise string
+	}{
+		"a pod that runs is to have it":       {`{"0":"0-3"}`, prompt},
+		"the id of one that ended is to have": {halves, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			staged(t, divided(), func(s stage) {
+				a, b := s.Puppet("a"), s.Puppet("b")
+				s.adopt(a)
+				s.adopt(b)
+				s.work(a, 0, 0, 1)
+				s.locks(a, 0, 0, 1)
+				s.locks(b, 1)
+				s.row(t, tc.row, a, b)
+				b.Ended = true
+				s.late(takesOver + s.judge.progress.leaseTime() + 2*time.Second)
+				s.expect(t, tc.promise, tc.promise)
+			})
+		})
+	}
+}
+
 func TestAReceiptThatKeepsAPartitionIsSeen(t *testing.T) {
 	for name, tc := range map[string]struct {
 		locks   []int
