@@ -125,13 +125,19 @@ func (g *progress) idle() map[string]time.Duration {
 	return out
 }
 
-// lockedInVain reports whether a pod locks a partition whose program does not run, or that is on its way out.
+// lockedInVain reports whether a pod locks a partition, or is to have it, whose program does not run, or that is on its way out.
 func (g *progress) lockedInVain(k int) bool {
 	return slices.ContainsFunc(g.w.Server.Objects(object.Pods), func(v *server.Version) bool {
 		r, p := g.judge.receipt(v), g.w.LastOf(v)
 		stuck := p == nil || !p.Runs() || !p.Launched || object.Terminating(v.Object) || !world.InWorkload(v.Object)
-		return stuck && !object.Ended(v.Object) && !r.LocksOf(placement.Of(k)).Empty()
+		return stuck && !object.Ended(v.Object) && (!r.LocksOf(placement.Of(k)).Empty() || r.State == receipt.Locks && g.owns(r.Share.ID, k))
 	})
+}
+
+// owns reports whether the row gives a partition to an id.
+func (g *progress) owns(id, k int) bool {
+	row := g.record.State.Row
+	return row != nil && row.Owners[id].Contains(k)
 }
 
 // able reports whether a process runs that can plan for the owner.

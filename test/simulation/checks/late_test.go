@@ -163,6 +163,59 @@ func TestAProcessThatAsksTooMuchIsSeen(t *testing.T) {
 	}
 }
 
+// Work may have stopped on a part of what is to stop: from then on only the rest is to be shown.
+func TestAStopThatIsShownLateIsSeen(t *testing.T) {
+	for name, tc := range map[string]struct {
+		left    placement.Set
+		promise string
+	}{
+		"the work on all goes on":         {placement.Set{}, prompt},
+		"that on partition 2 has stopped": {placement.Of(2), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			staged(t, divided(), func(s stage) {
+				a := s.Puppet("a")
+				s.adopt(a)
+				s.work(a, 0, 0)
+				s.locks(a, 0, 0, 1)
+				shares := []identity.Share{{Set: placement.Of(0, 1), Token: 5}}
+				s.publishes(a, identity.StateAssigned, 5, identity.PartitionsOf(4, append(shares, identity.Share{Set: placement.Of(2), Token: 5}), placement.Of(1, 2), 1))
+				s.judge.Asked(a, allocator.Stop{Partitions: placement.Of(1, 2), Number: 1})
+				s.judge.Left(a, 1, tc.left)
+				s.publishes(a, identity.StateAssigned, 5, identity.PartitionsOf(4, shares, placement.Of(1), 1))
+				s.user(assignment.Key, `{"0":"a"}`)
+				s.late(tells + 2*time.Second)
+				s.expect(t, tc.promise)
+			})
+		})
+	}
+}
+
+func TestAPartitionThatIsIdleIsSeen(t *testing.T) {
+	for name, tc := range map[string]struct {
+		row     string
+		promise string
+	}{
+		"a pod that runs is to have it":       {`{"0":"0-3"}`, prompt},
+		"the id of one that ended is to have": {halves, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			staged(t, divided(), func(s stage) {
+				a, b := s.Puppet("a"), s.Puppet("b")
+				s.adopt(a)
+				s.adopt(b)
+				s.work(a, 0, 0, 1)
+				s.locks(a, 0, 0, 1)
+				s.locks(b, 1)
+				s.row(t, tc.row, a, b)
+				b.Ended = true
+				s.late(takesOver + s.judge.progress.leaseTime() + 2*time.Second)
+				s.expect(t, tc.promise, tc.promise)
+			})
+		})
+	}
+}
+
 func TestAReceiptThatKeepsAPartitionIsSeen(t *testing.T) {
 	for name, tc := range map[string]struct {
 		locks   []int

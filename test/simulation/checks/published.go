@@ -64,9 +64,18 @@ func (j *Judge) Asked(p *world.Process, stop allocator.Stop) {
 	}
 }
 
+// Left is told of partitions on which the work has stopped before its stop ended.
+func (j *Judge) Left(p *world.Process, number int, set placement.Set) {
+	for i, s := range j.says.stops[p] {
+		if s.Number == number {
+			j.says.stops[p][i].Partitions = s.Partitions.Minus(set)
+		}
+	}
+}
+
 // Answered is told of the end of a stop.
 func (j *Judge) Answered(p *world.Process, stop allocator.Stop) {
-	j.says.stops[p] = slices.DeleteFunc(j.says.stops[p], func(s allocator.Stop) bool { return s.Number == stop.Number && s.Partitions.Equal(stop.Partitions) })
+	j.says.stops[p] = slices.DeleteFunc(j.says.stops[p], func(s allocator.Stop) bool { return s.Number == stop.Number })
 }
 
 // stopping returns the partitions on which a process has asked its work to stop.

@@ -181,16 +181,24 @@ func (p Profile) Fence(template int) time.Duration {
 // lead is how long before fence-after a command stops its work, as it does by default. A linked program has ten seconds after it.
 func (p Profile) lead() time.Duration {
 	if p.Command {
-		return p.FenceAfter / 3
+		return p.shortest() / 3
 	}
 	return 0
+}
+
+// shortest is the fence-after of those strict pods that have the shortest one.
+func (p Profile) shortest() time.Duration {
+	if p.Mixed && p.FenceOther > 0 {
+		return min(p.FenceAfter, p.FenceOther)
+	}
+	return p.FenceAfter
 }
 
 // Survives is for how long the API server may give no answer, be it that a connection says nothing, and no strict process loses its id: what
 // docs/outages.md promises, by a clock that is fast, at a server that needs a moment.
 func (p Profile) Survives() time.Duration {
 	const moment = 500 * time.Millisecond
-	f := p.FenceAfter
+	f := p.shortest()
 	again := min(max(f/60, 200*time.Millisecond), 10*time.Second)
 	ping := min(max(f/30, 500*time.Millisecond), 5*time.Second)
 	return (f-p.lead())*97/100 - f/12 - again - ping - moment
@@ -198,7 +206,7 @@ func (p Profile) Survives() time.Duration {
 
 // SurvivesSlow is how long each answer may take.
 func (p Profile) SurvivesSlow() time.Duration {
-	return min((p.FenceAfter-p.lead())*45/100, 14*time.Second)
+	return min((p.shortest()-p.lead())*45/100, 14*time.Second)
 }
 
 // Strict reports whether all processes are in strict mode.

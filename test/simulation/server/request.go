@@ -27,6 +27,9 @@ func (r *Request) Writes() bool {
 	return r.Verb == VerbPatch || r.Resource == object.Leases && slices.Contains([]string{VerbCreate, VerbUpdate, VerbDelete}, r.Verb)
 }
 
+// GoesOn reports whether the request is for a later page of a list.
+func (r *Request) GoesOn() bool { return r.query.Get("continue") != "" }
+
 // Client is who makes requests.
 type Client interface {
 	// String tells clients apart.

@@ -101,7 +101,7 @@ func (p *Process) awaitLeft(ctx context.Context, stop allocator.Stop) error {
 			gone := stop.Partitions.Minus(placement.Of(slices.Sorted(maps.Keys(p.beside.works))...))
 			done = gone.Equal(stop.Partitions) || p.Dead
 			if !done && !gone.Empty() && ctx.Err() == nil {
-				stop.Stopped(gone)
+				p.saysLeft(&stop, gone)
 			}
 		})
 		if done {

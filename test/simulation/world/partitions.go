@@ -145,7 +145,7 @@ func (p *Process) stopAsMember(ctx context.Context, stop allocator.Stop) error {
 			long = 0 // the work asks before each step
 		}
 	})
-	if long > 0 && !stop.All && !p.leaveOne(ctx, stop, long/2) || long > 0 && !pause(ctx.Done(), long) {
+	if long > 0 && !stop.All && !p.leaveOne(ctx, &stop, long/2) || long > 0 && !pause(ctx.Done(), long) {
 		return ctx.Err()
 	}
 	p.Thawed()
@@ -163,21 +163,19 @@ func (p *Process) stopAsMember(ctx context.Context, stop allocator.Stop) error {
 
 // leaveOne ends the work on one of the partitions after a while, and says so: others have that one while the work on the rest goes on. It returns false
 // if the stop is called off.
-func (p *Process) leaveOne(ctx context.Context, stop allocator.Stop, after time.Duration) bool {
+func (p *Process) leaveOne(ctx context.Context, stop *allocator.Stop, after time.Duration) bool {
 	if !pause(ctx.Done(), after) {
 		return false
 	}
 	p.Thawed()
-	var left placement.Set
 	p.w.Alone(func() {
 		for k := range stop.Partitions.All() {
-			if ctx.Err() == nil && left.Empty() {
-				left = placement.Of(k)
-				p.leave(left)
+			if ctx.Err() == nil {
+				p.leaveOf(stop, placement.Of(k))
 			}
+			return
 		}
 	})
-	stop.Stopped(left)
 	return ctx.Err() == nil
 }
 

@@ -320,11 +320,11 @@ func (p *Process) finished(err error) {
 	p.Ended = true
 	p.GoOn() // it may have been suspended at this moment
 	p.working = nil
+	if p.Dead {
+		return // its work ended when it was killed, and the next process of the pod may have begun
+	}
 	if p.beside != nil && p.FenceAfter > 0 {
 		p.beside.set(nil)
-	}
-	if p.Dead {
-		return
 	}
 	why := ""
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/identity"
+	"github.com/idalloc/idalloc/pkg/placement"
 	"github.com/idalloc/idalloc/test/simulation/dice"
 	"github.com/idalloc/idalloc/test/simulation/object"
 	"github.com/idalloc/idalloc/test/simulation/profile"
@@ -75,8 +76,9 @@ type Witness interface {
 	HandOn(before, next *Process)
 	// Told is told of every identity that a process publishes.
 	Told(p *Process, id identity.Identity)
-	// Asked is told of every stop that a process asks its work for, and Answered of its end.
+	// Asked is told of every stop that a process asks its work for, Left of partitions of it on which the work has stopped, and Answered of its end.
 	Asked(p *Process, stop allocator.Stop)
+	Left(p *Process, number int, set placement.Set)
 	Answered(p *Process, stop allocator.Stop)
 	// Excuse notes that somebody did something for which pods may have to move.
 	Excuse()
