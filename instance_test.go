@@ -24,8 +24,8 @@ func clusterOf(t *testing.T) *cluster {
 
 func TestStartSaysWhatIsWrong(t *testing.T) {
 	c := clusterOf(t)
-	c.put(object.Pods, "lonely", object.Object{"status": object.Object{"phase": "Running"}})
-	c.put(object.Pods, "assigned", object.Object{"status": object.Object{"phase": "Running"}}, func(meta object.Object) {
+	c.put(object.Pods, "lonely", running())
+	c.put(object.Pods, "assigned", running(), func(meta object.Object) {
 		meta["labels"] = object.Object{"idalloc.dev/assign": "controller"}
 	})
 	t.Setenv("POD_NAME", "")

@@ -39,10 +39,13 @@ type cluster struct {
 	vanished bool
 }
 
+// running is what a pod has that runs.
+func running() object.Object { return object.Object{"status": object.Object{"phase": "Running"}} }
+
 func newCluster() *cluster {
 	c := &cluster{api: server.NewStandalone(), changed: make(chan struct{})}
 	c.put(object.ReplicaSets, "worker", object.Object{"spec": replicas("worker", 3)})
-	c.put(object.Pods, worker0, object.Object{"status": object.Object{"phase": "Running"}}, controlledBy("ReplicaSet", "worker"))
+	c.put(object.Pods, worker0, running(), controlledBy("ReplicaSet", "worker"))
 	ctx, end := context.WithCancel(context.Background())
 	c.end, c.ended = end, ctx.Done()
 	proxy := &httputil.ReverseProxy{Transport: c.api, Rewrite: func(*httputil.ProxyRequest) {}}
@@ -198,7 +201,7 @@ func (c *cluster) roll() {
 				meta["labels"] = object.Object{"app": "site", receipt.IDLabel: "0", receipt.OwnerLabel: assignment.OwnerLabelValue(owner)}
 			}
 		}
-		c.put(object.Pods, name, object.Object{"status": object.Object{"phase": "Running"}},
+		c.put(object.Pods, name, running(),
 			label, locked, controlledBy("ReplicaSet", name), annotated(map[string]string{receipt.Key: r.Encode()}))
 	}
 }
@@ -217,7 +220,7 @@ func annotated(with map[string]string) func(meta object.Object) {
 // replace puts another pod of the same name into the place of worker-0.
 func (c *cluster) replace() {
 	c.do(func(in *server.Server) { in.Remove(in.Get(object.Pods, worker0)) })
-	c.put(object.Pods, worker0, object.Object{"status": object.Object{"phase": "Running"}}, controlledBy("ReplicaSet", "worker"),
+	c.put(object.Pods, worker0, running(), controlledBy("ReplicaSet", "worker"),
 		func(meta object.Object) { meta["uid"] = "another" })
 }
 

@@ -249,7 +249,7 @@ type late struct{ error }
 func (l late) Unwrap() error { return l.error }
 
 // Is reports whether the error counts as target.
-func (l late) Is(target error) bool { return target == allocator.ErrNoSlot } //nolint:errorlint // it is a sentinel
+func (l late) Is(target error) bool { return target == allocator.ErrNoSlot }
 
 // noSlotIfLate adds allocator.ErrNoSlot to an error that the timeout caused, whatever it interrupted.
 func noSlotIfLate(err error) error {

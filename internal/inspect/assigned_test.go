@@ -10,10 +10,10 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-// asks adds a pod that waits for an id of the controller.
-func (n snapshot) asks(name string) {
-	n.add(name)
-	n.edit(name, func(p *pod) { p.byController, p.gated, p.phase = true, true, "Pending" })
+// asks adds pod z, which waits for an id of the controller.
+func (n snapshot) asks() {
+	n.add("z")
+	n.edit("z", func(p *pod) { p.byController, p.gated, p.phase = true, true, "Pending" })
 }
 
 // blocks has the Deployment wait for new pods before it ends old ones, which are of the revision old and have their ids from the controller.
@@ -23,29 +23,29 @@ func (n *snapshot) blocks() {
 	for name := range n.pods {
 		n.edit(name, func(p *pod) { p.byController, p.given, p.revision, p.controller = true, "0", "old", "worker-old" })
 	}
-	n.asks("z")
+	n.asks()
 }
 
 func TestWhatVerifyFindsAboutPodsOfTheController(t *testing.T) {
 	checkAll(t, map[string]checked{
-		"a pod waits, and all ids are held": {change: func(n *snapshot) { n.asks("z") }},
+		"a pod waits, and all ids are held": {change: func(n *snapshot) { n.asks() }},
 		"a pod waits, and an id is free": {
-			change: func(n *snapshot) { n.free(1); n.asks("z") },
+			change: func(n *snapshot) { n.free(1); n.asks() },
 			want:   []brief{{Unheld, 1, "z"}}, says: []string{"waits for one behind its scheduling gate", "`kubectl idalloc check`"},
 		},
 		"a pod has another gate, too": {change: func(n *snapshot) {
 			n.free(1)
-			n.asks("z")
+			n.asks()
 			n.edit("z", func(p *pod) { p.gates = []string{"example.com/quota"} })
 		}},
 		"a pod runs without an id": {
-			change: func(n *snapshot) { n.asks("z"); n.edit("z", func(p *pod) { p.gated = false }) },
+			change: func(n *snapshot) { n.asks(); n.edit("z", func(p *pod) { p.gated = false }) },
 			want:   []brief{{Ungated, -1, "z"}}, says: []string{"its program runs without an id", "kubectl delete pod z -n shop"},
 		},
 		"a pod was proposed an id long ago": {
 			change: func(n *snapshot) {
 				n.free(1)
-				n.asks("z")
+				n.asks()
 				n.name(1, "z")
 				n.written, n.now = time.Unix(1, 0), time.Unix(100, 0)
 			},
@@ -61,7 +61,7 @@ func TestWhatVerifyFindsAboutPodsOfTheController(t *testing.T) {
 
 func TestWhatAPodOfTheControllerWaitsFor(t *testing.T) {
 	n := settledPods(2)
-	n.asks("z")
+	n.asks()
 	if text := n.explain("z", nil).Text(); !strings.Contains(text, "behind the scheduling gate idalloc.dev/id") || strings.Contains(text, "has written nothing on the pod") {
 		t.Error(text)
 	}

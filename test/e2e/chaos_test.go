@@ -165,7 +165,7 @@ func (c *chaos) add(ctx context.Context, label string, e example, changes ...cha
 	v.probes, err = c.history.Workload(label)
 	Expect(err).NotTo(HaveOccurred())
 	for i, volume := range v.manifest.deployment.Spec.Template.Spec.Volumes {
-		if volume.Name == "probe" {
+		if volume.Name == probeVolume {
 			v.manifest.deployment.Spec.Template.Spec.Volumes[i].HostPath.Path = v.probes
 		}
 	}

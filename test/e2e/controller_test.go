@@ -72,11 +72,10 @@ func controllerByManifests(ctx context.Context) {
 	manifests, err := w.kubectl(ctx, "kustomize", controllerFolder)
 	Expect(err).NotTo(HaveOccurred())
 	manifests = strings.ReplaceAll(manifests, "image: ghcr.io/idalloc/idalloc-controller:v0.1.0", "image: "+controller+"\n        imagePullPolicy: Never")
-	cleanUp := func(ctx SpecContext) {
+	DeferCleanup(func(ctx SpecContext) { //nolint:contextcheck // a cleanup has a context of its own
 		Expect(w.kubectl(ctx, "delete", "-k", assignFolder, "--ignore-not-found")).Error().NotTo(HaveOccurred())
 		Expect(w.kubectlIn(ctx, manifests, "delete", "--ignore-not-found", "-f", "-")).Error().NotTo(HaveOccurred())
-	}
-	DeferCleanup(cleanUp, NodeTimeout(patience)) //nolint:contextcheck // a cleanup has a context of its own
+	}, NodeTimeout(patience))
 	Expect(w.kubectl(ctx, "apply", "-k", assignFolder)).Error().NotTo(HaveOccurred())
 	Expect(w.kubectlIn(ctx, manifests, "apply", "-f", "-")).Error().NotTo(HaveOccurred())
 	Expect(w.kubectl(ctx, "rollout", "status", "deployment/idalloc-controller", "--timeout=2m")).Error().NotTo(HaveOccurred())

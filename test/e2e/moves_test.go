@@ -78,7 +78,7 @@ var _ = Describe("Two Deployments with one selector", func() {
 		other.probes = probeDirectory()
 		d := other.twin()
 		volumes := d.Spec.Template.Spec.Volumes
-		volumes[slices.IndexFunc(volumes, func(v corev1.Volume) bool { return v.Name == "probe" })].HostPath.Path = other.probes
+		volumes[slices.IndexFunc(volumes, func(v corev1.Volume) bool { return v.Name == probeVolume })].HostPath.Path = other.probes
 		w.create(ctx, d)
 		other.worksFor(ctx, "Deployment/"+twin)
 		w.worksFor(ctx, "Deployment/"+name)

@@ -22,6 +22,8 @@ const (
 	// program is the worker in its image.
 	program   = "/worker"
 	probePath = "/probe"
+	// probeVolume is where the programs write their logs.
+	probeVolume = "probe"
 )
 
 // example is a folder of config/examples.
@@ -130,8 +132,8 @@ func (w *workload) adapt() {
 		worker.Args = []string{program, "env"}
 	}
 	worker.Env = append(worker.Env, corev1.EnvVar{Name: "PROBE_DIR", Value: probePath})
-	worker.VolumeMounts = append(worker.VolumeMounts, corev1.VolumeMount{Name: "probe", MountPath: probePath})
-	pod.Volumes = append(pod.Volumes, corev1.Volume{Name: "probe", VolumeSource: corev1.VolumeSource{
+	worker.VolumeMounts = append(worker.VolumeMounts, corev1.VolumeMount{Name: probeVolume, MountPath: probePath})
+	pod.Volumes = append(pod.Volumes, corev1.Volume{Name: probeVolume, VolumeSource: corev1.VolumeSource{
 		HostPath: &corev1.HostPathVolumeSource{Path: w.probes, Type: new(corev1.HostPathDirectory)},
 	}})
 }

@@ -36,7 +36,7 @@ func run(args []string) error {
 	case "print":
 		return printFiles(os.Stdout, directory())
 	case "variable":
-		_, err := fmt.Println(os.Getenv(args[len(args)-1]))
+		_, err := fmt.Fprintln(os.Stdout, os.Getenv(args[len(args)-1]))
 		return err
 	case "crash":
 		return crashContainer()

@@ -56,11 +56,10 @@ func (s *Store) Begin(
 
 // Publish sets the annotations of a pod that has begun, if it has this receipt still. Errors: as of SwapLock.
 func (s *Store) Publish(ctx context.Context, pod *metav1.PartialObjectMetadata, text string, set map[string]string) (*metav1.PartialObjectMetadata, error) {
-	ops := []operation{test("/metadata/uid", pod.UID), test(pointer("metadata", annotationsField, receipt.Key), text)}
-	for _, key := range []string{CountKey, IdentityKey} {
-		ops = append(ops, add(pointer("metadata", annotationsField, key), set[key]))
-	}
-	return s.patchPod(ctx, pod, ops)
+	return s.patchPod(ctx, pod, []operation{
+		test("/metadata/uid", pod.UID), test(pointer("metadata", annotationsField, receipt.Key), text),
+		add(pointer("metadata", annotationsField, CountKey), set[CountKey]), add(pointer("metadata", annotationsField, IdentityKey), set[IdentityKey]),
+	})
 }
 
 func (s *Store) patchPod(ctx context.Context, pod *metav1.PartialObjectMetadata, ops []operation) (*metav1.PartialObjectMetadata, error) {

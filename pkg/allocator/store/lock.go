@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -113,17 +112,17 @@ type Receipt struct {
 func (r Receipt) Overdue(now time.Time) bool { return r.Deadline != nil && !r.Deadline.After(now) }
 
 // Receipts lists the receipts of the owner's live pods that lock something, by a consistent read: those for slot id, or all if id is
-// receipt.NoID. It finds them by their labels. What pods lock of the former owners ("Kind/name") is among them. It asks for one page, because an API server answers that from its cache, and for several only
-// if that one is larger than 8 MiB. Errors: *ForbiddenError, or another error that Temporary judges.
+// receipt.NoID. It finds them by their labels. What pods lock of the former owners ("Kind/name") is among them. It asks for one page, because an
+// API server answers that from its cache, and for several only if that one is larger than 8 MiB. Errors: *ForbiddenError, or another error that Temporary judges.
 func (s *Store) Receipts(ctx context.Context, ref Ref, id int, former ...string) ([]Receipt, error) {
 	var out []Receipt
 	selector := receipt.OwnerLabel + "=" + assignment.OwnerLabelValue(ref.String())
 	if len(former) > 0 {
-		owners := []string{assignment.OwnerLabelValue(ref.String())}
+		selector = receipt.OwnerLabel + " in (" + assignment.OwnerLabelValue(ref.String())
 		for _, owner := range former {
-			owners = append(owners, assignment.OwnerLabelValue(owner))
+			selector += "," + assignment.OwnerLabelValue(owner)
 		}
-		selector = receipt.OwnerLabel + " in (" + strings.Join(owners, ",") + ")"
+		selector += ")"
 	}
 	if id != receipt.NoID {
 		selector += "," + receipt.IDLabel + "=" + strconv.Itoa(id)

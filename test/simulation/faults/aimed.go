@@ -246,7 +246,7 @@ func propose(w *world.World, id int, but string, d *dice.Dice) {
 		delete(slots, had)
 	}
 	slots[id] = name
-	w.ChangeOwner(server.Writer{Manager: "kubectl-edit"}, func(o object.Object) { object.SetText(o, "annotations", assignment.Key, slots.Encode()) })
+	w.ChangeOwner(server.Writer{Manager: byHand}, func(o object.Object) { object.SetText(o, "annotations", assignment.Key, slots.Encode()) })
 }
 
 // lateLock has a write of a receipt be late, and kills its process or lets it go on without an answer. The write arrives when a process of the

@@ -36,7 +36,7 @@ func loseLease(w *world.World, f Fault, d *dice.Dice) {
 		return
 	}
 	v := dice.Pick(d, all)
-	switch by := (server.Writer{Manager: "kubectl-edit"}); d.Below(3) {
+	switch by := (server.Writer{Manager: byHand}); d.Below(3) {
 	case 0:
 		w.Server.Remove(v)
 	case 1:

@@ -21,7 +21,7 @@ func foreignWrite(how func(o object.Object, d *dice.Dice)) func(*world.World, Fa
 		if d.Chance(0.5) {
 			w.After(d.Tail(100*time.Millisecond), func() { sweep(w, f, d) })
 		}
-		w.ChangeOwner(server.Writer{Manager: "kubectl-edit"}, func(o object.Object) { how(o, d) })
+		w.ChangeOwner(server.Writer{Manager: byHand}, func(o object.Object) { how(o, d) })
 	}
 }
 

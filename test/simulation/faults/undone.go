@@ -12,6 +12,9 @@ import (
 	"github.com/idalloc/idalloc/test/simulation/world"
 )
 
+// byHand is the field manager of a person who edits an object.
+const byHand = "kubectl-edit"
+
 // undoing has somebody undo each write of idalloc on the owner for a while: of all its keys, or of one.
 func undoing(w *world.World, f Fault, d *dice.Dice) {
 	w.Undoes = dice.Pick(d, [][]string{assignment.Keys(), {assignment.Key}, {assignment.HandoverKey}, {assignment.HandoverKey}, {assignment.PartitionOwnersKey}})
@@ -61,7 +64,7 @@ func Forge(w *world.World, d *dice.Dice) {
 			}
 		}
 	}
-	w.ChangeOwner(server.Writer{Manager: "kubectl-edit"}, func(o object.Object) { object.SetText(o, "annotations", assignment.HandoverKey, request.Encode()) })
+	w.ChangeOwner(server.Writer{Manager: byHand}, func(o object.Object) { object.SetText(o, "annotations", assignment.HandoverKey, request.Encode()) })
 }
 
 // forgeRow says that there are no partitions, or other ones, or that they are others'.
@@ -77,7 +80,7 @@ func forgeRow(w *world.World, row *assignment.Row, d *dice.Dice) {
 			row.Owners[a], row.Owners[b] = row.Owners[b], row.Owners[a]
 		}
 	}
-	w.ChangeOwner(server.Writer{Manager: "kubectl-edit"}, func(o object.Object) { object.SetText(o, "annotations", assignment.PartitionOwnersKey, row.Encode()) })
+	w.ChangeOwner(server.Writer{Manager: byHand}, func(o object.Object) { object.SetText(o, "annotations", assignment.PartitionOwnersKey, row.Encode()) })
 }
 
 // ForgeQuietly forges what is to stop no work of a settled workload: a row without partitions, and requests of pods that need no slot, that have
@@ -90,7 +93,7 @@ func ForgeQuietly(w *world.World, d *dice.Dice) {
 	w.Step("forge")
 	if row := world.Read(v).State.Row; row != nil {
 		row.Count = 0
-		w.ChangeOwner(server.Writer{Manager: "kubectl-edit"}, func(o object.Object) { object.SetText(o, "annotations", assignment.PartitionOwnersKey, row.Encode()) })
+		w.ChangeOwner(server.Writer{Manager: byHand}, func(o object.Object) { object.SetText(o, "annotations", assignment.PartitionOwnersKey, row.Encode()) })
 	}
 	failed := failedPod(w)
 	w.After(d.Span(0, 30*time.Second), func() {
@@ -102,7 +105,7 @@ func ForgeQuietly(w *world.World, d *dice.Dice) {
 				request[id] = asks
 			}
 		}
-		w.ChangeOwner(server.Writer{Manager: "kubectl-edit"}, func(o object.Object) { object.SetText(o, "annotations", assignment.HandoverKey, request.Encode()) })
+		w.ChangeOwner(server.Writer{Manager: byHand}, func(o object.Object) { object.SetText(o, "annotations", assignment.HandoverKey, request.Encode()) })
 	})
 }
 
