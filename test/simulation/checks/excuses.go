@@ -31,14 +31,17 @@ func (j *Judge) unleased(p *world.Process) bool {
 	return gone && j.leaseless[p.UID]
 }
 
-// noteLease takes in who changes a Lease. What somebody else makes of it counts until its holder has written it again.
+// noteLease takes in who changes a Lease. What somebody else makes of it, or admission, counts until its holder has written it again.
 func (j *Judge) noteLease(v *server.Version) {
 	if v.Kind.Resource != object.Leases {
 		return
 	}
-	if v.Exists() && j.w.Serving != nil {
+	switch p := j.w.Serving; {
+	case p != nil && v.Exists() && j.w.Server.MutatesLease != nil: // what admission changes is not what the holder wrote
+		j.leaseless[p.UID] = true
+	case p != nil && v.Exists():
 		delete(j.leaseless, holderOf(v))
-	} else if v.Before.Exists() && j.w.Serving == nil {
+	case p == nil && v.Before.Exists():
 		j.leaseless[holderOf(v.Before)] = true
 	}
 }
