@@ -84,6 +84,9 @@ func (e *enabler) run(ctx context.Context, args []string, out, errs io.Writer) e
 		}
 		plan.Notes = append(plan.Notes, missing)
 	}
+	if shared := shares(ctx, s, ref.Namespace, plan); shared != "" {
+		plan.Notes = append(plan.Notes, shared)
+	}
 	if !e.options.AccountOnly {
 		plan.Notes = append(plan.Notes, cautions(ctx, s, owner)...)
 	}
@@ -101,6 +104,19 @@ func (e *enabler) run(ctx context.Context, args []string, out, errs io.Writer) e
 		done = append(done, applied)
 	}
 	return e.print(out, done)
+}
+
+// shares says which other workloads the account may write already. It says nothing if it may not look.
+func shares(ctx context.Context, s *store.Store, namespace string, plan enable.Plan) string {
+	read := func(resource string) (all []unstructured.Unstructured) {
+		gvr := schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: resource}
+		err := s.EachObject(ctx, gvr, namespace, metav1.ListOptions{}, func(o *unstructured.Unstructured) { all = append(all, *o) })
+		if err != nil {
+			return nil
+		}
+		return all
+	}
+	return enable.Shared(plan.Account, plan.Role, read("rolebindings"), read("roles"))
 }
 
 // cautions says what the user should know before the workload rolls.

@@ -23,6 +23,8 @@ const FieldManager = "kubectl-idalloc"
 type Plan struct {
 	Objects []*unstructured.Unstructured
 	Notes   []string
+	// Account is the service account that gets the Role of this name.
+	Account, Role string
 }
 
 // Options configures For.
@@ -52,7 +54,7 @@ func For(ref store.Ref, whole *unstructured.Unstructured, o Options) (Plan, erro
 		own = ""
 	}
 	account := cmp.Or(own, asked, name)
-	var p Plan
+	p := Plan{Account: account, Role: name}
 	if account == name {
 		p.Objects = append(p.Objects, serviceAccount(ref.Namespace, name))
 	}

@@ -1,0 +1,65 @@
+package enable
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// Shared says of which other workloads an account may write the keys already, by the RoleBindings and Roles of its namespace. It is empty if there
+// are none. role is the name of the Role that the account is to get.
+func Shared(account, role string, bindings, roles []unstructured.Unstructured) string {
+	var others []string
+	for i := range bindings {
+		to, _, _ := unstructured.NestedString(bindings[i].Object, "roleRef", "name")
+		kind, _, _ := unstructured.NestedString(bindings[i].Object, "roleRef", "kind")
+		if to == role || kind != "Role" || !isFor(bindings[i].Object, account) {
+			continue
+		}
+		for j := range roles {
+			if roles[j].GetName() == to {
+				others = append(others, workloads(roles[j].Object)...)
+			}
+		}
+	}
+	if len(others) == 0 {
+		return ""
+	}
+	slices.Sort(others)
+	return fmt.Sprintf("account %s may write idalloc's keys of %s already: from now on whoever copies the token of one workload's pod can disturb the ids of the other; "+
+		"give each workload an account of its own", account, strings.Join(slices.Compact(others), ", "))
+}
+
+// isFor reports whether a binding is about the account.
+func isFor(binding map[string]any, account string) bool {
+	subjects, _, _ := unstructured.NestedSlice(binding, "subjects")
+	return slices.ContainsFunc(subjects, func(s any) bool {
+		m, _ := s.(map[string]any)
+		return m["kind"] == "ServiceAccount" && m["name"] == account
+	})
+}
+
+// workloads returns what a Role that has idalloc's mark permits to patch, as resource/name.
+func workloads(role map[string]any) []string {
+	rules, _, _ := unstructured.NestedSlice(role, "rules")
+	var names []string
+	marked := false
+	for _, r := range rules {
+		m, _ := r.(map[string]any)
+		resources, _, _ := unstructured.NestedStringSlice(m, "resources")
+		verbs, _, _ := unstructured.NestedStringSlice(m, "verbs")
+		marked = marked || slices.Contains(resources, "slots") && slices.Contains(verbs, "allocate")
+		objects, _, _ := unstructured.NestedStringSlice(m, "resourceNames")
+		for _, name := range objects {
+			if slices.Contains(verbs, "patch") && len(resources) > 0 {
+				names = append(names, resources[0]+"/"+name)
+			}
+		}
+	}
+	if !marked {
+		return nil
+	}
+	return names
+}

@@ -1,0 +1,40 @@
+package enable
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+)
+
+func objectOf(t *testing.T, text string) unstructured.Unstructured {
+	t.Helper()
+	var u unstructured.Unstructured
+	if err := yaml.Unmarshal([]byte(text), &u.Object); err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+func TestASecondWorkloadOfOneAccountIsNamed(t *testing.T) {
+	bound := func(account, role string) unstructured.Unstructured {
+		return objectOf(t, "{metadata: {name: b}, roleRef: {kind: Role, name: "+role+"}, subjects: [{kind: ServiceAccount, name: "+account+"}]}")
+	}
+	marked := objectOf(t, `{metadata: {name: other-idalloc}, rules: [{apiGroups: [apps], resources: [deployments], resourceNames: [other], verbs: [get, patch]},
+  {apiGroups: [idalloc.dev], resources: [slots], verbs: [allocate]}]}`)
+	unmarked := objectOf(t, `{metadata: {name: deployer}, rules: [{apiGroups: [apps], resources: [deployments], resourceNames: [other], verbs: [patch]}]}`)
+	roles := []unstructured.Unstructured{marked, unmarked}
+	if says := Shared("shop", "worker-idalloc", []unstructured.Unstructured{bound("shop", "other-idalloc")}, roles); !strings.Contains(says, "deployments/other") {
+		t.Errorf("it says %q", says)
+	}
+	for name, b := range map[string]unstructured.Unstructured{
+		"another account":    bound("else", "other-idalloc"),
+		"a Role for no ids":  bound("shop", "deployer"),
+		"the workload's own": bound("shop", "worker-idalloc"),
+	} {
+		if says := Shared("shop", "worker-idalloc", []unstructured.Unstructured{b}, roles); says != "" {
+			t.Errorf("%s: it says %q", name, says)
+		}
+	}
+}
