@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -118,11 +119,11 @@ func (s *Store) Receipts(ctx context.Context, ref Ref, id int, former ...string)
 	var out []Receipt
 	selector := receipt.OwnerLabel + "=" + assignment.OwnerLabelValue(ref.String())
 	if len(former) > 0 {
-		selector = receipt.OwnerLabel + " in (" + assignment.OwnerLabelValue(ref.String())
-		for _, owner := range former {
-			selector += "," + assignment.OwnerLabelValue(owner)
+		owners := make([]string, 0, len(former)+1)
+		for _, owner := range append(former, ref.String()) {
+			owners = append(owners, assignment.OwnerLabelValue(owner))
 		}
-		selector += ")"
+		selector = receipt.OwnerLabel + " in (" + strings.Join(owners, ",") + ")"
 	}
 	if id != receipt.NoID {
 		selector += "," + receipt.IDLabel + "=" + strconv.Itoa(id)
