@@ -46,7 +46,8 @@ type calls struct {
 func (g *progress) checkPace() {
 	now := g.w.Now()
 	for _, p := range g.w.Running() {
-		seen := slices.Concat(g.calls[p], []calls{{now, p.Calls, p.Proposals}})
+		g.calls[p] = append(g.calls[p], calls{now, p.Calls, p.Proposals})
+		seen := g.calls[p]
 		first, _ := slices.BinarySearchFunc(seen, now-time.Minute, func(c calls, at time.Duration) int { return int(c.at - at) })
 		seen = seen[first:]
 		most := mostAMinute

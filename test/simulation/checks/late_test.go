@@ -178,11 +178,14 @@ func TestAStopThatIsShownLateIsSeen(t *testing.T) {
 				s.adopt(a)
 				s.work(a, 0, 0)
 				s.locks(a, 0, 0, 1)
-				of := func(set ...int) []identity.Share { return []identity.Share{{Set: placement.Of(set...), Token: 5}} }
-				s.publishes(a, identity.StateAssigned, 5, identity.PartitionsOf(4, of(0, 1, 2), placement.Of(1, 2), 1))
+				shows := func(stopping ...int) {
+					shares := []identity.Share{{Set: placement.Of(0, 1, 2), Token: 5}}
+					s.publishes(a, identity.StateAssigned, 5, identity.PartitionsOf(4, shares, placement.Of(stopping...), 1))
+				}
+				shows(1, 2)
 				s.judge.Asked(a, allocator.Stop{Partitions: placement.Of(1, 2), Number: 1})
 				s.judge.Left(a, 1, tc.left)
-				s.publishes(a, identity.StateAssigned, 5, identity.PartitionsOf(4, of(0, 1), placement.Of(1), 1))
+				shows(1)
 				s.user(assignment.Key, `{"0":"a"}`)
 				s.late(tells + 2*time.Second)
 				s.expect(t, tc.promise)

@@ -109,13 +109,13 @@ func (j *Judge) noteWithdrawn(v *server.Version, pod string, lost bool) {
 	}
 }
 
-// actedFor is how long ago the pod began to act under the slot that it acted under last, 0 if that is another one.
+// actedFor is for how long the pod acted under the slot that it acted under last, 0 if that is another one.
 func (j *Judge) actedFor(uid string, slot int) time.Duration {
 	at, acted := j.actedAt[uid]
 	if is, had := j.idOf[uid]; !acted || !had || is.number != slot {
 		return 0
 	}
-	return j.w.Now() - at
+	return j.actedUntil[uid] - at
 }
 
 // receipt is that of a pod for the owner.
