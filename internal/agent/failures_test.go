@@ -73,7 +73,7 @@ func TestWhatCannotBeKeptIsNotShown(t *testing.T) {
 	dir := t.TempDir()
 	b, ends := failing(t, dir)
 	b.publish(held())
-	if err := os.Mkdir(filepath.Join(dir, "..swap-.last-id"), 0o700); err != nil { // where the note would be written first
+	if err := os.MkdirAll(filepath.Join(dir, "..swap-.last-id", "full"), 0o700); err != nil { // where the note would be written first
 		t.Fatal(err)
 	}
 	b.publish(withdrawn(identity.StateDraining))

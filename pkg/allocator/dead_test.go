@@ -41,7 +41,7 @@ func TestTheMapNamesLivePodsOnlyAfterTheLastDeadOneIsGone(t *testing.T) {
 	}{
 		"above the count, as after a scale-down":         {3, map[int]string{3: "d3", 4: "d4", 5: "d5", 6: "d6", 7: "d7"}, false},
 		"below the count, as at the end of a Job":        {8, map[int]string{3: "d3", 5: "d5", 7: "d7"}, false},
-		"above the count, of a workload with partitions": {3, map[int]string{3: "d3", 4: "d4"}, true},
+		"above the count, of a workload with partitions": {3, map[int]string{3: "d3", 4: "d4", 5: "d5", 6: "d6", 7: "d7"}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, 3)
@@ -73,7 +73,7 @@ func TestTheMapNamesLivePodsOnlyAfterTheLastDeadOneIsGone(t *testing.T) {
 			b.await("the map names live pods only", func() bool {
 				return len(assignment.Decode(b.api.Get(apifake.Deployment, apifake.Worker).GetAnnotations()).State.Slots) == 3
 			})
-			if n := len(writes); n != 1 {
+			if n := len(writes); n == 0 || n > 2 { // two pods may plan at the same moment, and one of the two writes is in vain
 				t.Errorf("%d writes take the dead pods out of the map, want one", n)
 			}
 		})

@@ -27,6 +27,10 @@ const (
 	actions = "validationActions"
 	// inject is another, and a folder of config.
 	inject = "inject"
+	// controller is one more, and a folder.
+	controller = "controller"
+	// on is in several of them.
+	on = "enabled"
 )
 
 type values = map[string]any
@@ -114,9 +118,9 @@ func TestTheChartIsWhatConfigHas(t *testing.T) {
 		values  values
 		folders []string
 	}{
-		"as it is":               {"36", nil, []string{"policy", "assign", "controller"}},
-		"without the controller": {"30", values{"controller": values{"enabled": false}}, []string{"policy"}},
-		"with inject.enabled":    {"36", values{inject: values{"enabled": true}}, []string{"policy", "assign", "controller", inject}},
+		"as it is":               {"36", nil, []string{"policy", "assign", controller}},
+		"without the controller": {"30", values{controller: values{on: false}}, []string{"policy"}},
+		"with inject.enabled":    {"36", values{inject: values{on: true}}, []string{"policy", "assign", controller, inject}},
 	} {
 		manifest, err := render(t, tc.minor, tc.values)
 		if err != nil {
@@ -139,19 +143,19 @@ func TestTheChartIsWhatConfigHas(t *testing.T) {
 }
 
 func TestTheSidecarHasTheVersionOfTheChart(t *testing.T) {
-	manifest, err := render(t, "36", values{inject: values{"enabled": true}})
+	manifest, err := render(t, "36", values{inject: values{on: true}})
 	if err != nil || !strings.Contains(manifest, `"'ghcr.io/idalloc/idalloc:v0.1.0'"`) {
 		t.Errorf("%v:\n%s", err, manifest)
 	}
-	if _, err := render(t, "35", values{inject: values{"enabled": true}}); err == nil || !strings.Contains(err.Error(), "inject.enabled needs Kubernetes 1.36") {
+	if _, err := render(t, "35", values{inject: values{on: true}}); err == nil || !strings.Contains(err.Error(), "inject.enabled needs Kubernetes 1.36") {
 		t.Errorf("with an older cluster: %v", err)
 	}
 }
 
 func TestTheControllerHasTheValues(t *testing.T) {
-	manifest, err := render(t, "36", values{"controller": values{
+	manifest, err := render(t, "36", values{controller: values{
 		"image": "registry.example.com/controller:v2", "replicas": 3, "namespace": "prod", "kinds": []any{"rollouts.argoproj.io"}, "priorityClassName": "high",
-		"tolerations": []any{values{"operator": "Exists"}}, "networkPolicy": values{"enabled": true}, "podMonitor": values{"enabled": true}, "prometheusRule": values{"enabled": true},
+		"tolerations": []any{values{"operator": "Exists"}}, "networkPolicy": values{on: true}, "podMonitor": values{on: true}, "prometheusRule": values{on: true},
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -200,7 +204,7 @@ func TestTheValuesHaveASchema(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	manifest, err := render(t, "30", values{actions: []any{"Warn", "Audit"}, "aggregateToAdmin": false, "controller": values{"enabled": false}})
+	manifest, err := render(t, "30", values{actions: []any{"Warn", "Audit"}, "aggregateToAdmin": false, controller: values{on: false}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -60,7 +60,7 @@ func TestTheChartIsInstalledUpgradedAndUninstalled(t *testing.T) {
 
 	upgrade := action.NewUpgrade(config)
 	upgrade.Namespace, upgrade.WaitStrategy = metav1.NamespaceDefault, kube.HookOnlyStrategy
-	if _, err := upgrade.RunWithContext(t.Context(), name, load(t), values{"aggregateToAdmin": false, inject: values{"enabled": true}}); err != nil {
+	if _, err := upgrade.RunWithContext(t.Context(), name, load(t), values{"aggregateToAdmin": false, inject: values{on: true}}); err != nil {
 		t.Fatal(err)
 	}
 	expect(t, client, admissionv1.Deny)

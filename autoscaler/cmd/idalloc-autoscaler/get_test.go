@@ -123,7 +123,7 @@ func TestWhatAServerSaysHasNoEffectOnATerminal(t *testing.T) {
 }
 
 func TestGetSaysWhyThereIsNothingToShow(t *testing.T) {
-	for holder, want := range map[string]string{
+	for holder, want := range map[string]string{ //nolint:gosec // an address that must not be asked
 		"no Lease":           "has led in namespace demo: Lease idalloc-autoscaler-deployment.worker does not exist",
 		"":                   "no autoscaler of Deployment/worker leads now",
 		"my-laptop":          "the leader calls itself my-laptop, which is no pod of namespace demo",
