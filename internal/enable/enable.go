@@ -116,7 +116,7 @@ func role(ref store.Ref, name string, strict bool) *unstructured.Unstructured {
 	}
 	if strict {
 		leases := store.Leases
-		rules = append(rules, rule(leases.Group, leases.Resource, "", "get", "list", "watch", "create", "update"))
+		rules = append(rules, rule(leases.Group, leases.Resource, "", "get", "list", "watch", "create", "update", "delete"))
 	}
 	return object(rbac+"/v1", "Role", ref.Namespace, name, labels(), map[string]any{"rules": rules})
 }

@@ -27,7 +27,7 @@ func permissions(owner store.Ref, strict bool) []permission {
 		all = append(all, permission{"get", "apps", "replicasets", ""})
 	}
 	if strict {
-		for _, verb := range []string{"get", "list", "create", "update"} {
+		for _, verb := range []string{"get", "list", "create", "update", "delete"} {
 			all = append(all, permission{verb, store.Leases.Group, store.Leases.Resource, ""})
 		}
 	}

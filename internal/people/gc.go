@@ -22,7 +22,7 @@ func NewGC(p Program) *cobra.Command {
 		Short: "Free the slots of a workload's dead holders, and say why for each",
 		Long: `Frees the slots of dead holders. A holder is dead when its pod is gone, Succeeded or Failed. A Terminating
 pod is alive. Waiting pods free such slots by themselves. Use gc to see which there are (--dry-run), or when
-no pod is left to free them.`,
+no pod is left to free them. It also deletes Leases that no pod has of slots that the workload does not have.`,
 		Example: "gc deployment/worker -n prod --dry-run",
 	}, func(cmd *cobra.Command, args []string, out *Output, _ logr.Logger) error {
 		s, ref, err := p.connect(args)
@@ -51,6 +51,8 @@ type sweep struct {
 	DryRun    bool     `json:"dryRun,omitempty"`
 	Freed     []victim `json:"freed"`
 	Restored  bool     `json:"restored"`
+	// Leases are the slots above the count whose Leases go.
+	Leases []int `json:"leases,omitempty"`
 }
 
 type victim struct {
@@ -60,7 +62,7 @@ type victim struct {
 }
 
 func sweepOf(ref store.Ref, result gc.Result, dryRun bool) sweep {
-	s := sweep{Owner: ref.String(), Namespace: ref.Namespace, DryRun: dryRun, Freed: []victim{}, Restored: result.Restored}
+	s := sweep{Owner: ref.String(), Namespace: ref.Namespace, DryRun: dryRun, Freed: []victim{}, Restored: result.Restored, Leases: result.Leases}
 	for _, v := range result.Victims {
 		s.Freed = append(s.Freed, victim{v.ID, v.Pod, v.Reason})
 	}
@@ -68,9 +70,9 @@ func sweepOf(ref store.Ref, result gc.Result, dryRun bool) sweep {
 }
 
 func (s sweep) text(w io.Writer) error {
-	done, restored := "freed", "restored the assignment, which somebody else had changed, from the pods' receipts"
+	done, deleted, restored := "freed", "deleted", "restored the assignment, which somebody else had changed, from the pods' receipts"
 	if s.DryRun {
-		done, restored = "would free", "the assignment was changed by somebody else; would restore it from the pods' receipts"
+		done, deleted, restored = "would free", "would delete", "the assignment was changed by somebody else; would restore it from the pods' receipts"
 	}
 	var errs []error
 	say := func(format string, args ...any) {
@@ -83,7 +85,10 @@ func (s sweep) text(w io.Writer) error {
 	if s.Restored {
 		say("%s: %s\n", s.Owner, restored)
 	}
-	if len(s.Freed) == 0 && !s.Restored {
+	for _, id := range s.Leases {
+		say("%s: %s the Lease of slot %d, which it does not have\n", s.Owner, deleted, id)
+	}
+	if len(s.Freed) == 0 && !s.Restored && len(s.Leases) == 0 {
 		say("%s: no dead holders\n", s.Owner)
 	}
 	return errors.Join(errs...)

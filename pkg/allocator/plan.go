@@ -18,6 +18,8 @@ func (a *Allocator) plan(ctx context.Context) error {
 	slow := a.pace.Loaded()
 	busy := !p.extended && p.contenders > 1 && slow > a.pace.Scale(a.view.owner.Count)
 	switch {
+	case a.clears():
+		return a.clear(ctx)
 	case !a.view.fresh && (busy || !a.contact.UpToDate()):
 		return a.readOwner(ctx) // the time that it takes says how busy the server is now
 	case busy:
@@ -94,6 +96,19 @@ func (a *Allocator) decide(ctx context.Context, owner store.Owner) (d proposal.D
 	}
 	a.plans.rollout = proposal.Rollout{Current: own.Current(owner), MaxUnavailable: owner.Rollout.MaxUnavailable, Available: own.Available}
 	return proposal.Plan(a.input(owner, pods, a.plans.rollout)), nil
+}
+
+// clear deletes the Leases that are left of slots that the owner does not have any more. It looks again when the time of the next one is over.
+func (a *Allocator) clear(ctx context.Context) error {
+	left, err := a.lease.Clear(ctx, a.view.owner.Count)
+	a.known.Turn, a.plans.clearAt = time.Time{}, time.Time{}
+	if left > 0 || err != nil {
+		a.plans.clearAt = a.clock.Now().Add(max(left, sweepTime))
+	}
+	if !store.Temporary(err) {
+		return nil // its Role may not permit to delete, and no work ends for that
+	}
+	return err
 }
 
 // inVain takes in a plan that changes nothing.

@@ -59,6 +59,8 @@ type plans struct {
 	// surplus is how many pods more the map names than the owner's status counts. sweepFrom is since when, or since the last plan for it in vain.
 	surplus, sweptInVain int
 	sweepFrom            time.Time
+	// clearAt is when the holder of the lowest id looks for Leases of slots that the owner does not have any more. It is zero if none is left.
+	clearAt time.Time
 	// drops says that a plan is to drop a request for this pod's slot.
 	drops bool
 }
@@ -73,6 +75,9 @@ func (p *plans) heard(a *Allocator, before store.Owner) {
 	p.vacant.See(now, a.clock.Now())
 	if n := surplusNames(now); n != p.surplus {
 		p.surplus, p.sweptInVain, p.sweepFrom = n, 0, a.clock.Now()
+	}
+	if now.Count != before.Count && a.tenure.Strict {
+		p.clearAt = a.clock.Now().Add(sweepTime)
 	}
 	if id, named := now.Record.State.Slots.Of(a.o.Pod); a.blocked.lease.Holder != "" && (!named || id != a.blocked.lease.ID) {
 		a.blocked, a.known.Again = blocked{}, time.Time{} // it is to have another slot, or none

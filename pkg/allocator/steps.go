@@ -206,7 +206,13 @@ func (a *Allocator) begin(share receipt.Share) {
 // secure has the own Lease say what the share has, or lets it go.
 func (a *Allocator) secure(ctx context.Context, share receipt.Share) error {
 	if share.Empty() {
-		if err := a.lease.LetGo(ctx, a.tenure.Lease.ID); err != nil {
+		id := a.tenure.Lease.ID
+		forGood := a.view.ok() && id >= a.view.owner.Count
+		err := a.lease.LetGo(ctx, id, forGood)
+		if forGood && err != nil && !store.Temporary(err) { // its Role may not permit to delete
+			err = a.lease.LetGo(ctx, id, false)
+		}
+		if err != nil {
 			a.tenure = a.tenure.Unsecured(share)
 			return err
 		}

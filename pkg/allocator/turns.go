@@ -62,7 +62,7 @@ func (a *Allocator) holderPlans() bool {
 	case id >= owner.Count: // a condemned pod yields its partitions, and others do not hear of that
 		return owner.Condemned(a.pod) && a.partitionsDue()
 	}
-	if owner.Record.State.Slots[id] != a.o.Pod || a.plans.drops || a.peers.NeighbourGone(a.ref, a.clock.Now()) || a.sweeps() {
+	if owner.Record.State.Slots[id] != a.o.Pod || a.plans.drops || a.peers.NeighbourGone(a.ref, a.clock.Now()) || a.sweeps() || a.clears() {
 		return true
 	}
 	return a.partitionsDue()
@@ -121,7 +121,7 @@ func (a *Allocator) alarms() []time.Time {
 		out = append(out, a.view.sought.Add(awayTime))
 	}
 	if a.tenure.Lock.State == receipt.Locks {
-		return append(out, p.vainUntil, p.vacant.Next(a.view.owner.Wish.FailoverAfter, a.clock.Now()), a.joinsAt(), a.idleAt(), a.sweepsAt(), a.peers.NeighbourEnds(a.ref))
+		return append(out, p.vainUntil, p.vacant.Next(a.view.owner.Wish.FailoverAfter, a.clock.Now()), a.joinsAt(), a.idleAt(), a.sweepsAt(), p.clearAt, a.peers.NeighbourEnds(a.ref))
 	}
 	if p.made {
 		out = append(out, p.unsureAt, p.vainUntil)
@@ -199,3 +199,16 @@ func (a *Allocator) sweepsAt() time.Time {
 }
 
 func (a *Allocator) sweeps() bool { return a.plans.surplus > 0 && !a.clock.Now().Before(a.sweepsAt()) }
+
+// clears reports whether this holder looks for Leases of slots that the owner does not have any more. Only the one of the lowest id does.
+func (a *Allocator) clears() bool {
+	if at := a.plans.clearAt; at.IsZero() || a.clock.Now().Before(at) || a.tenure.Lock.State != receipt.Locks {
+		return false
+	}
+	for id := range a.view.owner.Record.State.Slots {
+		if id < a.tenure.Lock.Share.ID {
+			return false
+		}
+	}
+	return true
+}

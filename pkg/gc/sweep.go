@@ -35,14 +35,24 @@ type Result struct {
 	Restored bool
 	// Wrote says that the sweep changed the owner. It is false after a dry run.
 	Wrote bool
+	// Leases are the slots that the owner does not have and that no pod has, of which the sweep deletes the Leases. They are sorted.
+	Leases []int
 }
 
 // Sweep frees the slots of dead holders. It gives a slot only to a pod that has asked for just that one: the pods give out the
 // others, because they know their own revision. It leaves partitions to them, too. With dryRun it writes nothing.
 //
 // Sweep blocks until it is done. After a conflict, and after a write without an answer, it tries again until the steps of
-// backoff are used up or ctx ends. Errors: those of store.Store's Get and Propose, and those of census.Survey.
+// backoff are used up or ctx ends. Errors: those of store.Store's Get, Propose, EachLease and DeleteLease, and those of census.Survey.
 func Sweep(ctx context.Context, s *store.Store, ref store.Ref, backoff wait.Backoff, dryRun bool) (Result, error) {
+	result, err := sweepMap(ctx, s, ref, backoff, dryRun)
+	if err == nil {
+		result.Leases, err = leases(ctx, s, ref, dryRun)
+	}
+	return result, err
+}
+
+func sweepMap(ctx context.Context, s *store.Store, ref store.Ref, backoff wait.Backoff, dryRun bool) (Result, error) {
 	var lost Result // the result of a write without an answer
 	for {
 		result, err := sweepOnce(ctx, s, ref, dryRun)

@@ -77,7 +77,7 @@ func (w *workload) grantLeases() {
 	})
 	if strict {
 		w.manifest.role.Rules = append(w.manifest.role.Rules, rbacv1.PolicyRule{
-			APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"get", "list", "watch", "create", "update"},
+			APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"get", "list", "watch", "create", "update", "delete"},
 		})
 	}
 }

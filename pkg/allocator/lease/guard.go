@@ -148,7 +148,7 @@ func (g *Guard) Secure(ctx context.Context, share receipt.Share) (blocked store.
 			}
 		}
 	}
-	if err := g.put(ctx, lease.Version, share); err != nil {
+	if err := g.put(ctx, lease, share); err != nil {
 		return blocked, 0, err
 	}
 	if g.end == nil {
@@ -158,8 +158,9 @@ func (g *Guard) Secure(ctx context.Context, share receipt.Share) (blocked store.
 }
 
 // LetGo lets the own Lease of a slot go, so that the next pod need not wait for its end. If a write of it had no answer, that write cannot arrive
-// any more afterwards. Errors: as of store.Store.
-func (g *Guard) LetGo(ctx context.Context, id int) (err error) {
+// any more afterwards. With forGood it deletes the Lease, because no pod is to have the slot. Then a late write may still make it, and it blocks
+// other pods until its time is over. Errors: as of store.Store.
+func (g *Guard) LetGo(ctx context.Context, id int, forGood bool) (err error) {
 	g.endRenewals()
 	g.writing <- struct{}{}
 	defer g.written()
@@ -169,11 +170,16 @@ func (g *Guard) LetGo(ctx context.Context, id int) (err error) {
 			return err
 		}
 	}
-	if own.Holder == g.uid || own.Holder == "" {
-		if _, err = g.o.Store.PutLease(ctx, g.ref, store.Lease{ID: id, Lasts: g.lasts(), Version: own.Version}); err != nil {
-			g.wrote(own.Version, own, 0, err)
-			return err
-		}
+	switch {
+	case own.Holder != g.uid && own.Holder != "", forGood && own.Version == "":
+	case forGood:
+		err = g.o.Store.DeleteLease(ctx, g.ref, own)
+	default:
+		_, err = g.o.Store.PutLease(ctx, g.ref, store.Lease{ID: id, Lasts: g.lasts(), Version: own.Version, UID: own.UID})
+	}
+	if err != nil {
+		g.wrote(own.Version, own, 0, err)
+		return err
 	}
 	g.Forget()
 	return nil
@@ -203,6 +209,28 @@ func (g *Guard) Survey(ctx context.Context, mine receipt.Share) (others duty.Oth
 	return others, by, nil
 }
 
+// Clear deletes the Leases of the slots from this one on, if this pod could take them: no pod has them, or their time is over. It returns how long
+// it is until the time of the next one is over, 0 if none is left. Errors: as of store.Store.
+func (g *Guard) Clear(ctx context.Context, from int) (left time.Duration, err error) {
+	var over []store.Lease
+	again := func() { over, left = nil, 0 }
+	err = g.o.Store.EachLease(ctx, g.ref, again, func(l store.Lease) {
+		switch {
+		case l.ID < from || l.Holder == g.uid:
+		case l.Holder == "" || g.see(l) <= 0:
+			over = append(over, l)
+		case left == 0 || g.see(l) < left:
+			left = g.see(l)
+		}
+	})
+	for _, l := range over {
+		if err == nil {
+			err = g.o.Store.DeleteLease(ctx, g.ref, l)
+		}
+	}
+	return left, err
+}
+
 // see takes in a Lease of another pod. It returns how long it is until its time is over, by this process's own clock.
 func (g *Guard) see(l store.Lease) (left time.Duration) {
 	now := g.boot.BootTime()
@@ -214,14 +242,14 @@ func (g *Guard) see(l store.Lease) (left time.Duration) {
 	return known.since + l.Outlasts() - now
 }
 
-// put writes the own Lease, and starts its time again.
-func (g *Guard) put(ctx context.Context, version string, share receipt.Share) error {
+// put writes the own Lease in place of what is there now, and starts its time again.
+func (g *Guard) put(ctx context.Context, now store.Lease, share receipt.Share) error {
 	sent := g.boot.BootTime()
 	written, err := g.o.Store.PutLease(ctx, g.ref, store.Lease{
-		ID: share.ID, Holder: g.uid, Pod: g.o.Pod, Lasts: g.lasts(), Renewed: g.o.Store.Clock.Now(), Version: version,
+		ID: share.ID, Holder: g.uid, Pod: g.o.Pod, Lasts: g.lasts(), Renewed: g.o.Store.Clock.Now(), Version: now.Version, UID: now.UID,
 		Receipt: receipt.Receipt{UID: g.uid, Owner: g.ref.String(), State: receipt.Locks, Share: share, Write: receipt.Draw(), Strict: true},
 	})
-	g.wrote(version, written, sent, err)
+	g.wrote(now.Version, written, sent, err)
 	if errors.Is(err, store.ErrNotKept) && g.Over() {
 		g.Fence()
 		g.o.Ended()

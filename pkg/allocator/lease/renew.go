@@ -77,7 +77,7 @@ func (g *Guard) renewOnce(ctx context.Context) bool {
 			g.o.Ended()
 			return false
 		}
-		own.Version = now.Version
+		own.Version, own.UID = now.Version, now.UID
 	}
-	return g.put(request, own.Version, own.Receipt.Share) == nil
+	return g.put(request, own, own.Receipt.Share) == nil
 }

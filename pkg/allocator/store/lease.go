@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
@@ -34,8 +35,8 @@ type Lease struct {
 	Lasts time.Duration
 	// Renewed is the holder's wall clock at the last renewal, for people.
 	Renewed time.Time
-	// Version is the resourceVersion. It is empty for a Lease that does not exist.
-	Version string
+	// Version is the resourceVersion, and UID that of the object. They are empty for a Lease that does not exist.
+	Version, UID string
 }
 
 // Outlasts returns for how long a Lease must not change until its time is over for any observer: 1.05 times what it lasts, because the rates of
@@ -98,6 +99,21 @@ func (s *Store) PutLease(ctx context.Context, ref Ref, next Lease) (Lease, error
 	return Lease{}, asRefused(err)
 }
 
+// DeleteLease deletes the Lease, if it is as l.UID and l.Version say. It is no error that there is none. A write of it that is still under way cannot
+// arrive afterwards, unless it makes one. Errors: as of PutLease.
+func (s *Store) DeleteLease(ctx context.Context, ref Ref, l Lease) error {
+	uid := types.UID(l.UID)
+	only := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &l.Version}}
+	t := target{Leases, ref.Namespace, LeaseName(ref.String(), l.ID)}
+	_, err := write(ctx, t, "delete", func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, s.Dynamic.Resource(t.gvr).Namespace(t.namespace).Delete(ctx, t.name, only)
+	})
+	if errors.Is(err, ErrGone) {
+		return nil
+	}
+	return asRefused(err)
+}
+
 // binding returns what readers of a Lease act on.
 func binding(u *unstructured.Unstructured) map[string]string {
 	out := map[string]string{receipt.Key: u.GetAnnotations()[receipt.Key]}
@@ -117,8 +133,8 @@ func (l Lease) object(ref Ref) *unstructured.Unstructured {
 		labelsField: map[string]any{receipt.OwnerLabel: assignment.OwnerLabelValue(ref.String()), receipt.IDLabel: strconv.Itoa(l.ID)},
 	}
 	spec := map[string]any{lastsField: int64(math.Ceil(l.Lasts.Seconds()))}
-	if l.Version != "" {
-		metadata["resourceVersion"] = l.Version
+	if l.Version != "" { // without the UID an update of a Lease that was deleted would make it again
+		metadata["resourceVersion"], metadata["uid"] = l.Version, l.UID
 	}
 	if l.Holder != "" {
 		metadata[annotationsField] = map[string]any{receipt.Key: l.Receipt.Encode()}
@@ -146,7 +162,7 @@ const (
 
 // leaseOf reads a Lease. If what it locks cannot be read, it locks every partition.
 func leaseOf(u *unstructured.Unstructured, id int) Lease {
-	l := Lease{ID: id, Version: u.GetResourceVersion(), Receipt: receipt.Receipt{Share: receipt.Nothing()}}
+	l := Lease{ID: id, Version: u.GetResourceVersion(), UID: string(u.GetUID()), Receipt: receipt.Receipt{Share: receipt.Nothing()}}
 	seconds, _, _ := unstructured.NestedInt64(u.Object, specField, lastsField)
 	l.Lasts = time.Duration(min(seconds, math.MaxInt32)) * time.Second // which Outlasts can add to
 	holder, _, _ := unstructured.NestedString(u.Object, specField, holderField)

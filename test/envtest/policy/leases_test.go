@@ -86,6 +86,11 @@ func replaces(o *unstructured.Unstructured) func(context.Context, actor) error {
 	}
 }
 
+// deletes removes one.
+func deletes(o *unstructured.Unstructured) func(context.Context, actor) error {
+	return func(ctx context.Context, a actor) error { return a.remove(ctx, store.Leases, o.GetName()) }
+}
+
 var _ = Describe("a marked account, on Leases,", Ordered, func() {
 	var s *scene
 	BeforeAll(func(ctx SpecContext) {
@@ -135,10 +140,30 @@ var _ = Describe("a marked account, on Leases,", Ordered, func() {
 		s.refused(ctx, s.marked, replaces(s.lease(s.own, owned(s.uid))), "may not set ownerReferences")
 	})
 
-	It("may not delete one, and not write with a token that names no pod", func(ctx SpecContext) {
+	It("may delete those that it may take, as it does with one of a slot that the workload does not have any more", func(ctx SpecContext) {
+		stored(ctx, s.lease(s.another))
+		Expect(deletes(s.lease(s.another))(ctx, s.marked)).To(Succeed(), "its time may be over")
+	})
+
+	It("may delete no other one", func(ctx SpecContext) {
+		foreign := changes{named("idalloc-statefulset.other-3"), set("statefulset.other", "metadata", "labels", receipt.OwnerLabel), nobody}.all
+		hash := strings.Repeat("a", 40)
+		hashed := changes{named("idalloc-" + hash + "-3"), set(hash, "metadata", "labels", receipt.OwnerLabel), nobody}.all
+		unlabelled := changes{named("idalloc-shop"), func(o *unstructured.Unstructured) { o.SetLabels(nil) }}.all
+		for says, change := range map[string]func(*unstructured.Unstructured){
+			"may only delete Leases of a workload that its Role permits to patch, and not leases idalloc-statefulset.other-3": foreign,
+			"and not leases idalloc-" + hash + "-3":      hashed,
+			"do not fit the name of leases idalloc-shop": unlabelled,
+		} {
+			stored(ctx, s.lease(s.own, change))
+			s.refused(ctx, s.marked, deletes(s.lease(s.own, change)), says)
+		}
+	})
+
+	It("may not write with a token that names no pod", func(ctx SpecContext) {
 		stored(ctx, s.lease(s.own))
-		s.refused(ctx, s.marked, func(ctx context.Context, a actor) error { return a.remove(ctx, store.Leases, s.lease(s.own).GetName()) }, "DELETE of leases idalloc-deployment.deployment-3")
 		s.refused(ctx, s.noPod, replaces(s.lease(s.own)), "names no pod", "mount a token into the pod")
+		s.refused(ctx, s.noPod, deletes(s.lease(s.own)), "names no pod", "mount a token into the pod")
 	})
 
 	DescribeTable("may not write one with", func(ctx SpecContext, change func(*unstructured.Unstructured), says string) {

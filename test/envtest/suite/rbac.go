@@ -26,7 +26,7 @@ func Rules() []rbacv1.PolicyRule {
 // StrictRules returns what idalloc may do in its namespace in strict mode: Rules, and the Leases.
 func StrictRules() []rbacv1.PolicyRule {
 	return append(Rules(), rbacv1.PolicyRule{
-		APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"get", "list", "watch", "create", "update"},
+		APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"get", "list", "watch", "create", "update", "delete"},
 	})
 }
 

@@ -88,9 +88,11 @@ func (s *Server) replace(r *Request, code int) Answer {
 	switch {
 	case code == http.StatusCreated && v != nil:
 		return Refuse(http.StatusConflict, "AlreadyExists", fmt.Sprintf("%s %q already exists", r.Resource, v.Name))
+	case code == http.StatusOK && v == nil && object.UID(next) != "": // unlike most objects, a Lease is made by an update
+		return Refuse(http.StatusConflict, "Conflict", fmt.Sprintf("Operation cannot be fulfilled on %s %q: Precondition failed: UID in precondition: %s, UID in object meta: ", r.Resource, object.Name(next), object.UID(next)))
 	case code == http.StatusOK && v == nil:
-		return s.notFound(r)
-	case code == http.StatusOK && object.Text(v.Object, object.Metadata, "resourceVersion") != object.Text(next, object.Metadata, "resourceVersion"):
+		code = http.StatusCreated
+	case v != nil && object.Text(v.Object, object.Metadata, "resourceVersion") != object.Text(next, object.Metadata, "resourceVersion"):
 		return Refuse(http.StatusConflict, "Conflict", fmt.Sprintf("Operation cannot be fulfilled on %s %q: the object has been modified", r.Resource, v.Name))
 	}
 	if s.MutatesLease != nil {

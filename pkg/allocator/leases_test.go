@@ -1,0 +1,82 @@
+package allocator_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/clock"
+
+	"github.com/idalloc/idalloc/pkg/allocator"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/test/apifake"
+)
+
+func strict(o *allocator.Options) { o.FenceAfter = allocator.MinFenceAfter }
+
+func (b *bench) leaseOf(id int) *unstructured.Unstructured {
+	return b.api.Get("Lease", store.LeaseName("Deployment/worker", id))
+}
+
+// leases has the Leases of slot 1, which nobody has, and of slot 2, which a lost pod has.
+func (b *bench) leases(t *testing.T) {
+	t.Helper()
+	s, err := store.New(b.api.Config(), clock.RealClock{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ref, _ := store.NewRef("apps/v1", "Deployment", apifake.Namespace, "worker")
+	for _, l := range []store.Lease{{ID: 1}, {ID: 2, Holder: "lost-uid", Pod: "lost", Lasts: 5 * time.Second}} {
+		if _, err := s.PutLease(t.Context(), ref, l); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A pod that moves below the count leaves no Lease, and the holder of the lowest id deletes those that others left.
+func TestLeasesOfSlotsAboveTheCountGo(t *testing.T) {
+	b := newBench(t, 1)
+	b.leases(t)
+	b.pod("p0")
+	b.start("p0", strict)
+	b.until("an id", has(0))
+	b.await("the Leases that others left go", func() bool { return b.leaseOf(1) == nil && b.leaseOf(2) == nil })
+	b.scale(0)
+	b.until("no id", has())
+	b.await("its own goes", func() bool { return b.leaseOf(0) == nil })
+}
+
+// A Role from before may not permit to delete. Then Leases stay, and work goes on.
+func TestAPodThatMayNotDeleteLeasesWorksOn(t *testing.T) {
+	b := newBench(t, 1)
+	b.leases(t)
+	tried := make(chan struct{}, 99)
+	b.api.Before(func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Method != http.MethodDelete {
+			return false
+		}
+		apifake.Refuse(w, http.StatusForbidden, metav1.StatusReasonForbidden, `User "worker" cannot delete resource "leases"`)
+		select {
+		case tried <- struct{}{}:
+		default:
+		}
+		return true
+	})
+	b.pod("p0")
+	b.start("p0", strict)
+	b.until("an id", has(0))
+	<-tried
+	b.until("still the id", has(0))
+	b.scale(0)
+	b.until("no id", has())
+	b.await("its own is free", func() bool {
+		l := b.leaseOf(0)
+		return l != nil && !strings.Contains(fmt.Sprint(l.Object["spec"]), "holderIdentity")
+	})
+	b.scale(1)
+	b.until("the id again", has(0))
+}

@@ -1,0 +1,43 @@
+package gc
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+)
+
+// leases deletes the Leases that no pod has of slots that the owner does not have, and returns these slots. A Lease that a pod has may protect its
+// work: only a pod that observes it for long enough can tell. An account that may not read or delete Leases leaves them.
+func leases(ctx context.Context, s *store.Store, ref store.Ref, dryRun bool) (ids []int, err error) {
+	owner, err := s.Get(ctx, ref)
+	if errors.Is(err, store.ErrGone) {
+		return nil, nil // its Leases stay: work under them may go on
+	}
+	if err != nil {
+		return nil, err
+	}
+	var free []store.Lease
+	err = s.EachLease(ctx, ref, func() { free = nil }, func(l store.Lease) {
+		if l.ID >= owner.Count && l.Holder == "" {
+			free = append(free, l)
+		}
+	})
+	for _, l := range free {
+		if err == nil && !dryRun {
+			err = s.DeleteLease(ctx, ref, l)
+		}
+		switch {
+		case errors.Is(err, store.ErrConflict):
+			err = nil // a pod took it
+		case err == nil:
+			ids = append(ids, l.ID)
+		}
+	}
+	if errors.As(err, new(*store.ForbiddenError)) {
+		err = nil
+	}
+	slices.Sort(ids)
+	return ids, err
+}
