@@ -68,6 +68,8 @@ var _ = Describe("a marked account, about the workload of its pod,", Ordered, fu
 			"another one by a second key":         carries(s.own, begins+`,"owner":"Deployment/other"}`, ownLabel),
 			"another one by a key in capitals":    carries(s.own, begins+`,"Owner":"Deployment/other"}`, ownLabel),
 			"another one by a key that is masked": carries(s.own, begins+`,"\u006fwner":"Deployment/other"}`, ownLabel),
+			"another one among the tokens":        carries(s.own, begins+`,"tokens":{"0":7,"owner":"Deployment/other"}}`, ownLabel),
+			"another object than the tokens":      carries(s.own, begins+`,"more":{"of":{"0":7}}}`, ownLabel),
 			"what is no JSON":                     carries(s.own, begins+`,}`, ownLabel),
 			"no kind and name":                    says(s.own, "deployment", ""),
 			"more than a kind and a name":         says(s.own, "Deployment/deployment/scale", ""),

@@ -14,6 +14,7 @@ import (
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/pkg/placement"
 )
 
@@ -62,28 +63,31 @@ var _ = Describe("a marked account, about sizes,", Ordered, ContinueOnFailure, f
 	It("may write the largest receipt, and no larger one", func(ctx SpecContext) {
 		r := receipt.Receipt{
 			UID: string(s.own.UID), Owner: "Deployment/deployment", State: receipt.Locks, Write: receipt.Draw(), Rank: receipt.MaxRank, HandsOver: true, Strict: true,
-			Share: receipt.Share{ID: 0, Of: placement.MaxCount, Partitions: scattered()},
+			Share: receipt.Share{ID: 0, Of: placement.MaxCount, Partitions: scattered()}, Token: identity.MaxToken,
+		}
+		for p := range scattered().All() {
+			r.Tokens = append(r.Tokens, identity.Share{Set: placement.Of(p), Token: identity.MaxToken})
 		}
 		Expect(carries(s.own, r.Encode(), "deployment.deployment")(ctx, s.marked)).To(Succeed())
 		Expect(creates(s.lease(s.own, annotate(strings.Replace(r.Encode(), `"id":0`, `"id":3`, 1))))(ctx, s.marked)).To(Succeed())
-		large := strings.Replace(r.Encode(), `"write":"`, `"write":"`+strings.Repeat("x", 4<<10), 1)
-		s.refused(ctx, s.marked, carries(s.own, large, "deployment.deployment"), "the receipt of pods "+s.own.Name+" would take", "at most 12288")
+		large := strings.Replace(r.Encode(), `"write":"`, `"write":"`+strings.Repeat("x", 16<<10), 1)
+		s.refused(ctx, s.marked, carries(s.own, large, "deployment.deployment"), "the receipt of pods "+s.own.Name+" would take", "at most 65536")
 	})
 
 	DescribeTable("may not write a Lease with", func(ctx SpecContext, says string, by ...func(*unstructured.Unstructured)) {
 		s.refused(ctx, s.marked, creates(s.lease(s.own, by...)), says)
 	},
-		Entry("a large receipt", "at most 16384", changes{func(o *unstructured.Unstructured) {
-			annotate(strings.Replace(o.GetAnnotations()[receipt.Key], `"write":"`, `"write":"`+strings.Repeat("x", 16<<10), 1))(o)
+		Entry("a large receipt", "at most 69632", changes{func(o *unstructured.Unstructured) {
+			annotate(strings.Replace(o.GetAnnotations()[receipt.Key], `"write":"`, `"write":"`+strings.Repeat("x", 68<<10), 1))(o)
 		}}.all, SpecTimeout(patience)),
-		Entry("another large annotation", "at most 16384", changes{func(o *unstructured.Unstructured) {
+		Entry("another large annotation", "at most 69632", changes{func(o *unstructured.Unstructured) {
 			a := o.GetAnnotations()
-			a["example.com/large"] = strings.Repeat("x", 16<<10)
+			a["example.com/large"] = strings.Repeat("x", 68<<10)
 			o.SetAnnotations(a)
 		}}.all, SpecTimeout(patience)),
-		Entry("large managedFields", "at most 16384", changes{func(o *unstructured.Unstructured) {
+		Entry("large managedFields", "at most 69632", changes{func(o *unstructured.Unstructured) {
 			o.SetManagedFields([]metav1.ManagedFieldsEntry{entry("x", metav1.ManagedFieldsOperationUpdate, "coordination.k8s.io/v1",
-				fmt.Sprintf(`{"f:metadata":{"f:annotations":{"f:%s":{}}}}`, strings.Repeat("x", 16<<10)))})
+				fmt.Sprintf(`{"f:metadata":{"f:annotations":{"f:%s":{}}}}`, strings.Repeat("x", 68<<10)))})
 		}}.all, SpecTimeout(patience)),
 		Entry("the number of a slot that no map has room for", "do not fit the name", changes{
 			named("idalloc-deployment.deployment-16384"), set("16384", "metadata", "labels", receipt.IDLabel), func(o *unstructured.Unstructured) {
