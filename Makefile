@@ -6,6 +6,9 @@ SHELL := /usr/bin/env bash -o pipefail
 VERSION ?= $(shell git describe --tags --match 'v*' --always --dirty 2>/dev/null || echo dev)
 IMAGE ?= ghcr.io/idalloc/idalloc:$(VERSION)
 GOLANGCI_LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+ACTIONLINT := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
+GORELEASER := github.com/goreleaser/goreleaser/v2@v2.15.1
+CYCLONEDX := github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
 LDFLAGS := -s -w -X main.version=$(VERSION)
 # net/http carries a second copy of HTTP/2 for programs that do not bring their own; client-go does.
@@ -39,8 +42,7 @@ CONTROLLER_UNIT := ./cmd/... ./internal/... ./test/model
 PLOT := test/bench/plot
 PARTITIONS := test/bench/partitions
 POLICY := test/bench/policy
-RELEASE := hack/release
-TOOLS := test/bench test/mutation test/report $(PLOT) $(PARTITIONS) $(POLICY) $(RELEASE)
+TOOLS := test/bench test/mutation test/report $(PLOT) $(PARTITIONS) $(POLICY)
 # Examples with the clients of their servers. CONSUMERS runs those that use an id alone.
 EXAMPLES := examples/rabbitmq examples/franz examples/postgres examples/snowflake examples/sonyflake examples/kafka-static-membership examples/sequences
 CONSUMERS := test/consumers
@@ -102,8 +104,13 @@ image: ## Build the container image $(IMAGE) (needs docker).
 	docker build --build-arg VERSION=$(VERSION) -t $(IMAGE) .
 
 .PHONY: release
-release: ## Make the files of a release of this commit in dist. SIGNING_KEY is the file of the SSH key that signs it, if any.
-	GOTOOLCHAIN=go$$(go list -m -f '{{.GoVersion}}') go -C $(RELEASE) run . -out $(CURDIR)/dist $(if $(SIGNING_KEY),-signing-key $(abspath $(SIGNING_KEY)))
+release: ## Make the files of a release of this commit in dist, without images, and publish nothing.
+	cyclonedx=$$(hack/tool $(CYCLONEDX)); PATH="$$(dirname "$$cyclonedx"):$$PATH" "$$(hack/tool $(GORELEASER))" release --snapshot --clean --skip=ko,sign
+	cd dist && sha256sum --check --quiet SHA256SUMS
+
+.PHONY: publish
+publish: ## Publish the release of the tag of this commit as a draft, with images and signatures (see .github/workflows/release.yaml).
+	cyclonedx=$$(hack/tool $(CYCLONEDX)); PATH="$$(dirname "$$cyclonedx"):$$PATH" "$$(hack/tool $(GORELEASER))" release --clean
 
 ##@ Parts of the tests
 
@@ -229,6 +236,7 @@ check: lint ## Check the code as lint does, and that the documents are true.
 lint: ## Check formatting, vet, golangci-lint and tidiness.
 	test -z "$$(gofmt -l $$(git ls-files '*.go'))"
 	go vet ./... && go -C $(AUTOSCALER) vet ./... && go -C $(CONTROLLER) vet ./... && go vet -tags e2e ./test/e2e && go -C examples/rabbitmq vet -tags e2e .
+	$$(hack/tool $(ACTIONLINT))
 	$$(hack/tool $(GOLANGCI_LINT)) run ./...
 	go mod tidy -diff
 	linter=$$(hack/tool $(GOLANGCI_LINT)); for module in $(AUTOSCALER) $(CONTROLLER) $(TOOLS) $(HELM) $(EXAMPLES) $(CONSUMERS); do \

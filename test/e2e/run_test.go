@@ -3,8 +3,6 @@
 package e2e
 
 import (
-	"os"
-
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 )
@@ -13,9 +11,6 @@ var _ = Describe("The run example", func() {
 	It("brings idalloc into another image, and hands the ids over in a rolling update", Label(mainFlow), func(ctx SpecContext) {
 		w := newWorkload(ctx, run)
 		w.manifest.deployment.Spec.Replicas = new(int32(2))
-		if released := os.Getenv("E2E_RELEASED"); released != "" { // else the suite's own image has idalloc
-			w.manifest.container("idalloc-install").Image = released
-		}
 		w.apply(ctx)
 		before := w.held(ctx, 2)
 		Expect(w.kubectl(ctx, "rollout", "restart", "deployment", name)).Error().NotTo(HaveOccurred())
