@@ -9,6 +9,7 @@ GOLANGCI_LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 ACTIONLINT := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 GORELEASER := github.com/goreleaser/goreleaser/v2@v2.15.1
 CYCLONEDX := github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0
+GREMLINS := github.com/go-gremlins/gremlins/cmd/gremlins@v0.6.0
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
 LDFLAGS := -s -w -X main.version=$(VERSION)
 # net/http carries a second copy of HTTP/2 for programs that do not bring their own; client-go does.
@@ -24,9 +25,9 @@ FIRST ?= $$(date +%s)000
 SEEDS ?= 150
 # What make mutants breaks, names separated by commas.
 MUTANTS ?= all
-# What make mutation breaks, and more flags for it.
-PACKAGES ?= .,./pkg/...,./internal/...,./cmd/idalloc
-MUTATION ?=
+# What make mutation breaks: packages that decide, each with tests of its own.
+PACKAGES ?= pkg/allocator/proposal pkg/allocator/duty pkg/allocator/assignment pkg/allocator/receipt pkg/allocator/pace pkg/placement \
+  autoscaler/packing autoscaler/internal/decide controller/internal/heart
 # Suites on the local control plane. Each starts one of its own. QUICK is what make test runs of them.
 ENVTEST := ./test/envtest/...
 QUICK := ./test/envtest/allocation ./test/envtest/policy ./test/envtest/inject
@@ -42,7 +43,7 @@ CONTROLLER_UNIT := ./cmd/... ./internal/... ./test/model
 PLOT := test/bench/plot
 PARTITIONS := test/bench/partitions
 POLICY := test/bench/policy
-TOOLS := test/bench test/mutation test/report $(PLOT) $(PARTITIONS) $(POLICY)
+TOOLS := test/bench test/report $(PLOT) $(PARTITIONS) $(POLICY)
 # Examples with the clients of their servers. CONSUMERS runs those that use an id alone.
 EXAMPLES := examples/rabbitmq examples/franz examples/postgres examples/snowflake examples/sonyflake examples/kafka-static-membership examples/sequences
 CONSUMERS := test/consumers
@@ -170,9 +171,8 @@ mutants: ## Break the code in each of MUTANTS (all) of test/simulation/mutants.t
 	go test -count=1 -timeout 0 ./test/simulation -run '^TestMutants$$' -mutants=$(MUTANTS) -v
 
 .PHONY: mutation
-mutation: ## Make mutants of PACKAGES by machine and list those that no test notices, a night for all (see docs/robustness.md).
-	mkdir -p bin
-	go -C test/mutation run . -packages=$(PACKAGES) -table=$(CURDIR)/bin/mutation.csv -simulate=300 $(MUTATION)
+mutation: ## Make mutants of PACKAGES by machine and list those that no test of the package notices (see docs/robustness.md).
+	gremlins=$$(hack/tool $(GREMLINS)); for package in $(PACKAGES); do (cd $$package && "$$gremlins" unleash --config $(CURDIR)/.gremlins.yaml .) || exit 1; done
 
 .PHONY: e2e
 e2e: ## Run the suite and the autoscaler's test on the cluster of KUBECONFIG (see hack/e2e).
