@@ -247,16 +247,17 @@ func (t Tenure) leave(w Wish) Duty {
 // hold is for a pod that has what its receipt locks. It locks what it is to have and what it still works on. Work begins only where none is
 // to stop.
 func (t Tenure) hold(want receipt.Share, note bool) Duty {
-	mine, lock := t.Lock.Share, want
+	mine, lock, works := t.Lock.Share, want, t.Working
 	lock.Partitions = want.Partitions.Union(t.Working.Partitions.Intersect(mine.Partitions))
 	begin := mine
+	works.Partitions = works.Partitions.Intersect(mine.Partitions)
 	begin.Partitions = mine.Partitions.Minus(t.Stopping.Partitions.Minus(t.Working.Partitions))
 	switch {
 	case !lock.Equal(mine) && t.Strict && !t.Lease.Covers(both(mine, lock)):
 		return t.secure(both(mine, lock)) // the receipt locks the one until it locks the other
 	case !lock.Equal(mine):
 		return Duty{Do: Write, Lock: t.locks(lock)}
-	case !t.Working.Equal(begin):
+	case !works.Equal(begin):
 		return Duty{Do: Begin, Share: begin}
 	case t.Strict && !t.Lease.Equal(mine):
 		return t.secure(mine)

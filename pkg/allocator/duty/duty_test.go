@@ -62,6 +62,7 @@ func TestStep(t *testing.T) {
 	slot := duty.Others{Slot: true}
 	part := func(partitions ...int) duty.Part { return duty.Part{Partitions: placement.Of(partitions...)} }
 	hangs := holds(share(4, 6)).Told(share(4))
+	leftMore := left(share(4, 5)).Read(locks(share(4))).Told(share(4)).Wrote(locks(share(4))).Saw(duty.Others{}).Wrote(locks(share(4, 6))).Saw(duty.Others{})
 	for name, c := range map[string]struct {
 		tenure duty.Tenure
 		wish   duty.Wish
@@ -124,7 +125,21 @@ func TestStep(t *testing.T) {
 		"its work is stopping":                   {holds(share()).Told(receipt.Nothing()), give, duty.Duty{Why: duty.WorkStops}},
 		"its work need not stop any more":        {holds(share()).Told(receipt.Nothing()), nothing, duty.Duty{Do: duty.CallOff, Part: duty.Part{All: true}}},
 		"its work knows that it need not stop":   {holds(share()).Told(receipt.Nothing()).Recalled(duty.Part{All: true}), nothing, duty.Duty{Why: duty.WorkStops}},
-		"somebody changed its receipt":           {idle(none()).Read(duty.Lock{State: receipt.Unreadable, Share: receipt.Nothing()}), nothing, duty.Duty{Do: duty.Write, Lock: waits()}},
+		"an earlier process left more, and others are confirmed": {
+			leftMore, proposed(share(4, 6)), duty.Duty{Do: duty.Begin, Share: share(4, 6)},
+		},
+		"an earlier process left more, and others have begun": {
+			leftMore.Begun(share(4, 6)), proposed(share(4, 6)), duty.Duty{Why: duty.WorkStops},
+		},
+		"an earlier process left more, which is proposed": {
+			leftMore, proposed(share(4, 5, 6)), duty.Duty{Do: duty.Write, Lock: locks(share(4, 5, 6))},
+		},
+		"an earlier process left more, which another pod locks": {
+			leftMore.Wrote(locks(share(4, 5, 6))).Saw(duty.Others{Partitions: placement.Of(5)}), proposed(share(4, 5, 6)),
+			duty.Duty{Do: duty.Begin, Share: share(4, 5, 6)}, // it has not stopped
+
+		},
+		"somebody changed its receipt": {idle(none()).Read(duty.Lock{State: receipt.Unreadable, Share: receipt.Nothing()}), nothing, duty.Duty{Do: duty.Write, Lock: waits()}},
 		"strict, and some come and others go": {
 			strictly(share(4)), duty.Wish{Propose: share(5), Yield: placement.Of(4)}, duty.Duty{Do: duty.Stop, Share: share()},
 		},

@@ -84,10 +84,10 @@ func (t Tenure) Wrote(lock Lock) Tenure {
 	return t
 }
 
-// confirmed reports whether the pod has what Lock locks.
+// confirmed reports whether the pod has what Lock locks, and works on nothing else. T3 says nothing about what an earlier process has left besides.
 func (t Tenure) confirmed() bool {
 	secured := !t.Strict || t.Surveyed && t.secured(t.Lock.Share)
-	return t.Known && t.Renewed && t.Listed && secured && !t.Others.Any()
+	return t.Known && t.Renewed && t.Listed && secured && !t.Others.Any() && t.Lock.Share.Covers(t.Working)
 }
 
 // Lost takes in that it is not known what stands on the pod: somebody else changed the receipt, it seems.
@@ -128,8 +128,11 @@ func (t Tenure) Sure() Tenure {
 	return t
 }
 
-// Begun takes in that work has begun on the share.
+// Begun takes in that work has begun on the share. What an earlier process has left besides has not stopped with that.
 func (t Tenure) Begun(share receipt.Share) Tenure {
+	if t.Working.ID == share.ID {
+		share.Partitions = share.Partitions.Union(t.Working.Partitions)
+	}
 	t.Working = share
 	return t
 }
