@@ -133,14 +133,15 @@ func (a *Allocator) Release(ctx context.Context, byItself bool) error {
 	a.known.Ends, a.known.Retry = true, time.Time{}
 	a.tenure = a.tenure.Stopped(duty.Part{All: true})
 	a.work.ended(identity.StateReleased)
-	if a.plans.late {
-		a.tenure.Late, a.known.Unseen = true, true
+	if a.view.late {
+		a.tenure.Late = true
+		a.view.outdate()
 	}
 	holdsNothing := func() bool {
 		return a.tenure.Known && !a.tenure.Late && a.tenure.Lock.State != receipt.Locks && a.tenure.Lease.Empty()
 	}
 	named := func() bool { return a.tenure.Lock.State != receipt.GaveUp && a.view.ok() && a.named(a.view.owner) }
-	err := a.until(ctx, func() bool { return holdsNothing() && !named() && !a.plans.late && a.known.Turn.IsZero() })
+	err := a.until(ctx, func() bool { return holdsNothing() && !named() && !a.view.late && a.known.Turn.IsZero() })
 	if err != nil && !holdsNothing() && a.view.state != gone && !errors.Is(err, ErrPodGone) { // without its pod or its owner it holds nothing
 		return err
 	}

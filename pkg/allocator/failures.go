@@ -88,7 +88,7 @@ func (a *Allocator) giveBack(ctx context.Context) error {
 	}
 	pods, err := census.Survey(ctx, a.o.Store, a.view.owner)
 	if err != nil {
-		a.known.Unseen = true
+		a.view.outdate()
 		return err
 	}
 	if !proposal.MadeRoom(pods, a.o.Pod) {

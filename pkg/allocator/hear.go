@@ -34,14 +34,11 @@ func (a *Allocator) hear() {
 		case known && newer(owner.ResourceVersion, a.view.owner.ResourceVersion):
 			a.adopt(owner)
 		case !known && stream.Synced() && a.view.state == seen && a.view.behind.asks("", a.clock.Now()):
-			a.known.Unseen, a.view.state = true, unread // deleted, it seems
+			a.view.state = unread // deleted, it seems
 		}
 	}
 	if stream := a.contact.Pod(); stream != nil {
 		a.hearSelf(stream.Get(a.o.Pod))
-	}
-	if a.view.state == gone && !a.clock.Now().Before(a.view.sought.Add(awayTime)) {
-		a.known.Unseen = true
 	}
 	a.followRest()
 	a.reconsider()

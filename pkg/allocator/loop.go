@@ -51,6 +51,7 @@ func (a *Allocator) under(ctx context.Context, done func() bool) error {
 		case a.view.state == other && a.settled() && !a.known.Ends:
 			return errOtherOwner
 		}
+		a.known.Unseen = a.view.unseen(a.clock.Now())
 		next, at := duty.Next(a.tenure, a.see(), a.known, a.clock.Now())
 		if next.Do != duty.Stop { // it tells what is to stop from now on
 			a.work.tell()
@@ -92,7 +93,7 @@ func (a *Allocator) resolve(ctx context.Context) error {
 		// Do: take it out of the pod template.
 		a.log.Info("the pod has no grace period: each deletion is a force delete, and two pods may act under one id")
 	}
-	a.known.Unseen, a.view = true, view{}
+	a.view = view{}
 	a.tenure = a.tenure.Read(a.lockOn(pod))
 	return nil
 }

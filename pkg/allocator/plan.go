@@ -48,7 +48,8 @@ func (a *Allocator) plan(ctx context.Context) error {
 	switch {
 	case errors.Is(err, store.ErrConflict), errors.Is(err, store.ErrAmbiguous):
 		p.contenders = min(max(2*p.contenders, 2), mostContenders)
-		a.known.Unseen, p.late = true, errors.Is(err, store.ErrAmbiguous)
+		a.view.outdate()
+		a.view.late = errors.Is(err, store.ErrAmbiguous)
 		return err
 	case errors.Is(err, store.ErrNotKept):
 		a.adopt(written)

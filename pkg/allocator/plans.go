@@ -49,8 +49,6 @@ type plans struct {
 	// latter: the streams may lag behind the lists.
 	vainUntil time.Time
 	again     *pace.Backoff
-	// late says that a write of the map had no answer, and nothing was heard of the owner since.
-	late bool
 	// lacksSince is since when this holder has lacked partitions that are to be its own.
 	lacksSince time.Time
 	// extended says that the turn was put off because the API server was slow.

@@ -87,7 +87,7 @@ func (a *Allocator) readPod(ctx context.Context) error {
 // meet takes in a newer moment of the own pod.
 func (a *Allocator) meet(pod *metav1.PartialObjectMetadata) {
 	if otherController(a.pod, pod) {
-		a.suspect()
+		a.view.suspect()
 	}
 	a.pod = pod
 }

@@ -21,9 +21,11 @@ import (
 type view struct {
 	owner store.Owner
 	state viewState
-	// sought is when this process looked last for another owner, and barred one that its Role does not permit.
+	// sought is when this process found last that neither the owner nor another one exists, and barred is one that its Role does not permit.
 	sought time.Time
 	barred store.Ref
+	// late says that a write of this process had no answer, and nothing was heard of the owner since.
+	late bool
 	// fresh says that this process has read or written it, and has not waited since.
 	fresh bool
 	// behind is the stream of the owner.
@@ -39,6 +41,8 @@ const (
 	unread viewState = iota
 	// seen: view.owner is its newest moment.
 	seen
+	// outdated: as seen, but the owner has been written since, or may have been.
+	outdated
 	// suspected: as seen, but another object may own the pod now.
 	suspected
 	// gone: a read has shown that it does not exist.
@@ -48,7 +52,37 @@ const (
 )
 
 // ok reports whether there is an owner to act for.
-func (v *view) ok() bool { return v.state == seen || v.state == suspected }
+func (v *view) ok() bool { return v.state == seen || v.state == outdated || v.state == suspected }
+
+// unseen reports whether the owner must be read.
+func (v *view) unseen(now time.Time) bool {
+	switch v.state {
+	case seen, other:
+		return false
+	case gone:
+		return !now.Before(v.sought.Add(awayTime))
+	case unread, outdated, suspected:
+	}
+	return true
+}
+
+// outdate says that the owner must be read again.
+func (v *view) outdate() {
+	if v.state == seen {
+		v.state = outdated
+	}
+}
+
+// suspect has the process find out whether another object owns the pod now.
+func (v *view) suspect() {
+	switch v.state {
+	case unread, seen, outdated:
+		v.state = suspected
+	case gone:
+		v.sought = time.Time{}
+	case suspected, other:
+	}
+}
 
 // request is who asks for this pod's slot.
 type request struct {
@@ -63,12 +97,11 @@ type request struct {
 // adopt takes in a newer moment of the owner.
 func (a *Allocator) adopt(owner store.Owner) {
 	before := a.view.owner
-	if a.view.owner = owner; a.view.state != suspected && a.view.state != other {
+	if a.view.owner, a.view.late = owner, false; a.view.state != suspected && a.view.state != other {
 		a.view.state = seen
 	}
-	a.known.Unseen, a.plans.late = a.view.state == suspected, false
 	if owner.Controlled && !before.Controlled {
-		a.suspect()
+		a.view.suspect()
 	}
 	if r := &a.view.request; (before.Rollout.Revision != owner.Rollout.Revision || before.Generation != owner.Generation) && !r.granted || owner.Record.State.Handover[a.tenure.Lock.Share.ID] != r.by {
 		r.by, r.granted = "", false // it is judged again
@@ -79,16 +112,8 @@ func (a *Allocator) adopt(owner store.Owner) {
 // awayTime is how often a pod without an owner looks for another one, and how often a process reads what its stream does not know.
 const awayTime = 10 * time.Second
 
-// suspect has the process find out whether another object owns the pod now.
-func (a *Allocator) suspect() {
-	if a.known.Unseen = true; a.view.state == unread || a.view.state == seen {
-		a.view.state = suspected
-	}
-}
-
 // seek finds out whether another object owns the pod now. A pod that no object controls was relabelled, and keeps its owner.
 func (a *Allocator) seek(ctx context.Context) error {
-	a.view.sought = a.clock.Now()
 	pod, err := a.getPod(ctx)
 	if err != nil {
 		return err
@@ -143,7 +168,6 @@ func (a *Allocator) readOwner(ctx context.Context) error {
 	before := a.view.state
 	if before == suspected || before == gone {
 		if err := a.seek(ctx); err != nil || a.view.state == other {
-			a.known.Unseen = a.known.Unseen && err != nil
 			return err
 		}
 	}
@@ -151,10 +175,14 @@ func (a *Allocator) readOwner(ctx context.Context) error {
 	owner, err := a.o.Store.Get(ctx, a.ref)
 	switch {
 	case errors.Is(err, store.ErrGone):
-		if a.view.state, a.known.Unseen = gone, false; before == suspected || before == gone {
-			return nil
+		a.view.state, a.view.late = gone, false
+		if before != suspected && before != gone {
+			if err := a.seek(ctx); err != nil {
+				return err
+			}
 		}
-		return a.seek(ctx)
+		a.view.sought = a.clock.Now()
+		return nil
 	case err != nil:
 		return err
 	}
@@ -320,7 +348,7 @@ func (a *Allocator) wanted(ctx context.Context, by string) (bool, error) {
 	switch {
 	case errors.Is(err, store.ErrGone): // it is of no revision any more
 	case err == nil && own.Number != "" && own.Controller != owner.UID: // the Deployment has let the ReplicaSet go
-		a.suspect()
+		a.view.suspect()
 		return false, nil
 	case err != nil || own.Current(owner):
 		return false, err
