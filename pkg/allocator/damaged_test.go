@@ -52,7 +52,7 @@ func TestALockAfterALostOneHasAnotherToken(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := &Allocator{tenure: duty.Start(false, receipt.Nothing())}
-			a.work = work{a: a, token: 7, confirmed: true}
+			a.work = work{token: 7, confirmed: true}
 			a.tenure.Lock = now
 			a.tenure.Working = receipt.Share{ID: 0}
 			a.workStopped(duty.Part{All: true})

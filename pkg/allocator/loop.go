@@ -48,17 +48,18 @@ func (a *Allocator) under(ctx context.Context, done func() bool) error {
 			return nil
 		case ctx.Err() != nil:
 			return a.stopped(ctx)
-		case a.view.state == other && a.settled() && !a.known.Ends:
+		case a.view.state == other && a.settled() && !a.ends:
 			return errOtherOwner
 		}
-		a.known.Unseen = a.view.unseen(a.clock.Now())
-		next, at := duty.Next(a.tenure, a.see(), a.known, a.clock.Now())
+		next, at := duty.Next(a.tenure, a.see(), a.know(), a.clock.Now())
 		if next.Do != duty.Stop { // it tells what is to stop from now on
-			a.work.tell()
+			a.tell()
 		}
 		err := a.do(ctx, next, at)
 		if errors.Is(err, ErrPodGone) {
-			a.work.ended(identity.StateLost)
+			a.lease.Fence()
+			a.tenure.Working = receipt.Nothing()
+			a.publish(identity.StateLost)
 			return err
 		}
 		if err := a.afterError(ctx, next, err); err != nil {
@@ -139,18 +140,13 @@ func (a *Allocator) rest(ctx context.Context, why duty.Duty, at time.Time) error
 	a.explain(why)
 	a.view.fresh = false
 	now := a.clock.Now()
-	if !now.Before(a.known.Retry) { // nothing is left to repeat
-		a.retry.Reset()
+	if !now.Before(a.wait.until) { // nothing is left to repeat
+		a.wait.retry.Reset()
 		a.contact.Succeeded()
 		a.contact.NoteStale()
 	}
-	for _, alarm := range a.alarms() {
-		if alarm.After(now) && (at.IsZero() || alarm.Before(at)) {
-			at = alarm
-		}
-	}
 	var timer <-chan time.Time
-	if !at.IsZero() {
+	if at = soonest(now, at, a.alarm(now)); !at.IsZero() {
 		t := a.clock.NewTimer(max(0, at.Sub(now)))
 		defer t.Stop()
 		timer = t.C()
@@ -162,7 +158,7 @@ func (a *Allocator) rest(ctx context.Context, why duty.Duty, at time.Time) error
 	case <-timer:
 	case <-a.contact.Wake():
 	case paused := <-a.o.Pause:
-		a.work.pause(paused)
+		a.pause(paused)
 	}
 	return a.contact.Denied()
 }
@@ -193,7 +189,7 @@ func (a *Allocator) afterError(ctx context.Context, did duty.Duty, err error) er
 	if errors.Is(err, store.ErrConflict) {
 		what = "its next try: the object changed since it was read"
 	}
-	a.later(a.retry.Next(), what)
+	a.wait.after(a.clock.Now(), a.wait.retry.Next(), what)
 	return nil
 }
 
@@ -203,14 +199,14 @@ func (a *Allocator) persist(ctx context.Context, what string, do func(context.Co
 		err := do(ctx)
 		if err == nil {
 			a.contact.Answered()
-			a.retry.Reset()
+			a.wait.retry.Reset()
 			return nil
 		}
 		if ctx.Err() == nil {
 			if err := a.contact.Failed(err); err != nil {
 				return err
 			}
-			timer := a.clock.NewTimer(a.retry.Next())
+			timer := a.clock.NewTimer(a.wait.retry.Next())
 			select {
 			case <-ctx.Done():
 				timer.Stop()

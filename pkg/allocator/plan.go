@@ -24,7 +24,7 @@ func (a *Allocator) plan(ctx context.Context) error {
 		return a.readOwner(ctx) // the time that it takes says how busy the server is now
 	case busy:
 		p.extended = true // too many would plan before the first one's write is heard of
-		a.known.Turn = a.clock.Now().Add(a.turn(slow))
+		p.turn = a.clock.Now().Add(a.turnIn(slow))
 		return nil
 	}
 	owner := a.view.owner
@@ -58,7 +58,7 @@ func (a *Allocator) plan(ctx context.Context) error {
 	case err != nil:
 		return err
 	}
-	a.retry.Reset()
+	a.wait.retry.Reset()
 	if a.tenure.Lock.State == receipt.Locks {
 		a.changes.Restored(owner, decision, a.tenure.Lock.Share)
 	}
@@ -67,8 +67,7 @@ func (a *Allocator) plan(ctx context.Context) error {
 	p.made, p.planned, p.outcome = true, written, decision
 	p.unsureAt = a.clock.Now().Add(a.pace.ReadAgain())
 	a.adopt(written)
-	a.known.Outcome = a.known.Outcome || !a.named(written)
-	a.known.Turn, p.drops, p.contenders = time.Time{}, false, 1
+	p.turn, p.drops, p.contenders = time.Time{}, false, 1
 	return nil
 }
 
@@ -85,7 +84,7 @@ func (a *Allocator) decide(ctx context.Context, owner store.Owner) (d proposal.D
 	if d.Next != nil {
 		next = *d.Next
 	}
-	if _, has := next.Slots.Of(a.o.Pod); !owner.Rolls() || a.known.Ends || has && len(owner.Record.State.Handover) == 0 {
+	if _, has := next.Slots.Of(a.o.Pod); !owner.Rolls() || a.ends || has && len(owner.Record.State.Handover) == 0 {
 		return d, nil
 	}
 	own, err := a.o.Store.RevisionOf(ctx, a.pod)
@@ -102,7 +101,7 @@ func (a *Allocator) decide(ctx context.Context, owner store.Owner) (d proposal.D
 // clear deletes the Leases that are left of slots that the owner does not have any more. It looks again when the time of the next one is over.
 func (a *Allocator) clear(ctx context.Context) error {
 	left, err := a.lease.Clear(ctx, a.view.owner.Count)
-	a.known.Turn, a.plans.clearAt = time.Time{}, time.Time{}
+	a.plans.turn, a.plans.clearAt = time.Time{}, time.Time{}
 	if left > 0 || err != nil {
 		a.plans.clearAt = a.clock.Now().Add(max(left, sweepTime))
 	}
@@ -115,8 +114,8 @@ func (a *Allocator) clear(ctx context.Context) error {
 // inVain takes in a plan that changes nothing.
 func (a *Allocator) inVain(owner store.Owner, d proposal.Decision) {
 	p, now := &a.plans, a.clock.Now()
-	a.retry.Reset()
-	a.known.Turn, p.drops = time.Time{}, false
+	a.wait.retry.Reset()
+	p.turn, p.drops = time.Time{}, false
 	a.changes.Large(owner, d)
 	if a.tenure.Lock.State == receipt.Locks {
 		a.peers.NeighbourLives()
@@ -127,10 +126,10 @@ func (a *Allocator) inVain(owner store.Owner, d proposal.Decision) {
 			p.sweptInVain, p.sweepFrom = p.sweptInVain+1, now
 			return
 		}
-		p.vainUntil = now.Add(a.pace.Part(vainTime*time.Duration(max(1, len(owner.Record.State.Slots)))) * 2 / 3)
+		p.vainUntil = now.Add(a.pace.AtLeast(vainTime*time.Duration(max(1, len(owner.Record.State.Slots)))) * 2 / 3)
 		return
 	}
-	p.made, p.planned, p.outcome, a.known.Outcome = true, owner, d, true
+	p.made, p.planned, p.outcome = true, owner, d
 	p.contenders, p.unsureAt, p.vainUntil = max(1, d.Waiting), now.Add(a.pace.ReadAgain()), now.Add(p.again.Next())
 	switch {
 	case d.Reserved == 0:

@@ -28,8 +28,8 @@ type view struct {
 	late bool
 	// fresh says that this process has read or written it, and has not waited since.
 	fresh bool
-	// behind is the stream of the owner.
-	behind  behind
+	// lag is that of the stream of the owner.
+	lag     lag
 	request request
 }
 
@@ -53,6 +53,14 @@ const (
 
 // ok reports whether there is an owner to act for.
 func (v *view) ok() bool { return v.state == seen || v.state == outdated || v.state == suspected }
+
+// alarm is when time alone changes what is known of the owner.
+func (v *view) alarm(now time.Time) time.Time {
+	if v.state == gone {
+		return soonest(now, v.lag.until, v.sought.Add(awayTime))
+	}
+	return v.lag.until
+}
 
 // unseen reports whether the owner must be read.
 func (v *view) unseen(now time.Time) bool {
@@ -89,9 +97,8 @@ type request struct {
 	// by is the pod that was judged last, granted whether it should have the slot.
 	by      string
 	granted bool
-	// told is the requester that was told of last, and tries how often the work was asked to stop in vain.
-	told  string
-	tries int
+	// told is the requester that was told of last.
+	told string
 }
 
 // adopt takes in a newer moment of the owner.
@@ -106,7 +113,7 @@ func (a *Allocator) adopt(owner store.Owner) {
 	if r := &a.view.request; (before.Rollout.Revision != owner.Rollout.Revision || before.Generation != owner.Generation) && !r.granted || owner.Record.State.Handover[a.tenure.Lock.Share.ID] != r.by {
 		r.by, r.granted = "", false // it is judged again
 	}
-	a.plans.heard(a, before)
+	a.heard(before)
 }
 
 // awayTime is how often a pod without an owner looks for another one, and how often a process reads what its stream does not know.
@@ -226,6 +233,16 @@ func (a *Allocator) see() duty.View {
 	return v
 }
 
+// know is what this process knows beside its pod and what it sees, as each of its parts says it.
+func (a *Allocator) know() duty.Known {
+	surplus := a.view.ok() && surplus(a.view.owner)
+	return duty.Known{
+		Ends: a.ends, GivesBack: a.work.givesBack, Unseen: a.view.unseen(a.clock.Now()), Away: a.contact.Away(),
+		Retry: a.wait.until, Again: a.contest.again, Refused: a.work.kept.until, Kept: a.work.kept.Part, NoteAt: a.work.noteAt, Turn: a.plans.turn,
+		Outcome: surplus || a.plans.made && !a.named(a.view.owner), // one plan is to serve all that run
+	}
+}
+
 // proposed returns the slot with what the row proposes to its id.
 func (a *Allocator) proposed(id int) receipt.Share {
 	s := receipt.Share{ID: id}
@@ -289,23 +306,6 @@ func (a *Allocator) yields(id int) placement.Set {
 	}
 	goes := theirs(false)
 	return has.Intersect(goes).Minus(a.tenure.Working.Partitions.Minus(theirs(true))).Union(above)
-}
-
-// minRefusal and maxRefusal bound for how long the work goes on after it did not stop. The time doubles with each try.
-const (
-	minRefusal = 30 * time.Second
-	maxRefusal = 10 * time.Minute
-)
-
-// refuse has the work on a part go on for a while, under the same id. Without an id a slow upgrade would become an outage.
-func (a *Allocator) refuse(part duty.Part) {
-	r, now := &a.view.request, a.clock.Now()
-	if !now.Before(a.known.Refused) {
-		a.known.Kept = duty.Part{}
-	}
-	a.known.Kept = a.known.Kept.And(part)
-	a.known.Refused = now.Add(min(minRefusal<<min(r.tries, 8), maxRefusal))
-	r.tries++
 }
 
 // judge finds out whether the pod that asks for the slot should have it. For one that is dead or of an older revision the work would be

@@ -9,6 +9,7 @@ import (
 
 	"github.com/idalloc/idalloc/pkg/allocator/duty"
 	"github.com/idalloc/idalloc/pkg/allocator/event"
+	"github.com/idalloc/idalloc/pkg/allocator/pace"
 	"github.com/idalloc/idalloc/pkg/allocator/proposal"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
@@ -30,8 +31,10 @@ type wait struct {
 	what atomic.Pointer[string]
 	// since is when this process began to claim a slot, zero while it does not. complains is when it says again what it waits for.
 	since, complains time.Time
-	// retry says why the next request is sent later.
-	retry string
+	// until is when the next request may be sent after one in vain, and why says what for. retry is the back-off of requests.
+	until time.Time
+	why   string
+	retry *pace.Backoff
 }
 
 // now says what is waited for, empty if nothing. It may be called from any goroutine.
@@ -43,6 +46,13 @@ func (w *wait) now() string {
 }
 
 func (w *wait) set(what string) { w.what.Store(&what) }
+
+// after has no request sent for this long. what says what is waited for.
+func (w *wait) after(now time.Time, d time.Duration, what string) {
+	if at := now.Add(d); at.After(w.until) {
+		w.until, w.why = at, what
+	}
+}
 
 // reached takes in that the API server has answered for the first time. Before that nobody could be told why this pod waits.
 func (a *Allocator) reached() {
@@ -59,7 +69,7 @@ func (a *Allocator) noteClaim() {
 	switch {
 	case a.work.confirmed:
 		a.endClaim(event.ClaimTaken)
-	case !a.known.Ends && w.since.IsZero():
+	case !a.ends && w.since.IsZero():
 		w.since = now
 		if w.complains.IsZero() {
 			w.complains = now.Add(patience)
@@ -104,7 +114,7 @@ func (a *Allocator) explain(next duty.Duty) {
 	case duty.OwnTurn:
 		what = fmt.Sprintf("its turn: of the pods of %s that want a slot, a few write for all", a.ref)
 	case duty.Later:
-		what = a.wait.retry
+		what = a.wait.why
 	}
 	if what == a.wait.now() {
 		return
@@ -118,14 +128,14 @@ func (a *Allocator) explain(next duty.Duty) {
 // reason says why this pod has no slot.
 func (a *Allocator) reason() string {
 	owner, d, r := a.view.owner, a.plans.outcome, a.receipt()
-	switch other := a.blocked.lease; {
+	switch other := a.contest.lease; {
 	case a.view.state == gone:
 		return fmt.Sprintf("%s in namespace %s to exist, or for another workload to own this pod", a.ref, a.ref.Namespace)
 	case owner.Count == 0:
 		return fmt.Sprintf("the count to grow: %s is scaled to 0", owner.Ref)
 	case other.Holder != "":
 		return fmt.Sprintf("slot %d: pod %s has the Lease %s, last renewed at %s; if it does not renew it, its time is over by %s (strict mode)",
-			other.ID, other.Pod, store.LeaseName(a.ref.String(), other.ID), other.Renewed.Format(time.RFC3339), a.blocked.until.Format(time.RFC3339))
+			other.ID, other.Pod, store.LeaseName(a.ref.String(), other.ID), other.Renewed.Format(time.RFC3339), a.contest.until.Format(time.RFC3339))
 	case !a.plans.made:
 		return fmt.Sprintf("a first plan for %s", owner.Ref)
 	case d.TooLarge != nil:
