@@ -64,7 +64,7 @@ func (a *Allocator) plan(ctx context.Context) error {
 	}
 	a.changes.Wrote(owner, decision, func(id int) time.Duration { return a.clock.Since(p.vacant.Since(id)) })
 	a.noteUndone(owner.Record.State, *decision.Next)
-	p.made, p.planned, p.outcome = true, written, decision
+	p.made, p.planned, p.decision = true, written, decision
 	p.unsureAt = a.clock.Now().Add(a.pace.ReadAgain())
 	a.adopt(written)
 	p.turn, p.drops, p.contenders = time.Time{}, false, 1
@@ -129,7 +129,10 @@ func (a *Allocator) inVain(owner store.Owner, d proposal.Decision) {
 		p.vainUntil = now.Add(a.pace.AtLeast(vainTime*time.Duration(max(1, len(owner.Record.State.Slots)))) * 2 / 3)
 		return
 	}
-	p.made, p.planned, p.outcome = true, owner, d
+	if was := p.decision.WhyNot; d.WhyNot != was && (d.WhyNot == proposal.WhyLimit || d.WhyNot == proposal.WhyKept) {
+		a.happened.Tell(event.NotHandedOver{ID: receipt.NoID, Requester: a.o.Pod, Why: event.ObstacleNotAsked, Detail: string(d.WhyNot)})
+	}
+	p.made, p.planned, p.decision = true, owner, d
 	p.contenders, p.unsureAt, p.vainUntil = max(1, d.Waiting), now.Add(a.pace.ReadAgain()), now.Add(p.again.Next())
 	switch {
 	case d.Reserved == 0:

@@ -31,11 +31,11 @@ type plans struct {
 	// server was slow.
 	turn     time.Time
 	extended bool
-	// made says that a plan was made since this pod has no slot. planned is the owner that it was about, with what was heard since, and outcome
+	// made says that a plan was made since this pod has no slot. planned is the owner that it was about, with what was heard since, and decision
 	// what it came to.
-	made    bool
-	planned store.Owner
-	outcome proposal.Decision
+	made     bool
+	planned  store.Owner
+	decision proposal.Decision
 	// rollout is where this pod stood in a rolling update at that plan.
 	rollout proposal.Rollout
 	// contenders is an estimate of how many pods want to plan now.

@@ -3,9 +3,7 @@ package allocator_test
 import (
 	"context"
 	"maps"
-	"net/http"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -14,6 +12,7 @@ import (
 
 	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/event"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/identity"
@@ -181,6 +180,11 @@ func TestNothingThatIsWrittenIntoIdallocsOwnKeysStopsWork(t *testing.T) {
 	handover := func(by string) map[string]string {
 		return map[string]string{assignment.HandoverKey: `{"0":"` + by + `"}`}
 	}
+	whyNot := map[string]string{
+		handover("p1")[assignment.HandoverKey]: "it does not wait for a slot", handover("gave")[assignment.HandoverKey]: "it does not wait for a slot",
+		handover("failed")[assignment.HandoverKey]: "it does not live", handover("nobody")[assignment.HandoverKey]: "it does not live",
+		handover("strange")[assignment.HandoverKey]: "it is of no newer revision, or Kubernetes keeps this pod",
+	}
 	row := func(text string) map[string]string { return map[string]string{assignment.PartitionOwnersKey: text} }
 	without := func(text string) map[string]string {
 		return map[string]string{assignment.PartitionOwnersKey: text, assignment.PartitionCountKey: ""}
@@ -201,6 +205,7 @@ func TestNothingThatIsWrittenIntoIdallocsOwnKeysStopsWork(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var forgery atomic.Bool
+			refused := make(chan event.NotHandedOver, 9)
 			b := newBench(t, 2)
 			b.annotate(map[string]string{assignment.PartitionCountKey: "12", "deployment.kubernetes.io/revision": "1"})
 			for _, pod := range []string{"p0", "p1"} {
@@ -212,6 +217,11 @@ func TestNothingThatIsWrittenIntoIdallocsOwnKeysStopsWork(t *testing.T) {
 						}
 						return nil
 					}
+					o.Observer = observer(func(e event.Event) {
+						if r, is := e.(event.NotHandedOver); is {
+							refused <- r
+						}
+					})
 				})
 				b.until("an id", func(now map[string]identity.Identity) bool { return now[pod].Assigned() })
 			}
@@ -245,6 +255,11 @@ func TestNothingThatIsWrittenIntoIdallocsOwnKeysStopsWork(t *testing.T) {
 				return now[assignment.HandoverKey] == was[assignment.HandoverKey] && now[assignment.PartitionOwnersKey] == was[assignment.PartitionOwnersKey]
 			})
 			b.until("a half for each", half)
+			if why, asks := whyNot[forged[assignment.HandoverKey]]; asks {
+				if r := <-refused; r.Why != event.ObstacleDropped || r.Detail != why || r.ID != 0 {
+					t.Errorf("the request is refused with %+v, want %s", r, why)
+				}
+			}
 		})
 	}
 }
@@ -270,21 +285,19 @@ func TestARequestAmongPodsOfOneRevisionStopsNobody(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, 2)
+			refused := make(chan event.NotHandedOver, 9)
 			kind, waits := start(b, func(o *allocator.Options) {
+				o.Observer = observer(func(e event.Event) {
+					if r, is := e.(event.NotHandedOver); is {
+						refused <- r
+					}
+				})
 				o.Stop = func(_ context.Context, s allocator.Stop) error {
 					t.Errorf("the work is to stop: %+v", s)
 					return nil
 				}
 			})
 			waiter := map[string]string{apifake.Deployment: "p1", store.StatefulSet: "worker-7"}[kind]
-			judged := make(chan struct{})
-			var once sync.Once
-			b.api.Before(func(_ http.ResponseWriter, r *http.Request) bool {
-				if q := r.URL.Query(); q.Get("watch") == "" && strings.HasPrefix(q.Get("fieldSelector"), "metadata.name="+waiter+",status.phase") {
-					once.Do(func() { close(judged) })
-				}
-				return false
-			})
 			waits()
 			b.await("a waiter", func() bool {
 				r, _ := receipt.Of(b.api.Get(apifake.Pods, waiter), kind+"/worker")
@@ -295,7 +308,9 @@ func TestARequestAmongPodsOfOneRevisionStopsNobody(t *testing.T) {
 				annotations[assignment.HandoverKey] = `{"0":"` + waiter + `"}`
 				o.SetAnnotations(annotations)
 			})
-			<-judged
+			if r := <-refused; r.Detail != "it is of no newer revision, or Kubernetes keeps this pod" || r.Requester != waiter {
+				t.Errorf("the request is refused with %+v", r)
+			}
 			b.api.Change(kind, apifake.Worker, func(o *unstructured.Unstructured) {
 				annotations := o.GetAnnotations()
 				annotations[assignment.Key] = "{}"

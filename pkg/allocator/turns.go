@@ -84,7 +84,7 @@ func (a *Allocator) waiterPlans() bool {
 	case !a.peers.Synced():
 		return !a.unmoved(owner)
 	}
-	if a.rolledOn(owner, p.outcome) {
+	if a.rolledOn(owner, p.decision) {
 		return true
 	}
 	d := proposal.Plan(a.input(owner, a.peers.Pods(owner), p.rollout))
@@ -92,7 +92,7 @@ func (a *Allocator) waiterPlans() bool {
 		return !a.clock.Now().Before(p.vainUntil)
 	}
 	p.again.Reset()
-	p.outcome, p.planned.Record, p.planned.Annotations = d, owner.Record, owner.Annotations
+	p.decision, p.planned.Record, p.planned.Annotations = d, owner.Record, owner.Annotations
 	return false
 }
 

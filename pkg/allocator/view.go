@@ -97,8 +97,16 @@ type request struct {
 	// by is the pod that was judged last, granted whether it should have the slot.
 	by      string
 	granted bool
-	// told is the requester that was told of last.
-	told string
+	// told is the requester that was told of last, and refused the last one that was refused.
+	told, refused string
+}
+
+// wanted is the pod that should have the slot, empty if there is none.
+func (r *request) wanted() string {
+	if !r.granted {
+		return ""
+	}
+	return r.by
 }
 
 // adopt takes in a newer moment of the owner.
@@ -239,7 +247,7 @@ func (a *Allocator) know() duty.Known {
 	return duty.Known{
 		Ends: a.ends, GivesBack: a.work.givesBack, Unseen: a.view.unseen(a.clock.Now()), Away: a.contact.Away(),
 		Retry: a.wait.until, Again: a.contest.again, Refused: a.work.kept.until, Kept: a.work.kept.Part, NoteAt: a.work.noteAt, Turn: a.plans.turn,
-		Outcome: surplus || a.plans.made && !a.named(a.view.owner), // one plan is to serve all that run
+		Show: surplus || a.plans.made && !a.named(a.view.owner), // one plan is to serve all that run
 	}
 }
 
@@ -308,54 +316,82 @@ func (a *Allocator) yields(id int) placement.Set {
 	return has.Intersect(goes).Minus(a.tenure.Working.Partitions.Minus(theirs(true))).Union(above)
 }
 
+// Why a pod that asks should not have the slot.
+const (
+	notAlive   = "it does not live"
+	notWaiting = "it does not wait for a slot"
+	notOurs    = "it and this pod are not of one workload"
+	notNewer   = "it is of no newer revision, or Kubernetes keeps this pod"
+)
+
 // judge finds out whether the pod that asks for the slot should have it. For one that is dead or of an older revision the work would be
 // stopped in vain.
 func (a *Allocator) judge(ctx context.Context) error {
 	by := a.view.owner.Record.State.Handover[a.tenure.Lock.Share.ID]
-	wanted, err := a.wanted(ctx, by)
+	refused, err := a.refuses(ctx, by)
 	if err != nil {
 		return err
 	}
-	r := &a.view.request
-	r.by, r.granted = by, wanted
+	r, id := &a.view.request, a.tenure.Lock.Share.ID
+	r.by, r.granted = by, refused == ""
 	switch {
-	case !wanted:
+	case refused != "":
 		a.plans.drops = true
+		if by != r.refused {
+			r.refused = by
+			a.happened.Tell(event.NotHandedOver{ID: id, Requester: by, Why: event.ObstacleDropped, Detail: refused})
+		}
 	case r.told != by:
 		r.told = by
-		a.happened.Tell(event.Asked{ID: a.tenure.Lock.Share.ID, Requester: by})
+		a.happened.Tell(event.Asked{ID: id, Requester: by})
 	}
 	return nil
 }
 
-// wanted reports whether the pod of this name should have the slot: it lives, is this owner's and waits; and it is of the current revision and this pod
-// is not, or this pod is condemned. Nothing else that somebody writes down as a request stops work.
-func (a *Allocator) wanted(ctx context.Context, by string) (bool, error) {
+// refuses says why the pod of this name should not have the slot, empty if it should: it lives, is this owner's and waits; and it is of the current
+// revision and this pod is not, or this pod is condemned. Nothing else that somebody writes down as a request stops work.
+func (a *Allocator) refuses(ctx context.Context, by string) (why string, err error) {
 	owner := a.view.owner
 	pod, err := a.o.Store.GetLivePod(ctx, a.o.Namespace, by)
-	if err != nil || pod == nil {
-		return false, err
+	switch {
+	case err != nil:
+		return "", err
+	case pod == nil:
+		return notAlive, nil
 	}
 	r, _ := receipt.Of(pod, a.ref.String())
 	if _, has := owner.Record.State.Slots.Of(by); has || r.State != receipt.Waits || pod.DeletionTimestamp != nil {
-		return false, nil
+		return notWaiting, nil
 	}
 	if !owner.Rolls() {
 		controller := metav1.GetControllerOfNoCopy(pod)
-		return controller != nil && controller.UID == owner.UID && owner.Condemned(a.pod) && !owner.Condemned(pod), nil
+		switch {
+		case controller == nil || controller.UID != owner.UID:
+			return notOurs, nil
+		case !owner.Condemned(a.pod) || owner.Condemned(pod):
+			return notNewer, nil
+		}
+		return "", nil
 	}
 	own, err := a.o.Store.RevisionOf(ctx, a.pod)
 	switch {
 	case errors.Is(err, store.ErrGone): // it is of no revision any more
 	case err == nil && own.Number != "" && own.Controller != owner.UID: // the Deployment has let the ReplicaSet go
 		a.view.suspect()
-		return false, nil
-	case err != nil || own.Current(owner):
-		return false, err
+		return notOurs, nil
+	case err != nil:
+		return "", err
+	case own.Current(owner):
+		return notNewer, nil
 	}
 	its, err := a.o.Store.RevisionOf(ctx, pod)
-	if errors.Is(err, store.ErrGone) {
-		return false, nil
+	switch {
+	case errors.Is(err, store.ErrGone), err == nil && its.Controller != owner.UID:
+		return notOurs, nil
+	case err != nil:
+		return "", err
+	case !its.Current(owner):
+		return notNewer, nil
 	}
-	return err == nil && its.Controller == owner.UID && its.Current(owner), err
+	return "", nil
 }

@@ -104,7 +104,7 @@ func claimResult(err error) event.ClaimResult {
 
 // explain says what a process rests for, when that is not what it said last.
 func (a *Allocator) explain(next duty.Duty) {
-	what, d := "", a.plans.outcome
+	what, d := "", a.plans.decision
 	switch next.Why {
 	case duty.Content:
 	case duty.WorkStops:
@@ -127,7 +127,7 @@ func (a *Allocator) explain(next duty.Duty) {
 
 // reason says why this pod has no slot.
 func (a *Allocator) reason() string {
-	owner, d, r := a.view.owner, a.plans.outcome, a.receipt()
+	owner, d, r := a.view.owner, a.plans.decision, a.receipt()
 	switch other := a.contest.lease; {
 	case a.view.state == gone:
 		return fmt.Sprintf("%s in namespace %s to exist, or for another workload to own this pod", a.ref, a.ref.Namespace)

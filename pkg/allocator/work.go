@@ -84,6 +84,8 @@ type stop struct {
 
 	number int
 	end    context.CancelFunc
+	// requester is the pod that is to have the slot, empty if the stop is about something else.
+	requester string
 }
 
 // inherit takes in what an earlier process of the pod left.
@@ -245,7 +247,7 @@ func (a *Allocator) stop(keep receipt.Share) {
 	t := a.tenure
 	s := &stop{Part: t.Stopping.Minus(before), number: w.number + 1}
 	if s.All {
-		s.Partitions = t.Working.Partitions
+		s.Partitions, s.requester = t.Working.Partitions, a.view.request.wanted()
 		for _, other := range w.stops {
 			other.end()
 		}
@@ -312,7 +314,15 @@ func (a *Allocator) callOff(part duty.Part) {
 		if part.All || !s.Partitions.Intersect(part.Partitions).Empty() {
 			a.tenure = a.tenure.Recalled(s.Part)
 			s.end()
+			a.notHandedOver(s, event.ObstacleCalledOff, "the request is gone")
 		}
+	}
+}
+
+// notHandedOver tells that the slot does not go to the pod that asked for it, if one did.
+func (a *Allocator) notHandedOver(s *stop, why event.Obstacle, detail string) {
+	if s.requester != "" {
+		a.happened.Tell(event.NotHandedOver{ID: a.tenure.Lock.Share.ID, Requester: s.requester, Why: why, Detail: detail})
 	}
 }
 
@@ -360,6 +370,7 @@ func (a *Allocator) stopEnded(s *stop, err error, off bool) {
 		// the end of the command's output. The id, or the partitions, stay with this pod.
 		// Do: find out why the program does not stop.
 		a.log.Error(err, "the work has not stopped; what it is on is kept, and the program is asked again")
+		a.notHandedOver(s, event.ObstacleGoesOn, err.Error())
 		a.work.kept.more(s.Part, a.clock.Now())
 	}
 }

@@ -199,7 +199,7 @@ func TestNext(t *testing.T) {
 		"a plan may help, and others go first": {idle(none()), view(receipt.NoID), duty.Known{Turn: soon}, duty.Rest, soon},
 		"a plan may help after a wait":         {idle(none()), view(receipt.NoID), duty.Known{Turn: soon, Retry: late}, duty.Rest, soon},
 		"a plan came to nothing just now":      {idle(none()), view(receipt.NoID), duty.Known{Turn: now, Retry: late}, duty.Rest, late},
-		"a plan came to nothing":               {idle(none()), view(receipt.NoID), duty.Known{Outcome: true}, duty.Write, time.Time{}},
+		"a plan came to nothing":               {idle(none()), view(receipt.NoID), duty.Known{Show: true}, duty.Write, time.Time{}},
 		"its slot is above the count":          {holds(receipt.Share{ID: 3}), view(3), duty.Known{}, duty.Stop, time.Time{}},
 		"its work did not stop just now":       {holds(receipt.Share{ID: 3}), view(3), duty.Known{Refused: soon, Kept: duty.Part{All: true}}, duty.Rest, soon},
 		"a part of it did not stop just now":   {holds(receipt.Share{ID: 3}), view(3), duty.Known{Refused: soon, Kept: duty.Part{Partitions: placement.Of(4)}}, duty.Stop, time.Time{}},
