@@ -218,29 +218,29 @@ func (a *Allocator) secure(ctx context.Context, share receipt.Share) error {
 			err = a.lease.LetGo(ctx, id, false)
 		}
 		if err != nil {
-			a.tenure = a.tenure.Unsecured(share)
+			a.tenure = a.tenure.MayHaveLease(share)
 			return err
 		}
-		a.tenure = a.tenure.Secured(share)
+		a.tenure = a.tenure.HasLease(share)
 		return nil
 	}
 	other, left, err := a.lease.Secure(ctx, share)
 	switch {
 	case errors.Is(err, store.ErrAmbiguous), errors.Is(err, store.ErrNotKept):
-		a.tenure = a.tenure.Unsecured(share)
+		a.tenure = a.tenure.MayHaveLease(share)
 		return err
 	case err != nil:
 		return err
 	case left > 0:
 		now := a.clock.Now()
 		a.contest.lease, a.contest.until = other, now.Add(left)
-		a.tenure = a.tenure.NotSecured()
+		a.tenure = a.tenure.LeaseTaken()
 		a.contest.again = now.Add(min(left, a.pace.Longer(againTime))) // its pod may let it go before
 		a.happened.Tell(event.NotTaken{Reason: fmt.Sprintf("pod %s has the Lease %s", other.Pod, store.LeaseName(a.ref.String(), other.ID))})
 		return nil
 	}
 	a.contest.lease, a.contest.until = store.Lease{}, time.Time{}
-	a.tenure = a.tenure.Secured(share)
+	a.tenure = a.tenure.HasLease(share)
 	return nil
 }
 

@@ -141,7 +141,7 @@ func Step(t Tenure, w Wish) Duty {
 		return t.wait(w)
 	case want.Empty():
 		return t.leave(w)
-	case t.Strict && !t.secured(t.Lock.Share):
+	case t.Strict && !t.hasLease(t.Lock.Share):
 		return t.secure(t.Lock.Share)
 	case !t.Renewed:
 		return Duty{Do: Write, Lock: t.locks(t.Lock.Share)}
@@ -187,7 +187,7 @@ func (t Tenure) want(w Wish) receipt.Share {
 func (t Tenure) wait(w Wish) Duty {
 	take := t.Lock.State != receipt.GaveUp && !w.Give && !w.Propose.Empty()
 	switch {
-	case take && t.Strict && !t.secured(w.Propose):
+	case take && t.Strict && !t.hasLease(w.Propose):
 		return t.secure(w.Propose)
 	case take:
 		return Duty{Do: Write, Lock: t.locks(w.Propose)}

@@ -51,7 +51,7 @@ func holds(s receipt.Share) duty.Tenure {
 
 // strictly is holds in strict mode.
 func strictly(s receipt.Share) duty.Tenure {
-	return duty.Start(true, receipt.Nothing()).Read(none()).Secured(s).Wrote(locks(s)).Saw(duty.Others{}).SawLeases(duty.Others{}).Begun(s)
+	return duty.Start(true, receipt.Nothing()).Read(none()).HasLease(s).Wrote(locks(s)).Saw(duty.Others{}).SawLeases(duty.Others{}).Begun(s)
 }
 
 func TestStep(t *testing.T) {
@@ -157,13 +157,13 @@ func TestStep(t *testing.T) {
 		"strict, and the others are listed":  {strictly(share(4)).Wrote(locks(share(4))).Saw(duty.Others{}), nothing, duty.Duty{Do: duty.Survey}},
 		"strict, and it should have more":    {strictly(share(4)), proposed(share(4, 5)), duty.Duty{Do: duty.Secure, Share: share(4, 5)}},
 		"strict, and its work has stopped":   {stopped(strictly(share()), receipt.Nothing()), give, duty.Duty{Do: duty.Secure, Share: receipt.Nothing()}},
-		"strict, and its Lease is let go":    {stopped(strictly(share()), receipt.Nothing()).Secured(receipt.Nothing()), give, duty.Duty{Do: duty.Write, Lock: gaveUp()}},
+		"strict, and its Lease is let go":    {stopped(strictly(share()), receipt.Nothing()).HasLease(receipt.Nothing()), give, duty.Duty{Do: duty.Write, Lock: gaveUp()}},
 		"strict, and it need not give any more": {
-			stopped(strictly(share()), receipt.Nothing()).Secured(receipt.Nothing()).Secured(share()), nothing, duty.Duty{Do: duty.Write, Lock: locks(share())},
+			stopped(strictly(share()), receipt.Nothing()).HasLease(receipt.Nothing()).HasLease(share()), nothing, duty.Duty{Do: duty.Write, Lock: locks(share())},
 		},
 		"its time is over":                       {strictly(share()).Fenced(), nothing, duty.Duty{Do: duty.Secure, Share: share()}},
-		"its time is over, and another pod came": {strictly(share()).Fenced().NotSecured(), nothing, duty.Duty{Do: duty.Write, Lock: waits()}},
-		"its Lease says more than its receipt":   {strictly(share(4)).Secured(share(4, 5)), nothing, duty.Duty{Do: duty.Secure, Share: share(4)}},
+		"its time is over, and another pod came": {strictly(share()).Fenced().LeaseTaken(), nothing, duty.Duty{Do: duty.Write, Lock: waits()}},
+		"its Lease says more than its receipt":   {strictly(share(4)).HasLease(share(4, 5)), nothing, duty.Duty{Do: duty.Secure, Share: share(4)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := duty.Step(c.tenure, c.wish); fmt.Sprint(got) != fmt.Sprint(c.want) {
