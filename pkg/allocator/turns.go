@@ -180,7 +180,7 @@ func (a *Allocator) partitionsDue() bool {
 // after it let them go: then a plan, which reads receipts, gives them away.
 func (a *Allocator) lacksLong() bool {
 	p, mine := &a.plans, a.tenure.Lock.Share
-	target, known := a.target(mine.ID, false)
+	target, known := a.workload().target(mine.ID, false)
 	switch {
 	case !known || target[mine.ID].Subset(mine.Partitions):
 		p.lacksSince = time.Time{}

@@ -5,19 +5,13 @@ import (
 	"errors"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/duty"
-	"github.com/idalloc/idalloc/pkg/allocator/event"
-	"github.com/idalloc/idalloc/pkg/allocator/proposal"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
-	"github.com/idalloc/idalloc/pkg/placement"
 	"github.com/idalloc/idalloc/pkg/watch"
 )
 
-// view is the newest moment of the owner, replaced whole.
+// view is the newest moment of the owner, replaced whole. Its source is the workload (workload.go), and see gives it the form that duty knows.
 type view struct {
 	owner store.Owner
 	state viewState
@@ -227,16 +221,10 @@ func (a *Allocator) see() duty.View {
 	if !a.view.ok() {
 		return v
 	}
-	id, named := owner.Record.State.Slots.Of(a.o.Pod)
-	if mine := a.tenure.Lock.Share; !mine.Empty() {
-		id, named = mine.ID, true // what the map says of it is for the next plan
-	}
-	if named {
-		v.Propose = a.proposed(id)
-		v.Yield = a.yields(id)
-	}
-	if by := owner.Record.State.Handover[a.tenure.Lock.Share.ID]; by != "" && a.o.HandsOver && a.tenure.Lock.State == receipt.Locks {
-		v.Asks, v.Asked = a.view.request.by != by, a.view.request.by == by && a.view.request.granted
+	source := a.workload()
+	v.Propose, v.Yield = source.proposes()
+	if by := source.asks(); by != "" && a.tenure.Lock.State == receipt.Locks {
+		v.Asks, v.Asked = a.view.request.by != by, a.view.request.wanted() == by
 	}
 	return v
 }
@@ -249,149 +237,4 @@ func (a *Allocator) know() duty.Known {
 		Retry: a.wait.until, Again: a.contest.again, Refused: a.work.kept.until, Kept: a.work.kept.Part, NoteAt: a.work.noteAt, Turn: a.plans.turn,
 		Show: surplus || a.plans.made && !a.named(a.view.owner), // one plan is to serve all that run
 	}
-}
-
-// proposed returns the slot with what the row proposes to its id.
-func (a *Allocator) proposed(id int) receipt.Share {
-	s := receipt.Share{ID: id}
-	if !a.o.Divides || a.work.paused || a.work.rest.active {
-		return s
-	}
-	mine, row := a.tenure.Lock.Share, a.view.owner.Record.State.Row
-	force, _ := proposal.InForce(a.view.owner.Wish, row, a.said(), a.o.strategy)
-	if s.Of = force.Count; row != nil && s.Of > 0 {
-		s.Partitions = row.Owners[id].Intersect(placement.Between(0, s.Of-1))
-	}
-	if !a.o.HandsOver && mine.Of > 0 { // it cannot know when work has stopped, so it lets nothing go
-		s.Of, s.Partitions = max(s.Of, mine.Of), s.Partitions.Union(mine.Partitions)
-	}
-	return s
-}
-
-// said returns how many partitions there are by the own receipt, 0 if it does not say so.
-func (a *Allocator) said() int {
-	if mine := a.tenure.Lock.Share; a.view.owner.Record.State.Row == nil || !mine.Partitions.Empty() {
-		return mine.Of
-	}
-	return 0
-}
-
-// target returns what the ids should own that the row names. With works, what this pod works on is its id's, and nothing else is, whatever the row says.
-func (a *Allocator) target(id int, works bool) (target placement.Owners, known bool) {
-	mine, row := a.tenure.Working.Partitions, a.view.owner.Record.State.Row
-	if works {
-		owners := placement.Owners{}
-		for other, set := range row.Owners {
-			owners[other] = set.Minus(mine)
-		}
-		owners[id] = mine
-		row = &assignment.Row{Count: row.Count, Strategy: row.Strategy, Owners: owners}
-	}
-	return proposal.Target(a.view.owner.Count, row, a.view.owner.Wish, a.said(), a.o.strategy)
-}
-
-// yields returns the partitions of the id that the target gives to others, or to nobody because they are above the count. Of those that the pod
-// works on they are only those that go by that, too: a row that is wrong stops no work.
-func (a *Allocator) yields(id int) placement.Set {
-	mine, row := a.tenure.Lock.Share.Partitions, a.view.owner.Record.State.Row
-	if !a.o.Divides || !a.o.HandsOver || row == nil {
-		return placement.Set{}
-	}
-	force, _ := proposal.InForce(a.view.owner.Wish, row, a.said(), a.o.strategy)
-	has := mine.Union(row.Owners[id])
-	above := has.Minus(placement.Between(0, force.Count-1))
-	if _, listed := row.Owners[id]; !listed {
-		return above // the row is wrong, or this id is about to join
-	}
-	theirs := func(works bool) (set placement.Set) {
-		target, _ := a.target(id, works)
-		for other, owned := range target {
-			if other != id {
-				set = set.Union(owned)
-			}
-		}
-		return set
-	}
-	goes := theirs(false)
-	return has.Intersect(goes).Minus(a.tenure.Working.Partitions.Minus(theirs(true))).Union(above)
-}
-
-// Why a pod that asks should not have the slot.
-const (
-	notAlive   = "it does not live"
-	notWaiting = "it does not wait for a slot"
-	notOurs    = "it and this pod are not of one workload"
-	notNewer   = "it is of no newer revision, or Kubernetes keeps this pod"
-)
-
-// judge finds out whether the pod that asks for the slot should have it. For one that is dead or of an older revision the work would be
-// stopped in vain.
-func (a *Allocator) judge(ctx context.Context) error {
-	by := a.view.owner.Record.State.Handover[a.tenure.Lock.Share.ID]
-	refused, err := a.refuses(ctx, by)
-	if err != nil {
-		return err
-	}
-	r, id := &a.view.request, a.tenure.Lock.Share.ID
-	r.by, r.granted = by, refused == ""
-	switch {
-	case refused != "":
-		a.plans.drops = true
-		if by != r.refused {
-			r.refused = by
-			a.happened.Tell(event.NotHandedOver{ID: id, Requester: by, Why: event.ObstacleDropped, Detail: refused})
-		}
-	case r.told != by:
-		r.told = by
-		a.happened.Tell(event.Asked{ID: id, Requester: by})
-	}
-	return nil
-}
-
-// refuses says why the pod of this name should not have the slot, empty if it should: it lives, is this owner's and waits; and it is of the current
-// revision and this pod is not, or this pod is condemned. Nothing else that somebody writes down as a request stops work.
-func (a *Allocator) refuses(ctx context.Context, by string) (why string, err error) {
-	owner := a.view.owner
-	pod, err := a.o.Store.GetLivePod(ctx, a.o.Namespace, by)
-	switch {
-	case err != nil:
-		return "", err
-	case pod == nil:
-		return notAlive, nil
-	}
-	r, _ := receipt.Of(pod, a.ref.String())
-	if _, has := owner.Record.State.Slots.Of(by); has || r.State != receipt.Waits || pod.DeletionTimestamp != nil {
-		return notWaiting, nil
-	}
-	if !owner.Rolls() {
-		controller := metav1.GetControllerOfNoCopy(pod)
-		switch {
-		case controller == nil || controller.UID != owner.UID:
-			return notOurs, nil
-		case !owner.Condemned(a.pod) || owner.Condemned(pod):
-			return notNewer, nil
-		}
-		return "", nil
-	}
-	own, err := a.o.Store.RevisionOf(ctx, a.pod)
-	switch {
-	case errors.Is(err, store.ErrGone): // it is of no revision any more
-	case err == nil && own.Number != "" && own.Controller != owner.UID: // the Deployment has let the ReplicaSet go
-		a.view.suspect()
-		return notOurs, nil
-	case err != nil:
-		return "", err
-	case own.Current(owner):
-		return notNewer, nil
-	}
-	its, err := a.o.Store.RevisionOf(ctx, pod)
-	switch {
-	case errors.Is(err, store.ErrGone), err == nil && its.Controller != owner.UID:
-		return notOurs, nil
-	case err != nil:
-		return "", err
-	case !its.Current(owner):
-		return notNewer, nil
-	}
-	return "", nil
 }
