@@ -77,7 +77,7 @@ func (a *Allocator) hearSelf(pod *metav1.PartialObjectMetadata, there bool) {
 	case pod.Annotations[receipt.Key] != a.pod.Annotations[receipt.Key] || labelsOf(pod) != labelsOf(a.pod):
 		if a.tenure = a.tenure.Lost(); a.wrote != "" && !slices.Contains(a.failed, pod.Annotations[receipt.Key]) {
 			a.hurt() // a late write may have brought the own bytes back by now: a read would not show that they were gone
-			a.pod = pod
+			a.meet(pod)
 		}
 	default:
 		a.meet(pod)

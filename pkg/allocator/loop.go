@@ -40,6 +40,7 @@ func (a *Allocator) under(ctx context.Context, done func() bool) error {
 		a.hearStops() // their goroutines have ended with the streams
 	}()
 	for {
+		turn := a.clock.Now() // what is due from here on and was not heard in this turn wakes the next one
 		a.hear()
 		a.noteClaim()
 		switch {
@@ -55,7 +56,7 @@ func (a *Allocator) under(ctx context.Context, done func() bool) error {
 		if next.Do != duty.Stop { // it tells what is to stop from now on
 			a.tell()
 		}
-		err := a.do(ctx, next, at)
+		err := a.do(ctx, next, turn, at)
 		if errors.Is(err, ErrPodGone) {
 			a.lease.Fence()
 			a.tenure.Working = receipt.Nothing()
@@ -100,7 +101,7 @@ func (a *Allocator) resolve(ctx context.Context) error {
 }
 
 // do carries a duty out. Errors are for afterError.
-func (a *Allocator) do(ctx context.Context, next duty.Duty, at time.Time) error {
+func (a *Allocator) do(ctx context.Context, next duty.Duty, turn, at time.Time) error {
 	a.contact.Busy()
 	switch next.Do {
 	case duty.ReadOwner:
@@ -129,13 +130,13 @@ func (a *Allocator) do(ctx context.Context, next duty.Duty, at time.Time) error 
 	case duty.Plan:
 		return a.plan(ctx)
 	case duty.Rest:
-		return a.rest(ctx, next, at)
+		return a.rest(ctx, next, turn, at)
 	}
 	return nil
 }
 
-// rest waits for more.
-func (a *Allocator) rest(ctx context.Context, why duty.Duty, at time.Time) error {
+// rest waits for more, until the given time or the first alarm since the turn began.
+func (a *Allocator) rest(ctx context.Context, why duty.Duty, turn, at time.Time) error {
 	a.listen(why) //nolint:contextcheck // what it starts ends with the streams
 	a.explain(why)
 	a.view.fresh = false
@@ -146,7 +147,7 @@ func (a *Allocator) rest(ctx context.Context, why duty.Duty, at time.Time) error
 		a.contact.NoteStale()
 	}
 	var timer <-chan time.Time
-	if at = soonest(now, at, a.alarm(now)); !at.IsZero() {
+	if at = soonest(turn, at, a.alarm(turn)); !at.IsZero() {
 		t := a.clock.NewTimer(max(0, at.Sub(now)))
 		defer t.Stop()
 		timer = t.C()

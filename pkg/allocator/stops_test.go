@@ -175,6 +175,14 @@ func TestNothingIsLetGoOfWhileTheAPIServerIsAway(t *testing.T) {
 	}
 }
 
+func obstacles(to chan<- event.NotHandedOver) event.Observer {
+	return observer(func(e event.Event) {
+		if r, is := e.(event.NotHandedOver); is {
+			to <- r
+		}
+	})
+}
+
 // Only the user's keys stop work. The map, the row and requests propose.
 func TestNothingThatIsWrittenIntoIdallocsOwnKeysStopsWork(t *testing.T) {
 	handover := func(by string) map[string]string {
@@ -217,11 +225,7 @@ func TestNothingThatIsWrittenIntoIdallocsOwnKeysStopsWork(t *testing.T) {
 						}
 						return nil
 					}
-					o.Observer = observer(func(e event.Event) {
-						if r, is := e.(event.NotHandedOver); is {
-							refused <- r
-						}
-					})
+					o.Observer = obstacles(refused)
 				})
 				b.until("an id", func(now map[string]identity.Identity) bool { return now[pod].Assigned() })
 			}
@@ -287,11 +291,7 @@ func TestARequestAmongPodsOfOneRevisionStopsNobody(t *testing.T) {
 			b := newBench(t, 2)
 			refused := make(chan event.NotHandedOver, 9)
 			kind, waits := start(b, func(o *allocator.Options) {
-				o.Observer = observer(func(e event.Event) {
-					if r, is := e.(event.NotHandedOver); is {
-						refused <- r
-					}
-				})
+				o.Observer = obstacles(refused)
 				o.Stop = func(_ context.Context, s allocator.Stop) error {
 					t.Errorf("the work is to stop: %+v", s)
 					return nil

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/idalloc/idalloc/pkg/allocator/pace"
 	"github.com/idalloc/idalloc/pkg/allocator/proposal"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
@@ -112,30 +111,20 @@ func (a *Allocator) rolledOn(owner store.Owner, d proposal.Decision) bool {
 	return rollout != a.plans.planned.Rollout
 }
 
-// alarm is when time alone changes what a process knows.
+// alarm is when time alone changes what a process knows: the first of the times that each part says.
 func (a *Allocator) alarm(now time.Time) time.Time {
-	plans := a.plans.waiterAlarm(now, a.receipt(), a.pace)
-	if a.tenure.Lock.State == receipt.Locks {
-		plans = soonest(now, a.plans.holderAlarm(now, a.view.owner, a.tenure.Lock.Share.ID), a.joinsAt(), a.peers.NeighbourEnds(a.ref))
-	}
-	return soonest(now, plans, a.view.alarm(now), a.work.listenAt, a.work.rest.until, a.contest.until, a.wait.until, a.wait.complains, a.lag.until)
-}
-
-func (p *plans) holderAlarm(now time.Time, owner store.Owner, id int) time.Time {
-	return soonest(now, p.vainUntil, p.vacant.Next(owner.Wish.FailoverAfter, now), p.idleAt(), p.sweepsAt(owner, id), p.clearAt)
-}
-
-func (p *plans) waiterAlarm(now time.Time, mine receipt.Receipt, pace *pace.Pace) (at time.Time) {
-	if p.made {
-		at = soonest(now, p.unsureAt, p.vainUntil)
-	}
-	if !p.reservedSince.IsZero() {
-		at = soonest(now, at, p.reservedSince.Add(pace.Longer(proposal.Reserved(mine.Rank))))
-	}
+	mine := a.receipt()
+	at := soonest(now, a.view.alarm(now), a.plans.alarm(now, a.view.owner, a.tenure.Lock.Share.ID), a.work.since.Add(a.view.owner.Wish.FailoverAfter), a.peers.NeighbourEnds(a.ref), a.work.listenAt,
+		a.work.rest.until, a.contest.until, a.wait.until, a.wait.complains, a.lag.until, a.plans.reservedSince.Add(a.pace.Longer(proposal.Reserved(mine.Rank))))
 	if failures := mine.Failures(); failures > 0 {
-		at = soonest(now, at, p.began.Add(pace.StandBack(failures)))
+		at = soonest(now, at, a.plans.began.Add(a.pace.StandBack(failures)))
 	}
 	return at
+}
+
+// alarm is when a process has reason to plan that has the slot, or NoID, of the owner.
+func (p *plans) alarm(now time.Time, owner store.Owner, id int) time.Time {
+	return soonest(now, p.unsureAt, p.vainUntil, p.vacant.Next(owner.Wish.FailoverAfter, now), p.lacksSince.Add(idleTime), p.sweepsAt(owner, id), p.clearAt)
 }
 
 // soonest is the first of these times that is still to come, the zero time if none is.
@@ -188,15 +177,7 @@ func (a *Allocator) lacksLong() bool {
 	case p.lacksSince.IsZero():
 		p.lacksSince = a.clock.Now()
 	}
-	return !a.clock.Now().Before(p.idleAt())
-}
-
-// idleAt is when this holder plans because it lacks partitions.
-func (p *plans) idleAt() time.Time {
-	if p.lacksSince.IsZero() {
-		return time.Time{}
-	}
-	return p.lacksSince.Add(idleTime)
+	return a.clock.Since(p.lacksSince) >= idleTime
 }
 
 // sweepsAt is when this holder plans because the map names more pods than the owner has. The status comes with the watch that each holder has, so

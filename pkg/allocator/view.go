@@ -50,10 +50,7 @@ func (v *view) ok() bool { return v.state == seen || v.state == outdated || v.st
 
 // alarm is when time alone changes what is known of the owner.
 func (v *view) alarm(now time.Time) time.Time {
-	if v.state == gone {
-		return soonest(now, v.lag.until, v.sought.Add(awayTime))
-	}
-	return v.lag.until
+	return soonest(now, v.lag.until, v.sought.Add(awayTime))
 }
 
 // unseen reports whether the owner must be read.

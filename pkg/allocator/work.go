@@ -314,7 +314,7 @@ func (a *Allocator) callOff(part duty.Part) {
 		if part.All || !s.Partitions.Intersect(part.Partitions).Empty() {
 			a.tenure = a.tenure.Recalled(s.Part)
 			s.end()
-			a.notHandedOver(s, event.ObstacleCalledOff, "the request is gone")
+			a.notHandedOver(s, event.ObstacleCalledOff, "the work need not stop any more")
 		}
 	}
 }
