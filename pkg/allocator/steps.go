@@ -181,8 +181,8 @@ func (a *Allocator) list(ctx context.Context) error {
 func (a *Allocator) compared(by string) {
 	switch t := a.tenure; {
 	case by == "":
-		if !t.Working.Empty() && !t.Stopping.All && t.Lock.Share.Covers(t.Working) && (t.Surveyed || !t.Strict) && !t.Others.Any() {
-			a.begun(t.Working)
+		if works := t.Working.Within(t.Lock.Share); !works.Empty() && !t.Stopping.All && (t.Surveyed || !t.Strict) && !t.Others.Any() {
+			a.begun(works)
 		}
 	case !t.Doubts && !t.Others.Slot:
 		a.contest.again = a.clock.Now().Add(a.pace.Longer(againTime))

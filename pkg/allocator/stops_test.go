@@ -320,3 +320,37 @@ func TestARequestAmongPodsOfOneRevisionStopsNobody(t *testing.T) {
 		})
 	}
 }
+
+// The files of an earlier process may name work that its receipt did not lock any more.
+func TestAPodThatFindsMoreWorkThanItsReceiptLocksTakesTheRest(t *testing.T) {
+	b := newBench(t, 1)
+	b.annotate(map[string]string{assignment.PartitionCountKey: "4"})
+	b.pod("p0")
+	divides := func(o *allocator.Options) { o.Divides, o.HandsOver = true, true }
+	p0 := b.start("p0", divides)
+	b.until("all partitions", func(now map[string]identity.Identity) bool { return now["p0"].Partitions.Owned().Len() == 4 })
+	left := b.shows("p0")
+	left.Partitions = identity.PartitionsOf(4, []identity.Share{{Set: placement.Between(0, 4), Token: 1}}, placement.Set{}, 0)
+	p0.kill()
+	taken, stops := make(chan event.Taken, 9), make(chan allocator.Stop, 9)
+	b.start("p0", func(o *allocator.Options) {
+		divides(o)
+		o.Left = func(string) identity.Identity { return left }
+		o.Stop = func(ctx context.Context, s allocator.Stop) error {
+			stops <- s
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		o.Observer = observer(func(e event.Event) {
+			if e, is := e.(event.Taken); is {
+				taken <- e
+			}
+		})
+	})
+	if s := <-stops; s.All || s.Partitions.String() != "4" {
+		t.Errorf("the stop is %+v", s)
+	}
+	if e := <-taken; e.Partitions != "0-3" {
+		t.Errorf("it takes %+v", e)
+	}
+}
