@@ -175,6 +175,22 @@ func TestNothingIsLetGoOfWhileTheAPIServerIsAway(t *testing.T) {
 	}
 }
 
+// others are pods that should not have the slot of a pod that works: one that failed, one of another owner, and one that gave its slot up.
+func (b *bench) others() {
+	for pod, state := range map[string]receipt.State{"failed": receipt.Waits, "strange": receipt.Waits, "gave": receipt.GaveUp} {
+		b.pod(pod)
+		b.api.Change(apifake.Pods, pod, func(o *unstructured.Unstructured) {
+			r := receipt.Receipt{UID: string(o.GetUID()), Owner: "Deployment/worker", State: state, Share: receipt.Nothing(), Write: "w"}
+			switch o.SetAnnotations(map[string]string{receipt.Key: r.Encode()}); pod {
+			case "failed":
+				o.Object["status"] = map[string]any{"phase": "Failed"}
+			case "strange":
+				o.SetOwnerReferences(nil)
+			}
+		})
+	}
+}
+
 func obstacles(to chan<- event.NotHandedOver) event.Observer {
 	return observer(func(e event.Event) {
 		if r, is := e.(event.NotHandedOver); is {
@@ -233,18 +249,7 @@ func TestNothingThatIsWrittenIntoIdallocsOwnKeysStopsWork(t *testing.T) {
 				return now["p0"].Partitions.Owned().Len() == 6 && now["p1"].Partitions.Owned().Len() == 6
 			}
 			b.until("a half for each", half)
-			for pod, state := range map[string]receipt.State{"failed": receipt.Waits, "strange": receipt.Waits, "gave": receipt.GaveUp} {
-				b.pod(pod)
-				b.api.Change(apifake.Pods, pod, func(o *unstructured.Unstructured) {
-					r := receipt.Receipt{UID: string(o.GetUID()), Owner: "Deployment/worker", State: state, Share: receipt.Nothing(), Write: "w"}
-					switch o.SetAnnotations(map[string]string{receipt.Key: r.Encode()}); pod {
-					case "failed":
-						o.Object["status"] = map[string]any{"phase": "Failed"}
-					case "strange":
-						o.SetOwnerReferences(nil)
-					}
-				})
-			}
+			b.others()
 			forgery.Store(true)
 			was := b.api.Get(apifake.Deployment, apifake.Worker).GetAnnotations()
 			next := maps.Clone(was)
