@@ -102,8 +102,8 @@ func TestAWriteThatAdmissionChangesIsRepeatedSeldomAndSaidToBe(t *testing.T) {
 				if r.Method != http.MethodPatch || !strings.HasSuffix(r.URL.Path, "/"+tc.name) {
 					return false
 				}
+				writes <- b.clk.Now() // the pod waits from the answer on, which comes later
 				b.changed(w, kind, tc.name)
-				writes <- b.clk.Now()
 				return true
 			})
 			b.start("p0", func(o *allocator.Options) {
