@@ -131,10 +131,7 @@ func (a *Allocator) Release(ctx context.Context, byItself bool) error {
 	a.ends, a.wait.until = true, time.Time{}
 	a.tenure = a.tenure.Stopped(duty.Part{All: true})
 	a.publish(identity.StateReleased)
-	if a.view.late {
-		a.tenure.Late = true
-		a.view.outdate()
-	}
+	a.tenure.Late = a.tenure.Late || a.view.late
 	holdsNothing := func() bool {
 		return a.tenure.Known && !a.tenure.Late && a.tenure.Lock.State != receipt.Locks && a.tenure.Lease.Empty()
 	}

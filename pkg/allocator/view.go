@@ -57,7 +57,7 @@ func (v *view) alarm(now time.Time) time.Time {
 func (v *view) unseen(now time.Time) bool {
 	switch v.state {
 	case seen, other:
-		return false
+		return v.late
 	case gone:
 		return !now.Before(v.sought.Add(awayTime))
 	case unread, outdated, suspected:
