@@ -29,9 +29,6 @@ type Allocator struct {
 	log      logr.Logger
 	happened event.Observers
 	pace     *pace.Pace
-	retry    *pace.Backoff
-	// contest is the back-off of a pod whose slot another pod locks, too.
-	contest *pace.Backoff
 
 	contact *contact.Contact
 	// pod is this pod as last read or written, and wrote the receipt that this process wrote last, empty if that is not known.
@@ -42,21 +39,22 @@ type Allocator struct {
 	// conflict says that the last of them failed its test.
 	conflict bool
 	ref      store.Ref
-	// behind is the stream of the pod.
-	behind behind
+	// lag is that of the stream of the pod.
+	lag lag
 	// damage is how often somebody else changed the receipt.
 	damage pace.Undone
 
 	tenure  duty.Tenure
-	known   duty.Known
 	view    view
 	plans   plans
 	work    work
 	lease   *lease.Guard
-	blocked blocked
+	contest contest
 	peers   *peers.Peers
 	wait    wait
 	changes *report.Changes
+	// ends says that the process ends.
+	ends bool
 }
 
 // New reads the pod and finds its owner. It blocks until the API server answers or ctx ends. The errors are a strict mode that cannot work,
@@ -66,7 +64,7 @@ func New(ctx context.Context, o Options) (*Allocator, error) {
 		return nil, err
 	}
 	a := &Allocator{o: o, clock: o.Store.Clock, log: o.Log, pace: pace.New(rand.Float64), tenure: duty.Start(o.FenceAfter > 0, receipt.Nothing())}
-	a.retry, a.contest = a.pace.Backoff(), a.pace.Backoff()
+	a.wait.retry, a.contest.backoff = a.pace.Backoff(), a.pace.Backoff()
 	a.plans = plans{began: a.clock.Now(), again: a.pace.Backoff()}
 	tell := func(e event.Event) { a.happened.Tell(e) }
 	a.contact = contact.New(contact.Options{Store: o.Store, Pod: o.Pod, Stale: o.Stale, Happened: tell}, o.Log)
@@ -86,7 +84,7 @@ func New(ctx context.Context, o Options) (*Allocator, error) {
 	a.reached()
 	me := metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", Name: o.Pod, UID: a.pod.UID}
 	a.happened = append(event.Observers{report.Log{Logger: &a.log}, report.NewEvents(o.Store, &a.log, o.Namespace, me, a.contact.Go)}, a.happened...)
-	a.work.begin(a)
+	a.inherit()
 	return a, nil
 }
 
@@ -129,18 +127,16 @@ func (a *Allocator) Claim(ctx context.Context) (identity.Identity, error) {
 // blocks until the receipt says so, and the owner, if this pod writes it; or until ctx ends. If it returns an error, the slot comes free when
 // the pod is gone.
 func (a *Allocator) Release(ctx context.Context, byItself bool) error {
-	a.work.failed(byItself)
-	a.known.Ends, a.known.Retry = true, time.Time{}
+	a.work.failed(byItself, a.clock.Now())
+	a.ends, a.wait.until = true, time.Time{}
 	a.tenure = a.tenure.Stopped(duty.Part{All: true})
-	a.work.ended(identity.StateReleased)
-	if a.plans.late {
-		a.tenure.Late, a.known.Unseen = true, true
-	}
+	a.publish(identity.StateReleased)
+	a.tenure.Late = a.tenure.Late || a.view.late
 	holdsNothing := func() bool {
 		return a.tenure.Known && !a.tenure.Late && a.tenure.Lock.State != receipt.Locks && a.tenure.Lease.Empty()
 	}
 	named := func() bool { return a.tenure.Lock.State != receipt.GaveUp && a.view.ok() && a.named(a.view.owner) }
-	err := a.until(ctx, func() bool { return holdsNothing() && !named() && !a.plans.late && a.known.Turn.IsZero() })
+	err := a.until(ctx, func() bool { return holdsNothing() && !named() && !a.view.late && a.plans.turn.IsZero() })
 	if err != nil && !holdsNothing() && a.view.state != gone && !errors.Is(err, ErrPodGone) { // without its pod or its owner it holds nothing
 		return err
 	}

@@ -15,8 +15,9 @@ import (
 	"github.com/idalloc/idalloc/test/apifake"
 )
 
-// Another pod may have taken the slot while the receipt was gone, and the work of this one is being stopped.
-func TestAReceiptThatSomebodyPutsBackIsNoLock(t *testing.T) {
+// locking is an allocator whose pod locks slot 0.
+func locking(t *testing.T) (*Allocator, *apifake.Server) {
+	t.Helper()
 	api := apifake.New(t)
 	api.Put(apifake.Owner(1))
 	pod := apifake.Holding("p0", 0)
@@ -34,6 +35,27 @@ func TestAReceiptThatSomebodyPutsBackIsNoLock(t *testing.T) {
 	if err := a.write(t.Context(), duty.Lock{State: receipt.Locks, Share: receipt.Share{ID: 0}}); err != nil {
 		t.Fatal(err)
 	}
+	return a, api
+}
+
+// The watch shows one moment for both.
+func TestAPodWhoseReceiptAndControllerChangeFindsItsOwnerAgain(t *testing.T) {
+	a, _ := locking(t)
+	if err := a.readOwner(t.Context()); err != nil || a.view.state != seen {
+		t.Fatalf("the owner is %v, %v", a.view.state, err)
+	}
+	pod := a.pod.DeepCopy()
+	pod.ResourceVersion = "999999"
+	delete(pod.Annotations, receipt.Key)
+	pod.OwnerReferences[0].UID = "another"
+	if a.hearSelf(pod, true); a.view.state != suspected || a.tenure.Lock.State != receipt.Unreadable {
+		t.Errorf("the owner is %v, the lock %+v", a.view.state, a.tenure.Lock)
+	}
+}
+
+// Another pod may have taken the slot while the receipt was gone, and the work of this one is being stopped.
+func TestAReceiptThatSomebodyPutsBackIsNoLock(t *testing.T) {
+	a, api := locking(t)
 	lock := api.Get(apifake.Pods, "p0").GetAnnotations()
 	for _, annotations := range []map[string]string{nil, lock} {
 		api.Change(apifake.Pods, "p0", func(o *unstructured.Unstructured) { o.SetAnnotations(annotations) })
@@ -52,7 +74,7 @@ func TestALockAfterALostOneHasAnotherToken(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := &Allocator{tenure: duty.Start(false, receipt.Nothing())}
-			a.work = work{a: a, token: 7, confirmed: true}
+			a.work = work{token: 7, confirmed: true}
 			a.tenure.Lock = now
 			a.tenure.Working = receipt.Share{ID: 0}
 			a.workStopped(duty.Part{All: true})

@@ -66,10 +66,10 @@ func (a *Allocator) othersDivide() bool {
 }
 
 // pause begins or ends a pause of the work on partitions.
-func (w *work) pause(paused bool) {
-	if w.paused != paused {
-		w.paused = paused
-		w.a.happened.Tell(event.Paused{ID: w.a.tenure.Lock.Share.ID, Paused: paused})
+func (a *Allocator) pause(paused bool) {
+	if a.work.paused != paused {
+		a.work.paused = paused
+		a.happened.Tell(event.Paused{ID: a.tenure.Lock.Share.ID, Paused: paused})
 	}
 }
 
@@ -80,7 +80,7 @@ func (w *work) pause(paused bool) {
 // has run under the id. So each new pod may try, and leaves the slot that it dropped to the pod that made room.
 func (a *Allocator) giveBack(ctx context.Context) error {
 	r := a.receipt()
-	if a.o.Left != nil || a.work.published || a.work.left.State != "" || r.State != receipt.Locks || a.wrote != "" || !surplus(a.view.owner) || a.known.GivesBack {
+	if a.o.Left != nil || a.work.published || a.work.left.State != "" || r.State != receipt.Locks || a.wrote != "" || !surplus(a.view.owner) || a.work.givesBack {
 		return nil
 	}
 	if a.clock.Since(store.LastWrite(a.pod.ManagedFields)) >= provenAfter {
@@ -88,44 +88,44 @@ func (a *Allocator) giveBack(ctx context.Context) error {
 	}
 	pods, err := census.Survey(ctx, a.o.Store, a.view.owner)
 	if err != nil {
-		a.known.Unseen = true
+		a.view.outdate()
 		return err
 	}
 	if !proposal.MadeRoom(pods, a.o.Pod) {
 		return nil
 	}
 	a.work.failures++
-	a.known.GivesBack = true
+	a.work.givesBack = true
 	a.happened.Tell(event.GivenBack{ID: r.Share.ID, Failed: a.work.failures})
 	return nil
 }
 
-// rank returns the rank that the next receipt says.
-func (w *work) rank(lock duty.Lock) int {
+// rank returns the rank that the next receipt says. stands is that of the one before.
+func (w *work) rank(before, lock duty.Lock, stands int, now time.Time) int {
 	failures := w.failures
-	if w.proven() {
+	if w.proven(now) {
 		failures = 0
 	}
 	switch {
-	case lock.State == receipt.GaveUp && w.a.tenure.Lock.State == receipt.Locks:
+	case lock.State == receipt.GaveUp && before.State == receipt.Locks:
 		return failures + 1
 	case lock.State == receipt.Locks && failures == 0:
 		return 0
 	case lock.State == receipt.Locks:
 		return failures + 1
 	}
-	return max(w.a.receipt().Rank, failures+min(failures, 1))
+	return max(stands, failures+min(failures, 1))
 }
 
 // proven reports whether the program has worked for long enough.
-func (w *work) proven() bool {
-	return !w.since.IsZero() && !w.rest.active && min(w.a.clock.Since(w.since), w.a.clock.Since(w.rest.ended)) >= provenAfter
+func (w *work) proven(now time.Time) bool {
+	return !w.since.IsZero() && !w.rest.active && min(now.Sub(w.since), now.Sub(w.rest.ended)) >= provenAfter
 }
 
 // failed takes in that the process ends.
-func (w *work) failed(byItself bool) {
+func (w *work) failed(byItself bool, now time.Time) {
 	switch {
-	case w.proven():
+	case w.proven(now):
 		w.failures = 0
 	case byItself && !w.since.IsZero() && !w.paused && !w.rest.active:
 		w.failures++

@@ -199,13 +199,7 @@ func TestALeaseThatAdmissionChangesIsNotKept(t *testing.T) {
 		})
 	})
 	b.until("an id", has(0))
-	drops.Store(true)
-	close(clk.renews)
-	<-dropped
-	<-dropped // the answer to the first has been read
-	clk.slept.Store(int64(time.Hour))
-	b.scale(2) // the loop hears of that
-	b.until("the fence", fenced)
+	b.fences(clk, &drops, dropped)
 	names := func(reason string) bool {
 		return strings.Contains(reason, receipt.Key+" of Lease idalloc-deployment.worker-0 in namespace") && strings.Contains(reason, "exempt idalloc's keys")
 	}
@@ -225,6 +219,18 @@ func TestALeaseThatAdmissionChangesIsNotKept(t *testing.T) {
 	}
 	drops.Store(false)
 	b.until("the id again", has(0))
+}
+
+// fences has renewals fail, of which seen tells, until the time is over.
+func (b *bench) fences(clk dozing, fails *atomic.Bool, seen <-chan struct{}) {
+	b.t.Helper()
+	fails.Store(true)
+	close(clk.renews)
+	<-seen
+	<-seen // the answer to the first has been read
+	clk.slept.Store(int64(time.Hour))
+	b.scale(2) // the loop hears of that
+	b.until("the fence", fenced)
 }
 
 // withoutAnnotations drops the annotations of what a request writes.
@@ -252,13 +258,7 @@ func TestAPodThatIsFencedForLackOfContactSaysThatItHasNone(t *testing.T) {
 		o.FenceAfter, o.Stale = allocator.MinFenceAfter, func(now bool) { stale <- now }
 	})
 	b.until("an id", has(0))
-	refused.Store(true)
-	close(clk.renews)
-	<-seen
-	<-seen // the answer to the first has been read
-	clk.slept.Store(int64(time.Hour))
-	b.scale(2) // the loop hears of that
-	b.until("the fence", fenced)
+	b.fences(clk, refused, seen)
 	if !<-stale {
 		t.Error("it says that it has contact")
 	}

@@ -20,11 +20,10 @@ func (a *Allocator) hear() {
 	a.hearStops()
 	a.hearFence()
 	a.contact.NoteStale()
-	a.known.Away = a.contact.Away()
 	if stream := a.contact.Owner(); stream != nil {
 		owner, known, err := stream.Latest()
 		if known {
-			a.view.behind = behind{}
+			a.view.lag = lag{}
 		}
 		switch {
 		case err != nil:
@@ -33,33 +32,30 @@ func (a *Allocator) hear() {
 			a.log.Error(err, "the owner cannot be read; the id is kept")
 		case known && newer(owner.ResourceVersion, a.view.owner.ResourceVersion):
 			a.adopt(owner)
-		case !known && stream.Synced() && a.view.state == seen && a.view.behind.asks("", a.clock.Now()):
-			a.known.Unseen, a.view.state = true, unread // deleted, it seems
+		case !known && stream.Synced() && a.view.state == seen && a.view.lag.asks("", a.clock.Now()):
+			a.view.state = unread // deleted, it seems
 		}
 	}
 	if stream := a.contact.Pod(); stream != nil {
 		a.hearSelf(stream.Get(a.o.Pod))
 	}
-	if a.view.state == gone && !a.clock.Now().Before(a.view.sought.Add(awayTime)) {
-		a.known.Unseen = true
-	}
 	a.followRest()
 	a.reconsider()
 }
 
-// behind is a stream that does not know what the newest read has found. The object is read again only when the stream says something else, or after
-// a while.
-type behind struct {
+// lag is that of a stream that does not know what the newest read has found. The object is read again only when the stream says something else, or
+// after a while.
+type lag struct {
 	says  string
 	until time.Time
 }
 
 // asks reports whether the object is to be read because of what the stream says now.
-func (b *behind) asks(says string, now time.Time) bool {
-	if b.says == says && now.Before(b.until) {
+func (l *lag) asks(says string, now time.Time) bool {
+	if l.says == says && now.Before(l.until) {
 		return false
 	}
-	*b = behind{says, now.Add(awayTime)}
+	*l = lag{says, now.Add(awayTime)}
 	return true
 }
 
@@ -70,18 +66,18 @@ func (a *Allocator) hearSelf(pod *metav1.PartialObjectMetadata, there bool) {
 		uid = pod.UID
 	}
 	if uid != a.o.PodUID {
-		if a.behind.asks(string(uid), a.clock.Now()) {
+		if a.lag.asks(string(uid), a.clock.Now()) {
 			a.tenure = a.tenure.Lost()
 		}
 		return
 	}
-	a.behind = behind{}
+	a.lag = lag{}
 	switch {
 	case !newer(pod.ResourceVersion, a.pod.ResourceVersion):
 	case pod.Annotations[receipt.Key] != a.pod.Annotations[receipt.Key] || labelsOf(pod) != labelsOf(a.pod):
 		if a.tenure = a.tenure.Lost(); a.wrote != "" && !slices.Contains(a.failed, pod.Annotations[receipt.Key]) {
 			a.hurt() // a late write may have brought the own bytes back by now: a read would not show that they were gone
-			a.pod = pod
+			a.meet(pod)
 		}
 	default:
 		a.meet(pod)
@@ -103,10 +99,10 @@ func (a *Allocator) hearFence() {
 	}
 	a.work.forget()
 	a.tenure = a.tenure.Fenced()
-	a.work.tell()
+	a.tell()
 	a.lease.Forget()
 	// The work has that long to stop, and until then what is locked stays locked.
-	a.later(a.o.FenceLead+assignment.StopGrace, "its work to stop after a fence: "+why)
+	a.wait.after(a.clock.Now(), a.o.FenceLead+assignment.StopGrace, "its work to stop after a fence: "+why)
 }
 
 // listen starts the streams that are missing. A pod that finds itself in the map at its first read needs none before it has its id, and then

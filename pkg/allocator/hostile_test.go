@@ -102,8 +102,8 @@ func TestAWriteThatAdmissionChangesIsRepeatedSeldomAndSaidToBe(t *testing.T) {
 				if r.Method != http.MethodPatch || !strings.HasSuffix(r.URL.Path, "/"+tc.name) {
 					return false
 				}
+				writes <- b.clk.Now() // the pod waits from the answer on, which comes later
 				b.changed(w, kind, tc.name)
-				writes <- b.clk.Now()
 				return true
 			})
 			b.start("p0", func(o *allocator.Options) {
@@ -200,6 +200,28 @@ func TestAWaiterThatEndsGetsNothing(t *testing.T) {
 	holder.release()
 	b.start("p2", nil)
 	b.until("the id of the pod that runs", func(now map[string]identity.Identity) bool { return now["p2"].Assigned() })
+}
+
+// The workload is deleted while a write of its map is under way, which has no answer. A pod that ends does not wait for that map.
+func TestAPodThatEndsAfterItsWorkloadWaitsForNoMap(t *testing.T) {
+	b := newBench(t, 1)
+	b.pod("p0")
+	b.api.Before(func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Method != http.MethodPatch || !strings.HasSuffix(r.URL.Path, "/"+apifake.Worker) {
+			return false
+		}
+		b.api.Remove(apifake.Deployment, apifake.Worker)
+		w.WriteHeader(http.StatusGatewayTimeout)
+		return true
+	})
+	p := b.start("p0", nil)
+	b.await("p0 waits for its workload", func() bool { return strings.Contains(p.alloc.Waiting(), "to exist") })
+	p.kill()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	if err := p.alloc.Release(ctx, false); err != nil || ctx.Err() != nil {
+		t.Errorf("the release ended with %v and %v", err, ctx.Err())
+	}
 }
 
 func (b *bench) await(what string, is func() bool) {

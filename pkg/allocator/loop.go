@@ -40,6 +40,7 @@ func (a *Allocator) under(ctx context.Context, done func() bool) error {
 		a.hearStops() // their goroutines have ended with the streams
 	}()
 	for {
+		turn := a.clock.Now() // what is due from here on and was not heard in this turn wakes the next one
 		a.hear()
 		a.noteClaim()
 		switch {
@@ -48,16 +49,18 @@ func (a *Allocator) under(ctx context.Context, done func() bool) error {
 			return nil
 		case ctx.Err() != nil:
 			return a.stopped(ctx)
-		case a.view.state == other && a.settled() && !a.known.Ends:
+		case a.view.state == other && a.settled() && !a.ends:
 			return errOtherOwner
 		}
-		next, at := duty.Next(a.tenure, a.see(), a.known, a.clock.Now())
+		next, at := duty.Next(a.tenure, a.see(), a.know(), a.clock.Now())
 		if next.Do != duty.Stop { // it tells what is to stop from now on
-			a.work.tell()
+			a.tell()
 		}
-		err := a.do(ctx, next, at)
+		err := a.do(ctx, next, turn, at)
 		if errors.Is(err, ErrPodGone) {
-			a.work.ended(identity.StateLost)
+			a.lease.Fence()
+			a.tenure.Working = receipt.Nothing()
+			a.publish(identity.StateLost)
 			return err
 		}
 		if err := a.afterError(ctx, next, err); err != nil {
@@ -92,13 +95,13 @@ func (a *Allocator) resolve(ctx context.Context) error {
 		// Do: take it out of the pod template.
 		a.log.Info("the pod has no grace period: each deletion is a force delete, and two pods may act under one id")
 	}
-	a.known.Unseen, a.view = true, view{}
+	a.view = view{}
 	a.tenure = a.tenure.Read(a.lockOn(pod))
 	return nil
 }
 
 // do carries a duty out. Errors are for afterError.
-func (a *Allocator) do(ctx context.Context, next duty.Duty, at time.Time) error {
+func (a *Allocator) do(ctx context.Context, next duty.Duty, turn, at time.Time) error {
 	a.contact.Busy()
 	switch next.Do {
 	case duty.ReadOwner:
@@ -127,29 +130,24 @@ func (a *Allocator) do(ctx context.Context, next duty.Duty, at time.Time) error 
 	case duty.Plan:
 		return a.plan(ctx)
 	case duty.Rest:
-		return a.rest(ctx, next, at)
+		return a.rest(ctx, next, turn, at)
 	}
 	return nil
 }
 
-// rest waits for more.
-func (a *Allocator) rest(ctx context.Context, why duty.Duty, at time.Time) error {
+// rest waits for more, until the given time or the first alarm since the turn began.
+func (a *Allocator) rest(ctx context.Context, why duty.Duty, turn, at time.Time) error {
 	a.listen(why) //nolint:contextcheck // what it starts ends with the streams
 	a.explain(why)
 	a.view.fresh = false
 	now := a.clock.Now()
-	if !now.Before(a.known.Retry) { // nothing is left to repeat
-		a.retry.Reset()
+	if !now.Before(a.wait.until) { // nothing is left to repeat
+		a.wait.retry.Reset()
 		a.contact.Succeeded()
 		a.contact.NoteStale()
 	}
-	for _, alarm := range a.alarms() {
-		if alarm.After(now) && (at.IsZero() || alarm.Before(at)) {
-			at = alarm
-		}
-	}
 	var timer <-chan time.Time
-	if !at.IsZero() {
+	if at = soonest(turn, at, a.alarm(turn)); !at.IsZero() {
 		t := a.clock.NewTimer(max(0, at.Sub(now)))
 		defer t.Stop()
 		timer = t.C()
@@ -161,7 +159,7 @@ func (a *Allocator) rest(ctx context.Context, why duty.Duty, at time.Time) error
 	case <-timer:
 	case <-a.contact.Wake():
 	case paused := <-a.o.Pause:
-		a.work.pause(paused)
+		a.pause(paused)
 	}
 	return a.contact.Denied()
 }
@@ -192,7 +190,7 @@ func (a *Allocator) afterError(ctx context.Context, did duty.Duty, err error) er
 	if errors.Is(err, store.ErrConflict) {
 		what = "its next try: the object changed since it was read"
 	}
-	a.later(a.retry.Next(), what)
+	a.wait.after(a.clock.Now(), a.wait.retry.Next(), what)
 	return nil
 }
 
@@ -202,14 +200,14 @@ func (a *Allocator) persist(ctx context.Context, what string, do func(context.Co
 		err := do(ctx)
 		if err == nil {
 			a.contact.Answered()
-			a.retry.Reset()
+			a.wait.retry.Reset()
 			return nil
 		}
 		if ctx.Err() == nil {
 			if err := a.contact.Failed(err); err != nil {
 				return err
 			}
-			timer := a.clock.NewTimer(a.retry.Next())
+			timer := a.clock.NewTimer(a.wait.retry.Next())
 			select {
 			case <-ctx.Done():
 				timer.Stop()

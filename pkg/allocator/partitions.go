@@ -18,13 +18,6 @@ func (a *Allocator) joins() bool {
 	return !a.tenure.Working.Empty() && (after < 0 || a.clock.Since(a.work.since) >= after)
 }
 
-func (a *Allocator) joinsAt() time.Time {
-	if !a.o.Divides || a.joins() || a.tenure.Working.Empty() {
-		return time.Time{}
-	}
-	return a.work.since.Add(a.view.owner.Wish.FailoverAfter)
-}
-
 // joinIn is how much later a holder plans that is not among those that divide the partitions yet, or whose partitions are idle.
 func (a *Allocator) joinIn() time.Duration {
 	row := a.view.owner.Record.State.Row

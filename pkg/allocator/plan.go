@@ -24,7 +24,7 @@ func (a *Allocator) plan(ctx context.Context) error {
 		return a.readOwner(ctx) // the time that it takes says how busy the server is now
 	case busy:
 		p.extended = true // too many would plan before the first one's write is heard of
-		a.known.Turn = a.clock.Now().Add(a.turn(slow))
+		p.turn = a.clock.Now().Add(a.turnIn(slow))
 		return nil
 	}
 	owner := a.view.owner
@@ -48,7 +48,8 @@ func (a *Allocator) plan(ctx context.Context) error {
 	switch {
 	case errors.Is(err, store.ErrConflict), errors.Is(err, store.ErrAmbiguous):
 		p.contenders = min(max(2*p.contenders, 2), mostContenders)
-		a.known.Unseen, p.late = true, errors.Is(err, store.ErrAmbiguous)
+		a.view.outdate()
+		a.view.late = errors.Is(err, store.ErrAmbiguous)
 		return err
 	case errors.Is(err, store.ErrNotKept):
 		a.adopt(written)
@@ -57,17 +58,16 @@ func (a *Allocator) plan(ctx context.Context) error {
 	case err != nil:
 		return err
 	}
-	a.retry.Reset()
+	a.wait.retry.Reset()
 	if a.tenure.Lock.State == receipt.Locks {
 		a.changes.Restored(owner, decision, a.tenure.Lock.Share)
 	}
 	a.changes.Wrote(owner, decision, func(id int) time.Duration { return a.clock.Since(p.vacant.Since(id)) })
 	a.noteUndone(owner.Record.State, *decision.Next)
-	p.made, p.planned, p.outcome = true, written, decision
+	p.made, p.planned, p.decision = true, written, decision
 	p.unsureAt = a.clock.Now().Add(a.pace.ReadAgain())
 	a.adopt(written)
-	a.known.Outcome = a.known.Outcome || !a.named(written)
-	a.known.Turn, p.drops, p.contenders = time.Time{}, false, 1
+	p.turn, p.drops, p.contenders = time.Time{}, false, 1
 	return nil
 }
 
@@ -84,7 +84,7 @@ func (a *Allocator) decide(ctx context.Context, owner store.Owner) (d proposal.D
 	if d.Next != nil {
 		next = *d.Next
 	}
-	if _, has := next.Slots.Of(a.o.Pod); !owner.Rolls() || a.known.Ends || has && len(owner.Record.State.Handover) == 0 {
+	if _, has := next.Slots.Of(a.o.Pod); !owner.Rolls() || a.ends || has && len(owner.Record.State.Handover) == 0 {
 		return d, nil
 	}
 	own, err := a.o.Store.RevisionOf(ctx, a.pod)
@@ -101,7 +101,7 @@ func (a *Allocator) decide(ctx context.Context, owner store.Owner) (d proposal.D
 // clear deletes the Leases that are left of slots that the owner does not have any more. It looks again when the time of the next one is over.
 func (a *Allocator) clear(ctx context.Context) error {
 	left, err := a.lease.Clear(ctx, a.view.owner.Count)
-	a.known.Turn, a.plans.clearAt = time.Time{}, time.Time{}
+	a.plans.turn, a.plans.clearAt = time.Time{}, time.Time{}
 	if left > 0 || err != nil {
 		a.plans.clearAt = a.clock.Now().Add(max(left, sweepTime))
 	}
@@ -114,8 +114,8 @@ func (a *Allocator) clear(ctx context.Context) error {
 // inVain takes in a plan that changes nothing.
 func (a *Allocator) inVain(owner store.Owner, d proposal.Decision) {
 	p, now := &a.plans, a.clock.Now()
-	a.retry.Reset()
-	a.known.Turn, p.drops = time.Time{}, false
+	a.wait.retry.Reset()
+	p.turn, p.drops = time.Time{}, false
 	a.changes.Large(owner, d)
 	if a.tenure.Lock.State == receipt.Locks {
 		a.peers.NeighbourLives()
@@ -126,10 +126,13 @@ func (a *Allocator) inVain(owner store.Owner, d proposal.Decision) {
 			p.sweptInVain, p.sweepFrom = p.sweptInVain+1, now
 			return
 		}
-		p.vainUntil = now.Add(a.pace.Part(vainTime*time.Duration(max(1, len(owner.Record.State.Slots)))) * 2 / 3)
+		p.vainUntil = now.Add(a.pace.AtLeast(vainTime*time.Duration(max(1, len(owner.Record.State.Slots)))) * 2 / 3)
 		return
 	}
-	p.made, p.planned, p.outcome, a.known.Outcome = true, owner, d, true
+	if was := p.decision.WhyNot; d.WhyNot != was && (d.WhyNot == proposal.WhyLimit || d.WhyNot == proposal.WhyKept) {
+		a.happened.Tell(event.NotHandedOver{ID: receipt.NoID, Requester: a.o.Pod, Why: event.ObstacleNotAsked, Detail: string(d.WhyNot)})
+	}
+	p.made, p.planned, p.decision = true, owner, d
 	p.contenders, p.unsureAt, p.vainUntil = max(1, d.Waiting), now.Add(a.pace.ReadAgain()), now.Add(p.again.Next())
 	switch {
 	case d.Reserved == 0:

@@ -27,11 +27,15 @@ const (
 type plans struct {
 	// began is when this process sent its first request.
 	began time.Time
-	// made says that a plan was made since this pod has no slot. planned is the owner that it was about, with what was heard since, and outcome
+	// turn is when it may plan, zero unless a plan would change something as far as it knows. extended says that it was put off because the API
+	// server was slow.
+	turn     time.Time
+	extended bool
+	// made says that a plan was made since this pod has no slot. planned is the owner that it was about, with what was heard since, and decision
 	// what it came to.
-	made    bool
-	planned store.Owner
-	outcome proposal.Decision
+	made     bool
+	planned  store.Owner
+	decision proposal.Decision
 	// rollout is where this pod stood in a rolling update at that plan.
 	rollout proposal.Rollout
 	// contenders is an estimate of how many pods want to plan now.
@@ -49,13 +53,9 @@ type plans struct {
 	// latter: the streams may lag behind the lists.
 	vainUntil time.Time
 	again     *pace.Backoff
-	// late says that a write of the map had no answer, and nothing was heard of the owner since.
-	late bool
 	// lacksSince is since when this holder has lacked partitions that are to be its own.
 	lacksSince time.Time
-	// extended says that the turn was put off because the API server was slow.
-	extended bool
-	vacant   peers.Vacancies
+	vacant     peers.Vacancies
 	// surplus is how many pods more the map names than the owner's status counts. sweepFrom is since when, or since the last plan for it in vain.
 	surplus, sweptInVain int
 	sweepFrom            time.Time
@@ -69,8 +69,8 @@ type plans struct {
 func (p *plans) gave() { p.made, p.reservedSince, p.vainUntil = false, time.Time{}, time.Time{} }
 
 // heard takes in a newer moment of the owner.
-func (p *plans) heard(a *Allocator, before store.Owner) {
-	now := a.view.owner
+func (a *Allocator) heard(before store.Owner) {
+	p, now := &a.plans, a.view.owner
 	a.hearUndone(before, now)
 	p.vacant.See(now, a.clock.Now())
 	if n := surplusNames(now); n != p.surplus {
@@ -79,8 +79,8 @@ func (p *plans) heard(a *Allocator, before store.Owner) {
 	if now.Count != before.Count && a.tenure.Strict {
 		p.clearAt = a.clock.Now().Add(sweepTime)
 	}
-	if id, named := now.Record.State.Slots.Of(a.o.Pod); a.blocked.lease.Holder != "" && (!named || id != a.blocked.lease.ID) {
-		a.blocked, a.known.Again = blocked{}, time.Time{} // it is to have another slot, or none
+	if id, named := now.Record.State.Slots.Of(a.o.Pod); a.contest.lease.Holder != "" && (!named || id != a.contest.lease.ID) {
+		a.contest = contest{backoff: a.contest.backoff} // it is to have another slot, or none
 	}
 	a.changes.Heard(now, a.tenure.Lock.Share)
 	if a.o.Divides && !a.tenure.Working.Empty() {
@@ -90,8 +90,8 @@ func (p *plans) heard(a *Allocator, before store.Owner) {
 		p.contenders = n
 	}
 	if !a.named(before) && a.named(now) && a.contact.Owner() != nil && !p.made && a.tenure.Lock.State != receipt.Locks {
-		a.known.Again = later(a.known.Again, a.clock.Now().Add(a.pace.Queue(p.contenders))) // all hear of it at the same moment
-		a.work.listenAt = later(a.work.listenAt, a.known.Again)
+		a.contest.again = latest(a.contest.again, a.clock.Now().Add(a.pace.Queue(p.contenders))) // all hear of it at the same moment
+		a.work.listenAt = latest(a.work.listenAt, a.contest.again)
 	}
 }
 
@@ -109,7 +109,7 @@ func (a *Allocator) hearUndone(before, now store.Owner) {
 		_, asks := owner.Record.State.Handover.Of(a.o.Pod)
 		return asks || a.named(owner)
 	}
-	if says(before) && !says(now) && a.tenure.Lock.State != receipt.GaveUp && !a.known.Ends {
+	if says(before) && !says(now) && a.tenure.Lock.State != receipt.GaveUp && !a.ends {
 		a.plans.heardUndone = true
 		a.undone()
 	}
@@ -138,7 +138,7 @@ func (a *Allocator) undone() {
 	}
 }
 
-func later(a, b time.Time) time.Time {
+func latest(a, b time.Time) time.Time {
 	if a.After(b) {
 		return a
 	}

@@ -145,12 +145,7 @@ func TestAFenceForWhichTheAPIServerIsNotToBlameSaysSo(t *testing.T) {
 		})
 	})
 	b.until("an id", has(0))
-	refused.Store(true)
-	close(clk.renews)
-	<-seen
-	<-seen // the answer to the first has been read
-	clk.slept.Store(int64(time.Hour))
-	b.scale(2) // the loop hears of that
+	b.fences(clk, refused, seen)
 	if reason := <-reasons; !strings.Contains(reason, `add verb "update"`) {
 		t.Errorf("the fence is for %q", reason)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/idalloc/idalloc/pkg/allocator/duty"
 	"github.com/idalloc/idalloc/pkg/allocator/event"
+	"github.com/idalloc/idalloc/pkg/allocator/pace"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
@@ -23,8 +24,12 @@ const doubt = 10 * time.Second
 // another pod.
 const againTime = 2 * time.Second
 
-// blocked is the Lease of another pod that this one waits for, and until when at least.
-type blocked struct {
+// contest is about what other pods have that this one is to have.
+type contest struct {
+	// backoff is that of a pod whose slot another pod locks, too. again is when what that one has may be taken again.
+	backoff *pace.Backoff
+	again   time.Time
+	// lease is the Lease of another pod that this one waits for, and until when at least.
 	lease store.Lease
 	until time.Time
 }
@@ -77,7 +82,7 @@ func (a *Allocator) readPod(ctx context.Context) error {
 			a.work.forget()
 		}
 		a.tenure = a.tenure.Read(lock)
-		a.work.resumes(a.clock.Now())
+		a.work.resumes(a.tenure, a.receipt(), a.clock.Now())
 	default:
 		a.hurt()
 	}
@@ -87,7 +92,7 @@ func (a *Allocator) readPod(ctx context.Context) error {
 // meet takes in a newer moment of the own pod.
 func (a *Allocator) meet(pod *metav1.PartialObjectMetadata) {
 	if otherController(a.pod, pod) {
-		a.suspect()
+		a.view.suspect()
 	}
 	a.pod = pod
 }
@@ -103,13 +108,13 @@ func (a *Allocator) hurt() {
 	})
 	a.tenure, a.wrote, a.failed = a.tenure.Read(damaged()), "", nil
 	a.damage.Again(a.clock.Now())
-	a.later(a.damage.Damping(), "its next try: somebody else changed the receipt or the labels of this pod")
+	a.wait.after(a.clock.Now(), a.damage.Damping(), "its next try: somebody else changed the receipt or the labels of this pod")
 }
 
 // write swaps the receipt (T2).
 func (a *Allocator) write(ctx context.Context, lock duty.Lock) error {
 	next := receipt.Receipt{
-		UID: string(a.o.PodUID), Owner: a.ref.String(), State: lock.State, Share: lock.Share, Write: receipt.Draw(), Rank: a.work.rank(lock),
+		UID: string(a.o.PodUID), Owner: a.ref.String(), State: lock.State, Share: lock.Share, Write: receipt.Draw(), Rank: a.work.rank(a.tenure.Lock, lock, a.receipt().Rank, a.clock.Now()),
 		HandsOver: a.o.HandsOver && lock.State == receipt.Locks, Strict: a.tenure.Strict && lock.State == receipt.Locks,
 	}
 	if lock.Held.Slot {
@@ -122,7 +127,7 @@ func (a *Allocator) write(ctx context.Context, lock duty.Lock) error {
 		a.meet(pod)
 		a.wrote, a.failed, a.conflict = next.Encode(), nil, false
 		a.tenure = a.tenure.Wrote(lock)
-		a.work.wrote(before, lock, tokenOf(pod.ResourceVersion))
+		a.swapped(before, lock, tokenOf(pod.ResourceVersion))
 		return nil
 	case errors.Is(err, store.ErrGone):
 		a.tenure = a.tenure.Failed(true)
@@ -176,19 +181,19 @@ func (a *Allocator) list(ctx context.Context) error {
 func (a *Allocator) compared(by string) {
 	switch t := a.tenure; {
 	case by == "":
-		if !t.Working.Empty() && !t.Stopping.All && t.Lock.Share.Covers(t.Working) && (t.Surveyed || !t.Strict) && !t.Others.Any() {
-			a.work.begun(t.Working)
+		if works := t.Working.Within(t.Lock.Share); !works.Empty() && !t.Stopping.All && (t.Surveyed || !t.Strict) && !t.Others.Any() {
+			a.begun(works)
 		}
 	case !t.Doubts && !t.Others.Slot:
-		a.known.Again = a.clock.Now().Add(a.pace.Longer(againTime))
+		a.contest.again = a.clock.Now().Add(a.pace.Longer(againTime))
 	default:
 		a.happened.Tell(event.NotTaken{Reason: "pod " + by + " locks it, too"})
 		if t.Doubts && a.clock.Since(a.work.resumed) <= doubt {
-			a.later(a.retry.Next(), "pod "+by+", which locks the same, to withdraw")
+			a.wait.after(a.clock.Now(), a.wait.retry.Next(), "pod "+by+", which locks the same, to withdraw")
 			return
 		}
 		a.tenure = t.Sure()
-		a.known.Again = a.clock.Now().Add(a.contest.Next())
+		a.contest.again = a.clock.Now().Add(a.contest.backoff.Next())
 	}
 }
 
@@ -198,9 +203,9 @@ func (a *Allocator) begin(share receipt.Share) {
 		return // hear takes that in
 	}
 	a.tenure = a.tenure.Begun(share)
-	a.retry.Reset()
-	a.contest.Reset()
-	a.work.begun(share)
+	a.wait.retry.Reset()
+	a.contest.backoff.Reset()
+	a.begun(share)
 }
 
 // secure has the own Lease say what the share has, or lets it go.
@@ -213,27 +218,29 @@ func (a *Allocator) secure(ctx context.Context, share receipt.Share) error {
 			err = a.lease.LetGo(ctx, id, false)
 		}
 		if err != nil {
-			a.tenure = a.tenure.Unsecured(share)
+			a.tenure = a.tenure.MayHaveLease(share)
 			return err
 		}
-		a.tenure = a.tenure.Secured(share)
+		a.tenure = a.tenure.HasLease(share)
 		return nil
 	}
 	other, left, err := a.lease.Secure(ctx, share)
 	switch {
 	case errors.Is(err, store.ErrAmbiguous), errors.Is(err, store.ErrNotKept):
-		a.tenure = a.tenure.Unsecured(share)
+		a.tenure = a.tenure.MayHaveLease(share)
 		return err
 	case err != nil:
 		return err
 	case left > 0:
-		a.blocked = blocked{other, a.clock.Now().Add(left)}
-		a.tenure = a.tenure.NotSecured()
-		a.known.Again = a.clock.Now().Add(min(left, a.pace.Longer(againTime))) // its pod may let it go before
+		now := a.clock.Now()
+		a.contest.lease, a.contest.until = other, now.Add(left)
+		a.tenure = a.tenure.LeaseTaken()
+		a.contest.again = now.Add(min(left, a.pace.Longer(againTime))) // its pod may let it go before
 		a.happened.Tell(event.NotTaken{Reason: fmt.Sprintf("pod %s has the Lease %s", other.Pod, store.LeaseName(a.ref.String(), other.ID))})
 		return nil
 	}
-	a.blocked, a.tenure = blocked{}, a.tenure.Secured(share)
+	a.contest.lease, a.contest.until = store.Lease{}, time.Time{}
+	a.tenure = a.tenure.HasLease(share)
 	return nil
 }
 
@@ -246,11 +253,4 @@ func (a *Allocator) survey(ctx context.Context) error {
 	a.tenure = a.tenure.SawLeases(others)
 	a.compared(by)
 	return nil
-}
-
-// later has no request sent for this long. what says what is waited for.
-func (a *Allocator) later(d time.Duration, what string) {
-	if at := a.clock.Now().Add(d); at.After(a.known.Retry) {
-		a.known.Retry, a.wait.retry = at, what
-	}
 }

@@ -3,9 +3,7 @@ package allocator_test
 import (
 	"context"
 	"maps"
-	"net/http"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -14,6 +12,7 @@ import (
 
 	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/event"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/identity"
@@ -176,10 +175,39 @@ func TestNothingIsLetGoOfWhileTheAPIServerIsAway(t *testing.T) {
 	}
 }
 
+// others are pods that should not have the slot of a pod that works: one that failed, one of another owner, and one that gave its slot up.
+func (b *bench) others() {
+	for pod, state := range map[string]receipt.State{"failed": receipt.Waits, "strange": receipt.Waits, "gave": receipt.GaveUp} {
+		b.pod(pod)
+		b.api.Change(apifake.Pods, pod, func(o *unstructured.Unstructured) {
+			r := receipt.Receipt{UID: string(o.GetUID()), Owner: "Deployment/worker", State: state, Share: receipt.Nothing(), Write: "w"}
+			switch o.SetAnnotations(map[string]string{receipt.Key: r.Encode()}); pod {
+			case "failed":
+				o.Object["status"] = map[string]any{"phase": "Failed"}
+			case "strange":
+				o.SetOwnerReferences(nil)
+			}
+		})
+	}
+}
+
+func obstacles(to chan<- event.NotHandedOver) event.Observer {
+	return observer(func(e event.Event) {
+		if r, is := e.(event.NotHandedOver); is {
+			to <- r
+		}
+	})
+}
+
 // Only the user's keys stop work. The map, the row and requests propose.
 func TestNothingThatIsWrittenIntoIdallocsOwnKeysStopsWork(t *testing.T) {
 	handover := func(by string) map[string]string {
 		return map[string]string{assignment.HandoverKey: `{"0":"` + by + `"}`}
+	}
+	whyNot := map[string]string{
+		handover("p1")[assignment.HandoverKey]: "it does not wait for a slot", handover("gave")[assignment.HandoverKey]: "it does not wait for a slot",
+		handover("failed")[assignment.HandoverKey]: "it does not live", handover("nobody")[assignment.HandoverKey]: "it does not live",
+		handover("strange")[assignment.HandoverKey]: "it is of no newer revision, or Kubernetes keeps this pod",
 	}
 	row := func(text string) map[string]string { return map[string]string{assignment.PartitionOwnersKey: text} }
 	without := func(text string) map[string]string {
@@ -201,6 +229,7 @@ func TestNothingThatIsWrittenIntoIdallocsOwnKeysStopsWork(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var forgery atomic.Bool
+			refused := make(chan event.NotHandedOver, 9)
 			b := newBench(t, 2)
 			b.annotate(map[string]string{assignment.PartitionCountKey: "12", "deployment.kubernetes.io/revision": "1"})
 			for _, pod := range []string{"p0", "p1"} {
@@ -212,6 +241,7 @@ func TestNothingThatIsWrittenIntoIdallocsOwnKeysStopsWork(t *testing.T) {
 						}
 						return nil
 					}
+					o.Observer = obstacles(refused)
 				})
 				b.until("an id", func(now map[string]identity.Identity) bool { return now[pod].Assigned() })
 			}
@@ -219,18 +249,7 @@ func TestNothingThatIsWrittenIntoIdallocsOwnKeysStopsWork(t *testing.T) {
 				return now["p0"].Partitions.Owned().Len() == 6 && now["p1"].Partitions.Owned().Len() == 6
 			}
 			b.until("a half for each", half)
-			for pod, state := range map[string]receipt.State{"failed": receipt.Waits, "strange": receipt.Waits, "gave": receipt.GaveUp} {
-				b.pod(pod)
-				b.api.Change(apifake.Pods, pod, func(o *unstructured.Unstructured) {
-					r := receipt.Receipt{UID: string(o.GetUID()), Owner: "Deployment/worker", State: state, Share: receipt.Nothing(), Write: "w"}
-					switch o.SetAnnotations(map[string]string{receipt.Key: r.Encode()}); pod {
-					case "failed":
-						o.Object["status"] = map[string]any{"phase": "Failed"}
-					case "strange":
-						o.SetOwnerReferences(nil)
-					}
-				})
-			}
+			b.others()
 			forgery.Store(true)
 			was := b.api.Get(apifake.Deployment, apifake.Worker).GetAnnotations()
 			next := maps.Clone(was)
@@ -245,6 +264,11 @@ func TestNothingThatIsWrittenIntoIdallocsOwnKeysStopsWork(t *testing.T) {
 				return now[assignment.HandoverKey] == was[assignment.HandoverKey] && now[assignment.PartitionOwnersKey] == was[assignment.PartitionOwnersKey]
 			})
 			b.until("a half for each", half)
+			if why, asks := whyNot[forged[assignment.HandoverKey]]; asks {
+				if r := <-refused; r.Why != event.ObstacleDropped || r.Detail != why || r.ID != 0 {
+					t.Errorf("the request is refused with %+v, want %s", r, why)
+				}
+			}
 		})
 	}
 }
@@ -270,21 +294,15 @@ func TestARequestAmongPodsOfOneRevisionStopsNobody(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, 2)
+			refused := make(chan event.NotHandedOver, 9)
 			kind, waits := start(b, func(o *allocator.Options) {
+				o.Observer = obstacles(refused)
 				o.Stop = func(_ context.Context, s allocator.Stop) error {
 					t.Errorf("the work is to stop: %+v", s)
 					return nil
 				}
 			})
 			waiter := map[string]string{apifake.Deployment: "p1", store.StatefulSet: "worker-7"}[kind]
-			judged := make(chan struct{})
-			var once sync.Once
-			b.api.Before(func(_ http.ResponseWriter, r *http.Request) bool {
-				if q := r.URL.Query(); q.Get("watch") == "" && strings.HasPrefix(q.Get("fieldSelector"), "metadata.name="+waiter+",status.phase") {
-					once.Do(func() { close(judged) })
-				}
-				return false
-			})
 			waits()
 			b.await("a waiter", func() bool {
 				r, _ := receipt.Of(b.api.Get(apifake.Pods, waiter), kind+"/worker")
@@ -295,7 +313,9 @@ func TestARequestAmongPodsOfOneRevisionStopsNobody(t *testing.T) {
 				annotations[assignment.HandoverKey] = `{"0":"` + waiter + `"}`
 				o.SetAnnotations(annotations)
 			})
-			<-judged
+			if r := <-refused; r.Detail != "it is of no newer revision, or Kubernetes keeps this pod" || r.Requester != waiter {
+				t.Errorf("the request is refused with %+v", r)
+			}
 			b.api.Change(kind, apifake.Worker, func(o *unstructured.Unstructured) {
 				annotations := o.GetAnnotations()
 				annotations[assignment.Key] = "{}"
@@ -303,5 +323,39 @@ func TestARequestAmongPodsOfOneRevisionStopsNobody(t *testing.T) {
 			})
 			b.await("the map again", func() bool { return b.api.Get(kind, apifake.Worker).GetAnnotations()[assignment.Key] != "{}" })
 		})
+	}
+}
+
+// The files of an earlier process may name work that its receipt did not lock any more.
+func TestAPodThatFindsMoreWorkThanItsReceiptLocksTakesTheRest(t *testing.T) {
+	b := newBench(t, 1)
+	b.annotate(map[string]string{assignment.PartitionCountKey: "4"})
+	b.pod("p0")
+	divides := func(o *allocator.Options) { o.Divides, o.HandsOver = true, true }
+	p0 := b.start("p0", divides)
+	b.until("all partitions", func(now map[string]identity.Identity) bool { return now["p0"].Partitions.Owned().Len() == 4 })
+	left := b.shows("p0")
+	left.Partitions = identity.PartitionsOf(4, []identity.Share{{Set: placement.Between(0, 4), Token: 1}}, placement.Set{}, 0)
+	p0.kill()
+	taken, stops := make(chan event.Taken, 9), make(chan allocator.Stop, 9)
+	b.start("p0", func(o *allocator.Options) {
+		divides(o)
+		o.Left = func(string) identity.Identity { return left }
+		o.Stop = func(ctx context.Context, s allocator.Stop) error {
+			stops <- s
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		o.Observer = observer(func(e event.Event) {
+			if e, is := e.(event.Taken); is {
+				taken <- e
+			}
+		})
+	})
+	if s := <-stops; s.All || s.Partitions.String() != "4" {
+		t.Errorf("the stop is %+v", s)
+	}
+	if e := <-taken; e.Partitions != "0-3" {
+		t.Errorf("it takes %+v", e)
 	}
 }

@@ -16,25 +16,23 @@ func (a *Allocator) reconsider() {
 	switch {
 	case !a.view.ok() || a.tenure.Stopping.All:
 	case a.tenure.Lock.State == receipt.Locks:
-		a.known.Outcome = false
 		worth = a.holderPlans()
-	case a.known.Ends:
+	case a.ends:
 		worth = a.tenure.Lock.State == receipt.GaveUp && a.named(a.view.owner)
 	default:
 		worth = a.waiterPlans()
-		a.known.Outcome = a.known.Outcome || surplus(a.view.owner) // it shows life before its turn, so that one plan serves all that run
 	}
 	switch {
 	case !worth:
-		a.known.Turn = time.Time{}
-	case a.known.Turn.IsZero():
+		p.turn = time.Time{}
+	case p.turn.IsZero():
 		p.extended = false
-		a.known.Turn = a.clock.Now().Add(a.turn(a.pace.Scale(a.view.owner.Count)))
+		p.turn = a.clock.Now().Add(a.turnIn(a.pace.Scale(a.view.owner.Count)))
 	}
 }
 
-// turn draws how long this process lets others plan first.
-func (a *Allocator) turn(scale time.Duration) time.Duration {
+// turnIn draws how long this process lets others plan first.
+func (a *Allocator) turnIn(scale time.Duration) time.Duration {
 	p, owner := &a.plans, a.view.owner
 	n, join := p.contenders, time.Duration(0)
 	switch a.tenure.Lock.State {
@@ -85,7 +83,7 @@ func (a *Allocator) waiterPlans() bool {
 	case !a.peers.Synced():
 		return !a.unmoved(owner)
 	}
-	if a.rolledOn(owner, p.outcome) {
+	if a.rolledOn(owner, p.decision) {
 		return true
 	}
 	d := proposal.Plan(a.input(owner, a.peers.Pods(owner), p.rollout))
@@ -93,7 +91,7 @@ func (a *Allocator) waiterPlans() bool {
 		return !a.clock.Now().Before(p.vainUntil)
 	}
 	p.again.Reset()
-	p.outcome, p.planned.Record, p.planned.Annotations = d, owner.Record, owner.Annotations
+	p.decision, p.planned.Record, p.planned.Annotations = d, owner.Record, owner.Annotations
 	return false
 }
 
@@ -113,26 +111,30 @@ func (a *Allocator) rolledOn(owner store.Owner, d proposal.Decision) bool {
 	return rollout != a.plans.planned.Rollout
 }
 
-// alarms are when time alone changes what a process knows.
-func (a *Allocator) alarms() []time.Time {
-	p := &a.plans
-	out := []time.Time{a.work.listenAt, a.blocked.until, a.work.rest.until, a.known.Retry, a.wait.complains, a.view.behind.until, a.behind.until}
-	if a.view.state == gone {
-		out = append(out, a.view.sought.Add(awayTime))
+// alarm is when time alone changes what a process knows: the first of the times that each part says.
+func (a *Allocator) alarm(now time.Time) time.Time {
+	mine := a.receipt()
+	at := soonest(now, a.view.alarm(now), a.plans.alarm(now, a.view.owner, a.tenure.Lock.Share.ID), a.work.since.Add(a.view.owner.Wish.FailoverAfter), a.peers.NeighbourEnds(a.ref), a.work.listenAt,
+		a.work.rest.until, a.contest.until, a.wait.until, a.wait.complains, a.lag.until, a.plans.reservedSince.Add(a.pace.Longer(proposal.Reserved(mine.Rank))))
+	if failures := mine.Failures(); failures > 0 {
+		at = soonest(now, at, a.plans.began.Add(a.pace.StandBack(failures)))
 	}
-	if a.tenure.Lock.State == receipt.Locks {
-		return append(out, p.vainUntil, p.vacant.Next(a.view.owner.Wish.FailoverAfter, a.clock.Now()), a.joinsAt(), a.idleAt(), a.sweepsAt(), p.clearAt, a.peers.NeighbourEnds(a.ref))
+	return at
+}
+
+// alarm is when a process has reason to plan that has the slot, or NoID, of the owner.
+func (p *plans) alarm(now time.Time, owner store.Owner, id int) time.Time {
+	return soonest(now, p.unsureAt, p.vainUntil, p.vacant.Next(owner.Wish.FailoverAfter, now), p.lacksSince.Add(idleTime), p.sweepsAt(owner, id), p.clearAt)
+}
+
+// soonest is the first of these times that is still to come, the zero time if none is.
+func soonest(now time.Time, all ...time.Time) (at time.Time) {
+	for _, t := range all {
+		if t.After(now) && (at.IsZero() || t.Before(at)) {
+			at = t
+		}
 	}
-	if p.made {
-		out = append(out, p.unsureAt, p.vainUntil)
-	}
-	if !p.reservedSince.IsZero() {
-		out = append(out, p.reservedSince.Add(a.pace.Longer(proposal.Reserved(a.receipt().Rank))))
-	}
-	if failures := a.receipt().Failures(); failures > 0 {
-		out = append(out, p.began.Add(a.pace.StandBack(failures)))
-	}
-	return out
+	return at
 }
 
 // partitionsDue reports whether a plan would change who owns which partitions, as far as this process knows: of other pods it knows only that the
@@ -167,7 +169,7 @@ func (a *Allocator) partitionsDue() bool {
 // after it let them go: then a plan, which reads receipts, gives them away.
 func (a *Allocator) lacksLong() bool {
 	p, mine := &a.plans, a.tenure.Lock.Share
-	target, known := a.target(mine.ID, false)
+	target, known := a.workload().target(mine.ID, false)
 	switch {
 	case !known || target[mine.ID].Subset(mine.Partitions):
 		p.lacksSince = time.Time{}
@@ -175,30 +177,23 @@ func (a *Allocator) lacksLong() bool {
 	case p.lacksSince.IsZero():
 		p.lacksSince = a.clock.Now()
 	}
-	return !a.clock.Now().Before(a.idleAt())
-}
-
-// idleAt is when this holder plans because it lacks partitions.
-func (a *Allocator) idleAt() time.Time {
-	if a.plans.lacksSince.IsZero() {
-		return time.Time{}
-	}
-	return a.plans.lacksSince.Add(idleTime)
+	return a.clock.Since(p.lacksSince) >= idleTime
 }
 
 // sweepsAt is when this holder plans because the map names more pods than the owner has. The status comes with the watch that each holder has, so
 // nobody lists or follows pods to hear of it. The status lacks a pod that somebody relabelled, and before Kubernetes 1.35 those that end. Then the
 // plan is in vain, and the next one comes twice as late.
-func (a *Allocator) sweepsAt() time.Time {
-	p := &a.plans
+func (p *plans) sweepsAt(owner store.Owner, id int) time.Time {
 	if p.surplus == 0 {
 		return time.Time{}
 	}
-	lower, _ := slices.BinarySearch(a.view.owner.Record.State.Slots.IDs(), a.tenure.Lock.Share.ID)
+	lower, _ := slices.BinarySearch(owner.Record.State.Slots.IDs(), id)
 	return p.sweepFrom.Add((sweepTime + time.Duration(lower)*sweepTurn) << min(p.sweptInVain, 8))
 }
 
-func (a *Allocator) sweeps() bool { return a.plans.surplus > 0 && !a.clock.Now().Before(a.sweepsAt()) }
+func (a *Allocator) sweeps() bool {
+	return a.plans.surplus > 0 && !a.clock.Now().Before(a.plans.sweepsAt(a.view.owner, a.tenure.Lock.Share.ID))
+}
 
 // clears reports whether this holder looks for Leases of slots that the owner does not have any more. Only the one of the lowest id does.
 func (a *Allocator) clears() bool {

@@ -5,29 +5,25 @@ import (
 	"errors"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/duty"
-	"github.com/idalloc/idalloc/pkg/allocator/event"
-	"github.com/idalloc/idalloc/pkg/allocator/proposal"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
-	"github.com/idalloc/idalloc/pkg/placement"
 	"github.com/idalloc/idalloc/pkg/watch"
 )
 
-// view is the newest moment of the owner, replaced whole.
+// view is the newest moment of the owner, replaced whole. Its source is the workload (workload.go), and see gives it the form that duty knows.
 type view struct {
 	owner store.Owner
 	state viewState
-	// sought is when this process looked last for another owner, and barred one that its Role does not permit.
+	// sought is when this process found last that neither the owner nor another one exists, and barred is one that its Role does not permit.
 	sought time.Time
 	barred store.Ref
+	// late says that a write of this process had no answer, and nothing was heard of the owner since.
+	late bool
 	// fresh says that this process has read or written it, and has not waited since.
 	fresh bool
-	// behind is the stream of the owner.
-	behind  behind
+	// lag is that of the stream of the owner.
+	lag     lag
 	request request
 }
 
@@ -39,6 +35,8 @@ const (
 	unread viewState = iota
 	// seen: view.owner is its newest moment.
 	seen
+	// outdated: as seen, but the owner has been written since, or may have been.
+	outdated
 	// suspected: as seen, but another object may own the pod now.
 	suspected
 	// gone: a read has shown that it does not exist.
@@ -48,47 +46,80 @@ const (
 )
 
 // ok reports whether there is an owner to act for.
-func (v *view) ok() bool { return v.state == seen || v.state == suspected }
+func (v *view) ok() bool { return v.state == seen || v.state == outdated || v.state == suspected }
+
+// alarm is when time alone changes what is known of the owner.
+func (v *view) alarm(now time.Time) time.Time {
+	return soonest(now, v.lag.until, v.sought.Add(awayTime))
+}
+
+// unseen reports whether the owner must be read.
+func (v *view) unseen(now time.Time) bool {
+	switch v.state {
+	case seen, other:
+		return v.late
+	case gone:
+		return !now.Before(v.sought.Add(awayTime))
+	case unread, outdated, suspected:
+	}
+	return true
+}
+
+// outdate says that the owner must be read again.
+func (v *view) outdate() {
+	if v.state == seen {
+		v.state = outdated
+	}
+}
+
+// suspect has the process find out whether another object owns the pod now.
+func (v *view) suspect() {
+	switch v.state {
+	case unread, seen, outdated:
+		v.state = suspected
+	case gone:
+		v.sought = time.Time{}
+	case suspected, other:
+	}
+}
 
 // request is who asks for this pod's slot.
 type request struct {
 	// by is the pod that was judged last, granted whether it should have the slot.
 	by      string
 	granted bool
-	// told is the requester that was told of last, and tries how often the work was asked to stop in vain.
-	told  string
-	tries int
+	// told is the requester that was told of last, and refused the last one that was refused.
+	told, refused string
+}
+
+// wanted is the pod that should have the slot, empty if there is none.
+func (r *request) wanted() string {
+	if !r.granted {
+		return ""
+	}
+	return r.by
 }
 
 // adopt takes in a newer moment of the owner.
 func (a *Allocator) adopt(owner store.Owner) {
 	before := a.view.owner
-	if a.view.owner = owner; a.view.state != suspected && a.view.state != other {
+	if a.view.owner, a.view.late = owner, false; a.view.state != suspected && a.view.state != other {
 		a.view.state = seen
 	}
-	a.known.Unseen, a.plans.late = a.view.state == suspected, false
 	if owner.Controlled && !before.Controlled {
-		a.suspect()
+		a.view.suspect()
 	}
 	if r := &a.view.request; (before.Rollout.Revision != owner.Rollout.Revision || before.Generation != owner.Generation) && !r.granted || owner.Record.State.Handover[a.tenure.Lock.Share.ID] != r.by {
 		r.by, r.granted = "", false // it is judged again
 	}
-	a.plans.heard(a, before)
+	a.heard(before)
 }
 
 // awayTime is how often a pod without an owner looks for another one, and how often a process reads what its stream does not know.
 const awayTime = 10 * time.Second
 
-// suspect has the process find out whether another object owns the pod now.
-func (a *Allocator) suspect() {
-	if a.known.Unseen = true; a.view.state == unread || a.view.state == seen {
-		a.view.state = suspected
-	}
-}
-
 // seek finds out whether another object owns the pod now. A pod that no object controls was relabelled, and keeps its owner.
 func (a *Allocator) seek(ctx context.Context) error {
-	a.view.sought = a.clock.Now()
 	pod, err := a.getPod(ctx)
 	if err != nil {
 		return err
@@ -143,7 +174,6 @@ func (a *Allocator) readOwner(ctx context.Context) error {
 	before := a.view.state
 	if before == suspected || before == gone {
 		if err := a.seek(ctx); err != nil || a.view.state == other {
-			a.known.Unseen = a.known.Unseen && err != nil
 			return err
 		}
 	}
@@ -151,10 +181,14 @@ func (a *Allocator) readOwner(ctx context.Context) error {
 	owner, err := a.o.Store.Get(ctx, a.ref)
 	switch {
 	case errors.Is(err, store.ErrGone):
-		if a.view.state, a.known.Unseen = gone, false; before == suspected || before == gone {
-			return nil
+		a.view.state, a.view.late = gone, false
+		if before != suspected && before != gone {
+			if err := a.seek(ctx); err != nil {
+				return err
+			}
 		}
-		return a.seek(ctx)
+		a.view.sought = a.clock.Now()
+		return nil
 	case err != nil:
 		return err
 	}
@@ -184,150 +218,20 @@ func (a *Allocator) see() duty.View {
 	if !a.view.ok() {
 		return v
 	}
-	id, named := owner.Record.State.Slots.Of(a.o.Pod)
-	if mine := a.tenure.Lock.Share; !mine.Empty() {
-		id, named = mine.ID, true // what the map says of it is for the next plan
-	}
-	if named {
-		v.Propose = a.proposed(id)
-		v.Yield = a.yields(id)
-	}
-	if by := owner.Record.State.Handover[a.tenure.Lock.Share.ID]; by != "" && a.o.HandsOver && a.tenure.Lock.State == receipt.Locks {
-		v.Asks, v.Asked = a.view.request.by != by, a.view.request.by == by && a.view.request.granted
+	source := a.workload()
+	v.Propose, v.Yield = source.proposes()
+	if by := source.asks(); by != "" && a.tenure.Lock.State == receipt.Locks {
+		v.Asks, v.Asked = a.view.request.by != by, a.view.request.wanted() == by
 	}
 	return v
 }
 
-// proposed returns the slot with what the row proposes to its id.
-func (a *Allocator) proposed(id int) receipt.Share {
-	s := receipt.Share{ID: id}
-	if !a.o.Divides || a.work.paused || a.work.rest.active {
-		return s
+// know is what this process knows beside its pod and what it sees, as each of its parts says it.
+func (a *Allocator) know() duty.Known {
+	surplus := a.view.ok() && surplus(a.view.owner)
+	return duty.Known{
+		Ends: a.ends, GivesBack: a.work.givesBack, Unseen: a.view.unseen(a.clock.Now()), Away: a.contact.Away(),
+		Retry: a.wait.until, Again: a.contest.again, Refused: a.work.kept.until, Kept: a.work.kept.Part, NoteAt: a.work.noteAt, Turn: a.plans.turn,
+		Show: surplus || a.plans.made && !a.named(a.view.owner), // one plan is to serve all that run
 	}
-	mine, row := a.tenure.Lock.Share, a.view.owner.Record.State.Row
-	force, _ := proposal.InForce(a.view.owner.Wish, row, a.said(), a.o.strategy)
-	if s.Of = force.Count; row != nil && s.Of > 0 {
-		s.Partitions = row.Owners[id].Intersect(placement.Between(0, s.Of-1))
-	}
-	if !a.o.HandsOver && mine.Of > 0 { // it cannot know when work has stopped, so it lets nothing go
-		s.Of, s.Partitions = max(s.Of, mine.Of), s.Partitions.Union(mine.Partitions)
-	}
-	return s
-}
-
-// said returns how many partitions there are by the own receipt, 0 if it does not say so.
-func (a *Allocator) said() int {
-	if mine := a.tenure.Lock.Share; a.view.owner.Record.State.Row == nil || !mine.Partitions.Empty() {
-		return mine.Of
-	}
-	return 0
-}
-
-// target returns what the ids should own that the row names. With works, what this pod works on is its id's, and nothing else is, whatever the row says.
-func (a *Allocator) target(id int, works bool) (target placement.Owners, known bool) {
-	mine, row := a.tenure.Working.Partitions, a.view.owner.Record.State.Row
-	if works {
-		owners := placement.Owners{}
-		for other, set := range row.Owners {
-			owners[other] = set.Minus(mine)
-		}
-		owners[id] = mine
-		row = &assignment.Row{Count: row.Count, Strategy: row.Strategy, Owners: owners}
-	}
-	return proposal.Target(a.view.owner.Count, row, a.view.owner.Wish, a.said(), a.o.strategy)
-}
-
-// yields returns the partitions of the id that the target gives to others, or to nobody because they are above the count. Of those that the pod
-// works on they are only those that go by that, too: a row that is wrong stops no work.
-func (a *Allocator) yields(id int) placement.Set {
-	mine, row := a.tenure.Lock.Share.Partitions, a.view.owner.Record.State.Row
-	if !a.o.Divides || !a.o.HandsOver || row == nil {
-		return placement.Set{}
-	}
-	force, _ := proposal.InForce(a.view.owner.Wish, row, a.said(), a.o.strategy)
-	has := mine.Union(row.Owners[id])
-	above := has.Minus(placement.Between(0, force.Count-1))
-	if _, listed := row.Owners[id]; !listed {
-		return above // the row is wrong, or this id is about to join
-	}
-	theirs := func(works bool) (set placement.Set) {
-		target, _ := a.target(id, works)
-		for other, owned := range target {
-			if other != id {
-				set = set.Union(owned)
-			}
-		}
-		return set
-	}
-	goes := theirs(false)
-	return has.Intersect(goes).Minus(a.tenure.Working.Partitions.Minus(theirs(true))).Union(above)
-}
-
-// minRefusal and maxRefusal bound for how long the work goes on after it did not stop. The time doubles with each try.
-const (
-	minRefusal = 30 * time.Second
-	maxRefusal = 10 * time.Minute
-)
-
-// refuse has the work on a part go on for a while, under the same id. Without an id a slow upgrade would become an outage.
-func (a *Allocator) refuse(part duty.Part) {
-	r, now := &a.view.request, a.clock.Now()
-	if !now.Before(a.known.Refused) {
-		a.known.Kept = duty.Part{}
-	}
-	a.known.Kept = a.known.Kept.And(part)
-	a.known.Refused = now.Add(min(minRefusal<<min(r.tries, 8), maxRefusal))
-	r.tries++
-}
-
-// judge finds out whether the pod that asks for the slot should have it. For one that is dead or of an older revision the work would be
-// stopped in vain.
-func (a *Allocator) judge(ctx context.Context) error {
-	by := a.view.owner.Record.State.Handover[a.tenure.Lock.Share.ID]
-	wanted, err := a.wanted(ctx, by)
-	if err != nil {
-		return err
-	}
-	r := &a.view.request
-	r.by, r.granted = by, wanted
-	switch {
-	case !wanted:
-		a.plans.drops = true
-	case r.told != by:
-		r.told = by
-		a.happened.Tell(event.Asked{ID: a.tenure.Lock.Share.ID, Requester: by})
-	}
-	return nil
-}
-
-// wanted reports whether the pod of this name should have the slot: it lives, is this owner's and waits; and it is of the current revision and this pod
-// is not, or this pod is condemned. Nothing else that somebody writes down as a request stops work.
-func (a *Allocator) wanted(ctx context.Context, by string) (bool, error) {
-	owner := a.view.owner
-	pod, err := a.o.Store.GetLivePod(ctx, a.o.Namespace, by)
-	if err != nil || pod == nil {
-		return false, err
-	}
-	r, _ := receipt.Of(pod, a.ref.String())
-	if _, has := owner.Record.State.Slots.Of(by); has || r.State != receipt.Waits || pod.DeletionTimestamp != nil {
-		return false, nil
-	}
-	if !owner.Rolls() {
-		controller := metav1.GetControllerOfNoCopy(pod)
-		return controller != nil && controller.UID == owner.UID && owner.Condemned(a.pod) && !owner.Condemned(pod), nil
-	}
-	own, err := a.o.Store.RevisionOf(ctx, a.pod)
-	switch {
-	case errors.Is(err, store.ErrGone): // it is of no revision any more
-	case err == nil && own.Number != "" && own.Controller != owner.UID: // the Deployment has let the ReplicaSet go
-		a.suspect()
-		return false, nil
-	case err != nil || own.Current(owner):
-		return false, err
-	}
-	its, err := a.o.Store.RevisionOf(ctx, pod)
-	if errors.Is(err, store.ErrGone) {
-		return false, nil
-	}
-	return err == nil && its.Controller == owner.UID && its.Current(owner), err
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/idalloc/idalloc/pkg/allocator/duty"
 	"github.com/idalloc/idalloc/pkg/allocator/event"
+	"github.com/idalloc/idalloc/pkg/allocator/pace"
 	"github.com/idalloc/idalloc/pkg/allocator/proposal"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
@@ -30,8 +31,10 @@ type wait struct {
 	what atomic.Pointer[string]
 	// since is when this process began to claim a slot, zero while it does not. complains is when it says again what it waits for.
 	since, complains time.Time
-	// retry says why the next request is sent later.
-	retry string
+	// until is when the next request may be sent after one in vain, and why says what for. retry is the back-off of requests.
+	until time.Time
+	why   string
+	retry *pace.Backoff
 }
 
 // now says what is waited for, empty if nothing. It may be called from any goroutine.
@@ -43,6 +46,13 @@ func (w *wait) now() string {
 }
 
 func (w *wait) set(what string) { w.what.Store(&what) }
+
+// after has no request sent for this long. what says what is waited for.
+func (w *wait) after(now time.Time, d time.Duration, what string) {
+	if at := now.Add(d); at.After(w.until) {
+		w.until, w.why = at, what
+	}
+}
 
 // reached takes in that the API server has answered for the first time. Before that nobody could be told why this pod waits.
 func (a *Allocator) reached() {
@@ -59,7 +69,7 @@ func (a *Allocator) noteClaim() {
 	switch {
 	case a.work.confirmed:
 		a.endClaim(event.ClaimTaken)
-	case !a.known.Ends && w.since.IsZero():
+	case !a.ends && w.since.IsZero():
 		w.since = now
 		if w.complains.IsZero() {
 			w.complains = now.Add(patience)
@@ -94,7 +104,7 @@ func claimResult(err error) event.ClaimResult {
 
 // explain says what a process rests for, when that is not what it said last.
 func (a *Allocator) explain(next duty.Duty) {
-	what, d := "", a.plans.outcome
+	what, d := "", a.plans.decision
 	switch next.Why {
 	case duty.Content:
 	case duty.WorkStops:
@@ -104,7 +114,7 @@ func (a *Allocator) explain(next duty.Duty) {
 	case duty.OwnTurn:
 		what = fmt.Sprintf("its turn: of the pods of %s that want a slot, a few write for all", a.ref)
 	case duty.Later:
-		what = a.wait.retry
+		what = a.wait.why
 	}
 	if what == a.wait.now() {
 		return
@@ -117,51 +127,52 @@ func (a *Allocator) explain(next duty.Duty) {
 
 // reason says why this pod has no slot.
 func (a *Allocator) reason() string {
-	owner, d, r := a.view.owner, a.plans.outcome, a.receipt()
-	switch other := a.blocked.lease; {
+	owner, d, r := a.view.owner, a.plans.decision, a.receipt()
+	switch other := a.contest.lease; {
 	case a.view.state == gone:
 		return fmt.Sprintf("%s in namespace %s to exist, or for another workload to own this pod", a.ref, a.ref.Namespace)
 	case owner.Count == 0:
 		return fmt.Sprintf("the count to grow: %s is scaled to 0", owner.Ref)
 	case other.Holder != "":
 		return fmt.Sprintf("slot %d: pod %s has the Lease %s, last renewed at %s; if it does not renew it, its time is over by %s (strict mode)",
-			other.ID, other.Pod, store.LeaseName(a.ref.String(), other.ID), other.Renewed.Format(time.RFC3339), a.blocked.until.Format(time.RFC3339))
+			other.ID, other.Pod, store.LeaseName(a.ref.String(), other.ID), other.Renewed.Format(time.RFC3339), a.contest.until.Format(time.RFC3339))
 	case !a.plans.made:
 		return fmt.Sprintf("a first plan for %s", owner.Ref)
-	case d.TooLarge != nil:
-		return fmt.Sprintf("room on %s: %s; %d pods live, %d wait", owner.Ref, d.TooLarge.Detail(), d.Live, d.Waiting)
 	}
-	requests := owner.Record.State.Handover
-	if d.Next != nil {
-		requests = d.Next.Handover
-	}
-	if id, asked := requests.Of(a.o.Pod); asked {
-		return fmt.Sprintf("the hand-over of slot %d: %s was asked for it and gives it when its work has stopped; if that takes long, look whether that pod has contact with "+
-			"the API server (its log, idalloc verify); the slot comes free when the pod is deleted", id, owner.Record.State.Slots[id])
-	}
-	if failed := r.Failures(); failed > 0 && d.Live > owner.Count {
+	live := fmt.Sprintf("%d pods live, %d wait", d.Live, d.Waiting)
+	kept := whoOutlives(d)
+	switch h := d.HandOver; d.WhyNot {
+	case proposal.WhyNoRoom:
+		return fmt.Sprintf("room on %s: %s; %s", owner.Ref, d.TooLarge.Detail(), live)
+	case proposal.WhyAsked:
+		requests := owner.Record.State.Handover
+		if d.Next != nil {
+			requests = d.Next.Handover
+		}
+		if id, asks := requests.Of(a.o.Pod); asks {
+			return fmt.Sprintf("the hand-over of slot %d: %s was asked for it and gives it when its work has stopped; if that takes long, look whether that pod has contact with "+
+				"the API server (its log, idalloc verify); the slot comes free when the pod is deleted", id, owner.Record.State.Slots[id])
+		}
+	case proposal.WhyFailed:
+		failed := r.Failures()
 		return fmt.Sprintf("a later try: this pod's program ended by itself within %s after it had got a slot (failures in a row: %d); while %d pods live for %d slots, "+
 			"those that gave theirs up go first, and no other pod's work is stopped for this one before it has run for %s: look at its log, repair or undo the rollout",
 			provenAfter, failed, d.Live, owner.Count, a.pace.StandBack(failed).Round(time.Second))
-	}
-	if r.Rank > 0 && d.Live > owner.Count && d.HandOver.Limit == 0 {
+	case proposal.WhyGaveUp:
 		return fmt.Sprintf("room: this pod gave its slot up and gets another one when at most %d pods of %s live, "+
-			"or when one stays free: when those that want it failed, or have not taken it for %s; %d pods live, %d wait",
-			owner.Count, owner.Ref, proposal.Reserved(r.Rank), d.Live, d.Waiting)
+			"or when one stays free: when those that want it failed, or have not taken it for %s; %s", owner.Count, owner.Ref, proposal.Reserved(r.Rank), live)
+	case proposal.WhyLimit:
+		return fmt.Sprintf("other hand-overs of %s: %d of at most %d are under way, that is requests and new pods that are not available yet", owner.Ref, h.UnderWay, h.Limit)
+	case proposal.WhyKept:
+		if !owner.Rolls() && h.UnderWay == 0 {
+			kept += "; " + owner.KeptByCondemned()
+		} else if owner.Rolls() && owner.Rollout.Blocks() {
+			kept += "; this rolling update does not go on by itself, since no old pod hands over its slot: " + WayOut
+		}
+	case proposal.WhyNotFree:
 	}
-	what := fmt.Sprintf("a free slot: %s has count %d and all %d slots belong to live pods; %d pods live, %d wait; "+
-		"a slot comes free when a pod that holds one is gone, or when the count grows", owner.Ref, owner.Count, owner.Count, d.Live, d.Waiting)
-	what += whoOutlives(d)
-	switch h := d.HandOver; {
-	case h.Full():
-		what = fmt.Sprintf("other hand-overs of %s: %d of at most %d are under way, that is requests and new pods that are not available yet",
-			owner.Ref, h.UnderWay, h.Limit)
-	case h.Older > 0 && h.Able == 0 && h.UnderWay == 0 && !owner.Rolls():
-		what += "; " + owner.KeptByCondemned()
-	case h.Older > 0 && h.Able == 0 && owner.Rollout.Blocks():
-		what += "; this rolling update does not go on by itself, since no old pod hands over its slot: " + WayOut
-	}
-	return what
+	return fmt.Sprintf("a free slot: %s has count %d and all %d slots belong to live pods; %s; "+
+		"a slot comes free when a pod that holds one is gone, or when the count grows%s", owner.Ref, owner.Count, owner.Count, live, kept)
 }
 
 // whoOutlives says which pods have outlived their grace period and keep slots all the same, and what to do. It is empty if none does.

@@ -24,7 +24,6 @@ const lastTime = 2 * time.Second
 
 // work is what programs do under the id, and what they are told.
 type work struct {
-	a *Allocator
 	// shown was published last, and published says that something was. Before that, what an earlier process published is in force.
 	shown     identity.Identity
 	published bool
@@ -49,8 +48,34 @@ type work struct {
 	// paused says that the process wants no partitions for now.
 	paused bool
 	rest   rest
-	// listenAt is when to follow the own pod.
-	listenAt time.Time
+	// kept did not stop, and givesBack says that this process gives a slot back that an earlier one took and failed under.
+	kept      kept
+	givesBack bool
+	// listenAt is when to follow the own pod, and noteAt when the receipt is to say what the pod holds.
+	listenAt, noteAt time.Time
+}
+
+// kept is work that did not stop, and goes on until then under the same id. Without an id a slow upgrade would become an outage.
+type kept struct {
+	duty.Part
+
+	until time.Time
+	tries int
+}
+
+// minKept and maxKept bound for how long it goes on. The time doubles with each try.
+const (
+	minKept = 30 * time.Second
+	maxKept = 10 * time.Minute
+)
+
+// more takes in that this part did not stop.
+func (k *kept) more(part duty.Part, now time.Time) {
+	if !now.Before(k.until) {
+		k.Part = duty.Part{}
+	}
+	k.Part, k.until = k.And(part), now.Add(min(minKept<<min(k.tries, 8), maxKept))
+	k.tries++
 }
 
 // stop is a call of Options.Stop, about the work that has not stopped yet. end calls it off.
@@ -59,11 +84,14 @@ type stop struct {
 
 	number int
 	end    context.CancelFunc
+	// requester is the pod that is to have the slot, empty if the stop is about something else.
+	requester string
 }
 
-// begin takes in what an earlier process of the pod left.
-func (w *work) begin(a *Allocator) {
-	w.a, w.paused, w.number = a, a.o.Paused, a.o.LastStop
+// inherit takes in what an earlier process of the pod left.
+func (a *Allocator) inherit() {
+	w := &a.work
+	w.paused, w.number = a.o.Paused, a.o.LastStop
 	w.shown = identity.Pending(a.o.Pod, a.o.Namespace)
 	w.shown.Owner = a.ref.Owner()
 	if a.o.Left != nil {
@@ -72,15 +100,14 @@ func (w *work) begin(a *Allocator) {
 	a.tenure.Working = w.leftBehind()
 	w.failures = a.receipt().Failures()
 	a.beginRest()
-	w.resumes(a.clock.Now())
+	w.resumes(a.tenure, a.receipt(), a.clock.Now())
 }
 
 // resumes takes in what the process found on its pod. The token of an unbroken lock is the one that the pod has noted.
-func (w *work) resumes(now time.Time) {
+func (w *work) resumes(t duty.Tenure, r receipt.Receipt, now time.Time) {
 	w.resumed = now
-	switch t := w.a.tenure; {
+	switch {
 	case t.Lock.Held.Slot && w.token == 0:
-		r := w.a.receipt()
 		w.token, w.shares = r.Token, r.Tokens
 	case t.Lock.Share.Empty() && t.Working.Empty():
 		w.forget()
@@ -90,49 +117,65 @@ func (w *work) resumes(now time.Time) {
 // forget takes in that the lock is no more.
 func (w *work) forget() { w.token, w.shares, w.confirmed = 0, nil, false }
 
-// wrote takes in a write of the receipt.
-func (w *work) wrote(before, lock duty.Lock, token int64) {
-	if w.t2 = token; lock.State == receipt.Locks {
-		w.shares = w.tokens(lock.Share.Partitions)
+// swapped takes in a write of the receipt.
+func (a *Allocator) swapped(before, lock duty.Lock, token int64) {
+	a.work.wrote(lock, token)
+	if lock.State == receipt.Locks {
 		if yielded := before.Share.Partitions.Minus(lock.Share.Partitions); !yielded.Empty() {
-			w.a.happened.Tell(event.Yielded{ID: lock.Share.ID, Partitions: yielded.String()})
+			a.happened.Tell(event.Yielded{ID: lock.Share.ID, Partitions: yielded.String()})
 		}
 		return
 	}
 	if before.State == receipt.Locks {
-		w.a.happened.Tell(event.Given{About: w.a.view.owner.About(), ID: before.Share.ID, Count: w.a.view.owner.Count, Requester: w.a.view.request.by})
+		a.happened.Tell(event.Given{About: a.view.owner.About(), ID: before.Share.ID, Count: a.view.owner.Count, Requester: a.view.request.by})
+	}
+	a.view.request = request{}
+	a.plans.gave()
+}
+
+// wrote takes in a write of the receipt, by its token.
+func (w *work) wrote(lock duty.Lock, token int64) {
+	if w.t2 = token; lock.State == receipt.Locks {
+		w.shares = w.tokens(lock.Share.Partitions)
+		return
 	}
 	w.forget()
-	w.left = identity.Identity{}
-	w.a.view.request, w.a.known.GivesBack = request{}, false
-	w.a.plans.gave()
+	w.left, w.givesBack, w.kept = identity.Identity{}, false, kept{}
 }
 
 // begun takes in that work on the share may go on: T3 has shown that nobody else locks it.
-func (w *work) begun(share receipt.Share) {
-	first := !w.confirmed
-	if first {
-		w.since, w.fenced, w.confirmed = w.a.clock.Now(), false, true
+func (a *Allocator) begun(share receipt.Share) {
+	w, now := &a.work, a.clock.Now()
+	fresh, first := w.begun(share, now)
+	switch {
+	case first:
+		a.happened.Tell(event.Taken{ID: share.ID, Token: w.token, Partitions: share.Partitions.String()})
+		w.listenAt = now.Add(a.pace.Watch(a.plans.contenders))
+	case fresh.Empty():
+		return
+	default:
+		a.happened.Tell(event.Grown{ID: share.ID, Token: w.t2, Partitions: fresh.String()})
+	}
+	w.noteAt = now.Add(a.pace.AtLeast(noteTime)) // one write is to serve for all that come now
+}
+
+// begun returns what of the share is new, and whether all is.
+func (w *work) begun(share receipt.Share, now time.Time) (fresh placement.Set, first bool) {
+	if first = !w.confirmed; first {
+		w.since, w.fenced, w.confirmed = now, false, true
 		if w.token == 0 {
 			w.token = w.t2
 		}
-		w.a.happened.Tell(event.Taken{ID: share.ID, Token: w.token, Partitions: share.Partitions.String()})
-		w.listenAt = w.since.Add(w.a.pace.Watch(w.a.plans.contenders))
 	}
-	fresh := share.Partitions
+	fresh = share.Partitions
 	for _, s := range w.shares {
 		fresh = fresh.Minus(s.Set)
 	}
 	if !fresh.Empty() {
 		w.shares = append(w.shares, identity.Share{Set: fresh, Token: w.t2})
-		if !first {
-			w.a.happened.Tell(event.Grown{ID: share.ID, Token: w.t2, Partitions: fresh.String()})
-		}
-	}
-	if first || !fresh.Empty() { // one write is to serve for all that come now
-		w.a.known.NoteAt = w.a.clock.Now().Add(w.a.pace.Part(noteTime))
 	}
 	w.left = identity.Identity{}
+	return fresh, first
 }
 
 // tokens returns those of these partitions that have a token, with it.
@@ -146,12 +189,12 @@ func (w *work) tokens(set placement.Set) (out []identity.Share) {
 }
 
 // tell publishes the identity, if it is news.
-func (w *work) tell() {
-	a, t := w.a, w.a.tenure
+func (a *Allocator) tell() {
+	w, t := &a.work, a.tenure
 	state := identity.StatePending
 	shows := w.confirmed || w.shown.Assigned() || len(w.stops) > 0 && !t.Stopping.All // it is to stop a part of what the process before this one published
 	switch at := t.Working; {
-	case a.known.Ends:
+	case a.ends:
 		state = identity.StateReleased
 	case a.lease.Over() || w.fenced && at.Empty():
 		if a.lease.Over() {
@@ -168,20 +211,11 @@ func (w *work) tell() {
 	case shows:
 		state = identity.StateAssigned
 	}
-	w.publish(state)
+	a.publish(state)
 }
 
-// ended publishes that there is no id for good.
-func (w *work) ended(state identity.State) {
-	if state == identity.StateLost {
-		w.a.lease.Fence()
-		w.a.tenure.Working = receipt.Nothing()
-	}
-	w.publish(state)
-}
-
-func (w *work) publish(state identity.State) {
-	a := w.a
+func (a *Allocator) publish(state identity.State) {
+	w := &a.work
 	next := w.shown.Without(state)
 	next.Owner = a.ref.Owner()
 	if a.view.ok() {
@@ -213,7 +247,7 @@ func (a *Allocator) stop(keep receipt.Share) {
 	t := a.tenure
 	s := &stop{Part: t.Stopping.Minus(before), number: w.number + 1}
 	if s.All {
-		s.Partitions = t.Working.Partitions
+		s.Partitions, s.requester = t.Working.Partitions, a.view.request.wanted()
 		for _, other := range w.stops {
 			other.end()
 		}
@@ -222,7 +256,7 @@ func (a *Allocator) stop(keep receipt.Share) {
 	var ctx context.Context
 	ctx, s.end = context.WithCancel(a.contact.Streams())
 	w.stops, w.number = append(w.stops, s), s.number
-	w.tell()
+	a.tell()
 	lost := t.Lock.State != receipt.Locks
 	told := Stop{All: s.All, Partitions: s.Partitions, Number: s.number, Lost: lost || t.Taken || t.Others.Any()} // another pod may be at it
 	told.Stopped = func(set placement.Set) { a.brings(func() { a.partStopped(s, set) }) }
@@ -280,7 +314,15 @@ func (a *Allocator) callOff(part duty.Part) {
 		if part.All || !s.Partitions.Intersect(part.Partitions).Empty() {
 			a.tenure = a.tenure.Recalled(s.Part)
 			s.end()
+			a.notHandedOver(s, event.ObstacleCalledOff, "the work need not stop any more")
 		}
+	}
+}
+
+// notHandedOver tells that the slot does not go to the pod that asked for it, if one did.
+func (a *Allocator) notHandedOver(s *stop, why event.Obstacle, detail string) {
+	if s.requester != "" {
+		a.happened.Tell(event.NotHandedOver{ID: a.tenure.Lock.Share.ID, Requester: s.requester, Why: why, Detail: detail})
 	}
 }
 
@@ -328,6 +370,7 @@ func (a *Allocator) stopEnded(s *stop, err error, off bool) {
 		// the end of the command's output. The id, or the partitions, stay with this pod.
 		// Do: find out why the program does not stop.
 		a.log.Error(err, "the work has not stopped; what it is on is kept, and the program is asked again")
-		a.refuse(s.Part)
+		a.notHandedOver(s, event.ObstacleGoesOn, err.Error())
+		a.work.kept.more(s.Part, a.clock.Now())
 	}
 }

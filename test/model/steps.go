@@ -249,7 +249,7 @@ func (m *model) secure(w world, i int, s share) []edge {
 			to.leases[id] = lease{holder: nobody}
 		}
 		p.misled = false
-		p.tenure.note(func(t duty.Tenure) duty.Tenure { return t.Secured(receipt.Nothing()) })
+		p.tenure.note(func(t duty.Tenure) duty.Tenure { return t.HasLease(receipt.Nothing()) })
 		out := []edge{{pod: i, what: "lets its Lease go", to: to}}
 		if w.unanswered > 0 {
 			out = append(out, m.loosen(w, i))
@@ -259,16 +259,16 @@ func (m *model) secure(w world, i int, s share) []edge {
 	p.misled = false
 	l := w.leases[s.id]
 	if l.holder != nobody && int(l.holder) != i && !l.expired && m.without != noLease {
-		p.tenure.note(duty.Tenure.NotSecured)
+		p.tenure.note(duty.Tenure.LeaseTaken)
 		return []edge{{pod: i, what: "finds the Lease of another pod for", about: lock{state: locks, share: s}, to: to}}
 	}
 	to.leases[s.id] = lease{holder: int8(i), parts: s.parts} //nolint:gosec // an index below 3
 	unheard := to
-	p.tenure.note(func(t duty.Tenure) duty.Tenure { return t.Secured(s.shipped()) })
+	p.tenure.note(func(t duty.Tenure) duty.Tenure { return t.HasLease(s.shipped()) })
 	out := []edge{{pod: i, what: "has the Lease of", about: lock{state: locks, share: s}, to: to}}
 	if w.unanswered > 0 {
 		unheard.unanswered--
-		unheard.pods[i].tenure.note(func(t duty.Tenure) duty.Tenure { return t.Unsecured(s.shipped()) })
+		unheard.pods[i].tenure.note(func(t duty.Tenure) duty.Tenure { return t.MayHaveLease(s.shipped()) })
 		out = append(out, edge{pod: i, what: "has the Lease and gets no answer:", about: lock{state: locks, share: s}, to: unheard, fault: true})
 	}
 	return out
@@ -282,7 +282,7 @@ func (m *model) loosen(to world, i int) edge {
 		to.leases[id].loose = true
 	}
 	if m.without != noLoosening {
-		p.tenure.note(func(t duty.Tenure) duty.Tenure { return t.Unsecured(receipt.Nothing()) })
+		p.tenure.note(func(t duty.Tenure) duty.Tenure { return t.MayHaveLease(receipt.Nothing()) })
 	}
 	return edge{pod: i, what: "lets its Lease go and gets no answer", to: to, fault: true}
 }

@@ -355,7 +355,7 @@ func (t tenure) shipped() duty.Tenure {
 	return duty.Tenure{
 		Known: t.known, Lock: t.receipt.shipped(), Renewed: t.renewed, Listed: t.listed, Surveyed: t.surveyed, Unbroken: t.unbroken,
 		Others: duty.Others{Slot: t.slotTaken, Partitions: set(t.partsTaken)}, Working: t.working.shipped(),
-		Stopping: t.stopping.shipped(), CalledOff: t.calledOff.shipped(), Doubts: t.doubts, Strict: t.strict, Lease: t.lease.shipped(), Loose: t.loose, Late: t.late,
+		Stopping: t.stopping.shipped(), CalledOff: t.calledOff.shipped(), Doubts: t.doubts, Strict: t.strict, Lease: t.lease.shipped(), Unsure: t.loose, Late: t.late,
 		Taken: t.leaseTaken,
 	}
 }
@@ -365,7 +365,7 @@ func tenureOf(t duty.Tenure, bytes uint8) tenure {
 	return tenure{
 		known: t.Known, receipt: written{lockOf(t.Lock), bytes}, renewed: t.Renewed, listed: t.Listed, surveyed: t.Surveyed, unbroken: t.Unbroken,
 		slotTaken: t.Others.Slot, partsTaken: mask(t.Others.Partitions), working: shareOf(t.Working),
-		stopping: partOf(t.Stopping), calledOff: partOf(t.CalledOff), doubts: t.Doubts, strict: t.Strict, lease: shareOf(t.Lease), loose: t.Loose, late: t.Late,
+		stopping: partOf(t.Stopping), calledOff: partOf(t.CalledOff), doubts: t.Doubts, strict: t.Strict, lease: shareOf(t.Lease), loose: t.Unsure, late: t.Late,
 		leaseTaken: t.Taken,
 	}
 }

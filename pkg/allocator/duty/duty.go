@@ -141,7 +141,7 @@ func Step(t Tenure, w Wish) Duty {
 		return t.wait(w)
 	case want.Empty():
 		return t.leave(w)
-	case t.Strict && !t.secured(t.Lock.Share):
+	case t.Strict && !t.hasLease(t.Lock.Share):
 		return t.secure(t.Lock.Share)
 	case !t.Renewed:
 		return Duty{Do: Write, Lock: t.locks(t.Lock.Share)}
@@ -187,7 +187,7 @@ func (t Tenure) want(w Wish) receipt.Share {
 func (t Tenure) wait(w Wish) Duty {
 	take := t.Lock.State != receipt.GaveUp && !w.Give && !w.Propose.Empty()
 	switch {
-	case take && t.Strict && !t.secured(w.Propose):
+	case take && t.Strict && !t.hasLease(w.Propose):
 		return t.secure(w.Propose)
 	case take:
 		return Duty{Do: Write, Lock: t.locks(w.Propose)}
@@ -247,16 +247,17 @@ func (t Tenure) leave(w Wish) Duty {
 // hold is for a pod that has what its receipt locks. It locks what it is to have and what it still works on. Work begins only where none is
 // to stop.
 func (t Tenure) hold(want receipt.Share, note bool) Duty {
-	mine, lock := t.Lock.Share, want
+	mine, lock, works := t.Lock.Share, want, t.Working
 	lock.Partitions = want.Partitions.Union(t.Working.Partitions.Intersect(mine.Partitions))
 	begin := mine
+	works.Partitions = works.Partitions.Intersect(mine.Partitions)
 	begin.Partitions = mine.Partitions.Minus(t.Stopping.Partitions.Minus(t.Working.Partitions))
 	switch {
 	case !lock.Equal(mine) && t.Strict && !t.Lease.Covers(both(mine, lock)):
 		return t.secure(both(mine, lock)) // the receipt locks the one until it locks the other
 	case !lock.Equal(mine):
 		return Duty{Do: Write, Lock: t.locks(lock)}
-	case !t.Working.Equal(begin):
+	case !works.Equal(begin):
 		return Duty{Do: Begin, Share: begin}
 	case t.Strict && !t.Lease.Equal(mine):
 		return t.secure(mine)

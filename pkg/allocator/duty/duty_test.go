@@ -51,7 +51,7 @@ func holds(s receipt.Share) duty.Tenure {
 
 // strictly is holds in strict mode.
 func strictly(s receipt.Share) duty.Tenure {
-	return duty.Start(true, receipt.Nothing()).Read(none()).Secured(s).Wrote(locks(s)).Saw(duty.Others{}).SawLeases(duty.Others{}).Begun(s)
+	return duty.Start(true, receipt.Nothing()).Read(none()).HasLease(s).Wrote(locks(s)).Saw(duty.Others{}).SawLeases(duty.Others{}).Begun(s)
 }
 
 func TestStep(t *testing.T) {
@@ -62,6 +62,7 @@ func TestStep(t *testing.T) {
 	slot := duty.Others{Slot: true}
 	part := func(partitions ...int) duty.Part { return duty.Part{Partitions: placement.Of(partitions...)} }
 	hangs := holds(share(4, 6)).Told(share(4))
+	leftMore := left(share(4, 5)).Read(locks(share(4))).Told(share(4)).Wrote(locks(share(4))).Saw(duty.Others{}).Wrote(locks(share(4, 6))).Saw(duty.Others{})
 	for name, c := range map[string]struct {
 		tenure duty.Tenure
 		wish   duty.Wish
@@ -124,7 +125,21 @@ func TestStep(t *testing.T) {
 		"its work is stopping":                   {holds(share()).Told(receipt.Nothing()), give, duty.Duty{Why: duty.WorkStops}},
 		"its work need not stop any more":        {holds(share()).Told(receipt.Nothing()), nothing, duty.Duty{Do: duty.CallOff, Part: duty.Part{All: true}}},
 		"its work knows that it need not stop":   {holds(share()).Told(receipt.Nothing()).Recalled(duty.Part{All: true}), nothing, duty.Duty{Why: duty.WorkStops}},
-		"somebody changed its receipt":           {idle(none()).Read(duty.Lock{State: receipt.Unreadable, Share: receipt.Nothing()}), nothing, duty.Duty{Do: duty.Write, Lock: waits()}},
+		"an earlier process left more, and others are confirmed": {
+			leftMore, proposed(share(4, 6)), duty.Duty{Do: duty.Begin, Share: share(4, 6)},
+		},
+		"an earlier process left more, and others have begun": {
+			leftMore.Begun(share(4, 6)), proposed(share(4, 6)), duty.Duty{Why: duty.WorkStops},
+		},
+		"an earlier process left more, which is proposed": {
+			leftMore, proposed(share(4, 5, 6)), duty.Duty{Do: duty.Write, Lock: locks(share(4, 5, 6))},
+		},
+		"an earlier process left more, which another pod locks": {
+			leftMore.Wrote(locks(share(4, 5, 6))).Saw(duty.Others{Partitions: placement.Of(5)}), proposed(share(4, 5, 6)),
+			duty.Duty{Do: duty.Begin, Share: share(4, 5, 6)}, // it has not stopped
+
+		},
+		"somebody changed its receipt": {idle(none()).Read(duty.Lock{State: receipt.Unreadable, Share: receipt.Nothing()}), nothing, duty.Duty{Do: duty.Write, Lock: waits()}},
 		"strict, and some come and others go": {
 			strictly(share(4)), duty.Wish{Propose: share(5), Yield: placement.Of(4)}, duty.Duty{Do: duty.Stop, Share: share()},
 		},
@@ -142,13 +157,13 @@ func TestStep(t *testing.T) {
 		"strict, and the others are listed":  {strictly(share(4)).Wrote(locks(share(4))).Saw(duty.Others{}), nothing, duty.Duty{Do: duty.Survey}},
 		"strict, and it should have more":    {strictly(share(4)), proposed(share(4, 5)), duty.Duty{Do: duty.Secure, Share: share(4, 5)}},
 		"strict, and its work has stopped":   {stopped(strictly(share()), receipt.Nothing()), give, duty.Duty{Do: duty.Secure, Share: receipt.Nothing()}},
-		"strict, and its Lease is let go":    {stopped(strictly(share()), receipt.Nothing()).Secured(receipt.Nothing()), give, duty.Duty{Do: duty.Write, Lock: gaveUp()}},
+		"strict, and its Lease is let go":    {stopped(strictly(share()), receipt.Nothing()).HasLease(receipt.Nothing()), give, duty.Duty{Do: duty.Write, Lock: gaveUp()}},
 		"strict, and it need not give any more": {
-			stopped(strictly(share()), receipt.Nothing()).Secured(receipt.Nothing()).Secured(share()), nothing, duty.Duty{Do: duty.Write, Lock: locks(share())},
+			stopped(strictly(share()), receipt.Nothing()).HasLease(receipt.Nothing()).HasLease(share()), nothing, duty.Duty{Do: duty.Write, Lock: locks(share())},
 		},
 		"its time is over":                       {strictly(share()).Fenced(), nothing, duty.Duty{Do: duty.Secure, Share: share()}},
-		"its time is over, and another pod came": {strictly(share()).Fenced().NotSecured(), nothing, duty.Duty{Do: duty.Write, Lock: waits()}},
-		"its Lease says more than its receipt":   {strictly(share(4)).Secured(share(4, 5)), nothing, duty.Duty{Do: duty.Secure, Share: share(4)}},
+		"its time is over, and another pod came": {strictly(share()).Fenced().LeaseTaken(), nothing, duty.Duty{Do: duty.Write, Lock: waits()}},
+		"its Lease says more than its receipt":   {strictly(share(4)).HasLease(share(4, 5)), nothing, duty.Duty{Do: duty.Secure, Share: share(4)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := duty.Step(c.tenure, c.wish); fmt.Sprint(got) != fmt.Sprint(c.want) {
@@ -184,7 +199,7 @@ func TestNext(t *testing.T) {
 		"a plan may help, and others go first": {idle(none()), view(receipt.NoID), duty.Known{Turn: soon}, duty.Rest, soon},
 		"a plan may help after a wait":         {idle(none()), view(receipt.NoID), duty.Known{Turn: soon, Retry: late}, duty.Rest, soon},
 		"a plan came to nothing just now":      {idle(none()), view(receipt.NoID), duty.Known{Turn: now, Retry: late}, duty.Rest, late},
-		"a plan came to nothing":               {idle(none()), view(receipt.NoID), duty.Known{Outcome: true}, duty.Write, time.Time{}},
+		"a plan came to nothing":               {idle(none()), view(receipt.NoID), duty.Known{Show: true}, duty.Write, time.Time{}},
 		"its slot is above the count":          {holds(receipt.Share{ID: 3}), view(3), duty.Known{}, duty.Stop, time.Time{}},
 		"its work did not stop just now":       {holds(receipt.Share{ID: 3}), view(3), duty.Known{Refused: soon, Kept: duty.Part{All: true}}, duty.Rest, soon},
 		"a part of it did not stop just now":   {holds(receipt.Share{ID: 3}), view(3), duty.Known{Refused: soon, Kept: duty.Part{Partitions: placement.Of(4)}}, duty.Stop, time.Time{}},

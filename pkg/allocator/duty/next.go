@@ -34,8 +34,8 @@ type Known struct {
 	Kept                          Part
 	// Away says that the API server does not answer. What stops now could not be let go of, and would be worked on by nobody.
 	Away bool
-	// Outcome says that a plan left this pod without a slot.
-	Outcome bool
+	// Show says that a plan left this pod without a slot.
+	Show bool
 	// Turn is when this process may plan. It is zero unless a plan would change something, as far as this process knows.
 	Turn time.Time
 }
@@ -104,7 +104,7 @@ func (k Known) kept(now time.Time) Part {
 }
 
 func (k Known) wish(t Tenure, v View, now time.Time) Wish {
-	w := Wish{Propose: v.Propose, Yield: v.Yield, WaitAgain: !k.Ends && (v.Propose.Empty() || v.Propose.ID >= v.Count), Show: k.Outcome && !k.Ends}
+	w := Wish{Propose: v.Propose, Yield: v.Yield, WaitAgain: !k.Ends && (v.Propose.Empty() || v.Propose.ID >= v.Count), Show: k.Show && !k.Ends}
 	w.Ends, w.Note = k.Ends, !k.NoteAt.IsZero() && !now.Before(k.NoteAt)
 	id, kept := t.Lock.Share.ID, k.kept(now)
 	above := id != receipt.NoID && id >= v.Count && !k.Unseen

@@ -52,8 +52,8 @@ type Tenure struct {
 	// Strict says that a Lease locks beside the receipt, and Lease is what the own one locks, Nothing without one whose time runs.
 	Strict bool
 	Lease  receipt.Share
-	// Loose says that it is not known what the own Lease says, or will. It protects nothing before it is written again.
-	Loose bool
+	// Unsure says that it is not known what the own Lease says, or will. It protects nothing before it is written again.
+	Unsure bool
 	// Late says that a write of the receipt may still arrive, or one of the map that names the pod.
 	Late bool
 	// Taken says that another pod has the Lease of the slot that Lock locks.
@@ -84,10 +84,10 @@ func (t Tenure) Wrote(lock Lock) Tenure {
 	return t
 }
 
-// confirmed reports whether the pod has what Lock locks.
+// confirmed reports whether the pod has what Lock locks, and works on nothing else. T3 says nothing about what an earlier process has left besides.
 func (t Tenure) confirmed() bool {
-	secured := !t.Strict || t.Surveyed && t.secured(t.Lock.Share)
-	return t.Known && t.Renewed && t.Listed && secured && !t.Others.Any()
+	secured := !t.Strict || t.Surveyed && t.hasLease(t.Lock.Share)
+	return t.Known && t.Renewed && t.Listed && secured && !t.Others.Any() && t.Lock.Share.Covers(t.Working)
 }
 
 // Lost takes in that it is not known what stands on the pod: somebody else changed the receipt, it seems.
@@ -104,18 +104,18 @@ func (t Tenure) Failed(late bool) Tenure {
 
 // Saw takes in a list of the other receipts.
 func (t Tenure) Saw(others Others) Tenure {
-	t.Listed, t.Surveyed, t.Others = true, false, t.later(others)
+	t.Listed, t.Surveyed, t.Others = true, false, t.cameFirst(others)
 	return t
 }
 
 // SawLeases takes in a list of the other Leases.
 func (t Tenure) SawLeases(others Others) Tenure {
-	t.Surveyed, t.Others = true, t.Others.And(t.later(others))
+	t.Surveyed, t.Others = true, t.Others.And(t.cameFirst(others))
 	return t
 }
 
-// later returns what others lock that this pod has not worked on since before they came.
-func (t Tenure) later(others Others) Others {
+// cameFirst returns what others lock that this pod has not worked on since before they came.
+func (t Tenure) cameFirst(others Others) Others {
 	if t.Unbroken && !t.Working.Empty() {
 		others = Others{Partitions: others.Partitions.Minus(t.Working.Partitions)}
 	}
@@ -128,8 +128,11 @@ func (t Tenure) Sure() Tenure {
 	return t
 }
 
-// Begun takes in that work has begun on the share.
+// Begun takes in that work has begun on the share. What an earlier process has left besides has not stopped with that.
 func (t Tenure) Begun(share receipt.Share) Tenure {
+	if t.Working.ID == share.ID {
+		share.Partitions = share.Partitions.Union(t.Working.Partitions)
+	}
 	t.Working = share
 	return t
 }
@@ -170,36 +173,36 @@ func (t Tenure) Resumed(part Part) Tenure {
 	return t
 }
 
-// Secured takes in what the own Lease says from now on. One that was not this pod's for a moment protects nothing before the next T2 and T3.
-func (t Tenure) Secured(share receipt.Share) Tenure {
-	if t.Lease.Empty() || t.Loose {
+// HasLease takes in what the own Lease says from now on. One that was not this pod's for a moment protects nothing before the next T2 and T3.
+func (t Tenure) HasLease(share receipt.Share) Tenure {
+	if t.Lease.Empty() || t.Unsure {
 		t = t.unconfirmed()
 	}
-	t.Lease, t.Loose, t.Taken = share, false, false
+	t.Lease, t.Unsure, t.Taken = share, false, false
 	return t
 }
 
-// Unsecured takes in that a write of the own Lease, of the share, had no answer or was in vain.
-func (t Tenure) Unsecured(share receipt.Share) Tenure {
-	if t.Loose = true; t.Lease.Empty() {
+// MayHaveLease takes in that a write of the own Lease, of the share, had no answer or was in vain.
+func (t Tenure) MayHaveLease(share receipt.Share) Tenure {
+	if t.Unsure = true; t.Lease.Empty() {
 		t.Lease = share
 	}
 	return t
 }
 
-// secured reports whether the own Lease locks the share.
-func (t Tenure) secured(share receipt.Share) bool { return !t.Loose && t.Lease.Covers(share) }
+// hasLease reports whether the own Lease locks the share.
+func (t Tenure) hasLease(share receipt.Share) bool { return !t.Unsure && t.Lease.Covers(share) }
 
-// NotSecured takes in that another pod has the Lease that this one was to have.
-func (t Tenure) NotSecured() Tenure {
-	t.Lease, t.Loose, t.Taken = receipt.Nothing(), false, t.Lock.State == receipt.Locks
+// LeaseTaken takes in that another pod has the Lease that this one was to have.
+func (t Tenure) LeaseTaken() Tenure {
+	t.Lease, t.Unsure, t.Taken = receipt.Nothing(), false, t.Lock.State == receipt.Locks
 	return t
 }
 
 // Fenced takes in that the time of the own Lease is over. The work stops by itself, and the next step comes when it has. A stop under way is
 // called off, and ends before the next work begins.
 func (t Tenure) Fenced() Tenure {
-	t.Lease, t.Loose, t.Working = receipt.Nothing(), false, receipt.Nothing()
+	t.Lease, t.Unsure, t.Working = receipt.Nothing(), false, receipt.Nothing()
 	return t.unconfirmed()
 }
 

@@ -164,6 +164,13 @@ type (
 		ID        int
 		Requester string
 	}
+	// NotHandedOver means that a hand-over does not happen, or not now. ID is not known if no pod is asked.
+	NotHandedOver struct {
+		ID        int
+		Requester string
+		Why       Obstacle
+		Detail    string
+	}
 	// Given means that the work has stopped, and the slot goes to its requester, or is at or above the count.
 	Given struct {
 		About     metav1.OwnerReference
@@ -211,6 +218,21 @@ type (
 	}
 	// Back means that there is contact again.
 	Back struct{}
+)
+
+// Obstacle says why a hand-over does not happen.
+type Obstacle string
+
+// The obstacles.
+const (
+	// ObstacleDropped: the pod that asks should not have the slot, so its request is dropped.
+	ObstacleDropped Obstacle = "dropped"
+	// ObstacleGoesOn: the work did not stop, and is asked again later.
+	ObstacleGoesOn Obstacle = "goes on"
+	// ObstacleCalledOff: the request went before the work had stopped.
+	ObstacleCalledOff Obstacle = "called off"
+	// ObstacleNotAsked: the pod that waits may ask no other pod.
+	ObstacleNotAsked Obstacle = "not asked"
 )
 
 // ClaimResult says how a claim ended.

@@ -27,7 +27,7 @@ type shared struct {
 
 func share(t *testing.T) shared {
 	t.Helper()
-	st, err := store.New(&rest.Config{Host: "http://server.invalid", QPS: -1, Transport: server.NewStandalone()}, bubble{booted: time.Now()})
+	st, err := store.New(&rest.Config{Host: "http://server.invalid", QPS: -1, Transport: server.NewStandalone()}, machine{booted: time.Now()})
 	if err != nil {
 		t.Fatal(err)
 	}

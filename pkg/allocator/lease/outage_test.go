@@ -39,6 +39,19 @@ func (m machine) BootWait(until time.Duration, done <-chan struct{}) {
 	}
 }
 
+// secured is the Guard of a pod that has the Lease of slot 0.
+func secured(t *testing.T, o lease.Options) *lease.Guard {
+	t.Helper()
+	o.Pod, o.Ended, o.Contact = "worker-0", func() {}, func(event.Contact) {}
+	g := lease.New(o)
+	ref, _ := store.NewRef(apifake.Apps, apifake.Deployment, apifake.Namespace, apifake.Worker)
+	g.Begin(t.Context(), ref, "uid")
+	if _, left, err := g.Secure(t.Context(), receipt.Share{}); err != nil || left > 0 {
+		t.Fatalf("no Lease: %s, %v", left, err)
+	}
+	return g
+}
+
 // outage is one way in which an API server is away.
 type outage struct {
 	name string
@@ -121,15 +134,7 @@ func survives(t *testing.T, o outage, fenceAfter, stop, after, takes time.Durati
 		t.Fatal(err)
 	}
 	random := rand.New(rand.NewPCG(uint64(after), uint64(takes))) //nolint:gosec // a seed makes a run again
-	g := lease.New(lease.Options{
-		Store: st, Pace: pace.New(random.Float64), Pod: "worker-0", After: fenceAfter, Lead: stop,
-		Fenced: func(time.Duration) {}, Ended: func() {}, Contact: func(event.Contact) {},
-	})
-	ref, _ := store.NewRef(apifake.Apps, apifake.Deployment, apifake.Namespace, apifake.Worker)
-	g.Begin(t.Context(), ref, "uid")
-	if _, left, err := g.Secure(t.Context(), receipt.Share{}); err != nil || left > 0 {
-		t.Fatal("no Lease: ", err)
-	}
+	g := secured(t, lease.Options{Store: st, Pace: pace.New(random.Float64), After: fenceAfter, Lead: stop, Fenced: func(time.Duration) {}})
 	<-time.After(fenceAfter + after)
 	o.begin(s, takes)
 	<-time.After(length)

@@ -7,31 +7,12 @@ import (
 	"time"
 
 	"k8s.io/client-go/rest"
-	"k8s.io/utils/clock"
 
-	"github.com/idalloc/idalloc/pkg/allocator/event"
 	"github.com/idalloc/idalloc/pkg/allocator/lease"
 	"github.com/idalloc/idalloc/pkg/allocator/pace"
-	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/test/simulation/server"
 )
-
-// bubble is a clock of a machine that was booted when the bubble began.
-type bubble struct {
-	clock.RealClock
-
-	booted time.Time
-}
-
-func (b bubble) BootTime() time.Duration { return time.Since(b.booted) }
-
-func (b bubble) BootWait(until time.Duration, done <-chan struct{}) {
-	select {
-	case <-time.After(until - b.BootTime()):
-	case <-done:
-	}
-}
 
 // lateOnce is an API server that answers the first write late, and refuses all others.
 type lateOnce struct {
@@ -60,20 +41,12 @@ func TestTheTimeOfALeaseBeginsWhenTheWriteIsSent(t *testing.T) {
 		const after, late = 30 * time.Second, 10 * time.Second
 		began := time.Now()
 		api := &lateOnce{Standalone: server.NewStandalone(), late: late}
-		st, err := store.New(&rest.Config{Host: "http://server.invalid", QPS: -1, Transport: api}, bubble{booted: began})
+		st, err := store.New(&rest.Config{Host: "http://server.invalid", QPS: -1, Transport: api}, machine{booted: began})
 		if err != nil {
 			t.Fatal(err)
 		}
 		fenced := make(chan time.Duration, 9)
-		g := lease.New(lease.Options{
-			Store: st, Pace: pace.New(func() float64 { return 0 }), Pod: "worker-0", After: after,
-			Fenced: func(by time.Duration) { fenced <- by }, Ended: func() {}, Contact: func(event.Contact) {},
-		})
-		ref, _ := store.NewRef("apps/v1", "Deployment", server.Namespace, "worker")
-		g.Begin(t.Context(), ref, "uid")
-		if _, left, err := g.Secure(t.Context(), receipt.Share{}); err != nil || left > 0 {
-			t.Fatalf("no Lease: %s, %v", left, err)
-		}
+		g := secured(t, lease.Options{Store: st, Pace: pace.New(func() float64 { return 0 }), After: after, Fenced: func(by time.Duration) { fenced <- by }})
 		by := <-fenced
 		if took := time.Since(began); took != after || by != after || !g.Over() {
 			t.Errorf("the time is over after %s, and the work is to stop by %s; want %s after the write was sent", took, by, after)

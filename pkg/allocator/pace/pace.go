@@ -131,8 +131,8 @@ func (p *Pace) Earlier(d time.Duration) time.Duration {
 	return time.Duration((1 - p.random()/8) * float64(d))
 }
 
-// Part draws a time between d and twice d.
-func (p *Pace) Part(d time.Duration) time.Duration {
+// AtLeast draws a time between d and twice d.
+func (p *Pace) AtLeast(d time.Duration) time.Duration {
 	return time.Duration((1 + p.random()) * float64(d))
 }
 

@@ -111,7 +111,7 @@ func TestDraws(t *testing.T) {
 		"ReadAgain": {least.ReadAgain(), most.ReadAgain(), 20 * time.Second, 40 * time.Second},
 		"Longer":    {least.Longer(3 * time.Second), most.Longer(3 * time.Second), 3 * time.Second, 4 * time.Second},
 		"Earlier":   {most.Earlier(8 * time.Second), least.Earlier(8 * time.Second), 7 * time.Second, 8 * time.Second},
-		"Part":      {least.Part(time.Second), most.Part(time.Second), time.Second, 2 * time.Second},
+		"AtLeast":   {least.AtLeast(time.Second), most.AtLeast(time.Second), time.Second, 2 * time.Second},
 	} {
 		if tc.least != tc.wantLeast || tc.most != tc.wantMost {
 			t.Errorf("%s: %s to %s, want %s to %s", name, tc.least, tc.most, tc.wantLeast, tc.wantMost)

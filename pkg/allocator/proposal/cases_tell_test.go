@@ -55,6 +55,7 @@ func tells(in Input, d Decision) phrases {
 	}
 	p.addf(len(d.Overdue) > 0, "overdue%s", changes(d.Overdue))
 	p.addf(len(d.Foreign) > 0, "foreign%s", changes(d.Foreign))
+	p.addf(d.WhyNot != "" && d.WhyNot != WhyNotFree, "why not %q", d.WhyNot)
 	p.addf(d.Waiting != 0, "waiting %d", d.Waiting)
 	p.addf(d.Scarce, "scarce")
 	p.addf(d.Reserved != 0, "reserved %d", d.Reserved)

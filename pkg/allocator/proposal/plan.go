@@ -47,7 +47,9 @@ func Plan(in Input) Decision {
 	past := sort.Search(p.added()+1, func(most int) bool { return plan(most).fits() != nil })
 	in.Partitions.Unchanged = in.Partitions.Unchanged || past == 0
 	p = plan(past - 1) // which is frees, if nothing else fits
-	p.d.TooLarge = large
+	if p.d.TooLarge = large; p.d.WhyNot != "" {
+		p.d.WhyNot = WhyNoRoom
+	}
 	return p.d
 }
 
@@ -211,8 +213,31 @@ func (p *planner) conclude() {
 	for _, changes := range [][]Change{p.d.Filled, p.d.Overdue, p.d.Foreign} {
 		slices.SortFunc(changes, func(a, b Change) int { return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Pod, b.Pod)) })
 	}
+	p.d.WhyNot = p.whyNot()
 	was := p.in.State
 	if p.d.Partitions.Changed || !maps.Equal(p.next.Slots, was.Slots) || !maps.Equal(p.next.Handover, was.Handover) {
 		p.d.Next = &p.next
 	}
+}
+
+// whyNot says why the planner has no slot.
+func (p *planner) whyNot() WhyNot {
+	if _, has := p.holds[p.in.Me]; has || p.me == nil {
+		return ""
+	}
+	h, scarce, rank := p.d.HandOver, p.d.Live > p.in.Count, p.me.rank()
+	_, asks := p.next.Handover.Of(p.in.Me)
+	switch {
+	case asks:
+		return WhyAsked
+	case rank == failed && scarce:
+		return WhyFailed
+	case rank == gaveUp && scarce && h.Limit == 0:
+		return WhyGaveUp
+	case h.Full():
+		return WhyLimit
+	case h.Older > 0 && h.Able == 0:
+		return WhyKept
+	}
+	return WhyNotFree
 }

@@ -130,6 +130,20 @@ const (
 	CauseLocked Cause = "locked" // a receipt contradicts the entry
 )
 
+// WhyNot says why a plan leaves the planner without a slot.
+type WhyNot string
+
+// The reasons.
+const (
+	WhyNoRoom  WhyNot = "no room"   // the owner's annotations have no room for its entry
+	WhyAsked   WhyNot = "asked"     // it gets the slot that another pod is asked for
+	WhyFailed  WhyNot = "failed"    // its program failed, and more pods live than there are slots
+	WhyGaveUp  WhyNot = "gave up"   // it gave its slot up, and more pods live than there are slots
+	WhyLimit   WhyNot = "limit"     // as many hand-overs are under way as may be
+	WhyKept    WhyNot = "kept"      // no pod that is to go hands over
+	WhyNotFree WhyNot = "none free" // all slots belong to live pods
+)
+
 // Change is one slot that differs between the owner's state and the next one.
 type Change struct {
 	ID  int
@@ -146,6 +160,8 @@ type Decision struct {
 	TooLarge *assignment.TooLargeError
 	// Freed and Filled list the differences, in the order of the slots.
 	Freed, Filled []Change
+	// WhyNot says why the planner has no slot in Next, empty if it has one.
+	WhyNot WhyNot
 	// Waiting is the number of waiters without a slot, among the planner and its siblings.
 	Waiting int
 	// Live is the number of live pods of the owner.

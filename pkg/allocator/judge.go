@@ -1,0 +1,92 @@
+package allocator
+
+import (
+	"context"
+	"errors"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/idalloc/idalloc/pkg/allocator/event"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+)
+
+// Why a pod that asks should not have the slot.
+const (
+	notAlive   = "it does not live"
+	notWaiting = "it does not wait for a slot"
+	notOurs    = "it and this pod are not of one workload"
+	notNewer   = "it is of no newer revision, or Kubernetes keeps this pod"
+)
+
+// judge finds out whether the pod that asks for the slot should have it. For one that is dead or of an older revision the work would be
+// stopped in vain.
+func (a *Allocator) judge(ctx context.Context) error {
+	by := a.view.owner.Record.State.Handover[a.tenure.Lock.Share.ID]
+	refused, err := a.refuses(ctx, by)
+	if err != nil {
+		return err
+	}
+	r, id := &a.view.request, a.tenure.Lock.Share.ID
+	r.by, r.granted = by, refused == ""
+	switch {
+	case refused != "":
+		a.plans.drops = true
+		if by != r.refused {
+			r.refused = by
+			a.happened.Tell(event.NotHandedOver{ID: id, Requester: by, Why: event.ObstacleDropped, Detail: refused})
+		}
+	case r.told != by:
+		r.told = by
+		a.happened.Tell(event.Asked{ID: id, Requester: by})
+	}
+	return nil
+}
+
+// refuses says why the pod of this name should not have the slot, empty if it should: it lives, is this owner's and waits; and it is of the current
+// revision and this pod is not, or this pod is condemned. Nothing else that somebody writes down as a request stops work.
+func (a *Allocator) refuses(ctx context.Context, by string) (why string, err error) {
+	owner := a.view.owner
+	pod, err := a.o.Store.GetLivePod(ctx, a.o.Namespace, by)
+	switch {
+	case err != nil:
+		return "", err
+	case pod == nil:
+		return notAlive, nil
+	}
+	r, _ := receipt.Of(pod, a.ref.String())
+	if _, has := owner.Record.State.Slots.Of(by); has || r.State != receipt.Waits || pod.DeletionTimestamp != nil {
+		return notWaiting, nil
+	}
+	if !owner.Rolls() {
+		controller := metav1.GetControllerOfNoCopy(pod)
+		switch {
+		case controller == nil || controller.UID != owner.UID:
+			return notOurs, nil
+		case !owner.Condemned(a.pod) || owner.Condemned(pod):
+			return notNewer, nil
+		}
+		return "", nil
+	}
+	own, err := a.o.Store.RevisionOf(ctx, a.pod)
+	switch {
+	case errors.Is(err, store.ErrGone): // it is of no revision any more
+	case err == nil && own.Number != "" && own.Controller != owner.UID: // the Deployment has let the ReplicaSet go
+		a.view.suspect()
+		return notOurs, nil
+	case err != nil:
+		return "", err
+	case own.Current(owner):
+		return notNewer, nil
+	}
+	its, err := a.o.Store.RevisionOf(ctx, pod)
+	switch {
+	case errors.Is(err, store.ErrGone), err == nil && its.Controller != owner.UID:
+		return notOurs, nil
+	case err != nil:
+		return "", err
+	case !its.Current(owner):
+		return notNewer, nil
+	}
+	return "", nil
+}
