@@ -124,29 +124,48 @@ func (s stage) adopt(p *world.Process) {
 
 func TestAHolderThatLetsGoForWhoCameLaterIsSeen(t *testing.T) {
 	for name, tc := range map[string]struct {
-		acted   time.Duration
+		noted   bool
 		first   string
 		promise string
 	}{
-		"it has acted, and came first": {time.Minute, "a", density},
-		"it has just begun":            {time.Second, "a", ""},
-		"the other came first":         {time.Minute, "b", ""},
+		"it has noted that it acts, and came first": {true, "a", density},
+		"it has not noted that":                     {false, "a", ""},
+		"the other came first":                      {true, "b", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			staged(t, profile.Profile{}, func(s stage) {
 				a, b := s.Puppet("a"), s.Puppet("b")
 				if tc.first == "b" {
-					s.locks(b, 0)
+					s.takes(b, 0)
 				}
-				s.locks(a, 0)
+				s.takes(a, 0)
 				if tc.first == "a" {
-					s.locks(b, 0)
+					s.takes(b, 0)
 				}
 				s.act(a, 0, 5)
-				s.judge.actedAt[a.UID] -= tc.acted
+				if tc.noted {
+					s.locks(a, 0)
+				}
 				s.receipt(a, a, receipt.Receipt{State: receipt.Waits, Write: "waits"})
 				s.expect(t, tc.promise)
 			})
+		})
+	}
+}
+
+func TestAHolderThatDoesNotNoteThatItActsIsSeen(t *testing.T) {
+	for noted, promise := range map[bool]string{false: prompt, true: ""} {
+		staged(t, profile.Profile{}, func(s stage) {
+			a := s.Puppet("a")
+			s.adopt(a)
+			s.takes(a, 0)
+			s.act(a, 0, 5)
+			if noted {
+				s.locks(a, 0)
+			}
+			s.user(assignment.Key, `{"0":"a"}`)
+			s.late(notes + 2*time.Second)
+			s.expect(t, promise)
 		})
 	}
 }
