@@ -59,8 +59,6 @@ type Judge struct {
 	// leaseless are the pods, by UID, whose Lease somebody else changed since they wrote it.
 	leaseless map[string]bool
 	count     int
-	// leasesAbove says that a Lease of a slot above the count counts as left over.
-	leasesAbove bool
 	// still is what everybody acted under when the rest began, nil before.
 	still map[*world.Process]identity.Identity
 	// stillOn are the partitions that everybody worked on then.
