@@ -55,7 +55,7 @@ type site struct {
 	*apifake.Network
 
 	refusesToken atomic.Bool
-	errs         atomic.Bool // although it does what it is asked to
+	errs         atomic.Bool  // although it does what it is asked to
 	answersAfter atomic.Int64 // nanoseconds
 }
 
