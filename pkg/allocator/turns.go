@@ -116,7 +116,7 @@ func (a *Allocator) rolledOn(owner store.Owner, d proposal.Decision) bool {
 // alarms are when time alone changes what a process knows.
 func (a *Allocator) alarms() []time.Time {
 	p := &a.plans
-	out := []time.Time{a.work.listenAt, a.blocked.until, a.work.rest.until, a.known.Retry, a.wait.complains, a.view.behind.until, a.behind.until}
+	out := []time.Time{a.work.listenAt, a.blocked.until, a.work.rest.until, a.known.Retry, a.wait.complains, a.view.behind.until, a.behind.until, a.view.request.nextAt}
 	if a.view.state == gone {
 		out = append(out, a.view.sought.Add(awayTime))
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/duty"
 	"github.com/idalloc/idalloc/pkg/allocator/event"
+	"github.com/idalloc/idalloc/pkg/allocator/pace"
 	"github.com/idalloc/idalloc/pkg/allocator/proposal"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
@@ -55,6 +56,10 @@ type request struct {
 	// by is the pod that was judged last, granted whether it should have the slot.
 	by      string
 	granted bool
+	// denied is how often in a row a pod that asked should not have it. The next one is judged at nextAt at the earliest: somebody may ask again and
+	// again.
+	denied pace.Undone
+	nextAt time.Time
 	// told is the requester that was told of last, and tries how often the work was asked to stop in vain.
 	told  string
 	tries int
@@ -193,7 +198,8 @@ func (a *Allocator) see() duty.View {
 		v.Yield = a.yields(id)
 	}
 	if by := owner.Record.State.Handover[a.tenure.Lock.Share.ID]; by != "" && a.o.HandsOver && a.tenure.Lock.State == receipt.Locks {
-		v.Asks, v.Asked = a.view.request.by != by, a.view.request.by == by && a.view.request.granted
+		r := &a.view.request
+		v.Asks, v.Asked = r.by != by && !a.clock.Now().Before(r.nextAt), r.by == by && r.granted
 	}
 	return v
 }
@@ -293,6 +299,8 @@ func (a *Allocator) judge(ctx context.Context) error {
 	switch {
 	case !wanted:
 		a.plans.drops = true
+		r.denied.Again(a.clock.Now())
+		r.nextAt = a.clock.Now().Add(r.denied.Damping())
 	case r.told != by:
 		r.told = by
 		a.happened.Tell(event.Asked{ID: a.tenure.Lock.Share.ID, Requester: by})
