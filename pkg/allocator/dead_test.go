@@ -17,7 +17,7 @@ import (
 	"github.com/idalloc/idalloc/test/apifake"
 )
 
-// names has the map name these pods, beside what it says, and the status count that many pods.
+// names has the map name these pods, beside what it says, and the status count that many pods, three of which are Ready.
 func (b *bench) names(pods map[int]string, count, live int64) {
 	b.api.Change(apifake.Deployment, apifake.Worker, func(o *unstructured.Unstructured) {
 		a := o.GetAnnotations()
@@ -25,7 +25,7 @@ func (b *bench) names(pods map[int]string, count, live int64) {
 		maps.Copy(slots, pods)
 		a[assignment.Key] = slots.Encode()
 		o.SetAnnotations(a)
-		o.Object["status"] = map[string]any{"replicas": live}
+		o.Object["status"] = map[string]any{"replicas": live, "readyReplicas": min(live, 3)}
 		if err := unstructured.SetNestedField(o.Object, count, "spec", "replicas"); err != nil {
 			b.t.Error(err)
 		}
@@ -37,11 +37,13 @@ func TestTheMapNamesLivePodsOnlyAfterTheLastDeadOneIsGone(t *testing.T) {
 	for name, tc := range map[string]struct {
 		count   int64
 		dead    map[int]string
+		live    int64
 		divides bool
 	}{
-		"above the count, as after a scale-down":         {3, map[int]string{3: "d3", 4: "d4", 5: "d5", 6: "d6", 7: "d7"}, false},
-		"below the count, as at the end of a Job":        {8, map[int]string{3: "d3", 5: "d5", 7: "d7"}, false},
-		"above the count, of a workload with partitions": {3, map[int]string{3: "d3", 4: "d4", 5: "d5", 6: "d6", 7: "d7"}, true},
+		"above the count, as after a scale-down":         {3, map[int]string{3: "d3", 4: "d4", 5: "d5", 6: "d6", 7: "d7"}, 3, false},
+		"below the count, as at the end of a Job":        {8, map[int]string{3: "d3", 5: "d5", 7: "d7"}, 3, false},
+		"above the count, of a workload with partitions": {3, map[int]string{3: "d3", 4: "d4", 5: "d5", 6: "d6", 7: "d7"}, 3, true},
+		"another pod is there, which does not start":     {4, map[int]string{3: "d3"}, 4, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, 3)
@@ -69,7 +71,7 @@ func TestTheMapNamesLivePodsOnlyAfterTheLastDeadOneIsGone(t *testing.T) {
 				}
 				return false
 			})
-			b.names(tc.dead, tc.count, 3)
+			b.names(tc.dead, tc.count, tc.live)
 			b.await("the map names live pods only", func() bool {
 				return len(assignment.Decode(b.api.Get(apifake.Deployment, apifake.Worker).GetAnnotations()).State.Slots) == 3
 			})

@@ -32,6 +32,8 @@ func (a *Allocator) judge(ctx context.Context) error {
 	switch {
 	case refused != "":
 		a.plans.drops = true
+		r.denied.Again(a.clock.Now())
+		r.nextAt = a.clock.Now().Add(r.denied.Damping())
 		if by != r.refused {
 			r.refused = by
 			a.happened.Tell(event.NotHandedOver{ID: id, Requester: by, Why: event.ObstacleDropped, Detail: refused})

@@ -21,6 +21,8 @@ const (
 	vainTime = 30 * time.Second
 	// sweepTime is how long the map may name dead pods, and sweepTurn how much longer for each holder whose id is lower: it may be dead, too.
 	sweepTime, sweepTurn = 4 * time.Second, time.Second
+	// sweepers is how many holders plan because the map names more pods than are Ready, which is so whenever pods start.
+	sweepers = 3
 )
 
 // plans is what a process knows about its turn to plan, and about what the last plan came to.
@@ -57,8 +59,9 @@ type plans struct {
 	lacksSince time.Time
 	vacant     peers.Vacancies
 	// surplus is how many pods more the map names than the owner's status counts. sweepFrom is since when, or since the last plan for it in vain.
-	surplus, sweptInVain int
-	sweepFrom            time.Time
+	surplus     surplusNames
+	sweptInVain int
+	sweepFrom   time.Time
 	// clearAt is when the holder of the lowest id looks for Leases of slots that the owner does not have any more. It is zero if none is left.
 	clearAt time.Time
 	// drops says that a plan is to drop a request for this pod's slot.
@@ -73,7 +76,7 @@ func (a *Allocator) heard(before store.Owner) {
 	p, now := &a.plans, a.view.owner
 	a.hearUndone(before, now)
 	p.vacant.See(now, a.clock.Now())
-	if n := surplusNames(now); n != p.surplus {
+	if n := surplusOf(now); n != p.surplus {
 		p.surplus, p.sweptInVain, p.sweepFrom = n, 0, a.clock.Now()
 	}
 	if now.Count != before.Count && a.tenure.Strict {
@@ -95,12 +98,16 @@ func (a *Allocator) heard(before store.Owner) {
 	}
 }
 
-// surplusNames counts by how many pods the map names more than the owner has. A status that counts not even this pod is older than it.
-func surplusNames(owner store.Owner) int {
+// surplusNames says by how many pods the map names more than the owner has, and than it has Ready ones.
+type surplusNames struct{ pods, ready int }
+
+// surplusOf compares the map with the status. One that counts not even this pod is older than it.
+func surplusOf(owner store.Owner) surplusNames {
 	if owner.Pods == 0 {
-		return 0
+		return surplusNames{}
 	}
-	return max(0, len(owner.Record.State.Slots)-owner.Pods)
+	n := len(owner.Record.State.Slots)
+	return surplusNames{max(0, n-owner.Pods), max(0, n-owner.Ready)}
 }
 
 // hearUndone takes in that the owner does not say any more what it said of this pod. All whom that concerns wait longer, not only who wrote it.

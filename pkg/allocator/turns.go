@@ -180,19 +180,20 @@ func (a *Allocator) lacksLong() bool {
 	return a.clock.Since(p.lacksSince) >= idleTime
 }
 
-// sweepsAt is when this holder plans because the map names more pods than the owner has. The status comes with the watch that each holder has, so
-// nobody lists or follows pods to hear of it. The status lacks a pod that somebody relabelled, and before Kubernetes 1.35 those that end. Then the
-// plan is in vain, and the next one comes twice as late.
+// sweepsAt is when this holder plans because the map names more pods than the owner has, or than are Ready: a pod that does not start may be there in
+// place of a dead one. The status comes with the watch that each holder has, so no pod lists or follows others to hear of it. The status lacks a pod that
+// was relabelled, and before Kubernetes 1.35 those that end. Then the plan is in vain, and the next one comes twice as late.
 func (p *plans) sweepsAt(owner store.Owner, id int) time.Time {
-	if p.surplus == 0 {
+	lower, _ := slices.BinarySearch(owner.Record.State.Slots.IDs(), id)
+	if p.surplus.pods == 0 && (p.surplus.ready == 0 || lower >= sweepers) {
 		return time.Time{}
 	}
-	lower, _ := slices.BinarySearch(owner.Record.State.Slots.IDs(), id)
 	return p.sweepFrom.Add((sweepTime + time.Duration(lower)*sweepTurn) << min(p.sweptInVain, 8))
 }
 
 func (a *Allocator) sweeps() bool {
-	return a.plans.surplus > 0 && !a.clock.Now().Before(a.plans.sweepsAt(a.view.owner, a.tenure.Lock.Share.ID))
+	at := a.plans.sweepsAt(a.view.owner, a.tenure.Lock.Share.ID)
+	return !at.IsZero() && !a.clock.Now().Before(at)
 }
 
 // clears reports whether this holder looks for Leases of slots that the owner does not have any more. Only the one of the lowest id does.

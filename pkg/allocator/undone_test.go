@@ -2,8 +2,10 @@ package allocator_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -141,4 +143,40 @@ func TestWhatOthersUndoAgainAndAgainIsWrittenSeldom(t *testing.T) {
 			t.Errorf("%d writes, and never %s between two of them", most, long)
 		})
 	}
+}
+
+// A holder reads the pod that asks for its slot. If it should not have the slot, and somebody asks again and again, the next one is read later and later.
+func TestPodsThatAskInVainAgainAndAgainAreReadSeldom(t *testing.T) {
+	b := newBench(t, 1)
+	b.pod("p0")
+	b.start("p0", nil)
+	b.until("the id", has(0))
+	reads := make(chan time.Time, 10000)
+	b.api.Before(func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.Method == http.MethodGet && strings.Contains(r.URL.Query().Get("fieldSelector"), "nobody-") {
+			reads <- b.clk.Now()
+		}
+		return false
+	})
+	var asked atomic.Int64
+	ask := func() {
+		b.annotate(map[string]string{assignment.Key: `{"0":"p0"}`, assignment.HandoverKey: fmt.Sprintf(`{"0":"nobody-%d"}`, asked.Add(1))})
+	}
+	go b.api.Await(t.Context(), func() bool { // a plan may take it out before it is judged
+		if _, asks := b.api.Get(apifake.Deployment, apifake.Worker).GetAnnotations()[assignment.HandoverKey]; !asks {
+			ask()
+		}
+		return false
+	})
+	const most, long = 40, 5 * time.Second
+	last := <-reads
+	for range most {
+		ask()
+		at := <-reads
+		if at.Sub(last) >= long {
+			return
+		}
+		last = at
+	}
+	t.Errorf("%d pods that asked in vain are read, and never %s lie between two of them", most, long)
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/duty"
+	"github.com/idalloc/idalloc/pkg/allocator/pace"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/watch"
@@ -50,7 +51,7 @@ func (v *view) ok() bool { return v.state == seen || v.state == outdated || v.st
 
 // alarm is when time alone changes what is known of the owner.
 func (v *view) alarm(now time.Time) time.Time {
-	return soonest(now, v.lag.until, v.sought.Add(awayTime))
+	return soonest(now, v.lag.until, v.sought.Add(awayTime), v.request.nextAt)
 }
 
 // unseen reports whether the owner must be read.
@@ -90,6 +91,10 @@ type request struct {
 	granted bool
 	// told is the requester that was told of last, and refused the last one that was refused.
 	told, refused string
+	// denied is how often in a row a pod that asked should not have it. The next one is judged at nextAt at the earliest: requests in vain may come again
+	// and again.
+	denied pace.Undone
+	nextAt time.Time
 }
 
 // wanted is the pod that should have the slot, empty if there is none.
@@ -221,7 +226,8 @@ func (a *Allocator) see() duty.View {
 	source := a.workload()
 	v.Propose, v.Yield = source.proposes()
 	if by := source.asks(); by != "" && a.tenure.Lock.State == receipt.Locks {
-		v.Asks, v.Asked = a.view.request.by != by, a.view.request.wanted() == by
+		r := &a.view.request
+		v.Asks, v.Asked = r.by != by && !a.clock.Now().Before(r.nextAt), r.wanted() == by
 	}
 	return v
 }

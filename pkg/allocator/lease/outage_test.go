@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptest"
 	"net/http/httputil"
 	"sort"
 	"sync/atomic"
@@ -67,6 +68,7 @@ type site struct {
 	*apifake.Network
 
 	refusesToken atomic.Bool
+	errs         atomic.Bool  // although it does what it is asked to
 	answersAfter atomic.Int64 // nanoseconds
 }
 
@@ -74,6 +76,11 @@ func (s *site) serve(api http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if s.refusesToken.Load() {
 			apifake.Refuse(w, http.StatusUnauthorized, "Unauthorized", "Unauthorized")
+			return
+		}
+		if s.errs.Load() {
+			api.ServeHTTP(httptest.NewRecorder(), r)
+			apifake.Refuse(w, http.StatusInternalServerError, "InternalError", "etcdserver: leader changed")
 			return
 		}
 		select {
@@ -94,6 +101,10 @@ func outages() []outage {
 			name: "refused", lasts: away,
 			begin: func(s *site, _ time.Duration) { s.Refuses.Store(true); s.Break() },
 			end:   func(s *site) { s.Refuses.Store(false) },
+		}, {
+			name: "errors", lasts: away,
+			begin: func(s *site, _ time.Duration) { s.errs.Store(true) },
+			end:   func(s *site) { s.errs.Store(false) },
 		}, {
 			name: "silent", lasts: func(fenceAfter, stop time.Duration) time.Duration {
 				return away(fenceAfter, stop) - min(max(fenceAfter/30, 500*time.Millisecond), 5*time.Second)

@@ -2,7 +2,10 @@ package lease
 
 import (
 	"context"
+	"errors"
 	"time"
+
+	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
 // A Lease lasts through an outage for as long as its work may go on, less the parts of fence-after that pass before the outage and after it:
@@ -58,26 +61,38 @@ func (g *Guard) renew(ctx context.Context) {
 	}
 }
 
-// renewOnce writes the own Lease once. It reads it before that if it has changed.
+// renewOnce writes the own Lease. An earlier write that had no answer may have changed it. Then this one is refused, and it is written again at once.
 func (g *Guard) renewOnce(ctx context.Context) bool {
 	g.writing <- struct{}{}
 	defer g.written()
 	request, cancel := context.WithTimeout(ctx, g.works()/2)
 	defer cancel()
+	err := g.write(request)
+	if errors.Is(err, store.ErrConflict) {
+		err = g.write(request)
+	}
+	return err == nil
+}
+
+// errNotMine means that another pod, or none, has the own Lease now.
+var errNotMine = errors.New("idalloc: the Lease is not this pod's any more")
+
+// write writes the own Lease as it is. It reads it before that if it has changed.
+func (g *Guard) write(ctx context.Context) error {
 	own := g.mine()
 	if own.Version == "" {
-		now, err := g.o.Store.GetLease(request, g.ref, own.ID)
+		now, err := g.o.Store.GetLease(ctx, g.ref, own.ID)
 		switch {
 		case err != nil:
 			g.answered(err)
-			return false
+			return err
 		case now.Holder != own.Holder:
 			g.lose(now)
 			g.Fence()
 			g.o.Ended()
-			return false
+			return errNotMine
 		}
 		own.Version, own.UID = now.Version, now.UID
 	}
-	return g.put(request, own, own.Receipt.Share) == nil
+	return g.put(ctx, own, own.Receipt.Share)
 }

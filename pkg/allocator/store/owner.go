@@ -22,6 +22,8 @@ type Owner struct {
 	OrdinalStart int
 	// Pods is how many live pods the owner has by its status. Before Kubernetes 1.35 it lacks Terminating ones of Deployments and ReplicaSets.
 	Pods int
+	// Ready is how many of them are Ready by its status. It is 0 for a kind of which nothing is known but that it can be scaled.
+	Ready int
 	// Rollout says how a Deployment replaces its pods. It is the zero value for other kinds.
 	Rollout Rollout
 	// Selector selects the owner's pods, in the form that list requests take.
@@ -56,6 +58,7 @@ func DecodeOwner(ref Ref, object *Object, earlier *Owner) (Owner, error) {
 		OrdinalStart:    object.Spec.Ordinals.Start,
 		Count:           1, // Kubernetes' own default for replicas and parallelism
 		Pods:            object.Status.Replicas + object.Status.TerminatingReplicas + object.Status.Active + object.Status.Terminating,
+		Ready:           object.Status.ReadyReplicas + object.Status.Ready,
 	}
 	if count := kinds[ref.Kind].count(&object.Spec); count != nil {
 		o.Count = *count

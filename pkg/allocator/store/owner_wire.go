@@ -48,8 +48,9 @@ type status struct {
 	AvailableReplicas int `json:"availableReplicas"`
 	// TerminatingReplicas is not in Replicas, except for those of a StatefulSet, which does not have it. Kubernetes counts it since 1.35.
 	TerminatingReplicas int `json:"terminatingReplicas"`
-	// Active and Terminating are a Job's.
+	// Active, Ready and Terminating are a Job's.
 	Active      int `json:"active"`
+	Ready       int `json:"ready"`
 	Terminating int `json:"terminating"`
 }
 

@@ -48,8 +48,6 @@ type Judge struct {
 	believed   map[*world.Process]identity.Identity
 	// idOf is the last id of each pod, by UID.
 	idOf map[string]thing
-	// actedAt is when each pod began to act under that, and actedUntil when it was seen to act last.
-	actedAt, actedUntil map[string]time.Duration
 	// excusedAt is the last moment at which a pod may have had a reason to move.
 	excusedAt time.Duration
 	told      map[string]bool
@@ -61,8 +59,6 @@ type Judge struct {
 	// leaseless are the pods, by UID, whose Lease somebody else changed since they wrote it.
 	leaseless map[string]bool
 	count     int
-	// leasesAbove says that a Lease of a slot above the count counts as left over.
-	leasesAbove bool
 	// still is what everybody acted under when the rest began, nil before.
 	still map[*world.Process]identity.Identity
 	// stillOn are the partitions that everybody worked on then.
@@ -79,7 +75,7 @@ type Judge struct {
 // New returns the judge of a world, and has it be its witness.
 func New(w *world.World) *Judge {
 	j := &Judge{
-		w: w, byID: map[thing]heldBy{}, believed: map[*world.Process]identity.Identity{}, idOf: map[string]thing{}, actedAt: map[string]time.Duration{}, actedUntil: map[string]time.Duration{}, told: map[string]bool{},
+		w: w, byID: map[thing]heldBy{}, believed: map[*world.Process]identity.Identity{}, idOf: map[string]thing{}, told: map[string]bool{},
 		users: map[int64]string{}, written: map[string]*written{}, changed: map[string]bool{}, leaseless: map[string]bool{}, parts: newParts(), says: newPublished(),
 	}
 	j.progress = newProgress(j)
@@ -108,7 +104,6 @@ func (j *Judge) Look() {
 			delete(j.believed, p)
 			continue
 		}
-		j.actedUntil[p.UID] = j.w.Now()
 		if begins {
 			j.began(p, *b)
 		}

@@ -86,7 +86,12 @@ func (s stage) receipt(by, of *world.Process, r receipt.Receipt) {
 
 // locks has a process say by its receipt that it has the id and works on the partitions.
 func (s stage) locks(p *world.Process, id int, on ...int) {
-	s.receipt(p, p, receipt.Receipt{State: receipt.Locks, Share: receipt.Share{ID: id, Of: 4, Partitions: placement.Of(on...)}, Write: strconv.Itoa(s.Sent)})
+	s.receipt(p, p, receipt.Receipt{State: receipt.Locks, Share: receipt.Share{ID: id, Of: 4, Partitions: placement.Of(on...)}, Token: 5, Write: strconv.Itoa(s.Sent)})
+}
+
+// takes has a process lock the id. It does not say yet that it has it.
+func (s stage) takes(p *world.Process, id int) {
+	s.receipt(p, p, receipt.Receipt{State: receipt.Locks, Share: receipt.Share{ID: id}, Write: strconv.Itoa(s.Sent)})
 }
 
 // then lets what is under way arrive before it does something.

@@ -173,11 +173,10 @@ func (g *progress) deadNames() map[string]time.Duration {
 			}
 		}
 	}
-	if !g.judge.leasesAbove {
-		return out
-	}
 	for _, v := range g.w.Server.Objects(object.Leases) {
-		if id, err := strconv.Atoi(object.Labels(v.Object)[receipt.IDLabel]); err == nil && id >= n && len(g.judge.lockers(id)) == 0 && g.anyStrict() {
+		labels := object.Labels(v.Object) // without them nobody finds it, nor takes it for the owner's
+		id, err := strconv.Atoi(labels[receipt.IDLabel])
+		if err == nil && labels[receipt.OwnerLabel] != "" && id >= n && len(g.judge.lockers(id)) == 0 && g.anyStrict() {
 			out["has the Lease "+v.Name+" of a slot that it does not have"] = forgets + g.leaseTime()
 		}
 	}

@@ -113,6 +113,38 @@ func TestDeadNamesAreSeen(t *testing.T) {
 	}
 }
 
+func TestALeaseThatIsLeftOverIsSeen(t *testing.T) {
+	labels := func(id string) object.Object {
+		return object.Object{receipt.IDLabel: id, receipt.OwnerLabel: assignment.OwnerLabelValue("ReplicaSet/" + world.OwnerName)}
+	}
+	for name, tc := range map[string]struct {
+		labels  object.Object
+		strict  bool
+		promise string
+	}{
+		"of a slot that nobody has any more":   {labels("7"), true, leftovers},
+		"of a slot below the count":            {labels("1"), true, ""},
+		"somebody took the owner's label away": {object.Object{receipt.IDLabel: "7"}, true, ""},
+		"nobody may delete it":                 {labels("7"), false, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			staged(t, profile.Profile{FenceAfter: 10 * time.Second}, func(s stage) {
+				a := s.Puppet("a")
+				s.adopt(a)
+				s.locks(a, 0)
+				s.act(a, 0, 5)
+				s.user(assignment.Key, `{"0":"a"}`)
+				if !tc.strict {
+					a.FenceAfter = 0
+				}
+				s.Server.Put(object.KindOf(object.Leases), object.Object{object.Metadata: object.Object{"name": "left", "labels": tc.labels}}, byController())
+				s.late(forgets + s.judge.progress.leaseTime() + 2*time.Second)
+				s.expect(t, tc.promise)
+			})
+		})
+	}
+}
+
 // adopt has the workload control a puppet's pod.
 func (s stage) adopt(p *world.Process) {
 	owner := s.Owner()
@@ -124,29 +156,48 @@ func (s stage) adopt(p *world.Process) {
 
 func TestAHolderThatLetsGoForWhoCameLaterIsSeen(t *testing.T) {
 	for name, tc := range map[string]struct {
-		acted   time.Duration
+		noted   bool
 		first   string
 		promise string
 	}{
-		"it has acted, and came first": {time.Minute, "a", density},
-		"it has just begun":            {time.Second, "a", ""},
-		"the other came first":         {time.Minute, "b", ""},
+		"it has noted that it acts, and came first": {true, "a", density},
+		"it has not noted that":                     {false, "a", ""},
+		"the other came first":                      {true, "b", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			staged(t, profile.Profile{}, func(s stage) {
 				a, b := s.Puppet("a"), s.Puppet("b")
 				if tc.first == "b" {
-					s.locks(b, 0)
+					s.takes(b, 0)
 				}
-				s.locks(a, 0)
+				s.takes(a, 0)
 				if tc.first == "a" {
-					s.locks(b, 0)
+					s.takes(b, 0)
 				}
 				s.act(a, 0, 5)
-				s.judge.actedAt[a.UID] -= tc.acted
+				if tc.noted {
+					s.locks(a, 0)
+				}
 				s.receipt(a, a, receipt.Receipt{State: receipt.Waits, Write: "waits"})
 				s.expect(t, tc.promise)
 			})
+		})
+	}
+}
+
+func TestAHolderThatDoesNotNoteThatItActsIsSeen(t *testing.T) {
+	for noted, promise := range map[bool]string{false: prompt, true: ""} {
+		staged(t, profile.Profile{}, func(s stage) {
+			a := s.Puppet("a")
+			s.adopt(a)
+			s.takes(a, 0)
+			s.act(a, 0, 5)
+			if noted {
+				s.locks(a, 0)
+			}
+			s.user(assignment.Key, `{"0":"a"}`)
+			s.late(notes + 2*time.Second)
+			s.expect(t, promise)
 		})
 	}
 }

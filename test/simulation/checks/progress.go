@@ -27,6 +27,8 @@ const (
 	// repairs is how long the map may say something else than a receipt: a holder that was undone again and again waits for 30 s, and for
 	// its turn.
 	repairs = soonEnough + 90*time.Second
+	// notes is how long a pod that acts may not say in its receipt that it does: up to twenty seconds, and repeated requests.
+	notes = 20*time.Second + publishes
 	// deafFor is how long a waiter whose watches are silent knows of nothing.
 	deafFor = 40 * time.Second
 	// getsSlot is how long a waiter may be without a slot beside a free one: it is deaf, waits for its turn, and meets one conflict.
@@ -196,10 +198,17 @@ func (g *progress) unsaid(p *world.Process, id int) map[string]time.Duration {
 	if pod := g.w.Server.Get(object.Pods, p.Pod); pod != nil && g.judge.maySeemLost(pod) {
 		return nil // planners give its slot to another pod, and its Lease keeps that one off
 	}
-	if !runs || id >= g.owner.Count() || g.record.State.Slots[id] == p.Pod || g.lockedBeside(id, p) {
+	if !runs || id >= g.owner.Count() || g.lockedBeside(id, p) {
 		return nil
 	}
-	return map[string]time.Duration{fmt.Sprintf("acts under id %d, and the map does not say so", id): repairs}
+	out := map[string]time.Duration{}
+	if g.record.State.Slots[id] != p.Pod {
+		out[fmt.Sprintf("acts under id %d, and the map does not say so", id)] = repairs
+	}
+	if r := g.judge.receipt(g.w.Server.Get(object.Pods, p.Pod)); r.LocksSlot(id) && !r.Strict && r.Token == 0 {
+		out[fmt.Sprintf("acts under id %d, and has not noted that", id)] = notes
+	}
+	return out
 }
 
 // lockedBeside reports whether a receipt of another pod locks the slot.

@@ -2,7 +2,6 @@ package checks
 
 import (
 	"strconv"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -75,11 +74,8 @@ func (j *Judge) checkWritten(v *server.Version) {
 	known.texts[text], known.sent = true, j.w.Sent
 }
 
-// proof is for how long a pod must have acted under its id so that its receipt, or what it left, says so to its next process.
-const proof = 15 * time.Second
-
 // noteWithdrawn takes in since when a receipt of a pod has locked a slot, and reports one that let go of the slot for another pod that locked it
-// later: the first had acted under it, so whoever locks it too came later. In strict mode its Lease may be another's.
+// later: the first had noted that it holds the slot, so whoever locks it too came later. A strict pod notes nothing.
 func (j *Judge) noteWithdrawn(v *server.Version, pod string, lost bool) {
 	known, now := j.written[pod], j.receipt(v)
 	if now.State == receipt.Locks && shows(v) {
@@ -90,7 +86,7 @@ func (j *Judge) noteWithdrawn(v *server.Version, pod string, lost bool) {
 	}
 	slot, since := known.slot, known.since
 	known.slot = receipt.NoID
-	if slot == receipt.NoID || lost || now.State != receipt.Waits || j.receipt(v.Before).Strict || j.actedFor(object.UID(v.Object), slot) < proof {
+	if slot == receipt.NoID || lost || now.State != receipt.Waits || j.receipt(v.Before).Token == 0 {
 		return
 	}
 	var later []string
@@ -105,17 +101,8 @@ func (j *Judge) noteWithdrawn(v *server.Version, pod string, lost bool) {
 		}
 	}
 	if len(later) > 0 {
-		j.reportf(density, "%s, which has acted under slot %d, lets go of it for %v, which locked it later", v.Name, slot, later)
+		j.reportf(density, "%s, which has noted slot %d, lets go of it for %v, which locked it later", v.Name, slot, later)
 	}
-}
-
-// actedFor is for how long the pod acted under the slot that it acted under last, 0 if that is another one.
-func (j *Judge) actedFor(uid string, slot int) time.Duration {
-	at, acted := j.actedAt[uid]
-	if is, had := j.idOf[uid]; !acted || !had || is.number != slot {
-		return 0
-	}
-	return j.actedUntil[uid] - at
 }
 
 // receipt is that of a pod for the owner.

@@ -49,12 +49,6 @@ func (j *Judge) began(p *world.Process, b identity.Identity) {
 	if was, had := j.idOf[p.UID]; had && was != is && j.w.Now()-j.excusedAt > 10*time.Minute && !j.failed(p) {
 		j.reportf(moves, "%s moved from id %d to %d", p.ID, was.number, b.ID)
 	}
-	switch _, acts := j.actedAt[p.UID]; {
-	case p.FenceAfter > 0: // its receipt does not say what it holds, because its lock may have ended with the Lease
-		delete(j.actedAt, p.UID)
-	case !acts || j.idOf[p.UID] != is:
-		j.actedAt[p.UID] = j.w.Now()
-	}
 	j.idOf[p.UID] = is
 }
 

@@ -200,7 +200,7 @@ func (p Profile) Survives() time.Duration {
 	const moment = 500 * time.Millisecond
 	f := p.shortest()
 	again := min(max(f/60, 200*time.Millisecond), 10*time.Second)
-	ping := min(max(f/30, 500*time.Millisecond), 5*time.Second)
+	ping := max(f/10, 500*time.Millisecond) // until a process finds out that its last request has no answer
 	return (f-p.lead())*97/100 - f/12 - again - ping - moment
 }
 

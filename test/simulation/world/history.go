@@ -6,6 +6,11 @@ import (
 	"io"
 	"strconv"
 	"time"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/test/simulation/object"
+	"github.com/idalloc/idalloc/test/simulation/server"
 )
 
 // History is what happened so far, a line for each event.
@@ -47,6 +52,19 @@ func (h *History) Note(what string, about ...string) {
 func (h *History) log(who, line string) {
 	if h.Trace != nil {
 		_, _ = h.Trace.Write(appendLine(nil, h.Now(), "log", []string{who, line}))
+	}
+}
+
+// traceKeys adds to the trace which of idalloc's keys a stored change is about, and what they say now.
+func (h *History) traceKeys(v *server.Version) {
+	if h.Trace == nil || !v.Exists() || !v.Before.Exists() {
+		return
+	}
+	now, before := object.Annotations(v.Object), object.Annotations(v.Before.Object)
+	for _, key := range append(assignment.Keys(), receipt.Key) {
+		if now[key] != before[key] {
+			h.log(v.Name, key+" "+now[key])
+		}
 	}
 }
 

@@ -136,6 +136,7 @@ func (w *World) Alone(do func()) {
 // Changed is told of every stored change.
 func (w *World) Changed(v *server.Version) {
 	w.Note("stored", v.Kind.Resource, v.Name, strconv.FormatInt(v.RV, 10))
+	w.traceKeys(v)
 	w.Witness.Stored(v)
 	switch v.Kind.Resource {
 	case object.Pods:
