@@ -42,7 +42,7 @@ POLICY := test/bench/policy
 RELEASE := hack/release
 TOOLS := test/bench test/mutation test/report $(PLOT) $(PARTITIONS) $(POLICY) $(RELEASE)
 # Examples with the clients of their servers. CONSUMERS runs those that use an id alone.
-EXAMPLES := examples/rabbitmq examples/franz examples/postgres examples/snowflake examples/sonyflake examples/kafka-static-membership examples/sequences
+EXAMPLES := examples/rabbitmq examples/franz examples/postgres examples/snowflake
 CONSUMERS := test/consumers
 # The chart's tests.
 HELM := test/helm

@@ -24,11 +24,8 @@ func TestConsumers(t *testing.T) {
 	must(t, err)
 	t.Cleanup(func() { must(t, env.Stop()) })
 	for name, test := range map[string]func(context.Context, *testing.T, *suite.Suite){
-		"snowflake":               testSnowflake,
-		"sonyflake":               testSonyflake,
-		"kafka-static-membership": testKafka,
-		"sequences":               testSequences,
-		"prometheus":              testPrometheus,
+		"snowflake":  testSnowflake,
+		"prometheus": testPrometheus,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
