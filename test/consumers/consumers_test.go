@@ -26,6 +26,8 @@ func TestConsumers(t *testing.T) {
 	for name, test := range map[string]func(context.Context, *testing.T, *suite.Suite){
 		"snowflake":  testSnowflake,
 		"prometheus": testPrometheus,
+		"python":     testPython,
+		"node":       testNode,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
