@@ -32,7 +32,7 @@ type Source struct {
 }
 
 // name is what a topic may be called. It goes into queries and paths as it is.
-var name = regexp.MustCompile(`^[A-Za-z0-9._-]+$`) //nolint:gochecknoglobals // a constant
+var name = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
 
 // most bounds the file.
 const most = 1 << 20
