@@ -59,7 +59,7 @@ func playConsumer() error {
 	defer stop()
 	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
 	for {
-		if _, err := os.Stat(filepath.Join(os.Getenv(probeEnv), hold)); err != nil || ctx.Err() != nil {
+		if _, err := os.Stat(filepath.Join(os.Getenv(probeEnv), hold)); err != nil || ctx.Err() != nil { //nolint:gosec // the test's directory
 			break
 		}
 		pause(ctx, retryDelay)

@@ -18,7 +18,7 @@ import (
 )
 
 // pile is how many records wait before a killed consumer resumes: more than half a minute of its load.
-const pile = 4000
+const pile = 3000
 
 // A consumer is killed, stays away for half a minute, and resumes. While nothing of its partitions is worked off, they have the load that they had:
 // no pod goes. What has piled up takes pods as long as it is there, and no longer.
@@ -28,7 +28,8 @@ func TestAKilledConsumerResumes(t *testing.T) {
 		return
 	}
 	b := newBench(t, partitions, nil)
-	b.autoscale("--kafka-topic="+topic(), "--kafka-measure=records", "--kafka-group=workers", "--catch-up=20s")
+	// One target divides the load among two pods. A second one would be a move that waits for the consumer, and nothing is decided in a move.
+	autoscaler := b.autoscale("--kafka-topic="+topic(), "--kafka-measure=records", "--kafka-group=workers", "--catch-up=1m", "--every=45s")
 	admin := kadm.NewClient(b.producer)
 	load := b.load(topic(), calm)
 	b.settled(2)
@@ -43,8 +44,8 @@ func TestAKilledConsumerResumes(t *testing.T) {
 		n, err := waiting(b.ctx, admin, topic())
 		return n >= pile, err
 	})
-	if n := fewest(); n < 2 {
-		t.Errorf("there were %d pods while a consumer was away", n)
+	if n := fewest(); n < 2 || strings.Contains(autoscaler.Log(), "1 of 2 pods work off") {
+		t.Errorf("there were %d pods while a consumer was away, or one seemed to be enough", n)
 	}
 	must(t, os.Remove(file))
 	until(b.ctx, t, "what has piled up is worked off", func() (bool, error) {

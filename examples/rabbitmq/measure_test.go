@@ -62,7 +62,7 @@ func testTheCapacityOfAPod(t *testing.T, s *suite.Suite, broker *example.Server)
 
 // evenly returns so many events for each queue, those of one order.
 func evenly(n int) []Event {
-	var events []Event
+	events := make([]Event, 0, n*partitions)
 	for p := range partitions {
 		order := ""
 		for i := 0; order == "" || Partition(order, partitions) != p; i++ {
