@@ -45,7 +45,7 @@ PARTITIONS := test/bench/partitions
 POLICY := test/bench/policy
 TOOLS := test/bench test/report $(PLOT) $(PARTITIONS) $(POLICY)
 # Examples with the clients of their servers. CONSUMERS runs those that use an id alone.
-EXAMPLES := examples/rabbitmq examples/franz examples/postgres examples/snowflake examples/sonyflake examples/kafka-static-membership examples/sequences
+EXAMPLES := examples/rabbitmq examples/franz examples/postgres examples/snowflake
 CONSUMERS := test/consumers
 # The chart's tests.
 HELM := test/helm
@@ -149,7 +149,7 @@ test-envtest-all: ## Run all specs on the local control plane with the race dete
 	assets=$$(hack/controlplane/build); KUBEBUILDER_ASSETS=$$assets go -C $(HELM) test -count=1 -timeout 10m ./...
 
 .PHONY: smoke
-smoke: ## Run each example beside its server for a moment. RabbitMQ, PostgreSQL and Prometheus must be installed.
+smoke: ## Run each example beside its server for a moment. RabbitMQ, PostgreSQL, Prometheus, python3-pika and Node.js must be installed.
 	assets=$$(hack/controlplane/build); for module in $(EXAMPLES) $(CONSUMERS); do \
 	  KUBEBUILDER_ASSETS=$$assets go -C $$module test -count=1 -timeout 15m -short ./... || exit 1; \
 	done

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -23,12 +25,14 @@ import (
 	"github.com/idalloc/idalloc/test/overlap"
 )
 
-// roleEnv makes this test binary play a broker, or a consumer that writes down what it does in the directory that probeEnv names.
+// roleEnv makes this test binary play a broker, or a consumer that writes down what it does in the directory that probeEnv names. It does not
+// begin while there is the file hold in that directory.
 const (
 	roleEnv      = "ORDERS_ROLE"
 	roleBroker   = "broker"
 	roleConsumer = "consumer"
 	probeEnv     = "PROBE_DIR"
+	hold         = "hold"
 )
 
 const (
@@ -54,6 +58,12 @@ func playConsumer() error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
+	for {
+		if _, err := os.Stat(filepath.Join(os.Getenv(probeEnv), hold)); err != nil || ctx.Err() != nil { //nolint:gosec // the test's directory
+			break
+		}
+		pause(ctx, retryDelay)
+	}
 	r, err := example.NewRecorder(os.Getenv(probeEnv), os.Getenv("POD_NAME"), os.Getenv("POD_UID"))
 	if err != nil {
 		return err
@@ -74,43 +84,124 @@ func playConsumer() error {
 // falls, or with -short while somebody scales by hand. How many were processed again, because a commit failed, is logged: nobody is killed
 // here, so they should be few.
 func TestScaledUnderLoad(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), long)
-	defer cancel()
-	brokers, commits := startBroker(t)
-	t.Setenv("KAFKA_BROKERS", strings.Join(brokers, ","))
-	t.Setenv("PARTITIONS", strconv.Itoa(partitions))
-	producer, err := newProducer(ctx)
-	must(t, err)
-	t.Cleanup(producer.Close)
-	s, err := suite.Start(ctx, suite.Options{SkipBinary: true})
-	must(t, err)
-	t.Cleanup(func() { must(t, s.Stop()) })
-	namespace, err := s.NewNamespace(ctx)
-	must(t, err)
-	probe := t.TempDir()
-	w := deploy(ctx, t, s, namespace, probe, brokers)
-	load := example.StartLoad(ctx, calm, func(ctx context.Context, sent []example.Event) error {
-		events := make([]Event, 0, len(sent))
-		for _, e := range sent {
-			events = append(events, Event(e))
-		}
-		return send(ctx, producer, events)
-	})
+	b := newBench(t, partitions, nil)
+	load := b.load(topic(), calm)
+	var err error
 	if testing.Short() {
-		err = byHand(ctx, w)
+		err = byHand(b.ctx, b.Workload)
 	} else {
-		err = byLoad(ctx, t, s, namespace, w, load)
+		b.autoscale("--kafka-topic="+topic(), "--kafka-measure=records")
+		var most int
+		most, err = b.Swing(b.ctx, load, partitions, calm, capacity)
+		t.Logf("2 to %d to 2 pods", most)
 	}
 	sent, failed := load.Stop()
 	must(t, errors.Join(err, failed))
-	judge(ctx, t, probe, sent)
-	committed(ctx, t, kadm.NewClient(producer))
-	wrong, n, err := backwards(commits)
+	b.judge(sent)
+}
+
+// bench is a broker, and a workload of one pod whose consumers are this binary.
+type bench struct {
+	*example.Workload
+
+	ctx       context.Context //nolint:containedctx // of one test
+	t         *testing.T
+	suite     *suite.Suite
+	namespace *suite.Namespace
+	producer  *kgo.Client
+	// probe is where the consumers write down what they do, and commits where the broker does.
+	probe, commits string
+}
+
+// newBench starts it, with so many partitions of the first topic. environment is for the consumers.
+func newBench(t *testing.T, first int, environment map[string]string) *bench {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), long)
+	t.Cleanup(cancel)
+	b := &bench{ctx: ctx, t: t, probe: t.TempDir()}
+	brokers, commits := startBroker(t)
+	b.commits = commits
+	t.Setenv("KAFKA_BROKERS", strings.Join(brokers, ","))
+	t.Setenv("PARTITIONS", strconv.Itoa(first))
+	var err error
+	b.producer, err = newProducer(ctx)
 	must(t, err)
-	for _, sentence := range wrong[:min(len(wrong), 10)] {
-		t.Error(sentence)
+	t.Cleanup(b.producer.Close)
+	b.suite, err = suite.Start(ctx, suite.Options{SkipBinary: true})
+	must(t, err)
+	t.Cleanup(func() { must(t, b.suite.Stop()) })
+	b.namespace, err = b.suite.NewNamespace(ctx)
+	must(t, err)
+	self, err := os.Executable()
+	must(t, err)
+	strategy := "external"
+	if testing.Short() { // no autoscaler says who is to own what
+		strategy = placement.DefaultName
 	}
-	t.Logf("%d commits", n)
+	all := map[string]string{roleEnv: roleConsumer, probeEnv: b.probe, "KAFKA_BROKERS": strings.Join(brokers, ",")}
+	maps.Copy(all, environment)
+	b.Workload, err = example.NewWorkload(ctx, b.suite, b.namespace, example.Spec{
+		Name: example.Scaled, Replicas: 1,
+		Annotations: map[string]string{example.KeyCount: strconv.Itoa(partitions), example.KeyStrategy: strategy},
+		Command:     []string{self},
+		Env:         all,
+	})
+	must(t, err)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(b.Logs(context.WithoutCancel(ctx)))
+		}
+	})
+	return b
+}
+
+// load writes events into a topic. The names of its orders begin with the topic's.
+func (b *bench) load(topic string, perSecond float64) *example.Load {
+	return example.StartLoad(b.ctx, perSecond, func(ctx context.Context, sent []example.Event) error {
+		events := make([]Event, 0, len(sent))
+		for _, e := range sent {
+			events = append(events, Event{Order: topic + "/" + e.Order, Number: e.Number})
+		}
+		return send(ctx, b.producer, topic, events)
+	})
+}
+
+// autoscale starts an autoscaler that reads the broker.
+func (b *bench) autoscale(args ...string) *example.Autoscaler {
+	b.t.Helper()
+	args = append([]string{"--capacity=" + strconv.Itoa(capacity), "--source=kafka", "--kafka-brokers=" + os.Getenv("KAFKA_BROKERS")}, args...)
+	autoscaler, err := example.StartAutoscaler(b.ctx, b.suite, b.namespace, args...)
+	must(b.t, err)
+	b.t.Cleanup(func() {
+		if b.t.Failed() {
+			b.t.Log(autoscaler.Log())
+		}
+		must(b.t, autoscaler.Stop())
+	})
+	return autoscaler
+}
+
+// judge judges what the consumers and the broker wrote down about the events of these topics.
+func (b *bench) judge(sent map[string]int, topics ...string) {
+	b.t.Helper()
+	if len(topics) == 0 {
+		topics = []string{topic()}
+		named := map[string]int{}
+		for order, last := range sent {
+			named[topic()+"/"+order] = last
+		}
+		sent = named
+	}
+	judge(b.ctx, b.t, b.probe, sent)
+	for _, topic := range topics {
+		committed(b.ctx, b.t, kadm.NewClient(b.producer), topic)
+	}
+	wrong, n, err := backwards(b.commits)
+	must(b.t, err)
+	for _, sentence := range wrong[:min(len(wrong), 10)] {
+		b.t.Error(sentence)
+	}
+	b.t.Logf("%d commits", n)
 }
 
 func byHand(ctx context.Context, w *example.Workload) error {
@@ -123,46 +214,6 @@ func byHand(ctx context.Context, w *example.Workload) error {
 		}
 	}
 	return nil
-}
-
-func byLoad(ctx context.Context, t *testing.T, s *suite.Suite, namespace *suite.Namespace, w *example.Workload, load *example.Load) error {
-	t.Helper()
-	autoscaler, err := example.StartAutoscaler(ctx, s, namespace, "--capacity="+strconv.Itoa(capacity),
-		"--source=kafka", "--kafka-brokers="+os.Getenv("KAFKA_BROKERS"), "--kafka-topic="+topic(), "--kafka-measure=records")
-	must(t, err)
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Log(autoscaler.Log())
-		}
-		must(t, autoscaler.Stop())
-	})
-	most, err := w.Swing(ctx, load, partitions, calm, capacity)
-	t.Logf("2 to %d to 2 pods", most)
-	return err
-}
-
-// deploy makes a workload of one pod. Each pod is this binary as a consumer.
-func deploy(ctx context.Context, t *testing.T, s *suite.Suite, namespace *suite.Namespace, probe string, brokers []string) *example.Workload {
-	t.Helper()
-	self, err := os.Executable()
-	must(t, err)
-	strategy := "external"
-	if testing.Short() { // no autoscaler says who is to own what
-		strategy = placement.DefaultName
-	}
-	w, err := example.NewWorkload(ctx, s, namespace, example.Spec{
-		Name: example.Scaled, Replicas: 1,
-		Annotations: map[string]string{example.KeyCount: strconv.Itoa(partitions), example.KeyStrategy: strategy},
-		Command:     []string{self},
-		Env:         map[string]string{roleEnv: roleConsumer, probeEnv: probe, "KAFKA_BROKERS": strings.Join(brokers, ",")},
-	})
-	must(t, err)
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Log(w.Logs(context.WithoutCancel(ctx)))
-		}
-	})
-	return w
 }
 
 // judge waits until all that was sent is processed, and judges what the consumers wrote down.
@@ -191,23 +242,30 @@ func judge(ctx context.Context, t *testing.T, probe string, sent map[string]int)
 	t.Logf("%d records of %d orders, %d processed again, %d moves, %s without a consumer, all together\n%v", events, len(sent), repeats, moves, absence, report)
 }
 
-// committed waits until every offset is committed up to the end.
-func committed(ctx context.Context, t *testing.T, admin *kadm.Client) {
+// committed waits until every offset of a topic is committed up to the end.
+func committed(ctx context.Context, t *testing.T, admin *kadm.Client, topic string) {
 	t.Helper()
-	ends, err := admin.ListEndOffsets(ctx, topic())
-	must(t, err)
 	until(ctx, t, "the committed offsets are the ends", func() (bool, error) {
-		offsets, err := admin.FetchOffsetsForTopics(ctx, "workers", topic())
-		if err != nil {
-			return false, err
-		}
-		all := true
-		for p, end := range ends[topic()] {
-			at, ok := offsets.Lookup(topic(), p)
-			all = all && ok && max(0, at.At) == end.Offset
-		}
-		return all, nil
+		n, err := waiting(ctx, admin, topic)
+		return n == 0, err
 	})
+}
+
+// waiting returns how many records of a topic are not committed.
+func waiting(ctx context.Context, admin *kadm.Client, topic string) (n int64, err error) {
+	ends, err := admin.ListEndOffsets(ctx, topic)
+	if err != nil {
+		return 0, err
+	}
+	offsets, err := admin.FetchOffsetsForTopics(ctx, "workers", topic)
+	if err != nil {
+		return 0, err
+	}
+	for p, end := range ends[topic] {
+		at, _ := offsets.Lookup(topic, p)
+		n += end.Offset - max(0, at.At)
+	}
+	return n, nil
 }
 
 func until(ctx context.Context, t *testing.T, what string, fits func() (bool, error)) {

@@ -45,7 +45,7 @@ func playBroker() (err error) {
 		if commit, ok := request.(*kmsg.OffsetCommitRequest); ok {
 			for _, topic := range commit.Topics {
 				for _, p := range topic.Partitions {
-					if _, err := fmt.Fprintln(commits, p.Partition, p.Offset); err != nil {
+					if _, err := fmt.Fprintf(commits, "%s-%x %d %d\n", topic.Topic, topic.TopicID, p.Partition, p.Offset); err != nil {
 						return nil, err, true
 					}
 				}
@@ -101,17 +101,18 @@ func backwards(file string) (wrong []string, n int, err error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	last := map[int]int{}
+	last := map[place]int{}
 	for line := range strings.Lines(string(text)) {
-		var partition, offset int
-		if _, err := fmt.Sscan(line, &partition, &offset); err != nil {
+		var at place
+		var offset int
+		if _, err := fmt.Sscan(line, &at.topic, &at.partition, &offset); err != nil {
 			return nil, n, fmt.Errorf("%q: %w", line, err)
 		}
 		n++
-		if offset < last[partition] {
-			wrong = append(wrong, fmt.Sprintf("partition %d: offset %d was committed after %d", partition, offset, last[partition]))
+		if offset < last[at] {
+			wrong = append(wrong, fmt.Sprintf("%v: offset %d was committed after %d", at, offset, last[at]))
 		}
-		last[partition] = offset
+		last[at] = offset
 	}
 	return wrong, n, nil
 }

@@ -27,6 +27,8 @@ const (
 type Consumer struct {
 	Brokers []string
 	Topic   string
+	// Topics is a file with a list of topics, in place of one Topic. Empty: none.
+	Topics string
 	// Group is the name under which offsets are committed. No other consumer may join a group of this name: Kafka would refuse the commits.
 	Group string
 	// Handle processes a record. A record whose offset nobody committed is delivered again, so Handle must do no harm when it processes
@@ -37,34 +39,42 @@ type Consumer struct {
 
 // Work consumes one partition from the committed offset until ctx ends. It is a function for idalloc.RunPartitions: while it runs, no
 // other pod consumes the partition. When it returns, the offset of every record that it processed is committed, unless the partition
-// was lost or the brokers failed.
+// was lost or the brokers failed. If the list of topics changes, it goes on with what the list has for the number then.
 func (c *Consumer) Work(ctx context.Context, p idalloc.Partition) error {
 	for ctx.Err() == nil {
-		err := c.consume(ctx, p)
-		if err == nil {
-			break
+		at, ok, err := c.where(p.Number)
+		switch {
+		case err != nil:
+			c.Log.Warn("will look again", "number", p.Number, "error", err)
+		case ok:
+			here, leave := c.while(ctx, p.Number, at)
+			err = c.consume(here, p, at)
+			leave()
+			if err != nil {
+				c.Log.Warn("will consume again from the committed offset", "topic", at.topic, "partition", at.partition, "error", err)
+				pause(ctx, retryDelay)
+			}
+			continue
 		}
-		c.Log.Warn("will consume again from the committed offset", "topic", c.Topic, "partition", p.Number, "error", err)
-		pause(ctx, retryDelay)
+		pause(ctx, look)
 	}
 	return nil
 }
 
 // consume returns nil when ctx has ended and the offset is committed. An error says that a broker failed, or that a record could not
 // be processed.
-func (c *Consumer) consume(ctx context.Context, p idalloc.Partition) error {
+func (c *Consumer) consume(ctx context.Context, p idalloc.Partition, at place) error {
 	client, err := kgo.NewClient(kgo.SeedBrokers(c.Brokers...), kgo.RetryTimeout(patience))
 	if err != nil {
 		return err
 	}
 	defer client.Close()
-	number := int32(p.Number) //nolint:gosec // the contract has at most 4096 partitions
 	admin := kadm.NewClient(client)
-	from, err := c.committed(ctx, admin, number)
+	from, err := c.committed(ctx, admin, at)
 	if err != nil {
 		return err
 	}
-	client.AddConsumePartitions(map[string]map[int32]kgo.Offset{c.Topic: {number: from}})
+	client.AddConsumePartitions(map[string]map[int32]kgo.Offset{at.topic: {at.partition: from}})
 	inHand, done := finishing(ctx)
 	defer done()
 	for ctx.Err() == nil {
@@ -81,18 +91,18 @@ func (c *Consumer) consume(ctx context.Context, p idalloc.Partition) error {
 }
 
 // committed returns the offset from which the partition is to be consumed.
-func (c *Consumer) committed(ctx context.Context, admin *kadm.Client, number int32) (kgo.Offset, error) {
+func (c *Consumer) committed(ctx context.Context, admin *kadm.Client, from place) (kgo.Offset, error) {
 	start := kgo.NewOffset().AtStart()
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	offsets, err := admin.FetchOffsetsForTopics(ctx, c.Group, c.Topic)
+	offsets, err := admin.FetchOffsetsForTopics(ctx, c.Group, from.topic)
 	if errors.Is(err, kerr.GroupIDNotFound) {
 		return start, nil // nobody has committed anything in this group
 	}
 	if err != nil {
 		return start, fmt.Errorf("ask for the committed offset: %w", err)
 	}
-	if at, ok := offsets.Lookup(c.Topic, number); ok && at.At >= 0 {
+	if at, ok := offsets.Lookup(from.topic, from.partition); ok && at.At >= 0 {
 		return start.At(at.At), nil
 	}
 	return start, nil
@@ -112,7 +122,7 @@ func (c *Consumer) process(ctx, inHand context.Context, p idalloc.Partition, rec
 	for processed < len(records) && ctx.Err() == nil {
 		r := records[processed]
 		if err := c.Handle(inHand, p, r); err != nil {
-			return processed, fmt.Errorf("process offset %d of %s, partition %d: %w", r.Offset, c.Topic, p.Number, err)
+			return processed, fmt.Errorf("process offset %d of %s, partition %d: %w", r.Offset, r.Topic, r.Partition, err)
 		}
 		processed++
 	}
@@ -126,7 +136,7 @@ func (c *Consumer) commit(ctx, inHand context.Context, admin *kadm.Client, recor
 	}
 	last := records[len(records)-1]
 	offsets := kadm.Offsets{}
-	offsets.AddOffset(c.Topic, last.Partition, last.Offset+1, last.LeaderEpoch)
+	offsets.AddOffset(last.Topic, last.Partition, last.Offset+1, last.LeaderEpoch)
 	inHand, cancel := context.WithTimeout(inHand, patience)
 	defer cancel()
 	if err := admin.CommitAllOffsets(inHand, c.Group, offsets); err != nil {

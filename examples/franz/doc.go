@@ -8,6 +8,7 @@
 //
 //	KAFKA_BROKERS             the brokers; default 127.0.0.1:9092
 //	TOPIC, GROUP              default orders and workers
+//	TOPICS_FILE               a file with several topics, a name and numbers of partitions in each line; default: TOPIC alone
 //	PARTITIONS                how many partitions the topic gets if it is not there; only the producer asks
 //	POD_NAME, POD_NAMESPACE   who this is, from the downward API; only consumers ask
 package main

@@ -53,7 +53,7 @@ func run(log *slog.Logger, args []string) error {
 }
 
 func newConsumer(log *slog.Logger, handle func(context.Context, idalloc.Partition, *kgo.Record) error) *Consumer {
-	return &Consumer{Brokers: brokers(), Topic: topic(), Group: cmp.Or(os.Getenv("GROUP"), "workers"), Handle: handle, Log: log}
+	return &Consumer{Brokers: brokers(), Topic: topic(), Topics: os.Getenv("TOPICS_FILE"), Group: cmp.Or(os.Getenv("GROUP"), "workers"), Handle: handle, Log: log}
 }
 
 func options(log *slog.Logger) idalloc.Options {
@@ -72,7 +72,7 @@ func produce(ctx context.Context, n int) error {
 	for i := range n {
 		events = append(events, Event{Order: fmt.Sprintf("order-%d", i%orders), Number: i/orders + 1})
 		if len(events) == batch || i == n-1 {
-			if err := send(ctx, client, events); err != nil {
+			if err := send(ctx, client, topic(), events); err != nil {
 				return err
 			}
 			events = events[:0]
@@ -99,11 +99,11 @@ func newProducer(ctx context.Context) (*kgo.Client, error) {
 	return client, nil
 }
 
-// send writes events, and returns once the brokers have all of them.
-func send(ctx context.Context, client *kgo.Client, events []Event) error {
+// send writes events into a topic, and returns once the brokers have all of them.
+func send(ctx context.Context, client *kgo.Client, topic string, events []Event) error {
 	records := make([]*kgo.Record, 0, len(events))
 	for _, e := range events {
-		r, err := e.record(topic())
+		r, err := e.record(topic)
 		if err != nil {
 			return err
 		}

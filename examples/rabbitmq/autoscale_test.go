@@ -27,7 +27,7 @@ func testScaledByLoad(t *testing.T, s *suite.Suite, broker *example.Server) {
 	t.Cleanup(func() { must(t, namespace.Delete(context.WithoutCancel(ctx))) })
 	w := newWay(ctx, t, s, namespace, broker.URL, example.Scaled, false, map[string]string{
 		example.KeyCount: strconv.Itoa(scaledPartitions), example.KeyStrategy: "external",
-	})
+	}, nil)
 	must(t, w.Scale(ctx, 1))
 	management, err := broker.Said("management")
 	must(t, err)

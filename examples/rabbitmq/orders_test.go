@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -37,6 +38,7 @@ func TestWithABroker(t *testing.T) {
 	if !testing.Short() {
 		t.Run("scaled by load", func(t *testing.T) { testScaledByLoad(t, s, broker) })
 	}
+	t.Run("the capacity of a pod", func(t *testing.T) { testTheCapacityOfAPod(t, s, broker) })
 	t.Run("orders", func(t *testing.T) { testEveryEventIsProcessedInOrder(t, s, broker) })
 }
 
@@ -50,8 +52,8 @@ func testEveryEventIsProcessedInOrder(t *testing.T, s *suite.Suite, broker *exam
 	must(t, err)
 	annotations := map[string]string{example.KeyCount: strconv.Itoa(partitions)}
 	ways := []*way{
-		newWay(ctx, t, s, namespace, broker.URL, "alone", false, annotations),
-		newWay(ctx, t, s, namespace, broker.URL, "single-active", true, annotations),
+		newWay(ctx, t, s, namespace, broker.URL, "alone", false, annotations, nil),
+		newWay(ctx, t, s, namespace, broker.URL, "single-active", true, annotations, nil),
 	}
 	each := func(what string, do func(*testing.T, *way)) {
 		t.Helper()
@@ -126,7 +128,7 @@ type way struct {
 	partitions int
 }
 
-func newWay(ctx context.Context, t *testing.T, s *suite.Suite, namespace *suite.Namespace, url, name string, single bool, annotations map[string]string) *way {
+func newWay(ctx context.Context, t *testing.T, s *suite.Suite, namespace *suite.Namespace, url, name string, single bool, annotations, env map[string]string) *way {
 	t.Helper()
 	count, err := strconv.Atoi(annotations[example.KeyCount])
 	must(t, err)
@@ -135,14 +137,16 @@ func newWay(ctx context.Context, t *testing.T, s *suite.Suite, namespace *suite.
 	t.Cleanup(w.producer.Close)
 	self, err := os.Executable()
 	must(t, err)
+	all := map[string]string{
+		roleEnv: roleConsumer, probeEnv: w.probe,
+		"RABBITMQ_URL": url, "QUEUES": w.queues.Name, "SINGLE_ACTIVE": strconv.FormatBool(single),
+	}
+	maps.Copy(all, env)
 	w.Workload, err = example.NewWorkload(ctx, s, namespace, example.Spec{
 		Name:        name,
 		Annotations: annotations,
 		Command:     []string{self},
-		Env: map[string]string{
-			roleEnv: roleConsumer, probeEnv: w.probe,
-			"RABBITMQ_URL": url, "QUEUES": w.queues.Name, "SINGLE_ACTIVE": strconv.FormatBool(single),
-		},
+		Env:         all,
 	})
 	must(t, err)
 	t.Cleanup(func() {

@@ -6,8 +6,10 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"strconv"
 	"syscall"
 	"testing"
+	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
@@ -17,12 +19,13 @@ import (
 )
 
 // roleEnv makes this test binary play a consumer that writes down what it does, in the directory that probeEnv names. quietEnv has it leave
-// out the events.
+// out the events, and slowEnv says how many events the pod processes in a second at most.
 const (
 	roleEnv      = "ORDERS_ROLE"
 	roleConsumer = "consumer"
 	probeEnv     = "PROBE_DIR"
 	quietEnv     = "ORDERS_QUIET"
+	slowEnv      = "ORDERS_A_SECOND"
 )
 
 func TestMain(m *testing.M) {
@@ -47,6 +50,11 @@ func playConsumer(log *slog.Logger) error {
 	if os.Getenv(quietEnv) == "true" {
 		handle = func(context.Context, idalloc.Partition, amqp.Delivery) error { return nil }
 	}
+	if n, err := strconv.Atoi(os.Getenv(slowEnv)); err == nil {
+		tick := time.NewTicker(time.Second / time.Duration(n))
+		defer tick.Stop()
+		handle = slowly(tick.C, handle)
+	}
 	c, err := newConsumer(log, handle)
 	if err != nil {
 		return err
@@ -62,6 +70,18 @@ func playConsumer(log *slog.Logger) error {
 		}
 	}
 	return errors.Join(idalloc.RunPartitions(ctx, o, r.Work(c.Work)), r.Close())
+}
+
+// slowly processes an event at each tick, whatever queue it is from.
+func slowly(tick <-chan time.Time, handle func(context.Context, idalloc.Partition, amqp.Delivery) error) func(context.Context, idalloc.Partition, amqp.Delivery) error {
+	return func(ctx context.Context, p idalloc.Partition, d amqp.Delivery) error {
+		select {
+		case <-tick:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		return handle(ctx, p, d)
+	}
 }
 
 // recording writes each event down.

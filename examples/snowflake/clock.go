@@ -28,3 +28,20 @@ func passed(ctx context.Context, c clock.Clock, skew, tick time.Duration) error 
 		}
 	}
 }
+
+// start is a moment by both clocks of a machine: the one that people set, and the one that only runs on.
+type start struct {
+	clock   clock.Clock
+	set     time.Time // without the reading of the other clock
+	running time.Time
+}
+
+func startOf(c clock.Clock) start {
+	return start{clock: c, running: time.Now(), set: c.Now().Round(0)}
+}
+
+// ahead returns how far the clock that runs on has left the other one behind since then. It is above 0 if that one was set back.
+func (s start) ahead() time.Duration {
+	ran := time.Since(s.running)
+	return max(0, ran-s.clock.Now().Round(0).Sub(s.set))
+}

@@ -35,20 +35,40 @@ type Generator struct {
 // Work lets the generator make ids until ctx ends. It is a function for idalloc.Run. When it returns, no call of Next makes an id with
 // this node number any more.
 func (g *Generator) Work(ctx context.Context, id idalloc.Identity) error {
-	g.Log.Info("waiting for the clock", "id", id.ID)
-	if err := passed(ctx, g.Clock, g.Skew, tick); err != nil {
-		return err
+	ahead := g.Skew
+	for {
+		g.Log.Info("waiting for the clock", "id", id.ID, "ahead", ahead)
+		err := passed(ctx, g.Clock, ahead, tick)
+		if err != nil {
+			return err
+		}
+		if ahead, err = g.work(ctx, id); err != nil || ctx.Err() != nil {
+			return err
+		}
 	}
-	// Only now: a node takes the time from the clock when it is made, and counts on by itself.
+}
+
+// work lets the generator make ids until ctx ends, or the clock is set back. It returns by how much the ids that were made are ahead
+// of the clock: by that clock the next holder of the number waits.
+func (g *Generator) work(ctx context.Context, id idalloc.Identity) (ahead time.Duration, err error) {
+	// Only now: a node takes the time from the clock when it is made, and counts on by itself, whatever the clock does.
+	begin := startOf(g.Clock)
 	node, err := snowflake.NewNode(int64(id.ID))
 	if err != nil {
-		return fmt.Errorf("id %d cannot be a node number, run at most 1024 replicas: %w", id.ID, err)
+		return 0, fmt.Errorf("id %d cannot be a node number, run at most 1024 replicas: %w", id.ID, err)
 	}
 	g.Log.Info("working", "id", id.ID)
-	g.use(node, ctx.Err)
-	<-ctx.Done()
+	working, setBack := context.WithCancel(ctx)
+	defer setBack()
+	g.use(node, func() error {
+		if begin.ahead() > tick {
+			setBack()
+		}
+		return working.Err()
+	})
+	<-working.Done()
 	g.use(nil, nil)
-	return nil
+	return begin.ahead(), nil
 }
 
 // use waits for the calls of Next that are under way.

@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"log/slog"
+	"math"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -82,6 +84,49 @@ func hold(t *testing.T, behind, skew time.Duration) (made []snowflake.ID) {
 		t.Error("an id was made after the work had stopped")
 	}
 	return made
+}
+
+// setClock is a clock that people set, while the other clock of its machine runs on.
+type setClock struct {
+	clock.RealClock
+
+	by atomic.Int64
+}
+
+func (s *setClock) Now() time.Time { return s.RealClock.Now().Add(time.Duration(s.by.Load())) }
+
+// The next holder waits by its clock, so no id may be ahead of that.
+func TestNoIDIsAheadOfAClockThatWasSetBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		machine := &setClock{}
+		g := &Generator{Clock: machine, Log: slog.New(slog.DiscardHandler)}
+		go g.Work(t.Context(), idalloc.Identity{ID: 1, Count: 2}) //nolint:errcheck // it ends with the test
+		synctest.Wait()
+		last := snowflake.ID(math.MinInt64) // a bubble's time is before the library's
+		for second, c := range []struct {
+			set   time.Duration
+			makes bool
+		}{
+			{0, true},
+			{-2500 * time.Millisecond, false}, {0, false}, {0, false}, {0, true}, // until it has caught up
+			{time.Hour, true},
+			{-time.Hour, true}, // to where it was
+		} {
+			machine.by.Add(int64(c.set))
+			time.Sleep(time.Second) //nolint:forbidigo // the time of the bubble
+			id, err := g.Next()
+			if (err == nil) != c.makes {
+				t.Errorf("second %d: %d, %v; want one: %t", second, id, err, c.makes)
+			}
+			if err != nil {
+				continue
+			}
+			if id <= last {
+				t.Errorf("second %d: %d was made after %d", second, id, last)
+			}
+			last = id
+		}
+	})
 }
 
 // In strict mode the context ends by the clock, and Work hears of it later.

@@ -57,7 +57,7 @@ func TestAllFilesSayTheSameIdentity(t *testing.T) {
 	mustPublish(t, New(dir), assigned(3, 5, 1795219200123))
 	want := map[string]string{
 		"id": "3\n", "count": "5\n", "token": "1795219200123\n", "state": "assigned\n",
-		"env": "IDALLOC_ID=3\nIDALLOC_COUNT=5\nIDALLOC_TOKEN=1795219200123\nIDALLOC_STATE=assigned\n",
+		"env": "IDALLOC_ID='3'\nIDALLOC_COUNT='5'\nIDALLOC_TOKEN='1795219200123'\nIDALLOC_STATE='assigned'\n",
 		"identity.json": `{"state":"assigned","id":3,"count":5,"token":1795219200123,"pod":"worker-1","namespace":"shop",` +
 			`"owner":{"apiVersion":"apps/v1","kind":"Deployment","name":"worker"}}` + "\n",
 	}
@@ -87,7 +87,7 @@ func TestPartitionsInTheFiles(t *testing.T) {
 	for _, tc := range []struct {
 		id        identity.Identity
 		file, env string
-	}{{sharing(), "0-11,40\n", "IDALLOC_PARTITIONS=0-11,40\n"}, {nothing, "\n", "IDALLOC_PARTITIONS=\n"}} {
+	}{{sharing(), "0-11,40\n", "IDALLOC_PARTITIONS='0-11,40'\n"}, {nothing, "\n", "IDALLOC_PARTITIONS=''\n"}} {
 		mustPublish(t, d, tc.id)
 		if got := content(t, dir, "partitions"); got != tc.file {
 			t.Errorf("partitions is %q, want %q", got, tc.file)
@@ -127,7 +127,7 @@ func TestWithoutAnIDTheIDFileCannotBeOpened(t *testing.T) {
 			if got := content(t, dir, "token"); got != "0\n" {
 				t.Errorf("token is %q, want 0 while there is no id", got)
 			}
-			if got, want := content(t, dir, "env"), "IDALLOC_COUNT=5\nIDALLOC_STATE="+string(state)+"\n"; got != want {
+			if got, want := content(t, dir, "env"), "IDALLOC_COUNT='5'\nIDALLOC_STATE='"+string(state)+"'\n"; got != want {
 				t.Errorf("env is %q, want %q", got, want)
 			}
 			if got := content(t, dir, "identity.json"); !strings.Contains(got, `"id":null`) {

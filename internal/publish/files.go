@@ -55,19 +55,20 @@ func render(id identity.Identity) ([]file, error) {
 	return files, nil
 }
 
-// renderEnv returns lines without quotes and without "export", so that both "source" and "docker run --env-file" can read them.
+// renderEnv returns lines that a shell reads, and a kubelet for a fileKeyRef, which takes values in single quotes alone. No value has a quote.
 func renderEnv(id identity.Identity) string {
 	var b strings.Builder
+	add := func(name string, value any) { fmt.Fprintf(&b, "%s='%v'\n", name, value) }
 	if id.Assigned() {
-		fmt.Fprintf(&b, "IDALLOC_ID=%d\n", id.ID)
+		add("IDALLOC_ID", id.ID)
 	}
-	fmt.Fprintf(&b, "IDALLOC_COUNT=%d\n", id.Count)
+	add("IDALLOC_COUNT", id.Count)
 	if id.Assigned() {
-		fmt.Fprintf(&b, "IDALLOC_TOKEN=%d\n", id.Token)
+		add("IDALLOC_TOKEN", id.Token)
 	}
 	if id.Assigned() && id.Partitions.Enabled() {
-		fmt.Fprintf(&b, "IDALLOC_PARTITIONS=%s\n", id.Partitions.Owned())
+		add("IDALLOC_PARTITIONS", id.Partitions.Owned())
 	}
-	fmt.Fprintf(&b, "IDALLOC_STATE=%s\n", id.State)
+	add("IDALLOC_STATE", id.State)
 	return b.String()
 }

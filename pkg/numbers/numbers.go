@@ -22,9 +22,8 @@ func SequenceStartIncrement(i identity.Identity) (start, increment int64, ok boo
 	return int64(i.ID) + 1, int64(i.Count), true
 }
 
-// MachineID16 returns the id as the machine number of a generator of unique ids like Snowflake. It has the signature of
-// sonyflake's Settings.MachineID. It returns ErrNotAssigned while no id is assigned, and another error if the id needs more
-// than 16 bits.
+// MachineID16 returns the id as the machine number of a generator of unique ids like Snowflake. It returns ErrNotAssigned
+// while no id is assigned, and another error if the id needs more than 16 bits.
 func MachineID16(i identity.Identity) (uint16, error) {
 	if !i.Assigned() {
 		return 0, fmt.Errorf("%w: state is %s", ErrNotAssigned, i.State)

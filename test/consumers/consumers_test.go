@@ -23,13 +23,16 @@ func TestConsumers(t *testing.T) {
 	env, err := suite.Start(ctx, suite.Options{})
 	must(t, err)
 	t.Cleanup(func() { must(t, env.Stop()) })
-	for name, test := range map[string]func(context.Context, *testing.T, *suite.Suite){
-		"snowflake":               testSnowflake,
-		"sonyflake":               testSonyflake,
-		"kafka-static-membership": testKafka,
-		"sequences":               testSequences,
-		"prometheus":              testPrometheus,
-	} {
+	tests := map[string]func(context.Context, *testing.T, *suite.Suite){
+		"snowflake":  testSnowflake,
+		"prometheus": testPrometheus,
+		"python":     testPython,
+		"node":       testNode,
+	}
+	if !testing.Short() { // their programs are large to build
+		tests["vmagent"], tests["kube-state-metrics"] = testVmagent, testKubeStateMetrics
+	}
+	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			test(ctx, t, env)

@@ -14,38 +14,15 @@ import (
 	"github.com/idalloc/idalloc/test/envtest/suite"
 )
 
+// What the pods of the example make: rate ids in each pod each second, and total together at least.
+const generators, rate, total = 8, 6000, 1_000_000
+
+// Pods make ids while they are scaled and replaced. None may be made twice.
 func testSnowflake(ctx context.Context, t *testing.T, env *suite.Suite) {
 	t.Helper()
-	testGenerator(ctx, t, env, generator{
-		name: "snowflake", pods: 8, rate: 6000, total: 1_000_000,
-		number: func(id uint64) int { return int(id >> 12 & (1<<10 - 1)) },
-	})
-}
-
-func testSonyflake(ctx context.Context, t *testing.T, env *suite.Suite) {
-	t.Helper()
-	testGenerator(ctx, t, env, generator{
-		name: "sonyflake", pods: 4, rate: 2000, total: 100_000,
-		number: func(id uint64) int { return int(id & (1<<16 - 1)) },
-	})
-}
-
-// generator is an example that makes ids.
-type generator struct {
-	name string
-	pods int32
-	// rate is how many ids each pod makes in a second, and total is the least number of ids to make.
-	rate, total int
-	// number returns the number of the machine in an id.
-	number func(uint64) int
-}
-
-// testGenerator has pods make ids while they are scaled and replaced, and looks for one that was made twice.
-func testGenerator(ctx context.Context, t *testing.T, env *suite.Suite, g generator) {
-	t.Helper()
 	dir := t.TempDir()
-	w := deploy(ctx, t, env, g.name, g.pods, program(build(ctx, t, g.name), map[string]string{
-		"IDS_DIR": dir, "RATE": strconv.Itoa(g.rate), "CLOCK_SKEW": "100ms",
+	w := deploy(ctx, t, env, "snowflake", generators, program(build(ctx, t, "snowflake"), map[string]string{
+		"IDS_DIR": dir, "RATE": strconv.Itoa(rate), "CLOCK_SKEW": "100ms",
 	}))
 	write := func() {
 		t.Helper()
@@ -54,18 +31,18 @@ func testGenerator(ctx context.Context, t *testing.T, env *suite.Suite, g genera
 		}
 	}
 	write()
-	w.scale(ctx, g.pods+4)
+	w.scale(ctx, generators+4)
 	write()
-	w.scale(ctx, g.pods)
-	w.restart(ctx, g.pods)
+	w.scale(ctx, generators)
+	w.restart(ctx, generators)
 	write()
-	w.until(ctx, fmt.Sprintf("%d ids are made", g.total), func(context.Context) (bool, error) {
+	w.until(ctx, fmt.Sprintf("%d ids are made", total), func(context.Context) (bool, error) {
 		files, err := os.ReadDir(dir)
 		made := 0
 		for _, f := range files {
 			made += size(dir, f.Name())
 		}
-		return made >= g.total, err
+		return made >= total, err
 	})
 	w.scale(ctx, 0)
 
@@ -79,7 +56,7 @@ func testGenerator(ctx context.Context, t *testing.T, env *suite.Suite, g genera
 				t.Errorf("%d was made by %s and by %s", m.id, all[i-1].pod, m.pod)
 			}
 		}
-		number := g.number(m.id)
+		number := int(m.id >> 12 & (1<<10 - 1))
 		if by[number] == nil {
 			by[number] = map[string]bool{}
 		}
@@ -88,10 +65,10 @@ func testGenerator(ctx context.Context, t *testing.T, env *suite.Suite, g genera
 	if twice > 0 {
 		t.Errorf("%d ids were made twice", twice)
 	}
-	if len(all) < g.total {
-		t.Errorf("%d ids were made, want %d", len(all), g.total)
+	if len(all) < total {
+		t.Errorf("%d ids were made, want %d", len(all), total)
 	}
-	for number := range int(g.pods) {
+	for number := range generators {
 		if len(by[number]) < 2 {
 			t.Errorf("only %d pods made ids with number %d, so the number changed hands not once", len(by[number]), number)
 		}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -79,6 +80,11 @@ func (w *workload) restart(ctx context.Context, replicas int32) {
 			w.t.Errorf("%s has id %d still", pod, id)
 		}
 	}
+}
+
+// kill kills the program of an id's pod. It is started again in the same pod.
+func (w *workload) kill(ctx context.Context, id int) error {
+	return w.suite.Node.Signal(w.namespace.Name, w.pods(ctx)[id], container, syscall.SIGKILL)
 }
 
 func (w *workload) patch(ctx context.Context, patch string) {

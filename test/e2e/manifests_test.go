@@ -13,7 +13,7 @@ func TestTheExamplesRenderAndAreRestricted(t *testing.T) {
 	if _, err := exec.LookPath("kubectl"); err != nil {
 		t.Fatal("kubectl is not on PATH: use make test-unit, which takes the one that hack/controlplane/build makes")
 	}
-	for _, folder := range []string{"examples/files", "examples/sidecar", "examples/linked", "examples/partitions", "examples/drain", "examples/run", "examples/strict"} {
+	for _, folder := range []string{"examples/files", "examples/sidecar", "examples/linked", "examples/partitions", "examples/drain", "examples/run", "examples/env", "examples/strict"} {
 		t.Run(folder, func(t *testing.T) {
 			m, err := render(t.Context(), folder)
 			if err != nil {

@@ -36,7 +36,7 @@ func (w *workload) expectPublished(ctx context.Context, pod string, id, count in
 	printed, err := w.kubectl(ctx, "exec", pod, "-c", name, "--", program, "print")
 	Expect(err).NotTo(HaveOccurred())
 	Expect(printed).To(Equal(fmt.Sprintf("==> id\n%d\n==> count\n%d\n==> token\n%d\n==> state\nassigned\n==> identity.json\n%s"+
-		"==> env\nIDALLOC_ID=%d\nIDALLOC_COUNT=%d\nIDALLOC_TOKEN=%d\nIDALLOC_STATE=assigned\n", id, count, got.Token, body, id, count, got.Token)))
+		"==> env\nIDALLOC_ID='%d'\nIDALLOC_COUNT='%d'\nIDALLOC_TOKEN='%d'\nIDALLOC_STATE='assigned'\n", id, count, got.Token, body, id, count, got.Token)))
 }
 
 // http asks a port of a pod through the API server.

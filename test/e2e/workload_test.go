@@ -39,13 +39,15 @@ const (
 	drain example = "drain"
 	// run is a program of another image, started by idalloc run.
 	run example = "run"
+	// variable is a program that gets its id as a variable.
+	variable example = "env"
 )
 
 // command returns that of the program's container in the one image of the suite. test/worker logs what the program
 // of the example reads, or works in its place where nobody else can see under which id it does.
 func (e example) command() []string {
 	switch e {
-	case linked, partitions:
+	case linked, partitions, variable:
 		return []string{program, string(e)}
 	case run:
 		return []string{"/opt/idalloc/idalloc", "run", "--"}

@@ -11,6 +11,9 @@ import (
 	"github.com/idalloc/idalloc/internal/cli"
 )
 
+// worker is a workload.
+const worker = "deployment/worker"
+
 // called runs the command and returns what it printed.
 func called(t *testing.T, args ...string) (string, error) {
 	t.Helper()
@@ -24,12 +27,12 @@ func called(t *testing.T, args ...string) (string, error) {
 
 // good are flags with which run gets as far as the API server.
 func good(more ...string) []string {
-	return append([]string{"run", "deployment/worker", "--kubeconfig=/none", "--http-address=", "--capacity=100", "--max-replicas=20", "--source=prometheus", "--source-url=http://x", "--prometheus-query=q"}, more...)
+	return append([]string{"run", worker, "--kubeconfig=/none", "--http-address=", "--capacity=100", "--max-replicas=20", "--source=prometheus", "--source-url=http://x", "--prometheus-query=q"}, more...)
 }
 
 func TestUsageErrorsNameTheFlag(t *testing.T) {
 	for want, args := range map[string][]string{
-		"--capacity 0":                       {"run", "deployment/worker", "--source=prometheus"},
+		"--capacity 0":                       {"run", worker, "--source=prometheus"},
 		"--capacity NaN":                     good("--capacity=NaN"),
 		"--margin 100":                       good("--margin=100"),
 		"--spare 1":                          good("--spare=1"),
@@ -62,6 +65,13 @@ func TestUsageErrorsNameTheFlag(t *testing.T) {
 		"needs --kafka-brokers":              good("--source=kafka"),
 		"--kafka-measure \"x\"":              good("--source=kafka", "--kafka-brokers=x:1", "--kafka-topic=t", "--kafka-measure=x"),
 		"add --kafka-measure=records":        good("--source=kafka", "--kafka-brokers=x:1", "--kafka-topic=t", "--kafka-group=g"),
+		"--prometheus-query: write {topic}":  good("--topics-file=x"),
+		"--rabbitmq-prefix: write {topic}":   good("--source=rabbitmq", "--rabbitmq-prefix=orders-P", "--topics-file=x"),
+		"--kafka-topic has {topic}, and no":  good("--source=kafka", "--kafka-brokers=x:1", "--kafka-topic={topic}"),
+		"--source prometheus: nothing says":  {"measure", worker, "--source=prometheus"},
+		"--source kafka: nothing says":       {"measure", worker, "--source=kafka"},
+		"--for 1s, --period 5s":              {"measure", worker, "--source=kafka", "--for=1s"},
+		"--for 40s: RabbitMQ counts":         {"measure", worker, "--source=rabbitmq", "--for=40s"},
 		"--log-format \"x\"":                 good("--log-format=x"),
 		"-v 11":                              good("-v=11"),
 		"name one workload":                  slices.Delete(good(), 1, 2),
@@ -70,8 +80,8 @@ func TestUsageErrorsNameTheFlag(t *testing.T) {
 		"--window 10s":                       good("--source=rabbitmq", "--rabbitmq-prefix=orders-P", "--window=10s"),
 		"counts messages each 1m0s":          good("--source=rabbitmq", "--rabbitmq-prefix=orders-P", "--rabbitmq-interval=1m"),
 		"--rabbitmq-interval 0s":             good("--source=rabbitmq", "--rabbitmq-prefix=orders-P", "--rabbitmq-interval=0s"),
-		"-o \"wide\"":                        {"get", "deployment/worker", "-o=wide"},
-		"leave out KIND/NAME":                {"get", "deployment/worker", "--url=http://x"},
+		"-o \"wide\"":                        {"get", worker, "-o=wide"},
+		"leave out KIND/NAME":                {"get", worker, "--url=http://x"},
 		"--url: this is no address":          {"get", "--url=x"},
 		"--from: name a file":                {"plan", "--capacity=1"},
 		"--pods 0":                           {"plan", "--capacity=1", "--from=x", "--pods=0"},

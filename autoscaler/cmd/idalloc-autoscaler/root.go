@@ -12,7 +12,7 @@ const longHelp = `idalloc-autoscaler measures how fast each partition of a workl
 few pods as work that off, and sets the number of pods and which id owns what. It moves as little load as it
 can. The workload's strategy for partitions must be "external".
 
-It needs to know what one pod works off (--capacity), and where to read the loads (--source). Run one
+It needs to know what one pod works off (--capacity, which "measure" finds out), and where to read the loads (--source). Run one
 Deployment of it for each workload; several replicas elect one that acts.
 
 Every flag has an environment variable: --max-age is IDALLOC_AUTOSCALER_MAX_AGE. A flag on the command
@@ -34,7 +34,7 @@ func newRoot() *cobra.Command {
 	}
 	log.Bind(root.PersistentFlags(), "0 shows each change and each decision, 1 each step")
 	root.SetFlagErrorFunc(cli.FlagError)
-	root.AddCommand(newRun(log), newGet(), newPlan(), &cobra.Command{
+	root.AddCommand(newRun(log), newGet(), newPlan(), newMeasure(), &cobra.Command{
 		Use: "version", Short: "Print the version", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := fmt.Fprintln(cmd.OutOrStdout(), version)

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"strings"
 	"time"
 
@@ -9,9 +11,11 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/idalloc/idalloc/autoscaler/internal/loop"
+	"github.com/idalloc/idalloc/autoscaler/internal/monitor"
 	"github.com/idalloc/idalloc/autoscaler/internal/source/kafka"
 	"github.com/idalloc/idalloc/autoscaler/internal/source/prometheus"
 	"github.com/idalloc/idalloc/autoscaler/internal/source/rabbitmq"
+	"github.com/idalloc/idalloc/autoscaler/internal/source/topics"
 	"github.com/idalloc/idalloc/autoscaler/internal/source/web"
 	"github.com/idalloc/idalloc/internal/cli"
 )
@@ -19,6 +23,7 @@ import (
 // sources are the flags that say where loads are read.
 type sources struct {
 	kind, address string
+	topics        string
 	access        access
 	prometheus    prometheus.Source
 	rabbitmq      rabbitmq.Source
@@ -31,6 +36,8 @@ type sources struct {
 func (o *sources) bind(f *pflag.FlagSet) {
 	f.StringVar(&o.kind, "source", "", "where to read the loads: prometheus, rabbitmq or kafka; required")
 	f.StringVar(&o.address, "source-url", "", "address of the source, such as http://prometheus:9090 or, for RabbitMQ's management API, http://rabbitmq:15672")
+	f.StringVar(&o.topics, "topics-file", "", "file with a list of topics, a name and numbers of partitions in each line, such as orders 0-47; it is read again and again. "+
+		topics.Placeholder+" in --kafka-topic, --rabbitmq-prefix and --prometheus-query stands for the name then")
 	o.access.bind(f)
 	f.StringVar(&o.prometheus.Query, "prometheus-query", "", "query whose result has one series for each partition, such as sum by (partition) (rate(published_total[1m])); the range must span at least two scrapes")
 	f.StringVar(&o.prometheus.Label, "prometheus-label", "partition", "label of the result that names the partition")
@@ -46,44 +53,81 @@ func (o *sources) bind(f *pflag.FlagSet) {
 	f.StringVar(&o.sasl, "kafka-sasl", "", "how --source-user logs in to the brokers: plain, which needs --kafka-tls, scram-sha-256 or scram-sha-512; empty: not at all")
 }
 
+// reader reads one topic. Without a list of topics it has no name.
+type reader = func(ctx context.Context, topic string) (monitor.Reading, error)
+
 // source returns the source that the flags name.
 func (o *sources) source() (loop.Source, error) {
-	kinds := map[string]func(web.Server) (loop.Source, error){
-		"prometheus": func(s web.Server) (loop.Source, error) {
-			if strings.TrimSpace(o.prometheus.Query) == "" {
-				return nil, cli.Usagef("--source prometheus needs --prometheus-query")
-			}
-			o.prometheus.Server, o.prometheus.Now = s, time.Now
-			return o.prometheus, nil
-		},
-		"rabbitmq": func(s web.Server) (loop.Source, error) {
-			if o.rabbitmq.Prefix == "" {
-				return nil, cli.Usagef("--source rabbitmq needs --rabbitmq-prefix: what stands before the number in a queue's name")
-			}
-			o.rabbitmq.Server, o.rabbitmq.Now = s, time.Now
-			return o.rabbitmq, nil
-		},
-	}
-	if o.kind == "kafka" {
-		return o.fromKafka()
-	}
+	kinds := map[string]func() (reader, error){"prometheus": o.fromPrometheus, "rabbitmq": o.fromRabbitMQ, "kafka": o.fromKafka}
 	build, ok := kinds[o.kind]
 	if !ok {
 		return nil, cli.Usagef("--source %q: use prometheus, rabbitmq or kafka", o.kind)
 	}
-	address, err := web.Parse(o.address)
-	if err != nil {
-		return nil, cli.Usagef("--source-url: %w", err)
-	}
-	server, err := o.access.server(address)
+	read, err := build()
 	if err != nil {
 		return nil, err
 	}
-	return build(server)
+	if o.topics == "" {
+		return single(read), nil
+	}
+	return topics.Source{Path: o.topics, Topic: read}, nil
+}
+
+// single is what there is without a list of topics.
+type single reader
+
+// Read reads it.
+func (s single) Read(ctx context.Context) (monitor.Reading, error) { return s(ctx, "") }
+
+// named checks that a flag has the place for a topic's name if there is a list, and only then.
+func (o *sources) named(flag, value string) error {
+	switch has := strings.Contains(value, topics.Placeholder); {
+	case has && o.topics == "":
+		return cli.Usagef("--%s has %s, and no list says what that is: add --topics-file", flag, topics.Placeholder)
+	case !has && o.topics != "":
+		return cli.Usagef("--%s: write %s where the name of a topic of --topics-file goes", flag, topics.Placeholder)
+	}
+	return nil
+}
+
+func fill(text, topic string) string { return strings.ReplaceAll(text, topics.Placeholder, topic) }
+
+func (o *sources) server() (web.Server, error) {
+	address, err := web.Parse(o.address)
+	if err != nil {
+		return web.Server{}, cli.Usagef("--source-url: %w", err)
+	}
+	return o.access.server(address)
+}
+
+func (o *sources) fromPrometheus() (reader, error) {
+	if strings.TrimSpace(o.prometheus.Query) == "" {
+		return nil, cli.Usagef("--source prometheus needs --prometheus-query")
+	}
+	server, err := o.server()
+	o.prometheus.Server, o.prometheus.Now = server, time.Now
+	return func(ctx context.Context, topic string) (monitor.Reading, error) {
+		one := o.prometheus
+		one.Query = fill(one.Query, topic)
+		return one.Read(ctx)
+	}, cmp.Or(err, o.named("prometheus-query", o.prometheus.Query))
+}
+
+func (o *sources) fromRabbitMQ() (reader, error) {
+	if o.rabbitmq.Prefix == "" {
+		return nil, cli.Usagef("--source rabbitmq needs --rabbitmq-prefix: what stands before the number in a queue's name")
+	}
+	server, err := o.server()
+	o.rabbitmq.Server, o.rabbitmq.Now = server, time.Now
+	return func(ctx context.Context, topic string) (monitor.Reading, error) {
+		one := o.rabbitmq
+		one.Prefix = fill(one.Prefix, topic)
+		return one.Read(ctx)
+	}, cmp.Or(err, o.named("rabbitmq-prefix", o.rabbitmq.Prefix))
 }
 
 // fromKafka returns the source kafka. Its client connects when it is asked something.
-func (o *sources) fromKafka() (loop.Source, error) {
+func (o *sources) fromKafka() (reader, error) {
 	o.kafka.Records = o.measure == "records"
 	switch {
 	case len(o.brokers) == 0 || o.kafka.Topic == "":
@@ -94,7 +138,7 @@ func (o *sources) fromKafka() (loop.Source, error) {
 		return nil, cli.Usagef("--kafka-group: what a group has not committed is counted in records: add --kafka-measure=records")
 	}
 	options, err := o.dial()
-	if err != nil {
+	if err := cmp.Or(err, o.named("kafka-topic", o.kafka.Topic)); err != nil {
 		return nil, err
 	}
 	client, err := kgo.NewClient(append(options, kgo.SeedBrokers(o.brokers...), kgo.ClientID("idalloc-autoscaler"))...)
@@ -102,7 +146,11 @@ func (o *sources) fromKafka() (loop.Source, error) {
 		return nil, cli.Usagef("--kafka-brokers: %w", err)
 	}
 	o.kafka.Admin, o.kafka.Now = kadm.NewClient(client), time.Now
-	return o.kafka, nil
+	return func(ctx context.Context, topic string) (monitor.Reading, error) {
+		one := o.kafka
+		one.Topic = fill(one.Topic, topic)
+		return one.Read(ctx)
+	}, nil
 }
 
 // dial returns how to connect and log in to the brokers.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -52,15 +53,7 @@ func (a *Autoscaler) start(ctx context.Context, s *suite.Suite, namespace *suite
 	if a.group, err = process.NewGroup(); err != nil {
 		return err
 	}
-	config, err := AutoscalerConfig(ctx, s, namespace)
-	if err != nil {
-		return err
-	}
-	kubeconfig, err := s.ControlPlane.WriteKubeconfig("autoscaler_"+namespace.Name, config)
-	if err != nil {
-		return err
-	}
-	program, err := suite.Build(ctx, a.dir, "./autoscaler/cmd/idalloc-autoscaler")
+	program, kubeconfig, err := autoscaler(ctx, s, namespace, a.dir)
 	if err != nil {
 		return err
 	}
@@ -78,6 +71,39 @@ func (a *Autoscaler) start(ctx context.Context, s *suite.Suite, namespace *suite
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "POD_NAME=autoscaler-0")
 	a.running, err = a.group.Start(cmd)
 	return err
+}
+
+// autoscaler builds the program, and returns its path and how its account reaches the API server.
+func autoscaler(ctx context.Context, s *suite.Suite, namespace *suite.Namespace, dir string) (program, kubeconfig string, err error) {
+	config, err := AutoscalerConfig(ctx, s, namespace)
+	if err != nil {
+		return "", "", err
+	}
+	if kubeconfig, err = s.ControlPlane.WriteKubeconfig("autoscaler_"+namespace.Name, config); err != nil {
+		return "", "", err
+	}
+	program, err = suite.Build(ctx, dir, "./autoscaler/cmd/idalloc-autoscaler")
+	return program, kubeconfig, err
+}
+
+// AutoscalerCommand builds the autoscaler's program in a directory, and returns a function that runs one command of it, with the permissions of
+// autoscaler/config, and returns what it printed.
+func AutoscalerCommand(ctx context.Context, s *suite.Suite, namespace *suite.Namespace, dir string) (run func(args ...string) (string, error), err error) {
+	program, kubeconfig, err := autoscaler(ctx, s, namespace, dir)
+	if err != nil {
+		return nil, fmt.Errorf("example: autoscaler: %w", err)
+	}
+	return func(args ...string) (string, error) {
+		cmd := exec.CommandContext(ctx, program, args...) //nolint:gosec // the program under test
+		cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
+		var errs strings.Builder
+		cmd.Stderr = &errs
+		out, err := cmd.Output()
+		if err != nil {
+			err = fmt.Errorf("example: idalloc-autoscaler %v: %w: %s%s", args, err, out, errs.String())
+		}
+		return string(out), err
+	}, nil
 }
 
 // AutoscalerConfig makes what autoscaler/config makes for the program, its account with the rules of its Role and its Lease, and returns a
@@ -163,9 +189,9 @@ func (w *Workload) Swing(ctx context.Context, load *Load, partitions int, base, 
 	if err := until(func(pods int) bool { return pods == few }); err != nil {
 		return most, err
 	}
-	d, err := w.suite.Client.AppsV1().Deployments(w.namespace.Name).Get(ctx, w.Name, metav1.GetOptions{})
-	if err == nil && int(*d.Spec.Replicas) != few {
-		err = fmt.Errorf("example: %s has %d replicas, want %d", w.Name, *d.Spec.Replicas, few)
+	n, err := w.Replicas(ctx)
+	if err == nil && n != few {
+		err = fmt.Errorf("example: %s has %d replicas, want %d", w.Name, n, few)
 	}
 	return most, errors.Join(err, w.Running(ctx, few))
 }

@@ -94,6 +94,15 @@ func (w *Workload) Scale(ctx context.Context, replicas int32) error {
 	return w.namespace.Scale(ctx, store.Deployment, w.Name, replicas)
 }
 
+// Replicas returns how many pods the workload asks for.
+func (w *Workload) Replicas(ctx context.Context) (int, error) {
+	d, err := w.suite.Client.AppsV1().Deployments(w.namespace.Name).Get(ctx, w.Name, metav1.GetOptions{})
+	if err != nil {
+		return 0, err
+	}
+	return int(*d.Spec.Replicas), nil
+}
+
 // Owners returns who owns what. It is empty before the first plan.
 func (w *Workload) Owners(ctx context.Context) (placement.Owners, error) {
 	d, err := w.suite.Client.AppsV1().Deployments(w.namespace.Name).Get(ctx, w.Name, metav1.GetOptions{})

@@ -1,0 +1,120 @@
+// Package capacity says what pods worked off while they were busy. It is pure: the caller reads the source, the owners and the clock.
+//
+// What was published to a partition, less what more of it waits than before, was worked off. Of a pod that has something waiting in each of its
+// partitions all the time, that is what it can do. Of any other, it is only what there was to do.
+package capacity
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"text/tabwriter"
+	"time"
+
+	"github.com/idalloc/idalloc/autoscaler/internal/monitor"
+	"github.com/idalloc/idalloc/pkg/placement"
+)
+
+// Meter collects readings. It is not safe for concurrent use.
+type Meter struct {
+	owners      placement.Owners
+	first, last monitor.Reading
+	// idle says of ids why what they worked off is not what they can do: the first cause that was seen.
+	idle map[int]string
+}
+
+// Pod is what the pod of one id worked off.
+type Pod struct {
+	ID         int
+	Partitions placement.Set
+	// Speed is in units per second, and Waiting in units.
+	Speed, Waiting float64
+	// Idle is why Speed is not all that the pod can do, empty if it is.
+	Idle string
+}
+
+// Add takes a reading, and who owned what at that time.
+func (m *Meter) Add(r monitor.Reading, owners placement.Owners) {
+	if m.idle == nil {
+		m.first, m.owners, m.idle = r, owners, map[int]string{}
+	}
+	took := r.At.Sub(m.first.At).Round(time.Second)
+	for id, set := range m.owners {
+		if m.idle[id] != "" {
+			continue
+		}
+		if !set.Equal(owners[id]) {
+			m.idle[id] = fmt.Sprintf("after %s its partitions changed", took)
+			continue
+		}
+		m.idle[id] = m.why(r, set, took)
+	}
+	m.last = r
+}
+
+// why says why a pod with these partitions need not be busy, empty if it is.
+func (m *Meter) why(r monitor.Reading, set placement.Set, took time.Duration) string {
+	if set.Empty() {
+		return "it has no partitions"
+	}
+	for p := range set.All() {
+		total, known := r.Values[p]
+		waits, counted := r.Backlogs[p]
+		switch before := m.last.Values[p]; {
+		case !known || !counted:
+			return fmt.Sprintf("after %s nothing says how much of partition %d came and waits", took, p)
+		case total < before || r.Origins[p] != m.first.Origins[p]:
+			return fmt.Sprintf("after %s the counter of partition %d was reset", took, p)
+		case waits <= 0:
+			return fmt.Sprintf("after %s nothing of partition %d waited", took, p)
+		}
+	}
+	return ""
+}
+
+// Pods returns what each pod worked off from the first reading to the last one, in the order of the ids.
+func (m *Meter) Pods() []Pod {
+	took := m.last.At.Sub(m.first.At).Seconds()
+	pods := make([]Pod, 0, len(m.owners))
+	for _, id := range m.owners.IDs() {
+		pod := Pod{ID: id, Partitions: m.owners[id], Idle: m.idle[id]}
+		for p := range pod.Partitions.All() {
+			pod.Waiting += m.last.Backlogs[p]
+			pod.Speed += m.last.Values[p] - m.first.Values[p] - m.last.Backlogs[p] + m.first.Backlogs[p]
+		}
+		if pod.Speed = max(0, pod.Speed/took); took <= 0 {
+			pod.Speed, pod.Idle = 0, "there is one reading only"
+		}
+		pods = append(pods, pod)
+	}
+	return pods
+}
+
+// ErrIdle says that no pod was busy for the whole time.
+var ErrIdle = errors.New("no pod was busy all the time, so nothing says what one can do: let work pile up in every partition, and measure while it is worked off")
+
+// Print prints a row for each pod, and what to pass as --capacity: the speed of the slowest pod that was busy. Errors: ErrIdle, and those of out.
+func Print(out io.Writer, pods []Pod) error {
+	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
+	if _, err := fmt.Fprintln(w, "ID\tWORKED OFF\tWAITING\tPARTITIONS\tREMARK"); err != nil {
+		return err
+	}
+	slowest, fastest, busy := math.Inf(1), 0.0, 0
+	for _, p := range pods {
+		if _, err := fmt.Fprintf(w, "%d\t%.4g/s\t%.4g\t%s\t%s\n", p.ID, p.Speed, p.Waiting, p.Partitions, p.Idle); err != nil {
+			return err
+		}
+		if p.Idle == "" {
+			slowest, fastest, busy = min(slowest, p.Speed), max(fastest, p.Speed), busy+1
+		}
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if busy == 0 {
+		return ErrIdle
+	}
+	_, err := fmt.Fprintf(out, "--capacity=%.4g: the slowest of %d busy pods; the fastest worked off %.4g/s\n", slowest, busy, fastest)
+	return err
+}

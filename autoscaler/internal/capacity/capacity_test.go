@@ -1,0 +1,104 @@
+package capacity_test
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/idalloc/idalloc/autoscaler/internal/capacity"
+	"github.com/idalloc/idalloc/autoscaler/internal/monitor"
+	"github.com/idalloc/idalloc/pkg/placement"
+)
+
+// moment is what came and waits so many seconds after the beginning, by partition. NaN is not measured.
+type moment struct {
+	second           int
+	published, waits []float64
+}
+
+func (m moment) reading() monitor.Reading {
+	r := monitor.Reading{
+		At: time.Unix(1e9+int64(m.second), 0), Totals: true,
+		Values: map[int]float64{}, Backlogs: map[int]float64{}, Origins: map[int]string{},
+	}
+	for p := range m.published {
+		if !math.IsNaN(m.published[p]) {
+			r.Values[p], r.Backlogs[p] = m.published[p], m.waits[p]
+		}
+	}
+	return r
+}
+
+func owners(t *testing.T, text string) placement.Owners {
+	t.Helper()
+	o, err := placement.ParseOwners(text, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func measured(moments []moment, rows ...placement.Owners) []capacity.Pod {
+	m := capacity.Meter{}
+	for i, one := range moments {
+		m.Add(one.reading(), rows[min(i, len(rows)-1)])
+	}
+	return m.Pods()
+}
+
+// Pod 0 works off 50/s of what came before, and pod 1 80/s of what comes at 100/s.
+func TestWhatABusyPodWorksOffIsItsCapacity(t *testing.T) {
+	var out strings.Builder
+	pods := measured([]moment{
+		{0, []float64{5000, 5000, 0, 0}, []float64{4000, 4000, 10, 10}},
+		{30, []float64{5000, 5000, 1500, 1500}, []float64{3250, 3250, 310, 310}},
+		{60, []float64{5000, 5000, 3000, 3000}, []float64{2500, 2500, 610, 610}},
+	}, owners(t, `{"0":"0-1","1":"2-3"}`))
+	if err := capacity.Print(&out, pods); err != nil {
+		t.Fatal(err)
+	}
+	want := `ID   WORKED OFF   WAITING   PARTITIONS   REMARK
+0    50/s         5000      0-1          
+1    80/s         1220      2-3          
+--capacity=50: the slowest of 2 busy pods; the fastest worked off 80/s
+`
+	if out.String() != want {
+		t.Errorf("\n%s\nwant\n%s", out.String(), want)
+	}
+}
+
+func TestAPodThatWasNotBusyAllTheTimeSaysNothing(t *testing.T) {
+	row := owners(t, `{"0":"0-1","1":"","2":"2-3"}`)
+	steady := func(second int) moment { return moment{second, []float64{9, 9, 9, 9}, []float64{9, 9, 9, 9}} }
+	changed := func(change func(*moment)) []moment {
+		m := steady(20)
+		change(&m)
+		return []moment{steady(0), m, steady(40)}
+	}
+	for want, c := range map[string]struct {
+		moments []moment
+		rows    []placement.Owners
+	}{
+		"after 20s nothing of partition 1 waited":                       {changed(func(m *moment) { m.waits[1] = 0 }), []placement.Owners{row}},
+		"after 20s nothing says how much of partition 0 came and waits": {changed(func(m *moment) { m.published[0] = math.NaN() }), []placement.Owners{row}},
+		"after 20s the counter of partition 0 was reset":                {changed(func(m *moment) { m.published[0] = 8 }), []placement.Owners{row}},
+		"after 40s its partitions changed":                              {changed(func(*moment) {}), []placement.Owners{row, row, owners(t, `{"0":"0","1":"1","2":"2-3"}`)}},
+	} {
+		pods := measured(c.moments, c.rows...)
+		if len(pods) != 3 || pods[0].Idle != want || pods[1].Idle != "it has no partitions" && pods[1].Idle == "" || pods[2].Idle != "" {
+			t.Errorf("%+v, want %s", pods, want)
+		}
+	}
+}
+
+func TestWithoutABusyPodThereIsNoCapacity(t *testing.T) {
+	row := owners(t, `{"0":"0-3"}`)
+	idle := []moment{{0, []float64{1, 1, 1, 1}, []float64{0, 1, 1, 1}}, {30, []float64{9, 9, 9, 9}, []float64{1, 1, 1, 1}}}
+	for name, pods := range map[string][]capacity.Pod{"nothing waited": measured(idle, row), "one reading": measured(idle[1:], row), "no reading": measured(nil, row)} {
+		if err := capacity.Print(&strings.Builder{}, pods); !errors.Is(err, capacity.ErrIdle) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

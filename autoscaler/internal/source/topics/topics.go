@@ -1,0 +1,129 @@
+// Package topics reads several topics as the partitions of one workload. A file says which of the workload's numbers are which topic's. It is
+// read for each reading, so the list changes without a restart, for example as a ConfigMap that is mounted.
+package topics
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+
+	"github.com/idalloc/idalloc/autoscaler/internal/monitor"
+	"github.com/idalloc/idalloc/pkg/placement"
+)
+
+// Placeholder stands for the name of a topic in what a source asks for.
+const Placeholder = "{topic}"
+
+// Topic is a topic, and the numbers of its partitions in ascending order: its partition 0 has the lowest.
+type Topic struct {
+	Name    string
+	Numbers placement.Set
+}
+
+// Source reads all topics of a list.
+type Source struct {
+	// Path is the file with the list.
+	Path string
+	// Topic reads one topic by its name.
+	Topic func(ctx context.Context, topic string) (monitor.Reading, error)
+}
+
+// name is what a topic may be called. It goes into queries and paths as it is.
+var name = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
+
+// most bounds the file.
+const most = 1 << 20
+
+// Parse reads a list: lines of a name and numbers, such as "orders 0-47,64-79". Empty lines and what follows a # do not count.
+func Parse(text string) ([]Topic, error) {
+	var topics []Topic
+	taken, at := placement.Set{}, 0
+	for line := range strings.Lines(text) {
+		at++
+		line, _, _ = strings.Cut(line, "#")
+		fields := strings.Fields(line)
+		if len(fields) == 0 {
+			continue
+		}
+		if len(fields) != 2 || !name.MatchString(fields[0]) {
+			return nil, fmt.Errorf("line %d is not a topic and its numbers, such as orders 0-47", at)
+		}
+		numbers, err := placement.Parse(fields[1], placement.MaxCount)
+		if err != nil {
+			return nil, fmt.Errorf("topic %s: %w", fields[0], err)
+		}
+		for _, t := range topics {
+			if t.Name == fields[0] {
+				return nil, fmt.Errorf("topic %s has two lines: write all its numbers in one", t.Name)
+			}
+		}
+		if both := taken.Intersect(numbers); !both.Empty() {
+			return nil, fmt.Errorf("topic %s has the numbers %s, which another topic has", fields[0], both)
+		}
+		taken = taken.Union(numbers)
+		topics = append(topics, Topic{Name: fields[0], Numbers: numbers})
+	}
+	if len(topics) == 0 {
+		return nil, errors.New("it names no topic")
+	}
+	return topics, nil
+}
+
+// Read reads all topics. A number that no topic has grows by nothing. A partition of which its topic's reading says nothing was not measured.
+// If one topic cannot be read, none counts: without it, nothing could be decided.
+func (s Source) Read(ctx context.Context) (monitor.Reading, error) {
+	list, err := s.list()
+	if err != nil {
+		return monitor.Reading{}, fmt.Errorf("the list of topics in %s: %w", s.Path, err)
+	}
+	all := monitor.Reading{Values: map[int]float64{}, Origins: map[int]string{}, Backlogs: map[int]float64{}}
+	unused := placement.Between(0, placement.MaxCount-1)
+	for _, t := range list {
+		r, err := s.Topic(ctx, t.Name)
+		if err != nil {
+			return all, fmt.Errorf("topic %s: %w", t.Name, err)
+		}
+		if all.At.IsZero() || r.At.Before(all.At) {
+			all.At = r.At
+		}
+		all.Totals, all.Step = r.Totals, max(all.Step, r.Step)
+		add(&all, t, r)
+		unused = unused.Minus(t.Numbers)
+	}
+	for number := range unused.All() {
+		all.Values[number] = 0
+	}
+	return all, nil
+}
+
+// add adds the reading of a topic. The total of a number is compared only with one of the same topic.
+func add(all *monitor.Reading, t Topic, r monitor.Reading) {
+	partition := 0
+	for number := range t.Numbers.All() {
+		if value, known := r.Values[partition]; known {
+			all.Values[number], all.Origins[number] = value, t.Name+" "+r.Origins[partition]
+		}
+		if backlog, known := r.Backlogs[partition]; known {
+			all.Backlogs[number] = backlog
+		}
+		partition++
+	}
+}
+
+func (s Source) list() ([]Topic, error) {
+	info, err := os.Stat(s.Path)
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() > most {
+		return nil, fmt.Errorf("it has %d bytes, and may have %d", info.Size(), most)
+	}
+	text, err := os.ReadFile(s.Path)
+	if err != nil {
+		return nil, err
+	}
+	return Parse(string(text))
+}
