@@ -33,7 +33,7 @@ func NewMetrics(registry prometheus.Registerer, now func() time.Time) (*Metrics,
 			Name: "idalloc_controller_removals_total", Help: "Pods that were removed so that others get their ids, by cause.",
 		}, []string{"cause"}),
 		refused: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "idalloc_controller_removals_refused_total", Help: "Removals that a PodDisruptionBudget refused.",
+			Name: "idalloc_controller_removals_refused_total", Help: "Removals that the API server refused, such as for a PodDisruptionBudget.",
 		}),
 		conflicts: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "idalloc_controller_conflicts_total", Help: "Batches in which an object had changed since it was read.",

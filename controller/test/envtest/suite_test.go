@@ -52,6 +52,11 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 // control runs a controller until the spec ends, or until stop is called.
 func control(namespace string) (stop func()) {
 	GinkgoHelper()
+	return controlAt(namespace, clock.RealClock{})
+}
+
+func controlAt(namespace string, clk clock.Clock) (stop func()) {
+	GinkgoHelper()
 	kinds, err := executor.KindsOf(nil, nil)
 	Expect(err).NotTo(HaveOccurred())
 	caches, err := executor.CacheOptions(namespace, kinds)
@@ -61,7 +66,7 @@ func control(namespace string) (stop func()) {
 	})
 	Expect(err).NotTo(HaveOccurred())
 	ctx, cancel := context.WithCancel(context.Background())
-	Expect(executor.Setup(ctx, mgr, config, kinds, prometheus.NewRegistry(), clock.RealClock{}, GinkgoLogr)).To(Succeed())
+	Expect(executor.Setup(ctx, mgr, config, kinds, prometheus.NewRegistry(), clk, GinkgoLogr)).To(Succeed())
 	ended := make(chan error, 1)
 	go func() { ended <- mgr.Start(ctx) }()
 	stop = func() {
