@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	options "sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
@@ -55,9 +56,13 @@ func control(namespace string) (stop func()) {
 	return controlAt(namespace, clock.RealClock{})
 }
 
-func controlAt(namespace string, clk clock.Clock) (stop func()) {
+func controlAt(namespace string, clk clock.Clock, named ...string) (stop func()) {
 	GinkgoHelper()
-	kinds, err := executor.KindsOf(nil, nil)
+	http, err := rest.HTTPClientFor(config)
+	Expect(err).NotTo(HaveOccurred())
+	mapper, err := apiutil.NewDynamicRESTMapper(config, http)
+	Expect(err).NotTo(HaveOccurred())
+	kinds, err := executor.KindsOf(mapper, named)
 	Expect(err).NotTo(HaveOccurred())
 	caches, err := executor.CacheOptions(namespace, kinds)
 	Expect(err).NotTo(HaveOccurred())
