@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -68,7 +69,7 @@ func (x *Executor) Reconcile(ctx context.Context, ref store.Ref) (reconcile.Resu
 	if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrGone) {
 		x.forget(ref)
 		p.log.V(1).Info("something changed meanwhile", "detail", err.Error())
-		return reconcile.Result{RequeueAfter: jitter(changedAfter)}, nil
+		return reconcile.Result{RequeueAfter: wait.Jitter(changedAfter, 1)}, nil
 	}
 	return reconcile.Result{RequeueAfter: p.after}, err
 }

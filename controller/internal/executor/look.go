@@ -132,10 +132,12 @@ func limit(text string, count int) int {
 	}
 	number, percent := strings.CutSuffix(text, "%")
 	n, err := strconv.Atoi(number)
-	if err != nil || n <= 0 {
+	switch {
+	case err != nil || n < 0:
 		return 1
-	}
-	if percent {
+	case n == 0:
+		return 0
+	case percent:
 		n = n * count / 100
 	}
 	return max(1, n)

@@ -9,6 +9,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/idalloc/idalloc/controller/internal/heart"
@@ -73,7 +74,7 @@ func (p *pass) removeOne(ctx context.Context, r heart.Removal) error {
 		return fmt.Errorf("remove pod %s: %w", r.Pod, err)
 	}
 	p.metrics.refused.Inc()
-	p.sooner(jitter(refusedAfter))
+	p.sooner(wait.Jitter(refusedAfter, 1))
 	// Event: the API server does not let the controller remove a pod: a PodDisruptionBudget allows no disruption, or two of them select the pod.
 	// Do: what the message says, or remove the pod yourself.
 	p.event(ctx, p.owner.About(), store.EventWarning, "RemovalRefused", fmt.Sprintf(
