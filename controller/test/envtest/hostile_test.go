@@ -31,7 +31,7 @@ var _ = Describe("what people do to pods and workloads", func() {
 		ns := newNamespace(ctx)
 		control(ns)
 		kubelet(ns)
-		create(ctx, ns, deployment(worker, 3))
+		create(ctx, ns, deployment(3))
 		rolled(ctx, ns, "", 3)
 		aside := pods(ctx, ns)[0]
 		patchPod(ctx, &aside, `{"metadata":{"labels":{"app":"aside"}}}`)
@@ -57,7 +57,7 @@ var _ = Describe("what people do to pods and workloads", func() {
 		ns := newNamespace(ctx)
 		control(ns)
 		kubelet(ns)
-		create(ctx, ns, deployment(worker, 2))
+		create(ctx, ns, deployment(2))
 		rolled(ctx, ns, "", 2)
 		for _, name := range []string{"one", "two"} { // an eviction is refused if two budgets select the pod
 			_, err := client.PolicyV1().PodDisruptionBudgets(ns).Create(ctx, &policyv1.PodDisruptionBudget{
@@ -78,7 +78,7 @@ var _ = Describe("what people do to pods and workloads", func() {
 		ns := newNamespace(ctx)
 		controlAt(ns, later{by: 2 * time.Minute})
 		kubelet(ns)
-		create(ctx, ns, deployment(worker, 3))
+		create(ctx, ns, deployment(3))
 		rolled(ctx, ns, "", 3)
 		patch(ctx, ns, `{"spec":{"strategy":{"rollingUpdate":{"maxSurge":3,"maxUnavailable":0}}}}`)
 		patch(ctx, ns, fmt.Sprintf(versioned, "2", `"yes"`))
@@ -91,7 +91,7 @@ var _ = Describe("what people do to pods and workloads", func() {
 		control(ns)
 		control(ns)
 		kubelet(ns)
-		create(ctx, ns, deployment(worker, 4))
+		create(ctx, ns, deployment(4))
 		rolled(ctx, ns, "", 4)
 		patch(ctx, ns, fmt.Sprintf(versioned, "2", "null"))
 		rolled(ctx, ns, "2", 4)
@@ -101,12 +101,12 @@ var _ = Describe("what people do to pods and workloads", func() {
 
 	It("proposes no id that a pod of nobody locks, although the map does not name it", func(ctx SpecContext) {
 		ns := newNamespace(ctx)
-		foreign := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "foreign", Labels: map[string]string{"app": "foreign"}}, Spec: template(worker).Spec}
+		foreign := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "foreign", Labels: map[string]string{"app": "foreign"}}, Spec: template().Spec}
 		foreign.Spec.SchedulingGates = nil
 		foreign, err := client.CoreV1().Pods(ns).Create(ctx, foreign, metav1.CreateOptions{})
 		Expect(err).NotTo(HaveOccurred())
 		lock(ctx, foreign, 0)
-		create(ctx, ns, deployment(worker, 2))
+		create(ctx, ns, deployment(2))
 		Eventually(func(ctx context.Context) []corev1.Pod { return pods(ctx, ns) }).WithContext(ctx).Should(HaveLen(2))
 		control(ns)
 		Eventually(func(ctx context.Context) string {

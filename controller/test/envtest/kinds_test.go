@@ -157,11 +157,11 @@ func (c custom) operate(ns string) {
 func wanted(owner *unstructured.Unstructured) (n int, t corev1.PodTemplateSpec, hash string, refs []metav1.OwnerReference) {
 	count, _, _ := unstructured.NestedInt64(owner.Object, "spec", "replicas")
 	version, _, _ := unstructured.NestedString(owner.Object, "spec", "template", "metadata", "annotations", "version")
-	t = template(worker)
+	t = template()
 	t.Annotations = map[string]string{"version": version}
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(version))
-	hash = fmt.Sprintf("%x", h.Sum32())
+	hash = strconv.FormatUint(uint64(h.Sum32()), 16)
 	t.Labels["hash"] = hash
 	return int(count), t, hash, []metav1.OwnerReference{*metav1.NewControllerRef(owner, owner.GroupVersionKind())}
 }

@@ -50,13 +50,13 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	Expect(err).NotTo(HaveOccurred())
 })
 
-// control runs a controller until the spec ends, or until stop is called.
-func control(namespace string) (stop func()) {
+// control runs a controller until the spec ends.
+func control(namespace string) {
 	GinkgoHelper()
-	return controlAt(namespace, clock.RealClock{})
+	controlAt(namespace, clock.RealClock{})
 }
 
-func controlAt(namespace string, clk clock.Clock, named ...string) (stop func()) {
+func controlAt(namespace string, clk clock.Clock, named ...string) {
 	GinkgoHelper()
 	http, err := rest.HTTPClientFor(config)
 	Expect(err).NotTo(HaveOccurred())
@@ -74,13 +74,10 @@ func controlAt(namespace string, clk clock.Clock, named ...string) (stop func())
 	Expect(executor.Setup(ctx, mgr, config, kinds, prometheus.NewRegistry(), clk, GinkgoLogr)).To(Succeed())
 	ended := make(chan error, 1)
 	go func() { ended <- mgr.Start(ctx) }()
-	stop = func() {
+	DeferCleanup(func() {
 		cancel()
 		Expect(<-ended).To(Succeed())
-		ended <- nil
-	}
-	DeferCleanup(stop)
-	return stop
+	})
 }
 
 // newNamespace returns a namespace in which pods can be made.
@@ -96,9 +93,9 @@ func newNamespace(ctx context.Context) string {
 }
 
 // template is a pod template whose pods wait for the controller.
-func template(name string) corev1.PodTemplateSpec {
+func template() corev1.PodTemplateSpec {
 	return corev1.PodTemplateSpec{
-		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": name, store.AssignLabel: store.AssignController}},
+		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": worker, store.AssignLabel: store.AssignController}},
 		Spec: corev1.PodSpec{
 			SchedulingGates: []corev1.PodSchedulingGate{{Name: store.Gate}},
 			Containers:      []corev1.Container{{Name: "main", Image: "none"}},
@@ -106,9 +103,9 @@ func template(name string) corev1.PodTemplateSpec {
 	}
 }
 
-func deployment(name string, replicas int32) *appsv1.Deployment {
-	return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: appsv1.DeploymentSpec{
-		Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}}, Template: template(name),
+func deployment(replicas int32) *appsv1.Deployment {
+	return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: worker}, Spec: appsv1.DeploymentSpec{
+		Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": worker}}, Template: template(),
 	}}
 }
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"slices"
@@ -17,7 +18,7 @@ import (
 )
 
 func main() {
-	b := bench{}
+	b := bench{out: os.Stdout}
 	flag.IntVar(&b.pods, "pods", 1000, "how many pods to measure with")
 	flag.IntVar(&b.owners, "owners", 1, "how many Deployments they are of")
 	flag.IntVar(&b.rounds, "rounds", 3, "how often to measure, by turns with the floor")
@@ -40,6 +41,7 @@ type bench struct {
 	floor, sets          bool
 	rest                 time.Duration
 
+	out                 io.Writer
 	client              kubernetes.Interface
 	program, kubeconfig string
 }
@@ -76,9 +78,9 @@ func (b *bench) run(ctx context.Context) (err error) {
 		}
 		took = append(took, d)
 	}
-	fmt.Printf("%d pods of %d Deployments: %v, median %v\n", b.pods, b.owners, took, median(took))
+	_, _ = fmt.Fprintf(b.out, "%d pods of %d Deployments: %v, median %v\n", b.pods, b.owners, took, median(took))
 	if b.floor {
-		fmt.Printf("floor, two patches a pod: %v, median %v; the controller takes %.2f times as long\n", floor, median(floor), median(took).Seconds()/median(floor).Seconds())
+		_, _ = fmt.Fprintf(b.out, "floor, two patches a pod: %v, median %v; the controller takes %.2f times as long\n", floor, median(floor), median(took).Seconds()/median(floor).Seconds())
 	}
 	if b.sets {
 		return b.measureSets(ctx, "sets")
@@ -117,7 +119,7 @@ func (b *bench) measureController(ctx context.Context, ns string) (time.Duration
 	if err := b.until(ctx, ns, 0); err != nil {
 		return 0, err
 	}
-	fmt.Printf("%s: Deployments made the pods in %v, the controller gave the ids in %v\n", ns, made.Round(time.Millisecond), took.Round(time.Millisecond))
+	_, _ = fmt.Fprintf(b.out, "%s: Deployments made the pods in %v, the controller gave the ids in %v\n", ns, made.Round(time.Millisecond), took.Round(time.Millisecond))
 	if err := c.tell(ctx, b.rest); err != nil {
 		return 0, err
 	}
@@ -134,7 +136,7 @@ func (b *bench) measureSets(ctx context.Context, ns string) error {
 	if err := b.until(ctx, ns, b.pods); err != nil {
 		return err
 	}
-	fmt.Printf("%d StatefulSets with the policy Parallel made %d pods in %v\n", b.owners, b.pods, time.Since(begin).Round(time.Millisecond))
+	_, _ = fmt.Fprintf(b.out, "%d StatefulSets with the policy Parallel made %d pods in %v\n", b.owners, b.pods, time.Since(begin).Round(time.Millisecond))
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -31,6 +32,7 @@ func build(ctx context.Context, dir string) (string, error) {
 
 // running is a controller that runs.
 type running struct {
+	out     io.Writer
 	cmd     *exec.Cmd
 	metrics string
 }
@@ -45,7 +47,7 @@ func (b *bench) start(ctx context.Context, ns string) (*running, error) {
 	if err := listener.Close(); err != nil {
 		return nil, err
 	}
-	c := &running{metrics: "http://" + address + "/metrics"}
+	c := &running{out: b.out, metrics: "http://" + address + "/metrics"}
 	c.cmd = exec.CommandContext(ctx, b.program, "--kubeconfig="+b.kubeconfig, "--namespace="+ns, "--leader-election-namespace="+ns, //nolint:gosec // what build made
 		"--metrics-address="+address, "--health-address=0")
 	return c, c.cmd.Start()
@@ -83,7 +85,7 @@ func (c *running) tell(ctx context.Context, rest time.Duration) error {
 		return err
 	}
 	const mebi = 1 << 20
-	fmt.Printf("the controller: heap %.0f MiB, resident %s, at most %s; %.1f s of CPU\n", m["go_memstats_heap_alloc_bytes"]/mebi,
+	_, _ = fmt.Fprintf(c.out, "the controller: heap %.0f MiB, resident %s, at most %s; %.1f s of CPU\n", m["go_memstats_heap_alloc_bytes"]/mebi,
 		mebibytes(status, "VmRSS"), mebibytes(status, "VmHWM"), m["process_cpu_seconds_total"])
 	return nil
 }
@@ -101,7 +103,7 @@ func (c *running) tellRest(ctx context.Context, rest time.Duration) error {
 		busy = len(sent) > 0 || updates == 0
 	}
 	sent, err := c.sent(ctx, rest)
-	fmt.Printf("at rest, requests in %v by method: %v; the controller updates nothing but its Lease\n", rest, sent)
+	_, _ = fmt.Fprintf(c.out, "at rest, requests in %v by method: %v; the controller updates nothing but its Lease\n", rest, sent)
 	return err
 }
 
