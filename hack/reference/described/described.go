@@ -38,7 +38,7 @@ func list(out io.Writer, of Describer) error {
 	var lines []string
 	for d := range ch {
 		m := description.FindStringSubmatch(d.String())
-		if m == nil || !strings.HasPrefix(m[1], `"idalloc_`) {
+		if len(m) == 0 || !strings.HasPrefix(m[1], `"idalloc_`) {
 			continue
 		}
 		name, err := strconv.Unquote(m[1])
