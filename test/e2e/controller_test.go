@@ -39,20 +39,7 @@ var _ = Describe("A Deployment with a label, where the controller runs", Serial,
 		w.verify(ctx)
 	}, SpecTimeout(3*patience))
 
-	It("moves from the sidecar to the controller and back by rollouts, and no id is used twice", func(ctx SpecContext) {
-		w := prepare(ctx, files, 3, rolling("0", "1"))
-		w.apply(ctx)
-		w.held(ctx, 3)
-		own := w.manifest.deployment.Spec.DeepCopy()
-		assigned(&w.manifest.deployment.Spec)
-		w.apply(ctx)
-		w.held(ctx, 3)
-		w.expectEnvironment(ctx)
-		w.manifest.deployment.Spec = *own
-		w.apply(ctx)
-		w.held(ctx, 3)
-		w.verify(ctx)
-	}, SpecTimeout(3*patience))
+	controllerCases()
 })
 
 // assigned takes out of the example with files what idalloc needs, and asks the controller for ids.

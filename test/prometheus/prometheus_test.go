@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -94,6 +95,25 @@ func TestEachAlertFiresInATest(t *testing.T) {
 		}
 		if !strings.Contains(string(page), "| `"+alert+"` |") {
 			t.Errorf("docs/metrics.md does not say what to do about %s", alert)
+		}
+	}
+}
+
+// The controller does not run in these tests. So the names that the files use are compared with the page that is made from its code.
+func TestTheControllersMetricsExist(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(config(t), "..", "docs", "reference.md"))
+	must(t, err)
+	for _, file := range []string{config(t, "grafana", "idalloc.json"), config(t, "prometheus", "rules.yaml")} {
+		text, err := os.ReadFile(file) //nolint:gosec // the project's own
+		must(t, err)
+		names := regexp.MustCompile(`idalloc_controller_\w+`).FindAllString(string(text), -1)
+		if len(names) == 0 {
+			t.Errorf("%s shows nothing of the controller", file)
+		}
+		for _, name := range names {
+			if !strings.Contains(string(page), "| `"+strings.TrimSuffix(name, "_bucket")+"` |") {
+				t.Errorf("%s: there is no metric %s", file, name)
+			}
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 
 	"github.com/idalloc/idalloc/internal/cli"
@@ -15,7 +16,13 @@ import (
 // version is set by the linker.
 var version = "dev"
 
+// garbage is how much of the memory in use may be garbage, in percent, unless GOGC says so. Go's own 100 costs 30 MiB more with 10,000 pods.
+const garbage = 50
+
 func main() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(garbage)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := newRoot().ExecuteContext(ctx)
 	stop()

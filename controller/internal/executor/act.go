@@ -3,11 +3,11 @@ package executor
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -123,7 +123,10 @@ func (p *pass) caughtUp(ctx context.Context) error {
 			}
 			pod := &corev1.Pod{}
 			err := p.cache.Get(ctx, client.ObjectKey{Namespace: p.ref.Namespace, Name: name}, pod, client.UnsafeDisableDeepCopy)
-			if err == nil && pod.UID == meta.UID && older(pod.ResourceVersion, meta.ResourceVersion) {
+			if err != nil || pod.UID != meta.UID {
+				continue
+			}
+			if order, err := resourceversion.CompareResourceVersion(pod.ResourceVersion, meta.ResourceVersion); err == nil && order < 0 {
 				return true
 			}
 		}
@@ -134,8 +137,4 @@ func (p *pass) caughtUp(ctx context.Context) error {
 		return ctx.Err()
 	}
 	return err
-}
-
-func jitter(d time.Duration) time.Duration {
-	return d + time.Duration(rand.Int64N(int64(d))) //nolint:gosec // it has to differ, not to be secret
 }

@@ -30,12 +30,11 @@ type podMeta = metav1.PartialObjectMetadata
 
 // look reads the owner's pods: from the cache, and from the API server if some are not there.
 func (p *pass) look(ctx context.Context) error {
-	sets, current, err := p.revisions(ctx)
-	if err != nil {
+	if err := p.revisions(ctx); err != nil {
 		return err
 	}
 	var pods []corev1.Pod
-	for _, value := range append(slices.Collect(maps.Keys(sets)), string(p.owner.UID), lockValue(p.ref.String())) {
+	for _, value := range append(slices.Collect(maps.Keys(p.sets)), string(p.owner.UID), lockValue(p.ref.String())) {
 		list := &corev1.PodList{}
 		err := p.cache.List(ctx, list, client.InNamespace(p.ref.Namespace), client.MatchingFields{podIndex: value}, client.UnsafeDisableDeepCopy)
 		if err != nil {
@@ -43,16 +42,16 @@ func (p *pass) look(ctx context.Context) error {
 		}
 		pods = append(pods, list.Items...)
 	}
-	p.see(pods, sets, current)
-	if len(p.world.Pods) > 0 && p.unlabelled(sets, current) || p.unknown() {
-		return p.list(ctx, sets, current)
+	p.see(pods)
+	if len(p.world.Pods) > 0 && p.unlabelled() || p.unknown() {
+		return p.list(ctx)
 	}
 	return nil
 }
 
 // unlabelled reports whether the pods of the current revision take for themselves: its ReplicaSet lacks the label.
-func (p *pass) unlabelled(sets map[string]revision, current string) bool {
-	return p.ref.Rolls() && current != "" && !sets[current].labelled
+func (p *pass) unlabelled() bool {
+	return p.ref.Rolls() && p.current != "" && !p.sets[p.current].labelled
 }
 
 // unknown reports whether the map names a pod that the cache does not have. It is gone, or it takes for itself.
@@ -66,7 +65,7 @@ func (p *pass) unknown() bool {
 }
 
 // list reads the owner's pods from the API server, all of them.
-func (p *pass) list(ctx context.Context, sets map[string]revision, current string) error {
+func (p *pass) list(ctx context.Context) error {
 	var pods []corev1.Pod
 	seen := map[string]bool{}
 	for _, text := range census.Selectors(p.owner) {
@@ -88,15 +87,15 @@ func (p *pass) list(ctx context.Context, sets map[string]revision, current strin
 			seen[pod.Name] = true
 		}
 	}
-	p.see(pods, sets, current)
+	p.see(pods)
 	return nil
 }
 
 // see makes the world of these pods.
-func (p *pass) see(pods []corev1.Pod, sets map[string]revision, current string) {
+func (p *pass) see(pods []corev1.Pod) {
 	p.metas, p.former = make(map[string]*podMeta, len(pods)), nil
 	o := p.ownerOf()
-	if o.Revision = current; !p.ref.Rolls() {
+	if o.Revision = p.current; !p.ref.Rolls() {
 		o.Revision = string(p.owner.UID)
 	}
 	p.world = heart.World{Owner: o, Now: p.store.Clock.Now(), Pods: make([]heart.Pod, 0, len(pods))}
@@ -106,7 +105,7 @@ func (p *pass) see(pods []corev1.Pod, sets map[string]revision, current string) 
 			p.metas[pod.Name] = &podMeta{} // known to be dead
 			continue
 		}
-		q := p.podOf(pod, sets)
+		q := p.podOf(pod)
 		if !q.Owned && !q.Receipt.Locked() {
 			continue
 		}
@@ -133,20 +132,22 @@ func limit(text string, count int) int {
 	}
 	number, percent := strings.CutSuffix(text, "%")
 	n, err := strconv.Atoi(number)
-	if err != nil || n <= 0 {
+	switch {
+	case err != nil || n < 0:
 		return 1
-	}
-	if percent {
+	case n == 0:
+		return 0
+	case percent:
 		n = n * count / 100
 	}
 	return max(1, n)
 }
 
 // podOf returns what the decisions need of a pod.
-func (p *pass) podOf(pod *corev1.Pod, sets map[string]revision) heart.Pod {
+func (p *pass) podOf(pod *corev1.Pod) heart.Pod {
 	owned := false
 	if c := metav1.GetControllerOfNoCopy(pod); c != nil {
-		_, ours := sets[string(c.UID)]
+		_, ours := p.sets[string(c.UID)]
 		owned = ours || c.UID == p.owner.UID && !p.owner.Controlled
 	}
 	q := heart.Pod{
@@ -187,35 +188,35 @@ type revision struct {
 	labelled bool
 }
 
-// revisions returns the owner's ReplicaSets by UID, and the UID of the current one, empty if that is not known.
-func (p *pass) revisions(ctx context.Context) (sets map[string]revision, current string, err error) {
+// revisions reads the owner's ReplicaSets, and which of them is the current one.
+func (p *pass) revisions(ctx context.Context) error {
 	if !p.ref.Rolls() && p.ref.Resource == "" {
-		return nil, "", nil
+		return nil
 	}
 	list := metaList(replicaSets)
-	err = p.cache.List(ctx, list, client.InNamespace(p.ref.Namespace), client.MatchingFields{setIndex: string(p.owner.UID)}, client.UnsafeDisableDeepCopy)
+	err := p.cache.List(ctx, list, client.InNamespace(p.ref.Namespace), client.MatchingFields{setIndex: string(p.owner.UID)}, client.UnsafeDisableDeepCopy)
 	if err != nil {
-		return nil, "", fmt.Errorf("read the cache: %w", err)
+		return fmt.Errorf("read the cache: %w", err)
 	}
-	sets, current = p.among(list.Items)
-	if current != "" || p.owner.Rollout.Revision == "" { // scale tells no revision
-		return sets, current, nil
+	p.among(list.Items)
+	if p.current != "" || p.owner.Rollout.Revision == "" { // scale tells no revision
+		return nil
 	}
 	// The current revision lacks the label, or its ReplicaSet is news.
 	selector, err := labels.Parse(p.owner.Selector)
 	if err != nil {
-		return nil, "", fmt.Errorf("%s: selector %q: %w", p.ref, p.owner.Selector, err)
+		return fmt.Errorf("%s: selector %q: %w", p.ref, p.owner.Selector, err)
 	}
 	list = metaList(replicaSets)
 	if err := p.server.List(ctx, list, client.InNamespace(p.ref.Namespace), client.MatchingLabelsSelector{Selector: selector}); err != nil {
-		return nil, "", fmt.Errorf("list the ReplicaSets of %s: %w", p.ref, err)
+		return fmt.Errorf("list the ReplicaSets of %s: %w", p.ref, err)
 	}
-	sets, current = p.among(list.Items)
-	return sets, current, nil
+	p.among(list.Items)
+	return nil
 }
 
-func (p *pass) among(items []metav1.PartialObjectMetadata) (sets map[string]revision, current string) {
-	sets = make(map[string]revision, len(items))
+func (p *pass) among(items []metav1.PartialObjectMetadata) {
+	p.sets, p.current = make(map[string]revision, len(items)), ""
 	for i := range items {
 		set := &items[i]
 		if c := metav1.GetControllerOfNoCopy(set); c == nil || c.UID != p.owner.UID {
@@ -224,11 +225,10 @@ func (p *pass) among(items []metav1.PartialObjectMetadata) (sets map[string]revi
 		_, labelled := set.Labels[store.AssignLabel]
 		r := revision{number: set.Annotations[revisionKey], labelled: labelled}
 		if r.number != "" && r.number == p.owner.Rollout.Revision {
-			current = string(set.UID)
+			p.current = string(set.UID)
 		}
-		sets[string(set.UID)] = r
+		p.sets[string(set.UID)] = r
 	}
-	return sets, current
 }
 
 // confirm is T3: one list of the locks of the owner, and of what pods lock of the owners that they come from.
@@ -237,11 +237,16 @@ func (p *pass) confirm(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("list the receipts of %s: %w", p.ref, err)
 	}
-	p.world.Locks = make([]heart.Lock, 0, len(list))
+	locks := make([]heart.Lock, 0, len(list))
 	for _, r := range list {
-		p.world.Locks = append(p.world.Locks, heart.Lock{Pod: r.Pod, UID: string(r.UID), Text: r.Text, Version: r.Version, Receipt: r.Receipt})
+		p.strange = p.strange || p.metas[r.Pod] == nil
+		locks = append(locks, heart.Lock{Pod: r.Pod, UID: string(r.UID), Text: r.Text, Version: r.Version, Receipt: r.Receipt})
 	}
-	return nil
+	if p.strange {
+		err = p.list(ctx)
+	}
+	p.world.Locks = locks
+	return err
 }
 
 // lockValue is the value of podIndex for a pod that no object controls and that locks a slot of the owner.

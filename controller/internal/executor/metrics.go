@@ -22,9 +22,9 @@ type Metrics struct {
 	waits map[store.Ref][]heart.Wait
 }
 
-// NewMetrics returns the metrics, registered.
-func NewMetrics(registry prometheus.Registerer, now func() time.Time) (*Metrics, error) {
-	m := &Metrics{
+// NewMetrics returns the metrics. They are a prometheus.Collector.
+func NewMetrics(now func() time.Time) *Metrics {
+	return &Metrics{
 		assigned: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "idalloc_controller_assign_seconds", Help: "Time from a pod's creation until it has its id.",
 			Buckets: []float64{0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 30, 60, 300},
@@ -33,7 +33,7 @@ func NewMetrics(registry prometheus.Registerer, now func() time.Time) (*Metrics,
 			Name: "idalloc_controller_removals_total", Help: "Pods that were removed so that others get their ids, by cause.",
 		}, []string{"cause"}),
 		refused: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "idalloc_controller_removals_refused_total", Help: "Removals that a PodDisruptionBudget refused.",
+			Name: "idalloc_controller_removals_refused_total", Help: "Removals that the API server refused, such as for a PodDisruptionBudget.",
 		}),
 		conflicts: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "idalloc_controller_conflicts_total", Help: "Batches in which an object had changed since it was read.",
@@ -42,19 +42,26 @@ func NewMetrics(registry prometheus.Registerer, now func() time.Time) (*Metrics,
 		oldest: prometheus.NewDesc("idalloc_controller_oldest_gated_pod_age_seconds", "Age of the oldest pod that has no id yet, 0 if there is none.", nil, nil),
 		now:    now, waits: map[store.Ref][]heart.Wait{},
 	}
-	for _, c := range []prometheus.Collector{m.assigned, m.removals, m.refused, m.conflicts, m} {
-		if err := registry.Register(c); err != nil {
-			return nil, err
-		}
-	}
-	return m, nil
 }
 
 // Describe implements prometheus.Collector.
-func (m *Metrics) Describe(to chan<- *prometheus.Desc) { to <- m.gated; to <- m.oldest }
+func (m *Metrics) Describe(to chan<- *prometheus.Desc) {
+	for _, c := range m.counted() {
+		c.Describe(to)
+	}
+	to <- m.gated
+	to <- m.oldest
+}
+
+func (m *Metrics) counted() []prometheus.Collector {
+	return []prometheus.Collector{m.assigned, m.removals, m.refused, m.conflicts}
+}
 
 // Collect implements prometheus.Collector.
 func (m *Metrics) Collect(to chan<- prometheus.Metric) {
+	for _, c := range m.counted() {
+		c.Collect(to)
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	reasons, oldest := map[heart.Reason]int{}, 0.0

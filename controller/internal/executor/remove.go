@@ -2,12 +2,14 @@ package executor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/idalloc/idalloc/controller/internal/heart"
@@ -22,11 +24,10 @@ func (p *pass) remove(ctx context.Context) error {
 	}
 	p.owner = owner
 	p.remember(owner)
-	sets, current, err := p.revisions(ctx)
-	if err != nil {
+	if err := p.revisions(ctx); err != nil {
 		return err
 	}
-	if err := p.list(ctx, sets, current); err != nil {
+	if err := p.list(ctx); err != nil {
 		return err
 	}
 	if err := p.confirm(ctx); err != nil {
@@ -65,18 +66,18 @@ func (p *pass) removeOne(ctx context.Context, r heart.Removal) error {
 		// Event: as above; of each minute, the workload has the first one.
 		p.event(ctx, p.owner.About(), store.EventNormal, "PodRemoved", fmt.Sprintf("removed pod %s with id %d, because it %s", r.Pod, r.ID, r.Cause))
 		return nil
-	case apierrors.IsTooManyRequests(err):
-		p.metrics.refused.Inc()
-		p.sooner(jitter(refusedAfter))
-		// Event: a PodDisruptionBudget does not let the controller remove a pod.
-		// Do: allow a disruption, or remove the pod yourself.
-		p.event(ctx, p.owner.About(), store.EventWarning, "RemovalRefused", fmt.Sprintf(
-			"pod %s with id %d %s; a PodDisruptionBudget does not let it go: %v", r.Pod, r.ID, r.Cause, err))
-		return nil
 	case apierrors.IsNotFound(err):
 		return nil
 	case apierrors.IsConflict(err):
 		return fmt.Errorf("%w: %w", store.ErrConflict, err)
+	case !errors.As(err, new(apierrors.APIStatus)): // no answer
+		return fmt.Errorf("remove pod %s: %w", r.Pod, err)
 	}
-	return fmt.Errorf("remove pod %s: %w", r.Pod, err)
+	p.metrics.refused.Inc()
+	p.sooner(wait.Jitter(refusedAfter, 1))
+	// Event: the API server does not let the controller remove a pod: a PodDisruptionBudget allows no disruption, or two of them select the pod.
+	// Do: what the message says, or remove the pod yourself.
+	p.event(ctx, p.owner.About(), store.EventWarning, "RemovalRefused", fmt.Sprintf(
+		"pod %s with id %d %s; the API server does not let it go: %v", r.Pod, r.ID, r.Cause, err))
+	return nil
 }

@@ -66,8 +66,8 @@ func Setup(ctx context.Context, mgr manager.Manager, config *rest.Config, kinds 
 	if err != nil {
 		return err
 	}
-	counts, err := NewMetrics(registry, clk.Now)
-	if err != nil {
+	counts := NewMetrics(clk.Now)
+	if err := registry.Register(counts); err != nil {
 		return fmt.Errorf("metrics: %w", err)
 	}
 	name, err := os.Hostname()

@@ -223,10 +223,3 @@ func trimMeta(o any) (any, error) {
 	meta.Annotations, meta.ManagedFields, meta.Finalizers = kept, nil, nil
 	return meta, nil
 }
-
-// older reports whether a resourceVersion is lower than another one. What is no number is not.
-func older(a, b string) bool {
-	x, errX := strconv.ParseUint(a, 10, 64)
-	y, errY := strconv.ParseUint(b, 10, 64)
-	return errX == nil && errY == nil && x < y
-}

@@ -11,8 +11,12 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-// again is the least time between two Events with one reason about one object.
-const again = 5 * time.Minute
+const (
+	// again is the least time between two Events with one reason about one object.
+	again = 5 * time.Minute
+	// starts is how long a pod may take to become available before people are told that others wait for it.
+	starts = time.Minute
+)
 
 // event leaves an Event. That one cannot be written is no reason to stop.
 func (x *Executor) event(ctx context.Context, about metav1.OwnerReference, namespace, kind, reason, message string) {
@@ -49,6 +53,10 @@ func (p *pass) event(ctx context.Context, about metav1.OwnerReference, kind, rea
 func (p *pass) tell(ctx context.Context, d heart.Decision) {
 	about, stuck := p.owner.About(), map[heart.Reason]int{}
 	for _, w := range d.Waits {
+		if left := starts - p.world.Now.Sub(w.Since); w.Reason == heart.ReasonUnavailable && left > 0 {
+			p.sooner(left)
+			continue
+		}
 		stuck[w.Reason]++
 		if meta := p.metas[w.Pod]; w.Reason == heart.ReasonNoGate && meta != nil && p.seldom(string(meta.UID), "GateMissing") {
 			// Event: a pod has the label and no gate, so its program runs without an id.
@@ -61,11 +69,18 @@ func (p *pass) tell(ctx context.Context, d heart.Decision) {
 		heart.ReasonPaused: "the Deployment is paused: resume it",
 		heart.ReasonNever: "annotation " + EvictKey + " is never, and the strategy has maxUnavailable 0: set maxUnavailable to 1 or more, or remove pods of the old " +
 			"revision yourself",
+		heart.ReasonUnavailable: "a pod of the current revision has an id and is not available: see why, and repair the revision or undo it",
 	} {
 		if n := stuck[reason]; n > 0 && p.seldom(string(about.UID), string(reason)) {
 			// Event: pods of the current revision wait for ids, and no old pod may be removed for them.
 			// Do: what the message says.
 			p.event(ctx, about, store.EventWarning, "RolloutWaits", fmt.Sprintf("%d pods of the current revision wait for the ids of older ones; %s", n, what))
+		}
+	}
+	for _, c := range d.Plan.Foreign {
+		if len(d.Waits) > 0 && p.seldom(string(about.UID), "SlotLockedByForeignPod "+c.Pod) {
+			p.event(ctx, about, store.EventWarning, "SlotLockedByForeignPod", fmt.Sprintf(
+				"nobody else gets id %d, because pod %s locks it, which is not of the workload: see who relabelled or made it, and delete it when nothing acts in it any more", c.ID, c.Pod))
 		}
 	}
 	if large := d.Plan.TooLarge; large != nil && p.seldom(string(about.UID), "AssignmentTooLarge") {

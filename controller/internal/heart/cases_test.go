@@ -145,6 +145,8 @@ func (w *World) word(p *Pod, first, rest string) (err error) {
 	case "":
 	case "old":
 		p.Controller = "old"
+	case "released": // somebody relabelled it, so no object controls it
+		p.Controller, p.Owned = "", false
 	case "peer":
 		p.Assigned, p.Gated = false, false
 	case "age":

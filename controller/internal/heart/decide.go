@@ -32,9 +32,9 @@ type view struct {
 	byPod  map[string]Lock
 	bySlot map[int]int
 	next   assignment.State
-	// crowded says that removals stop until more pods are available.
-	crowded bool
-	d       Decision
+	// crowded says that removals stop until more pods are available. kept says that no pod may be removed.
+	crowded, kept bool
+	d             Decision
 }
 
 // pod is a Pod with what its keys say together.

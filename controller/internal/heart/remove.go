@@ -22,6 +22,7 @@ func (v *view) remove() {
 		return
 	}
 	broken, working := c.older(v)
+	v.kept = len(broken)+len(working) == 0
 	for _, p := range broken[:min(len(broken), c.wanted)] {
 		v.d.Remove = append(v.d.Remove, Removal{Pod: p.Name, ID: p.id, Cause: CauseBroken})
 	}
@@ -99,7 +100,7 @@ func (v *view) again(p *pod) {
 func (c *census) older(v *view) (broken, working []*pod) {
 	for _, p := range c.holders {
 		switch {
-		case !p.runs || v.current(p):
+		case !p.runs || !p.Owned || v.current(p): // one that was relabelled is of no revision
 		case v.available(p):
 			working = append(working, p)
 		default:

@@ -25,7 +25,7 @@ func (v *view) reason(p *pod) Reason {
 		return ReasonTaking
 	case v.d.Plan.TooLarge != nil:
 		return ReasonFull
-	case !o.Replaces || !o.Blocks || !v.current(p):
+	case !o.Replaces || !o.Blocks || !v.current(p) || v.kept:
 		return ReasonSlots
 	case o.Paused:
 		return ReasonPaused

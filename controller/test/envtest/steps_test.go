@@ -21,7 +21,7 @@ var _ = Describe("the controller", func() {
 	It("gives ids to gated pods, and tells them the live count", func(ctx SpecContext) {
 		ns := newNamespace(ctx)
 		control(ns)
-		create(ctx, ns, deployment(worker, 3))
+		create(ctx, ns, deployment(3))
 		haveIDs(ctx, ns, 3)
 		patch(ctx, ns, `{"spec":{"replicas":5}}`)
 		haveIDs(ctx, ns, 5)
@@ -32,7 +32,7 @@ var _ = Describe("the controller", func() {
 
 	It("goes on with a lock that an earlier controller wrote, and never looks at the gate for that", func(ctx SpecContext) {
 		ns := newNamespace(ctx)
-		create(ctx, ns, deployment(worker, 2))
+		create(ctx, ns, deployment(2))
 		Eventually(func(ctx context.Context) []corev1.Pod { return pods(ctx, ns) }).WithContext(ctx).Should(HaveLen(2))
 		locked := pods(ctx, ns)[1]
 		lock(ctx, &locked, 1)
@@ -43,7 +43,7 @@ var _ = Describe("the controller", func() {
 
 	It("withdraws what another live pod locks, and never begins it", func(ctx SpecContext) {
 		ns := newNamespace(ctx)
-		create(ctx, ns, deployment(worker, 2))
+		create(ctx, ns, deployment(2))
 		Eventually(func(ctx context.Context) []corev1.Pod { return pods(ctx, ns) }).WithContext(ctx).Should(HaveLen(2))
 		for _, pod := range pods(ctx, ns) {
 			lock(ctx, &pod, 0)
@@ -55,7 +55,7 @@ var _ = Describe("the controller", func() {
 	It("writes a receipt again that somebody removed", func(ctx SpecContext) {
 		ns := newNamespace(ctx)
 		control(ns)
-		create(ctx, ns, deployment(worker, 2))
+		create(ctx, ns, deployment(2))
 		haveIDs(ctx, ns, 2)
 		pod := pods(ctx, ns)[0]
 		maps.DeleteFunc(pod.Annotations, func(key, _ string) bool { return key == receipt.Key })
@@ -73,7 +73,7 @@ var _ = Describe("the controller", func() {
 		ns := newNamespace(ctx)
 		control(ns)
 		_, err := client.AppsV1().StatefulSets(ns).Create(ctx, &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: worker}, Spec: appsv1.StatefulSetSpec{
-			Replicas: new(int32(3)), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": worker}}, Template: template(worker),
+			Replicas: new(int32(3)), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": worker}}, Template: template(),
 			PodManagementPolicy: appsv1.ParallelPodManagement, Ordinals: &appsv1.StatefulSetOrdinals{Start: 4},
 		}}, metav1.CreateOptions{})
 		Expect(err).NotTo(HaveOccurred())
@@ -86,7 +86,7 @@ var _ = Describe("the controller", func() {
 	It("says that a pod of no known kind gets no id", func(ctx SpecContext) {
 		ns := newNamespace(ctx)
 		control(ns)
-		t := template(worker)
+		t := template()
 		_, err := client.CoreV1().Pods(ns).Create(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "alone", Labels: t.Labels}, Spec: t.Spec}, metav1.CreateOptions{})
 		Expect(err).NotTo(HaveOccurred())
 		Eventually(func(ctx context.Context) []corev1.Event { return events(ctx, ns, "OwnerUnknown") }).WithContext(ctx).Should(HaveLen(1))

@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	options "sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
@@ -49,10 +50,19 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	Expect(err).NotTo(HaveOccurred())
 })
 
-// control runs a controller until the spec ends, or until stop is called.
-func control(namespace string) (stop func()) {
+// control runs a controller until the spec ends.
+func control(namespace string) {
 	GinkgoHelper()
-	kinds, err := executor.KindsOf(nil, nil)
+	controlAt(namespace, clock.RealClock{})
+}
+
+func controlAt(namespace string, clk clock.Clock, named ...string) {
+	GinkgoHelper()
+	http, err := rest.HTTPClientFor(config)
+	Expect(err).NotTo(HaveOccurred())
+	mapper, err := apiutil.NewDynamicRESTMapper(config, http)
+	Expect(err).NotTo(HaveOccurred())
+	kinds, err := executor.KindsOf(mapper, named)
 	Expect(err).NotTo(HaveOccurred())
 	caches, err := executor.CacheOptions(namespace, kinds)
 	Expect(err).NotTo(HaveOccurred())
@@ -61,16 +71,13 @@ func control(namespace string) (stop func()) {
 	})
 	Expect(err).NotTo(HaveOccurred())
 	ctx, cancel := context.WithCancel(context.Background())
-	Expect(executor.Setup(ctx, mgr, config, kinds, prometheus.NewRegistry(), clock.RealClock{}, GinkgoLogr)).To(Succeed())
+	Expect(executor.Setup(ctx, mgr, config, kinds, prometheus.NewRegistry(), clk, GinkgoLogr)).To(Succeed())
 	ended := make(chan error, 1)
 	go func() { ended <- mgr.Start(ctx) }()
-	stop = func() {
+	DeferCleanup(func() {
 		cancel()
 		Expect(<-ended).To(Succeed())
-		ended <- nil
-	}
-	DeferCleanup(stop)
-	return stop
+	})
 }
 
 // newNamespace returns a namespace in which pods can be made.
@@ -86,9 +93,9 @@ func newNamespace(ctx context.Context) string {
 }
 
 // template is a pod template whose pods wait for the controller.
-func template(name string) corev1.PodTemplateSpec {
+func template() corev1.PodTemplateSpec {
 	return corev1.PodTemplateSpec{
-		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": name, store.AssignLabel: store.AssignController}},
+		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": worker, store.AssignLabel: store.AssignController}},
 		Spec: corev1.PodSpec{
 			SchedulingGates: []corev1.PodSchedulingGate{{Name: store.Gate}},
 			Containers:      []corev1.Container{{Name: "main", Image: "none"}},
@@ -96,9 +103,9 @@ func template(name string) corev1.PodTemplateSpec {
 	}
 }
 
-func deployment(name string, replicas int32) *appsv1.Deployment {
-	return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: appsv1.DeploymentSpec{
-		Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}}, Template: template(name),
+func deployment(replicas int32) *appsv1.Deployment {
+	return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: worker}, Spec: appsv1.DeploymentSpec{
+		Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": worker}}, Template: template(),
 	}}
 }
 

@@ -1,0 +1,266 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/idalloc/idalloc/internal/inspect"
+	"github.com/idalloc/idalloc/test/overlap"
+)
+
+// manyPods is with how many pods the way of a new count is measured.
+const manyPods = 60
+
+// controllerCases are specs of what happens to workloads whose pods the controller counts.
+func controllerCases() {
+	It("finishes a rolling update of 3 with the default strategy, one id after the other", func(ctx SpecContext) {
+		w := prepare(ctx, files, 3, assigned, byDefault)
+		w.apply(ctx)
+		w.held(ctx, 3)
+		since := overlap.Now()
+		w.restart(ctx)
+		w.held(ctx, 3)
+		reportf("longest time without a pod per id, rollout of 3 with the controller", "%s", describeAbsences(absences(w.records(since))))
+		w.verify(ctx)
+	}, SpecTimeout(2*patience))
+
+	It("tells running pods a new count", func(ctx SpecContext) {
+		w := prepare(ctx, files, manyPods, assigned, byDefault, func(s *appsv1.DeploymentSpec) {
+			s.Template.Spec.Containers[0].Command = []string{files.program()}
+		})
+		w.overlaps = true // these programs log nothing
+		w.apply(ctx)
+		published := w.countFiles(ctx, manyPods)
+		begin := time.Now()
+		w.scale(ctx, strconv.Itoa(manyPods+1))
+		took := published.follow(ctx, strconv.Itoa(manyPods+1), begin)
+		reportf(fmt.Sprintf("a new count in the files of %d running pods", manyPods), "median %s, max %s", took[len(took)/2].Round(time.Millisecond),
+			took[len(took)-1].Round(time.Millisecond))
+	}, SpecTimeout(3*patience))
+
+	It("gives ids to the pods of a Job, and lets each failed one count against its backoffLimit", func(ctx SpecContext) {
+		w := newWorkload(ctx, files)
+		good := w.job(ctx, "good", []string{program, "variable", "IDALLOC_ID"})
+		Expect(good).To(HaveField("Status.Succeeded", BeEquivalentTo(2)))
+		pods := w.podsOfJob(ctx, "good")
+		ids := make([]string, 0, len(pods))
+		for _, pod := range pods {
+			out, err := w.kubectl(ctx, "logs", pod.Name)
+			Expect(err).NotTo(HaveOccurred())
+			ids = append(ids, strings.TrimSpace(out))
+		}
+		Expect(ids).To(ConsistOf("0", "1"))
+
+		bad := w.job(ctx, "bad", []string{program, "no-such-mode"})
+		Expect(bad.Status.Conditions).To(ContainElement(And(HaveField("Type", batchv1.JobFailed), HaveField("Reason", batchv1.JobReasonBackoffLimitExceeded))))
+		for _, pod := range w.podsOfJob(ctx, "bad") {
+			Expect(pod.Annotations[idKey]).To(BeElementOf("0", "1", ""), "a pod that the Job removed may have waited")
+		}
+	}, SpecTimeout(2*patience))
+
+	DescribeTable("gives the pods of a StatefulSet the ids of their ordinals", func(ctx SpecContext, policy appsv1.PodManagementPolicyType) {
+		w := prepare(ctx, files, 3, assigned)
+		w.becomeStatefulSet()
+		w.set.Spec.PodManagementPolicy = policy
+		w.apply(ctx)
+		w.rolledSet(ctx, 3)
+		w.expectEnvironment(ctx)
+		w.restart(ctx)
+		w.rolledSet(ctx, 3)
+		w.expectEnvironment(ctx)
+		Expect(w.kubectl(ctx, "get", "events", "--field-selector=reason=PodRemoved")).To(BeEmpty())
+		w.verify(ctx)
+	},
+		Entry("one after the other", appsv1.OrderedReadyPodManagement, SpecTimeout(2*patience)),
+		Entry("at once", appsv1.ParallelPodManagement, SpecTimeout(2*patience)),
+	)
+
+	It("finishes a rolling update under a full quota, and one that a budget held up when that is gone", func(ctx SpecContext) {
+		w := prepare(ctx, files, 3, assigned, byDefault)
+		_, err := client.CoreV1().ResourceQuotas(w.namespace).Create(ctx, &corev1.ResourceQuota{
+			ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("4")}},
+		}, metav1.CreateOptions{})
+		Expect(err).NotTo(HaveOccurred())
+		w.apply(ctx)
+		w.held(ctx, 3)
+		w.restart(ctx)
+		w.held(ctx, 3)
+
+		_, err = client.PolicyV1().PodDisruptionBudgets(w.namespace).Create(ctx, &policyv1.PodDisruptionBudget{
+			ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: policyv1.PodDisruptionBudgetSpec{Selector: w.manifest.deployment.Spec.Selector, MaxUnavailable: new(intstr.FromInt32(0))},
+		}, metav1.CreateOptions{})
+		Expect(err).NotTo(HaveOccurred())
+		w.restart(ctx)
+		Eventually(func(ctx context.Context) (string, error) {
+			return w.kubectl(ctx, "get", "events", "--field-selector=reason=RemovalRefused")
+		}).WithContext(ctx).Should(ContainSubstring("disruption budget"))
+		Expect(w.kubectl(ctx, "delete", "poddisruptionbudget", name)).Error().NotTo(HaveOccurred())
+		w.held(ctx, 3)
+		w.verify(ctx)
+	}, SpecTimeout(3*patience))
+
+	DescribeTable("moves from the sidecar to the controller and back while pods are deleted, and no id is used twice", func(ctx SpecContext, e example, strategy change) {
+		w := prepare(ctx, e, 3, strategy)
+		w.apply(ctx)
+		w.held(ctx, 3)
+		own := w.manifest.deployment.Spec.DeepCopy()
+		assigned(&w.manifest.deployment.Spec)
+		w.apply(ctx)
+		w.deleteSome(ctx, 4)
+		w.held(ctx, 3)
+		w.expectEnvironment(ctx)
+		w.manifest.deployment.Spec = *own
+		w.apply(ctx)
+		w.deleteSome(ctx, 4)
+		w.held(ctx, 3)
+		w.verify(ctx)
+	},
+		Entry("without a drain hook", files, rolling("0", "1"), SpecTimeout(3*patience)),
+		Entry("with a drain hook and the default strategy", drain, byDefault, SpecTimeout(3*patience)),
+	)
+
+	It("keeps the id of a pod on a lost node for it, and says so", func(ctx SpecContext) {
+		c := breakable()
+		node := c.secondNode(ctx)
+		w := prepare(ctx, files, 2, assigned, onBothNodes)
+		w.apply(ctx)
+		before := w.held(ctx, 2)
+		lost := w.podsOn(ctx, node)
+		Expect(lost).To(HaveLen(1))
+		id := before.id(lost[0])
+
+		By("losing " + node + ": its kubelet is suspended")
+		resume := c.stopKubelet(secondKubelet)
+		var waits string
+		Eventually(func(g Gomega, ctx context.Context) {
+			pods, held := w.others(ctx, g, before)
+			g.Expect(pods).To(HaveLen(1))
+			g.Expect(held).To(BeEmpty())
+			g.Expect(pods[0].Spec.SchedulingGates).NotTo(BeEmpty())
+			g.Expect(w.terminating(ctx, lost[0])).To(BeTrue())
+			waits = pods[0].Name
+		}).WithContext(ctx).WithTimeout(lostPatience).Should(Succeed())
+		Eventually(func(ctx context.Context) []inspect.Finding { return w.findings(ctx) }).WithContext(ctx).Should(ContainElement(And(
+			HaveField("Kind", inspect.HeldByLost), HaveField("Pod", lost[0]))))
+		Expect(w.assignment(ctx, NewGomega(Fail))).To(HaveKeyWithValue(id, lost[0]))
+
+		By("bringing the node back")
+		resume()
+		Eventually(func(g Gomega, ctx context.Context) {
+			g.Expect(w.assignment(ctx, g)).To(HaveKeyWithValue(id, waits))
+		}).WithContext(ctx).Should(Succeed())
+		w.held(ctx, 2)
+	}, SpecTimeout(lostPatience+2*patience))
+}
+
+// byDefault leaves the strategy to Kubernetes.
+func byDefault(s *appsv1.DeploymentSpec) { s.Strategy = appsv1.DeploymentStrategy{} }
+
+// deleteSome deletes a pod each time that another number of pods is Ready, so that the update goes on meanwhile.
+func (w *workload) deleteSome(ctx context.Context, n int) {
+	GinkgoHelper()
+	deleted := map[string]bool{}
+	for range n {
+		Eventually(func(g Gomega, ctx context.Context) {
+			pods, err := w.pods(ctx)
+			g.Expect(err).NotTo(HaveOccurred())
+			pods = slices.DeleteFunc(pods, func(p corev1.Pod) bool { return deleted[p.Name] || p.DeletionTimestamp != nil })
+			g.Expect(pods).NotTo(BeEmpty())
+			g.Expect(w.kubectl(ctx, "delete", "pod", pods[0].Name, "--wait=false")).Error().NotTo(HaveOccurred())
+			deleted[pods[0].Name] = true
+		}).WithContext(ctx).Should(Succeed())
+	}
+}
+
+// job runs a Job with two pods to its end.
+func (w *workload) job(ctx context.Context, of string, command []string) *batchv1.Job {
+	GinkgoHelper()
+	t := corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{assignLabel: "controller"}},
+		Spec: corev1.PodSpec{
+			RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: name, Image: image, ImagePullPolicy: corev1.PullNever, Command: command}},
+		},
+	}
+	_, err := client.BatchV1().Jobs(w.namespace).Create(ctx, &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: of}, Spec: batchv1.JobSpec{
+		Parallelism: new(int32(2)), Completions: new(int32(2)), BackoffLimit: new(int32(1)), Template: t,
+	}}, metav1.CreateOptions{})
+	Expect(err).NotTo(HaveOccurred())
+	var job *batchv1.Job
+	Eventually(func(g Gomega, ctx context.Context) {
+		job, err = client.BatchV1().Jobs(w.namespace).Get(ctx, of, metav1.GetOptions{})
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(job.Status.Conditions).To(ContainElement(HaveField("Type", BeElementOf(batchv1.JobComplete, batchv1.JobFailed))))
+	}).WithContext(ctx).Should(Succeed())
+	return job
+}
+
+func (w *workload) podsOfJob(ctx context.Context, of string) []corev1.Pod {
+	GinkgoHelper()
+	list, err := client.CoreV1().Pods(w.namespace).List(ctx, metav1.ListOptions{LabelSelector: batchv1.JobNameLabel + "=" + of})
+	Expect(err).NotTo(HaveOccurred())
+	return list.Items
+}
+
+// countFiles are the files with the count, by pod.
+type countFiles map[string]string
+
+// countFiles waits until n pods run, and finds the file of each by the root of its process: all nodes are this machine.
+func (w *workload) countFiles(ctx context.Context, n int) countFiles {
+	GinkgoHelper()
+	found := countFiles{}
+	Eventually(func(g Gomega, ctx context.Context) {
+		pods, err := w.pods(ctx)
+		g.Expect(err).NotTo(HaveOccurred())
+		for _, p := range pods {
+			if found[p.Name] != "" || p.Status.Phase != corev1.PodRunning {
+				continue
+			}
+			running, err := processes(p.Name)
+			g.Expect(err).NotTo(HaveOccurred())
+			if pid := running[filepath.Base(files.program())]; pid != 0 {
+				found[p.Name] = fmt.Sprintf("/proc/%d/root/var/run/idalloc/count", pid)
+			}
+		}
+		g.Expect(found).To(HaveLen(n))
+	}).WithContext(ctx).Should(Succeed())
+	return found
+}
+
+// follow waits until all files say this count, and returns when each did first, in order.
+func (f countFiles) follow(ctx context.Context, count string, begin time.Time) (took []time.Duration) {
+	GinkgoHelper()
+	late := map[string]bool{}
+	for pod := range f {
+		late[pod] = true
+	}
+	Eventually(func() int {
+		for pod := range late {
+			text, err := os.ReadFile(f[pod])
+			Expect(err).NotTo(HaveOccurred())
+			if strings.TrimSpace(string(text)) == count {
+				took = append(took, time.Since(begin))
+				delete(late, pod)
+			}
+		}
+		return len(late)
+	}).WithContext(ctx).WithPolling(5 * time.Millisecond).Should(BeZero())
+	return took
+}
