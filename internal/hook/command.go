@@ -58,7 +58,7 @@ func Parse(line string) (*Command, error) {
 func (c *Command) Find() error {
 	if _, err := exec.LookPath(c.argv[0]); err != nil {
 		// Error: exit code 2: `--drain-exec` or `--fence-exec` names a program that the container of `idalloc watch` does not have.
-		// Do: see [programs of hooks](operations.md#programs-of-hooks).
+		// Do: see [drain hooks](operations.md#drain-hooks).
 		return fmt.Errorf("this container has no such program (%w): idalloc's own image has no shell and no programs: copy /idalloc into the workload's image, or the program into idalloc's", err)
 	}
 	return nil

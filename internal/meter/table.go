@@ -203,7 +203,7 @@ func table() []metric {
 		},
 		{
 			name: conflicts, kind: TypeCounter,
-			help: "Writes that were refused because somebody else had changed the object first.",
+			help: "Writes that were refused because the object had changed meanwhile.",
 		},
 		{
 			name: plans, kind: TypeCounter, labels: "result", values: made + "," + failed,
@@ -226,11 +226,11 @@ func table() []metric {
 		},
 		{
 			name: restores, kind: TypeCounter,
-			help: "Times that the instance put back what somebody else had changed of idalloc's annotations.",
+			help: "Times that the instance restored idalloc's annotations after a change of them.",
 		},
 		{
 			name: losses, kind: TypeCounter,
-			help: "Ids that were lost, whether or not the work had stopped: another pod had the slot, or somebody removed the receipt.",
+			help: "Ids that were lost, whether or not the work had stopped: another pod had the slot, or the receipt was removed.",
 		},
 		{
 			name: fences, kind: TypeCounter,
@@ -257,7 +257,7 @@ func table() []metric {
 		},
 		{
 			name: "idalloc_partitions_paused", kind: TypeGauge,
-			help: "Whether the instance wants no partitions for now (1), because somebody paused it or its program failed again and again, or not (0).",
+			help: "Whether the instance wants no partitions for now (1), because it was paused or its program failed again and again, or not (0).",
 			read: func(m *Metrics) []Sample {
 				if m.paused {
 					return one(1)

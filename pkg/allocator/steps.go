@@ -100,15 +100,15 @@ func (a *Allocator) meet(pod *metav1.PartialObjectMetadata) {
 // hurt takes in that somebody else changed the receipt that this process wrote. Whatever it says now, it was gone for a moment.
 func (a *Allocator) hurt() {
 	a.happened.Tell(event.Damaged{
-		// Event: somebody changed or removed a pod's receipt or labels. The pod stops its work and takes its id again, and has none for a moment. A
+		// Event: a pod's receipt or labels were changed or removed. The pod stops its work and takes its id again, and has none for a moment. A
 		// receipt that cannot be read locks its slot.
 		// Do: stop the writer of the pods' annotations.
 		About: a.view.owner.About(), Reason: "ReceiptDamaged",
-		Detail: "somebody else changed or removed annotation " + receipt.Key + " or the labels of pod " + a.o.Pod + ": its work stops, and the id is taken again",
+		Detail: "annotation " + receipt.Key + " or the labels of pod " + a.o.Pod + " were changed or removed: its work stops, and the id is taken again",
 	})
 	a.tenure, a.wrote, a.failed = a.tenure.Read(damaged()), "", nil
 	a.damage.Again(a.clock.Now())
-	a.wait.after(a.clock.Now(), a.damage.Damping(), "its next try: somebody else changed the receipt or the labels of this pod")
+	a.wait.after(a.clock.Now(), a.damage.Damping(), "its next try: the receipt or the labels of this pod were changed")
 }
 
 // write swaps the receipt (T2).

@@ -19,7 +19,7 @@ const WayOut = "set maxSurge: 0 with maxUnavailable: 1 or more, or let the pods 
 	"or idalloc watch with --drain-exec or --drain=http"
 
 // OutlivesGrace says why the slot of a pod that has outlived its grace period does not come free, and what to do.
-const OutlivesGrace = "being deleted, grace period over, not gone, so its node may be down; without strict mode nobody else can have the slot " +
+const OutlivesGrace = "being deleted, grace period over, not gone, so its node may be down; without strict mode no other pod can have the slot " +
 	"before the pod is gone: bring the node back, or, if it is off for good, taint it node.kubernetes.io/out-of-service=nodeshutdown:NoExecute " +
 	"or delete the Node object"
 

@@ -275,7 +275,7 @@ func (a *Allocator) stop(keep receipt.Share) {
 				a.brings(func() { a.stopEnded(s, err, off) })
 				return
 			}
-			// Log: an error: somebody changed the pod's receipt, or another pod locks the same, and the program goes on.
+			// Log: an error: the pod's receipt was changed, or another pod locks the same, and the program works on.
 			// Do: stop the program, or delete the pod.
 			a.log.Error(err, "the work has not stopped; what it is on is not this pod's any more, and the program is asked again")
 			timer := a.clock.NewTimer(retry.Next())

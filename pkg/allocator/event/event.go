@@ -27,7 +27,7 @@ func (f Failover) String() string {
 	to := strings.Join(ids, ", ")
 	switch len(ids) {
 	case 0:
-		to = "nobody so far"
+		to = "no id so far"
 	case 1:
 		to = "id " + to
 	default:

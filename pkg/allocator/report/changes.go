@@ -132,8 +132,8 @@ func (c *Changes) Large(owner store.Owner, d proposal.Decision) {
 // Restored tells that this pod, which locks the share, put back what somebody else changed of what idalloc writes on the owner.
 func (c *Changes) Restored(before store.Owner, d proposal.Decision, mine receipt.Share) {
 	was := before.Record
-	// Event: Normal: somebody else changed or removed idalloc's annotations on the workload: `kubectl replace`, a deployment tool, a person, or `kubectl
-	// rollout undo`, which brings an old copy back. The pods wrote them again from their receipts, and no pod's work stopped.
+	// Event: Normal: idalloc's annotations on the workload were changed or removed: by `kubectl replace`, a deployment tool, a person, or `kubectl rollout
+	// undo`, which restores an old copy. The pods wrote them again from their receipts, and no pod's work stopped.
 	// Do: nothing after an undo. Otherwise stop the writer.
 	damaged := event.Damaged{About: before.About(), Reason: "AssignmentRestored", Expected: true}
 	switch {
@@ -143,21 +143,21 @@ func (c *Changes) Restored(before store.Owner, d proposal.Decision, mine receipt
 		for _, p := range was.Problems {
 			details = append(details, p.Error())
 		}
-		// Event: somebody else changed idalloc's annotations on the workload, and a value could not be read; the message quotes it. The pods wrote them
-		// again from their receipts.
+		// Event: idalloc's annotations on the workload were changed, and a value could not be read; the message quotes it. The pods wrote them again from
+		// their receipts.
 		// Do: stop the writer.
 		damaged.Reason = "AssignmentDamaged"
 		damaged.Detail = strings.Join(details, "; ") + ": written again as the pods' receipts say"
 	case c.named && was.State.Slots[mine.ID] != c.pod:
-		damaged.Detail = fmt.Sprintf("somebody else changed or removed annotation %s: written again as the pods' receipts say", assignment.Key)
+		damaged.Detail = fmt.Sprintf("annotation %s was changed or removed: written again as the pods' receipts say", assignment.Key)
 	case mine.Of > 0 && was.State.Row == nil && c.listed && d.Next.Row != nil:
-		damaged.Detail = fmt.Sprintf("somebody else removed annotation %s: written again as the pods' receipts say", assignment.PartitionOwnersKey)
+		damaged.Detail = fmt.Sprintf("annotation %s was removed: written again as the pods' receipts say", assignment.PartitionOwnersKey)
 	default:
 		return
 	}
 	taken := takenWith(c.intact, before.Annotations)
 	damaged.Expected = damaged.Expected && taken == ""
-	damaged.Detail += cmp.Or(taken, "; nobody's work stopped")
+	damaged.Detail += cmp.Or(taken, "; no work stopped")
 	c.happened(damaged)
 }
 

@@ -108,11 +108,11 @@ func (o *Events) foreign(e event.Planned) {
 		}
 	}
 	if len(pods) > 0 {
-		// Event: a pod that is not the workload's locks an id of it: somebody relabelled it, or somebody else's pod has a receipt for this workload.
-		// The message names the pod and the id, which nobody else gets as long as the pod lives. Other pods get the other ids.
-		// Do: see who made or relabelled the pod, and delete it when nothing acts in it any more.
-		o.leaveSeldom(store.KubeEvent{About: e.About, Type: store.EventWarning, Reason: "SlotLockedByForeignPod", Message: "nobody else gets the id that a pod locks which is " +
-			"not the workload's; see who made or relabelled it, and delete it when nothing acts in it any more: " + strings.Join(pods, ", ")}, keys...)
+		// Event: a pod that is not the workload's locks an id of it: it was relabelled, or another workload's pod has a receipt for this one. The
+		// message names the pod and the id, which no other pod gets as long as that one lives. Other pods get the other ids.
+		// Do: find out what made or relabelled the pod, and delete it when nothing acts in it any more.
+		o.leaveSeldom(store.KubeEvent{About: e.About, Type: store.EventWarning, Reason: "SlotLockedByForeignPod", Message: "no other pod gets an id that a pod locks which is " +
+			"not the workload's; find out what made or relabelled it, and delete it when nothing acts in it any more: " + strings.Join(pods, ", ")}, keys...)
 	}
 }
 

@@ -68,27 +68,27 @@ func (l Log) slot(e event.Event) {
 		// Do: read the program's log; repair the revision or undo it.
 		l.Logger.Info("the process before this one ended soon after it took the slot: given back to the pods that gave up for it", "id", e.ID, "failed", e.Failed)
 	case event.Lost:
-		// Log: somebody changed or removed the pod's receipt or labels, or the pod is gone; `reason` says which. idalloc has withdrawn the id and claims
-		// one again.
-		// Do: nothing after a force delete or a restored backup. Otherwise find out who writes the pods' annotations.
+		// Log: the pod's receipt or labels were changed or removed, or the pod is gone; `reason` says which. idalloc has withdrawn the id and claims one
+		// again.
+		// Do: nothing after a force delete or a restored backup. Otherwise find out what writes the pods' annotations.
 		l.Logger.Info("id lost", "id", e.ID, "token", e.Token, "reason", e.Reason)
 	case event.Fenced:
 		// Log: strict mode: the Lease was not renewed in time, or another pod has it; `reason` says which.
 		// Do: check the API server and the node's network.
 		l.Logger.Info("the time of the Lease is over: the id is withdrawn until this pod has it again", "id", e.ID, "token", e.Token, "fenceAfter", e.FenceAfter, "reason", e.Reason)
 	case event.Damaged:
-		// Log: somebody else changed or damaged idalloc's annotations; `reason` is that of the Event.
+		// Log: idalloc's annotations were changed or damaged; `reason` is that of the Event.
 		// Do: see the Event.
 		message := "damage repaired"
 		if e.Expected {
-			// Log: somebody else changed the assignment, and the pods wrote it again; `reason` is that of the Normal Event.
+			// Log: the assignment was changed, and the pods wrote it again; `reason` is that of the Normal Event.
 			message = "assignment brought up to date"
 		}
 		l.Logger.Info(message, "reason", e.Reason, "detail", e.Detail)
 	case event.Undone:
 		// Log: the wait doubles up to `longest`, until a write lasts for a minute. No pod loses its id.
-		// Do: see [somebody undoes what the pods write](operations.md#somebody-undoes-what-the-pods-write).
-		l.Logger.Info("somebody else undoes what this pod writes on the owner: the next writes wait longer and longer", "longest", e.Longest)
+		// Do: see [something undoes what the pods write](operations.md#something-undoes-what-the-pods-write).
+		l.Logger.Info("something undoes what this pod writes on the owner: the next writes wait longer and longer", "longest", e.Longest)
 	}
 }
 
@@ -111,7 +111,7 @@ func (l Log) partitions(e event.Event) {
 	case event.Paused:
 		switch {
 		case !e.Paused:
-			// Log: somebody sent `POST /v1/resume`, or the time of the pause is over.
+			// Log: `POST /v1/resume` came, or the time of the pause is over.
 			l.Logger.Info("the pause is over: this pod takes partitions again", "id", e.ID)
 		case e.For > 0:
 			// Log: the command of `idalloc run` ended `failed` times in a row, each time soon after its start. The pod keeps its id and runs no command
@@ -119,7 +119,7 @@ func (l Log) partitions(e event.Event) {
 			// Do: read the program's log.
 			l.Logger.Info("the program failed again and again: for a while other pods get the partitions", "id", e.ID, "failed", e.Failed, "for", e.For)
 		default:
-			// Log: somebody sent `POST /v1/pause`, or the program paused by itself.
+			// Log: `POST /v1/pause` came, or the program paused by itself.
 			l.Logger.Info("paused: other pods get the partitions", "id", e.ID)
 		}
 	case event.PartitionsMoved:

@@ -61,7 +61,7 @@ var _ = Describe("Events", func() {
 	It("are shown by kubectl describe, and name the annotation", func(ctx SpecContext) {
 		w.kubectl(ctx, "annotate", "--overwrite", "deployment", "worker", assignment.Key+"={}")
 		Eventually(func() string { return w.kubectl(ctx, "describe", "deployment", "worker") }).WithContext(ctx).Should(MatchRegexp(
-			`Normal\s+AssignmentRestored\s.*idalloc\s+somebody else changed or removed annotation idalloc.dev/assignment: .* nobody's work stopped`))
+			`Normal\s+AssignmentRestored\s.*idalloc\s+annotation idalloc.dev/assignment was changed or removed: .* no work stopped`))
 		w.rolled(ctx, 3)
 		Expect(w.told(ctx)).To(HaveEach(HaveField("InvolvedObject.UID", w.owner(ctx).UID)))
 	})
