@@ -70,7 +70,7 @@ func (w *work) begin(a *Allocator) {
 		w.left = a.o.Left(string(a.o.PodUID))
 	}
 	a.tenure.Working = w.leftBehind()
-	w.failures = a.receipt().Failures()
+	w.failures = a.failuresLeft()
 	a.beginRest()
 	w.resumes(a.clock.Now())
 }

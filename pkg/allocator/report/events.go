@@ -139,8 +139,8 @@ func (o *Events) partitions(e event.Event) {
 		o.leaveSeldom(store.KubeEvent{About: e.About, Type: store.EventWarning, Reason: "PartitionsFailedOver", Message: strings.Join(parts, "; ")})
 	case event.Paused:
 		if e.Paused && e.For > 0 {
-			// Event: the command of `idalloc run` ended three times in a row, or more, each time soon after its start. Other pods work on the partitions
-			// until the time in the message is over.
+			// Event: the program of `idalloc run`, `RunPartitions` or `Start` ended three times in a row, or more, each time soon after its start. Other
+			// pods work on the partitions until the time in the message is over.
 			// Do: read the program's log.
 			o.leaveSeldom(store.KubeEvent{About: o.pod, Type: store.EventWarning, Reason: "PartitionsPaused", Message: fmt.Sprintf(
 				"the program failed %d times in a row: for %s other pods get the partitions of id %d", e.Failed, e.For.Round(time.Second), e.ID)})
