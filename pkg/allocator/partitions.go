@@ -14,15 +14,14 @@ const (
 
 // joins reports whether the id has been held for long enough to join beside other members (strategy primary).
 func (a *Allocator) joins() bool {
-	after := a.view.owner.Wish.FailoverAfter
-	return !a.tenure.Working.Empty() && (after < 0 || a.clock.Since(a.work.since) >= after)
+	return !a.tenure.Working.Empty() && a.clock.Since(a.work.since) >= a.view.owner.Wish.GiveBackAfter
 }
 
 func (a *Allocator) joinsAt() time.Time {
 	if !a.o.Divides || a.joins() || a.tenure.Working.Empty() {
 		return time.Time{}
 	}
-	return a.work.since.Add(a.view.owner.Wish.FailoverAfter)
+	return a.work.since.Add(a.view.owner.Wish.GiveBackAfter)
 }
 
 // joinIn is how much later a holder plans that is not among those that divide the partitions yet, or whose partitions are idle.

@@ -133,8 +133,8 @@ func (o *Events) partitions(e event.Event) {
 		if more := len(e.From) - most; more > 0 {
 			parts = append(parts, fmt.Sprintf("and those of %d more ids did so, too", more))
 		}
-		// Event: no pod held an id for longer than `idalloc.dev/partition-failover-after`. The message says which ids got its partitions, and after what
-		// time.
+		// Event: no pod held an id for longer than `idalloc.dev/partition-failover-after`, or with `primary` no pod could take it soon. The message says
+		// which ids got its partitions, and after what time.
 		// Do: see why the id has no pod.
 		o.leaveSeldom(store.KubeEvent{About: e.About, Type: store.EventWarning, Reason: "PartitionsFailedOver", Message: strings.Join(parts, "; ")})
 	case event.Paused:
