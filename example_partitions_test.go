@@ -72,7 +72,7 @@ func ExampleStart_partitions() {
 func named(file string, work func(ctx context.Context, name string, p idalloc.Partition) error) func(context.Context, idalloc.Partition) error {
 	return func(ctx context.Context, p idalloc.Partition) error {
 		for {
-			text, err := os.ReadFile(file)
+			text, err := os.ReadFile(file) //nolint:gosec // a file of the pod
 			if err != nil {
 				return fmt.Errorf("read the names of the partitions: %w", err)
 			}
@@ -96,7 +96,7 @@ func ExamplePartition() {
 		log.Print(err)
 		return
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	file := filepath.Join(dir, "names")
 	if err := os.WriteFile(file, []byte("CA\nUS\n"), 0o600); err != nil {
 		log.Print(err)

@@ -1,6 +1,7 @@
 package allocator_test
 
 import (
+	"maps"
 	"sync/atomic"
 	"testing"
 
@@ -18,9 +19,7 @@ import (
 func (b *bench) primary(wishes map[string]string, second func(*allocator.Options)) (home *process) {
 	b.t.Helper()
 	all := map[string]string{assignment.PartitionCountKey: "12", assignment.PartitionStrategyKey: placement.NamePrimary}
-	for key, value := range wishes {
-		all[key] = value
-	}
+	maps.Copy(all, wishes)
 	b.annotate(all)
 	b.pod("p0")
 	b.pod("p1")
@@ -38,7 +37,7 @@ func worksOn(pod string, many int) func(map[string]identity.Identity) bool {
 	return func(now map[string]identity.Identity) bool { return now[pod].Partitions.Owned().Len() == many }
 }
 
-// An hour of failover-after has nothing to do with the way back.
+// A year of failover-after has nothing to do with the way back.
 func TestAHomeGetsItsPartitionsBackWhateverFailoverAfterIs(t *testing.T) {
 	newBench(t, 2).primary(map[string]string{assignment.PartitionFailoverAfterKey: "10000h"}, divides)
 }
