@@ -2,8 +2,12 @@ package idalloc_test
 
 import (
 	"context"
+	"fmt"
 	"log"
+	"os"
 	"os/signal"
+	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -61,4 +65,49 @@ func ExampleStart_partitions() {
 	if err := instance.Close(release); err != nil {
 		log.Print(err)
 	}
+}
+
+// named has work called with the name of a partition: its line in a file, such as that of a mounted ConfigMap. An empty line is a name that has ended. The
+// kubelet may bring a longer list after the number of partitions was raised.
+func named(file string, work func(ctx context.Context, name string, p idalloc.Partition) error) func(context.Context, idalloc.Partition) error {
+	return func(ctx context.Context, p idalloc.Partition) error {
+		for {
+			text, err := os.ReadFile(file) //nolint:gosec // a file of the pod
+			if err != nil {
+				return fmt.Errorf("read the names of the partitions: %w", err)
+			}
+			names := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
+			if p.Number < len(names) && names[p.Number] != "" {
+				return work(ctx, names[p.Number], p)
+			}
+			select {
+			case <-time.After(10 * time.Second):
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+	}
+}
+
+// Partitions with names: RunPartitions gets named(file, work) in place of work.
+func ExamplePartition() {
+	dir, err := os.MkdirTemp("", "")
+	if err != nil {
+		log.Print(err)
+		return
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	file := filepath.Join(dir, "names")
+	if err := os.WriteFile(file, []byte("CA\nUS\n"), 0o600); err != nil {
+		log.Print(err)
+		return
+	}
+	work := named(file, func(_ context.Context, name string, p idalloc.Partition) error {
+		fmt.Printf("working on %s, partition %d of %d\n", name, p.Number, p.Count)
+		return nil
+	})
+	if err := work(context.Background(), idalloc.Partition{Number: 1, Count: 2, Token: 7}); err != nil {
+		log.Print(err)
+	}
+	// Output: working on US, partition 1 of 2
 }

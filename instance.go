@@ -123,7 +123,7 @@ func start(ctx context.Context, o Options, m manner) (*Instance, error) {
 	}
 	ao := allocator.Options{
 		Store: st, Pod: o.PodName, PodUID: types.UID(o.PodUID), Namespace: o.PodNamespace, Log: o.Log, Publish: i.set,
-		FenceAfter: o.FenceAfter, Fenced: i.fence, Divides: m.divides, HandsOver: m.handsOver, Strategies: o.Strategies,
+		FenceAfter: o.FenceAfter, Fenced: i.fence, Divides: m.divides, RestsAfterFailures: m.divides, HandsOver: m.handsOver, Strategies: o.Strategies,
 		Stop: func(ctx context.Context, s allocator.Stop) error { return m.stop(i, ctx, s) },
 	}
 	if !m.inProcess {

@@ -54,12 +54,22 @@ func (y *yard) pod(name string) Options {
 	pod := apifake.Pod(name)
 	pod.SetOwnerReferences(controlledBy("ReplicaSet", "rs", "rs"))
 	y.api.Put(pod)
+	return y.options(name)
+}
+
+func (y *yard) options(name string) Options {
 	return Options{PodName: name, PodNamespace: apifake.Namespace, Config: y.api.Config(), Log: logr.Discard()}
 }
 
 // run runs a program in a pod until the returned function is called, which waits for its end.
 func (y *yard) run(name string) (end func()) {
-	o := y.pod(name)
+	y.pod(name)
+	return y.again(name)
+}
+
+// again runs one in a pod that is there.
+func (y *yard) again(name string) (end func()) {
+	o := y.options(name)
 	ctx, cancel := context.WithCancel(y.t.Context())
 	done := make(chan error, 1)
 	go func() {
@@ -134,6 +144,32 @@ func TestPartitionsMoveBetweenPods(t *testing.T) {
 	y.until(map[string]int{"b": 2}) // nobody knows yet that a does not come back
 	endB()
 	y.until(map[string]int{})
+}
+
+// The process before it was killed while it worked, and so were the two before that.
+func TestAProgramThatDiesForTheThirdTimeLeavesItsPartitionsToOthers(t *testing.T) {
+	y := newYard(t)
+	y.pod("b")
+	y.api.Change(apifake.Pods, "b", func(o *unstructured.Unstructured) {
+		share := receipt.Share{ID: 1, Of: 4, Partitions: placement.Of(2, 3)}
+		locks := receipt.Receipt{UID: string(o.GetUID()), Owner: "Deployment/worker", State: receipt.Locks, Share: share, Rank: 3, Write: "w"}
+		o.SetAnnotations(map[string]string{receipt.Key: locks.Encode()})
+		labels := o.GetLabels()
+		labels[receipt.IDLabel], labels[receipt.OwnerLabel] = "1", assignment.OwnerLabelValue(locks.Owner)
+		o.SetLabels(labels)
+	})
+	y.api.Change(apifake.Deployment, apifake.Worker, func(o *unstructured.Unstructured) {
+		o.SetAnnotations(map[string]string{
+			assignment.PartitionCountKey: "4", assignment.Key: `{"0":"a","1":"b"}`,
+			assignment.PartitionOwnersKey: `{"count":4,"strategy":"sticky","owners":{"0":"0-1","1":"2-3"}}`,
+		})
+	})
+	endA := y.run("a")
+	y.until(map[string]int{"a": 2})
+	endB := y.again("b")
+	y.until(map[string]int{"a": 4})
+	endB()
+	endA()
 }
 
 // A program with a loop of its own sees in Owned what its Stop is asked about.

@@ -7,6 +7,7 @@
 //
 //	POD_NAME, POD_NAMESPACE   who this is, from the downward API
 //	HTTP_ADDRESS              for the readiness probe; default :8080
+//	FENCE_AFTER               turns on strict mode, such as 6s; default off
 package main
 
 import (
@@ -43,12 +44,17 @@ func run(log *slog.Logger) error {
 	// Kubernetes asks with SIGTERM. Run returns after all calls have returned and the slot was given back.
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
+	fenceAfter, err := time.ParseDuration(cmp.Or(os.Getenv("FENCE_AFTER"), "0"))
+	if err != nil {
+		return fmt.Errorf("FENCE_AFTER: %w", err)
+	}
 	var ready atomic.Bool
 	if err := serve(ctx, &ready); err != nil {
 		return err
 	}
 	options := idalloc.Options{
-		Log: logr.FromSlogHandler(log.Handler()),
+		Log:        logr.FromSlogHandler(log.Handler()),
+		FenceAfter: fenceAfter,
 		// Ready with an id, and not only with partitions: there may be more pods than partitions.
 		Changed: func(id identity.Identity) { ready.Store(id.Assigned()) },
 	}

@@ -9,5 +9,6 @@
 // lower token than the row has. So a worker that was suspended for an hour does no harm when it wakes up.
 //
 //	DATABASE_URL              the database; default postgres://postgres@127.0.0.1:5432/postgres?sslmode=disable
+//	FENCE_AFTER               turns on strict mode, such as 6s; default off
 //	POD_NAME, POD_NAMESPACE   who this is, from the downward API; only work asks
 package main

@@ -77,7 +77,7 @@ func TestWithADatabase(t *testing.T) {
 }
 
 // The three conditions of fail-over: in a healthy workload only primaries work; when a worker is dead, another one works on its
-// partitions; when it is back, it works on them again, and the other one does not.
+// partitions; when it is back, it works on them again, and the other one does not. In strict mode the Lease of a dead worker expires first.
 func testFailover(t *testing.T, url string, db *pgxpool.Pool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -141,7 +141,7 @@ func newWorkers(ctx context.Context, t *testing.T, url string, db *pgxpool.Pool)
 	s, err := suite.Start(ctx, suite.Options{SkipBinary: true})
 	must(t, err)
 	t.Cleanup(func() { must(t, s.Stop()) })
-	namespace, err := s.NewNamespace(ctx)
+	namespace, err := s.NewNamespace(ctx, suite.StrictRules()...)
 	must(t, err)
 	w := &workers{suite: s, namespace: namespace.Name, db: db, file: filepath.Join(t.TempDir(), "suspend")}
 	w.room(ctx, t, replicas)
@@ -151,12 +151,11 @@ func newWorkers(ctx context.Context, t *testing.T, url string, db *pgxpool.Pool)
 		Name:     "ranges",
 		Replicas: replicas,
 		Annotations: map[string]string{
-			example.KeyCount:         strconv.Itoa(partitions),
-			example.KeyStrategy:      placement.NamePrimary,
-			example.KeyFailoverAfter: "2s",
+			example.KeyCount:    strconv.Itoa(partitions),
+			example.KeyStrategy: placement.NamePrimary,
 		},
 		Command: []string{self},
-		Env:     map[string]string{roleEnv: "work", suspendEnv: w.file, "DATABASE_URL": url},
+		Env:     map[string]string{roleEnv: "work", suspendEnv: w.file, "DATABASE_URL": url, "FENCE_AFTER": "6s"},
 	})
 	must(t, err)
 	t.Cleanup(func() {

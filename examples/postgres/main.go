@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -44,8 +45,12 @@ func run(log *slog.Logger, args []string, compute func(context.Context, int)) er
 	case "setup":
 		return setup(ctx, db)
 	case "work":
+		fenceAfter, err := time.ParseDuration(cmp.Or(os.Getenv("FENCE_AFTER"), "0"))
+		if err != nil {
+			return fmt.Errorf("FENCE_AFTER: %w", err)
+		}
 		w := &Worker{Name: os.Getenv("POD_NAME"), DB: db, Compute: compute, Log: log}
-		return idalloc.RunPartitions(ctx, idalloc.Options{Log: logr.FromSlogHandler(log.Handler())}, w.Work)
+		return idalloc.RunPartitions(ctx, idalloc.Options{Log: logr.FromSlogHandler(log.Handler()), FenceAfter: fenceAfter}, w.Work)
 	default:
 		return errUsage
 	}

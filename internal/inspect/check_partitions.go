@@ -190,8 +190,11 @@ func (c *checker) checkAwaiting() {
 			continue
 		}
 		after := "after " + c.owner.Wish.FailoverAfter.String()
-		if c.owner.Wish.FailoverAfter < 0 {
+		switch {
+		case c.owner.Wish.FailoverAfter < 0:
 			after = assignment.Never
+		case c.inForce().Strategy == placement.NamePrimary && !c.owner.Wish.HasFailoverAfter:
+			after = "at once, or " + after + " while a pod waits or a rolling update goes on"
 		}
 		name, taken := c.state.Slots[id]
 		age, _ := c.unchanged()

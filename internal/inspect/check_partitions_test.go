@@ -165,6 +165,14 @@ func TestPartitionsFromOutside(t *testing.T) {
 			change: func(n *snapshot) { n.free(2); n.now = rowAt.Add(time.Second) },
 			warns:  []string{"belong to id 2, which no pod has, for 1s at least, as long as idalloc has not written the workload: its next holder gets them; otherwise other ids do, after 30s"},
 		},
+		"an id that no pod has, for a moment, and a stand-in that is to work at once": {
+			change: func(n *snapshot) {
+				n.free(2)
+				n.now = rowAt.Add(time.Second)
+				n.stored().Strategy, n.owner.Wish.Strategy = "primary", "primary"
+			},
+			warns: []string{"otherwise other ids do, at once, or after 30s while a pod waits or a rolling update goes on (annotation"},
+		},
 		"an id that no pod has, where partitions wait for ever": {
 			change: func(n *snapshot) { n.free(2); n.owner.Wish.FailoverAfter = -1 },
 			warns:  []string{"otherwise other ids do, never (annotation idalloc.dev/partition-failover-after)"},

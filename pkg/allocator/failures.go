@@ -24,17 +24,27 @@ type rest struct {
 	ended  time.Time
 }
 
-// beginRest has a process take no partitions for a while whose program failed again and again. A lock that has stood for long says that the
-// program has worked since, or has rested for as long.
+// failuresLeft is how often in a row the program had failed when this process began. A lock that it finds tells of a process that ended without a word,
+// which is a failure if the work ended with it. A lock that has stood for long says that the program has worked since, or has rested for as long.
+func (a *Allocator) failuresLeft() int {
+	r := a.receipt()
+	if !a.o.RestsAfterFailures || r.State != receipt.Locks {
+		return r.Failures()
+	}
+	if written := store.LastWrite(a.pod.ManagedFields); !written.IsZero() && a.clock.Since(written) >= provenAfter {
+		return 0
+	}
+	if a.o.Left == nil {
+		return r.Failures() + 1
+	}
+	return r.Failures()
+}
+
+// beginRest has a process take no partitions for a while whose program failed again and again.
 func (a *Allocator) beginRest() {
-	failed := a.work.failures
-	if !a.o.RestsAfterFailures || failed < restAfter {
-		return
+	if a.o.RestsAfterFailures && a.work.failures >= restAfter {
+		a.work.rest.until = a.plans.began.Add(a.pace.StandBack(a.work.failures))
 	}
-	if written := store.LastWrite(a.pod.ManagedFields); a.receipt().State == receipt.Locks && !written.IsZero() && a.clock.Since(written) >= provenAfter {
-		return
-	}
-	a.work.rest.until = a.plans.began.Add(a.pace.StandBack(failed))
 }
 
 // followRest takes in the time, and whether others can work on the partitions.
@@ -94,7 +104,7 @@ func (a *Allocator) giveBack(ctx context.Context) error {
 	if !proposal.MadeRoom(pods, a.o.Pod) {
 		return nil
 	}
-	a.work.failures++
+	a.work.failures = r.Failures() + 1
 	a.work.givesBack = true
 	a.happened.Tell(event.GivenBack{ID: r.Share.ID, Failed: a.work.failures})
 	return nil

@@ -73,7 +73,7 @@ type Options struct {
 	// Paused says that the process begins with a pause.
 	Paused bool
 	// RestsAfterFailures says that a process whose program failed three times in a row takes no partitions for a while, if other pods can work on
-	// them.
+	// them. Without Left, a process that ended without a word counts as a failure, too.
 	RestsAfterFailures bool
 	// Strategies are strategies of this program, by name, in addition to those of package placement.
 	Strategies map[string]placement.Strategy

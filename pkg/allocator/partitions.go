@@ -14,8 +14,7 @@ const (
 
 // joins reports whether the id has been held for long enough to join beside other members (strategy primary).
 func (a *Allocator) joins() bool {
-	after := a.view.owner.Wish.FailoverAfter
-	return !a.tenure.Working.Empty() && (after < 0 || a.clock.Since(a.work.since) >= after)
+	return !a.tenure.Working.Empty() && a.clock.Since(a.work.since) >= a.view.owner.Wish.GiveBackAfter
 }
 
 // joinIn is how much later a holder plans that is not among those that divide the partitions yet, or whose partitions are idle.

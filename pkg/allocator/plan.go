@@ -62,7 +62,7 @@ func (a *Allocator) plan(ctx context.Context) error {
 	if a.tenure.Lock.State == receipt.Locks {
 		a.changes.Restored(owner, decision, a.tenure.Lock.Share)
 	}
-	a.changes.Wrote(owner, decision, func(id int) time.Duration { return a.clock.Since(p.vacant.Since(id)) })
+	a.changes.Wrote(owner, decision, func(id int) time.Duration { return p.vacant.For(id, a.clock.Now()) })
 	a.noteUndone(owner.Record.State, *decision.Next)
 	p.made, p.planned, p.decision = true, written, decision
 	p.unsureAt = a.clock.Now().Add(a.pace.ReadAgain())

@@ -185,7 +185,10 @@ func (a *Allocator) input(owner store.Owner, pods []proposal.Pod, rollout propos
 	p, now := &a.plans, a.clock.Now()
 	in := proposal.Input{
 		Count: owner.Count, State: owner.Record.State, Pods: pods, Me: a.o.Pod, Rollout: rollout, Room: owner.Room(), Now: now,
-		Partitions: proposal.Division{Wish: owner.Wish, Vacant: p.vacant.Over(owner.Wish.FailoverAfter, now), Joins: a.joins(), Strategies: a.o.strategy},
+		Partitions: proposal.Division{
+			Wish: owner.Wish, Vacant: p.vacant.Over(owner.Wish.FailoverAfter, now), AtOnce: !owner.Wish.HasFailoverAfter && !owner.RollsNow,
+			Joins: a.joins(), Strategies: a.o.strategy,
+		},
 	}
 	if failures := a.receipt().Failures(); failures > 0 {
 		in.StandsBack = now.Sub(p.began) < a.pace.StandBack(failures)

@@ -98,7 +98,7 @@ func (a *Allocator) inherit() {
 		w.left = a.o.Left(string(a.o.PodUID))
 	}
 	a.tenure.Working = w.leftBehind()
-	w.failures = a.receipt().Failures()
+	w.failures = a.failuresLeft()
 	a.beginRest()
 	w.resumes(a.tenure, a.receipt(), a.clock.Now())
 }

@@ -13,7 +13,9 @@ func TestTheExamplesRenderAndAreRestricted(t *testing.T) {
 	if _, err := exec.LookPath("kubectl"); err != nil {
 		t.Fatal("kubectl is not on PATH: use make test-unit, which takes the one that hack/controlplane/build makes")
 	}
-	for _, folder := range []string{"examples/files", "examples/sidecar", "examples/linked", "examples/partitions", "examples/drain", "examples/run", "examples/env", "examples/strict"} {
+	for _, folder := range []string{
+		"examples/files", "examples/sidecar", "examples/linked", "examples/partitions", "examples/failover", "examples/drain", "examples/run", "examples/env", "examples/strict",
+	} {
 		t.Run(folder, func(t *testing.T) {
 			m, err := render(t.Context(), folder)
 			if err != nil {
@@ -26,7 +28,7 @@ func TestTheExamplesRenderAndAreRestricted(t *testing.T) {
 				t.Errorf("the role names %v, the Deployment is %s", m.role.Rules[0].ResourceNames, m.deployment.Name)
 			}
 			leases := slices.ContainsFunc(m.role.Rules, func(r rbacv1.PolicyRule) bool { return slices.Equal(r.Resources, []string{"leases"}) })
-			if leases != (folder == "examples/strict") {
+			if leases != slices.Contains([]string{"examples/strict", "examples/failover"}, folder) {
 				t.Errorf("the role has Leases: %t", leases)
 			}
 			pod := m.deployment.Spec.Template.Spec

@@ -12,7 +12,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/placement"
 )
 
-// Annotation keys on the owner of a workload with partitions. The user writes the first four, idalloc the last one.
+// Annotation keys on the owner of a workload with partitions. The user writes all but the last one, and idalloc that.
 const (
 	// PartitionCountKey carries the number of partitions that the user wants.
 	PartitionCountKey = "idalloc.dev/partition-count"
@@ -20,6 +20,8 @@ const (
 	PartitionStrategyKey = "idalloc.dev/partition-strategy"
 	// PartitionFailoverAfterKey says how long the partitions of an id without a holder wait for its next holder.
 	PartitionFailoverAfterKey = "idalloc.dev/partition-failover-after"
+	// PartitionGiveBackAfterKey says how long an id has to be held before it takes its partitions back from the stand-in, with the strategy primary.
+	PartitionGiveBackAfterKey = "idalloc.dev/partition-give-back-after"
 	// PartitionTargetKey says which id is to own what, for the strategy external.
 	PartitionTargetKey = "idalloc.dev/partition-target"
 	// PartitionOwnersKey carries the Row.
@@ -119,6 +121,10 @@ type Wish struct {
 	Strategy string
 	// FailoverAfter is how long partitions wait for the next holder of their id. It is negative if they wait for ever.
 	FailoverAfter time.Duration
+	// HasFailoverAfter says that the user has said so. Otherwise an id that nobody can take soon fails over at once with the strategy primary.
+	HasFailoverAfter bool
+	// GiveBackAfter is how long an id has to be held before it joins beside others, with the strategy primary. At once is 0.
+	GiveBackAfter time.Duration
 	// Target says which id is to own what, nil if nothing valid says so.
 	Target placement.Owners
 	// Problems lists the values that make no sense. Those count as absent.
@@ -157,14 +163,22 @@ func DecodeWish(annotations map[string]string) Wish {
 	})
 	read(PartitionFailoverAfterKey, func(text string) error {
 		if text == Never {
-			w.FailoverAfter = -1
+			w.FailoverAfter, w.HasFailoverAfter = -1, true
 			return nil
 		}
 		d, err := time.ParseDuration(text)
 		if err != nil || d <= 0 {
 			return fmt.Errorf("not a duration such as 30s, and not %s: %s", Never, quote(text))
 		}
-		w.FailoverAfter = d
+		w.FailoverAfter, w.HasFailoverAfter = d, true
+		return nil
+	})
+	read(PartitionGiveBackAfterKey, func(text string) error {
+		d, err := time.ParseDuration(text)
+		if err != nil || d < 0 {
+			return fmt.Errorf("not a duration such as 30s, or 0s: %s", quote(text))
+		}
+		w.GiveBackAfter = d
 		return nil
 	})
 	read(PartitionTargetKey, func(text string) error {

@@ -114,13 +114,13 @@ func TestWhatTheUserWantsOfPartitions(t *testing.T) {
 	}{
 		"nothing": {nil, Wish{FailoverAfter: DefaultFailoverAfter}, nil},
 		"all": {map[string]string{
-			PartitionCountKey: "64", PartitionStrategyKey: "external", PartitionFailoverAfterKey: "2m", PartitionTargetKey: `{"0":"0-1","3":"2"}`,
-		}, Wish{Count: 64, HasCount: true, Strategy: "external", FailoverAfter: 2 * time.Minute, Target: target}, nil},
+			PartitionCountKey: "64", PartitionStrategyKey: "external", PartitionFailoverAfterKey: "2m", PartitionGiveBackAfterKey: "10s", PartitionTargetKey: `{"0":"0-1","3":"2"}`,
+		}, Wish{Count: 64, HasCount: true, Strategy: "external", FailoverAfter: 2 * time.Minute, HasFailoverAfter: true, GiveBackAfter: 10 * time.Second, Target: target}, nil},
 		"no partitions": {map[string]string{PartitionCountKey: "0"}, Wish{HasCount: true, FailoverAfter: DefaultFailoverAfter}, nil},
-		"for ever":      {map[string]string{PartitionFailoverAfterKey: Never}, Wish{FailoverAfter: -1}, nil},
+		"for ever":      {map[string]string{PartitionFailoverAfterKey: Never}, Wish{FailoverAfter: -1, HasFailoverAfter: true}, nil},
 		"what makes no sense": {map[string]string{
-			PartitionCountKey: "many", PartitionStrategyKey: "by hand", PartitionFailoverAfterKey: "-1s", PartitionTargetKey: `{"0":"0-1","1":"1"}`,
-		}, Wish{FailoverAfter: DefaultFailoverAfter}, []string{PartitionCountKey, PartitionStrategyKey, PartitionFailoverAfterKey, PartitionTargetKey}},
+			PartitionCountKey: "many", PartitionStrategyKey: "by hand", PartitionFailoverAfterKey: "-1s", PartitionGiveBackAfterKey: Never, PartitionTargetKey: `{"0":"0-1","1":"1"}`,
+		}, Wish{FailoverAfter: DefaultFailoverAfter}, []string{PartitionCountKey, PartitionStrategyKey, PartitionFailoverAfterKey, PartitionGiveBackAfterKey, PartitionTargetKey}},
 		"too many":              {map[string]string{PartitionCountKey: "4097"}, Wish{FailoverAfter: DefaultFailoverAfter}, []string{PartitionCountKey}},
 		"a target that is none": {map[string]string{PartitionCountKey: "4", PartitionTargetKey: `{"0":"4"}`}, Wish{Count: 4, HasCount: true, FailoverAfter: DefaultFailoverAfter}, []string{PartitionTargetKey}},
 	} {

@@ -33,7 +33,11 @@ func (f Failover) String() string {
 	default:
 		to = "ids " + to
 	}
-	return fmt.Sprintf("partitions %s of id %d, which no pod has held for %s, went to %s", f.Partitions, f.ID, f.After.Round(time.Second), to)
+	held := "holds"
+	if f.After >= time.Second {
+		held = "has held for " + f.After.Round(time.Second).String()
+	}
+	return fmt.Sprintf("partitions %s of id %d, which no pod %s, went to %s", f.Partitions, f.ID, held, to)
 }
 
 // Event is one of the types of this package.
@@ -268,6 +272,6 @@ type Failover struct {
 	Partitions string
 	// To are the ids that got some of them, in order. What nobody got is nobody's.
 	To []int
-	// After is for how long the planner had known that the id has no holder.
+	// After is for how long the planner had known that the id has no holder, 0 if it has just found that out.
 	After time.Duration
 }

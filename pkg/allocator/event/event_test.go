@@ -25,6 +25,7 @@ func TestAFailoverReadsAsASentence(t *testing.T) {
 	for want, f := range map[string]event.Failover{
 		"partitions 0-3 of id 1, which no pod has held for 31s, went to ids 0, 2":   {ID: 1, Partitions: "0-3", To: []int{0, 2}, After: 31 * time.Second},
 		"partitions 7 of id 4, which no pod has held for 1m0s, went to id 5":        {ID: 4, Partitions: "7", To: []int{5}, After: time.Minute + time.Millisecond},
+		"partitions 7 of id 4, which no pod holds, went to id 5":                    {ID: 4, Partitions: "7", To: []int{5}},
 		"partitions 8 of id 4, which no pod has held for 30s, went to no id so far": {ID: 4, Partitions: "8", After: 30 * time.Second},
 	} {
 		if got := f.String(); got != want {

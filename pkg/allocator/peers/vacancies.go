@@ -28,8 +28,13 @@ func (v *Vacancies) See(owner store.Owner, now time.Time) {
 	v.since = since
 }
 
-// Since is since when the id has been without an entry.
-func (v *Vacancies) Since(id int) time.Time { return v.since[id] }
+// For is for how long the id has been without an entry, 0 if it has one.
+func (v *Vacancies) For(id int, now time.Time) time.Duration {
+	if since, vacant := v.since[id]; vacant {
+		return now.Sub(since)
+	}
+	return 0
+}
 
 // Over returns the ids that have been without an entry for at least this long. A negative time never ends.
 func (v *Vacancies) Over(after time.Duration, now time.Time) map[int]bool {

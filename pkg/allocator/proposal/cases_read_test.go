@@ -91,6 +91,8 @@ func (s *scene) lines() words {
 		"gone":          s.readGone,
 		"wants":         s.readWants,
 		"vacant":        s.readVacant,
+		"at once":       just(func() { in.Partitions.AtOnce = true }),
+		"not at once":   just(func() { in.Partitions.AtOnce = false }),
 		"partitions":    s.readPartitions,
 		"no partitions": just(func() { in.State.Row = nil }),
 		"me":            s.readMe,

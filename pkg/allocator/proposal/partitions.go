@@ -89,10 +89,11 @@ func (p *planner) locks() (alone placement.Owners, unclear, locked placement.Set
 // members returns the members in ascending order, and the ids that are none any more because they are vacant (rule 7).
 func (p *planner) members(strategy string) (members, vacated []int) {
 	is := make(map[int]bool, len(p.next.Slots))
+	gone := p.goneAtOnce(strategy)
 	for _, id := range p.row().IDs() {
 		switch {
 		case id >= p.in.Count || p.divides(id, false):
-		case p.free(id) && p.in.Partitions.Vacant[id]:
+		case p.free(id) && p.in.Partitions.Vacant[id], gone(id):
 			vacated = append(vacated, id)
 		default: // its holder may be about to take the slot, or its receipt may be damaged
 			is[id] = true
@@ -116,6 +117,25 @@ func (p *planner) members(strategy string) (members, vacated []int) {
 		}
 	}
 	return slices.Sorted(maps.Keys(is)), vacated
+}
+
+// goneAtOnce returns which ids fail over at once: nobody can take them within moments, and a stand-in works. No receipt locks such an id, and no pod
+// that has it, or that may get it, is known to run. Pods are listed by metadata alone, so a replacement that starts looks like one that cannot
+// be scheduled.
+func (p *planner) goneAtOnce(strategy string) func(id int) bool {
+	able, standIn := false, false
+	for _, pod := range p.alive {
+		slot, has := p.holds[pod.Name]
+		within := has && slot < p.in.Count
+		able = able || !within && pod.Owned && !pod.Terminating && !pod.Condemned && pod.runs()
+		standIn = standIn || within && !pod.Terminating && p.divides(slot, true)
+	}
+	applies := p.in.Partitions.AtOnce && strategy == placement.NamePrimary && standIn
+	return func(id int) bool {
+		_, locked := p.lockers[id]
+		name, taken := p.next.Slots[id]
+		return applies && !locked && (taken && !p.pods[name].runs() || !taken && !able)
+	}
 }
 
 // divides reports whether a receipt says that the holder of the id works on partitions (yes), or that it does not (no).

@@ -37,7 +37,7 @@ func genDivided() *rapid.Generator[Input] {
 		if rapid.IntRange(0, 2).Draw(t, "wish") > 0 {
 			in.Partitions.Wish = assignment.Wish{HasCount: true, Count: rapid.IntRange(0, someParts).Draw(t, "wants"), Strategy: strategy}
 		}
-		in.Partitions.Joins = rapid.Bool().Draw(t, "joins")
+		in.Partitions.Joins, in.Partitions.AtOnce = rapid.Bool().Draw(t, "joins"), rapid.Bool().Draw(t, "at once")
 		in.Partitions.Vacant = map[int]bool{rapid.IntRange(0, 9).Draw(t, "vacant"): true}
 		for i := range in.Pods {
 			if r := &in.Pods[i].Receipt; r.State == receipt.Locks && rapid.IntRange(0, 4).Draw(t, "idle") > 0 {

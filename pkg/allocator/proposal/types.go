@@ -110,6 +110,8 @@ type Division struct {
 	Wish assignment.Wish
 	// Vacant are the ids that the planner has itself known to be without a holder for failover-after.
 	Vacant map[int]bool
+	// AtOnce says that with primary an id that nobody can take soon is vacant, however short the time.
+	AtOnce bool
 	// Joins says that the planner has held its id for long enough to join beside other members (strategy primary).
 	Joins bool
 	// Unchanged keeps the row as it is.

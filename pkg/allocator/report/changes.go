@@ -164,7 +164,8 @@ func (c *Changes) Restored(before store.Owner, d proposal.Decision, mine receipt
 // takenWith says which of the user's annotations a write changed that changed idalloc's, too, as kubectl replace and kubectl rollout undo do.
 func takenWith(intact, now map[string]string) (text string) {
 	for _, key := range []string{
-		assignment.PartitionCountKey, assignment.PartitionStrategyKey, assignment.PartitionFailoverAfterKey, assignment.PartitionTargetKey,
+		assignment.PartitionCountKey, assignment.PartitionStrategyKey, assignment.PartitionFailoverAfterKey, assignment.PartitionGiveBackAfterKey,
+		assignment.PartitionTargetKey,
 	} {
 		was, there := intact[key]
 		switch is, still := now[key]; {

@@ -133,14 +133,14 @@ func (o *Events) partitions(e event.Event) {
 		if more := len(e.From) - most; more > 0 {
 			parts = append(parts, fmt.Sprintf("and those of %d more ids did so, too", more))
 		}
-		// Event: no pod held an id for longer than `idalloc.dev/partition-failover-after`. The message says which ids got its partitions, and after what
-		// time.
+		// Event: no pod held an id for longer than `idalloc.dev/partition-failover-after`, or with `primary` no pod could take it soon. The message says
+		// which ids got its partitions, and after what time.
 		// Do: see why the id has no pod.
 		o.leaveSeldom(store.KubeEvent{About: e.About, Type: store.EventWarning, Reason: "PartitionsFailedOver", Message: strings.Join(parts, "; ")})
 	case event.Paused:
 		if e.Paused && e.For > 0 {
-			// Event: the command of `idalloc run` ended three times in a row, or more, each time soon after its start. Other pods work on the partitions
-			// until the time in the message is over.
+			// Event: the program of `idalloc run`, `RunPartitions` or `Start` ended three times in a row, or more, each time soon after its start. Other
+			// pods work on the partitions until the time in the message is over.
 			// Do: read the program's log.
 			o.leaveSeldom(store.KubeEvent{About: o.pod, Type: store.EventWarning, Reason: "PartitionsPaused", Message: fmt.Sprintf(
 				"the program failed %d times in a row: for %s other pods get the partitions of id %d", e.Failed, e.For.Round(time.Second), e.ID)})

@@ -26,6 +26,8 @@ type Owner struct {
 	Ready int
 	// Rollout says how a Deployment replaces its pods. It is the zero value for other kinds.
 	Rollout Rollout
+	// RollsNow says that a rolling update is under way, so each pod that ends has a successor.
+	RollsNow bool
 	// Selector selects the owner's pods, in the form that list requests take.
 	Selector string
 	// Annotations are all of the owner's annotations, nil if it has none.
@@ -56,6 +58,7 @@ func DecodeOwner(ref Ref, object *Object, earlier *Owner) (Owner, error) {
 		Terminating:     object.DeletionTimestamp != nil,
 		Controlled:      ref.Kind == ReplicaSet && metav1.GetControllerOfNoCopy(object) != nil,
 		OrdinalStart:    object.Spec.Ordinals.Start,
+		RollsNow:        rollsNow(ref, object),
 		Count:           1, // Kubernetes' own default for replicas and parallelism
 		Pods:            object.Status.Replicas + object.Status.TerminatingReplicas + object.Status.Active + object.Status.Terminating,
 		Ready:           object.Status.ReadyReplicas + object.Status.Ready,

@@ -48,10 +48,19 @@ type status struct {
 	AvailableReplicas int `json:"availableReplicas"`
 	// TerminatingReplicas is not in Replicas, except for those of a StatefulSet, which does not have it. Kubernetes counts it since 1.35.
 	TerminatingReplicas int `json:"terminatingReplicas"`
+	// Conditions are read of a Deployment, and the revisions of a StatefulSet.
+	Conditions      []condition `json:"conditions"`
+	CurrentRevision string      `json:"currentRevision"`
+	UpdateRevision  string      `json:"updateRevision"`
 	// Active, Ready and Terminating are a Job's.
 	Active      int `json:"active"`
 	Ready       int `json:"ready"`
 	Terminating int `json:"terminating"`
+}
+
+type condition struct {
+	Type   string `json:"type"`
+	Reason string `json:"reason"`
 }
 
 // DeepCopyObject implements runtime.Object.

@@ -63,6 +63,18 @@ func decodeRollout(o *Object, count int) (r Rollout, err error) {
 	return r, nil
 }
 
+// rollsNow reports whether a rolling update is under way. A Deployment's condition says NewReplicaSetAvailable from the end of an update to the begin of
+// the next one, whatever its pods do meanwhile. Without progressDeadlineSeconds there is none, and the pods are counted. A StatefulSet's revisions
+// are the same but for an update. With OnDelete they may differ for long.
+func rollsNow(ref Ref, o *Object) bool {
+	for _, c := range o.Status.Conditions {
+		if c.Type == "Progressing" {
+			return c.Reason != "NewReplicaSetAvailable"
+		}
+	}
+	return ref.Rolls() && o.Status.UpdatedReplicas < o.Status.Replicas || o.Status.CurrentRevision != o.Status.UpdateRevision
+}
+
 // blocksBelow returns Rollout.BlocksBelow. Both values can be resolved.
 func blocksBelow(maxSurge, maxUnavailable *intstr.IntOrString) int {
 	if surge, _ := resolve(maxSurge, 1, true); surge == 0 {

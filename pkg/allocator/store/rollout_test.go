@@ -1,6 +1,9 @@
 package store
 
-import "testing"
+import (
+	"encoding/json"
+	"testing"
+)
 
 // An update that blocks needs hand-overs: it starts new pods, and ends no old one until one of them is Ready.
 func TestWhichUpdatesBlock(t *testing.T) {
@@ -16,5 +19,33 @@ func TestWhichUpdatesBlock(t *testing.T) {
 		if got := tc.rollout.Blocks(); got != tc.want {
 			t.Errorf("%s: it blocks: %t", name, got)
 		}
+	}
+}
+
+func TestWhenARollingUpdateIsUnderWay(t *testing.T) {
+	for name, tc := range map[string]struct {
+		kind, status string
+		want         bool
+	}{
+		"a Deployment begins one":               {Deployment, `{"conditions":[{"type":"Available","reason":"x"},{"type":"Progressing","reason":"NewReplicaSetCreated"}],"replicas":3,"updatedReplicas":3}`, true},
+		"it goes on":                            {Deployment, `{"conditions":[{"type":"Progressing","reason":"ReplicaSetUpdated"}],"replicas":3,"updatedReplicas":3}`, true},
+		"it has ended":                          {Deployment, `{"conditions":[{"type":"Progressing","reason":"NewReplicaSetAvailable"}],"replicas":3,"updatedReplicas":3}`, false},
+		"a pod was deleted since":               {Deployment, `{"conditions":[{"type":"Progressing","reason":"NewReplicaSetAvailable"}],"replicas":3,"updatedReplicas":2}`, false},
+		"one without a deadline goes on":        {Deployment, `{"replicas":3,"updatedReplicas":1}`, true},
+		"one without a deadline has ended":      {Deployment, `{"replicas":2,"updatedReplicas":2}`, false},
+		"a StatefulSet replaces its pods":       {StatefulSet, `{"replicas":3,"currentRevision":"a","updateRevision":"b"}`, true},
+		"a StatefulSet has replaced them":       {StatefulSet, `{"replicas":2,"currentRevision":"b","updateRevision":"b"}`, false},
+		"a ReplicaSet has no updates to follow": {ReplicaSet, `{"replicas":3}`, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			object := Object{}
+			if err := json.Unmarshal([]byte(`{"spec":{"selector":{"matchLabels":{"app":"x"}}},"status":`+tc.status+`}`), &object); err != nil {
+				t.Fatal(err)
+			}
+			owner, err := DecodeOwner(Ref{Kind: tc.kind, Name: "worker"}, &object, nil)
+			if err != nil || owner.RollsNow != tc.want {
+				t.Errorf("%v, %v", owner.RollsNow, err)
+			}
+		})
 	}
 }

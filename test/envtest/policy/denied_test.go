@@ -143,6 +143,7 @@ func foreign() map[string][]string {
 		`{"metadata":{"annotations":{"idalloc.dev/partition-count":"4"}}}`:                       {"idalloc annotations, and not idalloc.dev/partition-count of"},
 		`{"metadata":{"annotations":{"idalloc.dev/partition-strategy":"range"}}}`:                {"idalloc annotations, and not idalloc.dev/partition-strategy of"},
 		`{"metadata":{"annotations":{"idalloc.dev/partition-failover-after":"1s"}}}`:             {"idalloc annotations, and not idalloc.dev/partition-failover-after of"},
+		`{"metadata":{"annotations":{"idalloc.dev/partition-give-back-after":"1s"}}}`:            {"idalloc annotations, and not idalloc.dev/partition-give-back-after of"},
 		`{"metadata":{"annotations":{"idalloc.dev/partition-target":"{}"}}}`:                     {"idalloc.dev/partition-target of"},
 		`{"metadata":{"finalizers":["example.com/keep","example.com/new"]}}`:                     {"may not change the finalizers of", "use another account"},
 		`{"metadata":{"finalizers":null}}`:                                                       {"may not change the finalizers of"},

@@ -24,7 +24,7 @@ const (
 	forgets = 10*time.Second + soonEnough + 30*time.Second
 	// takesOver is how long nobody may work on a partition although an id could: the owner before it was gone for failover-after, a holder planned
 	// in vain just before, and it planned and took.
-	takesOver = world.FailoverAfter + soonEnough + 95*time.Second
+	takesOver = assignment.DefaultFailoverAfter + soonEnough + 95*time.Second
 	// gives is how long what a program that ended had may stay its own: its requests were on their way already.
 	gives = soonEnough + 10*time.Second
 	// mostAMinute is how many requests a process makes in any minute at most, whatever others do. What is undone is done again after 0.1 s, 0.2 s and so

@@ -139,10 +139,13 @@ func (j *Judge) noteLocked(v *server.Version) {
 
 // checkPatience reports a write that gives an id's partitions to others although the id has lost its holder only a moment ago. What the
 // holder had unlocked before may go. A process whose
-// watch is silent or ended, or that was suspended, may not know that the id has had a holder meanwhile.
+// watch is silent or ended, or that was suspended, may not know that the id has had a holder meanwhile. With primary there is no patience by default.
 func (j *Judge) checkPatience(v *server.Version) {
 	before, after := rowOf(v.Before), rowOf(v)
 	if before == nil || after == nil || before.Same(after) || j.w.Serving == nil || j.mayHaveMissed(j.w.Serving) {
+		return
+	}
+	if after.Strategy == placement.NamePrimary && !assignment.DecodeWish(object.Annotations(v.Object)).HasFailoverAfter {
 		return
 	}
 	slots := world.Slots(v)

@@ -50,7 +50,9 @@ func (w *World) WantPartitions(n int) {
 	w.ChangeOwner(server.Writer{Manager: "kubectl-annotate"}, func(o object.Object) {
 		object.SetText(o, "annotations", assignment.PartitionCountKey, strconv.Itoa(n))
 		object.SetText(o, "annotations", assignment.PartitionStrategyKey, w.Profile.Strategy)
-		object.SetText(o, "annotations", assignment.PartitionFailoverAfterKey, FailoverAfter.String())
+		if w.Profile.Strategy != placement.NamePrimary { // that fails over at once by default
+			object.SetText(o, "annotations", assignment.PartitionFailoverAfterKey, FailoverAfter.String())
+		}
 		if text := object.Annotation(o, assignment.PartitionTargetKey); text != "" {
 			if _, err := placement.ParseTarget(text, n); err != nil {
 				object.SetText(o, "annotations", assignment.PartitionTargetKey, "")

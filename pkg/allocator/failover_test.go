@@ -1,0 +1,95 @@
+package allocator_test
+
+import (
+	"maps"
+	"sync/atomic"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/idalloc/idalloc/pkg/allocator"
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/event"
+	"github.com/idalloc/idalloc/pkg/identity"
+	"github.com/idalloc/idalloc/pkg/placement"
+)
+
+// primary has two pods divide twelve partitions by primary, with further wishes.
+func (b *bench) primary(wishes map[string]string, second func(*allocator.Options)) (home *process) {
+	b.t.Helper()
+	all := map[string]string{assignment.PartitionCountKey: "12", assignment.PartitionStrategyKey: placement.NamePrimary}
+	maps.Copy(all, wishes)
+	b.annotate(all)
+	b.pod("p0")
+	b.pod("p1")
+	b.start("p0", divides)
+	b.until("all for one", worksOn("p0", 12))
+	home = b.start("p1", second)
+	b.until("a half for each", worksOn("p0", 6))
+	b.until("a half for each", worksOn("p1", 6))
+	return home
+}
+
+func divides(o *allocator.Options) { o.Divides = true }
+
+func worksOn(pod string, many int) func(map[string]identity.Identity) bool {
+	return func(now map[string]identity.Identity) bool { return now[pod].Partitions.Owned().Len() == many }
+}
+
+// A year of failover-after has nothing to do with the way back.
+func TestAHomeGetsItsPartitionsBackWhateverFailoverAfterIs(t *testing.T) {
+	newBench(t, 2).primary(map[string]string{assignment.PartitionFailoverAfterKey: "10000h"}, divides)
+}
+
+// The pod that ends tells in one write that its slot is free, and that others get its partitions.
+func TestADeletedPrimaryFailsOverWithItsLastWrite(t *testing.T) {
+	for name, tc := range map[string]struct {
+		wishes map[string]string
+		reason string
+		want   bool
+	}{
+		"by default":                     {reason: "NewReplicaSetAvailable", want: true},
+		"the user has said a time":       {wishes: map[string]string{assignment.PartitionFailoverAfterKey: "10000h"}, reason: "NewReplicaSetAvailable"},
+		"never":                          {wishes: map[string]string{assignment.PartitionFailoverAfterKey: assignment.Never}, reason: "NewReplicaSetAvailable"},
+		"while a rolling update goes on": {reason: "ReplicaSetUpdated"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, 2)
+			b.api.Change("Deployment", "worker", func(o *unstructured.Unstructured) {
+				o.Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Progressing", "reason": tc.reason}}}
+			})
+			var over atomic.Bool
+			home := b.primary(tc.wishes, func(o *allocator.Options) {
+				o.Divides, o.Observer = true, observer(func(e event.Event) {
+					if _, is := e.(event.FailedOver); is {
+						over.Store(true)
+					}
+				})
+			})
+			b.api.Change("Pod", "p1", func(o *unstructured.Unstructured) {
+				end := metav1.NewTime(b.clk.Now().Add(1 << 40))
+				o.SetDeletionTimestamp(&end)
+			})
+			home.release()
+			if over.Load() != tc.want {
+				t.Errorf("the partitions went to the stand-in: %v, want %v", over.Load(), tc.want)
+			}
+		})
+	}
+}
+
+// Each process dies without a word soon after it has got its partitions, as one does that the kernel kills. The pod is not replaced.
+func TestALinkedProgramThatDiesAgainAndAgainRests(t *testing.T) {
+	b := newBench(t, 2)
+	crashes := func(o *allocator.Options) { o.Divides, o.RestsAfterFailures = true, true }
+	p := b.primary(nil, crashes)
+	for range 2 {
+		p.kill()
+		p = b.start("p1", crashes)
+		b.until("its half again", worksOn("p1", 6))
+	}
+	p.kill()
+	b.start("p1", crashes)
+	b.until("the other pod works on all", worksOn("p0", 12))
+}
