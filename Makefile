@@ -101,6 +101,10 @@ reference: ## Make docs/reference.md and docs/messages.md from the code.
 image: ## Build the container image $(IMAGE) (needs docker).
 	docker build --build-arg VERSION=$(VERSION) -t $(IMAGE) .
 
+.PHONY: image-examples
+image-examples: ## Build the images of the RabbitMQ and PostgreSQL examples (needs docker).
+	for example in rabbitmq postgres; do docker build --target $$example -t ghcr.io/idalloc/$$example:$(VERSION) . || exit 1; done
+
 .PHONY: release
 release: ## Make the files of a release of this commit in dist. SIGNING_KEY is the file of the SSH key that signs it, if any.
 	GOTOOLCHAIN=go$$(go list -m -f '{{.GoVersion}}') go -C $(RELEASE) run . -out $(CURDIR)/dist $(if $(SIGNING_KEY),-signing-key $(abspath $(SIGNING_KEY)))
