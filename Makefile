@@ -213,7 +213,11 @@ bench-policy: ## Measure what the admission policy costs, a few minutes.
 
 .PHONY: bench-brokers
 bench-brokers: ## Measure how partitions and single-active consumers empty the queues of a RabbitMQ and move them: half an hour.
-	assets=$$(hack/controlplane/build); KUBEBUILDER_ASSETS=$$assets go -C examples/rabbitmq test -run '^$$' -bench . -benchtime 1x -timeout 3h .
+	assets=$$(hack/controlplane/build); KUBEBUILDER_ASSETS=$$assets go -C examples/rabbitmq test -run '^$$' -bench 'Drain|Move' -benchtime 1x -timeout 3h .
+
+.PHONY: bench-faults
+bench-faults: ## Break consumers of a RabbitMQ in all ways, with each strategy, and print the table: five minutes.
+	assets=$$(hack/controlplane/build); KUBEBUILDER_ASSETS=$$assets go -C examples/rabbitmq test -run '^$$' -bench Faults -benchtime 1x -timeout 1h .
 
 .PHONY: bench-controller
 bench-controller: ## Measure how long 1,000 gated pods wait for their ids, beside two patches a pod, ten minutes.

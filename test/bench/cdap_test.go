@@ -34,8 +34,9 @@ func TestCDAPTakesTheLowestFreeIDOfItsRange(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := suite.Deployment("worker", 3, suite.PodSpec(suite.Container("main", "/bin/true")))
 			d.Namespace, d.Annotations = "ns", map[string]string{cdapKey: c.held}
-			objects := []runtime.Object{d}
-			for _, pod := range []string{"a", "b", "c", "new"} {
+			pods := []string{"a", "b", "c", "new"}
+			objects := append(make([]runtime.Object, 0, 1+len(pods)), d)
+			for _, pod := range pods {
 				objects = append(objects, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: pod, Namespace: "ns", Labels: d.Spec.Selector.MatchLabels}})
 			}
 			client := fake.NewClientset(objects...)
