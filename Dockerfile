@@ -4,6 +4,8 @@
 #   docker build --target fileworker   -t ghcr.io/idalloc/fileworker .
 #   docker build --target linkedworker -t ghcr.io/idalloc/linkedworker .
 #   docker build --target partitionworker -t ghcr.io/idalloc/partitionworker .
+#   docker build --target rabbitmq        -t ghcr.io/idalloc/rabbitmq .
+#   docker build --target postgres        -t ghcr.io/idalloc/postgres .
 #   docker build --target autoscaler      -t ghcr.io/idalloc/idalloc-autoscaler .
 #   docker build --target controller      -t ghcr.io/idalloc/idalloc-controller .
 
@@ -25,6 +27,10 @@ ENV CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH
 
 FROM build AS build-examples
 RUN go build -trimpath -ldflags "-s -w" -o /out/ ./examples/fileworker ./examples/linkedworker ./examples/partitionworker
+
+# These are modules of their own.
+FROM build AS build-clients
+RUN go -C examples/rabbitmq build -trimpath -ldflags "-s -w" -o /out/rabbitmq . && go -C examples/postgres build -trimpath -ldflags "-s -w" -o /out/postgres .
 
 FROM build AS build-idalloc
 RUN go build -trimpath -tags nethttpomithttp2 -ldflags "-s -w -X main.version=$VERSION" -o /out/idalloc ./cmd/idalloc
@@ -63,6 +69,16 @@ FROM gcr.io/distroless/static:nonroot AS partitionworker
 COPY --from=build-examples /out/partitionworker /partitionworker
 USER 65532:65532
 ENTRYPOINT ["/partitionworker"]
+
+FROM gcr.io/distroless/static:nonroot AS rabbitmq
+COPY --from=build-clients /out/rabbitmq /rabbitmq
+USER 65532:65532
+ENTRYPOINT ["/rabbitmq"]
+
+FROM gcr.io/distroless/static:nonroot AS postgres
+COPY --from=build-clients /out/postgres /postgres
+USER 65532:65532
+ENTRYPOINT ["/postgres"]
 
 FROM gcr.io/distroless/static:nonroot AS autoscaler
 ARG VERSION=dev

@@ -104,6 +104,10 @@ reference: ## Make docs/reference.md and docs/messages.md from the code.
 image: ## Build the container image $(IMAGE) (needs docker).
 	docker build --build-arg VERSION=$(VERSION) -t $(IMAGE) .
 
+.PHONY: image-examples
+image-examples: ## Build the images of the RabbitMQ and PostgreSQL examples (needs docker).
+	for example in rabbitmq postgres; do docker build --target $$example -t ghcr.io/idalloc/$$example:$(VERSION) . || exit 1; done
+
 .PHONY: release
 release: ## Make the files of a release of this commit in dist, without images, and publish nothing.
 	cyclonedx=$$(hack/tool $(CYCLONEDX)); PATH="$$(dirname "$$cyclonedx"):$$PATH" "$$(hack/tool $(GORELEASER))" release --snapshot --clean --skip=ko,sign
@@ -216,7 +220,11 @@ bench-policy: ## Measure what the admission policy costs, a few minutes.
 
 .PHONY: bench-brokers
 bench-brokers: ## Measure how partitions and single-active consumers empty the queues of a RabbitMQ and move them: half an hour.
-	assets=$$(hack/controlplane/build); KUBEBUILDER_ASSETS=$$assets go -C examples/rabbitmq test -run '^$$' -bench . -benchtime 1x -timeout 3h .
+	assets=$$(hack/controlplane/build); KUBEBUILDER_ASSETS=$$assets go -C examples/rabbitmq test -run '^$$' -bench 'Drain|Move' -benchtime 1x -timeout 3h .
+
+.PHONY: bench-faults
+bench-faults: ## Break consumers of a RabbitMQ in all ways, with each strategy, and print the table: five minutes.
+	assets=$$(hack/controlplane/build); KUBEBUILDER_ASSETS=$$assets go -C examples/rabbitmq test -run '^$$' -bench Faults -benchtime 1x -timeout 1h .
 
 .PHONY: bench-controller
 bench-controller: ## Measure how long gated pods wait for their ids beside two patches a pod, the controller's memory, and its requests at rest: ten minutes.

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"log/slog"
@@ -15,7 +14,10 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/idalloc/idalloc"
 	"github.com/idalloc/idalloc/pkg/placement"
@@ -32,8 +34,11 @@ const (
 	benchQueues, benchConsumers = 4, 4
 	// roleSubscriber subscribes to all queues, and has the broker choose. It needs no idalloc.
 	roleSubscriber = "subscriber"
-	// roleOrdinal computes its queues from its ordinal and the number of replicas, as a StatefulSet without idalloc would.
+	// roleOrdinal computes its queues from its ordinal and the number of replicas, which it asks for again and again, as a StatefulSet
+	// without idalloc would.
 	roleOrdinal = "ordinal"
+	// pollReplicas is how often it asks.
+	pollReplicas = 3 * time.Second
 )
 
 // contender is a way to have each queue consumed by one consumer.
@@ -42,38 +47,56 @@ type contender struct {
 	strategy   string // of partitions
 }
 
+// single says that the queues have single active consumers. Without idalloc nothing else keeps two consumers apart.
+func (c contender) single() bool { return c.role != roleConsumer }
+
 func contenders() []contender {
 	return []contender{
-		{"sticky", roleConsumer, placement.NameSticky},
-		{"range", roleConsumer, placement.NameRange},
-		{"single-active consumers alone", roleSubscriber, ""},
+		{"sticky, decided once for all", roleConsumer, placement.NameSticky},
+		{"averagely (even), decided once for all", roleConsumer, placement.NameEven},
+		{"averagely, by each client", roleOrdinal, ""},
 	}
 }
 
 // BenchmarkDrain measures how long four consumers take to empty four queues, while consumers leave and come.
 func BenchmarkDrain(b *testing.B) {
 	bench := newBench(b)
+	var table strings.Builder
+	fmt.Fprintf(&table, "| %d messages | no rebalancing | one | two |\n| --- | --- | --- | --- |\n", *messages)
 	for _, c := range contenders() {
+		fmt.Fprintf(&table, "| %s", c.name)
 		for rebalancings := range 3 {
 			b.Run(fmt.Sprintf("%s/%d rebalancings", c.name, rebalancings), func(b *testing.B) {
 				for b.Loop() {
-					bench.drain(b, c, rebalancings)
+					fmt.Fprintf(&table, " | %.1f s", bench.drain(b, c, rebalancings).Seconds())
 				}
 			})
 		}
+		table.WriteString(" |\n")
 	}
+	show(b, &table)
 }
 
-// BenchmarkMove measures how long a queue had no consumer when it went to another one, and how often it had two.
+// BenchmarkMove measures how long a queue had no consumer when it went to another one, and how often two worked on it at once.
 func BenchmarkMove(b *testing.B) {
 	bench := newBench(b)
-	for _, c := range append(contenders(), contender{"StatefulSet arithmetic", roleOrdinal, ""}) {
+	var table strings.Builder
+	table.WriteString("| contender | moves | median gap | longest gap | two at once |\n| --- | --- | --- | --- | --- |\n")
+	for _, c := range append(contenders(), contender{"single-active consumers alone", roleSubscriber, ""}) {
 		b.Run(c.name, func(b *testing.B) {
 			for b.Loop() {
-				bench.move(b, c)
+				fmt.Fprintf(&table, "| %s | %s |\n", c.name, bench.move(b, c))
 			}
 		})
 	}
+	show(b, &table)
+}
+
+// show prints a table for a document.
+func show(b *testing.B, table *strings.Builder) {
+	b.Helper()
+	_, err := fmt.Fprintf(os.Stdout, "\n%s", table)
+	must(b, err)
 }
 
 // bench is what the benchmarks share.
@@ -93,24 +116,20 @@ func newBench(b *testing.B) *bench {
 
 // entry is a contender with its queues.
 type entry struct {
-	*example.Workload
+	way
 	contender
-
-	queues   Queues
-	producer *Producer
-	probe    string
 }
 
 // enter makes a contender's Deployment. With record, its consumers write down each event.
-func (n *bench) enter(b *testing.B, c contender, record bool) *entry {
+func (n *bench) enter(b *testing.B, c contender, count int, record bool) *entry {
 	b.Helper()
 	n.runs++
-	e := &entry{contender: c, queues: Queues{Name: fmt.Sprintf("Bench%d", n.runs), SingleActive: c.role == roleSubscriber}, probe: b.TempDir()}
-	e.producer = n.newProducer(e.queues)
+	e := &entry{contender: c, way: way{queues: Queues{Name: fmt.Sprintf("Bench%d", n.runs), SingleActive: c.single()}, probe: b.TempDir(), partitions: count}}
+	e.producer = &Producer{Queues: e.queues, Partitions: count, Log: slog.New(slog.DiscardHandler), connection: connection{url: n.broker.URL}}
 	b.Cleanup(e.producer.Close)
 	annotations := map[string]string{}
 	if c.strategy != "" {
-		annotations = map[string]string{example.KeyCount: strconv.Itoa(benchQueues), example.KeyStrategy: c.strategy}
+		annotations = map[string]string{example.KeyCount: strconv.Itoa(count), example.KeyStrategy: c.strategy, example.KeyFailoverAfter: benchFailover}
 	}
 	namespace, err := n.suite.NewNamespace(b.Context())
 	must(b, err)
@@ -120,23 +139,18 @@ func (n *bench) enter(b *testing.B, c contender, record bool) *entry {
 	e.Workload, err = example.NewWorkload(b.Context(), n.suite, namespace, example.Spec{
 		Name: "bench", Replicas: 0, Annotations: annotations, Command: []string{self}, StatefulSet: c.role == roleOrdinal,
 		Env: map[string]string{
-			roleEnv: c.role, probeEnv: e.probe, quietEnv: strconv.FormatBool(!record), "RABBITMQ_URL": n.broker.URL,
-			"QUEUES": e.queues.Name, "SINGLE_ACTIVE": strconv.FormatBool(e.queues.SingleActive), "PARTITIONS": strconv.Itoa(benchQueues),
+			roleEnv: c.role, probeEnv: e.probe, quietEnv: strconv.FormatBool(!record), wireEnv: strconv.FormatBool(record), "RABBITMQ_URL": n.broker.URL,
+			"QUEUES": e.queues.Name, "SINGLE_ACTIVE": strconv.FormatBool(e.queues.SingleActive), "PARTITIONS": strconv.Itoa(count),
 		},
 	})
 	must(b, err)
 	return e
 }
 
-func (n *bench) newProducer(queues Queues) *Producer {
-	log := slog.New(slog.DiscardHandler)
-	return &Producer{Queues: queues, Partitions: benchQueues, Log: log, connection: connection{url: n.broker.URL}}
-}
-
-func (n *bench) drain(b *testing.B, c contender, rebalancings int) {
+func (n *bench) drain(b *testing.B, c contender, rebalancings int) time.Duration {
 	b.Helper()
 	ctx := b.Context()
-	e := n.enter(b, c, false)
+	e := n.enter(b, c, benchQueues, false)
 	fill(b, e.producer)
 	must(b, e.Scale(ctx, benchConsumers))
 	e.left(b, *messages-1)
@@ -150,6 +164,7 @@ func (n *bench) drain(b *testing.B, c contender, rebalancings int) {
 	b.ReportMetric(took.Seconds(), "s")
 	b.ReportMetric(float64(*messages)/took.Seconds(), "messages/s")
 	must(b, e.Scale(ctx, 0))
+	return took
 }
 
 // fill sends the messages of a run.
@@ -182,10 +197,11 @@ func (e *entry) left(b *testing.B, most int) {
 	}))
 }
 
-func (n *bench) move(b *testing.B, c contender) {
+// move scales a contender under load, and returns the cells of its row.
+func (n *bench) move(b *testing.B, c contender) string {
 	b.Helper()
 	ctx := b.Context()
-	e := n.enter(b, c, true)
+	e := n.enter(b, c, benchQueues, true)
 	l := newLoad(ctx, b, e.producer, perSecond)
 	for _, replicas := range []int32{2, 4, 3, 1} {
 		must(b, e.Scale(ctx, replicas))
@@ -195,55 +211,69 @@ func (n *bench) move(b *testing.B, c contender) {
 		} else {
 			must(b, e.Running(ctx, int(replicas)))
 		}
-		w := way{Workload: e.Workload, probe: e.probe, partitions: benchQueues}
-		w.progress(ctx, b)
+		if c.role == roleSubscriber { // the broker chooses
+			replicas = 0
+		}
+		must(b, e.worked(ctx, overlap.Now(), int(replicas)))
 	}
 	_, err := l.Stop()
 	must(b, err)
-	gaps, err := idle(e.probe)
+	byQueue, err := e.byQueue()
 	must(b, err)
-	if len(gaps) > 0 {
-		b.ReportMetric(gaps[len(gaps)/2].Seconds(), "s/median-gap")
-		b.ReportMetric(gaps[len(gaps)-1].Seconds(), "s/max-gap")
-	}
-	b.ReportMetric(float64(len(gaps)), "moves")
-	if c.role != roleSubscriber { // there every consumer subscribes to every queue, and the broker chooses
-		records, err := overlap.Read(e.probe)
-		must(b, err)
-		report, _ := overlap.Check(records) // what it lists is measured here, not judged
-		doubles := 0
-		for _, sentence := range report.Violations {
-			if strings.Contains(sentence, "both showed it") {
-				doubles++
-			}
-		}
-		b.ReportMetric(float64(doubles), "doubles")
-	}
+	gaps, doubles := gaps(byQueue)
 	must(b, e.Scale(ctx, 0))
+	if len(gaps) == 0 {
+		return "0 | – | – | 0"
+	}
+	median, longest := gaps[len(gaps)/2].Seconds(), gaps[len(gaps)-1].Seconds()
+	b.ReportMetric(median, "s/median-gap")
+	b.ReportMetric(longest, "s/max-gap")
+	return fmt.Sprintf("%d | %.2f s | %.2f s | %d", len(gaps), median, longest, doubles)
 }
 
-// idle returns for each move of a queue how long nobody processed an event of it, sorted.
-func idle(dir string) ([]time.Duration, error) {
-	byOrder, err := example.ReadProcessed(dir)
-	if err != nil {
-		return nil, err
-	}
+// byQueue returns the events that were processed, by queue, each queue's by time.
+func (w *way) byQueue() (map[int][]example.Processed, error) {
+	byOrder, err := example.ReadProcessed(w.probe)
 	byQueue := map[int][]example.Processed{}
 	for order, events := range byOrder {
-		queue := Partition(order, benchQueues)
+		queue := Partition(order, w.partitions)
 		byQueue[queue] = append(byQueue[queue], events...)
 	}
-	var gaps []time.Duration
 	for _, events := range byQueue {
 		slices.SortFunc(events, func(a, b example.Processed) int { return cmp.Compare(a.Begin, b.Begin) })
+	}
+	return byQueue, err
+}
+
+// gaps returns for each move of a queue how long no event of it was processed, sorted, and how many moves had two consumers at work at once.
+func gaps(byQueue map[int][]example.Processed) (all []time.Duration, doubles int) {
+	for _, events := range byQueue {
 		for i := 1; i < len(events); i++ {
-			if events[i].By != events[i-1].By {
-				gaps = append(gaps, time.Duration(max(0, events[i].Begin-events[i-1].End)))
+			if events[i].By == events[i-1].By {
+				continue
 			}
+			gap := time.Duration(events[i].Begin - events[i-1].End)
+			if gap < 0 {
+				doubles++
+			}
+			all = append(all, max(0, gap))
 		}
 	}
-	slices.Sort(gaps)
-	return gaps, nil
+	slices.Sort(all)
+	return all, doubles
+}
+
+func TestAMoveHasAGapOrTwoConsumersAtOnce(t *testing.T) {
+	event := func(by string, begin, end int64) example.Processed {
+		return example.Processed{By: by, Begin: begin, End: end}
+	}
+	all, doubles := gaps(map[int][]example.Processed{
+		0: {event("a", 0, 10), event("a", 20, 30), event("b", 70, 80)},
+		1: {event("a", 0, 50), event("b", 40, 60), event("a", 65, 70)},
+	})
+	if want := []time.Duration{0, 5, 40}; !slices.Equal(all, want) || doubles != 1 {
+		t.Errorf("gaps %v and %d doubles, want %v and 1", all, doubles, want)
+	}
 }
 
 // subscribe works on all queues, or on those of an ordinal, until ctx ends.
@@ -252,21 +282,71 @@ func subscribe(ctx context.Context, work func(context.Context, idalloc.Partition
 	if err != nil {
 		return err
 	}
-	mine := placement.Between(0, count-1)
+	share := func(context.Context) (placement.Set, error) { return placement.Between(0, count-1), nil }
 	if os.Getenv(roleEnv) == roleOrdinal {
-		pod := os.Getenv("POD_NAME")
-		ordinal, errOrdinal := strconv.Atoi(pod[strings.LastIndexByte(pod, '-')+1:])
-		replicas, errReplicas := strconv.Atoi(os.Getenv(example.EnvReplicas))
-		if err := errors.Join(errOrdinal, errReplicas); err != nil {
+		if share, err = averagely(count); err != nil {
 			return err
 		}
-		mine = placement.Range{ID: ordinal, Count: replicas, Partitions: count}.Set()
 	}
-	var all sync.WaitGroup
-	for p := range mine.All() {
-		all.Go(func() { _ = work(ctx, idalloc.Partition{Number: p, Count: count}) }) // Work returns no error
+	running := map[int]func(){} // each stops the work on a queue, and waits for its end
+	tick := time.NewTicker(pollReplicas)
+	defer tick.Stop()
+	for {
+		mine, err := share(ctx)
+		if err != nil && ctx.Err() == nil {
+			return err
+		}
+		for p, stop := range running {
+			if !mine.Contains(p) {
+				stop()
+				delete(running, p)
+			}
+		}
+		for p := range mine.All() {
+			if running[p] == nil {
+				running[p] = start(ctx, idalloc.Partition{Number: p, Count: count}, work)
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			for _, stop := range running {
+				stop()
+			}
+			return nil
+		}
 	}
-	all.Wait()
-	<-ctx.Done() // a pod without a queue stays
-	return nil
+}
+
+func start(ctx context.Context, p idalloc.Partition, work func(context.Context, idalloc.Partition) error) (stop func()) {
+	working, cancel := context.WithCancel(ctx)
+	var done sync.WaitGroup
+	done.Go(func() { _ = work(working, p) }) // Work returns no error
+	return func() {
+		cancel()
+		done.Wait()
+	}
+}
+
+// averagely returns what gives a pod of a StatefulSet its run of the queues, by its ordinal and the replicas that the API server tells.
+func averagely(count int) (func(context.Context) (placement.Set, error), error) {
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(clientcmd.NewDefaultClientConfigLoadingRules(), nil).ClientConfig()
+	if err != nil {
+		return nil, err
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	pod := os.Getenv("POD_NAME")
+	dash := strings.LastIndexByte(pod, '-')
+	ordinal, err := strconv.Atoi(pod[dash+1:])
+	return func(ctx context.Context) (placement.Set, error) {
+		set, err := client.AppsV1().StatefulSets(os.Getenv("POD_NAMESPACE")).Get(ctx, pod[:dash], metav1.GetOptions{})
+		if err != nil || int(*set.Spec.Replicas) == 0 {
+			return placement.Set{}, err
+		}
+		members := slices.Collect(placement.Between(0, int(*set.Spec.Replicas)-1).All())
+		return placement.Even(placement.Input{Partitions: count, Members: members})[ordinal], nil
+	}, err
 }

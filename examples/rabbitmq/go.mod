@@ -6,6 +6,7 @@ go 1.26.8
 replace github.com/idalloc/idalloc => ../..
 
 require (
+	github.com/dgryski/go-jump v0.0.0-20170409065014-e1f439676b57
 	github.com/go-logr/logr v1.4.4
 	github.com/idalloc/idalloc v0.0.0-00010101000000-000000000000
 	github.com/rabbitmq/amqp091-go v1.16.0

@@ -12,8 +12,10 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"github.com/idalloc/idalloc/pkg/placement"
 	"github.com/idalloc/idalloc/test/envtest/example"
 	"github.com/idalloc/idalloc/test/envtest/suite"
 	"github.com/idalloc/idalloc/test/overlap"
@@ -36,6 +38,7 @@ func TestWithABroker(t *testing.T) {
 	t.Run("an event fails", func(t *testing.T) { testAnEventThatFails(t, broker.URL) })
 	s := newSuite(t.Context(), t)
 	if !testing.Short() {
+		t.Run("nothing is overtaken", func(t *testing.T) { testNothingIsOvertaken(t, s, broker) })
 		t.Run("scaled by load", func(t *testing.T) { testScaledByLoad(t, s, broker) })
 	}
 	t.Run("the capacity of a pod", func(t *testing.T) { testTheCapacityOfAPod(t, s, broker) })
@@ -43,7 +46,7 @@ func TestWithABroker(t *testing.T) {
 }
 
 // Both ways to consume go through the same scale events and failures at the same time, under load. With -short one consumer is killed, and
-// the broker lives on.
+// nothing else.
 func testEveryEventIsProcessedInOrder(t *testing.T, s *suite.Suite, broker *example.Server) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -87,6 +90,25 @@ func testEveryEventIsProcessedInOrder(t *testing.T, s *suite.Suite, broker *exam
 			}
 		})
 	}
+	// The broker hears nothing of a consumer, takes back what it had sent ahead, and then hears of it again.
+	silence := func(what string, begin func(*way, corev1.Pod) (undo func(context.Context) error, err error)) {
+		t.Helper()
+		undo, queues := map[*way]func(context.Context) error{}, map[*way]placement.Set{}
+		for _, w := range ways {
+			pods, err := w.Pods(ctx)
+			must(t, err)
+			owners, err := w.Owners(ctx)
+			must(t, err)
+			queues[w] = owners[0]
+			undo[w], err = begin(w, pods["0"])
+			must(t, err)
+		}
+		each(what, func(t *testing.T, w *way) {
+			t.Helper()
+			must(t, w.abandoned(ctx, queues[w]))
+			must(t, undo[w](ctx))
+		})
+	}
 	done := func() {
 		scale(1)
 		for _, w := range ways {
@@ -107,6 +129,10 @@ func testEveryEventIsProcessedInOrder(t *testing.T, s *suite.Suite, broker *exam
 		must(t, err)
 		must(t, w.Delete(ctx, pods["1"]))
 	})
+	silence("suspended the consumer of id 0", func(w *way, pod corev1.Pod) (func(context.Context) error, error) { return w.suspend(pod) })
+	silence("cut the consumer of id 0 off from the broker", func(w *way, pod corev1.Pod) (func(context.Context) error, error) {
+		return w.breakWire(wireCut, pod)
+	})
 	scale(3)
 	begin := time.Now()
 	broker.Kill()
@@ -114,6 +140,43 @@ func testEveryEventIsProcessedInOrder(t *testing.T, s *suite.Suite, broker *exam
 	t.Logf("killed the broker and started it again: %s", time.Since(begin).Round(time.Millisecond))
 	each("consuming again", func(*testing.T, *way) {})
 	done()
+}
+
+// A consumer is suspended, and its pod is deleted by force: another pod has its queues before the broker knows. With single active consumers
+// it gets nothing until the broker has put back what the first one had.
+func testNothingIsOvertaken(t *testing.T, s *suite.Suite, broker *example.Server) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	namespace, err := s.NewNamespace(ctx)
+	must(t, err)
+	w := newWay(ctx, t, s, namespace, broker.URL, "suspended", true, map[string]string{
+		example.KeyCount: strconv.Itoa(partitions), example.KeyFailoverAfter: "2s",
+	}, nil)
+	must(t, w.Scale(ctx, 2))
+	w.load = newLoad(ctx, t, w.producer, perSecond)
+	before, err := w.Settled(ctx, 2, partitions)
+	must(t, err)
+	w.progress(ctx, t)
+	pods, err := w.Pods(ctx)
+	must(t, err)
+	_, err = w.suspend(pods["0"])
+	must(t, err)
+	s.Node.Pause() // the node does not hear that the pod is deleted
+	defer s.Node.Resume()
+	must(t, w.Room(ctx, 1))
+	must(t, w.Delete(ctx, pods["0"]))
+	_, err = w.Divided(ctx, 2, []int{1}, partitions)
+	must(t, err)
+	must(t, w.worked(ctx, overlap.Now(), 1))
+	byQueue, err := w.byQueue()
+	must(t, err)
+	for p := range before[0].All() {
+		if last := byQueue[p][len(byQueue[p])-1]; !strings.Contains(last.By, pods["1"].Name) {
+			t.Errorf("queue %d is consumed by %s, want %s", p, last.By, pods["1"].Name)
+		}
+	}
+	w.check(ctx, t, w.load)
 }
 
 // way is a workload with queues of its own.
@@ -124,6 +187,7 @@ type way struct {
 	producer *Producer
 	probe    string
 	load     *example.Load
+	url      string // of the broker
 
 	partitions int
 }
@@ -132,13 +196,13 @@ func newWay(ctx context.Context, t *testing.T, s *suite.Suite, namespace *suite.
 	t.Helper()
 	count, err := strconv.Atoi(annotations[example.KeyCount])
 	must(t, err)
-	w := &way{queues: Queues{Name: "OrderEvents-" + name, SingleActive: single}, probe: t.TempDir(), partitions: count}
+	w := &way{queues: Queues{Name: "OrderEvents-" + name, SingleActive: single}, probe: t.TempDir(), url: url, partitions: count}
 	w.producer = &Producer{Queues: w.queues, Partitions: count, Log: slog.New(slog.DiscardHandler), connection: connection{url: url}}
 	t.Cleanup(w.producer.Close)
 	self, err := os.Executable()
 	must(t, err)
 	all := map[string]string{
-		roleEnv: roleConsumer, probeEnv: w.probe,
+		roleEnv: roleConsumer, probeEnv: w.probe, wireEnv: "true",
 		"RABBITMQ_URL": url, "QUEUES": w.queues.Name, "SINGLE_ACTIVE": strconv.FormatBool(single),
 	}
 	maps.Copy(all, env)

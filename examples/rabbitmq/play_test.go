@@ -55,6 +55,10 @@ func playConsumer(log *slog.Logger) error {
 		defer tick.Stop()
 		handle = slowly(tick.C, handle)
 	}
+	config, err := behindWires(ctx)
+	if err != nil {
+		return err
+	}
 	c, err := newConsumer(log, handle)
 	if err != nil {
 		return err
@@ -64,6 +68,7 @@ func playConsumer(log *slog.Logger) error {
 		return errors.Join(subscribe(ctx, r.Work(c.Work)), r.Close())
 	}
 	o := options(log)
+	o.Config = config
 	if address := os.Getenv("HTTP_ADDRESS"); address != "" { // else pods are processes of one machine, and share its ports
 		if o, err = ready(ctx, o, address); err != nil {
 			return err

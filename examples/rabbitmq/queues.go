@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/fnv"
 
+	"github.com/dgryski/go-jump"
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
@@ -35,11 +36,12 @@ type Queues struct {
 // Queue returns the name of the queue of a partition.
 func (q Queues) Queue(partition int) string { return fmt.Sprintf("%s-P%d", q.Name, partition) }
 
-// Partition returns the partition of an order. It must never change while there are events.
+// Partition returns the partition of an order, by a consistent hash: with one queue more, only the orders that move to it have another one
+// than before. What is in their old queues must be processed before the producer uses the new number.
 func Partition(order string, count int) int {
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(order))         // a hash returns no error
-	return int(h.Sum32() % uint32(count)) //nolint:gosec // the count is small and above 0
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(order)) // a hash returns no error
+	return int(jump.Hash(h.Sum64(), count))
 }
 
 // declare makes the queue of a partition if it is not there. Queue and messages outlive the broker.

@@ -3,26 +3,24 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"math/rand/v2"
+	"maps"
 	"strconv"
-	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
-	typedappsv1 "k8s.io/client-go/kubernetes/typed/apps/v1"
 )
 
-const (
-	cdapKey = "cdap.instances.assignment"
-	// cdapSleep is the longest sleep after a conflict.
-	cdapSleep = 300 * time.Millisecond
-)
+const cdapKey = "cdap.instances.assignment"
 
-// cdap is the protocol that CDAP's "Instance ID generation in Kubernetes" describes: read the
-// Deployment; take the lowest id that the annotation does not have; write the whole Deployment back;
-// when somebody else wrote it in between, sleep a random time of up to 300 ms and begin again.
+var errCDAPFull = errors.New("live pods have all ids of the range")
+
+// cdap is the protocol that CDAP's "Instance ID generation in Kubernetes" describes: read the Deployment; take the lowest id below
+// the number of replicas that the annotation does not have; replace the whole Deployment. Whoever meets another write begins again
+// at once. Entries of pods that are gone are removed when there is no room.
 type cdap struct{}
 
 func (cdap) name() string { return "cdap" }
@@ -38,62 +36,75 @@ func (cdap) claim(ctx context.Context, c claimant) (id int, leave func(), err er
 	if err != nil {
 		return 0, nil, err
 	}
-	deployments := client.AppsV1().Deployments(c.namespace)
+	id, err = cdapClaim(ctx, client, c.namespace, c.deployment, c.pod.Name)
+	return id, nil, err
+}
+
+func cdapClaim(ctx context.Context, client kubernetes.Interface, namespace, deployment, pod string) (int, error) {
 	for {
-		id, err := cdapOnce(ctx, deployments, c)
-		if err == nil {
-			return id, nil, nil
+		d, err := client.AppsV1().Deployments(namespace).Get(ctx, deployment, metav1.GetOptions{})
+		if err != nil {
+			return 0, err
 		}
-		if !apierrors.IsConflict(err) {
-			return 0, nil, err
+		held, err := cdapHeld(d)
+		if err != nil {
+			return 0, err
 		}
-		if err := pause(ctx, cdapSleep); err != nil {
-			return 0, nil, err
+		id := cdapLowest(held, pod, int(*d.Spec.Replicas))
+		if id < 0 {
+			if err := cdapRemoveStale(ctx, client, d, held); err != nil {
+				return 0, err
+			}
+			if id = cdapLowest(held, pod, int(*d.Spec.Replicas)); id < 0 {
+				return 0, errCDAPFull
+			}
+		}
+		held[strconv.Itoa(id)] = pod
+		text, err := json.Marshal(held)
+		if err != nil {
+			return 0, err
+		}
+		metav1.SetMetaDataAnnotation(&d.ObjectMeta, cdapKey, string(text))
+		if _, err = client.AppsV1().Deployments(namespace).Update(ctx, d, metav1.UpdateOptions{}); !apierrors.IsConflict(err) {
+			return id, err
 		}
 	}
 }
 
-func cdapOnce(ctx context.Context, deployments typedappsv1.DeploymentInterface, c claimant) (int, error) {
-	d, err := deployments.Get(ctx, c.deployment, metav1.GetOptions{})
-	if err != nil {
-		return 0, err
-	}
+// cdapHeld returns which pod has which id.
+func cdapHeld(d *appsv1.Deployment) (map[string]string, error) {
 	held := map[string]string{}
 	if text := d.Annotations[cdapKey]; text != "" {
 		if err := json.Unmarshal([]byte(text), &held); err != nil {
-			return 0, fmt.Errorf("annotation %s: %w", cdapKey, err)
+			return nil, fmt.Errorf("annotation %s: %w", cdapKey, err)
 		}
 	}
-	for id, pod := range held {
-		if pod == c.pod.Name {
-			return strconv.Atoi(id)
-		}
-	}
-	id := 0
-	for held[strconv.Itoa(id)] != "" {
-		id++
-	}
-	held[strconv.Itoa(id)] = c.pod.Name
-	text, err := json.Marshal(held)
-	if err != nil {
-		return 0, err
-	}
-	if d.Annotations == nil {
-		d.Annotations = map[string]string{}
-	}
-	d.Annotations[cdapKey] = string(text)
-	_, err = deployments.Update(ctx, d, metav1.UpdateOptions{})
-	return id, err
+	return held, nil
 }
 
-// pause waits for a random time of up to most, or until ctx ends.
-func pause(ctx context.Context, most time.Duration) error {
-	timer := time.NewTimer(rand.N(most)) //nolint:gosec // no secret
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-timer.C:
-		return nil
+// cdapLowest returns the pod's id, or the lowest one that is free, or -1.
+func cdapLowest(held map[string]string, pod string, count int) int {
+	free := -1
+	for id := count - 1; id >= 0; id-- {
+		switch held[strconv.Itoa(id)] {
+		case pod:
+			return id
+		case "":
+			free = id
+		}
 	}
+	return free
+}
+
+func cdapRemoveStale(ctx context.Context, client kubernetes.Interface, d *appsv1.Deployment, held map[string]string) error {
+	pods, err := client.CoreV1().Pods(d.Namespace).List(ctx, metav1.ListOptions{LabelSelector: metav1.FormatLabelSelector(d.Spec.Selector)})
+	if err != nil {
+		return err
+	}
+	live := map[string]bool{}
+	for _, pod := range pods.Items {
+		live[pod.Name] = true
+	}
+	maps.DeleteFunc(held, func(_, pod string) bool { return !live[pod] })
+	return nil
 }

@@ -7,8 +7,8 @@
 //
 // -out is below this folder if it does not begin with /.
 //
-// claims lets N pods claim at once: with idalloc, with the protocol of CDAP, with one Lease per slot; and
-// as yardsticks the requests that no safe claim can do without (floor), one GET and one PATCH for each pod.
+// claims lets N pods claim at once: with idalloc, with the protocol of CDAP, and as a yardstick with the requests that no safe claim can
+// do without (floor).
 //
 // restart restarts a Deployment step by step. propagation measures how long news takes to arrive.
 // capacity fills a Deployment to its limit. footprint measures the command: its size and its memory. shares adds and takes away replicas of a

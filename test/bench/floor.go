@@ -4,13 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
@@ -99,7 +96,7 @@ func persist(ctx context.Context, do func() error) error {
 		if err == nil || !store.Temporary(err) {
 			return err
 		}
-		if err := pause(ctx, patchSleep); err != nil {
+		if err := pause(ctx, retryPause); err != nil {
 			return err
 		}
 	}
@@ -109,82 +106,17 @@ func (floor) verify(ctx context.Context, w *workload, all []claimed) error {
 	return w.verifyMap(ctx, assignment.Key, all)
 }
 
-// get is one GET of the owner, which has no annotations, for each pod.
-type get struct{}
+// retryPause is the longest sleep before a request is sent again.
+const retryPause = 50 * time.Millisecond
 
-func (get) name() string { return "get" }
-
-func (get) prepare(context.Context, *workload) error { return nil }
-
-func (get) claim(ctx context.Context, c claimant) (id int, leave func(), err error) {
-	client, err := appsClient(c.config)
-	if err != nil {
-		return 0, nil, err
+// pause waits for a random time of up to most, or until ctx ends.
+func pause(ctx context.Context, most time.Duration) error {
+	timer := time.NewTimer(rand.N(most)) //nolint:gosec // no secret
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-timer.C:
+		return nil
 	}
-	return c.index, nil, client.Get().Namespace(c.namespace).Resource("deployments").Name(c.deployment).Do(ctx).Error()
-}
-
-func (get) verify(context.Context, *workload, []claimed) error { return nil }
-
-// patch is one merge patch of the owner for each pod, without a condition, that sets an annotation of
-// the pod's own. The API server repeats a patch that met another write by itself, until it has tried for a
-// minute; then it answers 504 or drops the connection, and the pod sends it again.
-type patch struct{}
-
-// patchSleep is the longest sleep before a request is sent again.
-const patchSleep = 50 * time.Millisecond
-
-func (patch) name() string { return "patch" }
-
-func (patch) prepare(context.Context, *workload) error { return nil }
-
-func patchKey(index int) string { return fmt.Sprintf("bench.idalloc.dev/%d", index) }
-
-func (patch) claim(ctx context.Context, c claimant) (id int, leave func(), err error) {
-	client, err := appsClient(c.config)
-	if err != nil {
-		return 0, nil, err
-	}
-	body := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, patchKey(c.index), c.pod.Name)
-	for {
-		err := client.Patch(types.MergePatchType).Namespace(c.namespace).Resource("deployments").Name(c.deployment).Body(body).Do(ctx).Error()
-		if !again(err) {
-			return c.index, nil, err
-		}
-		if err := pause(ctx, patchSleep); err != nil {
-			return 0, nil, err
-		}
-	}
-}
-
-// again reports whether a request may have another outcome when it is sent again: it met another write, took
-// too long, or was not answered.
-func again(err error) bool {
-	var answered apierrors.APIStatus
-	if !errors.As(err, &answered) {
-		return err != nil
-	}
-	return apierrors.IsConflict(err) || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err)
-}
-
-func (patch) verify(ctx context.Context, w *workload, all []claimed) error {
-	annotations, err := w.annotations(ctx)
-	if err != nil {
-		return err
-	}
-	for _, c := range all {
-		if !c.stopped && annotations[patchKey(c.id)] != c.pod {
-			err = errors.Join(err, fmt.Errorf("the patch of %s was accepted and is not there", c.pod))
-		}
-	}
-	return err
-}
-
-// appsClient returns a client that leaves answers undecoded.
-func appsClient(config *rest.Config) (rest.Interface, error) {
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return nil, err
-	}
-	return client.AppsV1().RESTClient(), nil
 }

@@ -11,8 +11,6 @@ import (
 type claimant struct {
 	namespace, deployment string
 	pod                   *corev1.Pod
-	// index is its place among the n pods that claim at once.
-	index, n int
 	// config reaches the API server with the pod's own connection.
 	config *rest.Config
 }
@@ -32,5 +30,5 @@ type protocol interface {
 
 // protocols are all there are, in the order of the table.
 func protocols() []protocol {
-	return []protocol{ours{}, cdap{}, lease{}, floor{}, get{}, patch{}}
+	return []protocol{ours{}, cdap{}, floor{}}
 }

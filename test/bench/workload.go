@@ -8,7 +8,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -46,7 +45,6 @@ func idle(name string, n int) *appsv1.Deployment {
 func newWorkload(ctx context.Context, env *suite.Suite, d *appsv1.Deployment) (*workload, error) {
 	rules := suite.Rules()
 	rules[0].Verbs = append(rules[0].Verbs, "update") // for CDAP's protocol
-	rules = append(rules, rbacv1.PolicyRule{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"create"}})
 	ns, err := env.NewNamespace(ctx, rules...)
 	if err != nil {
 		return nil, err
@@ -113,7 +111,7 @@ func (w *workload) claimant(ctx context.Context, index int) (claimant, error) {
 	if err != nil {
 		return claimant{}, fmt.Errorf("connection of %s: %w", pod.Name, err)
 	}
-	return claimant{namespace: w.Name, deployment: w.deployment, pod: pod, index: index, n: len(w.pods), config: config}, nil
+	return claimant{namespace: w.Name, deployment: w.deployment, pod: pod, config: config}, nil
 }
 
 func (w *workload) ref() store.Ref { return ref(w.Name, w.deployment) }

@@ -56,6 +56,8 @@ func (c *chaos) clusterFaults() []fault {
 		{kind: "suspend workload", weight: 8, do: suspendProcesses(oneWorker)},
 		{kind: "kill most of workload", weight: 2, do: killProcesses(mostWorkers)},
 		{kind: "suspend most of workload", weight: 4, do: suspendProcesses(mostWorkers)},
+		{kind: "kill fixed workload", weight: 2, do: killProcesses(fixedWorker)},
+		{kind: "suspend fixed workload", weight: 2, do: suspendProcesses(fixedWorker)},
 		{kind: "kill watcher", weight: 4, only: watched, do: killProcesses(oneWatcher)},
 		{kind: "suspend watcher", weight: 4, only: watched, do: suspendProcesses(oneWatcher)},
 		{kind: "delete pod", weight: 8, do: deletePod},
@@ -99,27 +101,48 @@ func mostWorkers(ctx context.Context, d draw) ([]process, error) {
 	return d.on.processes(ctx, d.pick, chaosReplicas/2+1, filepath.Base(d.on.program()))
 }
 
+// fixedWorker picks whichever has id 0, each time.
+func fixedWorker(ctx context.Context, d draw) ([]process, error) {
+	pods, err := d.on.those(ctx, func(p corev1.Pod) bool { return p.Labels[idLabel] == "0" && killable(p) })
+	if err != nil {
+		return nil, err
+	}
+	return running(pods[:1], filepath.Base(d.on.program()))
+}
+
+func killable(p corev1.Pod) bool {
+	return p.Status.Phase == corev1.PodRunning && restarts(p) < mostRestarts
+}
+
 // processes returns those of a program in n pods one after the other, from the picked one on.
 func (v *victim) processes(ctx context.Context, pick, n int, program string) ([]process, error) {
-	pods, err := v.those(ctx, func(p corev1.Pod) bool { return p.Status.Phase == corev1.PodRunning && restarts(p) < mostRestarts })
+	pods, err := v.those(ctx, killable)
 	if err != nil {
 		return nil, err
 	}
 	if len(pods) < n {
 		return nil, fmt.Errorf("%w: %d pods run that were not killed too often", errNothing, len(pods))
 	}
-	var found []process
+	var chosen []corev1.Pod
 	for i := range n {
-		pod := pods[(pick+i)%len(pods)].Name
-		running, err := processes(pod)
+		chosen = append(chosen, pods[(pick+i)%len(pods)])
+	}
+	return running(chosen, program)
+}
+
+// running returns the processes of a program in these pods.
+func running(pods []corev1.Pod, program string) ([]process, error) {
+	var found []process
+	for _, pod := range pods {
+		all, err := processes(pod.Name)
 		if err != nil {
 			return nil, err
 		}
-		pid, ok := running[program]
+		pid, ok := all[program]
 		if !ok {
-			return nil, fmt.Errorf("%w: %s does not run %s", errNothing, pod, program)
+			return nil, fmt.Errorf("%w: %s does not run %s", errNothing, pod.Name, program)
 		}
-		found = append(found, process{pod, pid})
+		found = append(found, process{pod.Name, pid})
 	}
 	return found, nil
 }

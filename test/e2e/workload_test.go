@@ -35,6 +35,8 @@ const (
 	linked  example = "linked"
 	// partitions is the linked example with a program that works on partitions.
 	partitions example = "partitions"
+	// statefulset is the same as a StatefulSet.
+	statefulset example = "statefulset"
 	// drain is the files example with a drain hook.
 	drain example = "drain"
 	// run is a program of another image, started by idalloc run.
@@ -49,6 +51,8 @@ func (e example) command() []string {
 	switch e {
 	case linked, partitions, variable:
 		return []string{program, string(e)}
+	case statefulset:
+		return []string{program, string(partitions)}
 	case run:
 		return []string{"/opt/idalloc/idalloc", "run", "--"}
 	default:
@@ -58,7 +62,7 @@ func (e example) command() []string {
 
 // program returns the one that does the work.
 func (e example) program() string {
-	if e == linked || e == partitions {
+	if e == linked || e == partitions || e == statefulset {
 		return program
 	}
 	return "/fileworker"
@@ -104,6 +108,7 @@ func newWorkload(ctx context.Context, e example) *workload {
 
 	w.manifest, err = render(ctx, "examples/"+string(e))
 	Expect(err).NotTo(HaveOccurred())
+	w.set = w.manifest.set
 	w.adapt()
 	return w
 }
@@ -145,9 +150,15 @@ func (w *workload) apply(ctx context.Context) {
 	GinkgoHelper()
 	var owner any = w.manifest.deployment
 	if w.set != nil {
+		d := w.manifest.deployment
+		w.set.ObjectMeta, w.set.Spec.Replicas, w.set.Spec.Template = d.ObjectMeta, d.Spec.Replicas, d.Spec.Template
 		owner = w.set
 	}
-	list := map[string]any{"apiVersion": "v1", "kind": "List", "items": []any{w.manifest.serviceAccount, w.manifest.role, w.manifest.binding, owner}}
+	items := []any{w.manifest.serviceAccount, w.manifest.role, w.manifest.binding, owner}
+	if w.manifest.service != nil {
+		items = append(items, w.manifest.service)
+	}
+	list := map[string]any{"apiVersion": "v1", "kind": "List", "items": items}
 	b, err := json.Marshal(list)
 	Expect(err).NotTo(HaveOccurred())
 	Expect(w.kubectlIn(ctx, string(b), "apply", "-f", "-")).Error().NotTo(HaveOccurred())
@@ -170,7 +181,7 @@ func (w *workload) kubectlIn(ctx context.Context, stdin string, args ...string) 
 
 func (w *workload) scale(ctx context.Context, n string) {
 	GinkgoHelper()
-	Expect(w.kubectl(ctx, "scale", "deployment", name, "--replicas="+n)).Error().NotTo(HaveOccurred())
+	Expect(w.kubectl(ctx, "scale", w.kind(), name, "--replicas="+n)).Error().NotTo(HaveOccurred())
 }
 
 func (w *workload) deployment(ctx context.Context) (*appsv1.Deployment, error) {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -14,6 +15,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -58,13 +60,9 @@ type Spec struct {
 	// Command is what each pod runs. The environment has POD_NAME, POD_NAMESPACE, POD_UID and KUBECONFIG besides Env.
 	Command []string
 	Env     map[string]string
-	// StatefulSet makes it a StatefulSet, whose pods learn the replicas from EnvReplicas. They are restarted one after the other when
-	// it is scaled. It has no partitions.
+	// StatefulSet makes it a StatefulSet without partitions.
 	StatefulSet bool
 }
-
-// EnvReplicas is the variable that tells the pods of a StatefulSet the number of replicas.
-const EnvReplicas = "REPLICAS"
 
 // NewWorkload creates a Deployment.
 func NewWorkload(ctx context.Context, s *suite.Suite, namespace *suite.Namespace, spec Spec) (*Workload, error) {
@@ -75,7 +73,6 @@ func NewWorkload(ctx context.Context, s *suite.Suite, namespace *suite.Namespace
 	w := &Workload{Name: spec.Name, suite: s, namespace: namespace, strategy: cmp.Or(spec.Annotations[KeyStrategy], placement.DefaultName)}
 	if spec.StatefulSet {
 		w.ordinals = true
-		c.Env = append(c.Env, corev1.EnvVar{Name: EnvReplicas, Value: strconv.Itoa(int(spec.Replicas))})
 		return w, namespace.Create(ctx, suite.StatefulSet(spec.Name, spec.Replicas, suite.PodSpec(c)))
 	}
 	deployment := suite.Deployment(spec.Name, spec.Replicas, suite.PodSpec(c))
@@ -85,13 +82,11 @@ func NewWorkload(ctx context.Context, s *suite.Suite, namespace *suite.Namespace
 
 // Scale sets the replicas.
 func (w *Workload) Scale(ctx context.Context, replicas int32) error {
+	kind := store.Deployment
 	if w.ordinals {
-		patch := fmt.Appendf(nil, `{"spec":{"replicas":%d,"template":{"spec":{"containers":[{"name":%q,"env":[{"name":%q,"value":"%d"}]}]}}}}`,
-			replicas, container, EnvReplicas, replicas)
-		_, err := w.suite.Client.AppsV1().StatefulSets(w.namespace.Name).Patch(ctx, w.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
-		return err
+		kind = store.StatefulSet
 	}
-	return w.namespace.Scale(ctx, store.Deployment, w.Name, replicas)
+	return w.namespace.Scale(ctx, kind, w.Name, replicas)
 }
 
 // Replicas returns how many pods the workload asks for.
@@ -130,25 +125,45 @@ func OwnersOf(d *appsv1.Deployment) (placement.Owners, error) {
 
 // Settled waits until the ids below n own all partitions as the strategy wants it, and returns who owns what.
 func (w *Workload) Settled(ctx context.Context, n, partitions int) (placement.Owners, error) {
+	ids := placement.Between(0, n-1)
+	return w.Divided(ctx, n, slices.Collect(ids.All()), partitions)
+}
+
+// Divided waits until these ids, of n replicas, own all partitions as the strategy wants it, and returns who owns what.
+func (w *Workload) Divided(ctx context.Context, n int, members []int, partitions int) (placement.Owners, error) {
 	strategy, err := placement.Named(w.strategy)
 	if err != nil {
 		return nil, err
 	}
 	return w.Until(ctx, func(owners placement.Owners) bool {
-		in := placement.Input{Partitions: partitions, Count: n, Members: owners.IDs(), Owners: owners}
-		return len(owners) == n && in.Members[n-1] == n-1 && owners.Equal(strategy(in))
+		in := placement.Input{Partitions: partitions, Count: n, Members: members, Owners: owners}
+		return slices.Equal(owners.IDs(), members) && owners.Equal(strategy(in))
 	})
 }
 
-// Running waits until n pods are Ready and no other one is there. Those of a StatefulSet know the number of replicas then.
+// Room lets the namespace have that many pods.
+func (w *Workload) Room(ctx context.Context, pods int) error {
+	const name = "room"
+	quotas := w.suite.Client.CoreV1().ResourceQuotas(w.namespace.Name)
+	_ = quotas.Delete(ctx, name, metav1.DeleteOptions{}) // there is none the first time
+	hard := corev1.ResourceList{corev1.ResourcePods: *resource.NewQuantity(int64(pods), resource.DecimalSI)}
+	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.ResourceQuotaSpec{Hard: hard}}
+	if _, err := quotas.Create(ctx, quota, metav1.CreateOptions{}); err != nil {
+		return err
+	}
+	err := wait.PollUntilContextCancel(ctx, look, true, func(ctx context.Context) (bool, error) {
+		got, err := quotas.Get(ctx, name, metav1.GetOptions{})
+		return err == nil && got.Status.Hard.Pods().Value() == int64(pods), err
+	})
+	if err != nil {
+		return fmt.Errorf("example: the quota of %d pods is not known: %w", pods, err)
+	}
+	return w.Annotate(ctx, map[string]string{"example/room": strconv.Itoa(pods)}) // the controller looks again sooner
+}
+
+// Running waits until n pods are Ready and no other one is there.
 func (w *Workload) Running(ctx context.Context, n int) error {
 	return wait.PollUntilContextCancel(ctx, look, true, func(ctx context.Context) (bool, error) {
-		if w.ordinals {
-			set, err := w.suite.Client.AppsV1().StatefulSets(w.namespace.Name).Get(ctx, w.Name, metav1.GetOptions{})
-			if err != nil || set.Status.ObservedGeneration != set.Generation || int(set.Status.UpdatedReplicas) != n {
-				return false, err
-			}
-		}
 		all, err := w.namespace.Pods(ctx, w.Name)
 		if err != nil || len(all) != n {
 			return false, err
