@@ -80,10 +80,20 @@ func playConsumer() error {
 	return errors.Join(idalloc.RunPartitions(ctx, options(log), r.Work(c.Work)), r.Close())
 }
 
+// With -short no autoscaler runs, and so nothing that needs one.
+func TestWithABroker(t *testing.T) {
+	t.Run("scaled under load", testScaledUnderLoad)
+	if !testing.Short() {
+		t.Run("a killed consumer resumes", testAKilledConsumerResumes)
+		t.Run("a topic is added to the list", testATopicIsAddedToTheList)
+	}
+}
+
 // Every record is processed at least once, and none before one that was written before it, while the autoscaler follows a load that rises and
 // falls, or with -short while somebody scales by hand. How many were processed again, because a commit failed, is logged: nobody is killed
 // here, so they should be few.
-func TestScaledUnderLoad(t *testing.T) {
+func testScaledUnderLoad(t *testing.T) {
+	t.Helper()
 	b := newBench(t, partitions, nil)
 	load := b.load(topic(), calm)
 	var err error

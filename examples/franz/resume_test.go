@@ -22,11 +22,8 @@ const pile = 3000
 
 // A consumer is killed, stays away for half a minute, and resumes. While nothing of its partitions is worked off, they have the load that they had:
 // no pod goes. What has piled up takes pods as long as it is there, and no longer.
-func TestAKilledConsumerResumes(t *testing.T) {
-	if testing.Short() {
-		t.Log("with -short no autoscaler runs, see TestScaledUnderLoad")
-		return
-	}
+func testAKilledConsumerResumes(t *testing.T) {
+	t.Helper()
 	b := newBench(t, partitions, nil)
 	// One target divides the load among two pods. A second one would be a move that waits for the consumer, and nothing is decided in a move.
 	autoscaler := b.autoscale("--kafka-topic="+topic(), "--kafka-measure=records", "--kafka-group=workers", "--catch-up=1m", "--every=45s")
@@ -99,11 +96,8 @@ func (b *bench) fewest(n int) func() int {
 }
 
 // A second topic is added to the list while all run on: the consumers consume it, and the autoscaler counts its load.
-func TestATopicIsAddedToTheList(t *testing.T) {
-	if testing.Short() {
-		t.Log("with -short no autoscaler runs, see TestScaledUnderLoad")
-		return
-	}
+func testATopicIsAddedToTheList(t *testing.T) {
+	t.Helper()
 	list := filepath.Join(t.TempDir(), "topics")
 	must(t, os.WriteFile(list, []byte("orders 0-7\n"), 0o600))
 	b := newBench(t, 8, map[string]string{"TOPICS_FILE": list})

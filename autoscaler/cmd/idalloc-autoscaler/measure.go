@@ -17,8 +17,8 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-// counts is how many counts of RabbitMQ a measurement has to span at least, so that one more or less is a tenth at most.
-const counts = 10
+// counts is how many counts of RabbitMQ a measurement has to span at least. They come up to three counts late, which is a tenth then.
+const counts = 30
 
 type measurer struct {
 	sources
@@ -46,7 +46,7 @@ its pods.`,
 	f := cmd.Flags()
 	m.Bind(f)
 	f.DurationVar(&m.period, "period", 5*time.Second, "time between two readings of the source")
-	f.DurationVar(&m.long, "for", time.Minute, "how long to measure; with RabbitMQ ten times --rabbitmq-interval at least")
+	f.DurationVar(&m.long, "for", 3*time.Minute, "how long to measure; with RabbitMQ thirty times --rabbitmq-interval at least")
 	m.bind(f)
 	return cmd
 }
