@@ -87,6 +87,15 @@ func (p *pass) list(ctx context.Context) error {
 			seen[pod.Name] = true
 		}
 	}
+	stranger := func(pod corev1.Pod) bool {
+		c := metav1.GetControllerOfNoCopy(&pod)
+		return c != nil && p.sets[string(c.UID)] == (revision{})
+	}
+	if p.ref.Rolls() && slices.ContainsFunc(pods, stranger) { // pods that take for themselves are of revisions without the label
+		if err := p.allSets(ctx); err != nil {
+			return err
+		}
+	}
 	p.see(pods)
 	return nil
 }
@@ -202,12 +211,16 @@ func (p *pass) revisions(ctx context.Context) error {
 	if p.current != "" || p.owner.Rollout.Revision == "" { // scale tells no revision
 		return nil
 	}
-	// The current revision lacks the label, or its ReplicaSet is news.
+	return p.allSets(ctx) // the current revision lacks the label, or its ReplicaSet is news
+}
+
+// allSets reads the ReplicaSets that lack the label, too.
+func (p *pass) allSets(ctx context.Context) error {
 	selector, err := labels.Parse(p.owner.Selector)
 	if err != nil {
 		return fmt.Errorf("%s: selector %q: %w", p.ref, p.owner.Selector, err)
 	}
-	list = metaList(replicaSets)
+	list := metaList(replicaSets)
 	if err := p.server.List(ctx, list, client.InNamespace(p.ref.Namespace), client.MatchingLabelsSelector{Selector: selector}); err != nil {
 		return fmt.Errorf("list the ReplicaSets of %s: %w", p.ref, err)
 	}

@@ -99,6 +99,26 @@ var _ = Describe("what people do to pods and workloads", func() {
 		rolled(ctx, ns, "2", 2)
 	})
 
+	It("asks pods of an older revision that take for themselves to hand over", func(ctx SpecContext) {
+		ns := newNamespace(ctx)
+		d := deployment(2)
+		delete(d.Spec.Template.Labels, store.AssignLabel)
+		d.Spec.Template.Spec.SchedulingGates = nil
+		create(ctx, ns, d)
+		Eventually(func(ctx context.Context) []corev1.Pod { return pods(ctx, ns) }).WithContext(ctx).Should(HaveLen(2))
+		for id, pod := range pods(ctx, ns) {
+			lock(ctx, &pod, id)
+		}
+		control(ns)
+		patch(ctx, ns, `{"spec":{"template":{"metadata":{"labels":{"idalloc.dev/assign":"controller"}},"spec":{"schedulingGates":[{"name":"idalloc.dev/id"}]}}}}`)
+		Eventually(func(ctx context.Context) string {
+			d, err := client.AppsV1().Deployments(ns).Get(ctx, worker, metav1.GetOptions{})
+			Expect(err).NotTo(HaveOccurred())
+			return d.Annotations["idalloc.dev/handover"]
+		}).WithContext(ctx).WithTimeout(30 * time.Second).ShouldNot(BeEmpty())
+		Expect(events(ctx, ns, "SlotLockedByForeignPod")).To(BeEmpty())
+	})
+
 	It("proposes no id that a pod of nobody locks, although the map does not name it", func(ctx SpecContext) {
 		ns := newNamespace(ctx)
 		foreign := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "foreign", Labels: map[string]string{"app": "foreign"}}, Spec: template().Spec}

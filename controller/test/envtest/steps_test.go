@@ -115,7 +115,7 @@ func lock(ctx context.Context, pod *corev1.Pod, id int) {
 	meta, err := s.GetPod(ctx, pod.Namespace, pod.Name)
 	Expect(err).NotTo(HaveOccurred())
 	_, err = s.SwapLock(ctx, meta, "", receipt.Receipt{
-		UID: string(pod.UID), Owner: "Deployment/" + worker, State: receipt.Locks, Share: receipt.Share{ID: id}, Write: receipt.Draw(),
+		UID: string(pod.UID), Owner: "Deployment/" + worker, State: receipt.Locks, Share: receipt.Share{ID: id}, HandsOver: true, Write: receipt.Draw(),
 	})
 	Expect(err).NotTo(HaveOccurred())
 }
