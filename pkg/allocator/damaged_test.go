@@ -1,6 +1,7 @@
 package allocator
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/go-logr/logr"
@@ -15,8 +16,8 @@ import (
 	"github.com/idalloc/idalloc/test/apifake"
 )
 
-// locking is an allocator whose pod locks slot 0.
-func locking(t *testing.T) (*Allocator, *apifake.Server) {
+// atRead is an allocator whose pod has slot 0 by its receipt.
+func atRead(t *testing.T) (*apifake.Server, *Allocator) {
 	t.Helper()
 	api := apifake.New(t)
 	api.Put(apifake.Owner(1))
@@ -32,6 +33,13 @@ func locking(t *testing.T) (*Allocator, *apifake.Server) {
 		t.Fatal(err)
 	}
 	a.contact.Begin(t.Context(), a.ref, a.log)
+	return api, a
+}
+
+// locking is one whose process wrote that receipt.
+func locking(t *testing.T) (*Allocator, *apifake.Server) {
+	t.Helper()
+	api, a := atRead(t)
 	if err := a.write(t.Context(), duty.Lock{State: receipt.Locks, Share: receipt.Share{ID: 0}}); err != nil {
 		t.Fatal(err)
 	}
@@ -61,6 +69,36 @@ func TestAReceiptThatSomebodyPutsBackIsNoLock(t *testing.T) {
 		api.Change(apifake.Pods, "p0", func(o *unstructured.Unstructured) { o.SetAnnotations(annotations) })
 		if err := a.readPod(t.Context()); err != nil || a.tenure.Lock.State != receipt.Unreadable {
 			t.Errorf("with the annotations %v the lock is %+v, %v", annotations, a.tenure.Lock, err)
+		}
+	}
+}
+
+// A write that is refused shows that the receipt was gone for a moment, even if it is back before it is read. Another pod may have locked the slot
+// then, so what the receipt notes does not count any more.
+func TestAReceiptThatIsBackAfterARefusedWriteNotesNothing(t *testing.T) {
+	for refused, holds := range map[bool]bool{false: true, true: false} {
+		api, a := atRead(t)
+		noted := duty.Lock{State: receipt.Locks, Share: receipt.Share{ID: 0}, Held: duty.Held{Slot: true}}
+		a.work.token = 7
+		if err := a.write(t.Context(), noted); err != nil {
+			t.Fatal(err)
+		}
+		if refused {
+			lock := api.Get(apifake.Pods, "p0").GetAnnotations()
+			put := func(annotations map[string]string) {
+				api.Change(apifake.Pods, "p0", func(o *unstructured.Unstructured) { o.SetAnnotations(annotations) })
+			}
+			put(nil)
+			if err := a.write(t.Context(), noted); !errors.Is(err, store.ErrConflict) {
+				t.Fatalf("a write over a receipt that is gone: %v", err)
+			}
+			put(lock)
+		}
+		if err := a.readPod(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if a.tenure.Lock.Held.Slot != holds || (a.work.token == 7) != holds {
+			t.Errorf("a write refused: %t, and the pod holds the slot: %+v with token %d", refused, a.tenure.Lock, a.work.token)
 		}
 	}
 }

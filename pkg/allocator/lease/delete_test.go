@@ -126,3 +126,26 @@ func TestLeasesThatAreLeft(t *testing.T) {
 		renews.Wait()
 	})
 }
+
+// A creation that had no answer may arrive when its pod has another slot. Nobody renews such a Lease, and its own pod may be the one to delete it.
+func TestALeaseOfAnotherSlotThatIsThisPodsIsDeleted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := share(t)
+		own := s.guard("own")
+		s.secure(own, 0)
+		made := s.get(0)
+		made.ID, made.Version, made.UID = 3, "", ""
+		if _, err := s.store.PutLease(t.Context(), s.ref, made); err != nil {
+			t.Fatal(err)
+		}
+		left, err := own.Clear(t.Context(), 0)
+		if err != nil || left <= 0 || s.get(3).Version == "" {
+			t.Errorf("%v: looks again after %s; Lease %+v", err, left, s.get(3))
+		}
+		<-time.After(left)
+		if left, err := own.Clear(t.Context(), 0); err != nil || left != 0 || s.get(3).Version != "" || s.get(0).Version == "" {
+			t.Errorf("%v: looks again after %s; Leases %+v", err, left, []store.Lease{s.get(0), s.get(3)})
+		}
+		own.Wait()
+	})
+}

@@ -213,10 +213,11 @@ func (g *Guard) Survey(ctx context.Context, mine receipt.Share) (others duty.Oth
 // it is until the time of the next one is over, 0 if none is left. Errors: as of store.Store.
 func (g *Guard) Clear(ctx context.Context, from int) (left time.Duration, err error) {
 	var over []store.Lease
+	own := g.mine()
 	again := func() { over, left = nil, 0 }
 	err = g.o.Store.EachLease(ctx, g.ref, again, func(l store.Lease) {
 		switch {
-		case l.ID < from || l.Holder == g.uid:
+		case l.ID < from || l.ID == own.ID && own.Holder != "": // another one of this pod is of a creation that came late
 		case l.Holder == "" || g.see(l) <= 0:
 			over = append(over, l)
 		case left == 0 || g.see(l) < left:

@@ -89,9 +89,9 @@ func (s stage) locks(p *world.Process, id int, on ...int) {
 	s.receipt(p, p, receipt.Receipt{State: receipt.Locks, Share: receipt.Share{ID: id, Of: 4, Partitions: placement.Of(on...)}, Token: 5, Write: strconv.Itoa(s.Sent)})
 }
 
-// takes has a process lock the id. It does not say yet that it has it.
-func (s stage) takes(p *world.Process, id int) {
-	s.receipt(p, p, receipt.Receipt{State: receipt.Locks, Share: receipt.Share{ID: id}, Write: strconv.Itoa(s.Sent)})
+// takes has a process lock id 0. It does not say yet that it has it.
+func (s stage) takes(p *world.Process) {
+	s.receipt(p, p, receipt.Receipt{State: receipt.Locks, Write: strconv.Itoa(s.Sent)})
 }
 
 // then lets what is under way arrive before it does something.

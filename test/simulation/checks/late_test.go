@@ -168,11 +168,11 @@ func TestAHolderThatLetsGoForWhoCameLaterIsSeen(t *testing.T) {
 			staged(t, profile.Profile{}, func(s stage) {
 				a, b := s.Puppet("a"), s.Puppet("b")
 				if tc.first == "b" {
-					s.takes(b, 0)
+					s.takes(b)
 				}
-				s.takes(a, 0)
+				s.takes(a)
 				if tc.first == "a" {
-					s.takes(b, 0)
+					s.takes(b)
 				}
 				s.act(a, 0, 5)
 				if tc.noted {
@@ -190,7 +190,7 @@ func TestAHolderThatDoesNotNoteThatItActsIsSeen(t *testing.T) {
 		staged(t, profile.Profile{}, func(s stage) {
 			a := s.Puppet("a")
 			s.adopt(a)
-			s.takes(a, 0)
+			s.takes(a)
 			s.act(a, 0, 5)
 			if noted {
 				s.locks(a, 0)
