@@ -166,7 +166,10 @@ func (p *pass) podOf(pod *corev1.Pod, sets map[string]revision) heart.Pod {
 	}
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
-			q.Ready, q.AvailableAt = true, c.LastTransitionTime.Add(p.owner.Rollout.MinReady)
+			// Without minReadySeconds a pod that is Ready is available, and no clock is asked: one that is wrong would make it unavailable for hours.
+			if q.Ready = true; p.owner.Rollout.MinReady > 0 {
+				q.AvailableAt = c.LastTransitionTime.Add(p.owner.Rollout.MinReady)
+			}
 		}
 	}
 	return q
