@@ -22,8 +22,6 @@ const (
 	inFlight = 32
 	// refusedAfter is when a removal that a budget refused is tried again, and mixedAfter when pods that the cache does not have are listed again.
 	refusedAfter, mixedAfter = 5 * time.Second, 2 * time.Second
-	// changedAfter is when an owner is tried again of which something changed meanwhile.
-	changedAfter = 20 * time.Millisecond
 )
 
 // Executor reconciles owners.
@@ -44,6 +42,8 @@ type Executor struct {
 	// read are the owners as last read, each good until its generation grows.
 	read map[store.Ref]store.Owner
 	told map[string]time.Time
+	// tempers are how patient the reconciles of each owner are by now.
+	tempers map[store.Ref]*temper
 }
 
 // Reconcile brings one owner's pods to where they should be. It implements reconcile.TypedReconciler.
@@ -55,12 +55,13 @@ func (x *Executor) Reconcile(ctx context.Context, ref store.Ref) (reconcile.Resu
 	owner, err := x.owner(ctx, ref)
 	if errors.Is(err, store.ErrGone) {
 		x.metrics.forget(ref)
+		x.calm(ref)
 		return reconcile.Result{}, nil
 	}
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	p := &pass{Executor: x, ref: ref, owner: owner, log: x.log.WithValues("owner", ref.String(), "namespace", ref.Namespace)}
+	p := &pass{Executor: x, ref: ref, owner: owner, temper: x.temper(ref), log: x.log.WithValues("owner", ref.String(), "namespace", ref.Namespace)}
 	err = p.run(ctx)
 	if errors.Is(err, store.ErrConflict) {
 		x.metrics.conflicts.Inc()
@@ -68,8 +69,9 @@ func (x *Executor) Reconcile(ctx context.Context, ref store.Ref) (reconcile.Resu
 	if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrGone) {
 		x.forget(ref)
 		p.log.V(1).Info("something changed meanwhile", "detail", err.Error())
-		return reconcile.Result{RequeueAfter: jitter(changedAfter)}, nil
+		return reconcile.Result{RequeueAfter: p.temper.conflicts.Next()}, nil
 	}
+	p.temper.conflicts.Reset()
 	return reconcile.Result{RequeueAfter: p.after}, err
 }
 
@@ -109,10 +111,11 @@ func (x *Executor) forget(ref store.Ref) {
 type pass struct {
 	*Executor
 
-	ref   store.Ref
-	owner store.Owner
-	log   logr.Logger
-	world heart.World
+	ref    store.Ref
+	owner  store.Owner
+	temper *temper
+	log    logr.Logger
+	world  heart.World
 	// metas are the pods' metadata by name, as last read or written.
 	metas map[string]*podMeta
 	// writing is held while answers to writes are taken in.
@@ -133,10 +136,15 @@ func (p *pass) run(ctx context.Context) error {
 	}
 	d := heart.Decide(p.world)
 	if d.Plan.Next != nil {
+		if left := p.temper.damped(p.store.Clock.Now()); left > 0 {
+			p.sooner(left)
+			return nil
+		}
 		written, err := p.store.Propose(ctx, p.owner, *d.Plan.Next)
 		if err != nil {
 			return fmt.Errorf("plan: %w", err)
 		}
+		p.temper.proposed(*d.Plan.Next, p.store.Clock.Now())
 		p.remember(written)
 		p.owner = written
 		p.world.Owner = p.ownerOf()
