@@ -161,6 +161,7 @@ func (p *pass) podOf(pod *corev1.Pod, sets map[string]revision) heart.Pod {
 	if from := former(q.Identity); from != "" && from != p.ref.String() && !slices.Contains(p.former, from) {
 		p.former = append(p.former, from)
 	}
+	q.Hidden = hidden(&podMeta{ObjectMeta: pod.ObjectMeta}, q.Receipt)
 	for _, gate := range pod.Spec.SchedulingGates {
 		q.Gated, q.OtherGates = q.Gated || gate.Name == store.Gate, q.OtherGates || gate.Name != store.Gate
 	}
@@ -173,6 +174,12 @@ func (p *pass) podOf(pod *corev1.Pod, sets map[string]revision) heart.Pod {
 		}
 	}
 	return q
+}
+
+// hidden reports whether the labels of a pod say something else than what it locks.
+func hidden(pod *podMeta, r receipt.Receipt) bool {
+	return r.State == receipt.Locks &&
+		(pod.Labels[receipt.IDLabel] != strconv.Itoa(r.Share.ID) || pod.Labels[receipt.OwnerLabel] != assignment.OwnerLabelValue(r.Owner))
 }
 
 // former returns the owner under which a pod began, "Kind/name".

@@ -173,6 +173,8 @@ func (w *World) word(p *Pod, first, rest string) (err error) {
 		v := view{w: *w}
 		words := v.words(&pod{Pod: *p, runs: true, id: p.Receipt.Share.ID}, "5", false)
 		p.ID, p.Count, p.Identity = words.ID, words.Count, words.Identity
+	case "hidden":
+		p.Hidden = true
 	case "unlocked": // somebody removed the receipt
 		p.Receipt, p.Text = receipt.Receipt{Share: receipt.Nothing()}, ""
 	case "copied": // its annotations say that it has begun, and its gate that it has not

@@ -120,7 +120,7 @@ func (v *view) step(p *pod) {
 	case !p.Assigned:
 	case p.Receipt.State == receipt.Unreadable && !p.runs:
 		v.d.Withdraw = append(v.d.Withdraw, p.Name)
-	case p.runs && !p.locked:
+	case p.runs && (!p.locked || p.Hidden):
 		v.d.Take = append(v.d.Take, Take{Pod: p.Name, ID: p.id, Begun: true})
 	case p.runs && p.Receipt.Begun:
 		v.publish(p)
@@ -146,6 +146,8 @@ func (v *view) confirm(p *pod) {
 	case p.Terminating:
 	case !p.runs && (p.id >= v.w.Owner.Count || !p.takes()):
 		v.d.Withdraw = append(v.d.Withdraw, p.Name)
+	case p.Hidden: // T3 would never show it
+		v.d.Take = append(v.d.Take, Take{Pod: p.Name, ID: p.id})
 	case v.w.Locks == nil:
 		v.d.Confirm = true
 	case !shown || lock.UID != p.UID || lock.Text != p.Text:
