@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -44,9 +45,14 @@ func (p *pass) look(ctx context.Context) error {
 		pods = append(pods, list.Items...)
 	}
 	p.see(pods, sets, current)
-	if len(p.world.Pods) > 0 && p.unlabelled(sets, current) || p.unknown() {
-		return p.list(ctx, sets, current)
+	if (len(p.world.Pods) == 0 || !p.unlabelled(sets, current)) && !p.unknown() && !p.temper.strangers {
+		return nil
 	}
+	cached := p.metas
+	if err := p.list(ctx, sets, current); err != nil {
+		return err
+	}
+	p.temper.strangers = slices.ContainsFunc(p.world.Pods, func(q heart.Pod) bool { return q.Receipt.Locked() && cached[q.Name] == nil })
 	return nil
 }
 
@@ -88,8 +94,26 @@ func (p *pass) list(ctx context.Context, sets map[string]revision, current strin
 			seen[pod.Name] = true
 		}
 	}
+	// The cache has no ReplicaSets of pods that take for themselves. Without those, the pods would be nobody's, and none would be asked for its slot.
+	if p.ref.Rolls() && slices.ContainsFunc(pods, func(pod corev1.Pod) bool { return foreign(&pod, sets) }) {
+		all, now, err := p.listRevisions(ctx)
+		if err != nil {
+			return err
+		}
+		sets, current = all, cmp.Or(current, now)
+	}
 	p.see(pods, sets, current)
 	return nil
+}
+
+// foreign reports whether a ReplicaSet that is not one of these controls the pod.
+func foreign(pod *corev1.Pod, sets map[string]revision) bool {
+	c := metav1.GetControllerOfNoCopy(pod)
+	if c == nil || c.Kind != store.ReplicaSet {
+		return false
+	}
+	_, known := sets[string(c.UID)]
+	return !known
 }
 
 // see makes the world of these pods.
@@ -211,12 +235,16 @@ func (p *pass) revisions(ctx context.Context) (sets map[string]revision, current
 	if current != "" || p.owner.Rollout.Revision == "" { // scale tells no revision
 		return sets, current, nil
 	}
-	// The current revision lacks the label, or its ReplicaSet is news.
+	return p.listRevisions(ctx) // the current one lacks the label, or its ReplicaSet is news
+}
+
+// listRevisions returns the same from the API server, with those that lack the label.
+func (p *pass) listRevisions(ctx context.Context) (sets map[string]revision, current string, err error) {
 	selector, err := labels.Parse(p.owner.Selector)
 	if err != nil {
 		return nil, "", fmt.Errorf("%s: selector %q: %w", p.ref, p.owner.Selector, err)
 	}
-	list = metaList(replicaSets)
+	list := metaList(replicaSets)
 	if err := p.server.List(ctx, list, client.InNamespace(p.ref.Namespace), client.MatchingLabelsSelector{Selector: selector}); err != nil {
 		return nil, "", fmt.Errorf("list the ReplicaSets of %s: %w", p.ref, err)
 	}
@@ -249,6 +277,7 @@ func (p *pass) confirm(ctx context.Context) error {
 	}
 	p.world.Locks = make([]heart.Lock, 0, len(list))
 	for _, r := range list {
+		p.temper.strangers = p.temper.strangers || p.metas[r.Pod] == nil
 		p.world.Locks = append(p.world.Locks, heart.Lock{Pod: r.Pod, UID: string(r.UID), Text: r.Text, Version: r.Version, Receipt: r.Receipt})
 	}
 	return nil

@@ -15,6 +15,9 @@ import (
 type temper struct {
 	// conflicts is when an owner is tried again of which something changed meanwhile. A watch that is behind shows so for minutes.
 	conflicts *pace.Backoff
+	// strangers says that a pod locks a slot which the cache does not have under the owner, such as one whose controller is gone. The map would go on to
+	// give that slot to others, and T3 would take it from them each time.
+	strangers bool
 	// wrote is the map as it was written last. Whoever undoes each write is not answered each time at once: the next one comes at until.
 	wrote  assignment.State
 	undone pace.Undone
