@@ -161,6 +161,8 @@ func (w *World) word(p *Pod, first, rest string) (err error) {
 		p.Terminating = true
 	case "ordinal":
 		p.Ordinal, err = strconv.Atoi(rest)
+	case "failed": // its program ended soon after it had got a slot
+		p.Receipt.State, p.Receipt.Rank = receipt.Waits, 2
 	case "waits":
 		p.Receipt.State = receipt.Waits
 	case "unreadable":
