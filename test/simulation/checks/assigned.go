@@ -113,6 +113,15 @@ func (g *progress) controlled() bool {
 	})
 }
 
+// isBehind reports whether a pod of an older revision leaves free slots to one of the current revision that takes for itself and waits.
+func (g *progress) isBehind(v *server.Version) bool {
+	now := world.Template(g.owner.Object)
+	return world.MadeFrom(v) != now && slices.ContainsFunc(g.w.Server.Objects(object.Pods), func(other *server.Version) bool {
+		r := g.judge.receipt(other)
+		return world.MadeFrom(other) == now && !world.IsAssigned(other.Object) && !object.Ended(other.Object) && r.State != receipt.None && r.State != receipt.Locks
+	})
+}
+
 // deaf reports whether news for a controller are minutes late.
 func (g *progress) deaf() bool {
 	return slices.ContainsFunc(g.w.Running(), func(p *world.Process) bool { return p.Controls && g.w.IsDeaf(p, soonEnough) })
@@ -134,6 +143,7 @@ func (g *progress) gated(v *server.Version) map[string]time.Duration {
 	case named && (id >= n || len(g.judge.lockers(id)) > 1 || len(g.judge.lockers(id)) == 1 && own.State != receipt.Locks):
 	case named:
 		out[fmt.Sprintf("is named for slot %d and stays behind its gate", id)] = opens
+	case g.isBehind(v):
 	default:
 		for _, id := range g.free(n) {
 			if g.judge.mayHave(v, id) {
