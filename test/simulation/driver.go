@@ -57,7 +57,7 @@ func (f *figures) String() string {
 
 // again is the command that plays the history again.
 func (r Result) again() string {
-	again := fmt.Sprintf("go test ./test/simulation -run TestSimulation -v -seed=%d", r.Seed)
+	again := fmt.Sprintf("%s -run TestSimulation -v -seed=%d", r.Command, r.Seed)
 	if len(r.Names) > 0 {
 		again += " -faults=" + strings.Join(r.Names, ",")
 	}

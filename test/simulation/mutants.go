@@ -108,18 +108,18 @@ func (c caught) row(m mutant) string {
 	return fmt.Sprintf("| %-26s | %5s | %6d | %s |", m.name, strconv.Itoa(c.seeds), c.seed, how[:min(len(how), width)])
 }
 
-// hunt builds the mutant and plays at most this many seeds until a promise is broken. The program gets the flags, too.
-func (m mutant) hunt(ctx context.Context, root, dir string, first uint64, most int, flags ...string) (caught, error) {
+// huntIn builds the mutant in dir and plays at most this many seeds until a promise is broken. The program gets the flags, too.
+func (s *Suite) huntIn(ctx context.Context, m mutant, root, dir string, flags ...string) (caught, error) {
 	extra, err := m.changed(root)
 	if err != nil {
 		return caught{}, err
 	}
-	program, err := overlay.Build(root, dir, extra, false)
+	program, err := overlay.BuildTests(".", s.Package, dir, extra, false)
 	if err != nil {
 		return caught{}, err
 	}
 	return catch(ctx, program, options{
-		seeds: most, first: first, pass: append([]string{"-faults=" + m.faults, "-profile=" + m.profile}, flags...),
+		seeds: s.mutantSeeds, first: s.first, pass: append([]string{"-faults=" + m.faults, "-profile=" + m.profile}, flags...),
 	})
 }
 

@@ -18,7 +18,7 @@ const busySeed = 40080
 
 // TestTheReportOfASeed writes the run of a history and makes its page.
 func TestTheReportOfASeed(t *testing.T) {
-	warmUp(t)
+	suite.warmUp(t)
 	var chronicle Chronicle
 	var r Result
 	synctest.Test(t, func(*testing.T) { r = Play(busySeed, nil, nil, nil, &chronicle) })

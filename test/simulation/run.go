@@ -30,6 +30,8 @@ type Result struct {
 	Kept []string `json:"kept,omitempty"`
 	// Names are the kinds or families of faults that it was drawn from, empty for all.
 	Names []string `json:"names,omitempty"`
+	// Command is how the tests that played it are run.
+	Command string `json:"command"`
 }
 
 const (
@@ -40,14 +42,20 @@ const (
 	resting = 3 * time.Minute
 )
 
-// Play runs one history in a bubble of testing/synctest. names selects kinds or families of
+// Play runs one history of peers, as Suite.Controlled does.
+func Play(seed uint64, names []string, keep func(i int) bool, trace io.Writer, chronicle *Chronicle) Result {
+	return new(Suite).Controlled(seed, names, keep, trace, chronicle)
+}
+
+// Controlled runs one history in a bubble of testing/synctest, with controllers if the suite has them. names selects kinds or families of
 // faults; keep, if it is not nil, leaves out those of the drawn faults for which it is false. The history goes to
 // trace and what a page of it needs to chronicle, if they are not nil.
-func Play(seed uint64, names []string, keep func(i int) bool, trace io.Writer, chronicle *Chronicle) Result {
+func (s *Suite) Controlled(seed uint64, names []string, keep func(i int) bool, trace io.Writer, chronicle *Chronicle) Result {
 	d := dice.Derive(seed, "world")
 	time.Sleep(d.Span(0, time.Hour)) //nolint:forbidigo // in a bubble: it makes Go's own randomness, too, a function of the seed
-	p := profile.Draw(d)
+	p := s.draw(d)
 	h := newPlaying(seed, p, trace, chronicle)
+	h.world.Controller = s.Controller
 	var list []faults.Fault
 	for i, f := range faults.Draw(seed, p, names) {
 		if keep == nil || keep(i) {
@@ -59,6 +67,7 @@ func Play(seed uint64, names []string, keep func(i int) bool, trace io.Writer, c
 	w.Alone(func() {
 		w.Note("profile", about)
 		w.MakeNodes()
+		w.StartControllers()
 		w.CreateOwner(p.Count, 1)
 		w.Collect()
 		h.judge.Watch()
@@ -75,7 +84,7 @@ func Play(seed uint64, names []string, keep func(i int) bool, trace io.Writer, c
 	w.ShutDown()
 	result := Result{
 		Seed: seed, Steps: w.Steps, Lines: w.Lines, Virtual: w.Now(), Faults: w.Faults, List: list,
-		Sum: w.Sum(), Names: names, Healed: faulty + p.After, About: about,
+		Sum: w.Sum(), Command: s.Command, Names: names, Healed: faulty + p.After, About: about,
 	}
 	for _, v := range h.judge.Violations() {
 		result.Violations = append(result.Violations, v.String())
@@ -98,11 +107,19 @@ func newPlaying(seed uint64, p profile.Profile, trace io.Writer, chronicle *Chro
 	return playing{world: w, judge: checks.New(w)}
 }
 
-// Fits reports whether the seed's history is of the kind that the words ask for: strict, default, or a resource.
-func Fits(seed uint64, words []string) bool {
+// draw draws what a history is about.
+func (s *Suite) draw(d *dice.Dice) profile.Profile {
+	if s.Controller != nil {
+		return profile.DrawControlled(d)
+	}
+	return profile.Draw(d)
+}
+
+// fits reports whether the seed's history is of the kind that the words ask for: strict, default, or a resource.
+func (s *Suite) fits(seed uint64, words []string) bool {
 	d := dice.Derive(seed, "world")
 	d.Next() // the beginning
-	return profile.Draw(d).Fits(words)
+	return s.draw(d).Fits(words)
 }
 
 // sleep lets the world run, and has the judge look at it on the way.

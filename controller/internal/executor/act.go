@@ -40,6 +40,7 @@ func (p *pass) wrote(name string, written *podMeta) {
 			continue
 		}
 		q.Receipt, _ = receipt.Of(written, p.ref.String())
+		q.Hidden = hidden(written, q.Receipt)
 		q.Text, q.Version = written.Annotations[receipt.Key], written.ResourceVersion
 		// Only Begin writes an id, and it takes the gate away, of which the answer says nothing.
 		q.Gated = q.Gated && q.ID == written.Annotations[store.IDKey]

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -23,8 +22,6 @@ const (
 	inFlight = 32
 	// refusedAfter is when a removal that a budget refused is tried again, and mixedAfter when pods that the cache does not have are listed again.
 	refusedAfter, mixedAfter = 5 * time.Second, 2 * time.Second
-	// changedAfter is when an owner is tried again of which something changed meanwhile.
-	changedAfter = 20 * time.Millisecond
 )
 
 // Executor reconciles owners.
@@ -45,6 +42,8 @@ type Executor struct {
 	// read are the owners as last read, each good until its generation grows.
 	read map[store.Ref]store.Owner
 	told map[string]time.Time
+	// tempers are how patient the reconciles of each owner are by now.
+	tempers map[store.Ref]*temper
 }
 
 // Reconcile brings one owner's pods to where they should be. It implements reconcile.TypedReconciler.
@@ -56,12 +55,13 @@ func (x *Executor) Reconcile(ctx context.Context, ref store.Ref) (reconcile.Resu
 	owner, err := x.owner(ctx, ref)
 	if errors.Is(err, store.ErrGone) {
 		x.metrics.forget(ref)
+		x.calm(ref)
 		return reconcile.Result{}, nil
 	}
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	p := &pass{Executor: x, ref: ref, owner: owner, log: x.log.WithValues("owner", ref.String(), "namespace", ref.Namespace)}
+	p := &pass{Executor: x, ref: ref, owner: owner, temper: x.temper(ref), log: x.log.WithValues("owner", ref.String(), "namespace", ref.Namespace)}
 	err = p.run(ctx)
 	if errors.Is(err, store.ErrConflict) {
 		x.metrics.conflicts.Inc()
@@ -69,8 +69,9 @@ func (x *Executor) Reconcile(ctx context.Context, ref store.Ref) (reconcile.Resu
 	if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrGone) {
 		x.forget(ref)
 		p.log.V(1).Info("something changed meanwhile", "detail", err.Error())
-		return reconcile.Result{RequeueAfter: wait.Jitter(changedAfter, 1)}, nil
+		return reconcile.Result{RequeueAfter: p.temper.conflicts.Next()}, nil
 	}
+	p.temper.conflicts.Reset()
 	return reconcile.Result{RequeueAfter: p.after}, err
 }
 
@@ -110,10 +111,11 @@ func (x *Executor) forget(ref store.Ref) {
 type pass struct {
 	*Executor
 
-	ref   store.Ref
-	owner store.Owner
-	log   logr.Logger
-	world heart.World
+	ref    store.Ref
+	owner  store.Owner
+	temper *temper
+	log    logr.Logger
+	world  heart.World
 	// sets are the owner's ReplicaSets by UID. current is the UID of the current one, empty if that is not known.
 	sets    map[string]revision
 	current string
@@ -137,8 +139,8 @@ func (p *pass) run(ctx context.Context) error {
 		p.metrics.forget(p.ref)
 		return nil
 	}
-	d, err := p.plan(ctx)
-	if err != nil {
+	d, damped, err := p.plan(ctx)
+	if err != nil || damped {
 		return err
 	}
 	err = errors.Join(p.take(ctx, d.Take), p.withdraw(ctx, d.Withdraw))
@@ -149,7 +151,7 @@ func (p *pass) run(ctx context.Context) error {
 		d = heart.Decide(p.world)
 		err = errors.Join(err, p.begin(ctx, d.Begin), p.withdraw(ctx, d.Withdraw))
 		if p.strange { // only a plan that knows the pod proposes its slot to no other one
-			_, wrong := p.plan(ctx)
+			_, _, wrong := p.plan(ctx)
 			err = errors.Join(err, wrong)
 		}
 	}
@@ -163,19 +165,24 @@ func (p *pass) run(ctx context.Context) error {
 }
 
 // plan decides, and writes the map.
-func (p *pass) plan(ctx context.Context) (heart.Decision, error) {
-	d := heart.Decide(p.world)
+func (p *pass) plan(ctx context.Context) (d heart.Decision, damped bool, err error) {
+	d = heart.Decide(p.world)
 	if d.Plan.Next == nil {
-		return d, nil
+		return d, false, nil
+	}
+	if left := p.temper.damped(p.store.Clock.Now()); left > 0 {
+		p.sooner(left)
+		return d, true, nil
 	}
 	written, err := p.store.Propose(ctx, p.owner, *d.Plan.Next)
 	if err != nil {
-		return d, fmt.Errorf("plan: %w", err)
+		return d, false, fmt.Errorf("plan: %w", err)
 	}
+	p.temper.proposed(*d.Plan.Next, p.store.Clock.Now())
 	p.remember(written)
 	p.owner = written
 	p.world.Owner = p.ownerOf()
-	return heart.Decide(p.world), nil
+	return heart.Decide(p.world), false, nil
 }
 
 // rest says when the owner is looked at again if nothing happens.

@@ -43,9 +43,14 @@ func (p *pass) look(ctx context.Context) error {
 		pods = append(pods, list.Items...)
 	}
 	p.see(pods)
-	if len(p.world.Pods) > 0 && p.unlabelled() || p.unknown() {
-		return p.list(ctx)
+	if (len(p.world.Pods) == 0 || !p.unlabelled()) && !p.unknown() && !p.temper.strangers {
+		return nil
 	}
+	cached := p.metas
+	if err := p.list(ctx); err != nil {
+		return err
+	}
+	p.temper.strangers = slices.ContainsFunc(p.world.Pods, func(q heart.Pod) bool { return q.Receipt.Locked() && cached[q.Name] == nil })
 	return nil
 }
 
@@ -87,17 +92,24 @@ func (p *pass) list(ctx context.Context) error {
 			seen[pod.Name] = true
 		}
 	}
-	stranger := func(pod corev1.Pod) bool {
-		c := metav1.GetControllerOfNoCopy(&pod)
-		return c != nil && p.sets[string(c.UID)] == (revision{})
-	}
-	if p.ref.Rolls() && slices.ContainsFunc(pods, stranger) { // pods that take for themselves are of revisions without the label
+	// The cache has no ReplicaSets of pods that take for themselves. Without those, the pods would be nobody's, and none would be asked for its slot.
+	if p.ref.Rolls() && slices.ContainsFunc(pods, func(pod corev1.Pod) bool { return foreign(&pod, p.sets) }) {
 		if err := p.allSets(ctx); err != nil {
 			return err
 		}
 	}
 	p.see(pods)
 	return nil
+}
+
+// foreign reports whether a ReplicaSet that is not one of these controls the pod.
+func foreign(pod *corev1.Pod, sets map[string]revision) bool {
+	c := metav1.GetControllerOfNoCopy(pod)
+	if c == nil || c.Kind != store.ReplicaSet {
+		return false
+	}
+	_, known := sets[string(c.UID)]
+	return !known
 }
 
 // see makes the world of these pods.
@@ -171,15 +183,25 @@ func (p *pass) podOf(pod *corev1.Pod) heart.Pod {
 	if from := former(q.Identity); from != "" && from != p.ref.String() && !slices.Contains(p.former, from) {
 		p.former = append(p.former, from)
 	}
+	q.Hidden = hidden(&podMeta{ObjectMeta: pod.ObjectMeta}, q.Receipt)
 	for _, gate := range pod.Spec.SchedulingGates {
 		q.Gated, q.OtherGates = q.Gated || gate.Name == store.Gate, q.OtherGates || gate.Name != store.Gate
 	}
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
-			q.Ready, q.AvailableAt = true, c.LastTransitionTime.Add(p.owner.Rollout.MinReady)
+			// Without minReadySeconds a pod that is Ready is available, and no clock is asked: one that is wrong would make it unavailable for hours.
+			if q.Ready = true; p.owner.Rollout.MinReady > 0 {
+				q.AvailableAt = c.LastTransitionTime.Add(p.owner.Rollout.MinReady)
+			}
 		}
 	}
 	return q
+}
+
+// hidden reports whether the labels of a pod say something else than what it locks.
+func hidden(pod *podMeta, r receipt.Receipt) bool {
+	return r.State == receipt.Locks &&
+		(pod.Labels[receipt.IDLabel] != strconv.Itoa(r.Share.ID) || pod.Labels[receipt.OwnerLabel] != assignment.OwnerLabelValue(r.Owner))
 }
 
 // former returns the owner under which a pod began, "Kind/name".
@@ -256,6 +278,7 @@ func (p *pass) confirm(ctx context.Context) error {
 		locks = append(locks, heart.Lock{Pod: r.Pod, UID: string(r.UID), Text: r.Text, Version: r.Version, Receipt: r.Receipt})
 	}
 	if p.strange {
+		p.temper.strangers = true
 		err = p.list(ctx)
 	}
 	p.world.Locks = locks

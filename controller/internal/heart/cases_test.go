@@ -163,6 +163,8 @@ func (w *World) word(p *Pod, first, rest string) (err error) {
 		p.Terminating = true
 	case "ordinal":
 		p.Ordinal, err = strconv.Atoi(rest)
+	case "failed": // its program ended soon after it had got a slot
+		p.Receipt.State, p.Receipt.Rank = receipt.Waits, 2
 	case "waits":
 		p.Receipt.State = receipt.Waits
 	case "unreadable":
@@ -175,6 +177,8 @@ func (w *World) word(p *Pod, first, rest string) (err error) {
 		v := view{w: *w}
 		words := v.words(&pod{Pod: *p, runs: true, id: p.Receipt.Share.ID}, "5", false)
 		p.ID, p.Count, p.Identity = words.ID, words.Count, words.Identity
+	case "hidden":
+		p.Hidden = true
 	case "unlocked": // somebody removed the receipt
 		p.Receipt, p.Text = receipt.Receipt{Share: receipt.Nothing()}, ""
 	case "copied": // its annotations say that it has begun, and its gate that it has not

@@ -1,6 +1,8 @@
 package heart
 
 import (
+	"maps"
+	"slices"
 	"strconv"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
@@ -94,7 +96,7 @@ func (v *view) current(p *pod) bool { return p.Controller != "" && p.Controller 
 func (v *view) input() proposal.Input {
 	o := v.w.Owner
 	in := proposal.Input{
-		Count: o.Count, State: o.State, Room: o.Room, Now: v.w.Now, Central: true, Revision: o.Revision,
+		Count: o.Count, State: v.state(), Room: o.Room, Now: v.w.Now, Central: true, Revision: o.Revision,
 		Rollout:    proposal.Rollout{Current: o.Replaces && o.Revision != "", MaxUnavailable: o.MaxUnavailable},
 		Partitions: proposal.Division{Unchanged: true},
 	}
@@ -114,13 +116,40 @@ func (v *view) input() proposal.Input {
 	return in
 }
 
+// state is what the owner says, without entries that name a pod for another slot than that of its ordinal: somebody wrote them, or they are of an
+// earlier pod of that name. Once it has begun, the pod would keep the id.
+func (v *view) state() assignment.State {
+	out, misled := v.w.Owner.State, map[string]int{}
+	for _, p := range v.pods {
+		id, named := out.Slots.Of(p.Name)
+		if named && p.takes() && !p.Receipt.Locked() && p.Ordinal >= 0 && p.Ordinal < v.w.Owner.Count && id != p.Ordinal {
+			misled[p.Name] = id
+		}
+	}
+	if len(misled) == 0 {
+		return out
+	}
+	slots := maps.Clone(out.Slots)
+	for _, p := range v.pods {
+		has := out.Slots[p.Ordinal]
+		stays := slices.ContainsFunc(v.pods, func(q *pod) bool { return q.Name == has })
+		if _, also := misled[has]; !stays || also {
+			if id, is := misled[p.Name]; is {
+				delete(slots, id)
+			}
+		}
+	}
+	out.Slots = slots
+	return out
+}
+
 // step decides what comes next for one pod. A pod that takes for itself is left alone.
 func (v *view) step(p *pod) {
 	switch {
 	case !p.Assigned:
 	case p.Receipt.State == receipt.Unreadable && !p.runs:
 		v.d.Withdraw = append(v.d.Withdraw, p.Name)
-	case p.runs && !p.locked:
+	case p.runs && (!p.locked || p.Hidden):
 		v.d.Take = append(v.d.Take, Take{Pod: p.Name, ID: p.id, Begun: true})
 	case p.runs && p.Receipt.Begun:
 		v.publish(p)
@@ -146,6 +175,8 @@ func (v *view) confirm(p *pod) {
 	case p.Terminating:
 	case !p.runs && (p.id >= v.w.Owner.Count || !p.takes()):
 		v.d.Withdraw = append(v.d.Withdraw, p.Name)
+	case p.Hidden: // T3 would never show it
+		v.d.Take = append(v.d.Take, Take{Pod: p.Name, ID: p.id})
 	case v.w.Locks == nil:
 		v.d.Confirm = true
 	case !shown || lock.UID != p.UID || lock.Text != p.Text:

@@ -44,6 +44,8 @@ type Pod struct {
 	// Ready says that the pod is Ready. It is available from the time AvailableAt on.
 	Ready       bool
 	AvailableAt time.Time
+	// Hidden says that lists do not find what the pod locks: its labels say something else than its receipt.
+	Hidden bool
 	// Text is the receipt's annotation, and Version the pod's resourceVersion.
 	Text, Version string
 	// ID, Count and Identity are the annotations that Begin writes. A pod without them never began. Behind its gate, a pod may have those of another.

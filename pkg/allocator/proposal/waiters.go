@@ -84,11 +84,19 @@ func (p *planner) serveWaiters() {
 		case p.leaves(pod):
 			leaving++
 			p.d.Waiting++
-		case makesRoom || !p.serve(pod):
+		case makesRoom || p.isBehind(pod) || !p.serve(pod):
 			p.d.Waiting++
 		}
 	}
 	p.d.Reserved = min(leaving, p.open)
+}
+
+// isBehind reports whether a gated pod leaves free slots to a pod of the current revision that takes for itself, and whose program failed. That one
+// takes such a slot when its time has come. The controller would remove the gated pod for it as soon as that had the slot, and the next one, too.
+func (p *planner) isBehind(pod *Pod) bool {
+	return p.in.Central && p.in.Rollout.Current && !p.sibling(pod) && slices.ContainsFunc(p.alive, func(other *Pod) bool {
+		return p.sibling(other) && !other.Gated && other.showsLife() && p.wants(other)
+	})
 }
 
 // waiters returns the planner and its siblings that wait, in the order in which they get slots: by rank, then those with an ordinal, then by

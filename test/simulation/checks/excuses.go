@@ -62,5 +62,8 @@ func (j *Judge) isGhost(p *world.Process) bool { return p.FenceAfter == 0 && j.w
 
 // noteChanged takes in who changed a pod's receipt or its labels. by is nil for somebody else than its process.
 func (j *Judge) noteChanged(v *server.Version, by *world.Process) {
-	j.changed[world.PodKey(v.Name, object.UID(v.Object))] = by == nil || !shows(v)
+	key := world.PodKey(v.Name, object.UID(v.Object))
+	// A program that began does not stop while the controller finds out whether another pod has locked its slot meanwhile.
+	unconfirmed := j.changed[key] && world.IsAssigned(v.Object) && !j.receipt(v).Begun
+	j.changed[key] = by == nil || !shows(v) || unconfirmed
 }

@@ -97,6 +97,7 @@ func (j *Judge) Look() {
 	now := map[thing][]*world.Process{}
 	for _, p := range j.w.Processes {
 		b := p.Belief()
+		j.checkEnvironment(p)
 		j.checkStill(p, b)
 		before, had := j.believed[p]
 		begins := b != nil && (!had || before.ID != b.ID || before.Token != b.Token)
@@ -152,8 +153,16 @@ func (j *Judge) RestEnds() {
 	j.still, j.stillOn = nil, nil
 }
 
-// Missf reports that something is missing for good.
-func (j *Judge) Missf(format string, args ...any) { j.reportf(density, format, args...) }
+// Missf reports that something is missing for good, and notes what is there.
+func (j *Judge) Missf(format string, args ...any) {
+	j.reportf(density, format, args...)
+	if v := j.w.Owner(); v != nil {
+		j.w.Note("owner", string(object.Encode(object.At(v.Object, object.Metadata, "annotations"))))
+	}
+	for _, v := range j.w.Server.Objects(object.Pods) {
+		j.w.Note("pod", v.Name, string(object.Encode(v.Object)))
+	}
+}
 
 // checkStill reports a process that let go of its id in the rest, even if it took it again.
 func (j *Judge) checkStill(p *world.Process, b *identity.Identity) {
@@ -193,6 +202,7 @@ func (j *Judge) Stored(v *server.Version) {
 	j.checkWritten(v)
 	j.noteLease(v)
 	j.noteLocked(v)
+	j.checkRemoved(v)
 	if v.Kind.Resource != j.w.Profile.Resource || v.Name != world.OwnerName || v.Object == nil {
 		return
 	}
@@ -233,6 +243,9 @@ func (j *Judge) Served() string {
 				return fmt.Sprintf("nobody acts under id %d, and %s waits", id, p.ID)
 			}
 		}
+	}
+	if gated := j.gatedBeside(held, owner); gated != "" {
+		return gated
 	}
 	return j.unserved(owner)
 }
@@ -343,6 +356,9 @@ func (j *Judge) checkCalls(in time.Duration) {
 		most := 12 * minutes // watches that end, and what comes after them
 		if f := p.FenceAfter; f > 0 {
 			most += int(in/f+1) * 16 // twelve renewals, each up to an eighth earlier
+		}
+		if p.Controls {
+			most = (12 + elects) * minutes
 		}
 		if made := p.Calls - n; made > most {
 			j.reportf(bounded, "%s made %s requests in %s of rest; at most %d are needed", p.ID, strconv.Itoa(made), in, most)

@@ -51,6 +51,9 @@ func (g *progress) checkPace() {
 		first, _ := slices.BinarySearchFunc(seen, now-time.Minute, func(c calls, at time.Duration) int { return int(c.at - at) })
 		seen = seen[first:]
 		most := mostAMinute
+		if p.Controls {
+			most = mostOfController
+		}
 		if f := p.FenceAfter; f > 0 {
 			most += int(time.Minute/f+1) * renewals
 		}
@@ -143,9 +146,9 @@ func (g *progress) owns(id, k int) bool {
 
 // able reports whether a process runs that can plan for the owner.
 func (g *progress) able() bool {
-	return slices.ContainsFunc(g.w.Running(), func(p *world.Process) bool {
+	return g.controlled() || slices.ContainsFunc(g.w.Running(), func(p *world.Process) bool {
 		v := g.w.Server.Get(object.Pods, p.Pod)
-		return v != nil && object.UID(v.Object) == p.UID && p.Launched && !object.Terminating(v.Object) && world.InWorkload(v.Object) &&
+		return v != nil && !p.Assigned && object.UID(v.Object) == p.UID && p.Launched && !object.Terminating(v.Object) && world.InWorkload(v.Object) &&
 			g.w.Belongs(v, g.owner) && !g.w.IsDeaf(p, soonEnough)
 	})
 }
@@ -191,7 +194,7 @@ func (g *progress) anyStrict() bool {
 // leftBy is what a pod still has whose program was told to end when all was well, and has ended for good, while the pod lives.
 func (g *progress) leftBy(v *server.Version) map[string]time.Duration {
 	p := g.w.LastOf(v)
-	ended := g.w.IsSpent(v) && p != nil && p.Ended && !p.Dead && p.Launched && p.TermAt > 0
+	ended := !world.IsAssigned(v.Object) && g.w.IsSpent(v) && p != nil && p.Ended && !p.Dead && p.Launched && p.TermAt > 0
 	if !ended || g.troubled > p.TermAt-aftermath || object.Ended(v.Object) || g.judge.changed[world.PodKey(v.Name, object.UID(v.Object))] {
 		return nil
 	}

@@ -93,6 +93,7 @@ func (g *progress) look() {
 	g.note(due, leftovers, "", "the workload", g.deadNames())
 	for _, v := range g.w.Server.Objects(object.Pods) {
 		g.note(due, leftovers, v.Name+object.UID(v.Object)+" ", v.Name, g.leftBy(v))
+		g.note(due, prompt, v.Name+object.UID(v.Object)+" ", v.Name, g.gated(v))
 	}
 	g.since = due
 }

@@ -48,7 +48,7 @@ func (j *Judge) checkWritten(v *server.Version) {
 		return
 	}
 	pod, by := world.PodKey(v.Name, object.UID(v.Object)), j.w.Serving
-	if by != nil && world.PodKey(by.Pod, by.UID) != pod {
+	if by != nil && !mayWrite(by, v) {
 		j.reportf(receipts, "%s changed the receipt of %s", by.ID, v.Name)
 	}
 	lost := j.changed[pod] // a late write may find what it replaces again (A3)
@@ -63,6 +63,7 @@ func (j *Judge) checkWritten(v *server.Version) {
 		j.written[pod] = known
 	}
 	j.noteWithdrawn(v, pod, lost)
+	j.checkBegun(v, lost)
 	text := wordsOf(v).receipt
 	switch {
 	case lost || text == "":

@@ -120,7 +120,7 @@ func comeBack(w *world.World, d *dice.Dice) {
 	rollout(w, Fault{}, d)
 	w.After(d.Span(2*time.Second, 30*time.Second), func() {
 		if !w.Quiet {
-			w.ChangeOwner(server.Writer{Manager: "kubectl-set"}, func(o object.Object) { object.Need(o, "spec", "template")["version"] = int64(was) })
+			w.ChangeOwner(server.Writer{Manager: "kubectl-set"}, func(o object.Object) { w.SetTemplate(o, was) })
 		}
 	})
 }

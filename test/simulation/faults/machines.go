@@ -312,6 +312,7 @@ func replacePod(w *world.World, v *server.Version, d *dice.Dice) {
 	}
 	delete(object.At(next, "spec"), "nodeName")
 	next["status"] = object.Object{"phase": "Pending", "ready": "False"}
+	world.Gate(next)
 	w.Server.Remove(v)
 	w.After(d.Tail(50*time.Millisecond), func() {
 		if !w.Quiet && w.Server.Get(object.Pods, v.Name) == nil { // or nobody would take the pod too many away

@@ -246,7 +246,7 @@ func scaleOwner(w *world.World, _ Fault, d *dice.Dice) {
 
 func rollout(w *world.World, _ Fault, _ *dice.Dice) {
 	w.ChangeOwner(server.Writer{Manager: "kubectl-set"}, func(o object.Object) {
-		object.Need(o, "spec", "template")["version"] = int64(world.Template(o) + 1)
+		w.SetTemplate(o, world.Template(o)+1)
 	})
 }
 
@@ -262,7 +262,7 @@ func undo(w *world.World, _ Fault, d *dice.Dice) {
 	}
 	rs := dice.Pick(d, old).Object
 	w.Server.Change(object.Deployments, world.OwnerName, server.Writer{Manager: "kubectl-rollout"}, func(o object.Object) {
-		object.Need(o, "spec", "template")["version"] = int64(world.Template(rs))
+		w.SetTemplate(o, world.Template(rs))
 		was := object.Clone(object.At(rs, object.Metadata, "annotations"))
 		was[world.RevisionKey] = object.Annotation(o, world.RevisionKey)
 		object.Need(o, object.Metadata)["annotations"] = was

@@ -71,10 +71,10 @@ func drops(w *world.World, c *world.Call, pod string) bool {
 	return err == nil && had && !stays
 }
 
-// locks returns what c, a receipt of its process's own pod, says, and what the pod's receipt says before. ok is false for any other request.
+// locks returns what c, a receipt of its process's own pod or by a controller, says, and what the pod's receipt says before. ok is false for any other request.
 func locks(w *world.World, c *world.Call) (before, next receipt.Receipt, ok bool) {
 	v := w.Server.Get(object.Pods, c.Name)
-	if c.Verb != server.VerbPatch || c.Resource != object.Pods || c.Name != c.Process.Pod || v == nil {
+	if c.Verb != server.VerbPatch || c.Resource != object.Pods || c.Name != c.Process.Pod && !c.Process.Controls || v == nil {
 		return before, next, false
 	}
 	next, err := receipt.Parse(patched(c.Body, receipt.Key))

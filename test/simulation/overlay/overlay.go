@@ -125,6 +125,11 @@ func write(root, dir string, extra map[string]string) (string, error) {
 // root, a directory of idalloc's root module: in another module it would build other versions, or nothing. extra replaces files of the root
 // module, for mutants. It takes minutes the first time.
 func Build(root, dir string, extra map[string]string, race bool) (string, error) {
+	return BuildTests(root, "github.com/idalloc/idalloc/test/simulation", dir, extra, race)
+}
+
+// BuildTests does so with the tests of another package. The go command runs in root, a directory of that package's module.
+func BuildTests(root, pkg, dir string, extra map[string]string, race bool) (string, error) {
 	file, err := write(root, dir, extra)
 	if err != nil {
 		return "", err
@@ -134,7 +139,7 @@ func Build(root, dir string, extra map[string]string, race bool) (string, error)
 	if race {
 		args = append(args, "-race")
 	}
-	build := exec.Command("go", append(args, "github.com/idalloc/idalloc/test/simulation")...) //nolint:gosec,noctx // arguments of ours
+	build := exec.Command("go", append(args, pkg)...) //nolint:gosec,noctx // arguments of ours
 	build.Dir = root
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("go %s: %w\n%s", strings.Join(args, " "), err, out)

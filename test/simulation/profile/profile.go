@@ -47,10 +47,14 @@ type Profile struct {
 	InProcess          bool          // it is known that work on partitions ends with its process
 	Unaware            bool          // every other revision works on no partitions
 	After              time.Duration // how long what went wrong stays so after the last fault
+	Controllers        int           // how many of idalloc-controller run
+	Elects             bool          // they elect one that acts
+	Assigned           string        // the pods that the controller takes for: those of the "odd" or "even" templates, or "all"
+	Budget             bool          // a budget lets one pod at a time be unavailable
 }
 
 // Fits reports whether p is of the kind that the words ask for: strict, default, linked or command (who tells the
-// ids), partitions, or a resource.
+// ids), partitions, two controllers, migrates (some revisions are the controller's), or a resource.
 func (p Profile) Fits(words []string) bool {
 	for _, word := range words {
 		switch {
@@ -58,9 +62,9 @@ func (p Profile) Fits(words []string) bool {
 			return false
 		case word == "linked" && p.Command, word == "command" && !p.Command:
 			return false
-		case word == "partitions" && p.Partitions == 0:
+		case word == "partitions" && p.Partitions == 0, word == "two" && p.Controllers < 2, word == "migrates" && (p.Assigned == "" || p.Assigned == "all"):
 			return false
-		case word != "partitions" && word != "strict" && word != "default" && word != "linked" && word != "command" && word != p.Resource:
+		case word != "two" && word != "migrates" && word != "partitions" && word != "strict" && word != "default" && word != "linked" && word != "command" && word != p.Resource:
 			return false
 		}
 	}
@@ -110,6 +114,31 @@ func Draw(d *dice.Dice) Profile {
 	p.vary(dice.Derive(vary, "vary"))
 	p.divide(dice.Derive(vary, "partitions"))
 	return p
+}
+
+// DrawControlled draws what a history with controllers is about.
+func DrawControlled(d *dice.Dice) Profile {
+	p := Draw(d)
+	d = dice.Derive(d.Next(), "controllers")
+	p.Controllers = d.Between(1, 2)
+	p.Elects = d.Chance(0.3 * float64(p.Controllers))
+	if p.Assigned = dice.Pick(d, []string{"all", "odd", "even"}); !p.Rolls() {
+		p.Assigned = "all"
+	}
+	// Pods of the controller work on no partitions and have no strict mode.
+	p.Keeps = p.Keeps && p.Partitions == 0
+	p.Partitions, p.Strategy, p.Stubborn, p.Unaware = 0, "", 0, false
+	p.FenceAfter, p.FenceOther, p.Mixed, p.Loosens = 0, 0, false, false
+	if p.Surge > 0 && (p.HandsOver || p.Assigned == "all") {
+		p.Unavailable = d.Between(0, 1)
+	}
+	p.Budget = d.Chance(0.25)
+	return p
+}
+
+// Assigns reports whether the controller takes for a revision's pods.
+func (p Profile) Assigns(template int) bool {
+	return p.Assigned == "all" || p.Assigned == "odd" && template%2 == 1 || p.Assigned == "even" && template%2 == 0
 }
 
 // vary draws how the workload is run and what its programs are like.

@@ -14,7 +14,8 @@ import (
 	"github.com/idalloc/idalloc/test/simulation/object"
 )
 
-// The verbs of writes. Events and Leases are created, and Leases are updated and deleted. All other writes of idalloc are patches.
+// The verbs of writes. Events, Leases and evictions of pods are created, Leases are updated, and Leases and pods are deleted. All other writes of
+// idalloc are patches.
 const (
 	VerbPatch  = "patch"
 	VerbCreate = "create"
@@ -24,7 +25,8 @@ const (
 
 // Writes reports whether the request changes an object. An Event does not count.
 func (r *Request) Writes() bool {
-	return r.Verb == VerbPatch || r.Resource == object.Leases && slices.Contains([]string{VerbCreate, VerbUpdate, VerbDelete}, r.Verb)
+	kept := r.Resource == object.Leases || r.Resource == object.Pods
+	return r.Verb == VerbPatch || kept && slices.Contains([]string{VerbCreate, VerbUpdate, VerbDelete}, r.Verb)
 }
 
 // GoesOn reports whether the request is for a later page of a list.
@@ -49,6 +51,8 @@ type Request struct {
 	Verb     string
 	Resource string
 	Name     string
+	// Evicts says that the request is for the subresource eviction of a pod.
+	Evicts   bool
 	query    url.Values
 	content  string // the body's type
 	metadata bool   // only the metadata of objects is asked for
@@ -63,7 +67,10 @@ func ReadRequest(req *http.Request, from Client) (*Request, error) {
 		Client: from, Ctx: req.Context(), query: req.URL.Query(), content: req.Header.Get("Content-Type"),
 		metadata: strings.Contains(req.Header.Get("Accept"), "as=PartialObjectMetadata"),
 	}
-	_, path, _ := strings.Cut(req.URL.Path, "/namespaces/")
+	_, path, found := strings.Cut(req.URL.Path, "/namespaces/")
+	if !found { // of all namespaces, of which there is one
+		path = Namespace + req.URL.Path[strings.LastIndex(req.URL.Path, "/"):]
+	}
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	if len(parts) < 2 {
 		return nil, fmt.Errorf("simulation: no such path: %s", req.URL.Path)
@@ -72,6 +79,7 @@ func ReadRequest(req *http.Request, from Client) (*Request, error) {
 	if len(parts) > 2 {
 		r.Name = parts[2]
 	}
+	r.Evicts = len(parts) > 3 && parts[3] == "eviction"
 	r.Verb = r.verbOf(req.Method)
 	if req.Body != nil {
 		body, err := io.ReadAll(req.Body)

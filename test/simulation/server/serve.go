@@ -29,6 +29,9 @@ func (s *Server) Serve(r *Request) Answer {
 		if r.Resource == object.Leases {
 			return s.replace(r, http.StatusCreated)
 		}
+		if r.Evicts {
+			return s.evict(r)
+		}
 		return Answer{Code: http.StatusCreated, Body: r.Body} // events
 	case VerbUpdate:
 		return s.replace(r, http.StatusOK)
@@ -108,16 +111,46 @@ func (s *Server) remove(r *Request) Answer {
 	if v == nil {
 		return s.notFound(r)
 	}
-	var options struct {
-		GracePeriodSeconds *int64 `json:"gracePeriodSeconds"`
-		Preconditions      struct {
-			UID             *string `json:"uid"`
-			ResourceVersion *string `json:"resourceVersion"`
-		} `json:"preconditions"`
-	}
+	var options deletion
 	if err := json.Unmarshal(r.Body, &options); err != nil {
 		return Refuse(http.StatusBadRequest, "BadRequest", err.Error())
 	}
+	return s.removeAs(r, v, options)
+}
+
+// deletion is what a request says of how an object is deleted.
+type deletion struct {
+	GracePeriodSeconds *int64 `json:"gracePeriodSeconds"`
+	Preconditions      struct {
+		UID             *string `json:"uid"`
+		ResourceVersion *string `json:"resourceVersion"`
+	} `json:"preconditions"`
+}
+
+// evict deletes a pod if a budget lets it go. That of a pod that is being deleted, or that runs nowhere, asks none.
+func (s *Server) evict(r *Request) Answer {
+	v := s.Get(r.Resource, r.Name)
+	if v == nil {
+		return s.notFound(r)
+	}
+	var eviction struct {
+		DeleteOptions deletion `json:"deleteOptions"`
+	}
+	if err := json.Unmarshal(r.Body, &eviction); err != nil {
+		return Refuse(http.StatusBadRequest, "BadRequest", err.Error())
+	}
+	pending := object.Text(v.Object, "status", "phase") == "Pending"
+	if s.Budget != nil && !pending && !object.Terminating(v.Object) && !s.Budget(v) {
+		return Refuse(http.StatusTooManyRequests, "TooManyRequests", "Cannot evict pod as it would violate the pod's disruption budget.")
+	}
+	a := s.removeAs(r, v, eviction.DeleteOptions)
+	if a.Code == http.StatusOK {
+		a.Code, a.Body = http.StatusCreated, r.Body
+	}
+	return a
+}
+
+func (s *Server) removeAs(r *Request, v *Version, options deletion) Answer {
 	if p := options.Preconditions; p.UID != nil && *p.UID != object.UID(v.Object) || p.ResourceVersion != nil && *p.ResourceVersion != object.Text(v.Object, object.Metadata, "resourceVersion") {
 		return Refuse(http.StatusConflict, "Conflict", "the precondition does not match")
 	}

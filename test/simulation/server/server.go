@@ -96,6 +96,8 @@ type Server struct {
 	fields    map[string]fields.Selector
 	// Refusals are what an administrator took away, by verb and resource ("patch pods").
 	Refusals map[string]bool
+	// Budget, if it is not nil, says whether a budget lets a pod be evicted.
+	Budget func(pod *Version) bool
 	// Admission keeps everybody from changing owners.
 	Admission bool
 	// Mutates, if it is not nil, changes what a patch makes of an object before it is stored, and MutatesLease a Lease.

@@ -29,7 +29,7 @@ func (w *World) CreateOwner(count, template int) {
 	spec := object.Object{
 		k.Count:    int64(count),
 		"selector": object.Object{"matchLabels": app},
-		"template": object.Object{object.Metadata: object.Object{labels: object.Clone(app)}, "version": int64(template)},
+		"template": object.Object{object.Metadata: object.Object{labels: object.Clone(app)}},
 	}
 	if k.Resource == object.Deployments && w.Profile.Recreate {
 		spec["strategy"] = object.Object{"type": "Recreate"}
@@ -38,7 +38,9 @@ func (w *World) CreateOwner(count, template int) {
 			"maxSurge": int64(w.Profile.Surge), "maxUnavailable": int64(w.Profile.Unavailable),
 		}}
 	}
-	w.Server.Put(k, object.Object{object.Metadata: object.Object{"name": OwnerName, labels: object.Clone(app)}, "spec": spec}, server.Writer{Manager: "kubectl-create"})
+	o := object.Object{object.Metadata: object.Object{"name": OwnerName, labels: object.Clone(app)}, "spec": spec}
+	w.SetTemplate(o, template)
+	w.Server.Put(k, o, server.Writer{Manager: "kubectl-create"})
 	w.WantPartitions(w.Profile.Partitions)
 }
 

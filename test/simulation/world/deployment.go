@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/test/simulation/object"
 	"github.com/idalloc/idalloc/test/simulation/server"
 )
@@ -87,8 +88,12 @@ func (w *World) createRevision(d *server.Version, revision int) {
 		},
 		"spec": object.Object{
 			"replicas": int64(0), "selector": object.Object{"matchLabels": object.Clone(match)},
-			"template": object.Object{object.Metadata: object.Object{labels: object.Clone(match)}, "version": int64(Template(d.Object))},
+			"template": object.Object{object.Metadata: object.Object{labels: object.Clone(match)}},
 		},
+	}
+	w.SetTemplate(o, Template(d.Object))
+	if by := object.Text(d.Object, "spec", "template", object.Metadata, labels, store.AssignLabel); by != "" {
+		object.SetText(o, labels, store.AssignLabel, by)
 	}
 	copyAnnotations(o, d.Object, strconv.Itoa(revision))
 	w.Server.Put(k, o, server.Writer{Manager: ControllerManager})

@@ -33,12 +33,13 @@ type kubeletPod struct {
 	runs      int
 	stopping  bool // SIGTERM was sent
 	evicted   bool
-	gone      bool // the kubelet is done with it
-	forced    bool // its object was removed while its process ran
-	heard     bool // the kubelet knows of the deletion
-	due       bool // a sync is due
-	stuck     bool // it does not start
-	spent     bool // its program has ended for good, or is to
+	gone      bool          // the kubelet is done with it
+	forced    bool          // its object was removed while its process ran
+	heard     bool          // the kubelet knows of the deletion
+	due       bool          // a sync is due
+	stuck     bool          // it does not start
+	spent     bool          // its program has ended for good, or is to
+	known     object.Object // the pod as the kubelet heard of it last
 }
 
 const kubelet = "kubelet"
@@ -87,6 +88,9 @@ func (w *World) kubeletHears(v *server.Version) {
 	key := PodKey(v.Name, object.UID(v.Object))
 	k := w.pods[key]
 	if k == nil {
+		if isGated(v.Object) {
+			return
+		}
 		d := w.Dice("schedule", key)
 		k = &kubeletPod{name: v.Name, uid: object.UID(v.Object), node: dice.Pick(d, w.present())}
 		k.stuck = d.Chance(w.Stuck)
@@ -94,7 +98,7 @@ func (w *World) kubeletHears(v *server.Version) {
 		w.syncAfter(k, d.Span(10*time.Millisecond, 3*time.Second))
 		return
 	}
-	if object.Terminating(v.Object) && !k.stopping {
+	if object.Terminating(v.Object) && !k.stopping || k.isToldAnew(v.Object) {
 		w.syncSoon(k)
 	}
 }
@@ -140,6 +144,7 @@ func (w *World) sync(k *kubeletPod) {
 	if !k.node.Cut && !k.node.Deaf {
 		if v := w.Server.Get(object.Pods, k.name); v != nil && object.UID(v.Object) == k.uid {
 			o = v.Object
+			k.known = o
 		}
 		k.heard = k.heard || o == nil || object.Terminating(o) || object.Text(o, "status", "phase") == object.Failed // whoever declared that
 	}
@@ -159,6 +164,8 @@ func (w *World) sync(k *kubeletPod) {
 	case !running && k.spent: // the pod lives on
 	case !running:
 		w.startPod(k)
+	default:
+		k.process.read(k.known)
 	}
 	w.report(k, o)
 }
@@ -227,7 +234,7 @@ func (w *World) startPod(k *kubeletPod) {
 		w.Note("restart", p.ID)
 	}
 	p.cancel = func() { p.Ended = true } // before it runs, there is nothing to stop
-	if w.Profile.Command && k.beside == nil {
+	if w.Profile.Command && k.beside == nil && !p.Assigned {
 		k.beside = newBeside()
 	}
 	p.beside = k.beside
@@ -245,6 +252,7 @@ func (w *World) startPod(k *kubeletPod) {
 			return
 		}
 		w.Step("start", p.ID, k.node.Name)
+		p.read(k.known)
 		p.launch()
 	})
 }
@@ -265,6 +273,9 @@ func (w *World) report(k *kubeletPod, o object.Object) {
 	w.Server.Change(object.Pods, k.name, server.Writer{Manager: kubelet}, func(next object.Object) {
 		object.Need(next, "spec")["nodeName"] = k.node.Name
 		status := object.Need(next, "status")
+		if w.Profile.Controllers > 0 && object.Text(status, "ready") != ready {
+			status["conditions"] = []any{object.Object{"type": "Ready", "status": ready, "lastTransitionTime": w.Wall().Format(time.RFC3339)}}
+		}
 		status["phase"], status["ready"], status["containerStatuses"] = "Running", ready, ContainerStatus("running", "")
 	})
 }

@@ -157,6 +157,7 @@ func (w *World) SuspendNode(n *Node) {
 func (w *World) ShutDown() {
 	var all []*Process
 	w.Alone(func() {
+		w.closing = true
 		w.Scale(w.Owner(), 0)
 		all = w.Running()
 		for i, p := range all {

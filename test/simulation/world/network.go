@@ -95,6 +95,9 @@ func (w *World) route(c *Call) {
 		return
 	}
 	switch {
+	case w.over && p.Controls && c.Resource == "events": // client-go sends them for two minutes
+		w.After(time.Second, func() { c.finish(server.Answer{Err: errDead}) })
+		return
 	case w.over:
 		w.leaked = p.ID + " asks after its end: " + c.Verb + " " + c.Resource
 		w.After(time.Second, func() { c.finish(server.Answer{Err: errDead}) })
@@ -161,6 +164,7 @@ func (w *World) lose(c *Call) {
 // Arrive is a request at the server. Nobody waits for the answer to a copy.
 func (w *World) Arrive(c *Call, isCopy bool) {
 	if c.Process.Dead && !c.Writes() {
+		c.finish(server.Answer{Err: errDead})
 		return
 	}
 	d := c.Dice
@@ -191,7 +195,11 @@ func (w *World) Arrive(c *Call, isCopy bool) {
 	default:
 		a = w.serve(c)
 	}
-	w.Step("request", c.Process.ID, c.Verb, c.Resource, c.Name, strconv.Itoa(a.Code), strconv.FormatBool(isCopy))
+	note := w.Step
+	if c.Process.Controls && c.Resource == object.Leases {
+		note = w.Note // of the election: there are thousands
+	}
+	note("request", c.Process.ID, c.Verb, c.Resource, c.Name, strconv.Itoa(a.Code), strconv.FormatBool(isCopy))
 	if isCopy {
 		return
 	}
@@ -243,8 +251,8 @@ func (w *World) accepts(p *Process) bool {
 
 // serve has the server carry a request out.
 func (w *World) serve(c *Call) server.Answer {
-	w.Serving, w.Sent = c.Process, c.sent
-	defer func() { w.Serving, w.Sent = nil, 0 }()
+	w.Serving, w.Sent, w.Evicting = c.Process, c.sent, c.Evicts
+	defer func() { w.Serving, w.Sent, w.Evicting = nil, 0, false }()
 	a := w.Server.Serve(c.Request)
 	if c.Verb == "list" && c.Resource == object.Pods {
 		w.tell(aListServed, c.Process)

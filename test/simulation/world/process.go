@@ -38,6 +38,9 @@ type Process struct {
 	// Shown is what it published last, and TermAt when it was told to end, 0 before.
 	Shown  identity.Identity
 	TermAt time.Duration
+	// Controls says that it is a controller, and Assigned that the controller takes for its pod: it has the id of its Environment, and what its File says.
+	Controls, Assigned bool
+	Environment, File  *identity.Identity
 
 	accepted time.Duration // until when the server accepts its token without a look
 
@@ -84,6 +87,7 @@ func (w *World) newProcess(pod, uid string, run int, on *Node) *Process {
 	if v := w.Server.Get(object.Pods, pod); v != nil {
 		template = MadeFrom(v)
 		p.FenceAfter = w.Profile.Fence(template)
+		p.Assigned = IsAssigned(v.Object)
 	}
 	p.divides = w.Profile.Divides(template)
 	p.stubborn = w.Dice("stubborn", pod).Chance(w.Profile.Stubborn)
@@ -109,6 +113,9 @@ type arrival struct{ do, broken func() }
 func (p *Process) hold(do, broken func()) bool {
 	switch {
 	case p.Dead:
+		if p.Controls {
+			broken() // client-go sends Events without a context that ends
+		}
 		return true
 	case p.frozen || p.isCut():
 		p.held = append(p.held, arrival{do, broken})
@@ -195,11 +202,13 @@ func (p *Process) reach() {
 	}
 	held := p.held
 	p.held = nil
-	if p.Dead {
-		return
-	}
 	for _, a := range held {
-		a.do()
+		switch {
+		case !p.Dead:
+			a.do()
+		case p.Controls:
+			a.broken()
+		}
 	}
 }
 
@@ -278,6 +287,9 @@ func (p *Process) launch() {
 }
 
 func (p *Process) run(ctx context.Context, paused bool) error {
+	if p.Assigned {
+		return p.runAssigned(ctx)
+	}
 	config := &rest.Config{Host: "http://simulation.invalid", QPS: -1, Transport: transport{p: p}}
 	if p.beside != nil || p.divides {
 		st, err := store.New(config, p.clock)

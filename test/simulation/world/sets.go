@@ -134,11 +134,15 @@ func (w *World) createPod(v *server.Version, podName, index string) {
 	if index != "" {
 		podLabels[store.CompletionIndexLabel], annotations[store.CompletionIndexLabel] = index, index
 	}
-	w.Server.Put(k, object.Object{
+	pod := object.Object{
 		object.Metadata: object.Object{"name": podName, labels: podLabels, "annotations": annotations, "ownerReferences": object.ControlledBy(v.Kind, v.Object)},
-		"spec":          object.Object{"version": int64(Template(v.Object)), "containers": []any{object.Object{"name": container}}},
-		"status":        object.Object{"phase": "Pending", "ready": "False"},
-	}, server.Writer{Manager: ControllerManager})
+		"spec": object.Object{
+			"version": int64(Template(v.Object)), "containers": []any{object.Object{"name": container}}, "terminationGracePeriodSeconds": int64(w.Profile.Grace / time.Second),
+		},
+		"status": object.Object{"phase": "Pending", "ready": "False"},
+	}
+	Gate(pod)
+	w.Server.Put(k, pod, server.Writer{Manager: ControllerManager})
 }
 
 // reconcileStatefulSet keeps the names 0 to n-1, all at once (podManagementPolicy Parallel) or in order (OrderedReady), and replaces one

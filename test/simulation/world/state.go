@@ -13,6 +13,9 @@ func (w *World) Calm() bool {
 	if w.Network != (Network{Slower: 1}) || w.Down || w.Server.Admission || w.Server.Mutates != nil || w.Server.MutatesLease != nil || len(w.Undoes) > 0 || w.Unauthorized || w.Uncollected || len(w.Server.Refusals) > 0 || len(w.waiting) > 0 || w.Now() < w.kept {
 		return false
 	}
+	if w.controllersDown() {
+		return false
+	}
 	for _, n := range w.Nodes {
 		if !n.Lost && (n.Cut || n.Down || n.frozen || n.Mute || n.Deaf) {
 			return false

@@ -34,11 +34,15 @@ type World struct {
 	// Onlook, if it is not nil, is called whenever something happened.
 	Onlook func()
 
+	// Controller is the code of idalloc-controller, nil without it.
+	Controller Controller
+
 	Server    *server.Server
 	Network   Network
 	Nodes     []*Node
 	Processes []*Process
 	Serving   *Process // whose request is carried out
+	Evicting  bool     // it is for an eviction
 	Sent      int      // the number of that request: it grows with each that is sent
 
 	Faults map[string]int // how often each happened
@@ -62,6 +66,7 @@ type World struct {
 	orphans    []*orphan       // writes of processes that were killed
 	lastNumber int
 	lastSent   int
+	closing    bool   // processes end for good
 	over       bool   // all processes have ended
 	leaked     string // who asked for something after that
 }
@@ -104,6 +109,9 @@ func New(seed uint64, p profile.Profile) *World {
 	w.bound = w.Dice("bound tokens").Chance(0.7)
 	w.CountsEnding = w.Dice("terminating replicas").Chance(0.5)
 	w.Server = server.New(w, server.Settings{PageSize: p.PageSize, CacheLag: p.CacheLag, WatchList: p.WatchList})
+	if p.Budget {
+		w.Server.Budget = w.lets
+	}
 	return w
 }
 
@@ -150,7 +158,9 @@ func (w *World) Changed(v *server.Version) {
 			w.tell(anOwnerChanged, w.Serving)
 		}
 	}
-	w.wakeControllers(v)
+	if !w.elects(v) {
+		w.wakeControllers(v)
+	}
 }
 
 func (w *World) noticed() {

@@ -1,0 +1,54 @@
+package executor
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+)
+
+// A kubelet's clock may be ahead of the controller's by hours. For all that time a pod would not count as available, and old pods would be deleted past
+// their budget.
+func TestAPodThatIsReadyIsAvailableWhateverTheClock(t *testing.T) {
+	p, now := &pass{}, time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	pod := &corev1.Pod{Status: corev1.PodStatus{Conditions: []corev1.PodCondition{
+		{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(now.Add(3 * time.Hour))},
+	}}}
+	if q := p.podOf(pod); !q.Ready || q.AvailableAt.After(now) {
+		t.Errorf("without minReadySeconds a pod that is Ready is available only at %s", q.AvailableAt)
+	}
+	p.owner.Rollout.MinReady = time.Minute
+	if q := p.podOf(pod); !q.AvailableAt.After(now.Add(3 * time.Hour)) {
+		t.Errorf("with minReadySeconds it is available at %s already", q.AvailableAt)
+	}
+}
+
+// Lists find a lock by its labels.
+func TestALockWithOtherLabelsIsHidden(t *testing.T) {
+	ref, known := store.NewRef("apps/v1", store.Deployment, "shop", "worker")
+	if !known {
+		t.Fatal("a Deployment is no owner")
+	}
+	p := &pass{ref: ref, owner: store.Owner{Ref: ref}}
+	lock := receipt.Receipt{UID: "u", Owner: ref.String(), State: receipt.Locks, Share: receipt.Share{ID: 3}, Write: "w"}
+	for what, want := range map[string]struct {
+		labels map[string]string
+		hidden bool
+	}{
+		"its own":        {map[string]string{receipt.IDLabel: "3", receipt.OwnerLabel: assignment.OwnerLabelValue(ref.String())}, false},
+		"none":           {nil, true},
+		"of another id":  {map[string]string{receipt.IDLabel: "4", receipt.OwnerLabel: assignment.OwnerLabelValue(ref.String())}, true},
+		"without owner":  {map[string]string{receipt.IDLabel: "3"}, true},
+		"of other owner": {map[string]string{receipt.IDLabel: "3", receipt.OwnerLabel: "other"}, true},
+	} {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "u", Labels: want.labels, Annotations: map[string]string{receipt.Key: lock.Encode()}}}
+		if q := p.podOf(pod); q.Hidden != want.hidden || q.Receipt.State != receipt.Locks {
+			t.Errorf("labels %s: hidden is %v, state %v", what, q.Hidden, q.Receipt.State)
+		}
+	}
+}

@@ -1,0 +1,56 @@
+package executor
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/pace"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+)
+
+// temper is how patient the reconciles of an owner are by now. A restart loses nothing that matters with it.
+type temper struct {
+	// conflicts is when an owner is tried again of which something changed meanwhile. A watch that is behind shows so for minutes.
+	conflicts *pace.Backoff
+	// strangers says that a pod locks a slot which the cache does not have under the owner, such as one whose controller is gone. The map would go on to
+	// give that slot to others, and T3 would take it from them each time.
+	strangers bool
+	// wrote is the map as it was written last. Whoever undoes each write is not answered each time at once: the next one comes at until.
+	wrote  assignment.State
+	undone pace.Undone
+	until  time.Time
+}
+
+func (x *Executor) temper(ref store.Ref) *temper {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	t := x.tempers[ref]
+	if t == nil {
+		t = &temper{conflicts: pace.New(rand.Float64).Backoff()}
+		x.tempers[ref] = t
+	}
+	return t
+}
+
+// calm forgets an owner that is gone.
+func (x *Executor) calm(ref store.Ref) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	delete(x.tempers, ref)
+}
+
+// damped returns for how long the map is left alone.
+func (t *temper) damped(now time.Time) time.Duration { return t.until.Sub(now) }
+
+// proposed takes in a write of the map. One that repeats the last one says that somebody undid that.
+func (t *temper) proposed(next assignment.State, now time.Time) {
+	t.until = time.Time{}
+	if equality.Semantic.DeepEqual(next, t.wrote) {
+		t.undone.Again(now)
+		t.until = now.Add(t.undone.Damping())
+	}
+	t.wrote = next
+}

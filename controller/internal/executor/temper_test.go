@@ -1,0 +1,28 @@
+package executor
+
+import (
+	"testing"
+	"time"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+)
+
+// A tool that undoes each write of the map is not answered each time at once.
+func TestAMapThatIsUndoneIsWrittenAgainLaterEachTime(t *testing.T) {
+	now, writes := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), 0
+	end := now.Add(time.Minute)
+	var k temper
+	for now.Before(end) {
+		if k.damped(now) <= 0 {
+			k.proposed(assignment.State{Slots: assignment.Slots{0: "a"}}, now)
+			writes++
+		}
+		now = now.Add(50 * time.Millisecond)
+	}
+	if writes < 5 || writes > 20 {
+		t.Errorf("%d writes in a minute", writes)
+	}
+	if k.proposed(assignment.State{Slots: assignment.Slots{0: "b"}}, now); k.damped(now) > 0 {
+		t.Errorf("another map waits for %s", k.damped(now))
+	}
+}

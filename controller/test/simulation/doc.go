@@ -1,0 +1,28 @@
+// Package simulation runs the shipped idalloc-controller through faults that a real cluster shows once in a year, in virtual time.
+//
+// It is test/simulation of the root module with controllers, and its flags are the same. This package adds the program that a controller runs: the
+// manager, caches, queue and election of controller-runtime, with the executor and the heart as the command puts them together. They talk to the
+// simulated API server through an http.RoundTripper. The root module stays without controller-runtime.
+//
+// # What is simulated besides
+//
+//   - One or two controllers, with or without election. They are killed, suspended, cut off and held up at each request like all processes, and
+//     start again after a while. Renewals of their Lease are no steps.
+//   - Pods behind the gate, as admission makes them. Their kubelet starts them once the gate is gone. The container's environment is what the
+//     pod's annotation says at that moment, and its files follow changes.
+//   - Evictions, with and without a budget, and deletions.
+//   - Migrations: some histories have each other template with the label, and some all of them. Rollouts and undos go there and back, beside peers.
+//
+// # What is checked
+//
+// Package checks judges what is stored and under what programs run, and never what a controller believes. To the promises of peers it adds:
+//
+//   - A program begins with an id, and its files name no other one.
+//   - No controller takes its lock from a pod that has begun.
+//   - A pod does not stay behind its gate beside a slot that is free, or that it has.
+//   - A pod that is available is not deleted past its budget.
+//
+// # What is not
+//
+// Partitions, strict peers beside the controller's pods, further kinds (--kind), paused Deployments and minReadySeconds.
+package simulation
