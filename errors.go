@@ -2,6 +2,8 @@ package idalloc
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 
 	"github.com/idalloc/idalloc/pkg/allocator"
 )
@@ -30,3 +32,13 @@ var (
 	// ErrNoSlot means that the context of Wait ended before there was an id.
 	ErrNoSlot = allocator.ErrNoSlot
 )
+
+const name = "idalloc: "
+
+// named returns an error of the packages below with the name of the library before it. Their errors are wrapped in each other, so they have none.
+func named(err error) error {
+	if err == nil || strings.HasPrefix(err.Error(), name) {
+		return err
+	}
+	return fmt.Errorf(name+"%w", err)
+}

@@ -40,7 +40,7 @@ func Explain(ctx context.Context, s *store.Store, namespace, name string) (Expla
 	}
 	var meta metav1.PartialObjectMetadata
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(map[string]any{"metadata": whole.Object["metadata"]}, &meta); err != nil {
-		return Explanation{}, fmt.Errorf("idalloc: pod %s: %w", name, err)
+		return Explanation{}, fmt.Errorf("pod %s: %w", name, err)
 	}
 	ref, err := watch.Resolve(ctx, s, &meta)
 	if errors.Is(err, watch.ErrNoController) || errors.Is(err, watch.ErrUnknownOwner) {

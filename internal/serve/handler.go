@@ -182,7 +182,7 @@ func parseWait(r *http.Request) (time.Duration, error) {
 func encode(now Snapshot) (body []byte, etag string, err error) {
 	body, err = json.Marshal(now.Identity)
 	if err != nil {
-		return nil, "", fmt.Errorf("idalloc: identity: %w", err)
+		return nil, "", fmt.Errorf("identity: %w", err)
 	}
 	body = append(body, '\n')
 	sum := sha256.Sum256(body)

@@ -129,7 +129,7 @@ func (a *Allocator) reason() string {
 	case !a.plans.made:
 		return fmt.Sprintf("a first plan for %s", owner.Ref)
 	case d.TooLarge != nil:
-		return fmt.Sprintf("room on %s: %s; %d pods live, %d wait", owner.Ref, d.TooLarge.Detail(), d.Live, d.Waiting)
+		return fmt.Sprintf("room on %s: %s; %d pods live, %d wait", owner.Ref, d.TooLarge.Error(), d.Live, d.Waiting)
 	}
 	requests := owner.Record.State.Handover
 	if d.Next != nil {

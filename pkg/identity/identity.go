@@ -136,12 +136,12 @@ func (i Identity) MarshalJSON() ([]byte, error) {
 func (i *Identity) UnmarshalJSON(b []byte) error {
 	var w wire
 	if err := json.Unmarshal(b, &w); err != nil {
-		return fmt.Errorf("idalloc: identity: %w", err)
+		return fmt.Errorf("identity: %w", err)
 	}
 	id := None
 	if w.State == StateAssigned {
 		if w.ID == nil || *w.ID < 0 || *w.ID >= w.Count {
-			return fmt.Errorf("idalloc: identity: state is assigned, but the id is missing or not in [0, %d)", w.Count)
+			return fmt.Errorf("identity: state is assigned, but the id is missing or not in [0, %d)", w.Count)
 		}
 		id = *w.ID
 	}
