@@ -4,8 +4,6 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
-
-	"github.com/idalloc/idalloc/internal/cli"
 )
 
 const (
@@ -31,7 +29,7 @@ func leaveWord(path string, cmd *cobra.Command, err error) {
 	if oerr != nil {
 		return
 	}
-	text := "error: " + cli.Sentence(err)
+	text := "error: " + err.Error()
 	_, _ = f.WriteString(text[:min(len(text), maxTermination)])
 	_ = f.Close()
 }

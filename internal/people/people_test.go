@@ -50,14 +50,12 @@ func root(server *apifake.Server, lists bool) *cobra.Command {
 			return s, apifake.Namespace, err
 		},
 		Log: func() (logr.Logger, error) { return logr.Discard(), nil },
-		Formats: func(string) people.Formats {
-			return people.Formats{Names: []string{"table", "wide", "json", "of="}, Printer: func(_, template string) (people.Printer, error) {
-				if template == "{" {
-					return nil, errors.New("unclosed")
-				}
-				return func(w io.Writer, _ bool, items ...people.Item) error { return json.NewEncoder(w).Encode(items[0].Data) }, nil
-			}}
-		},
+		Formats: people.Formats{Names: []string{"json", "of="}, Printer: func(_, template string) (people.Printer, error) {
+			if template == "{" {
+				return nil, errors.New("unclosed")
+			}
+			return func(w io.Writer, _ bool, items ...people.Item) error { return json.NewEncoder(w).Encode(items[0].Data) }, nil
+		}},
 	}
 	if lists {
 		p.List = func(_ context.Context, t people.Targets, _ *people.Output, out, _ io.Writer) error {
