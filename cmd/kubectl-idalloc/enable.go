@@ -13,9 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/printers"
 
+	"github.com/idalloc/idalloc/internal/check"
 	"github.com/idalloc/idalloc/internal/cli"
 	"github.com/idalloc/idalloc/internal/enable"
-	"github.com/idalloc/idalloc/internal/inspect"
 	"github.com/idalloc/idalloc/internal/people"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
@@ -79,7 +79,7 @@ func (e *enabler) run(ctx context.Context, args []string, out, errs io.Writer) e
 	if err != nil {
 		return err
 	}
-	if missing := inspect.PolicyMissing(ctx, s); missing != "" {
+	if missing := check.PolicyMissing(ctx, s); missing != "" {
 		if e.dryRun == "none" && !e.withoutPolicy {
 			return fmt.Errorf("%s, or say --without-policy", missing)
 		}

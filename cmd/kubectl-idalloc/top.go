@@ -82,12 +82,12 @@ func (t *topper) run(ctx context.Context, args []string, out io.Writer) error {
 	}
 	var changed <-chan struct{}
 	if len(named.Refs) > 0 {
-		news, stop, err := inspect.Changes(ctx, s, named.Refs, klog.Background())
+		news, err := inspect.Watch(ctx, s, named.Refs, klog.Background())
 		if err != nil {
 			return err
 		}
-		defer stop()
-		changed = news
+		defer news.Close()
+		changed = news.Changed
 	}
 	tick := t.clock.NewTicker(t.interval)
 	defer tick.Stop()

@@ -165,7 +165,7 @@ func TestGetDoesNotAskForAnAnnotationThatIsThere(t *testing.T) {
 		o.SetAnnotations(annotations)
 	})
 	got := shell(t, server)("get deploy/worker --partitions")
-	says(t, got, done, "", "warning: annotation idalloc.dev/partition-count asks for 8 partitions, and no pod that has an id works on partitions: ")
+	says(t, got, done, "", "warning: annotation idalloc.dev/partition-count asks for 8 partitions, and no pod that has an id works on partitions. ")
 	if want := "Deployment/worker in namespace sim has no partitions in force: annotation idalloc.dev/partition-count asks for 8\n"; got.out != want {
 		t.Errorf("%q, want %q", got.out, want)
 	}

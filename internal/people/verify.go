@@ -10,6 +10,7 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 
+	"github.com/idalloc/idalloc/internal/check"
 	"github.com/idalloc/idalloc/internal/cli"
 	"github.com/idalloc/idalloc/internal/inspect"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
@@ -70,7 +71,7 @@ func (v *verifier) run(cmd *cobra.Command, args []string, out *Output, log logr.
 
 // remark says what the cluster lacks of the admission policies. That is not about the workload, so it is no warning of the report.
 func remark(ctx context.Context, s *store.Store, ref store.Ref, errs io.Writer) error {
-	missing := inspect.PolicyMissing(ctx, s)
+	missing := check.PolicyMissing(ctx, s)
 	if missing == "" {
 		missing = passes(ctx, s, ref)
 	}
@@ -91,7 +92,7 @@ func passes(ctx context.Context, s *store.Store, ref store.Ref) string {
 	if err != nil {
 		return ""
 	}
-	return inspect.PolicyPasses(ctx, s, pod)
+	return check.PolicyPasses(ctx, s, pod)
 }
 
 func (v *verifier) verdict(ref store.Ref, report inspect.Report) error {
