@@ -116,7 +116,7 @@ func summary(ref store.Ref, v inspect.View) []string {
 			}
 		case inspect.Proposed:
 			changing++
-		default: // nobody has it
+		default: // no pod has it
 		}
 	}
 	return []string{people.NameOf(ref), fmt.Sprintf("%d/%d", held, v.Count), strconv.Itoa(len(v.Waiting)), strconv.Itoa(changing), strconv.Itoa(dead)}

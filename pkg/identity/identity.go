@@ -39,7 +39,7 @@ const (
 	StateDraining State = "draining"
 	// StateReleased means that the instance has released its id and will not claim another one.
 	StateReleased State = "released"
-	// StateLost means that the id is gone, because another pod has the slot, or because somebody removed the receipt. The instance
+	// StateLost means that the id is gone, because another pod has the slot, or because its receipt was removed. The instance
 	// claims another slot.
 	StateLost State = "lost"
 	// StateFenced means that the id is gone, because the instance had no contact with the API server for too long. It takes the slot

@@ -26,7 +26,7 @@ var (
 // StatefulSet, a ReplicaSet without a Deployment, or a Job. Resolve follows the controller in metadata.ownerReferences.
 //
 // It sends at most one request: it reads a ReplicaSet to see whether a Deployment is above it. If it cannot read the
-// ReplicaSet, it returns an error. A pod without a controller belongs to the owner in its receipt: somebody relabelled it, or
+// ReplicaSet, it returns an error. A pod without a controller belongs to the owner in its receipt: it was relabelled, or
 // deleted its workload and not the pod. Errors: ErrNoController, ErrUnknownOwner, store.ErrGone, *store.ForbiddenError, or
 // another error that store.Temporary judges.
 func Resolve(ctx context.Context, s *store.Store, pod *metav1.PartialObjectMetadata) (store.Ref, error) {

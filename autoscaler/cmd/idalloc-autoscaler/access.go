@@ -82,7 +82,7 @@ func (a *access) tls() (*tls.Config, error) {
 	return config, nil
 }
 
-// unused returns an error if a user is named who nobody logs in as.
+// unused returns an error if a user is named with whom the source is not asked.
 func (a *access) unused() error {
 	if name := cmp.Or(a.user, a.passwordFile); name != "" {
 		return cli.Usagef("--source-user, --source-password-file: say with --kafka-sasl how that user logs in to Kafka")

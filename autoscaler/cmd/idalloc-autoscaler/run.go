@@ -201,7 +201,7 @@ func (r *runner) serve(ctx context.Context, shown *metrics.Metrics, latest *stat
 	return nil
 }
 
-// newServer returns a server that does not keep connections that nobody uses.
+// newServer returns a server that does not keep unused connections.
 func newServer(handler http.Handler) *http.Server {
 	return &http.Server{Handler: handler, ReadTimeout: readTimeout, WriteTimeout: 30 * time.Second, IdleTimeout: idleTimeout}
 }

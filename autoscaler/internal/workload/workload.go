@@ -42,7 +42,7 @@ type Moment struct {
 	Owner store.Owner
 }
 
-// CanScale returns an error that wraps ErrNoScale if nobody can scale owners of this kind by their scale subresource.
+// CanScale returns an error that wraps ErrNoScale if no program can scale owners of this kind by their scale subresource.
 func CanScale(ref store.Ref) error {
 	if ref.Kind == store.Job {
 		return fmt.Errorf("%w: %s: use a Deployment, a StatefulSet or a ReplicaSet, or --scale=false", ErrNoScale, ref)
