@@ -15,7 +15,7 @@ func terminal(t *testing.T) (screen, to *os.File) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fd := int(screen.Fd()) //nolint:gosec // a small number
+	fd := int(screen.Fd())
 	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
 		t.Fatal(err)
 	}

@@ -38,6 +38,12 @@ func (h *holding) each(is func(p pod) (words, bool)) (found []about) {
 	return found
 }
 
+// Words of many sentences: another pod or owner, and for how long or since when.
+const (
+	theOther = "other"
+	theTime  = "since"
+)
+
 func on(id int, pod string, with words) about { return about{id: &id, pod: pod, with: with} }
 
 func onPartitions(set placement.Set, p pod, with words) about {

@@ -13,7 +13,7 @@ import (
 func heldTwice(f *facts) (found []about) {
 	for id, lockers := range f.lockers {
 		for _, p := range lockers[1:] {
-			found = append(found, on(id, p.Name, words{"other": lockers[0].Name}))
+			found = append(found, on(id, p.Name, words{theOther: lockers[0].Name}))
 		}
 	}
 	return found
@@ -31,11 +31,11 @@ func mismatches(f *facts) (found []about) {
 		switch {
 		case other == has || other == "" && entry:
 		case other == "":
-			found = append(found, on(id, has, words{"other": "no pod"}))
+			found = append(found, on(id, has, words{theOther: "no pod"}))
 		case why != "":
-			found = append(found, on(id, has, words{"other": "pod " + other + ", which is " + why}))
+			found = append(found, on(id, has, words{theOther: "pod " + other + ", which is " + why}))
 		default:
-			found = append(found, on(id, has, words{"other": "pod " + other}))
+			found = append(found, on(id, has, words{theOther: "pod " + other}))
 		}
 	}
 	return found
@@ -73,8 +73,9 @@ func deadHolders(f *facts) []about {
 }
 
 func idleEntries(f *facts) []about {
-	var ids []string
-	for _, a := range f.entries(func(e entry) (words, bool) { return nil, f.dead(e) && f.idle(e) }) {
+	found := f.entries(func(e entry) (words, bool) { return nil, f.dead(e) && f.idle(e) })
+	ids := make([]string, 0, len(found))
+	for _, a := range found {
 		ids = append(ids, number(*a.id))
 	}
 	return some(len(ids) > 0, about{with: words{"ids": few(ids)}})
@@ -83,7 +84,7 @@ func idleEntries(f *facts) []about {
 func otherIDs(f *facts) []about {
 	return f.entries(func(e entry) (words, bool) {
 		locked := e.pod.Receipt.Slot()
-		return words{"other": number(locked)}, e.death == "" && locked >= 0 && locked != e.id && !f.lost(e.id)
+		return words{theOther: number(locked)}, e.death == "" && locked >= 0 && locked != e.id && !f.lost(e.id)
 	})
 }
 
@@ -121,7 +122,7 @@ func untaken(byController bool) func(*facts) []about {
 				patience = settlesWithin
 			}
 			takes := e.death == "" && !f.lost(e.id) && p.Receipt.Slot() < 0 && p.byController == byController && len(p.gates) == 0
-			return words{"since": short(since)}, takes && known && since >= patience && (!p.Receipt.Strict || f.bars(e.id, p.Name) == "")
+			return words{theTime: short(since)}, takes && known && since >= patience && (!p.Receipt.Strict || f.bars(e.id, p.Name) == "")
 		})
 	}
 }
@@ -208,7 +209,7 @@ func leasesNotRenewed(f *facts) (found []about) {
 	for id, l := range f.leases.held {
 		name, locks := f.holder(id)
 		if p := f.pods[name]; locks && p.UID == l.Holder && p.Receipt.Strict && !f.overdue(p) && !ends(l).After(f.now) {
-			found = append(found, on(id, name, words{"since": l.Renewed.UTC().Format(time.RFC3339)}))
+			found = append(found, on(id, name, words{theTime: l.Renewed.UTC().Format(time.RFC3339)}))
 		}
 	}
 	return found

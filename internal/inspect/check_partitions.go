@@ -120,7 +120,7 @@ func partitionsTwice(f *facts) (found []about) {
 		}
 		return pair
 	}) {
-		found = append(found, about{pod: pair[1], partitions: set, with: words{"other": pair[0]}})
+		found = append(found, about{pod: pair[1], partitions: set, with: words{theOther: pair[0]}})
 	}
 	return found
 }
@@ -158,7 +158,7 @@ func unowned(tooLong bool) func(*facts) []about {
 		if set.Empty() || f.owner.Count == 0 || (age > patience) != tooLong {
 			return nil
 		}
-		return []about{{partitions: set, with: words{"since": short(age), "patience": patience.String()}}}
+		return []about{{partitions: set, with: words{theTime: short(age), "patience": patience.String()}}}
 	}
 }
 
@@ -188,7 +188,7 @@ func awaited(of string) func(*facts) []about {
 				is = "pod"
 			}
 			if is == of {
-				found = append(found, about{id: &id, partitions: owned, with: words{"since": short(age), "after": after, "dead": dead, "bars": bars}})
+				found = append(found, about{id: &id, partitions: owned, with: words{theTime: short(age), "after": after, "dead": dead, "bars": bars}})
 			}
 		}
 		return found

@@ -57,7 +57,7 @@ func foreign(f *facts) []about {
 func otherOwners(f *facts) []about {
 	return f.each(func(p pod) (words, bool) {
 		does := map[receipt.State]string{receipt.Locks: "works under id " + number(p.elsewhere.Share.ID), receipt.Waits: "waits"}[p.elsewhere.State]
-		return words{"other": p.elsewhere.Owner, "does": does}, p.live() && !f.left(p) && f.strays(p) && does != ""
+		return words{theOther: p.elsewhere.Owner, "does": does}, p.live() && !f.left(p) && f.strays(p) && does != ""
 	})
 }
 
@@ -65,7 +65,7 @@ func stranded(f *facts) []about {
 	return f.each(func(p pod) (words, bool) {
 		since := f.now.Sub(p.written)
 		gaveUp := p.live() && f.strays(p) && p.elsewhere.State == receipt.GaveUp && !p.Terminating
-		return words{"other": p.elsewhere.Owner, "since": short(since)}, gaveUp && !p.written.IsZero() && since >= startsWithin
+		return words{theOther: p.elsewhere.Owner, theTime: short(since)}, gaveUp && !p.written.IsZero() && since >= startsWithin
 	})
 }
 
@@ -96,7 +96,7 @@ func refusedAccounts(f *facts) (found []about) {
 	}
 	for account, pods := range refused {
 		made := f.accounts[account].UTC().Format(time.RFC3339)
-		found = append(found, about{with: words{"account": account, "pods": strings.Join(pods, ", "), "since": made}})
+		found = append(found, about{with: words{"account": account, "pods": strings.Join(pods, ", "), theTime: made}})
 	}
 	return found
 }
@@ -114,9 +114,9 @@ func barred(displaced bool) func(*facts) []about {
 			if !p.sign() || !f.claims(p) || p.gaveUp() || asks || p.written.IsZero() || since < startsWithin {
 				continue
 			}
-			a := about{pod: p.Name, with: words{"since": short(since), "pods": few(f.lasting)}}
+			a := about{pod: p.Name, with: words{theTime: short(since), "pods": few(f.lasting)}}
 			if displaced {
-				a.with["other"], a.with["drop"] = f.condemned[0], f.deletion(f.condemned[0])
+				a.with[theOther], a.with["drop"] = f.condemned[0], f.deletion(f.condemned[0])
 			}
 			found = append(found, a)
 		}

@@ -36,7 +36,7 @@ func notStopped(f *facts) (found []about) {
 	for id, name := range f.state.Handover {
 		holder, locks := f.holder(id)
 		if f.idleRequest(id, name) == "" && locks && known && since >= stopsWithin && !f.pods[holder].Terminating {
-			found = append(found, on(id, holder, words{"since": short(since), "other": name}))
+			found = append(found, on(id, holder, words{theTime: short(since), theOther: name}))
 		}
 	}
 	return found
@@ -48,7 +48,7 @@ func notMoved(f *facts) (found []about) {
 	for id, lockers := range f.lockers {
 		for _, p := range lockers {
 			if id >= f.owner.Count && !p.Condemned && since >= stopsWithin && !p.Terminating {
-				found = append(found, on(id, p.Name, words{"since": short(since)}))
+				found = append(found, on(id, p.Name, words{theTime: short(since)}))
 			}
 		}
 	}
@@ -69,7 +69,7 @@ func (f *facts) stopping(k int) bool {
 
 func partitionsNotStopped(f *facts) []about {
 	since := f.settled()
-	return f.byPod(words{"since": short(since)}, func(k int) string {
+	return f.byPod(words{theTime: short(since)}, func(k int) string {
 		if s, _ := f.at(k); f.stopping(k) && since >= stopsWithin && !f.pods[s.pod].Terminating {
 			return s.pod
 		}
@@ -89,7 +89,7 @@ func partitionsNotTaken(f *facts) []about {
 		return s.pod
 	})
 	for k, a := range found {
-		found[k].with = words{"since": short(f.untouched(f.pods[a.pod]))}
+		found[k].with = words{theTime: short(f.untouched(f.pods[a.pod]))}
 	}
 	return found
 }
