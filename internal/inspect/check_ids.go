@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -41,11 +42,10 @@ func mismatches(f *facts) (found []about) {
 	return found
 }
 
-// entry is an entry of the map whose slot no live pod locks.
+// entry is an entry of the map whose slot no live pod locks. death says why its pod is dead, empty if it lives.
 type entry struct {
-	id  int
-	pod pod
-	// death says why the pod is dead, empty if it lives.
+	id    int
+	pod   pod
 	death string
 }
 
@@ -199,10 +199,7 @@ func (f *facts) traced() bool {
 }
 
 func leasesUnseen(f *facts) []about {
-	if f.leases.denied == nil || !f.strict() {
-		return nil
-	}
-	return []about{{with: words{"why": f.leases.denied.Error()}}}
+	return some(f.leases.denied != nil && f.strict(), about{with: words{"why": fmt.Sprint(f.leases.denied)}})
 }
 
 func leasesNotRenewed(f *facts) (found []about) {

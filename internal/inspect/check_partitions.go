@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -75,12 +76,7 @@ func unknownWishes(f *facts) []about {
 	return some(pending && !f.garbled(assignment.PartitionStrategyKey) && unknown(want), about{with: words{"want": want, "have": f.inForce().Strategy}})
 }
 
-func (f *facts) strategyWanted() string {
-	if f.owner.Wish.Strategy == "" {
-		return placement.DefaultName
-	}
-	return f.owner.Wish.Strategy
-}
+func (f *facts) strategyWanted() string { return cmp.Or(f.owner.Wish.Strategy, placement.DefaultName) }
 
 func unknown(strategy string) bool {
 	_, err := placement.Named(strategy)

@@ -1,7 +1,6 @@
 package inspect
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/idalloc/idalloc/pkg/allocator"
@@ -43,11 +42,6 @@ func (f *facts) wayOut() string {
 		return "or remove annotation " + evictKey + ", so that the controller removes old pods one at a time; for pods that idalloc runs in, " + allocator.WayOut
 	}
 	return allocator.WayOut
-}
-
-// rounded explains why maxUnavailable is 0.
-func (f *facts) rounded() string {
-	return fmt.Sprintf("its maxUnavailable is 0, since a percentage of %d replicas is rounded down", f.owner.Count)
 }
 
 // keepers returns the names of the pods that do not hand their slots over.

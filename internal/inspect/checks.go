@@ -21,6 +21,7 @@ const (
 	again   = " The next pod that plans writes it again within seconds, and holders keep their ids."
 	stays   = " If it stays, run {gc}."
 	repair  = " See its log, repair what stops its work, or run {delete}."
+	rounded = "its maxUnavailable is 0, since a percentage of {count} replicas is rounded down"
 	givesIt = " Give a pod that starts time with --wait=1m. "
 	keeps   = " A new pod starts before an old one ends, and these do not hand their ids over: {pods}. To mend that, {out}"
 	written = ", for {since} at least, as long as idalloc has not written the workload"
@@ -66,7 +67,7 @@ func findings() []row {
 			"Kubernetes ends that one only when this one is Ready: run {drop}."},
 		{NotStopped, notStopped, "pod {pod} was asked for id {id} {since} ago at least, pod {other} waits for it, and its work goes on." + repair},
 		{NotMoved, notMoved, "the count has been {count} for {since} at least, and the work of pod {pod} under id {id} goes on." + repair},
-		{Stuck, stuckUpdates, "the rolling update of {owner} is stuck. Pod {pod} of its current revision waits for an id. Kubernetes ends no old pod before a new one is Ready ({rounded}), " +
+		{Stuck, stuckUpdates, "the rolling update of {owner} is stuck. Pod {pod} of its current revision waits for an id. Kubernetes ends no old pod before a new one is Ready (" + rounded + "), " +
 			"and the old pods do not hand over: {pods}. Run `kubectl patch deployment {name} -n {namespace} " +
 			`-p '{"spec":{"strategy":{"rollingUpdate":{"maxSurge":0,"maxUnavailable":1}}}}'` + "`, and {out}"},
 		{Overdue, overdueUpdates, "the rolling update of {owner} has made no progress within its deadline ({message}). See why the pods of the current revision are not available, " +
@@ -113,7 +114,7 @@ func warnings() []row {
 		{"lease", leasesNotRenewed, "pod {pod} has not renewed the Lease of id {id} since {since}. It has no contact with the API server, and its work has stopped by its own clock (strict mode)."},
 		{"account", refusedAccounts, "service account {account} was made again after these pods had started: {pods}. The API server refuses their tokens until the kubelet has written new ones, " +
 			"up to an hour after {since}. Until then they keep ids and hand none over, but not in strict mode: delete them one after the other."},
-		{"wouldStick", updatesThatWouldStick, "a rolling update of {owner} would wait for ever: {rounded}." + keeps},
+		{"wouldStick", updatesThatWouldStick, "a rolling update of {owner} would wait for ever: " + rounded + "." + keeps},
 		{"wouldStickBelow", updatesThatWouldStickBelow, "below {below} replicas, to which it may be scaled, a rolling update of {owner} would wait for ever: " +
 			"its maxUnavailable, a percentage, is 0 there." + keeps},
 		{"forgotten", forgottenWishes, "annotation " + assignment.PartitionCountKey + " of {owner} is gone, and {count} partitions stay in force. Set it again, or set it to \"0\" to end them."},
@@ -210,7 +211,7 @@ func (f *facts) say(sentence string, a about) string {
 	kind := strings.ToLower(f.owner.Kind)
 	pairs := []string{
 		"{pod}", a.pod, "{partitions}", a.partitions.String(), "{owner}", f.owner.String(), "{kind}", kind, "{name}", f.owner.Name, "{namespace}", f.owner.Namespace,
-		"{rounded}", f.rounded(), "{delete}", f.deletion(a.pod), "{gc}", fmt.Sprintf("`idalloc gc %s/%s -n %s`", kind, f.owner.Name, f.owner.Namespace),
+		"{delete}", f.deletion(a.pod), "{gc}", fmt.Sprintf("`idalloc gc %s/%s -n %s`", kind, f.owner.Name, f.owner.Namespace),
 	}
 	if a.id != nil {
 		pairs = append(pairs, "{id}", number(*a.id))
