@@ -67,8 +67,8 @@ func findings() []row {
 			"Kubernetes ends that one only when this one is Ready: run {drop}."},
 		{NotStopped, notStopped, "pod {pod} was asked for id {id} {since} ago at least, pod {other} waits for it, and its work goes on." + repair},
 		{NotMoved, notMoved, "the count has been {count} for {since} at least, and the work of pod {pod} under id {id} goes on." + repair},
-		{Stuck, stuckUpdates, "the rolling update of {owner} is stuck. Pod {pod} of its current revision waits for an id. Kubernetes ends no old pod before a new one is Ready (" + rounded + "), " +
-			"and the old pods do not hand over: {pods}. Run `kubectl patch deployment {name} -n {namespace} " +
+		{Stuck, stuckUpdates, "the rolling update of {owner} is stuck. Pod {pod} of its current revision waits for an id. Kubernetes ends no old pod before a new one is Ready: " + rounded + ". " +
+			"The old pods do not hand over: {pods}. Run `kubectl patch deployment {name} -n {namespace} " +
 			`-p '{"spec":{"strategy":{"rollingUpdate":{"maxSurge":0,"maxUnavailable":1}}}}'` + "`, and {out}"},
 		{Overdue, overdueUpdates, "the rolling update of {owner} has made no progress within its deadline ({message}). See why the pods of the current revision are not available, " +
 			"or run `kubectl rollout undo deployment/{name} -n {namespace}`."},
