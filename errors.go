@@ -2,6 +2,8 @@ package idalloc
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 
 	"github.com/idalloc/idalloc/pkg/allocator"
 )
@@ -9,11 +11,11 @@ import (
 // These are the causes (see context.Cause) with which Run and RunPartitions end the context of a function. They say whether the function may
 // still record its work, for example by a commit of offsets.
 var (
-	// ErrRevoked means that the id or the partition goes to another pod. Nobody gets it before the function has returned, so there is time
+	// ErrRevoked means that the id or the partition goes to another pod. No pod gets it before the function has returned, so there is time
 	// to record what was done.
 	ErrRevoked = errors.New("idalloc: the id or the partition was revoked")
-	// ErrLost means that the id or the partition is gone already, for example because the pod was deleted by force, or because somebody
-	// removed its receipt. Another pod may work on it.
+	// ErrLost means that the id or the partition is gone already, for example because the pod was deleted by force, or because its
+	// receipt was removed. Another pod may work on it.
 	ErrLost = errors.New("idalloc: the id or the partition was lost")
 	// ErrFenced means that there was no contact with the API server for Options.FenceAfter (strict mode). Another pod may have the id or
 	// the partition soon. The function must return within ten seconds.
@@ -25,8 +27,18 @@ var (
 )
 
 var (
-	// ErrClosed means that somebody called Close.
+	// ErrClosed means that Close was called.
 	ErrClosed = errors.New("idalloc: the instance was closed")
 	// ErrNoSlot means that the context of Wait ended before there was an id.
 	ErrNoSlot = allocator.ErrNoSlot
 )
+
+const name = "idalloc: "
+
+// named returns an error of the packages below with the name of the library before it. Their errors are wrapped in each other, so they have none.
+func named(err error) error {
+	if err == nil || strings.HasPrefix(err.Error(), name) {
+		return err
+	}
+	return fmt.Errorf(name+"%w", err)
+}

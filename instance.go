@@ -106,8 +106,9 @@ type manner struct {
 	stop func(*Instance, context.Context, allocator.Stop) error
 }
 
-func start(ctx context.Context, o Options, m manner) (*Instance, error) {
-	o, err := o.complete()
+func start(ctx context.Context, o Options, m manner) (_ *Instance, err error) {
+	defer func() { err = named(err) }()
+	o, err = o.complete()
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +154,7 @@ func start(ctx context.Context, o Options, m manner) (*Instance, error) {
 
 func (i *Instance) loop(ctx context.Context) {
 	defer close(i.ended)
-	err := i.alloc.Run(ctx)
+	err := named(i.alloc.Run(ctx))
 	if ctx.Err() != nil {
 		err = ErrClosed
 	}
@@ -258,7 +259,7 @@ func (i *Instance) Healthy() error {
 	if err != nil {
 		return err
 	}
-	return i.alloc.Healthy()
+	return named(i.alloc.Healthy())
 }
 
 // Wait blocks until an id is assigned, and returns the identity. If ctx ends before that, its error says what it waited for;
@@ -281,7 +282,7 @@ func (i *Instance) await(ctx context.Context, until func(Identity) bool) (Identi
 		}
 		select {
 		case <-ctx.Done():
-			return current, fmt.Errorf("%w: %w: waited for %s", ErrNoSlot, context.Cause(ctx), i.alloc.Waiting())
+			return current, fmt.Errorf(name+"%w: %w: waited for %s", ErrNoSlot, context.Cause(ctx), i.alloc.Waiting())
 		case <-changed:
 		}
 	}
@@ -322,7 +323,7 @@ func (i *Instance) Close(ctx context.Context) error {
 		}
 	}
 	if !gone {
-		i.result = i.alloc.Release(ctx, byItself)
+		i.result = named(i.alloc.Release(ctx, byItself))
 	}
 	i.leave()
 	close(i.released)

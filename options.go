@@ -89,7 +89,7 @@ func (o Options) complete() (Options, error) {
 	o.PodName = cmp.Or(o.PodName, os.Getenv("POD_NAME"))
 	o.PodNamespace = cmp.Or(o.PodNamespace, os.Getenv("POD_NAMESPACE"))
 	if o.PodName == "" || o.PodNamespace == "" {
-		return o, errors.New("idalloc: this pod's name is not known: set POD_NAME and POD_NAMESPACE from the downward API (metadata.name, metadata.namespace)")
+		return o, errors.New("idalloc: the name or namespace of this pod is missing: set POD_NAME and POD_NAMESPACE from the downward API (metadata.name, metadata.namespace)")
 	}
 	if o.Log.GetSink() == nil {
 		o.Log = logr.FromSlogHandler(slog.Default().Handler())

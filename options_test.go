@@ -79,7 +79,7 @@ func TestTheDefaultOptions(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
 	given := Options{PodName: thisPod, PodNamespace: "shop"}
 	t.Setenv("KUBECONFIG", "")
-	if _, err := given.complete(); err == nil || !strings.Contains(err.Error(), "no API server") {
+	if err := Run(t.Context(), given, nil); err == nil || !strings.HasPrefix(err.Error(), "idalloc: no kubeconfig names a cluster") {
 		t.Errorf("without an API server: %v", err)
 	}
 	path := filepath.Join(t.TempDir(), "config")

@@ -18,10 +18,10 @@ const (
 )
 
 // rolloutHelp is a part of the help of both init and watch.
-const rolloutHelp = `In a rolling update a new pod waits until an old one gives its slot away. With a surge and
-maxUnavailable: 0 Kubernetes in turn waits for the new pod before it stops an old one, so the update
-stands still; below four replicas the default strategy comes to that. Set maxSurge: 0 and
-maxUnavailable: 1, or give "idalloc watch" a drain hook, with which an old pod hands its slot over.`
+const rolloutHelp = `In a rolling update with maxUnavailable: 0 a new pod waits for the slot of an
+old one, and Kubernetes waits for the new pod. Set maxSurge: 0 and
+maxUnavailable: 1, or give "idalloc watch" a drain hook: then an old pod hands
+its slot over.`
 
 // drainFlags say how watch learns that the work under an id has stopped.
 type drainFlags struct {
@@ -31,10 +31,10 @@ type drainFlags struct {
 }
 
 func (d *drainFlags) bind(f *pflag.FlagSet) {
-	f.StringVar(&d.exec, "drain-exec", "", "drain hook: a command that stops the work under IDALLOC_ID, or if IDALLOC_PARTITIONS_STOP is set only that on these partitions, and exits with 0 when it has stopped; there is no shell: white space separates words, quotes keep them together; idalloc looks the command up when it starts, and its own image has no programs [IDALLOC_DRAIN_EXEC]")
-	f.StringVar(&d.mode, "drain", "", "drain hook: with http, the program sees the state draining, or partitions that are stopping, stops, and then posts to /v1/drained on 127.0.0.1")
-	f.DurationVar(&d.timeout, "drain-timeout", 5*time.Minute, "how long a drain hook may take; 0 waits for ever")
-	f.StringVar(&d.action, "drain-timeout-action", actionKeep, "what to do when --drain-timeout is over: keep the slot, go on under the id, and ask the program again later; or give the slot away, so that two pods may act under one id for a moment")
+	f.StringVar(&d.exec, "drain-exec", "", "drain hook: command that exits with 0 when the work has stopped")
+	f.StringVar(&d.mode, "drain", "", "drain hook: http, if the program posts to /v1/drained")
+	f.DurationVar(&d.timeout, "drain-timeout", 5*time.Minute, "time that a drain hook may take; 0 is no limit")
+	f.StringVar(&d.action, "drain-timeout-action", actionKeep, "after --drain-timeout: keep the slot, or give it away")
 }
 
 // check returns the hooks that the flags configure, or a usage error.

@@ -22,12 +22,12 @@ func newInit(g *global) *cobra.Command {
 		Use:         "init",
 		Annotations: marked(),
 		Short:       "Claim an id for this pod, publish it once, and exit",
-		Long: `Claims a slot for this pod, publishes id and count as files in --dir, and exits. The pod keeps
-the slot until it is gone. Run it as an init container, and "idalloc watch" beside the program:
-watch keeps the files up to date, because a scale-down may take the id away.
+		Long: `Claims a slot for this pod, publishes id and count as files in --dir, and exits.
+The pod keeps the slot until it is gone. Run it as an init container, and run
+"idalloc watch" beside the program: a scale-down may take the id away.
 
 ` + rolloutHelp,
-		Example: "  POD_NAME=worker-5d9-x2 POD_NAMESPACE=default idalloc init --dir /tmp/idalloc --timeout 30s",
+		Example: "  POD_NAME=worker-5d9-x2 POD_NAMESPACE=shop idalloc init --dir /tmp/idalloc",
 		Args:    cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if fenceAfter != 0 {
@@ -37,7 +37,7 @@ watch keeps the files up to date, because a scale-down may take the id away.
 		},
 	}
 	p.bind(cmd)
-	cmd.Flags().DurationVar(&fenceAfter, "fence-after", 0, "must be 0: init has no strict mode, because no process stays to remove the files")
+	cmd.Flags().DurationVar(&fenceAfter, "fence-after", 0, "must be 0: init has no strict mode")
 	return cmd
 }
 

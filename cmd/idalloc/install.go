@@ -19,11 +19,11 @@ func newInstall() *cobra.Command {
 	return &cobra.Command{
 		Use:         "install DIR",
 		Annotations: marked(),
-		Short:       "Copy this program to DIR/idalloc, for an image that does not have it",
-		Long: `Copies this program to DIR/idalloc. Run it as an init container from idalloc's image, with an emptyDir
-at DIR. A container that mounts the emptyDir then has idalloc, whatever its image is, and starts its
-program by "DIR/idalloc run". DIR must exist. The copy appears in one step: DIR/idalloc is complete
-or not there, and an earlier copy may run meanwhile.`,
+		Short:       "Copy this program to DIR/idalloc, for another image",
+		Long: `Copies this program to DIR/idalloc. Run it as an init container from idalloc's
+image, with an emptyDir at DIR. A container that mounts the emptyDir then has
+idalloc, and starts its program by "DIR/idalloc run". DIR must exist. The copy
+appears in one step, and an earlier copy may run meanwhile.`,
 		Example: "  idalloc install /opt/idalloc",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 || args[0] == "" {
@@ -61,7 +61,7 @@ func install(program, dir string) (err error) {
 		}
 	}()
 	_, err = io.Copy(out, in)
-	// Whoever the user of the other container is, it may run the copy and not change it.
+	// Each user of the other container may run the copy and not change it.
 	err = errors.Join(err, out.Chmod(0o555), out.Sync(), out.Close())
 	if err != nil {
 		return err

@@ -33,7 +33,7 @@ func run(ctx context.Context, args []string) int {
 	root.SetErr(stderr)
 	cmd, err := root.ExecuteContextC(ctx)
 	if err != nil && err.Error() != "" { // an error without a text only carries the exit code of run's command
-		_, _ = fmt.Fprintln(stderr, "error:", cli.Sentence(err))
+		_, _ = fmt.Fprintln(stderr, "error:", err)
 		leaveWord(terminationLog, cmd, err)
 	}
 	return exitCode(err)

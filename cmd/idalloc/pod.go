@@ -12,7 +12,6 @@ import (
 	"github.com/idalloc/idalloc/internal/agent"
 	"github.com/idalloc/idalloc/internal/cli"
 	"github.com/idalloc/idalloc/pkg/allocator"
-	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 )
 
 // errNoDir means that a command has no directory to publish in.
@@ -28,16 +27,16 @@ type inPod struct {
 
 func (p *inPod) bind(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&p.podName, "pod-name", "", "name of this pod [POD_NAME, from the downward API's metadata.name, or IDALLOC_POD_NAME]")
-	f.StringVar(&p.podNamespace, "pod-namespace", "", "namespace of this pod [POD_NAMESPACE, from metadata.namespace, or IDALLOC_POD_NAMESPACE]")
-	f.StringVar(&p.podUID, "pod-uid", "", "UID of this pod [POD_UID, from metadata.uid, or IDALLOC_POD_UID]; it distinguishes this pod, and at once the files that it left in --dir, from another pod of the same name; without it idalloc asks the API server")
-	f.StringVar(&p.dir, "dir", "/var/run/idalloc", "directory in which to publish id, count, token, state, env and identity.json")
-	f.DurationVar(&p.timeout, "timeout", 0, "exit with code 3 if there is no slot within this time; 0 waits for ever")
+	f.StringVar(&p.podName, "pod-name", "", "name of this pod [POD_NAME or IDALLOC_POD_NAME]")
+	f.StringVar(&p.podNamespace, "pod-namespace", "", "its namespace [POD_NAMESPACE or IDALLOC_POD_NAMESPACE]")
+	f.StringVar(&p.podUID, "pod-uid", "", "its UID; by default idalloc asks [POD_UID or IDALLOC_POD_UID]")
+	f.StringVar(&p.dir, "dir", "/var/run/idalloc", "directory for the files id, count, token and others")
+	f.DurationVar(&p.timeout, "timeout", 0, "time to wait for a slot, then exit code 3; 0 is no limit")
 }
 
 // bindPartitions adds the flag that says that the program works on partitions.
 func bindPartitions(f *pflag.FlagSet, on *bool) {
-	f.BoolVar(on, partitionsFlag, false, "the program works on partitions of the workload (annotation "+assignment.PartitionCountKey+"), and on none but those that idalloc names [IDALLOC_WITH_PARTITIONS]")
+	f.BoolVar(on, partitionsFlag, false, "the program works on partitions [IDALLOC_WITH_PARTITIONS]")
 }
 
 // uid returns the pod's UID, or an empty text if it is not given.
@@ -49,13 +48,13 @@ func (p *inPod) options(needsDir bool, fenceAfter time.Duration) (agent.Options,
 	if err != nil {
 		return agent.Options{}, err
 	}
-	pod := cmp.Or(p.podName, os.Getenv("POD_NAME"))
-	if pod == "" {
+	pod, namespace := cmp.Or(p.podName, os.Getenv("POD_NAME")), cmp.Or(p.podNamespace, os.Getenv("POD_NAMESPACE"))
+	if pod == "" || namespace == "" {
 		// Error: exit code 2: a variable is missing.
 		// Do: set `POD_NAME` and `POD_NAMESPACE` from the downward API.
-		return agent.Options{}, cli.Usagef("this pod's name is not known: set POD_NAME and POD_NAMESPACE from the downward API (metadata.name, metadata.namespace)")
+		return agent.Options{}, cli.Usagef("the name or namespace of this pod is missing: set POD_NAME and POD_NAMESPACE from the downward API (metadata.name, metadata.namespace)")
 	}
-	s, namespace, err := p.connect(fenceAfter)
+	s, _, err := p.connect(fenceAfter)
 	if err != nil {
 		return agent.Options{}, err
 	}
@@ -64,7 +63,7 @@ func (p *inPod) options(needsDir bool, fenceAfter time.Duration) (agent.Options,
 	}
 	return agent.Options{
 		Allocator: allocator.Options{
-			Store: s, Pod: pod, PodUID: types.UID(p.uid()), Namespace: cmp.Or(p.podNamespace, os.Getenv("POD_NAMESPACE"), namespace), Log: log,
+			Store: s, Pod: pod, PodUID: types.UID(p.uid()), Namespace: namespace, Log: log,
 		},
 		Dir: p.dir, Timeout: p.timeout, FenceAfter: fenceAfter, Alone: true, Version: version,
 	}, nil

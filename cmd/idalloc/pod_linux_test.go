@@ -22,6 +22,6 @@ func TestASecondProcessOfAPodThatAFlagNamesIsRefused(t *testing.T) {
 	run := shell(t, apifake.New(t))
 	for _, line := range []string{"init --dir=" + t.TempDir(), "watch --http-address= --dir=" + t.TempDir(), "run --http-address= -- /bin/true"} {
 		command, rest, _ := strings.Cut(line, " ")
-		says(t, run(command+" --pod-name=worker-x --pod-uid="+uid+" "+rest), cli.ExitError, "", "another process of pod worker-x")
+		says(t, run(command+" --pod-name=worker-x --pod-namespace=shop --pod-uid="+uid+" "+rest), cli.ExitError, "", "another process of pod worker-x")
 	}
 }

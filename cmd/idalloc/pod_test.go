@@ -10,7 +10,7 @@ import (
 func TestADirectoryIsNamed(t *testing.T) {
 	for _, command := range []string{"init", "watch"} {
 		root := newRoot()
-		root.SetArgs([]string{command, "--dir=", "--pod-name=worker-0", "--server=http://127.0.0.1:1"})
+		root.SetArgs([]string{command, "--dir=", "--pod-name=worker-0", "--pod-namespace=shop", "--server=http://127.0.0.1:1"})
 		err := root.ExecuteContext(t.Context())
 		if exitCode(err) != cli.ExitUsage || !strings.Contains(err.Error(), "--dir is empty") {
 			t.Errorf("%s is %v, want a usage error", command, err)

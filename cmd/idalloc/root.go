@@ -13,23 +13,22 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-const longHelp = `idalloc gives every replica of a Deployment, StatefulSet, ReplicaSet or Job a small integer
-id of its own, 0 <= id < count, and keeps telling it both numbers. An annotation of the workload
-says which pod should have which id, and one of each pod which id it has. There is no server
-and no custom resource.
+const longHelp = `idalloc gives every replica of a ` + store.AnyKind + `
+a small integer id of its own, 0 <= id < count, and keeps telling it both
+numbers. There is no server and no custom resource.
 
 In a pod there are three ways to use it:
   - "idalloc init" as an init container, and "idalloc watch" beside the program;
   - "idalloc watch" alone, as a native sidecar;
-  - "idalloc run", which starts the program itself; "idalloc install" brings it into other images.
-From a shell, "idalloc get deployment/worker" shows which pod has which id.
+  - "idalloc run", which starts the program; "idalloc install" copies idalloc
+    into other images.
+At a shell, "idalloc get deployment/worker" shows which pod has which id.
 
-Every flag has an environment variable: --http-address is IDALLOC_HTTP_ADDRESS. A flag on the
-command line wins.
+Each flag has an environment variable: --http-address is IDALLOC_HTTP_ADDRESS.
+A flag on the command line wins.
 
-Exit codes: 0 done; 1 error; 2 usage; 3 no slot within --timeout; 4 forbidden by RBAC (the
-message names the missing verb and resource). idalloc run exits with the code of its command;
-see idalloc run --help.`
+Exit codes: 0 done; 1 error; 2 usage; 3 no slot within --timeout; 4 forbidden by
+RBAC. "idalloc run" exits with the code of its command.`
 
 // global holds the flags that every command has.
 type global struct {
@@ -40,25 +39,26 @@ type global struct {
 func newRoot() *cobra.Command {
 	g := &global{}
 	root := &cobra.Command{
-		Use:           "idalloc",
-		Short:         "A small integer id for every replica of a Kubernetes workload",
-		Long:          longHelp,
-		SilenceUsage:  true,
-		SilenceErrors: true,
-		Args:          cobra.ArbitraryArgs,
-		RunE:          cli.Help,
+		Use:   "idalloc",
+		Short: "A small integer id for every replica of a Kubernetes workload",
+		Long:  longHelp,
+		Args:  cobra.ArbitraryArgs,
+		RunE:  cli.Help,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			return cli.Environment(environment).Set(cmd.Flags())
 		},
 	}
 	f := root.PersistentFlags()
 	g.Bind(f)
-	g.log.Bind(f, "0 shows what an operator acts on, 1 adds steps, 4 adds details of requests")
-	root.SetFlagErrorFunc(cli.FlagError)
+	g.log.Bind(f, "1 adds steps, 4 adds requests")
 	p := g.program()
-	root.AddCommand(newInit(g), newWatch(g), people.NewGet(p), people.NewVerify(p), newRun(g), newInstall(), people.NewGC(p), newVersion())
-	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
-	cli.Environment(environment).Describe(root)
+	get := people.NewGet(p)
+	root.AddCommand(newInit(g), newWatch(g), get, people.NewVerify(p), newRun(g), newInstall(), people.NewGC(p),
+		people.NewVersion("idalloc", version, p.Formats))
+	cli.Program(root, version)
+	for _, f := range []*pflag.Flag{root.PersistentFlags().Lookup("token"), get.Flags().Lookup(partitionsFlag)} {
+		f.Usage += " [" + environment(f) + "]" // not by the rule
+	}
 	return root
 }
 

@@ -43,32 +43,32 @@ func newRun(g *global) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:         "run [flags] -- COMMAND [ARGUMENT...]",
 		Annotations: marked(),
-		Short:       "Run a command under this pod's id, and restart it when the id, the count or the partitions change",
-		Long: `Claims a slot for this pod and starts the command. It replaces {id}, {count}, {token}, {pod} and
-{namespace} in the arguments by their values; {{id}} stands for {id} itself, and so on. Other braces
-stay as they are. IDALLOC_ID, IDALLOC_COUNT and IDALLOC_TOKEN are in the command's environment.
+		Short:       "Run a command under this pod's id, and restart it for changes",
+		Long: `Claims a slot for this pod and starts the command. It replaces {id}, {count},
+{token}, {pod} and {namespace} in the arguments by their values; {{id}} stands
+for {id} itself. IDALLOC_ID, IDALLOC_COUNT and IDALLOC_TOKEN are in the
+command's environment.
 
-When the id or the count changes (see --restart-on), the command gets SIGTERM, and SIGKILL after
---stop-timeout. idalloc starts it again when all that it had started is gone and there is an id. A
-slot goes to another pod only when all of that is gone, so rolling updates hand ids over by
-themselves. With --dir, a slot also stays for --move-delay after its id left the files, so that other
-containers can stop.
+When the id or the count changes (--restart-on), the command gets SIGTERM, and
+SIGKILL after --stop-timeout. idalloc starts it again when all that it had
+started is gone. A slot goes to another pod only then, so rolling updates hand
+ids over by themselves. With --dir, a slot also stays for --move-delay after its
+id left the files, so that other containers can stop.
 
-idalloc passes signals on to the command. SIGTERM and SIGINT also end idalloc itself, once the
-command has ended or was killed after --stop-timeout. Give the pod a terminationGracePeriodSeconds
-that is 10 s longer than --stop-timeout. If the command is a shell, let it exec the program, or
-SIGTERM stays with the shell.
+idalloc passes signals on to the command. SIGTERM and SIGINT also end idalloc,
+once the command has ended. Make terminationGracePeriodSeconds 10 s longer than
+--stop-timeout. If the command is a shell, let it exec the program.
 
-With --partitions, --on-partitions or {partitions} in the arguments, the command works on partitions of
-the workload. {partitions} and IDALLOC_PARTITIONS are those that it may work on, such as 0-15,40. While
-there are none, it does not run. When there are others, it is stopped and started with the new set.
-With --on-partitions=signal it gets SIGHUP when there are more, and reads the new set from --dir or over
-HTTP; it must handle the signal from the start on. If some are taken away, it is stopped all the same,
-because only its end tells that its work has stopped.
+With --partitions, --on-partitions or {partitions} in the arguments, the command
+works on the partitions in {partitions} and IDALLOC_PARTITIONS, such as 0-15,40.
+It does not run while there are none, and starts again when they change. With
+--on-partitions=signal it gets SIGHUP when there are more, and reads them from
+--dir or over HTTP; it must handle the signal from the start on.
 
-When the command ends, idalloc gives the slot back and exits with the command's code, or with 128+n if
-signal n ended the command. 126: the command cannot be executed; 127: it was not found. The codes 1 to
-4 may also be idalloc's own; then a sentence on standard error begins with "error:".`,
+When the command ends, idalloc gives the slot back and exits with the command's
+code, with 128+n after signal n, with 126 if the command cannot be executed, or
+with 127 if there is none. Codes 1 to 4 may be idalloc's own; then a sentence on
+standard error begins with "error:".`,
 		Example: `  idalloc run -- kube-state-metrics --shard={id} --total-shards={count}
   idalloc run -- consumer --queues={partitions}
   idalloc run --restart-on=id -- sh -c 'exec worker --queue "jobs-$IDALLOC_ID"'`,
@@ -85,14 +85,14 @@ signal n ended the command. 126: the command cannot be executed; 127: it was not
 	f := cmd.Flags()
 	f.SetInterspersed(false) // flags after the command belong to the command, even without "--"
 	dir := f.Lookup("dir")
-	r.dir, dir.DefValue, dir.Usage = "", "", "directory in which to publish id, count, token, state, env and identity.json, and partitions where it works on some, for other containers; empty publishes no files"
-	f.StringVar(&r.httpAddress, "http-address", ":8089", "address that serves GET /v1/identity, /readyz, /healthz and /metrics; empty turns HTTP off")
-	f.StringSliceVar(&r.restartOn, "restart-on", []string{"id", "count"}, "changes that restart the command: id,count; or id alone, for a command that does not use the count")
+	r.dir, dir.DefValue, dir.Usage = "", "", "directory for the files id, count, token and others; empty: none"
+	f.StringVar(&r.httpAddress, "http-address", ":8089", "address of the HTTP server; empty: none")
+	f.StringSliceVar(&r.restartOn, "restart-on", []string{"id", "count"}, "changes that restart the command: id,count or id")
 	bindPartitions(f, &r.partitions)
-	f.StringVar(&r.onPartitions, "on-partitions", "", "what happens when the partitions change: restart (the default), or signal: SIGHUP when there are more, and a restart when there are fewer; implies --partitions")
+	f.StringVar(&r.onPartitions, "on-partitions", "", "when partitions change: restart, or signal (SIGHUP for more)")
 	f.DurationVar(&r.stopTimeout, "stop-timeout", 10*time.Second, "time between SIGTERM and SIGKILL when idalloc stops the command")
-	f.DurationVar(&r.moveDelay, "move-delay", time.Second, "with --dir: the least time between withdrawing an id from the files and giving its slot away; make it longer than the containers that read the files take to notice and to stop")
-	f.DurationVar(&r.fenceAfter, "fence-after", 0, "strict mode: how long the command may run without contact to the API server; after that it is dead and the id withdrawn; 0 turns strict mode off")
+	f.DurationVar(&r.moveDelay, "move-delay", time.Second, "with --dir: time that readers of the files have to stop")
+	f.DurationVar(&r.fenceAfter, "fence-after", 0, "strict mode: kill the command after this long without contact")
 	return cmd
 }
 

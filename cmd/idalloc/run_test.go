@@ -38,14 +38,14 @@ func TestRunRefusesWhatCannotWork(t *testing.T) {
 		{[]string{"--restart-on=id,zone", "--", "sh"}, cli.ExitUsage, "use id,count or id"},
 		{[]string{"--stop-timeout=-1s", "--", "sh"}, cli.ExitUsage, "use 0 or more"},
 		{[]string{"--fence-after=2s", "--", "sh"}, cli.ExitUsage, "use 3s to"},
-		{[]string{"--fence-after=30s", "--timeout=1s", "--", "sh"}, cli.ExitUsage, "this pod's name is not known"},
+		{[]string{"--fence-after=30s", "--timeout=1s", "--", "sh"}, cli.ExitUsage, "the name or namespace of this pod is missing"},
 		{[]string{"--on-partitions=ignore", "--", "sh"}, cli.ExitUsage, "use restart or signal"},
 		{[]string{"--", "work-{partitions}"}, cli.ExitUsage, "the id goes into the arguments"},
-		{[]string{"--on-partitions=signal", "--", "sh", "-c", "{partitions}"}, cli.ExitUsage, "this pod's name is not known"},
+		{[]string{"--on-partitions=signal", "--", "sh", "-c", "{partitions}"}, cli.ExitUsage, "the name or namespace of this pod is missing"},
 		{[]string{"--", "work-{id}"}, cli.ExitUsage, "the id goes into the arguments"},
 		{[]string{"--", "no-such-command", "-x"}, 127, "no-such-command"},
 		{[]string{"/"}, 126, "cannot be executed"},
-		{[]string{"sh", "--no-such-flag-of-idalloc"}, cli.ExitUsage, "this pod's name is not known"}, // got as far as that
+		{[]string{"sh", "--no-such-flag-of-idalloc"}, cli.ExitUsage, "the name or namespace of this pod is missing"}, // got as far as that
 	} {
 		t.Run(strings.Join(tc.line, " "), func(t *testing.T) {
 			code, err := exec(t, tc.line...)
@@ -59,7 +59,7 @@ func TestRunRefusesWhatCannotWork(t *testing.T) {
 // A command under idalloc run has IDALLOC_PARTITIONS, and may call idalloc.
 func TestWhatAProgramIsToldIsNoFlag(t *testing.T) {
 	t.Setenv("IDALLOC_PARTITIONS", "0-15")
-	if code, err := exec(t, "--", "sh"); code != cli.ExitUsage || !strings.Contains(err.Error(), "this pod's name is not known") {
+	if code, err := exec(t, "--", "sh"); code != cli.ExitUsage || !strings.Contains(err.Error(), "the name or namespace of this pod is missing") {
 		t.Errorf("code %d, %v", code, err)
 	}
 	t.Setenv("IDALLOC_WITH_PARTITIONS", "maybe")

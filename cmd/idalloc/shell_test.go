@@ -114,17 +114,18 @@ func TestWhatIsRefusedBeforeARequest(t *testing.T) {
 		"gc":                                 "name one workload",
 		"verify":                             "name one workload",
 		"get deploy/a deploy/b deploy/c":     "name one workload",
-		"get worker":                         "worker",
-		"get pod/worker-a":                   "pod",
+		"get worker":                         "worker is not KIND/NAME: write for example deployment/worker",
+		"get pod/worker-a":                   "pod is no kind that gives ids: use a Deployment, StatefulSet, ReplicaSet or Job",
 		"get deploy/worker -o xml":           "use table, wide, json, yaml",
-		"verify deploy/worker -o yaml":       "use table, json",
+		"gc deploy/worker -o xml":            "use table, wide, json, yaml",
+		"version -o name":                    "use table, wide, json, yaml",
 		"verify deploy/worker --wait=-1s":    "use 0 or more",
 		"get deploy/worker --no-such-flag":   "see idalloc get --help",
 		"get deploy/worker -v=11":            "use 0 to 10",
 		"verify deploy/worker -v=-1":         "use 0 to 10",
-		"gc deploy/worker --log-format=xml":  "use json or console",
-		"get deploy/worker --log-format=xml": "use json or console",
-		"verify deploy/worker --log-format=": "use json or console",
+		"gc deploy/worker --log-format=xml":  "use auto, json or console",
+		"get deploy/worker --log-format=xml": "use auto, json or console",
+		"verify deploy/worker --log-format=": "use auto, json or console",
 		"install":                            "name one directory",
 		"install a b":                        "name one directory",
 		"version x":                          "takes no arguments",
@@ -171,15 +172,19 @@ func TestInstallSaysWhatTheDirectoryNeeds(t *testing.T) {
 func TestVersionAndHelp(t *testing.T) {
 	run := shell(t, apifake.New(t))
 	says(t, run("version"), cli.ExitDone, "idalloc dev go", "")
+	says(t, run("version -o json"), cli.ExitDone, `"version": "dev"`, "")
+	t.Setenv("IDALLOC_VERSION", "1.0") // of an image, perhaps
+	says(t, run("--version"), cli.ExitDone, "idalloc version dev\n", "")
+	says(t, run("options"), cli.ExitDone, "--certificate-authority", "")
 	says(t, run(""), cli.ExitDone, "Exit codes: ", "")
 	help := run("watch --help")
-	for _, twin := range []string{"[IDALLOC_HTTP_ADDRESS]", "[IDALLOC_WITH_PARTITIONS]", "[IDALLOC_TIMEOUT]"} {
-		if strings.Count(help.out, twin) != 1 {
-			t.Errorf("the help of watch has %s %d times", twin, strings.Count(help.out, twin))
+	for _, command := range []string{"run", "get"} { // not by the rule
+		if text := run(command + " --help").out; strings.Count(text, "[IDALLOC_WITH_PARTITIONS]") != 1 {
+			t.Errorf("the help of %s does not name the variable of --partitions: %s", command, text)
 		}
 	}
-	if strings.Contains(help.out, "IDALLOC_HELP") {
-		t.Error("--help has no environment variable")
+	if strings.Contains(help.out, "IDALLOC_HELP") || strings.Contains(help.out, "--certificate-authority") || !strings.Contains(help.out, "idalloc options") {
+		t.Errorf("the help has flags that are not the command's: %s", help.out)
 	}
 }
 
@@ -234,10 +239,10 @@ func TestRemarksThatCannotBeWritten(t *testing.T) {
 // A container that cannot get an id ends with an error, and not as if it had one.
 func TestAPodThatMayNotStart(t *testing.T) {
 	run := shell(t, apifake.New(t))
-	dir, pod := t.TempDir(), " --pod-name=worker-x --pod-uid="+rand.Text()
+	dir, pod := t.TempDir(), " --pod-name=worker-x --pod-namespace=sim --pod-uid="+rand.Text()
 	for _, line := range []string{"init --dir=" + dir, "watch --http-address= --dir=" + dir, "run --http-address= -- /bin/true"} {
 		command, rest, _ := strings.Cut(line, " ")
-		says(t, run(command+pod+" --pod-namespace="+apifake.Namespace+" "+rest), cli.ExitError, "", "worker-x")
+		says(t, run(command+pod+" "+rest), cli.ExitError, "", "worker-x")
 	}
 	for _, line := range []string{"watch --dir=" + dir, "run /bin/true"} {
 		command, rest, _ := strings.Cut(line, " ")
@@ -297,8 +302,17 @@ func TestInitSaysThatNoServerAnswers(t *testing.T) {
 		code = run(t.Context(), []string{"init", "--kubeconfig=" + config, "--timeout=1ms", "--dir=" + t.TempDir()})
 	})
 	_, sentence, _ := strings.Cut(said, "error: ")
-	if code != cli.ExitNoSlot || strings.Contains(sentence, "no slot") || strings.Count(sentence, "idalloc:") != 1 || !strings.Contains(sentence, "no answer from the API server") {
-		t.Errorf("exit code %d, and it says %q", code, sentence)
+	if code != cli.ExitError || strings.Contains(sentence, "no slot") || strings.Contains(said, "idalloc:") || !strings.Contains(sentence, "no answer from the API server") {
+		t.Errorf("exit code %d, and it says %q", code, said)
+	}
+}
+
+// Otherwise a pod would look for itself in the namespace default.
+func TestAPodSaysItsNamespace(t *testing.T) {
+	run := shell(t, apifake.New(t))
+	t.Setenv("POD_NAME", "worker-0")
+	for _, line := range []string{"init", "watch", "run -- /bin/true"} {
+		says(t, run(line), cli.ExitUsage, "", "set POD_NAME and POD_NAMESPACE")
 	}
 }
 
@@ -368,7 +382,7 @@ func TestTheLastValuesThatRunAccepts(t *testing.T) {
 		{"--move-delay", "0s", "-1ns"},
 		{"--stop-timeout", "0s", "-1ns"},
 	} {
-		if _, err := exec(t, tc.flag+"="+tc.value, "--", "sh"); err == nil || !strings.Contains(err.Error(), "this pod's name is not known") {
+		if _, err := exec(t, tc.flag+"="+tc.value, "--", "sh"); err == nil || !strings.Contains(err.Error(), "the name or namespace of this pod is missing") {
 			t.Errorf("%s=%s: %v", tc.flag, tc.value, err)
 		}
 		if code, err := exec(t, tc.flag+"="+tc.next, "--", "sh"); code != cli.ExitUsage || !strings.Contains(err.Error(), tc.flag+" ") {

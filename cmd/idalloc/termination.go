@@ -4,8 +4,6 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
-
-	"github.com/idalloc/idalloc/internal/cli"
 )
 
 const (
@@ -16,13 +14,13 @@ const (
 	maxTermination = 4096
 )
 
-// inContainer marks the commands that a container runs as its program. "idalloc get" in somebody's shell is none of them.
+// inContainer marks the commands that a container runs as its program. "idalloc get" at a shell is none of them.
 const inContainer = "idalloc.dev/in-container"
 
 func marked() map[string]string { return map[string]string{inContainer: "yes"} }
 
 // leaveWord writes why the command failed to the termination log, which kubectl describe shows. It does not create the file,
-// because nobody reads a file that the kubelet has not created. It ignores errors.
+// because no kubelet reads a file that the kubelet has not created. It ignores errors.
 func leaveWord(path string, cmd *cobra.Command, err error) {
 	if cmd == nil || cmd.Annotations[inContainer] == "" || err == nil || err.Error() == "" {
 		return
@@ -31,7 +29,7 @@ func leaveWord(path string, cmd *cobra.Command, err error) {
 	if oerr != nil {
 		return
 	}
-	text := "error: " + cli.Sentence(err)
+	text := "error: " + err.Error()
 	_, _ = f.WriteString(text[:min(len(text), maxTermination)])
 	_ = f.Close()
 }

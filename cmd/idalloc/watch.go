@@ -25,19 +25,21 @@ func newWatch(g *global) *cobra.Command {
 		Use:         "watch",
 		Annotations: marked(),
 		Short:       "Claim an id for this pod and keep publishing it until told to stop",
-		Long: `Claims a slot for this pod, or goes on with the one that "idalloc init" claimed. Until SIGTERM, it
-keeps the files in --dir and the answers on --http-address up to date. The file "id" exists only
-while the pod may act under its id. Run it beside the program, or alone as a native sidecar with a
-startup probe on /readyz.
+		Long: `Claims a slot for this pod, or continues with the one that "idalloc init"
+claimed. Until SIGTERM it keeps the files in --dir and the answers on
+--http-address up to date. The file "id" exists only while the pod may act under
+its id. Run it beside the program, or alone as a native sidecar with a startup
+probe on /readyz.
 
-A scale-down may leave this pod with an id at or above the count. Then idalloc withdraws the id from
-the files, waits for --move-delay, gives the slot away, and takes a free one below the count. With a
-drain hook (--drain-exec or --drain=http) it gives the slot away when the hook says that the work has
-stopped.
+After a scale-down this pod may have an id at or above the count. idalloc then
+withdraws the id from the files, gives the slot away after --move-delay, and
+takes a free one below the count. With a drain hook (--drain-exec or
+--drain=http) it gives the slot away when the hook says that work has stopped.
 
-With --partitions the file "partitions" names what the program may work on. When another id is to have
-some of it, they leave the file, the drain hook stops the work on them alone, and then they go. Without a
-drain hook nobody knows that work has stopped, so the pod keeps its partitions for as long as its slot.
+With --partitions the file "partitions" names what the program may work on. If
+another id is to have some of it, they leave the file, the drain hook stops the
+work on them, and then they go. Without a drain hook the pod keeps its
+partitions for as long as its slot.
 
 ` + rolloutHelp,
 		Args: cli.NoArgs,
@@ -45,9 +47,9 @@ drain hook nobody knows that work has stopped, so the pod keeps its partitions f
 	}
 	w.bind(cmd)
 	f := cmd.Flags()
-	f.StringVar(&w.httpAddress, "http-address", ":8089", "address that serves GET /v1/identity, /readyz, /healthz and /metrics, and POST /v1/drained, /v1/pause and /v1/resume; empty turns HTTP off")
+	f.StringVar(&w.httpAddress, "http-address", ":8089", "address of the HTTP server; empty: none")
 	f.DurationVar(&w.moveDelay, "move-delay", time.Second,
-		"without a drain hook: the time between withdrawing an id from the files and giving its slot away; make it longer than the program takes to notice and to stop")
+		"without a drain hook: time that the program has to stop")
 	bindPartitions(f, &w.partitions)
 	w.drain.bind(f)
 	w.fence.bind(f)

@@ -18,8 +18,8 @@ type fenceFlags struct {
 }
 
 func (f *fenceFlags) bind(flags *pflag.FlagSet) {
-	flags.DurationVar(&f.after, "fence-after", 0, "strict mode: after this long without contact to the API server, stop the work and withdraw the id; 0 turns strict mode off")
-	flags.StringVar(&f.exec, "fence-exec", "", "a command that stops the work at once, required with --fence-after; it has a third of --fence-after to do so; its words are read as those of --drain-exec")
+	flags.DurationVar(&f.after, "fence-after", 0, "strict mode: stop the work after this long without contact")
+	flags.StringVar(&f.exec, "fence-exec", "", "strict mode: command that stops the work at once")
 }
 
 // check returns the command of --fence-exec, nil if strict mode is off, or a usage error.

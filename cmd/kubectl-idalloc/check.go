@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 	apiversion "k8s.io/apimachinery/pkg/version"
@@ -15,32 +14,34 @@ import (
 
 	"github.com/idalloc/idalloc/internal/check"
 	"github.com/idalloc/idalloc/internal/cli"
+	"github.com/idalloc/idalloc/internal/inspect"
+	"github.com/idalloc/idalloc/internal/people"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
 func newCheck(g *global) *cobra.Command {
-	var format string
+	var out *people.Output
 	cmd := &cobra.Command{
 		Use:   "check",
-		Short: "Show what the cluster has of idalloc; exit 1 if something is missing",
-		Long: `Shows in one table which parts of idalloc the cluster has, whether they are in force, and what the
-controller may do. It changes nothing: it tries pods in dry runs, in the namespace of -n. It exits
-with 1 if a part is missing or broken.`,
+		Short: "Show what the cluster has of idalloc; exit 1 if a part is missing",
+		Long: `Shows which parts of idalloc the cluster has, whether they are in force, and
+what the controller may do. It changes nothing: it tries pods in dry runs, in
+the namespace of -n. It exits with 1 if a part is missing or broken.`,
 		Example: `  kubectl idalloc check
   kubectl idalloc check -n prod -o json`,
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if format != "" && format != "json" {
-				return cli.Usagef("-o %q: use json", format)
+			if err := out.Check(); err != nil {
+				return err
 			}
-			return runCheck(cmd, g, format)
+			return runCheck(cmd, g, out)
 		},
 	}
-	cmd.Flags().StringVarP(&format, "output", "o", "", "json")
+	out = people.NewOutput(cmd, formats())
 	return cmd
 }
 
-func runCheck(cmd *cobra.Command, g *global, format string) error {
+func runCheck(cmd *cobra.Command, g *global, out *people.Output) error {
 	config, namespace, err := g.Config()
 	if err != nil {
 		return err
@@ -57,7 +58,7 @@ func runCheck(cmd *cobra.Command, g *global, format string) error {
 	if err != nil {
 		return err
 	}
-	if err := printCheck(cmd.OutOrStdout(), rows, format); err != nil {
+	if err := printCheck(cmd.OutOrStdout(), rows, out); err != nil {
 		return err
 	}
 	if parts := check.BrokenParts(rows); len(parts) > 0 {
@@ -97,16 +98,13 @@ func serverVersion(ctx context.Context, config *rest.Config) (string, error) {
 	return info.GitVersion, err
 }
 
-func printCheck(out io.Writer, rows []check.Row, format string) error {
-	if format == "json" {
-		e := json.NewEncoder(out)
-		e.SetIndent("", "  ")
-		return e.Encode(rows)
+func printCheck(to io.Writer, rows []check.Row, out *people.Output) error {
+	if !out.ForPeople() {
+		return out.Items(to, false, people.Item{About: store.Ref{APIVersion: "idalloc.dev/v1", Kind: "Check", Name: "cluster"}, Kind: "Check", Data: map[string]any{"rows": rows}})
 	}
-	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
-	_, _ = fmt.Fprintln(w, "PART\tSTATE\tDETAIL")
+	cells := make([][]string, 0, len(rows))
 	for _, r := range rows {
-		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\n", r.Part, r.State, r.Detail)
+		cells = append(cells, []string{r.Part, string(r.State), r.Detail})
 	}
-	return w.Flush()
+	return out.Table(to, inspect.Columns{Always: []string{"PART", "STATE", "DETAIL"}}, cells)
 }

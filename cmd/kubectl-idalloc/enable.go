@@ -13,15 +13,16 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/printers"
 
+	"github.com/idalloc/idalloc/internal/check"
 	"github.com/idalloc/idalloc/internal/cli"
 	"github.com/idalloc/idalloc/internal/enable"
-	"github.com/idalloc/idalloc/internal/inspect"
+	"github.com/idalloc/idalloc/internal/people"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
 type enabler struct {
 	*global
-	output
+	*people.Output
 
 	options       enable.Options
 	dryRun        string
@@ -31,15 +32,15 @@ type enabler struct {
 func newEnable(g *global) *cobra.Command {
 	e := &enabler{global: g}
 	cmd := &cobra.Command{
-		Use:   "enable KIND/NAME [--account-only] [--strict] [--dry-run=client|server] [-o yaml]",
+		Use:   "enable KIND/NAME",
 		Short: "Give a workload an account and the label that brings the sidecar",
-		Long: `Makes a service account, a Role and a RoleBinding for this one workload, and asks for the sidecar by the label
-idalloc.dev/inject on its pod template. The label changes the template, so the workload rolls. A workload
-whose pods run as an account of their own keeps that, and the Role is bound to it. The sidecar comes from
-the policies of config/inject. With --strict the account may also write Leases, as strict mode needs; a later
-run without it takes that back. With --dry-run=client -o yaml it prints what it would apply. It refuses to
-make an account while the cluster lacks the policies of config/policy, which limit it, unless you say
---without-policy.`,
+		Long: `Makes a service account, a Role and a RoleBinding for one workload, and asks for
+the sidecar by the label idalloc.dev/inject on its pod template, so the workload
+rolls. A workload whose pods have an account of their own keeps it, and the Role
+is bound to it. The policies of config/inject add the sidecar. It makes no
+account while the cluster lacks the policies of config/policy, which limit it,
+unless you say --without-policy. With --dry-run=client -o yaml it prints what it
+would apply.`,
 		Example: `  kubectl idalloc enable deployment/worker -n prod
   kubectl idalloc enable deploy/worker --dry-run=client -o yaml`,
 		ValidArgsFunction: g.completeAny,
@@ -47,16 +48,16 @@ make an account while the cluster lacks the policies of config/policy, which lim
 			return e.run(cmd.Context(), args, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
-	e.flags(cmd)
-	cmd.Flags().BoolVar(&e.options.AccountOnly, "account-only", false, "leave the pod template as it is, for a linked program or a sidecar of your own")
-	cmd.Flags().BoolVar(&e.options.Strict, "strict", false, "let the account write Leases, which pods need that run with --fence-after")
-	cmd.Flags().BoolVar(&e.withoutPolicy, "without-policy", false, "make the account although no admission policy limits it")
-	cmd.Flags().StringVar(&e.dryRun, "dry-run", "none", "none, client (print, and send nothing) or server (let the API server check, and store nothing)")
+	e.Output = people.NewOutput(cmd, formats())
+	cmd.Flags().BoolVar(&e.options.AccountOnly, "account-only", false, "leave the pod template as it is")
+	cmd.Flags().BoolVar(&e.options.Strict, "strict", false, "let the account write Leases, for strict mode")
+	cmd.Flags().BoolVar(&e.withoutPolicy, "without-policy", false, "make the account although no policy limits it")
+	cmd.Flags().StringVar(&e.dryRun, "dry-run", "none", "none, client (send nothing) or server (store nothing)")
 	return cmd
 }
 
 func (e *enabler) run(ctx context.Context, args []string, out, errs io.Writer) error {
-	if _, err := e.printer(); err != nil {
+	if err := e.Check(); err != nil {
 		return err
 	}
 	if e.dryRun != "none" && e.dryRun != "client" && e.dryRun != "server" {
@@ -78,7 +79,7 @@ func (e *enabler) run(ctx context.Context, args []string, out, errs io.Writer) e
 	if err != nil {
 		return err
 	}
-	if missing := inspect.PolicyMissing(ctx, s); missing != "" {
+	if missing := check.PolicyMissing(ctx, s); missing != "" {
 		if e.dryRun == "none" && !e.withoutPolicy {
 			return fmt.Errorf("%s, or say --without-policy", missing)
 		}
@@ -154,25 +155,19 @@ func (e *enabler) apply(ctx context.Context, s *store.Store, o *unstructured.Uns
 }
 
 func (e *enabler) print(out io.Writer, objects []*unstructured.Unstructured) error {
-	p, err := e.printer()
-	if err != nil {
-		return err
-	}
-	if p == nil {
+	if e.ForPeople() {
 		operation := map[string]string{"none": "applied", "client": "applied (dry run)", "server": "applied (server dry run)"}[e.dryRun]
-		p = &printers.NamePrinter{Operation: operation}
-	}
-	if e.format == "yaml" || e.people() || e.format == "name" {
 		for _, o := range objects {
-			if err := p.PrintObj(o, out); err != nil {
+			if err := (&printers.NamePrinter{Operation: operation}).PrintObj(o, out); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	all := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": "v1", "kind": "List"}}
+	items := make([]people.Item, 0, len(objects))
 	for _, o := range objects {
-		all.Items = append(all.Items, *o)
+		of := store.Ref{APIVersion: o.GetAPIVersion(), Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName()}
+		items = append(items, people.Item{About: of, Data: o})
 	}
-	return p.PrintObj(all, out)
+	return e.Items(out, !e.Is("yaml"), items...)
 }

@@ -31,14 +31,14 @@ func newGet(g *global) *cobra.Command {
 	p := g.program()
 	p.List = l.list
 	cmd := g.ofUsers(people.NewGet(p))
-	cmd.Use = "get [KIND/NAME... | KIND[,KIND...]] [-A] [-l SELECTOR] [-w] [--partitions]"
+	cmd.Use = "get [KIND/NAME... | KIND[,KIND...]]"
 	cmd.Short = "Show the slots of workloads, or which workloads use idalloc"
-	cmd.Long += ` Without a name it lists the workloads that use idalloc:
-those that have an annotation of idalloc's, which come with the first id.`
+	cmd.Long += ` Without a name, get lists the workloads that
+have an annotation of idalloc's, which come with the first id.`
 	cmd.Example = `  kubectl idalloc get -A
   kubectl idalloc get deploy,sts -l team=shop
 ` + cmd.Example + `
-  kubectl idalloc get deploy worker -o jsonpath='{.slots[?(@.state=="dead")].pod}'`
+  kubectl idalloc get deploy worker -o jsonpath='{.slots[*].pod}'`
 	f := cmd.Flags()
 	f.BoolVarP(&l.all, "all-namespaces", "A", false, "of all namespaces")
 	f.StringVarP(&l.selector, "selector", "l", "", "only workloads that have these labels")
@@ -116,7 +116,7 @@ func summary(ref store.Ref, v inspect.View) []string {
 			}
 		case inspect.Proposed:
 			changing++
-		default: // nobody has it
+		default: // no pod has it
 		}
 	}
 	return []string{people.NameOf(ref), fmt.Sprintf("%d/%d", held, v.Count), strconv.Itoa(len(v.Waiting)), strconv.Itoa(changing), strconv.Itoa(dead)}

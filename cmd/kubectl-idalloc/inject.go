@@ -23,31 +23,30 @@ func newInject() *cobra.Command {
 	i := &injectCommand{}
 	cmd := &cobra.Command{
 		Use:   "inject -f FILE",
-		Short: "Add the sidecar, or what an id of the controller needs, to manifests",
-		Long: `Reads manifests, and writes them with what the label of each pod template asks for:
+		Short: "Add what a pod needs to get an id to manifests",
+		Long: `Reads manifests, and writes them with what the label of each pod template asks
+for:
 
   idalloc.dev/inject: "true"       the native sidecar
-  idalloc.dev/assign: controller   what an id of idalloc-controller needs: a scheduling gate,
-                                   the variable IDALLOC_ID, and the files in /var/run/idalloc
+  idalloc.dev/assign: controller   what an id of the controller needs: a gate,
+                                   IDALLOC_ID and files
 
-All else stays as it is, comments included. A template that has it already is brought up to date,
-so it does no harm to inject twice. The command talks to no cluster.
-
-The policies of config/inject and config/assign make the same pods. Use these where the cluster
-has Kubernetes 1.36. A sidecar needs a Role and a service account: kubectl idalloc enable makes
-them. An id of the controller needs neither.`,
+All else stays as it is, comments included. To inject twice does no harm. The
+command talks to no cluster. The policies of config/inject and config/assign
+make the same pods where the cluster has Kubernetes 1.36. A sidecar needs a Role
+and a service account, which "kubectl idalloc enable" makes.`,
 		Example: `  kubectl idalloc inject -f deployment.yaml | kubectl apply -f -
-  kubectl idalloc inject --by=controller --all -f deployment.yaml | kubectl apply -f -
-  kustomize build . | kubectl idalloc inject -f - --image=registry.example.com/idalloc:v0.1.0`,
+  kubectl idalloc inject --by=controller --all -f deployment.yaml
+  kustomize build . | kubectl idalloc inject -f - --image=example.com/idalloc:1`,
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return i.run(cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	f := cmd.Flags()
-	f.StringVarP(&i.file, "filename", "f", "", "file with the manifests, in YAML or JSON; - is standard input")
-	f.BoolVar(&i.options.All, "all", false, "also change workloads without a label; a template with idalloc.dev/inject: \"false\" stays as it is")
-	f.StringVar(&i.options.By, "by", "", "change only workloads that ask for this way: sidecar or controller; --all adds it (default sidecar)")
+	f.StringVarP(&i.file, "filename", "f", "", "file with manifests; - is standard input")
+	f.BoolVar(&i.options.All, "all", false, "also change workloads without a label")
+	f.StringVar(&i.options.By, "by", "", "sidecar or controller: change only workloads that ask for it")
 	f.StringVar(&i.options.Image, "image", image, "idalloc's image, for templates that do not name one")
 	return cmd
 }

@@ -42,7 +42,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	}
 	err := cmd.ExecuteContext(ctx)
 	if err != nil {
-		_, _ = fmt.Fprintln(stderr, "error:", cli.Sentence(err))
+		_, _ = fmt.Fprintln(stderr, "error:", err)
 	}
 	if code := cli.ExitCode(err); code != cli.ExitError || !apierrors.IsForbidden(err) {
 		return code

@@ -33,7 +33,7 @@ func printed(t *testing.T, w io.Writer, format string, list bool) error {
 	if templated {
 		name += "="
 	}
-	p, err := kubectlFormats("get").Printer(name, template)
+	p, err := formats().Printer(name, template)
 	if err != nil {
 		t.Fatal(err)
 	}

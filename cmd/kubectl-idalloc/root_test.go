@@ -22,10 +22,11 @@ func called(t *testing.T, args ...string) (code int, stdout, stderr string) {
 func TestUsage(t *testing.T) {
 	for line, says := range map[string]string{
 		"frobnicate":                       "unknown command",
-		"get worker":                       "use a deployment",
+		"get worker":                       "worker is not KIND/NAME",
+		"check -o xml":                     "use table, wide, json, yaml, name",
 		"get deploy/a -A":                  "name none then",
 		"enable":                           "name one workload",
-		"get deploy/a -o xml":              "use json, yaml, name, wide",
+		"get deploy/a -o xml":              "use table, wide, json, yaml, name",
 		"get deploy/a -o jsonpath={":       "unclosed action",
 		"explain":                          "name one pod",
 		"top --interval=1ms":               "500ms or more",
@@ -85,7 +86,7 @@ func TestWhatAContainerSaysHasNoEffectOnATerminal(t *testing.T) {
 	set.SetName("s")
 	set.SetUID("s")
 	api.Put(set)
-	for _, format := range []string{"--output=", "--output=json", "--output=jsonpath={.reasons[0]}"} {
+	for _, format := range []string{"--output=table", "--output=json", "--output=jsonpath={.reasons[0]}"} {
 		code, stdout, stderr := called(t, "explain", "a", "-n", apifake.Namespace, "-s", api.Config().Host, format)
 		if code != cli.ExitDone || !strings.Contains(stdout, "all is well") || strings.ContainsAny(stdout, "\x1b\a") {
 			t.Errorf("%s: exit code %d: %q %q", format, code, stdout, stderr)

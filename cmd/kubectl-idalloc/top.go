@@ -35,11 +35,12 @@ type topper struct {
 func newTop(g *global) *cobra.Command {
 	t := &topper{global: g, clock: clock.RealClock{}}
 	cmd := &cobra.Command{
-		Use:   "top [KIND/NAME... | KIND[,KIND...]] [-A] [-l SELECTOR] [--interval=2s]",
+		Use:   "top [KIND/NAME... | KIND[,KIND...]]",
 		Short: "Watch slots, holders, hand-overs and partitions live",
-		Long: `Shows the slots and the partitions of workloads, and again every two seconds. Of workloads that you name it
-also shows each change at once. On a terminal it redraws the screen, and cuts what does not fit.
-Elsewhere it prints a line for each change. Ctrl-C ends it.`,
+		Long: `Shows the slots and the partitions of workloads every two seconds. Of workloads
+that you name it also shows each change at once. At a terminal it redraws the
+screen, and cuts what does not fit. Elsewhere it prints a line for each change.
+Ctrl-C ends it.`,
 		Example: `  kubectl idalloc top deployment/worker -n prod
   kubectl idalloc top -A`,
 		ValidArgsFunction: g.completeUsers,
@@ -81,12 +82,12 @@ func (t *topper) run(ctx context.Context, args []string, out io.Writer) error {
 	}
 	var changed <-chan struct{}
 	if len(named.Refs) > 0 {
-		news, stop, err := inspect.Changes(ctx, s, named.Refs, klog.Background())
+		news, err := inspect.Watch(ctx, s, named.Refs, klog.Background())
 		if err != nil {
 			return err
 		}
-		defer stop()
-		changed = news
+		defer news.Close()
+		changed = news.Changed
 	}
 	tick := t.clock.NewTicker(t.interval)
 	defer tick.Stop()

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // commands describes the programs of the project by what they say themselves to --help.
@@ -30,9 +31,9 @@ func commands(ctx context.Context, root string) (string, error) {
 		return "", err
 	}
 	var b strings.Builder
-	b.WriteString("## Commands\n\nA flag on the command line wins over its environment variable.\n")
+	b.WriteString("## Commands\n\nA flag on the command line wins over its environment variable. `idalloc options` lists kubectl's flags, which name the API server.\n")
 	for _, p := range programs {
-		if err := describe(ctx, &b, filepath.Join(dir, p.Name())); err != nil {
+		if err := describe(ctx, &b, filepath.Join(dir, p.Name()), ""); err != nil {
 			return "", err
 		}
 	}
@@ -40,13 +41,17 @@ func commands(ctx context.Context, root string) (string, error) {
 }
 
 // describe writes what a program or one of its commands has, and goes on with the commands below it.
-func describe(ctx context.Context, b *strings.Builder, program string, args ...string) error {
+// prefix is that of the environment variables that the program's help names.
+func describe(ctx context.Context, b *strings.Builder, program, prefix string, args ...string) error {
 	cmd := exec.CommandContext(ctx, program, append(args, "--help")...) //nolint:gosec // the project's programs
 	// A default may come from the environment of whoever runs this.
 	cmd.Env = []string{"HOME=/nonexistent"}
 	help, err := cmd.CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("%s %s: %w: %s", program, strings.Join(args, " "), err, help)
+	}
+	if err := narrow(string(help)); err != nil {
+		return fmt.Errorf("%s %s --help: %w", program, strings.Join(args, " "), err)
 	}
 	h := parse(string(help))
 	if len(args) == 0 && slices.Contains(h.commands, "options") { // its help leaves out the flags that all commands have
@@ -56,7 +61,18 @@ func describe(ctx context.Context, b *strings.Builder, program string, args ...s
 		if err != nil {
 			return fmt.Errorf("%s options: %w", program, err)
 		}
+		if err := narrow(string(text)); err != nil {
+			return fmt.Errorf("%s options: %w", program, err)
+		}
 		h.flags = append(h.flags, parse(string(text)).flags...)
+	}
+	if m := rule.FindStringSubmatch(string(help)); m != nil && len(args) == 0 {
+		prefix = strings.TrimSuffix(m[2], twin(m[1]))
+	}
+	for _, row := range h.flags {
+		if long := flagName.FindStringSubmatch(row[0]); row[1] == "" && prefix != "" && long != nil {
+			row[1] = code(prefix + twin(long[1]))
+		}
 	}
 	name := strings.Join(append([]string{filepath.Base(program)}, args...), " ")
 	if len(h.flags) > 0 {
@@ -67,10 +83,10 @@ func describe(ctx context.Context, b *strings.Builder, program string, args ...s
 		b.WriteString(table([]string{"flag", "variable", "default", "meaning"}, h.flags))
 	}
 	for _, sub := range h.commands {
-		if sub == "help" || sub == "completion" {
+		if sub == "help" || sub == "completion" || sub == "options" {
 			continue
 		}
-		if err := describe(ctx, b, program, append(slices.Clip(args), sub)...); err != nil {
+		if err := describe(ctx, b, program, prefix, append(slices.Clip(args), sub)...); err != nil {
 			return err
 		}
 	}
@@ -87,7 +103,7 @@ type helped struct {
 func parse(help string) helped {
 	var h helped
 	section := ""
-	for line := range strings.Lines(help) {
+	for line := range strings.Lines(folded.ReplaceAllString(help, " ")) {
 		line = strings.TrimRight(line, "\n")
 		switch {
 		case line != "" && !strings.HasPrefix(line, " "):
@@ -97,7 +113,7 @@ func parse(help string) helped {
 				h.commands = append(h.commands, words[0])
 			}
 		case section == "Flags:" || strings.HasSuffix(section, " these flags:"):
-			if f := flagLine.FindStringSubmatch(line); len(f) > 0 && f[2] != "help" {
+			if f := flagLine.FindStringSubmatch(line); len(f) > 0 && f[2] != "help" && f[2] != "version" {
 				h.flags = append(h.flags, flagRow(f[1], f[2], f[3], f[4]))
 			}
 		}
@@ -106,11 +122,29 @@ func parse(help string) helped {
 }
 
 var (
+	// rule is the sentence of a program's help that says which variable a flag has.
+	rule     = regexp.MustCompile(`--([a-z-]+) is\s+([A-Z_]+)`)
+	flagName = regexp.MustCompile(`--([a-z][\w-]*)`)
+	// folded is between two lines of the text of one flag.
+	folded   = regexp.MustCompile(`\n {16,}`)
 	flagLine = regexp.MustCompile(`^ +(?:-(\w), )?--([a-z][\w-]*)(?: (\w+))? {2,}(.*)$`)
 	ending   = regexp.MustCompile(` \(default (.*)\)$`)
 	bracket  = regexp.MustCompile(` \[([A-Z][A-Z_]{3,}[^\]]*)\]`)
 	variable = regexp.MustCompile(`[A-Z][A-Z_]{3,}`)
 )
+
+// twin returns the end of the name of a flag's variable.
+func twin(flag string) string { return "_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_")) }
+
+// narrow returns an error for a line of help that a terminal of 80 columns breaks.
+func narrow(help string) error {
+	for line := range strings.Lines(help) {
+		if line = strings.TrimRight(line, "\n"); utf8.RuneCountInString(line) > 80 {
+			return fmt.Errorf("a line has more than 80 characters: %s", line)
+		}
+	}
+	return nil
+}
 
 func flagRow(short, long, kind, usage string) []string {
 	flag, value, names := code(strings.TrimSpace("--"+long+" "+kind)), "", []string{}

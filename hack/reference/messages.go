@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	inspection "github.com/idalloc/idalloc/internal/inspect"
 )
 
 const (
@@ -53,8 +55,8 @@ func messagesPage(_ context.Context, root string) (string, error) {
 	} {
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n%s", part.title, part.says, tableOf(part.head, said[part.kind]))
 	}
+	b.WriteString(findings())
 	for _, part := range []struct{ title, says, dir, of, head string }{
-		{"Findings of verify", "In JSON, a finding has this name as `kind`.", "internal/inspect", "Kind", "finding"},
 		{"States of slots", "The column STATE of `kubectl idalloc get`.", "internal/inspect", "State", "state"},
 		{"States of partitions", "The column STATE of `kubectl idalloc get --partitions`.", "internal/inspect", "PartitionState", "state"},
 		{"States of instances", "What a program reads of itself: `state` in files, over HTTP and in the log.", "pkg/identity", "State", "state"},
@@ -67,6 +69,20 @@ func messagesPage(_ context.Context, root string) (string, error) {
 	}
 	return b.String(), nil
 }
+
+// findings is the part about what verify finds.
+func findings() string {
+	rows := make([][]string, 0, 64)
+	for _, s := range inspection.Sentences() {
+		rows = append(rows, []string{code(s[0]), open.ReplaceAllString(s[1], "…")})
+	}
+	return "\n## Findings of verify\n\nIn JSON, a finding has this name as `kind`. operations.md has more on [lost nodes](operations.md#a-node-is-lost), " +
+		"[rolling updates](operations.md#a-rolling-update-stands-still) and\n[what other programs undo](operations.md#something-undoes-what-the-pods-write).\n\n" +
+		table([]string{"finding", "sentence"}, rows)
+}
+
+// open matches a word that verify fills in.
+var open = regexp.MustCompile(`\{[a-z ]+\}`)
 
 // tableOf returns messages as a table, in their order, each once.
 func tableOf(head string, messages []message) string {

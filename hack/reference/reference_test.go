@@ -88,7 +88,7 @@ func TestWhatTheCodeHasIsOnThePage(t *testing.T) {
 	}
 	for _, row := range []string{
 		"| `--fence-after duration` | `IDALLOC_FENCE_AFTER` |", "| `--pod-uid string` | `POD_UID`, `IDALLOC_POD_UID` |",
-		"### kubectl-idalloc\n", "| `-s`, `--server string` | – |",
+		"### kubectl-idalloc get\n", "| `-A`, `--all-namespaces` | – |",
 		"| `idalloc_id_held` | gauge |", "| `idalloc_autoscaler_decisions_total` | counter | `action`, `reason` |",
 		"| `idalloc.dev/receipt` |", "| `inject.idalloc.dev/service-account` |",
 	} {

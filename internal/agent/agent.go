@@ -218,13 +218,13 @@ func (a *agent) claim(ctx context.Context, ready func() error) error {
 	}
 	alloc, err := a.newAllocator(ctx)
 	if err != nil {
-		return noSlotIfLate(err)
+		return err
 	}
 	a.alloc.Store(alloc)
 	if err := ready(); err != nil {
-		return noSlotIfLate(err)
+		return err
 	}
-	return noSlotIfLate(alloc.Run(ctx))
+	return alloc.Run(ctx)
 }
 
 // newAllocator finds the owner, and claims the directory for this pod.
@@ -240,23 +240,6 @@ func (a *agent) newAllocator(ctx context.Context) (*allocator.Allocator, error) 
 		return alloc, err
 	}
 	return alloc, a.dir.adopt(alloc.PodUID())
-}
-
-// late is allocator.ErrNoSlot for those that ask. Its text is about what the timeout interrupted.
-type late struct{ error }
-
-// Unwrap returns the error without its type.
-func (l late) Unwrap() error { return l.error }
-
-// Is reports whether the error counts as target.
-func (l late) Is(target error) bool { return target == allocator.ErrNoSlot }
-
-// noSlotIfLate adds allocator.ErrNoSlot to an error that the timeout caused, whatever it interrupted.
-func noSlotIfLate(err error) error {
-	if errors.Is(err, ErrTimeout) && !errors.Is(err, allocator.ErrNoSlot) {
-		return late{err}
-	}
-	return err
 }
 
 // serve starts the HTTP server, unless it is nil. A server that fails ends the agent. The returned function blocks until the server has

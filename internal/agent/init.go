@@ -14,8 +14,8 @@ func (noWork) before(identity.Identity) error { return nil }
 func (noWork) after(identity.Identity)        {}
 
 // Init claims an id, publishes it in Options.Dir, and returns it. The pod keeps its slot after that. Init blocks until there
-// is an id, until ctx ends, or for at most Options.Timeout. If there is no id in time, the error wraps allocator.ErrNoSlot
-// and ErrTimeout.
+// is an id, until ctx ends, or for at most Options.Timeout. If there is no id in time, the error wraps ErrTimeout; it wraps
+// allocator.ErrNoSlot as well if the API server has answered.
 func Init(ctx context.Context, o Options) (identity.Identity, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -36,11 +36,11 @@ func Init(ctx context.Context, o Options) (identity.Identity, error) {
 	}
 	alloc, err := a.newAllocator(ctx)
 	if err != nil {
-		return identity.Identity{}, noSlotIfLate(err)
+		return identity.Identity{}, err
 	}
 	id, err := alloc.Claim(ctx)
 	if failed != nil {
 		return identity.Identity{}, failed
 	}
-	return id, noSlotIfLate(err)
+	return id, err
 }

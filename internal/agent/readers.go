@@ -14,7 +14,7 @@ import (
 // errStillShown means that the slot or the partitions stay with this pod, because they could not be withdrawn from the files.
 var errStillShown = errors.New("the files in --dir may still show the id, or the partitions")
 
-// readers stands for the other containers, which read the files. Nobody knows whether they act under an id. So after an id is
+// readers stands for the other containers, which read the files. It is not known whether they act under an id. So after an id is
 // withdrawn from the files, they get some time to notice.
 type readers struct {
 	delay time.Duration

@@ -94,7 +94,7 @@ type watchWork struct {
 	gate hook.Gate
 	// gateOfParts passes on reports about some partitions.
 	gateOfParts hook.Parts
-	// pausing is nil if nobody can pause.
+	// pausing is nil if no program can pause.
 	pausing *pausing
 	// last is the identity under which the program may be working: the last one with an id that it was shown. It is not
 	// assigned if the program has stopped. The agent's lock guards it.
@@ -135,7 +135,7 @@ func (b *watchWork) hears(server *serve.Server, hooks Hooks) error {
 	return err
 }
 
-// pausedBy has the pod pause when somebody posts that to the server, or did before this process began.
+// pausedBy has the pod pause when a program posts that to the server, or did before this process began.
 func (b *watchWork) pausedBy(server *serve.Server) {
 	b.pausing = newPausing(b.dir.SetPaused)
 	server.OnPause(b.pausing.pause)
@@ -174,7 +174,7 @@ func (b *watchWork) before(id identity.Identity) error {
 	return nil
 }
 
-// numberStops makes each stop have a number that no stop of the pod has had before, if anybody is told.
+// numberStops makes each stop have a number that no stop of the pod has had before, if a program is told.
 func (b *watchWork) numberStops(hooks Hooks) (err error) {
 	if !hooks.hooked() || b.dir == nil {
 		return nil

@@ -13,7 +13,7 @@ func Hold(pod, uid string) (release func(), err error) {
 	// An abstract name has no file. With hostNetwork all pods of the node share the names, so this one has the UID.
 	socket, err := net.ListenUnix("unix", &net.UnixAddr{Net: "unix", Name: "@idalloc/" + uid})
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, fmt.Errorf("idalloc: another process of pod %s claims ids already, and two would act under one id: "+
+		return nil, fmt.Errorf("another process of pod %s claims ids already, and two would act under one id: "+
 			"run idalloc in one container of the pod, or link it into one program, and not both", pod)
 	}
 	if err != nil {

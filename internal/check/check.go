@@ -3,7 +3,6 @@ package check
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,7 +15,7 @@ import (
 // State is what is known about a part.
 type State string
 
-// The states. Missing and Broken need somebody to act.
+// The states. An administrator has to mend what is Missing or Broken.
 const (
 	// InForce: a dry run, or the part itself, shows that it works.
 	InForce State = "in force"
@@ -39,7 +38,7 @@ type Row struct {
 	Detail string `json:"detail,omitempty"`
 }
 
-// OK reports whether nobody has to act.
+// OK reports whether the part needs no hand.
 func (r Row) OK() bool { return r.State != Missing && r.State != Broken }
 
 // Options say where to look.
@@ -162,7 +161,7 @@ func (c *checker) policy(ctx context.Context, p policy, t trial) (Row, error) {
 		case err != nil:
 			return row, fmt.Errorf("get %s/%s: %w", resource, p.name, err)
 		case k == 1:
-			if why := narrowed(object.Object, p); why != "" {
+			if why := flaw(object, p.name); why != "" {
 				row.State, row.Detail = Broken, resource+"/"+p.name+" "+why
 				return row, nil
 			}
@@ -184,26 +183,7 @@ func (c *checker) policy(ctx context.Context, p policy, t trial) (Row, error) {
 	return row, nil
 }
 
-// narrowed says why a binding does not bring its policy to all that it is about, or nothing.
-func narrowed(binding map[string]any, p policy) string {
-	spec, _ := binding["spec"].(map[string]any)
-	actions, _ := spec["validationActions"].([]any)
-	_, matches := spec["matchResources"].(map[string]any)
-	_, params := spec["paramRef"]
-	switch {
-	case spec["policyName"] != p.name:
-		return fmt.Sprintf("is about policy %v", spec["policyName"])
-	case !p.mutating && !slices.Contains(actions, any("Deny")):
-		return "lacks Deny in validationActions, so it refuses nothing"
-	case matches:
-		return "has matchResources, so it is not about all namespaces; try each one with -n"
-	case params:
-		return "has a paramRef, which the policy does not read: remove it"
-	}
-	return ""
-}
-
-// BrokenParts returns the parts that need somebody to act.
+// BrokenParts returns the parts that an administrator has to mend.
 func BrokenParts(rows []Row) []string {
 	var parts []string
 	for _, r := range rows {

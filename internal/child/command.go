@@ -40,11 +40,11 @@ func startError(name string, err error) *StartError {
 	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
 		// Error: exit code 127, of `run`: there is no such command.
 		// Do: write its path, or put it into `PATH`.
-		return &StartError{Code: codeNotFound, err: fmt.Errorf("idalloc: command %q not found: give its path, or a name in PATH, after \"--\": %w", name, err)}
+		return &StartError{Code: codeNotFound, err: fmt.Errorf("command %q not found: give its path, or a name in PATH, after \"--\": %w", name, err)}
 	}
 	// Error: exit code 126, of `run`: this machine cannot execute the command.
 	// Do: use an executable file for this machine.
-	return &StartError{Code: codeNotExecutable, err: fmt.Errorf("idalloc: command %q cannot be executed: it must be an executable file for this machine: %w", name, err)}
+	return &StartError{Code: codeNotExecutable, err: fmt.Errorf("command %q cannot be executed: it must be an executable file for this machine: %w", name, err)}
 }
 
 // Find returns the path of a command, which it finds as a shell does. The error is a *StartError.

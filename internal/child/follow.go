@@ -66,7 +66,7 @@ type Follower struct {
 	process *Process
 	// askedToEnd says that the process got a signal that asks it to end. terminated says that it got SIGTERM.
 	askedToEnd, terminated bool
-	// endedByItself says that the command ended although nobody asked it to, or that it could not be started.
+	// endedByItself says that the command ended although it was not asked to, or that it could not be started.
 	endedByItself bool
 }
 
@@ -247,7 +247,7 @@ func (f *Follower) Run(ctx context.Context) (code int, err error) {
 	}
 }
 
-// EndedByItself reports whether the command ended although nobody asked it to, or could not be started. Call it after Run.
+// EndedByItself reports whether the command ended although it was not asked to, or could not be started. Call it after Run.
 func (f *Follower) EndedByItself() bool { return f.endedByItself }
 
 func (f *Follower) logStopped(t task, p *Process) {

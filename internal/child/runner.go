@@ -273,7 +273,7 @@ func (p *Process) reap() {
 	}
 	p.reaped, p.code = true, exitCode(status)
 	if err != nil {
-		p.code = codeUnknown // somebody else reaped it
+		p.code = codeUnknown // another process reaped it
 	}
 	p.disarm()
 }

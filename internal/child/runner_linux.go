@@ -14,12 +14,12 @@ import (
 // adopt makes this process the parent of its children's orphans. In a container, PID 1 is their parent anyway.
 func adopt() error {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
-		return fmt.Errorf("idalloc: this process cannot adopt what the command leaves behind (prctl): %w", err)
+		return fmt.Errorf("this process cannot adopt what the command leaves behind (prctl): %w", err)
 	}
 	if _, err := os.ReadFile("/proc/self/stat"); err != nil {
 		// Error: exit code 1: `run` needs `/proc`.
 		// Do: mount it.
-		return fmt.Errorf("idalloc: processes that the command leaves behind cannot be found: mount /proc: %w", err)
+		return fmt.Errorf("processes that the command leaves behind cannot be found: mount /proc: %w", err)
 	}
 	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"os"
 	"strings"
 
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
@@ -24,7 +23,7 @@ func (name Environment) Set(flags *pflag.FlagSet) error {
 	var errs []error
 	flags.VisitAll(func(f *pflag.Flag) {
 		value, ok := os.LookupEnv(name(f))
-		if !ok || f.Changed || f.Name == "help" {
+		if !ok || f.Changed || cobras(f) {
 			return
 		}
 		if err := flags.Set(f.Name, value); err != nil {
@@ -34,16 +33,5 @@ func (name Environment) Set(flags *pflag.FlagSet) error {
 	return errors.Join(errs...)
 }
 
-// Describe adds to the help of each flag its environment variable, unless the help names one.
-func (name Environment) Describe(cmd *cobra.Command) {
-	describe := func(f *pflag.Flag) {
-		if f.Name != "help" && !strings.Contains(f.Usage, "IDALLOC_") {
-			f.Usage += " [" + name(f) + "]"
-		}
-	}
-	cmd.PersistentFlags().VisitAll(describe)
-	cmd.LocalNonPersistentFlags().VisitAll(describe)
-	for _, sub := range cmd.Commands() {
-		name.Describe(sub)
-	}
-}
+// cobras reports whether a flag is one that cobra adds. Such a flag has no environment variable.
+func cobras(f *pflag.Flag) bool { return f.Name == "help" || f.Name == "version" }

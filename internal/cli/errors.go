@@ -4,7 +4,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -52,9 +51,6 @@ func NoArgs(cmd *cobra.Command, args []string) error {
 	}
 	return nil
 }
-
-// Sentence returns the text of an error for people. Each error that others may get begins with the name of the program; one in another need not.
-func Sentence(err error) string { return strings.ReplaceAll(err.Error(), ": idalloc: ", ": ") }
 
 // ExitCode returns the exit code of a command that ends with err: all but ExitNoSlot.
 func ExitCode(err error) int {

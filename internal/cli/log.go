@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/buffer"
 	"go.uber.org/zap/zapcore"
+	"golang.org/x/term"
 	"k8s.io/klog/v2"
 
 	"github.com/idalloc/idalloc/internal/plain"
@@ -23,7 +24,7 @@ type Log struct {
 
 // Bind adds the flags. levels says what verbosities show.
 func (l *Log) Bind(f *pflag.FlagSet, levels string) {
-	f.StringVar(&l.Format, "log-format", "json", "format of the log on standard error: json or console")
+	f.StringVar(&l.Format, "log-format", "auto", "log as json or console; auto is console at a terminal")
 	f.IntVarP(&l.Verbosity, "v", "v", 0, "verbosity of the log: "+levels)
 }
 
@@ -32,14 +33,18 @@ func (l *Log) Logger() (logr.Logger, error) {
 	config := zap.NewProductionEncoderConfig()
 	config.TimeKey, config.EncodeTime = "time", zapcore.RFC3339NanoTimeEncoder
 	config.EncodeDuration = zapcore.StringDurationEncoder
+	format := l.Format
+	if format == "auto" {
+		format = map[bool]string{true: "console", false: "json"}[term.IsTerminal(int(os.Stderr.Fd()))]
+	}
 	var encoder zapcore.Encoder
-	switch l.Format {
+	switch format {
 	case "json":
 		encoder = zapcore.NewJSONEncoder(config)
 	case "console":
 		encoder = console{zapcore.NewConsoleEncoder(config)}
 	default:
-		return logr.Discard(), Usagef("--log-format %q: use json or console", l.Format)
+		return logr.Discard(), Usagef("--log-format %q: use auto, json or console", l.Format)
 	}
 	if l.Verbosity < 0 || l.Verbosity > 10 {
 		return logr.Discard(), Usagef("-v %d: use 0 to 10", l.Verbosity)

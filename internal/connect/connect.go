@@ -2,7 +2,9 @@
 package connect
 
 import (
+	"errors"
 	"fmt"
+	"os"
 
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
@@ -18,10 +20,27 @@ type Flags struct {
 
 // Bind adds the flags, as kubectl has them.
 func (f *Flags) Bind(flags *pflag.FlagSet) {
-	flags.StringVar(&f.Kubeconfig, "kubeconfig", "", "path of the kubeconfig file; if empty, KUBECONFIG, then ~/.kube/config, then the pod's service account")
+	kubectls := pflag.NewFlagSet("", pflag.ContinueOnError)
+	f.BindKubeconfig(kubectls)
 	connection := clientcmd.RecommendedConfigOverrideFlags("")
 	connection.ClusterOverrideFlags.APIServer.ShortName = "s" // the same as kubectl's
-	clientcmd.BindOverrideFlags(&f.overrides, flags, connection)
+	clientcmd.BindOverrideFlags(&f.overrides, kubectls, connection)
+	kubectls.VisitAll(func(flag *pflag.Flag) { flag.Annotations = map[string][]string{mark: nil} })
+	flags.AddFlagSet(kubectls)
+}
+
+// BindKubeconfig adds only the flag that names a file.
+func (f *Flags) BindKubeconfig(flags *pflag.FlagSet) {
+	flags.StringVar(&f.Kubeconfig, "kubeconfig", "", "kubeconfig file, before KUBECONFIG and ~/.kube/config")
+}
+
+// mark is the annotation of the flags that Bind adds.
+const mark = "idalloc.dev/kubectl"
+
+// Is reports whether a flag is one that Bind has added.
+func Is(flag *pflag.Flag) bool {
+	_, marked := flag.Annotations[mark]
+	return marked
 }
 
 // Config returns a client configuration by kubectl's rules, with what the flags say. It uses the first of these that exists: the
@@ -32,15 +51,23 @@ func (f *Flags) Config() (config *rest.Config, namespace string, err error) {
 	rules.ExplicitPath = f.Kubeconfig
 	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &f.overrides)
 	config, err = loader.ClientConfig()
-	if err != nil {
-		// Error: exit code 1: there is no way to an API server.
-		// Do: in a pod, set `serviceAccountName` and mount the token; elsewhere use `--kubeconfig`.
-		return nil, "", fmt.Errorf("idalloc: no API server: %w: in a pod set serviceAccountName and automountServiceAccountToken; "+
-			"elsewhere set --kubeconfig or KUBECONFIG", err)
+	switch pod := os.Getenv("KUBERNETES_SERVICE_HOST") != ""; {
+	case clientcmd.IsEmptyConfig(err) && pod: // client-go names a variable that nothing reads
+		// Error: exit code 1: the pod has no token for the API server.
+		// Do: set `serviceAccountName`, and mount the token.
+		return nil, "", errors.New("this pod has no token for the API server: set serviceAccountName, and leave automountServiceAccountToken on")
+	case clientcmd.IsEmptyConfig(err):
+		// Error: exit code 1: neither a flag nor a file names an API server.
+		// Do: name a kubeconfig file.
+		return nil, "", errors.New("no kubeconfig names a cluster: point KUBECONFIG or --kubeconfig to a file that kubectl works with")
+	case err != nil:
+		// Error: exit code 1: the kubeconfig file cannot be used.
+		// Do: repair it, or name another one.
+		return nil, "", fmt.Errorf("the kubeconfig cannot be used: %w: repair it, or name another one with --kubeconfig", err)
 	}
 	namespace, _, err = loader.Namespace()
 	if err != nil {
-		return nil, "", fmt.Errorf("idalloc: namespace: %w", err)
+		return nil, "", fmt.Errorf("namespace: %w", err)
 	}
 	// No rate limit: one process sends few requests and has its own back-off, and the API server protects itself by priority
 	// and fairness. A limit here would only delay hand-overs.

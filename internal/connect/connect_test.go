@@ -54,15 +54,21 @@ func TestTheFileThatIsNamedComesFirst(t *testing.T) {
 	}
 }
 
-func TestWithoutAnAPIServerTheErrorSaysWhatToSet(t *testing.T) {
+func TestWithoutAnAPIServerTheErrorSaysWhatToDo(t *testing.T) {
 	outside(t, "")
-	_, _, err := new(connect.Flags).Config()
-	if err == nil {
-		t.Fatal("no error")
-	}
-	for _, word := range []string{"no API server", "serviceAccountName", "--kubeconfig"} {
-		if !strings.Contains(err.Error(), word) {
-			t.Errorf("the error does not say %q: %v", word, err)
+	for host, want := range map[string]string{"": "point KUBECONFIG or --kubeconfig", "10.0.0.1": "set serviceAccountName"} {
+		t.Setenv("KUBERNETES_SERVICE_HOST", host)
+		_, _, err := new(connect.Flags).Config()
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "KUBERNETES_MASTER") {
+			t.Errorf("with the server %q: %v", host, err)
 		}
+	}
+}
+
+func TestAFileThatCannotBeUsedIsNamed(t *testing.T) {
+	outside(t, "")
+	_, _, err := (&connect.Flags{Kubeconfig: "/does/not/exist"}).Config()
+	if err == nil || !strings.Contains(err.Error(), "/does/not/exist") || !strings.Contains(err.Error(), "name another one") {
+		t.Error(err)
 	}
 }

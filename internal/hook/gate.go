@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// ErrNothingToDrain means that nobody waits for this report.
+// ErrNothingToDrain means that no stop waits for this report.
 var ErrNothingToDrain = errors.New("nothing to drain")
 
 // Gate passes on the program's report that it has stopped using the id. It is open while the pod gives an id away. A report only counts

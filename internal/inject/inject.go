@@ -33,7 +33,7 @@ type Options struct {
 	// Image replaces DefaultImage.
 	Image string
 	// Warn is told of a workload that gets the sidecar and will be in trouble with it, as a sentence that begins with KIND/NAME.
-	// Nil tells nobody.
+	// Nil drops them.
 	Warn func(sentence string)
 }
 

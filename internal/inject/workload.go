@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
 // workload is an object with a pod template.
@@ -98,18 +100,18 @@ func refuse(apiVersion, kind string) error {
 	case owner(apiVersion, kind):
 		return nil
 	case kind == "Pod":
-		return errors.New("a pod by itself has nothing to number it by: put it into a Deployment, StatefulSet, ReplicaSet or Job")
+		return errors.New("a pod by itself has nothing to number it by: put it into a " + store.AnyKind)
 	case kind == "CronJob":
 		return errors.New("each run of a CronJob is a Job with a name of its own, which no Role can name beforehand: take label " + Label + " out of its template")
 	}
-	return fmt.Errorf("idalloc gives ids to the pods of a Deployment, StatefulSet, ReplicaSet or Job, and not to those of %s %s: take label %s out of its template", apiVersion, kind, Label)
+	return fmt.Errorf("idalloc gives ids to the pods of a "+store.AnyKind+", and not to those of %s %s: take label %s out of its template", apiVersion, kind, Label)
 }
 
 // refuseAssigned returns why pods of a kind cannot wait for an id of the controller. Whether the controller knows the kind, its flag --kind says.
 func refuseAssigned(kind string) error {
 	switch kind {
 	case "Pod":
-		return errors.New("a pod by itself has nothing to number it by: put it into a Deployment, StatefulSet, ReplicaSet or Job")
+		return errors.New("a pod by itself has nothing to number it by: put it into a " + store.AnyKind)
 	case "DaemonSet":
 		return errors.New("a pod of a DaemonSet cannot wait behind a scheduling gate: take label " + AssignLabel + " out of its template")
 	}

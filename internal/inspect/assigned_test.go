@@ -31,7 +31,7 @@ func TestWhatVerifyFindsAboutPodsOfTheController(t *testing.T) {
 		"a pod waits, and all ids are held": {change: func(n *snapshot) { n.asks() }},
 		"a pod waits, and an id is free": {
 			change: func(n *snapshot) { n.free(1); n.asks() },
-			want:   []brief{{Unheld, 1, "z"}}, says: []string{"waits for one behind its scheduling gate", "`kubectl idalloc check`"},
+			want:   []brief{{Ungiven, 1, "z"}}, says: []string{"waits behind its scheduling gate", "`kubectl idalloc check`"},
 		},
 		"a pod has another gate, too": {change: func(n *snapshot) {
 			n.free(1)
@@ -49,7 +49,7 @@ func TestWhatVerifyFindsAboutPodsOfTheController(t *testing.T) {
 				n.name(1, "z")
 				n.written, n.now = time.Unix(1, 0), time.Unix(100, 0)
 			},
-			want: []brief{{Mismatch, 1, "z"}}, says: []string{"idalloc-controller has not locked it"},
+			want: []brief{{NotGiven, 1, "z"}}, says: []string{"idalloc-controller has not locked it"},
 		},
 		"a rolling update whose old pods the controller removes": {change: (*snapshot).blocks},
 		"a rolling update whose old pods it may not remove": {

@@ -15,7 +15,7 @@ func TestPodsThatAStatefulSetCannotRemove(t *testing.T) {
 		change func(n *snapshot)
 		want   []brief
 	}{
-		"it keeps an id":                 {want: []brief{{Stuck, -1, "a"}}},
+		"it keeps an id":                 {want: []brief{{Condemned, -1, "a"}}},
 		"it hands its id over":           {change: func(n *snapshot) { n.handOver() }},
 		"it is being deleted":            {change: func(n *snapshot) { n.edit("a", func(p *pod) { p.Terminating = true }) }},
 		"the other is Ready without one": {change: func(n *snapshot) { n.edit("x", func(p *pod) { p.ready = true }) }},
@@ -33,7 +33,7 @@ func TestPodsThatAStatefulSetCannotRemove(t *testing.T) {
 				}
 				n.edit("a", func(p *pod) { p.Condemned = false })
 			},
-			want: []brief{{Stuck, -1, "b"}},
+			want: []brief{{CondemnedIdle, -1, "b"}},
 		},
 	} {
 		n := settledPods(3)
@@ -47,7 +47,7 @@ func TestPodsThatAStatefulSetCannotRemove(t *testing.T) {
 		if tc.change != nil {
 			tc.change(&n)
 		}
-		if got := briefs(check(n)); !slices.Equal(got, tc.want) {
+		if got := briefs(reported(n)); !slices.Equal(got, tc.want) {
 			t.Errorf("%s: found %v, want %v", name, got, tc.want)
 		}
 	}

@@ -48,6 +48,7 @@ func (n snapshot) abstain(name string) {
 const (
 	ofA, ofB, ofC = "0-1 0 a owned >5m", "2-3 1 b owned >5m", "4-5 2 c owned >5m"
 	keysWrong     = "partitionKeys  "
+	pending       = "partitionPending  "
 )
 
 // What verify and get say of partitions.
@@ -67,7 +68,7 @@ func TestPartitionsFromOutside(t *testing.T) {
 				n.locksPartitions("c", placement.Between(3, 5))
 				n.abstain("b")
 			},
-			warns: []string{"pod b with id 1 works on no partitions, which other ids get: somebody paused it"},
+			warns: []string{"pod b with id 1 works on no partitions, which other ids get: it was paused"},
 			rows:  []string{"0-2 0 a owned >5m", "3-5 2 c owned >5m", "- 1 b paused >5m"},
 		},
 		"a pod rests, and the row has not changed yet": {
@@ -87,7 +88,7 @@ func TestPartitionsFromOutside(t *testing.T) {
 				n.edit("b", func(p *pod) { p.Receipt.Share.Partitions = placement.Of(3) })
 			},
 			finds: []string{"partitionMismatch 3 b"},
-			says:  []string{"nobody else gets them before its work on them has stopped"},
+			says:  []string{"It lets go when its work on them has stopped, and no other pod gets them before"},
 			warns: []string{"pod b with id 1 works on no partitions"},
 			rows:  []string{"0-2 0 a owned >5m", "3 - b stopping -", ofC, "- 1 b paused >5m"},
 		},
@@ -98,7 +99,7 @@ func TestPartitionsFromOutside(t *testing.T) {
 		"two pods lock a partition": {
 			change: func(n *snapshot) { n.locksPartitions("b", placement.Between(1, 3)) },
 			finds:  []string{"partitionTwice 1 b"},
-			says:   []string{"the receipts of pods a and b lock them", "nobody can tell", "written later lets go by itself", "delete the pod that does not work on them"},
+			says:   []string{"the receipts of pods a and b lock partitions 1", "written later lets go", "delete the pod that does not work on them"},
 			rows:   []string{"0 0 a owned >5m", "1 0 a duplicate -", ofB, ofC},
 		},
 		"two pods lock partitions whose owners somebody removed": {
@@ -106,8 +107,8 @@ func TestPartitionsFromOutside(t *testing.T) {
 				n.locksPartitions("b", placement.Between(0, 3))
 				n.owner.Record.State.Row = nil
 			},
-			finds: []string{"changed  ", keysWrong, "partitionTwice 0-1 b"},
-			says:  []string{"the next pod that plans writes it again from the receipts"},
+			finds: []string{"partitionPending  ", "partitionTwice 0-1 b", "partitionsChanged  "},
+			says:  []string{"The next pod that plans writes it again within seconds"},
 			rows:  []string{"0-1 - a duplicate -", ofB, ofC},
 		},
 		"a pod locks a partition of another id's, which does not lock it": {
@@ -136,7 +137,7 @@ func TestPartitionsFromOutside(t *testing.T) {
 				n.locksPartitions("c", placement.Of(4))
 				n.now = rowAt.Add(30 * time.Second)
 			},
-			warns: []string{"partitions 5 belong to nobody, for 30s at least"},
+			warns: []string{"partitions 5 belong to no id, for 30s at least"},
 		},
 		"partitions of nobody while others wait for ever": {
 			change: func(n *snapshot) {
@@ -157,13 +158,13 @@ func TestPartitionsFromOutside(t *testing.T) {
 		},
 		"an id that no pod has, for ten minutes": {
 			change: func(n *snapshot) { n.free(2) },
-			finds:  []string{"partitionUnowned 4-5 "},
+			finds:  []string{"partitionAwaiting 4-5 "},
 			says:   []string{"belong to id 2, which no pod has, for 10m0s at least", "after 30s"},
 			rows:   []string{ofA, ofB, "4-5 2 - waiting >10m"},
 		},
 		"an id that no pod has, for a moment": {
 			change: func(n *snapshot) { n.free(2); n.now = rowAt.Add(time.Second) },
-			warns:  []string{"belong to id 2, which no pod has, for 1s at least, as long as idalloc has not written the workload: its next holder gets them; otherwise other ids do, after 30s"},
+			warns:  []string{"belong to id 2, which no pod has, for 1s at least, as long as idalloc has not written the workload. Its next holder gets them; otherwise other ids do, after 30s"},
 		},
 		"an id that no pod has, for a moment, and a stand-in that is to work at once": {
 			change: func(n *snapshot) {
@@ -171,7 +172,7 @@ func TestPartitionsFromOutside(t *testing.T) {
 				n.now = rowAt.Add(time.Second)
 				n.stored().Strategy, n.owner.Wish.Strategy = "primary", "primary"
 			},
-			warns: []string{"otherwise other ids do, at once, or after 30s while a pod waits or a rolling update goes on (annotation"},
+			warns: []string{"otherwise other ids do, at once, or after 30s while a pod waits or a rolling update is under way (annotation"},
 		},
 		"an id that no pod has, where partitions wait for ever": {
 			change: func(n *snapshot) { n.free(2); n.owner.Wish.FailoverAfter = -1 },
@@ -209,7 +210,7 @@ func TestPartitionsFromOutside(t *testing.T) {
 		"a pod let partitions go, and nobody takes them": {
 			change: func(n *snapshot) { n.locksPartitions("b", placement.Of(3)) },
 			finds:  []string{"partitionNotTaken 2 b"},
-			says:   []string{"nobody works on partitions 2, for 5m0s at least: they belong to id 1, and pod b, which has it, does not lock them"},
+			says:   []string{"partitions 2 belong to id 1, and pod b, which has it, has not locked them for 5m0s at least"},
 			rows:   []string{ofA, "2 1 b taking -", "3 1 b owned >5m", ofC},
 		},
 		"a pod is paused, and nobody gives its partitions out": {
@@ -232,13 +233,13 @@ func TestPartitionsFromOutside(t *testing.T) {
 				n.locksPartitions("b", placement.Between(2, 5))
 				n.locksPartitions("c", placement.Set{})
 			},
-			finds: []string{"notStopped 4-5 b"},
-			says:  []string{"pod b with id 1 works on partitions 4-5, which another id is to have, and that has been so for 10m0s at least", "told to stop and goes on"},
+			finds: []string{"partitionNotStopped 4-5 b"},
+			says:  []string{"another id is to have partitions 4-5 for 10m0s at least, and the work of pod b on them goes on"},
 		},
 		"partitions are asked for, and the pods run without": {
 			change: func(n *snapshot) { n.forget() },
-			finds:  []string{keysWrong},
-			says:   []string{"asks for 6 partitions, and no pod that has an id works on partitions: start idalloc in the pods with --partitions"},
+			finds:  []string{"partitionUnused  "},
+			says:   []string{"asks for 6 partitions, and no pod that has an id works on partitions. Start idalloc in the pods with --partitions"},
 		},
 		"partitions on the way to another id": {
 			change: func(n *snapshot) {
@@ -272,8 +273,8 @@ func TestPartitionsFromOutside(t *testing.T) {
 		},
 		"another count is wanted": {
 			change: func(n *snapshot) { n.owner.Wish.Count = 9 },
-			finds:  []string{keysWrong},
-			says:   []string{"asks for 9 partitions, and 6 are in force: the next pod that plans takes it over"},
+			finds:  []string{pending},
+			says:   []string{"asks for 9, and 6 is in force. The next pod that plans takes it over"},
 		},
 		"a target for an id that there is not": {
 			change: func(n *snapshot) {
@@ -284,18 +285,18 @@ func TestPartitionsFromOutside(t *testing.T) {
 		},
 		"another strategy is wanted": {
 			change: func(n *snapshot) { n.owner.Wish.Strategy = placement.NameRange },
-			finds:  []string{keysWrong},
-			says:   []string{"asks for strategy range, and sticky is in force: the next pod that plans"},
+			finds:  []string{pending},
+			says:   []string{"asks for range, and sticky is in force. The next pod that plans"},
 		},
 		"no strategy is wanted any more": {
 			change: func(n *snapshot) { n.stored().Strategy = placement.NameRange },
-			finds:  []string{keysWrong},
-			says:   []string{"asks for strategy sticky, and range is in force"},
+			finds:  []string{pending},
+			says:   []string{"asks for sticky, and range is in force"},
 		},
 		"a strategy is wanted that this version does not know": {
 			change: func(n *snapshot) { n.owner.Wish.Strategy = "stickier" },
-			finds:  []string{keysWrong},
-			says:   []string{"asks for strategy stickier, which this idalloc does not know, and sticky is in force: it stays until"},
+			finds:  []string{"partitionStrategy  "},
+			says:   []string{"asks for strategy stickier, which this idalloc does not know, and sticky is in force until"},
 		},
 		"a program's own strategy": {
 			change: func(n *snapshot) { n.owner.Wish.Strategy, n.stored().Strategy = "by-tenant", "by-tenant" },
@@ -308,8 +309,8 @@ func TestPartitionsFromOutside(t *testing.T) {
 					n.locksPartitions(name, placement.Set{})
 				}
 			},
-			finds: []string{keysWrong},
-			says:  []string{"asks for 6 partitions, and none are in force"},
+			finds: []string{pending},
+			says:  []string{"asks for 6, and none is in force"},
 		},
 		"the keys are gone": {
 			change: func(n *snapshot) { n.unwanted() },
@@ -325,13 +326,13 @@ func TestPartitionsFromOutside(t *testing.T) {
 		},
 		"somebody removed the owners": {
 			change: func(n *snapshot) { n.owner.Record.State.Row = nil },
-			finds:  []string{"changed  ", keysWrong},
+			finds:  []string{pending, "partitionsChanged  "},
 			says:   []string{"does not say who owns which partitions although pods lock some"},
 			rows:   []string{ofA, ofB, ofC},
 		},
 		"a receipt that cannot be read": {
 			change: func(n *snapshot) { n.damage(1) },
-			finds:  []string{"damaged  b"},
+			finds:  []string{"damagedReceipt  b"},
 			rows:   []string{ofA, "2-3 1 b taking -", ofC},
 		},
 		"more ids than partitions": {
@@ -358,13 +359,14 @@ func TestPartitionsFromOutside(t *testing.T) {
 			if tc.change != nil {
 				tc.change(&n)
 			}
-			r := check(n)
+			r := reported(n)
 			found := make([]string, 0, len(r.Findings))
 			details := make([]string, 0, len(r.Findings))
 			for _, f := range r.Findings {
 				found = append(found, string(f.Kind)+" "+f.Partitions+" "+f.Pod)
 				details = append(details, f.Detail)
 			}
+			filled(t, slices.Concat(details, r.Warnings, r.Notes)...)
 			slices.Sort(found)
 			if !slices.Equal(found, tc.finds) || r.OK != (len(tc.finds) == 0) {
 				t.Errorf("it finds %q, want %q: %q", found, tc.finds, details)
@@ -426,14 +428,14 @@ func TestAReportCountsPartitions(t *testing.T) {
 	n := dividedPods()
 	n.locksPartitions("b", placement.Between(1, 2)) // 1 is locked twice, 3 not at all
 	var b bytes.Buffer
-	r := check(n)
+	r := reported(n)
 	if err := r.Table(&b); err != nil {
 		t.Fatal(err)
 	}
 	if want := "live pods hold 3 of 3 ids, 0 wait; they lock 4 of 6 partitions\n"; !strings.HasSuffix(b.String(), want) {
 		t.Errorf("it says %q, want at the end %q", b.String(), want)
 	}
-	if check(settledPods(3)).Partitions != nil {
+	if reported(settledPods(3)).Partitions != nil {
 		t.Error("a workload without partitions has a number of them")
 	}
 }

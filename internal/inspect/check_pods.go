@@ -2,108 +2,149 @@ package inspect
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
-	"github.com/idalloc/idalloc/pkg/allocator/proposal"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 )
 
-// checkPods finds pods of the owner with a receipt for another one, and pods of others with a receipt for this one.
-func (c *checker) checkPods() {
-	for _, name := range c.names() {
-		switch p := c.pods[name]; {
-		case !p.live() || c.left(p):
-		case c.stranger(p) && p.Receipt.Slot() >= 0:
-			c.findf(Foreign, p.Receipt.Slot(), name, "pod %s is not a pod of %s (%s), and its receipt locks id %d of it: nobody else gets the id as long as the pod lives, because it may act under it; "+
-				"see who made or relabelled the pod; when nothing acts in it any more, run %s", name, c.owner, c.strangeness(p), p.Receipt.Slot(), c.deletion(name))
-		case c.strays(p) && p.elsewhere.State == receipt.Locks:
-			c.otherOwnerf(p, fmt.Sprintf("locks id %d of %s, so that it works there", p.elsewhere.Share.ID, p.elsewhere.Owner))
-		case c.strays(p) && p.elsewhere.State == receipt.Waits:
-			c.otherOwnerf(p, "says that it waits for an id of "+p.elsewhere.Owner)
-		case c.strays(p) && p.elsewhere.State == receipt.GaveUp && !p.Terminating && !p.written.IsZero() && c.now.Sub(p.written) >= startsWithin:
-			c.findings = append(c.findings, Finding{Kind: OtherOwner, Pod: name, Detail: fmt.Sprintf(
-				"pod %s is a pod of %s; it gave its id of %s up %s ago, and has not come here: see its log; perhaps the Role of its account does not permit this workload",
-				name, c.owner, p.elsewhere.Owner, c.now.Sub(p.written).Round(time.Second))})
+func damagedOwner(f *facts) (found []about) {
+	for _, p := range f.owner.Record.Problems {
+		found = append(found, about{with: words{"what": p.Error()}})
+	}
+	return found
+}
+
+func copied(f *facts) []about { return some(f.copied != "", about{pod: f.copied}) }
+
+func wiped(f *facts) []about { return some(f.wiped(), about{}) }
+
+// damaged finds receipts that cannot be read, or, if they can, that their labels hide.
+func damaged(unreadable bool) func(*facts) []about {
+	return func(f *facts) []about {
+		found := f.each(func(p pod) (words, bool) {
+			locks := "every partition"
+			if id := p.Receipt.Slot(); id >= 0 {
+				locks = fmt.Sprintf("id %d and every partition", id)
+			}
+			return words{"what": p.damage, "locks": locks}, p.damage != "" && p.live() && (p.Receipt.State == receipt.Unreadable) == unreadable
+		})
+		return f.withIDs(found)
+	}
+}
+
+// withIDs adds the slots that the pods' receipts lock.
+func (f *facts) withIDs(found []about) []about {
+	for k := range found {
+		if id := f.pods[found[k].pod].Receipt.Slot(); id >= 0 {
+			found[k].id = &id
 		}
 	}
+	return found
 }
 
-// checkGrace warns of pods with an id that an ordinary deletion deletes by force.
-func (c *checker) checkGrace() {
-	var graceless []string
-	for _, name := range c.names() {
-		if p := c.pods[name]; p.live() && p.graceless && p.Receipt.Slot() >= 0 && !p.Receipt.Strict {
-			graceless = append(graceless, name)
+func foreign(f *facts) []about {
+	return f.withIDs(f.each(func(p pod) (words, bool) {
+		why := "its controller is " + p.controller
+		if !p.Owned {
+			why = "its labels are not those that the workload selects"
+		}
+		return words{"why": why}, p.live() && !f.left(p) && f.stranger(p) && p.Receipt.Slot() >= 0
+	}))
+}
+
+func otherOwners(f *facts) []about {
+	return f.each(func(p pod) (words, bool) {
+		does := map[receipt.State]string{receipt.Locks: "works under id " + number(p.elsewhere.Share.ID), receipt.Waits: "waits"}[p.elsewhere.State]
+		return words{theOther: p.elsewhere.Owner, "does": does}, p.live() && !f.left(p) && f.strays(p) && does != ""
+	})
+}
+
+func stranded(f *facts) []about {
+	return f.each(func(p pod) (words, bool) {
+		since := f.now.Sub(p.written)
+		gaveUp := p.live() && f.strays(p) && p.elsewhere.State == receipt.GaveUp && !p.Terminating
+		return words{theOther: p.elsewhere.Owner, theTime: short(since)}, gaveUp && !p.written.IsZero() && since >= startsWithin
+	})
+}
+
+// ungated finds pods that asked the controller for an id and run without one.
+func ungated(f *facts) []about {
+	return f.each(func(p pod) (words, bool) {
+		return nil, p.byController && p.live() && !p.Terminating && !p.gated && p.given == ""
+	})
+}
+
+// graceless finds pods with an id that an ordinary deletion deletes by force.
+func graceless(f *facts) []about {
+	pods := f.those(func(p pod) bool { return p.live() && p.graceless && p.Receipt.Slot() >= 0 && !p.Receipt.Strict })
+	return some(len(pods) > 0, about{with: words{"pods": few(pods)}})
+}
+
+// tokenLife is how long the token of a pod lasts by default. The kubelet writes a new one before.
+const tokenLife = time.Hour
+
+// refusedAccounts finds pods whose tokens name a service account that was deleted since. Nothing else says so: the pods cannot.
+func refusedAccounts(f *facts) (found []about) {
+	refused := map[string][]string{}
+	for _, name := range f.names {
+		p := f.pods[name]
+		if made := f.accounts[p.account]; !made.IsZero() && p.live() && !p.Terminating && p.sign() && p.Created.Before(made) && f.now.Before(made.Add(tokenLife)) {
+			refused[p.account] = append(refused[p.account], name)
 		}
 	}
-	if len(graceless) > 0 {
-		c.warnf("terminationGracePeriodSeconds: 0 of pods %s makes each deletion of them a force delete, also that of a rolling update, so that two pods may act under one id: "+
-			"take it out of the pod template, or use strict mode", few(graceless))
+	for account, pods := range refused {
+		made := f.accounts[account].UTC().Format(time.RFC3339)
+		found = append(found, about{with: words{"account": account, "pods": strings.Join(pods, ", "), theTime: made}})
 	}
+	return found
 }
 
-func (c *checker) otherOwnerf(p pod, does string) {
-	c.findings = append(c.findings, Finding{Kind: OtherOwner, Pod: p.Name, Detail: fmt.Sprintf(
-		"pod %s is a pod of %s, and its receipt %s: idalloc in the pod stops its work there and claims an id here, within seconds; if it stays, see its log, and run %s",
-		p.Name, c.owner, does, c.deletion(p.Name))})
-}
-
-// stranger reports whether the pod is not one of the owner's.
-func (n snapshot) stranger(p pod) bool { return !p.Owned || n.another(p) }
-
-// strays reports whether a pod of the owner has a receipt for another one. Of a pod without a controller nobody can tell whose it is.
-func (n snapshot) strays(p pod) bool {
-	return p.elsewhere.State != receipt.None && p.controller != "" && !n.stranger(p)
-}
-
-// strangeness says why a pod is not one of the owner's.
-func (n snapshot) strangeness(p pod) string {
-	if !p.Owned {
-		return "its labels are not those that the workload selects"
-	}
-	return "its controller is " + p.controller
-}
-
-// checkBarred finds pods that wait although no pod with an id ends. A rolling update of a Deployment, in which pods wait as a rule, has a
-// check of its own.
-func (c *checker) checkBarred() {
-	if c.owner.Rolls() {
-		return
-	}
-	holders, condemned, barred := c.lasting()
-	if !barred {
-		return
-	}
-	advice := "delete one that is not needed"
-	if len(condemned) > 0 {
-		advice = fmt.Sprintf("%s has no place in the workload any more, and Kubernetes may end it only when this one is Ready: run %s", condemned[0], c.deletion(condemned[0]))
-	}
-	for _, p := range c.waiters() {
-		_, asks := c.state.Handover.Of(p.Name)
-		if waits := c.now.Sub(p.written); p.sign() && c.claims(p) && !p.gaveUp() && !asks && !p.written.IsZero() && waits >= startsWithin {
-			c.findings = append(c.findings, Finding{Kind: Waits, Pod: p.Name, Detail: fmt.Sprintf("pod %s has waited for an id for %s, and cannot get one: "+
-				"live pods have all %d ids, and none of them ends (%s): %s", p.Name, waits.Round(time.Second), c.owner.Count, few(holders), advice)})
+// barred finds pods that wait although no pod with an id ends. With displaced, one of these has no place in the workload any more. A rolling update of a
+// Deployment, in which pods wait as a rule, has a check of its own.
+func barred(displaced bool) func(*facts) []about {
+	return func(f *facts) (found []about) {
+		if f.owner.Rolls() || len(f.lasting) == 0 || (len(f.condemned) > 0) != displaced {
+			return nil
 		}
+		for _, p := range f.waiters {
+			_, asks := f.state.Handover.Of(p.Name)
+			since := f.now.Sub(p.written)
+			if !p.sign() || !f.claims(p) || p.gaveUp() || asks || p.written.IsZero() || since < startsWithin {
+				continue
+			}
+			a := about{pod: p.Name, with: words{theTime: short(since), "pods": few(f.lasting)}}
+			if displaced {
+				a.with[theOther], a.with["drop"] = f.condemned[0], f.deletion(f.condemned[0])
+			}
+			found = append(found, a)
+		}
+		return found
 	}
 }
 
-// lasting returns the pods that have the ids, and those of them without an ordinal although the workload gives ordinals. barred says that there
-// is a pod for each id, and that none of them ends.
-func (c *checker) lasting() (holders, condemned []string, barred bool) {
-	ordinals := false
-	for _, p := range c.pods {
-		ordinals = ordinals || p.Owned && p.Ordinal != proposal.NoOrdinal
+// condemnedHolders finds pods that Kubernetes is to remove from a StatefulSet and cannot, because they keep ids that others wait for. With the policy
+// OrderedReady it removes the one with the highest ordinal first, when all other pods are Ready.
+func condemnedHolders(f *facts) []about {
+	waits := len(f.lockers) >= f.owner.Count && slices.ContainsFunc(f.waiters, func(p pod) bool { return !p.Condemned && p.sign() && !p.ready })
+	return f.condemnedPods(1, func(p pod) bool {
+		return waits && p.Receipt.Locked() && p.Receipt.Slot() < f.owner.Count && !p.Receipt.HandsOver
+	})
+}
+
+// condemnedIdlers finds such pods that have no ids.
+func condemnedIdlers(f *facts) []about {
+	if f.settled() < settlesWithin {
+		return nil
 	}
-	for id := range c.owner.Count {
-		name, locks := c.holder(id)
-		p := c.pods[name]
-		if !locks || p.Terminating {
-			return nil, nil, false
-		}
-		holders = append(holders, name)
-		if ordinals && p.Owned && p.Ordinal == proposal.NoOrdinal {
-			condemned = append(condemned, name)
-		}
+	return f.condemnedPods(2, func(p pod) bool { return !p.Receipt.Locked() && p.sign() && !p.ready })
+}
+
+func (f *facts) condemnedPods(atLeast int, which func(pod) bool) []about {
+	pods := f.those(func(p pod) bool { return p.Condemned && p.live() && !p.Terminating && !f.another(p) && which(p) })
+	if len(pods) < atLeast {
+		return nil
 	}
-	return holders, condemned, c.owner.Count > 0
+	return []about{{pod: pods[0], with: words{"pods": few(pods)}}}
 }

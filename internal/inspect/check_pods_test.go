@@ -47,12 +47,12 @@ func TestPodsOfOthersAndPodsThatDoNotGoOn(t *testing.T) {
 		"a pod of the owner works under another one": {
 			change: func(n *snapshot) { n.elsewhere("b", receipt.Locks) },
 			want:   []brief{{OtherOwner, -1, "b"}},
-			says:   []string{"pod b is a pod of Deployment/worker, and its receipt locks id 4 of ReplicaSet/worker-5d9", "kubectl delete pod b -n shop"},
+			says:   []string{"pod b is a pod of Deployment/worker, and its receipt for ReplicaSet/worker-5d9 says that it works under id 4", "kubectl delete pod b -n shop"},
 		},
 		"a pod of the owner waits at another one, and an id is free": {
 			change: func(n *snapshot) { n.elsewhere("b", receipt.Waits); delete(n.owner.Record.State.Slots, 1) },
 			want:   []brief{{OtherOwner, -1, "b"}},
-			says:   []string{"its receipt says that it waits for an id of ReplicaSet/worker-5d9"},
+			says:   []string{"its receipt for ReplicaSet/worker-5d9 says that it waits"},
 		},
 		"a pod of the owner has given its id up at another one, and does not come here": {
 			change: func(n *snapshot) {
@@ -61,8 +61,8 @@ func TestPodsOfOthersAndPodsThatDoNotGoOn(t *testing.T) {
 				n.edit("b", func(p *pod) { p.written = n.now.Add(-startsWithin) })
 				delete(n.owner.Record.State.Slots, 1)
 			},
-			want: []brief{{OtherOwner, -1, "b"}},
-			says: []string{"pod b is a pod of Deployment/worker; it gave its id of ReplicaSet/worker-5d9 up 1m0s ago", "perhaps the Role"},
+			want: []brief{{Stranded, -1, "b"}},
+			says: []string{"pod b is a pod of Deployment/worker. It gave its id of ReplicaSet/worker-5d9 up 1m0s ago", "perhaps the Role"},
 		},
 		"a pod of the owner has just given its id up at another one": {
 			change: func(n *snapshot) {
@@ -86,7 +86,7 @@ func TestPodsOfOthersAndPodsThatDoNotGoOn(t *testing.T) {
 					n.unlock(name)
 				}
 			},
-			want: []brief{{Changed, -1, "other-a"}},
+			want: []brief{{Copied, -1, "other-a"}},
 			says: []string{"pod other-a", "is not a pod of Deployment/worker", "copied", "idalloc.dev/assignment-"},
 		},
 		"a pod of nobody works for another workload with the same labels": {change: func(n *snapshot) {
@@ -106,7 +106,7 @@ func TestPodsOfOthersAndPodsThatDoNotGoOn(t *testing.T) {
 		"a holder that somebody relabelled": {
 			change: func(n *snapshot) { n.edit("b", func(p *pod) { p.Owned = false }) },
 			want:   []brief{{Foreign, 1, "b"}},
-			says:   []string{"pod b is not a pod of Deployment/worker (its labels are not those", "its receipt locks id 1 of it", "kubectl delete pod b -n shop"},
+			says:   []string{"pod b is not a pod of Deployment/worker (its labels are not those", "its receipt locks id 1", "kubectl delete pod b -n shop"},
 		},
 		"a pod of another workload locks an id": {
 			change: func(n *snapshot) { n.edit("b", func(p *pod) { p.controller, p.template = "canary-7c4", "7c4" }) },
@@ -115,7 +115,7 @@ func TestPodsOfOthersAndPodsThatDoNotGoOn(t *testing.T) {
 		},
 		"a pod waits, and no pod of a StatefulSet ends": {
 			change: func(n *snapshot) { n.bar(time.Minute) },
-			want:   []brief{{Waits, -1, "worker-3"}},
+			want:   []brief{{Barred, -1, "worker-3"}},
 			says: []string{
 				"pod worker-3 has waited for an id for 1m0s", "(worker-0, worker-1, worker-2)", "worker-0 has no place in the workload any more",
 				"run `kubectl delete pod worker-0 -n shop`",
@@ -133,7 +133,7 @@ func TestPodsOfOthersAndPodsThatDoNotGoOn(t *testing.T) {
 		"a pod does not give the id that it is asked for": {
 			change: func(n *snapshot) { n.ask(6 * time.Minute) },
 			want:   []brief{{NotStopped, 1, "b"}},
-			says:   []string{"pod b was asked for id 1 6m0s ago at least", "pod z waits for it", "its work was told to stop and goes on"},
+			says:   []string{"pod b was asked for id 1 6m0s ago at least", "pod z waits for it", "its work goes on"},
 		},
 		"a pod was asked for its id as long ago as a drain may take": {change: func(n *snapshot) { n.ask(5 * time.Minute) }},
 		"a pod that is asked for its id ends": {change: func(n *snapshot) {
@@ -142,8 +142,8 @@ func TestPodsOfOthersAndPodsThatDoNotGoOn(t *testing.T) {
 		}},
 		"a pod does not leave an id above the count": {
 			change: func(n *snapshot) { n.owner.Count = 2; n.now, n.changed = time.Unix(1000, 0), time.Unix(600, 0) },
-			want:   []brief{{NotStopped, 2, "c"}},
-			says:   []string{"the count has been 2 for 6m40s at least, and pod c has id 2"},
+			want:   []brief{{NotMoved, 2, "c"}},
+			says:   []string{"the count has been 2 for 6m40s at least, and the work of pod c under id 2 goes on"},
 		},
 		"a condemned pod does not leave an id above the count": {change: func(n *snapshot) {
 			n.owner.Count = 2

@@ -46,7 +46,7 @@ func TestARollingUpdateThatIsStuck(t *testing.T) {
 	}{
 		"nobody hands over": {
 			pod:  "x",
-			says: []string{"stuck: the rolling update of Deployment/worker is stuck: pod x", "a, b, c", `{"maxSurge":0,"maxUnavailable":1}`, "kubectl patch deployment worker -n shop"},
+			says: []string{"stuck: the rolling update of Deployment/worker is stuck. Pod x", "a, b, c", `{"maxSurge":0,"maxUnavailable":1}`, "kubectl patch deployment worker -n shop"},
 		},
 		"another one, too, waits": {
 			change: func(n *snapshot) {
@@ -54,7 +54,7 @@ func TestARollingUpdateThatIsStuck(t *testing.T) {
 				n.add("y")
 				n.edit("y", func(p *pod) { p.controller, p.revision = "worker-6fb", "6fb" })
 			},
-			pod: "x", says: []string{"pod x"},
+			pod: "x", says: []string{"Pod x"},
 		},
 		"one is done, and the next waits": {
 			change: func(n *snapshot) {
@@ -115,7 +115,7 @@ func TestARollingUpdateThatIsStuck(t *testing.T) {
 				n.handOver()
 				n.rollout.overdue = `ReplicaSet "worker-6fb" has timed out progressing.`
 			},
-			says: []string{"no progress", "timed out progressing", "kubectl rollout undo deployment/worker -n shop"},
+			says: []string{"made no progress", "timed out progressing", "kubectl rollout undo deployment/worker -n shop"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -123,10 +123,10 @@ func TestARollingUpdateThatIsStuck(t *testing.T) {
 			if tc.change != nil {
 				tc.change(&n)
 			}
-			report := check(n)
+			report := reported(n)
 			var want []brief
 			if len(tc.says) > 0 {
-				want = []brief{{Stuck, -1, tc.pod}}
+				want = []brief{{map[bool]Kind{true: Stuck, false: Overdue}[tc.pod != ""], -1, tc.pod}}
 			}
 			if got := briefs(report); !slices.Equal(got, want) {
 				t.Errorf("found %v, want %v", got, want)
@@ -158,7 +158,7 @@ func TestAWorkloadThatDoesNotUseIdalloc(t *testing.T) {
 		return n
 	}
 	var text strings.Builder
-	r := check(unused())
+	r := reported(unused())
 	if err := r.Table(&text); err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +174,7 @@ func TestAWorkloadThatDoesNotUseIdalloc(t *testing.T) {
 	} {
 		n := unused()
 		n.edit("b", sign)
-		if check(n).Unused {
+		if reported(n).Unused {
 			t.Errorf("with a pod that has %s it is said not to use idalloc", name)
 		}
 	}

@@ -136,7 +136,7 @@ func checkAll(t *testing.T, cases map[string]checked) {
 			if tc.change != nil {
 				tc.change(&n)
 			}
-			report := check(n)
+			report := reported(n)
 			if got := briefs(report); !slices.Equal(got, tc.want) {
 				t.Errorf("found %v, want %v", got, tc.want)
 			}
@@ -147,6 +147,7 @@ func checkAll(t *testing.T, cases map[string]checked) {
 			if err := report.Table(&text); err != nil {
 				t.Fatal(err)
 			}
+			filled(t, text.String())
 			for _, part := range tc.says {
 				if !strings.Contains(text.String(), part) {
 					t.Errorf("does not say %q:\n%s", part, text.String())
@@ -233,8 +234,8 @@ func TestCheck(t *testing.T) {
 				n.add("y")
 				n.edit("y", func(p *pod) { p.Terminating = true })
 			},
-			want: []brief{{Unheld, 1, "z"}},
-			says: []string{"gave its slot up for another pod", "repair their revision or undo it"},
+			want: []brief{{Unkept, 1, "z"}},
+			says: []string{"gave its slot up for another pod", "repair their revision, or undo it"},
 		},
 		"a free slot, a pod that made room, and the one that it made room for": {
 			change: func(n *snapshot) {
@@ -251,7 +252,7 @@ func TestCheck(t *testing.T) {
 				n.add("z")
 				n.edit("z", func(p *pod) { p.Receipt = gaveUp() })
 			},
-			want: []brief{{Unheld, 1, "z"}},
+			want: []brief{{Unkept, 1, "z"}},
 		},
 		"an ordinal waits for its own slot": {
 			change: func(n *snapshot) {
@@ -318,7 +319,7 @@ func TestCheck(t *testing.T) {
 		"two receipts for one slot": {
 			change: func(n *snapshot) { n.add("z"); n.lock("z", 1) },
 			want:   []brief{{HeldTwice, 1, "z"}},
-			says:   []string{"the receipts of pods b and z lock it", "nobody can tell", "written later withdraws by itself within seconds", "delete the pod that does not act under it, or both if both do"},
+			says:   []string{"the receipts of pods b and z lock id 1", "written later withdraws within seconds", "delete the pod that does not act under the id"},
 		},
 		"two receipts for one slot, and the one that was written first is that of the younger pod": {
 			change: func(n *snapshot) {
@@ -335,11 +336,12 @@ func TestCheck(t *testing.T) {
 				n.name(1, "z")
 			},
 			want: []brief{{Mismatch, 1, "b"}},
-			says: []string{"pod b locks id 1, and the assignment gives it to pod z: the next pod that plans puts that right"},
+			says: []string{"pod b locks id 1, and the assignment gives it to pod z. The next pod that plans puts that right"},
 		},
 		"a receipt for a slot that the map gives to a dead pod": {
 			change: func(n *snapshot) { n.name(1, "gone") },
-			want:   []brief{{Mismatch, 1, "gone"}},
+			want:   []brief{{Mismatch, 1, "b"}},
+			says:   []string{"gives it to pod gone, which is gone"},
 		},
 		"two receipts for one slot without a map": {
 			change: func(n *snapshot) {
@@ -360,12 +362,12 @@ func TestCheck(t *testing.T) {
 		},
 		"a receipt for another slot than the entry": {
 			change: func(n *snapshot) { n.lock("b", 7) },
-			want:   []brief{{Mismatch, 1, "b"}},
+			want:   []brief{{OtherID, 1, "b"}},
 			says:   []string{"whose receipt locks id 7"},
 		},
 		"a receipt that is copied from another slot's holder": {
 			change: func(n *snapshot) { n.lock("b", 2) },
-			want:   []brief{{Mismatch, 1, "b"}, {HeldTwice, 2, "c"}},
+			want:   []brief{{OtherID, 1, "b"}, {HeldTwice, 2, "c"}},
 		},
 		"two holders whose entries somebody exchanged": {
 			change: func(n *snapshot) { n.name(0, "b"); n.name(1, "a") },
@@ -374,8 +376,8 @@ func TestCheck(t *testing.T) {
 		"a holder that has not taken its slot yet": {change: func(n *snapshot) { n.unlock("b") }},
 		"a pod that does not take its slot": {
 			change: func(n *snapshot) { n.unlock("b"); n.now, n.written = time.Unix(1000, 0), time.Unix(880, 0) },
-			want:   []brief{{Mismatch, 1, "b"}},
-			says:   []string{"has given id 1 to pod b for 2m0s at least, and the pod has not locked it", "it may have no way to the API server; otherwise look whether an admission webhook or policy removes its receipt"},
+			want:   []brief{{NotTaken, 1, "b"}},
+			says:   []string{"has given id 1 to pod b for 2m0s at least, and the pod has not locked it", "it may not reach the API server. Otherwise an admission webhook or policy removes its receipt"},
 		},
 		"a pod whose program runs does not take its slot for seconds": {
 			change: func(n *snapshot) {
@@ -383,7 +385,7 @@ func TestCheck(t *testing.T) {
 				n.edit("b", func(p *pod) { p.Receipt = waiting() })
 				n.now, n.written = time.Unix(1000, 0), time.Unix(980, 0)
 			},
-			want: []brief{{Mismatch, 1, "b"}},
+			want: []brief{{NotTaken, 1, "b"}},
 		},
 		"a pod that is not known to run does not take its slot for seconds": {change: func(n *snapshot) {
 			n.unlock("b")
@@ -400,20 +402,20 @@ func TestCheck(t *testing.T) {
 		},
 		"somebody damaged a receipt": {
 			change: func(n *snapshot) { n.damage(1) },
-			want:   []brief{{Damaged, 1, "b"}},
-			says:   []string{`annotation idalloc.dev/receipt: not a receipt: "x"`, "it locks id 1 and every partition"},
+			want:   []brief{{DamagedReceipt, 1, "b"}},
+			says:   []string{`annotation idalloc.dev/receipt: not a receipt: "x"`, "It locks id 1 and every partition"},
 		},
 		"somebody damaged a receipt, and the label says another's slot": {
 			change: func(n *snapshot) { n.damage(2) },
-			want:   []brief{{Mismatch, 1, "b"}, {Damaged, 2, "b"}, {HeldTwice, 2, "c"}},
+			want:   []brief{{OtherID, 1, "b"}, {DamagedReceipt, 2, "b"}, {HeldTwice, 2, "c"}},
 		},
 		"somebody damaged a receipt and removed its label": {
 			change: func(n *snapshot) { n.damage(receipt.NoID) },
-			want:   []brief{{Damaged, -1, "b"}},
+			want:   []brief{{DamagedReceipt, -1, "b"}},
 		},
 		"somebody changed the labels of a holder": {
 			change: func(n *snapshot) { n.edit("b", func(p *pod) { p.damage = "labels x" }) },
-			want:   []brief{{Damaged, 1, "b"}},
+			want:   []brief{{DamagedLabels, 1, "b"}},
 			says:   []string{"labels of pod b: labels x"},
 		},
 		"requests that cannot be met": {
@@ -425,11 +427,11 @@ func TestCheck(t *testing.T) {
 		},
 		"a rolling update would wait for ever": {
 			change: func(n *snapshot) { n.owner.Rollout.MaxUnavailable = 0 },
-			says:   []string{"maxSurge: 0", "--drain-exec", "idalloc run", "by a, b, c"},
+			says:   []string{"maxSurge: 0", "--drain-exec", "idalloc run", "ids over: a, b, c"},
 		},
 		"a rolling update would wait for ever at fewer replicas": {
 			change: func(n *snapshot) { n.owner.Rollout.BlocksBelow = 3 },
-			says:   []string{"below 3 replicas", "autoscaler", "by a, b, c", "maxSurge: 0"},
+			says:   []string{"below 3 replicas", "ids over: a, b, c", "maxSurge: 0"},
 		},
 		"a rolling update waits for ever at more replicas than ever were": {change: func(n *snapshot) { n.owner.Rollout.BlocksBelow = 4 }},
 		"pods that hand over, at fewer replicas": {change: func(n *snapshot) {
@@ -447,7 +449,7 @@ func TestCheckCountsWhatIsHeld(t *testing.T) {
 	n := settledPods(3)
 	n.free(1)
 	n.add("z")
-	r := check(n)
+	r := reported(n)
 	if r.Held != 2 || r.Count != 3 || r.Waiting != 1 {
 		t.Errorf("%d of %d ids are held and %d pods wait, want 2 of 3 and 1", r.Held, r.Count, r.Waiting)
 	}
@@ -456,7 +458,7 @@ func TestCheckCountsWhatIsHeld(t *testing.T) {
 func TestLongListsAreCut(t *testing.T) {
 	n := settledPods(9)
 	n.owner.Rollout.MaxUnavailable = 0
-	if r := check(n); len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "a, b, c, d, e and 4 more") {
+	if r := reported(n); len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "a, b, c, d, e and 4 more") {
 		t.Errorf("the warnings are %v", r.Warnings)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/idalloc/idalloc/internal/check"
 	"github.com/idalloc/idalloc/pkg/allocator/census"
 	"github.com/idalloc/idalloc/pkg/allocator/proposal"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
@@ -40,7 +41,7 @@ func Explain(ctx context.Context, s *store.Store, namespace, name string) (Expla
 	}
 	var meta metav1.PartialObjectMetadata
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(map[string]any{"metadata": whole.Object["metadata"]}, &meta); err != nil {
-		return Explanation{}, fmt.Errorf("idalloc: pod %s: %w", name, err)
+		return Explanation{}, fmt.Errorf("pod %s: %w", name, err)
 	}
 	ref, err := watch.Resolve(ctx, s, &meta)
 	if errors.Is(err, watch.ErrNoController) || errors.Is(err, watch.ErrUnknownOwner) {
@@ -59,7 +60,7 @@ func Explain(ctx context.Context, s *store.Store, namespace, name string) (Expla
 	if p, listed := n.pods[name]; !listed || p.UID != string(whole.GetUID()) { // its labels are others
 		n.pods[name] = newPod(whole, n.owner, false)
 	}
-	e := n.explain(name, startOf(whole))
+	e := factsOf(n).explain(name, startOf(whole))
 	if p := n.pods[name]; e.ID == nil && !census.Finished(p.phase) {
 		if p.byController { // its account needs no right
 			e.Reasons = append(e.Reasons, said(ctx, s, whole)...)
@@ -68,69 +69,68 @@ func Explain(ctx context.Context, s *store.Store, namespace, name string) (Expla
 		e.Reasons = append(e.Reasons, missing(ctx, s, whole, ref, n.pods[name].Receipt.Strict)...)
 		e.Reasons = append(e.Reasons, said(ctx, s, whole)...)
 	}
-	if missing := PolicyMissing(ctx, s); missing != "" {
+	if missing := check.PolicyMissing(ctx, s); missing != "" {
 		e.Reasons = append(e.Reasons, missing)
-	} else if passes := PolicyPasses(ctx, s, whole); passes != "" {
+	} else if passes := check.PolicyPasses(ctx, s, whole); passes != "" {
 		e.Reasons = append(e.Reasons, passes)
 	}
 	return e, nil
 }
 
 // explain does no I/O. start says what keeps the pod's containers from running.
-func (n snapshot) explain(name string, start []string) Explanation {
-	p, h := n.pods[name], n.holding()
-	e := Explanation{Pod: name, Namespace: n.owner.Namespace, Owner: n.owner.String(), Reasons: []string{}}
-	id, named := n.owner.Record.State.Slots.Of(name)
+func (f *facts) explain(name string, start []string) Explanation {
+	p := f.pods[name]
+	e := Explanation{Pod: name, Namespace: f.owner.Namespace, Owner: f.owner.String(), Reasons: []string{}}
+	id, named := f.owner.Record.State.Slots.Of(name)
 	switch {
 	case !p.live():
 		e.Verdict = fmt.Sprintf("the pod has ended (%s), and a pod that has ended has no id", p.phase)
-	case p.Receipt.Slot() >= 0 && !n.left(p):
+	case p.Receipt.Slot() >= 0 && !f.left(p):
 		id = p.Receipt.Slot()
-		e.ID, e.Verdict = &id, fmt.Sprintf("the pod has id %d of %s", id, n.owner)
-		e.Reasons = slices.Concat(n.outlook(p, id), start, n.findings(name, false))
-	case named && n.proposed(id):
-		e.Verdict = fmt.Sprintf("%s proposes id %d to the pod, and %s has not locked it yet; that takes a moment", n.owner, id, p.locker())
-		if bars := n.bars(id, name); p.Receipt.Strict && bars != "" {
+		e.ID, e.Verdict = &id, fmt.Sprintf("the pod has id %d of %s", id, f.owner)
+		e.Reasons = slices.Concat(f.outlook(p, id), start, f.found(name, false))
+	case named && f.proposed(id):
+		e.Verdict = fmt.Sprintf("%s proposes id %d to the pod, and %s has not locked it yet; that takes a moment", f.owner, id, p.locker())
+		if bars := f.bars(id, name); p.Receipt.Strict && bars != "" {
 			e.Reasons = append(e.Reasons, bars+": the pod takes the id after that")
 		}
-		e.Reasons = slices.Concat(e.Reasons, start, n.findings(name, false))
+		e.Reasons = slices.Concat(e.Reasons, start, f.found(name, false))
 	case p.Terminating:
 		e.Verdict = "the pod is Terminating, and gets no id any more"
 	default:
-		e.Verdict = fmt.Sprintf("the pod waits for an id of %s", n.owner)
-		e.Reasons = slices.Concat(start, h.waitsFor(p), n.findings(name, true))
+		e.Verdict = fmt.Sprintf("the pod waits for an id of %s", f.owner)
+		e.Reasons = slices.Concat(start, f.waitsFor(p), f.found(name, true))
 	}
 	return e
 }
 
 // outlook says what is about to happen to the id of a pod that has one.
-func (n snapshot) outlook(p pod, id int) []string {
+func (f *facts) outlook(p pod, id int) []string {
 	var reasons []string
 	if p.Terminating {
 		return []string{"the pod is Terminating, and keeps the id until it has given it back or is gone"}
 	}
-	if id >= n.owner.Count {
-		reasons = append(reasons, fmt.Sprintf("the count is %d, so the pod moves to another id as soon as one is free", n.owner.Count))
+	if id >= f.owner.Count {
+		reasons = append(reasons, fmt.Sprintf("the count is %d, so the pod moves to another id as soon as one is free", f.owner.Count))
 	}
-	if requester := n.owner.Record.State.Handover[id]; requester != "" {
+	if requester := f.owner.Record.State.Handover[id]; requester != "" {
 		reasons = append(reasons, fmt.Sprintf("pod %s of a newer revision asks for the id: this pod gives it when its work has stopped, and its log says if that does not happen", requester))
 	}
 	return reasons
 }
 
 // waitsFor says which pods have the ids, so that this one has none.
-func (h holding) waitsFor(p pod) []string {
-	state, count := h.owner.Record.State, h.owner.Count
+func (f *facts) waitsFor(p pod) []string {
+	state, count := f.owner.Record.State, f.owner.Count
 	if count == 0 {
-		return []string{h.owner.String() + " is scaled to 0, so there is no id"}
+		return []string{f.owner.String() + " is scaled to 0, so there is no id"}
 	}
-	var reasons []string
-	reasons = append(reasons, p.behind()...)
+	reasons := p.behind()
 	if !p.sign() {
 		reasons = append(reasons, "idalloc has written nothing on the pod: it has not started there, it may not write, or no container runs it")
 	}
 	if !p.Owned {
-		reasons = append(reasons, fmt.Sprintf("the pod's labels are not those that %s selects, so it does not count there", h.owner))
+		reasons = append(reasons, fmt.Sprintf("the pod's labels are not those that %s selects, so it does not count there", f.owner))
 	}
 	if failed := p.Receipt.Failures(); failed == 0 && p.gaveUp() {
 		reasons = append(reasons, "the pod gave its slot up for another pod, and takes one again when no other pod waits")
@@ -141,22 +141,22 @@ func (h holding) waitsFor(p pod) []string {
 		return append(reasons, fmt.Sprintf("the pod has asked pod %s for id %d: that pod gives it when its work has stopped, and its log says if that does not happen", state.Slots[id], id))
 	}
 	if p.Ordinal != proposal.NoOrdinal && p.Ordinal < count {
-		if name, _ := h.holder(p.Ordinal); name != "" {
+		if name, _ := f.holder(p.Ordinal); name != "" {
 			return append(reasons, fmt.Sprintf("the pod has ordinal %d and waits for that very id, which pod %s has", p.Ordinal, name))
 		}
 	}
-	return append(reasons, h.holders()...)
+	return append(reasons, f.holders()...)
 }
 
 // holders says of which kinds the pods are that have all ids. It says nothing if an id is free.
-func (h holding) holders() []string {
+func (f *facts) holders() []string {
 	var ending, strange, live []string
-	for id := range min(h.owner.Count, mostListed) {
-		name, _ := h.holder(id)
+	for id := range min(f.owner.Count, mostListed) {
+		name, _ := f.holder(id)
 		if name == "" {
 			return nil
 		}
-		switch p := h.pods[name]; {
+		switch p := f.pods[name]; {
 		case p.Terminating:
 			ending = append(ending, name)
 		case !p.Owned:
@@ -165,12 +165,12 @@ func (h holding) holders() []string {
 			live = append(live, name)
 		}
 	}
-	reasons := []string{fmt.Sprintf("all %d ids belong to other pods", h.owner.Count)}
+	reasons := []string{fmt.Sprintf("all %d ids belong to other pods", f.owner.Count)}
 	if len(ending) > 0 {
 		reasons = append(reasons, "Terminating, and with an id until they have given it back or are gone: "+few(ending))
 	}
 	if len(strange) > 0 {
-		reasons = append(reasons, "relabelled, and with an id until somebody deletes them: "+few(strange))
+		reasons = append(reasons, "relabelled, and with an id until they are deleted: "+few(strange))
 	}
 	if len(ending)+len(strange) == 0 {
 		reasons = append(reasons, fmt.Sprintf("they live (%s): the pod gets an id when one of them ends or hands its id over, or when the count grows", few(live)))
@@ -178,19 +178,18 @@ func (h holding) holders() []string {
 	return reasons
 }
 
-// findings returns what verify finds about the pod. With waits, it also returns what keeps ids from pods that wait.
-func (n snapshot) findings(name string, waits bool) []string {
+// found returns what verify finds about the pod. With waits, it also returns what keeps ids from pods that wait.
+func (f *facts) found(name string, waits bool) []string {
+	keep := []Kind{HeldByDead, HeldByLost, LostStrict, Stuck, Overdue, Condemned, CondemnedIdle}
 	var found []string
-	for _, f := range check(n).Findings {
-		general := waits && (f.Pod == "" || f.Kind == HeldByDead || f.Kind == HeldByLost || f.Kind == Stuck) && f.Partitions == ""
-		if f.Pod == name || general {
-			found = append(found, f.Detail)
+	for _, is := range reportOf(f).Findings {
+		general := waits && (is.Pod == "" || slices.Contains(keep, is.Kind)) && is.Partitions == ""
+		if is.Pod == name || general {
+			found = append(found, is.Detail)
 		}
 	}
-	if waits && n.strict() {
-		c := checker{holding: n.holding()}
-		c.checkLeases()
-		found = append(found, c.notes...)
+	if waits && f.strict() {
+		found = append(found, f.sayAll(leaseNotes())...)
 	}
 	return found
 }
@@ -238,9 +237,4 @@ func containerOf(status map[string]any) []string {
 	return reasons
 }
 
-func joined(reason, message string) string {
-	if message == "" {
-		return reason
-	}
-	return reason + ": " + message
-}
+func joined(reason, message string) string { return strings.TrimSuffix(reason+": "+message, ": ") }

@@ -29,9 +29,9 @@ func TestExplain(t *testing.T) {
 		"a relabelled holder": {func(n *snapshot) {
 			n.add("z")
 			n.edit("b", func(p *pod) { p.Owned = false })
-		}, "z", waits, "relabelled, and with an id until somebody deletes them: b"},
+		}, "z", waits, "relabelled, and with an id until they are deleted: b"},
 		"a hand-over":   {func(n *snapshot) { n.add("z"); n.owner.Record.State.Handover = map[int]string{1: "z"} }, "z", waits, "has asked pod b for id 1"},
-		"a free id":     {func(n *snapshot) { n.free(1); n.add("z") }, "z", waits, "id 1 belongs to nobody while pod z waits"},
+		"a free id":     {func(n *snapshot) { n.free(1); n.add("z") }, "z", waits, "id 1 is free while pod z waits"},
 		"an ordinal":    {func(n *snapshot) { n.add("z"); n.edit("z", func(p *pod) { p.Ordinal = 1 }) }, "z", waits, "which pod b has"},
 		"Terminating":   {func(n *snapshot) { n.add("z"); n.edit("z", func(p *pod) { p.Terminating = true }) }, "z", "gets no id any more", ""},
 		"a dead holder": {func(n *snapshot) { n.add("z"); delete(n.pods, "b") }, "z", waits, "which is gone"},

@@ -60,7 +60,9 @@ func list(ctx context.Context, s *store.Store, namespace, selector string, kinds
 		if apierrors.IsForbidden(err) {
 			err = store.Forbidden("list", of.GVR(), of.Namespace, "", err)
 		}
-		errs = append(errs, err)
+		if errs = append(errs, err); store.NoContact(err) {
+			break // the other kinds would say the same
+		}
 	}
 	slices.SortFunc(found, func(a, b store.Ref) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))

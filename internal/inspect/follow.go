@@ -6,67 +6,103 @@ import (
 
 	"github.com/go-logr/logr"
 
+	"github.com/idalloc/idalloc/pkg/allocator/census"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/watch"
 )
 
-// Changes has a value after each change of one of the owners or their pods, until ctx ends. Changes that come together are one. stop
-// ends the watches, and waits for that. Errors: as of Read.
-func Changes(ctx context.Context, s *store.Store, refs []store.Ref, log logr.Logger) (changed <-chan struct{}, stop func(), err error) {
+// News tells of changes of owners and their pods.
+type News struct {
+	// Changed has a value after each change. Changes that come together are one.
+	Changed chan struct{}
+
+	cancel  context.CancelFunc
+	running sync.WaitGroup
+	denied  []func() error
+}
+
+// Watch watches owners and their pods until Close. Errors: as of Read.
+func Watch(ctx context.Context, s *store.Store, refs []store.Ref, log logr.Logger) (*News, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	some := make(chan struct{}, 1)
-	var running sync.WaitGroup
-	stop = func() {
-		cancel()
-		running.Wait()
-	}
+	n := &News{Changed: make(chan struct{}, 1), cancel: cancel}
 	for _, ref := range refs {
 		first, err := s.Get(ctx, ref)
 		if err != nil {
-			stop()
-			return nil, nil, err
+			n.Close()
+			return nil, err
 		}
-		owner, pods := watch.Owner(ctx, s, ref, log), watch.Selected(ctx, s, ref.Namespace, first.Selector, log)
-		running.Go(func() {
-			merge(ctx, some, owner.Changed(), pods.Changed())
-			<-owner.Done()
-			<-pods.Done()
+		owner := watch.Owner(ctx, s, ref, log)
+		n.follow(ctx, owner.Changed(), owner.Done(), func() error {
+			if d := owner.Denied(); d.Err != nil {
+				return store.Forbidden(d.Verb, ref.GVR(), ref.Namespace, ref.Name, d.Err)
+			}
+			return nil
 		})
+		for _, selector := range census.Selectors(first) {
+			pods := watch.Selected(ctx, s, ref.Namespace, selector, log)
+			n.follow(ctx, pods.Changed(), pods.Done(), func() error {
+				if d := pods.Denied(); d.Err != nil {
+					return store.Forbidden(d.Verb, store.Pods, ref.Namespace, "", d.Err)
+				}
+				return nil
+			})
+		}
 	}
-	return some, stop, nil
+	return n, nil
 }
 
-// merge passes on that something came, until ctx ends.
-func merge(ctx context.Context, to chan<- struct{}, a, b <-chan struct{}) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-a:
-		case <-b:
+// follow passes on that something came, until ctx ends.
+func (n *News) follow(ctx context.Context, from, done <-chan struct{}, denied func() error) {
+	n.denied = append(n.denied, denied)
+	n.running.Go(func() {
+		for ctx.Err() == nil {
+			select {
+			case <-ctx.Done():
+			case <-from:
+				select {
+				case n.Changed <- struct{}{}:
+				default: // there is one already
+				}
+			}
 		}
-		select {
-		case to <- struct{}{}:
-		default: // there is one already
+		<-done
+	})
+}
+
+// Denied returns a *store.ForbiddenError if RBAC does not permit one of the watches.
+func (n *News) Denied() error {
+	for _, denied := range n.denied {
+		if err := denied(); err != nil {
+			return err
 		}
 	}
+	return nil
+}
+
+// Close ends the watches, and waits for that.
+func (n *News) Close() {
+	n.cancel()
+	n.running.Wait()
 }
 
 // Follow reads the owner again after each change of it or its pods, and shows what it has read, until ctx ends. That is no error.
-// Many changes change nothing that anybody sees. Errors: as of read, but for temporary ones, which are logged.
+// Many changes change nothing that is shown. Errors: as of read, but for temporary ones, which are logged.
 func Follow[V any](
 	ctx context.Context, s *store.Store, ref store.Ref, log logr.Logger, read func(context.Context, *store.Store, store.Ref) (V, error), show func(V) error,
 ) error {
-	changed, stop, err := Changes(ctx, s, []store.Ref{ref}, log)
+	news, err := Watch(ctx, s, []store.Ref{ref}, log)
 	if err != nil {
 		return err
 	}
-	defer stop()
+	defer news.Close()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil // a signal ends the command, which is no error
-		case <-changed:
+		case <-news.Changed:
+		}
+		if err := news.Denied(); err != nil {
+			return err
 		}
 		view, err := read(ctx, s, ref)
 		if ctx.Err() != nil {

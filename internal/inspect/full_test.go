@@ -18,7 +18,7 @@ func TestFullAnnotationsHideNoID(t *testing.T) {
 	for i := range waiting {
 		n.add(fmt.Sprintf("waiter-%d", i))
 	}
-	r := check(n)
+	r := reported(n)
 	if len(r.Findings) != 1 || r.Findings[0].Kind != Unheld || r.Findings[0].Pod != "waiter-0" || *r.Findings[0].ID != full {
 		t.Errorf("%d findings, want that id %d belongs to nobody while waiter-0 waits: %+v", len(r.Findings), full, r.Findings[:min(3, len(r.Findings))])
 	}

@@ -2,35 +2,64 @@ package inspect
 
 import (
 	"cmp"
+	"fmt"
+	"maps"
 	"slices"
-	"strconv"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-// holding is a snapshot with the pods that lock each slot.
+// lostAfter is how long a pod outlives its grace period until people are told that its node may be down.
+const lostAfter = 10 * time.Second
+
+// holding says who has which slot, and who waits for one.
 type holding struct {
 	snapshot
+	// names are those of the pods, in order.
+	names []string
 	// lockers are the live pods whose receipts lock a slot, by slot. Of several, the one whose receipt is older comes first.
 	lockers map[int][]pod
+	// waiters are the owner's live pods without a slot, oldest first.
+	waiters []pod
+	// signs are the revisions of which a pod has a trace of idalloc.
+	signs map[string]bool
 }
 
-func (n snapshot) holding() holding {
-	h := holding{snapshot: n, lockers: map[int][]pod{}}
-	for _, p := range n.pods {
-		if id := p.Receipt.Slot(); id >= 0 && p.live() && !n.left(p) {
+func holdingOf(n snapshot) *holding {
+	h := &holding{snapshot: n, names: slices.Sorted(maps.Keys(n.pods)), lockers: map[int][]pod{}, signs: map[string]bool{}}
+	for name, p := range n.pods {
+		if id := p.Receipt.Slot(); id >= 0 && p.live() && !h.left(p) {
 			h.lockers[id] = append(h.lockers[id], p)
 		}
+		_, entry := n.owner.Record.State.Slots.Of(name)
+		if entry || p.sign() {
+			h.signs[p.revision] = true
+		}
+		if p.live() && !p.Terminating && p.Owned && !h.another(p) && !p.Receipt.Locked() && (!entry || p.Receipt.State == receipt.GaveUp) {
+			h.waiters = append(h.waiters, p)
+		}
 	}
+	older := func(a, b pod) int { return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.Name, b.Name)) }
 	for _, lockers := range h.lockers {
-		slices.SortFunc(lockers, func(a, b pod) int {
-			return cmp.Or(a.written.Compare(b.written), a.Created.Compare(b.Created), cmp.Compare(a.Name, b.Name))
-		})
+		slices.SortFunc(lockers, func(a, b pod) int { return cmp.Or(a.written.Compare(b.written), older(a, b)) })
 	}
+	slices.SortFunc(h.waiters, older)
 	return h
 }
 
+// mostListed is the number of slots that have a row even if they are free. It has a limit because a count may be two billion. No
+// map has that many entries.
+const mostListed = 1 << 15
+
 // holder returns the live pod that locks the slot or, if none does, that is to have it. Of several with a lock, it is the one that the map
 // names, or the first. The name is empty if there is none.
-func (h holding) holder(id int) (name string, locks bool) {
+func (h *holding) holder(id int) (name string, locks bool) {
 	named := h.owner.Record.State.Slots[id]
 	lockers := h.lockers[id]
 	switch {
@@ -45,10 +74,170 @@ func (h holding) holder(id int) (name string, locks bool) {
 }
 
 // is reports whether the pod is the one that locks the slot.
-func (h holding) is(p pod, id int) bool {
+func (h *holding) is(p pod, id int) bool {
 	name, locks := h.holder(id)
 	return locks && name == p.Name
 }
 
-// number returns an id or a number of something as a text.
-func number(n int) string { return strconv.Itoa(n) }
+// proposed reports whether the map gives slot id to a live pod that may take it.
+func (h *holding) proposed(id int) bool {
+	name, named := h.owner.Record.State.Slots[id]
+	return named && h.death(name) == "" && h.pods[name].Receipt.State != receipt.GaveUp
+}
+
+// gone is the death of a pod that is not there.
+const gone = "gone"
+
+// death returns why the pod of this name is dead, empty if it lives.
+func (h *holding) death(name string) string {
+	p, exists := h.pods[name]
+	switch {
+	case !exists:
+		return gone
+	case !p.live():
+		return p.phase
+	}
+	return ""
+}
+
+// overdue reports whether the pod has outlived its grace period for so long that its node may be down, as far as clocks tell.
+func (h *holding) overdue(p pod) bool {
+	return p.live() && p.Terminating && !h.now.Before(p.Deadline.Add(lostAfter))
+}
+
+// left reports whether the receipt was left behind by a lost pod, which has no entry in the map any more. Its Lease locks the slot, and
+// only as long as it lasts.
+func (h *holding) left(p pod) bool {
+	_, named := h.owner.Record.State.Slots.Of(p.Name)
+	return !named && p.Receipt.Strict && h.overdue(p)
+}
+
+// another reports whether the pod belongs to another workload, whose pods have the labels that this owner selects, too. The name of a
+// Deployment's ReplicaSet is the Deployment's with the hash behind that its pods have as a label.
+func (h *holding) another(p pod) bool {
+	if p.controller == "" {
+		return false
+	}
+	if !h.owner.Rolls() {
+		return p.controller != h.owner.Name
+	}
+	if is, known := h.adopted[p.controller]; known {
+		return !is
+	}
+	return p.template != "" && strings.HasSuffix(p.controller, "-"+p.template) && p.controller != h.owner.Name+"-"+p.template
+}
+
+// lease returns the Lease of a slot, nil if no pod has it.
+func (h *holding) lease(id int) *LeaseRow {
+	l, held := h.leases.held[id]
+	if !held {
+		return nil
+	}
+	return &LeaseRow{Pod: l.Pod, Gone: !h.lives(l), Renewed: metav1.NewTime(l.Renewed), Ends: metav1.NewTime(ends(l))}
+}
+
+// lives reports whether the pod that has the Lease lives.
+func (h *holding) lives(l store.Lease) bool {
+	p, exists := h.pods[l.Pod]
+	return exists && p.live() && p.UID == l.Holder
+}
+
+// strict reports whether the receipt of a live pod says that it is in strict mode.
+func (h *holding) strict() bool {
+	return len(h.those(func(p pod) bool { return p.live() && p.Receipt.Strict })) > 0
+}
+
+// bars says that the Lease of a slot is another pod's than the one of this name, and counts still. It is empty if that is not so.
+func (h *holding) bars(id int, name string) string {
+	l, held := h.leases.held[id]
+	if !held || l.Pod == name && h.lives(l) || !ends(l).After(h.now) {
+		return ""
+	}
+	state := h.death(l.Pod)
+	switch {
+	case state == "" && !h.lives(l):
+		state = "an earlier pod of that name"
+	case state == "":
+		state = "alive"
+	}
+	return fmt.Sprintf("the Lease of id %d is that of pod %s (%s) and counts until %s, by its renewTime", id, l.Pod, state, ends(l).UTC().Format(time.RFC3339))
+}
+
+// stranger reports whether the pod is not one of the owner's.
+func (h *holding) stranger(p pod) bool { return !p.Owned || h.another(p) }
+
+// strays reports whether a pod of the owner has a receipt for another one. A pod without a controller may be any workload's.
+func (h *holding) strays(p pod) bool {
+	return p.elsewhere.State != receipt.None && p.controller != "" && !h.stranger(p)
+}
+
+// claims reports whether a waiter is expected to take a free slot. A pod that gave its slot up and waits again counts, too: it must leave free
+// slots to other pods, but then one of these should take the slot.
+func (h *holding) claims(p pod) bool {
+	switch {
+	case p.Receipt.State == receipt.GaveUp: // it takes nothing before it says that it waits again
+	case p.elsewhere.State != receipt.None: // it is another owner's so far
+	case p.controller == "": // the pod belongs to no owner, or its owner has released it
+	case p.byController && (!p.gated || len(p.gates) > 0): // nothing gives it one now
+	case h.rollout.outdated[p.revision]: // the revision is from before idalloc was added
+	default:
+		return true
+	}
+	return false
+}
+
+// free reports whether no pod has the slot. A dead pod's is not free: it is a finding of its own. A Lease that counts still keeps a strict pod
+// from it.
+func (h *holding) free(id int) bool {
+	_, taken := h.owner.Record.State.Slots[id]
+	return !taken && len(h.lockers[id]) == 0 && h.bars(id, "") == ""
+}
+
+// settled returns for how long at least no program but controllers has changed what the owner says, 0 if the server does not say.
+func (h *holding) settled() time.Duration {
+	if h.changed.IsZero() {
+		return 0
+	}
+	return max(0, h.now.Sub(h.changed))
+}
+
+// leaseCounts reports whether a pod that does not live has a Lease that counts, which may lock partitions.
+func (h *holding) leaseCounts() bool {
+	for _, l := range h.leases.held {
+		if !h.lives(l) && ends(l).After(h.now) {
+			return true
+		}
+	}
+	return false
+}
+
+// wiped reports whether the owner has no map although pods hold ids.
+func (h *holding) wiped() bool {
+	return len(h.lockers) > 0 && len(h.owner.Record.State.Slots) == 0 && !h.broken(assignment.Key)
+}
+
+// broken reports whether an annotation of the owner cannot be read.
+func (h *holding) broken(key string) bool { return tells(h.owner.Record.Problems, key) }
+
+// unchanged returns for how long idalloc has not written the owner. known is false if the server does not say.
+func (h *holding) unchanged() (since time.Duration, known bool) {
+	return max(0, h.now.Sub(h.written)), !h.written.IsZero()
+}
+
+// gives reports whether the controller removes the pod when a newer one waits for its id.
+func (h *holding) gives(p pod) bool { return p.byController && h.owner.Rolls() && h.evict != never }
+
+// those returns the names of the pods of which something is so, in order.
+func (h *holding) those(is func(p pod) bool) (names []string) {
+	for _, name := range h.names {
+		if is(h.pods[name]) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// tells reports whether one of the problems is that of a key.
+func tells(problems []assignment.ProblemError, key string) bool {
+	return slices.ContainsFunc(problems, func(p assignment.ProblemError) bool { return p.Key == key })
+}

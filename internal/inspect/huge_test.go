@@ -14,7 +14,7 @@ func TestTwoBillionSlots(t *testing.T) {
 	if len(v.Slots)+v.Unlisted != math.MaxInt32 || v.Slots[0].Pod != "a" || v.Slots[1].Pod != "b" {
 		t.Errorf("%d rows and %d slots without one, first %v", len(v.Slots), v.Unlisted, v.Slots[:2])
 	}
-	r := check(n)
+	r := reported(n)
 	if r.Held != 2 || len(r.Findings) != 1 || *r.Findings[0].ID != 2 {
 		t.Errorf("%d slots are held, findings %v; a pod waits beside free slots", r.Held, r.Findings)
 	}

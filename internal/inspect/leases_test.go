@@ -86,7 +86,7 @@ func TestLeasesAreNoFailure(t *testing.T) {
 	} {
 		n := strictPods()
 		tc.change(&n)
-		r := check(n)
+		r := reported(n)
 		if !r.OK {
 			t.Errorf("%s: found %+v", name, r.Findings)
 		}
@@ -104,7 +104,7 @@ func TestALeaseThatIsOverHidesNoFreeID(t *testing.T) {
 	n.free(1)
 	n.leases.held[1] = lease(1, "b", n.now.Add(-time.Minute))
 	n.add("z")
-	if got := briefs(check(n)); !slices.Equal(got, []brief{{Unheld, 1, "z"}}) {
+	if got := briefs(reported(n)); !slices.Equal(got, []brief{{Unheld, 1, "z"}}) {
 		t.Errorf("found %v", got)
 	}
 }

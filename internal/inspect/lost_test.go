@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
@@ -35,11 +34,11 @@ func TestAPodThatOutlivesItsGracePeriodIsNamedWithTheWayOut(t *testing.T) {
 		says   []string
 	}{
 		"strict mode":  {true, []string{"id 1", "pod b", "1m0s", "node node-1", "when its Lease counts no more, at 1970-01-01T00:16:53Z by its renewTime"}},
-		"default mode": {false, []string{"id 1", "pod b", "node node-1", allocator.OutlivesGrace}},
+		"default mode": {false, []string{"id 1", "pod b", "by 1m0s", "node node-1", "taint it node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"}},
 	} {
 		n := outlives(tc.strict)
-		report := check(n)
-		if got := briefs(report); !slices.Equal(got, []brief{{HeldByLost, 1, "b"}}) {
+		report := reported(n)
+		if got := briefs(report); !slices.Equal(got, []brief{{map[bool]Kind{true: LostStrict, false: HeldByLost}[tc.strict], 1, "b"}}) {
 			t.Errorf("%s: found %v", name, got)
 			continue
 		}
@@ -57,7 +56,7 @@ func TestAPodThatOutlivesItsGracePeriodIsNamedWithTheWayOut(t *testing.T) {
 func TestAPodWithinItsGracePeriodIsNotLost(t *testing.T) {
 	n := outlives(true)
 	n.edit("b", func(p *pod) { p.Deadline = n.now.Add(time.Second) })
-	if r := check(n); !r.OK || n.view().Slots[1].State != Held {
+	if r := reported(n); !r.OK || n.view().Slots[1].State != Held {
 		t.Errorf("found %v, the row is %+v", briefs(r), n.view().Slots[1])
 	}
 }
@@ -66,11 +65,11 @@ func TestAPodWithinItsGracePeriodIsNotLost(t *testing.T) {
 func TestAReceiptThatALostPodLeftBehindIsNoFinding(t *testing.T) {
 	n := outlives(true)
 	n.name(1, "x")
-	if r := check(n); !r.OK || n.view().Slots[1].State != Proposed || r.Held != 2 {
+	if r := reported(n); !r.OK || n.view().Slots[1].State != Proposed || r.Held != 2 {
 		t.Errorf("proposed: found %v, %d held, the row is %+v", briefs(r), r.Held, n.view().Slots[1])
 	}
 	n.lock("x", 1)
-	if r := check(n); !r.OK || n.view().Slots[1].State != Held || r.Held != 3 {
+	if r := reported(n); !r.OK || n.view().Slots[1].State != Held || r.Held != 3 {
 		t.Errorf("taken: found %v, %d held, the row is %+v", briefs(r), r.Held, n.view().Slots[1])
 	}
 }
@@ -86,7 +85,7 @@ func TestALostPodsReceiptLocksNoPartitions(t *testing.T) {
 	next.UID = "uid-d"
 	n.pods["d"] = next
 	n.name(1, "d")
-	for _, f := range check(n).Findings {
+	for _, f := range reported(n).Findings {
 		t.Errorf("found %s: %s", f.Kind, f.Detail)
 	}
 	for _, r := range n.partitionView().Ranges {

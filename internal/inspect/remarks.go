@@ -7,7 +7,7 @@ import (
 
 // Remarks says what the rows of the table do not show.
 func (v View) Remarks() []string {
-	remarks := warnings(v.Problems)
+	remarks := warned(v.Problems)
 	if v.Finished {
 		remarks = append(remarks, v.Owner+" has finished; the ids of pods that have ended are not shown")
 	}
@@ -21,9 +21,9 @@ func (v View) Remarks() []string {
 }
 
 // Remarks says what the rows of the table do not show.
-func (v PartitionView) Remarks() []string { return warnings(v.Problems) }
+func (v PartitionView) Remarks() []string { return warned(v.Problems) }
 
-func warnings(problems []string) []string {
+func warned(problems []string) []string {
 	remarks := make([]string, 0, len(problems)+2)
 	for _, p := range problems {
 		remarks = append(remarks, "warning: "+p)

@@ -66,7 +66,7 @@ type Slot struct {
 	Terminating bool   `json:"terminating,omitempty"`
 	// Requester is the pod that asks for the slot.
 	Requester string `json:"requester,omitempty"`
-	// Lease is nil if nobody has a Lease of the slot, or if it could not be read.
+	// Lease is nil if no pod has a Lease of the slot, or if it could not be read.
 	Lease *LeaseRow `json:"lease,omitempty"`
 }
 
@@ -92,17 +92,13 @@ func Read(ctx context.Context, s *store.Store, ref store.Ref) (View, error) {
 	if err != nil {
 		return View{}, err
 	}
-	return now.view(), nil
+	return holdingOf(now).view(), nil
 }
 
-// mostListed is the number of slots that have a row even if they are free. It has a limit because a count may be two billion. No
-// map has that many entries.
-const mostListed = 1 << 15
-
-func (n snapshot) view() View {
-	owner, h := n.owner, n.holding()
+func (h *holding) view() View {
+	owner := h.owner
 	v := View{
-		Owner: owner.String(), Namespace: owner.Namespace, Count: owner.Count, Slots: []Slot{}, Waiting: []string{}, Finished: n.rollout.finished,
+		Owner: owner.String(), Namespace: owner.Namespace, Count: owner.Count, Slots: []Slot{}, Waiting: []string{}, Finished: h.rollout.finished,
 	}
 	for _, p := range owner.Record.Problems {
 		v.Problems = append(v.Problems, p.Error())
@@ -128,14 +124,14 @@ func (n snapshot) view() View {
 		v.Slots, v.Unlisted = slices.DeleteFunc(v.Slots, func(s Slot) bool { return s.State == Dead || s.State == Free }), 0
 	}
 	slices.SortFunc(v.Slots, func(a, b Slot) int { return cmp.Compare(a.ID, b.ID) })
-	for _, p := range n.waiters() {
+	for _, p := range h.waiters {
 		v.Waiting = append(v.Waiting, p.Name)
 	}
 	slices.Sort(v.Waiting)
 	return v
 }
 
-func (h holding) row(id int) Slot {
+func (h *holding) row(id int) Slot {
 	state := h.owner.Record.State
 	name, locks := h.holder(id)
 	slot := Slot{ID: id, Pod: name, Requester: state.Handover[id], State: Free, Lease: h.lease(id)}
@@ -145,11 +141,9 @@ func (h holding) row(id int) Slot {
 	p, exists := h.pods[slot.Pod]
 	if exists {
 		slot.Revision, slot.Node, slot.Phase, slot.Terminating = p.revision, p.node, p.phase, p.Terminating
-		since := metav1.NewTime(p.Created)
-		slot.Since = &since
+		slot.Since = new(metav1.NewTime(p.Created))
 		if locks && !p.written.IsZero() {
-			at := metav1.NewTime(p.written)
-			slot.HeldSince = &at
+			slot.HeldSince = new(metav1.NewTime(p.written))
 		}
 	}
 	switch {

@@ -65,7 +65,7 @@ func TestASlotThatItsPodGaveUpIsFree(t *testing.T) {
 	if slot := v.Slots[1]; slot.State != Free || slot.Pod != "" || !slices.Equal(v.Waiting, []string{"b"}) {
 		t.Errorf("%+v, %v wait", slot, v.Waiting)
 	}
-	if r := check(n); !r.OK || r.Held != 1 {
+	if r := reported(n); !r.OK || r.Held != 1 {
 		t.Errorf("%+v", r)
 	}
 }

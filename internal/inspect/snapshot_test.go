@@ -65,7 +65,7 @@ func TestAnotherWorkloadsPodDoesNotWaitHere(t *testing.T) {
 		if got := len(n.view().Waiting) == 1; got != tc.waits {
 			t.Errorf("%s: it waits: %t", name, got)
 		}
-		if got := check(n).Waiting == 1; got != tc.waits {
+		if got := reported(n).Waiting == 1; got != tc.waits {
 			t.Errorf("%s: verify says that it waits: %t", name, got)
 		}
 	}

@@ -50,21 +50,17 @@ func (r PartitionRange) Cells(now time.Time) []string {
 }
 
 // Rows returns a row of a wide table for each slot. now is the time from which ages are counted.
-func (v View) Rows(now time.Time) [][]string {
-	rows := make([][]string, 0, len(v.Slots))
-	for _, s := range v.Slots {
-		rows = append(rows, s.Cells(now))
-	}
-	return rows
-}
+func (v View) Rows(now time.Time) [][]string { return rows(v.Slots, now) }
 
 // Rows returns a row of a wide table for each range. now is the time from which the column FOR is counted.
-func (v PartitionView) Rows(now time.Time) [][]string {
-	rows := make([][]string, 0, len(v.Ranges))
-	for _, r := range v.Ranges {
-		rows = append(rows, r.Cells(now))
+func (v PartitionView) Rows(now time.Time) [][]string { return rows(v.Ranges, now) }
+
+func rows[T interface{ Cells(now time.Time) []string }](all []T, now time.Time) [][]string {
+	cells := make([][]string, 0, len(all))
+	for _, one := range all {
+		cells = append(cells, one.Cells(now))
 	}
-	return rows
+	return cells
 }
 
 // None says that there are no partitions.

@@ -2,16 +2,11 @@ package inspect
 
 import (
 	"context"
-	"fmt"
-	"io"
-	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
 
-	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
-	"github.com/idalloc/idalloc/pkg/watch"
 )
 
 const (
@@ -33,7 +28,7 @@ func Verify(ctx context.Context, s *store.Store, ref store.Ref) (Report, error) 
 		if err := now.readRollout(ctx, s); err != nil {
 			return Report{}, err
 		}
-		report := check(now)
+		report := reportOf(factsOf(now))
 		if report.OK || reads == mostReads || now.rollout.resourceVersion == now.owner.ResourceVersion {
 			return report, nil
 		}
@@ -52,12 +47,11 @@ func Await(ctx context.Context, s *store.Store, ref store.Ref, patience time.Dur
 	if err != nil || enough(report) || patience <= 0 {
 		return report, err
 	}
-	first, err := s.Get(ctx, ref)
+	news, err := Watch(ctx, s, []store.Ref{ref}, log)
 	if err != nil {
 		return report, err
 	}
-	n := follow(ctx, s, first, log)
-	defer n.close()
+	defer news.Close()
 	retry := s.Clock.NewTimer(patience)
 	defer retry.Stop()
 	for {
@@ -66,12 +60,10 @@ func Await(ctx context.Context, s *store.Store, ref store.Ref, patience time.Dur
 			return report, context.Cause(ctx)
 		case <-over.C():
 			return report, err
-		case <-n.owner.Changed():
-		case <-n.owned.Changed():
-		case <-n.labelled.Changed():
+		case <-news.Changed:
 		case <-retry.C():
 		}
-		if err := n.denied(first.Ref); err != nil {
+		if err := news.Denied(); err != nil {
 			return report, err
 		}
 		report, err = Verify(ctx, s, ref)
@@ -83,73 +75,4 @@ func Await(ctx context.Context, s *store.Store, ref store.Ref, patience time.Dur
 			return report, err
 		}
 	}
-}
-
-// news are the watches that tell when to verify again.
-type news struct {
-	cancel          context.CancelFunc
-	owner           *watch.OwnerStream
-	owned, labelled *watch.PodStream
-}
-
-func follow(ctx context.Context, s *store.Store, owner store.Owner, log logr.Logger) news {
-	ctx, cancel := context.WithCancel(ctx)
-	return news{
-		cancel: cancel,
-		owner:  watch.Owner(ctx, s, owner.Ref, log), owned: watch.Selected(ctx, s, owner.Namespace, owner.Selector, log),
-		labelled: watch.Selected(ctx, s, owner.Namespace, assignment.HoldersSelector(owner.String()), log),
-	}
-}
-
-func (n news) close() {
-	n.cancel()
-	<-n.owner.Done()
-	<-n.owned.Done()
-	<-n.labelled.Done()
-}
-
-// denied returns a *store.ForbiddenError if RBAC does not permit one of the watches.
-func (n news) denied(ref store.Ref) error {
-	if d := n.owner.Denied(); d.Err != nil {
-		return store.Forbidden(d.Verb, ref.GVR(), ref.Namespace, ref.Name, d.Err)
-	}
-	for _, pods := range []*watch.PodStream{n.owned, n.labelled} {
-		if d := pods.Denied(); d.Err != nil {
-			return store.Forbidden(d.Verb, store.Pods, ref.Namespace, "", d.Err)
-		}
-	}
-	return nil
-}
-
-// Table writes a line for each finding and each warning, and a last line with the verdict. For a workload that does not use
-// idalloc, it writes only that.
-func (r Report) Table(w io.Writer) error {
-	if r.Unused {
-		_, err := fmt.Fprintln(w, strings.Join(r.Warnings, "\n"))
-		return err
-	}
-	for _, f := range r.Findings {
-		if _, err := fmt.Fprintf(w, "%s: %s\n", f.Kind, f.Detail); err != nil {
-			return err
-		}
-	}
-	for _, warning := range r.Warnings {
-		if _, err := fmt.Fprintf(w, "warning: %s\n", warning); err != nil {
-			return err
-		}
-	}
-	for _, note := range r.Notes {
-		if _, err := fmt.Fprintf(w, "note: %s\n", note); err != nil {
-			return err
-		}
-	}
-	verdict, partitions := "ok", ""
-	if !r.OK {
-		verdict = "not ok"
-	}
-	if r.Partitions != nil {
-		partitions = fmt.Sprintf("; they lock %d of %d partitions", r.Partitions.Locked, r.Partitions.Count)
-	}
-	_, err := fmt.Fprintf(w, "%s: %s: live pods hold %d of %d ids, %d wait%s\n", r.Owner, verdict, r.Held, r.Count, r.Waiting, partitions)
-	return err
 }

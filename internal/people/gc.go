@@ -19,10 +19,11 @@ func NewGC(p Program) *cobra.Command {
 	var dryRun bool
 	cmd := p.command(&cobra.Command{
 		Use:   "gc KIND/NAME [--dry-run]",
-		Short: "Free the slots of a workload's dead holders, and say why for each",
-		Long: `Frees the slots of dead holders. A holder is dead when its pod is gone, Succeeded or Failed. A Terminating
-pod is alive. Waiting pods free such slots by themselves. Use gc to see which there are (--dry-run), or when
-no pod is left to free them. It also deletes Leases that no pod has of slots that the workload does not have.`,
+		Short: "Free the slots of dead holders, and say why for each",
+		Long: `Frees the slots of dead holders. A holder is dead when its pod is gone,
+Succeeded or Failed; a Terminating pod is alive. Waiting pods free such slots by
+themselves. gc shows which there are (--dry-run), and frees them when no pod is
+left to do so. It also deletes Leases of slots that the workload does not have.`,
 		Example: "gc deployment/worker -n prod --dry-run",
 	}, func(cmd *cobra.Command, args []string, out *Output, _ logr.Logger) error {
 		s, ref, err := p.connect(args)

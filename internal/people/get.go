@@ -19,8 +19,8 @@ type getter struct {
 	Program
 	*Output
 
-	log                logr.Logger
-	follow, partitions bool
+	log                           logr.Logger
+	follow, partitions, noHeaders bool
 }
 
 // NewGet returns the command get.
@@ -29,17 +29,18 @@ func NewGet(p Program) *cobra.Command {
 	cmd := p.command(&cobra.Command{
 		Use:   "get KIND/NAME [-w] [--partitions]",
 		Short: "Show a workload's slots: id, pod, revision, node, state, age",
-		Long: `Shows a row for each slot, or with --partitions for each range of partitions. AGE says how long, at least, the
-pod has had the slot. FOR says how long, at least, the partitions have been in their state. Pods without a slot
-and annotations that cannot be read are listed on standard error. docs/messages.md has the states. Run verify to
-see what is wrong.`,
+		Long: `Shows a row for each slot, or with --partitions for each range of partitions.
+AGE says how long, at least, the pod has had the slot. FOR says how long, at
+least, the partitions have been in their state. docs/messages.md has the states.
+"verify" says what is wrong.`,
 		Example: "get deployment/worker -n prod -w",
 	}, func(cmd *cobra.Command, args []string, out *Output, log logr.Logger) error {
-		g.Output, g.log = out, log
+		g.Output, g.log, out.noHeaders = out, log, g.noHeaders
 		return g.run(cmd.Context(), args, cmd.OutOrStdout(), cmd.ErrOrStderr())
 	})
 	f := cmd.Flags()
-	f.BoolVarP(&g.follow, "watch", "w", false, "after the first output, print again at every change; for one workload")
+	f.BoolVarP(&g.follow, "watch", "w", false, "print again at every change, of one workload")
+	f.BoolVar(&g.noHeaders, "no-headers", false, "print no titles of columns")
 	f.BoolVar(&g.partitions, "partitions", false, "show who works on which partitions")
 	return cmd
 }

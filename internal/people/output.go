@@ -13,19 +13,25 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-const wide = "wide"
+// The formats for people. table stands for sentences where there are no rows.
+const (
+	table = "table"
+	wide  = "wide"
+)
 
-// Formats are what a command can print.
+// Formats are the values of -o of a program, the same for each of its commands.
 type Formats struct {
-	// Names are the values of -o. The first one is the default, and stands for tables and sentences. "wide" stands for wider tables. A name that
-	// ends in = needs a template. Without names a command has no -o.
+	// Names are those for other programs. A name that ends in = needs a template.
 	Names []string
-	// Printer returns how one of the names for programs is printed. template is what stands behind its =. Errors: a template that makes no sense.
+	// Printer returns how one of the names is printed. template is what stands behind its =. Errors: a template that makes no sense.
 	Printer func(name, template string) (Printer, error)
 }
 
-// String lists the names, without an empty one.
-func (f Formats) String() string { return strings.TrimPrefix(strings.Join(f.Names, ", "), ", ") }
+// all returns all names, those for people first.
+func (f Formats) all() []string { return append([]string{table, wide}, f.Names...) }
+
+// String lists the names.
+func (f Formats) String() string { return strings.Join(f.all(), ", ") }
 
 // Printer prints items for programs: one as it is, or all as a list.
 type Printer func(w io.Writer, list bool, items ...Item) error
@@ -37,30 +43,33 @@ type Item struct {
 	Data  any
 }
 
-// Output is how a command prints.
+// Output is the flag -o of a command.
 type Output struct {
 	formats   Formats
 	format    string
 	noHeaders bool
 }
 
-func (o *Output) flags(cmd *cobra.Command) {
-	names := o.formats.Names
-	if len(names) == 0 {
-		return
-	}
-	cmd.Flags().StringVarP(&o.format, "output", "o", names[0], o.formats.String())
-	complete := cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace)
+// NewOutput adds the flag to a command.
+func NewOutput(cmd *cobra.Command, formats Formats) *Output {
+	o := &Output{formats: formats}
+	cmd.Flags().StringVarP(&o.format, "output", "o", table, formats.String())
+	complete := cobra.FixedCompletions(formats.all(), cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace)
 	_ = cmd.RegisterFlagCompletionFunc("output", complete) // fails for a flag that there is not
-	if cmd.Name() == "get" {
-		cmd.Flags().BoolVar(&o.noHeaders, "no-headers", false, "print no titles of columns")
-	}
+	return o
 }
 
 // ForPeople reports whether tables and sentences are to be printed.
-func (o *Output) ForPeople() bool {
-	return len(o.formats.Names) == 0 || o.format == o.formats.Names[0] || o.format == wide && slices.Contains(o.formats.Names, wide)
+func (o *Output) ForPeople() bool { return o.format == table || o.format == wide }
+
+// Check returns a cli.UsageError if there is no such format.
+func (o *Output) Check() error {
+	_, err := o.printer()
+	return err
 }
+
+// Is reports whether the format has this name.
+func (o *Output) Is(name string) bool { return o.format == name }
 
 // printer returns what prints for programs, nil if the output is for people. Errors: a cli.UsageError.
 func (o *Output) printer() (Printer, error) {

@@ -23,8 +23,8 @@ type Program struct {
 	Connect func() (*store.Store, string, error)
 	// Log returns where to log. Errors: a cli.UsageError about flags.
 	Log func() (logr.Logger, error)
-	// Formats returns the formats that a command has for -o.
-	Formats func(command string) Formats
+	// Formats are the values of -o.
+	Formats Formats
 	// List prints the workloads that get is to list, because no one is named. It is nil in a program whose get shows one workload that is named.
 	List func(ctx context.Context, named Targets, out *Output, to, errs io.Writer) error
 }
@@ -39,6 +39,9 @@ type Targets struct {
 func ParseTargets(args []string) (t Targets, err error) {
 	if len(args) == 0 {
 		return t, nil
+	}
+	if _, err := store.ParseRef(args[0]+"/any", ""); err != nil && len(args) == 1 && !strings.ContainsAny(args[0], "/,") {
+		return t, cli.Usagef("%s is not KIND/NAME: write for example deployment/%s", args[0], args[0])
 	}
 	if !strings.Contains(args[0], "/") {
 		for word := range strings.SplitSeq(args[0], ",") {
@@ -91,15 +94,14 @@ func (p Program) connect(args []string) (*store.Store, store.Ref, error) {
 
 // command makes a command whose flags about output and log are checked before it runs.
 func (p Program) command(cmd *cobra.Command, run func(cmd *cobra.Command, args []string, out *Output, log logr.Logger) error) *cobra.Command {
-	out := &Output{formats: p.Formats(cmd.Name())}
-	out.flags(cmd)
+	out := NewOutput(cmd, p.Formats)
 	cmd.Example = "  " + p.Name + " " + cmd.Example
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		log, err := p.Log()
 		if err != nil {
 			return err
 		}
-		if _, err := out.printer(); err != nil {
+		if err := out.Check(); err != nil {
 			return err
 		}
 		err = run(cmd, args, out, log)

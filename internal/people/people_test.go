@@ -50,14 +50,12 @@ func root(server *apifake.Server, lists bool) *cobra.Command {
 			return s, apifake.Namespace, err
 		},
 		Log: func() (logr.Logger, error) { return logr.Discard(), nil },
-		Formats: func(string) people.Formats {
-			return people.Formats{Names: []string{"table", "wide", "json", "of="}, Printer: func(_, template string) (people.Printer, error) {
-				if template == "{" {
-					return nil, errors.New("unclosed")
-				}
-				return func(w io.Writer, _ bool, items ...people.Item) error { return json.NewEncoder(w).Encode(items[0].Data) }, nil
-			}}
-		},
+		Formats: people.Formats{Names: []string{"json", "of="}, Printer: func(_, template string) (people.Printer, error) {
+			if template == "{" {
+				return nil, errors.New("unclosed")
+			}
+			return func(w io.Writer, _ bool, items ...people.Item) error { return json.NewEncoder(w).Encode(items[0].Data) }, nil
+		}},
 	}
 	if lists {
 		p.List = func(_ context.Context, t people.Targets, _ *people.Output, out, _ io.Writer) error {
@@ -167,7 +165,7 @@ func TestGetDoesNotAskForAnAnnotationThatIsThere(t *testing.T) {
 		o.SetAnnotations(annotations)
 	})
 	got := shell(t, server)("get deploy/worker --partitions")
-	says(t, got, done, "", "warning: annotation idalloc.dev/partition-count asks for 8 partitions, and no pod that has an id works on partitions: ")
+	says(t, got, done, "", "warning: annotation idalloc.dev/partition-count asks for 8 partitions, and no pod that has an id works on partitions. ")
 	if want := "Deployment/worker in namespace sim has no partitions in force: annotation idalloc.dev/partition-count asks for 8\n"; got.out != want {
 		t.Errorf("%q, want %q", got.out, want)
 	}

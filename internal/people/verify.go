@@ -10,6 +10,7 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 
+	"github.com/idalloc/idalloc/internal/check"
 	"github.com/idalloc/idalloc/internal/cli"
 	"github.com/idalloc/idalloc/internal/inspect"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
@@ -28,27 +29,20 @@ func NewVerify(p Program) *cobra.Command {
 	v := &verifier{Program: p}
 	cmd := p.command(&cobra.Command{
 		Use:   "verify KIND/NAME [--wait=DURATION]",
-		Short: "Check a workload against its live pods; exit 1 if something is wrong",
-		Long: `Checks that each id is held by exactly one live pod, as the assignment and the pods' receipts say. It
-changes nothing. It exits with 1
-  - if an id is held twice, or by a dead pod, or by a pod that is not the workload's, or by no pod while a
-    live pod waits;
-  - if a pod cannot get an id, or does not take the one that is its own, or works under another workload;
-  - if work goes on that was told to stop, or if a rolling update is stuck;
-  - if partitions are locked twice, or nobody works on them, or they cannot be given out, or if an annotation
-    that says how they are to be divided makes no sense or is not in force;
-  - if somebody else changed the assignment or a receipt, and no pod has written it again yet.
-Each finding says what to do; docs/messages.md has all of them. There are warnings, too. They change the exit
-code only with --fail-on-warnings. If a workload does not use idalloc at all, verify says only that, as a
-warning. If nothing is wrong, it says on standard error if the cluster lacks the policies of config/policy.
+		Short: "Check a workload and its pods; exit 1 if something is wrong",
+		Long: `Checks that exactly one live pod holds each id, and that each partition is
+worked on, as the assignment and the pods' receipts say. It changes nothing. It
+exits with 1 if something is wrong. Each finding has a name, and
+docs/messages.md says what to do about it. Warnings change the exit code only
+with --fail-on-warnings.
 
-Pods that start or end are between two states for a moment. With --wait, verify checks again at every
-change until nothing is wrong or the time is over.`,
+Pods that start or end are between two states for a moment. With --wait, verify
+checks again at every change until nothing is wrong or the time is over.`,
 		Example: "verify deployment/worker -n prod --wait=1m",
 	}, v.run)
 	f := cmd.Flags()
-	f.DurationVar(&v.patience, "wait", 0, "how long to check again at every change while something is wrong; 0 checks once")
-	f.BoolVar(&v.warnings, "fail-on-warnings", false, "exit with 1 for warnings, too; with --wait, also check again while there are warnings")
+	f.DurationVar(&v.patience, "wait", 0, "time to check again at every change; 0 checks once")
+	f.BoolVar(&v.warnings, "fail-on-warnings", false, "also exit with 1 for warnings")
 	return cmd
 }
 
@@ -77,7 +71,7 @@ func (v *verifier) run(cmd *cobra.Command, args []string, out *Output, log logr.
 
 // remark says what the cluster lacks of the admission policies. That is not about the workload, so it is no warning of the report.
 func remark(ctx context.Context, s *store.Store, ref store.Ref, errs io.Writer) error {
-	missing := inspect.PolicyMissing(ctx, s)
+	missing := check.PolicyMissing(ctx, s)
 	if missing == "" {
 		missing = passes(ctx, s, ref)
 	}
@@ -98,7 +92,7 @@ func passes(ctx context.Context, s *store.Store, ref store.Ref) string {
 	if err != nil {
 		return ""
 	}
-	return inspect.PolicyPasses(ctx, s, pod)
+	return check.PolicyPasses(ctx, s, pod)
 }
 
 func (v *verifier) verdict(ref store.Ref, report inspect.Report) error {

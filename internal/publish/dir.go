@@ -54,7 +54,7 @@ func (d *Dir) Current() (id identity.Identity, there bool, err error) {
 		err = json.Unmarshal(b, &id)
 	}
 	if err != nil {
-		return identity.Identity{}, false, fmt.Errorf("idalloc: %s in %s cannot be read: remove it, or choose another directory with --dir: %w", identity.FileName, d.path, err)
+		return identity.Identity{}, false, fmt.Errorf("%s in %s cannot be read: remove it, or choose another directory with --dir: %w", identity.FileName, d.path, err)
 	}
 	return id, true, nil
 }

@@ -37,7 +37,7 @@ type file struct{ name, data string }
 func render(id identity.Identity) ([]file, error) {
 	body, err := json.Marshal(id)
 	if err != nil {
-		return nil, fmt.Errorf("idalloc: identity: %w", err)
+		return nil, fmt.Errorf("identity: %w", err)
 	}
 	files := []file{
 		{fileState, string(id.State) + "\n"},

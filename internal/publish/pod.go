@@ -80,7 +80,7 @@ func (d *Dir) Noted() (id identity.Identity, err error) {
 	if err != nil {
 		// Error: exit code 1: `.last-id` in `--dir` is damaged.
 		// Do: delete the pod.
-		return identity.Identity{}, fmt.Errorf("idalloc: which id was withdrawn is not known: delete the pod: %w", err)
+		return identity.Identity{}, fmt.Errorf("which id was withdrawn is not known: delete the pod: %w", err)
 	}
 	return id, nil
 }
@@ -97,7 +97,7 @@ func (d *Dir) LastStop() (int, error) {
 	}
 	number, err := strconv.Atoi(strings.TrimSpace(string(b)))
 	if err != nil {
-		return 0, fmt.Errorf("idalloc: how many stops there were is not known: delete the pod: %s: %w", filepath.Join(d.path, stopName), err)
+		return 0, fmt.Errorf("how many stops there were is not known: delete the pod: %s: %w", filepath.Join(d.path, stopName), err)
 	}
 	return number, nil
 }

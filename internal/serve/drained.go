@@ -23,7 +23,7 @@ type Report struct {
 	Partitions placement.Set
 }
 
-// postDrained answers POST /v1/drained. It answers 204 if somebody waits for the program's report, and 409 with the reason
+// postDrained answers POST /v1/drained. It answers 204 if a stop waits for the program's report, and 409 with the reason
 // otherwise.
 func (h *handler) postDrained(w http.ResponseWriter, r *http.Request) {
 	if h.drained == nil {

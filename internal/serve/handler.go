@@ -28,14 +28,14 @@ const (
 // HealthFunc returns nil while the program works, and otherwise the reason why it should be restarted.
 type HealthFunc func(context.Context) error
 
-// DrainedFunc receives the program's report that it has stopped. It returns an error if nobody waits for this report. The error's text
+// DrainedFunc receives the program's report that it has stopped. It returns an error if no stop waits for this report. The error's text
 // is sent to the program.
 type DrainedFunc func(Report) error
 
 type handler struct {
 	hub    *Hub
 	health HealthFunc
-	// drained is nil if nobody ever waits for the program's report.
+	// drained is nil if no stop ever waits for the program's report.
 	drained DrainedFunc
 	// pause is nil if the work on partitions cannot be stopped.
 	pause PauseFunc
@@ -182,7 +182,7 @@ func parseWait(r *http.Request) (time.Duration, error) {
 func encode(now Snapshot) (body []byte, etag string, err error) {
 	body, err = json.Marshal(now.Identity)
 	if err != nil {
-		return nil, "", fmt.Errorf("idalloc: identity: %w", err)
+		return nil, "", fmt.Errorf("identity: %w", err)
 	}
 	body = append(body, '\n')
 	sum := sha256.Sum256(body)

@@ -86,11 +86,11 @@ func (s *Server) Listen(ctx context.Context) error {
 	if errors.Is(err, syscall.EADDRINUSE) {
 		// Error: exit code 1: the port is in use.
 		// Do: set `--http-address`.
-		return fmt.Errorf("idalloc: cannot serve HTTP on %q, another process of the pod uses that port: "+
+		return fmt.Errorf("cannot serve HTTP on %q, another process of the pod uses that port: "+
 			"choose another one with --http-address, for example --http-address=:18089, and change the probes with it: %w", s.address, err)
 	}
 	if err != nil {
-		return fmt.Errorf("idalloc: cannot serve HTTP on %q: give --http-address a host and port such as :8089, or \"\" to turn HTTP off: %w", s.address, err)
+		return fmt.Errorf("cannot serve HTTP on %q: give --http-address a host and port such as :8089, or \"\" to turn HTTP off: %w", s.address, err)
 	}
 	s.listener = l
 	return nil
@@ -116,7 +116,7 @@ func (s *Server) Run(ctx context.Context) error {
 	go func() { served <- s.http.Serve(s.listener) }()
 	select {
 	case err := <-served:
-		return fmt.Errorf("idalloc: serving HTTP on %q: %w", s.address, err)
+		return fmt.Errorf("serving HTTP on %q: %w", s.address, err)
 	case <-ctx.Done():
 	}
 	s.once.Do(func() { close(s.closing) })

@@ -215,6 +215,6 @@ func (a *Allocator) persist(ctx context.Context, what string, do func(context.Co
 				continue
 			}
 		}
-		return fmt.Errorf("idalloc: could not %s: %w: the last try: %w", what, context.Cause(ctx), err)
+		return fmt.Errorf("could not %s: %w: the last try: %w", what, context.Cause(ctx), err)
 	}
 }

@@ -20,14 +20,14 @@ var (
 	// ErrNoSlot means that the context ended before there was a slot.
 	// Error: exit code 3: `--timeout` is over; the sentence says what the pod waited for.
 	// Do: see [a pod waits for a slot](operations.md#a-pod-waits-for-a-slot).
-	ErrNoSlot = errors.New("idalloc: no slot")
+	ErrNoSlot = errors.New("no slot")
 	// ErrPodGone means that this process's pod object does not exist (any more), so it must not hold an id.
 	// Error: exit code 1: the pod was deleted by force, and the id is withdrawn.
-	ErrPodGone = errors.New("idalloc: the pod of this process does not exist")
+	ErrPodGone = errors.New("the pod of this process does not exist")
 	// ErrAssigned means that idalloc-controller writes the receipt of this pod, so this process must not.
 	// Error: exit code 1: the pod template has the label `idalloc.dev/assign: controller`, and a container runs idalloc.
 	// Do: remove one of them. The program reads its id from `IDALLOC_ID` or `/var/run/idalloc`; see [the controller](controller.md).
-	ErrAssigned = errors.New("idalloc: the controller gives this pod its id")
+	ErrAssigned = errors.New("the controller gives this pod its id")
 )
 
 // MinFenceAfter is the shortest fence-after: below it an API server that is merely slow would take ids away.
@@ -112,9 +112,9 @@ func (o *Options) complete() error {
 	case o.FenceAfter == 0:
 		return nil
 	case o.FenceAfter < MinFenceAfter || o.FenceAfter > assignment.MaxFenceAfter:
-		return fmt.Errorf("idalloc: fence-after %s: use %s to %s", o.FenceAfter, MinFenceAfter, assignment.MaxFenceAfter)
+		return fmt.Errorf("fence-after %s: use %s to %s", o.FenceAfter, MinFenceAfter, assignment.MaxFenceAfter)
 	case o.FenceLead < 0 || o.FenceLead > o.FenceAfter/2:
-		return fmt.Errorf("idalloc: the time to stop the work in, %s, is not in [0, half of fence-after %s]", o.FenceLead, o.FenceAfter)
+		return fmt.Errorf("the time to stop the work in, %s, is not in [0, half of fence-after %s]", o.FenceLead, o.FenceAfter)
 	}
 	return nil
 }

@@ -141,6 +141,6 @@ func (a *Allocator) inVain(owner store.Owner, d proposal.Decision) {
 		p.reservedSince = now
 	}
 	if d.TooLarge != nil {
-		a.happened.Tell(event.NoRoom{About: a.view.owner.About(), Detail: d.TooLarge.Detail()})
+		a.happened.Tell(event.NoRoom{About: a.view.owner.About(), Detail: d.TooLarge.Error()})
 	}
 }

@@ -35,7 +35,7 @@ type contest struct {
 }
 
 // errOtherOwner means that another object owns this pod now.
-var errOtherOwner = errors.New("idalloc: another object owns the pod")
+var errOtherOwner = errors.New("another object owns the pod")
 
 // getPod reads the own pod. The API server does not accept the token of a pod that is gone, so where the stream says that it is gone, no other
 // answer is to be had. Errors: ErrPodGone, or as of store.Store.

@@ -143,7 +143,7 @@ func (a *Allocator) reason() string {
 	kept := whoOutlives(d)
 	switch h := d.HandOver; d.WhyNot {
 	case proposal.WhyNoRoom:
-		return fmt.Sprintf("room on %s: %s; %s", owner.Ref, d.TooLarge.Detail(), live)
+		return fmt.Sprintf("room on %s: %s; %s", owner.Ref, d.TooLarge.Error(), live)
 	case proposal.WhyAsked:
 		requests := owner.Record.State.Handover
 		if d.Next != nil {

@@ -35,7 +35,7 @@ func Read(dir string) (Identity, error) {
 		b, err = os.ReadFile(path) //nolint:gosec // as above
 	}
 	if err != nil {
-		return Identity{}, fmt.Errorf("idalloc: no identity is published in %s: is the volume of the idalloc container mounted there? %w", dir, err)
+		return Identity{}, fmt.Errorf("no identity is published in %s: is the volume of the idalloc container mounted there? %w", dir, err)
 	}
 	var id Identity
 	if err := json.Unmarshal(b, &id); err != nil {

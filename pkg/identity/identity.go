@@ -39,7 +39,7 @@ const (
 	StateDraining State = "draining"
 	// StateReleased means that the instance has released its id and will not claim another one.
 	StateReleased State = "released"
-	// StateLost means that the id is gone, because another pod has the slot, or because the receipt was removed. The instance
+	// StateLost means that the id is gone, because another pod has the slot, or because its receipt was removed. The instance
 	// claims another slot.
 	StateLost State = "lost"
 	// StateFenced means that the id is gone, because the instance had no contact with the API server for too long. It takes the slot
@@ -136,12 +136,12 @@ func (i Identity) MarshalJSON() ([]byte, error) {
 func (i *Identity) UnmarshalJSON(b []byte) error {
 	var w wire
 	if err := json.Unmarshal(b, &w); err != nil {
-		return fmt.Errorf("idalloc: identity: %w", err)
+		return fmt.Errorf("identity: %w", err)
 	}
 	id := None
 	if w.State == StateAssigned {
 		if w.ID == nil || *w.ID < 0 || *w.ID >= w.Count {
-			return fmt.Errorf("idalloc: identity: state is assigned, but the id is missing or not in [0, %d)", w.Count)
+			return fmt.Errorf("identity: state is assigned, but the id is missing or not in [0, %d)", w.Count)
 		}
 		id = *w.ID
 	}

@@ -173,15 +173,15 @@ func (w *partitionsWire) partitions() (Partitions, error) {
 	}
 	owned, err := parseSet(w.Owned)
 	if err != nil {
-		return Partitions{}, fmt.Errorf("idalloc: identity: owned: %w", err)
+		return Partitions{}, fmt.Errorf("identity: owned: %w", err)
 	}
 	stopping, err := parseSet(w.Stopping)
 	if err != nil {
-		return Partitions{}, fmt.Errorf("idalloc: identity: stopping: %w", err)
+		return Partitions{}, fmt.Errorf("identity: stopping: %w", err)
 	}
 	tokens, err := parseTokens(string(w.Tokens))
 	if err != nil {
-		return Partitions{}, fmt.Errorf("idalloc: identity: tokens: %w", err)
+		return Partitions{}, fmt.Errorf("identity: tokens: %w", err)
 	}
 	shares, total := make([]Share, 0, len(tokens)), 0
 	for token, set := range tokens {
@@ -189,7 +189,7 @@ func (w *partitionsWire) partitions() (Partitions, error) {
 	}
 	p := PartitionsOf(w.Count, shares, stopping, w.Stop)
 	if !p.Owned().Equal(owned) || total != owned.Len() {
-		return Partitions{}, errors.New("idalloc: identity: the partitions that are owned are not those that have tokens, or some of them are to stop")
+		return Partitions{}, errors.New("identity: the partitions that are owned are not those that have tokens, or some of them are to stop")
 	}
 	return p, nil
 }

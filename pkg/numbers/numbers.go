@@ -10,7 +10,7 @@ import (
 )
 
 // ErrNotAssigned means that there is no id from which to make a number.
-var ErrNotAssigned = errors.New("idalloc: no id is assigned")
+var ErrNotAssigned = errors.New("no id is assigned")
 
 // SequenceStartIncrement returns START WITH and INCREMENT BY for an SQL sequence: ID+1 and Count. In MySQL these are
 // auto_increment_offset and auto_increment_increment. The numbers of different instances never collide as long as Count stays
@@ -29,7 +29,7 @@ func MachineID16(i identity.Identity) (uint16, error) {
 		return 0, fmt.Errorf("%w: state is %s", ErrNotAssigned, i.State)
 	}
 	if i.ID < 0 || i.ID > math.MaxUint16 {
-		return 0, fmt.Errorf("idalloc: id %d does not fit into 16 bits: run at most %d replicas", i.ID, math.MaxUint16+1)
+		return 0, fmt.Errorf("id %d does not fit into 16 bits: run at most %d replicas", i.ID, math.MaxUint16+1)
 	}
 	return uint16(i.ID), nil
 }

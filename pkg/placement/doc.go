@@ -17,7 +17,7 @@
 //   - range: each member has one run of partitions. The last one has the remainder too.
 //   - sticky: the counts differ by at most one, and as few partitions as possible move.
 //   - primary: each partition has a first choice among all ids below the count, and the next member stands in for it.
-//   - external: somebody else says who has what, and sticky's rule places the rest.
+//   - external: another program says who has what, and sticky's rule places the rest.
 //
 // The target is the same at every map on the way to it. It does not matter which of the moves were done, in which order, or
 // which partitions are nobody's for the moment. So no partition moves twice for one change of the members. The rule of

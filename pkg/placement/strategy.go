@@ -40,7 +40,7 @@ const (
 const DefaultName = NameSticky
 
 // ErrUnknownStrategy means that no strategy has this name here. A later version may know it.
-var ErrUnknownStrategy = errors.New("idalloc: unknown partition strategy")
+var ErrUnknownStrategy = errors.New("unknown partition strategy")
 
 // Named returns the strategy with this name, or an error that wraps ErrUnknownStrategy.
 func Named(name string) (Strategy, error) {

@@ -98,7 +98,7 @@ func parseNumber(text string) (n int, ok bool) {
 	return n, true
 }
 
-// quote shortens a text that somebody else wrote to what an error can carry.
+// quote shortens a text that another program wrote to what an error can carry.
 func quote(text string) string {
 	const most = 60 // each of these bytes may be printed as four
 	if len(text) > most {

@@ -14,19 +14,19 @@ import (
 var (
 	// ErrNoController means that the pod belongs to no workload.
 	// Error: exit code 1: nothing that counts the pod made it.
-	// Do: run the pod from a Deployment, StatefulSet, ReplicaSet or Job.
-	ErrNoController = errors.New("idalloc: the pod has no controller")
+	// Do: run the pod from an [owner](words.md).
+	ErrNoController = errors.New("the pod has no controller")
 	// ErrUnknownOwner means that the kind of the pod's workload cannot carry an assignment.
 	// Error: exit code 1: the pods belong to a kind that idalloc cannot count, or their ReplicaSets do (a custom rollout controller).
-	// Do: run them from a Deployment, StatefulSet, ReplicaSet or Job.
-	ErrUnknownOwner = errors.New("idalloc: unknown owner kind")
+	// Do: run them from an [owner](words.md).
+	ErrUnknownOwner = errors.New("unknown owner kind")
 )
 
 // Resolve returns the owner of a pod: the topmost object with a replica count above it. That is a Deployment, a
 // StatefulSet, a ReplicaSet without a Deployment, or a Job. Resolve follows the controller in metadata.ownerReferences.
 //
 // It sends at most one request: it reads a ReplicaSet to see whether a Deployment is above it. If it cannot read the
-// ReplicaSet, it returns an error. A pod without a controller belongs to the owner in its receipt: somebody relabelled it, or
+// ReplicaSet, it returns an error. A pod without a controller belongs to the owner in its receipt: it was relabelled, or
 // deleted its workload and not the pod. Errors: ErrNoController, ErrUnknownOwner, store.ErrGone, *store.ForbiddenError, or
 // another error that store.Temporary judges.
 func Resolve(ctx context.Context, s *store.Store, pod *metav1.PartialObjectMetadata) (store.Ref, error) {
@@ -35,7 +35,7 @@ func Resolve(ctx context.Context, s *store.Store, pod *metav1.PartialObjectMetad
 		if ref, ok := byReceipt(pod); ok {
 			return ref, nil
 		}
-		return store.Ref{}, fmt.Errorf("%w: pod %s in namespace %s stands alone: run it from a Deployment, StatefulSet, ReplicaSet or Job",
+		return store.Ref{}, fmt.Errorf("%w: pod %s in namespace %s stands alone: run it from a "+store.AnyKind,
 			ErrNoController, pod.Name, pod.Namespace)
 	}
 	ref, ok := store.NewRef(controller.APIVersion, controller.Kind, pod.Namespace, controller.Name)
@@ -47,7 +47,7 @@ func Resolve(ctx context.Context, s *store.Store, pod *metav1.PartialObjectMetad
 	}
 	rs, err := s.GetMetadata(ctx, ref)
 	if err != nil {
-		return store.Ref{}, fmt.Errorf("idalloc: cannot tell what owns pod %s in namespace %s: %w", pod.Name, pod.Namespace, err)
+		return store.Ref{}, fmt.Errorf("cannot tell what owns pod %s in namespace %s: %w", pod.Name, pod.Namespace, err)
 	}
 	above := metav1.GetControllerOfNoCopy(rs)
 	if above == nil {
@@ -73,6 +73,6 @@ func byReceipt(pod *metav1.PartialObjectMetadata) (store.Ref, bool) {
 }
 
 func unknown(pod *metav1.PartialObjectMetadata, of string, controller *metav1.OwnerReference) error {
-	return fmt.Errorf("%w: %s in namespace %s is controlled by %s %s/%s, which idalloc cannot count: run the pods from a Deployment, StatefulSet, ReplicaSet or Job",
+	return fmt.Errorf("%w: %s in namespace %s is controlled by %s %s/%s, which idalloc cannot count: run the pods from a "+store.AnyKind,
 		ErrUnknownOwner, of, pod.Namespace, controller.APIVersion, controller.Kind, controller.Name)
 }

@@ -28,12 +28,12 @@ type access struct {
 }
 
 func (a *access) bind(f *pflag.FlagSet) {
-	f.StringVar(&a.tokenFile, "source-token-file", "", "file with a bearer token for the source, which is sent over https alone")
-	f.StringVar(&a.user, "source-user", "", "user who logs in to the source")
-	f.StringVar(&a.passwordFile, "source-password-file", "", "file with that user's password; RabbitMQ and Prometheus get it over plain http if --source-url says so")
-	f.StringVar(&a.caFile, "source-ca-file", "", "file with the certificates, in PEM, of those who may sign the source's; empty: the system's, or Mozilla's where it has none")
-	f.StringVar(&a.certFile, "source-cert-file", "", "file with a client certificate for the source, in PEM")
-	f.StringVar(&a.keyFile, "source-key-file", "", "file with the key of that certificate, in PEM")
+	f.StringVar(&a.tokenFile, "source-token-file", "", "file with a bearer token, for https alone")
+	f.StringVar(&a.user, "source-user", "", "user of the source")
+	f.StringVar(&a.passwordFile, "source-password-file", "", "file with that user's password")
+	f.StringVar(&a.caFile, "source-ca-file", "", "file with the source's CAs, in PEM; empty: the system's")
+	f.StringVar(&a.certFile, "source-cert-file", "", "file with a client certificate, in PEM")
+	f.StringVar(&a.keyFile, "source-key-file", "", "file with its key, in PEM")
 }
 
 // server returns the server at an address.
@@ -82,7 +82,7 @@ func (a *access) tls() (*tls.Config, error) {
 	return config, nil
 }
 
-// unused returns an error if a user is named who nobody logs in as.
+// unused returns an error if a user is named with whom the source is not asked.
 func (a *access) unused() error {
 	if name := cmp.Or(a.user, a.passwordFile); name != "" {
 		return cli.Usagef("--source-user, --source-password-file: say with --kafka-sasl how that user logs in to Kafka")

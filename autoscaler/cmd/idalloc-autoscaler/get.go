@@ -20,56 +20,56 @@ import (
 	"github.com/idalloc/idalloc/autoscaler/internal/source/web"
 	"github.com/idalloc/idalloc/autoscaler/internal/state"
 	"github.com/idalloc/idalloc/internal/cli"
-	"github.com/idalloc/idalloc/internal/connect"
+	"github.com/idalloc/idalloc/internal/people"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
 type getter struct {
-	connect.Flags
+	*global
+	*people.Output
 
-	output, address string
-	port            int
-	partitions      bool
+	address    string
+	port       int
+	partitions bool
 }
 
-func newGet() *cobra.Command {
-	g := &getter{}
+func newGet(all *global) *cobra.Command {
+	g := &getter{global: all}
 	cmd := &cobra.Command{
-		Use:   "get KIND/NAME [-n NAMESPACE] [-o table|json] [--partitions]",
-		Short: "Show loads, and what the autoscaler of a workload decides and why",
-		Long: `Asks the autoscaler that leads for what it sees: the load of each id, or of each partition with --partitions, how many pods there are and
-how many there should be, and why it acts or does not. A partition of which nothing is known has the load "?".
+		Use:   "get KIND/NAME",
+		Short: "Show loads, and what the autoscaler decides and why",
+		Long: `Asks the autoscaler that leads for what it sees: the load of each id, or of each
+partition with --partitions, how many pods there are and should be, and why it
+acts or does not. A partition of which nothing is known has the load "?".
 
-The leader is the pod that the Lease names. It is asked through the API server, which needs the verbs get on leases and get on pods/proxy.
-An autoscaler that runs elsewhere, or without a Lease, is asked at --url. It answers only on its own loopback, so run this beside it or
-forward a port: kubectl port-forward.`,
+The leader is the pod that the Lease names. It is asked through the API server,
+which needs the verbs get on leases and get on pods/proxy. An autoscaler without
+a Lease is asked at --url. It answers only on its own loopback, so run this
+beside it, or forward a port.`,
 		Example: "  idalloc-autoscaler get deployment/worker -n prod --partitions",
 		Args:    cobra.RangeArgs(0, 2),
 		RunE:    g.run,
 	}
 	f := cmd.Flags()
-	g.Bind(f)
-	f.StringVarP(&g.output, "output", "o", "table", "table or json")
-	f.BoolVar(&g.partitions, "partitions", false, "show a row for each partition, not for each id; JSON has both")
+	g.Output = people.NewOutput(cmd, people.Plain())
+	f.BoolVar(&g.partitions, "partitions", false, "show a row for each partition")
 	f.IntVar(&g.port, "port", 8080, "port of the autoscaler's --http-address")
-	f.StringVar(&g.address, "url", "", "address of an autoscaler, such as http://localhost:8080; with it no workload is named")
+	f.StringVar(&g.address, "url", "", "address of an autoscaler, in place of a workload")
 	return cmd
 }
 
 func (g *getter) run(cmd *cobra.Command, args []string) error {
-	if g.output != "table" && g.output != "json" {
-		return cli.Usagef("-o %q: use table or json", g.output)
+	if err := g.Check(); err != nil {
+		return err
 	}
 	s, err := g.ask(cmd.Context(), args)
 	if err != nil {
 		return err
 	}
-	if g.output == "table" {
+	if g.ForPeople() {
 		return s.Table(cmd.OutOrStdout(), time.Now(), g.partitions)
 	}
-	e := json.NewEncoder(cmd.OutOrStdout())
-	e.SetIndent("", "  ")
-	return e.Encode(s)
+	return g.Items(cmd.OutOrStdout(), false, people.Item{Kind: "State", Data: s})
 }
 
 func (g *getter) ask(ctx context.Context, args []string) (s state.State, err error) {
@@ -98,14 +98,14 @@ func (g *getter) ask(ctx context.Context, args []string) (s state.State, err err
 	}
 	pod, key := state.Holder(holder)
 	if len(validation.IsDNS1123Subdomain(pod)) > 0 { // it becomes a part of a URL, and is asked with the rights of a person
-		return s, fmt.Errorf("idalloc: the holder of Lease %s in namespace %s is %q, which is not the name of a pod: ask the autoscaler at its address with --url", leaseName(ref), ref.Namespace, pod)
+		return s, fmt.Errorf("the holder of Lease %s in namespace %s is %q, which is not the name of a pod: ask the autoscaler at its address with --url", leaseName(ref), ref.Namespace, pod)
 	}
 	body, err := viaProxy(ctx, client.RESTClient(), ref.Namespace, pod, g.port, key)
 	if err != nil {
 		return s, err
 	}
 	if err := json.Unmarshal(body, &s); err != nil {
-		return s, fmt.Errorf("idalloc: pod %s answers at port %d what cannot be read: use the port of its --http-address: %w", pod, g.port, err)
+		return s, fmt.Errorf("pod %s answers at port %d what cannot be read: use the port of its --http-address: %w", pod, g.port, err)
 	}
 	return s, nil
 }
@@ -116,13 +116,13 @@ func leader(ctx context.Context, client coordination.LeasesGetter, ref store.Ref
 	lease, err := client.Leases(ref.Namespace).Get(ctx, name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		return "", fmt.Errorf("idalloc: no autoscaler of %s has led in namespace %s: Lease %s does not exist; ask one that needs no Lease with --url", ref, ref.Namespace, name)
+		return "", fmt.Errorf("no autoscaler of %s has led in namespace %s: Lease %s does not exist; ask one that needs no Lease with --url", ref, ref.Namespace, name)
 	case apierrors.IsForbidden(err):
 		return "", store.Forbidden("get", schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}, ref.Namespace, name, err)
 	case err != nil:
-		return "", fmt.Errorf("idalloc: get Lease %s in namespace %s: %w", name, ref.Namespace, err)
+		return "", fmt.Errorf("get Lease %s in namespace %s: %w", name, ref.Namespace, err)
 	case lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "":
-		return "", fmt.Errorf("idalloc: no autoscaler of %s leads now: see the log of its pods", ref)
+		return "", fmt.Errorf("no autoscaler of %s leads now: see the log of its pods", ref)
 	}
 	return *lease.Spec.HolderIdentity, nil
 }
@@ -137,9 +137,9 @@ func viaProxy(ctx context.Context, client rest.Interface, namespace, pod string,
 	case apierrors.IsForbidden(err):
 		return nil, store.Forbidden("get", schema.GroupVersionResource{Version: "v1", Resource: "pods/proxy"}, namespace, pod, err)
 	case apierrors.IsNotFound(err):
-		return nil, fmt.Errorf("idalloc: the leader calls itself %s, which is no pod of namespace %s: ask it at its address with --url: %w", pod, namespace, err)
+		return nil, fmt.Errorf("the leader calls itself %s, which is no pod of namespace %s: ask it at its address with --url: %w", pod, namespace, err)
 	case errors.As(err, &status) && status.Status().Code == http.StatusServiceUnavailable:
-		return nil, fmt.Errorf("idalloc: pod %s does not answer at port %d, or has not read the workload yet: %q: %w", pod, port, body, err)
+		return nil, fmt.Errorf("pod %s does not answer at port %d, or has not read the workload yet: %q: %w", pod, port, body, err)
 	}
-	return nil, fmt.Errorf("idalloc: ask pod %s in namespace %s at port %d: %q: %w", pod, namespace, port, body, err)
+	return nil, fmt.Errorf("ask pod %s in namespace %s at port %d: %q: %w", pod, namespace, port, body, err)
 }

@@ -80,7 +80,7 @@ func TestUsageErrorsNameTheFlag(t *testing.T) {
 		"--window 10s":                       good("--source=rabbitmq", "--rabbitmq-prefix=orders-P", "--window=10s"),
 		"counts messages each 1m0s":          good("--source=rabbitmq", "--rabbitmq-prefix=orders-P", "--rabbitmq-interval=1m"),
 		"--rabbitmq-interval 0s":             good("--source=rabbitmq", "--rabbitmq-prefix=orders-P", "--rabbitmq-interval=0s"),
-		"-o \"wide\"":                        {"get", worker, "-o=wide"},
+		"-o \"xml\"":                         {"get", worker, "-o=xml"},
 		"leave out KIND/NAME":                {"get", worker, "--url=http://x"},
 		"--url: this is no address":          {"get", "--url=x"},
 		"--from: name a file":                {"plan", "--capacity=1"},
@@ -108,9 +108,12 @@ func TestAFlagHasAnEnvironmentVariable(t *testing.T) {
 	if _, err := called(t, good("--max-age=1m")...); err == nil || strings.Contains(err.Error(), "MAX_AGE") {
 		t.Errorf("a flag on the command line does not win: %v", err)
 	}
-	help, err := called(t, "run", "--help")
-	if err != nil || !strings.Contains(help, "[IDALLOC_AUTOSCALER_CAPACITY]") {
+	help, err := called(t, "--help")
+	if err != nil || !strings.Contains(help, "IDALLOC_AUTOSCALER_MAX_AGE") {
 		t.Errorf("the help does not name the variable: %v", err)
+	}
+	if help, err = called(t, "plan", "--help"); err != nil || strings.Contains(help, "--certificate-authority") {
+		t.Errorf("the help has flags that are not the command's: %v\n%s", err, help)
 	}
 }
 

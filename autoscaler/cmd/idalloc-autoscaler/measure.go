@@ -22,31 +22,33 @@ const counts = 30
 
 type measurer struct {
 	sources
-	connect.Flags
+	*global
 
 	period, long time.Duration
 }
 
-func newMeasure() *cobra.Command {
-	m := &measurer{}
+func newMeasure(all *global) *cobra.Command {
+	m := &measurer{global: all}
 	cmd := &cobra.Command{
-		Use:   "measure KIND/NAME [-n NAMESPACE] --source KIND --source-url URL",
+		Use:   "measure KIND/NAME",
 		Short: "Measure what a pod can do: the value of --capacity",
-		Long: `Reads for a while how much comes and how much waits, and prints what each pod worked off. A pod is busy if something waits in each of its
-partitions all the time. What the slowest busy pod worked off is printed as --capacity. If no pod was busy, the exit code is 1.
+		Long: `Reads for a while how much comes and how much waits, and prints what each pod
+worked off. A pod is busy if something waits in each of its partitions all the
+time. What the slowest busy pod worked off is printed as --capacity. If no pod
+was busy, the exit code is 1.
 
-The source must say how much waits: rabbitmq, or kafka with --kafka-group. It writes nothing, and needs only to get the workload and to list
-its pods.`,
+The source must say how much waits: rabbitmq, or kafka with --kafka-group.
+Nothing is written. Needed are the verbs get on the workload and list on pods.`,
 		Example: `  kubectl scale deployment/worker --replicas=0   # work piles up
   kubectl scale deployment/worker --replicas=2
-  idalloc-autoscaler measure deployment/worker --source rabbitmq --source-url http://rabbitmq:15672 --rabbitmq-prefix orders-P`,
+  idalloc-autoscaler measure deployment/worker --source=rabbitmq \
+    --source-url=http://rabbitmq:15672 --rabbitmq-prefix=orders-P`,
 		Args: cobra.RangeArgs(0, 2),
 		RunE: m.run,
 	}
 	f := cmd.Flags()
-	m.Bind(f)
 	f.DurationVar(&m.period, "period", 5*time.Second, "time between two readings of the source")
-	f.DurationVar(&m.long, "for", 3*time.Minute, "how long to measure; with RabbitMQ thirty times --rabbitmq-interval at least")
+	f.DurationVar(&m.long, "for", 3*time.Minute, "how long to measure")
 	m.bind(f)
 	return cmd
 }

@@ -17,14 +17,16 @@ func newPlan() *cobra.Command {
 	var o rehearse.Options
 	var from string
 	cmd := &cobra.Command{
-		Use:   "plan --from loads.csv --capacity UNITS --max-replicas N",
+		Use:   "plan --from FILE --capacity UNITS --max-replicas N",
 		Short: "Print what would be done with recorded loads, and why",
-		Long: `Plays recorded loads against a workload that exists only in memory. It prints a line for each decision, and a summary.
+		Long: `Plays recorded loads against a workload that exists only in memory. It prints a
+line for each decision, and a summary.
 
-The file is CSV. Its first line names the columns: the time, and the partitions 0, 1, 2 and so on. Each further line is a moment: seconds,
-or a time such as 2026-11-23T06:00:00Z, and the speed of each partition in units per second from then on. An empty field means that
-nothing was measured.`,
-		Example: "  idalloc-autoscaler plan --from loads.csv --capacity 500 --max-replicas 20 --pods 3",
+The file is CSV. Its first line names the columns: the time, and the partitions
+0, 1, 2 and so on. Each further line is a moment: seconds, or a time such as
+2026-11-23T06:00:00Z, and the speed of each partition in units per second from
+then on. An empty field means that nothing was measured.`,
+		Example: "  idalloc-autoscaler plan --from loads.csv --capacity 500 --max-replicas 20",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := errors.Join(checkSettings(o.Settings, o.Period), checkPlan(o, from)); err != nil {
@@ -34,11 +36,11 @@ nothing was measured.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&from, "from", "", "file with the loads; - is standard input; required")
+	f.StringVar(&from, "from", "", "file with the loads, required; - is standard input")
 	f.IntVar(&o.Pods, "pods", 1, "number of pods at first")
 	f.DurationVar(&o.Period, "period", 5*time.Second, "time between two decisions")
-	f.DurationVar(&o.Join, "join", 20*time.Second, "how long a new pod takes until it can own partitions")
-	f.DurationVar(&o.Move, "move", 5*time.Second, "how long it takes until partitions are where the target has them")
+	f.DurationVar(&o.Join, "join", 20*time.Second, "time until a new pod can own partitions")
+	f.DurationVar(&o.Move, "move", 5*time.Second, "time until partitions have moved")
 	bindSettings(f, &o.Settings)
 	return cmd
 }

@@ -38,9 +38,8 @@ const (
 
 type runner struct {
 	sources
-	connect.Flags
+	*global
 
-	log           *cli.Log
 	settings      decide.Settings
 	monitor       monitor.Monitor
 	address       string
@@ -49,29 +48,30 @@ type runner struct {
 	elect         bool
 }
 
-func newRun(log *cli.Log) *cobra.Command {
-	r := &runner{log: log}
+func newRun(g *global) *cobra.Command {
+	r := &runner{global: g}
 	cmd := &cobra.Command{
-		Use:   "run KIND/NAME [-n NAMESPACE] --capacity UNITS --max-replicas N --source KIND --source-url URL",
+		Use:   "run KIND/NAME --capacity UNITS --max-replicas N",
 		Short: "Scale a workload by the load of its partitions",
-		Long: `Reads the loads every --period and decides. With --dry-run it says in the log what it would do, and writes nothing;
-it needs no permission but to get the workload and to list its pods then. With --scale=false it places partitions, leaves the number of pods alone and
-publishes what it should be as the metric idalloc_autoscaler_pods_wanted.`,
-		Example: `  idalloc-autoscaler run deployment/worker --capacity 500 --max-replicas 20 --source prometheus --source-url http://prometheus:9090 \
-    --prometheus-query 'sum by (partition) (rate(orders_published_total[1m]))' --dry-run`,
+		Long: `Reads the loads every --period and decides. With --dry-run it logs what it would
+do, and needs no right but to get the workload and to list its pods. With
+--scale=false it places partitions, leaves the number of pods alone, and shows
+what it should be as the metric idalloc_autoscaler_pods_wanted.`,
+		Example: `  idalloc-autoscaler run deployment/worker --capacity 500 --max-replicas 20 \
+    --source prometheus --source-url http://prometheus:9090 --dry-run \
+    --prometheus-query 'sum by (partition) (rate(published_total[1m]))'`,
 		Args: cobra.RangeArgs(0, 2),
 		RunE: r.run,
 	}
 	f := cmd.Flags()
-	r.Bind(f)
-	f.StringVar(&r.address, "http-address", ":8080", "address of /metrics, /state and /healthz; empty: none")
+	f.StringVar(&r.address, "http-address", ":8080", "address of /metrics and /healthz; empty: none")
 	f.DurationVar(&r.period, "period", 5*time.Second, "time between two readings of the source")
 	f.DurationVar(&r.monitor.Window, "window", 30*time.Second, "time over which speeds are measured")
-	f.DurationVar(&r.monitor.Smooth, "smooth", 0, "time constant of a low-pass filter for the speeds; 0: none")
-	f.DurationVar(&r.monitor.CatchUp, "catch-up", 0, "time in which pods are to work off what waits, beside what comes in; 0: what waits does not count")
-	f.BoolVar(&r.scale, "scale", true, "set the number of pods; with false somebody else does, from the metric idalloc_autoscaler_pods_wanted")
-	f.BoolVar(&r.dryRun, "dry-run", false, "say what would be done, and write nothing")
-	f.BoolVar(&r.elect, "leader-elect", true, "act only as the leader of all replicas, by a Lease")
+	f.DurationVar(&r.monitor.Smooth, "smooth", 0, "time constant of a low-pass filter; 0: none")
+	f.DurationVar(&r.monitor.CatchUp, "catch-up", 0, "time to work off what waits; 0: that does not count")
+	f.BoolVar(&r.scale, "scale", true, "set the number of pods")
+	f.BoolVar(&r.dryRun, "dry-run", false, "log what would be done, and write nothing")
+	f.BoolVar(&r.elect, "leader-elect", true, "act only as the leader, by a Lease")
 	bindSettings(f, &r.settings)
 	r.bind(f)
 	return cmd
@@ -187,7 +187,7 @@ func (r *runner) serve(ctx context.Context, shown *metrics.Metrics, latest *stat
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", r.address)
 	if err != nil {
-		return fmt.Errorf("idalloc: --http-address: %w", err)
+		return fmt.Errorf("--http-address: %w", err)
 	}
 	server := newServer(mux)
 	server.BaseContext = func(net.Listener) context.Context { return ctx }
@@ -201,7 +201,7 @@ func (r *runner) serve(ctx context.Context, shown *metrics.Metrics, latest *stat
 	return nil
 }
 
-// newServer returns a server that does not keep connections that nobody uses.
+// newServer returns a server that does not keep unused connections.
 func newServer(handler http.Handler) *http.Server {
 	return &http.Server{Handler: handler, ReadTimeout: readTimeout, WriteTimeout: 30 * time.Second, IdleTimeout: idleTimeout}
 }

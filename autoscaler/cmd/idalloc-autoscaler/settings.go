@@ -13,16 +13,16 @@ import (
 
 // bindSettings adds the flags that say how to decide.
 func bindSettings(f *pflag.FlagSet, s *decide.Settings) {
-	f.Float64Var(&s.Capacity, "capacity", 0, "what one pod works off, in units per second: required")
-	f.Float64Var(&s.Margin, "margin", 0, "what is kept free of a pod's capacity for each partition that it has, in units per second")
-	f.Float64Var(&s.Spare, "spare", 0.1, "share of each pod's capacity that must stay free when pods go")
+	f.Float64Var(&s.Capacity, "capacity", 0, "units per second that one pod works off, required")
+	f.Float64Var(&s.Margin, "margin", 0, "units per second kept free for each partition")
+	f.Float64Var(&s.Spare, "spare", 0.1, "share of each pod that must stay free when pods go")
 	f.IntVar(&s.Min, "min-replicas", 1, "fewest pods")
-	f.IntVar(&s.Max, "max-replicas", 0, "most pods; with more load the partitions are spread evenly: required, because a wrong load may ask for any number")
+	f.IntVar(&s.Max, "max-replicas", 0, "most pods, required")
 	f.DurationVar(&s.Every, "every", 30*time.Second, "shortest time between two targets")
-	f.DurationVar(&s.AfterUp, "after-up", 3*time.Minute, "how long scaling up waits after the number of pods has changed")
-	f.DurationVar(&s.AfterDown, "after-down", 5*time.Minute, "how long scaling down waits after the number of pods has changed, and for how long fewer pods must have been enough before any go")
-	f.DurationVar(&s.MaxAge, "max-age", time.Minute, "nothing is decided on data that is older")
-	f.DurationVar(&s.Patience, "patience", 2*time.Minute, "how long pods may take to come before the load is spread among those that run; a move that takes longer is reported as stuck")
+	f.DurationVar(&s.AfterUp, "after-up", 3*time.Minute, "time after a change of the number until it grows")
+	f.DurationVar(&s.AfterDown, "after-down", 5*time.Minute, "time after a change of the number until it falls")
+	f.DurationVar(&s.MaxAge, "max-age", time.Minute, "age of data on which nothing is decided")
+	f.DurationVar(&s.Patience, "patience", 2*time.Minute, "time that pods may take to come, and partitions to move")
 }
 
 // checkSettings checks the settings of an autoscaler that decides once in a period.

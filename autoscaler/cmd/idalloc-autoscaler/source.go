@@ -34,23 +34,22 @@ type sources struct {
 }
 
 func (o *sources) bind(f *pflag.FlagSet) {
-	f.StringVar(&o.kind, "source", "", "where to read the loads: prometheus, rabbitmq or kafka; required")
-	f.StringVar(&o.address, "source-url", "", "address of the source, such as http://prometheus:9090 or, for RabbitMQ's management API, http://rabbitmq:15672")
-	f.StringVar(&o.topics, "topics-file", "", "file with a list of topics, a name and numbers of partitions in each line, such as orders 0-47; it is read again and again. "+
-		topics.Placeholder+" in --kafka-topic, --rabbitmq-prefix and --prometheus-query stands for the name then")
+	f.StringVar(&o.kind, "source", "", "prometheus, rabbitmq or kafka; required")
+	f.StringVar(&o.address, "source-url", "", "address, such as http://rabbitmq:15672")
+	f.StringVar(&o.topics, "topics-file", "", "lines such as orders 0-47; "+topics.Placeholder+" is the name then")
 	o.access.bind(f)
-	f.StringVar(&o.prometheus.Query, "prometheus-query", "", "query whose result has one series for each partition, such as sum by (partition) (rate(published_total[1m])); the range must span at least two scrapes")
-	f.StringVar(&o.prometheus.Label, "prometheus-label", "partition", "label of the result that names the partition")
-	f.StringVar(&o.prometheus.Prefix, "prometheus-prefix", "", "what stands before the number of the partition in that label")
-	f.StringVar(&o.rabbitmq.Prefix, "rabbitmq-prefix", "", "what stands before the number of the partition in a queue's name, such as orders-P")
+	f.StringVar(&o.prometheus.Query, "prometheus-query", "", "query with a series for each partition")
+	f.StringVar(&o.prometheus.Label, "prometheus-label", "partition", "label that names the partition")
+	f.StringVar(&o.prometheus.Prefix, "prometheus-prefix", "", "what stands before the number in that label")
+	f.StringVar(&o.rabbitmq.Prefix, "rabbitmq-prefix", "", "what stands before the number in a queue's name")
 	f.StringVar(&o.rabbitmq.VHost, "rabbitmq-vhost", "/", "virtual host of the queues")
-	f.DurationVar(&o.rabbitmq.Interval, "rabbitmq-interval", rabbitmq.Interval, "how often RabbitMQ counts messages, its setting collect_statistics_interval; --window must be three times that")
-	f.StringSliceVar(&o.brokers, "kafka-brokers", nil, "addresses of some brokers, such as kafka-0:9092,kafka-1:9092")
-	f.StringVar(&o.kafka.Topic, "kafka-topic", "", "topic whose partitions are the workload's")
-	f.StringVar(&o.measure, "kafka-measure", "bytes", "what is counted: bytes, by the size of the log on the partition's leader, or records, by the end offsets")
-	f.StringVar(&o.kafka.Group, "kafka-group", "", "consumer group: what it has not committed waits, see --catch-up; only for records")
+	f.DurationVar(&o.rabbitmq.Interval, "rabbitmq-interval", rabbitmq.Interval, "RabbitMQ's collect_statistics_interval")
+	f.StringSliceVar(&o.brokers, "kafka-brokers", nil, "addresses of some brokers")
+	f.StringVar(&o.kafka.Topic, "kafka-topic", "", "topic with the workload's partitions")
+	f.StringVar(&o.measure, "kafka-measure", "bytes", "bytes (of the log) or records (end offsets)")
+	f.StringVar(&o.kafka.Group, "kafka-group", "", "consumer group, for --catch-up; only for records")
 	f.BoolVar(&o.tls, "kafka-tls", false, "connect to the brokers by TLS")
-	f.StringVar(&o.sasl, "kafka-sasl", "", "how --source-user logs in to the brokers: plain, which needs --kafka-tls, scram-sha-256 or scram-sha-512; empty: not at all")
+	f.StringVar(&o.sasl, "kafka-sasl", "", "plain (with TLS), scram-sha-256 or scram-sha-512")
 }
 
 // reader reads one topic. Without a list of topics it has no name.

@@ -16,7 +16,7 @@ type attendance struct {
 // attend returns the ids that count, in ascending order: members with a pod that can work. The row alone does not tell: it has an id for as long as
 // its failover takes. An id that is lost below one that works is made up for by one more pod; those above all that work are a lack of room. An id
 // that was lost counts again when it has been there for a while, because a pod that crashes again and again is there for moments only. A new one
-// counts at once. Which ones are new nobody knows at the first moment. So what is missing then was lost, and the first target waits to see who stays.
+// counts at once. Which ones are new is not known at the first moment. So what is missing then was lost, and the first target waits to see who stays.
 func (d *Decider) attend(s Seen, now time.Time) []int {
 	first := d.ids == nil
 	if first {

@@ -19,7 +19,7 @@ type Decider struct {
 	// known says that count is the number of pods at the moment before.
 	known bool
 	count int
-	// asked is the number of pods that the caller has set, 0 if somebody else has changed it since. undone is how that was.
+	// asked is the number of pods that the caller has set, 0 if another program has changed it since. undone is how that was.
 	asked  int
 	undone *Undone
 	// These are when the number of pods changed, when the last target was written, and when asked was undone, zero if that is not known.
@@ -45,7 +45,7 @@ func (d *Decider) Decide(s Seen, now time.Time) Decision {
 	return d.remark(d.decide(s, now), now)
 }
 
-// forget has the Decider begin as a new one, after a time in which nobody looked. Nobody knows what was so in that time. The number of pods,
+// forget has the Decider begin as a new one, after a time in which no process looked. What was so in that time is not known. The number of pods,
 // and when it changed, are facts.
 func (d *Decider) forget() {
 	*d = Decider{Settings: d.Settings, known: d.known, count: d.count, asked: d.asked, undone: d.undone, scaled: d.scaled, undoneAt: d.undoneAt}
@@ -85,7 +85,7 @@ func (d *Decider) Wrote(w Decision, now time.Time) {
 	}
 }
 
-// notice remembers when the number of pods changed, whoever changed it, and that somebody changed what the caller had set. What changed before
+// notice remembers when the number of pods changed, by any program, and that another program changed what the caller had set. What changed before
 // the first moment, the object says.
 func (d *Decider) notice(s Seen, now time.Time) {
 	if s.Trouble != "" {
@@ -113,7 +113,7 @@ func (d *Decider) changed(count int, now time.Time) {
 	d.known, d.count = true, count
 }
 
-// remark adds to a decision that somebody changes the number of pods, for as long as scaling may wait because of that.
+// remark adds to a decision that another program changes the number of pods, for as long as scaling may wait because of that.
 func (d *Decider) remark(w Decision, now time.Time) Decision {
 	if d.undone == nil || now.Sub(d.undoneAt) >= max(d.Settings.AfterUp, d.Settings.AfterDown) {
 		return w
@@ -142,8 +142,8 @@ func since(at *time.Time, is bool, now time.Time) time.Duration {
 	return now.Sub(*at)
 }
 
-// fewer returns for how long fewer pods were seen to be enough. A move, a time in which pods begin, and one in which nobody looked do not count:
-// then nobody judges it. A moment stands for --max-age at most, as loads do.
+// fewer returns for how long fewer pods were seen to be enough. A move, a time in which pods begin, and one in which no process looked do not count:
+// then no process judges it. A moment stands for --max-age at most, as loads do.
 func (d *Decider) fewer(enough bool, now time.Time) time.Duration {
 	if !enough {
 		d.enough = 0
@@ -264,7 +264,7 @@ func (d *Decider) unmeasured(s Seen, now time.Time) *Decision {
 	default:
 		return nil
 	}
-	d.enough = 0 // nobody knows whether fewer would do
+	d.enough = 0 // it is not known whether fewer would do
 	return &w
 }
 

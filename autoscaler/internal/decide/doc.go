@@ -11,7 +11,7 @@
 //   - Nothing is decided while a partition is not where the target in force has it, or while data is missing or old.
 //   - A target names only ids that are members. So pods come first, and their partitions after that.
 //   - The number of pods falls only below ids that own nothing. So partitions go first, and their pods after that.
-//   - Scaling up waits for --after-up since the number of pods changed, and scaling down for --after-down, whoever changed it and which way.
+//   - Scaling up waits for --after-up since the number of pods changed, and scaling down for --after-down, whatever program changed it and which way.
 //   - Pods go only if fewer would have done all the time for --after-down, with some capacity to spare. Time in which partitions moved or
-//     nobody looked is not counted.
+//     no process looked is not counted.
 package decide

@@ -109,7 +109,7 @@ const (
 	Bounds   Reason = "Bounds"   // the number of pods is outside its bounds
 	Balance  Reason = "Balance"  // there cannot be more pods, and the load can be spread better
 	Empty    Reason = "Empty"    // the highest ids own nothing
-	Restore  Reason = "Restore"  // somebody else has changed the target
+	Restore  Reason = "Restore"  // another program has changed the target
 )
 
 // Decision is what is to be done, and why.
@@ -135,7 +135,7 @@ type Decision struct {
 	Undone *Undone
 }
 
-// Undone is a change of the number of pods that the autoscaler had set, by somebody else.
+// Undone is a change of the number of pods that the autoscaler had set, by another program.
 type Undone struct {
 	From, To int
 	// By is the field manager that did it, empty if that is not known.

@@ -32,14 +32,14 @@ type Candidate struct {
 }
 
 // ErrLost means that the candidate led and does not any more. Others may lead already.
-var ErrLost = errors.New("idalloc: the lease is lost: the API server could not be reached in time, or another process has it")
+var ErrLost = errors.New("the lease is lost: the API server could not be reached in time, or another process has it")
 
 // Run waits until the candidate leads, and then calls work. The context of work ends when ctx does or when the lease is lost. Run gives
 // the lease back only after work has returned, and returns work's error, ErrLost, or nil if ctx ended.
 func (c Candidate) Run(ctx context.Context, work func(context.Context) error) error {
 	client, err := coordination.NewForConfig(c.Config)
 	if err != nil {
-		return fmt.Errorf("idalloc: leader election: %w", err)
+		return fmt.Errorf("leader election: %w", err)
 	}
 	if c.Duration == 0 {
 		c.Duration = 15 * time.Second
@@ -66,7 +66,7 @@ func (c Candidate) Run(ctx context.Context, work func(context.Context) error) er
 		},
 	})
 	if err != nil {
-		return fmt.Errorf("idalloc: leader election: %w", err)
+		return fmt.Errorf("leader election: %w", err)
 	}
 	// A candidate that waits has nothing to finish. A leader ends with its work.
 	defer context.AfterFunc(ctx, func() {

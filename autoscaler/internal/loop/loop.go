@@ -34,7 +34,7 @@ type Loop struct {
 	Period time.Duration
 	// DryRun says what would be done, and does nothing.
 	DryRun bool
-	// KeepPods leaves the number of pods alone. Somebody else sets it to what the Report says.
+	// KeepPods leaves the number of pods alone. Another program sets it to what the Report says.
 	KeepPods bool
 	// Reporter is the name that Events carry.
 	Reporter string

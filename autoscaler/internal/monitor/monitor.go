@@ -43,7 +43,7 @@ type Monitor struct {
 
 	last   time.Time
 	series map[int]*series
-	// count is how many partitions the workload had when somebody last asked, 0 if that is not known.
+	// count is how many partitions the workload had when the loop last asked, 0 if that is not known.
 	count int
 }
 
@@ -61,7 +61,7 @@ type point struct {
 	value  float64
 	origin string
 	totals bool
-	// loose says that nobody knows when the server had counted this, as at the start. The growth to the next count took longer than it seems.
+	// loose says that it is not known when the server had counted this, as at the start. The growth to the next count took longer than it seems.
 	loose bool
 }
 

@@ -11,7 +11,7 @@ import (
 const separator = "_"
 
 // Identity returns the identity of a candidate for the Lease, and the key in it. The API server's proxy cannot be told from any other
-// client by its address. So whoever may read the Lease may read the state: the identity there has the key.
+// client by its address. So a user who may read the Lease may read the state: the identity there has the key.
 func Identity(name string) (identity, key string) {
 	key = rand.Text()
 	return name + separator + key, key

@@ -52,7 +52,7 @@ func scaler(fields []metav1.ManagedFieldsEntry) (who string, at time.Time) {
 	return last.Manager, at
 }
 
-// wrote reports whether somebody known wrote a field.
+// wrote reports whether a known program wrote a field.
 func wrote(entry *metav1.ManagedFieldsEntry, path ...string) bool {
 	if entry.FieldsV1 == nil || slices.Contains(nobody(), entry.Manager) {
 		return false

@@ -27,7 +27,7 @@ import (
 const FieldManager = "idalloc-autoscaler"
 
 // ErrNoScale means that the owner is of a kind without a scale subresource.
-var ErrNoScale = errors.New("idalloc: a Job has no scale subresource")
+var ErrNoScale = errors.New("a Job has no scale subresource")
 
 // Workload is an owner that is scaled.
 type Workload struct {
@@ -42,7 +42,7 @@ type Moment struct {
 	Owner store.Owner
 }
 
-// CanScale returns an error that wraps ErrNoScale if nobody can scale owners of this kind by their scale subresource.
+// CanScale returns an error that wraps ErrNoScale if no program can scale owners of this kind by their scale subresource.
 func CanScale(ref store.Ref) error {
 	if ref.Kind == store.Job {
 		return fmt.Errorf("%w: %s: use a Deployment, a StatefulSet or a ReplicaSet, or --scale=false", ErrNoScale, ref)
@@ -59,7 +59,7 @@ func (w Workload) Read(ctx context.Context) (Moment, error) {
 	}
 	var object store.Object
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(whole.Object, &object); err != nil {
-		return Moment{}, fmt.Errorf("idalloc: read %s in namespace %s: %w", w.Ref, w.Ref.Namespace, err)
+		return Moment{}, fmt.Errorf("read %s in namespace %s: %w", w.Ref, w.Ref.Namespace, err)
 	}
 	owner, err := store.DecodeOwner(w.Ref, &object, nil)
 	if err != nil {
@@ -162,7 +162,7 @@ func (w Workload) patch(ctx context.Context, o store.Owner, metadata, spec map[s
 
 // judge says what an error of a write means.
 func (w Workload) judge(gvr schema.GroupVersionResource, err error) error {
-	what := fmt.Sprintf("idalloc: patch %s %q in namespace %s", gvr.Resource, w.Ref.Name, w.Ref.Namespace)
+	what := fmt.Sprintf("patch %s %q in namespace %s", gvr.Resource, w.Ref.Name, w.Ref.Namespace)
 	switch {
 	case err == nil:
 		return nil

@@ -20,14 +20,15 @@ import (
 	"github.com/idalloc/idalloc/internal/connect"
 )
 
-const longHelp = `idalloc-controller gives each pod with the label idalloc.dev/assign=controller an id before its containers
-start. Such pods wait behind the scheduling gate idalloc.dev/id. They run nothing of idalloc, and may ask
-the API server for nothing.
+const longHelp = `idalloc-controller gives each pod with the label idalloc.dev/assign=controller
+an id before its containers start. Such pods wait behind the scheduling gate
+idalloc.dev/id. They run nothing of idalloc, and need no right at the API
+server.
 
 Several replicas elect one that acts.
 
-Every flag has an environment variable: --namespace is IDALLOC_CONTROLLER_NAMESPACE. A flag on the command
-line wins.
+Each flag has an environment variable: --namespace is
+IDALLOC_CONTROLLER_NAMESPACE. A flag on the command line wins.
 
 Exit codes: 0 done; 1 error; 2 usage; 4 forbidden by RBAC.`
 
@@ -48,24 +49,20 @@ func newRoot() *cobra.Command {
 		Use:               "idalloc-controller",
 		Short:             "Give ids to pods before their containers start",
 		Long:              longHelp,
-		Version:           version,
-		SilenceUsage:      true,
-		SilenceErrors:     true,
 		Args:              cli.NoArgs,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return environment.Set(cmd.Flags()) },
 		RunE:              func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	f := root.Flags()
-	o.log.Bind(f, "0 shows each removal and each error, 1 each conflict")
-	f.StringVar(&o.connection.Kubeconfig, "kubeconfig", "", "path of the kubeconfig file; if empty, KUBECONFIG, then ~/.kube/config, then the pod's service account")
-	f.StringVar(&o.namespace, "namespace", "", "the only namespace whose pods get ids; empty: all namespaces")
-	f.StringSliceVar(&o.kinds, "kind", nil, "further kinds with the subresource scale whose pods get ids, such as rollouts.argoproj.io")
+	o.log.Bind(f, "1 adds conflicts")
+	o.connection.BindKubeconfig(f)
+	f.StringVar(&o.namespace, "namespace", "", "only namespace with ids; empty: all")
+	f.StringSliceVar(&o.kinds, "kind", nil, "further kinds, such as rollouts.argoproj.io")
 	f.BoolVar(&o.elect, "leader-election", true, "elect one of several replicas")
-	f.StringVar(&o.electionSpace, "leader-election-namespace", "", "namespace of the Lease idalloc-controller; empty: that of the controller's pod")
+	f.StringVar(&o.electionSpace, "leader-election-namespace", "", "namespace of the Lease; empty: that of the pod")
 	f.StringVar(&o.metricsAt, "metrics-address", ":8080", "address of /metrics; 0: off")
 	f.StringVar(&o.health, "health-address", ":8081", "address of /healthz and /readyz; 0: off")
-	root.SetFlagErrorFunc(cli.FlagError)
-	environment.Describe(root)
+	cli.Program(root, version)
 	return root
 }
 

@@ -67,11 +67,11 @@ func (x *Executor) settlePod(ctx context.Context, ref store.Ref) (store.Ref, err
 		return top, err
 	}
 	// Log: nothing that idalloc can count owns the pod, so it waits behind its gate for ever; an Event says the same.
-	// Do: run it from a Deployment, StatefulSet, ReplicaSet or Job, or name its kind with --kind.
+	// Do: run it from an [owner](words.md), or name its kind with --kind.
 	x.log.Info("a pod gets no id", "pod", ref.Name, "namespace", ref.Namespace, "detail", err.Error())
 	if x.seldom(string(pod.UID), "OwnerUnknown") {
 		// Event: nothing that idalloc can count owns the pod, so it waits behind its gate for ever.
-		// Do: run it from a Deployment, StatefulSet, ReplicaSet or Job, or name its kind with --kind.
+		// Do: run it from an [owner](words.md), or name its kind with --kind.
 		x.event(ctx, metav1.OwnerReference{APIVersion: "v1", Kind: podKind, Name: pod.Name, UID: pod.UID}, ref.Namespace, store.EventWarning, "OwnerUnknown",
 			fmt.Sprintf("the pod gets no id: %v; --kind of idalloc-controller names further kinds", err))
 	}

@@ -101,7 +101,7 @@ func (x *Executor) ownerOfPod(ctx context.Context, pod *corev1.Pod) store.Ref {
 	}
 	if r, err := receipt.Parse(pod.Annotations[receipt.Key]); err == nil && r.State == receipt.Locks {
 		if ref, known := x.kinds.parse(r.Owner, pod.Namespace); known {
-			return ref // somebody relabelled it
+			return ref // it was relabelled
 		}
 	}
 	return unknown

@@ -84,6 +84,6 @@ func (p *pass) tell(ctx context.Context, d heart.Decision) {
 		}
 	}
 	if large := d.Plan.TooLarge; large != nil && p.seldom(string(about.UID), "AssignmentTooLarge") {
-		p.event(ctx, about, store.EventWarning, "AssignmentTooLarge", large.Detail()+": pods without an id wait, those that have one keep it")
+		p.event(ctx, about, store.EventWarning, "AssignmentTooLarge", large.Error()+": pods without an id wait, those that have one keep it")
 	}
 }

@@ -60,7 +60,7 @@ func newView(w World) *view {
 			v.bySlot[id]++
 		}
 	}
-	for _, p := range v.pods { // somebody removed its receipt
+	for _, p := range v.pods { // its receipt was removed
 		if p.runs && !v.byPod[p.Name].Receipt.LocksSlot(p.id) {
 			v.bySlot[p.id]++
 		}
@@ -70,7 +70,7 @@ func newView(w World) *view {
 
 func read(p Pod) *pod {
 	out := &pod{Pod: p, id: p.Receipt.Slot(), locked: p.Receipt.State == receipt.Locks}
-	// Begin takes the gate away in the write that sets the id. So a gate says that somebody copied the id, unless the receipt says that the pod has begun:
+	// Begin takes the gate away in the write that sets the id. So a gate says that the id was copied, unless the receipt says that the pod has begun:
 	// what is known of the gate may be older.
 	if id, err := strconv.Atoi(p.ID); err == nil && p.Assigned && (p.Receipt.Begun || !p.Gated) {
 		out.runs, out.id = true, id

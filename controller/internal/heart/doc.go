@@ -8,7 +8,7 @@
 //   - Confirm (T3). One list from the API server shows the receipts of the owner.
 //   - Begin. The list shows the pod's receipt as it was written, and no other live pod's lock of the slot. So the receipt is written again, begun,
 //     and the gate goes.
-//   - Withdraw. The list shows another lock of the slot, or another pod runs under it whose receipt somebody removed. The pod waits again. A pod that
+//   - Withdraw. The list shows another lock of the slot, or another pod runs under it whose receipt was removed. The pod waits again. A pod that
 //     has begun never withdraws. If it loses its lock to another pod, it is removed.
 //
 // The receipt says what comes next, and never the gate: what a controller knows of a gate may be old.

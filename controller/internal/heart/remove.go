@@ -36,7 +36,7 @@ func (v *view) remove() {
 type census struct {
 	// wanted is how many pods of the current revision wait, less the slots that come free by themselves.
 	wanted int
-	// free is the number of slots that nobody has.
+	// free is the number of slots that no pod has.
 	free int
 	// without is the number of ids without an available pod. A holder that is of an older revision and not available does not count.
 	without int

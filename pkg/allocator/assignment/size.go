@@ -29,10 +29,7 @@ type TooLargeError struct {
 }
 
 // Error names both sizes, the largest N that fits, and what to do.
-func (e *TooLargeError) Error() string { return "idalloc: " + e.Detail() }
-
-// Detail returns the text of Error without the prefix, as a part of a sentence.
-func (e *TooLargeError) Detail() string {
+func (e *TooLargeError) Error() string {
 	// Error: exit code 1: of `gc`, or of a pod that ends.
 	// Do: see [the size limit](operations.md#the-size-limit).
 	return fmt.Sprintf("the owner's annotations would take %d bytes, %d are allowed (Kubernetes' %d less %d kept free for its ReplicaSets); "+

@@ -63,7 +63,7 @@ func TestTheErrorSaysWhatIsKeptFree(t *testing.T) {
 		RepairLimit: "259072 are allowed (Kubernetes' 262144 less 3072 kept free",
 	} {
 		err := Room{Others: AnnotationLimit}.Check(State{}, limit)
-		if err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "idalloc: the owner's") {
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "the owner's") {
 			t.Errorf("%v, which does not say %q", err, want)
 		}
 	}

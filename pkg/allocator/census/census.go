@@ -3,9 +3,9 @@
 package census
 
 import (
-	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -40,7 +40,8 @@ func Survey(ctx context.Context, s *store.Store, owner store.Owner) ([]proposal.
 		}
 	}
 	pods, anothers := make([]proposal.Pod, 0, len(seen)), map[string]bool{} // the latter by controller
-	for _, pod := range seen {
+	for _, name := range slices.Sorted(maps.Keys(seen)) {
+		pod := seen[name]
 		switch meta := metas[pod.Name]; {
 		case meta == nil:
 		case pod.Former.State == receipt.Locks:
@@ -60,7 +61,6 @@ func Survey(ctx context.Context, s *store.Store, owner store.Owner) ([]proposal.
 		}
 		pods = append(pods, pod)
 	}
-	slices.SortFunc(pods, func(a, b proposal.Pod) int { return cmp.Compare(a.Name, b.Name) })
 	return pods, nil
 }
 

@@ -124,7 +124,7 @@ func (c *Contact) Healthy() error {
 	const most = 2 * time.Minute // several requests in a row, each bounded by store.RequestTimeout
 	since := c.since.Load()
 	if busy := time.Duration(c.o.Store.Clock.Now().UnixMilli()-since) * time.Millisecond; since != 0 && busy > most {
-		return fmt.Errorf("idalloc: the loop has not come back for %s", busy.Round(time.Second))
+		return fmt.Errorf("the loop has not come back for %s", busy.Round(time.Second))
 	}
 	return nil
 }

@@ -1,11 +1,9 @@
 package proposal
 
 import (
-	"cmp"
 	"errors"
 	"maps"
 	"math"
-	"slices"
 	"sort"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
@@ -202,16 +200,14 @@ func (p *planner) free(id int) bool {
 
 // conclude says what is to be written, and how it differs from what was read.
 func (p *planner) conclude() {
-	for id, name := range p.next.Slots {
+	for _, id := range p.next.Slots.IDs() {
+		name := p.next.Slots[id]
 		if p.in.State.Slots[id] != name {
 			p.d.Filled = append(p.d.Filled, Change{ID: id, Pod: name})
 		}
 		if id < p.in.Count && p.pods[name].overdue(p.in.Now) {
 			p.d.Overdue = append(p.d.Overdue, Change{ID: id, Pod: name})
 		}
-	}
-	for _, changes := range [][]Change{p.d.Filled, p.d.Overdue, p.d.Foreign} {
-		slices.SortFunc(changes, func(a, b Change) int { return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Pod, b.Pod)) })
 	}
 	p.d.WhyNot = p.whyNot()
 	was := p.in.State

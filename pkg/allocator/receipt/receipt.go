@@ -258,7 +258,7 @@ func (r *Receipt) readPartitions(text *string) error {
 }
 
 // ErrUnreadable says that somebody damaged a receipt.
-var ErrUnreadable = errors.New("idalloc: the receipt cannot be read")
+var ErrUnreadable = errors.New("the receipt cannot be read")
 
 // Of returns what a pod says about itself to this owner ("Kind/name"). A receipt that was copied from another pod, or that is for another
 // owner, says nothing, whatever else it has. The error is nil or wraps ErrUnreadable; then the receipt is Unreadable.

@@ -85,7 +85,7 @@ func (c *Changes) ignored(owner store.Owner) string {
 	row, name := owner.Record.State.Row, owner.Wish.Strategy
 	if name != "" && (row == nil || row.Strategy != name) {
 		if _, err := c.strategies(name); err != nil {
-			parts = append(parts, assignment.ProblemError{Key: assignment.PartitionStrategyKey, Detail: strings.TrimPrefix(err.Error(), "idalloc: ")}.Error()+": it changes nothing")
+			parts = append(parts, assignment.ProblemError{Key: assignment.PartitionStrategyKey, Detail: err.Error()}.Error()+": it changes nothing")
 		}
 	}
 	return strings.Join(parts, "; ")
@@ -122,7 +122,7 @@ func speaks(owner store.Owner, id int) bool {
 func (c *Changes) Large(owner store.Owner, d proposal.Decision) {
 	large := ""
 	if d.PartitionsTooLarge != nil {
-		large = d.PartitionsTooLarge.Detail() + ": who owns which partitions stays as it is"
+		large = d.PartitionsTooLarge.Error() + ": who owns which partitions stays as it is"
 	}
 	if c.news(partitionsLarge, large) {
 		c.happened(event.PartitionsHeldUp{About: owner.About(), Reason: partitionsLarge, Detail: large})

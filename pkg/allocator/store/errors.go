@@ -13,17 +13,17 @@ import (
 
 var (
 	// ErrConflict means that the object changed since it was read. Read again and plan again.
-	ErrConflict = errors.New("idalloc: the object changed since it was read")
+	ErrConflict = errors.New("the object changed since it was read")
 	// ErrAmbiguous means that no answer came, so the write may have happened or may happen later. Read again
 	// before anything else.
-	ErrAmbiguous = errors.New("idalloc: no answer to a write; it may still happen")
+	ErrAmbiguous = errors.New("no answer to a write; it may still happen")
 	// ErrNoAnswer means that the server did not say what it did with a request: a broken connection, a timeout,
 	// a server error, or somebody else's answer.
-	ErrNoAnswer = errors.New("idalloc: no answer from the API server")
+	ErrNoAnswer = errors.New("no answer from the API server")
 	// ErrRefused means that the API server refuses what a write says, whoever sends it: an admission webhook, a policy, a quota. That may change.
-	ErrRefused = errors.New("idalloc: the API server refuses what is written")
+	ErrRefused = errors.New("the API server refuses what is written")
 	// ErrGone means that, according to the API server, the object does not exist.
-	ErrGone = errors.New("idalloc: the object does not exist")
+	ErrGone = errors.New("the object does not exist")
 )
 
 // ForbiddenError says which RBAC permission is missing. Repeating the request does not help.
@@ -50,7 +50,7 @@ func (e *ForbiddenError) Error() string {
 	}
 	// Error: exit code 4: RBAC refuses a request.
 	// Do: add the verb that the sentence names to the Role, or the name to its rule's `resourceNames`. It takes effect at once.
-	return fmt.Sprintf("idalloc: forbidden: cannot %s %s %s: add verb %q on resource %q of API group %q to a %s of the account that the API server names%s: %v",
+	return fmt.Sprintf("forbidden: cannot %s %s %s: add verb %q on resource %q of API group %q to a %s of the account that the API server names%s: %v",
 		e.Verb, resource, on, e.Verb, e.Resource, e.Group, role, e.names(), e.Err)
 }
 
@@ -154,9 +154,9 @@ func (t target) wrap(verb string, err error) error {
 // try describes a request in a few words.
 func (t target) try(verb string) string {
 	if t.name == "" {
-		return fmt.Sprintf("idalloc: %s %s in namespace %s", verb, t.gvr.Resource, t.namespace)
+		return fmt.Sprintf("%s %s in namespace %s", verb, t.gvr.Resource, t.namespace)
 	}
-	return fmt.Sprintf("idalloc: %s %s %q in namespace %s", verb, t.gvr.Resource, t.name, t.namespace)
+	return fmt.Sprintf("%s %s %q in namespace %s", verb, t.gvr.Resource, t.name, t.namespace)
 }
 
 // isRBAC reports whether a 403 comes from the authorizer, so that a Role can change it. Admission plugins and quotas

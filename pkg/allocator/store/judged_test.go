@@ -119,11 +119,11 @@ func TestRefusals(t *testing.T) {
 func TestErrorsSayWhatWasTried(t *testing.T) {
 	why := answered(http.StatusBadRequest, metav1.StatusReasonBadRequest, "why", nil)
 	for want, err := range map[string]error{
-		`idalloc: get deployments "worker" in namespace shop: why`: theWorker().wrap("get", why),
-		`idalloc: list pods in namespace shop: why`:                target{Pods, "shop", ""}.wrap("list", why),
-		`idalloc: forbidden: cannot get deployments.apps "worker" in namespace shop: add verb "get" on resource "deployments" of API group "apps" ` +
+		`get deployments "worker" in namespace shop: why`: theWorker().wrap("get", why),
+		`list pods in namespace shop: why`:                target{Pods, "shop", ""}.wrap("list", why),
+		`forbidden: cannot get deployments.apps "worker" in namespace shop: add verb "get" on resource "deployments" of API group "apps" ` +
 			`to a Role of the account that the API server names; if it is there, its rule's resourceNames do not list "worker": why`: &ForbiddenError{"get", "apps", deployments, "shop", testName, why},
-		`idalloc: forbidden: cannot watch pods in namespace shop: add verb "watch" on resource "pods" of API group "" ` +
+		`forbidden: cannot watch pods in namespace shop: add verb "watch" on resource "pods" of API group "" ` +
 			`to a Role of the account that the API server names; if it is there, its rule has resourceNames, which this request, for all of them, must not have: why`: &ForbiddenError{"watch", "", "pods", "shop", "", why},
 	} {
 		if err.Error() != want {

@@ -46,6 +46,9 @@ const (
 	StatefulSet = "StatefulSet"
 	ReplicaSet  = "ReplicaSet"
 	Job         = "Job"
+
+	// AnyKind lists them for a sentence.
+	AnyKind = Deployment + ", " + StatefulSet + ", " + ReplicaSet + " or " + Job
 )
 
 // kind holds everything in which the kinds differ, but for how a Deployment's rolling update goes (rollout.go).
@@ -144,7 +147,7 @@ func NewRef(apiVersion, kindName, namespace, name string) (ref Ref, ok bool) {
 func ParseRef(text, namespace string) (Ref, error) {
 	kindName, name, ok := strings.Cut(text, "/")
 	if !ok || name == "" || strings.Contains(name, "/") {
-		return Ref{}, fmt.Errorf("idalloc: %q is not KIND/NAME: write for example deployment/worker", text)
+		return Ref{}, fmt.Errorf("%s is not KIND/NAME: write for example deployment/worker", text)
 	}
 	word, group, _ := strings.Cut(strings.ToLower(kindName), ".")
 	for full, k := range kinds {
@@ -155,5 +158,5 @@ func ParseRef(text, namespace string) (Ref, error) {
 			}
 		}
 	}
-	return Ref{}, fmt.Errorf("idalloc: %q cannot carry an assignment: use a deployment, statefulset, replicaset or job", kindName)
+	return Ref{}, fmt.Errorf("%s is no kind that gives ids: use a %s", kindName, AnyKind)
 }

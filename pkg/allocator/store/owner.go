@@ -69,11 +69,11 @@ func DecodeOwner(ref Ref, object *Object, earlier *Owner) (Owner, error) {
 	var err error
 	if ref.Rolls() {
 		if o.Rollout, err = decodeRollout(object, o.Count); err != nil {
-			return Owner{}, fmt.Errorf("idalloc: %s: spec.strategy: %w", ref, err)
+			return Owner{}, fmt.Errorf("%s: spec.strategy: %w", ref, err)
 		}
 	}
 	if o.Selector, err = selector(object.Spec.Selector); err != nil {
-		return Owner{}, fmt.Errorf("idalloc: %s: spec.selector: %w", ref, err)
+		return Owner{}, fmt.Errorf("%s: spec.selector: %w", ref, err)
 	}
 	o.Wish = assignment.DecodeWish(o.Annotations)
 	if earlier == nil || earlier.UID != o.UID || !earlier.says(o.Annotations) {

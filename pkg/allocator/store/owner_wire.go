@@ -113,7 +113,7 @@ func (objectCodec) Decode(data []byte, _ *schema.GroupVersionKind, into runtime.
 		err = json.Unmarshal(data, into)
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("idalloc: read the API server's answer: %w", err)
+		return nil, nil, fmt.Errorf("read the API server's answer: %w", err)
 	}
 	kind := into.GetObjectKind().GroupVersionKind()
 	return into, &kind, nil
@@ -121,7 +121,7 @@ func (objectCodec) Decode(data []byte, _ *schema.GroupVersionKind, into runtime.
 
 // Encode implements runtime.Encoder.
 func (objectCodec) Encode(runtime.Object, io.Writer) error {
-	return errors.New("idalloc: an owner is changed by patches only")
+	return errors.New("an owner is changed by patches only")
 }
 
 // Identifier implements runtime.Encoder.
@@ -138,7 +138,7 @@ func (eventCodec) Decode(data []byte, _ *schema.GroupVersionKind, into runtime.O
 	}
 	if !decoded {
 		if err := json.Unmarshal(data, into); err != nil {
-			return nil, nil, fmt.Errorf("idalloc: read an event: %w", err)
+			return nil, nil, fmt.Errorf("read an event: %w", err)
 		}
 	}
 	return into, &schema.GroupVersionKind{}, nil

@@ -78,7 +78,7 @@ func podPatch(pod *metav1.PartialObjectMetadata, whole bool, changes []change) (
 func encode(ops []operation) ([]byte, error) {
 	b, err := json.Marshal(ops)
 	if err != nil {
-		return nil, fmt.Errorf("idalloc: patch: %w", err)
+		return nil, fmt.Errorf("patch: %w", err)
 	}
 	return b, nil
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // ErrNotKept means that the API server accepted a write and answered with something else: an admission webhook or policy changes it.
-var ErrNotKept = errors.New("idalloc: what was written came back changed")
+var ErrNotKept = errors.New("what was written came back changed")
 
 // kept returns an error that wraps ErrNotKept if what stands is not what was sent. Both have what readers act on, by its key: of a receipt, of a
 // proposal, or of a Lease.

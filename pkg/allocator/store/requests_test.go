@@ -225,7 +225,7 @@ func TestAStoreThatCannotBeMade(t *testing.T) {
 		"a certificate that is not there": {Host: "https://127.0.0.1:1", TLSClientConfig: rest.TLSClientConfig{CAFile: "/no/such/file"}},
 		"a host that is none":             {Host: "http://[::1"},
 	} {
-		if s, err := New(config, nil); err == nil || s != nil || !strings.Contains(err.Error(), "idalloc: client: ") {
+		if s, err := New(config, nil); err == nil || s != nil || !strings.Contains(err.Error(), "client: ") {
 			t.Errorf("%s: %v, %v", name, s, err)
 		}
 	}

@@ -25,11 +25,11 @@ func (s *Store) getScaled(ctx context.Context, ref Ref) (Owner, error) {
 	}
 	count, _, err := unstructured.NestedInt64(scale.Object, "spec", "replicas")
 	if err != nil {
-		return Owner{}, fmt.Errorf("idalloc: %s: subresource scale: spec.replicas: %w", ref, err)
+		return Owner{}, fmt.Errorf("%s: subresource scale: spec.replicas: %w", ref, err)
 	}
 	selector, _, err := unstructured.NestedString(scale.Object, "status", "selector")
 	if err != nil {
-		return Owner{}, fmt.Errorf("idalloc: %s: subresource scale: status.selector: %w", ref, err)
+		return Owner{}, fmt.Errorf("%s: subresource scale: status.selector: %w", ref, err)
 	}
 	o := Owner{Ref: ref, Count: int(count), Selector: selector}
 	return o.with(meta), nil

@@ -54,19 +54,19 @@ func New(config *rest.Config, clk clock.Clock) (*Store, error) {
 	config.Wrap(func(transport http.RoundTripper) http.RoundTripper { return answers{transport} })
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
-		return nil, fmt.Errorf("idalloc: client: %w", err)
+		return nil, fmt.Errorf("client: %w", err)
 	}
 	dyn, err := dynamic.NewForConfigAndClient(config, client)
 	if err != nil {
-		return nil, fmt.Errorf("idalloc: client: %w", err)
+		return nil, fmt.Errorf("client: %w", err)
 	}
 	meta, err := metadata.NewForConfigAndClient(config, client)
 	if err != nil {
-		return nil, fmt.Errorf("idalloc: client: %w", err)
+		return nil, fmt.Errorf("client: %w", err)
 	}
 	owners, err := newOwners(config, client)
 	if err != nil {
-		return nil, fmt.Errorf("idalloc: client: %w", err)
+		return nil, fmt.Errorf("client: %w", err)
 	}
 	return &Store{Dynamic: dyn, Metadata: meta, owners: owners, config: config, Clock: clk}, nil
 }

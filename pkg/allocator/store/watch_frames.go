@@ -37,7 +37,7 @@ type frameReader struct {
 	quoted, escaped bool
 }
 
-var errNoObject = errors.New("idalloc: an event of a watch does not begin with a brace: is a proxy in between?")
+var errNoObject = errors.New("an event of a watch does not begin with a brace: is a proxy in between?")
 
 // Read reads the rest of a frame. If that does not fit into data, it fills data and returns io.ErrShortBuffer, as
 // runtime.Framer requires.

@@ -24,7 +24,7 @@ import (
 func Register(r prometheus.Registerer) (*metrics.Metrics, error) {
 	m := metrics.New()
 	if err := r.Register(New(m)); err != nil {
-		return nil, fmt.Errorf("idalloc: metrics: %w", err)
+		return nil, fmt.Errorf("metrics: %w", err)
 	}
 	return m, nil
 }

@@ -131,7 +131,7 @@ var _ = Describe("verify", func() {
 		Eventually(func(g Gomega) { waiter = w.newcomer(ctx, g, pods, 3) }).WithContext(ctx).Should(Succeed())
 		w.verdict(ctx, 1).found("unheld", 2, waiter)
 		got := w.verify(ctx)
-		Expect(got.Stdout).To(ContainSubstring("unheld: id 2 belongs to nobody while pod " + waiter + " waits"))
+		Expect(got.Stdout).To(ContainSubstring("unheld: id 2 is free while pod " + waiter + " waits"))
 		Expect(got.Stderr).To(HavePrefix("error: Deployment/worker in namespace " + w.Name))
 
 		By("claiming while verify waits")

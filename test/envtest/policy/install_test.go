@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
-	"github.com/idalloc/idalloc/internal/inspect"
+	"github.com/idalloc/idalloc/internal/check"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/test/envtest/controlplane"
 	"github.com/idalloc/idalloc/test/envtest/suite"
@@ -37,8 +37,8 @@ var _ = Describe("the policies", func() {
 		Expect(err).NotTo(HaveOccurred())
 		pod, err := admin.GetFullPod(ctx, s.ns.Name, s.own.Name)
 		Expect(err).NotTo(HaveOccurred())
-		Expect(inspect.PolicyMissing(ctx, admin)).To(BeEmpty())
-		Expect(inspect.PolicyPasses(ctx, admin, pod)).To(BeEmpty())
+		Expect(check.PolicyMissing(ctx, admin)).To(BeEmpty())
+		Expect(check.PolicyPasses(ctx, admin, pod)).To(BeEmpty())
 
 		bindings := env.Client.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings()
 		narrow := func(ctx context.Context, selector string) {
@@ -51,8 +51,8 @@ var _ = Describe("the policies", func() {
 			s.marked.limited(ctx, pods, s.own.Name)
 		}, NodeTimeout(patience))
 		narrow(ctx, `{"matchLabels":{"example.com/limited":"yes"}}`)
-		Expect(inspect.PolicyMissing(ctx, admin)).To(ContainSubstring("validatingadmissionpolicybindings/idalloc leaves something out"))
-		Eventually(func() string { return inspect.PolicyPasses(ctx, admin, pod) }).WithContext(ctx).Should(ContainSubstring("do not limit service account " + suite.Account))
+		Expect(check.PolicyMissing(ctx, admin)).To(ContainSubstring("validatingadmissionpolicybindings/idalloc leaves something out"))
+		Eventually(func() string { return check.PolicyPasses(ctx, admin, pod) }).WithContext(ctx).Should(ContainSubstring("do not limit service account " + suite.Account))
 	})
 
 	It("can be seen by everybody, so that nobody works without them unawares", func(ctx SpecContext) {
@@ -63,10 +63,10 @@ var _ = Describe("the policies", func() {
 		Expect(err).NotTo(HaveOccurred())
 		s, err := store.New(config, clock.RealClock{})
 		Expect(err).NotTo(HaveOccurred())
-		Expect(inspect.PolicyMissing(ctx, s)).To(ContainSubstring("you may not get validatingadmissionpolicies/idalloc, so nobody can tell here"))
+		Expect(check.PolicyMissing(ctx, s)).To(ContainSubstring("you may not get validatingadmissionpolicies/idalloc, so nobody can tell here"))
 		root, err := controlplane.ModuleRoot()
 		Expect(err).NotTo(HaveOccurred())
 		kubectl(ctx, "apply", "-f", filepath.Join(root, "config", "policy", "see.yaml"))
-		Eventually(func() string { return inspect.PolicyMissing(ctx, s) }).WithContext(ctx).Should(BeEmpty())
+		Eventually(func() string { return check.PolicyMissing(ctx, s) }).WithContext(ctx).Should(BeEmpty())
 	})
 })

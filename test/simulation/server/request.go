@@ -68,8 +68,8 @@ func ReadRequest(req *http.Request, from Client) (*Request, error) {
 		metadata: strings.Contains(req.Header.Get("Accept"), "as=PartialObjectMetadata"),
 	}
 	_, path, found := strings.Cut(req.URL.Path, "/namespaces/")
-	if !found { // of all namespaces, of which there is one
-		path = Namespace + req.URL.Path[strings.LastIndex(req.URL.Path, "/"):]
+	if last := req.URL.Path[strings.LastIndex(req.URL.Path, "/")+1:]; !found && object.KindOf(last).Name != "" { // of all namespaces, of which there is one
+		path = Namespace + "/" + last
 	}
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	if len(parts) < 2 {

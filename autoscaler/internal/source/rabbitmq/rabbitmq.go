@@ -52,7 +52,7 @@ func (s Source) Read(ctx context.Context) (monitor.Reading, error) {
 		number, ours := strings.CutPrefix(q.Name, s.Prefix)
 		partition, err := strconv.Atoi(number)
 		if !ours || err != nil || strconv.Itoa(partition) != number {
-			continue // a queue of somebody else
+			continue // a queue of another program
 		}
 		if q.Messages == nil {
 			continue

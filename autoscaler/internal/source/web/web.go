@@ -1,6 +1,6 @@
 // Package web reads JSON over HTTP for the sources that are servers with an HTTP API.
 //
-// A server that is not to be trusted, or whose address somebody else has chosen, learns and shows nothing: a request follows no redirect to
+// A server that is not to be trusted, or whose address another user has chosen, learns and shows nothing: a request follows no redirect to
 // another server, and the text of an error has nothing of an answer, of a password or of a token.
 package web
 
@@ -111,7 +111,7 @@ func (s Server) at(path string) (*url.URL, error) {
 }
 
 // client returns a client that follows redirects within the server alone. Another server would get what this one is asked, and
-// in part the credentials; one inside the cluster may show the autoscaler what it shows nobody else.
+// in part the credentials; one inside the cluster may show the autoscaler what it shows no other client.
 func (s Server) client() *http.Client {
 	c := http.Client{}
 	if s.Client != nil {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bufio"
 	"io"
 	"os"
 	"strings"
@@ -33,5 +34,32 @@ func TestALogOnAConsoleHasNoEffectOnIt(t *testing.T) {
 	}
 	if said := string(text); !strings.Contains(said, "all is well") || strings.ContainsAny(said, "\x1b\u202e\u009b") || strings.Count(said, "\n") != 1 {
 		t.Errorf("the log says %q", said)
+	}
+}
+
+// People read lines, and programs read JSON.
+func TestTheLogIsForPeopleAtATerminal(t *testing.T) {
+	piped, toPipe, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	screen, toTerminal := terminal(t)
+	for name, tc := range map[string]struct {
+		to, from *os.File
+		json     bool
+	}{"a pipe": {toPipe, piped, true}, "a terminal": {toTerminal, screen, false}} {
+		before := os.Stderr
+		os.Stderr = tc.to
+		log, err := (&Log{Format: "auto"}).Logger()
+		os.Stderr = before
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(klog.ClearLogger)
+		log.Info("claimed")
+		line, err := bufio.NewReader(tc.from).ReadString('\n')
+		if err != nil || strings.HasPrefix(line, "{") != tc.json || !strings.Contains(line, "claimed") {
+			t.Errorf("on %s the log says %q, %v", name, line, err)
+		}
 	}
 }

@@ -1,4 +1,4 @@
-package inspect
+package check
 
 import (
 	"cmp"
@@ -39,7 +39,7 @@ func PolicyPasses(ctx context.Context, s *store.Store, pod *unstructured.Unstruc
 // PolicyMissing returns a sentence that says what of config/policy the cluster lacks, and what to do. It is empty if nothing is lacking, or if
 // the API server does not answer. It blocks for up to six requests.
 //
-// config/policy lets everybody read its policies. So it counts as missing if they may not be read.
+// config/policy lets all users read its policies. So it counts as missing if they may not be read.
 func PolicyMissing(ctx context.Context, s *store.Store) string {
 	group := schema.GroupVersion{Group: "admissionregistration.k8s.io", Version: "v1"}
 	for _, name := range []string{"idalloc", "idalloc-leases", "idalloc-events"} {
@@ -49,8 +49,8 @@ func PolicyMissing(ctx context.Context, s *store.Store) string {
 			case apierrors.IsNotFound(err):
 				return lacking(fmt.Sprintf("the cluster has no %s/%s", resource, name))
 			case apierrors.IsForbidden(err):
-				return fmt.Sprintf("you may not get %s/%s, so nobody can tell here whether an admission policy limits the tokens of pods: config/policy of this version lets "+
-					"everybody see it; let an administrator run kubectl apply -k config/policy", resource, name)
+				return fmt.Sprintf("you may not get %s/%s, so it cannot be told here whether an admission policy limits the tokens of pods: config/policy of this version lets "+
+					"all users see it; let an administrator run kubectl apply -k config/policy", resource, name)
 			case err != nil:
 				return ""
 			}
@@ -63,7 +63,7 @@ func PolicyMissing(ctx context.Context, s *store.Store) string {
 }
 
 func lacking(what string) string {
-	return what + ", so no admission policy limits the tokens of pods: whoever copies one may change all pods of the namespace. Let an administrator run kubectl apply -k config/policy"
+	return what + ", so no admission policy limits the tokens of pods: one that is stolen may change all pods of the namespace. Let an administrator run kubectl apply -k config/policy"
 }
 
 // flaw says why a policy or a binding of this name does less than that of config/policy, empty if it does not.
@@ -87,7 +87,7 @@ func flaw(o *unstructured.Unstructured, name string) string {
 	}
 	actions, _, _ := unstructured.NestedStringSlice(o.Object, "spec", "validationActions")
 	switch {
-	case !slices.Contains(actions, "Deny"):
+	case o.GetKind() == "ValidatingAdmissionPolicyBinding" && !slices.Contains(actions, "Deny"):
 		return "lacks Deny in its validationActions"
 	case at("spec", "policyName") != name:
 		return fmt.Sprintf("is for policy %v", at("spec", "policyName"))

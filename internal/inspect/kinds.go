@@ -1,0 +1,48 @@
+package inspect
+
+// Kind says what is wrong.
+type Kind string
+
+// The kinds of findings. docs/messages.md says what each is.
+const (
+	HeldTwice           Kind = "heldTwice"
+	HeldByDead          Kind = "dead"
+	Unheld              Kind = "unheld"
+	Unkept              Kind = "unkept"
+	Ungiven             Kind = "ungiven"
+	Silent              Kind = "silent"
+	Damaged             Kind = "damaged"
+	DamagedReceipt      Kind = "damagedReceipt"
+	DamagedLabels       Kind = "damagedLabels"
+	Changed             Kind = "changed"
+	Copied              Kind = "copied"
+	Mismatch            Kind = "mismatch"
+	OtherID             Kind = "otherID"
+	NotTaken            Kind = "notTaken"
+	NotGiven            Kind = "notGiven"
+	OtherOwner          Kind = "otherOwner"
+	Stranded            Kind = "stranded"
+	Ungated             Kind = "ungated"
+	Foreign             Kind = "foreign"
+	Waits               Kind = "waits"
+	Barred              Kind = "barred"
+	NotStopped          Kind = "notStopped"
+	NotMoved            Kind = "notMoved"
+	HeldByLost          Kind = "lost"
+	LostStrict          Kind = "lostStrict"
+	Stuck               Kind = "stuck"
+	Overdue             Kind = "overdue"
+	Condemned           Kind = "condemned"
+	CondemnedIdle       Kind = "condemnedIdle"
+	PartitionTwice      Kind = "partitionTwice"
+	PartitionMismatch   Kind = "partitionMismatch"
+	PartitionsChanged   Kind = "partitionsChanged"
+	PartitionUnowned    Kind = "partitionUnowned"
+	PartitionAwaiting   Kind = "partitionAwaiting"
+	PartitionNotStopped Kind = "partitionNotStopped"
+	PartitionNotTaken   Kind = "partitionNotTaken"
+	PartitionKeys       Kind = "partitionKeys"
+	PartitionUnused     Kind = "partitionUnused"
+	PartitionPending    Kind = "partitionPending"
+	PartitionStrategy   Kind = "partitionStrategy"
+)

@@ -1,0 +1,184 @@
+package inspect
+
+import (
+	"cmp"
+	"strconv"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/idalloc/idalloc/internal/runs"
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/census"
+	"github.com/idalloc/idalloc/pkg/allocator/proposal"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+)
+
+const (
+	// gate is the scheduling gate behind which a pod waits for an id of the controller.
+	gate = "idalloc.dev/id"
+	// givenKey is the annotation from which the program reads its id. Only a confirmed lock has one.
+	givenKey = "idalloc.dev/id"
+	// evictKey is the owner's annotation that says how many ids may be without an available pod because the controller removes pods.
+	evictKey = "idalloc.dev/evict"
+	// never turns these removals off.
+	never = "never"
+	// checks is the command that says what is wrong with the controller.
+	checks = "`kubectl idalloc check`"
+)
+
+// pod is a pod as the API server has it.
+type pod struct {
+	proposal.Pod // the part that a planner sees
+	assigned
+	revision, node, phase string
+	// account is the pod's service account.
+	account string
+	// runs says that the pod's object shows that idalloc runs in it.
+	runs bool
+	// ready is the pod's condition Ready. graceless says that each deletion of the pod is a force delete.
+	ready, graceless bool
+	// controller is the name of the pod's direct controller, empty if it has none. template is the hash of its Deployment's template.
+	controller, template string
+	// elsewhere is the pod's receipt if it is for another owner.
+	elsewhere receipt.Receipt
+	// damage says what is wrong with the receipt or its labels, empty if nothing is.
+	damage string
+	// written is when idalloc wrote the pod's receipt last, zero if the server does not say.
+	written time.Time
+}
+
+// divides reports whether the pod lives and its receipt says that it works on partitions, be they none at the moment.
+func (p pod) divides() bool {
+	return p.live() && p.Receipt.State == receipt.Locks && p.Receipt.Share.Of > 0
+}
+
+// abstains reports whether the pod lives, and its receipt has a slot and says that it works on no partitions.
+func (p pod) abstains() bool {
+	return p.live() && p.Receipt.State == receipt.Locks && p.Receipt.Share.Of == 0
+}
+
+// gaveUp reports whether the pod has given its slot up and has not taken another one.
+func (p pod) gaveUp() bool {
+	return !p.Receipt.Locked() && (p.Receipt.State == receipt.GaveUp || p.Receipt.Rank > 0)
+}
+
+// isAtGate and isPlain are the other kinds of waiters.
+func (p pod) isAtGate() bool { return !p.gaveUp() && p.byController }
+func (p pod) isPlain() bool  { return !p.gaveUp() && !p.byController }
+
+// sign reports whether the pod has a trace of idalloc, which then runs in it or did so.
+func (p pod) sign() bool {
+	return p.Receipt.State != receipt.None || p.elsewhere.State != receipt.None || p.byController
+}
+
+func (p pod) live() bool { return !census.Finished(p.phase) }
+
+func newPod(u *unstructured.Unstructured, owner store.Owner, owned bool) pod {
+	var p pod
+	var err error
+	if p.Pod, err = census.PodOf(owner, u, owned); err != nil {
+		p.damage = "annotation " + receipt.Key + ": " + err.Error()
+	}
+	if r, err := receipt.Parse(u.GetAnnotations()[receipt.Key]); err == nil && r.UID == p.UID && r.Owner != owner.String() {
+		p.elsewhere = r
+	}
+	p.node, _, _ = unstructured.NestedString(u.Object, "spec", "nodeName")
+	p.account, _, _ = unstructured.NestedString(u.Object, "spec", "serviceAccountName")
+	p.phase, _, _ = unstructured.NestedString(u.Object, "status", "phase")
+	p.ready = condition(u, "Ready")["status"] == "True"
+	p.graceless = store.Graceless(u)
+	p.runs, p.assigned = runsIdalloc(u), assignedOf(u)
+	p.written = store.LastWrite(u.GetManagedFields())
+	labels := u.GetLabels()
+	if p.damage == "" && p.Receipt.Locked() && (labels[receipt.OwnerLabel] != assignment.OwnerLabelValue(owner.String()) || labels[receipt.IDLabel] != number(p.Receipt.Slot())) {
+		p.damage = "labels " + receipt.OwnerLabel + " and " + receipt.IDLabel + " do not say what the receipt locks, so other pods do not see it"
+	}
+	p.template = labels["pod-template-hash"]
+	p.revision = cmp.Or(p.template, labels["controller-revision-hash"])
+	if c := metav1.GetControllerOfNoCopy(u); c != nil {
+		p.controller = c.Name
+	}
+	return p
+}
+
+// assigned is what a pod shows of an id that the controller gives.
+type assigned struct {
+	// byController says that the controller writes the pod's receipt.
+	byController bool
+	// gated says that the pod waits behind idalloc's gate, and gates are others.
+	gated bool
+	gates []string
+	// given is the id that the program reads, empty before it has one.
+	given string
+}
+
+func assignedOf(u *unstructured.Unstructured) assigned {
+	a := assigned{byController: u.GetLabels()[receipt.AssignLabel] == receipt.ByController, given: u.GetAnnotations()[givenKey]}
+	gates, _, _ := unstructured.NestedSlice(u.Object, "spec", "schedulingGates")
+	for _, g := range gates {
+		m, _ := g.(map[string]any)
+		if name, _ := m["name"].(string); name == gate {
+			a.gated = true
+		} else {
+			a.gates = append(a.gates, name)
+		}
+	}
+	return a
+}
+
+// behind says why a pod waits behind its gates.
+func (p pod) behind() []string {
+	switch {
+	case len(p.gates) > 0:
+		return []string{"the pod has other scheduling gates (" + strings.Join(p.gates, ", ") + "): it gets an id when idalloc's gate is the last"}
+	case p.gated:
+		return []string{"the pod waits behind the scheduling gate " + gate + ", which idalloc-controller removes when it has given the pod an id; if an id is free and the pod waits on, see " + checks}
+	}
+	return nil
+}
+
+// locker names the program that writes the pod's receipt.
+func (p pod) locker() string {
+	if p.byController {
+		return "idalloc-controller"
+	}
+	return "idalloc in the pod"
+}
+
+// runsIdalloc reports whether idalloc runs in a pod as far as its object says: the sidecar was asked for, or a container's program is idalloc.
+func runsIdalloc(pod *unstructured.Unstructured) bool {
+	if pod.GetLabels()["idalloc.dev/inject"] == "true" {
+		return true
+	}
+	for _, field := range []string{"initContainers", "containers"} {
+		containers, _, _ := unstructured.NestedSlice(pod.Object, "spec", field)
+		for _, c := range containers {
+			c, _ := c.(map[string]any)
+			image, _, _ := unstructured.NestedString(c, "image")
+			command, _, _ := unstructured.NestedStringSlice(c, "command")
+			args, _, _ := unstructured.NestedStringSlice(c, "args")
+			if runs.Idalloc(image, command, args) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// condition returns the object's condition of this type, or nil.
+func condition(u *unstructured.Unstructured, of string) map[string]any {
+	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
+	for _, c := range conditions {
+		if m, ok := c.(map[string]any); ok && m["type"] == of {
+			return m
+		}
+	}
+	return nil
+}
+
+// number returns an id or a number of something as a text.
+func number(n int) string { return strconv.Itoa(n) }
