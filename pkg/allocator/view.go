@@ -309,7 +309,9 @@ func (a *Allocator) wanted(ctx context.Context, by string) (bool, error) {
 		return false, err
 	}
 	r, _ := receipt.Of(pod, a.ref.String())
-	if _, has := owner.Record.State.Slots.Of(by); has || r.State != receipt.Waits || pod.DeletionTimestamp != nil {
+	// A pod behind its gate has written nothing yet.
+	waits := r.State == receipt.Waits || r.State == receipt.None && pod.Labels[receipt.AssignLabel] == receipt.ByController
+	if _, has := owner.Record.State.Slots.Of(by); has || !waits || pod.DeletionTimestamp != nil {
 		return false, nil
 	}
 	if !owner.Rolls() {

@@ -36,7 +36,7 @@ func mayWrite(p *world.Process, pod *server.Version) bool {
 func (j *Judge) checkBegun(v *server.Version, lost bool) {
 	before, err := receipt.Parse(wordsOf(v.Before).receipt)
 	now, failed := receipt.Parse(wordsOf(v).receipt)
-	withdrawn := err == nil && before.Begun && (failed != nil || now.State != receipt.Locks || now.Share.ID != before.Share.ID)
+	withdrawn := err == nil && before.Begun && before.UID == object.UID(v.Object) && (failed != nil || now.State != receipt.Locks || now.Share.ID != before.Share.ID)
 	if !lost && world.IsAssigned(v.Object) && withdrawn {
 		j.reportf(receipts, "%s takes the lock of slot %d from %s, which has begun", j.w.Serving.ID, before.Share.ID, v.Name)
 	}
