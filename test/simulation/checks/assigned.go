@@ -69,6 +69,11 @@ func (j *Judge) checkRemoved(v *server.Version) {
 	j.reportf(moves, "%s deletes %s, which is available, and asks no budget", p.ID, v.Name)
 }
 
+// staysAbove reports whether a pod has an id above the count for as long as it lives. The controller removes no pod for that but a Deployment's.
+func (j *Judge) staysAbove(p *world.Process, id, count int) bool {
+	return p.Assigned && id >= count && j.w.Profile.Resource != object.Deployments
+}
+
 // isWaiting reports whether a pod of the owner is behind its gate, and may leave it.
 func (j *Judge) isWaiting(v, owner *server.Version) bool {
 	return world.IsAssigned(v.Object) && world.IsGated(v) && !object.Terminating(v.Object) && !object.Ended(v.Object) && world.InWorkload(v.Object) && j.w.Belongs(v, owner)
