@@ -57,7 +57,9 @@ func (a *Allocator) refuses(ctx context.Context, by string) (why string, err err
 		return notAlive, nil
 	}
 	r, _ := receipt.Of(pod, a.ref.String())
-	if _, has := owner.Record.State.Slots.Of(by); has || r.State != receipt.Waits || pod.DeletionTimestamp != nil {
+	// A pod behind its gate has written nothing yet.
+	waits := r.State == receipt.Waits || r.State == receipt.None && pod.Labels[receipt.AssignLabel] == receipt.ByController
+	if _, has := owner.Record.State.Slots.Of(by); has || !waits || pod.DeletionTimestamp != nil {
 		return notWaiting, nil
 	}
 	if !owner.Rolls() {

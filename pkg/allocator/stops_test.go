@@ -359,3 +359,24 @@ func TestAPodThatFindsMoreWorkThanItsReceiptLocksTakesTheRest(t *testing.T) {
 		t.Errorf("it takes %+v", e)
 	}
 }
+
+// A pod of the controller has no receipt before it has a slot. It gets that of an older pod which takes for itself, and is asked for it.
+func TestAPodBehindItsGateIsGivenASlot(t *testing.T) {
+	b := newBench(t, 1)
+	b.pod("p0")
+	b.start("p0", nil)
+	b.until("an id", has(0))
+	b.newer("gated")
+	b.api.Change(apifake.Pods, "gated", func(o *unstructured.Unstructured) {
+		o.SetLabels(map[string]string{"app": apifake.Worker, receipt.AssignLabel: receipt.ByController})
+	})
+	b.api.Change(apifake.Deployment, apifake.Worker, func(o *unstructured.Unstructured) {
+		annotations := o.GetAnnotations()
+		annotations[assignment.HandoverKey] = `{"0":"gated"}`
+		o.SetAnnotations(annotations)
+	})
+	b.await("the slot to be given", func() bool {
+		r, _ := receipt.Of(b.api.Get(apifake.Pods, "p0"), apifake.Deployment+"/worker")
+		return r.State != receipt.Locks
+	})
+}

@@ -13,6 +13,7 @@ import (
 
 // Mutants shows that the checkers can fail: each mutant of the production code must be caught.
 func (s *Suite) Mutants(t *testing.T) {
+	t.Helper()
 	if s.mutants == "" {
 		t.Skip("-mutants=all")
 	}
@@ -80,6 +81,7 @@ func (s *Suite) hunt(t *testing.T, m mutant, root string) {
 
 // MutantsApply keeps the mutants in step with the code.
 func (s *Suite) MutantsApply(t *testing.T) {
+	t.Helper()
 	root, all := s.readMutants(t)
 	for _, m := range all {
 		t.Run(m.name, func(t *testing.T) {

@@ -80,6 +80,7 @@ func (s *Suite) names() []string {
 
 // Simulation plays seeds and fails at the first promise that was broken, with the seed that shows it again.
 func (s *Suite) Simulation(t *testing.T) {
+	t.Helper()
 	if s.seed == 0 && s.history+s.report != "" {
 		t.Fatal("-history and -report need -seed")
 	}
@@ -106,6 +107,7 @@ func (s *Suite) Simulation(t *testing.T) {
 
 // OneSeedOneHistory plays the same seeds in several programs, in another order, and compares every byte of their histories.
 func (s *Suite) OneSeedOneHistory(t *testing.T) {
+	t.Helper()
 	if !s.exact {
 		t.Skip("only with -exact")
 	}
@@ -139,6 +141,7 @@ func (s *Suite) defaultSeeds() int {
 
 // Play plays seeds in this program, one after the other. Simulation runs it in several: as the test TestPlay.
 func (s *Suite) Play(t *testing.T) {
+	t.Helper()
 	if s.results == "" {
 		t.Skip("run by TestSimulation")
 	}

@@ -36,7 +36,7 @@ func mayWrite(p *world.Process, pod *server.Version) bool {
 func (j *Judge) checkBegun(v *server.Version, lost bool) {
 	before, err := receipt.Parse(wordsOf(v.Before).receipt)
 	now, failed := receipt.Parse(wordsOf(v).receipt)
-	withdrawn := err == nil && before.Begun && (failed != nil || now.State != receipt.Locks || now.Share.ID != before.Share.ID)
+	withdrawn := err == nil && before.Begun && before.UID == object.UID(v.Object) && (failed != nil || now.State != receipt.Locks || now.Share.ID != before.Share.ID)
 	if !lost && world.IsAssigned(v.Object) && withdrawn {
 		j.reportf(receipts, "%s takes the lock of slot %d from %s, which has begun", j.w.Serving.ID, before.Share.ID, v.Name)
 	}
@@ -67,6 +67,11 @@ func (j *Judge) checkRemoved(v *server.Version) {
 		return
 	}
 	j.reportf(moves, "%s deletes %s, which is available, and asks no budget", p.ID, v.Name)
+}
+
+// staysAbove reports whether a pod has an id above the count for as long as it lives. The controller removes no pod for that but a Deployment's.
+func (j *Judge) staysAbove(p *world.Process, id, count int) bool {
+	return p.Assigned && id >= count && j.w.Profile.Resource != object.Deployments
 }
 
 // isWaiting reports whether a pod of the owner is behind its gate, and may leave it.

@@ -279,7 +279,7 @@ func (j *Judge) Settled() string {
 	}
 	n := owner.Count()
 	holders := map[int]string{}
-	acting := 0
+	acting, above := 0, 0
 	for _, p := range j.w.Processes {
 		if b := p.Belief(); b != nil {
 			acting++
@@ -287,15 +287,17 @@ func (j *Judge) Settled() string {
 			if !p.Runs() || !p.Launched {
 				return p.ID + " does not run beside its work" // its next process tells the work another token
 			}
+			if j.staysAbove(p, b.ID, n) {
+				above++
+				continue
+			}
 			if b.Count != n && !j.w.Profile.Keeps {
 				return fmt.Sprintf("%s believes in count %d of %d", p.ID, b.Count, n)
 			}
 		}
 	}
-	for id := range n {
-		if holders[id] == "" {
-			return fmt.Sprintf("nobody acts under id %d of %d (%d act, %d pods live)", id, n, acting, j.w.LivePods())
-		}
+	if missing := j.idle(holders, n, above); missing != "" {
+		return missing
 	}
 	if acting != n {
 		return fmt.Sprintf("%d act for count %d", acting, n)
@@ -317,6 +319,20 @@ func (j *Judge) Settled() string {
 		}
 	}
 	return j.partitionsMissing(owner)
+}
+
+// idle names an id below n that nobody acts under, empty if there is none. Those that stay above the count fill places.
+func (j *Judge) idle(holders map[int]string, n, above int) string {
+	for id := range n {
+		switch {
+		case holders[id] != "":
+		case above > 0:
+			above--
+		default:
+			return fmt.Sprintf("nobody acts under id %d of %d (%d act, %d pods live)", id, n, len(holders), j.w.LivePods())
+		}
+	}
+	return ""
 }
 
 // unsaid says what map and receipts do not say of who acts.

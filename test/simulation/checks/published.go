@@ -52,6 +52,7 @@ func (j *Judge) Asked(p *world.Process, stop allocator.Stop) {
 	now := p.Shown
 	owned, stopping := now.Partitions.Owned(), now.Partitions.Stopping()
 	switch {
+	case p.Dead: // what it publishes now does not count
 	case stop.All && now.Assigned():
 		j.reportf(shown, "%s asks its work to stop (stop %d), and shows id %d", p.ID, stop.Number, now.ID)
 	case stop.All && now.State == identity.StateDraining && now.Stop != stop.Number:

@@ -52,6 +52,9 @@ func (j *Judge) checkWritten(v *server.Version) {
 		j.reportf(receipts, "%s changed the receipt of %s", by.ID, v.Name)
 	}
 	lost := j.changed[pod] // a late write may find what it replaces again (A3)
+	if by != nil && by.Controls && j.w.Server.Mutates != nil {
+		lost = true // admission changes what it writes, be it the count alone
+	}
 	j.noteChanged(v, by)
 	if by == nil {
 		j.progress.noteHurt(v)
