@@ -140,6 +140,7 @@ test-tools: ## Run the tests of the tools, which are modules of their own.
 .PHONY: test-simulation
 test-simulation: ## Play SEEDS (150) simulated histories, the same ones each time (see docs/robustness.md).
 	go test -vet=off -timeout 20m ./test/simulation -seeds=$(SEEDS)
+	go -C $(CONTROLLER) test -vet=off -timeout 20m ./test/simulation -run 'TestSimulation|TestMutantsApply' -seeds=$$(($(SEEDS) / 5))
 
 .PHONY: test-envtest
 test-envtest: ## Run the quick specs on the local control plane.
