@@ -112,7 +112,7 @@ type arrival struct{ do, broken func() }
 // hold keeps what arrives for later if the process cannot be reached.
 func (p *Process) hold(do, broken func()) bool {
 	switch {
-	case p.Dead:
+	case p.Dead || p.Controls && p.Ended:
 		if p.Controls {
 			broken() // client-go sends Events without a context that ends
 		}
