@@ -87,7 +87,6 @@ func (w *World) newProcess(pod, uid string, run int, on *Node) *Process {
 	if v := w.Server.Get(object.Pods, pod); v != nil {
 		template = MadeFrom(v)
 		p.FenceAfter = w.Profile.Fence(template)
-		p.Assigned = IsAssigned(v.Object)
 	}
 	p.divides = w.Profile.Divides(template)
 	p.stubborn = w.Dice("stubborn", pod).Chance(w.Profile.Stubborn)
