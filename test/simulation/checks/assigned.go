@@ -63,7 +63,7 @@ func (j *Judge) checkRemoved(v *server.Version) {
 		return
 	}
 	r := j.receipt(v)
-	if len(j.lockers(r.Share.ID)) > 1 || j.changed[world.PodKey(v.Name, object.UID(v.Object))] {
+	if r.State != receipt.Locks || len(j.lockers(r.Share.ID)) > 1 || j.changed[world.PodKey(v.Name, object.UID(v.Object))] {
 		return
 	}
 	j.reportf(moves, "%s deletes %s, which is available, and asks no budget", p.ID, v.Name)
