@@ -114,9 +114,11 @@ func (x *Executor) pods() handler.TypedFuncs[*corev1.Pod, store.Ref] {
 		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[*corev1.Pod], q queue) { add(ctx, q, e.Object) },
 		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[*corev1.Pod], q queue) {
 			add(ctx, q, e.Object)
-			if r, err := receipt.Parse(e.Object.Annotations[receipt.Key]); err == nil {
-				if ref, known := x.kinds.parse(r.Owner, e.Object.Namespace); known {
-					q.Add(ref) // a slot of it comes free, whatever became of the pod's controllers
+			// A slot of it comes free, whatever became of the pod's controllers and of its receipt.
+			r, _ := receipt.Parse(e.Object.Annotations[receipt.Key])
+			for _, owner := range []string{r.Owner, former(e.Object.Annotations[store.IdentityKey])} {
+				if ref, known := x.kinds.parse(owner, e.Object.Namespace); known {
+					q.Add(ref)
 				}
 			}
 		},

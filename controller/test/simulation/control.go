@@ -15,7 +15,6 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
@@ -42,7 +41,7 @@ func Control(ctx context.Context, in world.Surroundings) error {
 		return informer{toolscache.NewSharedIndexInformer(drained(lw), of, resync, by), ctx}
 	}
 	mgr, err := manager.New(in.Config, manager.Options{
-		Scheme: scheme.Scheme, Logger: in.Log, Cache: caches, Controller: config.Controller{SkipNameValidation: ptr.To(true)},
+		Scheme: scheme.Scheme, Logger: in.Log, Cache: caches, Controller: config.Controller{SkipNameValidation: new(true)},
 		MapperProvider: func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return mapper, nil },
 		Metrics:        server.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
 		LeaderElection: in.Elects, LeaderElectionID: "idalloc-controller", LeaderElectionNamespace: api.Namespace, LeaderElectionReleaseOnCancel: true,
@@ -100,7 +99,7 @@ type drain struct{ watch.Interface }
 func (d drain) Stop() {
 	d.Interface.Stop()
 	go func() {
-		for range d.ResultChan() { //nolint:revive // nobody wants it
+		for range d.ResultChan() {
 		}
 	}()
 }

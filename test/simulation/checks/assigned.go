@@ -63,15 +63,16 @@ func (j *Judge) checkRemoved(v *server.Version) {
 		return
 	}
 	r := j.receipt(v)
-	if len(j.lockers(r.Share.ID)) > 1 || j.changed[world.PodKey(v.Name, object.UID(v.Object))] {
+	if r.State != receipt.Locks || len(j.lockers(r.Share.ID)) > 1 || j.changed[world.PodKey(v.Name, object.UID(v.Object))] {
 		return
 	}
 	j.reportf(moves, "%s deletes %s, which is available, and asks no budget", p.ID, v.Name)
 }
 
-// staysAbove reports whether a pod has an id above the count for as long as it lives. The controller removes no pod for that but a Deployment's.
+// staysAbove reports whether a pod has an id above the count for as long as it lives. The controller removes no pod for that but a Deployment's,
+// and Kubernetes removes the highest pods of a StatefulSet.
 func (j *Judge) staysAbove(p *world.Process, id, count int) bool {
-	return p.Assigned && id >= count && j.w.Profile.Resource != object.Deployments
+	return p.Assigned && id >= count && (j.w.Profile.Resource == object.Jobs || j.w.Profile.Resource == object.ReplicaSets)
 }
 
 // isWaiting reports whether a pod of the owner is behind its gate, and may leave it.

@@ -63,6 +63,11 @@ func (w *World) startController(name string, run int) {
 		})
 		w.Alone(func() { //nolint:contextcheck // the world goes on without it
 			p.finished(err)
+			held := p.held
+			p.held = nil
+			for _, a := range held { // it is cut off, and nobody would answer
+				a.broken()
+			}
 			w.After(d.Tail(5*time.Second), again)
 		})
 	}()

@@ -87,7 +87,6 @@ func (w *World) newProcess(pod, uid string, run int, on *Node) *Process {
 	if v := w.Server.Get(object.Pods, pod); v != nil {
 		template = MadeFrom(v)
 		p.FenceAfter = w.Profile.Fence(template)
-		p.Assigned = IsAssigned(v.Object)
 	}
 	p.divides = w.Profile.Divides(template)
 	p.stubborn = w.Dice("stubborn", pod).Chance(w.Profile.Stubborn)
@@ -112,7 +111,7 @@ type arrival struct{ do, broken func() }
 // hold keeps what arrives for later if the process cannot be reached.
 func (p *Process) hold(do, broken func()) bool {
 	switch {
-	case p.Dead:
+	case p.Dead || p.Controls && p.Ended:
 		if p.Controls {
 			broken() // client-go sends Events without a context that ends
 		}
