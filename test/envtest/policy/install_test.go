@@ -63,7 +63,7 @@ var _ = Describe("the policies", func() {
 		Expect(err).NotTo(HaveOccurred())
 		s, err := store.New(config, clock.RealClock{})
 		Expect(err).NotTo(HaveOccurred())
-		Expect(check.PolicyMissing(ctx, s)).To(ContainSubstring("you may not get validatingadmissionpolicies/idalloc, so nobody can tell here"))
+		Expect(check.PolicyMissing(ctx, s)).To(ContainSubstring("you may not get validatingadmissionpolicies/idalloc, so it cannot be told here"))
 		root, err := controlplane.ModuleRoot()
 		Expect(err).NotTo(HaveOccurred())
 		kubectl(ctx, "apply", "-f", filepath.Join(root, "config", "policy", "see.yaml"))
