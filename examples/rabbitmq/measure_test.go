@@ -56,8 +56,8 @@ func testTheCapacityOfAPod(t *testing.T, s *suite.Suite, broker *example.Server)
 	must(t, err)
 	lowest, highest := rates(byOrder, begin, end)
 	t.Logf("the pods wrote down %.4g/s to %.4g/s in ten seconds", lowest, highest)
-	// The broker counts each second, and late where it has much to do.
-	if capacity < 0.75*lowest || capacity > 1.25*highest {
+	// The broker counts late where it has much to do.
+	if capacity < lowest/2 || capacity > 2*highest {
 		t.Errorf("measured %.4g/s, and the pods wrote down %.4g/s to %.4g/s", capacity, lowest, highest)
 	}
 }

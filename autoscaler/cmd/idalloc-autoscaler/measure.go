@@ -90,9 +90,10 @@ func (m *measurer) run(cmd *cobra.Command, args []string) error {
 	return capacity.Print(cmd.OutOrStdout(), pods)
 }
 
-// measure reads until the time is over. If one reading fails, all of them are for nothing: what waited meanwhile is not known.
+// measure reads until the time is over. It begins with the first reading that succeeds: RabbitMQ has no statistics of queues that are new. If a later
+// one fails, all of them are for nothing: what waited meanwhile is not known.
 func (m *measurer) measure(ctx context.Context, w workload.Workload, source loop.Source) ([]capacity.Pod, error) {
-	meter, begin := capacity.Meter{}, time.Time{}
+	meter, begin, asked := capacity.Meter{}, time.Time{}, time.Now()
 	tick := time.NewTicker(m.period)
 	defer tick.Stop()
 	for {
@@ -103,16 +104,17 @@ func (m *measurer) measure(ctx context.Context, w workload.Workload, source loop
 		if len(seen.Row) == 0 {
 			return nil, fmt.Errorf("no pod of %s in namespace %s works on partitions: %s", w.Ref, w.Ref.Namespace, seen.Trouble)
 		}
-		r, err := source.Read(ctx)
-		if err != nil {
+		switch r, err := source.Read(ctx); {
+		case err != nil && (!begin.IsZero() || time.Since(asked) >= m.long):
 			return nil, fmt.Errorf("the loads cannot be read: %w", err)
-		}
-		if begin.IsZero() {
-			begin = r.At
-		}
-		meter.Add(r, seen.Row)
-		if r.At.Sub(begin) >= m.long {
-			return meter.Pods(), nil
+		case err == nil:
+			if begin.IsZero() {
+				begin = r.At
+			}
+			meter.Add(r, seen.Row)
+			if r.At.Sub(begin) >= m.long {
+				return meter.Pods(), nil
+			}
 		}
 		select {
 		case <-tick.C:
