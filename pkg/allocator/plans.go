@@ -75,7 +75,6 @@ func (p *plans) gave() { p.made, p.reservedSince, p.vainUntil = false, time.Time
 func (a *Allocator) heard(before store.Owner) {
 	p, now := &a.plans, a.view.owner
 	a.hearUndone(before, now)
-	p.vacant.See(now, a.clock.Now())
 	if n := surplusOf(now); n != p.surplus {
 		p.surplus, p.sweptInVain, p.sweepFrom = n, 0, a.clock.Now()
 	}

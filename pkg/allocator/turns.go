@@ -13,6 +13,7 @@ import (
 // reconsider answers whether a plan would change something, as far as this process knows, and draws its turn when that has become so.
 func (a *Allocator) reconsider() {
 	p, worth := &a.plans, false
+	p.vacant.See(a.view.owner, a.peers.NeighbourIdle(a.ref), a.clock.Now())
 	switch {
 	case !a.view.ok() || a.tenure.Stopping.All:
 	case a.tenure.Lock.State == receipt.Locks:
@@ -137,8 +138,8 @@ func soonest(now time.Time, all ...time.Time) (at time.Time) {
 	return at
 }
 
-// partitionsDue reports whether a plan would change who owns which partitions, as far as this process knows: of other pods it knows only that the
-// map names them.
+// partitionsDue reports whether a plan would change who owns which partitions, as far as this process knows: of most other pods it knows only
+// that the map names them.
 func (a *Allocator) partitionsDue() bool {
 	owner, mine := a.view.owner, a.tenure.Lock.Share
 	row := owner.Record.State.Row
@@ -157,6 +158,9 @@ func (a *Allocator) partitionsDue() bool {
 			share = mine
 		}
 		r := receipt.Receipt{UID: name, Owner: a.ref.String(), State: receipt.Locks, Share: share}
+		if in.Partitions.Vacant[id] == name {
+			r = receipt.Receipt{}
+		}
 		in.Pods = append(in.Pods, proposal.Pod{Name: name, UID: name, Owned: true, Ordinal: proposal.NoOrdinal, Receipt: r})
 	}
 	if proposal.Plan(in).Partitions.Changed {
