@@ -123,7 +123,7 @@ func (p *planner) members(strategy string) (members, vacated []int) {
 func (p *planner) idle(id int) bool {
 	_, locked := p.lockers[id]
 	pod, has := p.pods[p.next.Slots[id]]
-	return !locked && !(has && pod.Receipt.Locked())
+	return !locked && (!has || !pod.Receipt.Locked())
 }
 
 // vacant reports whether the id has been without a holder for failover-after. A pod that has just got its entry has all the time to take it.
