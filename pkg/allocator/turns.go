@@ -125,7 +125,7 @@ func (a *Allocator) alarm(now time.Time) time.Time {
 
 // alarm is when a process has reason to plan that has the slot, or NoID, of the owner.
 func (p *plans) alarm(now time.Time, owner store.Owner, id int) time.Time {
-	return soonest(now, p.unsureAt, p.vainUntil, p.vacant.Next(owner.Wish.FailoverAfter, now), p.lacksSince.Add(idleTime), p.sweepsAt(owner, id), p.clearAt)
+	return soonest(now, p.unsureAt, p.vainUntil, p.vacant.Next(owner.Wish.FailoverAfter, now), p.lacksSince.Add(idleTime), p.sweepsAt(owner, id), p.clearsAt(owner, id))
 }
 
 // soonest is the first of these times that is still to come, the zero time if none is.
@@ -200,15 +200,16 @@ func (a *Allocator) sweeps() bool {
 	return !at.IsZero() && !a.clock.Now().Before(at)
 }
 
-// clears reports whether this holder looks for Leases of slots that the owner does not have any more. Only the one of the lowest id does.
+// clearsAt is when this holder looks for Leases of slots that the owner does not have any more.
+func (p *plans) clearsAt(owner store.Owner, id int) time.Time {
+	lower, _ := slices.BinarySearch(owner.Record.State.Slots.IDs(), id)
+	if p.clearAt.IsZero() || lower >= sweepers {
+		return time.Time{}
+	}
+	return p.clearAt.Add(time.Duration(lower) * sweepTurn)
+}
+
 func (a *Allocator) clears() bool {
-	if at := a.plans.clearAt; at.IsZero() || a.clock.Now().Before(at) || a.tenure.Lock.State != receipt.Locks {
-		return false
-	}
-	for id := range a.view.owner.Record.State.Slots {
-		if id < a.tenure.Lock.Share.ID {
-			return false
-		}
-	}
-	return true
+	at := a.plans.clearsAt(a.view.owner, a.tenure.Lock.Share.ID)
+	return !at.IsZero() && !a.clock.Now().Before(at) && a.tenure.Lock.State == receipt.Locks
 }
