@@ -11,8 +11,10 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/event"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/identity"
 	"github.com/idalloc/idalloc/pkg/placement"
+	"github.com/idalloc/idalloc/test/apifake"
 )
 
 // primary has two pods divide twelve partitions by primary, with further wishes.
@@ -92,4 +94,44 @@ func TestALinkedProgramThatDiesAgainAndAgainRests(t *testing.T) {
 	p.kill()
 	b.start("p1", crashes)
 	b.until("the other pod works on all", worksOn("p0", 12))
+}
+
+// The replacement gets the map's entry, and nothing comes of it: its image cannot be pulled, or its program hangs before it takes the slot.
+func TestOthersGetWhatAReplacementNeverTakes(t *testing.T) {
+	for name, tc := range map[string]struct {
+		wishes map[string]string
+		hangs  bool
+	}{
+		"by default":                               {},
+		"with primary and a time":                  {wishes: map[string]string{assignment.PartitionStrategyKey: placement.NamePrimary, assignment.PartitionFailoverAfterKey: "40s"}},
+		"its program hangs before it takes a slot": {hangs: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, 2)
+			wishes := map[string]string{assignment.PartitionCountKey: "12"}
+			maps.Copy(wishes, tc.wishes)
+			b.annotate(wishes)
+			b.pod("p0")
+			b.pod("p1")
+			b.start("p0", divides)
+			home := b.start("p1", divides)
+			b.until("a half for each", worksOn("p0", 6))
+			b.until("a half for each", worksOn("p1", 6))
+			b.pod("p2")
+			if tc.hangs {
+				b.api.Change(apifake.Pods, "p2", func(o *unstructured.Unstructured) {
+					r := receipt.Receipt{UID: string(o.GetUID()), Owner: "Deployment/" + apifake.Worker, State: receipt.Waits, Write: "w"}
+					o.SetAnnotations(map[string]string{receipt.Key: r.Encode()})
+				})
+			}
+			home.kill()
+			b.api.Remove(apifake.Pods, "p1")
+			b.until("all for the one that works", worksOn("p0", 12))
+			if got := assignment.Decode(b.api.Get(apifake.Deployment, apifake.Worker).GetAnnotations()).State.Slots[1]; got != "p2" {
+				t.Errorf("slot 1 is proposed to %q, want p2", got)
+			}
+			b.start("p2", divides)
+			b.until("a half for the replacement that starts after all", worksOn("p2", 6))
+		})
+	}
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/idalloc/idalloc/pkg/allocator"
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/test/apifake"
 )
@@ -37,7 +38,7 @@ func (b *bench) leases(t *testing.T) {
 	}
 }
 
-// A pod that moves below the count leaves no Lease, and the holder of the lowest id deletes those that others left.
+// A pod that moves below the count leaves no Lease, and a holder deletes those that others left.
 func TestLeasesOfSlotsAboveTheCountGo(t *testing.T) {
 	b := newBench(t, 1)
 	b.leases(t)
@@ -48,6 +49,18 @@ func TestLeasesOfSlotsAboveTheCountGo(t *testing.T) {
 	b.scale(0)
 	b.until("no id", has())
 	b.await("its own goes", func() bool { return b.leaseOf(0) == nil })
+}
+
+// The map gives the lowest id to a pod that never starts.
+func TestLeasesOfSlotsAboveTheCountGoAlthoughAPodNeverStarts(t *testing.T) {
+	b := newBench(t, 2)
+	b.leases(t)
+	b.pod("p0")
+	b.annotate(map[string]string{assignment.Key: `{"0":"p0"}`})
+	b.pod("p1")
+	b.start("p1", strict)
+	b.until("the other id", has(1))
+	b.await("the Lease that another left goes", func() bool { return b.leaseOf(2) == nil })
 }
 
 // A Role from before may not permit to delete. Then Leases stay, and work goes on.

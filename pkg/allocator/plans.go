@@ -21,7 +21,8 @@ const (
 	vainTime = 30 * time.Second
 	// sweepTime is how long the map may name dead pods, and sweepTurn how much longer for each holder whose id is lower: it may be dead, too.
 	sweepTime, sweepTurn = 4 * time.Second, time.Second
-	// sweepers is how many holders plan because the map names more pods than are Ready, which is so whenever pods start.
+	// sweepers is how many holders plan because the map names more pods than are Ready, which is so whenever pods start, and how many look for Leases
+	// that are left. The pods of the lowest ids may never start.
 	sweepers = 3
 )
 
@@ -62,7 +63,7 @@ type plans struct {
 	surplus     surplusNames
 	sweptInVain int
 	sweepFrom   time.Time
-	// clearAt is when the holder of the lowest id looks for Leases of slots that the owner does not have any more. It is zero if none is left.
+	// clearAt is when the first holder looks for Leases of slots that the owner does not have any more. It is zero if none is left.
 	clearAt time.Time
 	// drops says that a plan is to drop a request for this pod's slot.
 	drops bool
@@ -75,7 +76,6 @@ func (p *plans) gave() { p.made, p.reservedSince, p.vainUntil = false, time.Time
 func (a *Allocator) heard(before store.Owner) {
 	p, now := &a.plans, a.view.owner
 	a.hearUndone(before, now)
-	p.vacant.See(now, a.clock.Now())
 	if n := surplusOf(now); n != p.surplus {
 		p.surplus, p.sweptInVain, p.sweepFrom = n, 0, a.clock.Now()
 	}

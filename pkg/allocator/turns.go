@@ -13,6 +13,7 @@ import (
 // reconsider answers whether a plan would change something, as far as this process knows, and draws its turn when that has become so.
 func (a *Allocator) reconsider() {
 	p, worth := &a.plans, false
+	p.vacant.See(a.view.owner, a.peers.NeighbourIdle(a.ref), a.clock.Now())
 	switch {
 	case !a.view.ok() || a.tenure.Stopping.All:
 	case a.tenure.Lock.State == receipt.Locks:
@@ -124,7 +125,7 @@ func (a *Allocator) alarm(now time.Time) time.Time {
 
 // alarm is when a process has reason to plan that has the slot, or NoID, of the owner.
 func (p *plans) alarm(now time.Time, owner store.Owner, id int) time.Time {
-	return soonest(now, p.unsureAt, p.vainUntil, p.vacant.Next(owner.Wish.FailoverAfter, now), p.lacksSince.Add(idleTime), p.sweepsAt(owner, id), p.clearAt)
+	return soonest(now, p.unsureAt, p.vainUntil, p.vacant.Next(owner.Wish.FailoverAfter, now), p.lacksSince.Add(idleTime), p.sweepsAt(owner, id), p.clearsAt(owner, id))
 }
 
 // soonest is the first of these times that is still to come, the zero time if none is.
@@ -137,8 +138,8 @@ func soonest(now time.Time, all ...time.Time) (at time.Time) {
 	return at
 }
 
-// partitionsDue reports whether a plan would change who owns which partitions, as far as this process knows: of other pods it knows only that the
-// map names them.
+// partitionsDue reports whether a plan would change who owns which partitions, as far as this process knows: of most other pods it knows only
+// that the map names them.
 func (a *Allocator) partitionsDue() bool {
 	owner, mine := a.view.owner, a.tenure.Lock.Share
 	row := owner.Record.State.Row
@@ -157,6 +158,9 @@ func (a *Allocator) partitionsDue() bool {
 			share = mine
 		}
 		r := receipt.Receipt{UID: name, Owner: a.ref.String(), State: receipt.Locks, Share: share}
+		if in.Partitions.Vacant[id] == name {
+			r = receipt.Receipt{}
+		}
 		in.Pods = append(in.Pods, proposal.Pod{Name: name, UID: name, Owned: true, Ordinal: proposal.NoOrdinal, Receipt: r})
 	}
 	if proposal.Plan(in).Partitions.Changed {
@@ -196,15 +200,16 @@ func (a *Allocator) sweeps() bool {
 	return !at.IsZero() && !a.clock.Now().Before(at)
 }
 
-// clears reports whether this holder looks for Leases of slots that the owner does not have any more. Only the one of the lowest id does.
+// clearsAt is when this holder looks for Leases of slots that the owner does not have any more.
+func (p *plans) clearsAt(owner store.Owner, id int) time.Time {
+	lower, _ := slices.BinarySearch(owner.Record.State.Slots.IDs(), id)
+	if p.clearAt.IsZero() || lower >= sweepers {
+		return time.Time{}
+	}
+	return p.clearAt.Add(time.Duration(lower) * sweepTurn)
+}
+
 func (a *Allocator) clears() bool {
-	if at := a.plans.clearAt; at.IsZero() || a.clock.Now().Before(at) || a.tenure.Lock.State != receipt.Locks {
-		return false
-	}
-	for id := range a.view.owner.Record.State.Slots {
-		if id < a.tenure.Lock.Share.ID {
-			return false
-		}
-	}
-	return true
+	at := a.plans.clearsAt(a.view.owner, a.tenure.Lock.Share.ID)
+	return !at.IsZero() && !a.clock.Now().Before(at) && a.tenure.Lock.State == receipt.Locks
 }

@@ -68,6 +68,20 @@ func (p *Peers) FollowNeighbour(ctx context.Context, me int, owner store.Owner, 
 // NeighbourLives says that a plan has found the neighbour alive.
 func (p *Peers) NeighbourLives() { p.neighbour.vain = true }
 
+// NeighbourIdle returns the neighbour's pod if it locks nothing, and an empty name if it does or if that is not known.
+func (p *Peers) NeighbourIdle(owner store.Ref) string {
+	n := &p.neighbour
+	if n.stream == nil || !n.stream.Synced() {
+		return ""
+	}
+	if pod, there := n.stream.Get(n.pod); there {
+		if r, _ := receipt.Of(pod, owner.String()); r.Locked() { // one that cannot be read locks
+			return ""
+		}
+	}
+	return n.pod
+}
+
 // NeighbourGone reports whether the neighbour's pod is gone, or counts as gone now, and no plan has found it alive since.
 func (p *Peers) NeighbourGone(owner store.Ref, now time.Time) bool {
 	n := &p.neighbour

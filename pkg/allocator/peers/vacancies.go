@@ -6,51 +6,61 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 )
 
-// Vacancies knows since when ids that the row lists have been without an entry, by what this process has seen itself.
-type Vacancies struct{ since map[int]time.Time }
+// Vacancies knows which ids that the row lists have no holder, by what this process has seen itself: the map has no entry, or one of a pod that locks
+// nothing. Such a pod may never start.
+type Vacancies struct{ ids map[int]vacancy }
 
-// See takes in a moment of the owner.
-func (v *Vacancies) See(owner store.Owner, now time.Time) {
-	row := owner.Record.State.Row
-	if row == nil {
-		v.since = nil
-		return
-	}
-	since := map[int]time.Time{}
-	for id := range row.Owners {
-		if _, taken := owner.Record.State.Slots[id]; taken {
-			continue
-		}
-		if since[id] = now; !v.since[id].IsZero() {
-			since[id] = v.since[id]
-		}
-	}
-	v.since = since
+// vacancy is since when an id has been vacant. pod is that of its entry, empty if there is none.
+type vacancy struct {
+	pod   string
+	since time.Time
 }
 
-// For is for how long the id has been without an entry, 0 if it has one.
+// See takes in what is so now. idle is a pod that locks nothing, empty if none is known. A pod that has just got its entry has all the time to take it.
+func (v *Vacancies) See(owner store.Owner, idle string, now time.Time) {
+	row := owner.Record.State.Row
+	if row == nil {
+		v.ids = nil
+		return
+	}
+	ids := map[int]vacancy{}
+	for id := range row.Owners {
+		pod := owner.Record.State.Slots[id]
+		if pod != "" && pod != idle {
+			continue
+		}
+		since := now
+		if was, vacant := v.ids[id]; vacant && (pod == "" || pod == was.pod) {
+			since = was.since
+		}
+		ids[id] = vacancy{pod, since}
+	}
+	v.ids = ids
+}
+
+// For is for how long the id has been vacant, 0 if it is not.
 func (v *Vacancies) For(id int, now time.Time) time.Duration {
-	if since, vacant := v.since[id]; vacant {
-		return now.Sub(since)
+	if is, vacant := v.ids[id]; vacant {
+		return now.Sub(is.since)
 	}
 	return 0
 }
 
-// Over returns the ids that have been without an entry for at least this long. A negative time never ends.
-func (v *Vacancies) Over(after time.Duration, now time.Time) map[int]bool {
-	over := map[int]bool{}
-	for id, since := range v.since {
-		if after >= 0 && now.Sub(since) >= after {
-			over[id] = true
+// Over returns the ids that have been vacant for at least this long, with the pods of their entries. A negative time never ends.
+func (v *Vacancies) Over(after time.Duration, now time.Time) map[int]string {
+	over := map[int]string{}
+	for id, is := range v.ids {
+		if after >= 0 && now.Sub(is.since) >= after {
+			over[id] = is.pod
 		}
 	}
 	return over
 }
 
-// Next is when the next id has been without an entry for so long, the zero time if there is none.
+// Next is when the next id has been vacant for so long, the zero time if there is none.
 func (v *Vacancies) Next(after time.Duration, now time.Time) (at time.Time) {
-	for _, since := range v.since {
-		if over := since.Add(after); after >= 0 && over.After(now) && (at.IsZero() || over.Before(at)) {
+	for _, is := range v.ids {
+		if over := is.since.Add(after); after >= 0 && over.After(now) && (at.IsZero() || over.Before(at)) {
 			at = over
 		}
 	}

@@ -168,13 +168,13 @@ func readRow(rest string) (count int, strategy string, owners placement.Owners, 
 }
 
 func (s *scene) readVacant(rest string) error {
-	s.in.Partitions.Vacant = map[int]bool{}
+	s.in.Partitions.Vacant = map[int]string{}
 	for text := range strings.FieldsSeq(rest) {
 		id, err := strconv.Atoi(text)
 		if err != nil {
 			return err
 		}
-		s.in.Partitions.Vacant[id] = true
+		s.in.Partitions.Vacant[id] = s.in.State.Slots[id]
 	}
 	return nil
 }

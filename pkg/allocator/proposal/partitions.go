@@ -93,7 +93,7 @@ func (p *planner) members(strategy string) (members, vacated []int) {
 	for _, id := range p.row().IDs() {
 		switch {
 		case id >= p.in.Count || p.divides(id, false):
-		case p.free(id) && p.in.Partitions.Vacant[id], gone(id):
+		case p.idle(id) && (p.vacant(id) || gone(id)):
 			vacated = append(vacated, id)
 		default: // its holder may be about to take the slot, or its receipt may be damaged
 			is[id] = true
@@ -119,7 +119,21 @@ func (p *planner) members(strategy string) (members, vacated []int) {
 	return slices.Sorted(maps.Keys(is)), vacated
 }
 
-// goneAtOnce returns which ids fail over at once: nobody can take them within moments, and a stand-in works. No receipt locks such an id, and no pod
+// idle reports whether nobody locks the slot, as far as receipts can be read.
+func (p *planner) idle(id int) bool {
+	_, locked := p.lockers[id]
+	pod, has := p.pods[p.next.Slots[id]]
+	return !locked && (!has || !pod.Receipt.Locked())
+}
+
+// vacant reports whether the id has been without a holder for failover-after. A pod that has just got its entry has all the time to take it.
+func (p *planner) vacant(id int) bool {
+	pod, is := p.in.Partitions.Vacant[id]
+	name, taken := p.next.Slots[id]
+	return is && (!taken || name == pod)
+}
+
+// goneAtOnce returns which idle ids fail over at once: nobody can take them within moments, and a stand-in works. No pod
 // that has it, or that may get it, is known to run. Pods are listed by metadata alone, so a replacement that starts looks like one that cannot
 // be scheduled.
 func (p *planner) goneAtOnce(strategy string) func(id int) bool {
@@ -132,9 +146,8 @@ func (p *planner) goneAtOnce(strategy string) func(id int) bool {
 	}
 	applies := p.in.Partitions.AtOnce && strategy == placement.NamePrimary && standIn
 	return func(id int) bool {
-		_, locked := p.lockers[id]
 		name, taken := p.next.Slots[id]
-		return applies && !locked && (taken && !p.pods[name].runs() || !taken && !able)
+		return applies && (taken && !p.pods[name].runs() || !taken && !able)
 	}
 }
 

@@ -38,7 +38,7 @@ func genDivided() *rapid.Generator[Input] {
 			in.Partitions.Wish = assignment.Wish{HasCount: true, Count: rapid.IntRange(0, someParts).Draw(t, "wants"), Strategy: strategy}
 		}
 		in.Partitions.Joins, in.Partitions.AtOnce = rapid.Bool().Draw(t, "joins"), rapid.Bool().Draw(t, "at once")
-		in.Partitions.Vacant = map[int]bool{rapid.IntRange(0, 9).Draw(t, "vacant"): true}
+		in.Partitions.Vacant = map[int]string{rapid.IntRange(0, 9).Draw(t, "vacant"): rapid.SampledFrom([]string{"", "p0", "p1", "p2"}).Draw(t, "never takes it")}
 		for i := range in.Pods {
 			if r := &in.Pods[i].Receipt; r.State == receipt.Locks && rapid.IntRange(0, 4).Draw(t, "idle") > 0 {
 				first := rapid.IntRange(0, someParts-1).Draw(t, "first")

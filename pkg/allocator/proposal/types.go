@@ -108,8 +108,9 @@ type Rollout struct {
 type Division struct {
 	// Wish is what the user wants.
 	Wish assignment.Wish
-	// Vacant are the ids that the planner has itself known to be without a holder for failover-after.
-	Vacant map[int]bool
+	// Vacant are the ids that the planner has itself known to be without a holder for failover-after, each with the pod of its entry: one that
+	// locks nothing, or none.
+	Vacant map[int]string
 	// AtOnce says that with primary an id that nobody can take soon is vacant, however short the time.
 	AtOnce bool
 	// Joins says that the planner has held its id for long enough to join beside other members (strategy primary).

@@ -80,11 +80,11 @@ func copyAnnotations(rs, d object.Object, revision string) {
 
 func (w *World) createRevision(d *server.Version, revision int) {
 	k := object.KindOf(object.ReplicaSets)
-	hash := "h" + strconv.Itoa(Template(d.Object))
+	hash := "h" + strconv.Itoa(Template(d.Object)) + "-" + object.UID(d.Object)[:8]
 	match := object.Object{AppLabel: OwnerName, hashLabel: hash}
 	o := object.Object{
 		object.Metadata: object.Object{
-			"name": OwnerName + "-" + hash + "-" + object.UID(d.Object)[:8], labels: object.Clone(match), "ownerReferences": object.ControlledBy(d.Kind, d.Object),
+			"name": OwnerName + "-" + hash, labels: object.Clone(match), "ownerReferences": object.ControlledBy(d.Kind, d.Object),
 		},
 		"spec": object.Object{
 			"replicas": int64(0), "selector": object.Object{"matchLabels": object.Clone(match)},
