@@ -103,6 +103,36 @@ func TestAReceiptThatIsBackAfterARefusedWriteNotesNothing(t *testing.T) {
 	}
 }
 
+// The work goes on until it is known whether another pod has locked the slot. A program that is shown no token meanwhile writes nothing.
+func TestWhatIsPublishedKeepsItsTokenUntilTheNextLockHasOne(t *testing.T) {
+	api, a := atRead(t)
+	last := identity.Identity{}
+	a.o.Publish = func(is identity.Identity) { last = is }
+	noted := duty.Lock{State: receipt.Locks, Share: receipt.Share{ID: 0}, Held: duty.Held{Slot: true}}
+	a.work.token, a.work.confirmed, a.tenure.Working = 7, true, noted.Share
+	if err := a.write(t.Context(), noted); err != nil {
+		t.Fatal(err)
+	}
+	if a.tell(); last.Token != 7 {
+		t.Fatalf("it shows %+v", last)
+	}
+	lock := api.Get(apifake.Pods, "p0").GetAnnotations()
+	put := func(annotations map[string]string) {
+		api.Change(apifake.Pods, "p0", func(o *unstructured.Unstructured) { o.SetAnnotations(annotations) })
+	}
+	put(nil)
+	if err := a.write(t.Context(), noted); !errors.Is(err, store.ErrConflict) {
+		t.Fatalf("a write over a receipt that is gone: %v", err)
+	}
+	put(lock)
+	if err := a.readPod(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if a.tell(); !last.Assigned() || last.Token != 7 {
+		t.Errorf("before the next lock has a token it shows %+v", last)
+	}
+}
+
 // The receipt is gone while it is not known what stands on the pod: a later lock of the same slot is another lock, with another token.
 func TestALockAfterALostOneHasAnotherToken(t *testing.T) {
 	for name, now := range map[string]duty.Lock{

@@ -208,6 +208,8 @@ func (a *Allocator) tell() {
 		state = identity.StateLost
 	case t.Stopping.All || at.ID >= a.count() && a.view.ok():
 		state = identity.StateDraining
+	case shows && w.token == 0 && w.shown.Assigned() && len(w.stops) == 0:
+		return // the lock was gone for a moment, it seems: what was published stays in force until the next one has a token
 	case shows:
 		state = identity.StateAssigned
 	}

@@ -34,13 +34,19 @@ func (p *pass) look(ctx context.Context) error {
 		return err
 	}
 	var pods []corev1.Pod
+	seen := map[string]bool{}
 	for _, value := range append(slices.Collect(maps.Keys(p.sets)), string(p.owner.UID), lockValue(p.ref.String())) {
 		list := &corev1.PodList{}
 		err := p.cache.List(ctx, list, client.InNamespace(p.ref.Namespace), client.MatchingFields{podIndex: value}, client.UnsafeDisableDeepCopy)
 		if err != nil {
 			return fmt.Errorf("read the cache: %w", err)
 		}
-		pods = append(pods, list.Items...)
+		for _, pod := range list.Items {
+			if !seen[pod.Name] {
+				pods = append(pods, pod)
+			}
+			seen[pod.Name] = true
+		}
 	}
 	p.see(pods)
 	if (len(p.world.Pods) == 0 || !p.unlabelled()) && !p.unknown() && !p.temper.strangers {
@@ -50,7 +56,9 @@ func (p *pass) look(ctx context.Context) error {
 	if err := p.list(ctx); err != nil {
 		return err
 	}
-	p.temper.strangers = slices.ContainsFunc(p.world.Pods, func(q heart.Pod) bool { return q.Receipt.Locked() && cached[q.Name] == nil })
+	p.temper.strangers = slices.ContainsFunc(p.world.Pods, func(q heart.Pod) bool {
+		return (q.Receipt.Locked() || q.Assigned && q.ID != "") && !shows(cached[q.Name], q.Text)
+	})
 	return nil
 }
 
@@ -103,7 +111,7 @@ func (p *pass) list(ctx context.Context) error {
 }
 
 // foreign reports whether a ReplicaSet that is not one of these controls the pod.
-func foreign(pod *corev1.Pod, sets map[string]revision) bool {
+func foreign(pod metav1.Object, sets map[string]revision) bool {
 	c := metav1.GetControllerOfNoCopy(pod)
 	if c == nil || c.Kind != store.ReplicaSet {
 		return false
@@ -127,7 +135,7 @@ func (p *pass) see(pods []corev1.Pod) {
 			continue
 		}
 		q := p.podOf(pod)
-		if !q.Owned && !q.Receipt.Locked() {
+		if !q.Owned && !q.Receipt.Locked() && !p.runsHere(pod) {
 			continue
 		}
 		p.metas[pod.Name] = &podMeta{ObjectMeta: pod.ObjectMeta}
@@ -166,17 +174,12 @@ func limit(text string, count int) int {
 
 // podOf returns what the decisions need of a pod.
 func (p *pass) podOf(pod *corev1.Pod) heart.Pod {
-	owned := false
-	if c := metav1.GetControllerOfNoCopy(pod); c != nil {
-		_, ours := p.sets[string(c.UID)]
-		owned = ours || c.UID == p.owner.UID && !p.owner.Controlled
-	}
 	q := heart.Pod{
 		Assigned: pod.Labels[store.AssignLabel] == store.AssignController, Placed: pod.Spec.NodeName != "",
 		Text: pod.Annotations[receipt.Key], Version: pod.ResourceVersion,
 		ID: pod.Annotations[store.IDKey], Count: pod.Annotations[store.CountKey], Identity: pod.Annotations[store.IdentityKey],
 	}
-	q.Pod, _ = census.PodOf(p.owner, pod, owned) // a receipt that cannot be read locks
+	q.Pod, _ = census.PodOf(p.owner, pod, p.owns(pod)) // a receipt that cannot be read locks
 	if q.Former.State == receipt.Locks && !q.Assigned {
 		q.Pod = q.Moved()
 	}
@@ -265,25 +268,3 @@ func (p *pass) among(items []metav1.PartialObjectMetadata) {
 		p.sets[string(set.UID)] = r
 	}
 }
-
-// confirm is T3: one list of the locks of the owner, and of what pods lock of the owners that they come from.
-func (p *pass) confirm(ctx context.Context) error {
-	list, err := p.store.Receipts(ctx, p.ref, receipt.NoID, p.former...)
-	if err != nil {
-		return fmt.Errorf("list the receipts of %s: %w", p.ref, err)
-	}
-	locks := make([]heart.Lock, 0, len(list))
-	for _, r := range list {
-		p.strange = p.strange || p.metas[r.Pod] == nil
-		locks = append(locks, heart.Lock{Pod: r.Pod, UID: string(r.UID), Text: r.Text, Version: r.Version, Receipt: r.Receipt})
-	}
-	if p.strange {
-		p.temper.strangers = true
-		err = p.list(ctx)
-	}
-	p.world.Locks = locks
-	return err
-}
-
-// lockValue is the value of podIndex for a pod that no object controls and that locks a slot of the owner.
-func lockValue(owner string) string { return "lock " + assignment.OwnerLabelValue(owner) }

@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	// podIndex finds pods by the UID of their controller, or by what they lock. setIndex finds ReplicaSets by the UID of their controller.
+	// podIndex finds pods by the UID of their controller, by what they lock without one, and by what they run under. setIndex finds ReplicaSets by the UID of their controller.
 	podIndex, setIndex = "controller", "controller"
 	// revisionKey is what the Deployment controller sets on each ReplicaSet.
 	revisionKey = "deployment.kubernetes.io/revision"
@@ -57,13 +57,17 @@ func (x *Executor) ownerMeta(ctx context.Context, ref store.Ref) (*metav1.Partia
 
 // indexed returns the values of podIndex for a pod.
 func indexed(o client.Object) (values []string) {
+	r, err := receipt.Parse(o.GetAnnotations()[receipt.Key])
 	if c := metav1.GetControllerOfNoCopy(o); c != nil {
-		return []string{string(c.UID)}
+		values = append(values, string(c.UID))
+	} else if err == nil && r.State == receipt.Locks {
+		values = append(values, lockValue(r.Owner))
 	}
-	if r, err := receipt.Parse(o.GetAnnotations()[receipt.Key]); err == nil && r.State == receipt.Locks {
-		return []string{lockValue(r.Owner)}
+	// Its program runs under an id of that owner for as long as it is told of no other one, whoever has the pod.
+	if from := former(o.GetAnnotations()[store.IdentityKey]); from != "" && from != r.Owner {
+		values = append(values, lockValue(from))
 	}
-	return nil
+	return values
 }
 
 // above returns the owner of what has this controller, by what the cache knows. It is the ReplicaSet itself if that is not in the cache, and Reconcile
@@ -126,6 +130,11 @@ func (x *Executor) pods() handler.TypedFuncs[*corev1.Pod, store.Ref] {
 			was := e.ObjectOld.DeepCopy()
 			if was.ResourceVersion = e.ObjectNew.ResourceVersion; !equality.Semantic.DeepEqual(was, e.ObjectNew) {
 				add(ctx, q, e.ObjectNew)
+			}
+			// Told of another owner, it runs under no id of the one before.
+			from, to := former(e.ObjectOld.Annotations[store.IdentityKey]), former(e.ObjectNew.Annotations[store.IdentityKey])
+			if ref, known := x.kinds.parse(from, e.ObjectNew.Namespace); known && from != to {
+				q.Add(ref)
 			}
 		},
 	}

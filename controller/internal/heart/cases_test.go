@@ -147,6 +147,8 @@ func (w *World) word(p *Pod, first, rest string) (err error) {
 		p.Controller = "old"
 	case "released": // somebody relabelled it, so no object controls it
 		p.Controller, p.Owned = "", false
+	case "elsewhere": // another object controls it, and its receipt is for that owner
+		p.Controller, p.Owned, p.Receipt = "other", false, receipt.Receipt{Share: receipt.Nothing()}
 	case "peer":
 		p.Assigned, p.Gated = false, false
 	case "age":

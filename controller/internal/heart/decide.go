@@ -147,6 +147,7 @@ func (v *view) state() assignment.State {
 func (v *view) step(p *pod) {
 	switch {
 	case !p.Assigned:
+	case !p.Owned && p.Receipt.State == receipt.None: // another owner has it by now, and writes its receipt
 	case p.Receipt.State == receipt.Unreadable && !p.runs:
 		v.d.Withdraw = append(v.d.Withdraw, p.Name)
 	case p.runs && (!p.locked || p.Hidden):

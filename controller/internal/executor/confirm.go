@@ -1,0 +1,99 @@
+package executor
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/idalloc/idalloc/controller/internal/heart"
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/identity"
+)
+
+// confirm is T3: one list of the locks of the owner, and of what pods lock of the owners that they come from. Another one shows what runs under the
+// owner's ids, and locks for others.
+func (p *pass) confirm(ctx context.Context) error {
+	list, err := p.store.Receipts(ctx, p.ref, receipt.NoID, p.former...)
+	if err != nil {
+		return fmt.Errorf("list the receipts of %s: %w", p.ref, err)
+	}
+	locks := make([]heart.Lock, 0, len(list))
+	for _, r := range list {
+		p.strange = p.strange || p.metas[r.Pod] == nil
+		locks = append(locks, heart.Lock{Pod: r.Pod, UID: string(r.UID), Text: r.Text, Version: r.Version, Receipt: r.Receipt})
+	}
+	if err := p.elsewhere(ctx); err != nil {
+		return err
+	}
+	if p.strange {
+		p.temper.strangers = true
+		err = p.list(ctx)
+	}
+	p.world.Locks = locks
+	return err
+}
+
+// elsewhere finds pods whose receipts are for another owner although their programs run under this one's ids, or although it has adopted their
+// ReplicaSet. The watches of pods and of ReplicaSets have no order, so the cache may show the adopter's new pods first.
+func (p *pass) elsewhere(ctx context.Context) error {
+	if p.owner.Selector == "" || p.ref.Kind == store.StatefulSet || p.ref.Kind == store.Job { // their pods never change hands under a slot
+		return nil
+	}
+	lock := assignment.OwnerLabelValue(p.ref.String())
+	text := fmt.Sprintf("%s,%s=%s,%s,%s!=%s", p.owner.Selector, store.AssignLabel, store.AssignController, receipt.OwnerLabel, receipt.OwnerLabel, lock)
+	selector, err := labels.Parse(text)
+	if err != nil {
+		return fmt.Errorf("%s: selector %q: %w", p.ref, text, err)
+	}
+	live, err := fields.ParseSelector(store.LivePods)
+	if err != nil {
+		return fmt.Errorf("selector %q: %w", store.LivePods, err)
+	}
+	list := metaList(schema.GroupVersionKind{Version: "v1", Kind: podKind})
+	err = p.server.List(ctx, list, client.InNamespace(p.ref.Namespace), client.MatchingLabelsSelector{Selector: selector},
+		client.MatchingFieldsSelector{Selector: live})
+	if err != nil {
+		return fmt.Errorf("list the pods of %s that lock for others: %w", p.ref, err)
+	}
+	news := slices.DeleteFunc(list.Items, func(pod podMeta) bool { return shows(p.metas[pod.Name], pod.Annotations[receipt.Key]) })
+	if p.ref.Rolls() && slices.ContainsFunc(news, func(pod podMeta) bool { return foreign(&pod, p.sets) }) {
+		if err := p.allSets(ctx); err != nil {
+			return err
+		}
+	}
+	p.strange = p.strange || slices.ContainsFunc(news, func(pod podMeta) bool { return p.owns(&pod) || p.runsHere(&pod) })
+	return nil
+}
+
+// shows reports whether a pod is known with this receipt.
+func shows(known *podMeta, text string) bool {
+	return known != nil && known.Annotations[receipt.Key] == text
+}
+
+// owns reports whether the owner has the pod.
+func (p *pass) owns(pod metav1.Object) bool {
+	c := metav1.GetControllerOfNoCopy(pod)
+	if c == nil {
+		return false
+	}
+	_, ours := p.sets[string(c.UID)]
+	return ours || c.UID == p.owner.UID && !p.owner.Controlled
+}
+
+// runsHere reports whether the pod's program began under the owner's name, and was told of no other owner since.
+func (p *pass) runsHere(pod metav1.Object) bool {
+	var id identity.Identity
+	err := id.UnmarshalJSON([]byte(pod.GetAnnotations()[store.IdentityKey]))
+	return err == nil && id.Pod == pod.GetName() && id.Owner.String() == p.ref.String()
+}
+
+// lockValue is the value of podIndex for a pod that no object controls and that locks a slot of the owner.
+func lockValue(owner string) string { return "lock " + assignment.OwnerLabelValue(owner) }

@@ -1,0 +1,114 @@
+package executor
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+)
+
+// lists answers lists of metadata by kind, and keeps the selectors.
+type lists struct {
+	client.Reader
+
+	items     map[string][]podMeta
+	selectors []string
+}
+
+func (l *lists) List(_ context.Context, list client.ObjectList, of ...client.ListOption) error {
+	var o client.ListOptions
+	o.ApplyOptions(of)
+	l.selectors = append(l.selectors, o.LabelSelector.String())
+	metas, _ := list.(*metav1.PartialObjectMetadataList)
+	metas.Items = slices.Clone(l.items[strings.TrimSuffix(metas.Kind, "List")])
+	return nil
+}
+
+func controlledBy(uid types.UID, kind string) []metav1.OwnerReference {
+	return []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: kind, Name: "any", UID: uid, Controller: new(true)}}
+}
+
+// moved is a pod of ReplicaSet "old" that began under one owner and locks for another by now.
+func moved(began, lock string) podMeta {
+	r := receipt.Receipt{UID: "a", Owner: lock, State: receipt.Locks, Begun: true, Write: "w"}
+	return podMeta{ObjectMeta: metav1.ObjectMeta{
+		Name: "a", UID: "a", OwnerReferences: controlledBy("old", store.ReplicaSet), Labels: map[string]string{store.AssignLabel: store.AssignController},
+		Annotations: map[string]string{
+			receipt.Key: r.Encode(), store.IDKey: "0",
+			store.IdentityKey: `{"state":"assigned","id":0,"count":2,"token":5,"pod":"a","owner":{"apiVersion":"apps/v1","kind":"` +
+				strings.Replace(began, "/", `","name":"`, 1) + `"}}`,
+		},
+	}}
+}
+
+func passOf(t *testing.T, server client.Reader) *pass {
+	t.Helper()
+	ref, known := store.NewRef("apps/v1", store.Deployment, "shop", "worker")
+	if !known {
+		t.Fatal("a Deployment is no owner")
+	}
+	return &pass{
+		Executor: &Executor{server: server, store: &store.Store{Clock: clock.RealClock{}}}, ref: ref, temper: &temper{}, sets: map[string]revision{"new": {}},
+		owner: store.Owner{Ref: ref, UID: "owner", Selector: "app=worker"},
+	}
+}
+
+// A Deployment was deleted and its pods locked their slots for the ReplicaSet. A list by the Deployment's name does not show them when it is there
+// again, and the watches may show its new pods before they show that it adopted the ReplicaSet.
+func TestT3SeesPodsOfTheOwnerThatLockForOthers(t *testing.T) {
+	const own, set = "Deployment/worker", "ReplicaSet/old"
+	at := moved(own, set)
+	for what, c := range map[string]struct {
+		pod     podMeta
+		known   *podMeta
+		adopted types.UID
+		want    bool
+	}{
+		"it runs under an id of the owner":            {at, nil, "another", true},
+		"the pass knows it":                           {at, &at, "another", false},
+		"the pass knows it with another receipt":      {at, new(moved(own, own)), "another", true},
+		"it runs under an id of another owner":        {moved(set, set), nil, "another", false},
+		"the owner has adopted it":                    {moved(set, set), nil, "owner", true},
+		"the owner has adopted it, and that is known": {moved(set, set), new(moved(set, set)), "owner", false},
+	} {
+		set := podMeta{ObjectMeta: metav1.ObjectMeta{Name: "old", UID: "old", OwnerReferences: controlledBy(c.adopted, store.Deployment)}}
+		server := &lists{items: map[string][]podMeta{podKind: {c.pod}, store.ReplicaSet: {set}}}
+		p := passOf(t, server)
+		p.metas = map[string]*podMeta{"a": c.known}
+		if err := p.elsewhere(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if p.strange != c.want {
+			t.Errorf("%s: strange is %v", what, p.strange)
+		}
+		if !strings.Contains(server.selectors[0], "app=worker") || !strings.Contains(server.selectors[0], receipt.OwnerLabel+"!=") {
+			t.Errorf("%s: the list is not small: %s", what, server.selectors[0])
+		}
+	}
+}
+
+func TestAPlanKnowsPodsThatRunUnderTheOwnersIDsAndLockForOthers(t *testing.T) {
+	for what, c := range map[string]struct {
+		began string
+		want  int
+	}{"the owner": {"Deployment/worker", 1}, "another owner": {"ReplicaSet/old", 0}} {
+		meta := moved(c.began, "ReplicaSet/old")
+		pod := corev1.Pod{ObjectMeta: meta.ObjectMeta}
+		p := passOf(t, nil)
+		if p.see([]corev1.Pod{pod}); len(p.world.Pods) != c.want {
+			t.Errorf("it began under %s: the plan knows %d pods", what, len(p.world.Pods))
+		}
+		if found := slices.Contains(indexed(&pod), lockValue("Deployment/worker")); found != (c.want == 1) {
+			t.Errorf("it began under %s: the cache finds it: %v", what, found)
+		}
+	}
+}
