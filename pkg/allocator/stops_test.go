@@ -308,12 +308,21 @@ func TestARequestAmongPodsOfOneRevisionStopsNobody(t *testing.T) {
 				r, _ := receipt.Of(b.api.Get(apifake.Pods, waiter), kind+"/worker")
 				return r.State == receipt.Waits
 			})
-			b.api.Change(kind, apifake.Worker, func(o *unstructured.Unstructured) {
-				annotations := o.GetAnnotations()
-				annotations[assignment.HandoverKey] = `{"0":"` + waiter + `"}`
-				o.SetAnnotations(annotations)
+			var r event.NotHandedOver
+			b.await("a refusal", func() bool { // a plan of the waiter may drop the request before the holder has seen it
+				b.api.Change(kind, apifake.Worker, func(o *unstructured.Unstructured) {
+					annotations := o.GetAnnotations()
+					annotations[assignment.HandoverKey] = `{"0":"` + waiter + `"}`
+					o.SetAnnotations(annotations)
+				})
+				select {
+				case r = <-refused:
+					return true
+				default:
+					return false
+				}
 			})
-			if r := <-refused; r.Detail != "it is of no newer revision, or Kubernetes keeps this pod" || r.Requester != waiter {
+			if r.Detail != "it is of no newer revision, or Kubernetes keeps this pod" || r.Requester != waiter {
 				t.Errorf("the request is refused with %+v", r)
 			}
 			b.api.Change(kind, apifake.Worker, func(o *unstructured.Unstructured) {
