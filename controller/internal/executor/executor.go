@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -143,12 +144,19 @@ func (p *pass) run(ctx context.Context) error {
 	if err != nil || damped {
 		return err
 	}
+	if left := p.temper.takes.Sub(p.store.Clock.Now()); left > 0 { // what T3 has taken from a pod is taken again later
+		p.sooner(left)
+		d.Take = slices.DeleteFunc(d.Take, func(t heart.Take) bool { return !t.Begun })
+	}
 	err = errors.Join(p.take(ctx, d.Take), p.withdraw(ctx, d.Withdraw))
 	if d = heart.Decide(p.world); d.Confirm {
 		if err := p.confirm(ctx); err != nil {
 			return err
 		}
 		d = heart.Decide(p.world)
+		if len(d.Withdraw) > 0 {
+			p.temper.clashed(p.store.Clock.Now())
+		}
 		err = errors.Join(err, p.begin(ctx, d.Begin), p.withdraw(ctx, d.Withdraw))
 		if p.strange { // only a plan that knows the pod proposes its slot to no other one
 			_, _, wrong := p.plan(ctx)

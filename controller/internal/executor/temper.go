@@ -22,6 +22,9 @@ type temper struct {
 	wrote  assignment.State
 	undone pace.Undone
 	until  time.Time
+	// clashes is how often in a row T3 took slots from pods again. The next ones are taken at takes.
+	clashes pace.Undone
+	takes   time.Time
 }
 
 func (x *Executor) temper(ref store.Ref) *temper {
@@ -44,6 +47,12 @@ func (x *Executor) calm(ref store.Ref) {
 
 // damped returns for how long the map is left alone.
 func (t *temper) damped(now time.Time) time.Duration { return t.until.Sub(now) }
+
+// clashed takes in that T3 took slots from pods again. What the plan does not know yet, it knows later.
+func (t *temper) clashed(now time.Time) {
+	t.clashes.Again(now)
+	t.takes = now.Add(t.clashes.Damping())
+}
 
 // proposed takes in a write of the map. One that repeats the last one says that somebody undid that.
 func (t *temper) proposed(next assignment.State, now time.Time) {

@@ -26,3 +26,18 @@ func TestAMapThatIsUndoneIsWrittenAgainLaterEachTime(t *testing.T) {
 		t.Errorf("another map waits for %s", k.damped(now))
 	}
 }
+
+// What T3 has taken from a pod is not taken again each time at once.
+func TestASlotThatT3TookIsTakenAgainLaterEachTime(t *testing.T) {
+	now, takes := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), 0
+	end := now.Add(time.Minute)
+	for k := (&temper{}); now.Before(end); now = now.Add(50 * time.Millisecond) {
+		if !now.Before(k.takes) {
+			k.clashed(now)
+			takes++
+		}
+	}
+	if takes < 5 || takes > 20 {
+		t.Errorf("%d takes in a minute", takes)
+	}
+}

@@ -177,9 +177,9 @@ func (g *progress) deadNames() map[string]time.Duration {
 		}
 	}
 	for _, v := range g.w.Server.Objects(object.Leases) {
-		labels := object.Labels(v.Object) // without them nobody finds it, nor takes it for the owner's
+		labels := object.Labels(v.Object) // without the owner's nobody finds it, or takes it for this owner's: those of an earlier one stay
 		id, err := strconv.Atoi(labels[receipt.IDLabel])
-		if err == nil && labels[receipt.OwnerLabel] != "" && id >= n && len(g.judge.lockers(id)) == 0 && g.anyStrict() {
+		if err == nil && labels[receipt.OwnerLabel] == assignment.OwnerLabelValue(g.owner.Kind.Name+"/"+g.owner.Name) && id >= n && len(g.judge.lockers(id)) == 0 && g.anyStrict() {
 			out["has the Lease "+v.Name+" of a slot that it does not have"] = forgets + g.leaseTime()
 		}
 	}
