@@ -89,7 +89,8 @@ func (j *Judge) noteAlive() {
 		if j.w.Now()-j.parts.named[id] < moment {
 			continue
 		}
-		if pod := j.w.Server.Get(object.Pods, name); pod.Exists() && !object.Ended(pod.Object) && !j.maySeemLost(pod) {
+		// A pod that has its entry and takes nothing may never start.
+		if pod := j.w.Server.Get(object.Pods, name); pod.Exists() && !object.Ended(pod.Object) && !j.maySeemLost(pod) && j.receipt(pod).LocksSlot(id) {
 			j.parts.alive[id] = j.w.Now()
 		}
 	}
