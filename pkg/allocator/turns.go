@@ -173,9 +173,10 @@ func (a *Allocator) partitionsDue() bool {
 // after it let them go: then a plan, which reads receipts, gives them away.
 func (a *Allocator) lacksLong() bool {
 	p, mine := &a.plans, a.tenure.Lock.Share
-	target, known := a.workload().target(mine.ID, false)
+	offers, me := a.offers()
+	target, known := offers.Target(me, mine.ID)
 	switch {
-	case !known || target[mine.ID].Subset(mine.Partitions):
+	case !known || target.Subset(mine.Partitions):
 		p.lacksSince = time.Time{}
 		return false
 	case p.lacksSince.IsZero():

@@ -7,6 +7,7 @@ import (
 
 	"github.com/idalloc/idalloc/pkg/allocator/duty"
 	"github.com/idalloc/idalloc/pkg/allocator/pace"
+	"github.com/idalloc/idalloc/pkg/allocator/proposal"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/watch"
@@ -214,6 +215,14 @@ func (a *Allocator) count() int {
 	return n
 }
 
+// offers are what the owner's annotations propose.
+func (a *Allocator) offers() (*proposal.Offers, proposal.Mine) {
+	o := a.view.owner
+	return proposal.NewOffers(o.Count, o.Record.State, o.Wish, a.o.strategy), proposal.Mine{
+		Pod: a.o.Pod, Divides: a.o.Divides, Pauses: a.work.paused || a.work.rest.active, HandsOver: a.o.HandsOver, Locked: a.tenure.Lock.Share, Works: a.tenure.Working,
+	}
+}
+
 // see is the owner as this pod sees it.
 func (a *Allocator) see() duty.View {
 	owner := a.view.owner
@@ -223,9 +232,9 @@ func (a *Allocator) see() duty.View {
 	if !a.view.ok() {
 		return v
 	}
-	source := a.workload()
-	v.Propose, v.Yield = source.proposes()
-	if by := source.asks(); by != "" && a.tenure.Lock.State == receipt.Locks {
+	offers, mine := a.offers()
+	v.Propose, v.Yield = offers.To(mine)
+	if by := offers.Requester(mine); by != "" && a.tenure.Lock.State == receipt.Locks {
 		r := &a.view.request
 		v.Asks, v.Asked = r.by != by && !a.clock.Now().Before(r.nextAt), r.wanted() == by
 	}

@@ -1,0 +1,161 @@
+package proposal
+
+import (
+	"github.com/idalloc/idalloc/pkg/allocator/assignment"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/placement"
+)
+
+// Offers are what one moment of an owner proposes to its pods. Each pod reads its own from the annotations, or the controller reads all of them. One
+// goroutine may use it at a time.
+type Offers struct {
+	count      int
+	state      assignment.State
+	wish       assignment.Wish
+	strategies Strategies
+	// targets are what the ids should own that the row names, by how many partitions receipts say there are: for a thousand pods it is worked out once.
+	targets map[int]target
+	// disjoint says that the row names no partition twice.
+	disjoint bool
+}
+
+// target is what ids should own, and all of that.
+type target struct {
+	owners placement.Owners
+	all    placement.Set
+	known  bool
+}
+
+func targetOf(owners placement.Owners, known bool) target {
+	t := target{owners: owners, known: known}
+	for _, set := range owners {
+		t.all = t.all.Union(set)
+	}
+	return t
+}
+
+// others is what ids other than this one should own.
+func (t target) others(id int) placement.Set { return t.all.Minus(t.owners[id]) }
+
+// Mine is a pod that reads its offer.
+type Mine struct {
+	Pod string
+	// Divides says that the pod works on partitions, Pauses that it is to take none now, and HandsOver that it knows when its work has stopped.
+	Divides, Pauses, HandsOver bool
+	// Locked is what its receipt locks, and Works what it works on.
+	Locked, Works receipt.Share
+}
+
+// NewOffers returns what this moment proposes.
+func NewOffers(count int, state assignment.State, wish assignment.Wish, strategies Strategies) *Offers {
+	o := &Offers{count: count, state: state, wish: wish, strategies: strategies, targets: map[int]target{}, disjoint: true}
+	if row := state.Row; row != nil {
+		var seen placement.Set
+		for _, set := range row.Owners {
+			o.disjoint = o.disjoint && seen.Intersect(set).Empty()
+			seen = seen.Union(set)
+		}
+	}
+	return o
+}
+
+// To returns the slot that is proposed to the pod, with its partitions, and those that are to go.
+func (o *Offers) To(m Mine) (propose receipt.Share, yield placement.Set) {
+	id, named := o.state.Slots.Of(m.Pod)
+	switch {
+	case !m.Locked.Empty(): // what the map says of it is for the next plan
+		id = m.Locked.ID
+	case !named:
+		return receipt.Nothing(), yield
+	}
+	return o.share(m, id), o.yields(m, id)
+}
+
+// Requester is the pod that asks for the pod's slot, empty if none does.
+func (o *Offers) Requester(m Mine) string {
+	if !m.HandsOver {
+		return ""
+	}
+	return o.state.Handover[m.Locked.ID]
+}
+
+// Shared reports whether other ids than that of the pod have partitions to divide, and a pod that may work on them.
+func (o *Offers) Shared(m Mine) bool {
+	for _, id := range o.state.Row.Members() {
+		if name, taken := o.state.Slots[id]; taken && name != m.Pod && id < o.count {
+			return true
+		}
+	}
+	return false
+}
+
+// share returns the slot with what the row proposes to its id.
+func (o *Offers) share(m Mine, id int) receipt.Share {
+	s := receipt.Share{ID: id}
+	if !m.Divides || m.Pauses {
+		return s
+	}
+	row := o.state.Row
+	force, _ := InForce(o.wish, row, o.said(m), o.strategies)
+	if s.Of = force.Count; row != nil && s.Of > 0 {
+		s.Partitions = row.Owners[id].Intersect(placement.Between(0, s.Of-1))
+	}
+	if mine := m.Locked; !m.HandsOver && mine.Of > 0 { // it cannot know when work has stopped, so it lets nothing go
+		s.Of, s.Partitions = max(s.Of, mine.Of), s.Partitions.Union(mine.Partitions)
+	}
+	return s
+}
+
+// said returns how many partitions there are by the pod's receipt, 0 if it does not say so.
+func (o *Offers) said(m Mine) int {
+	if o.state.Row == nil || !m.Locked.Partitions.Empty() {
+		return m.Locked.Of
+	}
+	return 0
+}
+
+// Target returns what the id should own, and whether that is known.
+func (o *Offers) Target(m Mine, id int) (set placement.Set, known bool) {
+	t := o.target(m)
+	return t.owners[id], t.known
+}
+
+func (o *Offers) target(m Mine) target {
+	said := o.said(m)
+	t, there := o.targets[said]
+	if !there {
+		t = targetOf(Target(o.count, o.state.Row, o.wish, said, o.strategies))
+		o.targets[said] = t
+	}
+	return t
+}
+
+// withWorks is the target if what the pod works on is its id's, and no other id's, whatever the row says.
+func (o *Offers) withWorks(m Mine, id int) target {
+	mine, row := m.Works.Partitions, o.state.Row
+	if o.disjoint && mine.Equal(row.Owners[id]) {
+		return o.target(m)
+	}
+	owners := make(placement.Owners, len(row.Owners))
+	for other, set := range row.Owners {
+		owners[other] = set.Minus(mine)
+	}
+	owners[id] = mine
+	return targetOf(Target(o.count, &assignment.Row{Count: row.Count, Strategy: row.Strategy, Owners: owners}, o.wish, o.said(m), o.strategies))
+}
+
+// yields returns the partitions of the id that the target gives to others, or to no id because they are above the count. Of those that the pod
+// works on they are only those that go by that, too: a row that is wrong stops no work.
+func (o *Offers) yields(m Mine, id int) placement.Set {
+	row := o.state.Row
+	if !m.Divides || !m.HandsOver || row == nil {
+		return placement.Set{}
+	}
+	force, _ := InForce(o.wish, row, o.said(m), o.strategies)
+	has := m.Locked.Partitions.Union(row.Owners[id])
+	above := has.Minus(placement.Between(0, force.Count-1))
+	if _, listed := row.Owners[id]; !listed {
+		return above // the row is wrong, or this id is about to join
+	}
+	return has.Intersect(o.target(m).others(id)).Minus(m.Works.Partitions.Minus(o.withWorks(m, id).others(id))).Union(above)
+}
