@@ -21,7 +21,7 @@ func (a *Allocator) joins() bool {
 func (a *Allocator) joinIn() time.Duration {
 	row := a.view.owner.Record.State.Row
 	switch {
-	case !a.o.Divides || a.work.paused || a.work.rest.active || !a.view.owner.Wish.HasCount && row == nil:
+	case !a.o.Divides || a.rests() || !a.view.owner.Wish.HasCount && row == nil:
 		return 0
 	case row == nil || len(row.Owners) == 0:
 		return firstJoinTime
