@@ -65,10 +65,10 @@ func (b *bench) lockOf(share receipt.Share) (r receipt.Receipt) {
 }
 
 // confirm is the controller's T3 of what the agent locks now.
-func (b *bench) confirm(count int, share receipt.Share, others receipt.Confirmed) {
+func (b *bench) confirm(share receipt.Share, others receipt.Confirmed) {
 	b.t.Helper()
 	others.Write, others.Share = b.lockOf(share).Write, share
-	b.tell(count, share, func(p *receipt.Proposal) { p.Confirmed = &others })
+	b.tell(3, share, func(p *receipt.Proposal) { p.Confirmed = &others })
 }
 
 // still has a process with a clock that stands, so that it never lists receipts by itself.
@@ -91,8 +91,8 @@ func TestAnAgentBeginsWhenItsLockIsConfirmed(t *testing.T) {
 	if id := b.shows(agent); id.Assigned() {
 		t.Errorf("it shows %s before its lock is confirmed", id)
 	}
-	b.confirm(3, mine, receipt.Confirmed{Partitions: placement.Of(5), By: "p1"})
-	b.confirm(3, receipt.Share{ID: 2, Of: 8, Partitions: placement.Of(4)}, receipt.Confirmed{}) // it has let go of the other one
+	b.confirm(mine, receipt.Confirmed{Partitions: placement.Of(5), By: "p1"})
+	b.confirm(receipt.Share{ID: 2, Of: 8, Partitions: placement.Of(4)}, receipt.Confirmed{}) // it has let go of the other one
 	b.until("its id, with what no other pod locks", func(now map[string]identity.Identity) bool {
 		return now[agent].Assigned() && now[agent].ID == 2 && now[agent].Count == 3 && now[agent].Partitions.Owned().Equal(placement.Of(4))
 	})
@@ -108,7 +108,7 @@ func TestAnAgentWithdrawsFromASlotThatIsRefused(t *testing.T) {
 	b.agent()
 	b.start(agent, still(t, b))
 	b.tell(3, receipt.Share{ID: 1}, nil)
-	b.confirm(3, receipt.Share{ID: 1}, receipt.Confirmed{Slot: true, By: "p1"})
+	b.confirm(receipt.Share{ID: 1}, receipt.Confirmed{Slot: true, By: "p1"})
 	if !b.api.Await(t.Context(), func() bool {
 		r, _ := receipt.Of(b.api.Get(apifake.Pods, agent), "Deployment/"+apifake.Worker)
 		return r.State == receipt.Waits
@@ -126,7 +126,7 @@ func TestAnAgentIsToldOfCountsRequestsAndPartitions(t *testing.T) {
 	b.start(agent, func(o *allocator.Options) { o.Divides = true })
 	has := receipt.Share{ID: 2, Of: 8, Partitions: placement.Of(4, 5)}
 	b.tell(3, has, nil)
-	b.confirm(3, has, receipt.Confirmed{})
+	b.confirm(has, receipt.Confirmed{})
 	b.until("two partitions", func(now map[string]identity.Identity) bool { return now[agent].Partitions.Owned().Len() == 2 })
 	b.tell(4, has, nil)
 	b.until("the count", func(now map[string]identity.Identity) bool { return now[agent].Count == 4 && now[agent].Assigned() })
