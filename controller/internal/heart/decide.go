@@ -157,7 +157,7 @@ func (v *view) state() assignment.State {
 	out, misled := v.w.Owner.State, map[string]int{}
 	out.Handover = v.requests(out)
 	for _, p := range v.pods {
-		id, named := out.Slots.Of(p.Name)
+		id, named := v.ids[p.Name]
 		if named && p.takes() && !p.Receipt.Locked() && p.Ordinal >= 0 && p.Ordinal < v.w.Owner.Count && id != p.Ordinal {
 			misled[p.Name] = id
 		}
@@ -168,7 +168,7 @@ func (v *view) state() assignment.State {
 	slots := maps.Clone(out.Slots)
 	for _, p := range v.pods {
 		has := out.Slots[p.Ordinal]
-		stays := slices.ContainsFunc(v.pods, func(q *pod) bool { return q.Name == has })
+		stays := v.named[has] != nil
 		if _, also := misled[has]; !stays || also {
 			if id, is := misled[p.Name]; is {
 				delete(slots, id)
