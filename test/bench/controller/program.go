@@ -5,60 +5,27 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/idalloc/idalloc/test/envtest/controlplane"
+	"github.com/idalloc/idalloc/test/bench/program"
 )
-
-// build returns the program that is measured: the one that is released.
-func build(ctx context.Context, dir string) (string, error) {
-	root, err := controlplane.ModuleRoot()
-	if err != nil {
-		return "", err
-	}
-	program := filepath.Join(dir, "idalloc-controller")
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", program, "./cmd/idalloc-controller") //nolint:gosec // the folder of the control plane
-	cmd.Dir, cmd.Stderr = filepath.Join(root, "controller"), os.Stderr
-	return program, cmd.Run()
-}
 
 // running is a controller that runs.
 type running struct {
-	out     io.Writer
-	cmd     *exec.Cmd
-	metrics string
+	*program.Controller
+
+	out io.Writer
 }
 
 // start starts a controller for one namespace.
 func (b *bench) start(ctx context.Context, ns string) (*running, error) {
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
-	address := listener.Addr().String()
-	if err := listener.Close(); err != nil {
-		return nil, err
-	}
-	c := &running{out: b.out, metrics: "http://" + address + "/metrics"}
-	c.cmd = exec.CommandContext(ctx, b.program, "--kubeconfig="+b.kubeconfig, "--namespace="+ns, "--leader-election-namespace="+ns, //nolint:gosec // what build made
-		"--metrics-address="+address, "--health-address=0")
-	return c, c.cmd.Start()
-}
-
-// stop may be called more than once.
-func (c *running) stop() {
-	if c.cmd.ProcessState == nil {
-		_ = c.cmd.Process.Signal(os.Interrupt)
-		_ = c.cmd.Wait()
-	}
+	c, err := program.Start(ctx, b.program, b.kubeconfig, ns)
+	return &running{c, b.out}, err
 }
 
 // gave waits until the controller says that so many pods got ids. To list the pods would take the time that is measured.
@@ -80,7 +47,7 @@ func (c *running) tell(ctx context.Context, rest time.Duration) error {
 	if err != nil {
 		return err
 	}
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", c.cmd.Process.Pid))
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", c.PID()))
 	if err != nil {
 		return err
 	}
@@ -131,7 +98,7 @@ func (c *running) sent(ctx context.Context, within time.Duration) (map[string]fl
 
 // read returns the controller's metrics.
 func (c *running) read(ctx context.Context) (map[string]float64, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.metrics, http.NoBody)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.Metrics, http.NoBody)
 	if err != nil {
 		return nil, err
 	}
