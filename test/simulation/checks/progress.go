@@ -156,10 +156,10 @@ func (g *progress) todo(p *world.Process) map[string]time.Duration {
 	if b := p.Belief(); b != nil {
 		return g.unsaid(p, b.ID)
 	}
-	if !g.w.Waits(p) || g.w.IsDeaf(p, soonEnough) || !g.agrees(g.record) {
+	v := g.w.Server.Get(object.Pods, p.Pod)
+	if !g.w.Waits(p) || g.w.IsDeaf(p, soonEnough) || !g.agrees(g.record) || world.IsAgent(v.Object) && g.deaf() {
 		return nil
 	}
-	v := g.w.Server.Get(object.Pods, p.Pod)
 	own := g.judge.receipt(v)
 	n := g.owner.Count()
 	id, named := g.record.State.Slots.Of(p.Pod)
