@@ -3,6 +3,7 @@ package executor
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/peers"
 	"github.com/idalloc/idalloc/pkg/allocator/proposal"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/placement"
 )
 
@@ -181,6 +183,10 @@ func (p *pass) propose(ctx context.Context, all []heart.Propose) error {
 	return each(ctx, p.slots, all, func(ctx context.Context, b heart.Propose) error {
 		meta := p.meta(b.Pod)
 		written, err := p.store.SetProposal(ctx, meta, b.Text, b.Next)
+		if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrGone) {
+			p.metrics.conflicts.Inc()
+			return nil // it has written its receipt meanwhile, or is gone, and the watch will say so: no other pod is to wait for that
+		}
 		if err != nil {
 			return fmt.Errorf("pod %s: tell its process: %w", b.Pod, err)
 		}
