@@ -100,6 +100,15 @@ func IsAgent(o object.Object) bool {
 	return object.Text(o, object.Metadata, labels, store.AssignLabel) == receipt.ByAgent
 }
 
+// forbids says what the Role of an agent's account does not permit: it has pods, and Leases, and nothing else.
+func (w *World) forbids(r *server.Request) bool {
+	if w.Serving == nil || w.Serving.Controls || r.Resource == object.Pods || r.Resource == object.Leases {
+		return false
+	}
+	pod := w.Server.Get(object.Pods, w.Serving.Pod)
+	return pod != nil && object.UID(pod.Object) == w.Serving.UID && IsAgent(pod.Object)
+}
+
 // SetTemplate makes the template of an owner or a revision another version.
 func (w *World) SetTemplate(o object.Object, version int) {
 	object.Need(o, "spec", "template")["version"] = int64(version)
