@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"slices"
 	"time"
 
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
@@ -55,21 +56,13 @@ type Profile struct {
 }
 
 // Fits reports whether p is of the kind that the words ask for: strict, default, linked or command (who tells the
-// ids), partitions, two controllers, agents, migrates (others lock for the next revision), or a resource.
+// ids), partitions, two controllers, gated pods, agents or peers, migrates (others lock for the next revision), or a resource.
 func (p Profile) Fits(words []string) bool {
-	for _, word := range words {
-		switch {
-		case word == "strict" && p.FenceAfter == 0, word == "default" && p.FenceAfter > 0:
-			return false
-		case word == "linked" && p.Command, word == "command" && !p.Command:
-			return false
-		case word == "partitions" && p.Partitions == 0, word == "two" && p.Controllers < 2, word == "migrates" && p.By[0] == p.By[1], word == "agents" && !p.Has(receipt.ByAgent):
-			return false
-		case word != "two" && word != "migrates" && word != "agents" && word != "partitions" && word != "strict" && word != "default" && word != "linked" && word != "command" && word != p.Resource:
-			return false
-		}
+	is := map[string]bool{
+		p.Resource: true, "strict": p.FenceAfter > 0, "default": p.FenceAfter == 0, "linked": !p.Command, "command": p.Command, "partitions": p.Partitions > 0,
+		"two": p.Controllers > 1, "gated": p.Has(receipt.ByController), "agents": p.Has(receipt.ByAgent), "peers": p.Has(""), "migrates": p.By[0] != p.By[1],
 	}
-	return true
+	return !slices.ContainsFunc(words, func(word string) bool { return !is[word] })
 }
 
 // Draw draws what a history is about.
