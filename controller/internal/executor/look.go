@@ -49,7 +49,9 @@ func (p *pass) look(ctx context.Context) error {
 		}
 	}
 	p.see(pods)
-	if (len(p.world.Pods) == 0 || !p.unlabelled()) && !p.unknown() && !p.temper.strangers {
+	before := p.temper.cached
+	p.temper.cached = maps.Clone(p.metas)
+	if (len(p.world.Pods) == 0 || !p.unlabelled()) && !p.unknown(before) && !p.temper.strangers {
 		return nil
 	}
 	cached := p.metas
@@ -67,12 +69,13 @@ func (p *pass) unlabelled() bool {
 	return p.ref.Rolls() && p.current != "" && !p.sets[p.current].labelled
 }
 
-// unknown reports whether the owner's annotations name a pod that the cache does not have. It is gone, or it takes for itself.
-func (p *pass) unknown() bool {
+// unknown reports whether the owner's annotations name a pod that the cache does not have. It is gone, or it takes for itself. One that the cache had before
+// is gone. Or somebody removed its label: then T3 shows what it locks.
+func (p *pass) unknown(before map[string]*podMeta) bool {
 	state := p.owner.Record.State
 	for _, names := range []assignment.Slots{state.Slots, state.Handover} {
 		for _, name := range names {
-			if p.metas[name] == nil {
+			if p.metas[name] == nil && before[name] == nil {
 				return true
 			}
 		}

@@ -87,7 +87,7 @@ type Server struct {
 	host Host
 	Settings
 	rv        int64
-	oldest    int64 // a watch from before it is expired
+	oldest    int64 // a watch from before it is expired; never 0, from which a watch would begin anywhere
 	current   map[string]map[string]*Version
 	log       map[string][]*Version // of each resource, in order
 	uids      int
@@ -109,7 +109,7 @@ type Server struct {
 // New returns a server without objects.
 func New(in Host, as Settings) *Server {
 	s := &Server{
-		host: in, Settings: as, rv: 1000, current: map[string]map[string]*Version{}, log: map[string][]*Version{}, watchers: map[string][]*Stream{},
+		host: in, Settings: as, rv: 1000, oldest: 1000, current: map[string]map[string]*Version{}, log: map[string][]*Version{}, watchers: map[string][]*Stream{},
 		selectors: map[string]k8slabels.Selector{}, fields: map[string]fields.Selector{}, Refusals: map[string]bool{},
 	}
 	for _, resource := range []string{object.Pods, object.Deployments, object.ReplicaSets, object.StatefulSets, object.Jobs, object.Leases} {
