@@ -3,6 +3,9 @@ package executor
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -33,19 +36,18 @@ func each[T any](ctx context.Context, slots chan struct{}, items []T, do func(co
 func (p *pass) wrote(name string, written *podMeta) {
 	p.writing.Lock()
 	defer p.writing.Unlock()
-	p.metas[name] = written
-	for i := range p.world.Pods {
-		q := &p.world.Pods[i]
-		if q.Name != name {
-			continue
-		}
-		q.Receipt, _ = receipt.Of(written, p.ref.String())
-		q.Hidden = hidden(written, q.Receipt)
-		q.Text, q.Version = written.Annotations[receipt.Key], written.ResourceVersion
-		// Only Begin writes an id, and it takes the gate away, of which the answer says nothing.
-		q.Gated = q.Gated && q.ID == written.Annotations[store.IDKey]
-		q.ID, q.Count, q.Identity = written.Annotations[store.IDKey], written.Annotations[store.CountKey], written.Annotations[store.IdentityKey]
+	p.metas[name], p.written[name] = written, written
+	i, there := slices.BinarySearchFunc(p.world.Pods, name, func(q heart.Pod, name string) int { return strings.Compare(q.Name, name) })
+	if !there {
+		return
 	}
+	q := &p.world.Pods[i]
+	q.Receipt, _ = receipt.Of(written, p.ref.String())
+	q.Hidden = hidden(written, q.Receipt)
+	q.Text, q.Version = written.Annotations[receipt.Key], written.ResourceVersion
+	// Only Begin writes an id, and it takes the gate away, of which the answer says nothing.
+	q.Gated = q.Gated && q.ID == written.Annotations[store.IDKey]
+	q.ID, q.Count, q.Identity = written.Annotations[store.IDKey], written.Annotations[store.CountKey], written.Annotations[store.IdentityKey]
 }
 
 func (p *pass) meta(name string) *podMeta {
@@ -117,23 +119,15 @@ func annotations(w heart.Words) map[string]string {
 // fail their tests. It is no condition: what the cache does not show by then, it shows later.
 func (p *pass) caughtUp(ctx context.Context) error {
 	const step, most = 5 * time.Millisecond, time.Second
-	lagging := func(ctx context.Context) bool {
-		for name, meta := range p.metas {
-			if meta.Kind == "" && meta.APIVersion == "" {
-				continue // not written by this pass
-			}
+	err := wait.PollUntilContextTimeout(ctx, step, most, true, func(ctx context.Context) (bool, error) {
+		maps.DeleteFunc(p.written, func(name string, meta *podMeta) bool {
 			pod := &corev1.Pod{}
 			err := p.cache.Get(ctx, client.ObjectKey{Namespace: p.ref.Namespace, Name: name}, pod, client.UnsafeDisableDeepCopy)
-			if err != nil || pod.UID != meta.UID {
-				continue
-			}
-			if order, err := resourceversion.CompareResourceVersion(pod.ResourceVersion, meta.ResourceVersion); err == nil && order < 0 {
-				return true
-			}
-		}
-		return false
-	}
-	err := wait.PollUntilContextTimeout(ctx, step, most, true, func(ctx context.Context) (bool, error) { return !lagging(ctx), nil })
+			order, _ := resourceversion.CompareResourceVersion(pod.ResourceVersion, meta.ResourceVersion)
+			return err != nil || pod.UID != meta.UID || order >= 0
+		})
+		return len(p.written) == 0, nil
+	})
 	if wait.Interrupted(err) {
 		return ctx.Err()
 	}

@@ -58,6 +58,7 @@ func passOf(t *testing.T, server client.Reader) *pass {
 	}
 	return &pass{
 		Executor: &Executor{server: server, store: &store.Store{Clock: clock.RealClock{}}}, ref: ref, temper: &temper{}, sets: map[string]revision{"new": {}},
+		metas: map[string]*podMeta{}, written: map[string]*podMeta{},
 		owner: store.Owner{Ref: ref, UID: "owner", Selector: "app=worker"},
 	}
 }
