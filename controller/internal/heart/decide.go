@@ -14,9 +14,8 @@ import (
 func Decide(w World) Decision {
 	v := newView(w)
 	v.d.Plan = proposal.Plan(v.input())
-	v.next = w.Owner.State
 	if v.d.Plan.Next != nil {
-		v.next = *v.d.Plan.Next
+		v.slots = byName(v.d.Plan.Next.Slots)
 	}
 	for i := range v.pods {
 		v.step(v.pods[i])
@@ -33,7 +32,8 @@ type view struct {
 	// byPod are the locks that T3 showed. bySlot counts the pods that lock each slot, or run under it.
 	byPod  map[string]Lock
 	bySlot map[int]int
-	next   assignment.State
+	// slots are the slots that the map proposes, by the names of pods: after the plan, the map that it wants.
+	slots map[string]int
 	// crowded says that removals stop until more pods are available. kept says that no pod may be removed.
 	crowded, kept bool
 	d             Decision
@@ -50,7 +50,8 @@ type pod struct {
 }
 
 func newView(w World) *view {
-	v := &view{w: w, byPod: make(map[string]Lock, len(w.Locks)), bySlot: make(map[int]int, len(w.Locks))}
+	v := &view{w: w, byPod: make(map[string]Lock, len(w.Locks)), bySlot: make(map[int]int, len(w.Locks)), slots: byName(w.Owner.State.Slots)}
+	v.pods = make([]*pod, 0, len(w.Pods))
 	for _, p := range w.Pods {
 		v.pods = append(v.pods, read(p))
 	}
@@ -66,6 +67,17 @@ func newView(w World) *view {
 		}
 	}
 	return v
+}
+
+// byName returns the slots of a map by the names of pods. A name that is there twice has the lowest one.
+func byName(slots assignment.Slots) map[string]int {
+	out := make(map[string]int, len(slots))
+	for id, name := range slots {
+		if lower, twice := out[name]; !twice || id < lower {
+			out[name] = id
+		}
+	}
+	return out
 }
 
 func read(p Pod) *pod {
@@ -98,7 +110,7 @@ func (v *view) input() proposal.Input {
 	in := proposal.Input{
 		Count: o.Count, State: v.state(), Room: o.Room, Now: v.w.Now, Central: true, Revision: o.Revision,
 		Rollout:    proposal.Rollout{Current: o.Replaces && o.Revision != "", MaxUnavailable: o.MaxUnavailable},
-		Partitions: proposal.Division{Unchanged: true},
+		Partitions: proposal.Division{Unchanged: true}, Pods: make([]proposal.Pod, 0, len(v.pods)),
 	}
 	for _, p := range v.pods {
 		q := p.Pod.Pod
@@ -121,7 +133,7 @@ func (v *view) input() proposal.Input {
 func (v *view) state() assignment.State {
 	out, misled := v.w.Owner.State, map[string]int{}
 	for _, p := range v.pods {
-		id, named := out.Slots.Of(p.Name)
+		id, named := v.slots[p.Name]
 		if named && p.takes() && !p.Receipt.Locked() && p.Ordinal >= 0 && p.Ordinal < v.w.Owner.Count && id != p.Ordinal {
 			misled[p.Name] = id
 		}
@@ -165,7 +177,7 @@ func (v *view) step(p *pod) {
 
 // proposed returns the slot that the map proposes to the pod (T1).
 func (v *view) proposed(p *pod) (int, bool) {
-	id, ok := v.next.Slots.Of(p.Name)
+	id, ok := v.slots[p.Name]
 	return id, ok && id < v.w.Owner.Count
 }
 
