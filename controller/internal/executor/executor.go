@@ -65,7 +65,10 @@ func (x *Executor) Reconcile(ctx context.Context, ref store.Ref) (reconcile.Resu
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	p := &pass{Executor: x, ref: ref, owner: owner, temper: x.temper(ref), log: x.log.WithValues("owner", ref.String(), "namespace", ref.Namespace)}
+	p := &pass{
+		Executor: x, ref: ref, owner: owner, temper: x.temper(ref), written: map[string]*podMeta{},
+		log: x.log.WithValues("owner", ref.String(), "namespace", ref.Namespace),
+	}
 	err = p.run(ctx)
 	if errors.Is(err, store.ErrConflict) {
 		x.metrics.conflicts.Inc()
@@ -125,6 +128,8 @@ type pass struct {
 	current string
 	// metas are the pods' metadata by name, as last read or written.
 	metas map[string]*podMeta
+	// written are the pods that this pass wrote.
+	written map[string]*podMeta
 	// writing is held while answers to writes are taken in.
 	writing sync.Mutex
 	// former names the owners that pods come from.
