@@ -106,13 +106,6 @@ func TestAListOfNamesIsChosenFrom(t *testing.T) {
 	}
 }
 
-func TestAsManySlotsFitAsTheErrorSays(t *testing.T) {
-	others := map[string]string{"deployment.kubernetes.io/revision": "1"}
-	if got := capacityOf(others); got < 3600 || got > 3800 {
-		t.Errorf("%d slots fit", got)
-	}
-}
-
 func TestATableOfADocumentHasTheColumnsThatItNames(t *testing.T) {
 	got := markdown([][]string{{"N", "protocol", "total s"}, {"10", "a|b", "0.5"}}, []string{"protocol", "total s"})
 	if want := "| protocol | total s |\n| --- | --- |\n| a\\|b | 0.5 |\n"; got != want {
