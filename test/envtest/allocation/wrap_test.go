@@ -13,10 +13,8 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
@@ -151,21 +149,6 @@ var _ = Describe("idalloc run", func() {
 		}
 	})
 
-	It("lets the command run on over a new count, if told to", Label(nightly), func(ctx SpecContext) {
-		Expect(w.Create(ctx, suite.Deployment("worker", 2, w.wrapSpec(works, "--restart-on=id")))).To(Succeed())
-		before := w.running(ctx, 2)
-		Expect(w.Scale(ctx, store.Deployment, "worker", 4)).To(Succeed())
-		w.settled(ctx, 4)
-		Eventually(func() int { return len(w.starts()) }).WithContext(ctx).Should(Equal(4))
-		for _, start := range before {
-			id, err := w.identity(ctx, *w.pod(ctx, start.Pod))
-			Expect(err).NotTo(HaveOccurred())
-			Expect(id.Count).To(Equal(4))
-			Expect(lives(start.PID)).To(BeTrue())
-			Expect(w.started()[start.Pod]).To(Equal(start))
-		}
-	})
-
 	It("ends with the command's exit code and gives the slot back", func(ctx SpecContext) {
 		Expect(w.Create(ctx, suite.Deployment("worker", 1, w.wrapSpec(says+`; exit 7`)))).To(Succeed())
 		pod := w.somePods(ctx, 1)[0].Name
@@ -225,54 +208,12 @@ var _ = Describe("idalloc run", func() {
 		Expect(lives(before.PID)).To(BeFalse())
 	})
 
-	It("hands ids over in a rolling update without room", Label(nightly), func(ctx SpecContext) {
-		d := suite.Deployment("worker", 2, w.wrapSpec(works))
-		zero, one := intstr.FromInt32(0), intstr.FromInt32(1)
-		d.Spec.Strategy.RollingUpdate = &appsv1.RollingUpdateDeployment{MaxUnavailable: &zero, MaxSurge: &one}
-		Expect(w.Create(ctx, d)).To(Succeed())
-		before := w.running(ctx, 2)
-		w.restart(ctx)
-		Eventually(func(g Gomega) {
-			pods, err := w.Pods(ctx, "worker")
-			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(pods).To(HaveLen(2))
-			for _, pod := range pods {
-				g.Expect([]string{before[0].Pod, before[1].Pod}).NotTo(ContainElement(pod.Name))
-			}
-		}).WithContext(ctx).Should(Succeed())
-		for id, after := range w.running(ctx, 2) {
-			Expect(after.Token).To(BeNumerically(">", before[id].Token))
-			Expect(lives(before[id].PID)).To(BeFalse())
-		}
-	})
-
 	It("exits 127 for a command that is not there, without a slot", func(ctx SpecContext) {
 		pod := w.idle(ctx, 1)[0].Name
 		got := w.idalloc(ctx, pod, "run", "--http-address", "", "--", "no-such-command")
 		Expect(got.Code).To(Equal(127), got.Stderr)
 		Expect(got.Stderr).To(And(HavePrefix("error: "), ContainSubstring("no-such-command")))
 		Expect(w.assignment(ctx)).To(BeEmpty())
-	})
-
-	It("keeps the slot until the readers of its files had time, when it moves and when it ends", Label(nightly), func(ctx SpecContext) {
-		spec := w.wrapSpec(works, "--dir", "/ids", "--move-delay=10s")
-		suite.Share(spec, "/ids")
-		Expect(w.Create(ctx, suite.Deployment("worker", 2, spec))).To(Succeed())
-		before := w.running(ctx, 2)
-		By("moving")
-		w.rank(ctx, map[string]int{before[0].Pod: 0, before[1].Pod: 1})
-		Expect(w.Scale(ctx, store.Deployment, "worker", 1)).To(Succeed())
-		Eventually(func() bool { return lives(before[1].PID) }).WithContext(ctx).Should(BeFalse())
-		w.expectDraining(ctx, before[1].Pod)
-		Expect(w.assignment(ctx)).To(HaveKeyWithValue(1, before[1].Pod), "the command has ended, and others may read the id still")
-		after := w.running(ctx, 1)
-		Expect(after[0].Pod).To(Equal(before[1].Pod))
-		By("ending")
-		Expect(env.Client.CoreV1().Pods(w.Name).Delete(ctx, after[0].Pod, metav1.DeleteOptions{})).To(Succeed())
-		Eventually(func() bool { return lives(after[0].PID) }).WithContext(ctx).Should(BeFalse())
-		w.expectDraining(ctx, after[0].Pod)
-		Expect(w.assignment(ctx)).To(HaveKeyWithValue(0, after[0].Pod))
-		Expect(w.running(ctx, 1)[0].Pod).NotTo(Equal(after[0].Pod))
 	})
 
 	It("publishes files when told where, and passes the output on", func(ctx SpecContext) {
