@@ -243,21 +243,6 @@ var _ = Describe("Partitions", func() {
 		Expect(w.row(ctx)).To(Equal(row), "a hand-over moves nothing between ids")
 	}, SpecTimeout(2*patience))
 
-	It("of a StatefulSet are worked on by one pod each, while it is scaled and rolled", func(ctx SpecContext) {
-		w := prepare(ctx, statefulset, 3)
-		w.divide(partitionCount)
-		w.apply(ctx)
-		w.divided(ctx, 3)
-		w.scale(ctx, "5")
-		w.divided(ctx, 5)
-		w.restart(ctx)
-		Expect(w.kubectl(ctx, "rollout", "status", "statefulset", name, "--timeout=2m")).Error().NotTo(HaveOccurred())
-		w.divided(ctx, 5)
-		w.scale(ctx, "2")
-		w.divided(ctx, 2)
-		w.verify(ctx)
-	}, SpecTimeout(3*patience))
-
 	It("are worked on by one pod each, while the workload is scaled and rolled and pods die", func(ctx SpecContext) {
 		began := overlap.Now()
 		w := startPartitions(ctx, 4)
