@@ -145,16 +145,6 @@ func (w *workload) cutOff(ctx context.Context, pod string) (mend func()) {
 	return mend
 }
 
-// processOf finds the process of a pod of the linked example: the node is this machine.
-func processOf(pod string) int {
-	GinkgoHelper()
-	running, err := processes(pod)
-	Expect(err).NotTo(HaveOccurred())
-	program := filepath.Base(linked.program())
-	Expect(running).To(HaveKey(program), "processes of "+pod+" on this machine")
-	return running[program]
-}
-
 // processes returns those of the containers of a pod, by the names of their programs. A restarted
 // container's is another one.
 func processes(pod string) (map[string]int, error) {

@@ -2,12 +2,10 @@ package allocation
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 
@@ -111,23 +109,6 @@ func lives(pid int) bool {
 	return err == nil && !strings.Contains(string(stat), ") Z ")
 }
 
-// exited returns the exit code of the container's last end.
-func (w *workload) exited(ctx context.Context, pod string) func(Gomega) int32 {
-	return func(g Gomega) int32 {
-		p, err := env.Client.CoreV1().Pods(w.Name).Get(ctx, pod, metav1.GetOptions{})
-		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(p.Status.ContainerStatuses).NotTo(BeEmpty())
-		s := p.Status.ContainerStatuses[0]
-		for _, end := range []*corev1.ContainerStateTerminated{s.State.Terminated, s.LastTerminationState.Terminated} {
-			if end != nil {
-				return end.ExitCode
-			}
-		}
-		g.Expect(s).To(BeNil(), "the container has not ended")
-		return -1
-	}
-}
-
 var _ = Describe("idalloc run", func() {
 	var w *workload
 	BeforeEach(func(ctx SpecContext) {
@@ -149,16 +130,6 @@ var _ = Describe("idalloc run", func() {
 		}
 	})
 
-	It("ends with the command's exit code and gives the slot back", func(ctx SpecContext) {
-		Expect(w.Create(ctx, suite.Deployment("worker", 1, w.wrapSpec(says+`; exit 7`)))).To(Succeed())
-		pod := w.somePods(ctx, 1)[0].Name
-		Eventually(w.exited(ctx, pod)).WithContext(ctx).Should(Equal(int32(7)))
-		Eventually(func() (string, error) {
-			log, err := os.ReadFile(env.Node.Logs(w.Name, pod, "idalloc"))
-			return string(log), err
-		}).WithContext(ctx).Should(And(ContainSubstring(`"command ended"`), ContainSubstring(`"code":7`), ContainSubstring(`"slot given away"`)))
-	})
-
 	It("passes SIGTERM on, and releases the slot when the command has ended", func(ctx SpecContext) {
 		hold := filepath.Join(w.scratch(), "hold")
 		Expect(os.WriteFile(hold, nil, 0o600)).To(Succeed())
@@ -177,43 +148,12 @@ var _ = Describe("idalloc run", func() {
 		Expect(lives(before.PID)).To(BeFalse())
 	})
 
-	It("kills a command that ignores SIGTERM, and what it left behind", Label(nightly), func(ctx SpecContext) {
-		daemons := filepath.Join(w.scratch(), "daemon-")
-		script := `setsid sh -c 'trap "" TERM; echo $$$$ > ` + daemons + `$POD_NAME.$IDALLOC_COUNT; while :; do sleep 0.05; done' & ` +
-			`trap '' TERM; ` + says + `; while :; do sleep 0.05; done`
-		Expect(w.Create(ctx, suite.Deployment("worker", 1, w.wrapSpec(script, "--stop-timeout=200ms")))).To(Succeed())
-		before := w.running(ctx, 1)[0]
-		var daemon int
-		Eventually(func(g Gomega) {
-			text, err := os.ReadFile(daemons + before.Pod + ".1") //nolint:gosec // a file of the test
-			g.Expect(err).NotTo(HaveOccurred())
-			daemon, err = strconv.Atoi(strings.TrimSpace(string(text)))
-			g.Expect(err).NotTo(HaveOccurred())
-		}).WithContext(ctx).Should(Succeed())
-		Expect(lives(daemon)).To(BeTrue())
-		Expect(w.Scale(ctx, store.Deployment, "worker", 2)).To(Succeed())
-		w.running(ctx, 2)
-		Expect(lives(before.PID)).To(BeFalse())
-		Expect(lives(daemon)).To(BeFalse())
-		log, err := os.ReadFile(env.Node.Logs(w.Name, before.Pod, "idalloc"))
-		Expect(err).NotTo(HaveOccurred())
-		Expect(string(log)).To(And(ContainSubstring(`"killed":true`), MatchRegexp(`"leftovers":[1-9]`)))
-	})
-
 	It("takes the command with it when it is killed", func(ctx SpecContext) {
 		Expect(w.Create(ctx, suite.Deployment("worker", 1, w.wrapSpec(works)))).To(Succeed())
 		before := w.running(ctx, 1)[0]
 		Expect(env.Node.Signal(w.Name, before.Pod, "idalloc", syscall.SIGKILL)).To(Succeed())
 		Eventually(func() commandStart { return w.started()[before.Pod] }).WithContext(ctx).ShouldNot(Equal(before))
 		Expect(lives(before.PID)).To(BeFalse())
-	})
-
-	It("exits 127 for a command that is not there, without a slot", func(ctx SpecContext) {
-		pod := w.idle(ctx, 1)[0].Name
-		got := w.idalloc(ctx, pod, "run", "--http-address", "", "--", "no-such-command")
-		Expect(got.Code).To(Equal(127), got.Stderr)
-		Expect(got.Stderr).To(And(HavePrefix("error: "), ContainSubstring("no-such-command")))
-		Expect(w.assignment(ctx)).To(BeEmpty())
 	})
 
 	It("publishes files when told where, and passes the output on", func(ctx SpecContext) {
