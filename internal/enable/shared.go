@@ -28,7 +28,7 @@ func Shared(account, role string, bindings, roles []unstructured.Unstructured) s
 		return ""
 	}
 	slices.Sort(others)
-	return fmt.Sprintf("account %s may write idalloc's keys of %s already: from now on whoever copies the token of one workload's pod can disturb the ids of the other; "+
+	return fmt.Sprintf("account %s may write idalloc's keys of %s already: from now on a copied token of one workload's pod can disturb the ids of the other; "+
 		"give each workload an account of its own", account, strings.Join(slices.Compact(others), ", "))
 }
 
