@@ -39,6 +39,9 @@ type Allocator struct {
 	// conflict says that the last of them failed its test.
 	conflict bool
 	ref      store.Ref
+	// agent says that the controller tells the pod what it would read of its owner, and confirms its locks. wroteAt is when it wrote the last receipt.
+	agent   bool
+	wroteAt time.Time
 	// lag is that of the stream of the pod.
 	lag lag
 	// damage is how often somebody else changed the receipt.
@@ -83,7 +86,11 @@ func New(ctx context.Context, o Options) (*Allocator, error) {
 	}
 	a.reached()
 	me := metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", Name: o.Pod, UID: a.pod.UID}
-	a.happened = append(event.Observers{report.Log{Logger: &a.log}, report.NewEvents(o.Store, &a.log, o.Namespace, me, a.contact.Go)}, a.happened...)
+	tellers := event.Observers{report.Log{Logger: &a.log}}
+	if !a.agent { // that one has no right to write Events
+		tellers = append(tellers, report.NewEvents(o.Store, &a.log, o.Namespace, me, a.contact.Go))
+	}
+	a.happened = append(tellers, a.happened...)
 	a.inherit()
 	return a, nil
 }

@@ -32,7 +32,7 @@ func atRead(t *testing.T) (*apifake.Server, *Allocator) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.contact.Begin(t.Context(), a.ref, a.log)
+	a.contact.Begin(t.Context(), a.ref, false, a.log)
 	return api, a
 }
 

@@ -66,14 +66,15 @@ func (a *Allocator) followRest() {
 
 // othersDivide reports whether another id has an entry and is among those that divide the partitions.
 func (a *Allocator) othersDivide() bool {
-	owner := a.view.owner
-	for _, id := range owner.Record.State.Row.Members() {
-		if name, taken := owner.Record.State.Slots[id]; taken && name != a.o.Pod && id < owner.Count {
-			return true
-		}
+	if a.agent {
+		return a.view.told.Shared
 	}
-	return false
+	offers, me := a.offers()
+	return offers.Shared(me)
 }
+
+// rests reports whether the process is to take no partitions now.
+func (a *Allocator) rests() bool { return a.work.paused || a.work.rest.active }
 
 // pause begins or ends a pause of the work on partitions.
 func (a *Allocator) pause(paused bool) {

@@ -108,6 +108,10 @@ func (a *Allocator) hearFence() {
 // listen starts the streams that are missing. A pod that finds itself in the map at its first read needs none before it has its id, and then
 // that of its pod only a little later: so it is for most pods when a thousand start at once.
 func (a *Allocator) listen(why duty.Duty) {
+	if a.agent {
+		a.contact.WatchPod()
+		return
+	}
 	if a.view.ok() { // without the permission to read it a watch would hide that, and one that is gone is read again and again
 		a.contact.WatchOwner()
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
 	"github.com/idalloc/idalloc/pkg/identity"
-	"github.com/idalloc/idalloc/pkg/watch"
 )
 
 // until runs the loop until done, an error that repeating does not cure, or the end of ctx.
@@ -30,7 +29,7 @@ func (a *Allocator) until(ctx context.Context, done func() bool) (err error) {
 // under is until under one owner. It returns errOtherOwner if another object owns the pod.
 func (a *Allocator) under(ctx context.Context, done func() bool) error {
 	follow, cancel := context.WithCancel(ctx)
-	a.contact.Begin(follow, a.ref, a.log)
+	a.contact.Begin(follow, a.ref, a.agent, a.log)
 	a.lease.Begin(follow, a.ref, a.o.PodUID)
 	defer func() {
 		cancel()
@@ -83,7 +82,7 @@ func (a *Allocator) resolve(ctx context.Context) error {
 	case pod.Labels[receipt.AssignLabel] == receipt.ByController:
 		return fmt.Errorf("%w: remove label %s from the pod template, or idalloc from pod %s", ErrAssigned, receipt.AssignLabel, a.o.Pod)
 	}
-	ref, err := watch.Resolve(ctx, a.o.Store, pod)
+	ref, err := a.findOwner(ctx, pod)
 	if err != nil {
 		return err
 	}
@@ -95,8 +94,9 @@ func (a *Allocator) resolve(ctx context.Context) error {
 		// Do: take it out of the pod template.
 		a.log.Info("the pod has no grace period: each deletion is a force delete, and two pods may act under one id")
 	}
-	a.view = view{}
+	a.view = view{told: receipt.Proposal{Share: receipt.Nothing()}}
 	a.tenure = a.tenure.Read(a.lockOn(pod))
+	a.hearTold(pod)
 	return nil
 }
 
@@ -116,6 +116,10 @@ func (a *Allocator) do(ctx context.Context, next duty.Duty, turn, at time.Time) 
 	case duty.Write:
 		return a.write(ctx, next.Lock)
 	case duty.List:
+		if by := a.confirmedBy(); a.clock.Now().Before(by) {
+			a.wait.why = "idalloc-controller to confirm the lock"
+			return a.rest(ctx, duty.Duty{Do: duty.Rest, Why: duty.Later}, turn, by)
+		}
 		return a.list(ctx)
 	case duty.Survey:
 		return a.survey(ctx)

@@ -91,10 +91,11 @@ func (a *Allocator) readPod(ctx context.Context) error {
 
 // meet takes in a newer moment of the own pod.
 func (a *Allocator) meet(pod *metav1.PartialObjectMetadata) {
-	if otherController(a.pod, pod) {
+	if !a.agent && otherController(a.pod, pod) {
 		a.view.suspect()
 	}
 	a.pod = pod
+	a.hearTold(pod)
 }
 
 // hurt takes in that somebody else changed the receipt that this process wrote. Whatever it says now, it was gone for a moment.
@@ -125,7 +126,7 @@ func (a *Allocator) write(ctx context.Context, lock duty.Lock) error {
 	switch {
 	case err == nil:
 		a.meet(pod)
-		a.wrote, a.failed, a.conflict = next.Encode(), nil, false
+		a.wrote, a.wroteAt, a.failed, a.conflict = next.Encode(), a.clock.Now(), nil, false
 		a.tenure = a.tenure.Wrote(lock)
 		a.swapped(before, lock, tokenOf(pod.ResourceVersion))
 		return nil
@@ -212,7 +213,7 @@ func (a *Allocator) begin(share receipt.Share) {
 func (a *Allocator) secure(ctx context.Context, share receipt.Share) error {
 	if share.Empty() {
 		id := a.tenure.Lease.ID
-		forGood := a.view.ok() && id >= a.view.owner.Count
+		forGood := a.view.ok() && id >= a.owned()
 		err := a.lease.LetGo(ctx, id, forGood)
 		if forGood && err != nil && !store.Temporary(err) { // its Role may not permit to delete
 			err = a.lease.LetGo(ctx, id, false)

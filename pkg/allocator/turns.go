@@ -12,6 +12,9 @@ import (
 
 // reconsider answers whether a plan would change something, as far as this process knows, and draws its turn when that has become so.
 func (a *Allocator) reconsider() {
+	if a.agent {
+		return
+	}
 	p, worth := &a.plans, false
 	p.vacant.See(a.view.owner, a.peers.NeighbourIdle(a.ref), a.clock.Now())
 	switch {

@@ -17,6 +17,8 @@ import (
 type view struct {
 	owner store.Owner
 	state viewState
+	// told is what the controller tells the pod of an agent, in place of owner.
+	told receipt.Proposal
 	// sought is when this process found last that neither the owner nor another one exists, and barred is one that its Role does not permit.
 	sought time.Time
 	barred store.Ref
@@ -205,11 +207,19 @@ func (a *Allocator) readOwner(ctx context.Context) error {
 	return nil
 }
 
+// owned is the number of slots that the owner has.
+func (a *Allocator) owned() int {
+	if a.agent {
+		return a.view.told.Count
+	}
+	return a.view.owner.Count
+}
+
 // count is the number of slots that holds for this pod. A condemned pod keeps its slot until Kubernetes removes it. With the policy OrderedReady it
 // removes such pods one after the other, and only those that are Ready.
 func (a *Allocator) count() int {
-	n, id := a.view.owner.Count, a.tenure.Lock.Share.ID
-	if id >= n && a.view.owner.Condemned(a.pod) {
+	n, id := a.owned(), a.tenure.Lock.Share.ID
+	if id >= n && !a.agent && a.view.owner.Condemned(a.pod) {
 		return max(a.work.shown.Count, id+1)
 	}
 	return n
@@ -219,12 +229,15 @@ func (a *Allocator) count() int {
 func (a *Allocator) offers() (*proposal.Offers, proposal.Mine) {
 	o := a.view.owner
 	return proposal.NewOffers(o.Count, o.Record.State, o.Wish, a.o.strategy), proposal.Mine{
-		Pod: a.o.Pod, Divides: a.o.Divides, Pauses: a.work.paused || a.work.rest.active, HandsOver: a.o.HandsOver, Locked: a.tenure.Lock.Share, Works: a.tenure.Working,
+		Pod: a.o.Pod, Divides: a.o.Divides, Pauses: a.rests(), HandsOver: a.o.HandsOver, Locked: a.tenure.Lock.Share, Works: a.tenure.Working,
 	}
 }
 
 // see is the owner as this pod sees it.
 func (a *Allocator) see() duty.View {
+	if a.agent {
+		return a.seeTold()
+	}
 	owner := a.view.owner
 	missing := a.view.state == gone
 	v := duty.View{Gone: missing || a.view.state == other, Count: a.count(), Propose: receipt.Nothing()}
@@ -245,8 +258,8 @@ func (a *Allocator) see() duty.View {
 func (a *Allocator) know() duty.Known {
 	surplus := a.view.ok() && surplus(a.view.owner)
 	return duty.Known{
-		Ends: a.ends, GivesBack: a.work.givesBack, Unseen: a.view.unseen(a.clock.Now()), Away: a.contact.Away(),
+		Ends: a.ends, GivesBack: a.work.givesBack, Unseen: !a.agent && a.view.unseen(a.clock.Now()), Away: a.contact.Away(),
 		Retry: a.wait.until, Again: a.contest.again, Refused: a.work.kept.until, Kept: a.work.kept.Part, NoteAt: a.work.noteAt, Turn: a.plans.turn,
-		Show: surplus || a.plans.made && !a.named(a.view.owner), // one plan is to serve all that run
+		Show: surplus || a.plans.made && !a.named(a.view.owner) || a.agent && a.view.state == seen && a.view.told.Share.Empty(), // one plan is to serve all that run
 	}
 }

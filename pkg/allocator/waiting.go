@@ -121,7 +121,7 @@ func (a *Allocator) explain(next duty.Duty) {
 	}
 	a.wait.set(what)
 	if next.Why == duty.NoSlot {
-		a.happened.Tell(event.Waiting{Count: a.view.owner.Count, Live: d.Live, Waiting: d.Waiting, Reason: what})
+		a.happened.Tell(event.Waiting{Count: a.owned(), Live: d.Live, Waiting: d.Waiting, Reason: what})
 	}
 }
 
@@ -129,6 +129,8 @@ func (a *Allocator) explain(next duty.Duty) {
 func (a *Allocator) reason() string {
 	owner, d, r := a.view.owner, a.plans.decision, a.receipt()
 	switch other := a.contest.lease; {
+	case a.agent && other.Holder == "":
+		return a.awaits()
 	case a.view.state == gone:
 		return fmt.Sprintf("%s in namespace %s to exist, or for another workload to own this pod", a.ref, a.ref.Namespace)
 	case owner.Count == 0:

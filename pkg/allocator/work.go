@@ -127,7 +127,7 @@ func (a *Allocator) swapped(before, lock duty.Lock, token int64) {
 		return
 	}
 	if before.State == receipt.Locks {
-		a.happened.Tell(event.Given{About: a.view.owner.About(), ID: before.Share.ID, Count: a.view.owner.Count, Requester: a.view.request.by})
+		a.happened.Tell(event.Given{About: a.view.owner.About(), ID: before.Share.ID, Count: a.owned(), Requester: a.view.request.by})
 	}
 	a.view.request = request{}
 	a.plans.gave()

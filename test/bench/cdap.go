@@ -25,6 +25,8 @@ type cdap struct{}
 
 func (cdap) name() string { return "cdap" }
 
+func (cdap) deployment(n int) *appsv1.Deployment { return plain(n) }
+
 func (cdap) prepare(context.Context, *workload) error { return nil }
 
 func (cdap) verify(ctx context.Context, w *workload, all []claimed) error {

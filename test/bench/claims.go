@@ -57,7 +57,7 @@ func claims(ctx context.Context, env *suite.Suite, o options, out, progress io.W
 				failed = errors.Join(failed, fmt.Errorf("%d pods, %s: %w", n, p.name(), err))
 				continue
 			}
-			if r.protocol == (ours{}).name() && r.got < n {
+			if (r.protocol == (ours{}).name() || r.protocol == (told{}).name()) && r.got < n {
 				failed = errors.Join(failed, fmt.Errorf("%d of %d pods had an id after %s", r.got, n, o.limit))
 			}
 			results = append(results, r)
@@ -70,7 +70,7 @@ func claims(ctx context.Context, env *suite.Suite, o options, out, progress io.W
 func measure(ctx context.Context, env *suite.Suite, p protocol, n int, limit time.Duration) (r result, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, setupTimeout+limit, fmt.Errorf("not done after %s", setupTimeout+limit))
 	defer cancel()
-	w, err := newWorkload(ctx, env, plain(n))
+	w, err := newWorkload(ctx, env, p.deployment(n))
 	if err != nil {
 		return r, err
 	}

@@ -13,6 +13,8 @@ import (
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
 	"github.com/idalloc/idalloc/pkg/allocator/receipt"
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+
+	appsv1 "k8s.io/api/apps/v1"
 )
 
 // floor is the lower bound of a safe claim: all slots were proposed before, and each pod does only
@@ -21,6 +23,8 @@ import (
 type floor struct{}
 
 func (floor) name() string { return "floor" }
+
+func (floor) deployment(n int) *appsv1.Deployment { return plain(n) }
 
 func (floor) prepare(ctx context.Context, w *workload) error {
 	s, err := store.New(w.env.ControlPlane.Config(), clock.RealClock{})

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 
 	"github.com/go-logr/logr"
+	appsv1 "k8s.io/api/apps/v1"
 
 	"github.com/idalloc/idalloc"
 	"github.com/idalloc/idalloc/pkg/allocator/assignment"
@@ -15,6 +16,8 @@ import (
 type ours struct{}
 
 func (ours) name() string { return "idalloc" }
+
+func (ours) deployment(n int) *appsv1.Deployment { return plain(n) }
 
 func (ours) prepare(context.Context, *workload) error { return nil }
 

@@ -37,7 +37,9 @@ type options struct {
 	neighbours int
 	// members and partitions are of a workload with partitions.
 	members, partitions int
-	dir                 string
+	// planners are who plans in restarts and shares, by turns.
+	planners []planner
+	dir      string
 }
 
 // part is one of the measurements.
@@ -70,6 +72,7 @@ func parse() (o options, err error) {
 	chosen := flag.String("only", list(parts(), partName), "which parts, a list")
 	sizes := flag.String("n", "10,50,100,300,1000", "claims: how many pods, a list")
 	rows := flag.String("protocol", list(protocols(), protocol.name), "claims: which protocols, a list")
+	by := flag.String("by", list(planners(), planner.name), "restart, shares: who plans, a list")
 	flag.DurationVar(&o.limit, "limit", 4*time.Minute, "claims: how long one protocol may take at one size")
 	flag.IntVar(&o.restart, "replicas", 300, "restart: how many replicas; a fifth of them with maxUnavailable 0")
 	flag.IntVar(&o.observers, "observers", 100, "propagation: how many instances")
@@ -88,6 +91,9 @@ func parse() (o options, err error) {
 		o.sizes = append(o.sizes, n)
 	}
 	if o.protocols, err = choose("-protocol", *rows, protocols(), protocol.name); err != nil {
+		return o, err
+	}
+	if o.planners, err = choose("-by", *by, planners(), planner.name); err != nil {
 		return o, err
 	}
 	o.parts, err = choose("-only", *chosen, parts(), partName)

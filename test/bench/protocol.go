@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 )
@@ -18,6 +19,8 @@ type claimant struct {
 // protocol is what N pods do at once: a way to share out ids, or a yardstick for such ways.
 type protocol interface {
 	name() string
+	// deployment is a Deployment of n such pods.
+	deployment(n int) *appsv1.Deployment
 	// prepare makes what the pods find, before the clock starts.
 	prepare(ctx context.Context, w *workload) error
 	// claim blocks until the pod has an id. leave ends whatever runs on for the pod, without giving
@@ -30,5 +33,5 @@ type protocol interface {
 
 // protocols are all there are, in the order of the table.
 func protocols() []protocol {
-	return []protocol{ours{}, cdap{}, floor{}}
+	return []protocol{ours{}, told{}, cdap{}, floor{}}
 }

@@ -24,12 +24,15 @@ const restartTimeout = 15 * time.Minute
 // rolled is what one rolling restart gave.
 type rolled struct {
 	strategy string
+	planner  planner
 	replicas int
 	took     time.Duration
 	counts   counts
 	server   server
 	// revisions is how often the Deployment changed, its status included.
 	revisions int
+	// controller are the controller's requests.
+	controller int
 	// unreleased is how many pods did not give their slot back in time.
 	unreleased int
 	// waits has, for each time that an id went to another pod, how long both were there and not
@@ -46,7 +49,7 @@ const carefulShare = 5
 // restart measures a rolling restart with the usual strategy, and of fewer replicas with one that keeps every pod.
 func restart(ctx context.Context, env *suite.Suite, o options, out, progress io.Writer) error {
 	lines := [][]string{{
-		"strategy", "replicas", "total s", "owner writes", "conflicts", "releases too late", "Deployment revisions", "pod lists", "requests",
+		"strategy", "planned by", "replicas", "total s", "owner writes", "conflicts", "releases too late", "Deployment revisions", "pod lists", "requests", "controller's requests",
 		"owner events MB", "all events MB", "received MB", "server CPU s", "wait p50 s", "wait p99 s", "wait max s", "gap max s",
 	}}
 	var failed error
@@ -54,15 +57,17 @@ func restart(ctx context.Context, env *suite.Suite, o options, out, progress io.
 		unavailable string
 		replicas    int
 	}{{"25%", o.restart}, {"0", max(1, o.restart/carefulShare)}} {
-		if _, err := fmt.Fprintf(progress, "restart of %d, maxUnavailable %s\n", run.replicas, run.unavailable); err != nil {
-			return err
+		for _, by := range o.planners {
+			if _, err := fmt.Fprintf(progress, "restart of %d, maxUnavailable %s, planned by %s\n", run.replicas, run.unavailable, by); err != nil {
+				return err
+			}
+			r, err := restartOne(ctx, env, by, run.replicas, run.unavailable, progress)
+			if err != nil {
+				failed = errors.Join(failed, fmt.Errorf("maxUnavailable %s, planned by %s: %w", run.unavailable, by, err))
+				continue
+			}
+			lines = append(lines, r.line())
 		}
-		r, err := restartOne(ctx, env, run.replicas, run.unavailable, progress)
-		if err != nil {
-			failed = errors.Join(failed, fmt.Errorf("maxUnavailable %s: %w", run.unavailable, err))
-			continue
-		}
-		lines = append(lines, r.line())
 	}
 	return errors.Join(writeTable(out, "Rolling restart, maxSurge 25%", lines), o.save("restart", lines), failed)
 }
@@ -71,16 +76,16 @@ func (r rolled) line() []string {
 	seconds := func(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', 3, 64) }
 	mb := func(bytes float64) string { return strconv.FormatFloat(bytes/1e6, 'f', 1, 64) }
 	return []string{
-		r.strategy, strconv.Itoa(r.replicas), seconds(r.took), strconv.Itoa(r.counts.writes), strconv.Itoa(r.counts.conflicts), strconv.Itoa(r.unreleased), strconv.Itoa(r.revisions), strconv.Itoa(r.counts.podLists),
-		strconv.Itoa(r.counts.total), mb(r.server.ownerEvents), mb(r.server.events), mb(float64(r.counts.received)), strconv.FormatFloat(r.server.cpu, 'f', 1, 64),
+		r.strategy, string(r.planner), strconv.Itoa(r.replicas), seconds(r.took), strconv.Itoa(r.counts.writes), strconv.Itoa(r.counts.conflicts), strconv.Itoa(r.unreleased), strconv.Itoa(r.revisions), strconv.Itoa(r.counts.podLists),
+		strconv.Itoa(r.counts.total), strconv.Itoa(r.controller), mb(r.server.ownerEvents), mb(r.server.events), mb(float64(r.counts.received)), strconv.FormatFloat(r.server.cpu, 'f', 1, 64),
 		seconds(percentile(r.waits, 50)), seconds(percentile(r.waits, 99)), seconds(percentile(r.waits, 100)), seconds(percentile(r.gaps, 100)),
 	}
 }
 
-func restartOne(ctx context.Context, env *suite.Suite, n int, unavailable string, progress io.Writer) (r rolled, err error) {
+func restartOne(ctx context.Context, env *suite.Suite, by planner, n int, unavailable string, progress io.Writer) (r rolled, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, restartTimeout, fmt.Errorf("not done after %s", restartTimeout))
 	defer cancel()
-	d, surge, most := plain(n), intstr.FromString("25%"), intstr.Parse(unavailable)
+	d, surge, most := by.mark(plain(n)), intstr.FromString("25%"), intstr.Parse(unavailable)
 	d.Spec.Strategy.RollingUpdate = &appsv1.RollingUpdateDeployment{MaxSurge: &surge, MaxUnavailable: &most}
 	w, err := newWorkload(ctx, env, d)
 	if err != nil {
@@ -99,13 +104,19 @@ func restartOne(ctx context.Context, env *suite.Suite, n int, unavailable string
 	if _, err := fmt.Fprintln(progress, "all are ready; the restart begins"); err != nil {
 		return r, err
 	}
-	return w.restart(ctx, p, &log, n, unavailable)
+	r, err = w.restart(ctx, p, &log, n, unavailable)
+	r.planner = by
+	return r, err
 }
 
 // restart restarts a workload that is ready and returns when it is so again.
 func (w *workload) restart(ctx context.Context, p *player, log *history, n int, strategy string) (r rolled, err error) {
 	r.strategy, r.replicas = "maxUnavailable "+strategy, n
 	seen, err := w.spy(ctx)
+	if err != nil {
+		return r, err
+	}
+	requests, err := w.controls(ctx)
 	if err != nil {
 		return r, err
 	}
@@ -136,6 +147,11 @@ func (w *workload) restart(ctx context.Context, p *player, log *history, n int, 
 		return r, err
 	}
 	r.server, r.counts, r.revisions = after.since(served), w.count.counts().since(before), seen()
+	controls, err := w.controls(ctx)
+	if err != nil {
+		return r, err
+	}
+	r.controller = controls - requests
 	if err := p.ready(ctx, n); err != nil {
 		return r, err
 	}

@@ -22,26 +22,28 @@ const sharesTimeout = 15 * time.Minute
 // shares measures what a change of the number of replicas costs with partitions, and without.
 func shares(ctx context.Context, env *suite.Suite, o options, out, progress io.Writer) error {
 	lines := [][]string{{
-		"partitions", "replicas", "owner writes", "conflicts", "requests", "until settled s", "moved", "idle p50 s", "idle max s", "received MB", "server CPU s",
+		"partitions", "planned by", "replicas", "owner writes", "conflicts", "requests", "until settled s", "moved", "idle p50 s", "idle max s", "received MB", "server CPU s",
 	}}
 	for _, partitions := range []int{0, o.partitions} {
-		if _, err := fmt.Fprintf(progress, "%d replicas, %d partitions\n", o.members, partitions); err != nil {
-			return err
+		for _, by := range o.planners {
+			if _, err := fmt.Fprintf(progress, "%d replicas, %d partitions, planned by %s\n", o.members, partitions, by); err != nil {
+				return err
+			}
+			more, err := scaleWith(ctx, env, by, o.members, partitions, progress)
+			if err != nil {
+				return fmt.Errorf("%d partitions, planned by %s: %w", partitions, by, err)
+			}
+			lines = append(lines, more...)
 		}
-		more, err := scaleWith(ctx, env, o.members, partitions, progress)
-		if err != nil {
-			return fmt.Errorf("%d partitions: %w", partitions, err)
-		}
-		lines = append(lines, more...)
 	}
 	return errors.Join(writeTable(out, "Replicas come and go", lines), o.save("shares", lines))
 }
 
 // scaleWith starts n pods, and then has one more, one less, and half as many more.
-func scaleWith(ctx context.Context, env *suite.Suite, n, partitions int, progress io.Writer) (lines [][]string, err error) {
+func scaleWith(ctx context.Context, env *suite.Suite, by planner, n, partitions int, progress io.Writer) (lines [][]string, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, sharesTimeout, fmt.Errorf("not done after %s", sharesTimeout))
 	defer cancel()
-	d := plain(n)
+	d := by.mark(plain(n))
 	if partitions > 0 {
 		d.Annotations = map[string]string{assignment.PartitionCountKey: strconv.Itoa(partitions)}
 	}
@@ -80,7 +82,7 @@ func scaleWith(ctx context.Context, env *suite.Suite, n, partitions int, progres
 		took, moved, idle := b.end(start)
 		after := w.count.counts()
 		line := []string{
-			strconv.Itoa(partitions), strconv.Itoa(replicas), strconv.Itoa(after.writes - before.writes), strconv.Itoa(after.conflicts - before.conflicts),
+			strconv.Itoa(partitions), string(by), strconv.Itoa(replicas), strconv.Itoa(after.writes - before.writes), strconv.Itoa(after.conflicts - before.conflicts),
 			strconv.Itoa(after.total - before.total), secondsOf(took), strconv.Itoa(moved), secondsOf(percentile(idle, 50)), secondsOf(percentile(idle, 100)),
 			strconv.FormatFloat(float64(after.received-before.received)/1e6, 'f', 1, 64), strconv.FormatFloat(w.cpu(ctx)-cpu, 'f', 1, 64),
 		}

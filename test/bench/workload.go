@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/test/bench/program"
 	"github.com/idalloc/idalloc/test/envtest/suite"
 )
 
@@ -31,6 +32,8 @@ type workload struct {
 	pods       []corev1.Pod
 	count      *requests
 	wire       *wire
+	// controller plans for the pods. It is nil if they do so themselves.
+	controller *program.Controller
 }
 
 // plain returns the usual Deployment.
@@ -45,12 +48,20 @@ func idle(name string, n int) *appsv1.Deployment {
 func newWorkload(ctx context.Context, env *suite.Suite, d *appsv1.Deployment) (*workload, error) {
 	rules := suite.Rules()
 	rules[0].Verbs = append(rules[0].Verbs, "update") // for CDAP's protocol
+	if agents(d) {
+		rules = agentRules()
+	}
 	ns, err := env.NewNamespace(ctx, rules...)
 	if err != nil {
 		return nil, err
 	}
 	w := &workload{Namespace: ns, env: env, deployment: d.Name, count: newRequests()}
 	w.wire = &wire{count: w.count}
+	if agents(d) {
+		if err := w.control(ctx); err != nil {
+			return nil, err
+		}
+	}
 	if err := w.Create(ctx, d); err != nil {
 		return nil, err
 	}
@@ -76,6 +87,9 @@ func (w *workload) settle(ctx context.Context, n int) error {
 // the next run.
 func (w *workload) remove(ctx context.Context) error {
 	w.wire.close()
+	if w.controller != nil {
+		w.controller.Stop()
+	}
 	if err := w.Delete(ctx); err != nil {
 		return err
 	}

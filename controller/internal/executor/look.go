@@ -67,11 +67,14 @@ func (p *pass) unlabelled() bool {
 	return p.ref.Rolls() && p.current != "" && !p.sets[p.current].labelled
 }
 
-// unknown reports whether the map names a pod that the cache does not have. It is gone, or it takes for itself.
+// unknown reports whether the owner's annotations name a pod that the cache does not have. It is gone, or it takes for itself.
 func (p *pass) unknown() bool {
-	for _, name := range p.owner.Record.State.Slots {
-		if p.metas[name] == nil {
-			return true
+	state := p.owner.Record.State
+	for _, names := range []assignment.Slots{state.Slots, state.Handover} {
+		for _, name := range names {
+			if p.metas[name] == nil {
+				return true
+			}
 		}
 	}
 	return false
@@ -142,6 +145,7 @@ func (p *pass) see(pods []corev1.Pod) {
 		p.world.Pods = append(p.world.Pods, q)
 	}
 	slices.SortFunc(p.world.Pods, func(a, b heart.Pod) int { return strings.Compare(a.Name, b.Name) })
+	p.recall()
 }
 
 // ownerOf returns the owner as decisions need it.
@@ -150,7 +154,7 @@ func (p *pass) ownerOf() heart.Owner {
 	return heart.Owner{
 		Owner: o.Owner(), Namespace: o.Namespace, Count: o.Count, State: o.Record.State, Room: o.Room(), Revision: p.world.Owner.Revision,
 		Replaces: o.Rolls(), Blocks: o.Rollout.Blocks(), MaxUnavailable: o.Rollout.MaxUnavailable, Paused: o.Rollout.Paused,
-		Limit: limit(o.Annotations[EvictKey], o.Count),
+		Limit: limit(o.Annotations[EvictKey], o.Count), Wish: o.Wish, RollsNow: o.RollsNow,
 	}
 }
 
@@ -175,10 +179,11 @@ func limit(text string, count int) int {
 // podOf returns what the decisions need of a pod.
 func (p *pass) podOf(pod *corev1.Pod) heart.Pod {
 	q := heart.Pod{
-		Assigned: pod.Labels[store.AssignLabel] == store.AssignController, Placed: pod.Spec.NodeName != "",
+		Assigned: pod.Labels[store.AssignLabel] == store.AssignController, Agent: pod.Labels[store.AssignLabel] == receipt.ByAgent, Placed: pod.Spec.NodeName != "",
 		Text: pod.Annotations[receipt.Key], Version: pod.ResourceVersion,
 		ID: pod.Annotations[store.IDKey], Count: pod.Annotations[store.CountKey], Identity: pod.Annotations[store.IdentityKey],
 	}
+	q.Proposal, q.Told = receipt.ProposalOf(pod)
 	q.Pod, _ = census.PodOf(p.owner, pod, p.owns(pod)) // a receipt that cannot be read locks
 	if q.Former.State == receipt.Locks && !q.Assigned {
 		q.Pod = q.Moved()

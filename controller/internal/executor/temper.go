@@ -25,6 +25,7 @@ type temper struct {
 	// clashes is how often in a row T3 took slots from pods again. The next ones are taken at takes.
 	clashes pace.Undone
 	takes   time.Time
+	memory  memory
 }
 
 func (x *Executor) temper(ref store.Ref) *temper {

@@ -32,9 +32,10 @@ type Contact struct {
 	ref store.Ref
 	// wake gets a value when a stream, or a goroutine of this process, has news.
 	wake chan struct{}
-	// owner and self are nil until they are watched.
+	// owner and self are nil until they are watched. alone says that nothing but self ever is.
 	owner *watch.OwnerStream
 	self  *watch.PodStream
+	alone bool
 	// streams is the context of both, and running are goroutines that end with it.
 	streams context.Context //nolint:containedctx // set by Begin
 	running sync.WaitGroup
@@ -52,9 +53,20 @@ func New(o Options, log logr.Logger) *Contact {
 	return &Contact{o: o, log: log, wake: make(chan struct{}, 1)}
 }
 
-// Begin says which owner is meant, and which context ends the watches and the goroutines.
-func (c *Contact) Begin(ctx context.Context, ref store.Ref, log logr.Logger) {
-	c.streams, c.ref, c.log, c.owner, c.self = ctx, ref, log, nil, nil
+// Begin says which owner is meant, whether the process watches nothing but its own pod, and which context ends the watches and the goroutines.
+func (c *Contact) Begin(ctx context.Context, ref store.Ref, alone bool, log logr.Logger) {
+	c.streams, c.ref, c.alone, c.log, c.owner, c.self = ctx, ref, alone, log, nil, nil
+}
+
+// main is the watch that tells whether there is contact, nil before it runs.
+func (c *Contact) main() interface{ Stale() (time.Time, error) } {
+	switch {
+	case c.owner != nil:
+		return c.owner
+	case c.alone && c.self != nil:
+		return c.self
+	}
+	return nil
 }
 
 // End blocks until the watches and the goroutines have ended. The context of Begin has ended.

@@ -18,19 +18,20 @@ func (c *Contact) Succeeded() { c.failing, c.silent = "", false }
 
 // Answered tells that contact is found, if it was lost before there was a watch.
 func (c *Contact) Answered() {
-	if c.stale && c.owner == nil {
+	if c.stale && c.main() == nil {
 		c.setStale(false)
 		c.o.Happened(event.Back{})
 	}
 }
 
-// NoteStale tells when the watch of the owner loses contact and finds it. It has not found it as long as a request
+// NoteStale tells when the watch of the owner, or the only one, loses contact and finds it. It has not found it as long as a request
 // has no answer.
 func (c *Contact) NoteStale() {
-	if c.owner == nil {
+	stream := c.main()
+	if stream == nil {
 		return
 	}
-	since, why := c.owner.Stale()
+	since, why := stream.Stale()
 	if (why != nil) == c.stale || c.stale && c.silent {
 		return
 	}

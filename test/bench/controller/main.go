@@ -14,6 +14,7 @@ import (
 
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/idalloc/idalloc/test/bench/program"
 	"github.com/idalloc/idalloc/test/envtest/controlplane"
 )
 
@@ -60,7 +61,7 @@ func (b *bench) run(ctx context.Context) (err error) {
 	if b.kubeconfig, err = cp.Kubeconfig(controlplane.Admin); err != nil {
 		return err
 	}
-	if b.program, err = build(ctx, cp.Dir()); err != nil {
+	if b.program, err = program.Build(ctx, cp.Dir()); err != nil {
 		return err
 	}
 	var took, floor []time.Duration
@@ -111,7 +112,7 @@ func (b *bench) measureController(ctx context.Context, ns string) (time.Duration
 	if err != nil {
 		return 0, err
 	}
-	defer c.stop()
+	defer c.Stop()
 	if err := c.gave(ctx, b.pods); err != nil {
 		return 0, err
 	}
@@ -123,7 +124,7 @@ func (b *bench) measureController(ctx context.Context, ns string) (time.Duration
 	if err := c.tell(ctx, b.rest); err != nil {
 		return 0, err
 	}
-	c.stop()
+	c.Stop()
 	return took, b.remove(ctx, ns)
 }
 

@@ -1,70 +1,35 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"io"
-	"net"
-	"net/http"
+	"maps"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strconv"
-	"strings"
 	"time"
 
-	"github.com/idalloc/idalloc/test/envtest/controlplane"
+	"github.com/idalloc/idalloc/test/bench/program"
 )
-
-// build returns the program that is measured: the one that is released.
-func build(ctx context.Context, dir string) (string, error) {
-	root, err := controlplane.ModuleRoot()
-	if err != nil {
-		return "", err
-	}
-	program := filepath.Join(dir, "idalloc-controller")
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", program, "./cmd/idalloc-controller") //nolint:gosec // the folder of the control plane
-	cmd.Dir, cmd.Stderr = filepath.Join(root, "controller"), os.Stderr
-	return program, cmd.Run()
-}
 
 // running is a controller that runs.
 type running struct {
-	out     io.Writer
-	cmd     *exec.Cmd
-	metrics string
+	*program.Controller
+
+	out io.Writer
 }
 
 // start starts a controller for one namespace.
 func (b *bench) start(ctx context.Context, ns string) (*running, error) {
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
-	address := listener.Addr().String()
-	if err := listener.Close(); err != nil {
-		return nil, err
-	}
-	c := &running{out: b.out, metrics: "http://" + address + "/metrics"}
-	c.cmd = exec.CommandContext(ctx, b.program, "--kubeconfig="+b.kubeconfig, "--namespace="+ns, "--leader-election-namespace="+ns, //nolint:gosec // what build made
-		"--metrics-address="+address, "--health-address=0")
-	return c, c.cmd.Start()
-}
-
-// stop may be called more than once.
-func (c *running) stop() {
-	if c.cmd.ProcessState == nil {
-		_ = c.cmd.Process.Signal(os.Interrupt)
-		_ = c.cmd.Wait()
-	}
+	c, err := program.Start(ctx, b.program, b.kubeconfig, ns)
+	return &running{c, b.out}, err
 }
 
 // gave waits until the controller says that so many pods got ids. To list the pods would take the time that is measured.
 func (c *running) gave(ctx context.Context, pods int) error {
 	return poll(ctx, func(ctx context.Context) (bool, error) {
-		m, _ := c.read(ctx) // it does not listen yet
+		m, _ := c.Read(ctx) // it does not listen yet
 		return m["idalloc_controller_assign_seconds_count"] >= float64(pods), nil
 	})
 }
@@ -76,11 +41,11 @@ func (c *running) tell(ctx context.Context, rest time.Duration) error {
 			return err
 		}
 	}
-	m, err := c.read(ctx)
+	m, err := c.Read(ctx)
 	if err != nil {
 		return err
 	}
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", c.cmd.Process.Pid))
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", c.PID()))
 	if err != nil {
 		return err
 	}
@@ -108,8 +73,8 @@ func (c *running) tellRest(ctx context.Context, rest time.Duration) error {
 }
 
 // sent returns how many requests of each method the controller sends within a time.
-func (c *running) sent(ctx context.Context, within time.Duration) (map[string]float64, error) {
-	before, err := c.read(ctx)
+func (c *running) sent(ctx context.Context, within time.Duration) (map[string]int, error) {
+	before, err := c.Sent(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -118,37 +83,12 @@ func (c *running) sent(ctx context.Context, within time.Duration) (map[string]fl
 		return nil, ctx.Err()
 	case <-time.After(within):
 	}
-	after, err := c.read(ctx)
-	sent := map[string]float64{}
-	method := regexp.MustCompile(`^rest_client_requests_total\{.*method="([A-Z]+)"`)
-	for name, n := range after {
-		if m := method.FindStringSubmatch(name); m != nil && n > before[name] {
-			sent[m[1]] += n - before[name]
-		}
+	after, err := c.Sent(ctx)
+	maps.DeleteFunc(after, func(method string, n int) bool { return n <= before[method] })
+	for method := range after {
+		after[method] -= before[method]
 	}
-	return sent, err
-}
-
-// read returns the controller's metrics.
-func (c *running) read(ctx context.Context) (map[string]float64, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.metrics, http.NoBody)
-	if err != nil {
-		return nil, err
-	}
-	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return nil, err
-	}
-	defer answer.Body.Close() //nolint:errcheck // read only
-	all := map[string]float64{}
-	lines := bufio.NewScanner(answer.Body)
-	for lines.Scan() {
-		name, value, _ := strings.Cut(lines.Text(), " ")
-		if n, err := strconv.ParseFloat(value, 64); err == nil {
-			all[name] = n
-		}
-	}
-	return all, lines.Err()
+	return after, err
 }
 
 // mebibytes returns a line of /proc/PID/status.

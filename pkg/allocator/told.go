@@ -1,0 +1,102 @@
+package allocator
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/idalloc/idalloc/pkg/allocator/duty"
+	"github.com/idalloc/idalloc/pkg/allocator/event"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/placement"
+	"github.com/idalloc/idalloc/pkg/watch"
+)
+
+// confirmTime is how long the process of an agent waits for the controller to confirm a lock before it lists the receipts by itself.
+const confirmTime = 2 * time.Second
+
+// findOwner returns the owner of the own pod. For an agent the controller says it, and before that there is none.
+func (a *Allocator) findOwner(ctx context.Context, pod *metav1.PartialObjectMetadata) (store.Ref, error) {
+	a.agent = pod.Labels[receipt.AssignLabel] == receipt.ByAgent
+	if !a.agent {
+		return watch.Resolve(ctx, a.o.Store, pod)
+	}
+	told, _ := receipt.ProposalOf(pod)
+	return a.refOf(told), nil
+}
+
+func (a *Allocator) refOf(told receipt.Proposal) store.Ref {
+	return store.Ref{APIVersion: told.Owner.APIVersion, Kind: told.Owner.Kind, Name: told.Owner.Name, Namespace: a.o.Namespace}
+}
+
+// hearTold takes in what the controller says on the pod of an agent. That is its read of the owner, old or new.
+func (a *Allocator) hearTold(pod *metav1.PartialObjectMetadata) {
+	told, ok := receipt.ProposalOf(pod)
+	if !a.agent || !ok { // what it said last holds
+		return
+	}
+	v := &a.view
+	v.told = told
+	if v.state = seen; a.refOf(told) != a.ref {
+		v.state = other
+	}
+	if by := told.Requester; by != v.request.by {
+		if v.request.by, v.request.granted = by, by != ""; by != "" {
+			a.happened.Tell(event.Asked{ID: a.tenure.Lock.Share.ID, Requester: by})
+		}
+	}
+	if c := told.Confirmed; c != nil && a.confirmedBy().After(time.Time{}) && c.Write == a.written() {
+		a.tenure = a.tenure.Saw(duty.Others{Slot: c.Slot, Partitions: c.Partitions})
+		a.compared(c.By)
+	}
+}
+
+// written tells the receipt that this process has written from all others, empty if it has written none that stands.
+func (a *Allocator) written() string {
+	r, err := receipt.Parse(a.wrote)
+	if err != nil {
+		return ""
+	}
+	return r.Write
+}
+
+// confirmedBy is until when an agent waits for the controller to confirm its lock (T3), the zero time if it does not.
+func (a *Allocator) confirmedBy() time.Time {
+	if t := a.tenure; !a.agent || !t.Known || !t.Renewed || t.Listed {
+		return time.Time{}
+	}
+	return a.wroteAt.Add(confirmTime)
+}
+
+// seeTold is the owner as the controller tells of it.
+func (a *Allocator) seeTold() duty.View {
+	told := a.view.told
+	v := duty.View{Gone: a.view.state != seen, Leaves: a.view.state == other, Count: told.Count, Propose: receipt.Nothing()}
+	if v.Gone {
+		return v
+	}
+	v.Propose, v.Yield = told.Share, told.Yield
+	if !a.o.Divides || a.rests() {
+		v.Propose.Of, v.Propose.Partitions = 0, placement.Set{}
+	}
+	if !a.o.Divides {
+		v.Yield = placement.Set{}
+	}
+	v.Asked = a.o.HandsOver && a.view.request.wanted() != "" && a.tenure.Lock.State == receipt.Locks
+	return v
+}
+
+// awaits says what an agent without a slot waits for.
+func (a *Allocator) awaits() string {
+	told := a.view.told
+	switch {
+	case a.view.state != seen:
+		return fmt.Sprintf("idalloc-controller to write annotation %s on this pod: see whether it runs and knows the workload (kubectl idalloc check, and explain)", receipt.ProposalKey)
+	case told.Count == 0:
+		return fmt.Sprintf("the count to grow: %s is scaled to 0", a.ref)
+	}
+	return fmt.Sprintf("idalloc-controller to propose one of the %d slots of %s (%s): kubectl idalloc explain says more", told.Count, a.ref, told.Why)
+}

@@ -1,0 +1,200 @@
+package allocator_test
+
+import (
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	testclock "k8s.io/utils/clock/testing"
+
+	"github.com/idalloc/idalloc/pkg/allocator"
+	"github.com/idalloc/idalloc/pkg/allocator/event"
+	"github.com/idalloc/idalloc/pkg/allocator/receipt"
+	"github.com/idalloc/idalloc/pkg/allocator/store"
+	"github.com/idalloc/idalloc/pkg/identity"
+	"github.com/idalloc/idalloc/pkg/placement"
+	"github.com/idalloc/idalloc/test/apifake"
+)
+
+// agent is a pod whose process the controller tells what it would read of its owner.
+const agent = "p0"
+
+func (b *bench) agent() {
+	b.pod(agent)
+	b.api.Change(apifake.Pods, agent, func(o *unstructured.Unstructured) {
+		labels := o.GetLabels()
+		labels[receipt.AssignLabel] = receipt.ByAgent
+		o.SetLabels(labels)
+	})
+}
+
+// tell is the controller's word for the agent.
+func (b *bench) tell(count int, share receipt.Share, change func(*receipt.Proposal)) {
+	b.api.Change(apifake.Pods, agent, func(o *unstructured.Unstructured) {
+		p := receipt.Proposal{
+			UID: string(o.GetUID()), Owner: identity.Owner{APIVersion: apifake.Apps, Kind: "Deployment", Name: apifake.Worker}, Count: count, Share: share,
+		}
+		if before, ok := receipt.ProposalOf(o); ok {
+			p.Confirmed = before.Confirmed
+		}
+		if change != nil {
+			change(&p)
+		}
+		annotations := o.GetAnnotations()
+		if annotations == nil {
+			annotations = map[string]string{}
+		}
+		annotations[receipt.ProposalKey] = p.Encode()
+		o.SetAnnotations(annotations)
+	})
+}
+
+// lockOf waits for a receipt of the agent that locks this share, and returns it.
+func (b *bench) lockOf(share receipt.Share) (r receipt.Receipt) {
+	b.t.Helper()
+	if !b.api.Await(b.t.Context(), func() bool {
+		r, _ = receipt.Of(b.api.Get(apifake.Pods, agent), "Deployment/"+apifake.Worker)
+		return r.State == receipt.Locks && r.Share.Equal(share)
+	}) {
+		b.t.Fatalf("it does not lock %v: %+v", share, r)
+	}
+	return r
+}
+
+// confirm is the controller's T3 of what the agent locks now.
+func (b *bench) confirm(share receipt.Share, others receipt.Confirmed) {
+	b.t.Helper()
+	others.Write, others.Share = b.lockOf(share).Write, share
+	b.tell(3, share, func(p *receipt.Proposal) { p.Confirmed = &others })
+}
+
+// still has a process with a clock that stands, so that it never lists receipts by itself.
+func still(t *testing.T, b *bench) func(*allocator.Options) {
+	t.Helper()
+	s, err := store.New(b.api.Config(), testclock.NewFakeClock(time.Now()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(o *allocator.Options) { o.Store, o.Divides = s, true }
+}
+
+func TestAnAgentBeginsWhenItsLockIsConfirmed(t *testing.T) {
+	b := newBench(t, 3)
+	b.agent()
+	b.start(agent, still(t, b))
+	mine := receipt.Share{ID: 2, Of: 8, Partitions: placement.Of(4, 5)}
+	b.tell(3, mine, nil)
+	b.lockOf(mine)
+	if id := b.shows(agent); id.Assigned() {
+		t.Errorf("it shows %s before its lock is confirmed", id)
+	}
+	b.confirm(mine, receipt.Confirmed{Partitions: placement.Of(5), By: "p1"})
+	b.confirm(receipt.Share{ID: 2, Of: 8, Partitions: placement.Of(4)}, receipt.Confirmed{}) // it has let go of the other one
+	b.until("its id, with what no other pod locks", func(now map[string]identity.Identity) bool {
+		return now[agent].Assigned() && now[agent].ID == 2 && now[agent].Count == 3 && now[agent].Partitions.Owned().Equal(placement.Of(4))
+	})
+	for _, request := range b.api.Requests() {
+		if !strings.Contains(request, " pods") {
+			t.Errorf("an agent sent %s", request)
+		}
+	}
+}
+
+func TestAnAgentWithdrawsFromASlotThatIsRefused(t *testing.T) {
+	b := newBench(t, 3)
+	b.agent()
+	b.start(agent, still(t, b))
+	b.tell(3, receipt.Share{ID: 1}, nil)
+	b.confirm(receipt.Share{ID: 1}, receipt.Confirmed{Slot: true, By: "p1"})
+	if !b.api.Await(t.Context(), func() bool {
+		r, _ := receipt.Of(b.api.Get(apifake.Pods, agent), "Deployment/"+apifake.Worker)
+		return r.State == receipt.Waits
+	}) {
+		t.Error("it does not withdraw")
+	}
+	if id := b.shows(agent); id.Assigned() {
+		t.Errorf("it shows %s", id)
+	}
+}
+
+func TestAnAgentIsToldOfCountsRequestsAndPartitions(t *testing.T) {
+	b := newBench(t, 3)
+	b.agent()
+	b.start(agent, func(o *allocator.Options) { o.Divides = true })
+	has := receipt.Share{ID: 2, Of: 8, Partitions: placement.Of(4, 5)}
+	b.tell(3, has, nil)
+	b.confirm(has, receipt.Confirmed{})
+	b.until("two partitions", func(now map[string]identity.Identity) bool { return now[agent].Partitions.Owned().Len() == 2 })
+	b.tell(4, has, nil)
+	b.until("the count", func(now map[string]identity.Identity) bool { return now[agent].Count == 4 && now[agent].Assigned() })
+	b.tell(4, has, func(p *receipt.Proposal) { p.Yield = placement.Of(5) })
+	b.lockOf(receipt.Share{ID: 2, Of: 8, Partitions: placement.Of(4)})
+	b.until("one partition", func(now map[string]identity.Identity) bool {
+		return now[agent].Partitions.Owned().Equal(placement.Of(4))
+	})
+	b.tell(4, has, func(p *receipt.Proposal) { p.Requester = "p9" })
+	b.until("that it gives its slot", func(now map[string]identity.Identity) bool { return !now[agent].Assigned() })
+	b.tell(2, receipt.Nothing(), nil)
+	if !b.api.Await(t.Context(), func() bool {
+		r, _ := receipt.Of(b.api.Get(apifake.Pods, agent), "Deployment/"+apifake.Worker)
+		return r.State == receipt.Waits && r.Rank == 1
+	}) {
+		t.Error("it does not wait again")
+	}
+}
+
+func TestAnAgentGoesOnByItselfWhileTheControllerIsAway(t *testing.T) {
+	b := newBench(t, 3)
+	b.agent()
+	p := b.start(agent, nil)
+	b.tell(3, receipt.Share{ID: 2}, nil)
+	b.until("its id without a confirmation", has(2))
+	if sent := b.api.Requests(); !slices.ContainsFunc(sent, func(r string) bool { return strings.HasPrefix(r, "GET pods?") }) {
+		t.Errorf("it has listed no receipts: %v", sent)
+	}
+	p.kill()
+	b.start(agent, nil)
+	b.until("its id after a restart", has(2))
+}
+
+func TestAnAgentFollowsItsPodToAnotherOwner(t *testing.T) {
+	b := newBench(t, 3)
+	b.agent()
+	b.start(agent, nil)
+	b.tell(3, receipt.Share{ID: 2}, nil)
+	b.until("its id", has(2))
+	b.tell(5, receipt.Share{ID: 4}, func(p *receipt.Proposal) { p.Owner.Kind, p.Owner.Name = "StatefulSet", "other" })
+	b.until("its id of the other owner", func(now map[string]identity.Identity) bool {
+		return now[agent].Assigned() && now[agent].ID == 4 && now[agent].Owner.Name == "other"
+	})
+}
+
+func TestAnAgentOfWhichTheControllerSaysNothingWaits(t *testing.T) {
+	b := newBench(t, 3)
+	b.agent()
+	var waiting atomic.Value
+	b.start(agent, func(o *allocator.Options) {
+		o.Observer = observer(func(e event.Event) {
+			if w, is := e.(event.Waiting); is {
+				waiting.Store(w.Reason)
+				b.ring()
+			}
+		})
+	})
+	waits := func(text string) func(map[string]identity.Identity) bool {
+		return func(map[string]identity.Identity) bool {
+			said, _ := waiting.Load().(string)
+			return strings.Contains(said, text)
+		}
+	}
+	b.tell(3, receipt.Share{ID: 2}, func(o *receipt.Proposal) { o.UID = "another pod's" })
+	b.until("what it waits for", waits(receipt.ProposalKey))
+	b.tell(3, receipt.Nothing(), func(o *receipt.Proposal) { o.Why = "slots" })
+	b.until("what it waits for", waits("(slots)"))
+	if id := b.shows(agent); id.Assigned() {
+		t.Errorf("it shows %s", id)
+	}
+}

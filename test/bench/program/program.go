@@ -1,0 +1,99 @@
+// Package program runs idalloc-controller for benchmarks.
+package program
+
+import (
+	"bufio"
+	"context"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/idalloc/idalloc/test/envtest/controlplane"
+)
+
+// Build builds the controller as it is released, into dir, and returns its path.
+func Build(ctx context.Context, dir string) (string, error) {
+	root, err := controlplane.ModuleRoot()
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "idalloc-controller")
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", path, "./cmd/idalloc-controller") //nolint:gosec // the folder of the control plane
+	cmd.Dir, cmd.Stderr = filepath.Join(root, "controller"), os.Stderr
+	return path, cmd.Run()
+}
+
+// Controller is a controller that runs.
+type Controller struct {
+	// metrics is where its metrics are.
+	metrics string
+	cmd     *exec.Cmd
+}
+
+// Start starts the controller at path, for one namespace.
+func Start(ctx context.Context, path, kubeconfig, namespace string) (*Controller, error) {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	address := listener.Addr().String()
+	if err := listener.Close(); err != nil {
+		return nil, err
+	}
+	c := &Controller{metrics: "http://" + address + "/metrics"}
+	c.cmd = exec.CommandContext(ctx, path, "--kubeconfig="+kubeconfig, "--namespace="+namespace, "--leader-election-namespace="+namespace, //nolint:gosec // what Build made
+		"--metrics-address="+address, "--health-address=0")
+	return c, c.cmd.Start()
+}
+
+// PID is that of its process.
+func (c *Controller) PID() int { return c.cmd.Process.Pid }
+
+// Stop blocks until the process has ended. It may be called more than once.
+func (c *Controller) Stop() {
+	if c.cmd.ProcessState == nil {
+		_ = c.cmd.Process.Signal(os.Interrupt)
+		_ = c.cmd.Wait() // an interrupt ends it with a code
+	}
+}
+
+// Read returns its metrics, by name and labels.
+func (c *Controller) Read(ctx context.Context) (map[string]float64, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.metrics, http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer answer.Body.Close() //nolint:errcheck // read only
+	all := map[string]float64{}
+	lines := bufio.NewScanner(answer.Body)
+	for lines.Scan() {
+		name, value, _ := strings.Cut(lines.Text(), " ")
+		if n, err := strconv.ParseFloat(value, 64); err == nil {
+			all[name] = n
+		}
+	}
+	return all, lines.Err()
+}
+
+// Sent returns how many requests it has sent, by method.
+func (c *Controller) Sent(ctx context.Context) (map[string]int, error) {
+	all, err := c.Read(ctx)
+	sent := map[string]int{}
+	for name, n := range all {
+		if m := method.FindStringSubmatch(name); m != nil {
+			sent[m[1]] += int(n)
+		}
+	}
+	return sent, err
+}
+
+var method = regexp.MustCompile(`^rest_client_requests_total\{.*method="([A-Z]+)"`)
